@@ -1,13 +1,13 @@
 """Watches memory accesses of a launch: reports of defects, a sample of accesses, and bank conflicts."""
 
-from collections.abc import Iterator
+from collections.abc import Callable, Iterator
 from dataclasses import dataclass
 
 import numpy as np
 
 from tuner.simulator.memory.vector_clocks import Clocks, HazardLog, SilentStores, Unordered, report
 from tuner.simulator.ptx.defects import Defect, Fault
-from tuner.simulator.ptx.dtypes import Indices
+from tuner.simulator.ptx.dtypes import Bools, Indices
 from tuner.simulator.ptx.geometry import WARP_LANES, Geometry
 from tuner.simulator.ptx.syntax_tree import Instruction
 
@@ -94,11 +94,7 @@ class ConflictCounter:
         self._counts: dict[Instruction, tuple[int, int]] = {}
 
     def count(self, instruction: Instruction, lanes: Indices, addresses: Indices, size_bytes: int) -> None:
-        """Adds the wavefronts of an access by ``lanes`` to the counts of ``instruction``.
-
-        ``addresses`` are shared byte addresses inside the lanes' blocks; ``size_bytes`` are the bytes of each
-        lane.
-        """
+        """Adds the ``wavefronts`` of an access to the counts of ``instruction``."""
         real, ideal = wavefronts(lanes, addresses, size_bytes)
         before = self._counts.get(instruction, (0, 0))
         self._counts[instruction] = (before[0] + real, before[1] + ideal)
@@ -108,18 +104,18 @@ class ConflictCounter:
 
         Loads, stores, ldmatrix, stmatrix and cp.async are counted; atomics, bulk copies and wgmma are not.
         """
-        found = [
+        conflicts = (
             BankConflict(instruction.line, instruction.short_text, real, ideal)
             for instruction, (real, ideal) in self._counts.items()
-        ]
-        return tuple(sorted(found, key=lambda conflict: conflict.line))
+        )
+        return tuple(sorted(conflicts, key=lambda conflict: conflict.line))
 
 
 def wavefronts(lanes: Indices, addresses: Indices, size_bytes: int) -> tuple[int, int]:
     """Returns (wavefronts of an access to shared memory, wavefronts that it needs without bank conflicts).
 
-    ``addresses`` are the lanes' shared byte addresses. A wavefront serves one 4-byte word of each bank.
-    Accesses of 8 and 16 bytes per lane are served by half warps and quarter warps.
+    ``addresses`` are the lanes' shared byte addresses inside their blocks. Accesses of 8 and 16 bytes per
+    lane are served by half warps and quarter warps.
     """
     words = max(size_bytes // BANK_BYTES, 1)
     group_lanes = WARP_LANES // words
@@ -127,17 +123,13 @@ def wavefronts(lanes: Indices, addresses: Indices, size_bytes: int) -> tuple[int
     word = addresses[:, None] // BANK_BYTES + np.arange(words)
     first = group.min()
     spread = int(word.max()) + 1
-    keys = _distinct(((group - first)[:, None] * spread + word).ravel())
+    ordered = np.sort(((group - first)[:, None] * spread + word).ravel())
+    # faster than ``np.unique``, which hashes integers since numpy 2.3
+    keys = ordered[np.flatnonzero(np.diff(ordered, prepend=-1))]
     groups = int(group.max() - first) + 1
     slots = keys // spread * BANKS + keys % spread % BANKS
     served = np.bincount(slots, minlength=groups * BANKS).reshape(groups, BANKS).max(axis=1)
     return int(served.sum()), int((served > 0).sum())
-
-
-def _distinct(keys: Indices) -> Indices:
-    """Returns the sorted distinct keys; faster than ``np.unique``, which hashes integers since numpy 2.3."""
-    ordered = np.sort(keys)
-    return ordered[np.flatnonzero(np.diff(ordered, prepend=-1))]
 
 
 class Watch:
@@ -166,18 +158,12 @@ class Watch:
         return self.clocks.geometry
 
     def count_shared(self, lanes: Indices, addresses: Indices, size_bytes: int) -> None:
-        """Counts the wavefronts of an access to shared memory, then samples the access as ``note`` does.
-
-        ``addresses`` are byte addresses, ``size_bytes`` the bytes of each lane.
-        """
+        """Counts the wavefronts of an access to shared memory, then samples the access as ``note`` does."""
         self.conflicts.count(self.instruction, lanes, addresses, size_bytes)
         self.note(lanes, addresses, size_bytes)
 
     def note(self, lanes: Indices, addresses: Indices, size_bytes: int) -> None:
-        """Records an access of ``lanes`` in the launch's sample of accesses; does nothing without a sample.
-
-        ``addresses`` are byte addresses, ``size_bytes`` the bytes of each lane.
-        """
+        """Records an access as ``AccessSample.note`` does, if the launch has a sample."""
         if self._sample is not None:
             self._sample.note(self.instruction, lanes, addresses, size_bytes)
 
@@ -205,6 +191,12 @@ class Watch:
     def out_of_bounds(self, lane: int, reason: str) -> Fault:
         """Returns, without raising, the Fault for an out-of-bounds access by ``lane``, with a ``reason``."""
         return Fault(Defect.OUT_OF_BOUNDS, f"{self.geometry.who(lane)}: {reason}")
+
+    def require_inside(self, lanes: Indices, is_out: Bools, reason: Callable[[int], str]) -> None:
+        """Raises the Fault of the first of ``lanes`` that ``is_out``; ``reason`` takes its index."""
+        if is_out.any():
+            worst = int(is_out.argmax())
+            raise self.out_of_bounds(int(lanes[worst]), reason(worst))
 
     def require_aligned(self, lanes: Indices, addresses: Indices, size_bytes: int) -> None:
         """Raises Fault where one of the lanes' byte addresses is not a multiple of ``size_bytes``."""

@@ -1,8 +1,4 @@
-"""Asynchronous copies in flight, by cp.async and in bulk (TMA), and tensor maps in tiled mode.
-
-A tensor map says which bytes a bulk tensor copy touches. Bulk loads complete at an mbarrier, all other
-copies in async-groups.
-"""
+"""Asynchronous copies in flight, by cp.async and in bulk (TMA), and tensor maps in tiled mode."""
 
 import itertools
 from collections.abc import Callable, Sequence
@@ -57,21 +53,19 @@ class Copies:
         too many source bytes.
         """
         if (source_bytes > size_bytes).any():
-            raise Fault(
-                Defect.ILLEGAL, f"found a source of {int(source_bytes.max())} bytes, allowed {size_bytes}"
-            )
+            reason = f"found a source of {int(source_bytes.max())} bytes, allowed {size_bytes}"
+            raise Fault(Defect.ILLEGAL, reason)
         starts = self._shared.begin_copy(lanes, targets, size_bytes)
         self._watch.require_aligned(lanes, sources, size_bytes)
         content = np.zeros((len(lanes), size_bytes), np.uint8)
         for size in np.unique(source_bytes[source_bytes > 0]):
             chosen = source_bytes == size
-            content[chosen, :size] = self._global.load_bytes(
-                self._watch, lanes[chosen], sources[chosen], int(size)
-            )
+            loaded = self._global.load_bytes(self._watch, lanes[chosen], sources[chosen], int(size))
+            content[chosen, :size] = loaded
         done = np.zeros(len(lanes), bool)
         who = self._watch.geometry.who(int(lanes[0]))
-        copy = Copy(lanes, starts, content, self._groups[lanes], done, bool(source_bytes.any()), who)
-        self._flying.append(copy)
+        groups, reads_global = self._groups[lanes], bool(source_bytes.any())
+        self._flying.append(Copy(lanes, starts, content, groups, done, reads_global, who))
 
     def commit(self, lanes: Indices) -> None:
         """Closes the open async-group of each lane in ``lanes``: cp.async.commit_group."""
@@ -80,8 +74,7 @@ class Copies:
     def wait(self, mask: Bools, newest: int) -> None:
         """Completes cp.async copies of the lanes in ``mask``: cp.async.wait_group.
 
-        The copies in each lane's ``newest`` latest async-groups, and copies that are not committed, stay in
-        flight.
+        Those in each lane's ``newest`` latest async-groups, and not committed ones, stay in flight.
         """
         for copy in self._flying:
             is_old = copy.groups < self._groups[copy.lanes] - newest
@@ -160,10 +153,7 @@ class BulkCopies:
         return bool(self._loads)
 
     def fence(self, lanes: Indices) -> None:
-        """Makes the lanes' writes so far visible to the async proxy, which does bulk copies and wgmma.
-
-        PTX ISA, "Async proxy".
-        """
+        """Makes the lanes' writes so far visible to the async proxy: bulk copies, wgmma. PTX ISA."""
         self.fenced[lanes] = self.watch.clocks.own(lanes)
         self.watch.clocks.tick(lanes)
 
@@ -225,9 +215,9 @@ class BulkCopies:
         ``write`` is called with the bytes when the lane waits for the store, or in ``end`` where it waited
         only for the read; without a wait never. Raises Fault for addresses out of bounds.
         """
-        whole = self._in_memory(lane, addresses, int(self.watch.geometry.block_index[lane]))
-        cells = np.unique(whole // self.shared.races.cell_bytes)
-        races = self.shared.races
+        block, races = int(self.watch.geometry.block_index[lane]), self.shared.races
+        whole = self._in_memory(lane, addresses, block)
+        cells = np.unique(whole // races.cell_bytes)
         clock, found = races.async_read(np.array([lane]), cells, self._column(lane), self.fenced)
         self.shared.report_agent(found, lane)
         content = self.shared.bytes[whole].copy()
@@ -249,31 +239,23 @@ class BulkCopies:
             groups = self._store_groups.get(lane, [])
             count = max(len(groups) - newest, 0)
             for store in itertools.chain(*groups[:count]):
-                self._end_read(lane, store)
+                if not store.is_read:
+                    store.is_read = True
+                    if (self.shared.bytes[store.offsets] != store.content).any():
+                        example = f"the source of a bulk store of {self.watch.geometry.who(lane)} changed"
+                        instruction = self.watch.instruction
+                        self.watch.log.report(Defect.IN_FLIGHT, instruction, partial(str, example))
+                    self.watch.clocks.learn_agent(np.array([lane]), self._column(lane), store.clock)
                 if not is_for_reads:
                     store.write(store.content)
             if not is_for_reads:
                 del groups[:count]
-
-    def _end_read(self, lane: int, store: BulkStore) -> None:
-        if store.is_read:
-            return
-        store.is_read = True
-        if (self.shared.bytes[store.offsets] != store.content).any():
-            who = self.watch.geometry.who(lane)
-            self.watch.log.report(
-                Defect.IN_FLIGHT,
-                self.watch.instruction,
-                lambda: f"the source of a bulk store of {who} changed",
-            )
-        self.watch.clocks.learn_agent(np.array([lane]), self._column(lane), store.clock)
 
     def _column(self, lane: int) -> int:
         geometry = self.watch.geometry
         return self.store_column + int(geometry.block_index[lane]) % geometry.cluster_blocks
 
     def _in_memory(self, lane: int, addresses: Indices, block: int) -> Indices:
-        """Returns shared addresses of a block as offsets in the array of all blocks. Raises Fault."""
         if addresses.min() < 0 or addresses.max() >= self.shared.limit_bytes:
             reason = f"found a bulk copy at shared bytes {addresses.min()} to {addresses.max()}"
             raise self.watch.out_of_bounds(lane, f"{reason}, allowed up to {self.shared.limit_bytes}")
@@ -364,11 +346,11 @@ class TensorMap:
         """
         index, inside = self.elements(coordinates)
         flat = self.array.reshape(-1)
-        found = np.zeros(len(index), flat.dtype)
-        found[inside] = flat[index[inside]]
+        content = np.zeros(len(index), flat.dtype)
+        content[inside] = flat[index[inside]]
         if self.is_tf32:
-            found = to_tf32(found.view(np.float32)).view(flat.dtype)
-        return found.view(np.uint8)
+            content = to_tf32(content.view(np.float32)).view(flat.dtype)
+        return content.view(np.uint8)
 
     def store(self, coordinates: Sequence[int], content: Array) -> None:
         """Stores ``content``, the bytes of the box at ``coordinates`` (innermost first), in the array.

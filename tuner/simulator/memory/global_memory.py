@@ -31,28 +31,15 @@ class Touched:
 
     @classmethod
     def of(cls, address: int, size_bytes: int, races: GlobalRaces) -> "Touched":
-        """Returns the byte ranges of a buffer that its race detector ``races`` has recorded.
-
-        ``address`` is the array's in this process. Ranges are whole cells of the race detector.
-        """
-
-        def ranges(cells: Bools) -> Indices:
-            found: Indices = np.minimum(runs(cells) * races.cell_bytes, size_bytes)
-            return found
-
-        reads, writes = ranges(races.read_first), ranges(races.written)
-        if not races.has_strong:
-            return cls(address, reads, writes, reads, writes)
-        is_plain = ~races.only_strong
-        return cls(
-            address, reads, writes, ranges(races.read_first & is_plain), ranges(races.written & is_plain)
-        )
+        """Returns the byte ranges, whole cells, that a buffer's race detector ``races`` has recorded."""
+        masks = [races.read_first, races.written]
+        if races.has_strong:
+            masks += [mask & ~races.only_strong for mask in masks]
+        ranges = [np.minimum(runs(mask) * races.cell_bytes, size_bytes) for mask in masks]
+        return cls(address, ranges[0], ranges[1], ranges[-2], ranges[-1])
 
     def written(self, items: int, item_bytes: int) -> Bools:
-        """Returns, for each of the buffer's ``items`` items, whether any of its bytes was written.
-
-        An item has ``item_bytes`` bytes.
-        """
+        """Returns, for each of the buffer's ``items`` items, whether any of its bytes was written."""
         flags = np.zeros(items, bool)
         for first, end in self.writes:
             flags[first // item_bytes : -(-end // item_bytes)] = True
@@ -107,10 +94,6 @@ def device_number(address: int) -> int:
     return (address >> SLOT_BITS) - FIRST_OF_DEVICE
 
 
-def _nowhere(_: int) -> None:
-    return None
-
-
 class GlobalBuffer:
     """An array in simulated global memory, read and written in place, with its race detector."""
 
@@ -134,7 +117,7 @@ class GlobalBuffer:
 class GlobalMemory:
     """The buffers of a launch, each at its global address."""
 
-    def __init__(self, cell_bytes: int = 1, find: Find = _nowhere) -> None:
+    def __init__(self, cell_bytes: int = 1, find: Find = lambda _address: None) -> None:
         """``cell_bytes`` is what the race detector of an array tells apart."""
         self._buffers: dict[int, GlobalBuffer] = {}  # by slot
         self._arrays: dict[int, GlobalBuffer] = {}  # by host address
@@ -198,13 +181,10 @@ class GlobalMemory:
             yield self._part(watch, lanes[is_here], addresses[is_here], size_bytes, int(slot), is_here)
 
     def _placed(self, addresses: Indices) -> Indices:
-        """Returns addresses with those in no buffer of the launch replaced, where ``Find`` knows them.
-
-        The buffers that they are in are added.
-        """
+        """Adds the buffers of addresses in none of the launch that ``Find`` knows; returns the addresses."""
         slots = addresses >> SLOT_BITS
         others = [slot for slot in np.unique(slots) if int(slot) not in self._buffers]
-        found, unknown = addresses.copy(), np.isin(slots, others)
+        placed, unknown = addresses.copy(), np.isin(slots, others)
         while unknown.any():
             address = int(addresses[unknown.argmax()])
             pointer = self._find(address)
@@ -213,9 +193,9 @@ class GlobalMemory:
             start, buffer = self.place(pointer.name, pointer.array, pointer.number)
             offsets = addresses - (address - pointer.offset_bytes)
             is_same = (offsets >= 0) & (offsets < buffer.bytes.size) | (addresses == address)
-            found[unknown & is_same] = start + offsets[unknown & is_same]
+            placed[unknown & is_same] = start + offsets[unknown & is_same]
             unknown &= ~is_same
-        return found
+        return placed
 
     def _part(
         self, watch: Watch, lanes: Indices, addresses: Indices, size: int, slot: int, which: Bools | slice
@@ -226,13 +206,8 @@ class GlobalMemory:
         buffer = self._buffers[slot]
         starts = addresses - (slot << SLOT_BITS | FIRST_BYTE)
         is_out = (starts < 0) | (starts + size > buffer.bytes.size)
-        if is_out.any():
-            worst = int(is_out.argmax())
-            reason = (
-                f"found {size} bytes at byte {int(starts[worst])} of {buffer.name}, "
-                f"which has {buffer.bytes.size}"
-            )
-            raise watch.out_of_bounds(int(lanes[worst]), reason)
+        of = f"of {buffer.name}, which has {buffer.bytes.size}"
+        watch.require_inside(lanes, is_out, lambda at: f"found {size} bytes at byte {starts[at]} {of}")
         return buffer, which, starts
 
     def load(
@@ -244,26 +219,22 @@ class GlobalMemory:
         """
         size = item_bytes * count
         watch.note(lanes, addresses, size)
-        found = np.empty((len(lanes), count), UNSIGNED[item_bytes])
+        values = np.empty((len(lanes), count), UNSIGNED[item_bytes])
         for buffer, which, starts in self.parts(watch, lanes, addresses, size):
             cells = buffer.races.cells(starts, size)
-            _report(
-                watch, buffer, buffer.races.read(watch.clocks, lanes[which], cells, is_strong), lanes[which]
-            )
-            found[which] = buffer.view(item_bytes)[starts[:, None] // item_bytes + np.arange(count)]
-        return found
+            unordered = buffer.races.read(watch.clocks, lanes[which], cells, is_strong)
+            _report(watch, buffer, unordered, lanes[which])
+            values[which] = buffer.view(item_bytes)[starts[:, None] // item_bytes + np.arange(count)]
+        return values
 
     def load_bytes(self, watch: Watch, lanes: Indices, addresses: Indices, size_bytes: int) -> Array:
-        """Loads ``size_bytes`` bytes per lane from global addresses of any alignment: [lane, byte].
-
-        Reports races as hazards. Raises Fault for an address out of bounds.
-        """
-        found = np.empty((len(lanes), size_bytes), np.uint8)
+        """Loads ``size_bytes`` bytes per lane from addresses of any alignment: [lane, byte], as ``load``."""
+        content = np.empty((len(lanes), size_bytes), np.uint8)
         for buffer, which, starts in self.parts(watch, lanes, addresses, size_bytes, 1):
             cells = buffer.races.cells(starts, size_bytes)
             _report(watch, buffer, buffer.races.read(watch.clocks, lanes[which], cells, False), lanes[which])
-            found[which] = buffer.bytes[starts[:, None] + np.arange(size_bytes)]
-        return found
+            content[which] = buffer.bytes[starts[:, None] + np.arange(size_bytes)]
+        return content
 
     def store(self, watch: Watch, lanes: Indices, addresses: Indices, values: Array, is_strong: bool) -> None:
         """Stores unsigned integers ``values`` [lane, element] at the lanes' global addresses.
@@ -280,9 +251,8 @@ class GlobalMemory:
             before = _content(buffer, starts, item * count, cells) if found else None
             buffer.view(item)[starts[:, None] // item + np.arange(count)] = values[which]
             if before is not None:
-                mine = np.ascontiguousarray(values[which]).view(np.uint8).reshape(before.shape)
                 after = _content(buffer, starts, item * count, cells)
-                silent = SilentStores(_same(mine, before), _same(mine, after))
+                silent = SilentStores.of(values[which], before, after)
                 _report(watch, buffer, found, lanes[which], silent)
 
     def update_starts(
@@ -306,11 +276,6 @@ def _content(buffer: GlobalBuffer, starts: Indices, size_bytes: int, cells: Indi
     """Returns the bytes of accesses as [access, cell, byte]; an access may be narrower than a cell."""
     found: Array = buffer.bytes[starts[:, None] + np.arange(size_bytes)].reshape(*cells.shape, -1)
     return found
-
-
-def _same(mine: Array, other: Array) -> Bools:
-    same: Bools = (mine == other).all(axis=2)
-    return same
 
 
 def _report(
@@ -349,10 +314,10 @@ class Spaces:
 
     def checksum(self) -> int:
         """Returns a CRC-32 of all bytes of global, shared and local memory, to see whether they change."""
-        found = 0
+        checksum = 0
         for each in (self._local, self.shared.bytes, *(buffer.bytes for buffer in self.global_.buffers)):
-            found = zlib.crc32(each.data, found)
-        return found
+            checksum = zlib.crc32(each.data, checksum)
+        return checksum
 
     def load(
         self,
@@ -368,17 +333,20 @@ class Spaces:
         ``space`` is "global", "shared", "local", "param", or "generic", where each address names its space.
         Raises Fault for an address that is misaligned or out of bounds.
         """
-        found = np.empty((len(lanes), count), UNSIGNED[item_bytes])
+        values = np.empty((len(lanes), count), UNSIGNED[item_bytes])
         for name, which, inner in _named(space, addresses):
             some = lanes[which]
             if name == "shared":
-                found[which] = self.shared.load(some, inner, item_bytes, count)
+                values[which] = self.shared.load(some, inner, item_bytes, count)
             elif name == "global":
-                found[which] = self.global_.load(self._watch, some, inner, item_bytes, count, is_strong)
+                values[which] = self.global_.load(self._watch, some, inner, item_bytes, count, is_strong)
             else:
-                content = self._private(some, inner, name, item_bytes * count)
-                found[which] = np.ascontiguousarray(content).view(UNSIGNED[item_bytes])
-        return found
+                limit = self._local_bytes if name == "local" else self._parameters.size
+                columns = self._columns(some, inner, item_bytes * count, limit, name)
+                is_local = name == "local"
+                content = self._local[some[:, None], columns] if is_local else self._parameters[columns]
+                values[which] = np.ascontiguousarray(content).view(UNSIGNED[item_bytes])
+        return values
 
     def store(
         self, lanes: Indices, addresses: Indices, space: str, values: Array, is_strong: bool = False
@@ -404,11 +372,9 @@ class Spaces:
     def updates(
         self, lanes: Indices, addresses: Indices, space: str, item_bytes: int, count: int
     ) -> Iterator[tuple[Array, Bools | slice, Indices]]:
-        """Yields, per memory that an atomic updates, the memory and the indices to update; changes no memory.
+        """Yields, per memory that an atomic updates, what ``GlobalMemory.update_starts`` yields per buffer.
 
-        A tuple holds the memory as unsigned integers of ``item_bytes``, the mask or slice of the lanes that
-        access it, and the index of the first of each lane's ``count`` integers. Raises Fault for a bad
-        address, or a space other than global and shared memory.
+        Raises Fault for a bad address, or a space other than global and shared memory.
         """
         for name, which, inner in _named(space, addresses):
             if name == "shared":
@@ -423,23 +389,14 @@ class Spaces:
                 chosen[np.arange(len(lanes))[which][part]] = True
                 yield numbers, chosen, starts
 
-    def _private(self, lanes: Indices, addresses: Indices, name: str, size_bytes: int) -> Array:
-        """Loads bytes of local memory or of the parameters: [lane, byte]."""
-        if name == "local":
-            columns = self._columns(lanes, addresses, size_bytes, self._local_bytes, name)
-            local: Array = self._local[lanes[:, None], columns]
-            return local
-        columns = self._columns(lanes, addresses, size_bytes, self._parameters.size, name)
-        parameters: Array = self._parameters[columns]
-        return parameters
-
     def _columns(self, lanes: Indices, addresses: Indices, size: int, limit: int, name: str) -> Indices:
         self._watch.require_aligned(lanes, addresses, min(size, 16))
         is_out = (addresses < 0) | (addresses + size > limit)
-        if is_out.any():
-            worst = int(is_out.argmax())
-            reason = f"found {size} bytes at {name} address {int(addresses[worst])}, allowed up to {limit}"
-            raise self._watch.out_of_bounds(int(lanes[worst]), reason)
+        self._watch.require_inside(
+            lanes,
+            is_out,
+            lambda at: f"found {size} bytes at {name} address {addresses[at]}, allowed up to {limit}",
+        )
         return addresses[:, None] + np.arange(size)
 
 
@@ -451,9 +408,8 @@ def _named(space: str, addresses: Indices) -> Iterator[tuple[str, Bools | slice,
     numbers = addresses >> WINDOW_BITS
     for number in np.unique(numbers):
         if not 0 <= number < len(SPACES):
-            raise Fault(
-                Defect.OUT_OF_BOUNDS, f"found generic address {int(addresses[numbers == number][0]):#x}"
-            )
+            reason = f"found generic address {int(addresses[numbers == number][0]):#x}"
+            raise Fault(Defect.OUT_OF_BOUNDS, reason)
         name = SPACES[int(number)]
         is_here = numbers == number
         yield name, is_here, addresses[is_here] - WINDOWS.get(name, 0)

@@ -1,8 +1,4 @@
-"""Race detection in shared and global memory by vector clocks, independent of the executed schedule.
-
-Both detectors use ``tuner.simulator.memory.vector_clocks``. Blocks of a launch are unordered, so
-accesses of two blocks to global memory race.
-"""
+"""Race detection in shared and global memory by vector clocks, independent of the executed schedule."""
 
 import numpy as np
 
@@ -88,8 +84,8 @@ class GlobalRaces:
     def read(self, clocks: Clocks, lanes: Indices, cells: Indices, is_strong: bool) -> list[Unordered]:
         """Records reads of ``cells`` [access, cell], an access per lane; returns those that race with writes.
 
-        ``cells`` are the numbers that the method ``cells`` returns. ``is_strong``: volatile or with a memory
-        order; strong reads do not race with strong or atomic writes, and no later write races with them.
+        ``is_strong``: volatile or with a memory order; strong reads do not race with strong or atomic writes,
+        and no later write races with them.
         """
         block, thread = _who(clocks, lanes)
         found = self._against_writes(clocks, lanes, cells, is_strong)
@@ -103,25 +99,17 @@ class GlobalRaces:
         is_alone = (before == 0) | ((before == block) & (reader == thread))
         self._read_thread[cells] = np.where(is_alone, thread, MANY)
         self._read_clock[cells] = clocks.own(lanes)[:, None]
-        self._spread(cells, block, thread)
+        # cells that several lanes of this instruction read
+        for readers, own in ((self._read_block, block), (self._read_thread, thread)):
+            other = (readers[cells] != MANY) & (readers[cells] != own)
+            readers[cells[other]] = MANY
         return found
-
-    def _spread(self, cells: Indices, block: Indices, thread: Indices) -> None:
-        """Marks cells that several lanes of the current instruction read as read by MANY."""
-        other_block = ~np.isin(self._read_block[cells], (MANY,)) & (self._read_block[cells] != block)
-        if other_block.any():
-            self._read_block[cells[other_block]] = MANY
-        seen = self._read_thread[cells]
-        other_thread = (seen != MANY) & (seen != thread)
-        if other_thread.any():
-            self._read_thread[cells[other_thread]] = MANY
 
     def write(self, clocks: Clocks, lanes: Indices, cells: Indices, is_strong: bool) -> list[Unordered]:
         """Records writes of ``cells`` [access, cell], an access per lane; returns those that race.
 
-        ``cells`` are the numbers that the method ``cells`` returns. Writes race with earlier accesses, or
-        with writes by other lanes of the instruction. ``is_strong``: atomic, volatile or with a memory order;
-        strong writes do not race with each other.
+        Writes race with earlier accesses, or with writes by other lanes of the instruction. ``is_strong``:
+        atomic, volatile or with a memory order; strong writes do not race with each other.
         """
         block, thread = _who(clocks, lanes)
         found = self._against_writes(clocks, lanes, cells, is_strong)
@@ -132,16 +120,11 @@ class GlobalRaces:
         self._write_thread[cells] = thread
         self._write_clock[cells] = clocks.own(lanes)[:, None]
         self._read_block[cells] = 0
-        if not is_strong:
-            found += self._double(cells, block, thread)
+        if not is_strong:  # cells that other lanes of this instruction wrote too
+            other_block = self._write_block[cells] != block
+            other_thread = ~other_block & (self._write_thread[cells] != thread)
+            found += _conflicts(other_block, other_thread, cells, SAME_INSTRUCTION)
         return found
-
-    def _double(self, cells: Indices, block: Indices, thread: Indices) -> list[Unordered]:
-        """Returns the cells that other lanes of the current instruction also wrote, as unordered accesses."""
-        other_block = self._write_block[cells] != block
-        other_thread = ~other_block & (self._write_thread[cells] != thread)
-        kinds = ((Defect.BLOCK_RACE, other_block), (Defect.GLOBAL_RACE, other_thread))
-        return [Unordered(kind, bad, cells, SAME_INSTRUCTION) for kind, bad in kinds if bad.any()]
 
     def _against_writes(
         self, clocks: Clocks, lanes: Indices, cells: Indices, is_strong: bool
@@ -206,25 +189,20 @@ class SharedRaces:
         cells = -(-bytes_ // cell_bytes)
         self.writer = np.full(cells, NOBODY, np.int16)  # column of the vector clocks
         self._written = np.zeros(cells, np.int32)
-        self._read = np.zeros(
-            (cells, self._geometry.cluster_warps), np.int32
-        )  # per warp: clock and lane of the last read
+        # per warp: clock and lane of the last read
+        self._read = np.zeros((cells, self._geometry.cluster_warps), np.int32)
         self._is_atomic = np.zeros(cells, bool)  # updated by atomics since the last non-atomic access
         self._async_read = np.zeros((cells, async_readers), np.int32)
         self._first_reader = clocks.columns - async_readers  # column of the first asynchronous reader
 
     def cells(self, starts: Indices, size_bytes: int) -> Indices:
-        """Returns the numbers of the cells [access, cell] that accesses at byte offsets ``starts`` touch.
-
-        Each access has ``size_bytes`` bytes; a cell is ``cell_bytes`` bytes of shared memory.
-        """
+        """Returns the numbers of the cells [access, cell] that accesses at byte offsets ``starts`` touch."""
         return starts[:, None] // self.cell_bytes + np.arange(max(size_bytes // self.cell_bytes, 1))
 
     def read(self, lanes: Indices, cells: Indices, is_collective: bool = False) -> list[Unordered]:
         """Records reads of ``cells`` [access, cell], an access per lane; returns the unordered ones.
 
-        ``cells`` are the numbers that the method ``cells`` returns. Reads of uninitialised cells are returned
-        too. ``is_collective``: the warp reads as a whole, as ldmatrix does.
+        Reads of uninitialised cells count. ``is_collective``: the warp reads as a whole, as ldmatrix does.
         """
         found = self._uninitialised(cells)
         is_atomic = self._is_atomic[cells]
@@ -255,8 +233,7 @@ class SharedRaces:
     def write(self, lanes: Indices, cells: Indices, is_pending: bool = False) -> list[Unordered]:
         """Records writes of ``cells`` [access, cell], an access per lane; returns the unordered ones.
 
-        ``cells`` are the numbers that the method ``cells`` returns. With ``is_pending`` the write is in
-        flight until ``complete`` is called.
+        With ``is_pending`` the write is in flight until ``complete`` is called.
         """
         found = self._against_writes(lanes, cells) + self._against_reads(lanes, cells)
         writer = self._geometry.member[lanes][:, None].astype(np.int16)
@@ -275,8 +252,7 @@ class SharedRaces:
     def atomic(self, lanes: Indices, cells: Indices) -> list[Unordered]:
         """Records atomic updates of ``cells`` [access, cell], an access per lane; returns the unordered ones.
 
-        ``cells`` are the numbers that the method ``cells`` returns. Atomic updates do not race with each
-        other. Updates of uninitialised cells are returned too.
+        They do not race with each other. Updates of uninitialised cells are returned too.
         """
         is_first = ~self._is_atomic[cells]
         found = self._uninitialised(cells)
@@ -338,7 +314,6 @@ class SharedRaces:
         return self._conflicts((writer != NOBODY) & (known < self._written[cells]), cells, "write")
 
     def _conflicts(self, is_bad: Bools, cells: Indices, earlier: str) -> list[Unordered]:
-        """Returns the bad cells as unordered accesses: IN_FLIGHT for pending writes, else SHARED_RACE."""
         if not is_bad.any():
             return []
         in_flight = is_bad & (self._written[cells] == PENDING)
@@ -350,7 +325,16 @@ class SharedRaces:
         found = []
         stamps = self._read[cells]  # [access, cell, warp]
         if stamps.any():
-            is_bad = (self._known_of_readers(lanes, stamps) < stamps >> LANE_BITS).max(axis=2)
+            # the component of each warp's last reader in the clocks of lanes: [access, cell, warp]
+            lane = stamps & ((1 << LANE_BITS) - 1)
+            first_lanes = np.arange(self._geometry.cluster_warps) * WARP_LANES
+            column = first_lanes + np.minimum(lane, WARP_LANES - 1)
+            known = self._clocks.known[lanes[:, None, None], column]
+            if (lane >= SEVERAL).any():
+                least = self._clocks.least_of_warps()[lanes][:, None]
+                most = self._clocks.most_of_warps()[lanes][:, None]
+                known = np.where(lane == SEVERAL, least, np.where(lane == TOGETHER, most, known))
+            is_bad = (known < stamps >> LANE_BITS).max(axis=2)
             if is_bad.any():
                 found.append(Unordered(Defect.SHARED_RACE, is_bad, cells, "read"))
         if self._async_read.shape[1] and (clocks := self._async_read[cells]).any():
@@ -359,18 +343,6 @@ class SharedRaces:
             if is_bad.any():
                 found.append(Unordered(Defect.IN_FLIGHT, is_bad, cells, "asynchronous read"))
         return found
-
-    def _known_of_readers(self, lanes: Indices, stamps: Array) -> Array:
-        """Returns the components of each warp's last reader in the clocks of lanes: [access, cell, warp]."""
-        warps = np.arange(self._geometry.cluster_warps)
-        lane = stamps & ((1 << LANE_BITS) - 1)
-        column = warps * WARP_LANES + np.minimum(lane, WARP_LANES - 1)
-        known: Array = self._clocks.known[lanes[:, None, None], column]
-        if (lane >= SEVERAL).any():
-            least = self._clocks.least_of_warps()[lanes][:, None]
-            most = self._clocks.most_of_warps()[lanes][:, None]
-            known = np.where(lane == SEVERAL, least, np.where(lane == TOGETHER, most, known))
-        return known
 
     def _end_atomics(self, cells: Indices) -> None:
         self._is_atomic[cells] = False

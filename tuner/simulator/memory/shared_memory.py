@@ -1,7 +1,4 @@
-"""The shared memory of resident blocks, with its mbarriers, and access to other blocks of a cluster.
-
-Accesses are checked for bounds and races, and their bank conflicts are counted.
-"""
+"""The shared memory of resident blocks, with its mbarriers, and access to other blocks of a cluster."""
 
 from dataclasses import dataclass, field
 from functools import partial
@@ -52,14 +49,11 @@ class ClusterMemory:
             reason = "found an address of the cluster, allowed those of the block's own shared memory"
             raise self.watch.out_of_bounds(int(lanes[worst]), reason)
         blocks = np.where(is_away, geometry.first_of_cluster(own) + ranks, own)
-        self._note(lanes[blocks != own], blocks[blocks != own])
+        others = lanes[blocks != own]
+        clocks = self.watch.clocks.own(others).tolist()
+        keys = zip(blocks[blocks != own].tolist(), others.tolist(), strict=True)
+        self._touched.update(zip(keys, clocks, strict=True))
         return blocks, np.where(is_away, addresses - (ranks + 1 << RANK_BIT), addresses)
-
-    def _note(self, lanes: Indices, blocks: Indices) -> None:
-        for block, lane, clock in zip(
-            blocks.tolist(), lanes.tolist(), self.watch.clocks.own(lanes).tolist(), strict=True
-        ):
-            self._touched[block, lane] = clock
 
     def report_ended(self) -> None:
         """Reports, as hazards, blocks that end before another block's access to their memory is ordered."""
@@ -140,11 +134,7 @@ class MBarriers:
         return self.of_block(lane, int(blocks[0]), int(inner[0]))
 
     def of_block(self, lane: int, block: int, address: int) -> MBarrier:
-        """Returns the mbarrier at a shared address inside the block with index ``block``, for a lane.
-
-        Raises Fault where there is no mbarrier; reports a race where the lane is not ordered after its
-        initialisation.
-        """
+        """Returns the mbarrier at a shared address inside the block with index ``block``, as ``at`` does."""
         barrier = self._barriers.get((block, address))
         who = self.watch.geometry.who(lane)
         if barrier is None:
@@ -189,10 +179,8 @@ class MBarriers:
         barrier.pending_bytes -= bytes_
         barrier.clocks[barrier.column] = max(int(barrier.clocks[barrier.column]), clock)
         if barrier.pending == 0 and barrier.pending_bytes < 0:
-            raise Fault(
-                Defect.BARRIER,
-                f"found {-barrier.pending_bytes} bytes more than expect_tx announced in a phase",
-            )
+            reason = f"found {-barrier.pending_bytes} bytes more than expect_tx announced in a phase"
+            raise Fault(Defect.BARRIER, reason)
         self._complete(barrier)
 
     def _complete(self, barrier: MBarrier) -> None:
@@ -250,13 +238,10 @@ class SharedMemory:
         self._watch.require_aligned(lanes, addresses, align_bytes or size_bytes)
         blocks, addresses = self.cluster.located(lanes, addresses)
         is_out = (addresses < 0) | (addresses + size_bytes > self.limit_bytes)
-        if is_out.any():
-            worst = int(is_out.argmax())
-            reason = (
-                f"found {size_bytes} bytes at shared address {int(addresses[worst])}, "
-                f"allowed up to {self.limit_bytes}"
-            )
-            raise self._watch.out_of_bounds(int(lanes[worst]), reason)
+        allowed = f"allowed up to {self.limit_bytes}"
+        self._watch.require_inside(
+            lanes, is_out, lambda at: f"found {size_bytes} bytes at shared address {addresses[at]}, {allowed}"
+        )
         return addresses + blocks * self.stride_bytes
 
     def load(self, lanes: Indices, addresses: Indices, item_bytes: int, count: int) -> Array:
@@ -272,10 +257,7 @@ class SharedMemory:
         return found
 
     def load_rows(self, lanes: Indices, addresses: Indices) -> Array:
-        """Loads, for ldmatrix, the 16 bytes at each lane's shared address: uint16 [lane, 8 elements].
-
-        Counts bank conflicts; reports races and uninitialised memory. Raises Fault for a bad address.
-        """
+        """Loads, for ldmatrix, the 16 bytes at each lane's shared address, as ``load`` does."""
         starts = self.starts(lanes, addresses, 16)
         self._watch.count_shared(lanes, addresses, 16)
         self._report(self.races.read(lanes, self.races.cells(starts, 16), is_collective=True), lanes)
@@ -295,8 +277,7 @@ class SharedMemory:
         before = self._content(cells) if found else None
         self._views[item][starts[:, None] // item + np.arange(values.shape[1])] = values
         if before is not None:
-            mine = np.ascontiguousarray(values).view(np.uint8).reshape(before.shape)
-            self._report(found, lanes, SilentStores(_same(mine, before), _same(mine, self._content(cells))))
+            self._report(found, lanes, SilentStores.of(values, before, self._content(cells)))
 
     def update_start(
         self, lanes: Indices, addresses: Indices, item_bytes: int, count: int
@@ -339,8 +320,3 @@ class SharedMemory:
 
     def _report(self, found: list[Unordered], lanes: Indices, silent: SilentStores | None = None) -> None:
         self._watch.report(found, lanes, "shared", self.races.cell_bytes, silent)
-
-
-def _same(mine: Array, other: Array) -> Bools:
-    same: Bools = (mine == other).all(axis=2)
-    return same

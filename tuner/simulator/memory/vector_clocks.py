@@ -1,8 +1,4 @@
-"""Vector clocks of the threads of a cluster and of asynchronous agents, and the hazards that they show.
-
-A detector compares an access with ``Clocks``; unordered accesses go to ``report``, which classifies them
-as races or silent stores and adds them to the ``HazardLog``.
-"""
+"""Vector clocks of the threads of a cluster and of asynchronous agents, and the hazards that they show."""
 
 from collections.abc import Callable
 from dataclasses import dataclass
@@ -75,28 +71,19 @@ class Clocks:
         self._forget()
 
     def tick_agent(self, lane: int, column: int) -> int:
-        """Advances the time of an asynchronous agent in the cluster of ``lane``; returns the new time.
-
-        ``column`` is the agent's component of vector clocks.
-        """
+        """Advances the time of agent ``column`` in the cluster of ``lane``; returns the new time."""
         cluster = int(self.geometry.cluster_index[lane])
         self._agent_clocks[cluster, column] += 1
         return int(self._agent_clocks[cluster, column])
 
     def least_of_warps(self) -> Array:
-        """Returns, in each lane's vector clock, the least component of each warp's threads: [lane, warp].
-
-        Warps are those of the lane's cluster.
-        """
+        """Returns, in each lane's clock, the least component of each warp of its cluster: [lane, warp]."""
         if self._least is None:
             self._least = self._by_warp().min(axis=2)
         return self._least
 
     def most_of_warps(self) -> Array:
-        """Returns, in each lane's vector clock, the greatest component of each warp's threads: [lane, warp].
-
-        Warps are those of the lane's cluster.
-        """
+        """Returns, in each lane's clock, the greatest component of each warp of its cluster."""
         if self._most is None:
             self._most = self._by_warp().max(axis=2)
         return self._most
@@ -120,8 +107,7 @@ class HazardLog:
     ) -> None:
         """Adds ``count`` hazards of ``kind`` at ``instruction``; None: at the end of the kernel.
 
-        ``example`` returns a description; it is called only for the first report of this kind and
-        instruction.
+        ``example`` returns a description, for the first report of this kind and instruction.
         """
         key = (kind, instruction)
         text, before = self._found[key] if key in self._found else (example(), 0)
@@ -129,12 +115,12 @@ class HazardLog:
 
     def hazards(self) -> tuple[Hazard, ...]:
         """Returns the recorded hazards by line and kind; those at the end of the kernel have line 0."""
-        found = []
+        hazards = []
         for (kind, instruction), (example, count) in self._found.items():
             line = instruction.line if instruction else 0
             text = instruction.short_text if instruction else "end of the kernel"
-            found.append(Hazard(kind, line, text, example, count))
-        return tuple(sorted(found, key=lambda hazard: (hazard.line, hazard.kind.value)))
+            hazards.append(Hazard(kind, line, text, example, count))
+        return tuple(sorted(hazards, key=lambda hazard: (hazard.line, hazard.kind.value)))
 
 
 # ------------------------------------------------------------------------------
@@ -166,6 +152,12 @@ class SilentStores:
     is_as_before: Bools  # equal to the value before the instruction
     is_as_after: Bools  # equal to the value after all lanes of the instruction
 
+    @classmethod
+    def of(cls, values: Array, before: Array, after: Array) -> "SilentStores":
+        """Compares stored ``values`` with the bytes [access, cell, byte] before and after the instruction."""
+        mine = np.ascontiguousarray(values).view(np.uint8).reshape(before.shape)
+        return cls((mine == before).all(axis=2), (mine == after).all(axis=2))
+
 
 def only(found: list[Unordered], where: Bools) -> list[Unordered]:
     """Returns the unordered accesses of ``found`` to cells where ``where`` [access, cell] is True."""
@@ -180,11 +172,7 @@ def report(
     example: Callable[[int, int, str], str],  # (access, cell, earlier) -> text of the example
     silent: SilentStores | None = None,
 ) -> None:
-    """Logs unordered accesses of ``instruction`` as hazards, and silent stores among them as benign hazards.
-
-    A silent store writes the value that the memory has, so that its order has no effect. ``example``
-    describes (access, cell, kind of the earlier access), for the first hazard.
-    """
+    """Logs unordered accesses of ``instruction`` as hazards, silent stores among them as benign ones."""
     for one in found:
         harmless = np.zeros_like(one.is_bad)
         if silent is not None and one.kind in RACES:
@@ -194,6 +182,5 @@ def report(
             if not bad.any():
                 continue
             access, position = np.argwhere(bad)[0]
-            cell, earlier = int(one.cells[access, position]), one.earlier
-            words = partial(example, int(access), cell, earlier)
-            log.report(kind, instruction, words, int(bad.sum()))
+            first = partial(example, int(access), int(one.cells[access, position]), one.earlier)
+            log.report(kind, instruction, first, int(bad.sum()))
