@@ -262,8 +262,10 @@ def gpu_entries(store: "Store", task: TaskQuery, runs: Iterable[int] = ()) -> Li
     for each in listed:
         if each.run is None:
             which = "the only one" if each.verified == 1 else f"the first of {each.verified}"
-            key = each.trial.record.problem.key
-            notes.append(f"{key}: not timed on a GPU: trial {each.trial.id} is {which} verified")
+            trial = each.trial
+            notes.append(
+                f"{trial.record.problem.key}: not timed on a GPU: trial {trial.id} is {which} verified"
+            )
     entries = (replace(_entry(each.run, each.trial), program=store.program(each.trial.id)) for each in listed)
     return LibraryEntries(tuple(entries), tuple(notes))
 

@@ -8,7 +8,7 @@ from functools import partial
 from pathlib import Path
 from typing import TYPE_CHECKING, TypeVar
 
-from tuner.core.errors import CandidateError, Failure, Stage, TunerError, UsageError
+from tuner.core.errors import CandidateError, Stage, UsageError
 from tuner.core.problem import Problem
 from tuner.core.typed_arguments import typed_arguments
 from tuner.programs.compiler import CompiledProgram, payload_text
@@ -145,7 +145,11 @@ def compile_in_child(request: ProgramRequest) -> CompiledProgram:
     try:
         return call_in_kept_child(partial(compile_and_check, request))
     except CandidateError as error:
-        raise _error_of(error.failure) from error
+        failure = error.failure
+        if failure.stage is Stage.BIND:
+            raise UsageError(failure.reason) from error
+        crash = "payload: compiler: " if failure.reason.startswith(ENDS) else ""
+        raise CandidateError(failure.stage, crash + failure.reason) from error
 
 
 def call_in_kept_child(work: Callable[[], Value]) -> Value:
@@ -164,17 +168,6 @@ def called(work: Callable[[], Value]) -> Value:
     return work()
 
 
-def _error_of(failure: Failure) -> TunerError:
-    """Returns a UsageError for the user's mistake, else a CandidateError.
-
-    A crash is named as the compiler's.
-    """
-    if failure.stage is Stage.BIND:
-        return UsageError(failure.reason)
-    is_end = failure.reason.startswith(ENDS)
-    return CandidateError(failure.stage, f"payload: compiler: {failure.reason}" if is_end else failure.reason)
-
-
 class _Children(threading.local):
     """The child process of each thread that compiles programs; the child process ends with its thread."""
 
@@ -184,15 +177,11 @@ class _Children(threading.local):
 
     def of_this_thread(self) -> Worker:
         if self._worker is None or self._owner != os.getpid():
-            self._worker = Worker(ServiceSpec(NAME, called), MEMORY_BYTES)
-            self._owner = os.getpid()
-            atexit.register(_kill, self._worker, self._owner)
+            worker, owner = Worker(ServiceSpec(NAME, called), MEMORY_BYTES), os.getpid()
+            self._worker, self._owner = worker, owner
+            # a process that is forked later must not end the child of its parent
+            atexit.register(lambda: worker.kill() if os.getpid() == owner else None)
         return self._worker
-
-
-def _kill(worker: Worker, owner: int) -> None:
-    if os.getpid() == owner:
-        worker.kill()
 
 
 # process-wide on purpose: the next program of a thread reuses the thread's child process

@@ -16,7 +16,7 @@ from tuner.core.problem import Problem
 from tuner.core.programs import DeviceWork, Schedules, no_schedules
 from tuner.core.serialization import read_text
 from tuner.mlir import bindings, transform
-from tuner.mlir.bindings import Op, Value, ir
+from tuner.mlir.bindings import Value, ir
 from tuner.mlir.gpu.lowering import drop_code, outline_kernels
 from tuner.mlir.ir.memrefs import memref_bytes
 from tuner.mlir.ir.reading import op_of, source_of, walk
@@ -121,25 +121,27 @@ class ProgramCompiler:
         matmul that the payload lacks; CandidateError for a payload that does not lower.
         """
         with transform.new_context(), bindings.ir.Location.unknown():
-            if not self.support.has_device:
-                reason = self._why_no_fusions(scripts) if as_fusions else ""
-                found = self._compile_fusions(text, entry, threads) if as_fusions and not reason else reason
-                if isinstance(found, CompiledProgram):
-                    return found
-                payload = _read(text, entry)
-                chosen = self._scripts(problems_of(payload), scripts)
-                whole = CompiledProgram(
-                    lower_host_program(payload, chosen, is_checked=is_checked), tuple(chosen), text
-                )
-                return replace(whole, why_no_fusions=found)
-            chip = chip_of(self.machine.chip)
-            reason = self._why_no_device_fusions(scripts, keeps_kernels=keeps_kernels) if as_fusions else ""
+            reason = ""
+            if as_fusions and scripts is None:
+                reason = "its matmuls were asked for as loops"
+            elif as_fusions and scripts:
+                reason = "scripts of its matmuls are given"
+            if as_fusions and keeps_kernels and self.support.has_device:
+                reason = "sampled launches are compared with those of a program as a whole"
             if as_fusions and not reason:
-                fused = self._compile_device_fusions(text, entry, options, is_checked=is_checked)
+                if self.support.has_device:
+                    fused = self._compile_device_fusions(text, entry, options, is_checked=is_checked)
+                else:
+                    fused = self._compile_fusions(text, entry, threads)
                 if isinstance(fused, CompiledProgram):
                     return fused
                 reason = fused
-            made = self.kernels(text, entry, scripts)
+            if not self.support.has_device:
+                payload = _read(text, entry)
+                chosen = self._scripts(problems_of(payload), scripts)
+                code = lower_host_program(payload, chosen, is_checked=is_checked)
+                return CompiledProgram(code, tuple(chosen), text, why_no_fusions=reason)
+            made, chip = self.kernels(text, entry, scripts), chip_of(self.machine.chip)
             names = frozenset(matmul.name for matmul in made.matmuls)
             reference = reference_kernels(made.payload.module, names) if keeps_kernels else ""
             assemble = self.support.assembler(chip.name)
@@ -203,17 +205,6 @@ class ProgramCompiler:
         except RecursionError:
             return TOO_DEEP
         return CompiledProgram(code, tuple(used), text)
-
-    def _why_no_device_fusions(self, scripts: Mapping[Problem, Script] | None, *, keeps_kernels: bool) -> str:
-        if keeps_kernels:
-            return "sampled launches are compared with those of a program as a whole"
-        return self._why_no_fusions(scripts)
-
-    @staticmethod
-    def _why_no_fusions(scripts: Mapping[Problem, Script] | None) -> str:
-        if scripts is None:
-            return "its matmuls were asked for as loops"
-        return "scripts of its matmuls are given" if scripts else ""
 
     def _compile_fusions(self, text: str, entry: str | None, threads: int) -> "CompiledProgram | str":
         from tuner.programs.fusion_compiler import compile_fusions  # loads pydantic
@@ -311,21 +302,15 @@ def counted_work(payload: ProgramPayload, chip: Chip, options: DeviceOptions) ->
     block = function.regions[0].blocks[0]
     work = DeviceWork()
     for op in walk(function, LAUNCH, COPY):
-        if op.block != block or not all(
-            (not isinstance(each.type, ir.MemRefType) or each.type.has_static_shape) for each in op.operands
-        ):
+        memrefs = [each.type for each in op.operands if isinstance(each.type, ir.MemRefType)]
+        if op.block != block or not all(type_.has_static_shape for type_ in memrefs):
             return None
-        work = work.with_launch() if op.name == LAUNCH else _with_copy(work, op, options)
+        if op.name == LAUNCH:
+            work = work.with_launch()
+        else:
+            to, from_ = (_is_on_device(each, options) for each in op.operands)
+            work = work.with_copy(memref_bytes(memrefs[0]), to_device=to, from_device=from_)
     return work
-
-
-def _with_copy(work: DeviceWork, op: Op, options: DeviceOptions) -> DeviceWork:
-    target, source = op.operands
-    return work.with_copy(
-        memref_bytes(target.type),
-        to_device=_is_on_device(target, options),
-        from_device=_is_on_device(source, options),
-    )
 
 
 def _is_on_device(memory: Value, options: DeviceOptions) -> bool:

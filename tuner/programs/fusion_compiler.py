@@ -1,8 +1,4 @@
-"""Compiles a payload as fusions: schedules, threads, machine code, packed weights; and times each fusion.
-
-``compile_groups`` compiles each fusion with the first schedule that works (``schedule_group``), and
-links the code; ``timed_groups`` times the fusions alone.
-"""
+"""Compiles a payload as fusions: schedules, threads, machine code, packed weights; and times each fusion."""
 
 import ctypes
 import functools
@@ -119,7 +115,13 @@ def with_shares(
     time of each fusion is reliable, and the part of the roofline only of a fusion whose time is. Measures the
     roofline of one thread for each type of the fusions.
     """
-    fusions = tuple(_within(each, call_s) for each in fusions)
+    too_long = unreliable(f"it takes longer than a whole call, {seconds_text(call_s)}")
+    fusions = tuple(
+        replace(each, reliability=too_long)
+        if not each.reliability.unreliable and (each.time_s or 0.0) > (1 + DRIFT_LIMIT) * call_s
+        else each
+        for each in fusions
+    )
     is_whole = all(each.reliability.is_reliable for each in fusions if each.time_s)
     rooflines = {
         dtype: measure_roofline(dtype, THREADS, machine)
@@ -145,14 +147,6 @@ def with_shares(
 def _work(fusion: CompiledFusion, machine: Machine) -> tuple[int, int, int]:
     """Returns a fusion's flop and bytes; memory counts where it reads more than the third, the L2 cache."""
     return fusion.flop, fusion.moved_bytes, machine.l2_bytes
-
-
-def _within(each: ExplainedFusion, call_s: float) -> ExplainedFusion:
-    """Returns a fusion, unreliable where it takes longer than a whole call, of which it is a part."""
-    if each.time_s is None or each.reliability.unreliable or each.time_s <= (1 + DRIFT_LIMIT) * call_s:
-        return each
-    reason = f"it takes longer than a whole call, {seconds_text(call_s)}"
-    return replace(each, reliability=unreliable(reason))
 
 
 def _dtype(fusion: CompiledFusion) -> str:
@@ -210,9 +204,11 @@ def schedule_fusion(
         problem = fusion_problem(fusion)
     except UsageError as error:
         return _as_loops(fusion, str(error), threads)
-    reason = no_strategy(problem, machine)
+    summary, reason = _summary_of_loops(fusion), no_strategy(problem, machine)
+    if fusion.kind in (ATTENTION, CONTRACTION):
+        summary = replace(summary, element=problem.dtype, flop=problem.flop)
     for candidate, script, origin in _scripts(problem, machine, schedules):
-        summary = replace(_summary(fusion, problem, candidate), origin=origin)
+        summary = replace(summary, strategy=candidate.strategy, knobs=candidate.choices, origin=origin)
         try:
             code = _compiled(problem.fusion, script, useful_threads(summary, threads))
         except CandidateError as error:
@@ -225,7 +221,6 @@ def schedule_fusion(
 def _scripts(
     problem: Problem, machine: Machine, schedules: Schedules
 ) -> Iterator[tuple[Candidate, str, str]]:
-    """Yields configurations with their scripts and origins, in the order in which they are tried."""
     for each in schedules(problem):
         yield each.candidate, each.script, each.origin
     first = first_configuration(problem, machine)
@@ -233,12 +228,22 @@ def _scripts(
         yield first[0], first[1].text, FIRST
 
 
-def _as_loops(fusion: Fusion, reason: str, threads: int) -> ScheduledFusion:
-    flop = _elements(fusion) * len(fusion.ops)
-    element = fusion.outputs[0].type.element
-    summary = CompiledFusion(
-        fusion.kind, fusion.ops, "", (), LOOPS, reason, element, flop, _moved_bytes(fusion)
+def _summary_of_loops(fusion: Fusion) -> CompiledFusion:
+    return CompiledFusion(
+        kind=fusion.kind,
+        ops=fusion.ops,
+        strategy="",
+        knobs=(),
+        origin=LOOPS,
+        reason="",
+        element=fusion.outputs[0].type.element,
+        flop=sum(math.prod(view.type.shape) for view in fusion.outputs) * len(fusion.ops),
+        moved_bytes=sum(view.type.bytes for view in {*fusion.inputs, *fusion.outputs}),
     )
+
+
+def _as_loops(fusion: Fusion, reason: str, threads: int) -> ScheduledFusion:
+    summary = replace(_summary_of_loops(fusion), reason=reason)
     text = fusion.text
     if EXTRACT in text:  # only loops have indices that are data
         with transform.new_context(), ir.Location.unknown():
@@ -253,37 +258,11 @@ def _compiled(text: str, script: str | None, threads: int) -> FusionCode:
     with transform.new_context(), ir.Location.unknown():
         code = compile_fusion(text, script, threads)
     library = ctypes.CDLL(None)
-    missing = [
-        name for name in sorted(set(DECLARATION.findall(code.llvm_text))) if not hasattr(library, name)
-    ]
+    called = sorted(set(DECLARATION.findall(code.llvm_text)))
+    missing = [name for name in called if not hasattr(library, name)]
     if missing:
         raise CandidateError(Stage.COMPILE, f"calls {missing[0]!r}, which the C library does not have")
     return code
-
-
-def _summary(fusion: Fusion, problem: Problem, candidate: Candidate) -> CompiledFusion:
-    flop, element = _elements(fusion) * len(fusion.ops), fusion.outputs[0].type.element
-    if fusion.kind in (ATTENTION, CONTRACTION):
-        element, flop = problem.dtype, problem.flop
-    return CompiledFusion(
-        kind=fusion.kind,
-        ops=fusion.ops,
-        strategy=candidate.strategy,
-        knobs=candidate.choices,
-        origin=FIRST,
-        reason="",
-        element=element,
-        flop=flop,
-        moved_bytes=_moved_bytes(fusion),
-    )
-
-
-def _elements(fusion: Fusion) -> int:
-    return sum(math.prod(view.type.shape) for view in fusion.outputs)
-
-
-def _moved_bytes(fusion: Fusion) -> int:
-    return sum(view.type.bytes for view in {*fusion.inputs, *fusion.outputs})
 
 
 # ------------------------------------------------------------------------------
@@ -331,7 +310,9 @@ def compile_fusions(
     if machine.isa != AVX512:
         called = tuple(AVX_VNNI if name == VNNI else name for name in called)
     needs = tuple(dict.fromkeys((*level, *called)))
-    object_code = _object_code(linked(places, codes, _level(needs)))
+    level_name = next((LEVELS[each] for each in needs if each in LEVELS), PLAIN_LEVEL)
+    features = (INSTRUCTION_SET_FEATURES[each] for each in needs if each in INSTRUCTION_SET_FEATURES)
+    llvm_text = linked(places, codes, ProcessorLevel(level_name, ",".join(features)))
     code = FusedCode(
         entry=entry_name(text, entry),
         arguments=formed.program.arguments,
@@ -342,7 +323,7 @@ def compile_fusions(
         needs=needs,
         compiler=cpu_compiler().fingerprint,
         fusions=tuple(each.summary for each in fusions),
-        object_code=object_code,
+        object_code=_object_code(llvm_text),
         threads=threads if any(code.is_divided for code in codes) else 1,
         asserts=any(code.asserts for code in codes),
     )
@@ -359,8 +340,7 @@ def entry_name(text: str, entry: str | None) -> str:
 def _scheduled(
     fusions: tuple[Fusion, ...], machine: Machine, schedules: Schedules, threads: int
 ) -> list[ScheduledFusion]:
-    """Returns each fusion with its code; fusions of equal text are compiled once."""
-    known: dict[tuple[str, str], ScheduledFusion] = {}
+    known: dict[tuple[str, str], ScheduledFusion] = {}  # fusions of equal text are compiled once
     for fusion in fusions:
         if (fusion.kind, fusion.text) not in known:
             try:
@@ -369,12 +349,6 @@ def _scheduled(
                 reason = f"{', '.join(dict.fromkeys(fusion.ops))}: {error.reason}"
                 raise CandidateError(error.stage, reason) from error
     return [known[fusion.kind, fusion.text] for fusion in fusions]
-
-
-def _level(needs: Sequence[str]) -> ProcessorLevel:
-    name = next((LEVELS[each] for each in needs if each in LEVELS), PLAIN_LEVEL)
-    features = (INSTRUCTION_SET_FEATURES[each] for each in needs if each in INSTRUCTION_SET_FEATURES)
-    return ProcessorLevel(name, ",".join(features))
 
 
 def _object_code(llvm_text: str) -> bytes:

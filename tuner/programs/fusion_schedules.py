@@ -77,7 +77,6 @@ def tunable_fusions(text: str, entry: str | None, cache: str, machine: Machine) 
 
 
 def _problem_of(fusion: Fusion, machine: Machine) -> Problem | str:
-    """Returns the problem that a fusion is; else why it is not tuned."""
     from tuner.mlir.fusions import fusion_problem  # loads MLIR
     from tuner.mlir.reference.fusion_reference import draw_inputs  # loads MLIR
 
@@ -134,8 +133,9 @@ def fusion_schedules(store: "Store", machine: Machine, problem: Problem) -> Iter
 def _of_same_contraction(store: "Store", machine: Machine, problem: Problem) -> Iterator[FusionSchedule]:
     query = RunQuery(_task(problem, machine, shape=problem.shape, dtype=problem.dtype))
     runs = [run for run in store.matching_runs(query) if _is_same(run.settings.problem, problem)]
-    found = [best for run in runs if (best := _best_of_run(store, run)) is not None]
-    for trial in sorted(found, key=lambda each: (each.best_s, each.id))[:1]:
+    trials = [best for run in runs if (best := _best_of_run(store, run)) is not None]
+    if trials:
+        trial = min(trials, key=lambda each: (each.best_s, each.id))
         yield from _projected(trial, trial.record.candidate, problem, machine, SAME_CONTRACTION)
         return
     if not PLAIN_MATMUL.search(problem.fusion) or problem.batch > 1:
@@ -146,31 +146,29 @@ def _of_same_contraction(store: "Store", machine: Machine, problem: Problem) -> 
     matmul = _best(store, plain, machine)
     if matmul is not None:
         choices = {OF_MATMULS.get(name, name): value for name, value in matmul.record.candidate.choices}
-        candidate = Candidate.of(PACKED if (facts_of(problem.fusion).weights > 0) else DIRECT, choices)
+        candidate = Candidate.of(PACKED if facts_of(problem.fusion).weights > 0 else DIRECT, choices)
         yield from _projected(matmul, candidate, problem, machine, SAME_CONTRACTION)
 
 
 def _of_nearest(store: "Store", machine: Machine, problem: Problem) -> Iterator[FusionSchedule]:
     task = TuningTask(problem, machine, threads=1)
-    others = [
-        run
-        for run in store.matching_runs(RunQuery(_task(problem, machine)))
-        if run.settings.problem.fusion != problem.fusion and _is_near(task, run)
-    ]
-    ordered = nearest_first(task, others, lambda run: TuningTask(run.settings.problem, run.machine, 1))
-    for run in ordered[:NEAREST_RUNS]:
+
+    def task_of(run: Run) -> TuningTask:
+        return TuningTask(run.settings.problem, run.machine, threads=1)
+
+    def is_near(run: Run) -> bool:
+        octaves = distance(task, task_of(run))
+        return octaves is not None and octaves <= NEAR_OCTAVES
+
+    runs = store.matching_runs(RunQuery(_task(problem, machine)))
+    near = [run for run in runs if run.settings.problem.fusion != problem.fusion and is_near(run)]
+    for run in nearest_first(task, near, task_of)[:NEAREST_RUNS]:
         trial = _best_of_run(store, run)
-        if trial is None:
-            continue
-        made = tuple(_projected(trial, trial.record.candidate, problem, machine, NEAREST))
-        yield from made
-        if made:
-            return
-
-
-def _is_near(task: TuningTask, run: Run) -> bool:
-    octaves = distance(task, TuningTask(run.settings.problem, run.machine, 1))
-    return octaves is not None and octaves <= NEAR_OCTAVES
+        if trial is not None:
+            schedules = tuple(_projected(trial, trial.record.candidate, problem, machine, NEAREST))
+            if schedules:
+                yield from schedules
+                return
 
 
 def _task(problem: Problem, machine: Machine, **narrower: str) -> TaskQuery:
@@ -189,7 +187,6 @@ def _best_of_run(store: "Store", run: Run) -> StoredTrial | None:
 
 
 def _is_same(other: Problem, problem: Problem) -> bool:
-    """Returns whether another fusion is the same contraction or convolution, with another epilogue."""
     pair = [facts_of(each.fusion) for each in (problem, other)]
     ours, theirs = [(each.loops, each.contractions, each.weights, each.dimensions) for each in pair]
     return other.fusion != problem.fusion and ours == theirs
@@ -198,7 +195,6 @@ def _is_same(other: Problem, problem: Problem) -> bool:
 def _projected(
     trial: StoredTrial, candidate: Candidate, problem: Problem, machine: Machine, origin: str
 ) -> Iterator[FusionSchedule]:
-    """Yields the schedule that a candidate becomes on a problem, if there is one."""
-    found = projected_script(candidate, problem, machine)
-    if found is not None:
-        yield FusionSchedule(found[0], found[1].text, origin, trial.id)
+    projected = projected_script(candidate, problem, machine)
+    if projected is not None:
+        yield FusionSchedule(projected[0], projected[1].text, origin, trial.id)

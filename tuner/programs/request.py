@@ -40,7 +40,6 @@ class DeviceOptions:
     pinned: bool = False  # host memory that is allocated and copied is page-locked (gpu.alloc host_shared)
 
     def __post_init__(self) -> None:
-        """Raises UsageError for an unknown form, or for fewer than one stream."""
         if self.form not in FORMS:
             raise UsageError(f"form: found {self.form!r}, allowed {', '.join(FORMS)}")
         if self.max_streams < 1:
@@ -77,16 +76,15 @@ def in_file(reason: str, name: str, text: str = "") -> str:
     LINE:COLUMN is the first position in ``reason``, OPERATION what stands there in the payload's ``text``,
     unless the message has the operation already. Without a position: "NAME: message".
     """
-    found = POSITION.search(reason)
-    if found is None:
+    position = POSITION.search(reason)
+    if position is None:
         return f"{name}: {reason.removeprefix(CHILD).removeprefix(f'{name}: ')}"
-    place = f"{name}:{found[1]}"
-    rest = reason[: found.start()] + (found[2] or "") + reason[found.end() :]
+    rest = reason[: position.start()] + (position[2] or "") + reason[position.end() :]
     for subject in (CHILD, *SUBJECTS):
         rest = rest.removeprefix(subject)
     rest = rest.strip(" :")
-    operation = operation_at(text, found[1])
-    return f"{place}: {rest}" if operation in rest else f"{place}: {operation}: {rest}"
+    operation = operation_at(text, position[1])
+    return f"{name}:{position[1]}: {rest if operation in rest else f'{operation}: {rest}'}"
 
 
 def operation_at(text: str, position: str) -> str:
@@ -95,8 +93,8 @@ def operation_at(text: str, position: str) -> str:
     Lines and columns are counted from 1.
     """
     line, column = map(int, position.split(":"))
-    found = OPERATION.match("".join(text.splitlines()[line - 1 : line])[column - 1 :])
-    return found[1] if found else ""
+    match = OPERATION.match("".join(text.splitlines()[line - 1 : line])[column - 1 :])
+    return match[1] if match else ""
 
 
 @contextlib.contextmanager
@@ -155,7 +153,6 @@ class ProgramOptions:
     threads: int = 1  # of a program of fusions on the host
 
     def __post_init__(self) -> None:
-        """Raises UsageError for a value that is not allowed."""
         if self.order not in ORDERS:
             raise UsageError(f"order: found {self.order!r}, allowed {', '.join(ORDERS)}")
         if self.seed < 0:
@@ -170,28 +167,28 @@ class ProgramOptions:
         Also raises UsageError for a target that cannot run whole programs.
         """
         support = program_support(target, backends)
-        for name, found, is_met in self._changed():
-            if not is_met(support):
-                allowed = kinds_with(is_met, backends)
-                option = name if found is True else f"{name} {found}"
-                raise UsageError(f"{option} cannot be combined with target {target}, only with {allowed}")
-
-    def _changed(self) -> Iterator[tuple[str, object, Callable[[ProgramSupport], bool]]]:
-        """Yields the name, value and target requirement of each option that differs from its default."""
-        for field in fields(DeviceOptions):
-            found = getattr(self.device, field.name)
-            if found != getattr(DEFAULTS, field.name):
-                yield field.name, found, lambda programs: programs.has_device
-        if self.trace:
-            yield "trace", self.trace, lambda programs: programs.has_device
-        if self.order != ORDERS[0]:
-            yield "order", self.order, lambda programs: programs.is_simulated
-        if self.sample:
-            yield "sample", self.sample, lambda programs: programs.is_simulated
-        if self.threads != 1:
-            yield "threads", self.threads, lambda programs: not programs.has_device
+        of_device = {field.name: _on_device for field in fields(DeviceOptions)}
+        pairs = ((self.device, DEFAULTS, of_device), (self, PROGRAM_DEFAULTS, NEEDS))
+        for options, defaults, needs in pairs:
+            for name, is_met in needs.items():
+                value = getattr(options, name)
+                if value != getattr(defaults, name) and not is_met(support):
+                    allowed = kinds_with(is_met, backends)
+                    option = name if value is True else f"{name} {value}"
+                    raise UsageError(f"{option} cannot be combined with target {target}, only with {allowed}")
 
 
+def _on_device(programs: ProgramSupport) -> bool:
+    return programs.has_device
+
+
+# Options of ``ProgramOptions`` -> which targets support a value that is not the default.
+NEEDS: dict[str, Callable[[ProgramSupport], bool]] = {
+    "trace": _on_device,
+    "order": lambda programs: programs.is_simulated,
+    "sample": lambda programs: programs.is_simulated,
+    "threads": lambda programs: not programs.has_device,
+}
 PROGRAM_DEFAULTS = ProgramOptions()
 
 

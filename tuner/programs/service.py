@@ -5,7 +5,7 @@ import re
 from collections.abc import Callable, Iterator
 from dataclasses import dataclass, replace
 from functools import partial
-from typing import Any
+from typing import Any, TypeVar
 
 import numpy as np
 
@@ -13,7 +13,6 @@ from tuner.core.errors import CandidateError, Failure, Stage, TunerError, failin
 from tuner.core.gpu import DeviceError, chip_of
 from tuner.core.gpu_code import DeviceProgram
 from tuner.core.problem import Problem
-from tuner.core.programs import DeviceWork
 from tuner.mlir import bindings, transform
 from tuner.programs.arguments import make_arguments, type_text
 from tuner.programs.comparison import compare, compare_printed, outputs
@@ -31,6 +30,7 @@ from tuner.targets.interface import ProgramSupport
 from tuner.targets.registry import real_backends
 
 NAME = "program"
+Value = TypeVar("Value")
 # Indices, and offsets that are values: a program of fusions without them is in bounds by its static shapes
 INDEXED = re.compile(
     r'"tensor\.|tensor\.(extract|insert|gather|scatter)\b|tensor\.(extract|insert)_slice[^:]*\[[^\]:]*%'
@@ -52,16 +52,29 @@ class _StoppedRun:
     printed: str
 
 
+@contextlib.contextmanager
+def _as_failures() -> Iterator[None]:
+    """Converts the user's mistakes to CandidateError(BIND), and device errors to CandidateError(RUN)."""
+    try:
+        with failing_at(Stage.BIND):
+            yield
+    except DeviceError as error:
+        raise CandidateError(Stage.RUN, str(error)) from error
+    except RecursionError as error:
+        raise CandidateError(
+            Stage.COMPILE, f"payload: {TOO_DEEP}; divide it into several programs"
+        ) from error
+
+
 def run_in_child(
     request: ProgramRequest, timeout_s: float, show: Callable[[str], object] | None = None
 ) -> ProgramReport:
     """Runs a program in a child process, as ``run_program`` does, and returns its report.
 
     ``show`` receives what a program printed that fails after that, except in a crash or at ``timeout_s``.
-    Raises UsageError for mistakes of the user, TunerError where the run fails, crashes or exceeds
-    ``timeout_s``.
+    Raises as ``in_child``.
     """
-    outcome = call_in_child(NAME, partial(_run_or_stop, request), timeout_s)
+    outcome = in_child(_run_or_stop, request, timeout_s=timeout_s)
     if isinstance(outcome, ProgramReport):
         return outcome
     if show is not None:
@@ -79,48 +92,20 @@ def _run_or_stop(request: ProgramRequest) -> "ProgramReport | _StoppedRun":
         return _StoppedRun(error.failure, "".join(printed))
 
 
-def time_pair_in_child(request: ProgramRequest, timeout_s: float) -> TimedPair:
-    """Times a program with and without its scripts, both in one child process.
+def in_child(work: Callable[..., Value], *arguments: object, timeout_s: float) -> Value:
+    """Calls a function of this module in a child process and returns its result.
 
     Raises UsageError for mistakes of the user, TunerError where it fails, crashes or exceeds ``timeout_s``.
     """
-    return call_in_child(NAME, partial(time_pair, request), timeout_s)
+    return call_in_child(NAME, partial(work, *arguments), timeout_s)
 
 
 def lower_in_child(request: ProgramRequest, step: LoweringStep, timeout_s: float) -> LoweredText:
-    """Lowers a payload up to a step in a child process; returns the text after this step.
-
-    Raises UsageError for mistakes of the user, TunerError where it fails, crashes or exceeds ``timeout_s``.
-    """
-    return call_in_child(NAME, partial(lower, request, step), timeout_s)
+    """Lowers a payload up to a step in a child process; returns the text after it. Raises as ``in_child``."""
+    return in_child(lower, request, step, timeout_s=timeout_s)
 
 
-def problems_in_child(text: str, entry: str | None, timeout_s: float) -> tuple[Problem, ...]:
-    """Returns the distinct matmuls in function ``entry`` of MLIR text, found in a child process.
-
-    ``entry`` None: ``main``, or the only public function. Raises UsageError for text that does not parse,
-    TunerError where the process crashes or exceeds ``timeout_s``.
-    """
-    return call_in_child(NAME, partial(find_problems, text, entry), timeout_s)
-
-
-def fusions_in_child(request: ProgramRequest, cache: str, timeout_s: float) -> TunableFusions:
-    """Returns the fusions of a program that can be tuned, as ``find_fusions``, found in a child process.
-
-    Raises UsageError for text that does not parse, TunerError where the process crashes or exceeds
-    ``timeout_s``.
-    """
-    return call_in_child(NAME, partial(find_fusions, request, cache), timeout_s)
-
-
-def time_fusions_in_child(request: ProgramRequest, timeout_s: float) -> TimedFusions:
-    """Times a program tuned and untuned, as ``time_fusions``, in one child process.
-
-    Raises UsageError for mistakes of the user, TunerError where it fails, crashes or exceeds ``timeout_s``.
-    """
-    return call_in_child(NAME, partial(time_fusions, request), timeout_s)
-
-
+@_as_failures()
 def run_program(request: ProgramRequest, printed: list[str] | None = None) -> ProgramReport:
     """Compiles and runs a program; compares and times it if the request asks for it; returns the report.
 
@@ -130,36 +115,74 @@ def run_program(request: ProgramRequest, printed: list[str] | None = None) -> Pr
 
     Raises CandidateError: at stage BIND for the user's mistakes, at stage RUN for device errors.
     """
-    with _as_failures():
-        return _run(request, [] if printed is None else printed)
+    printed = [] if printed is None else printed
+    compiler = _compiler(request)
+    compiled, support = _compile(compiler, request, as_fusions=True), compiler.support
+    code = compiled.code
+    rng = np.random.default_rng(request.options.seed)
+    arguments = make_arguments(code.arguments, request.arguments, rng)
+    if not support.has_device:
+        if compiled.image is None or INDEXED.search(request.text):
+            # a failing run raises: what it has printed stays in ``printed``
+            checked = _compile(compiler, request, is_checked=True).code
+            HostFunction(checked, printed.append)(*copies(arguments))
+            printed.clear()
+        ran = run_on_host(request, compiled, arguments, printed)
+    else:
+        ran = run_on_device(request, support, code, arguments, printed)
+    work_without_fusions = None
+    if code.fusions:
+        work_without_fusions = compiler.work_without_fusions(
+            request.text, request.entry, request.options.device
+        )
+    return ProgramReport(
+        entry=code.entry,
+        arguments=tuple(map(type_text, code.arguments)),
+        results=tuple(map(type_text, code.results)),
+        problems=compiled.problems,
+        streams=code.stream_slots,
+        trace=ran.trace,
+        reports=ran.reports,
+        comparisons=_comparisons(request, code, arguments, ran),
+        times=ran.times,
+        is_interpreted=bool(code.interpreted),
+        printed=ran.printed,
+        is_simulated=support.is_simulated,
+        samples=ran.samples,
+        work=ran.work,
+        work_without_fusions=work_without_fusions,
+        resident_bytes=sum(len(each.content) for each in code.resident),
+        device_fusions=code.fusions,
+        fusions=ran.fusions,
+        why_no_fusions=compiled.why_no_fusions,
+    )
 
 
+@_as_failures()
 def time_pair(request: ProgramRequest) -> TimedPair:
     """Times a program with its scripts and with loops in place of the scripts, interleaved, in this process.
 
     Raises CandidateError: at stage BIND for the user's mistakes, at stage RUN for device errors.
     """
-    with _as_failures():
-        compiler = _compiler(request)
-        bound = _compile(compiler, request).code
-        plain = _compile(compiler, without_scripts(request)).code
-        seed = request.options.seed
-        arguments = make_arguments(bound.arguments, request.arguments, np.random.default_rng(seed))
-        if compiler.support.open_device is None:
-            functions = [HostFunction(code, discard) for code in (bound, plain, bound)]
-            return timed_on_host(functions, arguments, seed)
-        device = compiler.support.open_device(request.target.detail, request.options.order, seed)
-        return timed_on_device(device, bound, plain, arguments, seed)
+    compiler, seed = _compiler(request), request.options.seed
+    bound = _compile(compiler, request).code
+    plain = _compile(compiler, without_scripts(request)).code
+    arguments = make_arguments(bound.arguments, request.arguments, np.random.default_rng(seed))
+    if compiler.support.open_device is None:
+        functions = [HostFunction(code, discard) for code in (bound, plain, bound)]
+        return timed_on_host(functions, arguments, seed)
+    device = compiler.support.open_device(request.target.detail, request.options.order, seed)
+    return timed_on_device(device, bound, plain, arguments, seed)
 
 
+@_as_failures()
 def lower(request: ProgramRequest, step: LoweringStep) -> LoweredText:
     """Lowers a payload up to a step, in this process; returns the text after this step.
 
     Matmuls get default scripts: ``request.scripts`` is not used. Raises CandidateError at stage BIND for the
     user's mistakes.
     """
-    with _as_failures():
-        return lowered(request, step, real_backends())
+    return lowered(request, step, real_backends())
 
 
 def compile_and_check(request: ProgramRequest) -> CompiledProgram:
@@ -170,65 +193,43 @@ def compile_and_check(request: ProgramRequest) -> CompiledProgram:
     """
     with _as_failures():
         compiler = _compiler(request)
-        with _scheduling(compiler, request) as scheduling:
-            compiled = scheduling.compile(
-                request.text,
-                request.entry,
-                request.bound,
-                request.options.device,
-                as_fusions=True,
-                threads=request.options.threads,
-            )
+        compiled = _compile(compiler, request, is_checked=False, as_fusions=True)
     if compiled.image is None:  # the machine code of fusions is made already
         check_host_code(compiled.code, is_checked=compiler.support.is_simulated)
     return compiled
 
 
+@_as_failures()
 def find_fusions(request: ProgramRequest, cache: str) -> TunableFusions:
     """Returns the fusions of a program that can be tuned; ``cache``: what caches hold when they are timed.
 
     Raises CandidateError(BIND) for text that does not parse.
     """
-    with _as_failures():
-        return tunable_fusions(request.text, request.entry, cache, _compiler(request).machine)
+    return tunable_fusions(request.text, request.entry, cache, _compiler(request).machine)
 
 
+@_as_failures()
 def time_fusions(request: ProgramRequest) -> TimedFusions:
     """Times a program with the schedules of the request's database and with its first ones, interleaved.
 
     Raises CandidateError: at stage BIND for the user's mistakes.
     """
-    with _as_failures():
-        compiler = _compiler(request)
-        tuned = _compile(compiler, request, as_fusions=True)
-        untuned = _compile(compiler, replace(request, database=""), as_fusions=True)
-        rng = np.random.default_rng(request.options.seed)
-        arguments = make_arguments(tuned.code.arguments, request.arguments, rng)
-        return timed_fusions(tuned, untuned, arguments, request.options)
+    compiler = _compiler(request)
+    tuned = _compile(compiler, request, as_fusions=True)
+    untuned = _compile(compiler, replace(request, database=""), as_fusions=True)
+    rng = np.random.default_rng(request.options.seed)
+    arguments = make_arguments(tuned.code.arguments, request.arguments, rng)
+    return timed_fusions(tuned, untuned, arguments, request.options)
 
 
+@_as_failures()
 def find_problems(text: str, entry: str | None) -> tuple[Problem, ...]:
     """Returns the distinct matmuls in function ``entry`` of MLIR text.
 
     ``entry`` None: ``main``, or the only public function. Raises CandidateError(BIND) for text that does not
     parse.
     """
-    with _as_failures():
-        return problems_in(text, entry)
-
-
-@contextlib.contextmanager
-def _as_failures() -> Iterator[None]:
-    """Converts the user's mistakes to CandidateError(BIND), and device errors to CandidateError(RUN)."""
-    try:
-        with failing_at(Stage.BIND):
-            yield
-    except DeviceError as error:
-        raise CandidateError(Stage.RUN, str(error)) from error
-    except RecursionError as error:
-        raise CandidateError(
-            Stage.COMPILE, f"payload: {TOO_DEEP}; divide it into several programs"
-        ) from error
+    return problems_in(text, entry)
 
 
 def _compiler(request: ProgramRequest) -> ProgramCompiler:
@@ -236,55 +237,10 @@ def _compiler(request: ProgramRequest) -> ProgramCompiler:
     return ProgramCompiler.of(request.target, real_backends())
 
 
-def _run(request: ProgramRequest, printed: list[str]) -> ProgramReport:
-    compiler = _compiler(request)
-    compiled, support = _compile(compiler, request, as_fusions=True), compiler.support
-    rng = np.random.default_rng(request.options.seed)
-    arguments = make_arguments(compiled.code.arguments, request.arguments, rng)
-    if not support.has_device:
-        if compiled.image is None or INDEXED.search(request.text):
-            # a failing run raises: what it has printed stays in ``printed``
-            checked = _compile(compiler, request, is_checked=True).code
-            HostFunction(checked, printed.append)(*copies(arguments))
-            printed.clear()
-        ran = run_on_host(request, compiled, arguments, printed)
-    else:
-        ran = run_on_device(request, support, compiled.code, arguments, printed)
-    return ProgramReport(
-        entry=compiled.code.entry,
-        arguments=tuple(type_text(kind) for kind in compiled.code.arguments),
-        results=tuple(type_text(kind) for kind in compiled.code.results),
-        problems=compiled.problems,
-        streams=compiled.code.stream_slots,
-        trace=ran.trace,
-        reports=ran.reports,
-        comparisons=_comparisons(request, compiled.code, arguments, ran),
-        times=ran.times,
-        is_interpreted=bool(compiled.code.interpreted),
-        printed=ran.printed,
-        is_simulated=support.is_simulated,
-        samples=ran.samples,
-        work=ran.work,
-        work_without_fusions=_work_without_fusions(request, compiler, compiled),
-        resident_bytes=sum(len(each.content) for each in compiled.code.resident),
-        device_fusions=compiled.code.fusions,
-        fusions=ran.fusions,
-        why_no_fusions=compiled.why_no_fusions,
-    )
-
-
-def _work_without_fusions(
-    request: ProgramRequest, compiler: ProgramCompiler, compiled: CompiledProgram
-) -> DeviceWork | None:
-    """Returns what a program of fusions would ask of the device as a whole; None of other programs."""
-    if not compiled.code.fusions:
-        return None
-    return compiler.work_without_fusions(request.text, request.entry, request.options.device)
-
-
 def _comparisons(
     request: ProgramRequest, code: DeviceProgram, arguments: tuple[Any, ...], ran: ProgramRun
 ) -> tuple[Comparison, ...]:
+    # with the payload on the host, as loops and interpreted kernels, on equal arguments
     if not request.is_compared:
         return ()
     compiler = ProgramCompiler(real_backends().machine(), ProgramSupport())
@@ -297,31 +253,30 @@ def _comparisons(
 
 
 def _compile(
-    compiler: ProgramCompiler, request: ProgramRequest, *, is_checked: bool = False, as_fusions: bool = False
+    compiler: ProgramCompiler,
+    request: ProgramRequest,
+    *,
+    is_checked: bool | None = None,
+    as_fusions: bool = False,
 ) -> CompiledProgram:
-    with _scheduling(compiler, request) as scheduling:
-        return scheduling.compile(
+    if is_checked is None:  # not on a real device, where host code is timed
+        is_checked = compiler.support.is_simulated
+    with contextlib.ExitStack() as opened:
+        if request.database:
+            from tuner.db.store import Store  # loads SQLAlchemy
+
+            store = opened.enter_context(Store.open_or_empty(request.database))
+            compiler = replace(compiler, schedules=partial(fusion_schedules, store, compiler.machine))
+        return compiler.compile(
             request.text,
             request.entry,
             request.bound,
             request.options.device,
             keeps_kernels=bool(request.options.sample),
-            # without checks on a real device, where host code is timed
-            is_checked=is_checked or compiler.support.is_simulated,
+            is_checked=is_checked,
             as_fusions=as_fusions,
             threads=request.options.threads,
         )
-
-
-@contextlib.contextmanager
-def _scheduling(compiler: ProgramCompiler, request: ProgramRequest) -> Iterator[ProgramCompiler]:
-    if not request.database:
-        yield compiler
-        return
-    from tuner.db.store import Store  # loads SQLAlchemy
-
-    with Store.open_or_empty(request.database) as store:
-        yield replace(compiler, schedules=partial(fusion_schedules, store, compiler.machine))
 
 
 def lowered(request: ProgramRequest, step: LoweringStep, backends: Backends) -> LoweredText:
@@ -333,5 +288,4 @@ def lowered(request: ProgramRequest, step: LoweringStep, backends: Backends) -> 
     chip = chip_of(compiler.machine.chip)
     with transform.new_context(), bindings.ir.Location.unknown():
         payload = compiler.kernels(request.text, request.entry, {}).payload
-        text = text_after(step, payload, chip, request.options.device)
-        return LoweredText(payload.entry, chip.name, text)
+        return LoweredText(payload.entry, chip.name, text_after(step, payload, chip, request.options.device))

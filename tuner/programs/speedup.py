@@ -72,7 +72,8 @@ def timed_on_host(
     Calls are interleaved with a reference kernel, which shows changes of the machine's speed. Each program
     works on one copy of ``arguments``; ``seed`` seeds the random order of the calls.
     """
-    repeats = tuple(functools.partial(each.repeat, each.prepare(*copies(arguments))) for each in functions)
+    loaded: Sequence[Any] = functions  # each takes the calls that it prepares
+    repeats = tuple(functools.partial(each.repeat, each.prepare(*copies(arguments))) for each in loaded)
     return TimedPair(*interleaved(repeats, FINAL_EFFORT, np.random.default_rng(seed), host_watch()))
 
 

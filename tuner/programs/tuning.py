@@ -28,11 +28,12 @@ from tuner.programs.request import (
     without_scripts,
 )
 from tuner.programs.service import (
-    fusions_in_child,
-    problems_in_child,
+    find_fusions,
+    find_problems,
+    in_child,
     run_in_child,
-    time_fusions_in_child,
-    time_pair_in_child,
+    time_fusions,
+    time_pair,
 )
 from tuner.programs.speedup import TimedFusions, TimedPair
 from tuner.results.best_trials import best_result
@@ -130,9 +131,9 @@ def child_process_parts() -> ProgramParts:
     The limit is 60 s to find the matmuls, and 600 s for each run and for the timed pair.
     """
     return ProgramParts(
-        problems=lambda text, entry: problems_in_child(text, entry, PROBLEMS_TIMEOUT_S),
+        problems=lambda text, entry: in_child(find_problems, text, entry, timeout_s=PROBLEMS_TIMEOUT_S),
         run=lambda request: run_in_child(request, RUN_TIMEOUT_S),
-        time_pair=lambda request: time_pair_in_child(request, RUN_TIMEOUT_S),
+        time_pair=lambda request: in_child(time_pair, request, timeout_s=RUN_TIMEOUT_S),
     )
 
 
@@ -176,21 +177,16 @@ class ProgramTuning:
             raise UsageError(tuned[0].reason)
         scripts = tuple((each.problem, each.trial.script_text) for each in tuned if each.trial is not None)
         bound = replace(request, scripts=scripts)
-        report, plain, failure = self._run(bound)
-        gain = None
-        if report is not None and plain is not None:
-            report, plain, gain = self._compared(bound, report, plain)
+        report, plain, gain, failure = None, None, None, ""
+        try:
+            report = self.parts.run(bound)
+            if report.times is not None:
+                plain = self.parts.run(without_scripts(bound))
+                report, plain, gain = self._compared(bound, report, plain)
+        except TunerError as error:
+            failure = str(error)
         seconds = time.monotonic() - began_s
         return TunedProgram(request.target, tuple(tuned), bound, report, plain, seconds, failure, gain)
-
-    def _run(self, request: ProgramRequest) -> tuple[ProgramReport | None, ProgramReport | None, str]:
-        report = None
-        try:
-            report = self.parts.run(request)
-            plain = None if report.times is None else self.parts.run(without_scripts(request))
-        except TunerError as error:
-            return report, None, str(error)
-        return report, plain, ""
 
     def _compared(
         self, request: ProgramRequest, report: ProgramReport, plain: ProgramReport
@@ -279,9 +275,9 @@ class FusionParts:
 def child_fusion_parts() -> FusionParts:
     """Returns the steps as used outside of tests: each in a child process that may take 600 s."""
     return FusionParts(
-        fusions=lambda request, cache: fusions_in_child(request, cache, RUN_TIMEOUT_S),
+        fusions=lambda request, cache: in_child(find_fusions, request, cache, timeout_s=RUN_TIMEOUT_S),
         run=lambda request: run_in_child(request, RUN_TIMEOUT_S),
-        time=lambda request: time_fusions_in_child(request, RUN_TIMEOUT_S),
+        time=lambda request: in_child(time_fusions, request, timeout_s=RUN_TIMEOUT_S),
     )
 
 

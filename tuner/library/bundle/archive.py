@@ -285,8 +285,8 @@ def _with_line(results: RemoteResults | None, document: Any, place: str) -> Remo
     why = _why_impossible(line, results.provenance.machine)
     if why:
         raise UsageError(f"{place}: {why}")
-    field = FIELDS[kind]
-    return replace(results, **{field: (*getattr(results, field), line)})
+    more: dict[str, Any] = {FIELDS[kind]: (*getattr(results, FIELDS[kind]), line)}
+    return replace(results, **more)
 
 
 def _why_impossible(line: Line, machine: Machine) -> str:

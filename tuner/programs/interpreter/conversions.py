@@ -169,8 +169,9 @@ def _each(function: Callable[[float], float]) -> Function:
     return lambda values: np.asarray(over(values)).astype(F64)
 
 
-def _smallest_normal(dtype: DType) -> float:
-    return 2.0**-126 if dtype.name == "bfloat16" else float(np.finfo(dtype).smallest_normal)
+def _smallest_normal(values: Array) -> float:
+    is_bf16 = values.dtype.name == "bfloat16"
+    return 2.0**-126 if is_bf16 else float(np.finfo(values.dtype).smallest_normal)
 
 
 def _round_half_away(values: Array) -> Array:
@@ -198,7 +199,7 @@ TESTS: dict[str, Function] = {
     "isnan": np.isnan,
     "isinf": np.isinf,
     "isfinite": np.isfinite,
-    "isnormal": lambda values: np.isfinite(values) & (np.abs(values) >= _smallest_normal(values.dtype)),
+    "isnormal": lambda values: np.isfinite(values) & (np.abs(values) >= _smallest_normal(values)),
 }
 
 

@@ -32,7 +32,8 @@ def subview(op: Op, scope: FunctionScope) -> Step:
     source, target = scope.slot(op.operands[0]), scope.slot(op.results[0])
     offsets, extents, strides = _mixed(op, scope)
     item_bytes = scope.element(op, op.operands[0].type).size_bytes
-    shape, kept = list(op.results[0].type.shape), []
+    shape = list(op.results[0].type.shape)
+    kept: list[int] = []
     for axis, size in enumerate(extents.static):
         if len(kept) < len(shape) and size == shape[len(kept)]:
             kept.append(axis)

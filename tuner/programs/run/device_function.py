@@ -5,8 +5,6 @@ import ctypes
 import sys
 from typing import Any
 
-import numpy as np
-
 from tuner.core.errors import UsageError
 from tuner.core.gpu import AbstractDevice, DeviceError
 from tuner.core.gpu_code import BufferType, DeviceProgram, ResidentBuffer
@@ -18,13 +16,14 @@ from tuner.programs.run.marshalling import (
     PassedArgument,
     allocated_for_results,
     copied,
+    descriptor_of,
     notify_after_call,
     pass_arguments,
     viewed,
 )
 from tuner.programs.run.mgpu import MgpuTable
 from tuner.programs.run.runner_functions import HostHeap, RunnerFunctions, Write, math_symbols
-from tuner.runtime.arrays import DeviceArray, MemRef, stream_handle, wait_for_producers
+from tuner.runtime.arrays import DeviceArray, stream_handle, wait_for_producers
 from tuner.runtime.loaded_code import LoadedCode
 from tuner.runtime.process_locks import thread_lock
 
@@ -92,8 +91,7 @@ class ResidentMemory:
         if self._device.watch is not None:
             self._device.watch.keep(address)
         shape = tuple(extent or 0 for extent in buffer.type.shape)
-        content = np.array(MemRef.of(address, shape).words, np.int64).tobytes()
-        return PassedArgument(content, True, None, None)
+        return PassedArgument(descriptor_of(address, shape), True, None, None)
 
 
 # CUDA errors for a host wait for captured work
@@ -189,7 +187,7 @@ class DeviceFunction(LoadedCode):
         with self._lock:
             slots = self._slots(stream)
             passed = self._pass(arguments, slots)
-            wait_for_producers(self.device, _device_arrays(passed), slots[0] if slots else None)
+            self._wait_for_producers(passed, slots[0] if slots else None)
             results = self._run(passed, slots)
         return results[0] if len(results) == 1 else results or None
 
@@ -227,7 +225,7 @@ class DeviceFunction(LoadedCode):
             if not slots:
                 raise UsageError(f"{entry}: the program makes its own streams, which a graph cannot contain")
             passed = self._pass(arguments, slots)
-            wait_for_producers(self.device, _device_arrays(passed), None)  # before the capture, not in it
+            self._wait_for_producers(passed, None)  # before the capture, not in it
             own = self._resident.for_graph()
             frame = CallFrame((*passed, *own.arguments), slots, self.program.results)
             graph = self._capture(frame, slots[0])
@@ -312,6 +310,10 @@ class DeviceFunction(LoadedCode):
             raise UsageError(f"{self.program.entry}: takes no stream: each call makes its own")
         return (stream_handle(stream), *self._streams[1:])
 
+    def _wait_for_producers(self, passed: tuple[PassedArgument, ...], stream: int | None) -> None:
+        arrays = [each.owner for each in passed if isinstance(each.owner, DeviceArray)]
+        wait_for_producers(self.device, arrays, stream)
+
     def _pass(self, arguments: tuple[object, ...], slots: tuple[int, ...]) -> tuple[PassedArgument, ...]:
         return pass_arguments(self.program, arguments, slots[0] if slots else 0)
 
@@ -364,7 +366,3 @@ class DeviceFunction(LoadedCode):
                 raise UsageError(f"{entry}: waits in its middle, which a graph cannot: {error}") from error
             raise
         return self.device.end_capture(stream)
-
-
-def _device_arrays(passed: tuple[PassedArgument, ...]) -> list[DeviceArray]:
-    return [each.owner for each in passed if isinstance(each.owner, DeviceArray)]

@@ -10,7 +10,7 @@ never ends the process: an index out of range is a text in the frame.
 
 import hashlib
 import json
-from collections.abc import Iterator, Mapping
+from collections.abc import Callable, Iterator, Mapping
 from contextlib import contextmanager
 from dataclasses import fields
 from pathlib import Path
@@ -46,7 +46,10 @@ def save_program(code: FusedCode, weights: Array, folder: Path) -> None:
         (folder / DOCUMENT).unlink(missing_ok=True)
         _write(folder / CODE, lambda file: file.write_bytes(code.object_code))
         _write(folder / WEIGHTS, lambda file: _write_array(file, weights))
-        hashes = {name: _file_hash(folder / name) for name in (CODE, WEIGHTS)}
+        hashes = {}
+        for name in (CODE, WEIGHTS):
+            with (folder / name).open("rb") as written:
+                hashes[name] = hashlib.file_digest(written, HASH).hexdigest()
         text = document_text(code, hashes)
         _write(folder / DOCUMENT, lambda file: file.write_text(text))
     except OSError as error:
@@ -67,11 +70,12 @@ def read_program_files(folder: Path) -> FusedImage:
         require_processor(needs, str(folder))
     except CandidateError as error:
         raise UsageError(error.reason) from error
-    object_code = _read(folder / CODE)
-    _require_hash(folder / CODE, hashlib.sha256(object_code).hexdigest(), hashes[CODE])
+    object_code, content = (_read(folder / name, hashes[name]) for name in (CODE, WEIGHTS))
     with _named(folder / DOCUMENT):
         code = code_of(document, object_code)
-    return FusedImage(code, _read_array(folder / WEIGHTS, code.weights_bytes, hashes[WEIGHTS]))
+    weights = aligned_bytes(code.weights_bytes)
+    weights[...] = np.frombuffer(content, np.uint8)[len(content) - code.weights_bytes :]
+    return FusedImage(code, weights)
 
 
 def document_text(code: FusedCode, hashes: Mapping[str, str]) -> str:
@@ -127,9 +131,8 @@ def fusion_document(fusion: CompiledFusion) -> dict[str, Any]:
 
 def _fusion_of(document: Mapping[str, Any]) -> CompiledFusion:
     known = {field.name: document[field.name] for field in fields(CompiledFusion)}
-    return CompiledFusion(
-        **{**known, "ops": tuple(document["ops"]), "knobs": tuple(document["knobs"].items())}
-    )
+    lists = {"ops": tuple(document["ops"]), "knobs": tuple(document["knobs"].items())}
+    return CompiledFusion(**{**known, **lists})
 
 
 def _type_document(kind: TensorType) -> dict[str, Any]:
@@ -146,10 +149,10 @@ def _document(folder: Path) -> Mapping[str, Any]:
         raise UsageError(f"{folder}: {DOCUMENT} is missing: it is no program that tuner has exported")
     with _named(path):
         document = dict(json.loads(_read(path)))
-        found = document.pop(HASH)
+        recorded = document.pop(HASH)
     if document.get("format") != FORMAT:
         raise UsageError(f"{path}: found format {document.get('format')}, allowed {FORMAT}")
-    _require_hash(path, _hash_of(document), found)
+    _require_hash(path, _hash_of(document), recorded)
     return document
 
 
@@ -157,26 +160,23 @@ def _hash_of(content: Mapping[str, Any]) -> str:
     return hashlib.sha256(json.dumps(content, sort_keys=True).encode()).hexdigest()
 
 
-def _file_hash(path: Path) -> str:
-    with path.open("rb") as file:
-        return hashlib.file_digest(file, HASH).hexdigest()
-
-
 def _require_hash(path: Path, found: str, recorded: str) -> None:
     if found != recorded:
         raise UsageError(f"{path}: was changed after the export: its SHA-256 is another")
 
 
-def _read(path: Path) -> bytes:
+def _read(path: Path, recorded: str | None = None) -> bytes:
     try:
-        return path.read_bytes()
+        content = path.read_bytes()
     except OSError as error:
         raise UsageError(f"{path}: cannot be read: {error.strerror}") from error
+    if recorded is not None:
+        _require_hash(path, hashlib.sha256(content).hexdigest(), recorded)
+    return content
 
 
-def _write(path: Path, write: Any) -> None:
-    """Writes a file under another name first, so that no half of a file has its name."""
-    partial = path.with_name(path.name + PARTIAL)
+def _write(path: Path, write: Callable[[Path], object]) -> None:
+    partial = path.with_name(path.name + PARTIAL)  # so that no half of a file has its name
     write(partial)
     partial.replace(path)
 
@@ -184,14 +184,6 @@ def _write(path: Path, write: Any) -> None:
 def _write_array(path: Path, weights: Array) -> None:
     with path.open("wb") as file:  # np.save appends .npy to other names
         np.save(file, weights)
-
-
-def _read_array(path: Path, size: int, recorded: str) -> Array:
-    content = _read(path)
-    _require_hash(path, hashlib.sha256(content).hexdigest(), recorded)
-    weights = aligned_bytes(size)
-    weights[...] = np.frombuffer(content, np.uint8)[len(content) - size :]
-    return weights
 
 
 @contextmanager

@@ -5,6 +5,7 @@ or ``viewed`` converts results.
 """
 
 import ctypes
+import itertools
 import math
 from dataclasses import dataclass
 from typing import Any
@@ -74,6 +75,11 @@ class PassedArgument:
         return range(0)
 
 
+def descriptor_of(address: int, shape: tuple[int, ...]) -> bytes:
+    """Returns the bytes of the memref descriptor of a row-major array at an address."""
+    return np.array(MemRef.of(address, shape).words, np.int64).tobytes()
+
+
 def pass_value(
     name: str, value: object, expected: ValueType, program: DeviceProgram, stream: int
 ) -> PassedArgument:
@@ -95,9 +101,9 @@ def pass_value(
         _check_type(name, found.dtype, found.shape, expected)
         if not found.is_row_major:
             raise UsageError(f"{name}: found strides {found.strides}, allowed row-major {found.row_major}")
-        return PassedArgument(_text(MemRef.of(found.address, found.shape)), True, None, found)
+        return PassedArgument(descriptor_of(found.address, found.shape), True, None, found)
     array = checked_host_array(name, value, expected)
-    return PassedArgument(_text(MemRef.of(array.ctypes.data, array.shape)), True, array, (value, array))
+    return PassedArgument(descriptor_of(array.ctypes.data, array.shape), True, array, (value, array))
 
 
 def checked_host_array(name: str, value: object, expected: BufferType) -> npt.NDArray[Any]:
@@ -152,13 +158,11 @@ def check_distinct(program: DeviceProgram, passed: tuple[PassedArgument, ...]) -
 
     Each argument has a separate device buffer, so overlapping arrays would not see each other's writes.
     """
-    for number, one in enumerate(passed):
-        for other, another in enumerate(passed):
-            if program.written[number] and number != other and overlap(one.memory, another.memory):
-                raise UsageError(
-                    f"{program.entry}: argument {number}, which is written, shares memory with "
-                    f"argument {other}"
-                )
+    for (number, one), (other, another) in itertools.permutations(enumerate(passed), 2):
+        if program.written[number] and overlap(one.memory, another.memory):
+            raise UsageError(
+                f"{program.entry}: argument {number}, which is written, shares memory with argument {other}"
+            )
 
 
 class CallFrame:
@@ -171,11 +175,14 @@ class CallFrame:
         self, arguments: tuple[PassedArgument, ...], streams: tuple[int, ...], results: tuple[ValueType, ...]
     ) -> None:
         self._layout = ResultLayout(results)
-        self._room = ctypes.create_string_buffer(max(self._layout.size_bytes, WORD_BYTES))
+        self._storage = ctypes.create_string_buffer(max(self._layout.size_bytes, WORD_BYTES))
         self._kept: list[Any] = []
-        slots = [self._place(passed) for passed in arguments]
+        slots: list[int] = []
+        for passed in arguments:
+            content = self._keep(ctypes.create_string_buffer(passed.content, len(passed.content)))
+            slots.append(self._keep(ctypes.c_uint64(content)) if passed.is_buffer else content)
         slots += [self._keep(ctypes.c_uint64(stream)) for stream in streams]
-        storage = ctypes.addressof(self._room)
+        storage = ctypes.addressof(self._storage)
         if self._layout.is_struct:  # the first argument points to the struct
             slots.insert(0, self._keep(ctypes.c_uint64(storage)))
         elif results:
@@ -185,11 +192,7 @@ class CallFrame:
 
     def results(self) -> tuple["MemRef | np.generic", ...]:
         """Returns the results that the call has written: numbers, and for buffers memref descriptors."""
-        return self._layout.read(self._room.raw)
-
-    def _place(self, passed: PassedArgument) -> int:
-        content = self._keep(ctypes.create_string_buffer(passed.content, len(passed.content)))
-        return self._keep(ctypes.c_uint64(content)) if passed.is_buffer else content
+        return self._layout.read(self._storage.raw)
 
     def _keep(self, value: Any) -> int:
         self._kept.append(value)
@@ -216,14 +219,14 @@ class ResultLayout:
 
     def read(self, content: bytes) -> tuple["MemRef | np.generic", ...]:
         """Returns the results from the bytes that a call has written: numbers and memref descriptors."""
-        found: list[MemRef | np.generic] = []
+        values: list[MemRef | np.generic] = []
         for result, start in zip(self._results, self._starts, strict=True):
             if isinstance(result, BufferType):
                 words = np.frombuffer(content, np.int64, word_count(len(result.shape)), start)
-                found.append(MemRef.of_words(tuple(words.tolist())))
+                values.append(MemRef.of_words(tuple(words.tolist())))
             else:
-                found.append(np.frombuffer(content, dtype_of(result.element), 1, start)[0])
-        return tuple(found)
+                values.append(np.frombuffer(content, dtype_of(result.element), 1, start)[0])
+        return tuple(values)
 
 
 def view_of(view: MemRef, result: BufferType) -> npt.NDArray[Any]:
@@ -235,35 +238,31 @@ def view_of(view: MemRef, result: BufferType) -> npt.NDArray[Any]:
 
 
 def _extent(result: ValueType) -> tuple[int, int]:
-    """Returns size and alignment in bytes, in LLVM's struct layout on x86-64."""
+    # size and alignment in bytes, in LLVM's struct layout on x86-64
     if isinstance(result, BufferType):
         return word_count(len(result.shape)) * WORD_BYTES, WORD_BYTES
     size = dtype_of(result.element).itemsize
     return size, size
 
 
-def _number(name: str, value: object, expected: ScalarType) -> bytes:
+def _number(name: str, value: Any, expected: ScalarType) -> bytes:
     if not isinstance(value, int | float | np.generic) or isinstance(value, NO_NUMBERS):
         raise UsageError(f"{name}: found {type(value).__name__}, allowed a number of type {expected.element}")
-    content = _content(value, dtype_of(expected.element))
-    if content is None:
-        raise UsageError(f"{name}: found {value}, allowed a number of type {expected.element}")
-    return content
-
-
-def _content(value: Any, dtype: "np.dtype[Any]") -> bytes | None:
-    """Returns a number's bytes, floats rounded; None for a number that the type cannot represent."""
+    dtype = dtype_of(expected.element)
     is_whole = dtype.kind in "ib"
+    refusal = UsageError(f"{name}: found {value}, allowed a number of type {expected.element}")
     try:
         with np.errstate(over="ignore"):
-            content = np.array([int(value) if is_whole else value], dtype)
+            content: Any = np.array([int(value) if is_whole else value], dtype)  # rounds floats
     except (OverflowError, ValueError):  # int(nan) raises ValueError
-        return None
+        raise refusal from None
     if is_whole:
         is_kept = int(content[0]) == value
     else:
         is_kept = math.isfinite(content[0]) or not math.isfinite(value)
-    return content.tobytes() if is_kept else None
+    if not is_kept:
+        raise refusal
+    return bytes(content.tobytes())
 
 
 def _check_type(
@@ -280,10 +279,6 @@ def _check_type(
             f"{name}: found {dtype} of shape {'x'.join(map(str, shape))}, "
             f"allowed {wanted} of shape {allowed}{remedy}"
         )
-
-
-def _text(view: MemRef) -> bytes:
-    return np.array(view.words, np.int64).tobytes()
 
 
 def host_array(name: str, found: Any) -> npt.NDArray[Any]:
@@ -336,13 +331,10 @@ def viewed(returned: Returned, program: DeviceProgram) -> tuple[Any, ...]:
 
     ``returned`` has numbers and memref descriptors.
     """
-    values: list[Any] = []
-    for found, type_ in zip(returned, program.results, strict=True):
-        if isinstance(found, MemRef) and isinstance(type_, BufferType):
-            values.append(view_of(found, type_))
-        else:
-            values.append(found)
-    return tuple(values)
+    return tuple(
+        view_of(value, type_) if isinstance(value, MemRef) and isinstance(type_, BufferType) else value
+        for value, type_ in zip(returned, program.results, strict=True)
+    )
 
 
 def allocated_for_results(returned: Returned, passed: tuple[PassedArgument, ...]) -> set[int]:
