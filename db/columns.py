@@ -85,10 +85,7 @@ FOUND_LIMIT = 80  # characters of a quoted value
 
 
 def stored_candidate(strategy: str, knobs: object) -> Candidate:
-    """Returns the candidate with a strategy's name and the knobs of a JSON column: {name: value}.
-
-    Raises UsageError for damaged knobs: not an object, or a value that is neither an integer nor a text.
-    """
+    """Returns a candidate from its strategy and JSON of its knobs. Raises UsageError for damaged knobs."""
     if not isinstance(knobs, dict) or not all(type(value) in (int, str) for value in knobs.values()):
         found = json.dumps(knobs)[:FOUND_LIMIT]
         raise UsageError(f"database: found knobs {found}, allowed names with numbers or texts; it is damaged")
@@ -107,8 +104,5 @@ def point_of(stored: dict[str, Any]) -> InitialConfiguration:
 
 
 def value_of(kind: type[Kind], stored: object) -> Kind | None:
-    """Returns the value of type ``kind`` from a JSON column of ``encode``; None for NULL.
-
-    Raises UsageError for other JSON.
-    """
+    """Returns the value of a JSON column that ``encode`` wrote; None for NULL. UsageError for other JSON."""
     return None if stored is None else decode(kind, stored, f"database: {kind.__name__}")

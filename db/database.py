@@ -125,10 +125,7 @@ def stored_revision(connection: Connection) -> str | None:
 
 
 def create(connection: Connection) -> None:
-    """Creates the tables of an empty database from the models and stores the newest revision.
-
-    This is faster than running the migrations.
-    """
+    """Creates the tables of an empty database from the models: faster than running the migrations."""
     Base.metadata.create_all(connection)
     VERSION.create(connection, checkfirst=True)
     connection.execute(sa.insert(VERSION), {"version_num": REVISIONS[-1]})

@@ -123,10 +123,7 @@ WRITES = "tuner_writes"  # execution option: the transaction will write
 
 
 def open_engine(address: FileAddress | ServerAddress) -> Engine:
-    """Returns an engine of SQLAlchemy for a database's address; the engine connects on first use.
-
-    Raises UsageError for a server where the package psycopg is missing.
-    """
+    """Returns an engine of SQLAlchemy that connects on first use. Raises UsageError without psycopg."""
     if isinstance(address, FileAddress):
         return _file_engine(address.path)
     limits = {} if "connect_timeout" in address.url.query else {"connect_timeout": CONNECT_LIMIT_S}
@@ -146,11 +143,7 @@ def empty_engine() -> Engine:
 
 
 def prepare_file(address: FileAddress) -> None:
-    """Creates the missing folders of a database file's path, but not the file.
-
-    Raises UsageError for a path at which no database file can be created, and for an existing path that is
-    not a regular, readable file.
-    """
+    """Creates the folders of a database file's path, not the file; UsageError where no file can be there."""
     try:
         address.path.parent.mkdir(parents=True, exist_ok=True)
         exists = address.path.exists()

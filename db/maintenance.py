@@ -26,9 +26,8 @@ SIDE_FILES = ("", "-wal", "-shm", "-journal")
 def backup(database: Database, url: str, file: Path) -> None:
     """Writes a copy of an open results database to a new SQLite file, whole or not at all.
 
-    ``url`` is the address of ``database``, a SQLite file or a PostgreSQL server. Of a server, runs and trials
-    are copied as ``Merge`` does, but not the tables of a fleet. Raises UsageError where ``file`` exists
-    already, cannot be written or looks like a mistyped URL, and where its folder is missing.
+    ``url`` is the address of ``database``. Of a PostgreSQL server, runs and trials are copied as ``Merge``
+    does, but not the tables of a fleet. Raises UsageError where ``file`` exists already or cannot be written.
     """
     require_path(str(file))
     if file.exists():

@@ -321,10 +321,7 @@ class FleetSettingRow(Base):
 
 
 class FleetNodeRow(Base):
-    """A row of the table ``fleet_node``: a process that compiles or measures for runs of other processes.
-
-    ``tuner.fleet`` accesses the table without SQLAlchemy.
-    """
+    """A row of the table ``fleet_node``: a process that compiles or measures for other processes' runs."""
 
     __tablename__ = "fleet_node"
 

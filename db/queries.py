@@ -28,18 +28,12 @@ from tuner.db.run_process import INTERRUPTED, RUNNING
 
 
 def is_ranked() -> ColumnElement[bool]:
-    """Returns the SQL condition that a trial has a time by which it is ranked.
-
-    A time of 0 s, which older databases may hold, does not count.
-    """
+    """Returns the SQL condition that a trial is ranked; a time of 0 s in an older database does not count."""
     return TrialRow.ranked_s >= LEAST_S
 
 
 def ranked_s(kind: str, measurement: Measurement | MeasurementRow) -> float | None:
-    """Returns the median seconds by which a measurement ranks; None for an early-stopped first time.
-
-    ``kind`` is FIRST, or FINAL for a time of the final re-measurement.
-    """
+    """Returns the median seconds by which a measurement ranks; None for an early-stopped first time."""
     return measurement.median_s if kind == FINAL or measurement.is_complete else None
 
 
@@ -105,10 +99,7 @@ def trial_select() -> "AnySelect":
 
 
 def quietest_reference_s(run_ids: Collection[int]) -> "AnySelect":
-    """Returns the SELECT of the least time of the reference kernel around any trial of each run.
-
-    Columns: run id, seconds per call; None where no readings are stored.
-    """
+    """Returns the SELECT of (run id, least seconds of the reference kernel around any of its trials)."""
     anchor_s = MeasurementRow.host["anchor_s"].as_float()
     timed = select(TrialRow.run_id, sa.func.min(anchor_s)).join(TrialRow.measurements)
     chosen = timed.where(TrialRow.run_id.in_(run_ids), MeasurementRow.kind == FIRST)
@@ -116,10 +107,7 @@ def quietest_reference_s(run_ids: Collection[int]) -> "AnySelect":
 
 
 def proposal_select(run_id: int) -> "AnySelect":
-    """Returns the SELECT of all proposals of a run, by number: (id, number, row, strategy, knobs).
-
-    ``row`` is the index of the candidate in the run's feasible set.
-    """
+    """Returns the SELECT of all proposals of a run, by number: (id, number, row, strategy, knobs)."""
     columns = (TrialRow.id, TrialRow.number, TrialRow.row, TrialRow.strategy, TrialRow.knobs)
     return select(*columns).where(TrialRow.run_id == run_id).order_by(TrialRow.number)
 
@@ -186,11 +174,7 @@ def rooflines_like(run_id: int) -> "AnySelect":
 
 
 def trials_of_query(query: TrialQuery) -> "AnySelect":
-    """Returns the SELECT of the trials with an outcome that match a query, sorted and limited as it says.
-
-    Raises UsageError for an unknown status or sort and for a limit below 1, ValueError for ``query.best``,
-    which SQL alone cannot select.
-    """
+    """Returns the SELECT of ``Store.trials``. Raises ValueError for ``query.best``, which is no SQL."""
     if query.best:
         raise ValueError("best: found True, allowed in tuner.results.best_trials")
     conditions = (*_run_conditions(query), *_trial_conditions(query))
@@ -198,20 +182,14 @@ def trials_of_query(query: TrialQuery) -> "AnySelect":
 
 
 def named(ids: Collection[int], query: TrialQuery) -> "AnySelect":
-    """Returns the SELECT of the trials with the given ids, sorted and limited as the query says.
-
-    Trials without an outcome are left out; other conditions of the query are ignored. Raises UsageError for
-    an unknown sort, and for a limit below 1.
-    """
+    """Returns the SELECT of ``Store.named_trials``."""
     return _in_order(trial_select().where(TrialRow.id.in_(ids)), query)
 
 
 def bounds(query: TrialQuery) -> "AnySelect":
-    """Returns the SELECT of the least time of each run that has times of trials of the query.
+    """Returns the SELECT of ``Store.run_bounds``; an index finds the least time.
 
-    Where trials of the query were re-measured in the run's selected timing round, only these trials count.
-    Columns: run id, problem, target, threads, machine, whether the run is unreliable, least seconds. An index
-    finds the least time. Raises UsageError for an unknown status.
+    Columns: run id, problem, target, threads, machine, whether the run is unreliable, least seconds.
     """
     of_round = (MeasurementRow.kind == FINAL, MeasurementRow.round == RunRow.round)
     is_final = exists().where(MeasurementRow.trial_id == TrialRow.id, *of_round).correlate(TrialRow, RunRow)
@@ -225,21 +203,12 @@ def bounds(query: TrialQuery) -> "AnySelect":
 
 
 def same_code(script_sha256: str | None, artifact_sha256: str | None) -> "Select[int]":
-    """Returns the SELECT of the id of any one trial with the given hashes, on any machine.
-
-    A hash of None matches every trial; where both are given, both have to match.
-    """
+    """Returns the SELECT of the id of any one trial with both hashes; a hash of None matches every trial."""
     return select(TrialRow.id).where(*_of_code(script_sha256, artifact_sha256)).limit(1)
 
 
 def recalled(key: ReuseKey, script_sha256: str | None, artifact_sha256: str | None) -> "AnySelect":
-    """Returns the SELECT of the latest trial of the same code whose outcome can be reused.
-
-    Problem, target, threads, class of machine and compiler have to equal those of ``key``; a hash of None
-    matches every trial. Reusable are complete measurements with a plausible time, verifications of an element
-    or more, and failures that would repeat, but no outcomes that are stale or were reused themselves. Columns
-    as of ``trial_select``.
-    """
+    """Returns the SELECT of ``Store.recall``: columns of ``trial_select``; a hash of None matches all."""
     return (
         trial_select()
         .join(RunRow.environment)

@@ -35,12 +35,7 @@ SIMULATED, COMPILED = f"{SIMULATOR}:", f"{CUDA}:"  # targets, before the chip
 
 
 def pending_trials(session: Session, query: TrialQuery) -> tuple[PendingTrial, ...]:
-    """Returns the compiled trials of a query that no GPU of their chip has timed or found wrong.
-
-    These are trials that the simulator verified, which come first, and trials compiled on a machine without a
-    GPU. Of trials of one problem with equal code only the first is returned; ``query.limit`` counts returned
-    trials. Raises UsageError for an unknown status or sort.
-    """
+    """Returns the trials of ``Store.pending``."""
     has_program = exists().where(ArtifactRow.sha256 == TrialRow.artifact_sha256)
     is_verified = and_(RunRow.target.startswith(SIMULATED), TrialRow.status == "verified")
     is_compiled = and_(
@@ -126,11 +121,7 @@ class ResultsImport:
         self._counts = Imported(0, 0, 0)
 
     def do(self, results: RemoteResults) -> Imported:
-        """Stores all results; returns how many runs and trials were added, and how many trials were known.
-
-        Raises UsageError for the first trial that was not exported from this database; the caller rolls back
-        then.
-        """
+        """Stores all results, as ``Store.import_results`` says; the caller rolls back where it raises."""
         for trial in results.trials:
             self._take(trial)
         for final_time in results.final_times:

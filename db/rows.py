@@ -60,11 +60,7 @@ UNIQUE = {
 
 
 def interned(session: Session, row: Shared) -> Shared:
-    """Returns the stored row with the same unique key as ``row``; adds ``row`` where there is none.
-
-    The key is the table's column in ``UNIQUE``, such as a content hash. An added row is committed with
-    ``session``.
-    """
+    """Returns the stored row with the same key in ``UNIQUE`` as ``row``; adds ``row`` where there is none."""
     name = UNIQUE[type(row)]
     same = select(type(row)).filter_by(**{name: getattr(row, name)})
     stored = session.scalars(same).one_or_none()
@@ -99,10 +95,7 @@ def artifact_row(sha256: str, program: KernelProgram) -> ArtifactRow:
 
 
 def stored_programs(session: Session, hashes: Sequence[str | None]) -> dict[str | None, KernelProgram]:
-    """Returns {hash: compiled GPU program} for those of ``hashes`` whose program is stored.
-
-    Left out are None and the hashes of CPU code, which is not stored.
-    """
+    """Returns {hash: compiled GPU program} for those of ``hashes`` whose program is stored."""
     programs: dict[str | None, KernelProgram] = {}
     for some in in_parts(hashes):
         chosen = select(ArtifactRow).where(ArtifactRow.sha256.in_(some))
@@ -224,10 +217,9 @@ def run_of(row: RunRow) -> Run:
 
 
 def measurement_columns(measurement: Measurement) -> dict[str, Any]:
-    """Returns {column: value} of the table ``measurement`` for a measurement.
+    """Returns {column: value} of the table ``measurement``, without those of its owner, kind and round.
 
-    The caller adds the columns of its owner (trial or run), kind and round. Raises ValueError for a time that
-    is infinite or NaN.
+    Raises ValueError for a time that is infinite or NaN.
     """
     low_s, high_s = measurement.interval_s
     cold_s = () if measurement.cold_median_s is None else (measurement.cold_median_s,)
@@ -263,10 +255,7 @@ def time_of(row: MeasurementRow) -> Measurement | Failure:
 
 
 def outcome_columns(record: Record, finished: datetime.datetime) -> dict[str, Any]:
-    """Returns {column: value} of the table ``trial`` for an outcome; ``finished`` is when it was complete.
-
-    The measurement and the script's text are not among them: they are stored in other tables.
-    """
+    """Returns {column: value} of the table ``trial`` for an outcome; ``finished`` is when it was complete."""
     verdict = record.correct_verdict
     failure = record.outcome if isinstance(record.outcome, Failure) else None
     return {
@@ -291,8 +280,7 @@ def trial_of(
 ) -> StoredTrial:
     """Returns a trial with an outcome from its row and its first and final measurement (None: not measured).
 
-    The rows are those that ``tuner.db.queries.trial_select`` selects. ``quietest_anchor_s``: the least time
-    of the reference kernel in the trial's run, None: not known.
+    ``quietest_anchor_s``: the least time of the reference kernel in the trial's run, None: not known.
     """
     final_time = None if final is None else time_of(final)
     counted = final_time if isinstance(final_time, Measurement) else None

@@ -108,18 +108,12 @@ class Store:
 
     @classmethod
     def open_existing(cls, url: str) -> Self:
-        """Opens the results database at a path or URL; upgrades an older schema, creates no file.
-
-        Raises UsageError where there is no database.
-        """
+        """Opens the results database at a path or URL; upgrades an older schema, creates no file."""
         return cls(Database.open_existing(url), url)
 
     @classmethod
     def open_or_empty(cls, url: str) -> Self:
-        """Opens the results database at a path or URL; for a missing file returns an empty one in memory.
-
-        Creates no file.
-        """
+        """Opens the results database at a path or URL; for a missing file returns an empty one in memory."""
         return cls(Database.empty(url), url) if is_missing(url) else cls.open_existing(url)
 
     def close(self) -> None:
@@ -183,10 +177,7 @@ class Store:
             return tuple(stored_campaign(session, row) for row in campaigns)
 
     def campaign_proposals(self, campaign_id: int) -> tuple[CampaignProposal, ...]:
-        """Returns all candidates that a campaign has proposed, by number, with their outcomes.
-
-        An unknown campaign has none.
-        """
+        """Returns all candidates that a campaign has proposed, by number, with their outcomes."""
         with self._database.reading() as session:
             runs = session.scalars(sa.select(RunRow.id).where(RunRow.group_id == campaign_id)).all()
             queries = (trials_of_query(TrialQuery(run=run)) for run in runs)
@@ -250,11 +241,7 @@ class Store:
             run.seconds = (run.seconds or 0.0) + seconds
 
     def add_search(self, run_id: int, search_s: float, idle_s: float) -> None:
-        """Adds the times of a session's search to those of its run, in seconds of wall time.
-
-        ``search_s`` is the time before the final re-measurement, ``idle_s`` the part of it in which nothing
-        was loaded, verified or timed.
-        """
+        """Adds the times of a session to ``Run.search_s`` and ``Run.idle_s``, in seconds of wall time."""
         with self._database.writing() as session:
             run = _known(session, RunRow, run_id)
             run.search_s = (run.search_s or 0.0) + search_s
@@ -292,13 +279,12 @@ class Store:
 
         Args:
             run_id: Id of the run.
-            number: Number of the trial within the run. UsageError is raised for a number that the run has:
-                another process works on the run as well.
+            number: Of the trial within the run. UsageError is raised for a number that the run has: another
+                process works on the run as well.
             row: Index of the candidate in the run's feasible set.
             candidate: The strategy with a value for each knob.
             run_seconds: Seconds that the run has taken so far, over all sessions; None: not stored.
-            in_campaign: Number of the trial in the run's campaign, and the configuration before its
-                projection onto the problem; None for a run of its own.
+            in_campaign: Number in the campaign, and the configuration before its projection, if any.
         """
         with self._database.transaction() as connection:
             latest = latest_moment(connection, run_id) if _is_id(run_id) else None
@@ -353,10 +339,7 @@ class Store:
                 set_seconds(connection, run_id, run_seconds)
 
     def add_round(self, run_id: int, timed: TimedRound) -> None:
-        """Stores a timing round of a run: one final re-measurement of its top trials.
-
-        From then on the times of the run's least disturbed round count.
-        """
+        """Stores a timing round of a run; from then on the times of its least disturbed round count."""
         with self._database.writing() as session:
             _known(session, RunRow, run_id)
             for trial_id, _ in timed.times:
@@ -378,10 +361,7 @@ class Store:
             return rows.run_of(session.scalars(run_select().where(RunRow.id == run_id)).one())
 
     def runs(self, limit: int | None = None) -> tuple[Run, ...]:
-        """Returns the ``limit`` latest runs (None: all), the latest first.
-
-        Raises UsageError for a limit below 1.
-        """
+        """Returns the ``limit`` latest runs (None: all), the latest first; UsageError for a limit below 1."""
         return self.matching_runs(RunQuery(limit=limit))
 
     def matching_runs(self, query: RunQuery) -> tuple[Run, ...]:
@@ -418,10 +398,7 @@ class Store:
             return _trials(session, trials_of_query(query))
 
     def proposals(self, run_id: int) -> tuple[Proposal, ...]:
-        """Returns all candidates that a run has proposed, by trial number, each with its outcome if any.
-
-        An unknown run has none.
-        """
+        """Returns all candidates that a run has proposed, by trial number, each with its outcome if any."""
         with self._database.reading() as session:
             trials = {trial.id: trial for trial in _trials(session, trials_of_query(TrialQuery(run=run_id)))}
             return tuple(
@@ -452,10 +429,7 @@ class Store:
             )
 
     def counts(self, run_id: int) -> Counts:
-        """Returns how many trials of a run are proposed, measured, verified, failed and reused.
-
-        A reused outcome counts under its status and as reused.
-        """
+        """Returns how many trials of a run are proposed, measured, verified, failed and (of these) reused."""
         with self._database.reading() as session:
             _known(session, RunRow, run_id)
             return Counts(*session.execute(count_select(run_id)).one())
@@ -465,15 +439,9 @@ class Store:
     ) -> StoredTrial | None:
         """Returns the latest trial of the same code and key whose outcome can be reused; None if none.
 
-        Args:
-            key: Problem, target, number of threads, class of machine and compiler; all have to be equal.
-            script_sha256: Hash of the script; None: any.
-            artifact_sha256: Hash of the compiled code; None: any. Where both hashes are given, both have to
-                match; where neither is given, the result is None.
-
-        An outcome can be reused if it is a complete measurement with a plausible time, a verification on a
-        target that does not time, or a failure that would repeat (at stage BIND, COMPILE, RESOURCES or
-        VERIFY). A trial that reused the outcome of another trial is not returned.
+        All of ``key`` and the hashes that are given have to match; without any hash the result is None.
+        Reusable are complete measurements with a plausible time, verifications of an element or more, and
+        failures that would repeat (REPEATABLE), but no outcomes that are stale or were reused themselves.
         """
         if not script_sha256 and not artifact_sha256:
             return None
@@ -496,9 +464,8 @@ class Store:
     def import_results(self, results: RemoteResults) -> Imported:
         """Stores the results of a measurement on another machine, as runs of target cuda.
 
-        Returns how many runs and trials were added and how many trials were known; a repeated import adds
-        nothing. Raises UsageError for results of a trial that is not in this database, and then stores no
-        results.
+        A repeated import adds nothing. Raises UsageError for results of a trial that is not in this database,
+        and then stores nothing.
         """
         with self._database.writing() as session:
             return ResultsImport(session, results.provenance).do(results)
@@ -515,10 +482,7 @@ class Store:
             )
 
     def mark_stale(self, trial_id: int, reason: str) -> None:
-        """Stores why the time of a trial is not valid any more; the trial then has no rank.
-
-        The same is stored for trials that reuse its outcome.
-        """
+        """Stores why the time of a trial and of those that reuse it holds no more; they have no rank."""
         with self._database.writing() as session:
             _known(session, TrialRow, trial_id)
             its = sa.or_(TrialRow.id == trial_id, TrialRow.reused_from_id == trial_id)

@@ -75,10 +75,7 @@ def stored_campaign(session: Session, row: CampaignRow) -> Campaign:
 def campaign_proposals(
     session: Session, campaign_id: int, trials: dict[int, StoredTrial]
 ) -> tuple[CampaignProposal, ...]:
-    """Returns all candidates that a campaign has proposed, by their number in the campaign.
-
-    ``trials`` are the campaign's trials with an outcome, by id.
-    """
+    """Returns ``Store.campaign_proposals``; ``trials``: those with an outcome, by id."""
     columns = (
         *(TrialRow.id, TrialRow.run_id, TrialRow.number, TrialRow.row, TrialRow.strategy, TrialRow.knobs),
         *(TrialRow.group_number, TrialRow.unprojected),
@@ -97,10 +94,7 @@ def campaign_proposals(
 def put_in_campaign(
     connection: Connection, trial_id: int, number: int, column: Candidate, candidate: Candidate
 ) -> None:
-    """Stores the number of a trial in its campaign, and the configuration before its projection.
-
-    Nothing is stored for a configuration that is its own projection.
-    """
+    """Stores the number of a trial in its campaign, and its configuration if it is no projection yet."""
     unprojected = None if column == candidate else dict(column.choices)
     trial = sa.update(TrialRow).where(TrialRow.id == trial_id)
     connection.execute(trial.values(group_number=number, unprojected=unprojected))
@@ -140,11 +134,7 @@ def latest_moment(connection: Connection, run_id: int) -> datetime.datetime | No
 def add_proposal(
     connection: Connection, run_id: int, number: int, row: int, candidate: Candidate, now: datetime.datetime
 ) -> int:
-    """Stores a proposed candidate as a new trial without an outcome; returns the trial's id.
-
-    ``row`` is the index of the candidate in the run's feasible set. Raises IntegrityError of SQLAlchemy for a
-    ``number`` that the run has already.
-    """
+    """Stores a new trial without an outcome; returns its id. IntegrityError for a ``number`` that exists."""
     columns = {
         "run_id": run_id,
         "number": number,
@@ -172,10 +162,7 @@ def add_script(connection: Connection, sha256: str, text: str) -> None:
 
 
 def add_outcome(connection: Connection, trial_id: int, record: Record, now: datetime.datetime) -> None:
-    """Stores the outcome of a proposed trial, and its time if any; ``now`` is when it was complete.
-
-    The script has to be stored already.
-    """
+    """Stores the outcome and time of a trial whose script is stored; ``now``: when it was complete."""
     timed = record.outcome if isinstance(record.outcome, Measurement) else None
     rank = {"ranked_s": None if timed is None else ranked_s(FIRST, timed)}
     connection.execute(sa.update(TRIAL).where(TRIAL.c.id == trial_id), outcome_columns(record, now) | rank)
@@ -209,10 +196,9 @@ def set_seconds(connection: Connection, run_id: int, seconds: float) -> None:
 
 
 def add_round(session: Session, run: RunRow, timed: TimedRound, now: datetime.datetime) -> None:
-    """Stores a timing round of a run, selects the round whose times count, and ranks the trials anew.
+    """Stores a timing round of a run, selects the round whose times count, and ranks its trials anew.
 
-    A timing round is one final re-measurement of the run's top trials, interleaved; only trials with a final
-    time are ranked anew. ``run`` is a row that ``run_select`` has loaded; ``now`` is stored as its start.
+    ``run`` is a row that ``run_select`` has loaded; ``now`` is stored as the round's start.
     """
     number = 1 + max((each.number for each in run.rounds), default=0)
     trials = session.scalar(select(func.count()).where(TrialRow.run_id == run.id)) or 0
@@ -276,10 +262,7 @@ def stored_round(row: TimingRoundRow, answering: int) -> StoredRound:
 
 
 def put_final(session: Session, trial_id: int, measurement: Measurement) -> None:
-    """Stores the final time of a trial that was measured on another machine, and ranks the trial by it.
-
-    Replaces an earlier such time. A trial that is marked stale gets no rank.
-    """
+    """Stores a final time of another machine in place of an earlier one; ranks the trial if not stale."""
     _put_final(session, trial_id, measurement, 0)
     trial = session.get_one(TrialRow, trial_id)
     if trial.stale is None:

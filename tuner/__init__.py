@@ -1,5 +1,6 @@
 """Autotunes MLIR transform-dialect strategies: generate, compile, verify, time, remember."""
 
+import importlib
 from typing import TYPE_CHECKING, Any
 
 from tuner.runtime import process_locks  # noqa: F401 - from now on a fork waits for imports
@@ -28,7 +29,17 @@ __all__ = [
     "tune_many",
 ]
 
-OF_API = ("tune", "tune_many", "resume", "resume_many", "history", "runs", "export", "load_best", "portfolio")
+MODULES = {  # public name -> the module that has it
+    **dict.fromkeys(("Matmul", "BatchMatmul"), "tuner.core.problem"),
+    **dict.fromkeys(("UsageError", "CandidateError"), "tuner.core.errors"),
+    "DeviceError": "tuner.core.gpu",
+    **dict.fromkeys(("tune", "tune_many", "resume", "resume_many", "history", "runs"), "tuner.api"),
+    **dict.fromkeys(("export", "load_best", "portfolio"), "tuner.api"),
+    "progress": "tuner.results.output.progress",
+    "report": "tuner.results.report.page",
+    "compile_program": "tuner.programs.compile",
+    "load": "tuner.programs.run.fused_program",  # of an exported program: loads no compiler
+}
 
 if TYPE_CHECKING:
     from tuner.api import (
@@ -61,41 +72,12 @@ def __dir__() -> list[str]:
 
 def __getattr__(name: str) -> Any:
     """Imports the API on first use: `import tuner` alone costs nothing (PEP 562)."""
-    if name in ("Matmul", "BatchMatmul"):
-        from tuner.core import problem
-
-        return getattr(problem, name)
-    if name in ("UsageError", "CandidateError"):
-        from tuner.core import errors
-
-        return getattr(errors, name)
-    if name == "DeviceError":
-        from tuner.core.gpu import DeviceError
-
-        return DeviceError
-    if name in OF_API:
-        from tuner import api
-
-        return getattr(api, name)
+    if name in MODULES:
+        return getattr(importlib.import_module(MODULES[name]), name)
     if name == "matmul":
         from tuner import api
 
-        globals()[name] = found = api.dispatched_matmul()  # a call takes no microsecond to find it again
-        return found
-    if name == "progress":
-        from tuner.results.output.progress import progress
-
-        return progress
-    if name == "report":
-        from tuner.results.report.page import report
-
-        return report
-    if name == "compile_program":
-        from tuner.programs.compile import compile_program
-
-        return compile_program
-    if name == "load":  # of an exported program: loads no compiler
-        from tuner.programs.run.fused_program import load
-
-        return load
+        # a call takes no microsecond to find it again
+        globals()[name] = dispatched = api.dispatched_matmul()
+        return dispatched
     raise AttributeError(f"module 'tuner' has no attribute {name!r}")

@@ -19,7 +19,11 @@ def main() -> None:
     before = signal.getsignal(signal.SIGINT)
     _end_by_interrupts(before)
     end_by_lost_interrupts()
-    _open_closed_streams()
+    # Closed streams (``>&-``) point nowhere: the next file that is opened, such as the database's, would get
+    # their descriptor and what is printed
+    for name, mode in STANDARD_STREAMS:
+        if getattr(sys, name) is None:
+            setattr(sys, name, open(os.devnull, mode))  # noqa: PTH123, SIM115 - open for the process's life
     options = sys.argv[1:]
     run = _measure_bundle if _is_bundle_measured(options) else _run_command
     try:
@@ -54,10 +58,8 @@ def _is_bundle_measured(options: list[str]) -> bool:
 
 
 def _end_by_interrupts(before: object) -> None:
-    """Lets Ctrl-C end the process at once, where Python would print a traceback; nothing is lost here.
-
-    A process that ignores it, such as one in the background of a shell's script, goes on to do so.
-    """
+    # Ctrl-C ends the process at once, where Python would print a traceback; nothing is lost here. A process
+    # that ignores it, such as one in the background of a shell's script, goes on to do so.
     if before is signal.default_int_handler:
         signal.signal(signal.SIGINT, _end)
 
@@ -81,16 +83,6 @@ def end_by_lost_interrupts() -> None:
         report(unraisable)
 
     sys.unraisablehook = end
-
-
-def _open_closed_streams() -> None:
-    """Points standard streams that were closed (``>&-``) nowhere.
-
-    The next file that is opened, such as the database's, would get their descriptor and what is printed.
-    """
-    for name, mode in STANDARD_STREAMS:
-        if getattr(sys, name) is None:
-            setattr(sys, name, open(os.devnull, mode))  # noqa: PTH123, SIM115 - open for the process's life
 
 
 if __name__ == "__main__":

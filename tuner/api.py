@@ -10,7 +10,7 @@ from typing import TYPE_CHECKING, Any
 from tuner.core.errors import UsageError, unknown_value
 from tuner.core.problem import Problem
 from tuner.core.requests import RunRequest
-from tuner.core.runs import RunSettings, StoredTrial
+from tuner.core.runs import StoredTrial
 from tuner.core.serialization import parse_seconds
 from tuner.core.typed_arguments import typed_arguments
 from tuner.library.dispatch.first_use import default_folder
@@ -45,7 +45,6 @@ from tuner.tuning.tuned_run import TunedCampaign
 if TYPE_CHECKING:
     from tuner.db.store import Store
     from tuner.library.dispatch.portfolio import CampaignPortfolio
-    from tuner.targets.backends import Backends
     from tuner.tuning.tuned_run import TunedRun
 
 
@@ -121,20 +120,9 @@ def tune(
     """
     request = RunRequest(
         problem,
-        target=target,
-        chip=chip,
-        threads=threads,
-        strategies=_several(strategy),
-        space=space,
-        sampler=sampler,
-        seed=seed,
-        trials=trials,
-        budget_s=parse_seconds(budget) if isinstance(budget, str) else budget,
-        workers=workers,
-        fresh=fresh,
+        **_request_fields(locals()),
         warm_start=warm_start is not False,
         warm_files=() if isinstance(warm_start, bool) else _several(warm_start),
-        baseline=baseline,
     )
     settings = run_settings(request, registry.real_backends())  # before a database is opened, which makes one
     return _session(open_or_create, db, lambda *parts: begin(settings, *parts), observe, progress)
@@ -254,6 +242,7 @@ def tune_many(
         >>> [best.run == run.run.id for best, run in zip(campaign.best, campaign.runs)]
         [True, True]
     """
+    fields = _request_fields(locals())
     counts, called = dict(count or {}), dict(names or {})
     for problem in (*counts, *called):
         if problem not in problems:
@@ -264,27 +253,14 @@ def tune_many(
     )
 
     def request_of(problem: Problem) -> RunRequest:
-        return RunRequest(
-            problem,
-            target=target,
-            chip=chip,
-            threads=threads,
-            strategies=_several(strategy),
-            space=space,
-            sampler=sampler,
-            seed=seed,
-            trials=trials,
-            budget_s=parse_seconds(budget) if isinstance(budget, str) else budget,
-            workers=workers,
-            fresh=fresh,
-            warm_start=False,
-            baseline=baseline,
-        )
+        return RunRequest(problem, **fields, warm_start=False)
 
     settings, members = campaign_settings(given, request_of, registry.real_backends())
-    return _campaign_session(
-        open_or_create, db, lambda *parts: begin_campaign(settings, members, *parts), observe, progress
-    )
+
+    def work(*parts: Any) -> TunedCampaign:
+        return begin_campaign(settings, members, *parts)
+
+    return _campaign_session(open_or_create, db, work, observe, progress)
 
 
 @typed_arguments
@@ -338,7 +314,6 @@ def _campaign_session(
     observe: CampaignObserver | None,
     progress: bool,
 ) -> TunedCampaign:
-    """Runs one session of a campaign on the database ``db``. Raises KeyboardInterrupt where interrupted."""
     own = observe or ignore_campaign
     printed = campaign_progress() if progress else contextlib.nullcontext(ignore_campaign)
     with naming_database(db), opened(db) as store, printed as show:
@@ -356,8 +331,24 @@ def _campaign_session(
     return tuned
 
 
+# Fields of RunRequest that are parameters of ``tune`` and ``tune_many`` as well
+SAME_NAMED = (
+    *("target", "chip", "threads", "space", "sampler", "seed", "trials", "workers", "fresh"),
+    "baseline",
+)
+
+
+def _request_fields(arguments: dict[str, Any]) -> dict[str, Any]:
+    """Returns the fields of RunRequest for the arguments of ``tune`` or ``tune_many``, by their names."""
+    budget = arguments["budget"]
+    return {
+        **{name: arguments[name] for name in SAME_NAMED},
+        "strategies": _several(arguments["strategy"]),
+        "budget_s": parse_seconds(budget) if isinstance(budget, str) else budget,
+    }
+
+
 def _several(options: Any) -> Any:
-    """Returns a single name or path as a tuple of one; a tuple unchanged."""
     return (options,) if isinstance(options, Path | str) else options
 
 
@@ -368,12 +359,14 @@ def _session(
     observe: Observer | None,
     progress: bool,
 ) -> "TunedRun":
-    """Runs one session of a run on the database ``db``. Raises KeyboardInterrupt where interrupted."""
     empty: list[str] = []
 
     def watch(event: Event) -> None:
-        if isinstance(event, RunStarted) and event.empty and not _is_shipped(event.settings):
-            empty.extend(event.empty)
+        if isinstance(event, RunStarted) and event.empty:
+            is_own = any(each.path is not None for each in event.settings.strategies)
+            # the shipped search space and scripts need not suit every size
+            if is_own or event.settings.space_yaml != load_space_file(default_space_file()).text:
+                empty.extend(event.empty)
         if observe is not None:
             observe(event)
 
@@ -390,15 +383,8 @@ def _session(
     return tuned
 
 
-def _is_shipped(settings: RunSettings) -> bool:
-    """Returns whether search space and scripts are the shipped ones, which need not suit every size."""
-    is_own = any(each.path is not None for each in settings.strategies)
-    return not is_own and settings.space_yaml == load_space_file(default_space_file()).text
-
-
 @contextlib.contextmanager
 def _observer(own: Observer, progress: bool) -> Iterator[Observer]:
-    """Context manager: gives the caller's observer, combined with one that prints where ``progress``."""
     if not progress:
         yield own
         return
@@ -599,8 +585,4 @@ def portfolio(
 @cache
 def dispatched_matmul() -> "DispatchedMatmul":
     """Returns ``tuner.matmul``, which keeps the kernels that this process has loaded."""
-    return DispatchedMatmul(_backends, default_folder)
-
-
-def _backends() -> "Backends":
-    return registry.real_backends()
+    return DispatchedMatmul(lambda: registry.real_backends(), default_folder)  # tests replace it

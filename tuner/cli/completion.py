@@ -39,10 +39,9 @@ def completion(context: click.Context, shell: str, as_json: bool) -> None:
     """
     from click.shell_completion import get_completion_class
 
-    made = get_completion_class(shell)
-    assert made is not None  # click supports these shells
-    root = context.find_root()
-    complete = made(root.command, {}, "tuner", COMPLETION_VARIABLE)
+    completion_class = get_completion_class(shell)
+    assert completion_class is not None  # click supports these shells
+    complete = completion_class(context.find_root().command, {}, "tuner", COMPLETION_VARIABLE)
     text = complete.source_template % complete.source_vars()  # source() would run bash for its version
     print_json({"shell": shell, "line": PLACES[shell], "script": text}) if as_json else print(text, end="")
 
@@ -69,25 +68,18 @@ class CompletedType(click.ParamType):  # type: ignore[type-arg]  # generic in no
         self._offers = offers
 
     def convert(self, value: Any, param: click.Parameter | None, context: click.Context | None) -> Any:
-        """Returns the value that the wrapped click type converts ``value`` to, or fails as that type does."""
         return self._within.convert(value, param, context)
 
     def shell_complete(
-        self,
-        ctx: click.Context,
-        param: click.Parameter,
-        incomplete: str,
+        self, ctx: click.Context, param: click.Parameter, incomplete: str
     ) -> list[CompletionItem]:
-        """Returns the offered words that start with ``incomplete``.
-
-        Without such a word the shell completes file names, where the parameter accepts a path.
-        """
-        found: list[CompletionItem] = []
+        """Returns the offered words, or without any, where a path is accepted, an item for file names."""
+        items: list[CompletionItem] = []
         with contextlib.suppress(Exception):  # such as a locked database or a file of another kind
             for given, help_ in self._offers(ctx, incomplete):
                 if given.startswith(incomplete):
-                    found.append(CompletionItem(given, help=one_line(help_) or None))
-        return found or [CompletionItem(incomplete, type="file")] * (param.name in OR_FILES)
+                    items.append(CompletionItem(given, help=one_line(help_) or None))
+        return items or [CompletionItem(incomplete, type="file")] * (param.name in OR_FILES)
 
 
 TYPED_NAMES = (click.STRING.name, click.INT.name, "run")  # of the types of options that take words
@@ -101,17 +93,8 @@ def offer_completions(command: click.Command) -> None:
             parameter.type = CompletedType(parameter.type, offers)
 
 
-def _these(options: Iterable[str]) -> Offers:
-    """Returns offers that are always the same words."""
-    return lambda _context, _start: ((given, "") for given in options)
-
-
-def _chips(_context: click.Context, _start: str) -> Iterable[tuple[str, str]]:
-    return ((name, "") for name in CHIPS)
-
-
-def _cpus(_context: click.Context, _start: str) -> Iterable[tuple[str, str]]:
-    return ((name, each.product) for name, each in PROCESSORS.items())
+def _these(words: Iterable[str]) -> Offers:
+    return lambda _context, _start: ((word, "") for word in words)
 
 
 def _targets(context: click.Context, _start: str) -> Iterable[tuple[str, str]]:
@@ -150,15 +133,10 @@ def _trials_and_runs(context: click.Context, start: str) -> Iterable[tuple[str, 
     return ((f"{RUN_PREFIX}{run}", help_) for run, help_ in runs)
 
 
-def _first_values(context: click.Context, start: str) -> Iterable[tuple[str, str]]:
-    """Yields the possible first arguments of ``tuner explain``: operations and trials."""
-    return (*((given, "") for given in OPERATIONS), *_trials(context, start))
-
-
 def _database(context: click.Context) -> Path:
-    """Returns the file of the chosen database; a database on a server is not queried during completion."""
     from tuner.results.database_name import which_database  # not at start-up
 
+    # of a database on a server no such file exists: it is not queried
     return Path(which_database(context.params.get("database")).removeprefix(FILE_URL)).expanduser()
 
 
@@ -171,14 +149,15 @@ OFFERS: Mapping[str, Offers] = {  # by name of the option or argument
     "align": _these(ALIGNMENTS),
     "cache": _these(CACHES),
     "sampler": _these((*SAMPLERS, *(f"{OPTUNA}{name}" for name in OPTUNA_NAMES))),
-    "chip": _chips,
-    **dict.fromkeys(("cpu",), _cpus),  # the option: another machine's processor
+    "chip": _these(CHIPS),
+    "cpu": lambda _context, _start: ((name, each.product) for name, each in PROCESSORS.items()),
     "target": _targets,
     **dict.fromkeys(("strategy", "strategies"), _strategies),
     **dict.fromkeys(("run", "run_id", "resume"), _runs),
     **dict.fromkeys(("trial", "recorded"), _trials),
     **dict.fromkeys(("trial_or_run", "first", "second"), _trials_and_runs),
-    "arguments": _first_values,
+    # of ``tuner explain``
+    "arguments": lambda context, start: (*((name, "") for name in OPERATIONS), *_trials(context, start)),
 }
 
 

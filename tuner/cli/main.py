@@ -33,15 +33,13 @@ class HelpFormatter(click.HelpFormatter):
     """A click help formatter that prints each example after 'Example: ' on a separate line to copy."""
 
     def write_text(self, text: str) -> None:
-        """Writes a help text: wrapped paragraphs, then each example after 'Example: ' on its line."""
-        before, found, examples = text.partition(EXAMPLE)
+        before, has_examples, examples = text.partition(EXAMPLE)
         super().write_text(before.rstrip())
-        if found:
+        if has_examples:
             self.write_paragraph()
             indent = " " * self.current_indent
-            self.write(
-                "".join(f"{indent}{line}\n" for line in example_lines(examples, self.width - len(indent)))
-            )
+            lines = example_lines(examples, self.width - len(indent))
+            self.write("".join(f"{indent}{line}\n" for line in lines))
 
 
 @final
@@ -66,8 +64,7 @@ def example_lines(examples: str, columns: int) -> list[str]:
 
 
 def _broken(command: str, columns: int) -> list[str]:
-    """Wraps a command between its arguments, but not between an option and its value."""
-    lines = [""]
+    lines = [""]  # broken between arguments, but not between an option and its value
     for part in PART.findall(command):
         longer = f"{lines[-1]} {part}" if lines[-1].strip() else f"{lines[-1]}{part}"
         if len(longer) + len(" \\") <= columns:
@@ -113,11 +110,9 @@ class PrintableStream:
         self._stream = stream
 
     def write(self, text: str) -> int:
-        """Writes a text with its control characters escaped; returns the number of characters written."""
         return self._stream.write(printable_lines(text))
 
     def __getattr__(self, name: str) -> Any:
-        """Returns an attribute of the wrapped stream."""
         return getattr(self._stream, name)
 
 
@@ -137,10 +132,7 @@ class Commands(click.Group):
         super().add_command(command, name)
 
     def add_sections(self, sections: Sections) -> None:
-        """Adds commands by entry point: each is imported when it is run or completed.
-
-        The help lists them under the titles of the sections.
-        """
+        """Adds commands by entry point: each is imported when it is run or completed."""
         self.sections += sections
 
     def list_commands(self, ctx: click.Context) -> list[str]:
@@ -164,7 +156,9 @@ class Commands(click.Group):
     def format_commands(self, context: click.Context, formatter: click.HelpFormatter) -> None:
         """Writes the group's commands to the help by section, with complete summaries; imports none."""
         entries = {entry.name for entry in self._entries()}
-        others = [(name, _summary(each)) for name, each in self.commands.items() if name not in entries]
+        # of a command that is not in the table: the first paragraph of its help, for the formatter to wrap
+        summaries = {name: (each.help or "").split("\n\n")[0] for name, each in self.commands.items()}
+        others = [(name, " ".join(text.split())) for name, text in summaries.items() if name not in entries]
         titled = [
             (title, [(each.name, each.summary) for each in section]) for title, section in self.sections
         ]
@@ -185,8 +179,13 @@ class Commands(click.Group):
         """
         arguments = list(sys.argv[1:] if args is None else args)
         try:
-            asked = os.environ.get(COMPLETION_VARIABLE)
-            code = _completed(self, asked) if asked else _run(self, arguments, options.get("obj"))
+            instruction = os.environ.get(COMPLETION_VARIABLE)  # click's, such as "bash_complete"
+            if instruction:
+                from click.shell_completion import shell_complete  # not at start-up
+
+                code: int = shell_complete(self, {}, "tuner", COMPLETION_VARIABLE, instruction)
+            else:
+                code = _run(self, arguments, options.get("obj"))
         except Exception as error:  # noqa: BLE001 - the last frame: users get a line, --debug the rest
             if "--debug" in arguments:
                 print(_without_secrets(traceback.format_exc(), arguments), end="", file=sys.stderr)
@@ -196,24 +195,8 @@ class Commands(click.Group):
         sys.exit(code)
 
 
-def _summary(command: click.Command) -> str:
-    """Returns the first paragraph of a command's help, for the formatter to wrap."""
-    return " ".join((command.help or "").split("\n\n")[0].split())
-
-
-def _completed(group: click.Group, asked: str) -> int:
-    """Prints completions for a shell; ``asked`` is click's instruction, such as "bash_complete".
-
-    Returns the exit code.
-    """
-    from click.shell_completion import shell_complete
-
-    return shell_complete(group, {}, "tuner", COMPLETION_VARIABLE, asked)
-
-
 def _run(group: click.Group, arguments: list[str], obj: object) -> int:
-    """Runs a command; returns its exit code. Click's ``main`` would turn a closed pipe into exit code 1."""
-    try:
+    try:  # click's ``main`` would turn a closed pipe into exit code 1
         with printable_stdout(), group.make_context("tuner", arguments, obj=obj) as context:
             group.invoke(context)
     except click.exceptions.Exit as exit_:
@@ -224,22 +207,19 @@ def _run(group: click.Group, arguments: list[str], obj: object) -> int:
 
 
 def _sizes_as_option(error: Exception, arguments: Sequence[str]) -> Exception:
-    """Returns the error for a shape that was read as an option, -5x512x512; other errors unchanged."""
     if not isinstance(error, click.NoSuchOption):
         return error
     shapes = (given for given in arguments if re.fullmatch(r"-[0-9]+(x-?[0-9]+)+", given.lower()))
-    found = next((shape for shape in shapes if shape.startswith(error.option_name)), None)
-    line = f"shape: found {found!r}, allowed sizes of 1 or more, such as 8x8x8"
-    return error if found is None else UsageError(line)
+    shape = next((each for each in shapes if each.startswith(error.option_name)), None)  # -5x512x512
+    line = f"shape: found {shape!r}, allowed sizes of 1 or more, such as 8x8x8"
+    return error if shape is None else UsageError(line)
 
 
 def _without_secrets(text: str, arguments: Sequence[str]) -> str:
-    """Returns a text without possible passwords from database URLs in the arguments or the environment."""
     return without_secrets(text, *arguments, os.environ.get(DATABASE_VARIABLE, ""))
 
 
 def _reported(error: Exception, arguments: Sequence[str]) -> int:
-    """Prints an error and, if there is one, its hint on stderr; returns the exit code."""
     hint = error.hint if isinstance(error, TunerError) else ""
     match error:
         case BrokenPipeError():
@@ -271,8 +251,8 @@ def _reported(error: Exception, arguments: Sequence[str]) -> int:
 
 
 def _forget_stdout() -> None:
-    """Redirects stdout to the null device, so that the interpreter's last flush does not fail too."""
     with contextlib.suppress(OSError):  # stdout may have no file descriptor
+        # else the interpreter's last flush would fail too
         os.dup2(os.open(os.devnull, os.O_WRONLY), sys.stdout.fileno())
 
 
@@ -287,8 +267,8 @@ def version_lines() -> tuple[str, ...]:
     from tuner.mlir.fingerprint import llvm_version, sources_sha256  # not at start-up
     from tuner.targets.registry import KINDS  # not at start-up
 
-    made = [kind for kind in KINDS.values() if kind.sources]
-    hashes = (f"{kind.name} {sources_sha256(kind.sources)[:12]}" for kind in made)
+    compiling = [kind for kind in KINDS.values() if kind.sources]
+    hashes = (f"{kind.name} {sources_sha256(kind.sources)[:12]}" for kind in compiling)
     return (f"tuner {__version__}", f"compiler: {llvm_version()}", f"code: {', '.join(hashes)}")
 
 

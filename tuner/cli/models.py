@@ -27,10 +27,7 @@ BASELINES_TIMEOUT_S = 900.0  # compiling a large model by inductor three times t
 
 
 def model_baselines_in_child(request: ProgramRequest) -> tuple[ProgramBaseline, ...]:
-    """Returns the baselines of ``request.baselines``, timed next to the program of ``request.model``.
-
-    A failure or a hang is the reason of each of them.
-    """
+    """Returns the baselines of a model, timed next to its program; a failure is the reason of each."""
     try:
         return call_in_child("baselines", partial(model_baselines, request), BASELINES_TIMEOUT_S)
     except TunerError as error:
@@ -76,10 +73,7 @@ class _Reader:
 
 
 def model_text_in_child(name: str) -> str:
-    """Returns the payload of a model, which a child process reads.
-
-    Raises UsageError for a model that cannot be read or that torch-mlir refuses, and without PyTorch.
-    """
+    """Returns the payload of a model. Raises UsageError for one that torch-mlir refuses, without PyTorch."""
     return call_in_child("model", _Reader(name), EXPORT_TIMEOUT_S)
 
 
@@ -96,8 +90,8 @@ def read_model(name: str) -> "tuple[torch.nn.Module | torch.export.ExportedProgr
 
     Raises UsageError for a model that cannot be read, and without PyTorch.
     """
-    found = MODEL_FUNCTION.fullmatch(name)
-    path = Path(found[1] if found else name)
+    match = MODEL_FUNCTION.fullmatch(name)
+    path = Path(match[1] if match else name)
     if not path.is_file():
         raise UsageError(f"{path}: there is no such file")
     try:
@@ -107,7 +101,7 @@ def read_model(name: str) -> "tuple[torch.nn.Module | torch.export.ExportedProgr
     from tuner.torch.lowering import first_line  # not at start-up
 
     try:
-        return (torch.export.load(path), ()) if found is None else _called(path, found[2])
+        return (torch.export.load(path), ()) if match is None else _called(path, match[2])
     except UsageError:
         raise
     except Exception as error:  # of the user's code, or of a file that is no exported program
@@ -115,7 +109,6 @@ def read_model(name: str) -> "tuple[torch.nn.Module | torch.export.ExportedProgr
 
 
 def _called(path: Path, function: str) -> tuple[Any, tuple[Any, ...]]:
-    """Returns the module and the example inputs that a function of a file of Python returns."""
     import runpy
     import sys
 
@@ -123,17 +116,14 @@ def _called(path: Path, function: str) -> tuple[Any, tuple[Any, ...]]:
     names = runpy.run_path(str(path))
     if function not in names:
         raise UsageError(f"{path}: has no function {function!r}")
-    made = names[function]()
-    if not isinstance(made, tuple) or len(made) != 2:
+    returned = names[function]()
+    if not isinstance(returned, tuple) or len(returned) != 2:
         raise UsageError(f"{path}:{function}: must return (module, example inputs)")
-    module, inputs = made
+    module, inputs = returned
     return module, inputs if isinstance(inputs, tuple) else (inputs,)
 
 
 def read_payload_text(payload: Path) -> str:
-    """Returns MLIR text of a file, of stdin ("-"), or of a model: ``model.py:function``, ``model.pt2``.
-
-    Raises UsageError for what cannot be read, and for a model that torch-mlir refuses.
-    """
+    """Returns MLIR text of a file, of stdin ("-"), or of a model: ``model.py:function``, ``model.pt2``."""
     name = str(payload)
     return model_text_in_child(name) if is_model(name) else read_text_or_stdin(payload, "MLIR text")

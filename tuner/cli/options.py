@@ -58,8 +58,7 @@ def popped_fleet(options: dict[str, Any], database: str | None) -> "FleetRequest
     """Removes the fleet's options from ``options`` and returns the request; None without --fleet.
 
     Sets ``options["workers"]``, unless given, to 2 for one device, else to twice the number of devices plus
-    1. Raises UsageError for a database that is not on a server, missing packages, --machine together with
-    --on, fewer than two classes in --on, --devices below 1, and options that need --fleet.
+    1. Raises UsageError for a database that is not on a server, and options that do not go together.
     """
     given = {flag: options.pop(name) for name, flag in FLAGS.items()}
     if not options.pop("has_fleet"):
@@ -75,7 +74,9 @@ def popped_fleet(options: dict[str, Any], database: str | None) -> "FleetRequest
     server_of(url)
     require_packages()
     devices = 1 if given["--devices"] is None else given["--devices"]
-    on = _classes(given["--on"])
+    on = tuple(dict.fromkeys(text.strip() for text in (given["--on"] or "").split(",") if text.strip()))
+    if given["--on"] is not None and len(on) < 2:
+        raise UsageError(f"--on: found {given['--on']!r}, allowed two or more classes of machines: h200,a100")
     if on and given["--machine"] is not None:
         raise UsageError("--machine and --on cannot be combined")
     machine = on[0] if on else given["--machine"] or ""
@@ -83,16 +84,6 @@ def popped_fleet(options: dict[str, Any], database: str | None) -> "FleetRequest
     if options["workers"] is None:
         options["workers"] = pending_limit(request.devices) - 1
     return request
-
-
-def _classes(options: str | None) -> tuple[str, ...]:
-    """Returns the machine classes in a comma-separated list. Raises UsageError for fewer than two."""
-    if options is None:
-        return ()
-    found = tuple(dict.fromkeys(text.strip() for text in options.split(",") if text.strip()))
-    if len(found) < 2:
-        raise UsageError(f"--on: found {options!r}, allowed two or more classes of machines: h200,a100")
-    return found
 
 
 # ------------------------------------------------------------------------------
@@ -173,10 +164,7 @@ def problem_options(function: Callable[P, R]) -> Callable[P, R]:
 
 
 def backends_of(context: click.Context) -> "Backends":
-    """Returns the backends (compiler, targets, recordings) that a command uses.
-
-    Tests set it as the context's object; otherwise this is the real backends.
-    """
+    """Returns the backends (compiler, targets, recordings) of a command; tests set the context's object."""
     from tuner.targets.registry import real_backends  # not at start-up
 
     given = context.find_object(Backends)
@@ -184,30 +172,21 @@ def backends_of(context: click.Context) -> "Backends":
 
 
 def open_store(database: str | None) -> "Store":
-    """Opens a results database for writing; None: the default one. Creates its file if missing.
-
-    Raises UsageError if the database cannot be opened.
-    """
+    """Opens a results database for writing; None: the default one. Creates its file if missing."""
     from tuner.results.database import open_or_create  # not at start-up
 
     return open_or_create(database)
 
 
 def open_known_store(database: str | None) -> "Store":
-    """Opens a results database for queries: a named one has to exist, the default one (None) may be missing.
-
-    A missing default database counts as empty. Raises UsageError if the database cannot be opened.
-    """
+    """Opens a results database for queries; the default one (None) counts as empty if it is missing."""
     from tuner.results.database import open_known  # not at start-up
 
     return open_known(database)
 
 
 def open_existing_store(database: str | None) -> "Store":
-    """Opens a results database that has to exist; None: the default one.
-
-    Raises UsageError if the database is missing or cannot be opened.
-    """
+    """Opens a results database that has to exist; None: the default one."""
     from tuner.results.database import open_existing  # not at start-up
 
     return open_existing(database)
@@ -218,12 +197,16 @@ def target_options(function: Callable[P, R]) -> Callable[P, R]:
 
     @functools.wraps(function)
     def command(*arguments: P.args, **options: P.kwargs) -> R:
-        cpu = options.pop("cpu")
+        cpu, target = str(options.pop("cpu")), str(options["target"])
         if cpu:
-            options["target"] = _target_of_cpu(str(cpu), str(options["target"]))
+            named, given = TargetName(CPU, cpu), TargetName.parse(target)
+            if target != AUTO and not (given.is_on_cpu and given.detail in ("", cpu)):
+                line = f"--cpu {cpu} cannot be combined with --target {target}"
+                raise UsageError(line, f"--target {named}")
+            options["target"] = named.text
         return function(*arguments, **options)
 
-    made: Callable[P, R] = command
+    decorated: Callable[P, R] = command
     for option in (
         click.option(
             "--cpu",
@@ -241,16 +224,8 @@ def target_options(function: Callable[P, R]) -> Callable[P, R]:
             help="auto, one of 'tuner targets', or replay:FILE.",
         ),
     ):
-        made = option(made)
-    return made
-
-
-def _target_of_cpu(cpu: str, target: str) -> str:
-    """Returns the target of --cpu. Raises UsageError where --target names another."""
-    found, given = TargetName(CPU, cpu), TargetName.parse(target)
-    if target != AUTO and not (given.is_on_cpu and given.detail in ("", cpu)):
-        raise UsageError(f"--cpu {cpu} cannot be combined with --target {target}", f"--target {found}")
-    return found.text
+        decorated = option(decorated)
+    return decorated
 
 
 def popped_problem(context: click.Context, options: dict[str, Any], sizes: str) -> Problem:
@@ -268,11 +243,13 @@ def popped_problem(context: click.Context, options: dict[str, Any], sizes: str) 
 
 
 def taken_problem(options: dict[str, Any]) -> Problem:
-    """Removes the options that describe the problem from ``options``, which has all; returns the problem.
-
-    Raises UsageError for an invalid problem.
-    """
+    """Removes the options that describe the problem from ``options``, which has all; returns the problem."""
     return problem_of(*(options.pop(name) for name in PROBLEM_OPTIONS))
+
+
+def is_typed(context: click.Context, name: str) -> bool:
+    """Returns whether the user gave the parameter with this name on the command line."""
+    return context.get_parameter_source(name) is ParameterSource.COMMANDLINE
 
 
 def typed_options(context: click.Context, but: Collection[str] = ()) -> str:
@@ -283,8 +260,8 @@ def typed_options(context: click.Context, but: Collection[str] = ()) -> str:
     typed = []
     for option in context.command.params:
         name = option.name or ""
-        is_typed = context.get_parameter_source(name) is ParameterSource.COMMANDLINE
-        if isinstance(option, click.Option) and is_typed and name not in ("database", "debug", *but):
+        is_left_out = name in ("database", "debug", *but)
+        if isinstance(option, click.Option) and not is_left_out and is_typed(context, name):
             value = context.params[name]
             values = value if option.multiple else [value]
             typed += [[option.opts[0], *([] if option.is_flag else [str(each)])] for each in values]
@@ -305,25 +282,19 @@ def problem_of(
 
     ``shape`` is MxNxK, for a batch_matmul BxMxNxK; ``output_dtype`` "" is the default type of C.
     """
-    word = dtype_name(dtype)
-    output = narrow_output(word, dtype_name(output_dtype))
+    name = dtype_name(dtype)
+    output = narrow_output(name, dtype_name(output_dtype))
     batch, sizes = parse_sizes(operation, shape)
-    return Problem(operation, sizes, word, layout, epilogue, output, batch, align, cache)
+    return Problem(operation, sizes, name, layout, epilogue, output, batch, align, cache)
 
 
 def run_request(problem: Problem, budget: str | None = None, **options: Any) -> "RunRequest":
-    """Returns the request of a new run; ``budget`` is a time such as "60s".
-
-    ``options`` are further fields of ``RunRequest``. Raises UsageError for an invalid value.
-    """
+    """Returns the request of a new run; ``budget``: such as "60s"; ``options``: fields of ``RunRequest``."""
     return RunRequest(problem, budget_s=None if budget is None else parse_seconds(budget), **options)
 
 
 def run_limit(trials: int | None, budget: str | None) -> "RunLimit | None":
-    """Returns the new limit of a resumed run from --trials and --budget ("60s"); None if neither is given.
-
-    Raises UsageError for an invalid value.
-    """
+    """Returns the new limit of a resumed run from --trials and --budget ("60s"); None if neither is given."""
     from tuner.tuning.request import RunLimit  # not at start-up
 
     return RunLimit.of(trials, None if budget is None else parse_seconds(budget))
@@ -345,22 +316,15 @@ def parse_candidate(text: str) -> "Candidate":
 
 
 def parse_number(word: str, noun: str = "trial") -> int:
-    """Parses the ID of a trial, a run or a campaign; ``noun`` is one of these, for the error.
-
-    Raises UsageError for a word that is not a number.
-    """
+    """Parses the ID of a trial, a run or a campaign (``noun``). Raises UsageError for other text."""
     if not word.isascii() or not word.isdigit() or len(word) > 18:
-        raise UsageError(
-            f"ID: found {word!r}, allowed the number of a {noun}, such as 42", ASKING.get(noun, "")
-        )
+        line = f"ID: found {word!r}, allowed the number of a {noun}, such as 42"
+        raise UsageError(line, ASKING.get(noun, ""))
     return int(word)
 
 
 def parse_share(text: str, name: str = "max-slowdown") -> float:
-    """Returns the fraction that ``5%`` or ``0.05`` stands for.
-
-    Raises UsageError, naming the option ``name``, for any other form.
-    """
+    """Returns the fraction that ``5%`` or ``0.05`` stands for; ``name``: the option, in the UsageError."""
     match = re.fullmatch(r"(\d{1,9}(?:\.\d{1,9})?)(%?)", text)
     if match is None:
         raise UsageError(f"{name}: found {text!r}, allowed a percentage such as 5%")
@@ -381,12 +345,14 @@ def print_json(document: Any) -> None:
 
 
 SUFFIX = ".mlir"  # of a file with a payload
-
-
-# Determined by the payload.
-OF_ONE_PROBLEM = ("dtype", "layout", "epilogue", "output_dtype", "align", "cache")
-
-
+OF_ONE_PROBLEM = (
+    "dtype",
+    "layout",
+    "epilogue",
+    "output_dtype",
+    "align",
+    "cache",
+)  # a payload determines them
 MODEL_FUNCTION = re.compile(r"(.+\.py):([A-Za-z_]\w*)")  # of a file of Python
 EXPORTED_MODEL = ".pt2"  # ends the name of a file that torch.export.save has written
 
@@ -418,7 +384,6 @@ class RunOrCampaign(click.ParamType[int]):
     def convert(
         self, value: Any, param: click.Parameter | None, ctx: click.Context | None
     ) -> int | CampaignNumber:
-        """Returns the number, of a campaign as a ``CampaignNumber``; fails for another text."""
         word = str(value).partition(":")[0]
         if word in CAMPAIGN_WORDS:
             digits: Any = str(value).removeprefix(f"{word}:")

@@ -3,23 +3,26 @@
 import contextlib
 import os
 import signal
+import sys
 import threading
 from collections.abc import Collection, Iterator, Mapping
 from types import FrameType
 from typing import TYPE_CHECKING, Any
 
 import click
-from click.core import ParameterSource
 
+from tuner.cli.main import DONE, FAILED, INTERRUPTED
+from tuner.cli.options import is_typed
 from tuner.core.errors import UsageError
 from tuner.tuning.events import Interruption
 
 if TYPE_CHECKING:
     from tuner.core.runs import RunSettings
     from tuner.db.store import Store
+    from tuner.programs.tuning import TunedProgram
     from tuner.targets.backends import Backends
     from tuner.tuning.request import RunLimit
-    from tuner.tuning.tuned_run import TunedRun
+    from tuner.tuning.tuned_run import TunedCampaign, TunedRun
 
 
 # ------------------------------------------------------------------------------
@@ -36,15 +39,8 @@ def run_session(
 ) -> "TunedRun":
     """Starts a run with ``settings``, or resumes the stored run ``resumed``, and returns the run at its end.
 
-    Prints progress on stderr; the first Ctrl-C or SIGTERM ends the run without loss.
-
-    Args:
-        backends: the parts that compile and measure.
-        store: the results database.
-        settings: settings of a new run, or None.
-        resumed: number of the run to resume; used only without ``settings``.
-        retime: whether a resumed run measures its best trials again.
-        limit: a new limit of a resumed run; None: its stored limit.
+    Prints progress on stderr; the first Ctrl-C or SIGTERM ends the run without loss. A resumed run measures
+    its best trials again with ``retime``; ``limit`` replaces its stored limit.
     """
     from tuner.results.output.progress import progress  # not at start-up
     from tuner.tuning.run import begin, resume  # not at start-up
@@ -60,22 +56,27 @@ def run_session(
 def require_no_arguments(context: click.Context, arguments: Mapping[str, Any]) -> None:
     """Raises UsageError if any of ``arguments`` was given on the command line together with --resume.
 
-    A resumed run has its stored settings. ``arguments`` are values by the names of parameters, among them
-    "operation".
+    ``arguments`` are values by the names of parameters, among them "operation".
     """
-    found = ", ".join(settings_given(context, arguments)) or arguments["operation"]
-    if found is not None:
-        raise UsageError(f"--resume cannot be combined with {found}: the run has its stored settings")
+    given = ", ".join(settings_given(context, arguments)) or arguments["operation"]
+    if given is not None:
+        raise UsageError(f"--resume cannot be combined with {given}: the run has its stored settings")
 
 
 def settings_given(context: click.Context, names: Collection[str]) -> list[str]:
     """Returns the flags ("--seed") of the parameters in ``names`` ("seed") that the command line has."""
-    options = (each for each in context.command.params if isinstance(each, click.Option))
-    return [
-        option.opts[0]
-        for option in options
-        if option.name in names and context.get_parameter_source(option.name) is ParameterSource.COMMANDLINE
-    ]
+    options = [each for each in context.command.params if isinstance(each, click.Option)]
+    return [each.opts[0] for each in options if each.name in names and is_typed(context, each.name)]
+
+
+def exit_code(tuned: "TunedRun | TunedCampaign | TunedProgram") -> int:
+    """Returns the exit code of a command for what was tuned."""
+    return INTERRUPTED if tuned.is_interrupted else DONE if tuned.has_worked else FAILED
+
+
+def print_interrupted(command: str) -> None:
+    """Prints on stderr that a search was interrupted, and the command that continues it."""
+    print(f"interrupted; everything measured is stored. Go on with:\n  {command}", file=sys.stderr)
 
 
 SIGNALS = (signal.SIGINT, signal.SIGTERM)
@@ -96,7 +97,9 @@ def ended_by_signals(interruption: Interruption) -> Iterator[None]:
 
     def handle(number: int, _frame: FrameType | None) -> None:
         if interruption.is_asked:
-            _show_cursor()
+            if os.isatty(STDERR):
+                with contextlib.suppress(OSError):  # the descriptor: a thread may hold the lock of stderr
+                    os.write(STDERR, SHOW_CURSOR)
             signal.signal(number, signal.SIG_DFL)
             os.kill(os.getpid(), number)
         interruption.ask()
@@ -107,10 +110,3 @@ def ended_by_signals(interruption: Interruption) -> Iterator[None]:
     finally:
         for number, handler in zip(SIGNALS, before, strict=True):
             signal.signal(number, handler)
-
-
-def _show_cursor() -> None:
-    """Shows the terminal's cursor; writes to the descriptor, since a thread may hold the lock of stderr."""
-    if os.isatty(STDERR):
-        with contextlib.suppress(OSError):
-            os.write(STDERR, SHOW_CURSOR)

@@ -40,12 +40,8 @@ from tuner.targets.gpu.cycle_model import predicted
 from tuner.tuning.tuned_run import tuned_campaign, tuned_run
 
 if TYPE_CHECKING:
-    from tuner.core.candidate import Candidate
-    from tuner.core.problem import Problem
     from tuner.core.runs import StoredTrial
     from tuner.db.store import Store
-    from tuner.space.feasible_set import FeasibleSet
-    from tuner.targets.backends import Backends
 
 
 def show_difference(
@@ -62,20 +58,18 @@ def show_difference(
         ours, theirs = _trial(store, first), _trial(store, second)
         run = store.run(theirs.run)
         our_stages, their_stages = (tuple(trial_stages(backends, store, trial)) for trial in (ours, theirs))
-    found = trial_difference(run, ours, theirs, our_stages, their_stages)
-    lines = difference_lines(found, shown or (FIRST,), screen_columns())
-    print_found(as_json, difference_document(found), *lines)
+    difference = trial_difference(run, ours, theirs, our_stages, their_stages)
+    lines = difference_lines(difference, shown or (FIRST,), screen_columns())
+    print_found(as_json, difference_document(difference), *lines)
 
 
 def _trial(store: "Store", text: str) -> "StoredTrial":
-    """Returns the trial with this ID or, for run:ID, the run's best trial. Raises UsageError without one."""
     if not text.startswith("run:"):
         return store.trial(parse_number(text))
     number = parse_number(text.removeprefix("run:"), "run")
     best = tuned_run(store, number).best
     if best is None:
-        line = f"run {number}: has no successful trial"
-        raise UsageError(line, f"tuner history --run {number}")
+        raise UsageError(f"run {number}: has no successful trial", f"tuner history --run {number}")
     return best
 
 
@@ -105,32 +99,32 @@ def show_stored(
             raise UsageError(f"{trial_or_run} cannot be combined with --run, --ablation or --passes")
         show_campaign(parse_number(number, "campaign"), database, as_json)
         return
-    trial, run = _trial_or_run(trial_or_run, run)
-    if passes:
-        if trial is None or ablation:
-            raise UsageError("--passes needs a trial's ID and cannot be combined with --ablation")
-        _show_passes(backends_of(context), database, trial, as_json)
-        return
-    if ablation:
-        with open_known_store(database) as store:
-            _show_ablation(store, trial if run is None else run, as_json)  # type: ignore[arg-type]
-        return
+    if (trial_or_run is None) == (run is None):
+        raise UsageError("show: give one of: a trial ID (42), run:3, campaign:1, --run 3")
+    trial = None
+    if trial_or_run is not None and trial_or_run.startswith("run:"):
+        run = parse_number(trial_or_run.removeprefix("run:"), "run")
+    elif trial_or_run is not None:
+        trial = parse_number(trial_or_run)
+    if passes and (trial is None or ablation):
+        raise UsageError("--passes needs a trial's ID and cannot be combined with --ablation")
     with open_known_store(database) as store:
-        if trial is not None:
-            stored = store.trial(trial)
-            if as_json:
-                print_json(trial_document(stored))
-            else:
-                print("\n".join(wrapped((*trial_lines(stored), *_predicted_lines(store, stored)))))
-            return
-        assert run is not None
-        tuned = tuned_run(store, run)
-    document = run_document(tuned.run, tuned.counts, tuned.selected, tuned.rounds)
-    print_found(as_json, document, *wrapped(run_lines(tuned, database_text(database))))
+        if passes and trial is not None:
+            seconds = pass_seconds(backends_of(context), store, store.trial(trial))
+            document = {"trial": trial, "passes": [vars(each) for each in seconds]}
+            print_found(as_json, document, *pass_lines(seconds, screen_columns()))
+        elif ablation:
+            _show_ablation(store, trial if run is None else run, as_json)  # type: ignore[arg-type]
+        elif trial is not None:
+            _show_trial(store, store.trial(trial), as_json)
+        else:
+            assert run is not None
+            tuned = tuned_run(store, run)
+            document = run_document(tuned.run, tuned.counts, tuned.selected, tuned.rounds)
+            print_found(as_json, document, *wrapped(run_lines(tuned, database_text(database))))
 
 
 def _show_ablation(store: "Store", run_id: int, as_json: bool) -> None:
-    """Prints the ablation of a run. Raises TunerError if there are too few trials for any comparison."""
     run = store.run(run_id)
     ablation = ablate(store.trials(TrialQuery(run=run_id, sort="number")))
     if isinstance(ablation, TooFew) and len(ablation.strategies) < 2:
@@ -141,31 +135,26 @@ def _show_ablation(store: "Store", run_id: int, as_json: bool) -> None:
     print_found(as_json, ablation_document(run, ablation), *lines)
 
 
-def _show_passes(backends: "Backends", database: str | None, trial: int, as_json: bool) -> None:
-    with open_known_store(database) as store:
-        found = pass_seconds(backends, store, store.trial(trial))
-    document = {"trial": trial, "passes": [vars(each) for each in found]}
-    print_found(as_json, document, *pass_lines(found, screen_columns()))
-
-
-def _predicted_lines(store: "Store", trial: "StoredTrial") -> list[str]:
-    """Returns lines with the predicted cycles of a trial's machine code; [] without readable machine code."""
+def _show_trial(store: "Store", trial: "StoredTrial", as_json: bool) -> None:
+    if as_json:
+        print_json(trial_document(trial))
+        return
     program = store.program(trial.id)
-    found = None if program is None else predicted(trial.record.problem, program)
-    return [] if found is None else predicted_lines(found)
+    cycles = None if program is None else predicted(trial.record.problem, program)
+    lines = [] if cycles is None else predicted_lines(cycles)  # of readable machine code
+    print("\n".join(wrapped((*trial_lines(trial), *lines))))
 
 
 def show_explanation(
-    context: click.Context,
-    /,
-    arguments: tuple[str, ...],
-    database: str | None,
-    as_json: bool,
-    **options: Any,
+    context: click.Context, /, arguments: tuple[str, ...], database: str | None, as_json: bool, **options: Any
 ) -> None:
     """Prints why a trial failed, or what rejects a configuration: ``tuner explain``."""
     if len(arguments) == 1:
-        _explain_trial(backends_of(context), arguments[0], database, as_json)
+        with open_known_store(database) as store:
+            trial = store.trial(parse_number(arguments[0]))
+        failed = failed_ops(backends_of(context), trial)
+        lines = explain_lines(trial, failed, database_text(database))
+        print_found(as_json, explain_document(trial, failed), *lines)
         return
     if len(arguments) != 3:
         raise UsageError(
@@ -175,65 +164,28 @@ def show_explanation(
     candidate = parse_candidate(arguments[2])
     options.update(operation=arguments[0], shape=arguments[1])
     problem = taken_problem(options)
-    request = run_request(problem, **options)
-    _explain_candidate(plan_of(backends_of(context), request).feasible, candidate, problem, as_json)
-
-
-def _explain_candidate(
-    feasible: "FeasibleSet", candidate: "Candidate", problem: "Problem", as_json: bool
-) -> None:
-    """Prints whether a configuration is feasible, and the constraint or preference that it violates."""
+    feasible = plan_of(backends_of(context), run_request(problem, **options)).feasible
     missing = feasible.missing(candidate)
     if missing:
-        _explain_part(feasible, candidate, missing, problem, as_json)
+        count = feasible.having(candidate)
+        of = " of a sample" if feasible.is_sample else ""
+        explained = [
+            f"{candidate.text} is in {count} feasible combinations{of} for {problem.key}",
+            f"it leaves out {', '.join(missing)}: with these, explain names what rejects it",
+        ]
+        document = {"candidate": candidate.text, "missing": list(missing), "feasible_combinations": count}
+        print_found(as_json, document, *wrapped(explained, screen_columns()))
         return
     violated, demoted_by = feasible.violated(candidate), feasible.demoted_by(candidate)
-    constraint = None if violated is None else violated.text
-    preference = None if demoted_by is None else demoted_by.text
-    document = {"candidate": candidate.text, "feasible": violated is None, "constraint": constraint}
+    document = {
+        "candidate": candidate.text,
+        "feasible": violated is None,
+        "constraint": None if violated is None else violated.text,
+        "preference": None if demoted_by is None else demoted_by.text,
+    }
     line = f"{candidate.text} is feasible for {problem.key}"
     if violated is not None:
         line = f"{candidate.text} is not feasible for {problem.key}: {violated.where}: {violated.text}"
     elif demoted_by is not None:
         line += f", and comes last: {demoted_by.where}: {demoted_by.text}"
-    _print_wrapped(as_json, {**document, "preference": preference}, line)
-
-
-def _explain_part(
-    feasible: "FeasibleSet",
-    candidate: "Candidate",
-    missing: tuple[str, ...],
-    problem: "Problem",
-    as_json: bool,
-) -> None:
-    """Prints the number of feasible configurations that contain a partial assignment of knobs."""
-    count = feasible.having(candidate)
-    of = " of a sample" if feasible.is_sample else ""
-    _print_wrapped(
-        as_json,
-        {"candidate": candidate.text, "missing": list(missing), "feasible_combinations": count},
-        f"{candidate.text} is in {count} feasible combinations{of} for {problem.key}",
-        f"it leaves out {', '.join(missing)}: with these, explain names what rejects it",
-    )
-
-
-def _print_wrapped(as_json: bool, document: object, *lines: str) -> None:
-    print_found(as_json, document, *wrapped(lines, screen_columns()))
-
-
-def _explain_trial(backends: "Backends", given: str, database: str | None, as_json: bool) -> None:
-    with open_known_store(database) as store:
-        trial = store.trial(parse_number(given))
-    failed = failed_ops(backends, trial)
-    lines = explain_lines(trial, failed, database_text(database))
-    print_found(as_json, explain_document(trial, failed), *lines)
-
-
-def _trial_or_run(name: str | None, run: int | None) -> tuple[int | None, int | None]:
-    if (name is None) == (run is None):
-        raise UsageError("show: give one of: a trial ID (42), run:3, campaign:1, --run 3")
-    if name is None:
-        return None, run
-    if name.startswith("run:"):
-        return None, parse_number(name.removeprefix("run:"), "run")
-    return parse_number(name), None
+    print_found(as_json, document, *wrapped([line], screen_columns()))

@@ -50,11 +50,7 @@ class RunResult:
 
     @property
     def rank(self) -> tuple[bool, float, datetime.datetime, str]:
-        """Returns a sort key by which the run with the best result comes first.
-
-        Its elements: whether the run's times are unreliable, the best trial's median seconds per call, when
-        the run began, the run's uuid.
-        """
+        """Returns the sort key (is unreliable, median seconds per call, begin, uuid): the best first."""
         run = self.run
         return bool(run.unreliable), self.selected.measurement.median_s, run.created, run.uuid
 
@@ -83,14 +79,8 @@ def best_results(
 ) -> Mapping[BestGroup, RunResult]:
     """Returns the best run's result per group of comparable times (problem, target, threads, machine).
 
-    Args:
-        store: The results database.
-        query: Conditions on the trials; its limit, its sorting and ``best`` are ignored.
-        is_asked: Selects the groups of the result.
-        is_selectable: Selects the trials that can be results.
-
-    A group without a selectable trial is missing from the mapping. Raises UsageError for an unknown status in
-    the query.
+    Limit, sorting and ``best`` of the query are ignored. ``is_asked`` selects groups, ``is_selectable`` the
+    trials that can be results; a group without such a trial is missing.
     """
     of_group: dict[BestGroup, list[RunBound]] = {}
     for bound in store.run_bounds(query):
@@ -129,9 +119,8 @@ def best_result(
 ) -> SelectedResult:
     """Returns the best stored result of a problem on the machine named ``machine``; replays do not count.
 
-    The result has the trial to use and the trials tied with the fastest. ``target`` is a name such as
-    "cuda:sm_90" or a kind such as "cuda"; ``target`` or ``threads`` None: the best over all of them. Raises
-    UsageError where the database has no such time.
+    ``target`` is a name such as "cuda:sm_90" or a kind such as "cuda"; ``target`` or ``threads`` None: the
+    best over all of them. Raises UsageError where the database has no such time.
     """
     task = TaskQuery.of(problem, target=target, machine=machine, threads=threads)
     results = best_results(store, TrialQuery(task), is_measured_there)
@@ -189,8 +178,7 @@ def best_known(
 def best_trials_here(store: "Store", backends: Backends, query: TrialQuery) -> tuple[StoredTrial, ...]:
     """Returns the best trial of each problem, target and number of threads on this class of machine.
 
-    The earliest proposed trial comes first. ``query`` has conditions on the trials; its limit and its sorting
-    are ignored. Replays are left out.
+    The earliest proposed trial comes first. Replays are left out, limit and sorting of the query are ignored.
     """
 
     def is_of_here(group: BestGroup) -> bool:
@@ -289,10 +277,8 @@ class BestStock:
 def best_stock(store: "Store", winner: StoredTrial) -> BestStock:
     """Returns the best trial of ``winner``'s group of which stock ``mlir-opt`` can run the script.
 
-    A group is a problem, machine, target and number of threads. The trial is ``winner`` itself where its
-    script has no transform op of tuner. The result also has the ratio of both times, or the reason why no
-    ratio may be printed. Raises UsageError where no such script was timed, and for a winner that was not
-    timed.
+    The trial is ``winner`` itself where its script has no transform op of tuner. Raises UsageError where no
+    such script was timed, and for a winner that was not timed.
     """
     if winner.best_s is None or not is_measured_there(group_of(winner)):
         raise UsageError(f"--stock: trial {winner.id} was not timed")
@@ -330,11 +316,7 @@ def other_winners(store: "Store", best: StoredTrial) -> tuple[StoredTrial, ...]:
 
 
 def why_not_best(store: "Store", trial: StoredTrial, best: RunResult) -> str:
-    """Returns one clause: why ``trial``, with the least stored time of its group, is not ``best.best``.
-
-    A group is a problem, target, number of threads and machine; ``best`` is the best run's result of the
-    group.
-    """
+    """Returns a clause: why ``trial``, with the least stored time of its group, is not the group's best."""
     if trial.stale:
         return f"its time no longer holds ({trial.stale})"
     if trial.early_stopped is not None:
@@ -360,8 +342,7 @@ def why_first_is_not_best(
 ) -> str:
     """Returns one line: why the first of ``trials``, sorted by time, is not the best trial of its group.
 
-    ``best_of_runs`` has the best run's result of each group (problem, target, threads, machine). '' where the
-    first trial is the best, was not timed, or has no group there.
+    '' where it is, where it was not timed, and where ``best_of_runs`` has no result of its group.
     """
     if not trials or trials[0].best_s is None:
         return ""

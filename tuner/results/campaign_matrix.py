@@ -62,10 +62,7 @@ class CampaignMatrix:
 
 
 def campaign_matrix(campaign_id: int, backends: Backends, store: "Store") -> CampaignMatrix:
-    """Returns the matrix of a stored campaign; columns whose projection was tried have its trial.
-
-    Raises UsageError for an unknown campaign, and where the search space of a run is no longer readable.
-    """
+    """Returns the matrix of a stored campaign; columns whose projection was tried have its trial."""
     campaign = store.campaign(campaign_id)
     proposals = store.campaign_proposals(campaign_id)
     tried: dict[tuple[int, Candidate], StoredTrial] = {

@@ -11,28 +11,21 @@ from tuner.results.database_name import is_named, which_database
 
 
 def open_or_create(named: str | Path | None) -> Store:
-    """Opens the results database ``named``, a path or URL, for reading and writing; creates a missing file.
-
-    None: the default database, see ``which_database``. Raises UsageError where it cannot be opened.
-    """
+    """Opens the results database ``named``, a path or URL, or the default; creates a missing file."""
     return Store.open(which_database(named))
 
 
 def open_known(named: str | Path | None) -> Store:
     """Opens the results database ``named`` for queries; never creates a file.
 
-    The user's own database, where neither ``named`` nor the environment names another, counts as empty if
-    its file is missing. Raises UsageError for a named file that does not exist, and for a database that
-    cannot be opened.
+    The user's own database, where neither ``named`` nor the environment names another, counts as empty if its
+    file is missing. Raises UsageError for a named file that does not exist.
     """
     return open_existing(named) if is_named(named) else Store.open_or_empty(which_database(None))
 
 
 def open_existing(named: str | Path | None) -> Store:
-    """Opens the results database ``named``, a path or URL; None: the default database.
-
-    Raises UsageError where the file does not exist or the database cannot be opened.
-    """
+    """Opens the results database ``named``, or the default. Raises UsageError for a missing file."""
     url = which_database(named)
     if is_missing(url):
         raise _no_such_file(url)

@@ -196,11 +196,11 @@ def difference_lines(found: TrialDifference, shown: tuple[str, ...], columns: in
         phrase = "at no stage" if found.first_stage is None else f"first at stage {found.first_stage}"
         lines.append(f"differ    {phrase}")
     for stage in found.stages:
-        counts = f"{count_text(stage.added, 'line')} added, {stage.removed} removed"
-        lines.append(f"{stage.stage:<9} {counts if stage.lines else 'the same'}")
+        changed = f"{count_text(stage.added, 'line')} added, {stage.removed} removed"
+        lines.append(f"{stage.stage:<9} {changed if stage.lines else 'the same'}")
     shown_mix = found.instructions[:INSTRUCTIONS_SHOWN]
-    rows = [(name, str(ours), str(theirs), f"{theirs - ours:+d}") for name, ours, theirs in shown_mix]
-    lines += table_lines(("instruction", *names, "change"), rows, columns) if rows else []
+    counts = [(name, str(ours), str(theirs), f"{theirs - ours:+d}") for name, ours, theirs in shown_mix]
+    lines += table_lines(("instruction", *names, "change"), counts, columns) if counts else []
     more = len(found.instructions) - len(shown_mix)
     lines += [f"and {more} more"] if more else []
     for stage in found.stages:

@@ -6,6 +6,7 @@
 
 import shlex
 import sys
+from collections import Counter
 from pathlib import Path
 from typing import TYPE_CHECKING, Any
 
@@ -15,6 +16,7 @@ from tuner.cli.main import Commands
 from tuner.cli.options import database_option, json_option, open_known_store, print_found
 from tuner.core.errors import UsageError
 from tuner.core.runs import Imported, TrialQuery
+from tuner.core.serialization import encode
 from tuner.library.bundle import command
 from tuner.library.bundle.exchange import choose_pending, import_file, packed, passing_bundle
 from tuner.results.output.files import write_atomically
@@ -70,7 +72,7 @@ def export_(
 
     Example: tuner bundle export matmul 64x64x64 --limit 50 -o pending.bundle
     """
-    query = _query(operation, shape, since, conditions)
+    query = asked_query(operation=operation, shape=shape, since=since, sort="number", **conditions)
     for name, number, least in (("limit", limit, 1), ("seed", seed, 0)):
         if number is not None and number < least:
             raise UsageError(f"{name}: found {number}, allowed {least} or more")
@@ -101,28 +103,18 @@ def import_(results: Path, database: str | None, as_json: bool) -> None:
     Example: tuner bundle import pending.bundle.results.jsonl
     """
     with open_known_store(database) as store:
-        found = import_file(store, results)
-    document = {"runs": found.runs, "trials": found.trials, "known": found.known}
-    known = f"; {found.known} were here already" if found.known else ""
-    added = f"added {count_text(found.trials, 'trial')} in {count_text(found.runs, 'new run')}{known}"
-    print_found(as_json, document, added)
-
-
-def _query(
-    operation: str | None, shape: str | None, since: str | None, conditions: dict[str, Any]
-) -> "TrialQuery":
-    return asked_query(operation=operation, shape=shape, since=since, sort="number", **conditions)
+        imported = import_file(store, results)
+    known = f"; {imported.known} were here already" if imported.known else ""
+    added = f"added {count_text(imported.trials, 'trial')} in {count_text(imported.runs, 'new run')}{known}"
+    print_found(as_json, encode(imported), added)
 
 
 def _document(output: Path, trials: "tuple[PendingTrial, ...]", size_bytes: int) -> Any:
-    problems: dict[str, int] = {}
-    for trial in trials:
-        problems[trial.problem.key] = problems.get(trial.problem.key, 0) + 1
     return {
         "file": str(output),
         "bytes": size_bytes,
         "candidates": len(trials),
-        "problems": problems,
+        "problems": dict(Counter(trial.problem.key for trial in trials)),
         "chips": sorted({trial.program.chip for trial in trials}),
         "trials": [trial.id for trial in trials],
     }
@@ -162,22 +154,14 @@ def measure(
         context.exit(command.measure(request, command.gpu_here))
     if results is not None:
         raise UsageError("--results needs --bundle FILE: without a bundle the results go to the database")
-    context.exit(_of_database(database, seconds, as_json))
 
-
-def _of_database(database: str | None, seconds: float, as_json: bool) -> int:
-    """Measures the pending trials of a database; returns the exit code.
-
-    The results measured so far are stored even if the measuring ends early.
-    """
-
-    def report(found: Imported) -> None:
-        print(f"stored {found.trials} trials in {found.runs} runs", file=sys.stderr)
+    def report(stored: Imported) -> None:  # also if the measuring ends early
+        print(f"stored {stored.trials} trials in {stored.runs} runs", file=sys.stderr)
 
     gpu = command.gpu_here()
     with open_known_store(database) as store:
         trials = choose_pending(store, TrialQuery(sort="number"))
         with passing_bundle(store, trials, 0, report) as path:
-            return command.measure(
-                command.MeasuringRequest(path, seconds, None, as_json, is_local=True), lambda: gpu
-            )
+            request = command.MeasuringRequest(path, seconds, None, as_json, is_local=True)
+            code = command.measure(request, lambda: gpu)
+    context.exit(code)

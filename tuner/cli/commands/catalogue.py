@@ -10,12 +10,12 @@ from pathlib import Path
 from typing import TYPE_CHECKING, Any
 
 import click
-from click.core import ParameterSource
 
 from tuner.cli.main import screen_columns
 from tuner.cli.options import (
     backends_of,
     database_option,
+    is_typed,
     json_option,
     open_known_store,
     print_found,
@@ -60,8 +60,16 @@ def strategies(space: Path | None, as_json: bool) -> None:
     Example: tuner strategies --json
     """
     entries = load_space_file(space or default_space_file()).strategies
-    lines = wrapped(line for entry in entries for line in _strategy_lines(entry))
-    print_found(as_json, [_strategy_document(entry) for entry in entries], *lines)
+    lines = []
+    for entry in entries:
+        uses = f"{', '.join(entry.operations)}: {', '.join(entry.dtypes)}; {', '.join(entry.layouts)}"
+        lines += [
+            f"{entry.name}: {entry.description}" if entry.description else entry.name,
+            f"  for     {uses}",
+            f"  needs   {' or '.join(entry.isas)}",
+            f"  knobs   {', '.join(knob.name for knob in entry.knobs)}",
+        ]
+    print_found(as_json, [_strategy_document(entry) for entry in entries], *wrapped(lines))
 
 
 def _strategy_document(entry: "StrategyEntry") -> dict[str, object]:
@@ -77,13 +85,6 @@ def _strategy_document(entry: "StrategyEntry") -> dict[str, object]:
         "constraints": [constraint.full_text for constraint in entry.constraints],
         "preferences": [preference.full_text for preference in entry.preferences],
     }
-
-
-def _strategy_lines(entry: "StrategyEntry") -> tuple[str, ...]:
-    title = f"{entry.name}: {entry.description}" if entry.description else entry.name
-    uses = f"{', '.join(entry.operations)}: {', '.join(entry.dtypes)}; {', '.join(entry.layouts)}"
-    needs, knobs = " or ".join(entry.isas), ", ".join(knob.name for knob in entry.knobs)
-    return title, f"  for     {uses}", f"  needs   {needs}", f"  knobs   {knobs}"
 
 
 @click.command()
@@ -122,11 +123,11 @@ def space(
 
     Example: tuner space matmul 512x512x512 --dtype f32, or tuner space matmul 512x512x512 --suggest
     """
-    if not suggest:
-        _reject_suggest_options(context)
-    elif not TargetName.parse(arguments["target"]).has_machine:
-        found = arguments["target"]
-        raise UsageError(f"space --suggest: target {found} runs no candidates")
+    for name in ("min_support", "since"):
+        if not suggest and is_typed(context, name):
+            raise UsageError(f"space: --{name.replace('_', '-')} needs --suggest")
+    if suggest and not TargetName.parse(arguments["target"]).has_machine:
+        raise UsageError(f"space --suggest: target {arguments['target']} runs no candidates")
     problem = taken_problem(arguments)
     request = run_request(problem, **arguments)
     feasible = plan_of(backends_of(context), request).feasible
@@ -134,7 +135,9 @@ def space(
         resolved = resolve_target(request.target, backends_of(context), request.chip)
         suggest_constraints(feasible.spaces, problem, resolved, database, min_support, since, as_json)
         return
-    lines = (f"{problem.key}: {_feasible_text(feasible)}", *_space_lines(feasible))
+    about = "about " if feasible.is_sample else ""
+    total = f"{about}{feasible.total} of {feasible.cartesian} combinations are feasible"
+    lines = (f"{problem.key}: {total}", *_space_lines(feasible))
     print_found(as_json, _space_document(feasible), *wrapped(lines, screen_columns()))
 
 
@@ -150,13 +153,7 @@ def _space_document(feasible: "FeasibleSet") -> dict[str, object]:
     }
 
 
-def _feasible_text(feasible: "FeasibleSet") -> str:
-    about = "about " if feasible.is_sample else ""
-    return f"{about}{feasible.total} of {feasible.cartesian} combinations are feasible"
-
-
 def _space_lines(feasible: "FeasibleSet") -> Iterator[str]:
-    """Yields lines on the search: sample size, preferences that demote and constraints that reject."""
     if feasible.is_sample:
         yield f"  a search chooses among {feasible.rows} of them, a fixed sample"
     preferred = int(feasible.is_preferred.sum())
@@ -176,14 +173,7 @@ def _space_lines(feasible: "FeasibleSet") -> Iterator[str]:
 
 
 def _counted(broken: "Mapping[str, int]") -> list[tuple[str, int]]:
-    """Returns the constraints or preferences with a count above 0, the largest count first."""
     return sorted(((text, count) for text, count in broken.items() if count), key=lambda pair: -pair[1])
-
-
-def _reject_suggest_options(context: click.Context) -> None:
-    for name in ("min_support", "since"):
-        if context.get_parameter_source(name) is ParameterSource.COMMANDLINE:
-            raise UsageError(f"space: --{name.replace('_', '-')} needs --suggest")
 
 
 @click.command()
@@ -197,21 +187,16 @@ def targets(context: click.Context, as_json: bool) -> None:
     backends = backends_of(context)
     cross_compiled = (kind.cross_compiled for kind in backends.kinds.values())
     known = (*backends.targets(), *(kind.status() for kind in cross_compiled if kind is not None))
-    document = [
-        {"name": status.name, "available": status.is_available, "reason": status.reason} for status in known
-    ]
-    lines = (
-        f"{status.name}: {'available' if status.is_available else 'not available'}: {status.reason}"
-        for status in known
-    )
+    document, lines = [], []
+    for status in known:
+        available = "available" if status.is_available else "not available"
+        lines.append(f"{status.name}: {available}: {status.reason}")
+        document.append({"name": status.name, "available": status.is_available, "reason": status.reason})
     print_found(as_json, document, *wrapped(lines))
 
 
 def plan_of(backends: "Backends", request: "RunRequest") -> "Plan":
-    """Returns the plan of a requested run, with its feasible configurations; does not start the run.
-
-    Raises UsageError for a request that no run can have, such as an unknown strategy.
-    """
+    """Returns the plan of a run that is not started. Raises UsageError for a request that no run can have."""
     settings = planned_settings(request, backends)
     source = backends.outcomes_of_run(settings)
     return source.plan(settings, source.machine(settings.target))
@@ -262,19 +247,17 @@ def suggest_constraints(
     """Prints, per strategy in ``spaces``, constraints that would have excluded failed trials of the database.
 
     Each explains ``min_support`` failed points or more, from trials since the date ``since`` (None: all).
-    Raises UsageError for an invalid ``min_support`` or ``since``, or a database that cannot be opened.
     """
     if min_support < 1:
         raise UsageError(f"min-support: found {min_support}, allowed 1 or more")
     moment = None if since is None else parse_moment(since)
     here = place(problem, target)
+    suggested = {}
     with open_known_store(database) as store:
-        found = {
-            space.strategy: suggestions(store, space, problem, target, min_support, moment)
-            for space in spaces
-        }
-    document = [_document(strategy, each, here) for strategy in found for each in found[strategy]]
-    lines = _lines({name: each for name, each in found.items() if each}, here, min_support)
+        for space in spaces:
+            suggested[space.strategy] = suggestions(store, space, problem, target, min_support, moment)
+    document = [_document(name, each, here) for name, several in suggested.items() for each in several]
+    lines = _lines({name: several for name, several in suggested.items() if several}, here, min_support)
     print_found(as_json, document, *lines)
 
 
@@ -291,32 +274,26 @@ def _document(strategy: str, suggestion: "Suggestion", here: str) -> dict[str, A
     }
 
 
-def _lines(found: "dict[str, tuple[Suggestion, ...]]", here: str, min_support: int) -> list[str]:
-    if not found:
+def _lines(suggested: "dict[str, tuple[Suggestion, ...]]", here: str, min_support: int) -> list[str]:
+    if not suggested:
         support = count_text(min_support, "failure")
         return [
             f"# {here}:",
             f"# nothing to suggest: no constraint explains {support} or more, and no success, beyond chance",
         ]
     lines = ["strategies:"]
-    for strategy, several in found.items():
+    for strategy, several in suggested.items():
         lines += [f"  {strategy}:", "    constraints:"]
         for each in several:
-            lines += _suggestion_lines(each, here)
+            saved = f"would have saved {count_text(each.trials, 'failed trial')}"
+            problems = count_text(len(each.problems), "problem")
+            where = f"{dict(each.problems)[here]} of them here, {problems}"
+            lines += [
+                f"      # {saved} ({where}); p-value: {each.chance:.1g}",
+                f"      # {each.stage.value}: {' '.join(each.reason.split())}",
+                f'      - "{each.constraint}"',
+            ]
     return lines
-
-
-def _suggestion_lines(suggestion: "Suggestion", here: str) -> list[str]:
-    saved = f"would have saved {count_text(suggestion.trials, 'failed trial')}"
-    where = (
-        f"{dict(suggestion.problems)[here]} of them here, {count_text(len(suggestion.problems), 'problem')}"
-    )
-    reason = " ".join(suggestion.reason.split())
-    return [
-        f"      # {saved} ({where}); p-value: {suggestion.chance:.1g}",
-        f"      # {suggestion.stage.value}: {reason}",
-        f'      - "{suggestion.constraint}"',
-    ]
 
 
 # ------------------------------------------------------------------------------
@@ -340,10 +317,7 @@ class StarterFile:
 
 
 def starter_files(name: str, taken: tuple[str, ...]) -> tuple[StarterFile, ...]:
-    """Returns three files of a custom strategy ``name``: script template, search space file, test.
-
-    Raises UsageError for a name that is no identifier or is one of ``taken``.
-    """
+    """Returns the three files of a strategy. Raises UsageError for a name that is none, or is ``taken``."""
     if re.fullmatch(r"[A-Za-z_][A-Za-z0-9_]*", name) is None:
         raise UsageError(f"NAME: found {name!r}, allowed letters, digits and _, no digit first")
     if name in taken:

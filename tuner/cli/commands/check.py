@@ -64,14 +64,14 @@ def check(context: click.Context, script: Path, max_slowdown: str, seed: int, as
     limits = limits_of(parse_share(max_slowdown))
     text = read_text_or_stdin(script, "MLIR text")
     provenance = read_provenance(text, script.name)
-    found = checked(backends_of(context), provenance, without_header(text), limits, seed)
-    lines = wrapped(check_lines(found, provenance.median_s), screen_columns())
-    document = check_document(found, provenance.median_s, provenance.time_reliability)
+    result = checked(backends_of(context), provenance, without_header(text), limits, seed)
+    lines = wrapped(check_lines(result, provenance.median_s), screen_columns())
+    document = check_document(result, provenance.median_s, provenance.time_reliability)
     print_found(as_json, document, *lines)
-    if found.hint:
-        print(error_lines("", found.hint), file=sys.stderr)
-    is_undecided = found.finding in (CheckFinding.CANNOT_TELL, CheckFinding.COMPILED)
-    context.exit(DONE if found.finding.passes else UNDECIDED if is_undecided else FAILED)
+    if result.hint:
+        print(error_lines("", result.hint), file=sys.stderr)
+    is_undecided = result.finding in (CheckFinding.CANNOT_TELL, CheckFinding.COMPILED)
+    context.exit(DONE if result.finding.passes else UNDECIDED if is_undecided else FAILED)
 
 
 @click.command()
@@ -123,7 +123,6 @@ def apply(
 
 
 def _result_machine(backends: "Backends", cpu: str, script_text: str) -> "Machine":
-    """Returns the machine that a script's result is for: ``cpu``, else that of its header, else this one."""
     if cpu:
         return processor_of(cpu).machine
     if MARK in script_text:
@@ -152,19 +151,15 @@ def applied(backends: "Backends", script: str, payload: str, name: str, *, allow
     except TunerError as error:
         misfit = _misfit(script, payload, name)
         if misfit:
-            raise TunerError(
-                misfit, "tuner export --format library fits any number of contractions"
-            ) from error
+            hint = "tuner export --format library fits any number of contractions"
+            raise TunerError(misfit, hint) from error
         raise
 
 
 def applied_library(
     backends: "Backends", library: str, payload: str, name: str, *, as_json: bool
 ) -> "tuple[ContractionReport, ...]":
-    """Applies a library to a payload, prints the result and what each contraction got; returns the latter.
-
-    Both are MLIR text, ``name`` is the library's name for messages. Raises TunerError where one fails.
-    """
+    """Applies a library to a payload, prints the result and what each contraction got; returns the latter."""
     problems = tuple(entry.problem for entry in read_document(library, name).entries)
     reports = call_in_child("apply", partial(contraction_reports, library, payload, problems), TIMEOUT_S)
     text = backends.apply(library, payload)
@@ -181,10 +176,6 @@ def applied_library(
 
 
 def _misfit(script: str, payload: str, name: str) -> str:
-    """Returns one line that names the problem of an exported CPU script and what a payload has instead.
-
-    "" for a script without a header, and where a contraction of the payload fits.
-    """
     if MARK not in script:
         return ""
     provenance = read_provenance(script, name)
@@ -192,11 +183,11 @@ def _misfit(script: str, payload: str, name: str) -> str:
     if not provenance.target.is_on_cpu or provenance.threads > 1:
         return ""
     wanted = f"linalg.matmul {problem.shape} {problem.stored_dtype} {problem.layout}"
-    found = call_in_child("apply", partial(payload_contractions, payload), TIMEOUT_S)
-    if any(report.op == wanted and not report.reason for report in found):
+    reports = call_in_child("apply", partial(payload_contractions, payload), TIMEOUT_S)
+    if any(report.op == wanted and not report.reason for report in reports):
         return ""
-    listed = ", ".join(f"{report.op} in @{report.function}" for report in found[:SHOWN])
-    more = f" and {len(found) - SHOWN} more" if len(found) > SHOWN else ""
+    listed = ", ".join(f"{report.op} in @{report.function}" for report in reports[:SHOWN])
+    more = f" and {len(reports) - SHOWN} more" if len(reports) > SHOWN else ""
     return f"{name}: is for {wanted}, the payload has {listed or 'no contraction'}{more}"
 
 
@@ -205,10 +196,7 @@ def _misfit(script: str, payload: str, name: str) -> str:
 
 
 def check_lines(check: "ScriptCheck", recorded_s: float | None) -> list[str]:
-    """Returns the finding of ``tuner check`` as lines, with the times and the ratio that the finding is from.
-
-    ``recorded_s`` is the time in the script's header, seconds per call; None: the script was not timed.
-    """
+    """Returns the finding of ``tuner check`` as lines; ``recorded_s``: by the header, if timed."""
     match check.finding:
         case CheckFinding.FAILED | CheckFinding.COMPILED:
             return [check.reason]
@@ -224,11 +212,9 @@ def check_lines(check: "ScriptCheck", recorded_s: float | None) -> list[str]:
 
 
 def check_document(check: "ScriptCheck", recorded_s: float | None, recorded: "Reliability") -> dict[str, Any]:
-    """Returns the JSON document of ``tuner check --json``.
+    """Returns the JSON document of ``tuner check --json``; ``recorded``: how reliable ``recorded_s`` is.
 
-    ``ratio`` is 1 + the slowdown since the recording, relative to reference kernels; null where none may be
-    printed, and ``ratio_unknown`` is then the reason. ``recorded_s`` is the time in the script's header,
-    seconds per call, and ``recorded`` how reliable it is.
+    ``ratio`` is 1 + the slowdown since the recording, relative to reference kernels.
     """
     compared = check.compared
     return {

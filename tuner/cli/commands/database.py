@@ -5,6 +5,7 @@ trials.
 """
 
 import contextlib
+import importlib.resources
 import signal
 import subprocess
 import sys
@@ -33,7 +34,7 @@ from tuner.core.errors import TunerError, UsageError, last_line
 from tuner.core.problem import Matmul
 from tuner.core.requests import RunRequest
 from tuner.core.runs import RunSettings, StoredTrial, TrialQuery
-from tuner.core.serialization import masked, parse_moment
+from tuner.core.serialization import encode, masked, parse_moment
 from tuner.db.store import Store
 from tuner.results.differences import Difference, differences, run_difference_document, run_difference_lines
 from tuner.results.output.formatting import count_text, wrapped
@@ -63,9 +64,9 @@ def upgrade(database: str | None, as_json: bool) -> None:
     Example: tuner db upgrade --db results.db
     """
     with open_store(database) as store:
-        found = store.info()
-    document = {"url": found.url, "revision": found.revision}
-    print_found(as_json, document, f"{found.url}: revision {found.revision}")
+        now = store.info()
+    document = {"url": now.url, "revision": now.revision}
+    print_found(as_json, document, f"{now.url}: revision {now.revision}")
 
 
 @db.command()
@@ -121,11 +122,8 @@ def prune(before: str | None, database: str | None, as_json: bool) -> None:
     with open_existing_store(database) as store:
         pruned = store.prune(moment)
     parts = (count_text(pruned.scripts, "script"), count_text(pruned.programs, "program"))
-    print_found(
-        as_json,
-        {"trials": pruned.trials, "scripts": pruned.scripts, "programs": pruned.programs},
-        f"deleted {count_text(pruned.trials, 'trial')}, {' and '.join(parts)}",
-    )
+    deleted = f"deleted {count_text(pruned.trials, 'trial')}, {' and '.join(parts)}"
+    print_found(as_json, encode(pruned), deleted)
 
 
 @db.command()
@@ -139,9 +137,8 @@ def backup(file: Path, database: str | None, as_json: bool) -> None:
     """
     with open_existing_store(database) as store:
         store.backup(file)
-        found = store.info()
-    document = {"file": str(file), "url": found.url}
-    print_found(as_json, document, f"wrote {file}, a copy of {found.url}")
+        url = store.info().url
+    print_found(as_json, {"file": str(file), "url": url}, f"wrote {file}, a copy of {url}")
 
 
 SHIPPED = "matmul_48x64x40.t4.json.gz"
@@ -186,7 +183,8 @@ def verify_resume(
     for name, number, low in (("runs", runs, 1), ("trials", trials, 1), ("seed", seed, 0)):
         if number < low:
             raise UsageError(f"{name}: found {number}, allowed {low} or more")
-    file = (recording or _shipped()).absolute()
+    shipped = importlib.resources.files("tuner") / "space" / "recorded" / SHIPPED
+    file = (recording or Path(str(shipped))).absolute()
     started_s = time.monotonic()
     settings = settings_on(file, sampler, trials, seed)
     if on_fleet:
@@ -197,19 +195,14 @@ def verify_resume(
     click.echo(f"0/{runs} begins with runs that nothing happens to", err=True)
     for number, check in enumerate(_checks(backends_of(context), file, settings, runs, seed), start=1):
         checks.append(check)
-        click.echo("\n".join(wrapped([f"{number}/{runs} {_line(check)}"])), err=True)
+        kills, unequal = count_text(check.kills, "time"), count_text(len(check.differences), "difference")
+        line = f"{check.sampler}: killed {kills}, {count_text(check.trials, 'trial')}, {unequal}"
+        click.echo("\n".join(wrapped([f"{number}/{runs} {line}"])), err=True)
     _print(file, checks, time.monotonic() - started_s, as_json)
     context.exit(FAILED if any(check.differences for check in checks) else DONE)
 
 
-def _shipped() -> Path:
-    import importlib.resources
-
-    return Path(str(importlib.resources.files("tuner") / "space" / "recorded" / SHIPPED))
-
-
 def _on_fleet(*arguments: str) -> int:
-    """Runs the fleet's fault-injection test, which needs a clone of the repository; returns its exit code."""
     if not (CLONE / f"{ON_FLEET.replace('.', '/')}.py").is_file():
         raise UsageError("--fleet: missing benchmarks/fleet: run it in a clone of the repository")
     return subprocess.run([sys.executable, "-m", ON_FLEET, *arguments], cwd=CLONE, check=False).returncode
@@ -218,20 +211,18 @@ def _on_fleet(*arguments: str) -> int:
 def _checks(
     backends: "Backends", file: Path, settings: "list[RunSettings]", runs: int, seed: int
 ) -> "Iterator[ResumeCheck]":
-    import numpy as np
-
     rng = np.random.default_rng(seed)
     with tempfile.TemporaryDirectory() as name:
         folder = Path(name)
         uninterrupted = [uninterrupted_trials(each, backends, folder) for each in settings[:runs]]
         for number in range(runs):
-            place = number % len(settings)
+            index = number % len(settings)
             database = folder / f"killed_{number}.db"
-            yield check_resume(settings[place], file, uninterrupted[place], database, rng)
+            yield check_resume(settings[index], file, uninterrupted[index], database, rng)
 
 
 def _print(file: Path, checks: "list[ResumeCheck]", seconds: float, as_json: bool) -> None:
-    found = [difference for check in checks for difference in check.differences]
+    differences = [difference for check in checks for difference in check.differences]
     document = {
         "recording": str(file),
         "runs": len(checks),
@@ -243,17 +234,12 @@ def _print(file: Path, checks: "list[ResumeCheck]", seconds: float, as_json: boo
     kills = count_text(sum(check.kills for check in checks), "time")
     print_found(
         as_json,
-        {**document, **run_difference_document(found)},
+        {**document, **run_difference_document(differences)},
         f"recording    {file}",
         f"runs         {len(checks)}, killed {kills} by SIGKILL in {seconds:.0f} s",
         f"trials       {document['trials']}, each compared with that of a run nobody killed",
-        *run_difference_lines(found),
+        *run_difference_lines(differences),
     )
-
-
-def _line(check: "ResumeCheck") -> str:
-    kills, differences = count_text(check.kills, "time"), count_text(len(check.differences), "difference")
-    return f"{check.sampler}: killed {kills}, {count_text(check.trials, 'trial')}, {differences}"
 
 
 # ------------------------------------------------------------------------------
@@ -279,11 +265,7 @@ class ResumeCheck:
 
 
 def settings_on(file: Path, samplers: tuple[str, ...], trials: int, seed: int) -> list[RunSettings]:
-    """Returns the settings of runs that replay the recording ``file``, one run per name in ``samplers``.
-
-    ``samplers`` () stands for all of the tuner's samplers; ``trials`` is the budget of each run. Raises
-    UsageError for an unknown sampler, and for a file that is no recording.
-    """
+    """Returns the settings of runs that replay the recording ``file``, one per sampler; (): all."""
     for name in samplers:
         require_sampler(name)
     problem = read_recorded(file).problem or Matmul(1, 1, 1)  # a recording of another tuner names none
@@ -334,9 +316,7 @@ def check_resume(
 ) -> ResumeCheck:
     """Kills ``tuner tune`` at random moments, resumes it, and compares its trials with ``uninterrupted``.
 
-    ``settings`` are those of a run on the recording ``file``. ``rng`` draws the moments. ``database`` is a
-    new file for this run alone. Returns the number of kills and the differences. Raises TunerError when a
-    process of ``tuner tune`` fails.
+    ``rng`` draws the moments. Raises TunerError when a process of ``tuner tune`` fails.
     """
     with Store.open(str(database)) as store:
         kills = 0
@@ -353,7 +333,6 @@ def check_resume(
 def _killed(
     settings: RunSettings, file: Path, database: Path, store: "Store", rng: np.random.Generator
 ) -> bool:
-    """Starts or resumes the run and kills it; returns False where the run finished before the kill."""
     assert settings.trials is not None
     run = _run_of(store)
     before = 0 if run is None else store.counts(run).proposed
@@ -367,11 +346,10 @@ def _killed(
         _, said = child.communicate()
     if child.returncode not in (0, KILLED):
         raise _failed(child.returncode, said, time.monotonic() - started_s)
-    return child.returncode == KILLED
+    return child.returncode == KILLED  # else the run finished before
 
 
 def _finish(child: "subprocess.Popen[str]") -> None:
-    """Waits for a session that is not killed. Raises TunerError where it fails."""
     started_s = time.monotonic()
     _, said = child.communicate()
     if child.returncode != 0:
@@ -382,10 +360,9 @@ def _finish(child: "subprocess.Popen[str]") -> None:
 def _child(
     settings: RunSettings, file: Path, database: Path, run: int | None
 ) -> "Iterator[subprocess.Popen[str]]":
-    """Starts ``tuner tune ...`` or ``tuner tune --resume`` as a process, which is killed at the end."""
-    phrase = ("--resume", str(run)) if run is not None else tune_arguments(settings, file)
+    arguments = ("--resume", str(run)) if run is not None else tune_arguments(settings, file)
     with subprocess.Popen(
-        [sys.executable, "-m", "tuner", "tune", *phrase, "--db", str(database), "--json"],
+        [sys.executable, "-m", "tuner", "tune", *arguments, "--db", str(database), "--json"],
         stdin=subprocess.DEVNULL,
         stdout=subprocess.DEVNULL,
         stderr=subprocess.PIPE,

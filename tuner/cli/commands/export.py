@@ -1,12 +1,12 @@
 """``tuner export``, of one problem or of several, and ``tuner library``, for libraries of schedules."""
 
+import json
 import sys
 from functools import partial
 from pathlib import Path
 from typing import TYPE_CHECKING, Any
 
 import click
-from click.core import ParameterSource
 
 from tuner.analysis.ratios import ratio_document
 from tuner.cli.commands.record_space import export_runs_as_t4
@@ -14,6 +14,7 @@ from tuner.cli.main import Commands
 from tuner.cli.options import (
     backends_of,
     database_option,
+    is_typed,
     json_option,
     open_known_store,
     print_json,
@@ -30,15 +31,14 @@ from tuner.library.library import (
     STOCK_FORMATS,
     VERSIONS,
     LibraryText,
-    Writer,
     for_version,
     merged,
     suitable,
 )
-from tuner.library.library import FORMATS as LIBRARY_FORMATS
 from tuner.results.best_trials import best_known, best_stock
 from tuner.results.exported_trial import exported, require_bound, source_file, source_of
 from tuner.results.output.files import require_folder, write_atomically, write_folder
+from tuner.results.output.formatting import count_text
 from tuner.results.output.json_documents import problem_document, trial_document
 from tuner.results.output.run_result import best_text, stock_text
 from tuner.results.past_runs import asked_query
@@ -55,7 +55,7 @@ if TYPE_CHECKING:
 # ``tuner export``: writes the best script or code for a problem as self-contained files.
 
 
-EXPORT_FORMATS = ("script", "source", "payload", "ptx", "cubin", "json", "t4", *LIBRARY_FORMATS)
+EXPORT_FORMATS = ("script", "source", "payload", "ptx", "cubin", "json", "t4", *FORMATS)
 DATA_FORMATS = ("json", "t4")  # documents about a trial; the other formats are made from its script
 
 
@@ -139,17 +139,11 @@ def export(
 
     Example: tuner export matmul 512x512x512 -o best.mlir
     """
-    if form is not None and form in LIBRARY_FORMATS:
+    if form is not None and form in FORMATS:
         if trial is not None:
             raise UsageError(f"--trial cannot be combined with --format {form}", "--run N")
         export_library(
-            context,
-            form,
-            runs,
-            campaign,
-            version,
-            output,
-            database,
+            *(context, form, runs, campaign, version, output, database),
             stock_only=is_stock,
             prefix=prefix,
             as_json=as_json,
@@ -160,8 +154,8 @@ def export(
         return
     _refuse_options_of_libraries(runs, campaign, version, prefix)
     if trial is not None and arguments["operation"] is not None:
-        found = f"--trial {trial} cannot be combined with {arguments['operation']}"
-        raise UsageError(f"export: {found}: give one of them")
+        both = f"--trial {trial} cannot be combined with {arguments['operation']}"
+        raise UsageError(f"export: {both}: give one of them")
     if output is not None and not output.name:
         raise UsageError(f"{output}: is a folder, not a file to write")
     backends = backends_of(context)
@@ -175,17 +169,18 @@ def export(
             raise UsageError("export: the problem is missing", "give matmul 512x512x512, or --trial ID")
         form = form or ("json" if as_json else "script")
         if is_stock:
-            _write_stock(backends, store, stored, form, output, as_json)
-        else:
-            _write(backends, store, stored, form, output, as_json)
-            if trial is None:
-                print(f"note: {best_text(stored, store.run(stored.run))}", file=sys.stderr)
+            stock = best_stock(store, stored)
+            _write(backends, store, stock.trial, form, output, as_json)
+            print(f"note: {stock_text(stock)}", file=sys.stderr)
+            return
+        _write(backends, store, stored, form, output, as_json)
+        if trial is None:
+            print(f"note: {best_text(stored, store.run(stored.run))}", file=sys.stderr)
 
 
 def _refuse_options_of_libraries(
     runs: tuple[int, ...], campaign: int | None, version: str | None, prefix: str | None
 ) -> None:
-    """Raises UsageError for options that a format of one problem does not take."""
     if prefix is not None:
         raise UsageError("--prefix needs --format c")
     if version is not None:
@@ -193,20 +188,6 @@ def _refuse_options_of_libraries(
     if runs or campaign is not None:
         option = "--run" if runs else "--campaign"
         raise UsageError(f"{option} needs a format of several problems", "--trial ID exports one trial")
-
-
-def _write_stock(
-    backends: "Backends",
-    store: "Store",
-    winner: "StoredTrial",
-    form: str,
-    output: Path | None,
-    as_json: bool,
-) -> None:
-    """Writes the best script that stock mlir-opt runs, and prints how much slower than the winner it is."""
-    found = best_stock(store, winner)
-    _write(backends, store, found.trial, form, output, as_json)
-    print(f"note: {stock_text(found)}", file=sys.stderr)
 
 
 def _write(
@@ -217,36 +198,25 @@ def _write(
     output: Path | None,
     as_json: bool,
 ) -> None:
-    content = _content(backends, store, trial, form, output)
+    if form == "json":
+        require_bound(trial)
+        content = (json.dumps(trial_document(trial), indent=2, allow_nan=False) + "\n").encode()
+    else:
+        content = exported(backends, store, trial, form, output)
+    files: dict[Path, bytes] = {}
     if output is None:
         _print(content, trial.id, form, as_json)
-        _report_machine_code(trial, form)
-        return
-    files = [output]
-    if form == "script" and (output.is_file() or not output.exists()):
-        files.insert(0, source_file(output))
-        _put(files[0], source_of(backends, trial).encode())
-    _put(output, content)
-    _report_machine_code(trial, form)
-    if as_json:
-        print_json({"trial": trial.id, "format": form, "files": [str(path) for path in files]})
-
-
-def _content(
-    backends: "Backends", store: "Store", trial: "StoredTrial", form: str, output: Path | None
-) -> bytes:
-    if form == "json":
-        import json
-
-        require_bound(trial)
-        return (json.dumps(trial_document(trial), indent=2, allow_nan=False) + "\n").encode()
-    return exported(backends, store, trial, form, output)
-
-
-def _report_machine_code(trial: "StoredTrial", form: str) -> None:
-    """Prints a note for a cubin of which only the PTX is verified, because its machine code never ran."""
+    else:
+        if form == "script" and (output.is_file() or not output.exists()):
+            files[source_file(output)] = source_of(backends, trial).encode()
+        files[output] = content
+    for path, body in files.items():
+        write_atomically(path, body)
+        print(f"wrote {path}", file=sys.stderr)
     if form == "cubin" and trial.record.status == "verified":
         print(f"note: trial {trial.id}: its PTX is verified; this machine code never ran", file=sys.stderr)
+    if as_json and files:
+        print_json({"trial": trial.id, "format": form, "files": [str(path) for path in files]})
 
 
 def _print(content: bytes, trial: int, form: str, as_json: bool) -> None:
@@ -260,11 +230,6 @@ def _print(content: bytes, trial: int, form: str, as_json: bool) -> None:
         print_json({"trial": trial, "format": form, "text": content.decode()})
     else:
         print(content.decode(), end="")
-
-
-def _put(output: Path, content: bytes) -> None:
-    write_atomically(output, content)
-    print(f"wrote {output}", file=sys.stderr)
 
 
 @click.group(cls=Commands)
@@ -287,14 +252,14 @@ def merge(libraries: tuple[Path, ...], output: Path, as_json: bool) -> None:
 
     Example: tuner library merge mine/library.mlir yours/library.mlir -o library.mlir
     """
-    found = merged(tuple(LibraryText(str(path), read_text(path, "MLIR text")) for path in libraries))
-    write_atomically(output, found.text.encode())
-    for duel in found.duels:
+    whole = merged(tuple(LibraryText(str(path), read_text(path, "MLIR text")) for path in libraries))
+    write_atomically(output, whole.text.encode())
+    for duel in whole.duels:
         print(duel.line, file=sys.stderr)
-    print(f"wrote {output}: {found.entries} entries", file=sys.stderr)
+    print(f"wrote {output}: {whole.entries} entries", file=sys.stderr)
     if as_json:
-        duels = [encode(duel) for duel in found.duels]
-        print_json({"files": [str(output)], "entries": found.entries, "compared": duels})
+        duels = [encode(duel) for duel in whole.duels]
+        print_json({"files": [str(output)], "entries": whole.entries, "compared": duels})
 
 
 GPU_FORMATS = ("c",)  # others have schedules for CPUs alone
@@ -318,8 +283,7 @@ def export_library(
     """Writes the best trial of each problem that fits the options into a folder; prints what was written.
 
     An option that was not typed does not narrow the problems, except --align and --cache, and --threads,
-    which is 1 then; with --run and --campaign these do not narrow either. Raises UsageError where nothing can
-    be exported.
+    which is 1 then; with --run and --campaign these do not narrow either.
     """
     if prefix is not None and form != "c":
         raise UsageError(f"--prefix cannot be combined with --format {form}: it begins names of C")
@@ -331,10 +295,13 @@ def export_library(
             runs += tuple(run.id for run in store.campaign(campaign).runs)
         task = _task(context, bool(runs))
         if form in GPU_FORMATS and _is_on_gpu(store, task, runs):
-            found = _gpu_entries(store, task, runs)
+            found = gpu_entries(store, task, runs)
+        elif form in STOCK_FORMATS:
+            found = suitable(library_entries(store, backends_of(context), task, runs, stock_only=True))
         else:
-            found = _cpu_entries(context, store, task, runs, form, stock_only=stock_only)
-    files = _writer(form, prefix)(found.entries)
+            found = library_entries(store, backends_of(context), task, runs, stock_only=stock_only)
+    write = FORMATS[form]() if prefix is None else partial(c_files, prefix=prefix)
+    files = write(found.entries)
     if version is not None:
         files = tuple(for_version(version, file) for file in files)
     paths = write_folder(folder, {file.name: file.content for file in files})
@@ -343,7 +310,8 @@ def export_library(
     for path in paths:
         print(f"wrote {path}", file=sys.stderr)
     noted = "not timed" if found.entries[0].machine.chip else "left out, or not by the fastest script"
-    print(_count_text(len(found.entries), len(found.notes), noted), file=sys.stderr)
+    see_notes = f"; {len(found.notes)} {noted}, see the notes" * bool(found.notes)
+    print(f"exported {count_text(len(found.entries), 'problem')}{see_notes}", file=sys.stderr)
     if as_json:
         print_json(_document(form, paths, found))
 
@@ -354,54 +322,19 @@ def _is_on_gpu(store: "Store", task: "TaskQuery", runs: tuple[int, ...]) -> bool
     return bool(runs) and not store.run(runs[0]).settings.target.is_on_cpu
 
 
-def _cpu_entries(
-    context: click.Context,
-    store: "Store",
-    task: "TaskQuery",
-    runs: tuple[int, ...],
-    form: str,
-    *,
-    stock_only: bool,
-) -> "LibraryEntries":
-    backends = backends_of(context)
-    if form not in STOCK_FORMATS:
-        return library_entries(store, backends, task, runs, stock_only=stock_only)
-    return suitable(library_entries(store, backends, task, runs, stock_only=True))
-
-
-def _gpu_entries(store: "Store", task: "TaskQuery", runs: tuple[int, ...]) -> "LibraryEntries":
-    return gpu_entries(store, task, runs)
-
-
-def _writer(form: str, prefix: str | None) -> Writer:
-    if prefix is None:
-        return FORMATS[form]()
-    return partial(c_files, prefix=prefix)
-
-
 def _task(context: click.Context, has_runs: bool) -> "TaskQuery":
-    """Returns the conditions that the options of the command set on problems, threads and machine."""
-    typed = {name: context.params[name] for name in FROM_TYPED if _is_typed(context, name)}
-    if _is_typed(context, "output_dtype"):
-        typed["output"] = context.params["output_dtype"]
+    params = context.params
+    typed = {
+        name: params[name] for name in FROM_TYPED if is_typed(context, name) and params[name] is not None
+    }
+    if is_typed(context, "output_dtype"):
+        typed["output"] = params["output_dtype"]
     for name in WITH_DEFAULTS:
-        if _is_typed(context, name) or not has_runs:
-            typed[name] = context.params[name]
+        if is_typed(context, name) or not has_runs:
+            typed[name] = params[name]
     if not has_runs:
         typed.setdefault("threads", 1)
     return asked_query(**typed).task
-
-
-def _is_typed(context: click.Context, name: str) -> bool:
-    return (
-        context.get_parameter_source(name) is ParameterSource.COMMANDLINE and context.params[name] is not None
-    )
-
-
-def _count_text(entries: int, notes: int, noted: str) -> str:
-    """Returns the last line of the export: how many problems the library has."""
-    problems = f"{entries} problem{'s' * (entries != 1)}"
-    return f"exported {problems}" + f"; {notes} {noted}, see the notes" * bool(notes)
 
 
 def _document(form: str, paths: tuple[Path, ...], found: "LibraryEntries") -> dict[str, Any]:

@@ -42,7 +42,7 @@ if TYPE_CHECKING:
     from tuner.core.runs import StoredTrial
     from tuner.db.store import Store
     from tuner.results.regression.audit import Audited
-    from tuner.results.regression.gate import GateEntry, GateResult
+    from tuner.results.regression.gate import GateResult
     from tuner.targets.backends import Backends
 
 
@@ -81,14 +81,14 @@ def audit(
         for audited in audited_best_trials(backends_of(context), store, query, limit, seed):
             results.append(audited)
             if not as_json:
-                click.echo("\n".join(wrapped([_line(audited)], screen_columns())))
+                click.echo("\n".join(wrapped([_audit_line(audited)], screen_columns())))
     flagged = sum(not audited.status.holds for audited in results)
     document = {"audited": [_document(each) for each in results], "flagged": flagged}
     print_found(as_json, document, f"{count_text(len(results), 'best')} audited, {flagged} flagged")
     context.exit(FAILED if flagged else DONE)
 
 
-def _line(audited: "Audited") -> str:
+def _audit_line(audited: "Audited") -> str:
     record = audited.trial.record
     what = f"trial {audited.trial.id}  {record.problem.key} {record.target}"
     now = "" if audited.now_s is None else f" {seconds_text(audited.now_s)},"
@@ -169,26 +169,33 @@ def gate(
     for entry in read_gate_file(baseline).entries:
         results.append(check_entry(backends, entry, limits, seed))
         print(gate_line(results[-1]), file=sys.stderr)
-    found = tuple(results)
+    checked = tuple(results)
     if summary is not None and summary != Path():  # empty where a variable of CI is not set
-        write_atomically(summary, f"{gate_markdown(found)}\n".encode())
+        write_atomically(summary, f"{gate_markdown(checked)}\n".encode())
     columns = screen_columns()
-    lines = (gate_markdown(found),) if columns is None else gate_table(found, columns)
-    print_found(as_json, gate_document(found), *lines)
-    context.exit(DONE if all(result.status.passes for result in found) else FAILED)
+    lines = (gate_markdown(checked),) if columns is None else gate_table(checked, columns)
+    print_found(as_json, gate_document(checked), *lines)
+    context.exit(DONE if all(result.status.passes for result in checked) else FAILED)
 
 
 def _record(
     backends: "Backends", file: Path, arguments: tuple[str, ...], database: str | None, as_json: bool
 ) -> None:
-    """Writes trials to the baseline file; a trial replaces an earlier entry of the same problem."""
+    entries = {}
     with open_known_store(database) as store:
-        found = _entries(backends, store, arguments)
-    entries = tuple(found.values())
-    content = _earlier(file).with_entries(entries)
+        for trial in _trials(backends, store, arguments):
+            try:
+                entries[trial.id] = recorded_entry(backends, store, trial)
+            except TunerError as error:
+                if str(trial.id) in arguments:
+                    raise
+                print(f"note: skipped {error}", file=sys.stderr)  # a best trial that no longer compiles
+    now = datetime.datetime.now(datetime.UTC)
+    earlier = read_gate_file(file) if file.exists() else GateFile(now, __version__, ())
+    content = earlier.with_entries(tuple(entries.values()))
     write_atomically(file, gate_file_bytes(content))
-    for trial, entry in found.items():
-        print(f"recorded {entry.key}: trial {trial}", file=sys.stderr)
+    for trial_id, entry in entries.items():
+        print(f"recorded {entry.key}: trial {trial_id}", file=sys.stderr)
     print_found(
         as_json,
         {"file": str(file), "recorded": len(entries), "entries": len(content.entries)},
@@ -196,38 +203,18 @@ def _record(
     )
 
 
-def _entries(backends: "Backends", store: "Store", arguments: tuple[str, ...]) -> "dict[int, GateEntry]":
-    """Returns the entry of each trial, by its id; skips a best trial that no longer compiles, with a note."""
-    named = {text for text in arguments if text != BEST}
-    entries = {}
-    for trial in _trials(backends, store, arguments):
-        try:
-            entries[trial.id] = recorded_entry(backends, store, trial)
-        except TunerError as error:
-            if str(trial.id) in named:
-                raise
-            print(f"note: skipped {error}", file=sys.stderr)
-    return entries
-
-
 def _trials(backends: "Backends", store: "Store", arguments: tuple[str, ...]) -> "list[StoredTrial]":
-    trials: list[StoredTrial] = []
+    trials: dict[int, StoredTrial] = {}
     for text in arguments:
-        found = (
-            best_trials_here(store, backends, TrialQuery())
-            if text == BEST
-            else (store.trial(parse_number(text)),)
-        )
-        if not found:
-            line = "record: nothing was timed on this machine"
-            raise UsageError(line, tune_command(TaskQuery()))
-        trials += found
-    return list({trial.id: trial for trial in trials}.values())
-
-
-def _earlier(file: Path) -> "GateFile":
-    now = datetime.datetime.now(datetime.UTC)
-    return read_gate_file(file) if file.exists() else GateFile(now, __version__, ())
+        if text != BEST:
+            named = store.trial(parse_number(text))
+            trials[named.id] = named
+            continue
+        best = best_trials_here(store, backends, TrialQuery())
+        if not best:
+            raise UsageError("record: nothing was timed on this machine", tune_command(TaskQuery()))
+        trials |= {trial.id: trial for trial in best}
+    return list(trials.values())
 
 
 HEADER = ("problem", "result", "slowdown", "99 % interval", "noise", "then", "now", "reliable")
@@ -235,23 +222,19 @@ SPARED = ("noise", "99 % interval")  # columns that a narrow terminal loses firs
 
 
 def gate_markdown(results: "tuple[GateResult, ...]") -> str:
-    """Returns the results of ``tuner gate`` as Markdown: headline, a table line per kernel, reasons.
-
-    Reasons are given for the kernels that were not timed.
-    """
-    rows = [_markdown_row(result) for result in results]
+    """Returns the results as Markdown: headline, a table line per kernel, reasons of those not timed."""
+    lines = [f"### tuner gate: {_head(results)}", "", _piped(HEADER), f"|{'---|' * len(HEADER)}"]
+    for result in results:
+        status = result.status.value if result.status.passes else f"**{result.status.value}**"
+        lines.append(_piped((result.entry.key, status, *_times(result))))
     reasons = [
         f"- {result.entry.key}: {_escaped(result.reason)}" for result in results if result.slowdown is None
     ]
-    table = (_piped(HEADER), f"|{'---|' * len(HEADER)}", *rows)
-    return "\n".join((f"### tuner gate: {_head(results)}", "", *table, *([""] if reasons else []), *reasons))
+    return "\n".join([*lines, *([""] if reasons else []), *reasons])
 
 
 def gate_table(results: "tuple[GateResult, ...]", columns: int) -> list[str]:
-    """Returns the results of ``tuner gate`` as a table of at most ``columns`` characters, and a verdict line.
-
-    Reasons of untimed kernels are left out: they are printed while the gate runs.
-    """
+    """Returns the results as a table and a verdict line; reasons were printed while the gate ran."""
     rows = [(result.entry.key, result.status.value, *_times(result)) for result in results]
     return [*table_lines(HEADER, rows, columns, SPARED), f"gate: {_head(results)}"]
 
@@ -263,31 +246,18 @@ def gate_document(results: "tuple[GateResult, ...]") -> dict[str, Any]:
 
 
 def gate_line(result: "GateResult") -> str:
-    """Returns the result of one kernel as a progress line: status, slowdown with interval, reason.
-
-    A slowdown that may not be printed is replaced by why not.
-    """
-    return f"{result.entry.key}: {result.status.value},{_slowdown_text(result)} {result.reason}"
-
-
-def _slowdown_text(result: "GateResult") -> str:
-    """Returns the slowdown of a kernel with its interval, or why none is printed; '' if it was not timed."""
-    if result.slowdown is None:
-        return ""
-    compared = result.compared
+    """Returns the result of a kernel as a progress line: status, slowdown or why none is printed, reason."""
+    slowdown, compared = "", result.compared
     if isinstance(compared, Comparable):
-        return f" {compared.longer_text},"
-    return f" {result.reliability.text if result.reliability.unreliable else compared.reason},"
+        slowdown = f" {compared.longer_text},"
+    elif result.slowdown is not None:
+        slowdown = f" {result.reliability.text if result.reliability.unreliable else compared.reason},"
+    return f"{result.entry.key}: {result.status.value},{slowdown} {result.reason}"
 
 
 def _head(results: "tuple[GateResult, ...]") -> str:
     stopped = sum(not result.status.passes for result in results)
     return f"{stopped} of {count_text(len(results), 'kernel')} stopped the gate" if stopped else "passed"
-
-
-def _markdown_row(result: "GateResult") -> str:
-    status = result.status.value if result.status.passes else f"**{result.status.value}**"
-    return _piped((result.entry.key, status, *_times(result)))
 
 
 def _piped(cells: tuple[str, ...]) -> str:
@@ -306,7 +276,7 @@ def _times(result: "GateResult") -> tuple[str, ...]:
 
 
 def _escaped(text: str) -> str:
-    """Returns a reason, which may quote untrusted text, with Markdown's special characters escaped."""
+    # a reason may quote untrusted text: Markdown's special characters are escaped
     return "".join(f"\\{sign}" if sign in "\\`*_|<>[]#" else sign for sign in one_line(text))
 
 

@@ -5,12 +5,7 @@ from typing import Any
 import click
 
 from tuner.cli.main import screen_columns
-from tuner.cli.options import (
-    database_option,
-    json_option,
-    open_known_store,
-    print_json,
-)
+from tuner.cli.options import database_option, json_option, open_known_store, print_json
 from tuner.core.errors import UsageError
 from tuner.core.requests import nothing_matches, tune_command
 from tuner.results.output.formatting import wrapped
@@ -49,19 +44,17 @@ def runs(database: str | None, as_json: bool, **conditions: Any) -> None:
 
     query = asked_runs(**conditions)
     with open_known_store(database) as store:
-        found = past_runs(store, query)
+        listed = past_runs(store, query)
         info = store.info()
     if as_json:
-        print_json([listed_run_document(tuned) for tuned in found])
-    elif not found:
+        print_json([listed_run_document(tuned) for tuned in listed])
+    elif not listed:
         print(f"{nothing_matches(tune_command(query.task), 'run', info)}{database_text(database)}")
     else:
-        print("\n".join(runs_table(found, screen_columns())))
+        print("\n".join(runs_table(listed, screen_columns())))
 
 
 FORMATS = ("table", "json", "csv", "t4")
-
-
 BY_MEDIAN = "median"  # a value of --sort
 
 

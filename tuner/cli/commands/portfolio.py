@@ -103,12 +103,13 @@ def portfolio_document(found: "CampaignPortfolio") -> dict[str, Any]:
     """Returns the JSON document of a portfolio."""
     inside, outside = found.regret(), found.regret(held_out=True)
     serving = found.portfolio.serving
+    losses = (inside.losses, outside.losses, found.names, serving, found.measured.reliability)
     return {
         "group": found.campaign,
         "reliability": reliability_of_all(found.measured.reliability).text,
         "configurations": [
-            {**candidate_document(column), "problems": serving.count(place)}
-            for place, column in zip(found.portfolio.columns, found.columns, strict=True)
+            {**candidate_document(candidate), "problems": serving.count(column)}
+            for column, candidate in zip(found.portfolio.columns, found.columns, strict=True)
         ],
         "in_sample": _figures(inside),
         "held_out": _figures(outside),
@@ -116,38 +117,24 @@ def portfolio_document(found: "CampaignPortfolio") -> dict[str, Any]:
             {
                 "problem": loss.problem.key,
                 "name": name,
-                "configuration": None if place is None else found.portfolio.columns.index(place),
+                "configuration": None if column is None else found.portfolio.columns.index(column),
                 "reliability": trust.text,
                 "efficiency": loss.efficiency if trust.is_reliable else None,
                 "held_out_efficiency": without.efficiency if trust.is_reliable else None,
             }
-            for loss, without, name, place, trust in zip(
-                inside.losses,
-                outside.losses,
-                found.names,
-                serving,
-                found.measured.reliability,
-                strict=True,
-            )
+            for loss, without, name, column, trust in zip(*losses, strict=True)
         ],
         "predicted": len(found.missing),
     }
 
 
 def _figures(regret: "Regret") -> dict[str, float | int | None]:
-    return {
-        "geomean": regret.geomean,
-        "worst": regret.worst,
-        "total": regret.total,
-        "unknown": regret.unknown,
-    }
+    return {name: getattr(regret, name) for name in ("geomean", "worst", "total", "unknown")}
 
 
 def _measured(
     store: "Store", backends: "Backends", campaign: int, configs: int, is_stock: bool
 ) -> "CampaignPortfolio":
-    """Returns the portfolio of a campaign after what it lacks was measured. Raises KeyboardInterrupt."""
-
     def report(missing: int) -> None:
         click.echo(f"measuring {count_text(missing, 'missing time')} of the chosen", err=True)
 
@@ -162,18 +149,19 @@ def _lines(found: "CampaignPortfolio") -> Iterator[str]:
     inside, outside, serving = found.regret(), found.regret(held_out=True), found.portfolio.serving
     yield f"campaign {found.campaign}: {count_text(len(found.columns), 'configuration')}"
     chosen = zip(found.portfolio.columns, found.columns, strict=True)
-    for number, (index, column) in enumerate(chosen, start=1):
-        problems = count_text(serving.count(index), "problem")
-        yield f"  {number}  {problems}: {column.strategy} {knobs_text(column.choices)}"
+    for number, (column, candidate) in enumerate(chosen, start=1):
+        problems = count_text(serving.count(column), "problem")
+        yield f"  {number}  {problems}: {candidate.strategy} {knobs_text(candidate.choices)}"
     yield "problem: configuration, time, efficiency"
-    trusts = found.measured.reliability
-    for loss, name, place, trust in zip(inside.losses, found.names, serving, trusts, strict=True):
-        time_s = None if place is None else _time_s(found, loss.problem, place)
+    trusts, matrix = found.measured.reliability, found.measured.matrix
+    times_s = dict(zip(matrix.problems, matrix.times_s, strict=True))
+    for loss, name, index, trust in zip(inside.losses, found.names, serving, trusts, strict=True):
+        time_s = None if index is None else times_s[loss.problem][index]
         shown = "no time" if time_s is None else seconds_text(time_s)
         is_known = loss.efficiency is not None and trust.is_reliable
         efficiency = f"{loss.efficiency:.3f}" if is_known else "unknown"
         efficiency += "" if trust.is_reliable else f" ({trust.text})"
-        used = "none" if place is None else str(found.portfolio.columns.index(place) + 1)
+        used = "none" if index is None else str(found.portfolio.columns.index(index) + 1)
         yield f"  {problem_text(loss.problem)}{f' {name}' if name else ''}: {used}, {shown}, {efficiency}"
     whole = reliability_of_all(trusts)
     doubt = "" if whole.is_reliable else f"; {whole.text}"
@@ -181,13 +169,6 @@ def _lines(found: "CampaignPortfolio") -> Iterator[str]:
     yield f"held out:   {_figures_text(outside)}{doubt}"
     if found.missing:
         yield f"{count_text(len(found.missing), 'time')} could not be measured and are predicted"
-
-
-def _time_s(found: "CampaignPortfolio", problem: object, place: int) -> float | None:
-    matrix = found.measured.matrix
-    return next(
-        row[place] for each, row in zip(matrix.problems, matrix.times_s, strict=True) if each == problem
-    )
 
 
 def _figures_text(regret: "Regret") -> str:

@@ -77,9 +77,12 @@ def run(
 
     Example: tuner ptx run axpy.ptx --grid 8 --block 128 --arg f32[1024]=random --arg f32[1024]=zeros
     """
-    import numpy as np
-
-    module = _module(file)
+    try:
+        module = parse(read_text_or_stdin(file, "PTX text"), file.name)
+    except SimulationError as error:
+        if error.kind is Defect.SYNTAX:
+            raise UsageError(str(error)) from error
+        raise
     rng = np.random.default_rng(seed)
     values = tuple(parse_argument(text, rng) for text in arguments)
     found = simulate_module(
@@ -93,21 +96,11 @@ def run(
         schedule_seed,
     )
     if save is not None:
-        arrays = {
-            f"arg{number}": value for number, value in enumerate(values) if isinstance(value, np.ndarray)
-        }
+        named = ((f"arg{number}", value) for number, value in enumerate(values))
+        arrays = {name: value for name, value in named if isinstance(value, np.ndarray)}
         np.savez(save, **arrays)  # type: ignore[arg-type] # every key is an array's name
     print_found(as_json, _document(found), *_lines(found))
     context.exit(FAILED if found.races else DONE)
-
-
-def _module(file: Path) -> "PtxModule":
-    try:
-        return parse(read_text_or_stdin(file, "PTX text"), file.name)
-    except SimulationError as error:
-        if error.kind is Defect.SYNTAX:
-            raise UsageError(str(error)) from error
-        raise
 
 
 def _only_kernel(module: "PtxModule") -> str:
@@ -193,9 +186,8 @@ def _number(text: str, dtype: "np.dtype[Any]") -> int | float:
     try:
         return float(text) if dtype.kind not in "iu" else int(text, 0)
     except ValueError:
-        raise UsageError(
-            f"argument: found {text!r}, allowed a number; arrays have sizes, {EXAMPLE}"
-        ) from None
+        line = f"argument: found {text!r}, allowed a number; arrays have sizes, {EXAMPLE}"
+        raise UsageError(line) from None
 
 
 def _array(
@@ -221,21 +213,18 @@ def _array(
 
 
 def _from_file(path: Path, dtype: "np.dtype[Any]", sizes: tuple[int, ...]) -> NDArray[Any]:
-    found = read_npy(path, f"{path}")
-    if found.size != math.prod(sizes):
-        raise UsageError(f"{path}: found {found.size} elements, allowed {math.prod(sizes)}")
-    is_opaque = found.dtype.kind == "V" and found.dtype.itemsize == dtype.itemsize  # bf16, as numpy writes it
-    if not is_opaque and found.dtype.kind not in "biuf":
-        raise UsageError(f"{path}: found {found.dtype}, allowed numbers")
-    same = found.view(dtype) if is_opaque else found.astype(dtype)
+    array = read_npy(path, f"{path}")
+    if array.size != math.prod(sizes):
+        raise UsageError(f"{path}: found {array.size} elements, allowed {math.prod(sizes)}")
+    is_opaque = array.dtype.kind == "V" and array.dtype.itemsize == dtype.itemsize  # bf16, as numpy writes it
+    if not is_opaque and array.dtype.kind not in "biuf":
+        raise UsageError(f"{path}: found {array.dtype}, allowed numbers")
+    same = array.view(dtype) if is_opaque else array.astype(dtype)
     return np.array(same.reshape(sizes), order="C")
 
 
 def parse_sizes(text: str, what: str) -> tuple[int, int, int]:
-    """Returns the sizes (x, y, z) of a grid or block from ``x,y,z``, ``x,y`` or ``x``; missing ones are 1.
-
-    Raises UsageError for any other form; ``what`` names the option in its message.
-    """
+    """Returns the sizes (x, y, z) from ``x,y,z``, ``x,y`` or ``x``; ``what`` names the option in an error."""
     if re.fullmatch(r"[0-9]{1,9}(?:,[0-9]{1,9}){0,2}", text) is None:
         raise UsageError(f"{what}: found {text!r}, allowed x,y,z such as 8,8,1")
     x, y, z = (*(int(size) for size in text.split(",")), 1, 1)[:3]
@@ -243,9 +232,6 @@ def parse_sizes(text: str, what: str) -> tuple[int, int, int]:
 
 
 def parse_block_index(text: str) -> tuple[int, int, int]:
-    """Returns the index (x, y, z) of a block from ``x,y,z``, ``x,y`` or ``x``; missing ones are 0.
-
-    Raises UsageError for any other form.
-    """
+    """Returns the index (x, y, z) of a block from ``x,y,z``, ``x,y`` or ``x``; missing ones are 0."""
     missing = 2 - text.count(",")
     return parse_sizes(text + ",0" * missing, "only")

@@ -8,7 +8,7 @@ from typing import TYPE_CHECKING, Any
 
 import click
 
-from tuner.cli.main import DONE, FAILED, INTERRUPTED
+from tuner.cli.main import INTERRUPTED
 from tuner.cli.options import (
     backends_of,
     database_option,
@@ -20,9 +20,16 @@ from tuner.cli.options import (
     print_json,
     problem_options,
     run_request,
+    space_option,
     target_options,
 )
-from tuner.cli.session import require_no_arguments, run_session, settings_given
+from tuner.cli.session import (
+    exit_code,
+    print_interrupted,
+    require_no_arguments,
+    run_session,
+    settings_given,
+)
 from tuner.core.candidate import TargetName
 from tuner.core.errors import UsageError
 from tuner.core.requests import tune_command
@@ -37,8 +44,6 @@ from tuner.tuning.request import run_settings
 if TYPE_CHECKING:
     from tuner.core.runs import Run, RunSettings
     from tuner.db.store import Store
-    from tuner.targets.backends import Backends
-    from tuner.tuning.tuned_run import TunedRun
 
 
 EXAMPLE_SIZES = "64x64x64"
@@ -56,7 +61,7 @@ ALL, DRAWN = "exhaustive", "random"  # samplers: all configurations, or a random
     multiple=True,
     help="Strategy to record; may be repeated. Default: all that fit.",
 )
-@click.option("--space", type=click.Path(path_type=Path), help="Search space file. Default: the one shipped.")
+@space_option
 @click.option("--limit", type=int, help="Record only so many points, drawn evenly. Default: all.")
 @click.option("--seed", type=int, default=0, show_default=True, help="Of the draw and the inputs.")
 @click.option("--threads", type=int, default=1, show_default=True, help="Threads of the kernel.")
@@ -89,7 +94,11 @@ def record_space(
     Example: tuner record-space matmul 64x64x64 --strategy matmul_cpu_packed -o space.t4.json.gz
     """
     backends = backends_of(context)
-    _require_folder(output)
+    # before hours of measuring
+    if not output.absolute().parent.is_dir():
+        raise UsageError(f"{output}: no such folder: {output.absolute().parent}")
+    if output.is_dir():
+        raise UsageError(f"{output}: is a folder, not a file to write")
     if resume is None:
         settings = _settings(context, **arguments)
     else:
@@ -100,22 +109,35 @@ def record_space(
         if resume is not None:
             _require_recording(store, resume)
         tuned = run_session(backends, store, settings, resume)
+        run, named = tuned.run, database_text(database)
         if tuned.is_interrupted:
-            _print_resume_hint(tuned.run.id, output, database)
+            print_interrupted(f"tuner record-space --resume {run.id} -o {shlex.quote(str(output))}{named}")
             context.exit(INTERRUPTED)
-        _write(backends, store, tuned, output)
-        _print(tuned, output, database, as_json)
-    context.exit(DONE if tuned.has_worked else FAILED)
-
-
-def _print_resume_hint(run: int, output: Path, database: str | None) -> None:
-    arguments = f"{run} -o {shlex.quote(str(output))}{database_text(database)}"
-    print("interrupted; everything measured is stored. Go on with:", file=sys.stderr)
-    print(f"  tuner record-space --resume {arguments}", file=sys.stderr)
+        spaces = backends.outcomes(run.settings.target).plan(run.settings, run.machine).feasible.spaces
+        trials = store.trials(TrialQuery(run=run.id, sort="number"))
+        write_atomically(output, t4_bytes(Recording((run,), trials, spaces), output.suffix == ".gz"))
+    size_bytes = output.stat().st_size
+    task = TaskQuery.of(run.settings.problem, target=f"replay:{output}")
+    document = {
+        "run": run.id,
+        "file": str(output),
+        "problem": problem_document(run.settings.problem),
+        "target": run.settings.target.text,
+        "counts": counts_document(tuned.counts),
+        "bytes": size_bytes,
+        "seconds": tuned.seconds,
+    }
+    print_found(
+        as_json,
+        document,
+        f"recorded  {counts_text(tuned.counts)} in {tuned.seconds:.0f} s",
+        f"file      {output}, {size_bytes} bytes",
+        f"next      {tune_command(task)}{named}",
+    )
+    context.exit(exit_code(tuned))
 
 
 def _settings(context: click.Context, limit: int | None, **arguments: Any) -> "RunSettings":
-    """Returns settings of a run over all preferred configurations, or over a uniform sample of ``limit``."""
     backends = backends_of(context)
     problem = popped_problem(context, arguments, EXAMPLE_SIZES)
     if limit is not None and limit < 1:
@@ -134,51 +156,13 @@ def _settings(context: click.Context, limit: int | None, **arguments: Any) -> "R
     return replace(settings, trials=points)
 
 
-def _require_folder(output: Path) -> None:
-    """Raises UsageError for an output path that cannot be written to, before hours of measuring."""
-    if not output.absolute().parent.is_dir():
-        raise UsageError(f"{output}: no such folder: {output.absolute().parent}")
-    if output.is_dir():
-        raise UsageError(f"{output}: is a folder, not a file to write")
-
-
 def _require_recording(store: "Store", run: int) -> None:
-    """Raises UsageError for a run that record-space did not begin: its file would not be a whole space."""
-    settings = store.run(run).settings
+    settings = store.run(run).settings  # of a search, the file would not be a whole space
     if settings.sampler not in (ALL, DRAWN) or not settings.fresh or not settings.target.has_machine:
         raise UsageError(
             f"--resume: run {run} is a search by {settings.sampler} on {settings.target}, "
             "not one that record-space began"
         )
-
-
-def _write(backends: "Backends", store: "Store", tuned: "TunedRun", output: Path) -> None:
-    run = tuned.run
-    spaces = backends.outcomes(run.settings.target).plan(run.settings, run.machine).feasible.spaces
-    trials = store.trials(TrialQuery(run=run.id, sort="number"))
-    write_atomically(output, t4_bytes(Recording((run,), trials, spaces), output.suffix == ".gz"))
-
-
-def _print(tuned: "TunedRun", output: Path, database: str | None, as_json: bool) -> None:
-    run = tuned.run
-    size_bytes = output.stat().st_size
-    asked = TaskQuery.of(run.settings.problem, target=f"replay:{output}")
-    document = {
-        "run": run.id,
-        "file": str(output),
-        "problem": problem_document(run.settings.problem),
-        "target": run.settings.target.text,
-        "counts": counts_document(tuned.counts),
-        "bytes": size_bytes,
-        "seconds": tuned.seconds,
-    }
-    print_found(
-        as_json,
-        document,
-        f"recorded  {counts_text(tuned.counts)} in {tuned.seconds:.0f} s",
-        f"file      {output}, {size_bytes} bytes",
-        f"next      {tune_command(asked)}{database_text(database)}",
-    )
 
 
 SUFFIX = ".t4.json.gz"
@@ -197,10 +181,12 @@ def export_runs_as_t4(
     """Writes all trials of each run into a folder, a T4 file per run, since T4 has one problem per file.
 
     The runs are ``runs`` and those of ``campaign``. Prints what was written, and which runs have no trials.
-    Raises UsageError without a folder, for options that narrow the trials, for replays, and where no run has
-    trials.
     """
-    _require_runs_only(context)
+    operation, names = context.params["operation"], set(context.params) - set(OF_RUNS)
+    narrowing = [*([] if operation is None else [operation]), *settings_given(context, names)]
+    if narrowing:
+        option = "--campaign" if campaign is not None else "--run"
+        raise UsageError(f"{option} cannot be combined with {', '.join(narrowing)}: all trials are written")
     if folder is None:
         raise UsageError("--format t4: writes a file per run into a folder", "-o DIR")
     require_folder(folder)
@@ -230,13 +216,3 @@ def t4_name(run: "Run") -> str:
     """Returns the name of a run's file: ``matmul_64x96x33_f32_nn_none_run3.t4.json.gz``."""
     problem = run.settings.problem.key.replace("->", "_to_").replace("=", "_")
     return f"{problem.replace(' ', '_')}_run{run.id}{SUFFIX}"
-
-
-def _require_runs_only(context: click.Context) -> None:
-    """Raises UsageError for options of one problem: all trials of a run are written."""
-    operation = context.params["operation"]
-    names = [name for name in context.params if name not in OF_RUNS]
-    found = [*([] if operation is None else [operation]), *settings_given(context, names)]
-    if found:
-        option = "--campaign" if context.params["campaign"] is not None else "--run"
-        raise UsageError(f"{option} cannot be combined with {', '.join(found)}: all trials are written")

@@ -41,34 +41,24 @@ def dashboard(run_id: int | None, limit: int, port: int, database: str | None, a
         raise UsageError(f"limit: found {limit}, allowed 1 or more")
     if not 0 <= port <= PORTS:
         raise UsageError(f"port: found {port}, allowed 0 to {PORTS}")
-
     make_application = _installed()
-    storage, runs = _studies(database, run_id, limit)
+    with open_known_store(database) as store:
+        runs = store.runs(limit) if run_id is None else (store.run(run_id),)
+        storage = stored_studies((run, store.trials(TrialQuery(run=run.id, sort="number"))) for run in runs)
     with listening(port, make_application(storage)) as server:
         url = f"http://{HOST}:{server.server_port}/"
-        print_found(as_json, {"url": url, "runs": runs}, f"{count_text(runs, 'run')} at {url} (Ctrl-C ends)")
+        line = f"{count_text(len(runs), 'run')} at {url} (Ctrl-C ends)"
+        print_found(as_json, {"url": url, "runs": len(runs)}, line)
         print(end="", flush=True)
         serve(server)
 
 
 def _installed() -> "Callable[[object], Application]":
-    """Returns optuna-dashboard's function from a storage to a WSGI application.
-
-    Raises UsageError if the package is missing.
-    """
     try:
         from optuna_dashboard import wsgi
     except ImportError as error:
         raise UsageError("missing dependency 'optuna-dashboard'", "pip install optuna-dashboard") from error
     return wsgi  # type: ignore[no-any-return]
-
-
-def _studies(database: str | None, run_id: int | None, limit: int) -> tuple[object, int]:
-    """Returns an Optuna storage with a study per requested run, and the number of runs."""
-    with open_known_store(database) as store:
-        runs = store.runs(limit) if run_id is None else (store.run(run_id),)
-        storage = stored_studies((run, store.trials(TrialQuery(run=run.id, sort="number"))) for run in runs)
-    return storage, len(runs)
 
 
 @click.command()
@@ -112,14 +102,14 @@ def report(
         campaign = (
             None if campaign_id is None else reported_campaign(store, backends_of(context), campaign_id)
         )
-        found = gathered(store, run_id, limit, passes, campaign)
-    page = page_html(replace(found, database_text=database_text(database)))
+        content = gathered(store, run_id, limit, passes, campaign)
+    page = page_html(replace(content, database_text=database_text(database)))
     if output is None:
         print(page, end="")
         return
     write_atomically(output, page.encode())
-    size_bytes, problems = len(page.encode()), len(found.best)
-    runs = [each.run.id for each in found.runs]
+    size_bytes, problems = len(page.encode()), len(content.best)
+    runs = [each.run.id for each in content.runs]
     shown = f"{count_text(len(runs), 'run')}, the best of {count_text(problems, 'problem')}"
     print_found(
         as_json,
@@ -137,17 +127,12 @@ Application = Callable[..., Any]  # WSGI application, PEP 3333
 
 
 class _QuietHandler(WSGIRequestHandler):
-    """Request handler that logs nothing."""
-
     def log_message(self, format: str, *args: Any) -> None:  # noqa: A002 - named by http.server
-        """Does not log the request."""
+        pass
 
 
 def listening(port: int, application: Application) -> WSGIServer:
-    """Returns an HTTP server for a WSGI application that listens on 127.0.0.1; port 0 picks a free port.
-
-    Raises UsageError if the port cannot be used, such as one that is in use.
-    """
+    """Returns an HTTP server of a WSGI application on 127.0.0.1; UsageError for one in use."""
     try:
         return make_server(HOST, port, application, handler_class=_QuietHandler)
     except OSError as error:
@@ -155,10 +140,7 @@ def listening(port: int, application: Application) -> WSGIServer:
 
 
 def serve(server: WSGIServer) -> None:
-    """Serves HTTP requests until Ctrl-C, then returns.
-
-    The server runs in a thread, since wsgiref drops an interrupt during a request.
-    """
+    """Serves HTTP requests until Ctrl-C, in a thread, since wsgiref drops an interrupt during a request."""
     thread = threading.Thread(target=server.serve_forever, daemon=True)
     try:
         thread.start()

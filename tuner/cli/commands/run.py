@@ -18,7 +18,6 @@ from tuner.cli.main import DONE, FAILED, screen_columns
 from tuner.cli.models import read_payload_text
 from tuner.cli.options import backends_of, database_option, json_option, print_json, target_options
 from tuner.core.errors import UsageError
-from tuner.core.gpu_code import DeviceFusion
 from tuner.core.programs import LOOPS, TUNED, DeviceWork, ProgramTimes
 from tuner.core.serialization import read_text_or_stdin, seconds_text
 from tuner.programs.request import (
@@ -93,12 +92,12 @@ def lower(
     text = read_text_or_stdin(payload, "MLIR text")
     target = named_target(LOWERING_TARGET, backends_of(context), chip)
     with named_in_errors(str(payload), text):
-        made = lower_in_child(ProgramRequest(text, target, entry, options), step, LOWER_TIMEOUT_S)
-    content = made.text.rstrip("\n") + "\n"
+        lowered = lower_in_child(ProgramRequest(text, target, entry, options), step, LOWER_TIMEOUT_S)
+    content = lowered.text.rstrip("\n") + "\n"
     if output is not None:
         write_atomically(output, content.encode())
     if as_json:
-        document = {"entry": made.entry, "chip": made.chip, "to": step}
+        document = {"entry": lowered.entry, "chip": lowered.chip, "to": step}
         print_json(document | ({"text": content} if output is None else {"file": str(output)}))
     elif output is None:
         print(content, end="")
@@ -188,20 +187,16 @@ def noting_slowness(payload: Path, text: str, after_s: float = SLOW_S) -> Iterat
 
 
 def report_lines(target: "TargetName", report: "ProgramReport") -> list[str]:
-    """Returns the outcome of one run of a program on ``target`` as lines for people.
-
-    The lines are device calls if traced, launches and copies, results, comparisons, sampled kernels, defects
-    and times.
-    """
+    """Returns the outcome of one run of a program on ``target`` as lines for people."""
     lines = [f"call    {line}" for line in report.trace]
-    lines.append(f"ran     @{report.entry} on {target}, {_streams(report)}")
+    streams = count_text(report.streams, "stream") if report.streams else "no streams of its own"
+    lines.append(f"ran     @{report.entry} on {target}, {streams}")
     lines += work_lines(report)
     lines += [f"result  {result}" for result in report.results]
     for one in report.comparisons:
         blind = ", which zeros are within as well" if one.verdict == "unclear" else ""
-        lines.append(
-            f"{one.verdict:8}{one.name}: error {one.max_error:.3g}, allowed {one.tolerance:.3g}{blind}"
-        )
+        error = f"error {one.max_error:.3g}, allowed {one.tolerance:.3g}"
+        lines.append(f"{one.verdict:8}{one.name}: {error}{blind}")
     lines += [line for sample in report.samples for line in sample_lines(sample)]
     lines += [f"found   {text}" for text in report.reports]
     if report.times is not None:
@@ -209,17 +204,13 @@ def report_lines(target: "TargetName", report: "ProgramReport") -> list[str]:
     if report.is_interpreted:
         lines.append("no times: kernels whose threads wait or share memory are interpreted, for comparison")
     if report.is_simulated:
-        lines.append(
-            f"checked {count_text(len(report.reports), 'defect')}; no times: the simulator has no clock"
-        )
+        defects = count_text(len(report.reports), "defect")
+        lines.append(f"checked {defects}; no times: the simulator has no clock")
     return lines
 
 
 def work_lines(report: "ProgramReport") -> list[str]:
-    """Returns lines with the kernel launches and copied bytes of a call; of fusions also without fusions.
-
-    Of a program of fusions, further lines say what stays on the device, and which fusions are not one kernel.
-    """
+    """Returns lines with the kernel launches and copied bytes of a call, and what fusions change in them."""
     if report.work is None:
         return []
     lines = [f"work    {work_text(report.work)}"]
@@ -241,11 +232,7 @@ def work_text(work: "DeviceWork") -> str:
 
 
 def explained_lines(report: "ProgramReport", payload: Path, database: str = "") -> list[str]:
-    """Returns the fusions of a program on the host as a table; why it has none, of one computed as a whole.
-
-    Where a fusion is not tuned, the last line is the command that tunes the program ``payload``; ``database``
-    is its --db option.
-    """
+    """Returns the fusions of a program on the host as a table, and the command that tunes the program."""
     if not report.fusions:
         why = report.why_no_fusions or "none were asked for"
         line = f"whole   no fusions, all of it runs as loops and kernels of matmuls: {why}"
@@ -258,34 +245,24 @@ def explained_lines(report: "ProgramReport", payload: Path, database: str = "") 
 
 
 def sample_lines(sample: "KernelSample") -> list[str]:
-    """Returns one or two lines for a simulated kernel: its blocks, and their comparison with a reference.
-
-    The first has the number of simulated blocks, and the comparison if only some were simulated; the second,
-    if any, how many blocks were not computed at all, because the reference takes too long.
-    """
-    lines = [_compared_line(sample)]
-    if sample.reference and sample.finished < sample.blocks:
+    """Returns a simulated kernel's blocks, their comparison, and how many blocks were not computed."""
+    share, one = f"{sample.kernel}: {sample.simulated} of {sample.blocks} blocks", sample.comparison
+    if not sample.reference:
+        return [f"whole   {share}"]
+    if one is None:
+        lines = [f"NOTHING {share}, which wrote nothing that could be compared with {sample.reference}"]
+    else:
+        error = f"error {one.max_error:.3g}, allowed {one.tolerance:.3g}"
+        elements = f"{sample.elements} elements against {sample.reference}"
+        lines = [f"{one.verdict:8}{share}, {elements}: {error}"]
+    if sample.finished < sample.blocks:
         missing = f"{sample.blocks - sample.finished} of {sample.blocks} blocks"
         lines.append(f"partial {sample.kernel}: {missing} were not done, {sample.reference} takes too long")
     return lines
 
 
-def _compared_line(sample: "KernelSample") -> str:
-    share = f"{sample.kernel}: {sample.simulated} of {sample.blocks} blocks"
-    if not sample.reference:
-        return f"whole   {share}"
-    one = sample.comparison
-    if one is None:
-        return f"NOTHING {share}, which wrote nothing that could be compared with {sample.reference}"
-    texts = f"error {one.max_error:.3g}, allowed {one.tolerance:.3g}"
-    return f"{one.verdict:8}{share}, {sample.elements} elements against {sample.reference}: {texts}"
-
-
 def time_lines(report: "ProgramReport") -> list[str]:
-    """Returns the times of a program on hardware as lines: seconds per call, seconds in kernels, overlap.
-
-    ``report.times`` must not be None. The line on kernels is left out where no device ran kernels.
-    """
+    """Returns the times of a program on hardware: seconds per call, seconds in kernels, overlap."""
     assert report.times is not None
     time = f"{seconds_text(report.times.call_s)} a call, host to host"
     lines = [f"time    {time}; {report.times.reliability.text}"]
@@ -294,10 +271,6 @@ def time_lines(report: "ProgramReport") -> list[str]:
         warning = ": streams, but kernels run one after another" if report.times.is_serialized else ""
         lines.append(f"kernels {kernels}, overlap {report.times.overlap:.2f}{warning}")
     return lines
-
-
-def _streams(report: "ProgramReport") -> str:
-    return count_text(report.streams, "stream") if report.streams else "no streams of its own"
 
 
 def _request(
@@ -349,24 +322,21 @@ def run_document(request: ProgramRequest, report: ProgramReport) -> dict[str, An
         "times": None if report.times is None else times_document(report.times),
         "interpreted": report.is_interpreted,
         "samples": [_sample(one) for one in report.samples] if request.options.sample else None,
-        "work": None if report.work is None else _work(report.work),
-        "work_without_groups": (
-            None if report.work_without_fusions is None else _work(report.work_without_fusions)
-        ),
+        "work": _work(report.work),
+        "work_without_groups": _work(report.work_without_fusions),
         "resident_bytes": report.resident_bytes,
         "groups": [
             *(explained_document(each) for each in report.fusions),
-            *(_device_fusion(each) for each in report.device_fusions),
+            *(
+                {"kind": each.kind, "ops": list(each.ops), "reason": each.reason or None}
+                for each in report.device_fusions
+            ),
         ]
         or None,
         "why_no_groups": report.why_no_fusions or None,
         "printed": report.printed,
         "right": report.is_right,
     }
-
-
-def _device_fusion(each: DeviceFusion) -> dict[str, Any]:
-    return {"kind": each.kind, "ops": list(each.ops), "reason": each.reason or None}
 
 
 def times_document(times: ProgramTimes) -> dict[str, Any]:
@@ -380,15 +350,10 @@ def times_document(times: ProgramTimes) -> dict[str, Any]:
     }
 
 
-def _work(work: DeviceWork) -> dict[str, Any]:
-    return {
-        "launches": work.launches,
-        "copied_in_bytes": work.copied_in_bytes,
-        "copied_out_bytes": work.copied_out_bytes,
-        "copied_inside_bytes": work.copied_inside_bytes,
-        "copies_in": work.copies_in,
-        "copies_out": work.copies_out,
-    }
+def _work(work: DeviceWork | None) -> dict[str, Any] | None:
+    bytes_ = ("copied_in_bytes", "copied_out_bytes", "copied_inside_bytes")
+    names = ("launches", *bytes_, "copies_in", "copies_out")
+    return None if work is None else {name: getattr(work, name) for name in names}
 
 
 def _sample(sample: KernelSample) -> dict[str, Any]:
@@ -417,11 +382,7 @@ def _comparison(one: Comparison) -> dict[str, Any]:
 
 
 def program_document(tuned: TunedProgram) -> dict[str, Any]:
-    """Returns the JSON document of a tuned program: the run of each matmul, the program with tuned scripts.
-
-    Has also the program's times without tuned scripts, and the speedup with its interval. Of a program of
-    fusions also "group", the number of their runs' fusion, and "groups" with the times of each.
-    """
+    """Returns the JSON document of a tuned program: the run of each matmul or fusion, the whole program."""
     report, plain, gain = tuned.report, tuned.plain, tuned.gain
     return {
         "target": tuned.target.text,
@@ -438,24 +399,21 @@ def program_document(tuned: TunedProgram) -> dict[str, Any]:
 
 
 def _fusions(tuned: TunedProgram) -> dict[str, Any]:
-    """Returns the JSON of a program's fusions, each with its times; {} of a program that has none."""
     if tuned.campaign is None:
         return {}
-    fusions = [
-        {**explained_document(each), "before_s": each.before_s, "after_s": each.time_s}
-        for each in tuned.fusions
-    ]
     return {
         "group": tuned.campaign.campaign.id,
-        "groups": fusions,
+        "groups": [
+            {**explained_document(each), "before_s": each.before_s, "after_s": each.time_s}
+            for each in tuned.fusions
+        ],
         "left_out": list(tuned.left_out),
         "baselines": [baseline_document(each) for each in tuned.baselines],
     }
 
 
 def _problem(each: TunedProblem) -> dict[str, Any]:
-    tuned, trial = each.tuned, each.trial
-    run = None
+    tuned, trial, run = each.tuned, each.trial, None
     if tuned is not None:
         run = tune_document(tuned.run, tuned.counts, tuned.selected, tuned.seconds)
     return {

@@ -4,13 +4,7 @@ from typing import Any
 
 import click
 
-from tuner.cli.options import (
-    database_option,
-    json_option,
-    problem_options,
-    space_option,
-    target_options,
-)
+from tuner.cli.options import database_option, json_option, problem_options, space_option, target_options
 
 STAGES = ("script", "payload", "loops", "kernels", "nvvm", "code", "assembly")
 

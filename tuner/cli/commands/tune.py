@@ -11,7 +11,7 @@ from typing import TYPE_CHECKING, Any
 import click
 
 from tuner.analysis.ratios import Comparable, NotComparable, best_compromise, between_trials
-from tuner.cli.main import DONE, FAILED, INTERRUPTED, screen_columns
+from tuner.cli.main import FAILED, screen_columns
 from tuner.cli.options import (
     OF_ONE_PROBLEM,
     CampaignNumber,
@@ -29,10 +29,11 @@ from tuner.cli.options import (
     problem_options,
     run_limit,
     run_request,
+    space_option,
     target_options,
     typed_options,
 )
-from tuner.cli.session import require_no_arguments, run_session
+from tuner.cli.session import exit_code, print_interrupted, require_no_arguments, run_session
 from tuner.core.candidate import TargetName, candidate_document
 from tuner.core.errors import Failure, UsageError
 from tuner.core.runs import TrialQuery
@@ -42,7 +43,6 @@ from tuner.search.samplers import OPTUNA, SAMPLERS
 
 if TYPE_CHECKING:
     from tuner.analysis.ratios import Compromise
-    from tuner.core.remote_results import PendingTrial
     from tuner.core.requests import FleetRequest
     from tuner.db.store import Store
     from tuner.targets.backends import Backends
@@ -54,11 +54,7 @@ if TYPE_CHECKING:
 
 
 def fleet_of_run(fleet: "FleetRequest", resumed: int | None, database: str | None) -> "FleetRequest":
-    """Returns ``fleet``; for a resumed run without --machine or --on, with that run's machine class.
-
-    ``resumed`` is the number of the resumed run or of the resumed campaign, which have one machine
-    class; None for a new run.
-    """
+    """Returns ``fleet``, without --machine and --on with the machine class of the ``resumed`` run, if any."""
     if resumed is None or fleet.machine:
         return fleet
     with open_known_store(database) as store:
@@ -68,10 +64,7 @@ def fleet_of_run(fleet: "FleetRequest", resumed: int | None, database: str | Non
 
 
 def target_text(fleet: "FleetRequest", target: str) -> str:
-    """Returns the target of the first machine class in --on, as text; for a recording ``target`` itself.
-
-    Raises UsageError if any of the machine classes is unknown.
-    """
+    """Returns the target of the first machine class in --on, as text; for a recording ``target`` itself."""
     from tuner.fleet.runner import target_on  # not at start-up
 
     asked = TargetName.parse(target)
@@ -102,21 +95,17 @@ def transfer_runs(
 
 
 def compromise_lines(all_tuned: "tuple[TunedRun, ...]", store: "Store") -> list[str]:
-    """Returns lines on the candidate with the least worst-case slowdown over the machines of --on.
-
-    Has the candidate's knobs, and per machine its time and slowdown; one line if there is no such candidate.
-    """
-    found = _compromise(all_tuned, store)
-    if found is None:
+    """Returns lines on the candidate with the least worst-case slowdown over the machines of --on."""
+    compromise, compared = _compromise(all_tuned, store)
+    if compromise is None:
         return ["compromise: no candidate has a time on each machine"]
-    first = found.trials[0].record.candidate
-    compared = _compared(all_tuned, found)
+    first = compromise.trials[0].record.candidate
     worst = max((each.longer for each in compared if isinstance(each, Comparable)), default=0.0)
     is_known = all(isinstance(each, Comparable) or each.is_equal for each in compared)
     slower = f"at most {worst:.1%} slower than" if worst > 0 else "not distinguishable from"
     most = f", {slower} the best" if is_known else ""
     lines = [f"compromise {first.strategy}{most}", knobs_line(first.choices)]
-    for tuned, trial, one in zip(all_tuned, found.trials, compared, strict=True):
+    for tuned, trial, one in zip(all_tuned, compromise.trials, compared, strict=True):
         time = f"{seconds_text(trial.best_s or 0.0)} on {tuned.run.machine.name}"
         phrase = one.longer_text if isinstance(one, Comparable) else f"no ratio to the best: {one.reason}"
         lines.append(f"          {time}: {phrase}, trial {trial.id}")
@@ -127,17 +116,15 @@ def several_document(all_tuned: "tuple[TunedRun, ...]", store: "Store") -> dict[
     """Returns the JSON document of ``tuner tune --on A,B --json``: the runs and the compromise."""
     from tuner.results.output.json_documents import tune_document  # not at start-up
 
-    found = _compromise(all_tuned, store)
+    compromise, compared = _compromise(all_tuned, store)
     runs = [tune_document(each.run, each.counts, each.selected, each.seconds) for each in all_tuned]
-    if found is None:
+    if compromise is None:
         return {"runs": runs, "compromise": None}
-    candidate = found.trials[0].record.candidate
-    compared = _compared(all_tuned, found)
     return {
         "runs": runs,
         "compromise": {
-            **candidate_document(candidate),
-            "trials": [trial.id for trial in found.trials],
+            **candidate_document(compromise.trials[0].record.candidate),
+            "trials": [trial.id for trial in compromise.trials],
             "slowdowns": [
                 max(0.0, each.longer) if isinstance(each, Comparable) else None for each in compared
             ],
@@ -148,16 +135,15 @@ def several_document(all_tuned: "tuple[TunedRun, ...]", store: "Store") -> dict[
     }
 
 
-def _compared(
-    all_tuned: "tuple[TunedRun, ...]", found: "Compromise"
-) -> "tuple[Comparable | NotComparable, ...]":
-    """Returns the comparison of the compromise with the fastest trial, per machine."""
-    trios = zip(all_tuned, found.trials, found.fastest, strict=True)
-    return tuple(between_trials(tuned.run, trial, fastest) for tuned, trial, fastest in trios)
-
-
-def _compromise(all_tuned: "tuple[TunedRun, ...]", store: "Store") -> "Compromise | None":
-    return best_compromise(tuple(store.trials(TrialQuery(run=each.run.id)) for each in all_tuned))
+def _compromise(
+    all_tuned: "tuple[TunedRun, ...]", store: "Store"
+) -> "tuple[Compromise | None, list[Comparable | NotComparable]]":
+    """Returns the compromise, and its comparison with the fastest trial per machine."""
+    compromise = best_compromise(tuple(store.trials(TrialQuery(run=each.run.id)) for each in all_tuned))
+    if compromise is None:
+        return None, []
+    trios = zip(all_tuned, compromise.trials, compromise.fastest, strict=True)
+    return compromise, [between_trials(tuned.run, trial, fastest) for tuned, trial, fastest in trios]
 
 
 # ------------------------------------------------------------------------------
@@ -177,7 +163,7 @@ EXAMPLE_SIZES = "512x512x512"
 @click.option(
     "--strategy", "strategies", multiple=True, help="Strategy to try; may be repeated. Default: all that fit."
 )
-@click.option("--space", type=click.Path(path_type=Path), help="Search space file. Default: the one shipped.")
+@space_option
 @click.option(
     "--sampler",
     help=f"How to choose: {', '.join(SAMPLERS)}, or {OPTUNA}NAME, one of Optuna's own. "
@@ -304,10 +290,7 @@ def tune(
     if retime and tuned.lost and not tuned.is_interrupted:
         print(f"run {tuned.run.id}: --retime gained no round: {tuned.lost}", file=sys.stderr)
         context.exit(FAILED)
-    codes = [
-        INTERRUPTED if each.is_interrupted else DONE if each.has_worked else FAILED for each in all_tuned
-    ]
-    context.exit(max(codes))
+    context.exit(max(map(exit_code, all_tuned)))
 
 
 def _tune_campaign(
@@ -316,7 +299,6 @@ def _tune_campaign(
     campaign: int | None,
     arguments: dict[str, Any],
 ) -> int:
-    """Tunes the problems of a file, or resumes a group; returns the exit code."""
     # only here: the help of ``tune`` waits for neither programs nor campaigns
     from tuner.cli.commands.tune_shapes import resume_shapes, tune_shapes  # not at start-up
 
@@ -327,10 +309,6 @@ def _tune_campaign(
 
 
 def _is_campaign(shapes: Path | None, resume: int | None, retime: bool, fleet: "FleetRequest | None") -> bool:
-    """Returns whether many problems are tuned under one budget: those of a file or of a stored campaign.
-
-    Raises UsageError for options that a campaign cannot be combined with.
-    """
     if shapes is None and not isinstance(resume, CampaignNumber):
         return False
     campaign = "--shapes" if shapes is not None else f"--resume campaign:{resume}"
@@ -346,10 +324,7 @@ def _is_campaign(shapes: Path | None, resume: int | None, retime: bool, fleet: "
 
 
 def _on_fleet(backends: "Backends", fleet: "FleetRequest", arguments: dict[str, Any]) -> "Backends":
-    """Returns the backends whose work nodes of a fleet do; with --on, sets the target in ``arguments``.
-
-    Raises UsageError for a program, which runs on this machine.
-    """
+    """Returns the backends whose work nodes of a fleet do; with --on, sets the target in ``arguments``."""
     from tuner.fleet.runner import fleet_backends  # not at start-up
 
     operation = arguments["operation"]
@@ -361,7 +336,6 @@ def _on_fleet(backends: "Backends", fleet: "FleetRequest", arguments: dict[str, 
 
 
 def _resume_text(run: int, fleet: "FleetRequest | None", database: str | None) -> str:
-    """Returns the command that resumes an interrupted run."""
     from tuner.results.database_name import database_text  # not at start-up
 
     on_fleet = " --fleet" if fleet is not None else ""
@@ -370,8 +344,8 @@ def _resume_text(run: int, fleet: "FleetRequest | None", database: str | None) -
 
 
 def _reject_program_options(context: click.Context, **arguments: object) -> None:
-    for name, found in arguments.items():
-        if found:
+    for name, given in arguments.items():
+        if given:
             line = f"--{name} needs a program: a file of MLIR in place of an operation and a shape"
             options = typed_options(context, (*OF_ONE_PROBLEM, "threads"))
             raise UsageError(line, f"tuner tune payload.mlir{options}")
@@ -397,28 +371,16 @@ def _print(tuned: "TunedRun", store: "Store", as_json: bool, database: str | Non
         print("\n".join(wrapped(lines)))
     elif tuned.has_worked:
         from tuner.library.bundle.archive import deciding_facts  # not at start-up
+        from tuner.library.bundle.exchange import predicted_first  # not at start-up
 
-        promising = _promising(store, tuned.run.id)
+        promising = predicted_first(store.pending(TrialQuery(run=tuned.run.id)), LOOKED_AT)
         facts = deciding_facts(promising[0]) if promising else ""
         print("\n".join(wrapped(verified_lines(tuned, promising, arguments, facts))))
     if tuned.is_interrupted:
-        print("interrupted; everything measured is stored. Go on with:", file=sys.stderr)
-        print(f"  {go_on}", file=sys.stderr)
+        print_interrupted(go_on)
     elif not tuned.has_worked:
-        reasons = _reasons(store, tuned.run.id)
-        print("\n".join(failure_lines(tuned, reasons, arguments)), file=sys.stderr)
-
-
-def _promising(store: "Store", run: int) -> "tuple[PendingTrial, ...]":
-    """Returns the trials of a run that still need a measurement on a GPU, the most promising first."""
-    from tuner.library.bundle.exchange import predicted_first  # not at start-up
-
-    return predicted_first(store.pending(TrialQuery(run=run)), LOOKED_AT)
-
-
-def _reasons(store: "Store", run: int) -> list[tuple[str, int]]:
-    """Returns the most frequent reasons of failed trials of a run, with their counts."""
-    outcomes = [trial.record.outcome for trial in store.trials(TrialQuery(run=run, status="failed"))]
-    failures = [outcome for outcome in outcomes if isinstance(outcome, Failure)]
-    counted = Counter(f"{failure.stage.value}: {failure.reason}" for failure in failures)
-    return counted.most_common(REASONS_SHOWN)
+        failed = store.trials(TrialQuery(run=tuned.run.id, status="failed"))
+        failures = [each.record.outcome for each in failed if isinstance(each.record.outcome, Failure)]
+        reasons = Counter(f"{failure.stage.value}: {failure.reason}" for failure in failures)
+        lines = failure_lines(tuned, reasons.most_common(REASONS_SHOWN), arguments)
+        print("\n".join(lines), file=sys.stderr)

@@ -14,18 +14,19 @@ import click
 from tuner.analysis.ratios import NotComparable
 from tuner.analysis.selected_result import timed
 from tuner.cli.commands.run import program_document, report_lines
-from tuner.cli.main import DONE, FAILED, INTERRUPTED, screen_columns
+from tuner.cli.main import screen_columns
 from tuner.cli.models import model_baselines_in_child, read_payload_text
 from tuner.cli.options import (
     OF_ONE_PROBLEM,
     PROBLEM_OPTIONS,
     SUFFIX,
     is_model,
+    is_typed,
     open_store,
     print_found,
     run_request,
 )
-from tuner.cli.session import ended_by_signals, settings_given
+from tuner.cli.session import ended_by_signals, exit_code, print_interrupted, settings_given
 from tuner.core.errors import TunerError, UsageError
 from tuner.core.problem import WEIGHTS_COLD
 from tuner.core.programs import ALL, CHOICES, ProgramSource
@@ -43,11 +44,10 @@ from tuner.tuning.events import Interruption
 from tuner.tuning.request import run_settings
 
 if TYPE_CHECKING:
-    from tuner.analysis.ratios import Comparable
     from tuner.core.problem import Problem
+    from tuner.core.runs import RunSettings
     from tuner.db.store import Store
     from tuner.programs.fusion_schedules import TunableFusions
-    from tuner.programs.request import ProgramReport
     from tuner.programs.tuning import FusionParts, TunedProblem, TunedProgram
     from tuner.targets.backends import Backends
     from tuner.tuning.tuned_run import TunedCampaign
@@ -63,8 +63,7 @@ def tune_payload(
 ) -> int:
     """Tunes each matmul of an MLIR program, runs the program, prints the result, returns the exit code.
 
-    ``texts`` are the options of ``tuner tune``. The code is 0 for success, 1 for failure, 130 if interrupted.
-    Raises UsageError for options that programs do not have.
+    ``texts`` are the options of ``tuner tune``. Raises UsageError for those that programs do not have.
     """
     _require_program_options(context, texts)
     of_runs = {name: typed for name, typed in texts.items() if name not in (*PROBLEM_OPTIONS, *OF_PROGRAMS)}
@@ -88,20 +87,18 @@ def tune_payload(
     if request.model and of_runs["baseline"] in CHOICES:
         of_runs["baseline"] = ""  # nothing is timed next to a model that is no fusions
     if request_options.threads > 1:
-        raise UsageError(
-            f"threads: found {request_options.threads}, allowed 1: a program without fusions "
-            "runs on one thread"
-        )
+        limit = "allowed 1: a program without fusions runs on one thread"
+        raise UsageError(f"threads: found {request_options.threads}, {limit}")
     interruption = Interruption()
     parts = child_process_parts()
     parts = replace(parts, problems=partial(_hinted_problems, parts.problems, Path(texts["operation"])))
+
+    def settings_of(problem: "Problem") -> "RunSettings":
+        return run_settings(run_request(problem, **of_runs), backends)
+
     with open_store(database) as store, ended_by_signals(interruption), progress() as observe:
         tuning = ProgramTuning(backends, parts, store, interruption, observe)
-        tuned = tuning.tune(
-            request,
-            lambda problem: run_settings(run_request(problem, **of_runs), backends),
-            texts["operation"],
-        )
+        tuned = tuning.tune(request, settings_of, texts["operation"])
     return print_program(tuned, as_json, database)
 
 
@@ -112,18 +109,17 @@ def _tuned_fusions(
     request: "ProgramRequest",
     options: dict[str, Any],
 ) -> "TunedProgram | None":
-    """Tunes a program on the host as fusions under one budget.
-
-    None for a program that cannot become fusions, or of whose fusions none can be tuned, for another target,
-    and where strategies of matmuls, a search space or a baseline are named.
-    """
+    # None for a program that cannot become fusions, or of whose fusions none can be tuned, for another
+    # target, and where strategies of matmuls, a search space or a baseline are named
     if program_support(request.target, backends).has_device:
         return None
-    request = replace(request, baselines=_baselines(request.model, options["baseline"]))
+    baselines = CHOICES.get(options["baseline"] or ALL, ()) if request.model else ()
+    request = replace(request, baselines=baselines)
     is_of_models = bool(request.model) and options["baseline"] in CHOICES
     if any(options.get(name) for name in OF_MATMULS if name != "baseline" or not is_of_models):
         return None
-    name, cache = str(context.params["operation"]), _cache(context)
+    name = str(context.params["operation"])
+    cache = str(context.params["cache"]) if is_typed(context, "cache") else WEIGHTS_COLD
     of_runs = {key: given for key, given in options.items() if key not in (*OF_ONE_RUN, "baseline")}
     of_runs["threads"] = 1  # fusions are tuned on one thread, and run on as many as the request has
     interruption = Interruption()
@@ -134,18 +130,18 @@ def _tuned_fusions(
         found = tuning.found(request, name, cache)
         if not found.problems:
             _require_types_of_payload(context, OF_ONE_PROBLEM)
-            _print_why_no_fusions(found)
+            if found.why_none:
+                print(f"note: not tuned as fusions: {found.why_none}", file=sys.stderr)
+            for line in found.left_out:
+                print(f"note: not tuned: {line}", file=sys.stderr)
             return None
-        _require_no_settings(settings_given(context, OF_ONE_RUN))
-        return tuning.tune(
-            request,
-            found,
-            lambda problem: run_request(problem, **of_runs, warm_start=False),
-            Path(name).name,
-            ProgramSource(
-                *(str(Path(name).absolute()), request.entry, request.arguments, cache), request.baselines
-            ),
-        )
+        given = settings_given(context, OF_ONE_RUN)
+        if given:
+            raise UsageError(f"{given[0]} cannot be combined with a program, whose fusions share one budget")
+        payload = str(Path(name).absolute())
+        source = ProgramSource(payload, request.entry, request.arguments, cache, baselines)
+        request_of = partial(run_request, **of_runs, warm_start=False)
+        return tuning.tune(request, found, request_of, Path(name).name, source)
 
 
 def program_parts() -> "FusionParts":
@@ -153,53 +149,25 @@ def program_parts() -> "FusionParts":
     return replace(child_fusion_parts(), baselines=model_baselines_in_child)
 
 
-def _baselines(model: str, choice: str) -> tuple[str, ...]:
-    """Returns the names of a model's baselines, by --baseline; () of a payload of MLIR."""
-    return CHOICES.get(choice or ALL, ()) if model else ()
-
-
-def _cache(context: click.Context) -> str:
-    """Returns what caches hold when a fusion is timed: as --cache says, else all but the weights."""
-    from click.core import ParameterSource
-
-    is_given = context.get_parameter_source("cache") is ParameterSource.COMMANDLINE
-    return str(context.params["cache"]) if is_given else WEIGHTS_COLD
-
-
-def _print_why_no_fusions(found: "TunableFusions") -> None:
-    if found.why_none:
-        print(f"note: not tuned as fusions: {found.why_none}", file=sys.stderr)
-    for line in found.left_out:
-        print(f"note: not tuned: {line}", file=sys.stderr)
-
-
-def _require_no_settings(given: list[str]) -> None:
-    if given:
-        raise UsageError(f"{given[0]} cannot be combined with a program, whose fusions share one budget")
-
-
 def _hinted_problems(
     find: "Callable[[str, str | None], tuple[Problem, ...]]", file: Path, text: str, entry: str | None
 ) -> "tuple[Problem, ...]":
-    """Returns the matmuls that ``find`` finds in a program.
-
-    An error about text of which no program can be made, and one about a program without a matmul, gets a hint
-    where the contractions of the file can be tuned all the same. A wrong ``entry`` gets none.
-    """
+    # An error about text of which no program can be made, and one about a program without a matmul, gets a
+    # hint where the contractions of the file can be tuned all the same. A wrong ``entry`` gets none.
+    hint = f"tuner tune --shapes {shlex.quote(str(file))}"
     try:
         problems = find(text, entry)
     except TunerError as error:
         is_of_text = type(error) is TunerError or (type(error) is UsageError and entry is None)
         if error.hint or not is_of_text or not _has_contractions(file):
             raise
-        raise type(error)(error.message, _shapes_hint(file)) from error
+        raise type(error)(error.message, hint) from error
     if not problems and _has_contractions(file):
-        raise UsageError("no matmul of static sizes and known types", _shapes_hint(file))
+        raise UsageError("no matmul of static sizes and known types", hint)
     return problems
 
 
 def _has_contractions(file: Path) -> bool:
-    """Returns whether ``tuner tune --shapes FILE`` finds a problem in a file of MLIR."""
     if file.suffix != SUFFIX:
         return False
     try:
@@ -208,40 +176,31 @@ def _has_contractions(file: Path) -> bool:
         return False
 
 
-def _shapes_hint(file: Path) -> str:
-    return f"tuner tune --shapes {shlex.quote(str(file))}"
-
-
 def program_lines(tuned: "TunedProgram") -> list[str]:
-    """Returns the result of a tuned program as lines: each matmul's trial, the program's run, the speedup.
-
-    Of a program of fusions: a table of its fusions, with the time of each before and after.
-    """
+    """Returns the result of a tuned program as lines: matmuls or fusions, run, speedup."""
     if tuned.campaign is None:
         lines = [line for each in tuned.problems for line in _problem_lines(each)]
     else:
-        lines = [*campaign_lines(tuned.campaign, screen_columns()), *_fusion_time_lines(tuned)]
+        lines = campaign_lines(tuned.campaign, screen_columns())
+        if tuned.fusions:
+            header, *rows = fusion_table(tuned.fusions)
+            lines += table_lines(header, rows, screen_columns(), PARTS_SPARED)
+        lines += [f"loops   {line}" for line in tuned.left_out]
     if tuned.report is not None:
         lines += report_lines(tuned.target, tuned.report)
     if tuned.failure:
         lines.append(f"failed  {tuned.failure}")
-    if tuned.plain is not None and tuned.gain is not None:
+    gain = tuned.gain
+    if tuned.plain is not None and tuned.plain.times is not None and gain is not None:
         without = "scripts" if tuned.campaign is None else "tuning"
-        lines.append(f"plain   {_call_text(tuned.plain)}: the same without {without}")
-        lines.append(f"gain    {_gain_text(tuned.gain)}")
+        call = f"{seconds_text(tuned.plain.times.call_s)} a call; {tuned.plain.times.reliability.text}"
+        lines.append(f"plain   {call}: the same without {without}")
+        faster = f"unknown: {gain.reason}" if isinstance(gain, NotComparable) else gain.faster_text
+        lines.append(f"gain    {faster}")
     if tuned.baselines:
         header, *rows = baseline_table(tuned.baselines)
         lines += table_lines(header, rows, screen_columns())
     return lines
-
-
-def _fusion_time_lines(tuned: "TunedProgram") -> list[str]:
-    """Returns a table of a program's fusions, with times before and after; a line for each left out."""
-    lines: list[str] = []
-    if tuned.fusions:
-        header, *rows = fusion_table(tuned.fusions)
-        lines = table_lines(header, rows, screen_columns(), PARTS_SPARED)
-    return [*lines, *(f"loops   {line}" for line in tuned.left_out)]
 
 
 def _problem_lines(each: "TunedProblem") -> list[str]:
@@ -256,17 +215,7 @@ def _problem_lines(each: "TunedProblem") -> list[str]:
     return [*lines, f"        trial {each.trial.id}: {time}{trust}, {script}"]
 
 
-def _call_text(report: "ProgramReport") -> str:
-    assert report.times is not None
-    return f"{seconds_text(report.times.call_s)} a call; {report.times.reliability.text}"
-
-
-def _gain_text(gain: "Comparable | NotComparable") -> str:
-    return f"unknown: {gain.reason}" if isinstance(gain, NotComparable) else gain.faster_text
-
-
 def _require_program_options(context: click.Context, texts: dict[str, Any]) -> None:
-    """Raises UsageError for options that cannot be combined with a payload."""
     if texts["shape"] is not None:
         raise UsageError(
             f"tune: {texts['shape']} cannot be combined with a program: its types come from the file"
@@ -275,13 +224,10 @@ def _require_program_options(context: click.Context, texts: dict[str, Any]) -> N
 
 
 def _require_types_of_payload(context: click.Context, names: tuple[str, ...]) -> None:
-    """Raises UsageError for an option of one problem among ``names`` that the user has given."""
-    from click.core import ParameterSource
-
-    given = [name for name in names if context.get_parameter_source(name) is ParameterSource.COMMANDLINE]
+    given = [name for name in names if is_typed(context, name)]
     if given:
-        found = f"--{given[0].replace('_', '-')}"
-        raise UsageError(f"tune: {found} cannot be combined with a program: its types come from the file")
+        option = f"--{given[0].replace('_', '-')}"
+        raise UsageError(f"tune: {option} cannot be combined with a program: its types come from the file")
 
 
 def print_program(tuned: "TunedProgram", as_json: bool, database: str | None) -> int:
@@ -292,13 +238,12 @@ def print_program(tuned: "TunedProgram", as_json: bool, database: str | None) ->
         as_json, program_document(tuned), *(wrapped(lines, screen_columns()) if is_wrapped else lines)
     )
     if tuned.is_interrupted and tuned.campaign is not None:
-        print("interrupted; everything measured is stored. Go on with:", file=sys.stderr)
-        command = f"tuner tune --resume campaign:{tuned.campaign.campaign.id}{database_text(database)}"
-        print(f"  {command}", file=sys.stderr)
+        campaign = tuned.campaign.campaign.id
+        print_interrupted(f"tuner tune --resume campaign:{campaign}{database_text(database)}")
     elif tuned.is_interrupted:
         runs = [each.tuned.run.id for each in tuned.problems if each.tuned and each.tuned.is_interrupted]
         print(f"interrupted; everything measured is stored: run {runs[0]}", file=sys.stderr)
-    return INTERRUPTED if tuned.is_interrupted else DONE if tuned.has_worked else FAILED
+    return exit_code(tuned)
 
 
 def resumed_program(
@@ -328,7 +273,6 @@ def resumed_program(
 def _read(
     tuned: "TunedCampaign", source: "ProgramSource", tuning: "FusionTuning"
 ) -> "tuple[ProgramRequest, TunableFusions]":
-    """Returns the program's request and fusions. Raises UsageError where they are not those of the runs."""
     request = ProgramRequest(
         text=read_payload_text(Path(source.payload)),
         target=tuned.campaign.runs[0].settings.target,

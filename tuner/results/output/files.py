@@ -9,10 +9,7 @@ from tuner.core.errors import UsageError
 
 
 def write_atomically(path: Path, content: bytes) -> None:
-    """Writes a file completely or not at all; a device or a pipe is written to directly.
-
-    Replaces an existing file. Raises UsageError if the file cannot be written.
-    """
+    """Writes or replaces a file completely or not at all; a device or a pipe is written to directly."""
     temporary = ""
     try:
         if path.exists() and not path.is_file():  # a device or a pipe is written to, not replaced

@@ -28,10 +28,10 @@ def table_lines(
 ) -> list[str]:
     """Returns the lines of a text table, fitted to ``columns`` characters where that is possible.
 
-    ``columns`` None: any width. In a table that is too wide, long cells are wrapped. Where that would make a
-    column of text narrower than 24 characters, columns among ``spared`` are first left out, in the order
-    given, which a line below the table states; then text is wrapped at as few as 6 characters. A column of
-    numbers only ("-" counts as one) is right-aligned and never wrapped.
+    In a table that is too wide, long cells are wrapped. Where that would make a column of text narrower than
+    24 characters, columns among ``spared`` are first left out, in the order given, which a line below the
+    table states; then text is wrapped at as few as 6 characters. A column of numbers only ("-" counts as one)
+    is right-aligned and never wrapped.
     """
     rows = [tuple(map(printable, row)) for row in rows]
     kept, left_out = list(range(len(header))), list[str]()
@@ -140,10 +140,7 @@ def early_stopped_text(measurement: Measurement) -> str:
 
 
 def trial_time_text(trial: StoredTrial) -> str:
-    """Returns the time that counts for a trial as text, such as '1.2 ms', or '-' for an untimed trial.
-
-    For an early-stopped trial it is the lower bound with the number of samples.
-    """
+    """Returns the time that counts for a trial, such as '1.2 ms'; a lower bound if early-stopped; or '-'."""
     if trial.early_stopped is not None:
         return early_stopped_text(trial.early_stopped)
     return "-" if trial.best_s is None else seconds_text(trial.best_s)
@@ -155,10 +152,7 @@ def speed_text(gflop_per_s: float | None) -> str:
 
 
 def problem_text(problem: Problem) -> str:
-    """Returns a problem without the parts that have default values: 'matmul 64x64x64 f16 -> f16 nt'.
-
-    A fusion is named by the hash of its text: 'rows 128x256x1 f32 fusion 0a1b2c3d4e5f'.
-    """
+    """Returns a problem without default values: 'matmul 64x64x64 f16 -> f16 nt'; a fusion with its hash."""
     options = [problem.operation, problem.shape, problem.dtype]
     options += [f"-> {problem.output}"] * bool(problem.output)
     options += [given for given in (problem.layout, problem.epilogue) if given not in ("nn", "none")]

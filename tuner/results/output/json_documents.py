@@ -41,15 +41,10 @@ CSV_COLUMNS = (
 )
 
 
-# Fields of RunSettings that are keys of a run's document
-PLAIN_SETTINGS = ("sampler", "seed", "trials", "budget_s", "workers", "fresh", "warm_start")
-
-
 def tune_document(run: Run, counts: Counts, selected: SelectedResult | None, seconds: float) -> Document:
     """Returns the JSON document of ``tuner tune --json``: the run, its trial counts and its selected result.
 
-    ``seconds`` is the duration of the run; ``selected`` None: no trial has a time that counts (one that is
-    neither stale nor early-stopped).
+    ``selected`` None: no trial has a time that counts (one that is neither stale nor early-stopped).
     """
     return {
         "run": run.id,
@@ -85,8 +80,7 @@ def tied_document(tie: Tied, selected: SelectedResult, run: Run) -> Document:
 def slowdown_document(compared: Comparable | NotComparable) -> Document:
     """Returns the JSON fields of a relative difference of times and its interval: 0.02 is 2 % longer.
 
-    If the times are not comparable, ``slowdown`` is null and ``slowdown_unknown`` is the reason; the interval
-    is there also for times that are not distinguishable.
+    The interval is there also for times that are not distinguishable.
     """
     if isinstance(compared, NotComparable):
         interval = None if compared.interval is None else [end - 1 for end in compared.interval]
@@ -107,10 +101,7 @@ def first_document(points: tuple[InitialConfiguration, ...]) -> list[Document]:
 
 
 def problem_document(problem: Problem) -> Document:
-    """Returns the JSON document of a problem, in the terms of the command line; ``output`` is never empty.
-
-    A fusion has ``group``, the hash of its text, which its key has too.
-    """
+    """Returns the JSON document of a problem; ``output`` is never empty, ``group`` the hash of a fusion."""
     document = {**encode(ProblemDocument.of(problem)), "output": problem.result_dtype}
     return document | ({"group": text_hash(problem.fusion)} if problem.fusion else {})
 
@@ -124,10 +115,9 @@ def counts_document(counts: Counts) -> Document:
 def baseline_document(run: Run, best: StoredTrial) -> Document | None:
     """Returns JSON of the baseline's time and its ratio to the run's best trial; None without a baseline.
 
-    ``ratio`` above 1 means that the tuned kernel is faster. It is null where the times are not comparable;
-    ``ratio_unknown`` is then the reason. ``choice`` is what the user chose, null for the default;
-    ``operands_offset_bytes`` how far operands lay past a cache line, null on a GPU; ``libraries`` all that
-    the fastest was chosen from.
+    ``ratio`` above 1 means that the tuned kernel is faster. ``choice`` is what the user chose, null for the
+    default; ``operands_offset_bytes`` how far operands lay past a cache line, null on a GPU; ``libraries``
+    all that the fastest was chosen from.
     """
     baseline, compared = run.baseline, against_baseline(run, best)
     if baseline is None or compared is None:
@@ -194,10 +184,7 @@ def trial_document(trial: StoredTrial) -> Document:
 
 
 def measurement_document(measurement: Measurement) -> Document:
-    """Returns JSON of a measurement with all its samples; times are seconds per call.
-
-    ``interval_s`` is null for an early-stopped measurement.
-    """
+    """Returns JSON of a measurement in seconds per call; ``interval_s`` null for an early-stopped one."""
     return {
         "median_s": measurement.median_s,
         "interval_s": list(measurement.interval_s) if measurement.is_complete else None,
@@ -211,10 +198,7 @@ def measurement_document(measurement: Measurement) -> Document:
 
 
 def conditions_document(conditions: Conditions | None) -> Document | None:
-    """Returns JSON of a GPU's sensor readings; None without readings, as on a CPU.
-
-    ``slowdowns`` lists why the GPU throttled its clocks; it is empty where nothing did.
-    """
+    """Returns JSON of a GPU's sensor readings and why it throttled its clocks; None without readings."""
     if conditions is None:
         return None
     return {**encode(conditions), "slowdowns": list(conditions.slowdowns)}
@@ -238,17 +222,19 @@ def round_document(stored: StoredRound) -> Document:
 def run_document(
     run: Run, counts: Counts, selected: SelectedResult | None, rounds: tuple[StoredRound, ...] = ()
 ) -> Document:
-    """Returns the complete JSON document of one run, as ``tuner show run:ID --json`` prints it.
-
-    ``selected`` None: no trial has a time that counts (one that is neither stale nor early-stopped).
-    ``rounds`` are the run's timing rounds. ``seconds`` is 0 for a run whose duration is not known.
-    """
+    """Returns the complete JSON document of one run; ``seconds`` is 0 for a duration that is not known."""
     settings = run.settings
     return {
         **tune_document(run, counts, selected, run.seconds or 0.0),
         "rounds": [round_document(each) for each in rounds],
         "strategies": [each.text for each in settings.strategies],
-        **{name: getattr(settings, name) for name in PLAIN_SETTINGS},
+        "sampler": settings.sampler,
+        "seed": settings.seed,
+        "trials": settings.trials,
+        "budget_s": settings.budget_s,
+        "workers": settings.workers,
+        "fresh": settings.fresh,
+        "warm_start": settings.warm_start,
         "warm_files": list(settings.warm_files),
         "mlir": run.compiler.mlir,
         "compiler": run.compiler.fingerprint,
@@ -279,10 +265,7 @@ def database_document(database: DatabaseInfo) -> Document:
 
 
 def history_csv(trials: tuple[StoredTrial, ...], best: Collection[int] = ()) -> str:
-    """Returns the trials as CSV with a header line; knobs are a JSON object in one field.
-
-    ``best`` are the ids of the best trials.
-    """
+    """Returns trials as CSV with a header line; knobs are JSON in a field; ``best``: ids of best trials."""
     text = io.StringIO()
     writer = csv.DictWriter(text, CSV_COLUMNS, lineterminator="\n")
     writer.writeheader()

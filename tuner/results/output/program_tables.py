@@ -18,11 +18,7 @@ GROUP_SPARED = ("name", "share", "GFLOP/s", "trials")  # columns that a narrow t
 
 
 def campaign_lines(tuned: TunedCampaign, columns: int | None = None, database_text: str = "") -> list[str]:
-    """Returns the result of a campaign as lines: a table with a row per problem, totals, commands to type.
-
-    ``columns``: width of the terminal; None without a limit. ``database_text``: the ``--db`` option of the
-    commands, with a leading space; "" for the default database.
-    """
+    """Returns the result of a campaign: a table with a row per problem, totals, commands to type."""
     total_s = tuned.total_s
     doubt = "" if tuned.reliability.is_reliable else f" ({tuned.reliability.text})"
     counted = zip(tuned.runs, tuned.counts, strict=True)
@@ -96,10 +92,7 @@ def baseline_table(baselines: tuple[ProgramBaseline, ...]) -> tuple[Row, ...]:
 
 
 def baseline_document(each: ProgramBaseline) -> Document:
-    """Returns the JSON document of one baseline: seconds of a call, and the ratio with its interval.
-
-    ``speedup`` is null where no ratio may be printed; ``reason`` is then why.
-    """
+    """Returns the JSON document of one baseline: seconds of a call, and the ratio with its interval."""
     speed = ratio_of(each)
     return {
         "name": each.name,
@@ -135,8 +128,8 @@ PARTS_SPARED = ("before", "kind")  # columns that a narrow terminal loses first
 def fusion_table(fusions: tuple[ExplainedFusion, ...]) -> tuple[Row, ...]:
     """Returns the table of a program's fusions in order, its header first.
 
-    The column of the times before the tuning is there where a fusion has one. "schedule" is where it comes
-    from: tuned, same contraction, nearest, first; loops have their reason in place of strategy and knobs.
+    The column of the times before the tuning is there where a fusion has one; loops have their reason in
+    place of strategy and knobs.
     """
     rows = (PARTS_HEADER, *(_part_row(number, each) for number, each in enumerate(fusions)))
     if any(each.before_s is not None for each in fusions):
@@ -197,10 +190,7 @@ def _percent(each: ExplainedFusion, part: float | None) -> str:
 
 
 def stored_program_lines(result: ProgramResult, columns: int | None = None) -> list[str]:
-    """Returns a tuned program as lines: its fusions, its time, the gain, its baselines.
-
-    ``columns``: width of the terminal; None without a limit.
-    """
+    """Returns a tuned program as lines: its fusions, its time, the gain, its baselines."""
     lines: list[str] = []
     if result.fusions:
         header, *rows = fusion_table(result.fusions)

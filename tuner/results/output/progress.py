@@ -127,10 +127,7 @@ class LiveProgress:
 
 
 def event_line(event: Event, settings: RunSettings | None = None) -> str:
-    """Returns an event of a run as text, one or two lines.
-
-    ``settings`` are those of the run; None before its RunStarted event, which has them.
-    """
+    """Returns an event of a run as one or two lines; ``settings``: the run's, None before RunStarted."""
     match event:
         case RunStarted():
             text = f"run {event.run}: {event.settings.problem.key}, {event.settings.target}, "
@@ -214,10 +211,7 @@ def time_left_s(event: TrialDone, settings: RunSettings) -> float | None:
 
 
 def share_done(event: TrialDone, settings: RunSettings) -> float:
-    """Returns how much of the run's limit is used, 0 to 1: of trials or time, whichever is more.
-
-    0 for a run without a limit.
-    """
+    """Returns how much of the run's limit of trials or time is used, 0 to 1; 0 for a run without a limit."""
     spent = [0.0]
     if settings.trials is not None:
         spent.append((event.number + 1) / settings.trials)

@@ -27,10 +27,7 @@ if TYPE_CHECKING:
 
 
 def gpu_lines(measurement: Measurement) -> list[str]:
-    """Returns lines on a measurement that only GPUs have: cold-cache time, sensors, clocks, throttling.
-
-    [] for a measurement on a CPU.
-    """
+    """Returns lines on what only GPUs have: cold-cache time, sensors, clocks, throttling; [] of a CPU."""
     lines = []
     if measurement.cold_median_s is not None:
         lines.append(f"cold      {seconds_text(measurement.cold_median_s)} with the cache flushed before")
@@ -71,11 +68,7 @@ USUAL_SOURCES = ("measured", "measured by FMA")  # of a roofline's flop/s, that 
 
 
 def result_lines(tuned: "TunedRun", selected: SelectedResult, database_text: str = "") -> list[str]:
-    """Returns the result of a tuned run as lines: best trial, reliability of its time, next command.
-
-    ``database_text`` is the ``--db`` option, with a leading space, for the commands in the lines; "" for the
-    default database.
-    """
+    """Returns the result of a tuned run as lines: best trial, reliability of its time, next command."""
     run, record, measurement = tuned.run, selected.best.record, selected.measurement
     noise = "" if run.noise is None else f"; noise floor {run.noise:.1%}"
     interval = f"(95 % interval {interval_text(measurement.interval_s)}{noise})"
@@ -114,8 +107,7 @@ def tied_lines(selected: SelectedResult, run: Run, database_text: str = "") -> l
 
     [] if there are none; at most TIED_SHOWN (8) are named. They are called tied only where the timing was
     reliable and quiet enough. Otherwise a line says that this round of timing cannot separate them, and if
-    the times are not marked unreliable, a line with the command that times again follows. ``database_text``
-    is the ``--db`` option of that command, with a leading space; "" for the default database.
+    the times are not marked unreliable, a line with the command that times again follows.
     """
     others = [trial for trial in selected.tied if trial is not selected.best]
     if not others:
@@ -144,11 +136,7 @@ def best_text(best: StoredTrial, run: Run) -> str:
 
 
 def portable_lines(best: StoredTrial, database_text: str = "") -> list[str]:
-    """Returns lines on whether stock mlir-opt runs the best script; if not, with a command that exports one.
-
-    [] for a trial of a replay, which has no script. ``database_text``: the ``--db`` option, with a leading
-    space.
-    """
+    """Returns whether stock mlir-opt runs the best script, else how to export another; [] of replays."""
     if not best.script:  # a replay has no script to export
         return []
     ops = custom_ops(best.script_text)
@@ -170,10 +158,7 @@ def stock_text(found: "BestStock") -> str:
 
 
 def unreliable_lines(run: Run, best: StoredTrial, database_text: str = "") -> list[str]:
-    """Returns why a run's times are unreliable, and the command that times again; [] if they are reliable.
-
-    An interrupted run has no such command. ``database_text``: its ``--db`` option, with a leading space.
-    """
+    """Returns why a run's times are unreliable, and what times again; [] if they are reliable."""
     reason = distrust(run, best)
     if not reason:
         return []
@@ -191,8 +176,6 @@ def verified_lines(
     """Returns the result of a run whose target times nothing: verified trials, next commands.
 
     ``promising`` are trials to time on a GPU, the most promising first; ``facts`` say why it is.
-    ``database_text`` is the ``--db`` option of the commands, with a leading space; "" for the default
-    database.
     """
     run, counts = tuned.run, tuned.counts
     exported = f"--trial {promising[0].id} -o verified.mlir" if promising else "--trial ID -o verified.mlir"
@@ -231,11 +214,7 @@ def order_lines(promising: "Sequence[PendingTrial]", facts: str = "") -> list[st
 def failure_lines(
     tuned: "TunedRun", reasons: Sequence[tuple[str, int]], database_text: str = ""
 ) -> list[str]:
-    """Returns why no trial of a run succeeded, as lines with the number of trials per reason.
-
-    ``reasons``: messages of failures, each with the number of trials that failed for this reason.
-    ``database_text``: the ``--db`` option of the last line's command, with a leading space; "" for none.
-    """
+    """Returns why no trial of a run succeeded; ``reasons``: each with the number of its trials."""
     if tuned.counts.proposed == 0:
         return ["no candidate was tried: the budget was spent before the first"]
     lines = [f"no candidate worked: {counts_text(tuned.counts)}"]
@@ -245,10 +224,7 @@ def failure_lines(
 
 
 def idle_text(run: Run) -> str:
-    """Returns a text on the share of a run's search that the measuring worker was idle; '' if unknown.
-
-    The worker is idle while it waits for compilation.
-    """
+    """Returns the share of a run's search that the measuring worker waited for compilation; '' if unknown."""
     return "" if run.idle_share is None else f"; measuring worker idle {run.idle_share:.0%} of the search"
 
 
@@ -265,10 +241,7 @@ def measured_text(counts: Counts) -> str:
 
 
 def roofline_text(run: Run, roofline: Roofline, best: StoredTrial) -> str:
-    """Returns the best trial's share of the machine's roofline as text, and the roofline's limits.
-
-    Only the limits if the time is unreliable. The limits are at least what the best trial reached.
-    """
+    """Returns the best trial's share of the roofline, if its time is reliable, and the roofline's limits."""
     problem = run.settings.problem
     reached = problem.flop, problem.bytes, run.machine.l3_bytes, timed(best).median_s
     roofline = roofline.raised(*reached)
@@ -283,10 +256,7 @@ def roofline_text(run: Run, roofline: Roofline, best: StoredTrial) -> str:
 
 
 def libraries_lines(run: Run) -> list[str]:
-    """Returns a line on the libraries that a chosen baseline was compared with, and how all were timed.
-
-    [] where the user chose no baseline, and where it was not measured.
-    """
+    """Returns a line on the libraries that a chosen baseline was compared with; [] if none was chosen."""
     baseline = run.baseline
     if baseline is None or not run.settings.baseline_library:
         return []
@@ -303,10 +273,7 @@ def libraries_lines(run: Run) -> list[str]:
 
 
 def baseline_text(run: Run, best: StoredTrial) -> str:
-    """Returns the best trial's speed relative to the baseline's, and the baseline's time.
-
-    '' if the baseline was not measured; without a ratio where the times are not comparable.
-    """
+    """Returns the best trial's speed relative to the baseline's, if comparable; '' without a baseline."""
     compared = against_baseline(run, best)
     if run.baseline is None or compared is None:
         return ""

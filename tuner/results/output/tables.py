@@ -45,11 +45,7 @@ RUNS_SPARED = ("failed", "GFLOP/s", "begun", "trials")  # columns that a narrow 
 
 
 def runs_table(runs: "tuple[TunedRun, ...]", columns: int | None = None) -> list[str]:
-    """Returns a table of one or more runs, one per line.
-
-    A problem or target that is equal in all of several runs is stated once below. ``columns``: the width of
-    the terminal in characters; None without a limit.
-    """
+    """Returns a table with a line per run; a problem or target that all have is stated once below."""
     header, rows, shared = varying_columns(RUNS_HEADER, [_row(tuned) for tuned in runs], RUNS_MAY_BE_SHARED)
     return [*table_lines(header, rows, columns, RUNS_SPARED), *wrapped(shared, columns)]
 
@@ -93,8 +89,7 @@ def history_table(
     """Returns a table of one or more trials, one per line.
 
     Of several trials, a run, problem, target or number of threads that all have, and knobs that are constant
-    in a strategy, are stated once below. ``best`` are the ids of trials to mark as the best. ``columns``: the
-    width of the terminal in characters; None without a limit.
+    in a strategy, are stated once below. ``best`` are the ids of trials to mark as the best.
     """
     choices: dict[str, list[Choices]] = {}
     for trial in trials:
@@ -153,10 +148,7 @@ def resources_lines(resources: tuple[Resources, ...]) -> list[str]:
 
 
 def predicted_lines(found: "PredictedCycles") -> list[str]:
-    """Returns the cycles that a model predicts from GPU machine code, and the bottlenecks of the GPU.
-
-    The prediction ranks candidates; it is not a time.
-    """
+    """Returns the cycles predicted from GPU machine code, which rank, and the bottlenecks of the GPU."""
     lines = [f"predicted {found.cycles:,.0f} cycles by a count of its machine code: an order, no time"]
     if found.parts is not None:
         busy = sorted(vars(found.parts).items(), key=lambda part: -part[1])
@@ -166,10 +158,7 @@ def predicted_lines(found: "PredictedCycles") -> list[str]:
 
 
 def pass_lines(passes: "Sequence[PassSeconds]", columns: int | None = None) -> list[str]:
-    """Returns a table of the time that each compiler pass took, in the given order, and of their sum.
-
-    ``columns``: the width of the terminal in characters; None without a limit.
-    """
+    """Returns a table of the time that each compiler pass took, in the given order, and of their sum."""
     total_s = sum(each.seconds for each in passes)
     rows = [(each.name, f"{each.seconds * 1e3:.1f}", str(each.runs)) for each in passes]
     rows.append(("all", f"{total_s * 1e3:.1f}", "-"))
@@ -177,11 +166,7 @@ def pass_lines(passes: "Sequence[PassSeconds]", columns: int | None = None) -> l
 
 
 def run_lines(tuned: "TunedRun", database_text: str = "") -> list[str]:
-    """Returns the main facts about one run, with its result, as lines for ``tuner show run:ID``.
-
-    ``database_text`` is the ``--db`` option, with a leading space, for the commands in the lines; "" for the
-    default database.
-    """
+    """Returns the main facts about one run, with its result, as lines for ``tuner show run:ID``."""
     run, settings = tuned.run, tuned.run.settings
     budget = [count_text(settings.trials, "trial")] if settings.trials is not None else []
     budget += [f"{settings.budget_s:g} s"] if settings.budget_s is not None else []

@@ -110,9 +110,9 @@ def failure_kinds(run: int, trials: tuple[StoredTrial, ...]) -> tuple[FailureKin
             alike.setdefault(key, []).append((failure, trial.id))
     kinds = []
     for index, group in enumerate(sorted(alike.values(), key=len, reverse=True)):
-        anchor = f"failure-{run}-{index}" if index < KINDS_SHOWN else ""
+        element = f"failure-{run}-{index}" if index < KINDS_SHOWN else ""
         failure = group[0][0]
-        kinds.append(FailureKind(anchor, failure.stage, failure.reason, tuple(trial for _, trial in group)))
+        kinds.append(FailureKind(element, failure.stage, failure.reason, tuple(trial for _, trial in group)))
     return tuple(kinds)
 
 
