@@ -4,6 +4,7 @@ import os
 
 import pytest
 
+from tests.mlir.kernels import parsed
 from tests.texts import text_beside
 from tuner.core.errors import CandidateError, Stage
 from tuner.mlir import transform
@@ -24,8 +25,7 @@ REPORT = text_beside(__file__, "REPORT")
 
 
 def after(pipeline: str, text: str) -> str:
-    with transform.new_context(), ir.Location.unknown():
-        module = transform.parse(text, "module")
+    with parsed(text) as module:
         run_passes(module, pipeline)
         return str(module)
 

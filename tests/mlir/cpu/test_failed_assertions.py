@@ -4,10 +4,9 @@ import ctypes
 
 import pytest
 
+from tests.mlir.kernels import parsed
 from tests.texts import text_beside
 from tuner.core.errors import CandidateError, Stage
-from tuner.mlir import transform
-from tuner.mlir.bindings import ir
 from tuner.mlir.cpu.failed_assertions import leave_at_failed_assertions, return_failed_assertions
 from tuner.mlir.passes import run_passes
 from tuner.runtime.cpu.jit import CompiledFunction, JittedModule, PackedArguments
@@ -22,8 +21,7 @@ IN_ANOTHER = text_beside(__file__, "IN_ANOTHER")
 
 def rewritten(text: str) -> str:
     """Returns LLVM dialect of a module whose function ``group`` returns what failed."""
-    with transform.new_context(), ir.Location.unknown():
-        module = transform.parse(text, "test")
+    with parsed(text) as module:
         run_passes(module, TO_LLVM)
         assert return_failed_assertions(module, "group")
         return str(module)
@@ -47,8 +45,7 @@ EXPORTED = "llvm.func @group(%arg0: i64) -> !llvm.ptr attributes {llvm.emit_c_in
 
 
 def test_code_without_assertions_stays_as_it_is() -> None:
-    with transform.new_context(), ir.Location.unknown():
-        module = transform.parse("llvm.func @group() {\n  llvm.return\n}", "test")
+    with parsed("llvm.func @group() {\n  llvm.return\n}") as module:
         before = str(module)
         assert not return_failed_assertions(module, "group")
         assert str(module) == before
@@ -69,8 +66,7 @@ def test_what_cannot_return_is_refused(text: str, message: str) -> None:
 
 @pytest.mark.parametrize(("text", "aborts"), [(WITH_MEMORY, False), (IN_LOOP, False), (IN_ANOTHER, True)])
 def test_a_whole_program_leaves_at_the_assertions_of_its_entry(text: str, *, aborts: bool) -> None:
-    with transform.new_context(), ir.Location.unknown():
-        module = transform.parse(text, "test")
+    with parsed(text) as module:
         run_passes(module, TO_LLVM)
         leave_at_failed_assertions(module, "group")
         assert module.operation.verify()

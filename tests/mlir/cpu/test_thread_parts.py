@@ -3,8 +3,8 @@
 import numpy as np
 import pytest
 
+from tests.mlir.kernels import parsed
 from tests.texts import text_beside
-from tuner.mlir import transform
 from tuner.mlir.bindings import ir
 from tuner.mlir.cpu.lowering import jit_text
 from tuner.mlir.cpu.pipeline import FUSION_LOOPS_TO_LLVM
@@ -25,8 +25,7 @@ def function(body: str) -> str:
 
 def divided(body: str, threads: int = 2) -> str | None:
     """Returns the function divided among threads; None where it stays as it is."""
-    with transform.new_context(), ir.Location.unknown():
-        module = transform.parse(function(body), "group")
+    with parsed(function(body)) as module:
         if not divide_among_threads(fusion_function(module), threads):
             return None
         assert module.operation.verify()
@@ -37,8 +36,7 @@ def results(body: str, threads: int) -> list[np.ndarray]:
     """Returns %y after each thread has run its part alone, one after the other in both orders."""
     text = divided(body, threads)
     assert text is not None
-    with transform.new_context(), ir.Location.unknown():
-        module = transform.parse(text, "fusion")
+    with parsed(text) as module:
         fusion_function(module).attributes["llvm.emit_c_interface"] = ir.UnitAttr.get()
         run_passes(module, FUSION_LOOPS_TO_LLVM)
         code = JittedModule(jit_text(module), ("group",))

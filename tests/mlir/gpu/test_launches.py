@@ -110,20 +110,6 @@ def test_a_cast_is_the_same_buffer() -> None:
     assert program.launches[0].arguments == ("a", "scratch0")
 
 
-def test_work_that_no_kernel_does_is_refused() -> None:
-    fill = "%zero = arith.constant 0.0 : f32 linalg.fill ins(%zero : f32) outs(%a : memref<4xf32>)"
-    assert refusal(module(host(fill))) == "host: found linalg.fill outside of every gpu.launch"
-    loop = "scf.for %i = %c1 to %c2 step %c1 { }"
-    assert refusal(module(host(loop))) == "host: found scf.for outside of every gpu.launch"
-
-
-def test_control_flow_of_the_host_is_refused() -> None:
-    assert (
-        refusal(module(host("cf.br ^next", "^next:")))
-        == "host: found control flow outside of every gpu.launch"
-    )
-
-
 def test_private_functions_are_not_run_and_not_called() -> None:
     helper = (
         "  func.func private @helper(%x: f32) -> f32 { return %x : f32 }\n  func.func private @declared(f32)"
@@ -134,26 +120,36 @@ def test_private_functions_are_not_run_and_not_called() -> None:
     assert refusal(module(helper, host(*body, call))) == "host: found func.call outside of every gpu.launch"
 
 
-def test_a_module_without_a_launch_is_refused() -> None:
-    assert refusal(module(host())) == "the script made no kernel: found no gpu.launch"
+OUTSIDE = "outside of every gpu.launch"
+FILL = "%zero = arith.constant 0.0 : f32 linalg.fill ins(%zero : f32) outs(%a : memref<4xf32>)"
+GROWN = "%p = memref.alloc() : memref<9xf32> %n = arith.addi %c1, %c1 : index"
+OF_GLOBAL = "%q = memref.alloc() : memref<9xf32> %p = memref.get_global @table : memref<9xf32>"
+THREE = "%a: memref<4xf32>, %c: memref<8xf32>, %p: memref<9xf32>"
+REFUSED = {
+    "work of the host": (host(FILL), f"host: found linalg.fill {OUTSIDE}"),
+    "a loop": (host("scf.for %i = %c1 to %c2 step %c1 { }"), f"host: found scf.for {OUTSIDE}"),
+    "control flow": (host("cf.br ^next", "^next:"), f"host: found control flow {OUTSIDE}"),
+    "no launch": (host(), "the script made no kernel: found no gpu.launch"),
+    "a number": (
+        host(arguments="%a: memref<4xf32>, %n: index"),
+        "host: found argument 1 of type index, allowed memrefs",
+    ),
+    "a size that only the run knows": (
+        host(GROWN, PACK.replace("threads in (%c2", "threads in (%n")),
+        f"host: found arith.addi {OUTSIDE}",
+    ),
+    "a global": (
+        f"  memref.global @table : memref<9xf32>\n{host(OF_GLOBAL, PACK)}",
+        "module: found memref.global, allowed functions",
+    ),
+    "an argument without a name": (
+        host(arguments=THREE),
+        "host: found argument 2 without a name, allowed 2 of the problem, or with tuner.buffer",
+    ),
+}
 
 
-def test_a_size_that_only_the_run_knows_is_refused() -> None:
-    sized = "%a: memref<4xf32>, %n: index"
-    assert refusal(module(host(arguments=sized))) == "host: found argument 1 of type index, allowed memrefs"
-    grown = "%p = memref.alloc() : memref<9xf32> %n = arith.addi %c1, %c1 : index"
-    text = module(host(grown, PACK.replace("threads in (%c2", "threads in (%n")))
-    assert refusal(text) == "host: found arith.addi outside of every gpu.launch"
-
-
-def test_an_argument_that_is_no_buffer_is_refused() -> None:
-    view = ("%q = memref.alloc() : memref<9xf32>", "%p = memref.get_global @table : memref<9xf32>")
-    text = module("  memref.global @table : memref<9xf32>", host(*view, PACK))
-    assert refusal(text) == "module: found memref.global, allowed functions"
-
-
-def test_more_arguments_than_the_problem_has_need_names() -> None:
-    text = module(host(arguments="%a: memref<4xf32>, %c: memref<8xf32>, %p: memref<9xf32>"))
-    assert refusal(text) == (
-        "host: found argument 2 without a name, allowed 2 of the problem, or with tuner.buffer"
-    )
+@pytest.mark.parametrize("what", REFUSED)
+def test_what_is_no_launch_of_kernels_on_buffers_is_refused(what: str) -> None:
+    text, reason = REFUSED[what]
+    assert refusal(module(text)) == reason

@@ -14,6 +14,8 @@ from tuner.mlir.gpu import kernel_passes, shared_memory
 from tuner.mlir.gpu.shared_memory import AllocationRequest, align, first_fit_offsets, total_bytes
 from tuner.mlir.ir.reading import walk
 
+pytestmark = pytest.mark.mlir
+
 BYTES = "memref<?xi8, #gpu.address_space<workgroup>>"
 FLOATS = "memref<64xf32, #gpu.address_space<workgroup>>"
 ALLOCATED = (f"%c = memref.alloc() : {SHARED} memref.store %v, %c[%i] : {SHARED}",)
@@ -48,21 +50,18 @@ def rewritten(text: str) -> tuple[str, int]:
         return str(module), blocks[0].bytes
 
 
-@pytest.mark.mlir
 def test_a_launch_that_asks_for_nothing_gets_what_the_views_need() -> None:
     text, size = rewritten(views_only(*VIEWS))
     assert size == 512
     assert "dynamic_shared_memory_size %c512_i32" in text
 
 
-@pytest.mark.mlir
 def test_allocations_come_after_the_views() -> None:
     text, size = rewritten(views_only(*VIEWS, *ALLOCATED))
     assert size == 512 + 1024
     assert re.search(r"memref\.view %\w+\[%c512\w*\]\[\] : .* to memref<256xf32", text)
 
 
-@pytest.mark.mlir
 def test_a_launch_that_asks_for_less_is_refused() -> None:
     message = (
         r"launch of k at .*: found dynamic_shared_memory_size 511, allowed at least 512 bytes,"
@@ -73,7 +72,6 @@ def test_a_launch_that_asks_for_less_is_refused() -> None:
     assert failure.value.stage is Stage.RESOURCES
 
 
-@pytest.mark.mlir
 def test_a_place_that_is_not_constant_needs_a_size() -> None:
     found = "found a place that is not constant and no dynamic_shared_memory_size"
     with pytest.raises(
@@ -83,13 +81,11 @@ def test_a_place_that_is_not_constant_needs_a_size() -> None:
     assert rewritten(asking(AT_RUN_TIME, 1000))[1] == 1000
 
 
-@pytest.mark.mlir
 def test_a_size_that_only_the_run_knows_is_passed_on() -> None:
     text, _ = rewritten(asking(VIEWS, None))
     assert "dynamic_shared_memory_size %arg1" in text
 
 
-@pytest.mark.mlir
 def test_buffers_come_in_front_of_memory_whose_size_only_the_run_knows() -> None:
     text, size = rewritten(asking((*VIEWS, *ALLOCATED), None))
     assert size == 1024 + 512
@@ -99,7 +95,6 @@ def test_buffers_come_in_front_of_memory_whose_size_only_the_run_knows() -> None
     assert re.search(r"memref\.view %\w+\[%c1024\w*\]\[%\w+\] : .* to memref<\?xi8", text)
 
 
-@pytest.mark.mlir
 def test_constants_of_every_launch_are_brought_into_the_kernel() -> None:
     passed = views_only(*(line.replace("%own[%c256]", "%own[%shift]") for line in VIEWS))
     passed = passed.replace("@k(%g: memref<256xf32>", "@k(%g: memref<256xf32>, %shift: index")
@@ -124,14 +119,12 @@ def rewrite(text: str, limit_bytes: int = LIMIT_BYTES) -> tuple[str, Any]:
         return str(module), blocks
 
 
-@pytest.mark.mlir
 def test_buffers_become_views_of_one_block(golden: Callable[[str, str], None]) -> None:
     text, blocks = rewrite(kernel(store("a"), store("b"), BARRIER, load("a"), load("b")))
     assert blocks == (shared_memory.SharedBlock("k", 2048, 128),)
     golden("dynamic_shared_memory.mlir", text)
 
 
-@pytest.mark.mlir
 def test_buffers_used_one_after_the_other_share_bytes(golden: Callable[[str, str], None]) -> None:
     text, blocks = rewrite(kernel(*REUSED))
     assert blocks == (shared_memory.SharedBlock("k", 1024, 128),)
@@ -139,14 +132,12 @@ def test_buffers_used_one_after_the_other_share_bytes(golden: Callable[[str, str
     golden("dynamic_shared_memory_reuse.mlir", text)
 
 
-@pytest.mark.mlir
 def test_without_the_barrier_they_do_not(golden: Callable[[str, str], None]) -> None:
     body = (store("a"), BARRIER, load("a"), store("b"), BARRIER, load("b"))
     _, blocks = rewrite(kernel(*body))
     assert blocks == (shared_memory.SharedBlock("k", 2048, 128),)
 
 
-@pytest.mark.mlir
 def test_attributions_are_buffers_as_well(golden: Callable[[str, str], None]) -> None:
     shared, own = f"memref<3xf16, {WS}>", "memref<4xf32, #gpu.address_space<private>>"
     uses = (
@@ -162,7 +153,6 @@ def test_attributions_are_buffers_as_well(golden: Callable[[str, str], None]) ->
     golden("dynamic_shared_memory_attributions.mlir", text)
 
 
-@pytest.mark.mlir
 def test_more_than_the_chip_has_is_refused() -> None:
     text = kernel(store("a"), store("b"), load("a"), load("b"))
     assert rewrite(text, 2048)[1][0].bytes == 2048
@@ -173,7 +163,6 @@ def test_more_than_the_chip_has_is_refused() -> None:
     assert failure.value.stage is Stage.RESOURCES
 
 
-@pytest.mark.mlir
 def test_480_kb_which_no_compiler_rejects_are_refused() -> None:
     text = kernel(f"%c = memref.alloc() : memref<480x1024xi8, {WS}>", store("a"))
     with pytest.raises(
@@ -182,7 +171,6 @@ def test_480_kb_which_no_compiler_rejects_are_refused() -> None:
         rewrite(text)
 
 
-@pytest.mark.mlir
 def test_memory_that_the_kernel_asked_for_itself_stays_in_front() -> None:
     own = (
         f"%own = gpu.dynamic_shared_memory : memref<?xi8, {WS}>",
@@ -198,7 +186,6 @@ def test_memory_that_the_kernel_asked_for_itself_stays_in_front() -> None:
     assert blocks[0].bytes == 256 + 1024
 
 
-@pytest.mark.mlir
 def test_a_larger_alignment_that_was_asked_for_is_kept() -> None:
     text = kernel(store("a"), store("b"), load("a"), load("b")).replace(
         f"%b = memref.alloc() : {SHARED}", f"%b = memref.alloc() {{alignment = 1024 : i64}} : {SHARED}"
@@ -207,7 +194,6 @@ def test_a_larger_alignment_that_was_asked_for_is_kept() -> None:
     assert blocks == (shared_memory.SharedBlock("k", 2048, 1024),)
 
 
-@pytest.mark.mlir
 def test_a_kernel_without_shared_memory_asks_for_none() -> None:
     text = kernel().replace(
         f"      %a = memref.alloc() : {SHARED}\n      %b = memref.alloc() : {SHARED}\n", ""
@@ -217,7 +203,6 @@ def test_a_kernel_without_shared_memory_asks_for_none() -> None:
     assert "dynamic_shared_memory" not in after
 
 
-@pytest.mark.mlir
 @pytest.mark.parametrize(
     ("allocation", "found"),
     [
@@ -324,13 +309,11 @@ def overlap(*body: str) -> bool:
         return bool(a.overlaps(b))
 
 
-@pytest.mark.mlir
 @pytest.mark.parametrize("case", SEPARATE)
 def test_buffers_may_share_bytes_with(case: str) -> None:
     assert not overlap(*SEPARATE[case])
 
 
-@pytest.mark.mlir
 @pytest.mark.parametrize("case", TOGETHER)
 def test_buffers_may_not_share_bytes_with(case: str) -> None:
     assert overlap(*TOGETHER[case])

@@ -2,6 +2,7 @@
 
 import pytest
 
+from tests.mlir.kernels import parsed
 from tuner.mlir import transform
 from tuner.mlir.bindings import ir
 from tuner.mlir.ir.reading import split_constant, walk, without_constant
@@ -15,8 +16,7 @@ def splits(*expressions: str) -> list[tuple[str, int]]:
         f"%{number} = affine.apply affine_map<()[s0, s1] -> ({text})>()[%i, %j]"
         for number, text in enumerate(expressions)
     )
-    with transform.new_context(), ir.Location.unknown():
-        module = transform.parse(f"func.func @f(%i: index, %j: index) {{\n{ops}\nreturn\n}}", "payload")
+    with parsed(f"func.func @f(%i: index, %j: index) {{\n{ops}\nreturn\n}}") as module:
         found = [split_constant(op.results[0]) for op in walk(module, "affine.apply")]
         return [(base[0], constant) for base, constant in found if isinstance(base, tuple)]
 

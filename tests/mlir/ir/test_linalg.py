@@ -7,9 +7,8 @@ import numpy as np
 import pytest
 
 from tests.mlir.documented_ir import missing
+from tests.mlir.kernels import parsed
 from tests.texts import text_beside
-from tuner.mlir import transform
-from tuner.mlir.bindings import ir
 from tuner.mlir.ir.linalg import ConvolutionForm, convolution_form, round_late
 from tuner.mlir.ir.reading import walk
 
@@ -19,8 +18,7 @@ TEXT = text_beside(__file__, "TEXT")
 
 
 def test_a_form_has_the_dimensions_and_steps_of_its_op() -> None:
-    with transform.new_context(), ir.Location.unknown():
-        module = transform.parse(TEXT, "payload")
+    with parsed(TEXT) as module:
         (op,) = walk(module, "linalg.conv_1d_ncw_fcw")
         assert convolution_form(op) == ConvolutionForm("ncW", "fcw", "nfW", (2,), (4,))
 
@@ -51,8 +49,7 @@ def payload(body: str = BODY) -> str:
 
 def rewritten(body: str) -> str:
     """Returns a function after the rewriting, without what nobody uses."""
-    with transform.new_context(), ir.Location.unknown():
-        module = transform.parse(payload(body), "payload")
+    with parsed(payload(body)) as module:
         (function,) = walk(module, "func.func")
         round_late(function)
         assert module.operation.verify()

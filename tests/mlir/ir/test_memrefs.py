@@ -4,7 +4,6 @@ import pytest
 
 from tests.mlir.kernels import parsed
 from tuner.core.errors import CandidateError, Stage
-from tuner.mlir import transform
 from tuner.mlir.bindings import ir, passmanager
 from tuner.mlir.ir import memrefs
 from tuner.mlir.ir.building import create, index
@@ -52,8 +51,7 @@ FUNCTION = """func.func @f(%a: memref<16x16xf32> {{tuner.bounds = array<i64: {0}
 
 def counts(true: tuple[int, int], places: list[tuple[int, int]], width: int) -> list[int]:
     """Returns how many of ``width`` elements at each (row, column) the built ops say are there."""
-    with transform.new_context(), ir.Location.unknown():
-        module = transform.parse(FUNCTION.format(f"{true[0]}, {true[1]}"), "payload")
+    with parsed(FUNCTION.format(f"{true[0]}, {true[1]}")) as module:
         block = module.body.operations[0].regions[0].blocks[0]
         view, result = block.arguments
         with ir.InsertionPoint(block.operations[0]):
@@ -77,8 +75,7 @@ def test_elements_inside_counts_what_is_there(true: tuple[int, int], width: int)
     ("true", "bounds"), [("16, 16", {}), ("13, 16", {0: 13}), ("13, 10", {0: 13, 1: 10})]
 )
 def test_bounds_are_where_the_type_is_larger(true: str, bounds: dict[int, int]) -> None:
-    with transform.new_context(), ir.Location.unknown():
-        module = transform.parse(FUNCTION.format(true), "payload")
+    with parsed(FUNCTION.format(true)) as module:
         view, result = module.body.operations[0].regions[0].blocks[0].arguments
         assert bounds_of(view) == bounds
         assert bounds_of(result) == {}

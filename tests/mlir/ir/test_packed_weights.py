@@ -2,8 +2,8 @@
 
 import pytest
 
+from tests.mlir.kernels import parsed
 from tuner.core.fusions import WeightPacking
-from tuner.mlir import transform
 from tuner.mlir.bindings import ir
 from tuner.mlir.ir.reading import walk
 from tuner.mlir.ir.vnni import packing_of, set_packed, set_packed_as
@@ -16,8 +16,7 @@ TEXT = (
 
 
 def test_a_packed_argument_has_the_type_of_its_panels() -> None:
-    with transform.new_context(), ir.Location.unknown():
-        module = transform.parse(TEXT, "payload")
+    with parsed(TEXT) as module:
         (function,) = walk(module, "func.func")
         assert packing_of(function, 0) is None
         set_packed(function, 0, 48)
@@ -26,8 +25,7 @@ def test_a_packed_argument_has_the_type_of_its_panels() -> None:
 
 
 def test_an_order_stays_when_panels_are_made() -> None:
-    with transform.new_context(), ir.Location.unknown():
-        module = transform.parse(TEXT, "payload")
+    with parsed(TEXT) as module:
         (function,) = walk(module, "func.func")
         element = ir.F32Type.get()
         set_packed_as(function, 1, ir.MemRefType.get([3, 3, 3, 8], element), 8, (2, 3, 1, 0))
@@ -38,8 +36,7 @@ def test_an_order_stays_when_panels_are_made() -> None:
 
 
 def test_words_of_unsigned_bytes_are_read_back() -> None:
-    with transform.new_context(), ir.Location.unknown():
-        module = transform.parse(TEXT, "payload")
+    with parsed(TEXT) as module:
         (function,) = walk(module, "func.func")
         kind = ir.MemRefType.get([128, 256], ir.IntegerType.get_signless(8))
         set_packed_as(function, 0, kind, 64, interleave=4, depth=64, unsigned=True)
@@ -48,8 +45,7 @@ def test_words_of_unsigned_bytes_are_read_back() -> None:
 
 
 def test_runs_of_rows_are_read_back_and_stay_when_panels_are_made() -> None:
-    with transform.new_context(), ir.Location.unknown():
-        module = transform.parse(TEXT, "payload")
+    with parsed(TEXT) as module:
         (function,) = walk(module, "func.func")
         kind = ir.MemRefType.get([2, 8], ir.IntegerType.get_signless(32))
         set_packed_as(function, 0, kind, 8, [1, 0], interleave=2, depth=2, run=3)

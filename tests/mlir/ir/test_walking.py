@@ -8,8 +8,7 @@ import pytest
 from tests.mlir.kernels import parsed
 from tests.texts import text_beside
 from tuner.core.errors import CandidateError, Stage
-from tuner.mlir import transform
-from tuner.mlir.bindings import Op, WalkResult, ir
+from tuner.mlir.bindings import Op, WalkResult
 from tuner.mlir.ir.reading import ancestor_in_block, parents_of, walk, walk_ops, walk_where
 
 pytestmark = pytest.mark.mlir
@@ -21,8 +20,7 @@ ASKED = ("scf.for", "scf.if", "func.func", "builtin.module", "math.exp")
 
 
 def test_ops_of_several_names_come_in_post_order_with_the_root() -> None:
-    with transform.new_context(), ir.Location.unknown():
-        module = transform.parse(MODULE, "payload")
+    with parsed(MODULE) as module:
         found = walk(module, *ASKED)
         assert [op.name for op in found] == [
             *("func.func", "builtin.module", "scf.for", "scf.if", "scf.for", "func.func", "builtin.module")
@@ -32,24 +30,21 @@ def test_ops_of_several_names_come_in_post_order_with_the_root() -> None:
 
 
 def test_a_walk_of_an_op_sees_what_is_in_it_and_no_other() -> None:
-    with transform.new_context(), ir.Location.unknown():
-        module = transform.parse(MODULE, "payload")
+    with parsed(MODULE) as module:
         inner, outer = walk(module, "scf.for")
         assert walk(outer, "scf.for") == [inner, outer]
         assert walk(inner, "scf.for", "func.call") == [inner]
 
 
 def test_blocks_that_nothing_branches_to_are_left_out() -> None:
-    with transform.new_context(), ir.Location.unknown():
-        module = transform.parse(MODULE, "payload")
+    with parsed(MODULE) as module:
         found, everywhere = walk(module, "func.call"), walk_where(module, lambda op: op.name == "func.call")
         assert found == everywhere[:2]
         assert len(everywhere) == 3
 
 
 def test_what_was_found_can_be_changed_and_erased() -> None:
-    with transform.new_context(), ir.Location.unknown():
-        module = transform.parse(MODULE, "payload")
+    with parsed(MODULE) as module:
         for call in walk(module, "func.call"):
             call.erase()
         assert walk(module, "func.call") == []
@@ -82,10 +77,8 @@ def test_an_exception_in_a_walk_comes_out_as_itself(error: BaseException) -> Non
         visited.append(op.name)
         raise error
 
-    with transform.new_context(), ir.Location.unknown():
-        module = transform.parse(MODULE, "payload")
-        with pytest.raises(type(error)) as caught:
-            walk_ops(module, visit, is_pre_order=True)
+    with parsed(MODULE) as module, pytest.raises(type(error)) as caught:
+        walk_ops(module, visit, is_pre_order=True)
     assert caught.value is error
     assert visited == ["builtin.module"]
 

@@ -5,9 +5,8 @@ from typing import Any
 
 import numpy as np
 
+from tests.mlir.kernels import parsed
 from tests.mlir.ops.conftest import Apply
-from tuner.mlir import transform
-from tuner.mlir.bindings import ir
 from tuner.mlir.cpu import lowering
 from tuner.runtime.cpu.jit import CompiledFunction, JittedModule, PackedArguments
 
@@ -47,8 +46,7 @@ module {{
 
 def run(apply: Apply, line: str, text: str, arrays: tuple[Array, ...], *, emulates: bool) -> None:
     """Applies a line of script, compiles function f and calls it with arrays."""
-    with transform.new_context(), ir.Location.unknown():
-        module = transform.parse(apply(f"{line}\n    {TURN}", text), "payload")
+    with parsed(apply(f"{line}\n    {TURN}", text)) as module:
         code = JittedModule(lowering.lower_to_llvm(module, emulates=emulates), ("f",))
     CompiledFunction(code.addresses["f"])(PackedArguments(*(array.ctypes.data for array in arrays)))
 

@@ -6,10 +6,9 @@ import ml_dtypes
 import numpy as np
 import pytest
 
+from tests.mlir.kernels import parsed
 from tests.mlir.ops.block_runs import SUMS, Array, blocks_payload, exact, payload, require_product, run
 from tests.mlir.ops.conftest import Apply
-from tuner.mlir import transform
-from tuner.mlir.bindings import ir
 from tuner.mlir.cpu.lowering import lower_to_llvm
 from tuner.runtime.cpu.host import describe_machine
 
@@ -85,8 +84,7 @@ def test_rests_of_every_size_share_one_transpose(layout: str, transposes: int, a
 
 
 def test_llvm_leaves_the_loops_of_rests_as_loops(apply: Apply) -> None:
-    with transform.new_context(), ir.Location.unknown():
-        module = transform.parse(apply(line(), payload(45, 32, 64, "bf16")), "payload")
+    with parsed(apply(line(), payload(45, 32, 64, "bf16"))) as module:
         code = lower_to_llvm(module)
     assert "#llvm.loop_unroll<disable = true>" in code
     assert "loop_annotation = #" in code

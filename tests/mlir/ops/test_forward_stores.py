@@ -63,12 +63,6 @@ def test_a_write_is_forwarded_and_dropped_where_it_is_overwritten(apply: Apply) 
     assert f"arith.addf {zero}, %arg1" in text
 
 
-def test_writes_next_to_a_place_do_not_end_what_is_known_of_it(apply: Apply) -> None:
-    surrounding = [write("%x", *place) for place in (("%i", "%j8"), ("%i16", "%j"), ("%i16", "%j8"))]
-    text = apply(LINE, payload(write("%zero", "%i", "%j"), *surrounding, *USUAL[2:]))
-    assert counts(text) == (0, 4)
-
-
 @pytest.mark.parametrize(
     "other",
     [
@@ -87,22 +81,6 @@ def test_what_is_no_grid_of_vectors_stays(other: str, apply: Apply) -> None:
     assert counts(apply(LINE, module))[0] == 1
 
 
-def test_shared_memory_stays_for_other_threads_write_it_too(apply: Apply) -> None:
-    memory = "memref<64x64xf32, #gpu.address_space<workgroup>>"
-    lines = [
-        write("%zero", "%i", "%j", memory=memory),
-        read("%read", "%i", "%j", memory=memory),
-        write("%read", "%i", "%j", memory=memory),
-    ]
-    assert counts(apply(LINE, payload(*lines, memory=memory))) == (1, 2)
-
-
-def test_a_block_that_may_not_run_or_runs_often_changes_what_is_known(apply: Apply) -> None:
-    branch = "scf.if %is {\n" + write("%x", "%i", "%j") + "\n}"
-    text = apply(LINE, payload(USUAL[0], branch, read("%read", "%i", "%j"), ADD, USUAL[-1]))
-    assert counts(text) == (1, 3)
-
-
 def test_sums_are_read_once_and_written_once_in_each_iteration(apply: Apply) -> None:
     again = [
         read("%again", "%i", "%j"),
@@ -116,21 +94,56 @@ def test_sums_are_read_once_and_written_once_in_each_iteration(apply: Apply) -> 
     assert text.index("transfer_write") < text.index("scf.for") < text.index("transfer_read")
 
 
-def test_a_write_that_was_read_before_it_is_overwritten_stays(apply: Apply) -> None:
-    inner = "\n".join(["scf.if %is {", read("%seen", "%i", "%j"), f"vector.print %seen : {TILE}", "}"])
-    assert counts(apply(LINE, payload(USUAL[0], inner, write("%x", "%i", "%j")))) == (1, 2)
-
-
-def test_places_of_one_value_and_of_sums_with_it_are_one_grid(apply: Apply) -> None:
-    rows = "%n16 = affine.apply affine_map<()[s0] -> (s0 + 16)>()[%n]"
-    lines = [write("%zero", "%n", "%j"), write("%x", "%n16", "%j"), read("%read", "%n", "%j"), ADD]
-    assert counts(apply(LINE, payload(rows, *lines, write("%sum", "%n", "%j")))) == (0, 2)
-
-
-def test_places_of_constants_are_one_grid(apply: Apply) -> None:
-    column = "%c8 = affine.apply affine_map<() -> (8)>()"
-    lines = [write("%zero", "%c0", "%c0"), write("%x", "%c0", "%c8"), read("%read", "%c0", "%c0"), ADD]
-    assert counts(apply(LINE, payload(column, *lines, write("%sum", "%c0", "%c0")))) == (0, 2)
-
-
 SHOWN = LINE, payload(*USUAL)
+SHARED = "memref<64x64xf32, #gpu.address_space<workgroup>>"
+PLACES = (("%i", "%j8"), ("%i16", "%j"), ("%i16", "%j8"))
+NEXT_ROW = "%n16 = affine.apply affine_map<()[s0] -> (s0 + 16)>()[%n]"
+NEXT_COLUMN = "%c8 = affine.apply affine_map<() -> (8)>()"
+# What a function does -> how many of its reads and writes stay.
+COUNTED = {
+    "writes next to a place do not end what is known of it": (
+        payload(USUAL[0], *(write("%x", *place) for place in PLACES), *USUAL[2:]),
+        (0, 4),
+    ),
+    "other threads write shared memory, too": (
+        payload(
+            write("%zero", "%i", "%j", memory=SHARED),
+            read("%read", "%i", "%j", memory=SHARED),
+            write("%read", "%i", "%j", memory=SHARED),
+            memory=SHARED,
+        ),
+        (1, 2),
+    ),
+    "a block that may not run changes what is known": (
+        payload(USUAL[0], f"scf.if %is {{\n{write('%x', '%i', '%j')}\n}}", *USUAL[2:]),
+        (1, 3),
+    ),
+    "a write that is read before it is overwritten": (
+        payload(
+            USUAL[0],
+            f"scf.if %is {{\n{read('%seen', '%i', '%j')}\nvector.print %seen : {TILE}\n}}",
+            write("%x", "%i", "%j"),
+        ),
+        (1, 2),
+    ),
+    "places of one value and of sums with it are one grid": (
+        payload(
+            *(NEXT_ROW, write("%zero", "%n", "%j"), write("%x", "%n16", "%j")),
+            *(read("%read", "%n", "%j"), ADD, write("%sum", "%n", "%j")),
+        ),
+        (0, 2),
+    ),
+    "places of constants are one grid": (
+        payload(
+            *(NEXT_COLUMN, write("%zero", "%c0", "%c0"), write("%x", "%c0", "%c8")),
+            *(read("%read", "%c0", "%c0"), ADD, write("%sum", "%c0", "%c0")),
+        ),
+        (0, 2),
+    ),
+}
+
+
+@pytest.mark.parametrize("what", COUNTED)
+def test_reads_and_writes_stay_where(what: str, apply: Apply) -> None:
+    text, expected = COUNTED[what]
+    assert counts(apply(LINE, text)) == expected

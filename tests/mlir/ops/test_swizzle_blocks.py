@@ -5,9 +5,9 @@ import re
 import numpy as np
 import pytest
 
+from tests.mlir.kernels import parsed
 from tests.mlir.ops.conftest import Apply
-from tuner.mlir import transform
-from tuner.mlir.bindings import ir, passmanager
+from tuner.mlir.bindings import passmanager
 
 pytestmark = pytest.mark.mlir
 
@@ -48,8 +48,7 @@ def places(text: str, columns: int, rows: int) -> list[tuple[int, int]]:
         for dimension, number in (("x", x), ("y", y)):
             one = re.sub(rf"gpu\.block_id +{dimension}", f"arith.constant {number} : index", one)
         fixed.append(one)
-    with transform.new_context(), ir.Location.unknown():
-        module = transform.parse(f"{head}module {{\n{''.join(fixed)}}}", "payload")
+    with parsed(f"{head}module {{\n{''.join(fixed)}}}") as module:
         passes = passmanager.PassManager.parse("builtin.module(canonicalize,lower-affine,canonicalize)")
         passes.run(module.operation)
         stored = [int(number) for number in re.findall(r"memref\.store %c(\d+)", str(module))]
