@@ -1,8 +1,4 @@
-"""Configurations during a search: as small integers, their outcomes, and those scored for one proposal.
-
-A ``RowTable`` has one column of integers per knob; a ``Pool`` knows which configurations were proposed
-and what came of them; a ``Scope`` is the feasible set, or a sample of it.
-"""
+"""Configurations during a search: as small integers, their outcomes, and those scored for one proposal."""
 
 from collections import deque
 from collections.abc import Iterable

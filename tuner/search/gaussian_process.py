@@ -1,8 +1,4 @@
-"""A Gaussian process over configurations: standardized outcomes, fitted length scales, predictions.
-
-``standardized`` scales the logarithms of times, ``fit`` finds weights and noise, ``GaussianProcess``
-predicts mean and standard deviation.
-"""
+"""A Gaussian process over configurations: standardized outcomes, fitted length scales, predictions."""
 
 import math
 from dataclasses import dataclass

@@ -1,8 +1,4 @@
-"""Search methods as Optuna samplers, and the sampler of a run as an Optuna study.
-
-``StudySampler`` implements the sampler's interface: it asks a study for the next trial, whose sampler is
-an ``AbstractMethod``. ``stored_studies`` makes studies of stored runs.
-"""
+"""Search methods as Optuna samplers, and the sampler of a run as an Optuna study."""
 
 import abc
 from collections.abc import Callable, Iterable, Iterator, Sequence
@@ -49,7 +45,7 @@ class AbstractMethod(BaseSampler):
 
     @abc.abstractmethod
     def choose(self, rng: np.random.Generator) -> int:
-        """Returns an unproposed configuration's index; there is one. ``rng`` is all randomness."""
+        """Returns the index of an unproposed configuration, of which one is left, by ``rng`` alone."""
 
     def propose(self, number: int) -> Distributions:
         """Chooses and marks trial ``number``; returns its parameters' distributions by name."""

@@ -38,12 +38,9 @@ def make_sampler(
     from tuner.search.task import SearchTask  # not at start-up
 
     def made(task: SearchTask) -> "AbstractMethod":
-        if name.startswith(OPTUNA):
-            from tuner.search.optuna_samplers import OptunaRows  # not at start-up
-
-            return OptunaRows(task, name.removeprefix(OPTUNA))
-        module, class_name = SAMPLERS[name]
-        method: AbstractMethod = getattr(importlib.import_module(f"tuner.search.{module}"), class_name)(task)
+        module, class_name = SAMPLERS.get(name, ("optuna_samplers", "OptunaRows"))
+        kind = getattr(importlib.import_module(f"tuner.search.{module}"), class_name)
+        method: AbstractMethod = kind(task) if name in SAMPLERS else kind(task, name.removeprefix(OPTUNA))
         return method
 
     task = SearchTask(feasible, Pool(feasible.rows, first), seed)

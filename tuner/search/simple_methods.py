@@ -1,7 +1,4 @@
-"""Search methods without a fitted model: ensemble, evolution, hill climbing, random and exhaustive search.
-
-``Ensemble`` gives proposals to other search methods, more of them to the method with the best probes.
-"""
+"""Search methods without a fitted model: ensemble, evolution, hill climbing, random and exhaustive search."""
 
 from bisect import bisect_right
 

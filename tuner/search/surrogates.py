@@ -1,8 +1,4 @@
-"""Search methods that fit a model to outcomes: Gaussian process, kernel densities, random trees.
-
-``Surrogate`` and ``Trees`` choose the configuration of the largest expected improvement; ``Tpe``
-multiplies the improvements that two models expect.
-"""
+"""Search methods that fit a model to outcomes: Gaussian process, kernel densities, random trees."""
 
 from dataclasses import dataclass, replace
 

@@ -1,8 +1,4 @@
-"""The input of a search method: feasible set, state and seed; Optuna parameters; the first proposals.
-
-Before enough outcomes are known for a model (``is_starting``), ``start_row`` proposes the median of each
-strategy, then configurations far from earlier ones.
-"""
+"""The input of a search method: feasible set, state and seed; Optuna parameters; the first proposals."""
 
 from collections.abc import Iterable
 from dataclasses import dataclass, field

@@ -1,9 +1,4 @@
-"""Enumerates the allowed configurations of a search space, all or a fixed sample, as sorted integer keys.
-
-``walked`` backtracks over blocks of configurations in the order of the constraints, so that the
-Cartesian product of all choices is never formed; ``rows_of`` keeps every result, or a sample of a larger
-set.
-"""
+"""Enumerates the allowed configurations of a search space, all or a fixed sample, as sorted integer keys."""
 
 import math
 from collections.abc import Iterator

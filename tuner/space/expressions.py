@@ -158,25 +158,20 @@ def parse(text: str, where: str) -> Expression:
     if len(text) > LENGTH_LIMIT:
         raise UsageError(f"{where}: found an expression of {len(text)} characters, allowed {LENGTH_LIMIT}")
     line = " ".join(text.split())
-    tree = _syntax_tree(line, where)
+    try:
+        with warnings.catch_warnings():
+            warnings.simplefilter("error")  # "1or 2" warns and would print
+            tree = ast.parse(line, mode="eval").body
+    except (SyntaxError, ValueError, Warning, RecursionError, MemoryError) as error:
+        reason = error.msg if isinstance(error, SyntaxError) else str(error)
+        message = f"{where}: {_short(line)} is not an expression ({reason}), allowed {ALLOWED}"
+        raise UsageError(message) from None
     check_depth(tree, where)
     _check(tree, line, where)
     nodes = list(ast.walk(tree))
     called = {id(node.func) for node in nodes if isinstance(node, ast.Call)}
     names = frozenset(node.id for node in nodes if isinstance(node, ast.Name) and id(node) not in called)
     return Expression(line, where, names, tree)
-
-
-def _syntax_tree(line: str, where: str) -> ast.expr:
-    with warnings.catch_warnings():
-        warnings.simplefilter("error")  # "1or 2" warns and would print
-        try:
-            return ast.parse(line, mode="eval").body
-        except (SyntaxError, ValueError, Warning, RecursionError, MemoryError) as error:
-            reason = error.msg if isinstance(error, SyntaxError) else str(error)
-            raise UsageError(
-                f"{where}: {_short(line)} is not an expression ({reason}), allowed {ALLOWED}"
-            ) from None
 
 
 def check_depth(tree: ast.expr, where: str) -> None:

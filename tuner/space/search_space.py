@@ -109,7 +109,7 @@ class ConstraintTable:
     truth: Truth  # one axis per knob
 
     def holds(self, picks: Picks) -> Truth:
-        """Returns for each configuration of ``picks`` (of every knob of the table) whether it holds."""
+        """Returns whether the constraint holds, per configuration of ``picks``, which has every knob."""
         return self.truth.ravel().take(self._flat(picks, self.knobs, self.truth.shape))
 
     def holds_for_each(self, picks: Picks, last: int) -> Truth:
@@ -173,7 +173,7 @@ class Rule:
         return cls(space, constraint, knobs, ConstraintTable(knobs, truth.reshape(shape)))
 
     def holds(self, picks: Picks) -> Truth:
-        """Returns for each configuration of ``picks`` whether it holds; UsageError where that is unknown."""
+        """Returns whether the constraint holds, per configuration of ``picks``; UsageError if unknown."""
         if self.table is not None:
             return self.table.holds(picks)
         return evaluated(self.space, self.constraint, picks, _rows(picks))

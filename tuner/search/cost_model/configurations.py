@@ -1,8 +1,4 @@
-"""Cost models applied to the configurations of a search space, and the first ones of a search.
-
-``model_of`` selects the model of a strategy by the names of its knobs; the model converts knobs to
-tiles, and tiles to cycles. ``initial_configurations`` returns those that the model ranks first.
-"""
+"""Cost models applied to the configurations of a search space, and the first ones of a search."""
 
 import abc
 from collections.abc import Mapping

@@ -32,7 +32,7 @@ class DerivedName:
     expression: Expression  # over knobs, variables and other derived names
 
     def require_other_than(self, names: Collection[str], kind: str) -> None:
-        """Raises UsageError when it is one of ``names``, which are of a "knob" or "variable"."""
+        """Raises UsageError when the name is one of ``names``, of a "knob" or "variable"."""
         if self.name in names:
             raise UsageError(
                 f"{self.expression.where}: {self.name!r} is the name of a {kind} too: give it another name"

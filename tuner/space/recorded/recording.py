@@ -1,8 +1,4 @@
-"""A search space that was measured before: the recorded file, its configurations, and their outcomes.
-
-A file is read and parsed, its configurations become a feasible set, and their times and failures a
-``RecordedSpace``; Kernel Tuner's caches are read here.
-"""
+"""A search space that was measured before: the recorded file, its configurations, and their outcomes."""
 
 import contextlib
 import gzip

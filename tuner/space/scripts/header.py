@@ -96,7 +96,12 @@ def script_with_header(
             f"--transform-preload-library=transform-library-paths={script_file} --transform-interpreter"
         )
     lines = [f"// {printable(' '.join(line.splitlines()))}" for line in _header_lines(provenance)]
-    lines += [f"// payload   {source_file}", f"// apply     {apply}", MARK + _to_json(provenance)]
+    document: dict[str, Any] = {}
+    for name, value in encode(provenance).items():
+        document[name] = value
+        if name == "interval_s":
+            document["gflop_per_s"] = provenance.gflop_per_s
+    lines += [f"// payload   {source_file}", f"// apply     {apply}", MARK + json.dumps(document)]
     return "\n".join(lines) + "\n" + without_header(script).rstrip("\n") + "\n"
 
 
@@ -181,12 +186,3 @@ def _baseline_text(provenance: ScriptProvenance) -> str:
     else:
         ratio = f"no ratio: {provenance.no_ratio or provenance.reliability.reason}"
     return f"{provenance.baseline.name}: {seconds_text(provenance.baseline.median_s)}, {ratio}"
-
-
-def _to_json(provenance: ScriptProvenance) -> str:
-    document: dict[str, Any] = {}
-    for name, value in encode(provenance).items():
-        document[name] = value
-        if name == "interval_s":
-            document["gflop_per_s"] = provenance.gflop_per_s
-    return json.dumps(document)

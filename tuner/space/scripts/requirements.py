@@ -1,8 +1,4 @@
-"""What a script requires: instruction sets of the processor, transform ops of tuner, a payload that fits.
-
-``with_guard`` makes a bound CPU script find its function in other programs by what is computed there, or
-refuse the program with one line.
-"""
+"""What a script requires: instruction sets of the processor, transform ops of tuner, a payload that fits."""
 
 import re
 from dataclasses import dataclass
