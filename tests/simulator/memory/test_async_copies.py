@@ -6,7 +6,7 @@ import pytest
 from tests.simulator.ptx.snippets import run
 from tuner.core.errors import UsageError
 from tuner.core.gpu import TensorMapLayout
-from tuner.simulator.memory.async_copies import TensorMap, extent_bytes, swizzled, tensor_of
+from tuner.simulator.memory.async_copies import TensorMap, extent_bytes, swizzled
 from tuner.simulator.ptx.defects import Defect, SimulationError
 
 BOX = ".shared .align 128 .b8 box[16];\n"
@@ -55,27 +55,8 @@ def test_a_store_out_of_bounds_of_which_only_the_read_was_waited_for_is_reported
     assert error.value.kind is Defect.OUT_OF_BOUNDS
 
 
-LAYOUT = TensorMapLayout((64, 8), (128,), (32, 4), 6, swizzle=2)
-
-
-def test_a_layout_over_memory_views_it_outermost_first() -> None:
-    memory = np.zeros(2048, np.uint8)
-    tensor = tensor_of(LAYOUT, memory, 256)
-    tensor.array[1, 3] = 7
-    assert memory[256 + 128 + 6 : 256 + 128 + 8].view(np.float16)[0] == 7
-    assert (tensor.array.shape, tensor.box, tensor.swizzle_bytes) == ((8, 64), (4, 32), 64)
-    assert extent_bytes(LAYOUT) == 1024
-
-
-def test_tf32_is_f32_that_copies_round() -> None:
-    layout = TensorMapLayout((8,), (), (8,), 11)
-    assert tensor_of(layout, np.zeros(32, np.uint8)).is_tf32
-
-
-def test_rows_with_gaps_are_not_simulated() -> None:
-    layout = TensorMapLayout((8, 8), (64,), (8, 8), 7)
-    with pytest.raises(UsageError, match=r"found strides \(64, 4\), allowed a contiguous tensor"):
-        tensor_of(layout, np.zeros(1024, np.uint8))
+def test_a_layout_spans_bytes_from_its_first_element_to_its_last() -> None:
+    assert extent_bytes(TensorMapLayout((64, 8), (128,), (32, 4), 6, swizzle=2)) == 1024
 
 
 def test_a_box_is_read_row_by_row_with_zeros_outside() -> None:
