@@ -38,11 +38,12 @@ def partition(problem: Problem, parts: int, split: str, multiple: int) -> tuple[
     starts = range(0, extent, step)
     if len(starts) == 1:
         return (Partition(ENTRY, 0, 0, m, n, 0, problem.batch),)
-    sizes = [min(step, extent - start) for start in starts]
-    places = zip(starts, sizes, strict=True)
-    if split == "n":
-        return tuple(_partition(problem, 0, start, m, size) for start, size in places)
-    return tuple(_partition(problem, start, 0, size, n) for start, size in places)
+    ranges = [(start, min(step, extent - start)) for start in starts]
+    areas = [(0, at, m, size) if split == "n" else (at, 0, size, n) for at, size in ranges]
+    return tuple(
+        Partition(f"{ENTRY}_{rows}x{columns}", row, column, rows, columns, 0, problem.batch)
+        for row, column, rows, columns in areas
+    )
 
 
 def partitions_comment(partitions: tuple[Partition, ...]) -> str:
@@ -106,6 +107,14 @@ def matrix_bytes(problem: Problem) -> tuple[int, ...]:
     return (*of_inputs, *bias, m * n * problem.output_bytes)
 
 
+def indexing_maps(layout: str) -> str:
+    """Returns the attribute ``indexing_maps`` of a ``linalg.matmul``, with a space before it; "" for nn."""
+    if layout == "nn":
+        return ""
+    maps = ", ".join(f"affine_map<(m, n, k) -> {results}>" for results in (*MAPS[layout], "(m, n)"))
+    return f" indexing_maps = [{maps}]"
+
+
 def zero(element: str) -> str:
     """Returns zero as a typed MLIR attribute of an element type: ``0.0 : f32``, ``0 : i32``."""
     return f"0 : {element}" if element.startswith("i") else f"0.0 : {element}"
@@ -115,10 +124,6 @@ def scalar_op(text: str, element: str) -> str:
     """Returns the name of the arith operation "add" or "max" for an element type: ``arith.addf``."""
     integer, floating = {"add": ("addi", "addf"), "max": ("maxsi", "maximumf")}[text]
     return "arith." + (integer if element.startswith("i") else floating)
-
-
-def _partition(problem: Problem, row: int, column: int, m: int, n: int) -> Partition:
-    return Partition(f"{ENTRY}_{m}x{n}", row, column, m, n, 0, problem.batch)
 
 
 def _partition_text(panel: Partition) -> str:
@@ -148,10 +153,14 @@ def _require_cover(problem: Problem, partitions: tuple[Partition, ...]) -> None:
 
 
 def _overlap(one: Partition, other: Partition) -> bool:
-    rows = one.row < other.row + other.m and other.row < one.row + one.m
-    if one.first >= other.first + other.matrices or other.first >= one.first + one.matrices:
-        return False
-    return rows and one.column < other.column + other.n and other.column < one.column + one.n
+    return (
+        one.first < other.first + other.matrices
+        and other.first < one.first + one.matrices
+        and one.row < other.row + other.m
+        and other.row < one.row + one.m
+        and one.column < other.column + other.n
+        and other.column < one.column + one.n
+    )
 
 
 def _function(problem: Problem, panel: Partition) -> str:
@@ -173,7 +182,7 @@ def _function(problem: Problem, panel: Partition) -> str:
 {a.as_tensor}{b.as_tensor}{c.as_writable_tensor}\
 {f"    %Sums = tensor.empty() : {total}{LINE_END}" if is_rounded else ""}\
     %cleared = linalg.fill ins(%zero : {sums}) outs({start} : {total}) -> {total}
-    %product = linalg.matmul{_maps(problem.layout)}
+    %product = linalg.matmul{indexing_maps(problem.layout)}
       ins(%A, %B : {a.tensor}, {b.tensor}) outs(%cleared : {total}) -> {total}
 {epilogue if has_bias or is_rounded else ""}\
     bufferization.materialize_in_destination {last} in restrict writable %c
@@ -212,16 +221,7 @@ class _Buffer:
         return self.as_tensor.replace(" restrict :", " restrict writable :")
 
 
-def _maps(layout: str) -> str:
-    if layout == "nn":
-        return ""
-    a, b = MAPS[layout]
-    maps = ", ".join(f"affine_map<(m, n, k) -> {results}>" for results in (a, b, "(m, n)"))
-    return f" indexing_maps = [{maps}]"
-
-
 def _rounding_epilogue(problem: Problem, panel: Partition, c: _Buffer) -> str:
-    """Returns the linalg.generic that makes C of sums in a wider type: bias, relu, one rounding."""
     sums, result, has_bias = problem.accumulator, problem.result_dtype, problem.epilogue == "bias_relu"
     of_bias = f"tensor<{panel.n}x{result}>"
     identity = "affine_map<(m, n) -> (m, n)>"

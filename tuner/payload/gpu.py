@@ -17,7 +17,7 @@ from dataclasses import dataclass, replace
 
 from tuner.core.errors import UsageError
 from tuner.core.problem import SIZE_LIMIT, Problem
-from tuner.payload.cpu import ENTRY, MAPS, batch_comment, scalar_op, zero
+from tuner.payload.cpu import ENTRY, MAPS, batch_comment, indexing_maps, scalar_op, zero
 
 COMMENT = re.compile(r"// (workspace|packed): (.*)")
 PACKED_BYTES = 16  # of which a packed row is a multiple: the widest copy
@@ -67,7 +67,13 @@ def gpu_payload_mlir(problem: Problem, scratch: Scratch) -> str:
     sums until a script splits K, and @reduce writes C. For a batch, the functions take one pair of matrices:
     ``tuner.mlir.gpu.batches`` runs them for all pairs, along z of the grid.
     """
-    return batch_comment(problem) + "module {\n" + "".join(_functions(problem, scratch)) + "}\n"
+    functions = [_pack(problem, name) for name in scratch.packed]
+    if scratch.workspace is None:
+        functions.append(_matmul(problem, scratch))
+    else:
+        functions.append(_partial_matmul(problem, scratch, scratch.workspace))
+        functions.append(_reduce(problem, scratch.workspace))
+    return batch_comment(problem) + "module {\n" + "".join(functions) + "}\n"
 
 
 @dataclass(frozen=True)
@@ -88,10 +94,14 @@ def matmul_with_epilogue_mlir(problem: Problem, operands: tuple[EpilogueOperand,
     """
     a, b = _operand(problem, Scratch(), "a"), _operand(problem, Scratch(), "b")
     c = replace(_output(problem), element=result)
-    others = [_epilogue_array(problem, each) for each in operands]
+    others = [
+        _Array(each.name, tuple(problem.sizes[at] for at in each.dimensions), each.element, each.name)
+        for each in operands
+    ]
     sums = problem.accumulator
     between = f"tensor<{_sizes(c.sizes)}x{sums}>"
-    maps = ["(m, n)", *(_indices(each) for each in operands), "(m, n)"]
+    indices = [", ".join("mn"[at] for at in each.dimensions) for each in operands]
+    maps = ["(m, n)", *(f"({each})" for each in indices), "(m, n)"]
     listed = ", ".join(f"affine_map<(m, n) -> {each}>" for each in maps)
     names = ", ".join(["%product", *(f"%{each.name.upper()}" for each in others)])
     kinds = ", ".join([between, *(each.tensor for each in others)])
@@ -106,10 +116,6 @@ def matmul_with_epilogue_mlir(problem: Problem, operands: tuple[EpilogueOperand,
 """
     function = _function(ENTRY, [a, b, *others], c, sums, body, "%result")
     return "module {\n" + function + "}\n"
-
-
-def _indices(operand: EpilogueOperand) -> str:
-    return "(" + ", ".join("mn"[each] for each in operand.dimensions) + ")"
 
 
 @dataclass(frozen=True)
@@ -144,7 +150,7 @@ class _Array:
     def memory_type(self) -> str:
         if not self.is_part:
             return self.argument
-        strides = [math.prod(self.buffer_sizes[place + 1 :]) for place in range(len(self.sizes))]
+        strides = [math.prod(self.buffer_sizes[at + 1 :]) for at in range(len(self.sizes))]
         return f"memref<{_sizes(self.sizes)}x{self.element}, strided<{strides}>>"
 
     @property
@@ -161,17 +167,6 @@ class _Array:
             f"    %{self.name.upper()} = bufferization.to_tensor {self.memory} {options}"
             f" : {self.memory_type} to {self.tensor}\n"
         )
-
-
-def _functions(problem: Problem, scratch: Scratch) -> list[str]:
-    packing = [_pack(problem, name) for name in scratch.packed]
-    if scratch.workspace is None:
-        return [*packing, _matmul(problem, scratch)]
-    return [
-        *packing,
-        _partial_matmul(problem, scratch, scratch.workspace),
-        _reduce(problem, scratch.workspace),
-    ]
 
 
 def _stored(problem: Problem, name: str) -> tuple[int, int]:
@@ -199,13 +194,7 @@ def _output(problem: Problem) -> _Array:
 
 
 def _bias(problem: Problem) -> _Array:
-    """Returns the bias, which has C's type in memory."""
     return _Array("bias", problem.sizes[1:2], problem.result_dtype, "bias")
-
-
-def _epilogue_array(problem: Problem, operand: EpilogueOperand) -> _Array:
-    sizes = tuple(problem.sizes[each] for each in operand.dimensions)
-    return _Array(operand.name, sizes, operand.element, operand.name)
 
 
 def _matmul(problem: Problem, scratch: Scratch) -> str:
@@ -225,7 +214,6 @@ def _matmul(problem: Problem, scratch: Scratch) -> str:
 
 
 def _partial_matmul(problem: Problem, scratch: Scratch, workspace: tuple[int, int, int]) -> str:
-    """Returns the function @matmul for split-K, whose C is one slice of the workspace."""
     a, b = _operand(problem, scratch, "a"), _operand(problem, scratch, "b")
     sums = problem.accumulator
     c = _Array("c", problem.sizes[:2], sums, "workspace", workspace[1:])
@@ -233,7 +221,6 @@ def _partial_matmul(problem: Problem, scratch: Scratch, workspace: tuple[int, in
 
 
 def _reduce(problem: Problem, workspace: tuple[int, int, int]) -> str:
-    """Returns the function @reduce, which adds the slices of the workspace and applies the epilogue."""
     c, sums = _output(problem), problem.accumulator
     slices = _Array("slices", (workspace[0], *problem.sizes[:2]), sums, "workspace", workspace)
     inputs = [slices, *([_bias(problem)] if problem.epilogue == "bias_relu" else [])]
@@ -257,7 +244,6 @@ def _reduce(problem: Problem, workspace: tuple[int, int, int]) -> str:
 
 
 def _pack(problem: Problem, name: str) -> str:
-    """Returns @pack_a or @pack_b: a copy to rows of a multiple of 16 bytes, which end in zeros."""
     element, sizes = problem.stored_dtype, _packed(problem, name)
     source = _Array("source", _stored(problem, name), element, name)
     target = _Array("c", sizes, element, f"packed_{name}")
@@ -287,16 +273,9 @@ def _function(name: str, inputs: list[_Array], c: _Array, sums: str, body: str, 
 def _product(problem: Problem, a: _Array, b: _Array, start: str, kind: str) -> str:
     sums = problem.accumulator
     return f"""    %cleared = linalg.fill ins(%zero : {sums}) outs({start} : {kind}) -> {kind}
-    %product = linalg.matmul{_maps(problem.layout)}
+    %product = linalg.matmul{indexing_maps(problem.layout)}
       ins(%A, %B : {a.tensor}, {b.tensor}) outs(%cleared : {kind}) -> {kind}
 """
-
-
-def _maps(layout: str) -> str:
-    if layout == "nn":
-        return ""
-    results = (*MAPS[layout], "(m, n)")
-    return " indexing_maps = [" + ", ".join(f"affine_map<(m, n, k) -> {each}>" for each in results) + "]"
 
 
 def _epilogue(problem: Problem, kind: str, bias: list[_Array], c: _Array) -> str:

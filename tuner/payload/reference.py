@@ -29,10 +29,6 @@ from tuner.core.records import Verdict
 from tuner.payload.special_numbers import DTYPES as SPECIAL_DTYPES
 from tuner.payload.special_numbers import SPECIAL, SpecialNumbers, put_least_bytes, put_special_numbers
 
-# ------------------------------------------------------------------------------
-# Random inputs, their product in float64, and the tolerance of each element of a result.
-
-
 Array = npt.NDArray[Any]
 Float64 = npt.NDArray[np.float64]
 # dtype, or MLIR type in memory -> numpy type; types of a package that is not installed are left out.
@@ -168,7 +164,6 @@ class Inputs:
         return self._finish(rows, columns, self.base.part(rows, columns))
 
     def _finish(self, rows: slice | Array, columns: slice, product: Float64) -> tuple[Float64, Float64]:
-        """Scales a part of the base's product and applies the epilogue; returns it with its tolerance."""
         matrices = np.arange(self.problem.rows)[rows] // self.problem.sizes[0]
         if self.problem.batch == 1:
             matrices = matrices[:1]  # broadcast
@@ -200,7 +195,6 @@ class Inputs:
         return expected, tolerance
 
     def _correct(self, expected: Float64, flip: Flip, rows: slice | Array, columns: slice) -> None:
-        """Adds the change of C by a flipped bit to ``expected``, in one row or one column."""
         m, n, _ = self.problem.sizes
         a, b = (each[flip.matrix] for each in self.base.without_layout)
         of_rows = np.arange(self.problem.rows)[rows] - flip.matrix * m  # in the flip's matrix
@@ -454,7 +448,6 @@ def _scaled(
 
 
 def _flip_change(numbers: Float64, dtype: np.dtype[Any]) -> Float64:
-    """Returns the change of each number when its highest bit is flipped."""
     if dtype.kind == "i":
         return np.where(numbers < 0, I8_TOP_BIT, -I8_TOP_BIT)
     return -2 * numbers
@@ -462,10 +455,6 @@ def _flip_change(numbers: Float64, dtype: np.dtype[Any]) -> Float64:
 
 def _wide(numbers: Array) -> Float64:
     return widened(numbers).astype(np.float64)
-
-
-# ------------------------------------------------------------------------------
-# Comparison of sampled rows with the float64 reference, where all rows would take too long.
 
 
 WHOLE_FLOP = 2**40  # of the largest problem compared whole: some 10 s in float64 on a few cores

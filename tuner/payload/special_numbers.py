@@ -113,7 +113,6 @@ def put_special_numbers(a: Array, b: Array, special: Array, rng: np.random.Gener
 
 
 def _put_kinds(matrix: Array, rows: Array, kinds: Kinds, special: Array, numbers_at: Places) -> None:
-    """Makes ``rows`` of a matrix, or its columns transposed, those of ``kinds``, in place."""
     zero, one, infinity, minus_infinity, nan = special
     numbers = {UNIT: (one,), INFINITE: (infinity, minus_infinity), NAN: (nan,)}
     for row, kind in zip(rows, kinds, strict=False):

@@ -25,10 +25,6 @@ from tuner.core.round_quality import Evidence, reliability_in_round, round_quali
 from tuner.runtime.timing import Call, before_slice_of, interleaved_times
 from tuner.tuning.run_steps import noise_of
 
-# ------------------------------------------------------------------------------
-# What runs a PyTorch module next to tuner: eager, torch.compile, other runtimes that are installed.
-
-
 LINE_CHARACTERS = 200  # of a failure
 ModuleCall = Callable[[], Any]
 
@@ -72,27 +68,20 @@ def made(make: Callable[[], ModuleCall]) -> ModuleCall | NotRun:
             call = make()
             call()
     except Exception as error:  # noqa: BLE001 - a runtime that fails is a line of the results
-        return NotRun(_line(error))
+        text = " ".join(str(error).split())
+        name = "" if isinstance(error, TunerError) else f"{type(error).__name__}: "
+        return NotRun(f"{name}{text}"[:LINE_CHARACTERS])
     return call
 
 
-def _line(error: BaseException) -> str:
-    text = " ".join(str(error).split())
-    name = "" if isinstance(error, TunerError) else f"{type(error).__name__}: "
-    return f"{name}{text}"[:LINE_CHARACTERS]
-
-
 def _eager(example: Example, _threads: int) -> ModuleCall:
-    return lambda: example.module(*example.arguments, **example.keywords)
+    return partial(example.module, *example.arguments, **example.keywords)
 
 
 def _by_torch_compile(options: dict[str, Any]) -> Runtime:
     def make(example: Example, _threads: int) -> ModuleCall:
         function: Any = torch.compile(function_of(example.module), dynamic=False)
-
-        def call() -> Any:
-            return function(*example.arguments, **example.keywords)
-
+        call = partial(function, *example.arguments, **example.keywords)
         with torch._inductor.config.patch(options):  # noqa: SLF001 - its documented name
             call()  # compiles
         return call
@@ -153,7 +142,6 @@ def _by_openvino(example: Example, threads: int) -> ModuleCall:
 
 
 def _positional(example: Example) -> tuple[torch.Tensor, ...]:
-    """Returns the inputs of a module that takes tensors one after the other. Raises TunerError for others."""
     if example.keywords or not all(isinstance(each, torch.Tensor) for each in example.arguments):
         raise TunerError("needs inputs that are tensors, without keywords")
     return example.arguments
@@ -174,10 +162,6 @@ RUNTIMES: Mapping[str, Runtime] = {
     ONNXRUNTIME: _by_onnxruntime,
     OPENVINO: _by_openvino,
 }
-
-
-# ------------------------------------------------------------------------------
-# Times a tuned program and its baselines interleaved, so that all find the same caches.
 
 
 SECONDS = 3.0  # of rounds; each has a slice of 2 ms of each
@@ -238,7 +222,6 @@ def compared_baseline(
 
 @contextlib.contextmanager
 def _threads(count: int) -> Iterator[None]:
-    """Context manager: torch works in ``count`` threads."""
     before = torch.get_num_threads()
     torch.set_num_threads(count)
     try:

@@ -22,9 +22,6 @@ from tuner.torch.guards import ModuleWeights
 from tuner.torch.program import TensorProgram, torch_type
 from tuner.tuning.events import CampaignObserver, ignore_campaign
 
-# ------------------------------------------------------------------------------
-# ``tuner.torch.compile``: a PyTorch module becomes a program on this processor.
-
 
 @typed_arguments
 def compile(  # noqa: A001 - as torch.compile
@@ -101,7 +98,6 @@ def load(folder: str | Path) -> TensorProgram:
 
 
 def _flat(function: FusedFunction) -> ExportedModule:
-    """Returns the trees of a program whose arguments and results are tensors one after the other."""
     results = tuple(_empty(each) for each in function.code.results)
     flatten = torch.utils._pytree.tree_flatten  # noqa: SLF001 - torch's only API
     in_spec = flatten((tuple(_empty(each) for each in function.code.arguments), {}))[1]

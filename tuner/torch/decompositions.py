@@ -27,6 +27,10 @@ SHIFTS = (
     *(ATEN.__lshift__.Scalar, ATEN.__lshift__.Tensor, ATEN.bitwise_left_shift.Tensor),
     *(ATEN.__rshift__.Scalar, ATEN.__rshift__.Tensor, ATEN.bitwise_right_shift.Tensor),
 )
+SUMMED_IN_F32 = (
+    *(ATEN.elu.default, ATEN.leaky_relu.default, ATEN.sigmoid.default),
+    *(ATEN.mean.dim, ATEN.mean.default, ATEN.sum.dim_IntList, ATEN.sum.default),
+)
 NARROW = (torch.float16, torch.bfloat16)
 
 
@@ -48,22 +52,16 @@ def decompositions() -> dict[Any, Callable[..., Any]]:
         ATEN.div.Tensor_mode: _rounded_quotient,
         ATEN.floor_divide.default: partial(_rounded_quotient, rounding_mode="floor"),
         **{each: _of_narrow_floats(each) for each in (ATEN.mul.Tensor, ATEN.div.Tensor)},
-        **{each: _in_f32(each) for each in (ATEN.elu.default, ATEN.leaky_relu.default, ATEN.sigmoid.default)},
+        **{each: _in_f32(each) for each in SUMMED_IN_F32},
         **{each: _shifted(each) for each in SHIFTS},
-        ATEN.fmod.Scalar: _fmod,
-        ATEN.fmod.Tensor: _fmod,
-        ATEN.remainder.Scalar: _remainder,
-        ATEN.remainder.Tensor: _remainder,
+        **dict.fromkeys((ATEN.fmod.Scalar, ATEN.fmod.Tensor), _fmod),
+        **dict.fromkeys((ATEN.remainder.Scalar, ATEN.remainder.Tensor), _remainder),
         ATEN.rms_norm.default: _rms_norm,
         ATEN.argmax.default: lambda x, dim=None, keepdim=False: _index_of(torch.amax, x, dim, keepdim),
         ATEN.argmin.default: lambda x, dim=None, keepdim=False: _index_of(torch.amin, x, dim, keepdim),
         ATEN.max.dim: lambda x, dim, keepdim=False: _with_index(torch.amax, x, dim, keepdim),
         ATEN.min.dim: lambda x, dim, keepdim=False: _with_index(torch.amin, x, dim, keepdim),
         BYTES_PRODUCT: lambda x, y: ATEN.mm.default(x.int(), y.int()),
-        ATEN.mean.dim: _in_f32(ATEN.mean.dim),
-        ATEN.mean.default: _in_f32(ATEN.mean.default),
-        ATEN.sum.dim_IntList: _in_f32(ATEN.sum.dim_IntList),
-        ATEN.sum.default: _in_f32(ATEN.sum.default),
         **{each: _of_scalars(each, table.get(each)) for each in softmaxes},
         ATEN.clamp.Tensor: _clamp_by_tensors,
         ATEN.var.correction: _variance,
@@ -196,7 +194,6 @@ def _bucketize(
 
 
 def _of_floats(linspace: Callable[..., Any]) -> Callable[..., Any]:
-    """Returns torch-mlir's decomposition of linspace with a refusal of integers."""
 
     def computed(*arguments: Any, dtype: torch.dtype | None = None, **keywords: Any) -> Any:
         if dtype is not None and not dtype.is_floating_point:
@@ -207,7 +204,6 @@ def _of_floats(linspace: Callable[..., Any]) -> Callable[..., Any]:
 
 
 def _in_f32(operation: Any) -> Callable[..., Any]:
-    """Returns an operation that computes narrow floats in f32, and rounds its result."""
 
     def computed(x: torch.Tensor, *arguments: Any, dtype: torch.dtype | None = None, **keywords: Any) -> Any:
         if x.dtype not in NARROW or (dtype or x.dtype) not in NARROW:
@@ -329,8 +325,8 @@ def _remainder(x: torch.Tensor, y: Any) -> Any:
     """Gives a remainder of integers the sign of the divisor."""
     if _is_float(x) or _is_float(y):
         return NotImplemented
-    found = x - torch.div(x, y, rounding_mode="trunc") * y
-    return torch.where((found != 0) & ((found < 0) != (y < 0)), found + y, found)
+    rest = x - torch.div(x, y, rounding_mode="trunc") * y
+    return torch.where((rest != 0) & ((rest < 0) != (y < 0)), rest + y, rest)
 
 
 def _is_float(x: Any) -> bool:
@@ -344,8 +340,8 @@ def _rms_norm(
     wide = _wide(x)
     dims = list(range(-len(shape), 0))
     least = torch.finfo(wide.dtype).eps if eps is None else eps
-    found = wide * torch.rsqrt((wide * wide).mean(dims, keepdim=True) + least)
-    return (found if weight is None else found * weight).to(x.dtype)
+    normalized = wide * torch.rsqrt((wide * wide).mean(dims, keepdim=True) + least)
+    return (normalized if weight is None else normalized * weight).to(x.dtype)
 
 
 def _index_of(extremum: Any, x: torch.Tensor, dim: int | None, keepdim: bool) -> Any:
@@ -353,8 +349,8 @@ def _index_of(extremum: Any, x: torch.Tensor, dim: int | None, keepdim: bool) ->
     if not x.is_floating_point() or x.dim() == 0:
         return NotImplemented
     if dim is None:
-        found = _index_of(extremum, x.reshape(-1), 0, False)
-        return found.reshape([1] * x.dim()) if keepdim else found
+        index = _index_of(extremum, x.reshape(-1), 0, False)
+        return index.reshape([1] * x.dim()) if keepdim else index
     at = dim % x.dim()
     is_found = (x == extremum(x, at, keepdim=True)) | (x != x)  # an extremum of NaN equals nothing
     shape = [-1] + [1] * (x.dim() - 1 - at)

@@ -6,7 +6,7 @@ at each call, and changed ones make the graph be compiled again.
 """
 
 from collections.abc import Callable, Sequence
-from dataclasses import dataclass
+from dataclasses import dataclass, replace
 from typing import Any
 
 import torch
@@ -46,12 +46,12 @@ class _Counter:
 
     def take(self) -> None:
         with self._lock:
-            self.counts = GraphCounts(self.counts.taken + 1, self.counts.left, self.counts.reasons)
+            self.counts = replace(self.counts, taken=self.counts.taken + 1)
 
     def leave(self, reason: str) -> None:
         with self._lock:
             reasons = (*self.counts.reasons, reason)
-            self.counts = GraphCounts(self.counts.taken, self.counts.left + 1, reasons)
+            self.counts = replace(self.counts, left=self.counts.left + 1, reasons=reasons)
 
     def reset(self) -> None:
         with self._lock:
@@ -127,13 +127,16 @@ def register() -> None:
 
 
 class _BoundGraph:
-    """A graph whose parameters are constants; called with all inputs."""
-
     def __init__(self, graph: torch.fx.GraphModule, inputs: tuple[Any, ...]) -> None:
         _require_tensors(inputs)
         self._graph = graph
         self._is_left = False
-        self._constant = tuple(at for at, each in enumerate(inputs) if _is_constant(each))
+        # parameters, and buffers of modules, which dynamo marks as static
+        self._constant = tuple(
+            at
+            for at, each in enumerate(inputs)
+            if isinstance(each, torch.nn.Parameter) or hasattr(each, "_dynamo_static_input_type")
+        )
         self._variable = tuple(at for at in range(len(inputs)) if at not in self._constant)
         self._contents = WeightContents()
         self._bound = self._compiled(inputs)
@@ -141,10 +144,10 @@ class _BoundGraph:
     def __call__(self, *inputs: Any) -> Any:
         """Calls the program, compiled again where a parameter has changed; else the graph in eager mode."""
         try:
-            bound = self._bound  # read once: another thread may bind other parameters
-            if self._state(inputs) != bound.state:
-                bound = self._bound = self._compiled(inputs)
-            return tuple(bound.program.run(tuple([inputs[at] for at in self._variable])))
+            program, state = self._bound  # read once: another thread may bind other parameters
+            if self._state(inputs) != state:
+                program, _ = self._bound = self._compiled(inputs)
+            return tuple(program.run(tuple([inputs[at] for at in self._variable])))
         except TunerError as error:
             if isinstance(error, IndexError):  # of an index out of range, as in eager mode
                 raise
@@ -156,7 +159,7 @@ class _BoundGraph:
     def _state(self, inputs: tuple[Any, ...]) -> State:
         return self._contents.of([inputs[at] for at in self._constant])
 
-    def _compiled(self, inputs: tuple[Any, ...]) -> "_BoundProgram":
+    def _compiled(self, inputs: tuple[Any, ...]) -> tuple[TensorProgram, State]:
         state = self._state(inputs)  # before the parameters are copied: a change during that is seen later
         constants = {at: inputs[at].detach() for at in self._constant}
         bound = _WithConstants(self._graph, constants)
@@ -167,15 +170,7 @@ class _BoundGraph:
             raise UsageError("the graph returns what is no tensor")
         function: Any = compile_program(exported.text, target="cpu")
         _require_fast(function)
-        return _BoundProgram(TensorProgram(function, exported), state)
-
-
-@dataclass(frozen=True, eq=False)
-class _BoundProgram:
-    """A graph compiled for the parameters that it was called with, and what these contained."""
-
-    program: TensorProgram
-    state: State
+        return TensorProgram(function, exported), state
 
 
 class _WithConstants(torch.nn.Module):  # type: ignore[misc,unused-ignore]
@@ -205,13 +200,7 @@ def _require_tensors(inputs: tuple[Any, ...]) -> None:
             raise UsageError(NO_GRADIENTS)
 
 
-def _is_constant(tensor: Any) -> bool:
-    """Returns whether an input is a parameter, or a buffer of a module, which dynamo marks as static."""
-    return isinstance(tensor, torch.nn.Parameter) or hasattr(tensor, "_dynamo_static_input_type")
-
-
 def _require_fast(function: Any) -> None:
-    """Raises UsageError for a program that would be slower than what it replaces."""
     if not isinstance(function, FusedFunction):
         raise UsageError(f"no fusions: {function.why_no_fusions}")
     for each in function.code.fusions:
@@ -221,11 +210,10 @@ def _require_fast(function: Any) -> None:
 
 
 def _left(graph: torch.fx.GraphModule, inputs: Sequence[Any]) -> Compiled:
-    """Returns a graph compiled by inductor, or the graph itself where inductor cannot compile it."""
     from torch._dynamo import lookup_backend
 
+    compiled: Compiled
     try:
-        compiled: Compiled
         compiled = lookup_backend(FALLBACK)(graph, list(inputs))
     except Exception as error:  # noqa: BLE001 - inductor needs a C++ compiler, and more
         _COUNTER.leave(f"{FALLBACK}: {first_line(error)}")

@@ -7,6 +7,7 @@ import operator
 import warnings
 from collections.abc import Callable, Mapping
 from dataclasses import dataclass
+from functools import partial
 from typing import Any
 
 import torch
@@ -94,16 +95,19 @@ def export_module(
     with TRACING, warnings.catch_warnings(), torch.no_grad():
         warnings.simplefilter("ignore")  # of torch and of torch-mlir, about their own code
         if not isinstance(program, torch.export.ExportedProgram):
-            program = _by_torch(program, *_own_tensors(arguments, keywords or {}))
+            own = _own_tensors(arguments, keywords or {})
+            program = _unless_refused(partial(torch.export.export, program, *own))
         _require_followed(program)
         shared = _shared(program)
-        program = _decomposed(program)
+        # of the operations that torch-mlir lowers; changes of buffers are then results
+        program = _unless_refused(partial(_decomposed, program), raised=UsageError)
         fold_uniform(program.graph)
         _require_pure(program)
-        _require_deterministic(program)
-        _require_no_pool_indices(program)
         promote_unsigned(program)
-        _resolve_weights(program)
+        for weights in (program.state_dict, program.constants):
+            for name, weight in weights.items():
+                if isinstance(weight, torch.Tensor):
+                    weights[name] = plain(weight, name)
         inputs = [each for each in program.graph_signature.input_specs if each.kind.name == INPUT]
         outputs = _outputs(program)
         _drop_constants(program)
@@ -142,11 +146,17 @@ def _own_tensors(
     return copied
 
 
-def _by_torch(
-    module: torch.nn.Module, arguments: tuple[Any, ...], keywords: dict[str, Any]
+def _decomposed(program: torch.export.ExportedProgram) -> torch.export.ExportedProgram:
+    return program.run_decompositions(decompositions())
+
+
+def _unless_refused(
+    export: Callable[[], torch.export.ExportedProgram], raised: type[Exception] | tuple[()] = ()
 ) -> torch.export.ExportedProgram:
     try:
-        return torch.export.export(module, arguments, keywords)
+        return export()
+    except raised:
+        raise
     except Exception as error:  # torch raises errors of many kinds for modules that it refuses
         raise UsageError(f"torch.export refuses the module: {first_line(error)}") from error
 
@@ -156,27 +166,20 @@ def _require_followed(program: torch.export.ExportedProgram) -> None:
 
     Strides of an input, dropout between layers, weights of a sum of embeddings, arithmetic in fixed point.
     """
-    for node in _calls(program):
+    # also of the graphs inside of it, such as those under autocast
+    graphs = [each for each in program.graph_module.modules() if isinstance(each, torch.fx.GraphModule)]
+    for node in [each for graph in graphs for each in graph.graph.nodes if each.op == "call_function"]:
         if node.target is torch.ops.aten.as_strided.default:
             raise UsageError("aten.as_strided is not supported: it reads memory by the strides of its input")
         if "upsample_bi" in str(node.target) and not node.meta["val"].is_floating_point():
             raise UsageError(f"{node.target} of uint8 is not supported: PyTorch computes it in fixed point")
-        schema = node.target._schema.arguments if _is_operation(node) else ()  # noqa: SLF001
+        is_operation = isinstance(node.target, torch._ops.OpOverload)  # noqa: SLF001 - torch's only name
+        schema = node.target._schema.arguments if is_operation else ()  # noqa: SLF001
         given = dict(zip((each.name for each in schema), node.args, strict=False)) | node.kwargs
         if given.get("train") is True and given.get("dropout"):  # of a recurrent network
             raise _chance(node.target)
         if given.get("per_sample_weights") is not None:  # dropped by torch-mlir, without a word
             raise UsageError(f"{node.target} with per_sample_weights is not supported")
-
-
-def _is_operation(node: torch.fx.Node) -> bool:
-    return isinstance(node.target, torch._ops.OpOverload)  # noqa: SLF001 - torch's only name
-
-
-def _calls(program: torch.export.ExportedProgram) -> list[torch.fx.Node]:
-    """Returns the operations of a program and of the graphs inside of it, such as those under autocast."""
-    graphs = (each for each in program.graph_module.modules() if isinstance(each, torch.fx.GraphModule))
-    return [node for each in graphs for node in each.graph.nodes if node.op == "call_function"]
 
 
 def _shared(program: torch.export.ExportedProgram) -> str:
@@ -198,26 +201,7 @@ def _storage(node: torch.fx.Node) -> int | None:
     return int(value.untyped_storage()._cdata)  # noqa: SLF001
 
 
-def _decomposed(program: torch.export.ExportedProgram) -> torch.export.ExportedProgram:
-    """Returns a program of the operations that torch-mlir lowers; changes of buffers are then results."""
-    try:
-        return program.run_decompositions(decompositions())
-    except UsageError:
-        raise
-    except Exception as error:  # as above
-        raise UsageError(f"torch.export refuses the module: {first_line(error)}") from error
-
-
-def _resolve_weights(program: torch.export.ExportedProgram) -> None:
-    """Makes weights plain tensors, in place. Raises UsageError for what is none: sparse, fake, freed."""
-    for weights in (program.state_dict, program.constants):
-        for name, weight in weights.items():
-            if isinstance(weight, torch.Tensor):
-                weights[name] = plain(weight, name)
-
-
 def _drop_constants(program: torch.export.ExportedProgram) -> None:
-    """Drops arguments and results that are no tensors, in place: the function has tensors alone."""
     signature, graph = program.graph_signature, program.graph
     placeholders = [node for node in graph.nodes if node.op == "placeholder"]
     for node, spec in zip(placeholders, tuple(signature.input_specs), strict=True):
@@ -226,11 +210,10 @@ def _drop_constants(program: torch.export.ExportedProgram) -> None:
                 raise UsageError(STATIC)
             graph.erase_node(node)
             signature.input_specs.remove(spec)
-    kept = [_is_tensor(each) for each in signature.output_specs]
-    specs = signature.output_specs
-    specs[:] = [each for each, is_kept in zip(specs, kept, strict=True) if is_kept]
-    end = graph.output_node()
-    end.args = (tuple(each for each, is_kept in zip(end.args[0], kept, strict=True) if is_kept),)
+    end, specs = graph.output_node(), signature.output_specs
+    kept = zip(end.args[0], tuple(specs), strict=True)
+    end.args = (tuple(each for each, spec in kept if _is_tensor(spec)),)
+    specs[:] = [each for each in specs if _is_tensor(each)]
 
 
 def _types(program: torch.export.ExportedProgram) -> tuple[tuple[torch.dtype, ...], tuple[torch.dtype, ...]]:
@@ -243,7 +226,6 @@ def _types(program: torch.export.ExportedProgram) -> tuple[tuple[torch.dtype, ..
 
 
 def _by_torch_mlir(program: torch.export.ExportedProgram) -> str:
-    """Returns a program in torch-mlir's dialect, with the places of its nodes and its weights."""
     importer = torch_importer()
     for node in program.graph.nodes:
         if _is_of_integers(node):  # read by torch-mlir as the place of the node
@@ -259,7 +241,6 @@ def _by_torch_mlir(program: torch.export.ExportedProgram) -> str:
 
 
 def _is_of_integers(node: torch.fx.Node) -> bool:
-    """Returns whether an operation takes and gives tensors of integers alone."""
     values = [each.meta.get("val") for each in (*node.all_input_nodes, node)]
     tensors = [
         each for value in values for each in _pytree.tree_leaves(value) if isinstance(each, torch.Tensor)
@@ -280,31 +261,21 @@ def _require_pure(program: torch.export.ExportedProgram) -> None:
                 f"the module changes {each.target or each.arg.name}: only results are supported",
                 "call module.eval(), or return the new value",
             )
-    if not all(isinstance(size, int) for node in program.graph.nodes for size in _sizes(node)):
+    shapes = [getattr(node.meta.get("val"), "shape", ()) for node in program.graph.nodes]
+    if not all(isinstance(size, int) for shape in shapes for size in shape):
         raise UsageError(STATIC)
-
-
-def _require_deterministic(program: torch.export.ExportedProgram) -> None:
-    """Refuses what draws random numbers: torch-mlir's generator is not PyTorch's, nor are its seeds."""
     for node in program.graph.nodes:
+        # torch-mlir's generator is not PyTorch's, nor are its seeds
         if torch.Tag.nondeterministic_seeded in getattr(node.target, "tags", ()):
             raise _chance(node.target)
-
-
-def _require_no_pool_indices(program: torch.export.ExportedProgram) -> None:
-    """Refuses indices of a max_pool: torch-mlir gives -1 for a NaN, PyTorch its place."""
     for node in program.graph.nodes:
+        # torch-mlir gives -1 for a NaN, PyTorch its place
         if node.target is operator.getitem and node.args[1] == 1 and "max_pool" in str(node.args[0].target):
             raise UsageError("indices of a max_pool are not supported: those of NaN would be wrong")
 
 
 def _chance(operation: object) -> UsageError:
     return UsageError(f"the module draws random numbers, by {operation}", "call module.eval()")
-
-
-def _sizes(node: torch.fx.Node) -> tuple[Any, ...]:
-    """Returns the sizes of a tensor that a node gives; () of another value."""
-    return tuple(getattr(node.meta.get("val"), "shape", ()))
 
 
 def _is_tensor(spec: Any) -> bool:

@@ -53,8 +53,7 @@ def tensor_checks(expected: Expected) -> tuple[Check, Check, Check]:
 def _check_like(examples: list[torch.Tensor]) -> Check:
     sizes: list[Any] = [list(each.shape) for each in examples]
     strides: list[Any] = [list(each.stride()) for each in examples]
-    guard = TensorGuards(*examples, dynamic_dims_sizes=sizes, dynamic_dims_strides=strides)
-    check: Check = guard.check
+    check: Check = TensorGuards(*examples, dynamic_dims_sizes=sizes, dynamic_dims_strides=strides).check
     return check
 
 
@@ -128,7 +127,6 @@ def plain(tensor: object, name: str) -> torch.Tensor:
 
 
 def _is_passing(kind: type[torch.Tensor]) -> bool:
-    """Returns whether a type of tensors leaves operations as they are, as a parameter does."""
     function: Any = kind.__torch_function__
     if inspect.ismethod(function):
         return function.__func__ is torch.Tensor.__torch_function__.__func__
@@ -137,8 +135,7 @@ def _is_passing(kind: type[torch.Tensor]) -> bool:
 
 def require_memory(tensor: torch.Tensor, name: str) -> None:
     """Raises UsageError for a tensor whose storage was freed, or is smaller than the tensor."""
-    last = sum((size - 1) * stride for size, stride in zip(tensor.shape, tensor.stride(), strict=True))
-    needed = (tensor.storage_offset() + last + 1) * tensor.element_size()
+    needed = tensor.storage_offset() * tensor.element_size() + _span_bytes(tensor)
     if tensor.numel() and tensor.untyped_storage().nbytes() < needed:
         raise UsageError(f"{name}: found a tensor without memory: its storage was freed")
 
@@ -225,7 +222,6 @@ def _states(module: torch.nn.Module | torch.export.ExportedProgram) -> Iterator[
 
 
 def _is_dense(tensor: torch.Tensor) -> bool:
-    """Returns whether a tensor has all the memory between its first and its last element."""
     return _span_bytes(tensor) <= int(tensor.numel()) * int(tensor.element_size())
 
 

@@ -142,19 +142,11 @@ def first_line(error: BaseException) -> str:
 
 ATEN = torch.ops.aten
 LIKE = ATEN.full_like.default
-FACTORIES = (
-    ATEN.full.default,
-    ATEN.scalar_tensor.default,
-    LIKE,
-)  # what is left of others after decompositions
+# what is left of others after decompositions
+FACTORIES = (ATEN.full.default, ATEN.scalar_tensor.default, LIKE)
 # Of a weight of one float and an integer these are folded wrongly, too, and rightly of a float.
-ELEMENTWISE_SUMS = (
-    ATEN.add.Tensor,
-    ATEN.sub.Tensor,
-    ATEN.mul.Tensor,
-    ATEN.add.Scalar,
-    ATEN.sub.Scalar,
-    ATEN.mul.Scalar,
+ELEMENTWISE_SUMS = tuple(
+    overload for each in (ATEN.add, ATEN.sub, ATEN.mul) for overload in (each.Tensor, each.Scalar)
 )
 
 
@@ -165,11 +157,8 @@ def fold_uniform(graph: torch.fx.Graph) -> None:
     """
     known: dict[torch.fx.Node, torch.Tensor] = {}
     for node in graph.nodes:
-        if (
-            node.target in ELEMENTWISE_SUMS
-            and node.meta["val"].is_floating_point()
-            and type(node.args[1]) is int
-        ):
+        is_sum = node.target in ELEMENTWISE_SUMS and node.meta["val"].is_floating_point()
+        if is_sum and type(node.args[1]) is int:
             node.args = (node.args[0], float(node.args[1]), *node.args[2:])
         if not _is_followed(node, known):
             continue

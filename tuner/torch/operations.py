@@ -63,7 +63,8 @@ class Product:
     def text(self) -> str:
         """Returns the payload: a function of A, B unless it is a weight, and the bias if there is one."""
         lead = (self.batch,) if self.batch else ()
-        a, b, c = (_tensor(self.element, *lead, *each) for each in self._shapes)
+        shapes = (self.m, self.k), (self.k, self.n), (self.m, self.n)
+        a, b, c = (_tensor(self.element, *lead, *shape) for shape in shapes)
         row = _tensor(self.element, self.n)
         arguments = [f"%a: {a}", *[f"%b: {b}"] * (not self.is_weight), *[f"%bias: {row}"] * self.has_bias]
         weight = f"  %b = arith.constant dense_resource<weight> : {b}\n" if self.is_weight else ""
@@ -78,15 +79,8 @@ class Product:
             bias=BIAS.format(c=c, row=row, element=self.element) if self.has_bias else "",
             result="sum" if self.has_bias else "product",
         )
-        return body + (RESOURCES.format(digits="00" * self._weight_bytes) if self.is_weight else "")
-
-    @property
-    def _shapes(self) -> tuple[tuple[int, int], ...]:
-        return (self.m, self.k), (self.k, self.n), (self.m, self.n)
-
-    @property
-    def _weight_bytes(self) -> int:
-        return self.k * self.n * (8 if self.element == "f64" else 4)
+        weight_bytes = self.k * self.n * (8 if self.element == "f64" else 4)
+        return body + (RESOURCES.format(digits="00" * weight_bytes) if self.is_weight else "")
 
 
 @dataclass(frozen=True, eq=False)
@@ -148,8 +142,8 @@ def _bmm(a: torch.Tensor, b: torch.Tensor) -> torch.Tensor:
 
 def _linear(x: torch.Tensor, weight: torch.Tensor, bias: torch.Tensor | None = None) -> torch.Tensor:
     _require_weight(x, weight, bias)
-    found = _product("linear", x.reshape(-1, x.shape[-1]), weight, bias, is_transposed=True)
-    return found.reshape(*x.shape[:-1], weight.shape[0])
+    product = _product("linear", x.reshape(-1, x.shape[-1]), weight, bias, is_transposed=True)
+    return product.reshape(*x.shape[:-1], weight.shape[0])
 
 
 # torch computes without numbers where one operand has none: on a device "meta", or while it traces
@@ -174,7 +168,7 @@ def _empty_bmm(a: torch.Tensor, b: torch.Tensor) -> torch.Tensor:
 
 
 def _empty_linear(x: torch.Tensor, weight: torch.Tensor, bias: torch.Tensor | None = None) -> torch.Tensor:
-    _require_one_device("linear", x, weight, *([] if bias is None else [bias]))
+    _require_one_device("linear", x, weight, *_listed(bias))
     _require_weight(x, weight, bias)
     return x.new_empty((*x.shape[:-1], weight.shape[0]))
 
@@ -234,10 +228,10 @@ def _product(
     is_transposed: bool = False,
 ) -> torch.Tensor:
     columns = b.shape[0] if is_transposed else b.shape[1]
-    element = _element(name, a, b, *([] if bias is None else [bias]))
+    element = _element(name, a, b, *_listed(bias))
     is_weight = isinstance(b, torch.nn.Parameter)
     product = Product(element, a.shape[0], columns, a.shape[1], 0, bias is not None, is_weight)
-    inputs = [a, *[b.t() if is_transposed else b] * (not is_weight), *([] if bias is None else [bias])]
+    inputs = [a, *[b.t() if is_transposed else b] * (not is_weight), *_listed(bias)]
     return _run(product, inputs, b if is_weight else None, is_transposed=is_transposed)
 
 
@@ -322,10 +316,9 @@ def _require_tensors(operation: str, **operands: Any) -> None:
 
 
 def _require_matrices(name: str, a: torch.Tensor, b: torch.Tensor, bias: torch.Tensor | None = None) -> None:
-    """Raises UsageError unless a @ b is a product of matrices, and the bias a row of it."""
     is_product = a.dim() == b.dim() == 2 and a.shape[1] == b.shape[0]
     if not is_product or (bias is not None and (bias.dim() != 1 or bias.shape[0] != b.shape[1])):
-        raise _wrong_shapes(name, *([] if bias is None else [bias]), a, b)
+        raise _wrong_shapes(name, *_listed(bias), a, b)
 
 
 def _require_batches(a: torch.Tensor, b: torch.Tensor) -> None:
@@ -336,7 +329,11 @@ def _require_batches(a: torch.Tensor, b: torch.Tensor) -> None:
 def _require_weight(x: torch.Tensor, weight: torch.Tensor, bias: torch.Tensor | None) -> None:
     is_product = x.dim() >= 1 and weight.dim() == 2 and x.shape[-1] == weight.shape[1]
     if not is_product or (bias is not None and (bias.dim() != 1 or bias.shape[0] != weight.shape[0])):
-        raise _wrong_shapes("linear", x, weight, *([] if bias is None else [bias]))
+        raise _wrong_shapes("linear", x, weight, *_listed(bias))
+
+
+def _listed(bias: torch.Tensor | None) -> list[torch.Tensor]:
+    return [] if bias is None else [bias]
 
 
 def _wrong_shapes(name: str, *tensors: torch.Tensor) -> UsageError:

@@ -59,7 +59,9 @@ class TensorProgram:
         self._fits, self._fits_inside, self._fits_inferred = tensor_checks(self._expected)
         self._count = len(self._expected)
         self._run = function.run if isinstance(function, FusedFunction) else None
-        self._conversions = tuple(map(_conversion_of, _result_elements(function), exported.result_types))
+        results = function.code.results if isinstance(function, FusedFunction) else function.program.results
+        elements = (each.element for each in results)
+        self._conversions = tuple(map(_conversion_of, elements, exported.result_types))
         arguments, keywords = len(exported.inputs), exported.in_spec.num_leaves
         flat = torch.utils._pytree.tree_flatten((tuple([0] * arguments), {}))[1]  # noqa: SLF001 - torch's only API
         self._is_flat = arguments == keywords and flat == exported.in_spec
@@ -132,8 +134,8 @@ class TensorProgram:
         if self._run is not None:
             arrays = self._run(addresses)
         else:
-            found = self.function(*(_array(each) for each in tensors))
-            arrays = list(found) if isinstance(found, tuple) else [found]
+            results = self.function(*(_array(each) for each in tensors))
+            arrays = list(results) if isinstance(results, tuple) else [results]
         return [convert(array) for convert, array in zip(self._conversions, arrays, strict=True)]
 
     def stale(self) -> tuple[str, ...]:
@@ -188,11 +190,6 @@ def _types_of(function: FusedFunction | HostFunction) -> tuple[TensorType, ...]:
     return tuple(TensorType(tuple(int(size) for size in kind.shape), kind.element) for kind in kinds)  # type: ignore[union-attr,arg-type]
 
 
-def _result_elements(function: FusedFunction | HostFunction) -> tuple[str, ...]:
-    results = function.code.results if isinstance(function, FusedFunction) else function.program.results
-    return tuple(each.element for each in results)
-
-
 def _array(tensor: torch.Tensor) -> Any:
     if tensor.dtype is torch.bfloat16:
         import ml_dtypes
@@ -202,7 +199,6 @@ def _array(tensor: torch.Tensor) -> Any:
 
 
 def _conversion_of(element: str, dtype: torch.dtype) -> Callable[[Any], torch.Tensor]:
-    """Returns the function that makes a tensor of a result: one that shares the array's memory."""
     if torch_type(element) is dtype and dtype not in NOT_OF_NUMPY:
         convert: Callable[[Any], torch.Tensor] = torch.from_numpy
         return convert
