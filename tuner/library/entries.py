@@ -45,13 +45,6 @@ class LibraryEntry:
     compared: Comparable | NotComparable = NO_BASELINE  # the time with the baseline's
     program: KernelProgram | None = None  # of a GPU: what was verified; None: the script is compiled again
 
-    @property
-    def timed_s(self) -> float:
-        """Returns the median seconds per call. Raises ValueError for an entry that was not timed."""
-        if self.median_s is None:
-            raise ValueError(f"trial {self.trial}: was not timed")
-        return self.median_s
-
     def size(self, knob: str) -> int:
         """Returns a knob that is a number; 0 where the strategy has no such knob."""
         value = dict(self.candidate.choices).get(knob, 0)

@@ -1,15 +1,11 @@
-"""Libraries of exported schedules: the formats, the header, the module of schedules, and merging.
-
-``write_library`` writes a header (``header``) and a transform module; ``read_entries`` reads them back;
-``merged`` keeps the faster of two schedules for one contraction; ``for_version`` adapts the text to an
-MLIR version.
-"""
+"""Libraries of exported schedules: the formats, the header, the module of schedules, and merging."""
 
 import itertools
 import json
 import re
 from collections.abc import Callable, Mapping
 from dataclasses import dataclass, field, replace
+from typing import Any
 
 import yaml
 
@@ -28,10 +24,6 @@ from tuner.runtime.cpu.host import describe_machine
 from tuner.space.scripts.matchers import AMBIGUOUS, BODIES, ScriptHalves, contractions_of, halves_of
 from tuner.space.scripts.requirements import custom_ops
 from tuner.version import __version__
-
-# ------------------------------------------------------------------------------
-# The formats that several entries can be exported in.
-
 
 # A function from entries to files; raises UsageError and TunerError.
 Writer = Callable[[tuple["LibraryEntry", ...]], tuple["LibraryFile", ...]]
@@ -111,19 +103,19 @@ def document_of(
     listed = tuple(
         EntryDocument(
             name=entry_name(entry.problem),
-            problem=entry.problem,
             strategy=entry.candidate.strategy,
             knobs=entry.candidate.choices,
-            median_s=entry.timed_s,
-            baseline=entry.baseline,
-            baseline_s=entry.baseline_s,
-            trial=entry.trial,
-            reliability=entry.reliability,
             cost=cost,
+            **_shared(entry),
         )
         for entry, cost in zip(entries, costs, strict=True)
     )
     return LibraryDocument(machine=entries[0].machine, entries=listed)
+
+
+def _shared(entry: LibraryEntry | EntryDocument) -> dict[str, Any]:
+    names = ("problem", "median_s", "baseline", "baseline_s", "trial", "reliability")
+    return {name: getattr(entry, name) for name in names}
 
 
 def header(document: LibraryDocument, file: str, versions: str) -> str:
@@ -176,16 +168,11 @@ def read_entries(text: str, name: str) -> tuple[LibraryEntry, ...]:
     document = read_document(text, name)
     return tuple(
         LibraryEntry(
-            problem=entry.problem,
             candidate=Candidate(entry.strategy, entry.knobs),
             script=_script(text, entry.name, name),
             machine=document.machine,
             threads=1,
-            median_s=entry.median_s,
-            baseline=entry.baseline,
-            baseline_s=entry.baseline_s,
-            trial=entry.trial,
-            reliability=entry.reliability,
+            **_shared(entry),
         )
         for entry in document.entries
     )
@@ -262,17 +249,18 @@ def suitable(found: LibraryEntries) -> LibraryEntries:
     Raises UsageError, with the first reason, where none is left.
     """
     kept: list[LibraryEntry] = []
-    notes = list(found.notes)
+    reasons: list[str] = []
     for entry in found.entries:
         try:
             schedule_of(entry)
         except UsageError as error:
-            notes.append(f"left out: {error.message}")
+            reasons.append(error.message)
         else:
             kept.append(entry)
     if not kept:
-        raise UsageError(notes[len(found.notes)].removeprefix("left out: "))
-    return LibraryEntries(tuple(kept), tuple(notes))
+        raise UsageError(reasons[0])
+    notes = (f"left out: {reason}" for reason in reasons)
+    return LibraryEntries(tuple(kept), (*found.notes, *notes))
 
 
 def library_text(entries: tuple[LibraryEntry, ...], costs: tuple[OutliningCost | None, ...] = ()) -> str:
@@ -291,7 +279,6 @@ def schedule_of(entry: LibraryEntry) -> EntrySchedule:
 
 
 def _why_not(entry: LibraryEntry) -> str:
-    """Returns why an entry's problem or script cannot be in a library; "" where it can."""
     problem, ops = entry.problem, custom_ops(entry.script)
     if ops:
         return f"its script calls tuner's transform ops ({', '.join(ops)}), which other compilers lack"
@@ -341,10 +328,9 @@ def _parameters(entry: LibraryEntry) -> dict[str, Value | list[int]]:
     blocks = [entry.size(f"block_{name}") or size for name, size in zip("mnk", (m, n, k), strict=True)]
     tiles = {"reg_tile_m": "tile_m", "reg_tile_n": "tile_n", "reg_tile_k": "unroll_k"}
     of_registers = {name: size for name, knob in tiles.items() if (size := entry.size(knob))}
-    batch = {"batch": entry.problem.batch} if entry.problem.lead else {}
     return {
         "layer_kind": entry.problem.operation,
-        **batch,
+        **({"batch": entry.problem.batch} if entry.problem.lead else {}),
         "m": m,
         "n": n,
         "k": k,
@@ -408,32 +394,30 @@ def merged(libraries: tuple[LibraryText, ...]) -> MergedLibrary:
     no library, for libraries of several machines, and where a timing is needed on another machine than this
     one; TunerError where a schedule fails.
     """
-    found: dict[Problem, _Known] = {}
+    best: dict[Problem, _Known] = {}
     duels: list[Duel] = []
     for known in itertools.chain.from_iterable(map(_entries, libraries)):
-        first = next(iter(found.values()), known)
+        first = next(iter(best.values()), known)
         if known.entry.machine.name != first.entry.machine.name:
             names = f"{first.entry.machine.name!r} and {known.library} of {known.entry.machine.name!r}"
             raise UsageError(f"{first.library} is of {names}: a library is of one machine")
         key = replace(known.entry.problem, align=NUMPY_ALIGNMENT, cache=WARM)
-        before = found.setdefault(key, known)
+        before = best.setdefault(key, known)
         if before.entry.script != known.entry.script:
-            found[key], duel = _faster(before, known)
+            best[key], duel = _faster(before, known)
             duels.append(duel)
-    kept = sorted(found.values(), key=lambda one: one.entry.problem.key)
+    kept = sorted(best.values(), key=lambda one: one.entry.problem.key)
     text = library_text(tuple(one.entry for one in kept), tuple(one.cost for one in kept))
     return MergedLibrary(text, len(kept), tuple(duels))
 
 
-def _entries(library: LibraryText) -> tuple[_Known, ...]:
-    document = read_document(library.text, library.name)
+def _entries(library: LibraryText) -> list[_Known]:
     entries = read_entries(library.text, library.name)
-    costs = (entry.cost for entry in document.entries)
-    return tuple(_Known(entry, cost, library.name) for entry, cost in zip(entries, costs, strict=True))
+    costs = [entry.cost for entry in read_document(library.text, library.name).entries]
+    return [_Known(entry, cost, library.name) for entry, cost in zip(entries, costs, strict=True)]
 
 
 def _faster(first: _Known, second: _Known) -> tuple[_Known, Duel]:
-    """Returns the faster of two schedules of one contraction, and how much longer the other one takes."""
     problem = first.entry.problem
     if describe_machine().name != first.entry.machine.name:
         where = f"only {first.entry.machine.name!r} can compare them"

@@ -1,12 +1,10 @@
-"""Scripts and libraries timed interleaved on this machine: against each other, and per entry of a library.
-
-``slower_by`` compares two scripts; ``outlining_cost`` measures what it costs that a library moves each
-contraction to a function of its own.
-"""
+"""Scripts and libraries timed interleaved on this machine: against each other, and per entry of a library."""
 
 import hashlib
+from collections.abc import Callable
 from dataclasses import dataclass, replace
 from functools import partial
+from typing import TypeVar
 
 from tuner.analysis.slowdown import InterleavedSession, PairedSlowdown, paired_slowdown
 from tuner.core.interfaces import Artifact, Effort, Script
@@ -35,20 +33,12 @@ RESULTS_TO_ARGUMENTS = (
 )
 
 
-def lower_applied(library: str, program: str) -> str:
-    """Returns the LLVM dialect, as text for the JIT, of a program to which a library was applied.
-
-    Both are MLIR text. Results of functions become arguments. Raises CandidateError where the library or a
-    pass fails, and for code that the JIT cannot take.
-    """
-    with transform.new_context(), bindings.ir.Location.unknown():
-        module = transform.parse(program, "payload")
-        transform.apply_script(module, transform.parse(library, "library"))
-        return lowered(module)
-
-
 def lowered(module: bindings.ir.Module) -> str:
-    """Returns the LLVM dialect of a bufferized module, changed in place; results become arguments."""
+    """Returns the LLVM dialect, as text for the JIT, of a bufferized module, which is changed in place.
+
+    Results of functions become arguments. Raises CandidateError where a pass fails, and for code that the JIT
+    cannot take.
+    """
     run_passes(module, RESULTS_TO_ARGUMENTS)
     copy_by_loops(module)
     code = lower_to_llvm(module)
@@ -58,16 +48,9 @@ def lowered(module: bindings.ir.Module) -> str:
 
 def tensor_program(problem: Problem, name: str) -> str:
     """Returns a module of a function ``name`` from the tensors A and B to their product."""
-    a, b, c = (
-        f"tensor<{'x'.join(map(str, shape))}x{kind}>"
-        for shape, kind in (
-            (problem.a_shape, problem.stored_dtype),
-            (problem.b_shape, problem.stored_dtype),
-            (problem.c_shape, problem.result_dtype),
-        )
-    )
-    element = problem.result_dtype
-    op = LINALG[problem.operation]
+    source, element, op = problem.stored_dtype, problem.result_dtype, LINALG[problem.operation]
+    operands = ((problem.a_shape, source), (problem.b_shape, source), (problem.c_shape, element))
+    a, b, c = (f"tensor<{'x'.join(map(str, shape))}x{dtype}>" for shape, dtype in operands)
     return f"""func.func @{name}(%a: {a}, %b: {b}) -> {c} {{
   %zero = arith.constant {zero(element)}
   %empty = tensor.empty() : {c}
@@ -83,6 +66,7 @@ def tensor_program(problem: Problem, name: str) -> str:
 # Two scripts of one problem, and a script against a library, timed interleaved on this machine.
 
 
+Value = TypeVar("Value")
 SESSIONS = 3
 EFFORT = Effort(budget_s=0.05, min_samples=12, max_samples=60)  # of each code in a session
 TIMEOUT_S = 240.0
@@ -94,41 +78,28 @@ def slower_by(problem: Problem, script: str, reference: str) -> PairedSlowdown:
     Both are compiled now, verified, and timed in a child process on the same arrays. Raises TunerError
     where one of them fails or is wrong.
     """
-    (found,) = _in_child(problem, partial(script_slowdowns, (problem,), script, reference))
-    return found
+    return _in_child(problem, partial(_script_slowdown, problem, script, reference))
 
 
-def slower_in_library(problems: tuple[Problem, ...], library: str, script: str) -> tuple[PairedSlowdown, ...]:
-    """Returns, per problem, how much longer a library's code takes than the code of its entry's script.
-
-    The library is applied to a function from tensors to a tensor, the script to the payload that it was tuned
-    on. Otherwise as ``slower_by``.
-    """
-    return _in_child(problems[0], partial(library_slowdowns, problems, library, script))
+def _script_slowdown(problem: Problem, script: str, reference: str) -> PairedSlowdown:
+    return _timed(problem, _compiled(problem, script), _compiled(problem, reference))
 
 
-def script_slowdowns(
-    problems: tuple[Problem, ...], script: str, reference: str
-) -> tuple[PairedSlowdown, ...]:
-    """Does the work of ``slower_by`` in this process."""
-    return tuple(
-        _timed(problem, _compiled(problem, script), _compiled(problem, reference)) for problem in problems
-    )
-
-
-def library_slowdowns(problems: tuple[Problem, ...], library: str, script: str) -> tuple[PairedSlowdown, ...]:
-    """Does the work of ``slower_in_library`` in this process."""
+def _library_slowdowns(problems: tuple[Problem, ...], library: str, script: str) -> list[PairedSlowdown]:
     slowdowns = []
     for problem in problems:
         own = _compiled(problem, script)
         (partition,) = own.partitions
-        code = lower_applied(library, tensor_program(problem, partition.called))
+        with transform.new_context(), bindings.ir.Location.unknown():
+            module = transform.parse(tensor_program(problem, partition.called), "payload")
+            transform.apply_script(module, transform.parse(library, "library"))
+            code = lowered(module)
         applied = Artifact(code, hashlib.sha256(code.encode()).hexdigest(), own.partitions)
         slowdowns.append(_timed(problem, applied, own))
-    return tuple(slowdowns)
+    return slowdowns
 
 
-def _in_child(problem: Problem, work: partial[tuple[PairedSlowdown, ...]]) -> tuple[PairedSlowdown, ...]:
+def _in_child(problem: Problem, work: Callable[[], Value]) -> Value:
     with TimingLock("cpu", holder_text(problem)).held():
         return call_in_child("library", work, TIMEOUT_S, child_memory_bytes(problem))
 
@@ -172,7 +143,8 @@ class OutliningCost:
 def outlining_cost(problem: Problem, script: str, library: str) -> OutliningCost:
     """Returns the slowdown of a library against the script of its entry, on tensors and on a batch of them.
 
-    Both codes are compiled and timed now, on this machine. Raises TunerError where one fails or is wrong.
+    The library is applied to a function from tensors to a tensor, the script to the payload that it was tuned
+    on. Both codes are compiled and timed now, on this machine. Raises TunerError where one fails or is wrong.
     """
     problems = tuple(
         replace(
@@ -182,6 +154,6 @@ def outlining_cost(problem: Problem, script: str, library: str) -> OutliningCost
         )
         for one in contractions_of(problem)
     )
-    found = slower_in_library(problems, library, script)
-    costs = {each.operation: cost for each, cost in zip(problems, found, strict=True)}
+    slowdowns = _in_child(problems[0], partial(_library_slowdowns, problems, library, script))
+    costs = {each.operation: slowdown for each, slowdown in zip(problems, slowdowns, strict=True)}
     return OutliningCost(costs.get(MATMUL), costs.get(BATCH_MATMUL))

@@ -28,7 +28,6 @@ ONE, PAIR = f"({ANY}) -> {ANY}", f"({ANY}) -> ({ANY}, {ANY})"  # types of ops of
 TWO = f"({ANY}, {ANY}) -> ({ANY}, {ANY})"
 MARK_SEQUENCE = "tuner_mark"  # steps 1 and 2, without which nothing is changed
 PREFIX = "tuned."  # of the attributes that name an op's entry
-FLOAT, INTEGER = ("arith.mulf", "arith.addf"), ("arith.muli", "arith.addi")
 
 
 @dataclass(frozen=True)
@@ -55,12 +54,11 @@ def transform_module(schedules: tuple[EntrySchedule, ...]) -> str:
     transform.yield
   }}
 """
-    parts = [entry, _marking(schedules), _SHARED, *map(_sequences, schedules)]
-    return f"module attributes {{transform.with_named_sequence}} {{\n{''.join(parts)}}}\n"
+    body = "".join([entry, _marking(schedules), _SHARED, *map(_sequences, schedules)])
+    return f"module attributes {{transform.with_named_sequence}} {{\n{body}}}\n"
 
 
 def _marking(schedules: tuple[EntrySchedule, ...]) -> str:
-    """Returns the sequence that names contractions and annotates each with the entry that matches it."""
     pairs = [(contraction, schedule.name) for schedule in schedules for contraction in schedule.contractions]
     # Exact batches come first: the first matcher that matches an op wins.
     pairs.sort(key=lambda pair: (pair[0].operation, pair[0].layout, pair[0].batch is None))
@@ -74,7 +72,7 @@ def _marking(schedules: tuple[EntrySchedule, ...]) -> str:
     transform.yield
   }}
 {"".join(_dispatch(number, group) for number, (_, group) in enumerate(groups))}\
-{_generic_matcher()}\
+{_GENERIC}\
 {"".join(matcher(_matcher_name(name, one), one) for one, name in pairs)}"""
 
 
@@ -100,7 +98,6 @@ def _named(operation: str) -> str:
 
 
 def _dispatched(number: int, operation: str, layout: str) -> str:
-    """Returns the steps that give the ops on tensors of one name and layout to their matchers."""
     found = f"%ops{number}"
     return f"""    {found} = transform.structured.match ops{{["{LINALG[operation]}"]}}
       attributes{{{maps_attribute(operation, layout)}}} in %root : {ONE}
@@ -131,23 +128,7 @@ def _matcher_name(name: str, contraction: MatchedContraction) -> str:
     return f"match_{name}{'_batch' if contraction.operation == BATCH_MATMUL else ''}"
 
 
-def _generic_matcher() -> str:
-    """Returns the matcher of a linalg.generic that multiplies floats and adds up."""
-    multiply, add = FLOAT
-    return f"""  transform.named_sequence @is_contraction(%op: {ANY} {{transform.readonly}}) -> {ANY} {{
-    transform.match.operation_name %op ["linalg.generic"] : {ANY}
-    %matched = transform.match.structured failures(propagate) %op : {ONE} {{
-    ^bb0(%s: {ANY}):
-      transform.match.structured.body %s {{contraction = ["{multiply}", "{add}"]}} : {ANY}
-      transform.match.structured.yield %s : {ANY}
-    }}
-    transform.yield %op : {ANY}
-  }}
-"""
-
-
 def _outlined(name: str) -> str:
-    """Returns the steps that move each op of an entry to a function of its own."""
     attribute = f"{PREFIX}{name}"
     ops = 'transform.structured.match ops{["linalg.matmul", "linalg.batch_matmul"]}'
     include = f"transform.include @tuner_whole failures(propagate) (%function, %call) : ({ANY}, {ANY}) -> ()"
@@ -178,7 +159,6 @@ def _outlined(name: str) -> str:
 
 
 def _applied(half: str, root: str, name: str) -> str:
-    """Returns the steps that run one half of an entry's schedule on each function of the entry."""
     handle = f"%{half}_{name}"
     functions = f'transform.structured.match ops{{["func.func"]}} attributes{{{PREFIX}{name}}}'
     return f"""    {handle} = {functions} in {root} : {ONE}
@@ -190,7 +170,6 @@ def _applied(half: str, root: str, name: str) -> str:
 
 
 def _sequences(schedule: EntrySchedule) -> str:
-    """Returns what is an entry's own: the action of its matchers, and the halves of its schedule."""
     name, halves = schedule.name, schedule.halves
     return f"""  transform.named_sequence @mark_{name}(%op: {ANY} {{transform.readonly}}) {{
     transform.annotate %op "{PREFIX}{name}" : {ANY}
@@ -205,6 +184,16 @@ def _sequences(schedule: EntrySchedule) -> str:
 """
 
 
+_GENERIC = f"""  transform.named_sequence @is_contraction(%op: {ANY} {{transform.readonly}}) -> {ANY} {{
+    transform.match.operation_name %op ["linalg.generic"] : {ANY}
+    %matched = transform.match.structured failures(propagate) %op : {ONE} {{
+    ^bb0(%s: {ANY}):
+      transform.match.structured.body %s {{contraction = ["arith.mulf", "arith.addf"]}} : {ANY}
+      transform.match.structured.yield %s : {ANY}
+    }}
+    transform.yield %op : {ANY}
+  }}
+"""
 _SHARED = f"""  transform.named_sequence @is_cleared(%op: {ANY} {{transform.readonly}}) -> {ANY} {{
     %before = transform.get_producer_of_operand %op[2] : {ONE}
     transform.match.operation_name %before ["linalg.fill"] : {ANY}

@@ -273,11 +273,7 @@ Array = npt.NDArray[Any]
 
 
 def compile_fusions(
-    text: str,
-    entry: str | None,
-    machine: Machine,
-    schedules: Schedules = no_schedules,
-    threads: int = 1,
+    text: str, entry: str | None, machine: Machine, schedules: Schedules = no_schedules, threads: int = 1
 ) -> FusedImage | NotFused:
     """Compiles a payload as fusions; NotFused for one that must be compiled as a whole.
 

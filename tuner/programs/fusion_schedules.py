@@ -112,13 +112,7 @@ PLAIN_MATMUL = re.compile(rf"linalg\.matmul \{{{CONTRACTION_ATTRIBUTE}, {ROOT_AT
 
 
 def fusion_schedules(store: "Store", machine: Machine, problem: Problem) -> Iterator[FusionSchedule]:
-    """Yields schedules for a fusion, the best first, from the trials of a database.
-
-    Args:
-        store: The results database.
-        machine: The processor, which the trials have to be timed on.
-        problem: The fusion.
-    """
+    """Yields schedules for a fusion, the best first, from the trials of a database, timed on ``machine``."""
     states = (problem.cache, *(each for each in CACHES if each != problem.cache))
     of_group = tuple(replace(problem, cache=each) for each in states)
     tuned = next((found for one in of_group if (found := _best(store, TaskQuery.of(one), machine))), None)

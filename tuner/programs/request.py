@@ -6,7 +6,7 @@ A ``ProgramRequest`` goes to a child process, which returns a ``ProgramReport``.
 import contextlib
 import re
 from collections.abc import Callable, Iterator
-from dataclasses import dataclass, fields, replace
+from dataclasses import dataclass, fields
 from typing import Literal, get_args
 
 from tuner.core.candidate import TargetName
@@ -223,11 +223,6 @@ class ProgramRequest:
         A matmul that is absent from the result gets its default script.
         """
         return None if self.scripts is None else {key: Script.of(text) for key, text in self.scripts}
-
-
-def without_scripts(request: ProgramRequest) -> ProgramRequest:
-    """Returns a copy of the request that lowers all matmuls of the program to loops."""
-    return replace(request, scripts=None)
 
 
 @dataclass(frozen=True)

@@ -20,7 +20,7 @@ from tuner.programs.compiler import TOO_DEEP, CompiledProgram, ProgramCompiler, 
 from tuner.programs.execution import ProgramRun, copies, run_on_device, run_on_host
 from tuner.programs.fusion_schedules import TunableFusions, fusion_schedules, tunable_fusions
 from tuner.programs.lowering.device import text_after
-from tuner.programs.request import Comparison, LoweringStep, ProgramReport, ProgramRequest, without_scripts
+from tuner.programs.request import Comparison, LoweringStep, ProgramReport, ProgramRequest
 from tuner.programs.run.host_function import HostFunction, check_host_code
 from tuner.programs.run.runner_functions import discard
 from tuner.programs.speedup import TimedFusions, TimedPair, timed_fusions, timed_on_device, timed_on_host
@@ -166,7 +166,7 @@ def time_pair(request: ProgramRequest) -> TimedPair:
     """
     compiler, seed = _compiler(request), request.options.seed
     bound = _compile(compiler, request).code
-    plain = _compile(compiler, without_scripts(request)).code
+    plain = _compile(compiler, replace(request, scripts=None)).code
     arguments = make_arguments(bound.arguments, request.arguments, np.random.default_rng(seed))
     if compiler.support.open_device is None:
         functions = [HostFunction(code, discard) for code in (bound, plain, bound)]

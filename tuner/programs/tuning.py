@@ -1,6 +1,6 @@
 """Tunes the matmuls, or the fusions, of a program, then runs and times the program with the best scripts.
 
-``ProgramTuning`` tunes each distinct matmul once, ``GroupTuning`` all fusions under one budget. The
+``ProgramTuning`` tunes each distinct matmul once, ``FusionTuning`` all fusions under one budget. The
 steps that compile and run, each in a child process, are given as functions.
 """
 
@@ -20,13 +20,7 @@ from tuner.core.reliability import NOT_RECORDED
 from tuner.core.requests import RunRequest
 from tuner.core.runs import RunSettings, StoredTrial, TrialQuery
 from tuner.programs.fusion_schedules import TunableFusions
-from tuner.programs.request import (
-    ProgramOptions,
-    ProgramReport,
-    ProgramRequest,
-    named_in_errors,
-    without_scripts,
-)
+from tuner.programs.request import ProgramOptions, ProgramReport, ProgramRequest, named_in_errors
 from tuner.programs.service import (
     find_fusions,
     find_problems,
@@ -181,7 +175,7 @@ class ProgramTuning:
         try:
             report = self.parts.run(bound)
             if report.times is not None:
-                plain = self.parts.run(without_scripts(bound))
+                plain = self.parts.run(replace(bound, scripts=None))
                 report, plain, gain = self._compared(bound, report, plain)
         except TunerError as error:
             failure = str(error)
@@ -417,13 +411,7 @@ def tune_text(
 
     def request_of(problem: "Problem") -> RunRequest:
         return RunRequest(
-            problem,
-            CPU,
-            trials=trials,
-            budget_s=budget_s,
-            seed=seed,
-            workers=workers,
-            warm_start=False,
+            problem, CPU, trials=trials, budget_s=budget_s, seed=seed, workers=workers, warm_start=False
         )
 
     request = ProgramRequest(

@@ -285,9 +285,6 @@ def c_files(entries: tuple[LibraryEntry, ...], prefix: str = DEFAULT_PREFIX) -> 
         )
     on_gpu = tuple(entry for entry in entries if entry.machine.chip)
     on_cpu = tuple(entry for entry in entries if not entry.machine.chip)
-    files = (
-        *(cpu_files(on_cpu, prefix) if on_cpu else ()),
-        *(gpu_files(on_gpu, prefix) if on_gpu else ()),
-    )
+    files = (*(cpu_files(on_cpu, prefix) if on_cpu else ()), *(gpu_files(on_gpu, prefix) if on_gpu else ()))
     example = rendered("CMakeLists.txt", prefix=prefix, has_cpu=bool(on_cpu), has_gpu=bool(on_gpu))
     return (*files, LibraryFile("CMakeLists.txt", example))

@@ -1,8 +1,4 @@
-"""The first use of a shape: a few kernels and the baseline, verified and timed once; times kept on disk.
-
-``KernelLoader`` compiles scripts to functions of arrays; ``time_first_use`` times them interleaved; a
-``FirstUseCache`` shares what was measured with other processes.
-"""
+"""The first use of a shape: a few kernels and the baseline, verified and timed once; times kept on disk."""
 
 import contextlib
 import fcntl

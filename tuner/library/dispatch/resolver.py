@@ -96,12 +96,7 @@ class Resolver:
     """Finds what computes a problem, from one rule file or database, for one number of threads."""
 
     def __init__(
-        self,
-        backends: Backends,
-        rule: Path | None,
-        db: str | Path | None,
-        threads: int,
-        cache: FirstUseCache,
+        self, backends: Backends, rule: Path | None, db: str | Path | None, threads: int, cache: FirstUseCache
     ) -> None:
         """Raises UsageError for a rule file that is damaged, or of another machine or search space.
 

@@ -1,8 +1,4 @@
-"""A dispatch rule: configurations with their times on tuned problems, to serve any problem; and its file.
-
-``distilled`` makes the rule of a portfolio, ``rule_text`` and ``read_rule`` write and read its file;
-``SpaceOfProblems`` binds its configurations to other problems.
-"""
+"""A dispatch rule: configurations with their times on tuned problems, to serve any problem; and its file."""
 
 import contextlib
 import hashlib
@@ -143,7 +139,7 @@ class DispatchRule:
 
 
 def _cost(time_s: float | None, residual: float | None) -> float:
-    """Returns a model cost with a residual, up to a factor that all configurations of a problem share."""
+    # up to a factor that all configurations of a problem share
     return math.inf if time_s is None or residual is None else time_s / math.exp(residual)
 
 

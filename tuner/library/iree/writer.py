@@ -1,8 +1,4 @@
-"""The format "iree": configurations timed against IREE's default, and a tuning spec of those that win.
-
-``select`` compiles each configuration (``IreeCompiler``) and times it (``IreeProduct``); ``tuning_spec``
-writes the spec and checks it.
-"""
+"""The format "iree": configurations timed against IREE's default, and a tuning spec of those that win."""
 
 import re
 import subprocess
@@ -189,29 +185,31 @@ def select(
     differ: only a difference outside the 95 % interval and above the noise counts. ``timer``: for tests.
     Raises IreeCompileError where IREE does not compile the problem itself.
     """
+
+    def default_stays(reason: str, default_s: float | None = None) -> Selection:
+        return Selection(problem, None, default_s, None, reason)
+
     if problem.dtype not in DTYPES:
-        reason = f"IREE does not compute {problem.dtype} as such by default"
-        return Selection(problem, None, None, None, reason)
+        return default_stays(f"IREE does not compute {problem.dtype} as such by default")
     timer = timer or _timed_here(problem)
     default = IreeProduct(compiler.compile(program_of(problem)), problem)
-    found = {each: product for each in configurations if (product := _loaded(compiler, problem, each))}
-    if not found:
-        return Selection(problem, None, None, None, "no configuration is used by IREE and right")
-    _, *times = timer((default, *found.values()), SIEVE)
-    fastest = min(zip(times, found, strict=True), key=lambda pair: pair[0].median_s)[1]
+    products = {each: product for each in configurations if (product := _loaded(compiler, problem, each))}
+    if not products:
+        return default_stays("no configuration is used by IREE and right")
+    _, *times = timer((default, *products.values()), SIEVE)
+    fastest = min(zip(times, products, strict=True), key=lambda pair: pair[0].median_s)[1]
     for _ in range(ATTEMPTS):
-        default_time, time, again = timer((default, found[fastest], default), FINAL)
-        compared = comparison(
-            time, default_time, Evidence(is_interleaved=True, noise=noise_of(default_time, again))
-        )
+        default_time, time, again = timer((default, products[fastest], default), FINAL)
+        evidence = Evidence(is_interleaved=True, noise=noise_of(default_time, again))
+        compared = comparison(time, default_time, evidence)
         if isinstance(compared, Comparable) or compared.is_equal:
             break
     default_s = default_time.median_s
     if isinstance(compared, NotComparable):
-        return Selection(problem, None, default_s, None, compared.reason)
+        return default_stays(compared.reason, default_s)
     if compared.ratio > 1:
-        reason = f"the fastest of {len(found)} takes {compared.longer_text} against IREE's default"
-        return Selection(problem, None, default_s, None, reason)
+        longer = f"the fastest of {len(products)} takes {compared.longer_text} against IREE's default"
+        return default_stays(longer, default_s)
     return Selection(problem, fastest, default_s, compared, "")
 
 
@@ -278,11 +276,19 @@ def tuning_spec(compiler: IreeCompiler, chosen: tuple[tuple[Selection, LibraryEn
         for selection, entry in chosen
         if selection.configuration is not None
     )
-    left = tuple(selection for selection, _ in chosen if selection.configuration is None)
+    left = [f"{each.problem.key}: {each.reason}" for each, _ in chosen if each.configuration is None]
     if not won:
-        reasons = "; ".join(f"{each.problem.key}: {each.reason}" for each in left)
-        raise TunerError(f"format iree: nothing is faster than IREE's default: {reasons}")
-    text = spec_text(won, _header(compiler, tuple(entry for _, entry in chosen), left))
+        raise TunerError(f"format iree: nothing is faster than IREE's default: {'; '.join(left)}")
+    machines = sorted({entry.machine.name for _, entry in chosen})
+    header = (
+        f"For IREE's compiler {compiler.version} and no other version. Written by tuner {__version__}.",
+        f"iree-compile {' '.join(OPTIONS)} --iree-codegen-tuning-spec-path={FILE} MODEL.mlir -o MODEL.vmfb",
+        "Timed in IREE's runtime (local-sync, one thread), interleaved with IREE's default. Schedules of:",
+        *(f"  {name}" for name in machines),
+        f"An operation that is configured has {APPLIED} (--compile-to=executable-configurations).",
+        *(f"left to IREE: {reason}" for reason in left),
+    )
+    text = spec_text(won, header)
     for each in won:
         if not compiler.applied(program_of(each.problem), text):
             raise TunerError(f"format iree: IREE does not use the spec for {each.problem.key}")
@@ -295,17 +301,3 @@ def _note(selection: Selection, entry: LibraryEntry) -> str:
     default = f"IREE's default takes {seconds_text(selection.default_s)}"
     faster = f"{selection.compared.faster_text}, {RELIABLE.word}"
     return f"{selection.problem.key}: {faster}; {default}; tuner's trial {entry.trial}"
-
-
-def _header(
-    compiler: IreeCompiler, entries: tuple[LibraryEntry, ...], left: tuple[Selection, ...]
-) -> tuple[str, ...]:
-    machines = sorted({entry.machine.name for entry in entries})
-    return (
-        f"For IREE's compiler {compiler.version} and no other version. Written by tuner {__version__}.",
-        f"iree-compile {' '.join(OPTIONS)} --iree-codegen-tuning-spec-path={FILE} MODEL.mlir -o MODEL.vmfb",
-        "Timed in IREE's runtime (local-sync, one thread), interleaved with IREE's default. Schedules of:",
-        *(f"  {name}" for name in machines),
-        f"An operation that is configured has {APPLIED} (--compile-to=executable-configurations).",
-        *(f"left to IREE: {each.problem.key}: {each.reason}" for each in left),
-    )

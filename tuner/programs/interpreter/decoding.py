@@ -90,12 +90,9 @@ Step: TypeAlias = Callable[[LaneFrame], None]  # executes an operation in all ac
 def require(
     holds: Array, frame: LaneFrame, where: str, found: str | Callable[[tuple[int, ...]], str]
 ) -> None:
-    """Raises CandidateError(RUN) if a condition is false in an active lane; the message names one such lane.
+    """Raises CandidateError(RUN) if ``holds`` is false in an active lane; the message names one such lane.
 
-    Args:
-        holds: the condition per lane.
-        where: name and location of the operation.
-        found: the message, or a function from an index of ``holds`` to the message.
+    ``where`` is the operation's, ``found`` the message, or a function from an index of ``holds`` to it.
     """
     if holds.all():
         return
@@ -147,8 +144,7 @@ class LoopLimit:
         else:
             return
         fault(
-            self._where,
-            f"endless: found more than {exceeded}; on the host launches run one after the other",
+            self._where, f"endless: found more than {exceeded}; on the host launches run one after the other"
         )
 
 
@@ -382,13 +378,9 @@ def decode_function(
 ) -> LaneFunction:
     """Decodes a ``func.func`` or ``gpu.func`` for the interpreter.
 
-    Args:
-        function: the operation.
-        decoders: the supported operations.
-        symbols: the operations of the module by symbol name, for calls and globals.
-        callers: names of the functions that are being decoded around this one, to find recursion.
-
-    Raises CandidateError(COMPILE) for unsupported operations and for recursion.
+    ``symbols`` are the operations of the module by symbol name, for calls and globals; ``callers`` the
+    functions that are being decoded around this one, to find recursion. Raises CandidateError(COMPILE) for
+    unsupported operations and for recursion.
     """
     scope = FunctionScope(decoders, symbols, callers)
     body = scope.body(function.regions[0], is_kernel="kernel" in function.attributes)

@@ -126,12 +126,9 @@ class LaneParameter:
     def take(self, contents: list[bytes], *, is_bare: bool) -> BufferView | Array:
         """Removes this parameter's bytes from the front of ``contents``; returns the argument in them.
 
-        Args:
-            contents: bytes per driver parameter.
-            is_bare: True: a memref is passed as its address alone; False: as all words of its descriptor.
-
-        Raises ValueError for too few bytes of a number or a vector, and for a memref passed as its address
-        alone whose type has a dynamic size, stride or offset.
+        ``contents`` has the bytes of each driver parameter. ``is_bare``: a memref is passed as its address
+        alone, else as all words of its descriptor. Raises ValueError for too few bytes of a number or a
+        vector, and for a bare memref whose type has a dynamic size, stride or offset.
         """
         if self.layout is None:
             content, element = contents.pop(0), self.element
@@ -244,19 +241,12 @@ class LaneKernel:
     attributions: tuple[Make, ...]
 
     def launch(
-        self,
-        launch: LaneLaunch,
-        descriptors: Sequence[int],
-        write: Callable[[str], object] = lambda _: None,
+        self, launch: LaneLaunch, descriptors: Sequence[int], write: Callable[[str], object] = lambda _: None
     ) -> None:
         """Runs the blocks of a launch on arguments that are given as memref descriptors in host memory.
 
-        Args:
-            launch: the sizes of the launch.
-            descriptors: per parameter, the address of a memref descriptor; a number is in a memref of rank 0.
-            write: receives the text that the kernel prints.
-
-        Raises CandidateError(RUN) for what would be a fault on a device.
+        ``descriptors`` has an address per parameter; a number is in a memref of rank 0. ``write`` receives
+        the text that the kernel prints. Raises CandidateError(RUN) for what would be a fault on a device.
         """
         arguments = [each.at(address) for each, address in zip(self.parameters, descriptors, strict=True)]
         self._run(launch, arguments, write)

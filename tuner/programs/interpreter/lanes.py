@@ -197,11 +197,7 @@ class BufferView:
     ) -> "BufferView":
         """Returns a contiguous row-major memref of ``size_bytes`` accessible bytes at ``address``.
 
-        Args:
-            address: per lane, the address of the first element.
-            size_bytes: number of bytes that may be accessed.
-            sizes: size per dimension and lane.
-            owner: an object that keeps the memory alive.
+        ``owner`` is an object that keeps the memory alive.
         """
         owners = () if owner is None else (owner,)
         end = address + size_bytes

@@ -240,10 +240,7 @@ def load_matrix(op: Op, scope: FunctionScope) -> Step:
     return step
 
 
-TENSOR_CORES: dict[str, Decode] = {
-    "nvgpu.mma.sync": multiply_fragments,
-    "nvgpu.ldmatrix": load_matrix,
-}
+TENSOR_CORES: dict[str, Decode] = {"nvgpu.mma.sync": multiply_fragments, "nvgpu.ldmatrix": load_matrix}
 
 
 # ------------------------------------------------------------------------------

@@ -95,8 +95,9 @@ def element_addresses(
 ) -> Array:
     """Returns the byte address of the memref element at ``indices`` in each lane, after checking it.
 
-    Raises CandidateError(RUN), naming the operation ``where``, if an active lane's index is out of bounds, or
-    its address is outside the buffer or misaligned.
+    ``indices`` has one array per dimension of ``view``; ``kind`` is the type of an element. Raises
+    CandidateError(RUN), naming the operation ``where``, if an active lane's index is out of bounds, or its
+    address is outside the buffer or misaligned.
     """
     check_indices(frame, where, view, indices)
     addresses, align_bytes = view.at(indices, kind.size_bytes), kind.dtype.itemsize
@@ -120,9 +121,7 @@ def load_element(
 ) -> Array:
     """Returns the memref element at ``indices`` in each lane, of shape (blocks, threads, *vector).
 
-    ``indices`` has one array per dimension of ``view``; ``kind`` is the type of an element. In inactive lanes
-    the value is arbitrary. Raises CandidateError(RUN), naming ``where``, for an access out of bounds or
-    misaligned.
+    In inactive lanes the value is arbitrary. The arguments are those of ``element_addresses``, which raises.
     """
     addresses = element_addresses(frame, where, view, kind, indices)
     active = frame.active(addresses.shape)
@@ -136,10 +135,8 @@ def store_element(
 ) -> None:
     """Stores one memref element per active lane: that of ``values`` at ``indices`` of the memref ``view``.
 
-    ``values`` has the shape (blocks, threads, *vector): all lanes, of which inactive ones are ignored;
-    ``indices`` has one array (blocks, threads) per dimension. Where several lanes store at one address, the
-    last lane's value remains. Raises CandidateError(RUN), naming the operation ``where``, for an active
-    lane's access that is out of bounds or misaligned.
+    ``values`` has the shape (blocks, threads, *vector). Where several lanes store at one address, the last
+    lane's value remains. The other arguments are those of ``element_addresses``, which raises.
     """
     addresses = element_addresses(frame, where, view, kind, indices)
     axes = len(kind.shape)
@@ -178,12 +175,7 @@ def store_where(
     wanted: Array,
     values: Array,
 ) -> None:
-    """Stores ``values`` at ``addresses``, in active lanes where the mask ``wanted`` is True.
-
-    ``addresses``, ``wanted`` and ``values`` have the axes (blocks, threads, *vector). Raises
-    CandidateError(RUN) for a wanted address of an active lane that is misaligned or outside the bytes of
-    ``view``.
-    """
+    """Stores ``values`` at ``addresses`` in active lanes where ``wanted`` is True; see ``load_where``."""
     require_bytes_where(frame, where, view, kind, addresses, wanted)
     _write_where(kind, addresses, with_trailing_axes(frame.mask, addresses.ndim - 2) & wanted, values)
 

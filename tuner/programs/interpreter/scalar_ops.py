@@ -283,9 +283,8 @@ def integer_comparison(op: Op, scope: FunctionScope) -> Step:
 def extended(wide: Callable[[Array, Array], Array], read: Callable[[Array], Array]) -> Decode:
     """Returns the decoder of an integer operation with two results, the low and high half of a wide one.
 
-    Args:
-        wide: the operation on arrays of Python integers, such as addition or multiplication.
-        read: interprets the operands as signed or as unsigned integers.
+    ``wide`` is the operation on arrays of Python integers; ``read`` interprets the operands as signed or as
+    unsigned integers.
     """
 
     def decode(op: Op, scope: FunctionScope) -> Step:
@@ -334,12 +333,8 @@ FLOATS: dict[str, Combine] = {
 def combination(op: Op, scope: FunctionScope, kind: str) -> Combine:
     """Returns the function that combines two arrays elementwise in a reduction, such as addition or maximum.
 
-    Args:
-        op: the reduction, whose result type decides between integers and floats.
-        scope: the function being decoded.
-        kind: the printed attribute, such as ``#gpu<all_reduce_op add>`` or ``#vector.kind<add>``.
-
-    Raises CandidateError(COMPILE) for an unsupported kind.
+    ``op`` is the reduction, whose result type decides between integers and floats; ``kind`` the printed
+    attribute, such as ``#vector.kind<add>``. Raises CandidateError(COMPILE) for an unsupported kind.
     """
     name = kind.removesuffix(">").replace("<", " ").split()[-1]  # #gpu<all_reduce_op add>, #vector.kind<add>
     known = INTEGERS if scope.element(op, op.results[0].type).dtype.kind in "ib" else FLOATS

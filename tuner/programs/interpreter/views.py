@@ -82,16 +82,9 @@ def byte_view(op: Op, scope: FunctionScope) -> Step:
     return step
 
 
-def dimension(op: Op, scope: FunctionScope) -> Step:
-    """Returns the step for ``memref.dim``: the size of a memref along the dimension that an operand gives."""
-    source, axis = scope.slots(op.operands)
-    (target,) = scope.slots(op.results)
-
-    def step(frame: LaneFrame) -> None:
-        sizes, wanted = frame.values[source].sizes, frame.values[axis]
-        frame.values[target] = np.select([wanted == number for number in range(len(sizes))], sizes)
-
-    return step
+def dimension(view: BufferView, wanted: Array) -> Array:
+    """Returns the result of ``memref.dim``: the size of a memref along the dimension ``wanted``."""
+    return np.select([wanted == number for number in range(len(view.sizes))], view.sizes)
 
 
 def groups_of(op: Op) -> list[list[int]]:
@@ -106,17 +99,14 @@ def groups_of(op: Op) -> list[list[int]]:
 
 def collapse(op: Op, scope: FunctionScope) -> Step:
     """Returns the step for ``memref.collapse_shape``: merges groups of adjacent dimensions of a memref."""
-    source, target, groups = scope.slot(op.operands[0]), scope.slot(op.results[0]), groups_of(op)
+    groups = groups_of(op)
 
-    def step(frame: LaneFrame) -> None:
-        view: BufferView = frame.values[source]
-        sizes, strides = [], []
-        for group in groups:
-            sizes.append(math.prod((view.sizes[axis] for axis in group), start=uniform(1)))
-            strides.append(_innermost([(view.sizes[axis], view.strides[axis]) for axis in group]))
-        frame.values[target] = view.shifted(view.address, sizes, strides)
+    def compute(view: BufferView) -> BufferView:
+        sizes = [math.prod((view.sizes[axis] for axis in group), start=uniform(1)) for group in groups]
+        strides = [_innermost([(view.sizes[axis], view.strides[axis]) for axis in group]) for group in groups]
+        return view.shifted(view.address, sizes, strides)
 
-    return step
+    return step_of(op, scope, compute)
 
 
 def _innermost(pairs: list[tuple[Array, Array]]) -> Array:
@@ -149,16 +139,14 @@ def expand(op: Op, scope: FunctionScope) -> Step:
 
 def transpose(op: Op, scope: FunctionScope) -> Step:
     """Returns the step for ``memref.transpose``: permutes the dimensions of a memref without copying."""
-    source, target = scope.slot(op.operands[0]), scope.slot(op.results[0])
     results = ir.AffineMapAttr(op.attributes["permutation"]).value.results
     order = [ir.AffineDimExpr(result).position for result in results]
 
-    def step(frame: LaneFrame) -> None:
-        view: BufferView = frame.values[source]
+    def compute(view: BufferView) -> BufferView:
         sizes, strides = ([numbers[axis] for axis in order] for numbers in (view.sizes, view.strides))
-        frame.values[target] = view.shifted(view.address, sizes, strides)
+        return view.shifted(view.address, sizes, strides)
 
-    return step
+    return step_of(op, scope, compute)
 
 
 def metadata(op: Op, scope: FunctionScope) -> Step:
@@ -208,7 +196,7 @@ DECODERS: dict[str, Decode] = {
     "memref.subview": subview,
     "memref.reinterpret_cast": reinterpret_cast,
     "memref.view": byte_view,
-    "memref.dim": dimension,
+    "memref.dim": elementwise(dimension),
     "memref.rank": elementwise(lambda view: uniform(len(view.sizes))),
     "memref.collapse_shape": collapse,
     "memref.expand_shape": expand,

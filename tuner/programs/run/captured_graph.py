@@ -22,24 +22,13 @@ class ProgramGraph:
     def __init__(
         self,
         device: AbstractDevice,
-        graph: int,
-        results: tuple[Any, ...],
-        passed: tuple[PassedArgument, ...],
+        graph: int,  # its handle
+        results: tuple[Any, ...],  # arrays that the launches write
+        passed: tuple[PassedArgument, ...],  # arguments, which must stay alive
         program: DeviceProgram,
         is_program_open: Callable[[], bool],
-        free: Callable[[], None],
+        free: Callable[[], None],  # frees the memory of the captured call
     ) -> None:
-        """Stores a captured graph.
-
-        Args:
-            device: the device of the graph.
-            graph: handle of the graph.
-            results: arrays that the launches write.
-            passed: arguments, which must stay alive.
-            program: the captured program.
-            is_program_open: returns whether the program is open.
-            free: frees the memory of the captured call.
-        """
         self.results = results  # the same arrays after each launch
         self._device = device
         self._graph: int | None = graph

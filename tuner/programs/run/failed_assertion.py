@@ -13,14 +13,10 @@ VERIFICATION = re.compile(
 
 def failed_assertion(text: str) -> CandidateError:
     """Returns the error for an assertion with this text; that of an index is an IndexError, too."""
-    kind = IndexOutOfRange if INDEX in text else CandidateError
-    return kind(Stage.RUN, _reason(text))
-
-
-def _reason(text: str) -> str:
-    """Returns an assertion's text in one line, starting with operation and line if the text has them."""
-    found = VERIFICATION.match(text)
-    if found is None:
-        return f"the program's assertion fails: {' '.join(text.split())}"[:300]
-    wrong = " ".join(found[2].split())
-    return f"host: {found[1]} at line {found[3]}: found {wrong}, allowed what lies in its memory"
+    if match := VERIFICATION.match(text):
+        wrong = " ".join(match[2].split())
+        reason = f"host: {match[1]} at line {match[3]}: found {wrong}, allowed what lies in its memory"
+    else:
+        reason = f"the program's assertion fails: {' '.join(text.split())}"[:300]
+    error = IndexOutOfRange if INDEX in text else CandidateError
+    return error(Stage.RUN, reason)

@@ -294,10 +294,6 @@ class TeamCall:
     """
 
     def __init__(self, loaded: "LoadedObject", threads: int) -> None:
-        """Takes loaded code that has a part for each thread; starts the threads.
-
-        Threads inherit the processors of the thread that starts them, and a timing pins the caller later.
-        """
         self._team = PROCESS_TEAM.team(loaded, loaded.addresses, MEMBER_ENTRY, REPEAT_ENTRY)
         self._part = loaded.addresses[PART_ENTRY]
         self._call = aligned_bytes(CALL_BYTES)
@@ -311,6 +307,7 @@ class TeamCall:
         self._parts[:, 1] = range(threads)
         self._parts[:, 2] = threads
         self._arguments = tuple(int(part.ctypes.data) for part in self._parts)
+        # threads inherit the processors of the thread that starts them, and a timing pins the caller later
         with self._team.lock:
             self._team.require(threads)
 

@@ -33,25 +33,14 @@ class HostCode:
 
     def __init__(
         self,
-        llvm_text: str,
-        entry: str,
-        symbols: dict[str, int],
+        llvm_text: str,  # the program in LLVM dialect
+        entry: str,  # the function to call
+        symbols: dict[str, int],  # name -> address of each function that the code calls
         *,
         is_run: bool = True,
-        catches_assertions: bool = False,
+        catches_assertions: bool = False,  # a failing assertion is an error of the call
     ) -> None:
-        """Compiles with LLVM -O2, and runs the constructors. Raises CandidateError(LOAD).
-
-        All symbols are registered before the constructors run, since the modules that they load would be null
-        otherwise.
-
-        Args:
-            llvm_text: the program in LLVM dialect.
-            entry: the function to call.
-            symbols: name -> address of each function that the code calls.
-            is_run: whether the constructors run; False: the code is compiled only.
-            catches_assertions: whether a failing assertion is an error of the call, see ``HostAssertions``.
-        """
+        """Compiles with LLVM -O2, and runs the constructors. Raises CandidateError(LOAD)."""
         request_for(llvm_text)
         jit_ir, execution_engine = jit_bindings()
         is_caught = catches_assertions and has_assertions(llvm_text)
@@ -62,6 +51,7 @@ class HostCode:
             with jit_ir.Context(), jit_ir.Location.unknown():
                 module = jit_ir.Module.parse(llvm_text)
                 self._engine: Any = execution_engine.ExecutionEngine(module, opt_level=2)
+            # before the constructors run: the modules that they load would be null otherwise
             for name, address in symbols.items():
                 self._engine.raw_register_runtime(name, ctypes.c_void_p(address))
             if is_run:
@@ -97,11 +87,8 @@ _nothing = ctypes.CFUNCTYPE(None)(lambda: None)
 def check_host_code(program: DeviceProgram, *, is_checked: bool) -> None:
     """Compiles a program's host code to machine code without running it, to see whether that works.
 
-    Raises CandidateError(LOAD) where it does not compile.
-
-    Args:
-        program: the program.
-        is_checked: whether checks of host accesses are added first, as for a simulated device.
+    ``is_checked``: checks of host accesses are added first, as for a simulated device. Raises
+    CandidateError(LOAD) where it does not compile.
     """
     llvm = with_checks(program.llvm) if is_checked else program.llvm
     names = {*DECLARED.findall(llvm), *SIGNATURES}  # launches become calls of these names after this text
@@ -296,7 +283,6 @@ class HostFunction(LoadedCode):
                 self._free(call)
 
     def _run(self, call: "PreparedHostCall") -> None:
-        """Runs the code once; frees what it has allocated where it raises an error."""
         try:
             self._code(call.frame.address)
             self._kernels.error.raise_it()

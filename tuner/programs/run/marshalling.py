@@ -85,14 +85,9 @@ def pass_value(
 ) -> PassedArgument:
     """Checks an argument and converts it to the form in which compiled code takes it; copies no array.
 
-    Args:
-        name: the argument's name in messages.
-        value: the Python value.
-        expected: the type of the argument.
-        program: the program, which determines whether arrays are in device memory.
-        stream: handle of the stream on which the array is used.
-
-    Raises UsageError for another type, shape, strides or kind of memory.
+    ``name`` is the argument's in messages; ``program`` determines whether arrays are in device memory;
+    ``stream`` is the handle of the stream on which the array is used. Raises UsageError for another type,
+    shape, strides or kind of memory.
     """
     if isinstance(expected, ScalarType):
         return PassedArgument(_number(name, value, expected), False, None, None)

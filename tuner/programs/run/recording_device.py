@@ -155,7 +155,7 @@ class RecordingDevice(AbstractDevice):
         return result
 
     def _new(self, kind: str, handle: int) -> str:
-        """Names a handle; a handle that was destroyed and reused gets a new name."""
+        # a handle that was destroyed and reused gets a new name
         number = self._count.get(kind, 0)
         self._count[kind] = number + 1
         self._names[kind, handle] = f"{kind}{number}"
@@ -174,7 +174,7 @@ class RecordingDevice(AbstractDevice):
         return "host"
 
     def _buffers(self, launch: KernelLaunch) -> str:
-        """Names the buffers among a kernel's parameters, in order; other parameters have no known size."""
+        # in order; parameters other than buffers have no known size
         count = launch.parameter_count
         pointers = (ctypes.c_void_p * count).from_address(launch.parameters) if count else ()
         text = (ctypes.string_at(pointer, POINTER_BYTES) for pointer in pointers if pointer)

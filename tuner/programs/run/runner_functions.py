@@ -159,15 +159,11 @@ class RunnerFunctions:
     """
 
     def __init__(
-        self, write: Write, watch: AbstractHostWatch | None = None, faults: HostFaults | None = None
+        self,
+        write: Write,  # receives the printed text
+        watch: AbstractHostWatch | None = None,  # checks host accesses
+        faults: HostFaults | None = None,  # stores an error for a print of device memory, which is left out
     ) -> None:
-        """Creates a C function per runner function and name; device memory is not printed.
-
-        Args:
-            write: receives the printed text.
-            watch: checks host accesses; None: no checks.
-            faults: stores an error for a print of device memory; None: no checks.
-        """
         self._write = write
         self._watch = watch
         self._faults = faults

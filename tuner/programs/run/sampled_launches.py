@@ -40,11 +40,9 @@ class InterpretedKernels:
     """
 
     def __init__(self, text: str, write: Write) -> None:
-        """Reads kernels from MLIR text, which may be empty. Raises CandidateError.
+        """Reads kernels from MLIR text, which may be empty; ``write`` receives what they print.
 
-        Args:
-            text: a module with the kernels.
-            write: receives the text that the kernels print.
+        Raises CandidateError.
         """
         kernels = read_kernels(text) if text else {}
         self.error = KeptError()
@@ -145,14 +143,10 @@ class ComparedElements:
 
 @dataclass(frozen=True, eq=False)
 class ReferenceOutcome:
-    """What a reference implementation computed of a kernel launch, to check the simulator's results.
+    """What a reference implementation computed of a kernel launch, to check the simulator's results."""
 
-    It has the number of blocks computed, and the elements of the blocks that the simulator ran as a sample,
-    each as found by the simulator and as expected by the reference.
-    """
-
-    blocks: int
-    compared: tuple[ComparedElements, ...]
+    blocks: int  # number of blocks that it computed
+    compared: tuple[ComparedElements, ...]  # of the blocks that the simulator ran
 
 
 @dataclass(frozen=True, eq=False)
@@ -189,13 +183,7 @@ class AbstractReference(Protocol):
         """Returns whether this reference can execute a launch: its parameters are those that it expects."""
 
     def finish(self, sampled: PartialLaunch, is_late: IsTimeUp) -> ReferenceOutcome:
-        """Executes the launch on its original memory: sampled blocks first, other blocks up to a time limit.
-
-        Returns the number of executed blocks, and the elements of the sampled blocks to compare.
-
-        Args:
-            sampled: the launch, of which the simulator ran some blocks on copies.
-            is_late: returns whether the time limit is exceeded.
+        """Executes the launch on its original memory: sampled blocks first, others until ``is_late()``.
 
         Raises CandidateError where the sampled blocks left elements unwritten, or the launch faults.
         """
@@ -338,19 +326,10 @@ class SampledLaunches:
     def __init__(
         self,
         program: DeviceProgram,
-        limit: int,
-        note: Callable[[LaunchSample], None],
-        references_limit_s: float = REFERENCES_LIMIT_S,
+        limit: int,  # about so many blocks per launch are simulated; of a larger launch at most about 20
+        note: Callable[[LaunchSample], None],  # receives one sample per launch
+        references_limit_s: float = REFERENCES_LIMIT_S,  # of all references of a run
     ) -> None:
-        """Takes a program with references, and the limits.
-
-        Args:
-            program: the program.
-            limit: approximate number of blocks per launch that the simulator runs; of a launch with more
-                blocks than this, at most about 20 even where the limit is higher.
-            note: receives one sample per launch.
-            references_limit_s: time limit of all references of a run, in seconds.
-        """
         self._limit = limit
         self._note = note
         self._left_s = references_limit_s
