@@ -1,8 +1,4 @@
-"""Constraints mined from failed trials: conditions that failures meet and no success meets.
-
-``conditions`` yields comparisons of knobs and sizes; ``mine`` joins these to the smallest conjunctions,
-and accepts one where chance, by the hypergeometric distribution, does not explain it.
-"""
+"""Constraints mined from failed trials: conditions that failures meet and no success meets."""
 
 import itertools
 import re

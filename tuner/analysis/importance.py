@@ -2,7 +2,7 @@
 
 import math
 from collections import Counter
-from collections.abc import Iterable, Sequence
+from collections.abc import Sequence
 from dataclasses import dataclass
 from math import exp
 
@@ -145,7 +145,14 @@ def ablate(trials: tuple[StoredTrial, ...]) -> Ablation | TooFew:
     trial was measured. Early-stopped trials count as measured, stale ones do not. Times of the final
     re-measurement are not used: they were taken in other minutes.
     """
-    timed = sorted(_timed(trials), key=lambda each: each.time.median_s)
+    timed = sorted(
+        (
+            _Timed(trial.number, trial.record, trial.record.outcome)
+            for trial in trials
+            if isinstance(trial.record.outcome, Measurement) and not trial.stale
+        ),
+        key=lambda each: each.time.median_s,
+    )
     if not timed:
         return TooFew("", 0)
     best = timed[0]
@@ -153,12 +160,6 @@ def ablate(trials: tuple[StoredTrial, ...]) -> Ablation | TooFew:
     if len(own) < MEASURED_MIN:
         return TooFew(best.strategy, len(own), _strategies(trials, timed))
     return Ablation(best.strategy, len(own), _knobs(own), _strategies(trials, timed))
-
-
-def _timed(trials: Iterable[StoredTrial]) -> Iterable[_Timed]:
-    for trial in trials:
-        if isinstance(trial.record.outcome, Measurement) and not trial.stale:
-            yield _Timed(trial.number, trial.record, trial.record.outcome)
 
 
 def _knobs(own: list[_Timed]) -> tuple[KnobAblation, ...]:

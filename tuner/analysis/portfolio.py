@@ -1,8 +1,4 @@
-"""Portfolios: few configurations that together serve many problems, and how much speed these lose.
-
-``choose_portfolio`` selects columns of a time matrix; ``regret_in_sample`` and ``regret_held_out``
-compare what a portfolio reaches with the best time of each problem.
-"""
+"""Portfolios: few configurations that together serve many problems, and how much speed these lose."""
 
 import itertools
 import math
@@ -182,18 +178,22 @@ class Regret:
 
     @property
     def known(self) -> tuple[float, ...]:
+        """Returns the known efficiencies, in the order of the problems."""
         return tuple(each.efficiency for each in self.losses if each.efficiency is not None)
 
     @property
     def unknown(self) -> int:
+        """Returns how many problems have no known efficiency."""
         return len(self.losses) - len(self.known)
 
     @property
     def geomean(self) -> float | None:
+        """Returns the geometric mean of the known efficiencies; None where there are none."""
         return geometric_mean(self.known)
 
     @property
     def worst(self) -> float | None:
+        """Returns the least of the known efficiencies; None where there are none."""
         return min(self.known, default=None)
 
     @property

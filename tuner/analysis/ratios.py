@@ -1,8 +1,4 @@
-"""Ratios of measured times: intervals, what may be said of two times, of many machines, of alignments.
-
-A ratio of times becomes a ``Comparable`` or, where the times are not reliable, a ``NotComparable`` with
-the reason; ``against_baseline`` and ``between_trials`` ask this of stored times.
-"""
+"""Ratios of measured times: intervals, what may be said of two times, of many machines, of alignments."""
 
 import math
 import statistics
@@ -228,7 +224,7 @@ def comparison(ours: Measurement, reference: Measurement, evidence: Evidence) ->
 
 
 def session_comparison(found: PairedSlowdown, objection: str = "") -> Comparable | NotComparable:
-    """As ``comparison``, of codes timed in sessions, at 99 %; ``objection``: why it is no evidence."""
+    """Returns what ``comparison`` does, of several sessions at 99 %, or the ``objection`` to them."""
     interval = (1 + found.interval[0], 1 + found.interval[1])
     if objection:
         return NotComparable(objection, interval)

@@ -143,20 +143,17 @@ class Scheduler:
 
         A problem without a time promises as much as the best of the others, spread over its trials.
         """
-        gains = np.array([self._gain_s(problem) for problem in range(len(self._taken))])
+        gains = np.full(len(self._taken), np.inf)  # seconds; inf: a problem without a time yet
+        for problem, least_s in enumerate(self._least_s):
+            if least_s and np.isfinite(least_s[-1]):
+                before = least_s[max(0, len(least_s) - 1 - WINDOW)]
+                latest = (before - least_s[-1]) / WINDOW if np.isfinite(before) else 0.0
+                left = max(least_s[-1] - self._floors_s[problem], LEAST_LEFT * least_s[-1])
+                gains[problem] = LATEST * latest + (1 - LATEST) * left / max(1, self._taken[problem])
         gains *= np.array(self._pool.counts, np.float64)
         known = gains[np.isfinite(gains)]
         most = float(known.max()) if len(known) else 1.0
         return np.where(np.isfinite(gains), gains, ROUNDS * most / np.maximum(1, self._taken))
-
-    def _gain_s(self, problem: int) -> float:
-        least_s = self._least_s[problem]
-        if not least_s or not np.isfinite(least_s[-1]):
-            return np.inf
-        before = least_s[max(0, len(least_s) - 1 - WINDOW)]
-        latest = (before - least_s[-1]) / WINDOW if np.isfinite(before) else 0.0
-        left = max(least_s[-1] - self._floors_s[problem], LEAST_LEFT * least_s[-1])
-        return LATEST * latest + (1 - LATEST) * left / max(1, self._taken[problem])
 
     def _next_column(self, problem: int) -> int | None:
         is_open = self._is_open[problem]

@@ -1,8 +1,4 @@
-"""Slowdowns with confidence intervals: of two measurements, of interleaved sessions, of recorded kernels.
-
-``slowdown`` compares two medians, ``paired_slowdown`` sessions of old and new code,
-``relative_slowdown`` today's sessions with a recorded round; ``finding_of`` concludes.
-"""
+"""Slowdowns with confidence intervals: of two measurements, of interleaved sessions, of recorded kernels."""
 
 import enum
 from dataclasses import dataclass, replace

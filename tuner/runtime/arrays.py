@@ -1,8 +1,4 @@
-"""Arrays at addresses: memref descriptors, views of other packages' arrays, CUDA streams, loaded code.
-
-``device_array`` takes an array of another package by ``__cuda_array_interface__`` or by DLPack; compiled
-code takes buffers as ``MemRef``.
-"""
+"""Arrays at addresses: memref descriptors, views of other packages' arrays, CUDA streams, loaded code."""
 
 import contextlib
 import ctypes
@@ -31,7 +27,7 @@ READ_ONLY = 1  # DLPACK_FLAG_BITMASK_READ_ONLY
 
 @dataclass(frozen=True, eq=False)
 class DlpackView:
-    """A view of an array that another package exports through DLPack; ``owner`` keeps it alive."""
+    """A view of an array that another package exports through DLPack; ``owner`` keeps the memory alive."""
 
     address: int
     shape: tuple[int, ...]
@@ -176,7 +172,7 @@ def word_count(rank: int) -> int:
 
 
 def array_of(view: MemRef, dtype: "np.dtype[np.generic]") -> npt.NDArray[Any]:
-    """Returns a numpy array that shares the memory of a descriptor, which has to outlive it."""
+    """Returns a numpy array that shares a descriptor's memory, which has to outlive the array."""
     size_bytes = view.extent_bytes(dtype.itemsize)
     if size_bytes == 0:
         return np.empty(view.sizes, dtype)
@@ -224,7 +220,7 @@ class DeviceArray:
 
     @property
     def is_row_major(self) -> bool:
-        """Returns whether it is row-major without gaps; strides of size 1 do not matter."""
+        """Returns whether the array is row-major without gaps; strides of size 1 do not matter."""
         if self.strides is None or 0 in self.shape:
             return True
         steps = zip(self.shape, self.strides, self.row_major, strict=True)

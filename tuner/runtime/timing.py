@@ -1,8 +1,4 @@
-"""Times repeatable actions: warm-up, adaptive repeats, interleaving, medians with confidence intervals.
-
-``measure`` times one action, ``measure_together`` several ones interleaved, sample by sample;
-``interleaved_times`` gives each program slices of about two milliseconds, round after round.
-"""
+"""Times repeatable actions: warm-up, adaptive repeats, interleaving, medians with confidence intervals."""
 
 import math
 import statistics
@@ -47,7 +43,11 @@ def interleaved_times(
     ``before_slice`` is given the call of each slice before its time begins: ``before_slice_of(threads)``.
     """
     prepared = before_slice or _nothing
-    counts = {name: _calls_of_a_slice(call, clock) for name, call in calls.items()}
+    counts = {}  # of calls that take about ``SLICE_S``, by the faster of two after a first one
+    for name, call in calls.items():
+        call()
+        once = min(_slice(call, 1, clock) for _ in range(2))
+        counts[name] = max(1, round(SLICE_S / once)) if once > 0 else 1
     times: dict[str, list[float]] = {name: [] for name in calls}
     order = list(calls)
     end = clock() + seconds
@@ -74,12 +74,6 @@ def _awake_after_a_rest(call: Call) -> None:
     time.sleep(REST_S)
     for _ in range(WAKING_CALLS):
         call()
-
-
-def _calls_of_a_slice(call: Call, clock: Clock) -> int:
-    call()
-    once = min(_slice(call, 1, clock) for _ in range(2))
-    return max(1, round(SLICE_S / once)) if once > 0 else 1
 
 
 def _slice(call: Call, count: int, clock: Clock) -> float:

@@ -1,8 +1,4 @@
-"""The machine of this process, from Linux's /proc and /sys: its description, instruction sets, processors.
-
-``may_use_tiles`` requests the permission to use AMX; ``present_load`` measures how busy the processors
-are.
-"""
+"""The machine of this process, from Linux's /proc and /sys: its description, instruction sets, processors."""
 
 import ctypes
 import os

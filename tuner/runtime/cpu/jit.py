@@ -54,7 +54,7 @@ class PackedArguments:
 
     @property
     def result(self) -> int:
-        """Returns the last call's result, an unsigned 64-bit integer; 0 before, and without one."""
+        """Returns the last call's result, 64 bits unsigned; 0 before, and of functions without one."""
         return int(self._values[len(self._values) - 1])
 
 

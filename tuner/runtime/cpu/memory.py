@@ -11,10 +11,6 @@ import numpy.typing as npt
 
 from tuner.core.numpy_types import fill_with, fill_with_nan
 
-# ------------------------------------------------------------------------------
-# Arrays for kernels: aligned, between guard bands or pages that fault, in memory that the process keeps.
-
-
 ALIGNMENT_BYTES = 64  # a cache line and an AVX-512 register
 GUARD_BYTES = 4096  # before and after C: an out-of-bounds vector or tile row falls inside
 GUARD_BYTE = 0xA5
@@ -57,7 +53,7 @@ class GuardedArray:
     """An array, filled with NaN at first, between guard bands that show writes out of bounds."""
 
     def __init__(self, memory: npt.NDArray[np.uint8], array: npt.NDArray[Any]) -> None:
-        self._memory, self.array = memory, array
+        self.memory, self.array = memory, array  # the bytes of the array with both guard bands
         start = array.ctypes.data - memory.ctypes.data
         self._before, self._after = memory[:start], memory[start + array.nbytes :]
         self.poison()
@@ -69,18 +65,14 @@ class GuardedArray:
         memory = placed_empty((size + 2 * GUARD_BYTES,), np.dtype(np.uint8), offset)
         return cls(memory, memory[GUARD_BYTES : GUARD_BYTES + size].view(dtype).reshape(shape))
 
-    @property
-    def memory(self) -> npt.NDArray[np.uint8]:
-        return self._memory
-
     def poison(self) -> None:
         """Fills the array with NaN (integers: with the least number) and the guard bands with GUARD_BYTE."""
-        self._memory[:] = GUARD_BYTE
+        self.memory[:] = GUARD_BYTE
         fill_with_nan(self.array)
 
     def fill_with(self, number: int) -> None:
         """Fills the array with a number, which looks like a result, and the guard bands with GUARD_BYTE."""
-        self._memory[:] = GUARD_BYTE
+        self.memory[:] = GUARD_BYTE
         fill_with(self.array, number)
 
     def stray_bytes(self) -> int:

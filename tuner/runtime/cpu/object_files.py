@@ -1,8 +1,4 @@
-"""Object files of x86-64 code: read as values, and loaded into this process without a linker.
-
-``read_object`` reads sections, symbols and relocations; ``LoadedObject`` places them in memory. Neither
-needs more than numpy and ctypes.
-"""
+"""Object files of x86-64 code: read as values, and loaded into this process without a linker."""
 
 import ctypes
 import mmap
@@ -101,7 +97,12 @@ def read_object(code: bytes) -> ElfObject:
                 content = bytes(header.size) if header.type == WITHOUT_CONTENT else _part(code, header)
                 is_code = bool(header.flags & EXECUTED)
                 sections.append(ElfSection(number, content, max(header.alignment, 1), is_code))
-        symbols = tuple(_symbols(code, headers))
+        symbols = tuple(
+            ElfSymbol(_text(code, headers[header.link], name), section, value)
+            for header in headers
+            if header.type == SYMBOL_TABLE
+            for name, _, _, section, value, _ in SYMBOL.iter_unpack(_part(code, header))
+        )
         relocations = tuple(_relocations(code, headers, {each.number for each in sections}, symbols))
         return ElfObject(tuple(sections), symbols, relocations)
     except (struct.error, IndexError) as error:
@@ -113,13 +114,6 @@ def _part(code: bytes, header: _Header) -> bytes:
     if len(part) != header.size:
         raise IndexError(header.start)
     return part
-
-
-def _symbols(code: bytes, headers: list[_Header]) -> Iterator[ElfSymbol]:
-    for header in headers:
-        if header.type == SYMBOL_TABLE:
-            for name, _, _, section, value, _ in SYMBOL.iter_unpack(_part(code, header)):
-                yield ElfSymbol(_text(code, headers[header.link], name), section, value)
 
 
 def _relocations(

@@ -1,8 +1,4 @@
-"""Conditions of a timing on the host: load and reference times, evicted caches, arguments that rotate.
-
-``HostWatch`` reads the counters of processor time, and times a fixed ``PanelProduct``, around each
-timing. ``Eviction`` and ``RotatedCalls`` make timed calls find operands outside of the caches.
-"""
+"""Conditions of a timing on the host: load and reference times, evicted caches, arguments that rotate."""
 
 import ctypes
 import functools

@@ -42,7 +42,7 @@ class CheckedDriver:
         self.origin = driver.origin
 
     def __call__(self, name: str, *inputs: Any, doing: str = "") -> Any:
-        """Returns a call's output, several, or None; raises DeviceError, with what it was ``doing``."""
+        """Returns a call's output, a tuple of several, or None. DeviceError says what was ``doing``."""
         result, outputs = self._driver.call(name, *inputs)
         if result != SUCCESS:
             raise self._error(name, result, doing)

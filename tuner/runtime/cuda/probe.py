@@ -1,8 +1,4 @@
-"""The GPU of this machine: found, described, opened, its sensors read, and its roofline.
-
-``describe_gpu`` needs no context and no GPU memory; ``open_device`` creates a context, in which
-``gpu_roofline`` measures copies.
-"""
+"""The GPU of this machine: found, described, opened, its sensors read, and its roofline."""
 
 import importlib
 from collections.abc import Callable
@@ -62,7 +58,7 @@ class GpuSensors:
             raise SensorsError(f"no clocks or temperatures: NVML: {error}") from error
 
     def read(self) -> GpuState:
-        """Reads the sensors, in about a millisecond; None, and no slowdown, where none is reported."""
+        """Reads the sensors, in about a millisecond; a number that the GPU does not report is None."""
         nvml, gpu = self._nvml, self._gpu
 
         def scaled(unit: float, query: Callable[..., int], *which: int) -> float | None:

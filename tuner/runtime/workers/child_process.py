@@ -154,7 +154,7 @@ class Waitable(Protocol):
 
 
 def sleep_until_news(children: Iterable[Waitable], limit_s: float) -> None:
-    """Sleeps, ``limit_s`` at most, until a child has sent bytes, has ended or can take queued ones."""
+    """Sleeps, ``limit_s`` at most, until a child has sent bytes, has ended or can take bytes."""
     poll = select.poll()
     for child in children:
         child.register(poll)

@@ -1,8 +1,4 @@
-"""Processes of a machine: one timing at a time, time limits, environments, and what a child has started.
-
-``TimingLock`` lets one process at a time measure on a device. ``AvailableTime`` is the clock of time
-limits, such as that of ``run_command``; ``end_all`` kills what a child process has started.
-"""
+"""Processes of a machine: one timing at a time, time limits, environments, and what a child has started."""
 
 import contextlib
 import fcntl

@@ -1,8 +1,4 @@
-"""Candidate runners: several child processes compile, one evaluates, nothing else runs while it times.
-
-Each candidate is a ``Ticket`` until its record is complete. ``WorkerRunner`` uses child processes,
-``LocalRunner`` this process.
-"""
+"""Candidate runners: several child processes compile, one evaluates, nothing else runs while it times."""
 
 import time
 import traceback
