@@ -12,3 +12,23 @@ func.func @broadcast(%a: tensor<24x32xf32>, %b: tensor<32xf32>, %c: !c) -> !c {
   } -> tensor<24x64xf32>
   return %r : tensor<24x64xf32>
 }
+// ----- DYNAMIC
+!a = tensor<?x32xf32>
+!b = tensor<32x64xf32>
+!c = tensor<?x64xf32>
+func.func @dynamic(%a: !a, %b: !b, %c: !c) -> !c {
+  %r = linalg.matmul ins(%a, %b : !a, !b) outs(%c : !c) -> !c
+  return %r : !c
+}
+// ----- VECTOR
+func.func @vector(%a: tensor<24x32xf32>, %b: tensor<32xf32>, %c: tensor<24xf32>)
+  -> tensor<24xf32> {
+  %r = linalg.matvec
+    ins(%a, %b : tensor<24x32xf32>, tensor<32xf32>) outs(%c : tensor<24xf32>) -> tensor<24xf32>
+  return %r : tensor<24xf32>
+}
+// ----- BUFFERS
+func.func @buffers(%a: memref<24x32xf32>, %b: memref<32x64xf32>, %c: memref<24x64xf32>) {
+  linalg.matmul ins(%a, %b : memref<24x32xf32>, memref<32x64xf32>) outs(%c : memref<24x64xf32>)
+  return
+}

@@ -16,27 +16,9 @@ pytestmark = pytest.mark.mlir
 PROBLEM, UP, DOWN = Matmul(24, 64, 32), Matmul(16, 96, 32), Matmul(16, 32, 96)
 PROBLEMS = (PROBLEM, UP)
 LIBRARY = library_text((entry(PROBLEM), entry(UP)))
-DYNAMIC = """
-!a = tensor<?x32xf32>
-!b = tensor<32x64xf32>
-!c = tensor<?x64xf32>
-func.func @dynamic(%a: !a, %b: !b, %c: !c) -> !c {
-  %r = linalg.matmul ins(%a, %b : !a, !b) outs(%c : !c) -> !c
-  return %r : !c
-}
-"""
-VECTOR = """func.func @vector(%a: tensor<24x32xf32>, %b: tensor<32xf32>, %c: tensor<24xf32>)
-  -> tensor<24xf32> {
-  %r = linalg.matvec
-    ins(%a, %b : tensor<24x32xf32>, tensor<32xf32>) outs(%c : tensor<24xf32>) -> tensor<24xf32>
-  return %r : tensor<24xf32>
-}
-"""
-BUFFERS = """func.func @buffers(%a: memref<24x32xf32>, %b: memref<32x64xf32>, %c: memref<24x64xf32>) {
-  linalg.matmul ins(%a, %b : memref<24x32xf32>, memref<32x64xf32>) outs(%c : memref<24x64xf32>)
-  return
-}
-"""
+DYNAMIC = text_beside(__file__, "DYNAMIC")
+VECTOR = text_beside(__file__, "VECTOR")
+BUFFERS = text_beside(__file__, "BUFFERS")
 BROADCAST = text_beside(__file__, "BROADCAST")
 
 

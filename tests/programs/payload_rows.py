@@ -9,6 +9,7 @@ from typing import Any
 import numpy as np
 from numpy.typing import NDArray
 
+from tests.texts import text_beside
 from tuner.programs.request import Form
 from tuner.programs.run.marshalling import dtype_of
 from tuner.simulator.device.streams import ORDERS
@@ -116,13 +117,19 @@ def unary(name: str, dtype: str, body: str, compute: Callable[[Array], Array], *
     return Row(name, text, (a, np.zeros_like(a)), (compute(a),), orders=one_order(name), **texts)
 
 
+def typed(name: str, dtype: str, /, **parts: str) -> str:
+    """Returns a text for elements of a type; its parts stand there in capitals."""
+    text = text_beside(__file__, name)
+    plus = "arith.addf" if dtype in FLOATS else "arith.addi"
+    for part, value in (parts | {"plus": plus, "kind": memref(dtype), "type": dtype}).items():
+        text = text.replace(part.upper(), value)
+    return text
+
+
 def add(dtype: str) -> str:
-    """Returns the body of ``c = a + b``."""
-    kind, op = memref(dtype), "arith.addf" if dtype in FLOATS else "arith.addi"
-    return f"""%x = memref.load %a[%g] : {kind}
-        %y = memref.load %b[%g] : {kind}
-        %z = {op} %x, %y : {dtype}
-        memref.store %z, %c[%g] : {kind}"""
+    """Returns a kernel that computes c = a + b."""
+    kind = memref(dtype)
+    return kernel(typed("ADD", dtype), f"%a: {kind}, %b: {kind}, %c: {kind}")
 
 
 def _placements() -> Iterator[Row]:
@@ -131,88 +138,37 @@ def _placements() -> Iterator[Row]:
         kind = memref(dtype)
         a, b = numbers(dtype, 1), numbers(dtype, 2)
         total = (a + b).astype(a.dtype)
-        three = f"%a : {kind}, %b : {kind}, %c : {kind}"
-        kernels = kernel(add(dtype), f"%a: {kind}, %b: {kind}, %c: {kind}")
-        two, out = f"(%a: {kind}, %b: {kind})", f"(%a: {kind}, %b: {kind}, %c: {kind})"
-        yield Row(
-            f"add-{dtype}-argument",
-            program(kernels, out, f"{launch(three)}\nreturn"),
-            (a, b, np.zeros_like(a)),
-            (total,),
-            orders=one_order(f"add-{dtype}-argument"),
-        )
-        for name, made in (
-            ("alloc", f"%c = memref.alloc() : {kind}"),
-            ("host_shared", f"%c = gpu.alloc host_shared () : {kind}"),
+        called = launch(f"%a : {kind}, %b : {kind}, %c : {kind}")
+        returned, out = f"(%a: {kind}, %b: {kind}) -> {kind}", f"(%a: {kind}, %b: {kind}, %c: {kind})"
+        for name, signature, body in (
+            ("argument", out, f"{called}\nreturn"),
+            ("mixed", out, typed("MIXED", dtype)),
+            ("by-hand", returned, typed("BY_HAND", dtype)),
+            ("alloc-returned", returned, f"%c = memref.alloc() : {kind}\n{called}\nreturn %c : {kind}"),
+            (
+                "host_shared-returned",
+                returned,
+                f"%c = gpu.alloc host_shared () : {kind}\n{called}\nreturn %c : {kind}",
+            ),
         ):
-            title, body = f"add-{dtype}-{name}-returned", f"{made}\n{launch(three)}\nreturn %c : {kind}"
-            text = program(kernels, f"{two} -> {kind}", body)
-            yield Row(title, text, (a, b), (total,), orders=one_order(title))
-        by_hand = f"""%da = gpu.alloc () : {kind}
-          %db = gpu.alloc () : {kind}
-          %dc = gpu.alloc () : {kind}
-          gpu.memcpy %da, %a : {kind}, {kind}
-          gpu.memcpy %db, %b : {kind}, {kind}
-          {launch(f"%da : {kind}, %db : {kind}, %dc : {kind}")}
-          %c = memref.alloc() : {kind}
-          gpu.memcpy %c, %dc : {kind}, {kind}
-          gpu.dealloc %da : {kind}
-          gpu.dealloc %db : {kind}
-          gpu.dealloc %dc : {kind}
-          return %c : {kind}"""
-        yield Row(f"add-{dtype}-by-hand", program(kernels, f"{two} -> {kind}", by_hand), (a, b), (total,))
-        mixed = f"""%da = gpu.alloc () : {kind}
-          gpu.memcpy %da, %a : {kind}, {kind}
-          {launch(f"%da : {kind}, %b : {kind}, %c : {kind}")}
-          gpu.dealloc %da : {kind}
-          return"""
-        yield Row(f"add-{dtype}-mixed", program(kernels, out, mixed), (a, b, np.zeros_like(a)), (total,))
+            title = f"add-{dtype}-{name}"
+            orders = ORDERS if name in ("mixed", "by-hand") else one_order(title)
+            arguments = (a, b, np.zeros_like(a)) if signature == out else (a, b)
+            yield Row(title, program(add(dtype), signature, body), arguments, (total,), orders=orders)
 
 
 def _forms() -> Iterator[Row]:
     """Two independent sums and their sum, in every form, and by tokens of the author."""
-    kind, dtype = memref("f32"), "f32"
-    a, b = numbers(dtype, 1), numbers(dtype, 2)
-    kernels = kernel(add(dtype), f"%a: {kind}, %b: {kind}, %c: {kind}")
-    signature = f"(%a: {kind}, %b: {kind}) -> {kind}"
-
-    def step(arrays: str, tokens: str = "") -> str:
-        one, two, three = arrays.split()
-        called = launch(f"{one} : {kind}, {two} : {kind}, {three} : {kind}")
-        return called.replace("gpu.launch_func", f"gpu.launch_func {tokens}") if tokens else called
-
-    plain = f"""%x = memref.alloc() : {kind}
-      %y = memref.alloc() : {kind}
-      %c = memref.alloc() : {kind}
-      {step("%a %b %x")}
-      {step("%b %b %y")}
-      {step("%x %y %c")}
-      memref.dealloc %x : {kind}
-      memref.dealloc %y : {kind}
-      return %c : {kind}"""
+    kind, a, b = memref("f32"), numbers("f32", 1), numbers("f32", 2)
+    texts = {
+        name: program(add("f32"), f"(%a: {kind}, %b: {kind}) -> {kind}", typed(name, "f32"))
+        for name in ("CHAINS", "LOOP", "TOKENS")
+    }
     forms: tuple[Form, ...] = ("streams", "tokens", "sync")
     for form in forms:
-        expected = (a + 3 * b,)
-        yield Row(f"chains-{form}", program(kernels, signature, plain), (a, b), expected, form=form)
-        loop = f"""%c = memref.alloc() : {kind}
-          {step("%a %b %c")}
-          scf.for %k = %c0 to %c4 step %c1 {{
-            {step("%c %b %c")}
-          }}
-          return %c : {kind}"""
-        yield Row(f"loop-{form}", program(kernels, signature, loop), (a, b), (a + 5 * b,), form=form)
-    by_tokens = f"""%x = gpu.alloc host_shared () : {kind}
-      %y = gpu.alloc host_shared () : {kind}
-      %c = gpu.alloc host_shared () : {kind}
-      %t0 = gpu.wait async
-      %t1 = gpu.wait async
-      %t2 = {step("%a %b %x", "async [%t0]")}
-      %t3 = {step("%b %b %y", "async [%t1]")}
-      %t4 = gpu.wait async [%t2, %t3]
-      %t5 = {step("%x %y %c", "async [%t4]")}
-      gpu.wait [%t5]
-      return %c : {kind}"""
-    yield Row("tokens-of-the-author", program(kernels, signature, by_tokens), (a, b), (a + 3 * b,))
+        yield Row(f"chains-{form}", texts["CHAINS"], (a, b), (a + 3 * b,), form=form)
+        yield Row(f"loop-{form}", texts["LOOP"], (a, b), (a + 5 * b,), form=form)
+    yield Row("tokens-of-the-author", texts["TOKENS"], (a, b), (a + 3 * b,))
 
 
 def per_block(compute: Callable[[Array], Any]) -> Callable[[Array], Array]:
@@ -243,124 +199,62 @@ def _sum_in_the_second_block(a: Array) -> Array:
 def _reductions() -> Iterator[Row]:
     """Reductions in loops and branches, and those that test_gpu_dialect has not."""
     for dtype in INTEGERS:
-        kind = memref(dtype)
-        body = f"""%x = memref.load %a[%g] : {kind}
-          %s = gpu.all_reduce minui %x uniform {{}} : ({dtype}) -> ({dtype})
-          memref.store %s, %c[%g] : {kind}"""
-        yield unary(f"all_reduce-minui-{dtype}", dtype, body, per_block(np.min))
+        yield unary(f"all_reduce-minui-{dtype}", dtype, typed("MINUI", dtype), per_block(np.min))
     for dtype in ("f32", "i32"):
-        kind, plus = memref(dtype), "arith.addf" if dtype == "f32" else "arith.addi"
-        body = f"""%x = memref.load %a[%g] : {kind}
-          %s = gpu.subgroup_reduce add %x uniform : ({dtype}) -> ({dtype})
-          memref.store %s, %c[%g] : {kind}"""
-        yield unary(f"subgroup_reduce-uniform-{dtype}", dtype, body, per_warp(total))
-        body = f"""%x = memref.load %a[%g] : {kind}
-          %s = scf.for %k = %c0 to %c2 step %c1 iter_args(%y = %x) -> ({dtype}) {{
-            %r = gpu.all_reduce add %x uniform {{}} : ({dtype}) -> ({dtype})
-            %z = {plus} %y, %r : {dtype}
-            scf.yield %z : {dtype}
-          }}
-          memref.store %s, %c[%g] : {kind}"""
-        yield unary(f"all_reduce-in-loop-{dtype}", dtype, body, _plus_twice_the_sum)
-        body = f"""%x = memref.load %a[%g] : {kind}
-          %is = arith.cmpi eq, %block, %c1 : index
-          %s = scf.if %is -> ({dtype}) {{
-            %r = gpu.all_reduce add %x uniform {{}} : ({dtype}) -> ({dtype})
-            scf.yield %r : {dtype}
-          }} else {{
-            scf.yield %x : {dtype}
-          }}
-          memref.store %s, %c[%g] : {kind}"""
-        yield unary(
-            f"all_reduce-in-branch-{dtype}",
-            dtype,
-            body,
-            _sum_in_the_second_block,
-        )
-        body = f"""%x = memref.load %a[%g] : {kind}
-          %s = gpu.all_reduce %x uniform {{
-          ^bb(%l: {dtype}, %r: {dtype}):
-            %z = {plus} %l, %r : {dtype}
-            gpu.yield %z : {dtype}
-          }} : ({dtype}) -> ({dtype})
-          memref.store %s, %c[%g] : {kind}"""
-        yield unary(f"all_reduce-region-{dtype}", dtype, body, per_block(total))
+        for name, text, compute in (
+            ("subgroup_reduce-uniform", "SUBGROUP", per_warp(total)),
+            ("all_reduce-in-loop", "IN_LOOP", _plus_twice_the_sum),
+            ("all_reduce-in-branch", "IN_BRANCH", _sum_in_the_second_block),
+            ("all_reduce-region", "REGION", per_block(total)),
+        ):
+            yield unary(f"{name}-{dtype}", dtype, typed(text, dtype), compute)
+
+
+def reversed_blocks(a: Array) -> Array:
+    return a.reshape(BLOCKS, THREADS)[:, ::-1].reshape(-1).copy()
 
 
 def _shared() -> Iterator[Row]:
     """Blocks that reverse their elements through shared memory, wherever that memory is from."""
     for dtype in ("f16", "f32", "i8", "i64"):
-        kind, count = memref(dtype), THREADS
-        size_bytes = count * dtype_of(dtype).itemsize
-
-        def reverse(space: str, made: str = "", kind: str = kind, dtype: str = dtype) -> str:
-            tile = f"memref<{THREADS}x{dtype}, {space}>"
-            return f"""{made}
-              %x = memref.load %a[%g] : {kind}
-              memref.store %x, %tile[%i] : {tile}
-              gpu.barrier
-              %j = arith.subi %c{THREADS - 1}, %i : index
-              %y = memref.load %tile[%j] : {tile}
-              memref.store %y, %c[%g] : {kind}"""
-
-        def reversed_blocks(a: Array) -> Array:
-            return a.reshape(BLOCKS, THREADS)[:, ::-1].reshape(-1).copy()
-
-        whole = f"memref<?xi8, {WORKGROUP}>"
-        view = f"""%all = gpu.dynamic_shared_memory : {whole}
-          %tile = memref.view %all[%c0][] : {whole} to memref<{count}x{dtype}, {WORKGROUP}>"""
-        shared = "dynamic_shared_memory_size %bytes"
-        exact = f"%bytes = arith.constant {size_bytes} : i32"
+        size_bytes = THREADS * dtype_of(dtype).itemsize
         for space, spelled in ((WORKGROUP, "attribute"), ("3", "integer")):
-            tile = f"memref<{count}x{dtype}, {space}>"
-            attributions = f"workgroup(%tile: {tile})"
-            made = f"%tile = memref.alloc() : {tile}"
+            tile = f"memref<{THREADS}x{dtype}, {space}>"
+            body = typed("REVERSE", dtype, made="", tile=tile)
+            name = f"shared-attribution-{spelled}-{dtype}"
+            yield unary(name, dtype, body, reversed_blocks, attributions=f"workgroup(%tile: {tile})")
+            body = typed("REVERSE", dtype, made=f"%tile = memref.alloc() : {tile}", tile=tile)
+            yield unary(f"shared-alloc-{spelled}-{dtype}", dtype, body, reversed_blocks)
+        tile, whole = f"memref<{THREADS}x{dtype}, {WORKGROUP}>", f"memref<?xi8, {WORKGROUP}>"
+        made = f"""%all = gpu.dynamic_shared_memory : {whole}
+          %tile = memref.view %all[%c0][] : {whole} to {tile}"""
+        view = typed("REVERSE", dtype, made=made, tile=tile)
+        yield unary(f"shared-view-no-size-{dtype}", dtype, view, reversed_blocks)
+        for name, given, refusal in (
+            ("shared-view", size_bytes, ""),
+            ("shared-view-too-small", size_bytes - 1, str(size_bytes)),
+        ):
             yield unary(
-                f"shared-attribution-{spelled}-{dtype}",
+                f"{name}-{dtype}",
                 dtype,
-                reverse(space),
+                view,
                 reversed_blocks,
-                attributions=attributions,
+                shared="dynamic_shared_memory_size %bytes",
+                before=f"%bytes = arith.constant {given} : i32",
+                refusal=refusal,
             )
-            yield unary(f"shared-alloc-{spelled}-{dtype}", dtype, reverse(space, made), reversed_blocks)
-        yield unary(f"shared-view-no-size-{dtype}", dtype, reverse(WORKGROUP, view), reversed_blocks)
-        yield unary(
-            f"shared-view-{dtype}",
-            dtype,
-            reverse(WORKGROUP, view),
-            reversed_blocks,
-            shared=shared,
-            before=exact,
-        )
-        small = f"%bytes = arith.constant {size_bytes - 1} : i32"
-        yield unary(
-            f"shared-view-too-small-{dtype}",
-            dtype,
-            reverse(WORKGROUP, view),
-            reversed_blocks,
-            shared=shared,
-            before=small,
-            refusal=rf"{size_bytes}",
-        )
 
 
 def _private() -> Iterator[Row]:
     """Threads with memory of their own, of each op and in each spelling of its space, all in one kernel."""
     memories = list(product(("alloca", "alloc"), ("", f", {PRIVATE}", ", 5")))
     for dtype in ("f16", "f32", "i8", "i64"):
-        kind, plus = memref(dtype), "arith.addf" if dtype in FLOATS else "arith.addi"
-        lines = [f"%x = memref.load %a[%g] : {kind}", f"%s0 = {plus} %x, %x : {dtype}"]
+        lines = [typed("BEGIN", dtype)]
         for number, (op, space) in enumerate(memories):
             own = f"memref<4x{dtype}{space}>"
-            lines.append(f"""%own{number} = memref.{op}() : {own}
-                scf.for %k = %c0 to %c4 step %c1 {{
-                  memref.store %s{number}, %own{number}[%k] : {own}
-                }}
-                %y{number} = memref.load %own{number}[%c1] : {own}
-                %w{number} = memref.load %own{number}[%c2] : {own}
-                %z{number} = {plus} %y{number}, %w{number} : {dtype}
-                %s{number + 1} = {plus} %z{number}, %x : {dtype}""")
-        body = "\n".join([*lines, f"memref.store %s{len(memories)}, %c[%g] : {kind}"])
+            names = {"number": str(number), "next": str(number + 1)}
+            lines.append(typed("PRIVATE", dtype, **names, op=op, own=own))
+        body = "\n".join([*lines, f"memref.store %s{len(memories)}, %c[%g] : {memref(dtype)}"])
         yield unary(f"private-{dtype}", dtype, body, _through_six_memories)
 
 
@@ -376,38 +270,14 @@ def _through_six_memories(a: Array) -> Array:
 def _copies() -> Iterator[Row]:
     """Fills and copies of device memory, whole and in part."""
     for dtype in DTYPES:
-        kind = memref(dtype)
-        value = "3.0" if dtype in FLOATS else "3"
-        body = f"""%v = arith.constant {value} : {dtype}
-          %d = gpu.alloc () : {kind}
-          gpu.memset %d, %v : {kind}, {dtype}
-          %c = memref.alloc() : {kind}
-          gpu.memcpy %c, %d : {kind}, {kind}
-          gpu.dealloc %d : {kind}
-          return %c : {kind}"""
+        body = typed("MEMSET", dtype, value="3.0" if dtype in FLOATS else "3")
         expected = np.full(SIZE, 3).astype(dtype_of(dtype))
-        yield Row(f"memset-{dtype}", program("", f"() -> {kind}", body), (), (expected,))
-    kind, part = memref("f32", "8x16"), "memref<8x4xf32, strided<[16, 1], offset: 4>>"
+        yield Row(f"memset-{dtype}", program("", f"() -> {memref(dtype)}", body), (), (expected,))
     a = numbers("f32").reshape(8, 16)
-    body = f"""%d = gpu.alloc () : {kind}
-      gpu.memcpy %d, %a : {kind}, {kind}
-      %v = memref.subview %d[0, 4] [8, 4] [1, 1] : {kind} to {part}
-      %c = memref.alloc() : memref<8x4xf32>
-      gpu.memcpy %c, %v : memref<8x4xf32>, {part}
-      gpu.dealloc %d : {kind}
-      return %c : memref<8x4xf32>"""
-    yield Row(
-        "memcpy-strided", program("", f"(%a: {kind}) -> memref<8x4xf32>", body), (a,), (a[:, 4:8].copy(),)
-    )
-    rows_of = "memref<4x16xf32, strided<[16, 1], offset: 32>>"
-    body = f"""%d = gpu.alloc () : {kind}
-      gpu.memcpy %d, %a : {kind}, {kind}
-      %v = memref.subview %d[2, 0] [4, 16] [1, 1] : {kind} to {rows_of}
-      %c = memref.alloc() : memref<4x16xf32>
-      gpu.memcpy %c, %v : memref<4x16xf32>, {rows_of}
-      gpu.dealloc %d : {kind}
-      return %c : memref<4x16xf32>"""
-    yield Row("memcpy-rows", program("", f"(%a: {kind}) -> memref<4x16xf32>", body), (a,), (a[2:6].copy(),))
+    for name, shape, expected in (("strided", "8x4", a[:, 4:8].copy()), ("rows", "4x16", a[2:6].copy())):
+        signature = f"(%a: memref<8x16xf32>) -> memref<{shape}xf32>"
+        text = program("", signature, text_beside(__file__, name.upper()))
+        yield Row(f"memcpy-{name}", text, (a,), (expected,))
 
 
 def _fragments() -> Iterator[Row]:
@@ -422,27 +292,15 @@ def _fragments() -> Iterator[Row]:
         "negatef": np.negative,
     }
     for dtype in ("f16", "f32"):
-        kind, fragment = memref(dtype, "16x16"), f'!gpu.mma_matrix<16x16x{dtype}, "COp">'
+        kind, matrix = memref(dtype, "16x16"), f'!gpu.mma_matrix<16x16x{dtype}, "COp">'
         a, b = (numbers(dtype, seed, size=256).reshape(16, 16) + 1 for seed in (0, 1))
         for name, apply in kinds.items():
-            inputs = "%x" if name == "negatef" else "%x, %y"
-            types = ", ".join([fragment] * (inputs.count("%")))
-            rows = "{leadDimension = 16 : index}"
-            load = f"gpu.subgroup_mma_load_matrix {{}} {{{rows}}} : {{}} -> {{}}"
-            store = f"gpu.subgroup_mma_store_matrix %z, %a[%c0, %c0] {rows} : {fragment}, {kind}"
-            body = f"""gpu.launch blocks(%bx, %by, %bz) in (%gx = %c1, %gy = %c1, %gz = %c1)
-                threads(%tx, %ty, %tz) in (%sx = %c32, %sy = %c1, %sz = %c1) {{
-                %x = {load.format("%a[%c0, %c0]", kind, fragment)}
-                %y = {load.format("%b[%c0, %c0]", kind, fragment)}
-                %z = gpu.subgroup_mma_elementwise {name} {inputs} : ({types}) -> {fragment}
-                {store}
-                gpu.terminator
-              }}
-              return"""
-            text = program("", f"(%a: {kind}, %b: {kind})", f"%c32 = arith.constant {WARP} : index\n{body}")
-            expected = (apply(*(a, b)[: inputs.count("%")]),)
+            count = 1 if name == "negatef" else 2
+            inputs = f"{', '.join(('%x', '%y')[:count])} : ({', '.join([matrix] * count)})"
+            body = typed("FRAGMENT", dtype, name=name, inputs=inputs)
+            text = program("", f"(%a: {kind}, %b: {kind})", body)
             title = f"fragment-{name}-{dtype}"
-            yield Row(title, text, (a, b), expected, orders=one_order(title))
+            yield Row(title, text, (a, b), (apply(*(a, b)[:count]),), orders=one_order(title))
 
 
 def _refused() -> Iterator[Row]:
@@ -460,12 +318,6 @@ def _refused() -> Iterator[Row]:
     body = f"""%x = memref.load %a[%g] : {kind}
       %y = "my.op"(%x) : (f32) -> f32
       memref.store %y, %c[%g] : {kind}"""
-    yield unary(
-        "unknown-device-op",
-        "f32",
-        body,
-        lambda a: a,
-        refusal="my",
-    )
+    yield unary("unknown-device-op", "f32", body, lambda a: a, refusal="my")
     text = program(kernel("", f"%a: {kind}"), f"(%a: {kind})", f"{launch(f'%a : {kind}')}\nreturn")
     yield Row("no-such-kernel", text.replace("@kernels::@kernel", "@kernels::@other"), refusal="other")

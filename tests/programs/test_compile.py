@@ -8,6 +8,7 @@ import pytest
 
 import tuner
 from tests.programs.lowering.compiled import first_script
+from tests.texts import text_beside
 from tuner.core.errors import CandidateError, UsageError
 from tuner.core.problem import Matmul
 from tuner.programs.run.device_function import DeviceFunction
@@ -16,14 +17,8 @@ pytestmark = pytest.mark.mlir
 
 pytest.importorskip("tuner.programs.lowering.device")
 
-A, B, C = "memref<16x8xf32>", "memref<8x16xf32>", "memref<16x16xf32>"
 PROBLEM = Matmul(16, 16, 8)
-TEXT = f"""func.func @f(%a: {A}, %b: {B}, %c: {C}) {{
-  %zero = arith.constant 0.0 : f32
-  linalg.fill ins(%zero : f32) outs(%c : {C})
-  linalg.matmul ins(%a, %b : {A}, {B}) outs(%c : {C})
-  return
-}}"""
+TEXT = text_beside(__file__, "TEXT")
 
 
 def arrays() -> tuple[Any, ...]:
@@ -89,22 +84,10 @@ def test_page_locked_host_memory_gives_the_same() -> None:
     ("options", "message"),
     [
         ({"form": "async"}, "form: found 'async', allowed streams, tokens, sync"),
-        (
-            {"target": "cpu", "device_arguments": True},
-            "device_arguments cannot be combined with target cpu",
-        ),
-        (
-            {"target": "cpu", "pinned": True},
-            "pinned cannot be combined with target cpu, only with cuda, ",
-        ),
-        (
-            {"target": "cpu", "form": "sync"},
-            "form sync cannot be combined with target cpu, only with cuda, ",
-        ),
-        (
-            {"target": "cpu", "order": "lifo"},
-            "order lifo cannot be combined with target cpu, only with sim",
-        ),
+        ({"target": "cpu", "device_arguments": True}, "device_arguments cannot be combined with target cpu"),
+        ({"target": "cpu", "pinned": True}, "pinned cannot be combined with target cpu, only with cuda, "),
+        ({"target": "cpu", "form": "sync"}, "form sync cannot be combined with target cpu, only with cuda, "),
+        ({"target": "cpu", "order": "lifo"}, "order lifo cannot be combined with target cpu, only with sim"),
         ({"seed": -1}, "seed: found -1, allowed 0 or more"),
         ({"target": "tpu"}, "target: found 'tpu'"),
         ({"order": "best"}, "order: found 'best', allowed fifo, lifo, random"),
@@ -136,9 +119,5 @@ def test_a_payload_that_is_no_text_is_reported(tmp_path: Path) -> None:
 
 @pytest.mark.parametrize("target", ["simulator", "cpu"])
 def test_what_does_not_lower_is_the_candidates_failure(target: str) -> None:
-    text = """func.func @f(%x: memref<4x8xf32>, %y: memref<4x8xf32>) {
-      linalg.softmax dimension(1) ins(%x : memref<4x8xf32>) outs(%y : memref<4x8xf32>)
-      return
-    }"""
-    with pytest.raises(CandidateError, match=r"2:7: linalg\.softmax: found no loops"):
-        tuner.compile_program(text, target)
+    with pytest.raises(CandidateError, match=r"2:3: linalg\.softmax: found no loops"):
+        tuner.compile_program(text_beside(__file__, "SOFTMAX"), target)

@@ -7,6 +7,7 @@ import numpy as np
 import pytest
 
 from tests.programs.kernel_programs import arrays, ran
+from tests.texts import text_beside
 from tuner.programs.request import FORMS, DeviceOptions
 from tuner.simulator.device.streams import ORDERS
 
@@ -79,19 +80,8 @@ def test_fills_of_every_size(element: str, form: Any) -> None:
 
 
 def test_a_fill_with_tokens_keeps_its_place() -> None:
-    array = ARRAY.replace("f32", "i8")
-    text = f"""func.func @main(%x: {array}, %y: {array}, %k: i8) {{
-  %t0 = gpu.wait async
-  %d, %t1 = gpu.alloc async [%t0] () : {array}
-  %t2 = gpu.memcpy async [%t1] %d, %x : {array}, {array}
-  %t3 = gpu.memset async [%t2] %d, %k : {array}, i8
-  %t4 = gpu.memcpy async [%t3] %y, %d : {array}, {array}
-  %t5 = gpu.dealloc async [%t4] %d : {array}
-  gpu.wait [%t5]
-  return
-}}"""
     x, y = arrays(np.int8)
-    ran(text, x, y, 7)
+    ran(text_beside(__file__, "TOKENS"), x, y, 7)
     np.testing.assert_array_equal(y, np.full((2, 64), 7, np.int8))
 
 
@@ -116,11 +106,7 @@ def test_copies_whose_place_only_the_run_knows() -> None:
 @pytest.mark.parametrize("form", FORMS)
 def test_copies_of_contiguous_memory_after_an_offset(form: Any) -> None:
     where = "[1, 0] [1, 64] [1, 1]"
-    parts = (
-        part("%a", "%x", where, ROW),
-        part("%b", "%d", where, ROW),
-        part("%c", "%y", where, ROW),
-    )
+    parts = (part("%a", "%x", where, ROW), part("%b", "%d", where, ROW), part("%c", "%y", where, ROW))
     text = program(*parts, copied("%a", "%b", ROW), copied("%b", "%c", ROW))
     checked(text, lambda x: x * [[0], [1]], form=form)
 

@@ -18,10 +18,7 @@ EXAMPLES = Path(__file__).parents[2] / "examples"
 @pytest.mark.slow
 def test_counted_is_what_a_call_does() -> None:
     softmax = (EXAMPLES / "softmax.mlir").read_text()
-    for text, shapes in (
-        (softmax, ((40, 96),)),
-        (CONVOLUTION, ((1, 3, 7, 6), (4, 3, 3, 3), (4,), (4,))),
-    ):
+    for text, shapes in ((softmax, ((40, 96),)), (CONVOLUTION, ((1, 3, 7, 6), (4, 3, 3, 3), (4,), (4,)))):
         arguments = [np.ones(shape, np.float32) for shape in shapes]
         assert without_fusions(text) == simulated(text, *arguments, as_fusions=False).work
 

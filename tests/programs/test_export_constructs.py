@@ -128,12 +128,7 @@ INTEGERS: dict[str, tuple[str, str, str, Reference]] = {
         "i64",
         lambda a: abs(a[0] - a[1]),
     ),
-    "floor of a quotient": (
-        "%y = arith.floordivsi %x0, %x1 : i32",
-        "i32",
-        "i32",
-        lambda a: a[0] // a[1],
-    ),
+    "floor of a quotient": ("%y = arith.floordivsi %x0, %x1 : i32", "i32", "i32", lambda a: a[0] // a[1]),
     "a mask": ("%y = arith.cmpi slt, %x0, %x1 : i8", "i8", "i1", lambda a: a[0] < a[1]),
     "and not": (
         "%true = arith.constant true %n = arith.xori %x1, %true : i1 %y = arith.andi %x0, %n : i1",

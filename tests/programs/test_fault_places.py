@@ -5,7 +5,8 @@ import pytest
 
 from benchmarks.fuzzing.program_check import SIMULATOR
 from benchmarks.program_compiler import compiler_of
-from tests.programs.kernel_programs import ARRAY, arrays, program, ran, store
+from tests.programs.kernel_programs import arrays, program, ran, store
+from tests.texts import text_beside
 from tuner.core.gpu import DeviceError
 from tuner.programs.run.device_function import DeviceFunction
 from tuner.simulator.device.simulated_device import SimulatedDevice
@@ -14,30 +15,20 @@ pytestmark = pytest.mark.mlir
 
 pytest.importorskip("tuner.mlir.gpu.lowering")
 
-SHARED = "memref<64xf32, 3>"
-
 
 def line_of(text: str, part: str) -> int:
     return next(number for number, line in enumerate(text.splitlines(), 1) if part in line)
 
 
 def test_an_access_out_of_bounds() -> None:
-    body = f"""%far = arith.addi %tx, %c64 : index
-    %w = memref.load %x[%c1, %far] : {ARRAY}
-    {store("%w")}"""
-    text = program(body)
+    text = program(text_beside(__file__, "OUT_OF_BOUNDS"))
     place = f"at line {line_of(text, '[%c1, %far]')}:"
     with pytest.raises(DeviceError, match=rf"ld\.global.*\({place}\d+\): out of bounds"):
         ran(text, *arrays())
 
 
 def test_a_race() -> None:
-    body = f"""%s = memref.alloc() : {SHARED}
-    memref.store %v, %s[%tx] : {SHARED}
-    %r = arith.subi %c63, %tx : index
-    %w = memref.load %s[%r] : {SHARED}
-    {store("%w")}"""
-    text = program(body)
+    text = program(text_beside(__file__, "RACE"))
     device = SimulatedDevice("sm_90")
     loaded = DeviceFunction(compiler_of(SIMULATOR).compile(text, None, None).code, device)
     loaded(*arrays())

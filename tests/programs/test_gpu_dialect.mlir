@@ -45,3 +45,42 @@ module attributes {gpu.container_module} {
     return
   }
 }
+// ----- LOOPS
+func.func @main(%x: memref<8x4xf32>, %y: memref<8x4xf32>, %n: index) {
+  %c0 = arith.constant 0 : index
+  %c1 = arith.constant 1 : index
+  %c4 = arith.constant 4 : index
+  %c8 = arith.constant 8 : index
+  scf.parallel (%i, %j) = (%c0, %c0) to (HIGH, %c4) step (%c1, %c1) {
+    %v = memref.load %x[%i, %j] : memref<8x4xf32>
+    memref.store %v, %y[%i, %j] : memref<8x4xf32>
+    scf.reduce
+  } {mapping = [
+    #gpu.loop_dim_map<processor = FIRST, map = (d0) -> (d0), bound = (d0) -> (d0)>,
+    #gpu.loop_dim_map<processor = SECOND, map = (d0) -> (d0), bound = (d0) -> (d0)>]}
+  return
+}
+// ----- REDUCTIONS
+%zero = arith.constant 0.0 : f32 %is_second = arith.cmpi eq, %bx, %c1 : index
+%all = scf.for %i = %c0 to %c3 step %c1 iter_args(%sum = %zero) -> (f32) {
+  %own = arith.addf %v, %sum : f32
+  %q = gpu.all_reduce maximumf %own uniform {} : (f32) -> (f32)
+  scf.yield %q : f32
+}
+%r = scf.if %is_second -> (f32) {
+  %q = gpu.all_reduce %all uniform {
+  ^bb(%a: f32, %b: f32):
+    %m = arith.maximumf %a, %b : f32
+    gpu.yield %m : f32
+  } : (f32) -> (f32)
+  %n = gpu.all_reduce add %q uniform {} : (f32) -> (f32)
+  scf.yield %n : f32
+} else {
+  scf.yield %all : f32
+}
+// ----- PRINTS
+%is_first = arith.cmpi eq, %tx, %c0 : index
+scf.if %is_first {
+  gpu.printf "block %lld: %f\0A", %bx, %v : index, f32
+}
+memref.store %v, %y[%bx, %tx] : memref<2x64xf32>

@@ -116,24 +116,7 @@ def test_a_vector_is_reduced_by_its_elements() -> None:
 @pytest.mark.drawn(2)
 @pytest.mark.parametrize("order", ORDERS)
 def test_reductions_in_loops_and_branches(order: str) -> None:
-    body = """%zero = arith.constant 0.0 : f32 %is_second = arith.cmpi eq, %bx, %c1 : index
-    %all = scf.for %i = %c0 to %c3 step %c1 iter_args(%sum = %zero) -> (f32) {
-      %own = arith.addf %v, %sum : f32
-      %q = gpu.all_reduce maximumf %own uniform {} : (f32) -> (f32)
-      scf.yield %q : f32
-    }
-    %r = scf.if %is_second -> (f32) {
-      %q = gpu.all_reduce %all uniform {
-      ^bb(%a: f32, %b: f32):
-        %m = arith.maximumf %a, %b : f32
-        gpu.yield %m : f32
-      } : (f32) -> (f32)
-      %n = gpu.all_reduce add %q uniform {} : (f32) -> (f32)
-      scf.yield %n : f32
-    } else {
-      scf.yield %all : f32
-    }"""
-    x, y = result(body, "f32", order=order)
+    x, y = result(text_beside(__file__, "REDUCTIONS"), "f32", order=order)
     largest = 3 * x.max(axis=1)
     np.testing.assert_array_equal(y, np.repeat([[largest[0]], [64 * largest[1]]], 64, 1))
 
@@ -165,20 +148,6 @@ def test_shuffles_of_every_size(element: str) -> None:
         np.testing.assert_array_equal(found[mode], x.reshape(2, 2, 32)[:, :, source].reshape(2, 64), mode)
 
 
-LOOPS = """func.func @main(%x: memref<8x4xf32>, %y: memref<8x4xf32>, %n: index) {{
-  %c0 = arith.constant 0 : index
-  %c1 = arith.constant 1 : index
-  %c4 = arith.constant 4 : index
-  %c8 = arith.constant 8 : index
-  scf.parallel (%i, %j) = (%c0, %c0) to ({high}, %c4) step (%c1, %c1) {{
-    %v = memref.load %x[%i, %j] : memref<8x4xf32>
-    memref.store %v, %y[%i, %j] : memref<8x4xf32>
-    scf.reduce
-  }} {{mapping = [
-    #gpu.loop_dim_map<processor = {first}, map = (d0) -> (d0), bound = (d0) -> (d0)>,
-    #gpu.loop_dim_map<processor = {second}, map = (d0) -> (d0), bound = (d0) -> (d0)>]}}
-  return
-}}"""
 PROCESSORS = [
     ("block_x", "thread_x"),
     ("block_y", "thread_x"),
@@ -192,7 +161,15 @@ PROCESSORS = [
 @pytest.mark.parametrize(("first", "second"), PROCESSORS)
 def test_loops_that_are_mapped_to_processors(first: str, second: str, high: str) -> None:
     x, y = np.arange(32, dtype=np.float32).reshape(8, 4), np.zeros((8, 4), np.float32)
-    ran(LOOPS.format(first=first, second=second, high=high), x, y, 8)
+    ran(
+        text_beside(__file__, "LOOPS")
+        .replace("FIRST", first)
+        .replace("SECOND", second)
+        .replace("HIGH", high),
+        x,
+        y,
+        8,
+    )
     np.testing.assert_array_equal(y, x)
 
 
@@ -216,15 +193,11 @@ def test_functions_that_kernels_of_two_modules_call() -> None:
 
 
 def test_what_kernels_print_is_shown() -> None:
-    body = f"""%is_first = arith.cmpi eq, %tx, %c0 : index
-    scf.if %is_first {{
-      gpu.printf "block %lld: %f\\0A", %bx, %v : index, f32
-    }}
-    {store("%v")}"""
     x, y = arrays()
     shown: list[str] = []
     device = SimulatedDevice("sm_90", write=shown.append)
-    loaded = DeviceFunction(compiler_of(SIMULATOR).compile(program(body)).code, device)
+    code = compiler_of(SIMULATOR).compile(program(text_beside(__file__, "PRINTS"))).code
+    loaded = DeviceFunction(code, device)
     loaded(x, y)
     loaded.close()
     assert "".join(shown) == "".join(f"block {block}: {x[block, 0]:f}\n" for block in range(2))

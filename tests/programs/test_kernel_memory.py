@@ -6,6 +6,7 @@ import numpy as np
 import pytest
 
 from tests.programs.kernel_programs import arrays, program, ran, store
+from tests.texts import text_beside
 from tuner.core.errors import CandidateError
 from tuner.core.gpu import DeviceError
 from tuner.simulator.device.streams import ORDERS
@@ -17,24 +18,12 @@ pytest.importorskip("tuner.mlir.gpu.kernel_memory")
 SPACES = ("3", "3 : i32", "#gpu.address_space<workgroup>", "#gpu.memory_space<workgroup>")
 PRIVATE_SPACES = ("", ", 5", ", #gpu.address_space<private>")
 WORDS = "#gpu.address_space<workgroup>"
-REVERSE = f"""%r = arith.subi %c63, %tx : index
-    memref.store %v, %s[%tx] : memref<64xf32, SPACE>
-    gpu.barrier
-    %w = memref.load %s[%r] : memref<64xf32, SPACE>
-    {store("%w")}"""
-VIEWS = f"""%block = gpu.dynamic_shared_memory : memref<?xi8, {WORDS}>
-    %at = arith.constant 256 : index
-    %first = memref.view %block[%c0][] : memref<?xi8, {WORDS}> to memref<64xf32, {WORDS}>
-    %s = memref.view %block[%at][] : memref<?xi8, {WORDS}> to memref<64xf32, {WORDS}>
-    memref.store %v, %first[%tx] : memref<64xf32, {WORDS}>
-    {REVERSE.replace("SPACE", WORDS)}"""
+REVERSE = text_beside(__file__, "REVERSE")
+VIEWS = text_beside(__file__, "VIEWS")
 BESIDE = """%mine = memref.alloc() : memref<64xf32, 3>
     memref.store %v, %mine[%tx] : memref<64xf32, 3>
     """
-SUM = f"""
-    %kept = memref.load %mine[%tx] : memref<64xf32, 3>
-    %sum = arith.addf %kept, %w : f32
-    {store("%sum")}"""
+SUM = text_beside(__file__, "SUM")
 ASKED = "dynamic_shared_memory_size %size"
 
 
@@ -60,12 +49,7 @@ def test_shared_memory_in_every_spelling(space: str, kind: str) -> None:
 def test_shared_memory_next_to_attributions_and_memory_of_the_host(order: str) -> None:
     attributions = "workgroup(%w0 : memref<64xf32, 3>) private(%p0 : memref<4xf32, 5>)"
     before = "%h = memref.alloc() : memref<4xf32> memref.store %f, %h[%c0] : memref<4xf32>"
-    body = f"""%s = memref.alloc() : memref<64xf32, 3> {REVERSE.replace("SPACE", "3")}
-    memref.store %v, %w0[%tx] : memref<64xf32, 3> memref.store %v, %p0[%c0] : memref<4xf32, 5>
-    %a = memref.load %w0[%tx] : memref<64xf32, 3> %b = memref.load %p0[%c0] : memref<4xf32, 5>
-    %h0 = memref.load %h[%c0] : memref<4xf32> %ab = arith.addf %a, %b : f32
-    %abh = arith.addf %ab, %h0 : f32 %all = arith.addf %abh, %w : f32 {store("%all")}"""
-    text = program(body, attributions, "%f: f32", before)
+    text = program(text_beside(__file__, "BESIDE_ATTRIBUTIONS"), attributions, "%f: f32", before)
     text = text.replace("  return", "  memref.dealloc %h : memref<4xf32>\n  return")
     check(text, lambda x: 2 * x + x[:, ::-1] + 3, 3.0, order=order)
 
@@ -94,45 +78,11 @@ def test_a_threads_own_memory_first_in_the_kernel_and_in_a_loop(space: str, kind
 @pytest.mark.drawn(2)
 @pytest.mark.parametrize("order", ORDERS)
 def test_shared_memory_in_loops_and_branches_without_deallocations(order: str) -> None:
-    shared = "memref<64xf32, 3>"
-    body = f"""%r = arith.subi %c63, %tx : index
-    scf.for %i = %c0 to %c4 step %c1 {{
-      %s = memref.alloc() : {shared}
-      memref.store %v, %s[%tx] : {shared}
-      gpu.barrier
-      %w = memref.load %s[%r] : {shared}
-      %is_last = arith.cmpi eq, %i, %c3 : index
-      scf.if %is_last {{
-        %t = memref.alloc() : {shared}
-        memref.store %w, %t[%tx] : {shared}
-        gpu.barrier
-        %u = memref.load %t[%r] : {shared}
-        %sum = arith.addf %w, %u : f32
-        {store("%sum")}
-      }}
-      gpu.barrier
-    }}"""
-    check(program(body), lambda x: x + x[:, ::-1], order=order)
+    check(program(text_beside(__file__, "LOOPS_AND_BRANCHES")), lambda x: x + x[:, ::-1], order=order)
 
 
 def test_two_buffers_of_one_turn_of_a_loop_share_no_byte() -> None:
-    shared = "memref<64xf32, 3>"
-    body = f"""%r = arith.subi %c63, %tx : index
-    %zero = arith.constant 0.0 : f32
-    %all = scf.for %i = %c0 to %c3 step %c1 iter_args(%sum = %zero) -> (f32) {{
-      %s = memref.alloc() : {shared} %t = memref.alloc() : {shared}
-      memref.store %v, %s[%tx] : {shared}
-      gpu.barrier
-      memref.store %sum, %t[%tx] : {shared}
-      gpu.barrier
-      %a = memref.load %s[%r] : {shared} %b = memref.load %t[%tx] : {shared}
-      gpu.barrier
-      memref.dealloc %s : {shared} memref.dealloc %t : {shared}
-      %next = arith.addf %a, %b : f32
-      scf.yield %next : f32
-    }}
-    {store("%all")}"""
-    check(program(body), lambda x: 3 * x[:, ::-1])
+    check(program(text_beside(__file__, "TWO_BUFFERS")), lambda x: 3 * x[:, ::-1])
 
 
 def test_views_of_dynamic_shared_memory_get_their_bytes() -> None:

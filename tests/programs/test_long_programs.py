@@ -5,6 +5,7 @@ import pytest
 
 from tests.mlir.kernels import parsed
 from tests.programs.test_resource_constants import TARGETS
+from tests.texts import text_beside
 from tuner.core.errors import CandidateError, Stage
 from tuner.mlir import transform
 from tuner.mlir.bindings import ir
@@ -19,19 +20,14 @@ from tuner.programs.service import INDEXED, compile_and_check, run_program
 pytestmark = pytest.mark.mlir
 
 KIND = "tensor<8x16xf32>"
-ADDITION = """
-  %{to} = linalg.generic {{indexing_maps = [#m, #m, #m], iterator_types = ["parallel", "parallel"]}}
-    ins(%{first}, %one : {kind}, {kind}) outs(%empty : {kind}) {{
-  ^bb0(%x: f32, %y: f32, %z: f32):
-    %s = arith.addf %x, %y : f32
-    linalg.yield %s : f32
-  }} -> {kind}
-"""
 
 
 def chain(count: int) -> str:
     """Returns a program that adds ``%one`` ``count`` times, with one empty tensor for all additions."""
-    ops = "".join(ADDITION.format(to=f"v{at + 1}", first=f"v{at}", kind=KIND) for at in range(count))
+    ops = "".join(
+        text_beside(__file__, "ADDITION").replace("TO", f"v{at + 1}").replace("FIRST", f"v{at}")
+        for at in range(count)
+    )
     return (
         "#m = affine_map<(i, j) -> (i, j)>\n"
         f"func.func @main(%v0: {KIND}, %one: {KIND}) -> {KIND} {{\n"
@@ -53,13 +49,8 @@ def test_operations_that_read_no_reshape_are_not_traced_back(monkeypatch: pytest
     """Each trace is up to 100 operations long."""
     traced: list[object] = []
     monkeypatch.setattr("tuner.programs.fusions.producer_shapes._ends_contraction", traced.append)
-    text = f"""func.func @main(%x: {KIND}) -> {KIND} {{
-      %y = arith.addf %x, %x : {KIND}
-      %z = arith.mulf %y, %y : {KIND}
-      %w = arith.addf %z, %y : {KIND}
-      return %w : {KIND}
-    }}"""
-    assert compile_and_check(ProgramRequest(text, TARGETS["cpu"])).image is not None
+    request = ProgramRequest(text_beside(__file__, "ARITHMETIC"), TARGETS["cpu"])
+    assert compile_and_check(request).image is not None
     assert traced == []
 
 

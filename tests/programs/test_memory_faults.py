@@ -7,6 +7,7 @@ import pytest
 
 from benchmarks.program_compiler import compiler_of
 from tests.programs.payload_runs import BUFFER, SIMULATOR, A, B, launched, payload
+from tests.texts import text_beside
 from tuner.core.gpu import DeviceError
 from tuner.simulator.device.streams import ORDERS
 
@@ -69,10 +70,7 @@ def test_memory_out_of_reach_is_a_fault(name: str, monkeypatch: pytest.MonkeyPat
 
 
 def test_shared_and_registered_memory_are_in_reach_of_both() -> None:
-    shared = (f"%d = gpu.alloc host_shared () : {BUFFER}", f"memref.copy %a, %d : {BUFFER} to {BUFFER}")
-    register = (f"%u = memref.cast %b : {BUFFER} to memref<*xf32>", "gpu.host_register %u : memref<*xf32>")
-    unregister = "gpu.host_unregister %u : memref<*xf32>"
-    text = payload(*shared, *register, launched("add", "d", "b", "b"), unregister, END)
+    text = payload(text_beside(__file__, "shared_and_registered_memory_are_in_reach_of_both"))
     for program in loaded(text, []):
         first, second = A.copy(), B.copy()
         program(first, second)

@@ -7,12 +7,11 @@ import numpy as np
 import pytest
 
 from tests.programs.payload_runs import BUFFER, KERNELS, ONE_BLOCK, A, B, ended, launched, payload, trace_of
+from tests.texts import text_beside
 
 pytestmark = pytest.mark.mlir
 
 pytest.importorskip("tuner.programs.streams.dependency_graph")
-
-SQUARE = "memref<16x16xf32>"
 
 
 def in_an_iteration(text: str, *arguments: Any) -> dict[str, int]:
@@ -40,44 +39,15 @@ def test_chains_of_a_loop_go_on_without_events() -> None:
 
 @pytest.mark.slow
 def test_two_matmuls_of_each_iteration_go_on_without_events() -> None:
-    text = f"""func.func @main(%a: {SQUARE}, %b: {SQUARE}, %c: {SQUARE}, %d: {SQUARE}, %n: index) {{
-      %c0 = arith.constant 0 : index
-      %c1 = arith.constant 1 : index
-      scf.for %i = %c0 to %n step %c1 {{
-        linalg.matmul ins(%a, %a : {SQUARE}, {SQUARE}) outs(%c : {SQUARE})
-        linalg.matmul ins(%b, %b : {SQUARE}, {SQUARE}) outs(%d : {SQUARE})
-      }}
-      return
-    }}"""
     rng = np.random.default_rng(0)
     arrays = tuple(rng.integers(-3, 4, (16, 16)).astype(np.float32) for _ in range(4))
-    calls = in_an_iteration(text, *arrays)
+    calls = in_an_iteration(text_beside(__file__, "TWO_MATMULS"), *arrays)
     assert (calls["launch"], calls["record"]) == (2, 0)
 
 
 def test_chains_that_the_author_carries_by_tokens_go_on_without_events() -> None:
-    token = "!gpu.async.token"
-    chains = [
-        launched("inc", name)
-        .replace("launch_func", f"launch_func async [%{name}0]")
-        .replace("gpu.launch", f"%{name}1 = gpu.launch")
-        for name in "de"
-    ]
-    device = [
-        f"%{name} = gpu.alloc () : {BUFFER}\ngpu.memcpy %{name}, %{host} : {BUFFER}, {BUFFER}"
-        for name, host in (("d", "a"), ("e", "b"))
-    ]
-    back = [
-        f"gpu.memcpy %{host}, %{name} : {BUFFER}, {BUFFER}\ngpu.dealloc %{name} : {BUFFER}"
-        for name, host in (("d", "a"), ("e", "b"))
-    ]
     text = payload(
-        *device,
-        *("%s = gpu.wait async", "%t = gpu.wait async"),
-        f"%l:2 = scf.for %i = %c0 to %n step %c1 iter_args(%d0 = %s, %e0 = %t) -> ({token}, {token}) {{",
-        *chains,
-        *(f"scf.yield %d1, %e1 : {token}, {token}", "}", "gpu.wait [%l#0, %l#1]"),
-        *back,
+        text_beside(__file__, "chains_that_the_author_carries_by_tokens_go_on_without_events"),
         arguments="%n: index",
     )
     calls = in_an_iteration(text, A, B)
@@ -99,14 +69,13 @@ def test_memory_of_an_iteration_joins_no_chains() -> None:
 
 def test_a_dependence_between_chains_is_one_event() -> None:
     """The sum needs both chains, and the second chain may write again only behind the sum."""
-    text = looped(launched("inc", "a"), launched("inc", "b"), launched("add", "a", "b", "a"))
+    text = looped(text_beside(__file__, "a_dependence_between_chains_is_one_event"))
     calls = in_an_iteration(text, A, B)
     assert (calls["record"], calls["wait"]) == (2, 2)
 
 
 def test_the_host_waits_in_a_loop_for_what_it_reads_alone() -> None:
-    read = (f"%x = memref.load %a[%c1] : {BUFFER}", f"memref.store %x, %a[%c3] : {BUFFER}")
-    text = looped(launched("inc", "a"), launched("inc", "b"), *read)
+    text = looped(text_beside(__file__, "the_host_waits_in_a_loop_for_what_it_reads_alone"))
     calls = in_an_iteration(text, A, B)
     assert (calls["synchronize"], calls["record"]) == (1, 0)
 
@@ -147,12 +116,7 @@ def test_the_authors_wait_before_a_free_is_kept_and_no_other_is_added(free: str)
 def test_a_wait_of_tokens_before_a_free_is_one_wait(form: Any) -> None:
     from tuner.programs.request import DeviceOptions
 
-    text = payload(
-        *("%t0 = gpu.wait async", f"%d, %t1 = gpu.alloc async [%t0] () : {BUFFER}"),
-        f"%t2 = gpu.memcpy async [%t1] %d, %a : {BUFFER}, {BUFFER}",
-        f"%t3 = gpu.memcpy async [%t2] %b, %d : {BUFFER}, {BUFFER}",
-        *("gpu.wait [%t3]", f"gpu.dealloc %d : {BUFFER}"),
-    )
+    text = payload(text_beside(__file__, "a_wait_of_tokens_before_a_free_is_one_wait"))
     options = DeviceOptions(form=form)
     ended(text, A, B, options=options)
     calls = counted(trace_of(text, A, B, options=options))

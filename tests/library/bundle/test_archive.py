@@ -117,10 +117,7 @@ def without_a_blob(parts: dict[str, bytes]) -> None:
     [
         (altered, r"trials\[0\]: blobs/\w{12}\.\.\. was altered after the export"),
         (without_a_blob, r"blobs/\w+ is missing: not a file of"),
-        (
-            lambda parts: parts.pop("manifest.json"),
-            r"manifest\.json is missing: not a file of tuner-bundle",
-        ),
+        (lambda parts: parts.pop("manifest.json"), r"manifest\.json is missing: not a file of tuner-bundle"),
         (lambda parts: parts.update({"manifest.json": b"{"}), r"manifest\.json: is not JSON"),
         (in_manifest(lambda it: it.update(version=2)), "found version 2 of tuner-bundle, allowed 1"),
         (in_manifest(lambda it: it.update(format="zip")), "found format 'zip', allowed 'tuner-bundle'"),

@@ -49,10 +49,7 @@ def program(
 
 
 def pending(
-    number: int = 0,
-    problem: Problem = PROBLEM,
-    code: KernelProgram | None = None,
-    script: str = SCRIPT,
+    number: int = 0, problem: Problem = PROBLEM, code: KernelProgram | None = None, script: str = SCRIPT
 ) -> PendingTrial:
     """Returns a pending trial."""
     return PendingTrial(

@@ -110,11 +110,7 @@ def with_maps(stub: StubDriver, tmp_path: Path) -> Iterator[str]:
 
 
 def arguments_of(problem: Problem, addresses: list[int], stream: int = 0) -> list[Any]:
-    return [
-        *map(ctypes.c_uint64, addresses),
-        *map(ctypes.c_int64, problem.extents),
-        ctypes.c_void_p(stream),
-    ]
+    return [*map(ctypes.c_uint64, addresses), *map(ctypes.c_int64, problem.extents), ctypes.c_void_p(stream)]
 
 
 def run(library: ctypes.CDLL, device: CudaDevice, problem: Problem) -> int:

@@ -13,9 +13,7 @@ coherence = pytest.importorskip("tuner.programs.device_memory.coherence")
 alias_sets = pytest.importorskip("tuner.mlir.effects.aliases")
 device_buffers = pytest.importorskip("tuner.programs.device_memory.buffers")
 kernel_effects = pytest.importorskip("tuner.mlir.effects.memory_effects")
-validity = pytest.importorskip("tuner.programs.device_memory.buffers")
 
-HOST, DEVICE = validity.Side.HOST, validity.Side.DEVICE
 M = "memref<4xf32>"
 MODULE = text_beside(__file__, "MODULE")
 

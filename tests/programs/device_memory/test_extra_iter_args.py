@@ -9,7 +9,6 @@ pytestmark = pytest.mark.mlir
 
 extra_iter_args = pytest.importorskip("tuner.programs.device_memory.iter_args")
 alias_sets = pytest.importorskip("tuner.mlir.effects.aliases")
-address_flow = pytest.importorskip("tuner.mlir.effects.aliases")
 
 M = "memref<4xf32>"
 FOR = text_beside(__file__, "FOR")
@@ -23,7 +22,7 @@ def added(body: str) -> tuple[str, Any, list[str]]:
     with parsed(MODULE.replace("BODY", body)) as module:
         block = module.body.operations[0].regions[0].blocks[0]
         op = next(op for op in alias_sets.structured_operations(block) if op.name in alias_sets.STRUCTURED)
-        result = extra_iter_args.add_iter_args(op, lambda value: address_flow.is_buffer(value.type))
+        result = extra_iter_args.add_iter_args(op, lambda value: alias_sets.is_buffer(value.type))
         assert module.operation.verify()
         kinds = [(str(one.type), str(other.type)) for one, other in result.pairs]
         return str(module), kinds, [each.op.operands[each.number].get_name() for each in result.operands]
@@ -31,11 +30,7 @@ def added(body: str) -> tuple[str, Any, list[str]]:
 
 @pytest.mark.parametrize(
     ("body", "pairs", "operands"),
-    [
-        (FOR, 2, ["%arg0", "%arg1"]),
-        (IF, 1, ["%arg0", "%arg1"]),
-        (WHILE, 3, ["%arg0", "%arg4", "%arg1"]),
-    ],
+    [(FOR, 2, ["%arg0", "%arg1"]), (IF, 1, ["%arg0", "%arg1"]), (WHILE, 3, ["%arg0", "%arg4", "%arg1"])],
 )
 def test_each_path_gets_a_second_value(body: str, pairs: int, operands: list[str]) -> None:
     _, kinds, held = added(body)

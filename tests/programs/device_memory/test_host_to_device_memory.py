@@ -181,9 +181,7 @@ def test_rows_that_are_not_adjacent_go_through_memory_where_they_are(
 
 
 def test_a_loop_copies_before_and_after_it(golden: Callable[[str, str], None]) -> None:
-    text = program(
-        f"scf.for %i = %c0 to %c4 step %c1 {{ {doubled('%a', '%b')} {doubled('%b', '%a')} }}",
-    )
+    text = program(f"scf.for %i = %c0 to %c4 step %c1 {{ {doubled('%a', '%b')} {doubled('%b', '%a')} }}")
     golden("host_to_device_memory_loop.mlir", main_of(rewritten(text)))
     check(text, A, B, copies=4)
 
@@ -204,7 +202,7 @@ def test_two_buffers_that_a_loop_swaps_stay_on_the_device(golden: Callable[[str,
         f"""%r:2 = scf.for %i = %c0 to %c4 step %c1 iter_args(%x = %a, %y = %b) -> ({M}, {M}) {{
           {doubled("%x", "%y")}
           scf.yield %y, %x : {M}, {M}
-        }}""",
+        }}"""
     )
     golden("host_to_device_memory_swap.mlir", main_of(rewritten(text)))
     check(text, A, B, copies=4)

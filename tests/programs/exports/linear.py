@@ -85,11 +85,7 @@ EXPORTS = (
     export("linear_of_primes", lambda: nn.Linear(13, 29), (7, 13)),
     export("linear_to_one", lambda: nn.Linear(33, 1), (9, 33)),
     export("mlp_relu", lambda: mlp(64, 128, 128, 32), (32, 64)),
-    export(
-        "mlp_gelu_tanh",
-        lambda: mlp(32, 64, 32, act=nn.GELU, approximate="tanh"),
-        (16, 32),
-    ),
+    export("mlp_gelu_tanh", lambda: mlp(32, 64, 32, act=nn.GELU, approximate="tanh"), (16, 32)),
     export("mlp_tanh_of_primes", lambda: mlp(11, 23, 5, act=nn.Tanh), (17, 11)),
     export("gated_linear", lambda: GatedLinear(32, 88), (16, 32)),
     export("low_rank_adapter", lambda: LowRankAdapter(32, 4), (16, 32)),

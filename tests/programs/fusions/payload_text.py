@@ -94,10 +94,7 @@ class PayloadText:
         number, op = {"sum": ("%zero", "arith.addf"), "max": ("%least", "arith.maximumf")}[name]
         init = self.filled(operand.shape[:-1], number)
         return self._generic(
-            operand.shape,
-            [(operand, range(rank))],
-            (f"%q = {op} %x, %out : f32",),
-            (init, range(rank - 1)),
+            operand.shape, [(operand, range(rank))], (f"%q = {op} %x, %out : f32",), (init, range(rank - 1))
         )
 
     def softmax(self, operand: Tensor) -> Tensor:

@@ -88,11 +88,7 @@ def test_a_matmul_of_extended_bytes_reads_bytes(change: dict[str, str]) -> None:
 
 @pytest.mark.parametrize(
     "change",
-    [
-        {"wide": "i64"},
-        {"extend": "arith.extui"},
-        {"cast": "{cast = #linalg.type_fn<cast_unsigned>}"},
-    ],
+    [{"wide": "i64"}, {"extend": "arith.extui"}, {"cast": "{cast = #linalg.type_fn<cast_unsigned>}"}],
     ids=["i64", "unsigned operand", "unsigned product"],
 )
 def test_other_products_of_integers_stay_wide(change: dict[str, str]) -> None:

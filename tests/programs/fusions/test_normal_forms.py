@@ -1,41 +1,20 @@
 """Which convolutions become matmuls, and that they compute the same."""
 
-from typing import Any
-
 import ml_dtypes
 import numpy as np
 import pytest
 
 from tests.programs.fusions.grouped_execution import FusedFunction, formed, host_function
+from tests.texts import text_beside
 from tuner.core.fusions import CONTRACTION, CONVOLUTION
 
 pytestmark = pytest.mark.mlir
-WEIGHTS = "tensor<8x3x1x1xf32>"
 
 
 def payload(images: int = 1, side: int = 32, stride: int = 1) -> str:
     """Returns a convolution of one pixel of 3 channels to 8, its weights an argument, and what follows it."""
-    x, y = (
-        f"tensor<{images}x3x{side}x{side}xf32>",
-        f"tensor<{images}x8x{side // stride}x{side // stride}xf32>",
-    )
-    return f"""func.func @main(%x: {x}, %w: {WEIGHTS}) -> {y} {{
-  %zero = arith.constant 0.0 : f32
-  %e = tensor.empty() : {y}
-  %zeros = linalg.fill ins(%zero : f32) outs(%e : {y}) -> {y}
-  %c = linalg.conv_2d_nchw_fchw {{
-    dilations = dense<1> : tensor<2xi64>, strides = dense<{stride}> : tensor<2xi64>}}
-    ins(%x, %w : {x}, {WEIGHTS}) outs(%zeros : {y}) -> {y}
-  %r = linalg.generic {{
-    indexing_maps = [affine_map<(a, b, c, d) -> (a, b, c, d)>, affine_map<(a, b, c, d) -> (a, b, c, d)>],
-    iterator_types = ["parallel", "parallel", "parallel", "parallel"]
-  }} ins(%c : {y}) outs(%e : {y}) {{
-    ^bb0(%one: f32, %before: f32):
-      %most = arith.maximumf %one, %zero : f32
-      linalg.yield %most : f32
-  }} -> {y}
-  return %r : {y}
-}}"""
+    text = text_beside(__file__, "CONVOLUTION").replace("IMAGES", str(images)).replace("SIDE", str(side))
+    return text.replace("STRIDE", str(stride)).replace("ROWS", str(side // stride))
 
 
 @pytest.mark.parametrize(
@@ -63,15 +42,9 @@ def test_the_matmul_computes_the_convolution_and_what_follows() -> None:
 
 # Weights of bf16 that elementwise operations only extend: extended when a program is loaded.
 
-Array = Any
 BIAS = np.array([1.5, -0.25, 3.0, 0.0078125], np.float32)
-EXTENDED = """%wide = arith.extf %two : bf16 to f32
-      %sum = arith.addf %one, %wide : f32
-      linalg.yield %sum : f32"""
-DOUBLED = """%twice = arith.addf %two, %two : bf16
-      %wide = arith.extf %twice : bf16 to f32
-      %sum = arith.addf %one, %wide : f32
-      linalg.yield %sum : f32"""
+EXTENDED = text_beside(__file__, "EXTENDED")
+DOUBLED = text_beside(__file__, "DOUBLED")
 
 
 def wide_parameters_payload(
@@ -81,18 +54,9 @@ def wide_parameters_payload(
     kind = f"tensor<{shape}xbf16>"
     numbers = BIAS.tolist() if shape == "4" else [BIAS.tolist()] * 8
     read = f"%b = arith.constant dense<{numbers}> : {kind}" if constant else ""
-    return f"""func.func @main(%x: tensor<8x4xf32>{"" if constant else f", %b: {kind}"}) -> tensor<8x4xf32> {{
-  {read}
-  %e = tensor.empty() : tensor<8x4xf32>
-  %r = linalg.generic {{
-    indexing_maps = [affine_map<(i, j) -> (i, j)>, affine_map<{weight}>, affine_map<(i, j) -> (i, j)>],
-    iterator_types = ["parallel", "parallel"]
-  }} ins(%x, %b : tensor<8x4xf32>, {kind}) outs(%e : tensor<8x4xf32>) {{
-    ^bb0(%one: f32, %two: bf16, %before: f32):
-      {body}
-  }} -> tensor<8x4xf32>
-  return %r : tensor<8x4xf32>
-}}"""
+    text = text_beside(__file__, "BIAS").replace("READ", read).replace("BODY", body)
+    text = text.replace("MORE", "" if constant else f", %b: {kind}")
+    return text.replace("KIND", kind).replace("WEIGHT", weight)
 
 
 def elements(text: str) -> list[list[str]]:

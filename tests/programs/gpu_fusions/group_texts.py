@@ -2,8 +2,6 @@
 
 from tests.texts import text_beside
 
-ALL, ROW = "affine_map<(i, j) -> (i, j)>", "affine_map<(i, j) -> (i)>"
-
 LAYER_NORM = text_beside(__file__, "LAYER_NORM")
 
 CONVOLUTION = text_beside(__file__, "CONVOLUTION")

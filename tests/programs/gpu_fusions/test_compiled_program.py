@@ -8,6 +8,7 @@ import pytest
 from tests.programs.fusions.payload_text import PayloadText
 from tests.programs.gpu_fusions.group_texts import CONVOLUTION, LAYER_NORM
 from tests.programs.gpu_fusions.simulated import compiled, require_close, simulated, without_fusions
+from tests.texts import text_beside
 
 pytestmark = pytest.mark.mlir
 
@@ -126,11 +127,7 @@ def test_a_program_that_computes_nothing_stays_on_the_host() -> None:
 
 
 def test_a_program_of_dynamic_sizes_is_compiled_as_a_whole() -> None:
-    text = """func.func @main(%x: tensor<?xf32>) -> tensor<?xf32> {
-      %y = arith.addf %x, %x : tensor<?xf32>
-      return %y : tensor<?xf32>
-    }"""
-    made = compiled(text)
+    made = compiled(text_beside(__file__, "DYNAMIC"))
     assert (made.code.fusions, made.code.resident) == ((), ())
     assert "dynamic size" in made.why_no_fusions
 

@@ -14,31 +14,7 @@ ONE_BLOCK = "blocks in (%c1, %c1, %c1) threads in (%c16, %c1, %c1)"
 # Each does its work with one block of 16 threads; the last buffer is written.
 KERNELS = text_beside(__file__, "KERNELS")
 # Those, and three for parts of a wide buffer.
-KERNELS_OF_PARTS = (
-    KERNELS.removesuffix("  }\n")
-    + """    gpu.func @spread(%a: memref<16xf32>, %p: memref<16xf32, strided<[1], offset: ?>>) kernel {
-      %i = gpu.thread_id x
-      %v = memref.load %a[%i] : memref<16xf32>
-      memref.store %v, %p[%i] : memref<16xf32, strided<[1], offset: ?>>
-      gpu.return
-    }
-    gpu.func @inc_part(%p: memref<16xf32, strided<[1], offset: ?>>) kernel {
-      %i = gpu.thread_id x
-      %one = arith.constant 1.0 : f32
-      %v = memref.load %p[%i] : memref<16xf32, strided<[1], offset: ?>>
-      %w = arith.addf %v, %one : f32
-      memref.store %w, %p[%i] : memref<16xf32, strided<[1], offset: ?>>
-      gpu.return
-    }
-    gpu.func @gather(%p: memref<16xf32, strided<[1], offset: ?>>, %a: memref<16xf32>) kernel {
-      %i = gpu.thread_id x
-      %v = memref.load %p[%i] : memref<16xf32, strided<[1], offset: ?>>
-      memref.store %v, %a[%i] : memref<16xf32>
-      gpu.return
-    }
-  }
-"""
-)
+KERNELS_OF_PARTS = KERNELS.removesuffix("  }\n") + text_beside(__file__, "OF_PARTS")
 
 
 def host_function(*lines: str, buffers: str = "ab", others: str = "", kernels: str = KERNELS) -> str:

@@ -4,7 +4,7 @@ from tests.programs.lowering.compiled import module_text
 
 pytestmark = pytest.mark.mlir
 
-copy_shared_fills = pytest.importorskip("tuner.programs.lowering.bufferize")
+pytest.importorskip("tuner.programs.lowering.bufferize")
 
 T = "tensor<8x8xf32>"
 FILL = f"""%zero = arith.constant 0.0 : f32

@@ -13,3 +13,57 @@ func.func @f(%a: tensor<3x4xf32>, %b: tensor<3x4xf32>, %p: i1) -> tensor<3x4xf32
   %s = arith.addf %r, %a : tensor<3x4xf32>
   return %s : tensor<3x4xf32>
 }
+// ----- LOOP
+func.func @f(%a: KIND, %b: KIND, %n: index) -> (KIND, KIND) {
+  %c0 = arith.constant 0 : index
+  %c1 = arith.constant 1 : index
+  %r:2 = scf.for %i = %c0 to %n step %c1 iter_args(%x = %a, %y = %b) -> (KIND, KIND) {
+    BODY
+    scf.yield YIELDS : KIND, KIND
+  }
+  return %r#0, %r#1 : KIND, KIND
+}
+// ----- BRANCH
+func.func @f(%a: KIND, %p: i1) -> KIND {
+  %r = scf.if %p -> KIND {
+    %s = arith.addf %a, %a : KIND
+    scf.yield %s : KIND
+  } else {
+    %s = arith.mulf %a, %a : KIND
+    scf.yield %s : KIND
+  }
+  return %r : KIND
+}
+// ----- WHILE_LOOP
+func.func @f(%a: KIND, %b: KIND, %n: index) -> (KIND, KIND) {
+  %c0 = arith.constant 0 : index
+  %c1 = arith.constant 1 : index
+  %r:3 = scf.while (%x = %a, %y = %b, %i = %c0) : (KIND, KIND, index) -> (KIND, KIND, index) {
+    %go = arith.cmpi slt, %i, %n : index
+    CONDITION
+  } do {
+  ^bb0(%x: KIND, %y: KIND, %i: index):
+    BODY
+    %j = arith.addi %i, %c1 : index
+    scf.yield YIELDS, %j : KIND, KIND, index
+  }
+  return %r#0, %r#1 : KIND, KIND
+}
+// ----- LOOP_IN_A_LOOP
+func.func @f(%a: KIND, %b: KIND, %n: index) -> KIND {
+  %c0 = arith.constant 0 : index
+  %c1 = arith.constant 1 : index
+  %r:2 = scf.while (%x = %b, %i = %c0) : (KIND, index) -> (KIND, index) {
+    %go = arith.cmpi slt, %i, %n : index
+    scf.condition(%go) %x, %i : KIND, index
+  } do {
+  ^bb0(%x: KIND, %i: index):
+    %s:2 = scf.for %k = %c0 to %n step %c1 iter_args(%p = %a, %q = %x) -> (KIND, KIND) {
+      %t = arith.addf %q, %b : KIND
+      scf.yield %t, %p : KIND, KIND
+    }
+    %j = arith.addi %i, %c1 : index
+    scf.yield %s#1, %j : KIND, index
+  }
+  return %r#0 : KIND
+}

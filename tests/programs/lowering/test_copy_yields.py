@@ -17,28 +17,11 @@ T, D = "tensor<3x4xf32>", "tensor<?x4xf32>"
 
 
 def loop(kind: str, body: str, yields: str) -> str:
-    return f"""func.func @f(%a: {kind}, %b: {kind}, %n: index) -> ({kind}, {kind}) {{
-  %c0 = arith.constant 0 : index
-  %c1 = arith.constant 1 : index
-  %r:2 = scf.for %i = %c0 to %n step %c1 iter_args(%x = %a, %y = %b) -> ({kind}, {kind}) {{
-    {body}
-    scf.yield {yields} : {kind}, {kind}
-  }}
-  return %r#0, %r#1 : {kind}, {kind}
-}}"""
+    return text_beside(__file__, "LOOP").replace("KIND", kind).replace("BODY", body).replace("YIELDS", yields)
 
 
 def branch(kind: str) -> str:
-    return f"""func.func @f(%a: {kind}, %p: i1) -> {kind} {{
-  %r = scf.if %p -> {kind} {{
-    %s = arith.addf %a, %a : {kind}
-    scf.yield %s : {kind}
-  }} else {{
-    %s = arith.mulf %a, %a : {kind}
-    scf.yield %s : {kind}
-  }}
-  return %r : {kind}
-}}"""
+    return text_beside(__file__, "BRANCH").replace("KIND", kind)
 
 
 def arrays() -> tuple[Any, ...]:
@@ -126,20 +109,8 @@ def test_a_loop_that_works_in_place_gets_no_copy() -> None:
 
 
 def while_loop(kind: str, body: str, condition: str, yields: str) -> str:
-    return f"""func.func @f(%a: {kind}, %b: {kind}, %n: index) -> ({kind}, {kind}) {{
-  %c0 = arith.constant 0 : index
-  %c1 = arith.constant 1 : index
-  %r:3 = scf.while (%x = %a, %y = %b, %i = %c0) : ({kind}, {kind}, index) -> ({kind}, {kind}, index) {{
-    %go = arith.cmpi slt, %i, %n : index
-    {condition}
-  }} do {{
-  ^bb0(%x: {kind}, %y: {kind}, %i: index):
-    {body}
-    %j = arith.addi %i, %c1 : index
-    scf.yield {yields}, %j : {kind}, {kind}, index
-  }}
-  return %r#0, %r#1 : {kind}, {kind}
-}}"""
+    text = text_beside(__file__, "WHILE_LOOP").replace("KIND", kind).replace("BODY", body)
+    return text.replace("CONDITION", condition).replace("YIELDS", yields)
 
 
 @pytest.mark.drawn(2)
@@ -165,24 +136,7 @@ def test_a_while_loop_that_makes_new_tensors_and_swaps_them(
 
 @pytest.mark.parametrize("kind", [T, D])
 def test_a_loop_that_yields_what_a_loop_in_it_made_in_its_place(kind: str) -> None:
-    inner = f"""%s:2 = scf.for %k = %c0 to %n step %c1 iter_args(%p = %a, %q = %x) -> ({kind}, {kind}) {{
-      %t = arith.addf %q, %b : {kind}
-      scf.yield %t, %p : {kind}, {kind}
-    }}"""
-    text = f"""func.func @f(%a: {kind}, %b: {kind}, %n: index) -> {kind} {{
-  %c0 = arith.constant 0 : index
-  %c1 = arith.constant 1 : index
-  %r:2 = scf.while (%x = %b, %i = %c0) : ({kind}, index) -> ({kind}, index) {{
-    %go = arith.cmpi slt, %i, %n : index
-    scf.condition(%go) %x, %i : {kind}, index
-  }} do {{
-  ^bb0(%x: {kind}, %i: index):
-    {inner}
-    %j = arith.addi %i, %c1 : index
-    scf.yield %s#1, %j : {kind}, index
-  }}
-  return %r#0 : {kind}
-}}"""
+    text = text_beside(__file__, "LOOP_IN_A_LOOP").replace("KIND", kind)
     (a, b), iterations = arrays(), 3
     x = b
     for _ in range(iterations):

@@ -19,7 +19,6 @@ pytestmark = pytest.mark.mlir
 
 bindings = pytest.importorskip("tuner.mlir.bindings")
 device_lowering = pytest.importorskip("tuner.programs.lowering.device")
-gpux = pytest.importorskip("tuner.programs.streams.gpux")
 gpux_ops = pytest.importorskip("tuner.programs.streams.gpux_ops")
 interpreter = pytest.importorskip("tuner.mlir.transform")
 device_function = pytest.importorskip("tuner.programs.run.device_function")

@@ -8,6 +8,7 @@ import pytest
 
 from benchmarks.fuzzing.host_programs import RandomProgram, host_programs
 from tests.programs.lowering.compiled import host_function
+from tests.texts import text_beside
 from tuner.core.errors import CandidateError, Stage
 from tuner.programs.execution import copies
 
@@ -31,13 +32,7 @@ def launched(body: str, arguments: str = "%a: memref<2x64xf32>", sizes: str = ""
 
 
 SHARED = "workgroup(%m : memref<64xf32, 3>)"
-REVERSE = """%x = memref.load %a[%bx, %tx] : memref<2x64xf32>
-  memref.store %x, %m[%tx] : memref<64xf32, 3>
-  gpu.barrier
-  %c63 = arith.constant 63 : index
-  %r = arith.subi %c63, %tx : index
-  %y = memref.load %m[%r] : memref<64xf32, 3>
-  memref.store %y, %a[%bx, %tx] : memref<2x64xf32>"""
+REVERSE = text_beside(__file__, "REVERSE")
 
 
 def numbers(*shape: int) -> Any:
@@ -61,17 +56,12 @@ def test_threads_that_share_memory_give_what_numpy_gives() -> None:
 
 
 def test_a_kernel_of_independent_threads_stays_loops() -> None:
-    body = """%x = memref.load %a[%bx, %tx] : memref<2x64xf32>
-      %y = arith.addf %x, %x : f32
-      memref.store %y, %a[%bx, %tx] : memref<2x64xf32>"""
-    assert not host_function(launched(body)).program.interpreted
+    assert not host_function(launched(text_beside(__file__, "INDEPENDENT"))).program.interpreted
 
 
 def test_what_an_interpreted_kernel_only_reads_is_not_written() -> None:
-    body = """%x = memref.load %a[%bx, %tx] : memref<2x64xf32>
-      %y = gpu.all_reduce add %x {} : (f32) -> (f32)
-      memref.store %y, %b[%bx] : memref<2xf32>"""
-    function = host_function(launched(body, "%a: memref<2x64xf32>, %b: memref<2xf32>"))
+    arguments = "%a: memref<2x64xf32>, %b: memref<2xf32>"
+    function = host_function(launched(text_beside(__file__, "READS"), arguments))
     assert function.program.written == (False, True)
     a, b = numbers(2, 64), numbers(2)
     a.setflags(write=False)
@@ -96,12 +86,9 @@ def test_numbers_of_every_kind_cross() -> None:
 
 
 def test_a_vector_crosses_as_compiled_code_lays_it_out() -> None:
-    body = """gpu.barrier
-      %x = vector.extract %v[1, 2] : f32 from vector<2x3xf32>
-      memref.store %x, %a[%bx, %tx] : memref<2x64xf32>"""
     constant = "%v = arith.constant dense<[[1.0, 2.0, 3.0], [4.0, 5.0, 6.0]]> : vector<2x3xf32>"
     a = numbers(2, 64)
-    host_function(launched(body).replace("%c0 = ", f"{constant}\n%c0 = ", 1))(a)
+    host_function(launched(text_beside(__file__, "VECTOR")).replace("%c0 = ", f"{constant}\n%c0 = ", 1))(a)
     assert (a == 6).all()
 
 
@@ -115,12 +102,8 @@ def test_launches_in_a_loop_see_what_those_before_have_left() -> None:
 
 
 def test_shared_memory_that_is_reported_at_run_time_has_that_size() -> None:
-    body = f"""%m = gpu.dynamic_shared_memory : memref<?xi8, {WORKGROUP}>
-      %v = memref.view %m[%c0][] : memref<?xi8, {WORKGROUP}> to memref<64xf32, {WORKGROUP}>
-      %x = memref.load %a[%bx, %tx] : memref<2x64xf32>
-      memref.store %x, %v[%tx] : memref<64xf32, {WORKGROUP}>"""
     arguments, sizes = "%a: memref<2x64xf32>, %n: i32", "dynamic_shared_memory_size %n"
-    function = host_function(launched(body, arguments, sizes))
+    function = host_function(launched(text_beside(__file__, "REPORTED_SIZE"), arguments, sizes))
     function(numbers(2, 64), 256)
     place = r"in block \(0, 0, 0\), thread \(63, 0, 0\)"
     with pytest.raises(CandidateError, match=f"memref.store at .*outside of its buffer {place}") as caught:
@@ -164,24 +147,8 @@ def test_what_is_not_known_is_refused_with_its_name_and_place() -> None:
 
 
 def test_a_kernel_that_a_program_brings_may_have_memory_of_its_own() -> None:
-    text = """module attributes {gpu.container_module} {
-      gpu.module @m { gpu.func @k(%a: memref<4xf32>) workgroup(%s : memref<4xf32, 3>) kernel {
-        %t = gpu.thread_id x
-        %x = memref.load %a[%t] : memref<4xf32>
-        memref.store %x, %s[%t] : memref<4xf32, 3>
-        gpu.barrier
-        %c3 = arith.constant 3 : index
-        %o = arith.subi %c3, %t : index
-        %y = memref.load %s[%o] : memref<4xf32, 3>
-        memref.store %y, %a[%t] : memref<4xf32>
-        gpu.return } }
-      func.func @f(%a: memref<4xf32>) {
-        %c1 = arith.constant 1 : index %c4 = arith.constant 4 : index
-        gpu.launch_func @m::@k blocks in (%c1, %c1, %c1) threads in (%c4, %c1, %c1) args(%a : memref<4xf32>)
-        return
-      } }"""
     a = np.arange(4, dtype=np.float32)
-    host_function(text)(a)
+    host_function(text_beside(__file__, "OWN_MEMORY"))(a)
     np.testing.assert_array_equal(a, [3, 2, 1, 0])
 
 
@@ -225,25 +192,14 @@ def program(body: str, grid: str = "%c2, %c3, %c1", block: str = "%c5, %c1, %c2"
 
 @pytest.mark.slow
 def test_every_thread_of_every_block_runs_once() -> None:
-    body = """%x = memref.load %a[%bx, %by, %tx, %tz] : memref<2x3x5x2xf32>
-      %y = arith.addf %x, %one : f32
-      memref.store %y, %a[%bx, %by, %tx, %tz] : memref<2x3x5x2xf32>"""
     a = np.zeros((2, 3, 5, 2), np.float32)
-    host_function(program(body))(a)
+    host_function(program(text_beside(__file__, "ONCE")))(a)
     assert (a == 1).all()
 
 
 def test_sizes_and_global_indices_are_those_of_the_launch() -> None:
-    body = """%n = gpu.grid_dim y
-      %m = gpu.block_dim x
-      %g = gpu.global_id x
-      %s = arith.muli %n, %m : index
-      %t = arith.addi %s, %g : index
-      %i = arith.index_cast %t : index to i32
-      %v = arith.sitofp %i : i32 to f32
-      memref.store %v, %a[%bx, %by, %tx, %tz] : memref<2x3x5x2xf32>"""
     a = np.zeros((2, 3, 5, 2), np.float32)
-    host_function(program(body))(a)
+    host_function(program(text_beside(__file__, "SIZES")))(a)
     np.testing.assert_array_equal(a[:, 0, :, 0], 15 + np.arange(10).reshape(2, 5))
 
 
@@ -266,18 +222,7 @@ def test_two_kernels_of_one_name_stay_two() -> None:
 
 
 def test_device_memory_becomes_host_memory_and_tokens_vanish() -> None:
-    text = """func.func @f(%a: memref<4xf32>, %b: memref<4xf32>) {
-      %two = arith.constant 2.0 : f32
-      %t0 = gpu.wait async
-      %d, %t1 = gpu.alloc async [%t0] () : memref<4xf32>
-      %t2 = gpu.memset async [%t1] %d, %two : memref<4xf32>, f32
-      %t3 = gpu.memcpy async [%t2] %b, %d : memref<4xf32>, memref<4xf32>
-      %t4 = gpu.memcpy async [%t3] %d, %a : memref<4xf32>, memref<4xf32>
-      %t5 = gpu.dealloc async [%t4] %d : memref<4xf32>
-      gpu.wait [%t5]
-      return
-    }"""
-    function = host_function(text)
+    function = host_function(text_beside(__file__, "TOKENS"))
     b = np.zeros(4, np.float32)
     function(np.ones(4, np.float32), b)
     assert (b == 2).all()

@@ -13,15 +13,13 @@ from tuner.core.gpu import chip_of
 from tuner.core.problem import Matmul, Problem
 
 pytestmark = pytest.mark.mlir
-host_parallel_loops = pytest.importorskip("tuner.programs.lowering.kernels")
-GRID = "blocks(%a, %b, %c) in (%u = %c1, %v = %c1, %w = %c1)"
-BLOCK = "threads(%d, %e, %f) in (%x = %c1, %y = %c1, %z = %c1)"
+kernels = pytest.importorskip("tuner.programs.lowering.kernels")
 LOOP = text_beside(__file__, "LOOP")
 
 
 def test_loops_around_launches_are_the_hosts_and_others_stay() -> None:
     with parsed(LOOP) as module:
-        assert host_parallel_loops.make_host_loops(module.operation) == 2
+        assert kernels.make_host_loops(module.operation) == 2
         assert module.operation.verify()
         text = str(module)
     assert text.count("scf.for") == 3
@@ -32,17 +30,16 @@ def test_loops_around_launches_are_the_hosts_and_others_stay() -> None:
 def test_the_ir_of_the_docstring_is_real() -> None:
     with parsed(LOOP) as module:
         before = str(module)
-        host_parallel_loops.make_host_loops(module.operation)
-        assert missing(host_parallel_loops.make_host_loops.__doc__ or "", before, str(module)) == []
+        kernels.make_host_loops(module.operation)
+        assert missing(kernels.make_host_loops.__doc__ or "", before, str(module)) == []
 
 
-launch_parallel_loops = pytest.importorskip("tuner.programs.lowering.kernels")
 CONSTANTS = "%c0 = arith.constant 0 : index %c1 = arith.constant 1 : index %c3 = arith.constant 3 : index"
 ONE = "%one = arith.constant 1.0 : f32"
 
 
 def rewrite(payload: Any) -> None:
-    launch_parallel_loops.launch_parallel_loops(payload.function)
+    kernels.launch_parallel_loops(payload.function)
 
 
 def filling(bounds: str, kind: str, indices: str = "%i, %j", extra: str = "") -> str:
@@ -124,7 +121,6 @@ def test_more_iterations_than_a_grid_has_threads_are_refused() -> None:
 
 # Programs whose work became kernels, run on the host: same numbers, nothing leaked.
 
-work_to_kernels = pytest.importorskip("tuner.programs.lowering.kernels")
 CHIP = chip_of("sm_90")
 FILL = "linalg.fill ins(%zero : f32) outs(%c : memref<20x12xf32>)"
 MATMUL = "linalg.matmul ins(%a, %b : memref<20x7xf32>, memref<7x12xf32>) outs(%c : memref<20x12xf32>)"
@@ -141,7 +137,7 @@ def program(*body: str) -> str:
 
 
 def launched(scripts: dict[Problem, Any]) -> Any:
-    return lambda payload: work_to_kernels.launch_kernels(payload, scripts, CHIP)
+    return lambda payload: kernels.launch_kernels(payload, scripts, CHIP)
 
 
 def arrays() -> tuple[Any, ...]:
@@ -183,9 +179,7 @@ def test_a_matmul_of_views_gives_the_same_as_kernels() -> None:
 
 def test_problems_are_reported_once_each() -> None:
     found: list[Problem] = []
-    module_text(
-        program(FILL, MATMUL, MATMUL), lambda payload: found.extend(work_to_kernels.problems_of(payload))
-    )
+    module_text(program(FILL, MATMUL, MATMUL), lambda payload: found.extend(kernels.problems_of(payload)))
     assert found == [PROBLEM]
 
 

@@ -8,7 +8,7 @@ pytestmark = pytest.mark.mlir
 
 pytest.importorskip("tuner.programs.lowering.deallocation")
 
-S, M = "!gpux.StreamType", "memref<4xf32>"
+M = "memref<4xf32>"
 
 
 def freed(*lines: str, arguments: str = "") -> list[str]:
@@ -19,17 +19,9 @@ def freed(*lines: str, arguments: str = "") -> list[str]:
 
 
 def test_memory_of_a_stream_is_freed_in_front_of_its_end() -> None:
-    lines = (
-        f'%s = "gpux.create_stream"() : () -> {S}',
-        f'%d = "gpux.alloc"(%s) : ({S}) -> {M}',
-        f'"gpux.memcpy"(%s, %d, %a) : ({S}, {M}, {M}) -> ()',
-        f'"gpux.wait"(%s) : ({S}) -> ()',
-        f'"gpux.destroy_stream"(%s) : ({S}) -> ()',
-    )
-    names = [
-        f"gpux.{each}" for each in ("create_stream", "alloc", "memcpy", "wait", "dealloc", "destroy_stream")
-    ]
-    assert freed(*lines, arguments=f"%a: {M}") == [*names, "return"]
+    names = ("create_stream", "alloc", "memcpy", "wait", "dealloc", "destroy_stream")
+    found = freed(text_beside(__file__, "OF_A_STREAM"), arguments=f"%a: {M}")
+    assert found == [*(f"gpux.{name}" for name in names), "return"]
 
 
 def test_memory_on_two_streams_that_nobody_frees_is_refused() -> None:
@@ -39,30 +31,12 @@ def test_memory_on_two_streams_that_nobody_frees_is_refused() -> None:
 
 
 def test_memory_whose_address_is_taken_is_freed_at_the_end() -> None:
-    lines = (
-        f"%d = gpu.alloc () : {M}",
-        f"gpu.memcpy %d, %a : {M}, {M}",
-        f"%n = memref.extract_aligned_pointer_as_index %d : {M} -> index",
-        "memref.store %n, %p[] : memref<index>",
-    )
-    assert freed(*lines, arguments=f"%a: {M}, %p: memref<index>")[-3:] == [
-        "memref.store",
-        "gpu.dealloc",
-        "return",
-    ]
+    found = freed(text_beside(__file__, "ADDRESS_TAKEN"), arguments=f"%a: {M}, %p: memref<index>")
+    assert found[-3:] == ["memref.store", "gpu.dealloc", "return"]
 
 
 def test_memory_that_a_branch_hands_on_is_made_in_front_of_it_and_freed_behind() -> None:
-    lines = (
-        f"%r = scf.if %flag -> ({M}) {{",
-        f"%x = gpu.alloc () : {M}",
-        f"scf.yield %x : {M}",
-        "} else {",
-        f"scf.yield %a : {M}",
-        "}",
-        f"gpu.memcpy %a, %r : {M}, {M}",
-    )
-    names = freed(*lines, arguments=f"%a: {M}, %flag: i1")
+    names = freed(text_beside(__file__, "HANDED_ON"), arguments=f"%a: {M}, %flag: i1")
     assert names[0] == "gpu.alloc"
     assert names[-3:] == ["gpu.memcpy", "gpu.dealloc", "return"]
 
@@ -70,23 +44,10 @@ def test_memory_that_a_branch_hands_on_is_made_in_front_of_it_and_freed_behind()
 POINTER = "%w = arith.index_cast %r : index to i64 %p = llvm.inttoptr %w : i64 to !llvm.ptr"
 LOADED = f"{POINTER} %v = llvm.load %p : !llvm.ptr -> f32 memref.store %v, %o[] : memref<f32>"
 ADDRESS = f"%n = memref.extract_aligned_pointer_as_index %x : {M} -> index"
-MODES = "swizzle = none, l2promo = none, oob = zero, interleave = none"
-MAP = f"!nvgpu.tensormap.descriptor<tensor = memref<4x4xf32, 3>, {MODES}>"
 
 
 def test_memory_of_a_descriptor_is_freed_after_the_kernel() -> None:
-    lines = (
-        "%x = gpu.alloc () : memref<4x4xf32>",
-        "%y = memref.cast %x : memref<4x4xf32> to memref<?x4xf32>",
-        "%any = memref.cast %y : memref<?x4xf32> to memref<*xf32>",
-        f"%map = nvgpu.tma.create.descriptor %any box[%i, %i] : memref<*xf32> -> {MAP}",
-        "gpu.launch blocks(%b0, %b1, %b2) in (%g0 = %i, %g1 = %i, %g2 = %i)",
-        "threads(%t0, %t1, %t2) in (%s0 = %i, %s1 = %i, %s2 = %i) {",
-        f"nvgpu.tma.prefetch.descriptor %map : {MAP}",
-        "gpu.terminator",
-        "}",
-    )
-    names = freed(*lines, arguments="%i: index")
+    names = freed(text_beside(__file__, "OF_A_DESCRIPTOR"), arguments="%i: index")
     assert names[-4:] == ["gpu.terminator", "}", "gpu.dealloc", "return"]
 
 

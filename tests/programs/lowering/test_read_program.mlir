@@ -1,10 +1,160 @@
-// ----- RUNTIME_CALLS
+// ----- another_device
 func.func private @mgpuSetDefaultDevice(i32)
 func.func private @mgpuMemHostRegisterFloat(memref<*xf32>)
 func.func @main(%a: memref<4xf32>) {
-  %device = arith.constant DEVICE : i32
+  %device = arith.constant 1 : i32
   call @mgpuSetDefaultDevice(%device) : (i32) -> ()
   %any = memref.cast %a : memref<4xf32> to memref<*xf32>
   call @mgpuMemHostRegisterFloat(%any) : (memref<*xf32>) -> ()
   return
 }
+// ----- calls_are_inlined_and_only_the_entry_is_left
+func.func @exp(%x: tensor<4xf32>) -> tensor<4xf32> {
+  %empty = tensor.empty() : tensor<4xf32>
+  %y = linalg.exp ins(%x : tensor<4xf32>) outs(%empty : tensor<4xf32>) -> tensor<4xf32>
+  return %y : tensor<4xf32>
+}
+func.func @main(%x: tensor<4xf32>) -> tensor<4xf32> {
+  %y = call @exp(%x) : (tensor<4xf32>) -> tensor<4xf32>
+  return %y : tensor<4xf32>
+}
+// CHECK-NOT: @exp
+// CHECK: func.func @main(
+// CHECK-NOT: func.
+// CHECK: linalg.exp
+// CHECK-NOT: func.
+// ----- gpux_is_read_as_documents_print_it
+func.func @main() {
+  %s = gpux.create_stream () : () -> !gpux.StreamType
+  %0 = gpux.alloc (%s) : (!gpux.StreamType) -> memref<8xf32>
+  gpux.dealloc(%s, %0) : (!gpux.StreamType, memref<8xf32>) -> ()
+  gpux.stream.destroy(%s) : (!gpux.StreamType) -> ()
+  return
+}
+// CHECK: "gpux.create_stream"
+// CHECK-NEXT: "gpux.alloc"
+// CHECK-NEXT: "gpux.dealloc"
+// CHECK-NEXT: "gpux.destroy_stream"
+// CHECK-NOT: "gpux.
+// ----- global_memory_as_a_number_is_the_default
+func.func @f(%x: memref<4xf32, 1>) { return }
+// CHECK: @f(%arg0: memref<4xf32>)
+// ----- global_memory_as_a_word_is_the_default
+func.func @f(%x: memref<4xf32, #gpu.address_space<global>>) { return }
+// CHECK: @f(%arg0: memref<4xf32>)
+// ----- memory_of_a_kernel_may_have_a_memory_space
+func.func @f() {
+  %c1 = arith.constant 1 : index
+  gpu.launch blocks(%a, %b, %c) in (%gx = %c1, %gy = %c1, %gz = %c1)
+             threads(%d, %e, %f) in (%tx = %c1, %ty = %c1, %tz = %c1)
+             workgroup(%s : memref<4xf32, #gpu.address_space<workgroup>>) {
+    gpu.barrier
+    gpu.terminator
+  }
+  return
+}
+// CHECK: workgroup(%{{.*}} : memref<4xf32, #gpu.address_space<workgroup>>)
+// CHECK: gpu.barrier
+// ----- what_the_entry_does_not_call_may_call_anything
+func.func private @print()
+func.func private @g() {
+  func.call @g() : () -> ()
+  func.call @print() : () -> ()
+  return
+}
+func.func @f() { return }
+// CHECK-NOT: @g
+// CHECK: @f()
+// CHECK-NOT: @g
+// ----- the_device_is_that_of_the_run_and_registration_is_an_op
+func.func private @mgpuSetDefaultDevice(i32)
+func.func private @mgpuMemHostRegisterFloat(memref<*xf32>)
+func.func @main(%a: memref<4xf32>) {
+  %device = arith.constant 0 : i32
+  call @mgpuSetDefaultDevice(%device) : (i32) -> ()
+  %any = memref.cast %a : memref<4xf32> to memref<*xf32>
+  call @mgpuMemHostRegisterFloat(%any) : (memref<*xf32>) -> ()
+  return
+}
+// CHECK-NOT: mgpu
+// CHECK: gpu.host_register
+// CHECK-NOT: mgpu
+// ----- tensors_become_memrefs_and_results_stay_results
+func.func @exp(%x: tensor<4xf32>) -> tensor<4xf32> {
+  %empty = tensor.empty() : tensor<4xf32>
+  %y = linalg.exp ins(%x : tensor<4xf32>) outs(%empty : tensor<4xf32>) -> tensor<4xf32>
+  return %y : tensor<4xf32>
+}
+// CHECK-NOT: tensor
+// CHECK: func.func @exp({{.*}}) -> memref<4xf32>
+// CHECK-NOT: tensor
+// ----- a_tensor_argument_is_never_written
+func.func @add(%x: tensor<4xf32>, %y: tensor<4xf32>) -> tensor<4xf32> {
+  %z = linalg.add ins(%x, %y : tensor<4xf32>, tensor<4xf32>) outs(%x : tensor<4xf32>) -> tensor<4xf32>
+  return %z : tensor<4xf32>
+}
+// CHECK-NOT: outs(%arg
+// CHECK: outs(%alloc
+// CHECK-NOT: outs(%arg
+// ----- a_returned_argument_is_a_copy_of_it
+func.func @same(%x: tensor<4xf32>) -> tensor<4xf32> { return %x : tensor<4xf32> }
+// CHECK: memref.copy %arg0
+// CHECK: return %alloc
+// ----- arithmetic_on_tensors_becomes_an_op_on_memrefs
+func.func @twice(%x: tensor<4xf32>) -> tensor<4xf32> {
+  %y = arith.addf %x, %x : tensor<4xf32>
+  return %y : tensor<4xf32>
+}
+// CHECK-NOT: tensor
+// CHECK: linalg.generic
+// CHECK-NOT: tensor
+// ----- allocations_of_a_function_that_frees_nothing_are_freed
+func.func @f(%x: memref<4xf32>) {
+  %a = memref.alloc() : memref<4xf32>
+  memref.copy %x, %a : memref<4xf32> to memref<4xf32>
+  return
+}
+// CHECK: memref.alloc()
+// CHECK-NOT: memref.alloc()
+// CHECK: memref.dealloc
+// CHECK-NOT: memref.{{(de)?}}alloc
+// ----- what_a_function_frees_itself_is_left_to_it
+func.func @f() -> memref<4xf32> {
+  %a = memref.alloc() : memref<4xf32>
+  %b = memref.alloc() : memref<4xf32>
+  memref.copy %a, %b : memref<4xf32> to memref<4xf32>
+  memref.dealloc %a : memref<4xf32>
+  return %b : memref<4xf32>
+}
+// CHECK: memref.dealloc
+// CHECK-NOT: memref.dealloc
+// ----- memory_of_outlined_kernels_is_freed_after_their_launch
+module attributes {gpu.container_module} {
+  gpu.module @m { gpu.func @k(%a: memref<4xf32>) kernel { gpu.return } }
+  func.func @f() {
+    %c1 = arith.constant 1 : index
+    %a = memref.alloc() : memref<4xf32>
+    gpu.launch_func @m::@k blocks in (%c1, %c1, %c1) threads in (%c1, %c1, %c1) args(%a : memref<4xf32>)
+    return
+  }
+}
+// CHECK-NOT: memref.dealloc
+// CHECK: gpu.launch_func
+// CHECK: memref.dealloc
+// ----- memory_of_kernels_with_a_barrier_is_freed_after_them
+func.func @f(%p: memref<4xf32>) {
+  %c1 = arith.constant 1 : index
+  %a = memref.alloc() : memref<4xf32>
+  memref.copy %p, %a : memref<4xf32> to memref<4xf32>
+  gpu.launch blocks(%bx, %by, %bz) in (%gx = %c1, %gy = %c1, %gz = %c1)
+             threads(%tx, %ty, %tz) in (%sx = %c1, %sy = %c1, %sz = %c1) {
+    %x = memref.load %a[%bx] : memref<4xf32>
+    gpu.barrier
+    memref.store %x, %p[%bx] : memref<4xf32>
+    gpu.terminator
+  }
+  return
+}
+// CHECK-NOT: memref.dealloc
+// CHECK: gpu.terminator
+// CHECK: memref.dealloc

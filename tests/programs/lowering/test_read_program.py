@@ -2,6 +2,7 @@
 
 import pytest
 
+from tests.programs.file_check import require
 from tests.programs.lowering.reading import EXP, T, entry_read, read, refusal
 from tests.texts import text_beside
 from tuner.core.errors import Stage
@@ -10,12 +11,30 @@ pytestmark = pytest.mark.mlir
 
 pytest.importorskip("tuner.programs.lowering.read_program")
 
+READ = (
+    "calls_are_inlined_and_only_the_entry_is_left",
+    "gpux_is_read_as_documents_print_it",
+    "global_memory_as_a_number_is_the_default",
+    "global_memory_as_a_word_is_the_default",
+    "memory_of_a_kernel_may_have_a_memory_space",
+    "what_the_entry_does_not_call_may_call_anything",
+    "the_device_is_that_of_the_run_and_registration_is_an_op",
+    "tensors_become_memrefs_and_results_stay_results",
+    "a_tensor_argument_is_never_written",
+    "a_returned_argument_is_a_copy_of_it",
+    "arithmetic_on_tensors_becomes_an_op_on_memrefs",
+    "allocations_of_a_function_that_frees_nothing_are_freed",
+    "what_a_function_frees_itself_is_left_to_it",
+    "memory_of_outlined_kernels_is_freed_after_their_launch",
+    "memory_of_kernels_with_a_barrier_is_freed_after_them",
+)
 
-def test_calls_are_inlined_and_only_the_entry_is_left() -> None:
-    caller = f"func.func @twice(%x: {T}) -> {T} {{ %y = call @exp(%x) : ({T}) -> {T} return %y : {T} }}"
-    text = read(EXP + caller, "twice")
-    assert text.count("func.func") == 1
-    assert "linalg.exp" in text
+
+@pytest.mark.drawn(len(READ))
+@pytest.mark.parametrize("name", READ)
+def test_a_payload_is_read_as_it_says(name: str) -> None:
+    text = text_beside(__file__, name)
+    require(text, read(text))
 
 
 def test_text_that_is_no_mlir_is_refused_in_one_line() -> None:
@@ -29,18 +48,6 @@ def test_an_op_that_is_not_known_is_refused() -> None:
     stage, reason = refusal(unknown)
     assert stage is Stage.BIND
     assert "unregistered dialect" in reason
-
-
-def test_gpux_is_read_as_documents_print_it() -> None:
-    text = """
-    func.func @main() {
-      %s = gpux.create_stream () : () -> !gpux.StreamType
-      %0 = gpux.alloc (%s) : (!gpux.StreamType) -> memref<8xf32>
-      gpux.dealloc(%s, %0) : (!gpux.StreamType, memref<8xf32>) -> ()
-      gpux.stream.destroy(%s) : (!gpux.StreamType) -> ()
-      return
-    }"""
-    assert read(text).count('"gpux.') == 4
 
 
 def test_an_unknown_dialect_is_named_in_one_line_without_all_the_others() -> None:
@@ -125,113 +132,8 @@ def test_host_memory_is_no_memory_of_kernels(space: str) -> None:
     assert reason.endswith("> outside of kernels, allowed the default memory space")
 
 
-@pytest.mark.parametrize("space", ["1", "#gpu.address_space<global>"])
-def test_global_memory_is_the_default(space: str) -> None:
-    assert "@f(%arg0: memref<4xf32>)" in read(f"func.func @f(%x: memref<4xf32, {space}>) {{ return }}")
-
-
-def test_memory_of_a_kernel_may_have_a_memory_space() -> None:
-    one = "%c1 = arith.constant 1 : index"
-    sizes = [f"({','.join(f'%{letter}{n} = %c1' for n in 'xyz')})" for letter in "gt"]
-    threads = f"blocks(%a, %b, %c) in {sizes[0]} threads(%d, %e, %f) in {sizes[1]}"
-    launch = f"gpu.launch {threads} workgroup(%s : memref<4xf32, #gpu.address_space<workgroup>>)"
-    assert "gpu.barrier" in read(
-        f"func.func @f() {{ {one} {launch} {{ gpu.barrier gpu.terminator }} return }}"
-    )
-
-
-def test_what_the_entry_does_not_call_may_call_anything() -> None:
-    text = read("""func.func private @print()
-      func.func private @g() { func.call @g() : () -> () func.call @print() : () -> () return }
-      func.func @f() { return }""")
-    assert "@g" not in text
-
-
-RUNTIME_CALLS = text_beside(__file__, "RUNTIME_CALLS")
-
-
-def test_the_device_is_that_of_the_run_and_registration_is_an_op() -> None:
-    found = read(RUNTIME_CALLS.replace("DEVICE", "0"))
-    assert "mgpu" not in found
-    assert "gpu.host_register" in found
-
-
 def test_another_device_is_refused() -> None:
-    stage, reason = refusal(RUNTIME_CALLS.replace("DEVICE", "1"))
+    stage, reason = refusal(text_beside(__file__, "another_device"))
     assert stage is Stage.BIND
     assert reason.startswith("payload: @mgpuSetDefaultDevice (at line ")
     assert reason.endswith("): a program runs on one device, number 0")
-
-
-ADD_IN_PLACE = f"""func.func @add(%x: {T}, %y: {T}) -> {T} {{
-  %z = linalg.add ins(%x, %y : {T}, {T}) outs(%x : {T}) -> {T}
-  return %z : {T}
-}}
-"""
-
-
-def test_tensors_become_memrefs_and_results_stay_results() -> None:
-    text = read(EXP)
-    assert "tensor" not in text
-    assert "-> memref<4xf32>" in text
-
-
-def test_a_tensor_argument_is_never_written() -> None:
-    text = read(ADD_IN_PLACE)
-    assert "outs(%alloc" in text
-    assert "outs(%arg" not in text
-
-
-def test_a_returned_argument_is_a_copy_of_it() -> None:
-    text = read(f"func.func @same(%x: {T}) -> {T} {{ return %x : {T} }}")
-    assert "memref.copy %arg0" in text
-    assert "return %alloc" in text
-
-
-def test_arithmetic_on_tensors_becomes_an_op_on_memrefs() -> None:
-    text = read(f"func.func @twice(%x: {T}) -> {T} {{ %y = arith.addf %x, %x : {T} return %y : {T} }}")
-    assert "linalg.generic" in text
-    assert "tensor" not in text
-
-
-def test_allocations_of_a_function_that_frees_nothing_are_freed() -> None:
-    text = read("func.func @f(%x: memref<4xf32>) { %a = memref.alloc() : memref<4xf32> "
-                "memref.copy %x, %a : memref<4xf32> to memref<4xf32> return }")  # fmt: skip
-    assert text.count("memref.alloc()") == text.count("memref.dealloc") == 1
-
-
-def test_what_a_function_frees_itself_is_left_to_it() -> None:
-    text = read("func.func @f() -> memref<4xf32> { %a = memref.alloc() : memref<4xf32> "
-                "%b = memref.alloc() : memref<4xf32> memref.copy %a, %b : memref<4xf32> to memref<4xf32> "
-                "memref.dealloc %a : memref<4xf32> "
-                "return %b : memref<4xf32> }")  # fmt: skip
-    assert text.count("memref.dealloc") == 1
-
-
-def test_memory_of_outlined_kernels_is_freed_after_their_launch() -> None:
-    text = """module attributes {gpu.container_module} {
-      gpu.module @m { gpu.func @k(%a: memref<4xf32>) kernel { gpu.return } }
-      func.func @f() {
-        %c1 = arith.constant 1 : index
-        %a = memref.alloc() : memref<4xf32>
-        gpu.launch_func @m::@k blocks in (%c1, %c1, %c1) threads in (%c1, %c1, %c1) args(%a : memref<4xf32>)
-        return
-      } }"""
-    assert read(text).index("gpu.launch_func") < read(text).index("memref.dealloc")
-
-
-def test_memory_of_kernels_with_a_barrier_is_freed_after_them() -> None:
-    text = """func.func @f(%p: memref<4xf32>) {
-        %c1 = arith.constant 1 : index
-        %a = memref.alloc() : memref<4xf32>
-        memref.copy %p, %a : memref<4xf32> to memref<4xf32>
-        gpu.launch blocks(%bx, %by, %bz) in (%gx = %c1, %gy = %c1, %gz = %c1)
-                   threads(%tx, %ty, %tz) in (%sx = %c1, %sy = %c1, %sz = %c1) {
-          %x = memref.load %a[%bx] : memref<4xf32>
-          gpu.barrier
-          memref.store %x, %p[%bx] : memref<4xf32>
-          gpu.terminator
-        }
-        return
-      }"""
-    assert read(text).index("gpu.terminator") < read(text).index("memref.dealloc")

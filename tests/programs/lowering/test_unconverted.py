@@ -8,7 +8,6 @@ from tuner.core.errors import CandidateError
 pytestmark = pytest.mark.mlir
 
 pipeline = pytest.importorskip("tuner.mlir.passes")
-unconverted = pytest.importorskip("tuner.programs.lowering.device")
 device_lowering = pytest.importorskip("tuner.programs.lowering.device")
 
 TO_LLVM = device_lowering.TO_LLVM.format(bare_pointers="true")
@@ -18,7 +17,7 @@ def converted(text: str) -> None:
     """Runs upstream's passes, then the check."""
     with parsed(text) as module:
         pipeline.run_passes(module, TO_LLVM)
-        unconverted.reject_what_was_not_converted(module)
+        device_lowering.reject_what_was_not_converted(module)
 
 
 @pytest.mark.parametrize(
@@ -58,11 +57,11 @@ def test_views_are_copied_from_their_buffers_start_or_not_at_all(
     text = host_function(*lines, others=f"%x: memref<4x4xf32>, %y: {plain}")
     with main_function(text) as (module, _):
         if is_allowed:
-            unconverted.reject_copies_of_views(module)
+            device_lowering.reject_copies_of_views(module)
             return
         refused = r"^host program: found gpu\.memcpy of memref<.*>, allowed contiguous memory .* \(at line "
         with pytest.raises(CandidateError, match=refused):
-            unconverted.reject_copies_of_views(module)
+            device_lowering.reject_copies_of_views(module)
 
 
 def test_an_unknown_operation_is_named_before_the_casts_that_it_leaves() -> None:
@@ -76,7 +75,7 @@ def test_a_cast_alone_is_named() -> None:
         parsed(text_beside(__file__, "CAST")) as module,
         pytest.raises(CandidateError, match=r"found builtin\.unrealized_conversion_"),
     ):
-        unconverted.reject_what_was_not_converted(module)
+        device_lowering.reject_what_was_not_converted(module)
 
 
 @pytest.mark.parametrize(("kind", "is_left"), [("memref<16xf32>", True), ("!llvm.ptr", False)])
@@ -93,10 +92,10 @@ def test_a_launch_is_left_only_of_types_that_llvm_knows(kind: str, is_left: bool
     }}"""
     with parsed(text) as module:
         if not is_left:
-            unconverted.reject_what_was_not_converted(module)
+            device_lowering.reject_what_was_not_converted(module)
             return
         with pytest.raises(CandidateError, match=r"found gpu\.launch_func, allowed what lowers to LLVM"):
-            unconverted.reject_what_was_not_converted(module)
+            device_lowering.reject_what_was_not_converted(module)
 
 
 def test_llvm_and_launches_of_its_types_pass() -> None:

@@ -31,7 +31,6 @@ from tuner.simulator.device.streams import ORDERS, Order
 pytestmark = pytest.mark.mlir
 
 A, B = np.arange(N, dtype=np.float32), np.full(N, 0.25, np.float32)
-LINES = TWO_CHAINS.splitlines()
 
 
 @pytest.fixture(scope="module")
@@ -227,11 +226,7 @@ def test_numbers_and_buffers_of_all_types_go_in_and_come_out() -> None:
     scalars = tuple(ScalarType(name) for name in types)
     buffers = (BufferType("bf16", (None, 3)), BufferType("i1", (2,)), BufferType("f64", ()))
     values = (-2.5, -7, 0.5, -(2**40), True, 2**33, 1.5, -0.25, -300, 70000)
-    arrays = (
-        np.arange(12).reshape(4, 3).astype(ml_dtypes.bfloat16),
-        np.array([True, False]),
-        np.array(4.25),
-    )
+    arrays = (np.arange(12).reshape(4, 3).astype(ml_dtypes.bfloat16), np.array([True, False]), np.array(4.25))
     program = host_only((*scalars, *buffers))
     found = DeviceFunction(program, SimulatedDevice())(*values, *arrays)
     assert tuple(found[: len(values)]) == values

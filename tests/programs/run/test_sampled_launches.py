@@ -122,7 +122,6 @@ def test_an_element_that_only_the_reference_stores_is_compared(chain: Any) -> No
     assert (compared.found != compared.expected).all()
 
 
-SPACE = "#gpu.address_space<workgroup>"
 OWN_KERNEL = text_beside(__file__, "OWN_KERNEL")
 
 

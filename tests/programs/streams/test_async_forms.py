@@ -14,7 +14,6 @@ from tests.programs.lowering.ir_order import BEGIN, END, Order
 pytestmark = pytest.mark.mlir
 
 async_streams = pytest.importorskip("tuner.programs.streams.async_streams")
-async_tokens = pytest.importorskip("tuner.programs.streams.async_streams")
 bindings = pytest.importorskip("tuner.mlir.bindings")
 kernel_effects = pytest.importorskip("tuner.mlir.effects.memory_effects")
 
@@ -112,7 +111,7 @@ def orders_of(actions: tuple[Action, ...], form: str, limit: int) -> Iterator[An
         if form == "streams":
             count = async_streams.use_streams(function, effects, limit)
         else:
-            async_tokens.use_tokens(function, effects, limit)
+            async_streams.use_tokens(function, effects, limit)
             count = 0
         assert module.operation.verify()
         order = Order(has_caller=form == "streams").read(function)

@@ -22,9 +22,6 @@ pytestmark = pytest.mark.mlir
 async_ops = pytest.importorskip("tuner.programs.streams.async_ops")
 bindings = pytest.importorskip("tuner.mlir.bindings")
 buffer_accesses = pytest.importorskip("tuner.mlir.effects.accesses")
-synchronous = pytest.importorskip("tuner.programs.streams.async_ops")
-drop_tokens = pytest.importorskip("tuner.programs.streams.async_ops")
-stream_calls = pytest.importorskip("tuner.programs.streams.async_ops")
 mgpu = pytest.importorskip("tuner.programs.run.mgpu")
 
 
@@ -59,7 +56,7 @@ def test_every_kind_of_work_gets_tokens_and_keeps_the_rest() -> None:
 
 def test_the_host_waits_for_each_piece_of_work_in_loops_too() -> None:
     with main_function(LOOP_WITH_HOST) as (module, function):
-        synchronous.wait_for_each(function)
+        async_ops.wait_for_each(function)
         assert module.operation.verify()
         lines = [line.strip() for line in host_text(module).splitlines() if "gpu." in line][1:]
     assert len(lines) == 3 * 13
@@ -72,9 +69,9 @@ def test_the_host_waits_for_each_piece_of_work_in_loops_too() -> None:
 def test_what_was_made_asynchronous_is_as_it_was() -> None:
     with main_function(LOOP_WITH_HOST) as (module, function):
         before = host_text(module)
-        synchronous.wait_for_each(function)
+        async_ops.wait_for_each(function)
         assert "gpu.wait" in host_text(module)
-        drop_tokens.drop_tokens(function)
+        async_ops.drop_tokens(function)
         assert module.operation.verify()
         assert host_text(module) == before
 
@@ -87,13 +84,13 @@ def test_a_token_that_control_flow_hands_on_is_refused() -> None:
         parsed(text_beside(__file__, "CHOSEN")) as module,
         pytest.raises(CandidateError, match=message) as failure,
     ):
-        drop_tokens.drop_tokens(module.body.operations[0].operation)
+        async_ops.drop_tokens(module.body.operations[0].operation)
     assert failure.value.stage is Stage.COMPILE
 
 
 def test_functions_of_the_runtime_are_declared_once_and_called() -> None:
     with main_function(host_function(others="%n2: index {tuner.note}")) as (module, function):
-        calls = stream_calls.StreamCalls(function, 2)
+        calls = async_ops.StreamCalls(function, 2)
         block = function.regions[0].blocks[0]
         with function.location, bindings.ir.InsertionPoint(block.operations[len(block.operations) - 1]):
             for stream in (0, 1):
@@ -106,13 +103,13 @@ def test_functions_of_the_runtime_are_declared_once_and_called() -> None:
         text = str(module)
     assert len(calls.tokens) == 2
     assert "%arg2: index {tuner.note}, %arg3: !llvm.ptr, %arg4: !llvm.ptr) {" in text
-    for name in stream_calls.SIGNATURES:
+    for name in async_ops.SIGNATURES:
         assert text.count(f"func.func private @{name}(") == 1
         assert text.count(f"call @{name}(") == 2
     assert "call @mgpuStreamWaitEvent(%arg4, " in text
 
 
-@pytest.mark.parametrize("name", stream_calls.SIGNATURES)
+@pytest.mark.parametrize("name", async_ops.SIGNATURES)
 def test_the_runtime_has_the_functions_as_they_are_declared(name: str) -> None:
     result, *arguments = mgpu.SIGNATURES[name]
-    assert (len(arguments), result is not None) == stream_calls.SIGNATURES[name]
+    assert (len(arguments), result is not None) == async_ops.SIGNATURES[name]

@@ -20,7 +20,6 @@ pytestmark = pytest.mark.mlir
 
 async_streams = pytest.importorskip("tuner.programs.streams.async_streams")
 kernel_effects = pytest.importorskip("tuner.mlir.effects.memory_effects")
-async_tokens = pytest.importorskip("tuner.programs.streams.async_streams")
 
 
 def streams_of(text: str, limit: int = 8) -> tuple[str, int]:
@@ -79,7 +78,7 @@ def test_the_host_waits_for_all_of_a_stream_only_when_nothing_came_behind() -> N
 def tokens_of(text: str, limit: int = 8) -> str:
     """Returns the host's text after the pass."""
     with main_function(text) as (module, function):
-        async_tokens.use_tokens(function, kernel_effects.KernelEffects(module), limit)
+        async_streams.use_tokens(function, kernel_effects.KernelEffects(module), limit)
         assert module.operation.verify()
         return host_text(module)
 

@@ -250,14 +250,7 @@ def node(kind: Any, reads: str = "", writes: str = "", inside: str = "") -> Any:
 def bodies(draw: st.DrawFn, hosts: int = 1) -> tuple[Any, ...]:
     """Draws nodes, of four one or none the host's."""
     names = st.text("abc", max_size=2)
-    kinds = st.sampled_from(
-        [
-            NodeKind.WORK,
-            NodeKind.WORK,
-            NodeKind.WORK,
-            *[NodeKind.HOST] * hosts,
-        ]
-    )
+    kinds = st.sampled_from([NodeKind.WORK, NodeKind.WORK, NodeKind.WORK, *[NodeKind.HOST] * hosts])
     drawn = draw(st.lists(st.tuples(kinds, names, names), min_size=1, max_size=6))
     return tuple(node(kind, reads, writes) for kind, reads, writes in drawn)
 
@@ -330,15 +323,13 @@ def test_streams_that_go_on_keep_every_dependence(body: tuple[Any, ...], limit: 
 def test_no_wait_of_a_loop_can_be_left_out(body: tuple[Any, ...]) -> None:
     carried = dependency_graph.carried_dependences(body)
     plan = plan_streams(nodes_of(body), has_caller=True, limit=99, carried=carried)
+    assert plan.carried_waits is not None
     waits = sum(len(step.waits) for step in plan.steps) + len(plan.last_waits) + len(plan.carried_waits)
     assert all(not required(body) <= ordered(before_each(plan, skipped=wait)) for wait in range(waits))
 
 
 def test_the_host_waits_for_what_it_reads_and_not_for_other_chains() -> None:
-    body = (
-        *(node(NodeKind.WORK, writes=each) for each in "ab"),
-        node(NodeKind.HOST, reads="a"),
-    )
+    body = (*(node(NodeKind.WORK, writes=each) for each in "ab"), node(NodeKind.HOST, reads="a"))
     carried = dependency_graph.carried_dependences(body)
     plan = plan_streams(nodes_of(body), has_caller=True, limit=99, carried=carried)
     assert [step.waits for step in plan.steps] == [(), (), (0,)]
@@ -350,10 +341,7 @@ def test_independent_chains_are_carried_by_no_pair() -> None:
 
 
 def test_conflicts_are_carried_in_both_directions() -> None:
-    pair = [
-        node(NodeKind.WORK, writes="a"),
-        node(NodeKind.WORK, reads="a", writes="b"),
-    ]
+    pair = [node(NodeKind.WORK, writes="a"), node(NodeKind.WORK, reads="a", writes="b")]
     assert dependency_graph.carried_dependences(pair) == {(0, 1), (1, 0)}
 
 

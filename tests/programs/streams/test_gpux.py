@@ -204,7 +204,6 @@ def test_the_device_and_the_context_are_the_programs_own() -> None:
 
 # Tokens of GPUX: what order they become, and which are refused.
 
-gpux_tokens = pytest.importorskip("tuner.programs.streams.gpux")
 M = "memref<16xf32>"
 COPY = "%t0 = gpux.memcpy async %s, %d, %a : " + f"{M}, {M}"
 
@@ -226,7 +225,7 @@ def gpux_tokens_lowered(*lines: str, arguments: str = "") -> list[str]:
             "test",
         )
         function = next(op.operation for op in module.body.operations if op.operation.name == "func.func")
-        gpux_tokens.lower_tokens(function)
+        gpux.lower_tokens(function)
         assert module.operation.verify()
         found = [line.strip() for line in host_text(module).splitlines()]
     return [line.partition(" : ")[0] for line in found if '"gpux.' in line]
@@ -299,10 +298,7 @@ def test_a_token_that_control_flow_chooses_is_a_stream_to_wait_for() -> None:
 
 
 def test_the_token_of_no_work_is_the_callers_stream() -> None:
-    first = (
-        "%n = gpu.wait async",
-        "%t1 = arith.select %x, %n, %t0 : !gpu.async.token",
-    )
+    first = ("%n = gpu.wait async", "%t1 = arith.select %x, %n, %t0 : !gpu.async.token")
     lines = gpux_tokens_lowered(COPY, *first, f"gpux.dealloc [%t1] %s, %d : {M}")
     assert named(lines) == ["create_stream", "memcpy", "wait_stream", "dealloc"]
 
