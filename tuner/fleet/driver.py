@@ -141,7 +141,7 @@ class Driver:
         reason why an outcome was refused. An outcome that is faster than ``limit_flop_per_s`` is refused.
         ``shared``: the connection of all runs that this process drives; None: one of this run's own.
         """
-        self._run = run
+        self.run = run  # uuid
         self._limit_flop_per_s = limit_flop_per_s
         self._begun: dict[tuple[int, str], _Begun] = {}
         # by trial: of compilations in `known`; removed by the caller that used it
@@ -169,10 +169,6 @@ class Driver:
         # negated: numbers outside of trials; none repeats one of an earlier process
         self._asked = time.time_ns()
         self._shared.add(self)
-
-    @property
-    def run(self) -> str:
-        return self._run
 
     @property
     def has_jobs(self) -> bool:
@@ -203,7 +199,7 @@ class Driver:
         if not is_thorough:
             return self._read_reports()
         # before outcomes: a job that ends in between shows its outcome
-        still = queues.under_way(self._connection, self._run)
+        still = queues.under_way(self._connection, self.run)
         has_news = self._read_reports()
         if self._under_way.keys() - still.keys() - self._reports.keys():
             raise TunerError("fleet: the jobs of the run were cancelled; go on with it by --resume")
@@ -219,7 +215,7 @@ class Driver:
 
     def _read_reports(self) -> bool:
         numbers = [number for number, _ in self._under_way]
-        reports = tables.reports_of(self._connection, self._run, numbers)
+        reports = tables.reports_of(self._connection, self.run, numbers)
         new = reports.keys() - self.known.keys() - self._reports.keys()
         self._reports |= {key: reports[key] for key in new}
         return bool(new)
@@ -305,7 +301,7 @@ class Driver:
     def forget(self, number: int, stage: str) -> None:
         """Deletes the outcome of a piece of work, here and in the database: it can be begun again."""
         with plain_errors():
-            tables.forget(self._connection, (self._run, number, stage))
+            tables.forget(self._connection, (self.run, number, stage))
         self.known.pop((number, stage), None)
         self._begun.pop((number, stage), None)
         self._under_way.pop((number, stage), None)

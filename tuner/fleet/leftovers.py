@@ -61,25 +61,19 @@ def clear(mark: str, folder: Path | None) -> None:
 
 
 def _is_something_left(mark: str, folder: Path | None) -> bool:
-    server = _server_of(folder)
-    if server is not None:  # at SIGQUIT it frees its shared memory and ends its own processes
-        _send(server, signal.SIGQUIT)
-        return True
+    if folder is not None:
+        with contextlib.suppress(OSError, ValueError):  # there is no server, or it is writing this file
+            server = int((folder / SERVER_FILE).read_text().partition("\n")[0])
+            if state_of(server) not in DEAD:
+                # at SIGQUIT it frees its shared memory and ends its own processes
+                _send(server, signal.SIGQUIT)
+                return True
     left = marked(mark)
     for process in left:
         _send(process, signal.SIGKILL)
     if folder is not None:
         shutil.rmtree(folder, ignore_errors=True)
     return bool(left) or (folder is not None and folder.exists())
-
-
-def _server_of(folder: Path | None) -> int | None:
-    if folder is None:
-        return None
-    with contextlib.suppress(OSError, ValueError):  # there is no server, or it is writing this file
-        server = int((folder / SERVER_FILE).read_text().partition("\n")[0])
-        return None if state_of(server) in DEAD else server
-    return None
 
 
 def _send(process: int, number: signal.Signals) -> None:

@@ -23,10 +23,6 @@ if TYPE_CHECKING:
     from tuner.fleet.status import FleetStatus
 
 
-# ------------------------------------------------------------------------------
-# How much a node slows down what is timed on its machine: equal work with the node running and stopped.
-
-
 ALLOWED: Final = 0.003  # share by which times with a running node may be longer
 SLICE_S: Final = 1.0  # of work without a pause
 SLICES_OF_LEASE: Final = 4  # a node is stopped for two at most: it must not count as lost

@@ -1,8 +1,4 @@
-"""The job queues of a fleet: Procrastinate's API, its tables, and its connections to the database.
-
-A ``QueueConnector`` sends the end of a job again until the server confirms it; a ``SessionConnector``
-makes Procrastinate's statements part of the tuner's transactions.
-"""
+"""The job queues of a fleet: Procrastinate's API, its tables, and its connections to the database."""
 
 import asyncio
 import collections
@@ -197,7 +193,7 @@ def runs(connection: "Connection") -> list[str]:
 
 
 def compiler_builds(connection: "Connection", target: TargetName) -> tuple[tuple[str, int], ...]:
-    """Returns (compiler build, jobs under way) of a target, by build: a node does only those of its own."""
+    """Returns (compiler build, jobs under way) of a target: a node does only jobs of its own build."""
     found = (job.task_kwargs for job in _under_way(connection))
     wanted = [str(args.get("compiler_build")) for args in found if args.get("target") == encode(target)]
     return tuple(sorted(collections.Counter(wanted).items()))

@@ -1,8 +1,4 @@
-"""A fleet as the source of a run's outcomes: targets, candidate runner, baseline and status.
-
-``fleet_backends`` replaces the targets of a run; their candidates go through ``FleetRunner`` to nodes,
-and records come back in the order of trials.
-"""
+"""A fleet as the source of a run's outcomes: targets, candidate runner, baseline and status."""
 
 import shlex
 from collections import deque
@@ -189,7 +185,7 @@ class FleetRun:
         self._driven: dict[Problem, tuple[Driver, FleetWork]] = {}  # by the problem of the run
 
     def machine(self, target: TargetName) -> Machine:
-        """Returns the one class of machine that measures ``target`` for the run; else raises UsageError."""
+        """Returns the class of machine that measures ``target``; UsageError unless one has enough devices."""
         wanted = self._fleet.machine
         classes = named({node.machine.name: node.machine for node in self._measuring(target)}, wanted)
         if not classes:
@@ -306,7 +302,7 @@ PENDING_PER_DEVICE: Final = 2  # and as many more for every device where there a
 
 
 def pending_limit(devices: int) -> int:
-    """Returns how many proposals may be without an outcome: more idle no device, fewer know more outcomes."""
+    """Returns how many proposals of a run may be without an outcome, for a number of devices."""
     return PENDING_OF_ONE if devices == 1 else PENDING_PER_DEVICE * (devices + 1)
 
 

@@ -15,10 +15,6 @@ if TYPE_CHECKING:
     import psycopg
 
 
-# ------------------------------------------------------------------------------
-# The PostgreSQL server to which the drivers and nodes of a fleet connect.
-
-
 if TYPE_CHECKING:
     Connection = psycopg.Connection[tuple[Any, ...]]
 

@@ -126,7 +126,7 @@ class SeenNode:
     load: QueueLoad | None = None  # None: its second heartbeat has not come
 
     def is_lost(self, lease_s: float) -> bool:
-        """Returns whether it sent no heartbeat for ``lease_s``: other nodes get its jobs."""
+        """Returns whether the node sent no heartbeat for ``lease_s``: other nodes get its jobs."""
         return self.silent_s >= lease_s
 
 
