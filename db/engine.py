@@ -31,10 +31,7 @@ SQLITE_SENTENCES = (
     ("SQLITE_CORRUPT", DAMAGED),
     ("SQLITE_FULL", "the disk is full; what was stored before is kept"),
     ("SQLITE_READONLY", "is read-only: it can be queried, not written"),
-    (
-        "SQLITE_CANTOPEN",
-        "cannot be opened: the file must be readable, its directory writable",
-    ),
+    ("SQLITE_CANTOPEN", "cannot be opened: the file must be readable, its directory writable"),
     ("SQLITE_BUSY", f"is locked by another process for more than {BUSY_LIMIT_S:.0f} s"),
     (
         "SQLITE_IOERR",

@@ -39,9 +39,7 @@ def pending_trials(session: Session, query: TrialQuery) -> tuple[PendingTrial, .
     has_program = exists().where(ArtifactRow.sha256 == TrialRow.artifact_sha256)
     is_verified = and_(RunRow.target.startswith(SIMULATED), TrialRow.status == "verified")
     is_compiled = and_(
-        RunRow.target.startswith(COMPILED),
-        TrialRow.stage == Stage.LOAD.value,
-        MachineRow.physical_cores == 0,
+        RunRow.target.startswith(COMPILED), TrialRow.stage == Stage.LOAD.value, MachineRow.physical_cores == 0
     )
     chosen = trials_of_query(replace(query, limit=None)).where(
         has_program, TrialRow.script_sha256.is_not(None), or_(is_verified, is_compiled), ~_is_evaluated()

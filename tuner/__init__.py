@@ -42,17 +42,7 @@ MODULES = {  # public name -> the module that has it
 }
 
 if TYPE_CHECKING:
-    from tuner.api import (
-        export,
-        history,
-        load_best,
-        portfolio,
-        resume,
-        resume_many,
-        runs,
-        tune,
-        tune_many,
-    )
+    from tuner.api import export, history, load_best, portfolio, resume, resume_many, runs, tune, tune_many
     from tuner.core.errors import CandidateError, UsageError
     from tuner.core.gpu import DeviceError
     from tuner.core.problem import BatchMatmul, Matmul

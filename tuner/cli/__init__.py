@@ -74,7 +74,7 @@ SUMMARIES: Final = {
     },
     "Shell": {
         "tuner.cli.completion:completion": "Prints the script with which a shell completes tuner's commands, "
-        "options and their values.",
+        "options and their values."
     },
 }
 

@@ -149,10 +149,7 @@ def last_line(printed: str) -> str:
 
 @contextlib.contextmanager
 def failing_at(stage: Stage) -> Iterator[None]:
-    """Context manager: turns a UsageError raised inside into a CandidateError of ``stage``.
-
-    The run then records the failure and goes on.
-    """
+    """Context manager: turns a UsageError raised inside into a CandidateError of ``stage``."""
     try:
         yield
     except UsageError as error:
@@ -189,10 +186,7 @@ RAW = re.compile(r"\"(script|payload)\":(\d+):(\d+): [^\n:']*'(\w+\.[\w.]+)'")
 
 @dataclass(frozen=True)
 class OpPlace:
-    """The name of an op and its place in the text of the script or payload: line and column, from 1.
-
-    The script is meant as bound, with the values of all knobs filled in.
-    """
+    """The name of an op and its place (line and column, from 1) in the bound script or the payload."""
 
     text: str  # SCRIPT or PAYLOAD
     op: str  # "transform.loop.unroll"

@@ -53,10 +53,7 @@ class Chip:
 
     @property
     def is_specific(self) -> bool:
-        """Returns whether code may use features of this architecture alone (the name ends with a: sm_90a).
-
-        Such a feature is wgmma on sm_90a.
-        """
+        """Returns whether code may use features of this architecture alone, such as wgmma on sm_90a."""
         return self.name.endswith("a")
 
 

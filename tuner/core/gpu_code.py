@@ -191,10 +191,7 @@ def code_sha256(program: KernelProgram) -> str:
 
 
 def buffers_of(problem: Problem) -> tuple[KernelBuffer, ...]:
-    """Returns the buffers of a problem, "a", "b", "bias" (if its epilogue has one) and "c", with their sizes.
-
-    The order is that of the payload function's arguments.
-    """
+    """Returns "a", "b", "bias" (if any) and "c", in the order of the payload function's arguments."""
     m, n, k = problem.sizes
     bias = (
         (KernelBuffer("bias", n * problem.output_bytes, "input"),) if problem.epilogue == "bias_relu" else ()

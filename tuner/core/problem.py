@@ -197,10 +197,7 @@ class Problem:
 
     @property
     def bytes(self) -> int:
-        """Returns the total bytes of A, B, C and, if there is one, the bias: the least memory traffic.
-
-        Of a fusion these are the bytes of its arguments.
-        """
+        """Returns the bytes of A, B, C and the bias, or of a fusion's arguments: the least memory traffic."""
         if self.fusion:
             return facts_of(self.fusion).bytes
         m, n, k = self.sizes

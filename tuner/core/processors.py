@@ -55,10 +55,7 @@ def refusal(machine: Machine, needs: Collection[str]) -> str:
 
 
 def require_instructions(machine: Machine, needs: Collection[str], what: str) -> None:
-    """Raises UsageError where code that needs the instruction sets ``needs`` cannot run on ``machine``.
-
-    ``what`` begins the message: the name of a file, or "trial 7".
-    """
+    """Raises UsageError, beginning with ``what``, where code with these ``needs`` cannot run here."""
     reason = refusal(machine, needs)
     if reason:
         raise UsageError(f"{what}: {reason}", SEE_TARGETS)

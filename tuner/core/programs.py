@@ -189,10 +189,7 @@ class ProgramTimes:
 
     @property
     def overlap(self) -> float | None:
-        """Returns how many kernels run at a time, averaged over the time in which any kernel runs.
-
-        1 means no overlap; None where no kernel was timed.
-        """
+        """Returns how many kernels run at a time on average, while any runs; None: none was timed."""
         busy_s = busy(self.kernels)
         return self.kernel_s / busy_s if busy_s > 0 else None
 
@@ -225,10 +222,7 @@ CHOICES = {
 
 
 def chosen_baselines(choice: str) -> tuple[str, ...]:
-    """Returns the names of the baselines of a choice: "all", "eager", "torch.compile" (with eager), "none".
-
-    Raises UsageError for another choice.
-    """
+    """Returns the names of the baselines of a choice in CHOICES. Raises UsageError for another choice."""
     if choice not in CHOICES:
         raise UsageError(f"baseline: found {choice!r}, allowed {', '.join(CHOICES)}")
     return CHOICES[choice]

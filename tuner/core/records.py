@@ -142,8 +142,5 @@ class Record:
 
     @property
     def code(self) -> str:
-        """Returns a key for equal code: the hash of the lowered code, else of the script, else the candidate.
-
-        The script's hash is used where the code was not compiled, the candidate's text where binding failed.
-        """
+        """Returns a key for equal code: hash of the lowered code, else of the script, else the candidate."""
         return self.artifact_sha256 or self.script_sha256 or self.candidate.text

@@ -115,8 +115,7 @@ def why_not_seconds(measurement: Measurement) -> str:
 def why_inconsistent(measurement: Measurement) -> str:
     """Returns why the numbers of a measurement are impossible or contradict each other; "" where they do not.
 
-    Besides the checks of ``why_not_seconds``: calls per sample, and that the median lies among the samples
-    and in the interval.
+    Besides ``why_not_seconds``: calls per sample, and that samples and interval contain the median.
     """
     why = why_not_seconds(measurement)
     if why:
@@ -163,19 +162,13 @@ def why_no_verdict(verdict: Verdict, problem: Problem) -> str:
 
 
 def why_no_baseline(baseline: Baseline, problem: Problem, limit_flop_per_s: float) -> str:
-    """Returns why the time of a baseline library cannot be the time of a problem; "" where it can.
-
-    Makes the checks of ``why_impossible`` with the same ``limit_flop_per_s``.
-    """
+    """Returns why the time of a baseline library is impossible, by ``why_impossible``; else ""."""
     why = why_impossible(baseline.measurement, problem, limit_flop_per_s)
     return f"baseline: {why}" if why else ""
 
 
 def why_no_roofline(roofline: Roofline, limit_flop_per_s: float) -> str:
-    """Returns why the flop/s or the bandwidth of a roofline cannot be a machine's; "" where both can.
-
-    ``limit_flop_per_s`` is what ``most_flop_per_s`` returns for the machine.
-    """
+    """Returns why the flop/s or the bandwidth of a roofline cannot be a machine's; "" where both can."""
     if not 0 < roofline.flop_per_s <= limit_flop_per_s:
         return f"found a roofline of {roofline.flop_per_s:g} flop/s, allowed at most {limit_flop_per_s:g}"
     if not 0 < roofline.bytes_per_s <= MOST_BYTES_PER_S:

@@ -104,10 +104,9 @@ def tune_command(task: TaskQuery, strategy: str | None = None) -> str:
 
 
 def nothing_matches(command: str, noun: str, database: DatabaseInfo) -> str:
-    """Returns the message for a query that matches no trial or run, with a hint on the next line.
+    """Returns the message for a query that matches no trial or run (``noun``), with a hint on the next line.
 
-    ``noun`` is "trial" or "run". The hint is ``command`` if the database has none at all, else the command
-    that lists them.
+    The hint is ``command`` if the database has none at all, else the command that lists them.
     """
     stored = {"trial": database.trials, "run": database.runs}[noun]
     if not stored:
@@ -171,10 +170,7 @@ class RunRequest:
         return tuple(str(Path(file).absolute()) for file in self.warm_files)
 
     def workers_on(self, machine: Machine) -> int:
-        """Returns the number of compile workers: as given, else one per physical core of ``machine``.
-
-        Without a given number at most WORKERS_LIMIT (4).
-        """
+        """Returns the number of compile workers: as given, else one per core, at most WORKERS_LIMIT (4)."""
         return min(WORKERS_LIMIT, machine.physical_cores) if self.workers is None else self.workers
 
 
@@ -200,10 +196,7 @@ def require_budget(budget_s: float | None) -> None:
 
 @dataclass(frozen=True)
 class FleetRequest:
-    """What a run asks of a fleet: database URL, number of devices, priority, and class of machine.
-
-    These are the values of ``--fleet`` and of the options that go with it.
-    """
+    """What a run asks of a fleet: database URL, number of devices, priority, and class of machine."""
 
     url: str
     devices: int = 1  # that a run measures on at once

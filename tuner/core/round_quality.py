@@ -115,10 +115,8 @@ def reliability_alone(
     It is unreliable where the readings around it show that the machine was disturbed. It is never reliable,
     since one timing of a code does not show its noise.
 
-    Args:
-        host: Load of the host around the timing; None: not known.
-        quietest_anchor_s: Least time of the reference kernel around any of the run's times; None: not known.
-        spare_cores: Cores without a timed thread.
+    ``quietest_anchor_s``: least time of the reference kernel around any of the run's times; None: not known.
+    ``spare_cores``: cores without a timed thread.
     """
     if host is None:
         return unknown("timed alone, and the load of the machine is not known")

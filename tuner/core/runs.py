@@ -142,10 +142,7 @@ class Run:
 
     @property
     def idle_share(self) -> float | None:
-        """Returns the share (0 to 1) of the search time in which no candidate was loaded, verified or timed.
-
-        None where the times are not known.
-        """
+        """Returns the share of the search in which nothing was loaded, verified or timed; None: unknown."""
         if not self.search_s or self.idle_s is None:
             return None
         return self.idle_s / self.search_s
@@ -218,8 +215,7 @@ class StoredTrial:
     def best_s(self) -> float | None:
         """Returns the seconds per call that count for this trial; None where the trial was not timed.
 
-        This is a median, not a minimum: of the final re-measurement where there is one, else of the first
-        measurement, which may be early-stopped.
+        The median of the final re-measurement, else of the first measurement, which may be early-stopped.
         """
         return self.record.median_s if self.final is None else self.final.median_s
 

@@ -28,10 +28,7 @@ LEAST_CHARACTERS: Final = 3  # of a part that is looked for in other texts: shor
 
 
 def masked(address: str) -> str:
-    """Returns a database URL or connection string for printing, with *** in place of possible passwords.
-
-    A mistyped URL is masked too.
-    """
+    """Returns a database's address, also a mistyped one, with *** in place of possible passwords."""
     shown, place = [], 0
     for start, end in _spans(address):
         shown += [address[place:start], MASK]
@@ -70,7 +67,6 @@ def _spans(address: str) -> list[tuple[int, int]]:
 
 
 def _forms(address: str) -> set[str]:
-    """Returns the texts in which the secrets of an address may appear: whole, decoded, in parts, escaped."""
     secrets = {address[start:end] for start, end in _spans(address)}
     whole = secrets | {_decoded(secret) for secret in secrets}
     parts = {part for secret in whole for part in re.split(r"[@:/?#&=\s]", secret)}
@@ -111,10 +107,7 @@ class Only:
 
 
 def whole(least: int, most: int = LARGEST_INTEGER) -> Only:
-    """Returns the annotation of a field that accepts whole numbers from ``least`` to ``most``, both included.
-
-    Booleans and floats are refused.
-    """
+    """Returns the annotation of a field that accepts whole numbers, ``least`` to ``most``, both included."""
     words = f"{least} or more" if most == LARGEST_INTEGER else f"a whole number from {least} to {most}"
     return Only(words, lambda found: type(found) is int and least <= found <= most)
 
@@ -202,8 +195,7 @@ def decode(kind: type[Kind], found: Any, place: str) -> Kind:
 def known_part(kind: type, found: Any, place: str) -> dict[str, Any]:
     """Returns the JSON object ``found`` with only the keys that the dataclass ``kind`` has.
 
-    Other versions of tuner may write more keys. Raises UsageError, naming ``place``, if ``found`` is no
-    object.
+    Other versions of tuner may write more. Raises UsageError, naming ``place``, if ``found`` is no object.
     """
     document: dict[str, Any] = _object(found, place)
     return {key: document[key] for key in _hints(kind) if key in document}
@@ -218,11 +210,7 @@ def parsed(text: str | bytes, place: str) -> Any:
 
 
 def require_format(head: Any, name: str, version: int, place: str) -> None:
-    """Raises UsageError unless ``head``, a file's first JSON object, has this format name and version.
-
-    ``head`` must have ``name`` under "format" and ``version`` under "version"; the message begins with
-    ``place``.
-    """
+    """Raises UsageError unless ``head``, a file's first JSON object, has this "format" and "version"."""
     found = head.get("format") if isinstance(head, dict) else None
     if found != name:
         raise UsageError(f"{place}: found format {found!r}, allowed {name!r}")
@@ -365,10 +353,7 @@ UNIT_S = {"": 1.0, "s": 1.0, "m": 60.0, "h": 3600.0}
 
 
 def parse_moment(text: str, name: str = "since") -> datetime.datetime:
-    """Returns the moment of an ISO 8601 date or time, in UTC unless the text has a zone.
-
-    Raises UsageError for other text; its message begins with ``name``.
-    """
+    """Returns the moment of an ISO 8601 text, UTC without a zone; UsageError, naming ``name``, for others."""
     try:
         return with_zone(datetime.datetime.fromisoformat(text))
     except ValueError as error:
@@ -386,10 +371,7 @@ def utc_text(moment: datetime.datetime) -> str:
 
 
 def parse_seconds(text: str) -> float:
-    """Returns the seconds of a duration such as ``60s``, ``5m``, ``1.5h`` or ``90`` (seconds).
-
-    Raises UsageError for other text and for 0.
-    """
+    """Returns the seconds of ``60s``, ``5m``, ``1.5h`` or ``90``. Raises UsageError for others and 0."""
     match = re.fullmatch(r"(\d{1,9}(?:\.\d{1,9})?)([smh]?)", text)
     seconds = float(match[1]) * UNIT_S[match[2]] if match else 0.0
     if not seconds > 0:
@@ -438,10 +420,7 @@ def read_text(path: Path, allowed: str, limit_bytes: int = LIMIT_BYTES) -> str:
 
 
 def read_text_or_stdin(path: Path, allowed: str, limit_bytes: int = LIMIT_BYTES) -> str:
-    """Returns the text of a UTF-8 file, or of standard input where ``path`` is ``-``.
-
-    Raises UsageError as ``read_text`` does.
-    """
+    """Returns the text of a UTF-8 file, or of standard input for ``-``; raises as ``read_text`` does."""
     if str(path) != "-":
         return read_text(path, allowed, limit_bytes)
     try:

@@ -64,8 +64,7 @@ def typed_arguments(function: Callable[P, R]) -> Callable[P, R]:
 def typed(name: str, given: Any, annotation: Any) -> Any:
     """Returns the value of an argument; an integer of another library becomes an int.
 
-    Raises UsageError where the annotation does not allow it, and for a text that no file's name can be: one
-    with a NUL character or half of a pair of surrogates.
+    Raises UsageError where the annotation does not allow it, and for a text that no file's name can be.
     """
     if not isinstance(given, int) and isinstance(given, numbers.Integral):
         given = operator.index(given)

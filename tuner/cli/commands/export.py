@@ -26,15 +26,7 @@ from tuner.core.errors import UsageError
 from tuner.core.serialization import encode, read_text
 from tuner.library.c.writer import c_files
 from tuner.library.entries import gpu_entries, library_entries
-from tuner.library.library import (
-    FORMATS,
-    STOCK_FORMATS,
-    VERSIONS,
-    LibraryText,
-    for_version,
-    merged,
-    suitable,
-)
+from tuner.library.library import FORMATS, STOCK_FORMATS, VERSIONS, LibraryText, for_version, merged, suitable
 from tuner.results.best_trials import best_known, best_stock
 from tuner.results.exported_trial import exported, require_bound, source_file, source_of
 from tuner.results.output.files import require_folder, write_atomically, write_folder
@@ -191,12 +183,7 @@ def _refuse_options_of_libraries(
 
 
 def _write(
-    backends: "Backends",
-    store: "Store",
-    trial: "StoredTrial",
-    form: str,
-    output: Path | None,
-    as_json: bool,
+    backends: "Backends", store: "Store", trial: "StoredTrial", form: str, output: Path | None, as_json: bool
 ) -> None:
     if form == "json":
         require_bound(trial)

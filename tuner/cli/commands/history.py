@@ -1,6 +1,7 @@
 """``tuner history`` and ``tuner runs``: past trials and runs."""
 
-from typing import Any
+from collections.abc import Callable
+from typing import Any, ParamSpec, TypeVar
 
 import click
 
@@ -10,21 +11,36 @@ from tuner.core.errors import UsageError
 from tuner.core.requests import nothing_matches, tune_command
 from tuner.results.output.formatting import wrapped
 
+P = ParamSpec("P")
+R = TypeVar("R")
 RUNS_LISTED = 20
 
 
+def task_options(machine_named_by: str) -> Callable[[Callable[P, R]], Callable[P, R]]:
+    """Returns a decorator that adds conditions on problem, target, machine and threads to a command."""
+
+    def decorate(function: Callable[P, R]) -> Callable[P, R]:
+        for option in (
+            click.option("--threads", type=int),
+            click.option("--machine", help=f"Class of machine, as {machine_named_by} names it."),
+            click.option("--target", help="Such as cpu, simulator, simulator:sm_90."),
+            click.option("--cache", metavar="STATE", help="warm, weights-cold or cold."),
+            click.option("--align", metavar="BYTES", help="16, 64 or any."),
+            click.option("--output-dtype", metavar="DTYPE", help="Type of C: f16, bf16, f32, f64 or i32."),
+            click.option("--epilogue"),
+            click.option("--layout"),
+            click.option("--dtype"),
+            click.option("--shape", metavar="[Bx]MxNxK"),
+            click.option("--op", help="Operation, such as matmul."),
+        ):
+            function = option(function)
+        return function
+
+    return decorate
+
+
 @click.command()
-@click.option("--op", "operation", help="Operation, such as matmul.")
-@click.option("--shape", metavar="[Bx]MxNxK")
-@click.option("--dtype")
-@click.option("--layout")
-@click.option("--epilogue")
-@click.option("--output-dtype", "output", metavar="DTYPE", help="Type of C: f16, bf16, f32, f64 or i32.")
-@click.option("--align", metavar="BYTES", help="16, 64 or any.")
-@click.option("--cache", metavar="STATE", help="warm, weights-cold or cold.")
-@click.option("--target", help="Such as cpu, simulator, simulator:sm_90.")
-@click.option("--machine", help="Class of machine, as 'tuner show run:ID' names it.")
-@click.option("--threads", type=int)
+@task_options("'tuner show run:ID'")
 @click.option("--status", help="running, done or interrupted.")
 @click.option("--since", metavar="DATE", help="Begun since then, UTC: 2026-01-31 or 2026-01-31T12:00.")
 @click.option(
@@ -32,7 +48,7 @@ RUNS_LISTED = 20
 )
 @database_option
 @json_option
-def runs(database: str | None, as_json: bool, **conditions: Any) -> None:
+def runs(database: str | None, as_json: bool, output_dtype: str | None, **conditions: Any) -> None:
     """Lists the runs, the latest first, each with its best trial.
 
     Example: tuner runs --shape 512x512x512 --status done
@@ -42,7 +58,7 @@ def runs(database: str | None, as_json: bool, **conditions: Any) -> None:
     from tuner.results.output.tables import runs_table  # not at start-up
     from tuner.results.past_runs import asked_runs, past_runs  # not at start-up
 
-    query = asked_runs(**conditions)
+    query = asked_runs(output=output_dtype, **conditions)
     with open_known_store(database) as store:
         listed = past_runs(store, query)
         info = store.info()
@@ -59,17 +75,7 @@ BY_MEDIAN = "median"  # a value of --sort
 
 
 @click.command()
-@click.option("--op", help="Operation, such as matmul.")
-@click.option("--shape", metavar="[Bx]MxNxK")
-@click.option("--dtype")
-@click.option("--layout")
-@click.option("--epilogue")
-@click.option("--output-dtype", metavar="DTYPE", help="Type of C: f16, bf16, f32, f64 or i32.")
-@click.option("--align", metavar="BYTES", help="16, 64 or any.")
-@click.option("--cache", metavar="STATE", help="warm, weights-cold or cold.")
-@click.option("--target", help="Such as cpu, simulator, simulator:sm_90.")
-@click.option("--machine", help="Class of machine, as the table names it.")
-@click.option("--threads", type=int)
+@task_options("the table")
 @click.option("--strategy")
 @click.option("--status", help="measured, verified or failed.")
 @click.option("--run", type=int, help="Only the trials of this run.")
@@ -83,13 +89,7 @@ BY_MEDIAN = "median"  # a value of --sort
 @database_option
 @json_option
 def history(
-    op: str | None,
-    output_dtype: str | None,
-    since: str | None,
-    form: str,
-    as_json: bool,
-    database: str | None,
-    **conditions: object,
+    form: str, as_json: bool, database: str | None, output_dtype: str | None, **conditions: Any
 ) -> None:
     """Lists past trials, filtered by problem, machine, strategy, status, run and date.
 
@@ -100,7 +100,7 @@ def history(
 
     if as_json and form == "csv":
         raise UsageError("--format csv and --json cannot be combined")
-    query = asked_query(operation=op, output=output_dtype, since=since, **conditions)
+    query = asked_query(output=output_dtype, **conditions)
     with open_known_store(database) as store:
         trials = past_trials(store, query)
         best_of_runs = best_results_among(store, query, trials)

@@ -23,13 +23,7 @@ from tuner.cli.options import (
     space_option,
     target_options,
 )
-from tuner.cli.session import (
-    exit_code,
-    print_interrupted,
-    require_no_arguments,
-    run_session,
-    settings_given,
-)
+from tuner.cli.session import exit_code, print_interrupted, require_no_arguments, run_session, settings_given
 from tuner.core.candidate import TargetName
 from tuner.core.errors import UsageError
 from tuner.core.requests import tune_command

@@ -74,16 +74,10 @@ def runner_of(
     bind: Callable[[Candidate], Script],
     recall: Recall = nothing_known,
 ) -> "Iterator[AbstractRunner]":
-    """Context manager: yields a runner, which compiles, verifies and times candidates, and closes it.
+    """Context manager: yields a runner with one compile worker, and closes it.
 
-    The runner has one compile worker. Raises UsageError where the machine has too little memory for the
-    problem.
-
-    Args:
-        backends: provides the target kinds and the machine.
-        case: what the candidates are evaluated for, and how.
-        bind: returns the script of a candidate.
-        recall: returns the record that is known for a script or code, which is then not evaluated.
+    ``recall`` returns the record that is known for a script or code, which is then not evaluated. Raises
+    UsageError where the machine has too little memory for the problem.
     """
     require_memory(case.problem, backends.machine())
     order = RunnerOrder(case.problem, case.target, bind, recall)
@@ -96,11 +90,7 @@ def runner_of(
 
 
 def evaluated(runner: "AbstractRunner", candidate: Candidate, effort: Effort = FINAL_EFFORT) -> BoundRecord:
-    """Compiles, verifies and times a candidate on a runner; returns its record, script and code.
-
-    ``effort`` is the length of the time measurement. A failure of the candidate is an outcome, not an
-    exception.
-    """
+    """Compiles, verifies and times a candidate on a runner; its failure is an outcome, not an exception."""
     runner.start(0, candidate, effort)
     return runner.finish()
 
@@ -155,12 +145,7 @@ def audit(
     TIMED_AGAIN, SLOWER or FAILED. Then the next best trial of the same problem, target and threads is audited
     as well, up to 8 trials of each.
 
-    Args:
-        backends: provides target kinds, machine and compilers.
-        store: the results database, which is read and changed.
-        query: conditions on the trials.
-        tolerated: relative slowdown that is not reported as slower: 0.05 for 5 %.
-        seed: of the random inputs.
+    ``tolerated``: relative slowdown that is not reported as slower, 0.05 for 5 %.
     """
     done: set[int] = set()
     for _ in range(BEST_TRIALS_OF_A_PROBLEM):

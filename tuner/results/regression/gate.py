@@ -35,8 +35,8 @@ from tuner.core.interfaces import AbstractRunner, Artifact, BoundRecord, Effort,
 from tuner.core.problem import Problem
 from tuner.core.records import Measurement, Record
 from tuner.core.reliability import Reliability
-from tuner.core.round_quality import reliability_of_sessions, round_quality
-from tuner.core.runs import NOT_TIMED, StoredTrial
+from tuner.core.round_quality import RoundQuality, reliability_of_sessions, round_quality
+from tuner.core.runs import NOT_TIMED, Baseline, StoredTrial
 from tuner.core.serialization import decode, encode, form, parsed, read_text, require_format
 from tuner.mlir.cpu.llvm_modules import instructions_needed
 from tuner.results.regression.audit import EvaluationCase, evaluated, known_code, runner_of
@@ -281,11 +281,7 @@ def check_entry(backends: Backends, entry: GateEntry, limits: SlowdownLimits, se
 
 
 def compared(
-    runner: AbstractRunner,
-    entry: GateEntry,
-    current: BoundRecord,
-    limits: SlowdownLimits,
-    spare_cores: int,
+    runner: AbstractRunner, entry: GateEntry, current: BoundRecord, limits: SlowdownLimits, spare_cores: int
 ) -> GateResult:
     """Times the current code interleaved with an entry's recorded code until the result is clear.
 
@@ -334,17 +330,27 @@ def turns(
         if first is None or again is None or now is None:
             yield None
             return
-        host = first.host
-        quietest_s = quietest_s if host is None else min(quietest_s, host.anchor_s)
-        quality = round_quality(
-            noise_of(first, again),
-            None if timed.baseline is None else timed.baseline.measurement,
-            host,
-            quietest_anchor_s=None if host is None else quietest_s,
-            spare_cores=spare_cores,
-        )
+        if first.host is not None:
+            quietest_s = min(quietest_s, first.host.anchor_s)
+        quality = session_quality(first, again, timed.baseline, quietest_s, spare_cores)
         times = InterleavedSession(first.samples_s, again.samples_s, now.samples_s)
         yield GateSession(times, quality.unreliable)
+
+
+def session_quality(
+    first: Measurement, again: Measurement, baseline: Baseline | None, quietest_s: float, spare_cores: int
+) -> RoundQuality:
+    """Returns the quality of a session that timed the same code as ``first`` and ``again``, and a baseline.
+
+    ``quietest_s``: least time of the reference kernel in the sessions so far.
+    """
+    return round_quality(
+        noise_of(first, again),
+        None if baseline is None else baseline.measurement,
+        first.host,
+        quietest_anchor_s=None if first.host is None else quietest_s,
+        spare_cores=spare_cores,
+    )
 
 
 def _bind(backends: Backends, case: EvaluationCase, strategy: ChosenStrategy) -> Bind:

@@ -22,14 +22,13 @@ from tuner.core.errors import Failure
 from tuner.core.interfaces import AbstractRunner, BoundRecord, Script
 from tuner.core.records import Measurement, Verdict
 from tuner.core.reliability import RELIABLE, Reliability, unreliable
-from tuner.core.round_quality import Evidence, reliability_alone, round_quality
+from tuner.core.round_quality import Evidence, reliability_alone
 from tuner.core.runs import NOT_TIMED
 from tuner.results.regression.audit import EvaluationCase, evaluated, runner_of
-from tuner.results.regression.gate import SESSION_EFFORT
+from tuner.results.regression.gate import SESSION_EFFORT, session_quality
 from tuner.space.scripts.header import ScriptProvenance
 from tuner.targets.backends import Backends
 from tuner.tuning.request import require_offered
-from tuner.tuning.run_steps import noise_of
 
 SESSIONS_LIMIT = 15  # quiet sessions: half of the gate's, since a user waits
 DISAGREEMENT_LIMIT = 0.1  # relative: difference of slowdowns by two references on an unchanged machine
@@ -99,11 +98,7 @@ def limits_of(max_slowdown: float) -> SlowdownLimits:
 
 
 def checked(
-    backends: Backends,
-    provenance: ScriptProvenance,
-    script: str,
-    limits: SlowdownLimits,
-    seed: int = 0,
+    backends: Backends, provenance: ScriptProvenance, script: str, limits: SlowdownLimits, seed: int = 0
 ) -> ScriptCheck:
     """Verifies and times an exported script in child processes, and compares with its recorded time.
 
@@ -200,16 +195,9 @@ def _sessions(
         if kernel is None or again is None:
             yield _Session(None, None, BROKEN)
             continue
-        host = kernel.host
+        host, baseline = kernel.host, None if timed.baseline is None else timed.baseline.measurement
         quietest_s = quietest_s if host is None else min(quietest_s, host.anchor_s)
-        baseline = None if timed.baseline is None else timed.baseline.measurement
-        quality = round_quality(
-            noise_of(kernel, again),
-            baseline,
-            host,
-            quietest_anchor_s=quietest_s if host else None,
-            spare_cores=spare_cores,
-        )
+        quality = session_quality(kernel, again, timed.baseline, quietest_s, spare_cores)
         evidence = Evidence(is_interleaved=True, noise=quality.noise, unreliable=quality.unreliable)
         ratio = comparison(kernel, baseline or again, evidence)
         is_same_library = timed.baseline is not None and timed.baseline.name == library

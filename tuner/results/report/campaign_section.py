@@ -238,10 +238,7 @@ def of_best_text(efficiency: float, reliability: Reliability) -> str:
 
 
 def time_map_of(matrix: TimeMatrix, reliability: Sequence[Reliability]) -> TimeMap:
-    """Returns the map of a matrix that has a time: all problems, and the configurations with a time.
-
-    ``reliability``: of the times of each problem.
-    """
+    """Returns the map of a matrix that has a time; ``reliability``: of the times of each problem."""
     timed, efficiency = matrix.is_timed(), matrix.efficiency()
     uses = timed.sum(axis=0)
     columns = tuple(sorted((c for c in range(len(uses)) if uses[c]), key=lambda c: (-uses[c], c)))

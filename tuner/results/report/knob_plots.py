@@ -79,10 +79,7 @@ def heat_map_of(
 ) -> HeatMap | None:
     """Returns the heat map of the best speed per pair of knob values; None if fewer than two knobs are shown.
 
-    Args:
-        trials: trials of one strategy; trials without a time are skipped.
-        values: knob -> its values.
-        importance: knob -> its importance; 0 for a missing knob.
+    ``trials`` are of one strategy; those without a time are skipped. A missing ``importance`` is 0.
     """
     levels = chosen_levels(values, importance)
     return HeatMap(levels, pairs_of(trials, levels)) if len({knob for knob, _ in levels}) > 1 else None
@@ -96,11 +93,7 @@ def level_name(level: Level) -> str:
 def chosen_levels(
     values: Mapping[str, tuple[Value, ...]], importance: Mapping[str, float]
 ) -> tuple[Level, ...]:
-    """Returns at most 24 (knob, value) pairs, the most important knobs first.
-
-    ``values``: knob -> its values; ``importance``: knob -> importance. Of a knob all values are chosen or
-    none.
-    """
+    """Returns at most 24 (knob, value) pairs, the most important knobs first; of a knob all or none."""
     chosen: list[Level] = []
     for knob in sorted(values, key=lambda name: -importance.get(name, 0.0)):
         if len(chosen) + len(values[knob]) <= VALUES_SHOWN:
@@ -165,10 +158,7 @@ class Axis:
         return _short(self.name, NAME_LIMIT)
 
     def labels(self, limit: int | None = None) -> Ticks:
-        """Returns (y coordinate, label) of the axis values, each cut to ``limit`` letters (None: not cut).
-
-        Of many values, an even sample is labelled.
-        """
+        """Returns (y, label) of an even sample of the values, cut to ``limit`` letters (None: not cut)."""
         every = -(-len(self.values) // LABELS)
         return tuple((self.y(value), _short(value, limit or len(value))) for value in self.values[::every])
 
@@ -177,11 +167,7 @@ class Axis:
         return self._apart * self.values.index(value)
 
     def aside(self, trial: int) -> float:
-        """Returns the y offset of the line of the trial with number ``trial``, in SVG units.
-
-        Thus lines of equal values lie side by side, in 7 places: those of trials whose numbers are equal
-        modulo 7 overlap.
-        """
+        """Returns the y offset, in SVG units, by which lines of equal values lie side by side, in 7 lanes."""
         return min(SPREAD, self._apart / LANES / 2) * (trial % LANES - LANES // 2)
 
     @property
@@ -232,10 +218,7 @@ class Parallel:
 
     @property
     def speeds(self) -> Ticks:
-        """Returns the ticks of the speed axis as (y coordinate, label in GFLOP/s).
-
-        The last one is 'failed' if the plot has trials without a time.
-        """
+        """Returns the ticks of the speed axis (y, label in GFLOP/s), then 'failed' if a trial has no time."""
         ticks = tuple((self._speed_y(tick), f"{tick:g}") for tick in round_numbers(self.top))
         return (*ticks, (FAILED, "failed")) if self.groups[0].name == "failed" else ticks
 
@@ -258,10 +241,7 @@ class Parallel:
 
 
 def parallel_of(trials: tuple[StoredTrial, ...]) -> Parallel | None:
-    """Returns the parallel-coordinates plot of a run's trials; None if all have the same strategy and knobs.
-
-    ``trials``: the fastest first, trials without a time last.
-    """
+    """Returns the plot of trials, the fastest first; None if all have the same strategy and knobs."""
     axes = axes_of(trials)
     if not axes:
         return None

@@ -106,8 +106,7 @@ def no_pass_timings(_trial: StoredTrial) -> tuple[PassSeconds, ...]:
 def timed_passes(backends: Backends, store: Store) -> Passes:
     """Returns a function from a trial to the seconds of its compiler passes.
 
-    The function compiles the trial again, or reads stored timings. It returns () for a trial of a replay, one
-    that failed at any stage, and one that does not compile here.
+    The function compiles the trial again, or reads stored timings; () for a trial that does not compile here.
     """
 
     def passes(trial: StoredTrial) -> tuple[PassSeconds, ...]:
@@ -127,10 +126,9 @@ def gathered(
 ) -> Report:
     """Returns the report of the latest ``limit`` runs and of the best result of every problem.
 
-    There is one best result per problem, target, number of threads and machine. With ``run``: only this run,
-    and the best result for its problem, target, threads and machine. With ``campaign``: its
-    section, and the runs of the campaign. ``passes`` gives the pass timings of the best trials. Raises
-    UsageError for a limit below 1 or an unknown run.
+    There is one best result per problem, target, number of threads and machine. With ``run`` or ``campaign``:
+    only this run or its runs, and the best results for them. ``passes`` gives the pass timings of the best
+    trials. Raises UsageError for a limit below 1 or an unknown run.
     """
     if limit < 1:
         raise UsageError(f"limit: found {limit}, allowed 1 or more")

@@ -192,11 +192,7 @@ STRATEGIES = ("strategy", "all trials", "failed", "best", *GAIN_HEADER)
 
 
 def importance_bars(ablation: Ablation, is_trusted: bool = True) -> tuple[Bar, ...]:
-    """Returns a bar per knob of an ablation, the most important knob first.
-
-    Figures also have the gain of knobs for which it is known, if ``is_trusted``: if the run's times are
-    reliable.
-    """
+    """Returns a bar per knob, the most important first, with its gain if the run's times ``is_trusted``."""
     bars = []
     largest = max((each.importance for each in ablation.knobs), default=0.0)
     for knob in sorted(ablation.knobs, key=lambda each: -each.importance):
@@ -285,10 +281,7 @@ class RooflinePlot:
 
 
 def roofline_of(run: Run, roof: Roofline, best: StoredTrial) -> RooflinePlot:
-    """Returns the roofline plot of a machine, ``roof``, with the best trial and the baseline of a run.
-
-    The roofs are at least what both reached.
-    """
+    """Returns the plot of a roofline with the best trial and the baseline, raised to what both reached."""
     problem, median_s = run.settings.problem, timed(best).median_s
     work = problem.flop, problem.bytes, run.machine.l3_bytes
     times = [median_s] if run.baseline is None else [median_s, run.baseline.measurement.median_s]

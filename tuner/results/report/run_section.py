@@ -57,10 +57,7 @@ def card_of(best: BestKnown) -> Card:
 
 
 def pass_rows(passes: tuple[PassSeconds, ...]) -> list[tuple[str, ...]]:
-    """Returns the table of the longest compiler passes as tuples (pass, ms, runs), the header first.
-
-    ``passes`` must be sorted, the longest first; at most PASSES_SHOWN (12) are listed.
-    """
+    """Returns the table (pass, ms, runs) of the first PASSES_SHOWN (12) of ``passes``, the header first."""
     longest = [(each.name, f"{each.seconds * 1e3:.1f}", str(each.runs)) for each in passes[:PASSES_SHOWN]]
     return [("pass", "ms", "runs"), *longest]
 
@@ -98,10 +95,7 @@ class FailureKind:
 
 
 def failure_kinds(run: int, trials: tuple[StoredTrial, ...]) -> tuple[FailureKind, ...]:
-    """Returns the failed trials of the run with number ``run``, grouped by stage and reason.
-
-    The most frequent group comes first; reasons that differ only in numbers are one group.
-    """
+    """Returns a run's failed trials by stage and reason without numbers, the most frequent group first."""
     alike: dict[tuple[str, str], list[tuple[Failure, int]]] = {}
     for trial in trials:
         if isinstance(trial.record.outcome, Failure):
@@ -142,10 +136,7 @@ class ListedTrial:
 
 
 def trial_rows(shown: tuple[StoredTrial, ...], kinds: Mapping[int, str]) -> tuple[ListedTrial, ...]:
-    """Returns the list of trials on a report's page, one entry per trial in ``shown``.
-
-    ``kinds``: trial id -> HTML id of the trial's kind of failure.
-    """
+    """Returns the list of trials on a page; ``kinds``: trial id -> HTML id of its kind of failure."""
     knobs = varying_knobs(shown)
     strategies = {trial.record.candidate.strategy for trial in shown}
     listed = []
