@@ -1,10 +1,11 @@
 """Decoders of asynchronous copies: cp.async with its async-groups, and cp.async.bulk (TMA)."""
 
 from collections.abc import Callable
+from functools import partial
 
 import numpy as np
 
-from tuner.simulator.instructions.operands import S32, U16, U32, Operands, Reader, Step
+from tuner.simulator.instructions.operands import S32, U16, U32, Operands, Reader, Step, always
 from tuner.simulator.memory.async_copies import PlacedMap
 from tuner.simulator.ptx.defects import Defect, Fault
 from tuner.simulator.ptx.dtypes import Array
@@ -21,8 +22,7 @@ DIMENSIONS = {"1d": 1, "2d": 2, "3d": 3, "4d": 4, "5d": 5}
 def bulk(operands: Operands) -> Step:
     """Decodes PTX cp.async.bulk (TMA copies of global and shared memory), its commit_group and wait_group.
 
-    Returns a function that begins the copies, commits or waits. Copies of bytes and of tensor boxes in tiled
-    mode are simulated; reductions, prefetches and im2col are not.
+    Copies of bytes and of tensor boxes in tiled mode are simulated, not reductions, prefetches and im2col.
     """
     modifiers = operands.modifiers
     if modifiers.take("commit_group"):
@@ -46,7 +46,7 @@ def _tensor_load(operands: Operands, rank: int) -> Step:
     is_multicast = operands.modifiers.take("multicast::cluster") is not None
     operands.need(4 if is_multicast else 3)
     target, mbarrier = operands.address(0), operands.address(2)
-    mask: Reader = operands.source(3, U16) if is_multicast else _own
+    mask = operands.source(3, U16) if is_multicast else always(0)
     map_address, coordinates = _tensor(operands, 1, rank)
 
     def step(resident: ResidentBlocks) -> None:
@@ -65,10 +65,6 @@ def _tensor_load(operands: Operands, rank: int) -> Step:
     return step
 
 
-def _own(_resident: ResidentBlocks) -> Array:
-    return np.zeros(1, np.uint16)
-
-
 def _tensor_store(operands: Operands, rank: int) -> Step:
     operands.need(2)
     source = operands.address(1)
@@ -80,26 +76,22 @@ def _tensor_store(operands: Operands, rank: int) -> Step:
             start, at, *position = (int(values[lane]) for values in read)
             placed = _map_at(resident, at, rank)
             _require_aligned(start, TILE_ALIGN_BYTES)
-            write = _writer(resident, lane, placed, position)
+            write = partial(_write_box, resident, lane, placed, position)
             resident.bulk.store(lane, placed.tensor.shared_addresses(start), write)
 
     return step
 
 
-def _writer(
-    resident: ResidentBlocks, lane: int, placed: PlacedMap, position: list[int]
-) -> Callable[[Array], None]:
-    def write(content: Array) -> None:
-        _note(resident, lane, placed, position, is_write=True)
-        placed.tensor.store(position, content)
-
-    return write
+def _write_box(
+    resident: ResidentBlocks, lane: int, placed: PlacedMap, position: list[int], content: Array
+) -> None:
+    _note(resident, lane, placed, position, is_write=True)
+    placed.tensor.store(position, content)
 
 
 def _note(
     resident: ResidentBlocks, lane: int, placed: PlacedMap, position: list[int], is_write: bool
 ) -> None:
-    """Records the accesses to a box in the race detector of the box's buffer; reports races."""
     lanes, cells, races = np.array([lane]), placed.cells(position), placed.buffer.races
     access = races.write if is_write else races.read
     found = access(resident.watch.clocks, lanes, cells, False)
@@ -116,9 +108,8 @@ def _plain_load(operands: Operands) -> Step:
         for lane in resident.active().tolist():
             start, address, count, barrier = (int(values[lane]) for values in read)
             _require_aligned(start | address | count, BULK_ALIGN_BYTES)
-            content = resident.spaces.global_.load_bytes(
-                resident.watch, np.array([lane]), np.array([address]), count
-            )[0]
+            one, at = np.array([lane]), np.array([address])
+            content = resident.spaces.global_.load_bytes(resident.watch, one, at, count)[0]
             resident.bulk.load(lane, start + np.arange(count), content, barrier)
 
     return step
@@ -134,19 +125,15 @@ def _plain_store(operands: Operands) -> Step:
         for lane in resident.active().tolist():
             address, start, count = (int(values[lane]) for values in read)
             _require_aligned(start | address | count, BULK_ALIGN_BYTES)
-            resident.bulk.store(lane, start + np.arange(count), _global_writer(resident, lane, address))
+            write = partial(_write_bytes, resident, lane, address)
+            resident.bulk.store(lane, start + np.arange(count), write)
 
     return step
 
 
-def _global_writer(resident: ResidentBlocks, lane: int, address: int) -> Callable[[Array], None]:
-    def write(content: Array) -> None:
-        lanes = np.full(len(content), lane)
-        resident.spaces.global_.store(
-            resident.watch, lanes, address + np.arange(len(content)), content[:, None], is_strong=False
-        )
-
-    return write
+def _write_bytes(resident: ResidentBlocks, lane: int, address: int, content: Array) -> None:
+    lanes, addresses = np.full(len(content), lane), address + np.arange(len(content))
+    resident.spaces.global_.store(resident.watch, lanes, addresses, content[:, None], is_strong=False)
 
 
 def _tensor(operands: Operands, number: int, rank: int) -> tuple[Reader, list[Reader]]:
@@ -178,11 +165,7 @@ def _require_aligned(address: int, align: int) -> None:
 
 
 def proxy_fence(operands: Operands) -> Step:
-    """Decodes ``fence.proxy.async``: returns a function that makes writes visible to the async proxy.
-
-    The writes are those of the active lanes so far; the async proxy performs the accesses of bulk copies and
-    wgmma.
-    """
+    """Decodes ``fence.proxy.async``: makes the lanes' writes so far visible to bulk copies and wgmma."""
     operands.modifiers.need(("async",), "a proxy")
     operands.modifiers.has("global", "shared::cta", "shared::cluster")
     return lambda resident: resident.bulk.fence(resident.active())
@@ -192,13 +175,9 @@ SIZES_BYTES = (4, 8, 16)
 
 
 def copy(operands: Operands) -> Step:
-    """Decodes PTX ``cp.async`` from global to shared memory, its commit_group, wait_group and wait_all.
-
-    Returns a function that begins the copies, commits or waits. Also decodes ``cp.async.bulk``, by ``bulk``.
-    Raises UnsupportedInstruction for other forms, such as ``cp.async.mbarrier``.
-    """
+    """Decodes PTX ``cp.async`` from global to shared memory, its commit_group, wait_group and wait_all."""
     modifiers = operands.modifiers
-    modifiers.need(("async",), "it")
+    modifiers.need_each("async")
     word = modifiers.take("bulk", "commit_group", "wait_group", "wait_all", "mbarrier")
     if word == "commit_group":
         return lambda resident: resident.copies.commit(resident.active())
@@ -225,16 +204,13 @@ def _begin(operands: Operands) -> Step:
     if size not in SIZES_BYTES or (cache == "cg" and size != 16):
         raise operands.unsupported(f"a copy of {size} bytes with .{cache}")
     target, source = operands.address(0), operands.address(1)
-    source_bytes = operands.source(3, U32) if len(operands) == 4 else None
-    whole = np.array([size], np.uint32)
+    source_bytes = operands.source(3, U32) if len(operands) == 4 else always(size)
 
     def step(resident: ResidentBlocks) -> None:
         lanes = resident.active()
-        given = whole if source_bytes is None else source_bytes(resident)
-        sizes = resident.chosen(given).astype(np.int64)
-        resident.copies.begin(
-            lanes, resident.chosen(target(resident)), resident.chosen(source(resident)), size, sizes
-        )
+        sizes = resident.chosen(source_bytes(resident)).astype(np.int64)
+        targets, sources = resident.chosen(target(resident)), resident.chosen(source(resident))
+        resident.copies.begin(lanes, targets, sources, size, sizes)
 
     return step
 

@@ -10,12 +10,12 @@ from tuner.simulator.instructions.operands import (
     U32,
     U64,
     Operands,
-    Reader,
     Step,
+    always,
     shared_address,
 )
 from tuner.simulator.memory.shared_memory import RANK_BIT
-from tuner.simulator.ptx.dtypes import TYPES, Array, Bools, Indices
+from tuner.simulator.ptx.dtypes import TYPES, Bools
 from tuner.simulator.ptx.syntax_tree import Address, Register
 from tuner.simulator.state.resident_blocks import AT_MEMORY_BARRIER, ResidentBlocks, Threads
 
@@ -26,8 +26,7 @@ from tuner.simulator.state.resident_blocks import AT_MEMORY_BARRIER, ResidentBlo
 def arrive(operands: Operands) -> Step:
     """Decodes PTX ``barrier.cluster.arrive``: returns a function that counts the active lanes' arrivals.
 
-    The function raises Fault for a second arrival without a wait in between, and, with ``.aligned``, for a
-    partial warp.
+    With ``.aligned`` the function raises Fault for a partial warp.
     """
     modifiers = operands.modifiers
     modifiers.need(("cluster",), "a cluster")
@@ -47,8 +46,7 @@ def arrive(operands: Operands) -> Step:
 def wait_cluster(operands: Operands, _labels: dict[str, int]) -> Callable[[Threads, Bools, int], None]:
     """Decodes PTX ``barrier.cluster.wait``: returns a function that makes lanes wait for their cluster.
 
-    The function is called with (states of the threads, mask of the lanes, number of the basic block that
-    follows). ``_labels`` is unused: all decoders of terminators have the same parameters.
+    The function is a ``control_flow.Terminator``.
     """
     modifiers = operands.modifiers
     modifiers.need(("cluster",), "a cluster")
@@ -67,10 +65,7 @@ def wait_cluster(operands: Operands, _labels: dict[str, int]) -> Callable[[Threa
 
 
 def map_address(operands: Operands) -> Step:
-    """Decodes PTX ``mapa``: returns a function that maps a shared address to another block of the cluster.
-
-    The result addresses the same offset in the shared memory of the block with the given rank.
-    """
+    """Decodes PTX ``mapa``: returns a function that maps a shared address to the block with a given rank."""
     operands.modifiers.has("shared::cluster")
     type_ = operands.modifiers.type("u32", "u64")
     operands.need(3)
@@ -85,11 +80,7 @@ def map_address(operands: Operands) -> Step:
 
 
 def rank_of(operands: Operands) -> Step:
-    """Decodes PTX ``getctarank``: returns a function that computes which block a shared address belongs to.
-
-    The result is the block's rank in its cluster; an address without a rank gives the rank of the lane's
-    block.
-    """
+    """Decodes PTX ``getctarank``: returns a function that computes the rank of a shared address's block."""
     operands.modifiers.has("shared::cluster")
     type_ = operands.modifiers.type("u32", "u64")
     operands.need(2)
@@ -114,28 +105,24 @@ CLUSTERS: dict[str, Callable[[Operands], Step]] = {
 # mbarrier: init, inval, arrive, expect_tx; and try_wait and test_wait, which end a basic block.
 
 
-ONE, NOTHING = np.ones(1, np.uint32), np.zeros(1, np.uint32)
-
-
 def mbarrier(operands: Operands) -> Step:
     """Decodes PTX mbarrier.init, inval, arrive and expect_tx: returns a function that updates mbarriers.
 
-    None of them waits. arrive returns the number of the phase as its state token; inval has no effect. Raises
-    UnsupportedInstruction for other operations, such as arrive_drop.
+    None of them waits. arrive returns the number of the phase as its state token; inval has no effect.
     """
     modifiers = operands.modifiers
     modifiers.type("b64")
-    kind = modifiers.need(("init", "inval", "arrive", "expect_tx"), "an operation")
+    operation = modifiers.need(("init", "inval", "arrive", "expect_tx"), "an operation")
     modifiers.has("release", "relaxed")
     modifiers.has(*SCOPES)
-    expects = kind == "arrive" and modifiers.take("expect_tx") is not None
+    expects = operation == "arrive" and modifiers.take("expect_tx") is not None
     is_generic = modifiers.space() == "generic"
-    if kind == "inval":
+    if operation == "inval":
         operands.need(1)
         return lambda _resident: None
-    if kind == "init":
+    if operation == "init":
         return _init(operands, is_generic)
-    return _arrive(operands, is_generic, kind, expects)
+    return _arrive(operands, is_generic, operation, expects)
 
 
 def _init(operands: Operands, is_generic: bool) -> Step:
@@ -151,16 +138,15 @@ def _init(operands: Operands, is_generic: bool) -> Step:
     return step
 
 
-def _arrive(operands: Operands, is_generic: bool, kind: str, expects: bool) -> Step:
+def _arrive(operands: Operands, is_generic: bool, operation: str, expects: bool) -> Step:
     returns = not isinstance(operands.operand(0), Address)
     first = int(returns)
     address = shared_address(operands, first, is_generic)
-    given = operands.source(first + 1, U32) if len(operands) > first + 1 else _ones
+    given = operands.source(first + 1, U32) if len(operands) > first + 1 else always(1)
     write = operands.destination(0, U64) if returns else None
-    counts: Reader = _ones if expects else given
-    bytes_: Reader = given if expects else _zeros
-    if kind == "expect_tx":
-        counts, bytes_ = _zeros, given
+    counts, bytes_ = (always(1), given) if expects else (given, always(0))
+    if operation == "expect_tx":
+        counts, bytes_ = always(0), given
 
     def step(resident: ResidentBlocks) -> None:
         lanes = resident.active()
@@ -178,20 +164,10 @@ def _arrive(operands: Operands, is_generic: bool, kind: str, expects: bool) -> S
     return step
 
 
-def _ones(_resident: ResidentBlocks) -> Array:
-    return ONE
-
-
-def _zeros(_resident: ResidentBlocks) -> Array:
-    return NOTHING
-
-
 def wait_mbarrier(operands: Operands, _labels: dict[str, int]) -> Callable[[Threads, Bools, int], None]:
     """Decodes mbarrier.try_wait and test_wait: returns a function that blocks until a phase completes.
 
-    The test is repeated until it succeeds, so that a kernel never sees False. ``_labels`` is unused. The
-    function is called with (states of the threads, mask of the lanes, number of the basic block that
-    follows).
+    The test is repeated until it succeeds, so that a kernel never sees False.
     """
     modifiers = operands.modifiers
     modifiers.type("b64")
@@ -210,7 +186,10 @@ def wait_mbarrier(operands: Operands, _labels: dict[str, int]) -> Callable[[Thre
         resident = threads.resident
         indices = np.flatnonzero(lanes)
         addresses = address(resident, indices)
-        for block, mbarrier, lane in _awaited(resident, indices, addresses):
+        blocks = resident.geometry.block_index[indices]
+        awaited = zip(blocks.tolist(), addresses.tolist(), strict=True)
+        lane_of = dict(zip(awaited, indices.tolist(), strict=True))  # one that waits at each mbarrier
+        for (block, mbarrier), lane in lane_of.items():
             resident.bulk.land(block, mbarrier, resident.mbarriers.at(lane, mbarrier), threads.is_stuck)
         states = resident.full(state(resident))[indices].astype(np.int64)
         done = indices[resident.mbarriers.test(indices, addresses, states, is_parity)]
@@ -223,13 +202,6 @@ def wait_mbarrier(operands: Operands, _labels: dict[str, int]) -> Callable[[Thre
             threads.is_stuck = False
 
     return terminator
-
-
-def _awaited(resident: ResidentBlocks, lanes: Indices, addresses: Array) -> list[tuple[int, int, int]]:
-    """Returns (block, shared address, a waiting lane) of every mbarrier at which lanes wait."""
-    blocks = resident.geometry.block_index[lanes]
-    found = {(int(b), int(a)): int(lane) for b, a, lane in zip(blocks, addresses, lanes, strict=True)}
-    return [(block, address, lane) for (block, address), lane in found.items()]
 
 
 MBARRIERS: dict[str, Callable[[Operands], Step]] = {"mbarrier": mbarrier}

@@ -4,7 +4,7 @@ from collections.abc import Callable
 
 import numpy as np
 
-from tuner.simulator.instructions.operands import PREDICATE, Operands, Reader, Step
+from tuner.simulator.instructions.operands import PREDICATE, Operands, Reader, Step, always
 from tuner.simulator.ptx.dtypes import Array, PtxType
 from tuner.simulator.state.resident_blocks import ResidentBlocks
 
@@ -44,12 +44,10 @@ def _comparison(operands: Operands, type_: PtxType) -> Comparison:
         integers: dict[str, Comparison] = {**ORDERED, **UNSIGNED, "ne": np.not_equal}
         return integers[operands.modifiers.need(integers, "a comparison")]
     table: dict[str, Comparison] = {**ORDERED, "num": lambda a, b: ~_is_unordered(a, b), "nan": _is_unordered}
-    table |= {f"{name}u": _or_unordered(function) for name, function in ORDERED.items()}
-    return table[operands.modifiers.need(table, "a comparison")]
-
-
-def _or_unordered(function: Comparison) -> Comparison:
-    return lambda a, b: function(a, b) | _is_unordered(a, b)
+    name = operands.modifiers.need((*table, *(f"{name}u" for name in ORDERED)), "a comparison")
+    if name in table:
+        return table[name]
+    return lambda a, b: ORDERED[name[:-1]](a, b) | _is_unordered(a, b)
 
 
 def set_predicate(operands: Operands) -> Step:
@@ -66,31 +64,16 @@ def set_predicate(operands: Operands) -> Step:
     first, second = operands.pair(0)
     write = operands.writer(first, PREDICATE)
     write_second = None if second is None else operands.writer(second, PREDICATE)
-    if type_.elements == 2:
-        return _set_two(operands, compare, a, b, combine, third)
+    is_packed = type_.elements == 2
+    if is_packed and second is None:
+        raise operands.unsupported("it with one predicate for two numbers")
 
     def step(resident: ResidentBlocks) -> None:
         result = compare(a(resident), b(resident))
-        write(resident, combine(result, third(resident)))
+        low, high = (result[0::2], result[1::2]) if is_packed else (result, ~result)
+        write(resident, combine(low, third(resident)))
         if write_second is not None:
-            write_second(resident, combine(~result, third(resident)))
-
-    return step
-
-
-def _set_two(
-    operands: Operands, compare: Comparison, a: Reader, b: Reader, combine: Comparison, third: Reader
-) -> Step:
-    """Returns the step of setp on packed pairs of numbers, which sets one predicate per number."""
-    first, second = operands.pair(0)
-    if second is None:
-        raise operands.unsupported("it with one predicate for two numbers")
-    write_low, write_high = operands.writer(first, PREDICATE), operands.writer(second, PREDICATE)
-
-    def step(resident: ResidentBlocks) -> None:
-        results = compare(a(resident), b(resident)).reshape(-1, 2)
-        write_low(resident, combine(results[:, 0], third(resident)))
-        write_high(resident, combine(results[:, 1], third(resident)))
+            write_second(resident, combine(high, third(resident)))
 
     return step
 
@@ -99,17 +82,13 @@ def _combination(operands: Operands) -> tuple[Comparison, Reader]:
     """Consumes .and, .or or .xor; returns its function and its operand, by default ``or False``."""
     word = operands.modifiers.take(*COMBINE)
     operands.need(4 if word else 3)
-    if word is None:
-        nothing = np.zeros(1, bool)
-        return np.logical_or, lambda _resident: nothing
-    return COMBINE[word], operands.source(3, PREDICATE)
+    return (COMBINE[word], operands.source(3, PREDICATE)) if word else (np.logical_or, always(0))
 
 
 def set_value(operands: Operands) -> Step:
-    """Decodes PTX ``set``: returns a function that compares two operands and writes a number.
+    """Decodes PTX ``set``: returns a function that compares as ``setp`` does and writes a number.
 
-    The number is all ones (u32, s32) or 1.0 (f32) where the comparison holds, else 0. With .and, .or or .xor
-    the comparison is combined with a third operand.
+    The number is all ones (u32, s32) or 1.0 (f32) where the comparison holds, else 0.
     """
     type_, result = operands.modifiers.type(), operands.modifiers.type("u32", "s32", "f32")
     compare = _comparison(operands, type_)
@@ -145,10 +124,7 @@ def select_by_sign(operands: Operands) -> Step:
 
 
 def decode_testp(operands: Operands) -> Step:
-    """Decodes PTX ``testp``: returns a function that tests a property of floats; it is not a unit test.
-
-    The properties are finite, infinite, number, notanumber, normal and subnormal. Zero is normal (PTX ISA).
-    """
+    """Decodes PTX ``testp``: returns a function that tests a property of floats. Zero is normal (PTX ISA)."""
     type_ = operands.modifiers.type("f32", "f64")
     test = TESTS[operands.modifiers.need(TESTS, "a property")]
     operands.need(2)

@@ -8,7 +8,7 @@ from typing import TypeAlias
 import numpy as np
 
 from tuner.simulator.instructions.barriers import wait_cluster
-from tuner.simulator.instructions.operands import PREDICATE, S32, U32, U64, Operands, Reader, Step
+from tuner.simulator.instructions.operands import PREDICATE, S32, U32, U64, Operands, Reader, Step, always
 from tuner.simulator.ptx.defects import Defect, Fault
 from tuner.simulator.ptx.dtypes import Bools
 from tuner.simulator.ptx.syntax_tree import Register, Symbol, Vector
@@ -34,10 +34,8 @@ LENGTH_LIMIT = 1 << 16  # bytes of a string: a longer string is treated as unter
 def call(operands: Operands) -> Step:
     """Decodes PTX ``call`` of vprintf or __assertfail: returns a function that executes it.
 
-    vprintf appends each active lane's text, in order, to the output of the launch,
-    ``ResidentBlocks.printed``; the result register becomes 0. __assertfail raises Fault
-    (``Defect.ASSERTION``) with the message of the first active lane. A call of another function raises
-    UnsupportedInstruction.
+    vprintf appends each active lane's text to ``ResidentBlocks.printed``; the result register becomes 0.
+    __assertfail raises Fault (``Defect.ASSERTION``) with the message of the first active lane.
     """
     operands.modifiers.take("uni")
     operands.need(PLAIN_CALL, PLAIN_CALL + 1)
@@ -83,30 +81,26 @@ def _formatted(resident: ResidentBlocks, lane: int, text: str, address: int) -> 
 
     def value_of(match: re.Match[str]) -> str:
         nonlocal offset
-        flags, length, kind = match.groups()
-        if kind == "%":
+        flags, length, conversion = match.groups()
+        if conversion == "%":
             return "%"
-        size = 8 if kind in "speEfFgGaA" or length in LONG else 4
+        size = 8 if conversion in "speEfFgGaA" or length in LONG else 4
         offset = -(-offset // size) * size
         raw = _bytes(resident, lane, address + offset, size)
         offset += size
-        return _converted(resident, lane, (flags, kind), raw)
+        if conversion in "aAeEfFgG":
+            real = float(struct.unpack("<d", raw)[0])
+            return real.hex() if conversion in "aA" else f"%{flags}{conversion}" % real
+        number = int.from_bytes(raw, "little", signed=conversion in "di")
+        if conversion == "p":
+            return hex(number)
+        if conversion == "s":
+            return f"%{flags}s" % _string(resident, lane, number)
+        return f"%{flags}{'d' if conversion in 'iu' else conversion}" % (
+            chr(number & 0xFF) if conversion == "c" else number
+        )
 
     return CONVERSION.sub(value_of, text)
-
-
-def _converted(resident: ResidentBlocks, lane: int, conversion: tuple[str, str], raw: bytes) -> str:
-    flags, kind = conversion
-    if kind in "aA":
-        return float(struct.unpack("<d", raw)[0]).hex()
-    if kind in "eEfFgG":
-        return f"%{flags}{kind}" % float(struct.unpack("<d", raw)[0])
-    if kind == "s":
-        return f"%{flags}s" % _string(resident, lane, int.from_bytes(raw, "little"))
-    number = int.from_bytes(raw, "little", signed=kind in "di")
-    if kind == "p":
-        return hex(number)
-    return f"%{flags}{'d' if kind in 'iu' else kind}" % (chr(number & 0xFF) if kind == "c" else number)
 
 
 def _string(resident: ResidentBlocks, lane: int, address: int) -> str:
@@ -137,10 +131,7 @@ Guarded: TypeAlias = tuple[Reader | None, bool]  # (predicate, whether the predi
 
 
 def branch(operands: Operands, labels: dict[str, int]) -> Terminator:
-    """Decodes PTX ``bra``: returns a function that moves the lanes to the basic block of a label.
-
-    ``labels`` maps the kernel's labels to the numbers of their basic blocks.
-    """
+    """Decodes PTX ``bra``: returns a function that moves the lanes to the basic block of a label."""
     operands.modifiers.take("uni")
     operands.need(1)
     target = operands.operand(0)
@@ -177,28 +168,25 @@ def barrier(operands: Operands, labels: dict[str, int]) -> Terminator:
     """Decodes PTX ``bar`` and ``barrier`` with sync, arrive or red, and ``barrier.cluster.wait``.
 
     Returns a function that makes the lanes wait (sync, red, wait) or only counts their arrival (arrive).
-    ``labels`` is unused. Raises UnsupportedInstruction for other forms.
     """
     modifiers = operands.modifiers
     if "cluster" in operands.instruction.parts:
         return wait_cluster(operands, labels)
     modifiers.take("cta")
     is_aligned = modifiers.take("aligned") is not None or operands.instruction.parts[0] == "bar"
-    kind = modifiers.need(("sync", "arrive", "red"), "a kind")
-    if kind == "red":
+    action = modifiers.need(("sync", "arrive", "red"), "a kind")
+    if action == "red":
         return _reduction(operands, is_aligned)
-    operands.need(1, 2)
+    operands.need(*((2,) if action == "arrive" else (1, 2)))
     number = operands.source(0, U32)
-    count = operands.source(1, U32) if len(operands) > 1 else _is_empty
-    if kind == "arrive":
-        operands.need(2)
+    count = operands.source(1, U32) if len(operands) > 1 else always(0)
 
     def terminator(threads: Threads, lanes: Bools, following: int) -> None:
         if is_aligned:
             threads.resident.require_whole_warps(lanes)
         resident = threads.resident
         numbers, counts = resident.full(number(resident))[lanes], resident.full(count(resident))[lanes]
-        if kind == "arrive":
+        if action == "arrive":
             threads.arrive(lanes, numbers, counts)
         else:
             threads.wait(lanes, numbers, counts)
@@ -207,19 +195,14 @@ def barrier(operands: Operands, labels: dict[str, int]) -> Terminator:
     return terminator
 
 
-def _is_empty(_resident: object) -> np.ndarray[tuple[int], np.dtype[np.uint32]]:
-    return np.zeros(1, np.uint32)
-
-
 def _reduction(operands: Operands, is_aligned: bool) -> Terminator:
-    """Decodes bar.red: a barrier that reduces the threads' predicates."""
     modifiers = operands.modifiers
     operation = modifiers.need(("and", "or", "popc"), "an operation")
     modifiers.type("u32" if operation == "popc" else "pred")
     operands.need(3, 4)
     target = operands.register(operands.operand(0))
     number = operands.constant(1)
-    count = operands.source(2, U32) if len(operands) == 4 else _is_empty
+    count = operands.source(2, U32) if len(operands) == 4 else always(0)
     value = operands.source(len(operands) - 1, PREDICATE)
 
     def terminator(threads: Threads, lanes: Bools, following: int) -> None:
@@ -235,10 +218,7 @@ def _reduction(operands: Operands, is_aligned: bool) -> Terminator:
 
 
 def guard_of(operands: Operands) -> Guarded:
-    """Returns (reader of the instruction's guard predicate, whether it is negated); (None, False): no guard.
-
-    The reader returns the predicate of every lane. Raises UnsupportedInstruction for an undeclared predicate.
-    """
+    """Returns (reader of the guard predicate, whether it is negated); (None, False) without a guard."""
     guard = operands.instruction.guard
     if guard is None:
         return None, False

@@ -29,10 +29,7 @@ Function = Callable[[Array], Array]
 
 
 def convert(operands: Operands) -> Step:
-    """Decodes PTX ``cvt``: returns a function that converts numbers between types, or packs two f32.
-
-    Raises UnsupportedInstruction for types or roundings that are not simulated, such as packed fp8.
-    """
+    """Decodes PTX ``cvt``: returns a function that converts numbers between types, or packs two f32."""
     parts = operands.instruction.parts
     if len(parts) > 2 and parts[-2] in ("f16x2", "bf16x2"):
         return _convert_pair(operands)
@@ -58,7 +55,9 @@ def _conversion(operands: Operands, source: PtxType, target: PtxType) -> Functio
             raise operands.unsupported(f".{mode_name} of 64 bits")
         return lambda x: _from_integer(x, target, mode_name)
     if modifiers.take("sat"):
-        return lambda x: _clamped(x, target)
+        limits, range_ = np.iinfo(target.dtype), np.iinfo(source.dtype)
+        low, high = max(limits.min, range_.min), min(limits.max, range_.max)
+        return lambda x: np.clip(x, low, high).astype(target.dtype)
     return lambda x: x.astype(target.dtype)
 
 
@@ -68,12 +67,12 @@ def _between_floats(operands: Operands, source: PtxType, target: PtxType, flushe
         mode = INTEGER_MODES[whole]
         return lambda x: mode(x.astype(np.float64)).astype(target.dtype)
     if target.name == "tf32":
-        kind = modifiers.need(("rna", "rn", "rz"), "a rounding")
-        return lambda x: to_tf32(x.view(np.float32), kind)
+        rounding = modifiers.need(("rna", "rn", "rz"), "a rounding")
+        return lambda x: to_tf32(x.view(np.float32), rounding)
     if source.bits < target.bits or source.name == target.name:
         return lambda x: _flushed(x, flushes).astype(target.dtype)  # every value is representable
-    kind = modifiers.need(MODES[:4], "a rounding")
-    return lambda x: narrow(_flushed(x, flushes), target, kind)
+    rounding = modifiers.need(MODES[:4], "a rounding")
+    return lambda x: narrow(_flushed(x, flushes), target, rounding)
 
 
 def _after(operands: Operands, source: PtxType, target: PtxType, function: Function) -> Function:
@@ -93,10 +92,7 @@ def _flushed(values: Array, flushes: bool) -> Array:
 
 
 def narrow(values: Array, target: PtxType, mode: str) -> Array:
-    """Returns ``values`` rounded once to ``target``: f16, bf16 or f32, as an array of this type.
-
-    ``values`` is a floating-point array; ``mode`` is a rounding of PTX: "rn", "rz", "rm", "rp" or "rna".
-    """
+    """Returns floating-point ``values`` rounded once, as ``round_to`` does, to f16, bf16 or f32."""
     if mode == "rn" and target.name in ("f16", "f32"):
         return values.astype(target.dtype)
     rounded = round_to(values.astype(np.float64), FORMATS[target.name], mode)
@@ -110,9 +106,8 @@ def _to_integer(whole: Array, original: Array, target: PtxType) -> Array:
     inside = np.where(is_high | is_low | np.isnan(original), 0, whole)
     if target.dtype == np.uint64:  # numpy converts large floats to uint64 correctly, but not negative floats
         inside = np.maximum(inside, 0)
-    found = inside.astype(target.dtype)
-    found = np.where(is_high, limits.max, np.where(is_low, limits.min, found))
-    return np.where(np.isnan(original), 0, found).astype(target.dtype)
+    clamped = np.where(is_high, limits.max, np.where(is_low, limits.min, inside.astype(target.dtype)))
+    return np.where(np.isnan(original), 0, clamped).astype(target.dtype)
 
 
 def _from_integer(values: Array, target: PtxType, mode: str) -> Array:
@@ -134,12 +129,6 @@ def _narrow_exact(values: Array, target: PtxType, mode: str) -> Array:
     if target.name == "bf16" or mode != "rn":
         return round_to(values, FORMATS[target.name], mode).astype(np.float32).astype(target.dtype)
     return values.astype(target.dtype)
-
-
-def _clamped(values: Array, target: PtxType) -> Array:
-    limits = np.iinfo(target.dtype)
-    low, high = max(limits.min, np.iinfo(values.dtype).min), min(limits.max, np.iinfo(values.dtype).max)
-    return np.clip(values, low, high).astype(target.dtype)
 
 
 def _convert_pair(operands: Operands) -> Step:
@@ -167,8 +156,7 @@ def _convert_pair(operands: Operands) -> Step:
 def convert_address(operands: Operands) -> Step:
     """Decodes PTX ``cvta``: returns a function that converts addresses of a state space to generic addresses.
 
-    ``cvta.to`` converts in the other direction. The function does not check that an address lies in the state
-    space.
+    ``cvta.to`` converts in the other direction, without a check that an address lies in the state space.
     """
     modifiers = operands.modifiers
     type_ = modifiers.type("u64", "u32")
@@ -176,9 +164,7 @@ def convert_address(operands: Operands) -> Step:
     window = WINDOWS.get(modifiers.space(), 0)
     operands.need(2)
     read, write = operands.source(1, type_), operands.destination(0, type_)
-    offset = type_.dtype.type(window & ((1 << type_.bits) - 1))
-    if is_to_space:
-        return lambda resident: write(resident, read(resident) - offset)
+    offset = type_.dtype.type((-window if is_to_space else window) & ((1 << type_.bits) - 1))
     return lambda resident: write(resident, read(resident) + offset)
 
 
@@ -212,15 +198,10 @@ def move(operands: Operands) -> Step:
     if isinstance(operands.operand(1), Vector):
         return _pack(operands, type_)
     read, write = operands.source(1, type_), operands.destination(0, type_)
-
-    def step(resident: ResidentBlocks) -> None:
-        write(resident, read(resident))
-
-    return step
+    return lambda resident: write(resident, read(resident))
 
 
 def _part(operands: Operands, type_: PtxType, count: int) -> PtxType:
-    """Returns the untyped-bits type of each of ``count`` equal parts of a value."""
     name = f"b{8 * type_.bytes // count}"
     if name not in TYPES:
         raise operands.unsupported(f"{count} parts of .{type_.name}")

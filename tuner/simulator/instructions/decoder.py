@@ -17,8 +17,8 @@ from tuner.simulator.instructions import (
     wgmma,
 )
 from tuner.simulator.instructions.control_flow import TERMINATORS, Guarded, Terminator, guard_of
-from tuner.simulator.instructions.operands import Operands, Reader, Step
-from tuner.simulator.ptx.layout import ENDS, BasicBlock, Layout, flow_of, is_one_of
+from tuner.simulator.instructions.operands import Operands, Step
+from tuner.simulator.ptx.layout import ENDS, Layout, flow_of, is_one_of
 from tuner.simulator.ptx.syntax_tree import Instruction
 from tuner.simulator.state.resident_blocks import ResidentBlocks
 
@@ -86,25 +86,18 @@ def decode(layout: Layout, symbols: dict[str, int]) -> tuple[DecodedBlock, ...]:
     UnsupportedInstruction for an instruction that is not simulated, SimulationError for a branch to an
     unknown label.
     """
-    flow = flow_of(layout.kernel)
-    return tuple(_decoded(block, layout, symbols, flow.labels) for block in flow.blocks)
-
-
-def _decoded(
-    block: BasicBlock, layout: Layout, symbols: dict[str, int], labels: dict[str, int]
-) -> DecodedBlock:
-    instructions, ending = block.instructions, None
-    if instructions and is_one_of(instructions[-1], ENDS):
-        ending = _ending(Operands(instructions[-1], layout, symbols), labels)
-        instructions = instructions[:-1]
-    steps = tuple((one, _step(Operands(one, layout, symbols))) for one in instructions)
-    return DecodedBlock(steps, ending, block.following)
-
-
-def _ending(operands: Operands, labels: dict[str, int]) -> Ending:
-    terminator = ENDINGS[operands.instruction.parts[0]](operands, labels)
-    operands.modifiers.finish()
-    return Ending(operands.instruction, guard_of(operands), terminator)
+    flow, decoded = flow_of(layout.kernel), []
+    for block in flow.blocks:
+        instructions, ending = block.instructions, None
+        if instructions and is_one_of(instructions[-1], ENDS):
+            operands = Operands(instructions[-1], layout, symbols)
+            terminator = ENDINGS[operands.instruction.parts[0]](operands, flow.labels)
+            operands.modifiers.finish()
+            ending = Ending(operands.instruction, guard_of(operands), terminator)
+            instructions = instructions[:-1]
+        steps = tuple((one, _step(Operands(one, layout, symbols))) for one in instructions)
+        decoded.append(DecodedBlock(steps, ending, block.following))
+    return tuple(decoded)
 
 
 def _step(operands: Operands) -> Step:
@@ -114,10 +107,9 @@ def _step(operands: Operands) -> Step:
     step = DECODERS[name](operands)
     operands.modifiers.finish()
     guard, is_negated = guard_of(operands)
-    return step if guard is None else _guarded(step, guard, is_negated)
+    if guard is None:
+        return step
 
-
-def _guarded(step: Step, guard: Reader, is_negated: bool) -> Step:
     def guarded(resident: ResidentBlocks) -> None:
         before, was_full = resident.mask, resident.is_full
         holds = guard(resident)

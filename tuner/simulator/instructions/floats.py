@@ -32,10 +32,7 @@ SMALLEST_NORMAL = {"f32": 2.0**-126, "f16": 2.0**-14, "f16x2": 2.0**-14}
 
 
 def float_binary(operands: Operands, type_: PtxType) -> Step:
-    """Decodes PTX add, sub and mul of floats of ``type_``: returns a function that computes and rounds.
-
-    Results are rounded to nearest. Raises UnsupportedInstruction for the roundings .rz, .rm and .rp.
-    """
+    """Decodes PTX add, sub and mul of floats of ``type_``: returns a function that rounds to nearest."""
     name = operands.instruction.parts[0]
     function = {"add": operator.add, "sub": operator.sub, "mul": operator.mul}[name]
     finish, start = _rounding(operands, type_), _flushing(operands, type_)
@@ -45,8 +42,7 @@ def float_binary(operands: Operands, type_: PtxType) -> Step:
 def float_divide(operands: Operands, type_: PtxType) -> Step:
     """Decodes PTX ``div`` of floats: returns a function that divides and rounds once, to nearest.
 
-    A device may differ by 2 ulp for .approx and .full of f32. Raises UnsupportedInstruction for .rz, .rm and
-    .rp.
+    A device may differ by 2 ulp for .approx and .full of f32.
     """
     operands.modifiers.take("approx", "full")
     finish, start = _rounding(operands, type_), _flushing(operands, type_)
@@ -54,10 +50,7 @@ def float_divide(operands: Operands, type_: PtxType) -> Step:
 
 
 def float_fma(operands: Operands) -> Step:
-    """Decodes PTX fma, and mad of floats, which is the same: returns a function for a * b + c, rounded once.
-
-    Raises UnsupportedInstruction for the roundings .rz, .rm and .rp.
-    """
+    """Decodes PTX fma, and mad of floats: returns a function for a * b + c, rounded once."""
     type_ = operands.modifiers.type(*FLOAT_TYPES)
     start, finish = _flushing(operands, type_), _rounding(operands, type_)
     return ternary(operands, type_, lambda a, b, c: finish(fma(start(a), start(b), start(c))))
@@ -83,18 +76,15 @@ def float_extreme(operands: Operands, type_: PtxType) -> Step:
 
 
 def float_sign(operands: Operands, type_: PtxType) -> Step:
-    """Decodes PTX ``abs`` and ``neg`` of floats: returns a function that changes only the sign bit.
-
-    With .ftz, subnormal operands become zero first.
-    """
+    """Decodes PTX ``abs`` and ``neg`` of floats: returns a function that changes only the sign bit."""
     start = _flushing(operands, type_)
     sign = np.array(1 << (type_.bits - 1), f"u{type_.dtype.itemsize}")
     is_abs = operands.instruction.parts[0] == "abs"
 
     def changed(values: Array) -> Array:
         bits = start(values).view(sign.dtype)
-        changed_bits: Array = bits & ~sign if is_abs else bits ^ sign
-        return changed_bits.view(type_.dtype)
+        signed: Array = bits & ~sign if is_abs else bits ^ sign
+        return signed.view(type_.dtype)
 
     return unary(operands, type_, changed)
 
@@ -156,12 +146,6 @@ def _same(values: Array) -> Array:
     return values
 
 
-def is_float_type(operands: Operands) -> bool:
-    """Returns whether the instruction's last modifier, ``f32`` of add.f32, is a floating-point type."""
-    type_ = TYPES.get(operands.instruction.parts[-1])
-    return type_ is not None and type_.is_float
-
-
 Typed = Callable[[Operands, PtxType], Step]
 
 INTEGERS: dict[str, Typed] = {
@@ -182,11 +166,11 @@ FLOAT_STEPS: dict[str, Typed] = {
 def arithmetic(operands: Operands) -> Step:
     """Decodes PTX add, sub, mul, mad, div, rem, min, max, abs and neg: returns a function that computes them.
 
-    The last modifier, such as ``s32`` or ``f16x2``, selects integer or floating-point arithmetic. Raises
-    UnsupportedInstruction for a type or a modifier that is not simulated, such as rem of floats.
+    The last modifier, such as ``s32`` or ``f16x2``, selects integer or floating-point arithmetic.
     """
     name = operands.instruction.parts[0]
-    if is_float_type(operands):
+    type_ = TYPES.get(operands.instruction.parts[-1])
+    if type_ is not None and type_.is_float:
         if name == "mad":
             return float_fma(operands)
         if name not in FLOAT_STEPS:

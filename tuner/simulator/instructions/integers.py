@@ -55,9 +55,9 @@ def lop3(operands: Operands) -> Step:
 
     def combined(x: Array, y: Array, z: Array) -> Array:
         result = np.zeros(np.broadcast_shapes(x.shape, y.shape, z.shape), np.uint32)
-        for row in range(8):
-            if table >> row & 1:
-                result |= (x if row & 4 else ~x) & (y if row & 2 else ~y) & (z if row & 1 else ~z)
+        for entry in range(8):
+            if table >> entry & 1:
+                result |= (x if entry & 4 else ~x) & (y if entry & 2 else ~y) & (z if entry & 1 else ~z)
         return result
 
     return lambda resident: write(resident, combined(a(resident), b(resident), c(resident)))
@@ -68,35 +68,23 @@ def shift(operands: Operands) -> Step:
 
     A shift by the width of the type or more gives 0, or the sign for ``shr`` of a signed type.
     """
-    is_left, type_ = operands.instruction.parts[0] == "shl", operands.modifiers.type()
-
-    def shifted(a: Array, amount: Array) -> Array:
-        return shift_left(a, amount, type_) if is_left else shift_right(a, amount, type_)
-
-    return binary_of(operands, type_, (type_, U32), shifted)
+    type_ = operands.modifiers.type()
+    function = shift_left if operands.instruction.parts[0] == "shl" else shift_right
+    return binary_of(operands, type_, (type_, U32), lambda a, amount: function(a, amount, type_))
 
 
 def shift_left(a: Array, amount: Array, type_: PtxType) -> Array:
-    """Returns a << amount, elementwise, for arrays ``a`` of ``type_``.
-
-    0 where the amount is at least the bit width of the type.
-    """
-    small = np.minimum(amount, type_.bits - 1).astype(type_.dtype)
-    found: Array = np.where(amount >= type_.bits, type_.dtype.type(0), a << small)
-    return found
+    """Returns a << amount for arrays ``a`` of ``type_``; 0 where the amount is at least the width in bits."""
+    shifted: Array = a << np.minimum(amount, type_.bits - 1).astype(type_.dtype)
+    return np.where(amount >= type_.bits, type_.dtype.type(0), shifted)
 
 
 def shift_right(a: Array, amount: Array, type_: PtxType) -> Array:
-    """Returns a >> amount, elementwise, for arrays ``a`` of ``type_``.
-
-    Where the amount is at least the bit width: 0 for an unsigned type, 0 or -1 (the sign) for a signed type.
-    """
-    small = np.minimum(amount, type_.bits - 1).astype(type_.dtype)
+    """Returns a >> amount for arrays ``a`` of ``type_``; 0 or the sign where the amount is too large."""
+    shifted: Array = a >> np.minimum(amount, type_.bits - 1).astype(type_.dtype)
     if type_.is_signed:
-        signed: Array = a >> small
-        return signed
-    found: Array = np.where(amount >= type_.bits, type_.dtype.type(0), a >> small)
-    return found
+        return shifted
+    return np.where(amount >= type_.bits, type_.dtype.type(0), shifted)
 
 
 def funnel_shift(operands: Operands) -> Step:
@@ -163,7 +151,6 @@ def insert(operands: Operands) -> Step:
 
 
 def _low_bits(count: Array, type_: PtxType) -> Array:
-    """Returns numbers whose ``count`` lowest bits are set."""
     one = type_.dtype.type(1)
     ones = np.array(-1).astype(type_.dtype)
     return np.where(count >= type_.bits, ones, shift_left(np.full(count.shape, one), count, type_) - one)
@@ -218,30 +205,26 @@ SIMPLE: dict[str, Callable[[Array, Array], Array]] = {
 def integer_binary(operands: Operands, type_: PtxType) -> Step:
     """Decodes PTX add, sub, min and max of integers or packed pairs: returns a function that computes them.
 
-    Sums wrap around, or saturate with .sat; .relu replaces a negative result by 0. Raises
-    UnsupportedInstruction for .sat of another type than s32.
+    Sums wrap around, or saturate with .sat of s32; .relu replaces a negative result by 0.
     """
     name = operands.instruction.parts[0]
     function = SIMPLE[name]
     if operands.modifiers.take("sat"):
         if type_.name != "s32" or name not in ("add", "sub"):
             raise operands.unsupported(".sat")
-        return binary(operands, type_, lambda a, b: _saturated(function(a.astype("i8"), b.astype("i8"))))
+        limits = np.iinfo(np.int32)
+
+        def saturated(a: Array, b: Array) -> Array:
+            return np.clip(function(a.astype("i8"), b.astype("i8")), limits.min, limits.max).astype(np.int32)
+
+        return binary(operands, type_, saturated)
     if operands.modifiers.take("relu"):
         return binary(operands, type_, lambda a, b: np.maximum(function(a, b), type_.dtype.type(0)))
     return binary(operands, type_, function)
 
 
-def _saturated(values: Array) -> Array:
-    limits = np.iinfo(np.int32)
-    return np.clip(values, limits.min, limits.max).astype(np.int32)
-
-
 def integer_unary(operands: Operands, type_: PtxType) -> Step:
-    """Decodes PTX abs and neg of integers: returns a function that computes them.
-
-    Both leave the most negative number unchanged.
-    """
+    """Decodes PTX abs and neg of integers, which leave the most negative number unchanged."""
     function = {"abs": np.abs, "neg": np.negative}[operands.instruction.parts[0]]
     return unary(operands, type_, function)
 
@@ -254,36 +237,26 @@ def multiply(operands: Operands, type_: PtxType) -> Step:
     part = operands.modifiers.need(("lo", "hi", "wide"), "the part of the product")
     if part == "wide":
         wide = _twice(operands, type_)
-        return binary_of(
-            operands, wide, (type_, type_), lambda a, b: a.astype(wide.dtype) * b.astype(wide.dtype)
-        )
+        dtype = wide.dtype
+        return binary_of(operands, wide, (type_, type_), lambda a, b: a.astype(dtype) * b.astype(dtype))
     if part == "hi":
         return binary(operands, type_, lambda a, b: high_product(a, b, type_))
     return binary(operands, type_, operator.mul)
 
 
 def multiply_add(operands: Operands, type_: PtxType) -> Step:
-    """Decodes PTX mad.lo, mad.hi and mad.wide of integers: returns a function that computes a * b + c.
-
-    .lo keeps the lower half of the product, .hi the upper half, .wide the whole product; then c is added, and
-    the sum wraps around.
-    """
+    """Decodes PTX mad.lo, mad.hi and mad.wide of integers: returns a function that adds c to ``multiply``."""
     part = operands.modifiers.need(("lo", "hi", "wide"), "the part of the product")
     if part == "wide":
         wide = _twice(operands, type_)
-        return ternary_of(
-            operands,
-            wide,
-            (type_, type_, wide),
-            lambda a, b, c: a.astype(wide.dtype) * b.astype(wide.dtype) + c,
-        )
+        dtype, types = wide.dtype, (type_, type_, wide)
+        return ternary_of(operands, wide, types, lambda a, b, c: a.astype(dtype) * b.astype(dtype) + c)
     if part == "hi":
         return ternary(operands, type_, lambda a, b, c: high_product(a, b, type_) + c)
     return ternary(operands, type_, lambda a, b, c: a * b + c)
 
 
 def _twice(operands: Operands, type_: PtxType) -> PtxType:
-    """Returns the integer type of twice the width and the same signedness."""
     name = f"{type_.name[0]}{2 * type_.bits}"
     if name not in TYPES:
         raise operands.unsupported(f".wide of .{type_.name}")
@@ -292,24 +265,20 @@ def _twice(operands: Operands, type_: PtxType) -> PtxType:
 
 def high_product(a: Array, b: Array, type_: PtxType) -> Array:
     """Returns the upper half of the full product a * b, elementwise, for integer arrays of ``type_``."""
+    high: Array
     if type_.bits < 64:
         wide = TYPES[f"{type_.name[0]}{2 * type_.bits}"].dtype
-        found: Array = ((a.astype(wide) * b.astype(wide)) >> type_.bits).astype(type_.dtype)
-        return found
-    high = _high_unsigned(a.view(np.uint64), b.view(np.uint64))
+        high = (a.astype(wide) * b.astype(wide)) >> type_.bits
+        return high.astype(type_.dtype)
+    # Knuth's algorithm M with 32-bit digits (TAOCP 4.3.1)
+    x, y, half, low = a.view(np.uint64), b.view(np.uint64), np.uint64(32), np.uint64(0xFFFFFFFF)
+    x_high, x_low, y_high, y_low = x >> half, x & low, y >> half, y & low
+    middle = x_high * y_low + (x_low * y_low >> half)
+    middle_low = x_low * y_high + (middle & low)
+    high = x_high * y_high + (middle >> half) + (middle_low >> half)
     if type_.is_signed:  # two's complement: a negative factor is read as a value that is 2^64 too large
-        high = high - np.where(a < 0, b.view(np.uint64), 0) - np.where(b < 0, a.view(np.uint64), 0)
+        high = high - np.where(a < 0, y, 0) - np.where(b < 0, x, 0)
     return high.view(type_.dtype)
-
-
-def _high_unsigned(a: Array, b: Array) -> Array:
-    """Returns the upper 64 bits of a product: Knuth's algorithm M with 32-bit digits (TAOCP 4.3.1)."""
-    half, low = np.uint64(32), np.uint64(0xFFFFFFFF)
-    a_high, a_low, b_high, b_low = a >> half, a & low, b >> half, b & low
-    middle = a_high * b_low + (a_low * b_low >> half)
-    middle_low = a_low * b_high + (middle & low)
-    found: Array = a_high * b_high + (middle >> half) + (middle_low >> half)
-    return found
 
 
 def divide(operands: Operands, type_: PtxType) -> Step:
@@ -323,9 +292,7 @@ def divide(operands: Operands, type_: PtxType) -> Step:
 
     def divided(a: Array, b: Array) -> Array:
         rest = np.fmod(a, b)
-        if is_rest:
-            return np.where(b == 0, a, rest)
-        return np.where(b == 0, ones, (a - rest) // b)
+        return np.where(b == 0, a, rest) if is_rest else np.where(b == 0, ones, (a - rest) // b)
 
     return binary(operands, type_, divided)
 
@@ -354,7 +321,8 @@ def bit_operations(operands: Operands) -> Step:
             return _found(values, type_, is_shift)
         bits = _bits(values, type_)
         if name == "brev":
-            return _packed(bits[:, ::-1], type_)
+            packed = np.packbits(np.ascontiguousarray(bits[:, ::-1]), axis=1, bitorder="little")
+            return np.ascontiguousarray(packed).view(type_.dtype).ravel()
         if name == "popc":
             return np.asarray(bits.sum(axis=1, dtype=np.uint32))
         return np.where(bits.any(axis=1), bits[:, ::-1].argmax(axis=1), type_.bits).astype(np.uint32)
@@ -375,8 +343,3 @@ def _found(values: Array, type_: PtxType, is_shift: bool) -> Array:
 def _bits(values: Array, type_: PtxType) -> Array:
     raw = np.ascontiguousarray(values).view(np.uint8).reshape(len(values), type_.bytes)
     return np.unpackbits(raw, axis=1, bitorder="little")
-
-
-def _packed(bits: Array, type_: PtxType) -> Array:
-    packed = np.packbits(np.ascontiguousarray(bits), axis=1, bitorder="little")
-    return np.ascontiguousarray(packed).view(type_.dtype).ravel()

@@ -37,18 +37,17 @@ COUNTS = {"x1": 1, "x2": 2, "x4": 4}
 def multiply_matrices(operands: Operands) -> Step:
     """Decodes PTX ``mma.sync``: returns a function that computes D [16, 8] = A B + C per warp.
 
-    Simulated: fp8, f16, bf16 and tf32 into f32, f16 into f16, 8-bit integers into s32; other types raise
-    UnsupportedInstruction.
+    Simulated: fp8, f16, bf16 and tf32 into f32, f16 into f16, 8-bit integers into s32.
     """
     modifiers = operands.modifiers
-    for word in ("sync", "aligned", "row", "col"):
-        modifiers.need((word,), "it")
+    modifiers.need_each("sync", "aligned", "row", "col")
     shape = modifiers.need(SHAPES, "a shape")
     is_saturating = modifiers.take("satfinite") is not None
     addend, right, left, result = (modifiers.type(*ELEMENTS, *RESULTS).name for _ in range(4))
     if right not in partners(left) or left not in SHAPES[shape] or addend != result:
         raise operands.unsupported(f"{shape} of these types")
-    if result not in _results(left) or (is_saturating and result != "s32"):
+    results = {"f16": ("f32", "f16"), **dict.fromkeys(INTEGERS, ("s32",))}.get(left, ("f32",))
+    if result not in results or (is_saturating and result != "s32"):
         raise operands.unsupported(f"{left} into {result}")
     operands.need(4)
     depth = int(shape.removeprefix("m16n8k"))
@@ -62,29 +61,16 @@ def multiply_matrices(operands: Operands) -> Step:
     def step(resident: ResidentBlocks) -> None:
         warps = resident.whole_warps()
         lanes = resident.lanes_of_warps(warps)
-        left_bits, right_bits, addend_bits = (
-            fragment_bits(resident, lanes, fragment) for fragment in (a, b, c)
-        )
-        found = product(left_bits, right_bits, addend_bits, (left, right), result, is_saturating)
-        for name, bits in zip(targets, found, strict=True):
+        a_bits, b_bits, c_bits = (fragment_bits(resident, lanes, readers) for readers in (a, b, c))
+        registers = product(a_bits, b_bits, c_bits, (left, right), result, is_saturating)
+        for name, bits in zip(targets, registers, strict=True):
             set_lanes(resident, name, lanes, bits)
 
     return step
 
 
-def _results(left: str) -> tuple[str, ...]:
-    """Returns the types of C and D that mma.sync allows for a type of A."""
-    if left in INTEGERS:
-        return ("s32",)
-    return ("f32", "f16") if left == "f16" else ("f32",)
-
-
 def fragment(operands: Operands, number: int, count: int) -> list[Reader]:
-    """Returns the readers of the ``count`` 32-bit registers of the vector operand ``number``, counted from 0.
-
-    A reader returns the register's bits in all lanes. Raises UnsupportedInstruction where the operand does
-    not have ``count`` registers.
-    """
+    """Returns the readers of the ``count`` 32-bit registers of the vector operand at position ``number``."""
     items = operands.items(number)
     if len(items) != count:
         raise operands.unsupported(f"a fragment of {len(items)} registers, only {count}")
@@ -99,10 +85,7 @@ def fragment_bits(resident: ResidentBlocks, lanes: Indices, readers: list[Reader
 
 
 def set_lanes(resident: ResidentBlocks, name: str, lanes: Indices, bits: Array) -> None:
-    """Writes ``bits``, one value per lane of ``lanes``, to register ``name``; other lanes keep their values.
-
-    ``lanes`` must be all lanes of the active warps.
-    """
+    """Writes ``bits``, a value for each of ``lanes``, all lanes of the active warps, to register ``name``."""
     if resident.is_full:
         resident.write(name, bits)
     else:
@@ -123,19 +106,16 @@ def load_matrices(operands: Operands) -> Step:
     def step(resident: ResidentBlocks) -> None:
         warps, lanes, addresses = _rows(resident, address, count)
         rows = resident.spaces.shared.load_rows(lanes, addresses).reshape(len(warps), count, 8, 8)
-        found = rows_to_registers(rows, is_transposed)
+        registers = rows_to_registers(rows, is_transposed)
         every = resident.lanes_of_warps(warps)
         for number, name in enumerate(targets):
-            set_lanes(resident, name, every, np.ascontiguousarray(found[:, number]).ravel())
+            set_lanes(resident, name, every, np.ascontiguousarray(registers[:, number]).ravel())
 
     return step
 
 
 def store_matrices(operands: Operands) -> Step:
-    """Decodes PTX stmatrix: returns a function that stores 1, 2 or 4 matrices of 8x8 b16 elements per warp.
-
-    The inverse of ldmatrix: the addresses of the matrices' rows are in lanes 0 to 8 * count - 1 of the warp.
-    """
+    """Decodes PTX stmatrix, the inverse of ldmatrix: returns a function that stores matrices per warp."""
     count, is_transposed, is_generic = _matrix_words(operands)
     address, sources = shared_address(operands, 0, is_generic), fragment(operands, 1, count)
 
@@ -153,8 +133,7 @@ def _matrix_words(operands: Operands) -> tuple[int, bool, bool]:
     """Consumes the modifiers; returns (number of matrices, is transposed, is a generic address)."""
     modifiers = operands.modifiers
     modifiers.type("b16")
-    for word in ("sync", "aligned", "m8n8"):
-        modifiers.need((word,), "it")
+    modifiers.need_each("sync", "aligned", "m8n8")
     count = COUNTS[modifiers.need(COUNTS, "a number of matrices")]
     operands.need(2)
     return count, modifiers.take("trans") is not None, modifiers.space() == "generic"
@@ -193,10 +172,7 @@ RESULT_REGISTERS = {"f16": 4, "f32": 8}
 
 
 def load_tile(operands: Operands) -> Step:
-    """Decodes PTX wmma.load: returns a function that loads a 16x16 matrix A, B or C into a warp's registers.
-
-    Only m16n16k16 is simulated: A and B of f16, C of f16 or f32. Other forms raise UnsupportedInstruction.
-    """
+    """Decodes PTX wmma.load: returns a function that loads a 16x16 matrix A, B or C into registers."""
     which = operands.modifiers.need(("a", "b", "c"), "a matrix")
     kind, layout, space = _text(operands, "load")
     if which != "c" and kind != "f16":
@@ -221,10 +197,7 @@ def load_tile(operands: Operands) -> Step:
 
 
 def store_tile(operands: Operands) -> Step:
-    """Decodes PTX ``wmma.store``: returns a function that stores a 16x16 matrix D from registers of a warp.
-
-    Only m16n16k16 with D of f16 or f32 is simulated. Other forms raise UnsupportedInstruction.
-    """
+    """Decodes PTX ``wmma.store``: returns a function that stores a 16x16 matrix D from registers."""
     operands.modifiers.need(("d",), "a matrix")
     kind, layout, space = _text(operands, "store")
     sources = fragment(operands, 1, RESULT_REGISTERS[kind])
@@ -242,12 +215,10 @@ def store_tile(operands: Operands) -> Step:
 def multiply_tiles(operands: Operands) -> Step:
     """Decodes PTX ``wmma.mma``: returns a function that computes D = A B + C per warp, for 16x16 matrices.
 
-    Exact products of f16 are summed in float64 and rounded once to f16 or f32. Other types raise
-    UnsupportedInstruction.
+    Exact products of f16 are summed in float64 and rounded once to f16 or f32.
     """
     modifiers = operands.modifiers
-    for word in ("mma", "sync", "aligned", SHAPE):
-        modifiers.need((word,), "it")
+    modifiers.need_each("mma", "sync", "aligned", SHAPE)
     addend, result = (modifiers.type(*RESULT_REGISTERS).name for _ in range(2))
     layouts = [part for part in operands.instruction.parts if part in LAYOUTS]  # layout of A, then of B
     for _ in range(2):
@@ -279,8 +250,7 @@ def _text(operands: Operands, what: str) -> tuple[str, str, str]:
     """Consumes the modifiers of a load or a store; returns (type, layout, state space)."""
     modifiers = operands.modifiers
     kind = modifiers.type(*RESULT_REGISTERS).name
-    for word in (what, "sync", "aligned", SHAPE):
-        modifiers.need((word,), "it")
+    modifiers.need_each(what, "sync", "aligned", SHAPE)
     operands.need(2, 3)
     return kind, modifiers.need(LAYOUTS, "a layout"), modifiers.space()
 
@@ -297,11 +267,11 @@ def _addresses(
         step = SIDE if stride is None else resident.full(stride(resident))[lanes].astype(np.int64)[:, None]
         lane = (lanes % WARP_LANES)[:, None]
         if layout is None:
-            places = (lane % SIDE) * step + np.arange(SIDE)
+            elements = (lane % SIDE) * step + np.arange(SIDE)
         else:
             row, column = lane // 2, PART * (lane % 2) + np.arange(PART)
-            places = row * step + column if layout == "row" else column * step + row
-        return np.asarray(start + TYPES[kind].bytes * places, np.int64)
+            elements = row * step + column if layout == "row" else column * step + row
+        return np.asarray(start + TYPES[kind].bytes * elements, np.int64)
 
     return find
 

@@ -1,6 +1,6 @@
 """Decoders of memory accesses: loads and stores of every state space, atomics, prefetches and fences."""
 
-from collections.abc import Callable, Iterator
+from collections.abc import Callable
 
 import numpy as np
 
@@ -14,11 +14,7 @@ from tuner.simulator.state.resident_blocks import ResidentBlocks
 
 
 def load(operands: Operands) -> Step:
-    """Decodes PTX ``ld``: returns a function that loads memory into registers of the active lanes.
-
-    All state spaces are simulated, parameters and constants included. Raises UnsupportedInstruction for
-    modifiers or operands that are not simulated.
-    """
+    """Decodes PTX ``ld``: returns a function that loads memory into registers of the active lanes."""
     modifiers = operands.modifiers
     type_, count, space = modifiers.type(), modifiers.vector(), modifiers.space()
     is_strong = modifiers.take_memory_order()
@@ -28,11 +24,9 @@ def load(operands: Operands) -> Step:
     _check_count(operands, len(writers), count)
 
     def step(resident: ResidentBlocks) -> None:
-        lanes = resident.active()
-        found = resident.spaces.load(
-            lanes, resident.chosen(address(resident)), space, type_.bytes, count, is_strong=is_strong
-        )
-        columns = np.ascontiguousarray(found.T).view(type_.dtype)
+        lanes, addresses = resident.active(), resident.chosen(address(resident))
+        loaded = resident.spaces.load(lanes, addresses, space, type_.bytes, count, is_strong=is_strong)
+        columns = np.ascontiguousarray(loaded.T).view(type_.dtype)
         for write, values in zip(writers, columns, strict=True):
             if resident.is_full:
                 write(resident, values)
@@ -45,46 +39,46 @@ def load(operands: Operands) -> Step:
 
 
 def store(operands: Operands) -> Step:
-    """Decodes PTX ``st``: returns a function that stores registers of the active lanes to memory.
-
-    The function raises Fault for a store to a parameter or a constant. Raises UnsupportedInstruction for
-    modifiers or operands that are not simulated.
-    """
+    """Decodes PTX ``st``: returns a function that stores registers of the active lanes to memory."""
     modifiers = operands.modifiers
     type_, count, space = modifiers.type(), modifiers.vector(), modifiers.space()
     is_strong = modifiers.take_memory_order()
     operands.need(2)
-    address = operands.address(0)
-    raw = PtxType(type_.name, type_.raw)
-    readers = [operands.reader(item, raw) for item in operands.items(1)]
-    _check_count(operands, len(readers), count)
+    address, readers = operands.address(0), _sources(operands, 1, type_, count)
 
     def step(resident: ResidentBlocks) -> None:
-        values = np.stack([resident.chosen(read(resident)) for read in readers], axis=-1)
-        resident.spaces.store(
-            resident.active(), resident.chosen(address(resident)), space, values, is_strong=is_strong
-        )
+        lanes, addresses = resident.active(), resident.chosen(address(resident))
+        resident.spaces.store(lanes, addresses, space, _columns(resident, readers), is_strong=is_strong)
 
     return step
 
 
-def _check_count(operands: Operands, found: int, count: int) -> None:
-    if found != count:
-        raise operands.unsupported(f"{found} registers for a vector of {count}")
+def _sources(operands: Operands, number: int, type_: PtxType, count: int) -> list[Reader]:
+    """Returns the readers of a vector operand's elements as unsigned integers."""
+    raw = PtxType(type_.name, type_.raw)
+    readers = [operands.reader(item, raw) for item in operands.items(number)]
+    _check_count(operands, len(readers), count)
+    return readers
+
+
+def _columns(resident: ResidentBlocks, readers: list[Reader]) -> Array:
+    return np.stack([resident.chosen(read(resident)) for read in readers], axis=-1)
+
+
+def _check_count(operands: Operands, registers: int, count: int) -> None:
+    if registers != count:
+        raise operands.unsupported(f"{registers} registers for a vector of {count}")
 
 
 def nothing(operands: Operands) -> Step:
     """Decodes prefetch, prefetchu, membar, fence, nanosleep, griddepcontrol: returns an empty function.
 
-    The simulated memory is coherent, and race detection ignores these fences. The exception is
-    ``fence.proxy.async``, which has an effect: see ``proxy_fence``.
+    The simulated memory is coherent, and race detection ignores these fences, but ``fence.proxy.async``.
     """
     if operands.instruction.opcode.startswith("fence.proxy.async"):
-        operands.modifiers.need(("proxy",), "it")
+        operands.modifiers.need_each("proxy")
         return proxy_fence(operands)
-    left = operands.modifiers
-    while left.take(*operands.instruction.parts[1:]):
-        pass
+    operands.modifiers.need_each(*operands.instruction.parts[1:])
     return lambda _resident: None
 
 
@@ -114,8 +108,7 @@ ORDERS = ("relaxed", "acquire", "release", "acq_rel")
 def update(operands: Operands) -> Step:
     """Decodes PTX ``atom`` and ``red``: returns a function that updates shared or global memory atomically.
 
-    The active lanes update memory in lane order. ``atom`` also writes the old values to registers. Raises
-    UnsupportedInstruction for a form that is not simulated.
+    The active lanes update memory in lane order. ``atom`` also writes the old values to registers.
     """
     modifiers = operands.modifiers
     returns = operands.instruction.parts[0] == "atom"
@@ -132,40 +125,16 @@ def update(operands: Operands) -> Step:
     sources = _sources(operands, first + 1, type_, count)
     seconds = _sources(operands, first + 2, type_, count) if name == "cas" else sources
     results = operands.names(0) if returns else ()
-    return _step(UPDATES[name], type_, space, address, sources, seconds, results)
-
-
-def _sources(operands: Operands, number: int, type_: PtxType, count: int) -> list[Reader]:
-    raw = PtxType(type_.name, type_.raw)
-    readers = [operands.reader(item, raw) for item in operands.items(number)]
-    if len(readers) != count:
-        raise operands.unsupported(f"{len(readers)} registers for a vector of {count}")
-    return readers
-
-
-def _step(
-    function: Update,
-    type_: PtxType,
-    space: str,
-    address: Reader,
-    sources: list[Reader],
-    seconds: list[Reader],
-    results: tuple[str, ...],
-) -> Step:
-    count = len(sources)
 
     def step(resident: ResidentBlocks) -> None:
-        lanes = resident.active()
-        operand = np.stack([resident.chosen(read(resident)) for read in sources], axis=-1)
-        second = np.stack([resident.chosen(read(resident)) for read in seconds], axis=-1)
+        lanes, addresses = resident.active(), resident.chosen(address(resident))
+        operand, second = _columns(resident, sources), _columns(resident, seconds)
         old = np.empty((len(lanes), count), type_.raw)
-        updates = resident.spaces.updates(
-            lanes, resident.chosen(address(resident)), space, type_.bytes, count
-        )
+        updates = resident.spaces.updates(lanes, addresses, space, type_.bytes, count)
         for numbers, which, starts in updates:
-            old[which] = _apply(function, type_, numbers, starts, operand[which], second[which])
-        for number, name in enumerate(results):
-            resident.scatter(name, lanes, old[:, number])
+            old[which] = _apply(UPDATES[name], type_, numbers, starts, operand[which], second[which])
+        for number, result in enumerate(results):
+            resident.scatter(result, lanes, old[:, number])
 
     return step
 
@@ -176,7 +145,13 @@ def _apply(
     """Updates integers in lane order; returns each lane's old value."""
     old = np.empty_like(operand)
     columns = np.arange(operand.shape[1])
-    for lanes in _iterations(starts):
+    # in rounds, with at most one access per address in each
+    order = np.argsort(starts, kind="stable")
+    ordered = starts[order]
+    begins = np.flatnonzero(np.r_[True, ordered[1:] != ordered[:-1]])
+    rounds = np.arange(len(starts)) - np.repeat(begins, np.diff(np.r_[begins, len(starts)]))
+    for number in range(int(rounds.max()) + 1):
+        lanes = order[rounds == number]
         where = starts[lanes][:, None] + columns
         before = numbers[where]
         new = function(_typed(before, type_), _typed(operand[lanes], type_), _typed(second[lanes], type_))
@@ -187,17 +162,6 @@ def _apply(
 
 def _typed(bits: Array, type_: PtxType) -> Array:
     return np.ascontiguousarray(bits).view(type_.dtype)
-
-
-def _iterations(starts: Indices) -> Iterator[Indices]:
-    """Yields the accesses of lanes in rounds: at most one access per address in each round, in lane order."""
-    order = np.argsort(starts, kind="stable")
-    ordered = starts[order]
-    is_first = np.r_[True, ordered[1:] != ordered[:-1]]
-    begins = np.flatnonzero(is_first)
-    iteration = np.arange(len(starts)) - np.repeat(begins, np.diff(np.r_[begins, len(starts)]))
-    for number in range(int(iteration.max()) + 1):
-        yield order[iteration == number]
 
 
 ATOMICS: dict[str, Callable[[Operands], Step]] = {"atom": update, "red": update}

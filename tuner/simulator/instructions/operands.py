@@ -1,8 +1,7 @@
 """Modifiers and operands of an instruction during decoding, and the steps that decoders make of them.
 
-A decoder consumes the ``Modifiers`` of an opcode, takes readers and writers of registers from
-``Operands``, and combines them to a step, by ``unary``, ``binary`` or ``ternary`` where the result is a
-function of source values.
+Decoders raise UnsupportedInstruction for forms that are not simulated. A step executes its instruction in the
+active lanes of resident blocks.
 """
 
 from collections.abc import Callable, Iterable
@@ -11,7 +10,7 @@ from typing import TypeAlias
 import numpy as np
 
 from tuner.simulator.memory.global_memory import WINDOW_BITS, WINDOWS
-from tuner.simulator.ptx.defects import Defect, Fault, UnsupportedInstruction, unsupported
+from tuner.simulator.ptx.defects import UnsupportedInstruction, unsupported
 from tuner.simulator.ptx.dtypes import TYPES, UNSIGNED, Array, Indices, PtxType, read_bits, write_bits
 from tuner.simulator.ptx.geometry import Geometry
 from tuner.simulator.ptx.layout import Layout
@@ -38,10 +37,7 @@ HINTS = (
 
 
 class Modifiers:
-    """The modifiers of an opcode, such as ``global`` and ``f32`` of ld.global.f32, that are not consumed yet.
-
-    A decoder consumes the modifiers that it knows; ``finish`` rejects the rest.
-    """
+    """The modifiers of an opcode, such as ``f32`` of ld.global.f32, that are not consumed yet."""
 
     def __init__(self, instruction: Instruction) -> None:
         self._instruction = instruction
@@ -66,10 +62,15 @@ class Modifiers:
         Raises UnsupportedInstruction where it has none of them; ``what`` names the missing modifier in the
         message, for example "a rounding".
         """
-        found = self.take(*names)
-        if found is None:
+        name = self.take(*names)
+        if name is None:
             raise unsupported(self._instruction, f"it without {what}: {', '.join(names)}")
-        return found
+        return name
+
+    def need_each(self, *names: str) -> None:
+        """Consumes all of ``names``. Raises UnsupportedInstruction where the opcode lacks one."""
+        for name in names:
+            self.need((name,), "it")
 
     def type(self, *allowed: str) -> PtxType:
         """Consumes the last modifier, which must be a type such as ``f32``, and returns the type.
@@ -157,60 +158,42 @@ class Operands:
             raise self.unsupported(f"it with {len(self)} operands")
 
     def operand(self, number: int) -> Operand:
-        """Returns the operand at position ``number``, from 0.
-
-        Raises UnsupportedInstruction where there are fewer.
-        """
+        """Returns the operand at position ``number``. Raises UnsupportedInstruction where there are fewer."""
         if number >= len(self):
             raise self.unsupported(f"it with {len(self)} operands")
         return self.instruction.operands[number]
 
     def source(self, number: int, type_: PtxType) -> Reader:
-        """Returns a function that reads the operand at position ``number``, from 0, as values of ``type_``.
-
-        Raises UnsupportedInstruction for a missing operand, or one that has no such values.
-        """
+        """Returns ``reader`` of the operand at position ``number``."""
         return self.reader(self.operand(number), type_)
 
     def destination(self, number: int, type_: PtxType) -> Writer:
-        """Returns a function that writes values of ``type_`` to the register at position ``number``, from 0.
-
-        Raises UnsupportedInstruction for a missing operand, or one that is no register for such values.
-        """
+        """Returns ``writer`` of the operand at position ``number``."""
         return self.writer(self.operand(number), type_)
 
     def items(self, number: int) -> tuple[Operand, ...]:
-        """Returns the elements of the vector operand at position ``number``, from 0.
-
-        Of a scalar operand, the operand itself is the only element.
-        """
+        """Returns the elements of the vector at position ``number``; a scalar operand is its only element."""
         operand = self.operand(number)
         return operand.items if isinstance(operand, Vector) else (operand,)
 
     def names(self, number: int) -> tuple[str, ...]:
-        """Returns the register names of the vector operand at position ``number``, from 0; of a scalar, one.
-
-        Raises UnsupportedInstruction for an element that is no declared register.
-        """
+        """Returns the name (``register``) of each of the ``items`` at position ``number``."""
         return tuple(self.register(item) for item in self.items(number))
 
     def register(self, operand: Operand) -> str:
-        """Returns the name of a register operand.
-
-        Raises UnsupportedInstruction where it is no declared register.
-        """
+        """Returns the name of an operand. Raises UnsupportedInstruction where it is no declared register."""
         if not isinstance(operand, Register):
             raise self.unsupported("an operand that is no register there")
         self.width(operand.name)
         return operand.name
 
     def pair(self, number: int) -> tuple[Operand, Operand | None]:
-        """Returns (a, b) for the operand ``a|b`` at position ``number``, from 0; (a, None) for ``a``."""
+        """Returns (a, b) for the operand ``a|b`` at position ``number``; (a, None) for ``a``."""
         operand = self.operand(number)
         return (operand.first, operand.second) if isinstance(operand, Pair) else (operand, None)
 
     def constant(self, number: int) -> int:
-        """Returns the integer constant at position ``number``, from 0; for a float, its IEEE 754 bits.
+        """Returns the integer constant at position ``number``; for a float, its IEEE 754 bits.
 
         Raises UnsupportedInstruction for an operand that is no constant.
         """
@@ -241,9 +224,13 @@ class Operands:
         """
         match operand:
             case Register(name) if name in SPECIAL_REGISTERS and self._layout.width(name) is None:
-                return lambda resident: read_bits(
-                    _special(resident, name, type_), type_, resident.geometry.lanes
-                )
+
+                def special(resident: ResidentBlocks) -> Array:
+                    bits = resident.special[name]
+                    wide = bits if bits.itemsize >= type_.bytes else bits.astype(type_.raw)
+                    return read_bits(wide, type_, resident.geometry.lanes)
+
+                return special
             case Register(name):
                 return self._register_reader(name, type_)
             case Negated(Register(name)):
@@ -301,7 +288,7 @@ class Operands:
         return lambda resident, values: resident.write(name, write_bits(values, type_, width))
 
     def address(self, number: int) -> Reader:
-        """Returns a function that reads the address, such as [%rd1 + 16], at position ``number``, from 0.
+        """Returns a function that reads the address, such as [%rd1 + 16], at position ``number``.
 
         The function returns int64 addresses, in the instruction's state space. Raises UnsupportedInstruction
         for an operand that is no address.
@@ -338,10 +325,10 @@ class Operands:
         return unsupported(self.instruction, construct)
 
 
-def _special(resident: ResidentBlocks, name: str, type_: PtxType) -> Array:
-    """Returns the bits of a special register in all lanes, zero-extended where the type is wider."""
-    found = resident.special[name]
-    return found if found.itemsize >= type_.bytes else found.astype(type_.raw)
+def always(number: int) -> Reader:
+    """Returns a function that reads the same number in all lanes, in place of an operand that is left out."""
+    values = np.array([number], np.uint32)
+    return lambda _resident: values
 
 
 SharedReader: TypeAlias = Callable[[ResidentBlocks, Indices], Indices]  # lanes -> shared addresses
@@ -351,25 +338,21 @@ def shared_address(operands: Operands, number: int, is_generic: bool) -> SharedR
     """Returns a function (resident blocks, lanes) -> shared addresses of the operand at position ``number``.
 
     With ``is_generic`` the operand holds generic addresses, which the function converts; it raises Fault for
-    one that is not in shared memory. Raises UnsupportedInstruction for an operand that is no address.
+    one that is not in shared memory.
     """
     address = operands.address(number)
 
     def read(resident: ResidentBlocks, lanes: Indices) -> Indices:
-        found: Indices = resident.full(address(resident))[lanes]
-        return _from_generic(resident, lanes, found) if is_generic else found
+        addresses: Indices = resident.full(address(resident))[lanes]
+        if not is_generic:
+            return addresses
+        is_outside = addresses >> WINDOW_BITS != WINDOWS["shared"] >> WINDOW_BITS
+        resident.watch.require_inside(
+            lanes, is_outside, lambda at: f"found generic address {addresses[at]:#x}, allowed shared memory"
+        )
+        return addresses - WINDOWS["shared"]
 
     return read
-
-
-def _from_generic(resident: ResidentBlocks, lanes: Indices, addresses: Indices) -> Indices:
-    is_outside = addresses >> WINDOW_BITS != WINDOWS["shared"] >> WINDOW_BITS
-    if is_outside.any():
-        worst = int(is_outside.argmax())
-        who, address = resident.geometry.who(int(lanes[worst])), int(addresses[worst])
-        reason = f"{who}: found generic address {address:#x}, allowed shared memory"
-        raise Fault(Defect.OUT_OF_BOUNDS, reason)
-    return addresses - WINDOWS["shared"]
 
 
 # ------------------------------------------------------------------------------
@@ -377,11 +360,7 @@ def _from_generic(resident: ResidentBlocks, lanes: Indices, addresses: Indices) 
 
 
 def unary(operands: Operands, type_: PtxType, function: Callable[[Array], Array]) -> Step:
-    """Returns the step for ``d = function(a)``, both of ``type_``: operands 0 and 1 of an instruction.
-
-    A step executes the instruction in the active lanes. ``function`` gets and returns arrays of values.
-    Raises UnsupportedInstruction for another number of operands.
-    """
+    """Returns the step for ``d = function(a)``, both of ``type_``: operands 0 and 1 of an instruction."""
     operands.need(2)
     write, a = operands.destination(0, type_), operands.source(1, type_)
 
@@ -392,11 +371,7 @@ def unary(operands: Operands, type_: PtxType, function: Callable[[Array], Array]
 
 
 def binary(operands: Operands, type_: PtxType, function: Callable[[Array, Array], Array]) -> Step:
-    """Returns the step for ``d = function(a, b)``, all of ``type_``: operands 0 to 2 of an instruction.
-
-    A step executes the instruction in the active lanes. ``function`` gets and returns arrays of values.
-    Raises UnsupportedInstruction for another number of operands.
-    """
+    """Returns the step for ``d = function(a, b)``, all of ``type_``: operands 0 to 2 of an instruction."""
     return binary_of(operands, type_, (type_, type_), function)
 
 
@@ -406,12 +381,7 @@ def binary_of(
     sources: tuple[PtxType, PtxType],
     function: Callable[[Array, Array], Array],
 ) -> Step:
-    """Returns the step for ``d = function(a, b)``: operands 0 to 2 of an instruction.
-
-    ``result`` is the type of d, ``sources`` the types of a and b. A step executes the instruction in the
-    active lanes. ``function`` gets and returns arrays of values. Raises UnsupportedInstruction for another
-    number of operands.
-    """
+    """Returns the step for ``d = function(a, b)``; d is of type ``result``, a and b are of ``sources``."""
     operands.need(3)
     write = operands.destination(0, result)
     a, b = operands.source(1, sources[0]), operands.source(2, sources[1])
@@ -423,11 +393,7 @@ def binary_of(
 
 
 def ternary(operands: Operands, type_: PtxType, function: Callable[[Array, Array, Array], Array]) -> Step:
-    """Returns the step for ``d = function(a, b, c)``, all of ``type_``: operands 0 to 3 of an instruction.
-
-    A step executes the instruction in the active lanes. ``function`` gets and returns arrays of values.
-    Raises UnsupportedInstruction for another number of operands.
-    """
+    """Returns the step for ``d = function(a, b, c)``, all of ``type_``: operands 0 to 3 of an instruction."""
     return ternary_of(operands, type_, (type_, type_, type_), function)
 
 
@@ -437,12 +403,7 @@ def ternary_of(
     sources: tuple[PtxType, PtxType, PtxType],
     function: Callable[[Array, Array, Array], Array],
 ) -> Step:
-    """Returns the step for ``d = function(a, b, c)``: operands 0 to 3 of an instruction.
-
-    ``result`` is the type of d, ``sources`` the types of a, b and c. A step executes the instruction in the
-    active lanes. ``function`` gets and returns arrays of values. Raises UnsupportedInstruction for another
-    number of operands.
-    """
+    """Returns the step for ``d = function(a, b, c)``, with types as ``binary_of`` takes them."""
     operands.need(4)
     write = operands.destination(0, result)
     a, b, c = (operands.source(number, type_) for number, type_ in enumerate(sources, 1))

@@ -56,43 +56,34 @@ def shuffle(operands: Operands) -> Step:
     operands.need(5)
     first, second = operands.pair(0)
     write = operands.writer(first, type_)
-    write_found = None if second is None else operands.writer(second, PREDICATE)
-    value, amount, bound, mask = (
-        operands.source(number, type_) for number, type_ in ((1, type_), (2, S32), (3, S32), (4, U32))
-    )
+    write_in_range = None if second is None else operands.writer(second, PREDICATE)
+    value, mask = operands.source(1, type_), operands.source(4, U32)
+    amount, bound = operands.source(2, S32), operands.source(3, S32)
 
     def step(resident: ResidentBlocks) -> None:
         here = members(resident, mask(resident))
-        source, found = _shuffle_sources(
-            mode, _by_warp(resident, amount).astype(np.int64), _by_warp(resident, bound).astype(np.int64)
-        )
-        values = _by_warp(resident, value)
-        moved = np.take_along_axis(values, source, axis=1)
+        distance, limits = (_by_warp(resident, each).astype(np.int64) for each in (amount, bound))
+        distance, segment = distance & 31, limits >> 8 & 31
+        limit = (LANE & segment) | (limits & 31 & ~segment)
+        source = {
+            "up": LANE - distance,
+            "down": LANE + distance,
+            "bfly": LANE ^ distance,
+            "idx": (LANE & segment) | (distance & ~segment),
+        }[mode]
+        in_range = source >= limit if mode == "up" else source <= limit
+        source = np.where(in_range, source, LANE)
+        moved = np.take_along_axis(_by_warp(resident, value), source, axis=1)
         is_there = np.take_along_axis(here, source, axis=1)
         write(resident, np.where(is_there, moved, np.uint32(UNWRITTEN & 0xFFFFFFFF)).ravel())
-        if write_found is not None:
-            write_found(resident, found.ravel())
+        if write_in_range is not None:
+            write_in_range(resident, in_range.ravel())
 
     return step
 
 
 def _by_warp(resident: ResidentBlocks, read: Reader) -> Array:
     return resident.full(read(resident)).reshape(-1, WARP_LANES)
-
-
-def _shuffle_sources(mode: str, amount: Array, bound: Array) -> tuple[Array, Array]:
-    """Returns per lane its source lane (itself where out of range), and whether that is in range."""
-    segment = bound >> 8 & 31
-    limit = (LANE & segment) | (bound & 31 & ~segment)
-    lowest = LANE & segment
-    source = {
-        "up": LANE - (amount & 31),
-        "down": LANE + (amount & 31),
-        "bfly": LANE ^ (amount & 31),
-        "idx": lowest | (amount & 31 & ~segment),
-    }[mode]
-    found = source >= limit if mode == "up" else source <= limit
-    return np.where(found, source, LANE), found
 
 
 def vote(operands: Operands) -> Step:
@@ -102,8 +93,8 @@ def vote(operands: Operands) -> Step:
     """
     modifiers = operands.modifiers
     modifiers.need(("sync",), "a member mask")
-    kind = modifiers.need(("all", "any", "uni", "ballot"), "a mode")
-    result = modifiers.type("b32" if kind == "ballot" else "pred")
+    mode = modifiers.need(("all", "any", "uni", "ballot"), "a mode")
+    result = modifiers.type("b32" if mode == "ballot" else "pred")
     operands.need(3)
     write = operands.destination(0, result)
     predicate, mask = operands.source(1, PREDICATE), operands.source(2, U32)
@@ -112,10 +103,10 @@ def vote(operands: Operands) -> Step:
         here = members(resident, mask(resident))
         holds = _by_warp(resident, predicate)
         everyone, someone = (holds | ~here).min(axis=1), (holds & here).max(axis=1)
-        if kind == "ballot":
+        if mode == "ballot":
             _write_warps(resident, write, _ballot(holds & here))
         else:
-            _write_warps(resident, write, {"all": everyone, "any": someone, "uni": everyone | ~someone}[kind])
+            _write_warps(resident, write, {"all": everyone, "any": someone, "uni": everyone | ~someone}[mode])
 
     return step
 
@@ -126,7 +117,6 @@ def _ballot(bits: Bools) -> Array:
 
 
 def _write_warps(resident: ResidentBlocks, write: Writer, values: Array) -> None:
-    """Writes one value per warp to a register of all lanes of the warp."""
     write(resident, np.repeat(values, WARP_LANES))
 
 
@@ -138,10 +128,7 @@ def active_mask(operands: Operands) -> Step:
 
 
 def reduce_warp(operands: Operands) -> Step:
-    """Decodes PTX ``redux.sync``: returns a function that reduces 32-bit integers over a warp's member lanes.
-
-    Operations: add, min, max, and, or, xor. Every active lane gets the result.
-    """
+    """Decodes PTX ``redux.sync``: returns a function that reduces integers over a warp's member lanes."""
     modifiers = operands.modifiers
     type_ = modifiers.type("u32", "s32", "b32")
     modifiers.need(("sync",), "a member mask")
@@ -166,8 +153,7 @@ def reduce_warp(operands: Operands) -> Step:
 def elect(operands: Operands) -> Step:
     """Decodes PTX ``elect.sync``: returns a function that elects the lowest member lane of each warp.
 
-    The first destination gets the number of this lane, the second one a predicate that is True in this lane
-    only.
+    Destinations get the number of this lane, and a predicate that is True in this lane only.
     """
     operands.modifiers.need(("sync",), "a member mask")
     operands.need(2)
@@ -196,11 +182,7 @@ def synchronise_warp(resident: ResidentBlocks, mask: Array) -> None:
 
 
 def warp_barrier(operands: Operands) -> Step:
-    """Decodes PTX ``bar.warp.sync``: returns a function that orders memory accesses among the member lanes.
-
-    The function raises Fault where a member lane is neither active nor exited, or an active lane is not in
-    the mask that it gives.
-    """
+    """Decodes PTX ``bar.warp.sync``: returns ``synchronise_warp`` for its mask."""
     operands.modifiers.need(("warp",), "a warp")
     operands.modifiers.need(("sync",), "a member mask")
     operands.need(1)

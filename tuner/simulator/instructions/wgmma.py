@@ -33,18 +33,16 @@ REGISTERS_RANGE = range(24, 257, 8)  # PTX ISA, "setmaxnreg"
 def wgmma(operands: Operands) -> Step:
     """Decodes PTX wgmma.fence, mma_async, commit_group, wait_group: returns a function that executes it.
 
-    The function raises Fault for a warpgroup of which only some lanes are active. Raises
-    UnsupportedInstruction for types or shapes that are not simulated.
+    The function raises Fault for a warpgroup of which only some lanes are active.
     """
     modifiers = operands.modifiers
-    kind = modifiers.need(("fence", "mma_async", "commit_group", "wait_group"), "an operation")
-    for word in ("sync", "aligned"):
-        modifiers.need((word,), "it")
-    if kind == "fence":
+    operation = modifiers.need(("fence", "mma_async", "commit_group", "wait_group"), "an operation")
+    modifiers.need_each("sync", "aligned")
+    if operation == "fence":
         return lambda resident: resident.warpgroups.fence(resident)
-    if kind == "commit_group":
+    if operation == "commit_group":
         return lambda resident: resident.warpgroups.commit(resident.mask)
-    if kind == "wait_group":
+    if operation == "wait_group":
         newest = operands.constant(0)
         return lambda resident: resident.warpgroups.wait(resident, newest)
     return _multiply(operands)
@@ -52,11 +50,7 @@ def wgmma(operands: Operands) -> Step:
 
 @dataclass(frozen=True)
 class MmaAsync:
-    """The types, shape and flags of a wgmma.mma_async instruction, as decoded.
-
-    The instruction computes D [64, n] = sign * A [64, k] B [k, n], plus the old D if the operand scale-d is
-    True.
-    """
+    """The types, shape and flags of a wgmma.mma_async: D [64, n] (+)= sign * A [64, k] B [k, n]."""
 
     kinds: tuple[str, str]  # types of A and B
     result: str  # type of D
@@ -75,7 +69,6 @@ class MmaAsync:
 
 
 def _multiply(operands: Operands) -> Step:
-    """Decodes mma_async: floats into f32, f16 and fp8 into f16, 8-bit integers into s32."""
     mma = _checked(operands)
     left_transposed, right_transposed = mma.transposed
     left = (
@@ -90,6 +83,13 @@ def _multiply(operands: Operands) -> Step:
         for group in resident.warpgroups.executing(resident.mask):
             reads = tuple(read(resident, group, mma.item_bytes) for read in (left, right))
             watched = tuple(Watched(content, elements) for content, elements in reads if elements is not None)
+            is_added = bool(_uniform(resident, group, adds, "scale-d"))
+            shared = resident.spaces.shared
+            every = np.concatenate([each.elements.ravel() for each in watched])
+            cells = np.unique(every * mma.item_bytes // shared.races.cell_bytes)
+            column, fenced = group.column, resident.bulk.fenced
+            clock, unordered = shared.races.async_read(group.lanes, cells, column, fenced)
+            shared.report_agent(unordered, int(group.lanes[0]))
             operation = Operation(
                 targets=mma.targets,
                 left=reads[0][0],
@@ -97,10 +97,10 @@ def _multiply(operands: Operands) -> Step:
                 watched=watched,
                 kinds=mma.kinds,
                 result=mma.result,
-                adds=bool(_uniform(resident, group, adds, "scale-d")),
+                adds=is_added,
                 sign=mma.sign,
                 is_saturating=mma.is_saturating,
-                clock=_note_reads(resident, group, watched, mma.item_bytes),
+                clock=clock,
             )
             resident.warpgroups.issue(resident, group, operation)
 
@@ -113,7 +113,10 @@ def _checked(operands: Operands) -> MmaAsync:
     columns, depth = SHAPES[modifiers.need(SHAPES, "a shape")]
     is_saturating = modifiers.take("satfinite") is not None
     right, left, result = (modifiers.type(*ELEMENTS, *RESULTS).name for _ in range(3))
-    if left not in ELEMENTS or right not in partners(left) or result not in _results(left):
+    results: tuple[str, ...] = ("s32",) if left in INTEGERS else ("f32",)
+    if left in ("f16", *FLOAT8S):
+        results = ("f32", "f16")
+    if left not in ELEMENTS or right not in partners(left) or result not in results:
         raise operands.unsupported("it with these types")
     item_bytes = 4 // ELEMENTS[left]
     is_integer = left in INTEGERS
@@ -133,12 +136,6 @@ def _checked(operands: Operands) -> MmaAsync:
     return MmaAsync(
         (left, right), result, columns, depth, targets, in_registers, transposed, sign, is_saturating
     )
-
-
-def _results(left: str) -> tuple[str, ...]:
-    if left in INTEGERS:
-        return ("s32",)
-    return ("f32", "f16") if left in ("f16", *FLOAT8S) else ("f32",)
 
 
 def _flags(operands: Operands, item_bytes: int, in_registers: bool) -> tuple[tuple[bool, bool], int]:
@@ -188,28 +185,12 @@ def _uniform(resident: ResidentBlocks, group: Warpgroup, read: Reader, what: str
     return int(values[0])
 
 
-def _note_reads(resident: ResidentBlocks, group: Warpgroup, read: tuple[Watched, ...], item: int) -> int:
-    """Records a warpgroup's reads in the race detector; returns the clock of the reads."""
-    races = resident.spaces.shared.races
-    every = np.concatenate([watched.elements.ravel() for watched in read])
-    cells = np.unique(every * item // races.cell_bytes)
-    clock, found = races.async_read(group.lanes, cells, group.column, resident.bulk.fenced)
-    resident.spaces.shared.report_agent(found, int(group.lanes[0]))
-    return clock
-
-
 def set_registers(operands: Operands) -> Step:
-    """Decodes PTX setmaxnreg inc and dec: returns a function that sets a warpgroup's registers per thread.
-
-    The function raises Fault for a partially active warpgroup, and where the warpgroups of a block that have
-    executed setmaxnreg then have more registers together than a multiprocessor has: 65536. Raises
-    UnsupportedInstruction for a count that is no multiple of 8 from 24 to 256.
-    """
+    """Decodes PTX setmaxnreg inc and dec: returns ``Warpgroups.set_registers`` for the active warpgroups."""
     modifiers = operands.modifiers
     modifiers.type("u32")
     modifiers.need(("inc", "dec"), "a direction")
-    for word in ("sync", "aligned"):
-        modifiers.need((word,), "it")
+    modifiers.need_each("sync", "aligned")
     count = operands.constant(0)
     if count not in REGISTERS_RANGE:
         raise operands.unsupported(f"{count} registers, only multiples of 8 from 24 to 256")
