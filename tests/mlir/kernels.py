@@ -4,8 +4,11 @@ from collections.abc import Iterator
 from contextlib import contextmanager
 from typing import Any
 
+from tests.texts import text_beside
+
 SHARED = "memref<256xf32, #gpu.address_space<workgroup>>"
 LOAD_A = f"%r{{n}} = memref.load %a[%i] : {SHARED}"
+KERNEL = text_beside(__file__, "KERNEL")
 
 
 @contextmanager
@@ -24,26 +27,7 @@ def kernel(*body: str, launch: str = "") -> str:
     ``body`` may use the shared buffers %a and %b of 1 KiB each, the thread %i, its value %v, and %g.
     """
     lines = "\n".join(f"      {line}" for line in body)
-    return f"""module attributes {{gpu.container_module}} {{
-  func.func @host(%g: memref<256xf32>) {{
-    %c1 = arith.constant 1 : index
-    %c256 = arith.constant 256 : index
-    gpu.launch_func @m::@k blocks in (%c1, %c1, %c1) threads in (%c256, %c1, %c1) {launch}
-      args(%g : memref<256xf32>)
-    return
-  }}
-  gpu.module @m {{
-    gpu.func @k(%g: memref<256xf32>) kernel {{
-      %i = gpu.thread_id x
-      %v = memref.load %g[%i] : memref<256xf32>
-      %a = memref.alloc() : {SHARED}
-      %b = memref.alloc() : {SHARED}
-{lines}
-      gpu.return
-    }}
-  }}
-}}
-"""
+    return KERNEL.replace("      BODY", lines).replace("LAUNCH", launch)
 
 
 def store(buffer: str) -> str:

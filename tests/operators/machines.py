@@ -70,12 +70,10 @@ class Interpreter:
             name = f"{source[0]}itofp"
         else:
             name = f"ext{source[0]}i" if is_wider else "trunci"
-        named, result = (
-            (each if each in FLOATS else f"i{each[1:]}" for each in (source, target)),
-            _dtype(target),
-        )
+        named = (each if each in FLOATS else f"i{each[1:]}" for each in (source, target))
         line = f"%r = arith.{name} %a : {' to '.join(named)}"
-        return each_applied([(line, result)], a.astype(_dtype(source)))[0]
+        found: Array = each_applied([(line, _dtype(target))], a.astype(_dtype(source)))[0]
+        return found
 
 
 @dataclass(frozen=True)

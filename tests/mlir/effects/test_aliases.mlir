@@ -23,3 +23,13 @@ func.func @f(%g: memref<4xf32>, %a: index, %flag: i1) {
   %t = scf.for %i = %n to %a step %a iter_args(%c = %s) -> (index) { scf.yield %n : index }
   return
 }
+// ----- MODULE
+module attributes {gpu.container_module} {
+      func.func private @printMemrefF32(memref<*xf32>)
+      func.func private @other(memref<4xf32>)
+      MORE
+      func.func @f(%g: memref<4xf32>, %a: index, %flag: i1, %box: memref<index>, %many: memref<?xf32>, %one: f32) {
+        BODY
+        return
+      }
+    }

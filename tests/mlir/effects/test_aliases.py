@@ -16,6 +16,7 @@ KERNEL = """gpu.module @m {{ gpu.func @k(%p: memref<4xf32>, %box: memref<index>)
   {body}
   gpu.return
 }} }}"""
+MODULE = text_beside(__file__, "MODULE")
 # What the body of @f does with the memory %x -> the ops that use its address or what was made of it.
 USERS = {
     "a view's sizes are no address": (
@@ -98,15 +99,7 @@ NOT_KEPT = {
 def of_first_allocation(*lines: str, more: str = "") -> tuple[set[str], list[str], bool]:
     """Returns the values that may hold the first gpu.alloc of @f, its users, and whether memory may."""
     body = "\n".join(lines)
-    text = f"""module attributes {{gpu.container_module}} {{
-      func.func private @printMemrefF32(memref<*xf32>)
-      func.func private @other({M})
-      {more}
-      func.func @f(%g: {M}, %a: index, %flag: i1, %box: memref<index>, %many: memref<?xf32>, %one: f32) {{
-        {body}
-        return
-      }}
-    }}"""
+    text = MODULE.replace("MORE", more).replace("BODY", body)
     with parsed(text) as module:
         found = aliases.aliases_of(reading.walk(module, "gpu.alloc")[0].results[0])
         names = {each.get_name() for each in found.values}

@@ -125,28 +125,11 @@ DESCRIPTOR = (
     "!nvgpu.tensormap.descriptor<tensor = memref<64x32xf16, 3>, swizzle = none, l2promo = none, "
     "oob = zero, interleave = none>"
 )
-KERNEL_EFFECTS_MODULE = """module attributes {{gpu.container_module}} {{
-  func.func @host(%a: {type}) {{
-    %c1 = arith.constant 1 : index
-    %x = arith.constant 1.0 : f32
-    gpu.launch_func @m::@k blocks in (%c1, %c1, %c1) threads in (%c1, %c1, %c1)
-      args(%x : f32, %a : {type}, %c1 : index)
-    return
-  }}
-  gpu.module @m {{
-    gpu.func @k(%x: f32, %a: {type}, %i: index) workgroup(%s : memref<16xf32, 3>) kernel {{
-      %v = arith.constant dense<0.0> : vector<4xf32>
-      %m = arith.constant dense<true> : vector<4xi1>
-      %n = arith.constant dense<1> : vector<4xindex>
-      {body}
-      gpu.return
-    }}
-  }}
-}}"""
+KERNEL = text_beside(__file__, "KERNEL")
 
 
 def kernel_effects_accesses(body: str, kind: str = "memref<16xf32>") -> Any:
-    with parsed(KERNEL_EFFECTS_MODULE.format(body=body, type=kind)) as module:
+    with parsed(KERNEL.replace("BODY", body).replace("KIND", kind)) as module:
         launch = walk(module, "gpu.launch_func")[0]
         return [
             (access.value.get_name(), tuple(access.effect)[:2])
@@ -220,7 +203,7 @@ def test_views_are_followed() -> None:
     ],
 )
 def test_who_takes_the_address_may_leave_the_view(body: str, is_bounded: bool) -> None:
-    with parsed(KERNEL_EFFECTS_MODULE.format(body=body, type="memref<16xf32>")) as module:
+    with parsed(KERNEL.replace("BODY", body).replace("KIND", "memref<16xf32>")) as module:
         launch = walk(module, "gpu.launch_func")[0]
         (access,) = memory_effects.KernelEffects(module).of_launch(launch)
     assert access.effect.is_bounded == is_bounded
@@ -249,7 +232,7 @@ def test_descriptors_stand_for_their_memory(body: str, effect: tuple[bool, bool]
 
 
 def test_a_kernel_without_a_body_may_do_anything() -> None:
-    text = KERNEL_EFFECTS_MODULE.format(body="", type="memref<16xf32>")
+    text = KERNEL.replace("BODY", "").replace("KIND", "memref<16xf32>")
     head, _, _ = text.partition("  gpu.module @m")
     binary = 'gpu.binary @m [#gpu.object<#nvvm.target, "code">]\n}'
     with parsed(head + binary) as module:

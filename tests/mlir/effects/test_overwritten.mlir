@@ -1,5 +1,6 @@
-// ----- IDS
-%bx = gpu.block_id x
+// ----- MODULE
+module attributes {gpu.container_module} {
+    gpu.module @m { gpu.func @k(%a: KIND, %v: f32, %k: index) kernel { %bx = gpu.block_id x
       %by = gpu.block_id y
       %tx = gpu.thread_id x
       %size = gpu.block_dim x
@@ -16,3 +17,14 @@
       %column = arith.remui %n, %c8 : index
       %in = arith.cmpi slt, %n, %c32 : index
       %out = arith.cmpi slt, %n, %c8 : index
+
+      BODY
+      gpu.return } }
+    func.func @f(%a: KIND, %v: f32) {
+      %c1 = arith.constant 1 : index
+      %g = arith.constant GRID : index
+      %b = arith.constant BLOCK : index
+      gpu.launch_func @m::@k blocks in (%g, %c1, %c1) threads in (%b, %c1, %c1)
+        args(%a : KIND, %v : f32, %b : index)
+      return
+    } }

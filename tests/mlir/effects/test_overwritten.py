@@ -8,24 +8,14 @@ from tuner.mlir.ir import reading
 pytestmark = pytest.mark.mlir
 
 
-IDS = text_beside(__file__, "IDS")
+MODULE = text_beside(__file__, "MODULE")
 
 
 def proved(body: str, shape: str, grid: int = 4, block: int = 8) -> bool:
     """Returns what is said about a kernel on ``grid`` blocks of ``block`` threads."""
     kind = f"memref<{shape}xf32>"
-    text = f"""module attributes {{gpu.container_module}} {{
-    gpu.module @m {{ gpu.func @k(%a: {kind}, %v: f32, %k: index) kernel {{ {IDS}
-      {body.replace("KIND", kind)}
-      gpu.return }} }}
-    func.func @f(%a: {kind}, %v: f32) {{
-      %c1 = arith.constant 1 : index
-      %g = arith.constant {grid} : index
-      %b = arith.constant {block} : index
-      gpu.launch_func @m::@k blocks in (%g, %c1, %c1) threads in (%b, %c1, %c1)
-        args(%a : {kind}, %v : f32, %b : index)
-      return
-    }} }}"""
+    text = MODULE.replace("BODY", body).replace("KIND", kind)
+    text = text.replace("GRID", str(grid)).replace("BLOCK", str(block))
     with parsed(text) as module:
         (launch,), (kernel,) = reading.walk(module, "gpu.launch_func"), reading.walk(module, "gpu.func")
         return bool(memory_effects.overwrites(launch, kernel, 0))

@@ -8,6 +8,7 @@ import pytest
 
 from tests.mlir.gpu_matmul import gpu_payload
 from tests.mlir.kernels import parsed
+from tests.texts import text_beside
 from tuner.core.errors import CandidateError
 from tuner.core.gpu import chip_of
 from tuner.core.gpu_code import buffers_of
@@ -22,6 +23,7 @@ TILE = "memref<16x16xf32, #gpu.address_space<workgroup>>"
 COPY = f"memref.copy %a, %t : memref<16x16xf32> to {TILE}"
 ROW = "memref<1x16xf32, strided<[16, 1], offset: ?>>"
 SHARED_ROW = "memref<1x16xf32, strided<[16, 1], offset: ?>, #gpu.address_space<workgroup>>"
+SCRIPT, BY_THREADS = (text_beside(__file__, name) for name in ("SCRIPT", "BY_THREADS"))
 
 
 def kernel(*body: str) -> str:
@@ -75,53 +77,9 @@ def test_only_what_all_threads_do_together_is_shared_out(body: tuple[str, ...], 
     assert expanded(kernel(*body))[1] == expected
 
 
-ANY = "!transform.any_op"
-MATCH = f"transform.structured.match ops{{[OP]}} in %ROOT : ({ANY}) -> {ANY}"
-CLEAN = f"{{ transform.apply_patterns.canonicalization }} {{apply_cse}} : {ANY}"
-TILED = f": ({ANY}) -> ({ANY}, {ANY})"
-THREADS = "(mapping = [#gpu.thread<y>, #gpu.thread<x>])"
-BY_THREADS = f"""%copies = transform.structured.match ops{{["linalg.copy"]}} in %m2 : ({ANY}) -> {ANY}
-    %tc, %fc = transform.structured.tile_using_forall %copies tile_sizes [1, 1] {THREADS} {TILED}"""
-
-
-def match(op: str, root: str) -> str:
-    return MATCH.replace("OP", f'"{op}"').replace("ROOT", root)
-
-
 def script(promoted: str, more: str = "") -> str:
     """Returns a user's strategy of upstream's ops: blocks of 16 x 16 threads, A and B promoted."""
-    return f"""module attributes {{transform.with_named_sequence}} {{
-  transform.named_sequence @__transform_main(%root: {ANY}) {{
-    %mm = {match("linalg.matmul", "root")}
-    %fill = {match("linalg.fill", "root")}
-    %tb, %fb = transform.structured.tile_using_forall %mm tile_sizes [16, 16]
-      (mapping = [#gpu.block<y>, #gpu.block<x>]) {TILED}
-    %inside, %fb2 = transform.structured.fuse_into_containing_op %fill into %fb
-      : ({ANY}, {ANY}) -> ({ANY}, {ANY})
-    %func = {match("func.func", "root")}
-    transform.apply_patterns to %func {CLEAN}
-    %m2 = transform.bufferization.one_shot_bufferize %root {{bufferize_function_boundaries = false}}
-      : ({ANY}) -> {ANY}
-    %f1 = {match("func.func", "m2")}
-    transform.apply_patterns to %f1 {CLEAN}
-    transform.memref.erase_dead_alloc_and_stores %f1 : ({ANY}) -> ()
-    %m = {match("linalg.matmul", "m2")}
-    %f = {match("linalg.fill", "m2")}
-    %tf, %ff = transform.structured.tile_using_forall %f tile_sizes [1, 1] {THREADS} {TILED}
-    %tk, %loop = transform.structured.tile_using_for %m tile_sizes [0, 0, 16] {TILED}
-    %p = transform.structured.promote %tk {{operands_to_promote = [0, 1], {promoted}}} : ({ANY}) -> {ANY}
-    {more}
-    %tt, %ft = transform.structured.tile_using_forall %p tile_sizes [1, 1] {THREADS} {TILED}
-    %f2 = {match("func.func", "m2")}
-    transform.apply_patterns to %f2 {CLEAN}
-    %launch = transform.gpu.map_forall_to_blocks %f2 generate_gpu_launch : ({ANY}) -> {ANY}
-    %mapped = transform.gpu.map_nested_forall_to_threads %launch block_dims = [16, 16, 1] : ({ANY}) -> {ANY}
-    %f3 = {match("func.func", "m2")}
-    %left = transform.structured.match interface{{LinalgOp}} in %f3 : ({ANY}) -> {ANY}
-    %loops = transform.structured.convert_to_loops %left : ({ANY}) -> {ANY}
-    transform.yield
-  }}
-}}"""
+    return SCRIPT.replace("PROMOTED", promoted).replace("MORE", more)
 
 
 def checked(text: str) -> Any:

@@ -3,6 +3,7 @@ import re
 import pytest
 
 from tests.mlir.kernels import parsed
+from tests.texts import text_beside
 from tuner.core.errors import CandidateError
 from tuner.core.gpu import TensorMapLayout
 from tuner.mlir.gpu import tensor_maps
@@ -12,30 +13,13 @@ pytestmark = pytest.mark.mlir
 
 TILE = "memref<16x64xf16, #gpu.address_space<workgroup>>"
 MAP = "!nvgpu.tensormap.descriptor<tensor = {}, swizzle = {}, l2promo = none, oob = zero, interleave = none>"
-PROGRAM = """
-module attributes {{gpu.container_module}} {{
-  gpu.module @kernels {{
-    memref.global "private" @tile : {tile} {alignment}
-    gpu.func @k(%n: index, %map: {map}, %a: memref<4xf32>) kernel {{
-      nvgpu.tma.prefetch.descriptor %map : {map}
-      %c0 = arith.constant 0 : index
-      {body}
-      gpu.return
-    }}
-  }}
-  func.func @main(%any: memref<*xf16>, %a: memref<4xf32>) {{
-    %c1 = arith.constant 1 : index
-    %map = nvgpu.tma.create.descriptor %any box[%c1, %c1] : memref<*xf16> -> {map}
-    gpu.launch_func @kernels::@k blocks in (%c1, %c1, %c1) threads in (%c1, %c1, %c1)
-      args(%c1 : index, %map : {map}, %a : memref<4xf32>)
-    return
-  }}
-}}"""
+PROGRAM = text_beside(__file__, "PROGRAM")
 ALLOCATION = f"%m = memref.alloc() : {TILE} %x = memref.load %m[%c0, %c0] : {TILE}"
 
 
 def program(swizzle: str = "none", alignment: str = "", body: str = "") -> str:
-    return PROGRAM.format(tile=TILE, map=MAP.format(TILE, swizzle), alignment=alignment, body=body)
+    text = PROGRAM.replace("MAP_TYPE", MAP.format(TILE, swizzle))
+    return text.replace("ALIGNMENT", alignment).replace("BODY", body)
 
 
 def test_a_kernel_takes_the_address_of_a_map_and_its_launch_passes_it() -> None:

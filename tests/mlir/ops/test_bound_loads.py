@@ -3,29 +3,19 @@
 import pytest
 
 from tests.mlir.ops.conftest import Apply
+from tests.texts import text_beside
 
 pytestmark = pytest.mark.mlir
 
 LINE = '"tuner.bound_loads"(%func) {{is_synchronous = {0} : i64}} : (!transform.any_op) -> ()'
 
 
-def payload(bounds: str, width: int = 4, read: str = "vector.load %a[%i, %j]") -> str:
+PAYLOAD = text_beside(__file__, "PAYLOAD")
+
+
+def payload(bounds: str, read: str = "vector.load %a[%i, %j]") -> str:
     """Returns a copy of a vector of A (64 x 64, rows of 60) to shared memory, and one to C."""
-    a, vector = "memref<64x64xf32, strided<[60, 1]>>", f"vector<{width}xf32>"
-    tile = "memref<64x64xf32, #gpu.address_space<workgroup>>"
-    return f"""
-module {{
-  func.func @f(%a: {a} {bounds}, %c: memref<64x64xf32>, %i: index, %j: index) {{
-    %zero = arith.constant 0.0 : f32
-    %tile = memref.alloc() : {tile}
-    %in = {read} : {a}, {vector}
-    vector.store %in, %tile[%i, %j] : {tile}, {vector}
-    %direct = vector.load %a[%j, %i] : {a}, {vector}
-    vector.store %direct, %c[%j, %i] : memref<64x64xf32>, {vector}
-    return
-  }}
-}}
-"""
+    return PAYLOAD.replace("BOUNDS", bounds).replace("READ", read)
 
 
 @pytest.mark.parametrize("bounds", ["", "{tuner.bounds = array<i64: 64, 64>}"])

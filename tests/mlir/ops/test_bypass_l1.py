@@ -3,24 +3,19 @@
 import pytest
 
 from tests.mlir.ops.conftest import Apply
+from tests.texts import text_beside
 
 pytestmark = pytest.mark.mlir
 
 LINE = '"tuner.bypass_l1"(%func) : (!transform.any_op) -> ()'
 
 
+PAYLOAD = text_beside(__file__, "PAYLOAD")
+
+
 def payload(dtype: str, elements: int) -> str:
     """Returns one copy of so many elements."""
-    tile = f"memref<64x{dtype}, #gpu.address_space<workgroup>>"
-    return f"""
-module {{
-  func.func @f(%a: memref<64x{dtype}>, %i: index, %n: index) {{
-    %tile = memref.alloc() : {tile}
-    %copy = nvgpu.device_async_copy %a[%i], %tile[%i], {elements}, %n : memref<64x{dtype}> to {tile}
-    return
-  }}
-}}
-"""
+    return PAYLOAD.replace("DTYPE", dtype).replace("ELEMENTS", str(elements))
 
 
 @pytest.mark.parametrize(

@@ -22,6 +22,7 @@ TRANSPOSES = """transform.apply_patterns to %func {
 FILL = "linalg.fill ins(%zero : f32) outs(%sums : memref<1x{filters}x1x4xf32>)"
 
 DYNAMIC = text_beside(__file__, "DYNAMIC")
+PAYLOAD = text_beside(__file__, "PAYLOAD")
 
 
 def line(along: str = "filters", lanes: int = 16, channels: int = 0, unroll: int = 1) -> str:
@@ -31,49 +32,8 @@ def line(along: str = "filters", lanes: int = 16, channels: int = 0, unroll: int
 
 def payload(filters: int = 16, fill: str = FILL, element: str = "f32") -> str:
     """Returns f(x, w, y): tiles of ``filters`` of 32 filters, of one row of the output, 4 x 4 pixels."""
-    part = f"memref<3x3x3x{filters}xf32, strided<[288, 96, 32, 1], offset: ?>>"
-    tile = f"memref<1x{filters}x1x4xf32>"
-    row = "memref<1x3x3x6xf32, strided<[108, 36, 6, 1], offset: ?>>"
-    of_y = f"memref<1x{filters}x1x4xf32, strided<[512, 16, 4, 1], offset: ?>>"
-    return f"""
-module {{
-  func.func @f(%x: memref<1x3x6x6xf32>, %w: memref<3x3x3x32xf32> {{tuner.weight}},
-               %y: memref<1x32x4x4xf32>) {{
-    %c0 = arith.constant 0 : index
-    %c1 = arith.constant 1 : index
-    %c4 = arith.constant 4 : index
-    %c32 = arith.constant 32 : index
-    %step = arith.constant {filters} : index
-    %zero = arith.constant 0.0 : f32
-    %sums = memref.alloc() : {tile}
-    scf.for %i = %c0 to %c32 step %step {{
-      scf.for %j = %c0 to %c4 step %c1 {{
-        %input = memref.subview %x[0, 0, %j, 0] [1, 3, 3, 6] [1, 1, 1, 1]
-          : memref<1x3x6x6xf32> to {row}
-        %weights = memref.subview %w[0, 0, 0, %i] [3, 3, 3, {filters}] [1, 1, 1, 1]
-          : memref<3x3x3x32xf32> to {part}
-        {fill.format(filters=filters)}
-        linalg.generic {{
-          indexing_maps = [affine_map<(n, f, h, w, a, b, c) -> (n, c, h + a, w + b)>,
-                           affine_map<(n, f, h, w, a, b, c) -> (a, b, c, f)>,
-                           affine_map<(n, f, h, w, a, b, c) -> (n, f, h, w)>],
-          iterator_types = ["parallel", "parallel", "parallel", "parallel",
-                            "reduction", "reduction", "reduction"]
-        }} ins(%input, %weights : {row}, {part}) outs(%sums : {tile}) attrs = {{contraction}} {{
-          ^bb0(%one: f32, %other: f32, %before: f32):
-            %product = arith.mulf %one, %other : f32
-            %sum = arith.addf %before, %product : f32
-            linalg.yield %sum : f32
-        }}
-        %out = memref.subview %y[0, %i, %j, 0] [1, {filters}, 1, 4] [1, 1, 1, 1]
-          : memref<1x32x4x4xf32> to {of_y}
-        linalg.copy ins(%sums : {tile}) outs(%out : {of_y})
-      }}
-    }}
-    return
-  }}
-}}
-""".replace("xf32", f"x{element}").replace(": f32", f": {element}")
+    text = PAYLOAD.replace("FILL\n", f"{fill.format(filters=filters)}\n").replace("FILTERS", str(filters))
+    return text.replace("xf32", f"x{element}").replace(": f32", f": {element}")
 
 
 def run(apply: Apply, script: str, text: str, columns: int) -> tuple[Array, Array]:

@@ -3,24 +3,18 @@
 import pytest
 
 from tests.mlir.ops.conftest import Apply
+from tests.texts import text_beside
 
 pytestmark = pytest.mark.mlir
 
 LINE = '"tuner.fix_transposed_a"(%func) : (!transform.any_op) -> ()'
 
 
+PAYLOAD = text_beside(__file__, "PAYLOAD")
+
+
 def payload(tiles: int, transpose: str) -> str:
-    tile, vector = "memref<64x64xf16, #gpu.address_space<workgroup>>", f"vector<{tiles}x2xf16>"
-    return f"""
-module {{
-  func.func @f(%i: index, %j: index) -> {vector} {{
-    %tile = memref.alloc() : {tile}
-    %a = nvgpu.ldmatrix %tile[%i, %j] {{numTiles = {tiles} : i32, transpose = {transpose}}}
-      : {tile} -> {vector}
-    return %a : {vector}
-  }}
-}}
-"""
+    return PAYLOAD.replace("TILES", str(tiles)).replace("TRANSPOSE", transpose)
 
 
 @pytest.mark.parametrize(("tiles", "transpose"), [(4, "false"), (2, "true")])

@@ -5,6 +5,7 @@ import re
 import pytest
 
 from tests.mlir.ops.conftest import Apply
+from tests.texts import text_beside
 
 pytestmark = pytest.mark.mlir
 
@@ -13,37 +14,12 @@ TILE = "memref<2x16x32xf16, #gpu.address_space<workgroup>>"
 ARGUMENT = "memref<64x64xf16, strided<[60, 1]>>"
 
 
+PAYLOAD = text_beside(__file__, "PAYLOAD")
+
+
 def payload(inside: str = "") -> str:
     """Returns a launch that copies to two places of a tile and reads two fragments of it."""
-    copies = "".join(
-        f"""
-      %copy{number} = nvgpu.device_async_copy %from[{row}, %k], %tile[%stage, {row}, %c0], 8, %left
-        : {ARGUMENT} to {TILE}"""
-        for number, row in enumerate(("%row", "%row8"))
-    )
-    return f"""
-module {{
-  func.func @f(%from: {ARGUMENT}, %row: index, %k: index, %stage: index, %left: index,
-               %out: memref<4x2xf16>) {{
-    %c0 = arith.constant 0 : index
-    %c1 = arith.constant 1 : index
-    %c16 = arith.constant 16 : index
-    gpu.launch blocks(%i, %j, %l) in (%p = %c1, %q = %c1, %r = %c1)
-               threads(%x, %y, %z) in (%s = %c1, %t = %c1, %u = %c1) {{
-      %tile = memref.alloc() : {TILE}
-      %row8 = affine.apply affine_map<()[s0] -> (s0 + 8)>()[%row]{copies}
-      %k16 = arith.addi %k, %c16 : index
-      {inside}
-      %first = nvgpu.ldmatrix %tile[%stage, %row8, %c16] {{numTiles = 4 : i32, transpose = false}}
-        : {TILE} -> vector<4x2xf16>
-      %second = nvgpu.ldmatrix %tile[%c1, %row, %k16] {{numTiles = 4 : i32, transpose = false}}
-        : {TILE} -> vector<4x2xf16>
-      gpu.terminator
-    }}
-    return
-  }}
-}}
-"""
+    return PAYLOAD.replace("INSIDE", inside)
 
 
 def test_the_view_of_an_argument_is_made_in_the_launch(apply: Apply) -> None:

@@ -12,3 +12,20 @@ func.func @f(%x: tensor<55xf32>, %y: tensor<55xf32>) -> tensor<55xf32> {
   }
   return %all : tensor<55xf32>
 }
+// ----- DOUBLED
+
+module {
+  func.func @f(%x: memref<EXTENTxf32>, %y: memref<EXTENTxf32>) {
+    %input = bufferization.to_tensor %x restrict : memref<EXTENTxf32> to tensor<EXTENTxf32>
+    %start = bufferization.to_tensor %y restrict writable : memref<EXTENTxf32> to tensor<EXTENTxf32>
+    %two = linalg.generic {
+      indexing_maps = [affine_map<(i) -> (i)>, affine_map<(i) -> (i)>], iterator_types = ["parallel"]
+    } ins(%input : tensor<EXTENTxf32>) outs(%start : tensor<EXTENTxf32>) {
+      ^bb0(%one: f32, %before: f32):
+        %sum = arith.addf %one, %one : f32
+        linalg.yield %sum : f32
+    } -> tensor<EXTENTxf32>
+    bufferization.materialize_in_destination %two in restrict writable %y : (tensor<EXTENTxf32>, memref<EXTENTxf32>) -> ()
+    return
+  }
+}

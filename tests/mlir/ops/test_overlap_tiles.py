@@ -20,6 +20,7 @@ CANONICALIZE = f"""transform.apply_patterns to %func {{
     }} : {ANY}
     transform.apply_cse to %func : {ANY}"""
 TO_BUFFERS = f"%buffers = transform.bufferization.one_shot_bufferize %func : ({ANY}) -> {ANY}"
+DOUBLED = text_beside(__file__, "DOUBLED")
 
 
 def tiled(size: int) -> str:
@@ -30,24 +31,7 @@ def tiled(size: int) -> str:
 
 def payload(extent: int) -> str:
     """Returns f(x, y): y = 2 x of ``extent`` elements."""
-    buffer, tensor = f"memref<{extent}xf32>", f"tensor<{extent}xf32>"
-    return f"""
-module {{
-  func.func @f(%x: {buffer}, %y: {buffer}) {{
-    %input = bufferization.to_tensor %x restrict : {buffer} to {tensor}
-    %start = bufferization.to_tensor %y restrict writable : {buffer} to {tensor}
-    %two = linalg.generic {{
-      indexing_maps = [affine_map<(i) -> (i)>, affine_map<(i) -> (i)>], iterator_types = ["parallel"]
-    }} ins(%input : {tensor}) outs(%start : {tensor}) {{
-      ^bb0(%one: f32, %before: f32):
-        %sum = arith.addf %one, %one : f32
-        linalg.yield %sum : f32
-    }} -> {tensor}
-    bufferization.materialize_in_destination %two in restrict writable %y : ({tensor}, {buffer}) -> ()
-    return
-  }}
-}}
-"""
+    return DOUBLED.replace("EXTENT", str(extent))
 
 
 # What the docstring shows: before and after.

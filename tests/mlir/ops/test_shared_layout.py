@@ -6,6 +6,7 @@ from collections.abc import Callable
 import pytest
 
 from tests.mlir.ops.conftest import Apply
+from tests.texts import text_beside
 
 pytestmark = pytest.mark.mlir
 
@@ -14,26 +15,13 @@ LINE = (
 )
 
 
+TILE = "memref<16x32xf16, #gpu.address_space<workgroup>>"
+PAYLOAD = text_beside(__file__, "PAYLOAD")
+
+
 def payload(columns: int = 32, read: str = "") -> str:
     """Returns a tile of 16 x ``columns`` f16 filled by a copy and read by ldmatrix, and another by loads."""
-    tile = f"memref<16x{columns}xf16, #gpu.address_space<workgroup>>"
-    return f"""
-module {{
-  func.func @f(%a: memref<64x64xf16>, %c: memref<64x64xf16>, %i: index, %j: index) {{
-    %tile = memref.alloc() : {tile}
-    %other = memref.alloc() {{alignment = 64 : i64}} : {tile}
-    %copy = nvgpu.device_async_copy %a[%i, %j], %tile[%i, %j], 8 {{bypassL1}} : memref<64x64xf16> to {tile}
-    %fragment = nvgpu.ldmatrix %tile[%i, %j] {{numTiles = 4 : i32, transpose = false}}
-      : {tile} -> vector<4x2xf16>
-    %in = vector.load %a[%i, %j] : memref<64x64xf16>, vector<8xf16>
-    vector.store %in, %other[%i, %j] : {tile}, vector<8xf16>
-    %out = vector.load %other[%j, %i] : {tile}, vector<8xf16>
-    vector.store %out, %c[%i, %j] : memref<64x64xf16>, vector<8xf16>
-    {read.replace("TILE", tile)}
-    return
-  }}
-}}
-"""
+    return PAYLOAD.replace("READ", read).replace("COLUMNS", str(columns))
 
 
 def swizzled(vectors: int, row: int, column: int) -> int:
@@ -97,7 +85,7 @@ BECOMES = {
 REFUSED = [
     (
         LINE.format(1, 16),
-        payload(read="memref.copy %tile, %other : TILE to TILE"),
+        payload(read=f"memref.copy %tile, %other : {TILE} to {TILE}"),
         r"found memref\.copy of shared memory, allowed memref\.load",
     ),
     (LINE.format(1, -16), payload(), "pad_bytes: found -16, allowed a multiple of 16"),

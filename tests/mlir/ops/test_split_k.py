@@ -2,6 +2,8 @@
 
 import pytest
 
+from tests.texts import text_beside
+
 pytestmark = pytest.mark.mlir
 
 LINE = '"tuner.split_k"(%func) {{slices = {0} : i64}} : (!transform.any_op) -> ()'
@@ -10,24 +12,11 @@ LOOP = """scf.for %k = %c0 to %c96 step %c8 {
       }"""
 
 
+PAYLOAD = text_beside(__file__, "PAYLOAD")
+
+
 def payload(body: str = LOOP, z: str = "%c1") -> str:
-    return f"""
-module {{
-  func.func @f(%c: memref<96xf32>, %any: index) {{
-    %zero = arith.constant 0.0 : f32
-    %c0 = arith.constant 0 : index
-    %c1 = arith.constant 1 : index
-    %c8 = arith.constant 8 : index
-    %c96 = arith.constant 96 : index
-    gpu.launch blocks(%bx, %by, %bz) in (%gx = %c8, %gy = %c8, %gz = {z})
-        threads(%tx, %ty, %tz) in (%sx = %c1, %sy = %c1, %sz = %c1) {{
-      {body}
-      gpu.terminator
-    }}
-    return
-  }}
-}}
-"""
+    return PAYLOAD.replace("BODY", body).replace("BLOCKS", z)
 
 
 SHOWN = LINE.format(4), payload()

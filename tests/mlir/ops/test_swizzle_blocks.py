@@ -7,6 +7,7 @@ import pytest
 
 from tests.mlir.kernels import parsed
 from tests.mlir.ops.conftest import Apply
+from tests.texts import text_beside
 from tuner.mlir.bindings import passmanager
 
 pytestmark = pytest.mark.mlir
@@ -14,26 +15,12 @@ pytestmark = pytest.mark.mlir
 LINE = '"tuner.swizzle_blocks"(%func) {{group = {0} : i64}} : (!transform.any_op) -> ()'
 
 
+PAYLOAD = text_beside(__file__, "PAYLOAD")
+
+
 def payload(columns: int, rows: int, size: str = "arith.constant {} : index") -> str:
     """Returns a kernel that stores its row and column, once as an op gives them and once as an argument."""
-    return f"""
-module {{
-  func.func @f(%c: memref<2xindex>, %any: index) {{
-    %zero = arith.constant 0 : index
-    %one = arith.constant 1 : index
-    %columns = {size.format(columns)}
-    %rows = arith.constant {rows} : index
-    gpu.launch blocks(%bx, %by, %bz) in (%gx = %columns, %gy = %rows, %gz = %one)
-        threads(%tx, %ty, %tz) in (%sx = %one, %sy = %one, %sz = %one) {{
-      %x = gpu.block_id x
-      memref.store %x, %c[%zero] : memref<2xindex>
-      memref.store %by, %c[%one] : memref<2xindex>
-      gpu.terminator
-    }}
-    return
-  }}
-}}
-"""
+    return PAYLOAD.replace("COLUMNS", size.format(columns)).replace("ROWS", str(rows))
 
 
 def places(text: str, columns: int, rows: int) -> list[tuple[int, int]]:

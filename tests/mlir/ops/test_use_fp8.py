@@ -3,24 +3,20 @@
 import pytest
 
 from tests.mlir.ops.conftest import Apply
+from tests.texts import text_beside
 
 pytestmark = pytest.mark.mlir
 
 LINE = '"tuner.use_fp8"(%func) {{kind = "{0}"}} : (!transform.any_op) -> ()'
 
 
+PAYLOAD = text_beside(__file__, "PAYLOAD")
+
+
 def payload(
     a: str = "vector<4x4xi8>", b: str = "vector<2x4xi8>", shape: str = "16, 8, 32", c: str = "f32"
 ) -> str:
-    sums = f"vector<2x2x{c}>"
-    return f"""
-module {{
-  func.func @f(%a: {a}, %b: {b}, %c: {sums}) -> {sums} {{
-    %d = nvgpu.mma.sync(%a, %b, %c) {{mmaShape = [{shape}]}} : ({a}, {b}, {sums}) -> {sums}
-    return %d : {sums}
-  }}
-}}
-"""
+    return PAYLOAD.replace("OF_A", a).replace("OF_B", b).replace("SHAPE", shape).replace("SUM", c)
 
 
 def test_both_kinds_are_spelled_as_ptx_spells_them(apply: Apply) -> None:

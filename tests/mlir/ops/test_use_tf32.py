@@ -3,22 +3,18 @@
 import pytest
 
 from tests.mlir.ops.conftest import Apply
+from tests.texts import text_beside
 
 pytestmark = pytest.mark.mlir
 
 LINE = '"tuner.use_tf32"(%func) : (!transform.any_op) -> ()'
 
 
+PAYLOAD = text_beside(__file__, "PAYLOAD")
+
+
 def payload(a: str, b: str, shape: str) -> str:
-    types = f"({a}, {b}, vector<2x2xf32>) -> vector<2x2xf32>"
-    return f"""
-module {{
-  func.func @f(%a: {a}, %b: {b}, %c: vector<2x2xf32>) -> vector<2x2xf32> {{
-    %d = nvgpu.mma.sync(%a, %b, %c) {{mmaShape = [{shape}]}} : {types}
-    return %d : vector<2x2xf32>
-  }}
-}}
-"""
+    return PAYLOAD.replace("OF_A", a).replace("OF_B", b).replace("SHAPE", shape)
 
 
 def test_products_of_f32_are_marked(apply: Apply) -> None:

@@ -5,11 +5,12 @@ import struct
 import numpy as np
 import pytest
 
-from tests.simulator.ptx.snippets import HEADER, run
+from tests.simulator.ptx.snippets import run
 from tests.texts import text_beside
 from tuner.simulator.launch import simulate
 from tuner.simulator.ptx.defects import Defect, SimulationError, UnsupportedInstruction
 
+PRINT = text_beside(__file__, "PRINT")
 CASES = [
     ("plain\n", b"", "plain\n"),
     ("%d and %i\n", struct.pack("<ii", -7, 8), "-7 and 8\n"),
@@ -20,37 +21,18 @@ CASES = [
     ("%zu%% %p", struct.pack("<QQ", 9, 0xABC), "9% 0xabc"),
     ("%f %f", struct.pack("<dd", np.inf, np.nan), "inf nan"),
 ]
+FAILING = text_beside(__file__, "FAILING")
 
 
 def kernel(text: str, values: bytes, guard: str = "") -> str:
     format_ = ", ".join(str(byte) for byte in (*text.encode(), 0))
     stores = "\n".join(f"st.local.b8 [buffer+{place}], {byte};" for place, byte in enumerate(values))
-    return f"""{HEADER}
-.extern .func (.param .b32 func_retval0) vprintf (.param .b64 a, .param .b64 b);
-.global .align 1 .b8 format[{len(text.encode()) + 1}] = {{{format_}}};
-.visible .entry k(.param .u64 out) {{
-  .local .align 8 .b8 buffer[64];
-  .reg .b64 %rd<5>; .reg .b32 %r<3>; .reg .pred %p;
-  mov.u32 %r2, %tid.x;
-  setp.lt.u32 %p, %r2, 2;
-  {stores}
-  mov.b64 %rd1, buffer;
-  cvta.local.u64 %rd2, %rd1;
-  {guard}
-  {{
-    .param .b64 param0;
-    .param .b64 param1;
-    .param .b32 retval0;
-    st.param.b64 [param1], %rd2;
-    mov.b64 %rd3, format;
-    cvta.global.u64 %rd4, %rd3;
-    st.param.b64 [param0], %rd4;
-    call.uni (retval0), vprintf, (param0, param1);
-    ld.param.b32 %r1, [retval0];
-  }}
-END:
-  ret;
-}}"""
+    return (
+        PRINT.replace("BYTES", format_)
+        .replace("LENGTH", str(len(text.encode()) + 1))
+        .replace("STORES", stores)
+        .replace("GUARD", guard)
+    )
 
 
 def printed(text: str, values: bytes, threads: int = 1, guard: str = "") -> str:
@@ -72,9 +54,6 @@ def test_no_other_function_is_known() -> None:
     text = kernel("x", b"").replace("vprintf, (", "helper, (")
     with pytest.raises(UnsupportedInstruction, match="does not know a call of helper; only vprintf"):
         simulate(text, "k", (1, 1, 1), (1, 1, 1), (np.zeros(1, np.int32),))
-
-
-FAILING = text_beside(__file__, "FAILING")
 
 
 def test_an_assertion_fails_with_its_text_and_the_first_thread() -> None:
