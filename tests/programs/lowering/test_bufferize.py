@@ -1,4 +1,4 @@
-"""Programs whose loops and branches make new tensors, as kernels run on the host, against numpy."""
+"""Payloads on tensors become payloads on buffers: loops, branches, fills and paddings, against numpy."""
 
 import re
 from typing import Any
@@ -6,13 +6,15 @@ from typing import Any
 import numpy as np
 import pytest
 
+from benchmarks.program_compiler import compiler_of
+from tests.programs.file_check import require
 from tests.programs.lowering.compiled import host_function, module_text
 from tests.texts import text_beside
+from tuner.core.candidate import TargetName
 
 pytestmark = pytest.mark.mlir
 
-copy_yields = pytest.importorskip("tuner.programs.lowering.bufferize")
-
+bufferize = pytest.importorskip("tuner.programs.lowering.bufferize")
 T, D = "tensor<3x4xf32>", "tensor<?x4xf32>"
 
 
@@ -61,10 +63,10 @@ def test_a_branch_that_makes_a_new_tensor(kind: str, is_true: bool) -> None:
 def test_no_branch_of_known_shape_yields_its_own_memory() -> None:
     given = []
     module_text(
-        branch(T), lambda payload: given.append(copy_yields.yields_iteration_local_memory(payload.function))
+        branch(T), lambda payload: given.append(bufferize.yields_iteration_local_memory(payload.function))
     )
     module_text(
-        branch(D), lambda payload: given.append(copy_yields.yields_iteration_local_memory(payload.function))
+        branch(D), lambda payload: given.append(bufferize.yields_iteration_local_memory(payload.function))
     )
     assert given == [False, True]
 
@@ -145,3 +147,45 @@ def test_a_loop_that_yields_what_a_loop_in_it_made_in_its_place(kind: str) -> No
             p, q = q + b, p
         x = q
     np.testing.assert_array_equal(host_function(text)(a.copy(), b.copy(), iterations), x)
+
+
+@pytest.mark.parametrize(
+    "name",
+    [
+        "two_matmuls_from_one_fill_get_one_each",
+        "a_fill_of_one_user_stays_one",
+        "a_fill_of_an_argument_is_left_alone",
+    ],
+)
+def test_a_fill_is_copied_for_each_user(name: str) -> None:
+    text = text_beside(__file__, name)
+    require(text, module_text(text, lambda _payload: None))
+
+
+X = np.arange(40, dtype=np.float32).reshape(5, 8)
+
+
+def padded(low: tuple[int, int], high: tuple[int, int]) -> str:
+    rows, columns = (size + a + b for size, a, b in zip((5, 8), low, high, strict=True))
+    return f"""func.func @main(%x: tensor<5x8xf32>) -> tensor<{rows}x{columns}xf32> {{
+      %c = arith.constant 7.0 : f32
+      %y = tensor.pad %x low{list(low)} high{list(high)} {{
+      ^bb0(%i: index, %j: index):
+        tensor.yield %c : f32
+      }} : tensor<5x8xf32> to tensor<{rows}x{columns}xf32>
+      return %y : tensor<{rows}x{columns}xf32>
+    }}"""
+
+
+@pytest.mark.parametrize(
+    ("low", "high"), [((0, -1), (0, -2)), ((-2, 1), (3, -3)), ((1, 2), (0, 0)), ((-4, 0), (2, 0))]
+)
+def test_a_padding_gives_what_slices_and_numpy_give(low: tuple[int, int], high: tuple[int, int]) -> None:
+    from tuner.programs.run.host_function import HostFunction
+
+    found = HostFunction(compiler_of(TargetName("cpu")).compile(padded(low, high)).code)(X)
+    rows, columns = (
+        slice(max(-a, 0), size - max(-b, 0)) for size, a, b in zip(X.shape, low, high, strict=True)
+    )
+    widths = [(max(a, 0), max(b, 0)) for a, b in zip(low, high, strict=True)]
+    np.testing.assert_array_equal(found, np.pad(X[rows, columns], widths, constant_values=7))

@@ -67,3 +67,37 @@ func.func @f(%a: KIND, %b: KIND, %n: index) -> KIND {
   }
   return %r#0 : KIND
 }
+// ----- two_matmuls_from_one_fill_get_one_each
+func.func @f(%a: tensor<8x8xf32>, %b: tensor<8x8xf32>, %c: tensor<8x8xf32>) -> (tensor<8x8xf32>, tensor<8x8xf32>) {
+  %zero = arith.constant 0.0 : f32
+  %empty = tensor.empty() : tensor<8x8xf32>
+  %clear = linalg.fill ins(%zero : f32) outs(%empty : tensor<8x8xf32>) -> tensor<8x8xf32>
+  %x = linalg.matmul ins(%a, %b : tensor<8x8xf32>, tensor<8x8xf32>) outs(%clear : tensor<8x8xf32>) -> tensor<8x8xf32>
+  %y = linalg.matmul ins(%a, %b : tensor<8x8xf32>, tensor<8x8xf32>) outs(%clear : tensor<8x8xf32>) -> tensor<8x8xf32>
+  return %x, %y : tensor<8x8xf32>, tensor<8x8xf32>
+}
+// CHECK-NOT: memref.copy
+// CHECK: linalg.fill
+// CHECK-NOT: memref.copy
+// CHECK: linalg.fill
+// CHECK-NOT: {{memref\.copy|linalg\.fill}}
+// ----- a_fill_of_one_user_stays_one
+func.func @f(%a: tensor<8x8xf32>, %b: tensor<8x8xf32>, %c: tensor<8x8xf32>) -> (tensor<8x8xf32>) {
+  %zero = arith.constant 0.0 : f32
+  %empty = tensor.empty() : tensor<8x8xf32>
+  %clear = linalg.fill ins(%zero : f32) outs(%empty : tensor<8x8xf32>) -> tensor<8x8xf32>
+  %x = linalg.matmul ins(%a, %b : tensor<8x8xf32>, tensor<8x8xf32>) outs(%clear : tensor<8x8xf32>) -> tensor<8x8xf32>
+  return %x : tensor<8x8xf32>
+}
+// CHECK: linalg.fill
+// CHECK-NOT: linalg.fill
+// ----- a_fill_of_an_argument_is_left_alone
+func.func @f(%a: tensor<8x8xf32>, %b: tensor<8x8xf32>, %c: tensor<8x8xf32>) -> (tensor<8x8xf32>, tensor<8x8xf32>) {
+  %zero = arith.constant 0.0 : f32
+  %clear = linalg.fill ins(%zero : f32) outs(%c : tensor<8x8xf32>) -> tensor<8x8xf32>
+  %x = linalg.matmul ins(%a, %b : tensor<8x8xf32>, tensor<8x8xf32>) outs(%clear : tensor<8x8xf32>) -> tensor<8x8xf32>
+  %y = linalg.matmul ins(%a, %b : tensor<8x8xf32>, tensor<8x8xf32>) outs(%clear : tensor<8x8xf32>) -> tensor<8x8xf32>
+  return %x, %y : tensor<8x8xf32>, tensor<8x8xf32>
+}
+// CHECK: linalg.fill
+// CHECK-NOT: linalg.fill

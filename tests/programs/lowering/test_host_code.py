@@ -1,15 +1,20 @@
+"""Streams of a program and math operations without a C function, on the host."""
+
 from pathlib import Path
 
 import numpy as np
 import pytest
 
+from benchmarks.program_compiler import compiler_of
 from tests.programs.lowering.compiled import host_function
 from tests.texts import text_beside
+from tuner.core.candidate import TargetName
 from tuner.core.errors import CandidateError
 
 pytestmark = pytest.mark.mlir
 
 pytest.importorskip("tuner.programs.lowering.host_code")
+
 
 EXAMPLES = Path(__file__).parents[3] / "examples"
 NUMBERS = np.arange(128, dtype=np.float32)
@@ -51,3 +56,18 @@ def test_a_stream_that_control_flow_chooses_is_forgotten() -> None:
     source, target = np.arange(4, dtype=np.float32), np.zeros(4, np.float32)
     host_function(text_beside(__file__, "CHOSEN"))(source, target, True)
     assert np.array_equal(target, source)
+
+
+@pytest.mark.parametrize("bits", [8, 32, 64])
+def test_the_magnitude_of_integers_is_numpys(bits: int) -> None:
+    from tuner.programs.run.host_function import HostFunction
+
+    kind = f"tensor<5xi{bits}>"
+    text = f"""func.func @main(%x: {kind}) -> {kind} {{
+      %y = math.absi %x : {kind}
+      return %y : {kind}
+    }}"""
+    least = -(2 ** (bits - 1))
+    x = np.array([least, least + 1, -3, 0, 7], f"int{bits}")
+    found = HostFunction(compiler_of(TargetName("cpu")).compile(text).code)(x)
+    np.testing.assert_array_equal(found, np.abs(x))
