@@ -1,8 +1,4 @@
-"""One session of a campaign: one search over all problems, then the final re-measurement of each.
-
-``projected_pool`` projects configurations onto every problem; ``CampaignSession`` chooses the next trial,
-and has a ``LateSampler`` per problem, which is built when it is first asked.
-"""
+"""One session of a campaign: one search over all problems, then the final re-measurement of each."""
 
 import time
 from collections import deque
@@ -37,10 +33,6 @@ from tuner.tuning.tuned_run import TunedCampaign, tuned_campaign
 
 if TYPE_CHECKING:
     from tuner.db.store import Store
-
-
-# ------------------------------------------------------------------------------
-# One session of a campaign: one search over all problems, then the final re-measurement of each.
 
 
 TOP_TRIALS_OF_CAMPAIGN = 4  # of each problem: it has some six trials, a run of its own a hundred

@@ -1,8 +1,4 @@
-"""What earlier runs contribute to a run: first configurations, and outcomes of equal code.
-
-``EarlierRuns`` finds candidates of similar tasks, ``planned`` puts these before the sampler's proposals,
-``KnownOutcomes`` returns a stored outcome in place of a new measurement.
-"""
+"""What earlier runs contribute to a run: first configurations, and outcomes of equal code."""
 
 from dataclasses import replace
 from functools import cached_property

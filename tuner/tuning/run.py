@@ -56,11 +56,12 @@ def transfer_settings(
     settings = replace(source_run.settings, target=target)
     source = backends.outcomes_of_run(settings)
     machine = source.machine(target)
-    begun = _begun(source_run, machine, store)
-    if begun is not None:
-        return None, begun
+    name = SOURCE.format(source_run.id)
+    for run in store.matching_runs(RunQuery(TaskQuery(machine=machine.name))):
+        if run.id > source_run.id and run.settings.first and run.settings.first[0].source == name:
+            return None, run.id
     first = tuple(
-        InitialConfiguration(trial.record.candidate, WARM_START, SOURCE.format(source_run.id))
+        InitialConfiguration(trial.record.candidate, WARM_START, name)
         for trial in store.trials(TrialQuery(run=source_run.id, sort="number"))
     )
     settings = replace(settings, first=first, warm_start=False, budget_s=None)
@@ -70,17 +71,6 @@ def transfer_settings(
             f"run {source_run.id}: found no candidate that is feasible on {machine.name!r}, allowed 1 or more"
         )
     return replace(settings, trials=len(rows)), None
-
-
-def _begun(source_run: Run, machine: "Machine", store: "Store") -> int | None:
-    source = SOURCE.format(source_run.id)
-    runs = [
-        run
-        for run in store.matching_runs(RunQuery(TaskQuery(machine=machine.name)))
-        if run.id > source_run.id
-    ]
-    begun = [run for run in runs if run.settings.first and run.settings.first[0].source == source]
-    return begun[0].id if begun else None
 
 
 def begin(

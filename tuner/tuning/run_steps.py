@@ -1,8 +1,4 @@
-"""The steps that runs and campaigns share: propose, store, resume, re-measure; each stores what it did.
-
-``RunSteps`` keeps the ``Progress`` of a session. A resumed run replays its stored trials through
-``ReplayingSampler`` and ``ReplayingRunner``; ``remeasure_top_trials`` ends it.
-"""
+"""The steps that runs and campaigns share: propose, store, resume, re-measure; each stores what it did."""
 
 from collections import deque
 from dataclasses import dataclass, replace
@@ -384,7 +380,7 @@ class RunSteps:
             self._store.set_baseline(self.run.id, baseline)
 
     def measure_roofline(self) -> None:
-        """Measures and stores the machine's roofline, if that works, unless a run on it has one."""
+        """Measures and stores the machine's roofline, unless a run on the machine has one."""
         if self._store.known_roofline(self.run.id) is not None:
             return
         roofline = self._measured_roofline()
@@ -392,7 +388,7 @@ class RunSteps:
             self._store.set_roofline(self.run.id, roofline)
 
     def bound_by_roofline(self) -> None:
-        """Stores the roofline, measured now if only a disturbed run has one, raised to the best."""
+        """Stores the roofline, measured now if no quiet run has one, raised to the fastest trial."""
         roofline = self._store.known_roofline(self.run.id)
         if roofline is None and not self._has_measured_roofline:
             roofline = self._measured_roofline()
