@@ -1,7 +1,7 @@
 """What a library did with each contraction of a program: which entry took it, or why none did."""
 
 from collections.abc import Iterable, Iterator
-from dataclasses import dataclass
+from dataclasses import dataclass, replace
 
 from tuner.core.errors import CandidateError, Stage
 from tuner.core.problem import Problem
@@ -13,17 +13,9 @@ from tuner.mlir.ir.reading import walk_where
 from tuner.payload.cpu import MAPS
 
 NAMED = (
-    "linalg.matmul",
-    "linalg.batch_matmul",
-    "linalg.contract",
-    "linalg.matvec",
-    "linalg.vecmat",
-    "linalg.batch_matvec",
-    "linalg.batch_vecmat",
-    "linalg.batch_reduce_matmul",
-    "linalg.dot",
-    "linalg.mmt4d",
-    "linalg.batch_mmt4d",
+    *("linalg.matmul", "linalg.batch_matmul", "linalg.batch_reduce_matmul", "linalg.contract", "linalg.dot"),
+    *("linalg.matvec", "linalg.vecmat", "linalg.batch_matvec", "linalg.batch_vecmat"),
+    *("linalg.mmt4d", "linalg.batch_mmt4d"),
 )
 CONVOLUTIONS = ("linalg.conv_", "linalg.depthwise_conv_")
 MULTIPLY = ("arith.mulf", "arith.muli")
@@ -45,16 +37,6 @@ class ContractionReport:
         return f"@{self.function}: {self.op}: {self.entry or f'no entry: {self.reason}'}"
 
 
-@dataclass(frozen=True)
-class _Found:
-    """A contraction as it stands in the program."""
-
-    function: str
-    name: str  # of the op
-    problem: str  # "64x96x33 f32 nn"; "" where the op is not a plain matmul of static sizes on tensors
-    refusal: str  # why it is none
-
-
 def contraction_reports(
     library: str, program: str, problems: tuple[Problem, ...]
 ) -> tuple[ContractionReport, ...]:
@@ -66,18 +48,15 @@ def contraction_reports(
     """
     with transform.new_context(), ir.Location.unknown():
         module = transform.parse(program, "payload")
-        before = [_found(op) for op in _contractions(module)]
+        before = [_report(op) for op in _contractions(module)]
         script = transform.parse(library, "library")
         _run(MARK_SEQUENCE, module, script)
         entries = {f"{PREFIX}{entry_name(problem)}" for problem in problems}
         after = [next(iter(entries & set(_attribute_names(op))), "") for op in _contractions(module)]
     return tuple(
-        ContractionReport(
-            one.function,
-            f"{one.name} {one.problem}".strip(),
-            entry.removeprefix(PREFIX),
-            "" if entry else one.refusal or _why_none(one, problems),
-        )
+        replace(one, entry=entry.removeprefix(PREFIX), reason="")
+        if entry
+        else replace(one, reason=one.reason or _why_none(one, problems))
         for one, entry in zip(before, after, strict=True)
     )
 
@@ -86,10 +65,7 @@ def payload_contractions(program: str) -> tuple[ContractionReport, ...]:
     """Returns the contractions of a program, without entries. Raises CandidateError for a broken program."""
     with transform.new_context(), ir.Location.unknown():
         module = transform.parse(program, "payload")  # kept while its ops are read
-        found = [_found(op) for op in _contractions(module)]
-    return tuple(
-        ContractionReport(one.function, f"{one.name} {one.problem}".strip(), "", one.refusal) for one in found
-    )
+        return tuple(_report(op) for op in _contractions(module))
 
 
 def _run(sequence: str, module: ir.Module, script: ir.Module) -> None:
@@ -119,16 +95,17 @@ def _attribute_names(op: Op) -> Iterator[str]:
         yield attribute.name if hasattr(attribute, "name") else str(attribute)
 
 
-def _found(op: Op) -> _Found:
+def _report(op: Op) -> ContractionReport:
     parent = op.parent
     while parent is not None and parent.name != "func.func":
         parent = parent.parent
     function = "" if parent is None else ir.StringAttr(parent.attributes["sym_name"]).value
-    return _Found(function, op.name, *_described(op))
+    problem, refusal = _described(op)
+    return ContractionReport(function, f"{op.name} {problem}".strip(), "", refusal)
 
 
 def _described(op: Op) -> tuple[str, str]:
-    """Returns the problem of an op as text and why no library can take the op; "" where there is none."""
+    # the problem as text, and why no library can take the op; "" where there is none
     if op.name not in ("linalg.matmul", "linalg.batch_matmul", "linalg.generic"):
         return "", "only matmuls and batches of them are matched"
     types = [ir.ShapedType(value.type) for value in op.operands]
@@ -148,7 +125,7 @@ def _described(op: Op) -> tuple[str, str]:
 
 
 def _layout(op: Op) -> str | None:
-    """Returns the layout of an op by its indexing maps, in any order of loops; None for other maps."""
+    # by its indexing maps, in any order of loops
     maps = [ir.AffineMapAttr(each).value for each in ir.ArrayAttr(op.attributes["indexing_maps"])]
     loops = maps[0].n_dims
     if loops not in (3, 4) or len(maps) != 3:
@@ -164,15 +141,13 @@ def _layout(op: Op) -> str | None:
         return None
     m, n = results[2]
     (k,) = set(names) - {m, n} or {""}
-    spelled = [
-        "(" + ",".join({m: "m", n: "n", k: "k"}.get(each, "?") for each in found) + ")"
-        for found in results[:2]
-    ]
-    return LAYOUTS.get("".join(spelled))
+    letters = {m: "m", n: "n", k: "k"}
+    spelled = [",".join(letters.get(each, "?") for each in found) for found in results[:2]]
+    return LAYOUTS.get("".join(f"({operand})" for operand in spelled))
 
 
-def _why_none(found: _Found, problems: Iterable[Problem]) -> str:
-    sizes, kinds, layout = found.problem.split()
+def _why_none(contraction: ContractionReport, problems: Iterable[Problem]) -> str:
+    _, sizes, kinds, layout = contraction.op.split()
     known = [(each.shape, each.stored_dtype, each.layout) for each in problems]
     last = "x".join(sizes.split("x")[-3:])
     same_sizes = [each for each in known if each[0] in (sizes, last)]
