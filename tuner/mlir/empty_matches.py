@@ -77,7 +77,26 @@ class NoteMatch(transform.TransformOpInterface):  # type: ignore[misc] # untyped
         match = op.target.owner
         found = [each.operation for each in state.get_payload_ops(op.target)]
         if not found:
-            reason = _reason(match, [each.operation for each in state.get_payload_ops(op.scope)])
+            scopes = [each.operation for each in state.get_payload_ops(op.scope)]
+            names = _names(match)
+            payload = [op for scope in scopes for op in walk_where(scope, _is_no_part)]
+            named = [op for op in payload if op.name in names]
+            if named and "op_attrs" in match.attributes:
+                wanted = [_text(each.name, each.attr) for each in ir.DictAttr(match.attributes["op_attrs"])]
+                there = [
+                    _text(name, op.attributes[name])
+                    for op in named
+                    for name in op.attributes
+                    if name != SEGMENTS
+                ]
+                asked, whose = f"{named[0].name} with {', '.join(wanted)}", "which has it with"
+            else:
+                wanted, there = names, [op.name for op in payload if op.name not in CONTAINERS]
+                asked, whose = (
+                    " or ".join(names) or "such op",
+                    "which has",
+                )  # a match by interface has no op name
+            reason = f"found no {asked} in the payload{_similar(wanted, there, whose)}"
             match.attributes[FOUND_NOTHING] = ir.StringAttr.get(reason)
             return silenceable_failure(op, reason) if _is_unknown(match) else _SUCCESS
         if any(each.name not in CONTAINERS for each in found):
@@ -197,25 +216,7 @@ def _is_unknown(match: Op) -> bool:
     return bool(names) and not any(match.context.is_registered_operation(name) for name in names)
 
 
-def _reason(match: Op, scopes: list[Op]) -> str:
-    """Returns a message with what a match looked for, and similar names in the payload."""
-    names = _names(match)
-    payload = [op for scope in scopes for op in walk_where(scope, _is_no_part)]
-    named = [op for op in payload if op.name in names]
-    if named and "op_attrs" in match.attributes:
-        wanted = [_text(each.name, each.attr) for each in ir.DictAttr(match.attributes["op_attrs"])]
-        there = [
-            _text(name, op.attributes[name]) for op in named for name in op.attributes if name != SEGMENTS
-        ]
-        asked, whose = f"{named[0].name} with {', '.join(wanted)}", "which has it with"
-    else:
-        wanted, there = names, [op.name for op in payload if op.name not in CONTAINERS]
-        asked, whose = " or ".join(names) or "such op", "which has"  # a match by interface has no op name
-    return f"found no {asked} in the payload{_similar(wanted, there, whose)}"
-
-
 def _is_no_part(op: Op) -> bool:
-    """Returns whether a script may match an op: ops in the region of a linalg op are excluded."""
     return op.parent is None or not op.parent.name.startswith("linalg.")
 
 

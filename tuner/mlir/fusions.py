@@ -98,7 +98,9 @@ def contractions(function: Op) -> list[Op]:
 
 def loop_extents(op: Op) -> tuple[int, ...]:
     """Returns the extents of the iteration space of a linalg op: of a matmul (m, n, k)."""
-    shapes = [operand.type.shape if _is_tensor(operand) else [] for operand in op.operands]
+    shapes = [
+        operand.type.shape if isinstance(operand.type, ir.RankedTensorType) else [] for operand in op.operands
+    ]
     extents: dict[int, int] = {}
     for each, shape in zip(indexing_maps(op), shapes, strict=False):
         for place, extent in zip(_loops(each), shape, strict=False):
@@ -115,7 +117,11 @@ def indexing_maps(op: Op) -> list[ir.AffineMap]:
     if "indexing_maps" in op.attributes:
         return [ir.AffineMapAttr(each).value for each in ir.ArrayAttr(op.attributes["indexing_maps"])]
     if op.name in MATMULS:
-        return _matmul_maps(op.name == "linalg.batch_matmul")
+        lead = [0] if op.name == "linalg.batch_matmul" else []
+        m, n, k = (len(lead) + each for each in range(3))
+        dims = [ir.AffineDimExpr.get(each) for each in range(k + 1)]
+        orders = ((m, k), (k, n), (m, n))
+        return [ir.AffineMap.get(k + 1, 0, [dims[each] for each in (*lead, *order)]) for order in orders]
     rank = ir.RankedTensorType(op.results[0].type).rank
     identity = ir.AffineMap.get_identity(rank)
     if op.name != "linalg.transpose":
@@ -160,7 +166,9 @@ def prepare(module: ir.Module) -> None:
     Raises CandidateError(COMPILE) where a pass fails.
     """
     function = fusion_function(module)
-    _start_from_nothing(function)
+    for fill in walk(function, "linalg.fill"):  # the sums of a contraction are not kept in the output
+        with ir.InsertionPoint(fill), fill.location:
+            fill.operands[1] = create("tensor.empty", [fill.results[0].type]).results[0]
     if len(walk_where(function, _is_structured)) > 1:  # a single copy would be folded away
         run_passes(module, FUSE)
         function = fusion_function(module)
@@ -176,7 +184,6 @@ def prepare(module: ir.Module) -> None:
 
 
 def _is_copy(function: Op) -> bool:
-    """Returns whether a fusion only copies: its one linalg op yields an input element."""
     ops = walk_where(function, _is_structured)
     if len(ops) != 1 or CONTRACTION_ATTRIBUTE in ops[0].attributes:
         return False
@@ -191,7 +198,6 @@ def _is_structured(op: Op) -> bool:
 
 
 def _root(function: Op) -> Op | None:
-    """Returns the op with the attribute ``root``; without one, the op whose result is stored."""
     marked = walk_where(function, lambda op: ROOT_ATTRIBUTE in op.attributes)
     if marked:
         return marked[-1].operation
@@ -216,25 +222,12 @@ def _reads_weight(contraction: Op) -> bool:
     return WEIGHT_ATTRIBUTE in argument_attributes(function, argument.arg_number)
 
 
-def _is_tensor(operand: Value) -> bool:
-    return isinstance(operand.type, ir.RankedTensorType)
-
-
 def _loops(mapping: ir.AffineMap) -> list[int | None]:
     """Returns the loop of each result of an indexing map; None for a constant or an expression."""
     return [each.position if isinstance(each, ir.AffineDimExpr) else None for each in mapping.results]
 
 
-def _matmul_maps(has_batch: bool) -> list[ir.AffineMap]:
-    lead = [0] if has_batch else []
-    m, n, k = (len(lead) + each for each in range(3))
-    dims = [ir.AffineDimExpr.get(each) for each in range(k + 1)]
-    orders = ((m, k), (k, n), (m, n))
-    return [ir.AffineMap.get(k + 1, 0, [dims[each] for each in (*lead, *order)]) for order in orders]
-
-
 def _copy_before(store: Op) -> Op:
-    """Creates an elementwise copy of what is stored, which is stored in place of it; returns the copy."""
     kind = ir.RankedTensorType(store.operands[0].type)
     identity = ir.AffineMapAttr.get(ir.AffineMap.get_identity(kind.rank))
     parallel = ir.Attribute.parse("#linalg.iterator_type<parallel>")
@@ -256,13 +249,6 @@ def _copy_before(store: Op) -> Op:
             create("linalg.yield", [], [body.arguments[0]])
     store.operands[0] = copy.results[0]
     return copy
-
-
-def _start_from_nothing(function: Op) -> None:
-    """Lets fills start from an empty tensor: the sums of a contraction are not kept in the output."""
-    for fill in walk(function, "linalg.fill"):
-        with ir.InsertionPoint(fill), fill.location:
-            fill.operands[1] = create("tensor.empty", [fill.results[0].type]).results[0]
 
 
 def _start_from_output(function: Op, root: Op, store: Op) -> None:
@@ -391,7 +377,6 @@ def fusion_problem(fusion: Fusion) -> Problem:
 
 
 def _require_known_product(op: Op) -> None:
-    """Raises UsageError for a product of integers other than of signed i8 into i32."""
     a, b, c = (each.type.element_type for each in op.operands)
     if not any(isinstance(each, ir.IntegerType) for each in (a, b, c)):
         return
@@ -402,7 +387,6 @@ def _require_known_product(op: Op) -> None:
 
 
 def _convolution_sizes(op: Op) -> tuple[int, tuple[int, int, int]]:
-    """Returns the batch and (m, n, k) of a named convolution; a depthwise one has its channels as filters."""
     if op.name not in LAYOUTS:
         raise UsageError(f"fusion: found {op.name}, allowed {', '.join(LAYOUTS)}")
     form = convolution_form(op)

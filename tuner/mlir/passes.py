@@ -116,7 +116,6 @@ def run_pipeline(module: ir.Module, pipeline: str) -> None:
 
 @contextmanager
 def _caught_stderr() -> Iterator[list[str]]:
-    """Yields a list that holds, after the block, the text printed to the file descriptor of stderr."""
     found: list[str] = []
     sys.stderr.flush()
     kept = os.dup(2)

@@ -53,14 +53,15 @@ def _replace(function: Op) -> None:
             *(argument for region in op.regions for block in region for argument in block.arguments),
         ):
             if str(each.type).startswith(TILE):
-                each.set_type(_vector_of(each.type))
+                each.set_type(ir.Type.parse(str(each.type).replace(TILE, "vector<")))
     scratch: dict[str, Value] = {}
     for op in walk(function, ZERO, LOAD, STORE, MULTIPLY_FLOATS, MULTIPLY_INTEGERS):
         with ir.InsertionPoint(op), op.location:
             if op.name == ZERO:
                 op.results[0].replace_all_uses_with(zero(op.results[0].type))
             elif op.name == LOAD:
-                op.results[0].replace_all_uses_with(_load(op))
+                buffer, row, column = op.operands[:3]
+                op.results[0].replace_all_uses_with(_read(op.results[0].type, buffer, row, column))
             elif op.name == STORE:
                 _store(op)
             else:
@@ -73,30 +74,21 @@ def _has_tile_values(op: Op) -> bool:
     return any(str(each.type).startswith(TILE) for each in (*op.results, *inner))
 
 
-def _vector_of(tile: Type) -> Type:
-    return ir.Type.parse(str(tile).replace(TILE, "vector<"))
-
-
-def _load(op: Op) -> Value:
-    """Creates the reads of the rows of a tile from a 2-D memref."""
-    buffer, row, column = op.operands[:3]
-    return _read(op.results[0].type, buffer, row, column)
-
-
 def _read(kind: Type, buffer: Value, row: Value, column: Value) -> Value:
     tile, line = zero(kind), _line_kind(kind)
     for number in range(ir.VectorType(kind).shape[0]):
-        k_groups = value("vector.load", _in_memory(line, buffer), buffer, plus(row, number), column)
+        element = ir.MemRefType(buffer.type).element_type
+        bits = line.shape[0] * _bits(line.element_type)
+        k_groups = value(
+            "vector.load",
+            ir.VectorType.get([bits // _bits(element)], element),
+            buffer,
+            plus(row, number),
+            column,
+        )
         k_groups = k_groups if k_groups.type == line else value("vector.bitcast", line, k_groups)
         tile = with_line(tile, number, k_groups)
     return tile
-
-
-def _in_memory(line: Type, buffer: Value) -> Type:
-    """Returns the type of a line as a memref has it: pairs of bf16 may lie there as K groups."""
-    element = ir.MemRefType(buffer.type).element_type
-    bits = line.shape[0] * _bits(line.element_type)
-    return ir.VectorType.get([bits // _bits(element)], element)
 
 
 def _bits(element: Type) -> int:
@@ -135,7 +127,6 @@ class _Scratch:
 
 
 def _product(op: Op, scratch: _Scratch) -> Value:
-    """Creates the sums C + A B of three tiles, by a loop over the rows of C and one over the K groups."""
     a, b, c = (scratch.filled(role, tile) for role, tile in zip("abc", op.operands, strict=True))
     sums = ir.VectorType(op.operands[2].type)
     line = _line_kind(sums)
@@ -146,7 +137,9 @@ def _product(op: Op, scratch: _Scratch) -> Value:
 
     def one_row(row: Value) -> tuple[()]:
         def one_k_group(k_group: Value, *totals: Value) -> list[Value]:
-            of_b = _split(value("vector.load", _line_kind(b.type), b, k_group, index(0)), line)
+            k_groups = value("vector.load", _line_kind(b.type), b, k_group, index(0))
+            kind = ir.VectorType(line)
+            of_b = deinterleaved(_widened(k_groups, kind.element_type), kind.shape[0])
             totals_now = list(totals)
             for place, each in enumerate(of_b):
                 number = value(
@@ -172,15 +165,8 @@ def _product(op: Op, scratch: _Scratch) -> Value:
 
 
 def _line_kind(kind: Type) -> Type:
-    """Returns the type of one line of a 2-D vector or memref, a 1-D vector."""
     shaped = ir.ShapedType(kind)
     return ir.VectorType.get(shaped.shape[1:], shaped.element_type)
-
-
-def _split(k_groups: Value, line: Type) -> list[Value]:
-    """Creates, from a vector of K groups, one vector per element of a K group, widened to the sums' type."""
-    kind = ir.VectorType(line)
-    return deinterleaved(_widened(k_groups, kind.element_type), kind.shape[0])
 
 
 def _widened(number: Value, element: Type) -> Value:

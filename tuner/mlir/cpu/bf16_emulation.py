@@ -51,7 +51,20 @@ def store_bf16_as_integers(module: ir.Module) -> None:
         if op.name == CONSTANT:
             _reinterpret(op)
         elif op.name in COMPUTING or _is_computing_intrinsic(op):
-            _compute_in_f32(op)
+            with ir.InsertionPoint(op), op.location:
+                operands = [_widened(each) if BF16 in str(each.type) else each for each in op.operands]
+                kinds = [_with(each.type, WIDE) for each in op.results]
+                if op.name in (EXTEND, ROUND) and operands[0].type == kinds[0]:
+                    results = operands
+                else:
+                    attributes = attributes_of(op)
+                    made = ir.Operation.create(
+                        op.name, results=kinds, operands=operands, attributes=attributes
+                    )
+                    results = list(made.results)
+                for old, new in zip(op.results, results, strict=True):
+                    old.replace_all_uses_with(_rounded(new, old.type) if BF16 in str(old.type) else new)
+            op.erase()
     for op in [op for function in functions for op in walk_where(function, _is_not_constant)]:
         _retype(op)
 
@@ -84,7 +97,6 @@ def _reinterpret(constant: Op) -> None:
 
 
 def _integer_array(constant: Op) -> Value:
-    """Creates the i16 array with the bits of a constant array of vectors, all elements of which are equal."""
     numbers = ir.DenseElementsAttr(constant.attributes["value"])
     (word,) = struct.unpack("<i", struct.pack("<f", numbers.get_splat_value().value))
     bits = word >> MANTISSA_BITS
@@ -93,22 +105,6 @@ def _integer_array(constant: Op) -> Value:
     splat = ir.DenseElementsAttr.get_splat(shape, ir.IntegerAttr.get(kind, bits))
     with ir.InsertionPoint(constant), constant.location:
         return value(CONSTANT, _with(constant.results[0].type, STORED), value=splat)
-
-
-def _compute_in_f32(op: Op) -> None:
-    """Replaces an operation on bf16 by the same operation on f32; a conversion between both is removed."""
-    with ir.InsertionPoint(op), op.location:
-        operands = [_widened(each) if BF16 in str(each.type) else each for each in op.operands]
-        kinds = [_with(each.type, WIDE) for each in op.results]
-        if op.name in (EXTEND, ROUND) and operands[0].type == kinds[0]:
-            results = operands
-        else:
-            attributes = attributes_of(op)
-            made = ir.Operation.create(op.name, results=kinds, operands=operands, attributes=attributes)
-            results = list(made.results)
-        for old, new in zip(op.results, results, strict=True):
-            old.replace_all_uses_with(_rounded(new, old.type) if BF16 in str(old.type) else new)
-    op.erase()
 
 
 def _widened(number: Value) -> Value:
@@ -133,7 +129,6 @@ def _rounded(number: Value, result: Type) -> Value:
 
 
 def _retype(op: Op) -> None:
-    """Replaces bf16 by i16 in the types of results, of block arguments and in attributes."""
     inner = (each for region in op.regions for block in region.blocks for each in block.arguments)
     for each in (*op.results, *inner):
         if BF16 in str(each.type):
@@ -152,7 +147,6 @@ def _with(kind: Type, element: str) -> Type:
 
 
 def _number(kind: Type, number: int) -> Value:
-    """Creates an integer constant of type ``kind``, a splat if that is a vector type."""
     is_vector = isinstance(kind, ir.VectorType)
     one = ir.IntegerAttr.get(kind.element_type if is_vector else kind, number)
     number_or_splat = ir.DenseElementsAttr.get_splat(kind, one) if is_vector else one

@@ -57,7 +57,7 @@ def return_failed_assertions(module: ir.Module, entry: str) -> bool:
             call.erase()
     for each in walk(function, RETURN):
         with each.location, ir.InsertionPoint(each):
-            _return(allocated, value("llvm.mlir.zero", _pointer()))
+            _return(allocated, value("llvm.mlir.zero", ir.Type.parse("!llvm.ptr")))
         each.erase()
     for each in ends:
         _return_text(each, allocated)
@@ -118,7 +118,3 @@ def _callee(call: Op) -> str:
 
 def _symbol(op: Op) -> str:
     return str(op.attributes["sym_name"].value) if "sym_name" in op.attributes else ""
-
-
-def _pointer() -> ir.Type:
-    return ir.Type.parse("!llvm.ptr")

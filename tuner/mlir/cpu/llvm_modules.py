@@ -60,7 +60,6 @@ def _is_declaration(op: Op) -> bool:
 
 
 def _rename(module: ir.Module, prefix: str) -> None:
-    """Puts the prefix before the names of what a module defines, and before the uses of these names."""
     defined = [
         op.operation
         for op in module.body.operations

@@ -225,7 +225,6 @@ def compile_fusion(text: str, script: str | None, threads: int = 1, *, emulates:
 
 
 def _packings(function: Op, inputs: int) -> tuple[WeightPacking | None, ...]:
-    """Returns how each input is packed; the outputs are the arguments after the inputs."""
     return tuple(packing_of(function, number) for number in range(inputs))
 
 

@@ -34,21 +34,18 @@ def fill_masked_lanes(module: ir.Module) -> None:
     for mask in walk(module, "vector.mask"):
         inner = next(iter(mask.regions[0].blocks[0].operations)).operation
         if inner.name == "vector.reduction" and str(inner.attributes["kind"]) in NEUTRAL:
-            _fill(mask, inner, NEUTRAL[str(inner.attributes["kind"])])
-
-
-def _fill(mask: Op, reduction: Op, number: float) -> None:
-    vector = reduction.operands[0]
-    with mask.location, ir.InsertionPoint(mask):
-        splat = ir.DenseElementsAttr.get_splat(
-            vector.type, ir.FloatAttr.get(vector.type.element_type, number)
-        )
-        neutral = value("arith.constant", vector.type, value=splat)
-        chosen = value("arith.select", vector.type, mask.operands[0], vector, neutral)
-        plain = reduction.clone()
-        plain.operands[0] = chosen
-    mask.results[0].replace_all_uses_with(plain.results[0])
-    mask.erase()
+            number = NEUTRAL[str(inner.attributes["kind"])]
+            vector = inner.operands[0]
+            with mask.location, ir.InsertionPoint(mask):
+                splat = ir.DenseElementsAttr.get_splat(
+                    vector.type, ir.FloatAttr.get(vector.type.element_type, number)
+                )
+                neutral = value("arith.constant", vector.type, value=splat)
+                chosen = value("arith.select", vector.type, mask.operands[0], vector, neutral)
+                plain = inner.clone()
+                plain.operands[0] = chosen
+            mask.results[0].replace_all_uses_with(plain.results[0])
+            mask.erase()
 
 
 READ, WRITE = "vector.transfer_read", "vector.transfer_write"
@@ -102,7 +99,6 @@ def _unmask_write(op: Op) -> None:
 
 
 def _read(op: Op, kind: Type, memory: Value, places: Sequence[Value], padding: Value) -> Value:
-    """Creates the read of a whole vector where a masked operation reads or writes."""
     segments = ir.DenseI32ArrayAttr.get([1, len(places), 1, 0])
     return value(READ, kind, memory, *places, padding, operandSegmentSizes=segments, **_kept(op))
 

@@ -71,27 +71,22 @@ def range_of(index: Value, variable: Value | None) -> IndexRange | None:
     if known is not None:
         return IndexRange(0, known, known)
     if isinstance(index.owner, ir.Block):
-        return _of_loop(index, variable)
+        loop = index.owner.owner.operation
+        if loop.name != LOOP or ir.BlockArgument(index).arg_number != 0:
+            return None
+        bounds = bounds_of(loop)
+        if bounds is not None:
+            return IndexRange(0, bounds.first, bounds.last)
+        first, end = (range_of(each, variable) for each in list(loop.operands)[:2])
+        if first is None or end is None or first.factor or end.factor:
+            return None
+        return IndexRange(0, first.low, max(end.high - 1, first.low))
     op = op_of(index, *RULES)
     if op is None:
         return None
     found = [range_of(each, variable) for each in op.operands]
     known_ranges = [each for each in found if each is not None]
     return RULES[op.name](*known_ranges) if len(known_ranges) == len(found) else None
-
-
-def _of_loop(index: Value, variable: Value | None) -> IndexRange | None:
-    """Returns the values of the variable of an ``scf.for``."""
-    loop = index.owner.owner.operation
-    if loop.name != LOOP or ir.BlockArgument(index).arg_number != 0:
-        return None
-    bounds = bounds_of(loop)
-    if bounds is not None:
-        return IndexRange(0, bounds.first, bounds.last)
-    first, end = (range_of(each, variable) for each in list(loop.operands)[:2])
-    if first is None or end is None or first.factor or end.factor:
-        return None
-    return IndexRange(0, first.low, max(end.high - 1, first.low))
 
 
 def _product(left: IndexRange, right: IndexRange) -> IndexRange | None:
@@ -260,13 +255,9 @@ def _base(buffer: Value) -> Value | None:
 
 
 def _has_buffers(op: Op) -> bool:
-    return any(_is_buffer(each) for each in _values(op))
+    return any(isinstance(each.type, ir.MemRefType | ir.UnrankedMemRefType) for each in _values(op))
 
 
 def _values(op: Op) -> Iterator[Value]:
     yield from op.operands
     yield from op.results
-
-
-def _is_buffer(value: Value) -> bool:
-    return isinstance(value.type, ir.MemRefType | ir.UnrankedMemRefType)

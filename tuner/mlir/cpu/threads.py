@@ -37,7 +37,7 @@ from tuner.mlir.cpu.memory_accesses import (
     is_local,
     range_of,
 )
-from tuner.mlir.ir.building import index, times, total, value
+from tuner.mlir.ir.building import index, is_equal, times, total, value
 from tuner.mlir.ir.reading import walk
 
 # ------------------------------------------------------------------------------
@@ -182,8 +182,6 @@ MEMORY = (*READS, *WRITES, *WHOLE_READS, *WHOLE_WRITES)
 
 @dataclass(frozen=True, eq=False)
 class _Placed:
-    """A part, and how often it is run."""
-
     part: Part
     times: int
 
@@ -278,7 +276,6 @@ def _part(ops: tuple[Op, ...]) -> Part | None:
 
 
 def _by_all_where_own(part: Part) -> Part:
-    """Returns a part that only writes a thread's own buffers as one that each thread runs as a whole."""
     is_own = all(is_local(each.buffer) for each in part.accesses if each.is_write)
     return replace(part, share=ThreadShare.ALL, bounds=None) if is_own else part
 
@@ -308,7 +305,6 @@ def _is_used_outside(op: Op, moved: Sequence[Op]) -> bool:
 
 
 def _load(placed: _Placed, thread: int, threads: int) -> float:
-    """Returns the operations of a part that a thread runs."""
     part = placed.part
     work = sum(map(_work, part.ops)) * placed.times
     if part.share is ThreadShare.ALL:
@@ -356,24 +352,20 @@ def _rewrite(function: Op, parts: Sequence[Part]) -> None:
     inputs = [each.type for each in block.arguments]
     function.attributes["function_type"] = ir.TypeAttr.get(ir.FunctionType.get(inputs, []))
     with ir.InsertionPoint.at_block_begin(block), location:
-        equal = ir.IntegerAttr.get(ir.IntegerType.get_signless(64), 0)
-        is_first = value("arith.cmpi", ir.IntegerType.get_signless(1), thread, index(0), predicate=equal)
+        is_first = is_equal(thread, index(0))
         after = total(thread, index(1))
         for part in parts:
             if part.share is ThreadShare.SHARED:
-                _set_bounds(part, thread, after, threads)
+                assert part.bounds is not None
+                loop = part.ops[0]
+                for place, number in ((0, thread), (1, after)):
+                    share = value(
+                        "arith.divui", ir.IndexType.get(), times(number, part.bounds.trips), threads
+                    )
+                    loop.operands[place] = total(times(share, part.bounds.step), index(part.bounds.first))
     for part in parts:
         if part.share is ThreadShare.ALONE:
             _run_alone(part.ops, is_first)
-
-
-def _set_bounds(part: Part, thread: Value, after: Value, threads: Value) -> None:
-    """Lets a loop run over a thread's share of its iterations."""
-    assert part.bounds is not None
-    loop = part.ops[0]
-    for place, number in ((0, thread), (1, after)):
-        share = value("arith.divui", ir.IndexType.get(), times(number, part.bounds.trips), threads)
-        loop.operands[place] = total(times(share, part.bounds.step), index(part.bounds.first))
 
 
 def _run_alone(ops: Sequence[Op], is_first: Value) -> None:

@@ -102,7 +102,6 @@ class AmxBlockOp(InPlaceOp, name="amx_block"):
 
 
 def _why_not(matmul: BufferMatmul, packs_a: bool) -> str:
-    """Returns why a matmul cannot be computed by tiles; "" where it can."""
     if SUMS.get(matmul.element) != matmul.accumulator_element:
         pairs = " or ".join(f"{element} into {total}" for element, total in SUMS.items())
         return f"found a matmul of {matmul.element} into {matmul.accumulator_element}, allowed {pairs}"
@@ -192,7 +191,6 @@ class _AmxMatmul:
         )
 
     def _tiles(self, strip: Value, first: Value, rows: int, panel: Value, columns: int) -> None:
-        """Creates the sums of ``rows`` x ``columns`` of C: at most tiles_m x tiles_n tiles."""
         column = times(panel, self.tiles_n * K_GROUPS)
         places = [
             _Place(

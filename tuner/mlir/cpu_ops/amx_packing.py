@@ -175,7 +175,37 @@ def pack_a_to_tiles(source: KGroupSource, first: Value, rows: BlockExtent, k: in
     if source.is_along_k or not (steps.rests(source.depth) or rows.rests(source.k_groups)):
         pack_a(source, first, rows, k, store)
     else:
-        _turn_a(source, first, rows, steps, store)
+        square = _square(source)
+
+        def of_tile(part: Value, step: Value) -> None:
+            down = times(part, source.k_groups)
+            begin, across = times(step, source.depth), total(first, down)
+
+            def copy(k_group: Value) -> None:
+                k, size = total(begin, times(k_group, source.per_k_group)), source.k_groups
+                (k_groups,) = source.side_by_side(k, across, source.per_k_group, size, size)
+                _to_square(k_groups, square, k_group)
+
+            def copy_part() -> None:
+                bits = prefix_bits(rows.left(source.k_groups, part), source.k_groups)
+
+                def copy_there(k_group: Value) -> None:
+                    k = total(begin, times(k_group, source.per_k_group))
+                    (k_groups,) = source.side_by_side_within(steps.whole, k, across, bits)
+                    _to_square(k_groups, square, k_group)
+
+                rolled_loop(0, source.k_groups, copy_there)
+
+            _if_whole(
+                (rows, part, source.k_groups),
+                (steps, step, source.depth),
+                lambda: rolled_loop(0, source.k_groups, copy),
+                copy_part,
+            )
+            for number, line in enumerate(transposed(_lines(source, square))):
+                store(plus(down, number), step, line)
+
+        _over(rows.covering(source.k_groups), steps.covering(source.depth), of_tile)
 
 
 def _interleave_part_of_b(
@@ -224,42 +254,6 @@ def _turn_b(source: KGroupSource, n: BlockExtent, steps: BlockExtent, vectors: i
     _over(n.covering(source.k_groups), steps.covering(source.depth), of_tile)
 
 
-def _turn_a(
-    source: KGroupSource, first: Value, rows: BlockExtent, steps: BlockExtent, store: StoreOfA
-) -> None:
-    square = _square(source)
-
-    def of_tile(part: Value, step: Value) -> None:
-        down = times(part, source.k_groups)
-        begin, across = times(step, source.depth), total(first, down)
-
-        def copy(k_group: Value) -> None:
-            k, size = total(begin, times(k_group, source.per_k_group)), source.k_groups
-            (k_groups,) = source.side_by_side(k, across, source.per_k_group, size, size)
-            _to_square(k_groups, square, k_group)
-
-        def copy_part() -> None:
-            bits = prefix_bits(rows.left(source.k_groups, part), source.k_groups)
-
-            def copy_there(k_group: Value) -> None:
-                k = total(begin, times(k_group, source.per_k_group))
-                (k_groups,) = source.side_by_side_within(steps.whole, k, across, bits)
-                _to_square(k_groups, square, k_group)
-
-            rolled_loop(0, source.k_groups, copy_there)
-
-        _if_whole(
-            (rows, part, source.k_groups),
-            (steps, step, source.depth),
-            lambda: rolled_loop(0, source.k_groups, copy),
-            copy_part,
-        )
-        for number, line in enumerate(transposed(_lines(source, square))):
-            store(plus(down, number), step, line)
-
-    _over(rows.covering(source.k_groups), steps.covering(source.depth), of_tile)
-
-
 def _over(rows: Value, columns: Value, of_tile: OfTile) -> None:
     for_each(0, rows, lambda row: _row_of(row, columns, of_tile))
 
@@ -283,7 +277,6 @@ def _if_whole(rows: Steps, columns: Steps, whole: Callable[[], None], part: Call
 
 
 def _square(source: KGroupSource) -> Value:
-    """Creates the memory of as many vectors of K groups as a vector has K groups."""
     return allocated((source.k_groups, source.depth), source.element)
 
 

@@ -104,7 +104,6 @@ def buffer_matmuls(function: Op, columns: tuple[int, int] = (0, 0)) -> list[Buff
 
 
 def _is_of_rows(kind: ir.Type) -> bool:
-    """Returns whether a type is a 2-D memref whose rows have adjacent elements."""
     if not isinstance(kind, ir.MemRefType) or kind.rank != 2:
         return False
     strides, _ = kind.get_strides_and_offset()

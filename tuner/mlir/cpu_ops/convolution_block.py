@@ -3,7 +3,7 @@
 from collections.abc import Sequence
 from dataclasses import dataclass
 
-from tuner.mlir.bindings import Op, Type, Value, ir
+from tuner.mlir.bindings import Op, Value, ir
 from tuner.mlir.cpu_ops.buffer_matmul import (
     fill_before,
     load_lanes,
@@ -119,10 +119,6 @@ class _Block:
         return cls(tile, tuple(tile.points()), weights, panel, lanes, channels, unroll, prefetches)
 
     @property
-    def _vector(self) -> Type:
-        return ir.VectorType.get([self.lanes], self.tile.element)
-
-    @property
     def _counts(self) -> list[int]:
         size = self.tile.sizes[self.tile.lane]
         return [min(self.lanes, size - start) for start in range(0, size, self.lanes)]
@@ -131,20 +127,30 @@ class _Block:
         """Creates the code; erases the generic, the fill before it and the view of the weights."""
         op = self.tile.op
         fill, view = fill_before(op), op_of(self.tile.buffer(WEIGHTS), "memref.subview")
-        start = [zero(self._vector)] * (len(self.points) * len(self._counts))
-        self._store(self._over(self._loops(), {}, start), adds=fill is None)
-        for each in (op, fill, view if self.panel else None):
-            if each is not None:
-                each.erase()
-
-    def _loops(self) -> list[tuple[int, int, int]]:
-        """Returns the loops over what is summed up, the outermost first: (dimension, iterations, step)."""
+        start = [zero(ir.VectorType.get([self.lanes], self.tile.element))] * (
+            len(self.points) * len(self._counts)
+        )
         sizes, reduced = self.tile.sizes, self.tile.reduced
         last = reduced[-1]
         is_blocked = 0 < self.channels < sizes[last] and sizes[last] % self.channels == 0
         inner = self.channels if is_blocked else sizes[last]
         outer = [(last, sizes[last] // inner, inner)] if is_blocked else []
-        return [*outer, *((each, sizes[each], 1) for each in reduced[:-1]), (last, inner, 1)]
+        sums = self._over(
+            [*outer, *((each, sizes[each], 1) for each in reduced[:-1]), (last, inner, 1)], {}, start
+        )
+        adds = fill is None
+        parts = len(self._counts)
+        for part, count in enumerate(self._counts):
+            of_part, first = sums[part::parts], part * self.lanes
+            if not self.tile.is_stored_along_lanes:
+                self._store_turned(of_part, first, count, adds=adds)
+                continue
+            for vector, point in zip(of_part, self.points, strict=True):
+                place = self._place(point | {self.tile.lane: first})
+                store_lanes(vector, self.tile.buffer(SUMS), place, count, adds=adds)
+        for each in (op, fill, view if self.panel else None):
+            if each is not None:
+                each.erase()
 
     def _over(self, loops: list[tuple[int, int, int]], at: At, sums: Sequence[Value]) -> Sequence[Value]:
         if not loops:
@@ -163,7 +169,6 @@ class _Block:
         return body(index(0), *sums) if count == unroll else loop(0, count // unroll, body, sums)
 
     def _step(self, at: At, sums: Sequence[Value]) -> list[Value]:
-        """Creates the products of one element of the window and one channel, added to the sums."""
         known: dict[tuple[object, ...], Value] = {}
         if self.prefetches:
             self._prefetch(at, known)
@@ -220,18 +225,6 @@ class _Block:
                 base = total(base, each)
             known[key] = base
         return known[key]
-
-    def _store(self, sums: Sequence[Value], *, adds: bool) -> None:
-        """Creates the stores of the sums; ``adds``: to what the buffer has."""
-        parts = len(self._counts)
-        for part, count in enumerate(self._counts):
-            of_part, first = sums[part::parts], part * self.lanes
-            if not self.tile.is_stored_along_lanes:
-                self._store_turned(of_part, first, count, adds=adds)
-                continue
-            for vector, point in zip(of_part, self.points, strict=True):
-                place = self._place(point | {self.tile.lane: first})
-                store_lanes(vector, self.tile.buffer(SUMS), place, count, adds=adds)
 
     def _place(self, place: Place) -> list[Value]:
         return [index(place[dimension]) for terms in self.tile.maps[SUMS] for dimension in terms]

@@ -146,7 +146,6 @@ class _KGroups:
 
     @property
     def _is_adjacent(self) -> bool:
-        """Returns whether the elements of a row of K groups are adjacent in the buffer too."""
         kind = ir.MemRefType(self.source.type)
         return bool(self._last == kind.rank - 1 and kind.get_strides_and_offset()[0][-1] == 1)
 
@@ -169,7 +168,6 @@ class _KGroups:
             self._over(inner, at | {dimension: index(pairs)}, body)
 
     def _in_registers(self, size: int, body: Callable[[Value, int], None]) -> None:
-        """Creates a loop over ``size`` K groups, and what is left; ``body(first, K groups)``."""
         whole, rest = divmod(size, K_GROUPS)
         if whole:
             for_each(0, whole, lambda number: body(times(number, K_GROUPS), K_GROUPS))
@@ -190,7 +188,6 @@ class _KGroups:
         self._in_registers(paired(size), copy)
 
     def _pair_row(self, at: At) -> None:
-        """Creates the K groups of one row, each of two rows of the buffer."""
         self._in_registers(
             self._size(self._last), lambda first, count: self._pair(at | {self._last: first}, count)
         )

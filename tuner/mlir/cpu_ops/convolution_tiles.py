@@ -90,7 +90,17 @@ class _Block:
         pixels = next(iter(maps[SUMS][-1]))
         if not tile.has_k_groups or pixels == filters or maps[INPUT][-1].get(pixels) != 1:
             return "found a convolution of other operands, allowed K groups of channels and adjacent pixels"
-        parts = tuple(_parts(tile, filters, pixels))
+        dimensions = [each for terms in tile.maps[SUMS] for each in terms if each not in (filters, pixels)]
+        places: list[tuple[tuple[int, int], ...]] = [()]
+        for each in dimensions:
+            places = [(*before, (each, place)) for before in places for place in range(tile.sizes[each])]
+        parts = tuple(
+            _Part(first, min(K_GROUPS, tile.sizes[filters] - first), (*place, (pixels, pixel)), count)
+            for first in range(0, tile.sizes[filters], K_GROUPS)
+            for place in places
+            for pixel in range(0, tile.sizes[pixels], K_GROUPS)
+            for count in [min(K_GROUPS, tile.sizes[pixels] - pixel)]
+        )
         of_a = {(part.filter, part.filters) for part in parts}
         needed = len(parts) + len(of_a) + len({part.pixels for part in parts})
         if needed > REGISTERS:
@@ -106,19 +116,19 @@ class _Block:
         """Creates the code; erases the generic and the fill before it."""
         op = self.tile.op
         fill = fill_before(op)
-        sums = self._over(self._loops(), {}, [self._start(each, adds=fill is None) for each in self.parts])
+        sizes = self.tile.sizes
+        window = [each for each in self.tile.reduced if each != self.channels]
+        steps = sizes[self.channels] // self._depth
+        sums = self._over(
+            [*((each, sizes[each], 1) for each in window), (self.channels, steps, self._depth)],
+            {},
+            [self._start(each, adds=fill is None) for each in self.parts],
+        )
         for part, tile in zip(self.parts, sums, strict=True):
             tile_store(tile, self._sums(part), index(0), index(0))
         for each in (op, fill):
             if each is not None:
                 each.erase()
-
-    def _loops(self) -> list[tuple[int, int, int]]:
-        """Returns the loops over what is summed up, the outermost first: (dimension, iterations, step)."""
-        sizes = self.tile.sizes
-        window = [each for each in self.tile.reduced if each != self.channels]
-        steps = sizes[self.channels] // self._depth
-        return [*((each, sizes[each], 1) for each in window), (self.channels, steps, self._depth)]
 
     def _over(self, loops: Sequence[tuple[int, int, int]], at: At, sums: Sequence[Value]) -> Sequence[Value]:
         if not loops:
@@ -131,7 +141,6 @@ class _Block:
         return body(index(0), *sums) if count == 1 else loop(0, count, body, sums)
 
     def _products(self, at: At, sums: Sequence[Value]) -> list[Value]:
-        """Creates the products of one element of the window and one step of channels, added to the sums."""
         of_a: dict[int, Value] = {}
         of_b: dict[tuple[tuple[int, int], ...], Value] = {}
         after = list(sums)
@@ -139,18 +148,17 @@ class _Block:
         for number in order:  # a tile of B is used up before the next is loaded
             part = self.parts[number]
             if part.filter not in of_a:
-                of_a[part.filter] = self._load_a(part, at)
+                place = at | {self.filters: index(part.filter)}
+                sizes = {self.filters: part.filters, self.channels: self._depth}
+                buffer = self._view(WEIGHTS, place, sizes)
+                of_a[part.filter] = tile_load(
+                    _kind(part.filters, self._depth * PAIR, "bf16"), buffer, index(0), index(0)
+                )
             if part.place not in of_b:
                 of_b[part.place] = self._load_b(part, at)
             operands = (of_a[part.filter], of_b[part.place], after[number])
             after[number] = value("x86.amx.tile_mulf", _accumulator_kind(part), *operands)
         return after
-
-    def _load_a(self, part: _Part, at: At) -> Value:
-        place = at | {self.filters: index(part.filter)}
-        sizes = {self.filters: part.filters, self.channels: self._depth}
-        buffer = self._view(WEIGHTS, place, sizes)
-        return tile_load(_kind(part.filters, self._depth * PAIR, "bf16"), buffer, index(0), index(0))
 
     def _load_b(self, part: _Part, at: At) -> Value:
         place = at | {dimension: index(first) for dimension, first in part.place}
@@ -189,21 +197,6 @@ class _Block:
             static_strides=ir.DenseI64ArrayAttr.get([1] * len(maps)),
             operandSegmentSizes=ir.DenseI32ArrayAttr.get([1, len(maps), 0, 0]),
         )
-
-
-def _parts(tile: ConvolutionTile, filters: int, pixels: int) -> list[_Part]:
-    """Returns the tiles of sums: of each 16 filters, row of pixels and 16 pixels of a row."""
-    dimensions = [each for terms in tile.maps[SUMS] for each in terms if each not in (filters, pixels)]
-    places: list[tuple[tuple[int, int], ...]] = [()]
-    for each in dimensions:
-        places = [(*before, (each, place)) for before in places for place in range(tile.sizes[each])]
-    return [
-        _Part(first, min(K_GROUPS, tile.sizes[filters] - first), (*place, (pixels, pixel)), count)
-        for first in range(0, tile.sizes[filters], K_GROUPS)
-        for place in places
-        for pixel in range(0, tile.sizes[pixels], K_GROUPS)
-        for count in [min(K_GROUPS, tile.sizes[pixels] - pixel)]
-    ]
 
 
 def _at(terms: Terms, place: At) -> Value:

@@ -9,7 +9,7 @@ from dataclasses import dataclass
 from tuner.mlir.bindings import Op, Value, ir
 from tuner.mlir.dialect import InPlaceOp, attribute
 from tuner.mlir.ir.building import DYNAMIC, create, index, value
-from tuner.mlir.ir.reading import op_of, walk, walk_where
+from tuner.mlir.ir.reading import constant_of, op_of, source_of, walk, walk_where
 from tuner.mlir.ir.vnni import begins_panel, packed_type, set_packed, weights_of
 
 READ, WRITE = "vector.transfer_read", "vector.transfer_write"
@@ -21,7 +21,7 @@ OF_A_COPY = {
 }
 STORES = (WRITE, "vector.maskedstore")
 BOUNDS = 3  # operands of an scf.for: lower bound, upper bound, step; then the initial values of its results
-VIEW = "memref.subview"
+VIEWS = ("memref.subview",)
 
 
 class PackByRowsOp(InPlaceOp, name="pack_by_rows"):
@@ -54,12 +54,22 @@ class PackByRowsOp(InPlaceOp, name="pack_by_rows"):
         for panels in walk(function, "scf.for"):
             rows = _rows_of(panels)
             if rows is not None and _only_copies(panels):
-                _exchange(panels, rows)
+                inside = rows.regions[0].blocks[0]
+                first = inside.operations[0]
+                for op in [op.operation for op in panels.regions[0].blocks[0].operations][:-2]:
+                    op.move_before(first.operation)
+                outer, inner = panels.regions[0].blocks[0].arguments[0], inside.arguments[0]
+                uses = [[(use.owner, use.operand_number) for use in each.uses] for each in (outer, inner)]
+                for places, other in zip(uses, (inner, outer), strict=True):
+                    for owner, number in places:
+                        owner.operands[number] = other
+                for number in range(BOUNDS):
+                    bounds = panels.operands[number], rows.operands[number]
+                    panels.operands[number], rows.operands[number] = reversed(bounds)
         return None
 
 
 def _rows_of(panels: Op) -> Op | None:
-    """Returns the one loop over single rows in a loop over panels; None where the two cannot be exchanged."""
     body = [op.operation for op in panels.regions[0].blocks[0].operations]
     loops = [op for op in body if op.name == "scf.for"]
     if len(loops) != 1 or len(panels.operands) > BOUNDS or len(loops[0].operands) > BOUNDS:
@@ -67,62 +77,26 @@ def _rows_of(panels: Op) -> Op | None:
     (rows,) = loops
     is_last = body[-2] == rows  # before scf.yield
     is_rectangular = all(_is_outside(bound, panels) for bound in rows.operands)
-    is_of_rows = _constant(rows.operands[2]) == 1 and _constant(panels.operands[2]) != 1
+    is_of_rows = constant_of(rows.operands[2]) == 1 and constant_of(panels.operands[2]) != 1
     return rows if is_last and is_rectangular and is_of_rows else None
 
 
 def _only_copies(loop: Op) -> bool:
     """Returns whether a loop only copies to one buffer, which is allocated outside and not read in it."""
     ops = walk_where(loop, lambda _: True)
-    written = {_root(op.operands[_written_operand(op)]) for op in ops if op.name in STORES}
-    read = {_root(op.operands[0]) for op in ops if op.name in (READ, "vector.maskedload")}
+    written = {source_of(op.operands[1 if op.name == WRITE else 0], VIEWS) for op in ops if op.name in STORES}
+    read = {source_of(op.operands[0], VIEWS) for op in ops if op.name in (READ, "vector.maskedload")}
     is_copy = all(op.name in OF_A_COPY for op in ops)
     return is_copy and len(written) == 1 and not written & read and _is_allocated(next(iter(written)))
-
-
-def _written_operand(store: Op) -> int:
-    """Returns the number of the operand that is the memref: a transfer_write has the vector before it."""
-    return 1 if store.name == WRITE else 0
 
 
 def _is_allocated(buffer: Value) -> bool:
     return isinstance(buffer, ir.OpResult) and buffer.owner.name == "memref.alloc"
 
 
-def _root(value: Value) -> Value:
-    """Returns the buffer that subviews start from."""
-    while isinstance(value, ir.OpResult) and value.owner.name == VIEW:
-        value = value.owner.operands[0]
-    return value
-
-
 def _is_outside(value: Value, loop: Op) -> bool:
-    """Returns whether a value is defined before a loop, not in its body."""
     block = value.owner if isinstance(value.owner, ir.Block) else value.owner.operation.block
     return bool(block != loop.regions[0].blocks[0])
-
-
-def _constant(value: Value) -> int | None:
-    """Returns the number of an ``arith.constant`` of type index; None for another value."""
-    if not isinstance(value, ir.OpResult) or value.owner.name != "arith.constant":
-        return None
-    return int(ir.IntegerAttr(value.owner.attributes["value"]).value)
-
-
-def _exchange(panels: Op, rows: Op) -> None:
-    """Exchanges bounds and induction variables of two loops; moves what is before the inner one into it."""
-    inside = rows.regions[0].blocks[0]
-    first = inside.operations[0]
-    for op in [op.operation for op in panels.regions[0].blocks[0].operations][:-2]:
-        op.move_before(first.operation)
-    outer, inner = panels.regions[0].blocks[0].arguments[0], inside.arguments[0]
-    uses = [[(use.owner, use.operand_number) for use in each.uses] for each in (outer, inner)]
-    for places, other in zip(uses, (inner, outer), strict=True):
-        for owner, number in places:
-            owner.operands[number] = other
-    for number in range(BOUNDS):
-        bounds = panels.operands[number], rows.operands[number]
-        panels.operands[number], rows.operands[number] = reversed(bounds)
 
 
 COLUMNS = 64  # default of the attribute
@@ -215,7 +189,11 @@ def _padded(
     if len(uses) == 1 and uses[0][0].name == "tensor.pad":
         pad = uses[0][0]
         uses = [(use.owner.operation, use.operand_number) for use in pad.results[0].uses]
-        if not _pads_columns_with_zeros(pad) or not _are_matmuls(uses):
+        low, high = list(pad.attributes["static_low"]), list(pad.attributes["static_high"])
+        body = list(pad.regions[0].blocks[0].operations)
+        number = op_of(body[-1].operands[0], "arith.constant")
+        is_zero = number is not None and number.attributes["value"].value == 0
+        if not (is_zero and low == [0, 0] and high[0] == 0 and high[1] != DYNAMIC) or not _are_matmuls(uses):
             return None
         return _Slice(op, pad, column, row, rows, pad.results[0].type.shape[1], tuple(uses))
     if not _are_matmuls(uses):
@@ -225,14 +203,6 @@ def _padded(
 
 def _are_matmuls(uses: list[tuple[Op, int]]) -> bool:
     return bool(uses) and all(op.name == "linalg.matmul" and number == B_OPERAND for op, number in uses)
-
-
-def _pads_columns_with_zeros(pad: Op) -> bool:
-    low, high = list(pad.attributes["static_low"]), list(pad.attributes["static_high"])
-    body = list(pad.regions[0].blocks[0].operations)
-    number = op_of(body[-1].operands[0], "arith.constant")
-    is_zero = number is not None and number.attributes["value"].value == 0
-    return is_zero and low == [0, 0] and high[0] == 0 and high[1] != DYNAMIC
 
 
 def _offsets(op: Op) -> tuple[Value | int, Value | int]:
@@ -256,32 +226,28 @@ def _pack(function: Op, number: int, columns: int, slices: list[_Slice]) -> None
     for each in slices:
         first = each.pad or each.op or each.users[0][0]
         with ir.InsertionPoint(first), first.location:
-            made = _packed_slice(packed.results[0], each, columns)
+            source = packed.results[0]
+            panel: Value | int
+            if isinstance(each.panel, int):
+                panel = each.panel // columns
+            else:
+                panel = value("arith.divui", ir.IndexType.get(), each.panel, index(columns))
+            places = (panel, each.row, 0)
+            dynamic = [place for place in places if not isinstance(place, int)]
+            made = value(
+                "tensor.extract_slice",
+                ir.RankedTensorType.get([each.rows, each.columns], source.type.element_type),
+                source,
+                *dynamic,
+                static_offsets=ir.DenseI64ArrayAttr.get(
+                    [place if isinstance(place, int) else DYNAMIC for place in places]
+                ),
+                static_sizes=ir.DenseI64ArrayAttr.get([1, each.rows, each.columns]),
+                static_strides=ir.DenseI64ArrayAttr.get([1, 1, 1]),
+                operandSegmentSizes=ir.DenseI32ArrayAttr.get([1, len(dynamic), 0, 0]),
+            )
         for user, operand in each.users:
             user.operands[operand] = made
     for op in old:  # slices that a handle may refer to are left behind: nothing uses their results
         op.results[0].replace_all_uses_with(unused.results[0])
         op.erase()
-
-
-def _packed_slice(source: Value, each: _Slice, columns: int) -> Value:
-    """Creates the slice of one panel, a matrix of ``each.rows`` x ``each.columns``."""
-    panel: Value | int
-    if isinstance(each.panel, int):
-        panel = each.panel // columns
-    else:
-        panel = value("arith.divui", ir.IndexType.get(), each.panel, index(columns))
-    places = (panel, each.row, 0)
-    dynamic = [place for place in places if not isinstance(place, int)]
-    return value(
-        "tensor.extract_slice",
-        ir.RankedTensorType.get([each.rows, each.columns], source.type.element_type),
-        source,
-        *dynamic,
-        static_offsets=ir.DenseI64ArrayAttr.get(
-            [place if isinstance(place, int) else DYNAMIC for place in places]
-        ),
-        static_sizes=ir.DenseI64ArrayAttr.get([1, each.rows, each.columns]),
-        static_strides=ir.DenseI64ArrayAttr.get([1, 1, 1]),
-        operandSegmentSizes=ir.DenseI32ArrayAttr.get([1, len(dynamic), 0, 0]),
-    )

@@ -3,7 +3,7 @@
 from tuner.mlir.bindings import Op, Value, ir
 from tuner.mlir.dialect import InPlaceOp, attribute
 from tuner.mlir.ir.building import fetch, plus
-from tuner.mlir.ir.reading import walk
+from tuner.mlir.ir.reading import source_of, walk
 from tuner.mlir.ir.vnni import packing_of
 
 VIEWS = ("memref.subview", "memref.cast")
@@ -38,7 +38,10 @@ class PrefetchReadsOp(InPlaceOp, name="prefetch_reads"):
     def change(self, function: Op) -> str | None:
         number = attribute(self, "argument", 1)
         if "packed" in self.operation.attributes:
-            arguments = _packed(function)
+            arguments = function.regions[0].blocks[0].arguments
+            arguments = [
+                each for number, each in enumerate(arguments) if packing_of(function, number) is not None
+            ]
         else:
             argument = _argument(function, number)
             if argument is None:
@@ -46,43 +49,22 @@ class PrefetchReadsOp(InPlaceOp, name="prefetch_reads"):
             arguments = [argument]
         ahead = (attribute(self, "rows", 0), attribute(self, "columns", 0))
         for read in walk(function, "vector.transfer_read"):
-            if _is_matrix_read_in_loop(read) and _root(read.operands[0]) in arguments:
-                _prefetch(read, ahead, attribute(self, "line", 16), attribute(self, "locality", LOCALITY))
+            rank = ir.MemRefType(read.operands[0].type).rank
+            if rank < 2 or read.parent.name != "scf.for":
+                continue
+            if source_of(read.operands[0], VIEWS) in arguments:
+                line = attribute(self, "line", 16)
+                locality = attribute(self, "locality", LOCALITY)
+                width = ir.VectorType(read.results[0].type).shape[-1]
+                buffer, *lead, row, column = list(read.operands)[: rank + 1]
+                with ir.InsertionPoint(read), read.location:
+                    later_row = plus(row, ahead[0])
+                    for offset in dict.fromkeys((*range(0, width, line), width - 1)):
+                        fetch(buffer, *lead, later_row, plus(column, ahead[1] + offset), locality=locality)
         return None
-
-
-def _packed(function: Op) -> list[Value]:
-    """Returns the arguments of a func.func that are packed weights."""
-    arguments = function.regions[0].blocks[0].arguments
-    return [each for number, each in enumerate(arguments) if packing_of(function, number) is not None]
 
 
 def _argument(function: Op, number: int) -> Value | None:
     is_function = function.name == "func.func" and len(function.regions[0].blocks) > 0
     arguments = function.regions[0].blocks[0].arguments if is_function else []
     return arguments[number] if number < len(arguments) else None
-
-
-def _is_matrix_read_in_loop(read: Op) -> bool:
-    return bool(read.parent.name == "scf.for" and ir.MemRefType(read.operands[0].type).rank >= 2)
-
-
-def _root(value: Value) -> Value:
-    """Returns the buffer that subviews and casts start from."""
-    while isinstance(value, ir.OpResult) and value.owner.name in VIEWS:
-        value = value.owner.operands[0]
-    return value
-
-
-def _prefetch(read: Op, ahead: tuple[int, int], line: int, locality: int) -> None:
-    """Creates a prefetch per cache line of the vector, ``ahead`` (rows, columns) of the read.
-
-    The cache line of the vector's last element is included.
-    """
-    width = ir.VectorType(read.results[0].type).shape[-1]
-    rank = ir.MemRefType(read.operands[0].type).rank
-    buffer, *lead, row, column = list(read.operands)[: rank + 1]
-    with ir.InsertionPoint(read), read.location:
-        later_row = plus(row, ahead[0])
-        for offset in dict.fromkeys((*range(0, width, line), width - 1)):
-            fetch(buffer, *lead, later_row, plus(column, ahead[1] + offset), locality=locality)

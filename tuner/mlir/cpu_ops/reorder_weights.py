@@ -5,7 +5,6 @@ dimension, and changes the type of weights that are arguments. ``panels_of`` the
 the type of panels, of which each tile of the convolution reads one.
 """
 
-from collections.abc import Sequence
 from dataclasses import dataclass
 
 from tuner.mlir.bindings import Op, Value, ir
@@ -116,7 +115,9 @@ class _Convolution:
             reason = self._refuses_k_groups()
             if reason is not None:
                 return reason
-            given, weights = self._input_k_groups(), self._weight_k_groups(function)
+            source = self.op.operands[0].owner.operation.operands[0]
+            given = as_tensor(channel_words(source, self.form.input.index("c"), count=self.k_groups))
+            weights = self._weight_k_groups(function)
         else:
             weights = self._reordered(function)
         if isinstance(weights, str):
@@ -146,7 +147,6 @@ class _Convolution:
         return dims[name] * self.form.strides[place] + dims[name.lower()] * self.form.dilations[place]
 
     def _refuses_k_groups(self) -> str | None:
-        """Returns why the convolution cannot read K groups; None where it can."""
         kinds = [str(each.type.element_type) for each in self.op.operands]
         if kinds != ["bf16", "bf16", "f32"] or self.form.is_depthwise:
             found = " x ".join([*kinds, self.op.name.removeprefix("linalg.")])
@@ -154,10 +154,6 @@ class _Convolution:
         if any(op_of(each, TO_TENSOR) is None for each in list(self.op.operands)[:2]):
             return "found bf16 that is computed in the fusion, allowed arguments"
         return None
-
-    def _input_k_groups(self) -> Value:
-        source = self.op.operands[0].owner.operation.operands[0]
-        return as_tensor(channel_words(source, self.form.input.index("c"), count=self.k_groups))
 
     def _weight_k_groups(self, function: Op) -> Value | str:
         """Returns the weights as K groups: of a retyped argument, or copied at each call; else why not."""
@@ -191,7 +187,14 @@ class _Convolution:
         source = op_of(weights, TO_TENSOR)
         argument = None if source is None else source.operands[0]
         if argument is None or not is_weight(function, argument):
-            return _transposed(weights, ir.RankedTensorType.get(shape, element), places)
+            kind = ir.RankedTensorType.get(shape, element)
+            dims = dimensions(len(places))
+            read = [dims[places.index(number)] for number in range(len(places))]
+            start = value("tensor.empty", kind)
+            turned = generic(
+                [weights], start, (read, dims), [PARALLEL] * len(dims), lambda given, _before: given
+            )
+            return turned.results[0]
         if len(list(argument.uses)) != 1 or len(list(weights.uses)) != 1:
             return SECOND_USE
         weights.set_type(ir.RankedTensorType.get(shape, element))
@@ -204,15 +207,6 @@ def is_weight(function: Op, buffer: Value) -> bool:
     if not isinstance(buffer.owner, ir.Block) or buffer.owner.owner.operation != function:
         return False
     return WEIGHT in argument_attributes(function, ir.BlockArgument(buffer).arg_number)
-
-
-def _transposed(weights: Value, kind: ir.RankedTensorType, places: Sequence[int]) -> Value:
-    """Creates the transpose whose dimension i is dimension ``places[i]`` of the weights."""
-    dims = dimensions(len(places))
-    read = [dims[places.index(number)] for number in range(len(places))]
-    start = value("tensor.empty", kind)
-    turned = generic([weights], start, (read, dims), [PARALLEL] * len(dims), lambda given, _before: given)
-    return turned.results[0]
 
 
 def _multiply_add(left: Value, right: Value, before: Value) -> Value:

@@ -82,7 +82,6 @@ def _matrix(batch: Value) -> Value:
 
 
 def _start(sums: Value) -> Value:
-    """Creates the initial value of the sums: a matrix filled alike, or the slice of another value."""
     fill = op_of(sums, "linalg.fill")
     if fill is None:
         return _matrix(sums)
@@ -136,18 +135,14 @@ def _overlap(loop: Op, end: int, step: int) -> None:
         return
     d0 = ir.AffineDimExpr.get(0)
     with ir.InsertionPoint.at_block_begin(block), loop.location:
-        first = _least([ir.AffineConstantExpr.get(end - step), d0], number)
+        mapping = ir.AffineMapAttr.get(ir.AffineMap.get(1, 0, [ir.AffineConstantExpr.get(end - step), d0]))
+        first = value(MINIMUM, ir.IndexType.get(), number, map=mapping)
         whole = index(step)
     for op, place in uses:
         op.operands[place] = first
     for op in sizes:
         op.results[0].replace_all_uses_with(whole)
         op.erase()
-
-
-def _least(expressions: list[ir.AffineExpr], number: Value) -> Value:
-    mapping = ir.AffineMapAttr.get(ir.AffineMap.get(1, 0, expressions))
-    return value(MINIMUM, ir.IndexType.get(), number, map=mapping)
 
 
 def _is_rest(op: Op, end: int, step: int) -> bool:

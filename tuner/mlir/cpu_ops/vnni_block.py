@@ -81,22 +81,18 @@ class ByteProducts:
         return cls(lanes, allocated((rows,), k_group_type()))
 
     def prepare(self, strip: KGroupStrip) -> None:
-        """Creates the starts of the rows of a strip."""
         for row, each in enumerate(strip.byte_sums()):
             start = value("arith.muli", each.type, each, splat(each.type, SIGN))
             create("memref.store", [], [start, self.starts, plus(strip.first, row)])
 
     def start(self, strip: KGroupStrip, row: int) -> Value:
-        """Creates the vector that sums of a row of a strip start from."""
         number = value("memref.load", k_group_type(), self.starts, plus(strip.first, row))
         return value("vector.broadcast", k_groups_type(self.lanes), number)
 
     def of_b(self, elements: Value) -> Value:
-        """Creates bytes with their sign bits flipped."""
         return value("arith.xori", elements.type, elements, splat(elements.type, SIGN))
 
     def after(self, before: Value, k_groups_of_a: Value, k_groups_of_b: Value) -> Value:
-        """Creates the sums after the products of K groups of A and B."""
         return byte_dot(before, k_groups_of_b, value("vector.bitcast", k_groups_of_b.type, k_groups_of_a))
 
 
@@ -115,30 +111,26 @@ class PairProducts:
         """Creates nothing: sums start from 0."""
 
     def start(self, _strip: KGroupStrip, _row: int) -> Value:
-        """Creates the vector of zeros."""
         return zero(self._sums)
 
     def of_b(self, elements: Value) -> Value:
-        """Returns the elements as they are."""
         return elements
 
     def after(self, before: Value, k_groups_of_a: Value, k_groups_of_b: Value) -> Value:
-        """Creates the sums after the products of K groups of A and B."""
         if self.dots:
             pairs = value("vector.bitcast", k_groups_of_b.type, k_groups_of_a)
             return value(DOT, self._sums, before, pairs, k_groups_of_b)
         k_groups_of_b = value("vector.bitcast", k_groups_of_a.type, k_groups_of_b)
         for half in (first_half, second_half):
-            left, right = (self._as_floats(half(each)) for each in (k_groups_of_a, k_groups_of_b))
+            left, right = (
+                value("vector.bitcast", self._sums, half(each)) for each in (k_groups_of_a, k_groups_of_b)
+            )
             before = multiply_add(left, right, before)
         return before
 
     @property
     def _sums(self) -> Type:
         return ir.VectorType.get([self.lanes], ir.F32Type.get())
-
-    def _as_floats(self, bits: Value) -> Value:
-        return value("vector.bitcast", self._sums, bits)
 
 
 # ------------------------------------------------------------------------------
@@ -220,7 +212,12 @@ class _KGroupMatmul:
             self._over_strips(self._prepare)
             self._over_panels(lambda panel, n: self._over_strips(lambda strip: self._tile(strip, panel, n)))
         else:
-            self._over_strips(self._strip)
+
+            def of_strip(strip: KGroupStrip) -> None:
+                self._prepare(strip)
+                self._over_panels(lambda panel, columns: self._tile(strip, panel, columns))
+
+            self._over_strips(of_strip)
 
     def _over_strips(self, body: Callable[[KGroupStrip], None]) -> None:
         def of_number(number: Value, rows: int) -> None:
@@ -235,12 +232,7 @@ class _KGroupMatmul:
         strip.pack()
         self.products.prepare(strip)
 
-    def _strip(self, strip: KGroupStrip) -> None:
-        self._prepare(strip)
-        self._over_panels(lambda panel, columns: self._tile(strip, panel, columns))
-
     def _tile(self, strip: KGroupStrip, panel: Value, columns: int) -> None:
-        """Creates the sums of a strip and of ``columns`` columns of C in registers, and their stores."""
         lanes = self.tile.lanes
         vectors = -(-columns // lanes)
 

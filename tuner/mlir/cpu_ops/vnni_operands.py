@@ -70,7 +70,16 @@ def take_k_group_weights(
     for number, weight in weights_of(function):
         reads = _reads(weight, {matmul.op for matmul in matmuls}, columns)
         if reads:
-            k_groups = _pack(function, number, weight, columns, lanes, unsigned=unsigned)
+            k, n = ir.MemRefType(weight.type).shape
+            source = KGroupSource(weight, is_along_k=False, k_groups=lanes)
+            k_groups: int = -(-k // source.depth) * source.k_groups
+            panels = -(-n // columns)
+            rows = panels * k_groups
+            kind = ir.MemRefType.get([rows, columns * source.per_k_group], source.element)
+            per_k_group, depth = source.per_k_group, source.depth
+            set_packed_as(
+                function, number, kind, columns, interleave=per_k_group, depth=depth, unsigned=unsigned
+            )
             for matmul, column in reads:
                 found[matmul] = KGroupWeights(weight, k_groups, columns, column)
     return [found.get(matmul.op) for matmul in matmuls]
@@ -81,19 +90,6 @@ def drop_views(k_groups: KGroupWeights | None, b: Value) -> None:
     view = op_of(b, "memref.subview")
     if k_groups is not None and view is not None and not list(view.results[0].uses):
         view.erase()
-
-
-def _pack(function: Op, number: int, weight: Value, columns: int, lanes: int, *, unsigned: bool) -> int:
-    """Changes the type of a weight to that of its panels; returns the K groups of one."""
-    k, n = ir.MemRefType(weight.type).shape
-    source = KGroupSource(weight, is_along_k=False, k_groups=lanes)
-    k_groups: int = -(-k // source.depth) * source.k_groups
-    panels = -(-n // columns)
-    rows = panels * k_groups
-    kind = ir.MemRefType.get([rows, columns * source.per_k_group], source.element)
-    per_k_group, depth = source.per_k_group, source.depth
-    set_packed_as(function, number, kind, columns, interleave=per_k_group, depth=depth, unsigned=unsigned)
-    return k_groups
 
 
 def _reads(weight: Value, matmuls: set[Op], columns: int) -> list[tuple[Op, Value | int]]:
@@ -115,7 +111,6 @@ def _reads(weight: Value, matmuls: set[Op], columns: int) -> list[tuple[Op, Valu
 
 
 def _first_column(view: Op) -> Value | int | None:
-    """Returns the first of the columns that a view has of a matrix; None where it is another part of it."""
     rows = view.operands[0].type.shape[0]
     sizes, strides = (list(view.attributes[f"static_{name}"]) for name in ("sizes", "strides"))
     if view.results[0].type.rank != 2 or strides != [1, 1] or sizes[0] != rows or DYNAMIC in sizes:
@@ -250,11 +245,9 @@ class KGroupStrip:
 
     @property
     def _begin(self) -> Value:
-        """Returns the number of the strip's first row among the packed ones; creates it where it is 0."""
         return self.first if self.of.has_all else index(0)
 
     def _vector(self, row: int, step: Value, depth: int) -> Value:
-        """Creates the vector of a step of K of a row; elements from ``depth`` on are 0."""
         source = self.of.source
         if self.of.packed is None:
             return source.along_k(plus(self.first, row), times(step, source.depth), depth)
@@ -264,6 +257,5 @@ class KGroupStrip:
 
 
 def _spread(elements: Value, lanes: int) -> Value:
-    """Creates the vector whose K groups are all the one K group that has these elements."""
     k_group = value("vector.bitcast", k_groups_type(1), elements)
     return value("vector.broadcast", k_groups_type(lanes), k_group)

@@ -13,6 +13,7 @@ from tuner.mlir.ir.building import (
     fetch,
     for_each,
     index,
+    is_equal,
     is_less,
     line_of,
     loop,
@@ -121,9 +122,7 @@ def _end(extent: BlockExtent, step: int, whole: Value | int, rest: int) -> Value
         return int(whole) + 1 if isinstance(whole, int) else plus(whole, 1)
     kind = ir.IndexType.get()
     left = value("arith.remui", kind, extent.size, index(step))
-    predicate = ir.IntegerAttr.get(ir.IntegerType.get_signless(64), 0)  # arith's eq
-    has_rest = value("arith.cmpi", ir.IntegerType.get_signless(1), left, index(rest), predicate=predicate)
-    return total(whole, value("arith.index_castui", kind, has_rest))
+    return total(whole, value("arith.index_castui", kind, is_equal(left, index(rest))))
 
 
 def _divided(number: Value, by: int) -> Value:
@@ -223,21 +222,18 @@ class KGroupSource:
         return self._k_groups_of(rows, total)
 
     def _k_groups_of(self, rows: list[Value], total: int) -> list[Value]:
-        """Creates vectors of K groups from as many rows as one has elements, ``total`` of each."""
         while len(rows) > 1:  # of four rows, 0 with 2 and 1 with 3 first
             half = len(rows) // 2
             rows = [_interleaved(rows[each], rows[each + half]) for each in range(half)]
         return [piece(rows[0], self.depth * part, self.depth) for part in range(total // self.k_groups)]
 
     def _read(self, row: Value, column: Value, count: int, total: int) -> Value:
-        """Creates the read of ``count`` adjacent elements as a vector of ``total``; the others are 0."""
         kind = ir.VectorType.get([total], self.element)
         if count >= total:
             return value("vector.load", kind, self.buffer, row, column)
         return self._read_where(constant_mask(count, total), row, column, total)
 
     def _read_where(self, mask: Value, row: Value, column: Value, total: int) -> Value:
-        """Creates the read of those of ``total`` adjacent elements that a mask has; the others are 0."""
         kind = ir.VectorType.get([total], self.element)
         return value("vector.maskedload", kind, self.buffer, row, column, mask, zero(kind))
 

@@ -284,7 +284,6 @@ def _of_host_op(op: Op) -> Accesses:
 
 
 def _through_host_pointer(value: Value) -> Accesses:
-    """Returns the accesses of an op that reads and writes through ``value``, if that is a pointer."""
     if not str(value.type).startswith("!llvm.ptr"):
         return NONE
     if is_from_elsewhere(value):
@@ -296,13 +295,8 @@ def _access(value: Value, effect: Effect) -> Accesses:
     if not (effect.reads or effect.writes):
         return NONE
     if not is_buffer(value.type):
-        return _through_pointer(value, effect)
+        descriptor = op_of(source_of(value, ("builtin.unrealized_conversion_cast",)), DESCRIPTOR)
+        return Accesses(is_unknown=True) if descriptor is None else _access(descriptor.operands[0], effect)
     region = region_of(value) if effect.is_bounded else None
     parts = frozenset(BufferPart(root, region) for root in roots_of(value))
     return Accesses(parts if effect.reads else frozenset(), parts if effect.writes else frozenset())
-
-
-def _through_pointer(value: Value, effect: Effect) -> Accesses:
-    """Returns the accesses through a memref's descriptor; any other pointer may point to any memory."""
-    descriptor = op_of(source_of(value, ("builtin.unrealized_conversion_cast",)), DESCRIPTOR)
-    return Accesses(is_unknown=True) if descriptor is None else _access(descriptor.operands[0], effect)

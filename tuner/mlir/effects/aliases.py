@@ -5,7 +5,7 @@ control flow. ``aliases_of`` follows it forwards from a buffer, ``roots_of`` bac
 ``AliasSets`` unifies the buffers that control flow may exchange for one another.
 """
 
-from collections.abc import Iterable, Iterator
+from collections.abc import Iterator
 from dataclasses import dataclass
 from typing import NamedTuple
 
@@ -284,7 +284,6 @@ def _is_kept_by_kernel(launch: Op, number: int) -> bool:
 
 
 def _kernel_of(launch: Op) -> Op | None:
-    """Returns the function that a launch launches, None where its body is not in the module."""
     *_, function = parents_of(launch)
     found, path = function.parent.operation, ir.SymbolRefAttr(launch.attributes["kernel"]).value
     for name in path:
@@ -380,7 +379,6 @@ def _one_step_back(value: Value) -> list[Value] | None:
 
 
 def _require_known(origin: Value) -> None:
-    """Raises CandidateError(COMPILE) unless ``origin`` is a function argument or defined by ``SOURCES``."""
     if not isinstance(origin.owner, ir.Block):
         op = origin.owner.operation
         if op.name not in SOURCES or any(is_buffer(operand.type) for operand in op.operands):
@@ -394,7 +392,6 @@ def _require_known(origin: Value) -> None:
 
 
 def _first_of_symbol(root: Value) -> Value:
-    """Returns the first ``memref.get_global`` of the root's symbol; any other root unchanged."""
     op = op_of(root, "memref.get_global")
     if op is None:
         return root
@@ -505,12 +502,9 @@ def buffers_of(function: Op) -> Iterator[Value]:
     for op in structured_operations(block):
         if op.name in STRUCTURED:
             for region in op.regions:
-                yield from _buffers(argument for inner in region.blocks for argument in inner.arguments)
-        yield from _buffers(op.results)
-
-
-def _buffers(values: Iterable[Value]) -> Iterator[Value]:
-    return (value for value in values if is_buffer(value.type))
+                arguments = (argument for inner in region.blocks for argument in inner.arguments)
+                yield from (argument for argument in arguments if is_buffer(argument.type))
+        yield from (result for result in op.results if is_buffer(result.type))
 
 
 def block_of(root: Value) -> Block:
@@ -557,24 +551,16 @@ def aliases_of(buffer: Value) -> Aliases:
         for use in each.uses:
             user = use.owner.operation
             users[user] = None
-            open_values += _tokens(user)
+            launches = (each for each in parents_of(user) if each.name == "gpu.launch")
+            open_values += [result for op in (user, *launches) for result in op.results if is_token(result)]
             if is_token(each):
                 open_values += targets_of(user, use.operand_number) or []
                 continue
             found = handed_on(user, use.operand_number)
             open_values += found.values
             is_kept = is_kept or found.is_kept
-    freed = any(user.name in FREEING and is_buffer(user.operands[-1].type) for user in users)
+    is_freed = any(user.name in FREEING and is_buffer(user.operands[-1].type) for user in users)
     held = frozenset(each for each in values if not is_token(each))
-    return Aliases(held, frozenset(users), freed, _is_returned(users, held), is_kept)
-
-
-def _tokens(user: Op) -> list[Value]:
-    """Returns the tokens of the work that a user is, or is in the kernel of."""
-    launches = (each for each in parents_of(user) if each.name == "gpu.launch")
-    return [result for op in (user, *launches) for result in op.results if is_token(result)]
-
-
-def _is_returned(users: dict[Op, None], values: frozenset[Value]) -> bool:
     returns = [user for user in users if user.name == "func.return"]
-    return any(each in values and is_buffer(each.type) for user in returns for each in user.operands)
+    is_returned = any(each in held and is_buffer(each.type) for user in returns for each in user.operands)
+    return Aliases(held, frozenset(users), is_freed, is_returned, is_kept)

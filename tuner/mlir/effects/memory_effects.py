@@ -81,10 +81,7 @@ class _Reading:
         guard = store.parent.operation
         if guard.name != "scf.if" or guard.block != self._body or store.block != guard.regions[0].blocks[0]:
             return False
-        return self._covers_guarded(guard.operands[0], indices, shape)
-
-    def _covers_guarded(self, condition: Value, indices: list[Value], shape: list[int]) -> bool:
-        compare = op_of(condition, "arith.cmpi")
+        compare = op_of(guard.operands[0], "arith.cmpi")
         if compare is None or ir.IntegerAttr(compare.attributes["predicate"]).value not in LESS:
             return False
         number, total = compare.operands
@@ -139,7 +136,6 @@ class _Reading:
         return self._sizes[kind][int(axis)]
 
     def _number(self, each: Value) -> int | None:
-        """Returns the integer of a constant, or of an argument that is constant in the launch, else None."""
         return constant_of(self._given.get(each, each))
 
     def _linear(self, each: Value) -> Linear | None:
@@ -354,11 +350,10 @@ def _effects_of_operands(op: Op) -> list[tuple[Value, Effect]]:
             Stage.COMPILE,
             f"{described(found[0][1])}: found {op.name}, allowed operations that do not keep its address",
         )
-    return [(value, _effect(op, number)) for number, value in found]
-
-
-def _effect(op: Op, number: int) -> Effect:
-    return NOTHING if op.name in NO_READ_OR_WRITE else effect_on_operand(op, number)
+    return [
+        (value, NOTHING if op.name in NO_READ_OR_WRITE else effect_on_operand(op, number))
+        for number, value in found
+    ]
 
 
 def _used_inside(op: Op) -> list[Value]:
@@ -399,7 +394,6 @@ def _with_nested(op: Op) -> list[Op]:
 
 
 def _is_plain_launch(op: Op) -> bool:
-    """Returns whether an op is a launch that neither takes nor returns async tokens."""
     return (
         op.name == "gpu.launch_func"
         and not list(op.results)

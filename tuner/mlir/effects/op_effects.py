@@ -126,7 +126,11 @@ def effect_on_operand(op: Op, number: int) -> Effect:
 def _effect_on_operand(op: Op, number: int) -> Effect:
     if op.name in NO_MEMORY_EFFECT:
         return NOTHING
-    if op.name in READERS or READ_ONLY_ATTRIBUTE in op.attributes or _prints(op):
+    if (
+        op.name in READERS
+        or READ_ONLY_ATTRIBUTE in op.attributes
+        or (op.name == "func.call" and is_runner_function(callee_of(op)))
+    ):
         return READS
     if op.name in WRITERS and not (op.name in STORES and number == 0):
         return WRITES if number == WRITERS[op.name] else READS
@@ -138,8 +142,3 @@ def _effect_on_operand(op: Op, number: int) -> Effect:
         inputs = ir.DenseI32ArrayAttr(op.attributes["operandSegmentSizes"])[0]
         return READS if number < inputs else ANYTHING
     return ANYTHING
-
-
-def _prints(op: Op) -> bool:
-    """Returns whether an op calls a function of MLIR's runner; none of them writes to an argument."""
-    return op.name == "func.call" and is_runner_function(callee_of(op))

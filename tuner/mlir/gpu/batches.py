@@ -18,7 +18,7 @@ from dataclasses import replace
 
 from tuner.core.gpu import TensorMapLayout
 from tuner.core.gpu_code import BufferMap, KernelBuffer, Launch
-from tuner.mlir.bindings import Op, Value, ir
+from tuner.mlir.bindings import Value, ir
 from tuner.mlir.gpu.modules import LaunchSequence
 from tuner.mlir.ir.building import create, value
 from tuner.mlir.ir.reading import attributes_of, name_of, walk, walk_where
@@ -75,7 +75,32 @@ def choose_matrices(module: ir.Module) -> None:
             strides = tuple(ir.DenseI64ArrayAttr(function.attributes[BYTES]))
             slices = ir.IntegerAttr(function.attributes[SLICES]).value
             del function.attributes[BYTES], function.attributes[SLICES]
-            _choose_matrix(function, strides, slices)
+            entry = function.regions[0].blocks[0]
+            word = ir.IntegerType.get_signless(32)
+            with ir.InsertionPoint.at_block_begin(entry):
+                z, count = value(BLOCK_Z, word), _constant(word, slices)
+                matrix, part = value("llvm.udiv", word, z, count), value("llvm.urem", word, z, count)
+                wide = value("llvm.zext", ir.IntegerType.get_signless(64), matrix)
+                for argument, stride in zip(entry.arguments, strides, strict=True):
+                    if stride:
+                        _offset(argument, wide, stride)
+            for read in walk(function, BLOCK_Z):
+                if read.results[0] != z:
+                    read.results[0].replace_all_uses_with(part)
+            for read in walk(function, GRID_Z):
+                read.results[0].replace_all_uses_with(count)
+            for copy in walk_where(function, lambda each: each.name.startswith(TENSOR_COPY)):
+                sizes = list(ir.DenseI32ArrayAttr(copy.attributes[SEGMENTS]))
+                operands = list(copy.operands)
+                words = [place for place, operand in enumerate(operands) if str(operand.type) == "i32"]
+                segment = next(number for number in range(len(sizes)) if sum(sizes[: number + 1]) > words[0])
+                operands.insert(words[-1] + 1, matrix)
+                sizes[segment] += 1
+                attributes = attributes_of(copy)
+                attributes[SEGMENTS] = ir.DenseI32ArrayAttr.get(sizes)
+                with ir.InsertionPoint(copy):
+                    create(copy.name, [], operands, **attributes)
+                copy.erase()
 
 
 def _matrix_bytes(buffer: KernelBuffer) -> int:
@@ -101,27 +126,7 @@ def _of_batch(one: BufferMap, matrix_bytes: int, batch: int) -> BufferMap:
     )
 
 
-def _choose_matrix(function: Op, strides: tuple[int, ...], slices: int) -> None:
-    entry = function.regions[0].blocks[0]
-    word = ir.IntegerType.get_signless(32)
-    with ir.InsertionPoint.at_block_begin(entry):
-        z, count = value(BLOCK_Z, word), _constant(word, slices)
-        matrix, part = value("llvm.udiv", word, z, count), value("llvm.urem", word, z, count)
-        wide = value("llvm.zext", ir.IntegerType.get_signless(64), matrix)
-        for argument, stride in zip(entry.arguments, strides, strict=True):
-            if stride:
-                _offset(argument, wide, stride)
-    for read in walk(function, BLOCK_Z):
-        if read.results[0] != z:
-            read.results[0].replace_all_uses_with(part)
-    for read in walk(function, GRID_Z):
-        read.results[0].replace_all_uses_with(count)
-    for copy in walk_where(function, lambda each: each.name.startswith(TENSOR_COPY)):
-        _add_coordinate(copy, matrix)
-
-
 def _offset(argument: Value, matrix: Value, stride: int) -> None:
-    """Replaces uses of a pointer by the pointer plus ``matrix * stride`` bytes."""
     distance = value("llvm.mul", matrix.type, matrix, _constant(matrix.type, stride))
     own = create(
         "llvm.getelementptr",
@@ -131,21 +136,6 @@ def _offset(argument: Value, matrix: Value, stride: int) -> None:
         elem_type=ir.TypeAttr.get(ir.IntegerType.get_signless(8)),
     )
     argument.replace_all_uses_except(own.results[0], own)
-
-
-def _add_coordinate(copy: Op, matrix: Value) -> None:
-    """Appends a coordinate to a bulk tensor copy; its only 32-bit operands are coordinates."""
-    sizes = list(ir.DenseI32ArrayAttr(copy.attributes[SEGMENTS]))
-    operands = list(copy.operands)
-    words = [place for place, operand in enumerate(operands) if str(operand.type) == "i32"]
-    segment = next(number for number in range(len(sizes)) if sum(sizes[: number + 1]) > words[0])
-    operands.insert(words[-1] + 1, matrix)
-    sizes[segment] += 1
-    attributes = attributes_of(copy)
-    attributes[SEGMENTS] = ir.DenseI32ArrayAttr.get(sizes)
-    with ir.InsertionPoint(copy):
-        create(copy.name, [], operands, **attributes)
-    copy.erase()
 
 
 def _constant(kind: ir.Type, number: int) -> Value:

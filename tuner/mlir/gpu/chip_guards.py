@@ -85,7 +85,11 @@ def reject_what_was_not_lowered(module: ir.Module) -> None:
     ``vprintf``, ``malloc``, ``free`` and ``__assertfail`` are allowed.
     """
     operations = _device_operations(module)
-    missing = {name_of(op): op for op in operations.get("llvm.func", ()) if _is_missing(op)}
+    missing = {
+        name_of(op): op
+        for op in operations.get("llvm.func", ())
+        if len(op.regions[0].blocks) == 0 and name_of(op) not in BUILT_IN
+    }
     if missing:
         calls = [op for op in operations.get("llvm.call", ()) if callee_of(op) in missing]
         name = callee_of(calls[0]) if calls else next(iter(missing))
@@ -96,12 +100,7 @@ def reject_what_was_not_lowered(module: ir.Module) -> None:
         raise unsupported(operations[named[0]][0], "no lowering", "what lowers to NVVM")
 
 
-def _is_missing(function: Op) -> bool:
-    return len(function.regions[0].blocks) == 0 and name_of(function) not in BUILT_IN
-
-
 def _device_operations(module: ir.Module) -> dict[str, list[Op]]:
-    """Returns op name -> ops, parents before nested ops; names in the order of their first op."""
     found: dict[str, list[Op]] = {}
 
     def visit(op: Op) -> WalkResult:

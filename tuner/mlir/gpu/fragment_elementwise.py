@@ -14,9 +14,8 @@ other than f16, f32 sums and i32 sums.
 """
 
 import re
-from dataclasses import dataclass
 
-from tuner.mlir.bindings import Op, Type, Value, ir
+from tuner.mlir.bindings import ir
 from tuner.mlir.ir.building import value
 from tuner.mlir.ir.reading import unsupported, walk
 
@@ -58,49 +57,29 @@ def lower_fragment_elementwise(module: ir.Module) -> None:
     """
     for op in walk(module, ELEMENTWISE):
         kind = str(op.attributes["opType"]).removeprefix("#gpu<mma_element_wise ").removesuffix(">")
-        _lower(op, kind)
-
-
-@dataclass(frozen=True)
-class _Fragment:
-    """A thread's part of a matrix in LLVM types."""
-
-    registers: int
-    register: Type
-    struct: Type
-
-
-def _lower(op: Op, kind: str) -> None:
-    fragment = _fragment_of(op, kind)
-    name = (INTEGERS if str(fragment.register) == "i32" else FLOATS).get(kind)
-    if name is None:
-        raise unsupported(op, f"{kind} of {op.results[0].type}", ALLOWED)
-    with op.location, ir.InsertionPoint(op):
-        operands = [value(CAST, fragment.struct, each) for each in op.operands]
-        whole = value("llvm.mlir.undef", fragment.struct)
-        for number in range(fragment.registers):
-            position = ir.DenseI64ArrayAttr.get([number])
-            parts = [
-                value("llvm.extractvalue", fragment.register, each, position=position) for each in operands
-            ]
-            made = value(name, fragment.register, *_negated(kind, fragment.register), *parts)
-            whole = value("llvm.insertvalue", fragment.struct, whole, made, position=position)
-        op.results[0].replace_all_uses_with(value(CAST, op.results[0].type, whole))
-    op.erase()
-
-
-def _negated(kind: str, register: Type) -> list[Value]:
-    """Returns [0] for integer negation, lowered as 0 - x, else []."""
-    zero = ir.IntegerAttr.get(ir.IntegerType.get_signless(32), 0)
-    return [value("llvm.mlir.constant", register, value=zero)] if kind == "negates" else []
-
-
-def _fragment_of(op: Op, kind: str) -> _Fragment:
-    types = {str(each.type) for each in [*op.operands, *op.results]}
-    match = FRAGMENT.fullmatch(str(op.results[0].type))
-    found = REGISTERS.get((match[1], match[2])) if match is not None else None
-    if found is None or len(types) > 1:
-        raise unsupported(op, f"{kind} of {' and '.join(sorted(types))}", ALLOWED)
-    count, register = found
-    struct = ir.Type.parse(f"!llvm.struct<({', '.join([register] * count)})>")
-    return _Fragment(count, ir.Type.parse(register), struct)
+        types = {str(each.type) for each in [*op.operands, *op.results]}
+        match = FRAGMENT.fullmatch(str(op.results[0].type))
+        fragment = REGISTERS.get((match[1], match[2])) if match is not None else None
+        if fragment is None or len(types) > 1:
+            raise unsupported(op, f"{kind} of {' and '.join(sorted(types))}", ALLOWED)
+        count, register_text = fragment
+        register = ir.Type.parse(register_text)
+        struct = ir.Type.parse(f"!llvm.struct<({', '.join([register_text] * count)})>")
+        name = (INTEGERS if register_text == "i32" else FLOATS).get(kind)
+        if name is None:
+            raise unsupported(op, f"{kind} of {op.results[0].type}", ALLOWED)
+        with op.location, ir.InsertionPoint(op):
+            fragments = [value(CAST, struct, each) for each in op.operands]
+            whole = value("llvm.mlir.undef", struct)
+            for number in range(count):
+                position = ir.DenseI64ArrayAttr.get([number])
+                operands = [
+                    value("llvm.extractvalue", register, each, position=position) for each in fragments
+                ]
+                if kind == "negates":  # of integers: 0 - x
+                    zero = ir.IntegerAttr.get(ir.IntegerType.get_signless(32), 0)
+                    operands.insert(0, value("llvm.mlir.constant", register, value=zero))
+                result = value(name, register, *operands)
+                whole = value("llvm.insertvalue", struct, whole, result, position=position)
+            op.results[0].replace_all_uses_with(value(CAST, op.results[0].type, whole))
+        op.erase()

@@ -5,7 +5,7 @@ outlined kernels, copies become loops, and allocations of each thread become loc
 """
 
 from tuner.core.errors import CandidateError, Stage
-from tuner.mlir.bindings import Block, Op, Value, ir
+from tuner.mlir.bindings import Op, Value, ir
 from tuner.mlir.effects.aliases import VIEWS, is_buffer, roots_of
 from tuner.mlir.gpu.kernel_passes import linear_thread, threads_of_block
 from tuner.mlir.gpu.shared_memory import ALIGNMENT_BYTES
@@ -62,7 +62,6 @@ def _share_out(source: Value, target: Value) -> None:
 
 
 def _is_of_block(op: Op) -> bool:
-    """Returns whether all threads of a block execute one copy together."""
     ops = [each.operation for each in op.block.operations]
     place = ops.index(op)
     is_between = _first_effect(ops[:place][::-1]) and _first_effect(ops[place + 1 :])
@@ -72,7 +71,6 @@ def _is_of_block(op: Op) -> bool:
 
 
 def _first_effect(ops: list[Op]) -> bool:
-    """Returns whether the first op with a side effect is a barrier."""
     for op in ops:
         if op.name not in UNIFORM and not op.name.startswith(PURE):
             return bool(op.name == BARRIER)
@@ -80,7 +78,6 @@ def _first_effect(ops: list[Op]) -> bool:
 
 
 def _is_uniform(root: Value) -> bool:
-    """Returns whether a value is known to be the same in all threads of a block."""
     open_values, seen = [root], set[Value]()
     while open_values:
         each = open_values.pop()
@@ -115,7 +112,9 @@ def move_into_launches(module: ir.Module) -> None:
     the host uses too.
     """
     for op in [op for kind in ALLOCATIONS for op in walk(module, kind)]:
-        if _is_of_kernels(op) and not _holders(op, (LAUNCH, KERNEL)):
+        memory = op.results[0].type
+        is_of_kernels = is_workgroup(memory) or PRIVATE in str(memory)
+        if is_of_kernels and not _holders(op, (LAUNCH, KERNEL)):
             _sink(op)
 
 
@@ -139,7 +138,15 @@ def declare_launch_memory(module: ir.Module) -> None:
     for launch in walk(module, LAUNCH):
         for op in [op for kind in ALLOCATIONS for op in walk(launch, kind)]:
             if op.results[0].type.has_static_shape and _alignment_bytes(op) <= ALIGNMENT_BYTES:
-                _declare(launch, op)
+                memory = op.results[0]
+                if is_workgroup(memory.type):
+                    _drop_host_deallocations(memory)
+                    memory.replace_all_uses_with(_attribution(launch, op))
+                    op.erase()
+                elif op.name == "memref.alloc":
+                    _drop_host_deallocations(memory)
+                    _replace_by_alloca(memory, op)
+                    op.erase()
 
 
 def drop_shared_globals(module: ir.Module) -> None:
@@ -153,7 +160,6 @@ def drop_shared_globals(module: ir.Module) -> None:
 
 
 def _sink(op: Op) -> None:
-    """Clones an op, after views of its result, into every launch that uses the result; then erases the op."""
     launches: list[Op] = []
     for use in list(op.results[0].uses):
         user = use.owner.operation
@@ -178,18 +184,6 @@ def _clone_into(launch: Op, op: Op) -> None:
         user = use.owner.operation
         if launch in _holders(user, (LAUNCH,)):
             user.operands[use.operand_number] = own
-
-
-def _declare(launch: Op, op: Op) -> None:
-    memory = op.results[0]
-    if is_workgroup(memory.type):
-        _drop_host_deallocations(memory)
-        memory.replace_all_uses_with(_attribution(launch, op))
-        op.erase()
-    elif op.name == "memref.alloc":
-        _drop_host_deallocations(memory)
-        _replace_by_alloca(memory, op)
-        op.erase()
 
 
 def _replace_by_alloca(memory: Value, before: Op) -> None:
@@ -222,13 +216,7 @@ def _drop_host_deallocations(memory: Value) -> None:
             use.owner.operation.erase()
 
 
-def _is_of_kernels(op: Op) -> bool:
-    kind = op.results[0].type
-    return is_workgroup(kind) or PRIVATE in str(kind)
-
-
 def _holders(op: Op, names: tuple[str, ...]) -> list[Op]:
-    """Returns the parents of an op whose name is one of ``names``, innermost first."""
     return [each for each in parents_of(op) if each.name in names]
 
 
@@ -266,8 +254,12 @@ def _rewrite(function: Op) -> int:
             _require_no_escape_from_iteration(name, op.results[0])
     _drop_deallocations(name, function, allocations)
     for op in allocations:
-        _move_to_start(op, block)
-    for op in allocations:
+        kept = {key: op.attributes[key] for key in ("alignment",) if key in op.attributes}
+        kept[SEGMENTS] = ir.DenseI32ArrayAttr.get([0, 0])
+        with op.location, ir.InsertionPoint.at_block_begin(block):
+            alloca = ir.Operation.create("memref.alloca", results=[op.results[0].type], attributes=kept)
+        op.results[0].replace_all_uses_with(alloca.results[0])
+    for op in allocations:  # last: the memory of another one may have been created before it
         op.erase()
     return len(allocations)
 
@@ -300,15 +292,11 @@ def _require_no_escape_from_iteration(kernel: str, buffer: Value) -> None:
     for use in buffer.uses:
         op = use.owner.operation
         if op.name in VIEWS:
-            for view in filter(_is_buffer, op.results):
+            for view in (each for each in op.results if is_buffer(each.type)):
                 _require_no_escape_from_iteration(kernel, view)
-        elif op.name == "scf.yield" or any(map(_is_buffer, op.results)):
+        elif op.name == "scf.yield" or any(is_buffer(each.type) for each in op.results):
             found = f"found memory of one iteration of a loop that {op.name} forwards"
             raise _unsupported(op, kernel, found, "loads, stores and views")
-
-
-def _is_buffer(result: Value) -> bool:
-    return is_buffer(result.type)
 
 
 def _drop_deallocations(kernel: str, function: Op, allocations: list[Op]) -> None:
@@ -320,18 +308,6 @@ def _drop_deallocations(kernel: str, function: Op, allocations: list[Op]) -> Non
             found = "found memref.dealloc of other memory"
             raise _unsupported(op, kernel, found, "what it allocated itself")
         op.erase()
-
-
-def _move_to_start(op: Op, block: Block) -> None:
-    """Creates the memory at the start of the kernel, and replaces the op's uses; the op itself stays.
-
-    The caller erases the op last, because another allocation may be created before it.
-    """
-    kept = {key: op.attributes[key] for key in ("alignment",) if key in op.attributes}
-    kept[SEGMENTS] = ir.DenseI32ArrayAttr.get([0, 0])
-    with op.location, ir.InsertionPoint.at_block_begin(block):
-        alloca = ir.Operation.create("memref.alloca", results=[op.results[0].type], attributes=kept)
-    op.results[0].replace_all_uses_with(alloca.results[0])
 
 
 def _unsupported(

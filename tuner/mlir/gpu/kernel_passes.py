@@ -4,8 +4,6 @@ Each pass is independent of the others; ``tuner.mlir.gpu.lowering`` calls them i
 before outlining, on outlined kernels, or on kernels in LLVM dialect.
 """
 
-from collections.abc import Callable
-
 from tuner.core.gpu import WARP_THREADS
 from tuner.mlir.bindings import Attribute, Op, Value, interpreter, ir
 from tuner.mlir.gpu.shared_memory import DYNAMIC
@@ -76,12 +74,12 @@ def propagate_constant_arguments(module: ir.Module) -> int:
             constants = _constants(module, function)
             found += len(constants)
             for argument, number in constants:
-                _bring(function, argument, number)
+                with function.location, ir.InsertionPoint.at_block_begin(function.regions[0].blocks[0]):
+                    argument.replace_all_uses_with(value("arith.constant", argument.type, value=number))
     return found
 
 
 def _constants(module: ir.Module, function: Op) -> list[tuple[Value, Attribute]]:
-    """Returns (argument, constant) of each argument that is the same constant in all launches."""
     launches = launches_of(module, name_of(function))
     passed = zip(*(map(_constant, operands(launch, ARGUMENTS)) for launch in launches), strict=True)
     arguments = function.regions[0].blocks[0].arguments
@@ -90,11 +88,6 @@ def _constants(module: ir.Module, function: Op) -> list[tuple[Value, Attribute]]
         for argument, numbers in zip(arguments, passed, strict=False)  # attributions follow the arguments
         if numbers[0] is not None and len(set(numbers)) == 1
     ]
-
-
-def _bring(function: Op, argument: Value, number: Attribute) -> None:
-    with function.location, ir.InsertionPoint.at_block_begin(function.regions[0].blocks[0]):
-        argument.replace_all_uses_with(value("arith.constant", argument.type, value=number))
 
 
 def _constant(passed: Value) -> Attribute | None:
@@ -147,25 +140,19 @@ def call_intrinsics_directly(module: ir.Module) -> int:
     kept = {**{PREFIX + name: name for name in REJECTED}, **OF_ARITH}
     ops = [op for holder in walk(module, "gpu.module") for op in walk(holder, *kept)]
     for op in ops:
-        _replace_intrinsic(op, kept[op.name])
+        numbers = list(op.operands)
+        attributes = {
+            "intrin": ir.StringAttr.get(f"llvm.{kept[op.name]}"),
+            SEGMENTS: ir.DenseI32ArrayAttr.get([len(numbers), 0]),
+            "op_bundle_sizes": ir.DenseI32ArrayAttr.get([]),
+        }
+        if FAST_MATH in op.attributes:
+            attributes[FAST_MATH] = op.attributes[FAST_MATH]
+        with op.location, ir.InsertionPoint(op):
+            result = value("llvm.call_intrinsic", op.results[0].type, *numbers, **attributes)
+        op.results[0].replace_all_uses_with(result)
+        op.erase()
     return len(ops)
-
-
-def _replace_intrinsic(op: Op, name: str) -> None:
-    operands = list(op.operands)
-    attributes = {
-        "intrin": ir.StringAttr.get(f"llvm.{name}"),
-        SEGMENTS: ir.DenseI32ArrayAttr.get([len(operands), 0]),
-        "op_bundle_sizes": ir.DenseI32ArrayAttr.get([]),
-    }
-    if FAST_MATH in op.attributes:
-        attributes[FAST_MATH] = op.attributes[FAST_MATH]
-    with op.location, ir.InsertionPoint(op):
-        call = ir.Operation.create(
-            "llvm.call_intrinsic", results=[op.results[0].type], operands=operands, attributes=attributes
-        )
-    op.results[0].replace_all_uses_with(call.results[0])
-    op.erase()
 
 
 BOUNDS = ("nvvm.minctasm", CLUSTER_SIZE, TILE_GRID)
@@ -195,17 +182,11 @@ def outline_with_bounds(module: ir.Module, pipeline: str) -> None:
     run_passes(module, pipeline)
     if not any(bounds):
         return
-    for launch, said in zip(walk(module, *LAUNCHES), bounds, strict=True):
-        if said:
-            _set(module, launch, said)
-
-
-def _set(module: ir.Module, launch: Op, bounds: dict[str, Attribute]) -> None:
-    wanted = (module_of(launch), kernel_of(launch))
-    for kernel in walk(module, "gpu.func"):
-        if (name_of(kernel.parent), name_of(kernel)) == wanted:
-            for name, bound in bounds.items():
-                kernel.attributes[name] = bound
+    kernels = {(name_of(kernel.parent), name_of(kernel)): kernel for kernel in walk(module, "gpu.func")}
+    for launch, of_launch in zip(walk(module, *LAUNCHES), bounds, strict=True):
+        kernel = kernels.get((module_of(launch), kernel_of(launch)))
+        for name, bound in of_launch.items() if kernel is not None else ():
+            kernel.attributes[name] = bound
 
 
 SHUFFLE_BITS = 32  # of shfl.sync: PTX ISA
@@ -226,26 +207,22 @@ def widen_narrow_shuffles(module: ir.Module) -> int:
     """
     narrow = [op for op in walk(module, "gpu.shuffle") if _bits(op) < SHUFFLE_BITS]
     for op in narrow:
-        _widen(op)
+        kind = op.results[0].type
+        bits, wide = ir.IntegerType.get_signless(_bits(op)), ir.IntegerType.get_signless(SHUFFLE_BITS)
+        with op.location, ir.InsertionPoint(op):
+            own = op.operands[0] if kind == bits else value("arith.bitcast", bits, op.operands[0])
+            moved = create(
+                "gpu.shuffle",
+                [wide, op.results[1].type],
+                [value("arith.extui", wide, own), *list(op.operands)[1:]],
+                mode=op.attributes["mode"],
+            )
+            low = value("arith.trunci", bits, moved.results[0])
+            result = low if kind == bits else value("arith.bitcast", kind, low)
+        op.results[0].replace_all_uses_with(result)
+        op.results[1].replace_all_uses_with(moved.results[1])
+        op.erase()
     return len(narrow)
-
-
-def _widen(op: Op) -> None:
-    kind = op.results[0].type
-    bits, wide = ir.IntegerType.get_signless(_bits(op)), ir.IntegerType.get_signless(SHUFFLE_BITS)
-    with op.location, ir.InsertionPoint(op):
-        own = op.operands[0] if kind == bits else value("arith.bitcast", bits, op.operands[0])
-        moved = create(
-            "gpu.shuffle",
-            [wide, op.results[1].type],
-            [value("arith.extui", wide, own), *list(op.operands)[1:]],
-            mode=op.attributes["mode"],
-        )
-        low = value("arith.trunci", bits, moved.results[0])
-        result = low if kind == bits else value("arith.bitcast", kind, low)
-    op.results[0].replace_all_uses_with(result)
-    op.results[1].replace_all_uses_with(moved.results[1])
-    op.erase()
 
 
 def _bits(op: Op) -> int:
@@ -270,13 +247,9 @@ def widen_printed_integers(module: ir.Module) -> None:
     for op in walk(module, "gpu.printf"):
         for number, operand in enumerate(list(op.operands)):
             if isinstance(operand.type, ir.IntegerType) and operand.type.width < INT_BITS:
-                op.operands[number] = _widened(op, operand)
-
-
-def _widened(op: Op, operand: Value) -> Value:
-    extend = "arith.extui" if operand.type.width == 1 else "arith.extsi"
-    with op.location, ir.InsertionPoint(op):
-        return value(extend, ir.IntegerType.get_signless(INT_BITS), operand)
+                extend = "arith.extui" if operand.type.width == 1 else "arith.extsi"
+                with op.location, ir.InsertionPoint(op):
+                    op.operands[number] = value(extend, ir.IntegerType.get_signless(INT_BITS), operand)
 
 
 UNDEFINED = "llvm.mlir.undef"
@@ -320,9 +293,13 @@ def expand_warp_ids(module: ir.Module) -> int:
     """
     ids, counts = walk(module, "gpu.subgroup_id"), walk(module, "gpu.num_subgroups")
     for op in ids:
-        _replace_warp_id(op, lambda: _arith("divui", linear_thread(), index(WARP_THREADS)))
+        with op.location, ir.InsertionPoint(op):
+            op.results[0].replace_all_uses_with(_arith("divui", linear_thread(), index(WARP_THREADS)))
+        op.erase()
     for op in counts:
-        _replace_warp_id(op, _warps_of_block)
+        with op.location, ir.InsertionPoint(op):
+            op.results[0].replace_all_uses_with(_arith("ceildivui", threads_of_block(), index(WARP_THREADS)))
+        op.erase()
     return len(ids) + len(counts)
 
 
@@ -336,16 +313,6 @@ def threads_of_block() -> Value:
     """Creates the ops for the number of threads per block; returns the number."""
     plane = _arith("muli", _threads("x"), _threads("y"))
     return _arith("muli", plane, _threads("z"))
-
-
-def _replace_warp_id(op: Op, build: Callable[[], Value]) -> None:
-    with op.location, ir.InsertionPoint(op):
-        op.results[0].replace_all_uses_with(build())
-    op.erase()
-
-
-def _warps_of_block() -> Value:
-    return _arith("ceildivui", threads_of_block(), index(WARP_THREADS))
 
 
 def _thread(axis: str) -> Value:

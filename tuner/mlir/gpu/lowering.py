@@ -10,7 +10,7 @@ Each step in Python is a module of this package; the textual pipelines between t
 
 from tuner.core.gpu import Chip
 from tuner.core.gpu_code import KernelBuffer, KernelProgram
-from tuner.mlir.bindings import Op, Value, gpu, ir
+from tuner.mlir.bindings import Op, gpu, ir
 from tuner.mlir.gpu.batches import choose_matrices, for_every_matrix, note_batches
 from tuner.mlir.gpu.chip_guards import reject_what_the_chip_lacks, reject_what_was_not_lowered
 from tuner.mlir.gpu.fragment_elementwise import lower_fragment_elementwise
@@ -258,12 +258,10 @@ def pass_addresses(module: ir.Module, names: frozenset[str]) -> None:
         if module_of(launch) in names:
             first = sum(list(ir.DenseI32ArrayAttr(launch.attributes[SEGMENTS]))[:ARGUMENTS])
             for number in range(first, len(launch.operands)):
-                if isinstance(launch.operands[number].type, ir.MemRefType):
-                    launch.operands[number] = _address(launch, launch.operands[number])
-
-
-def _address(launch: Op, memref: Value) -> Value:
-    with launch.location, ir.InsertionPoint(launch):
-        number = value("memref.extract_aligned_pointer_as_index", ir.IndexType.get(), memref)
-        integer = value("arith.index_cast", ir.IntegerType.get_signless(64), number)
-        return value("llvm.inttoptr", ir.Type.parse("!llvm.ptr"), integer)
+                memref = launch.operands[number]
+                if not isinstance(memref.type, ir.MemRefType):
+                    continue
+                with launch.location, ir.InsertionPoint(launch):
+                    address = value("memref.extract_aligned_pointer_as_index", ir.IndexType.get(), memref)
+                    integer = value("arith.index_cast", ir.IntegerType.get_signless(64), address)
+                    launch.operands[number] = value("llvm.inttoptr", ir.Type.parse("!llvm.ptr"), integer)

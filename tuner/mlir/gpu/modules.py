@@ -53,17 +53,17 @@ def inline_device_functions(module: ir.Module) -> None:
         for caller in walk(holder, KERNEL):
             while calls := walk(caller, CALL):
                 for call in calls:
-                    _inline(call, functions)
+                    name = callee_of(call)
+                    callee = functions.get(name)
+                    if (
+                        callee is None
+                        or len(callee.regions[0].blocks) != 1
+                        or _reaches(callee, name, functions)
+                    ):
+                        raise unsupported(call, f"a call of @{name}", ALLOWED)
+                    inline_call(call, callee)
         for function in functions.values():
             function.erase()
-
-
-def _inline(call: Op, functions: dict[str, Op]) -> None:
-    name = callee_of(call)
-    callee = functions.get(name)
-    if callee is None or len(callee.regions[0].blocks) != 1 or _reaches(callee, name, functions):
-        raise unsupported(call, f"a call of @{name}", ALLOWED)
-    inline_call(call, callee)
 
 
 def _reaches(function: Op, name: str, functions: dict[str, Op]) -> bool:
@@ -104,8 +104,6 @@ class LaunchSequence:
 
 
 class _Reader:
-    """Collects launches and buffers from the host functions of a module, one function at a time."""
-
     def __init__(self, buffers: tuple[KernelBuffer, ...], kernels: dict[str, Op]) -> None:
         self._given = buffers
         self._kernels = kernels
@@ -120,13 +118,31 @@ class _Reader:
         if len(blocks) != 1:
             raise _unsupported(function, "control flow")
         for argument in blocks[0].arguments:
-            self._name_argument(function, argument)
+            if not isinstance(argument.type, ir.MemRefType):
+                found = f"found argument {argument.arg_number} of type {argument.type}"
+                raise CandidateError(Stage.COMPILE, f"{name_of(function)}: {found}, allowed memrefs")
+            attributes = argument_attributes(function, argument.arg_number)
+            if NAME in attributes:
+                name = str(ir.StringAttr(attributes[NAME]).value)
+            elif argument.arg_number < len(self._given):
+                name = self._given[argument.arg_number].name
+            else:
+                raise CandidateError(
+                    Stage.COMPILE,
+                    f"{name_of(function)}: found argument {argument.arg_number} without a name,"
+                    f" allowed {len(self._given)} of the problem, or with {NAME}",
+                )
+            size = _true_bytes(argument, attributes.get(BOUNDS))
+            self._add(argument, name, size, ZEROED in attributes)
         for op in blocks[0].operations:
             self._read_op(function, op.operation)
 
     def _read_op(self, function: Op, op: Op) -> None:
         if op.name == "memref.alloc":
-            self._add_scratch(op)
+            named = NAME in op.attributes
+            name = str(ir.StringAttr(op.attributes[NAME]).value) if named else self._next_scratch()
+            size = memref_bytes(ir.MemRefType(op.results[0].type))
+            self._add(op.results[0], name, size, ZEROED in op.attributes)
         elif op.name in RENAMING:
             self._names[op.results[0]] = self._name_of(op, op.operands[0])
         elif op.name == TENSOR_MAP:
@@ -146,7 +162,6 @@ class _Reader:
         return Launch(kernel_of(op), grid, block, shared_bytes(op), names, maps, self._tile_grid(op))
 
     def _tile_grid(self, op: Op) -> tuple[int, int] | None:
-        """Returns the grid of output tiles if blocks of the kernel compute several tiles, else None."""
         said = self._kernels[kernel_of(op)].attributes.get(TILE_GRID)
         if said is None:
             return None
@@ -168,30 +183,6 @@ class _Reader:
             )
         return self._names[value]
 
-    def _name_argument(self, function: Op, argument: Value) -> None:
-        if not isinstance(argument.type, ir.MemRefType):
-            found = f"found argument {argument.arg_number} of type {argument.type}"
-            raise CandidateError(Stage.COMPILE, f"{name_of(function)}: {found}, allowed memrefs")
-        attributes = argument_attributes(function, argument.arg_number)
-        if NAME in attributes:
-            name = str(ir.StringAttr(attributes[NAME]).value)
-        elif argument.arg_number < len(self._given):
-            name = self._given[argument.arg_number].name
-        else:
-            raise CandidateError(
-                Stage.COMPILE,
-                f"{name_of(function)}: found argument {argument.arg_number} without a name,"
-                f" allowed {len(self._given)} of the problem, or with {NAME}",
-            )
-        size = _true_bytes(argument, attributes.get(BOUNDS))
-        self._add(argument, name, size, ZEROED in attributes)
-
-    def _add_scratch(self, op: Op) -> None:
-        named = NAME in op.attributes
-        name = str(ir.StringAttr(op.attributes[NAME]).value) if named else self._next_scratch()
-        size = memref_bytes(ir.MemRefType(op.results[0].type))
-        self._add(op.results[0], name, size, ZEROED in op.attributes)
-
     def _add(self, value: Value, name: str, size: int, is_zeroed: bool) -> None:
         """Adds a buffer. A name that occurs twice is one buffer, as large as its largest use."""
         self._names[value] = name
@@ -212,25 +203,17 @@ def read_launches(module: ir.Module, buffers: tuple[KernelBuffer, ...]) -> Launc
     constant, and for a module without a launch.
     """
     reader = _Reader(buffers, {name_of(each): each for each in walk(module, "gpu.func")})
-    for op in module.body.operations:
-        if op.operation.name == "func.func":
-            if _is_run(op.operation):
-                reader.read(op.operation)
-        elif op.operation.name != "gpu.module":
-            raise CandidateError(Stage.COMPILE, f"module: found {op.operation.name}, allowed functions")
+    for op in [each.operation for each in module.body.operations]:
+        if op.name == "func.func":
+            visibility = op.attributes.get("sym_visibility")
+            is_private = visibility is not None and ir.StringAttr(visibility).value == "private"
+            if not is_private and len(op.regions[0].blocks) > 0:
+                reader.read(op)
+        elif op.name != "gpu.module":
+            raise CandidateError(Stage.COMPILE, f"module: found {op.name}, allowed functions")
     if not reader.launches:
         raise CandidateError(Stage.COMPILE, "the script made no kernel: found no gpu.launch")
     return LaunchSequence(tuple(reader.launches), tuple(reader.buffers.values()))
-
-
-def _is_run(function: Op) -> bool:
-    """Returns whether a function is host code that runs: public, with a body.
-
-    Calls of other functions are errors.
-    """
-    visibility = function.attributes.get("sym_visibility")
-    is_private = visibility is not None and ir.StringAttr(visibility).value == "private"
-    return not is_private and len(function.regions[0].blocks) > 0
 
 
 def _operands_of(op: Op, segments: slice) -> list[Value]:
@@ -238,7 +221,6 @@ def _operands_of(op: Op, segments: slice) -> list[Value]:
 
 
 def _true_sizes(function: Op, op: Op) -> tuple[int, ...] | None:
-    """Returns the true sizes of the argument of a tensor map, if it is a padded view, else None."""
     base = source_of(op.operands[0], ("memref.cast",))
     if not isinstance(base.owner, ir.Block):
         return None
@@ -295,7 +277,10 @@ def merge_gpu_modules(module: ir.Module) -> None:
 
 def _move(module: ir.Module, op: Op, holder_name: str, first: Op, taken: set[str]) -> None:
     old = name_of(op)
-    new = _unique(old, taken)
+    new, number = old, 0
+    while new in taken:
+        number += 1
+        new = f"{old}_{number}"
     if new != old and op.name != "gpu.func":
         found = f"found a second {op.name} @{old}"
         raise CandidateError(Stage.COMPILE, f"@{holder_name}: {found}, allowed one in all modules")
@@ -306,12 +291,3 @@ def _move(module: ir.Module, op: Op, holder_name: str, first: Op, taken: set[str
         if str(launch.attributes["kernel"]) == before:
             launch.attributes["kernel"] = ir.SymbolRefAttr.get([name_of(first), new])
     first.regions[0].blocks[0].append(op)
-
-
-def _unique(name: str, taken: set[str]) -> str:
-    number = 0
-    candidate = name
-    while candidate in taken:
-        number += 1
-        candidate = f"{name}_{number}"
-    return candidate

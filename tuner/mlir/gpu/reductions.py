@@ -18,11 +18,10 @@ from collections.abc import Callable
 from tuner.core.gpu import WARP_THREADS
 from tuner.mlir.bindings import Op, Value, ir
 from tuner.mlir.gpu.kernel_passes import linear_thread, threads_of_block
-from tuner.mlir.ir.building import branch, create, index, is_less, value
+from tuner.mlir.ir.building import branch, create, index, is_equal, is_less, value
 from tuner.mlir.ir.reading import unsupported, walk
 
 Combine = Callable[[Value, Value], Value]
-EQUAL = 0  # arith's predicate eq
 TOTAL = WARP_THREADS  # slot of the total, after the slots of at most 32 warps
 KNOWN_SIZE = "known_block_size"  # attribute of gpu.func: threads along x, y, z
 
@@ -59,7 +58,7 @@ def _of_block(op: Op, is_whole: bool) -> Callable[[], Value]:
         _store_by_first_lane(lane, of_warp, partial, warp)
         create("gpu.barrier")
         warps = _divided("ceildivui", threads, WARP_THREADS)
-        branch(_is_equal(warp, 0), lambda: _reduce_partials(partial, combine, lane, warps))
+        branch(is_equal(warp, index(0)), lambda: _reduce_partials(partial, combine, lane, warps))
         create("gpu.barrier")
         return value("memref.load", kind, partial, index(TOTAL))
 
@@ -79,7 +78,7 @@ def _store_by_first_lane(lane: Value, number: Value, partial: Value, place: Valu
     def store() -> None:
         create("memref.store", [], [number, partial, place])
 
-    branch(_is_equal(lane, 0), store)
+    branch(is_equal(lane, index(0)), store)
 
 
 def _of_subgroup(op: Op, is_whole: bool) -> Callable[[], Value]:
@@ -145,7 +144,12 @@ def _combination(op: Op) -> Combine:
     """Returns the function that creates the combination of two values, by the op's region or its name."""
     region = op.regions[0] if len(op.regions) else None
     if region is None or len(region.blocks) == 0:
-        return _named(op)
+        word = str(op.attributes["op"]).rstrip(">").split()[-1]
+        kind = op.results[0].type
+        element = kind.element_type if isinstance(kind, ir.VectorType) else kind
+        if word in ("add", "mul", "and", "or", "xor"):  # other names include the type: minsi, maxnumf
+            word += "f" if isinstance(element, ir.FloatType) else "i"
+        return lambda left, right: value(f"arith.{word}", left.type, left, right)
     if len(region.blocks) > 1:
         raise unsupported(op, "control flow in its region", "a region of one block")
 
@@ -164,15 +168,6 @@ def _combination(op: Op) -> Combine:
     return by_region
 
 
-def _named(op: Op) -> Combine:
-    word = str(op.attributes["op"]).rstrip(">").split()[-1]
-    kind = op.results[0].type
-    element = kind.element_type if isinstance(kind, ir.VectorType) else kind
-    if word in ("add", "mul", "and", "or", "xor"):  # other names include the type: minsi, maxnumf
-        word += "f" if isinstance(element, ir.FloatType) else "i"
-    return lambda left, right: value(f"arith.{word}", left.type, left, right)
-
-
 def _distances(size: int, stride: int) -> list[int]:
     return [stride << step for step in range(size.bit_length() - 1)]
 
@@ -181,12 +176,6 @@ def _lanes(threads: Value, warp: Value) -> Value:
     """Creates the number of threads of the block from this warp on; 32 or more: the warp is full."""
     before = value("arith.muli", warp.type, warp, index(WARP_THREADS))
     return value("arith.subi", warp.type, threads, before)
-
-
-def _is_equal(number: Value, wanted: int) -> Value:
-    predicate = ir.IntegerAttr.get(ir.IntegerType.get_signless(64), EQUAL)
-    bit = ir.IntegerType.get_signless(1)
-    return value("arith.cmpi", bit, number, index(wanted), predicate=predicate)
 
 
 def _divided(name: str, number: Value, size: int) -> Value:
@@ -198,7 +187,6 @@ def _integer(op: Op, name: str) -> int | None:
 
 
 def _has_whole_warps(function: Op) -> bool:
-    """Returns whether the block size is known to be a multiple of 32."""
     if KNOWN_SIZE not in function.attributes:
         return False
     threads = math.prod(int(size) for size in ir.DenseI32ArrayAttr(function.attributes[KNOWN_SIZE]))

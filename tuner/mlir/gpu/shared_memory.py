@@ -92,7 +92,6 @@ def reserved_bytes(launch: Op, views: CustomSharedViews) -> int | None:
 
 
 def _end_of(op: Op) -> int | None:
-    """Returns the end in bytes of a view of the block; None if not constant, or for a view of no elements."""
     if op.name != "memref.view" or not op.results[0].type.has_static_shape or 0 in op.results[0].type.shape:
         return None
     shift = constant_of(op.operands[1])
@@ -116,18 +115,14 @@ def use_dynamic_shared_globals(module: ir.Module) -> None:
     for holder in walk(module, "gpu.module"):
         for get in walk(holder, "memref.get_global"):
             if _is_dynamic(get.results[0].type):
-                _use_block(get)
+                memory = get.results[0]
+                with get.location, ir.InsertionPoint(get):
+                    block = value(DYNAMIC, ir.Type.parse(BLOCK_TYPE))
+                    memory.replace_all_uses_with(value("memref.view", memory.type, block, index(0)))
+                get.erase()
         for each in walk(holder, "memref.global"):
             if _is_dynamic(ir.TypeAttr(each.attributes["type"]).value):
                 each.erase()
-
-
-def _use_block(get: Op) -> None:
-    memory = get.results[0]
-    with get.location, ir.InsertionPoint(get):
-        block = value(DYNAMIC, ir.Type.parse(BLOCK_TYPE))
-        memory.replace_all_uses_with(value("memref.view", memory.type, block, index(0)))
-    get.erase()
 
 
 def _is_dynamic(memref: Type) -> bool:
@@ -227,13 +222,9 @@ class SharedMemoryLiveness:
         copies = [self._position_of(op) for op in uses if op.name == ASYNC_COPY]
         complete: float = max(positions)
         if copies:
-            complete = max(complete, self._copied_by(max(copies)))
+            closed = min((at for at in self._groups if at >= max(copies)), default=ALWAYS)
+            complete = max(complete, min((at for at in self._waits if at > closed), default=ALWAYS))
         return Lifetime(min(positions), min((at for at in self._barriers if at > complete), default=ALWAYS))
-
-    def _copied_by(self, copy: float) -> float:
-        """Returns the first wait after which all async copies up to position ``copy`` are complete."""
-        closed = min((at for at in self._groups if at >= copy), default=ALWAYS)
-        return min((at for at in self._waits if at > closed), default=ALWAYS)
 
     def _position_of(self, op: Op) -> int:
         while op not in self._position:
@@ -242,7 +233,6 @@ class SharedMemoryLiveness:
 
 
 def _users(buffer: Value) -> list[Op] | None:
-    """Returns all ops that use the buffer, also through views; None if one of them is not listed."""
     users: list[Op] = []
     for use in buffer.uses:
         op = use.owner.operation
@@ -317,7 +307,6 @@ def align(offset: int, alignment_bytes: int) -> int:
 
 
 def _lowest_free(request: AllocationRequest, taken: list[tuple[int, int]], start_bytes: int) -> int:
-    """Returns the first aligned gap that is large enough between (start, end) ranges sorted by start."""
     offset = align(start_bytes, request.alignment_bytes)
     for low, high in taken:
         if offset + request.bytes <= low:  # later ranges start no earlier
@@ -466,17 +455,13 @@ def _replace(function: Op, buffers: list[Value], offsets: tuple[int, ...]) -> No
         block = value(DYNAMIC, ir.Type.parse(BLOCK_TYPE))
         for buffer, offset in zip(buffers, offsets, strict=True):
             view = value("memref.view", buffer.type, block, index(offset))
-            _erase_deallocations(buffer)
+            for use in list(buffer.uses):
+                if use.owner.operation.name == "memref.dealloc":
+                    use.owner.operation.erase()
             buffer.replace_all_uses_with(view)
     for buffer in buffers:
         if isinstance(buffer, ir.OpResult):
             buffer.owner.erase()
-
-
-def _erase_deallocations(buffer: Value) -> None:
-    for use in list(buffer.uses):
-        if use.owner.operation.name == "memref.dealloc":
-            use.owner.operation.erase()
 
 
 def _drop_attributions(function: Op) -> None:

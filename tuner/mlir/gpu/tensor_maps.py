@@ -12,12 +12,10 @@ from tuner.mlir.bindings import Op, Type, Value, ir
 from tuner.mlir.ir.building import value
 from tuner.mlir.ir.memrefs import argument_attributes, element_bytes, is_workgroup
 from tuner.mlir.ir.reading import (
-    ARGUMENTS,
     constant_of,
     function_type,
     launches_of,
     name_of,
-    operands,
     source_of,
     walk,
 )
@@ -176,32 +174,18 @@ def pass_tensor_maps_by_address(module: ir.Module) -> None:
     for function in walk(module, "gpu.func"):
         kind = function_type(function)
         numbers = [number for number, each in enumerate(kind.inputs) if is_tensor_map(each)]
-        for number in numbers:
-            _take_address(function, number)
+        block = function.regions[0].blocks[0]
+        for argument in [block.arguments[number] for number in numbers]:
+            old, uses = argument.type, [(use.owner, use.operand_number) for use in argument.uses]
+            argument.set_type(ir.Type.parse(POINTER))
+            with function.location, ir.InsertionPoint.at_block_begin(block):
+                tensor_map = value(CAST, old, argument)
+            for user, operand in uses:
+                user.operands[operand] = tensor_map
         inputs = [argument.type for argument in function.regions[0].blocks[0].arguments][: len(kind.inputs)]
         function.attributes["function_type"] = ir.TypeAttr.get(ir.FunctionType.get(inputs, kind.results))
         for launch in launches_of(module, name_of(function)) if numbers else ():
-            _pass_addresses(launch)
-
-
-def _take_address(function: Op, number: int) -> None:
-    block = function.regions[0].blocks[0]
-    argument = block.arguments[number]
-    old, uses = argument.type, [(use.owner, use.operand_number) for use in argument.uses]
-    argument.set_type(ir.Type.parse(POINTER))
-    with function.location, ir.InsertionPoint.at_block_begin(block):
-        tensor_map = value(CAST, old, argument)
-    for user, place in uses:
-        user.operands[place] = tensor_map
-
-
-def _pass_addresses(launch: Op) -> None:
-    first = len(launch.operands) - len(operands(launch, ARGUMENTS))
-    for number in range(first, len(launch.operands)):
-        if is_tensor_map(launch.operands[number].type):
-            launch.operands[number] = _address(launch, launch.operands[number])
-
-
-def _address(launch: Op, tensor_map: Value) -> Value:
-    with launch.location, ir.InsertionPoint(launch):
-        return value(CAST, ir.Type.parse(POINTER), tensor_map)
+            for place, operand in enumerate(list(launch.operands)):
+                if is_tensor_map(operand.type):
+                    with launch.location, ir.InsertionPoint(launch):
+                        launch.operands[place] = value(CAST, ir.Type.parse(POINTER), operand)

@@ -47,22 +47,27 @@ class BoundLoadsOp(InPlaceOp, name="bound_loads"):
         for load in walk(function, "vector.load"):
             bounds = bounds_of(load.operands[0])
             if bounds:
-                _guard(load, bounds, is_synchronous)
+                width = ir.VectorType(load.results[0].type).shape[0]
+                rank = len(load.operands) - 1
+                with load.location, ir.InsertionPoint(load):
+                    if not is_synchronous and _fills_shared_memory(load):
+                        guarded = _masked(load, bounds, width)
+                    elif is_width_aligned(bounds, rank, width):
+                        guarded = _whole_or_zero(load, list(load.operands)[1:], bounds, load.results[0].type)
+                    else:
+                        kind = ir.VectorType(load.results[0].type)
+                        one = ir.VectorType.get([1], kind.element_type)
+                        first = list(load.operands)[1:]
+                        built = zero(kind)
+                        for offset in range(width):
+                            indices = [*first[:-1], plus(first[-1], offset)]
+                            element = _whole_or_zero(load, indices, bounds, one)
+                            places = {"offsets": integers([offset]), "strides": integers([1])}
+                            built = value("vector.insert_strided_slice", kind, element, built, **places)
+                        guarded = built
+                load.results[0].replace_all_uses_with(guarded)
+                load.erase()
         return None
-
-
-def _guard(load: Op, bounds: Bounds, is_synchronous: bool) -> None:
-    width = ir.VectorType(load.results[0].type).shape[0]
-    rank = len(load.operands) - 1
-    with load.location, ir.InsertionPoint(load):
-        if not is_synchronous and _fills_shared_memory(load):
-            guarded = _masked(load, bounds, width)
-        elif is_width_aligned(bounds, rank, width):
-            guarded = _whole_or_zero(load, list(load.operands)[1:], bounds, load.results[0].type)
-        else:
-            guarded = _element_by_element(load, bounds, width)
-    load.results[0].replace_all_uses_with(guarded)
-    load.erase()
 
 
 def _fills_shared_memory(load: Op) -> bool:
@@ -95,17 +100,3 @@ def _whole_or_zero(load: Op, indices: list[Value], bounds: Bounds, kind: Type) -
         lambda: zero(kind),
         kind,
     )
-
-
-def _element_by_element(load: Op, bounds: Bounds, width: int) -> Value:
-    """Creates the vector from guarded loads of single elements: a row may end inside of the vector."""
-    kind = ir.VectorType(load.results[0].type)
-    one = ir.VectorType.get([1], kind.element_type)
-    first = list(load.operands)[1:]
-    built = zero(kind)
-    for offset in range(width):
-        indices = [*first[:-1], plus(first[-1], offset)]
-        element = _whole_or_zero(load, indices, bounds, one)
-        places = {"offsets": integers([offset]), "strides": integers([1])}
-        built = value("vector.insert_strided_slice", kind, element, built, **places)
-    return built

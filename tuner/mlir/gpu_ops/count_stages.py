@@ -4,10 +4,8 @@ from dataclasses import dataclass
 
 from tuner.mlir.bindings import Op, Value, ir
 from tuner.mlir.dialect import InPlaceOp
-from tuner.mlir.ir.building import value
+from tuner.mlir.ir.building import is_equal, value
 from tuner.mlir.ir.reading import op_of, split_constant, walk
-
-EQUAL = 0  # arith's predicate eq
 
 
 class CountStagesOp(InPlaceOp, name="count_stages"):
@@ -98,7 +96,6 @@ def _constant(number: Value) -> int | None:
 
 
 def _count(stage: Value, before: Value, stages: int) -> None:
-    """Replaces a stage by the successor of ``before``, the stage of the previous iteration."""
     apply = stage.owner
     word = ir.IntegerType.get_signless(32)
     with apply.location, ir.InsertionPoint(apply):
@@ -106,8 +103,7 @@ def _count(stage: Value, before: Value, stages: int) -> None:
             value("arith.constant", word, value=ir.IntegerAttr.get(word, number)) for number in (0, 1, stages)
         )
         above = value("arith.addi", word, value("arith.index_castui", word, before), one)
-        predicate = ir.IntegerAttr.get(ir.IntegerType.get_signless(64), EQUAL)
-        is_after = value("arith.cmpi", ir.IntegerType.get_signless(1), above, end, predicate=predicate)
+        is_after = is_equal(above, end)
         wrapped = value("arith.select", word, is_after, none, above)
         stage.replace_all_uses_with(value("arith.index_castui", stage.type, wrapped))
     apply.erase()

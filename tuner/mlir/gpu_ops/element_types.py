@@ -46,7 +46,30 @@ class UseFp8Op(InPlaceOp, name="use_fp8"):
             if _registers(product) != REGISTERS:
                 return f"found an nvgpu.mma.sync of {_registers(product)} registers, allowed {REGISTERS}"
         for product in products:
-            _replace(product, kind)
+            a, b, c = product.operands
+            sums = ir.VectorType(c.type)
+            with product.location, ir.InsertionPoint(product):
+                operands = [*_text(a), *_text(b), *_elements(c, sums)]
+                result = value(
+                    "llvm.inline_asm",
+                    ir.Type.parse(f"!llvm.struct<({', '.join(['f32'] * REGISTERS[2])})>"),
+                    *operands,
+                    asm_string=ir.StringAttr.get(_instruction(kind)),
+                    constraints=ir.StringAttr.get(_constraints()),
+                    asm_dialect=ir.IntegerAttr.get(ir.IntegerType.get_signless(64), ATT_DIALECT),
+                )
+                parts = [
+                    value(
+                        "llvm.extractvalue",
+                        sums.element_type,
+                        result,
+                        position=ir.DenseI64ArrayAttr.get([number]),
+                    )
+                    for number in range(REGISTERS[2])
+                ]
+                whole = value("vector.from_elements", sums, *parts)
+            product.results[0].replace_all_uses_with(whole)
+            product.erase()
         return None
 
 
@@ -61,30 +84,7 @@ def _registers(product: Op) -> tuple[int, ...]:
     return (a[0], b[0], c[0] * c[1])
 
 
-def _replace(product: Op, kind: str) -> None:
-    a, b, c = product.operands
-    sums = ir.VectorType(c.type)
-    with product.location, ir.InsertionPoint(product):
-        operands = [*_text(a), *_text(b), *_elements(c, sums)]
-        result = value(
-            "llvm.inline_asm",
-            ir.Type.parse(f"!llvm.struct<({', '.join(['f32'] * REGISTERS[2])})>"),
-            *operands,
-            asm_string=ir.StringAttr.get(_instruction(kind)),
-            constraints=ir.StringAttr.get(_constraints()),
-            asm_dialect=ir.IntegerAttr.get(ir.IntegerType.get_signless(64), ATT_DIALECT),
-        )
-        parts = [
-            value("llvm.extractvalue", sums.element_type, result, position=ir.DenseI64ArrayAttr.get([number]))
-            for number in range(REGISTERS[2])
-        ]
-        whole = value("vector.from_elements", sums, *parts)
-    product.results[0].replace_all_uses_with(whole)
-    product.erase()
-
-
 def _text(fragment: Value) -> list[Value]:
-    """Creates the 32-bit registers of a fragment of bytes."""
     word = ir.IntegerType.get_signless(32)
     kind = ir.VectorType.get([ir.VectorType(fragment.type).shape[0], 1], word)
     return _elements(value("vector.bitcast", kind, fragment), kind)
@@ -105,7 +105,6 @@ def _elements(vector: Value, kind: ir.VectorType) -> list[Value]:
 
 
 def _instruction(kind: str) -> str:
-    """Returns the PTX instruction, with an operand per register."""
     a, b, c = REGISTERS
     groups, first = [], 0
     for count in (c, a, b, c):
@@ -135,16 +134,16 @@ class UseTf32Op(InPlaceOp, name="use_tf32"):
     """
 
     def change(self, function: Op) -> str | None:
-        products = [each for each in walk(function, "nvgpu.mma.sync") if _is_f32(each.operands[0])]
+        products = [
+            each
+            for each in walk(function, "nvgpu.mma.sync")
+            if isinstance(ir.VectorType(each.operands[0].type).element_type, ir.F32Type)
+        ]
         if not products:
             return "found no nvgpu.mma.sync of f32 operands"
         for product in products:
             product.attributes["tf32Enabled"] = ir.UnitAttr.get()
         return None
-
-
-def _is_f32(fragment: Value) -> bool:
-    return isinstance(ir.VectorType(fragment.type).element_type, ir.F32Type)
 
 
 # ------------------------------------------------------------------------------
@@ -179,7 +178,16 @@ class Retyping:
         """Replaces the old type in ``root`` and all ops in it, in place; of dense constants only splats."""
 
         def visit(op: Op) -> WalkResult:
-            self._change_op(op)
+            for result in op.results:
+                result.set_type(self.of(result.type))
+            for region in op.regions:
+                for block in region.blocks:
+                    for argument in block.arguments:
+                        argument.set_type(self.of(argument.type))
+            for name in list(op.attributes):
+                changed = self._attribute(op.attributes[name])
+                if changed is not None:
+                    op.attributes[name] = changed
             return WalkResult.ADVANCE
 
         walk_ops(root, visit)
@@ -204,33 +212,18 @@ class Retyping:
             )
         return kind
 
-    def _change_op(self, op: Op) -> None:
-        for result in op.results:
-            result.set_type(self.of(result.type))
-        for region in op.regions:
-            for block in region.blocks:
-                for argument in block.arguments:
-                    argument.set_type(self.of(argument.type))
-        for name in list(op.attributes):
-            changed = self._attribute(op.attributes[name])
-            if changed is not None:
-                op.attributes[name] = changed
-
     def _attribute(self, attribute: Attribute) -> Attribute | None:
         if isinstance(attribute, ir.TypeAttr):
             return ir.TypeAttr.get(self.of(attribute.value))
         if isinstance(attribute, ir.FloatAttr | ir.IntegerAttr) and attribute.type == self.old:
-            return self._number(attribute.value)
+            if isinstance(self.new, ir.IntegerType):
+                return ir.IntegerAttr.get(self.new, int(attribute.value))
+            return ir.FloatAttr.get(self.new, float(attribute.value))
         if isinstance(attribute, ir.DenseElementsAttr) and attribute.is_splat:
             kind = self.of(attribute.type)
             splat = self._attribute(attribute.get_splat_value())
             return None if splat is None else ir.DenseElementsAttr.get_splat(kind, splat)
         return None
-
-    def _number(self, number: float) -> Attribute:
-        if isinstance(self.new, ir.IntegerType):
-            return ir.IntegerAttr.get(self.new, int(number))
-        return ir.FloatAttr.get(self.new, float(number))
 
 
 def first_arithmetic_op(root: Op, element: Type) -> str | None:

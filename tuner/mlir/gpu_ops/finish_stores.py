@@ -5,7 +5,7 @@ from collections.abc import Sequence
 
 from tuner.mlir.bindings import Op, Type, Value, ir
 from tuner.mlir.dialect import InPlaceOp, attribute, text
-from tuner.mlir.ir.building import affine, branch, create, piece, plus, symbol, value
+from tuner.mlir.ir.building import affine, branch, create, index, is_equal, piece, plus, symbol, value
 from tuner.mlir.ir.linalg import apply_epilogue, find_epilogue, output_type
 from tuner.mlir.ir.memrefs import (
     BOUNDS,
@@ -95,18 +95,13 @@ def _swap(
     new_low, new_high = [], []
     for mine, other in zip(low, high, strict=True):
         sent = value("arith.select", mine.type, is_upper, mine, other)
-        received = _from_neighbour_lane(sent, distance)
+        offset, width = (_i32(number) for number in (distance, 32))
+        mode = ir.Attribute.parse("#gpu<shuffle_mode xor>")
+        kinds = [sent.type, ir.IntegerType.get_signless(1)]
+        received = create("gpu.shuffle", kinds, [sent, offset, width], mode=mode).results[0]
         new_low.append(value("arith.select", mine.type, is_upper, received, mine))
         new_high.append(value("arith.select", mine.type, is_upper, other, received))
     return new_low, new_high
-
-
-def _from_neighbour_lane(word: Value, distance: int) -> Value:
-    """Creates the shuffle that reads ``word`` of the lane whose number differs in the bit ``distance``."""
-    offset, width = (_i32(number) for number in (distance, 32))
-    mode = ir.Attribute.parse("#gpu<shuffle_mode xor>")
-    kinds = [word.type, ir.IntegerType.get_signless(1)]
-    return create("gpu.shuffle", kinds, [word, offset, width], mode=mode).results[0]
 
 
 def _i32(number: int) -> Value:
@@ -115,15 +110,11 @@ def _i32(number: int) -> Value:
 
 
 def _has_bit(lane: Value, bit: int) -> Value:
-    index = ir.IndexType.get()
     of_lane = affine(ir.AffineExpr.get_mod(ir.AffineExpr.get_floor_div(symbol(0), bit), 2), lane)
-    one = value("arith.constant", index, value=ir.IntegerAttr.get(index, 1))
-    equal = ir.IntegerAttr.get(ir.IntegerType.get_signless(64), 0)  # arith's eq
-    return value("arith.cmpi", ir.IntegerType.get_signless(1), of_lane, one, predicate=equal)
+    return is_equal(of_lane, index(1))
 
 
 def _text(piece: Value) -> list[Value]:
-    """Creates the 32-bit registers of a piece: two for 32-bit sums, one for both 16-bit sums."""
     kind = ir.VectorType(piece.type)
     if kind.element_type.width == WORD_BITS:
         return [_element(piece, number) for number in range(PIECE)]
@@ -178,7 +169,30 @@ class FinishStoresOp(InPlaceOp, name="finish_stores"):
         reason = _why_not(function, stores, mode)
         if reason is not None:
             return reason
-        _finish(function, stores, mode, slices, attribute(self, "exchange", 0) == 1)
+        is_exchanged = attribute(self, "exchange", 0) == 1
+        output = _Output(function, stores[0].operands[1], mode)
+        if mode == "workspace":
+            _become_workspace(output, slices)
+        elif mode == "atomic":
+            number = ir.BlockArgument(output.argument).arg_number
+            set_argument_attribute(function, number, "tuner.zeroed", ir.UnitAttr.get())
+        elif output.epilogue is not None:
+            retype_argument(output.argument, output_type(output.epilogue))
+            sync_function_type(function)
+        if is_exchanged and mode == "store":
+            stores = _exchange(stores, output)
+        for store in stores:
+            vector, _, *indices = store.operands
+            whole = ir.VectorType(vector.type).shape[0]
+            width = output.width(whole)
+            with store.location, ir.InsertionPoint(store):
+                for offset in range(0, whole, width):
+                    _store_part(
+                        piece(vector, offset, width), [*indices[:-1], plus(indices[-1], offset)], output
+                    )
+            store.erase()
+        if output.epilogue is not None:
+            output.epilogue.erase()
         return None
 
 
@@ -204,20 +218,16 @@ class _Output:
     def write(self, vector: Value, indices: list[Value]) -> None:
         """Creates the store of final elements, by the mode."""
         if self.mode == "atomic":
-            self._add(vector, indices)
+            element = ir.VectorType(vector.type).element_type
+            first = value("vector.extract", element, vector, static_position=ir.DenseI64ArrayAttr.get([0]))
+            addi, addf = "1 : i64", "0 : i64"
+            kind = ir.Attribute.parse(addi if isinstance(element, ir.IntegerType) else addf)
+            value("memref.atomic_rmw", element, first, self.argument, *indices, kind=kind)
         elif self.mode == "workspace":
             number = index_along("gpu.block_id", "z")
             create("vector.store", [], [vector, self.argument, number, *indices])
         else:
             create("vector.store", [], [vector, self.argument, *indices])
-
-    def _add(self, vector: Value, indices: list[Value]) -> None:
-        element = ir.VectorType(vector.type).element_type
-        first = value("vector.extract", element, vector, static_position=ir.DenseI64ArrayAttr.get([0]))
-        kind = ir.Attribute.parse(
-            "1 : i64" if isinstance(element, ir.IntegerType) else "0 : i64"
-        )  # addi, addf
-        value("memref.atomic_rmw", element, first, self.argument, *indices, kind=kind)
 
     @property
     def element(self) -> Type:
@@ -255,26 +265,7 @@ def _why_not(function: Op, stores: list[Op], mode: str) -> str | None:
     return None
 
 
-def _finish(function: Op, stores: list[Op], mode: str, slices: int, is_exchanged: bool) -> None:
-    output = _Output(function, stores[0].operands[1], mode)
-    if mode == "workspace":
-        _become_workspace(output, slices)
-    elif mode == "atomic":
-        number = ir.BlockArgument(output.argument).arg_number
-        set_argument_attribute(function, number, "tuner.zeroed", ir.UnitAttr.get())
-    elif output.epilogue is not None:
-        retype_argument(output.argument, output_type(output.epilogue))
-        sync_function_type(function)
-    if is_exchanged and mode == "store":
-        stores = _exchange(stores, output)
-    for store in stores:
-        _rewrite(store, output)
-    if output.epilogue is not None:
-        output.epilogue.erase()
-
-
 def _become_workspace(output: _Output, slices: int) -> None:
-    """Makes the output a workspace of (slices, *padded sizes), whose stores need no bounds."""
     memref = ir.MemRefType(output.argument.type)
     sizes = [slices, *memref.shape]
     output.argument.set_type(ir.MemRefType.get(sizes, memref.element_type))
@@ -313,16 +304,6 @@ def _store_exchanged(group: tuple[Op, ...], count: int, output: _Output) -> None
         output.write(whole, indices)
     else:
         branch(inside, lambda: output.write(whole, indices))
-
-
-def _rewrite(store: Op, output: _Output) -> None:
-    vector, _, *indices = store.operands
-    whole = ir.VectorType(vector.type).shape[0]
-    width = output.width(whole)
-    with store.location, ir.InsertionPoint(store):
-        for offset in range(0, whole, width):
-            _store_part(piece(vector, offset, width), [*indices[:-1], plus(indices[-1], offset)], output)
-    store.erase()
 
 
 def _store_part(vector: Value, indices: list[Value], output: _Output) -> None:

@@ -38,7 +38,7 @@ class ForwardStoresOp(InPlaceOp, name="forward_stores"):
     def change(self, function: Op) -> str | None:
         accesses: dict[Value, list[Op]] = {}
         for op in walk(function, READ, WRITE):  # in program order
-            accesses.setdefault(_buffer(op), []).append(op)
+            accesses.setdefault(op.operands[0 if op.name == READ else 1], []).append(op)
         for buffer, ops in accesses.items():
             places = None if is_workgroup(buffer.type) else _places(buffer, ops)
             if places is not None:
@@ -46,22 +46,13 @@ class ForwardStoresOp(InPlaceOp, name="forward_stores"):
         return None
 
 
-def _buffer(op: Op) -> Value:
-    return op.operands[0 if op.name == READ else 1]
-
-
 def _indices(op: Op, rank: int) -> list[Value]:
     first = 1 if op.name == READ else 2
     return list(op.operands)[first : first + rank]
 
 
-def _vector(op: Op) -> Value:
-    return op.results[0] if op.name == READ else op.operands[0]
-
-
 def _places(buffer: Value, ops: Sequence[Op]) -> list[Place] | None:
-    """Returns the position of each access; None if different positions may overlap."""
-    kinds = {_vector(op).type for op in ops}
+    kinds = {(op.results[0] if op.name == READ else op.operands[0]).type for op in ops}
     if len(kinds) > 1 or len(list(buffer.uses)) > len(ops) or not isinstance(buffer.type, ir.MemRefType):
         return None
     (kind,) = kinds
@@ -77,7 +68,6 @@ def _places(buffer: Value, ops: Sequence[Op]) -> list[Place] | None:
 
 
 def _is_whole(op: Op, rank: int, vector_rank: int) -> bool:
-    """Returns whether an access is not masked, not transposed, and within the bounds of its buffer."""
     operands = rank + 2  # the buffer, its indices, and the written vector or the padding value
     mapping = ir.AffineMapAttr(op.attributes["permutation_map"]).value
     is_inside = all(ir.BoolAttr(each).value for each in ir.ArrayAttr(op.attributes["in_bounds"]))

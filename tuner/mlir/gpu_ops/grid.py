@@ -33,7 +33,8 @@ class SplitKOp(InPlaceOp, name="split_k"):
     def change(self, function: Op) -> str | None:
         slices = attribute(self, "slices", 1)
         for launch in walk(function, "gpu.launch"):
-            loops = _loops(launch)
+            body = (op.operation for op in launch.regions[0].blocks[0].operations)
+            loops = [op for op in body if op.name == "scf.for"]
             reason = _why_not(launch, loops, slices)
             if reason is not None:
                 return reason
@@ -41,13 +42,7 @@ class SplitKOp(InPlaceOp, name="split_k"):
         return None
 
 
-def _loops(launch: Op) -> list[Op]:
-    body = (op.operation for op in launch.regions[0].blocks[0].operations)
-    return [op for op in body if op.name == "scf.for"]
-
-
 def _why_not(launch: Op, loops: list[Op], slices: int) -> str | None:
-    """Returns why a launch cannot be split, else None."""
     if len(loops) != 1:
         return f"found {len(loops)} loops in a launch, allowed 1"
     if constant_of(launch.operands[GRID_Z]) != 1:
@@ -62,7 +57,6 @@ def _why_not(launch: Op, loops: list[Op], slices: int) -> str | None:
 
 
 def _split(launch: Op, loop: Op, slices: int) -> None:
-    """Shortens the loop to one slice, and offsets the uses of its induction variable."""
     length = (constant_of(loop.operands[1]) or 0) // slices
     with launch.location:
         with ir.InsertionPoint(launch):
@@ -121,46 +115,38 @@ class SwizzleBlocksOp(InPlaceOp, name="swizzle_blocks"):
                 count % size for count, size in zip(grid, cluster, strict=True)
             ):
                 return f"found clusters of {cluster} on a grid of {grid}, group {group}; allowed whole ones"
-            _renumber(launch, grid, cluster, group, BANDS[bands])
+            across = BANDS[bands]
+            clusters, height = (grid[0] // cluster[0], grid[1] // cluster[1]), group // cluster[across]
+            sides = clusters[1 - across], clusters[across]  # along a band, across bands
+            block = launch.regions[0].blocks[0]
+            old = {
+                dimension: [op for op in walk(launch, "gpu.block_id") if AXES[axis_of(op)] == dimension]
+                for dimension in "xy"
+            }
+            with launch.location, ir.InsertionPoint.at_block_begin(block):
+                ids = [index_along("gpu.block_id", dimension) for dimension in "xy"]
+                x, y = (
+                    (each if size == 1 else affine(ir.AffineExpr.get_floor_div(symbol(0), size), each))
+                    for each, size in zip(ids, cluster, strict=True)
+                )
+                number = symbol(1) * clusters[0] + symbol(0)
+                if sides[1] % height == 0:
+                    pair = _whole_bands(x, y, number, sides[0], height)
+                else:
+                    pair = _bands(x, y, number, sides, height)
+                new = tuple(map(_within, pair if across else pair[::-1], ids, cluster))
+            for number, (dimension, replacement) in enumerate(zip("xy", new, strict=True)):
+                block.arguments[number].replace_all_uses_with(replacement)
+                for op in old[dimension]:
+                    op.results[0].replace_all_uses_with(replacement)
+                    op.erase()
         return None
 
 
-def _renumber(launch: Op, grid: tuple[int, int], cluster: tuple[int, int], group: int, across: int) -> None:
-    """Renumbers the blocks of a launch; ``across`` is the grid dimension that is divided into bands."""
-    clusters, height = (grid[0] // cluster[0], grid[1] // cluster[1]), group // cluster[across]
-    sides = clusters[1 - across], clusters[across]  # along a band, across bands
-    block = launch.regions[0].blocks[0]
-    old = {dimension: _block_ids(launch, dimension) for dimension in "xy"}
-    with launch.location, ir.InsertionPoint.at_block_begin(block):
-        ids = [index_along("gpu.block_id", dimension) for dimension in "xy"]
-        x, y = (_whole(each, size) for each, size in zip(ids, cluster, strict=True))
-        number = symbol(1) * clusters[0] + symbol(0)
-        if sides[1] % height == 0:
-            pair = _whole_bands(x, y, number, sides[0], height)
-        else:
-            pair = _bands(x, y, number, sides, height)
-        new = tuple(map(_within, pair if across else pair[::-1], ids, cluster))
-    for number, (dimension, replacement) in enumerate(zip("xy", new, strict=True)):
-        block.arguments[number].replace_all_uses_with(replacement)
-        for op in old[dimension]:
-            op.results[0].replace_all_uses_with(replacement)
-            op.erase()
-
-
-def _whole(number: Value, size: int) -> Value:
-    """Creates the number of the cluster that a block is in, along one dimension."""
-    return number if size == 1 else affine(ir.AffineExpr.get_floor_div(symbol(0), size), number)
-
-
 def _within(cluster: Value, number: Value, size: int) -> Value:
-    """Creates the number of the block at the same position of the cluster numbered ``cluster``."""
     if size == 1:
         return cluster
     return affine(symbol(0) * size + ir.AffineExpr.get_mod(symbol(1), size), cluster, number)
-
-
-def _block_ids(launch: Op, dimension: str) -> list[Op]:
-    return [op for op in walk(launch, "gpu.block_id") if AXES[axis_of(op)] == dimension]
 
 
 def _whole_bands(x: Value, y: Value, number: ir.AffineExpr, length: int, group: int) -> tuple[Value, Value]:

@@ -57,7 +57,25 @@ class PadViewsOp(InPlaceOp, name="pad_views"):
             padding = _padding_of(function, integer_list(self, "sizes"))
         except _PaddingError as error:
             return str(error)
-        _apply(function, padding)
+        for op in padding.needless:
+            padding.tensors.pop(op.results[0], None)
+            op.results[0].replace_all_uses_with(op.operands[0])
+            op.erase()
+        for tensor, sizes in padding.tensors.items():
+            tensor.set_type(ir.RankedTensorType.get(sizes, tensor.type.element_type))
+        for argument, sizes in padding.arguments.items():
+            memory = ir.MemRefType(argument.type)
+            strides, _ = memory.get_strides_and_offset()
+            is_dense = strides == [math.prod(sizes[place + 1 :]) for place in range(len(sizes))]
+            layout = None if is_dense else ir.StridedLayoutAttr.get(0, strides)
+            padded = ir.MemRefType.get(
+                sizes, memory.element_type, layout=layout, memory_space=memory.memory_space
+            )
+            if padded != memory:
+                argument.set_type(padded)
+                bounds = ir.DenseI64ArrayAttr.get(memory.shape)
+                set_argument_attribute(function, ir.BlockArgument(argument).arg_number, BOUNDS, bounds)
+        sync_function_type(function)
         return None
 
 
@@ -113,7 +131,6 @@ def _require_sizes(op: Op, sizes: Sizes) -> None:
 
 
 def _loop_sizes(op: Op, padding: _Padding) -> Sizes:
-    """Returns the sizes of a linalg op's loops: of its padded tensors, else the true ones."""
     sizes: dict[int, int] = {}
     for tensor, loops in sorted(_indexed(op), key=lambda one: one[0] not in padding.tensors):
         for loop, size in zip(loops, padding.tensors.get(tensor, tensor.type.shape), strict=True):
@@ -127,7 +144,6 @@ def _set_tensors(op: Op, sizes: Sizes, padding: _Padding) -> None:
 
 
 def _set(values: dict[Value, Sizes], found: Value, sizes: Sizes) -> None:
-    """Records the padded sizes of a value; raises _PaddingError if it already has others."""
     known = values.setdefault(found, sizes)
     if known != sizes:
         raise _PaddingError(f"{found.type}: expected one padded size, got {list(known)} and {list(sizes)}")
@@ -161,7 +177,6 @@ def _is_tensor(found: Value) -> bool:
 
 
 def _follow(op: Op, padding: _Padding) -> None:
-    """Records what the sizes of an op's tensors mean for its operands. Raises _PaddingError."""
     if op.name == PAD and op.results[0] in padding.tensors:
         _require_zeros(op)
         _set(padding.tensors, op.operands[0], padding.tensors[op.results[0]])
@@ -179,7 +194,6 @@ def _is_on_tensors(op: Op) -> bool:
 
 
 def _require_zeros(pad: Op) -> None:
-    """Raises _PaddingError for a ``tensor.pad`` that does not add zeros at the ends of a whole argument."""
     read = op_of(pad.operands[0], READ)
     is_whole = read is not None and isinstance(read.operands[0].owner, ir.Block)
     is_at_ends = not any(ir.DenseI64ArrayAttr(pad.attributes["static_low"]))
@@ -210,28 +224,3 @@ def _is_first(part: Op) -> bool:
         ir.DenseI64ArrayAttr(part.attributes[f"static_{each}"]) for each in ("offsets", "strides")
     )
     return not any(offsets) and all(step == 1 for step in steps)
-
-
-def _apply(function: Op, padding: _Padding) -> None:
-    for op in padding.needless:
-        padding.tensors.pop(op.results[0], None)
-        op.results[0].replace_all_uses_with(op.operands[0])
-        op.erase()
-    for tensor, sizes in padding.tensors.items():
-        tensor.set_type(ir.RankedTensorType.get(sizes, tensor.type.element_type))
-    for argument, sizes in padding.arguments.items():
-        memory = ir.MemRefType(argument.type)
-        padded = _view_type(memory, sizes)
-        if padded != memory:
-            argument.set_type(padded)
-            bounds = ir.DenseI64ArrayAttr.get(memory.shape)
-            set_argument_attribute(function, ir.BlockArgument(argument).arg_number, BOUNDS, bounds)
-    sync_function_type(function)
-
-
-def _view_type(memory: ir.MemRefType, sizes: Sizes) -> ir.MemRefType:
-    """Returns the type of the same memory with other sizes: with the strides of ``memory``."""
-    strides, _ = memory.get_strides_and_offset()
-    is_dense = strides == [math.prod(sizes[place + 1 :]) for place in range(len(sizes))]
-    layout = None if is_dense else ir.StridedLayoutAttr.get(0, strides)
-    return ir.MemRefType.get(sizes, memory.element_type, layout=layout, memory_space=memory.memory_space)

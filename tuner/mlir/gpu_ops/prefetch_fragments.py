@@ -61,14 +61,33 @@ class PrefetchFragmentsOp(InPlaceOp, name="prefetch_fragments"):
     def change(self, function: Op) -> str | None:
         body = _body_of(function)
         if body is not None and all(map(body.is_known, body.ops)):
-            _rotate(body, attribute(self, "spread", 0) == 1)
+            is_spread = attribute(self, "spread", 0) == 1
+            loop = body.loop
+            low, _, stride, *initial = loop.operands
+            with loop.location, ir.InsertionPoint(loop):
+                first = _Iteration(body, dict(zip(body.arguments, [low, *initial], strict=True)))
+                first.build(body.wait)
+                first.build(body.barrier)
+                starts = [first.value(read.results[0]) for read in body.first_reads]
+                new = ir.Operation.create(
+                    "scf.for",
+                    results=[each.type for each in (*loop.results, *starts)],
+                    operands=[*loop.operands, *starts],
+                    attributes=attributes_of(loop),
+                    regions=1,
+                )
+            kinds = [each.type for each in (*body.arguments, *starts)]
+            inside = new.regions[0].blocks.append(*kinds, arg_locs=[loop.location] * len(kinds))
+            with loop.location, ir.InsertionPoint(inside):
+                _fill(body, list(inside.arguments), stride, is_spread)
+            for old, result in zip(loop.results, new.results, strict=False):
+                old.replace_all_uses_with(result)
+            loop.erase()
         return None
 
 
 @dataclass(frozen=True)
 class _Body:
-    """The body of a loop that multiplies tiles which were copied in advance."""
-
     loop: Op
     ops: tuple[Op, ...]  # without scf.yield
     wait: Op
@@ -106,18 +125,14 @@ class _Body:
 def _body_of(loop: Op) -> _Body | None:
     ops = tuple(each.operation for each in loop.regions[0].blocks[0].operations)[:-1]
     waits, barriers = ([op for op in ops if op.name == name] for name in (WAIT, BARRIER))
-    steps = _steps(ops)
-    if not steps or len(waits) != 1 or len(barriers) != 1:
-        return None
-    return _Body(loop, ops, waits[0], barriers[0], steps)
-
-
-def _steps(ops: Iterable[Op]) -> tuple[tuple[Op, ...], ...]:
     products = [op for op in ops if op.name in PRODUCTS]
     number: dict[Value, int] = {}
     for product in products:
         number[product.results[0]] = number.get(product.operands[2], -1) + 1
-    return tuple(tuple(step) for _, step in groupby(products, lambda product: number[product.results[0]]))
+    steps = tuple(tuple(step) for _, step in groupby(products, lambda product: number[product.results[0]]))
+    if not steps or len(waits) != 1 or len(barriers) != 1:
+        return None
+    return _Body(loop, ops, waits[0], barriers[0], steps)
 
 
 def _fragments(products: Iterable[Op]) -> list[Value]:
@@ -159,7 +174,6 @@ class _Iteration:
         return [op for op in needed if op.name in MEMORY]
 
     def _collect(self, old: Value, needed: dict[Op, None]) -> None:
-        """Adds the ops that define a value to ``needed``, operands before users."""
         if old in self._values or isinstance(old.owner, ir.Block):
             return
         op = old.owner.operation
@@ -168,35 +182,6 @@ class _Iteration:
         for operand in op.operands:
             self._collect(operand, needed)
         needed[op] = None
-
-
-def _rotate(body: _Body, is_spread: bool) -> None:
-    loop = body.loop
-    low, _, stride, *initial = loop.operands
-    with loop.location, ir.InsertionPoint(loop):
-        first = _Iteration(body, dict(zip(body.arguments, [low, *initial], strict=True)))
-        starts = _read_first(body, first)
-        new = ir.Operation.create(
-            "scf.for",
-            results=[each.type for each in (*loop.results, *starts)],
-            operands=[*loop.operands, *starts],
-            attributes=attributes_of(loop),
-            regions=1,
-        )
-    kinds = [each.type for each in (*body.arguments, *starts)]
-    inside = new.regions[0].blocks.append(*kinds, arg_locs=[loop.location] * len(kinds))
-    with loop.location, ir.InsertionPoint(inside):
-        _fill(body, list(inside.arguments), stride, is_spread)
-    for old, result in zip(loop.results, new.results, strict=False):
-        old.replace_all_uses_with(result)
-    loop.erase()
-
-
-def _read_first(body: _Body, iteration: _Iteration) -> list[Value]:
-    """Creates the wait for a tile and the reads of its first step; returns the fragments."""
-    iteration.build(body.wait)
-    iteration.build(body.barrier)
-    return [iteration.value(read.results[0]) for read in body.first_reads]
 
 
 def _fill(body: _Body, arguments: list[Value], stride: Value, is_spread: bool) -> None:

@@ -1,6 +1,6 @@
 """The transform op ``tuner.set_aside_epilogue``."""
 
-from tuner.mlir.bindings import Attribute, Block, Op, Value, ir
+from tuner.mlir.bindings import Block, Op, Value, ir
 from tuner.mlir.dialect import InPlaceOp
 from tuner.mlir.ir.building import create
 from tuner.mlir.ir.linalg import ARGUMENT, DIMENSIONS, SUFFIX
@@ -39,7 +39,21 @@ class SetAsideEpilogueOp(InPlaceOp, name="set_aside_epilogue"):
         inputs = list(generic.operands)[1:]
         if any(_argument_after(each) is None for each in inputs):
             return "an operand is computed before the epilogue; operands must be arguments"
-        _set_aside(function, generic)
+        _make_scalar_function(function, generic)
+        product, output = generic.operands[0], list(generic.operands)[-1]
+        sums = ir.RankedTensorType(product.type)
+        argument = _argument_after(output)
+        assert argument is not None
+        retype_argument(argument, sums.element_type)
+        sync_function_type(function)
+        output.set_type(ir.RankedTensorType.get(sums.shape, sums.element_type))
+        start = list(product.owner.operands)[-1].owner  # linalg.fill
+        empty = list(start.operands)[-1].owner
+        start.operands[len(start.operands) - 1] = output
+        generic.results[0].replace_all_uses_with(product)
+        generic.erase()
+        if empty.name == "tensor.empty" and not list(empty.results[0].uses):
+            empty.operation.erase()
         return None
 
 
@@ -62,25 +76,6 @@ def _argument_after(tensor: Value) -> Value | None:
     return read.operands[0] if read is not None and is_of_argument else None
 
 
-def _set_aside(function: Op, generic: Op) -> None:
-    """Moves the generic to a scalar function, and makes the reduction write to the output argument."""
-    _make_scalar_function(function, generic)
-    product, output = generic.operands[0], list(generic.operands)[-1]
-    sums = ir.RankedTensorType(product.type)
-    argument = _argument_after(output)
-    assert argument is not None
-    retype_argument(argument, sums.element_type)
-    sync_function_type(function)
-    output.set_type(ir.RankedTensorType.get(sums.shape, sums.element_type))
-    start = list(product.owner.operands)[-1].owner  # linalg.fill
-    empty = list(start.operands)[-1].owner
-    start.operands[len(start.operands) - 1] = output
-    generic.results[0].replace_all_uses_with(product)
-    generic.erase()
-    if empty.name == "tensor.empty" and not list(empty.results[0].uses):
-        empty.operation.erase()
-
-
 def _make_scalar_function(function: Op, generic: Op) -> None:
     body = generic.regions[0].blocks[0]
     inputs = list(generic.operands)[1:-1]
@@ -92,7 +87,10 @@ def _make_scalar_function(function: Op, generic: Op) -> None:
     for each, mapping in zip(inputs, maps[1:-1], strict=True):
         source = _argument_after(each)
         assert source is not None
-        described.append(_description(source, mapping))
+        positions = [ir.AffineDimExpr(each).position for each in mapping.results]
+        i64 = ir.IntegerType.get_signless(64)
+        number = ir.IntegerAttr.get(i64, ir.BlockArgument(source).arg_number)
+        described.append(ir.DictAttr.get({ARGUMENT: number, DIMENSIONS: ir.DenseI64ArrayAttr.get(positions)}))
     with function.location, ir.InsertionPoint.after(function):
         kind = ir.FunctionType.get(kinds, [result])
         name = name_of(function) + SUFFIX
@@ -102,15 +100,7 @@ def _make_scalar_function(function: Op, generic: Op) -> None:
             _copy_body(body, list(block.arguments))
 
 
-def _description(source: Value, mapping: ir.AffineMap) -> Attribute:
-    positions = [ir.AffineDimExpr(each).position for each in mapping.results]
-    i64 = ir.IntegerType.get_signless(64)
-    number = ir.IntegerAttr.get(i64, ir.BlockArgument(source).arg_number)
-    return ir.DictAttr.get({ARGUMENT: number, DIMENSIONS: ir.DenseI64ArrayAttr.get(positions)})
-
-
 def _copy_body(body: Block, arguments: list[Value]) -> None:
-    """Clones the scalar ops of a linalg body, with the constants that they use from outside."""
     known = dict(zip(list(body.arguments)[: len(arguments)], arguments, strict=True))
     for op in (each.operation for each in body.operations):
         operands = []

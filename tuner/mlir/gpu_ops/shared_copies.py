@@ -5,7 +5,7 @@ from collections.abc import Iterable
 
 from tuner.mlir.bindings import Attribute, Block, Op, Value, ir
 from tuner.mlir.dialect import InPlaceOp, attribute
-from tuner.mlir.ir.building import affine, create, index, plus, symbol, value
+from tuner.mlir.ir.building import affine, create, index, plus, reinterpreted, symbol, value
 from tuner.mlir.ir.memrefs import element_bytes, is_workgroup
 from tuner.mlir.ir.reading import attributes_of, parents_of, walk, without_constant
 
@@ -28,14 +28,10 @@ class BypassL1Op(InPlaceOp, name="bypass_l1"):
 
     def change(self, function: Op) -> str | None:
         for copy in walk(function, "nvgpu.device_async_copy"):
-            if _copied_bytes(copy) == BYPASS_BYTES:
+            elements = int(ir.IntegerAttr(copy.attributes["dstElements"]).value)
+            if elements * element_bytes(ir.MemRefType(copy.operands[0].type).element_type) == BYPASS_BYTES:
                 copy.attributes["bypassL1"] = ir.UnitAttr.get()
         return None
-
-
-def _copied_bytes(copy: Op) -> int:
-    elements = int(ir.IntegerAttr(copy.attributes["dstElements"]).value)
-    return elements * element_bytes(ir.MemRefType(copy.operands[0].type).element_type)
 
 
 COPY, READ = "nvgpu.device_async_copy", "nvgpu.ldmatrix"
@@ -69,28 +65,24 @@ class FlatCopiesOp(InPlaceOp, name="flat_copies"):
     def change(self, function: Op) -> str | None:
         views = _FlatViews()
         for copy in walk(function, COPY):
-            _rewrite_copy(copy, views)
+            _, to_rank, _, from_rank, _ = ir.DenseI32ArrayAttr(copy.attributes[SEGMENTS])
+            target, *rest = copy.operands
+            into, (source, *rest) = rest[:to_rank], rest[to_rank:]
+            at, elements = rest[:from_rank], rest[from_rank:]
+            with copy.location, ir.InsertionPoint(copy):
+                places = [
+                    views.of(target, copy),
+                    flat_index(target, into),
+                    views.of(source, copy),
+                    flat_index(source, at),
+                ]
+                segments = ir.DenseI32ArrayAttr.get([1, 1, 1, 1, len(elements)])
+                _replace(copy, [*places, *elements], **{SEGMENTS: segments})
         for read in walk(function, READ):
             buffer, *indices = read.operands
             with read.location, ir.InsertionPoint(read):
                 _replace(read, [views.of(buffer, read), flat_index(buffer, indices)])
         return None
-
-
-def _rewrite_copy(copy: Op, views: "_FlatViews") -> None:
-    _, to_rank, _, from_rank, _ = ir.DenseI32ArrayAttr(copy.attributes[SEGMENTS])
-    target, *rest = copy.operands
-    into, (source, *rest) = rest[:to_rank], rest[to_rank:]
-    at, elements = rest[:from_rank], rest[from_rank:]
-    with copy.location, ir.InsertionPoint(copy):
-        places = [
-            views.of(target, copy),
-            flat_index(target, into),
-            views.of(source, copy),
-            flat_index(source, at),
-        ]
-        segments = ir.DenseI32ArrayAttr.get([1, 1, 1, 1, len(elements)])
-        _replace(copy, [*places, *elements], **{SEGMENTS: segments})
 
 
 def _replace(op: Op, operands: list[Value], **changed: Attribute) -> None:
@@ -147,7 +139,13 @@ class _FlatViews:
         key = (buffer, block)
         if key not in self._views:
             with point:
-                self._views[key] = _flat_view(buffer)
+                memref = ir.MemRefType(buffer.type)
+                strides, _ = memref.get_strides_and_offset()
+                size = 1 + sum(
+                    (length - 1) * stride for length, stride in zip(memref.shape, strides, strict=True)
+                )
+                flat = ir.MemRefType.get([size], memref.element_type, memory_space=memref.memory_space)
+                self._views[key] = reinterpreted(buffer, flat)
         return self._views[key]
 
 
@@ -158,21 +156,6 @@ def _launch_block(op: Op) -> Block | None:
     """
     bodies = (each.regions[0].blocks[0] for each in parents_of(op) if each.name == "gpu.launch")
     return next(bodies, None)
-
-
-def _flat_view(buffer: Value) -> Value:
-    memref = ir.MemRefType(buffer.type)
-    strides, _ = memref.get_strides_and_offset()
-    size = 1 + sum((length - 1) * stride for length, stride in zip(memref.shape, strides, strict=True))
-    return value(
-        "memref.reinterpret_cast",
-        ir.MemRefType.get([size], memref.element_type, memory_space=memref.memory_space),
-        buffer,
-        static_offsets=ir.DenseI64ArrayAttr.get([0]),
-        static_sizes=ir.DenseI64ArrayAttr.get([size]),
-        static_strides=ir.DenseI64ArrayAttr.get([1]),
-        operandSegmentSizes=ir.DenseI32ArrayAttr.get([1, 0, 0, 0]),
-    )
 
 
 WRITES = ("vector.transfer_write", "vector.store", "memref.store")
@@ -207,7 +190,16 @@ class InsertBarriersOp(InPlaceOp, name="insert_barriers"):
         if not filling:
             return f"found {len(loops)} loops, allowed one that writes shared memory"
         for loop, writes in filling:
-            _insert(loop, writes[-1], attribute(self, "loop_top", 0) == 1)
+            last_write = writes[-1]
+            at_top = attribute(self, "loop_top", 0) == 1
+            body = list(loop.regions[0].blocks[0].operations)
+            behind = next(op for before, op in itertools.pairwise(body) if before.operation == last_write)
+            with loop.location:
+                with ir.InsertionPoint(behind):
+                    create("gpu.barrier")
+                if at_top:
+                    with ir.InsertionPoint(body[0]):
+                        create("gpu.barrier")
         return None
 
 
@@ -216,14 +208,3 @@ def _writes(loop: Op) -> list[Op]:
     return [
         op for op in body if op.name in WRITES + COPIES and is_workgroup(ir.MemRefType(op.operands[1].type))
     ]
-
-
-def _insert(loop: Op, last_write: Op, at_top: bool) -> None:
-    body = list(loop.regions[0].blocks[0].operations)
-    behind = next(op for before, op in itertools.pairwise(body) if before.operation == last_write)
-    with loop.location:
-        with ir.InsertionPoint(behind):
-            create("gpu.barrier")
-        if at_top:
-            with ir.InsertionPoint(body[0]):
-                create("gpu.barrier")

@@ -49,17 +49,23 @@ class SharedLayoutOp(InPlaceOp, name="shared_layout"):
         pad_bytes = attribute(self, "pad_bytes", VECTOR_BYTES)
         if pad_bytes < 0 or pad_bytes % VECTOR_BYTES:
             return f"pad_bytes: found {pad_bytes}, allowed a multiple of {VECTOR_BYTES}"
-        tiles = [each for each in walk(function, "memref.alloc") if _is_shared(each)]
+        tiles = [
+            each
+            for each in walk(function, "memref.alloc")
+            if is_workgroup(ir.MemRefType(each.results[0].type))
+        ]
         unhandled = next((name for tile in tiles for name in _names(tile) - BY_INDEX), None)
         if unhandled is not None:
             return f"found {unhandled} of shared memory, allowed {', '.join(sorted(BY_INDEX))}"
         for tile in tiles:
-            _rearrange(tile, pad_bytes, attribute(self, "swizzle", 0) == 1)
+            is_swizzled = attribute(self, "swizzle", 0) == 1
+            names = _names(tile)
+            is_of_tiles = "nvgpu.ldmatrix" in names and names <= READS_AND_COPIES
+            if is_swizzled and is_of_tiles:
+                _swizzle(tile)
+            elif pad_bytes:
+                _pad(tile, VECTOR_BYTES if is_of_tiles else pad_bytes)
         return None
-
-
-def _is_shared(alloc: Op) -> bool:
-    return is_workgroup(ir.MemRefType(alloc.results[0].type))
 
 
 def _uses(alloc: Op) -> list[tuple[Op, int]]:
@@ -72,17 +78,7 @@ def _names(alloc: Op) -> set[str]:
     return {op.name for op, _ in _uses(alloc)}
 
 
-def _rearrange(alloc: Op, pad_bytes: int, is_swizzled: bool) -> None:
-    names = _names(alloc)
-    is_of_tiles = "nvgpu.ldmatrix" in names and names <= READS_AND_COPIES
-    if is_swizzled and is_of_tiles:
-        _swizzle(alloc)
-    elif pad_bytes:
-        _pad(alloc, VECTOR_BYTES if is_of_tiles else pad_bytes)
-
-
 def _pad(alloc: Op, pad_bytes: int) -> None:
-    """Replaces an allocation by one that is padded by ``pad_bytes`` after each row or group of rows."""
     old = ir.MemRefType(alloc.results[0].type)
     *outer, rows, columns = old.shape
     together = _rows_of_banks(old)
@@ -108,7 +104,6 @@ def _rows_of_banks(memref: ir.MemRefType) -> int:
 
 
 def _put_rows_together(alloc: Op, together: int, columns: int) -> None:
-    """Changes the indices of all uses for a layout in which ``together`` rows become one."""
     row, column = symbol(0), symbol(1)
     group = ir.AffineExpr.get_floor_div(row, together)
     within = ir.AffineExpr.get_mod(row, together)

@@ -34,7 +34,11 @@ class UnrollInnerLoopsOp(InPlaceOp, name="unroll_inner_loops"):
 
     def change(self, function: Op) -> str | None:
         limit = attribute(self, "limit", COPIES_LIMIT)
-        loops = [loop for loop in walk(function, "scf.for") if not _allocates(loop)]
+        loops = [
+            loop
+            for loop in walk(function, "scf.for")
+            if not any(is_workgroup(ir.MemRefType(op.results[0].type)) for op in walk(loop, "memref.alloc"))
+        ]
         for loop in loops:
             found = _why_not(loop, loops, limit)
             if found:
@@ -44,12 +48,7 @@ class UnrollInnerLoopsOp(InPlaceOp, name="unroll_inner_loops"):
         return None
 
 
-def _allocates(loop: Op) -> bool:
-    return any(is_workgroup(ir.MemRefType(op.results[0].type)) for op in walk(loop, "memref.alloc"))
-
-
 def _why_not(loop: Op, loops: list[Op], limit: int) -> str:
-    """Returns why a loop, with the loops of ``loops`` around it, cannot be unrolled; "" if it can."""
     copies = 1
     for around in (loop, *parents_of(loop)):
         if around in loops:
@@ -66,7 +65,6 @@ def _trips(loop: Op) -> range | None:
 
 
 def _unroll(loop: Op) -> None:
-    """Replaces a loop by one copy of its body per value of its induction variable."""
     block = loop.regions[0].blocks[0]
     *body, end = (op.operation for op in block.operations)
     counter, *carried = block.arguments

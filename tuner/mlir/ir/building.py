@@ -100,6 +100,12 @@ def is_less(left: Value, right: Value) -> Value:
     return value("arith.cmpi", ir.IntegerType.get_signless(1), left, right, predicate=predicate)
 
 
+def is_equal(left: Value, right: Value) -> Value:
+    """Creates the comparison ``left == right`` of two index or integer values; returns its i1 value."""
+    predicate = ir.IntegerAttr.get(ir.IntegerType.get_signless(64), 0)  # arith's eq
+    return value("arith.cmpi", ir.IntegerType.get_signless(1), left, right, predicate=predicate)
+
+
 def integers(numbers: Sequence[int]) -> Attribute:
     """Returns an array attribute of i64 integers, such as the offsets of a slice."""
     kind = ir.IntegerType.get_signless(64)

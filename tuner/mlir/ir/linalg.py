@@ -118,7 +118,6 @@ def apply_epilogue(epilogue: Op, function: Op, sums: Value, indices: list[Value]
 
 
 def _load(epilogue: Op, number: int, function: Op, indices: list[Value], width: int) -> Value:
-    """Loads the vector for one argument of the epilogue: adjacent elements, or one element broadcast."""
     attributes = argument_attributes(epilogue, number)
     source = function.regions[0].blocks[0].arguments[ir.IntegerAttr(attributes[ARGUMENT]).value]
     dimensions = list(ir.DenseI64ArrayAttr(attributes[DIMENSIONS]))
@@ -164,7 +163,6 @@ def round_late(function: Op) -> None:
 
 
 def _swap(select: Op, compare: Op, rounding: Op) -> None:
-    """Replaces a selection of a rounded number or its limit by the rounded selection."""
     rounded, wide = rounding.results[0], rounding.operands[0]
     limit = _constant_of(compare.operands[1])
     of_bf16 = isinstance(rounded.type, ir.BF16Type) and isinstance(wide.type, ir.F32Type)
@@ -188,7 +186,6 @@ def _is_made_by(number: Value, op: Op) -> bool:
 
 
 def _constant_of(number: Value) -> float | None:
-    """Returns the number of an ``arith.constant`` of a float type; None for any other value."""
     op = op_of(number, "arith.constant")
     found = None if op is None else op.attributes["value"]
     return float(found.value) if isinstance(found, ir.FloatAttr) else None

@@ -74,23 +74,20 @@ class _Renaming:
     def change(self, root: Op) -> None:
         ops = walk_where(root, lambda _: True)
         for op in ops:
-            self._change_op(op)
+            blocks = [block for region in op.regions for block in region]
+            for each in [*op.results, *(argument for block in blocks for argument in block.arguments)]:
+                new = self._of(op, each.type)
+                if new != each.type:
+                    each.set_type(new)
+            for name in list(op.attributes):
+                changed = self._attribute(op, name, op.attributes[name])
+                if changed is not None:
+                    op.attributes[name] = changed
         casts = [op for op in ops if op.name == "memref.memory_space_cast"]
         for op in casts:
             if op.operands[0].type == op.results[0].type:
                 op.results[0].replace_all_uses_with(op.operands[0])
                 op.erase()
-
-    def _change_op(self, op: Op) -> None:
-        blocks = [block for region in op.regions for block in region]
-        for each in [*op.results, *(argument for block in blocks for argument in block.arguments)]:
-            new = self._of(op, each.type)
-            if new != each.type:
-                each.set_type(new)
-        for name in list(op.attributes):
-            changed = self._attribute(op, name, op.attributes[name])
-            if changed is not None:
-                op.attributes[name] = changed
 
     def _of(self, op: Op, old: Type) -> Type:
         if old not in self._known:

@@ -144,13 +144,11 @@ def _apply_without_constant(applied: Value) -> tuple[Value | None, int]:
 
 
 def _names(mapping: ir.AffineMap) -> list[ir.AffineExpr]:
-    """Returns the dimensions and symbols of a map, in the order of its operands."""
     dimensions = [ir.AffineExpr.get_dim(number) for number in range(mapping.n_dims)]
     return [*dimensions, *(symbol(number) for number in range(mapping.n_symbols))]
 
 
 def _is_added_once(expression: ir.AffineExpr, name: ir.AffineExpr) -> bool:
-    """Returns whether ``name`` is a term of the sum ``expression`` and occurs in no other term."""
     terms = _terms(expression)
     others = [each for each in terms if each != name]
     return len(others) == len(terms) - 1 and not any(_mentions(each, name) for each in others)

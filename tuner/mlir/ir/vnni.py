@@ -6,7 +6,7 @@ from tuner.core.fusions import WeightPacking
 from tuner.mlir.bindings import Op, Type, Value, ir
 from tuner.mlir.ir.building import deinterleaved, value
 from tuner.mlir.ir.memrefs import argument_attributes
-from tuner.mlir.ir.reading import constant_of, function_type, walk
+from tuner.mlir.ir.reading import constant_of, function_type, name_of, private_function, walk
 
 NAME = "vpdpbusd_"  # then the bits of a register
 INTRINSIC = "llvm.x86.avx512.vpdpbusd."
@@ -24,15 +24,7 @@ def declare_byte_dot(module: Op, lanes: int) -> None:
     factors = f"vector<{PER_LANE * lanes}xi8>"
     text = f"({sums}, {factors}, {factors}) -> {sums}"
     with ir.InsertionPoint.at_block_begin(block), module.location:
-        ir.Operation.create(
-            "func.func",
-            attributes={
-                "sym_name": ir.StringAttr.get(name),
-                "sym_visibility": ir.StringAttr.get("private"),
-                "function_type": ir.TypeAttr.get(ir.Type.parse(text)),
-            },
-            regions=1,
-        )
+        private_function(name, ir.Type.parse(text))
 
 
 def byte_dot(sums: Value, unsigned: Value, signed: Value) -> Value:
@@ -60,12 +52,8 @@ def lower_byte_dots(module: ir.Module, *, emulates: bool) -> None:
             call.results[0].replace_all_uses_with(made)
             call.erase()
     for function in [op.operation for op in module.body.operations]:
-        if _is_declared(function):
+        if function.name == "func.func" and name_of(function).startswith(NAME):
             function.erase()
-
-
-def _is_declared(op: Op) -> bool:
-    return bool(op.name == "func.func" and ir.StringAttr(op.attributes["sym_name"]).value.startswith(NAME))
 
 
 def _instruction(call: Op) -> Value:
@@ -82,7 +70,6 @@ def _instruction(call: Op) -> Value:
 
 
 def _vector_code(call: Op) -> Value:
-    """Creates the products as i32, and adds up each four that stand side by side."""
     sums, unsigned, signed = call.operands
     kind = ir.VectorType(sums.type)
     wide = ir.VectorType.get([PER_LANE * kind.shape[0]], kind.element_type)

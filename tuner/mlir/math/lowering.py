@@ -123,13 +123,12 @@ FORMULAS: dict[str, Formula] = {  # of float32
 DOUBLE_FORMULAS: dict[str, Formula] = {  # of float64
     **{
         f"math.{name}": getattr(float64, name)
-        for name in ("erf", "exp", "exp2", "expm1", "log", "log10", "log1p", "log2", "tanh")
+        for name in (
+            *("erf", "exp", "exp2", "expm1", "log", "log10", "log1p", "log2", "tanh"),
+            *("sin", "cos", "tan", "asin", "acos", "atan", "atan2"),
+            *("sinh", "cosh", "asinh", "acosh", "atanh"),
+        )
     },
-    **{
-        f"math.{name}": getattr(float64, name)
-        for name in ("sin", "cos", "tan", "asin", "acos", "atan", "atan2")
-    },
-    **{f"math.{name}": getattr(float64, name) for name in ("sinh", "cosh", "asinh", "acosh", "atanh")},
     "math.rsqrt": float32.rsqrt,
 }
 # Upstream's lowering takes no vectors of several dimensions.
@@ -174,18 +173,13 @@ def expand_math(root: Op | ir.Module) -> None:
     for op in _math_ops(root):
         _require(op)
         if op.name == "math.exp2" and Term(op.operands[0]).element == ir.F32Type.get():
-            _compute_widened(op)
+            with op.location, ir.InsertionPoint(op):
+                x = Term(op.operands[0])
+                result = DOUBLE_FORMULAS[op.name](x.converted("extf", ir.F64Type.get()))
+                op.results[0].replace_all_uses_with(result.converted("truncf", x.element).value)
+            op.erase()
         elif op.name not in NATIVE | OF_INTEGERS:
             compute(op)
-
-
-def _compute_widened(op: Op) -> None:
-    """Replaces one math op of float32 by its formula of float64: only a GPU has an instruction for it."""
-    with op.location, ir.InsertionPoint(op):
-        x = Term(op.operands[0])
-        result = DOUBLE_FORMULAS[op.name](x.converted("extf", ir.F64Type.get()))
-        op.results[0].replace_all_uses_with(result.converted("truncf", x.element).value)
-    op.erase()
 
 
 def compute(op: Op) -> None:

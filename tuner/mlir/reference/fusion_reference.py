@@ -60,7 +60,6 @@ def _arranged(bounded: Bounded, shape: tuple[int, ...], order: list[int]) -> Bou
 
 
 def _windows(x: Float64, form: ConvolutionForm, sizes: Mapping[str, int]) -> Float64:
-    """Returns a view of the input with the dimensions of the window after its own, at the output's pixels."""
     shape = [sizes[each] for each in form.input + form.window]
     steps = list(x.strides)
     for place, name in enumerate(form.window):
@@ -162,8 +161,6 @@ def worst_error(expected: Expected, found: Array) -> float:
 
 @dataclass
 class _Evaluation:
-    """The values of a function's tensors so far."""
-
     function: Op
     inputs: tuple[Array, ...]
     values: dict[Value, Number] = field(default_factory=dict)
@@ -213,7 +210,6 @@ class _Evaluation:
         return self._started(op, product_of_matrices(a, b, element))
 
     def _started(self, op: Op, made: Bounded) -> Bounded:
-        """Returns what a contraction computes, plus what it starts from."""
         start = self.array(op.operands[2])
         return made if not np.any(start.value) else BINARY["arith.addf"](made, start)
 
@@ -245,8 +241,6 @@ class _Evaluation:
 
 @dataclass
 class _Body:
-    """The body of a ``linalg.generic``, evaluated on arrays over its loops."""
-
     evaluation: _Evaluation
     op: Op
     known: dict[Value, Number] = field(default_factory=dict)
@@ -266,7 +260,11 @@ class _Body:
         if not reduced:
             if next(iter(start.uses), None) is not None:
                 self.known[start] = self.evaluation.read(self.op, inputs + number, output)
-            return self._placed(_as_array(self._value(yielded)), output)
+            made = _as_array(self._value(yielded))
+            extents = loop_extents(self.op)
+            order = [each.position for each in output.results]
+            whole = made.reshaped(lambda array: np.broadcast_to(array, extents))
+            return whole.reshaped(lambda array: np.transpose(array, order))
         return self._reduced(yielded, start, tuple(reduced), output, inputs + number)
 
     def _reduced(
@@ -299,13 +297,6 @@ class _Body:
             return Bounded.exact(LOGIC[combined.name](made.value != 0, before.value != 0), "i1")
         return extreme(EXTREMES[combined.name])(made, before)
 
-    def _placed(self, made: Bounded, output: ir.AffineMap) -> Bounded:
-        """Returns a result over the loops as a tensor: the loops in the order of the output's dimensions."""
-        extents = loop_extents(self.op)
-        order = [each.position for each in output.results]
-        whole = made.reshaped(lambda array: np.broadcast_to(array, extents))
-        return whole.reshaped(lambda array: np.transpose(array, order))
-
     def _value(self, value: Value) -> Number:
         if value in self.known:
             return self.known[value]
@@ -317,15 +308,13 @@ class _Body:
         if op.name == "arith.constant":
             made: Number = _constant(op)
         elif op.name == "linalg.index":
-            made = self._index(ir.IntegerAttr(op.attributes["dim"]).value)
+            dimension = ir.IntegerAttr(op.attributes["dim"]).value
+            grids = np.ogrid[tuple(slice(0, extent) for extent in loop_extents(self.op))]
+            made = Bounded.exact(grids[dimension], "index")
         else:
             made = apply(op, [self._value(operand) for operand in op.operands])
         self.known[value] = made
         return made
-
-    def _index(self, dimension: int) -> Bounded:
-        grids = np.ogrid[tuple(slice(0, extent) for extent in loop_extents(self.op))]
-        return Bounded.exact(grids[dimension], "index")
 
 
 def _as_array(number: Number) -> Bounded:
@@ -337,7 +326,6 @@ def _kinds(op: Op) -> list[str]:
 
 
 def _position(expression: ir.AffineExpr, grids: Sequence[Any]) -> Any:
-    """Returns the indices along one dimension of an operand, for all iterations of the loops."""
     match expression:
         case ir.AffineDimExpr():
             return grids[expression.position]

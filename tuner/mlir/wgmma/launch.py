@@ -235,7 +235,6 @@ class BlockTiles:
         count(own, self.clusters, first.values, step, self.launched)
 
     def _block_ids(self, cluster: Value) -> dict[str, Value]:
-        """Creates, by dimension, the ids of the block that the tile would have had in ``cluster``."""
         number, columns = as_count(cluster), self.grid[0]
         places = ir.AffineExpr.get_mod(symbol(0), columns), ir.AffineExpr.get_floor_div(symbol(0), columns)
         return {
@@ -268,7 +267,6 @@ def _foreign(number: Value | int, launch: Op) -> str | None:
 
 
 def _anew(number: Value, known: dict[Value, Value], block_ids: dict[str, Value]) -> Value:
-    """Clones the ops that compute a value, for other block ids; ``known``: original -> cloned values."""
     if number in known or not block_ids or isinstance(number.owner, ir.Block):
         return known.get(number, number)
     op = number.owner.operation

@@ -123,11 +123,13 @@ def _rewrite(found: BlockMatmul, plan: PipelinePlan, tiles: BlockTiles) -> None:
     product.erase()
     found.fill.erase()
     for view in views:
-        _erase_unused(view)
+        while not isinstance(view.owner, ir.Block) and not list(view.uses):
+            op = view.owner.operation
+            view = op.operands[0]
+            op.erase()
 
 
 def _create_block(found: BlockMatmul, plan: PipelinePlan, tiles: BlockTiles, maps: list[Value]) -> None:
-    """Creates the body of a block in place of the matmul."""
     thread = thread_number()
     warp = warp_number(thread)
     ring = Ring(plan, create_shared_memory(plan.shared_bytes))
@@ -172,14 +174,6 @@ def _create_block(found: BlockMatmul, plan: PipelinePlan, tiles: BlockTiles, map
     split_roles(plan, warp, produce, consume)
     if plan.cluster_blocks > 1:
         synchronise(plan)  # other blocks arrive at this block's mbarriers: it must not exit before
-
-
-def _erase_unused(view: Value) -> None:
-    """Erases the unused views that ``view`` is made of: the element type of C may have changed."""
-    while not isinstance(view.owner, ir.Block) and not list(view.uses):
-        op = view.owner.operation
-        view = op.operands[0]
-        op.erase()
 
 
 def _staged_stores(

@@ -272,7 +272,6 @@ class PipelinePlan:
         return self._why_not_stored() or self.a.why_not("A", rows) or self.b.why_not("B", N_MULTIPLE)
 
     def _why_not_stored(self) -> str | None:
-        """Returns why sums cannot be split into parts, or results cannot be stored, else None."""
         if self.splits < 1 or (self.splits > 1 and self.k % (self.a.depth * self.splits)):
             found = f"found {self.splits} of {self.k} elements"
             return f"splits: {found}, allowed equal parts of whole tiles of {self.a.depth}"
@@ -358,7 +357,6 @@ class BlockMatmul:
         return plan.why_not() or (self._why_not_staged() if plan.stores == "tma" else None) or plan
 
     def _why_not_staged(self) -> str | None:
-        """Returns why results cannot be stored by TMA, else None."""
         result = "sums" if self.epilogue is None else output_type(self.epilogue)
         if str(result) not in STAGED_RESULTS:
             return f"stores: found tma for {result}, allowed an epilogue to {' or '.join(STAGED_RESULTS)}"
@@ -414,7 +412,6 @@ def read_matmul(function: Op, launch: Op) -> BlockMatmul | str:
 
 
 def _origin(view: Value) -> tuple[Value | int, Value | int]:
-    """Returns the (row, column) offset of a subview; zeros for a whole matrix."""
     if isinstance(view.owner, ir.Block):
         return 0, 0
     dynamic = iter(list(view.owner.operands)[1:])

@@ -176,23 +176,19 @@ class StagedStores:
         _synchronise_warp()
 
     def _results(self, sums: Value, group: int, half: int, at: tuple[Value, Value]) -> Value:
-        """Creates two adjacent results of 16 bits, packed into an i32."""
         pair = pair_of(self.plan, sums, group, half)
-        indices = self._within([plus(at[0], 8 * half), at[1]])
-        results = apply_epilogue(self.epilogue, self.function, pair, indices)
-        kind = ir.IntegerType.get_signless(32)
-        packed = value("vector.bitcast", ir.VectorType.get([1], kind), results)
-        return value("vector.extract", kind, packed, static_position=ir.DenseI64ArrayAttr.get([0]))
-
-    def _within(self, indices: list[Value]) -> list[Value]:
-        """Creates indices clamped to C for the epilogue's loads; results outside of C are not stored."""
+        indices = [plus(at[0], 8 * half), at[1]]
         bounds = bounds_of(self.c)
-        return [
+        indices = [  # clamped to C for the epilogue's loads; results outside of C are not stored
             value("arith.minui", each.type, each, index(bounds[number] - 1 - number))
             if number in bounds
             else each
             for number, each in enumerate(indices)
         ]
+        results = apply_epilogue(self.epilogue, self.function, pair, indices)
+        kind = ir.IntegerType.get_signless(32)
+        packed = value("vector.bitcast", ir.VectorType.get([1], kind), results)
+        return value("vector.extract", kind, packed, static_position=ir.DenseI64ArrayAttr.get([0]))
 
     def _store(self, box: Value, place: tuple[Value, Value]) -> None:
         create(
@@ -205,7 +201,6 @@ class StagedStores:
 
 
 def _elected() -> Value:
-    """Creates the election of one lane, always the same."""
     return value("nvvm.elect.sync", ir.IntegerType.get_signless(1))
 
 
@@ -214,6 +209,5 @@ def _synchronise_warp() -> None:
 
 
 def _wait(newest: int, **attributes: ir.Attribute) -> None:
-    """Creates the wait for all but the ``newest`` groups of bulk stores."""
     kind = ir.IntegerType.get_signless(32)
     create("nvvm.cp.async.bulk.wait_group", group=ir.IntegerAttr.get(kind, newest), **attributes)

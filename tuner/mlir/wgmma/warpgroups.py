@@ -181,7 +181,6 @@ class Consumer:
         return sums, Place(stage, parity)
 
     def _multiply(self, place: Place, sums: list[Value], *, is_first: bool) -> list[Value]:
-        """Creates the wait for a stage, the products of the stage and their commit; returns the sums."""
         ring, plan = self.ring, self.ring.plan
         ring.wait(ring.full(place.stage), place)
         rows_before = calculate("muli", self.number, plan.a.offset_bytes(plan.consumer_rows, 0))
@@ -237,14 +236,12 @@ def _descriptor(tile: OperandTile, address: Value) -> Value:
 
 
 def _advance(descriptor: Value, offset_bytes: int) -> Value:
-    """Creates the descriptor of the operand ``offset_bytes`` further in the tile."""
     if offset_bytes == 0:
         return descriptor
     return value("arith.addi", descriptor.type, descriptor, long_word(offset_bytes // UNIT_BYTES))
 
 
 def _wait_groups(newest: int) -> None:
-    """Creates the wait until all groups of wgmma but the ``newest`` are complete."""
     kind = ir.IntegerType.get_signless(64)
     create("nvvm.wgmma.wait.group.sync.aligned", group=ir.IntegerAttr.get(kind, newest))
 
@@ -301,16 +298,11 @@ def _copy(ring: Ring, place: Place, source: Source, box: Box, k: Value, full: Va
     if source.rank is not None:
         at = calculate("addi", at, calculate("muli", source.rank, tile.part_bytes))
         coordinates[1] = calculate("addi", coordinates[1], calculate("muli", source.rank, tile.box[0]))
-        ranks = [_every_rank(tile.parts)]
+        kind = ir.IntegerType.get_signless(16)
+        ranks = [value("arith.constant", kind, value=ir.IntegerAttr.get(kind, (1 << tile.parts) - 1))]
     create(
         "nvvm.cp.async.bulk.tensor.shared.cluster.global",
         [],
         [cluster_pointer(shared_pointer(at)), source.tensor_map, *coordinates, full, *ranks],
         operandSegmentSizes=ir.DenseI32ArrayAttr.get([1, 1, 2, 1, 0, len(ranks), 0, 0]),
     )
-
-
-def _every_rank(blocks: int) -> Value:
-    """Creates the multicast mask of a copy: all blocks of the cluster."""
-    kind = ir.IntegerType.get_signless(16)
-    return value("arith.constant", kind, value=ir.IntegerAttr.get(kind, (1 << blocks) - 1))
