@@ -191,7 +191,12 @@ class WeightContents:
         if content is not None and layouts == known:
             return kinds, content.value()
         kinds = tuple(each[1:] for each in layouts)
-        dense = [each if _is_dense(each) else each.detach().contiguous() for each in tensors]
+        # all of the memory between the first and the last element is the tensor's
+        is_dense = [_span_bytes(each) <= int(each.numel()) * int(each.element_size()) for each in tensors]
+        dense = [
+            each if is_kept else each.detach().contiguous()
+            for each, is_kept in zip(tensors, is_dense, strict=True)
+        ]
         content = ContentHash([(each.data_ptr(), _span_bytes(each)) for each in dense])
         if all(one is other for one, other in zip(dense, tensors, strict=True)):
             self._known = (layouts, kinds, content)
@@ -219,10 +224,6 @@ def _states(module: torch.nn.Module | torch.export.ExportedProgram) -> Iterator[
     for name, tensor in (*module.named_parameters(), *module.named_buffers()):
         plain = tensor.detach().cpu().resolve_conj().resolve_neg().contiguous()
         yield name, WeightContents().of([plain])
-
-
-def _is_dense(tensor: torch.Tensor) -> bool:
-    return _span_bytes(tensor) <= int(tensor.numel()) * int(tensor.element_size())
 
 
 def _span_bytes(tensor: torch.Tensor) -> int:

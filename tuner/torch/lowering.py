@@ -230,7 +230,8 @@ def promote_unsigned(program: torch.export.ExportedProgram) -> None:
     for node in list(program.graph.nodes):
         found = _types([node, *node.all_input_nodes]) & UNSIGNED
         if found - {torch.uint8}:
-            raise UsageError(f"{_name(*found)} is not supported: of unsigned types, only uint8")
+            names = ", ".join(sorted(str(each).removeprefix("torch.") for each in found))
+            raise UsageError(f"{names} is not supported: of unsigned types, only uint8")
         if found and node.op == "call_function":
             _promote(program, node)
 
@@ -269,7 +270,3 @@ def _base(target: Any) -> str:
 def _types(nodes: list[torch.fx.Node]) -> set[torch.dtype]:
     values = _pytree.tree_leaves([each.meta.get("val") for each in nodes])
     return {each.dtype for each in values if isinstance(each, torch.Tensor)}
-
-
-def _name(*types: torch.dtype) -> str:
-    return ", ".join(sorted(str(each).removeprefix("torch.") for each in types))

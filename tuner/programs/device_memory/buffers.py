@@ -327,7 +327,6 @@ def allocate_host_like(device: Value) -> Value:
 
 
 def _sizes_of(buffer: Value) -> list[Value]:
-    """Returns the dynamic sizes of a memref: the operands of its allocation, else memref.dim."""
     allocation = op_of(buffer, *ALLOCATIONS)
     return dynamic_sizes(buffer) if allocation is None else list(allocation.operands)
 
@@ -338,7 +337,6 @@ def _allocate(name: str, kind: Type, sizes: list[Value]) -> Value:
 
 
 def _shape(host: Value, kind: Type, first: int) -> tuple[list[Value], list[Value], Value]:
-    """Computes the dynamic sizes and strides, and the number of elements from the first to the last."""
     number = ir.IndexType.get()
     base = ir.MemRefType.get([], kind.element_type, memory_space=kind.memory_space)
     metadata = create(

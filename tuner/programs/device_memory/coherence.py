@@ -146,7 +146,6 @@ class CoherenceWalk:
         actions.leave(block)
 
     def _outside(self, kinds: Collection[BufferKind]) -> Valid:
-        """Returns where the buffers of these kinds are valid while the function is not running."""
         outer = [buffer for buffer in self._buffers.values() if buffer.kind in kinds]
         return frozenset((buffer.alias_set, OUTSIDE[buffer.kind]) for buffer in outer)
 
@@ -156,7 +155,6 @@ class CoherenceWalk:
         return valid
 
     def _until(self, block: Block, valid: Valid, wanted: Valid, actions: AbstractActions) -> None:
-        """Walks a block; at its end, fetches the locations of ``wanted`` that are not valid."""
         valid = self._inside(block, valid, actions)
         self._settle(valid, wanted, last_of(block), actions)
         actions.leave(block)
@@ -256,7 +254,6 @@ class CoherenceWalk:
         return wanted
 
     def _loop(self, op: Op, valid: Valid, actions: AbstractActions) -> Valid:
-        """Walks an scf.for or scf.while, whose last block is the body."""
         *conditions, body = (region.blocks[0] for region in op.regions)
 
         def iteration(state: Valid) -> tuple[Valid, Valid]:
@@ -297,7 +294,6 @@ class CoherenceWalk:
         return valid
 
     def _on_device(self, values: Iterable[Value]) -> list[Value]:
-        """Returns the memrefs among ``values`` that are managed, so that device memory exists for them."""
         known = [value for value in values if is_buffer(value.type) and self._alias_sets.knows(value)]
         return [value for value in known if self._alias_sets.of(value) in self._managed]
 

@@ -85,8 +85,6 @@ def host_to_device_memory(module: ir.Module, options: DeviceOptions = DEFAULTS) 
 
 
 class _FunctionRewrite:
-    """The rewrite of one function."""
-
     def __init__(self, function: Op, options: DeviceOptions, constants: dict[str, bool]) -> None:
         self._function, self._options, self._constants = function, options, constants
         self._block = function.regions[0].blocks[0]
@@ -105,8 +103,13 @@ class _FunctionRewrite:
             )
         reject_device_code(self._function, set(structured_operations(self._block)))
         self._gather_globals()
-        for number in numbers:
-            self._replace_by_host_memory(self._block.arguments[number])
+        for argument in [self._block.arguments[number] for number in numbers]:
+            uses = [(use.owner.operation, use.operand_number) for use in argument.uses]
+            with self._function.location, ir.InsertionPoint.at_block_begin(self._block):
+                host = allocate_host_like(argument)
+            for op, operand_number in uses:
+                op.operands[operand_number] = host
+            self._device_arguments[host] = argument
         before = AliasSets(self._function)
         managed = self._managed(before)
         device_views = DeviceViews(self._function, lambda value: before.of(value) in managed)
@@ -127,7 +130,7 @@ class _FunctionRewrite:
             pin([buffer for buffer in buffers.values() if buffer.alias_set in actions.used_on_host])
 
     def _gather_globals(self) -> None:
-        """Keeps one memref.get_global per global, at the start, so that each global is one value."""
+        # so that each global is one value
         first: dict[str, Op] = {}
         start = self._block.operations[0].operation
         for op in walk(self._function, "memref.get_global"):
@@ -139,15 +142,6 @@ class _FunctionRewrite:
             else:
                 op.results[0].replace_all_uses_with(first[symbol].results[0])
                 op.erase()
-
-    def _replace_by_host_memory(self, argument: Value) -> None:
-        """Replaces an argument in device memory by host memory whose mirror is the argument."""
-        uses = [(use.owner.operation, use.operand_number) for use in argument.uses]
-        with self._function.location, ir.InsertionPoint.at_block_begin(self._block):
-            host = allocate_host_like(argument)
-        for op, number in uses:
-            op.operands[number] = host
-        self._device_arguments[host] = argument
 
     def _managed(self, alias_sets: AliasSets) -> set[int]:
         """Returns the alias sets that need device memory: sets with memory that kernels cannot access."""
@@ -202,7 +196,6 @@ class _FunctionRewrite:
         )
 
     def _drop_unused_side(self, buffer: MirroredBuffer, used_on_host: set[int]) -> None:
-        """Erases the host memory of a buffer whose contents the host never uses."""
         if buffer.alias_set in used_on_host or buffer.kind not in PLACEABLE:
             return
         for op in buffer.deallocations:
@@ -222,7 +215,6 @@ def is_shared(root: Value) -> bool:
 
 
 def _take_device_arguments(function: Op, options: DeviceOptions) -> list[int]:
-    """Returns the numbers of the arguments in device memory, and removes their attribute."""
     inputs = function_type(function).inputs
     buffers = [number for number, kind in enumerate(inputs) if is_buffer(kind)]
     is_public = "private" not in str(function.attributes.get("sym_visibility", "public"))

@@ -9,12 +9,6 @@ from tuner.mlir.ir.reading import op_of, walk
 from tuner.programs.device_memory.buffers import BufferKind, DeviceViews, Location, MirroredBuffer, Side
 from tuner.programs.device_memory.coherence import AbstractActions
 
-# ------------------------------------------------------------------------------
-# Takes a function whose buffers have unused device memory; inserts ``gpu.memcpy`` where an alias set is
-# fetched, makes kernels use device memory, and inserts ``gpu.dealloc`` where a buffer is freed or goes out of
-# scope. A buffer that is freed in an inner block lives to the end of its own block. Copies are of whole
-# buffers.
-
 
 class CopyInsertion(AbstractActions):
     """Actions of a ``CoherenceWalk`` that insert copies and deallocations into the function that is walked.

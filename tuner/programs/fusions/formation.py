@@ -49,9 +49,6 @@ from tuner.programs.fusions.operations import (
 )
 from tuner.programs.fusions.views import collapsed, memref_type
 
-# ------------------------------------------------------------------------------
-# Fusions that copy a value to where it must lie: into padding, next to others, to the program's result.
-
 
 def copying_fusion(copy: NeededCopy, places: Mapping[Value, View], weights: Collection[int]) -> Fusion:
     """Returns the fusion that copies a value, or fills its target where the value is one number."""
@@ -125,10 +122,6 @@ def _without_unit_dimensions(source: View, target: View) -> tuple[View, View]:
     return first, second
 
 
-# ------------------------------------------------------------------------------
-# Which products of a program are independent of each other, so that a device can compute them at a time.
-
-
 def joins_independent_products(producer: Op, ops: Collection[Op]) -> bool:
     """Returns whether operations read two products, that of ``producer`` and one independent of it.
 
@@ -186,8 +179,6 @@ class Members:
 
 @dataclass(frozen=True)
 class _Growing:
-    """A fusion while producers are added."""
-
     kind: str
     ops: tuple[Op, ...]
     domain: tuple[int, ...]  # sizes of the loops around the fusion

@@ -105,7 +105,6 @@ def init_parts(text: str) -> tuple[InitPart, ...]:
 
 
 def _part(results: Sequence[int], values: Sequence[Value], order: Mapping[Op, int]) -> InitPart:
-    """Returns the results of ``init`` with these numbers; ``order`` has its operations."""
     needed: set[Op] = set()
     read: set[Value] = set()
     waiting = list(values)
@@ -137,7 +136,6 @@ def _part(results: Sequence[int], values: Sequence[Value], order: Mapping[Op, in
 
 
 def _decided_by_weights(payload: TensorPayload, first_weight: int) -> dict[Value, None]:
-    """Returns the values, in order, that weights alone decide, and that are not too large."""
     decided = dict.fromkeys(list(payload.block.arguments)[first_weight:])
     for op in payload.ops:
         if all(value in decided or is_free(value) for value in read_by(op)) and _is_hoisted(op, decided):

@@ -24,7 +24,7 @@ from tuner.core.fusions import (
 from tuner.mlir import transform
 from tuner.mlir.bindings import Op, ir
 from tuner.mlir.cpu.pipeline import EXPORTED
-from tuner.mlir.ir.reading import walk_where
+from tuner.mlir.ir.reading import name_of, walk_where
 from tuner.programs.fusions.memory_plan import MemoryPlan, view_end
 from tuner.programs.run.fused_code import (
     ARRIVALS_OFFSET,
@@ -315,13 +315,12 @@ def linked(places: FusionPlaces, codes: Sequence[FusionCode], level: ProcessorLe
         text = "\n".join(texts)
         made = transform.parse(f"module {{\n{text}\n}}", "program")
         for op in [each.operation for each in made.body.operations]:
-            if op.name == FUNCTION and op.attributes["sym_name"].value == SYSTEM_CALLS:
-                op.detach_from_parent()
-                whole.body.append(op)
-            elif op.name == FUNCTION and op.regions[0].blocks:
+            if op.name != FUNCTION or (_is_declaration(op) and name_of(op) != SYSTEM_CALLS):
+                continue
+            if not _is_declaration(op):
                 op.attributes["passthrough"] = ir.Attribute.parse(level.attribute)
-                op.detach_from_parent()
-                whole.body.append(op)
+            op.detach_from_parent()
+            whole.body.append(op)
         return str(whole)
 
 

@@ -36,9 +36,6 @@ from tuner.programs.fusions.operations import (
 from tuner.programs.fusions.payload import TensorPayload
 from tuner.programs.fusions.views import moved_loops, number_of, transposition_of
 
-# ------------------------------------------------------------------------------
-# Gives each user of a broadcast its own: a fusion computes it again, and reads no larger tensor.
-
 
 def broadcast_for_each_user(payload: TensorPayload) -> None:
     """Clones broadcasts that several operations read, in place, so that each can join its reader's fusion."""
@@ -253,7 +250,6 @@ def narrow_operands(payload: TensorPayload) -> None:
 
 
 def _replace_operand(op: Op, number: int, tensor: Value) -> None:
-    """Makes a matmul read another tensor, whose elements its body extends."""
     body = op.regions[0].blocks[0]
     element = body.arguments[number]
     wide = element.type

@@ -99,7 +99,11 @@ def memory_plan(program: FusedProgram) -> MemoryPlan:
     writes outside of its buffer.
     """
     lives = lifetimes(program)
-    _require_written_before_read(program, lives)
+    for number, lifetime in lives.items():
+        is_written = any(view.buffer == number for view in program.fusions[lifetime.first].outputs)
+        if program.buffers[number].padding is None and not is_written:
+            message = f"buffer {number}: fusion {lifetime.first} reads what no fusion has written"
+            raise ValueError(message)
     offsets: dict[int, int] = {}
     top, fills = _place_padded(program, lives, offsets)
     whole = BufferLifetime(0, len(program.fusions))
@@ -110,7 +114,11 @@ def memory_plan(program: FusedProgram) -> MemoryPlan:
         lifetime = lives[number]
         size = extent_bytes(program, number, lifetime)
         blocks = [each for each in blocks if each.lifetime.overlaps(lifetime)]  # of later buffers, too
-        start = _first_fit(blocks, size)
+        start = 0
+        for block in sorted(blocks, key=lambda each: each.start):
+            if start + size <= block.start:
+                break
+            start = max(start, block.stop)
         blocks.append(_Block(start, start + size, lifetime))
         offsets[number], stop = start, max(stop, start + size)
     places = tuple(offsets.get(number) for number in range(len(program.buffers)))
@@ -157,7 +165,6 @@ def view_end(view: View) -> int:
 def _place_padded(
     program: FusedProgram, lives: dict[int, BufferLifetime], offsets: dict[int, int]
 ) -> tuple[int, tuple[Fill, ...]]:
-    """Places the buffers with padding from 0 on; returns where they end and how they are filled."""
     top = 0
     fills: list[Fill] = []
     shared: list[tuple[object, int, int]] = []  # what must be equal, offset, last fusion
@@ -188,23 +195,6 @@ def _living(program: FusedProgram, lifetime: BufferLifetime | None) -> tuple[Fus
 def _outputs(program: FusedProgram, number: int, lifetime: BufferLifetime | None) -> tuple[View, ...]:
     fusions = _living(program, lifetime)
     return tuple(view for fusion in fusions for view in fusion.outputs if view.buffer == number)
-
-
-def _require_written_before_read(program: FusedProgram, lives: dict[int, BufferLifetime]) -> None:
-    for number, lifetime in lives.items():
-        fusion = program.fusions[lifetime.first]
-        is_written = any(view.buffer == number for view in fusion.outputs)
-        if program.buffers[number].padding is None and not is_written:
-            raise ValueError(f"buffer {number}: fusion {lifetime.first} reads what no fusion has written")
-
-
-def _first_fit(taken: list[_Block], size: int) -> int:
-    start = 0
-    for block in sorted(taken, key=lambda each: each.start):
-        if start + size <= block.start:
-            break
-        start = max(start, block.stop)
-    return start
 
 
 # ------------------------------------------------------------------------------
@@ -292,7 +282,6 @@ def _new(plan: BufferPlan, owner: str, number: int, kind: TensorType, padding: f
 
 
 def _is_computed(op: Op, moved: Collection[Op]) -> bool:
-    """Returns whether a fusion computes an operation's results."""
     if op.name in FREE or op in moved or is_scalar_op(op) or op.name in (EXPAND, COLLAPSE, CONCAT):
         return False
     if op.name in (SLICE, INSERT):
@@ -345,7 +334,6 @@ def _is_readable(value: Value, view: View) -> bool:
 
 
 def _moved_rows(op: Op) -> tuple[int, ...] | None:
-    """Returns the order of the dimensions of a transposition that keeps the last one; else None."""
     order = transposition_of(op)
     return order if order and order[-1] == len(order) - 1 else None
 

@@ -145,10 +145,6 @@ def pointwise_as_matmuls(payload: TensorPayload) -> None:
         op.erase()
 
 
-# ------------------------------------------------------------------------------
-# Drops results of ``linalg.generic`` that nobody uses, such as the indices of torch's maximum.
-
-
 def drop_unused_results(payload: TensorPayload) -> None:
     """Rebuilds generics without the results that nobody uses, where the others do not need them; in place."""
     for op in payload.ops:
@@ -240,7 +236,6 @@ def widen_convolutions(payload: TensorPayload, *, keeps_pairs: bool = False) -> 
 
 
 def _has_pairs(op: Op) -> bool:
-    """Returns whether a convolution sums over channels of bf16 that lie in memory."""
     form, (given, weights) = convolution_form(op), list(op.operands)[:2]
     if form.is_depthwise or weights.type.shape[form.weights.index("c")] == 1:
         return False
@@ -296,7 +291,6 @@ def _extended(tensor: Value, wide: Wide) -> Value:
 
 
 def _placed(op: Op, operands: list[Value]) -> Value:
-    """Creates a reshape, a concatenation, an insertion or a padding of other operands, all of f32."""
     copy = recreated(op, ir.RankedTensorType.get(op.results[0].type.shape, ir.F32Type.get()), operands)
     if op.name == PAD:
         with ir.InsertionPoint(copy):

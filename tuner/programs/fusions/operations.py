@@ -8,10 +8,6 @@ from tuner.mlir.bindings import Op, Value, ir
 from tuner.mlir.ir.linalg import LAYOUTS
 from tuner.mlir.ir.reading import walk_where
 
-# ------------------------------------------------------------------------------
-# Which operations of a payload are computed, which cost nothing, which are types of the same memory.
-
-
 MATMULS = ("linalg.matmul", "linalg.batch_matmul")
 CONVOLUTIONS = tuple(LAYOUTS)
 CONTRACTIONS = (*MATMULS, *CONVOLUTIONS)
@@ -160,10 +156,6 @@ def loop_sizes(op: Op) -> tuple[int, ...]:
             if isinstance(result, ir.AffineDimExpr):
                 sizes[ir.AffineDimExpr(result).position] = size
     return tuple(sizes)
-
-
-# ------------------------------------------------------------------------------
-# Which kind of fusion an operation can be in, and why no schedule is for it otherwise.
 
 
 SCHEDULED_ELEMENTS = ("f32", "f64", "f16", "bf16", "i1", "i8", "i32")

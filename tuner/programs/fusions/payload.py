@@ -16,12 +16,6 @@ from tuner.mlir.transform import parse
 from tuner.programs.lowering.entry import entry_of, function_named, hide_others, require_few_operations
 from tuner.programs.lowering.resources import array_of
 
-# ------------------------------------------------------------------------------
-# Reads a payload that may become fusions: one function on tensors of static sizes, in one block.
-#
-# func.func @main(%x: tensor<32x64xf32>) -> tensor<32x128xf32>
-
-
 INLINE = "builtin.module(inline,symbol-dce)"
 DIALECTS = ("arith.", "math.", "linalg.", "tensor.")  # of operations of the function's block
 TERMINATOR = "func.return"

@@ -106,23 +106,18 @@ def _follow(op: Op) -> bool:
 
 
 def _takes_shape(op: Op, reshape: Op) -> bool:
-    """Gives an operation the shape of what a reshape reads, if it can have it; says whether it can."""
-    source = reshape.operands[0]
+    groups, shape = groups_of(reshape), tuple(reshape.operands[0].type.shape)
     if reshape.name == EXPAND:
-        return _collapsed(op, groups_of(reshape))
-    if not _can_expand(op, groups_of(reshape), tuple(source.type.shape)):
-        return False
-    _expanded(op, groups_of(reshape), tuple(source.type.shape))
-    return True
-
-
-def _can_expand(op: Op, groups: Reassociation, shape: Sequence[int]) -> bool:
-    """Returns whether an operation is elementwise, or reduces its last loop, which stays one loop."""
+        return _collapsed(op, groups)
     result = maps_of(op)[-1]
     if all(is_parallel(op)):
-        return is_identity(result)
-    is_of_rows = is_parallel(op).index(False) == len(groups) - 1
-    return is_of_rows and _is_row(result) and all(shape[loop] == 1 for loop in groups[-1][:-1])
+        fits = is_identity(result)
+    else:  # reduces its last loop, which stays one loop
+        is_of_rows = is_parallel(op).index(False) == len(groups) - 1
+        fits = is_of_rows and _is_row(result) and all(shape[loop] == 1 for loop in groups[-1][:-1])
+    if fits:
+        _expanded(op, groups, shape)
+    return fits
 
 
 def _is_row(mapping: ir.AffineMap) -> bool:
@@ -136,7 +131,6 @@ def _is_reshape(value: Value) -> bool:
 
 
 def _unshaped(value: Value) -> Value:
-    """Returns what a reshape reshapes; other values as they are."""
     return value.owner.operation.operands[0] if _is_reshape(value) else value
 
 
@@ -254,7 +248,6 @@ def _split(mapping: ir.AffineMap, groups: Reassociation, shape: Sequence[int]) -
 
 
 def _changed(op: Op, operands: Sequence[Value], maps: Sequence[ir.AffineMap], loops: ir.Attribute) -> Op:
-    """Creates a copy of a generic with other operands and loops; the result is shaped as the last operand."""
     new = op.clone()
     for number, value in enumerate(operands):
         new.operands[number] = value

@@ -118,10 +118,6 @@ def permuted(view: View, order: Sequence[int]) -> View:
     )
 
 
-# ------------------------------------------------------------------------------
-# Reads the operations that only change a tensor's type: reshapes, static slices, transposes.
-
-
 @dataclass(frozen=True)
 class Slice:
     """Static places of a slice, and which dimensions of size 1 the result does not have."""
@@ -203,10 +199,6 @@ def moved_loops(op: Op) -> tuple[int, ...] | None:
     body = body_of(op)
     is_moved = len(body) == 1 and body[0].operands[0] == op.regions[0].blocks[0].arguments[0]
     return dimensions(source) if is_moved and is_identity(result) else None
-
-
-# ------------------------------------------------------------------------------
-# Reads the operations that make a tensor a part of a larger one: padding, concatenation, insertion.
 
 
 YIELD = "tensor.yield"
@@ -291,14 +283,10 @@ def memref_type(view: View) -> str:
     shape = "".join(f"{size}x" for size in view.type.shape)
     if is_contiguous(view):
         return f"memref<{shape}{view.type.element}>"
-    strides = ", ".join(map(str, _canonical_strides(view)))
-    return f"memref<{shape}{view.type.element}, strided<[{strides}]>>"
-
-
-def _canonical_strides(view: View) -> tuple[int, ...]:
-    """Returns the strides; those of dimensions of size 1, which do not count, follow from the next one."""
     strides, step = [], 1
     for size, stride in zip(reversed(view.type.shape), reversed(view.strides), strict=True):
-        strides.append(step if size == 1 else stride)
+        strides.append(
+            step if size == 1 else stride
+        )  # a stride that does not count follows from the next one
         step = strides[-1] * size
-    return tuple(reversed(strides))
+    return f"memref<{shape}{view.type.element}, strided<{strides[::-1]}>>"

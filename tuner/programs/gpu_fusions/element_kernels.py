@@ -81,10 +81,6 @@ def fusion_function(fusion: Fusion, memrefs: Sequence[Value], *, is_generalized:
     return FusionFunction(module, memory, tuple(outputs))
 
 
-# ------------------------------------------------------------------------------
-# Creates ``gpu.launch`` with a body that a function builds, at the current insertion point.
-
-
 Build = Callable[[Value, Value], None]  # of a block's number and a thread's number in it
 
 
@@ -311,12 +307,8 @@ def _is_plain(mapping: ir.AffineMap) -> bool:
     return all(isinstance(each, ir.AffineDimExpr) for each in mapping.results)
 
 
-# ------------------------------------------------------------------------------
-# Fusions as kernels of one thread per element: elementwise operations, contractions, convolutions.
-#
-# A thread computes one element of the fusion's result, with all that leads to it (``PointValues``): sums
-# are in a register, what an epilogue reads is loaded where it is needed. Not handled: a reduction whose
-# result several elements need, which each of them would compute.
+# A thread computes one element of the fusion's result, with all that leads to it (``PointValues``): sums are
+# in a register, what an epilogue reads is loaded where it is needed.
 
 
 def launch_elements(function: FusionFunction) -> None:

@@ -48,10 +48,6 @@ from tuner.programs.lowering.matmul_calls import allocate
 from tuner.programs.lowering.matmul_launches import InsertedKernels, add_kernels_of, launch_all
 from tuner.programs.lowering.matmul_recognition import matmul_of
 
-# ------------------------------------------------------------------------------
-# What follows a matmul in its fusion, as the epilogue of a transform script: a payload's last generic.
-
-
 ARITHMETIC = ("arith.", "math.", "linalg.yield")  # of the bodies that scripts finish stores with
 RESULTS = ("f32", "f64", "f16", "bf16")  # elements that scripts store
 
@@ -94,7 +90,6 @@ def epilogue_of(last: Op, function: FusionFunction) -> MatmulEpilogue | str:
 
 
 def _is_arithmetic(op: Op) -> bool:
-    """Returns whether a body has no other operations than arithmetic on its arguments and on constants."""
     arguments = list(op.regions[0].blocks[0].arguments)
     inner = body_of(op)
     own = {result for each in inner for result in each.results} | set(arguments)
@@ -239,7 +234,6 @@ def _with_output(op: Op, output: Value) -> Problem:
 
 
 def _launch_to_memory(op: Op, function: FusionFunction, place: KernelPlace, number: int) -> None:
-    """Creates a matmul whose sums go to new memory, where the function then reads them."""
     kind = op.results[0].type
     sums = allocate(ir.MemRefType.get(kind.shape, kind.element_type))
     _launch_plain(op, sums, function, place, number)

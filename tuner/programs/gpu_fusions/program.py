@@ -51,10 +51,6 @@ from tuner.programs.lowering.matmul_calls import allocate
 from tuner.programs.lowering.read_program import ProgramPayload, assert_indirect_indices
 from tuner.programs.request import DeviceOptions
 
-# ------------------------------------------------------------------------------
-# Creates the launches of one fusion, in a function of memrefs that the program calls.
-
-
 BUFFERIZE = "builtin.module(one-shot-bufferize,canonicalize,cse)"
 
 
@@ -91,7 +87,6 @@ def add_fusion(fusion: Fusion, types: Sequence[ir.Type], place: KernelPlace) -> 
 
 
 def _launch(fusion: Fusion, views: Sequence[Value], place: KernelPlace) -> str:
-    """Creates the launches of a fusion; returns why it is several kernels."""
     named = fusion_function(fusion, views, is_generalized=False)
     if fusion.kind == CONTRACTION and matmuls_of(named):
         return launch_matmuls(named, place)
@@ -120,14 +115,12 @@ def _function_of(
 
 
 def _erase(place: KernelPlace) -> None:
-    """Removes the function of a fusion that could not be completed."""
     for op in walk(place.module, "func.func"):
         if name_of(op) == place.name:
             op.erase()
 
 
 def _as_loops(fusion: Fusion, types: Sequence[ir.Type], place: KernelPlace) -> Op:
-    """Adds a fusion's function with its operations on memrefs, of which loops are made later."""
     module = parse(fusion.text, "fusion")
     function = module.body.operations[0].operation
     assert_indirect_indices(function)
@@ -245,7 +238,6 @@ def _memory(program: FusedProgram, arguments: Sequence[Value]) -> list[Value]:
 
 
 def _view(view: View, memory: Sequence[Value]) -> Value:
-    """Creates the memref of a view; the buffer itself where the view is all of it, in its shape."""
     whole = memory[view.buffer]
     kind = view_type(view)
     return whole if kind == whole.type else reinterpreted(whole, kind)
@@ -262,10 +254,6 @@ def view_type(view: View) -> ir.MemRefType:
 
 def _memref(kind: TensorType) -> ir.MemRefType:
     return ir.MemRefType.get(list(kind.shape), ir.Type.parse(kind.element))
-
-
-# ------------------------------------------------------------------------------
-# Compiles a program of fusions for a GPU: kernels, host code, and what stays on the device between calls.
 
 
 Array = npt.NDArray[Any]

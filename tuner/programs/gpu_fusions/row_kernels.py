@@ -112,8 +112,13 @@ class _Row:
         """Creates the stores of the fusion's results."""
         rank = len(self.at)
         whole = [each for each in self.function.outputs if each[1].type.rank > rank]
+
+        def store_column(column: Value, _: list[Value]) -> list[Value]:
+            self.points.store(whole, [*self.at, column])
+            return []
+
         if whole:
-            self._for_columns([], lambda column, _: self.points.store(whole, [*self.at, column]) or [])
+            self._for_columns([], store_column)
         once = [each for each in self.function.outputs if each[1].type.rank == rank]
         if once:
             is_first = value(
@@ -145,7 +150,6 @@ class _Row:
         return _combined(combining, init, reduction.results[0])
 
     def _for_columns(self, carried: list[Value], build: Build) -> list[Value]:
-        """Creates a loop over the columns of this thread; returns what it carries out."""
         kinds = [each.type for each in carried]
         bounds = [self.thread, index(self.columns), index(self.threads)]
         loop = ir.Operation.create("scf.for", results=kinds, operands=[*bounds, *carried], regions=1)
@@ -172,7 +176,6 @@ def _is_of_rows(op: Op, domain: tuple[int, ...]) -> bool:
 
 
 def _combining(op: Op) -> Op:
-    """Returns the operation that adds an element to the result so far."""
     *_, last, end = (None, *body_of(op))
     old = list(op.regions[0].blocks[0].arguments)[-1]
     is_known = (

@@ -8,11 +8,11 @@ bufferization; where upstream rejects what loops yield, or cannot free it, they 
 from collections.abc import Iterable
 
 from tuner.core.errors import CandidateError
-from tuner.mlir.bindings import Block, Op, Type, Value, WalkResult, ir
+from tuner.mlir.bindings import Block, Op, Value, ir
 from tuner.mlir.effects.aliases import VIEWS, last_of
 from tuner.mlir.ir.building import create, index, value
 from tuner.mlir.ir.memrefs import set_argument_attribute
-from tuner.mlir.ir.reading import copy_of, op_of, source_of, walk, walk_ops
+from tuner.mlir.ir.reading import copy_of, op_of, source_of, walk, walk_where
 from tuner.mlir.passes import run_passes
 from tuner.programs.lowering.deallocation import deallocate
 from tuner.programs.lowering.entry import function_named
@@ -94,8 +94,13 @@ def copy_yields(function: Op) -> None:
         _copy_iteration(last_of(condition), list(condition.arguments), 1)  # operand 0 is the condition
         _copy_iteration(last_of(body), list(body.arguments), 0)
     for branch in walk(function, BRANCH):
+        types = [result.type for result in branch.results]
+        is_known = [isinstance(each, ir.RankedTensorType) and each.has_static_shape for each in types]
         with branch.location, ir.InsertionPoint(branch):
-            targets = [_empty(result.type) for result in branch.results]
+            targets = [
+                value("tensor.empty", each) if known else None
+                for each, known in zip(types, is_known, strict=True)
+            ]
         for block in _blocks(branch):
             _copy_into(last_of(block), targets)
 
@@ -103,17 +108,14 @@ def copy_yields(function: Op) -> None:
 def _copy_iteration(end: Op, arguments: list[Value], first: int) -> None:
     """Makes a terminator yield copies into the arguments of its block, from operand ``first`` on."""
     yielded = list(end.operands)[first:]
-    fits = [
-        isinstance(target.type, ir.RankedTensorType) and target.type == each.type
+    targets = [
+        target if isinstance(target.type, ir.RankedTensorType) and target.type == each.type else None
         for target, each in zip(arguments, yielded, strict=False)
     ]
-    targets = [target if is_fit else None for target, is_fit in zip(arguments, fits, strict=False)]
-    inner = [
-        each
-        for each, is_fit in zip(yielded, fits, strict=False)
-        if is_fit and (op_of(each, LOOP, WHILE, BRANCH) is not None)
-    ]
-    if sum(fits) > 1 or inner:  # a yielded value may alias another one's target: copy all values away first
+    copied = [each for target, each in zip(targets, yielded, strict=False) if target is not None]
+    is_of_control_flow = any(op_of(each, LOOP, WHILE, BRANCH) is not None for each in copied)
+    # a yielded value may alias another one's target: copy all values away first
+    if len(copied) > 1 or is_of_control_flow:
         with end.location, ir.InsertionPoint(end):
             spare = [None if target is None else _empty_like(target) for target in targets]
         _copy_into(end, spare, first)
@@ -130,11 +132,6 @@ def _copy_into(end: Op, targets: list[Value | None], first: int = 0) -> None:
         end.operands[number] = copy.results[0]
 
 
-def _empty(kind: Type) -> Value | None:
-    is_known = isinstance(kind, ir.RankedTensorType) and kind.has_static_shape
-    return create("tensor.empty", [kind]).results[0] if is_known else None
-
-
 def _empty_like(tensor: Value) -> Value:
     kind = ir.RankedTensorType(tensor.type)
     dynamic = [axis for axis in range(kind.rank) if kind.is_dynamic_dim(axis)]
@@ -143,7 +140,6 @@ def _empty_like(tensor: Value) -> Value:
 
 
 def _is_allocated_in(end: Op, operand: Value) -> bool:
-    """Returns whether a value is memory that its block allocated, or a view of such memory."""
     allocation = op_of(source_of(operand, VIEWS), *ALLOCATIONS)
     return allocation is not None and allocation.block == end.block
 
@@ -169,32 +165,26 @@ def crop_negative_padding(function: Op) -> None:
         %y = tensor.pad %s low[0] high[2] {...} : tensor<7xf32> to tensor<9xf32>
     """
     for pad in walk(function, "tensor.pad"):
-        source = ir.RankedTensorType(pad.operands[0].type)
+        source = pad.operands[0]
         low, high = (list(pad.attributes[name]) for name in (LOW, HIGH))
         is_negative = any(width < 0 and width != DYNAMIC for width in low + high)
-        if is_negative and source.has_static_shape:
-            _crop(pad, low, high)
-
-
-def _crop(pad: Op, low: list[int], high: list[int]) -> None:
-    offsets, ends = _cropped(low), _cropped(high)
-    sizes = [
-        size - begin - end for size, begin, end in zip(pad.operands[0].type.shape, offsets, ends, strict=True)
-    ]
-    with pad.location, ir.InsertionPoint(pad):
-        source = pad.operands[0]
-        kind = ir.RankedTensorType.get(sizes, source.type.element_type)
-        pad.operands[0] = value(
-            "tensor.extract_slice",
-            kind,
-            source,
-            operandSegmentSizes=ir.DenseI32ArrayAttr.get([1, 0, 0, 0]),
-            static_offsets=_widths(offsets),
-            static_sizes=_widths(sizes),
-            static_strides=_widths([1] * len(sizes)),
-        )
-    pad.attributes[LOW] = _widths(each if each == DYNAMIC else max(each, 0) for each in low)
-    pad.attributes[HIGH] = _widths(each if each == DYNAMIC else max(each, 0) for each in high)
+        if not is_negative or not source.type.has_static_shape:
+            continue
+        offsets, ends = _cropped(low), _cropped(high)
+        widths = zip(source.type.shape, offsets, ends, strict=True)
+        sizes = [size - begin - end for size, begin, end in widths]
+        with pad.location, ir.InsertionPoint(pad):
+            pad.operands[0] = value(
+                "tensor.extract_slice",
+                ir.RankedTensorType.get(sizes, source.type.element_type),
+                source,
+                operandSegmentSizes=ir.DenseI32ArrayAttr.get([1, 0, 0, 0]),
+                static_offsets=_widths(offsets),
+                static_sizes=_widths(sizes),
+                static_strides=_widths([1] * len(sizes)),
+            )
+        pad.attributes[LOW] = _widths(each if each == DYNAMIC else max(each, 0) for each in low)
+        pad.attributes[HIGH] = _widths(each if each == DYNAMIC else max(each, 0) for each in high)
 
 
 def _cropped(widths: list[int]) -> list[int]:
@@ -222,16 +212,12 @@ TENSORS = ir.RankedTensorType | ir.UnrankedTensorType
 
 def has_tensors(module: ir.Module) -> bool:
     """Returns whether any operand, result or block argument in a module is a tensor."""
-    found: list[Type] = []
 
-    def visit(op: Op) -> WalkResult:
-        types = [each.type for each in (*op.operands, *op.results)]
-        types += [each.type for region in op.regions for block in region.blocks for each in block.arguments]
-        found.extend(each for each in types if isinstance(each, TENSORS))
-        return ir.WalkResult.INTERRUPT if found else ir.WalkResult.ADVANCE
+    def uses_tensors(op: Op) -> bool:
+        arguments = [each for block in _blocks(op) for each in block.arguments]
+        return any(isinstance(each.type, TENSORS) for each in (*op.operands, *op.results, *arguments))
 
-    walk_ops(module, visit)
-    return bool(found)
+    return bool(walk_where(module, uses_tensors))
 
 
 def bufferized(module: ir.Module, name: str) -> ir.Module:

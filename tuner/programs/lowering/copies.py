@@ -85,7 +85,6 @@ def _copy_in_parts(target: Value, source: Value, copy: Copy, indices: Sequence[V
 
 
 def _part(buffer: Value, indices: Sequence[Value]) -> Value:
-    """Creates a rank-reduced subview whose leading dimensions are fixed at ``indices``."""
     kind, outer = buffer.type, len(indices)
     inner = list(range(outer, kind.rank))
     strides = kind.get_strides_and_offset()[0]
@@ -164,7 +163,6 @@ def _moved(buffer: Value) -> Value:
 
 
 def _descriptor(address: Value, sizes: list[Value]) -> Value:
-    """Creates the LLVM descriptor of a row-major memref of these sizes without an offset."""
     array = f"array<{len(sizes)} x i64>"
     kind = f"!llvm.struct<(ptr, ptr, i64{f', {array}, {array}' if sizes else ''})>"
     described = value("llvm.mlir.poison", ir.Type.parse(kind))

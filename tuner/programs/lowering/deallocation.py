@@ -67,7 +67,6 @@ def _allocations(function: Op) -> list[Op]:
 
 
 def _leave_branches(function: Op) -> None:
-    """Moves allocations that escape a branch before the branch, innermost branches first."""
     for allocation in _allocations(function):
         aliases = aliases_of(allocation.results[0])
         if aliases.is_freed:
@@ -108,7 +107,6 @@ def _free(allocation: Op, aliases: Aliases) -> None:
 
 
 def _after_last_use(allocation: Op, aliases: Aliases, streams: list[Value]) -> Op:
-    """Returns the operation of the allocation's block after the last use of the memory."""
     users = set(aliases.users)
     for stream in streams:
         users |= _waits_for_streams(allocation, aliases, stream)
@@ -121,7 +119,6 @@ def _after_last_use(allocation: Op, aliases: Aliases, streams: list[Value]) -> O
 
 
 def _waits_for_streams(allocation: Op, aliases: Aliases, own: Value) -> set[Op]:
-    """Returns the waits and the destruction of an allocation's stream. Raises for uses on another stream."""
     for user in aliases.users:
         if user.name.startswith("gpux.") and user.operands[0] != own:
             raise unsupported(allocation, "memory on several streams that nobody frees", "gpux.dealloc of it")

@@ -16,13 +16,12 @@ LLVM dialect that calls the ``mgpu*`` functions, with the kernels as ``gpu.binar
 Operations that upstream's conversions skip silently are rejected with their location.
 """
 
-from collections.abc import Callable
 from dataclasses import dataclass, replace
 
 from tuner.core.errors import CandidateError, Stage
 from tuner.core.gpu import Chip
 from tuner.core.gpu_code import Assemble, DeviceProgram, ValueType
-from tuner.mlir.bindings import Op, Type, WalkResult, gpu, ir
+from tuner.mlir.bindings import Op, WalkResult, gpu, ir
 from tuner.mlir.cpu.lowering import jit_text
 from tuner.mlir.cpu.pipeline import EXPORTED
 from tuner.mlir.effects.accesses import device_accesses, host_accesses, union
@@ -37,7 +36,7 @@ from tuner.mlir.gpu.lowering import (
     without_debug_sections,
 )
 from tuner.mlir.ir.building import create, value
-from tuner.mlir.ir.memrefs import copy_by_loops, is_row_major
+from tuner.mlir.ir.memrefs import copy_by_loops
 from tuner.mlir.ir.reading import kernel_of, location_of, module_of, name_of, walk, walk_ops
 from tuner.mlir.passes import run_passes
 from tuner.programs.device_memory.conversion import host_to_device_memory
@@ -80,13 +79,6 @@ def restore_stack(module: ir.Module) -> None:
             create("llvm.intr.stackrestore", [], [stack])
 
 
-# ------------------------------------------------------------------------------
-# Rejects operations that upstream's lowering of a host program skips silently, or lowers wrongly.
-#
-# ``reject_copies_of_views`` runs before ``gpu-to-llvm``, ``reject_what_was_not_converted`` after all
-# conversions. Nothing is rewritten.
-
-
 ALLOWED = ("llvm.", "gpu.binary", "builtin.module")
 LAUNCH = "gpu.launch_func"  # translated to calls in LLVM IR, if its operands have LLVM types
 # Remains when something else was not converted; named only where nothing else remains.
@@ -106,10 +98,11 @@ def reject_copies_of_views(module: ir.Module) -> None:
     For such a view ``gpu-to-llvm`` copies the first bytes of the underlying buffer.
     """
     for op in [*walk(module, "gpu.memcpy"), *walk(module, "gpu.memset")]:
-        for operand in op.operands:
-            if isinstance(operand.type, ir.MemRefType) and not _is_from_its_start(operand.type):
-                found = f"found {op.name} of {operand.type}, allowed contiguous memory without an offset"
-                raise CandidateError(Stage.COMPILE, f"host program: {found} ({location_of(op)})")
+        for type_ in [each.type for each in op.operands if isinstance(each.type, ir.MemRefType)]:
+            plain = ir.MemRefType.get(type_.shape, type_.element_type, memory_space=type_.memory_space)
+            if type_.get_strides_and_offset() != plain.get_strides_and_offset():
+                actual = f"found {op.name} of {type_}, allowed contiguous memory without an offset"
+                raise CandidateError(Stage.COMPILE, f"host program: {actual} ({location_of(op)})")
 
 
 def reject_what_was_not_converted(module: ir.Module) -> None:
@@ -139,14 +132,6 @@ def _is_translatable(op: Op) -> bool:
         for each in types
     ]
     return op.name == LAUNCH and not op.results and all(is_llvm)
-
-
-def _is_from_its_start(memref: Type) -> bool:
-    if is_row_major(memref):
-        return True
-    strides, offset = memref.get_strides_and_offset()
-    plain = ir.MemRefType.get(memref.shape, memref.element_type, memory_space=memref.memory_space)
-    return bool(offset == 0 and strides == plain.get_strides_and_offset()[0])
 
 
 CLEAN = "builtin.module(canonicalize,cse)"
@@ -241,8 +226,7 @@ def drop_streams_if_mixed(function: Op) -> bool:
     """Makes a GPUX program synchronous, in place, if it mixes host memory and device memory.
 
     That is, if its kernels take host memory, or its host code accesses device memory; its streams cannot
-    order the copies that it needs. Returns whether it does. GPUX is Intel's MLIR dialect of GPU work on named
-    streams.
+    order the copies that it needs. Returns whether it does.
     """
     is_mixed = mixes_memory(function)
     if is_mixed:
@@ -344,14 +328,6 @@ def _finish_binary(module: ir.Module, binary: Op, assemble: Assemble | None) -> 
     binary.attributes["objects"] = ir.ArrayAttr.get([kept])
 
 
-# ------------------------------------------------------------------------------
-# The IR of a program after one of the steps in which it is lowered for a device.
-#
-# Each step builds on the steps before it, except that ``async``, ``streams`` and ``gpux`` are three forms of
-# the same step. Rejected: ``device-memory`` for a program that names its streams (GPUX), since such a program
-# has device memory already.
-
-
 def text_after(step: LoweringStep, payload: ProgramPayload, chip: Chip, options: DeviceOptions) -> str:
     """Lowers a payload in place up to ``step``; returns the text of the module: PTX for ``ptx``, else MLIR.
 
@@ -382,23 +358,13 @@ def text_after(step: LoweringStep, payload: ProgramPayload, chip: Chip, options:
             note_concurrency(module, function)
         drop_tokens(function)
         give_device_memory(module, function, options)
-        FORMS[step](module, function, options)
+        if step == "gpux":
+            use_streams(function, KernelEffects(module), limit=1)
+            write_as_gpux(function)
+        elif step != "device-memory":
+            form = replace(options, form="tokens") if step == "async" else options
+            issue_device_work(module, function, form)
     return str(module)
-
-
-def _on_one_stream(module: ir.Module, function: Op, _options: DeviceOptions) -> None:
-    use_streams(function, KernelEffects(module), limit=1)
-    write_as_gpux(function)
-
-
-FORMS: dict[str, Callable[[ir.Module, Op, DeviceOptions], object]] = {
-    "device-memory": lambda _module, _function, _options: None,
-    "async": lambda module, function, words: issue_device_work(
-        module, function, replace(words, form="tokens")
-    ),
-    "streams": lambda module, function, words: issue_device_work(module, function, words),
-    "gpux": _on_one_stream,
-}
 
 
 def _ptx(module: ir.Module) -> str:

@@ -24,10 +24,6 @@ from tuner.mlir.ir.reading import (
 )
 from tuner.programs.lowering.resources import SECTION, resource_sizes
 
-# ------------------------------------------------------------------------------
-# The functions of a user's module: finds the entry function, and makes the others private.
-
-
 MAIN = "main"  # the function that mlir-runner runs
 
 
@@ -78,10 +74,6 @@ def hide_others(module: ir.Module, entry: str) -> None:
             function.attributes["sym_visibility"] = ir.StringAttr.get("private")
         elif "sym_visibility" in function.attributes:
             del function.attributes["sym_visibility"]
-
-
-# ------------------------------------------------------------------------------
-# Checks of a user's program that no MLIR pass makes: calls, names, memory spaces, unlowered linalg.
 
 
 NAME = re.compile(r"[A-Za-z_$][A-Za-z0-9_.$]*")  # of a kernel: PTX ISA, identifiers; . becomes $
@@ -145,7 +137,6 @@ def require_resources(module: ir.Module, text: str) -> None:
 
 
 def _require_size(constant: Attribute, sizes: Mapping[str, int]) -> None:
-    """Raises CandidateError(BIND) for a ``dense_resource`` whose data have not the bytes of its type."""
     named = RESOURCE.match(str(constant))
     if named is None:
         return
@@ -231,10 +222,6 @@ def _refused(op: Op, found: str, allowed: str) -> CandidateError:
     return CandidateError(
         Stage.BIND, f"payload: {op.name} {location_of(op)}: found {found}, allowed {allowed}"
     )
-
-
-# ------------------------------------------------------------------------------
-# Reads the signature of a host function into values that need no MLIR.
 
 
 def arguments_of(function: Op) -> tuple[ValueType, ...]:

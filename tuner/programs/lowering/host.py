@@ -108,19 +108,15 @@ def _call(module: ir.Module, launch: Op, effects: KernelEffects) -> None:
                 create("memref.store", [], [whole, buffer, index(number)])
         passed = [buffer, *(_as_buffer(launch, each) for each in arguments)]
         name = PREFIX + kernel_of(launch)
-        _declare(module, name, [each.type for each in passed])
+        if name not in map(name_of, walk(module, "func.func")):
+            signature = ir.FunctionType.get([each.type for each in passed], [])
+            with ir.InsertionPoint(module.body):
+                private_function(name, signature, **{EXPORTED: ir.UnitAttr.get()})
         with ir.InsertionPoint(launch):
             numbers = [number for number, each in enumerate(arguments, 1) if each in written]
             callee = ir.FlatSymbolRefAttr.get(name)
             writes = ir.DenseI64ArrayAttr.get(numbers)
             create("func.call", [], passed, callee=callee, **{WRITES_ATTRIBUTE: writes})
-
-
-def _declare(module: ir.Module, name: str, kinds: list[Type]) -> None:
-    if any(name_of(function) == name for function in walk(module, "func.func")):
-        return
-    with ir.InsertionPoint(module.body):
-        private_function(name, ir.FunctionType.get(kinds, []), **{EXPORTED: ir.UnitAttr.get()})
 
 
 def _grid_and_block(launch: Op) -> list[Value]:

@@ -48,9 +48,8 @@ def assert_bounds(module: ir.Module) -> None:
 def drop_streams(function: Op) -> None:
     """Converts a function's GPUX operations to synchronous GPU dialect in place, in program order.
 
-    GPUX is Intel's MLIR dialect of GPU work on named streams (``tuner.programs.streams.gpux_ops``). Program
-    order is one of the orders that streams allow. The context then rejects unregistered dialects. Raises
-    CandidateError(COMPILE) for operations of the ``gpux`` prefix that are not valid GPUX.
+    Program order is one of the orders that streams allow. The context then rejects unregistered dialects.
+    Raises CandidateError(COMPILE) for operations of the ``gpux`` prefix that are not valid GPUX.
 
         %s = "gpux.create_stream"() : () -> !gpux.StreamType
         "gpux.memcpy"(%s, %b, %a) : (!gpux.StreamType, memref<4xf32>, memref<4xf32>) -> ()

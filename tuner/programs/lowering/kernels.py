@@ -213,16 +213,6 @@ def _is_known(kernel: Op) -> bool:
     return True
 
 
-# ------------------------------------------------------------------------------
-# Converts the work of a program on buffers to kernels.
-#
-# Takes linalg, scf.forall and scf.parallel on memrefs; produces a host function of launches. A matmul with a
-# script becomes ``gpu.launch_func`` of its tuned kernels, all other work ``gpu.launch`` with one thread per
-# element. A loop with ``#gpu.loop_dim_map`` gets the blocks and threads that the attribute requests, by
-# upstream's pass. Loops that reduce to a value, and loops around launches, stay on the host. Rejected: linalg
-# operations that do not become loops, such as softmax.
-
-
 TO_PARALLEL = (
     "builtin.module(func.func(convert-linalg-to-parallel-loops,scf-forall-to-parallel),"
     "lower-affine,canonicalize,cse)"

@@ -282,10 +282,12 @@ def _scratch(buffer: KernelBuffer, kernels: InsertedKernels, suffix: str) -> Val
 
 
 def _launch(launch: Launch, kernels: InsertedKernels, name: str, arrays: dict[str, Value]) -> None:
-    arguments = [
-        _view(arrays[_buffer(launch, argument)], kind)
-        for argument, kind in zip(launch.arguments, kernels.types[name], strict=True)
-    ]
+    arguments = []
+    for argument, kind in zip(launch.arguments, kernels.types[name], strict=True):
+        tensor_map = launch.tensor_map(argument)
+        array = arrays[argument if tensor_map is None else tensor_map.buffer]
+        # the kernel's sizes may be padded beyond the end of the array
+        arguments.append(array if array.type == kind else reinterpreted(array, kind))
     sizes = [index(size) for size in (*launch.grid, *launch.block)]
     shared = []
     if launch.dynamic_shared_bytes:
@@ -300,14 +302,3 @@ def _launch(launch: Launch, kernels: InsertedKernels, name: str, arrays: dict[st
         kernel=ir.SymbolRefAttr.get([kernels.module, name]),
         **{SEGMENTS: ir.DenseI32ArrayAttr.get(segments), **tensor_map_attributes(launch)},
     )
-
-
-def _buffer(launch: Launch, argument: str) -> str:
-    """Returns the name of the buffer that an argument passes, directly or as a tensor map."""
-    tensor_map = launch.tensor_map(argument)
-    return argument if tensor_map is None else tensor_map.buffer
-
-
-def _view(array: Value, kind: Type) -> Value:
-    """Returns the array as the kernel's type, whose sizes may be padded beyond the end of the array."""
-    return array if array.type == kind else reinterpreted(array, kind)

@@ -6,6 +6,7 @@
 
 from collections.abc import Sequence
 from dataclasses import dataclass
+from functools import partial
 from itertools import groupby
 from pathlib import Path
 
@@ -256,33 +257,17 @@ def _is_sum_of_products(op: Op) -> bool:
 
 
 def _widened(value: Value) -> Value:
-    """Returns the operand of the extension that defines a value, else the value itself."""
     extension = op_of(value, *WIDENED)
     return value if extension is None else extension.operands[0]
-
-
-# ------------------------------------------------------------------------------
-# Finds the contractions of a model: which problems its functions contain, how often, under which names.
-#
-# Takes MLIR text with any number of functions, on tensors or memrefs; nothing is inlined or run. Named linalg
-# operations are generalized first, so that one matcher handles ``linalg.matmul``, ``batch_matmul``,
-# ``matvec``, ``vecmat``, their transposed and broadcast variants, 1x1 convolutions and a hand-written
-# ``linalg.generic``.
 
 
 GENERALIZE = "builtin.module(func.func(linalg-generalize-named-ops))"
 TIMEOUT_S = 60.0
 
 
-@dataclass(frozen=True)
-class _Finder:
-    """What a child process does: a value, so that it can be sent there."""
-
-    text: str
-
-    def __call__(self) -> tuple[tuple[NamedProblem, ...], tuple[str, ...]]:
-        with failing_at(Stage.BIND):
-            return contractions_in(self.text)
+def _in_child(text: str) -> tuple[tuple[NamedProblem, ...], tuple[str, ...]]:
+    with failing_at(Stage.BIND):
+        return contractions_in(text)
 
 
 def model_contractions(file: Path) -> tuple[tuple[NamedProblem, ...], tuple[str, ...]]:
@@ -294,7 +279,7 @@ def model_contractions(file: Path) -> tuple[tuple[NamedProblem, ...], tuple[str,
     """
     text = read_text(file, "MLIR text")
     with named_in_errors(file.name, text):
-        problems, left_out = call_in_child("model", _Finder(text), TIMEOUT_S)
+        problems, left_out = call_in_child("model", partial(_in_child, text), TIMEOUT_S)
     if not problems:
         why = f": {left_out[0]}" if left_out else ""
         raise UsageError(f"{file.name}: has no contraction of static sizes and known types{why}")
@@ -328,14 +313,6 @@ def _function_of(op: Op) -> str:
     return ""
 
 
-# ------------------------------------------------------------------------------
-# Finds the fill with zeros that turns ``C += A B`` into ``C = A B``.
-#
-# Searches backwards through one block of linalg on memrefs, up to the first operation that may access C or a
-# view of C. A fill in another block, or by an operation other than a ``linalg.generic`` of a constant, is not
-# found.
-
-
 def zero_fill_before(op: Op, c: Value) -> Op | None:
     """Returns the operation that fills ``c`` with zeros before ``op`` in the same block, or None.
 
@@ -347,24 +324,20 @@ def zero_fill_before(op: Op, c: Value) -> Op | None:
     if any(each.is_kept for each in by_origin):
         return None
     aliases = {value for each in by_origin for value in each.values}
+
+    def may_access(inner: Op) -> bool:
+        reads = inner.name not in VIEWS and any(value in aliases for value in inner.operands)
+        return reads or inner.name in ("func.call", "gpu.wait")
+
     for other in reversed([each.operation for each in before[:index]]):
         if _is_zero_fill(other) and other.operands[-1] == c:
             return other
-        if _may_touch(other, aliases):
+        if walk_where(other, may_access):
             return None
     return None
 
 
-def _may_touch(op: Op, aliases: set[Value]) -> bool:
-    def touches(inner: Op) -> bool:
-        reads = inner.name not in VIEWS and any(value in aliases for value in inner.operands)
-        return reads or inner.name in ("func.call", "gpu.wait")
-
-    return bool(walk_where(op, touches))
-
-
 def _is_zero_fill(op: Op) -> bool:
-    """Returns whether a linalg.generic writes zero to every element of its only buffer."""
     if op.name != "linalg.generic" or len(op.operands) != 2 or isinstance(op.operands[0].type, ir.MemRefType):
         return False
     block, constant = op.regions[0].blocks[0], op_of(op.operands[0], "arith.constant")
@@ -374,16 +347,6 @@ def _is_zero_fill(op: Op) -> bool:
     output = ir.AffineMapAttr(ir.ArrayAttr(op.attributes["indexing_maps"])[1]).value
     is_whole = output == ir.AffineMap.get_identity(output.n_dims)
     return is_whole and isinstance(number, ir.FloatAttr) and float(number.value) == 0.0
-
-
-# ------------------------------------------------------------------------------
-# Finds the matmuls of a function on memrefs: contractions that a ``Problem`` can describe.
-#
-# Takes linalg on memrefs; returns the operations whose indexing maps, iterator types and body match ``C += A
-# B`` in a known layout. Named operations are generalized first, so that one matcher handles ``linalg.matmul``
-# with any maps, ``linalg.contract`` and a hand-written ``linalg.generic``. Not matched, and therefore lowered
-# to loops: batched or dynamic shapes, other element types, layouts other than nn, nt and tn, and matmuls
-# inside kernels.
 
 
 @dataclass(frozen=True)

@@ -123,14 +123,6 @@ def replace_runtime_calls(module: ir.Module) -> None:
         call.erase()
 
 
-# ------------------------------------------------------------------------------
-# Reads a user's whole program: MLIR text with one entry function, converted to memrefs that are freed.
-#
-# Takes MLIR on tensors or memrefs, GPUX included; produces a module whose only function is the entry: calls
-# are inlined, tensors are memrefs, results included, and memory that the program does not free itself is
-# freed. Matmuls, other linalg operations, loops and launches are unchanged.
-
-
 UNUSED = "builtin.module(symbol-dce)"
 INLINE = "builtin.module(inline,symbol-dce)"
 

@@ -55,7 +55,6 @@ def resource_sizes(text: str) -> dict[str, int]:
 
 
 def _places(section: str) -> Iterator[tuple[str, int, int]]:
-    """Yields the name of each constant, and where its hexadecimal digits begin and end."""
     end = 0
     while (quote := section.find(VALUE, end)) >= 0:
         name, start = NAME.search(section[end:quote]), quote + len(VALUE)

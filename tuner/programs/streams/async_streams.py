@@ -68,8 +68,6 @@ def use_streams(function: Op, effects: KernelEffects, limit: int) -> int:
 
 
 class _Planner:
-    """Assigns numbers to the streams of a function, block by block."""
-
     def __init__(self, limit: int) -> None:
         self._limit = max(limit, 1)
         self.count = 1
@@ -184,13 +182,11 @@ class _Block:
                 self._events[node] = self._calls.record(self._stream_of[node])
 
     def _forget(self, node: int) -> None:
-        """Counts one wait for an event, and destroys the event after its last wait."""
         self._awaited[node] -= 1
         if not self._awaited[node]:
             self._calls.destroy(self._events[node])
 
     def _end(self) -> None:
-        """Inserts the last waits, which join the other streams to the first, and the last deallocations."""
         terminator = last_of(self._graph.block)
         with terminator.location, ir.InsertionPoint(terminator):
             for stream, node in self._last_waits:
@@ -256,7 +252,6 @@ def use_tokens(function: Op, effects: KernelEffects, limit: int) -> None:
 
 
 def _rewrite_tokens(graph: DependencyGraph, limit: int) -> list[Op]:
-    """Rewrites a block and its nested blocks; returns the operations that were replaced."""
     dead = [op for item in graph.items for body in item.bodies for op in _rewrite_tokens(body, limit)]
     plan = plan_streams(graph.nodes, has_caller=False, limit=limit)
     return dead + _TokenBlock(graph).rewrite(plan)

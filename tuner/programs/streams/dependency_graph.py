@@ -211,8 +211,6 @@ def dependency_graph(function: Op, effects: KernelEffects, *, bodies_run_on_stre
 
 
 class _Builder:
-    """Builds the graphs of a block and of its nested blocks."""
-
     def __init__(self, effects: KernelEffects, *, bodies_run_on_streams: bool) -> None:
         self._effects = effects
         self._on_streams = bodies_run_on_streams
@@ -245,7 +243,10 @@ class _Builder:
         on_device, on_host = device_accesses(op, self._effects), host_accesses(op)
         carried = NONE
         if self._on_streams:
-            earlier_iterations = _of_earlier_iterations(op, on_device) if op.name in LOOPS else NONE
+            # what may be unfinished of earlier iterations when an iteration begins
+            blocks = [block for region in op.regions for block in region.blocks]
+            own = {root for block in blocks for root in iteration_local_buffers(block)}
+            earlier_iterations = without(on_device, own) if op.name in LOOPS else NONE
             carried = union((earlier_iterations, items.unfinished(union((on_device, on_host)))))
         bodies = tuple(self.graph(block, carried) for region in op.regions for block in region.blocks)
         if self._on_streams:
@@ -321,9 +322,3 @@ class _Items:
             for number, earlier in enumerate(self._nodes)
             if earlier.kind is not NodeKind.FREE and earlier.own.conflicts_with(accesses)
         )
-
-
-def _of_earlier_iterations(loop: Op, on_device: Accesses) -> Accesses:
-    """Returns the device accesses of earlier iterations that may be unfinished when an iteration begins."""
-    blocks = [block for region in loop.regions for block in region.blocks]
-    return without(on_device, {root for block in blocks for root in iteration_local_buffers(block)})

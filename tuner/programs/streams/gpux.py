@@ -39,11 +39,10 @@ YIELDS = frozenset({"scf.yield", "scf.condition"})
 def lower_tokens(function: Op) -> None:
     """Replaces async tokens of GPUX operations by events, and by waits of one stream for another, in place.
 
-    GPUX is Intel's MLIR dialect of GPU work on named streams. A token that is used in its own block becomes
-    an event after the work that returned it. A token that control flow forwards becomes the stream of that
-    work: its user waits for all work that is on that stream by then. A token whose user is on the same
-    stream orders nothing more. Raises CandidateError(COMPILE) for tokens of other operations, and for other
-    users of tokens.
+    A token that is used in its own block becomes an event after the work that returned it. A token that
+    control flow forwards becomes the stream of that work: its user waits for all work that is on that stream
+    by then. A token whose user is on the same stream orders nothing more. Raises CandidateError(COMPILE) for
+    tokens of other operations, and for other users of tokens.
 
         %t = "gpux.memcpy"(%s, %d, %a) : (!gpux.StreamType, M, M) -> !gpu.async.token
         "gpux.memcpy"(%t, %r, %b, %d) : (!gpu.async.token, !gpux.StreamType, M, M) -> ()
@@ -74,8 +73,6 @@ class _Source:
 
 
 class _TokenLowering:
-    """Creates the order between streams that tokens express."""
-
     def __init__(self, entry: Block) -> None:
         self._entry = entry
         self._events: dict[Op, Value] = {}  # work whose token is lowered -> the event after the work
@@ -113,7 +110,6 @@ class _TokenLowering:
             op.erase()
 
     def _lower_work(self, op: Op) -> None:
-        """Creates an operation without its tokens, after the waits that the tokens express."""
         count = _token_count(op)
         tokens, operands = list(op.operands)[:count], list(op.operands)[count:]
         for source in [each for token in tokens for each in self._sources(token, op)]:
@@ -126,7 +122,6 @@ class _TokenLowering:
             op.results[number].replace_all_uses_with(made.results[number])
 
     def _order(self, stream: Value, source: _Source) -> None:
-        """Makes a stream wait for the work that a token represents."""
         if source.event is not None:
             create(WAIT_EVENT, [], [stream, source.event])
         elif source.stream != stream:
@@ -160,7 +155,6 @@ class _TokenLowering:
 
 
 def _refuse_others(function: Op, ops: list[Op]) -> None:
-    """Raises CandidateError for tokens, and users of tokens, that are neither GPUX nor control flow."""
     allowed = "those of gpux operations and of gpu.wait, also through scf"
     if any(map(is_token, function.regions[0].blocks[0].arguments)):
         raise unsupported(function, "a token as argument", allowed)
@@ -182,7 +176,6 @@ def _stream_operand(op: Op) -> Value:
 
 
 def _attributes(op: Op, tokens: int) -> dict[str, Attribute]:
-    """Returns an operation's attributes, with 0 as the number of its tokens."""
     attributes = attributes_of(op)
     for name in {SEGMENTS, "operand_segment_sizes"} & attributes.keys():
         sizes = list(ir.DenseI32ArrayAttr(attributes[name]))
@@ -194,8 +187,8 @@ def _attributes(op: Op, tokens: int) -> dict[str, Attribute]:
 def take_stream_from_caller(function: Op) -> None:
     """Replaces the GPUX stream arguments of a function by ``gpux.create_stream`` operations, in place.
 
-    GPUX is Intel's MLIR dialect of GPU work on named streams. The first argument is marked as the caller's
-    stream; the others are handled as if the program created them at its beginning.
+    The first argument is marked as the caller's stream; the others are handled as if the program created them
+    at its beginning.
     """
     block = function.regions[0].blocks[0]
     for number, stream in enumerate([argument for argument in block.arguments if is_stream(argument)]):
@@ -209,10 +202,10 @@ def take_stream_from_caller(function: Op) -> None:
 def lower_gpux(function: Op) -> int:
     """Lowers a function's GPUX operations, in place, to asynchronous GPU dialect on stream arguments.
 
-    GPUX is Intel's MLIR dialect of GPU work on named streams. The first stream argument is the caller's. Each
-    ``create_stream`` adds a stream, forked from the caller's stream there and joined to it at
-    ``destroy_stream``, by events; the caller creates the streams once. The program's order is kept: no
-    dependences are computed. A stream that control flow selects becomes a pointer that control flow selects.
+    The first stream argument is the caller's. Each ``create_stream`` adds a stream, forked from the caller's
+    stream there and joined to it at ``destroy_stream``, by events; the caller creates the streams once. The
+    program's order is kept: no dependences are computed. A stream that control flow selects becomes a pointer
+    that control flow selects.
 
         func.func @main(%a: memref<4xf32>, %b: memref<4xf32>) {
           %s = "gpux.create_stream"() : () -> !gpux.StreamType
@@ -263,8 +256,6 @@ def lower_gpux(function: Op) -> int:
 
 @dataclass(frozen=True)
 class _Lowering:
-    """Creates the lowered form of GPUX operations at the current insertion point."""
-
     calls: StreamCalls
     # create_stream -> its number; a create_stream that is missing here stands for the caller's stream, number
     # 0

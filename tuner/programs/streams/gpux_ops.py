@@ -77,18 +77,14 @@ def parse_with_gpux(text: str, what: str) -> ir.Module:
 
 
 def uses_gpux(function: Op) -> bool:
-    """Returns whether a function contains GPUX operations or takes a GPUX stream.
-
-    GPUX is Intel's MLIR dialect of GPU work on named streams.
-    """
+    """Returns whether a function contains GPUX operations or takes a GPUX stream."""
     return bool(_gpux_ops(function)) or any(map(is_stream, function.regions[0].blocks[0].arguments))
 
 
 def checked_gpux_ops(function: Op) -> list[Op]:
     """Returns the GPUX operations of a function in pre-order, after checking their operands and order.
 
-    GPUX is Intel's MLIR dialect of GPU work on named streams. Raises CandidateError(COMPILE) for invalid
-    GPUX.
+    Raises CandidateError(COMPILE) for invalid GPUX.
     """
     ops = _gpux_ops(function)
     for op in ops:
@@ -108,9 +104,8 @@ def is_stream(value: Value) -> bool:
 def segment_sizes(op: Op) -> list[int]:
     """Returns the sizes of a GPUX operation's operand segments, without those of tokens and of the stream.
 
-    For an operation without segments: the number of operands after the stream. GPUX is Intel's MLIR dialect
-    of GPU work on named streams. Raises CandidateError(COMPILE) for an attribute of segment sizes that does
-    not fit, or that a launch lacks; an allocation may lack it.
+    For an operation without segments: the number of operands after the stream. Raises CandidateError(COMPILE)
+    for an attribute of segment sizes that does not fit, or that a launch lacks; an allocation may lack it.
     """
     expected = WORK.get(op.name)
     if expected is None:
@@ -130,8 +125,7 @@ def gpu_attributes(op: Op, tokens: int) -> dict[str, Attribute]:
     """Returns the kernel and the operand segment sizes that a GPUX operation has as one of the GPU dialect.
 
     Each only where that operation has the attribute; ``hostShared`` of an allocation is left to the caller.
-    GPUX is Intel's MLIR dialect of GPU work on named streams. Raises CandidateError(COMPILE) for segment
-    sizes that do not fit, or that a launch lacks.
+    Raises CandidateError(COMPILE) for segment sizes that do not fit, or that a launch lacks.
 
     Args:
         op: the GPUX operation.
@@ -177,9 +171,9 @@ def _check(op: Op) -> None:
 def inline_stream_functions(module: ir.Module) -> None:
     """Inlines all calls of functions that contain GPUX or take its streams, in place; the functions stay.
 
-    GPUX is Intel's MLIR dialect of GPU work on named streams. Upstream's inliner crashes on it: it asks the
-    dialect of each operation whether the operation may be inlined, and GPUX is not registered. The module
-    must be without recursion. Raises CandidateError(COMPILE) for such a function with several blocks.
+    Upstream's inliner crashes on it: it asks the dialect of each operation whether the operation may be
+    inlined, and GPUX is not registered. The module must be without recursion. Raises CandidateError(COMPILE)
+    for such a function with several blocks.
 
         func.func private @work(%s: !gpux.StreamType, %a: memref<4xf32>) {
           "gpux.dealloc"(%s, %a) : (!gpux.StreamType, memref<4xf32>) -> ()
@@ -198,13 +192,6 @@ def inline_stream_functions(module: ir.Module) -> None:
             raise unsupported(call, f"@{name_of(function)} with several blocks and streams", "one block")
         inline_call(call, function)
         holders[name_of(caller)] = caller
-
-
-# ------------------------------------------------------------------------------
-# Finds the values that are GPUX streams selected by control flow, and changes their type to pointers.
-#
-# Control flow may select streams by ``arith.select``, and by results and block arguments of scf. Rejected:
-# streams of any other operation. The runtime takes streams as pointers.
 
 
 CHOOSING = frozenset(
@@ -248,10 +235,10 @@ HOST_WAITS = frozenset({"mgpuStreamSynchronize", "mgpuEventSynchronize"})
 def write_as_gpux(function: Op) -> None:
     """Rewrites a function's asynchronous work as GPUX operations on one new stream, in place.
 
-    GPUX is Intel's MLIR dialect of GPU work on named streams. The work must be on one stream that is the
-    last argument, which is removed, as ``use_streams`` makes it with a limit of one. A host wait for an
-    event becomes a wait for the stream. The context then allows unregistered dialects. Raises
-    CandidateError(COMPILE) for a launch with clusters, which GPUX does not have.
+    The work must be on one stream that is the last argument, which is removed, as ``use_streams`` makes it
+    with a limit of one. A host wait for an event becomes a wait for the stream. The context then allows
+    unregistered dialects. Raises CandidateError(COMPILE) for a launch with clusters, which GPUX does not
+    have.
 
         func.func @main(%a: memref<4xf32>, %b: memref<4xf32>, %s0: !llvm.ptr) {
           %t0 = builtin.unrealized_conversion_cast %s0 : !llvm.ptr to !gpu.async.token

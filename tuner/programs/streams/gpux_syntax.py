@@ -161,9 +161,8 @@ OLDER_PREFIX = re.compile(r"\bimex\.gpux\.")
 def to_generic(text: str) -> str:
     """Returns MLIR text with GPUX operations in generic form, which MLIR parses without knowing GPUX.
 
-    GPUX is Intel's dialect of GPU work on named streams. Operations of unknown names stay as they are, for
-    MLIR's parser to reject. Raises CandidateError(BIND), with line and column, for an incomplete operation of
-    a known form.
+    Operations of unknown names stay as they are, for MLIR's parser to reject. Raises CandidateError(BIND),
+    with line and column, for an incomplete operation of a known form.
     """
     text = OLDER_PREFIX.sub("gpux.", text)
     pieces, at = [], 0
@@ -224,7 +223,6 @@ class _Signature:
 
 
 def _signature(cursor: TextCursor) -> _Signature | None:
-    """Returns the types after the colon; None if no colon follows."""
     if not cursor.takes(":"):
         return None
     first = cursor.types()
@@ -261,7 +259,6 @@ def _operands(cursor: TextCursor) -> list[str]:
 
 
 def _read_plain(cursor: TextCursor) -> _Operation:
-    """Parses ``wait``, ``dealloc``, ``memcpy``, ``memset``, ``destroy_stream``: a stream, then memrefs."""
     is_async, tokens = _tokens(cursor)
     values = _operands(cursor)
     attributes = _attributes(cursor)
@@ -281,7 +278,6 @@ def _read_plain(cursor: TextCursor) -> _Operation:
 
 
 def _read_create(cursor: TextCursor) -> _Operation:
-    """Parses ``create_stream``, whose type may be omitted."""
     values = _operands(cursor)
     attributes = _attributes(cursor)
     signature = _signature(cursor)
@@ -292,7 +288,6 @@ def _read_create(cursor: TextCursor) -> _Operation:
 
 
 def _read_alloc(cursor: TextCursor) -> _Operation:
-    """Parses ``alloc``: a stream, dynamic sizes, and layout symbols in brackets."""
     is_async, tokens = _tokens(cursor)
     attributes = ["hostShared"] if cursor.takes("host_shared") else []
     values = _operands(cursor)

@@ -89,7 +89,6 @@ class _Matching:
         return chains
 
     def _flip(self, u: int, led_to: dict[int, int]) -> None:
-        """Swaps matched and unmatched pairs along the augmenting path that ends in ``u``."""
         while True:
             v = led_to[u]
             freed = self._leader.get(v)
@@ -216,7 +215,6 @@ def _slots(nodes: tuple[Node, ...], limit: int, joined: frozenset[int]) -> dict[
 
 
 def _closure(nodes: tuple[Node, ...]) -> list[int]:
-    """Returns all predecessors of each node: the transitive closure of dependences and host order."""
     seen: list[int] = []
     host = 0
     for number, node in enumerate(nodes):
@@ -273,7 +271,11 @@ class _Planner:
             base = self._host
             waits = self._necessary(wanted | self._kept_by_limit(self._slots[number], wanted), base)
         self._steps.append(StreamStep(number, slot, waits))
-        self._note(number, slot, base | self._union(waits))
+        self._seen[number] = base | self._union(waits)
+        if slot is None:
+            self._host |= self._with(number)
+        else:
+            self._last[slot] = number
         self._states.append(self._state())
 
     def plan(self) -> StreamPlan:
@@ -336,15 +338,7 @@ class _Planner:
             sorted(u for u in missing if not any(self._bit(u) & self._seen[w] for w in missing if w != u))
         )
 
-    def _note(self, number: int, slot: int | None, seen: int) -> None:
-        self._seen[number] = seen
-        if slot is None:
-            self._host |= seen | self._bit(number)
-        else:
-            self._last[slot] = number
-
     def _insert_frees(self) -> tuple[dict[int, list[StreamStep]], list[int]]:
-        """Returns deallocations by the number of steps before them, and deallocations after all steps."""
         placed: dict[int, list[StreamStep]] = {}
         left: list[int] = []
         for number, node in enumerate(self._nodes):
@@ -379,11 +373,9 @@ class _Planner:
         return tuple(steps)
 
     def _state(self) -> dict[int, int]:
-        """Returns the clocks of the streams in use."""
         return {slot: self._host | self._with(last) for slot, last in self._last.items()}
 
     def _union(self, nodes: Iterable[int]) -> int:
-        """Returns what is done when all of the nodes are done: the join of their clocks."""
         mask = 0
         for u in nodes:
             mask |= self._with(u)
