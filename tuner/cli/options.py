@@ -34,24 +34,32 @@ if TYPE_CHECKING:
 
 P = ParamSpec("P")
 R = TypeVar("R")
+F = TypeVar("F", bound=Callable[..., Any])
 FLAGS = {"fleet_machine": "--machine", "on": "--on", "devices": "--devices", "priority": "--priority"}
 
 
-def fleet_options(function: Callable[P, R]) -> Callable[P, R]:
-    """Adds --fleet, --machine, --on, --devices and --priority to a click command."""
-    for option in (
-        click.option("--priority", type=int, help="With --fleet: larger goes first. Default: 0."),
-        click.option("--devices", type=int, help="With --fleet: devices of the run. Default: 1."),
-        click.option("--machine", "fleet_machine", help="With --fleet: class of machine to measure on."),
-        click.option(
-            "--on",
-            metavar="A,B",
-            help="With --fleet: classes of machines; all measure what the first one's run proposes.",
-        ),
-        click.option("--fleet", "has_fleet", is_flag=True, help="Nodes of tuner fleet compile and measure."),
-    ):
-        function = option(function)
-    return function
+def combined(*options: Callable[[Any], Any]) -> Callable[[F], F]:
+    """Returns a decorator that adds click options and arguments to a command, in the order of its help."""
+
+    def add(function: F) -> F:
+        for option in reversed(options):
+            function = option(function)
+        return function
+
+    return add
+
+
+fleet_options = combined(
+    click.option("--fleet", "has_fleet", is_flag=True, help="Nodes of tuner fleet compile and measure."),
+    click.option(
+        "--on",
+        metavar="A,B",
+        help="With --fleet: classes of machines; all measure what the first one's run proposes.",
+    ),
+    click.option("--machine", "fleet_machine", help="With --fleet: class of machine to measure on."),
+    click.option("--devices", type=int, help="With --fleet: devices of the run. Default: 1."),
+    click.option("--priority", type=int, help="With --fleet: larger goes first. Default: 0."),
+)
 
 
 def popped_fleet(options: dict[str, Any], database: str | None) -> "FleetRequest | None":
@@ -126,41 +134,37 @@ def database_option(function: Callable[P, R]) -> Callable[P, R]:
     return option(command)
 
 
-def problem_options(function: Callable[P, R]) -> Callable[P, R]:
-    """Adds --dtype, --layout, --epilogue, --output-dtype, --align and --cache to a click command."""
-    for option in (
-        click.option(
-            "--cache",
-            default=WARM,
-            show_default=True,
-            metavar="STATE",
-            help="What a CPU's caches hold at a call: warm, weights-cold (all but B) or cold (nothing).",
-        ),
-        click.option(
-            "--align",
-            default=NUMPY_ALIGNMENT,
-            show_default=True,
-            metavar="BYTES",
-            help="Addresses of A, B and C on a CPU are multiples of 16 (numpy), 64 (PyTorch), or any.",
-        ),
-        click.option(
-            "--output-dtype",
-            default="",
-            metavar="DTYPE",
-            help="Type of C: f16 of f16 inputs, bf16 of bf16, either of e4m3 and e5m2. Default: that of the "
-            "sums, f32, f64 or i32.",
-        ),
-        click.option("--epilogue", default="none", show_default=True, help="none or bias_relu."),
-        click.option("--layout", default="nn", show_default=True, help="nn, nt, tn: t is stored transposed."),
-        click.option(
-            "--dtype",
-            default="f32",
-            show_default=True,
-            help="f32, f64, bf16, i8; on GPUs also f16, tf32, e4m3, e5m2.",
-        ),
-    ):
-        function = option(function)
-    return function
+problem_options = combined(
+    click.option(
+        "--dtype",
+        default="f32",
+        show_default=True,
+        help="f32, f64, bf16, i8; on GPUs also f16, tf32, e4m3, e5m2.",
+    ),
+    click.option("--layout", default="nn", show_default=True, help="nn, nt, tn: t is stored transposed."),
+    click.option("--epilogue", default="none", show_default=True, help="none or bias_relu."),
+    click.option(
+        "--output-dtype",
+        default="",
+        metavar="DTYPE",
+        help="Type of C: f16 of f16 inputs, bf16 of bf16, either of e4m3 and e5m2. Default: that of the "
+        "sums, f32, f64 or i32.",
+    ),
+    click.option(
+        "--align",
+        default=NUMPY_ALIGNMENT,
+        show_default=True,
+        metavar="BYTES",
+        help="Addresses of A, B and C on a CPU are multiples of 16 (numpy), 64 (PyTorch), or any.",
+    ),
+    click.option(
+        "--cache",
+        default=WARM,
+        show_default=True,
+        metavar="STATE",
+        help="What a CPU's caches hold at a call: warm, weights-cold (all but B) or cold (nothing).",
+    ),
+)
 
 
 def backends_of(context: click.Context) -> "Backends":
@@ -206,26 +210,24 @@ def target_options(function: Callable[P, R]) -> Callable[P, R]:
             options["target"] = named.text
         return function(*arguments, **options)
 
-    decorated: Callable[P, R] = command
-    for option in (
-        click.option(
-            "--cpu",
-            default="",
-            metavar="NAME",
-            help="Another x86 processor, as --target cpu:NAME: sapphirerapids, znver4, ...",
-        ),
-        click.option(
-            "--chip", default="", metavar="CHIP", help="Of a GPU target: sm_90 (default), sm_80, ..."
-        ),
+    add = combined(
         click.option(
             "--target",
             default="auto",
             show_default=True,
             help="auto, one of 'tuner targets', or replay:FILE.",
         ),
-    ):
-        decorated = option(decorated)
-    return decorated
+        click.option(
+            "--chip", default="", metavar="CHIP", help="Of a GPU target: sm_90 (default), sm_80, ..."
+        ),
+        click.option(
+            "--cpu",
+            default="",
+            metavar="NAME",
+            help="Another x86 processor, as --target cpu:NAME: sapphirerapids, znver4, ...",
+        ),
+    )
+    return add(command)
 
 
 def popped_problem(context: click.Context, options: dict[str, Any], sizes: str) -> Problem:

@@ -1,42 +1,34 @@
 """``tuner history`` and ``tuner runs``: past trials and runs."""
 
 from collections.abc import Callable
-from typing import Any, ParamSpec, TypeVar
+from typing import Any
 
 import click
 
 from tuner.cli.main import screen_columns
-from tuner.cli.options import database_option, json_option, open_known_store, print_json
+from tuner.cli.options import F, combined, database_option, json_option, open_known_store, print_json
 from tuner.core.errors import UsageError
 from tuner.core.requests import nothing_matches, tune_command
 from tuner.results.output.formatting import wrapped
 
-P = ParamSpec("P")
-R = TypeVar("R")
 RUNS_LISTED = 20
 
 
-def task_options(machine_named_by: str) -> Callable[[Callable[P, R]], Callable[P, R]]:
+def task_options(machine_named_by: str) -> Callable[[F], F]:
     """Returns a decorator that adds conditions on problem, target, machine and threads to a command."""
-
-    def decorate(function: Callable[P, R]) -> Callable[P, R]:
-        for option in (
-            click.option("--threads", type=int),
-            click.option("--machine", help=f"Class of machine, as {machine_named_by} names it."),
-            click.option("--target", help="Such as cpu, simulator, simulator:sm_90."),
-            click.option("--cache", metavar="STATE", help="warm, weights-cold or cold."),
-            click.option("--align", metavar="BYTES", help="16, 64 or any."),
-            click.option("--output-dtype", metavar="DTYPE", help="Type of C: f16, bf16, f32, f64 or i32."),
-            click.option("--epilogue"),
-            click.option("--layout"),
-            click.option("--dtype"),
-            click.option("--shape", metavar="[Bx]MxNxK"),
-            click.option("--op", help="Operation, such as matmul."),
-        ):
-            function = option(function)
-        return function
-
-    return decorate
+    return combined(
+        click.option("--op", help="Operation, such as matmul."),
+        click.option("--shape", metavar="[Bx]MxNxK"),
+        click.option("--dtype"),
+        click.option("--layout"),
+        click.option("--epilogue"),
+        click.option("--output-dtype", metavar="DTYPE", help="Type of C: f16, bf16, f32, f64 or i32."),
+        click.option("--align", metavar="BYTES", help="16, 64 or any."),
+        click.option("--cache", metavar="STATE", help="warm, weights-cold or cold."),
+        click.option("--target", help="Such as cpu, simulator, simulator:sm_90."),
+        click.option("--machine", help=f"Class of machine, as {machine_named_by} names it."),
+        click.option("--threads", type=int),
+    )
 
 
 @click.command()

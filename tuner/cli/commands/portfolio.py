@@ -1,13 +1,20 @@
 """``tuner portfolio`` and ``tuner distill``: few configurations for the problems of a campaign."""
 
 import datetime
-from collections.abc import Callable, Iterator
+from collections.abc import Iterator
 from pathlib import Path
-from typing import TYPE_CHECKING, Any, ParamSpec, TypeVar
+from typing import TYPE_CHECKING, Any
 
 import click
 
-from tuner.cli.options import backends_of, database_option, json_option, open_existing_store, print_found
+from tuner.cli.options import (
+    backends_of,
+    combined,
+    database_option,
+    json_option,
+    open_existing_store,
+    print_found,
+)
 from tuner.cli.session import ended_by_signals
 from tuner.core.candidate import candidate_document
 from tuner.core.reliability import reliability_of_all
@@ -25,19 +32,11 @@ if TYPE_CHECKING:
     from tuner.library.dispatch.portfolio import CampaignPortfolio
     from tuner.targets.backends import Backends
 
-P = ParamSpec("P")
-R = TypeVar("R")
-
-
-def portfolio_options(function: Callable[P, R]) -> Callable[P, R]:
-    """Adds CAMPAIGN, --configs and --stock to a click command."""
-    for option in (
-        click.option("--stock", is_flag=True, help="Only configurations whose scripts stock mlir-opt runs."),
-        click.option("--configs", type=int, required=True, metavar="K", help="Number of configurations."),
-        click.argument("campaign", type=click.IntRange(min=1)),
-    ):
-        function = option(function)
-    return function
+portfolio_options = combined(
+    click.argument("campaign", type=click.IntRange(min=1)),
+    click.option("--configs", type=int, required=True, metavar="K", help="Number of configurations."),
+    click.option("--stock", is_flag=True, help="Only configurations whose scripts stock mlir-opt runs."),
+)
 
 
 @click.command()
