@@ -44,59 +44,15 @@ W1, W2 = bytes_of(1, K, HIDDEN), bytes_of(2, HIDDEN, N)
 COLUMNS, BIAS = floats_of(3, N) / 64, floats_of(4, N)
 
 
-def constant(name: str, array: np.ndarray) -> str:
-    element = {"int8": "i8", "float32": "f32"}[array.dtype.name]
-    kind = f"tensor<{'x'.join(map(str, array.shape))}x{element}>"
-    return f'  %{name} = arith.constant dense<"0x{array.tobytes().hex().upper()}"> : {kind}\n'
+def layers() -> str:
+    """Returns two layers: the first is requantized, the second one scaled by columns, with bias and relu."""
+    text = text_beside(__file__, "LAYERS")
+    for name, array in (("W1", W1), ("W2", W2), ("S", COLUMNS), ("B", BIAS)):
+        text = text.replace(f"dense<{name}>", f'dense<"0x{array.tobytes().hex().upper()}">')
+    return text
 
 
-def matmul(name: str, a: str, b: str, m: int, n: int, k: int) -> str:
-    sums, factors = f"tensor<{m}x{n}xi32>", f"tensor<{m}x{k}xi8>, tensor<{k}x{n}xi8>"
-    return f"""  %{name}_e = tensor.empty() : {sums}
-  %{name}_z = linalg.fill ins(%zero : i32) outs(%{name}_e : {sums}) -> {sums}
-  %{name} = linalg.matmul ins({a}, {b} : {factors}) outs(%{name}_z : {sums}) -> {sums}
-"""
-
-
-# The first layer is requantized, the second one scaled by columns, with bias and relu.
-TEXT = f"""#whole = affine_map<(i, j) -> (i, j)>
-#column = affine_map<(i, j) -> (j)>
-func.func @main(%x: tensor<{M}x{K}xi8>) -> tensor<{M}x{N}xf32> {{
-  %zero = arith.constant 0 : i32
-{constant("w1", W1)}{constant("w2", W2)}{constant("s", COLUMNS)}{constant("b", BIAS)}
-{matmul("p", "%x", "%w1", M, HIDDEN, K)}
-  %h_e = tensor.empty() : tensor<{M}x{HIDDEN}xi8>
-  %h = linalg.generic {{indexing_maps = [#whole, #whole], iterator_types = ["parallel", "parallel"]}}
-    ins(%p : tensor<{M}x{HIDDEN}xi32>) outs(%h_e : tensor<{M}x{HIDDEN}xi8>) {{
-  ^bb0(%v: i32, %o: i8):
-    %scale = arith.constant {SCALE} : f32
-    %least = arith.constant -128.0 : f32
-    %greatest = arith.constant 127.0 : f32
-    %f = arith.sitofp %v : i32 to f32
-    %g = arith.mulf %f, %scale : f32
-    %r = math.roundeven %g : f32
-    %u = arith.maximumf %r, %least : f32
-    %t = arith.minimumf %u, %greatest : f32
-    %q = arith.fptosi %t : f32 to i8
-    linalg.yield %q : i8
-  }} -> tensor<{M}x{HIDDEN}xi8>
-{matmul("q", "%h", "%w2", M, N, HIDDEN)}
-  %y_e = tensor.empty() : tensor<{M}x{N}xf32>
-  %y = linalg.generic {{indexing_maps = [#whole, #column, #column, #whole],
-                       iterator_types = ["parallel", "parallel"]}}
-    ins(%q, %s, %b : tensor<{M}x{N}xi32>, tensor<{N}xf32>, tensor<{N}xf32>)
-    outs(%y_e : tensor<{M}x{N}xf32>) {{
-  ^bb0(%v: i32, %by: f32, %more: f32, %o: f32):
-    %c0 = arith.constant 0.0 : f32
-    %f = arith.sitofp %v : i32 to f32
-    %g = arith.mulf %f, %by : f32
-    %t = arith.addf %g, %more : f32
-    %r = arith.maximumf %t, %c0 : f32
-    linalg.yield %r : f32
-  }} -> tensor<{M}x{N}xf32>
-  return %y : tensor<{M}x{N}xf32>
-}}
-"""
+TEXT = layers()
 
 
 def expected(x: np.ndarray) -> np.ndarray:
@@ -179,32 +135,7 @@ def test_a_saved_program_has_packed_weights_and_needs_no_compiler(tmp_path: Path
 # Payloads on the CPU: as fusions where they can be, else as a whole, and the reason is given.
 
 WEIGHTS = np.linspace(-1, 1, 24, dtype=np.float32).reshape(6, 4)
-LINEAR = f"""#whole = affine_map<(i, j) -> (i, j)>
-func.func @main(%x: tensor<5x4xf32>) -> tensor<5x6xf32> {{
-  %w = arith.constant dense_resource<w> : tensor<6x4xf32>
-  %zero = arith.constant 0.0 : f32
-  %turned = tensor.empty() : tensor<4x6xf32>
-  %t = linalg.transpose ins(%w : tensor<6x4xf32>) outs(%turned : tensor<4x6xf32>) permutation = [1, 0]
-  %empty = tensor.empty() : tensor<5x6xf32>
-  %zeros = linalg.fill ins(%zero : f32) outs(%empty : tensor<5x6xf32>) -> tensor<5x6xf32>
-  %y = linalg.matmul ins(%x, %t : tensor<5x4xf32>, tensor<4x6xf32>) outs(%zeros : tensor<5x6xf32>)
-    -> tensor<5x6xf32>
-  %z = linalg.generic {{indexing_maps = [#whole, #whole], iterator_types = ["parallel", "parallel"]}}
-    ins(%y : tensor<5x6xf32>) outs(%empty : tensor<5x6xf32>) {{
-  ^bb0(%a: f32, %b: f32):
-    %m = arith.maximumf %a, %zero : f32
-    linalg.yield %m : f32
-  }} -> tensor<5x6xf32>
-  return %z : tensor<5x6xf32>
-}}
-{{-#
-  dialect_resources: {{
-    builtin: {{
-      w: "0x04000000{WEIGHTS.tobytes().hex().upper()}"
-    }}
-  }}
-#-}}
-"""
+LINEAR = text_beside(__file__, "LINEAR").replace("DATA", WEIGHTS.tobytes().hex().upper())
 LOOP = text_beside(__file__, "LOOP")
 
 

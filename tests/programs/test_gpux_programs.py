@@ -3,6 +3,7 @@
 import numpy as np
 import pytest
 
+from tests.texts import text_beside
 from tuner.core.errors import TunerError
 from tuner.simulator.device.streams import ORDERS
 
@@ -11,51 +12,10 @@ pytestmark = pytest.mark.mlir
 pytest.importorskip("tuner.mlir.bindings")
 
 STREAM, BUFFER = "!gpux.StreamType", "memref<16xf32>"
-KERNEL = """gpu.module @m {
-  gpu.func @add(%a: memref<16xf32>, %x: f32) kernel {
-    %i = gpu.thread_id x
-    %v = memref.load %a[%i] : memref<16xf32>
-    %w = arith.addf %v, %x : f32
-    memref.store %w, %a[%i] : memref<16xf32>
-    gpu.return
-  }
-}"""
-REGION = f"""func.func private @region(%s: {STREAM}, %d: {BUFFER}, %x: f32) -> {BUFFER} {{
-  %c1 = arith.constant 1 : index
-  %c16 = arith.constant 16 : index
-  gpux.launch_func %s @m::@add blocks in (%c1, %c1, %c1) threads in (%c16, %c1, %c1)
-    args(%d : {BUFFER}, %x : f32)
-  return %d : {BUFFER}
-}}
-func.func private @twice(%s: {STREAM}, %d: {BUFFER}, %x: f32) -> {BUFFER} {{
-  %once = call @region(%s, %d, %x) : ({STREAM}, {BUFFER}, f32) -> {BUFFER}
-  %both = call @region(%s, %once, %x) : ({STREAM}, {BUFFER}, f32) -> {BUFFER}
-  return %both : {BUFFER}
-}}"""
-CHOICES = f"""
-  %one = arith.constant 1.0 : f32
-  %two = arith.constant 2.0 : f32
-  %s = arith.select %first, %p, %q : {STREAM}
-  %d = gpux.alloc (%s) : memref<16xf32, 1>
-  %e = memref.memory_space_cast %d : memref<16xf32, 1> to {BUFFER}
-  gpux.memcpy %s, %e, %a : {BUFFER}, {BUFFER}
-  %f = func.call @twice(%s, %e, %one) : ({STREAM}, {BUFFER}, f32) -> {BUFFER}
-  gpux.wait %s
-  %t = scf.if %first -> {STREAM} {{
-    scf.yield %q : {STREAM}
-  }} else {{
-    scf.yield %p : {STREAM}
-  }}
-  %g = func.call @region(%t, %f, %two) : ({STREAM}, {BUFFER}, f32) -> {BUFFER}
-  gpux.memcpy %t, %a, %g : {BUFFER}, {BUFFER}
-  gpux.dealloc %t, %g : {BUFFER}
-  gpux.wait %t
-  return"""
-OWN = f"""
-  %device = "gpux.create_device"() : () -> !gpux.DeviceType
-  %context = "gpux.create_context"(%device) : (!gpux.DeviceType) -> !gpux.ContextType
-  %p = "gpux.create_stream"(%device, %context) : (!gpux.DeviceType, !gpux.ContextType) -> {STREAM}
-  %q = gpux.create_stream : {STREAM}"""
+KERNEL = text_beside(__file__, "KERNEL")
+REGION = text_beside(__file__, "REGION")
+CHOICES = text_beside(__file__, "CHOICES")
+OWN = text_beside(__file__, "OWN")
 
 
 def module(arguments: str, *parts: str) -> str:

@@ -35,3 +35,35 @@ func.func @main(%n: index) {
   }
   return
 }
+// ----- LOOKUP
+#rows = affine_map<(i, j) -> (i)>
+#whole = affine_map<(i, j) -> (i, j)>
+func.func @lookup(%rows: tensor<64xi64>, %table: tensor<9x256xf32>MORE)
+    -> (tensor<64x256xf32>, tensor<64x256xi64>) {
+  %zero = arith.constant 0.0 : f32
+  %number = arith.constant 84 : i64
+  %empty = tensor.empty() : tensor<64x256xf32>
+  %found = linalg.generic {indexing_maps = [#rows, #whole], iterator_types = ["parallel", "parallel"]}
+    ins(%rows : tensor<64xi64>) outs(%empty : tensor<64x256xf32>) {
+  ^bb0(%row: i64, %out: f32):
+    %i = arith.index_cast %row : i64 to index
+    %j = linalg.index 1 : index
+    %x = tensor.extract %table[%i, %j] : tensor<9x256xf32>
+    linalg.yield %x : f32
+  } -> tensor<64x256xf32>
+  %square = tensor.empty() : tensor<256x256xf32>
+  %ones = arith.constant dense<1.0> : tensor<256x256xf32>
+  %zeros = linalg.fill ins(%zero : f32) outs(%empty : tensor<64x256xf32>)
+    -> tensor<64x256xf32>
+  %sums = linalg.matmul ins(%found, %ones : tensor<64x256xf32>, tensor<256x256xf32>)
+    outs(%zeros : tensor<64x256xf32>) -> tensor<64x256xf32>
+  %empty_i = tensor.empty() : tensor<64x256xi64>
+  %parts = linalg.generic {indexing_maps = [#whole, #whole], iterator_types = ["parallel", "parallel"]}
+    ins(%found : tensor<64x256xf32>) outs(%empty_i : tensor<64x256xi64>) {
+  ^bb0(%x: f32, %out: i64):
+    %whole = arith.fptosi %x : f32 to i64
+    %part = arith.divsi %number, %whole : i64
+    linalg.yield %part : i64
+  } -> tensor<64x256xi64>
+  return %sums, %parts : tensor<64x256xf32>, tensor<64x256xi64>
+}

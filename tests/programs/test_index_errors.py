@@ -17,39 +17,7 @@ pytestmark = pytest.mark.mlir
 
 ROWS, COLUMNS, COUNT = 9, 256, 64
 # Rows of a table, then a product that several threads share, then a division by what was gathered.
-LOOKUP = f"""
-#rows = affine_map<(i, j) -> (i)>
-#whole = affine_map<(i, j) -> (i, j)>
-func.func @lookup(%rows: tensor<{COUNT}xi64>, %table: tensor<{ROWS}x{COLUMNS}xf32>{{more}})
-    -> (tensor<{COUNT}x{COLUMNS}xf32>, tensor<{COUNT}x{COLUMNS}xi64>) {{{{
-  %zero = arith.constant 0.0 : f32
-  %number = arith.constant 84 : i64
-  %empty = tensor.empty() : tensor<{COUNT}x{COLUMNS}xf32>
-  %found = linalg.generic {{{{indexing_maps = [#rows, #whole], iterator_types = ["parallel", "parallel"]}}}}
-    ins(%rows : tensor<{COUNT}xi64>) outs(%empty : tensor<{COUNT}x{COLUMNS}xf32>) {{{{
-  ^bb0(%row: i64, %out: f32):
-    %i = arith.index_cast %row : i64 to index
-    %j = linalg.index 1 : index
-    %x = tensor.extract %table[%i, %j] : tensor<{ROWS}x{COLUMNS}xf32>
-    linalg.yield %x : f32
-  }}}} -> tensor<{COUNT}x{COLUMNS}xf32>
-  %square = tensor.empty() : tensor<{COLUMNS}x{COLUMNS}xf32>
-  %ones = arith.constant dense<1.0> : tensor<{COLUMNS}x{COLUMNS}xf32>
-  %zeros = linalg.fill ins(%zero : f32) outs(%empty : tensor<{COUNT}x{COLUMNS}xf32>)
-    -> tensor<{COUNT}x{COLUMNS}xf32>
-  %sums = linalg.matmul ins(%found, %ones : tensor<{COUNT}x{COLUMNS}xf32>, tensor<{COLUMNS}x{COLUMNS}xf32>)
-    outs(%zeros : tensor<{COUNT}x{COLUMNS}xf32>) -> tensor<{COUNT}x{COLUMNS}xf32>
-  %empty_i = tensor.empty() : tensor<{COUNT}x{COLUMNS}xi64>
-  %parts = linalg.generic {{{{indexing_maps = [#whole, #whole], iterator_types = ["parallel", "parallel"]}}}}
-    ins(%found : tensor<{COUNT}x{COLUMNS}xf32>) outs(%empty_i : tensor<{COUNT}x{COLUMNS}xi64>) {{{{
-  ^bb0(%x: f32, %out: i64):
-    %whole = arith.fptosi %x : f32 to i64
-    %part = arith.divsi %number, %whole : i64
-    linalg.yield %part : i64
-  }}}} -> tensor<{COUNT}x{COLUMNS}xi64>
-  return %sums, %parts : tensor<{COUNT}x{COLUMNS}xf32>, tensor<{COUNT}x{COLUMNS}xi64>
-}}}}
-"""
+LOOKUP = text_beside(__file__, "LOOKUP")
 TABLE = np.repeat(np.arange(1, ROWS + 1, dtype=np.float32)[:, None], COLUMNS, axis=1)
 GOOD = np.arange(COUNT, dtype=np.int64) % ROWS
 
@@ -76,7 +44,7 @@ def require_errors(function: Any, *more: int) -> None:
 
 @pytest.mark.parametrize("threads", [1, 2])
 def test_a_program_of_fusions_goes_on_after_an_index_out_of_range(threads: int, tmp_path: Path) -> None:
-    function = tuner.compile_program(LOOKUP.format(more=""), target="cpu", threads=threads)
+    function = tuner.compile_program(LOOKUP.replace("MORE", ""), target="cpu", threads=threads)
     assert isinstance(function, FusedFunction)
     assert function.code.threads == threads
     assert function.code.asserts
@@ -87,7 +55,7 @@ def test_a_program_of_fusions_goes_on_after_an_index_out_of_range(threads: int, 
 
 
 def test_calls_of_several_threads_do_not_get_errors_of_others() -> None:
-    function: Any = tuner.compile_program(LOOKUP.format(more=""), target="cpu")
+    function: Any = tuner.compile_program(LOOKUP.replace("MORE", ""), target="cpu")
     found: dict[int, set[str]] = {}
 
     def call(thread: int) -> None:
@@ -109,7 +77,7 @@ def test_calls_of_several_threads_do_not_get_errors_of_others() -> None:
 
 
 def test_a_program_as_a_whole_goes_on_too() -> None:
-    function: Any = tuner.compile_program(LOOKUP.format(more=", %unused: index"), target="cpu")
+    function: Any = tuner.compile_program(LOOKUP.replace("MORE", ", %unused: index"), target="cpu")
     assert isinstance(function, HostFunction)
     require_errors(function, 1)
     threads = threading.active_count()

@@ -16,7 +16,6 @@ from tuner.simulator.device.simulated_device import SimulatedDevice
 pytestmark = pytest.mark.mlir
 
 TARGETS = {"cpu": TargetName("cpu"), "simulator": TargetName("simulator", "sm_90")}
-IDENTITY = "affine_map<(i, j) -> (i, j)>"
 DTYPES = {"f32": "float32", "f64": "float64", "f16": "float16", "i64": "int64", "i32": "int32", "i8": "int8"}
 QUOTED = '"odd name, with } and #-}"'
 ALIGNMENT_BYTES = (4).to_bytes(4, "little")  # with which the data begin
@@ -41,35 +40,13 @@ def program(body: str, **constants: Any) -> str:
 
 def plus_constant(name: str, element: str) -> str:
     """A sum with a constant of 37 x 5."""
-    kind, add = f"tensor<37x5x{element}>", "addi" if element.startswith("i") else "addf"
-    return f"""func.func @main(%a: {kind}) -> {kind} {{
-  %w = arith.constant dense_resource<{name}> : {kind}
-  %e = tensor.empty() : {kind}
-  %r = linalg.generic {{indexing_maps = [{IDENTITY}, {IDENTITY}, {IDENTITY}],
-      iterator_types = ["parallel", "parallel"]}}
-    ins(%a, %w : {kind}, {kind}) outs(%e : {kind}) {{
-  ^bb0(%x: {element}, %y: {element}, %z: {element}):
-    %s = arith.{add} %x, %y : {element}
-    linalg.yield %s : {element}
-  }} -> {kind}
-  return %r : {kind}
-}}"""
+    text = text_beside(__file__, "PLUS_CONSTANT").replace("CONSTANT", name).replace("ELEMENT", element)
+    return text.replace("ADD", "addi" if element.startswith("i") else "addf")
 
 
 def times_constant(size: int) -> str:
     """A matmul with a constant that is turned, then with the constant itself."""
-    wide, square = f"tensor<4x{size}xf32>", f"tensor<{size}x{size}xf32>"
-    return f"""func.func @main(%a: {wide}) -> {wide} {{
-  %w = arith.constant dense_resource<torch_tensor_{size}_{size}_torch.float32> : {square}
-  %zero = arith.constant 0.0 : f32
-  %e = tensor.empty() : {wide}
-  %e2 = tensor.empty() : {square}
-  %t = linalg.transpose ins(%w : {square}) outs(%e2 : {square}) permutation = [1, 0]
-  %f = linalg.fill ins(%zero : f32) outs(%e : {wide}) -> {wide}
-  %p = linalg.matmul ins(%a, %t : {wide}, {square}) outs(%f : {wide}) -> {wide}
-  %q = linalg.matmul ins(%p, %w : {wide}, {square}) outs(%f : {wide}) -> {wide}
-  return %q : {wide}
-}}"""
+    return text_beside(__file__, "TIMES_CONSTANT").replace("SIZE", str(size))
 
 
 def ran(target: str, text: str, *arguments: Any) -> Any:

@@ -14,6 +14,7 @@ from hypothesis import strategies as st
 from benchmarks.fuzzing.host_programs import RandomProgram, host_programs
 from benchmarks.fuzzing.program_check import SIMULATOR, check_program
 from benchmarks.program_compiler import compiler_of
+from tests.texts import text_beside
 from tuner.programs.request import FORMS, DeviceOptions
 from tuner.simulator.device.streams import ORDERS
 
@@ -133,14 +134,7 @@ def test_two_matmuls_run_on_two_streams_that_join_before_the_sum(order: str) -> 
 
 
 def test_without_copies_two_streams_are_enough() -> None:
-    text = """func.func @main(%a: memref<16x8xf32>, %b: memref<8x16xf32>, %c: memref<16x16xf32>,
-                            %d: memref<16x16xf32>, %e: memref<16x16xf32>) {
-      linalg.matmul ins(%a, %b : memref<16x8xf32>, memref<8x16xf32>) outs(%c : memref<16x16xf32>)
-      linalg.matmul ins(%a, %b : memref<16x8xf32>, memref<8x16xf32>) outs(%d : memref<16x16xf32>)
-      linalg.add ins(%c, %d : memref<16x16xf32>, memref<16x16xf32>) outs(%e : memref<16x16xf32>)
-      return
-    }"""
-    options = DeviceOptions(device_arguments=True)
+    text, options = text_beside(__file__, "TWO_MATMULS"), DeviceOptions(device_arguments=True)
     assert compiler_of(SIMULATOR).compile(text, None, None, options).code.stream_slots == 2
 
 
