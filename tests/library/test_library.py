@@ -8,6 +8,7 @@ import numpy as np
 import pytest
 
 from tests.library.values import Array, ProgramFunction, entry, product, two_with_relu
+from tests.texts import text_beside
 from tuner.analysis.slowdown import PairedSlowdown
 from tuner.core.errors import UsageError
 from tuner.core.problem import Matmul, Problem
@@ -115,11 +116,7 @@ FUNCTIONS = (
     product("other_batch", replace(EXACT_BATCH, batch=4), taken=0),
 )
 # An op on buffers: MLIR's matchers of results would crash.
-ON_MEMREFS = """func.func @on_memrefs(%a: memref<24x32xf32>, %b: memref<32x64xf32>, %c: memref<24x64xf32>) {
-  linalg.matmul ins(%a, %b : memref<24x32xf32>, memref<32x64xf32>) outs(%c : memref<24x64xf32>)
-  return
-}
-"""
+ON_MEMREFS = text_beside(__file__, "ON_MEMREFS")
 PROGRAM = "".join(function.text for function in FUNCTIONS) + ON_MEMREFS
 
 

@@ -28,9 +28,7 @@ def test_a_branch_hands_on_a_token(flag: bool) -> None:
 
 
 def test_regions_of_the_async_dialect_hand_on_memory_and_wait_for_one_another() -> None:
-    text = payload(
-        text_beside(__file__, "regions_of_the_async_dialect_hand_on_memory_and_wait_for_one_another")
-    )
+    text = payload(text_beside(__file__, "regions_of_the_async_dialect"))
     np.testing.assert_array_equal(ended(text, A, B)[1], A + 1 + B + 1)
 
 

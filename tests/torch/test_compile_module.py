@@ -9,6 +9,7 @@ import numpy as np
 import pytest
 
 import tuner
+from tests.texts import text_beside
 from tuner.core.errors import UsageError
 
 pytestmark = pytest.mark.mlir
@@ -253,16 +254,7 @@ def test_dynamic_sizes_are_refused() -> None:
 
 
 def test_a_program_that_is_no_fusions_runs_and_is_not_exported(tmp_path: Path) -> None:
-    text = """func.func @main(%x: tensor<4x16xf32>) -> tensor<4x16xf32> {
-      %c0 = arith.constant 0 : index
-      %c1 = arith.constant 1 : index
-      %c5 = arith.constant 5 : index
-      %y = scf.for %i = %c0 to %c5 step %c1 iter_args(%sum = %x) -> tensor<4x16xf32> {
-        %more = arith.addf %sum, %x : tensor<4x16xf32>
-        scf.yield %more : tensor<4x16xf32>
-      }
-      return %y : tensor<4x16xf32>
-    }"""
+    text = text_beside(__file__, "PADDED")
     function: Any = tuner.compile_program(text, target="cpu")
     program = TensorProgram(function, export_module(mlp(), (X,)))
     equal(program(X), 6 * X)

@@ -12,8 +12,7 @@ pytestmark = pytest.mark.mlir
 
 torch = pytest.importorskip("torch", reason="PyTorch is not installed: pip install 'mlir-tuner[torch]'")
 baseline_calls = pytest.importorskip("tuner.torch.baselines")
-timing = pytest.importorskip("tuner.torch.baselines")
-timed_baselines, compared_baseline = timing.timed_baselines, timing.compared_baseline
+timed_baselines, compared_baseline = baseline_calls.timed_baselines, baseline_calls.compared_baseline
 
 
 @pytest.fixture
