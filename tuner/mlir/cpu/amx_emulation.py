@@ -96,7 +96,6 @@ def _bits(element: Type) -> int:
 
 
 def _store(op: Op) -> None:
-    """Creates the writes of the rows of a tile to a 2-D memref."""
     buffer, row, column, tile = op.operands[:4]
     _write(tile, buffer, row, column)
 
@@ -114,7 +113,6 @@ class _Scratch:
     made: dict[str, Value]  # role and type -> memref
 
     def filled(self, role: str, tile: Value) -> Value:
-        """Creates the store of a tile to its memory; returns the memref."""
         kind = ir.VectorType(tile.type)
         name = f"{role} {kind}"
         if name not in self.made:

@@ -90,7 +90,6 @@ def leave_at_failed_assertions(module: ir.Module, entry: str) -> None:
 
 
 def _return_text(end: Op, allocated: list[Value]) -> None:
-    """Replaces the calls of ``puts`` and ``abort``, and what is unreachable after them, by a return."""
     ops = [op.operation for op in end.block.operations]
     says = next(op for op in ops if op.name == CALL and _callee(op) == PUTS)
     with end.location, ir.InsertionPoint(end):

@@ -138,7 +138,6 @@ class _AmxMatmul:
         weight: KGroupWeights | None,
         fetches: bool,
     ) -> "_AmxMatmul":
-        """Creates the buffers of a matmul, and the code that packs a B that is no ``weight``."""
         a = KGroupSource(matmul.a, matmul.layout != "tn")
         b = KGroupSource(matmul.b, matmul.layout == "nt")
         columns = matmul.columns()
@@ -276,8 +275,6 @@ class _AmxMatmul:
 
 @dataclass(frozen=True, eq=False)
 class _Place:
-    """Where a tile of C lies, and how much of it is in C."""
-
     row: Value
     column: Value
     rows: int

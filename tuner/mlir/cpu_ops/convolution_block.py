@@ -124,7 +124,6 @@ class _Block:
         return [min(self.lanes, size - start) for start in range(0, size, self.lanes)]
 
     def build(self) -> None:
-        """Creates the code; erases the generic, the fill before it and the view of the weights."""
         op = self.tile.op
         fill, view = fill_before(op), op_of(self.tile.buffer(WEIGHTS), "memref.subview")
         start = [zero(ir.VectorType.get([self.lanes], self.tile.element))] * (

@@ -114,7 +114,6 @@ class _KGroups:
     memory: Value
 
     def build(self) -> None:
-        """Creates the loops over all dimensions, the last one in steps of a register where that can be."""
         if self._last == self.channels and self._is_adjacent:
             self._over(self.order[:-1], {}, self._copy_row)
         elif self._is_adjacent:
@@ -123,7 +122,6 @@ class _KGroups:
             self._over(self.order, {}, lambda at: self._pair(at, K_GROUPS, is_scalar=True))
 
     def clear(self) -> None:
-        """Creates the stores of zeros to the K groups after the last pair."""
         end = self.memory.type.shape[self.order.index(self.channels)]
         for number in range(paired(self._size(self.channels)), end):
             at = {self.channels: index(number)}

@@ -84,7 +84,6 @@ class _Block:
 
     @classmethod
     def of(cls, tile: ConvolutionTile) -> "_Block | str":
-        """Returns the block of a tile; or why it cannot be computed by AMX tiles."""
         maps = tile.maps
         filters, channels = (next(iter(maps[WEIGHTS][place])) for place in (-2, -1))
         pixels = next(iter(maps[SUMS][-1]))
@@ -113,7 +112,6 @@ class _Block:
         return k_groups // -(-k_groups // K_GROUPS)
 
     def build(self) -> None:
-        """Creates the code; erases the generic and the fill before it."""
         op = self.tile.op
         fill = fill_before(op)
         sizes = self.tile.sizes

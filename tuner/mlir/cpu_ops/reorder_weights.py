@@ -104,12 +104,10 @@ class _Convolution:
 
     @property
     def k_groups(self) -> int:
-        """Returns how many K groups the channels are."""
         channels = self.op.operands[1].type.shape[self.form.weights.index("c")]
         return k_groups_in_steps(channels) if self.tiles else paired(channels)
 
     def rewrite(self, function: Op) -> str | None:
-        """Replaces the named op by a generic; returns None, or why the weights do not allow it."""
         given = self.op.operands[0]
         if is_narrow(given) or self.tiles:
             reason = self._refuses_k_groups()

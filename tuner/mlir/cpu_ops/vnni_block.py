@@ -197,7 +197,6 @@ class _KGroupMatmul:
     def of(
         cls, matmul: BufferMatmul, tile: KGroupTile, products: KGroupProducts, weight: KGroupWeights | None
     ) -> "_KGroupMatmul":
-        """Creates the buffers of a matmul, and the packing of a B that is no weight."""
         columns, k = matmul.columns(), matmul.k
         rows = matmul.m if tile.panels_first else tile.rows
         of_a = KGroupSource(matmul.a, matmul.layout != "tn", tile.lanes)
@@ -207,7 +206,6 @@ class _KGroupMatmul:
         return cls(matmul, columns, tile, a, b, None if weight else of_b, products)
 
     def build(self) -> None:
-        """Creates the loops over strips of rows, and over panels of B."""
         if self.tile.panels_first:
             self._over_strips(self._prepare)
             self._over_panels(lambda panel, n: self._over_strips(lambda strip: self._tile(strip, panel, n)))

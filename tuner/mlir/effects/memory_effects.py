@@ -74,7 +74,6 @@ class _Reading:
         }
 
     def covers(self, store: Op, shape: list[int]) -> bool:
-        """Returns whether all threads together execute a store at every index of a shape."""
         indices = list(store.operands)[2:]
         if store.block == self._body:
             return self._cover_all([self._linear(each) for each in indices], shape)

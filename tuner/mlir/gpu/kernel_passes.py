@@ -185,8 +185,9 @@ def outline_with_bounds(module: ir.Module, pipeline: str) -> None:
     kernels = {(name_of(kernel.parent), name_of(kernel)): kernel for kernel in walk(module, "gpu.func")}
     for launch, of_launch in zip(walk(module, *LAUNCHES), bounds, strict=True):
         kernel = kernels.get((module_of(launch), kernel_of(launch)))
-        for name, bound in of_launch.items() if kernel is not None else ():
-            kernel.attributes[name] = bound
+        if kernel is not None:
+            for name, bound in of_launch.items():
+                kernel.attributes[name] = bound
 
 
 SHUFFLE_BITS = 32  # of shfl.sync: PTX ISA

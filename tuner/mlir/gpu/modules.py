@@ -113,7 +113,6 @@ class _Reader:
         self._maps: dict[Value, BufferMap] = {}
 
     def read(self, function: Op) -> None:
-        """Adds the launches and buffers of one host function."""
         blocks = list(function.regions[0].blocks)
         if len(blocks) != 1:
             raise _unsupported(function, "control flow")

@@ -210,13 +210,11 @@ class _Output:
         self.write(self.finished(vector, indices), indices)
 
     def finished(self, vector: Value, indices: list[Value]) -> Value:
-        """Creates the result of the epilogue for a vector of sums."""
         if self.epilogue is None:
             return vector
         return apply_epilogue(self.epilogue, self.function, vector, indices)
 
     def write(self, vector: Value, indices: list[Value]) -> None:
-        """Creates the store of final elements, by the mode."""
         if self.mode == "atomic":
             element = ir.VectorType(vector.type).element_type
             first = value("vector.extract", element, vector, static_position=ir.DenseI64ArrayAttr.get([0]))
@@ -231,7 +229,6 @@ class _Output:
 
     @property
     def element(self) -> Type:
-        """Returns the element type of the output."""
         return ir.MemRefType(self.argument.type).element_type
 
     @property

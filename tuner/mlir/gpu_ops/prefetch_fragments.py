@@ -96,12 +96,10 @@ class _Body:
 
     @cached_property
     def arguments(self) -> list[Value]:
-        """Returns the induction variable, then the iter_args."""
         return list(self.loop.regions[0].blocks[0].arguments)
 
     @cached_property
     def yielded(self) -> list[Value]:
-        """Returns the operands of scf.yield, one per iter_arg."""
         return list(list(self.loop.regions[0].blocks[0].operations)[-1].operands)
 
     @cached_property
@@ -118,7 +116,6 @@ class _Body:
 
     @property
     def copies(self) -> tuple[Op, ...]:
-        """Returns the ops that start the asynchronous copies of a later tile."""
         return tuple(op for op in self.ops if op.name.startswith("nvgpu.device_async") and op != self.wait)
 
 

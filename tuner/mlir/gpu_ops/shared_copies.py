@@ -129,7 +129,6 @@ class _FlatViews:
         self._views: dict[tuple[Value, Block], Value] = {}
 
     def of(self, buffer: Value, user: Op) -> Value:
-        """Returns the 1-D view of a buffer for the op ``user``."""
         if not isinstance(buffer.owner, ir.Block):
             return self._made(buffer, buffer.owner.operation.block, ir.InsertionPoint.after(buffer.owner))
         block = _launch_block(user) or buffer.owner

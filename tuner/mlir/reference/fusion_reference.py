@@ -166,7 +166,6 @@ class _Evaluation:
     values: dict[Value, Number] = field(default_factory=dict)
 
     def outputs(self) -> tuple[Expected, ...]:
-        """Evaluates the ops in order; returns what is stored, in the order of the arguments."""
         block = self.function.regions[0].blocks[0]
         stored: dict[int, Expected] = {}
         for op in (each.operation for each in block.operations):
@@ -220,7 +219,6 @@ class _Evaluation:
                 self.values[result] = body.result(number)
 
     def array(self, value: Value) -> Bounded:
-        """Returns the value of a tensor, of its shape."""
         found = self.values.get(value)
         if not isinstance(found, Bounded):
             raise UsageError("fusion: reads a tensor without a value")
@@ -246,7 +244,6 @@ class _Body:
     known: dict[Value, Number] = field(default_factory=dict)
 
     def result(self, number: int) -> Bounded:
-        """Returns result ``number`` of the generic, an array of its shape."""
         block = self.op.regions[0].blocks[0]
         yielded = list(block.operations)[-1].operation.operands[number]
         maps = indexing_maps(self.op)
