@@ -89,8 +89,8 @@ def result_lines(tuned: "TunedRun", selected: SelectedResult, database_text: str
     lines += unreliable_lines(run, selected.best, database_text) + tied_lines(selected, run, database_text)
     lines += portable_lines(selected.best, database_text)
     lines.append(f"trials    {counts_text(tuned.counts)} in {tuned.seconds:.0f} s{idle_text(run)}")
-    best_id, is_replay = selected.best.id, not selected.best.script  # a replay has no script to export
-    command = f"tuner show {best_id}" if is_replay else f"tuner export --trial {best_id} -o best.mlir"
+    best_id, has_script = selected.best.id, bool(selected.best.script)  # of recorded times there is none
+    command = f"tuner export --trial {best_id} -o best.mlir" if has_script else f"tuner show {best_id}"
     return [*lines, f"next      {command}{database_text}"]
 
 
