@@ -67,7 +67,7 @@ PAGES_RUN_BY_OTHER_TESTS = {  # page -> the test that runs what is left of it
 
 STANDING_IN = tuple(  # tests that name their examples
     f"tests/cli/commands/test_{name}.py"
-    for name in ("bundle", "report", "fleet_demo", "tune_program", "verify_resume")
+    for name in ("bundle", "report", "fleet_demo", "tune_program", "database")
 )
 
 
