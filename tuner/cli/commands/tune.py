@@ -265,7 +265,7 @@ def tune(
     if retime and resume is None:
         raise UsageError("--retime needs a run", "--resume RUN")
     if is_payload(arguments["operation"]) and resume is None:
-        from tuner.cli.commands.tune_program import tune_payload  # only here: see _tune_group
+        from tuner.cli.commands.tune_program import tune_payload  # of programs alone: loads MLIR
 
         context.exit(tune_payload(context, backends, database, as_json, **arguments))
     _reject_program_options(context, entry=arguments.pop("entry"), arg=arguments.pop("arguments"))

@@ -261,7 +261,7 @@ class WorkerRunner(AbstractRunner):
     """A runner that compiles candidates in several child processes and evaluates them in one more.
 
     Candidates are evaluated one by one in the order in which they were started. Use a runner in one thread,
-    and close it: the children end with the thread that created them. RunnersFactory of several problems may
+    and close it: the children end with the thread that created them. Runners of several problems may
     share child processes; to close one of the runners ends the children of all.
     """
 
