@@ -190,6 +190,7 @@ A, B = np.ones((4, 3), np.float32), np.ones((3, 64), np.float32)
 
 
 READ_ONLY = np.empty((4, 64), np.float32)
+READ_ONLY.flags.writeable = False
 
 
 SHARED = np.ones((4, 64), np.float32)

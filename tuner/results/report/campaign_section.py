@@ -165,8 +165,10 @@ def _baseline_bars(result: ProgramResult) -> tuple[Bar, ...]:
     # Tuner's time is the first baseline's over its ratio: all were timed in the same rounds
     bars = [("tuner", timed[0][1] / timed[0][2], "ours")]
     bars += [(name, median_s, "baseline") for name, median_s, _ in timed]
-    longest_s = max(time_s for _, time_s, _ in bars)
-    return tuple(Bar(name, time_s / longest_s, seconds_text(time_s), colour) for name, time_s, colour in bars)
+    longest_s = max(seconds for _, seconds, _ in bars)
+    return tuple(
+        Bar(name, seconds / longest_s, seconds_text(seconds), colour) for name, seconds, colour in bars
+    )
 
 
 # ------------------------------------------------------------------------------
