@@ -317,6 +317,19 @@ def walk_where(root: Op | ir.Module, is_wanted: Callable[[Op], bool]) -> list[Op
     return found
 
 
+def any_where(root: Op | ir.Module, is_wanted: Callable[[Op], bool]) -> bool:
+    """Returns whether ``is_wanted`` holds for ``root`` or any op in it; looks no further than the first."""
+    is_found = False
+
+    def visit(op: Op) -> WalkResult:
+        nonlocal is_found
+        is_found = is_wanted(op)
+        return WalkResult.INTERRUPT if is_found else WalkResult.ADVANCE
+
+    walk_ops(root, visit)
+    return is_found
+
+
 def parents_of(op: Op) -> Iterator[Op]:
     """Yields the ops around an op, the innermost first, up to and including its function.
 

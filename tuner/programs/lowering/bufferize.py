@@ -12,7 +12,7 @@ from tuner.mlir.bindings import Block, Op, Value, ir
 from tuner.mlir.effects.aliases import VIEWS, last_of
 from tuner.mlir.ir.building import create, index, value
 from tuner.mlir.ir.memrefs import set_argument_attribute
-from tuner.mlir.ir.reading import copy_of, op_of, source_of, walk, walk_where
+from tuner.mlir.ir.reading import any_where, copy_of, op_of, source_of, walk
 from tuner.mlir.passes import run_passes
 from tuner.programs.lowering.deallocation import deallocate
 from tuner.programs.lowering.entry import function_named
@@ -217,7 +217,7 @@ def has_tensors(module: ir.Module) -> bool:
         arguments = [each for block in _blocks(op) for each in block.arguments]
         return any(isinstance(each.type, TENSORS) for each in (*op.operands, *op.results, *arguments))
 
-    return bool(walk_where(module, uses_tensors))
+    return any_where(module, uses_tensors)
 
 
 def bufferized(module: ir.Module, name: str) -> ir.Module:

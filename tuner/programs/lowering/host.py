@@ -24,6 +24,7 @@ from tuner.mlir.ir.reading import (
     BLOCK,
     GRID,
     SHARED_BYTES,
+    any_where,
     axis_of,
     copy_of,
     function_type,
@@ -224,7 +225,7 @@ def has_independent_threads(kernel: Op) -> bool:
         is_of_device = op.name.startswith(("gpu.", "nvgpu.", "nvvm.", "func.call", "memref.get_global"))
         return op != kernel and (is_shared or (is_of_device and op.name not in ALLOWED))
 
-    return not walk_where(kernel, ties_threads)
+    return not any_where(kernel, ties_threads)
 
 
 def _replace_indices(function: Op, indices: list[Value]) -> None:

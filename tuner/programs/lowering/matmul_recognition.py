@@ -20,7 +20,7 @@ from tuner.core.problem import (
 from tuner.core.serialization import read_text
 from tuner.mlir.bindings import Op, Value, ir
 from tuner.mlir.effects.aliases import VIEWS, aliases_of, last_of, origins_of
-from tuner.mlir.ir.reading import op_of, parents_of, walk, walk_where
+from tuner.mlir.ir.reading import any_where, op_of, parents_of, walk
 from tuner.mlir.passes import run_passes
 from tuner.mlir.transform import new_context
 from tuner.programs.lowering.read_program import ProgramPayload
@@ -332,7 +332,7 @@ def zero_fill_before(op: Op, c: Value) -> Op | None:
     for other in reversed([each.operation for each in before[:index]]):
         if _is_zero_fill(other) and other.operands[-1] == c:
             return other
-        if walk_where(other, may_access):
+        if any_where(other, may_access):
             return None
     return None
 
