@@ -15,9 +15,9 @@ from tests.fleet.conftest import LEASE_S, new_database
 from tests.fleet.fake_node import started_node
 from tests.fleet.values import under_way, work
 from tests.tuning import fakes
-from tests.tuning.test_campaign import MortalCampaignStore, backends, proposed, trials
+from tests.tuning.test_campaign import WRITES, backends, proposed, trials
 from tests.tuning.test_group_run import limits, members
-from tests.tuning.test_resume import KilledError, Life
+from tests.tuning.test_resume import KilledError, Life, MortalStore
 from tuner.core.requests import CampaignMember, FleetRequest
 from tuner.db.store import Store
 from tuner.fleet import queues, tables
@@ -106,7 +106,7 @@ def test_a_killed_driver_is_followed_by_one_that_goes_on_trial_for_trial(
     with Store.open(url) as store:
         life = Life(round(share * writes))
         with pytest.raises(KilledError):
-            begun(MortalCampaignStore(store, life), there, life.interruption)
+            begun(MortalStore(store, life, WRITES), there, life.interruption)
         campaign = max(each.id for each in store.campaigns())
         assert store.campaign(campaign).status != "done"
         found = resume_campaign(campaign, there, store, Interruption())

@@ -3,10 +3,6 @@
 import contextlib
 import dataclasses
 import itertools
-import signal
-import subprocess
-import sys
-import time
 from collections.abc import Callable
 from pathlib import Path
 from typing import Any, cast
@@ -17,8 +13,9 @@ from tests.cli.real import brief_remeasurement, real_candidates
 from tests.fakes import FakeTarget
 from tests.op_group_problems import fusion_problems, program_text
 from tests.tuning import fakes
+from tests.tuning.test_group_on_cpu import killed_after
 from tests.tuning.test_group_run import limits, members
-from tests.tuning.test_resume import KilledError, Life
+from tests.tuning.test_resume import KilledError, Life, MortalStore
 from tuner.core.candidate import TargetName
 from tuner.core.errors import Failure, Stage
 from tuner.core.machine import Machine
@@ -61,25 +58,13 @@ def backends() -> Backends:
     return fakes.backends(plan=plan)
 
 
-class MortalCampaignStore:
-    """A store whose writes are moments: a kill comes before the commit or after it, never inside."""
-
-    def __init__(self, store: Store, life: Life) -> None:
-        self._store = store
-        self._life = life
-
-    def __getattr__(self, name: str) -> Any:
-        found = getattr(self._store, name)
-        return self._life.around(found) if name in WRITES else found
-
-
 def lived(store: Store, life: Life, session: Callable[..., Any]) -> None:
     """Runs a session whose every step of a candidate and every write is a moment of its life."""
     with pytest.MonkeyPatch.context() as patch:
         for name in MOMENTS:
             patch.setattr(FakeTarget, name, life.around(getattr(FakeTarget, name)))
         with contextlib.suppress(KilledError):
-            session(backends(), cast(Store, MortalCampaignStore(store, life)), life.interruption)
+            session(backends(), cast(Store, MortalStore(store, life, WRITES)), life.interruption)
 
 
 def begun(*parts: Any) -> None:
@@ -148,13 +133,10 @@ def test_a_campaign_killed_before_it_is_stored_leaves_nothing(tmp_path: Path) ->
 
 # Campaigns of a program tuned on this machine: killed and resumed, and one whose candidates hang.
 
-OP_GROUPS_ON_CPU_TRIALS = 6
+FUSION_TRIALS = 6
 
 
 KILLED_AFTER = 3  # proposals
-
-
-GIVE_UP_S = 120.0  # longer than a start on a busy machine takes
 
 
 @pytest.fixture
@@ -162,33 +144,8 @@ def killed(tmp_path: Path) -> Path:
     """Gives a database with the campaigns of a program, killed by SIGKILL after some proposals."""
     program, database = tmp_path / "program.mlir", tmp_path / "results.db"
     program.write_text(program_text())
-    options = (
-        "--trials",
-        str(OP_GROUPS_ON_CPU_TRIALS),
-        "--workers",
-        "1",
-        "--target",
-        "cpu",
-        "--db",
-        str(database),
-    )
-    with (
-        Store.open(str(database)) as store,
-        subprocess.Popen(
-            [sys.executable, "-m", "tuner", "tune", str(program), *options, "--json"],
-            stdin=subprocess.DEVNULL,
-            stdout=subprocess.DEVNULL,
-            stderr=subprocess.PIPE,
-            text=True,
-        ) as child,
-    ):
-        give_up_s = time.monotonic() + GIVE_UP_S
-        while store.info().trials < KILLED_AFTER and child.poll() is None:
-            assert time.monotonic() < give_up_s
-            time.sleep(0.01)
-        child.kill()
-        _, said = child.communicate()
-    assert child.returncode == -signal.SIGKILL, said
+    options = (str(program), "--trials", str(FUSION_TRIALS), "--workers", "1", "--target", "cpu")
+    killed_after(KILLED_AFTER, database, *options)
     return database
 
 
@@ -210,7 +167,7 @@ def test_a_killed_program_goes_on_trial_for_trial(killed: Path) -> None:
         with brief_remeasurement():
             tuned = resume_campaign(1, real_candidates(), store, Interruption())
         after = store.campaign_proposals(1)
-        assert (tuned.campaign.status, len(after)) == ("done", OP_GROUPS_ON_CPU_TRIALS)
+        assert (tuned.campaign.status, len(after)) == ("done", FUSION_TRIALS)
         assert tuned.campaign.settings == stored.settings
         assert [text_of(each) for each in after[: len(before)]] == [text_of(each) for each in before]
         for one, other in zip(before, after, strict=False):

@@ -23,12 +23,8 @@ THREADS = 2
 SHAPES = "- {shape: 16x32x16, count: 3}\n- {shape: 1x48x32, layout: nt}\n- {shape: 2x8x16x8, dtype: f64}\n"
 
 
-@pytest.fixture
-def killed(tmp_path: Path) -> Path:
-    """Gives a database with a campaign that was killed by SIGKILL after some proposals."""
-    shapes, database = tmp_path / "shapes.yaml", tmp_path / "results.db"
-    shapes.write_text(SHAPES)
-    options = ("--shapes", str(shapes), "--trials", str(TRIALS), "--workers", "2", "--target", "cpu")
+def killed_after(proposals: int, database: Path, *options: str) -> None:
+    """Runs ``tuner tune`` with the options, and kills it by SIGKILL once it has stored so many proposals."""
     with (
         Store.open(str(database)) as store,
         subprocess.Popen(
@@ -40,12 +36,21 @@ def killed(tmp_path: Path) -> Path:
         ) as child,
     ):
         give_up_s = time.monotonic() + GIVE_UP_S
-        while store.info().trials < KILLED_AFTER and child.poll() is None:
+        while store.info().trials < proposals and child.poll() is None:
             assert time.monotonic() < give_up_s
             time.sleep(0.01)
         child.kill()
         _, said = child.communicate()
     assert child.returncode == -signal.SIGKILL, said
+
+
+@pytest.fixture
+def killed(tmp_path: Path) -> Path:
+    """Gives a database with a campaign that was killed by SIGKILL after some proposals."""
+    shapes, database = tmp_path / "shapes.yaml", tmp_path / "results.db"
+    shapes.write_text(SHAPES)
+    options = ("--shapes", str(shapes), "--trials", str(TRIALS), "--workers", "2", "--target", "cpu")
+    killed_after(KILLED_AFTER, database, *options)
     return database
 
 

@@ -85,13 +85,14 @@ class Life:
 class MortalStore:
     """A store whose writes are moments: a kill comes before the commit or after it, never inside."""
 
-    def __init__(self, store: Store, life: Life) -> None:
+    def __init__(self, store: Store, life: Life, writes: tuple[str, ...] = WRITES) -> None:
         self._store = store
         self._life = life
+        self._writes = writes
 
     def __getattr__(self, name: str) -> Any:
         found = getattr(self._store, name)
-        return self._life.around(found) if name in WRITES else found
+        return self._life.around(found) if name in self._writes else found
 
 
 @dataclasses.dataclass
