@@ -62,7 +62,6 @@ RUN_STATUSES = (RUNNING, "done", INTERRUPTED)
 
 First = aliased(MeasurementRow, name="first")
 Final = aliased(MeasurementRow, name="final")
-_IS_FINAL = Final.kind == FINAL
 BEST_S = sa.func.coalesce(Final.median_s, First.median_s)
 SORTS: dict[str, SQLColumnExpression[Any]] = {
     "created": TrialRow.proposed,

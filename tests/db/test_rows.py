@@ -205,7 +205,7 @@ def test_a_fusion_of_operations_keeps_its_text() -> None:
     assert rows.problem_of(rows.problem_row(fusion)) == fusion
 
 
-# GPU programs in the database: kept once, told with every trial that ran them.
+# GPU programs in the database: kept once, shown with every trial that ran them.
 
 RESOURCES = Resources("matmul", 234, 0, 8, 1024, 98304, 16, 0.125, 2, ("C7519: slow", "and more"))
 

@@ -7,7 +7,6 @@ from typing import Any
 from tests.texts import text_beside
 
 SHARED = "memref<256xf32, #gpu.address_space<workgroup>>"
-LOAD_A = f"%r{{n}} = memref.load %a[%i] : {SHARED}"
 KERNEL = text_beside(__file__, "KERNEL")
 
 

@@ -90,7 +90,7 @@ def number_type(dtype: str) -> NumberType:
 # ``tuner.channels = 64 : i64``, over which it sums; its step along a row is read from the convolution itself.
 
 
-CHANNELS, DIMENSIONS = OF_CONVOLUTIONS = ("tuner.channels", "tuner.dimensions")
+CHANNELS, DIMENSIONS = ("tuner.channels", "tuner.dimensions")
 HASH_DIGITS = 12  # of a text's SHA-256 in the key of a problem
 BYTES, CONTRACTIONS, COPY, LOOPS_ATTRIBUTE, TRANSPOSED, WEIGHTS = ATTRIBUTES = (
     *("tuner.bytes", "tuner.contractions", "tuner.copy"),

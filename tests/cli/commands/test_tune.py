@@ -163,7 +163,7 @@ def test_a_finished_run_goes_on_to_another_limit(tuner: Tuner) -> None:
     assert "budget 3600 s" in tuner("show", "run:1").out
 
 
-# What is told of runs on several classes of machines; the runs are real ones of fakes.
+# What is printed of runs on several classes of machines; the runs are real ones of fakes.
 
 FLEET = FleetRequest("postgresql://tuner@db.example.org/tuner")
 
@@ -174,8 +174,8 @@ def store(tmp_path: Path) -> Store:
 
 
 def tuned(store: Store, machine: str, seed: int = 0, trials: int = 6) -> TunedRun:
-    described = replace(fakes.MACHINE, name=machine)
-    backends = fakes.backends(machine=lambda _target: described)
+    other = replace(fakes.MACHINE, name=machine)
+    backends = fakes.backends(machine=lambda _target: other)
     return begin(fakes.settings(trials, seed=seed), backends, store, Interruption())
 
 

@@ -257,7 +257,7 @@ PLACED = "strided<[16, 1], offset: ?>"
 )
 def test_what_a_view_names(body: str, kind: str, expected: Any) -> None:
     last = body.splitlines()[-1]
-    if " : " not in last and last.startswith("%v"):  # its type is to be told
+    if " : " not in last and last.startswith("%v"):  # its type must be found
         source = {"%a": M, "%r": RIGHT, "%bytes": "memref<1024xi8>"}[re.findall(r"%\w+", last)[1]]
         body = f"{body} : {source} to {kind}"
     with parsed(MODULE.replace("BODY", body).replace("TYPE", kind)) as module:

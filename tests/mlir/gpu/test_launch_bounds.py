@@ -23,9 +23,6 @@ LAUNCH = """  gpu.launch blocks(%i, %j, %l) in (%p = %one, %q = %one, %r = %one)
     gpu.terminator
   }}{0}
 """
-SAID = (
-    " {nvvm.cluster_dim = array<i32: 1, 2, 1>, nvvm.minctasm = 2 : i32, tuner.tile_grid = array<i32: 4, 2>}"
-)
 TEXT = text_beside(__file__, "TEXT")
 
 

@@ -182,9 +182,6 @@ class Changed(Program):
     def free_second(self, name: str) -> None:
         self.device.free(self.made[name], self.second)
 
-    def record_another(self) -> None:
-        self.device.record_event(self.device.create_event(), self.first)
-
     def start(self) -> None:
         self.launch(self.made["x"], self.made["y"], self.second)
 
