@@ -16,7 +16,7 @@ import numpy.typing as npt
 from tuner.core.machine import HostConditions, Machine
 from tuner.core.problem import COLD, WEIGHTS_COLD, Problem
 from tuner.core.records import drift
-from tuner.runtime.cpu.host import BUSY, PROC, STOLEN, describe_machine, load_average, text_of
+from tuner.runtime.cpu.host import BUSY, PROC, STOLEN, TICK_S, describe_machine, load_average, text_of
 from tuner.runtime.cpu.jit import CompiledFunction, JittedModule, PackedArguments, shipped_module
 from tuner.runtime.cpu.memory import placed_empty
 from tuner.runtime.cpu.roofline import loop_text, multiply_adds
@@ -73,7 +73,6 @@ THROTTLING = (  # of control groups, versions 2 and 1: file, key, seconds per un
     (Path("/sys/fs/cgroup/cpu.stat"), "throttled_usec", 1e-6),
     (Path("/sys/fs/cgroup/cpu/cpu.stat"), "throttled_time", 1e-9),
 )
-TICK_S = 1 / os.sysconf("SC_CLK_TCK")
 USER_TICKS, SYSTEM_TICKS = 11, 12  # fields of /proc/PID/stat after the name, proc_pid_stat(5)
 
 
