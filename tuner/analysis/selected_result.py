@@ -7,6 +7,7 @@ from tuner.core.candidate import Candidate, Value
 from tuner.core.records import Measurement
 from tuner.core.round_quality import NOISE_LIMIT
 from tuner.core.runs import StoredTrial
+from tuner.space.scripts.requirements import custom_ops
 
 OFF: tuple[Value, ...] = (0, 1, "none")  # values that switch a knob's transform off: no block, no unrolling
 SIMPLICITY_LIMIT = 0.05  # relative: how much slower a simpler script may be, however noisy the session
@@ -61,7 +62,8 @@ def select_result(trials: tuple[StoredTrial, ...], noise: float | None) -> Selec
     A trial is tied with the fastest unless the bootstrap shows it to be slower by more than ``noise``, the
     relative difference between two timings of the same code (None: half the fastest trial's interval).
     The best is the simplest of the tied trials whose median is within the noise and SIMPLICITY_LIMIT (5 %)
-    of the fastest; of equally simple trials the fastest.
+    of the fastest: one whose script stock ``mlir-opt`` runs before one that calls tuner's transform ops, then
+    the shorter one; of equally simple trials the fastest.
     """
     by_time = sorted(top_trials_of(trials), key=lambda trial: (timed(trial).median_s, trial.number))
     if not by_time:
@@ -92,9 +94,10 @@ def half_width(measurement: Measurement) -> float:
     return (high_s - low_s) / 2 / measurement.median_s
 
 
-def complexity(trial: StoredTrial) -> tuple[int, int]:
-    """Returns a sort key, the smaller the simpler: (lines of the bound script, knobs switched on)."""
-    return script_lines(trial.script_text), knobs_on(trial.record.candidate)
+def complexity(trial: StoredTrial) -> tuple[int, int, int]:
+    """Returns a sort key, the smaller the simpler: own transform ops, lines of script, knobs switched on."""
+    script = trial.script_text
+    return len(custom_ops(script)), script_lines(script), knobs_on(trial.record.candidate)
 
 
 def script_lines(text: str) -> int:

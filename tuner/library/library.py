@@ -21,7 +21,14 @@ from tuner.library.entries import LibraryEntries, LibraryEntry, LibraryFile
 from tuner.library.script_comparison import OutliningCost, outlining_cost, slower_by
 from tuner.library.transform_module import EntrySchedule, transform_module
 from tuner.runtime.cpu.host import describe_machine
-from tuner.space.scripts.matchers import AMBIGUOUS, BODIES, ScriptHalves, contractions_of, halves_of
+from tuner.space.scripts.matchers import (
+    AMBIGUOUS,
+    BODIES,
+    MATMUL_OF,
+    ScriptHalves,
+    contractions_of,
+    halves_of,
+)
 from tuner.space.scripts.requirements import custom_ops
 from tuner.version import __version__
 
@@ -169,7 +176,7 @@ def read_entries(text: str, name: str) -> tuple[LibraryEntry, ...]:
     return tuple(
         LibraryEntry(
             candidate=Candidate(entry.strategy, entry.knobs),
-            script=_script(text, entry.name, name),
+            script=_script(text, entry.name, entry.problem, name),
             machine=document.machine,
             threads=1,
             **_shared(entry),
@@ -178,13 +185,15 @@ def read_entries(text: str, name: str) -> tuple[LibraryEntry, ...]:
     )
 
 
-def _script(text: str, entry: str, name: str) -> str:
+def _script(text: str, entry: str, problem: Problem, name: str) -> str:
     tensors, buffers = (
         re.search(HALF.format(half=half, name=re.escape(entry)), text) for half in ("tensors", "buffers")
     )
     if tensors is None or buffers is None:
         raise UsageError(f"{name}: the schedule of {entry} is missing")
-    return ScriptHalves(tensors["handle"], tensors["lines"], buffers["handle"], buffers["lines"]).script
+    lines = tensors["lines"].removeprefix(MATMUL_OF)
+    halves = ScriptHalves(lines, buffers["lines"], tensors["handle"], buffers["handle"])
+    return halves.script(problem)
 
 
 def slowdown_text(found: PairedSlowdown) -> str:
@@ -272,7 +281,7 @@ def library_text(entries: tuple[LibraryEntry, ...], costs: tuple[OutliningCost |
 
 def schedule_of(entry: LibraryEntry) -> EntrySchedule:
     """Returns an entry's schedule. Raises UsageError, with the reason, where no library can have it."""
-    halves = _why_not(entry) or halves_of(entry.script)
+    halves = _why_not(entry) or halves_of(entry.script, entry.problem)
     if not isinstance(halves, ScriptHalves):
         raise UsageError(f"{entry.problem.key}: trial {entry.trial}: {halves}")
     return EntrySchedule(entry_name(entry.problem), contractions_of(entry.problem), halves)

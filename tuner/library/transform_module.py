@@ -16,8 +16,11 @@ from itertools import groupby
 
 from tuner.core.problem import BATCH_MATMUL
 from tuner.space.scripts.matchers import (
+    ALIASES,
     ANY,
     LINALG,
+    MATMUL_OF,
+    SIMPLIFY,
     MatchedContraction,
     ScriptHalves,
     maps_attribute,
@@ -54,8 +57,8 @@ def transform_module(schedules: tuple[EntrySchedule, ...]) -> str:
     transform.yield
   }}
 """
-    body = "".join([entry, _marking(schedules), _SHARED, *map(_sequences, schedules)])
-    return f"module attributes {{transform.with_named_sequence}} {{\n{body}}}\n"
+    body = "".join([entry, _marking(schedules), _SHARED, SIMPLIFY, *map(_sequences, schedules)])
+    return f"{ALIASES}\nmodule attributes {{transform.with_named_sequence}} {{\n{body}}}\n"
 
 
 def _marking(schedules: tuple[EntrySchedule, ...]) -> str:
@@ -176,7 +179,7 @@ def _sequences(schedule: EntrySchedule) -> str:
     transform.yield
   }}
   transform.named_sequence @tensors_{name}({halves.function}: {ANY} {{transform.readonly}}) {{
-{halves.tensors}    transform.yield
+{MATMUL_OF * (halves.function == "%function")}{halves.tensors}    transform.yield
   }}
   transform.named_sequence @buffers_{name}({halves.buffers_function}: {ANY} {{transform.readonly}}) {{
 {halves.buffers}    transform.yield

@@ -15,7 +15,7 @@ from tuner.core.runs import Run, StoredTrial
 from tuner.core.serialization import utc_text
 from tuner.space.recorded.t4 import Recording, t4_bytes
 from tuner.space.scripts.header import BaselineMedian, ScriptProvenance, script_with_header
-from tuner.space.scripts.requirements import custom_ops, instructions_needed, with_guard
+from tuner.space.scripts.requirements import custom_ops, instructions_needed
 from tuner.targets.backends import Backends
 from tuner.targets.interface import TargetBackend
 
@@ -58,8 +58,6 @@ def exported(backends: Backends, store: "Store", trial: StoredTrial, form: str, 
         case _:
             provenance, script = _provenance(store, trial), trial.script_text
             ops, file = custom_ops(script), Path("best.mlir") if output is None else output
-            if provenance.target.is_on_cpu:
-                script = with_guard(script, provenance.problem)
             header = (provenance, ops, file.name, source_file(file).name)
             return script_with_header(script, *header).encode()
 

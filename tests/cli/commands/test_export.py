@@ -10,9 +10,12 @@ from tests.library.values import product
 from tests.tuning import fakes
 from tuner.core.problem import Matmul
 from tuner.db.store import Store
-from tuner.library.library import read_document, write_library
+from tuner.library.library import read_document
 from tuner.space.scripts.header import BaselineMedian, read_provenance
+from tuner.targets.interface import TargetStatus
 from tuner.targets.registry import real_backends
+
+LIBRARY = ("--format", "library", "-o", "x")
 
 
 def best(tuner: Tuner) -> int:
@@ -31,7 +34,7 @@ def test_the_best_of_a_shape_is_the_one_that_tune_told(tuned: Tuner) -> None:
     assert provenance.baseline == BaselineMedian("FakeBLAS 1.0", fakes.BASELINE_S)
 
 
-def test_a_script_has_its_source_next_to_it(tuned: Tuner, tmp_path: Path) -> None:
+def test_a_script_a_source_and_a_payload_are_printed_or_written(tuned: Tuner, tmp_path: Path) -> None:
     path = tmp_path / "out.mlir"
     done = tuned("export", "matmul", "8x8x8", "-o", str(path))
     assert (done.code, done.out) == (0, "")
@@ -42,29 +45,23 @@ def test_a_script_has_its_source_next_to_it(tuned: Tuner, tmp_path: Path) -> Non
     )
     assert wrote == [f"wrote {tmp_path / 'out.source.mlir'}", f"wrote {path}"]
     assert (tmp_path / "out.source.mlir").read_text() == "// source of 8x8x8\n"
-    assert "// payload   out.source.mlir" in path.read_text()
-
-
-def test_source_and_payload(tuned: Tuner, tmp_path: Path) -> None:
+    assert "// Run it by mlir-opt out.source.mlir --transform-" in path.read_text()
     assert tuned("export", "matmul", "8x8x8", "--format", "source").out == "// source of 8x8x8\n"
-    path = tmp_path / "payload.mlir"
-    assert tuned("export", "matmul", "8x8x8", "--format", "payload", "-o", str(path)).code == 0
-    assert path.read_text() == "// applied\n// source of 8x8x8\n"
-    assert list(tmp_path.glob("*.source*")) == []
+    payload = tmp_path / "payload.mlir"
+    assert tuned("export", "matmul", "8x8x8", "--format", "payload", "-o", str(payload)).code == 0
+    assert payload.read_text() == "// applied\n// source of 8x8x8\n"
+    assert not (tmp_path / "payload.source.mlir").exists()
 
 
-def test_json_is_the_trial(tuned: Tuner) -> None:
-    by_flag = tuned("export", "--trial", "3", "--json").json
-    assert tuned("export", "--trial", "3", "--format", "json").json == by_flag
+def test_json_is_the_trial_or_holds_the_text_of_a_format(tuned: Tuner) -> None:
+    trial = ("export", "--trial", "3")
+    by_flag = tuned(*trial, "--json").json
+    assert tuned(*trial, "--format", "json").json == by_flag
     assert by_flag["trial"] == 3
-
-
-@pytest.mark.parametrize("form", ["script", "source", "payload"])
-def test_json_holds_the_text_of_the_format(tuned: Tuner, form: str) -> None:
-    phrase = ("export", "--trial", "3", "--format", form)
-    text = tuned(*phrase).out
-    assert form != "script" or read_provenance(text, "stdout").trial == 3
-    assert tuned(*phrase, "--json").json == {"trial": 3, "format": form, "text": text}
+    for form in ("script", "source", "payload"):
+        text = tuned(*trial, "--format", form).out
+        assert form != "script" or read_provenance(text, "stdout").trial == 3
+        assert tuned(*trial, "--format", form, "--json").json == {"trial": 3, "format": form, "text": text}
 
 
 def test_json_names_the_files_written(tuned: Tuner, tmp_path: Path) -> None:
@@ -82,10 +79,7 @@ def test_json_names_the_files_written(tuned: Tuner, tmp_path: Path) -> None:
     [
         ((), "export: the problem is missing\nhint: give matmul 512x512x512, or --trial ID\n"),
         (("matmul",), "export: the problem is missing\nhint: give matmul 512x512x512, or --trial ID\n"),
-        (
-            ("matmul", "9x9x9"),
-            "9x9x9 f32 nn none fake: nothing measured yet\nhint: tuner tune matmul 9x9x9",
-        ),
+        (("matmul", "9x9x9"), "9x9x9 f32 nn none fake: nothing measured yet\nhint: tuner tune matmul 9x9x9"),
         (
             ("matmul", "8x8x8", "--machine", "mine"),
             "nothing measured on 'mine', only on fake\nhint: choose with --machine, in Python with machine=",
@@ -96,10 +90,32 @@ def test_json_names_the_files_written(tuned: Tuner, tmp_path: Path) -> None:
         (("matmul", "8x8x8", "-o", "/dev/full"), "/dev/full: cannot be written: No space left on device"),
         (("matmul", "8x8x8", "--format", "ptx"), "trial 15: has no GPU program: it was not compiled"),
         (("matmul", "8x8x8", "--format", "sass"), "'sass' is not one of"),
+        (("--prefix", "x"), "--prefix needs --format c\n"),
+        (("--format", "c"), "--format c: writes several files into a folder\nhint: -o DIR\n"),
+        (("--format", "c", "--trial", "3"), "--trial cannot be combined with --format c\nhint: --run N\n"),
+        (("--format", "library"), "--format library: writes several files into a folder\nhint: -o DIR"),
+        ((*LIBRARY, "--trial", "1"), "--trial cannot be combined with --format library"),
+        (("--run", "1"), "--run needs a format of several problems\nhint: --trial ID exports one trial"),
+        (("matmul", "8x8x8", "--for", "mlir-22"), "--for needs a format of several problems"),
+        ((*LIBRARY, "--dtype", "f64"), "export: nothing measured that fits the options"),
+        (("--campaign", "1"), "--campaign needs a format of several problems"),
+        ((*LIBRARY, "--campaign", "1"), "campaign: found 1, allowed none"),
+        ((*LIBRARY, "--run", "9"), "run: found 9, allowed 1 to 1"),
+        ((*LIBRARY, "--target", "cuda"), "a library has schedules for a CPU, not for cud"),
+        ((*LIBRARY, "--for", "mlir-21"), "'mlir-21' is not one of"),
     ],
 )
 def test_what_cannot_be_exported_is_one_line(tuned: Tuner, phrase: tuple[str, ...], message: str) -> None:
     assert message in tuned.refused("export", *phrase)
+
+
+def test_a_prefix_of_names_in_c_is_checked_before_anything_is_written(tmp_path: Path) -> None:
+    tuner = Tuner(tmp_path / "results.db", fakes.backends((TargetStatus("cpu", True, "for tests"),)))
+    assert tuner("tune", "matmul", "8x8x8", "--target", "cpu", "--trials", "2").code == 0
+    message = "--prefix: found 'No', allowed a lower-case letter, then up to 30 of a-z, 0-9 and _\n"
+    folder = tmp_path / "out"
+    assert message in tuner.refused("export", "--format", "c", "--prefix", "No", "-o", str(folder))
+    assert not folder.exists()
 
 
 @pytest.fixture(scope="module")
@@ -112,20 +128,17 @@ def own(tmp_path_factory: pytest.TempPathFactory) -> Tuner:
     return tuner
 
 
-def test_the_best_for_stock_mlir_opt_is_exported_with_its_slowdown(own: Tuner) -> None:
+def test_the_best_for_stock_mlir_opt_is_exported_with_its_slowdown(own: Tuner, tmp_path: Path) -> None:
     winner, stock = own("export", "matmul", "8x8x8"), own("export", "matmul", "8x8x8", "--stock")
     assert "tuner.fast" in winner.out
     assert "tuner.fast" not in stock.out
-    assert "// apply     mlir-opt " in stock.out
+    assert "// Run it by mlir-opt " in stock.out
     trial = read_provenance(stock.out, "stdout").trial
     (line,) = stock.err.splitlines()
     assert line.startswith(
         f"note: trial {trial}, the best that stock mlir-opt runs, takes +100.0% time (95 % interval "
     )
     assert own("export", "--trial", str(best(own)), "--stock").out == stock.out
-
-
-def test_the_command_that_tune_prints_for_stock_mlir_opt_runs(own: Tuner, tmp_path: Path) -> None:
     (phrase,) = re.findall(r"tuner (export --trial \d+ --stock -o) stock\.mlir", own("show", "run:1").out)
     assert own(*phrase.split(), str(tmp_path / "stock.mlir")).code == 0
     assert "tuner.fast" not in (tmp_path / "stock.mlir").read_text()
@@ -207,7 +220,7 @@ def test_a_library_has_the_problems_that_fit_the_options(real: Tuner, tmp_path: 
 
 @pytest.mark.mlir
 @pytest.mark.slow
-def test_apply_lists_each_contraction(real: Tuner, exported: Path, tmp_path: Path) -> None:
+def test_apply_lists_contractions_and_strict_needs_all(real: Tuner, exported: Path, tmp_path: Path) -> None:
     program = write(tmp_path, product("known", OTHER).text, product("unknown", PROBLEM).text)
     done = real("apply", str(exported), program)
     assert done.code == 0
@@ -221,42 +234,20 @@ def test_apply_lists_each_contraction(real: Tuner, exported: Path, tmp_path: Pat
     assert strict.code == 1
     assert strict.json["taken"] == 1
     assert [each["entry"] for each in strict.json["contractions"]] == ["matmul_32x64x48_f32_nn", ""]
+    for problem, options, taken in ((OTHER, ("--strict",), 1), (PROBLEM, (), 0)):
+        done = real("apply", str(exported), write(tmp_path, product("f", problem).text), *options)
+        assert done.code == 0
+        assert done.err.splitlines()[-1] == f"library.mlir: took {taken} of 1 contractions"
 
 
 @pytest.mark.mlir
 @pytest.mark.slow
-def test_strict_is_content_where_each_contraction_has_an_entry(
-    real: Tuner, exported: Path, tmp_path: Path
-) -> None:
-    done = real("apply", str(exported), write(tmp_path, product("known", OTHER).text), "--strict")
-    assert done.code == 0
-    assert done.err.splitlines()[-1] == "library.mlir: took 1 of 1 contractions"
-
-
-@pytest.mark.mlir
-@pytest.mark.slow
-def test_a_library_that_took_nothing_says_so(real: Tuner, exported: Path, tmp_path: Path) -> None:
-    done = real("apply", str(exported), write(tmp_path, product("unknown", PROBLEM).text))
-    assert done.code == 0
-    assert done.err.splitlines()[-1] == "library.mlir: took 0 of 1 contractions"
-
-
-@pytest.mark.mlir
-@pytest.mark.slow
-def test_strict_needs_a_library(real: Tuner, tmp_path: Path) -> None:
-    script, program = tmp_path / "best.mlir", write(tmp_path, product("known", OTHER).text)
-    assert real("export", "matmul", OTHER.shape, "--stock", "-o", str(script)).code == 0
-    message = f"error: --strict: {script} is not a library\nhint: tuner export --format library -o DIR\n"
-    assert real.refused("apply", str(script), program, "--strict") == message
-
-
-@pytest.mark.mlir
-@pytest.mark.slow
-def test_an_exported_script_names_what_it_is_for_and_what_the_payload_has(
-    real: Tuner, tmp_path: Path
-) -> None:
+def test_an_exported_script_is_no_library_and_names_what_it_is_for(real: Tuner, tmp_path: Path) -> None:
     script = tmp_path / "best.mlir"
     assert real("export", "matmul", OTHER.shape, "--stock", "-o", str(script)).code == 0
+    message = f"error: --strict: {script} is not a library\nhint: tuner export --format library -o DIR\n"
+    program = write(tmp_path, product("known", OTHER).text)
+    assert real.refused("apply", str(script), program, "--strict") == message
     transposed = Matmul(32, 64, 48, layout="nt")
     done = real("apply", str(script), write(tmp_path, product("f", transposed, on_buffers=True).text))
     assert done.code == 1
@@ -272,7 +263,7 @@ def test_an_exported_script_names_what_it_is_for_and_what_the_payload_has(
 
 @pytest.mark.mlir
 @pytest.mark.slow
-def test_libraries_are_merged(real: Tuner, exported: Path, tmp_path: Path) -> None:
+def test_only_libraries_are_merged(real: Tuner, exported: Path, tmp_path: Path) -> None:
     other, output = tmp_path / "other", tmp_path / "merged.mlir"
     assert real("export", "--format", "library", "--run", "1", "-o", str(other)).code == 0
     done = real("library", "merge", str(exported), str(other / "library.mlir"), "-o", str(output), "--json")
@@ -280,61 +271,7 @@ def test_libraries_are_merged(real: Tuner, exported: Path, tmp_path: Path) -> No
     assert done.err == f"wrote {output}: 2 entries\n"
     program = write(tmp_path, product("one", OTHER).text, product("two", PROBLEM).text)
     assert real("apply", str(output), program, "--strict").code == 0
-
-
-@pytest.mark.mlir
-@pytest.mark.slow
-@pytest.mark.parametrize(
-    ("phrase", "message"),
-    [
-        (("--format", "library"), "--format library: writes several files into a folder\nhint: -o DIR"),
-        (
-            ("--format", "library", "--trial", "1", "-o", "x"),
-            "--trial cannot be combined with --format library",
-        ),
-        (("--run", "1"), "--run needs a format of several problems\nhint: --trial ID exports one trial"),
-        (("matmul", "8x8x8", "--for", "mlir-22"), "--for needs a format of several problems"),
-        (
-            ("--format", "library", "--dtype", "f64", "-o", "x"),
-            "export: nothing measured that fits the options",
-        ),
-        (("--campaign", "1"), "--campaign needs a format of several problems"),
-        (("--format", "library", "--campaign", "1", "-o", "x"), "campaign: found 1, allowed none"),
-        (("--format", "library", "--run", "9", "-o", "x"), "run: found 9, allowed 1 to 2"),
-        (
-            ("--format", "library", "--target", "cuda", "-o", "x"),
-            "a library has schedules for a CPU, not for cud",
-        ),
-        (("--format", "library", "--for", "mlir-21", "-o", "x"), "'mlir-21' is not one of"),
-    ],
-)
-def test_what_cannot_be_exported_is_one_line_library(
-    real: Tuner, phrase: tuple[str, ...], message: str
-) -> None:
-    assert message in real.refused("export", *phrase)
-
-
-@pytest.mark.mlir
-@pytest.mark.slow
-def test_a_file_in_place_of_the_folder_is_refused(real: Tuner, exported: Path) -> None:
-    phrase = ("export", "--format", "library", "--run", "2", "-o", str(exported))
-    done = real(*phrase)
-    assert done.code == 2
-    assert "library.mlir: is a file, not a folder to write into" in done.err
-
-
-@pytest.mark.mlir
-@pytest.mark.slow
-def test_only_libraries_are_merged(real: Tuner, tmp_path: Path) -> None:
     path = tmp_path / "best.mlir"
     path.write_text("module {\n}\n")
     message = "best.mlir: is not a library that 'tuner export --format library' wrote"
     assert message in real.refused("library", "merge", str(path), str(path), "-o", str(tmp_path / "m.mlir"))
-
-
-@pytest.mark.mlir
-@pytest.mark.slow
-def test_the_writer_of_the_format_is_the_one_that_is_listed() -> None:
-    from tuner.library.library import FORMATS
-
-    assert FORMATS["library"]() is write_library

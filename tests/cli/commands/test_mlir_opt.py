@@ -8,6 +8,7 @@ from pathlib import Path
 import pytest
 
 from tests.cli.conftest import Tuner
+from tuner.space.scripts.header import RUN
 from tuner.space.scripts.requirements import custom_ops
 from tuner.targets.registry import real_backends
 
@@ -48,8 +49,8 @@ def run_mlir_opt(*phrase: str, folder: Path) -> str:
 def test_the_command_in_the_header_runs(real: Tuner, tmp_path: Path) -> None:
     path = tmp_path / "best.mlir"
     assert real("export", "--trial", str(stock_trial(real)), "-o", str(path)).code == 0
-    (line,) = [line for line in path.read_text().splitlines() if line.startswith("// apply ")]
-    program, *phrase = shlex.split(line.removeprefix("// apply "))
+    (line,) = [line for line in path.read_text().splitlines() if line.startswith(RUN)]
+    program, *phrase = shlex.split(line.removeprefix(RUN))
     assert program == "mlir-opt"
     transformed = run_mlir_opt(*phrase, folder=tmp_path)
     assert "linalg.matmul" not in transformed

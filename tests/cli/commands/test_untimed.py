@@ -6,7 +6,7 @@ from pathlib import Path
 
 import pytest
 
-from tests.cli.conftest import Done, Tuner
+from tests.cli.conftest import Done, Tuner, counts
 from tests.tuning import fakes
 
 WORDS = ("tune", "matmul", "8x8x8", "--target", "simulator", "--dtype", "f16", "--sampler", "exhaustive")
@@ -40,8 +40,7 @@ def test_a_run_without_times_reports_what_was_verified_and_what_to_do(whole_run:
     said = " ".join(done.out.split())
     assert re.search(  # without machine code
         r"first, by static facts; \d+: .*\d+ bytes spilled, \d+ blocks for \d+ places, "
-        r"relative reads [\d.]+, "
-        r"occupancy \d+%",
+        r"relative reads [\d.]+, occupancy \d+%",
         said,
     )
     assert "18 verified, 2 failed, 9 of them reused" in done.out
@@ -50,24 +49,14 @@ def test_a_run_without_times_reports_what_was_verified_and_what_to_do(whole_run:
     assert "baseline" not in done.err
 
 
-def test_json_has_no_best(untimed: Tuner) -> None:
+def test_json_has_no_best_and_a_run_in_which_nothing_is_right_fails(untimed: Tuner) -> None:
     document = untimed(*WORDS, "--trials", "20", "--json").json
     assert (document["best"], document["target"]) == (None, "simulator:sm_90")
-    assert document["counts"] == {
-        "proposed": 20,
-        "measured": 0,
-        "verified": 18,
-        "failed": 2,
-        "reused": 9,
-        "compiled": 0,
-    }
-
-
-def test_a_run_in_which_nothing_is_right_fails(untimed: Tuner) -> None:
+    assert document["counts"] == counts(proposed=20, verified=18, failed=2, reused=9)
     untimed.backends = fakes.backends(
         untimed.backends.targets()[:1], runner=fakes.untimed_runner, bind=lambda *_: fakes.failing_bind
     )
-    done = untimed(*WORDS, "--trials", "2")
+    done = untimed(*WORDS, "--trials", "2", "--fresh")
     assert done.code == 1
     assert "no candidate worked: 2 trials: 0 measured, 2 failed" in done.err
 
@@ -97,7 +86,7 @@ def test_verified_trials_are_found_by_status_target_and_output(verified: Tuner) 
     assert "8x8x8 f16 -> f16" in verified("history", "--output-dtype", "f16").out
 
 
-def test_show_reports_resources_and_notes(verified: Tuner) -> None:
+def test_show_reports_resources_and_notes_and_there_is_no_best(verified: Tuner) -> None:
     shown = verified("show", "1").out
     assert "status    verified" in shown
     assert "verified  64 elements, largest error 0.25 of the tolerance" in shown
@@ -109,12 +98,18 @@ def test_show_reports_resources_and_notes(verified: Tuner) -> None:
     document = verified("show", "1", "--json").json
     assert document["resources"][0]["registers"] == 32
     assert document["verdict"]["notes"] == ["1 of 1 blocks"]
+    assert "best      none: nothing was timed" in verified("show", "run:1").out
+    done = verified("export", "matmul", "8x8x8", "--dtype", "f16", "--target", "simulator")
+    assert done.code == 2
+    found = "nothing measured, only verified, which ranks nothing; the latest such trial is 20 of run 1"
+    assert done.err.endswith(f": {found}\nhint: tuner export --trial 20\n")
+    assert "hint: tuner export --trial 20" in verified("export", "matmul", "8x8x8", "--dtype", "f16").err
 
 
 def test_a_verified_trial_is_exported_in_every_form(verified: Tuner, tmp_path: Path) -> None:
     script = verified("export", "--trial", "1").out
-    assert "// time      none: verified, not timed" in script
-    assert "// target    simulator:sm_90" in script
+    assert ": verified, not timed; baseline not measured\n" in script
+    assert " on simulator:sm_90, " in script
     assert verified("export", "--trial", "1", "--format", "ptx").out == '{"x": 0}'
     cubin = tmp_path / "k.cubin"
     done = verified("export", "--trial", "1", "--format", "cubin", "-o", str(cubin))
@@ -147,12 +142,3 @@ def test_an_exported_script_is_verified_again(verified: Tuner, tmp_path: Path) -
         script.read_text().replace('{"comment": "a", "x": 0}', '{"x": 0, "deed": "wrong", "at": "verify"}')
     )
     assert verified("check", str(script)).code == 1
-
-
-def test_what_was_not_timed_has_no_best(verified: Tuner) -> None:
-    assert "best      none: nothing was timed" in verified("show", "run:1").out
-    done = verified("export", "matmul", "8x8x8", "--dtype", "f16", "--target", "simulator")
-    assert done.code == 2
-    found = "nothing measured, only verified, which ranks nothing; the latest such trial is 20 of run 1"
-    assert done.err.endswith(f": {found}\nhint: tuner export --trial 20\n")
-    assert "hint: tuner export --trial 20" in verified("export", "matmul", "8x8x8", "--dtype", "f16").err

@@ -124,6 +124,10 @@ def reject_what_the_jit_cannot_take(llvm_text: str) -> None:
 BF16_DOT = "llvm.x86.avx512bf16.dpbf16ps"  # the intrinsic, whose operands stay bf16
 
 
+# By which a shipped CPU script finds its functions again after bufferization: strategies/_matmul_cpu.mlir.j2.
+SCRIPT_MARKS = ("tuned", "part_0", "part_1")
+
+
 def lower_to_llvm(module: ir.Module, *, emulates: bool = False) -> str:
     """Lowers a transformed payload to LLVM dialect in place; returns the text of the module for the JIT.
 
@@ -146,6 +150,9 @@ def lower_to_llvm(module: ir.Module, *, emulates: bool = False) -> str:
     for op in module.body.operations:
         if op.operation.name == "func.func" and not op.is_external:
             op.attributes[EXPORTED] = ir.UnitAttr.get()
+            for mark in SCRIPT_MARKS:
+                if mark in op.attributes:
+                    del op.attributes[mark]
     run_passes(module, TO_LOOPS)
     lower_byte_dots(module, emulates=emulates)
     reached("loops", module)

@@ -1,4 +1,4 @@
-"""A trial -> a transform script with a header, which records its origin for users and ``tuner check``."""
+"""A trial -> a transform script with a header of four lines for people and a last line for programs."""
 
 import json
 from collections.abc import Sequence
@@ -23,7 +23,8 @@ from tuner.core.serialization import (
 from tuner.space.scripts.requirements import instructions_needed
 
 THREADS_LIMIT = 4096  # more than any machine of today has
-MARK = "// tuner: "  # the one line of the header that programs read
+MARK = "// tuner: "  # begins the last line of an exported script, which programs read
+RUN = "// Run it by "  # begins the last line of the header, which people read
 KNOBS = form(dict[str, Value], dict, lambda knobs: tuple(knobs.items()))
 TARGET = form(str, lambda target: target.text, TargetName.parse)
 
@@ -38,7 +39,7 @@ class BaselineMedian:
 
 @dataclass(frozen=True, kw_only=True)
 class ScriptProvenance:
-    """Origin and time of an exported script: the fields of its header's JSON line, in their order."""
+    """Origin and time of an exported script: the fields of its last line, in their order."""
 
     tuner: str  # version
     problem: Problem = field(metadata=PROBLEM)
@@ -82,33 +83,42 @@ class ScriptProvenance:
 def script_with_header(
     script: str, provenance: ScriptProvenance, ops: Sequence[str], script_file: str, source_file: str
 ) -> str:
-    """Returns a transform script with its header, which replaces the header of an earlier export.
+    """Returns a transform script with its origin and time, in place of those of an earlier export.
+
+        // matmul 512x512x512 f32 on cpu, 1 thread, AMD EPYC (avx512): 1.193 ms (95 % interval ...), ...
+        // Tuned by tuner 0.1.0 on 2026-01-31T12:00:00Z: trial 42 of run 3, strategy matmul_cpu_packed, ...
+        // Operands at multiples of 64 bytes. Timing is reliable.
+        // Run it by mlir-opt best.source.mlir --transform-preload-library=...
+        module attributes {transform.with_named_sequence} {
+          ...
+        }
+        // tuner: {"tuner": "0.1.0", ...}
 
     ``ops``: tuner's transform ops in the script, which stock ``mlir-opt`` does not have. ``script_file`` and
     ``source_file``: the names of the script and of the payload in the header's command.
     """
     if ops:
-        own = f"calls the project's own transform ops ({', '.join(ops)})"
-        apply = f"{own}: run with tuner apply {script_file} {source_file}"
+        own = f"; stock mlir-opt lacks {', '.join(ops)}"
+        run = f"tuner apply {script_file} {source_file}{own}"
     else:
-        apply = (
-            f"mlir-opt {source_file} "
-            f"--transform-preload-library=transform-library-paths={script_file} --transform-interpreter"
-        )
-    lines = [f"// {printable(' '.join(line.splitlines()))}" for line in _header_lines(provenance)]
+        library = f"--transform-preload-library=transform-library-paths={script_file}"
+        run = f"mlir-opt {source_file} {library} --transform-interpreter"
+    lines = (*_header_lines(provenance), run)
+    comments = [f"// {printable(' '.join(line.splitlines()))}" for line in lines[:-1]]
     document: dict[str, Any] = {}
     for name, value in encode(provenance).items():
         document[name] = value
         if name == "interval_s":
             document["gflop_per_s"] = provenance.gflop_per_s
-    lines += [f"// payload   {source_file}", f"// apply     {apply}", MARK + json.dumps(document)]
-    return "\n".join(lines) + "\n" + without_header(script).rstrip("\n") + "\n"
+    code = without_header(script).rstrip("\n")
+    last = printable(" ".join(run.splitlines()))
+    return "\n".join([*comments, RUN + last, code, MARK + json.dumps(document)]) + "\n"
 
 
 def read_provenance(text: str, name: str) -> ScriptProvenance:
-    """Returns the origin and time from the header of an exported script; ``name`` is its name for messages.
+    """Returns the origin and time of an exported script; ``name`` is its name for messages.
 
-    What its code needs is worked out from the ops of the script as well, as older headers do not have it.
+    What its code needs is worked out from the ops of the script as well, as older exports do not have it.
     Raises UsageError, which names what is missing or wrong.
     """
     lines = [line for line in text.splitlines() if line.startswith(MARK)]
@@ -125,34 +135,37 @@ def read_provenance(text: str, name: str) -> ScriptProvenance:
 
 
 def without_header(text: str) -> str:
-    """Returns a script without the header of an earlier export; unchanged if it has none."""
-    lines = text.splitlines(keepends=True)
-    if not any(line.startswith(MARK) for line in lines):
+    """Returns a script without what an earlier export added; unchanged if it was not exported."""
+    lines = text.rstrip("\n").splitlines(keepends=True)
+    marks = [index for index, line in enumerate(lines) if line.startswith(MARK)]
+    if not marks:
         return text
-    last = max(index for index, line in enumerate(lines) if line.startswith(MARK))
-    return "".join(lines[last + 1 :])
+    if marks[-1] < len(lines) - 1:  # of tuner before November 2026: the header ends with that line
+        return "".join(lines[marks[-1] + 1 :]) + "\n"
+    run = next((index for index, line in enumerate(lines) if line.startswith(RUN)), -1)
+    return "".join(lines[run + 1 : marks[-1]])
 
 
-def _header_lines(provenance: ScriptProvenance) -> list[str]:
-    return [
-        f"Transform script of {provenance.problem.key}",
-        f"made by   tuner {provenance.tuner} on {provenance.date}",
-        f"target    {provenance.target}, {provenance.threads} thread{'s' * (provenance.threads != 1)}",
-        *_operands_lines(provenance),
-        f"machine   {provenance.machine}",
-        *[f"needs     {', '.join(provenance.needs)}"] * bool(provenance.needs),
-        f"strategy  {provenance.strategy}",
-        f"knobs     {', '.join(f'{name}={value}' for name, value in provenance.knobs)}",
-        f"time      {_time_text(provenance)}",
-        *[f"reliable  {provenance.reliability.answer}"] * (provenance.median_s is not None),
-        f"baseline  {_baseline_text(provenance)}",
-        f"trial     {provenance.trial} of run {provenance.run}",
-        f"mlir      {provenance.mlir}",
-    ]
+def _header_lines(provenance: ScriptProvenance) -> tuple[str, ...]:
+    """Returns the lines for people but for the command: the problem and its time, the origin, conditions."""
+    threads = f"{provenance.threads} thread{'s' * (provenance.threads != 1)}"
+    knobs = ", ".join(f"{name}={value}" for name, value in provenance.knobs)
+    conditions = (
+        *_operands(provenance),
+        *[f"Needs {', '.join(provenance.needs)}."] * bool(provenance.needs),
+        *[f"Reliable: {provenance.reliability.answer}."] * (provenance.median_s is not None),
+    )
+    where = f"{provenance.target}, {threads}, {provenance.machine}"
+    trial = f"trial {provenance.trial} of run {provenance.run}, {provenance.strategy}({knobs})"
+    return (
+        f"{provenance.problem.key} on {where}: {_time_text(provenance)}; {_baseline_text(provenance)}",
+        f"Tuned by tuner {provenance.tuner} ({provenance.mlir}) on {provenance.date}: {trial}",
+        *[" ".join(conditions)] * bool(conditions),
+    )
 
 
-def _operands_lines(provenance: ScriptProvenance) -> list[str]:
-    """Returns the line on the alignment of operands; on a GPU, whose driver aligns them, no line."""
+def _operands(provenance: ScriptProvenance) -> list[str]:
+    """Returns sentences on the alignment of operands; on a GPU, whose driver aligns them, none."""
     if not provenance.target.is_on_cpu:
         return []
     align = provenance.problem.align
@@ -162,22 +175,22 @@ def _operands_lines(provenance: ScriptProvenance) -> list[str]:
         text += where.get(align, "")
     if provenance.problem.cache != WARM:
         text += f"; caches {provenance.problem.cache}"
-    sensitive = [f"sensitive to alignment: {provenance.sensitive}"] * bool(provenance.sensitive)
-    return [f"operands  {text}", *(f"          {line}" for line in sensitive)]
+    sensitive = [f"Sensitive to alignment: {provenance.sensitive}."] * bool(provenance.sensitive)
+    return [f"Operands {text}.", *sensitive]
 
 
 def _time_text(provenance: ScriptProvenance) -> str:
     if provenance.unverified:
-        return f"none: {provenance.unverified}"
+        return f"no time, not verified: {provenance.unverified}"
     if provenance.median_s is None or provenance.interval_s is None:
-        return "none: verified, not timed"
+        return "verified, not timed"
     interval = f"95 % interval {interval_text(provenance.interval_s)}"
     return f"{seconds_text(provenance.median_s)} ({interval}), {provenance.gflop_per_s:.2f} GFLOP/s"
 
 
 def _baseline_text(provenance: ScriptProvenance) -> str:
     if provenance.baseline is None or provenance.median_s is None:
-        return "not measured"
+        return "baseline not measured"
     if provenance.ratio is not None and provenance.ratio_interval is not None:
         low, high = provenance.ratio_interval
         ratio = f"ratio {provenance.ratio:.3f} (95 % interval {low:.3f} .. {high:.3f})"

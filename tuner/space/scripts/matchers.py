@@ -1,10 +1,12 @@
-"""Matchers that find the contraction a script is for, and the split of a script where it bufferizes."""
+"""What a script is for: matchers and guards that find its matmul; its halves at its bufferization."""
 
-import re
+import json
+from collections.abc import Iterable
 from dataclasses import dataclass
 
+from tuner.core.interfaces import Partition
 from tuner.core.problem import BATCH_MATMUL, MATMUL, Problem
-from tuner.payload.cpu import MAPS
+from tuner.payload.cpu import ENTRY, MAPS
 
 # ------------------------------------------------------------------------------
 # Matchers of contractions in the transform dialect: which op of another program an entry is for.
@@ -23,7 +25,6 @@ BODIES = {
     "i8": (8, 32, "arith.muli", "arith.addi"),
     "bf16": (16, 32, "arith.mulf", "arith.addf"),
 }
-LOOPS = {3: ("m", "n", "k"), 4: ("batch", "m", "n", "k")}  # by their number
 AMBIGUOUS = ("bf16",)  # no matcher tells it from f16
 
 
@@ -69,11 +70,10 @@ def maps_attribute(operation: str, layout: str) -> str:
     return f"indexing_maps = [{', '.join(maps)}]"
 
 
-def matcher(name: str, contraction: MatchedContraction, wanted: str = "") -> str:
+def matcher(name: str, contraction: MatchedContraction) -> str:
     """Returns a named sequence ``@name`` that yields an op if it is the contraction, else fails.
 
-    The op must be of the contraction's name and layout already. With ``wanted``, the steps that compare
-    have it as their location, so that an error has both what was wanted and what was found.
+    The op must be of the contraction's name and layout already.
     """
     input_bits, output_bits, multiply, add = BODIES[contraction.dtype]
     bitwidth = "transform.match.structured.elemental_bitwidth"
@@ -82,14 +82,14 @@ def matcher(name: str, contraction: MatchedContraction, wanted: str = "") -> str
         if extent is not None:
             lines += [
                 f"      %dim{axis} = transform.match.structured.dim %s[{axis}] : ({ANY}) -> {PARAM}",
-                *_compared(f"%dim{axis}", extent, wanted, LOOPS[len(contraction.extents)][axis]),
+                *_compared(f"%dim{axis}", extent),
             ]
     for kind, index, bits in (("input", 0, input_bits), ("input", 1, input_bits), ("init", 0, output_bits)):
         value = f"%{kind}{index}"
         lines += [
             f"      {value} = transform.match.structured.{kind} %s[{index}] : ({ANY}) -> {VALUE}",
             f"      {value}_bits = {bitwidth} {value} : ({VALUE}) -> {PARAM}",
-            *_compared(f"{value}_bits", bits, wanted, f"bits of {'C' if kind == 'init' else 'AB'[index]}"),
+            *_compared(f"{value}_bits", bits),
         ]
     body = "\n".join(lines)
     return f"""  transform.named_sequence @{name}(%op: {ANY} {{transform.readonly}}) -> {ANY} {{
@@ -103,13 +103,71 @@ def matcher(name: str, contraction: MatchedContraction, wanted: str = "") -> str
 """
 
 
-def _compared(value: str, number: int, wanted: str, what: str) -> tuple[str, str]:
+def _compared(value: str, number: int) -> tuple[str, str]:
     constant = f"{value}_wanted"
-    location = f' loc("{wanted}; its {what}")' if wanted else ""
     return (
         f"      {constant} = transform.param.constant {number} : i64 -> {PARAM}",
-        f"      transform.match.param.cmpi eq {value}, {constant} : {PARAM}{location}",
+        f"      transform.match.param.cmpi eq {value}, {constant} : {PARAM}",
     )
+
+
+# ------------------------------------------------------------------------------
+# The guard of a bound script: named sequences that find the matmul the script is for, and refuse any other
+# payload with one line.
+#
+# Upstream has no op for a message: a comparison fails, and its location says what was wanted. ``mlir-opt``
+# prints both in one line.
+
+
+def payload_sequences(problem: Problem, partitions: Iterable[Partition]) -> tuple[str, ...]:
+    """Returns the text of the sequence ``@the_matmul<entry>`` of each partition's function, in their order.
+
+    A sequence yields the one linalg.matmul of the partition's sizes, layout and types, on tensors, which is
+    alone in its function but for the epilogue. For a payload without it the sequence fails.
+    """
+    return tuple(_guard(problem, partition) for partition in partitions)
+
+
+def guard_name(partition: Partition) -> str:
+    """Returns the name of a partition's sequence: ``the_matmul``, or ``the_matmul_64x32`` of a part of C."""
+    return f"the_{partition.entry}"
+
+
+def _guard(problem: Problem, partition: Partition) -> str:
+    m, n, k = partition.m, partition.n, problem.sizes[2]
+    a = f"tensor<{f'{k}x{m}' if problem.layout == 'tn' else f'{m}x{k}'}x{problem.stored_dtype}>"
+    b = f"tensor<{f'{n}x{k}' if problem.layout == 'nt' else f'{k}x{n}'}x{problem.stored_dtype}>"
+    c = f"tensor<{m}x{n}x{problem.accumulator}>"
+    turned_a, turned_b = "transposed " * (problem.layout == "tn"), "transposed " * (problem.layout == "nt")
+    wanted = f"this schedule is for one linalg.matmul, {turned_a}{a} * {turned_b}{b} to {c}"
+    alone, count = "this schedule is for a function with one linalg.matmul", 1
+    if has_epilogue(problem):
+        after = f"{problem.epilogue} to {problem.result_dtype}"
+        alone, count = f"{alone} and one linalg.generic after it ({after})", 2
+    ops = ["linalg.matmul", "linalg.generic"][:count]
+    expected = "" if count == 1 else f"    %expected = transform.param.constant {count} : i64 -> !size\n"
+    return f"""  // Finds the matmul that the steps are for; where a payload has none, its line says so.
+  transform.named_sequence @{guard_name(partition)}(%root: !op {{transform.readonly}}) -> !op {{
+    %matmul = transform.structured.match ops{{["linalg.matmul"]}}
+      attributes{{{maps_attribute(MATMUL, problem.layout)}}}
+      filter_operand_types = [{a}, {b}, {c}] in %root : (!op) -> !op
+    %found = transform.num_associations %matmul : (!op) -> !size
+    %one = transform.param.constant 1 : i64 -> !size
+    transform.match.param.cmpi eq %found, %one : !size
+      loc("{wanted}; such matmuls")
+    %function = transform.get_parent_op %matmul {{op_name = "func.func"}} : (!op) -> !op
+    %ops = transform.structured.match ops{{{json.dumps(ops)}}} in %function : (!op) -> !op
+    %there = transform.num_associations %ops : (!op) -> !size
+{expected}    transform.match.param.cmpi eq %there, {"%one" if count == 1 else "%expected"} : !size
+      loc("{alone}; such ops")
+    transform.yield %matmul : !op
+  }}
+"""
+
+
+def has_epilogue(problem: Problem) -> bool:
+    """Returns whether an elementwise operation follows the matmul: an epilogue, or a conversion of C."""
+    return problem.epilogue != "none" or problem.result_dtype != problem.accumulator
 
 
 # ------------------------------------------------------------------------------
@@ -119,63 +177,74 @@ def _compared(value: str, number: int, wanted: str, what: str) -> tuple[str, str
 # function of each contraction, then the module is bufferized, then the half after it runs.
 
 
-HEAD = "module attributes {transform.with_named_sequence} {\n  transform.named_sequence @__transform_main("
-# The first step: the function of the whole problem. Scripts for several threads have one for each partition.
-FUNCTION = re.compile(
-    r"    (?P<handle>%\w+) = transform\.structured\.match ops\{\[\"func\.func\"\]\} "
-    r"attributes\{sym_name = \"(?P<name>\w+)\"\} in %root : .*\n"
-)
-EMPTY = re.compile(r"    transform\.structured\.eliminate_empty_tensors %\w+ : .*\n")
-BUFFERIZE = re.compile(
-    r"    (?P<handle>%\w+) = transform\.bufferization\.one_shot_bufferize %\w+ .*\n",
-)
-END = "    transform.yield\n  }\n}\n"
+ALIASES = """!op = !transform.any_op
+!loop = !transform.op<"scf.for">
+!size = !transform.param<i64>
+"""
+MATMUL_OF = """    %matmul = transform.structured.match ops{["linalg.matmul"]} in %function : (!op) -> !op
+"""  # of a function in a library
+HEAD = f"""{ALIASES}
+module attributes {{transform.with_named_sequence}} {{
+  transform.named_sequence @__transform_main(%root: !op {{transform.consumed}}) {{
+"""
+FIND = """    %matmul = transform.include @the_matmul failures(propagate) (%root) : (!op) -> !op
+    %function = transform.get_parent_op %matmul {op_name = "func.func"} : (!op) -> !op
+"""
+BUFFERIZE = """    transform.annotate %function "tuned" : !op
+    %buffers = transform.bufferization.one_shot_bufferize layout{IdentityLayoutMap} %root
+      {bufferize_function_boundaries = true, memcpy_op = "linalg.copy"} : (!op) -> !op
+    %on_buffers = transform.structured.match ops{["func.func"]} attributes{tuned} in %buffers : (!op) -> !op
+"""
+SIMPLIFY = """  transform.named_sequence @simplify(%function: !op {transform.readonly}) {
+    transform.apply_patterns to %function {
+      transform.apply_patterns.canonicalization
+      transform.apply_patterns.scf.for_loop_canonicalization
+    } {apply_cse} : !op
+    transform.yield
+  }
+"""
+END = f"    transform.yield\n  }}\n\n{SIMPLIFY}"
 
 
 @dataclass(frozen=True)
 class ScriptHalves:
-    """The steps of a bound script before and after its bufferization, each with the handle that it takes."""
+    """The steps of a bound script before and after its bufferization: lines, each with its line break.
 
-    function: str  # handle of the function on tensors: "%func_matmul"
-    tensors: str  # lines, each with its line break
-    buffers_function: str  # handle of the function on buffers: "%buffers_matmul"
+    The steps on tensors take the handles ``%matmul`` and ``%function``, those on buffers ``%on_buffers``. A
+    library of tuner 0.1.0 before November 2026 names its functions otherwise: its steps are kept as they are.
+    """
+
+    tensors: str
     buffers: str
+    function: str = "%function"
+    buffers_function: str = "%on_buffers"
 
-    @property
-    def script(self) -> str:
+    def script(self, problem: Problem) -> str:
         """Returns the script that the halves are of, so that a schedule can be taken out of a library."""
-        op = "!transform.any_op"
-        return (
-            f"{HEAD}%root: {op}) {{\n"
-            f'    {self.function} = transform.structured.match ops{{["func.func"]}} '
-            f'attributes{{sym_name = "matmul"}} in %root : ({op}) -> {op}\n'
-            f"{self.tensors}"
-            f"    transform.structured.eliminate_empty_tensors {self.function} : {op}\n"
-            f"    {self.buffers_function} = transform.bufferization.one_shot_bufferize {self.function} "
-            f'{{memcpy_op = "linalg.copy"}} : ({op}) -> {op}\n'
-            f"{self.buffers}{END}"
+        guard = payload_sequences(problem, (Partition(ENTRY, 0, 0, *problem.sizes[:2]),))[0]
+        find, bufferize = (
+            FIND.replace("%function", self.function),
+            BUFFERIZE.replace("%function", self.function),
         )
+        bufferize = bufferize.replace("%on_buffers", self.buffers_function)
+        return f"{HEAD}{find}{self.tensors}{bufferize}{self.buffers}{END}\n{guard}}}\n"
 
 
-def halves_of(script: str) -> ScriptHalves | str:
+def halves_of(script: str, problem: Problem) -> ScriptHalves | str:
     """Returns the halves of a bound script, or why it has none, as a clause.
 
     The halves are those from which the same script, but for comments and blank lines, can be put together.
     """
-    text = "".join(
-        line
-        for line in script.splitlines(keepends=True)
-        if line.strip() and not line.strip().startswith("//")
-    )
-    functions = list(FUNCTION.finditer(text))
-    if len(functions) > 1:
-        return f"it is for {len(functions)} partitions of C, one for each thread"
-    bufferized = list(BUFFERIZE.finditer(text))
-    if len(functions) != 1 or len(bufferized) != 1 or not text.startswith(HEAD) or not text.endswith(END):
-        return "its steps are not those of a shipped strategy: one function, one bufferization"
-    before = EMPTY.sub("", text[functions[0].end() : bufferized[0].start()])
-    after = text[bufferized[0].end() : -len(END)]
-    halves = ScriptHalves(functions[0]["handle"], before, bufferized[0]["handle"], after)
-    if halves.script != text:
-        return "its steps are not in the order of a shipped strategy"
+    if "include @the_matmul_" in script:
+        return "it is for several partitions of C, one for each thread"
+    tensors, bufferize, buffers = script.partition(FIND)[2].partition(BUFFERIZE)
+    halves = ScriptHalves(tensors, buffers.partition(END)[0])
+    if not bufferize or _code(halves.script(problem)) != _code(script):
+        return "its steps are not those of a shipped strategy: one matmul, one bufferization"
     return halves
+
+
+def _code(script: str) -> str:
+    """Returns a script without blank lines and lines that are comments."""
+    lines = script.splitlines(keepends=True)
+    return "".join(line for line in lines if line.strip() and not line.strip().startswith("//"))

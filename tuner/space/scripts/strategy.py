@@ -18,6 +18,7 @@ from tuner.core.interfaces import Partition, Script
 from tuner.core.problem import Problem
 from tuner.core.serialization import read_text
 from tuner.payload.cpu import partition, partitions_comment, zero
+from tuner.space.scripts.matchers import guard_name, has_epilogue, payload_sequences
 
 if TYPE_CHECKING:
     from tuner.space.scripts.schedule import Schedule
@@ -86,12 +87,18 @@ class Binder:
     def names_for(self, candidate: Candidate) -> dict[str, Any]:
         """Returns all variables that a template can use for a candidate: docs/reference/templates.md."""
         functions = {panel.entry: panel for panel in self._partitions(candidate)}
-        partitions = [{"name": name, "m": panel.m, "n": panel.n} for name, panel in functions.items()]
+        partitions = [
+            {"name": name, "m": panel.m, "n": panel.n, "matmul": guard_name(panel)}
+            for name, panel in functions.items()
+        ]
         variables = dict(self.variables)
         names: dict[str, Any] = variables | _element_names(self.problem, variables) | dict(candidate.choices)
         if self.problem.fusion:
             names["extents"] = list(facts_of(self.problem.fusion).loops)
-        return names | {"panels": partitions}
+        return names | {
+            "panels": partitions,
+            "sequences": "\n".join(payload_sequences(self.problem, functions.values())),
+        }
 
     def _partitions(self, candidate: Candidate) -> tuple[Partition, ...]:
         if self.problem.fusion:
@@ -140,7 +147,7 @@ def _element_names(problem: Problem, variables: dict[str, Value]) -> dict[str, V
         "zero_in": zero(problem.stored_dtype),
         "zero_out": zero(problem.accumulator),
         "lanes": int(variables.get("vector_bytes", 16)) // problem.accumulator_bytes,
-        "has_epilogue": problem.epilogue != "none" or problem.result_dtype != problem.accumulator,
+        "has_epilogue": has_epilogue(problem),
     }
 
 
