@@ -58,6 +58,7 @@ def tune(
     chip: str = "",
     threads: int = 1,
     strategy: Path | str | tuple[Path | str, ...] = (),
+    reopen: bool = False,
     space: Path | str | None = None,
     sampler: str | None = None,
     seed: int = 0,
@@ -86,6 +87,8 @@ def tune(
         threads: threads of a CPU kernel, 1 or more.
         strategy: names of strategies, or paths of ``.mlir`` and ``.mlir.j2`` scripts, one or several; all
             strategies of the search space where none is given.
+        reopen: whether to search over the options of knobs whose value a script selects, as those of
+            exported scripts do.
         space: path of a search space file; None: the shipped ``search_space.yaml``.
         sampler: search method, such as "tpe" or "exhaustive"; None: one that suits the target.
         seed: seed of the sampler and of the random inputs, 0 or more.
@@ -186,6 +189,7 @@ def tune_many(
     chip: str = "",
     threads: int = 1,
     strategy: Path | str | tuple[Path | str, ...] = (),
+    reopen: bool = False,
     space: Path | str | None = None,
     sampler: str | None = None,
     seed: int = 0,
@@ -215,6 +219,7 @@ def tune_many(
         chip: as for ``tune``, as are the arguments up to ``db``.
         threads: threads of a CPU kernel.
         strategy: names of strategies, or paths of scripts.
+        reopen: whether to search over the options of knobs whose value a script selects.
         space: path of a search space file.
         sampler: search method for what is tried beyond the common configurations.
         seed: seed of the order of trials, the samplers and the random inputs.
@@ -333,7 +338,7 @@ def _campaign_session(
 
 # Fields of RunRequest that are parameters of ``tune`` and ``tune_many`` as well
 SAME_NAMED = (
-    *("target", "chip", "threads", "space", "sampler", "seed", "trials", "workers", "fresh"),
+    *("target", "chip", "threads", "reopen", "space", "sampler", "seed", "trials", "workers", "fresh"),
     "baseline",
 )
 

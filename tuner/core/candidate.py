@@ -33,6 +33,7 @@ class Candidate:
 
 
 PATH_FOLLOWS = "=/"  # in a text; names of recorded strategies may have a "=" too
+REOPENED = ":reopened"
 
 
 @dataclass(frozen=True)
@@ -41,17 +42,20 @@ class ChosenStrategy:
 
     name: str
     path: Path | None = None  # None: the shipped script
+    reopens: bool = False  # knobs whose value the script selects are open again, with all their options
 
     @property
     def text(self) -> str:
-        """Returns ``name``, or ``name=/path/of/script`` for a user's script: the stored form."""
-        return self.name if self.path is None else f"{self.name}={self.path}"
+        """Returns the stored form: ``name``, ``name=/path/to/script``, ``name:reopened=/path/to/script``."""
+        mark = REOPENED if self.reopens else ""
+        return self.name if self.path is None else f"{self.name}{mark}={self.path}"
 
     @classmethod
     def parse(cls, text: str) -> "ChosenStrategy":
-        """Returns the strategy of a text ``name`` or ``name=/path/of/script``; the inverse of ``text``."""
+        """Returns the strategy of its stored form; the inverse of ``text``."""
         name, has_path, rest = text.partition(PATH_FOLLOWS)
-        return cls(name, Path(f"/{rest}") if has_path else None)
+        path = Path(f"/{rest}") if has_path else None
+        return cls(name.removesuffix(REOPENED), path, name.endswith(REOPENED))
 
 
 SECONDS_LIMIT = 1e6  # of one call: eleven days

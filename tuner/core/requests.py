@@ -137,6 +137,7 @@ class RunRequest:
     strategies: tuple[
         Path | str, ...
     ] = ()  # names of the space file, or paths of scripts; (): the whole file
+    reopen: bool = False  # knobs whose value a script selects are open again
     space: Path | str | None = None  # None: the shipped file
     sampler: str | None = None  # None: the default of the target
     seed: int = 0

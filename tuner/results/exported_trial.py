@@ -10,12 +10,16 @@ from tuner.analysis.slowdown import lower_quartile
 from tuner.core.candidate import RecordedRound
 from tuner.core.errors import CandidateError, TunerError, UsageError
 from tuner.core.interfaces import Script
+from tuner.core.machine import variables_of
 from tuner.core.records import Verdict
 from tuner.core.runs import Run, StoredTrial
 from tuner.core.serialization import utc_text
+from tuner.space.file.reading import parse_space, spaces_for
 from tuner.space.recorded.t4 import Recording, t4_bytes
+from tuner.space.scripts.choice import KNOB_LINE, with_constants, with_knob_options
 from tuner.space.scripts.header import BaselineMedian, ScriptProvenance, script_with_header
 from tuner.space.scripts.requirements import custom_ops, instructions_needed
+from tuner.space.scripts.strategy import Binder, load_strategy
 from tuner.targets.backends import Backends
 from tuner.targets.interface import TargetBackend
 
@@ -27,7 +31,15 @@ FORMS = ("script", "source", "payload", "ptx", "cubin", "t4")
 DATA_FORMS = ("t4",)  # forms that need no script
 
 
-def exported(backends: Backends, store: "Store", trial: StoredTrial, form: str, output: Path | None) -> bytes:
+def exported(
+    backends: Backends,
+    store: "Store",
+    trial: StoredTrial,
+    form: str,
+    output: Path | None,
+    *,
+    constants: bool = False,
+) -> bytes:
     """Returns a trial's script, payload, GPU code or record as the contents of a file.
 
     Args:
@@ -38,6 +50,7 @@ def exported(backends: Backends, store: "Store", trial: StoredTrial, form: str, 
             payload after the script), "ptx", "cubin", or "t4" (JSON of autotuning results).
         output: The file that the caller will write, None to print; this function writes no file. The script's
             header names the file, and "t4" is compressed for a name that ends with ".gz".
+        constants: whether a script has plain constants in place of knobs.
 
     Raises UsageError for a trial without a script, for "script" of a failed trial, for "ptx" or "cubin" where
     none is stored, and for a replay in any form. Raises TunerError where the payload cannot be transformed.
@@ -58,6 +71,7 @@ def exported(backends: Backends, store: "Store", trial: StoredTrial, form: str, 
         case _:
             provenance, script = _provenance(store, trial), trial.script_text
             ops, file = custom_ops(script), Path("best.mlir") if output is None else output
+            script = with_constants(script) if constants else _with_knob_options(store.run(trial.run), trial)
             header = (provenance, ops, file.name, source_file(file).name)
             return script_with_header(script, *header).encode()
 
@@ -77,6 +91,19 @@ def source_of(backends: Backends, trial: StoredTrial) -> str:
 def source_file(script_file: Path) -> Path:
     """Returns the path of the file for a script's payload: ``best.source.mlir`` next to ``best.mlir``."""
     return script_file.with_name(f"{script_file.stem}.source{script_file.suffix}")
+
+
+def _with_knob_options(run: Run, trial: StoredTrial) -> str:
+    """Returns a trial's script; its knobs list values that leave the rest of the script as it is."""
+    script, record, settings = trial.script_text, trial.record, run.settings
+    chosen = [each for each in settings.strategies if each.name == record.candidate.strategy]
+    if not KNOB_LINE.search(script) or not chosen or chosen[0].path is not None:
+        return script
+    variables = variables_of(record.problem, trial.machine, trial.threads)
+    space_file = parse_space(settings.space_yaml, settings.space_name)
+    (space,) = spaces_for(space_file, record.problem, trial.machine.isa, variables, (chosen[0].name,))
+    binder = Binder((load_strategy(chosen[0].name),), record.problem, variables, trial.threads)
+    return with_knob_options(script, record.candidate, binder, space)
 
 
 def _provenance(store: "Store", trial: StoredTrial) -> ScriptProvenance:

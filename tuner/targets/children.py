@@ -95,7 +95,7 @@ def binding(
     A template is a program that need not terminate: custom templates are bound in a child process, each
     candidate within ``timeout_s``. Raises UsageError for a script that cannot be read.
     """
-    strategies = tuple(load_strategy(one.name, one.path) for one in chosen)
+    strategies = tuple(load_strategy(one.name, one.path, reopens=one.reopens) for one in chosen)
     here = Binder(strategies, problem, variables, threads)
     foreign = tuple(
         strategy

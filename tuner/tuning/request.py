@@ -216,7 +216,7 @@ def planned_settings(request: RunRequest, backends: Backends) -> RunSettings:
         problem=request.problem,
         target=target,
         threads=request.threads,
-        strategies=choose(request.strategy_text, space_file),
+        strategies=choose(request.strategy_text, space_file, reopens=request.reopen),
         space_yaml=space_file.text,
         space_name=space_file.name,
         sampler=_sampler(request.sampler, kind.status().is_timed, target),

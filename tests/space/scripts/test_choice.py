@@ -3,13 +3,17 @@ from pathlib import Path
 
 import pytest
 
-from tuner.core.candidate import ChosenStrategy
+from tuner.core.candidate import Candidate, ChosenStrategy
 from tuner.core.errors import UsageError
 from tuner.core.gpu import chip_of
-from tuner.core.machine import gpu_machine
+from tuner.core.machine import Machine, gpu_machine, variables_of
 from tuner.core.problem import Matmul, Problem
-from tuner.space.file.reading import SpaceFile, load_space_file, parse_space
-from tuner.space.scripts.choice import choose, default_script, spaces
+from tuner.space.feasible_set import FeasibleSet
+from tuner.space.file.reading import SpaceFile, load_space_file, parse_space, spaces_for
+from tuner.space.file.yaml import default_space_file
+from tuner.space.scripts.choice import choose, default_script, spaces, with_constants, with_knob_options
+from tuner.space.scripts.strategy import Binder, load_strategy
+from tuner.targets.cpu.compiler import CpuCompiler
 
 TEXT = """
 strategies:
@@ -136,3 +140,57 @@ def test_a_problem_of_no_strategy_has_none() -> None:
     from tests.fakes import FakeTarget
 
     assert default_script(Matmul(8, 8, 8, "f16"), FakeTarget().machine()) is None
+
+
+# The knobs of exported CPU scripts: their options, opened again, and as constants.
+
+PROBLEM = Matmul(96, 192, 64)
+MACHINE = Machine("any", "any", "avx512", True, 2, 2, 49152, 1 << 20, 1 << 25, 1 << 34)
+VARIABLES = variables_of(PROBLEM, MACHINE, threads=1)
+CANDIDATE = Candidate.of(
+    "matmul_cpu_direct",
+    {
+        **{"block_k": 0, "block_m": 0, "block_n": 0, "loop_order": "ji", "prefetch": 0, "split": "none"},
+        **{"tile_m": 4, "tile_n": 32, "unroll_k": 4},
+    },
+)
+
+
+def with_options() -> str:
+    binder = Binder((load_strategy(CANDIDATE.strategy),), PROBLEM, VARIABLES, 1)
+    (space,) = spaces_for(
+        load_space_file(default_space_file()), PROBLEM, MACHINE.isa, VARIABLES, (CANDIDATE.strategy,)
+    )
+    return with_knob_options(binder.bind(CANDIDATE).text, CANDIDATE, binder, space)
+
+
+def test_a_knob_lists_the_values_that_leave_the_rest_of_the_script_as_it_is() -> None:
+    script = with_options()
+    assert '%tile_m = transform.tune.knob<"tile_m"> = 4 from options = [4, 6, 8, 12] -> !size' in script
+    assert '%unroll_k = transform.tune.knob<"unroll_k"> = 4 from options = [1, 2, 4, 8] -> !size' in script
+    assert "%tile_m = transform.param.constant 4 : i64 -> !size" in with_constants(script)
+    assert "transform.tune" not in with_constants(script)
+
+
+def test_every_configuration_of_a_reopened_script_compiles(tmp_path: Path) -> None:
+    path = tmp_path / "best.mlir"
+    path.write_text(with_options())
+    space_file = load_space_file(default_space_file())
+    (chosen,) = choose((str(path),), space_file, reopens=True)
+    assert ChosenStrategy.parse(chosen.text) == chosen
+    (space,) = spaces((chosen,), space_file, PROBLEM, MACHINE.isa, VARIABLES)
+    feasible = FeasibleSet.of((space,))
+    assert feasible.rows == 4 * 4 * len(next(knob for knob in space.knobs if knob.name == "tile_n").choices)
+    binder = Binder((load_strategy(chosen.name, path, reopens=True),), PROBLEM, VARIABLES, 1)
+    for row in range(feasible.rows):
+        assert CpuCompiler().compile(PROBLEM, binder.bind(feasible.candidate(row))).code
+
+
+def test_a_strategy_without_selected_knobs_cannot_be_reopened(tmp_path: Path) -> None:
+    space_file = load_space_file(default_space_file())
+    with pytest.raises(UsageError, match="--reopen: matmul_cpu_direct is not a script with selected knobs"):
+        choose(("matmul_cpu_direct",), space_file, reopens=True)
+    path = tmp_path / "plain.mlir"
+    path.write_text(with_constants(with_options()))
+    with pytest.raises(UsageError, match="--reopen: plain: no knob of the script has more than one option"):
+        choose((str(path),), space_file, reopens=True)

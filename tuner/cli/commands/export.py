@@ -34,12 +34,14 @@ from tuner.results.output.formatting import count_text
 from tuner.results.output.json_documents import problem_document, trial_document
 from tuner.results.output.run_result import best_text, stock_text
 from tuner.results.past_runs import asked_query
+from tuner.space.scripts.requirements import custom_ops
 from tuner.targets.backends import AUTO
 
 if TYPE_CHECKING:
     from tuner.core.runs import StoredTrial, TaskQuery
     from tuner.db.store import Store
     from tuner.library.entries import LibraryEntries
+    from tuner.results.best_trials import BestStock
     from tuner.targets.backends import Backends
 
 
@@ -74,6 +76,11 @@ DATA_FORMATS = ("json", "t4")  # documents about a trial; the other formats are 
     "is_stock",
     is_flag=True,
     help="The best script that stock mlir-opt runs, and how much slower it is by the stored times.",
+)
+@click.option(
+    "--constants",
+    is_flag=True,
+    help="Of a script: sizes as constants in place of knobs, for tools without the extension transform.tune.",
 )
 @click.option(
     "--format",
@@ -111,6 +118,7 @@ def export(
     machine: str | None,
     threads: int | None,
     is_stock: bool,
+    constants: bool,
     form: str | None,
     prefix: str | None,
     version: str | None,
@@ -121,7 +129,9 @@ def export(
 ) -> None:
     """Writes the best transform script of a problem, or that of a trial, or what --format names.
 
-    The payload of a script written to FILE is written next to it: FILE with .source before the suffix. With
+    The payload of a script written to FILE is written next to it: FILE with .source before the suffix. Where
+    the script calls transform ops of tuner, the best one that stock mlir-opt runs is written as well: FILE
+    with .stock before the suffix, and how much slower it is. With
     --json the formats json (then the default) and t4 are printed as they are, the text of other formats as a
     field of a document; with --json and FILE the document names the files written.
 
@@ -151,23 +161,51 @@ def export(
     if output is not None and not output.name:
         raise UsageError(f"{output}: is a folder, not a file to write")
     backends = backends_of(context)
+    form = form or ("json" if as_json else "script")
+    if constants and form != "script":
+        raise UsageError(f"--constants cannot be combined with --format {form}")
     with open_known_store(database) as store:
-        if trial is not None:
-            stored = store.trial(trial)
-        elif arguments["shape"] is not None:
-            problem = taken_problem(arguments)
-            stored = best_known(store, backends, problem, target or AUTO, threads, machine).best
-        else:
-            raise UsageError("export: the problem is missing", "give matmul 512x512x512, or --trial ID")
-        form = form or ("json" if as_json else "script")
-        if is_stock:
-            stock = best_stock(store, stored)
-            _write(backends, store, stock.trial, form, output, as_json)
+        query = (target or AUTO, threads, machine)
+        stored = store.trial(trial) if trial is not None else _best(store, backends, arguments, *query)
+        stock = _stock(store, stored, form, output, is_asked=is_stock)
+        if stock is not None and is_stock:
+            stored = stock.trial
+        other = None if stock is None or is_stock else stock.trial
+        _write(backends, store, stored, form, output, as_json, other, constants=constants)
+        if stock is not None:
             print(f"note: {stock_text(stock)}", file=sys.stderr)
-            return
-        _write(backends, store, stored, form, output, as_json)
-        if trial is None:
+        if trial is None and not is_stock:
             print(f"note: {best_text(stored, store.run(stored.run))}", file=sys.stderr)
+
+
+def _best(
+    store: "Store",
+    backends: "Backends",
+    arguments: dict[str, Any],
+    target: str,
+    threads: int | None,
+    machine: str | None,
+) -> "StoredTrial":
+    if arguments["shape"] is None:
+        raise UsageError("export: the problem is missing", "give matmul 512x512x512, or --trial ID")
+    return best_known(store, backends, taken_problem(arguments), target, threads, machine).best
+
+
+def _stock(
+    store: "Store", trial: "StoredTrial", form: str, output: Path | None, *, is_asked: bool
+) -> "BestStock | None":
+    """Returns the best trial that stock mlir-opt runs, if asked or if a script to write calls tuner's ops.
+
+    Raises UsageError where it was asked for and there is none.
+    """
+    if is_asked:
+        return best_stock(store, trial)
+    if form != "script" or output is None or not custom_ops(trial.script_text):
+        return None
+    try:
+        return best_stock(store, trial)
+    except UsageError:
+        return None  # all scripts of the problem call tuner's ops, or no other is timed
 
 
 def _refuse_options_of_libraries(
@@ -183,13 +221,22 @@ def _refuse_options_of_libraries(
 
 
 def _write(
-    backends: "Backends", store: "Store", trial: "StoredTrial", form: str, output: Path | None, as_json: bool
+    backends: "Backends",
+    store: "Store",
+    trial: "StoredTrial",
+    form: str,
+    output: Path | None,
+    as_json: bool,
+    stock: "StoredTrial | None" = None,
+    *,
+    constants: bool,
 ) -> None:
+    """Writes or prints a trial in a form; the script of ``stock`` goes next to it, as FILE.stock.mlir."""
     if form == "json":
         require_bound(trial)
         content = (json.dumps(trial_document(trial), indent=2, allow_nan=False) + "\n").encode()
     else:
-        content = exported(backends, store, trial, form, output)
+        content = exported(backends, store, trial, form, output, constants=constants)
     files: dict[Path, bytes] = {}
     if output is None:
         _print(content, trial.id, form, as_json)
@@ -197,6 +244,10 @@ def _write(
         if form == "script" and (output.is_file() or not output.exists()):
             files[source_file(output)] = source_of(backends, trial).encode()
         files[output] = content
+        if stock is not None:
+            beside = output.with_name(f"{output.stem}.stock{output.suffix}")
+            files[source_file(beside)] = source_of(backends, stock).encode()
+            files[beside] = exported(backends, store, stock, form, beside, constants=constants)
     for path, body in files.items():
         write_atomically(path, body)
         print(f"wrote {path}", file=sys.stderr)

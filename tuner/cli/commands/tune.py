@@ -163,6 +163,11 @@ EXAMPLE_SIZES = "512x512x512"
 @click.option(
     "--strategy", "strategies", multiple=True, help="Strategy to try; may be repeated. Default: all that fit."
 )
+@click.option(
+    "--reopen",
+    is_flag=True,
+    help="Search over the options of knobs whose value a script of --strategy selects, as an export does.",
+)
 @space_option
 @click.option(
     "--sampler",

@@ -238,7 +238,7 @@ class SpaceOfProblems:
 
     def script(self, problem: Problem, candidate: Candidate) -> Script:
         """Returns the script of a configuration that is allowed for the problem. Raises CandidateError."""
-        strategies = tuple(load_strategy(one.name, one.path) for one in self.strategies)
+        strategies = tuple(load_strategy(one.name, one.path, reopens=one.reopens) for one in self.strategies)
         return Binder(strategies, problem, self._variables(problem), self.threads).bind(candidate)
 
     def sha256(self, strategies: Iterable[str]) -> str:

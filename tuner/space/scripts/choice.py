@@ -29,15 +29,19 @@ MAIN = "__transform_main"  # the sequence that the interpreter runs
 PLAIN_SUFFIX = ".mlir"  # a script whose knobs are transform.tune ops
 
 
-def choose(options: tuple[str, ...], space_file: SpaceFile) -> tuple[ChosenStrategy, ...]:
+def choose(
+    options: tuple[str, ...], space_file: SpaceFile, *, reopens: bool = False
+) -> tuple[ChosenStrategy, ...]:
     """Returns the strategies that the values of --strategy name; () means all of the search space file.
 
-    A value is a name in the file, or the path of a script. Raises UsageError for a value that is neither, for
-    a script that cannot be read, and for a template that the file does not describe.
+    A value is a name in the file, or the path of a script. ``reopens``: knobs whose value a script selects
+    are open again. Raises UsageError for a value that is neither, for a script that cannot be read, for a
+    template that the file does not describe, and for ``reopens`` without a script that it could open.
     """
     if not options:
         return tuple(_named(entry.name, space_file) for entry in space_file.strategies)
-    return tuple(_of_name(given, space_file) for given in dict.fromkeys(options))
+    chosen = tuple(_of_name(given, space_file) for given in dict.fromkeys(options))
+    return tuple(map(_reopened, chosen)) if reopens else chosen
 
 
 def spaces(
@@ -95,6 +99,16 @@ def _of_name(given: str, space_file: SpaceFile) -> ChosenStrategy:
     return chosen
 
 
+def _reopened(chosen: ChosenStrategy) -> ChosenStrategy:
+    if not _is_plain(chosen):
+        raise UsageError(
+            f"--reopen: {chosen.name} is not a script with selected knobs", "--strategy best.mlir"
+        )
+    if not any(len(knob.choices) > 1 for knob in _schedule(replace(chosen, reopens=True)).knobs):
+        raise UsageError(f"--reopen: {chosen.name}: no knob of the script has more than one option")
+    return replace(chosen, reopens=True)
+
+
 def _named(name: str, space_file: SpaceFile) -> ChosenStrategy:
     path = space_file.script(name)
     return ChosenStrategy(name, None if path is None else path.absolute())
@@ -107,7 +121,7 @@ def _is_plain(chosen: ChosenStrategy) -> bool:
 def _schedule(chosen: ChosenStrategy) -> "Schedule":
     from tuner.space.scripts.schedule import Schedule  # loads MLIR
 
-    strategy = load_strategy(chosen.name, chosen.path)
+    strategy = load_strategy(chosen.name, chosen.path, reopens=chosen.reopens)
     return Schedule(strategy.text, strategy.path.name)
 
 
@@ -138,7 +152,7 @@ def first_configuration(problem: Problem, machine: Machine) -> tuple[Candidate, 
     point = _first(able, tuple(point for entry in space_file.strategies for point in entry.first))
     if point is None:
         return None
-    strategies = tuple(load_strategy(one.name, one.path) for one in chosen)
+    strategies = tuple(load_strategy(one.name, one.path, reopens=one.reopens) for one in chosen)
     return point, Binder(strategies, problem, variables, threads=1).bind(point)
 
 
@@ -178,7 +192,67 @@ def projected_script(
         point = projected(candidate, space)
         if point is None:
             return None
-        strategies = tuple(load_strategy(one.name, one.path) for one in chosen)
+        strategies = tuple(load_strategy(one.name, one.path, reopens=one.reopens) for one in chosen)
         return point, Binder(strategies, problem, variables, threads=1).bind(point)
     except (UsageError, CandidateError):
         return None
+
+
+# ------------------------------------------------------------------------------
+# The options of the knobs of an exported script: values that change nothing else in it.
+#
+# Other steps depend on some sizes: which loops are peeled, how often one is unrolled. A script stays right
+# with another value of a knob where the strategy, bound with that value, gives the same text but for it.
+
+
+KNOB_LINE = re.compile(
+    r"^(?P<begin>(?P<handle> *%\w+) = "
+    r'transform\.tune\.knob<"(?P<name>\w+)"> = (?P<value>\d+) from options = )\[\d+\]',
+    re.MULTILINE,
+)
+
+
+def with_constants(script: str) -> str:
+    """Returns a bound script with plain constants in place of knobs, for tools without ``transform.tune``."""
+    return KNOB_LINE.sub(r"\g<handle> = transform.param.constant \g<value> : i64", script)
+
+
+def with_knob_options(script: str, candidate: Candidate, binder: Binder, space: SearchSpace) -> str:
+    """Returns a candidate's bound script whose knobs list their other values that leave the rest as it is.
+
+    ``binder`` and ``space`` are those of the candidate's strategy. A value that breaks a constraint or a
+    preference of the space is not listed. A script that the binder does not write today is returned as it is.
+    """
+    try:
+        if binder.bind(candidate).text != script:
+            return script
+    except CandidateError:
+        return script
+    choices = {knob.name: knob.choices for knob in space.knobs}
+
+    def listed(knob: re.Match[str]) -> str:
+        name = knob["name"]
+        values = [
+            value
+            for value in choices.get(name, ())
+            if _rest(script, name) == _rest(_bound(candidate, name, value, binder, space), name)
+        ]
+        return f"{knob['begin']}[{', '.join(map(str, values))}]" if values else knob[0]
+
+    return KNOB_LINE.sub(listed, script)
+
+
+def _bound(candidate: Candidate, name: str, value: Value, binder: Binder, space: SearchSpace) -> str:
+    changed = Candidate.of(candidate.strategy, {**dict(candidate.choices), name: value})
+    if space.violated(changed) or (changed != candidate and space.demoted_by(changed)):
+        return ""
+    try:
+        return binder.bind(changed).text
+    except CandidateError:
+        return ""
+
+
+def _rest(script: str, knob: str) -> list[str]:
+    """Returns the lines of a script without comments and without the line of a knob."""
+    lines = (line.strip() for line in script.splitlines())
+    return [line for line in lines if not line.startswith("//") and f'knob<"{knob}">' not in line]

@@ -1,6 +1,7 @@
 """A strategy (a transform script with open knobs), and the binding of a candidate to the strategy."""
 
 import functools
+import re
 from collections.abc import Iterator
 from dataclasses import dataclass
 from functools import cached_property
@@ -47,10 +48,18 @@ def strategy_folder() -> Path:
     return Path(str(files("tuner") / "strategies"))
 
 
-def load_strategy(name: str, path: Path | None = None) -> Strategy:
-    """Reads a shipped template by name, or the script at ``path``; UsageError where it cannot be read."""
+# The selected value of a knob with options: ``transform.tune.knob<"tile_m"> = 4 from options = [2, 4]``
+SELECTED = re.compile(r'(transform\.tune\.knob<"[^"]*">) = [^\n]*? from(?= options)')
+
+
+def load_strategy(name: str, path: Path | None = None, *, reopens: bool = False) -> Strategy:
+    """Reads a shipped template by name, or the script at ``path``; UsageError where it cannot be read.
+
+    ``reopens``: knobs whose value the script selects become open, with all their options.
+    """
     source = path or strategy_folder() / f"{name}{TEMPLATE_SUFFIX}"
-    return Strategy(name, source, read_text(source, f"the script of strategy {name}"))
+    text = read_text(source, f"the script of strategy {name}")
+    return Strategy(name, source, SELECTED.sub(r"\1", text) if reopens else text)
 
 
 @dataclass(frozen=True)
