@@ -207,7 +207,7 @@ def projected_script(
 
 KNOB_LINE = re.compile(
     r"^(?P<begin>(?P<handle> *%\w+) = "
-    r'transform\.tune\.knob<"(?P<name>\w+)"> = (?P<value>\d+) from options = )\[\d+\]',
+    r'transform\.tune\.knob<"(?P<name>\w+)"> = (?P<value>\d+) from options = )\[[\d, ]+\]',
     re.MULTILINE,
 )
 

@@ -1,6 +1,5 @@
 """What a script is for: matchers and guards that find its matmul; its halves at its bufferization."""
 
-import json
 from collections.abc import Iterable
 from dataclasses import dataclass
 
@@ -140,12 +139,12 @@ def _guard(problem: Problem, partition: Partition) -> str:
     c = f"tensor<{m}x{n}x{problem.accumulator}>"
     turned_a, turned_b = "transposed " * (problem.layout == "tn"), "transposed " * (problem.layout == "nt")
     wanted = f"this schedule is for one linalg.matmul, {turned_a}{a} * {turned_b}{b} to {c}"
-    alone, count = "this schedule is for a function with one linalg.matmul", 1
+    ops, expected, number = '["linalg.matmul"]', "", "%one"
+    alone = "this schedule is for a function with one linalg.matmul"
     if has_epilogue(problem):
-        after = f"{problem.epilogue} to {problem.result_dtype}"
-        alone, count = f"{alone} and one linalg.generic after it ({after})", 2
-    ops = ["linalg.matmul", "linalg.generic"][:count]
-    expected = "" if count == 1 else f"    %expected = transform.param.constant {count} : i64 -> !size\n"
+        alone += f" and one linalg.generic after it ({problem.epilogue} to {problem.result_dtype})"
+        ops, number = '["linalg.matmul", "linalg.generic"]', "%two"
+        expected = "    %two = transform.param.constant 2 : i64 -> !size\n"
     return f"""  // Finds the matmul that the steps are for; where a payload has none, its line says so.
   transform.named_sequence @{guard_name(partition)}(%root: !op {{transform.readonly}}) -> !op {{
     %matmul = transform.structured.match ops{{["linalg.matmul"]}}
@@ -156,10 +155,9 @@ def _guard(problem: Problem, partition: Partition) -> str:
     transform.match.param.cmpi eq %found, %one : !size
       loc("{wanted}; such matmuls")
     %function = transform.get_parent_op %matmul {{op_name = "func.func"}} : (!op) -> !op
-    %ops = transform.structured.match ops{{{json.dumps(ops)}}} in %function : (!op) -> !op
+    %ops = transform.structured.match ops{{{ops}}} in %function : (!op) -> !op
     %there = transform.num_associations %ops : (!op) -> !size
-{expected}    transform.match.param.cmpi eq %there, {"%one" if count == 1 else "%expected"} : !size
-      loc("{alone}; such ops")
+{expected}    transform.match.param.cmpi eq %there, {number} : !size loc("{alone}; such ops")
     transform.yield %matmul : !op
   }}
 """
