@@ -36,7 +36,7 @@ ROOT = Path(__file__).parents[1]
 TESTS = (
     "tests/runtime/workers",
     "tests/fleet",
-    "tests/db/test_maintenance.py",
+    "tests/db/test_merge.py",
     "tests/db/test_database.py",
     "tests/db/test_database.py",
     "tests/db/test_opening.py",
@@ -49,9 +49,8 @@ TESTS = (
     "tests/tuning/test_run.py",
     "tests/tuning/test_injected_load.py",
     "tests/tuning/test_session.py",
-    "tests/cli/test_entry.py",
     "tests/cli/test_processes.py",
-    "tests/cli/test_signals.py",
+    "tests/cli/test_main.py",
 )
 VARIABLE = "TUNER_STRESS"  # which every process of a round inherits
 STOPPED = "tT"  # states of proc_pid_stat(5): by a debugger, by a signal

@@ -88,10 +88,7 @@ def is_missing(text: str) -> bool:
 
 
 def require_path(text: str) -> None:
-    """Raises UsageError for a file's path that looks like a mistyped server URL: ``postgres:/host/name``.
-
-    A path that begins with ``./``, ``../``, ``~`` or one ``/`` is always accepted.
-    """
+    """Raises UsageError for a file's path that looks like a mistyped server URL: ``postgres:/host/name``."""
     is_path = text.startswith(("/", "./", "../", "~")) and not text.startswith("//")
     if not is_path and (MISTYPED.match(text) or has_secret(text)):
         raise UsageError(f"database: found a mistyped URL, allowed {ALLOWED}; a file of that name: ./NAME")

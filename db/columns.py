@@ -13,9 +13,6 @@ from tuner.core.errors import UsageError
 from tuner.core.runs import InitialConfiguration
 from tuner.core.serialization import decode, with_zone
 
-# ------------------------------------------------------------------------------
-# Column types that behave the same on SQLite and on PostgreSQL.
-
 
 class PlainText(sa.TypeDecorator[str]):
     """A column type of SQLAlchemy for text; NUL and lone surrogates are stored as visible escapes.
@@ -73,10 +70,6 @@ class Compressed(sa.TypeDecorator[bytes]):
 def plain(text: str) -> str:
     r"""Returns the text with each NUL and lone surrogate as an escape, such as ``\x00`` and ``\udc80``."""
     return text.replace("\0", "\\x00").encode("utf-8", "backslashreplace").decode("utf-8")
-
-
-# ------------------------------------------------------------------------------
-# JSON columns: dataclasses by their fields, candidates, and the initial configurations of a run.
 
 
 Kind = TypeVar("Kind")

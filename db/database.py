@@ -79,10 +79,6 @@ def _identity_of(path: Path) -> tuple[int, int] | None:
     return status.st_dev, status.st_ino
 
 
-# ------------------------------------------------------------------------------
-# The revision of the stored schema, and its upgrade to the revision of this version.
-
-
 MIGRATIONS = files("tuner.db") / "migrations"
 # of its versions, oldest first; alembic is imported only to upgrade
 REVISIONS = ("0015", "0016", "0017", "0018", "0019", "0020", "0021", "0022", "0023", "0024", "0025")
@@ -99,11 +95,7 @@ UPGRADE_LOCK = 0x74756E6572  # PostgreSQL advisory lock: "tuner"
 
 
 def bring_to_head(engine: Engine, shown: str) -> None:
-    """Creates the tables of an empty database, or upgrades the tables of an older one, in one transaction.
-
-    ``shown`` is the database's address for messages. Raises UsageError for a database of another program, and
-    for a schema revision that cannot be upgraded.
-    """
+    """Creates the tables of an empty database, or upgrades the tables of an older one, in one transaction."""
     with engine.connect() as connection:
         if _revision_to_upgrade(connection, shown) == REVISIONS[-1]:
             return

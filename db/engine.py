@@ -110,10 +110,6 @@ def _matching(code: str, sentences: tuple[tuple[str, str], ...]) -> str | None:
     return next((sentence for prefix, sentence in sentences if code.startswith(prefix)), None)
 
 
-# ------------------------------------------------------------------------------
-# SQLAlchemy engines for addresses: how a file or a server is connected to.
-
-
 CONNECT_LIMIT_S = 10  # for a server that does not answer
 RETRY_PAUSE_S = 0.01
 WRITES = "tuner_writes"  # execution option: the transaction will write

@@ -50,10 +50,6 @@ def rank(trial: TrialRow, measurements: list[MeasurementRow], answering: int) ->
     trial.ranked_s = None if trial.stale is not None else best
 
 
-# ------------------------------------------------------------------------------
-# The queries of the database, as SQLAlchemy statements.
-
-
 Item = TypeVar("Item")
 
 AT_ONCE = 500  # ids or hashes in one statement: SQLite takes 32766, PostgreSQL 65535
@@ -74,11 +70,7 @@ if TYPE_CHECKING:
 
 
 def trial_select() -> "AnySelect":
-    """Returns the SELECT of all trials with an outcome: (TrialRow, first, final MeasurementRow or None).
-
-    The final measurement is that of the run's selected timing round. Run, problem, machine, script and
-    resources are loaded with each trial.
-    """
+    """Returns the SELECT (TrialRow, first, final MeasurementRow of the selected timing round or None)."""
     return (
         select(TrialRow, First, Final)
         .where(TrialRow.status.is_not(None))
@@ -147,11 +139,7 @@ def queried_runs(query: RunQuery) -> "Select[RunRow]":
 
 
 def rooflines_like(run_id: int) -> "AnySelect":
-    """Returns the SELECT of rooflines that were measured with a run's machine, target, threads and dtype.
-
-    Those of quiet runs are the first, then the latest. A run that is quiet itself takes no other: its machine
-    could be measured better than it was.
-    """
+    """Returns the SELECT of rooflines for a run's machine, target, threads, dtype: quiet, then latest."""
     run, problem = aliased(RunRow), aliased(ProblemRow)
     is_quiet, asks_quietly = (and_(row.noise.is_not(None), row.unreliable == "") for row in (RunRow, run))
     return (

@@ -116,10 +116,6 @@ def resources_of(row: ResourcesRow) -> Resources:
     return Resources(**_copied(row, OF_RESOURCES), notes=tuple(row.notes))
 
 
-# ------------------------------------------------------------------------------
-# Values to table rows and back. Functions that return a new row do not add it to a session.
-
-
 def _same_named(type_: type, *others: str) -> tuple[str, ...]:
     return tuple(field.name for field in fields(type_) if field.name not in others)
 
@@ -217,10 +213,7 @@ def run_of(row: RunRow) -> Run:
 
 
 def measurement_columns(measurement: Measurement) -> dict[str, Any]:
-    """Returns {column: value} of the table ``measurement``, without those of its owner, kind and round.
-
-    Raises ValueError for a time that is infinite or NaN.
-    """
+    """Returns {column: value} of the table ``measurement``, without those of its owner, kind and round."""
     low_s, high_s = measurement.interval_s
     cold_s = () if measurement.cold_median_s is None else (measurement.cold_median_s,)
     if not all(map(math.isfinite, (*measurement.samples_s, measurement.median_s, low_s, high_s, *cold_s))):

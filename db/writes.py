@@ -35,9 +35,6 @@ from tuner.db.queries import rank, ranked_s, run_select
 from tuner.db.rows import measurement_columns, outcome_columns
 from tuner.db.run_process import RUNNING, present_status, this_process
 
-# ------------------------------------------------------------------------------
-# Reads and writes campaigns: many problems under one budget, each a run.
-
 
 CAMPAIGN = Base.metadata.tables["run_group"]
 
@@ -173,11 +170,7 @@ def add_outcome(connection: Connection, trial_id: int, record: Record, now: date
 def put_measurement(
     connection: Connection, owner: Owner, measurement: Measurement, of_baseline: dict[str, Any] | None = None
 ) -> None:
-    """Stores a measurement in place of an earlier one of the same owner, kind and round.
-
-    ``owner`` maps columns to values: trial_id or run_id, kind, round. ``of_baseline``: the columns that only
-    baselines have, is_interleaved and libraries.
-    """
+    """Stores a measurement in place of an earlier one of the same ``owner`` (trial or run, kind, round)."""
     connection.execute(sa.delete(MEASUREMENT).filter_by(**owner))
     _add_measurement(connection, {**owner, **(of_baseline or {"is_interleaved": False})}, measurement)
 
@@ -189,10 +182,6 @@ def _add_measurement(connection: Connection, columns: Mapping[str, Any], measure
 def set_seconds(connection: Connection, run_id: int, seconds: float) -> None:
     """Stores how many seconds a run has taken over all sessions, in place of the earlier number."""
     connection.execute(sa.update(RUN).where(RUN.c.id == run_id), {"seconds": seconds})
-
-
-# ------------------------------------------------------------------------------
-# Times measured after the search: rounds of the final re-measurement, and the baseline.
 
 
 def add_round(session: Session, run: RunRow, timed: TimedRound, now: datetime.datetime) -> None:

@@ -40,15 +40,11 @@ def pytest_collection_finish() -> None:
 
 @pytest.hookimpl(tryfirst=True)  # before pytest deselects by marks
 def pytest_collection_modifyitems(items: list[pytest.Item]) -> None:
-    rest = left_out({item.nodeid: _drawn(item) for item in items})
+    marks = {item.nodeid: item.get_closest_marker("drawn") for item in items}
+    rest = left_out({name: None if mark is None else mark.args[0] for name, mark in marks.items()})
     for item in items:
         if item.nodeid in rest:
             item.add_marker("slow")
-
-
-def _drawn(item: pytest.Item) -> int | None:
-    mark = item.get_closest_marker("drawn")
-    return None if mark is None else mark.args[0]
 
 
 def pytest_addoption(parser: pytest.Parser) -> None:

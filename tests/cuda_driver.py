@@ -2,13 +2,11 @@
 
 import ctypes
 
-LIBRARY = "libcuda.so.1"
-
 
 def has_driver() -> bool:
     """Returns whether the driver's library can be loaded; no GPU is touched."""
     try:
-        ctypes.CDLL(LIBRARY)
+        ctypes.CDLL("libcuda.so.1")
     except OSError:
         return False
     return True

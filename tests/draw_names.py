@@ -18,27 +18,21 @@ from tests.source_files import MODULES, tree_of
 Definition = ast.FunctionDef | ast.AsyncFunctionDef | ast.ClassDef
 
 
-def public_names() -> list[tuple[str, Definition]]:
-    """Returns the public classes, functions and methods of the product, in a fixed order."""
-    return [found for module in sorted(MODULES) for found in _named(module, tree_of(MODULES[module]))]
-
-
 def drawn(seed: int, count: int) -> list[tuple[str, Definition]]:
-    """Returns ``count`` of the public names: the same ones for the same seed and the same product."""
-    return random.Random(seed).sample(public_names(), count)
+    """Returns ``count`` public classes, functions and methods: the same ones for a seed and a product."""
+    names = [found for module in sorted(MODULES) for found in _named(module, tree_of(MODULES[module]))]
+    return random.Random(seed).sample(names, count)
 
 
 def printed(name: str, definition: Definition) -> str:
     """Returns the name, the signature and the docstring as lines of text."""
-    text = ast.get_docstring(definition) or "(no docstring)"
-    return f"{name}\n    {_head(definition)}\n" + textwrap.indent(text, "    ") + "\n"
-
-
-def _head(definition: Definition) -> str:
     if isinstance(definition, ast.ClassDef):
-        return f"class {definition.name}({', '.join(map(ast.unparse, definition.bases))})"
-    returns = f" -> {ast.unparse(definition.returns)}" if definition.returns else ""
-    return f"def {definition.name}({ast.unparse(definition.args)}){returns}"
+        head = f"class {definition.name}({', '.join(map(ast.unparse, definition.bases))})"
+    else:
+        returns = f" -> {ast.unparse(definition.returns)}" if definition.returns else ""
+        head = f"def {definition.name}({ast.unparse(definition.args)}){returns}"
+    text = ast.get_docstring(definition) or "(no docstring)"
+    return f"{name}\n    {head}\n" + textwrap.indent(text, "    ") + "\n"
 
 
 def _named(prefix: str, tree: ast.Module | ast.ClassDef) -> Iterator[tuple[str, Definition]]:
@@ -51,9 +45,8 @@ def _named(prefix: str, tree: ast.Module | ast.ClassDef) -> Iterator[tuple[str, 
 
 def main() -> None:
     """Prints the names that the command line asks for."""
-    parser = argparse.ArgumentParser(
-        description=__doc__, formatter_class=argparse.RawDescriptionHelpFormatter
-    )
+    plain = argparse.RawDescriptionHelpFormatter
+    parser = argparse.ArgumentParser(description=__doc__, formatter_class=plain)
     parser.add_argument("seed", type=int)
     parser.add_argument("--count", type=int, default=60)
     options = parser.parse_args()

@@ -16,7 +16,7 @@ import time
 from collections.abc import Callable
 from dataclasses import dataclass, replace
 from pathlib import Path
-from typing import TypeVar
+from typing import Any, TypeVar
 
 import numpy as np
 
@@ -84,9 +84,8 @@ class Memory:
 
     def recall(self, script_sha256: str, artifact_sha256: str) -> Record | None:
         for number, record in enumerate(self.records):
-            if script_sha256 and record.script_sha256 == script_sha256:
-                return replace(record, reused_from=number)
-            if artifact_sha256 and record.artifact_sha256 == artifact_sha256:
+            keys = (record.script_sha256, script_sha256), (record.artifact_sha256, artifact_sha256)
+            if any(known == asked != "" for known, asked in keys):
                 return replace(record, reused_from=number)
         return None
 
@@ -226,14 +225,10 @@ class UntimedTarget(ForwardingTarget):
     def verify(self, problem: Problem, loaded: object, rng: np.random.Generator) -> Verdict:
         return replace(super().verify(problem, loaded, rng), notes=("1 of 1 blocks",))
 
-    def measure(
-        self, problem: Problem, loaded: object, effort: Effort, rng: np.random.Generator
-    ) -> Measurement:
+    def measure(self, *_: Any, **__: Any) -> Measurement:
         raise AssertionError("asked for a time")
 
-    def measure_together(
-        self, problem: Problem, loaded: tuple[object, ...], effort: Effort, rng: np.random.Generator
-    ) -> tuple[Measurement, ...]:
+    def measure_together(self, *_: Any, **__: Any) -> tuple[Measurement, ...]:
         raise AssertionError("asked for times")
 
 
@@ -370,21 +365,8 @@ def _scar(knobs: dict[str, Value]) -> None:
 
 _scars: list[int] = []
 
-DEEDS: dict[str, Callable[[dict[str, Value]], None]] = {
-    "segfault": _segfault,
-    "abort": _abort,
-    "write": _write,
-    "loop": _loop,
-    "sleep": _sleep,
-    "hog": _hog,
-    "exit": _exit,
-    "polite_exit": _polite_exit,
-    "babble": _babble,
-    "odd": _odd,
-    "unprintable": _unprintable,
-    "fail": _fail,
-    "wrong": _wrong,
-    "grandchild": _grandchild,
-    "scar": _scar,
-    "crash_if_used": _crash_if_used,
-}
+WORK = (
+    *(_segfault, _abort, _write, _loop, _sleep, _hog, _exit, _polite_exit, _babble, _odd, _unprintable),
+    *(_fail, _wrong, _grandchild, _scar, _crash_if_used),
+)
+DEEDS: dict[str, Callable[[dict[str, Value]], None]] = {work.__name__[1:]: work for work in WORK}

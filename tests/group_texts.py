@@ -2,6 +2,8 @@
 
 from dataclasses import dataclass
 
+from tests.texts import text_beside
+
 EPILOGUES = ("none", "bias", "bias_relu", "gelu", "silu", "residual", "scale")
 PARALLEL, REDUCTION = '"parallel"', '"reduction"'
 ROWS = "affine_map<(i, j) -> (i, j)>"
@@ -104,32 +106,6 @@ def product(
     return fusion(inputs, output, "\n".join(lines), "%p" if only else "%r")
 
 
-BODIES = {
-    "none": "%r = arith.addf %x0, %cz : {e}",
-    "bias": "%r = arith.addf %x0, %x1 : {e}",
-    "bias_relu": """%s = arith.addf %x0, %x1 : {e}
-      %t = arith.cmpf ugt, %s, %cz : {e}
-      %r = arith.select %t, %s, %cz : {e}""",
-    "gelu": """%s = arith.addf %x0, %x1 : {e}
-      %ch = arith.constant 0.5 : {e}
-      %cs = arith.constant 0.70710678 : {e}
-      %c1 = arith.constant 1.0 : {e}
-      %u = arith.mulf %s, %cs : {e}
-      %v = math.erf %u : {e}
-      %w = arith.addf %v, %c1 : {e}
-      %y = arith.mulf %w, %ch : {e}
-      %r = arith.mulf %s, %y : {e}""",
-    "silu": """%c1 = arith.constant 1.0 : {e}
-      %s = arith.negf %x0 : {e}
-      %u = math.exp %s : {e}
-      %v = arith.addf %u, %c1 : {e}
-      %r = arith.divf %x0, %v : {e}""",
-    "residual": "%r = arith.addf %x0, %x1 : {e}",
-    "scale": """%cs = arith.constant 0.125 : {e}
-      %r = arith.mulf %x0, %cs : {e}""",
-}
-
-
 def _epilogue(
     epilogue: str, c: tuple[int, ...], types: tuple[str, str], extra: tuple[int, ...] | None, pairs: bool
 ) -> str:
@@ -142,7 +118,9 @@ def _epilogue(
     if extra:
         operands.append(("%e_t", tensor(extra, element if extra == c else sums)))
         maps.append(whole if extra == c else columns)
-    body = f"%cz = arith.constant 0.0 : {sums}\n      " + BODIES[epilogue].format(e=sums)
+    body = (
+        f"%cz = arith.constant 0.0 : {sums}\n      " + text_beside(__file__, epilogue).format(e=sums).rstrip()
+    )
     if extra == c and element != sums:
         body = f"%wide = arith.extf %x1 : {element} to {sums}\n      " + body.replace("%x1", "%wide")
     last = "%r"
@@ -204,19 +182,10 @@ def layer_norm(rows: int, columns: int, statistics: str = "f64", *, has_mean: bo
     square = f"%q = arith.mulf %x0, %x0 : {s}\n %t = arith.addf %q, %o : {s}\n linalg.yield %t : {s}"
     lines.append(generic("%squares", [ROWS, OF_ROW], reduce, [("%c", wide)], ("%f", sums), square))
     narrow = f"arith.truncf %v : {s} to f32" if is_wide else "arith.addf %v, %v : f32"
-    root = f"""%v = arith.divf %x0, %n : {s}
-      %t = {narrow}
-      %e = arith.constant 1.0e-5 : f32
-      %u = arith.addf %t, %e : f32
-      %q = math.rsqrt %u : f32
-      linalg.yield %q : f32"""
+    root = text_beside(__file__, "inverse_root").format(s=s, narrow=narrow)
     lines.append(generic("%root", line, [PARALLEL], [("%squares", sums)], ("%e1", each), root))
     narrow = f"arith.truncf %x0 : {s} to f32" if is_wide else "arith.mulf %x0, %x2 : f32"
-    last = f"""%v = {narrow}
-      %p = arith.mulf %v, %x1 : f32
-      %q = arith.mulf %p, %x2 : f32
-      %s = arith.addf %q, %x3 : f32
-      linalg.yield %s : f32"""
+    last = text_beside(__file__, "scale_and_shift").format(narrow=narrow)
     operands = [("%c", wide), ("%root", each), ("%g_t", scale), ("%b_t", scale)]
     maps = [ROWS, OF_ROW, OF_COLUMN, OF_COLUMN, ROWS]
     lines.append(generic("%r", maps, map_, operands, ("%out_t", whole), last, "root"))
@@ -242,15 +211,7 @@ def narrow_rows(rows: int, columns: int) -> str:
     lines = ["%z = arith.constant 0.0 : f32", "%c1 = arith.constant 1.0 : f32"]
     lines.append(f"%e = tensor.empty() : {each}")
     lines.append(f"%f = linalg.fill ins(%z : f32) outs(%e : {each}) -> {each}")
-    add = """%w = arith.extf %x0 : bf16 to f32
-      %q = arith.mulf %w, %w : f32
-      %s = arith.addf %q, %o : f32
-      linalg.yield %s : f32"""
-    divide = """%w = arith.extf %x0 : bf16 to f32
-      %d = arith.addf %x1, %c1 : f32
-      %q = arith.divf %w, %d : f32
-      %t = arith.truncf %q : f32 to bf16
-      linalg.yield %t : bf16"""
+    add, divide = (text_beside(__file__, name) for name in ("squares_narrow", "divide_narrow"))
     reduce, map_ = [PARALLEL, REDUCTION], [PARALLEL, PARALLEL]
     lines.append(generic("%sum", [ROWS, OF_ROW], reduce, [("%a_t", whole)], ("%f", each), add))
     operands = [("%a_t", whole), ("%sum", each)]

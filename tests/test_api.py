@@ -1,3 +1,8 @@
+"""The Python API: what it gives, and that a value of a wrong type is refused in one line."""
+
+import datetime
+import inspect
+import re
 from collections.abc import Callable
 from dataclasses import replace
 from pathlib import Path
@@ -5,6 +10,8 @@ from typing import Any
 
 import numpy as np
 import pytest
+from hypothesis import given, settings
+from hypothesis import strategies as st
 
 import tuner
 from tests.cli.real import brief_remeasurement, real_candidates
@@ -16,6 +23,7 @@ from tuner.core.gpu import chip_of
 from tuner.core.gpu_code import KernelProgram
 from tuner.core.machine import gpu_machine
 from tuner.core.problem import Problem
+from tuner.core.typed_arguments import typed, typed_arguments
 from tuner.db.store import Store
 from tuner.targets.interface import TargetStatus
 
@@ -30,7 +38,7 @@ def database(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> str:
     return str(tmp_path / "results.db")
 
 
-def test_without_a_name_the_database_is_that_of_the_environment(
+def test_the_environment_names_the_database(
     database: str, tmp_path: Path, monkeypatch: pytest.MonkeyPatch
 ) -> None:
     monkeypatch.setenv("XDG_DATA_HOME", str(tmp_path / "data"))  # of the user's own database
@@ -38,12 +46,12 @@ def test_without_a_name_the_database_is_that_of_the_environment(
     run = tuner.tune(PROBLEM, trials=20, sampler="exhaustive")
     assert run.best is not None
     assert len(tuner.history()) == len(tuner.history(Path(database))) == 20
-    assert tuner.load_best(PROBLEM)("a", "b")[1] == run.best.script_text
+    assert tuner.load_best(PROBLEM)("a", "b") == (PROBLEM, run.best.script_text, 1, ("a", "b"))
     assert not (tmp_path / "data").exists()
 
 
-def test_history_takes_the_fields_of_a_query_the_options_of_commands_and_numpy_types(database: str) -> None:
-    tuner.tune(PROBLEM, trials=5, db=database)
+def test_history_and_runs_take_the_fields_of_a_query_and_numpy_types(database: str) -> None:
+    run = tuner.tune(PROBLEM, trials=5, db=database)
     assert len(tuner.history(database)) == 5
     assert len(tuner.history(database, shape="8x8x8", best=True)) == 1
     assert len(tuner.history(database, shape=(8, 8, np.int64(8)))) == 5
@@ -51,34 +59,26 @@ def test_history_takes_the_fields_of_a_query_the_options_of_commands_and_numpy_t
     assert tuner.history(database, shape="9x9x9") == ()
     assert len(tuner.history(database, op="matmul", dtype=np.dtype("float32"))) == 5
     assert tuner.history(database, op="matmul", dtype=np.float64) == ()
-
-
-def test_a_run_and_a_trial_are_one_short_line(database: str) -> None:
-    run = tuner.tune(PROBLEM, trials=20, sampler="exhaustive", db=database)
-    assert repr(run.best) == (
-        f"StoredTrial({run.best.id} of run 1: matmul 8x8x8 f32 nn none, fake: "  # type: ignore[union-attr]
-        "fake(comment=a, x=7), measured 0.001 s, reliable)"
-    )
-    assert repr(run) == (
-        f"TunedRun(1: matmul 8x8x8 f32 nn none, fake, done, 20 trials, 0 failed; best {run.best!r})"
-    )
-
-
-@pytest.mark.slow
-def test_a_trial_reports_its_knobs_strategy_time_and_script(database: str) -> None:
-    best = tuner.tune(PROBLEM, trials=20, sampler="exhaustive", db=database).best
-    assert best is not None
-    assert (best.strategy, best.knobs) == ("fake", {"x": 7, "comment": "a"})
-    assert (best.time_s, best.best_s, best.script) == (fakes.BEST_S, fakes.BEST_S, best.script_text)
-
-
-def test_runs_takes_the_fields_of_a_query(database: str) -> None:
-    run = tuner.tune(PROBLEM, trials=5, db=database)
     assert tuner.runs(database) == (run,)
     assert tuner.runs(database, op="matmul", dtype=np.float32, status="done") == (run,)
     assert tuner.runs(database, status="interrupted") == ()
     with pytest.raises(tuner.UsageError, match=r"^runs: found 'color', allowed operation, shape, dtype"):
         tuner.runs(database, color="red")
+
+
+def test_a_run_and_a_trial_are_one_short_line(database: str) -> None:
+    run = tuner.tune(PROBLEM, trials=20, sampler="exhaustive", db=database)
+    best = run.best
+    assert best is not None
+    assert repr(best) == (
+        f"StoredTrial({best.id} of run 1: matmul 8x8x8 f32 nn none, fake: fake(comment=a, x=7), "
+        "measured 0.001 s, reliable)"
+    )
+    assert (
+        repr(run) == f"TunedRun(1: matmul 8x8x8 f32 nn none, fake, done, 20 trials, 0 failed; best {best!r})"
+    )
+    assert (best.strategy, best.knobs) == ("fake", {"x": 7, "comment": "a"})
+    assert (best.time_s, best.best_s, best.script) == (fakes.BEST_S, fakes.BEST_S, best.script_text)
 
 
 @pytest.mark.slow
@@ -99,20 +99,11 @@ def test_a_strategy_of_ones_own_space_without_a_configuration_is_warned_of(
         with pytest.warns(UserWarning, match=why) as again:
             tuner.resume(run.run.id, db, trials=2)
         tuner.resume(run.run.id, db, trials=3, progress=True)
-        tuner.tune(
-            tuner.Matmul(1, 16, 16), "cpu", 1, db=db
-        )  # shipped strategies need not suit it: no warning
+        # shipped strategies need not suit it: no warning
+        tuner.tune(tuner.Matmul(1, 16, 16), "cpu", 1, db=db)
     assert [each.filename for each in (*warned, *again)] == [__file__] * 2
     assert [str(each.message) for each in warned] == [str(each.message) for each in again]
     assert f"note: {warned[0].message}\n" in capsys.readouterr().err
-
-
-@pytest.mark.slow
-def test_load_best_loads_the_script_of_the_best(database: str) -> None:
-    run = tuner.tune(PROBLEM, trials=20, sampler="exhaustive", db=database)
-    assert run.best is not None
-    kernel = tuner.load_best(PROBLEM, db=database)
-    assert kernel("a", "b") == (PROBLEM, run.best.script_text, 1, ("a", "b"))
 
 
 @pytest.mark.parametrize(
@@ -136,9 +127,7 @@ def test_a_question_creates_no_database(ask: Callable[[str], object], tmp_path: 
 
 
 @pytest.mark.slow
-def test_an_interrupted_run_raises_and_is_gone_on_with(
-    database: str, monkeypatch: pytest.MonkeyPatch
-) -> None:
+def test_an_interrupted_run_raises_and_is_resumed(database: str, monkeypatch: pytest.MonkeyPatch) -> None:
     def interrupt(problem: object, threads: int, seed: int) -> None:
         raise KeyboardInterrupt
 
@@ -167,10 +156,7 @@ def test_an_interrupted_run_raises_and_is_gone_on_with(
         ({"budget": 0}, "^budget: found 0, allowed seconds, more than 0$"),
         ({"budget": "soon"}, "^budget: found 'soon', allowed a time such as 60s, 5m or 1h$"),
         ({"target": "tpu"}, "^target: found 'tpu', allowed auto, fake"),
-        (
-            {"strategy": 7},
-            "^strategy: found 7, allowed a path, a text or a tuple of values, each a path or a",
-        ),
+        ({"strategy": 7}, "^strategy: found 7, allowed a path, a text or a tuple of values, each a path or"),
         ({"warm_start": 7}, "^warm_start: found 7, allowed True or False, a path, a text or a tuple"),
         ({"problem": "64x64x64"}, "^problem: found '64x64x64', allowed such as tuner.Matmul"),
     ],
@@ -222,25 +208,16 @@ def stored(
     return store_all
 
 
-def test_load_best_of_a_gpu_loads_the_program_that_was_compiled(database: str, stored: Any) -> None:
-    program = stored("sm_90", ((PROBLEM, CUDA),))
+def test_load_best_takes_the_cpu_where_the_gpu_has_nothing(database: str, stored: Any) -> None:
+    alone, both, on_cpu = (tuner.Matmul(size, size, size) for size in (8, 16, 24))
+    program = stored("sm_90", ((alone, CUDA), (both, CPU), (both, CUDA), (on_cpu, CPU)))
     for target in ("auto", "cuda"):
-        assert tuner.load_best(PROBLEM, db=database, target=target)("a", "b") == (
-            PROBLEM,
-            program,
-            ("a", "b"),
-        )
+        kernel = tuner.load_best(alone, db=database, target=target)
+        assert kernel("a", "b") == (alone, program, ("a", "b"))
     with pytest.raises(UsageError, match="matmul 8x8x8 f32 nn none cpu: nothing measured on"):
-        tuner.load_best(PROBLEM, db=database, target="cpu")
-
-
-def test_load_best_prefers_a_gpu_and_takes_the_cpu_where_the_gpu_has_nothing(
-    database: str, stored: Any
-) -> None:
-    both = tuner.Matmul(16, 16, 16)
-    program = stored("sm_90", ((both, CPU), (both, CUDA), (PROBLEM, CPU)))
+        tuner.load_best(alone, db=database, target="cpu")
     assert tuner.load_best(both, db=database)("a") == (both, program, ("a",))
-    assert tuner.load_best(PROBLEM, db=database)("a") == (PROBLEM, values.SCRIPT, 1, ("a",))
+    assert tuner.load_best(on_cpu, db=database)("a") == (on_cpu, values.SCRIPT, 1, ("a",))
 
 
 def test_load_best_finds_what_was_tuned_for_another_name_of_the_chip(database: str, stored: Any) -> None:
@@ -258,20 +235,16 @@ def test_the_best_script_is_exported_and_written(database: str, tmp_path: Path) 
     script = tuner.export(PROBLEM, db=database)
     assert run.best.script_text in script.decode()
     assert tuner.export(run.best, tmp_path / "own.mlir", db=database) == (tmp_path / "own.mlir").read_bytes()
-    assert (tmp_path / "own.source.mlir").read_bytes() == tuner.export(
-        run.best.id, format="source", db=database
-    )
-
-
-def test_forms_and_trials_that_are_none_are_refused(database: str) -> None:
-    run = tuner.tune(PROBLEM, trials=5, db=database)
-    assert run.best is not None
-    with pytest.raises(
-        UsageError, match=r"format: found .json., allowed script, source, payload, ptx, cubin"
+    source = tuner.export(run.best.id, format="source", db=database)
+    assert (tmp_path / "own.source.mlir").read_bytes() == source
+    assert tuner.export(PROBLEM, db=database, machine=fakes.MACHINE.name, stock=True) == script
+    for options, message in (
+        ({"machine": "another"}, "nothing measured on 'another', only on fake"),
+        ({"format": "json"}, r"format: found .json., allowed script, source, payload, ptx, cubin"),
+        ({"what": run.best, "format": "ptx"}, "has no GPU program"),
     ):
-        tuner.export(PROBLEM, format="json", db=database)
-    with pytest.raises(UsageError, match="has no GPU program"):
-        tuner.export(run.best, format="ptx", db=database)
+        with pytest.raises(UsageError, match=message):
+            tuner.export(**{"what": PROBLEM, "db": database} | options)  # type: ignore[arg-type]
 
 
 @pytest.mark.slow
@@ -285,9 +258,7 @@ def test_a_page_is_returned_and_written(database: str, tmp_path: Path) -> None:
 
 
 @pytest.mark.slow
-def test_progress_is_reported_on_stderr_where_somebody_asks(
-    database: str, capsys: pytest.CaptureFixture[str]
-) -> None:
+def test_progress_is_reported_on_stderr_if_asked(database: str, capsys: pytest.CaptureFixture[str]) -> None:
     tuner.tune(PROBLEM, trials=5, db=database)
     assert capsys.readouterr().err == ""
     events: list[object] = []
@@ -313,10 +284,137 @@ def test_words_are_those_of_the_command_line(database: str) -> None:
         tuner.tune(PROBLEM, trials=3, warm_start=Path("absent.json"), db=database)
 
 
-@pytest.mark.slow
-def test_the_best_of_another_machine_and_that_of_stock_mlir_opt_are_exported(database: str) -> None:
-    tuner.tune(PROBLEM, trials=20, sampler="exhaustive", db=database)
-    best = tuner.export(PROBLEM, db=database)
-    assert tuner.export(PROBLEM, db=database, machine=fakes.MACHINE.name, stock=True) == best
-    with pytest.raises(UsageError, match="nothing measured on 'another', only on fake"):
-        tuner.export(PROBLEM, db=database, machine="another")
+MISSING = "/nonexistent/results.db"  # a call whose arguments are all right ends at this database
+
+
+class Stranger:
+    """A value that no parameter takes, which is printed on two lines."""
+
+    def __repr__(self) -> str:
+        return "two\nlines"
+
+
+CALLS: dict[str, dict[str, Any]] = {  # public function -> arguments of a call that is refused before any work
+    "tune": {"problem": PROBLEM, "target": "replay:/nonexistent", "trials": 1},
+    "tune_many": {"problems": [PROBLEM], "target": "replay:/nonexistent", "trials": 1},
+    "resume": {"run": 1, "db": MISSING},
+    "resume_many": {"campaign": 1, "db": MISSING},
+    "history": {"db": MISSING},
+    "runs": {"db": MISSING},
+    "export": {"what": PROBLEM, "db": MISSING},
+    "load_best": {"problem": PROBLEM, "db": MISSING},
+    "portfolio": {"campaign": 1, "configs": 1, "db": MISSING},
+    "report": {"db": MISSING},
+    "compile_program": {"payload": "/nonexistent.mlir", "target": "cpu"},
+    "load": {"folder": "/nonexistent"},
+    "Matmul": {"m": 8, "n": 8, "k": 8},
+    "BatchMatmul": {"batch": 2, "m": 8, "n": 8, "k": 8},
+}
+CONDITIONS = ("shape", "op", "dtype", "target", "threads", "status", "since", "limit", "cache")
+OF_TRIALS = ("run", "best", "sort", "strategy")  # conditions that ``runs`` has not
+
+
+def parameters(name: str) -> list[str]:
+    """Returns what a public function may be called with, conditions of past trials and runs among it."""
+    named = inspect.signature(getattr(tuner, name)).parameters.values()
+    conditions = {"history": (*CONDITIONS, *OF_TRIALS), "runs": CONDITIONS}.get(name, ())
+    return [*(each.name for each in named if each.kind is not each.VAR_KEYWORD), *conditions]
+
+
+PARAMETERS = [(name, each) for name in CALLS for each in parameters(name)]
+
+
+def refusal(call: Callable[..., object], **arguments: Any) -> str:
+    """Returns the line with which a call is refused."""
+    with pytest.raises(tuner.UsageError) as refused:
+        call(**arguments)
+    line = str(refused.value)
+    assert "\n" not in line
+    assert len(line) < 300
+    return line
+
+
+def test_every_public_function_is_called_here_and_options_of_a_product_are_of_their_types() -> None:
+    functions = {name for name in tuner.__all__ if inspect.isfunction(getattr(tuner, name))}
+    assert functions - {"progress"} == CALLS.keys()  # which has no parameter
+    a = np.ones((2, 2), np.float32)
+    for name in ("rule", "db", "threads", "measure"):
+        assert refusal(tuner.matmul, a=a, b=a, **{name: [a]}).startswith(f"{name}: found [array")
+    assert refusal(tuner.matmul, a=a, b=a, out=5) == "matmul: return arrays must be of ArrayType"
+    assert "matmul" in refusal(tuner.matmul, a="x", b="y")
+
+
+@pytest.mark.parametrize("name", CALLS)
+def test_a_value_of_no_type_that_is_allowed_is_refused_by_its_name(name: str) -> None:
+    for parameter in parameters(name):
+        line = refusal(getattr(tuner, name), **CALLS[name] | {parameter: Stranger()})
+        names = f"{parameter}|op|dtype|output dtype|operation"
+        assert re.match(rf"({names}): found \S*Stranger, allowed ", line), line
+
+
+ANY_VALUE = st.one_of(
+    st.sampled_from([None, True, b"x", "a\0b", "\ud800", float("nan"), object, datetime.date(2026, 1, 31)]),
+    st.sampled_from([(), [], {}, (1, "x"), np.ones(3), np.float32(1), Path("a\0b"), Stranger(), len]),
+    st.integers(),
+    st.sampled_from([10**5000, -1, 2**63, "x", ""]),
+)
+
+
+@given(st.sampled_from(PARAMETERS), ANY_VALUE)
+@settings(max_examples=150)
+def test_any_value_works_or_is_refused_in_one_line(called: tuple[str, str], value: Any) -> None:
+    name, parameter = called
+    try:
+        getattr(tuner, name)(**CALLS[name] | {parameter: value})
+    except tuner.UsageError as error:
+        if "\n" in str(error):
+            raise
+
+
+@pytest.mark.parametrize(
+    ("name", "arguments", "line"),
+    [
+        ("history", {"since": 5}, "since: found 5, allowed a datetime, a text or None"),
+        ("history", {"limit": "x"}, "limit: found 'x', allowed an integer or None"),
+        ("history", {"run": "2"}, "run: found '2', allowed an integer or None"),
+        ("history", {"sort": None}, "sort: found None, allowed a text"),
+        ("history", {"shape": (8, "x")}, "shape: found (8, 'x'), allowed a text, a tuple of .* or None"),
+        ("load_best", {"problem": 5}, "problem: found 5, allowed such as tuner.Matmul(512, 512, 512)"),
+        ("export", {"what": PROBLEM, "file": 5}, "file: found 5, allowed a path, a text or None"),
+        ("report", {"file": 3}, "file: found 3, allowed a path, a text or None"),
+        ("load", {"folder": 5}, "folder: found 5, allowed a text or a path"),
+        ("compile_program", {"payload": 5}, "payload: found 5, allowed a text or a path"),
+        ("tune_many", {"problems": 5}, "problems: found 5, allowed a tuple of values, each such as tuner.M"),
+        ("resume", {"run": True}, "run: found True, allowed an integer"),
+    ],
+)
+def test_the_line_says_what_is_found_and_allowed(name: str, arguments: dict[str, Any], line: str) -> None:
+    pattern = re.escape(line).replace(r"\.\*", ".*")
+    assert re.match(pattern, refusal(getattr(tuner, name), **arguments))
+
+
+def test_functions_on_modules_refuse_values_of_no_type_that_is_allowed() -> None:
+    torch = pytest.importorskip("torch", reason="pip install torch")
+    import tuner.torch
+
+    module = {"module": torch.nn.Linear(4, 2)}
+    calls = {"compile": module, "tune": module, "load": {"folder": "/nonexistent"}, "graph_counts": {}}
+    for name, call in calls.items():
+        function = getattr(tuner.torch, name)
+        for parameter in inspect.signature(function).parameters:
+            line = refusal(function, **call | {parameter: Stranger()})
+            assert re.match(rf"{parameter}: found \S*Stranger, allowed ", line), line
+
+
+def test_the_function_keeps_its_name_and_its_parameters_and_an_integer_of_numpy_is_one() -> None:
+    @typed_arguments
+    def doubled(number: int, *, times: "float" = 2) -> float:
+        """Returns a number several times."""
+        return number * times
+
+    assert (doubled.__name__, list(inspect.signature(doubled).parameters)) == ("doubled", ["number", "times"])
+    assert doubled(2, times=1.5) == 3
+    with pytest.raises(TypeError, match="missing a required argument: 'number'"):
+        doubled()  # type: ignore[call-arg]
+    assert tuner.Matmul(np.int64(8), np.uint8(8), 8) == PROBLEM  # type: ignore[arg-type]
+    assert type(typed("run", np.int64(3), int | None)) is int

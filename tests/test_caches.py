@@ -6,7 +6,7 @@ from tests.source_files import MODULES, last_name, tree_of
 
 # Cache -> what it is keyed by, and the test that changes one component at a time where results depend on it.
 CACHES = {
-    "api.dispatched_matmul": "one object: tests/library/dispatch/test_matmul_keys.py for its entries",
+    "api.dispatched_matmul": "one object: tests/library/dispatch/test_dispatched_matmul.py for its entries",
     "core.serialization._hints": "the class",
     "core.fusions.facts_of": "the whole text",
     "core.fusions.text_hash": "the whole text",
@@ -28,8 +28,8 @@ CACHES = {
     "targets.gpu.compiler.find_ptxas": "nothing: one ptxas in a process, whose version is stored",
     "targets.replay._read": "path, place on the disk, size and time of the file",
 }
-# On disk: FirstUseKey, tests/library/dispatch/test_first_use.py; ReuseKey, tests/db/test_recall.py;
-# exported programs, by hashes of their files, tests/programs/run/test_artefact.py.
+# On disk: FirstUseKey, tests/library/dispatch/test_first_use.py; ReuseKey, tests/db/test_queries.py;
+# exported programs, by hashes of their files, tests/programs/run/test_fused_program.py.
 DECORATORS = ("cache", "lru_cache")
 WEAK = ("WeakIdKeyDictionary", "WeakKeyDictionary", "WeakValueDictionary")
 

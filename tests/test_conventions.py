@@ -3,7 +3,7 @@
 import ast
 import re
 from collections import defaultdict
-from collections.abc import Iterator, Mapping
+from collections.abc import Callable, Iterator, Mapping
 
 import pytest
 
@@ -123,103 +123,13 @@ def _is_used(handler: ast.ExceptHandler) -> bool:
     )
 
 
-def test_neither_product_nor_benchmarks_name_a_test() -> None:
+def test_neither_product_nor_benchmarks_name_a_test_or_a_public_class_twice() -> None:
     found = {name: named_tests(tree) for name, tree in trees_besides_tests().items()}
     assert {name: names for name, names in found.items() if names} == {}
-
-
-def test_no_public_class_name_is_used_twice() -> None:
     assert used_twice(trees_besides_tests()) == {}
-
-
-def test_only_the_command_line_prints() -> None:
-    assert found_in((name for name in BELOW_CLI if name not in PRINTERS), prints) == {}
-
-
-def test_only_the_command_line_reads_the_environment() -> None:
-    assert found_in((name for name in BELOW_CLI if name not in ENVIRONMENT_READERS), environment_reads) == {}
-
-
-def test_no_device_is_asked_whether_it_is_simulated() -> None:
-    others = [name for name in MODULES if name.split(".")[0] != "simulator"]
-    assert found_in(others, simulator_questions) == {}
-
-
-def test_element_types_have_one_table() -> None:
-    others = [name for name in MODULES if not name.startswith(PTX)]
-    assert found_in(others, element_tables) == {}
-
-
-def test_no_exception_is_swallowed() -> None:
-    assert found_in(MODULES, swallowed) == {}
-
-
-@pytest.mark.parametrize(
-    ("source", "names"),
-    [
-        ("def f():\n    from tests.fakes import FakeTarget", ["tests.fakes.FakeTarget"]),
-        ("Factory('tests.fakes:FakeTarget')", ["tests.fakes:FakeTarget"]),
-        ("'the largest that tests/mlir/test_jit.py allows, as in all tests.'", []),
-    ],
-)
-def test_a_name_of_a_test_is_found(source: str, names: list[str]) -> None:
-    assert named_tests(ast.parse(source)) == names
-
-
-def test_a_class_name_of_two_files_is_found() -> None:
-    sources = {
-        "a.py": "class Table: ...",
-        "b.py": "class _Row: ...",
-        "c.py": "class Table: ...\nclass _Row: ...",
-    }
+    sources = {"a": "class Table: ...", "b": "class _Row: ...", "c": "class Table: ...\nclass _Row: ..."}
     found = used_twice({file: ast.parse(source) for file, source in sources.items()})
-    assert found == {"Table": ["a.py", "c.py"]}
-
-
-@pytest.mark.parametrize("source", ["os.environ['A']", "os.getenv('A')", "environ['A'] = '1'"])
-def test_a_look_at_the_environment_is_found(source: str) -> None:
-    assert environment_reads(ast.parse(source)) == ["line 1"]
-
-
-@pytest.mark.parametrize(
-    ("table", "is_found"),
-    [
-        ("{'f32': 4, 'f64': 8}", True),
-        ("{'f16': 16, 'bf16': 16, 'tf32': 32}", True),
-        ("{'f32': np.dtype(np.float32), 'i8': np.dtype(np.int8), **more}", True),
-        ("{'f16': 'float16', 'f64': 'float64'}", True),
-        ("{'i64': c_int64, 'i32': c_int32}", False),
-        ("{'f32': 0, 'f64': 1, 'f16': 2, 'bf16': 14}", False),
-        ("{'f32': 4}", False),
-    ],
-)
-def test_a_table_of_element_types_is_found(table: str, is_found: bool) -> None:
-    assert element_tables(ast.parse(table)) == ["line 1"] * is_found
-
-
-@pytest.mark.parametrize("kinds", ["SimulatedDevice", "(A, device.SimulatedDevice)", "A | SimulatedDevice"])
-def test_a_question_for_the_simulated_device_is_found(kinds: str) -> None:
-    assert simulator_questions(ast.parse(f"isinstance(device, {kinds})")) == ["line 1"]
-
-
-def test_a_print_is_found() -> None:
-    assert prints(ast.parse("def f():\n    print()")) == ["line 2"]
-
-
-@pytest.mark.parametrize(
-    ("clause", "is_swallowed"),
-    [
-        ("except Exception:\n    result = ()", True),
-        ("except:\n    pass", True),
-        ("except (ValueError, BaseException) as error:\n    pass", True),
-        ("except Exception as error:\n    result = str(error)", False),
-        ("except BaseException:\n    stop()\n    raise", False),
-        ("except ValueError:\n    pass", False),
-    ],
-)
-def test_a_swallowed_exception_is_found(clause: str, is_swallowed: bool) -> None:
-    tree = ast.parse(f"try:\n    work()\n{clause}")
-    assert bool(swallowed(tree)) == is_swallowed
+    assert found == {"Table": ["a", "c"]}
 
 
 def commands_within_lines(tree: ast.AST) -> list[str]:
@@ -229,25 +139,9 @@ def commands_within_lines(tree: ast.AST) -> list[str]:
     return [ast.unparse(line) for line in lines if any(map(ADVICE.search, texts_in(line)))]
 
 
-def test_errors_give_what_to_type_as_their_command() -> None:
-    speaking = [name for name, path in MODULES.items() if ADVICE.search(path.read_text())]
-    assert "fleet.commands.fleet" in speaking
-    assert found_in(speaking, commands_within_lines) == {}
-    found = commands_within_lines(ast.parse('raise UsageError(f"{a}: none; begin with: tuner tune {b}")'))
-    assert len(found) == 1
-
-
 def old_messages(tree: ast.AST) -> list[str]:
     """Returns messages that say "found, allowed" of what is missing or cannot be combined."""
     return [text for text in texts_in(tree) if OLD_MESSAGE.search(text)]
-
-
-def test_found_and_allowed_are_said_of_values_only() -> None:
-    people = [name for name in MODULES if name.split(".")[0] in ("cli", "output", "tuning")]
-    assert found_in(people, old_messages) == {}
-    old = ("found no shape, allowed", "found both, allowed one of both", "found x, allowed without --on")
-    assert [len(old_messages(ast.parse(repr(text)))) for text in old] == [1, 1, 1]
-    assert old_messages(ast.parse("'format: found x, allowed table, json'")) == []
 
 
 def error_titles(tree: ast.AST) -> list[str]:
@@ -255,6 +149,61 @@ def error_titles(tree: ast.AST) -> list[str]:
     return [text for text in texts_in(tree) if re.match(r"(error|hint|tuner): ", text)]
 
 
-def test_errors_and_hints_are_printed_in_one_place() -> None:
-    assert found_in((name for name in MODULES if name != "core.errors"), error_titles) == {}
-    assert len(error_titles(ast.parse("print(f'error: {line}')"))) == 1
+PEOPLE = ("cli.", "output.", "tuning.")
+
+
+@pytest.mark.parametrize(
+    ("modules", "check"),
+    [
+        ([name for name in BELOW_CLI if name not in PRINTERS], prints),
+        ([name for name in BELOW_CLI if name not in ENVIRONMENT_READERS], environment_reads),
+        ([name for name in MODULES if name.split(".")[0] != "simulator"], simulator_questions),
+        ([name for name in MODULES if not name.startswith(PTX)], element_tables),
+        (list(MODULES), swallowed),
+        ([name for name, path in MODULES.items() if ADVICE.search(path.read_text())], commands_within_lines),
+        ([name for name in MODULES if name.startswith(PEOPLE)], old_messages),
+        ([name for name in MODULES if name != "core.errors"], error_titles),
+    ],
+    ids=lambda value: getattr(value, "__name__", ""),
+)
+def test_no_module_does_what_one_place_does(
+    modules: list[str], check: Callable[[ast.AST], list[str]]
+) -> None:
+    assert modules
+    assert found_in(modules, check) == {}
+
+
+@pytest.mark.parametrize(
+    ("check", "source", "count"),
+    [
+        (named_tests, "def f():\n    from tests.fakes import FakeTarget", 1),
+        (named_tests, "Factory('tests.fakes:FakeTarget')", 1),
+        (named_tests, "'the largest that tests/mlir/test_jit.py allows, as in all tests.'", 0),
+        (environment_reads, "os.environ['A']\nos.getenv('A')\nenviron['A'] = '1'", 3),
+        (element_tables, "{'f32': 4, 'f64': 8}", 1),
+        (element_tables, "{'f16': 16, 'bf16': 16, 'tf32': 32}", 1),
+        (element_tables, "{'f32': np.dtype(np.float32), 'i8': np.dtype(np.int8), **more}", 1),
+        (element_tables, "{'f16': 'float16', 'f64': 'float64'}", 1),
+        (element_tables, "{'i64': c_int64, 'i32': c_int32}", 0),
+        (element_tables, "{'f32': 0, 'f64': 1, 'f16': 2, 'bf16': 14}", 0),
+        (element_tables, "{'f32': 4}", 0),
+        (simulator_questions, "isinstance(device, SimulatedDevice)", 1),
+        (simulator_questions, "isinstance(device, (A, device.SimulatedDevice))", 1),
+        (simulator_questions, "isinstance(device, A | SimulatedDevice)", 1),
+        (prints, "def f():\n    print()", 1),
+        (swallowed, "try:\n    work()\nexcept Exception:\n    result = ()", 1),
+        (swallowed, "try:\n    work()\nexcept:\n    pass", 1),
+        (swallowed, "try:\n    work()\nexcept (ValueError, BaseException) as error:\n    pass", 1),
+        (swallowed, "try:\n    work()\nexcept Exception as error:\n    result = str(error)", 0),
+        (swallowed, "try:\n    work()\nexcept BaseException:\n    stop()\n    raise", 0),
+        (swallowed, "try:\n    work()\nexcept ValueError:\n    pass", 0),
+        (commands_within_lines, 'raise UsageError(f"{a}: none; begin with: tuner tune {b}")', 1),
+        (old_messages, "'found no shape, allowed'", 1),
+        (old_messages, "'found both, allowed one of both'", 1),
+        (old_messages, "'found x, allowed without --on'", 1),
+        (old_messages, "'format: found x, allowed table, json'", 0),
+        (error_titles, "print(f'error: {line}')", 1),
+    ],
+)
+def test_what_is_planted_is_found(check: Callable[[ast.AST], list[str]], source: str, count: int) -> None:
+    assert len(check(ast.parse(source))) == count

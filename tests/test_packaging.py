@@ -14,14 +14,10 @@ from tests.source_files import imports, tree_of
 
 ROOT = Path(__file__).parents[1]
 PROJECT: dict[str, Any] = tomllib.loads((ROOT / "pyproject.toml").read_text())
-PROVIDERS = {
+EXTRA_PROVIDERS = {"iree": ["iree-base-compiler"], "optuna_dashboard": ["optuna-dashboard"]}
+PROVIDERS = EXTRA_PROVIDERS | {
     "pydantic_core": ["pydantic"],  # one version of it belongs to each version of pydantic
-    "onnxruntime": ["onnxruntime"],
-    "openvino": ["openvino"],
-    "torch": ["torch"],  # extras, so they need not be installed
-    "iree": ["iree-base-compiler"],
-    "optuna_dashboard": ["optuna-dashboard"],
-    "pandas": ["pandas"],
+    **{name: [name] for name in ("onnxruntime", "openvino", "torch", "pandas")},  # need not be installed
 }
 NAME = re.compile(r"[\w.-]+")
 EXTRAS = {"": PROJECT["project"]["dependencies"], **PROJECT["project"]["optional-dependencies"]}
@@ -52,17 +48,14 @@ def _linked_folders(package: Path) -> set[Path]:
     return {*links, *(path for path in below if path.is_dir())}
 
 
-def test_installed_version_is_the_version_of_the_source() -> None:
+def test_installed_version_and_command_are_those_of_the_source() -> None:
     assert importlib.metadata.version("mlir-tuner") == tuner.__version__
-
-
-def test_installed_command_is_the_one_declared() -> None:
     (command,) = importlib.metadata.entry_points(group="console_scripts", name="tuner")
     assert command.value == PROJECT["project"]["scripts"]["tuner"]
     assert callable(command.load())
 
 
-def test_every_package_that_is_imported_is_declared() -> None:
+def test_every_package_that_is_imported_is_declared_with_its_reason() -> None:
     imported = {
         name.split(".")[0]
         for path in (*(ROOT / "tuner").rglob("*.py"), *(ROOT / "db").rglob("*.py"))
@@ -73,9 +66,6 @@ def test_every_package_that_is_imported_is_declared() -> None:
     providers = {**importlib.metadata.packages_distributions(), **PROVIDERS}
     missing = {name for name in foreign if not declared & {_normal(found) for found in providers[name]}}
     assert missing == set()
-
-
-def test_every_dependency_has_its_reason_written_down() -> None:
     reasons = (ROOT / "docs" / "reference" / "dependencies.md").read_text()
     rows = set(re.findall(r"^\| (?:`([\w-]+)` \| )?`([\w-]+)` \| \S", reasons, re.MULTILINE))
     assert rows == REQUIRED

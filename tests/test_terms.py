@@ -10,7 +10,7 @@ import pytest
 
 from tests.source_files import MODULES, ROOT
 
-# Word -> what the field says. docs/decisions/0053-the-fields-terms.md has the whole table.
+# Word -> what the field says. docs/decisions/packages.md has the reasons.
 TERMS = {
     r"judge\w*": "evaluate, verify, time",
     r"finalists?": "top trials",
@@ -34,13 +34,8 @@ TERMS = {
     r"groups? of operations": "fusion",
     r"(?:compiled|device)_group": "fusion",
 }
-STORED = {  # keys of documents and columns of the database, which keep their names
-    "anchor_s",
-    "anchor_drift",
-    "quietest_anchor_s",
-    "seats",
-    "maker",
-}
+# Keys of documents and columns of the database, which keep their names
+STORED = ("anchor_s", "anchor_drift", "quietest_anchor_s", "seats", "maker")
 # Lines with names of others: anchors of YAML and HTML, columns of the fleet's outcomes.
 OTHERS = ("event.anchor", "# anchor ", "-> anchor of", "fleet_outcome", 'mapped_column("told")')
 WORD = re.compile(rf"(?i)(?<![a-z])({'|'.join(TERMS)})(?![a-z])")
@@ -66,15 +61,11 @@ def words_of_source(path: Path) -> Iterator[str]:
                 yield f"{token.start[0]}: {word}"
 
 
-def test_every_module_uses_the_terms_of_the_field() -> None:
+def test_every_module_and_page_uses_the_terms_of_the_field() -> None:
     # a migration names the columns of its time
     sources = {name: path for name, path in MODULES.items() if not name.startswith("db.migrations")}
     found = {name: list(words_of_source(path)) for name, path in sources.items()}
-    assert {name: words for name, words in found.items() if words} == {}
-
-
-def test_every_page_uses_the_terms_of_the_field() -> None:
-    found = {page.name: private_words(page.read_text()) for page in (*PAGES, ROOT / "README.md")}
+    found |= {page.name: private_words(page.read_text()) for page in (*PAGES, ROOT / "README.md")}
     assert {name: words for name, words in found.items() if words} == {}
 
 

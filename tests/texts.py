@@ -12,6 +12,14 @@ def text_beside(test: str, name: str) -> str:
     return _parts(test)[name]
 
 
+def filled(test: str, part: str, /, **values: object) -> str:
+    """Returns a part with each ``{key}`` replaced by its value; all other braces stay."""
+    text = text_beside(test, part)
+    for key, value in values.items():
+        text = text.replace(f"{{{key}}}", str(value))
+    return text
+
+
 @cache
 def _parts(test: str) -> dict[str, str]:
     files = (Path(test).with_suffix(suffix) for suffix in (".mlir", ".ptx"))

@@ -496,8 +496,8 @@ def export(
     Example:
         >>> import tuner
         >>> script = tuner.export(tuner.Matmul(64, 64, 64), "best.mlir", target="cpu")
-        >>> script.decode().splitlines()[0]
-        '// Transform script of matmul 64x64x64 f32 nn none'
+        >>> script.decode().partition(" on ")[0]
+        '// matmul 64x64x64 f32 nn none'
     """
     if format not in FORMS:
         raise unknown_value("format", format, FORMS)

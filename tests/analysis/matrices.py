@@ -12,10 +12,6 @@ from tuner.core.problem import Matmul, Problem
 Times = Sequence[Sequence[float | None]]
 
 
-def columns_of(count: int) -> tuple[Candidate, ...]:
-    return tuple(Candidate.of("s", {"tile_m": tile}) for tile in range(1, count + 1))
-
-
 def matrix_of(
     times_s: Times,
     problems: Sequence[Problem] = (),
@@ -27,7 +23,7 @@ def matrix_of(
     return TimeMatrix(
         problems=tuple(problems) or tuple(Matmul(2 ** (row + 1), 64, 64) for row in range(len(rows))),
         counts=(1,) * len(rows),
-        columns=columns_of(len(rows[0])),
+        columns=tuple(Candidate.of("s", {"tile_m": tile}) for tile in range(1, len(rows[0]) + 1)),
         times_s=rows,
         applies=tuple(tuple(t is not None for t in row) for row in rows)
         if applies is None

@@ -17,11 +17,7 @@ KNOBS: dict[str, tuple[Value, ...]] = {
     "order": ("mn", "nm"),
     "split": ("none", "m", "n"),
 }
-
-
 SHAPES = ((64, 64, 64), (10, 30, 7), (512, 16, 16), (24, 48, 9))
-
-
 RULES = (
     "tile_m * tile_n <= 256",
     "tile_m < 32",
@@ -80,19 +76,13 @@ def test_a_planted_rule_is_found(rule: str) -> None:
     assert found.chance < 1e-6
 
 
-@pytest.mark.parametrize(
-    ("rule", "wanted"),
-    [
-        ("tile_m < 32", "tile_m < 32"),
-        ("split != 'n'", "split != 'n'"),
-        ("tile_m <= m", "tile_m <= m"),
-        ("tile_m * tile_n <= 256", "tile_m * tile_n < 512"),  # nothing between was tried
-    ],
-)
-def test_a_rule_reads_as_one_would_write_it(rule: str, wanted: str) -> None:
+def test_a_rule_reads_as_one_would_write_it() -> None:
     shapes = tuple((m, 64, 64) for m in (5, 10, 20, 40))
-    (found,) = mine(observed(drawn(1, 300, shapes), rule), tuple(KNOBS))
-    assert found.constraint == wanted
+    wanted = {rule: rule for rule in ("tile_m < 32", "split != 'n'", "tile_m <= m")}
+    wanted["tile_m * tile_n <= 256"] = "tile_m * tile_n < 512"  # nothing between was tried
+    for rule, constraint in wanted.items():
+        (found,) = mine(observed(drawn(1, 300, shapes), rule), tuple(KNOBS))
+        assert found.constraint == constraint
 
 
 @settings(deadline=None, max_examples=20)
@@ -148,12 +138,9 @@ def test_fewer_failures_than_asked_for_are_not_explained() -> None:
     assert mine(observations, tuple(KNOBS), failed + 1) == ()
 
 
-@pytest.mark.parametrize("rule", ["1 == 0", "1 == 1"])
-def test_where_all_fail_or_none_does_nothing_can_be_said(rule: str) -> None:
-    assert mine(observed(drawn(0, 50), rule), tuple(KNOBS)) == ()
-
-
-def test_nothing_observed_gives_nothing() -> None:
+def test_where_all_fail_or_none_does_or_nothing_was_observed_nothing_can_be_said() -> None:
+    for rule in ("1 == 0", "1 == 1"):
+        assert mine(observed(drawn(0, 50), rule), tuple(KNOBS)) == ()
     assert mine((), ()) == ()
 
 
@@ -172,9 +159,7 @@ def test_a_name_that_some_points_lack_is_not_used() -> None:
     assert all("tile_m" not in each.constraint for each in mine((*observations[1:], cut), tuple(KNOBS)))
 
 
-@pytest.mark.parametrize(
-    ("drawn", "kind", "every"), [(0, 0, 0), (0, 3, 7), (1, 3, 7), (3, 3, 7), (7, 7, 7), (5, 40, 200)]
-)
-def test_the_chance_is_the_share_of_draws_of_that_kind(drawn: int, kind: int, every: int) -> None:
-    share = comb(kind, drawn) / comb(every, drawn)
-    assert exp(log_chance_of_one_kind(drawn, kind, every)) == pytest.approx(share, rel=1e-12)
+def test_the_chance_is_the_share_of_draws_of_that_kind() -> None:
+    for drawn, kind, every in ((0, 0, 0), (0, 3, 7), (1, 3, 7), (3, 3, 7), (7, 7, 7), (5, 40, 200)):
+        share = comb(kind, drawn) / comb(every, drawn)
+        assert exp(log_chance_of_one_kind(drawn, kind, every)) == pytest.approx(share, rel=1e-12)

@@ -6,26 +6,24 @@ import pytest
 from hypothesis import given
 from hypothesis import strategies as st
 
+from tests.results.report.values import with_candidate
 from tests.trials import measurement, trial
 from tuner.analysis.importance import Ablation, TooFew, ablate, importances
-from tuner.core.candidate import Candidate, Value
+from tuner.core.candidate import Value
 from tuner.core.errors import Failure, Stage
-from tuner.core.records import Measurement, Record
+from tuner.core.records import Measurement
 from tuner.core.runs import StoredTrial
 
 WRONG = Failure(Stage.VERIFY, "wrong")
 
 
 def of(number: int, strategy: str, knobs: dict[str, Value], outcome: Measurement | Failure) -> StoredTrial:
-    made = trial(number, outcome)
-    assert isinstance(made.record, Record)
-    return replace(made, record=replace(made.record, candidate=Candidate.of(strategy, knobs)))
+    return with_candidate(trial(number, outcome), strategy, knobs)
 
 
 def grid() -> tuple[StoredTrial, ...]:
     """Returns 32 trials: time is 1 ms times tile (8 is the best, 1 the first) plus 10 % for order nm."""
-    every = itertools.product((8, 4, 2, 1), ("mn", "nm"), (0, 1, 2, 3))
-    points = list(every)[::-1]
+    points = list(itertools.product((8, 4, 2, 1), ("mn", "nm"), (0, 1, 2, 3)))[::-1]
     return tuple(
         of(
             number,
@@ -46,37 +44,37 @@ def ablated(trials: tuple[StoredTrial, ...]) -> Ablation:
 def test_a_gain_is_what_holding_a_knob_where_the_search_began_costs() -> None:
     tile, order, idle = ablated(grid()).knobs
     assert (tile.knob, tile.held, tile.best) == ("tile", 1, 8)
+    assert (order.knob, order.held, order.best, order.is_structural) == ("order", "nm", "mn", True)
+    assert (idle.knob, idle.is_structural) == ("idle", False)
+    assert tile.importance > order.importance > idle.importance
     assert tile.gain is not None
     assert tile.gain.trials == 8
     assert tile.gain.slower == pytest.approx(7)
     assert tile.gain.interval == pytest.approx((8 * 0.99 / 1.01 - 1, 8 * 1.01 / 0.99 - 1))
     assert tile.gain.chance == pytest.approx(1 / 10_518_300)  # the 8 slowest of 32
-    assert (order.knob, order.held, order.best, order.is_structural) == ("order", "nm", "mn", True)
     assert order.gain is not None
     assert order.gain.slower == pytest.approx(0.1)
-    assert (idle.knob, idle.is_structural) == ("idle", False)
     assert idle.gain is not None
     assert idle.gain.slower == pytest.approx(0)
     assert idle.gain.chance == 1
-    assert tile.importance > order.importance > idle.importance
-
-
-def test_what_a_knob_loses_without_its_best_value_is_reported_next_to_it() -> None:
-    tile, order, idle = ablated(grid()).knobs
     for knob, slower, trials in ((tile, 1, 24), (order, 0.1, 16), (idle, 0, 24)):
         assert knob.without_best is not None
         assert knob.without_best.slower == pytest.approx(slower)
         assert knob.without_best.trials == trials
 
 
-def test_the_best_held_where_it_began_gains_nothing() -> None:
-    start = grid()[::-1]
-    renumbered = tuple(replace(each, number=number) for number, each in enumerate(start))
+def test_a_value_held_at_the_best_gains_nothing_and_by_too_few_trials_has_no_figure() -> None:
+    renumbered = tuple(replace(each, number=number) for number, each in enumerate(grid()[::-1]))
     tile = next(each for each in ablated(renumbered).knobs if each.knob == "tile")
     assert tile.gain is not None
     assert (tile.gain.slower, tile.gain.interval, tile.gain.chance) == (0.0, (0.0, 0.0), 1.0)
     assert tile.without_best is not None
     assert tile.without_best.slower == pytest.approx(1)
+    lone = of(0, "s", {"tile": 64, "order": "mn", "idle": 0, "same": 1}, measurement(9e-3))
+    later = tuple(replace(each, number=each.number + 1) for each in grid())
+    tile = next(each for each in ablated((lone, *later)).knobs if each.knob == "tile")
+    assert (tile.held, tile.gain) == (64, None)
+    assert tile.without_best is not None
 
 
 def test_trials_as_fast_as_the_best_are_not_faster_than_it() -> None:
@@ -91,14 +89,6 @@ def test_trials_as_fast_as_the_best_are_not_faster_than_it() -> None:
     for gain in (tile.gain, tile.without_best):
         assert gain is not None
         assert (gain.slower, gain.trials, gain.chance) == (0.0, 4, 1.0)
-
-
-def test_a_value_held_by_too_few_trials_gives_no_figure() -> None:
-    lone = of(0, "s", {"tile": 64, "order": "mn", "idle": 0, "same": 1}, measurement(9e-3))
-    later = tuple(replace(each, number=each.number + 1) for each in grid())
-    tile = next(each for each in ablated((lone, *later)).knobs if each.knob == "tile")
-    assert (tile.held, tile.gain) == (64, None)
-    assert tile.without_best is not None
 
 
 def test_strategies_are_compared_by_their_best() -> None:
@@ -122,25 +112,14 @@ def test_strategies_are_compared_by_their_best() -> None:
     assert (fourth.strategy, fourth.failed, fourth.best_s, fourth.gain) == ("u", 1, None, None)
 
 
-@pytest.mark.parametrize(
-    ("count", "reason"),
-    [
-        (0, "ablation: found 0 measured trials, it needs 20 or more"),
-        (19, "ablation: found 19 measured trials of s, it needs 20 or more"),
-    ],
-)
-def test_too_few_trials_are_reported(count: int, reason: str) -> None:
-    found = ablate((*grid()[:count], trial(90, WRONG)))
-    assert isinstance(found, TooFew)
-    assert found.reason == reason
-
-
-def test_a_stale_time_is_left_out() -> None:
-    fresh = ablated(grid())
-    (first, *others) = grid()
-    assert (
-        ablated((replace(first, stale="the code is another one now"), *others)).measured == fresh.measured - 1
-    )
+def test_too_few_trials_are_reported_and_a_stale_time_is_left_out() -> None:
+    for count, of_strategy in ((0, ""), (19, " of s")):
+        found = ablate((*grid()[:count], trial(90, WRONG)))
+        assert isinstance(found, TooFew)
+        assert found.reason == f"ablation: found {count} measured trials{of_strategy}, it needs 20 or more"
+    first, *others = grid()
+    stale = replace(first, stale="the code is another one now")
+    assert ablated((stale, *others)).measured == ablated(grid()).measured - 1
 
 
 @pytest.mark.slow
@@ -175,6 +154,8 @@ def test_the_knob_that_decides_counts_most_and_one_without_effect_least() -> Non
     assert list(found) == ["a", "b", "c", "fixed"]
     assert found["a"] > 0.7
     assert found["a"] > found["b"] > found["c"] > found["fixed"] == 0
+    assert importances([], []) == {}
+    assert importances([{"a": 1}] * 8, [1.0] * 8) == {"a": 0.0}
 
 
 @given(st.permutations(POINTS))
@@ -191,8 +172,3 @@ def test_shares_add_up_to_one(times_s: list[float]) -> None:
     found = importances(POINTS, times_s)
     assert sum(found.values()) == pytest.approx(1)
     assert min(found.values()) >= 0
-
-
-def test_without_points_or_choices_nothing_is_important() -> None:
-    assert importances([], []) == {}
-    assert importances([{"a": 1}] * 8, [1.0] * 8) == {"a": 0.0}

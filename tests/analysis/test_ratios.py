@@ -17,8 +17,11 @@ from tuner.analysis.ratios import (
     paired_ratio,
     sensitivity_text,
 )
+from tuner.analysis.selected_result import complexity, half_width, knobs_on, script_lines, select_result
+from tuner.analysis.selected_result import timed as time_of
+from tuner.core.candidate import Candidate, Value
 from tuner.core.errors import Failure, Stage
-from tuner.core.problem import Matmul, Problem
+from tuner.core.problem import Matmul
 from tuner.core.records import Measurement, MedianInterval, OffsetTime
 from tuner.core.round_quality import LEAST_SAMPLES, Evidence
 from tuner.core.runs import StoredTrial
@@ -36,9 +39,8 @@ def timed(*medians_ms: float, half_width: float = 0.01) -> Measurement:
     return replace(measurement(MS, 0.01), offsets=offsets)
 
 
-@pytest.mark.parametrize(
-    ("problem", "medians_ms", "text"),
-    [
+def test_a_kernel_says_where_it_is_slower() -> None:
+    for problem, medians_ms, text in (
         (
             Matmul(8, 8, 8, align=64),
             (1.0, 1.3, 1.31, 1.2),
@@ -46,47 +48,31 @@ def timed(*medians_ms: float, half_width: float = 0.01) -> Measurement:
         ),
         (Matmul(8, 8, 8), (1.2, 1.0, 1.0, 1.0), "1.20 times as long with operands on a cache line"),
         (Matmul(8, 8, 8), (0.7, 1.0, 1.04, 1.0), ""),
-        (Matmul(8, 8, 8, align="any"), (1.0, 2.0, 2.0, 2.0), ""),  # its own offset was not timed
-    ],
-)
-def test_a_kernel_that_is_slower_elsewhere_says_where(
-    problem: Problem, medians_ms: tuple[float, ...], text: str
-) -> None:
-    found = sensitivity_text(timed(*medians_ms), problem, 0.01, "")
-    assert found.startswith(text)
-    assert bool(found) == bool(text)
+        (Matmul(8, 8, 8, align="any"), (1.0, 2.0, 2.0, 2.0), ""),  # its own offset was not timed,
+    ):
+        found = sensitivity_text(timed(*medians_ms), problem, 0.01, "")
+        assert found.startswith(text)
+        assert bool(found) == bool(text)
 
 
-def test_times_whose_intervals_overlap_say_nothing() -> None:
-    assert (
-        sensitivity_text(timed(1.0, 1.3, 1.0, 1.0, half_width=0.2), Matmul(8, 8, 8, align=64), 0.01, "") == ""
-    )
+def test_times_elsewhere_that_are_missing_or_whose_intervals_overlap_say_nothing() -> None:
+    problem = Matmul(8, 8, 8, align=64)
+    for measured in (timed(1.0, 1.3, 1.0, 1.0, half_width=0.2), measurement(MS, 0.01), None):
+        assert sensitivity_text(measured, problem, 0.01, "") == ""
 
 
-def test_a_kernel_that_was_not_timed_elsewhere_says_nothing() -> None:
-    assert sensitivity_text(measurement(MS, 0.01), Matmul(8, 8, 8), 0.01, "") == ""
-    assert sensitivity_text(None, Matmul(8, 8, 8), 0.01, "") == ""
-
-
-@pytest.mark.parametrize(
-    ("medians_ms", "noise", "distrusted"),
-    [
+def test_noise_says_nothing() -> None:
+    for medians_ms, noise, distrusted in (
         ((1.0, 1.3, 1.3, 1.3), None, ""),  # nothing was timed twice
         ((1.0, 1.3, 1.3, 1.3), 0.01, "the baseline drifted by 34%: load"),
         ((1.0, 1.3, 1.3, 1.3), 0.31, ""),  # less than two timings of the same code differ by
         ((0.6, 0.9, 0.9, 0.9), 0.01, ""),  # the same code at the same addresses took 1 ms in the round
         ((12.0, 14.0, 14.54, 14.0), 0.01, ""),
-    ],
-)
-def test_nothing_is_said_within_the_noise_of_the_run(
-    medians_ms: tuple[float, ...], noise: float | None, distrusted: str
-) -> None:
-    assert sensitivity_text(timed(*medians_ms), Matmul(8, 8, 8, align=64), noise, distrusted) == ""
+    ):
+        assert sensitivity_text(timed(*medians_ms), Matmul(8, 8, 8, align=64), noise, distrusted) == ""
 
 
 QUIET = Evidence(is_interleaved=True, noise=0.01)
-
-
 STEADY = tuple(1e-3 * (1 + 0.001 * step) for step in range(15))
 
 
@@ -108,9 +94,8 @@ def test_quiet_times_taken_together_have_a_ratio_and_its_interval() -> None:
     assert found.speed_interval == pytest.approx((0.8, 0.8))
 
 
-@pytest.mark.parametrize(
-    ("evidence", "options"),
-    [
+def test_without_evidence_of_quiet_there_is_a_reason_and_no_ratio() -> None:
+    for evidence, options in (
         (
             replace(QUIET, unreliable="the reference kernel drifted by 40%: load"),
             "reference kernel drifted by 40%",
@@ -118,37 +103,25 @@ def test_quiet_times_taken_together_have_a_ratio_and_its_interval() -> None:
         (replace(QUIET, is_interleaved=False), "not timed interleaved in one round"),
         (replace(QUIET, noise=None), "noise floor is not known"),
         (replace(QUIET, noise=1.22), "two timings of the same code differ by 122%"),
-    ],
-)
-def test_without_evidence_of_quiet_there_is_a_reason_and_no_ratio(evidence: Evidence, options: str) -> None:
-    found = comparison(slower(0.5), comparison_timed(*STEADY), evidence)
-    assert isinstance(found, NotComparable)
-    assert options in found.reason
-
-
-@pytest.mark.parametrize("is_first", [True, False])
-def test_early_stopped_and_few_samples_are_no_basis(is_first: bool) -> None:
-    whole = comparison_timed(*STEADY)
-    for poor, options in (
-        (replace(whole, is_complete=False), "stopped early"),
-        (
-            comparison_timed(*STEADY[: LEAST_SAMPLES - 1]),
-            f"found {LEAST_SAMPLES - 1} samples, {LEAST_SAMPLES} are needed",
-        ),
     ):
-        found = comparison(*((poor, whole) if is_first else (whole, poor)), QUIET)
+        found = comparison(slower(0.5), comparison_timed(*STEADY), evidence)
         assert isinstance(found, NotComparable)
         assert options in found.reason
 
 
-def test_a_wide_interval_is_reported_in_place_of_the_ratio() -> None:
-    bimodal = comparison_timed(*(1e-3, 3e-3) * 10)
-    found = comparison(bimodal, comparison_timed(*(1e-3,) * 20), QUIET)
-    assert isinstance(found, NotComparable)
-    assert "95 % interval of the ratio of times is 1.00 .. 3.00" in found.reason
+def test_early_stopped_and_few_samples_are_no_basis() -> None:
+    whole, few = comparison_timed(*STEADY), LEAST_SAMPLES - 1
+    for poor, options in (
+        (replace(whole, is_complete=False), "stopped early"),
+        (comparison_timed(*STEADY[:few]), f"found {few} samples, {LEAST_SAMPLES} are needed"),
+    ):
+        for pair in ((poor, whole), (whole, poor)):
+            found = comparison(*pair, QUIET)
+            assert isinstance(found, NotComparable)
+            assert options in found.reason
 
 
-def test_a_difference_within_the_noise_is_none() -> None:
+def test_a_difference_within_the_noise_or_whose_interval_contains_none_is_none() -> None:
     within = comparison(slower(0.009), comparison_timed(*STEADY), QUIET)
     assert isinstance(within, NotComparable)
     assert within.reason == (
@@ -156,14 +129,14 @@ def test_a_difference_within_the_noise_is_none() -> None:
     )
     assert within.is_equal
     assert isinstance(comparison(slower(-0.011), comparison_timed(*STEADY), QUIET), Comparable)
-
-
-def test_a_difference_whose_interval_contains_none_is_none() -> None:
     shuffled = comparison_timed(*STEADY[1::2], *STEADY[::2])
     found = comparison(shuffled, comparison_timed(*STEADY), replace(QUIET, noise=0.0))
     assert isinstance(found, NotComparable)
     assert "not distinguishable, the 95 % interval of the ratio of times is 0.99" in found.reason
     assert found.is_equal
+    found = comparison(comparison_timed(*(1e-3, 3e-3) * 10), comparison_timed(*(1e-3,) * 20), QUIET)
+    assert isinstance(found, NotComparable)
+    assert "95 % interval of the ratio of times is 1.00 .. 3.00" in found.reason
 
 
 def test_times_of_pairs_of_slices_have_the_median_of_their_ratios() -> None:
@@ -217,12 +190,16 @@ def times(*medians_s: float | None) -> tuple[StoredTrial, ...]:
     return tuple(trial(number, outcome) for number, outcome in enumerate(outcomes))
 
 
-def test_the_candidate_that_is_nowhere_much_slower_than_the_best_is_chosen() -> None:
+def test_the_candidate_that_is_nowhere_much_slower_than_the_best_final_time_is_chosen() -> None:
     found = best_compromise((times(1.0, 2.0, 1.2), times(9.0, 3.0, 3.3)))
     assert found is not None
     assert [each.number for each in found.trials] == [2, 2]
     assert found.slowdowns == pytest.approx((0.2, 0.1))
     assert found.worst == pytest.approx(0.2)
+    final = replace(trial(0, measurement(0.9)), final=measurement(1.0))
+    found = best_compromise(((final, trial(1, measurement(0.5))), times(1.0, 9.0)))
+    assert found is not None
+    assert (found.trials[0], found.slowdowns) == (final, (0.0, 0.0))
 
 
 def test_a_candidate_without_time_on_one_machine_is_none_for_all() -> None:
@@ -230,40 +207,110 @@ def test_a_candidate_without_time_on_one_machine_is_none_for_all() -> None:
     assert found is not None
     assert found.slowdowns == pytest.approx((1.0, 0.0))
     assert best_compromise((times(1.0, None), times(None, 3.0))) is None
-
-
-def test_early_stopped_trials_do_not_count() -> None:
-    """Were they candidates, a machine with nothing else would have no fastest trial to compare with."""
+    # were early-stopped ones candidates, a machine with nothing else would have no fastest trial
     stopped = trial(0, replace(measurement(5.0), is_complete=False))
     assert best_compromise(((stopped,), times(1.0))) is None
-
-
-def test_a_lucky_first_time_is_no_bar_where_top_trials_were_timed_again() -> None:
-    final = replace(trial(0, measurement(0.9)), final=measurement(1.0))
-    lucky = trial(1, measurement(0.5))
-    found = best_compromise(((final, lucky), times(1.0, 9.0)))
-    assert found is not None
-    assert found.trials[0] == final
-    assert found.slowdowns == (0.0, 0.0)
 
 
 # Ratios of interleaved rounds: intervals from order statistics.
 
 
 def test_the_interval_encloses_the_median_of_the_distribution_in_95_of_100_cases() -> None:
-    rounds = 15
-    enclosed = 0
-    for signs in itertools.product((-1.0, 1.0), repeat=rounds):
-        found = median_interval(signs)
-        enclosed += found.low < 0 < found.high
-    assert 0.95 < enclosed / 2**rounds < 0.99
+    found = [median_interval(signs) for signs in itertools.product((-1.0, 1.0), repeat=15)]
+    assert 0.95 < sum(each.low < 0 < each.high for each in found) / len(found) < 0.99
 
 
-def test_few_values_have_all_of_them_as_their_interval() -> None:
+def test_few_values_have_all_of_them_as_their_interval_and_a_ratio_compares_the_same_rounds() -> None:
     assert median_interval([3.0, 1.0, 2.0]) == MedianInterval(2.0, 1.0, 3.0)
     assert median_interval([5.0]) == MedianInterval(5.0, 5.0, 5.0)
-
-
-def test_a_ratio_compares_the_same_rounds() -> None:
     busy = [1.0, 10.0, 100.0]  # the machine slows down: the ratio does not change
     assert paired_ratio([2 * each for each in busy], busy) == MedianInterval(2.0, 2.0, 2.0)
+
+
+# Which trial is the best.
+
+
+def noisy(median_s: float, spread: float, seed: int = 0) -> Measurement:
+    """Returns a timing of 40 samples; its interval is about a third of the spread to each side."""
+    rng = np.random.default_rng(seed)
+    samples = median_s * (1 + spread * rng.standard_normal(40))
+    return summarize(list(samples / np.median(samples) * median_s), 1, rng)
+
+
+def test_the_fastest_of_the_top_trials_is_the_best_when_nothing_is_tied() -> None:
+    selected = select_result((trial(0, measurement(2.0)), trial(1, measurement(1.0)), trial(2, FAILED)), 0.01)
+    assert selected is not None
+    assert (selected.best.number, selected.tied) == (1, (selected.best,))
+    assert select_result((trial(0, FAILED),), 0.01) is None
+    with pytest.raises(ValueError, match="trial 100 was not timed"):
+        time_of(trial(0, FAILED))
+    lucky = trial(0, measurement(0.5))
+    selected = select_result((lucky, trial(1, measurement(0.9), final=measurement(1.0))), None)
+    assert selected is not None
+    assert (selected.best.number, selected.measurement.median_s) == (1, 1.0)
+    selected = select_result((trial(3, measurement(1.005, 0.02)), trial(2, measurement(1.0, 0.02))), 0.01)
+    assert selected is not None
+    assert selected.best.number == 2
+
+
+def test_tied_is_what_is_not_shown_to_be_slower_by_more_than_noise() -> None:
+    for slower_s, spread, noise, is_tied in (
+        (1.005, 0.001, 0.01, True),  # certainly slower, by less than two timings of the same code differ
+        (1.02, 0.001, 0.01, False),  # certainly slower by more than that
+        (1.02, 0.2, 0.01, True),  # slower by more than that, and not certainly so
+        (1.5, 0.2, 0.01, False),
+        (1.02, 0.001, 0.05, True),  # the noise floor decides, however small the intervals,
+    ):
+        selected = select_result(
+            (trial(0, noisy(1.0, spread)), trial(1, noisy(slower_s, spread, seed=1))), noise
+        )
+        assert selected is not None
+        assert len(selected.tied) == 1 + is_tied
+
+
+def test_without_a_noise_layer_half_the_interval_of_the_fastest_is_taken() -> None:
+    fastest = noisy(1.0, 0.1)
+    within = measurement(1 + 0.9 * half_width(fastest))
+    selected = select_result((trial(0, fastest), trial(1, within), trial(2, measurement(1.5))), None)
+    assert selected is not None
+    assert [each.number for each in selected.tied] == [0, 1]
+
+
+def test_a_round_that_was_slow_for_all_separates_nobody_and_hides_nothing() -> None:
+    """Both were slowed down by up to a half; one is 3 % behind in every round."""
+    rounds = 1 + np.random.default_rng(0).random(40) / 2
+    fast, slow = (summarize(list(rounds * scale), 1, np.random.default_rng(0)) for scale in (1.0, 1.03))
+    assert slow.interval_s[0] < fast.interval_s[1]
+    selected = select_result((trial(0, fast), trial(1, slow)), 0.01)
+    assert selected is not None
+    assert [each.number for each in selected.tied] == [0]
+
+
+@pytest.mark.parametrize(
+    ("slower", "noise", "best"),
+    [
+        (noisy(1.03, 0.2, seed=1), 0.01, 0),  # tied only for being uncertain
+        (noisy(1.5, 0.2, seed=1), 1.03, 0),  # two timings of the same code differed by 103 %
+        (noisy(1.005, 0.001, seed=1), 0.01, 1),
+    ],
+    ids=["uncertain", "noisy session", "simpler"],
+)
+def test_of_the_tied_the_simplest_wins_unless_noisy(slower: Measurement, noise: float, best: int) -> None:
+    spread = 0.001 if best else 0.2
+    trials = trial(0, noisy(1.0, spread), script="a\nb\n"), trial(1, slower, script="a\n")
+    selected = select_result(trials, noise)
+    assert selected is not None
+    assert selected.tied == trials
+    assert selected.best is trials[best]
+    assert select_result(trials, noise) == selected  # whenever it is asked for
+
+
+def test_a_script_is_simple_by_its_lines_then_by_the_knobs_that_do_something() -> None:
+    assert script_lines("// why\n\nmodule {\n  // what\n}\n") == 2
+    values: dict[str, Value] = {"block": 0, "unroll": 1, "split": "none", "tile": 8, "order": "ji"}
+    assert knobs_on(Candidate.of("s", values)) == 2
+    short = trial(4, measurement(1.0), script="a\n", knobs=9)
+    assert complexity(short) < complexity(trial(4, measurement(1.0), script="a\nb\n", knobs=1))
+    busy = trial(4, measurement(1.0))
+    idle = replace(busy, record=replace(busy.record, candidate=Candidate.of("fake", {"knob_0": 0})))
+    assert complexity(idle) < complexity(busy)

@@ -4,10 +4,28 @@ from dataclasses import replace
 
 import numpy as np
 import pytest
+from hypothesis import given
+from hypothesis import strategies as st
 
+from tests.tuning.fakes import MACHINE
 from tuner.analysis.scheduler import POOL_TRIALS, ROUNDS, ColumnPool, Scheduler
+from tuner.analysis.warm_start import (
+    OTHER_KIND,
+    POINTS,
+    SAME_KIND,
+    TASKS,
+    Known,
+    TuningTask,
+    distance,
+    machine_distance,
+    nearest_first,
+    warm_points,
+)
 from tuner.core.candidate import Candidate
-from tuner.core.problem import Matmul
+from tuner.core.gpu import CHIPS
+from tuner.core.machine import Machine, gpu_machine
+from tuner.core.problem import Matmul, Problem
+from tuner.core.runs import WARM_START
 
 PROBLEMS = tuple(Matmul(m, 64, 64) for m in (8, 16, 256))
 COLUMNS = tuple(Candidate.of("s", {"x": x}) for x in range(10))
@@ -60,12 +78,8 @@ def replayed(
     return found
 
 
-def test_every_problem_has_its_rounds_first() -> None:
-    found = replayed(POOL, ROUNDS * len(PROBLEMS))
-    assert [problem for problem, _ in found] == [0, 1, 2] * ROUNDS
-
-
-def test_the_first_trials_follow_the_cost_model() -> None:
+def test_every_problem_has_its_rounds_first_by_the_cost_model() -> None:
+    assert [problem for problem, _ in replayed(POOL, ROUNDS * len(PROBLEMS))] == [0, 1, 2] * ROUNDS
     assert [x for _, x in replayed(POOL, 3)] == [0, 0, 0]
 
 
@@ -77,13 +91,10 @@ def test_what_one_problem_showed_orders_the_others() -> None:
     assert [x for problem, x in found if problem == 1].index(9) < 3
 
 
-def test_then_trials_go_where_time_is_spent() -> None:
+def test_then_trials_go_where_time_is_spent_and_to_problems_that_occur_often() -> None:
     tried = Counter(problem for problem, _ in replayed(POOL, 24)[ROUNDS * 3 :])
     assert tried[2] == 6  # all that is left of the slowest
     assert tried[1] >= tried[0]
-
-
-def test_a_problem_that_occurs_often_is_worth_more() -> None:
     often = replace(POOL, counts=(1000, 1, 1))
     tried = Counter(problem for problem, _ in replayed(often, ROUNDS * 3 + 6)[ROUNDS * 3 :])
     assert tried[0] >= 5
@@ -92,30 +103,19 @@ def test_a_problem_that_occurs_often_is_worth_more() -> None:
 def test_the_whole_pool_is_tried_once_and_then_nothing() -> None:
     found = replayed(POOL, 1000, pending=2)
     assert len(found) == len(set(found)) == len(PROBLEMS) * len(COLUMNS)
+    assert len(replayed(POOL, 1000, lambda _problem, _x: None)) == 30  # where all fail, too
+    same = tuple(COLUMNS[x // 2] for x in range(10))  # two columns with one projection
+    only = (*(None,) * 9, COLUMNS[9])  # what does not apply
+    for candidates, tried in ((same, [0, 1, 2, 3, 4]), (only, [9])):
+        found = replayed(replace(POOL, candidates=(candidates, COLUMNS, COLUMNS)), 1000)
+        assert sorted(x for problem, x in found if problem == 0 and x is not None) == tried
 
 
-def test_columns_with_one_projection_are_tried_once() -> None:
-    same = tuple(COLUMNS[x // 2] for x in range(10))
-    found = replayed(replace(POOL, candidates=(same, COLUMNS, COLUMNS)), 1000)
-    assert sorted(x for problem, x in found if problem == 0 and x is not None) == [0, 1, 2, 3, 4]
-
-
-def test_what_does_not_apply_is_not_tried() -> None:
-    none = (None,) * 9
-    found = replayed(replace(POOL, candidates=((*none, COLUMNS[9]), COLUMNS, COLUMNS)), 1000)
-    assert [x for problem, x in found if problem == 0] == [9]
-
-
-def test_what_breaks_a_preference_comes_last() -> None:
-    demoted = tuple(x < 8 for x in range(10))
-    found = replayed(replace(POOL, is_demoted=(demoted,) * 3), 9)
-    assert [x for problem, x in found if problem == 0] == [8, 9, 0]
-
-
-def test_the_sampler_proposes_before_what_breaks_a_preference() -> None:
-    demoted = tuple(x < 8 for x in range(10))
-    found = replayed(replace(POOL, is_demoted=(demoted,) * 3), 9, has_sampler=True)
-    assert [x for problem, x in found if problem == 0] == [8, 9, None]
+def test_what_breaks_a_preference_comes_last_after_what_the_sampler_proposes() -> None:
+    demoted = replace(POOL, is_demoted=(tuple(x < 8 for x in range(10)),) * 3)
+    for has_sampler, last in ((False, 0), (True, None)):
+        found = replayed(demoted, 9, has_sampler=has_sampler)
+        assert [x for problem, x in found if problem == 0] == [8, 9, last]
 
 
 def test_after_some_trials_the_sampler_proposes_every_second_one() -> None:
@@ -124,12 +124,10 @@ def test_after_some_trials_the_sampler_proposes_every_second_one() -> None:
     assert None not in of_slowest[: len(COLUMNS)]
     assert set(of_slowest[len(COLUMNS) :]) == {None}  # the pool is empty
     large = tuple(Candidate.of("s", {"x": x}) for x in range(40))
-    wide = ColumnPool(
-        PROBLEMS[:1], (1,), large, (large,), (tuple(1.0 + x for x in range(40)),), ((False,) * 40,)
-    )
-    asked = [
-        x is None for _, x in replayed(wide, POOL_TRIALS + 6, lambda _problem, _x: 1.0, has_sampler=True)
-    ]
+    costs = tuple(1.0 + x for x in range(40))
+    wide = ColumnPool(PROBLEMS[:1], (1,), large, (large,), (costs,), ((False,) * 40,))
+    found = replayed(wide, POOL_TRIALS + 6, lambda _problem, _x: 1.0, has_sampler=True)
+    asked = [x is None for _, x in found]
     assert not any(asked[:POOL_TRIALS])
     assert asked[POOL_TRIALS:] == [POOL_TRIALS % 2 == 1, POOL_TRIALS % 2 == 0] * 3
 
@@ -147,10 +145,6 @@ def test_a_sampler_without_more_leaves_the_pool() -> None:
 def test_a_problem_where_all_fail_does_not_take_the_whole_budget() -> None:
     found = replayed(POOL, 24, lambda problem, x: None if problem == 1 else time_of(problem, x))
     assert Counter(problem for problem, _ in found)[1] < 12
-
-
-def test_a_problem_where_all_fail_is_no_reason_to_stop() -> None:
-    assert len(replayed(POOL, 1000, lambda _problem, _x: None)) == 30
 
 
 def test_equal_seeds_give_equal_trials_also_after_a_replay() -> None:
@@ -174,6 +168,8 @@ def test_equal_seeds_give_equal_trials_also_after_a_replay() -> None:
 def test_a_pool_that_does_not_fit_is_refused(changed: dict[str, object], message: str) -> None:
     with pytest.raises(ValueError, match=message):
         replace(POOL, **changed)  # type: ignore[arg-type]
+    with pytest.raises(ValueError, match="floors_s: found 1, allowed 3"):
+        Scheduler(POOL, 0, (1.0,))
 
 
 def test_trials_go_where_times_are_far_from_the_roofline() -> None:
@@ -195,6 +191,76 @@ def test_trials_go_where_times_are_far_from_the_roofline() -> None:
     assert max(trials(())) - min(trials(())) <= 1
 
 
-def test_floors_are_one_for_each_problem() -> None:
-    with pytest.raises(ValueError, match="floors_s: found 1, allowed 3"):
-        Scheduler(POOL, 0, (1.0,))
+def known(problem: Problem, *xs: int, who: str = "run 1") -> Known:
+    return Known(TuningTask(problem, MACHINE, 1), tuple((Candidate.of("s", {"x": x}), who) for x in xs))
+
+
+def xs_of(*tasks: Known) -> list[int]:
+    return [int(dict(each.candidate.choices)["x"]) for each in warm_points(OURS, tasks)]
+
+
+def test_the_best_of_each_task_come_interleaved_the_nearest_first_each_once_and_no_more() -> None:
+    far, near = known(Matmul(4096, 512, 512), 1, 2, 3), known(Matmul(1024, 512, 512), 11, 12)
+    assert xs_of(far, near) == [11, 1, 12, 2, 3]
+    assert xs_of(known(Matmul(1024, 512, 512), 1, 2), known(Matmul(2048, 512, 512), 1, 3)) == [1, 2, 3]
+    assert warm_points(OURS, ()) == warm_points(OURS, (known(Matmul(512, 512, 512)),)) == ()
+    tasks = [
+        known(Matmul(512 << number, 512, 512), *range(100 * number, 100 * number + 50)) for number in range(9)
+    ]
+    found = xs_of(*tasks)
+    assert len(found) == POINTS
+    assert {x // 100 for x in found} == set(range(TASKS))
+
+
+def test_a_point_says_which_problem_and_run_it_comes_from() -> None:
+    same = known(Matmul(256, 256, 256), 1, who="run 7")
+    other = known(Matmul(256, 256, 256, "bf16", "nt", "bias_relu", "bf16"), 2, who="file")
+    first, second = warm_points(OURS, (same, other))
+    assert (first.origin, first.source) == (WARM_START, "256x256x256 (run 7)")
+    assert second.source == "256x256x256 bf16 nt bias_relu (file)"
+
+
+GPU = gpu_machine("cuda", CHIPS["sm_90"], "H200")
+
+
+def task(problem: Problem, machine: Machine = MACHINE, threads: int = 1) -> TuningTask:
+    return TuningTask(problem, machine, threads)
+
+
+OURS = task(Matmul(512, 512, 512))
+SIZES = st.integers(1, 1 << 20)
+
+
+def test_sizes_count_by_their_ratio_and_nothing_carries_over_from_a_gpu_to_a_processor() -> None:
+    assert distance(OURS, OURS) == 0.0
+    assert distance(OURS, task(Matmul(512, 512, 512), GPU)) is None
+    twice, half = (distance(OURS, task(Matmul(m, 512, 512))) for m in (1024, 256))
+    assert twice == half == 1.0
+    assert machine_distance(GPU, replace(GPU, name="H100")) == SAME_KIND
+    assert machine_distance(GPU, gpu_machine("cuda", CHIPS["sm_80"], "A100")) == OTHER_KIND
+
+
+@given(SIZES, SIZES, SIZES)
+def test_distance_is_the_same_both_ways(m: int, n: int, k: int) -> None:
+    other = task(Matmul(m, n, k, layout="nt"), replace(MACHINE, name="other"), threads=4)
+    assert distance(OURS, other) == pytest.approx(distance(other, OURS))
+
+
+def test_what_carries_over_better_is_nearer() -> None:
+    for nearer, farther in (
+        (task(Matmul(512, 512, 500)), task(Matmul(512, 512, 512, layout="nt"))),
+        (task(Matmul(512, 512, 512, epilogue="bias_relu")), task(Matmul(512, 512, 512, layout="nt"))),
+        (task(Matmul(512, 512, 512, layout="nt")), task(Matmul(512, 512, 512, dtype="f64"))),
+        (task(Matmul(512, 512, 512), threads=2), task(Matmul(512, 512, 512), threads=8)),
+        (task(Matmul(512, 512, 512)), task(Matmul(512, 512, 512), replace(MACHINE, name="other"))),
+    ):
+        near, far = distance(OURS, nearer), distance(OURS, farther)
+        assert near is not None
+        assert far is not None
+        assert near < far
+
+
+def test_the_nearest_come_first_and_equally_near_ones_as_given() -> None:
+    gpu = task(Matmul(512, 512, 512), GPU)
+    far, near, too = (task(Matmul(m, 512, 512)) for m in (4096, 1024, 256))
+    assert nearest_first(OURS, (far, gpu, near, too), lambda each: each) == [near, too, far]

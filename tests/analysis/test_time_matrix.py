@@ -4,6 +4,8 @@ import numpy as np
 import pytest
 
 from tests.analysis.matrices import matrix_of
+from tuner.analysis.dispatch import MODEL, SAME_WEIGHTS, TUNED, AskedProblem, RankedColumns, ranked_columns
+from tuner.analysis.portfolio import NOISE
 from tuner.analysis.time_matrix import (
     SHRINKAGE,
     WIDTH,
@@ -15,11 +17,9 @@ from tuner.analysis.time_matrix import (
     filled_costs,
 )
 from tuner.core.candidate import Candidate
-from tuner.core.problem import Matmul
+from tuner.core.problem import Matmul, Problem
 
 COLUMNS = tuple(Candidate.of("s", {"tile_m": tile}) for tile in (2, 4))
-
-
 MATRIX = TimeMatrix(
     problems=(Matmul(64, 32, 16), Matmul(1, 32, 16)),
     counts=(1, 3),
@@ -38,20 +38,14 @@ def test_times_are_seconds_and_nan_where_there_is_none() -> None:
     assert MATRIX.log_sizes().tolist() == [[6, 5, 4], [0, 5, 4]]
 
 
-def test_efficiency_is_relative_to_the_best_time_of_the_problem() -> None:
+def test_efficiency_is_relative_to_the_best_time_of_the_problem_which_needs_one() -> None:
     assert MATRIX.best_s().tolist() == [1e-6, 4e-6]
     assert np.array_equal(MATRIX.efficiency(), [[0.5, 1.0], [1.0, np.nan]], equal_nan=True)
-
-
-def test_a_problem_without_a_time_has_no_best() -> None:
     untimed = replace(MATRIX, times_s=((None, None), (4e-6, None)))
     assert np.isnan(untimed.best_s()[0])
     assert np.isnan(untimed.efficiency()[0]).all()
-
-
-def test_a_matrix_without_problems_is_empty() -> None:
-    assert TimeMatrix((), (), COLUMNS, (), (), ()).times().shape == (0, 2)
-    assert TimeMatrix((), (), COLUMNS, (), (), ()).best_s().shape == (0,)
+    empty = TimeMatrix((), (), COLUMNS, (), (), ())
+    assert (empty.times().shape, empty.best_s().shape) == ((0, 2), (0,))
 
 
 @pytest.mark.parametrize(
@@ -78,22 +72,14 @@ def test_a_matrix_that_does_not_fit_is_refused(changed: dict[str, object], messa
 ALL = [[True, True], [True, True]]
 
 
-def test_measured_times_stay_and_missing_ones_are_marked() -> None:
-    matrix = matrix_of([[1.0, 3.0], [2.0, None]], costs=[[1.0, 1.0], [1.0, 1.0]], applies=ALL)
-    found = completed_times(matrix)
+def test_a_missing_time_is_the_model_at_the_level_of_the_problem_corrected_by_neighbours() -> None:
+    equal = [[1.0, 1.0], [1.0, 1.0]]
+    found = completed_times(matrix_of([[1.0, 3.0], [2.0, None]], costs=equal, applies=ALL))
     assert found.is_predicted.tolist() == [[False, False], [False, True]]
     assert found.logs[~found.is_predicted] == pytest.approx(np.log([1.0, 3.0, 2.0]))
-
-
-def test_a_prediction_is_the_model_at_the_level_of_the_problem_corrected_by_neighbours() -> None:
-    matrix = matrix_of([[1.0, 3.0], [2.0, None]], costs=[[1.0, 1.0], [1.0, 1.0]], applies=ALL)
-    log_s = completed_times(matrix).logs[1, 1]
-    assert np.log(2.0) < log_s < np.log(6.0)  # the model says equal, the neighbour three times as long
-
-
-def test_a_problem_without_any_time_has_the_level_of_the_others() -> None:
-    matrix = matrix_of([[1.0, 3.0], [None, None]], costs=[[1.0, 1.0], [1.0, 1.0]], applies=ALL)
-    logs = completed_times(matrix).logs[1]
+    # the model says equal, the neighbour three times as long
+    assert np.log(2.0) < found.logs[1, 1] < np.log(6.0)
+    logs = completed_times(matrix_of([[1.0, 3.0], [None, None]], costs=equal, applies=ALL)).logs[1]
     assert logs[0] < np.log(3) / 2 < logs[1]
     assert np.isfinite(logs).all()
 
@@ -106,28 +92,27 @@ def numbers(*rows: object) -> Numbers:
 
 
 OCTAVES = numbers([7, 8, 9], [7, 8, 9], [9, 8, 9])
-
-
 COSTS = numbers([10, 20, 40], [10, 20, 40], [10, 20, 40])
+
+
+ASKED = (COSTS[0], OCTAVES[0])
 
 
 def known(*times: object) -> KnownTimes:
     return KnownTimes(COSTS[: len(times)], numbers(*times), OCTAVES[: len(times)])
 
 
-def test_without_times_the_order_is_that_of_the_cost_model() -> None:
+def test_without_times_or_with_those_of_one_configuration_the_order_is_that_of_the_cost_model() -> None:
     nothing = KnownTimes(np.empty((0, 3)), np.empty((0, 3)), np.empty((0, 3)))
-    assert corrected_scores(nothing, COSTS[0], OCTAVES[0]) == pytest.approx(np.log(COSTS[0]))
-
-
-def test_a_configuration_that_beat_the_model_on_the_same_sizes_is_preferred() -> None:
+    # a whole problem is slower than the model says, or has one time
+    for times in (nothing, known([1e3, 2e3, 4e3]), known([NAN, 1.0, NAN])):
+        assert corrected_scores(times, *ASKED) == pytest.approx(np.log(COSTS[0]))
     # the second column took a third of what the model says
-    scores = corrected_scores(known([3.0, 2.0, 12.0]), COSTS[0], OCTAVES[0])
-    assert np.argsort(scores).tolist() == [1, 0, 2]
+    assert np.argsort(corrected_scores(known([3.0, 2.0, 12.0]), *ASKED)).tolist() == [1, 0, 2]
 
 
 def test_the_score_is_the_shrunken_mean_of_residuals_by_distance() -> None:
-    found = corrected_scores(known([10.0, 40.0, NAN], [NAN, NAN, NAN], [10.0, 20.0, 80.0]), *asked())
+    found = corrected_scores(known([10.0, 40.0, NAN], [NAN, NAN, NAN], [10.0, 20.0, 80.0]), *ASKED)
     near, far = 1.0, np.exp(-4 / WIDTH)
     first = (near * -np.log(2) / 2 + far * -np.log(2) / 3) / (SHRINKAGE + near + far)
     second = (near * np.log(2) / 2 + far * -np.log(2) / 3) / (SHRINKAGE + near + far)
@@ -135,23 +120,80 @@ def test_the_score_is_the_shrunken_mean_of_residuals_by_distance() -> None:
     assert found == pytest.approx(np.log(COSTS[0]) + numbers(first, second, third))
 
 
-def asked() -> tuple[Numbers, Numbers]:
-    return COSTS[0], OCTAVES[0]
-
-
-def test_that_a_whole_problem_is_slower_than_the_model_says_changes_nothing() -> None:
-    assert corrected_scores(known([1e3, 2e3, 4e3]), *asked()) == pytest.approx(np.log(COSTS[0]))
-
-
-def test_a_problem_with_one_time_says_nothing() -> None:
-    assert corrected_scores(known([NAN, 1.0, NAN]), *asked()) == pytest.approx(np.log(COSTS[0]))
-
-
 def test_what_has_no_model_counts_as_the_cheapest_of_the_problem() -> None:
     costs = numbers([np.inf, 20, 40], [np.inf, np.inf, np.inf])
     assert filled_costs(costs).tolist() == [[20, 20, 40], [1, 1, 1]]
     assert filled_costs(np.empty((2, 0))).shape == (2, 0)
     scores = corrected_scores(
-        KnownTimes(costs, numbers([1, 1, 2], [NAN] * 3), OCTAVES[:2]), costs[0], asked()[1]
+        KnownTimes(costs, numbers([1, 1, 2], [NAN] * 3), OCTAVES[:2]), costs[0], OCTAVES[0]
     )
     assert np.isfinite(scores).all()
+
+
+# fastest: column 0 at m = 8, column 2 at m = 32; column 1 is next to the best of both
+TIMES = [[1.0, 1.1, 2.0], [2.0, 1.1, 1.0]]
+WEIGHTS = (Matmul(8, 512, 256), Matmul(32, 512, 256))
+DISPATCH = matrix_of(TIMES, WEIGHTS)
+
+
+def asked(problem: Problem, costs: tuple[float, ...] = (1.0, 2.0, 3.0), applies: str = "111") -> AskedProblem:
+    return AskedProblem(problem, tuple(each == "1" for each in applies), costs)
+
+
+def test_a_tuned_problem_has_its_own_order_and_one_between_two_is_served_for_both() -> None:
+    assert ranked_columns(DISPATCH, asked(WEIGHTS[1])) == RankedColumns((2, 1, 0), TUNED)
+    assert ranked_columns(DISPATCH, asked(Matmul(16, 512, 256))) == RankedColumns((1, 0, 2), SAME_WEIGHTS)
+    far = asked(Matmul(4096, 7, 4096), (3.0, 1.0, 2.0))  # nothing similar was tuned
+    assert ranked_columns(DISPATCH, far) == RankedColumns((1, 2, 0), MODEL)
+
+
+def test_no_size_is_rounded_to_a_bucket() -> None:
+    for m in (9, 15, 16, 17, 31):
+        problem = Matmul(m, 512, 256)
+        assert ranked_columns(DISPATCH, asked(problem)).source == SAME_WEIGHTS
+        one = matrix_of([[3.0, 2.0, 1.0], *TIMES], (problem, *WEIGHTS))
+        assert ranked_columns(one, asked(problem)).source == TUNED
+        assert ranked_columns(one, asked(Matmul(m + 1 if m < 31 else m - 1, 512, 256))).source == SAME_WEIGHTS
+
+
+def test_an_m_outside_of_the_tuned_ones_follows_the_nearest_within_two_octaves() -> None:
+    assert ranked_columns(DISPATCH, asked(Matmul(128, 512, 256))) == RankedColumns((2, 1, 0), SAME_WEIGHTS)
+    assert ranked_columns(DISPATCH, asked(Matmul(129, 512, 256))).source == MODEL
+    assert ranked_columns(DISPATCH, asked(Matmul(2, 512, 256))) == RankedColumns((0, 1, 2), SAME_WEIGHTS)
+    assert ranked_columns(DISPATCH, asked(Matmul(1, 512, 256))).source == MODEL
+
+
+@pytest.mark.parametrize(
+    "problem",
+    [
+        Matmul(16, 513, 256),
+        Matmul(16, 512, 255),
+        Matmul(16, 512, 256, dtype="f64"),
+        Matmul(16, 512, 256, layout="nt"),
+        Matmul(16, 512, 256, epilogue="bias_relu"),
+        Matmul(16, 512, 256, align="64"),
+        Matmul(16, 512, 256, cache="cold"),
+    ],
+    ids=lambda problem: problem.key,
+)
+def test_other_weights_types_and_layouts_are_not_the_same(problem: Problem) -> None:
+    assert ranked_columns(DISPATCH, asked(problem)).source == MODEL
+
+
+def test_the_model_is_corrected_by_neighbours_and_chooses_only_what_can_do_the_problem() -> None:
+    matrix = matrix_of([[4.0, 1.0], [4.0, 1.0]], WEIGHTS, costs=[[1.0, 1.0]] * 2)
+    near = AskedProblem(Matmul(16, 500, 256), (True, True), (1.0, 1.2))
+    assert ranked_columns(matrix, near).columns == (1, 0)
+    other_type = replace(near, problem=replace(near.problem, dtype="f64"))
+    assert ranked_columns(matrix, other_type).columns == (0, 1)
+    assert ranked_columns(DISPATCH, asked(Matmul(16, 512, 256), applies="101")).columns == (0, 2)
+    assert ranked_columns(DISPATCH, asked(WEIGHTS[0], applies="000")).columns == ()
+    assert ranked_columns(DISPATCH, asked(WEIGHTS[0]), columns=(1, 2)).columns == (1, 2)
+
+
+def test_within_noise_the_column_of_more_problems_comes_first() -> None:
+    problems = (Matmul(8, 512, 256), Matmul(8, 64, 64), Matmul(8, 64, 128))
+    times = [[1.0, 1.0 + NOISE / 2], [2.0, 1.0], [2.0, 1.0]]
+    assert ranked_columns(
+        matrix_of(times, problems), AskedProblem(problems[0], (True, True), (1.0, 1.0))
+    ).columns == (1, 0)

@@ -1,4 +1,4 @@
-"""Rounds under load: real processes are stopped and go on, and a failing test is reported."""
+"""Rounds under load: real processes are stopped and go on. Sessions that are recorded for the README."""
 
 import json
 import os
@@ -6,10 +6,12 @@ import signal
 import subprocess
 import sys
 from pathlib import Path
+from xml.etree import ElementTree
 
 import pytest
 
 from benchmarks import stress
+from benchmarks.terminal_recording import Typed, main, record, svg
 from tuner.runtime.workers.processes import state_of
 
 WAITS = "import sys; print('up', flush=True); sys.stdin.read()"
@@ -47,8 +49,12 @@ def test_all_that_run_are_stopped_and_go_on_and_what_a_test_has_stopped_stays_so
     stress.go_on((running.pid,))  # has ended: nothing to do
 
 
-def test_the_tests_that_are_stressed_exist() -> None:
+def test_tests_exist_and_rounds_with_other_settings_are_not_continued(tmp_path: Path) -> None:
     assert [path for path in stress.TESTS if not (stress.ROOT / path).exists()] == []
+    output = tmp_path / "stress.json"
+    output.write_text(json.dumps({"settings": {"seed": 1}, "rows": []}))
+    with pytest.raises(SystemExit, match="its rounds had other settings; give another --output"):
+        stress.finished_rounds(output, {"seed": 0})
 
 
 @pytest.mark.parametrize(("body", "is_right"), [("pass", True), ("assert False", False)])
@@ -82,8 +88,27 @@ def test_a_series_goes_on_with_the_rounds_that_are_missing(tmp_path: Path) -> No
     assert documents[1]["summary"]["tests"] == 2
 
 
-def test_rounds_with_other_settings_are_not_continued(tmp_path: Path) -> None:
-    output = tmp_path / "stress.json"
-    output.write_text(json.dumps({"settings": {"seed": 1}, "rows": []}))
-    with pytest.raises(SystemExit, match="its rounds had other settings; give another --output"):
-        stress.finished_rounds(output, {"seed": 0})
+SESSION = (Typed("tuner --version", "tuner 0.1.0\ncompiler: LLVM\n"), Typed("true", ""))
+
+
+def options(picture: str) -> str:
+    return "".join(ElementTree.fromstring(picture).itertext()).replace("\N{NO-BREAK SPACE}", " ")
+
+
+def test_both_outputs_of_commands_are_recorded(tmp_path: Path, capsys: pytest.CaptureFixture[str]) -> None:
+    session = record(("echo one > kept; echo two >&2", "cat kept"), tmp_path)
+    assert [typed.printed for typed in session] == ["two\n", "one\n"]
+    with pytest.raises(RuntimeError, match=r"^echo why; exit 3: exited with 3: why"):
+        record(("echo why; exit 3",), tmp_path)
+    assert main([str(tmp_path / "session.svg"), "echo hello"]) == 0
+    assert capsys.readouterr().out == "$ echo hello\nhello\n"
+    assert "hello" in options((tmp_path / "session.svg").read_text())
+
+
+def test_the_picture_has_what_was_typed_and_printed_fetches_nothing_and_is_the_same_each_time() -> None:
+    picture = svg(SESSION)
+    text = options(picture)
+    for line in ("$ tuner --version", "tuner 0.1.0", "compiler: LLVM", "$ true"):
+        assert line in text
+    assert [each for each in ("font-face", "url(http", "url('") if each in picture] == []
+    assert svg(SESSION) == picture

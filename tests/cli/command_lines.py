@@ -35,14 +35,7 @@ WORDS = (
     *("", " ", "\u00e9", "x" * 300, "a\nb", "--", "\x1b[31m", "0=[8x8]1.0", "main"),
 )
 FILES = (
-    "empty.mlir",
-    "odd.mlir",
-    "script.mlir",
-    "none.mlir",
-    "folder",
-    "space.yaml",
-    "new.out",
-    "none/new",
+    *("empty.mlir", "odd.mlir", "script.mlir", "none.mlir", "folder", "space.yaml", "new.out", "none/new"),
     "",
 )
 # Argument or option -> words that mostly fit, so that many lines get past the first check.
@@ -91,13 +84,9 @@ def _text(command: click.Command, rng: random.Random) -> list[str]:
             options += [_value(parameter, rng) for _ in range(count)]
         elif rng.random() < OPTION_SHARE and parameter.name != "database":
             options.append(rng.choice((*parameter.opts, *parameter.secondary_opts)))
-            if not _is_flag(parameter):
+            if not (isinstance(parameter, click.Option) and parameter.is_flag):
                 options.append(_value(parameter, rng))
     return options
-
-
-def _is_flag(parameter: click.Parameter) -> bool:
-    return isinstance(parameter, click.Option) and parameter.is_flag
 
 
 def _value(parameter: click.Parameter, rng: random.Random) -> str:
@@ -161,7 +150,6 @@ def bed(folder: Path) -> Iterator[Tuner]:
 
 
 def complaints(count: int, seed: int) -> Iterator[tuple[tuple[str, ...], str]]:
-    """Yields the lines that ended badly, each run on the same database, with what is wrong."""
     with tempfile.TemporaryDirectory() as name, bed(Path(name)) as tuner:
         kept = Path(name) / "kept.db"
         shutil.copy(tuner.database, kept)

@@ -18,8 +18,6 @@ from tuner.targets.backends import Backends
 
 @dataclass(frozen=True)
 class Done:
-    """What a command did."""
-
     code: int
     out: str
     err: str
@@ -54,6 +52,12 @@ class Tuner:
         return done.err
 
 
+def counts(**given: int) -> dict[str, int]:
+    """Returns the counts of a run's trials as documents have them; those that are not given are 0."""
+    names = ("proposed", "measured", "verified", "failed", "reused", "compiled")
+    return {**dict.fromkeys(names, 0), **given}
+
+
 @pytest.fixture
 def tuner(tmp_path: Path) -> Tuner:
     return Tuner(tmp_path / "results.db", fakes.backends())
@@ -61,7 +65,6 @@ def tuner(tmp_path: Path) -> Tuner:
 
 @pytest.fixture(scope="session")
 def tuned_database(tmp_path_factory: pytest.TempPathFactory) -> Path:
-    """Gives a database with one run of all 20 trials."""
     tuner = Tuner(tmp_path_factory.mktemp("tuned") / "results.db", fakes.backends())
     done = tuner("tune", "matmul", "8x8x8", "--sampler", "exhaustive", "--trials", "20")
     assert done.code == 0, done.err
@@ -70,6 +73,5 @@ def tuned_database(tmp_path_factory: pytest.TempPathFactory) -> Path:
 
 @pytest.fixture
 def tuned(tuner: Tuner, tuned_database: Path) -> Tuner:
-    """Gives commands a copy of that database."""
     shutil.copy(tuned_database, tuner.database)
     return tuner

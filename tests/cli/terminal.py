@@ -13,15 +13,12 @@ LIMIT_S = 60.0  # for what is waited for, on a machine that others keep busy
 
 
 class Terminal:
-    """A process whose standard streams are a terminal."""
-
     def __init__(self, pid: int, descriptor: int) -> None:
         self.pid = pid
         self.shown = ""  # so far
         self._descriptor = descriptor
 
     def await_text(self, text: str) -> None:
-        """Reads until the text was shown."""
         while text not in self.shown:
             assert self._read(), f"ended without {text!r}: {self.shown}"
 
@@ -35,7 +32,6 @@ class Terminal:
         return os.waitstatus_to_exitcode(os.waitpid(self.pid, 0)[1])
 
     def _read(self) -> bool:
-        """Returns whether there may be more."""
         assert select.select([self._descriptor], [], [], LIMIT_S)[0], f"nothing shown: {self.shown}"
         try:
             read = os.read(self._descriptor, 1 << 16)
@@ -56,11 +52,7 @@ def on_terminal(command: list[str], **variables: str) -> Iterator[Terminal]:
     try:
         yield Terminal(pid, descriptor)
     finally:
-        _kill(pid)
+        with suppress(ProcessLookupError, ChildProcessError):  # it was waited for
+            os.kill(pid, signal.SIGKILL)
+            os.waitpid(pid, 0)
         os.close(descriptor)
-
-
-def _kill(pid: int) -> None:
-    with suppress(ProcessLookupError, ChildProcessError):  # it was waited for
-        os.kill(pid, signal.SIGKILL)
-        os.waitpid(pid, 0)

@@ -1,6 +1,5 @@
 """Every wrong word or file: one clear line on stderr, exit 2, nothing stored, nothing executed."""
 
-import os
 import sqlite3
 from pathlib import Path
 
@@ -8,6 +7,8 @@ import pytest
 
 from tests.cli.conftest import Tuner
 from tests.tuning import fakes
+from tuner.core.candidate import Candidate
+from tuner.db.store import Store
 from tuner.targets import children
 
 SPACE = """
@@ -22,6 +23,7 @@ BATCH = "batch_matmul"
 MNK = "allowed MxNxK such as 512x512x512"
 BMNK = "allowed BxMxNxK such as 8x512x512x512"
 LONG = "9" * 5000
+SEEDED = ("check x.mlir", "gate --baseline x.json", "audit", "ptx run x.ptx")
 
 
 @pytest.fixture
@@ -113,15 +115,13 @@ def test_the_line_of_every_wrong_word(tuner: Tuner, options: tuple[str, ...], li
     assert refused(tuner, *options) == f"error: {line}\n"
 
 
-@pytest.mark.parametrize("script", ["", "\n", "module { }"])
-def test_a_script_without_a_sequence_is_refused_before_a_run(
-    tuner: Tuner, tmp_path: Path, script: str
-) -> None:
+def test_a_script_without_a_sequence_is_refused(tuner: Tuner, tmp_path: Path) -> None:
     path = tmp_path / "mine.mlir"
-    path.write_text(script)
-    line = refused(tuner, "tune", "matmul", "8x8x8", "--strategy", str(path))
-    assert f"strategy '{path}': found no sequence @__transform_main" in line
-    assert not tuner.database.exists()
+    for script in ("", "\n", "module { }"):
+        path.write_text(script)
+        line = tuner.refused("tune", "matmul", "8x8x8", "--strategy", str(path))
+        assert f"strategy '{path}': found no sequence @__transform_main" in line
+        assert not tuner.database.exists()
 
 
 @pytest.mark.drawn(2)
@@ -137,15 +137,9 @@ def test_words_that_are_understood(tuner: Tuner, options: tuple[str, ...]) -> No
     ("change", "message"),
     [
         ("      tile_q: {rnge: [1, 2]}\n", "tile_q"),
-        ("    colour: red\n", "colour"),
         ("    knobs: 3\n", "repeated"),
         ("    constraints: ['tile_m > 99']\n", "'tile_m > 99' leaves strategy matmul_cpu_packed no"),
-        ("    constraints: ['tile_m < 9', 'tile_m > m']\n", "'tile_m > m' leaves"),
-        ("    constraints: ['tile_z > 1']\n", "tile_z"),
-        ("    constraints: ['tile_m >']\n", "tile_m >"),
         ('    constraints: [\'__import__("os").system("touch owned") == 0\']\n', "__import__"),
-        ("    constraints: ['().__class__.__bases__']\n", "__class__"),
-        ("    constraints: ['2 ** 2 ** 2 ** 2 ** 2 ** 2 > 1']\n", "2 ** 2"),
         ("  : [\n", "YAML"),
         ("  x: !!python/object/apply:os.system ['touch owned']\n", "space.yaml"),
     ],
@@ -167,12 +161,8 @@ def test_space_files(
 @pytest.mark.parametrize(
     "text",
     [
-        "{{ ''.__class__.__mro__[1].__subclasses__() }}",
         "{{ cycler.__init__.__globals__.os.system('touch owned') }}",
-        "{% include '/etc/passwd' %}",
         "{% for i in range(10**9) %}x{% endfor %}",
-        "{{ unknown }}",
-        "{% if %}",
     ],
 )
 def test_a_hostile_template_fails_its_candidates_and_executes_nothing(
@@ -186,48 +176,6 @@ def test_a_hostile_template_fails_its_candidates_and_executes_nothing(
     assert done.code == 1
     assert "2 x bind: mine.mlir.j2: " in done.err
     assert not (tmp_path / "owned").exists()
-
-
-def corrupt(path: Path) -> None:
-    path.write_bytes(b"no database at all" * 500)
-
-
-def newer(path: Path) -> None:
-    connection = sqlite3.connect(path)
-    connection.execute("create table alembic_version (version_num text)")
-    connection.execute("insert into alembic_version values ('9999')")
-    connection.commit()
-    connection.close()
-
-
-def directory(path: Path) -> None:
-    path.mkdir()
-
-
-@pytest.mark.parametrize("command", [("history",), ("tune", "matmul", "8x8x8"), ("db", "info")])
-@pytest.mark.parametrize(
-    ("spoil", "message"), [(corrupt, "is not a SQLite database"), (newer, "9999"), (directory, "a directory")]
-)
-def test_databases(tmp_path: Path, command: tuple[str, ...], spoil: object, message: str) -> None:
-    path = tmp_path / "bad.db"
-    spoil(path)  # type: ignore[operator]
-    line = refused(Tuner(path, fakes.backends()), *command, "--db", str(path))
-    assert message in line
-
-
-@pytest.mark.parametrize(
-    ("url", "message"),
-    [
-        ("/proc/none/results.db", "/proc/none/results.db"),
-        ("mysql://server/x", "found a mysql URL"),
-        ("sqlite://", "database"),
-        ("postgresql://user:secret@127.0.0.1:1/none", "127.0.0.1"),
-    ],
-)
-def test_addresses_of_databases(tuner: Tuner, url: str, message: str) -> None:
-    line = refused(tuner, "history", "--db", url)
-    assert message in line
-    assert "secret" not in line
 
 
 @pytest.mark.parametrize(
@@ -270,16 +218,47 @@ def test_addresses_of_databases(tuner: Tuner, url: str, message: str) -> None:
         ("new-strategy mine --folder /nowhere/at/all", "--folder: no such folder: /nowhere/at/all"),
         ("new-strategy", "Missing argument 'NAME'"),
         ("db merge none.db", "database sqlite:///{folder}/none.db: "),
-        ("db prune --before soon", "before: found 'soon', allowed such as 2026-01-31"),
+        ("verify-resume --runs 0", "runs: found 0, allowed 1 or more"),
+        ("verify-resume --trials -3", "trials: found -3, allowed 1 or more"),
+        ("verify-resume --seed -1", "seed: found -1, allowed 0 or more"),
+        ("verify-resume --sampler guess", "sampler: found 'guess', allowed"),
+        ("verify-resume --file nowhere.json", "{folder}/nowhere.json: cannot be read"),
         (
-            "completion tcsh",
-            "Invalid value for '{bash|zsh|fish}': 'tcsh' is not one of 'bash', 'zsh'",
+            "record-space -o x.json",
+            "record-space: the operation and the shape are missing\nhint: tuner record-space",
         ),
+        ("record-space matmul 8x8x8 --resume 1 -o x.json", "--resume cannot be combined with matmul"),
+        ("record-space matmul 8x8x8 --target replay:x -o x.json", "target 'replay:x' measures nothing"),
+        ("record-space --resume 1 --limit 5 -o x.json", "--resume cannot be combined with --limit"),
+        ("record-space --resume 1 --dtype f64 -o x.json", "--resume cannot be combined with --dtype"),
+        ("record-space matmul 8x8x8 --limit 0 -o x.json", "limit: found 0, allowed 1 or more"),
+        ("record-space matmul 8x8 -o x.json", "shape: found '8x8', allowed MxNxK"),
+        ("bundle export", "Missing option '-o'"),
+        ("bundle export -o x --limit 0", "limit: found 0, allowed 1 or more"),
+        ("bundle export -o x --seed -1", "seed: found -1, allowed 0 or more"),
+        ("bundle export conv -o x", "operation: found 'conv', allowed matmul"),
+        ("bundle export matmul 8x8 -o x", "shape: found '8x8', allowed MxNxK"),
+        ("bundle export -o x --since soon", "since: found 'soon', allowed such as"),
+        ("bundle import /none", "/none: cannot be read (No such file or directory), expected"),
+        ("check none.mlir", "none.mlir: cannot be read (No such file"),
+        ("check /", "/: cannot be read (Is a directory)"),
+        ("check x.mlir --max-slowdown little", "max-slowdown: found 'little', allowed a percentage"),
+        ("apply none.mlir -", "none.mlir: cannot be read (No such file"),
+        ("apply - -", "apply: only one of SCRIPT and PAYLOAD can be"),
+        ("apply x.mlir", "Missing argument 'PAYLOAD'"),
+        ("space matmul 8x8x8 --suggest --min-support 0", "min-support: found 0, allowed 1 or more"),
+        ("space matmul 8x8x8 --min-support 5", "space: --min-support needs --suggest"),
+        ("space matmul 8x8x8 --since 2026-01-31", "space: --since needs --suggest"),
+        (
+            "space matmul 8x8x8 --suggest --target replay:f",
+            "space --suggest: target replay:f runs no candidates",
+        ),
+        *((f"{command} --seed -1", "seed: found -1, allowed 0 or more") for command in SEEDED),
+        ("db prune --before soon", "before: found 'soon', allowed such as 2026-01-31"),
+        ("completion tcsh", "Invalid value for '{bash|zsh|fish}': 'tcsh' is not one of 'bash', 'zsh'"),
     ],
 )
-def test_what_a_database_with_a_run_refuses(
-    tuned: Tuner, monkeypatch: pytest.MonkeyPatch, options: str, line: str
-) -> None:
+def test_a_database_refuses(tuned: Tuner, monkeypatch: pytest.MonkeyPatch, options: str, line: str) -> None:
     monkeypatch.chdir(tuned.database.parent)
     refused = tuned.refused(*options.replace("=", " ").split(" "))
     assert refused.startswith(f"error: {line.replace('{folder}', str(tuned.database.parent))}")
@@ -331,41 +310,92 @@ def test_a_missing_database_is_named_and_not_created(
     assert not any(path.suffix == ".db" for path in tmp_path.iterdir())
 
 
-def test_an_empty_name_is_no_database(tuner: Tuner) -> None:
-    assert "database: found '', allowed a file's path" in refused(tuner, "history", "--db", "")
-
-
-@pytest.mark.parametrize("options", [("history",), ("runs",)], ids=" ".join)
-def test_before_the_first_run_there_is_no_history(tuner: Tuner, options: tuple[str, ...]) -> None:
+def test_before_the_first_run_there_is_no_history(tuner: Tuner) -> None:
     line = f"no history yet in sqlite:///{tuner.database}\nhint: tuner tune matmul 512x512x512\n"
-    assert (tuner(*options).code, tuner(*options).out) == (0, line)
-    assert tuner(*options, "--json").json == []
+    for command in ("history", "runs"):
+        assert (tuner(command).code, tuner(command).out) == (0, line)
+        assert tuner(command, "--json").json == []
     assert not tuner.database.exists()
 
 
-@pytest.mark.skipif(os.geteuid() == 0, reason="root may write everywhere")
-def test_a_read_only_directory_is_named(tuner: Tuner, tmp_path: Path) -> None:
-    folder = tmp_path / "fixed"
-    folder.mkdir(mode=0o500)
-    assert "read-only directory" in refused(tuner, "history", "--db", str(folder / "results.db"))
-
-
-@pytest.mark.parametrize(
-    "options",
-    [("check", "x.mlir"), ("gate", "--baseline", "x.json"), ("audit",), ("ptx", "run", "x.ptx")],
-    ids=str,
-)
-def test_negative_seeds(tuner: Tuner, options: tuple[str, ...]) -> None:
-    assert tuner.refused(*options, "--seed", "-1") == "error: seed: found -1, allowed 0 or more\n"
-
-
-@pytest.mark.parametrize("options", [("tunne",), ("--what",), ("db", "drop")])
-def test_unknown_commands(tuner: Tuner, options: tuple[str, ...]) -> None:
-    refused(tuner, *options)
-
-
-def test_debug_shows_the_traceback(tuner: Tuner) -> None:
+def test_unknown_commands_are_refused_and_debug_shows_the_traceback(tuner: Tuner) -> None:
+    for options in (("tunne",), ("--what",), ("db", "drop")):
+        refused(tuner, *options)
     done = tuner("tune", "conv", "8x8x8", "--debug")
     assert done.code == 2
     assert "Traceback" in done.err
     assert "UsageError: operation: found 'conv'" in done.err
+
+
+# What errors and empty results advise to type names this command's problem, target, options and database.
+
+PROBLEM = ("--dtype", "f64", "--layout", "nt", "--epilogue", "bias_relu")
+OF_PROBLEM = "--dtype f64 --layout nt --epilogue bias_relu"
+SHAPE = ("matmul", "9x9x9")
+
+
+@pytest.fixture
+def named(tuned: Tuner, monkeypatch: pytest.MonkeyPatch) -> Tuner:
+    """Gives a database with a run and a proposal whose outcome never arrived, in this folder."""
+    monkeypatch.chdir(tuned.database.parent)
+    with Store.open(str(tuned.database)) as store:
+        store.propose(1, 20, 0, Candidate.of("fake", {"x": 1}))
+    return tuned
+
+
+@pytest.mark.parametrize(
+    ("options", "advice"),
+    [
+        (("export", *SHAPE, *PROBLEM), f"tuner tune matmul 9x9x9 {OF_PROBLEM} --target fake"),
+        (("export", *SHAPE, "--threads", "2"), "tuner tune matmul 9x9x9 --threads 2 --target fake"),
+        (
+            ("bundle", "export", *SHAPE, "--dtype", "f16", "--chip", "sm_80", "-o", "x"),
+            "tuner tune matmul 9x9x9 --dtype f16 --target simulator:sm_80",
+        ),
+        (("tune", *PROBLEM, "--fresh"), f"tuner tune matmul 512x512x512 {OF_PROBLEM} --fresh"),
+        (("tune", "batch_matmul", "--target", "fake"), "tuner tune batch_matmul 8x512x512x512 --target fake"),
+        (("tune", *SHAPE, "--arg", "0=7", "--dtype", "f64"), "tuner tune payload.mlir --arg 0=7"),
+        (
+            ("record-space", "--dtype", "f64", "-o", "a b"),
+            "tuner record-space matmul 64x64x64 --dtype f64 -o 'a b'",
+        ),
+        (("show", "21"), "tuner tune --resume 1"),
+        (("explain", "21"), "tuner tune --resume 1"),
+        (("diff", "21", "1"), "tuner tune --resume 1"),
+        (("diff", "run:x", "1"), "tuner runs"),
+        (("show", "x"), "tuner history"),
+    ],
+)
+def test_an_error_ends_with_the_command_for_this_problem_and_database(
+    named: Tuner, options: tuple[str, ...], advice: str
+) -> None:
+    for database, flag in ((), ""), (("--db", "results.db"), " --db results.db"):
+        done = named(*options, *database)
+        assert done.code in (1, 2)
+        assert done.err.splitlines()[-1].endswith(f"{advice}{flag}")
+
+
+@pytest.mark.parametrize(
+    ("options", "advice"),
+    [(("history", "--shape", "9x9x9"), "tuner history"), (("runs", "--dtype", "f64"), "tuner runs")],
+)
+def test_no_match_names_the_unconditional_query(named: Tuner, options: tuple[str, ...], advice: str) -> None:
+    assert named(*options, "--db", "results.db").out.endswith(
+        f" without conditions\nhint: {advice} --db results.db\n"
+    )
+
+
+@pytest.mark.parametrize("command", ["history", "runs"])
+def test_an_empty_database_names_the_run_that_would_answer(
+    command: str, tmp_path: Path, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    monkeypatch.chdir(tmp_path)
+    tuner = Tuner(tmp_path / "results.db", fakes.backends())
+    Store.open("new.db").close()
+    done = tuner(command, "--shape", "9x9x9", "--dtype", "f64", "--db", "new.db")
+    assert done.out.startswith(f"no history yet in sqlite:///{tmp_path / 'new.db'}\n")
+    assert done.out.endswith("\nhint: tuner tune matmul 9x9x9 --dtype f64 --db new.db\n")
+    assert "tuner tune matmul 512x512x512 --db new.db" in tuner("report", "--db", "new.db").out
+    assert tuner("gate", "--baseline", "g.json", "--record", "best", "--db", "new.db").err.endswith(
+        "\nhint: tuner tune matmul 512x512x512 --db new.db\n"
+    )

@@ -63,8 +63,6 @@ def stopped_once(sample: int) -> float:
 
 @dataclass(frozen=True)
 class Disturbance:
-    """What happens to a run."""
-
     final_times: Factor = steady
     host: HostConditions | None = QUIET_HOST  # readings around the final re-measurement; None: no counters
     search: float = 1.0  # factor of the first times
@@ -94,8 +92,6 @@ DISTURBANCES: Mapping[str, Disturbance] = {
 
 
 class DisturbedTarget(ForwardingTarget, AbstractBaselineSource):
-    """Times by a script of what disturbs."""
-
     baseline_threads = 1
 
     def __init__(self, disturbance: Disturbance) -> None:
@@ -187,8 +183,6 @@ def parts(disturbance: Disturbance) -> Backends:
 
 @dataclass(eq=False)
 class Disturbed:
-    """A database after a disturbed run."""
-
     disturbance: Disturbance
     tuner: Tuner
     tuned: Done  # the command's own output
@@ -299,8 +293,7 @@ RATIO = re.compile(r"\d ?%|\b\d+\.\d\dx|ratio +[\d.]+|\b[\d.]+ times\b")
 def run(request: pytest.FixtureRequest, tmp_path_factory: pytest.TempPathFactory) -> Disturbed:
     """Gives a database after a disturbed run, with what ``tune`` printed."""
     disturbance = DISTURBANCES[request.param]
-    folder = tmp_path_factory.mktemp("disturbed")
-    tuner = Tuner(folder / "results.db", parts(disturbance))
+    tuner = Tuner(tmp_path_factory.mktemp("disturbed") / "results.db", parts(disturbance))
     with pytest.MonkeyPatch.context() as patch:
         asked = [0]
 
@@ -321,8 +314,7 @@ def test_a_ratio_is_printed_with_evidence_only(run: Disturbed, output: str) -> N
     if run.disturbance.keeps_ratio:
         assert ratio in text, text
         return
-    left = [line for line in COMPANY.sub("", text).splitlines() if RATIO.search(line)]
-    assert left == [], text
+    assert [line for line in COMPANY.sub("", text).splitlines() if RATIO.search(line)] == [], text
 
 
 @pytest.mark.drawn(2)
@@ -338,7 +330,6 @@ def test_a_ratio_in_json_is_null_without_evidence(run: Disturbed, output: str) -
 
 
 def _ratios(document: Any) -> Iterator[float | None]:
-    """Yields every ratio of a JSON document, wherever it is; none for times that are not distinguishable."""
     if isinstance(document, list):
         for each in document:
             yield from _ratios(each)

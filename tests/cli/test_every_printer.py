@@ -7,7 +7,7 @@ time by another is found in the sources: a new place fails until it is listed, w
 import ast
 import os
 import re
-from collections.abc import Callable, Iterator, Mapping
+from collections.abc import Callable, Iterable, Iterator, Mapping
 from dataclasses import replace
 from pathlib import Path
 from typing import Any
@@ -19,7 +19,7 @@ from tests.cli.command_lines import LEFT_OUT, leaves
 from tests.cli.conftest import Done, Tuner
 from tests.cli.test_disturbed_measurements import DISTURBANCES, Disturbed, parts
 from tests.fakes import bind
-from tests.results.report.test_program_section import PROGRAM, stored
+from tests.results.report.test_campaign_section import PROGRAM, stored
 from tests.tuning import fakes
 from tests.tuning.test_group_run import limits, members
 from tuner.cli import main
@@ -42,15 +42,7 @@ from tuner.tuning.campaign import begin_campaign
 from tuner.tuning.events import Interruption
 
 TIMES = {
-    "median_s",
-    "call_s",
-    "time_s",
-    "total_s",
-    "before_s",
-    "after_s",
-    "baseline_s",
-    "recorded_s",
-    "now_s",
+    *("median_s", "call_s", "time_s", "total_s", "before_s", "after_s", "baseline_s", "recorded_s", "now_s")
 }
 RATIOS = {"ratio", "slowdown", "speedup", "efficiency", "held_out_efficiency", "share", "geomean", "worst"}
 CPU = TargetStatus("cpu", True, "for tests")
@@ -101,31 +93,6 @@ DIVISIONS: Mapping[str, str] = {
     "runtime/cpu/host.py": "load of a processor",
     "runtime/workers/protocol.py": "number of samples of a time limit",
 }
-# Module or template -> what it writes in percent, or as a multiple.
-PERCENTAGES: Mapping[str, str] = {
-    "analysis/ratios.py": "said beyond the noise of the run alone; decides",
-    "library/bundle/archive.py": "occupancy",
-    "cli/commands/ptx.py": "wavefronts",
-    "cli/commands/tune.py": "slowdowns that comparison allows",
-    "fleet/commands/status.py": "load of a processor; a check's own interval",
-    "cli/commands/gate.py": "interval and noise, next to the reliability",
-    "core/round_quality.py": "decides",
-    "library/dispatch/first_use.py": "the gain that is asked for",
-    "results/explanations.py": "gains under the badge of their run",
-    "results/output/program_tables.py": "shares, of reliable times alone",
-    "results/output/progress.py": "the noise floor",
-    "results/report/content.py": "the noise floor",
-    "results/report/campaign_section.py": "next to the reliability, none of unreliable times",
-    "results/report/run_plots.py": "gains, of trusted runs alone",
-    "results/report/templates/knobs.html": "of trusted runs alone",
-    "results/report/templates/roofline.html": "a share that comparison's evidence allows",
-    "results/output/run_result.py": "noise floor, idle share; share of the roofline of reliable times",
-    "results/output/tables.py": "occupancy; the noise floor",
-    "results/best_trials.py": "the noise floor",
-    "targets/gpu/evaluator.py": "the error of a peak",
-    "targets/gpu/simulator.py": "wavefronts",
-}
-PERCENTAGE = re.compile(r":\+?\.\d%\}|\b100 \* (?!KIB)|:\.\d[fg]\}(x| times)\b")
 MICROSECONDS = re.compile(r"1e[369](?::[^}]*)?\} ?(?:us|ms|ns)\b")
 
 
@@ -175,16 +142,8 @@ def _tuned(run: Disturbed) -> Any:
     return tuner("tune", "matmul", "8x8x8", "--sampler", "exhaustive", "--trials", "20", "--json").json
 
 
-def _checked(run: Disturbed) -> Any:
-    return run.tuner("check", str(run.script), "--json").json
-
-
-def _gated(run: Disturbed) -> Any:
-    """Returns the document of a gate whose code takes longer than the recorded one."""
-    return _gate(run, "--json").json
-
-
 def _gate(run: Disturbed, *options: str) -> Done:
+    """Runs a gate whose code takes longer than the recorded one."""
     file = str(run.tuner.database.parent / "gate.json")
     run.tuner("gate", "--baseline", file, "--record", run.best)
     slower = fakes.changed_kind(run.tuner.backends.kinds["fake"], bind=lambda *_: _slower)
@@ -197,7 +156,6 @@ def _slower(chosen: Candidate) -> Script:
 
 
 def _ran(run: Disturbed) -> Any:
-    """Returns the document of ``tuner run`` for a program whose call was timed on this machine."""
     doubt = RELIABLE if run.disturbance.keeps_ratio else unreliable(DOUBT)
     file = run.tuner.database.parent / "program.mlir"
     file.write_text("module {}")
@@ -211,7 +169,6 @@ def _ran(run: Disturbed) -> Any:
 
 
 def _distilled(run: Disturbed) -> Any:
-    """Returns what ``tuner distill`` prints, with the content of its rule file."""
     file = run.tuner.database.parent / "mm.rule.yaml"
     with pytest.MonkeyPatch.context() as patch:
         patch.setattr(SpaceOfProblems, "sha256", lambda *_: "0" * 64)  # the fake strategy is not shipped
@@ -222,8 +179,8 @@ def _distilled(run: Disturbed) -> Any:
 # Command -> its document from a database, where that takes more than one line.
 MADE: Mapping[str, Callable[[Disturbed], Any]] = {
     "tune": _tuned,
-    "check": _checked,
-    "gate": _gated,
+    "check": lambda run: run.tuner("check", str(run.script), "--json").json,
+    "gate": lambda run: _gate(run, "--json").json,
     "run": _ran,
     "distill": _distilled,
 }
@@ -231,9 +188,7 @@ MADE: Mapping[str, Callable[[Disturbed], Any]] = {
 
 @pytest.mark.drawn(1)
 @pytest.mark.parametrize("command", [*DOCUMENTS, *MADE, "show program"])
-def test_each_time_of_a_document_says_whether_it_is_reliable(
-    databases: Mapping[str, Disturbed], command: str
-) -> None:
+def test_each_time_in_json_has_its_reliability(databases: Mapping[str, Disturbed], command: str) -> None:
     line = DOCUMENTS.get(command, "show campaign:2 --json")
     quiet, disturbed = (
         MADE[command](run) if command in MADE else run.ask(line.format(best=run.best, other=run.other)).json
@@ -251,26 +206,23 @@ def test_each_time_of_a_document_says_whether_it_is_reliable(
 
 def _bare(document: Any, keys: set[str], *, is_marked: bool) -> Iterator[str]:
     """Yields the keys of ``keys`` with a value that neither their object nor one around it marks."""
-    if isinstance(document, list):
-        for each in document:
-            yield from _bare(each, keys, is_marked=is_marked)
-    elif isinstance(document, dict):
+    if isinstance(document, dict):
         is_marked = is_marked or isinstance(document.get("reliability"), str)
-        for key, value in document.items():
-            if key in keys and isinstance(value, int | float) and not is_marked:
-                yield key
-            yield from _bare(value, keys, is_marked=is_marked)
+        numbers = {key for key, value in document.items() if isinstance(value, int | float)}
+        yield from () if is_marked else numbers & keys
+    for value in _inside(document):
+        yield from _bare(value, keys, is_marked=is_marked)
 
 
 def _reliabilities(document: Any) -> Iterator[str]:
-    if isinstance(document, list):
-        for each in document:
-            yield from _reliabilities(each)
-    elif isinstance(document, dict):
-        if document.get("reliability") is not None:
-            yield document["reliability"].partition(":")[0]
-        for value in document.values():
-            yield from _reliabilities(value)
+    if isinstance(document, dict) and document.get("reliability") is not None:
+        yield document["reliability"].partition(":")[0]
+    for value in _inside(document):
+        yield from _reliabilities(value)
+
+
+def _inside(document: Any) -> Iterable[Any]:
+    return document.values() if isinstance(document, dict) else document if isinstance(document, list) else ()
 
 
 # Table or header -> its text from a database.
@@ -305,9 +257,7 @@ def _trials(run: Disturbed) -> Trials:
 
 
 @pytest.mark.parametrize("output", TEXTS)
-def test_each_text_is_marked_on_the_disturbed_machine_alone(
-    databases: Mapping[str, Disturbed], output: str
-) -> None:
+def test_each_text_is_marked_on_a_disturbed_machine(databases: Mapping[str, Disturbed], output: str) -> None:
     disturbed, quiet = (TEXTS[output](databases[name]) for name in ("load throughout", "quiet"))
     assert re.search(r"unreliable|no reliable time|reliable  no:", disturbed)
     assert not re.search(r"\d x \w|\d times as fast|\d\.\d\dx |\d% (of the best|in sample)", disturbed)
@@ -315,8 +265,7 @@ def test_each_text_is_marked_on_the_disturbed_machine_alone(
 
 
 def test_each_time_in_the_lists_of_a_report_is_marked(databases: Mapping[str, Disturbed]) -> None:
-    page = databases["load throughout"].page()
-    lines = [line.strip() for line in page.splitlines()]
+    lines = [line.strip() for line in databases["load throughout"].page().splitlines()]
     in_navigation = [
         line for line in lines[: lines.index("Best per problem")] if re.search(r"\d [mun]?s\b", line)
     ]
@@ -326,9 +275,7 @@ def test_each_time_in_the_lists_of_a_report_is_marked(databases: Mapping[str, Di
     assert [line for line in (*in_navigation, *in_lists) if "unreliable" not in line] == []
 
 
-def test_all_trials_of_a_disturbed_search_are_marked_not_only_those_that_were_timed_again(
-    databases: Mapping[str, Disturbed],
-) -> None:
+def test_all_trials_of_a_disturbed_search_are_marked(databases: Mapping[str, Disturbed]) -> None:
     trials = [each for each in _trials(databases["load throughout"]) if each.best_s is not None]
     assert any(each.final is None for each in trials)
     assert {each.reliability.word for each in trials if each.early_stopped is None} == {"unreliable"}
@@ -338,32 +285,22 @@ def test_all_trials_of_a_disturbed_search_are_marked_not_only_those_that_were_ti
 def test_only_listed_modules_divide_one_time_by_another() -> None:
     found = {
         str(path.relative_to(PACKAGE))
-        for path in _package_files(".py")
-        if any(map(_is_ratio_of_times, ast.walk(ast.parse(path.read_text()))))
+        for path in _package_files()
+        for node in ast.walk(ast.parse(path.read_text()))
+        if isinstance(node, ast.BinOp) and isinstance(node.op, ast.Div)
+        if _is_time(node.left) and _is_time(node.right)
     }
     assert found == DIVISIONS.keys()
 
 
-def test_only_listed_modules_write_percentages_or_multiples() -> None:
-    files = _package_files(".py", ".html")
-    found = {str(path.relative_to(PACKAGE)) for path in files if PERCENTAGE.search(path.read_text())}
-    assert found == PERCENTAGES.keys()
-
-
-def _package_files(*suffixes: str) -> list[Path]:
-    """Returns the files of the package and of its linked folders, which a wheel has as its own."""
+def _package_files() -> list[Path]:
+    """Returns the modules of the package and of its linked folders, which a wheel has as its own."""
     return [
         Path(folder, name)
         for folder, _, names in os.walk(PACKAGE, followlinks=True)
         for name in names
-        if name.endswith(suffixes)
+        if name.endswith(".py")
     ]
-
-
-def _is_ratio_of_times(node: ast.AST) -> bool:
-    if not (isinstance(node, ast.BinOp) and isinstance(node.op, ast.Div)):
-        return False
-    return _is_time(node.left) and _is_time(node.right)
 
 
 def _is_time(node: ast.expr) -> bool:
@@ -385,7 +322,7 @@ def _is_time(node: ast.expr) -> bool:
 def test_times_are_written_by_one_function_with_their_digits() -> None:
     found = [
         path.name
-        for path in _package_files(".py")
+        for path in _package_files()
         if path.name != "api.py" and MICROSECONDS.search(path.read_text())  # an example of a docstring
     ]
     assert found == []

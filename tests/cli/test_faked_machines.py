@@ -151,7 +151,6 @@ class Faked:
     folder: Path
 
     def tune(self, dtype: str, *options: str) -> None:
-        """Tunes on the machine of the moment."""
         done = self.tuner(*self.words(dtype), *options)
         assert done.code == 0, done.err
 
@@ -160,7 +159,6 @@ class Faked:
         return ("tune", "matmul", SHAPE, "--dtype", dtype, "--target", "cpu", *space)
 
     def tried(self, run: int) -> dict[str, str]:
-        """Returns the status of each strategy that a run tried."""
         return {
             each["strategy"]: each["status"]
             for each in self.tuner("history", "--run", str(run), "--json").json
@@ -183,7 +181,6 @@ def faked(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> Faked:
 
 
 def offered(machine: FakedMachine, dtype: str) -> dict[str, str]:
-    """Returns the strategies that a machine with AVX2 can run, each of them measured."""
     flags = set(machine.flags.split())
     is_avx512 = flags >= {"avx512f", "avx512dq", "avx512bw", "avx512vl"}
     tiles = {"bf16": {"amx_tile", "amx_bf16"}, "i8": {"amx_tile", "amx_int8"}}[dtype]
@@ -198,9 +195,7 @@ def offered(machine: FakedMachine, dtype: str) -> dict[str, str]:
 
 @pytest.mark.drawn(2)
 @pytest.mark.parametrize("machine", FAKED, ids=NAMES)
-def test_a_machine_tunes_what_it_has_and_takes_back_its_own_results(
-    faked: Faked, machine: FakedMachine
-) -> None:
+def test_a_machine_tunes_what_it_has_and_takes_its_results_back(faked: Faked, machine: FakedMachine) -> None:
     faked.become(machine)
     if machine not in VECTORS:
         assert "has neither AVX-512 nor AVX2 with FMA" in faked.tuner.refused(*faked.words("i8"))
@@ -208,7 +203,8 @@ def test_a_machine_tunes_what_it_has_and_takes_back_its_own_results(
     for run, dtype in enumerate(DTYPES, start=1):
         faked.tune(dtype)
         assert faked.tried(run) == offered(machine, dtype)
-    run, dtype = machine_run(machine)
+    run = FAKED.index(machine) % 2 + 1  # every other machine's
+    dtype = DTYPES[run - 1]
     file, provenance = faked.exported(dtype)
     assert provenance.machine == describe_machine().name
     assert missing_on(describe_machine(), provenance.needs) == ()
@@ -218,12 +214,6 @@ def test_a_machine_tunes_what_it_has_and_takes_back_its_own_results(
     with Store.open(str(faked.tuner.database)) as store:
         trial = best_here(store, faked.tuner.backends, Matmul(20, 36, 24, dtype), "cpu").best
         assert isinstance(KIND.load(trial.record.problem, trial, None), CpuCallable)
-
-
-def machine_run(machine: FakedMachine) -> tuple[int, str]:
-    """Returns the number of a machine's run that is looked at, and its dtype: every other machine's."""
-    number = FAKED.index(machine) % 2
-    return number + 1, DTYPES[number]
 
 
 def is_refused(words: tuple[str, ...], tuner: Tuner, needs: tuple[str, ...]) -> bool:
@@ -242,9 +232,7 @@ OF_NEXT = {4: ("i8",), 8: ("bf16",), 12: DTYPES, 15: ("bf16",), 16: ("i8",), 0: 
     ("number", "dtype"),
     [(n, dtype) for n in range(len(VECTORS)) for dtype in OF_NEXT.get(n, (DTYPES[n % 2],))],
 )
-def test_what_one_machine_found_is_used_on_the_next_where_it_can_run(
-    faked: Faked, number: int, dtype: str
-) -> None:
+def test_what_one_machine_found_is_used_where_it_can_run(faked: Faked, number: int, dtype: str) -> None:
     """The next machine has more, less or the same; the first comes after the last."""
     before, after = VECTORS[number - 1], VECTORS[number]
     faked.become(before)

@@ -74,14 +74,10 @@ def test_no_output_holds_a_control_character(merged: Tuner) -> None:
 
 
 @pytest.mark.drawn(2)
-def test_json_is_json_and_holds_the_text_itself(merged: Tuner) -> None:
+def test_json_csv_and_an_exported_header_hold_the_texts_without_harm(merged: Tuner, tmp_path: Path) -> None:
     (first, *_) = merged("history", "--sort", "number", "--json").json
     assert first["strategy"] in {plain(text) for text in HOSTILE}
     assert json.loads(merged("history", "--format", "t4").out)
-
-
-@pytest.mark.drawn(2)
-def test_an_exported_header_has_no_lines_but_its_own_and_is_read_back(merged: Tuner, tmp_path: Path) -> None:
     file = tmp_path / "best.mlir"
     assert merged("export", "--trial", "1", "-o", str(file)).code == 0
     text = file.read_text()
@@ -91,10 +87,6 @@ def test_an_exported_header_has_no_lines_but_its_own_and_is_read_back(merged: Tu
     assert CONTROLS.search(header) is None
     provenance = read_provenance(text, "best.mlir")
     assert provenance.machine == provenance.strategy
-
-
-@pytest.mark.drawn(2)
-def test_no_csv_cell_is_a_formula(merged: Tuner) -> None:
     rows = list(csv.DictReader(io.StringIO(merged("history", "--format", "csv").out)))
     assert len(rows) == 20
     for row in rows:

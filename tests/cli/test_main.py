@@ -1,19 +1,23 @@
 import contextlib
 import fcntl
-import itertools
 import json
+import math
 import os
 import pty
 import re
+import signal
 import struct
 import termios
 import threading
-from collections.abc import Iterator
+import urllib.request
+from collections.abc import Callable, Iterable, Iterator
+from dataclasses import replace
 from pathlib import Path
+from typing import Any
 
 import click
 import pytest
-from click.testing import CliRunner, Result
+from click.testing import CliRunner
 
 from tests.cli import command_lines
 from tests.cli.conftest import Tuner
@@ -21,11 +25,19 @@ from tests.core.test_serialization import ENCODED, FORMS, SECRET
 from tests.db.conftest import empty_schema
 from tests.tuning import fakes
 from tuner.cli import main
+from tuner.cli.commands.report import HOST, listening, serve
+from tuner.cli.commands.run import run_document
 from tuner.cli.main import HELP_COLUMNS, USUAL_COLUMNS, Commands, example_lines, screen_columns
+from tuner.cli.options import parse_candidate, parse_share
+from tuner.cli.session import ended_by_signals
+from tuner.core.candidate import Candidate, TargetName
 from tuner.core.errors import TunerError, UsageError
+from tuner.core.problem import Matmul
+from tuner.core.programs import KernelTime, ProgramTimes
 from tuner.mlir.cpu.pipeline import cpu_compiler
-from tuner.programs.request import ProgramReport
+from tuner.programs.request import Comparison, ProgramReport, ProgramRequest
 from tuner.targets.registry import real_backends
+from tuner.tuning.events import Interruption
 from tuner.version import __version__
 
 COMMANDS = [
@@ -45,8 +57,6 @@ COMMANDS = [
     *("bundle", "measure", "ptx", "record-space", "verify-resume", "report", "run", "lower", "audit", "gate"),
     *("dashboard", "runs", "completion", "diff", "new-strategy", "fleet", "portfolio", "distill", "library"),
 ]
-
-
 GROUPS = {
     "db": ("upgrade", "info", "merge", "prune", "backup"),
     "bundle": ("export", "import"),
@@ -54,44 +64,24 @@ GROUPS = {
     "ptx": ("run",),
     "fleet": ("script ssh", "script slurm", "script kubernetes"),
 }
-
-
 LEAVES = [(name,) for name in COMMANDS if name not in GROUPS] + [
     (group, *name.split()) for group, names in GROUPS.items() for name in names
 ]
 
 
-def raising(error: BaseException) -> Result:
-    """Runs a group whose only command raises."""
-
-    @click.group(cls=Commands)
-    def group() -> None:
-        pass
-
-    @group.command()
-    def work() -> None:
-        raise error
-
-    return CliRunner().invoke(group, ["work"])
-
-
-def test_the_table_says_of_a_command_what_its_help_says() -> None:
+def test_the_table_has_every_command_of_the_contract_and_says_what_its_help_says() -> None:
+    assert set(main.all_commands()) == set(COMMANDS)
     helps = {name: command.help or "" for name, command in main.all_commands().items()}
     firsts = {name: " ".join(text.split("\n\n")[0].split()) for name, text in helps.items()}
     assert {entry.name: entry.summary for _title, section in main.sections for entry in section} == firsts
 
 
-def test_every_command_of_the_contract_is_there() -> None:
-    assert set(main.all_commands()) == set(COMMANDS)
-
-
 @pytest.mark.parametrize("options", LEAVES)
 def test_every_command_has_help_with_an_example_and_json(options: tuple[str, ...]) -> None:
-    done = CliRunner().invoke(main, [*options, "--help"])
-    assert done.exit_code == 0
-    assert re.search(rf"Examples?: tuner {' '.join(options)}\b", " ".join(done.output.split()))
-    assert "--json" in done.output
-    assert "--debug" in done.output
+    text = help_of(options)
+    assert re.search(rf"Examples?: tuner {' '.join(options)}\b", " ".join(text.split()))
+    assert "--json" in text
+    assert "--debug" in text
 
 
 def test_help_lists_each_command_once_by_its_job_with_its_whole_summary() -> None:
@@ -100,39 +90,21 @@ def test_help_lists_each_command_once_by_its_job_with_its_whole_summary() -> Non
     assert titles == [
         *("Options", "Tune", "Ask", "Export", "Programs", "Measure on other machines", "Database", "Shell")
     ]
-    listed = re.findall(r"^  ([a-z][\w-]+)  +[A-Z]", done.output, re.MULTILINE)
-    assert sorted(listed) == sorted(COMMANDS)
+    assert sorted(re.findall(r"^  ([a-z][\w-]+)  +[A-Z]", done.output, re.MULTILINE)) == sorted(COMMANDS)
     assert "..." not in done.output.partition("Options:")[2]
     assert max(map(len, done.output.splitlines())) <= 80
 
 
-def test_a_command_of_no_job_is_listed_too() -> None:
-    @click.group(cls=Commands)
-    def group() -> None:
-        pass
-
-    @group.command()
-    def work() -> None:
-        """Works."""
-
-    assert "Commands:\n  work  Works.\n" in CliRunner().invoke(group, ["--help"]).output
-
-
-def test_version_is_reported_with_the_fingerprint_of_each_compiler() -> None:
+def test_no_command_shows_the_help_and_version_the_fingerprint_of_each_compiler() -> None:
+    done = CliRunner().invoke(main, [])
+    assert (done.exit_code, done.stdout) == (2, "")
+    assert "Usage: tuner" in done.stderr
     done = CliRunner().invoke(main, ["--version"])
     version, compiler, code = done.output.splitlines()
     assert (done.exit_code, version) == (0, f"tuner {__version__}")
     assert compiler == f"compiler: {cpu_compiler().mlir}"
     assert re.fullmatch(r"code: cpu \w{12}, cuda \w{12}, simulator \w{12}", code)
-    fingerprint = cpu_compiler().fingerprint
-    assert fingerprint.endswith(f"pipeline:{code.split()[2].strip(',')}")
-
-
-def test_no_command_shows_the_help_on_stderr() -> None:
-    done = CliRunner().invoke(main, [])
-    assert done.exit_code == 2
-    assert done.stdout == ""
-    assert "Usage: tuner" in done.stderr
+    assert cpu_compiler().fingerprint.endswith(f"pipeline:{code.split()[2].strip(',')}")
 
 
 @pytest.mark.parametrize(
@@ -148,7 +120,15 @@ def test_no_command_shows_the_help_on_stderr() -> None:
     ],
 )
 def test_an_error_is_one_line_and_a_code(error: BaseException, code: int, line: str) -> None:
-    done = raising(error)
+    @click.group(cls=Commands)
+    def group() -> None:
+        pass
+
+    @group.command()
+    def work() -> None:
+        raise error
+
+    done = CliRunner().invoke(group, ["work"])
     assert (done.exit_code, done.stdout, done.stderr) == (code, "", line)
 
 
@@ -160,25 +140,14 @@ def test_every_command_line_ends_in_a_result_or_one_clear_line() -> None:
     assert list(command_lines.complaints(COUNT, seed=1)) == []
 
 
-def test_the_lines_of_a_seed_are_always_the_same_and_name_every_command_but_those_left_out() -> None:
-    lines, again = (tuple(itertools.islice(command_lines.command_lines(7), 100)) for _ in range(2))
-    assert lines == again
-    assert {options[0] for options in lines} == set(main.all_commands()) - command_lines.LEFT_OUT
-
-
-def test_a_line_that_ends_in_a_defect_is_found(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> None:
-    tuner = Tuner(tmp_path / "results.db", fakes.backends())
-    assert command_lines.complaint(("history",), tuner) == ""
-    assert command_lines.complaint(("history", "--status", "odd"), tuner) == ""
+def test_a_line_with_a_defect_or_without_json_is_found(tuner: Tuner, monkeypatch: pytest.MonkeyPatch) -> None:
+    for options in (("history",), ("history", "--status", "odd"), ("history", "--json")):
+        assert command_lines.complaint(options, tuner) == ""
+    with monkeypatch.context() as patch:
+        patch.setattr(json, "dumps", lambda *_, **__: "none")
+        assert "--json printed" in command_lines.complaint(("history", "--json"), tuner)
     monkeypatch.setattr("tuner.results.past_runs.past_trials", lambda *_: 1 / 0)
     assert "defect: ZeroDivisionError" in command_lines.complaint(("history",), tuner)
-
-
-def test_a_json_flag_that_prints_none_is_found(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> None:
-    tuner = Tuner(tmp_path / "results.db", fakes.backends())
-    assert command_lines.complaint(("history", "--json"), tuner) == ""
-    monkeypatch.setattr(json, "dumps", lambda *_, **__: "none")
-    assert "--json printed" in command_lines.complaint(("history", "--json"), tuner)
 
 
 # No command prints a password of its database's address, or writes one to a file.
@@ -206,15 +175,11 @@ WORDS = {
 }
 
 
-SERVES = {"dashboard"}
-
-
 def commands(group: Commands, *options: str) -> Iterator[tuple[str, ...]]:
-    """Yields the command lines of all commands that take --db."""
     for name, command in group.all_commands().items():
         if isinstance(command, Commands):
             yield from commands(command, *options, name)
-        elif name not in SERVES and any(each.name == "database" for each in command.params):
+        elif name != "dashboard" and any(each.name == "database" for each in command.params):
             yield (*options, name, *WORDS.get(name, ()))
 
 
@@ -293,7 +258,9 @@ def _text(group: Commands = main, names: tuple[str, ...] = ()) -> Iterator[tuple
 
 def help_of(options: tuple[str, ...]) -> str:
     """Returns what a command's ``--help`` prints in a terminal."""
-    return CliRunner().invoke(main, [*options, "--help"], terminal_width=HELP_COLUMNS).output
+    done = CliRunner().invoke(main, [*options, "--help"], terminal_width=HELP_COLUMNS)
+    assert done.exit_code == 0
+    return done.output
 
 
 @pytest.mark.parametrize("options", tuple(_text()), ids=" ".join)
@@ -303,25 +270,20 @@ def test_help_fits_a_terminal_and_reports_summaries_whole(options: tuple[str, ..
     assert "..." not in text.partition("Commands:")[2]
 
 
-@pytest.mark.parametrize(
-    ("examples", "lines"),
-    [
+def test_examples_are_lines_to_copy() -> None:
+    for examples, lines in (
         ("tuner show 42", ["Example: tuner show 42"]),
         ("tuner show 42 --run 3", ["Example:", "  tuner show 42 --run 3"]),
         ("tuner show 42,\n or tuner show run:3", ["Examples:", "  tuner show 42", "  tuner show run:3"]),
         ("tuner history --limit 10 --best", ["Example:", "  tuner history --limit 10 \\", "      --best"]),
         ("tuner explain 'a(b=1, c=2)' -x", ["Example:", "  tuner explain \\", "      'a(b=1, c=2)' -x"]),
-    ],
-)
-def test_examples_are_lines_to_copy(examples: str, lines: list[str]) -> None:
-    assert example_lines(examples, 29) == lines
+    ):
+        assert example_lines(examples, 29) == lines
 
 
 # What commands print on a terminal of 80 columns.
 
 COLUMNS = 80
-
-
 ASKED = (
     *("runs", "history", "show 1", "show run:1", "show run:1 --ablation", "diff 1 2", "diff run:1 2"),
     *("audit", "gate --baseline gate.json", "space matmul 8x8x8", "strategies", "targets", "explain 1"),
@@ -350,13 +312,12 @@ def chunks(descriptor: int) -> Iterator[bytes]:
 
 
 @pytest.mark.parametrize(("columns", "found"), [(80, 80), (133, 133), (0, USUAL_COLUMNS)])
-def test_a_terminal_reports_its_width(columns: int, found: int) -> None:
+def test_a_terminal_reports_its_width_and_a_pipe_has_none(
+    columns: int, found: int, capsys: pytest.CaptureFixture[str]
+) -> None:
+    assert screen_columns() is None
     with terminal(columns):
         assert screen_columns() == found
-
-
-def test_a_pipe_has_no_width(capsys: pytest.CaptureFixture[str]) -> None:
-    assert screen_columns() is None
 
 
 def test_every_table_fits_a_terminal_of_80_columns(
@@ -388,3 +349,105 @@ def test_what_a_program_asks_of_a_device_fits_it_too(tuned: Tuner, monkeypatch: 
     lines = b"".join(shown).decode().splitlines()
     assert max(map(len, lines)) <= COLUMNS
     assert " ".join(" ".join(lines).split()).startswith(f"call {call} ran @main on simulator:sm_90, ")
+
+
+# What commands share: arguments, a server for this machine, documents of programs.
+
+
+def test_shares_are_parsed_and_what_is_none_is_refused() -> None:
+    for text, share in (("5%", 0.05), ("0.05", 0.05), ("0%", 0.0), ("150%", 1.5)):
+        assert parse_share(text) == pytest.approx(share)
+    for text in ("", "%", "-5%", "five"):
+        with pytest.raises(UsageError, match=r"max-slowdown: found .*, allowed a percentage such as 5%"):
+            parse_share(text)
+
+
+def test_a_candidate_reads_back_from_its_text_and_what_is_none_is_refused() -> None:
+    candidate = Candidate.of("fake", {"x": 4, "order": "ji", "shift": -1})
+    assert parse_candidate(candidate.text) == candidate
+    assert parse_candidate("fake()") == Candidate.of("fake", {})
+    for text in ("", "fake", "fake(x)", "fake(=1)", "fake(x=1", "fake x=1"):
+        with pytest.raises(UsageError, match=r"candidate: found .*, allowed 'STRATEGY"):
+            parse_candidate(text)
+
+
+def greet(_environment: dict[str, Any], start: Callable[..., Any]) -> Iterable[bytes]:
+    start("200 OK", [("Content-Type", "text/plain")])
+    return [b"here"]
+
+
+def test_it_answers_this_machine_until_interrupted(capfd: pytest.CaptureFixture[str]) -> None:
+    with listening(0, greet) as server:
+        assert server.server_address[0] == HOST
+        results: list[bytes] = []
+
+        def ask_and_interrupt() -> None:
+            with urllib.request.urlopen(f"http://{HOST}:{server.server_port}/", timeout=120) as selected:
+                results.append(selected.read())
+            os.kill(os.getpid(), signal.SIGINT)
+
+        asking = threading.Thread(target=ask_and_interrupt)
+        asking.start()
+        serve(server)
+        asking.join()
+    assert results == [b"here"]
+    assert capfd.readouterr() == ("", "")
+
+
+REQUEST = ProgramRequest("module {}", TargetName("cuda", "sm_90"), is_compared=True)
+REPORT = ProgramReport("main", ("2x?xf32", "index"), ("2x3xf32",), (Matmul(8, 8, 8),), 2)
+
+
+def test_a_run_is_reported_as_json_with_times_where_a_device_ran_it() -> None:
+    found = run_document(REQUEST, replace(REPORT, comparisons=(Comparison("result 0", 1e-7, 1e-6),)))
+    assert json.loads(json.dumps(found, allow_nan=False)) == found
+    assert (found["results"], found["streams"], found["right"]) == (["2x3xf32"], 2, True)
+    assert found["arguments"] == ["2x?xf32", "index"]
+    assert found["problems"] == ["matmul 8x8x8 f32 nn none"]
+    assert found["comparisons"] == [
+        {"name": "result 0", "equal": True, "error": 1e-7, "tolerance": 1e-6, "blind": False}
+    ]
+    assert found["times"] is None
+    kernels = (KernelTime("a", 0.0, 1.0), KernelTime("b", 1.0, 2.0))
+    found = run_document(REQUEST, replace(REPORT, times=ProgramTimes(3.0, kernels, 2)))
+    assert found["times"] == {
+        "call_s": 3.0,
+        "interval_s": None,
+        "reliability": "unknown: it was not recorded",
+        "kernel_s": 2.0,
+        "overlap": 1.0,
+        "serialized": True,
+    }
+
+
+def test_a_report_or_a_number_that_is_missing_makes_it_wrong_and_what_was_not_asked_for_is_null() -> None:
+    assert not run_document(REQUEST, replace(REPORT, reports=("race: ...",)))["right"]
+    found = run_document(REQUEST, replace(REPORT, comparisons=(Comparison("result 0", math.inf, 1e-6),)))
+    assert (found["comparisons"][0]["error"], found["right"]) == (None, False)
+    found = run_document(replace(REQUEST, is_compared=False), REPORT)
+    assert (found["comparisons"], found["trace"]) == (None, None)
+
+
+def test_the_first_signal_asks_the_run_to_end() -> None:
+    for number in (signal.SIGINT, signal.SIGTERM):
+        interruption = Interruption()
+        with ended_by_signals(interruption):
+            os.kill(os.getpid(), number)
+            assert interruption.is_asked
+
+
+def test_handlers_are_of_the_main_thread_alone_and_what_they_were_afterwards() -> None:
+    before = [signal.getsignal(number) for number in (signal.SIGINT, signal.SIGTERM)]
+    with ended_by_signals(Interruption()):
+        assert signal.getsignal(signal.SIGINT) is not before[0]
+    assert [signal.getsignal(number) for number in (signal.SIGINT, signal.SIGTERM)] == before
+    seen = []
+
+    def work() -> None:
+        with ended_by_signals(Interruption()):
+            seen.append(signal.getsignal(signal.SIGINT))
+
+    thread = threading.Thread(target=work)
+    thread.start()
+    thread.join()
+    assert seen == [signal.getsignal(signal.SIGINT)]

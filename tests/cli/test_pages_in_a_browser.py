@@ -11,10 +11,10 @@ import pytest
 from tests.browser import FOUND, Browser, running_browser
 from tests.cli.conftest import Tuner
 from tests.results.report.large_database import write_large_database
-from tests.results.report.values import best_of, many, report, reported
+from tests.results.report.values import best_of, many, report, reported, with_candidate
 from tests.trials import measurement, run, trial
 from tests.tuning import fakes
-from tuner.core.candidate import Candidate, TargetName
+from tuner.core.candidate import TargetName
 from tuner.core.errors import Failure, Stage
 from tuner.core.runs import Baseline
 from tuner.results.report.page import page_html
@@ -48,8 +48,6 @@ CUT = """
     || box.top < drawing.top - 1 || box.bottom > drawing.bottom + 1);
 }).map((one) => one.textContent)
 """
-
-
 WRONG = """<!doctype html><main><p style="width: 3000px">wide</p></main>
 <script>console.error("told"); throw new Error("thrown")</script><img src="http://127.0.0.1:9/x.png">"""
 
@@ -62,7 +60,6 @@ def browser() -> Iterator[Browser]:
 
 @pytest.fixture(scope="module")
 def pages(tmp_path_factory: pytest.TempPathFactory, tuned_database: Path) -> dict[str, Path]:
-    """Writes the report of a large database, of one with a replay, and of an empty one."""
     folder = tmp_path_factory.mktemp("pages")
     write_large_database(folder / "large.db", LARGE)
     recording = files("tuner") / "space" / "recorded" / "matmul_48x64x40.t4.json.gz"
@@ -87,16 +84,13 @@ def test_what_would_be_wrong_is_noticed(browser: Browser, tmp_path: Path) -> Non
 
 
 @pytest.mark.parametrize("name", ["large", "replay", "empty"])
-def test_a_page_fits_narrow_and_wide_screens_light_and_dark(
-    browser: Browser, pages: dict[str, Path], name: str
-) -> None:
+def test_a_page_fits_screens_light_and_dark(browser: Browser, pages: dict[str, Path], name: str) -> None:
     page = pages[name]
     assert page.stat().st_size < LIMIT_BYTES
     papers = set()
     for width, is_dark in product((1280, 400), (False, True)):
         browser.open(page, width, is_dark)
-        assert browser.problems == []
-        assert browser.requests == [page.as_uri()]
+        assert (browser.problems, browser.requests) == ([], [page.as_uri()])
         assert browser.value("[document.documentElement.scrollWidth, innerWidth]") == [width, width]
         assert browser.value(HIDDEN) == []
         assert browser.value(CUT) == []
@@ -105,13 +99,7 @@ def test_a_page_fits_narrow_and_wide_screens_light_and_dark(
 
 
 def test_words_however_long_stay_within_the_page(browser: Browser, tmp_path: Path) -> None:
-    trials = tuple(
-        replace(
-            each,
-            record=replace(each.record, candidate=Candidate.of(LONG, {LONG: each.number % 3, "x": LONG})),
-        )
-        for each in many()
-    )
+    trials = tuple(with_candidate(each, LONG, {LONG: each.number % 3, "x": LONG}) for each in many())
     trials += (trial(90, Failure(Stage.RUN, LONG)),)
     settings = replace(run().settings, target=TargetName("replay", LONG), sampler=LONG)
     machine = replace(run().machine, name=LONG, processor=LONG)
@@ -126,13 +114,12 @@ def test_words_however_long_stay_within_the_page(browser: Browser, tmp_path: Pat
         assert browser.value(CUT) == []
 
 
-def test_a_replay_is_on_the_page_with_its_card(browser: Browser, pages: dict[str, Path]) -> None:
+def test_a_replay_is_on_the_page_and_the_index_stays_in_sight_and_reports_where_one_is(
+    browser: Browser, pages: dict[str, Path]
+) -> None:
     browser.open(pages["replay"], 1280, False)
     assert "replayed" in browser.value("document.querySelector('.card').textContent")
     assert browser.value("document.querySelectorAll('nav a').length") == 2
-
-
-def test_the_index_stays_in_sight_and_reports_where_one_is(browser: Browser, pages: dict[str, Path]) -> None:
     for width in (1280, 400):
         browser.open(pages["replay"], width, False)
         assert browser.value("document.querySelector('nav a.here').textContent") == "Best"
@@ -141,7 +128,7 @@ def test_the_index_stays_in_sight_and_reports_where_one_is(browser: Browser, pag
         assert "run 1" in browser.value("document.querySelector('nav a.here').textContent")
 
 
-def test_a_failure_leads_to_its_trial_and_back(browser: Browser, pages: dict[str, Path]) -> None:
+def test_a_failure_leads_to_its_trial_and_back_and_so_a_dot(browser: Browser, pages: dict[str, Path]) -> None:
     browser.open(pages["large"], 1280, False)
     browser.value("(document.querySelector('.kind').open = true, document.querySelector('.kind a').click())")
     trial = browser.value("location.hash")
@@ -149,9 +136,6 @@ def test_a_failure_leads_to_its_trial_and_back(browser: Browser, pages: dict[str
     assert browser.value("document.querySelector('table.trials').closest('details').open")
     browser.value(f"document.querySelector('{trial} a').click()")
     assert browser.value("location.hash") == "#failure-1-0"
-
-
-def test_a_dot_leads_to_its_trial(browser: Browser, pages: dict[str, Path]) -> None:
     browser.open(pages["large"], 1280, False)
     browser.value(
         "document.querySelector('.dots circle').dispatchEvent(new MouseEvent('click', {bubbles: true}))"
@@ -180,6 +164,5 @@ def test_brushing_an_axis_keeps_the_lines_that_cross_there(browser: Browser, pag
 
 
 def drag(browser: Browser, x: float, start: float, end: float) -> None:
-    """Presses, moves and lets go of the mouse."""
     for kind, y in (("mousePressed", start), ("mouseMoved", end), ("mouseReleased", end)):
         browser.ask("Input.dispatchMouseEvent", type=kind, x=x, y=y, button="left", clickCount=1)

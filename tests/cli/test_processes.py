@@ -8,24 +8,24 @@ import sqlite3
 import subprocess
 import sys
 import time
+import tomllib
 from collections.abc import Iterator
+from contextlib import closing, suppress
 from pathlib import Path
 
 import pytest
 
-from tests.cli.conftest import Tuner
+from tests.cli.conftest import Tuner, counts
+from tests.cli.terminal import ROOT, on_terminal
 from tests.fakes import HANG_S, await_death, children_of
 from tests.tuning import fakes
 from tuner.core.runs import StoredTrial, TrialQuery
 from tuner.db.store import Store
 
-ROOT = Path(__file__).parents[2]
 SLOW_S = "0.1"  # of every timing
 
 
 class Command:
-    """Starts commands over a fake target on one database."""
-
     def __init__(self, folder: Path) -> None:
         self.database = folder / "results.db"
         self._started: list[subprocess.Popen[str]] = []
@@ -55,7 +55,6 @@ class Command:
             return store.trials(TrialQuery(run=1, sort="number"))
 
     def await_trials(self, count: int) -> None:
-        """Waits until so many trials have an outcome in the database."""
         give_up = time.monotonic() + HANG_S
         while time.monotonic() < give_up:
             if self._stored() >= count:
@@ -66,14 +65,10 @@ class Command:
     def _stored(self) -> int:
         if not self.database.exists():
             return 0
-        connection = sqlite3.connect(self.database)
-        try:
+        with closing(sqlite3.connect(self.database)) as connection, suppress(sqlite3.OperationalError):
             stored = connection.execute("select count(*) from trial where status is not null")
             return int(stored.fetchone()[0])
-        except sqlite3.OperationalError:  # the tables are being made
-            return 0
-        finally:
-            connection.close()
+        return 0  # the tables are being made
 
     def end(self) -> None:
         for process in self._started:
@@ -95,9 +90,7 @@ TUNE = ("tune", "matmul", "8x8x8", "--sampler", "exhaustive", "--trials", "14")
 @pytest.mark.parametrize(
     ("number", "phrase"), [(signal.SIGINT, ()), (signal.SIGTERM, ("--json",))], ids=["SIGINT", "SIGTERM"]
 )
-def test_a_signal_ends_a_run_without_loss(
-    command: Command, number: signal.Signals, phrase: tuple[str, ...]
-) -> None:
+def test_a_signal_loses_nothing(command: Command, number: signal.Signals, phrase: tuple[str, ...]) -> None:
     process = command.start(*TUNE, *phrase)
     command.await_trials(3)
     children = children_of(process.pid)
@@ -119,10 +112,8 @@ def test_a_second_signal_kills_at_once(command: Command) -> None:
     while not children_of(process.pid) and time.monotonic() < give_up:
         time.sleep(0.02)
     # stopped, it cannot end by the first one before the second arrives; both are pending when it goes on
-    process.send_signal(signal.SIGSTOP)
-    process.send_signal(signal.SIGTERM)
-    process.send_signal(signal.SIGINT)
-    process.send_signal(signal.SIGCONT)
+    for number in (signal.SIGSTOP, signal.SIGTERM, signal.SIGINT, signal.SIGCONT):
+        process.send_signal(number)
     process.communicate(timeout=HANG_S)
     assert process.returncode != 0
 
@@ -141,15 +132,8 @@ def test_kill_9_loses_no_stored_trial_and_resume_goes_on(command: Command) -> No
     after = {trial.id: trial.record for trial in command.trials()}
     assert [trial.number for trial in command.trials()] == list(range(14))
     assert all(after[trial] == record for trial, record in finished.items())
-    counts = json.loads(out)["counts"]
-    assert counts == {
-        "proposed": 14,
-        "measured": 14,
-        "verified": 0,
-        "failed": 0,
-        "reused": counts["reused"],
-        "compiled": 0,
-    }
+    reported = json.loads(out)["counts"]
+    assert reported == counts(proposed=14, measured=14, reused=reported["reused"])
 
 
 @pytest.mark.slow
@@ -186,3 +170,108 @@ def test_a_full_disk_is_one_line_and_loses_nothing(command: Command) -> None:
     assert [line for line in err.splitlines() if line.startswith("error: database")], err
     assert "Traceback" not in err
     assert len(command.trials()) == 2
+
+
+# Ctrl-C during imports, a terminal that is restored, a closed stdout.
+
+CTRL_C = b"\x03"
+WAITING_IMPORT = """
+import signal
+print("importing click", flush=True)
+while True:
+    signal.pause()
+"""
+MODULE, _, FUNCTION = tomllib.loads((ROOT / "pyproject.toml").read_text())["project"]["scripts"][
+    "tuner"
+].partition(":")
+SCRIPT = f"import sys; from {MODULE} import {FUNCTION}; sys.exit({FUNCTION}())"  # as installers write it
+
+
+@pytest.mark.parametrize("entry", [("-m", "tuner"), ("-c", SCRIPT)], ids=["module", "script"])
+def test_an_interrupt_during_imports_prints_no_traceback(tmp_path: Path, entry: tuple[str, ...]) -> None:
+    (tmp_path / "click.py").write_text(WAITING_IMPORT)
+    path = os.pathsep.join((str(tmp_path), str(ROOT)))
+    with on_terminal([sys.executable, *entry, "history"], PYTHONPATH=path) as terminal:
+        terminal.await_text("importing click")
+        terminal.press(CTRL_C)
+        assert terminal.end() == 130
+    assert "Traceback" not in terminal.shown
+
+
+def test_an_ignored_interrupt_stays_ignored(tmp_path: Path) -> None:
+    """As in the background of a shell's script."""
+    given = "import signal\nprint(signal.getsignal(signal.SIGINT) is signal.SIG_IGN)\nraise SystemExit"
+    (tmp_path / "click.py").write_text(given)
+    done = subprocess.run(
+        ["/bin/sh", "-c", "trap '' INT; exec \"$0\" -m tuner history", sys.executable],
+        cwd=ROOT,
+        env=os.environ | {"PYTHONPATH": os.pathsep.join((str(tmp_path), str(ROOT)))},
+        capture_output=True,
+        text=True,
+        check=True,
+    )
+    assert done.stdout == "True\n"
+
+
+@pytest.mark.slow
+@pytest.mark.parametrize("signals", [(), (signal.SIGINT, signal.SIGTERM)], ids=["once", "twice"])
+def test_a_terminal_has_its_cursor_after_ctrl_c(tmp_path: Path, signals: tuple[signal.Signals, ...]) -> None:
+    phrase = ("tune", "matmul", "8x8x8", "--trials", "20", "--db", str(tmp_path / "results.db"))
+    command = [sys.executable, "-m", "tests.cli.fake_tuner", "30" if signals else "0.1", *phrase]
+    with on_terminal(command) as terminal:
+        terminal.await_text("\x1b[?25l")  # the cursor is hidden
+        if signals:  # stopped, it cannot end by the first one before the second arrives
+            os.kill(terminal.pid, signal.SIGSTOP)
+            for number in signals:
+                os.kill(terminal.pid, number)
+            os.kill(terminal.pid, signal.SIGCONT)
+            assert terminal.end() < 0
+        else:
+            terminal.press(CTRL_C)
+            assert terminal.end() == 130
+    assert terminal.shown.rindex("\x1b[?25h") > terminal.shown.rindex("\x1b[?25l")
+    assert "Traceback" not in terminal.shown
+
+
+@pytest.mark.drawn(1)
+@pytest.mark.parametrize(
+    "phrase", [("history",), ("runs",), ("--help",), ("history", "--json")], ids=" ".join
+)
+def test_a_closed_stdout_is_no_error_and_nothing_is_written_to_the_database(
+    tmp_path: Path, tuned_database: Path, phrase: tuple[str, ...]
+) -> None:
+    done = subprocess.run(
+        ["/bin/sh", "-c", 'exec "$0" -m tuner "$@" >&-', sys.executable, *phrase],
+        cwd=ROOT,
+        env=os.environ | {"TUNER_DB": str(tuned_database)},
+        stdin=subprocess.DEVNULL,
+        stderr=subprocess.PIPE,
+        text=True,
+        check=False,
+    )
+    assert (done.returncode, done.stderr) == (0, "")
+    with sqlite3.connect(tuned_database) as connection:
+        assert connection.execute("pragma integrity_check").fetchone() == ("ok",)
+
+
+LOSES = """
+import signal, weakref
+from tuner.__main__ import end_by_lost_interrupts
+class Module: pass
+signal.signal(signal.SIGINT, signal.default_int_handler)
+if {is_installed}:
+    end_by_lost_interrupts()
+module = Module()
+callback = weakref.ref(module, lambda _: signal.raise_signal(signal.SIGINT))
+del module
+print("went on")
+"""
+
+
+def test_an_interrupt_that_python_drops_ends_the_process() -> None:
+    for is_installed, code, out in ((False, 0, "went on\n"), (True, 130, "")):
+        ended = subprocess.run(
+            [sys.executable, "-c", LOSES.format(is_installed=is_installed)], capture_output=True, text=True
+        )
+        assert (ended.returncode, ended.stdout) == (code, out)
+        assert bool(ended.stderr) != is_installed

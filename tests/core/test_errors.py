@@ -1,25 +1,36 @@
-"""Errors of the user, and of a candidate."""
+"""Errors of the user, and of a candidate; places of ops are read from their reasons."""
 
 import pickle
 
 import numpy as np
 import pytest
 
-from tuner.core.errors import CandidateError, Failure, Stage, TunerError, UsageError, defect_line, failing_at
+from tuner.core.errors import (
+    PAYLOAD,
+    SCRIPT,
+    CandidateError,
+    Failure,
+    OpPlace,
+    Stage,
+    TunerError,
+    UsageError,
+    defect_line,
+    failing_at,
+    named_places,
+)
+
+LACKING, HINT = "an operation lacks an attribute", "is the transform meant for it?"
 
 
-def test_a_usage_error_within_is_the_candidates_failure_at_the_stage() -> None:
+def test_a_usage_error_within_is_the_candidates_failure_at_the_stage_and_others_stay() -> None:
     with pytest.raises(CandidateError) as caught, failing_at(Stage.RUN):
         raise UsageError("tile: found 7, allowed 8")
     assert caught.value.failure == Failure(Stage.RUN, "tile: found 7, allowed 8")
     assert isinstance(caught.value.__cause__, UsageError)
-
-
-@pytest.mark.parametrize("error", [CandidateError(Stage.VERIFY, "wrong"), TunerError("broken")])
-def test_any_other_error_is_left_as_it_is(error: TunerError) -> None:
-    with pytest.raises(TunerError) as caught, failing_at(Stage.RUN):
-        raise error
-    assert caught.value is error
+    for error in (CandidateError(Stage.VERIFY, "wrong"), TunerError("broken")):
+        with pytest.raises(TunerError) as other, failing_at(Stage.RUN):
+            raise error
+        assert other.value is error
 
 
 def test_what_to_type_ends_the_line_in_another_process_too() -> None:
@@ -30,6 +41,15 @@ def test_what_to_type_ends_the_line_in_another_process_too() -> None:
     assert str(UsageError("shape: found 8")) == "shape: found 8"
 
 
+@pytest.mark.mlir
+def test_the_bindings_say_a_missing_attribute_as_it_is_known_here() -> None:
+    from tuner.mlir.bindings import ir
+
+    with ir.Context(), pytest.raises(KeyError) as raised:
+        ir.Module.parse("module {}").operation.attributes["none"]
+    assert defect_line(raised.value).startswith(LACKING)
+
+
 @pytest.mark.parametrize(
     ("error", "line"),
     [
@@ -37,7 +57,7 @@ def test_what_to_type_ends_the_line_in_another_process_too() -> None:
         (MemoryError("8 bytes"), "not enough memory: 8 bytes"),
         (
             KeyError("attempt to access a non-existent attribute"),
-            "an operation lacks an attribute that its kind needs here: is the transform meant for it?",
+            f"{LACKING} that its kind needs here: {HINT}",
         ),
         (KeyError("x"), "KeyError: 'x'"),
         (ValueError("two\nlines"), "ValueError: two lines"),
@@ -45,18 +65,28 @@ def test_what_to_type_ends_the_line_in_another_process_too() -> None:
 )
 def test_an_error_that_nobody_raised_on_purpose_is_one_line(error: Exception, line: str) -> None:
     assert defect_line(error) == line
-
-
-@pytest.mark.mlir
-def test_the_bindings_say_a_missing_attribute_as_it_is_known_here() -> None:
-    from tuner.mlir.bindings import ir
-
-    with ir.Context(), pytest.raises(KeyError) as raised:
-        ir.Module.parse("module {}").operation.attributes["none"]
-    assert defect_line(raised.value).startswith("an operation lacks an attribute")
-
-
-def test_memory_that_numpy_lacks_is_said_in_words() -> None:
     with pytest.raises(MemoryError) as raised:
         np.empty(2**59, np.float64)
     assert defect_line(raised.value).startswith("not enough memory: Unable to allocate 4.00 EiB")
+
+
+# Places of ops are read from the reason of a failure.
+TWICE = "transform.loop.unroll at script:12:5"
+UNROLL, MATMUL = OpPlace(SCRIPT, "transform.loop.unroll", 12, 5), OpPlace(PAYLOAD, "linalg.matmul", 2, 14)
+ILLEGAL = (
+    "error: \"payload\":4:10: failed to legalize operation 'bufferization.to_tensor' that was explicitly "
+)
+ILLEGAL += 'marked illegal note: "payload":4:10: see current operation'  # as MLIR writes it
+
+
+@pytest.mark.parametrize(
+    ("reason", "places"),
+    [
+        (f"{TWICE}: wrong; linalg.matmul at payload:2:14: when applied; {TWICE}: see", (UNROLL, MATMUL)),
+        ("an op at payload:3:7: is large", (OpPlace(PAYLOAD, "an op", 3, 7),)),
+        (ILLEGAL, (OpPlace(PAYLOAD, "bufferization.to_tensor", 4, 10),)),
+        ("element (0, 1): found 2 at index:1:2, expected 1", ()),
+    ],
+)
+def test_each_op_is_named_once_in_the_order_of_the_reason(reason: str, places: tuple[OpPlace, ...]) -> None:
+    assert named_places(reason) == places

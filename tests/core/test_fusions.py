@@ -17,19 +17,13 @@ TEXT = """func.func @group(%a: memref<4x8xf32>) attributes {tuner.bytes = 128 : 
   tuner.transposed = 2 : i64, tuner.weights = 1 : i64} {"""
 
 
-def test_attributes_are_read() -> None:
+def test_attributes_are_read_and_a_text_without_them_has_no_loops() -> None:
     assert facts_of(TEXT) == FusionFacts((4, 16, 8), 2, 1, 2, 1, 128)
-    assert dict(facts_of(TEXT).variables()) == {
-        "loops": 3,
-        "inner_rows": 16,
-        "contractions": 2,
-        "weights": 1,
-        "transposed": 2,
-        "copy": 1,
-        "dimensions": "",
-        "channels": 0,
-        "stride": 0,
-    }
+    counted = {"loops": 3, "inner_rows": 16, "contractions": 2, "weights": 1, "transposed": 2, "copy": 1}
+    assert dict(facts_of(TEXT).variables()) == counted | {"dimensions": "", "channels": 0, "stride": 0}
+    assert facts_of("func.func @group() {") == FusionFacts((), 0, 0, 0, 0, 0)
+    assert facts_of("attributes {tuner.loops = array<i64>}").loops == ()
+    assert dict(facts_of("").variables())["inner_rows"] == 1
 
 
 @pytest.mark.parametrize(("strides", "stride"), [("[2, 3]", 3), ("2", 2), ("1", 1)])
@@ -39,36 +33,22 @@ def test_the_stride_of_a_convolution_is_the_last_of_its_strides(strides: str, st
     assert facts_of(text).stride == stride
 
 
-def test_a_text_without_attributes_has_no_loops() -> None:
-    assert facts_of("func.func @group() {") == FusionFacts((), 0, 0, 0, 0, 0)
-    assert facts_of("attributes {tuner.loops = array<i64>}").loops == ()
-    assert dict(facts_of("").variables())["inner_rows"] == 1
-
-
 def test_a_hash_is_short_and_of_the_whole_text() -> None:
     assert len(text_hash(TEXT)) == 12
     assert text_hash(TEXT) != text_hash(TEXT + " ")
 
 
 # Values of a program in fusions.
-
-
-def test_bytes_of_a_tensor_are_those_of_its_elements() -> None:
-    assert TensorType((3, 5), "f32").bytes == 60
-    assert TensorType((), "f64").bytes == 8
-
-
-def test_a_weight_is_a_matrix_by_the_order_of_its_dimensions() -> None:
+def test_a_tensor_has_bytes_and_a_weight_is_a_matrix_by_the_order_of_its_dimensions() -> None:
+    assert (TensorType((3, 5), "f32").bytes, TensorType((), "f64").bytes) == (60, 8)
     assert WeightPacking(4).matrix_shape((3, 8)) == (3, 8)
     assert WeightPacking(4, order=(2, 3, 1, 0)).matrix_shape((64, 16, 3, 5)) == (240, 64)
 
 
-def test_packings_are_read_as_they_are_written() -> None:
+def test_packings_are_written_in_a_line_and_code_without_it_has_none() -> None:
     packings = (None, WeightPacking(48), WeightPacking(16, 2), WeightPacking(32, order=(2, 3, 1, 0)))
-    text = packings_comment(packings)
-    assert text == "// packings: - 48x1 16x2 32x1:2:3:1:0\n"
-    assert packings_in(text + "module {}") == packings
-    assert packings_in("module {}") == ()
+    assert packings_comment(packings) == "// packings: - 48x1 16x2 32x1:2:3:1:0\n"
+    assert packings_in("module {\n}\n") == ()
 
 
 @pytest.mark.parametrize(
@@ -76,7 +56,7 @@ def test_packings_are_read_as_they_are_written() -> None:
     [
         (),
         (None,),
-        (None, WeightPacking(48), WeightPacking(16, 2)),
+        (None, WeightPacking(48), WeightPacking(16, 2), WeightPacking(32, order=(2, 3, 1, 0))),
         (WeightPacking(64), None),
         (WeightPacking(32, 2, depth=32), WeightPacking(32, 2, order=(1, 0), depth=32)),
         (WeightPacking(32, 2, order=(2, 3, 1, 0), depth=2, run=3), WeightPacking(32, 2, depth=32, run=3)),
@@ -85,7 +65,3 @@ def test_packings_are_read_as_they_are_written() -> None:
 )
 def test_packings_are_read_back(packings: tuple[WeightPacking | None, ...]) -> None:
     assert packings_in(packings_comment(packings) + "module {\n}\n") == packings
-
-
-def test_code_without_the_line_has_no_packings() -> None:
-    assert packings_in("module {\n}\n") == ()

@@ -1,4 +1,4 @@
-"""Machines, chips and compilers as values, and what disturbs a machine."""
+"""Machines, chips, processors and compilers as values, and what disturbs a machine."""
 
 from dataclasses import replace
 
@@ -22,6 +22,17 @@ from tuner.core.machine import (
 )
 from tuner.core.numpy_types import DTYPES
 from tuner.core.problem import INPUT_DTYPES
+from tuner.core.processors import (
+    PROCESSORS,
+    instruction_sets_of,
+    missing_on,
+    peak_set,
+    peak_source,
+    peak_text,
+    processor_of,
+    refusal,
+    require_instructions,
+)
 from tuner.core.records import drift
 
 MACHINE = Machine("any", "any", "avx512", True, 4, 8, 32768, 1 << 20, 1 << 25, 1 << 34)
@@ -51,22 +62,16 @@ def with_tiles(*words: str) -> Machine:
     return replace(MACHINE, name=name, has_vnni=True, has_amx_bf16=True, has_amx_int8=True)
 
 
-def test_a_machine_with_tiles_goes_by_the_name_without_them_too() -> None:
+def test_a_machine_with_tiles_goes_by_the_name_without_them_too_which_older_files_have() -> None:
     machine, before = with_tiles("bf16", "vnni", "amx_bf16", "amx_int8"), with_tiles("bf16", "vnni")
     assert machine.is_named(machine.name)
     assert machine.is_named(before.name)
     assert not before.is_named(machine.name)
     assert not machine.is_named(with_tiles("vnni").name)
     assert not machine.is_named("Xeon avx512")
-
-
-def test_a_name_of_an_older_file_gets_the_words_that_it_lacks() -> None:
-    machine = with_tiles("bf16", "vnni", "amx_bf16", "amx_int8")
-    assert named_in_full(with_tiles("bf16", "vnni")) == machine
-    assert named_in_full(machine) == machine
-    assert named_in_full(MACHINE) == MACHINE
-    other = replace(machine, name="A100, of another tuner")
-    assert named_in_full(other) == other
+    assert named_in_full(before) == named_in_full(machine) == machine
+    for other in (MACHINE, replace(machine, name="A100, of another tuner")):
+        assert named_in_full(other) == other
 
 
 def test_constraints_see_the_limits_of_a_chip() -> None:
@@ -96,29 +101,16 @@ def test_whatever_may_change_code_changes_the_fingerprint(changed: Compiler) -> 
 
 
 def test_changes_name_packages_that_came_and_went() -> None:
-    packages = dict(COMPILER.packages)
-    went = next(iter(packages))
-    later = replace(
-        COMPILER, packages=(*((name, packages[name]) for name in packages if name != went), ("new", "1"))
-    )
-    assert COMPILER.changes_to(later) == (f"{went} {packages[went]} -> none", "new none -> 1")
+    (went, version), *kept = COMPILER.packages
+    later = replace(COMPILER, packages=(*kept, ("new", "1")))
+    assert COMPILER.changes_to(later) == (f"{went} {version} -> none", "new none -> 1")
     assert COMPILER.changes_to(COMPILER) == ()
 
 
-def test_the_limits_of_a_block_are_the_published_ones() -> None:
+def test_the_limits_of_chips_are_the_published_ones() -> None:
     kib = {name: chip.max_shared_bytes / 1024 for name, chip in CHIPS.items()}
-    assert kib == {
-        "sm_80": 163,
-        "sm_86": 99,
-        "sm_89": 99,
-        "sm_90": 227,
-        "sm_90a": 227,
-        "sm_100": 227,
-        "sm_120": 99,
-    }
-
-
-def test_a_chip_is_found_by_its_name() -> None:
+    small, large = dict.fromkeys(("sm_86", "sm_89", "sm_120"), 99), ("sm_90", "sm_90a", "sm_100")
+    assert kib == {"sm_80": 163, **small, **dict.fromkeys(large, 227)}
     chip = chip_of("sm_90a")
     assert (chip.capability, chip.is_specific, chip.max_warps) == (90, True, 64)
     assert (chip_of("sm_120").capability, chip_of("sm_120").is_specific) == (120, False)
@@ -134,19 +126,12 @@ def test_an_unknown_chip_is_refused_before_the_compiler_sees_it(name: str) -> No
 
 
 @pytest.mark.parametrize("name", NUMBER_TYPES)
-def test_widths_are_those_of_numpy(name: str) -> None:
-    assert DTYPES[name].itemsize == NUMBER_TYPES[name].bytes
-
-
-@pytest.mark.parametrize("name", [name for name, each in NUMBER_TYPES.items() if each.epsilon])
-def test_nothing_is_between_one_and_the_next_number(name: str) -> None:
-    steps = 1.0 + NUMBER_TYPES[name].epsilon * np.array([0.0, 0.5, 1.0])  # ties go to even
+def test_widths_and_epsilons_are_those_of_numpy(name: str) -> None:
+    each = NUMBER_TYPES[name]
+    assert DTYPES[name].itemsize == each.bytes
+    assert bool(each.epsilon) == name.startswith(("f", "bf"))
+    steps = 1.0 + each.epsilon * np.array([0.0, 0.5, 1.0])  # nothing is between 1 and the next; ties to even
     assert steps.astype(DTYPES[name]).astype(np.float64).tolist() == [1.0, 1.0, steps[2]]
-
-
-def test_all_but_integers_are_floats() -> None:
-    floats = {name for name, each in NUMBER_TYPES.items() if each.epsilon}
-    assert floats == {name for name in NUMBER_TYPES if name.startswith(("f", "bf"))}
 
 
 def test_each_dtype_of_a_problem_has_a_type_in_memory() -> None:
@@ -159,12 +144,9 @@ def state(*slowdowns: str, sm_clock_hz: float | None = 1.98e9) -> GpuState:
     return GpuState(sm_clock_hz, 2.6e9, 60.0, 500.0, slowdowns)
 
 
-def test_slowdowns_of_both_moments_are_reported_once() -> None:
+def test_slowdowns_are_reported_once_those_between_the_rounds_too() -> None:
     assert Conditions(state(), state()).slowdowns == ()
     assert Conditions(state("power cap"), state("thermal", "power cap")).slowdowns == ("power cap", "thermal")
-
-
-def test_a_slowdown_between_the_rounds_is_reported_though_both_ends_had_none() -> None:
     between = Span.of([state(), state("power cap"), state("thermal", "power cap"), state()])
     assert Conditions(state(), state(), between).slowdowns == ("power cap", "thermal")
 
@@ -172,17 +154,102 @@ def test_a_slowdown_between_the_rounds_is_reported_though_both_ends_had_none() -
 def test_the_clocks_between_the_rounds_are_kept_from_the_lowest_to_the_highest() -> None:
     clocks = (1.9e9, 1.2e9, None, 1.7e9)
     assert Span.of([state(sm_clock_hz=each) for each in clocks]) == Span(4, 1.2e9, 1.9e9)
-
-
-def test_clocks_that_are_not_reported_have_no_range() -> None:
     assert Span.of([state(sm_clock_hz=None)]) == Span(1, None, None)
 
 
-def test_drift_is_the_largest_difference_between_parts() -> None:
+def test_drift_is_the_largest_difference_between_parts_of_enough_samples() -> None:
     assert drift((1.0,) * 6 + (1.5,) * 6) == pytest.approx(0.5)
     assert drift((1.0, 1.0, 9.0) * 4) == 0.0  # what hits each part alike is no drift
+    assert drift((1.0,)) == drift((1.0, 2.0, 3.0, 4.0, 5.0)) == 0.0
 
 
-@pytest.mark.parametrize("samples", [(1.0,), (1.0, 2.0, 3.0, 4.0, 5.0)])
-def test_of_too_few_samples_no_drift_is_reported(samples: tuple[float, ...]) -> None:
-    assert drift(samples) == 0.0
+# The processors of other machines, as constraints and the code generator see them.
+SETS = {
+    "haswell": ("avx2",),
+    "skylake-avx512": ("avx2", "avx512"),
+    "cascadelake": ("avx2", "avx512", "vnni"),
+    "icelake-server": ("avx2", "avx512", "vnni"),
+    "sapphirerapids": ("avx2", "avx512", "avx512-bf16", "vnni", "amx-bf16", "amx-int8"),
+    "graniterapids": ("avx2", "avx512", "avx512-bf16", "vnni", "amx-bf16", "amx-int8"),
+    "znver3": ("avx2",),
+    "znver4": ("avx2", "avx512", "avx512-bf16", "vnni"),
+    "znver5": ("avx2", "avx512", "avx512-bf16", "vnni"),
+}
+
+
+def test_constraints_see_a_described_processor_like_one_that_is_here() -> None:
+    machine = processor_of("sapphirerapids").machine
+    assert machine.name == (
+        "sapphirerapids (described, avx512 bf16 vnni amx_bf16 amx_int8, caches 48K/2M/105M)"
+    )
+    limits = dict(machine.limits())
+    assert (limits["vector_bytes"], limits["has_amx_bf16"], limits["cores"]) == (64, 1, 56)
+    assert (limits["l1_bytes"], limits["l2_bytes"], limits["l3_bytes"]) == (48 << 10, 2 << 20, 105 << 20)
+    assert dict(processor_of("znver3").machine.limits())["has_vnni"] == 0
+
+
+def test_each_processor_offers_what_its_products_do() -> None:
+    assert {name: instruction_sets_of(each.machine) for name, each in PROCESSORS.items()} == SETS
+    assert len({each.machine.name for each in PROCESSORS.values()}) == len(PROCESSORS)
+    assert processor_of("znver3").features == "+avx2,+fma"
+    assert processor_of("graniterapids").features.endswith("+avx512vnni,+amx-tile,+amx-bf16,+amx-int8")
+
+
+def test_an_unknown_processor_is_refused_with_those_that_are_known() -> None:
+    with pytest.raises(
+        UsageError, match=r"^cpu: found 'saphirerapids', allowed haswell, .*, znver5; did you mean sapphire"
+    ):
+        processor_of("saphirerapids")
+
+
+# What a processor offers, and the refusal of code that needs more.
+PLAIN = replace(MACHINE, has_bf16=False, processor="AMD EPYC")
+
+
+def test_a_machine_offers_what_it_has() -> None:
+    tiles = replace(PLAIN, has_vnni=True, has_amx_bf16=True, has_amx_int8=True)
+    assert instruction_sets_of(tiles) == ("avx2", "avx512", "vnni", "amx-bf16", "amx-int8")
+    assert instruction_sets_of(MACHINE) == ("avx2", "avx512", "avx512-bf16")
+    assert instruction_sets_of(replace(PLAIN, isa="avx2")) == ("avx2",)
+    assert instruction_sets_of(replace(PLAIN, isa="none")) == ()
+    assert instruction_sets_of(gpu_machine("simulator", chip_of("sm_90"), "PTX simulator")) == ()
+
+
+# By which instructions the peak of a processor is measured.
+@pytest.mark.parametrize(
+    ("has", "dtype", "name", "source"),
+    [
+        ("amx_bf16 bf16", "bf16", "amx-bf16", "AMX"),
+        ("amx_int8 bf16", "bf16", "avx512-bf16", "AVX512-BF16"),
+        ("", "bf16", "", "FMA"),
+        ("amx_int8 vnni", "i8", "amx-int8", "AMX"),
+        ("amx_bf16 vnni", "i8", "vnni", "VNNI"),
+        ("", "i8", "", "products of 16-bit integers"),
+        ("amx_bf16 vnni", "f32", "", "FMA"),
+    ],
+)
+def test_the_fastest_products_are_taken(has: str, dtype: str, name: str, source: str) -> None:
+    machine = replace(PLAIN, **{f"has_{each}": True for each in has.split()})  # type: ignore[arg-type]
+    assert (peak_set(dtype, machine), peak_source(dtype, machine)) == (name, source)
+
+
+def test_types_with_the_same_instructions_are_named_together() -> None:
+    both = replace(PLAIN, has_amx_bf16=True, has_amx_int8=True)
+    assert peak_text(both) == "f32, f64 by FMA; bf16, i8 by AMX"
+    assert peak_text(PLAIN) == "f32, f64, bf16 by FMA; i8 by products of 16-bit integers"
+
+
+def test_what_is_missing_is_named_in_the_order_of_the_needs() -> None:
+    needs = ("vnni", "avx512", "amx-int8")
+    assert missing_on(PLAIN, needs) == ("vnni", "amx-int8")
+    assert refusal(PLAIN, needs) == "needs vnni and amx-int8, which AMD EPYC does not offer"
+    assert refusal(PLAIN, ("avx2",)) == ""
+    require_instructions(PLAIN, ("avx512",), "best.mlir")
+    unknown = (
+        r"^best.mlir: needs amx-fp16, which AMD EPYC does not offer; tuner t"  # script of a later version
+    )
+    with pytest.raises(UsageError, match=unknown):
+        require_instructions(PLAIN, ("amx-fp16",), "best.mlir")
+
+
+# By which instructions the peak of a processor is measured.

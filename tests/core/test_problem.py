@@ -1,5 +1,7 @@
 """The problem: words and sizes that are allowed, and what is counted."""
 
+from typing import Any
+
 import ml_dtypes
 import numpy as np
 import pytest
@@ -49,84 +51,63 @@ PROBLEMS = st.builds(
 
 
 @pytest.mark.parametrize(
-    ("arguments", "message"),
+    ("changes", "message"),
     [
-        (("conv", (1, 1, 1), "f32"), r"^operation: found 'conv', allowed matmul, batch_matmul$"),
-        (("matmul", (1, 1, 1), "f8"), r"^dtype: found 'f8', allowed f32, f64, bf16"),
-        (
-            ("matmul", (1, 1, 1), "f16", "nn", "none", "bf16"),
-            r"^output dtype: found 'bf16', allowed f32 or f16 for dtype f16$",
+        ({"operation": "conv"}, r"^operation: found 'conv', allowed matmul, batch_matmul$"),
+        ({"dtype": "f8"}, r"^dtype: found 'f8', allowed f32, f64, bf16"),
+        *(
+            ({"dtype": dtype, "output": output}, rf"^output dtype: found '{output}', allowed {allowed}$")
+            for dtype, output, allowed in (
+                ("f16", "bf16", "f32 or f16 for dtype f16"),
+                ("e4m3", "e4m3", "f32 or f16 or bf16 for dtype e4m3"),
+                ("tf32", "tf32", "f32 for dtype tf32"),
+            )
         ),
-        (
-            ("matmul", (1, 1, 1), "e4m3", "nn", "none", "e4m3"),
-            r"^output dtype: found 'e4m3', allowed f32 or f16 or bf16 for dtype e4m3$",
-        ),
-        (
-            ("matmul", (1, 1, 1), "tf32", "nn", "none", "tf32"),
-            r"^output dtype: found 'tf32', allowed f32 for dtype tf32$",
-        ),
-        (("matmul", (1, 1, 1), "f32", "tt"), r"^layout: found 'tt', allowed nn, nt, tn$"),
-        (("matmul", (1, 1, 1), "f32", "nn", "gelu"), r"^epilogue: found 'gelu', allowed none, bias_relu"),
-        (("matmul", (1, 1), "f32"), r"^sizes: found \(1, 1\), allowed three numbers \(m, n, k\)$"),
-        (("matmul", (0, 1, 1), "f32"), r"^size m: found 0, allowed 1\.\.2147483647$"),
-        (("matmul", (1, 1.5, 1), "f32"), r"^size n: found 1\.5, allowed 1\.\.2147483647$"),
-        (("matmul", (1, 1, "2"), "f32"), r"^size k: found '2', allowed 1\.\.2147483647$"),
-        (("matmul", (1, -3, 1), "f32"), r"^size n: found -3, allowed"),
-        (("matmul", (1, 1, 2**31), "f32"), r"^size k: found 2147483648, allowed"),
-        (("matmul", (1, 1, 2**17), "i8"), r"^size k: found 131072, allowed 1\.\.131071 for i8"),
+        ({"layout": "tt"}, r"^layout: found 'tt', allowed nn, nt, tn$"),
+        ({"epilogue": "gelu"}, r"^epilogue: found 'gelu', allowed none, bias_relu"),
+        ({"sizes": (1, 1)}, r"^sizes: found \(1, 1\), allowed three numbers \(m, n, k\)$"),
+        ({"sizes": (0, 1, 1)}, r"^size m: found 0, allowed 1\.\.2147483647$"),
+        ({"sizes": (1, 1.5, 1)}, r"^size n: found 1\.5, allowed 1\.\.2147483647$"),
+        ({"sizes": (1, 1, "2")}, r"^size k: found '2', allowed 1\.\.2147483647$"),
+        ({"sizes": (1, -3, 1)}, r"^size n: found -3, allowed"),
+        ({"sizes": (1, 1, 2**31)}, r"^size k: found 2147483648, allowed"),
+        ({"sizes": (1, 1, 2**17), "dtype": "i8"}, r"^size k: found 131072, allowed 1\.\.131071 for i8"),
+        ({"operation": "batch_matmul", "batch": 0}, r"^batch: found 0, allowed 1\.\.65535 for batch_"),
+        ({"operation": "batch_matmul", "batch": 65536}, r"^batch: found 65536, allowed 1\.\.65535"),
+        ({"batch": 2}, r"^batch: found 2, allowed 1 for matmul$"),
+        ({"align": "32"}, r"^align: found '32', allowed 16, 64, any$"),
+        ({"cache": "hot"}, r"^cache: found 'hot', allowed warm, weights-cold, cold$"),
     ],
+    ids=str,
 )
-def test_a_word_or_size_that_is_not_allowed_is_named(arguments: tuple[object, ...], message: str) -> None:
+def test_a_word_or_size_that_is_not_allowed_is_named(changes: dict[str, Any], message: str) -> None:
     with pytest.raises(UsageError, match=message):
-        Problem(*arguments)  # type: ignore[arg-type]
-
-
-@given(SIZES)
-def test_a_shape_is_read_as_it_is_written(sizes: tuple[int, int, int]) -> None:
-    assert parse_shape(Problem("matmul", sizes, "f32").shape) == sizes
-
-
-@pytest.mark.parametrize(
-    "text", ["", "1x2x", "1x2x-3", "1 x2x3", "1x2x3\n", "axbxc", "1.0x2x3", "1x2x3x4x5", "9" * 5000]
-)
-def test_a_shape_that_is_none_is_quoted(text: str) -> None:
-    with pytest.raises(UsageError, match=r"^shape: found .*, allowed MxNxK such as 512x512x512$"):
-        parse_shape(text)
-
-
-@pytest.mark.parametrize(
-    ("arguments", "message"),
-    [
-        (
-            ("batch_matmul", (1, 1, 1), "f32", "nn", "none", "", 0),
-            r"^batch: found 0, allowed 1\.\.65535 for batch_",
-        ),
-        (
-            ("batch_matmul", (1, 1, 1), "f32", "nn", "none", "", 65536),
-            r"^batch: found 65536, allowed 1\.\.65535",
-        ),
-        (("matmul", (1, 1, 1), "f32", "nn", "none", "", 2), r"^batch: found 2, allowed 1 for matmul$"),
-    ],
-)
-def test_a_batch_that_is_not_allowed_is_named(arguments: tuple[object, ...], message: str) -> None:
-    with pytest.raises(UsageError, match=message):
-        Problem(*arguments)  # type: ignore[arg-type]
+        Problem(**{"operation": "matmul", "sizes": (1, 1, 1), "dtype": "f32"} | changes)
 
 
 @given(st.integers(1, 65535), SIZES)
-def test_a_batch_leads_the_shape_and_is_read_as_it_is_written(
-    batch: int, sizes: tuple[int, int, int]
-) -> None:
+def test_a_shape_is_read_as_written_and_a_batch_leads_it(batch: int, sizes: tuple[int, int, int]) -> None:
+    assert parse_shape(Matmul(*sizes).shape) == sizes
     problem = BatchMatmul(batch, *sizes)
     assert parse_sizes("batch_matmul", problem.shape) == (batch, sizes)
     assert split_extents("batch_matmul", problem.extents) == (batch, sizes)
     assert split_extents("matmul", Matmul(*sizes).extents) == (1, sizes)
 
 
-@pytest.mark.parametrize("text", ["", "1x2x3x4x5", "1x2x3x"])
-def test_a_shape_without_batch_is_quoted(text: str) -> None:
-    with pytest.raises(UsageError, match=r"^shape: found .*, allowed BxMxNxK such as 8x512x512x512$"):
-        parse_sizes("batch_matmul", text)
+NO_SHAPES = ("", "1x2x", "1x2x-3", "1 x2x3", "1x2x3\n", "axbxc", "1.0x2x3", "1x2x3x4x5", "9" * 5000)
+
+
+@pytest.mark.parametrize(
+    ("operation", "text"),
+    [
+        *(("matmul", text) for text in NO_SHAPES),
+        *(("batch_matmul", text) for text in ("", "1x2x3x4x5", "1x2x3x")),
+    ],
+)
+def test_a_shape_that_is_none_is_quoted(operation: str, text: str) -> None:
+    allowed = "MxNxK such as 512x512x512" if operation == "matmul" else "BxMxNxK such as 8x512x512x512"
+    with pytest.raises(UsageError, match=rf"^shape: found .*, allowed {allowed}$"):
+        parse_shape(text) if operation == "matmul" else parse_sizes(operation, text)
 
 
 @pytest.mark.parametrize(
@@ -186,37 +167,38 @@ def test_only_equal_problems_share_a_key(one: Problem, other: Problem) -> None:
     assert (one.key == other.key) == (one == other)
 
 
-def test_alignment_and_caches_are_part_of_the_key_but_for_the_usual() -> None:
-    assert Matmul(2, 3, 5).key == "matmul 2x3x5 f32 nn none"
-    assert Matmul(2, 3, 5, align=64).key == "matmul 2x3x5 f32 nn none align=64"
-    assert BatchMatmul(2, 2, 3, 5, align="any").key == "batch_matmul 2x2x3x5 f32 nn none align=any"
-    assert Matmul(2, 3, 5, align=64, cache="cold").key == "matmul 2x3x5 f32 nn none align=64 cache=cold"
-    with pytest.raises(UsageError, match="align: found '32', allowed 16, 64, any"):
-        Matmul(2, 3, 5, align=32)
-    with pytest.raises(UsageError, match="cache: found 'hot', allowed warm, weights-cold, cold"):
-        Matmul(2, 3, 5, cache="hot")
+@pytest.mark.parametrize(
+    ("problem", "key"),
+    [
+        (Matmul(2, 3, 5), "matmul 2x3x5 f32 nn none"),
+        (Matmul(2, 3, 5, align=64), "matmul 2x3x5 f32 nn none align=64"),
+        (BatchMatmul(2, 2, 3, 5, align="any"), "batch_matmul 2x2x3x5 f32 nn none align=any"),
+        (Matmul(2, 3, 5, align=64, cache="cold"), "matmul 2x3x5 f32 nn none align=64 cache=cold"),
+        (Matmul(2, 3, 5, "f16"), "matmul 2x3x5 f16 nn none"),
+        (Matmul(2, 3, 5, "f16", output="f16"), "matmul 2x3x5 f16->f16 nn none"),
+    ],
+)
+def test_alignment_cache_and_narrow_output_are_in_the_key_but_for_the_usual(
+    problem: Problem, key: str
+) -> None:
+    assert problem.key == key
 
 
 @pytest.mark.parametrize(("dtype", "align", "offset"), [("f32", 16, 16), ("f64", 64, 0), ("i8", "any", 4)])
-def test_operands_lie_as_far_past_a_cache_line_as_their_alignment_says(
+def test_operands_lie_past_a_cache_line_as_their_alignment_says(
     dtype: str, align: str | int, offset: int
 ) -> None:
     assert Matmul(2, 3, 5, dtype, align=align).offset_bytes == offset
 
 
-def test_flop_and_bytes_count_each_element_once() -> None:
+def test_flop_and_bytes_count_each_element_once_and_constraints_see_them() -> None:
     assert Matmul(2, 3, 5).flop == 2 * 2 * 3 * 5
     assert Matmul(2, 3, 5).bytes == 4 * (10 + 15 + 6)
     assert Matmul(2, 3, 5, "f64").bytes == 8 * (10 + 15 + 6)
     assert Matmul(2, 3, 5, "bf16", epilogue="bias_relu").bytes == 2 * (10 + 15) + 4 * (6 + 3)
-
-
-def test_constraints_see_sizes_and_element_bytes() -> None:
-    variables = dict(Matmul(2, 3, 5, "bf16", "nt").variables())
-    sizes = {"m": 2, "n": 3, "k": 5}
-    options = {"input_bytes": 2, "output_bytes": 4, "layout": "nt", "epilogue": "none"}
-    options |= {"dtype": "bf16", "output": "f32"}
-    assert variables.items() >= (sizes | options).items()
+    sizes = {"m": 2, "n": 3, "k": 5, "input_bytes": 2, "output_bytes": 4}
+    options = {"layout": "nt", "epilogue": "none", "dtype": "bf16", "output": "f32"}
+    assert dict(Matmul(2, 3, 5, "bf16", "nt").variables()).items() >= (sizes | options).items()
 
 
 @pytest.mark.parametrize(
@@ -247,34 +229,20 @@ def test_the_natural_output_said_aloud_is_the_same_problem(dtype: str) -> None:
     assert narrow_output(dtype, "f8") == "f8"
 
 
-def test_a_problem_without_a_narrow_output_keeps_its_key() -> None:
-    assert Matmul(2, 3, 5, "f16").key == "matmul 2x3x5 f16 nn none"
-    assert Matmul(2, 3, 5, "f16", output="f16").key == "matmul 2x3x5 f16->f16 nn none"
-
-
-@pytest.mark.parametrize(
-    ("dtype", "name"),
-    [
-        (np.float32, "f32"),
-        (np.dtype("float64"), "f64"),
-        (ml_dtypes.bfloat16, "bf16"),
-        (np.float16, "f16"),
-        (np.int8, "i8"),
-        ("float32", "f32"),
-        ("bfloat16", "bf16"),
-        (np.dtype(ml_dtypes.float8_e4m3fn), "e4m3"),
-        (ml_dtypes.float8_e5m2, "e5m2"),
-    ],
-)
-def test_types_of_numpy_are_taken(dtype: object, name: str) -> None:
-    assert Matmul(8, 8, 8, dtype=dtype) == Matmul(8, 8, 8, dtype=name)
-
-
-def test_a_type_that_no_word_says_is_refused() -> None:
+def test_types_of_numpy_are_taken_and_others_refused() -> None:
+    types = {
+        "f32": (np.float32, "float32"),
+        "f64": (np.dtype("float64"),),
+        "bf16": (ml_dtypes.bfloat16, "bfloat16"),
+        "f16": (np.float16,),
+        "i8": (np.int8,),
+        "e4m3": (np.dtype(ml_dtypes.float8_e4m3fn),),
+        "e5m2": (ml_dtypes.float8_e5m2,),
+    }
+    for name, dtypes in types.items():
+        for dtype in dtypes:
+            assert Matmul(8, 8, 8, dtype=dtype) == Matmul(8, 8, 8, dtype=name)
     with pytest.raises(UsageError, match=r"^dtype: found .*complex64.*, allowed f32, f64, bf16"):
         Matmul(8, 8, 8, dtype=np.complex64)
-
-
-def test_an_output_that_names_no_type_is_called_output() -> None:
     with pytest.raises(UsageError, match=r"^output dtype: found 3, allowed f32 or bf16 for dtype bf16$"):
         Matmul(8, 8, 8, "bf16", output=3)

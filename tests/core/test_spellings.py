@@ -22,14 +22,9 @@ def test_a_target_is_spelled_as_it_is_read(text: str, target: TargetName) -> Non
     assert target.text == str(target) == text
 
 
-def test_a_replay_has_no_machine() -> None:
-    assert CPU.has_machine
-    assert not REPLAY.has_machine
-
-
-def test_a_target_is_of_its_kind_whatever_its_chip() -> None:
-    assert GPU.is_of("cuda")
-    assert not GPU.is_of("simulator")
+def test_a_replay_has_no_machine_and_a_target_is_of_its_kind_whatever_its_chip() -> None:
+    assert (CPU.has_machine, REPLAY.has_machine) == (True, False)
+    assert (GPU.is_of("cuda"), GPU.is_of("simulator")) == (True, False)
 
 
 @pytest.mark.parametrize(
@@ -46,17 +41,11 @@ def test_what_is_stored_reads_back(chosen: ChosenStrategy, text: str) -> None:
 
 
 def test_a_moment_is_utc_unless_it_says_otherwise() -> None:
-    assert parse_moment("2026-01-31") == datetime.datetime(2026, 1, 31, tzinfo=datetime.UTC)
+    day = datetime.datetime(2026, 1, 31, tzinfo=datetime.UTC)
+    assert parse_moment("2026-01-31") == with_zone(datetime.datetime(2026, 1, 31)) == day
     assert parse_moment("2026-01-31T12:00+02:00").utcoffset() == datetime.timedelta(hours=2)
-
-
-def test_a_moment_that_is_none_is_refused() -> None:
     with pytest.raises(UsageError, match="since: found 'now', allowed such as"):
         parse_moment("now")
-
-
-def test_a_moment_without_a_zone_is_in_utc() -> None:
-    assert with_zone(datetime.datetime(2026, 1, 31)) == datetime.datetime(2026, 1, 31, tzinfo=datetime.UTC)
 
 
 @pytest.mark.parametrize(
@@ -72,14 +61,8 @@ def test_a_budget_that_is_none_is_refused(text: str) -> None:
         parse_seconds(text)
 
 
-CANDIDATE = Candidate.of("fake", {"x": 1})
-
-
-@pytest.mark.parametrize("origin", ORIGINS)
-def test_a_point_comes_from_one_of_the_origins(origin: str) -> None:
-    assert InitialConfiguration(CANDIDATE, origin).source == ""
-
-
-def test_another_origin_is_refused() -> None:
+def test_a_point_comes_from_one_of_the_origins() -> None:
+    candidate = Candidate.of("fake", {"x": 1})
+    assert all(InitialConfiguration(candidate, origin).source == "" for origin in ORIGINS)
     with pytest.raises(ValueError, match="origin: found 'hunch', allowed warm start, space file, seed"):
-        InitialConfiguration(CANDIDATE, "hunch")
+        InitialConfiguration(candidate, "hunch")

@@ -20,14 +20,12 @@ def empty_schema(server: str) -> str:
     name = next(NAMES)
     address = parse_address(server)
     assert isinstance(address, ServerAddress)
-    engine = sa.create_engine(address.url, poolclass=sa.NullPool)
-    with engine.begin() as connection:
+    with sa.create_engine(address.url, poolclass=sa.NullPool).begin() as connection:
         connection.execute(sa.schema.CreateSchema(name))
     return f"{server}&options=-csearch_path%3D{name}"
 
 
 def empty_database(request: pytest.FixtureRequest, folder: Path) -> str:
-    """Returns the address of an empty database of the kind that the fixture is asked for."""
     if request.param == "sqlite":
         return str(folder / "results" / "tuner.db")
     return empty_schema(request.getfixturevalue("postgres_server"))

@@ -22,8 +22,6 @@ MEMBERS = (
     CampaignMember(replace(SETTINGS, trials=None, budget_s=None, first=()), "attention", 12),
     CampaignMember(replace(SETTINGS, problem=Matmul(1, 64, 64), trials=None, budget_s=None, first=()), "", 1),
 )
-
-
 PROGRAM = ProgramSource("/models/mlp.py:mlp", None, ("0=[8,4]zeros",), "weights-cold", ("eager",))
 SUMMARY = CompiledFusion(
     "contraction", ("linalg.matmul",), "packed", (("panel", 32), ("order", "ji")), "tuned", "", "f32", 8, 64
@@ -59,7 +57,7 @@ def fill(store: Store) -> int:
     return campaign
 
 
-def test_a_campaign_is_read_back_with_its_runs_in_order(store: Store) -> None:
+def test_a_campaign_is_read_back_with_its_runs_its_program_and_what_came_of_it(store: Store) -> None:
     begin(store)  # of its own
     found = store.campaign(begin_campaign(store))
     assert (found.settings, found.status, found.seconds, found.search_s) == (CAMPAIGN, "running", 0.0, 0.0)
@@ -70,6 +68,13 @@ def test_a_campaign_is_read_back_with_its_runs_in_order(store: Store) -> None:
     ]
     assert [run.campaign for run in store.runs()][-1] is None
     assert store.campaigns() == (found,)
+    settings = replace(CAMPAIGN, program=PROGRAM)
+    campaign = store.begin_campaign(settings, MEMBERS, MACHINE, COMPILER, "0.1.0", None)
+    assert (store.campaign(campaign).settings, store.campaign(campaign).result) == (settings, None)
+    store.set_program_result(campaign, RESULT)
+    assert store.campaign(campaign).result == RESULT
+    with pytest.raises(UsageError, match="99"):
+        store.set_program_result(99, RESULT)
 
 
 def test_proposals_of_a_campaign_are_in_its_order_with_their_unprojected_configuration(store: Store) -> None:
@@ -83,12 +88,13 @@ def test_proposals_of_a_campaign_are_in_its_order_with_their_unprojected_configu
     ]
     assert [each.proposal.candidate for each in found] == [CANDIDATE, CANDIDATE, WIDE]
     assert [each.proposal.number for each in found] == [0, 0, 1]
-    times = [each.proposal.trial and each.proposal.trial.best_s for each in found]
-    assert times == [0.5, 0.25, None]
+    assert [each.proposal.trial and each.proposal.trial.best_s for each in found] == [0.5, 0.25, None]
     assert store.campaign_proposals(99) == ()
 
 
-def test_progress_and_limits_of_a_campaign_are_kept(store: Store) -> None:
+def test_progress_and_limits_of_a_campaign_are_kept_and_an_unknown_one_is_refused(store: Store) -> None:
+    with pytest.raises(UsageError, match="campaign: found 1, allowed none: the database has no campaign"):
+        store.campaign(1)
     campaign = fill(store)
     store.set_campaign_status(campaign, "interrupted")
     store.extend_campaign(campaign, None, 90.0)
@@ -96,12 +102,6 @@ def test_progress_and_limits_of_a_campaign_are_kept(store: Store) -> None:
     assert (found.status, found.seconds, found.search_s) == ("interrupted", 3.0, 2.5)
     assert {run.status for run in found.runs} == {"interrupted"}
     assert (found.settings.trials, found.settings.budget_s) == (None, 90.0)
-
-
-def test_an_unknown_campaign_and_status_are_refused(store: Store) -> None:
-    with pytest.raises(UsageError, match="campaign: found 1, allowed none: the database has no campaign"):
-        store.campaign(1)
-    campaign = begin_campaign(store)
     with pytest.raises(UsageError, match=f"campaign: found 77, allowed {campaign} to {campaign}"):
         store.extend_campaign(77, 1, None)
     with pytest.raises(ValueError, match="status of a campaign: found 'asleep'"):
@@ -114,7 +114,7 @@ def test_a_merge_keeps_campaigns_and_a_second_one_adds_nothing(store: Store, tmp
     with Store.open(address) as other:
         add(other, begin(other), 0, outcome(timed(0.1)))  # so that ids differ
         theirs = other.campaign(fill(other))
-        proposed = other.campaign_proposals(theirs.id)
+        before = other.campaign_proposals(theirs.id)
     begin_campaign(store)  # another campaign with the id of theirs
     for added in ((3, 4), (0, 0)):
         assert store.merge(address) == added
@@ -126,9 +126,7 @@ def test_a_merge_keeps_campaigns_and_a_second_one_adds_nothing(store: Store, tmp
         replace(run.campaign, campaign=ours.id) for run in theirs.runs if run.campaign is not None
     ]
     merged = store.campaign_proposals(ours.id)
-    assert [(each.number, each.column) for each in merged] == [
-        (each.number, each.column) for each in proposed
-    ]
+    assert [(each.number, each.column) for each in merged] == [(each.number, each.column) for each in before]
 
 
 def test_a_merge_takes_the_progress_of_the_copy_that_ran_longer(store: Store, tmp_path: Path) -> None:
@@ -146,13 +144,3 @@ def test_a_merge_takes_the_progress_of_the_copy_that_ran_longer(store: Store, tm
         other.set_campaign_seconds(campaign, 1.0, 1.0)
     store.merge(address)
     assert store.campaign(campaign).seconds == 9.0
-
-
-def test_a_program_and_what_came_of_it_are_read_back(store: Store) -> None:
-    settings = replace(CAMPAIGN, program=PROGRAM)
-    campaign = store.begin_campaign(settings, MEMBERS, MACHINE, COMPILER, "0.1.0", None)
-    assert (store.campaign(campaign).settings, store.campaign(campaign).result) == (settings, None)
-    store.set_program_result(campaign, RESULT)
-    assert store.campaign(campaign).result == RESULT
-    with pytest.raises(UsageError, match="99"):
-        store.set_program_result(99, RESULT)

@@ -1,12 +1,15 @@
 """One database into another, of either kind."""
 
+import datetime
 import itertools
+import time
 from collections.abc import Iterator
 from dataclasses import replace
 from pathlib import Path
 
 import pytest
 
+from tests.db.test_rows import PROGRAM
 from tests.db.values import (
     CANDIDATE,
     COMPILE_SECONDS,
@@ -21,13 +24,15 @@ from tests.db.values import (
     time_again,
     timed,
 )
+from tests.db.writer import facts, start
 from tuner.core.candidate import Candidate
 from tuner.core.errors import Failure, Stage, UsageError
 from tuner.core.machine import Roofline
 from tuner.core.problem import Matmul
 from tuner.core.records import Verdict
-from tuner.core.runs import Baseline, Run, StoredTrial, TrialQuery
+from tuner.core.runs import Baseline, Counts, Pruned, Run, StoredTrial, TrialQuery
 from tuner.db.store import Store
+from tuner.results.past_runs import past_trials
 
 Content = tuple[list[str], ...]  # runs, trials, proposals
 
@@ -80,10 +85,12 @@ def _without_ids(trial: StoredTrial) -> StoredTrial:
     return replace(trial, id=0, run=0, record=replace(trial.record, reused_from=None))
 
 
-def test_everything_arrives_in_an_empty_database(store: Store, other: Store, other_url: str) -> None:
+def test_all_arrives_and_a_second_merge_adds_nothing(store: Store, other: Store, other_url: str) -> None:
     fill(other)
-    assert store.merge(other_url) == (2, 6)
-    assert given(store) == given(other)
+    assert other.merge(other_url) == (0, 0)  # itself
+    for added in ((2, 6), (0, 0)):
+        assert store.merge(other_url) == added
+        assert given(store) == given(other)
 
 
 def test_seconds_of_passes_arrive_where_the_trial_is(store: Store, other: Store, other_url: str) -> None:
@@ -104,15 +111,6 @@ def test_seconds_of_passes_arrive_where_the_trial_is(store: Store, other: Store,
     assert store.trial(ours.id).compile_seconds == chosen, "whichever side has which"
 
 
-@pytest.mark.drawn(1)
-def test_a_second_merge_adds_nothing(store: Store, other: Store, other_url: str) -> None:
-    fill(other)
-    store.merge(other_url)
-    before = given(store)
-    assert store.merge(other_url) == (0, 0)
-    assert given(store) == before
-
-
 @pytest.mark.slow
 def test_ids_that_are_taken_are_given_anew(store: Store, other: Store, other_url: str) -> None:
     fill(other)
@@ -131,9 +129,7 @@ def test_ids_that_are_taken_are_given_anew(store: Store, other: Store, other_url
 
 
 @pytest.mark.slow
-def test_a_run_that_went_on_on_another_machine_takes_what_it_lacks(
-    store: Store, other: Store, other_url: str
-) -> None:
+def test_a_run_continued_elsewhere_takes_what_it_lacks(store: Store, other: Store, other_url: str) -> None:
     run = begin(other)
     timed_again = add(other, run, 0, outcome(timed(0.5)))
     pending = add(other, run, 1, None)
@@ -155,9 +151,7 @@ def test_a_run_that_went_on_on_another_machine_takes_what_it_lacks(
     assert given(store) == given(other)
 
 
-def test_rounds_of_both_sides_are_kept_and_the_quietest_answers(
-    store: Store, other: Store, other_url: str
-) -> None:
+def test_rounds_of_both_are_kept_and_the_quietest_counts(store: Store, other: Store, other_url: str) -> None:
     run = begin(other)
     trial = add(other, run, 0, outcome(timed(0.5)))
     store.merge(other_url)
@@ -199,11 +193,6 @@ def test_what_was_merged_is_recalled_and_counted(store: Store, other: Store, oth
     assert store.counts(found.run).measured == 1
 
 
-def test_a_database_merged_into_itself_gains_nothing(other: Store, other_url: str) -> None:
-    fill(other)
-    assert other.merge(other_url) == (0, 0)
-
-
 def test_a_file_that_is_not_there_is_refused_and_not_made(store: Store, tmp_path: Path) -> None:
     with pytest.raises(UsageError, match="cannot be opened: No such file or directory"):
         store.merge(str(tmp_path / "absent.db"))
@@ -219,7 +208,6 @@ def test_a_server_is_merged_into_a_file(postgres_url: str, other: Store) -> None
 
 
 def continued(folder: Path, name: str, source: str) -> Store:
-    """Returns a copy of a database, to be gone on with on its own."""
     copy = Store.open(str(folder / name))
     copy.merge(source)
     return copy
@@ -271,7 +259,6 @@ ORDERS = [
 
 @pytest.fixture(scope="module")
 def in_order(three: tuple[str, str, str], tmp_path_factory: pytest.TempPathFactory) -> Content:
-    """Returns what a file holds that took them one after another."""
     with Store.open(str(tmp_path_factory.mktemp("in_order") / "all.db")) as store:
         for url in three:
             store.merge(url)
@@ -292,5 +279,150 @@ def test_three_databases_give_the_same_in_any_order(
 
 
 def content(store: Store) -> Content:
-    """Returns all that a store holds, in an order of its own."""
     return tuple(sorted(map(repr, each)) for each in given(store))
+
+
+# A copy of a database that others write to, and what is left of it when it is pruned.
+
+
+@pytest.mark.slow
+def test_the_copy_holds_all_and_is_one_file(store: Store, tmp_path: Path) -> None:
+    fill(store)
+    folder = tmp_path / "copies"
+    folder.mkdir()
+    store.backup(folder / "copy.db")
+    assert [path.name for path in folder.iterdir()] == ["copy.db"]
+    with Store.open(str(folder / "copy.db")) as copy:
+        assert given(copy) == given(store)
+        begin(copy)  # it is a database like any other
+
+
+@pytest.mark.slow
+def test_a_copy_while_another_process_writes_is_one_state(url: str, tmp_path: Path) -> None:
+    with Store.open(url) as store:
+        run = begin(store)
+        add(store, run, 0, outcome(timed(0.5)))
+        writer = start("write", url, "40")
+        copies = [tmp_path / f"copy{number}.db" for number in range(4)]
+        for written, file in enumerate(copies, start=1):
+            while store.info().trials < 5 * written and writer.poll() is None:
+                time.sleep(0.005)
+            store.backup(file)
+        assert store.counts(facts(writer)["run"]) == Counts(proposed=40, measured=40)
+    for file in copies:
+        with Store.open(str(file)) as copy:
+            trials = copy.trials(TrialQuery())
+            assert {trial.number for trial in trials if trial.run == run} == {0}
+            later = sorted(trial.number for trial in trials if trial.run != run)
+            assert later == list(range(len(later)))  # none is missing in between
+
+
+def test_a_copy_that_cannot_be_written_is_reported_and_no_file_replaced(store: Store, tmp_path: Path) -> None:
+    (tmp_path / "copy.db").write_text("mine")
+    for file, message in (
+        (tmp_path / "copy.db", r"copy\.db: exists already"),
+        (tmp_path / "none" / "copy.db", "no such directory"),
+        (Path("/proc/copy.db"), r"/proc/\S*copy\.db\S*: "),
+    ):
+        with pytest.raises(UsageError, match=message):
+            store.backup(file)
+    assert (tmp_path / "copy.db").read_text() == "mine"
+
+
+def prune_fill(store: Store, status: str = "done") -> int:
+    """Stores a run of which two trials were timed again, and others failed, were slower or never ended."""
+    run = begin(store)
+    add(store, run, 0, outcome(TOO_WIDE, "// failed\n"), "// failed\n")
+    for number, median_s in ((1, 0.3), (2, 0.2), (3, 0.5)):
+        text = f"// {number}\n"
+        trial = add(store, run, number, outcome(timed(median_s), text, f"c{number}"), text)
+        if number < 3:
+            time_again(store, run, (trial, timed(median_s)))
+    add(store, run, 4, None)
+    store.finish_run(run, status, 5.0)
+    return run
+
+
+def numbers(store: Store, run: int) -> list[int]:
+    return [each.number for each in store.proposals(run)]
+
+
+def test_top_trials_stay_and_others_go_with_their_scripts_but_not_of_later_runs(store: Store) -> None:
+    run = prune_fill(store)
+    now = datetime.datetime.now(datetime.UTC)
+    assert store.prune(now - datetime.timedelta(days=1)).trials == 0
+    before = past_trials(store, TrialQuery(best=True))
+    assert store.prune(now + datetime.timedelta(days=1)) == Pruned(trials=3, scripts=2, programs=0)
+    assert numbers(store, run) == [1, 2]
+    assert past_trials(store, TrialQuery(best=True)) == before
+    assert store.prune() == Pruned(0, 0, 0)
+
+
+def test_without_remeasurement_the_fastest_of_each_run_stays(store: Store) -> None:
+    runs = []
+    for size in (64, 128):
+        run = begin(store, replace(SETTINGS, problem=Matmul(size, size, size)))
+        for number in range(4):
+            add(store, run, number, outcome(timed(0.1 * (4 - number))))
+        store.finish_run(run, "done", 1.0)
+        runs.append(run)
+    before = past_trials(store, TrialQuery(best=True))
+    assert store.prune().trials == 6
+    assert past_trials(store, TrialQuery(best=True)) == before
+    assert [numbers(store, run) for run in runs] == [[3], [3]]
+
+
+def test_runs_that_may_go_on_stay_whole(store: Store) -> None:
+    for status in ("running", "interrupted"):
+        run = prune_fill(store, status)
+        assert store.prune() == Pruned(0, 0, 0)
+        assert numbers(store, run) == [0, 1, 2, 3, 4]
+
+
+def test_what_is_only_verified_stays(store: Store) -> None:
+    run = begin(store)
+    add(store, run, 0, outcome(Verdict(0.5, 4)))
+    add(store, run, 1, outcome(TOO_WIDE))
+    store.finish_run(run, "done", 1.0)
+    assert store.prune().trials == 1
+    assert numbers(store, run) == [0]
+
+
+def test_an_outcome_that_stays_keeps_the_trial_that_it_is_from(store: Store) -> None:
+    source_run = begin(store)
+    slow = add(store, source_run, 0, outcome(timed(0.9), "// a\n"), "// a\n")
+    add(store, source_run, 1, outcome(timed(0.1)))
+    add(store, source_run, 2, replace(outcome(timed(0.9), "// b\n"), reused_from=slow), "// b\n")
+    store.finish_run(source_run, "done", 1.0)
+    reusing_run = begin(store)
+    add(store, reusing_run, 0, replace(outcome(timed(0.9)), reused_from=slow))
+    store.finish_run(reusing_run, "done", 1.0)
+    assert store.prune().trials == 1
+    assert numbers(store, source_run) == [0, 1]
+    (reused,) = store.trials(TrialQuery(run=reusing_run))
+    assert reused.record.reused_from == slow
+
+
+def test_programs_that_no_trial_names_go(store: Store) -> None:
+    run = begin(store)
+    for number, sha in ((0, "a0"), (1, "a1")):
+        trial = store.propose(run, number, 0, CANDIDATE)
+        record = replace(outcome(timed(0.5 - 0.1 * number), artifact=sha), program=PROGRAM)
+        store.record(trial, record, "module attributes {transform.with_named_sequence} {}\n")
+    store.finish_run(run, "done", 1.0)
+    assert store.prune() == Pruned(trials=1, scripts=0, programs=1)
+    (kept,) = store.trials(TrialQuery())
+    assert store.program(kept.id) == PROGRAM
+
+
+@pytest.mark.slow
+def test_a_pruned_database_takes_back_what_it_lost_by_a_merge(store: Store, tmp_path: Path) -> None:
+    prune_fill(store)
+    with Store.open(f"{tmp_path}/whole.db") as whole:
+        prune_fill(whole)
+        store.merge(f"{tmp_path}/whole.db")
+        before = given(store)
+        store.prune()
+        store.merge(f"{tmp_path}/whole.db")
+        assert len(given(store)[1]) == len(before[1]) - 2  # of our own run
+    assert sha256("// 3\n") in {t.record.script_sha256 for t in store.trials(TrialQuery())}

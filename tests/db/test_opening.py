@@ -7,18 +7,18 @@ import subprocess
 import sys
 import tempfile
 from collections.abc import Callable, Iterator
-from contextlib import contextmanager
+from contextlib import closing, contextmanager
 from pathlib import Path
 
 import pytest
 import sqlalchemy as sa
 
-from tests.db.processes import facts, start
 from tests.db.values import add, begin, outcome, timed
-from tests.db.writer import NOBODY
+from tests.db.writer import NOBODY, facts, start
 from tuner.core.errors import UsageError
 from tuner.core.runs import TrialQuery
 from tuner.db import engine
+from tuner.db.address import FileAddress, ServerAddress, parse_address
 from tuner.db.store import Store
 
 SLOW_TO_LOAD = {"alembic", "mako", "optuna", "pydantic", "jinja2", "yaml", "numba_cuda_mlir", "torch_mlir"}
@@ -35,21 +35,14 @@ def public_folder() -> Iterator[Path]:
 
 
 def filled(path: Path) -> Path:
-    """Stores one trial in a new database and returns its path."""
     with Store.open(str(path)) as store:
         add(store, begin(store), 0, outcome(timed(1.0)))
     return path
 
 
-def test_the_folders_above_a_new_database_are_made(tmp_path: Path) -> None:
-    path = tmp_path / "a" / "b" / "tuner.db"
-    Store.open(str(path)).close()
-    assert path.is_file()
-
-
-def test_a_path_with_signs_of_a_url_is_a_file_of_that_name(tmp_path: Path) -> None:
-    path = filled(tmp_path / "50% a?mode=ro#b.db")
-    assert path.is_file()
+def test_folders_above_a_new_database_are_made_and_signs_of_a_url_are_its_name(tmp_path: Path) -> None:
+    path = tmp_path / "a" / "b" / "50% a?mode=ro#b.db"
+    assert filled(path).is_file()
     path.chmod(0o444)
     with Store.open(str(path)) as store:
         assert store.info().trials == 1
@@ -63,27 +56,26 @@ def test_a_file_is_kept_in_wal_with_its_references_checked(tmp_path: Path) -> No
     connection.close()
 
 
-def test_a_path_below_a_file_is_refused(tmp_path: Path) -> None:
-    (tmp_path / "file").touch()
-    with pytest.raises(UsageError, match="cannot be created: ") as refused:
-        Store.open(f"{tmp_path}/file/tuner.db")
-    assert isinstance(refused.value.__cause__, OSError)
-
-
 def pipe(folder: Path) -> Path:
     os.mkfifo(folder / "pipe")
     return folder / "pipe"
 
 
+def below_a_file(folder: Path) -> Path:
+    (folder / "file").touch()
+    return folder / "file" / "tuner.db"
+
+
 REFUSED: dict[str, Callable[[Path], Path]] = {  # what is said of a place in a folder -> the place
     "found a directory, allowed a file": lambda folder: folder,
     "found no regular file, allowed a file": pipe,
+    "cannot be created: Not a directory|cannot be created: File exists": below_a_file,
     "cannot be created: File name too long": lambda folder: folder / f"{'x' * 300}.db",
 }
 
 
 @pytest.mark.parametrize("message", REFUSED)
-def test_a_place_that_is_no_file_is_refused(tmp_path: Path, message: str) -> None:
+def test_what_is_no_file_is_refused(tmp_path: Path, message: str) -> None:
     with pytest.raises(UsageError, match=message):
         Store.open(str(REFUSED[message](tmp_path)))
 
@@ -98,24 +90,17 @@ def test_a_file_that_is_no_database_is_refused(tmp_path: Path, size: int) -> Non
     assert path.read_bytes() == b"milk and eggs" * size
 
 
-def test_a_damaged_database_is_refused(tmp_path: Path) -> None:
+def test_a_damaged_database_is_refused_and_damage_found_later_reported_as_well(tmp_path: Path) -> None:
     path = filled(tmp_path / "tuner.db")
-    whole = path.read_bytes()
+    with closing(sqlite3.connect(path)) as connection:
+        ((root,),) = connection.execute("SELECT rootpage FROM sqlite_master WHERE name = 'trial'")
+    whole, page = path.read_bytes(), b"\xff" * 4096
+    path.write_bytes(whole[: (root - 1) * 4096] + page + whole[root * 4096 :])
+    with Store.open(str(path)) as store, pytest.raises(UsageError, match="found a damaged database"):
+        store.trials(TrialQuery())
     path.write_bytes(whole[:4096] + b"\xff" * (len(whole) - 4096))
     with pytest.raises(UsageError, match="found a damaged database"):
         Store.open(str(path))
-
-
-def test_damage_found_later_is_reported_as_well(tmp_path: Path) -> None:
-    path = filled(tmp_path / "tuner.db")
-    with sqlite3.connect(path) as connection:
-        ((root,),) = connection.execute("SELECT rootpage FROM sqlite_master WHERE name = 'trial'")
-    connection.close()
-    with path.open("r+b") as file:
-        file.seek((root - 1) * 4096)
-        file.write(b"\xff" * 4096)
-    with Store.open(str(path)) as store, pytest.raises(UsageError, match="found a damaged database"):
-        store.trials(TrialQuery())
 
 
 @pytest.mark.parametrize(
@@ -173,14 +158,9 @@ def as_nobody() -> Iterator[None]:
 
 @pytest.mark.parametrize(
     ("name", "message"),
-    [
-        ("tuner.db", "its directory is read-only"),
-        ("below/tuner.db", "cannot be created: Permission denied"),
-    ],
+    [("tuner.db", "its directory is read-only"), ("below/tuner.db", "cannot be created: Permission denied")],
 )
-def test_a_new_database_in_a_read_only_directory_is_refused(
-    public_folder: Path, name: str, message: str
-) -> None:
+def test_a_new_database_in_a_closed_folder_is_refused(public_folder: Path, name: str, message: str) -> None:
     public_folder.chmod(0o555)
     with as_nobody(), pytest.raises(UsageError, match=message):
         Store.open(f"{public_folder}/{name}")
@@ -216,7 +196,7 @@ def test_a_reader_without_rights_sees_what_a_writer_has_just_stored(public_folde
         assert facts(start("read_as_nobody", f"{public_folder}/tuner.db"))["found"] == 1
 
 
-def test_a_read_only_database_that_needs_an_upgrade_is_refused(public_folder: Path) -> None:
+def test_what_may_not_be_read_or_needs_an_upgrade_but_is_read_only_is_refused(public_folder: Path) -> None:
     sqlite3.connect(public_folder / "tuner.db").close()
     (public_folder / "tuner.db").chmod(0o444)
     public_folder.chmod(0o555)
@@ -246,16 +226,11 @@ def test_a_server_without_its_driver_names_the_package(monkeypatch: pytest.Monke
 
 
 @pytest.mark.postgres
-def test_a_server_that_does_not_answer_is_reported_in_one_line() -> None:
-    pytest.importorskip("psycopg")
+def test_a_server_without_an_answer_or_the_database_is_reported_in_one_line(postgres_server: str) -> None:
     with pytest.raises(UsageError, match=r"^database postgresql.*refused") as refused:
         Store.open("postgresql://me:secret@127.0.0.1:1/results")
     assert "\n" not in str(refused.value)
     assert "secret" not in str(refused.value)
-
-
-@pytest.mark.postgres
-def test_a_database_that_the_server_lacks_is_reported_in_one_line(postgres_server: str) -> None:
     with pytest.raises(UsageError, match=r'database "absent" does not exist$'):
         Store.open(postgres_server.replace("/postgres?", "/absent?"))
 
@@ -283,3 +258,76 @@ def test_a_user_without_rights_is_reported(postgres_url: str) -> None:
         assert store.runs() == ()
         with pytest.raises(UsageError, match="this user lacks a permission"):
             begin(store)
+
+
+# Addresses of databases.
+
+
+@pytest.mark.parametrize(
+    ("text", "path"),
+    [
+        ("/data/tuner.db", "/data/tuner.db"),
+        ("sqlite:////data/tuner.db", "/data/tuner.db"),
+        ("/data/50% of a/tu?ner#.db", "/data/50% of a/tu?ner#.db"),
+        ("~/tuner.db", f"{Path.home()}/tuner.db"),
+        ("postgres/tuner.db", f"{Path.cwd()}/postgres/tuner.db"),
+        ("sqlite.db", f"{Path.cwd()}/sqlite.db"),
+        ("./postgresql:a", f"{Path.cwd()}/postgresql:a"),
+        ("/data/a:b@c.db", "/data/a:b@c.db"),
+        ("tuner.db", f"{Path.cwd()}/tuner.db"),
+        ("sqlite:///tuner.db", f"{Path.cwd()}/tuner.db"),
+    ],
+)
+def test_a_path_or_sqlite_url_means_a_file(text: str, path: str) -> None:
+    assert parse_address(text) == FileAddress(Path(path))
+
+
+def test_a_file_is_shown_as_its_url_and_a_password_is_kept_but_never_shown() -> None:
+    assert FileAddress(Path("/data/tuner.db")).shown == "sqlite:////data/tuner.db"
+    address = parse_address("postgresql://me:secret@host/results")
+    assert isinstance(address, ServerAddress)
+    assert address.url.password == "secret"
+    assert address.shown == "postgresql+psycopg://me:***@host/results"
+
+
+def test_every_spelling_of_postgresql_means_psycopg() -> None:
+    for scheme in ("postgres", "postgresql", "postgresql+psycopg"):
+        address = parse_address(f"{scheme}://me@host:5433/results?sslmode=require")
+        assert isinstance(address, ServerAddress)
+        expected = "postgresql+psycopg://me@host:5433/results?sslmode=require"
+        assert address.url.render_as_string(hide_password=False) == expected
+
+
+@pytest.mark.parametrize(
+    ("text", "message"),
+    [
+        ("", "^database: found '', allowed a file's path, "),
+        ("a\0b", r"^database: found 'a\\x00b', allowed"),
+        ("mysql://host/results", "^database: found a mysql URL, allowed"),
+        ("postgresql+asyncpg://host/results", r"found a postgresql\+asyncpg URL, allowed"),
+        ("postgresql://me:secret@host:port/results", "found a malformed postgresql URL, allowed"),
+        ("://", "found a malformed  URL, allowed"),
+        ("sqlite://", "^database: found sqlite://, allowed"),
+        ("sqlite:///:memory:", "found sqlite:///:memory:, allowed"),
+        ("sqlite:///a.db?mode=ro", r"found sqlite:///a.db\?mode=ro, allowed"),
+        ("sqlite://host/a.db", "found sqlite://host/a.db, allowed"),
+        (
+            "postgresql//me:secret@host/results",
+            "found a mistyped URL, allowed .*; a file of that name: ./NAME$",
+        ),
+        ("postgres:/results", "found a mistyped URL"),
+        ("postgresql:results", "found a mistyped URL"),
+        ("mysql//results", "found a mistyped URL"),
+        ("http:/results", "found a mistyped URL"),
+        ("postgress://me:secret@host/results", "found a postgress URL, allowed"),
+        ("me:secret@postgresql://host/results", "malformed URL, allowed"),
+        ("me:secret@host/results", "found a mistyped URL"),
+        ("host=host password=secret", "found a mistyped URL"),
+        ("sqlite://me:secret@/a.db", r"found sqlite://me:\*\*\*@/a.db, allowed"),
+        ("~nobody-of-that-name/a.db", "found '~nobody-of-that-name/a.db', allowed"),
+    ],
+)
+def test_what_is_no_address_is_refused(text: str, message: str) -> None:
+    with pytest.raises(UsageError, match=message) as refused:
+        parse_address(text)
+    assert "secret" not in str(refused.value)

@@ -11,11 +11,23 @@ import pytest
 import sqlalchemy as sa
 from sqlalchemy.dialects import sqlite
 
-from tests.db.values import MACHINE, SETTINGS, TOO_WIDE, add, begin, outcome, time_again, timed
-from tuner.core.candidate import Candidate
-from tuner.core.errors import UsageError
+from tests.db.values import (
+    KEY,
+    MACHINE,
+    SCRIPT,
+    SETTINGS,
+    TOO_WIDE,
+    add,
+    begin,
+    outcome,
+    sha256,
+    time_again,
+    timed,
+)
+from tuner.core.candidate import Candidate, TargetName
+from tuner.core.errors import Failure, Stage, UsageError
 from tuner.core.problem import Matmul
-from tuner.core.records import Verdict
+from tuner.core.records import Measurement, Verdict
 from tuner.core.runs import TaskQuery, TrialQuery
 from tuner.db.queries import bounds, trials_of_query
 from tuner.db.store import Store
@@ -28,8 +40,6 @@ DESKTOP = replace(MACHINE, name="Ryzen 9 avx2", isa="avx2")
 
 @dataclass(frozen=True)
 class Past:
-    """Ids of the trials of three runs."""
-
     slow: int  # 0.4 s, then 0.3 s as a finalist
     fast: int  # 0.2 s, then 0.25 s as a finalist
     failed: int
@@ -44,7 +54,6 @@ def past(shared_store: Store) -> Past:
 
 
 def fill(store: Store) -> Past:
-    """Stores the three runs."""
     here = begin(store)
     slow = add(store, here, 0, outcome(timed(0.4)))
     fast = add(store, here, 1, outcome(timed(0.2)))
@@ -65,7 +74,6 @@ def query_of(**options: Any) -> TrialQuery:
 
 
 def ids(store: Store, **options: Any) -> list[int]:
-    """Returns the ids of the trials that a query finds."""
     query = query_of(**options)
     return [trial.id for trial in (past_trials(store, query) if query.best else store.trials(query))]
 
@@ -111,13 +119,9 @@ def test_a_query_finds_exactly_what_it_asks_for(
     assert ids(shared_store, **options) == [getattr(past, name) for name in names.split()]
 
 
-def test_a_query_finds_the_trials_of_a_run(shared_store: Store, past: Past) -> None:
-    run = shared_store.trial(past.other).run
-    assert ids(shared_store, run=run) == [past.other]
+def test_trials_of_a_run_or_since_a_time_in_any_zone_are_found(shared_store: Store, past: Past) -> None:
+    assert ids(shared_store, run=shared_store.trial(past.other).run) == [past.other]
     assert ids(shared_store, run=2**40) == []
-
-
-def test_a_query_finds_what_was_proposed_since_in_any_time_zone(shared_store: Store, past: Past) -> None:
     created = shared_store.trial(past.other).created
     east = created.astimezone(datetime.timezone(datetime.timedelta(hours=9)))
     assert ids(shared_store, since=east) == [past.other, past.desktop]
@@ -136,18 +140,15 @@ def test_best_is_evaluated_by_the_final_timing(store: Store) -> None:
     assert ids(store, best=True, shape="512x512x512", machine=MACHINE.name) == [past.slow]
 
 
-def test_a_timing_that_was_cut_short_is_never_the_best(store: Store) -> None:
+def test_the_best_is_the_first_of_equally_fast_trials_and_none_that_was_cut_short(store: Store) -> None:
     run = begin(store)
     add(store, run, 0, outcome(timed(0.1, is_complete=False)))
     whole = add(store, run, 1, outcome(timed(0.2)))
     assert ids(store, best=True) == [whole]
-
-
-def test_of_equally_fast_trials_the_best_is_the_first(store: Store) -> None:
-    run = begin(store)
+    run = begin(store, replace(SETTINGS, problem=OTHER))
     first = add(store, run, 0, outcome(timed(0.2)))
     add(store, run, 1, replace(outcome(timed(0.2)), reused_from=first))
-    assert ids(store, best=True) == [first]
+    assert ids(store, best=True) == [whole, first]
 
 
 @pytest.mark.parametrize(
@@ -199,12 +200,9 @@ def test_a_stale_time_is_the_best_of_nothing_and_stays_in_history(store: Store) 
     assert {trial.id for trial in store.trials(TrialQuery())} == {fast, slow}
 
 
-def test_the_best_is_not_asked_of_sql_alone() -> None:
+def test_the_best_is_not_asked_of_sql_alone_and_of_a_shape_of_an_index(tmp_path: Path) -> None:
     with pytest.raises(ValueError, match=r"^best: found True, allowed in tuner\.results\.best_trials$"):
         trials_of_query(TrialQuery(best=True))
-
-
-def test_the_best_of_a_shape_is_asked_of_an_index(tmp_path: Path) -> None:
     with Store.open(str(tmp_path / "plan.db")) as store:
         add(store, begin(store), 0, outcome(timed(0.1)))
     with closing(sqlite3.connect(tmp_path / "plan.db")) as connection:
@@ -214,3 +212,67 @@ def test_the_best_of_a_shape_is_asked_of_an_index(tmp_path: Path) -> None:
         plan = [row[3] for row in connection.execute(f"EXPLAIN QUERY PLAN {statement}")]
     assert any("ix_trial_run_id_ranked_s" in step for step in plan)
     assert not [step for step in plan if step.startswith(("SCAN trial", "SCAN measurement"))]
+
+
+# Which outcome of the past holds for a candidate.
+
+
+@pytest.mark.drawn(2)
+@pytest.mark.parametrize("result", [timed(0.5), Verdict(0.25, 4096)], ids=["timed", "verified"])
+def test_a_known_outcome_is_recalled_by_script_or_code(store: Store, result: Measurement | Verdict) -> None:
+    known = add(store, begin(store), 0, outcome(result, artifact="c0de"))
+    for options in (
+        {"script_sha256": sha256(SCRIPT)},
+        {"artifact_sha256": "c0de"},
+        {"script_sha256": sha256(SCRIPT), "artifact_sha256": "c0de"},
+    ):
+        found = store.recall(KEY, **options)
+        assert found is not None
+        assert (found.id, found.record) == (known, outcome(result, artifact="c0de"))
+
+
+def test_nothing_is_recalled_without_equal_code_or_under_another_key(store: Store) -> None:
+    add(store, begin(store), 0, outcome(timed(0.5), artifact="c0de"))
+    add(store, begin(store), 0, replace(outcome(TOO_WIDE), script_sha256=""), script="")
+    for script, artifact in (("", ""), (sha256("another"), ""), ("", "beef"), (sha256(SCRIPT), "beef")):
+        assert store.recall(KEY, script, artifact) is None
+    assert store.recall(KEY) is None
+    for key in (
+        replace(KEY, problem=Matmul(512, 512, 513)),
+        replace(KEY, target=TargetName("simulator")),
+        replace(KEY, threads=2),
+        replace(KEY, machine="Ryzen 9 avx2"),
+        replace(KEY, compiler="LLVM 22"),
+    ):
+        assert store.recall(key, sha256(SCRIPT)) is None
+    assert store.recall(KEY, sha256(SCRIPT)) is not None
+
+
+@pytest.mark.drawn(2)
+@pytest.mark.parametrize("stage", Stage)
+def test_failures_are_recalled_when_they_would_repeat(store: Store, stage: Stage) -> None:
+    add(store, begin(store), 0, outcome(Failure(stage, "why")))
+    found = store.recall(KEY, sha256(SCRIPT))
+    if stage in (Stage.BIND, Stage.COMPILE, Stage.RESOURCES, Stage.VERIFY):
+        assert found is not None
+        assert found.record == outcome(Failure(stage, "why"))
+    else:
+        assert found is None
+
+
+def test_the_latest_outcome_is_recalled_unless_it_is_incomplete_pending_reused_or_stale(store: Store) -> None:
+    run = begin(store)
+    add(store, run, 0, outcome(timed(0.5, is_complete=False)))
+    add(store, run, 1, None)
+    original = add(store, run, 2, outcome(timed(0.4)))
+    add(store, run, 3, replace(outcome(timed(0.4)), reused_from=original))
+    found = store.recall(KEY, sha256(SCRIPT))
+    assert found is not None
+    assert found.id == original
+    latest = add(store, begin(store), 0, outcome(timed(0.6)))
+    found = store.recall(KEY, sha256(SCRIPT))
+    assert found is not None
+    assert found.id == latest
+    for known in (latest, original):
+        store.mark_stale(known, "the code is another one now")
+    assert store.recall(KEY, script_sha256=sha256(SCRIPT)) is None

@@ -24,14 +24,13 @@ from tuner.core.remote_results import (
     PendingTrial,
     RemoteResults,
 )
-from tuner.core.runs import Baseline, Imported, RemoteMeasurement, TaskQuery, TrialQuery
+from tuner.core.runs import Baseline, Imported, RemoteMeasurement, StoredTrial, TaskQuery, TrialQuery
 from tuner.db.store import Store
 
 CUBIN_CODE = b"\x7fELF"
 
 
 def exported(store: Store, count: int = 2) -> tuple[PendingTrial, ...]:
-    """Stores verified trials and returns them as a bundle has them."""
     run = run_of(store)
     for number in range(count):
         add(store, run, number, script=f"// {number}\n")
@@ -42,7 +41,11 @@ def results(*trials: MeasuredTrial) -> RemoteResults:
     return RemoteResults(PROVENANCE, trials)
 
 
-def test_results_are_trials_of_the_machine_that_found_them_out(store: Store) -> None:
+def on_gpu(store: Store) -> tuple[StoredTrial, ...]:
+    return store.trials(TrialQuery(TaskQuery(target="cuda")))
+
+
+def test_results_are_trials_of_the_machine_that_found_them_out_and_their_run_says_so(store: Store) -> None:
     one, two = exported(store)
     found = store.import_results(results(result(one, timed()), result(two, WRONG)))
     assert found == Imported(runs=1, trials=2, known=0)
@@ -54,12 +57,7 @@ def test_results_are_trials_of_the_machine_that_found_them_out(store: Store) -> 
     assert first.record.candidate == one.candidate
     assert second.record.outcome == WRONG
     assert store.program(first.id) == one.program
-
-
-def test_the_run_reports_where_its_times_come_from(store: Store) -> None:
-    (one,) = exported(store, 1)
-    store.import_results(results(result(one, timed())))
-    run = store.runs()[0] if store.runs()[0].elsewhere else store.runs()[1]
+    run = store.run(first.run)
     assert run.elsewhere == RemoteMeasurement(
         PROVENANCE.session, PROVENANCE.bundle, "0.1.0", "13.0", one.origin.run
     )
@@ -69,6 +67,9 @@ def test_the_run_reports_where_its_times_come_from(store: Store) -> None:
         TargetName("cuda", "sm_90"),
     )
     assert run.compiler == store.run(1).compiler
+    there = replace(PROVENANCE, session="another", machine=replace(GPU, name="Other GPU"))
+    store.import_results(RemoteResults(there, (result(one, timed(2e-3)),)))
+    assert {trial.machine.name for trial in on_gpu(store)} == {"Stub GPU", "Other GPU"}
 
 
 def test_a_second_import_adds_nothing(store: Store) -> None:
@@ -92,16 +93,7 @@ def test_a_longer_file_of_the_same_measuring_adds_what_is_new(store: Store) -> N
         final_times=(FinalTime(two.origin, two.problem, timed(4e-3)),),
     )
     assert store.import_results(longer) == Imported(runs=0, trials=1, known=1)
-    assert [trial.best_s for trial in store.trials(TrialQuery(TaskQuery(target="cuda")))] == [1e-3, 4e-3]
-
-
-def test_the_same_candidates_on_two_machines_are_two_runs(store: Store) -> None:
-    (one,) = exported(store, 1)
-    store.import_results(results(result(one, timed())))
-    there = replace(PROVENANCE, session="another", machine=replace(GPU, name="Other GPU"))
-    store.import_results(RemoteResults(there, (result(one, timed(2e-3)),)))
-    names = {trial.machine.name for trial in store.trials(TrialQuery(TaskQuery(target="cuda")))}
-    assert names == {"Stub GPU", "Other GPU"}
+    assert [trial.best_s for trial in on_gpu(store)] == [1e-3, 4e-3]
 
 
 def test_remeasurement_the_noise_and_the_baseline_are_stored_next_to_it(store: Store) -> None:
@@ -118,7 +110,7 @@ def test_remeasurement_the_noise_and_the_baseline_are_stored_next_to_it(store: S
             ),
         )
     )
-    (trial,) = store.trials(TrialQuery(TaskQuery(target="cuda")))
+    (trial,) = on_gpu(store)
     assert trial.final == timed(2e-3)
     assert store.run(trial.run).baseline == baseline
     assert store.run(trial.run).noise == 0.02
@@ -137,7 +129,7 @@ def test_where_the_driver_compiled_the_ptx_the_trial_names_that_code(store: Stor
     add(store, run, 5, code=of_chip, script="// cubin\n")
     with_cubin = next(trial for trial in store.pending(TrialQuery()) if trial.program.cubin)
     store.import_results(results(result(with_cubin, timed(), PTX)))
-    (trial,) = store.trials(TrialQuery(TaskQuery(target="cuda")))
+    (trial,) = on_gpu(store)
     bare = replace(of_chip, cubin=b"", resources=())
     assert trial.record.artifact_sha256 == code_sha256(bare) != with_cubin.artifact_sha256
     assert store.program(trial.id) == bare
@@ -146,7 +138,7 @@ def test_where_the_driver_compiled_the_ptx_the_trial_names_that_code(store: Stor
 def test_where_machine_code_ran_the_trial_names_it(store: Store) -> None:
     (one,) = exported(store, 1)
     store.import_results(results(result(one, timed(), CUBIN)))
-    (trial,) = store.trials(TrialQuery(TaskQuery(target="cuda")))
+    (trial,) = on_gpu(store)
     assert trial.record.artifact_sha256 == one.artifact_sha256
 
 
@@ -154,7 +146,7 @@ def test_results_of_a_run_that_is_not_here_are_matched_by_their_code(store: Stor
     (one,) = exported(store, 1)
     elsewhere = replace(result(one, timed()), origin=Origin("0b6b4d1e-6c4e-4c1f-9a53-000000000000", 40))
     assert store.import_results(results(elsewhere)) == Imported(1, 1, 0)
-    (trial,) = store.trials(TrialQuery(TaskQuery(target="cuda")))
+    (trial,) = on_gpu(store)
     assert (trial.number, trial.script_text) == (40, "// 0\n")
 
 
@@ -167,21 +159,13 @@ def test_results_that_match_nothing_here_are_refused_and_nothing_is_stored(store
     )
     with pytest.raises(UsageError, match=message):
         store.import_results(results(result(one, timed()), untrusted))
-    assert store.trials(TrialQuery(TaskQuery(target="cuda"))) == ()
-
-
-def test_a_result_under_the_number_of_another_candidate_is_refused(store: Store) -> None:
-    one, two = exported(store)
     swapped = replace(result(one, timed()), origin=two.origin)
     with pytest.raises(UsageError, match=r"number 1\): found another candidate under this number"):
         store.import_results(results(swapped))
-
-
-def test_a_second_time_without_a_first_is_refused(store: Store) -> None:
-    (one,) = exported(store, 1)
     lone = replace(results(), final_times=(FinalTime(one.origin, one.problem, timed()),))
     with pytest.raises(UsageError, match="trial 0: timed again, found no first time of it"):
         store.import_results(lone)
+    assert on_gpu(store) == ()
 
 
 def test_a_database_that_is_merged_brings_where_its_times_come_from(store: Store, tmp_path: Path) -> None:
@@ -189,23 +173,15 @@ def test_a_database_that_is_merged_brings_where_its_times_come_from(store: Store
         (one,) = exported(other, 1)
         other.import_results(results(result(one, timed())))
     assert store.merge(str(tmp_path / "other.db")) == (2, 2)
-    (trial,) = store.trials(TrialQuery(TaskQuery(target="cuda")))
+    (trial,) = on_gpu(store)
     assert store.run(trial.run).elsewhere is not None
     assert store.import_results(results(result(one, timed()))) == Imported(0, 0, 1)
 
 
 SIMULATOR = gpu_machine("simulator", chip_of("sm_90"), "PTX simulator")
-
-
 NO_GPU = gpu_machine("cuda", chip_of("sm_90"), "NVIDIA GPU")
-
-
 RIGHT = Verdict(0.5, 128, ("whole",))
-
-
-COMPILED_ONLY = Failure(Stage.LOAD, "compiled only: no GPU")
-
-
+SAME = program("//\n.version 8.0 // 0")
 TIMED = Measurement((1e-3,), 1, 1e-3, (1e-3, 1e-3))
 
 
@@ -224,7 +200,6 @@ def add(
     code: KernelProgram | None = None,
     script: str = SCRIPT,
 ) -> int:
-    """Stores a trial whose code is its number's."""
     settings = store.run(run).settings
     made = program(f"//\n.version 8.0 // {number}") if code is None else code
     candidate = Candidate.of("by_hand", {"number": number})
@@ -241,89 +216,71 @@ def numbers(store: Store, query: TrialQuery = TrialQuery()) -> list[int]:  # noq
     return [trial.origin.number for trial in store.pending(query)]
 
 
-def test_what_the_simulator_found_right_is_pending_with_all_that_it_needs(store: Store) -> None:
+def test_what_was_verified_is_pending_before_what_was_only_compiled(store: Store) -> None:
     trial = add(store, run_of(store), 3)
     (found,) = store.pending(TrialQuery())
     assert (found.id, found.origin.number, found.verdict) == (trial, 3, RIGHT)
     assert (found.problem, found.target, found.script_text) == (PROBLEM, "simulator:sm_90", SCRIPT)
     assert found.program == program("//\n.version 8.0 // 3")
     assert code_sha256(found.program) == found.artifact_sha256
-
-
-def test_what_was_only_compiled_is_pending_after_what_was_verified(store: Store) -> None:
-    add(store, run_of(store, "cuda:sm_90", NO_GPU), 0, COMPILED_ONLY)
+    add(store, run_of(store, "cuda:sm_90", NO_GPU), 0, Failure(Stage.LOAD, "compiled only: no GPU"))
     add(store, run_of(store), 1)
-    found = store.pending(TrialQuery())
-    assert [(trial.origin.number, trial.verdict is None) for trial in found] == [(1, False), (0, True)]
+    pending = [(each.origin.number, each.verdict is None) for each in store.pending(TrialQuery())]
+    assert pending == [(3, False), (1, False), (0, True)]
 
 
-@pytest.mark.drawn(2)
-@pytest.mark.parametrize(
-    ("target", "machine", "outcome"),
-    [
-        ("simulator:sm_90", SIMULATOR, Failure(Stage.VERIFY, "wrong")),
-        ("cuda:sm_90", NO_GPU, Failure(Stage.RESOURCES, "too many registers")),
-        ("cuda:sm_90", GPU, Failure(Stage.LOAD, "no image")),
-        ("cuda:sm_90", GPU, TIMED),
-    ],
-)
-def test_nothing_else_is_pending(
-    store: Store, target: str, machine: Machine, outcome: Failure | Measurement
-) -> None:
-    add(store, run_of(store, target, machine), 0, outcome)
+def test_nothing_else_is_pending(store: Store) -> None:
+    for number, (target, machine, outcome) in enumerate(
+        (
+            ("simulator:sm_90", SIMULATOR, Failure(Stage.VERIFY, "wrong")),
+            ("cuda:sm_90", NO_GPU, Failure(Stage.RESOURCES, "too many registers")),
+            ("cuda:sm_90", GPU, Failure(Stage.LOAD, "no image")),
+            ("cuda:sm_90", GPU, TIMED),
+        )
+    ):
+        add(store, run_of(store, target, machine), number, outcome, script=f"// {number}\n")  # type: ignore[arg-type]
     assert numbers(store) == []
 
 
-def test_equal_code_of_a_problem_is_pending_once(store: Store) -> None:
-    run = run_of(store)
-    same = program("//\n.version 8.0 // same")
-    for number in range(3):
-        add(store, run, number, code=same)
-    add(store, run_of(store, problem=Matmul(32, 8, 8)), 7, code=same)
-    assert numbers(store) == [0, 7]
-
-
-@pytest.mark.drawn(2)
+@pytest.mark.drawn(3)
 @pytest.mark.parametrize(
-    ("outcome", "is_pending"),
+    ("target", "problem", "outcome", "code", "is_pending"),
     [
-        (TIMED, False),
-        (Failure(Stage.VERIFY, "wrong"), False),
-        (Failure(Stage.RUN, "timed out"), True),  # may have been the machine's
+        ("cuda:sm_90", PROBLEM, TIMED, SAME, False),
+        ("cuda:sm_90", PROBLEM, Failure(Stage.VERIFY, "wrong"), SAME, False),
+        ("cuda:sm_90", PROBLEM, Failure(Stage.RUN, "timed out"), SAME, True),  # may have been the machine's
+        ("cuda:sm_80", PROBLEM, TIMED, SAME, True),
+        ("cuda:sm_90", Matmul(32, 8, 8), TIMED, SAME, True),
+        (
+            "cuda:sm_90",
+            PROBLEM,
+            TIMED,
+            program("other"),
+            False,
+        ),  # of the same script: the driver compiled PTX
     ],
 )
 def test_what_a_gpu_has_evaluated_is_no_longer_pending(
-    store: Store, outcome: Measurement | Failure, is_pending: bool
+    store: Store,
+    target: str,
+    problem: Problem,
+    outcome: Measurement | Failure,
+    code: KernelProgram,
+    is_pending: bool,
 ) -> None:
     add(store, run_of(store), 0)
-    add(store, run_of(store, "cuda:sm_90", GPU), 5, outcome, code=program("//\n.version 8.0 // 0"))
-    assert bool(numbers(store)) == is_pending
+    add(store, run_of(store, target, GPU, problem), 5, outcome, code)
+    assert numbers(store) == [0] * is_pending
 
 
-@pytest.mark.drawn(2)
-@pytest.mark.parametrize(("target", "problem"), [("cuda:sm_80", PROBLEM), ("cuda:sm_90", Matmul(32, 8, 8))])
-def test_times_of_another_chip_or_problem_leave_it_pending(
-    store: Store, target: str, problem: Problem
-) -> None:
-    add(store, run_of(store), 0)
-    add(store, run_of(store, target, GPU, problem), 0, TIMED, code=program("//\n.version 8.0 // 0"))
-    assert numbers(store) == [0]
-
-
-def test_code_of_the_same_script_counts_as_evaluated(store: Store) -> None:
-    """The driver did not take the machine code and compiled the PTX."""
-    add(store, run_of(store), 0, script="// one\n")
-    add(store, run_of(store, "cuda:sm_90", GPU), 5, TIMED, program("other"), "// one\n")
-    assert numbers(store) == []
-
-
-def test_a_query_chooses_and_its_limit_counts_what_is_returned(store: Store) -> None:
+def test_equal_code_is_pending_once_and_a_limit_counts_what_is_returned(store: Store) -> None:
     run, other = run_of(store), run_of(store, problem=Matmul(32, 8, 8))
     same = program("//\n.version 8.0 // same")
     for number in range(3):
         add(store, run, number, code=same)
     add(store, run, 3)
-    add(store, other, 4)
+    add(store, other, 7, code=same)
+    assert numbers(store) == [0, 3, 7]
     assert numbers(store, TrialQuery(run=run)) == [0, 3]
-    assert numbers(store, TrialQuery(TaskQuery(shape="32x8x8"))) == [4]
+    assert numbers(store, TrialQuery(TaskQuery(shape="32x8x8"))) == [7]
     assert numbers(store, TrialQuery(limit=2)) == [0, 3]

@@ -1,15 +1,17 @@
 """Any value comes back as it was given, over SQLite and PostgreSQL alike."""
 
+import datetime
 import math
 from dataclasses import asdict, fields, replace
 from pathlib import Path
-from typing import Any
 
 import pytest
 import sqlalchemy as sa
 from hypothesis import HealthCheck, given, settings
 from hypothesis import strategies as st
+from sqlalchemy.dialects import sqlite
 
+from tests.db.test_database import connected
 from tests.db.values import COMPILER, MACHINE, SETTINGS, add, begin, outcome, sha256, time_again, timed
 from tests.examples import costly
 from tuner.core.candidate import PATH_FOLLOWS, Candidate, ChosenStrategy, TargetName
@@ -23,44 +25,22 @@ from tuner.core.remote_results import LEAST_S, MOST_S
 from tuner.core.runs import ORIGINS, InitialConfiguration, RunSettings, TaskQuery, TrialQuery
 from tuner.core.serialization import encode
 from tuner.db import rows
-from tuner.db.address import parse_address
-from tuner.db.columns import value_of
-from tuner.db.engine import open_engine
+from tuner.db.columns import Compressed, PlainText, UtcDateTime, plain, value_of
 from tuner.db.models import ArtifactRow, EnvironmentRow, MachineRow, ResourcesRow
 from tuner.db.store import Store
 
 texts = st.text(st.characters(exclude_characters="\0", exclude_categories=["Cs"]), max_size=20)
-
-
 kinds = st.text(st.characters(exclude_characters="\0:", exclude_categories=["Cs"]), max_size=20)
-
-
 targets = st.builds(TargetName, kinds) | st.sampled_from(
     [TargetName("cuda", "sm_90"), TargetName.parse("replay:a:b")]
 )
-
-
 seconds = st.floats(allow_nan=False, allow_infinity=False)
-
-
 call_seconds = st.floats(LEAST_S, MOST_S)
-
-
 counts64 = st.integers(0, 2**63 - 1)
-
-
 verdicts = st.builds(Verdict, st.floats(allow_nan=False), counts64)
-
-
 readings = st.none() | seconds
-
-
 gpu_states = st.builds(GpuState, *[readings] * 4, st.lists(texts, max_size=2).map(tuple))
-
-
 spans = st.builds(Span, counts64, readings, readings, st.lists(texts, max_size=2).map(tuple))
-
-
 measurements = st.builds(
     Measurement,
     st.lists(call_seconds, min_size=1, max_size=5).map(tuple),
@@ -71,18 +51,12 @@ measurements = st.builds(
     st.none() | call_seconds,
     st.none() | st.builds(Conditions, gpu_states, gpu_states, st.none() | spans),
 )
-
-
 strategies = st.builds(
     ChosenStrategy,
     texts.filter(lambda name: PATH_FOLLOWS not in name),
     st.none() | texts.map(lambda path: Path(f"/{path}")),
 )
-
-
 failures = st.builds(Failure, st.sampled_from(Stage), texts)
-
-
 problems = st.builds(
     Problem,
     st.just("matmul"),
@@ -91,13 +65,9 @@ problems = st.builds(
     st.sampled_from(LAYOUTS),
     st.sampled_from(EPILOGUES),
 )
-
-
 candidates = st.builds(
     Candidate.of, texts, st.dictionaries(st.text(max_size=8), st.integers() | st.text(max_size=8), max_size=4)
 )
-
-
 points = st.builds(InitialConfiguration, candidates, st.sampled_from(ORIGINS), texts)
 
 
@@ -110,7 +80,6 @@ def test_conditions_of_older_databases_have_no_readings_between() -> None:
 
 @st.composite
 def records(draw: st.DrawFn) -> tuple[Record, str]:
-    """Draws a record that reuses nothing, and its script."""
     script = draw(texts)
     result = draw(measurements | verdicts | failures)
     record = Record(
@@ -165,19 +134,15 @@ def test_any_record_comes_back_as_it_was_given(
     ),
     load=st.none() | seconds,
 )
-def test_any_settings_come_back_as_they_were_given(
-    store: Store, chosen: RunSettings, load: float | None
-) -> None:
+def test_any_settings_come_back_as_given(store: Store, chosen: RunSettings, load: float | None) -> None:
     run = store.run(store.begin_run(chosen, MACHINE, COMPILER, "0.1.0", load))
     assert (run.settings, run.load_average) == (chosen, load)
 
 
-@pytest.mark.parametrize(
-    ("value", "row", "others"), [(Machine, MachineRow, set()), (Compiler, EnvironmentRow, {"fingerprint"})]
-)
-def test_every_field_is_a_column(value: Any, row: Any, others: set[str]) -> None:
-    columns = {column.name for column in row.__table__.columns}
-    assert {field.name for field in fields(value)} == columns - {"id", "content_sha256"} - others
+def test_every_field_is_a_column() -> None:
+    for value, row, others in ((Machine, MachineRow, set()), (Compiler, EnvironmentRow, {"fingerprint"})):
+        columns = {column.name for column in row.__table__.columns}
+        assert {field.name for field in fields(value)} == columns - {"id", "content_sha256"} - others
 
 
 @given(st.sampled_from([field.name for field in fields(Machine)]), st.integers() | st.text())
@@ -187,17 +152,17 @@ def test_machines_share_a_row_only_when_they_are_equal(name: str, value: int | s
     assert is_shared == (repr(other) == repr(MACHINE))
 
 
-def test_a_compiler_of_another_package_version_is_another_row() -> None:
-    other = replace(COMPILER, packages=(("numba-cuda-mlir", "0.6.2"),))
-    assert rows.environment_row(other).content_sha256 != rows.environment_row(COMPILER).content_sha256
-    assert rows.environment_row(other).fingerprint == other.fingerprint
-
-
 @given(st.lists(st.tuples(st.text(), st.text())).map(tuple))
 def test_a_compiler_comes_back_as_it_was_given(packages: tuple[tuple[str, str], ...]) -> None:
     compiler = replace(COMPILER, packages=packages)
-    row = rows.environment_row(compiler)
-    assert rows.compiler_of(row) == compiler
+    assert rows.compiler_of(rows.environment_row(compiler)) == compiler
+
+
+def test_a_compiler_of_another_package_version_is_another_row() -> None:
+    other = replace(COMPILER, packages=(("numba-cuda-mlir", "0.6.2"),))
+    row = rows.environment_row(other)
+    assert row.content_sha256 != rows.environment_row(COMPILER).content_sha256
+    assert row.fingerprint == other.fingerprint
 
 
 def test_a_fusion_of_operations_keeps_its_text() -> None:
@@ -208,11 +173,7 @@ def test_a_fusion_of_operations_keeps_its_text() -> None:
 # GPU programs in the database: kept once, shown with every trial that ran them.
 
 RESOURCES = Resources("matmul", 234, 0, 8, 1024, 98304, 16, 0.125, 2, ("C7519: slow", "and more"))
-
-
 A_MAP = BufferMap("a_map0", "a", TensorMapLayout((8, 4), (16,), (8, 4), 6, swizzle=3))
-
-
 PROGRAM = KernelProgram(
     chip="sm_90",
     ptx=".version 8.0\n.target sm_90\n// größer\n",
@@ -228,8 +189,6 @@ PROGRAM = KernelProgram(
     ),
     resources=(RESOURCES, replace(RESOURCES, kernel="reduce", registers=32, notes=())),
 )
-
-
 VERDICT = Verdict(0.25, 4096, ("4 of 64 blocks simulated",))
 
 
@@ -238,38 +197,20 @@ def verified(program: KernelProgram | None = PROGRAM, artifact: str = "c0b1") ->
     return replace(outcome(VERDICT, artifact=artifact), program=program, resources=resources)
 
 
-def programs_given(record: Record) -> Record:
-    """Returns a record as the store reads it: without the program."""
-    return replace(record, program=None)
-
-
 def stored_rows(url: str) -> list[int | None]:
-    """Returns how many programs and kernels a database keeps."""
-    engine = open_engine(parse_address(url))
-    with engine.connect() as connection:
-        counts = [
-            connection.scalar(sa.select(sa.func.count()).select_from(table))
-            for table in (ArtifactRow, ResourcesRow)
-        ]
-    engine.dispose()
-    return counts
+    counts = (sa.select(sa.func.count()).select_from(table) for table in (ArtifactRow, ResourcesRow))
+    with connected(url) as connection:
+        return [connection.scalar(count) for count in counts]
 
 
-def test_a_program_comes_back_as_it_was(store: Store) -> None:
+def test_a_program_comes_back_with_its_resources_and_notes_even_if_pruned(store: Store) -> None:
     trial = add(store, begin(store), 0, verified())
     assert store.program(trial) == PROGRAM
-
-
-def test_a_trial_reports_its_resources_and_notes(store: Store) -> None:
-    trial = add(store, begin(store), 0, verified())
     record = store.trial(trial).record
-    assert record == programs_given(replace(verified(), problem=SETTINGS.problem))
+    assert record == replace(verified(), problem=SETTINGS.problem, program=None)
     assert record.resources == PROGRAM.resources
     assert isinstance(record.outcome, Verdict)
     assert record.outcome.notes == VERDICT.notes
-
-
-def test_a_program_that_was_pruned_is_kept_with_its_resources(store: Store) -> None:
     refused = replace(verified(), outcome=Failure(Stage.RESOURCES, "matmul: shared bytes"))
     trial = add(store, begin(store), 0, refused)
     assert store.program(trial) == PROGRAM
@@ -278,18 +219,15 @@ def test_a_program_that_was_pruned_is_kept_with_its_resources(store: Store) -> N
     assert found.resources == PROGRAM.resources
 
 
-def test_equal_code_is_kept_once(url: str) -> None:
+def test_equal_code_is_kept_once_and_none_of_an_outcome_that_is_refused(url: str) -> None:
     with Store.open(url) as store:
         run = begin(store)
+        with pytest.raises(ValueError, match="allowed finite seconds"):
+            add(store, run, 9, replace(verified(), outcome=timed(math.nan)))
+        assert stored_rows(url) == [0, 0]
         for number in range(3):
             add(store, run, number, verified())
     assert stored_rows(url) == [1, 2]
-
-
-def test_the_program_of_an_outcome_that_is_refused_is_not_kept(url: str) -> None:
-    with Store.open(url) as store, pytest.raises(ValueError, match="allowed finite seconds"):
-        add(store, begin(store), 0, replace(verified(), outcome=timed(math.nan)))
-    assert stored_rows(url) == [0, 0]
 
 
 def test_code_for_a_processor_has_no_program(store: Store) -> None:
@@ -312,7 +250,7 @@ def test_merging_brings_programs_along_once(store: Store, tmp_path: Path) -> Non
     trials = store.trials(TrialQuery(sort="number"))
     assert [store.program(trial.id) for trial in trials] == [PROGRAM, PROGRAM, None]
     assert [trial.record.resources for trial in trials] == [PROGRAM.resources] * 2 + [()]
-    assert trials[0].record == programs_given(verified())
+    assert trials[0].record == replace(verified(), program=None)
 
 
 def test_runs_for_a_chip_and_narrow_problems_come_back(store: Store) -> None:
@@ -333,3 +271,47 @@ def test_runs_for_a_chip_and_narrow_problems_come_back(store: Store) -> None:
     ):
         assert len(store.trials(query)) == count, query
     assert MACHINE.name != machine.name
+
+
+DIALECT = sqlite.dialect()
+
+
+@given(st.text(st.characters(exclude_characters="\0", exclude_categories=["Cs"])))
+def test_text_that_can_be_stored_is_unchanged(text: str) -> None:
+    assert plain(text) == text
+
+
+@given(st.text(st.characters(categories=["Cs", "Lu"], include_characters="\0")))
+def test_any_text_becomes_text_that_can_be_stored(text: str) -> None:
+    assert "\0" not in plain(text)
+    plain(text).encode("utf-8")
+
+
+def test_what_cannot_be_stored_stays_visible_and_nothing_stays_nothing() -> None:
+    assert plain("a\0b\udc80") == r"a\x00b\udc80"
+    assert PlainText().process_bind_param(None, DIALECT) is None
+    assert UtcDateTime().process_bind_param(None, DIALECT) is None
+    assert UtcDateTime().process_result_value(None, DIALECT) is None
+    with pytest.raises(ValueError, match="found 2026-01-01T00:00:00 without a zone"):
+        UtcDateTime().process_bind_param(datetime.datetime(2026, 1, 1), DIALECT)
+
+
+@given(st.datetimes(datetime.datetime(1971, 1, 1), timezones=st.timezones()))
+def test_an_instant_is_stored_and_given_in_utc(time: datetime.datetime) -> None:
+    column = UtcDateTime()
+    stored = column.process_bind_param(time, DIALECT)
+    assert stored is not None
+    assert stored.tzinfo is datetime.UTC
+    for reported in (stored, stored.replace(tzinfo=None), time):
+        assert column.process_result_value(reported, DIALECT) == stored
+
+
+@given(st.binary())
+def test_compressed_bytes_come_back_and_code_is_stored_smaller(content: bytes) -> None:
+    stored = Compressed().process_bind_param(content, DIALECT)
+    assert Compressed().process_result_value(stored, DIALECT) == content
+    code = Compressed().process_bind_param(b"fma.rn.f32 %f1, %f2, %f3, %f4;\n" * 100, DIALECT)
+    assert code is not None
+    assert len(code) < 200
+    assert Compressed().process_bind_param(None, DIALECT) is None
+    assert Compressed().process_result_value(None, DIALECT) is None

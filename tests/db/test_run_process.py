@@ -14,11 +14,11 @@ import sqlalchemy as sa
 from alembic import command
 
 from tests.cli.conftest import Tuner
-from tests.db.processes import start
-from tests.db.test_commands import commands_on
 from tests.db.test_database import config, connected
 from tests.db.test_groups import begin_campaign
+from tests.db.test_stored_database import commands_on
 from tests.db.values import begin
+from tests.db.writer import start
 from tuner.core.errors import UsageError
 from tuner.core.runs import RunQuery
 from tuner.core.serialization import encode
@@ -32,7 +32,6 @@ Child = tuple[subprocess.Popen[str], dict[str, int]]
 
 @pytest.fixture
 def child(url: str) -> Iterator[Child]:
-    """Gives a process that works on a run and on a campaign, and their ids."""
     process = start("run_and_wait", url)
     assert process.stdout is not None
     yield process, json.loads(process.stdout.readline())
@@ -55,9 +54,7 @@ def here() -> RunProcess:
 
 
 @pytest.mark.slow
-def test_a_run_and_a_campaign_are_interrupted_as_soon_as_their_process_is_killed(
-    url: str, child: Child, here: RunProcess
-) -> None:
+def test_runs_are_interrupted_once_their_process_is_killed(url: str, child: Child, here: RunProcess) -> None:
     process, ids = child
     with Store.open(url) as store:
         assert store.run(ids["run"]).status == "running"
@@ -93,9 +90,7 @@ def test_runs_are_asked_for_by_the_status_that_is_shown(url: str, child: Child, 
 
 
 @pytest.mark.slow
-def test_a_resumed_run_and_campaign_belong_to_the_process_that_resumes_them(
-    url: str, child: Child, here: RunProcess
-) -> None:
+def test_a_resumed_run_belongs_to_the_process_that_resumes(url: str, child: Child, here: RunProcess) -> None:
     process, ids = child
     killed(process)
     with Store.open(url) as store:
@@ -120,9 +115,7 @@ def test_commands_and_completion_say_interrupted(url: str, child: Child, here: R
 
 
 @pytest.mark.slow
-def test_a_merged_run_is_judged_by_the_process_that_it_came_with(
-    store: Store, tmp_path: Path, here: RunProcess
-) -> None:
+def test_a_merged_run_belongs_to_its_own_process(store: Store, tmp_path: Path, here: RunProcess) -> None:
     theirs = str(tmp_path / "theirs.db")
     process = start("run_and_wait", theirs)
     assert process.stdout is not None
@@ -148,10 +141,7 @@ JUDGED: dict[str, tuple[dict[str, Any], str]] = {
     "another machine": ({"host": OTHER, "start_ticks": 1}, "running"),
     "another machine, another boot": ({"host": OTHER, "boot_id": OTHER}, "running"),
     "another container": ({"pid_namespace": OTHER, "start_ticks": 1}, "running"),
-    "another container, before the last boot": (
-        {"pid_namespace": OTHER, "boot_id": OTHER},
-        "interrupted",
-    ),
+    "another container, before the last boot": ({"pid_namespace": OTHER, "boot_id": OTHER}, "interrupted"),
 }
 
 

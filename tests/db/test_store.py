@@ -31,16 +31,19 @@ from tuner.db.database import REVISIONS
 from tuner.db.store import Store
 
 
-def test_a_run_begins_as_running_with_nothing_measured(store: Store) -> None:
+def test_a_run_begins_as_running_with_nothing_measured_and_the_latest_is_reported_first(store: Store) -> None:
     before = datetime.datetime.now(datetime.UTC)
     run = store.run(begin(store))
     assert before <= run.created <= datetime.datetime.now(datetime.UTC)
     assert run.created.tzinfo is datetime.UTC
     assert (run.machine, run.compiler, run.tuner_version) == (MACHINE, COMPILER, "0.1.0")
     assert (run.status, run.seconds, run.noise, run.baseline) == ("running", None, None, None)
+    second, third = begin(store), begin(store)
+    assert [each.id for each in store.runs()] == [third, second, run.id]
+    assert [each.id for each in store.runs(2)] == [third, second]
 
 
-def test_seconds_of_a_resumed_run_add_up(store: Store) -> None:
+def test_seconds_of_a_run_and_of_its_search_add_up(store: Store) -> None:
     run = begin(store)
     store.finish_run(run, "interrupted", 2.5)
     assert (store.run(run).status, store.run(run).seconds) == ("interrupted", 2.5)
@@ -48,15 +51,11 @@ def test_seconds_of_a_resumed_run_add_up(store: Store) -> None:
     assert store.run(run).status == "running"
     store.finish_run(run, "done", 1.0)
     assert (store.run(run).status, store.run(run).seconds) == ("done", 3.5)
-
-
-def test_a_run_does_not_end_in_an_unknown_status(store: Store) -> None:
     run = begin(store)
-    with pytest.raises(ValueError, match="found 'perfect', allowed running, done, interrupted"):
-        store.finish_run(run, "perfect", 1.0)
-
-
-def test_seconds_of_the_search_add_up_and_give_the_idle_share(store: Store) -> None:
+    store.record(store.propose(run, 0, 7, CANDIDATE), outcome(timed(1.0)), SCRIPT, run_seconds=2.5)
+    assert store.run(run).seconds == 2.5
+    store.finish_run(run, "done", 0.5)
+    assert store.run(run).seconds == 3.0
     run = begin(store)
     assert store.run(run).idle_share is None
     store.add_search(run, 3.0, 1.0)
@@ -64,7 +63,7 @@ def test_seconds_of_the_search_add_up_and_give_the_idle_share(store: Store) -> N
     assert (store.run(run).search_s, store.run(run).idle_s, store.run(run).idle_share) == (4.0, 1.0, 0.25)
 
 
-def test_the_roofline_is_stored_and_replaced(store: Store) -> None:
+def test_a_roofline_and_a_baseline_before_the_first_round_are_stored_and_replaced(store: Store) -> None:
     run = begin(store)
     assert store.run(run).roofline is None
     for roofline in (Roofline(1e11, 1e10), Roofline(2e11, 1e10, "a document")):
@@ -72,6 +71,10 @@ def test_the_roofline_is_stored_and_replaced(store: Store) -> None:
         assert store.run(run).roofline == roofline
     with pytest.raises(UsageError, match=r"run: found 99, allowed 1 to 1"):
         store.set_roofline(99, roofline)
+    for median_s in (0.2, 0.1):
+        baseline = Baseline("OpenBLAS 0.3.30 SkylakeX", 1, timed(median_s))
+        store.set_baseline(run, baseline)
+        assert store.run(run).baseline == baseline
 
 
 def test_a_roofline_is_known_where_a_run_on_the_same_machine_has_it(store: Store) -> None:
@@ -94,14 +97,6 @@ def test_a_roofline_is_known_where_a_run_on_the_same_machine_has_it(store: Store
         begin(store, machine=replace(MACHINE, logical_cores=77)),
     )
     assert [store.known_roofline(other) for other in others] == [None, None, None]
-
-
-def test_a_baseline_before_the_first_round_is_stored_and_replaced(store: Store) -> None:
-    run = begin(store)
-    for median_s in (0.2, 0.1):
-        baseline = Baseline("OpenBLAS 0.3.30 SkylakeX", 1, timed(median_s))
-        store.set_baseline(run, baseline)
-        assert store.run(run).baseline == baseline
 
 
 def test_the_choice_of_a_baseline_and_the_times_it_was_chosen_by_are_stored(store: Store) -> None:
@@ -141,12 +136,19 @@ def test_each_round_is_kept_and_the_quietest_answers(store: Store) -> None:
     assert [each.is_answering for each in store.rounds(run)] == [False] * 4 + [True]
 
 
-def test_an_unreliable_round_answers_where_there_is_no_other(store: Store) -> None:
+def test_an_unreliable_round_counts_without_another_and_one_of_no_run_is_refused(store: Store) -> None:
     run = begin(store)
     trial = add(store, run, 0, outcome(timed(0.5)))
     time_again(store, run, (trial, timed(0.4)), unreliable="load")
     assert store.trial(trial).unreliable == store.run(run).unreliable == "load"
     assert store.run(run).baseline is None
+    with pytest.raises(UsageError, match=r"run: found 99, allowed 1 to 1"):
+        time_again(store, 99)
+    with pytest.raises(UsageError, match=r"run: found 99, allowed 1 to 1"):
+        store.rounds(99)
+    with pytest.raises(UsageError, match=r"trial: found 7, allowed 1 to 1"):
+        time_again(store, run, (7, timed(0.1)))
+    assert len(store.rounds(run)) == 1
 
 
 def test_each_time_says_whether_the_machine_was_quiet_while_it_was_taken(store: Store) -> None:
@@ -162,8 +164,7 @@ def test_each_time_says_whether_the_machine_was_quiet_while_it_was_taken(store: 
         name: add(store, run, number, outcome(replace(timed(0.5), host=host)))
         for number, (name, host) in enumerate(first_times.items())
     }
-    again = replace(timed(0.4), samples_s=(0.4,) * 6)
-    time_again(store, run, (trials["quiet"], again), noise=0.01)
+    time_again(store, run, (trials["quiet"], replace(timed(0.4), samples_s=(0.4,) * 6)), noise=0.01)
     found = {name: store.trial(trial).reliability for name, trial in trials.items()}
     assert {name: each.word for name, each in found.items()} == {
         "quiet": "reliable",  # timed again, in a quiet round
@@ -176,23 +177,6 @@ def test_each_time_says_whether_the_machine_was_quiet_while_it_was_taken(store: 
     stored = {each.id: each.reliability.word for each in store.trials(TrialQuery(run=run))}
     assert stored == {trials[name]: each.word for name, each in found.items()}
     assert store.run(run).reliability == RELIABLE
-
-
-def test_a_round_of_an_unknown_run_or_trial_is_refused(store: Store) -> None:
-    run = begin(store)
-    with pytest.raises(UsageError, match=r"run: found 99, allowed 1 to 1"):
-        time_again(store, 99)
-    with pytest.raises(UsageError, match=r"run: found 99, allowed 1 to 1"):
-        store.rounds(99)
-    with pytest.raises(UsageError, match=r"trial: found 7, allowed none: the database has no trial"):
-        time_again(store, run, (7, timed(0.1)))
-    assert store.rounds(run) == ()
-
-
-def test_runs_are_reported_the_latest_first(store: Store) -> None:
-    first, second, third = (begin(store) for _ in range(3))
-    assert [run.id for run in store.runs()] == [third, second, first]
-    assert [run.id for run in store.runs(2)] == [third, second]
 
 
 def test_a_proposal_without_outcome_is_no_trial_yet(store: Store) -> None:
@@ -208,111 +192,93 @@ def test_a_proposal_without_outcome_is_no_trial_yet(store: Store) -> None:
         store.trial(proposed)
 
 
-def test_a_number_is_proposed_once_per_run(store: Store) -> None:
+def test_a_number_is_proposed_once_per_run_and_its_outcome_stored_once(store: Store) -> None:
     run = begin(store)
     store.propose(run, 0, 1, CANDIDATE)
     with pytest.raises(UsageError, match=f"trial 0 was proposed already: another process works on run {run}"):
         store.propose(run, 0, 2, CANDIDATE)
     assert store.propose(begin(store), 0, 2, CANDIDATE)
-
-
-def test_an_outcome_is_stored_once(store: Store) -> None:
     trial = add(store, begin(store), 0, outcome(TOO_WIDE))
     with pytest.raises(UsageError, match=f"trial {trial} has an outcome already"):
         store.record(trial, outcome(timed(1.0)), SCRIPT)
     assert store.trial(trial).record == outcome(TOO_WIDE)
-
-
-def test_an_outcome_of_another_candidate_is_refused(store: Store) -> None:
     trial = store.propose(begin(store), 0, 0, CANDIDATE)
     other = replace(outcome(TOO_WIDE), candidate=Candidate.of("matmul_cpu_direct", {"tile_m": 4}))
     with pytest.raises(ValueError, match=r"found an outcome of matmul_cpu_direct\(tile_m=4\)"):
         store.record(trial, other, SCRIPT)
 
 
-@pytest.mark.drawn(2)
-@pytest.mark.parametrize(
-    ("hash_", "text"),
-    [(sha256(SCRIPT), "another text"), ("", SCRIPT), (sha256(SCRIPT), "")],
-    ids=["other text", "no hash", "no text"],
-)
-def test_a_script_that_does_not_match_its_hash_is_refused(store: Store, hash_: str, text: str) -> None:
+def test_a_script_that_does_not_match_its_hash_is_refused(store: Store) -> None:
     trial = store.propose(begin(store), 0, 0, CANDIDATE)
-    with pytest.raises(ValueError, match="script: found hash"):
-        store.record(trial, replace(outcome(TOO_WIDE), script_sha256=hash_), text)
+    for hash_, text in ((sha256(SCRIPT), "another text"), ("", SCRIPT), (sha256(SCRIPT), "")):
+        with pytest.raises(ValueError, match="script: found hash"):
+            store.record(trial, replace(outcome(TOO_WIDE), script_sha256=hash_), text)
     assert store.trials(TrialQuery()) == ()
 
 
-@pytest.mark.drawn(2)
-@pytest.mark.parametrize("bad", [math.nan, math.inf])
-def test_a_time_that_is_no_number_is_refused(store: Store, bad: float) -> None:
+def test_a_time_that_is_no_number_is_refused(store: Store) -> None:
     run = begin(store)
     trial = store.propose(run, 0, 0, CANDIDATE)
-    with pytest.raises(ValueError, match="allowed finite seconds"):
-        store.record(trial, outcome(Measurement((0.1, bad), 1, 0.1, (0.1, 0.1))), SCRIPT)
+    for bad in (math.nan, math.inf):
+        with pytest.raises(ValueError, match="allowed finite seconds"):
+            store.record(trial, outcome(Measurement((0.1, bad), 1, 0.1, (0.1, 0.1))), SCRIPT)
+        with pytest.raises(ValueError, match="allowed finite seconds"):
+            store.set_baseline(run, Baseline("OpenBLAS", 1, Measurement((0.1,), 1, 0.1, (0.1, bad))))
     assert store.proposals(run)[0].trial is None
-    with pytest.raises(ValueError, match="allowed finite seconds"):
-        store.set_baseline(run, Baseline("OpenBLAS", 1, Measurement((0.1,), 1, 0.1, (0.1, bad))))
     assert store.run(run).baseline is None
 
 
-def test_a_verdict_of_nan_comes_back_as_nan(store: Store) -> None:
-    verdict = Verdict(math.nan, 4)
-    wrong = replace(outcome(Failure(Stage.VERIFY, "element (0, 1) is NaN")), verdict=verdict)
+def test_a_verdict_of_nan_and_a_reason_with_bytes_that_are_no_text_are_stored_visibly(store: Store) -> None:
+    wrong = replace(outcome(Failure(Stage.VERIFY, "element (0, 1) is NaN")), verdict=Verdict(math.nan, 4))
     found = store.trial(add(store, begin(store), 0, wrong)).record
     assert found is not None
     assert found.verdict is not None
     assert math.isnan(found.verdict.max_error)
     assert found.verdict.elements == 4
-
-
-def test_a_reason_with_bytes_that_are_no_text_is_stored_visibly(store: Store) -> None:
     record = outcome(Failure(Stage.COMPILE, "crashed: \0\udcff"))
     found = store.trial(add(store, begin(store), 0, record)).record
     assert found is not None
     assert found.outcome == Failure(Stage.COMPILE, r"crashed: \x00\udcff")
 
 
-@pytest.mark.drawn(2)
-@pytest.mark.parametrize("number", [0, -1, 99, 2**40, 2**63, -(10**30)])
-def test_an_unknown_id_names_those_that_exist(store: Store, number: int) -> None:
+def test_an_unknown_id_names_those_that_exist(store: Store) -> None:
     run = begin(store)
     trial = add(store, run, 0, None)
-    with pytest.raises(UsageError, match=f"^trial: found {number}, allowed {trial} to {trial}$"):
-        store.trial(number)
-    for call in (store.run, store.counts, store.resume_run):
-        with pytest.raises(UsageError, match=f"^run: found {number}, allowed {run} to {run}$"):
-            call(number)
-    with pytest.raises(UsageError, match=f"^run: found {number}, "):
-        store.propose(number, 0, 0, CANDIDATE)
+    for number in (0, -1, 99, 2**40, 2**63, -(10**30)):
+        with pytest.raises(UsageError, match=f"^trial: found {number}, allowed {trial} to {trial}$"):
+            store.trial(number)
+        for call in (store.run, store.counts, store.resume_run):
+            with pytest.raises(UsageError, match=f"^run: found {number}, allowed {run} to {run}$"):
+                call(number)
+        with pytest.raises(UsageError, match=f"^run: found {number}, "):
+            store.propose(number, 0, 0, CANDIDATE)
 
 
-def test_an_id_asked_of_an_empty_database_is_reported_so(store: Store) -> None:
+def test_a_call_that_is_refused_says_why_and_leaves_nothing_behind(store: Store) -> None:
     with pytest.raises(UsageError, match=r"^run: found 1, allowed none: the database has no run$"):
         store.run(1)
-
-
-def test_a_seed_beyond_64_bits_is_refused(store: Store) -> None:
     with pytest.raises(UsageError, match="a number does not fit 64 bits"):
         begin(store, replace(SETTINGS, seed=2**63))
+    run = begin(store)
+    with pytest.raises(ValueError, match="found 'perfect', allowed running, done, interrupted"):
+        store.finish_run(run, "perfect", 1.0)
+    trial = store.propose(run, 0, 0, CANDIDATE)
+    with pytest.raises(UsageError, match="a number does not fit 64 bits"):
+        store.record(trial, outcome(Measurement((1.0,), 2**63, 1.0, (1.0, 1.0))), SCRIPT)
+    assert store.proposals(run)[0].trial is None
 
 
-def test_counts_report_what_became_of_a_run(store: Store) -> None:
+def test_counts_report_what_became_of_a_run_and_a_reused_outcome_names_its_trial(store: Store) -> None:
     run = begin(store)
     assert store.counts(run) == Counts()
-    measured = add(store, run, 0, outcome(timed(1.0)))
-    add(store, run, 1, replace(outcome(timed(1.0)), reused_from=measured))
+    add(store, run, 1, replace(outcome(timed(1.0)), reused_from=add(store, run, 0, outcome(timed(1.0)))))
     add(store, run, 2, outcome(Verdict(0.5, 4)))
     add(store, run, 3, outcome(TOO_WIDE))
     add(store, run, 4, None)
     add(store, begin(store), 0, outcome(TOO_WIDE))
     assert store.counts(run) == Counts(proposed=5, measured=2, verified=1, failed=1, reused=1)
-
-
-def test_a_reused_outcome_names_its_trial(store: Store) -> None:
     run = begin(store)
-    original = add(store, run, 0, outcome(timed(1.0)))
-    reused = replace(outcome(timed(1.0)), reused_from=original)
+    reused = replace(outcome(timed(1.0)), reused_from=add(store, run, 0, outcome(timed(1.0))))
     assert store.trial(add(store, run, 1, reused)).record == reused
 
 
@@ -322,20 +288,3 @@ def test_equal_problems_machines_and_scripts_are_stored_once(store: Store) -> No
     found = store.info()
     assert (found.runs, found.trials, found.problems) == (2, 2, (PROBLEM.key,))
     assert found.revision == REVISIONS[-1]
-
-
-def test_a_call_that_fails_leaves_nothing_behind(store: Store) -> None:
-    run = begin(store)
-    trial = store.propose(run, 0, 0, CANDIDATE)
-    with pytest.raises(UsageError, match="a number does not fit 64 bits"):
-        store.record(trial, outcome(Measurement((1.0,), 2**63, 1.0, (1.0, 1.0))), SCRIPT)
-    assert store.proposals(run)[0].trial is None
-
-
-def test_an_outcome_brings_the_seconds_of_the_run_with_it(store: Store) -> None:
-    run = begin(store)
-    trial = store.propose(run, 0, 7, CANDIDATE)
-    store.record(trial, outcome(timed(1.0)), SCRIPT, run_seconds=2.5)
-    assert store.run(run).seconds == 2.5
-    store.finish_run(run, "done", 0.5)
-    assert store.run(run).seconds == 3.0

@@ -6,18 +6,22 @@ Filled by the tuner of that day: 3 trials on a processor, 3 in the simulator, an
 import gzip
 import sqlite3
 from contextlib import closing
+from dataclasses import replace
 from pathlib import Path
+from typing import cast
 
 import pytest
 import sqlalchemy as sa
 from alembic import command
 
 from tests.cli.conftest import Tuner
-from tests.db.test_commands import commands_on
 from tests.db.test_database import config, connected, make_empty
-from tests.db.values import sha256
+from tests.db.values import COMPILER, MACHINE, SETTINGS, sha256
 from tests.fleet.recorded_runs import RECORDING
-from tuner.core.runs import Counts, TrialQuery
+from tests.results.regression.test_gate import changed
+from tests.tuning import fakes
+from tuner.core.machine import Machine, processor_class
+from tuner.core.runs import Counts, RunQuery, TaskQuery, TrialQuery
 from tuner.db.database import REVISIONS
 from tuner.db.models import MachineRow, ProblemRow
 from tuner.db.store import Store
@@ -42,7 +46,7 @@ def stored(url: str) -> str:
     return url
 
 
-def test_it_opens_with_all_its_trials(stored: str) -> None:
+def test_it_opens_with_all_its_trials_and_a_new_run_shares_its_rows(stored: str) -> None:
     with Store.open(stored) as store:
         found = store.info()
         assert (found.revision, found.runs, found.trials) == (REVISIONS[-1], 3, 10)
@@ -51,30 +55,6 @@ def test_it_opens_with_all_its_trials(stored: str) -> None:
         assert store.counts(REPLAY) == Counts(proposed=4, measured=3)
         for trial in store.trials(TrialQuery()):
             assert trial.record.script_sha256 == sha256(trial.script_text)
-
-
-def test_its_runs_on_a_cpu_were_timed_on_cache_lines(stored: str) -> None:
-    keys = problem_keys(stored)
-    with Store.open(stored) as store:
-        problems = {run: store.run(run).settings.problem for run in (CPU, SIMULATOR, REPLAY)}
-    assert {run: problem.align for run, problem in problems.items()} == {
-        CPU: "64",
-        SIMULATOR: "16",
-        REPLAY: "16",
-    }
-    assert problem_keys(stored) == sorted({problem.key for problem in problems.values()})
-    with connected(stored) as connection:
-        command.downgrade(config(connection), "0015")
-    assert problem_keys(stored) == keys
-
-
-def problem_keys(url: str) -> list[str]:
-    with connected(url) as connection:
-        return sorted(connection.execute(sa.text("select key from problem")).scalars())
-
-
-def test_what_belongs_to_its_runs_is_read(stored: str) -> None:
-    with Store.open(stored) as store:
         run = store.run(CPU)
         assert run.baseline is not None
         assert run.roofline is not None
@@ -86,38 +66,38 @@ def test_what_belongs_to_its_runs_is_read(stored: str) -> None:
             program = store.program(trial.id)
             assert program is not None
             assert program.resources == trial.record.resources != ()
-
-
-def test_the_recording_of_its_replay_is_no_search_space(stored: str) -> None:
-    with Store.open(stored) as store:
         settings = store.run(REPLAY).settings
         assert (settings.recording, settings.space_yaml) == (str(RECORDING), "")
-        for run in (CPU, SIMULATOR):
-            settings = store.run(run).settings
+        for number in (CPU, SIMULATOR):
+            settings = store.run(number).settings
             assert settings.recording == ""
             assert "strategies:" in settings.space_yaml
+        store.begin_run(run.settings, run.machine, run.compiler, "0.1.0", None)
+    with connected(stored) as connection:
+        counts = (sa.select(sa.func.count()).select_from(table) for table in (ProblemRow, MachineRow))
+        assert [connection.scalar(count) for count in counts] == [3, 3]
 
 
-def test_the_replay_goes_back_to_the_revision_that_it_is_of(stored: str) -> None:
-    before = replay_columns(stored)
-    Store.open(stored).close()
+def problem_keys(url: str) -> list[str]:
+    with connected(url) as connection:
+        return sorted(connection.execute(sa.text("select key from problem")).scalars())
+
+
+def test_it_goes_back_to_the_revision_that_it_is_of_and_its_cpu_was_timed_on_cache_lines(stored: str) -> None:
+    keys, replay = problem_keys(stored), replay_columns(stored)
+    with Store.open(stored) as store:
+        problems = {run: store.run(run).settings.problem for run in (CPU, SIMULATOR, REPLAY)}
+    aligned = {run: problem.align for run, problem in problems.items()}
+    assert aligned == {CPU: "64", SIMULATOR: "16", REPLAY: "16"}
+    assert problem_keys(stored) == sorted({problem.key for problem in problems.values()})
     with connected(stored) as connection:
         command.downgrade(config(connection), "0015")
-    assert replay_columns(stored) == before
+    assert (problem_keys(stored), replay_columns(stored)) == (keys, replay)
 
 
 def replay_columns(url: str) -> tuple[object, ...]:
     with connected(url) as connection:
         return tuple(connection.execute(sa.text(f"SELECT * FROM run WHERE id = {REPLAY}")).one())
-
-
-def test_a_new_run_shares_its_rows(stored: str) -> None:
-    with Store.open(stored) as store:
-        run = store.run(CPU)
-        store.begin_run(run.settings, run.machine, run.compiler, "0.1.0", None)
-    with connected(stored) as connection:
-        counts = (sa.select(sa.func.count()).select_from(table) for table in (ProblemRow, MachineRow))
-        assert [connection.scalar(count) for count in counts] == [3, 3]
 
 
 @pytest.fixture
@@ -126,17 +106,87 @@ def tuner(stored: str) -> Tuner:
 
 
 @pytest.mark.slow
-def test_it_is_asked(tuner: Tuner) -> None:
+def test_it_is_asked_and_its_interrupted_run_goes_on_to_its_end(tuner: Tuner) -> None:
     for options in ("history", "history --best", "runs", "show run:1", "show run:3", "export --trial 1"):
         done = tuner(*options.split())
         assert done.code == 0, (options, done.err)
-
-
-@pytest.mark.slow
-def test_its_interrupted_run_goes_on_to_its_end(tuner: Tuner) -> None:
     before = tuner("history", "--run", str(REPLAY), "--json").json
     assert tuner("tune", "--resume", str(REPLAY)).code == 0
     after = tuner("history", "--run", str(REPLAY), "--json").json
     assert len(after) == 6
     assert [trial["trial"] for trial in after[: len(before)]] == [trial["trial"] for trial in before]
     assert {trial["status"] for trial in after} == {"measured"}
+
+
+# The commands that look after results do the same on a file and on a server.
+
+
+def commands_on(url: str) -> Tuner:
+    return Tuner(cast(Path, url), fakes.backends())  # which becomes the text of TUNER_DB
+
+
+@pytest.fixture
+def empty_tuner(url: str) -> Tuner:
+    return commands_on(url)
+
+
+@pytest.mark.slow
+def test_a_run_is_tuned_asked_for_audited_gated_pruned_and_copied(empty_tuner: Tuner, tmp_path: Path) -> None:
+    assert empty_tuner("tune", "matmul", "8x8x8", "--sampler", "exhaustive", "--trials", "20").code == 0
+    assert len(empty_tuner("history", "--json").json) == 20
+    (best,) = empty_tuner("history", "--best", "--shape", "8x8x8", "--json").json
+    assert best["median_s"] == fakes.BEST_S
+    assert empty_tuner("audit", "--json").json["flagged"] == 0
+    gate = str(tmp_path / "gate.json")
+    assert empty_tuner("gate", "--baseline", gate, "--record", "best").code == 0
+    empty_tuner.backends = changed(x=8)
+    assert empty_tuner("gate", "--baseline", gate).code == 1
+    assert empty_tuner("db", "prune", "--json").json["trials"] > 0
+    assert empty_tuner("history", "--best", "--json").json == [best]
+    copy = tmp_path / "copy.db"
+    assert empty_tuner("db", "backup", str(copy)).code == 0
+    assert empty_tuner("db", "merge", str(copy), "--json").json == {"runs": 0, "trials": 0}
+    assert commands_on(str(copy))("history", "--best", "--json").json[0]["median_s"] == best["median_s"]
+
+
+# Migration 0019: stored processors with AMX get its words in their names, and are found under them.
+
+
+def machine(*tiles: str, has_vnni: bool = True) -> Machine:
+    words = ("avx512", "bf16", *["vnni"] * has_vnni, *tiles)
+    return replace(
+        MACHINE,
+        name=processor_class("Xeon", "family 6 model 207", words, (48 << 10, 2 << 20, 105 << 20)),
+        has_vnni=has_vnni,
+        has_amx_bf16="amx_bf16" in tiles,
+        has_amx_int8="amx_int8" in tiles,
+    )
+
+
+MACHINES = (machine("amx_bf16", "amx_int8"), machine("amx_int8"), machine(), machine(has_vnni=False))
+
+
+@pytest.fixture
+def old(url: str) -> str:
+    """Gives a database of revision 0018 with a run on each of MACHINES, under the names of then."""
+    with Store.open(url) as store:
+        for each in MACHINES:
+            store.begin_run(SETTINGS, each, COMPILER, "0.1.0", None)
+    with connected(url) as connection:
+        command.downgrade(config(connection), "0018")
+        names = connection.execute(sa.text("select name from machine order by id")).scalars().all()
+    assert names == [machine().name, machine().name, machine().name, machine(has_vnni=False).name]
+    return url
+
+
+@pytest.mark.slow
+def test_machines_with_tiles_are_found_under_their_names_and_new_runs_share_their_rows(old: str) -> None:
+    with Store.open(old) as store:
+        for run, each in enumerate(MACHINES, start=1):
+            assert store.run(run).machine == each
+            (found,) = store.matching_runs(RunQuery(TaskQuery(machine=each.name)))
+            assert found.id == run
+        for each in MACHINES:
+            store.begin_run(SETTINGS, each, COMPILER, "0.1.0", None)
+    with connected(old) as connection:
+        assert connection.execute(sa.text("select count(*) from machine")).scalar() == len(MACHINES)

@@ -48,18 +48,15 @@ TOO_WIDE = Failure(Stage.COMPILE, "tile_k=48 does not divide k=512")
 
 
 def sha256(text: str) -> str:
-    """Returns the hash under which a script's text is stored."""
     return hashlib.sha256(text.encode()).hexdigest()
 
 
 def timed(median_s: float, is_complete: bool = True) -> Measurement:
-    """Returns a measurement around a median."""
     samples_s = (median_s * 0.9, median_s, median_s * 1.1)
     return Measurement(samples_s, 4, median_s, (median_s * 0.9, median_s * 1.1), is_complete)
 
 
 def outcome(result: Measurement | Verdict | Failure, script: str = SCRIPT, artifact: str = "") -> Record:
-    """Returns a record of the candidate."""
     return Record(
         problem=PROBLEM,
         candidate=CANDIDATE,
@@ -84,7 +81,6 @@ def time_again(
 
 
 def begin(store: Store, settings: RunSettings = SETTINGS, machine: Machine = MACHINE) -> int:
-    """Begins a run and returns its id."""
     return store.begin_run(settings, machine, COMPILER, "0.1.0", 0.25)
 
 
@@ -93,6 +89,5 @@ def add(store: Store, run: int, number: int, record: Record | None, script: str 
     candidate = CANDIDATE if record is None else record.candidate
     trial = store.propose(run, number, 10 * number, candidate)
     if record is not None:
-        problem = store.run(run).settings.problem
-        store.record(trial, replace(record, problem=problem), script)
+        store.record(trial, replace(record, problem=store.run(run).settings.problem), script)
     return trial

@@ -4,9 +4,11 @@ import json
 import os
 import resource
 import signal
+import subprocess
 import sys
 import tempfile
 from pathlib import Path
+from typing import Any
 
 from tests.db.test_groups import CAMPAIGN, MEMBERS
 from tests.db.values import CANDIDATE, COMPILER, MACHINE, add, begin, outcome, timed
@@ -18,7 +20,6 @@ NOBODY = 65534
 
 
 def write(url: str, trials: str) -> None:
-    """Stores a run with trials, beside other writers."""
     with Store.open(url) as store:
         run = begin(store)
         for number in range(int(trials)):
@@ -27,12 +28,10 @@ def write(url: str, trials: str) -> None:
 
 
 def propose_and_die(url: str) -> None:
-    """Proposes a trial and is killed as soon as the call has returned."""
     store = Store.open(url)
     run = begin(store)
     add(store, run, 0, outcome(timed(0.5)))
-    trial = store.propose(run, 1, 42, CANDIDATE)
-    tell(run=run, trial=trial)
+    tell(run=run, trial=store.propose(run, 1, 42, CANDIDATE))
     os.kill(os.getpid(), signal.SIGKILL)
 
 
@@ -40,8 +39,7 @@ def run_and_wait(url: str) -> None:
     """Begins a run and a campaign, and works on them until it is killed."""
     store = Store.open(url)
     run = begin(store)
-    campaign = store.begin_campaign(CAMPAIGN, MEMBERS, MACHINE, COMPILER, "0.1.0", None)
-    tell(run=run, campaign=campaign)
+    tell(run=run, campaign=store.begin_campaign(CAMPAIGN, MEMBERS, MACHINE, COMPILER, "0.1.0", None))
     signal.pause()
 
 
@@ -65,7 +63,6 @@ def fill(url: str, limit_bytes: str = "") -> None:
 
 
 def open_full(url: str) -> None:
-    """Opens a new database on a disk without room."""
     with (Path(url).parent / "ballast").open("wb", buffering=0) as ballast:
         try:
             while True:
@@ -76,7 +73,6 @@ def open_full(url: str) -> None:
 
 
 def refuse(url: str) -> None:
-    """Opens a database that must be refused."""
     try:
         Store.open(url).close()
     except UsageError as error:
@@ -84,7 +80,6 @@ def refuse(url: str) -> None:
 
 
 def read_as_nobody(url: str) -> None:
-    """Queries a database that this user may read."""
     become_nobody()
     with Store.open(url) as store:
         tell(found=len(store.trials(TrialQuery())))
@@ -101,8 +96,31 @@ def become_nobody() -> None:
 
 
 def tell(**facts: object) -> None:
-    """Prints facts for the test that started this process."""
     print(json.dumps(facts), flush=True)  # noqa: T201 - how the process answers
+
+
+ROOT = Path(__file__).parents[2]
+LIMIT_S = 120
+
+
+def start(*options: str, before: tuple[str, ...] = ()) -> subprocess.Popen[str]:
+    """Starts a task in a process of its own, after the words of another program where given."""
+    path = os.pathsep.join(entry for entry in sys.path if entry)
+    return subprocess.Popen(
+        [*before, sys.executable, "-W", "error", "-m", "tests.db.writer", *options],
+        cwd=ROOT,
+        env={**os.environ, "PYTHONPATH": path},
+        stdout=subprocess.PIPE,
+        stderr=subprocess.PIPE,
+        text=True,
+    )
+
+
+def facts(process: subprocess.Popen[str], status: int = 0) -> dict[str, Any]:
+    out, err = process.communicate(timeout=LIMIT_S)
+    assert process.returncode == status, err
+    given: dict[str, Any] = json.loads(out)
+    return given
 
 
 TASKS = {

@@ -23,20 +23,16 @@ KEPT_OUT = ("PYTHONPATH", "PYTHONDONTWRITEBYTECODE", "TUNER_DB")
 
 @dataclass(frozen=True)
 class Block:
-    """A fenced block of a page."""
-
     language: str
     text: str
 
     @property
     def file(self) -> str | None:
-        """Returns the path that a block which is a whole file begins with."""
         found = FILE_NAME.match(self.text)
         return None if found is None else found.group(1)
 
 
 def sections(page: str) -> dict[str, tuple[Block, ...]]:
-    """Returns the blocks of each section by its title."""
     titles = [*SECTION.finditer(page)]
     ends = [*(title.start() for title in titles), len(page)][1:]
     parts = {title.group(1): page[title.end() : end] for title, end in zip(titles, ends, strict=True)}
@@ -44,7 +40,6 @@ def sections(page: str) -> dict[str, tuple[Block, ...]]:
 
 
 def blocks_of(text: str) -> tuple[Block, ...]:
-    """Returns the fenced blocks of a text."""
     return tuple(Block(*found) for found in BLOCK.findall(text))
 
 

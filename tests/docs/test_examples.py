@@ -38,36 +38,33 @@ NEXT_EXAMPLE = re.compile(r", (?:or|then in CI:) tuner ")
 PROGRAM = "examples/async_matmul.mlir"
 RUNS = 7  # in the database: pages name run 7 and trial 42
 RUN_BY_OTHER_TESTS = {  # command -> the test that runs it
-    "fleet": "tests/docs/test_fleet_examples.py",  # with real PostgreSQL; the demo: test_fleet_demo.py
+    "fleet": "tests/docs/test_fleet_examples.py",  # with real PostgreSQL; the demo: test_fleet.py
     "bundle": "tests/cli/commands/test_bundle.py",  # real kernels, on a stand-in for the GPU
     "measure": "tests/cli/commands/test_bundle.py",
     "run": "tests/docs/test_program_examples.py",
     "lower": "tests/docs/test_program_examples.py",
-    "ptx": "tests/docs/test_ptx_example.py",
-    "portfolio": "tests/cli/commands/test_portfolio.py",  # of campaigns
-    "distill": "tests/cli/commands/test_portfolio.py",
+    "ptx": "tests/docs/test_shell_examples.py",
+    "portfolio": "tests/cli/commands/test_campaigns.py",  # of campaigns
+    "distill": "tests/cli/commands/test_campaigns.py",
     "dashboard": "tests/cli/commands/test_report.py",  # it serves until Ctrl-C
     "verify-resume": "tests/cli/commands/test_database.py",  # real processes
 }
 PAGES_HERE = (
     *("README.md", "install.md", "first-kernel.md", "tuning.md", "history.md", "own-schedules.md", "gate.md"),
-    *("troubleshooting.md", "search.md", "0035-batches.md", "make demo", "help"),
+    *("troubleshooting.md", "search.md", "make demo", "help"),
 )
 PAGES_RUN_BY_OTHER_TESTS = {  # page -> the test that runs what is left of it
     "bundle.md": "tests/cli/commands/test_bundle.py",
     "fleet.md": "tests/docs/test_fleet_examples.py",
-    "extending.md": "tests/docs/test_extending.py",  # with the files of the page
+    "extending.md": "tests/docs/test_guides.py",  # with the files of the page
     "new-strategy.md": "tests/docs/test_templates.py",
-    "your-kernel.md": "tests/docs/test_your_kernel.py",
-    "model-shapes.md": "tests/docs/test_model_shapes.py",  # with the real compiler
-    "c-library.md": "tests/docs/test_c_library.py",
+    "your-kernel.md": "tests/docs/test_guides.py",
+    "model-shapes.md": "tests/docs/test_guides.py",  # with the real compiler
+    "c-library.md": "tests/docs/test_guides.py",
     "pytorch.md": "tests/docs/test_pytorch.py",  # with the model of the page
 }
-
-
 STANDING_IN = tuple(  # tests that name their examples
-    f"tests/cli/commands/test_{name}.py"
-    for name in ("bundle", "report", "fleet_demo", "tune_program", "database")
+    f"tests/cli/commands/test_{name}.py" for name in ("bundle", "report", "fleet", "tune_program", "database")
 )
 
 
@@ -132,7 +129,7 @@ def is_run(example: Example) -> bool:
         or example.words[:2] == ("explain", "matmul")
         or example.words == ("show", "campaign:1")  # tests/cli/commands/test_history.py
         or PROGRAM in example.words  # tests/cli/commands/test_tune_program.py
-        or "--shapes" in example.words  # tests/cli/commands/test_tune_shapes.py
+        or "--shapes" in example.words  # tests/cli/commands/test_campaigns.py
         or {*FORMATS, "mm/library.mlir"}
         & {*example.words}  # tests/cli/commands/test_export.py, tests/library
     )

@@ -32,7 +32,7 @@ from tuner.runtime.timing import SAMPLE_S
 from tuner.simulator.launch import SECONDS_LIMIT
 
 DOCS = ROOT / "docs"
-COMPUTED = "results.md"  # whole: test_results_page.py
+COMPUTED = "results.md"  # whole: test_readme.py
 PAGES = sorted(
     str(page.relative_to(DOCS))
     for page in DOCS.rglob("*.md")
@@ -48,13 +48,11 @@ def results(name: str) -> Any:
 
 
 def row(name: str, **having: Any) -> Any:
-    """Returns the one row of a results file with some values."""
     (found,) = (each for each in results(name)["rows"] if having.items() <= each.items())
     return found
 
 
 def measured() -> Iterator[tuple[str, str]]:
-    """Yields (page, text with figures of results files)."""
     yield from (("concepts/fleet.md", text) for text in (*simulated_fleets(), *real_fleets()))
     yield from (("concepts/gate.md", text) for text in decisions_of_gate())
 
@@ -114,7 +112,6 @@ def real_fleets() -> Iterator[str]:
 
 
 def settings() -> Iterator[tuple[str, str]]:
-    """Yields (page, text with limits of the code)."""
     limits = SlowdownLimits()
     interval = f"{PERCENTILES[1] - PERCENTILES[0]:.0f} % interval"
     yield "concepts/gate.md", f"gives the {interval} of the median over sessions"
@@ -129,10 +126,8 @@ def settings() -> Iterator[tuple[str, str]]:
     yield "concepts/fleet.md", f"more than {BLOB_LIMIT_BYTES >> 20} MiB"
     yield "concepts/fleet.md", "a node reports what cannot be: 0 s"
     yield "concepts/how-results-are-made.md", f"samples of {SAMPLE_S * 1e3:.0f} ms or more"
-    yield (
-        "concepts/how-results-are-made.md",
-        "has a 95 % bootstrap interval",
-    )  # tuner.runtime.timing.summarize
+    # of tuner.runtime.timing.summarize
+    yield "concepts/how-results-are-made.md", "has a 95 % bootstrap interval"
     yield "concepts/how-results-are-made.md", "the 95 % interval of the ratio contains 1"
     yield (
         "concepts/how-results-are-made.md",

@@ -1,26 +1,38 @@
 """The examples of ``tuner fleet`` run as printed, on a server of these tests in place of the named one."""
 
+import itertools
+import os
 import re
+import shlex
+import shutil
+import socket
 import subprocess
 import sys
 import time
 from collections.abc import Iterator
 from dataclasses import replace
 from pathlib import Path
+from urllib.parse import urlencode
 
+import psycopg
 import pytest
+from click.testing import CliRunner
 
+from benchmarks.fleet.crashed_postgres import restart_after_crash
 from tests.cli.conftest import Tuner
+from tests.docs.guide import ROOT, blocks_of
 from tests.docs.test_examples import EXAMPLES, Example
 from tests.fleet.conftest import LEASE_S, new_database
 from tests.fleet.values import node
+from tests.postgres_server import server_or_skip
 from tests.trials import run
 from tests.tuning import fakes
+from tuner.cli import main
 from tuner.db.store import Store
 from tuner.fleet import tables
 from tuner.fleet.install import install
 from tuner.fleet.local_fleet import LocalNodes
-from tuner.fleet.server import session
+from tuner.fleet.server import connected, session
 from tuner.fleet.tables import FleetSettings
 
 SCRIPTS = [each for each in EXAMPLES if each.words[:2] == ("fleet", "script")]
@@ -52,12 +64,10 @@ def url(postgres_server: str) -> str:
 
 
 def there(options: tuple[str, ...], url: str) -> tuple[str, ...]:
-    """Returns the words of an example on the server that is here."""
     return tuple(DATABASE.sub(lambda _named: url, given) for given in options)
 
 
 def example_of(command: str, page: str) -> Example:
-    """Returns the example of a command of a fleet on a page, or in its help."""
     (found,) = (each for each in EXAMPLES if each.place == page and each.words[:2] == ("fleet", command))
     return found
 
@@ -71,7 +81,6 @@ def test_a_script_is_printed(example: Example, tuner: Tuner) -> None:
 
 @pytest.fixture
 def fake_node(url: str) -> Iterator[None]:
-    """Lets a node compile and measure fakes."""
     command = [sys.executable, "-m", "tests.fleet.fake_node", url, "fake device"]
     with subprocess.Popen(command, stdout=subprocess.PIPE, text=True) as process, session(url) as connection:
         try:
@@ -143,3 +152,88 @@ def test_workers_are_at_work_until_they_are_drained(tuner: Tuner, url: str, tmp_
         for each in found:
             assert tuner("fleet", "drain", each.node.name, "--db", url).code == 0
         assert [nodes.wait(str(number), LIMIT_S) for number in range(len(examples))] == [0, 0]
+
+
+def test_the_page_shows_the_script_of_each_kind_as_it_is_printed() -> None:
+    blocks = blocks_of((ROOT / "docs" / "guides" / "fleet.md").read_text())
+    shown = {
+        asked.text: block.text
+        for asked, block in itertools.pairwise(blocks)
+        if asked.text.startswith("tuner fleet script ") and block.language != "sh"
+    }
+    assert [asked.split()[3] for asked in shown] == ["ssh", "slurm", "kubernetes"]
+    for asked, text in shown.items():
+        done = CliRunner().invoke(main, shlex.split(asked)[1:])
+        assert (done.exit_code, done.stdout) == (0, text)
+
+
+# How a server is set up that takes nobody without a certificate.
+
+TEXTS = [block.text for block in blocks_of((ROOT / "docs" / "guides" / "fleet.md").read_text())]
+(OPENSSL,) = [text for text in TEXTS if text.startswith("openssl ")]
+(SETTINGS,) = [text for text in TEXTS if text.startswith("# postgresql.conf")]
+
+
+@pytest.fixture
+def certificates(tmp_path: Path) -> Path:
+    """Returns a folder with what the page's commands make, for a server here."""
+    commands = OPENSSL.replace("db.example.org", "localhost")
+    subprocess.run(["bash", "-ec", commands], cwd=tmp_path, check=True, capture_output=True)
+    return tmp_path
+
+
+@pytest.fixture
+def port(certificates: Path) -> Iterator[int]:
+    """Gives the port of a server with the page's settings."""
+    with server_or_skip() as url:
+        with session(url) as connection:
+            connection.execute("CREATE DATABASE tuner")
+        install(url.replace("/postgres?", "/tuner?"), FleetSettings(), "fleet_worker")
+        with socket.socket() as free:
+            free.bind(("localhost", 0))
+            number = free.getsockname()[1]
+        set_up(Path(url.rpartition("=")[2]) / "d", certificates, number)
+        restart_after_crash(url)
+        yield number
+
+
+def set_up(folder: Path, certificates: Path, port: int) -> None:
+    """Puts the page's settings into the server's folder, and what they name."""
+    settings, _, access = SETTINGS.partition("# pg_hba.conf")
+    with (folder / "postgresql.conf").open("a") as file:
+        file.write(f"{settings}\nlisten_addresses = 'localhost'\nport = {port}\n")
+    (folder / "pg_hba.conf").write_text(f"#{access}\n")
+    for name in ("ca.crt", "server.crt", "server.key"):
+        shutil.copy(certificates / name, folder / name)
+        (folder / name).chmod(0o600)
+        if os.geteuid() == 0:
+            shutil.chown(folder / name, "postgres", "postgres")
+
+
+@pytest.mark.postgres
+@pytest.mark.skipif(shutil.which("openssl") is None, reason="needs openssl")
+@pytest.mark.slow
+def test_a_node_gets_in_by_its_certificate_and_as_nobody_else(port: int, certificates: Path) -> None:
+    own = {
+        "sslmode": "verify-full",
+        "sslrootcert": str(certificates / "ca.crt"),
+        "sslcert": str(certificates / "tls.crt"),
+        "sslkey": str(certificates / "tls.key"),
+    }
+    of_fleet = {"host": "localhost", "port": port, "dbname": "tuner", "user": "fleet_worker"}
+    with psycopg.connect("", **of_fleet, **own) as connection:  # type: ignore[arg-type]
+        encrypted = connection.execute("SELECT ssl FROM pg_stat_ssl WHERE pid = pg_backend_pid()")
+        assert encrypted.fetchone() == (True,)
+    with connected(
+        f"postgresql://fleet_worker@localhost:{port}/tuner?{urlencode(own)}"
+    ) as connection:  # hears of one that vanishes
+        assert connection.execute("SHOW tcp_keepalives_idle").fetchone() == ("10",)
+    refusals = (
+        ({"sslmode": "disable"}, "no pg_hba.conf entry"),
+        ({"sslmode": "require"}, "requires a valid client certificate"),
+        ({**own, "user": "tuner"}, "certificate authentication failed"),
+        ({**own, "host": "127.0.0.1"}, "does not match host name"),
+    )
+    for options, reason in refusals:
+        with pytest.raises(psycopg.OperationalError, match=reason):
+            psycopg.connect("", **{**of_fleet, **options})  # type: ignore[arg-type]

@@ -6,7 +6,8 @@ from pathlib import Path
 
 import pytest
 
-from tests.docs.guide import ROOT, sections
+from tests.docs.guide import ROOT, blocks_of, sections
+from tuner.core.errors import Stage
 
 PAGES = (
     *sorted(ROOT.glob("*.md")),
@@ -28,39 +29,25 @@ def missing(page: Path, text: str) -> list[str]:
     """Returns the names on a page that neither exist nor are made by one of its blocks."""
     made = {block.file for blocks in sections(text).values() for block in blocks}
     found = (
-        *_missing_paths(text),
-        *_missing_files(text),
+        *(path for path in PATH.findall(text) if not any(ROOT.glob(path.rstrip("/")))),
+        *(name for name in FILE_NAME.findall(text) if not _is_anywhere(name)),
         *_missing_modules(text),
-        *_missing_links(page, text),
+        *(link for link in LINK.findall(text) if not (page.parent / link).exists()),
     )
     return [name for name in found if name not in made]
 
 
-def _missing_paths(text: str) -> Iterator[str]:
-    return (path for path in PATH.findall(text) if not any(ROOT.glob(path.rstrip("/"))))
-
-
-def _missing_files(text: str) -> Iterator[str]:
-    """Yields names of files without a folder: one of that name must be somewhere."""
-    return (
-        name
-        for name in FILE_NAME.findall(text)
-        if not any(any((ROOT / folder).rglob(name)) for folder in FOLDERS) and not (ROOT / name).exists()
-    )
+def _is_anywhere(name: str) -> bool:
+    return any(any((ROOT / folder).rglob(name)) for folder in FOLDERS) or (ROOT / name).exists()
 
 
 def _missing_modules(text: str) -> Iterator[str]:
-    """Yields modules that do not exist."""
     for found in MODULE.finditer(text):
         name = found.group()
         path = ROOT / name.replace(".", "/")
         is_module = text[: found.start()].endswith(MODULE_MARKS) and not PUBLIC.fullmatch(name)
         if is_module and not (path.is_dir() or path.with_suffix(".py").exists()):
             yield name
-
-
-def _missing_links(page: Path, text: str) -> Iterator[str]:
-    return (link for link in LINK.findall(text) if not (page.parent / link).exists())
 
 
 @pytest.mark.parametrize("page", PAGES, ids=lambda page: str(page.relative_to(ROOT)))
@@ -81,9 +68,25 @@ def test_what_a_page_names_exists(page: Path) -> None:
             "`tuner.launchable.limits`, python -m benchmarks.none",
             ["tuner.launchable.limits", "benchmarks.none"],
         ),
-        ("[page](decisions/0001-mlir-bindings.md#price), [site](https://mlir.llvm.org)", []),
-        ("[page](decisions/0000-nothing.md)", ["decisions/0000-nothing.md"]),
+        ("[page](decisions/packages.md#names), [site](https://mlir.llvm.org)", []),
+        ("[page](decisions/nothing.md)", ["decisions/nothing.md"]),
     ],
 )
 def test_a_name_of_nothing_is_found(text: str, found: list[str]) -> None:
     assert missing(ROOT / "docs" / "page.md", text) == found
+
+
+# The page on troubleshooting quotes messages that are printed, and every stage of a failure.
+
+PAGE = (ROOT / "docs" / "guides" / "troubleshooting.md").read_text()
+QUOTED = [line for block in blocks_of(PAGE) if block.language == "text" for line in block.text.splitlines()]
+
+
+def test_quoted_messages_are_the_tuners() -> None:
+    sources = "\n".join(path.read_text() for path in Path(ROOT / "tuner").rglob("*.py"))
+    assert len(QUOTED) >= 2
+    assert [message for message in QUOTED if message not in sources] == []
+
+
+def test_every_stage_has_its_row() -> None:
+    assert re.findall(r"^\| `(\w+)` \|", PAGE, re.MULTILINE) == [stage.value for stage in Stage]

@@ -77,8 +77,7 @@ def test_a_program_is_lowered_to_a_step(tuner: Tuner, options: tuple[str, ...]) 
 @pytest.mark.slow
 @pytest.mark.parametrize("command", SHOWN)
 def test_a_page_shows_what_a_command_prints(tuner: Tuner, command: str) -> None:
-    out = done_without_error(tuner, tuple(shlex.split(command)[1:])).out
-    printed = ERROR.sub("", out).splitlines()
+    printed = ERROR.sub("", done_without_error(tuner, tuple(shlex.split(command)[1:])).out).splitlines()
     assert [line for line in ERROR.sub("", SHOWN[command]).splitlines() if line not in printed] == []
 
 

@@ -19,7 +19,6 @@ from tuner.targets.interface import TargetStatus
 
 
 def python_of(page: str) -> str:
-    """Returns the one block of Python of a page."""
     (block,) = (block for block in blocks_of((ROOT / page).read_text()) if block.language == "python")
     return block.text
 
@@ -32,28 +31,32 @@ FIRST_PROGRAM = python_of("docs/getting-started/first-program.md")
 EXAMPLES = sorted((ROOT / "examples").glob("*.py"))
 
 
-def empty_database(folder: Path) -> str:
-    """Returns the path of a new results database."""
-    Store.open(str(folder / "results.db")).close()
-    return str(folder / "results.db")
+@pytest.fixture
+def own_database(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> Path:
+    """Gives the path of a new results database, which is the one of the environment."""
+    Store.open(str(tmp_path / "results.db")).close()
+    monkeypatch.setenv("TUNER_DB", str(tmp_path / "results.db"))
+    return tmp_path / "results.db"
 
 
 @pytest.fixture
-def real(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> None:
-    """Gives the real compiler, search and measurement, with a database of their own."""
+def on_fakes(monkeypatch: pytest.MonkeyPatch, own_database: Path) -> None:
+    backends = fakes.backends((TargetStatus("cpu", True, "for tests"),))
+    monkeypatch.setattr("tuner.targets.registry.real_backends", lambda: backends)
+
+
+@pytest.fixture
+def real(own_database: Path, monkeypatch: pytest.MonkeyPatch) -> None:
     backends = real_candidates()
     monkeypatch.setattr("tuner.targets.registry.real_backends", lambda: backends)
-    monkeypatch.setenv("TUNER_DB", empty_database(tmp_path))
     monkeypatch.chdir(ROOT)
 
 
 @pytest.mark.slow
+@pytest.mark.usefixtures("on_fakes")
 def test_a_problem_is_tuned_exported_and_called(
     tmp_path: Path, monkeypatch: pytest.MonkeyPatch, capsys: pytest.CaptureFixture[str]
 ) -> None:
-    backends = fakes.backends((TargetStatus("cpu", True, "for tests"),))
-    monkeypatch.setattr("tuner.targets.registry.real_backends", lambda: backends)
-    monkeypatch.setenv("TUNER_DB", str(tmp_path / "results.db"))
     monkeypatch.chdir(tmp_path)
     names: dict[str, Any] = {}
     exec(TUNED, names)
@@ -66,10 +69,10 @@ def test_a_problem_is_tuned_exported_and_called(
 
 @pytest.mark.slow
 @pytest.mark.mlir
+@pytest.mark.usefixtures("own_database")
 def test_a_module_is_compiled_called_and_exported(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> None:
     torch = pytest.importorskip("torch", reason="PyTorch is not installed: pip install 'mlir-tuner[torch]'")
     pytest.importorskip("torch_mlir.fx", reason="torch-mlir has no importer here")
-    monkeypatch.setenv("TUNER_DB", empty_database(tmp_path))
     monkeypatch.chdir(tmp_path)
     names: dict[str, Any] = {}
     exec(MODULE, names)
@@ -92,10 +95,8 @@ def test_a_program_is_compiled_and_called(monkeypatch: pytest.MonkeyPatch) -> No
     names["program"].close()
 
 
-def test_the_first_kernel_is_called(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> None:
-    backends = fakes.backends((TargetStatus("cpu", True, "for tests"),))
-    monkeypatch.setattr("tuner.targets.registry.real_backends", lambda: backends)
-    monkeypatch.setenv("TUNER_DB", str(tmp_path / "results.db"))
+@pytest.mark.usefixtures("on_fakes")
+def test_the_first_kernel_is_called() -> None:
     problem = tuner.Matmul(256, 256, 256)
     tuner.tune(problem, trials=2)
     names: dict[str, Any] = {}

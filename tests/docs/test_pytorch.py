@@ -21,15 +21,19 @@ PRINTED = [block.text for block in BLOCKS if block.language == "text"]
 (COMMAND,) = (block.text for block in BLOCKS if block.language == "sh")
 
 
+def ran(folder: Path, *arguments: str) -> "subprocess.CompletedProcess[str]":
+    command = [sys.executable, *arguments]
+    environment = {**os.environ, "PYTHONPATH": str(ROOT)}
+    return subprocess.run(
+        command, cwd=folder, env=environment, capture_output=True, text=True, check=False, timeout=300
+    )
+
+
 @pytest.mark.slow
 @pytest.mark.parametrize("number", range(len(PRINTED)))
 def test_python_prints_what_the_page_says(number: int, tmp_path: Path) -> None:
-    command = [sys.executable, "-W", "ignore", "-c", PYTHON[number]]
-    environment = {**os.environ, "PYTHONPATH": str(ROOT)}
-    ran = subprocess.run(
-        command, cwd=tmp_path, env=environment, capture_output=True, text=True, check=False, timeout=300
-    )
-    assert ran.stdout.split() == PRINTED[number].split(), ran.stderr
+    done = ran(tmp_path, "-W", "ignore", "-c", PYTHON[number])
+    assert done.stdout.split() == PRINTED[number].split(), done.stderr
 
 
 @pytest.mark.slow

@@ -1,10 +1,16 @@
 """The README is short, begins with its limits, and types no number of a result by hand."""
 
 import re
+from xml.etree import ElementTree
+
+import pytest
 
 from benchmarks.model_tables import models_sentence
-from benchmarks.result_tables import amx_sentence, cpu_summary, zen4_sentence
-from tests.docs.guide import BLOCK, ROOT
+from benchmarks.ratio_picture import svg
+from benchmarks.ratios import F32_1_THREAD, coverage, f32_pairs, ratios_in
+from benchmarks.result_tables import TEXTS, amx_sentence, cpu_summary, zen4_sentence
+from benchmarks.terminal_recording import STILL_FORMAT
+from tests.docs.guide import BLOCK, ROOT, blocks_of
 
 README = (ROOT / "README.md").read_text()
 MOST_WORDS = 900
@@ -29,25 +35,108 @@ def options(page: str) -> list[str]:
     return [name for name in prose(page).split() if re.search(r"\w", name)]
 
 
-def test_words_are_those_that_a_reader_reads() -> None:
+def test_the_readme_is_short_in_words_that_a_reader_reads() -> None:
     page = "# One two\n![no](a.svg)\n\n| three | - |\n|---|---|\n\n```sh\nno\n```\n[four](five.md)\n"
     assert options(page) == ["One", "two", "three", "four"]
-
-
-def test_the_readme_is_short() -> None:
     assert len(options(README)) <= MOST_WORDS
 
 
-def test_the_first_sentences_hold_the_limits() -> None:
-    first = " ".join(prose(README).partition("\n\n")[2].split())
-    sentences = re.split(r"(?<=\.) (?=[A-Z`])", first)
+def test_the_first_sentences_hold_the_limits_and_every_number_is_computed() -> None:
+    sentences = re.split(r"(?<=\.) (?=[A-Z`])", " ".join(prose(README).partition("\n\n")[2].split()))
     for sentence, wanted in zip(sentences, LIMITS, strict=False):
         assert all(phrase in sentence for phrase in wanted), sentence
-
-
-def test_every_number_of_a_result_is_computed() -> None:
     text = " ".join(prose(README).split())
     for computed in (cpu_summary(), zen4_sentence(), amx_sentence(), models_sentence()):
         assert computed in text
         text = text.replace(computed, "")
     assert set(NUMBER.findall(text)) <= VERSIONS
+
+
+# Its first screen shows results, then what the commands of its quick start print; pictures fetch nothing.
+
+PICTURE = (ROOT / "docs" / "first-run.svg").read_text()
+WORDS = "".join(ElementTree.fromstring(PICTURE).itertext()).replace("\N{NO-BREAK SPACE}", " ")
+
+
+def test_the_picture_is_of_the_quickstarts_commands() -> None:
+    quickstart = blocks_of(README)[0].text.splitlines()
+    typed = [line.split(" #")[0].strip() for line in quickstart if line.startswith("tuner ")]
+    assert len(quickstart) == 5
+    assert len(typed) == 2
+    assert all(f"$ {command}" in WORDS for command in typed)
+    assert README.index("## Quick start") < README.index("(docs/first-run.svg)") < README.index("## What")
+
+
+def test_the_first_picture_shows_results_and_none_fetches_anything() -> None:
+    assert re.findall(r"!\[[^]]*\]\(([^)]*)\)", README)[0] == "docs/concepts/ratios.svg"
+    assert README.index("(docs/concepts/ratios.svg)") < README.index("## ")
+    assert "font-face" not in PICTURE
+    assert "font-face" not in STILL_FORMAT
+    assert not re.search(r"(?:href|src)=|url\((?!#)", PICTURE)
+
+
+def test_the_picture_shows_the_lines_that_a_run_ends_with() -> None:
+    output = ROOT / "tuner" / "results" / "output"
+    source = "".join((output / name).read_text() for name in ("run_result.py", "formatting.py"))
+    for label in ("best", "knobs", "time", "speed", "roofline", "portable", "trials", "next"):
+        assert re.search(rf"{label:<10}", WORDS), label
+        assert f'"{label:<10}' in source, label
+
+
+# Every number of the page of results is computed from the results files.
+
+RESULTS = " ".join(prose((ROOT / "docs" / "concepts" / "results.md").read_text()).split())
+OTHER_VERSIONS = {"1.5", "2.13"}  # of Kernel Tuner, PyTorch
+
+
+def computed(text: str) -> str:
+    return " ".join(text.split())
+
+
+@pytest.mark.parametrize("text", TEXTS, ids=lambda text: str(text.__name__))
+def test_the_page_has_what_the_files_give(text: object) -> None:
+    assert callable(text)
+    assert computed(text()) in RESULTS, "run: python -m benchmarks.result_tables"
+
+
+def test_the_page_has_no_other_number() -> None:
+    rest = RESULTS
+    for text in TEXTS:
+        rest = rest.replace(computed(text()), "")
+    assert set(NUMBER.findall(rest)) <= OTHER_VERSIONS
+
+
+def test_the_interval_is_that_of_the_rounds() -> None:
+    rounds = ratios_in(F32_1_THREAD)[0].rounds
+    outside = (rounds + 1) // 4
+    assert f"from the {outside}th to the {rounds + 1 - outside}th of the {rounds} ratios" in RESULTS
+    (percent,) = re.findall(r"with a probability below (\d+) %", RESULTS)
+    assert 1 - coverage(rounds) < int(percent) / 100
+
+
+# The picture of ratios is what its script draws from the results files, and fetches nothing.
+
+RATIOS = ROOT / "docs" / "concepts" / "ratios.svg"
+SVG = "{http://www.w3.org/2000/svg}"
+
+
+def test_the_picture_is_what_the_script_draws_in_both_themes_and_fetches_nothing() -> None:
+    assert RATIOS.read_text() == svg(), "run: python -m benchmarks.ratio_picture docs/concepts/ratios.svg"
+    assert "prefers-color-scheme: dark" in svg()
+    assert not re.search(r"(?:href|src)=|url\(|font-face", svg())
+
+
+def test_every_ratio_has_a_mark_and_an_interval_and_a_disturbed_one_is_hollow() -> None:
+    picture = ElementTree.fromstring(svg())
+    titles = [title.text for title in picture.iter(f"{SVG}title")]
+    for each in (ratio for pair in f32_pairs() for ratio in (pair.one, pair.two)):
+        assert f"{each.shape}: {each.ratio:.3f}, {each.low:.3f} to {each.high:.3f}" in titles
+    bars = [line for line in picture.iter(f"{SVG}line") if "bar" in line.attrib["class"].split()]
+    circles = list(picture.iter(f"{SVG}circle"))
+    assert len(bars) == len(circles)
+    for bar, circle in zip(bars, circles, strict=True):
+        low, middle, high = (float(bar.attrib["x1"]), float(circle.attrib["cx"]), float(bar.attrib["x2"]))
+        assert low <= middle <= high
+    hollow = [pair.two.shape for pair in f32_pairs() if pair.is_disturbed]
+    assert svg().count(' hollow"') == len(hollow)
+    assert all(f"Hollow ({shape})" in svg() for shape in hollow)

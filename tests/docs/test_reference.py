@@ -38,16 +38,12 @@ RUN_ONCE = {
 
 
 def section(text: str, title: str) -> str:
-    """Returns the part of a text below a heading."""
     return re.split(r"^## ", text.split(f"## {title}\n")[1], maxsplit=1, flags=re.MULTILINE)[0]
 
 
-def test_pages_ask_for_every_part_once() -> None:
+def test_pages_ask_for_every_part_once_and_for_no_other() -> None:
     asked = [name for page in DOCS.rglob("*.md") for name in REQUEST.findall(page.read_text())]
     assert sorted(asked) == sorted(GENERATORS)
-
-
-def test_a_request_for_no_part_is_refused() -> None:
     with pytest.raises(KeyError, match="nothing"):
         with_generated_parts("# Page\n\n<!-- generated: nothing -->\n")
 
@@ -61,28 +57,31 @@ def test_every_command_is_listed_with_its_options() -> None:
         assert [option for option in options if option not in shown] == [], names
 
 
-def test_every_public_name_is_listed() -> None:
+def test_every_public_name_and_every_class_that_is_returned_is_listed() -> None:
     listed = re.findall(r"auto\w+:: tuner\.(\w+)$", python_api(), re.MULTILINE)
     assert {*listed, "__version__"} == set(tuner.__all__)
-
-
-def test_every_class_that_is_returned_is_listed() -> None:
-    listed = re.findall(r"autoclass:: (tuner\.[\w.]+\.\w+)$", python_api(), re.MULTILINE)
-    assert listed == [f"{kind.__module__}.{kind.__name__}" for kind in RETURNED]
+    returned = re.findall(r"autoclass:: (tuner\.[\w.]+\.\w+)$", python_api(), re.MULTILINE)
+    assert returned == [f"{kind.__module__}.{kind.__name__}" for kind in RETURNED]
 
 
 @pytest.mark.parametrize("op", OPS, ids=lambda op: str(op.OPERATION_NAME))
 def test_an_op_is_listed_with_its_attributes_and_ir_before_and_after(op: Any) -> None:
     shown = section(transform_ops(), op.OPERATION_NAME)
     assert shown.count("```mlir") >= 2
-    read = ATTRIBUTE.findall(inspect.getsource(op))
-    assert [name for name in read if f"`{name}`" not in shown] == []
+    assert [name for name in ATTRIBUTE.findall(inspect.getsource(op)) if f"`{name}`" not in shown] == []
     assert re.search(r"[Ss]ilenceable\s+failure|Never fails", shown)
 
 
-def test_every_comment_that_is_read_is_listed() -> None:
+def test_every_comment_and_field_that_is_read_is_listed_with_its_type() -> None:
     (read,) = re.findall(r"\((\w+(?:\|\w+)+)\)", COMMENT.pattern)
     assert [name for name, _, _ in documented_comments()] == read.split("|")
+    shown = stored_documents()
+    for name in ScriptProvenance.__dataclass_fields__:
+        assert f"| `{name}` |" in shown
+    assert json_type(tuple[int, ...]) == "list of: a whole number"
+    assert json_type(float | None) == "a number or null"
+    assert json_type(dict[str, str]) == "object of: text"
+    assert json_type(tuple[int, str]) == "[a whole number, text]"
 
 
 @pytest.mark.slow
@@ -95,25 +94,6 @@ def test_the_printed_documents_have_the_listed_keys(tmp_path: Path) -> None:
         row = next(row for row in command_documents().splitlines() if f"`tuner {command} --json`" in row)
         assert set(re.findall(r"`(\w+)`", row)) == set(document), command
     assert RUN_ONCE.keys() <= {command for command, _ in PRINTED}
-
-
-def test_a_file_is_listed_with_the_fields_that_its_codec_reads() -> None:
-    shown = stored_documents()
-    for name in ScriptProvenance.__dataclass_fields__:
-        assert f"| `{name}` |" in shown
-
-
-@pytest.mark.parametrize(
-    ("hint", "arguments"),
-    [
-        (tuple[int, ...], "list of: a whole number"),
-        (float | None, "a number or null"),
-        (dict[str, str], "object of: text"),
-        (tuple[int, str], "[a whole number, text]"),
-    ],
-)
-def test_a_type_is_reported_as_json_has_it(hint: object, arguments: str) -> None:
-    assert json_type(hint) == arguments
 
 
 def test_the_index_names_every_page() -> None:

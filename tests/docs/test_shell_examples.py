@@ -7,7 +7,10 @@ import pytest
 
 from tests.cli.conftest import Tuner
 from tests.docs.guide import ROOT, blocks_of
+from tests.docs.test_examples import EXAMPLES
 from tests.targets.cpu.test_evaluator import ANYWHERE, MLIR_OPT, stock_point
+from tests.texts import text_beside
+from tests.tuning import fakes
 from tuner.payload.cpu import partitions_in, payload_mlir
 from tuner.targets.registry import real_backends
 
@@ -15,7 +18,6 @@ LARGE_BYTES = 41 << 20  # the page cuts files above 40 MiB
 
 
 def lines_of(page: str, first: str) -> list[str]:
-    """Returns the lines of the one shell block of a page that begins so."""
     blocks = (block.text for block in blocks_of((ROOT / page).read_text()) if block.language == "sh")
     (text,) = (text for text in blocks if text.startswith(first))
     return text.splitlines()
@@ -29,9 +31,7 @@ def run(script: str, folder: Path) -> str:
 
 @pytest.mark.mlir
 @pytest.mark.skipif(MLIR_OPT is None, reason="mlir-opt-22 is not installed (Debian: mlir-22-tools)")
-def test_stock_mlir_opt_and_apply_run_an_exported_script(
-    tmp_path: Path, monkeypatch: pytest.MonkeyPatch
-) -> None:
+def test_mlir_opt_and_apply_run_an_exported_script(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> None:
     _, by_mlir_opt, by_apply, *_ = lines_of("README.md", "tuner export matmul 512x512x512 -o best.mlir ")
     point, script = stock_point(ANYWHERE, next(each for each in ANYWHERE.kinds(1) if each.dtype == "f32"))
     (tmp_path / "best.mlir").write_text(script.text)
@@ -61,3 +61,17 @@ def test_large_files_are_cut_and_joined(tmp_path: Path) -> None:
     ]
     run(there, tmp_path)
     assert (wheels / "large.whl").stat().st_size == LARGE_BYTES
+
+
+AXPY = text_beside(__file__, "AXPY")
+
+
+def test_the_kernel_of_the_help_runs(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> None:
+    (options,) = {
+        each.words for each in EXAMPLES if each.words[:2] == ("ptx", "run") and "--help" not in each.words
+    }
+    monkeypatch.chdir(tmp_path)
+    (tmp_path / "axpy.ptx").write_text(AXPY)
+    done = Tuner(tmp_path / "results.db", fakes.backends())(*options)
+    assert (done.code, done.err) == (0, "")
+    assert done.out.startswith("axpy: 8 blocks, ")

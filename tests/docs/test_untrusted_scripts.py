@@ -9,8 +9,7 @@ PAGE = " ".join((ROOT / "docs" / "guides" / "untrusted-scripts.md").read_text().
 
 
 @pytest.mark.parametrize(
-    "named",
-    ["transform script", "`tuner gate`", "bundles", "exported programs", "databases", "rule files"],
+    "named", ["transform script", "`tuner gate`", "bundles", "exported programs", "databases", "rule files"]
 )
 def test_each_kind_of_file_that_runs_code_is_named(named: str) -> None:
     assert named in PAGE

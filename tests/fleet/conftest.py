@@ -3,23 +3,19 @@
 import itertools
 import uuid
 from collections.abc import Iterator
-from typing import TYPE_CHECKING
 
 import pytest
 
+from tests.fleet.values import Connection
 from tuner.fleet.install import install
 from tuner.fleet.server import session
 from tuner.fleet.tables import FleetSettings
-
-if TYPE_CHECKING:
-    from tuner.fleet.server import Connection
 
 NAMES = (f"fleet_{number}" for number in itertools.count())
 LEASE_S = 3.0
 
 
 def new_database(server: str) -> str:
-    """Returns the address of an empty database."""
     name = next(NAMES)
     with session(server) as connection:
         connection.execute(f"CREATE DATABASE {name}".encode())
@@ -28,7 +24,6 @@ def new_database(server: str) -> str:
 
 @pytest.fixture
 def empty_url(postgres_server: str) -> str:
-    """Returns the address of an empty database."""
     return new_database(postgres_server)
 
 
@@ -48,7 +43,7 @@ def shared_url(postgres_server: str) -> str:
 
 
 @pytest.fixture
-def connection(shared_url: str) -> "Iterator[Connection]":
+def connection(shared_url: str) -> Iterator[Connection]:
     """Gives a connection to the shared fleet, its queues empty."""
     with session(shared_url) as opened:
         opened.execute("DELETE FROM procrastinate_jobs")

@@ -3,9 +3,8 @@
 import subprocess
 import sys
 from dataclasses import replace
-from typing import TYPE_CHECKING
 
-from tests.fleet.values import work
+from tests.fleet.values import Connection, work
 from tests.tuning.fakes import FAKE
 from tuner.core.candidate import TargetName
 from tuner.core.problem import Problem
@@ -15,15 +14,11 @@ from tuner.fleet.work import FleetWork, compile_queue, compiler_build_of, hash_o
 from tuner.runtime.workers.protocol import Factory, Limits
 from tuner.targets.interface import RunnerChildren
 
-if TYPE_CHECKING:
-    from tuner.fleet.server import Connection
-
 REQUEST = NodeRequest(TargetName(FAKE.name), slots=1, keep_free_bytes=0)
 COMPILER_BUILD = compiler_build_of(FAKE.outcomes.compiler(REQUEST.target))
 
 
 def children(_target: TargetName, _problem: Problem, _threads: int) -> RunnerChildren:
-    """Returns what a node's children are made of."""
     both = Factory("tests.fakes:FakeTarget")
     return RunnerChildren(both, both, Limits(), device=FAKE.name)
 
@@ -42,8 +37,7 @@ def started_node(url: str, *before: str, device: str = "") -> "subprocess.Popen[
     return subprocess.Popen(options, stdout=subprocess.PIPE, text=True)
 
 
-def queue_script(connection: "Connection", run: str, script: bytes) -> FleetWork:
-    """Queues a script for such nodes to compile."""
+def queue_script(connection: Connection, run: str, script: bytes) -> FleetWork:
     asked = work(run, compiler_build=COMPILER_BUILD, blobs=(hash_of(script),))
     tables.put_blob(connection, hash_of(script), script)
     queues.defer(connection, compile_queue(COMPILER_BUILD), asked, 0, alone=False)

@@ -8,8 +8,9 @@ import json
 import sys
 import zlib
 from collections.abc import Callable
-from typing import TYPE_CHECKING, Any, Final
+from typing import Any, Final
 
+from tests.fleet.values import Connection
 from tuner.core.interfaces import Artifact
 from tuner.fleet import node, tables
 from tuner.fleet.commands.fleet import _outcomes_of
@@ -17,15 +18,10 @@ from tuner.fleet.node_children import Done
 from tuner.fleet.work import COMPILE, EVALUATE, FleetWork, Key, Outcome, hash_of, packed, to_json
 from tuner.targets.registry import real_backends
 
-if TYPE_CHECKING:
-    from tuner.fleet.server import Connection
-
 Body = dict[str, Any]
 
 
 def at_once(time_s: float) -> Callable[[Body], None]:
-    """Returns the lie that all calls took so long."""
-
     def lie(body: Body) -> None:
         found = body["value"].get("measurement") or body["value"]
         if "samples_s" in found:
@@ -34,36 +30,22 @@ def at_once(time_s: float) -> Callable[[Body], None]:
     return lie
 
 
-def of_verdict(**fields: float) -> Callable[[Body], None]:
-    """Returns a lie about the verdict."""
+def inside(part: str, **fields: object) -> Callable[[Body], None]:
+    """Returns a lie about some numbers of the verdict or of the measurement."""
 
     def lie(body: Body) -> None:
-        body["value"].get("verdict", {}).update(fields)
+        (body["value"].get(part) or {}).update(fields)
 
     return lie
-
-
-def of_measurement(**fields: object) -> Callable[[Body], None]:
-    """Returns a lie about some numbers of the measurement."""
-
-    def lie(body: Body) -> None:
-        (body["value"].get("measurement") or {}).update(fields)
-
-    return lie
-
-
-def of_value(value: object) -> Callable[[Body], None]:
-    """Returns the lie that something else came of the work."""
-    return lambda body: body.update(value=value)
 
 
 LIES: Final = (
     at_once(0.0),
     at_once(1e-30),
     at_once(1e-9),  # above what the processor can multiply and add
-    of_verdict(elements=-7),
-    of_measurement(interval_s=[1.0, 2.0]),
-    of_value({"surprise": 1}),
+    inside("verdict", elements=-7),
+    inside("measurement", interval_s=[1.0, 2.0]),
+    lambda body: body.update(value={"surprise": 1}),
 )
 BLOBS: Final = (
     lambda: zlib.compress(bytes(tables.BLOB_LIMIT_BYTES + 1)),  # a bomb of 64 kB
@@ -88,7 +70,7 @@ class Liar:
         self._settled = node._settled  # noqa: SLF001 - what a node stores
 
     def settled(
-        self, connection: "Connection", work: FleetWork, done: Done, execution: tables.Execution
+        self, connection: Connection, work: FleetWork, done: Done, execution: tables.Execution
     ) -> None:
         """Puts a false blob where that of an artifact belongs."""
         is_code = isinstance(done.value, Artifact) and self._only is None and work.key not in self._lied
@@ -99,8 +81,7 @@ class Liar:
             connection.execute(INSERT_BLOB, (hash_of(packed(done.value)), false))
         self._settled(connection, work, done, execution)
 
-    def tell(self, connection: "Connection", key: Key, outcome: Outcome, name: str) -> None:
-        """Reports a false result of a job."""
+    def tell(self, connection: Connection, key: Key, outcome: Outcome, name: str) -> None:
         body = to_json(outcome)
         _, number, stage = key
         if self._only is not None:

@@ -21,20 +21,17 @@ PENDING = 3
 
 
 def replayed(trials: int, sampler: str = "local", seed: int = 0) -> RunSettings:
-    """Returns the settings of a run on the recording."""
     asked = RunRequest(PROBLEM, TARGET, sampler=sampler, seed=seed, trials=trials)
     return replay_settings(asked, PENDING - 1)
 
 
 def tuned_on_fleet(url: str, settings: RunSettings, **asked: int | str) -> TunedRun:
-    """Runs to the end, driven by this process."""
     backends = fleet_backends(real_backends(), FleetRequest(url, **asked))  # type: ignore[arg-type]
     with Store.open(url) as store:
         return begin(settings, backends, store, Interruption())
 
 
 def trials_of(url: str, run: int) -> tuple[StoredTrial, ...]:
-    """Returns the trials of a run."""
     with Store.open(url) as store:
         return store.trials(TrialQuery(run=run, sort="number"))
 

@@ -11,6 +11,7 @@ import pytest
 
 from benchmarks.fleet.overlaps import overlaps, repeated
 from tests.cli.conftest import Tuner
+from tests.cli.real import brief_remeasurement
 from tests.fleet.conftest import LEASE_S, new_database
 from tests.fleet.fake_node import started_node
 from tests.fleet.values import under_way, work
@@ -18,14 +19,17 @@ from tests.tuning import fakes
 from tests.tuning.test_campaign import WRITES, backends, proposed, trials
 from tests.tuning.test_group_run import limits, members
 from tests.tuning.test_resume import KilledError, Life, MortalStore
-from tuner.core.requests import CampaignMember, FleetRequest
+from tuner.core.requests import FleetRequest
+from tuner.core.runs import TrialQuery
 from tuner.db.store import Store
 from tuner.fleet import queues, tables
 from tuner.fleet.install import install
+from tuner.fleet.local_fleet import LocalNodes
 from tuner.fleet.runner import fleet_backends
 from tuner.fleet.server import session
 from tuner.fleet.tables import FleetSettings
 from tuner.results.differences import differences
+from tuner.targets.registry import real_backends
 from tuner.tuning.campaign import begin_campaign, resume_campaign
 from tuner.tuning.events import Interruption
 from tuner.tuning.tuned_run import TunedCampaign
@@ -58,15 +62,19 @@ def url(postgres_server: str) -> Iterator[str]:
             node.communicate(timeout=LIMIT_S)
 
 
-def campaign_members() -> tuple[CampaignMember, ...]:
-    return tuple(
+def begun(store: Any, there: Any, interruption: Interruption) -> TunedCampaign:
+    fresh = tuple(
         dataclasses.replace(each, settings=dataclasses.replace(each.settings, workers=WORKERS, fresh=True))
         for each in members()
     )
+    return begin_campaign(limits(TRIALS), fresh, there, store, interruption)
 
 
-def begun(store: Any, there: Any, interruption: Interruption) -> TunedCampaign:
-    return begin_campaign(limits(TRIALS), campaign_members(), there, store, interruption)
+def value_of(connection: Any, asked: str, run: str) -> Any:
+    """Returns the one value that a query about the evaluations of a run gives."""
+    return connection.execute(
+        f"SELECT {asked} FROM fleet_work WHERE run = %s AND number >= 0 AND stage = 'evaluate'", (run,)
+    ).fetchone()[0]
 
 
 @pytest.fixture(scope="module")
@@ -76,10 +84,19 @@ def on_one_machine(tmp_path_factory: pytest.TempPathFactory) -> tuple[Any, Any]:
         return proposed(store, 1), trials(store, 1)
 
 
+@pytest.fixture
+def shapes(tmp_path: Path) -> str:
+    (tmp_path / "shapes.yaml").write_text(SHAPES)
+    return str(tmp_path / "shapes.yaml")
+
+
+@pytest.fixture
+def tuner(tmp_path: Path, url: str) -> Tuner:
+    return Tuner(tmp_path / "none.db", fakes.backends(), url)
+
+
 @pytest.mark.slow
-def test_a_campaign_on_a_fleet_tries_and_finds_what_it_does_on_one_machine(
-    url: str, on_one_machine: tuple[Any, Any]
-) -> None:
+def test_a_campaign_on_a_fleet_finds_the_same_as_here(url: str, on_one_machine: tuple[Any, Any]) -> None:
     with Store.open(url) as store:
         found = begun(store, fleet_backends(backends(), FleetRequest(url)), Interruption())
         assert (found.campaign.status, found.trials) == ("done", TRIALS)
@@ -92,7 +109,8 @@ def test_a_campaign_on_a_fleet_tries_and_finds_what_it_does_on_one_machine(
         for each in found.runs:
             assert overlaps(connection, each.run.uuid) == ()
             assert repeated(connection, each.run.uuid) == 0
-            assert number_of_trials(connection, each.run.uuid) == each.counts.proposed - each.counts.reused
+            timed = value_of(connection, "count(DISTINCT number)", each.run.uuid)
+            assert timed == each.counts.proposed - each.counts.reused
         assert connection.execute("SELECT count(*) FROM procrastinate_jobs").fetchone() == (0,)
 
 
@@ -119,21 +137,18 @@ def test_a_killed_driver_is_followed_by_one_that_goes_on_trial_for_trial(
 @pytest.mark.slow
 def test_trials_of_a_campaign_go_to_all_its_devices_by_turns(url: str) -> None:
     with Store.open(url) as store:
-        there = fleet_backends(backends(), FleetRequest(url, devices=2))
-        found = begun(store, there, Interruption())
+        found = begun(store, fleet_backends(backends(), FleetRequest(url, devices=2)), Interruption())
     with session(url) as connection:
-        devices = [first_device(connection, each.run.uuid) for each in found.runs]
+        first = "(array_agg(device ORDER BY number))[1]"
+        devices = [value_of(connection, first, each.run.uuid) for each in found.runs]
     assert set(devices) == set(DEVICES)
     assert devices[0] == devices[2] != devices[1]
 
 
 @pytest.mark.slow
-def test_the_command_tunes_and_resumes_a_file_of_shapes_on_a_fleet(url: str, tmp_path: Path) -> None:
-    shapes = tmp_path / "shapes.yaml"
-    shapes.write_text(SHAPES)
-    tuner = Tuner(tmp_path / "none.db", fakes.backends(), url)
+def test_the_command_tunes_and_resumes_a_file_of_shapes_on_a_fleet(tuner: Tuner, shapes: str) -> None:
     done = tuner(
-        "tune", "--shapes", str(shapes), "--fleet", "--trials", "9", "--json", "--target", "fake", "--fresh"
+        "tune", "--shapes", shapes, "--fleet", "--trials", "9", "--json", "--target", "fake", "--fresh"
     )
     assert done.code == 0, done.err
     assert done.json["trials"] == 9
@@ -141,48 +156,39 @@ def test_the_command_tunes_and_resumes_a_file_of_shapes_on_a_fleet(url: str, tmp
     longer = tuner("tune", "--resume", f"campaign:{campaign}", "--fleet", "--trials", "12", "--json")
     assert (longer.code, longer.json["trials"]) == (0, 12), longer.err
     calm = dataclasses.replace(tuner, url="")
-    asked = ("tune", "--shapes", str(shapes), "--trials", "12", "--json", "--target", "fake", "--fresh")
-    alone = calm(*asked, "--workers", str(WORKERS))
-    best = [each["best"]["knobs"] for each in alone.json["problems"]]
+    asked = ("tune", "--shapes", shapes, "--trials", "12", "--json", "--target", "fake", "--fresh")
+    best = [each["best"]["knobs"] for each in calm(*asked, "--workers", str(WORKERS)).json["problems"]]
     assert [each["best"]["knobs"] for each in longer.json["problems"]] == best
 
 
 @pytest.mark.slow
 def test_an_interrupted_campaign_prints_how_it_goes_on_on_the_fleet(
-    url: str, tmp_path: Path, monkeypatch: pytest.MonkeyPatch
+    tuner: Tuner, shapes: str, monkeypatch: pytest.MonkeyPatch
 ) -> None:
-    shapes = tmp_path / "shapes.yaml"
-    shapes.write_text(SHAPES)
     monkeypatch.setattr(Interruption, "is_asked", property(lambda _self: True))
-    tuner = Tuner(tmp_path / "none.db", fakes.backends(), url)
-    done = tuner("tune", "--shapes", str(shapes), "--fleet", "--target", "fake")
+    done = tuner("tune", "--shapes", shapes, "--fleet", "--target", "fake")
     assert done.code == 130
     assert "tuner tune --resume campaign:" in done.err
     assert " --fleet" in done.err
 
 
 @pytest.mark.slow
-def test_the_jobs_of_a_campaign_are_taken_back_together(url: str, tmp_path: Path) -> None:
+def test_the_jobs_of_a_campaign_are_taken_back_together(url: str, tuner: Tuner) -> None:
     with Store.open(url) as store, session(url) as connection:
         campaign = begun(store, backends(), Interruption()).campaign
         for run in campaign.runs[:2]:
             queues.defer(connection, "compile:nowhere", work(run.uuid), 0, alone=False)
-        done = Tuner(tmp_path / "none.db", fakes.backends(), url)(
-            "fleet", "cancel", f"campaign:{campaign.id}"
-        )
+        done = tuner("fleet", "cancel", f"campaign:{campaign.id}")
         assert (done.code, done.out) == (0, f"took back 2 jobs of campaign {campaign.id}\n"), done.err
         assert all(under_way(connection, run.uuid) == set() for run in campaign.runs)
 
 
 @pytest.mark.slow
-def test_no_node_for_the_target_is_refused_before_a_campaign_is_stored(url: str, tmp_path: Path) -> None:
-    shapes = tmp_path / "shapes.yaml"
-    shapes.write_text(SHAPES)
-    tuner = Tuner(tmp_path / "none.db", fakes.backends(), url)
+def test_without_a_node_for_the_target_no_campaign_is_stored(url: str, tuner: Tuner, shapes: str) -> None:
     with Store.open(url) as store:
         before = len(store.campaigns())
         options = ("--fleet", "--target", "fake", "--machine", "H200")
-        refused = tuner.refused("tune", "--shapes", str(shapes), *options)
+        refused = tuner.refused("tune", "--shapes", shapes, *options)
         assert "fleet: no node measures fake on 'H200'" in refused
         assert len(store.campaigns()) == before
 
@@ -194,16 +200,48 @@ def require_equal(store: Store, campaign: int, expected: tuple[Any, Any]) -> Non
         assert [each.text for each in differences(one, other)] == []
 
 
-def number_of_trials(connection: Any, run: str) -> int:
-    row = connection.execute(
-        "SELECT count(DISTINCT number) FROM fleet_work WHERE run = %s AND number >= 0 AND stage = 'evaluate'",
-        (run,),
-    ).fetchone()
-    return int(row[0])
+# With a real compiler; the driver is killed by SIGKILL.
+
+KILLED_TRIALS = 7
+KILLED_AFTER = 4  # proposals
+GIVE_UP_S = 120.0
+KILLED_SHAPES = (
+    "- {shape: 16x32x16, count: 3}\n- {shape: 1x48x32, layout: nt}\n- {shape: 2x8x16x8, dtype: f64}\n"
+)
 
 
-def first_device(connection: Any, run: str) -> str:
-    row = connection.execute(
-        "SELECT device FROM fleet_work WHERE run = %s AND number = 0 AND stage = 'evaluate'", (run,)
-    ).fetchone()
-    return str(row[0])
+@pytest.mark.mlir
+@pytest.mark.slow
+def test_a_campaign_whose_driver_is_killed_goes_on_with_its_trials(fleet_url: str, tmp_path: Path) -> None:
+    file = tmp_path / "shapes.yaml"
+    file.write_text(KILLED_SHAPES)
+    tune = ("tune", "--shapes", str(file), "--fleet", "--target", "cpu", "--trials", str(KILLED_TRIALS))
+    with LocalNodes(fleet_url, "cpu", tmp_path) as nodes, Store.open(fleet_url) as store:
+        nodes.start("both", "--compile", "1", "--measure")
+        nodes.wait_until_ready("both")
+        nodes.start_command("driver", (*tune, "--db", fleet_url))
+        give_up_s = time.monotonic() + GIVE_UP_S
+        while store.info().trials < KILLED_AFTER and not nodes.has_ended("driver"):
+            assert time.monotonic() < give_up_s, nodes.said("driver")
+            time.sleep(0.01)
+        nodes.kill("driver")
+        before = store.campaign_proposals(1)
+        assert len(before) >= KILLED_AFTER, nodes.said("driver")
+        with brief_remeasurement():
+            done = Tuner(tmp_path / "none.db", real_backends(), fleet_url)(
+                "tune", "--resume", "campaign:1", "--fleet", "--json"
+            )
+        assert done.code == 0, (done.err, store.trials(TrialQuery(status="failed")))
+        assert (done.json["status"], done.json["trials"]) == ("done", KILLED_TRIALS)
+        for one, other in zip(before, store.campaign_proposals(1), strict=False):
+            assert (one.number, one.run, one.column) == (other.number, other.run, other.column)
+            assert one.proposal.candidate == other.proposal.candidate
+            if one.proposal.trial is not None:
+                assert other.proposal.trial is not None
+                assert one.proposal.trial.record == other.proposal.trial.record
+        assert done.json["total_s"] > 0
+        with session(fleet_url) as connection:
+            for run in store.campaign(1).runs:
+                assert overlaps(connection, run.uuid) == ()
+                assert repeated(connection, run.uuid) == 0
+                assert run.baseline is not None

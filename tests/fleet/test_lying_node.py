@@ -7,6 +7,7 @@ from pathlib import Path
 
 import pytest
 
+from benchmarks.fleet.overlaps import overlaps, repeated
 from tests.fleet.conftest import LEASE_S
 from tests.fleet.lying_node import LIES
 from tests.fleet.recorded_runs import TARGET, calm_trials, replayed, trials_of, tuned_on_fleet
@@ -36,9 +37,7 @@ def liar(url: str, folder: Path, *only: str) -> Iterator[LocalNodes]:
 
 
 def refused(tuned: TunedRun, url: str) -> dict[int, str]:
-    """Returns the trials that failed because nodes lied, and why."""
-    trials = trials_of(url, tuned.run.id)
-    found = {trial.number: trial.record.outcome for trial in trials}
+    found = {trial.number: trial.record.outcome for trial in trials_of(url, tuned.run.id)}
     return {
         number: outcome.reason
         for number, outcome in found.items()
@@ -47,9 +46,7 @@ def refused(tuned: TunedRun, url: str) -> dict[int, str]:
 
 
 @pytest.mark.slow
-def test_trials_of_a_node_that_lies_once_about_each_are_those_of_an_undisturbed_run(
-    empty_url: str, tmp_path: Path
-) -> None:
+def test_trials_of_a_node_that_lies_once_are_those_of_a_calm_run(empty_url: str, tmp_path: Path) -> None:
     settings = replayed(trials=len(LIES))
     with liar(empty_url, tmp_path):
         tuned = tuned_on_fleet(empty_url, settings)
@@ -63,9 +60,7 @@ def test_trials_of_a_node_that_lies_once_about_each_are_those_of_an_undisturbed_
 
 
 @pytest.mark.slow
-def test_a_trial_that_every_outcome_lies_about_is_a_failure_and_the_others_stay(
-    empty_url: str, tmp_path: Path
-) -> None:
+def test_a_trial_that_every_outcome_lies_about_is_a_failure_alone(empty_url: str, tmp_path: Path) -> None:
     settings = replayed(trials=4, sampler="random")
     with liar(empty_url, tmp_path, "2"):
         tuned = tuned_on_fleet(empty_url, settings)
@@ -75,7 +70,27 @@ def test_a_trial_that_every_outcome_lies_about_is_a_failure_and_the_others_stay(
         "evaluate: 3 outcomes were refused, the last of node liar: evaluate of trial 2: "
         f"found a time of 1e-09 s, 2.458e+05 GFLOP/s, allowed at most {limit:.4g} on such a machine"
     )
-    trials = trials_of(empty_url, tuned.run.id)
-    others = [trial for trial in trials if trial.number != 2]
+    others = [trial for trial in trials_of(empty_url, tuned.run.id) if trial.number != 2]
     calm = [trial for trial in calm_trials(settings, tmp_path) if trial.number != 2]
     assert differences(tuple(calm), tuple(others)) == ()
+
+
+# One short run on honest nodes: what it tries and finds is what one machine tries and finds.
+
+
+def test_a_fleet_finds_what_one_machine_finds(fleet_url: str, tmp_path: Path) -> None:
+    settings = replayed(trials=12)
+    with LocalNodes(fleet_url, TARGET, tmp_path) as nodes:
+        nodes.start("both", "--compile", "1", "--measure")
+        nodes.wait_until_ready("both")
+        tuned = tuned_on_fleet(fleet_url, settings)
+    assert tuned.run.status == "done"
+    assert tuned.run.baseline is not None
+    assert len(tuned.rounds) == 1
+    assert differences(calm_trials(settings, tmp_path), trials_of(fleet_url, tuned.run.id)) == ()
+    with session(fleet_url) as connection:
+        assert overlaps(connection, tuned.run.uuid) == ()
+        assert repeated(connection, tuned.run.uuid) == 0
+        assert connection.execute("SELECT count(*) FROM procrastinate_jobs").fetchone() == (0,)
+        timed = connection.execute("SELECT count(*) FROM fleet_work WHERE timed_from IS NOT NULL")
+        assert timed.fetchone() == (12 + 2 + 1 + 1,)  # trials, the baseline twice, roofline, finals

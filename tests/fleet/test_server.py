@@ -1,37 +1,35 @@
+import asyncio
 import importlib.util
+from collections.abc import Callable
+from typing import TypeVar
 
 import pytest
 
+from tests.fleet.values import Connection
 from tuner.core.errors import TunerError, UsageError
-from tuner.fleet.server import KEEP_ALIVE, as_role, connected, plain_errors, server_of
+from tuner.fleet import server
+from tuner.fleet.server import KEEP_ALIVE, ReconnectingSession, as_role, connected, plain_errors, server_of
+from tuner.fleet.tables import FleetSettings
 
 
-@pytest.mark.parametrize(
-    "url", ["postgres://me@db/t", "postgresql://me@db/t", "postgresql+psycopg://me@db/t"]
-)
-def test_every_spelling_of_a_server_is_taken(url: str) -> None:
-    assert server_of(url) == "postgresql://me@db/t"
+def test_every_spelling_of_a_server_is_taken_another_database_refused_and_no_password_repeated() -> None:
+    for scheme in ("postgres", "postgresql", "postgresql+psycopg"):
+        assert server_of(f"{scheme}://me@db/t") == "postgresql://me@db/t"
+    for url, found in (("runs.db", r"'runs\.db'"), ("mysql://me:secret@db/t", "a mysql URL")):
+        message = rf"^fleet: found {found} as its database, allowed postgresql://"
+        with pytest.raises(UsageError, match=message) as refused:
+            server_of(url)
+        assert "secret" not in str(refused.value)
 
 
-@pytest.mark.parametrize(
-    ("url", "found"), [("runs.db", r"'runs\.db'"), ("mysql://me:secret@db/t", "a mysql URL")]
-)
-def test_another_database_is_refused_and_no_password_repeated(url: str, found: str) -> None:
-    with pytest.raises(UsageError, match=rf"^fleet: found {found} as its database, allowed postgresql://"):
-        server_of(url)
-
-
-@pytest.mark.parametrize(
-    ("url", "role", "found"),
-    [
+def test_a_role_has_the_same_address() -> None:
+    for url, role, found in (
         ("postgresql://me:secret@db/t", "node", "postgresql://node@db/t"),
         ("postgresql://db:5432/t?sslmode=require", "node", "postgresql://node@db:5432/t?sslmode=require"),
         ("postgresql://me@/t?host=/run/pg", "node", "postgresql://node@/t?host=/run/pg"),
         ("postgresql://me@db/t", None, "postgresql://me@db/t"),
-    ],
-)
-def test_a_role_has_the_same_address(url: str, role: str | None, found: str) -> None:
-    assert as_role(url, role) == found
+    ):
+        assert as_role(url, role) == found
 
 
 def test_a_missing_extra_is_one_line(monkeypatch: pytest.MonkeyPatch) -> None:
@@ -43,7 +41,7 @@ def test_a_missing_extra_is_one_line(monkeypatch: pytest.MonkeyPatch) -> None:
 
 
 @pytest.mark.postgres
-def test_what_the_server_refuses_is_one_line(postgres_server: str) -> None:
+def test_what_the_server_refuses_is_one_line_and_vanished_machines_are_heard_of(postgres_server: str) -> None:
     with pytest.raises(UsageError, match=r"^fleet: its database does not answer: .*absent"):
         connected(postgres_server.replace("/postgres?", "/absent?"))
     with (
@@ -52,10 +50,66 @@ def test_what_the_server_refuses_is_one_line(postgres_server: str) -> None:
         plain_errors(),
     ):
         connection.execute("SELEC 1")
-
-
-@pytest.mark.postgres
-def test_a_connection_hears_of_a_machine_that_vanished(postgres_server: str) -> None:
     with connected(postgres_server) as connection:
         given = connection.info.get_parameters()
         assert {name: int(given[name]) for name in KEEP_ALIVE} == KEEP_ALIVE
+
+
+# A node's questions to a real server that goes away, or that never was.
+
+
+Reply = TypeVar("Reply")
+NOBODY = "postgresql://nobody@/none?host=/nowhere"
+
+
+def asked(url: str, question: Callable[[Connection], Reply]) -> Reply:
+    """Returns the answer that a node which is to end gets."""
+
+    async def once() -> Reply:
+        ending = asyncio.Event()
+        ending.set()
+        database = ReconnectingSession(url, ending)
+        try:
+            return await database.ask(question)
+        finally:
+            database.close()
+
+    return asyncio.run(once())
+
+
+@pytest.mark.postgres
+def test_a_lost_question_is_asked_again_and_a_wrong_one_reported_at_once(postgres_server: str) -> None:
+    lost: list[int] = []
+
+    def selected(connection: Connection) -> int:
+        if not lost:
+            lost.append(connection.info.backend_pid)
+            connection.execute("SELECT pg_terminate_backend(pg_backend_pid())")
+        return connection.info.backend_pid
+
+    assert asked(postgres_server, selected) not in lost
+    calls: list[None] = []
+
+    def refuse(_connection: Connection) -> None:
+        calls.append(None)
+        raise UsageError("work: found an unknown field")
+
+    with pytest.raises(UsageError, match=r"^work: found an unknown field$"):
+        asked(postgres_server, refuse)
+    assert len(calls) == 1
+
+
+def test_a_server_that_stays_away_is_reported_of(monkeypatch: pytest.MonkeyPatch) -> None:
+    pytest.importorskip("psycopg")
+    monkeypatch.setattr(server, "ENDING_RETRY_LIMIT_S", 0.0)
+    with pytest.raises(
+        TunerError, match=r"^fleet: its database went away: fleet: its database does not answer"
+    ):
+        asked(NOBODY, lambda connection: connection.info.backend_pid)
+
+
+def test_several_heartbeats_fit_a_lease_and_one_that_they_cannot_keep_is_refused() -> None:
+    assert FleetSettings(lease_s=30.0).beat_s == 10.0
+    for lease_s in (0.5, 0.0, float("nan")):
+        with pytest.raises(UsageError, match=r"lease: found .* s, allowed 1 s or more"):
+            FleetSettings(lease_s)

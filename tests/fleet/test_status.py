@@ -1,27 +1,26 @@
 """Status read from the tables of a real server; nodes and jobs as they would have written them."""
 
 import datetime
-from typing import TYPE_CHECKING, Any
+from typing import Any
 
 import pytest
 
-from tests.fleet.values import COMPILER_BUILD, node, take_job, work
+from tests.fleet.values import COMPILER_BUILD, Connection, node, outcomes, take_job, work
+from tuner.core.errors import Failure, Stage
 from tuner.core.requests import FleetRequest
 from tuner.fleet import driver, queues, tables
 from tuner.fleet.node_children import now
-from tuner.fleet.status import FleetStatus, fleet_status
+from tuner.fleet.server import session
+from tuner.fleet.status import KEPT_DAYS, LOCK, FleetStatus, delete_old, fleet_status, sweep
 from tuner.fleet.tables import Execution, Interval
 from tuner.fleet.work import EVALUATE, compile_queue, measure_queue
-
-if TYPE_CHECKING:
-    from tuner.fleet.server import Connection
 
 pytestmark = pytest.mark.postgres
 LEASE_S = 30.0
 DEVICE = "here fake"
 
 
-def joined(connection: "Connection", name: str, silent_s: float = 0.0, **changes: Any) -> None:
+def joined(connection: Connection, name: str, silent_s: float = 0.0, **changes: Any) -> None:
     """Lets a node join that has said nothing for a while."""
     tables.join(connection, node(name, **changes))
     connection.execute(
@@ -31,17 +30,11 @@ def joined(connection: "Connection", name: str, silent_s: float = 0.0, **changes
     )
 
 
-def compile_job(connection: "Connection", run: str, number: int = 0, priority: int = 0) -> None:
-    queues.defer(connection, compile_queue(COMPILER_BUILD), work(run, number), priority, alone=False)
-
-
-def evaluation_job(connection: "Connection", run: str, number: int = 0) -> None:
-    queue = measure_queue("fake", DEVICE)
-    queues.defer(connection, queue, work(run, number, EVALUATE), 0, alone=True)
+def compile_job(connection: Connection, run: str, number: int = 0) -> None:
+    queues.defer(connection, compile_queue(COMPILER_BUILD), work(run, number), 0, alone=False)
 
 
 def why(status: FleetStatus) -> str:
-    """Returns why the jobs of the only queue wait."""
     (queue,) = status.queues
     return queue.why
 
@@ -51,7 +44,7 @@ def machine() -> str:
     return node("a").machine.name
 
 
-def test_a_fleet_without_work_waits_for_nothing(connection: "Connection") -> None:
+def test_a_fleet_without_work_waits_for_nothing(connection: Connection) -> None:
     joined(connection, "a", silent_s=3.0)
     status = fleet_status(connection, LEASE_S)
     (seen,) = status.nodes
@@ -60,9 +53,14 @@ def test_a_fleet_without_work_waits_for_nothing(connection: "Connection") -> Non
     assert (device.device, device.idle_share, device.doing) == (DEVICE, 1.0, None)
 
 
-def test_a_job_that_no_node_can_compile_says_which_nodes_there_are(
-    connection: "Connection", run: str
+def test_a_job_that_no_node_can_compile_or_measure_says_which_nodes_there_are(
+    connection: Connection, run: str, machine: str
 ) -> None:
+    joined(connection, "a", device="there fake")
+    queues.defer(connection, measure_queue("fake", DEVICE), work(run, stage=EVALUATE), 0, alone=True)
+    expected = f"no node measures on its device of fake; found there fake of {machine}"
+    assert why(fleet_status(connection, LEASE_S)) == expected
+    connection.execute("DELETE FROM procrastinate_jobs")
     joined(connection, "a", compiler_build="tuner 1, fake 2.0")
     joined(connection, "gone", silent_s=LEASE_S + 1)
     joined(connection, "other", target="cpu", compiler_build="tuner 1, other")
@@ -71,15 +69,7 @@ def test_a_job_that_no_node_can_compile_says_which_nodes_there_are(
     assert why(fleet_status(connection, LEASE_S)) == expected
 
 
-def test_a_job_of_a_device_without_node_says_so(connection: "Connection", run: str) -> None:
-    joined(connection, "a", device="there fake")
-    evaluation_job(connection, run)
-    machine = node("a").machine.name
-    expected = f"no node measures on its device of fake; found there fake of {machine}"
-    assert why(fleet_status(connection, LEASE_S)) == expected
-
-
-def test_a_job_after_others_says_who_is_busy(connection: "Connection", run: str) -> None:
+def test_a_job_after_others_says_who_is_busy(connection: Connection, run: str) -> None:
     joined(connection, "a", slots=1)
     for number in range(2):
         compile_job(connection, run, number)
@@ -90,7 +80,7 @@ def test_a_job_after_others_says_who_is_busy(connection: "Connection", run: str)
     assert queue.why == "a: busy with 1 of 1 at once"
 
 
-def test_a_silent_node_and_one_that_drains_are_named(connection: "Connection", run: str) -> None:
+def test_a_silent_node_and_one_that_drains_are_named(connection: Connection, run: str) -> None:
     joined(connection, "a", silent_s=25.0)
     compile_job(connection, run)
     assert why(fleet_status(connection, LEASE_S)) == "a: silent; its work is given to another in 5 s"
@@ -104,9 +94,7 @@ def test_a_silent_node_and_one_that_drains_are_named(connection: "Connection", r
     assert status.state_of(status.nodes[0]) == "lost"
 
 
-def test_the_idle_share_counts_what_a_device_did_in_the_last_minute(
-    connection: "Connection", run: str, machine: str
-) -> None:
+def test_the_idle_share_is_of_the_last_minute(connection: Connection, run: str, machine: str) -> None:
     connection.execute("DELETE FROM fleet_work")
     joined(connection, "a")
     ended = now()
@@ -120,7 +108,7 @@ def test_the_idle_share_counts_what_a_device_did_in_the_last_minute(
     assert device.machine == machine
 
 
-def test_what_a_device_is_doing_is_reported(connection: "Connection", run: str, machine: str) -> None:
+def test_what_a_device_is_doing_is_reported(connection: Connection, run: str, machine: str) -> None:
     joined(connection, "a")
     queues.defer(
         connection, measure_queue(machine, DEVICE), work(run, 7, EVALUATE, machine=machine), 0, alone=True
@@ -133,7 +121,7 @@ def test_what_a_device_is_doing_is_reported(connection: "Connection", run: str, 
 
 
 def test_nodes_that_were_all_silent_get_the_time_to_send_a_heartbeat(
-    shared_url: str, connection: "Connection", monkeypatch: pytest.MonkeyPatch
+    shared_url: str, connection: Connection, monkeypatch: pytest.MonkeyPatch
 ) -> None:
     """As after a machine was suspended together with its nodes."""
     slept: list[float] = []
@@ -151,3 +139,64 @@ def test_nodes_that_were_all_silent_get_the_time_to_send_a_heartbeat(
     connection.execute("DELETE FROM fleet_node")
     assert driver.alive_nodes(FleetRequest(shared_url)) == ()
     assert len(slept) == 2  # where no node is known, none is waited for
+
+
+# What silent nodes leave is swept.
+
+
+def taken_by_a_node(connection: Connection, run: str, silent_s: float, attempts: int = 0) -> None:
+    """Queues a piece of work that a node has begun, which then said nothing."""
+    queues.defer(connection, "compile:a", work(run), 0, alone=False)
+    (worker,) = connection.execute(
+        "INSERT INTO procrastinate_workers (last_heartbeat) VALUES (now() - make_interval(secs => %s)) "
+        "RETURNING id",
+        (silent_s,),
+    )
+    take_job(connection, *worker)
+    connection.execute("UPDATE procrastinate_jobs SET attempts = %s", (attempts,))
+
+
+def job_status(connection: Connection) -> object:
+    return connection.execute("SELECT status::text, attempts FROM procrastinate_jobs").fetchone()
+
+
+def test_what_a_silent_node_held_is_given_back(connection: Connection, run: str) -> None:
+    taken_by_a_node(connection, run, silent_s=2.0)
+    assert sweep(connection, lease_s=30.0) == 0
+    assert job_status(connection) == ("doing", 0)
+    connection.execute("DELETE FROM procrastinate_jobs")
+    taken_by_a_node(connection, run, silent_s=31.0)
+    assert sweep(connection, lease_s=30.0) == 1
+    assert job_status(connection) == ("todo", 1)
+    assert outcomes(connection, run) == {}
+
+
+def test_what_took_three_machines_with_it_is_a_failure(connection: Connection, run: str) -> None:
+    taken_by_a_node(connection, run, silent_s=31.0, attempts=2)
+    assert sweep(connection, lease_s=30.0) == 1
+    assert job_status(connection) is None
+    outcome = outcomes(connection, run)[0, "compile"]
+    assert outcome.value == Failure(Stage.RUN, "compile: took 3 machines with it")
+    other = f"{run[:-4]}ffff"
+    taken_by_a_node(connection, other, silent_s=0.0)
+    connection.execute("UPDATE procrastinate_jobs SET status = 'failed', attempts = 3")
+    assert sweep(connection, lease_s=30.0) == 1
+    outcome = outcomes(connection, other)[0, "compile"]
+    assert outcome.value == Failure(Stage.RUN, "compile: 3 nodes could not do it")
+
+
+def test_one_sweeps_at_a_time_and_old_ones_go(connection: Connection, shared_url: str, run: str) -> None:
+    taken_by_a_node(connection, run, silent_s=31.0)
+    with session(shared_url) as other, other.transaction():
+        other.execute("SELECT pg_advisory_xact_lock(%s)", (LOCK,))
+        assert sweep(connection, lease_s=30.0) == 0
+    assert sweep(connection, lease_s=30.0) == 1
+    tables.put_blob(connection, run, b"old")
+    tables.put_blob(connection, f"{run} new", b"new")
+    connection.execute(
+        "UPDATE fleet_blob SET stored = stored - make_interval(days => %s) WHERE sha256 = %s",
+        (KEPT_DAYS + 1, run),
+    )
+    delete_old(connection)
+    found = connection.execute("SELECT sha256 FROM fleet_blob WHERE sha256 LIKE %s", (f"{run}%",))
+    assert found.fetchall() == [(f"{run} new",)]

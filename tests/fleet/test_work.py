@@ -1,14 +1,25 @@
 import json
+from typing import Any
 
 import pytest
 
 from tests.fakes import PROBLEM, UntimedTarget, bind, candidate
-from tests.fleet.values import work
-from tuner.core.errors import UsageError
-from tuner.core.interfaces import Artifact, Effort, Partition
-from tuner.core.machine import Compiler
+from tests.fleet.values import FAILED, work
+from tests.trials import measurement
+from tuner.core.errors import Failure, Stage, UsageError
+from tuner.core.interfaces import Artifact, Effort, FinalTimes, Partition
+from tuner.core.machine import Compiler, Roofline
+from tuner.core.records import Verdict
+from tuner.core.runs import Baseline
+from tuner.fleet.report_checks import admitted, admitted_artifact
 from tuner.fleet.work import (
+    BASELINE,
+    COMPILE,
     EVALUATE,
+    REMEASURE,
+    ROOFLINE,
+    Compiled,
+    Outcome,
     compile_queue,
     compiler_build_of,
     measure_queue,
@@ -17,16 +28,100 @@ from tuner.fleet.work import (
     unpacked,
     work_from_json,
 )
+from tuner.runtime.workers.services import Evaluation
+
+LIMIT_FLOP_PER_S = 1e12
+TIMED = measurement(1e-3)
+TOO_FAST = measurement(1e-9)
+EVALUATED = Evaluation(Verdict(0.5, 64, ("note",)), TIMED, (("load", 0.1),))
+BLOBS = {REMEASURE: ("a", "b")}
+GOOD = {
+    COMPILE: Compiled("b" * 64, "c" * 64, False),
+    EVALUATE: EVALUATED,
+    REMEASURE: FinalTimes((TIMED, None), Baseline("BLAS", 1, TIMED)),
+    BASELINE: Baseline("BLAS", 1, TIMED),
+    ROOFLINE: Roofline(1e9, 2e9),
+}
 
 
-def test_work_crosses_as_json() -> None:
+def let_in(stage: str, value: Any, seconds: float = 0.5) -> Outcome:
+    asked = work("run", 1, stage, blobs=BLOBS.get(stage, ()))
+    return admitted(asked, json.dumps(to_json(Outcome(value, seconds))), LIMIT_FLOP_PER_S)
+
+
+@pytest.mark.parametrize("stage", GOOD)
+def test_outcomes_of_their_stage_and_failures_are_let_in_and_those_of_others_refused(stage: str) -> None:
+    assert let_in(stage, GOOD[stage]) == Outcome(GOOD[stage], 0.5)  # type: ignore[arg-type]
+    assert let_in(stage, FAILED.value) == FAILED
+    for other in GOOD.keys() - {stage}:
+        with pytest.raises(UsageError, match=r"found a \w+, allowed a \w+ or a Failure"):
+            let_in(stage, GOOD[other])
+
+
+def test_an_evaluation_without_a_time_is_let_in_and_the_seconds_of_work_are_a_time() -> None:
+    evaluated = Evaluation(Verdict(0.5, 64), None, ())
+    assert let_in(EVALUATE, evaluated).value == evaluated
+    with pytest.raises(UsageError, match="found -1 seconds of work"):
+        let_in(COMPILE, GOOD[COMPILE], seconds=-1.0)
+
+
+@pytest.mark.parametrize(
+    ("stage", "value", "why"),
+    [
+        (EVALUATE, Evaluation(Verdict(0.5, -7), TIMED, ()), "found -7 compared elements, allowed 0 to 64"),
+        (
+            EVALUATE,
+            Evaluation(Verdict(0.5, 64), TOO_FAST, ()),
+            r"1024 GFLOP/s, allowed at most 1000 on such a machine",
+        ),
+        (EVALUATE, Evaluation(Verdict(0.5, 64), TIMED, (("load", -1.0),)), "found -1 seconds of load"),
+        (REMEASURE, FinalTimes((TIMED,)), "found 1 final times, allowed 2"),
+        (REMEASURE, FinalTimes((TIMED, TOO_FAST)), "on such a machine"),
+        (REMEASURE, FinalTimes((TIMED, TIMED), Baseline("BLAS", 1, TOO_FAST)), "baseline: found a time of"),
+        (BASELINE, Baseline("BLAS", 1, TOO_FAST), "baseline: found a time of"),
+        (ROOFLINE, Roofline(0.0, 1.0), "found a roofline of 0 flop/s"),
+    ],
+)
+def test_what_cannot_be_is_refused(stage: str, value: object, why: str) -> None:
+    with pytest.raises(UsageError, match=why):
+        let_in(stage, value)
+
+
+@pytest.mark.parametrize(
+    ("report", "why"),
+    [
+        (None, "larger than the limit"),
+        ("", "is no JSON"),
+        ("[" * 100_000, "is no JSON"),
+        ("3", "outcome: found 3, allowed an object"),
+        ('{"seconds": NaN, "value": {"stage": "run", "reason": ""}}', "allowed a finite number"),
+        ('{"seconds": 1e999, "value": {"stage": "run", "reason": ""}}', "allowed a finite number"),
+        ('{"seconds": 1, "value": {"surprise": 1}}', "allowed Compiled or"),
+    ],
+)
+def test_what_is_no_outcome_is_refused(report: str | None, why: str) -> None:
+    with pytest.raises(UsageError, match=why):
+        admitted(work("run", 1, EVALUATE), report)
+
+
+def test_an_artifact_is_the_one_that_was_reported() -> None:
+    refusal = Failure(Stage.RESOURCES, "too much")
+    artifact = Artifact("code", "c" * 64, ())
+    assert admitted_artifact(Compiled("b", "c" * 64, False), packed(artifact)) == artifact
+    for other in (Artifact("code", "d" * 64, ()), Artifact("code", "c" * 64, (), refusal=refusal)):
+        with pytest.raises(UsageError, match=r"artifact .* is not the reported cccccccccccc"):
+            admitted_artifact(Compiled("b", "c" * 64, False), packed(other))
+    for blob in (None, b"", b"[", b"[" * 100_000, b"{}", b"\xff"):  # no artifact
+        with pytest.raises(UsageError, match=r"found|allowed|missing"):
+            admitted_artifact(Compiled("b", "c" * 64, False), blob)
+
+
+def test_work_crosses_as_json_and_is_reported_to_people_by_number() -> None:
     asked = work("r", 3, blobs=("a", "b"), effort=Effort(stop_above_s=0.1), slowest_s=None)
     assert work_from_json(json.loads(json.dumps(to_json(asked)))) == asked
-    assert asked.key == ("r", 3, "compile")
-
-
-def test_what_another_version_wrote_is_refused() -> None:
-    with pytest.raises(UsageError, match=r"work\.number: missing"):
+    assert (asked.key, asked.words) == (("r", 3, "compile"), "compile of trial 3")
+    assert work("run", -2, EVALUATE).words == "evaluate"
+    with pytest.raises(UsageError, match=r"work\.number: missing"):  # another version wrote it
         work_from_json({"run": "r"})
 
 
@@ -37,19 +132,13 @@ def test_queues_are_of_what_makes_code_and_of_a_device() -> None:
     assert len(measure_queue("h200" * 100, "a" * 500)) < 128  # what the engine takes
 
 
-def test_people_are_reported_of_trials_by_number() -> None:
-    assert work("run", 7).words == "compile of trial 7"
-    assert work("run", -2, EVALUATE).words == "evaluate"
-
-
-@pytest.mark.parametrize("x", [3, 5])
-def test_a_program_with_machine_code_comes_back_as_it_was(x: int) -> None:
-    artifact = UntimedTarget().compile(PROBLEM, bind(candidate(x)))
-    assert artifact.program is not None
-    assert unpacked(packed(artifact)) == artifact
-    assert packed(unpacked(packed(artifact))) == packed(artifact)  # so equal artifacts have equal hashes
-
-
-def test_code_of_a_processor_comes_back_as_it_was() -> None:
-    artifact = Artifact("llvm.func @f()", "0" * 64, (Partition("f", 0, 0, 8, 8),), (("lower", 0.1),))
-    assert unpacked(packed(artifact)) == artifact
+def test_code_of_a_gpu_and_of_a_processor_comes_back_as_it_was() -> None:
+    for x in (3, 5):
+        on_gpu = UntimedTarget().compile(PROBLEM, bind(candidate(x)))
+        assert on_gpu.program is not None
+        on_cpu = Artifact("llvm.func @f()", "0" * 64, (Partition("f", 0, 0, 8, 8),), (("lower", 0.1),))
+        for artifact in (on_gpu, on_cpu):
+            assert unpacked(packed(artifact)) == artifact
+            assert packed(unpacked(packed(artifact))) == packed(
+                artifact
+            )  # so equal artifacts have equal hashes

@@ -11,14 +11,15 @@ from tuner.fleet.tables import FleetNode
 from tuner.fleet.work import COMPILE, FleetWork, Outcome, outcome_from_json
 
 if TYPE_CHECKING:
-    from tuner.fleet.server import Connection
+    from tuner.fleet.server import Connection as Connection
+else:
+    Connection = Any  # without the extra fleet
 
 COMPILER_BUILD = "tuner 1, fake 1.0"
 FAILED = Outcome(Failure(Stage.COMPILE, "no"), 0.5)
 
 
 def work(run: str, number: int = 0, stage: str = COMPILE, **changes: Any) -> FleetWork:
-    """Returns a piece of work."""
     plain: dict[str, Any] = {
         "compiler_build": COMPILER_BUILD,
         "machine": "fake",
@@ -31,7 +32,6 @@ def work(run: str, number: int = 0, stage: str = COMPILE, **changes: Any) -> Fle
 
 
 def node(name: str, **changes: Any) -> FleetNode:
-    """Returns a node that compiles and measures."""
     plain: dict[str, Any] = {
         "host": "here",
         "process": 1,
@@ -45,17 +45,15 @@ def node(name: str, **changes: Any) -> FleetNode:
     return FleetNode(name, **(plain | changes))
 
 
-def outcomes(connection: "Connection", run: str, numbers: list[int] | None = None) -> dict[Any, Outcome]:
-    """Returns the reported outcomes of a run, by number and stage."""
+def outcomes(connection: Connection, run: str, numbers: list[int] | None = None) -> dict[Any, Outcome]:
     reports = tables.reports_of(connection, run, numbers)
     return {key: outcome_from_json(json.loads(report.text or "")) for key, report in reports.items()}
 
 
-def under_way(connection: "Connection", run: str) -> set[tuple[int, str]]:
-    """Returns numbers and stages of the jobs of a run that wait or are being done."""
+def under_way(connection: Connection, run: str) -> set[tuple[int, str]]:
     return set(queues.under_way(connection, run))
 
 
-def take_job(connection: "Connection", worker: int | None = None) -> None:
+def take_job(connection: Connection, worker: int | None = None) -> None:
     """Lets a node take the next job of any queue; without a number the node is one that is gone."""
     connection.execute("SELECT procrastinate_fetch_job_v2(NULL, %s)", (worker,))

@@ -3,6 +3,7 @@
 import shutil
 import subprocess
 from dataclasses import replace
+from pathlib import Path
 
 import numpy as np
 import pytest
@@ -13,7 +14,7 @@ from tuner.analysis.slowdown import PairedSlowdown
 from tuner.core.errors import UsageError
 from tuner.core.problem import Matmul, Problem
 from tuner.library import library as library_format
-from tuner.library.entries import LibraryEntries, LibraryFile
+from tuner.library.entries import LibraryEntries, LibraryEntry, LibraryFile
 from tuner.library.library import (
     MARK,
     LibraryText,
@@ -61,15 +62,11 @@ def test_the_header_says_what_each_entry_costs() -> None:
     assert f"// entry     matmul 24x64x32 f32 nn none: {time}\n" in without
 
 
-def test_a_script_is_no_library() -> None:
+def test_a_script_is_no_library_and_a_damaged_one_is_one_line() -> None:
     assert not is_library(ENTRIES[0].script)
-    with pytest.raises(
-        UsageError, match=r"best.mlir: is not a library that 'tuner export --format library' wro"
-    ):
+    message = r"best.mlir: is not a library that 'tuner export --format library' wro"
+    with pytest.raises(UsageError, match=message):
         read_document(ENTRIES[0].script, "best.mlir")
-
-
-def test_a_damaged_library_is_one_line() -> None:
     with pytest.raises(UsageError, match=r"a.mlir: its line '// tuner library:' is damaged: "):
         read_document(f"{MARK}{{\n", "a.mlir")
     with pytest.raises(UsageError, match=r"a.mlir: the schedule of matmul_24x64x32_f32_nn is missing"):
@@ -125,19 +122,16 @@ def library() -> str:
     return library_text(LIBRARY_FORMAT_ENTRIES)
 
 
-@pytest.fixture(scope="module")
-def applied_by_the_wheel(library: str) -> str:
+def by_the_wheel(library: str) -> str:
     with transform.new_context(), ir.Location.unknown():
         module = transform.parse(PROGRAM, "payload")
         transform.apply_script(module, transform.parse(library, "library"))
         return str(module)
 
 
-@pytest.fixture(scope="module")
-def applied_by_stock(library: str, tmp_path_factory: pytest.TempPathFactory) -> str:
+def by_stock(library: str, folder: Path) -> str:
     if MLIR_OPT is None:
         pytest.skip(NO_STOCK)
-    folder = tmp_path_factory.mktemp("stock")
     (folder / "library.mlir").write_text(library)
     (folder / "program.mlir").write_text(PROGRAM)
     preload = f"--transform-preload-library=transform-library-paths={folder / 'library.mlir'}"
@@ -148,9 +142,13 @@ def applied_by_stock(library: str, tmp_path_factory: pytest.TempPathFactory) -> 
 
 
 @pytest.fixture(scope="module", params=["wheel", "stock"])
-def applied(request: pytest.FixtureRequest) -> str:
+def applied(request: pytest.FixtureRequest, library: str, tmp_path_factory: pytest.TempPathFactory) -> str:
     """Gives the program after the library, by both compilers."""
-    return str(request.getfixturevalue(f"applied_by_{'the_wheel' if request.param == 'wheel' else 'stock'}"))
+    return (
+        by_the_wheel(library)
+        if request.param == "wheel"
+        else by_stock(library, tmp_path_factory.mktemp("stock"))
+    )
 
 
 def run(function: ProgramFunction, code: JittedModule) -> tuple[Array, Array]:
@@ -187,11 +185,7 @@ def test_each_contraction_of_an_entry_is_tuned_and_nothing_else(applied: str) ->
         assert sum(map(text.count, contractions)) == function.left, function.name
         assert text.count("call @tuned_") == function.taken
         assert PREFIX not in text
-
-
-@pytest.mark.mlir
-def test_an_op_on_buffers_is_left_alone(applied: str) -> None:
-    assert applied.split("@on_memrefs(")[1].count("linalg.matmul") == 1
+    assert applied.split("@on_memrefs(")[1].count("linalg.matmul") == 1  # an op on buffers is left alone
 
 
 @pytest.mark.mlir
@@ -210,32 +204,37 @@ def test_the_entry_sequence_is_the_first_op(library: str) -> None:
     assert "@__transform_main(" in first
 
 
+EPILOGUE = replace(PROJECTION, epilogue="bias_relu")
+
+
 @pytest.mark.mlir
 @pytest.mark.parametrize(
-    ("problem", "message"),
+    ("wrong", "message"),
     [
         (
-            replace(PROJECTION, epilogue="bias_relu"),
-            r"no matcher sees what an epilogue computes \(bias_relu\)",
+            replace(entry(PROJECTION), problem=EPILOGUE),
+            f"{EPILOGUE.key}: trial 1: no matcher sees what an epilogue computes \\(bias_relu\\)",
         ),
-        (replace(PROJECTION, dtype="bf16"), "no matcher tells bf16 from other types of as many bits"),
+        (
+            replace(entry(PROJECTION), problem=replace(PROJECTION, dtype="bf16")),
+            "bf16 nn none: trial 1: no matcher tells bf16 from other types of as many bits",
+        ),
+        (
+            entry(PROJECTION, prefetch=64),
+            r"calls tuner's transform ops \(tuner.prefetch_reads\), which other",
+        ),
+        (
+            replace(entry(PROJECTION), script="module {}\n"),
+            "trial 1: its steps are not those of a shipped strategy",
+        ),
     ],
+    ids=["epilogue", "bf16", "op", "steps"],
 )
-def test_a_problem_that_no_matcher_recognizes_is_refused(problem: Problem, message: str) -> None:
-    wrong = replace(entry(PROJECTION), problem=problem)
-    with pytest.raises(UsageError, match=f"{problem.key}: trial 1: {message}"):
+def test_what_no_matcher_recognizes_or_no_library_can_have_is_refused(
+    wrong: LibraryEntry, message: str
+) -> None:
+    with pytest.raises(UsageError, match=message):
         schedule_of(wrong)
-
-
-@pytest.mark.mlir
-def test_a_script_that_no_library_can_have_is_refused() -> None:
-    own = entry(PROJECTION, prefetch=64)
-    with pytest.raises(
-        UsageError, match=r"calls tuner's transform ops \(tuner.prefetch_reads\), which other"
-    ):
-        schedule_of(own)
-    with pytest.raises(UsageError, match="trial 1: its steps are not those of a shipped strategy"):
-        schedule_of(replace(own, script="module {}\n"))
 
 
 @pytest.mark.mlir
@@ -298,28 +297,22 @@ def test_the_faster_of_two_stays(is_turned: bool) -> None:
 
 @pytest.mark.mlir
 def test_equal_schedules_and_other_problems_are_not_timed() -> None:
-    found = merged(
-        (merge_library("a.mlir", FAST), merge_library("b.mlir", replace(FAST, trial=9), entry(OTHER)))
-    )
+    same = merge_library("b.mlir", replace(FAST, trial=9), entry(OTHER))
+    found = merged((merge_library("a.mlir", FAST), same))
     assert (found.entries, found.duels) == (2, ())
     assert [each.trial for each in read_entries(found.text, "merged")] == [1, 2]
 
 
 @pytest.mark.mlir
-def test_libraries_of_two_machines_are_refused() -> None:
-    elsewhere = replace(entry(OTHER), machine=replace(FAST.machine, name="another"))
-    with pytest.raises(
-        UsageError, match=r"a.mlir is of '.*' and b.mlir of 'another': a library is of one machine"
-    ):
-        merged((merge_library("a.mlir", FAST), merge_library("b.mlir", elsewhere)))
-
-
-@pytest.mark.mlir
-def test_schedules_of_another_machine_cannot_be_compared_here() -> None:
-    slow, fast = (replace(each, machine=replace(each.machine, name="another")) for each in (SLOW, FAST))
-    with pytest.raises(
-        UsageError, match="several libraries have a schedule; only 'another' can compare them"
-    ):
+def test_libraries_of_two_machines_and_of_another_than_this_are_refused() -> None:
+    other, slow, fast = (
+        replace(each, machine=replace(each.machine, name="another")) for each in (entry(OTHER), SLOW, FAST)
+    )
+    message = r"a.mlir is of '.*' and b.mlir of 'another': a library is of one machine"
+    with pytest.raises(UsageError, match=message):
+        merged((merge_library("a.mlir", FAST), merge_library("b.mlir", other)))
+    message = "several libraries have a schedule; only 'another' can compare them"
+    with pytest.raises(UsageError, match=message):
         merged((merge_library("a.mlir", slow), merge_library("b.mlir", fast)))
 
 
@@ -329,17 +322,13 @@ HEADER = "// made by   tuner 0.1.0, for mlir-23\n"
 OP = "      transform.apply_patterns.x86.vector_contract_to_fma\n"
 
 
-def test_a_renamed_dialect_has_the_name_of_its_version() -> None:
+def test_a_renamed_dialect_has_the_name_of_its_version_and_what_both_versions_read_stays() -> None:
     newer = LibraryFile("library.mlir", (HEADER + OP).encode())
     older = for_version("mlir-22", newer)
-    assert older.content.decode() == (HEADER + OP).replace("mlir-23", "mlir-22").replace(
-        ".x86.", ".x86vector."
-    )
+    renamed = (HEADER + OP).replace("mlir-23", "mlir-22").replace(".x86.", ".x86vector.")
+    assert older.content.decode() == renamed
     assert for_version("mlir-23", older) == newer
-    assert versions_text(older.content.decode()) == "mlir-22"
-
-
-def test_what_both_versions_read_stays_as_it_is() -> None:
+    assert versions_text(renamed) == "mlir-22"
     text = "// made by   tuner 0.1.0, for mlir-22 and mlir-23\nmodule {\n}\n"
     file = LibraryFile("library.mlir", text.encode())
     assert for_version("mlir-22", file) == for_version("mlir-23", file) == file

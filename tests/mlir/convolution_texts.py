@@ -2,6 +2,7 @@
 
 from dataclasses import dataclass
 
+from tests.texts import filled
 from tuner.mlir.ir.linalg import LAYOUTS
 
 LOOPS = "abcde"
@@ -81,19 +82,24 @@ class Convolution:
             for place, shape in enumerate(shapes[:-1])
         )
         of_y, stored = (self._type("tensor", shapes[-1], each) for each in (self.sums, self.output))
-        return f"""func.func @group({arguments}) {{
-          {reads}
-          %z = arith.constant 0.0 : {self.sums}
-          %e = tensor.empty() : {of_y}
-          %zeros = linalg.fill ins(%z : {self.sums}) outs(%e : {of_y}) -> {of_y}
-          %p = {self.name} {{contraction, {self._steps()}{", root" if self.epilogue == "none" else ""}}}
-            ins(%t0, %t1 : {self._type("tensor", shapes[0])}, {self._type("tensor", shapes[1])})
-            outs(%zeros : {of_y}) -> {of_y}
-          {self._epilogue()}
-          bufferization.materialize_in_destination %{"p" if self.epilogue == "none" else "r"}
-            in restrict writable %m{last} : ({stored}, {self._type("memref", shapes[-1], self.output)}) -> ()
-          return
-        }}"""
+        return filled(
+            __file__,
+            "FUSION",
+            arguments=arguments,
+            reads=reads,
+            sums=self.sums,
+            of_y=of_y,
+            name=self.name,
+            steps=self._steps(),
+            root=", root" if self.epilogue == "none" else "",
+            of_x=self._type("tensor", shapes[0]),
+            of_w=self._type("tensor", shapes[1]),
+            epilogue=self._epilogue(),
+            result="p" if self.epilogue == "none" else "r",
+            last=last,
+            stored=stored,
+            memref=self._type("memref", shapes[-1], self.output),
+        )
 
     def _steps(self) -> str:
         count = LAYOUTS[self.name][1].count("h") + 1
@@ -135,12 +141,18 @@ class Convolution:
                 "%n = arith.truncf %q : f32 to bf16" if is_narrow else "",
             ]
         )
-        return f"""{f"%y = tensor.empty() : {of_y}" if is_narrow else ""}
-          %r = linalg.generic {{
-            indexing_maps = [{", ".join([*maps, whole])}],
-            iterator_types = [{", ".join(['"parallel"'] * len(output))}]
-          }} ins({", ".join(operands)} : {", ".join(kinds)}) outs({start} : {of_y}) attrs = {{root}} {{
-            ^bb0({given}, %o: {self.output}):
-              {lines}
-              linalg.yield {"%n" if is_narrow else "%q"} : {self.output}
-          }} -> {of_y}"""
+        return filled(
+            __file__,
+            "EPILOGUE",
+            empty=f"%y = tensor.empty() : {of_y}" if is_narrow else "",
+            maps=", ".join([*maps, whole]),
+            parallel=", ".join(['"parallel"'] * len(output)),
+            operands=", ".join(operands),
+            types=", ".join(kinds),
+            start=start,
+            of_y=of_y,
+            given=given,
+            output=self.output,
+            lines=lines,
+            yielded="%n" if is_narrow else "%q",
+        )

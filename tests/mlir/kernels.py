@@ -1,13 +1,12 @@
 """GPU dialect for tests: one kernel, two shared buffers, and the launches around it."""
 
-from collections.abc import Iterator
+from collections.abc import Callable, Iterator
 from contextlib import contextmanager
 from typing import Any
 
 from tests.texts import text_beside
 
 SHARED = "memref<256xf32, #gpu.address_space<workgroup>>"
-KERNEL = text_beside(__file__, "KERNEL")
 
 
 @contextmanager
@@ -20,13 +19,22 @@ def parsed(text: str) -> Iterator[Any]:
         yield transform.parse(text, "test")
 
 
+def changed(change: Callable[..., Any], text: str, *given: Any) -> tuple[str, str, Any]:
+    """Returns a module before and after a pass, and what the pass returns."""
+    with parsed(text) as module:
+        before = str(module)
+        result = change(module, *given)
+        assert module.operation.verify()
+        return before, str(module), result
+
+
 def kernel(*body: str, launch: str = "") -> str:
     """Returns a module with a kernel and its launch.
 
     ``body`` may use the shared buffers %a and %b of 1 KiB each, the thread %i, its value %v, and %g.
     """
     lines = "\n".join(f"      {line}" for line in body)
-    return KERNEL.replace("      BODY", lines).replace("LAUNCH", launch)
+    return text_beside(__file__, "KERNEL").replace("      BODY", lines).replace("LAUNCH", launch)
 
 
 def store(buffer: str) -> str:

@@ -1,5 +1,7 @@
 """Transform scripts for tests: the ops of one named sequence, and what to apply them to."""
 
+from tests.texts import filled
+
 INTEGER = "!transform.param<i64>"
 PAYLOAD = """func.func @matmul(%a: MATRIX, %b: MATRIX, %c: MATRIX) -> MATRIX {
   %product = linalg.matmul ins(%a, %b : MATRIX, MATRIX) outs(%c : MATRIX) -> MATRIX
@@ -14,16 +16,7 @@ TILE = (
 
 def script(*ops: str) -> str:
     """Returns a script of these ops; %product is the matmul."""
-    lines = "\n".join(f"    {op}" for op in ops)
-    return f"""module attributes {{transform.with_named_sequence}} {{
-  transform.named_sequence @__transform_main(%root: !transform.any_op {{transform.readonly}}) {{
-    %product = transform.structured.match ops{{["linalg.matmul"]}} in %root
-      : (!transform.any_op) -> !transform.any_op
-{lines}
-    transform.yield
-  }}
-}}
-"""
+    return filled(__file__, "SCRIPT", lines="\n".join(f"    {op}" for op in ops))
 
 
 def knob(name: str, options: str, selected: str = "", kind: str = INTEGER, result: str = "") -> str:

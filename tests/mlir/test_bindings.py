@@ -5,7 +5,6 @@ import pytest
 
 pytestmark = pytest.mark.mlir
 
-
 PROGRAM = """
 import sys
 from tuner.mlir.bindings import ir

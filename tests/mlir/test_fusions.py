@@ -1,5 +1,6 @@
 """A fusion's facts, its canonical text, and the form that schedules take."""
 
+from collections.abc import Callable
 from typing import Any
 
 import pytest
@@ -20,19 +21,16 @@ from tuner.targets.cpu.compiler import CpuCompiler
 pytestmark = pytest.mark.mlir
 
 
-def annotated(text: str) -> str:
+def rewritten(change: Callable[[Any], None], text: str) -> str:
     with ir.Context(), ir.Location.unknown():
         module = parse_fusion(text)
-        annotate_facts(module)
-        return str(module)
-
-
-def prepared(text: str) -> str:
-    with ir.Context(), ir.Location.unknown():
-        module = parse_fusion(text)
-        prepare(module)
+        change(module)
         assert module.operation.verify()
         return str(module)
+
+
+def annotated(text: str) -> str:
+    return rewritten(annotate_facts, text)
 
 
 @pytest.mark.parametrize(
@@ -57,24 +55,18 @@ def test_facts_of_a_fusion(
     assert (found.transposed, found.copy) == (transposed, copy)
 
 
-def test_bytes_are_those_of_all_arguments() -> None:
+def test_bytes_are_those_of_all_arguments_and_a_canonical_text_stays_as_it_is() -> None:
     assert facts_of(annotated(texts.product(8, 16, 4, "bias"))).bytes == 4 * (8 * 4 + 4 * 16 + 16 + 8 * 16)
-
-
-def test_a_canonical_text_stays_as_it_is() -> None:
     once = annotated(texts.softmax(5, 7))
     assert annotated(once) == once
     assert annotated(texts.softmax(5, 7).replace("%most", "%renamed")) == once
 
 
-def test_an_epilogue_of_several_operations_becomes_one() -> None:
-    text = prepared(texts.softmax(5, 7))
+def test_an_epilogue_becomes_one_operation_and_a_copy_where_there_is_none() -> None:
+    text = rewritten(prepare, texts.softmax(5, 7))
     assert text.count("attrs =  {root}") == 1
     assert "outs(%0 : tensor<5x7xf32>) attrs =  {root}" in text  # the output's memory
-
-
-def test_a_contraction_without_an_epilogue_gets_a_copy_as_its_root() -> None:
-    text = prepared(texts.product(8, 16, 4))
+    text = rewritten(prepare, texts.product(8, 16, 4))
     assert "linalg.matmul {contraction}" in text
     assert text.count("attrs =  {root}") == 1
 
@@ -93,8 +85,6 @@ def test_what_is_no_fusion_is_refused(text: str, message: str) -> None:
 
 
 # A fusion as a problem: sizes, key, and which fusions are refused.
-
-
 @pytest.mark.parametrize(
     ("kind", "text", "shape", "flop"),
     [
@@ -157,23 +147,14 @@ def test_other_products_of_integers_are_refused(before: str, after: str, reason:
         as_problem("contraction", text)
 
 
-def test_sums_that_may_overflow_are_refused() -> None:
-    with pytest.raises(UsageError, match=r"size k: found 131072, allowed 1\.\.131071 for i8"):
+def test_what_is_no_problem_is_refused_with_its_reason() -> None:
+    with pytest.raises(UsageError, match=r"size k: found 131072, allowed 1\.\.131071 for i8"):  # may overflow
         as_problem("contraction", byte_texts.product(1, 1, 2**17))
-
-
-def test_a_fusion_that_no_schedule_is_for_is_refused_with_its_reason() -> None:
     fusion = Fusion(LOOPS, texts.elementwise((4,)), (), (), (), reason="a gather")
     with pytest.raises(UsageError, match=r"found kind loops, allowed contraction, .*: a gather"):
         fusion_problem(fusion)
-
-
-def test_a_text_that_is_no_fusion_is_refused() -> None:
     with pytest.raises(UsageError, match="fusion: found no function @group"):
         as_problem("rows", "func.func @f() { return }")
-
-
-@pytest.mark.parametrize(("operation", "fusion"), [("rows", ""), ("matmul", "func.func @group() {}")])
-def test_a_problem_has_a_text_if_it_is_a_fusion(operation: str, fusion: str) -> None:
-    with pytest.raises(UsageError, match="operation: found"):
-        Problem(operation, (4, 4, 1), "f32", fusion=fusion)
+    for operation, text in (("rows", ""), ("matmul", "func.func @group() {}")):
+        with pytest.raises(UsageError, match="operation: found"):
+            Problem(operation, (4, 4, 1), "f32", fusion=text)

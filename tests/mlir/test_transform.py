@@ -4,21 +4,13 @@ from typing import Any
 
 import pytest
 
-from tests.mlir.cpu import test_batch_loops
 from tests.mlir.cpu import test_lowering as test_cpu_lowering
 from tests.mlir.documented_ir import missing, parts
-from tests.mlir.gpu import (
-    test_inline_device_functions,
-    test_kernel_memory,
-    test_launch_bounds,
-    test_private_memory,
-    test_reductions,
-    test_small_passes,
-)
-from tests.mlir.ir import test_memory_spaces
+from tests.mlir.gpu import test_device_ops, test_kernel_memory, test_kernel_passes, test_modules
+from tests.mlir.ir import test_memrefs
 from tests.mlir.kernels import BARRIER, kernel, load, parsed, store
 from tests.mlir.ops.conftest import SCRIPT
-from tests.mlir.ops.test_every_op import NAMES, TABLES
+from tests.mlir.ops.test_every_op import SHOWN
 from tests.mlir.scripts import PAYLOAD, TILE, script
 from tests.texts import text_beside
 from tuner.core.errors import CandidateError, Stage
@@ -59,21 +51,15 @@ def diagnostic(text: str, payload: str = PAYLOAD) -> str:
     return failure.value.reason
 
 
-def test_a_diagnostic_names_the_transform_op_and_its_place_in_the_script() -> None:
+VECTORIZE = "transform.structured.vectorize %product vector_sizes [1, 2] : !transform.any_op"
+
+
+def test_a_diagnostic_names_the_transform_op_or_that_of_the_payload_and_its_place() -> None:
     found = diagnostic(script("transform.loop.unroll %product {factor = 2} : !transform.any_op"))
     assert found == "transform.loop.unroll at script:5:5: failed to unroll, incorrect type of payload"
-
-
-def test_a_diagnostic_about_the_payload_names_its_op() -> None:
-    found = diagnostic(
-        script("transform.structured.vectorize %product vector_sizes [1, 2] : !transform.any_op")
-    )
-    assert found == "linalg.matmul at payload:2:14: Attempted to vectorize, but failed"
-
-
-def test_an_op_of_the_payload_is_not_taken_for_one_of_the_script_at_the_same_place() -> None:
+    text = script(VECTORIZE)
+    assert diagnostic(text) == "linalg.matmul at payload:2:14: Attempted to vectorize, but failed"
     # both texts have an op at 5:5
-    text = script("transform.structured.vectorize %product vector_sizes [1, 2] : !transform.any_op")
     assert text.splitlines()[4].startswith("    transform.structured.vectorize")
     payload = "\n\n" + PAYLOAD.replace("  %product = ", "%product =\n    ")
     assert payload.splitlines()[4].startswith("    linalg.matmul")
@@ -93,29 +79,17 @@ def test_the_note_of_a_diagnostic_is_named_as_well() -> None:
 
 
 def test_applying_leaves_what_the_payload_says_of_itself() -> None:
+    returned = "return %product : tensor<64x64xf32>"
+    tiled = script(TILE.replace("%size", "8").replace(", !transform.param<i64>", ""))
     with transform.new_context(), ir.Location.unknown():
-        module = transform.parse(
-            PAYLOAD.replace(
-                "return %product : tensor<64x64xf32>", 'return %product : tensor<64x64xf32> loc("mine":7:1)'
-            ),
-            "payload",
-        )
-        transform.apply_script(
-            module,
-            transform.parse(
-                script(TILE.replace("%size", "8").replace(", !transform.param<i64>", "")), "script"
-            ),
-        )
+        module = transform.parse(PAYLOAD.replace(returned, f'{returned} loc("mine":7:1)'), "payload")
+        transform.apply_script(module, transform.parse(tiled, "script"))
         assert 'loc("mine":7:1)' in module.operation.get_asm(enable_debug_info=True, use_local_scope=True)
         assert "scf.for" in str(module)
 
 
 # What each transform op and each pass shows in its docstring is what it does.
-
 SQRT = text_beside(__file__, "SQRT")
-DOCUMENTED_IR_TILE = text_beside(__file__, "DOCUMENTED_IR_TILE")
-DOT = text_beside(__file__, "DOT")
-RSQRT = text_beside(__file__, "RSQRT")
 BF16 = "llvm.func @f(%x: bf16) -> f32 { %wide = llvm.fpext %x : bf16 to f32 llvm.return %wide : f32 }"
 TEMPORARY = """scf.for %i = %c0 to %n step %c1 {
   %t = memref.alloc() : memref<4xf32>
@@ -124,29 +98,29 @@ TEMPORARY = """scf.for %i = %c0 to %n step %c1 {
 ONE_LAUNCH = f"%t = memref.alloc() : {test_kernel_memory.SHARED} {test_kernel_memory.STORE}"
 # Pass -> the module that it changes, or that it returns as a text.
 OF_PASSES: dict[Callable[..., Any], str] = {
-    expand_composed_ops: test_small_passes.GLOBAL_ID,
-    expand_reductions: test_reductions.ALL_REDUCE,
-    widen_narrow_shuffles: test_small_passes.SHUFFLE,
-    relax_unused_atomics: test_small_passes.ATOMICS,
+    expand_composed_ops: test_kernel_passes.GLOBAL_ID,
+    expand_reductions: test_device_ops.ALL_REDUCE,
+    widen_narrow_shuffles: test_kernel_passes.SHUFFLE,
+    relax_unused_atomics: test_kernel_passes.ATOMICS,
     use_dynamic_shared_memory: kernel(store("a"), store("b"), load("a"), load("b")),
-    make_shared_memory_external: test_small_passes.SYMBOLS,
+    make_shared_memory_external: test_kernel_passes.SYMBOLS,
     call_intrinsics_directly: SQRT,
-    lower_math: RSQRT,
-    outline_with_bounds: test_launch_bounds.TEXT,
-    merge_gpu_modules: test_small_passes.TWO_MODULES,
-    use_private_memory: test_private_memory.KERNEL.format(TEMPORARY),
-    expand_warp_ids: test_small_passes.WARPS,
+    lower_math: text_beside(__file__, "RSQRT"),
+    outline_with_bounds: test_kernel_passes.BOUNDS,
+    merge_gpu_modules: test_kernel_passes.TWO_MODULES,
+    use_private_memory: test_kernel_memory.PRIVATE_KERNEL.format(TEMPORARY),
+    expand_warp_ids: test_kernel_passes.WARPS,
     expand_copies: test_kernel_memory.kernel(BARRIER, test_kernel_memory.COPY, BARRIER),
-    shared_memory.use_dynamic_shared_globals: test_small_passes.SHARED_GLOBALS,
-    modules.inline_device_functions: test_inline_device_functions.MODULE,
+    shared_memory.use_dynamic_shared_globals: test_kernel_passes.SHARED_GLOBALS,
+    modules.inline_device_functions: test_modules.CALLS,
     kernel_memory.declare_launch_memory: test_kernel_memory.program(
         (ONE_LAUNCH.format(test_kernel_memory.SHARED),)
     ),
-    memrefs.name_memory_spaces: test_memory_spaces.MODULE,
+    memrefs.name_memory_spaces: test_memrefs.MODULE,
     cpu_lowering.lower_to_llvm: test_cpu_lowering.STORE,
     store_bf16_as_integers: BF16,
-    tiles_as_vectors: DOCUMENTED_IR_TILE,
-    with_batch_loops: test_batch_loops.ADD_ONE,
+    tiles_as_vectors: text_beside(__file__, "DOCUMENTED_IR_TILE"),
+    with_batch_loops: test_cpu_lowering.ADD_ONE,
 }
 ARGUMENTS: dict[Callable[..., Any], tuple[Any, ...]] = {
     use_dynamic_shared_memory: (4096,),
@@ -168,9 +142,9 @@ def shown_but_not_there(documented: Any, change: Callable[[Any], object], text: 
         return missing(docstring, before, after if isinstance(after, str) else str(module))
 
 
-@pytest.mark.parametrize(("op", "name"), [*zip(OPS, NAMES, strict=True)], ids=NAMES)
-def test_the_ir_of_an_op_is_real(op: Any, name: str) -> None:
-    line, payload = TABLES[name]["SHOWN"]
+@pytest.mark.parametrize("op", OPS, ids=lambda op: op.OPERATION_NAME)
+def test_the_ir_of_an_op_is_real(op: Any) -> None:
+    line, payload = SHOWN[op.OPERATION_NAME.partition(".")[2]]
 
     def apply(module: Any) -> None:
         transform.apply_script(module, transform.parse(SCRIPT.format(line=line), "script"))
@@ -192,12 +166,12 @@ def test_the_ir_of_a_dot_product_is_real() -> None:
     def lower(module: Any) -> None:
         lower_byte_dots(module, emulates=False)
 
-    assert shown_but_not_there(lower_byte_dots, lower, DOT) == []
+    assert shown_but_not_there(lower_byte_dots, lower, text_beside(__file__, "DOT")) == []
 
 
 def test_ir_that_no_module_has_is_found() -> None:
     shown = "Adds.\n\nTakes i32.\n\n    %y = f.old %x : i32\n  becomes\n    %y = f.new %x : ...\n    f.same\n"
     assert missing(shown, "%0 = f.old %arg0 : i32", "%0 = f.new %arg0 : i32\nf.same") == []
     assert missing(shown, "%0 = f.older %arg0 : i32", "%0 = f.new %arg0 : i32") == [
-        *("    %y = f.old %x : i32", "    f.same"),
+        *("    %y = f.old %x : i32", "    f.same")
     ]

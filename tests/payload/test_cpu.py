@@ -27,10 +27,11 @@ KINDS = list(itertools.product(INPUT_DTYPES, LAYOUTS, EPILOGUES))
 
 
 @given(st.integers(1, 9), SIZE, SIZE, st.integers(1, 8), SPLITS, st.integers(1, 70))
-def test_panels_cover_c_exactly_once(
+def test_panels_cover_c_exactly_once_and_a_script_reports_them(
     batch: int, m: int, n: int, parts: int, split: str, multiple: int
 ) -> None:
-    partitions = partition(BatchMatmul(batch, m, n, 3), parts, split, multiple)
+    problem = BatchMatmul(batch, m, n, 3)
+    partitions = partition(problem, parts, split, multiple)
     count = np.zeros((batch, m, n), int)
     for part in partitions:
         assert min(part.m, part.n, part.matrices) >= 1
@@ -39,32 +40,17 @@ def test_panels_cover_c_exactly_once(
     assert (count == 1).all()
     assert sum(part.m * part.n * part.matrices for part in partitions) == count.size  # none reaches outside
     assert len(partitions) <= parts
+    assert partitions_in(f"// first\n{partitions_comment(partitions)}\nmodule {{}}\n", problem) == partitions
 
 
 @given(SIZE, SIZE, st.integers(1, 8), SPLITS, st.integers(1, 70))
-def test_all_panels_but_the_last_are_whole_tiles(
+def test_panels_but_the_last_are_whole_tiles_and_share_a_function_exactly_when_they_are_equal(
     m: int, n: int, parts: int, split: str, multiple: int
 ) -> None:
     partitions = partition(Matmul(m, n, 3), parts, split, multiple)
     extents = [part.m if split == "m" else part.n for part in partitions[:-1]]
     assert all(extent % multiple == 0 for extent in extents)
-
-
-@given(SIZE, SIZE, st.integers(1, 8), SPLITS, st.integers(1, 70))
-def test_panels_share_a_function_exactly_when_they_are_equal(
-    m: int, n: int, parts: int, split: str, multiple: int
-) -> None:
-    partitions = partition(Matmul(m, n, 3), parts, split, multiple)
     assert len({part.entry for part in partitions}) == len({(part.m, part.n) for part in partitions})
-
-
-@given(st.integers(1, 9), SIZE, SIZE, st.integers(1, 8), SPLITS, st.integers(1, 70))
-def test_a_script_reports_the_panels_it_is_written_for(
-    batch: int, m: int, n: int, parts: int, split: str, multiple: int
-) -> None:
-    problem = BatchMatmul(batch, m, n, 3)
-    partitions = partition(problem, parts, split, multiple)
-    assert partitions_in(f"// first\n{partitions_comment(partitions)}\nmodule {{}}\n", problem) == partitions
 
 
 def test_a_script_without_panels_is_for_the_whole_problem() -> None:

@@ -19,9 +19,6 @@ BUFFER = re.compile(r'tuner.buffer = "(\w+)"')
 def test_a_script_says_which_buffers_it_adds() -> None:
     script = "// workspace: 3 256 192\n// packed: a b\nmodule {\n}\n"
     assert scratch_in(script, PROBLEM) == Scratch((3, 256, 192), ("a", "b"))
-
-
-def test_a_script_that_says_nothing_adds_none() -> None:
     assert scratch_in("module {\n}\n", PROBLEM) == Scratch()
 
 
@@ -56,9 +53,7 @@ def test_what_cannot_be_is_refused(script: str, reason: str) -> None:
         ),
     ],
 )
-def test_the_payload_reads(
-    name: str, problem: Problem, script: str, golden: Callable[[str, str], None]
-) -> None:
+def test_payloads_read(name: str, problem: Problem, script: str, golden: Callable[[str, str], None]) -> None:
     golden(f"gpu_{name}.mlir", gpu_payload_mlir(problem, scratch_in(script, problem)))
 
 
@@ -75,8 +70,7 @@ def test_every_kind_of_payload_is_valid(dtype: str, layout: str) -> None:
             for output in outputs:
                 problem = Matmul(15, 31, 7, dtype, layout, epilogue, output)
                 for scratch in (Scratch(), Scratch((4, 16, 32)), Scratch(packed=("a", "b"))):
-                    text = gpu_payload_mlir(problem, scratch)
-                    assert transform.parse(text, "payload").operation.verify()
+                    assert transform.parse(gpu_payload_mlir(problem, scratch), "payload").operation.verify()
 
 
 @pytest.mark.mlir

@@ -2,11 +2,14 @@
 
 import contextlib
 import io
+import re
 
 from filecheck.finput import FInput
 from filecheck.matcher import Matcher
 from filecheck.options import Options
 from filecheck.parser import Parser, pattern_for_opts
+
+from tests.texts import text_beside
 
 
 def require(source: str, output: str) -> None:
@@ -16,3 +19,19 @@ def require(source: str, output: str) -> None:
     with contextlib.redirect_stderr(io.StringIO()) as errors:
         status = Matcher(options, FInput("output", FInput.canonicalize_line_ends(output)), checks).run()
     assert status == 0, f"{errors.getvalue()}\n{output}"
+
+
+def cases(text: str) -> list[tuple[dict[str, str], str]]:
+    """Returns the cases of a text, which empty lines divide, each with its lines ``// name: value``."""
+    return [(directives(case), case) for case in text.strip("\n").split("\n\n")]
+
+
+def directives(text: str) -> dict[str, str]:
+    """Returns the values of the lines ``// name: value`` of a text."""
+    return dict(re.findall(r"^// (\w+): (.*)$", text, re.MULTILINE))
+
+
+def filled(test: str, name: str, **parts: object) -> str:
+    """Returns a text of the file next to a test, with parts in the place of their names in capitals."""
+    text = text_beside(test, name)
+    return re.sub(r"[A-Z][A-Z_]+", lambda found: str(parts.get(found[0].lower(), found[0])), text)

@@ -1,5 +1,6 @@
 """Programs of one ``gpu.launch`` for tests: two blocks of 64 threads on two buffers, run on the simulator."""
 
+from contextlib import closing
 from typing import Any
 
 import numpy as np
@@ -7,6 +8,8 @@ import numpy as np
 from benchmarks.fuzzing.program_check import SIMULATOR
 from benchmarks.program_compiler import compiler_of
 from tuner.programs.request import DEFAULTS, DeviceOptions
+from tuner.programs.run.device_function import DeviceFunction
+from tuner.simulator.device.simulated_device import SimulatedDevice
 
 ARRAY = "memref<2x64xf32>"
 CONSTANTS = "\n".join(f"  %c{n} = arith.constant {n} : index" for n in (0, 1, 2, 3, 4, 63, 64))
@@ -41,23 +44,21 @@ func.func @main({arguments}) {{
 
 
 def store(value: str, element: str = "f32", target: str = "%y") -> str:
-    """Returns a write of the thread's element of %y, or of another array."""
     return f"memref.store {value}, {target}[%bx, %tx] : {ARRAY.replace('f32', element)}"
 
 
 def ran(text: str, *arguments: Any, order: str = "fifo", options: DeviceOptions = DEFAULTS) -> Any:
     """Runs on the simulator, which must find nothing wrong; returns what the program returns."""
-    from tuner.programs.run.device_function import DeviceFunction
-    from tuner.simulator.device.simulated_device import SimulatedDevice
+    return called(compiler_of(SIMULATOR).compile(text, None, None, options).code, *arguments, order=order)
 
+
+def called(code: Any, *arguments: Any, order: str = "fifo") -> Any:
+    """Calls compiled code once on the simulator, which must find nothing wrong; returns its results."""
     device = SimulatedDevice("sm_90", order, seed=0)  # type: ignore[arg-type] # one of its words
-    loaded = DeviceFunction(compiler_of(SIMULATOR).compile(text, None, None, options).code, device)
-    try:
-        result = loaded(*arguments)
-    finally:
-        loaded.close()
+    with closing(DeviceFunction(code, device)) as program:
+        results = program(*arguments)
     assert device.reports == ()
-    return result
+    return results
 
 
 def arrays(dtype: Any = np.float32) -> tuple[Any, Any]:

@@ -1,5 +1,6 @@
 """Runs payloads on the simulated GPU, and holds that they end as on the host, with nothing left over."""
 
+import zlib
 from functools import cache
 from typing import Any
 
@@ -9,6 +10,10 @@ from benchmarks.program_compiler import compiler_of
 from tests.programs.lowering.device_programs import BUFFER, KERNELS, ONE_BLOCK
 from tuner.core.candidate import TargetName
 from tuner.programs.request import DEFAULTS, DeviceOptions
+from tuner.programs.run.device_function import DeviceFunction
+from tuner.programs.run.host_function import HostFunction
+from tuner.programs.run.recording_device import RecordingDevice
+from tuner.simulator.device.simulated_device import SimulatedDevice
 from tuner.simulator.device.streams import ORDERS
 
 __all__ = ["BUFFER", "KERNELS", "ONE_BLOCK", "A", "B", "ended", "launched", "payload", "trace_of"]
@@ -33,14 +38,17 @@ def payload(*lines: str, results: str = "", arguments: str = "", kernels: str = 
 
 
 def launched(kernel: str, *names: str) -> str:
-    """Returns a synchronous launch of one block of 16 threads."""
     arguments = ", ".join(f"%{name} : {BUFFER}" for name in names)
     return f"gpu.launch_func @m::@{kernel} {ONE_BLOCK} args({arguments})"
 
 
+def one_order(name: str) -> tuple[str, ...]:
+    """Returns the order for a lone kernel, which changes places with nothing: each order gets some."""
+    return (ORDERS[zlib.crc32(name.encode()) % len(ORDERS)],)
+
+
 @cache
 def compiled(text: str, target: TargetName, options: DeviceOptions = DEFAULTS) -> Any:
-    """Returns the code of a payload, which is compiled once for all its runs."""
     return compiler_of(target).compile(text, "main", None, options).code
 
 
@@ -49,10 +57,6 @@ def ended(text: str, *arguments: Any, options: DeviceOptions = DEFAULTS) -> tupl
 
     Nothing is reported, nothing leaks on either side, and device memory is freed once.
     """
-    from tuner.programs.run.device_function import DeviceFunction
-    from tuner.programs.run.host_function import HostFunction
-    from tuner.simulator.device.simulated_device import SimulatedDevice
-
     plain = HostFunction(compiled(text, CPU), lambda _: None)
     own = _copies(arguments)
     expected = (*_listed(plain(*own)), *own)
@@ -76,10 +80,6 @@ def ended(text: str, *arguments: Any, options: DeviceOptions = DEFAULTS) -> tupl
 
 def trace_of(text: str, *arguments: Any, options: DeviceOptions = DEFAULTS) -> list[str]:
     """Returns what a program asks of a device in one call, one line each."""
-    from tuner.programs.run.device_function import DeviceFunction
-    from tuner.programs.run.recording_device import RecordingDevice
-    from tuner.simulator.device.simulated_device import SimulatedDevice
-
     recorder = RecordingDevice(SimulatedDevice("sm_90"))
     program = DeviceFunction(compiled(text, SIMULATOR, options), recorder, lambda _: None)
     before = len(recorder.trace)

@@ -5,9 +5,10 @@ from typing import Any
 import numpy as np
 import pytest
 
-from tuner.core.errors import UsageError
+from tuner.core.errors import CandidateError, Stage, TunerError, UsageError
 from tuner.core.gpu_code import BufferType, ScalarType, ValueType
-from tuner.programs.arguments import make_arguments, read_npy, type_text
+from tuner.programs.arguments import make_arguments, read_npy
+from tuner.programs.request import DeviceOptions, in_file, named_in_errors
 
 TYPES = (BufferType("f32", (2, 3)), BufferType("bf16", (None, 4)), ScalarType("index"), ScalarType("f32"))
 ENOUGH = ("1=[5,4]random", "2=7")
@@ -35,17 +36,17 @@ def test_words_give_sizes_and_numbers() -> None:
 )
 def test_contents_fill_an_array(content: str, expected: float) -> None:
     np.testing.assert_array_equal(made(*ENOUGH, f"0={content}")[0], np.full((2, 3), expected, np.float32))
-
-
-def test_range_numbers_the_elements() -> None:
     np.testing.assert_array_equal(made(*ENOUGH, "0=range")[0], np.arange(6).reshape(2, 3))
 
 
-def test_a_file_gives_an_array(tmp_path: Path) -> None:
+def test_a_file_gives_an_array_also_of_a_type_that_numpy_has_no_name_for(tmp_path: Path) -> None:
     np.save(tmp_path / "a.npy", np.arange(6.0).reshape(2, 3))
     found = made(*ENOUGH, f"0=@{tmp_path / 'a.npy'}")[0]
     assert found.dtype == np.float32
     np.testing.assert_array_equal(found, np.arange(6).reshape(2, 3))
+    array = np.arange(20).reshape(5, 4).astype(made(*ENOUGH)[1].dtype)
+    np.save(tmp_path / "b.npy", array)
+    np.testing.assert_array_equal(made("2=7", f"1=[5,4]@{tmp_path / 'b.npy'}")[1], array)
 
 
 def test_integers_are_random_whole_numbers() -> None:
@@ -79,22 +80,17 @@ def test_a_word_that_does_not_fit_is_refused(options: tuple[str, ...], message: 
         made(*options)
 
 
-def test_a_file_of_another_shape_is_refused(tmp_path: Path) -> None:
-    np.save(tmp_path / "a.npy", np.zeros(6))
-    with pytest.raises(UsageError, match=r"found shape \(6,\), allowed \(2, 3\)"):
-        made(*ENOUGH, f"0=@{tmp_path / 'a.npy'}")
-
-
 @pytest.mark.parametrize(
     ("content", "message"),
     [
+        (np.zeros(6), r"found shape \(6,\), allowed \(2, 3\)"),
         (np.full((2, 3), 300), r"found int64, allowed numbers that int8 has"),
         (np.full((2, 3), 0.5), r"found float64, allowed numbers that int8 has"),
         (np.full((2, 3), 1j), r"found complex128, allowed numbers that int8 has"),
         (np.full((2, 3), "x"), r"found <U1, allowed numbers that int8 has"),
     ],
 )
-def test_a_file_of_numbers_that_the_type_has_not_is_refused(
+def test_a_file_of_another_shape_or_numbers_that_the_type_has_not_is_refused(
     tmp_path: Path, content: Any, message: str
 ) -> None:
     np.save(tmp_path / "a.npy", content)
@@ -102,26 +98,10 @@ def test_a_file_of_numbers_that_the_type_has_not_is_refused(
         made(f"0=@{tmp_path / 'a.npy'}", types=(BufferType("i8", (2, 3)),))
 
 
-def test_a_file_of_several_arrays_is_refused(tmp_path: Path) -> None:
-    np.savez(tmp_path / "a.npz", one=np.zeros((2, 3)))
-    with pytest.raises(UsageError, match=r"a\.npz: several arrays in one file: save one as \.npy"):
-        made(*ENOUGH, f"0=@{tmp_path / 'a.npz'}")
-
-
-def test_a_file_of_a_type_that_numpy_has_no_name_for_is_read(tmp_path: Path) -> None:
-    array = np.arange(20).reshape(5, 4).astype(made(*ENOUGH)[1].dtype)
-    np.save(tmp_path / "a.npy", array)
-    np.testing.assert_array_equal(made("2=7", f"1=[5,4]@{tmp_path / 'a.npy'}")[1], array)
-
-
 @pytest.mark.parametrize(("element", "number"), [("i8", "300"), ("i8", str(10**30)), ("i1", "5")])
 def test_a_number_that_an_array_cannot_hold_is_refused(element: str, number: str) -> None:
     with pytest.raises(UsageError, match=f"argument 0: found {number}, allowed numbers that"):
         made(f"0={number}", types=(BufferType(element, (2, 3)),))
-
-
-def test_types_are_spelled_as_mlir_spells_them() -> None:
-    assert [type_text(kind) for kind in TYPES] == ["2x3xf32", "?x4xbf16", "index", "f32"]
 
 
 def claiming(path: Path, shape: str, dtype: str = "<f4") -> Path:
@@ -170,3 +150,63 @@ def test_objects_and_several_arrays_are_refused(tmp_path: Path) -> None:
     np.savez(tmp_path / "x.npz", np.zeros(1), np.zeros(2))
     with pytest.raises(UsageError, match=r"^x: several arrays in one file: save one as \.npy$"):
         read_npy(tmp_path / "x.npz", "x")
+
+
+@pytest.mark.parametrize(
+    ("options", "message"),
+    [
+        ({"form": "async"}, r"^form: found 'async', allowed streams, tokens, sync$"),
+        ({"max_streams": 0}, r"^max_streams: found 0, allowed 1 and more$"),
+    ],
+)
+def test_unknown_options_are_refused(options: dict[str, Any], message: str) -> None:
+    with pytest.raises(UsageError, match=message):
+        DeviceOptions(**options)
+
+
+@pytest.mark.parametrize(
+    ("reason", "expected"),
+    [
+        ("gpu.alloc at line 8:3: found X, allowed Y", "f.mlir:8:3: gpu.alloc: found X, allowed Y"),
+        ("payload: error: line 20:15: found a.b of dialect a", "f.mlir:20:15: found a.b of dialect a"),
+        ("program: payload: found a call (at line 1:2), allowed 0", "f.mlir:1:2: found a call, allowed 0"),
+        ("payload: entry: found 'x', allowed main", "f.mlir: payload: entry: found 'x', allowed main"),
+        ("program: killed by SIGSEGV", "f.mlir: killed by SIGSEGV"),
+        ("line 73: ld.global: out of bounds", "f.mlir: line 73: ld.global: out of bounds"),  # of PTX
+        ("op at line 4:5: found one at line 3:1", "f.mlir:4:5: op: found one at line 3:1"),
+    ],
+)  # fmt: skip
+def test_a_message_begins_with_the_file_and_the_place_in_it(reason: str, expected: str) -> None:
+    assert in_file(reason, "f.mlir") == expected
+
+
+@pytest.mark.parametrize("kind", [UsageError, TunerError])
+def test_errors_stay_of_their_kind(kind: type[TunerError]) -> None:
+    with pytest.raises(kind, match=r"f\.mlir:1:2: no") as caught, named_in_errors("f.mlir", ""):
+        raise kind("line 1:2: no")
+    assert type(caught.value) is kind
+    with pytest.raises(CandidateError, match=r"f\.mlir: no") as failed, named_in_errors("f.mlir", ""):
+        raise CandidateError(Stage.LOAD, "no")
+    assert failed.value.stage is Stage.LOAD
+
+
+PAYLOAD = """func.func @f(%x: memref<4xf32>) {
+  %v = memref.load %x[%c9] : memref<4xf32>
+  "my.op"(%v) : (f32) -> ()
+  call @g() : () -> ()
+"""
+
+
+@pytest.mark.parametrize(
+    ("reason", "expected"),
+    [
+        ("kernel k: ld (at line 2:8): out of bounds", "f.mlir:2:8: memref.load: kernel k: ld: out of bounds"),
+        ("memref.load at line 2:8: found X", "f.mlir:2:8: memref.load: found X"),  # it is named already
+        ("line 3:3: unknown", "f.mlir:3:3: my.op: unknown"),
+        ("line 4:3: no body", "f.mlir:4:3: call: no body"),
+        ("line 9:1: unknown", "f.mlir:9:1: unknown"),
+        ("line 2:3: unknown", "f.mlir:2:3: unknown"),  # a value begins there
+    ],
+)
+def test_the_operation_at_the_place_is_named(reason: str, expected: str) -> None:
+    assert in_file(reason, "f.mlir", PAYLOAD) == expected

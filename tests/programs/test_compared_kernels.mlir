@@ -1,4 +1,10 @@
 // ----- MATMUL
+// change: %t[%p, %tx] : memref => %t[%tx, %p] : memref
+// change: %s[%ty, %p] => %s[%tx, %p]
+// change: arith.mulf %v, %w => arith.addf %v, %w
+// change: %n step %c16 => %c32 step %c16
+// change: %a[%row, %ka] => %a[%row, %k]
+// change: %c[%row, %col] => %c[%col, %row]
 func.func @f(%a: memref<32x48xf32>, %b: memref<48x32xf32>, %c: memref<32x32xf32>) {
   %c0 = arith.constant 0 : index
   %c1 = arith.constant 1 : index
@@ -39,6 +45,8 @@ func.func @f(%a: memref<32x48xf32>, %b: memref<48x32xf32>, %c: memref<32x32xf32>
   return
 }
 // ----- TRANSPOSE
+// change: %s[%tx, %i] => %s[%i, %tx]
+// change: %b[%row, %col] => %b[%i, %col]
 func.func @f(%a: memref<64x32xf32>, %b: memref<32x64xf32>) {
   %c0 = arith.constant 0 : index
   %c1 = arith.constant 1 : index
@@ -72,6 +80,9 @@ func.func @f(%a: memref<64x32xf32>, %b: memref<32x64xf32>) {
   return
 }
 // ----- TREE
+// change: arith.addf %y, %z => arith.maximumf %y, %z
+// change: (%half = %c32) => (%half = %c16)
+// change: %s[%c0] : memref => %s[%c1] : memref
 func.func @f(%a: memref<8x64xf32>, %b: memref<8xf32>) {
   %c0 = arith.constant 0 : index
   %c1 = arith.constant 1 : index
@@ -113,6 +124,9 @@ func.func @f(%a: memref<8x64xf32>, %b: memref<8xf32>) {
   return
 }
 // ----- REDUCTIONS
+// change: maximumf %acc => minimumf %acc
+// change: add %s => mul %s
+// change: uge, %bx, %c2 => ugt, %bx, %c2
 func.func @f(%a: memref<4x33xf32>, %b: memref<4x33xf32>) {
   %c0 = arith.constant 0 : index
   %c1 = arith.constant 1 : index
@@ -140,6 +154,9 @@ func.func @f(%a: memref<4x33xf32>, %b: memref<4x33xf32>) {
   return
 }
 // ----- SHUFFLES
+// change: xor %s2, %o2 => xor %s2, %o1
+// change: up %x, %o1 => down %x, %o1
+// change: %up, %zero => %up, %x
 func.func @f(%a: memref<2x64xf32>, %b: memref<2x64xf32>) {
   %c1 = arith.constant 1 : index
   %c2 = arith.constant 2 : index
@@ -170,6 +187,8 @@ func.func @f(%a: memref<2x64xf32>, %b: memref<2x64xf32>) {
   return
 }
 // ----- HISTOGRAM
+// change: addi %one, %s[%i] => addi %n, %s[%i]
+// change: %y = memref.load %s[%tx] => %y = memref.load %s[%c1]
 func.func @f(%a: memref<4x64xf32>, %b: memref<4x8xi32>) {
   %c1 = arith.constant 1 : index
   %c4 = arith.constant 4 : index

@@ -1,6 +1,8 @@
 """``--compare`` of programs whose threads work together: PTX on the simulator against interpreted IR."""
 
+import re
 from collections.abc import Callable
+from contextlib import closing
 from dataclasses import dataclass
 from functools import cache
 from typing import Any
@@ -13,10 +15,12 @@ from tests.texts import text_beside
 from tuner.core.candidate import TargetName
 from tuner.programs.comparison import compare, outputs
 from tuner.programs.execution import copies
+from tuner.programs.run.device_function import DeviceFunction
+from tuner.programs.run.host_function import HostFunction
+from tuner.simulator.device.simulated_device import SimulatedDevice
 
 pytestmark = pytest.mark.mlir
 
-pytest.importorskip("tuner.programs.interpreter.kernels")
 
 SIMULATOR = TargetName.parse("simulator:sm_90")
 
@@ -26,11 +30,18 @@ class SharedProgram:
     """A program of arrays, the last of which is written; threads wait for one another, and share memory."""
 
     name: str
-    text: str
     shapes: tuple[tuple[int, ...], ...]
     expected: Callable[..., Any]  # of the arrays before: the last of them after
-    mutations: tuple[tuple[str, str], ...]  # (text, what stands there instead) that change what it computes
     dtype: Any = np.float32  # of the last array
+
+    @property
+    def text(self) -> str:
+        return re.sub(r"^// change: .*\n", "", text_beside(__file__, self.name), flags=re.MULTILINE)
+
+    @property
+    def mutations(self) -> list[tuple[str, str]]:
+        """Returns (text, what stands there instead) that change what the program computes."""
+        return re.findall(r"^// change: (.*) => (.*)$", text_beside(__file__, self.name), re.MULTILINE)
 
     def arguments(self) -> tuple[Any, ...]:
         """Returns small whole numbers, whose sums are exact."""
@@ -57,58 +68,14 @@ def shuffled(a: Any) -> Any:
 
 
 PROGRAMS = (
-    SharedProgram(
-        "matmul with two tiles",
-        text_beside(__file__, "MATMUL"),
-        ((32, 48), (48, 32), (32, 32)),
-        lambda a, b, _: a @ b,
-        (
-            ("%t[%p, %tx] : memref", "%t[%tx, %p] : memref"),
-            ("%s[%ty, %p]", "%s[%tx, %p]"),
-            ("arith.mulf %v, %w", "arith.addf %v, %w"),
-            ("%n step %c16", "%c32 step %c16"),
-            ("%a[%row, %ka]", "%a[%row, %k]"),
-            ("%c[%row, %col]", "%c[%col, %row]"),
-        ),
-    ),
-    SharedProgram(
-        "transpose with a padded tile",
-        text_beside(__file__, "TRANSPOSE"),
-        ((64, 32), (32, 64)),
-        lambda a, _: a.T,
-        (("%s[%tx, %i]", "%s[%i, %tx]"), ("%b[%row, %col]", "%b[%i, %col]")),
-    ),
-    SharedProgram(
-        "sum of rows as a tree",
-        text_beside(__file__, "TREE"),
-        ((8, 64), (8,)),
-        lambda a, _: a.sum(1),
-        (
-            ("arith.addf %y, %z", "arith.maximumf %y, %z"),
-            ("(%half = %c32)", "(%half = %c16)"),
-            ("%s[%c0] : memref", "%s[%c1] : memref"),
-        ),
-    ),
-    SharedProgram(
-        "reductions over blocks in a loop and a branch",
-        text_beside(__file__, "REDUCTIONS"),
-        ((4, 33), (4, 33)),
-        lambda a, _: reductions(a),
-        (("maximumf %acc", "minimumf %acc"), ("add %s", "mul %s"), ("uge, %bx, %c2", "ugt, %bx, %c2")),
-    ),
-    SharedProgram(
-        "sums by shuffles",
-        text_beside(__file__, "SHUFFLES"),
-        ((2, 64), (2, 64)),
-        lambda a, _: shuffled(a),
-        (("xor %s2, %o2", "xor %s2, %o1"), ("up %x, %o1", "down %x, %o1"), ("%up, %zero", "%up, %x")),
-    ),
-    SharedProgram(
-        "histogram by atomic updates of shared memory",
-        text_beside(__file__, "HISTOGRAM"),
-        ((4, 64), (4, 8)),
+    SharedProgram("MATMUL", ((32, 48), (48, 32), (32, 32)), lambda a, b, _: a @ b),  # with two tiles
+    SharedProgram("TRANSPOSE", ((64, 32), (32, 64)), lambda a, _: a.T),  # with a padded tile
+    SharedProgram("TREE", ((8, 64), (8,)), lambda a, _: a.sum(1)),  # sums of rows
+    SharedProgram("REDUCTIONS", ((4, 33), (4, 33)), lambda a, _: reductions(a)),  # in a loop and a branch
+    SharedProgram("SHUFFLES", ((2, 64), (2, 64)), lambda a, _: shuffled(a)),
+    SharedProgram(  # by atomic updates of shared memory
+        *("HISTOGRAM", ((4, 64), (4, 8))),
         lambda a, _: np.stack([np.bincount(row.astype(int), minlength=8) for row in a]),
-        (("addi %one, %s[%i]", "addi %n, %s[%i]"), ("%y = memref.load %s[%tx]", "%y = memref.load %s[%c1]")),
         np.int32,
     ),
 )
@@ -116,9 +83,6 @@ MUTATIONS = [(program, change) for program in PROGRAMS for change in program.mut
 
 
 def interpreted(text: str, arguments: tuple[Any, ...]) -> tuple[Any, ...]:
-    """Returns what a program leaves on the host."""
-    from tuner.programs.run.host_function import HostFunction
-
     code = compiler_of(TargetName("cpu")).compile(text, None, None).code
     assert code.interpreted
     own = copies(arguments)
@@ -127,23 +91,14 @@ def interpreted(text: str, arguments: tuple[Any, ...]) -> tuple[Any, ...]:
 
 @cache
 def right(program: SharedProgram) -> tuple[Any, ...]:
-    """Returns what a program leaves on the host as it is, interpreted once for all its changes."""
     return interpreted(program.text, program.arguments())
 
 
 def simulated(text: str, arguments: tuple[Any, ...]) -> tuple[Any, tuple[Any, ...]]:
-    """Returns a program's code and what it leaves on the simulator."""
-    from tuner.programs.run.device_function import DeviceFunction
-    from tuner.simulator.device.simulated_device import SimulatedDevice
-
-    code = compiler_of(SIMULATOR).compile(text, None, None).code
-    own, device = copies(arguments), SimulatedDevice("sm_90")
-    program = DeviceFunction(code, device)
-    try:
-        found = outputs(code, program(*own), own)
-    finally:
-        program.close()
-    return code, found
+    code, own = compiler_of(SIMULATOR).compile(text, None, None).code, copies(arguments)
+    device = SimulatedDevice("sm_90")  # may report: a changed program has races
+    with closing(DeviceFunction(code, device)) as program:
+        return code, outputs(code, program(*own), own)
 
 
 @pytest.mark.drawn(2)

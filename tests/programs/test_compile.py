@@ -1,5 +1,7 @@
-"""``tuner.compile_program``: words, files, scripts and graphs."""
+"""``tuner.compile_program``: options, files, scripts, graphs, and compilers that crash."""
 
+import multiprocessing
+from concurrent.futures import ThreadPoolExecutor
 from pathlib import Path
 from typing import Any
 
@@ -7,15 +9,16 @@ import numpy as np
 import pytest
 
 import tuner
+from tests.programs.crashing_compiler import crash
 from tests.programs.lowering.compiled import first_script
 from tests.texts import text_beside
-from tuner.core.errors import CandidateError, UsageError
+from tuner.core.errors import CandidateError, Stage, UsageError
 from tuner.core.problem import Matmul
+from tuner.programs import compile as compile_child
 from tuner.programs.run.device_function import DeviceFunction
 
 pytestmark = pytest.mark.mlir
 
-pytest.importorskip("tuner.programs.lowering.device")
 
 PROBLEM = Matmul(16, 16, 8)
 TEXT = text_beside(__file__, "TEXT")
@@ -58,24 +61,18 @@ def test_a_named_database_that_is_missing_is_one_clear_line(
     assert not missing.exists()
 
 
-def test_a_graph_reads_its_arguments_anew() -> None:
-    program: Any = tuner.compile_program(TEXT, "simulator", scripts={PROBLEM: first_script(PROBLEM).text})
+def test_page_locked_host_memory_gives_the_same_and_a_graph_reads_its_arguments_anew() -> None:
+    options: dict[str, Any] = {"pinned": True, "order": "random", "seed": 3}
+    program: Any = tuner.compile_program(TEXT, "simulator", **options)
     a, b, c = arrays()
+    program(a, b, c)
+    np.testing.assert_allclose(c, a @ b, rtol=0, atol=1e-5)
     graph = program.as_graph(a, b, c)
     graph.launch()
     a *= 2
     graph.launch()
     np.testing.assert_allclose(c, a @ b, rtol=0, atol=1e-5)
     graph.close()
-    program.close()
-    assert program.device.reports == ()
-
-
-def test_page_locked_host_memory_gives_the_same() -> None:
-    program: Any = tuner.compile_program(TEXT, "simulator", pinned=True, order="random", seed=3)
-    a, b, c = arrays()
-    program(a, b, c)
-    np.testing.assert_allclose(c, a @ b, rtol=0, atol=1e-5)
     program.close()
     assert program.device.reports == ()
 
@@ -121,3 +118,57 @@ def test_a_payload_that_is_no_text_is_reported(tmp_path: Path) -> None:
 def test_what_does_not_lower_is_the_candidates_failure(target: str) -> None:
     with pytest.raises(CandidateError, match=r"2:3: linalg\.softmax: found no loops"):
         tuner.compile_program(text_beside(__file__, "SOFTMAX"), target)
+
+
+RIGHT = "func.func @f(%a: memref<4xf32>) { return }"
+
+
+@pytest.mark.drawn(1)
+@pytest.mark.parametrize(
+    ("payload", "reason"),
+    [("{segfault", "killed by SIGSEGV"), ("{abort", "killed by SIGABRT"), ("{hang", "timed out")],
+)
+def test_a_crash_or_hang_of_the_compiler_is_an_error(
+    payload: str, reason: str, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    monkeypatch.setattr(compile_child, "compile_and_check", crash)
+    monkeypatch.setattr(compile_child, "TIMEOUT_S", 1.0)
+
+    def compiled_twice() -> list[CandidateError]:
+        found = []
+        for _ in range(2):  # the second finds the thread's child gone
+            with pytest.raises(CandidateError, match=f"payload: compiler: .*{reason}") as caught:
+                tuner.compile_program(payload, "simulator")
+            found.append(caught.value)
+        return found
+
+    with ThreadPoolExecutor(1) as fresh:  # a thread that has no child yet
+        assert [error.stage for error in fresh.submit(compiled_twice).result()] == [Stage.COMPILE] * 2
+
+
+def test_programs_of_a_thread_share_a_child() -> None:
+    tuner.compile_program(RIGHT, "simulator").close()
+    child = compile_child.CHILDREN.of_this_thread().child
+    tuner.compile_program(RIGHT, "cpu").close()
+    assert compile_child.CHILDREN.of_this_thread().child is child is not None
+
+
+@pytest.mark.slow
+def test_a_forked_process_compiles_with_a_child_of_its_own() -> None:
+    def compile_and_report(reports: Any) -> None:
+        try:
+            tuner.compile_program(RIGHT, "simulator").close()
+            reports.put("compiled")
+        except BaseException as error:  # noqa: BLE001 - for the parent
+            reports.put(repr(error))
+
+    tuner.compile_program(RIGHT, "simulator").close()
+    child = compile_child.CHILDREN.of_this_thread().child
+    context = multiprocessing.get_context("fork")
+    reports = context.Queue()
+    forked = context.Process(target=compile_and_report, args=(reports,))
+    forked.start()
+    assert reports.get(timeout=120) == "compiled"
+    forked.join()
+    tuner.compile_program(RIGHT, "simulator").close()
+    assert compile_child.CHILDREN.of_this_thread().child is child is not None

@@ -11,7 +11,7 @@ from tuner.tuning.campaign import NamedProblem
 MODEL = text_beside(__file__, "MODEL")
 
 NHWC, NCHW = "linalg.conv_2d_nhwc_hwcf", "linalg.conv_2d_nchw_fchw"
-CUBE = "tensor<4x4x4xf32>"
+CUBE = "4x4x4xf32"
 
 
 def maps(loops: str, *operands: str) -> str:
@@ -26,8 +26,7 @@ BATCH_LAST = maps("bmnk", "bmk", "kbn", "bmn")
 
 
 def named(op: str, operands: str, result: str, extra: str = "") -> str:
-    """Returns a module of one operation ``op`` on two arguments and an output."""
-    left, right = operands.split(", ")
+    left, right, result = (f"tensor<{each}>" for each in (*operands.split(", "), result))
     return f"""func.func @f(%a: {left}, %b: {right}, %c: {result}) -> {result} {{
       %0 = {op} {extra} ins(%a, %b : {left}, {right}) outs(%c : {result}) -> {result}
       return %0 : {result}
@@ -49,86 +48,64 @@ def test_every_contraction_is_found_counted_and_named_by_its_function() -> None:
     assert left_out == ()
 
 
+MATMUL, CUBES = "linalg.matmul", f"{CUBE}, {CUBE}"
+
+
 @pytest.mark.parametrize(
-    ("text", "problem"),
+    ("op", "operands", "result", "extra", "problem"),
     [
-        (
-            named("linalg.matmul", "tensor<8x4xf32>, tensor<8x6xf32>", "tensor<4x6xf32>", TRANSPOSED_A),
-            Matmul(4, 6, 8, layout="tn"),
-        ),
-        (
-            named("linalg.matmul", "tensor<4x8xi8>, tensor<8x6xi8>", "tensor<4x6xi32>"),
-            Matmul(4, 6, 8, "i8"),
-        ),
-        (
-            named("linalg.matmul", "tensor<4x8xf16>, tensor<8x6xf16>", "tensor<4x6xf16>"),
-            Matmul(4, 6, 8, "f16", output="f16"),
-        ),
-        (
-            named("linalg.matmul", "tensor<1x8xf32>, tensor<8x6xf32>", "tensor<1x6xf32>"),
-            Matmul(1, 6, 8),
-        ),
-        (
-            named("linalg.dot", "tensor<8xf32>, tensor<8xf32>", "tensor<f32>"),
-            Matmul(1, 1, 8),
-        ),
-        (
-            named(NCHW, "tensor<1x64x7x7xf32>, tensor<32x64x1x1xf32>", "tensor<1x32x7x7xf32>"),
-            Matmul(32, 49, 64),
-        ),
-        (
-            named("linalg.batch_matvec", "tensor<3x4x8xf32>, tensor<3x8xf32>", "tensor<3x4xf32>"),
-            BatchMatmul(3, 1, 4, 8, layout="nt"),
-        ),
+        (MATMUL, "8x4xf32, 8x6xf32", "4x6xf32", TRANSPOSED_A, Matmul(4, 6, 8, layout="tn")),
+        (MATMUL, "4x8xi8, 8x6xi8", "4x6xi32", "", Matmul(4, 6, 8, "i8")),
+        (MATMUL, "4x8xf16, 8x6xf16", "4x6xf16", "", Matmul(4, 6, 8, "f16", output="f16")),
+        (MATMUL, "1x8xf32, 8x6xf32", "1x6xf32", "", Matmul(1, 6, 8)),
+        ("linalg.dot", "8xf32, 8xf32", "f32", "", Matmul(1, 1, 8)),
+        (NCHW, "1x64x7x7xf32, 32x64x1x1xf32", "1x32x7x7xf32", "", Matmul(32, 49, 64)),
+        ("linalg.batch_matvec", "3x4x8xf32, 3x8xf32", "3x4xf32", "", BatchMatmul(3, 1, 4, 8, layout="nt")),
     ],
-)  # fmt: skip
-def test_variants_are_the_problem_that_does_the_same(text: str, problem: object) -> None:
-    problems, left_out = contractions_in(text)
+)
+def test_variants_are_the_problem_that_does_the_same(
+    op: str, operands: str, result: str, extra: str, problem: object
+) -> None:
+    problems, left_out = contractions_in(named(op, operands, result, extra))
     assert left_out == ()
     assert [each.problem for each in problems] == [problem]
 
 
 @pytest.mark.parametrize(
-    ("text", "reason"),
+    ("op", "operands", "result", "extra", "reason"),
     [
+        (MATMUL, "?x8xf32, 8x6xf32", "?x6xf32", "", "its sizes are not static"),
         (
-            named("linalg.matmul", "tensor<?x8xf32>, tensor<8x6xf32>", "tensor<?x6xf32>"),
-            "f: its sizes are not static",
+            *(NHWC, "1x9x9x4xf32, 3x3x4x8xf32", "1x7x7x8xf32", ""),
+            "a window of more than one element moves over an operand",
         ),
         (
-            named(NHWC, "tensor<1x9x9x4xf32>, tensor<3x3x4x8xf32>", "tensor<1x7x7x8xf32>"),
-            "f: a window of more than one element moves over an operand",
+            *(NCHW, "2x64x7x7xf32, 32x64x1x1xf32", "2x32x7x7xf32", ""),
+            "rows or columns are apart in an operand: mkmm",
+        ),
+        ("linalg.contract", CUBES, CUBE, BATCH_LAST, "the batch is not the first dimension"),
+        (
+            *(MATMUL, "8x4xf32, 6x8xf32", "4x6xf32", BOTH_TRANSPOSED),
+            "the layout is none of nn, nt, tn: A km, B nk, C mn",
         ),
         (
-            named(NCHW, "tensor<2x64x7x7xf32>, tensor<32x64x1x1xf32>", "tensor<2x32x7x7xf32>"),
-            "f: rows or columns are apart in an operand: mkmm",
+            *(MATMUL, "4x8xf32, 8x6xf64", "4x6xf64", ""),
+            "the types f32 and f64 of its inputs are not known together",
         ),
         (
-            named("linalg.contract", f"{CUBE}, {CUBE}", CUBE, BATCH_LAST),
-            "f: the batch is not the first dimension",
-        ),
-        (
-            named("linalg.matmul", "tensor<8x4xf32>, tensor<6x8xf32>", "tensor<4x6xf32>", BOTH_TRANSPOSED),
-            "f: the layout is none of nn, nt, tn: A km, B nk, C mn",
-        ),
-        (
-            named("linalg.matmul", "tensor<4x8xf32>, tensor<8x6xf64>", "tensor<4x6xf64>"),
-            "f: the types f32 and f64 of its inputs are not known together",
-        ),
-        (
-            named("linalg.matmul", "tensor<4x8xi16>, tensor<8x6xi16>", "tensor<4x6xi32>"),
-            "f: the types i16 and i16 of its inputs are not known together",
+            *(MATMUL, "4x8xi16, 8x6xi16", "4x6xi32", ""),
+            "the types i16 and i16 of its inputs are not known together",
         ),
     ],
-)  # fmt: skip
-def test_what_no_problem_describes_is_left_out_with_the_reason(text: str, reason: str) -> None:
-    problems, left_out = contractions_in(text)
-    assert problems == ()
-    assert left_out == (reason,)
+)
+def test_what_no_problem_describes_is_left_out_with_the_reason(
+    op: str, operands: str, result: str, extra: str, reason: str
+) -> None:
+    assert contractions_in(named(op, operands, result, extra)) == ((), (f"f: {reason}",))
 
 
 def test_other_computations_are_not_mentioned() -> None:
-    text = named("linalg.add", "tensor<4xf32>, tensor<4xf32>", "tensor<4xf32>")
+    text = named("linalg.add", "4xf32, 4xf32", "4xf32")
     assert contractions_in(text) == ((), ())
 
 
@@ -145,7 +122,7 @@ def test_a_file_is_read_in_a_child_process(tmp_path: Path) -> None:
     [
         ("func.func @f() { return }", r"model\.mlir: has no contraction of static sizes and known types$"),
         (
-            named("linalg.matmul", "tensor<?x8xf32>, tensor<8x6xf32>", "tensor<?x6xf32>"),
+            named(MATMUL, "?x8xf32, 8x6xf32", "?x6xf32"),
             r"model\.mlir: has no contraction of static sizes and known types: f: its sizes are not static",
         ),
         ("func.func @f( {", r"model\.mlir"),

@@ -1,5 +1,6 @@
 """Mistakes that are easily made in tuned models, one for each test; others are tested where they live."""
 
+from pathlib import Path
 from typing import Any
 
 import numpy as np
@@ -7,15 +8,19 @@ import pytest
 from hypothesis import given
 from hypothesis import strategies as st
 
+from benchmarks.fuzzing.program_check import SIMULATOR
+from benchmarks.gpu_check.stub_driver import StubDriver
 from benchmarks.program_compiler import compiler_of
 from tests import group_texts as texts
 from tests.group_runs import as_problem, compiled, error_of
 from tests.programs.fusions.payload_text import PayloadText
 from tuner.core.candidate import TargetName
+from tuner.core.gpu import DeviceError
 from tuner.core.machine import variables_of
 from tuner.core.problem import Problem
 from tuner.core.programs import KernelTime, ProgramTimes, busy
-from tuner.programs.execution import host_function, typical
+from tuner.programs.execution import ROUNDS, LaunchTimer, host_function, time_on_device, typical
+from tuner.programs.run.device_function import DeviceFunction
 from tuner.runtime.cpu.host import describe_machine
 from tuner.space.feasible_set import FeasibleSet
 from tuner.space.file.reading import load_space_file
@@ -46,7 +51,6 @@ def first_script(problem: Problem) -> str:
 
 
 def fused(payload: str) -> Any:
-    """Returns a payload as a function of fusions."""
     return host_function(compiler_of(TargetName("cpu")).compile(payload, as_fusions=True))
 
 
@@ -99,8 +103,6 @@ def test_denormals_of_a_schedule_are_not_flushed_to_zero() -> None:
     assert error_of(problem.fusion, first_script(problem), np.random.default_rng(0), [rows]) <= 1
     product = as_problem("contraction", texts.product(4, 20, 8))
     inputs = [np.full((4, 8), 1e-40, np.float32), np.full((8, 20), 0.5, np.float32)]
-    found = compiled(product.fusion, first_script(product))
-    assert found.llvm_text
     assert error_of(product.fusion, first_script(product), np.random.default_rng(0), inputs) <= 1
 
 
@@ -154,28 +156,23 @@ def times(*spans: tuple[float, float], streams: int = 2) -> ProgramTimes:
     return ProgramTimes(1.0, kernels, streams)
 
 
-def test_kernels_one_after_another_do_not_overlap() -> None:
-    assert times((0, 1), (1, 3)).overlap == 1.0
-    assert times((0, 1), (2, 4)).overlap == 1.0  # a gap is no overlap
-
-
-def test_kernels_at_once_overlap_by_what_they_share() -> None:
-    assert times((0, 2), (0, 2)).overlap == 2.0
-    assert times((0, 2), (1, 3)).overlap == pytest.approx(4 / 3)
-
-
-def test_two_streams_without_overlap_are_serialized() -> None:
-    assert times((0, 1), (1, 2)).is_serialized
-    assert not times((0, 2), (1, 3)).is_serialized
-
-
-def test_one_stream_or_one_kernel_is_not_called_serialized() -> None:
-    assert not times((0, 1), (1, 2), streams=1).is_serialized
-    assert not times((0, 1)).is_serialized
-
-
-def test_nothing_that_ran_has_no_overlap() -> None:
-    assert times().overlap is None
+@pytest.mark.parametrize(
+    ("spans", "overlap", "is_serialized"),
+    [
+        (((0, 1), (1, 3)), 1.0, True),
+        (((0, 1), (2, 4)), 1.0, True),  # a gap is no overlap
+        (((0, 2), (0, 2)), 2.0, False),
+        (((0, 2), (1, 3)), 4 / 3, False),
+        (((0, 1),), 1.0, False),  # one kernel is not called serialized
+        ((), None, False),
+    ],
+)
+def test_kernels_overlap_by_what_they_share_and_without_overlap_are_serialized(
+    spans: tuple[tuple[float, float], ...], overlap: float | None, is_serialized: bool
+) -> None:
+    assert times(*spans).overlap == (overlap and pytest.approx(overlap))
+    assert times(*spans).is_serialized == is_serialized
+    assert not times(*spans, streams=1).is_serialized
     assert ProgramTimes(1.0).kernel_s == 0.0
 
 
@@ -196,10 +193,56 @@ def kernels(*seconds: float) -> tuple[KernelTime, ...]:
     return tuple(KernelTime("k", 0.0, each) for each in seconds)
 
 
-def test_the_round_of_the_median_sum_is_typical() -> None:
+def test_the_round_of_the_median_sum_is_typical_and_the_first_of_two() -> None:
     rounds = [kernels(1.0, 2.0), kernels(9.0), kernels(0.5), kernels(2.0, 2.0), kernels(0.1)]
     assert typical(rounds) == kernels(1.0, 2.0)
-
-
-def test_of_two_in_the_middle_the_first_is_taken() -> None:
     assert typical([kernels(1.0), kernels(2.0)]) == kernels(1.0)
+
+
+EXAMPLES = Path(__file__).parents[2] / "examples"
+
+
+@pytest.fixture(scope="module")
+def code() -> Any:
+    return compiler_of(SIMULATOR).compile((EXAMPLES / "gpux_own_streams.mlir").read_text(), None, None).code
+
+
+def arrays() -> tuple[Any, ...]:
+    return tuple(np.arange(128, dtype=np.float32) + number for number in range(4))
+
+
+@pytest.mark.mlir
+def test_launches_are_timed_and_results_stay_right(code: Any) -> None:
+    device = StubDriver().open()
+    timer = LaunchTimer(device)
+    program = DeviceFunction(code, timer.as_device())
+    inputs = arrays()
+    for _ in range(2):
+        program(*inputs)
+        times = timer.take()
+        assert [each.kernel for each in times] == ["scale", "scale"]
+        assert all(0 <= each.start_s <= each.stop_s for each in times)
+        assert times[0].start_s <= times[1].start_s
+    assert timer.take() == ()
+    np.testing.assert_array_equal(inputs[2], 2 * np.arange(128))
+    program.close()
+    timer.close()
+
+
+@pytest.mark.mlir
+def test_whole_calls_and_their_kernels_are_timed(code: Any) -> None:
+    stub = StubDriver()
+    times = time_on_device(stub.open(), code, arrays(), seed=0)
+    assert times.call_s > 0
+    assert times.streams == 3
+    assert times.kernel_s > 0
+    assert len(stub.launches) > 2 * ROUNDS
+
+
+@pytest.mark.mlir
+def test_a_device_that_refuses_is_reported(code: Any) -> None:
+    stub = StubDriver()
+    device = stub.open()
+    stub.fail("cuEventElapsedTime", 999)
+    with pytest.raises(DeviceError, match="cuEventElapsedTime"):
+        time_on_device(device, code, arrays(), seed=0)

@@ -127,3 +127,83 @@ func.func @main(%x: tensor<1x2x7x7xf32>) -> tensor<1x2x4x4xf32> {
     -> tensor<1x2x4x4xf32>
   return %r : tensor<1x2x4x4xf32>
 }
+// ----- GLOBAL
+memref.global "private" constant @w : memref<4xf32> = dense_resource<w>
+func.func @main(%a: memref<4xf32>) {
+  %w = memref.get_global @w : memref<4xf32>
+  memref.copy %w, %a : memref<4xf32> to memref<4xf32>
+  return
+}
+// ----- PLUS_CONSTANT
+func.func @main(%a: tensor<37x5xELEMENT>) -> tensor<37x5xELEMENT> {
+  %w = arith.constant dense_resource<CONSTANT> : tensor<37x5xELEMENT>
+  %e = tensor.empty() : tensor<37x5xELEMENT>
+  %r = linalg.generic {indexing_maps = [affine_map<(i, j) -> (i, j)>, affine_map<(i, j) -> (i, j)>, affine_map<(i, j) -> (i, j)>],
+      iterator_types = ["parallel", "parallel"]}
+    ins(%a, %w : tensor<37x5xELEMENT>, tensor<37x5xELEMENT>) outs(%e : tensor<37x5xELEMENT>) {
+  ^bb0(%x: ELEMENT, %y: ELEMENT, %z: ELEMENT):
+    %s = arith.ADD %x, %y : ELEMENT
+    linalg.yield %s : ELEMENT
+  } -> tensor<37x5xELEMENT>
+  return %r : tensor<37x5xELEMENT>
+}
+// ----- TIMES_CONSTANT
+func.func @main(%a: tensor<4xSIZExf32>) -> tensor<4xSIZExf32> {
+  %w = arith.constant dense_resource<torch_tensor_SIZE_SIZE_torch.float32> : tensor<SIZExSIZExf32>
+  %zero = arith.constant 0.0 : f32
+  %e = tensor.empty() : tensor<4xSIZExf32>
+  %e2 = tensor.empty() : tensor<SIZExSIZExf32>
+  %t = linalg.transpose ins(%w : tensor<SIZExSIZExf32>) outs(%e2 : tensor<SIZExSIZExf32>) permutation = [1, 0]
+  %f = linalg.fill ins(%zero : f32) outs(%e : tensor<4xSIZExf32>) -> tensor<4xSIZExf32>
+  %p = linalg.matmul ins(%a, %t : tensor<4xSIZExf32>, tensor<SIZExSIZExf32>) outs(%f : tensor<4xSIZExf32>) -> tensor<4xSIZExf32>
+  %q = linalg.matmul ins(%p, %w : tensor<4xSIZExf32>, tensor<SIZExSIZExf32>) outs(%f : tensor<4xSIZExf32>) -> tensor<4xSIZExf32>
+  return %q : tensor<4xSIZExf32>
+}
+// ----- gelu_by_a_cube
+%three = arith.constant 3 : i64
+%cube = math.fpowi %x0, %three : TYPE, i64
+%c = arith.constant 4.471500e-02 : TYPE
+%z = arith.mulf %cube, %c : TYPE
+%s = arith.addf %x0, %z : TYPE
+%y = math.tanh %s : TYPE
+// ----- silu
+%n = arith.negf %x0 : TYPE
+%e1 = math.exp %n : TYPE
+%one = arith.constant 1.0 : TYPE
+%d = arith.addf %e1, %one : TYPE
+%y = arith.divf %x0, %d : TYPE
+// ----- gelu_by_erf
+%y = math.erf %x0 : TYPE
+// ----- sine
+%y = math.sin %x0 : TYPE
+// ----- relu_that_keeps_nan
+%zero = arith.constant 0.0 : TYPE
+%is = arith.cmpf ugt, %x0, %zero : TYPE
+%y = arith.select %is, %x0, %zero : TYPE
+// ----- cmod
+%c = arith.constant 0.375 : TYPE %y = arith.remf %x0, %c : TYPE
+// ----- power
+%small = arith.constant 1.7 : TYPE
+%a = math.absf %x0 : TYPE
+%y = math.powf %a, %small : TYPE
+// ----- EACH
+func.func @main(%a0: tensor<2x6xTYPE>) -> tensor<2x6xTYPE> {
+  %e = tensor.empty() : tensor<2x6xTYPE>
+  %r = linalg.generic {indexing_maps = [#map, #map], iterator_types = ["parallel", "parallel"]}
+    ins(%a0 : tensor<2x6xTYPE>) outs(%e : tensor<2x6xTYPE>) {
+  ^bb0(%x0: TYPE, %out: TYPE):
+    BODY
+    linalg.yield %y : TYPE
+  } -> tensor<2x6xTYPE>
+  return %r : tensor<2x6xTYPE>
+}
+// ----- CHECKS
+%less = arith.cmpi slt, %i, %c9 : i64
+    cf.assert %less, "index must be smaller than dim size"
+    %more = arith.cmpi sge, %i, %c0 : i64
+    cf.assert %more, "index must be larger or equal to 0"
+// ----- MAPS
+#map = affine_map<(i, j) -> (i, j)>
+#row = affine_map<(i, j) -> (i)>
+#one = affine_map<(i) -> (i)>
+#none = affine_map<() -> ()>

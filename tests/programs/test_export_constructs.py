@@ -8,94 +8,42 @@ import numpy as np
 import pytest
 
 from benchmarks.program_compiler import compiler_of
+from tests.programs.kernel_programs import called
 from tests.texts import text_beside
 from tuner.core.candidate import TargetName
-from tuner.core.errors import CandidateError
+from tuner.core.errors import CandidateError, UsageError
 from tuner.core.gpu import DeviceError
-from tuner.programs.run.device_function import DeviceFunction
+from tuner.core.numpy_types import DTYPES as NUMPY_DTYPES
 from tuner.programs.run.host_function import HostFunction
-from tuner.simulator.device.simulated_device import SimulatedDevice
 
 pytestmark = pytest.mark.mlir
 
+
 TARGETS = {"cpu": TargetName("cpu"), "simulator": TargetName("simulator", "sm_90")}
-FIXED = """#map = affine_map<(i, j) -> (i, j)>
-#row = affine_map<(i, j) -> (i)>
-#one = affine_map<(i) -> (i)>
-#none = affine_map<() -> ()>
-"""
+FIXED = text_beside(__file__, "MAPS")
 NAN, INF = math.nan, math.inf
 SPECIAL = np.array([[0.0, -0.0, INF, -INF, NAN, 1e-40], [-1e-42, 3e38, 88.0, -104.0, 0.5, -3.0]], np.float32)
 
 
 def ran(target: str, text: str, *arguments: Any) -> Any:
     code = compiler_of(TARGETS[target]).compile(FIXED + text, is_checked=True).code
-    if target == "cpu":
-        return HostFunction(code)(*arguments)
-    device = SimulatedDevice()
-    function = DeviceFunction(code, device)
-    try:
-        results = function(*arguments)
-    finally:
-        function.close()
-    assert not device.reports
-    return results
+    return HostFunction(code)(*arguments) if target == "cpu" else called(code, *arguments)
 
 
-def each(body: str, element: str = "f32", result: str = "", inputs: int = 1) -> str:
-    """A function that computes ``body``, of %x0, %x1, ... to %y, for each of 2 x 6 elements."""
-    result = result or element
-    kind, of = f"tensor<2x6x{element}>", f"tensor<2x6x{result}>"
-    names = [f"%a{number}" for number in range(inputs)]
-    maps = ", ".join(["#map"] * (inputs + 1))
-    takes = ", ".join(f"{name}: {kind}" for name in names)
-    variables = ", ".join([*(f"%x{number}: {element}" for number in range(inputs)), f"%out: {result}"])
-    return f"""func.func @main({takes}) -> {of} {{
-      %e = tensor.empty() : {of}
-      %r = linalg.generic {{indexing_maps = [{maps}], iterator_types = ["parallel", "parallel"]}}
-        ins({", ".join(names)} : {", ".join([kind] * inputs)}) outs(%e : {of}) {{
-      ^bb0({variables}):
-        {body}
-        linalg.yield %y : {result}
-      }} -> {of}
-      return %r : {of}
-    }}"""
+def each(body: str, element: str = "f32") -> str:
+    """Returns a function that computes ``body``, of %x0 to %y, for each of 2 x 6 elements."""
+    return text_beside(__file__, "EACH").replace("BODY", body).replace("TYPE", element)
 
 
 Reference = Callable[[Any], Any]
-FLOATS: dict[str, tuple[str, Reference]] = {
-    "gelu by a cube": (
-        """%three = arith.constant 3 : i64
-        %cube = math.fpowi %x0, %three : TYPE, i64
-        %c = arith.constant 4.471500e-02 : TYPE
-        %z = arith.mulf %cube, %c : TYPE
-        %s = arith.addf %x0, %z : TYPE
-        %y = math.tanh %s : TYPE""",
-        lambda x: np.tanh(x + x**3 * 0.044715),
-    ),
-    "silu": (
-        """%n = arith.negf %x0 : TYPE
-        %e1 = math.exp %n : TYPE
-        %one = arith.constant 1.0 : TYPE
-        %d = arith.addf %e1, %one : TYPE
-        %y = arith.divf %x0, %d : TYPE""",
-        lambda x: x / (np.exp(-x) + 1),
-    ),
-    "gelu by erf": ("%y = math.erf %x0 : TYPE", np.vectorize(math.erf)),
-    "sine": ("%y = math.sin %x0 : TYPE", np.sin),
-    "relu that keeps nan": (
-        """%zero = arith.constant 0.0 : TYPE
-        %is = arith.cmpf ugt, %x0, %zero : TYPE
-        %y = arith.select %is, %x0, %zero : TYPE""",
-        lambda x: np.where(np.isnan(x), x, np.maximum(x, 0)),
-    ),
-    "cmod": ("%c = arith.constant 0.375 : TYPE %y = arith.remf %x0, %c : TYPE", lambda x: np.fmod(x, 0.375)),
-    "power": (
-        """%small = arith.constant 1.7 : TYPE
-        %a = math.absf %x0 : TYPE
-        %y = math.powf %a, %small : TYPE""",
-        lambda x: np.abs(x) ** 1.7,
-    ),
+FLOATS: dict[str, Reference] = {
+    "gelu_by_a_cube": lambda x: np.tanh(x + x**3 * 0.044715),
+    "silu": lambda x: x / (np.exp(-x) + 1),
+    "gelu_by_erf": np.vectorize(math.erf),
+    "sine": np.sin,
+    "relu_that_keeps_nan": lambda x: np.where(np.isnan(x), x, np.maximum(x, 0)),
+    "cmod": lambda x: np.fmod(x, 0.375),
+    "power": lambda x: np.abs(x) ** 1.7,
 }
 
 
@@ -105,59 +53,19 @@ FLOATS: dict[str, tuple[str, Reference]] = {
 @pytest.mark.parametrize("name", FLOATS)
 def test_special_numbers_are_those_of_numpy(name: str, element: str, target: str) -> None:
     """Infinities, NaN and numbers below the smallest normal one, which torch keeps."""
-    body, reference = FLOATS[name]
+    body, reference = text_beside(__file__, name), FLOATS[name]
     values: Any = SPECIAL.astype(np.float64 if element == "f64" else np.float32)
     if name == "sine":
         values = np.where(np.abs(values) < 1e6, values, 2.0).astype(values.dtype)
-    found = ran(target, each(body.replace("TYPE", element), element), values)
+    found = ran(target, each(body, element), values)
     with np.errstate(all="ignore"):
         expected = reference(values).astype(values.dtype)
     np.testing.assert_allclose(found, expected, rtol=3e-6 if element == "f32" else 1e-13, atol=0)
 
 
-INTEGERS: dict[str, tuple[str, str, str, Reference]] = {
-    "sum and product of i64": (
-        "%s = arith.addi %x0, %x1 : i64 %y = arith.muli %s, %x0 : i64",
-        "i64",
-        "i64",
-        lambda a: (a[0] + a[1]) * a[0],
-    ),
-    "size of i64": (
-        "%d = arith.subi %x0, %x1 : i64 %y = math.absi %d : i64",
-        "i64",
-        "i64",
-        lambda a: abs(a[0] - a[1]),
-    ),
-    "floor of a quotient": ("%y = arith.floordivsi %x0, %x1 : i32", "i32", "i32", lambda a: a[0] // a[1]),
-    "a mask": ("%y = arith.cmpi slt, %x0, %x1 : i8", "i8", "i1", lambda a: a[0] < a[1]),
-    "and not": (
-        "%true = arith.constant true %n = arith.xori %x1, %true : i1 %y = arith.andi %x0, %n : i1",
-        "i1",
-        "i1",
-        lambda a: a[0] & ~a[1],
-    ),
-}
-DTYPES = {"i64": np.int64, "i32": np.int32, "i8": np.int8, "i1": np.bool_}
-
-
-@pytest.mark.parametrize("target", TARGETS)
-@pytest.mark.parametrize("name", INTEGERS)
-def test_integers_and_masks_are_exact(name: str, target: str) -> None:
-    body, element, result, reference = INTEGERS[name]
-    rng = np.random.default_rng(0)
-    values: Any = rng.integers(-100, 100, (2, 2, 6)).astype(DTYPES[element])
-    if element == "i32":
-        values[1][values[1] == 0] = 7
-    found = ran(target, each(body, element, result, inputs=2), *values)
-    assert found.dtype == DTYPES[result]
-    np.testing.assert_array_equal(found, reference(values))
-
-
+OF_CONSTANTS = ("f32", "f64", "f16", "i64", "i32", "i8")
 EMBEDDING = text_beside(__file__, "EMBEDDING")
-CHECKS = """%less = arith.cmpi slt, %i, %c9 : i64
-    cf.assert %less, "index must be smaller than dim size"
-    %more = arith.cmpi sge, %i, %c0 : i64
-    cf.assert %more, "index must be larger or equal to 0\""""
+CHECKS = text_beside(__file__, "CHECKS")
 TABLE = np.arange(36, dtype=np.float32).reshape(9, 4)
 
 
@@ -215,7 +123,6 @@ def test_tensors_without_dimensions_are_numbers(target: str) -> None:
 
 
 def windows(x: Any, size: int, stride: int, dilation: int) -> Any:
-    """Returns each window of the last two dimensions: (..., rows, columns, size, size)."""
     reach = (size - 1) * dilation + 1
     all_of = np.lib.stride_tricks.sliding_window_view(x, (reach, reach), (-2, -1))
     return all_of[..., ::stride, ::stride, ::dilation, ::dilation]
@@ -257,3 +164,83 @@ DYNAMIC = DOUBLED.replace("2x6", "?x6").replace("%e = tensor.empty()", SIZED)
 def test_sizes_of_the_call_are_taken(target: str) -> None:
     values = np.ones((3, 6), np.float32)
     np.testing.assert_array_equal(ran(target, DYNAMIC, values), values + values)
+
+
+QUOTED = '"odd name, with } and #-}"'
+ALIGNMENT_BYTES = (4).to_bytes(4, "little")  # with which the data begin
+
+
+def program(body: str, **constants: Any) -> str:
+    data = {name: (ALIGNMENT_BYTES + array.tobytes()).hex().upper() for name, array in constants.items()}
+    listed = ",\n".join(f'{name}: "0x{digits}"' for name, digits in data.items())
+    resources = f"{{-#\n  dialect_resources: {{\n    builtin: {{\n{listed}\n    }}\n  }}\n#-}}\n"
+    return f"module {{\n{body}\n}}\n\n{resources}"
+
+
+def plus_constant(name: str, element: str) -> str:
+    """A sum with a constant of 37 x 5."""
+    text = text_beside(__file__, "PLUS_CONSTANT").replace("CONSTANT", name).replace("ELEMENT", element)
+    return text.replace("ADD", "addi" if element.startswith("i") else "addf")
+
+
+def times_constant(size: int) -> str:
+    """A matmul with a constant that is turned, then with the constant itself."""
+    return text_beside(__file__, "TIMES_CONSTANT").replace("SIZE", str(size))
+
+
+@pytest.mark.drawn(2)
+@pytest.mark.parametrize("target", TARGETS)
+@pytest.mark.parametrize("element", OF_CONSTANTS)
+def test_constants_of_each_type_are_those_of_the_file(target: str, element: str) -> None:
+    rng, dtype = np.random.default_rng(1), NUMPY_DTYPES[element].name
+    constant, argument = ((rng.standard_normal((37, 5)) * 9).astype(dtype) for _ in range(2))
+    name = f"torch_tensor_37_5_torch.{dtype}"
+    text = program(plus_constant(name, element), **{name: constant})
+    np.testing.assert_array_equal(ran(target, text, argument), constant + argument)
+
+
+@pytest.mark.parametrize("target", TARGETS)
+def test_a_name_may_have_any_characters(target: str) -> None:
+    constant, argument = np.arange(185.0).reshape(37, 5), np.ones((37, 5))
+    text = program(plus_constant(QUOTED, "f64"), **{QUOTED: constant})
+    np.testing.assert_array_equal(ran(target, text, argument), constant + 1)
+
+
+@pytest.mark.slow
+@pytest.mark.parametrize(("target", "size"), [("cpu", 544), ("simulator", 40)])  # 544: more than a megabyte
+def test_a_weight_is_multiplied_with_as_it_is_and_turned(target: str, size: int) -> None:
+    rng = np.random.default_rng(2)
+    weight = (rng.standard_normal((size, size)) / size**0.5).astype(np.float32)
+    argument = rng.standard_normal((4, size)).astype(np.float32)
+    text = program(times_constant(size), **{f"torch_tensor_{size}_{size}_torch.float32": weight})
+    expected = argument.astype(np.float64) @ weight.T @ weight
+    np.testing.assert_allclose(ran(target, text, argument), expected, atol=1e-4)
+
+
+GLOBAL = text_beside(__file__, "GLOBAL")
+
+
+@pytest.mark.parametrize("target", TARGETS)
+@pytest.mark.parametrize(
+    ("body", "name", "allowed"),
+    [(plus_constant("w", "f32"), "w", 740), (plus_constant(QUOTED, "i8"), QUOTED, 185), (GLOBAL, "w", 16)],
+    ids=["tensor", "quoted", "memref"],
+)
+def test_a_constant_with_data_of_another_size_is_refused_with_both_sizes(
+    target: str, body: str, name: str, allowed: int
+) -> None:
+    for size in (0, 1, allowed - 1, allowed + 1):
+        text = program(body, other_w=np.zeros(9), **{name: np.zeros(size, np.int8)})
+        line = (
+            f"^payload: the data of dense_resource<{name}>: found {size} bytes, allowed {allowed} of tensor"
+        )
+        with pytest.raises(UsageError, match=line):
+            compiler_of(TARGETS[target]).compile(text)
+
+
+@pytest.mark.parametrize("name", ["__elided__", "torch_tensor_37_5_torch.float32"])
+def test_a_constant_whose_data_are_left_out_is_refused_with_its_name(name: str) -> None:
+    found = rf"^payload: dense_resource<{name}> has no data .*large_elements_limit=None$"
+    for text in (plus_constant(name, "f32"), program(plus_constant(name, "f32"), other=np.zeros(1))):
+        with pytest.raises(UsageError, match=found):
+            compiler_of(TARGETS["cpu"]).compile(text)

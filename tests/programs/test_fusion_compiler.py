@@ -1,6 +1,7 @@
-"""Programs of quantized layers: i8 matmuls with scales in the same fusion; on threads; saved and loaded."""
+"""Programs as fusions: quantized layers, schedules, threads, shares of times; saved, loaded and explained."""
 
 import json
+from collections.abc import Callable, Iterator
 from dataclasses import replace
 from pathlib import Path
 from typing import Any
@@ -11,21 +12,27 @@ import pytest
 import tuner
 from tests.cli.conftest import Tuner
 from tests.db.test_groups import SUMMARY
+from tests.op_group_problems import first_script, program_text
 from tests.texts import text_beside
+from tuner.core.candidate import Candidate
 from tuner.core.fusions import CONTRACTION
-from tuner.core.problem import WARM
-from tuner.core.programs import ExplainedFusion
+from tuner.core.problem import WARM, Problem
+from tuner.core.programs import FIRST, NEAREST, TUNED, ExplainedFusion, FusionSchedule
 from tuner.core.reliability import RELIABLE, unreliable
 from tuner.programs import fusion_compiler
-from tuner.programs.fusion_compiler import compile_fusions, with_shares
+from tuner.programs.fusion_compiler import compile_fusions, schedule_fusion, with_shares
 from tuner.programs.fusion_schedules import tunable_fusions
 from tuner.programs.fusions.payload import NotFused
+from tuner.programs.fusions.pipeline import FormedProgram, fuse_program
 from tuner.programs.run.fused_code import FusedImage
 from tuner.programs.run.fused_program import FusedFunction
 from tuner.programs.run.host_function import HostFunction
 from tuner.results.output.program_tables import explained_document, fusion_table
 from tuner.runtime.cpu.host import describe_machine
 from tuner.targets.registry import real_backends
+
+pytestmark = pytest.mark.mlir
+
 
 M, K, HIDDEN, N = 29, 43, 230, 150
 SCALE = 2.0**-7
@@ -70,16 +77,11 @@ def compiled(threads: int = 1) -> FusedImage:
 
 @pytest.mark.mlir
 @pytest.mark.slow
-def test_each_layer_is_one_fusion_with_a_schedule() -> None:
+def test_each_layer_is_one_fusion_with_a_schedule_and_gives_what_numpy_gives() -> None:
     fusions = compiled().code.fusions
     assert [each.kind for each in fusions] == [CONTRACTION, CONTRACTION]
     if describe_machine().has_vnni:
         assert {each.strategy for each in fusions} <= STRATEGIES
-
-
-@pytest.mark.mlir
-@pytest.mark.slow
-def test_a_quantized_program_gives_what_numpy_gives() -> None:
     x = bytes_of(5, M, K)
     program = tuner.compile_program(TEXT, target="cpu")
     for _ in range(3):
@@ -158,26 +160,32 @@ def test_a_payload_with_control_flow_is_compiled_as_a_whole() -> None:
     assert "index is no tensor" in program.why_no_fusions
 
 
+@pytest.fixture
+def explain(tmp_path: Path) -> Callable[..., Any]:
+    def run(text: str, *options: str) -> Any:
+        (tmp_path / "program.mlir").write_text(text)
+        tool = Tuner(tmp_path / "results.db", real_backends())
+        return tool("run", str(tmp_path / "program.mlir"), "--explain", *options)
+
+    return run
+
+
 @pytest.mark.mlir
 @pytest.mark.slow
-def test_run_says_why_a_program_is_computed_as_a_whole(tmp_path: Path) -> None:
-    (tmp_path / "loop.mlir").write_text(LOOP)
-    run = Tuner(tmp_path / "results.db", real_backends())
-    done = run("run", str(tmp_path / "loop.mlir"), "--target", "cpu", "--arg", "1=3", "--explain")
+def test_run_says_why_a_program_is_computed_as_a_whole(explain: Callable[..., Any]) -> None:
+    done = explain(LOOP, "--target", "cpu", "--arg", "1=3")
     assert done.code == 0, done.err
     assert "whole   no fusions, " in done.out
     assert "argument 1: index is no tensor" in done.out
-    refused = run("run", str(tmp_path / "loop.mlir"), "--target", "simulator", "--explain")
+    refused = explain(LOOP, "--target", "simulator")
     assert refused.code == 2
     assert "--explain cannot be combined with target simulator" in refused.err
 
 
 @pytest.mark.mlir
 @pytest.mark.slow
-def test_run_shows_fusions_as_a_table_and_how_to_tune_them(tmp_path: Path) -> None:
-    (tmp_path / "linear.mlir").write_text(LINEAR)
-    run = Tuner(tmp_path / "results.db", real_backends())
-    done = run("run", str(tmp_path / "linear.mlir"), "--target", "cpu", "--explain")
+def test_run_explains_each_fusion_and_how_to_tune_them(explain: Callable[..., Any]) -> None:
+    done = explain(LINEAR, "--target", "cpu")
     assert done.code == 0, done.err
     *_, header, row, following = done.out.splitlines()
     assert header.split()[:6] == ["group", "kind", "time", "reliability", "share", "roofline"]
@@ -185,16 +193,7 @@ def test_run_shows_fusions_as_a_table_and_how_to_tune_them(tmp_path: Path) -> No
     assert "100%" in row or "unreliable" in row
     assert " first " in row
     assert following.startswith("next    tuner tune ")
-
-
-@pytest.mark.mlir
-@pytest.mark.slow
-def test_run_explains_each_fusion(tmp_path: Path) -> None:
-    (tmp_path / "linear.mlir").write_text(LINEAR)
-    run = Tuner(tmp_path / "results.db", real_backends())
-    done = run("run", str(tmp_path / "linear.mlir"), "--target", "cpu", "--explain", "--json")
-    assert done.code == 0, done.err
-    (fusion,) = json.loads(done.out)["groups"]
+    (fusion,) = json.loads(explain(LINEAR, "--target", "cpu", "--json").out)["groups"]
     assert fusion["ops"] == ["linalg.matmul", "arith.maximumf"]
     assert (fusion["flop"], fusion["reason"]) == (2 * 5 * 4 * 6, None)
     assert fusion["share"] == (1 if fusion["reliability"] == "reliable" else None)
@@ -203,13 +202,13 @@ def test_run_explains_each_fusion(tmp_path: Path) -> None:
 
 # Shares of a program's fusions: only of times that can be relied on.
 
-FIRST = ExplainedFusion(SUMMARY, 6e-6, reliability=RELIABLE)
-SECOND = ExplainedFusion(replace(SUMMARY, kind="rows"), 2e-6, reliability=RELIABLE)
+LONG = ExplainedFusion(SUMMARY, 6e-6, reliability=RELIABLE)
+SHORT = ExplainedFusion(replace(SUMMARY, kind="rows"), 2e-6, reliability=RELIABLE)
 
 
 @pytest.mark.slow
 def test_reliable_times_have_shares_of_the_whole_and_of_the_roofline() -> None:
-    first, second = with_shares((FIRST, SECOND), describe_machine(), 8e-6)
+    first, second = with_shares((LONG, SHORT), describe_machine(), 8e-6)
     assert (first.share, second.share) == (0.75, 0.25)
     assert first.roofline is not None
 
@@ -217,27 +216,54 @@ def test_reliable_times_have_shares_of_the_whole_and_of_the_roofline() -> None:
 @pytest.mark.slow
 def test_a_part_that_takes_longer_than_the_whole_is_unreliable_and_nothing_has_a_share() -> None:
     """Measured: 75.21 us and 39.74 us for parts of a program of 11.55 us."""
-    parts = (replace(FIRST, time_s=75.21e-6), replace(SECOND, time_s=39.74e-6))
-    found = with_shares(parts, describe_machine(), 11.55e-6)
-    assert [each.reliability for each in found] == [
-        unreliable("it takes longer than a whole call, 11.55 us")
-    ] * 2
-    assert [(each.share, each.roofline) for each in found] == [(None, None)] * 2
+    parts = (replace(LONG, time_s=75.21e-6), replace(SHORT, time_s=39.74e-6))
+    why = unreliable("it takes longer than a whole call, 11.55 us")
+    for each in with_shares(parts, describe_machine(), 11.55e-6):
+        assert (each.reliability, each.share, each.roofline) == (why, None, None)
 
 
 @pytest.mark.slow
 def test_one_disturbed_fusion_leaves_the_others_without_a_share() -> None:
-    disturbed = replace(SECOND, reliability=unreliable("the reference kernel drifted by 34%: load"))
-    found = with_shares((FIRST, disturbed), describe_machine(), 8e-6)
+    disturbed = replace(SHORT, reliability=unreliable("the reference kernel drifted by 34%: load"))
+    found = with_shares((LONG, disturbed), describe_machine(), 8e-6)
     assert [each.share for each in found] == [None, None]
     assert found[0].roofline is not None
     header, *rows = fusion_table(found)
-    cells = [dict(zip(header, row, strict=True)) for row in rows]
-    assert [(each["reliability"], each["share"]) for each in cells] == [
-        ("reliable", "-"),
-        ("unreliable", "-"),
-    ]
-    assert cells[1]["roofline"] == "-"
+    one, other = (dict(zip(header, row, strict=True)) for row in rows)
+    assert (one["reliability"], one["share"]) == ("reliable", "-")
+    assert (other["reliability"], other["share"], other["roofline"]) == ("unreliable", "-", "-")
     document = explained_document(found[1])
     assert document["reliability"] == "unreliable: the reference kernel drifted by 34%: load"
     assert (document["share"], document["roofline"]) == (None, None)
+
+
+CANDIDATE = Candidate.of("rows_cpu", {"chunk": 16})
+BROKEN = "module attributes {transform.with_named_sequence} { transform.named_sequence @other() }"
+
+
+def test_the_first_schedule_that_compiles_is_used() -> None:
+    formed = fuse_program(program_text())
+    assert isinstance(formed, FormedProgram)
+    rows = formed.program.fusions[1]
+
+    def two(problem: Problem) -> Iterator[FusionSchedule]:
+        yield FusionSchedule(CANDIDATE, BROKEN, TUNED, 1)
+        yield FusionSchedule(CANDIDATE, first_script(problem).text, NEAREST, 2)
+
+    def broken(_problem: Problem) -> Iterator[FusionSchedule]:
+        yield FusionSchedule(CANDIDATE, BROKEN, TUNED, 1)
+
+    machine = describe_machine()
+    assert schedule_fusion(rows, machine, two).summary.origin == NEAREST
+    assert schedule_fusion(rows, machine, broken).summary.origin == FIRST
+
+
+PAIR = text_beside(__file__, "PAIR")
+
+
+def test_two_products_of_one_a_count_once_each() -> None:
+    formed = fuse_program(PAIR)
+    assert isinstance(formed, FormedProgram)
+    (pair,) = formed.program.fusions
+    summary = schedule_fusion(pair, describe_machine(), lambda _problem: iter(())).summary
+    assert summary.flop == 2 * 2 * 8 * 32 * 16

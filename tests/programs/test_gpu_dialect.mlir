@@ -84,3 +84,25 @@ scf.if %is_first {
   gpu.printf "block %lld: %f\0A", %bx, %v : index, f32
 }
 memref.store %v, %y[%bx, %tx] : memref<2x64xf32>
+// ----- FRAGMENT
+func.func @main(%a: KIND, %b: KIND) {
+  %c0 = arith.constant 0 : index
+  %c1 = arith.constant 1 : index
+  %c32 = arith.constant 32 : index
+  gpu.launch blocks(%bx, %by, %bz) in (%gx = %c1, %gy = %c1, %gz = %c1)
+             threads(%tx, %ty, %tz) in (%sx = %c32, %sy = %c1, %sz = %c1) {
+    %x = gpu.subgroup_mma_load_matrix %a[%c0, %c0] {leadDimension = 16 : index}
+      : KIND -> !gpu.mma_matrix<16x16xTYPE, "COp">
+    %y = gpu.subgroup_mma_load_matrix %b[%c0, %c0] {leadDimension = 16 : index}
+      : KIND -> !gpu.mma_matrix<16x16xTYPE, "COp">
+    %z = gpu.subgroup_mma_elementwise NAME INPUTS -> !gpu.mma_matrix<16x16xTYPE, "COp">
+    gpu.subgroup_mma_store_matrix %z, %a[%c0, %c0] {leadDimension = 16 : index}
+      : !gpu.mma_matrix<16x16xTYPE, "COp">, KIND
+    gpu.terminator
+  }
+  return
+}
+// ----- OF_A_VECTOR
+%two = vector.broadcast %v : f32 to vector<2xf32>
+%s = gpu.subgroup_reduce add %two : (vector<2xf32>) -> (vector<2xf32>)
+%r = vector.extract %s[1] : f32 from vector<2xf32>

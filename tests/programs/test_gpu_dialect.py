@@ -2,7 +2,6 @@
 
 from typing import Any
 
-import ml_dtypes
 import numpy as np
 import pytest
 
@@ -12,25 +11,14 @@ from tests.programs.interpreter.lane_kernels import numbered
 from tests.programs.kernel_programs import ARRAY, arrays, program, ran, store
 from tests.texts import text_beside
 from tuner.programs.run.device_function import DeviceFunction
+from tuner.programs.run.marshalling import dtype_of
 from tuner.simulator.device.simulated_device import SimulatedDevice
 from tuner.simulator.device.streams import ORDERS
 
 pytestmark = pytest.mark.mlir
 
-pytest.importorskip("tuner.mlir.gpu.reductions")
 
-DTYPES: dict[str, Any] = {
-    "i8": np.int8,
-    "i16": np.int16,
-    "i32": np.int32,
-    "i64": np.int64,
-    "f16": np.float16,
-    "bf16": ml_dtypes.bfloat16,
-    "f32": np.float32,
-    "f64": np.float64,
-}
-FLOATS = [name for name in DTYPES if "f" in name]
-INTEGERS = [name for name in DTYPES if "f" not in name]
+DTYPES = {name: dtype_of(name) for name in ("i8", "i16", "i32", "i64", "f16", "bf16", "f32", "f64")}
 OF_FLOATS: dict[str, Any] = {
     "add": np.add,
     "minnumf": np.minimum,
@@ -43,6 +31,7 @@ OF_INTEGERS: dict[str, Any] = {
     "mul": np.multiply,
     "minsi": np.minimum,
     "maxsi": np.maximum,
+    "minui": lambda a, b: np.minimum(*(each.view(f"u{each.itemsize}") for each in (a, b))).view(a.dtype),
     "and": np.bitwise_and,
     "or": np.bitwise_or,
     "xor": np.bitwise_xor,
@@ -50,7 +39,6 @@ OF_INTEGERS: dict[str, Any] = {
 
 
 def result(body: str, element: str, **more: Any) -> tuple[Any, Any]:
-    """Returns x and y of a program whose %r is the thread's result."""
     x, y = arrays(DTYPES[element])
     order = more.pop("order", "fifo")
     ran(program(f"{body} {store('%r', element)}", element=element, **more), x, y, order=order)
@@ -86,7 +74,7 @@ def reduced(ufunc: Any, x: Any, size: int) -> Any:
 @pytest.mark.drawn(2)
 @pytest.mark.parametrize("element", DTYPES)
 def test_reductions_of_a_block_of_subgroups_and_of_clusters(element: str) -> None:
-    ufuncs = OF_FLOATS if element in FLOATS else OF_INTEGERS
+    ufuncs = OF_FLOATS if "f" in element else OF_INTEGERS
     kinds = f"({element}) -> ({element})"
     of_blocks = {name: f"%r = gpu.all_reduce {name} %v uniform {{}} : {kinds}" for name in ufuncs}
     clusters = {32: "", 8: "cluster(size = 8)", 4: "cluster(size = 4)"}
@@ -98,18 +86,12 @@ def test_reductions_of_a_block_of_subgroups_and_of_clusters(element: str) -> Non
         np.testing.assert_array_equal(found[str(size)], reduced(np.add, x, size), f"of {size} lanes")
 
 
-def test_clusters_of_threads_that_are_apart() -> None:
+def test_clusters_of_threads_that_are_apart_and_vectors_by_their_elements() -> None:
     body = "%r = gpu.subgroup_reduce add %v uniform cluster(size = 8, stride = 4) : (i32) -> (i32)"
     x, y = result(body, "i32")
     expected = x.reshape(2, 2, 8, 4).sum(2, keepdims=True)
     np.testing.assert_array_equal(y, np.broadcast_to(expected, (2, 2, 8, 4)).reshape(2, 64))
-
-
-def test_a_vector_is_reduced_by_its_elements() -> None:
-    body = """%two = vector.broadcast %v : f32 to vector<2xf32>
-    %s = gpu.subgroup_reduce add %two : (vector<2xf32>) -> (vector<2xf32>)
-    %r = vector.extract %s[1] : f32 from vector<2xf32>"""
-    x, y = result(body, "f32")
+    x, y = result(text_beside(__file__, "OF_A_VECTOR"), "f32")
     np.testing.assert_array_equal(y, reduced(np.add, x, 32))
 
 
@@ -148,28 +130,39 @@ def test_shuffles_of_every_size(element: str) -> None:
         np.testing.assert_array_equal(found[mode], x.reshape(2, 2, 32)[:, :, source].reshape(2, 64), mode)
 
 
-PROCESSORS = [
-    ("block_x", "thread_x"),
-    ("block_y", "thread_x"),
-    ("thread_y", "thread_x"),
-    ("sequential", "thread_x"),
-]
+OF_FRAGMENTS = {
+    "addf": np.add,
+    "subf": np.subtract,
+    "mulf": np.multiply,
+    "divf": np.divide,
+    "maxf": np.maximum,
+    "minf": np.minimum,
+    "negatef": np.negative,
+}
+
+
+@pytest.mark.drawn(2)
+@pytest.mark.parametrize("element", ["f16", "f32"])
+@pytest.mark.parametrize("name", OF_FRAGMENTS)
+def test_elementwise_operations_of_tensor_core_fragments(name: str, element: str) -> None:
+    """Those that upstream does not know among them."""
+    rng, count = np.random.default_rng(0), 1 if name == "negatef" else 2
+    a, b = (rng.integers(1, 5, (16, 16)).astype(DTYPES[element]) for _ in range(2))
+    expected = OF_FRAGMENTS[name](*(a, b)[:count])
+    matrix, kind = f'!gpu.mma_matrix<16x16x{element}, "COp">', f"memref<16x16x{element}>"
+    inputs = f"{', '.join(('%x', '%y')[:count])} : ({', '.join([matrix] * count)})"
+    text = text_beside(__file__, "FRAGMENT").replace("INPUTS", inputs)
+    ran(text.replace("NAME", name).replace("KIND", kind).replace("TYPE", element), a, b)
+    np.testing.assert_array_equal(a, expected)
 
 
 @pytest.mark.drawn(2)
 @pytest.mark.parametrize("high", ["%c8", "%n"])
-@pytest.mark.parametrize(("first", "second"), PROCESSORS)
-def test_loops_that_are_mapped_to_processors(first: str, second: str, high: str) -> None:
+@pytest.mark.parametrize("first", ["block_x", "block_y", "thread_y", "sequential"])
+def test_loops_that_are_mapped_to_processors(first: str, high: str) -> None:
     x, y = np.arange(32, dtype=np.float32).reshape(8, 4), np.zeros((8, 4), np.float32)
-    ran(
-        text_beside(__file__, "LOOPS")
-        .replace("FIRST", first)
-        .replace("SECOND", second)
-        .replace("HIGH", high),
-        x,
-        y,
-        8,
-    )
+    text = text_beside(__file__, "LOOPS").replace("FIRST", first).replace("SECOND", "thread_x")
+    ran(text.replace("HIGH", high), x, y, 8)
     np.testing.assert_array_equal(y, x)
 
 

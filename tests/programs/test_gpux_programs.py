@@ -3,13 +3,13 @@
 import numpy as np
 import pytest
 
+import tuner
 from tests.texts import text_beside
 from tuner.core.errors import TunerError
 from tuner.simulator.device.streams import ORDERS
 
 pytestmark = pytest.mark.mlir
 
-pytest.importorskip("tuner.mlir.bindings")
 
 STREAM, BUFFER = "!gpux.StreamType", "memref<16xf32>"
 KERNEL = text_beside(__file__, "KERNEL")
@@ -35,8 +35,6 @@ TARGETS = [("cpu", "fifo"), *(("simulator", order) for order in ORDERS)]
 @pytest.mark.parametrize("first", [False, True])
 @pytest.mark.parametrize("name", PROGRAMS)
 def test_regions_run_on_the_stream_that_was_chosen(name: str, first: bool, target: str, order: str) -> None:
-    import tuner
-
     program = tuner.compile_program(PROGRAMS[name], target, order=order)
     a = np.arange(16, dtype=np.float32)
     program(a, first)
@@ -45,8 +43,6 @@ def test_regions_run_on_the_stream_that_was_chosen(name: str, first: bool, targe
 
 
 def test_work_that_the_program_leaves_unordered_on_two_streams_is_found() -> None:
-    import tuner
-
     text = PROGRAMS["own streams"].replace("gpux.wait %s\n", "\n")
     program = tuner.compile_program(text, "simulator", order="lifo")
     program(np.arange(16, dtype=np.float32), True)
@@ -55,8 +51,6 @@ def test_work_that_the_program_leaves_unordered_on_two_streams_is_found() -> Non
 
 @pytest.mark.parametrize("options", [{"form": "tokens"}, {"form": "sync"}, {"pinned": True}])
 def test_words_that_say_nothing_to_gpux_are_refused(options: dict[str, object]) -> None:
-    import tuner
-
     with pytest.raises(
         TunerError, match=rf"{next(iter(options))}.* cannot be combined with a program that .*\(GPUX\)"
     ):
@@ -64,8 +58,6 @@ def test_words_that_say_nothing_to_gpux_are_refused(options: dict[str, object]) 
 
 
 def test_a_region_of_several_blocks_is_refused() -> None:
-    import tuner
-
     blocks = REGION.replace("  gpux.launch_func", "  cf.br ^next\n^next:\n  gpux.launch_func", 1)
     text = PROGRAMS["own streams"].replace(REGION, blocks)
     with pytest.raises(TunerError, match="found @region with several blocks and streams, allowed one block"):

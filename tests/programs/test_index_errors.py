@@ -1,6 +1,7 @@
-"""An index out of range is an error of the call, and the next call is right: all programs on a processor."""
+"""Indices out of range are errors of the call with op and line, and the next call is right."""
 
 import threading
+from concurrent.futures import ThreadPoolExecutor
 from pathlib import Path
 from typing import Any
 
@@ -8,12 +9,16 @@ import numpy as np
 import pytest
 
 import tuner
+from tests.programs.test_export_constructs import TARGETS
 from tests.texts import text_beside
 from tuner.core.errors import CandidateError, IndexOutOfRange, Stage
+from tuner.programs.request import ProgramRequest
 from tuner.programs.run.fused_program import FusedFunction
 from tuner.programs.run.host_function import HostFunction
+from tuner.programs.service import run_program
 
 pytestmark = pytest.mark.mlir
+
 
 ROWS, COLUMNS, COUNT = 9, 256, 64
 # Rows of a table, then a product that several threads share, then a division by what was gathered.
@@ -56,24 +61,17 @@ def test_a_program_of_fusions_goes_on_after_an_index_out_of_range(threads: int, 
 
 def test_calls_of_several_threads_do_not_get_errors_of_others() -> None:
     function: Any = tuner.compile_program(LOOKUP.replace("MORE", ""), target="cpu")
-    found: dict[int, set[str]] = {}
 
-    def call(thread: int) -> None:
-        rows = with_row(ROWS) if thread % 2 else GOOD
-        for _ in range(50):
-            try:
-                sums, _parts = function(rows, TABLE)
-                found[thread].add("right" if np.array_equal(sums, TABLE[GOOD] * COLUMNS) else "wrong")
-            except IndexOutOfRange:
-                found[thread].add("error")
+    def outcome(rows: Any) -> str:
+        try:
+            return "right" if np.array_equal(function(rows, TABLE)[0], TABLE[GOOD] * COLUMNS) else "wrong"
+        except IndexOutOfRange:
+            return "error"
 
-    threads = [threading.Thread(target=call, args=(number,)) for number in range(4)]
-    for number, each in enumerate(threads):
-        found[number] = set()
-        each.start()
-    for each in threads:
-        each.join()
-    assert found == {0: {"right"}, 1: {"error"}, 2: {"right"}, 3: {"error"}}
+    wrong = with_row(ROWS)
+    with ThreadPoolExecutor(4) as threads:
+        found = threads.map(lambda rows: {outcome(rows) for _ in range(50)}, (GOOD, wrong, GOOD, wrong))
+        assert list(found) == [{"right"}, {"error"}, {"right"}, {"error"}]
 
 
 def test_a_program_as_a_whole_goes_on_too() -> None:
@@ -111,3 +109,41 @@ def test_an_assertion_in_a_function_that_is_not_inlined_is_an_error_too() -> Non
     with pytest.raises(CandidateError, match="too many"):
         function(6)
     function(5)
+
+
+FILL = text_beside(__file__, "FILL")
+READ = text_beside(__file__, "READ")
+ASSERT = text_beside(__file__, "ASSERT")
+
+
+def run(target: str, text: str, *arguments: str) -> tuple[str, ...]:
+    options = ProgramRequest(
+        target=TARGETS[target], text=text, arguments=arguments, is_compared=True, is_timed=False
+    )
+    return tuple(each.verdict for each in run_program(options).comparisons)
+
+
+@pytest.mark.drawn(2)
+@pytest.mark.parametrize("target", TARGETS)
+@pytest.mark.parametrize("count", [9, 2000, 2000000])
+def test_a_write_beyond_an_argument_is_refused_with_its_line(target: str, count: int) -> None:
+    found = r"^host: memref\.store at line 6:5: found out-of-bounds access"
+    with pytest.raises(CandidateError, match=found) as caught:
+        run(target, FILL, f"1={count}")
+    assert caught.value.stage is Stage.RUN
+
+
+@pytest.mark.parametrize("target", TARGETS)
+def test_all_of_an_argument_may_be_accessed_and_sizes_of_the_call_count(target: str) -> None:
+    assert run(target, FILL, "1=8") == ("equal",)
+    assert run(target, READ, "0=[8]zeros", "1=[8]range") == ("equal",)
+    with pytest.raises(CandidateError, match=r"^host: memref\.load at line 3:8: "):
+        run(target, READ, "0=[8]zeros", "1=[7]range")
+    with pytest.raises(CandidateError, match=r"^host: memref\.store at line 4:3: "):
+        run(target, READ, "0=[7]zeros", "1=[8]range")
+
+
+@pytest.mark.parametrize("target", TARGETS)
+def test_an_assertion_of_the_program_is_reported_with_its_text(target: str) -> None:
+    with pytest.raises(CandidateError, match=r"^the program's assertion fails: n is too large$"):
+        run(target, ASSERT, "1=9")

@@ -63,3 +63,46 @@ scf.for %i = %c0 to %c4 step %c1 {
   scf.yield %next : f32
 }
 memref.store %all, %y[%bx, %tx] : memref<2x64xf32>
+// ----- RACE
+%s = memref.alloc() : memref<64xf32, 3>
+memref.store %v, %s[%tx] : memref<64xf32, 3>
+%r = arith.subi %c63, %tx : index
+%w = memref.load %s[%r] : memref<64xf32, 3>
+memref.store %w, %y[%bx, %tx] : memref<2x64xf32>
+// ----- OUT_OF_BOUNDS
+%far = arith.addi %tx, %c64 : index
+%w = memref.load %x[%c1, %far] : memref<2x64xf32>
+memref.store %w, %y[%bx, %tx] : memref<2x64xf32>
+// ----- TOKENS
+func.func @main(%x: memref<2x64xi8>, %y: memref<2x64xi8>, %k: i8) {
+  %t0 = gpu.wait async
+  %d, %t1 = gpu.alloc async [%t0] () : memref<2x64xi8>
+  %t2 = gpu.memcpy async [%t1] %d, %x : memref<2x64xi8>, memref<2x64xi8>
+  %t3 = gpu.memset async [%t2] %d, %k : memref<2x64xi8>, i8
+  %t4 = gpu.memcpy async [%t3] %y, %d : memref<2x64xi8>, memref<2x64xi8>
+  %t5 = gpu.dealloc async [%t4] %d : memref<2x64xi8>
+  gpu.wait [%t5]
+  return
+}
+// ----- OWN_IN_A_LOOP
+%p = memref.KIND() : OWN %q = memref.KIND() : OWN
+%k = arith.remui %tx, %c4 : index
+scf.for %i = %c0 to %c4 step %c1 {
+  %t = memref.KIND() : OWN
+  memref.store %v, %t[%k] : OWN
+  %z = memref.load %t[%k] : OWN
+  %n = arith.index_cast %i : index to i32 %f = arith.sitofp %n : i32 to f32
+  %zf = arith.mulf %z, %f : f32
+  memref.store %zf, %p[%i] : OWN memref.store %z, %q[%i] : OWN
+  gpu.barrier
+}
+%a = memref.load %p[%k] : OWN %b = memref.load %q[%k] : OWN
+%w = arith.addf %a, %b : f32 STORED
+// ----- COPYING
+func.func @main(%x: ARRAY, %y: ARRAY MORE) {
+  %zero = arith.constant 0.0 : f32
+  %d = gpu.alloc () : ARRAY
+  LINES
+  gpu.dealloc %d : ARRAY
+  return
+}

@@ -1,19 +1,27 @@
-"""Memory that kernels allocate and address themselves, run on the simulator and compared with numpy."""
+"""Memory that kernels allocate, fills and copies of parts; faults that name the line of the payload."""
 
 from typing import Any
 
+import ml_dtypes
 import numpy as np
 import pytest
 
+from benchmarks.fuzzing.program_check import SIMULATOR
+from benchmarks.program_compiler import compiler_of
+from tests.mlir.kernels import parsed
+from tests.programs.file_check import filled
 from tests.programs.kernel_programs import arrays, program, ran, store
 from tests.texts import text_beside
 from tuner.core.errors import CandidateError
-from tuner.core.gpu import DeviceError
+from tuner.core.gpu import DeviceError, chip_of
+from tuner.mlir.gpu.lowering import kernels_to_ptx, outline_kernels, without_debug_sections
+from tuner.programs.request import FORMS, DeviceOptions
+from tuner.programs.run.device_function import DeviceFunction
+from tuner.simulator.device.simulated_device import SimulatedDevice
 from tuner.simulator.device.streams import ORDERS
 
 pytestmark = pytest.mark.mlir
 
-pytest.importorskip("tuner.mlir.gpu.kernel_memory")
 
 SPACES = ("3", "3 : i32", "#gpu.address_space<workgroup>", "#gpu.memory_space<workgroup>")
 PRIVATE_SPACES = ("", ", 5", ", #gpu.address_space<private>")
@@ -59,19 +67,7 @@ def test_shared_memory_next_to_attributions_and_memory_of_the_host(order: str) -
 @pytest.mark.parametrize("kind", ["alloc", "alloca"])
 def test_a_threads_own_memory_first_in_the_kernel_and_in_a_loop(space: str, kind: str) -> None:
     own = f"memref<4xf32{space}>"
-    body = f"""%p = memref.{kind}() : {own} %q = memref.{kind}() : {own}
-    %k = arith.remui %tx, %c4 : index
-    scf.for %i = %c0 to %c4 step %c1 {{
-      %t = memref.{kind}() : {own}
-      memref.store %v, %t[%k] : {own}
-      %z = memref.load %t[%k] : {own}
-      %n = arith.index_cast %i : index to i32 %f = arith.sitofp %n : i32 to f32
-      %zf = arith.mulf %z, %f : f32
-      memref.store %zf, %p[%i] : {own} memref.store %z, %q[%i] : {own}
-      gpu.barrier
-    }}
-    %a = memref.load %p[%k] : {own} %b = memref.load %q[%k] : {own}
-    %w = arith.addf %a, %b : f32 {store("%w")}"""
+    body = filled(__file__, "OWN_IN_A_LOOP", kind=kind, own=own, stored=store("%w"))
     check(program(body), lambda x: x * (1 + np.arange(64) % 4).astype(np.float32))
 
 
@@ -110,3 +106,158 @@ def test_a_size_that_is_too_small_is_refused_at_compile_time() -> None:
     size = "%size = arith.constant 511 : i32"
     with pytest.raises(CandidateError, match="found dynamic_shared_memory_size 511, allowed at least 512"):
         check(program(VIEWS, ASKED, before=size), reversed_rows)
+
+
+def line_of(text: str, part: str) -> int:
+    return next(number for number, line in enumerate(text.splitlines(), 1) if part in line)
+
+
+def test_an_access_out_of_bounds() -> None:
+    text = program(text_beside(__file__, "OUT_OF_BOUNDS"))
+    place = f"at line {line_of(text, '[%c1, %far]')}:"
+    with pytest.raises(DeviceError, match=rf"ld\.global.*\({place}\d+\): out of bounds"):
+        ran(text, *arrays())
+
+
+def test_a_race() -> None:
+    text = program(text_beside(__file__, "RACE"))
+    device = SimulatedDevice("sm_90")
+    loaded = DeviceFunction(compiler_of(SIMULATOR).compile(text, None, None).code, device)
+    loaded(*arrays())
+    loaded.close()
+    assert f"(at line {line_of(text, '%s[%r]')}:" in " ".join(map(str, device.reports))
+
+
+def test_code_for_a_gpu_is_the_same_but_for_the_places() -> None:
+    def ptx(*, has_lines: bool) -> list[str]:
+        with parsed(program(store("%v"))) as module:
+            alignment_bytes = outline_kernels(module, chip_of("sm_90"))
+            text = kernels_to_ptx(module, chip_of("sm_90"), alignment_bytes, has_lines=has_lines)
+        return without_debug_sections(text).splitlines()
+
+    marks = ("\t.loc", "\t.file", "$L__")
+    plain = [line for line in ptx(has_lines=True) if not line.startswith(marks) and line]
+    assert plain == [line for line in ptx(has_lines=False) if line]
+    assert np.any([".loc" in line for line in ptx(has_lines=True)])
+
+
+NUMBERS: dict[str, tuple[Any, str]] = {
+    "i8": (np.int8, "-5"),
+    "i16": (np.int16, "-300"),
+    "i32": (np.int32, "70000"),
+    "i64": (np.int64, "5000000000"),
+    "f16": (np.float16, "1.5"),
+    "bf16": (ml_dtypes.bfloat16, "1.5"),
+    "f32": (np.float32, "1.5"),
+    "f64": (np.float64, "1.1"),
+}
+ARRAY = "memref<2x64xf32>"
+COLUMNS = "memref<2x32xf32, strided<[64, 1], offset: 16>>"
+ANY_COLUMNS = "memref<2x?xf32, strided<[64, 1], offset: ?>>"
+ROW = "memref<1x64xf32, strided<[64, 1], offset: 64>>"
+EVERY_SECOND = "memref<2x32xf32, strided<[64, 2]>>"
+
+
+def copying(*lines: str, element: str = "f32", more: str = "") -> str:
+    """Returns @main of host arrays %x and %y, with %d in device memory, all of 2 x 64 elements."""
+    array = ARRAY.replace("f32", element)
+    return filled(__file__, "COPYING", array=array, more=more, lines=" ".join(lines))
+
+
+def copied(first: str, second: str, kind: str) -> str:
+    return f"gpu.memcpy {second}, {first} : {kind}, {kind}"
+
+
+def part(name: str, of: str, where: str, kind: str) -> str:
+    return f"{name} = memref.subview {of}{where} : {ARRAY} to {kind}"
+
+
+def checked(text: str, expected: Any, *more: Any, order: str = "fifo", form: Any = "streams") -> None:
+    x, y = arrays()
+    ran(text, x, y, *more, order=order, options=DeviceOptions(form=form))
+    np.testing.assert_array_equal(y, expected(x))
+
+
+FILL = f"gpu.memset %d, %zero : {ARRAY}, f32"
+BACK = copied("%d", "%y", ARRAY)
+
+
+@pytest.mark.parametrize("form", FORMS)
+@pytest.mark.parametrize("element", NUMBERS)
+def test_fills_of_every_size(element: str, form: Any) -> None:
+    dtype, number = NUMBERS[element]
+    array = ARRAY.replace("f32", element)
+    lines = (
+        f"%k = arith.constant {number} : {element}",
+        f"gpu.memset %d, %k : {array}, {element}",
+        copied("%d", "%y", array),
+    )
+    x, y = arrays(dtype)
+    ran(copying(*lines, element=element), x, y, options=DeviceOptions(form=form))
+    np.testing.assert_array_equal(
+        y, np.full((2, 64), dtype(float(number) if "f" in element else int(number)))
+    )
+
+
+def test_a_fill_with_tokens_keeps_its_place() -> None:
+    x, y = arrays(np.int8)
+    ran(text_beside(__file__, "TOKENS"), x, y, 7)
+    np.testing.assert_array_equal(y, np.full((2, 64), 7, np.int8))
+
+
+WHERE, DYNAMIC, LAST_ROW = "[0, 16] [2, 32] [1, 1]", "[0, %at] [2, %size] [1, 1]", "[1, 0] [1, 64] [1, 1]"
+APART = "[0, 0] [2, 32] [1, 2]"
+LANE = np.arange(64)
+INSIDE = (LANE >= 16) & (LANE < 48)
+OF_COLUMNS = copying(
+    *(FILL, part("%a", "%x", WHERE, COLUMNS), part("%b", "%d", WHERE, COLUMNS)),
+    *(copied("%a", "%b", COLUMNS), BACK),
+)
+CASES: dict[str, tuple[str, Any, tuple[int, ...]]] = {  # text, what the caller gets of x, further arguments
+    "a place that only the run knows": (
+        copying(
+            *(FILL, part("%a", "%x", DYNAMIC, ANY_COLUMNS), part("%b", "%d", DYNAMIC, ANY_COLUMNS)),
+            *(copied("%a", "%b", ANY_COLUMNS), BACK),
+            more=", %at: index, %size: index",
+        ),
+        lambda x: np.where((LANE >= 5) & (LANE < 12), x, 0),
+        (5, 7),
+    ),
+    "elements apart, among memory of the device": (
+        copying(
+            *(f"%e = gpu.alloc () : {ARRAY}", FILL, part("%a", "%x", APART, EVERY_SECOND)),
+            *(part("%b", "%e", APART, EVERY_SECOND), copied("%a", "%b", EVERY_SECOND)),
+            *(part("%c", "%d", APART, EVERY_SECOND), copied("%b", "%c", EVERY_SECOND), BACK),
+            f"gpu.dealloc %e : {ARRAY}",
+        ),
+        lambda x: x * (LANE % 2 == 0),
+        (),
+    ),
+    "a fill of a part": (
+        copying(
+            *(copied("%x", "%d", ARRAY), part("%b", "%d", WHERE, COLUMNS)),
+            *(f"gpu.memset %b, %zero : {COLUMNS}, f32", BACK),
+        ),
+        lambda x: np.where(INSIDE, 0, x),
+        (),
+    ),
+}
+
+
+@pytest.mark.parametrize("name", CASES)
+def test_copies_and_fills_of_parts(name: str) -> None:
+    text, expected, more = CASES[name]
+    checked(text, expected, *more)
+
+
+@pytest.mark.parametrize("order", ORDERS)
+@pytest.mark.parametrize("form", FORMS)
+def test_copies_of_columns_to_the_device_and_back(order: str, form: Any) -> None:
+    checked(OF_COLUMNS, lambda x: np.where(INSIDE, x, 0), order=order, form=form)
+
+
+@pytest.mark.parametrize("form", FORMS)
+def test_copies_of_contiguous_memory_after_an_offset(form: Any) -> None:
+    parts = (part(name, of, LAST_ROW, ROW) for name, of in (("%a", "%x"), ("%b", "%d"), ("%c", "%y")))
+    text = copying(*parts, copied("%a", "%b", ROW), copied("%b", "%c", ROW))
+    checked(text, lambda x: x * [[0], [1]], form=form)

@@ -1,4 +1,4 @@
-"""Waits that a program's meaning does not need are not made."""
+"""Tokens and streams: the order that they say is kept, and waits that it does not need are not made."""
 
 from collections import Counter
 from typing import Any
@@ -6,12 +6,13 @@ from typing import Any
 import numpy as np
 import pytest
 
+from tests.programs.file_check import filled
 from tests.programs.payload_runs import BUFFER, KERNELS, ONE_BLOCK, A, B, ended, launched, payload, trace_of
 from tests.texts import text_beside
+from tuner.core.errors import CandidateError
+from tuner.programs.request import FORMS, DeviceOptions
 
 pytestmark = pytest.mark.mlir
-
-pytest.importorskip("tuner.programs.streams.dependency_graph")
 
 
 def in_an_iteration(text: str, *arguments: Any) -> dict[str, int]:
@@ -29,10 +30,9 @@ def looped(*lines: str) -> str:
     return payload("scf.for %i = %c0 to %n step %c1 {", *lines, "}", arguments="%n: index")
 
 
-def test_chains_of_a_loop_go_on_without_events() -> None:
+def test_chains_of_a_loop_have_two_streams() -> None:
     text = looped(*(launched("inc", name) for name in "abab"))
-    calls = in_an_iteration(text, A, B)
-    assert (calls["launch"], calls["record"], calls["wait"]) == (4, 0, 0)
+    assert in_an_iteration(text, A, B) == {"launch": 4, "record": 0, "wait": 0, "synchronize": 0, "free": 0}
     streams = {line.split()[-1] for line in trace_of(text, A, B, 3) if line.startswith("launch")}
     assert len(streams) == 2
 
@@ -45,39 +45,31 @@ def test_two_matmuls_of_each_iteration_go_on_without_events() -> None:
     assert (calls["launch"], calls["record"]) == (2, 0)
 
 
-def test_chains_that_the_author_carries_by_tokens_go_on_without_events() -> None:
-    text = payload(
-        text_beside(__file__, "chains_that_the_author_carries_by_tokens_go_on_without_events"),
-        arguments="%n: index",
-    )
+# Each chain has a buffer of its own, which is new in every iteration.
+CHAINS = [
+    *(f"%da = memref.alloc() : {BUFFER}", launched("twice", "a", "da"), launched("add", "da", "a", "a")),
+    *(f"memref.dealloc %da : {BUFFER}", f"%db = memref.alloc() : {BUFFER}", launched("twice", "b", "db")),
+    *(launched("add", "db", "b", "b"), f"memref.dealloc %db : {BUFFER}"),
+]
+LOOPS = {  # calls of one more iteration
+    "chains_that_the_author_carries_by_tokens_go_on_without_events": {"record": 0, "synchronize": 0},
+    "a_dependence_between_chains_is_one_event": {"record": 2, "wait": 2},
+    "the_host_waits_in_a_loop_for_what_it_reads_alone": {"synchronize": 1, "record": 0},
+    "memory of an iteration joins no chains": {"free": 2, "record": 0},
+}
+
+
+@pytest.mark.parametrize("name", LOOPS)
+def test_a_loop_waits_for_what_it_needs_alone(name: str) -> None:
+    """Of the dependence: the sum needs both chains, and the second may write again only behind the sum."""
+    if "_" not in name:
+        text = looped(*CHAINS)
+    elif "author" in name:
+        text = payload(text_beside(__file__, name), arguments="%n: index")
+    else:
+        text = looped(text_beside(__file__, name))
     calls = in_an_iteration(text, A, B)
-    assert (calls["record"], calls["synchronize"]) == (0, 0)
-
-
-@pytest.mark.slow
-def test_memory_of_an_iteration_joins_no_chains() -> None:
-    """Each chain has a buffer of its own, which is new in every iteration."""
-    chains = [
-        (f"%d{name} = memref.alloc() : {BUFFER}", launched("twice", name, f"d{name}"),
-         launched("add", f"d{name}", name, name), f"memref.dealloc %d{name} : {BUFFER}")
-        for name in "ab"
-    ]  # fmt: skip
-    text = looped(*(line for chain in zip(*chains, strict=True) for line in chain))
-    calls = in_an_iteration(text, A, B)
-    assert (calls["free"], calls["record"]) == (2, 0)
-
-
-def test_a_dependence_between_chains_is_one_event() -> None:
-    """The sum needs both chains, and the second chain may write again only behind the sum."""
-    text = looped(text_beside(__file__, "a_dependence_between_chains_is_one_event"))
-    calls = in_an_iteration(text, A, B)
-    assert (calls["record"], calls["wait"]) == (2, 2)
-
-
-def test_the_host_waits_in_a_loop_for_what_it_reads_alone() -> None:
-    text = looped(text_beside(__file__, "the_host_waits_in_a_loop_for_what_it_reads_alone"))
-    calls = in_an_iteration(text, A, B)
-    assert (calls["synchronize"], calls["record"]) == (1, 0)
+    assert {call: calls[call] for call in LOOPS[name]} == LOOPS[name]
 
 
 STREAM = "!gpux.StreamType"
@@ -86,38 +78,46 @@ FREE = f"gpux.dealloc %s, %d : {BUFFER}"
 
 @pytest.mark.parametrize("free", [FREE, ""], ids=["the author's", "ours"])
 def test_the_authors_wait_before_a_free_is_kept_and_no_other_is_added(free: str) -> None:
-    text = f"""module attributes {{gpu.container_module}} {{
-      func.func @main(%s: {STREAM}, %a: {BUFFER}) {{
-        %c1 = arith.constant 1 : index
-        %c16 = arith.constant 16 : index
-        %d = gpux.alloc (%s) : {BUFFER}
-        gpux.memcpy %s, %d, %a : {BUFFER}, {BUFFER}
-        gpux.launch_func %s, @m::@inc {ONE_BLOCK} args(%d : {BUFFER})
-        gpux.memcpy %s, %a, %d : {BUFFER}, {BUFFER}
-        gpux.wait %s
-        {free}
-        return
-      }}
-    {KERNELS}}}"""
+    parts = {"stream": STREAM, "buffer": BUFFER, "one_block": ONE_BLOCK, "kernels": KERNELS}
+    text = filled(__file__, "FREED_AFTER_A_WAIT", free=free, **parts)
     ended(text, A)
     *program, end_of_call = trace_of(text, A)
-    assert [line.split()[0] for line in program] == [
-        "allocate",
-        "copy",
-        "launch",
-        "copy",
-        "synchronize",
-        "free",
-    ]
+    calls = ["allocate", "copy", "launch", "copy", "synchronize", "free"]
+    assert [line.split()[0] for line in program] == calls
     assert end_of_call == "synchronize s0"
 
 
 @pytest.mark.parametrize("form", ["streams", "tokens"])
 def test_a_wait_of_tokens_before_a_free_is_one_wait(form: Any) -> None:
-    from tuner.programs.request import DeviceOptions
-
     text = payload(text_beside(__file__, "a_wait_of_tokens_before_a_free_is_one_wait"))
     options = DeviceOptions(form=form)
     ended(text, A, B, options=options)
     calls = counted(trace_of(text, A, B, options=options))
     assert (calls["synchronize"], calls["record"], calls["free"]) == (1, 0, 1)
+
+
+@pytest.mark.drawn(2)
+@pytest.mark.parametrize("form", FORMS)
+def test_a_loop_carries_a_token(form: str) -> None:
+    text = payload(text_beside(__file__, "a_loop_carries_a_token"))
+    found = ended(text, A, B, options=DeviceOptions(form=form))  # type: ignore[arg-type] # one of its words
+    np.testing.assert_array_equal(found[1], A + 6)
+
+
+@pytest.mark.parametrize("flag", [True, False])
+def test_a_branch_hands_on_a_token(flag: bool) -> None:
+    text = payload(text_beside(__file__, "a_branch_hands_on_a_token"), arguments="%flag: i1")
+    np.testing.assert_array_equal(ended(text, A, B, flag)[1], A + B + flag)
+
+
+def test_regions_of_the_async_dialect_hand_on_memory_and_wait_for_one_another() -> None:
+    text = payload(text_beside(__file__, "regions_of_the_async_dialect"))
+    np.testing.assert_array_equal(ended(text, A, B)[1], A + 1 + B + 1)
+
+
+def test_groups_of_the_async_dialect_are_refused_by_name() -> None:
+    text = payload(text_beside(__file__, "groups_of_the_async_dialect_are_refused_by_name"))
+    with pytest.raises(
+        CandidateError, match=r"^async\.add_to_group at line .*allowed async\.execute, async\.await"
+    ):
+        ended(text, A, B)

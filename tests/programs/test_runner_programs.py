@@ -1,35 +1,38 @@
-"""Programs that print by MLIR's runner functions, as those of upstream's integration tests do."""
+"""Programs that print by MLIR's runner functions, as upstream's integration tests do, or make tensor maps."""
 
 import re
 from collections.abc import Iterator
+from pathlib import Path
 
 import pytest
 
+from tests.programs.file_check import require
+from tests.programs.payload_runs import one_order
 from tests.texts import text_beside
 from tuner.core.candidate import TargetName
+from tuner.core.errors import CandidateError, TunerError
 from tuner.programs.request import DeviceOptions, ProgramOptions, ProgramReport, ProgramRequest
+from tuner.programs.service import run_in_child, run_program
 from tuner.simulator.device.streams import ORDERS
 
 pytestmark = pytest.mark.mlir
 
-pytest.importorskip("tuner.mlir.bindings")
 
+SIMULATOR = "simulator:sm_90"
 SQUARES = text_beside(__file__, "SQUARES")
 ROWS = "[[1,   4,   9], \n [4,   9,   16]]\n42\n"
 
 
 def ran(text: str, target: str, **arguments: object) -> ProgramReport:
-    from tuner.programs.service import run_program
-
     return run_program(ProgramRequest(text, TargetName.parse(target), **arguments))  # type: ignore[arg-type]
 
 
 def targets() -> Iterator[tuple[str, dict[str, object]]]:
     yield "cpu", {"is_timed": False}
     for order in ORDERS:
-        yield "simulator:sm_90", {"options": ProgramOptions(order=order)}
+        yield SIMULATOR, {"options": ProgramOptions(order=order)}
     for form in ("tokens", "sync"):
-        yield "simulator:sm_90", {"options": ProgramOptions(DeviceOptions(form=form))}
+        yield SIMULATOR, {"options": ProgramOptions(DeviceOptions(form=form))}
 
 
 @pytest.mark.parametrize(("target", "arguments"), [*targets()])
@@ -43,23 +46,218 @@ def test_what_a_kernel_wrote_is_printed(target: str, arguments: dict[str, object
 
 
 def test_a_program_that_prints_is_compared_without_printing_twice() -> None:
-    report = ran(SQUARES.replace("INTERFACE", ""), "simulator:sm_90", is_compared=True)
+    report = ran(SQUARES.replace("INTERFACE", ""), SIMULATOR, is_compared=True)
     assert report.printed.count("Unranked") == 1
     assert [(one.name, one.verdict) for one in report.comparisons] == [("printed", "equal")]
 
 
 def test_vectors_are_printed() -> None:
-    assert (
-        ran(text_beside(__file__, "VECTORS"), "cpu", is_timed=False).printed
-        == "( ( 1.5, 2 ), ( 3, -4 ) )\n7\nend\n"
+    printed = ran(text_beside(__file__, "VECTORS"), "cpu", is_timed=False).printed
+    assert printed == "( ( 1.5, 2 ), ( 3, -4 ) )\n7\nend\n"
+
+
+# What streams, launches and the host do may change places in these; the others have a lone kernel.
+SEVERAL: tuple[str, ...] = (
+    "async_fork_join",
+    "called_host_functions",
+    "concurrent_kernels",
+    "gpux_tokens",
+    "host_shared",
+)
+SEVERAL += ("tokens", "two_gpu_modules", "two_modules")
+CASES = [
+    (path, order)
+    for path in sorted((Path(__file__).parent / "runner").glob("*.mlir"))
+    for order in (ORDERS if path.stem in SEVERAL else one_order(path.stem))
+]
+
+
+@pytest.mark.drawn(2)
+@pytest.mark.parametrize(("path", "order"), CASES, ids=[f"{path.stem}-{order}" for path, order in CASES])
+def test_a_program_prints_what_it_says(path: Path, order: str) -> None:
+    source, target = path.read_text(), "simulator:sm_90a" if path.stem.startswith("sm90_") else SIMULATOR
+    report = ran(source, target, options=ProgramOptions(order=order, seed=3))
+    require(source, report.printed)
+    assert report.is_right, report.reports
+
+
+WRONG = ("", "// CHECK: c\n// CHECK: a", "// CHECK: a\n// CHECK-NEXT: c", "// CHECK: b = {{[0-9]+}} e")
+OUTPUT = "a  = 1, 2\nb = 0x7f end\n c\n"
+
+
+def test_checks_of_a_file_do_not_let_a_wrong_output_pass() -> None:
+    require("// CHECK: a = 1,\n// CHECK-SAME: 2\n// CHECK-NEXT: b = {{0x[0-9a-f]+}} end", OUTPUT)
+    for source in WRONG:
+        with pytest.raises(AssertionError):
+            require(source, OUTPUT)
+
+
+PROGRAM = text_beside(__file__, "PROGRAM")
+ASSERTION = 'cf.assert %wrong, "it is wrong"'
+FAULT = "memref.store %one, %memory[%c9] : memref<2xf32>"
+ENDLESS = text_beside(__file__, "ENDLESS")
+BEYOND = "out of bounds|found .*allowed"
+ENDS = "kernel fails: .*endless: found more than 2048 (basic blocks|iterations)"
+EXPECTED = "before the kernel\nthread 0 was here\nthread 1 was here\n"
+
+
+def request(failure: str, target: str) -> ProgramRequest:
+    return ProgramRequest(PROGRAM.replace("FAILURE", failure), TargetName.parse(target), is_timed=False)
+
+
+@pytest.mark.drawn(2)
+@pytest.mark.parametrize("target", [SIMULATOR, "cpu"])
+@pytest.mark.parametrize(("failure", "reason"), [(ASSERTION, "'it is wrong'"), (FAULT, BEYOND)])
+def test_what_was_printed_is_kept(failure: str, reason: str, target: str) -> None:
+    printed: list[str] = []
+    with pytest.raises(CandidateError, match=reason):
+        run_program(request(failure, target), printed)
+    assert "".join(printed) == EXPECTED
+
+
+@pytest.mark.slow
+@pytest.mark.parametrize("target", [SIMULATOR, "cpu"])
+def test_a_loop_without_end_is_stopped_by_a_limit(target: str, monkeypatch: pytest.MonkeyPatch) -> None:
+    monkeypatch.setattr("tuner.simulator.launch.STEPS_LIMIT", 1 << 11)
+    monkeypatch.setattr("tuner.simulator.launch.LONG_TURN", 1 << 11)
+    monkeypatch.setattr("tuner.programs.interpreter.decoding.ITERATIONS_LIMIT", 1 << 11)
+    monkeypatch.setattr("tuner.programs.interpreter.decoding.CHECKED", 1 << 11)
+    printed: list[str] = []
+    with pytest.raises(CandidateError, match=ENDS):
+        run_program(request(ENDLESS, target), printed)
+    assert "".join(printed) == EXPECTED
+
+
+@pytest.mark.slow
+def test_the_process_that_ran_the_program_hands_on_what_it_printed() -> None:
+    shown: list[str] = []
+    with pytest.raises(TunerError, match="'it is wrong'"):
+        run_in_child(request(ASSERTION, SIMULATOR), 60.0, shown.append)
+    assert shown == [EXPECTED]
+
+
+# Way of the address -> what the kernel loads from; the text of the way makes that of the memory %d.
+WAYS = {
+    "unranked": "FROM_MEMREF",
+    "metadata": "FROM_VIEW",
+    "arithmetic": "FROM_NUMBER",
+    "vector": "FROM_NUMBER",
+    "double": "FROM_NUMBER",
+    "struct": "FROM_NUMBER",
+    "descriptor": "FROM_POINTER",
+    "branch": "FROM_NUMBER",
+    "loop": "FROM_NUMBER",
+    "while": "FROM_NUMBER",
+    "blocks": "FROM_NUMBER",
+    "memory": "FROM_NUMBER",
+    "device memory": "FROM_KEPT",
+    "kernel": "FROM_KEPT",  # another kernel stores where the memory is
+    "yielded": "FROM_NUMBER",
+    "token": "FROM_MEMREF",
+}
+
+
+def program(way: str, load: str) -> str:
+    text = text_beside(__file__, "OF_A_WAY").replace("LOAD", text_beside(__file__, load))
+    return text.replace("WAY", text_beside(__file__, way.replace(" ", "_")))
+
+
+def found_right(text: str, order: str) -> ProgramReport:
+    report = ran(text, SIMULATOR, is_timed=False, options=ProgramOptions(order=order, seed=3))
+    assert report.printed.endswith("data = \n[0,  1,  2,  3]\n")
+    return report
+
+
+@pytest.mark.drawn(2)
+@pytest.mark.parametrize(("way", "order"), [(way, order) for way in WAYS for order in one_order(way)])
+def test_memory_lives_until_the_kernel_has_read_it(way: str, order: str) -> None:
+    assert not found_right(program(way, WAYS[way]), order).reports
+
+
+def test_memory_of_each_iteration_lives_until_its_kernel_has_ended() -> None:
+    text = program("of_each_iteration", "FROM_NUMBER").replace("  gpu.memcpy %out", "  }\n  gpu.memcpy %out")
+    assert not found_right(text, "lifo").reports
+
+
+def test_memory_that_the_program_frees_too_early_is_found_by_its_stored_address() -> None:
+    options = ProgramOptions(order="fifo", seed=3)
+    report = ran(program("freed_too_early", "FROM_KEPT"), SIMULATOR, is_timed=False, options=options)
+    assert ["d1 is freed before" in each for each in report.reports] == [True]
+
+
+TMA = (Path(__file__).parent / "runner" / "sm90_tma_load_swizzled.mlir").read_text()
+GEMM = (Path(__file__).parent / "runner" / "sm90_wgmma_gemm.mlir").read_text()
+FREES = re.compile(r"  %t[67] = gpu.dealloc .*\n")
+UNFREED = (
+    FREES.sub("", TMA)
+    .replace("%t4 = gpu.launch async [%t3]", "gpu.launch")  # no token says how long the map is used
+    .replace("gpu.memcpy async [%t4]", "gpu.memcpy async [%t0]")
+    .replace("gpu.wait [%t7]", "gpu.wait [%t5]")
+)
+# The map is that of a view of a view, and nothing but the map refers to it.
+BY_VIEWS = UNFREED.replace(
+    "  %any = memref.cast %da : memref<16x64xf16>",
+    "  %base, %o0, %n0, %n1, %s0, %s1 = memref.extract_strided_metadata %da"
+    " : memref<16x64xf16> -> memref<f16>, index, index, index, index, index\n"
+    "  %view = memref.reinterpret_cast %base to offset: [0], sizes: [16, 64], strides: [64, 1]"
+    " : memref<f16> to memref<16x64xf16>\n"
+    "  %any = memref.cast %view : memref<16x64xf16>",
+)
+HOST_TENSOR = TMA.replace("memref.cast %da", "memref.cast %a")
+SEEN_BY_HOST = TMA.replace(
+    "  %t5 = ",
+    "  %seen = memref.load %da[%c0, %c0] : memref<16x64xf16>\n  vector.print %seen : f16\n  %t5 = ",
+)
+
+
+@pytest.mark.parametrize("text", [UNFREED, BY_VIEWS])
+def test_memory_that_only_a_map_refers_to_lives_until_the_kernel_has_ended(text: str) -> None:
+    report = ran(text, SIMULATOR, is_timed=False)
+    require(TMA, report.printed)
+    assert not report.reports
+
+
+@pytest.mark.parametrize("text", [HOST_TENSOR, SEEN_BY_HOST])
+def test_a_map_of_memory_that_is_placed_anew_is_refused(text: str) -> None:
+    line = 1 + text[: text.index("nvgpu.tma.create.descriptor")].count("\n")
+    reason = rf"nvgpu.tma.create.descriptor at line {line}:10: found memref<\*xf16>"
+    with pytest.raises(TunerError, match=reason):
+        ran(text, SIMULATOR, is_timed=False)
+
+
+@pytest.mark.parametrize(
+    ("text", "target", "reason"),
+    [
+        (
+            TMA,
+            "simulator:sm_80",
+            r"nvgpu.tma.prefetch.descriptor at .*:5: found chip sm_80, allowed sm_90, sm_90a, ",
+        ),
+        (GEMM, SIMULATOR, r"nvgpu.warpgroup\S+ at line \d+:\d+: found chip sm_90, allowed sm_90a$"),
+        (TMA, "cpu", r"gpu.launch_func at .*: found an argument of type !nvgpu.tensormap.*allowed memrefs"),
+    ],
+)
+def test_what_a_target_does_not_have_is_refused(text: str, target: str, reason: str) -> None:
+    with pytest.raises(TunerError, match=reason):
+        ran(text, target, is_timed=False)
+
+
+def test_tiles_that_are_read_too_soon_are_a_race() -> None:
+    text = TMA.replace("nvgpu.mbarrier.try_wait.parity", "// ")
+    reports = ran(text, SIMULATOR, is_timed=False).reports
+    assert any("shared memory" in str(report) for report in reports)
+
+
+def test_a_kernel_waits_for_copies_into_what_its_map_describes() -> None:
+    text = TMA.replace("gpu.launch async [%t3]", "gpu.launch async [%t0]")
+    assert not ran(text, SIMULATOR, is_timed=False).reports
+
+
+def test_a_box_in_memory_that_ends_before_it_is_a_fault() -> None:
+    small, big = "memref<16x64xf16>", "memref<32x64xf16>"
+    view = f"memref.reinterpret_cast %da to offset: [0], sizes: [32, 64], strides: [64, 1] : {small} to {big}"
+    text = TMA.replace(
+        f"%any = memref.cast %da : {small}", f"%big = {view}\n  %any = memref.cast %big : {big}"
     )
-
-
-def test_another_function_without_a_body_is_refused() -> None:
-    from tuner.core.errors import CandidateError
-
-    text = "func.func private @other()\nfunc.func @main() {\n  call @other() : () -> ()\n  return\n}"
-    with pytest.raises(
-        CandidateError, match=r"found a call of @other, which has no body, allowed .*@printMemref"
-    ):
-        ran(text, "cpu")
+    with pytest.raises(TunerError, match=r"tensor map: found .* bytes at .*, which are in no buffer"):
+        ran(text, SIMULATOR, is_timed=False)

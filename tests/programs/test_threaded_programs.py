@@ -1,12 +1,10 @@
 """Programs on several threads give what they give on one, bit for bit, whoever calls them and how often."""
 
 import os
-import re
 import subprocess
 import sys
-import threading
+from concurrent.futures import ThreadPoolExecutor
 from functools import cache
-from itertools import count
 from pathlib import Path
 from typing import Any
 
@@ -14,6 +12,7 @@ import numpy as np
 import pytest
 
 import tuner
+from tests.programs.fusions.payload_text import with_weights
 from tests.texts import text_beside
 from tuner.core.errors import UsageError
 from tuner.programs import fusion_compiler
@@ -28,17 +27,10 @@ pytestmark = pytest.mark.mlir
 
 def program(name: str, **sizes: int) -> str:
     """Returns a program of sizes whose names stand in its text; its weights are many different numbers."""
-    seeds = count()
-
-    def numbers(found: re.Match[str]) -> str:
-        shape = [int(size) for size in found[1].split("x")]
-        weight = np.random.default_rng(next(seeds)).standard_normal(shape).astype(np.float32)
-        return f'dense<"0x{weight.tobytes().hex().upper()}"> : tensor<{found[1]}xf32>'
-
     text = text_beside(__file__, "MAPS") + text_beside(__file__, name.upper())
     for size, number in sizes.items():
         text = text.replace(size.upper(), str(number))
-    return re.sub(r"dense<NUMBERS> : tensor<([\dx]+)xf32>", numbers, text)
+    return with_weights(text)
 
 
 PROGRAMS = {
@@ -53,12 +45,8 @@ PROGRAMS = {
 
 
 @pytest.fixture(autouse=True)
-def every_fusion_is_divided(monkeypatch: pytest.MonkeyPatch) -> None:
+def every_fusion_is_divided_and_every_attention_is_one(monkeypatch: pytest.MonkeyPatch) -> None:
     monkeypatch.setattr(fusion_compiler, "LEAST_S", 0.0)
-
-
-@pytest.fixture(autouse=True)
-def every_attention_is_one_fusion(monkeypatch: pytest.MonkeyPatch) -> None:
     monkeypatch.setattr(formation, "LEAST_KEYS", 1)
     monkeypatch.setattr(formation, "LEAST_SCORES", 1)
 
@@ -99,19 +87,14 @@ def test_each_kind_of_fusion_gives_the_bits_of_one_thread(name: str, threads: in
 def test_two_threads_of_python_may_call_programs_at_once() -> None:
     """The same program and another one, from two threads: calls wait for each other."""
     functions = [compiled(name, 2) for name in ("rows", "contraction", "rows")]
-    expected = [results(each, inputs_of(each, at)) for at, each in enumerate(functions)]
-    wrong: list[int] = []
+    inputs = [inputs_of(each, at) for at, each in enumerate(functions)]
+    expected = [results(*each) for each in zip(functions, inputs, strict=True)]
 
-    def call(at: int) -> None:
-        inputs = inputs_of(functions[at], at)
-        wrong.extend(at for _ in range(50) if results(functions[at], inputs) != expected[at])
+    def is_right(at: int) -> bool:
+        return all(results(functions[at], inputs[at]) == expected[at] for _ in range(50))
 
-    callers = [threading.Thread(target=call, args=(at,)) for at in range(3)]
-    for each in callers:
-        each.start()
-    for each in callers:
-        each.join()
-    assert wrong == []
+    with ThreadPoolExecutor(3) as threads:
+        assert all(threads.map(is_right, range(3)))
 
 
 def test_a_forked_process_calls_the_program() -> None:

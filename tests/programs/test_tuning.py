@@ -1,6 +1,5 @@
 """Tuning programs, with fakes for compiler, clock and the program's runs."""
 
-from collections.abc import Iterator
 from dataclasses import replace
 from pathlib import Path
 from typing import Any
@@ -19,6 +18,7 @@ from tuner.core.records import Measurement
 from tuner.core.runs import RunSettings
 from tuner.db.store import Store
 from tuner.programs.request import Comparison, ProgramReport, ProgramRequest
+from tuner.programs.service import time_pair
 from tuner.programs.speedup import TimedPair
 from tuner.programs.tuning import ProgramParts, ProgramTuning, TunedProgram
 from tuner.tuning.events import Interruption, ignore
@@ -60,12 +60,6 @@ class Programs:
         return ProgramParts(lambda _text, _entry: self.problems, self.run, self.time_pair)
 
 
-@pytest.fixture
-def store(tmp_path: Path) -> Iterator[Store]:
-    with Store.open(str(tmp_path / "results.db")) as opened:
-        yield opened
-
-
 def settings(problem: Problem, **changes: object) -> RunSettings:
     return fakes.settings(**{"trials": 3, "problem": problem} | changes)  # type: ignore[arg-type]
 
@@ -88,6 +82,7 @@ def test_each_problem_is_tuned_and_its_best_script_used(store: Store) -> None:
         assert each.tuned.best is not None
         assert script == each.tuned.best.script_text
     assert found.has_worked
+    assert not tuned(Programs((ONE,), WRONG), store).has_worked
 
 
 def test_the_best_of_earlier_runs_is_used(store: Store) -> None:
@@ -134,15 +129,6 @@ def test_a_gain_that_was_measured_while_disturbed_is_not_printed(
     assert found.has_worked
 
 
-def test_a_gain_whose_timing_fails_is_not_printed(store: Store) -> None:
-    class Failing(Programs):
-        def time_pair(self, request: ProgramRequest) -> TimedPair:
-            raise TunerError("program: killed by SIGSEGV")
-
-    found = tuned(Failing((ONE,)), store)
-    assert program_lines(found)[-1] == "gain    unknown: program: killed by SIGSEGV"
-
-
 def test_without_times_it_runs_once(store: Store) -> None:
     programs = Programs((ONE,), replace(REPORT, times=None))
     found = tuned(
@@ -155,10 +141,6 @@ def test_without_times_it_runs_once(store: Store) -> None:
     assert found.speedup is None
     assert found.has_worked
     assert found.problems[0].trial is not None  # the first that was right
-
-
-def test_a_wrong_program_has_not_worked(store: Store) -> None:
-    assert not tuned(Programs((ONE,), WRONG), store).has_worked
 
 
 def test_a_problem_that_no_strategy_can_do_is_left_to_loops(store: Store) -> None:
@@ -174,15 +156,12 @@ def test_a_problem_that_no_strategy_can_do_is_left_to_loops(store: Store) -> Non
     assert found.has_worked
 
 
-def test_a_mistake_that_spoils_every_problem_is_reported(store: Store) -> None:
+def test_a_mistake_that_spoils_every_problem_and_a_program_without_matmuls_are_refused(store: Store) -> None:
     def refuse(problem: Problem) -> RunSettings:
         raise UsageError("sampler: found 'x'")
 
     with pytest.raises(UsageError, match="sampler: found 'x'"):
         tuned(Programs((ONE, TWO)), store, settings_of=refuse)
-
-
-def test_a_program_without_matmuls_is_refused(store: Store) -> None:
     with pytest.raises(UsageError, match="payload: no matmul of static sizes and known types"):
         tuned(Programs(()), store)
 
@@ -196,13 +175,21 @@ def test_candidates_that_all_fail_are_reported(store: Store) -> None:
     assert not found.has_worked
 
 
-def test_a_program_that_fails_to_run_leaves_what_was_tuned(store: Store) -> None:
-    class Failing(Programs):
-        def run(self, request: ProgramRequest) -> ProgramReport:
-            if request.scripts is None or self.report.times is None:
-                raise TunerError("program: killed by SIGSEGV")
-            return super().run(request)
+class Failing(Programs):
+    """Runs with scripts alone, if times are wanted; its timing fails."""
 
+    def run(self, request: ProgramRequest) -> ProgramReport:
+        if request.scripts is None or self.report.times is None:
+            raise TunerError("program: killed by SIGSEGV")
+        return super().run(request)
+
+
+class FailingTimes(Programs):
+    def time_pair(self, request: ProgramRequest) -> TimedPair:
+        raise TunerError("program: killed by SIGSEGV")
+
+
+def test_a_program_that_fails_to_run_leaves_what_was_tuned(store: Store) -> None:
     for report in (REPORT, replace(REPORT, times=None)):
         found = tuned(Failing((ONE,), report), store)
         assert found.problems[0].trial is not None
@@ -210,6 +197,8 @@ def test_a_program_that_fails_to_run_leaves_what_was_tuned(store: Store) -> None
         assert program_document(found)["failure"] == "program: killed by SIGSEGV"
         assert program_lines(found)[-1] == "failed  program: killed by SIGSEGV"
         assert not found.has_worked
+    found = tuned(FailingTimes((ONE,)), store)
+    assert program_lines(found)[-1] == "gain    unknown: program: killed by SIGSEGV"
 
 
 def test_an_interruption_ends_it_before_the_program_runs(store: Store) -> None:
@@ -237,3 +226,16 @@ def test_the_document_reports_all_of_it(store: Store) -> None:
     assert found["speedup"] == pytest.approx(4.0)
     assert found["speedup_interval"] == pytest.approx([4.0, 4.0])
     assert found["speedup_unknown"] is None
+
+
+@pytest.mark.slow
+@pytest.mark.mlir
+def test_a_program_and_its_loops_are_timed_interleaved_while_the_machine_is_watched() -> None:
+    request = ProgramRequest(Path("examples/two_matmuls.mlir").read_text(), TargetName("cpu"))
+    pair = time_pair(request)
+    timed = (pair.bound, pair.plain, pair.bound_again)
+    assert len({len(each.samples_s) for each in timed}) == 1
+    assert min(min(each.samples_s) for each in timed) > 0
+    assert pair.bound.host is not None
+    assert pair.bound.host == pair.plain.host
+    assert pair.bound.host.anchor_s > 0

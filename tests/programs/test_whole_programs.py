@@ -11,24 +11,26 @@ import numpy as np
 import pytest
 from hypothesis import strategies as st
 
+import tuner
 from benchmarks.fuzzing.host_programs import RandomProgram, host_programs
 from benchmarks.fuzzing.program_check import SIMULATOR, check_program
 from benchmarks.program_compiler import compiler_of
+from tests.programs.kernel_programs import called
 from tests.texts import text_beside
 from tuner.programs.request import FORMS, DeviceOptions
+from tuner.programs.run.device_function import DeviceFunction
+from tuner.programs.run.recording_device import RecordingDevice
+from tuner.simulator.device.simulated_device import SimulatedDevice
 from tuner.simulator.device.streams import ORDERS
 
 pytestmark = pytest.mark.mlir
 
-pytest.importorskip("tuner.programs.lowering.device")
 
 EXAMPLES = Path(__file__).parents[2] / "examples"
 HEALTH = list(hypothesis.HealthCheck)
 
 
 def compiled(name: str, **options: Any) -> Any:
-    import tuner
-
     return tuner.compile_program(EXAMPLES / f"{name}.mlir", "simulator", **options)
 
 
@@ -38,11 +40,6 @@ def arrays(*shapes: tuple[int, ...]) -> tuple[Any, ...]:
 
 
 def traced(code: Any, *arguments: Any, order: str = "fifo") -> tuple[list[str], Any]:
-    """Calls a program; returns what it asks of a device, line by line, and its result."""
-    from tuner.programs.run.device_function import DeviceFunction
-    from tuner.programs.run.recording_device import RecordingDevice
-    from tuner.simulator.device.simulated_device import SimulatedDevice
-
     device = SimulatedDevice("sm_90", order)  # type: ignore[arg-type] # one of its words
     recorder = RecordingDevice(device)
     program = DeviceFunction(code, recorder)
@@ -52,17 +49,6 @@ def traced(code: Any, *arguments: Any, order: str = "fifo") -> tuple[list[str], 
     program.close()
     assert device.reports == ()
     return trace, result
-
-
-@pytest.mark.drawn(1)
-@pytest.mark.parametrize("form", FORMS)
-def test_the_asynchronous_matmul_gives_what_numpy_gives(form: str) -> None:
-    program = compiled("async_matmul", form=form, order="lifo")
-    a, b, c = arrays((84, 32), (32, 84), (84, 84))
-    program(a, b, c)
-    np.testing.assert_allclose(c, a @ b, rtol=0, atol=1e-5)
-    program.close()
-    assert program.device.reports == ()
 
 
 def gelu(a: Any, b: Any) -> Any:
@@ -80,36 +66,35 @@ def rms_norm(x: Any) -> Any:
     return wide / np.sqrt(np.mean(wide**2, 1, keepdims=True) + 1e-6)
 
 
-@pytest.mark.drawn(2)
-@pytest.mark.parametrize(
-    ("name", "function", "dtype", "shapes", "rtol"),
-    [
-        ("matmul_gelu", gelu, np.float32, [(64, 32), (32, 48)], 1e-5),
-        ("softmax", softmax, np.float32, [(40, 96)], 2e-6),
-        ("rms_norm", rms_norm, np.float16, [(40, 96)], 2**-10),  # an f16 has 11 bits
-    ],
-)
-def test_programs_with_math_give_what_numpy_gives(
-    name: str, function: Any, dtype: Any, shapes: list[tuple[int, int]], rtol: float
+EXAMPLE_PROGRAMS = [
+    *(("async_matmul", form, np.matmul, np.float32, [(84, 32), (32, 84)], 0.0) for form in FORMS),
+    ("matmul_gelu", "streams", gelu, np.float32, [(64, 32), (32, 48)], 1e-5),
+    ("softmax", "streams", softmax, np.float32, [(40, 96)], 2e-6),
+    ("rms_norm", "streams", rms_norm, np.float16, [(40, 96)], 2**-10),  # an f16 has 11 bits
+]
+
+
+@pytest.mark.drawn(3)
+@pytest.mark.parametrize(("name", "form", "function", "dtype", "shapes", "rtol"), EXAMPLE_PROGRAMS)
+def test_examples_give_what_numpy_gives(
+    name: str, form: str, function: Any, dtype: Any, shapes: list[tuple[int, int]], rtol: float
 ) -> None:
-    program = compiled(name)
-    inputs = [4 * array.astype(dtype) for array in arrays(*shapes)]
-    np.testing.assert_allclose(program(*inputs), function(*inputs), rtol=rtol, atol=1e-5)
+    program = compiled(name, form=form, order="lifo")
+    inputs = [(1 if name == "async_matmul" else 4) * array.astype(dtype) for array in arrays(*shapes)]
+    expected = function(*inputs)
+    if name == "async_matmul":  # writes to an argument
+        result = np.zeros((84, 84), np.float32)
+        program(*inputs, result)
+    else:
+        result = program(*inputs)
+    np.testing.assert_allclose(result, expected, rtol=rtol, atol=1e-5)
     program.close()
     assert program.device.reports == ()
 
 
 @cache
 def code_of(text: str) -> Any:
-    """Returns the code of a program, which is compiled once for all orders."""
     return compiler_of(SIMULATOR).compile(text).code
-
-
-def loaded(code: Any, order: str = "fifo") -> Any:
-    from tuner.programs.run.device_function import DeviceFunction
-    from tuner.simulator.device.simulated_device import SimulatedDevice
-
-    return DeviceFunction(code, SimulatedDevice("sm_90", order))  # type: ignore[arg-type] # one of its words
 
 
 INPUTS = arrays((64, 128), (128, 64), (64, 96), (96, 64))
@@ -138,99 +123,60 @@ def test_without_copies_two_streams_are_enough() -> None:
     assert compiler_of(SIMULATOR).compile(text, None, None, options).code.stream_slots == 2
 
 
-def two_products(first: int, second: int) -> str:
-    """Returns a program that adds a product to 8 rows of %c from ``first`` on, and one from ``second`` on."""
-    views, adds = [], []
-    for name, row, factors in (("lo", first, "%a, %b"), ("hi", second, "%d, %e")):
-        kind = f"memref<8x16xf32, strided<[16, 1]{f', offset: {16 * row}' if row else ''}>>"
-        views.append(f"%{name} = memref.subview %c[{row}, 0] [8, 16] [1, 1] : memref<16x16xf32> to {kind}")
-        adds.append(
-            f"linalg.matmul ins({factors} : memref<8x4xf32>, memref<4x16xf32>) outs(%{name} : {kind})"
-        )
-    lines = "\n".join([*views, *adds])
-    return f"""func.func @main(%a: memref<8x4xf32>, %b: memref<4x16xf32>,
-                      %d: memref<8x4xf32>, %e: memref<4x16xf32>, %c: memref<16x16xf32>) {{
-      {lines}
-      return
-    }}"""
+def two_products(second: int) -> str:
+    """Returns a program that adds a product to the first 8 rows of %c, and one to 8 from ``second`` on."""
+    text = text_beside(__file__, "TWO_PRODUCTS").replace("OFFSET", str(16 * second))
+    return text.replace("SECOND", str(second))
+
+
+@cache
+def code_of_products(second: int) -> Any:
+    return compiler_of(SIMULATOR).compile(two_products(second), None, None).code
 
 
 FACTORS = arrays((8, 4), (4, 16), (8, 4), (4, 16))
 
 
-@cache
-def code_of_products(second: int) -> Any:
-    return compiler_of(SIMULATOR).compile(two_products(0, second), None, None).code
-
-
 @pytest.mark.parametrize("order", ORDERS)
 @pytest.mark.parametrize("second", [8, 5])
 def test_products_in_parts_of_one_buffer_give_what_numpy_gives(second: int, order: str) -> None:
-    program = loaded(code_of_products(second), order)
     a, b, d, e = FACTORS
     (c,) = arrays((16, 16))
     expected = c.copy()
     expected[:8] += a @ b
     expected[second : second + 8] += d @ e
-    program(*FACTORS, c)
+    called(code_of_products(second), *FACTORS, c, order=order)
     np.testing.assert_allclose(c, expected, rtol=0, atol=1e-5)
-    program.close()
-    assert program.device.reports == ()
 
 
-def test_products_in_the_halves_of_one_buffer_are_on_two_streams() -> None:
+def test_products_in_the_halves_of_one_buffer_are_on_two_streams_and_others_in_order() -> None:
     options = DeviceOptions(device_arguments=True)
-    assert compiler_of(SIMULATOR).compile(two_products(0, 8), None, None, options).code.stream_slots == 2
+    for second, slots in ((8, 2), (7, 1)):
+        code = compiler_of(SIMULATOR).compile(two_products(second), None, None, options).code
+        assert code.stream_slots == slots
     trace, _ = traced(code_of_products(8), *FACTORS, *arrays((16, 16)))
     launches = [number for number, line in enumerate(trace) if line.startswith("launch")]
-    first, second = (_stream(trace[number]) for number in launches)
-    assert first != second
+    first, second_stream = (_stream(trace[number]) for number in launches)
+    assert first != second_stream
     between = trace[launches[0] : launches[1]]
     recorded = [line.split()[1] for line in between if line.startswith("record") and _stream(line) == first]
-    assert not any(f"wait for {event} on {second}" in between for event in recorded)
-
-
-def test_products_in_overlapping_parts_of_one_buffer_are_in_order() -> None:
-    options = DeviceOptions(device_arguments=True)
-    assert compiler_of(SIMULATOR).compile(two_products(0, 7), None, None, options).code.stream_slots == 1
-
-
-def test_products_in_overlapping_parts_that_nothing_orders_are_a_race(
-    monkeypatch: pytest.MonkeyPatch,
-) -> None:
-    from tuner.mlir.effects import accesses
-
-    monkeypatch.setattr(accesses.StridedRegion, "overlaps", lambda *_: False)
-    code = compiler_of(SIMULATOR).compile(two_products(0, 7), None, None).code
-    for order in ORDERS:
-        program = loaded(code, order)
-        program(*FACTORS, *arrays((16, 16)))
-        program.close()
-        assert any("race" in str(report) for report in program.device.reports), program.device.reports
+    assert not any(f"wait for {event} on {second_stream}" in between for event in recorded)
 
 
 def _stream(line: str) -> str:
     return line.rsplit(" ", 1)[1]
 
 
-def test_calls_again_create_no_stream_and_load_no_module() -> None:
-    program = compiled("gpux_own_streams")
-    counts = []
-    for _ in range(3):
-        program(*arrays((128,), (128,), (128,), (128,)))
-        counts.append((program.device.counts.streams_created, program.device.counts.modules_loaded))
-    assert counts == [(3, 1)] * 3
-    program.close()
-    assert program.device.reports == ()
-
-
-def test_gpux_on_streams_of_its_own_gives_what_numpy_gives() -> None:
+def test_gpux_on_streams_of_its_own_gives_what_numpy_gives_and_makes_them_once() -> None:
     program = compiled("gpux_own_streams", order="lifo")
-    a, b, c, d = arrays((128,), (128,), (128,), (128,))
-    program(a, b, c, d)
-    np.testing.assert_array_equal(c, 2 * a)
-    np.testing.assert_array_equal(d, 3 * b)
     assert program.program.stream_slots == 3  # the caller's and two of its own
+    for _ in range(3):
+        a, b, c, d = arrays((128,), (128,), (128,), (128,))
+        program(a, b, c, d)
+        np.testing.assert_array_equal(c, 2 * a)
+        np.testing.assert_array_equal(d, 3 * b)
+        counts = program.device.counts
+        assert (counts.streams_created, counts.modules_loaded) == (3, 1)
     program.close()
     assert program.device.reports == ()
 

@@ -5,12 +5,13 @@ from collections.abc import Iterator
 from contextlib import contextmanager
 from dataclasses import dataclass, replace
 from pathlib import Path
+from typing import Any
 
 import hypothesis.strategies as st
 import pytest
 from hypothesis import example, given
 
-from tests.db.values import COMPILER, outcome, sha256, time_again
+from tests.db.values import COMPILER, outcome, time_again
 from tests.examples import costly
 from tests.trials import trial
 from tests.tuning import fakes
@@ -19,8 +20,8 @@ from tuner.analysis.selected_result import select_result
 from tuner.core.candidate import Candidate, TargetName
 from tuner.core.errors import UsageError
 from tuner.core.interfaces import Script
-from tuner.core.problem import Matmul
-from tuner.core.records import Measurement, Record, Verdict
+from tuner.core.problem import Matmul, Problem
+from tuner.core.records import Measurement, Verdict
 from tuner.core.runs import BestGroup, StoredTrial, TrialQuery
 from tuner.db.store import Store
 from tuner.results.best_trials import (
@@ -45,21 +46,13 @@ from tuner.tuning.events import Interruption
 from tuner.tuning.run import begin
 
 PARTS = fakes.backends()
-
-
-PROBLEM = fakes.settings().problem
-
-
+EIGHT = Matmul(8, 8, 8)
 MACHINES = (fakes.MACHINE, fakes.OTHER_MACHINE)
-
-
 EXAMPLES = costly(5, 10)  # each writes two databases: half a second
 
 
 @dataclass(frozen=True)
 class Tried:
-    """A trial of a history."""
-
     median_ms: int
     is_complete: bool = True
     lines: int = 1  # of its script
@@ -77,8 +70,6 @@ class Round:
 
 @dataclass(frozen=True)
 class Past:
-    """A run of a history."""
-
     machine: int
     threads: int
     trials: tuple[Tried, ...]
@@ -89,19 +80,13 @@ class Past:
 tried = st.builds(
     Tried, st.integers(8, 14), st.sampled_from((True, True, False)), st.integers(1, 3), st.just(False)
 )
-
-
 stale = st.builds(Tried, st.integers(8, 14), is_stale=st.just(True))
-
-
 rounds = st.builds(
     Round,
     st.tuples(*[st.none() | st.integers(-1, 2)] * 4),
     st.sampled_from((0.005, 0.04, 0.3)),
     st.booleans(),
 )
-
-
 histories = st.lists(
     st.builds(
         Past,
@@ -123,25 +108,18 @@ def timing(median_s: float, is_complete: bool = True) -> Measurement:
     return Measurement(samples_s, 1, median_s, (samples_s[0], samples_s[-1]), is_complete)
 
 
-def record_of_tried(each: Tried, number: int) -> tuple[Record, str]:
-    script = "x\n" * each.lines + f"// {number}\n"
-    record = replace(
-        outcome(timing(each.median_ms * 1e-3, each.is_complete)),
-        problem=PROBLEM,
-        candidate=Candidate.of("fake", {"x": number}),
-        target=TargetName("fake"),
-        script_sha256=sha256(script),
-    )
-    return record, script
-
-
 def write(store: Store, past: Past) -> int:
-    """Stores a run and returns its id."""
     chosen = fakes.settings(threads=past.threads)
     run = store.begin_run(chosen, MACHINES[past.machine], COMPILER, "0.1.0", None)
     ids = []
     for number, each in enumerate(past.trials):
-        record, script = record_of_tried(each, number)
+        script = "x\n" * each.lines + f"// {number}\n"
+        record = replace(
+            outcome(timing(each.median_ms * 1e-3, each.is_complete), script),
+            problem=EIGHT,
+            candidate=Candidate.of("fake", {"x": number}),
+            target=TargetName("fake"),
+        )
         ids.append(store.propose(run, number, number, record.candidate))
         store.record(ids[-1], record, script)
     for each_round in past.rounds:
@@ -190,8 +168,6 @@ def in_groups(trials: tuple[StoredTrial, ...]) -> dict[BestGroup, int]:
 
 
 FAST, SLOW, EARLY = Tried(8), Tried(12), Tried(7, is_complete=False)
-
-
 LOST = Past(0, 1, (FAST, SLOW), (Round((None, 0), 0.01, False),))  # its fastest took no part in the finals
 
 
@@ -215,16 +191,10 @@ def test_all_that_names_a_best_trial_names_the_same(history: list[Past]) -> None
         here = {group: trial for group, trial in best.items() if group.machine == fakes.MACHINE.name}
         assert in_groups(best_trials_here(store, PARTS, TrialQuery())) == here
         for group, trial in best.items():
-            exported = best_known(store, PARTS, PROBLEM, "fake", group.threads, group.machine)
-            assert exported.best.id == trial
+            assert best_known(store, PARTS, EIGHT, "fake", group.threads, group.machine).best.id == trial
         for group, trial in here.items():
-            assert best_here(store, PARTS, PROBLEM, "fake", group.threads).best.id == trial
+            assert best_here(store, PARTS, EIGHT, "fake", group.threads).best.id == trial
         assert {group for group in best if group.machine == fakes.MACHINE.name} == set(here)
-
-
-def reason(store: Store) -> str:
-    trials = past_trials(store, TrialQuery(sort="median"))
-    return why_first_is_not_best(store, trials, best_results_among(store, TrialQuery(sort="median"), trials))
 
 
 @pytest.mark.parametrize(
@@ -258,13 +228,9 @@ def reason(store: Store) -> str:
 def test_why_the_first_by_time_is_not_the_best_is_said(store: Store, history: list[Past], said: str) -> None:
     for past in history:
         write(store, past)
-    assert reason(store) == said
-
-
-def test_a_strategy_that_is_asked_for_has_a_best_of_its_own(store: Store) -> None:
-    write(store, Past(0, 1, (FAST, SLOW)))
-    assert len(past_trials(store, TrialQuery(best=True, strategy="fake"))) == 1
-    assert past_trials(store, TrialQuery(best=True, strategy="other")) == ()
+    by_median = TrialQuery(sort="median")
+    trials = past_trials(store, by_median)
+    assert why_first_is_not_best(store, trials, best_results_among(store, by_median, trials)) == said
 
 
 def test_only_the_runs_that_may_have_the_best_are_read(store: Store) -> None:
@@ -283,90 +249,79 @@ def test_only_the_runs_that_may_have_the_best_are_read(store: Store) -> None:
     assert [each.run.id for each in found.values()] == read == [runs[1]]
 
 
-def test_where_all_were_early_stopped_nothing_is_the_best(store: Store) -> None:
+def test_a_strategy_has_a_best_of_its_own_but_early_stopped_trials_have_none(store: Store) -> None:
     write(store, Past(0, 1, (EARLY,)))
     assert past_trials(store, TrialQuery(best=True)) == ()
-
-
-BEST_KNOWN_PROBLEM = Matmul(8, 8, 8)
+    write(store, Past(0, 1, (FAST, SLOW)))
+    assert len(past_trials(store, TrialQuery(best=True, strategy="fake"))) == 1
+    assert past_trials(store, TrialQuery(best=True, strategy="other")) == ()
 
 
 @pytest.mark.slow
 def test_the_best_over_runs_is_the_answer_of_the_better_run(store: Store) -> None:
     begin(fakes.settings(trials=1, sampler="exhaustive"), fakes.backends(), store, Interruption())
     good = begin(fakes.settings(trials=None, sampler="exhaustive"), fakes.backends(), store, Interruption())
-    selected = best_result(store, BEST_KNOWN_PROBLEM, fakes.MACHINE.name)
+    selected = best_result(store, EIGHT, fakes.MACHINE.name)
     assert good.selected is not None
     assert selected.best.id == good.selected.best.id
 
 
-def test_nothing_measured_says_how_to_begin(store: Store) -> None:
-    with pytest.raises(UsageError, match="8x8x8 f32 nn none: nothing measured yet; tuner tune"):
-        best_result(store, BEST_KNOWN_PROBLEM, fakes.MACHINE.name)
-    with pytest.raises(UsageError, match=r"yet; tuner tune matmul 8x8x8 --threads 2 --target fake$"):
-        best_result(store, BEST_KNOWN_PROBLEM, fakes.MACHINE.name, "fake", threads=2)
+@pytest.mark.parametrize(
+    ("problem", "machine", "of", "message"),
+    [
+        (Matmul(9, 8, 8), "fake", (), "9x8x8 f32 nn none: nothing measured yet; tuner tune"),
+        (EIGHT, "fake", ("fake", 2), r"yet; tuner tune matmul 8x8x8 --threads 2 --target fake$"),
+        (EIGHT, "fake", ("cpu", 4), "cpu with threads=4: nothing measured yet"),
+        (
+            *(EIGHT, "mine", ()),
+            r"nothing measured on 'mine', only on fake; choose with --machine, in Python with machine=$",
+        ),
+        (
+            *(Matmul(8, 8, 8, align=64), "fake", ()),
+            r"nothing measured with align=64, only with align=16; choose with --align 16, in Python",
+        ),
+        (
+            *(Matmul(9, 9, 9, align="any"), "fake", ()),
+            r"with align=any: .* yet; tuner tune matmul 9x9x9 --align any$",
+        ),
+        (
+            *(Matmul(8, 8, 8, cache="cold"), "fake", ()),
+            r"nothing measured with cache=cold, only with cache=warm; choose with --cache warm, in Python",
+        ),
+        (
+            *(Matmul(9, 9, 9, cache="cold"), "fake", ()),
+            r"with cache=cold: .* yet; tuner tune matmul 9x9x9 --cache cold$",
+        ),
+    ],
+    ids=str,
+)
+def test_what_was_not_measured_is_named_with_what_to_type(
+    store: Store, problem: Problem, machine: str, of: tuple[Any, ...], message: str
+) -> None:
+    begin(fakes.settings(trials=2), fakes.backends(), store, Interruption())
+    with pytest.raises(UsageError, match=message):
+        best_result(store, problem, machine, *of)
 
 
-def test_the_hint_keeps_a_type_that_one_target_alone_has(store: Store) -> None:
+def test_what_is_only_verified_is_named_and_the_hint_keeps_a_type(store: Store) -> None:
+    simulator = TargetName("simulator")
+    begin(fakes.settings(trials=3, target=simulator), fakes.untimed_backends(), store, Interruption())
+    with pytest.raises(UsageError, match=r"only verified, .* trial is 3 of run 1; tuner export --trial 3$"):
+        best_result(store, EIGHT, fakes.MACHINE.name)
     statuses = tuple(TargetStatus(name, True, "") for name in ("cpu", "simulator"))
     with pytest.raises(UsageError, match=r"yet; tuner tune matmul 8x8x8 --dtype f16 --target simulator$"):
         best_here(store, fakes.backends(statuses), Matmul(8, 8, 8, dtype="f16"), "auto")
 
 
-def test_what_is_only_verified_is_named_by_its_trial(store: Store) -> None:
-    simulator = TargetName("simulator")
-    begin(fakes.settings(trials=3, target=simulator), fakes.untimed_backends(), store, Interruption())
-    with pytest.raises(UsageError, match=r"only verified, .* trial is 3 of run 1; tuner export --trial 3$"):
-        best_result(store, BEST_KNOWN_PROBLEM, fakes.MACHINE.name)
-
-
-def test_another_machine_is_named(store: Store) -> None:
-    begin(fakes.settings(trials=2), fakes.backends(), store, Interruption())
-    with pytest.raises(
-        UsageError,
-        match=r"nothing measured on 'mine', only on fake; choose with --machine, in Python with machine=$",
-    ):
-        best_result(store, BEST_KNOWN_PROBLEM, "mine")
-
-
-def test_another_alignment_is_named(store: Store) -> None:
-    begin(fakes.settings(trials=2), fakes.backends(), store, Interruption())
-    message = r"none: nothing measured with align=64, only with align=16; choose with --align 16, in Python"
-    with pytest.raises(UsageError, match=message):
-        best_result(store, Matmul(8, 8, 8, align=64), fakes.MACHINE.name)
-    with pytest.raises(UsageError, match=r"with align=any: .* yet; tuner tune matmul 9x9x9 --align any$"):
-        best_result(store, Matmul(9, 9, 9, align="any"), fakes.MACHINE.name)
-
-
-def test_another_cache_state_is_named(store: Store) -> None:
-    begin(fakes.settings(trials=2), fakes.backends(), store, Interruption())
-    message = (
-        r"none: nothing measured with cache=cold, only with cache=warm; choose with --cache warm, in Python"
-    )
-    with pytest.raises(UsageError, match=message):
-        best_result(store, Matmul(8, 8, 8, cache="cold"), fakes.MACHINE.name)
-    with pytest.raises(UsageError, match=r"with cache=cold: .* yet; tuner tune matmul 9x9x9 --cache cold$"):
-        best_result(store, Matmul(9, 9, 9, cache="cold"), fakes.MACHINE.name)
-
-
-def test_threads_and_target_must_match(store: Store) -> None:
-    begin(fakes.settings(trials=2), fakes.backends(), store, Interruption())
-    with pytest.raises(UsageError, match="cpu with threads=4: nothing measured yet"):
-        best_result(store, BEST_KNOWN_PROBLEM, fakes.MACHINE.name, "cpu", 4)
-
-
 def test_auto_is_the_first_target_here_that_has_an_answer(store: Store) -> None:
-    statuses = tuple(TargetStatus(name, True, "") for name in ("idle", "fake"))
-    backends = fakes.backends(statuses)
+    backends = fakes.backends(tuple(TargetStatus(name, True, "") for name in ("idle", "fake")))
     tuned = begin(fakes.settings(trials=2), backends, store, Interruption())
     for text in ("auto", "fake"):
-        assert best_here(store, backends, BEST_KNOWN_PROBLEM, text).best == (
-            tuned.selected and tuned.selected.best
-        )
+        assert best_here(store, backends, EIGHT, text).best == (tuned.selected and tuned.selected.best)
     with pytest.raises(UsageError, match="idle: nothing measured yet"):
-        best_here(store, backends, BEST_KNOWN_PROBLEM, "idle")
+        best_here(store, backends, EIGHT, "idle")
     with pytest.raises(UsageError, match="target: found 'tpu', allowed auto, idle, fake"):
-        best_here(store, backends, BEST_KNOWN_PROBLEM, "tpu")
+        best_here(store, backends, EIGHT, "tpu")
 
 
 OWN_FASTEST = fakes.backends(bind=lambda *_: fakes.bind_with_custom_op)
@@ -383,12 +338,14 @@ def knob_x(found: BestStock) -> object:
     return dict(found.trial.record.candidate.choices)["x"]
 
 
-def test_a_portable_winner_is_its_own_stand_in(store: Store) -> None:
+def test_a_portable_winner_is_its_own_stand_in_and_what_was_not_timed_has_none(store: Store) -> None:
     winner = tuned(store, fakes.backends())
     found = best_stock(store, winner)
     assert found.trial is winner
     assert isinstance(found.compared, NotComparable)
     assert found.compared.is_equal
+    with pytest.raises(UsageError, match="--stock: trial 104 was not timed"):
+        best_stock(store, trial(4, Verdict(0.0, 1)))
 
 
 def test_the_fastest_script_without_custom_ops_comes_with_its_slowdown(store: Store) -> None:
@@ -400,9 +357,7 @@ def test_the_fastest_script_without_custom_ops_comes_with_its_slowdown(store: St
 
 
 @pytest.mark.slow
-def test_another_runs_script_is_taken_where_it_is_faster_and_told_to_be_of_another_round(
-    store: Store,
-) -> None:
+def test_another_runs_script_is_taken_where_it_is_faster_without_a_ratio(store: Store) -> None:
     tuned(store, fakes.backends())
     winner = tuned(store, OWN_FASTEST)
     found = best_stock(store, winner)
@@ -421,25 +376,15 @@ def test_where_all_timed_scripts_call_custom_ops_they_are_named(store: Store) ->
         best_stock(store, winner)
 
 
-def test_what_was_not_timed_has_no_stand_in(store: Store) -> None:
-    with pytest.raises(UsageError, match="--stock: trial 104 was not timed"):
-        best_stock(store, trial(4, Verdict(0.0, 1)))
-
-
-OTHER_CACHES_PROBLEM = Matmul(8, 8, 8)
-
-
 def best_of(store: Store, cache: str, trials: int | None = None) -> StoredTrial:
-    settings = replace(
-        fakes.settings(trials=trials, sampler="exhaustive"),
-        problem=replace(OTHER_CACHES_PROBLEM, cache=cache),
-    )
-    tuned = begin(settings, fakes.backends(), store, Interruption())
+    asked = replace(fakes.settings(trials=trials, sampler="exhaustive"), problem=replace(EIGHT, cache=cache))
+    tuned = begin(asked, fakes.backends(), store, Interruption())
     assert tuned.selected is not None
     return tuned.selected.best
 
 
-def test_another_winner_of_another_state_is_a_line(store: Store) -> None:
+@pytest.mark.slow
+def test_another_winner_of_another_state_is_a_line_and_the_same_one_is_none(store: Store) -> None:
     first = best_of(store, "cold", trials=1)
     best = best_of(store, "warm")
     assert first.record.script_sha256 != best.record.script_sha256
@@ -447,10 +392,6 @@ def test_another_winner_of_another_state_is_a_line(store: Store) -> None:
     assert other.id == first.id
     (line,) = other_cache_lines([other])
     assert line.startswith(f"caches    cold: trial {first.id} is the best, fake")
-
-
-@pytest.mark.slow
-def test_the_same_winner_is_not(store: Store) -> None:
     best_of(store, "cold")
-    assert other_winners(store, best_of(store, "warm")) == ()
+    assert other_winners(store, best) == ()
     assert other_cache_lines(()) == []

@@ -10,12 +10,13 @@ import tuner
 from tests.db.values import add, outcome, timed
 from tests.fakes import FakeTarget
 from tests.mlir.scripts import script
+from tests.results.report.values import with_candidate
 from tests.trials import measurement, trial
 from tests.tuning import fakes
 from tests.tuning.fakes import OTHER_MACHINE, settings
-from tuner.core.candidate import Candidate, TargetName
+from tuner.core.candidate import TargetName
 from tuner.core.errors import PAYLOAD, SCRIPT, Failure, OpPlace, Stage, TunerError, UsageError
-from tuner.core.records import CompileSeconds, Measurement, PassSeconds, Record, Verdict
+from tuner.core.records import CompileSeconds, Measurement, PassSeconds, Verdict
 from tuner.core.runs import StoredTrial
 from tuner.db.store import Store
 from tuner.results.explanations import FailedOp, failed_ops, observations, pass_seconds, place
@@ -48,18 +49,23 @@ def tried(tmp_path: Path) -> Iterator[tuple[Store, StoredTrial]]:
 
 
 @pytest.mark.mlir
-def test_a_replay_is_refused(tried: tuple[Store, StoredTrial]) -> None:
+def test_a_replay_is_refused_what_cannot_be_stored_reported(tried: tuple[Store, StoredTrial]) -> None:
     store, trial = tried
     with pytest.raises(UsageError, match="does not compile"):
         pass_seconds(fakes.backends(), store, replace(trial, script_text=""))
     with pytest.raises(UsageError, match="does not compile any more: target fake: compiles nothing"):
         pass_seconds(fakes.backends(), store, trial)
+    store, trial = tried
+    compiling = replace(fakes.FAKE, code=lambda _target, _problem, _script: "")
+    backends = replace(fakes.backends(), kinds={"fake": compiling})
+    assert pass_seconds(backends, store, replace(trial, id=99)) == ()  # stored nowhere: no such trial
+    assert store.trial(trial.id).compile_seconds is None
+    assert pass_seconds(backends, store, trial) == ()
+    assert store.trial(trial.id).compile_seconds is not None
 
 
 @pytest.mark.mlir
-def test_what_is_stored_is_reported_until_the_compiler_or_the_machine_is_another(
-    tried: tuple[Store, StoredTrial],
-) -> None:
+def test_what_is_stored_is_reported_for_its_compiler_and_machine(tried: tuple[Store, StoredTrial]) -> None:
     store, trial = tried
     machine = fakes.backends().machine().name
     seconds = CompileSeconds(FakeTarget().compiler().fingerprint, machine, (PassSeconds("CSE", 0.001, 2),))
@@ -71,31 +77,11 @@ def test_what_is_stored_is_reported_until_the_compiler_or_the_machine_is_another
             pass_seconds(fakes.backends(), store, store.trial(trial.id))
 
 
-@pytest.mark.mlir
-def test_what_cannot_be_stored_is_reported_as_well(tried: tuple[Store, StoredTrial]) -> None:
-    store, trial = tried
-    compiling = replace(fakes.FAKE, code=lambda _target, _problem, _script: "")
-    backends = replace(fakes.backends(), kinds={"fake": compiling})
-    assert pass_seconds(backends, store, replace(trial, id=99)) == ()  # stored nowhere: no such trial
-    assert store.trial(trial.id).compile_seconds is None
-    assert pass_seconds(backends, store, trial) == ()
-    assert store.trial(trial.id).compile_seconds is not None
-
-
 # The ops that a failure is about come with their lines of the script and of the payload.
 
 TEXT = "module {\n  one\n  two\n}\n"
-
-
 ONE, TWO = OpPlace(SCRIPT, "t.one", 2, 3), OpPlace(SCRIPT, "t.two", 3, 3)
-
-
 FIRST = OpPlace(PAYLOAD, "linalg.fill", 1, 1)
-
-
-BACKENDS = fakes.backends()
-
-
 SOURCE = "// source of 8x8x8"
 
 
@@ -105,19 +91,24 @@ def failed(reason: str, text: str = TEXT) -> tuple[FailedOp, ...]:
         return TWO
 
     stored = trial(1, Failure(Stage.COMPILE, reason), script=text)
-    return failed_ops(replace(BACKENDS, failing_op=find), stored)
+    return failed_ops(replace(fakes.backends(), failing_op=find), stored)
 
 
-def test_the_op_that_mlir_names_has_its_line() -> None:
-    assert failed("t.one at script:2:3: no") == (FailedOp(ONE, "one"),)
+def test_the_ops_of_a_failure_have_their_lines() -> None:
+    for reason, found in (
+        ("t.one at script:2:3: no", (FailedOp(ONE, "one"),)),
+        # the op of the script that MLIR does not name is found by applying the script again
+        ("linalg.fill at payload:1:1: no", (FailedOp(TWO, "two"), FailedOp(FIRST, SOURCE))),
+        ("element (0, 1): found 2, expected 1", ()),  # on another machine
+        ("ran for 10 s", ()),
+    ):
+        assert failed(reason) == found
 
 
-def test_the_op_that_mlir_does_not_name_is_found_by_applying_the_script_again() -> None:
-    assert failed("linalg.fill at payload:1:1: no") == (FailedOp(TWO, "two"), FailedOp(FIRST, SOURCE))
-
-
-def test_a_line_that_is_no_more_is_empty() -> None:
+def test_a_line_that_is_no_more_is_empty_and_what_did_not_fail_or_was_never_bound_is_about_no_op() -> None:
     assert failed("t.one at script:2:3: no; linalg.fill at payload:9:1: here")[1].line_text == ""
+    assert failed_ops(fakes.backends(), trial(1, measurement(1.0))) == ()
+    assert failed("t.one at script:2:3: no", text="") == ()
 
 
 def test_a_compiler_that_crashes_leaves_the_payload_op() -> None:
@@ -125,18 +116,8 @@ def test_a_compiler_that_crashes_leaves_the_payload_op() -> None:
         raise TunerError("apply: exited with status 3")
 
     stored = trial(1, Failure(Stage.COMPILE, "linalg.fill at payload:1:1: no"))
-    found = failed_ops(replace(BACKENDS, failing_op=crash), stored)
+    found = failed_ops(replace(fakes.backends(), failing_op=crash), stored)
     assert [each.place for each in found] == [FIRST]
-
-
-@pytest.mark.parametrize("reason", ["element (0, 1): found 2, expected 1", "ran for 10 s"])
-def test_a_failure_on_another_machine_is_about_no_op(reason: str) -> None:
-    assert failed(reason) == ()
-
-
-def test_what_did_not_fail_or_was_never_bound_is_about_no_op() -> None:
-    assert failed_ops(BACKENDS, trial(1, measurement(1.0))) == ()
-    assert failed("t.one at script:2:3: no", text="") == ()
 
 
 @pytest.mark.slow
@@ -154,43 +135,22 @@ def test_a_real_script_is_applied_to_the_payload_that_it_was_given() -> None:
 SPILLS = Failure(Stage.COMPILE, "spills")
 
 
-def of(number: int, outcome: Measurement | Verdict | Failure, x: int) -> StoredTrial:
-    made = trial(number, outcome)
-    assert isinstance(made.record, Record)
-    return replace(made, record=replace(made.record, candidate=Candidate.of("fake", {"x": x})))
+def of(number: int, outcome: Measurement | Verdict | Failure, x: int, target: str = "fake") -> StoredTrial:
+    made = with_candidate(trial(number, outcome), "fake", {"x": x})
+    return replace(made, record=replace(made.record, target=TargetName.parse(target)))
 
 
-def test_a_point_that_worked_once_is_a_success() -> None:
+def test_a_point_that_worked_once_is_a_success_and_a_replay_is_no_evidence() -> None:
     tried = [of(0, SPILLS, 7), of(1, measurement(1e-3), 7), of(2, SPILLS, 7), of(3, SPILLS, 8)]
     assert [(each.failure, each.trials) for each in observations(tried)] == [(None, 3), (SPILLS, 1)]
-
-
-def test_what_was_only_verified_worked() -> None:
     assert [each.failure for each in observations([of(0, Verdict(0.0, 1), 7)])] == [None]
+    assert observations([of(0, SPILLS, 7, "replay:space")]) == ()
+    elsewhere = replace(of(1, SPILLS, 7), machine=OTHER_MACHINE)
+    assert len(observations([of(0, SPILLS, 7), elsewhere, replace(of(2, SPILLS, 7), threads=2)])) == 3
 
 
-def test_a_replay_is_no_evidence() -> None:
-    told_again = of(0, SPILLS, 7)
-    assert isinstance(told_again.record, Record)
-    told_again = replace(
-        told_again, record=replace(told_again.record, target=TargetName.parse("replay:space"))
-    )
-    assert observations([told_again]) == ()
-
-
-def test_the_same_point_on_another_machine_is_another_one() -> None:
-    tried = [
-        of(0, SPILLS, 7),
-        replace(of(1, SPILLS, 7), machine=OTHER_MACHINE),
-        replace(of(2, SPILLS, 7), threads=2),
-    ]
-    assert len(observations(tried)) == 3
-
-
-@pytest.mark.parametrize(
-    ("name", "value"), [("x", 7), ("m", 8), ("input_bytes", 4), ("threads", 1), ("layout", "nn")]
-)
-def test_a_point_knows_its_knobs_sizes_and_limits(name: str, value: int | str) -> None:
-    (seen,) = observations([of(0, SPILLS, 7)])
-    assert dict(seen.values)[name] == value
-    assert seen.problem == place(settings().problem, settings().target)
+def test_a_point_knows_its_knobs_sizes_and_limits() -> None:
+    for name, value in (("x", 7), ("m", 8), ("input_bytes", 4), ("threads", 1), ("layout", "nn")):
+        (seen,) = observations([of(0, SPILLS, 7)])
+        assert dict(seen.values)[name] == value
+        assert seen.problem == place(settings().problem, settings().target)

@@ -30,11 +30,6 @@ def problems(rows: int = 8, hidden: int = 32) -> tuple[Problem, ...]:
     return fusion_problems(program_text(rows, 24, hidden))
 
 
-def other_epilogue() -> Problem:
-    """Returns the first contraction with a minimum in place of the maximum."""
-    return fusion_problems(program_text().replace("arith.maximumf %sum", "arith.minimumf %sum"))[0]
-
-
 def store_trial(
     store: Store, problem: Problem, candidate: Candidate, median_s: float | None, machine: str = MACHINE.name
 ) -> int:
@@ -48,8 +43,12 @@ def found(store: Store, problem: Problem) -> list[FusionSchedule]:
     return list(fusion_schedules(store, MACHINE, problem))
 
 
-def test_an_empty_database_suggests_nothing(store: Store) -> None:
+def test_nothing_is_suggested_by_no_run_another_machine_or_sizes_that_are_far(store: Store) -> None:
     assert found(store, problems()[0]) == []
+    store_trial(store, problems()[0], SMALL, 1e-6, machine="another")
+    assert found(store, problems()[0]) == []
+    store_trial(store, problems(rows=64, hidden=512)[0], LARGE, 1e-6)
+    assert found(store, fusion_problems(program_text(2, 24, 16))[0]) == []
 
 
 def test_the_best_trial_of_the_fusion_itself_comes_first(store: Store) -> None:
@@ -71,7 +70,8 @@ def test_times_with_the_same_caches_count_first(store: Store) -> None:
 
 
 def test_the_same_contraction_with_another_epilogue_lends_its_configuration(store: Store) -> None:
-    trial = store_trial(store, other_epilogue(), SMALL, 1e-6)
+    minimum = program_text().replace("arith.maximumf %sum", "arith.minimumf %sum")
+    trial = store_trial(store, fusion_problems(minimum)[0], SMALL, 1e-6)
     store_trial(store, problems(rows=16)[0], LARGE, 1e-9)
     first = found(store, problems()[0])[0]
     assert (first.origin, first.trial, first.candidate) == (SAME_CONTRACTION, trial, SMALL)
@@ -81,14 +81,8 @@ def test_the_same_contraction_with_another_epilogue_lends_its_configuration(stor
 
 def test_the_matmul_of_the_same_sizes_lends_its_register_tile(store: Store) -> None:
     plain = problems()[2]
-    knobs: dict[str, int | str] = {
-        "tile_m": 4,
-        "tile_n": 16,
-        "block_m": 0,
-        "block_n": 0,
-        "block_k": 0,
-        "unroll_k": 2,
-    }
+    blocks: dict[str, int | str] = dict.fromkeys(("block_m", "block_n", "block_k"), 0)
+    knobs = {**blocks, "tile_m": 4, "tile_n": 16, "unroll_k": 2}
     trial = store_trial(store, Matmul(8, 24, 32), Candidate.of("matmul_cpu_packed", knobs), 1e-6)
     (only,) = found(store, plain)
     assert (only.origin, only.trial, only.candidate.strategy) == (SAME_CONTRACTION, trial, SMALL.strategy)
@@ -107,18 +101,8 @@ def test_the_nearest_sizes_lend_a_projected_configuration(store: Store) -> None:
     assert chosen["tile_m"] == 2  # of two rows
 
 
-def test_sizes_that_are_far_lend_nothing(store: Store) -> None:
-    store_trial(store, problems(rows=64, hidden=512)[0], LARGE, 1e-6)
-    assert found(store, fusion_problems(program_text(2, 24, 16))[0]) == []
-
-
 def test_rows_take_the_chunk_of_other_rows_only(store: Store) -> None:
     store_trial(store, problems()[0], SMALL, 1e-6)
     trial = store_trial(store, problems(rows=16)[1], ROWS, 1e-6)
     (only,) = found(store, problems()[1])
     assert (only.origin, only.trial, only.candidate) == (NEAREST, trial, ROWS)
-
-
-def test_times_of_another_machine_do_not_count(store: Store) -> None:
-    store_trial(store, problems()[0], SMALL, 1e-6, machine="another")
-    assert found(store, problems()[0]) == []

@@ -3,31 +3,33 @@
 import datetime
 import importlib.util
 import sys
+from collections.abc import Callable
+from dataclasses import replace
+from pathlib import Path
 
 import pytest
 
+from tests import trials
 from tests import trials as made
 from tests.db import values
+from tests.trials import measurement, trial
+from tuner.analysis.ratios import Comparable, NotComparable
 from tuner.core.errors import Failure, Stage, UsageError
+from tuner.core.records import Verdict
+from tuner.core.runs import StoredTrial
 from tuner.db.store import Store
+from tuner.results.database_name import database_text, naming_database, which_database
+from tuner.results.differences import differences, trial_difference
 from tuner.results.past_runs import Trials, asked_query, past_trials
 
 NOON = datetime.datetime(2026, 1, 31, 12, tzinfo=datetime.UTC)
 
 
-@pytest.mark.parametrize("since", [NOON, NOON.replace(tzinfo=None), "2026-01-31T12:00"])
-def test_a_moment_may_be_said_in_any_way(since: object) -> None:
-    assert asked_query(since=since).since == NOON
-
-
-@pytest.mark.parametrize(
-    ("text", "stored"), [("f32", ""), ("f64", ""), ("f16", "f16"), ("", ""), (None, None)]
-)
-def test_c_of_its_natural_type_is_found_by_its_name(text: str | None, stored: str | None) -> None:
-    assert asked_query(output=text).task.output == stored
-
-
-def test_an_unknown_condition_is_refused() -> None:
+def test_conditions_may_be_said_in_any_way_and_an_unknown_one_is_refused() -> None:
+    for since in (NOON, NOON.replace(tzinfo=None), "2026-01-31T12:00"):
+        assert asked_query(since=since).since == NOON
+    for text, stored in (("f32", ""), ("f64", ""), ("f16", "f16"), ("", ""), (None, None)):
+        assert asked_query(output=text).task.output == stored
     with pytest.raises(UsageError, match="history: found 'color', allowed operation, shape"):
         asked_query(color="red")
 
@@ -42,14 +44,11 @@ def test_a_trial_whose_outcome_never_arrived_is_none_to_tell(store: Store) -> No
 SLOW, FAILED = made.trial(4, made.measurement(2e-3)), made.trial(5, Failure(Stage.VERIFY, "wrong"))
 
 
-def test_a_row_has_the_columns_of_the_csv_and_one_of_each_knob() -> None:
+def test_a_row_has_the_columns_of_the_csv_and_a_frame_needs_pandas(monkeypatch: pytest.MonkeyPatch) -> None:
     first, second = Trials((SLOW, FAILED)).rows()
     assert (first["trial"], first["shape"], first["median_s"]) == (104, "8x8x8", 2e-3)
     assert (first["knob.knob_0"], first["status"], first["stage"]) == (4, "measured", None)
     assert (second["median_s"], second["stage"], second["reason"]) == (None, "verify", "wrong")
-
-
-def test_without_pandas_its_installation_is_named(monkeypatch: pytest.MonkeyPatch) -> None:
     monkeypatch.setitem(sys.modules, "pandas", None)
     with pytest.raises(UsageError, match=r"^missing dependency 'pandas'; pip install pandas$"):
         Trials((SLOW,)).to_frame()
@@ -60,3 +59,122 @@ def test_a_frame_has_a_row_per_trial() -> None:
     frame = Trials((SLOW, FAILED)).to_frame()
     assert list(frame["trial"]) == [104, 105]
     assert frame["knob.knob_0"].sum() == 9
+
+
+RUN = trials.run()
+FAST = trials.trial(1, trials.measurement(1e-3), trials.measurement(1e-3), knobs=2)
+SLOWER = trials.top_trial(2, trials.measurement(2e-3))
+WRONG = trials.trial(3, Failure(Stage.VERIFY, "wrong"))
+
+
+def test_knobs_that_one_does_not_have_differ_and_the_second_is_compared_with_the_first() -> None:
+    found = trial_difference(RUN, FAST, SLOWER, (), ())
+    assert found.knobs == (("knob_0", 1, 2), ("knob_1", 1, None))
+    assert isinstance(found.compared, Comparable)
+    assert found.compared.longer == pytest.approx(1.0)
+    assert trial_difference(RUN, FAST, WRONG, (), ()).compared is None
+    for other in (replace(FAST, final=None), replace(FAST, run=4)):
+        found = trial_difference(RUN, other, SLOWER, (), ())
+        assert found.compared == NotComparable("not timed interleaved in one round")
+
+
+def test_only_stages_that_both_have_are_compared_and_the_first_that_differs_is_named() -> None:
+    ours = (("script", "a\nb\nc"), ("payload", "p"), ("code", "    llvm.store %2, %1"))
+    found = trial_difference(RUN, FAST, SLOWER, ours, (("script", "a\nx\nc\nd"), ("payload", "p")))
+    script, payload = found.stages
+    assert (script.stage, script.added, script.removed) == ("script", 2, 1)
+    assert (payload.stage, payload.lines) == ("payload", ())
+    assert (found.first_stage, found.instructions) == ("script", ())
+    ours = (("script", "a"), ("loops", "b"), ("code", "c"))
+    theirs = (("script", "a"), ("loops", "x"), ("code", "y"))
+    assert trial_difference(RUN, FAST, SLOWER, ours, theirs).first_stage == "loops"
+    assert trial_difference(RUN, FAST, SLOWER, ours, ours).first_stage is None
+    store, load = "    llvm.store %2, %1\n", "    %3 = llvm.load %1\n"
+    found = trial_difference(RUN, FAST, SLOWER, (("code", store * 2 + load),), (("code", store + load * 9),))
+    assert found.instructions == (("load", 1, 9), ("store", 2, 1))
+
+
+# Runs are compared trial by trial.
+
+FIRST = (trial(0, measurement(1.0)), trial(1, Failure(Stage.RUN, "no")), trial(2, measurement(2.0)))
+
+
+def with_record(**changes: object) -> StoredTrial:
+    record = FIRST[0].record
+    return replace(FIRST[0], record=replace(record, **changes))  # type: ignore[arg-type]
+
+
+@pytest.mark.parametrize(
+    ("other", "what"),
+    [
+        (lambda: replace(FIRST[0], row=9), "row"),
+        (lambda: replace(FIRST[0], final=measurement(2.0)), "final"),
+        (lambda: with_record(outcome=measurement(1.5)), "outcome"),
+        (lambda: with_record(verdict=Verdict(0.5, 64)), "verdict"),
+        (lambda: with_record(artifact_sha256="other"), "code"),
+        (lambda: with_record(script_sha256="other"), "script"),
+        (lambda: with_record(reused_from=101), "reused from"),
+    ],
+)
+def test_everything_else_counts_once_per_trial(other: Callable[[], StoredTrial], what: str) -> None:
+    (found,) = differences(FIRST, (other(), *FIRST[1:]))
+    assert (found.number, found.what) == (0, what)
+    assert found.text.startswith(f"trial 0: {what}: ")
+
+
+def test_a_trial_that_one_run_lacks_is_a_difference_and_ids_and_clocks_are_none() -> None:
+    assert [each.number for each in differences(FIRST, FIRST[:2])] == [2]
+    assert [each.number for each in differences(FIRST[:1], FIRST)] == [1, 2]
+    assert differences(FIRST, tuple(replace(one, id=one.id + 50, run=9) for one in FIRST)) == ()
+
+
+def test_origins_are_compared_by_number() -> None:
+    ours = (FIRST[0], replace(with_record(reused_from=100), id=101, number=1))
+    theirs = tuple(replace(one, id=one.id + 50) for one in ours)
+    moved = replace(theirs[1], record=replace(theirs[1].record, reused_from=150))
+    assert differences(ours, (theirs[0], moved)) == ()
+    assert "trial 100 of another run" in differences(ours, theirs)[0].second
+
+
+# Which database is meant: the one named, that of the environment, the user's own.
+
+
+def test_a_name_counts_then_the_environment_then_the_users_own(monkeypatch: pytest.MonkeyPatch) -> None:
+    monkeypatch.setenv("TUNER_DB", "other.db")
+    assert which_database("named.db") == which_database(Path("named.db")) == "named.db"
+    assert which_database("") == ""
+    assert which_database(None) == "other.db"
+    monkeypatch.setenv("TUNER_DB", "")
+    assert which_database(None).endswith("tuner/tuner.db")
+    monkeypatch.delenv("TUNER_DB")
+    assert which_database(None).endswith("tuner/tuner.db")
+    with pytest.raises(UsageError, match=r"^database: found 3, allowed a file's path or a URL$"):
+        which_database(3)  # type: ignore[arg-type]
+
+
+@pytest.mark.parametrize(
+    ("named", "options"),
+    [
+        (None, ""),
+        ("a b.db", " --db 'a b.db'"),
+        (Path("a.db"), " --db a.db"),
+        ("me@home.db", " --db me@home.db"),
+        ("postgresql://me@host/results", " --db postgresql://me@host/results"),
+        ("postgresql://me:secret@host/results", " --db URL"),
+        ("postgresql://me:sec@ret@host/results", " --db URL"),
+        ("postgresql://me@host/results?password=secret", " --db URL"),
+        ("postgresql:///results?host=host&user=me&password=secret", " --db URL"),
+    ],
+)
+def test_the_next_command_names_it_without_a_password(named: str | Path | None, options: str) -> None:
+    assert database_text(named) == options
+
+
+def test_the_advice_of_an_error_names_it() -> None:
+    for name, advice, message in (
+        ("a.db", ("tuner tune",), r"nothing; tuner tune --db a\.db$"),
+        (None, ("tuner tune",), r"nothing; tuner tune$"),
+        ("a.db", (), r"^nothing$"),
+    ):
+        with pytest.raises(UsageError, match=message), naming_database(name):
+            raise UsageError("nothing", *advice)

@@ -45,19 +45,16 @@ def rng() -> np.random.Generator:
     return np.random.default_rng(0)
 
 
-@pytest.mark.parametrize("call_s", [1e-9, 1e-7, 3e-6, 1e-4, 9e-4])
+@pytest.mark.parametrize("call_s", [1e-9, 1e-7, 3e-6, 1e-4, 9e-4, 1e-3, 0.5, 30.0])
 def test_a_fast_action_is_repeated_until_a_sample_is_long_enough(call_s: float) -> None:
     clock = Clock()
-    inner = timing.calibrate(timing.stopwatch_of(Action(clock, call_s), clock), EFFORT)
-    assert timing.SAMPLE_S <= inner * call_s <= 3 * timing.SAMPLE_S
-
-
-@pytest.mark.parametrize("call_s", [1e-3, 0.5, 30.0])
-def test_a_slow_action_is_called_once_a_sample(call_s: float) -> None:
-    clock = Clock()
     action = Action(clock, call_s)
-    assert timing.calibrate(timing.stopwatch_of(action, clock), EFFORT) == 1
-    assert action.repeats == [1, 1]  # the first warms up
+    inner = timing.calibrate(timing.stopwatch_of(action, clock), EFFORT)
+    if call_s < 1e-3:
+        assert timing.SAMPLE_S <= inner * call_s <= 3 * timing.SAMPLE_S
+    else:  # called once a sample
+        assert inner == 1
+        assert action.repeats == [1, 1]  # the first warms up
 
 
 def test_a_first_call_that_is_slow_is_not_taken_for_the_rule() -> None:
@@ -152,24 +149,27 @@ def test_interleaved_actions_are_interleaved_and_keep_their_own_times() -> None:
     assert [result.inner_calls > 1 for result in results] == [False, False, True]
 
 
+def together_after_untimed_calls(actions: tuple[Action, ...], effort: Effort) -> int:
+    """Measures actions together; returns the number of samples of each."""
+    stopwatches = (timing.stopwatch_of(action, action.clock) for action in actions)
+    measured = timing.measure_together_by(tuple(map(timing.with_untimed_calls, stopwatches)), effort, rng())
+    return len(measured[0].samples_s)
+
+
 @pytest.mark.parametrize("call_s", [0.02, 0.07, 0.12, 0.5, 4.0])
 def test_a_top_trial_costs_ten_long_calls_or_a_second(call_s: float) -> None:
     clock = Clock()
     actions = tuple(Action(clock, call_s * share) for share in (1.0, 0.9, 0.5))
-    stopwatches = tuple(timing.stopwatch_of(action, clock) for action in actions)
-    effort = Effort(budget_s=0.4, min_samples=15, max_samples=200)
-    measured = timing.measure_together_by(tuple(map(timing.with_untimed_calls, stopwatches)), effort, rng())
+    rounds = together_after_untimed_calls(actions, Effort(budget_s=0.4, min_samples=15, max_samples=200))
     calls = sum(actions[0].repeats) + 2  # of a verification
     assert calls <= 10 or calls * call_s <= 1.0
-    assert len(measured[0].samples_s) >= timing.FEW_SAMPLES
+    assert rounds >= timing.FEW_SAMPLES
 
 
 def test_a_call_that_is_not_timed_fills_the_caches_before_a_sample_of_short_calls() -> None:
     clock = Clock()
     actions = (Action(clock, 1e-3), Action(clock, 0.1))
-    stopwatches = tuple(timing.stopwatch_of(action, clock) for action in actions)
-    measured = timing.measure_together_by(tuple(map(timing.with_untimed_calls, stopwatches)), EFFORT, rng())
-    rounds = len(measured[0].samples_s)
+    rounds = together_after_untimed_calls(actions, EFFORT)
     assert sum(actions[0].repeats) == 3 + 2 * rounds  # the second call of the calibration is led as well
     assert sum(actions[1].repeats) == 2 + rounds
 
@@ -243,12 +243,12 @@ def test_single_calls_are_timed_without_what_comes_before_each() -> None:
 # Slices of two milliseconds, one way after the other, with a clock that the calls move on.
 
 
+@dataclass
 class Machine:
     """Calls that take a known time."""
 
-    def __init__(self) -> None:
-        self.now = 0.0
-        self.called: list[str] = []
+    now: float = 0.0
+    called: list[str] = field(default_factory=list)
 
     def call(self, name: str, seconds: float) -> Callable[[], None]:
         def run() -> None:
@@ -268,28 +268,20 @@ def times_of(machine: Machine, seconds: float, **lengths: float) -> dict[str, tu
     return interleaved_times(calls, seconds, lambda: machine.now)
 
 
-def test_times_are_seconds_per_call(machine: Machine) -> None:
-    found = times_of(machine, 0.1, short=1e-4, long=5e-3)
-    assert found["short"] == pytest.approx([1e-4] * len(found["short"]))
-    assert found["long"] == pytest.approx([5e-3] * len(found["long"]))
-
-
 def test_a_slice_has_as_many_calls_as_take_two_milliseconds_and_at_least_one(machine: Machine) -> None:
-    rounds = len(times_of(machine, 0.1, short=1e-4, long=5e-3)["short"])
+    found = times_of(machine, 0.1, short=1e-4, long=5e-3)
+    rounds = len(found["short"])
+    assert found["short"] == pytest.approx([1e-4] * rounds)  # seconds per call
+    assert found["long"] == pytest.approx([5e-3] * rounds)
     first = 3  # calls that measure how long one takes
     assert machine.called.count("short") == 20 * rounds + first
     assert machine.called.count("long") == rounds + first
 
 
-def test_rounds_go_on_until_the_time_is_over(machine: Machine) -> None:
+def test_rounds_go_on_until_the_time_is_over_and_each_begins_with_another_one(machine: Machine) -> None:
     assert len(times_of(machine, 1.0, a=2e-3, b=2e-3)["a"]) == 250
-
-
-def test_some_rounds_are_run_however_little_time_there_is(machine: Machine) -> None:
-    assert len(times_of(machine, 0.0, a=1.0)["a"]) == LEAST_ROUNDS
-
-
-def test_each_round_begins_with_another_one(machine: Machine) -> None:
+    assert len(times_of(machine, 0.0, a=1.0)["a"]) == LEAST_ROUNDS  # however little time there is
+    machine.called.clear()
     rounds = len(times_of(machine, 0.0, a=2e-3, b=2e-3, c=2e-3)["a"])
     measured = machine.called[9:]
     assert [measured[3 * number] for number in range(rounds)] == list("abcabca")

@@ -1,26 +1,28 @@
+"""Rows of a search as numbers, the pool of those proposed, and what methods ask of a task."""
+
 import numpy as np
 import pytest
 
-from tests.search.tasks import grid, line, task
+from tests.search.tasks import grid, line, task, tell
+from tuner.core.candidate import Value
 from tuner.search.configurations import SAMPLE_ROWS, Column, Pool, RowTable, alignments, sampled, whole
+from tuner.search.task import SCORED_LIMIT, START_ROWS, Neighbours, is_starting, start_row
+from tuner.space.expressions import parse
 from tuner.space.feasible_set import FeasibleSet
 from tuner.space.search_space import Knob, SearchSpace
 
 
-def test_values_rank_by_the_power_of_two_that_divides_them() -> None:
-    assert alignments((16, 32, 48, 64, 80)) == (0, 1, 0, 2, 0)
-    assert alignments((0, 3, 4, 6)) == (0, 0, 2, 1)  # 0 is "off", not divisible by everything
-
-
-def test_what_the_value_reports_is_not_reported_twice() -> None:
-    assert alignments((1, 2, 4, 8)) == ()
-    assert alignments((1, 3, 5)) == ()
-    assert alignments((2, 3)) == ()
-
-
-def test_texts_and_negative_numbers_have_none() -> None:
-    assert alignments(("a", "b", "c")) == ()
-    assert alignments((-4, 3, 8, 5)) == ()
+@pytest.mark.parametrize(
+    ("values", "expected"),
+    [
+        ((16, 32, 48, 64, 80), (0, 1, 0, 2, 0)),
+        ((0, 3, 4, 6), (0, 0, 2, 1)),  # 0 is "off", not divisible by everything
+        *((values, ()) for values in ((1, 2, 4, 8), (1, 3, 5), (2, 3))),  # what the value says already
+        *((values, ()) for values in (("a", "b", "c"), (-4, 3, 8, 5))),
+    ],
+)
+def test_values_rank_by_their_power_of_two(values: tuple[Value, ...], expected: tuple[int, ...]) -> None:
+    assert alignments(values) == expected
 
 
 def test_a_table_gets_a_column_for_each_knob_that_has_them() -> None:
@@ -34,38 +36,27 @@ def test_a_table_gets_a_column_for_each_knob_that_has_them() -> None:
     assert given.columns[-1].levels == 2
     assert given.codes[:, -1].tolist() == [0, 0, 1, 1, 0, 0, -1, -1]
     assert np.array_equal(given.codes[:, :-1], table.codes)
+    bare = RowTable.of(FeasibleSet.of((SearchSpace("s", (Knob("a", (1, 2, 4)),)),)))
+    assert bare.with_alignments() is bare
 
 
-def test_a_table_without_them_stays_as_it_is() -> None:
-    table = RowTable.of(FeasibleSet.of((SearchSpace("s", (Knob("a", (1, 2, 4)),)),)))
-    assert table.with_alignments() is table
-
-
-def test_the_whole_scope_is_every_row() -> None:
-    scope = whole(task(line(9)).table)
-    assert scope.rows.tolist() == list(range(9))
-    assert scope.is_whole
-
-
-def test_a_sample_has_the_rows_asked_for_and_their_codes() -> None:
-    large = task(grid("abcdef"))
-    scope = sampled(large.table, large.pool, np.random.default_rng(0), [5, 262_143])
+def test_a_sample_has_the_rows_asked_for_their_codes_and_an_unseen_row_even_when_one_is_left() -> None:
+    large, rng = task(grid("abcdef")), np.random.default_rng(0)
+    scope = sampled(large.table, large.pool, rng, [5, 262_143])
     assert {5, 262_143} <= set(scope.rows.tolist())
     assert SAMPLE_ROWS * 0.9 < len(scope.rows) <= SAMPLE_ROWS + 2
     assert (np.diff(scope.rows) > 0).all()
     assert (scope.table.codes == large.table.codes[scope.rows]).all()
     assert not scope.is_whole
-
-
-def test_a_sample_has_an_unseen_row_even_when_one_is_left() -> None:
-    large = task(grid("abcdef"))
     large.pool.unseen[:] = False
     large.pool.unseen[123] = True
-    scope = sampled(large.table, large.pool, np.random.default_rng(0), [])
-    assert 123 in scope.rows
+    assert 123 in sampled(large.table, large.pool, rng, []).rows
+    every = whole(task(line(9)).table)
+    assert every.rows.tolist() == list(range(9))
+    assert every.is_whole
 
 
-def test_a_row_goes_from_unseen_over_pending_to_told() -> None:
+def test_a_row_goes_from_unseen_over_pending_to_told_once() -> None:
     pool = Pool(2)
     pool.propose(1)
     assert (list(pool.unseen), pool.proposed, pool.outcomes) == ([True, False], {1}, {})
@@ -76,46 +67,38 @@ def test_a_row_goes_from_unseen_over_pending_to_told() -> None:
     assert pool.is_exhausted
 
 
-@pytest.mark.parametrize(
-    ("row", "message"),
-    [(-1, r"row: found -1, allowed 0\.\.1"), (2, "found 2"), (0, "row 0 was proposed before")],
-)
-def test_a_row_that_is_not_there_or_was_proposed_is_refused(row: int, message: str) -> None:
-    pool = Pool(2)
-    pool.propose(0)
-    with pytest.raises(ValueError, match=message):
-        pool.propose(row)
-
-
-def test_a_row_is_reported_once_and_only_while_pending() -> None:
+def test_a_row_is_proposed_once_and_reported_once_while_pending() -> None:
     pool = Pool(2)
     with pytest.raises(ValueError, match="row 0 is not pending"):
         pool.tell(0, 1.0)
     pool.propose(0)
+    for row, message in (
+        (-1, r"row: found -1, allowed 0\.\.1"),
+        (2, "found 2"),
+        (0, "row 0 was proposed before"),
+    ):
+        with pytest.raises(ValueError, match=message):
+            pool.propose(row)
     pool.tell(0, 1.0)
     with pytest.raises(ValueError, match="row 0 is not pending"):
         pool.tell(0, 2.0)
 
 
-def test_rows_are_drawn_from_the_unseen_within_bounds() -> None:
+def test_rows_are_drawn_from_the_unseen_within_bounds_down_to_the_last_one() -> None:
     pool = Pool(6)
     pool.propose(3)
     drawn = {row for seed in range(50) for row in pool.draw(np.random.default_rng(seed), 3, 2, 5).tolist()}
     assert drawn == {2, 4}
     assert len(Pool(2).draw(np.random.default_rng(0), 4)) <= 4
-
-
-def test_the_last_unseen_row_is_drawn_and_then_none() -> None:
     pool = Pool(1000)
-    for row in range(1000):
-        if row != 617:
-            pool.propose(row)
+    for row in {*range(1000)} - {617}:
+        pool.propose(row)
     assert set(pool.draw(np.random.default_rng(0), 3).tolist()) == {617}
     pool.propose(617)
     assert len(pool.draw(np.random.default_rng(0), 3)) == 0
 
 
-def test_the_fastest_come_first_and_failures_not_at_all() -> None:
+def test_the_fastest_come_first_and_failures_not_at_all_and_rows_wait_in_order() -> None:
     pool = Pool(5)
     for row, value in ((3, 2.0), (1, 1.0), (4, None), (0, 1.0)):
         pool.propose(row)
@@ -123,44 +106,31 @@ def test_the_fastest_come_first_and_failures_not_at_all() -> None:
     pool.propose(2)
     assert pool.fastest() == [0, 1, 3]
     assert pool.order == [3, 1, 4, 0, 2]
-
-
-def test_rows_wait_in_order_and_a_replayed_one_goes_before_them() -> None:
     pool = Pool(9, first=(4, 2, 4, 7))
     pool.propose(2)
     pool.put_first(8)
     waiting = []
-    while (row := pool.next_waiting()) is not None:
-        pool.propose(row)
-        waiting.append(row)
+    while (next_row := pool.next_waiting()) is not None:
+        pool.propose(next_row)
+        waiting.append(next_row)
     assert waiting == [8, 4, 7]
 
 
-NUMBER = Column(5, is_ordinal=True, is_strategy=False)
+def test_a_missing_number_is_in_the_middle_and_a_missing_text_between() -> None:
+    number = Column(5, is_ordinal=True, is_strategy=False)
+    assert number.differences(1).tolist() == [0.25, 0, 0.25, 0.5, 0.75, 0.25]
+    assert number.differences(-1).tolist() == [0.5, 0.25, 0, 0.25, 0.5, 0]
+    text = Column(3, is_ordinal=False, is_strategy=False)
+    assert text.differences(1).tolist() == [1, 0, 1, 0.5]
+    assert text.differences(-1).tolist() == [0.5, 0.5, 0.5, 0]
 
 
-TEXT = Column(3, is_ordinal=False, is_strategy=False)
-
-
-def test_numbers_are_as_far_apart_as_their_ranks_and_a_missing_one_is_in_the_middle() -> None:
-    assert NUMBER.differences(1).tolist() == [0.25, 0, 0.25, 0.5, 0.75, 0.25]
-    assert NUMBER.differences(-1).tolist() == [0.5, 0.25, 0, 0.25, 0.5, 0]
-
-
-def test_texts_are_the_same_or_different_and_a_missing_one_is_between() -> None:
-    assert TEXT.differences(1).tolist() == [1, 0, 1, 0.5]
-    assert TEXT.differences(-1).tolist() == [0.5, 0.5, 0.5, 0]
-
-
-def test_columns_with_one_value_are_left_out() -> None:
+def test_columns_with_one_value_are_left_out_and_differences_add_up_over_the_others() -> None:
     space = SearchSpace("s", (Knob("one", (7,)), Knob("a", (1, 2, 4)), Knob("o", ("x", "y"))))
     table = RowTable.of(FeasibleSet.of((space,)))
     assert table.columns == (Column(3, True, False), Column(2, False, False))
     assert table.codes.tolist() == [[0, 0], [0, 1], [1, 0], [1, 1], [2, 0], [2, 1]]
     assert len(RowTable.of(FeasibleSet.of((SearchSpace("s", ()),))).columns) == 0
-
-
-def test_differences_of_rows_add_up_over_the_columns() -> None:
     table = RowTable.of(FeasibleSet.of((line(3, "s"), grid("ab", 3, "t"))))
     far = table.differences(table.codes[0])  # s(a=0)
     assert far[:3].tolist() == [0, 0.5, 1]
@@ -176,3 +146,78 @@ def test_squares_are_distances_of_points_so_that_correlations_are_covariances() 
     gram = -0.5 * centring @ squares @ centring  # of the points, if there are any (Schoenberg)
     assert np.linalg.eigvalsh(gram).min() > -1e-6
     assert (np.diag(squares) == 0).all()
+
+
+def rng(seed: int = 0) -> np.random.Generator:
+    return np.random.default_rng(seed)
+
+
+def test_a_small_set_is_looked_at_whole_and_a_large_one_sampled_around_its_best_rows() -> None:
+    small = task(line(9))
+    first, second = (small.scope(rng(seed)) for seed in range(2))
+    assert first is second
+    large = task(grid("abcdef"))
+    assert large.feasible.rows > SCORED_LIMIT
+    tell(large, (77_777, 1.0), (5, None), (3, 2.0))
+    scopes = [large.scope(np.random.default_rng(seed)) for seed in (0, 0, 1)]
+    assert (scopes[0].rows == scopes[1].rows).all()
+    assert len(np.setdiff1d(scopes[0].rows, scopes[2].rows)) > 1000
+    near = {*large.neighbours.of(77_777), *large.neighbours.of(3)}
+    assert near <= set(scopes[0].rows.tolist())
+
+
+def test_the_best_is_the_unseen_row_with_the_highest_score_by_lot_among_equals() -> None:
+    small = task(line(5))
+    tell(small, (4, 1.0))
+    score = np.array([0, 2, 1, 2, 9], np.float32)
+    scope = small.scope(rng())
+    assert {small.best_unseen(scope, score, rng(seed)) for seed in range(20)} == {1, 3}
+    tell(small, *((row, 1.0) for row in (0, 1, 3)))
+    assert small.best_unseen(scope, np.zeros(5, np.float32), rng()) == 2  # the last one
+
+
+def test_the_first_row_is_in_the_middle_of_a_large_set_of_a_sample() -> None:
+    square = task(grid("ab", 9))
+    assert square.feasible.candidate(start_row(square, rng())).choices == (("a", 4), ("b", 4))
+    large = task(grid("abcdef"))
+    picked = dict(large.feasible.candidate(start_row(large, rng())).choices)
+    assert all(2 <= int(value) <= 5 for value in picked.values())
+
+
+def test_the_next_rows_are_apart() -> None:
+    gaps = {True: 0.0, False: 0.0}
+    for seed in range(10):
+        square = task(grid("ab", 30))
+        for _ in range(START_ROWS):
+            square.pool.propose(start_row(square, rng(seed)))
+        drawn = rng(seed).integers(square.feasible.rows, size=START_ROWS)
+        for is_ours, rows in ((True, np.array(square.pool.order)), (False, drawn)):
+            codes = square.table.codes[rows].astype(int)
+            apart = np.abs(codes[:, None] - codes).sum(axis=2) + 1000 * np.eye(len(rows), dtype=int)
+            gaps[is_ours] += float(apart.min())
+    assert gaps[True] > 1.5 * gaps[False]
+
+
+def test_every_strategy_gets_its_rows_until_the_start_ends() -> None:
+    several = task(grid("ab", name="s"), line(2, "t"), grid("ab", name="u"))
+    while is_starting(several):
+        several.pool.propose(start_row(several, rng(len(several.pool.order))))
+    met = [several.feasible.candidate(row).strategy for row in several.pool.order]
+    assert [met.count(name) for name in "stu"] == [4, 2, 3]
+    assert met[:3] == ["s", "t", "u"]
+    one = task(line(40))
+    tell(one, *((row, 1.0) for row in range(START_ROWS - 1)))
+    assert is_starting(one)
+    one.pool.propose(20)
+    assert not is_starting(one)
+
+
+def test_neighbours_differ_in_one_knob_and_are_allowed_and_of_the_same_strategy() -> None:
+    near = Neighbours(FeasibleSet.of((grid("ab", 3),)))
+    assert near.of(4) == (1, 3, 5, 7)
+    assert near.of(4) is near.of(4)
+    knobs = (Knob("a", (0, 1, 2)), Knob("b", (0, 1, 2)))
+    feasible = FeasibleSet.of((SearchSpace("s", knobs, (parse("a <= b", "c[0]"),)),))
+    values = {dict(feasible.candidate(row).choices)["b"] for row in Neighbours(feasible).of(0)}
+    assert values == {1, 2}
+    assert Neighbours(FeasibleSet.of((line(3, "s"), line(3, "t")))).of(1) == (0, 2)

@@ -3,6 +3,7 @@
 import random
 from collections.abc import Callable
 
+import numpy as np
 import pytest
 from hypothesis import given, settings
 from hypothesis import strategies as st
@@ -28,7 +29,6 @@ def space(strategy: str, a: int, b: int, constraint: str) -> SearchSpace:
 SMALL = FeasibleSet.of((space("s", 4, 5, "a <= b"), space("t", 2, 3, "a * b < 2")))
 LARGE = FeasibleSet.of((space("s", 200, 260, "a % 50 <= b"),))
 NAMES = (*SAMPLERS, *(OPTUNA + name for name in ("tpe", "nsgaii", "nsgaiii", "random")))
-ONE = FeasibleSet.of((SearchSpace("s", ()),))
 
 OUTCOMES: dict[str, Outcome] = {
     "different times": lambda row: 1.0 + (row * 37 % 101) / 100,
@@ -48,19 +48,17 @@ def ask(sampler: AbstractSampler, number: int) -> int:
     return row
 
 
-def run(
-    sampler: AbstractSampler, trials: range, outcome: Outcome, pending_limit: int = 1
-) -> list[tuple[int, int]]:
-    """Asks and tells with some proposals in flight; returns (number, row) of each proposal."""
-    proposals: list[tuple[int, int]] = []
+def run(sampler: AbstractSampler, trials: range, outcome: Outcome, pending_limit: int = 1) -> list[int]:
+    """Asks and tells with some proposals in flight; returns the rows proposed."""
+    rows: list[int] = []
     for number in trials:
-        if len(proposals) >= pending_limit:
-            row = proposals[-pending_limit][1]
+        if len(rows) >= pending_limit:
+            row = rows[-pending_limit]
             sampler.tell(row, outcome(row))
-        proposals.append((number, ask(sampler, number)))
-    for _, row in proposals[-pending_limit:]:
+        rows.append(ask(sampler, number))
+    for row in rows[-pending_limit:]:
         sampler.tell(row, outcome(row))
-    return proposals
+    return rows
 
 
 @pytest.mark.drawn(2)
@@ -69,55 +67,46 @@ def run(
     ("kind", "pending_limit"),
     [("ties", 1), ("no time at all", 4), ("failures only", 2), ("some failures", 4)],
 )
-def test_every_row_is_proposed_once_then_none(name: str, kind: str, pending_limit: int) -> None:
+def test_every_row_is_proposed_once_then_none_and_nothing_is_printed(
+    name: str, kind: str, pending_limit: int, capfd: pytest.CaptureFixture[str]
+) -> None:
     sampler = make_sampler(name, SMALL, seed=1)
-    proposals = run(sampler, range(SMALL.rows), OUTCOMES[kind], pending_limit)
-    assert sorted(row for _, row in proposals) == list(range(SMALL.rows))
+    assert sorted(run(sampler, range(SMALL.rows), OUTCOMES[kind], pending_limit)) == list(range(SMALL.rows))
     assert sampler.ask(SMALL.rows) is None
     assert sampler.ask(SMALL.rows + 1) is None
+    assert capfd.readouterr() == ("", "")
 
 
 @every_sampler
-def test_every_row_can_be_in_flight_at_once(name: str) -> None:
+def test_every_row_can_be_in_flight_at_once_and_one_row_is_enough(name: str) -> None:
     sampler = make_sampler(name, SMALL, seed=1)
-    rows = [ask(sampler, number) for number in range(SMALL.rows)]
-    assert sorted(rows) == list(range(SMALL.rows))
+    assert sorted(ask(sampler, number) for number in range(SMALL.rows)) == list(range(SMALL.rows))
     assert sampler.ask(SMALL.rows) is None
-
-
-@every_sampler
-def test_one_row_is_enough(name: str) -> None:
-    sampler = make_sampler(name, ONE, seed=0)
-    assert sampler.ask(0) == 0
-    sampler.tell(0, None)
-    assert sampler.ask(1) is None
+    alone = make_sampler(name, FeasibleSet.of((SearchSpace("s", ()),)), seed=0)
+    assert alone.ask(0) == 0
+    alone.tell(0, None)
+    assert alone.ask(1) is None
 
 
 @pytest.mark.drawn(2)
 @every_sampler
 def test_a_hundred_thousand_rows_are_handled(name: str) -> None:
     assert LARGE.rows >= 90_000
-    proposals = run(make_sampler(name, LARGE, seed=5), range(24), OUTCOMES["different times"], 2)
-    rows = [row for _, row in proposals]
+    rows = run(make_sampler(name, LARGE, seed=5), range(24), OUTCOMES["different times"], 2)
     assert len(set(rows)) == 24
     assert 0 <= min(rows) <= max(rows) < LARGE.rows
 
 
-@pytest.fixture(scope="module")
-def huge() -> FeasibleSet:
-    knobs = tuple(Knob(f"k{place}", tuple(range(10))) for place in range(7))
-    return FeasibleSet.of((SearchSpace("s", knobs),))
-
-
 @pytest.mark.slow
-@pytest.mark.parametrize("name", ["ensemble", "random", "optuna:nsgaii"])  # an ensemble is four of them
-def test_ten_million_rows_are_handled(name: str, huge: FeasibleSet) -> None:
+def test_ten_million_rows_are_handled() -> None:
+    huge = FeasibleSet.of(
+        (SearchSpace("s", tuple(Knob(f"k{place}", tuple(range(10))) for place in range(7))),)
+    )
     assert huge.rows == 10_000_000
-    rows = [
-        row for _, row in run(make_sampler(name, huge, seed=5), range(16), OUTCOMES["different times"], 2)
-    ]
-    assert len(set(rows)) == 16
-    assert 0 <= min(rows) <= max(rows) < huge.rows
+    for name in ("ensemble", "random", "optuna:nsgaii"):  # an ensemble is four of them
+        rows = run(make_sampler(name, huge, seed=5), range(16), OUTCOMES["different times"], 2)
+        assert len(set(rows)) == 16
+        assert 0 <= min(rows) <= max(rows) < huge.rows
 
 
 @pytest.mark.drawn(2)
@@ -135,49 +124,14 @@ def test_another_seed_gives_other_proposals(name: str) -> None:
     assert one != other
 
 
-@pytest.mark.slow
-@every_sampler
-@settings(max_examples=8, deadline=None)
-@given(
-    st.integers(0, 2**32),
-    st.integers(0, 30),
-    st.integers(1, 4),
-    st.sampled_from(sorted(OUTCOMES)),
-    st.randoms(use_true_random=False),
-)
-def test_a_resumed_run_proposes_what_an_uninterrupted_one_would(
-    name: str, seed: int, cut: int, pending_limit: int, kind: str, shuffled: random.Random
-) -> None:
-    uninterrupted, resumed = make_sampler(name, SMALL, seed), make_sampler(name, SMALL, seed)
-    before = run(uninterrupted, range(cut), OUTCOMES[kind], pending_limit)
-    for number, row in before:
-        resumed.replay(number, row)
-    reported = [row for _, row in before]
-    shuffled.shuffle(reported)
-    for row in reported:
-        resumed.tell(row, OUTCOMES[kind](row))
-    after = range(cut, min(cut + 8, SMALL.rows))
-    assert run(resumed, after, OUTCOMES[kind]) == run(uninterrupted, after, OUTCOMES[kind])
-
-
 @pytest.mark.drawn(2)
 @every_sampler
 def test_a_replayed_row_that_was_never_reported_stays_pending(name: str) -> None:
     sampler = make_sampler(name, SMALL, seed=0)
     sampler.replay(0, 9)
-    rows = [row for _, row in run(sampler, range(1, SMALL.rows), OUTCOMES["ties"])]
-    assert 9 not in rows
+    assert 9 not in run(sampler, range(1, SMALL.rows), OUTCOMES["ties"])
     assert sampler.ask(SMALL.rows) is None
     sampler.tell(9, 1.0)
-
-
-@every_sampler
-def test_first_rows_are_proposed_first(name: str) -> None:
-    sampler = make_sampler(name, SMALL, seed=0, first=(7, 3, 7, 11))
-    sampler.replay(0, 3)
-    rows = [row for _, row in run(sampler, range(1, 6), OUTCOMES["ties"])]
-    assert rows[:2] == [7, 11]
-    assert len({3, *rows}) == 6
 
 
 @every_sampler
@@ -191,37 +145,116 @@ def test_a_row_that_is_not_pending_cannot_be_reported(name: str) -> None:
         sampler.tell(row, 1.0)
 
 
-@pytest.mark.drawn(2)
-@every_sampler
-def test_a_row_cannot_be_replayed_twice_or_from_outside_the_set(name: str) -> None:
-    sampler = make_sampler(name, SMALL, seed=0)
-    sampler.replay(0, 4)
-    with pytest.raises(ValueError, match="row 4 was proposed before"):
-        sampler.replay(1, 4)
-    for row in (-1, SMALL.rows):
-        with pytest.raises(ValueError, match=rf"row: found {row}, allowed 0\.\.{SMALL.rows - 1}"):
-            sampler.replay(1, row)
-    assert len(run(sampler, range(1, SMALL.rows), OUTCOMES["ties"])) == SMALL.rows - 1
+@pytest.mark.parametrize(
+    ("name", "seed", "message"),
+    [
+        ("anneal", 0, "sampler: found 'anneal', allowed tpe, local, ensemble, random"),
+        *(
+            (name, 0, f"sampler: found '{name}', allowed .*optuna:tpe, optuna:gp, ")
+            for name in ("optuna:", "optuna:guess", "gp")
+        ),
+        ("random", -1, "seed: found -1, allowed 0 and more"),
+    ],
+)
+def test_an_unknown_sampler_and_a_negative_seed_are_refused(name: str, seed: int, message: str) -> None:
+    with pytest.raises(UsageError, match=message):
+        make_sampler(name, SMALL, seed)
+
+
+def preferring(strategy: str, a: int, b: int, preference: str) -> SearchSpace:
+    knobs = (Knob("a", tuple(range(a))), Knob("b", tuple(range(b))), Knob("order", ("mn", "nm")))
+    constraint, preferred = parse("a + b < 7", "f.yaml: c[0]"), parse(preference, "f.yaml: p[0]")
+    return SearchSpace(strategy, knobs, (constraint,), preferences=(preferred,))
+
+
+FEASIBLE = FeasibleSet.of((preferring("s", 4, 5, "a <= b"), preferring("t", 2, 3, "a * b < 2")))
+PREFERRED = np.flatnonzero(FEASIBLE.is_preferred).tolist()
+DEMOTED = np.flatnonzero(~FEASIBLE.is_preferred).tolist()
 
 
 @pytest.mark.drawn(2)
 @every_sampler
-def test_nothing_is_printed(name: str, capfd: pytest.CaptureFixture[str]) -> None:
-    run(make_sampler(name, SMALL, seed=0), range(SMALL.rows), OUTCOMES["some failures"])
-    assert capfd.readouterr() == ("", "")
+@pytest.mark.parametrize("pending_limit", [1, 4])
+def test_demoted_rows_come_after_all_others_and_each_row_once(name: str, pending_limit: int) -> None:
+    sampler = make_sampler(name, FEASIBLE, seed=1)
+    rows = run(sampler, range(FEASIBLE.rows), OUTCOMES["some failures"], pending_limit)
+    assert sorted(rows[: len(PREFERRED)]) == PREFERRED
+    assert sorted(rows[len(PREFERRED) :]) == DEMOTED
+    assert sampler.ask(FEASIBLE.rows) is None
 
 
-def test_an_unknown_sampler_is_reported_with_the_known_ones() -> None:
-    with pytest.raises(UsageError, match="sampler: found 'anneal', allowed tpe, local, ensemble, random"):
-        make_sampler("anneal", SMALL, seed=0)
+@pytest.mark.drawn(2)
+@every_sampler
+def test_demoted_rows_change_no_proposal_before_them(name: str) -> None:
+    trials = range(len(PREFERRED))
+    alone = make_sampler(name, FEASIBLE.part(FEASIBLE.is_preferred), seed=2)
+    expected = [PREFERRED[row] for row in run(alone, trials, lambda row: 1.0 + PREFERRED[row] % 7)]
+    found = run(make_sampler(name, FEASIBLE, seed=2), trials, lambda row: 1.0 + row % 7)
+    assert found == expected
 
 
-@pytest.mark.parametrize("name", ["optuna:", "optuna:guess", "gp"])
-def test_optuna_has_no_other_samplers(name: str) -> None:
-    with pytest.raises(UsageError, match=rf"sampler: found '{name}', allowed .*optuna:tpe, optuna:gp, "):
-        make_sampler(name, SMALL, seed=0)
+@pytest.mark.slow
+@every_sampler
+@settings(max_examples=8)
+@given(
+    st.sampled_from((SMALL, FEASIBLE)),
+    st.integers(0, 2**32),
+    st.integers(0, 30),
+    st.integers(1, 4),
+    st.sampled_from(sorted(OUTCOMES)),
+    st.randoms(use_true_random=False),
+)
+def test_a_resumed_run_proposes_what_an_uninterrupted_one_would(
+    name: str,
+    feasible: FeasibleSet,
+    seed: int,
+    cut: int,
+    pending_limit: int,
+    kind: str,
+    shuffled: random.Random,
+) -> None:
+    uninterrupted, resumed = (make_sampler(name, feasible, seed, (7, 5)) for _ in range(2))
+    before = run(uninterrupted, range(cut), OUTCOMES[kind], pending_limit)
+    for number, row in enumerate(before):
+        resumed.replay(number, row)
+    shuffled.shuffle(before)
+    for row in before:
+        resumed.tell(row, OUTCOMES[kind](row))
+    after = range(cut, min(cut + 8, feasible.rows))
+    assert run(resumed, after, OUTCOMES[kind]) == run(uninterrupted, after, OUTCOMES[kind])
 
 
-def test_a_negative_seed_is_refused() -> None:
-    with pytest.raises(UsageError, match="seed: found -1, allowed 0 and more"):
-        make_sampler("random", SMALL, seed=-1)
+FIRST = (DEMOTED[2], PREFERRED[5], DEMOTED[0], DEMOTED[2])
+
+
+@pytest.mark.drawn(2)
+@every_sampler
+@pytest.mark.parametrize(("feasible", "first"), [(SMALL, (7, 3, 11, 7)), (FEASIBLE, FIRST)])
+def test_first_rows_are_proposed_first(name: str, feasible: FeasibleSet, first: tuple[int, ...]) -> None:
+    sampler = make_sampler(name, feasible, seed=0, first=first)
+    sampler.replay(0, first[1])
+    rows = run(sampler, range(1, feasible.rows), OUTCOMES["ties"])
+    assert rows[:2] == [first[0], first[2]]
+    assert sorted([first[1], *rows]) == list(range(feasible.rows))
+
+
+@pytest.mark.drawn(2)
+@every_sampler
+@pytest.mark.parametrize(("feasible", "row"), [(SMALL, 4), (FEASIBLE, DEMOTED[0])])
+def test_a_row_is_replayed_once_and_from_the_set(name: str, feasible: FeasibleSet, row: int) -> None:
+    sampler = make_sampler(name, feasible, seed=0)
+    sampler.replay(0, row)
+    with pytest.raises(ValueError, match=f"row {row} was proposed before"):
+        sampler.replay(1, row)
+    for outside in (-1, feasible.rows):
+        with pytest.raises(ValueError, match=rf"row: found {outside}, allowed 0\.\.{feasible.rows - 1}"):
+            sampler.replay(1, outside)
+    with pytest.raises(ValueError, match=f"row {DEMOTED[1]} is not pending"):
+        sampler.tell(DEMOTED[1], 1.0)
+    assert len(run(sampler, range(1, feasible.rows), OUTCOMES["ties"])) == feasible.rows - 1
+
+
+def test_where_nothing_is_preferred_everything_is_tried() -> None:
+    nothing = FeasibleSet.of((preferring("s", 3, 3, "a > 9"),))
+    rows = run(make_sampler("tpe", nothing, seed=0), range(nothing.rows), OUTCOMES["ties"])
+    assert sorted(rows) == list(range(nothing.rows))

@@ -19,12 +19,7 @@ from tuner.space.feasible_set import FeasibleSet
 from tuner.space.search_space import Knob, SearchSpace
 
 WIDTHS = Widths(np.array([0.7, 2.0, 0.3]), 1e-3)
-
-
 KNOBS = (Knob("a", (1, 2, 4, 8)), Knob("o", ("x", "y", "z")), Knob("b", tuple(range(40))))
-
-
-VALUES = np.array([-1.0, 0.5, 0.2, 1.1, -0.4])
 
 
 @pytest.fixture
@@ -45,44 +40,23 @@ def expected(rows: list[int], values: np.ndarray) -> tuple[np.ndarray, np.ndarra
     return solved.T @ values, np.sqrt((1 - (covariance[rows] * solved).sum(axis=0)) * variance)
 
 
-def test_the_posterior_is_that_of_the_book(process: GaussianProcess) -> None:
-    rows = [3, 100, 250, 330, 479]
-    mean, deviation = process.posterior(rows, table().part(np.array(rows)), VALUES)
-    right_mean, right_deviation = expected(rows, VALUES)
-    assert mean == pytest.approx(right_mean, abs=1e-3)
-    assert deviation == pytest.approx(right_deviation, abs=1e-3)
-    assert np.abs(mean[rows] - VALUES).max() < 0.05
-
-
-def test_what_was_known_before_does_not_change_an_answer(process: GaussianProcess) -> None:
-    """Rows come, one goes, others come: the same as if only the last had been asked."""
-    for rows in ([3, 100], [3, 100, 250, 7], [3, 9]):
-        process.posterior(rows, table().part(np.array(rows)), VALUES[: len(rows)])
-    rows = [3, 9, 479, 250, 100]
-    seen = table().part(np.array(rows))
-    fresh = GaussianProcess(whole(table()), WIDTHS).posterior(rows, seen, VALUES)
-    again = process.posterior(rows, seen, VALUES)
-    assert (again[0] == fresh[0]).all()
-    assert (again[1] == fresh[1]).all()
-
-
-@pytest.mark.parametrize("count", [BLOCK - 1, BLOCK, 3 * BLOCK + 5])
-def test_blocks_of_observations_add_up_to_the_posterior_of_the_book(
-    process: GaussianProcess, count: int
-) -> None:
+@pytest.mark.parametrize("count", [5, BLOCK - 1, BLOCK, 3 * BLOCK + 5])
+def test_the_posterior_of_blocks_too_is_that_of_the_book(process: GaussianProcess, count: int) -> None:
     rows = [int(row) for row in np.random.default_rng(count).permutation(480)[:count]]
     values = np.sin(np.arange(count))
     mean, deviation = process.posterior(rows, table().part(np.array(rows)), values)
     right_mean, right_deviation = expected(rows, values)
-    assert mean == pytest.approx(right_mean, abs=3e-3)
-    assert deviation == pytest.approx(right_deviation, abs=3e-3)
+    assert mean == pytest.approx(right_mean, abs=1e-3 if count == 5 else 3e-3)
+    assert deviation == pytest.approx(right_deviation, abs=1e-3 if count == 5 else 3e-3)
+    assert count > 5 or np.abs(mean[rows] - values).max() < 0.05
 
 
-def test_blocks_that_are_kept_give_the_answer_of_a_fresh_process(process: GaussianProcess) -> None:
-    """Rows come one by one, one within the kept blocks goes, and all come back."""
+def test_what_was_known_before_does_not_change_an_answer(process: GaussianProcess) -> None:
+    """Rows come one by one, one within the kept blocks goes: as if only the last had been asked."""
     rows = [int(row) for row in np.random.default_rng(0).permutation(480)[: 3 * BLOCK + 5]]
     less = [row for row in rows if row != rows[BLOCK + 3]]
-    asked = [rows[:count] for count in range(1, len(rows))]
+    asked = [[3, 100], [3, 100, 250, 7], [3, 9], [3, 9, 479, 250, 100]]
+    asked += [rows[:count] for count in range(1, len(rows))]
     for some in (*asked, less, rows):
         values = np.cos(np.arange(len(some)))
         seen = table().part(np.array(some))
@@ -116,16 +90,14 @@ def test_correlation_falls_from_one_to_zero() -> None:
     assert values.dtype == np.float32
 
 
-def test_a_knob_that_matters_gets_the_larger_weight() -> None:
-    widths = fit(*squares_and_values())
+def test_a_knob_that_matters_gets_the_larger_weight_and_values_without_a_pattern_are_noise() -> None:
+    squares, values = squares_and_values()
+    widths = fit(squares, values)
     assert widths.weights[0] > 5 * widths.weights[1]
     assert JITTER < widths.noise < 0.02
-
-
-def test_values_without_a_pattern_are_noise() -> None:
-    squares, values = squares_and_values()
     mixed = np.random.default_rng(1).normal(size=len(values))
-    assert fit(squares, mixed).noise > 2 * fit(squares, values).noise
+    assert fit(squares, mixed).noise > 2 * widths.noise
+    assert len(fit(np.zeros((0, 1, 1)), np.zeros(1)).weights) == 0  # a row without knobs
 
 
 def test_the_slope_is_that_of_the_loss() -> None:
@@ -138,41 +110,23 @@ def test_the_slope_is_that_of_the_loss() -> None:
         assert slope[place] == pytest.approx(difference, rel=1e-4, abs=1e-6)
 
 
-def test_a_row_without_knobs_is_fitted() -> None:
-    widths = fit(np.zeros((0, 1, 1)), np.zeros(1))
-    assert isinstance(widths, Widths)
-    assert len(widths.weights) == 0
-
-
-def test_logarithms_have_mean_zero_and_deviation_one() -> None:
+def test_logarithms_have_mean_zero_and_deviation_one_failures_and_pending_rows_are_slow() -> None:
     one = task(line(8))
     tell(one, (0, 1.0), (1, 2.0), (2, 3.0), (3, 40.0))
     values = standardized(one.pool, [0, 1, 2, 3])
     assert values.mean() == pytest.approx(0)
     assert values.std() == pytest.approx(1)
     assert values[0] < values[1] < values[2] == values[3]  # how slow a slow row is, matters little
-
-
-def test_failures_and_pending_rows_count_as_slow() -> None:
     one = task(line(8))
-    tell(one, (0, 1.0), (1, 2.0), (2, 3.0), (3, None))
+    tell(one, (0, 1.0), (1, 2.0), (2, 3.0), (3, None), (5, 0.0), (6, 1e-9))
     one.pool.propose(4)
-    values = standardized(one.pool, [0, 1, 2, 3, 4])
+    values = standardized(one.pool, [0, 1, 2, 3, 4, 5, 6])
     assert values[2] == values[3] == values[4] == values.max()
-
-
-@pytest.mark.parametrize("value", [None, 0.0, 2.0])
-def test_equal_outcomes_say_nothing(value: float | None) -> None:
-    one = task(line(8))
-    tell(one, (0, value), (1, value))
-    assert standardized(one.pool, [0, 1]).tolist() == [0, 0]
-
-
-def test_a_time_of_zero_is_faster_than_any_other() -> None:
-    one = task(line(8))
-    tell(one, (0, 0.0), (1, 1e-9), (2, 1.0), (3, 1.0))
-    values = standardized(one.pool, [0, 1, 2, 3])
-    assert values[0] < values[1] < values[2]
+    assert values[5] < values[6] < values[0]
+    for value in (None, 0.0, 2.0):  # equal outcomes say nothing
+        equal = task(line(8))
+        tell(equal, (0, value), (1, value))
+        assert standardized(equal.pool, [0, 1]).tolist() == [0, 0]
 
 
 def test_of_many_rows_the_fastest_and_the_latest_are_modelled() -> None:

@@ -41,7 +41,13 @@ def search(name: str, seed: int, trials: int) -> SearchTask:
     return square
 
 
-def test_the_names_offered_are_those_that_there_are() -> None:
+def test_failures_break_a_constraint_and_the_names_offered_are_those_that_there_are() -> None:
+    square = task(grid("ab", 4))
+    tell(square, (0, 2.0), (5, None))
+    worked, failed = OptunaRows(square, "tpe").history()
+    assert (worked.value, worked.system_attrs["constraints"]) == (2.0, [-1.0])
+    assert (failed.value, failed.system_attrs["constraints"]) == (2.0, [1.0])
+    assert worked.state == failed.state == optuna.trial.TrialState.COMPLETE
     assert set(OPTUNA_NAMES) == set(KINDS)
 
 
@@ -51,10 +57,6 @@ def test_proposals_depend_on_seed_number_and_history_alone(name: str) -> None:
     fresh = OptunaRows(square, name).choose(np.random.default_rng(9))
     assert OptunaRows(square, name).choose(np.random.default_rng(9)) == fresh
     assert square.pool.unseen[fresh]
-
-
-@every_kind
-def test_failures_and_strategies_with_other_knobs_are_taken(name: str) -> None:
     several = task(grid("ab", 4, "s"), line(9, "t"))
     method = OptunaRows(several, name)
     for number in range(SOURCES_MIN + 3):
@@ -74,15 +76,6 @@ def test_what_learns_proposes_better_rows_than_random(name: str) -> None:
         for kind in (name, "random")
     }
     assert statistics.mean(later[name]) < 0.9 * statistics.mean(later["random"])
-
-
-def test_failures_break_a_constraint() -> None:
-    square = task(grid("ab", 4))
-    tell(square, (0, 2.0), (5, None))
-    worked, failed = OptunaRows(square, "tpe").history()
-    assert (worked.value, worked.system_attrs["constraints"]) == (2.0, [-1.0])
-    assert (failed.value, failed.system_attrs["constraints"]) == (2.0, [1.0])
-    assert worked.state == failed.state == optuna.trial.TrialState.COMPLETE
 
 
 def test_a_missing_package_is_named(monkeypatch: pytest.MonkeyPatch) -> None:

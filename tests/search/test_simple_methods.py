@@ -16,29 +16,10 @@ from tuner.search.simple_methods import (
 from tuner.search.task import SearchTask
 
 
-def test_every_method_is_probed_in_turn() -> None:
+def test_every_method_is_probed_in_turn_and_the_best_one_chooses_between_probes() -> None:
     turns = [probed(turn) for turn in range(8 * PROBE_EVERY)]
     assert turns[::PROBE_EVERY] == [0, 1, 2, 3, 0, 1, 2, 3]
     assert len([turn for turn in turns if turn is None]) == 8 * (PROBE_EVERY - 1)
-
-
-def test_credit_goes_to_the_method_whose_probes_were_fast() -> None:
-    square = task(grid("ab"))
-    for turn in range(32):
-        tell(square, (turn, 1.0 if probed(turn) == 1 else None if turn % 3 == 0 else 5.0 + turn))
-    assert best(square.pool) == 1
-    assert credit(square.pool, 1) == 22 / 32  # all that have a time
-    assert credit(square.pool, 0) < 0.3
-
-
-def test_what_was_good_long_ago_is_forgotten() -> None:
-    square = task(grid("abc"))
-    for turn in range(96):
-        tell(square, (turn, 1.0 if probed(turn) == (1 if turn < 48 else 2) else 5.0 + turn))
-    assert best(square.pool) == 2
-
-
-def test_the_best_method_chooses_between_probes() -> None:
     square = task(grid("ab"))
     for turn in range(33):
         tell(square, (turn, 1.0 if probed(turn) == ARMS.index(Evolution) else 5.0 + turn))
@@ -46,7 +27,17 @@ def test_the_best_method_chooses_between_probes() -> None:
     assert chosen == [Evolution(square).choose(np.random.default_rng(seed)) for seed in range(5)]
 
 
-def test_a_method_whose_probes_are_pending_is_worth_a_try() -> None:
+def test_credit_goes_to_the_method_whose_probes_were_fast_and_what_was_good_long_ago_is_forgotten() -> None:
+    square = task(grid("ab"))
+    for turn in range(32):
+        tell(square, (turn, 1.0 if probed(turn) == 1 else None if turn % 3 == 0 else 5.0 + turn))
+    assert best(square.pool) == 1
+    assert credit(square.pool, 1) == 22 / 32  # all that have a time
+    assert credit(square.pool, 0) < 0.3
+    square = task(grid("abc"))
+    for turn in range(96):
+        tell(square, (turn, 1.0 if probed(turn) == (1 if turn < 48 else 2) else 5.0 + turn))
+    assert best(square.pool) == 2
     square = task(grid("ab"))
     assert best(square.pool) == 0
     tell(square, (0, None))  # of the first
@@ -58,23 +49,17 @@ def chosen(square: SearchTask, seeds: int = 60) -> list[int]:
     return [Evolution(square).choose(np.random.default_rng(seed)) for seed in range(seeds)]
 
 
-def test_children_have_the_values_of_their_parents_but_for_mutations() -> None:
+def test_children_have_the_values_of_their_parents_of_which_fast_ones_have_more() -> None:
     deep = task(grid("abcd", 6))
     parents = [row for row in range(1296) if set(deep.table.codes[row].tolist()) <= {0, 5}]  # corners
     tell(deep, *((row, 1.0) for row in parents), *((row + 1, 9.0) for row in range(43, 43 + POPULATION)))
     inside = [sum(code in (1, 2, 3, 4) for code in deep.table.codes[row].tolist()) for row in chosen(deep)]
     assert np.mean(inside) < 1.7  # of 4; a random row has 2.7
-
-
-def test_fast_parents_have_more_children() -> None:
     deep = task(grid("abcd", 6))
     tell(deep, *((row, 1.0 + place) for place, row in enumerate(range(0, 1296, 60))))
     near_fast = [deep.table.differences(deep.table.codes[0])[row] for row in chosen(deep)]
     near_slow = [deep.table.differences(deep.table.codes[1140])[row] for row in chosen(deep)]
     assert np.mean(near_fast) < np.mean(near_slow)
-
-
-def test_rows_are_drawn_until_there_is_a_population() -> None:
     square = task(grid("ab"))
     tell(square, *((row, 1.0 + row) for row in range(POPULATION - 1)))
     assert len(set(chosen(square))) > 25
@@ -84,29 +69,20 @@ def local_chosen(square: SearchTask, seeds: int = 40) -> list[int]:
     return [Local(square).choose(np.random.default_rng(seed)) for seed in range(seeds)]
 
 
-def test_most_choices_are_next_to_the_fastest_row() -> None:
+def test_the_surroundings_of_the_fastest_row_are_climbed_then_the_next_fastest_then_the_nearest() -> None:
     square = task(grid("ab"))
     tell(square, (27, 1.0), *((row, 5.0 + row) for row in (0, 7, 56, 63, 50)))
     surrounding = set(square.neighbours.of(27))
     assert sum(row in surrounding for row in local_chosen(square)) >= 34
-
-
-def test_when_all_next_to_it_are_seen_the_next_fastest_is_climbed() -> None:
     square = task(grid("ab"))
     tell(square, (27, 1.0), (0, 2.0), (63, 3.0), *((row, 9.0) for row in square.neighbours.of(27)))
     assert sum(row in square.neighbours.of(0) for row in local_chosen(square)) >= 34
-
-
-def test_when_all_are_climbed_the_nearest_row_comes() -> None:
     cube = task(grid("abc", 4))
     tell(cube, (21, 1.0), *((row, 2.0 + row) for row in cube.neighbours.of(21)))
     for fastest in cube.pool.fastest()[: simple_methods.CLIMBED]:
         tell(cube, *((row, 999.0) for row in cube.neighbours.of(fastest) if cube.pool.unseen[row]))
     changed = [(cube.table.codes[row] != cube.table.codes[21]).sum() for row in local_chosen(cube)]
     assert changed.count(2) >= 34
-
-
-def test_without_a_time_it_draws() -> None:
     square = task(grid("ab"))
     tell(square, *((row, None) for row in range(10)))
     assert len(set(local_chosen(square))) > 20

@@ -1,5 +1,6 @@
 """The study of a search: what Optuna makes of it without knowing the tuner."""
 
+from dataclasses import replace
 from functools import cache
 from pathlib import Path
 
@@ -10,7 +11,12 @@ from optuna.importance import PedAnovaImportanceEvaluator, get_param_importances
 from optuna.trial import TrialState
 
 import tuner
-from tuner.search.method import StudySampler
+from tests import trials
+from tests.trials import measurement
+from tuner.core.candidate import Candidate, Value
+from tuner.core.errors import Failure, Stage
+from tuner.core.runs import StoredTrial
+from tuner.search.method import StudySampler, stored_studies
 from tuner.search.samplers import make_sampler
 from tuner.space.recorded.reading import read_recorded
 from tuner.space.recorded.recording import RecordedSpace, RecordedTime
@@ -39,7 +45,7 @@ def searched(name: str = "random") -> StudySampler:
     return sampler
 
 
-def test_a_trial_has_its_strategy_and_the_knobs_of_that_as_parameters() -> None:
+def test_a_trial_has_its_strategy_and_knobs_as_parameters_with_the_values_that_some_row_has() -> None:
     sampler = searched()
     trials = sampler.study.trials
     assert len(trials) == TRIALS
@@ -51,13 +57,9 @@ def test_a_trial_has_its_strategy_and_the_knobs_of_that_as_parameters() -> None:
         assert trial.value == seconds(row)
     best = sampler.study.best_trial
     assert best.params["strategy"] == space().feasible.candidate(sampler.row_of(best.number)).strategy
-
-
-def test_a_knob_may_take_the_values_that_some_row_has() -> None:
     trial = next(each for each in searched().study.trials if "pack_a" in each.params)
-    assert trial.distributions["strategy"] == CategoricalDistribution(
-        ("matmul_cpu_direct", "matmul_cpu_packed")
-    )
+    strategies = CategoricalDistribution(("matmul_cpu_direct", "matmul_cpu_packed"))
+    assert trial.distributions["strategy"] == strategies
     assert trial.distributions["loop_order"] == CategoricalDistribution(("ij", "ji"))
     assert trial.distributions["tile_n"] == IntDistribution(16, 64)
     assert trial.distributions["block_m"] == IntDistribution(0, 0)  # the problem is smaller than any block
@@ -69,11 +71,10 @@ def test_a_candidate_that_fails_is_a_failed_trial_and_one_in_flight_runs() -> No
     assert None not in rows
     sampler.tell(rows[0] or 0, None)
     sampler.tell(rows[1] or 0, 0.0)
-    assert [trial.state for trial in sampler.study.trials] == [
-        TrialState.FAIL,
-        TrialState.COMPLETE,
-        TrialState.RUNNING,
-    ]
+    states = [trial.state for trial in sampler.study.trials]
+    assert states == [TrialState.FAIL, TrialState.COMPLETE, TrialState.RUNNING]
+    with pytest.raises(ValueError, match="trial: found 4, allowed 3"):
+        sampler.ask(4)
 
 
 def test_a_resumed_search_has_the_study_of_an_uninterrupted_one() -> None:
@@ -84,12 +85,6 @@ def test_a_resumed_search_has_the_study_of_an_uninterrupted_one() -> None:
         resumed.tell(row, seconds(row))
     given = [[(each.params, each.value) for each in one.study.trials] for one in (uninterrupted, resumed)]
     assert given[0] == given[1]
-
-
-def test_proposals_are_asked_for_in_order() -> None:
-    sampler = make_sampler("random", space().feasible, seed=0)
-    with pytest.raises(ValueError, match="trial: found 1, allowed 0"):
-        sampler.ask(1)
 
 
 @pytest.mark.filterwarnings("ignore::optuna.exceptions.ExperimentalWarning")
@@ -111,3 +106,31 @@ def test_its_default_importances_and_its_plots_work_where_their_packages_are() -
     assert get_param_importances(study)["strategy"] > 0
     for plot in ("param_importances", "optimization_history", "slice", "parallel_coordinate", "contour"):
         assert getattr(optuna.visualization, f"plot_{plot}")(study).data
+
+
+def point(number: int, median_s: float | None, strategy: str = "fake", **knobs: Value) -> StoredTrial:
+    outcome = Failure(Stage.RUN, "crash") if median_s is None else measurement(median_s)
+    made = trials.trial(number, outcome)
+    return replace(made, record=replace(made.record, candidate=Candidate.of(strategy, knobs)))
+
+
+def stored(*points: StoredTrial) -> optuna.Study:
+    storage = stored_studies([(trials.run(), points)])
+    return optuna.load_study(study_name="run 3: matmul 8x8x8 f32 nn none on fake", storage=storage)
+
+
+def test_stored_trials_of_several_strategies_are_one_study(capsys: pytest.CaptureFixture[str]) -> None:
+    found = stored(point(0, 2.0, x=1), point(1, None, x=4), point(2, 1.0, x=8))
+    assert found.best_value == 1.0
+    assert found.best_params == {"strategy": "fake", "x": 8}
+    assert [each.state.name for each in found.trials] == ["COMPLETE", "FAIL", "COMPLETE"]
+    assert found.trials[1].user_attrs == {"trial": 101, "status": "failed", "stage": "run", "reason": "crash"}
+    assert found.trials[0].user_attrs["reliability"] == point(0, 2.0).reliability.text
+    assert found.user_attrs["value"] == "seconds per call, the median"
+    found = stored(point(0, 2.0, "a", x=1, order="ij"), point(1, 1.0, "b", y="-"), point(2, 1.0, "a", x=9))
+    expected = [{"strategy", "x", "order"}, {"strategy", "y"}, {"strategy", "x"}]
+    assert [set(each.params) for each in found.trials] == expected
+    assert found.trials[0].distributions["x"] == IntDistribution(1, 9)
+    mixed = stored(point(0, 1.0, x=1), point(1, 1.0, x="auto"))  # numbers and texts: categories
+    assert [each.params["x"] for each in mixed.trials] == [1, "auto"]
+    assert capsys.readouterr() == ("", "")  # no line of Optuna's

@@ -1,3 +1,5 @@
+"""Surrogates of the TPE-like samplers: forests of trees, and densities of fast and slow rows."""
+
 import math
 import statistics
 from itertools import pairwise
@@ -7,7 +9,8 @@ import pytest
 
 from tests.search.tasks import grid, line, task, tell
 from tuner.search import surrogates
-from tuner.search.configurations import Column, RowTable
+from tuner.search.configurations import Column, RowTable, Scope
+from tuner.search.density import GOOD_MIN, PRIOR, Densities, RowSimilarity
 from tuner.search.samplers import make_sampler
 from tuner.search.surrogates import (
     FIT_GROWTH,
@@ -24,20 +27,16 @@ from tuner.space.search_space import Knob, SearchSpace
 
 @pytest.mark.parametrize(("mean", "deviation"), [(0.0, 1.0), (1.0, 0.5), (-1.0, 2.0), (2.0, 1.0)])
 def test_it_is_the_mean_gain_of_normal_values(mean: float, deviation: float) -> None:
-    drawn = np.random.default_rng(0).normal(mean, deviation, 400_000)
+    drawn = rng().normal(mean, deviation, 400_000)
     gain = float(np.maximum(0.2 - drawn, 0).mean())
     given = log_expected_improvement(np.array([mean], np.float32), np.array([deviation], np.float32), 0.2)
     assert math.exp(given[0]) == pytest.approx(gain, rel=0.03)
 
 
-def test_a_lower_mean_or_a_larger_deviation_gains_more() -> None:
-    mean, deviation = np.array([0, 1, 1], np.float32), np.array([1, 1, 2], np.float32)
+def test_a_lower_mean_or_a_larger_deviation_gains_more_and_no_chance_is_a_number() -> None:
+    mean, deviation = np.array([0, 1, 1, 50], np.float32), np.array([1, 1, 2, 1e-3], np.float32)
     gain = log_expected_improvement(mean, deviation, 0.0)
     assert gain[0] > gain[1] < gain[2]
-
-
-def test_no_chance_is_a_number() -> None:
-    gain = log_expected_improvement(np.array([50], np.float32), np.array([1e-3], np.float32), 0.0)
     assert np.isfinite(gain).all()
 
 
@@ -45,21 +44,16 @@ def rng(seed: int = 0) -> np.random.Generator:
     return np.random.default_rng(seed)
 
 
-def test_a_cliff_is_learned_where_a_sum_decides() -> None:
+def test_a_cliff_is_learned_and_what_was_not_seen_is_less_sure() -> None:
     square = task(grid("abc"))
     values = np.where(square.table.codes[:, 0] + square.table.codes[:, 1] > 8, 1.0, -1.0)
     seen = rng(1).permutation(512)[:150]
     mean, _ = surrogates.grow(square.table.part(seen), values[seen], rng()).predict(square.table)
     unseen = np.setdiff1d(np.arange(512), seen)
     assert np.mean(np.sign(mean[unseen]) == values[unseen]) > 0.85
-
-
-def test_what_was_not_seen_is_less_sure() -> None:
     one = task(line(60))
-    seen = np.arange(20)
-    _, deviation = surrogates.grow(one.table.part(np.repeat(seen, 5)), np.zeros(100), rng()).predict(
-        one.table
-    )
+    forest = surrogates.grow(one.table.part(np.repeat(np.arange(20), 5)), np.zeros(100), rng())
+    _, deviation = forest.predict(one.table)
     assert deviation[:15].mean() < deviation[40:].mean()
 
 
@@ -86,18 +80,15 @@ def test_answers_part_the_codes_of_the_column_asked_about() -> None:
         assert said[-1] == ((place - 1) / 2 > above - 1)
 
 
-def test_equal_randomness_gives_equal_forests() -> None:
+def test_equal_randomness_gives_equal_forests_and_a_table_without_columns_has_one_leaf() -> None:
     square = task(grid("ab"))
     values = rng(2).normal(size=64)
     one, other = (surrogates.grow(square.table, values, rng(5)).predict(square.table) for _ in range(2))
     assert (one[0] == other[0]).all()
-
-
-@pytest.mark.parametrize("count", [1, 2])
-def test_a_table_without_columns_has_one_leaf(count: int) -> None:
-    table = RowTable(np.zeros((count, 0), np.int16), ())
-    mean, _ = surrogates.grow(table, np.ones(count), rng()).predict(table)
-    assert mean == pytest.approx(count / (count + surrogates.SHRINKAGE))
+    for count in (1, 2):
+        table = RowTable(np.zeros((count, 0), np.int16), ())
+        mean, _ = surrogates.grow(table, np.ones(count), rng()).predict(table)
+        assert mean == pytest.approx(count / (count + surrogates.SHRINKAGE))
 
 
 def valley(task: SearchTask, row: int) -> float:
@@ -106,7 +97,7 @@ def valley(task: SearchTask, row: int) -> float:
 
 
 def gain(task: SearchTask) -> np.ndarray:
-    return Surrogate(task).log_gain(task.scope(np.random.default_rng(0)))
+    return Surrogate(task).log_gain(task.scope(rng()))
 
 
 def given(rows: list[int]) -> SearchTask:
@@ -115,26 +106,22 @@ def given(rows: list[int]) -> SearchTask:
     return square
 
 
-def test_the_gain_is_largest_in_the_valley() -> None:
+def test_the_gain_is_largest_in_the_valley_and_small_next_to_pending_rows() -> None:
     square = given([0, 9, 18, 27, 36, 60, 14, 5, 50, 33])
-    best = np.argsort(-gain(square))[:5]
-    assert all(square.table.codes[row][0] in (4, 5, 6) for row in best)
+    assert all(square.table.codes[row][0] in (4, 5, 6) for row in np.argsort(-gain(square))[:5])
+    free, busy = given([0, 9, 18, 27]), given([0, 9, 18, 27])
+    best = int(np.argmax(gain(free)))
+    busy.pool.propose(best)
+    assert gain(busy)[best] < gain(free)[best] - 1
 
 
 def test_what_a_power_of_two_divides_is_known_from_few_rows() -> None:
     steps = task(SearchSpace("s", (Knob("a", tuple(16 * rank for rank in range(1, 33))),)))
     tell(steps, *((row, 2.0 if row % 2 == 0 else 1.0 + row / 100) for row in (1, 4, 7, 10, 13, 16, 22, 25)))
-    scope = steps.scope(np.random.default_rng(0))
+    scope = steps.scope(rng())
     gains = Surrogate(steps).log_gain(scope)
     unseen_even, unseen_odd = [3, 5, 9, 11], [2, 6, 8, 12]  # rows: values are one more
     assert gains[unseen_even].mean() > gains[unseen_odd].mean() + 1
-
-
-def test_pending_rows_are_not_chosen_next_to_it() -> None:
-    free, busy = given([0, 9, 18, 27]), given([0, 9, 18, 27])
-    best = int(np.argmax(gain(free)))
-    busy.pool.propose(best)
-    assert gain(busy)[best] < gain(free)[best] - 1
 
 
 def test_the_order_of_reports_means_nothing_and_late_ones_are_heard() -> None:
@@ -143,7 +130,7 @@ def test_the_order_of_reports_means_nothing_and_late_ones_are_heard() -> None:
     for row in rows:
         late.pool.propose(row)
     surrogate = Surrogate(late)
-    scope = late.scope(np.random.default_rng(0))
+    scope = late.scope(rng())
     for row in reversed(rows):
         surrogate.log_gain(scope)  # with less than all
         late.pool.tell(row, valley(late, row))
@@ -157,52 +144,37 @@ def test_fits_come_less_and_less_often() -> None:
     assert len(fits) < 40
 
 
-EIGHT = tuple(range(8))
-
-
-def tpe_grid(strategy: str, knobs: str = "abcd") -> SearchSpace:
-    return SearchSpace(strategy, tuple(Knob(name, EIGHT) for name in knobs))
-
-
-def seconds(feasible: FeasibleSet, row: int) -> float:
-    """A valley whose knobs interact; strategy "t" is slower everywhere."""
-    values = dict(feasible.candidate(row).choices)
-    a, b, c, d = (int(values[name]) for name in "abcd")
-    slower = 5 if feasible.candidate(row).strategy == "t" else 0
-    return 1.0 + slower + abs(a - b) + (c - 5) ** 2 / 4 + abs(a + d - 9)
-
-
 def search(name: str, feasible: FeasibleSet, seed: int, trials: int) -> list[tuple[int, float]]:
+    """Searches a valley whose knobs interact; strategy "t" is slower everywhere."""
     sampler = make_sampler(name, feasible, seed)
     found = []
     for number in range(trials):
         row = sampler.ask(number)
         assert row is not None
-        found.append((row, seconds(feasible, row)))
+        chosen = feasible.candidate(row)
+        a, b, c, d = (int(dict(chosen.choices)[knob]) for knob in "abcd")
+        slower = 5 if chosen.strategy == "t" else 0
+        found.append((row, 1.0 + slower + abs(a - b) + (c - 5) ** 2 / 4 + abs(a + d - 9)))
         sampler.tell(*found[-1])
     return found
 
 
 @pytest.mark.slow
-def test_it_finds_better_rows_than_random_in_the_same_trials() -> None:
-    feasible = FeasibleSet.of((tpe_grid("s"),))
+def test_it_finds_better_rows_than_random_and_settles_on_the_better_strategy() -> None:
+    feasible = FeasibleSet.of((grid("abcd"),))
     best = {
         name: [min(time_s for _, time_s in search(name, feasible, seed, 60)) for seed in range(6)]
         for name in ("tpe", "random")
     }
     assert statistics.mean(best["tpe"]) < statistics.mean(best["random"]) - 0.3
-
-
-@pytest.mark.slow
-def test_it_settles_on_the_better_strategy() -> None:
-    feasible = FeasibleSet.of((tpe_grid("s"), tpe_grid("t")))
+    feasible = FeasibleSet.of((grid("abcd"), grid("abcd", name="t")))
     found = [search("tpe", feasible, seed, 30)[10:] for seed in range(3)]
     of_s = [feasible.candidate(row).strategy == "s" for rows in found for row, _ in rows]
     assert sum(of_s) >= 40  # of 60
 
 
 def test_the_start_visits_every_strategy_however_small() -> None:
-    feasible = FeasibleSet.of((tpe_grid("s"), tpe_grid("t", "abcd"), SearchSpace("u", (Knob("a", (1, 2)),))))
+    feasible = FeasibleSet.of((grid("abcd"), grid("abcd", name="t"), SearchSpace("u", (Knob("a", (1, 2)),))))
     sampler = make_sampler("tpe", feasible, seed=0)
     rows = [sampler.ask(number) for number in range(9)]
     met = [feasible.candidate(row).strategy for row in rows if row is not None]
@@ -244,9 +216,57 @@ def test_a_time_of_zero_is_the_fastest_not_a_failure() -> None:
 
 def test_most_choices_are_below_the_cliff() -> None:
     square = task(grid("abc"))
-    rows = np.random.default_rng(0).permutation(512)[:80].tolist()
+    rows = rng().permutation(512)[:80].tolist()
     low = square.table.codes.sum(axis=1) < 8
     tell(square, *((row, 1.0 + row / 1000 if low[row] else 9.0) for row in rows))
     chosen = [Trees(square).choose(np.random.default_rng(seed)) for seed in range(10)]
     assert sum(bool(low[row]) for row in chosen) >= 8
     assert all(square.pool.unseen[row] for row in chosen)
+
+
+def test_the_ratio_is_largest_where_fast_rows_are_and_failures_and_pending_rows_repel() -> None:
+    one = task(line(40))
+    tell(one, (10, 1.0), (11, 1.1), (30, 5.0), (31, 6.0), (5, 7.0))
+    gain = Densities(one).log_gain(one.scope(rng()))
+    assert int(np.argmax(gain)) in (9, 10, 11, 12)
+    assert int(np.argmin(gain)) in (30, 31)
+    one = task(line(40))
+    tell(one, (10, None))
+    one.pool.propose(30)
+    gain = Densities(one).log_gain(one.scope(rng()))
+    assert gain[20] > max(gain[10], gain[30])
+
+
+def test_the_sums_are_the_same_as_if_made_at_once_and_so_are_those_of_a_part_of_the_rows() -> None:
+    """Rows become good and stop being so; integers forget nothing."""
+    square = task(grid("ab"))
+    kept = Densities(square)
+    scope = square.scope(rng())
+    for number, row in enumerate(rng(1).permutation(64)[:30].tolist()):
+        tell(square, (row, float((row * 29) % 64)))
+        assert (kept.log_gain(scope) == Densities(square).log_gain(scope)).all(), number
+    assert GOOD_MIN == 2
+    rows = np.array([1, 3, 40, 63])
+    part = Densities(square).log_gain(Scope(rows, square.table.part(rows), is_whole=False))
+    assert (part == kept.log_gain(scope)[rows]).all()
+
+
+def around(feasible: FeasibleSet, row: int) -> np.ndarray:
+    table = RowTable.of(feasible)
+    return RowSimilarity(table).around(table.codes[row])
+
+
+def test_the_kernel_is_a_density_in_which_nearer_values_are_likelier() -> None:
+    density = around(FeasibleSet.of((grid("abcd"),)), 123)
+    assert abs(float(density.mean()) / PRIOR - 1) < 0.01
+    assert int(np.argmax(density)) == 123
+    feasible = FeasibleSet.of((SearchSpace("s", (Knob("a", (1, 2, 8)), Knob("o", ("x", "y", "z")))),))
+    density = around(feasible, 0).reshape(3, 3)
+    assert density[0, 0] > density[1, 0] > density[2, 0]
+    assert density[0, 0] > density[0, 1] == density[0, 2]
+    feasible = FeasibleSet.of(
+        (SearchSpace("s", (Knob("a", (1, 2)),)), SearchSpace("t", (Knob("a", (1, 2)), Knob("b", (1, 2)))))
+    )
+    density = around(feasible, 0)  # s(a=1)
+    assert density[0] > density[1] > density[2] > density[4]
+    assert density[2] == density[3]

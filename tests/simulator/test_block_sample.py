@@ -1,11 +1,15 @@
-"""The blocks that stand for a grid."""
+"""The blocks that stand for a grid, and which tiles they wrote: whole ones, or a failure names an element."""
 
 import itertools
 
+import numpy as np
+import pytest
 from hypothesis import given
 from hypothesis import strategies as st
 
-from tuner.targets.gpu.block_sample import LEAST, sample
+from tuner.core.errors import CandidateError, Stage
+from tuner.simulator.ptx.geometry import whole_clusters
+from tuner.targets.gpu.block_sample import LEAST, Block, Mask, sample, written_tiles
 
 EXTENT = st.integers(1, 40)
 
@@ -34,9 +38,7 @@ def test_a_large_grid_gives_corners_edges_and_neighbours_inside() -> None:
 
 
 @given(EXTENT, EXTENT, st.sampled_from((4, 8)))
-def test_the_corners_of_c_are_held_where_bands_of_blocks_are_swept_by_columns(
-    x: int, y: int, rows: int
-) -> None:
+def test_the_corners_of_c_are_held_where_bands_are_swept_by_columns(x: int, y: int, rows: int) -> None:
     tiles = set()
     for column, row, _ in sample((x, y, 1), LEAST):
         number = row * x + column
@@ -44,3 +46,82 @@ def test_the_corners_of_c_are_held_where_bands_of_blocks_are_swept_by_columns(
         height = min(rows, y - start)
         tiles.add(((number - start * x) // height, start + (number - start * x) % height))
     assert tiles >= set(itertools.product((0, x - 1), (0, y - 1)))
+
+
+# Which tiles were written: whole ones are found, anything else is a failure that names an element.
+Sizes = tuple[int, int]
+GRIDS = st.tuples(st.integers(1, 9), st.integers(1, 9))
+TILES = st.tuples(st.integers(1, 20), st.integers(1, 20))
+
+
+def mask_of(shape: Sizes, tile: Sizes, blocks: tuple[Block, ...]) -> Mask:
+    """Returns what blocks write whose columns run along x."""
+    mask = np.zeros(shape, bool)
+    for x, y, _ in blocks:
+        mask[y * tile[0] : (y + 1) * tile[0], x * tile[1] : (x + 1) * tile[1]] = True
+    return mask
+
+
+@given(GRIDS, TILES, st.data(), st.sampled_from(((1, 1), (1, 2), (2, 1))), st.booleans())
+def test_sampled_tiles_are_found_whatever_their_size(
+    grid: Sizes, tile: Sizes, data: st.DataObject, cluster: Sizes, is_turned: bool
+) -> None:
+    """The grid is rounded up to clusters, and with each sampled block the others of its cluster ran."""
+    (x, y), (height, width), (i, j) = grid, tile, cluster
+    shape = (
+        data.draw(st.integers((y - 1) * height + 1, y * height)),
+        data.draw(st.integers((x - 1) * width + 1, x * width)),
+    )
+    rounded = -(-x // i) * i, -(-y // j) * j
+    blocks = whole_clusters(sample((*rounded, 1), 17), (i, j, 1))
+    mask = mask_of(shape, tile, blocks)
+    turned = (rounded[::-1], cluster[::-1]) if is_turned else (rounded, cluster)
+    found = written_tiles(mask, len(blocks), *(turned[:1] if cluster == (1, 1) else turned))
+    again = np.zeros_like(mask)
+    for each in found:
+        assert not again[each.rows, each.columns].any()
+        again[each.rows, each.columns] = True
+    assert len(found) == len(blocks) or cluster != (1, 1)
+    assert np.array_equal(again, mask)
+
+
+@given(
+    st.tuples(st.integers(4, 9), st.integers(4, 9)),
+    st.tuples(st.integers(2, 12), st.integers(2, 12)),
+    st.data(),
+)
+def test_one_element_more_or_less_is_a_failure(grid: Sizes, tile: Sizes, data: st.DataObject) -> None:
+    shape = (grid[1] * tile[0], grid[0] * tile[1])
+    blocks = sample((*grid, 1), 9)
+    mask = mask_of(shape, tile, blocks)
+    place = tuple(data.draw(st.integers(0, extent - 1)) for extent in shape)
+    mask[place] = not mask[place]
+    with pytest.raises(
+        CandidateError, match=r"were not written, first|were written, first|tiles wrote"
+    ) as caught:
+        written_tiles(mask, len(blocks), grid)
+    assert caught.value.stage is Stage.VERIFY
+
+
+@given(st.tuples(st.integers(4, 9), st.integers(4, 9)), st.tuples(st.integers(3, 12), st.integers(3, 12)))
+def test_tiles_that_all_lack_their_last_row_are_a_failure(grid: Sizes, tile: Sizes) -> None:
+    blocks = sample((*grid, 1), 17)
+    mask = mask_of((grid[1] * tile[0], grid[0] * tile[1]), tile, blocks)
+    mask[tile[0] - 1 :: tile[0]] = False
+    with pytest.raises(CandidateError, match=r"were not written|wrote"):
+        written_tiles(mask, len(blocks), grid)
+
+
+def test_messages_name_the_element() -> None:
+    blocks = ((0, 0, 0), (3, 3, 0), (1, 1, 0))
+    mask = mask_of((64, 64), (16, 16), blocks)
+    hole, stray = mask.copy(), mask.copy()
+    hole[17, 20], stray[3, 50] = False, True
+    for written, count, message in (
+        (hole, 3, r"1 of 256 elements of a tile were not written, first \[17, 20\]$"),
+        (stray, 3, r"1 elements outside of the tiles .* were written, first \[3, 50\]$"),
+        (np.zeros((64, 64), bool), 3, "blocks of 3 tiles wrote 0 of "),
+        (mask, 4, "blocks of 4 tiles wrote 3 of 16 x 16 elements of C$"),
+    ):
+        with pytest.raises(CandidateError, match=f"^{message}"):
+            written_tiles(written, count, (4, 4))

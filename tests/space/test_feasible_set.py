@@ -4,7 +4,7 @@ from dataclasses import replace
 
 import numpy as np
 import pytest
-from hypothesis import assume, given, settings
+from hypothesis import assume, given
 from hypothesis import strategies as st
 
 from tuner.core.candidate import Candidate, Value
@@ -55,14 +55,11 @@ CONSTRAINTS = (
     "max(a, b, c) <= 4 * min(a, b, c)",
     "ceil_div(m, a) >= b",
 )
-
-
 CHOICES = st.lists(
     st.sampled_from([0, 1, 2, 3, 4, 6, 8, 15, 16, 17, 32]), min_size=1, max_size=6, unique=True
 )
 
 
-@settings(deadline=None)  # of a shared machine
 @given(
     st.fixed_dictionaries({"a": CHOICES, "b": CHOICES, "c": CHOICES}),
     st.lists(st.sampled_from(["x", "y", "z"]), min_size=1, unique=True),
@@ -85,7 +82,6 @@ def test_backtracking_finds_what_brute_force_finds_in_the_same_order(
     assert sum(feasible.rejected().values()) == feasible.cartesian - feasible.rows
 
 
-@settings(deadline=None)
 @given(
     st.fixed_dictionaries({"a": CHOICES, "b": CHOICES, "c": CHOICES}),
     st.lists(st.sampled_from(CONSTRAINTS), max_size=2),
@@ -109,6 +105,36 @@ def test_preferences_reject_no_row_and_demote_those_that_break_one(
     assert all_candidates(feasible.part(feasible.is_preferred)) == preferred
 
 
+@pytest.mark.parametrize(
+    ("spaces", "wanted"),
+    [
+        ([space({"a": (15, 16, 17)}, ("a < 16",))], ["s(a=15)"]),
+        ([space({"a": (15, 16, 17)}, ("a <= 16",))], ["s(a=15)", "s(a=16)"]),
+        ([space({"a": (15, 16, 17)}, ("16 < a",))], ["s(a=17)"]),
+        # the last knob varies fastest, choices and knobs in the order of the file
+        (
+            [space({"b": (2, 1), "a": ("q", "p")})],
+            ["s(a=q, b=2)", "s(a=p, b=2)", "s(a=q, b=1)", "s(a=p, b=1)"],
+        ),
+        ([space({}, ("m > 1",), m=2)], ["s()"]),
+        (
+            [
+                space({"a": (1, 2)}),
+                space({"a": (1,)}, ("a > 1",), strategy="t"),
+                space({"c": (7,)}, strategy="u"),
+            ],
+            ["s(a=1)", "s(a=2)", "u(c=7)"],
+        ),
+    ],
+)
+def test_rows_are_those_of_each_strategy_in_order(spaces: list[SearchSpace], wanted: list[str]) -> None:
+    feasible = FeasibleSet.of(tuple(spaces))
+    candidates = all_candidates(feasible)
+    assert [each.text for each in candidates] == wanted
+    assert [feasible.row_of(each) for each in candidates] == list(range(len(wanted)))
+    assert feasible.row_of(Candidate.of("t", {"a": 1})) is None
+
+
 def test_a_part_keeps_the_order_of_rows_over_strategies() -> None:
     feasible = FeasibleSet.of((space({"a": (1, 2, 3)}), space({"a": (4, 5)}, strategy="t")))
     part = feasible.part(np.array([False, True, True, False, True]))
@@ -116,47 +142,24 @@ def test_a_part_keeps_the_order_of_rows_over_strategies() -> None:
     assert [part.row_of(feasible.candidate(row)) for row in range(5)] == [None, 0, 1, None, 2]
 
 
-@pytest.mark.parametrize(("text", "wanted"), [("a < 16", [15]), ("a <= 16", [15, 16]), ("16 < a", [17])])
-def test_a_bound_admits_exactly_what_it_says(text: str, wanted: list[int]) -> None:
-    feasible = FeasibleSet.of((space({"a": (15, 16, 17)}, (text,)),))
-    assert [value for each in all_candidates(feasible) for _, value in each.choices] == wanted
-
-
-def test_the_last_knob_varies_fastest_in_the_order_of_the_file() -> None:
-    feasible = FeasibleSet.of((space({"b": (2, 1), "a": ("q", "p")}),))
-    assert [each.text for each in all_candidates(feasible)] == [
-        "s(a=q, b=2)",
-        "s(a=p, b=2)",
-        "s(a=q, b=1)",
-        "s(a=p, b=1)",
-    ]
-
-
-def test_strategies_follow_one_another_and_one_may_be_empty() -> None:
-    feasible = FeasibleSet.of(
+@pytest.mark.parametrize(
+    ("spaces", "message"),
+    [
         (
-            space({"a": (1, 2)}, strategy="s"),
-            space({"a": (1,)}, ("a > 1",), strategy="t"),
-            space({"c": (7,)}, strategy="u"),
-        )
-    )
-    assert [each.text for each in all_candidates(feasible)] == ["s(a=1)", "s(a=2)", "u(c=7)"]
-    assert feasible.row_of(Candidate.of("u", {"c": 7})) == 2
-    assert feasible.row_of(Candidate.of("t", {"a": 1})) is None
-
-
-def test_a_strategy_without_knobs_is_one_row() -> None:
-    feasible = FeasibleSet.of((space({}, ("m > 1",), m=2),))
-    assert all_candidates(feasible) == [Candidate("s", ())]
-    assert feasible.row_of(Candidate("s", ())) == 0
-
-
-def test_an_empty_set_names_the_constraint_that_empties_it() -> None:
-    one = space({"a": (1, 2), "b": (1, 2)}, ("a < b", "a + b > 3", "a > 0"))
-    with pytest.raises(
-        UsageError, match=r"f.yaml: s.constraints\[1\]: 'a \+ b > 3' leaves strategy s none of 4"
-    ):
-        FeasibleSet.of((one,))
+            [space({"a": (1, 2), "b": (1, 2)}, ("a < b", "a + b > 3", "a > 0"))],
+            r"f.yaml: s.constraints\[1\]: 'a \+ b > 3' leaves strategy s none of 4",
+        ),
+        ([space({"a": (1, 2)}, ("m >= 64",), m=3)], "'m >= 64' leaves strategy s"),
+        (
+            [space({"a": (1,)}, ("m / 0 > 1",), m=2)],
+            "'m / 0 > 1' leaves strategy s none of 1 .*, as it divides",
+        ),
+        ([], "no strategy is given"),
+    ],
+)
+def test_an_empty_set_names_the_constraint_that_empties_it(spaces: list[SearchSpace], message: str) -> None:
+    with pytest.raises(UsageError, match=message):
+        FeasibleSet.of(tuple(spaces))
 
 
 def test_a_strategy_that_a_constraint_empties_is_named_where_others_have_configurations() -> None:
@@ -166,26 +169,20 @@ def test_a_strategy_that_a_constraint_empties_is_named_where_others_have_configu
         none = replace(space({"a": (1, 2)}, ("a > 0", constraint), m=2), strategy="t")
         (line,) = FeasibleSet.of((full, none)).empty()
         assert line == f"{constraint!r} leaves strategy t none of 2 combinations{why}"
-    with pytest.raises(
-        UsageError, match="'m / 0 > 1' leaves strategy t none of 2 combinations, as it divides"
-    ):
-        FeasibleSet.of((none,))
 
 
-def test_a_constraint_over_sizes_alone_can_empty_the_set() -> None:
-    with pytest.raises(UsageError, match="'m >= 64' leaves strategy s"):
-        FeasibleSet.of((space({"a": (1, 2)}, ("m >= 64",), m=3),))
-
-
-def test_no_strategy_is_refused() -> None:
-    with pytest.raises(UsageError, match="no strategy is given"):
-        FeasibleSet.of(())
-
-
-def test_a_point_is_counted_for_the_first_constraint_that_rejects_it() -> None:
+def test_a_point_is_counted_and_named_for_the_first_constraint_that_rejects_it() -> None:
     feasible = FeasibleSet.of((space({"a": (1, 2, 3), "b": (1, 2, 3)}, ("a <= b", "a + b < 5")),))
     assert feasible.rejected() == {"a <= b": 3, "a + b < 5": 2}
     assert not feasible.is_estimate
+    violated = feasible.violated(Candidate.of("s", {"a": 3, "b": 2}))
+    assert violated is not None
+    assert violated.text == "a <= b"
+    assert feasible.violated(Candidate.of("s", {"a": 1, "b": 1})) is None
+    feasible = FeasibleSet.of((space({"a": (1, 2, 3), "b": (1, 2)}, ("a * b < 4",)),))
+    some = Candidate.of("s", {"b": 1})
+    assert (feasible.missing(some), feasible.having(some)) == (("a",), 3)
+    assert feasible.having(Candidate.of("s", {"a": 3, "b": 2})) == 0
 
 
 def test_a_large_set_is_enumerated_without_its_cartesian_product_and_its_counts_estimated() -> None:
@@ -201,9 +198,7 @@ def test_a_large_set_is_enumerated_without_its_cartesian_product_and_its_counts_
     assert rejected["a == b"] == pytest.approx(0.99 * 100**6, rel=0.01)
 
 
-def test_of_a_set_too_large_to_hold_rows_are_a_sample_with_the_points_asked_for(
-    monkeypatch: pytest.MonkeyPatch,
-) -> None:
+def test_rows_of_a_large_set_are_a_sample_with_the_points_asked_for(monkeypatch: pytest.MonkeyPatch) -> None:
     monkeypatch.setattr(enumeration, "PILOT_ROWS", 100)
     monkeypatch.setattr(enumeration, "SAMPLE_ROWS", 500)
     monkeypatch.setattr(feasible_set, "SAMPLE_ROWS", 500)
@@ -228,14 +223,6 @@ def test_of_a_set_too_large_to_hold_rows_are_a_sample_with_the_points_asked_for(
     assert feasible.matrix().rows.shape == (feasible.rows, 6)
 
 
-def test_the_violated_constraint_of_a_point_is_named() -> None:
-    feasible = FeasibleSet.of((space({"a": (1, 2, 3)}, ("a < 3", "a < 2")),))
-    violated = feasible.violated(Candidate.of("s", {"a": 2}))
-    assert violated is not None
-    assert violated.text == "a < 2"
-    assert feasible.violated(Candidate.of("s", {"a": 1})) is None
-
-
 @pytest.mark.parametrize(
     ("candidate", "message"),
     [
@@ -245,24 +232,14 @@ def test_the_violated_constraint_of_a_point_is_named() -> None:
         (Candidate("s", ()), r"^candidate s\(\): missing knobs: a$"),
     ],
 )
-def test_a_point_outside_the_knobs_is_refused(candidate: Candidate, message: str) -> None:
+def test_a_point_or_row_outside_the_set_is_refused(candidate: Candidate, message: str) -> None:
     feasible = FeasibleSet.of((space({"a": (1, 2)}),))
     assert feasible.row_of(candidate) is None
     with pytest.raises(UsageError, match=message):
         feasible.violated(candidate)
-
-
-def test_rows_with_some_choices_are_counted() -> None:
-    feasible = FeasibleSet.of((space({"a": (1, 2, 3), "b": (1, 2)}, ("a * b < 4",)),))
-    some = Candidate.of("s", {"b": 1})
-    assert (feasible.missing(some), feasible.having(some)) == (("a",), 3)
-    assert feasible.having(Candidate.of("s", {"a": 3, "b": 2})) == 0
-
-
-@pytest.mark.parametrize("row", [-1, 2])
-def test_a_row_outside_the_set_is_refused(row: int) -> None:
-    with pytest.raises(IndexError, match="of 2"):
-        FeasibleSet.of((space({"a": (1, 2)}),)).candidate(row)
+    for row in (-1, 2):
+        with pytest.raises(IndexError, match="of 2"):
+            feasible.candidate(row)
 
 
 def test_the_matrix_ranks_numbers_codes_texts_and_marks_missing_knobs() -> None:
@@ -282,17 +259,9 @@ def test_the_matrix_ranks_numbers_codes_texts_and_marks_missing_knobs() -> None:
 
 
 TILES = Knob("tile", (64, 8, 16, 32))  # as a file may list them: in no order
-
-
 ORDERS = Knob("order", ("ij", "ji"))
-
-
 SPACE = SearchSpace("s", (TILES, Knob("depth", (0, 1, 2)), ORDERS), (parse("tile * depth <= 32", "f"),))
-
-
 OTHER = SearchSpace("other", (Knob("x", (1, 2)),))
-
-
 FEASIBLE = FeasibleSet.of((OTHER, SPACE))
 
 
@@ -301,9 +270,10 @@ def nearest(strategy: str, **values: Value) -> dict[str, Value] | None:
     return None if row is None else dict(FEASIBLE.candidate(row).choices)
 
 
-@pytest.mark.parametrize("row", range(FEASIBLE.rows))
-def test_a_feasible_candidate_is_its_own_row(row: int) -> None:
-    assert nearest_row(FEASIBLE.candidate(row), FEASIBLE) == row
+def test_a_feasible_candidate_is_its_own_row_and_another_strategy_has_none() -> None:
+    for row in range(FEASIBLE.rows):
+        assert nearest_row(FEASIBLE.candidate(row), FEASIBLE) == row
+    assert nearest("unknown", tile=8) is None
 
 
 @pytest.mark.parametrize(
@@ -316,35 +286,22 @@ def test_a_feasible_candidate_is_its_own_row(row: int) -> None:
         ({"tile": 8, "depth": 2}, {"tile": 8, "depth": 2, "order": "ij"}),
     ],
 )
-def test_what_is_not_feasible_becomes_the_nearest_that_is(
+def test_what_is_not_feasible_becomes_the_nearest(
     values: dict[str, Value], expected: dict[str, Value]
 ) -> None:
     assert nearest("s", **values) == expected
 
 
-def test_only_a_candidates_own_row_may_be_one_that_comes_last() -> None:
-    space = replace(SPACE, preferences=(parse("tile != 16", "f"),))
-    feasible = FeasibleSet.of((OTHER, space))
-    demoted = Candidate.of("s", {"tile": 16, "depth": 2, "order": "ij"})
-    row, surrounding = nearest_row(demoted, feasible), nearest_row(replace_tile(demoted, 17), feasible)
-    assert row is not None
-    assert surrounding is not None
-    assert feasible.candidate(row) == demoted
-    assert dict(feasible.candidate(surrounding).choices) == {"tile": 8, "depth": 2, "order": "ij"}
-
-
-def replace_tile(candidate: Candidate, tile: int) -> Candidate:
-    return Candidate.of(candidate.strategy, {**dict(candidate.choices), "tile": tile})
-
-
-def test_another_strategy_has_no_row() -> None:
-    assert nearest("unknown", tile=8) is None
-
-
-def test_steps_count_choices_and_parts_of_a_step_by_ratio() -> None:
+def test_steps_count_choices_and_the_nearest_demoted_row_is_passed_over() -> None:
     assert steps_from(8, TILES).tolist() == [3, 0, 1, 2]
     assert steps_from("ij", ORDERS).tolist() == [0, 1]
     assert 0.4 < steps_from(22, TILES)[2] < 0.6
+    space = replace(SPACE, preferences=(parse("tile != 16", "f"),))
+    feasible = FeasibleSet.of((OTHER, space))
+    for tile, nearest_tile in ((16, 16), (17, 8)):
+        row = nearest_row(Candidate.of("s", {"tile": tile, "depth": 2, "order": "ij"}), feasible)
+        assert row is not None
+        assert dict(feasible.candidate(row).choices) == {"tile": nearest_tile, "depth": 2, "order": "ij"}
 
 
 @given(st.sampled_from(TILES.choices), st.sampled_from((0, 1, 2)), st.sampled_from(ORDERS.choices))

@@ -1,5 +1,4 @@
 from dataclasses import replace
-from functools import cache
 
 import pytest
 from hypothesis import given, settings
@@ -59,27 +58,24 @@ def test_each_knob_takes_the_first_value_that_constraints_allow(
     assert values_on(space_of(m), **values) == expected
 
 
-def test_without_a_value_of_the_file_a_block_becomes_the_next_smaller_one() -> None:
-    found = values_on(space_of(30, projection=()), tile=8, block=32, order="ij")
+@pytest.mark.parametrize("projection", [(), (("block", 7),)], ids=["no value", "no choice"])
+def test_a_block_becomes_the_next_smaller_choice(projection: tuple[tuple[str, int], ...]) -> None:
+    found = values_on(space_of(30, projection=projection), tile=8, block=32, order="ij")
     assert found == {"tile": 8, "block": 24, "order": "ij"}
 
 
-def test_a_value_of_the_file_that_is_no_choice_is_passed_over() -> None:
-    found = values_on(space_of(30, projection=(("block", 7),)), tile=8, block=32, order="ij")
-    assert found == {"tile": 8, "block": 24, "order": "ij"}
-
-
-def test_the_knob_before_takes_its_next_value_where_nothing_is_left() -> None:
+def test_the_knob_before_takes_its_next_value_and_too_many_combinations_for_a_table_hold_as_well() -> None:
     space = space_of(30, constraints=(parse("block > 0 and block % tile == 0 and block < 20", "f"),))
     narrow = replace(space, knobs=(Knob("tile", (2, 3, 5)), Knob("block", (0, 16, 32))))
     assert values_on(narrow, tile=5, block=32) == {"tile": 2, "block": 16}
+    knobs = tuple(Knob(f"x{place}", tuple(range(8))) for place in range(6))
+    space = SearchSpace("s", knobs, (parse("x0 + x1 + x2 + x3 + x4 + x5 == 5", "f"),))
+    found = values_on(space, x0=1, x1=1, x2=1, x3=1, x4=0, x5=0)
+    assert found == {"x0": 1, "x1": 1, "x2": 1, "x3": 1, "x4": 0, "x5": 1}
 
 
-def test_another_strategy_has_no_projection() -> None:
+def test_another_strategy_or_a_constraint_without_knobs_leaves_no_projection() -> None:
     assert projected(Candidate.of("other", {"tile": 2}), space_of(64)) is None
-
-
-def test_a_constraint_without_knobs_leaves_nothing() -> None:
     assert values_on(space_of(64, constraints=(parse("m < 10", "f"),)), tile=2) is None
 
 
@@ -92,29 +88,12 @@ def test_the_search_ends_after_a_number_of_values() -> None:
     assert values_on(space, **{knob.name: 0 for knob in knobs}) is None
 
 
-def test_a_constraint_over_too_many_combinations_for_a_table_holds_as_well() -> None:
-    knobs = tuple(Knob(f"x{place}", tuple(range(8))) for place in range(6))
-    space = SearchSpace("s", knobs, (parse("x0 + x1 + x2 + x3 + x4 + x5 == 5", "f"),))
-    found = values_on(space, x0=1, x1=1, x2=1, x3=1, x4=0, x5=0)
-    assert found == {"x0": 1, "x1": 1, "x2": 1, "x3": 1, "x4": 0, "x5": 1}
-
-
-@cache
-def shipped_projection(name: str, problem: Problem, machine: Machine, threads: int) -> Projection:
-    return Projection(shipped_space(name, problem, machine, threads))
-
-
-@cache
-def shipped_space(name: str, problem: Problem, machine: Machine, threads: int) -> SearchSpace:
-    return SHIPPED.strategy(name).space(variables_of(problem, machine, threads))
-
-
 SIZES = st.one_of(st.integers(1, 40), st.sampled_from([64, 100, 127, 128, 197, 256, 511, 768, 1024, 3072]))
 
 
 @pytest.mark.drawn(2)
 @pytest.mark.parametrize(("name", "machine"), ENTRIES)
-@settings(max_examples=12, deadline=None)
+@settings(max_examples=12)
 @given(draw=st.data())
 def test_a_projection_of_a_shipped_strategy_is_allowed_and_its_own_projection(
     name: str, machine: Machine, draw: st.DataObject
@@ -124,7 +103,8 @@ def test_a_projection_of_a_shipped_strategy_is_allowed_and_its_own_projection(
     layout = draw.draw(st.sampled_from(entry.layouts))
     m, n, k = (draw.draw(SIZES) for _ in range(3))
     problem = Problem("matmul", (m, n, k), dtype, layout)
-    space = shipped_space(name, problem, machine, draw.draw(st.sampled_from((1, 4))))
+    threads = draw.draw(st.sampled_from((1, 4)))
+    space = SHIPPED.strategy(name).space(variables_of(problem, machine, threads))
     given_values = {knob.name: draw.draw(st.sampled_from(knob.choices)) for knob in space.knobs}
     candidate = Candidate.of(name, given_values)
     found = Projection(space).of(candidate)
@@ -142,5 +122,5 @@ def test_every_first_point_of_a_processors_strategy_has_a_projection_on_a_usual_
     entry = SHIPPED.strategy(name)
     for sizes in ((128, 768, 768), (512, 512, 512), (33, 1000, 512)):
         problem = Problem("matmul", sizes, entry.dtypes[0], entry.layouts[0])
-        projection = shipped_projection(name, problem, CPU, 1)
+        projection = Projection(entry.space(variables_of(problem, CPU, 1)))
         assert all(projection.of(point) is not None for point in entry.first)

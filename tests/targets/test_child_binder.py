@@ -87,12 +87,11 @@ def fail(stage: Stage) -> None:
 
 
 @pytest.mark.slow
-def test_what_does_not_even_parse_is_the_users_mistake() -> None:
-    with pytest.raises(UsageError, match=r"^apply: too wide$"):
-        call_in_child("apply", partial(fail, Stage.BIND), 60.0)
-
-
-def test_what_fails_later_is_none_of_the_users() -> None:
+@pytest.mark.parametrize(("stage", "is_of_user"), [(Stage.BIND, True), (Stage.COMPILE, False)])
+def test_what_does_not_even_parse_is_the_users_mistake_and_what_fails_later_is_not(
+    stage: Stage, is_of_user: bool
+) -> None:
     with pytest.raises(TunerError, match=r"^apply: too wide$") as caught:
-        call_in_child("apply", partial(fail, Stage.COMPILE), 60.0)
-    assert not isinstance(caught.value, UsageError | CandidateError)
+        call_in_child("apply", partial(fail, stage), 60.0)
+    assert isinstance(caught.value, UsageError) == is_of_user
+    assert not isinstance(caught.value, CandidateError)

@@ -11,7 +11,7 @@ import pytest
 from tests.runtime.cpu.faked_machines import FAKED, fake
 from tuner.core.candidate import TargetName
 from tuner.core.errors import TunerError, UsageError
-from tuner.core.problem import Matmul, Problem
+from tuner.core.problem import Matmul
 from tuner.targets.cpu.baseline_libraries import BLIS, LIBRARIES
 from tuner.targets.cpu.target import KIND, host_machine
 
@@ -21,9 +21,11 @@ WITH_BF16 = "has avx2, avx512, avx512-bf16, vnni"
 REFUSED = "has AMX, but the operating system refuses it"
 
 
-def test_the_cpu_is_a_target() -> None:
+def test_the_cpu_is_a_target_whose_machine_is_this_one() -> None:
     status = KIND.status()
     assert (status.name, status.is_timed) == ("cpu", True)
+    assert KIND.outcomes.machine(TARGET) == host_machine()
+    assert "linalg.matmul" in KIND.source(PROBLEM, "module {}")
 
 
 @pytest.mark.parametrize(
@@ -47,20 +49,9 @@ def test_a_processor_without_avx2_is_no_target(tmp_path: Path, monkeypatch: pyte
     assert not KIND.status().is_available
 
 
-def test_its_machine_is_this_one() -> None:
-    assert KIND.outcomes.machine(TARGET) == host_machine()
-
-
-def test_the_source_of_a_problem_is_a_payload() -> None:
-    assert "linalg.matmul" in KIND.source(PROBLEM, "module {}")
-
-
 @pytest.mark.mlir
-def test_the_compiler_reports_its_packages() -> None:
+def test_the_compiler_reports_its_packages_without_importing_them() -> None:
     assert dict(KIND.outcomes.compiler(TARGET).packages).keys() == {"numba-cuda-mlir", "torch-mlir"}
-
-
-def test_the_compiler_of_the_cpu_is_reported_without_importing_it() -> None:
     program = (
         "import sys; from tuner.targets.cpu.target import KIND; from tuner.core.candidate import TargetName;"
         "print(KIND.outcomes.compiler(TargetName('cpu')).fingerprint);"
@@ -105,24 +96,10 @@ def test_a_library_that_crashes_fails_alone(tmp_path: Path, monkeypatch: pytest.
         KIND.outcomes_with("blis").baseline(PROBLEM, 1, 0)
 
 
-@pytest.mark.parametrize(
-    ("problem", "message"),
-    [
-        (
-            Matmul(8, 8, 8, "f16"),
-            "^dtype: found 'f16', allowed f32, f64, bf16, i8 on target cpu; cuda and simulator",
-        ),
-        (Matmul(8, 8, 8, "tf32"), "^dtype: found 'tf32', allowed"),
-        (Matmul(8, 8, 8, "e4m3"), "^dtype: found 'e4m3', allowed"),
-    ],
-)
-def test_what_only_gpus_take_is_refused(problem: Problem, message: str) -> None:
-    with pytest.raises(UsageError, match=message):
-        KIND.require_types(problem, TargetName("cpu"))
-
-
-@pytest.mark.parametrize(
-    ("dtype", "output"), [("f32", ""), ("f64", ""), ("bf16", ""), ("bf16", "bf16"), ("i8", "")]
-)
-def test_processors_take_their_types(dtype: str, output: str) -> None:
-    KIND.require_types(Matmul(8, 8, 8, dtype, output=output), TargetName("cpu"))
+def test_processors_take_their_types_and_what_only_gpus_take_is_refused() -> None:
+    for dtype, output in (("f32", ""), ("f64", ""), ("bf16", ""), ("bf16", "bf16"), ("i8", "")):
+        KIND.require_types(Matmul(8, 8, 8, dtype, output=output), TARGET)
+    for dtype in ("f16", "tf32", "e4m3"):
+        message = f"^dtype: found '{dtype}', allowed f32, f64, bf16, i8 on target cpu; cuda and simulator"
+        with pytest.raises(UsageError, match=message):
+            KIND.require_types(Matmul(8, 8, 8, dtype), TARGET)

@@ -10,6 +10,8 @@ from tuner.core.problem import LAYOUTS, Matmul, Problem
 from tuner.payload.reference import Array
 from tuner.targets.arrays import ProblemArrays, expected_inputs, require_inputs, require_type
 
+SMALL = Matmul(6, 5, 7)
+
 
 def multiply(problem: Problem, arrays: ProblemArrays) -> None:
     """Does what a kernel would."""
@@ -48,30 +50,35 @@ def test_the_answer_is_that_of_the_last_mark(layout: str, dtype: str) -> None:
         arrays.evaluate()
 
 
-def test_marks_are_of_both_inputs() -> None:
-    rng = np.random.default_rng(0)
-    arrays = ProblemArrays(Matmul(6, 5, 7), rng)
+@pytest.fixture
+def rng() -> np.random.Generator:
+    return np.random.default_rng(0)
+
+
+@pytest.fixture
+def arrays(rng: np.random.Generator) -> ProblemArrays:
+    return ProblemArrays(SMALL, rng)
+
+
+def test_marks_are_of_both_inputs(arrays: ProblemArrays, rng: np.random.Generator) -> None:
     a, _, _ = arrays.operands
     of_a = [0 <= at(int(number), a)[0] < a.size for number, _ in arrays.marks(rng, 1)]
     assert 64 < sum(of_a) < 192
 
 
-def test_turned_signs_find_ones_where_nan_was() -> None:
-    rng = np.random.default_rng(0)
-    problem = Matmul(6, 5, 7)
-    arrays = ProblemArrays(problem, rng)
-    multiply(problem, arrays)
+def test_turned_signs_find_ones_where_nan_was(arrays: ProblemArrays) -> None:
+    multiply(SMALL, arrays)
     before = arrays.operands[2].copy()
     arrays.flip_signs()
     assert arrays.operands[2].tolist() == np.ones((6, 5)).tolist()
-    multiply(problem, arrays)
+    multiply(SMALL, arrays)
     assert arrays.evaluate().elements == 30
     assert np.array_equal(arrays.operands[2], before)
 
 
-def test_c_is_covered_by_nan_or_by_a_number_that_no_kernel_knows() -> None:
-    rng = np.random.default_rng(0)
-    arrays = ProblemArrays(Matmul(6, 5, 7), rng)
+def test_c_is_covered_by_nan_or_by_a_number_that_no_kernel_knows(
+    arrays: ProblemArrays, rng: np.random.Generator
+) -> None:
     found = []
     for _ in range(30):
         arrays.overwrite_output(rng)
@@ -82,19 +89,15 @@ def test_c_is_covered_by_nan_or_by_a_number_that_no_kernel_knows() -> None:
     assert len(set(numbers)) > 5
 
 
-def test_a_glance_sees_rows_that_are_wrong() -> None:
-    rng = np.random.default_rng(0)
-    problem = Matmul(6, 5, 7)
-    arrays = ProblemArrays(problem, rng)
-    multiply(problem, arrays)
+def test_a_glance_sees_rows_that_are_wrong(arrays: ProblemArrays, rng: np.random.Generator) -> None:
+    multiply(SMALL, arrays)
     arrays.compare_some_rows(rng)
     arrays.operands[2][...] = 0
     with pytest.raises(CandidateError, match=re.escape("30 of 30 elements are wrong")):
         arrays.compare_some_rows(rng)
 
 
-def test_rows_on_extreme_inputs_are_evaluated() -> None:
-    rng = np.random.default_rng(0)
+def test_rows_on_extreme_inputs_are_evaluated(rng: np.random.Generator) -> None:
     problem = Matmul(70, 20, 7)
     arrays = ProblemArrays(problem, rng)
     arrays.fill_with_extremes(rng)
@@ -130,10 +133,7 @@ def test_an_array_that_does_not_fit_is_refused_with_the_remedy(
     assert str(caught.value) == said
 
 
-def test_an_array_that_fits_is_taken() -> None:
+def test_an_array_that_fits_is_taken_and_a_wrong_number_of_arrays_refused() -> None:
     require_type(A, (4, 2), np.dtype(np.float32))
-
-
-def test_a_wrong_number_of_arrays_is_refused() -> None:
     with pytest.raises(UsageError, match=r"found 3 arrays, allowed a, b$"):
         require_inputs(PROBLEM, 3)

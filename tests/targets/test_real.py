@@ -5,6 +5,7 @@ import sys
 
 import pytest
 
+from tests.texts import text_beside
 from tuner.core.candidate import TargetName
 from tuner.core.errors import TunerError, UsageError
 from tuner.core.interfaces import AbstractCompiler, AbstractEvaluator
@@ -14,39 +15,23 @@ from tuner.runtime.workers.protocol import Factory
 from tuner.targets.registry import KINDS, real_backends
 
 SOURCE = "func.func @f() {\n  return\n}\n"
-RENAME = """
-module attributes {transform.with_named_sequence} {
-  transform.named_sequence @__transform_main(%root: !transform.any_op) {
-    %func = transform.structured.match ops{["func.func"]} in %root : (!transform.any_op) -> !transform.any_op
-    transform.annotate %func "seen" : !transform.any_op
-    transform.yield
-  }
-}
-"""
+RENAME = text_beside(__file__, "RENAME")
+BROKEN = RENAME.replace('transform.annotate %func "seen"', "transform.loop.unroll %func { factor = 4 }")
 
 
-def test_the_machine_is_this_one() -> None:
-    machine = real_backends().machine()
-    assert machine.physical_cores >= 1
-    assert machine.memory_bytes > 2**20
-
-
-def test_processors_come_first_and_simulations_give_no_times() -> None:
-    statuses = real_backends().targets()
-    assert [status.name for status in statuses] == ["cpu", "cuda", "simulator", "replay"]
-    assert [status.is_timed for status in statuses if status.name in ("cpu", "simulator")] == [True, False]
-
-
-def test_each_target_has_a_machine_of_its_own() -> None:
+def test_each_target_has_a_machine_of_its_own_processors_come_first_and_simulations_give_no_times() -> None:
     def machine(target: TargetName) -> Machine:
         return real_backends().outcomes(target).machine(target)
 
+    here = real_backends().machine()
+    assert here.physical_cores >= 1
+    assert here.memory_bytes > 2**20
+    assert machine(TargetName("cpu")) == here
     assert machine(TargetName("simulator", "sm_80")).name == "simulator sm_80"
     assert machine(TargetName("cuda", "sm_90a")).chip == "sm_90a"
-    assert machine(TargetName("cpu")) == real_backends().machine()
-
-
-def test_a_target_of_no_kind_is_refused() -> None:
+    statuses = real_backends().targets()
+    assert [status.name for status in statuses] == ["cpu", "cuda", "simulator", "replay"]
+    assert [status.is_timed for status in statuses if status.name in ("cpu", "simulator")] == [True, False]
     with pytest.raises(UsageError, match=r"^target 'tpu:v5': not known here$"):
         real_backends().kind(TargetName("tpu", "v5"))
 
@@ -59,19 +44,19 @@ def test_a_script_is_applied_in_a_child() -> None:
 @pytest.mark.slow
 @pytest.mark.mlir
 @pytest.mark.parametrize(
-    ("script", "payload"), [("module {", SOURCE), (RENAME, "nonsense"), (SOURCE, SOURCE)]
+    ("script", "payload", "error", "message"),
+    [
+        ("module {", SOURCE, UsageError, r"apply: (script|payload): "),
+        (RENAME, "nonsense", UsageError, r"apply: (script|payload): "),
+        (SOURCE, SOURCE, UsageError, r"apply: (script|payload): "),
+        (BROKEN, SOURCE, TunerError, "apply: "),
+    ],
 )
-def test_text_that_is_no_script_or_payload_is_the_users_mistake(script: str, payload: str) -> None:
-    with pytest.raises(UsageError, match=r"apply: (script|payload): "):
+def test_text_that_is_no_script_or_payload_is_the_users_mistake_and_a_failure_is_reported(
+    script: str, payload: str, error: type[TunerError], message: str
+) -> None:
+    with pytest.raises(error, match=message):
         real_backends().apply(script, payload)
-
-
-@pytest.mark.slow
-@pytest.mark.mlir
-def test_a_script_that_fails_is_reported() -> None:
-    broken = RENAME.replace('transform.annotate %func "seen"', "transform.loop.unroll %func { factor = 4 }")
-    with pytest.raises(TunerError, match="apply: "):
-        real_backends().apply(broken, SOURCE)
 
 
 TARGETS = (TargetName("cpu"), TargetName("cuda", "sm_90"), TargetName("simulator", "sm_90"))

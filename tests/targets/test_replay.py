@@ -1,6 +1,5 @@
 """A recorded space answers as the machine did that it was recorded on."""
 
-import dataclasses
 from dataclasses import replace
 from pathlib import Path
 
@@ -37,7 +36,6 @@ from tuner.tuning.run import begin, resume
 from tuner.tuning.tuned_run import TunedRun
 
 PROBLEM = values.RUN.settings.problem
-
 
 RNG = np.random.default_rng(0)
 
@@ -82,21 +80,19 @@ def test_every_point_answers_as_recorded(space: RecordedSpace) -> None:
     ],
 )
 def test_a_failure_comes_at_its_own_stage(space: RecordedSpace, stage: Stage, stages: int) -> None:
-    failing = dataclasses.replace(space, outcomes=(Failure(stage, "no way"),) * space.rows)
-    passed: list[object] = []
+    failing = replace(space, outcomes=(Failure(stage, "no way"),) * space.rows)
+    evaluator, passed = ReplayEvaluator(failing), list[object]()
+
+    def pass_every_stage() -> None:
+        passed.append(script := bind_recorded(failing, values.candidates()[0]))
+        passed.append(artifact := ReplayCompiler(failing).compile(PROBLEM, script))
+        passed.append(loaded := evaluator.load(PROBLEM, artifact))
+        passed.append(evaluator.verify(PROBLEM, loaded, RNG))
+        evaluator.measure(PROBLEM, loaded, Effort(), RNG)
+
     with pytest.raises(CandidateError, match="no way"):
-        _walk(failing, passed)
+        pass_every_stage()
     assert len(passed) == stages
-
-
-def _walk(space: RecordedSpace, passed: list[object]) -> None:
-    """Passes every stage, noting each that it got beyond."""
-    evaluator = ReplayEvaluator(space)
-    passed.append(script := bind_recorded(space, values.candidates()[0]))
-    passed.append(artifact := ReplayCompiler(space).compile(PROBLEM, script))
-    passed.append(loaded := evaluator.load(PROBLEM, artifact))
-    passed.append(evaluator.verify(PROBLEM, loaded, RNG))
-    evaluator.measure(PROBLEM, loaded, Effort(), RNG)
 
 
 def test_code_that_was_the_same_is_the_same_again(space: RecordedSpace) -> None:
@@ -113,15 +109,9 @@ def test_a_point_that_was_not_tried_cannot_be_bound(space: RecordedSpace) -> Non
         bind_recorded(space, unknown)
 
 
-def test_no_real_machine_has_its_name(space: RecordedSpace) -> None:
-    assert recorded_machine(space) == dataclasses.replace(
-        space.machine, name=f"replay of {space.machine.name}"
-    )
-
-
-def test_another_recording_is_another_compiler(space: RecordedSpace) -> None:
-    other = dataclasses.replace(space, sha256="f" * 64)
-    assert recorded_compiler(space) != recorded_compiler(other)
+def test_no_real_machine_has_its_name_and_another_recording_is_another_compiler(space: RecordedSpace) -> None:
+    assert recorded_machine(space) == replace(space.machine, name=f"replay of {space.machine.name}")
+    assert recorded_compiler(space) != recorded_compiler(replace(space, sha256="f" * 64))
     assert isinstance(recorded_compiler(space), Compiler)
 
 
@@ -129,7 +119,7 @@ def test_an_interval_that_the_recording_lacks_comes_from_its_samples_alike_each_
     space: RecordedSpace,
 ) -> None:
     foreign = RecordedTime(2.0, (1.0, 2.0, 6.0))
-    of_another = dataclasses.replace(space, outcomes=(foreign,) * space.rows)
+    of_another = replace(space, outcomes=(foreign,) * space.rows)
     verdict, first = selected(of_another, values.candidates()[0])
     _, again = selected(of_another, values.candidates()[0])
     assert first == again
@@ -141,12 +131,10 @@ def test_an_interval_that_the_recording_lacks_comes_from_its_samples_alike_each_
 
 def test_remeasurement_report_the_first_times_again(space: RecordedSpace) -> None:
     evaluator = ReplayEvaluator(space)
-    loaded = tuple(
-        evaluator.load(PROBLEM, compiled(space, values.candidates()[number])) for number in (0, 2, 0)
-    )
+    artifacts = (compiled(space, values.candidates()[number]) for number in (0, 2, 0))
+    loaded = tuple(evaluator.load(PROBLEM, artifact) for artifact in artifacts)
     times = evaluator.measure_together(PROBLEM, loaded, Effort(), RNG)
-    assert times[0] == times[2] == values.outcome_of(0)
-    assert times[1] == values.outcome_of(2)
+    assert times == (values.outcome_of(0), values.outcome_of(2), values.outcome_of(0))
 
 
 # Runs on a recorded space: the real loop and store, nothing run on this machine.
@@ -195,26 +183,21 @@ def test_a_replay_is_never_the_best_of_a_machine_nor_known_to_it(store: Store, t
 
 
 @pytest.mark.slow
-def test_a_stored_replay_resumes_from_its_file(store: Store, tmp_path: Path) -> None:
-    tuned = replay(store, values.write_recording(tmp_path), trials=5)
+def test_a_stored_replay_resumes_from_its_file_unless_it_changed_or_went(
+    store: Store, tmp_path: Path
+) -> None:
+    file = values.write_recording(tmp_path)
+    tuned = replay(store, file, trials=5)
     again = resume(tuned.run.id, fakes.backends(), store, Interruption())
     assert again.counts == tuned.counts
-
-
-@pytest.mark.slow
-def test_a_file_that_changed_or_went_cannot_be_resumed(store: Store, tmp_path: Path) -> None:
-    file = values.write_recording(tmp_path)
-    run = replay(store, file, trials=5).run.id
     shorter = Recording((values.RUN,), values.recording().trials[:60], (values.SPACE,))
     file.write_bytes(t4_bytes(shorter))
-    with pytest.raises(
-        UsageError,
-        match=r"run 1: was made by another version of the compiler; changed: .*recording .*start a new run",
-    ):
-        resume(run, fakes.backends(), store, Interruption(), retime=True)
+    changed = r"run 1: was made by another version of the compiler; changed: .*recording .*start a new run"
+    with pytest.raises(UsageError, match=changed):
+        resume(tuned.run.id, fakes.backends(), store, Interruption(), retime=True)
     file.unlink()
     with pytest.raises(UsageError, match="cannot be read"):
-        resume(run, fakes.backends(), store, Interruption(), retime=True)
+        resume(tuned.run.id, fakes.backends(), store, Interruption(), retime=True)
 
 
 @pytest.mark.drawn(2)
@@ -251,20 +234,14 @@ def test_other_targets_keep_their_parts() -> None:
     assert backends.outcomes_of_run(settings) is backends.kind(settings.target).outcomes
 
 
-def test_a_replay_is_no_target_that_auto_chooses() -> None:
-    assert not RECORDINGS.status.is_available
-    assert "replay:FILE" in RECORDINGS.status.reason
-
-
-def test_a_recording_is_no_kind_of_target(store: Store, tmp_path: Path) -> None:
-    run = replay(store, values.write_recording(tmp_path), trials=1).run
+def test_a_recording_is_no_kind_of_target_and_has_no_script_to_export(store: Store, tmp_path: Path) -> None:
+    run = replay(store, values.write_recording(tmp_path), trials=5).run
     with pytest.raises(UsageError, match=r"^target 'replay:fabricated': not known here$"):
         fakes.backends().outcomes(run.settings.target)
-
-
-def test_a_replay_has_no_script_to_export(store: Store, tmp_path: Path) -> None:
-    (trial, *_) = trials_of(store, replay(store, values.write_recording(tmp_path), trials=5).run.id)
+    (trial, *_) = trials_of(store, run.id)
     assert (trial.script, trial.script_text[:7]) == ("", "// row ")
+    assert not RECORDINGS.status.is_available  # to auto
+    assert "replay:FILE" in RECORDINGS.status.reason
 
 
 def test_a_time_is_the_recorded_one_bit_by_bit(store: Store, tmp_path: Path) -> None:

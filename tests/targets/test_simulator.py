@@ -21,36 +21,26 @@ def test_it_is_always_there_and_gives_no_times() -> None:
     assert (status.name, status.is_available, status.is_timed) == ("simulator", True, False)
     assert status.chip == ""
     assert "ptxas" in status.reason
-
-
-def test_its_machine_is_its_chip() -> None:
     machine = KIND.outcomes.machine(TARGET)
     assert machine.name == "simulator sm_90"
     assert dict(machine.limits())["max_shared_bytes"] == chip_of("sm_90").max_shared_bytes
+    with pytest.raises(TunerError, match="the simulator has no clock"):
+        KIND.outcomes.baseline(PROBLEM, 1, 0)
+    with pytest.raises(TunerError, match="the simulator has no clock"):
+        KIND.outcomes.roofline(PROBLEM, 1)
 
 
 @pytest.mark.mlir
-def test_a_verdict_is_of_this_simulator() -> None:
-    assert KIND.outcomes.compiler(TARGET).pipeline_sha256 == sources_sha256(SIMULATOR_SOURCES)
+def test_a_verdict_is_of_this_simulator_and_the_compiler_reports_its_assembler() -> None:
+    compiler = KIND.outcomes.compiler(TARGET)
+    assert compiler.pipeline_sha256 == sources_sha256(SIMULATOR_SOURCES)
+    assert dict(compiler.packages).keys() == {"numba-cuda-mlir", "ptxas"}
 
 
 def test_the_source_for_a_gpu_has_true_sizes_and_the_buffers_that_the_script_adds() -> None:
     source = KIND.source(PROBLEM, "// workspace: 2 32 64\nmodule {}")
     assert "%a: memref<16x16xf32>" in source
     assert "%slices: memref<2x32x64xf32>" in source
-
-
-@pytest.mark.mlir
-def test_the_compiler_for_gpus_reports_its_assembler() -> None:
-    assert dict(KIND.outcomes.compiler(TARGET).packages).keys() == {"numba-cuda-mlir", "ptxas"}
-
-
-@pytest.mark.parametrize(
-    "work", [lambda: KIND.outcomes.baseline(PROBLEM, 1, 0), lambda: KIND.outcomes.roofline(PROBLEM, 1)]
-)
-def test_without_a_clock_nothing_is_compared_with(work: object) -> None:
-    with pytest.raises(TunerError, match="the simulator has no clock"):
-        work()  # type: ignore[operator]
 
 
 @pytest.mark.parametrize("kind", [cuda.KIND, simulator_target.KIND], ids=lambda kind: str(kind.name))

@@ -70,21 +70,13 @@ TENSORS: dict[str, Callable[[Any], Any]] = {
 
 
 @contextmanager
-def default_dtype() -> Iterator[None]:
-    torch.set_default_dtype(torch.float64)
+def switched(switch: Callable[[Any], None], given: Any, usual: Any) -> Iterator[None]:
+    """Sets a mode of torch, and resets it in the end."""
+    switch(given)
     try:
         yield
     finally:
-        torch.set_default_dtype(torch.float32)
-
-
-@contextmanager
-def deterministic() -> Iterator[None]:
-    torch.use_deterministic_algorithms(True)
-    try:
-        yield
-    finally:
-        torch.use_deterministic_algorithms(False)
+        switch(usual)
 
 
 MODES: dict[str, Callable[[], AbstractContextManager[Any]]] = {
@@ -93,8 +85,8 @@ MODES: dict[str, Callable[[], AbstractContextManager[Any]]] = {
     "gradients": torch.enable_grad,
     "autocast": lambda: torch.autocast("cpu"),
     "autocast that is off": lambda: torch.autocast("cpu", enabled=False),
-    "default dtype": default_dtype,
-    "deterministic": deterministic,
+    "default dtype": lambda: switched(torch.set_default_dtype, torch.float64, torch.float32),
+    "deterministic": lambda: switched(torch.use_deterministic_algorithms, True, False),
     "default device": lambda: torch.device("meta"),
     "tangents": forward_ad.dual_level,
 }

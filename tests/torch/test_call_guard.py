@@ -54,18 +54,14 @@ def default_dtype(dtype: Any) -> Any:
         torch.set_default_dtype(before)
 
 
-def test_lazy_signs_of_inputs_are_resolved(program: TensorProgram) -> None:
+def test_lazy_signs_of_inputs_of_examples_and_of_weights_are_resolved(program: TensorProgram) -> None:
     lazy = torch.complex(torch.zeros(3, 4), X).conj().imag
     assert lazy.is_neg()
     assert torch.equal(program(lazy), program(-X))
-
-
-def test_lazy_signs_of_examples_and_of_weights_are_resolved() -> None:
     module = Function(lambda x: x * 3 + module.shift)
-    lazy = torch.complex(X, X).conj().imag
     module.register_buffer("shift", lazy)
-    program = tuner.torch.compile(module, (lazy,))
-    assert torch.equal(program(X), X * 3 + module.shift)
+    shifted = tuner.torch.compile(module, (lazy,))
+    assert torch.equal(shifted(X), X * 3 + module.shift)
 
 
 @pytest.mark.parametrize("is_inside", [False, True], ids=["outside", "inside"])
@@ -82,10 +78,7 @@ def test_parameters_are_taken_where_no_gradients_are_asked_for(program: TensorPr
         assert torch.equal(program(nn.Parameter(X)), program(X))
     with pytest.raises(UsageError, match="autograd is not supported"):
         program(nn.Parameter(X))
-
-
-def test_a_default_device_that_is_the_processor_changes_nothing(program: TensorProgram) -> None:
-    with torch.device("cpu"):
+    with torch.device("cpu"):  # a default device that is the processor changes nothing
         assert torch.equal(program(X), program(X.clone()))
 
 
@@ -124,17 +117,15 @@ MODES: dict[str, tuple[Callable[[], Any], str]] = {
 
 
 @pytest.mark.parametrize("name", MODES)
-def test_a_mode_that_a_program_would_not_follow_is_refused(program: TensorProgram, name: str) -> None:
+def test_a_mode_that_a_program_would_not_follow_is_refused_at_a_call_and_when_compiled(
+    program: TensorProgram, name: str
+) -> None:
     make, message = MODES[name]
     with make(), pytest.raises(UsageError, match=message):
         program(X)
-
-
-@pytest.mark.parametrize("name", [name for name in MODES if name != "default dtype"])
-def test_a_mode_is_refused_when_compiled(name: str) -> None:
-    make, message = MODES[name]
-    with make(), pytest.raises(UsageError, match=message):
-        tuner.torch.compile(MODULE, (X,))
+    if name != "default dtype":
+        with make(), pytest.raises(UsageError, match=message):
+            tuner.torch.compile(MODULE, (X,))
 
 
 @pytest.mark.slow
@@ -182,12 +173,9 @@ def test_transforms_are_refused(program: TensorProgram, name: str) -> None:
         TRANSFORMS[name](program)
 
 
-def test_nothing_is_compiled_inside_of_a_transform() -> None:
+def test_tracing_and_compiling_inside_of_a_transform_are_refused(program: TensorProgram) -> None:
     with pytest.raises(UsageError, match=r"transforms of torch\.func are not supported: compile outside"):
         torch.vmap(lambda x: tuner.torch.compile(MODULE, (X,))(x))(torch.stack([X, X]))
-
-
-def test_tracing_is_refused(program: TensorProgram) -> None:
     with pytest.raises(UsageError, match=r"torch\.jit\.trace is not supported"):
         torch.jit.trace(program.__call__, (X,))
 

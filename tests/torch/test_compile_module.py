@@ -2,6 +2,7 @@
 
 import gc
 import threading
+from collections.abc import Callable
 from pathlib import Path
 from typing import Any
 
@@ -9,8 +10,10 @@ import numpy as np
 import pytest
 
 import tuner
+from tests.cli.real import brief_remeasurement
 from tests.texts import text_beside
 from tuner.core.errors import UsageError
+from tuner.db.store import Store
 
 pytestmark = pytest.mark.mlir
 
@@ -146,12 +149,8 @@ def test_structures_go_in_and_come_out() -> None:
 @pytest.mark.drawn(2)
 @pytest.mark.parametrize("dtype", ["float64", "int64", "int32", "bfloat16"])
 def test_types_of_torch_are_those_of_the_results(dtype: str) -> None:
-    class Double(nn.Module):
-        def forward(self, x: Any) -> Any:
-            return x + x
-
     x = torch.arange(12).reshape(3, 4).to(getattr(torch, dtype))
-    found = tuner.torch.compile(Double(), (x,))(x)
+    found = tuner.torch.compile(Function(lambda x: x + x), (x,))(x)
     assert found.dtype == x.dtype
     assert torch.equal(found, x + x)
 
@@ -166,18 +165,13 @@ def test_an_export_runs_on_arrays_and_on_tensors(compiled: tuple[Any, TensorProg
 
 
 @pytest.mark.slow
-def test_an_exported_program_of_torch_is_compiled() -> None:
+def test_an_exported_program_of_torch_is_compiled_and_its_changed_weights_are_named() -> None:
     module = mlp()
-    with torch.no_grad():
-        equal(tuner.torch.compile(torch.export.export(module, (X,)))(X), module(X))
-
-
-@pytest.mark.slow
-def test_changed_weights_of_an_exported_program_are_named() -> None:
-    exported = torch.export.export(mlp(), (X,))
+    exported = torch.export.export(module, (X,))
     program = tuner.torch.compile(exported)
     assert program.stale() == ()
     with torch.no_grad():
+        equal(program(X), module(X))
         exported.state_dict["0.weight"].mul_(2)
     assert program.stale() == ("0.weight",)
 
@@ -210,41 +204,37 @@ def test_threads_compile_one_after_the_other() -> None:
     assert wrong == []
 
 
-def test_a_module_that_torch_refuses_is_one_line() -> None:
-    class Branches(nn.Module):
-        def forward(self, x: Any) -> Any:
-            return x if x.sum() > 0 else -x
-
-    with pytest.raises(UsageError, match=r"^torch\.export refuses the module: [^\n]+$"):
-        tuner.torch.compile(Branches(), (X,))
+class Branches(nn.Module):
+    def forward(self, x: Any) -> Any:
+        return x if x.sum() > 0 else -x
 
 
-def test_a_module_that_changes_its_buffers_is_refused() -> None:
-    with pytest.raises(
-        UsageError, match=r"the module changes .*: only results are supported; call module\.eval"
-    ):
-        tuner.torch.compile(nn.BatchNorm1d(16).train(), (X,))
+class InPlace(nn.Module):
+    def forward(self, x: Any) -> Any:
+        return x.add_(1) * 2
 
 
-def test_a_module_that_changes_its_input_is_refused_with_a_way_out() -> None:
-    class InPlace(nn.Module):
-        def forward(self, x: Any) -> Any:
-            return x.add_(1) * 2
-
-    with pytest.raises(
-        UsageError, match=r"^the module changes its input x: only results are supported; .*\.clone\(\)$"
-    ):
-        tuner.torch.compile(InPlace(), (X,))
+class Decomposed(nn.Module):
+    def forward(self, x: Any) -> Any:
+        return torch.linalg.eigh(x @ x.t())[0]
 
 
-def test_an_operation_that_torch_mlir_lacks_is_one_line() -> None:
-    class Decomposed(nn.Module):
-        def forward(self, x: Any) -> Any:
-            return torch.linalg.eigh(x @ x.t())[0]
-
-    lacking = r"^torch-mlir refuses the module: it does not lower aten\._linalg_eigh$"
-    with pytest.raises(UsageError, match=lacking):
-        tuner.torch.compile(Decomposed(), (X,))
+@pytest.mark.parametrize(
+    ("make", "message"),
+    [
+        (Branches, r"^torch\.export refuses the module: [^\n]+$"),
+        (
+            lambda: nn.BatchNorm1d(16).train(),
+            r"the module changes .*: only results are supported; call module\.eval",
+        ),
+        (InPlace, r"^the module changes its input x: only results are supported; .*\.clone\(\)$"),
+        (Decomposed, r"^torch-mlir refuses the module: it does not lower aten\._linalg_eigh$"),
+    ],
+    ids=["branches", "buffers", "input", "operation"],
+)
+def test_a_module_that_is_refused_is_one_line(make: Callable[[], Any], message: str) -> None:
+    with pytest.raises(UsageError, match=message):
+        tuner.torch.compile(make(), (X,))
 
 
 def test_dynamic_sizes_are_refused() -> None:
@@ -311,3 +301,36 @@ def test_a_class_out_of_range_is_an_error_under_torch_compile() -> None:
     assert torch.equal(compiled(i), nn.functional.one_hot(i, 5))
     with pytest.raises((IndexError, RuntimeError)):
         compiled(i + 1)
+
+
+@pytest.mark.slow
+def test_a_tuned_module_is_compiled_with_its_schedules(tmp_path: Path) -> None:
+    module = nn.Sequential(nn.Linear(24, 32), nn.ReLU(), nn.Linear(32, 24)).eval()
+    x, database = torch.randn(8, 24), tmp_path / "results.db"
+    with brief_remeasurement():
+        program = tuner.torch.tune(module, (x,), trials=2, workers=1, baseline="eager", db=database)
+    assert torch.allclose(program(x), module(x), atol=1e-5)
+    assert program.tuned is not None
+    assert program.tuned.campaign is not None
+    assert program.tuned.campaign.trials == 2
+    assert [each.fusion.origin for each in program.tuned.fusions] == ["tuned", "tuned"]
+    (eager,) = program.tuned.baselines
+    assert eager.name == "eager"
+    assert eager.call_s is not None
+    assert 0 < eager.call_s.low <= eager.call_s.median <= eager.call_s.high
+    assert (eager.speed is None) == bool(eager.reason)
+    with Store.open(str(database)) as store:
+        (campaign,) = store.campaigns()
+    assert campaign.result is not None
+    assert (campaign.result.baselines, campaign.result.fusions) == ((eager,), program.tuned.fusions)
+    again = tuner.torch.compile(module, (x,), db=database)
+    assert isinstance(again.function, FusedFunction)
+    assert [each.origin for each in again.function.code.fusions] == ["tuned", "tuned"]
+    with pytest.raises(UsageError, match="no such file"):
+        tuner.torch.compile(module, (x,), db=tmp_path / "missing.db")
+
+
+def test_an_unknown_baseline_is_refused_before_anything_is_tuned(tmp_path: Path) -> None:
+    with pytest.raises(UsageError, match="baseline: found 'mkl', allowed all, eager, "):
+        tuner.torch.tune(nn.Linear(4, 4), (torch.ones(2, 4),), baseline="mkl", db=tmp_path / "results.db")
+    assert not (tmp_path / "results.db").exists()

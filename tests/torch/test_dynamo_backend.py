@@ -39,6 +39,12 @@ def equal(found: Any, expected: Any) -> None:
     torch.testing.assert_close(found, expected, rtol=1e-5, atol=1e-5)
 
 
+def require_counts(taken: int, left: int, reason: str = "") -> None:
+    counts = tuner.torch.graph_counts()
+    assert (counts.taken, counts.left) == (taken, left)
+    assert left == 0 or reason in counts.reasons[0]
+
+
 def test_the_backend_is_known_by_its_name() -> None:
     assert "tuner" in dynamo.list_backends(exclude_tags=None)
 
@@ -49,11 +55,11 @@ def test_a_module_is_one_graph_and_changed_parameters_are_seen() -> None:
     compiled: Any = torch.compile(module, backend="tuner")
     with torch.no_grad():
         equal(compiled(X), module(X))
-        assert tuner.torch.graph_counts() == tuner.torch.GraphCounts(1, 0)
+        require_counts(1, 0)
         module[0].weight.mul_(2)
         equal(compiled(X), module(X))
         equal(compiled(-X), module(-X))
-    assert tuner.torch.graph_counts() == tuner.torch.GraphCounts(1, 0)
+    require_counts(1, 0)
 
 
 @pytest.mark.slow
@@ -94,9 +100,7 @@ def test_a_break_makes_two_graphs_and_what_is_refused_is_left() -> None:
 
     with torch.no_grad():
         equal(torch.compile(function, backend="tuner")(X), function(X))
-    counts = tuner.torch.graph_counts()
-    assert (counts.taken, counts.left) == (1, 1)
-    assert counts.reasons[0].startswith("payload:")
+    require_counts(1, 1, "payload:")
 
 
 def test_a_graph_with_gradients_is_left() -> None:
@@ -105,9 +109,7 @@ def test_a_graph_with_gradients_is_left() -> None:
     found = compiled(X)
     found.sum().backward()
     assert module.weight.grad is not None
-    counts = tuner.torch.graph_counts()
-    assert (counts.taken, counts.left) == (0, 1)
-    assert "autograd is not supported" in counts.reasons[0]
+    require_counts(0, 1, "autograd is not supported")
 
 
 @pytest.mark.drawn(2)
@@ -131,9 +133,7 @@ def test_a_graph_that_would_not_be_as_in_eager_mode_is_left(function: Any, reaso
     for one, other in zip(*map(torch.utils._pytree.tree_leaves, (found, expected)), strict=True):  # noqa: SLF001
         equal(one, other)
         assert (one.data_ptr() == X.data_ptr()) == (other.data_ptr() == X.data_ptr())
-    counts = tuner.torch.graph_counts()
-    assert (counts.taken, counts.left) == (0, 1)
-    assert reason in counts.reasons[0]
+    require_counts(0, 1, reason)
 
 
 def test_a_surrounding_autocast_is_left() -> None:
@@ -152,18 +152,14 @@ def test_a_call_that_a_program_refuses_is_computed_in_eager_mode() -> None:
         for _ in range(2):
             tangent = forward_ad.unpack_dual(compiled(forward_ad.make_dual(X, X))).tangent
             equal(tangent, 2 * X)
-    counts = tuner.torch.graph_counts()
-    assert (counts.taken, counts.left) == (1, 1)
-    assert "forward-mode autograd is not supported" in counts.reasons[0]
+    require_counts(1, 1, "forward-mode autograd is not supported")
 
 
 def test_dynamic_sizes_are_left() -> None:
     compiled = torch.compile(lambda x: x @ x.t(), backend="tuner", dynamic=True)
     with torch.no_grad():
         equal(compiled(X), X @ X.t())
-    counts = tuner.torch.graph_counts()
-    assert (counts.taken, counts.left) == (0, 1)
-    assert "sizes are not static" in counts.reasons[0]
+    require_counts(0, 1, "sizes are not static")
 
 
 @pytest.mark.slow
@@ -179,10 +175,7 @@ def test_a_convolution_that_would_be_scalar_loops_is_left(module: Any, shape: An
     x = torch.linspace(-2, 2, torch.Size(shape).numel()).reshape(shape)
     with torch.no_grad():
         equal(torch.compile(module.eval(), backend="tuner")(x), module(x))
-    counts = tuner.torch.graph_counts()
-    assert (counts.taken, counts.left) == ((1, 0) if taken else (0, 1))
-    if not taken:
-        assert "linalg.conv_3d_ncdhw_fcdhw would run as scalar loops" in counts.reasons[0]
+    require_counts(int(taken), int(not taken), "linalg.conv_3d_ncdhw_fcdhw would run as scalar loops")
 
 
 @pytest.mark.slow

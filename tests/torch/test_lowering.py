@@ -6,25 +6,13 @@ from tuner.core.errors import UsageError
 
 pytest.importorskip("torch", reason="PyTorch is not installed: pip install 'mlir-tuner[torch]'")
 
+from tests.texts import text_beside
 from tuner.torch.lowering import first_line, lower_in_child, lower_in_process
 
 pytestmark = pytest.mark.mlir
 
-CRASHING = """func.func @main(%x: !torch.vtensor<[4],ui8>) -> !torch.vtensor<[4],ui8> {
-  %two = torch.constant.int 2
-  %y = torch.aten.floor_divide.Scalar %x, %two
-    : !torch.vtensor<[4],ui8>, !torch.int -> !torch.vtensor<[4],ui8>
-  return %y : !torch.vtensor<[4],ui8>
-}"""
-WEIGHTED = """func.func @main() -> !torch.vtensor<[2],f32> {
-  %w = torch.vtensor.literal(dense_resource<weight> : tensor<2xf32>) : !torch.vtensor<[2],f32>
-  return %w : !torch.vtensor<[2],f32>
-}
-
-{-#
-  dialect_resources: { builtin: { weight: "0x04000000not sent" } }
-#-}
-"""
+CRASHING = text_beside(__file__, "CRASHING")
+WEIGHTED = text_beside(__file__, "WEIGHTED")
 NEGATED = """func.func @main(%x: !torch.vtensor<[4],si64>) -> !torch.vtensor<[4],si64> {
   %y = torch.aten.neg %x : !torch.vtensor<[4],si64> -> !torch.vtensor<[4],si64> loc("integers aten.neg":1:0)
   return %y : !torch.vtensor<[4],si64>

@@ -1,7 +1,6 @@
 """``torch.compile(model, backend="tuner")`` of twelve networks gives what eager gives, in one graph."""
 
 from collections.abc import Iterator
-from typing import Any
 
 import pytest
 
@@ -54,20 +53,3 @@ def test_a_network_is_one_graph_that_gives_what_eager_gives(name: str) -> None:
     assert all(reason.startswith("convolution would run as loops") for reason in counts.reasons)
     assert counts.taken == 1 or any(isinstance(each, CONVOLUTIONS) for each in made.module.modules())
     assert sum(counters["graph_break"].values()) == 0
-
-
-@pytest.mark.slow
-def test_a_graph_break_makes_two_graphs() -> None:
-    import tuner.torch
-
-    torch.manual_seed(0)
-    first, second, x = torch.nn.Linear(8, 16), torch.nn.Linear(16, 4), torch.randn(3, 8)
-
-    def broken(x: Any) -> Any:
-        x = torch.relu(first(x))
-        dynamo.graph_break()
-        return second(x)
-
-    torch.testing.assert_close(torch.compile(broken, backend="tuner")(x), second(torch.relu(first(x))))
-    assert tuner.torch.graph_counts().taken == 2
-    assert sum(counters["graph_break"].values()) == 1

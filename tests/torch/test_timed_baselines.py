@@ -47,17 +47,12 @@ DRIFTING = tuple(3e-5 * (1 + 9.48 * (place >= 45)) for place in range(60))  # by
     [
         (DOUBLED, STEADY, "reliable", ""),
         (DRIFTING, STEADY, "unreliable", "the baseline drifted by 948%"),
-        (
-            [2 * each for each in STEADY],
-            [1.4 * each for each in STEADY],
-            "unreliable",
-            "same code differ by 40%",
-        ),
+        (DOUBLED, tuple(1.4 * each for each in STEADY), "unreliable", "same code differ by 40%"),
         (STEADY[1:] + STEADY[:1], STEADY, "reliable", "not distinguishable"),
     ],
 )
 def test_a_baseline_has_a_ratio_only_where_nothing_disturbed_it(
-    theirs_s: list[float], again_s: list[float], trust: str, reason: str
+    theirs_s: tuple[float, ...], again_s: tuple[float, ...], trust: str, reason: str
 ) -> None:
     found = compared_baseline("eager", theirs_s, STEADY, again_s)
     assert found.reliability.word == trust

@@ -92,15 +92,10 @@ def no_baseline(problem: Problem, threads: int, seed: int) -> Baseline:
 
 
 def load(problem: Problem, trial: StoredTrial, program: KernelProgram | None) -> Callable[..., object]:
-    """Returns a function that reports its script and the arguments of its calls."""
+    """Returns a function that reports its script, or its program, and the arguments of its calls."""
+    if program is not None:
+        return lambda *arrays: (problem, program, arrays)
     return lambda *arrays: (problem, trial.script_text, trial.threads, arrays)
-
-
-def load_program(
-    problem: Problem, trial: StoredTrial, program: KernelProgram | None
-) -> Callable[..., object]:
-    """Returns a function that reports its program and the arguments of its calls."""
-    return lambda *arrays: (problem, program, arrays)
 
 
 def no_code(target: TargetName, problem: Problem, script: Script) -> str:
@@ -145,7 +140,6 @@ def kind_of(status: TargetStatus, **changes: Any) -> TargetBackend:
         fake,
         default_chip=real.default_chip,
         require_types=real.require_types,
-        load=load_program if real.default_chip else load,
         times_processors=real.outcomes.times_processors,
         cross_compiled=None if real.cross_compiled is None else fake,
         details=real.details,
@@ -184,15 +178,12 @@ def untimed_runner(order: RunnerOrder, how: RunnerSettings) -> AbstractRunner:
 
 def untimed_backends() -> Backends:
     """Returns backends of one target, the simulator, that gives no times and no baseline."""
-    return backends(
-        (TargetStatus("simulator", True, "no clock", is_timed=False),),
-        runner=untimed_runner,
-        baseline=no_baseline_wanted,
-    )
 
+    def unwanted(problem: Problem, threads: int, seed: int) -> Baseline:
+        raise AssertionError("asked for the baseline's time")
 
-def no_baseline_wanted(problem: Problem, threads: int, seed: int) -> Baseline:
-    raise AssertionError("asked for the baseline's time")
+    untimed = TargetStatus("simulator", True, "no clock", is_timed=False)
+    return backends((untimed,), runner=untimed_runner, baseline=unwanted)
 
 
 def failing_bind(chosen: Candidate) -> Script:

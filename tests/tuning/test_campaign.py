@@ -3,17 +3,21 @@
 import contextlib
 import dataclasses
 import itertools
+import signal
+import subprocess
+import sys
+import time
 from collections.abc import Callable
 from pathlib import Path
 from typing import Any, cast
 
 import pytest
 
+from tests.cli.conftest import Tuner
 from tests.cli.real import brief_remeasurement, real_candidates
 from tests.fakes import FakeTarget
 from tests.op_group_problems import fusion_problems, program_text
 from tests.tuning import fakes
-from tests.tuning.test_group_on_cpu import killed_after
 from tests.tuning.test_group_run import limits, members
 from tests.tuning.test_resume import KilledError, Life, MortalStore
 from tuner.core.candidate import TargetName
@@ -34,17 +38,11 @@ from tuner.tuning.campaign import NamedProblem, begin_campaign, campaign_setting
 from tuner.tuning.events import Interruption
 
 TRIALS = 36  # beyond the pool: the sampler proposes, too
-
-
 MOMENTS = ("compile", "load", "verify", "measure", "measure_together")
-
-
 WRITES = (
     *("begin_campaign", "propose", "record", "set_campaign_seconds", "set_campaign_status"),
     *("add_round", "set_roofline", "extend_run"),
 )
-
-
 Proposed = list[tuple[int, int, str]]  # (place of the run, number in the run, unprojected configuration)
 
 
@@ -114,9 +112,7 @@ def test_a_campaign_killed_anywhere_resumes_to_the_same_trials(
 
 
 @pytest.mark.slow
-def test_the_uninterrupted_campaign_used_pool_and_sampler(
-    uninterrupted: tuple[Proposed, list[Any], int],
-) -> None:
+def test_the_whole_campaign_used_pool_and_sampler(uninterrupted: tuple[Proposed, list[Any], int]) -> None:
     order, found, _ = uninterrupted
     assert len(order) == sum(len(each) for each in found) == TRIALS
     pooled = {column for _, _, column in order[:12]}
@@ -131,53 +127,95 @@ def test_a_campaign_killed_before_it_is_stored_leaves_nothing(tmp_path: Path) ->
         assert store.runs() == ()
 
 
-# Campaigns of a program tuned on this machine: killed and resumed, and one whose candidates hang.
-
-FUSION_TRIALS = 6
+# Campaigns on this machine: children shared by all problems, killed and resumed; candidates that hang.
 
 
 KILLED_AFTER = 3  # proposals
+GIVE_UP_S = 120.0  # longer than a start on a busy machine takes
+THREADS = 2
+SHAPES = "- {shape: 16x32x16, count: 3}\n- {shape: 1x48x32, layout: nt}\n- {shape: 2x8x16x8, dtype: f64}\n"
 
 
-@pytest.fixture
-def killed(tmp_path: Path) -> Path:
-    """Gives a database with the campaigns of a program, killed by SIGKILL after some proposals."""
-    program, database = tmp_path / "program.mlir", tmp_path / "results.db"
-    program.write_text(program_text())
-    options = (str(program), "--trials", str(FUSION_TRIALS), "--workers", "1", "--target", "cpu")
-    killed_after(KILLED_AFTER, database, *options)
-    return database
+def killed_after(proposals: int, database: Path, *options: str) -> None:
+    """Runs ``tuner tune`` with the options, and kills it by SIGKILL once it has stored so many proposals."""
+    with (
+        Store.open(str(database)) as store,
+        subprocess.Popen(
+            [sys.executable, "-m", "tuner", "tune", *options, "--db", str(database), "--json"],
+            stdin=subprocess.DEVNULL,
+            stdout=subprocess.DEVNULL,
+            stderr=subprocess.PIPE,
+            text=True,
+        ) as child,
+    ):
+        give_up_s = time.monotonic() + GIVE_UP_S
+        while store.info().trials < proposals and child.poll() is None:
+            assert time.monotonic() < give_up_s
+            time.sleep(0.01)
+        child.kill()
+        _, said = child.communicate()
+    assert child.returncode == -signal.SIGKILL, said
+
+
+def text_of(each: CampaignProposal) -> tuple[int, int, str, str]:
+    return each.number, each.run, each.column.text, each.proposal.candidate.text
 
 
 @pytest.mark.mlir
 @pytest.mark.slow
-def test_a_killed_program_goes_on_trial_for_trial(killed: Path) -> None:
-    with Store.open(str(killed)) as store:
-        before = store.campaign_proposals(1)
-        stored = store.campaign(1)
+@pytest.mark.parametrize("source", ["program.mlir", "shapes.yaml"])
+def test_a_killed_campaign_goes_on_trial_for_trial(tmp_path: Path, source: str) -> None:
+    """By SIGKILL, after some proposals."""
+    file, database, total = tmp_path / source, tmp_path / "results.db", 7
+    is_program = source == "program.mlir"
+    file.write_text(program_text() if is_program else SHAPES)
+    given = (str(file),) if is_program else ("--shapes", str(file))
+    killed_after(KILLED_AFTER, database, *given, "--trials", str(total), "--workers", "2", "--target", "cpu")
+    with Store.open(str(database)) as store:
+        before, stored = store.campaign_proposals(1), store.campaign(1)
         assert len(before) >= KILLED_AFTER
-        assert stored.settings.source == "program.mlir"
-        assert len(stored.settings.floors_s) == 3
-        assert all(run.settings.problem.cache == WEIGHTS_COLD for run in stored.runs)
-        assert [run.settings.problem.operation for run in stored.runs] == [
-            "contraction",
-            "rows",
-            "contraction",
-        ]
+        assert stored.status == "interrupted"  # as the reader finds: the kill told nobody
+        if is_program:
+            assert stored.settings.source == "program.mlir"
+            assert len(stored.settings.floors_s) == 3
+            assert all(run.settings.problem.cache == WEIGHTS_COLD for run in stored.runs)
+            operations = [run.settings.problem.operation for run in stored.runs]
+            assert operations == ["contraction", "rows", "contraction"]
         with brief_remeasurement():
             tuned = resume_campaign(1, real_candidates(), store, Interruption())
         after = store.campaign_proposals(1)
-        assert (tuned.campaign.status, len(after)) == ("done", FUSION_TRIALS)
+        assert (tuned.campaign.status, len(after)) == ("done", total)
         assert tuned.campaign.settings == stored.settings
         assert [text_of(each) for each in after[: len(before)]] == [text_of(each) for each in before]
         for one, other in zip(before, after, strict=False):
             if one.proposal.trial is not None:
                 assert one.proposal.trial.record == other.proposal.trial.record  # type: ignore[union-attr]
         assert tuned.has_worked, [trial.record.outcome for trial in store.trials(TrialQuery(status="failed"))]
+        assert tuned.total_s is not None
+        assert [run.counts.proposed >= 1 for run in tuned.runs] == [True] * 3
 
 
-def text_of(each: CampaignProposal) -> tuple[int, int, str, str]:
-    return each.number, each.run, each.column.text, each.proposal.candidate.text
+@pytest.mark.mlir
+def test_kernels_of_a_campaign_are_divided_among_threads(tmp_path: Path) -> None:
+    usable = real_candidates().processors().usable
+    if usable < THREADS:
+        pytest.skip(f"{usable} processor, {THREADS} threads")
+    shapes = tmp_path / "shapes.yaml"
+    shapes.write_text("- {shape: 32x64x16}\n- {shape: 64x32x32, layout: nt}\n")
+    tuner = Tuner(tmp_path / "results.db", real_candidates())
+    options = ("--trials", "6", "--threads", str(THREADS), "--workers", "1", "--target", "cpu")
+    with brief_remeasurement():
+        done = tuner("tune", "--shapes", str(shapes), *options, "--json")
+    assert done.code == 0, done.err
+    with Store.open(str(tuner.database)) as store:
+        for run in store.campaign(1).runs:
+            assert run.settings.threads == THREADS
+            trials = store.trials(TrialQuery(run=run.id))
+            timed = [each for each in trials if isinstance(each.record.outcome, Measurement)]
+            assert timed, [each.record.outcome for each in trials]
+            assert {each.threads for each in timed} == {THREADS}
+            splits = {dict(each.record.candidate.choices)["split"] for each in timed}
+            assert splits & {"n", "m"}, splits
 
 
 def hanging() -> Backends:
@@ -202,9 +240,7 @@ def test_a_campaign_whose_candidates_hang_does_not_end_the_others(tmp_path: Path
     backends = hanging()
     problems = tuple(NamedProblem(each, f"g{place}") for place, each in enumerate(fusion_problems()[:2]))
     settings, members = campaign_settings(
-        problems,
-        lambda problem: RunRequest(problem, "cpu", trials=2, workers=1, warm_start=False),
-        backends,
+        problems, lambda problem: RunRequest(problem, "cpu", trials=2, workers=1, warm_start=False), backends
     )
     with Store.open(str(tmp_path / "results.db")) as store, brief_remeasurement():
         tuned = begin_campaign(settings, members, backends, store, Interruption())

@@ -1,21 +1,25 @@
+"""What a run knows of earlier ones: resources, first points, outcomes by script or code."""
+
 import dataclasses
+import json
 import shutil
 from collections.abc import Callable, Iterator
 from pathlib import Path
 
 import pytest
 
+from tests.db import values as db_values
 from tests.fakes import FakeTarget
 from tests.space.recorded import values
 from tests.tuning import fakes
 from tests.tuning.test_run import trials_of
 from tuner.core.candidate import Candidate, ChosenStrategy, TargetName
-from tuner.core.errors import UsageError
+from tuner.core.errors import REPEATABLE, Failure, Stage, UsageError
 from tuner.core.gpu import CHIPS
 from tuner.core.gpu_code import KernelProgram, Resources
 from tuner.core.machine import Machine, gpu_machine
 from tuner.core.problem import Matmul, Problem
-from tuner.core.records import Record, Verdict
+from tuner.core.records import Measurement, Record, Verdict
 from tuner.core.runs import SEED, SPACE_FILE, WARM_START, InitialConfiguration, Run, RunSettings
 from tuner.db.store import Store
 from tuner.space import enumeration
@@ -24,14 +28,18 @@ from tuner.space.feasible_set import FeasibleSet
 from tuner.space.search_space import Knob, SearchSpace
 from tuner.targets.backends import Backends
 from tuner.targets.interface import Plan
-from tuner.tuning.earlier_results import EarlierRuns
+from tuner.tuning.earlier_results import (
+    EarlierRuns,
+    KnownOutcomes,
+    OutcomesByCode,
+    is_early_stopped,
+    is_reusable,
+)
 from tuner.tuning.events import Interruption
 from tuner.tuning.run import begin, resume
 from tuner.tuning.tuned_run import TunedRun
 
 GPU = gpu_machine("simulator", CHIPS["sm_90"], "simulated")
-
-
 PROBLEM = Matmul(64, 64, 64, "f16")
 
 
@@ -48,8 +56,6 @@ def compiled(store: Store, problem: Problem, x: int, chip: str, *kernels: Resour
     machine = dataclasses.replace(GPU, chip=chip)
     run = store.begin_run(gpu_settings(problem), machine, FakeTarget().compiler(), "0.1.0", None)
     candidate = Candidate.of("fake", {"x": x})
-    trial = store.propose(run, 0, x, candidate)
-    program = KernelProgram(chip, f"code {x}", b"elf", (), (), kernels)
     record = Record(
         problem=problem,
         candidate=candidate,
@@ -57,28 +63,23 @@ def compiled(store: Store, problem: Problem, x: int, chip: str, *kernels: Resour
         outcome=Verdict(0.1, 4),
         artifact_sha256=f"hash {x}",
         resources=kernels,
-        program=program,
+        program=KernelProgram(chip, f"code {x}", b"elf", (), (), kernels),
     )
-    store.record(trial, record, "")
+    store.record(store.propose(run, 0, x, candidate), record, "")
     return candidate
 
 
-def test_of_compiled_candidates_the_kernel_that_multiplies_is_known(store: Store) -> None:
-    candidate = compiled(store, Matmul(32, 32, 32, "f16"), 1, "sm_90", kernel(200, 0), kernel(128, 49152))
-    assert EarlierRuns(store).known_resources(gpu_settings(), GPU) == {candidate: kernel(128, 49152)}
-
-
-def test_other_chips_types_and_layouts_report_nothing(store: Store) -> None:
+def test_the_kernel_that_multiplies_is_known_unless_chip_type_or_layout_differ(store: Store) -> None:
     compiled(store, PROBLEM, 1, "sm_80", kernel(128, 0))
     compiled(store, Matmul(64, 64, 64, "bf16"), 2, "sm_90", kernel(128, 0))
     compiled(store, Matmul(64, 64, 64, "f16", "nt"), 3, "sm_90", kernel(128, 0))
     assert EarlierRuns(store).known_resources(gpu_settings(), GPU) == {}
+    candidate = compiled(store, Matmul(32, 32, 32, "f16"), 4, "sm_90", kernel(200, 0), kernel(128, 49152))
+    assert EarlierRuns(store).known_resources(gpu_settings(), GPU) == {candidate: kernel(128, 49152)}
     assert EarlierRuns(store).known_resources(fakes.settings(), fakes.MACHINE) == {}
 
 
-def test_runs_are_read_once_and_only_when_somebody_asks(
-    store: Store, monkeypatch: pytest.MonkeyPatch
-) -> None:
+def test_runs_are_read_once_and_only_when_asked_for(store: Store, monkeypatch: pytest.MonkeyPatch) -> None:
     compiled(store, PROBLEM, 1, "sm_90", kernel(128, 0))
     reads, runs = [], store.runs
 
@@ -100,8 +101,6 @@ def test_runs_are_read_once_and_only_when_somebody_asks(
 # Where a run begins: what is known of other problems, the file's points, seeds; the same when it resumes.
 
 OTHER = Matmul(8, 8, 16)
-
-
 SPACE = SearchSpace("fake", (Knob("x", tuple(range(10))), Knob("comment", ("a", "b"))))
 
 
@@ -114,8 +113,7 @@ def tune(store: Store, settings: RunSettings, parts: Backends | None = None) -> 
 
 
 def candidates(store: Store, run: int) -> list[Candidate]:
-    records = [trial.record for trial in trials_of(store, run)]
-    return [record.candidate for record in records if isinstance(record, Record)]
+    return [trial.record.candidate for trial in trials_of(store, run)]
 
 
 def first_of(store: Store, tuned: TunedRun) -> tuple[InitialConfiguration, ...]:
@@ -151,19 +149,20 @@ def test_a_run_begins_with_the_best_of_the_nearest_problem(searched: Store) -> N
     assert {(point.origin, point.source) for point in first} == {(WARM_START, "8x8x8 (run 1)")}
     assert [dict(point.candidate.choices)["x"] for point in first] == [7, 6, 8, 5, 9, 4, 3, 2]
     assert candidates(searched, tuned.run.id) == [point.candidate for point in first[:3]]
+    assert first_of(searched, tune(searched, warm(strategies=(ChosenStrategy("other"),), trials=1))) == ()
 
 
 @pytest.mark.slow
-def test_without_a_warm_start_the_sampler_begins(searched: Store) -> None:
-    cold = fakes.settings(problem=OTHER, trials=8)
-    tuned = tune(searched, cold)
-    assert first_of(searched, tuned) == ()
-    assert candidates(searched, tuned.run.id) != candidates(searched, tune(searched, warm(trials=8)).run.id)
+def test_without_a_warm_start_or_with_even_draws_the_sampler_begins(searched: Store) -> None:
+    cold = tune(searched, fakes.settings(problem=OTHER, trials=8))
+    assert first_of(searched, cold) == ()
+    assert candidates(searched, cold.run.id) != candidates(searched, tune(searched, warm(trials=8)).run.id)
+    even = tune(searched, warm(trials=3, first=()), fakes.backends(plan=planned(first=(14, 1), seeds=(0,))))
+    assert first_of(searched, even) == ()
+    assert [trial.row for trial in trials_of(searched, even.run.id)] != [14, 1, 0]
 
 
-def test_known_points_are_interleaved_with_the_file_and_then_seeds_none_of_them_twice(
-    searched: Store,
-) -> None:
+def test_known_points_are_interleaved_with_the_file_and_seeds_none_of_them_twice(searched: Store) -> None:
     backends = fakes.backends(plan=planned(first=(14, 1), seeds=(1, 0)))
     tuned = tune(searched, warm(trials=11), backends)
     first = first_of(searched, tuned)
@@ -175,22 +174,11 @@ def test_known_points_are_interleaved_with_the_file_and_then_seeds_none_of_them_
     assert candidates(searched, tuned.run.id)[:10] == [point.candidate for point in first]
 
 
-def test_a_run_that_is_to_draw_evenly_begins_with_nothing(searched: Store) -> None:
-    backends = fakes.backends(plan=planned(first=(14, 1), seeds=(0,)))
-    tuned = tune(searched, warm(trials=3, first=()), backends)
-    assert first_of(searched, tuned) == ()
-    assert [trial.row for trial in trials_of(searched, tuned.run.id)] != [14, 1, 0]
-
-
 def test_what_is_not_feasible_here_is_proposed_at_the_nearest_point(searched: Store) -> None:
     even = dataclasses.replace(SPACE, constraints=(parse("x % 4 == 2", "f"),))
     backends = fakes.backends(plan=lambda _settings, _machine: Plan(FeasibleSet.of((even,))))
     tuned = tune(searched, warm(trials=2), backends)
     assert [dict(point.candidate.choices)["x"] for point in first_of(searched, tuned)] == [6, 2]
-
-
-def test_points_of_strategies_that_the_run_does_not_have_are_left_out(searched: Store) -> None:
-    assert first_of(searched, tune(searched, warm(strategies=(ChosenStrategy("other"),), trials=1))) == ()
 
 
 @pytest.mark.slow
@@ -216,9 +204,7 @@ def test_a_run_from_before_first_points_were_stored_resumes_with_the_files(store
 
 
 @pytest.mark.slow
-def test_of_a_sampled_space_the_known_points_are_rows_when_it_begins_and_when_it_resumes(
-    searched: Store, monkeypatch: pytest.MonkeyPatch
-) -> None:
+def test_known_points_are_rows_of_a_sampled_space(searched: Store, monkeypatch: pytest.MonkeyPatch) -> None:
     monkeypatch.setattr(enumeration, "PILOT_ROWS", 16)
     monkeypatch.setattr(enumeration, "SAMPLE_ROWS", 40)
     monkeypatch.setattr(enumeration, "GROWN_LIMIT", 200)
@@ -241,7 +227,13 @@ def test_of_a_sampled_space_the_known_points_are_rows_when_it_begins_and_when_it
     assert candidates(searched, resumed.run.id) == uninterrupted
 
 
-def test_a_recording_is_learned_from_as_well(store: Store, tmp_path: Path) -> None:
+def test_a_recording_is_learned_from_unless_of_another_tuner(store: Store, tmp_path: Path) -> None:
+    foreign = tmp_path / "hub.json"
+    cache = {"cache": {"1": {"x": 1, "time": 2.0}}, "tune_params": {"x": [1]}, "tune_params_keys": ["x"]}
+    foreign.write_text(json.dumps(cache))
+    with pytest.raises(UsageError, match=r"hub\.json: has no problem that this tuner knows"):
+        tune(store, fakes.settings(warm_files=(str(foreign),)))
+    assert store.runs() == ()
     file = values.write_recording(tmp_path)
     settings = fakes.settings(strategies=(ChosenStrategy("fabricated"),), warm_files=(str(file),), trials=1)
     backends = fakes.backends(plan=lambda _settings, _machine: Plan(FeasibleSet.of((values.SPACE,))))
@@ -253,11 +245,76 @@ def test_a_recording_is_learned_from_as_well(store: Store, tmp_path: Path) -> No
     assert times[first[0].candidate] == min(times.values())
 
 
-def test_a_recording_of_another_tuner_is_refused(store: Store, tmp_path: Path) -> None:
-    file = tmp_path / "hub.json"
-    file.write_text(
-        '{"cache": {"1": {"x": 1, "time": 2.0}}, "tune_params": {"x": [1]}, "tune_params_keys": ["x"]}'
+SCRIPT, CODE = "1" * 64, "2" * 64
+CUT_OFF = Measurement((1.0,), 1, 1.0, (1.0, 1.0), is_complete=False)
+
+
+def known(store: Store, fresh: bool = False) -> KnownOutcomes:
+    return KnownOutcomes(
+        store, store.run(db_values.begin(store, dataclasses.replace(db_values.SETTINGS, fresh=fresh)))
     )
-    with pytest.raises(UsageError, match=r"hub\.json: has no problem that this tuner knows"):
-        tune(store, fakes.settings(warm_files=(str(file),)))
-    assert store.runs() == ()
+
+
+@pytest.mark.parametrize(
+    ("script", "code"), [(db_values.sha256(db_values.SCRIPT), ""), ("", "a" * 64), ("", "")]
+)
+@pytest.mark.parametrize("fresh", [False, True])
+def test_earlier_runs_are_known_to_runs_not_fresh(store: Store, script: str, code: str, fresh: bool) -> None:
+    measured = db_values.outcome(db_values.timed(1e-3), artifact="a" * 64)
+    trial = db_values.add(store, db_values.begin(store), 0, measured)
+    found = known(store, fresh).recall(script, code)
+    assert (None if found is None else found.reused_from) == (None if fresh or not script + code else trial)
+
+
+@pytest.mark.parametrize(
+    ("measured", "fresh"), [(db_values.timed(1e-3), True), (CUT_OFF, True), (CUT_OFF, False)]
+)
+def test_a_run_repeats_nothing_of_its_own(store: Store, measured: Measurement, fresh: bool) -> None:
+    outcomes = known(store, fresh)
+    outcomes.add(
+        7, dataclasses.replace(db_values.outcome(measured), script_sha256=SCRIPT, artifact_sha256=CODE)
+    )
+    for script, code in ((SCRIPT, ""), ("", CODE)):
+        found = outcomes.recall(script, code)
+        assert found is not None
+        assert (found.outcome, found.reused_from) == (measured, 7)
+
+
+TIME = Measurement((1.0,), 1, 1.0, (1.0, 1.0))
+
+
+def record(outcome: Measurement | Verdict | Failure, reused_from: int | None = None) -> Record:
+    return Record(
+        fakes.settings().problem,
+        Candidate("s", ()),
+        TargetName("cpu"),
+        outcome,
+        "script",
+        "code",
+        (),
+        reused_from,
+    )
+
+
+@pytest.mark.parametrize(
+    ("outcome", "lasts"),
+    [
+        (TIME, True),
+        (Verdict(0.1, 4), True),
+        (CUT_OFF, False),
+        *((Failure(stage, "no"), stage in REPEATABLE) for stage in Stage),
+    ],
+)
+def test_what_is_not_due_to_the_machine_lasts(outcome: Measurement | Verdict | Failure, lasts: bool) -> None:
+    assert is_reusable(record(outcome)) == lasts
+    assert is_early_stopped(record(outcome)) == (outcome is CUT_OFF)
+
+
+def test_an_outcome_is_known_by_script_and_by_code_and_by_its_origin_and_no_hash_is_no_key() -> None:
+    known = OutcomesByCode()
+    known.add(7, record(TIME))
+    assert known.find("script") == known.find("code") == record(TIME, reused_from=7)
+    known.add(9, record(TIME, reused_from=8))
+    assert known.find("code") == record(TIME, reused_from=8)
+    known.add(7, dataclasses.replace(record(Failure(Stage.COMPILE, "no")), artifact_sha256=""))
+    assert known.find("") is None

@@ -4,7 +4,6 @@ import dataclasses
 import os
 import subprocess
 import sys
-from collections.abc import Iterator
 from pathlib import Path
 
 import pytest
@@ -24,12 +23,6 @@ tuner.cli.main()
 """
 
 
-@pytest.fixture
-def store(tmp_path: Path) -> Iterator[Store]:
-    with Store.open(str(tmp_path / "results.db")) as opened:
-        yield opened
-
-
 def busy(load: PresentLoad) -> Backends:
     return dataclasses.replace(fakes.backends(), present_load=lambda: load)
 
@@ -43,9 +36,7 @@ def busy(load: PresentLoad) -> Backends:
         (PresentLoad(busy=0.0, stolen=0.2), True),
     ],
 )
-def test_load_is_reported_before_anything_is_timed(
-    store: Store, load: PresentLoad, is_reported: bool
-) -> None:
+def test_load_is_reported_before_timing(store: Store, load: PresentLoad, is_reported: bool) -> None:
     events: list[Event] = []
     begin(fakes.settings(), busy(load), store, Interruption(), events.append)
     assert isinstance(events[0], RunStarted)
@@ -74,51 +65,32 @@ def test_a_run_whose_threads_may_not_run_at_once_is_neither_begun_nor_resumed(st
 @pytest.mark.slow
 @pytest.mark.mlir
 def test_the_command_names_the_affinity_mask_that_limits_its_threads(tmp_path: Path) -> None:
-    phrase = (
-        "tune",
-        "matmul",
-        "16x16x16",
-        "--target",
-        "cpu",
-        "--threads",
-        "2",
-        "--db",
-        str(tmp_path / "r.db"),
-    )
-    done = subprocess.run(
-        [sys.executable, "-c", PINNED, *phrase], capture_output=True, text=True, check=False
-    )
+    options = ("tune", "matmul", "16x16x16", "--target", "cpu", "--threads", "2", "--db")
+    command = [sys.executable, "-c", PINNED, *options, str(tmp_path / "r.db")]
+    done = subprocess.run(command, capture_output=True, text=True, check=False)
     assert (done.returncode, done.stderr.count("\n")) == (2, 1)
     assert "threads: found 2, allowed up to 1" in done.stderr
     if (os.cpu_count() or 1) > 1:
         assert "(taskset, cpuset) allows 1 of" in done.stderr
 
 
-def test_a_request_cuts_waiting_off() -> None:
+def test_a_request_cuts_waiting_off_and_then_waiting_does_not_begin() -> None:
     interruption = Interruption()
     with pytest.raises(KeyboardInterrupt), interruption.waiting():
         interruption.ask()
     assert interruption.is_asked
-
-
-def test_a_request_waits_for_what_must_not_be_cut_off() -> None:
-    interruption = Interruption()
-    interruption.ask()  # while storing: nothing is raised
-    assert interruption.is_asked
-
-
-def test_waiting_does_not_begin_after_a_request() -> None:
-    interruption = Interruption()
-    interruption.ask()
     reached = False
     with pytest.raises(KeyboardInterrupt), interruption.waiting():
         reached = True
     assert not reached
 
 
-def test_a_request_after_waiting_raises_nothing() -> None:
+@pytest.mark.parametrize("waits", [0, 1])
+def test_a_request_before_or_after_waiting_raises_nothing(waits: int) -> None:
+    """Such as while a trial is stored, which must not be cut off."""
     interruption = Interruption()
-    with interruption.waiting():
-        pass
+    for _ in range(waits):
+        with interruption.waiting():
+            pass
     interruption.ask()
     assert interruption.is_asked

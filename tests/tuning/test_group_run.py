@@ -1,9 +1,9 @@
 """A campaign on a target without compiler and clock."""
 
 from collections import Counter
-from collections.abc import Iterator
 from dataclasses import replace
 from pathlib import Path
+from typing import Any
 
 import pytest
 
@@ -11,10 +11,12 @@ from tests.fakes import bind
 from tests.tuning import fakes
 from tuner.core.errors import UsageError
 from tuner.core.problem import Matmul, Problem
+from tuner.core.records import Measurement
 from tuner.core.requests import CampaignMember, CampaignSettings
 from tuner.core.runs import TrialQuery
 from tuner.db.store import Store
-from tuner.tuning.campaign import begin_campaign, resume_campaign
+from tuner.results.campaign_matrix import NOT_TRIED, TIMED, campaign_matrix
+from tuner.tuning.campaign import MissingCell, begin_campaign, measure_cells, resume_campaign
 from tuner.tuning.events import CampaignEvent, CampaignStarted, Interruption, RunEvent, TrialDone
 from tuner.tuning.request import RunLimit
 from tuner.tuning.run import resume
@@ -39,12 +41,6 @@ def tuned(store: Store, trials: int = 15) -> TunedCampaign:
     return begin_campaign(limits(trials), members(), fakes.backends(), store, Interruption())
 
 
-@pytest.fixture
-def store(tmp_path: Path) -> Iterator[Store]:
-    with Store.open(str(tmp_path / "tuner.db")) as opened:
-        yield opened
-
-
 def test_all_problems_share_one_budget_and_each_is_an_ordinary_run(store: Store) -> None:
     found = tuned(store)
     assert (found.campaign.status, found.trials) == ("done", 15)
@@ -64,20 +60,8 @@ def test_all_problems_share_one_budget_and_each_is_an_ordinary_run(store: Store)
     assert found.total_s == pytest.approx(sum(c * t for c, t in zip(COUNTS, times, strict=True)))
     seconds = f"{found.total_s:.4g} s in all, {found.reliability.word}"
     assert repr(found) == f"TunedCampaign(1: 3 problems, done, 15 trials; {seconds})"
-
-
-def test_seconds_of_the_runs_are_those_of_the_campaign(store: Store) -> None:
-    found = tuned(store)
-    spent = sum(each.seconds for each in found.runs)
-    assert 0 < spent <= found.campaign.seconds
+    assert 0 < sum(each.seconds for each in found.runs) <= found.campaign.seconds
     assert 0 < found.campaign.search_s <= found.campaign.seconds
-
-
-@pytest.mark.slow
-def test_a_large_budget_tries_everything_once(store: Store) -> None:
-    found = tuned(store, trials=1000)
-    assert [each.counts.proposed for each in found.runs] == [20, 20, 20]
-    assert found.total_s == pytest.approx(sum(COUNTS) * fakes.BEST_S)
 
 
 def test_the_pool_comes_from_first_points_and_seeds_and_is_stored(store: Store) -> None:
@@ -132,22 +116,13 @@ def test_an_interrupted_campaign_is_resumed_to_its_end(store: Store) -> None:
 
 
 @pytest.mark.slow
-def test_a_finished_campaign_is_returned_as_it_is_and_extended_by_a_limit(store: Store) -> None:
+def test_a_campaign_is_extended_to_what_that_budget_would_have_done(store: Store, tmp_path: Path) -> None:
     first = tuned(store)
     assert resume_campaign(1, fakes.backends(), store, Interruption()) == first
-    longer = resume_campaign(1, fakes.backends(), store, Interruption(), limit=RunLimit(trials=20))
-    assert (longer.trials, longer.campaign.settings.trials) == (20, 20)
-    assert [each.run.settings.trials for each in longer.runs] == [
-        each.counts.proposed for each in longer.runs
-    ]
-
-
-@pytest.mark.slow
-def test_an_extended_campaign_does_what_one_with_this_budget_would_have_done(
-    store: Store, tmp_path: Path
-) -> None:
-    tuned(store)
-    resume_campaign(1, fakes.backends(), store, Interruption(), limit=RunLimit(trials=30))
+    longer = resume_campaign(1, fakes.backends(), store, Interruption(), limit=RunLimit(trials=30))
+    assert (longer.trials, longer.campaign.settings.trials) == (30, 30)
+    proposed = [each.counts.proposed for each in longer.runs]
+    assert [each.run.settings.trials for each in longer.runs] == proposed
     with Store.open(str(tmp_path / "other.db")) as other:
         tuned(other, trials=30)
         at_once = [(each.run, each.column) for each in other.campaign_proposals(1)]
@@ -163,21 +138,31 @@ def test_a_run_of_a_finished_campaign_can_be_extended_and_then_the_campaign_no_m
 
 
 @pytest.mark.parametrize(
-    ("limit", "message"),
+    ("limit", "changes", "message"),
     [
-        (RunLimit(trials=14), "trials: found 14, but campaign 1 has 15 trials already"),
-        (RunLimit(budget_s=1e-9), "budget: found 1e-09 s, but campaign 1 has searched for"),
+        (RunLimit(trials=14), {}, "trials: found 14, but campaign 1 has 15 trials already"),
+        (RunLimit(budget_s=1e-9), {}, "budget: found 1e-09 s, but campaign 1 has searched for"),
+        (
+            RunLimit(trials=30),
+            {"compiler": lambda _target: fakes.OTHER_COMPILER},
+            "run 1: was made by another version of the compiler",
+        ),
     ],
 )
-def test_a_limit_below_what_is_done_is_refused(store: Store, limit: RunLimit, message: str) -> None:
+def test_a_limit_below_what_is_done_is_refused(
+    store: Store, limit: RunLimit, changes: dict[str, Any], message: str
+) -> None:
     tuned(store)
     with pytest.raises(UsageError, match=message):
-        resume_campaign(1, fakes.backends(), store, Interruption(), limit=limit)
+        resume_campaign(1, fakes.backends(**changes), store, Interruption(), limit=limit)
 
 
-def test_a_budget_of_time_ends_the_search(store: Store) -> None:
-    found = begin_campaign(limits(None, 1e-9), members(), fakes.backends(), store, Interruption())
-    assert (found.trials, found.campaign.status) == (0, "done")
+def test_a_budget_of_time_ends_the_search_and_a_large_one_tries_everything_once(store: Store) -> None:
+    none = begin_campaign(limits(None, 1e-9), members(), fakes.backends(), store, Interruption())
+    assert (none.trials, none.campaign.status) == (0, "done")
+    found = tuned(store, trials=1000)
+    assert [each.counts.proposed for each in found.runs] == [20, 20, 20]
+    assert found.total_s == pytest.approx(sum(COUNTS) * fakes.BEST_S)
 
 
 def test_what_cannot_be_tuned_is_refused_before_anything_is_stored(store: Store) -> None:
@@ -191,8 +176,72 @@ def test_what_cannot_be_tuned_is_refused_before_anything_is_stored(store: Store)
     assert store.campaigns() == ()
 
 
-def test_a_campaign_of_another_compiler_is_not_resumed(store: Store) -> None:
-    tuned(store)
-    other = fakes.backends(compiler=lambda _target: fakes.OTHER_COMPILER)
-    with pytest.raises(UsageError, match="run 1: was made by another version of the compiler"):
-        resume_campaign(1, other, store, Interruption(), limit=RunLimit(trials=30))
+@pytest.fixture
+def finished(store: Store) -> Store:
+    """Gives a database with a finished campaign of three problems and few trials."""
+    tuned(store, 5)
+    return store
+
+
+def missing(store: Store) -> tuple[MissingCell, ...]:
+    found = campaign_matrix(1, fakes.backends(), store)
+    return tuple(
+        MissingCell(place, column, cell.candidate)
+        for place, row in enumerate(found.cells)
+        for column, cell in zip(found.columns, row, strict=True)
+        if cell.state == NOT_TRIED and cell.candidate is not None
+    )
+
+
+def measure(store: Store, cells: tuple[MissingCell, ...], interruption: Interruption | None = None) -> int:
+    return measure_cells(1, cells, fakes.backends(), store, interruption or Interruption())
+
+
+@pytest.mark.slow
+def test_cells_become_complete_trials_of_their_runs_and_of_the_campaign(finished: Store) -> None:
+    cells = missing(finished)
+    before = finished.campaign_proposals(1)
+    assert cells
+    assert measure(finished, cells) == len(cells)
+    assert missing(finished) == ()
+    proposals = finished.campaign_proposals(1)
+    assert proposals[: len(before)] == before
+    assert [each.number for each in proposals] == [*range(len(before) + len(cells))]
+    added = proposals[len(before) :]
+    assert [each.column for each in added] == [cell.column for cell in cells]
+    for each in added:
+        assert each.proposal.trial is not None
+        outcome = each.proposal.trial.record.outcome
+        assert isinstance(outcome, Measurement)
+        assert outcome.is_complete
+    found = campaign_matrix(1, fakes.backends(), finished)
+    assert all(cell.state == TIMED for row in found.cells for cell in row)
+
+
+@pytest.mark.slow
+def test_the_campaign_is_finished_and_can_be_extended_afterwards(finished: Store) -> None:
+    place = missing(finished)[0].place
+    cells = tuple(cell for cell in missing(finished) if cell.place == place)
+    rounds = [len(finished.rounds(run.id)) for run in finished.campaign(1).runs]
+    measure(finished, cells)
+    campaign = finished.campaign(1)
+    assert campaign.status == "done"
+    added = [len(finished.rounds(run.id)) - count for run, count in zip(campaign.runs, rounds, strict=True)]
+    assert added == [int(each == place) for each in range(3)]
+    run = campaign.runs[place]
+    assert run.settings.trials == len(finished.trials(TrialQuery(run=run.id)))
+    done = len(finished.campaign_proposals(1))
+    limit = RunLimit.of(done + 3, None)
+    again = resume_campaign(1, fakes.backends(), finished, Interruption(), limit=limit)
+    assert again.problems == PROBLEMS
+    assert again.trials == done + 3
+
+
+def test_an_interruption_leaves_the_rest_and_an_unfinished_campaign_is_refused(finished: Store) -> None:
+    asked, cells = Interruption(), missing(finished)
+    asked.ask()
+    assert measure(finished, cells, asked) == 0
+    assert missing(finished) == cells
+    finished.set_campaign_status(1, "interrupted")
+    with pytest.raises(UsageError, match="campaign 1: is interrupted"):
+        measure(finished, missing(finished))

@@ -66,9 +66,6 @@ def test_costs_and_preferences_are_those_of_the_projection() -> None:
         )
         index = feasible.index[feasible.spaces.index(space)][row - start : row - start + 1]
         assert cost == pytest.approx(float(model.costs(index, {})[0]))
-
-
-def test_a_strategy_without_a_model_has_no_cost() -> None:
     problem = Matmul(64, 64, 64, dtype="bf16")
     columns = SHIPPED.strategy("matmul_cpu_amx").first
     pool = projected_pool((place(problem),), columns, MACHINE, 1)

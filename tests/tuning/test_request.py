@@ -1,19 +1,21 @@
+"""What may be asked of a run, and the settings made of it."""
+
 import dataclasses
+import re
 from collections.abc import Callable
 from pathlib import Path
+from typing import Any
 
 import pytest
 
-import tuner
 from tests.tuning import fakes
 from tests.tuning.fakes import MACHINE
 from tuner.core.candidate import ChosenStrategy, TargetName
 from tuner.core.errors import UsageError
-from tuner.core.problem import Matmul
+from tuner.core.problem import Matmul, Problem
 from tuner.core.processors import Processors
-from tuner.core.requests import RunRequest
-from tuner.core.round_quality import StoredRound
-from tuner.core.runs import RunSettings, StoredTrial, TrialQuery
+from tuner.core.requests import RunRequest, nothing_matches, tune_command
+from tuner.core.runs import DatabaseInfo, RunSettings, StoredTrial, TaskQuery, TrialQuery
 from tuner.db.store import Store
 from tuner.results.differences import differences
 from tuner.search.samplers import SAMPLERS
@@ -25,37 +27,21 @@ from tuner.tuning.run import begin, resume
 from tuner.tuning.tuned_run import TunedRun
 
 
-def test_a_problem_that_fits_passes() -> None:
-    require_memory(Matmul(512, 512, 512), MACHINE)
-
-
 @pytest.mark.parametrize("sizes", [(2**31 - 1, 2**31 - 1, 2**31 - 1), (50_000, 50_000, 1), (1, 1, 2**31 - 1)])
 def test_an_enormous_problem_is_refused_with_both_sizes(sizes: tuple[int, int, int]) -> None:
+    """Where the memory is unknown, as of another tuner's recording, nothing is allocated."""
+    require_memory(Matmul(512, 512, 512), MACHINE)
+    require_memory(Matmul(*sizes), dataclasses.replace(MACHINE, memory_bytes=0))
     with pytest.raises(UsageError, match=r"reference need [\d.]+ GiB, available 8\.0 GiB"):
         require_memory(Matmul(*sizes), dataclasses.replace(MACHINE, memory_bytes=8 * GIB))
 
 
-def test_a_machine_whose_memory_is_unknown_refuses_nothing() -> None:
-    """That of another tuner's recording, where nothing is allocated."""
-    require_memory(Matmul(100_000, 100_000, 100_000), dataclasses.replace(MACHINE, memory_bytes=0))
-
-
-def test_more_workers_than_the_memory_holds_are_refused() -> None:
+def test_more_workers_than_the_memory_holds_and_more_threads_than_processors_are_refused() -> None:
     machine = dataclasses.replace(MACHINE, memory_bytes=2 * GIB)
     require_workers(10, machine)
     require_workers(10**6, dataclasses.replace(machine, memory_bytes=0))
     with pytest.raises(UsageError, match="workers: found 11, allowed 1 to 10: each is a process"):
         require_workers(11, machine)
-
-
-def test_a_run_with_a_million_processes_does_not_begin(tmp_path: Path) -> None:
-    with Store.open(str(tmp_path / "results.db")) as store:
-        with pytest.raises(UsageError, match="workers: found 1000000, allowed 1 to"):
-            begin(fakes.settings(workers=10**6), fakes.backends(), store, Interruption())
-        assert store.runs() == ()
-
-
-def test_more_threads_than_processors_are_refused() -> None:
     machine = dataclasses.replace(MACHINE, name="eight", logical_cores=8, chip="")
     eight = Processors(present=8, allowed=8)
     require_threads(8, machine, eight)
@@ -75,9 +61,7 @@ def test_more_threads_than_processors_are_refused() -> None:
         (Processors(1, 1, 0.5), r"found 4, allowed up to 1, the processors of"),
     ],
 )
-def test_processors_that_the_process_may_not_use_are_no_package_for_threads(
-    processors: Processors, message: str
-) -> None:
+def test_threads_run_on_processors_that_the_process_may_use(processors: Processors, message: str) -> None:
     machine = dataclasses.replace(MACHINE, logical_cores=processors.allowed)
     require_threads(processors.usable, machine, processors)
     with pytest.raises(UsageError, match=f"^threads: {message}") as raised:
@@ -85,20 +69,9 @@ def test_processors_that_the_process_may_not_use_are_no_package_for_threads(
     assert "\n" not in str(raised.value)
 
 
-def test_a_run_with_a_million_threads_does_not_begin(tmp_path: Path) -> None:
-    with Store.open(str(tmp_path / "results.db")) as store:
-        with pytest.raises(
-            UsageError, match="threads: found 1000000, allowed up to 2, the processors of fake"
-        ):
-            begin(fakes.settings(threads=10**6), fakes.backends(), store, Interruption())
-        assert store.runs() == ()
-
-
 # A run that is extended ends with the trials of one that was started with the larger limit.
 
 PARTS = fakes.backends()
-
-
 SHORT, LONG = 5, 12
 
 
@@ -116,18 +89,12 @@ def trials_of(store: Store) -> tuple[StoredTrial, ...]:
     return store.trials(TrialQuery(run=1, sort="number"))
 
 
-def opened(folder: Path, name: str) -> Store:
-    return Store.open(str(folder / f"{name}.db"))
-
-
 @pytest.mark.slow
 @pytest.mark.parametrize(
     ("sampler", "workers"), [*((name, 1) for name in SAMPLERS), ("random", 3), ("tpe", 3)]
 )
-def test_an_extended_run_has_the_trials_of_one_with_that_limit(
-    tmp_path: Path, sampler: str, workers: int
-) -> None:
-    with opened(tmp_path, "whole") as whole, opened(tmp_path, "extended") as store:
+def test_an_extended_run_has_the_trials_of_a_longer_one(tmp_path: Path, sampler: str, workers: int) -> None:
+    with Store.open(str(tmp_path / "whole.db")) as whole, Store.open(str(tmp_path / "extended.db")) as store:
         expected = tune(whole, LONG, sampler, workers=workers)
         tune(store, SHORT, sampler, workers=workers)
         done = extended(store, RunLimit(trials=LONG))
@@ -171,9 +138,7 @@ def test_an_extension_that_is_interrupted_keeps_the_earlier_answer_until_it_is_d
 
 
 @pytest.mark.slow
-def test_where_all_trials_are_there_only_the_missing_round_is_timed(
-    store: Store, monkeypatch: pytest.MonkeyPatch
-) -> None:
+def test_with_all_trials_only_the_round_is_timed(store: Store, monkeypatch: pytest.MonkeyPatch) -> None:
     """As after a kill between the last trial and the end of the final re-measurement."""
     tune(store, 3, "exhaustive")
     rounds: Callable[..., None] = store.add_round
@@ -201,18 +166,14 @@ def test_a_limit_of_time_counts_the_search_alone(store: Store) -> None:
         (RunLimit(budget_s=1e-9), r"^budget: found 1e-09 s, but run 1 has searched for .* s already$"),
     ],
 )
-def test_a_limit_that_was_passed_is_refused_and_changes_nothing(
+def test_a_limit_that_was_passed_is_refused_changing_nothing(
     store: Store, limit: RunLimit, message: str
 ) -> None:
     before = tune(store, SHORT)
     with pytest.raises(UsageError, match=message):
         extended(store, limit)
     assert (store.run(1), store.rounds(1)) == (before.run, before.rounds)
-
-
-def test_a_limit_that_is_reached_already_times_nothing_again(store: Store) -> None:
-    rounds: tuple[StoredRound, ...] = tune(store, SHORT).rounds
-    assert extended(store, RunLimit(trials=SHORT)).rounds == rounds
+    assert extended(store, RunLimit(trials=SHORT)).rounds == before.rounds  # reached: nothing is timed again
 
 
 @pytest.mark.slow
@@ -239,40 +200,106 @@ def settings(**options: object) -> RunSettings:
     return run_settings(RunRequest(PROBLEM, **options), fakes.backends())  # type: ignore[arg-type]
 
 
-def test_defaults_are_filled_in() -> None:
+def test_defaults_are_filled_in_and_files_may_be_named_by_texts() -> None:
     made = settings()
     assert (made.trials, made.budget_s, made.threads, made.workers) == (100, None, 1, 1)
     assert made.target == TargetName("fake")
     assert made.space_yaml == default_space_file().read_text()
     assert ChosenStrategy("matmul_cpu_packed") in made.strategies
-
-
-def test_a_budget_in_seconds_alone_limits_no_trials() -> None:
     assert settings(budget_s=5.0).trials is None
-
-
-def test_files_may_be_named_by_texts() -> None:
     named = settings(warm_files=("a.t4.json",), space=str(default_space_file()))
     assert named.warm_files == (str(Path("a.t4.json").absolute()),)
+    assert RunRequest(PROBLEM).trials_limit == 100
+    assert RunRequest(PROBLEM, budget_s=5.0).trials_limit is None
+    assert RunRequest(PROBLEM, trials=3, budget_s=5.0).trials_limit == 3
+    assert RunRequest(PROBLEM).workers_on(MACHINE) == MACHINE.physical_cores
+    assert RunRequest(PROBLEM, workers=3).workers_on(MACHINE) == 3
+    request = RunRequest(
+        PROBLEM,
+        strategies=(Path("mine.mlir"), "matmul_cpu_packed"),
+        warm_files=("a.t4.json", Path("b.t4.json")),
+    )
+    assert request.warm_paths == (str(Path("a.t4.json").absolute()), str(Path("b.t4.json").absolute()))
+    assert request.strategy_text == ("mine.mlir", "matmul_cpu_packed")
 
 
-def test_without_times_the_sampler_is_one_that_needs_none() -> None:
+def test_without_times_the_sampler_needs_none_and_what_processors_do_not_take_is_refused() -> None:
     untimed = TargetStatus("simulator", True, "no clock", is_timed=False)
     backends = fakes.backends((untimed, TargetStatus("fake", True, "for tests")))
-    problem = tuner.Matmul(8, 8, 8, "f16")
-    assert run_settings(RunRequest(problem, "simulator"), backends).sampler == "random"
-    assert run_settings(RunRequest(problem, "simulator"), backends).target == TargetName("simulator", "sm_90")
-    assert (
-        run_settings(RunRequest(problem, "simulator", sampler="exhaustive"), backends).sampler == "exhaustive"
-    )
-    assert run_settings(RunRequest(problem, "fake"), backends).sampler == "tpe"
+
+    def made(target: str, sampler: str | None = None) -> RunSettings:
+        return run_settings(RunRequest(Matmul(8, 8, 8, "f16"), target, sampler=sampler), backends)
+
+    assert made("simulator").sampler == "random"
+    assert made("simulator").target == TargetName("simulator", "sm_90")
+    assert made("simulator", "exhaustive").sampler == "exhaustive"
+    assert made("fake").sampler == "tpe"
     with pytest.raises(
         UsageError, match="sampler: found 'tpe', allowed random, exhaustive: target simulator"
     ):
-        run_settings(RunRequest(problem, "simulator", sampler="tpe"), backends)
-
-
-def test_what_processors_do_not_take_is_refused_before_anything_is_tried() -> None:
+        made("simulator", "tpe")
     backends = fakes.backends((TargetStatus("cpu", True, "here"),))
     with pytest.raises(UsageError, match="dtype: found 'f16', allowed f32, f64, bf16, i8 on target cpu"):
-        run_settings(RunRequest(tuner.Matmul(8, 8, 8, "f16")), backends)
+        run_settings(RunRequest(Matmul(8, 8, 8, "f16")), backends)
+
+
+@pytest.mark.parametrize(
+    ("options", "message"),
+    [
+        *(({name: 0}, f"{name}: found 0, allowed 1 or more") for name in ("threads", "trials", "workers")),
+        *(
+            ({name: value}, f"{name}: found {re.escape(repr(value))}, allowed an integer")
+            for name in ("trials", "workers", "threads", "seed")
+            for value in (2.5, "5", True)
+        ),
+        *(
+            ({"budget_s": value}, "budget: found .*, allowed seconds, more than 0")
+            for value in (0, -1.0, float("nan"), float("inf"), "5s")
+        ),
+        ({"seed": -1}, "seed: found -1, allowed 0 or more"),
+        (
+            {"seed": 2**63},
+            "seed: found 9223372036854775808, allowed 0 to 9223372036854775807",
+        ),  # a database's
+    ],
+)
+def test_a_request_outside_what_is_allowed_is_refused(options: dict[str, Any], message: str) -> None:
+    with pytest.raises(UsageError, match=message):
+        RunRequest(PROBLEM, **options)
+
+
+BATCH_PROBLEM = Problem("batch_matmul", (4, 8, 16), "f16", "nt", "bias_relu", "f16", 2)
+BATCHES = (
+    "tuner tune batch_matmul 2x4x8x16 --dtype f16 --layout nt --epilogue bias_relu --output-dtype f16 "
+    "--threads 2 --target simulator:sm_90"
+)
+
+
+@pytest.mark.parametrize(
+    ("task", "strategy", "command"),
+    [
+        (TaskQuery(), None, "tuner tune matmul 512x512x512"),
+        (TaskQuery(shape="8x8x8", dtype="f32", threads=1), None, "tuner tune matmul 8x8x8"),
+        (TaskQuery.of(BATCH_PROBLEM, target="simulator:sm_90", threads=2), None, BATCHES),
+        (
+            TaskQuery(operation="batch_matmul"),
+            "my tiles",
+            "tuner tune batch_matmul 8x512x512x512 --strategy 'my tiles'",
+        ),
+    ],
+)
+def test_advice_leaves_out_what_is_usual(task: TaskQuery, strategy: str | None, command: str) -> None:
+    assert tune_command(task, strategy) == command
+
+
+@pytest.mark.parametrize(
+    ("listed", "runs", "text"),
+    [
+        ("run", 0, "no history yet in sqlite:///x.db\nhint: tuner tune matmul 8x8x8 --dtype f64"),
+        ("run", 1, "no run matches; 1 run without conditions\nhint: tuner runs"),
+        ("trial", 1, "no trial matches; 2 trials without conditions\nhint: tuner history"),
+    ],
+)
+def test_where_nothing_matches_a_next_command_is_advised(listed: str, runs: int, text: str) -> None:
+    command = tune_command(TaskQuery(shape="8x8x8", dtype="f64"))
+    assert nothing_matches(command, listed, DatabaseInfo("sqlite:///x.db", "0001", runs, trials=2)) == text

@@ -17,7 +17,7 @@ from tuner.core.interfaces import (
     FinalTimes,
 )
 from tuner.core.records import Measurement
-from tuner.core.runs import Baseline, Counts
+from tuner.core.runs import Baseline, Counts, StoredTrial
 from tuner.runtime.workers.runner import LocalRunner
 from tuner.tuning.events import Interruption
 from tuner.tuning.run_steps import (
@@ -33,12 +33,10 @@ from tuner.tuning.run_steps import (
 )
 
 SLOW, FAST = (trial(0, measurement(seconds)).record for seconds in (2.0, 1.0))
-
-
 FAILED = replace(SLOW, outcome=Failure(Stage.RUN, "crashed"))
 
 
-def test_the_best_is_the_fastest_that_has_a_time() -> None:
+def test_the_best_is_the_fastest_and_an_outcome_of_an_earlier_session_counts_but_is_not_new() -> None:
     progress = Progress(())
     for number, record in enumerate((FAILED, SLOW, FAST, SLOW, FAILED)):
         progress.propose(number, 100 + number)
@@ -46,9 +44,6 @@ def test_the_best_is_the_fastest_that_has_a_time() -> None:
     assert progress.best is FAST
     assert progress.counts == Counts(proposed=5, measured=3, failed=2)
     assert progress.trial_ids == {number: 100 + number for number in range(5)}
-
-
-def test_an_outcome_of_an_earlier_session_counts_but_is_not_new() -> None:
     progress = Progress((proposal(0, trial(0, measurement(1.0))), proposal(1)))
     assert progress.counts == Counts(proposed=2)
     assert [progress.take(0, FAST), progress.take(1, SLOW)] == [False, True]
@@ -56,19 +51,16 @@ def test_an_outcome_of_an_earlier_session_counts_but_is_not_new() -> None:
     assert progress.evaluated_s == evaluated_s(SLOW) > 0
 
 
-def test_the_measuring_worker_has_a_candidate_while_it_loads_verifies_and_times() -> None:
-    stages = (
-        ("bind", 1.0),
-        ("transform", 2.0),
-        ("lower", 4.0),
-        ("load", 8.0),
-        ("verify", 16.0),
-        ("measure", 32.0),
-    )
-    record = replace(trial(0, measurement(1.0)).record, stage_s=stages)
-    assert evaluated_s(record) == 56.0
-    assert evaluated_s(replace(record, stage_s=(("compile", 1.0),))) == 0.0
-    assert evaluated_s(replace(record, stage_s=(("bind", 1.0), ("run", 5.0)))) == 5.0  # a crash
+@pytest.mark.parametrize(
+    ("stage_s", "seconds"),
+    [
+        ({"bind": 1.0, "transform": 2.0, "lower": 4.0, "load": 8.0, "verify": 16.0, "measure": 32.0}, 56.0),
+        ({"compile": 1.0}, 0.0),
+        ({"bind": 1.0, "run": 5.0}, 5.0),  # a crash
+    ],
+)
+def test_loading_verifying_and_timing_occupy_the_evaluator(stage_s: dict[str, float], seconds: float) -> None:
+    assert evaluated_s(replace(SLOW, stage_s=tuple(stage_s.items()))) == seconds
 
 
 class RemeasurementRunner(AbstractRunner):
@@ -102,56 +94,35 @@ def test_the_effort_follows_the_search_up_to_that_of_a_long_one(search_s: float,
     assert effort.has_offsets
 
 
-def test_the_fastest_are_chosen_in_order() -> None:
-    trials = tuple(trial(number, measurement(10.0 - number)) for number in range(10))
-    assert [each.number for each in choose_top_trials(trials)] == [9, 8, 7, 6, 5, 4, 3, 2]
+@pytest.mark.parametrize(
+    ("trials", "numbers"),
+    [
+        ([trial(number, measurement(10.0 - number)) for number in range(10)], [9, 8, 7, 6, 5, 4, 3, 2]),
+        ([trial(0, Failure(Stage.RUN, "x")), trial(2, measurement(1.0))], [2]),
+        ([trial(number, measurement(1.0), code="c") for number in range(2)], [0]),
+    ],
+    ids=["in order", "without failures", "equal code once"],
+)
+def test_the_fastest_are_chosen(trials: list[StoredTrial], numbers: list[int]) -> None:
+    assert [each.number for each in choose_top_trials(tuple(trials))] == numbers
 
 
-def test_failures_are_not_chosen() -> None:
-    trials = (trial(0, Failure(Stage.RUN, "x")), trial(2, measurement(1.0)))
-    assert [each.number for each in choose_top_trials(trials)] == [2]
-
-
-def test_of_equal_code_only_the_first_is_chosen() -> None:
-    trials = (trial(0, measurement(1.0), code="c"), trial(1, measurement(1.0), code="c"))
-    assert [each.number for each in choose_top_trials(trials)] == [0]
-
-
-def test_the_fastest_takes_part_twice() -> None:
+def test_the_fastest_takes_part_twice_and_what_no_longer_works_is_left_out() -> None:
     top_trials = (trial(0, measurement(1.0), script="// 0"), trial(1, measurement(1.1), script="// 1"))
-    runner = RemeasurementRunner((measurement(1.0), measurement(1.2), measurement(1.03)))
+    baseline = Baseline("cuBLAS 13.1.2", 0, measurement(0.9))
+    runner = RemeasurementRunner((measurement(1.0), measurement(1.2), measurement(1.03)), baseline)
     final_times = remeasure_top_trials(runner, top_trials)
-    first, second = (each.record for each in top_trials)
-    assert [each.record for each in runner.top_trials] == [first, second, first]
-    assert [each.script.text for each in runner.top_trials] == [
-        each.script_text for each in (*top_trials, top_trials[0])
-    ]
+    taken = [(each.record, each.script.text) for each in runner.top_trials]
+    assert taken == [(each.record, each.script_text) for each in (*top_trials, top_trials[0])]
     assert [each.median_s for _, each in final_times.times] == [1.0, 1.2]
     assert final_times.noise == pytest.approx(0.03)
-
-
-def test_a_top_trial_that_no_longer_works_is_left_out() -> None:
+    assert final_times.baseline == baseline
     top_trials = (trial(0, measurement(1.0)), trial(1, measurement(1.1)))
     final_times = remeasure_top_trials(RemeasurementRunner((None, measurement(1.2), None)), top_trials)
     assert [each.number for each, _ in final_times.times] == [1]
     assert final_times.noise is None
-
-
-def test_the_baseline_library_that_took_turns_is_reported() -> None:
-    baseline = Baseline("cuBLAS 13.1.2", 0, measurement(0.9))
-    final_times = remeasure_top_trials(
-        RemeasurementRunner((measurement(1.0),) * 2, baseline), (trial(0, measurement(1.0)),)
-    )
-    assert final_times.baseline == baseline
-    assert len(final_times.times) == 1
-
-
-def test_noise_is_never_less_than_half_an_interval() -> None:
-    assert noise_of(measurement(1.0, 0.06), measurement(1.0, 0.02)) == pytest.approx(0.03)
-
-
-def test_noise_is_the_difference_of_equal_code() -> None:
     assert noise_of(measurement(1.1), measurement(1.0)) == pytest.approx(0.1)
+    assert noise_of(measurement(1.0, 0.06), measurement(1.0, 0.02)) == pytest.approx(0.03)
 
 
 class NotingSampler(AbstractSampler):
@@ -171,22 +142,14 @@ class NotingSampler(AbstractSampler):
         self.heard.append(("replay", number, row))
 
 
-def test_stored_rows_come_first_and_the_method_hears_of_them() -> None:
+def test_stored_rows_and_outcomes_come_first_and_the_method_hears_of_them() -> None:
     method = NotingSampler()
     sampler = ReplayingSampler(method, (5, 9))
     assert [sampler.ask(number) for number in range(3)] == [5, 9, 102]
     sampler.tell(5, 1.0)
     sampler.replay(7, 3)
-    assert method.heard == [
-        ("replay", 0, 5),
-        ("replay", 1, 9),
-        ("ask", 2),
-        ("tell", 5, 1.0),
-        ("replay", 7, 3),
-    ]
-
-
-def test_stored_outcomes_are_given_without_work() -> None:
+    replayed = [("replay", 0, 5), ("replay", 1, 9)]
+    assert method.heard == [*replayed, ("ask", 2), ("tell", 5, 1.0), ("replay", 7, 3)]
     known = bound_record(trial(0, measurement(5.0)))
     inner = LocalRunner(order(), FakeTarget(), FakeTarget(), 0)
     runner = ReplayingRunner(inner, (known, None), Interruption())

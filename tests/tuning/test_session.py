@@ -2,24 +2,21 @@ import time
 from collections import deque
 from collections.abc import Callable
 
-import numpy as np
 import pytest
 from hypothesis import given
 from hypothesis import strategies as st
 
-from tests.fakes import BEST_X, FakeTarget, bind, candidate, order, time_of
+from tests.fakes import BASELINE_X, BEST_X, FakeTarget, candidate, order, time_of
 from tests.tuning import fakes
 from tuner.core.candidate import Candidate
 from tuner.core.errors import Failure
 from tuner.core.interfaces import (
-    AbstractBaselineSource,
     AbstractRunner,
     AbstractSampler,
     Artifact,
     BoundRecord,
     Effort,
     FinalTimes,
-    LoadedLibrary,
     Script,
 )
 from tuner.core.problem import Problem
@@ -47,60 +44,42 @@ def slow_runner(order: RunnerOrder, how: RunnerSettings) -> AbstractRunner:
     return LocalRunner(order, SlowCompiler(), FakeTarget(), how.seed)
 
 
-class LibraryTarget(FakeTarget, AbstractBaselineSource):
-    """Its baseline is as fast as x = 5, in turns with the finalists."""
-
-    def load_baselines(self, problem: Problem, rng: np.random.Generator) -> tuple[LoadedLibrary, ...]:
-        work = self.load(problem, self.compile(problem, bind(candidate(5))))
-        return (LoadedLibrary("fake", "FakeBLAS 1.0", work),)
-
-
-def test_the_baseline_library_that_took_turns_with_the_top_trials_is_kept(store: Store) -> None:
+def test_the_baseline_library_that_is_timed_interleaved_with_the_top_trials_is_kept(store: Store) -> None:
     calls = []
 
     def alone(problem: Problem, threads: int, seed: int) -> Baseline:
         calls.append(problem)
         return fakes.baseline(problem, threads, seed)
 
-    def runner(order: RunnerOrder, how: RunnerSettings) -> AbstractRunner:
-        return LocalRunner(order, FakeTarget(), LibraryTarget(), how.seed)
-
-    backends = fakes.backends(runner=runner, baseline=alone)
     events: list[Event] = []
-    tuned = begin(fakes.settings(), backends, store, Interruption(), observe=events.append)
-    assert calls == [fakes.settings().problem]  # before the search; not again behind the finals
+    tuned = begin(
+        fakes.settings(), fakes.backends(baseline=alone), store, Interruption(), observe=events.append
+    )
+    assert calls == [fakes.settings().problem]  # before the search; not again after the final re-measurement
     baseline = store.run(tuned.run.id).baseline
     assert baseline is not None
-    assert (baseline.name, baseline.measurement.median_s) == ("FakeBLAS 1.0", time_of(5))
+    assert (baseline.name, baseline.measurement.median_s) == ("FakeBLAS 1.0", time_of(BASELINE_X))
     assert baseline in [each.baseline for each in events if isinstance(each, BaselineMeasured)]
 
 
 @pytest.mark.slow
-def test_waiting_for_compiles_is_reported_as_idle(store: Store) -> None:
-    trials = 6
-    tuned = begin(fakes.settings(trials), fakes.backends(runner=slow_runner), store, Interruption())
-    run = store.run(tuned.run.id)
-    assert run.idle_s is not None
-    assert run.search_s is not None
-    assert trials * COMPILE_S <= run.idle_s <= run.search_s <= tuned.seconds
-
-
-@pytest.mark.slow
-def test_what_an_earlier_session_measured_is_not_counted_again(store: Store) -> None:
-    tuned = begin(fakes.settings(6), fakes.backends(runner=slow_runner), store, Interruption())
+def test_waiting_for_compiles_is_reported_as_idle_and_counts_once_for_each_session(store: Store) -> None:
+    trials, backends = 6, fakes.backends(runner=slow_runner)
+    tuned = begin(fakes.settings(trials), backends, store, Interruption())
     before = store.run(tuned.run.id)
-    again = fakes.backends(runner=slow_runner)
-    resume(tuned.run.id, again, store, Interruption(), retime=True)
+    assert before.idle_s is not None
+    assert before.search_s is not None
+    assert trials * COMPILE_S <= before.idle_s <= before.search_s <= tuned.seconds
+    resume(tuned.run.id, backends, store, Interruption(), retime=True)
     after = store.run(tuned.run.id)
-    assert None not in (before.search_s, before.idle_s, after.search_s, after.idle_s)
-    searched_s = (after.search_s or 0.0) - (before.search_s or 0.0)
-    assert (after.idle_s or 0.0) - (before.idle_s or 0.0) == pytest.approx(searched_s)
+    assert after.idle_s is not None
+    assert after.search_s is not None
+    searched_s = after.search_s - before.search_s
+    assert after.idle_s - before.idle_s == pytest.approx(searched_s)
     assert searched_s > 0
 
 
 ROWS = 20
-
-
 WRONG_ROWS = (2, 5, 6)
 
 
@@ -181,42 +160,41 @@ def run(
     return list(trials), proposals
 
 
-@given(pending_limit=st.integers(1, 30), rows=st.integers(0, ROWS), first=st.integers(0, 3))
-def test_trials_come_in_the_order_of_proposals_until_every_row_is_tried(
-    pending_limit: int, rows: int, first: int
-) -> None:
-    trials, proposals = run(LineSampler(rows), NotingRunner(), pending_limit=pending_limit, first=first)
+@given(pending_limit=st.integers(1, 30), rows=st.integers(0, ROWS), first=st.sampled_from((0, 3, 40)))
+def test_trials_come_in_the_order_of_proposals_and_know(pending_limit: int, rows: int, first: int) -> None:
+    sampler, runner = LineSampler(rows), NotingRunner()
+    trials, proposals = run(sampler, runner, pending_limit=pending_limit, first=first)
     expected = [(first + row, row) for row in range(rows)]
-    assert [(trial.number, trial.row) for trial in trials] == expected
-    assert proposals == expected
+    assert [(trial.number, trial.row) for trial in trials] == proposals == expected
     assert [trial.bound.record.candidate for trial in trials] == [candidate_of(row) for row in range(rows)]
-
-
-@given(pending_limit=st.integers(1, 30))
-def test_a_proposal_knows_exactly_the_outcomes_that_the_limit_lets_it_know(pending_limit: int) -> None:
-    sampler = LineSampler()
-    run(sampler, NotingRunner(), pending_limit=pending_limit)
-    assert sampler.knew == [max(0, number - pending_limit + 1) for number in range(ROWS)]
-    assert [row for row, _ in sampler.told] == list(range(ROWS))
-
-
-@given(pending_limit=st.integers(1, 30))
-def test_no_more_are_in_flight_than_the_limit(pending_limit: int) -> None:
-    runner = NotingRunner()
-    run(LineSampler(), runner, pending_limit=pending_limit)
-    assert runner.most_in_flight == min(pending_limit, ROWS)
+    assert sampler.numbers == [number for number, _ in expected]
+    assert sampler.knew == [max(0, row - pending_limit + 1) for row in range(rows)]
+    assert [row for row, _ in sampler.told] == list(range(rows))
+    assert runner.most_in_flight == min(pending_limit, rows)
 
 
 @pytest.mark.parametrize("pending_limit", [1, 3])
-def test_failure_of_one_candidate_does_not_end_the_search(pending_limit: int) -> None:
-    sampler = LineSampler()
-    trials, _ = run(sampler, NotingRunner(), pending_limit=pending_limit)
+def test_failures_end_no_search_and_proposals_are_reported_before_they_start(pending_limit: int) -> None:
+    sampler, runner = LineSampler(), NotingRunner()
+    already_started: list[bool] = []
+    trials = list(
+        search(
+            sampler,
+            candidate_of,
+            runner,
+            lambda proposed: False,
+            lambda number, row, chosen: already_started.append(chosen in runner.started),
+            pending_limit,
+        )
+    )
+    assert [trial.bound.record.candidate for trial in trials] == runner.started
+    assert already_started == [False] * ROWS
     failed = [trial.row for trial in trials if isinstance(trial.bound.record.outcome, Failure)]
     assert failed == list(WRONG_ROWS)
     assert dict(sampler.told) == {row: None if row in WRONG_ROWS else time_of(row) for row in range(ROWS)}
 
 
-def test_early_stopped_is_measured_against_the_fastest_so_far() -> None:
+def test_early_stopped_is_measured_against_the_fastest_so_far_or_of_an_earlier_session() -> None:
     runner = NotingRunner()
     trials, _ = run(LineSampler(), runner)
     fastest: float | None = None
@@ -230,40 +208,14 @@ def test_early_stopped_is_measured_against_the_fastest_so_far() -> None:
         for trial in trials[BEST_X + 2 :]
         if isinstance(trial.bound.record.outcome, Measurement)
     )
-
-
-def test_the_incumbent_of_an_earlier_session_counts_from_the_start() -> None:
     runner = NotingRunner()
     run(LineSampler(3), runner, incumbent_s=1e-4)
     assert [effort.stop_above_s for effort in runner.efforts] == [EARLY_STOPPED * 1e-4] * 3
 
 
 @given(budget=st.integers(0, 25), pending_limit=st.integers(1, 5), first=st.integers(0, 3))
-def test_a_spent_budget_ends_proposals_and_what_is_in_flight_is_finished(
-    budget: int, pending_limit: int, first: int
-) -> None:
+def test_a_spent_budget_ends_proposals_not_trials(budget: int, pending_limit: int, first: int) -> None:
     trials, proposals = run(
         LineSampler(), NotingRunner(), lambda proposed: proposed >= budget, pending_limit, first
     )
     assert len(trials) == len(proposals) == min(ROWS, max(0, budget - first))
-
-
-def test_numbers_go_on_from_an_earlier_session() -> None:
-    sampler = LineSampler(3)
-    run(sampler, NotingRunner(), first=40)
-    assert sampler.numbers == [40, 41, 42]
-
-
-def test_a_proposal_is_reported_before_its_candidate_is_started() -> None:
-    runner = NotingRunner()
-    already_started: list[bool] = []
-    trials = search(
-        LineSampler(4),
-        candidate_of,
-        runner,
-        lambda proposed: False,
-        lambda number, row, chosen: already_started.append(chosen in runner.started),
-        pending_limit=2,
-    )
-    assert [trial.bound.record.candidate for trial in trials] == runner.started
-    assert already_started == [False] * 4

@@ -53,16 +53,15 @@ class WatchedTarget(FakeTarget, AbstractBaselineSource):
         anchor_s = ANCHOR_S * self.day.anchor
         host = HostConditions(0.5, waited, waited, 0.0, 0.0, anchor_s, 0.0, anchor_s)
         level = math.exp(rng.normal(0, self.day.spread))
-        return tuple(
-            scaled(time, self.day.library if isinstance(one, tuple) else self.day.kernel * level, host)
-            for time, one in zip(times, loaded, strict=True)
-        )
-
-
-def scaled(time: Measurement, factor: float, host: HostConditions) -> Measurement:
-    samples = tuple(seconds * factor for seconds in time.samples_s)
-    median_s = time.median_s * factor
-    return replace(time, samples_s=samples, median_s=median_s, interval_s=(median_s, median_s), host=host)
+        scaled = []
+        for time, one in zip(times, loaded, strict=True):
+            factor = self.day.library if isinstance(one, tuple) else self.day.kernel * level
+            median_s, samples_s = time.median_s * factor, tuple(each * factor for each in time.samples_s)
+            interval_s = median_s, median_s
+            scaled.append(
+                replace(time, samples_s=samples_s, median_s=median_s, interval_s=interval_s, host=host)
+            )
+        return tuple(scaled)
 
 
 def backends(day: Day) -> Backends:

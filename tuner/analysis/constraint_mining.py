@@ -16,11 +16,7 @@ from tuner.space.expressions import parse
 
 
 def log_chance_of_one_kind(drawn: int, kind: int, every: int) -> float:
-    """Returns the natural logarithm of the probability that ``drawn`` random items are all of one kind.
-
-    ``kind`` of the ``every`` items are of this kind: log(C(kind, drawn) / C(every, drawn)). Items are drawn
-    without replacement; ``drawn`` is at most ``kind``.
-    """
+    """Returns log(C(kind, drawn) / C(every, drawn)): the chance that all drawn are of one kind."""
     return (
         _log_factorial(kind)
         - _log_factorial(kind - drawn)

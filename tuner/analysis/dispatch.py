@@ -76,10 +76,7 @@ def by_model(matrix: TimeMatrix, asked: AskedProblem, columns: Iterable[int]) ->
 
 
 def _of_same_weights(matrix: TimeMatrix, problem: Problem, usable: list[int]) -> tuple[int, ...]:
-    """Returns the tuned problems with the nearest m below and above, all else equal to ``problem``.
-
-    Where all tuned m lie on one side, it is the nearest alone, or none if that is over ONE_SIDE_OCTAVES away.
-    """
+    """Returns the tuned problems with the nearest m below and above, all else equal to ``problem``."""
     m = problem.sizes[0]
     timed = [any(row[column] is not None for column in usable) for row in matrix.times_s]
     row_of = {

@@ -202,10 +202,7 @@ def _strategies(trials: tuple[StoredTrial, ...], timed: list[_Timed]) -> tuple[S
 
 
 def _gain(every: list[_Timed], chosen: list[int], never: int = 0) -> Gain | None:
-    """Compares the best of the trials at ``chosen`` with the best of ``every`` (sorted, fastest first).
-
-    ``never`` of the fastest cannot be among the chosen trials, by how these were chosen.
-    """
+    """Compares the best of the trials at ``chosen`` with the best of ``every`` (sorted, fastest first)."""
     if len(chosen) < HELD_MIN:
         return None
     some, best = every[chosen[0]].time, every[0].time

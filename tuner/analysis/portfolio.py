@@ -98,10 +98,7 @@ def served(matrix: TimeMatrix, columns: Sequence[int], completed: CompletedTimes
 
 
 def _log_efficiency(completed: CompletedTimes, applies: Flags) -> Numbers:
-    """Returns log(best time / time) [problem, column], at most 0; log(UNSERVED) where nothing applies.
-
-    The best time is the least that was measured, of a problem without a time the least prediction.
-    """
+    """Returns log(best time / time) [problem, column], at most 0; log(UNSERVED) where nothing applies."""
     logs = np.where(applies, completed.logs, np.inf)
     measured = np.where(completed.is_predicted, np.inf, logs).min(axis=1)
     best = np.where(np.isfinite(measured), measured, logs.min(axis=1))
@@ -152,10 +149,6 @@ class _Search:
     def _score(self, reached: Numbers, columns: tuple[int, ...]) -> Score:
         mean, worst = float(reached.mean()), float(reached.min())
         return round(mean, DIGITS), round(worst, DIGITS), int(self._uses[list(columns)].sum())
-
-
-# ------------------------------------------------------------------------------
-# How much speed a portfolio loses: on the problems that it was chosen on, and on problems held out.
 
 
 @dataclass(frozen=True)

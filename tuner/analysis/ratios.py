@@ -42,10 +42,6 @@ def sensitivity_text(
     return f"{ratio:.2f} times as long with operands {place} a cache line of 64 bytes"
 
 
-# ------------------------------------------------------------------------------
-# One candidate for several machines: the one with the least worst-case slowdown.
-
-
 @dataclass(frozen=True)
 class Compromise:
     """A candidate that was timed on each of several machines, with its slowdown on each."""
@@ -87,10 +83,6 @@ def best_compromise(machines: tuple[tuple[StoredTrial, ...], ...]) -> Compromise
         slowdowns = tuple(max(0.0, timed(ours).median_s / timed(best).median_s - 1) for ours, best in pairs)
         choices.append(Compromise(trials, slowdowns, fastest))
     return min(choices, key=lambda choice: choice.worst, default=None)
-
-
-# ------------------------------------------------------------------------------
-# Medians and ratios of times of interleaved rounds, with intervals from order statistics.
 
 
 NORMAL_95 = 1.96  # quantile of the normal distribution for an interval of 95 percent

@@ -139,10 +139,7 @@ class Scheduler:
         return max(left, key=lambda problem: gains[problem])
 
     def _gains(self) -> npt.NDArray[np.float64]:
-        """Returns per problem the seconds that a trial promises to save, times the problem's count.
-
-        A problem without a time promises as much as the best of the others, spread over its trials.
-        """
+        """Returns per problem the seconds that a trial promises to save, times the problem's count."""
         gains = np.full(len(self._taken), np.inf)  # seconds; inf: a problem without a time yet
         for problem, least_s in enumerate(self._least_s):
             if least_s and np.isfinite(least_s[-1]):

@@ -79,10 +79,7 @@ def select_result(trials: tuple[StoredTrial, ...], noise: float | None) -> Selec
 
 
 def top_trials_of(trials: tuple[StoredTrial, ...]) -> tuple[StoredTrial, ...]:
-    """Returns the trials of the final re-measurement; where there was none, all measured trials.
-
-    Leaves out stale and early-stopped trials: a few samples of a far too slow candidate are no result.
-    """
+    """Returns the trials of the final re-measurement; where there was none, all measured trials."""
     trials = tuple(trial for trial in trials if not trial.stale and trial.early_stopped is None)
     final_times = tuple(trial for trial in trials if trial.final is not None)
     return final_times or tuple(trial for trial in trials if trial.best_s is not None)

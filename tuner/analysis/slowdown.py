@@ -105,10 +105,6 @@ def finding_of(slowdown: PairedSlowdown, sessions: int, limits: SlowdownLimits) 
     return Finding.NOT_SLOWER if slowdown.interval[1] < limits.excluded else Finding.UNCLEAR
 
 
-# ------------------------------------------------------------------------------
-# How much longer code takes today than recorded, relative to references timed in the same rounds.
-
-
 LIBRARY = "the baseline library"  # drifts with clock, caches and memory, as a kernel does
 REFERENCE_KERNEL = "the reference kernel"  # small packed panels: drifts with the clock and inner caches
 RECORDED_TIME = "the recorded time"  # of another hour: drift does not cancel
@@ -184,10 +180,6 @@ def _slowdown(
         for first, last, each in zip(by_first, by_last, sessions, strict=True)
     )
     return replace(paired_slowdown(paired), noise=recorded.noise)
-
-
-# ------------------------------------------------------------------------------
-# How much longer one measurement is than another, with a confidence interval.
 
 
 RESAMPLES = 1000  # of the bootstrap

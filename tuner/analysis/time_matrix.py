@@ -13,9 +13,6 @@ import numpy.typing as npt
 from tuner.core.candidate import Candidate
 from tuner.core.problem import Problem
 
-# ------------------------------------------------------------------------------
-# Scores of configurations on a problem: the cost model, corrected by times on problems of similar sizes.
-
 
 Numbers = npt.NDArray[np.float64]
 

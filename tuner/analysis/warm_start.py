@@ -11,9 +11,6 @@ from tuner.core.machine import Machine
 from tuner.core.problem import Problem
 from tuner.core.runs import WARM_START, InitialConfiguration
 
-# ------------------------------------------------------------------------------
-# The distance between two tuning tasks, in octaves: as if every difference were one of sizes.
-
 
 Item = TypeVar("Item")
 
@@ -77,10 +74,6 @@ def machine_distance(machine: Machine, other: Machine) -> float:
         return 0.0
     is_same_kind = (machine.isa, machine.chip) == (other.isa, other.chip)
     return SAME_KIND if is_same_kind else OTHER_KIND
-
-
-# ------------------------------------------------------------------------------
-# Warm start: the best candidates of the nearest tasks, proposed first.
 
 
 TASKS = 4  # nearest tasks that warm-start points are taken from

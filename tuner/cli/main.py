@@ -18,9 +18,6 @@ from tuner.core.serialization import printable_lines, without_secrets
 from tuner.results.output.formatting import one_line
 from tuner.version import __version__
 
-# ------------------------------------------------------------------------------
-# Formats help texts: each example on its own line to copy, a long example continued by a backslash.
-
 
 EXAMPLE: Final = "Example: "
 NEXT_EXAMPLE: Final = re.compile(r", (or|then in CI:) (?=tuner )")
@@ -50,11 +47,7 @@ class HelpContext(click.Context):
 
 
 def example_lines(examples: str, columns: int) -> list[str]:
-    """Returns the examples of a help text as lines up to ``columns`` wide: a title, then the commands.
-
-    ``examples`` is a text such as 'tuner show 42, or tuner show run:3'. A long command is continued by a
-    backslash; a single short one stands next to the title.
-    """
+    """Returns the examples of a help text as lines up to ``columns`` wide: a title, then the commands."""
     first, *others = NEXT_EXAMPLE.split(" ".join(examples.split()))
     commands = [first, *others[1::2]]
     if len(commands) == 1 and len(EXAMPLE) + len(first) <= columns:
@@ -73,10 +66,6 @@ def _broken(command: str, columns: int) -> list[str]:
             lines[-1] += " \\"
             lines.append(f"{CONTINUATION}{part}")
     return lines
-
-
-# ------------------------------------------------------------------------------
-# The group of all commands, and how errors are reported: a line on stderr and an exit code.
 
 
 DONE = 0

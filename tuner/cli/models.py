@@ -19,10 +19,6 @@ if TYPE_CHECKING:
     import torch
 
 
-# ------------------------------------------------------------------------------
-# Baselines of a model that a command names: the model and its tuned program in one child process.
-
-
 BASELINES_TIMEOUT_S = 900.0  # compiling a large model by inductor three times takes minutes
 
 
@@ -86,10 +82,7 @@ def model_text(name: str) -> str:
 
 
 def read_model(name: str) -> "tuple[torch.nn.Module | torch.export.ExportedProgram, tuple[Any, ...]]":
-    """Returns the module of a model and its example inputs; an exported program has its own: ().
-
-    Raises UsageError for a model that cannot be read, and without PyTorch.
-    """
+    """Returns the module of a model and its example inputs; an exported program has its own: ()."""
     match = MODEL_FUNCTION.fullmatch(name)
     path = Path(match[1] if match else name)
     if not path.is_file():

@@ -94,10 +94,6 @@ def popped_fleet(options: dict[str, Any], database: str | None) -> "FleetRequest
     return request
 
 
-# ------------------------------------------------------------------------------
-# Options that several commands share, and the parsing of their values.
-
-
 PROBLEM_OPTIONS = ("operation", "shape", "dtype", "layout", "epilogue", "output_dtype", "align", "cache")
 
 json_option = click.option("--json", "as_json", is_flag=True, help="Print one JSON document on stdout.")
@@ -231,11 +227,7 @@ def target_options(function: Callable[P, R]) -> Callable[P, R]:
 
 
 def popped_problem(context: click.Context, options: dict[str, Any], sizes: str) -> Problem:
-    """Removes the options that describe the problem from ``options`` and returns the problem.
-
-    Raises UsageError for an invalid problem, or if the operation or the shape is missing; the hint then shows
-    ``sizes``, such as "64x64x64", as an example.
-    """
+    """Removes the options that describe the problem from ``options`` and returns the problem."""
     if options["operation"] is None or options["shape"] is None:
         name, batch = context.info_name, options["operation"] == BATCH_MATMUL
         example = f"tuner {name} {BATCH_MATMUL if batch else MATMUL} {'8x' * batch}{sizes}"
@@ -255,10 +247,7 @@ def is_typed(context: click.Context, name: str) -> bool:
 
 
 def typed_options(context: click.Context, but: Collection[str] = ()) -> str:
-    """Returns the options that the user typed as text for a hint, such as " --dtype f16"; "" without any.
-
-    Left out are --db, which is added later, --debug, and those whose parameter names are in ``but``: "dtype".
-    """
+    """Returns the options that the user typed as text for a hint, such as " --dtype f16"; "" without any."""
     typed = []
     for option in context.command.params:
         name = option.name or ""
@@ -303,11 +292,7 @@ def run_limit(trials: int | None, budget: str | None) -> "RunLimit | None":
 
 
 def parse_candidate(text: str) -> "Candidate":
-    """Returns the candidate of a text ``strategy(knob=value, ...)``; whole numbers become integers.
-
-    Values of another form stay text, as do numbers of more than 18 digits. Raises UsageError for a text of
-    another form.
-    """
+    """Returns the candidate of a text ``strategy(knob=value, ...)``; whole numbers become integers."""
     match = re.fullmatch(r"\s*([\w.-]+)\s*\((.*)\)\s*", text)
     pairs = [pair.partition("=") for pair in match[2].split(",") if pair.strip()] if match else []
     if match is None or any(not equals or not name.strip() for name, equals, _ in pairs):

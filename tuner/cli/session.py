@@ -54,10 +54,7 @@ def run_session(
 
 
 def require_no_arguments(context: click.Context, arguments: Mapping[str, Any]) -> None:
-    """Raises UsageError if any of ``arguments`` was given on the command line together with --resume.
-
-    ``arguments`` are values by the names of parameters, among them "operation".
-    """
+    """Raises UsageError if any of ``arguments`` was given on the command line together with --resume."""
     given = ", ".join(settings_given(context, arguments)) or arguments["operation"]
     if given is not None:
         raise UsageError(f"--resume cannot be combined with {given}: the run has its stored settings")

@@ -127,10 +127,6 @@ class TargetName:
         return cls(kind, detail)
 
 
-# ------------------------------------------------------------------------------
-# Problems and candidates as written in headers of scripts, in recordings and in JSON documents.
-
-
 @dataclass(frozen=True)
 class ProblemDocument:
     """A problem as a JSON object; its ``shape`` is [m, n, k], for a batch_matmul [batch, m, n, k]."""

@@ -173,10 +173,6 @@ def defect_line(error: BaseException) -> str:
     return f"{type(error).__name__}: {said}"
 
 
-# ------------------------------------------------------------------------------
-# Source locations of ops in a script or a payload, and the locations that a failure's reason names.
-
-
 SCRIPT, PAYLOAD = "script", "payload"
 # As tuner.mlir.transform writes them.
 NAMED = re.compile(r"([\w.]+|an op) at (script|payload):(\d+):(\d+)")

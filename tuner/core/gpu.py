@@ -7,9 +7,6 @@ from typing import NamedTuple
 
 from tuner.core.errors import TunerError, unknown_value
 
-# ------------------------------------------------------------------------------
-# The NVIDIA chips (compute capabilities) that code can be generated for, and their limits.
-
 
 KIB = 1024
 WARP_THREADS = 32

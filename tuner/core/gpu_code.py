@@ -9,9 +9,6 @@ from tuner.core.gpu import TensorMapLayout
 from tuner.core.problem import Problem
 from tuner.core.serialization import stored_as
 
-# ------------------------------------------------------------------------------
-# A host program as compiled code: LLVM-dialect text that allocates, copies, launches by ``mgpu*`` calls.
-
 
 Assemble = Callable[[str, tuple[str, ...]], bytes]  # PTX, names of its kernels -> cubin
 
@@ -84,10 +81,6 @@ class DeviceProgram:
     resident: tuple[ResidentBuffer, ...] = ()  # arguments after those of the caller
     # of a program that is computed as fusions
     fusions: tuple[DeviceFusion, ...] = field(default=(), metadata=stored_as("groups"))
-
-
-# ------------------------------------------------------------------------------
-# Compiled GPU code as values: the launches that compute a problem, their buffers, and ptxas's report.
 
 
 # Notes of ptxas 13 that mean a pipeline of wgmma with a wait in every step: "Potential Performance Loss: ..."

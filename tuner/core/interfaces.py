@@ -21,10 +21,6 @@ if TYPE_CHECKING:
     import numpy as np
 
 
-# ------------------------------------------------------------------------------
-# Chooses the fastest of the libraries that a kernel may be compared with.
-
-
 def fastest_baseline(
     timed: Sequence[tuple[str, Baseline]], failed: Sequence[LibraryTime] = ()
 ) -> Baseline | None:
@@ -45,10 +41,6 @@ def fastest_baseline(
 def _time(library: str, baseline: Baseline) -> LibraryTime:
     measurement = baseline.measurement
     return LibraryTime(library, baseline.name, measurement.median_s, measurement.interval_s)
-
-
-# ------------------------------------------------------------------------------
-# The port of a search method (ask/tell): proposes configurations of a feasible set, receives their times.
 
 
 class AbstractSampler(abc.ABC):
@@ -95,10 +87,6 @@ class AbstractSampler(abc.ABC):
         ``row`` is the index of a configuration in the feasible set. Raises ValueError for a row outside of
         the set, or one proposed before: a defect of the caller.
         """
-
-
-# ------------------------------------------------------------------------------
-# The two ports of a target kind: a compiler (script -> artifact), and an evaluator (verifies and times).
 
 
 @dataclass(frozen=True)
@@ -275,10 +263,6 @@ class AbstractBaselineSource(abc.ABC):
         Raises TunerError where there is no library or its result is wrong, unless the result says so;
         CandidateError of stage RUN where its failure also made the candidates unusable.
         """
-
-
-# ------------------------------------------------------------------------------
-# The port (abstract interface) that compiles, verifies and times candidates.
 
 
 @dataclass(frozen=True)

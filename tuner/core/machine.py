@@ -7,9 +7,6 @@ from tuner.core.candidate import Value
 from tuner.core.gpu import MAX_THREADS_PER_BLOCK, REGISTERS, Chip, chip_of
 from tuner.core.problem import Problem
 
-# ------------------------------------------------------------------------------
-# A GPU's sensors during a measurement: readings before it, between its rounds, and after it.
-
 
 @dataclass(frozen=True)
 class GpuState:
@@ -75,10 +72,6 @@ class HostConditions:
     anchor_s: float  # median time of the reference kernel (canary), the same code in each measurement
     anchor_drift: float  # relative, of the reference kernel's median between parts of the measurement
     panel_product_s: float | None = None  # lower quartile, a product of small packed panels; None: not timed
-
-
-# ------------------------------------------------------------------------------
-# The machine that a time was measured on, and the compiler that generated the code.
 
 
 BF16_CAPABILITY = 80  # tensor cores of sm_80 and later multiply bf16

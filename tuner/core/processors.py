@@ -61,10 +61,6 @@ def require_instructions(machine: Machine, needs: Collection[str], what: str) ->
         raise UsageError(f"{what}: {reason}", SEE_TARGETS)
 
 
-# ------------------------------------------------------------------------------
-# Processors of other machines that code can be generated for, by LLVM's names (-mcpu).
-
-
 KIB, MIB = 2**10, 2**20
 # Instruction set -> LLVM's features. A function that is compiled for another processor has its own list of
 # features, else LLVM adds those of the processor that it is compiled on.
@@ -154,10 +150,6 @@ def processor_of(name: str) -> DescribedProcessor:
     return PROCESSORS[name]
 
 
-# ------------------------------------------------------------------------------
-# By which instructions the peak of a processor is measured, for each element type of the operands.
-
-
 FMA, WORDS = "FMA", "products of 16-bit integers"
 SETS = {"bf16": (AMX_BF16, AVX512_BF16), "i8": (AMX_INT8, VNNI)}  # by dtype, the fastest first
 NAMES = {AMX_BF16: "AMX", AMX_INT8: "AMX", AVX512_BF16: "AVX512-BF16", VNNI: "VNNI"}
@@ -184,10 +176,6 @@ def peak_text(machine: Machine) -> str:
     for dtype in DTYPES:
         by.setdefault(peak_source(dtype, machine), []).append(dtype)
     return "; ".join(f"{', '.join(dtypes)} by {source}" for source, dtypes in by.items())
-
-
-# ------------------------------------------------------------------------------
-# The processors that this process may use, and their load before anything is timed.
 
 
 @dataclass(frozen=True)

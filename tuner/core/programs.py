@@ -39,10 +39,6 @@ class ExplainedFusion:
     reliability: Reliability = field(default=NOT_RECORDED, metadata=AS_TEXT)  # of its times
 
 
-# ------------------------------------------------------------------------------
-# A schedule for a fusion of operations that earlier trials suggest, and where it comes from.
-
-
 @dataclass(frozen=True)
 class FusionSchedule:
     """A configuration and its script for one fusion."""
@@ -59,10 +55,6 @@ Schedules = Callable[[Problem], Iterator[FusionSchedule]]  # the best first; a s
 def no_schedules(_problem: Problem) -> Iterator[FusionSchedule]:
     """Returns no schedule for any fusion: each gets its first configuration."""
     return iter(())
-
-
-# ------------------------------------------------------------------------------
-# A tuned program as it is stored: where it comes from, what its fusions take, how fast others run it.
 
 
 @dataclass(frozen=True)
@@ -105,10 +97,6 @@ class ProgramResult:
     gain_unknown: str = ""  # why ``speed`` is None; "" where it is there
 
 
-# ------------------------------------------------------------------------------
-# Where the schedule of a fusion comes from, as results and reports name it.
-
-
 TUNED, SAME_CONTRACTION, NEAREST, FIRST, LOOPS = ORIGINS = (
     "tuned",  # the best trial of this fusion
     "same contraction",  # that of a contraction of the same sizes with another epilogue
@@ -149,10 +137,6 @@ class DeviceWork:
             total = self.copied_out_bytes + size_bytes
             return replace(self, copies_out=self.copies_out + 1, copied_out_bytes=total)
         return self
-
-
-# ------------------------------------------------------------------------------
-# The times of a program's calls and kernels, and how much kernels overlap.
 
 
 SERIAL_OVERLAP = 1.05  # sum of kernel times over busy time; up to this ratio streams have no benefit

@@ -38,10 +38,6 @@ class MedianInterval:
     high: float
 
 
-# ------------------------------------------------------------------------------
-# Seconds of the compiler's passes.
-
-
 @dataclass(frozen=True)
 class PassSeconds:
     """The seconds of one compiler pass, summed over all its runs in the compilation of one candidate."""
@@ -58,10 +54,6 @@ class CompileSeconds:
     compiler: str  # Compiler.fingerprint
     machine: str  # Machine.name of the compiling machine
     passes: tuple[PassSeconds, ...]  # the longest first
-
-
-# ------------------------------------------------------------------------------
-# The outcome of a candidate: a measurement, a verdict, or the stage at which it failed and why.
 
 
 @dataclass(frozen=True)

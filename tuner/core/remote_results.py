@@ -16,9 +16,6 @@ from tuner.core.problem import Problem
 from tuner.core.records import Measurement, Verdict
 from tuner.core.runs import Baseline
 
-# ------------------------------------------------------------------------------
-# Candidates that were compiled on a machine without a GPU and still have to be timed.
-
 
 @dataclass(frozen=True)
 class Origin:
@@ -178,10 +175,6 @@ def why_no_roofline(roofline: Roofline, limit_flop_per_s: float) -> str:
 
 def _is_within(value: float, low: float, high: float) -> bool:
     return low * (1 - ROUNDING) <= value <= high * (1 + ROUNDING)
-
-
-# ------------------------------------------------------------------------------
-# Results of a remote measurement: candidates of a bundle, measured on a machine with a GPU.
 
 
 CUBIN, PTX = "cubin", "ptx"  # what ran: the machine code, or PTX that the driver compiled for want of it

@@ -13,9 +13,6 @@ from tuner.core.problem import BATCH_MATMUL, NUMPY_ALIGNMENT, WARM, Problem
 from tuner.core.programs import ProgramResult, ProgramSource
 from tuner.core.runs import DatabaseInfo, Proposal, Run, RunSettings, TaskQuery
 
-# ------------------------------------------------------------------------------
-# Campaigns as values: many problems tuned under one budget, each as a run of its own.
-
 
 @dataclass(frozen=True)
 class CampaignSettings:
@@ -63,10 +60,6 @@ class CampaignProposal:
     run: int  # id of the run
     column: Candidate  # the configuration before its projection onto the problem
     proposal: Proposal  # with the projected candidate, and its outcome if there is one
-
-
-# ------------------------------------------------------------------------------
-# Commands that a message suggests where the database has no matching trial or run.
 
 
 ASKING = {"trial": "tuner history", "run": "tuner runs"}  # the command that lists them

@@ -10,9 +10,6 @@ from tuner.core.records import Measurement, drift
 from tuner.core.reliability import RELIABLE, Reliability, unknown, unreliable
 from tuner.core.runs import Baseline
 
-# ------------------------------------------------------------------------------
-# One timing round: top trials timed interleaved, and how quiet the machine was meanwhile.
-
 
 @dataclass(frozen=True)
 class RoundQuality:
@@ -53,10 +50,6 @@ class StoredRound:
     quality: RoundQuality
     is_answering: bool  # True: the quietest of its run, whose times are used
     of_trials: int = 0  # number of trials of the run at that time: an extended run has more
-
-
-# ------------------------------------------------------------------------------
-# How reliable times are: noise, drift of reference codes, load of the machine, number of samples.
 
 
 NOISE_LIMIT = 0.05  # relative: differences that a quiet machine shows between timings of the same code

@@ -345,10 +345,6 @@ def quoted(found: object) -> str:
     return text if len(text) <= QUOTED else f"{text[:QUOTED]}..."
 
 
-# ------------------------------------------------------------------------------
-# Dates and durations as users write them.
-
-
 UNIT_S = {"": 1.0, "s": 1.0, "m": 60.0, "h": 3600.0}
 
 
@@ -377,10 +373,6 @@ def parse_seconds(text: str) -> float:
     if not seconds > 0:
         raise UsageError(f"budget: found {text!r}, allowed a time such as 60s, 5m or 1h")
     return seconds
-
-
-# ------------------------------------------------------------------------------
-# Untrusted texts, such as names in a merged database, without control characters that act on a terminal.
 
 
 # Control characters but newline and tab, Unicode line separators, and marks that change the writing direction
@@ -438,10 +430,6 @@ def _decoded_text(name: str, content: bytes, allowed: str, limit_bytes: int) -> 
         return content.decode()
     except UnicodeDecodeError as error:
         raise UsageError(f"{name}: not {allowed}: byte {error.start} is not UTF-8") from error
-
-
-# ------------------------------------------------------------------------------
-# Times as text, with a unit that keeps their digits: 1.2 ms, 13.45 us, 8.25 ns.
 
 
 UNITS = ((1.0, "s"), (1e-3, "ms"), (1e-6, "us"))

@@ -17,9 +17,6 @@ from tuner.fleet.tables import read_settings
 from tuner.fleet.work import COMPILE, Compiled, FleetWork, Outcome, compile_queue, hash_of, measure_queue
 from tuner.targets.interface import ignore_report
 
-# ------------------------------------------------------------------------------
-# The connection of a process that drives runs on a fleet: one for all runs of a campaign.
-
 
 LISTEN_S: Final = 0.5  # until the tables are read, where no notification comes
 TAKEN_LIMIT_S: Final = 5.0  # that the server may need to see a killed driver's connection closed
@@ -103,10 +100,6 @@ class DriverConnection:
             if why and why not in reported:
                 reported.add(why)
                 each.report(why)
-
-
-# ------------------------------------------------------------------------------
-# A driver's connection to its fleet: queues the work of one run and waits for the outcomes.
 
 
 URGENT: Final = 1000  # added to the priority of work that a whole run waits for

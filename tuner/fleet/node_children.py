@@ -30,9 +30,6 @@ from tuner.runtime.workers.processes import TICK_S, TimingLock, holder_text
 from tuner.runtime.workers.services import Evaluation, Group, compile_spec, evaluation_spec
 from tuner.targets.interface import MeasurementBackend, RunnerChildren
 
-# ------------------------------------------------------------------------------
-# The measurement workers that a node keeps: a few child processes, each with the arrays of one problem.
-
 
 KEPT: Final = 4  # each holds the arrays of its problem
 GIB: Final = 1 << 30
@@ -129,10 +126,6 @@ class WakePipe:
     def close(self) -> None:
         os.close(self._reading)
         os.close(self._writing)
-
-
-# ------------------------------------------------------------------------------
-# The child processes of a node, all owned by one thread, which takes orders from any thread.
 
 
 IDLE_TICK_S: Final = 10.0  # without work nothing is polled: an order wakes the thread at once

@@ -143,10 +143,6 @@ def _is_node(process: int) -> bool:
     return False
 
 
-# ------------------------------------------------------------------------------
-# How much a node's own process loads its machine: processor time and wake-ups, children not included.
-
-
 @dataclass(frozen=True)
 class _Reading:
     moment_s: float

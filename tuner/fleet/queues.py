@@ -297,10 +297,6 @@ def _run(job: "engine.Job") -> str:
     return str(job.task_kwargs.get("run"))
 
 
-# ------------------------------------------------------------------------------
-# Procrastinate over a connection of the tuner: its statements are part of the tuner's transactions.
-
-
 Result = TypeVar("Result")
 
 

@@ -162,10 +162,6 @@ class FleetRunner(AbstractRunner):
                 self._begin_evaluation(flight, known.value)
 
 
-# ------------------------------------------------------------------------------
-# The parts of a run, or of a campaign, that nodes of a fleet provide.
-
-
 Named = TypeVar("Named")
 
 
@@ -337,11 +333,7 @@ def fleet_kind(kind: TargetBackend, fleet: FleetRequest) -> TargetBackend:
 
 
 def fleet_outcomes(own: MeasurementBackend, fleet: FleetRequest) -> MeasurementBackend:
-    """Returns an outcome source whose machine, runner, baseline and roofline are those of fleet nodes.
-
-    The compiler is that of ``own``, but UsageError is raised unless a node has an equal one. Everything else,
-    such as the plan of the search, is taken from ``own``.
-    """
+    """Returns an outcome source whose machine, runner, baseline and roofline are those of fleet nodes."""
     run = FleetRun(own, fleet)
     return replace(
         own,

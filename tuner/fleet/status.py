@@ -13,10 +13,6 @@ if TYPE_CHECKING:
     from tuner.fleet.server import Connection
 
 
-# ------------------------------------------------------------------------------
-# The present state of a fleet: nodes, devices, queues, and why jobs wait.
-
-
 IDLE_WINDOW_S: Final = 60.0  # or since the node joined
 BEATS_MISSED: Final = 2  # after which a node counts as silent
 
@@ -182,10 +178,7 @@ def _give_up(connection: "Connection", job: queues.Job, why: str) -> None:
 
 
 def delete_old(connection: "Connection") -> None:
-    """Deletes blobs, outcomes, attempts and nodes older than 7 days (KEPT_DAYS), and jobs that have ended.
-
-    The age of a node counts from its last heartbeat. A job that was given up is kept.
-    """
+    """Deletes blobs, outcomes, attempts and nodes older than 7 days (KEPT_DAYS), and jobs that have ended."""
     for statement in (
         "DELETE FROM fleet_blob WHERE stored < now() - make_interval(days => %s)",
         "DELETE FROM fleet_outcome WHERE told < now() - make_interval(days => %s)",

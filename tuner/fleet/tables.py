@@ -68,10 +68,6 @@ def read_settings(connection: "Connection") -> FleetSettings:
     return FleetSettings(float(str(row[0])))
 
 
-# ------------------------------------------------------------------------------
-# The tables that drivers and nodes share, by plain SQL: a node that measures loads no SQLAlchemy.
-
-
 # of code, uncompressed; for CPUs some 100 kB, 10 MB where loops are unrolled
 BLOB_LIMIT_BYTES: Final = 64 << 20
 REPORT_LIMIT_BYTES: Final = 4 << 20  # of an outcome; final times of 20 candidates are some 100 kB

@@ -61,10 +61,6 @@ def require_hash(sha256: str, blob: bytes) -> bytes:
     return blob
 
 
-# ------------------------------------------------------------------------------
-# A piece of work for a node, and its outcome: values that are exchanged as JSON.
-
-
 COMPILE: Final = "compile"  # stages of work
 EVALUATE: Final = "evaluate"
 REMEASURE: Final = "remeasure"

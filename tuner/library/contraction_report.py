@@ -40,12 +40,7 @@ class ContractionReport:
 def contraction_reports(
     library: str, program: str, problems: tuple[Problem, ...]
 ) -> tuple[ContractionReport, ...]:
-    """Returns what a library does with each contraction of a program, in the order of the program.
-
-    Runs the library's matchers on a copy of the program, without its schedules. ``library`` and ``program``
-    are MLIR text, ``problems`` those of the library's entries. Raises CandidateError for text that does not
-    parse, and where a matcher fails.
-    """
+    """Returns what the matchers of ``library`` do with a copy of ``program``; raises CandidateError."""
     with transform.new_context(), ir.Location.unknown():
         module = transform.parse(program, "payload")
         before = [_report(op) for op in _contractions(module)]

@@ -21,10 +21,6 @@ if TYPE_CHECKING:
     from tuner.db.store import Store
 
 
-# ------------------------------------------------------------------------------
-# A library's entry: one problem and the schedule that was tuned for it.
-
-
 NO_BASELINE = NotComparable("no baseline was timed in the same round")
 
 
@@ -59,10 +55,6 @@ class LibraryFile:
     content: bytes
 
 
-# ------------------------------------------------------------------------------
-# The entries of a library from the results database: the best trial per problem on one machine.
-
-
 Selectable = Callable[[StoredTrial], bool]
 ONE_THREAD = TaskQuery(threads=1, align=NUMPY_ALIGNMENT, cache=WARM)
 
@@ -83,18 +75,10 @@ def library_entries(
     *,
     stock_only: bool = False,
 ) -> LibraryEntries:
-    """Returns the best CPU trial of each problem as a library's entry; replays do not count.
+    """Returns the best CPU trial of each problem as an entry, no replays; ``runs``: whose trials, () all.
 
-    Args:
-        store: The results database.
-        backends: The parts that know this machine.
-        task: Conditions on problems, target and threads; ``machine`` None: this class of machine.
-        runs: IDs of runs; only their trials count. Empty: all runs.
-        stock_only: Only scripts that stock ``mlir-opt`` runs; a problem without one is left out with a note.
-
-    Raises UsageError where nothing is left, for a run that is unknown, is not of a CPU, is of another machine
-    or has no time, and for two results that differ only in the alignment or the caches that they were timed
-    with.
+    ``task``: its machine None is this class; ``stock_only``: of stock ``mlir-opt``. Raises UsageError where
+    nothing is left, for an unsuitable run, and for results that differ only in alignment or caches.
     """
     if task.target is not None and not TargetName.parse(task.target).is_on_cpu:
         raise UsageError(f"export: a library has schedules for a CPU, not for {task.target}")
@@ -141,10 +125,7 @@ def _require_distinct(problems: list[Problem]) -> None:
 
 
 def entry_of(result: RunResult) -> LibraryEntry:
-    """Returns the library's entry of a run's selected trial.
-
-    The baseline's time is that of the same timing round; None where the baseline was timed alone.
-    """
+    """Returns the entry of a run's selected trial; the baseline's time only where of the same round."""
     run, trial = result.run, result.best
     compared = against_baseline(run, trial) or NO_BASELINE
     return replace(_entry(run, trial), reliability=trial.reliability, compared=compared)
@@ -198,7 +179,6 @@ def _note(key: str, fastest: RunResult, chosen: RunResult | None) -> str:
 
 
 def _nothing_there(store: "Store", task: TaskQuery, runs: tuple[int, ...]) -> UsageError:
-    """Returns the error for a selection without a result, naming the machines that have one."""
     if runs:
         listed = ", ".join(map(str, runs))
         return UsageError(
@@ -233,11 +213,9 @@ class _Found:
 
 
 def gpu_entries(store: "Store", task: TaskQuery, runs: Iterable[int] = ()) -> LibraryEntries:
-    """Returns an entry for each problem and chip that has a trial on a GPU or in the simulator of one.
+    """Returns an entry per problem and chip: the fastest timed on a GPU, else the first simulated, noted.
 
-    The fastest trial that was timed on a GPU; where none was timed, the first that the simulator verified,
-    with a note. ``task``: conditions on problems and target; its threads and machine do not count. ``runs``:
-    IDs of runs, only their trials count; empty: all runs. Raises UsageError where nothing is left.
+    ``runs``: whose trials count; empty: all. Raises UsageError where nothing is left.
     """
     task = replace(task, threads=None, machine=None)
     found: dict[ProblemOnChip, _Found] = {}

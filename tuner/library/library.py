@@ -168,10 +168,7 @@ def read_document(text: str, name: str) -> LibraryDocument:
 
 
 def read_entries(text: str, name: str) -> tuple[LibraryEntry, ...]:
-    """Returns the entries of a library with their scripts, put together again from its sequences.
-
-    Raises UsageError for a text that is no library, and where the schedule of an entry is missing.
-    """
+    """Returns a library's entries with their scripts put together again; raises UsageError."""
     document = read_document(text, name)
     return tuple(
         LibraryEntry(
@@ -229,19 +226,11 @@ def versions_text(text: str) -> str:
     return MLIR_23 if NEWER in text else f"{MLIR_22} and {MLIR_23}"
 
 
-# ------------------------------------------------------------------------------
-# ``--format library``: one transform module that gives each contraction of a program its schedule.
-
-
 FILE = "library.mlir"
 
 
 def write_library(entries: tuple[LibraryEntry, ...]) -> tuple[LibraryFile, ...]:
-    """Returns the file of a library, with the measured cost of each entry in its header.
-
-    The cost is measured where this is the machine that the entries were tuned on, which takes some seconds
-    for each. Raises UsageError for an entry that no library can have, and TunerError where one fails.
-    """
+    """Returns a library's file; measures each entry's cost on its machine. Raises UsageError, TunerError."""
     schedules, here = tuple(map(schedule_of, entries)), describe_machine().name
     costs = tuple(
         outlining_cost(entry.problem, entry.script, transform_module((schedule,)))
@@ -253,10 +242,7 @@ def write_library(entries: tuple[LibraryEntry, ...]) -> tuple[LibraryFile, ...]:
 
 
 def suitable(found: LibraryEntries) -> LibraryEntries:
-    """Returns the entries that a library can have, with a note for each of the others.
-
-    Raises UsageError, with the first reason, where none is left.
-    """
+    """Returns the entries that a library can have, and notes on others; raises UsageError if none is left."""
     kept: list[LibraryEntry] = []
     reasons: list[str] = []
     for entry in found.entries:
@@ -315,10 +301,7 @@ PARAMETERS = "schedule_parameters.json"
 
 
 def lighthouse_files(entries: tuple[LibraryEntry, ...]) -> tuple[LibraryFile, ...]:
-    """Returns the files of a library, a descriptor per operation and type, and the tiles of each entry.
-
-    Raises UsageError for an entry that no library can have, and TunerError where one fails.
-    """
+    """Returns a library, descriptors per operation and type, and tiles; raises UsageError, TunerError."""
     kinds = sorted({(entry.problem.operation, entry.problem.dtype) for entry in entries})
     descriptor = yaml.safe_dump({"Pipeline": [{"transform": TO_LIBRARY}]}).encode()
     return (
@@ -329,10 +312,7 @@ def lighthouse_files(entries: tuple[LibraryEntry, ...]) -> tuple[LibraryFile, ..
 
 
 def _parameters(entry: LibraryEntry) -> dict[str, Value | list[int]]:
-    """Returns an entry's tiles by lighthouse's names, a flat object; without knobs that the strategy lacks.
-
-    A block is a whole extent where the strategy does not divide one. No reader on x86 takes the file yet.
-    """
+    """Returns an entry's tiles by lighthouse's names. No reader on x86 takes the file yet."""
     m, n, k = entry.problem.sizes
     blocks = [entry.size(f"block_{name}") or size for name, size in zip("mnk", (m, n, k), strict=True)]
     tiles = {"reg_tile_m": "tile_m", "reg_tile_n": "tile_n", "reg_tile_k": "unroll_k"}
@@ -348,10 +328,6 @@ def _parameters(entry: LibraryEntry) -> dict[str, Value | list[int]]:
         "block_factors": blocks,
         **of_registers,
     }
-
-
-# ------------------------------------------------------------------------------
-# Libraries of one machine merged: of two schedules for the same contraction the faster one stays.
 
 
 @dataclass(frozen=True)
@@ -396,13 +372,7 @@ class _Known:
 
 
 def merged(libraries: tuple[LibraryText, ...]) -> MergedLibrary:
-    """Returns the library that has the entries of several libraries of one machine.
-
-    Where several have a schedule for the same contraction, these are timed interleaved on this machine, and
-    the one with the shorter median stays. Equal scripts are not timed. Raises UsageError for a text that is
-    no library, for libraries of several machines, and where a timing is needed on another machine than this
-    one; TunerError where a schedule fails.
-    """
+    """Returns libraries as one, of equal contractions the faster; raises UsageError, TunerError."""
     best: dict[Problem, _Known] = {}
     duels: list[Duel] = []
     for known in itertools.chain.from_iterable(map(_entries, libraries)):

@@ -34,11 +34,7 @@ RESULTS_TO_ARGUMENTS = (
 
 
 def lowered(module: bindings.ir.Module) -> str:
-    """Returns the LLVM dialect, as text for the JIT, of a bufferized module, which is changed in place.
-
-    Results of functions become arguments. Raises CandidateError where a pass fails, and for code that the JIT
-    cannot take.
-    """
+    """Returns a bufferized module, changed in place, as LLVM dialect for the JIT; raises CandidateError."""
     run_passes(module, RESULTS_TO_ARGUMENTS)
     copy_by_loops(module)
     code = lower_to_llvm(module)
@@ -62,10 +58,6 @@ def tensor_program(problem: Problem, name: str) -> str:
 """
 
 
-# ------------------------------------------------------------------------------
-# Two scripts of one problem, and a script against a library, timed interleaved on this machine.
-
-
 Value = TypeVar("Value")
 SESSIONS = 3
 EFFORT = Effort(budget_s=0.05, min_samples=12, max_samples=60)  # of each code in a session
@@ -73,11 +65,7 @@ TIMEOUT_S = 240.0
 
 
 def slower_by(problem: Problem, script: str, reference: str) -> PairedSlowdown:
-    """Returns how much longer a script's code takes than a reference script's, both for one thread.
-
-    Both are compiled now, verified, and timed in a child process on the same arrays. Raises TunerError
-    where one of them fails or is wrong.
-    """
+    """Returns how much longer a script takes than a reference, on one thread; raises TunerError."""
     return _in_child(problem, partial(_script_slowdown, problem, script, reference))
 
 
@@ -125,10 +113,6 @@ def _timed(problem: Problem, code: Artifact, reference: Artifact) -> PairedSlowd
     return paired_slowdown(tuple(sessions))
 
 
-# ------------------------------------------------------------------------------
-# What it costs that a library moves each contraction to a function of its own, measured per entry.
-
-
 BATCH = 4  # matrices of the batch that a matmul's schedule is timed on
 
 
@@ -141,11 +125,7 @@ class OutliningCost:
 
 
 def outlining_cost(problem: Problem, script: str, library: str) -> OutliningCost:
-    """Returns the slowdown of a library against the script of its entry, on tensors and on a batch of them.
-
-    The library is applied to a function from tensors to a tensor, the script to the payload that it was tuned
-    on. Both codes are compiled and timed now, on this machine. Raises TunerError where one fails or is wrong.
-    """
+    """Returns a library's slowdown against its entry's script, on tensors and a batch; raises TunerError."""
     problems = tuple(
         replace(
             problem,

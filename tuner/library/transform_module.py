@@ -80,10 +80,7 @@ def _marking(schedules: tuple[EntrySchedule, ...]) -> str:
 
 
 def _named(operation: str) -> str:
-    """Returns the steps that give linalg.generic contractions of layout nn the name of an operation.
-
-    MLIR 22 gives a generic of another layout the same name and loses its indexing maps: a wrong result.
-    """
+    """Names linalg.generic contractions of layout nn; of others MLIR 22 loses the maps: a wrong result."""
     generics, found = f"%generics_{operation}", f"%contractions_{operation}"
     maps = maps_attribute(operation, "nn")
     return f"""    {generics} = transform.structured.match ops{{["linalg.generic"]}}
@@ -116,7 +113,6 @@ def _dispatched(number: int, operation: str, layout: str) -> str:
 
 
 def _dispatch(number: int, pairs: Iterable[tuple[MatchedContraction, str]]) -> str:
-    """Returns the sequence that gives an op to its matchers; it fails for an op on buffers."""
     listed = ",\n      ".join(f"@{_matcher_name(name, one)} -> @mark_{name}" for one, name in pairs)
     return f"""  transform.named_sequence @tuner_dispatch{number}(%op: {ANY} {{transform.consumed}}) {{
     %result = transform.get_result %op[0] : ({ANY}) -> !transform.any_value

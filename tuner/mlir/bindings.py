@@ -1,6 +1,7 @@
 """The only import of the MLIR bindings: transforms and lowering from one wheel, the host JIT from another.
 
-Decision 0001 gives the reasons for two wheels; the eudsl wheel, which has both parts, would replace them.
+docs/decisions/packages.md gives the reasons for two wheels; the eudsl wheel, which has both parts, would
+replace them.
 """
 
 import contextlib
@@ -16,10 +17,7 @@ FRONT_END = f"{WHEEL}.numba_cuda.np.numpy_support"  # imports the whole compiler
 
 @contextlib.contextmanager
 def _without_front_end() -> Iterator[None]:
-    """Leaves out 400 modules of the wheel (its compiler of Python kernels) while the wheel is imported.
-
-    Names of that compiler are imported when an attribute of the package is first read.
-    """
+    """Leaves out 400 modules of the wheel, until an attribute of its compiler of Python kernels is read."""
     if WHEEL in sys.modules:
         yield
         return
@@ -78,10 +76,7 @@ WalkResult: TypeAlias = ir.WalkResult
 
 
 def jit_bindings() -> tuple[Any, Any]:
-    """Returns the Python modules ``(ir, execution_engine)`` of torch_mlir, whose LLVM has an x86 back end.
-
-    Imports torch_mlir at the call, because only processes that run code on the host's processor need it.
-    """
+    """Returns torch_mlir's ``(ir, execution_engine)``, with an x86 back end; imported at the call."""
     from torch_mlir import execution_engine
     from torch_mlir import ir as jit_ir
 
@@ -89,20 +84,14 @@ def jit_bindings() -> tuple[Any, Any]:
 
 
 def torch_importer() -> Any:
-    """Returns the Python module ``torch_mlir.fx``, which turns exported PyTorch programs into MLIR.
-
-    Imports it at the call, because it imports PyTorch.
-    """
+    """Returns the Python module ``torch_mlir.fx``; imports it, and PyTorch, at the call."""
     from torch_mlir import fx
 
     return fx
 
 
 def torch_pass_bindings() -> Any:
-    """Returns what lowers torch-mlir's dialect: ``ir``, ``PassManager``, and the dialect, ``torch``.
-
-    Imports torch_mlir at the call, and not PyTorch.
-    """
+    """Returns torch_mlir's ``ir``, ``PassManager`` and dialect ``torch``; imports no PyTorch."""
     from torch_mlir import ir as torch_ir
     from torch_mlir.dialects import torch as dialect
     from torch_mlir.passmanager import PassManager
@@ -111,10 +100,7 @@ def torch_pass_bindings() -> Any:
 
 
 def torch_decompositions() -> dict[Any, Any]:
-    """Returns the decompositions that ``torch_importer`` uses by default: a function for each operation.
-
-    Imports PyTorch.
-    """
+    """Returns the decompositions that ``torch_importer`` uses by default; imports PyTorch."""
     from torch_mlir.extras.fx_decomp_util import get_decomposition_table
 
     return dict(get_decomposition_table())

@@ -15,10 +15,7 @@ class TunerDialect(ext.Dialect, name=DIALECT):  # type: ignore[misc,call-arg] # 
 
 
 class InPlaceOp(TunerDialect.Operation):  # type: ignore[misc,name-defined] # untyped bindings
-    """The base class of tuner's transform ops that take one handle and change its payload ops in place.
-
-    A subclass implements ``change``. The handle stays valid, except for the ops listed as consuming.
-    """
+    """The base class of transform ops that take one handle and change its payload ops in place."""
 
     target: ext.Operand[transform.AnyOpType]
 
@@ -27,19 +24,12 @@ class InPlaceOp(TunerDialect.Operation):  # type: ignore[misc,name-defined] # un
         def __init_subclass__(cls, *, name: str) -> None: ...
 
     def change(self, function: Op) -> str | None:
-        """Changes one payload op in place; returns None, or why this transform op cannot be applied to it.
-
-        ``function`` is the payload op, a func.func for most ops. Each transform op implements this method;
-        here it raises NotImplementedError.
-        """
+        """Changes one payload op in place; returns None, or why this op cannot be applied to it."""
         raise NotImplementedError
 
 
 class InPlaceTransform(transform.TransformOpInterface):  # type: ignore[misc] # untyped bindings
-    """The implementation of InPlaceOp for MLIR's interpreter: calls ``change`` on each payload op.
-
-    The first reason that ``change`` returns becomes a silenceable failure; the payload ops after it stay.
-    """
+    """The implementation of InPlaceOp for MLIR's interpreter; a reason of ``change`` is its failure."""
 
     @staticmethod
     def apply(
@@ -48,11 +38,6 @@ class InPlaceTransform(transform.TransformOpInterface):  # type: ignore[misc] # 
         results: transform.TransformResults,
         state: transform.TransformState,
     ) -> transform.DiagnosedSilenceableFailure:
-        """Calls ``op.change`` on each payload op of the handle of ``op``.
-
-        MLIR's transform interpreter calls this method. Returns success, or a silenceable failure with the
-        first reason that ``change`` returns.
-        """
         for function in state.get_payload_ops(op.target):
             reason = op.change(function.operation)
             if reason is not None:
@@ -61,47 +46,30 @@ class InPlaceTransform(transform.TransformOpInterface):  # type: ignore[misc] # 
 
     @staticmethod
     def allow_repeated_handle_operands(op: InPlaceOp) -> bool:
-        """Returns False: MLIR may not accept one handle for several operands; these ops have only one."""
+        """Returns False: these ops have one operand."""
         return False
 
 
 class InPlaceEffects(ir.MemoryEffectsOpInterface):  # type: ignore[misc] # untyped bindings
-    """The memory effects, for MLIR, of transform ops that only read their handles and modify the payload.
-
-    A handle that is only read stays valid.
-    """
+    """Memory effects of transform ops that only read their handles and modify the payload."""
 
     @staticmethod
     def get_effects(op: Op, effects: ir.MemoryEffectInstancesList) -> None:
-        """Appends to ``effects`` that ``op`` only reads its handles and modifies the payload.
-
-        MLIR's transform interpreter calls this method.
-        """
         transform.only_reads_handle(op.op_operands, effects)
         transform.modifies_payload(effects)
 
 
 class ConsumingEffects(ir.MemoryEffectsOpInterface):  # type: ignore[misc] # untyped bindings
-    """The memory effects, for MLIR, of transform ops that replace the payload ops of their handles.
-
-    These ops consume the handles, which become invalid.
-    """
+    """Memory effects of transform ops that consume their handles, which become invalid."""
 
     @staticmethod
     def get_effects(op: Op, effects: ir.MemoryEffectInstancesList) -> None:
-        """Appends to ``effects`` that ``op`` consumes its handles and modifies the payload.
-
-        MLIR's transform interpreter calls this method.
-        """
         transform.consumes_handle(op.op_operands, effects)
         transform.modifies_payload(effects)
 
 
 def silenceable_failure(op: Op, reason: str) -> transform.DiagnosedSilenceableFailure:
-    """Emits ``reason`` as an MLIR error at the location of ``op``; returns a silenceable failure.
-
-    A script may catch such a failure, for example by ``transform.alternatives``.
-    """
+    """Emits ``reason`` as an MLIR error at ``op``; returns a failure that a script may catch."""
     op.operation.location.emit_error(f"{reason}\n")  # the interpreter appends to this text
     return transform.DiagnosedSilenceableFailure.SilenceableFailure
 

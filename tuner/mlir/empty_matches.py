@@ -38,10 +38,9 @@ HAS_FOUND = "tuner.has_found"  # attribute of the script while it runs: a match 
 
 
 class NoteMatchOp(TunerDialect.Operation, name="note_match"):  # type: ignore[misc,name-defined,call-arg] # untyped
-    """The transform op ``tuner.note_match``, which records whether a match op found payload ops.
+    """``tuner.note_match``, after each match op of a script, records whether it found payload ops.
 
-    Inserted after each match op of a script. Silenceable failure: the match found nothing, and MLIR knows
-    none of the op names that it looks for.
+    Silenceable failure: the match found nothing, and MLIR knows none of the op names that it looks for.
     """
 
     target: ext.Operand[Any]
@@ -49,11 +48,10 @@ class NoteMatchOp(TunerDialect.Operation, name="note_match"):  # type: ignore[mi
 
 
 class RequireMatchOp(TunerDialect.Operation, name="require_match"):  # type: ignore[misc,name-defined,call-arg] # untyped
-    """The transform op ``tuner.require_match``, inserted before an op that needs the payload ops of a match.
+    """``tuner.require_match``, before an op that needs the payload ops of a match.
 
     Silenceable failure: the match found nothing, and no match so far has found an op other than modules,
-    functions and their returns. Never fails in a script with ``transform.foreach_match`` or
-    ``transform.collect_matching``.
+    functions and their returns. Never in a script with ``transform.foreach_match`` or ``collect_matching``.
     """
 
     target: ext.Operand[Any]
@@ -69,33 +67,26 @@ class NoteMatch(transform.TransformOpInterface):  # type: ignore[misc] # untyped
         results: transform.TransformResults,
         state: transform.TransformState,
     ) -> transform.DiagnosedSilenceableFailure:
-        """Records in attributes of the script whether a match op found payload ops.
-
-        MLIR's transform interpreter calls this method. Returns success, or a silenceable failure if nothing
-        was found and MLIR knows none of the match's op names.
-        """
         match = op.target.owner
         found = [each.operation for each in state.get_payload_ops(op.target)]
         if not found:
             scopes = [each.operation for each in state.get_payload_ops(op.scope)]
             names = _names(match)
-            payload = [op for scope in scopes for op in walk_where(scope, _is_no_part)]
+            payload = [
+                op
+                for scope in scopes
+                for op in walk_where(scope, lambda _: True)
+                if op.parent is None or not op.parent.name.startswith("linalg.")
+            ]
             named = [op for op in payload if op.name in names]
             if named and "op_attrs" in match.attributes:
                 wanted = [_text(each.name, each.attr) for each in ir.DictAttr(match.attributes["op_attrs"])]
-                there = [
-                    _text(name, op.attributes[name])
-                    for op in named
-                    for name in op.attributes
-                    if name != SEGMENTS
-                ]
+                pairs = ((name, op.attributes[name]) for op in named for name in op.attributes)
+                there = [_text(name, each) for name, each in pairs if name != SEGMENTS]
                 asked, whose = f"{named[0].name} with {', '.join(wanted)}", "which has it with"
             else:
                 wanted, there = names, [op.name for op in payload if op.name not in CONTAINERS]
-                asked, whose = (
-                    " or ".join(names) or "such op",
-                    "which has",
-                )  # a match by interface has no op name
+                asked, whose = " or ".join(names) or "such op", "which has"  # by interface: no op name
             reason = f"found no {asked} in the payload{_similar(wanted, there, whose)}"
             match.attributes[FOUND_NOTHING] = ir.StringAttr.get(reason)
             return silenceable_failure(op, reason) if _is_unknown(match) else _SUCCESS
@@ -105,7 +96,6 @@ class NoteMatch(transform.TransformOpInterface):  # type: ignore[misc] # untyped
 
     @staticmethod
     def allow_repeated_handle_operands(op: NoteMatchOp) -> bool:
-        """Returns True: MLIR may accept one handle as both operands, since the op only reads its handles."""
         return True
 
 
@@ -119,12 +109,6 @@ class RequireMatch(transform.TransformOpInterface):  # type: ignore[misc] # unty
         results: transform.TransformResults,
         state: transform.TransformState,
     ) -> transform.DiagnosedSilenceableFailure:
-        """Returns a silenceable failure if this match, and every match before it, found nothing.
-
-        Else returns success. MLIR's transform interpreter calls this method. Modules and functions that were
-        found do not count. The failure's message names the op that needs the match and what the match looked
-        for.
-        """
         match = op.target.owner
         if FOUND_NOTHING not in match.attributes or HAS_FOUND in _root(match).attributes:
             return _SUCCESS
@@ -133,7 +117,6 @@ class RequireMatch(transform.TransformOpInterface):  # type: ignore[misc] # unty
 
     @staticmethod
     def allow_repeated_handle_operands(op: RequireMatchOp) -> bool:
-        """Returns True: one handle may be given for several operands, but this op has only one."""
         return True
 
 
@@ -151,9 +134,7 @@ def attach_to_context() -> None:
 def empty_matches_refused(script: ir.Module) -> Iterator[None]:
     """Makes matches of ``script`` that find nothing fail while the script is applied in the ``with`` block.
 
-    Such a match fails if MLIR knows none of its op names; else only where a structured or ``transform.get_``
-    op needs its result and no match before has found more than modules and functions. Inserts checking ops
-    (``tuner.note_match``, ``tuner.require_match``) into the script; removes them after the block.
+    Inserts the checking ops of this module, and removes them after the block.
     """
     matches = walk(script, MATCH)
     inserted = [op for match in matches for op in _inserted(match)]
@@ -214,10 +195,6 @@ def _names(match: Op) -> list[str]:
 def _is_unknown(match: Op) -> bool:
     names = _names(match)
     return bool(names) and not any(match.context.is_registered_operation(name) for name in names)
-
-
-def _is_no_part(op: Op) -> bool:
-    return op.parent is None or not op.parent.name.startswith("linalg.")
 
 
 def _text(name: str, attribute: Attribute) -> str:

@@ -1,18 +1,12 @@
 """Hashes of the sources that compile a script, and versions of MLIR's wheels: the compiler's identity."""
 
 import hashlib
-from collections.abc import Iterator
 from functools import cache
 from importlib.metadata import version
 from pathlib import Path
 
-# ------------------------------------------------------------------------------
-# Hashes the source files that compile a script, so that a stored result is not reused after they change.
-#
-# The script itself, with all files that its template includes, is hashed separately: the key of a stored
-# result contains both hashes.
-
-
+# Sources are hashed so that a stored result is not reused after they change. The script, with all files that
+# its template includes, is hashed separately: the key of a stored result contains both hashes.
 Sources = tuple[str, ...]  # folders and files, relative to the package
 
 PACKAGE = Path(__file__).parents[1]
@@ -66,11 +60,9 @@ SIMULATOR_SOURCES: Sources = (
 
 @cache
 def sources_sha256(sources: Sources, package: Path = PACKAGE) -> str:
-    """Returns one SHA-256, in hex, over the paths and contents of the source files that ``sources`` lists.
+    """Returns one SHA-256, in hex, over the paths and contents of the files of ``files_of``.
 
-    ``sources``: files and folders relative to the folder ``package``; a folder stands for all files in it,
-    except those in ``__pycache__``. Computed once per process and arguments. Raises FileNotFoundError for a
-    source that does not exist.
+    Computed once per process and arguments. Raises FileNotFoundError for a source that does not exist.
     """
     digest = hashlib.sha256()
     for path in files_of(sources, package):
@@ -81,22 +73,11 @@ def sources_sha256(sources: Sources, package: Path = PACKAGE) -> str:
 
 
 def files_of(sources: Sources, package: Path = PACKAGE) -> tuple[Path, ...]:
-    """Returns the files that ``sources`` lists, each once, sorted by path.
-
-    ``sources``: files and folders relative to the folder ``package``; a folder stands for all files in it,
-    except those in ``__pycache__``. A listed file is returned even if it does not exist.
-    """
-    found = {file for source in sources for file in _files(package / source)}
-    return tuple(sorted(found))
-
-
-def _files(source: Path) -> Iterator[Path]:
-    if not source.is_dir():
-        yield source
-        return
-    for path in source.rglob("*"):
-        if path.is_file() and CACHE_FOLDER not in path.parts:
-            yield path
+    """Returns the files of a list of files and folders in ``package``, sorted, without caches."""
+    paths = [package / source for source in sources]
+    inside = (file for path in paths if path.is_dir() for file in path.rglob("*"))
+    found = {file for file in inside if file.is_file() and CACHE_FOLDER not in file.parts}
+    return tuple(sorted(found.union(path for path in paths if not path.is_dir())))
 
 
 # ------------------------------------------------------------------------------
@@ -107,16 +88,10 @@ LLVM_OF_WHEEL = {"numba-cuda-mlir": "LLVM 23 snapshot", "torch-mlir": "LLVM snap
 
 
 def packages() -> tuple[tuple[str, str], ...]:
-    """Returns (distribution name, version) of each of the two Python wheels that provide MLIR and LLVM.
-
-    Raises PackageNotFoundError for a wheel that is not installed.
-    """
+    """Returns (distribution name, version) of the wheels of MLIR; raises PackageNotFoundError."""
     return tuple((name, version(name)) for name in LLVM_OF_WHEEL)
 
 
 def llvm_version() -> str:
-    """Returns one line of text with the names and versions of the wheels that provide MLIR and LLVM.
-
-    Identifies the compiler in stored results: no wheel reports its LLVM revision.
-    """
+    """Returns a line that identifies the compiler in stored results: no wheel reports its LLVM revision."""
     return "; ".join(f"{name} {number} ({LLVM_OF_WHEEL[name]})" for name, number in packages())

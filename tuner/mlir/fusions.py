@@ -1,9 +1,4 @@
-"""Fusions as functions in MLIR: their canonical text, their arguments, and the problem that is tuned.
-
-``prepare`` brings a function into the form that schedules take; ``annotate_facts`` adds the attributes
-that ``tuner.core.fusions`` reads without MLIR; ``fusion_problem`` makes the problem of the canonical
-text.
-"""
+"""Fusions as functions in MLIR: their canonical text, their arguments, and the problem that is tuned."""
 
 from dataclasses import dataclass
 from math import prod
@@ -49,10 +44,7 @@ STORE = "bufferization.materialize_in_destination"
 
 
 def parse_fusion(text: str) -> ir.Module:
-    """Returns the module of the text of a ``Fusion``, in the current context.
-
-    Raises CandidateError(BIND) for text that MLIR does not parse, and without a function ``group``.
-    """
+    """Returns the module of a ``Fusion``'s text; CandidateError(BIND) for bad text and without ``group``."""
     module = parse(text, "fusion")
     fusion_function(module)
     return module
@@ -110,10 +102,7 @@ def loop_extents(op: Op) -> tuple[int, ...]:
 
 
 def indexing_maps(op: Op) -> list[ir.AffineMap]:
-    """Returns the indexing maps of a linalg op; of named ops other than contractions those of a copy.
-
-    ``linalg.transpose`` reads its operand through the inverse of its permutation.
-    """
+    """Returns the indexing maps of a linalg op; of named ops other than contractions those of a copy."""
     if "indexing_maps" in op.attributes:
         return [ir.AffineMapAttr(each).value for each in ir.ArrayAttr(op.attributes["indexing_maps"])]
     if op.name in MATMULS:
@@ -132,10 +121,7 @@ def indexing_maps(op: Op) -> list[ir.AffineMap]:
 
 
 def transposed_loop(op: Op) -> int:
-    """Returns 1 + the loop along which the elements of an operand are adjacent, if not the last loop; else 0.
-
-    0 too where the last loop does not run along an earlier dimension of that operand, as of a broadcast.
-    """
+    """Returns 1 + the loop along which an operand's elements are adjacent; 0: the last, or broadcast."""
     maps = indexing_maps(op)
     for each in maps:
         found = _loops(each)
@@ -308,10 +294,7 @@ class FusionArgument:
 
 
 def fusion_arguments(text: str) -> tuple[FusionArgument, ...]:
-    """Returns the arguments of a fusion: its inputs, then its outputs.
-
-    Raises CandidateError(BIND) for text that is not a fusion.
-    """
+    """Returns the inputs, then the outputs of a fusion; CandidateError(BIND) for other text."""
     with ir.Context(), ir.Location.unknown():
         module = parse_fusion(text)
         function = fusion_function(module)
@@ -329,10 +312,6 @@ def fusion_arguments(text: str) -> tuple[FusionArgument, ...]:
         )
 
 
-# ------------------------------------------------------------------------------
-# A fusion as a problem: canonical text, sizes and element type.
-
-
 KINDS = (CONTRACTION, CONVOLUTION, ATTENTION, ROWS, ELEMENTWISE)  # of fusions that a shipped strategy is for
 INTEGER_PRODUCT = ("i8", "i8", "i32")  # element types of A, B and C
 
@@ -345,9 +324,7 @@ def fusion_problem(fusion: Fusion) -> Problem:
     of the output, elements that are summed up for each), and images times groups; of rows (all rows, columns,
     1); of an elementwise operation (elements but for the last dimension, last dimension, 1).
 
-    Raises:
-        UsageError: a fusion of a kind that no schedule is for, of dynamic sizes, or whose text is not a
-        fusion.
+    Raises UsageError for a fusion that no schedule is for, of dynamic sizes, or whose text is none.
     """
     if fusion.kind not in KINDS:
         why = f": {fusion.reason}" if fusion.kind == LOOPS and fusion.reason else ""

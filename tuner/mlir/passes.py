@@ -1,8 +1,4 @@
-"""Pass pipelines: run with errors as CandidateError, timed pass by pass, and the IR kept after each stage.
-
-``run_passes`` runs a pipeline; ``timed_passes`` and ``kept_stages`` observe the pipelines that run in
-their ``with`` block.
-"""
+"""Pass pipelines: run with errors as CandidateError, timed pass by pass, and the IR kept after each stage."""
 
 import os
 import re
@@ -17,10 +13,6 @@ from tuner.core.records import PassSeconds
 from tuner.mlir.bindings import ir, passmanager
 from tuner.mlir.transform import first_diagnostic
 
-# ------------------------------------------------------------------------------
-# Collects the IR after each stage of a lowering, for a caller in the same process that requests it.
-
-
 _kept: list[tuple[str, str]] | None = None  # the list of the active kept_stages block
 
 
@@ -28,8 +20,7 @@ _kept: list[tuple[str, str]] | None = None  # the list of the active kept_stages
 def kept_stages() -> Iterator[list[tuple[str, str]]]:
     """Yields a list to which each lowering in the ``with`` block appends (stage name, IR text after it).
 
-    Pairs are in the order of the stages. Lowerings of other threads are recorded too; blocks cannot be
-    nested.
+    Lowerings of other threads are recorded too; blocks cannot be nested.
     """
     global _kept
     found: list[tuple[str, str]] = []
@@ -58,7 +49,6 @@ class PassTimes:
         self._runs: Counter[str] = Counter()
 
     def add(self, report: str) -> None:
-        """Adds the passes of one timing report; ``report`` is the text that MLIR prints."""
         for seconds, name in LINE.findall(report):
             if name not in OF_THE_REPORT:
                 self._seconds[name] += float(seconds)  # type: ignore[assignment]
@@ -96,11 +86,7 @@ def timed_passes() -> Iterator[PassTimes]:
 
 
 def run_pipeline(module: ir.Module, pipeline: str) -> None:
-    """Runs a pass pipeline, given as MLIR's text form, on a module in place.
-
-    In a ``timed_passes`` block, also times each pass; the process's stderr is then redirected during the run.
-    Raises MLIR's exceptions: for a pipeline that does not parse, and for a pass that fails.
-    """
+    """Runs a pass pipeline on a module in place, timed in a ``timed_passes`` block; raises MLIR's errors."""
     if _times is None:
         passmanager.PassManager.parse(pipeline).run(module.operation)
         return
@@ -131,10 +117,7 @@ def _caught_stderr() -> Iterator[list[str]]:
 
 
 def run_passes(module: ir.Module, pipeline: str) -> None:
-    """Runs a pass pipeline, given as MLIR's text form, on a module in place.
-
-    Raises CandidateError(COMPILE) with MLIR's first error, also for a pipeline that does not parse.
-    """
+    """Runs a pass pipeline on a module in place; raises CandidateError(COMPILE) with MLIR's first error."""
     try:
         run_pipeline(module, pipeline)
     except (ir.MLIRError, ValueError, RuntimeError) as error:

@@ -1,8 +1,4 @@
-"""Transform scripts: contexts, parsing, checks, the transform interpreter, and the op at which it failed.
-
-``new_context`` registers the transform ops of tuner, ``parse`` takes older spellings too,
-``apply_script`` refuses passes with effects outside of the payload and then runs the script.
-"""
+"""Transform scripts: contexts, parsing, checks, the transform interpreter, and the op at which it failed."""
 
 import re
 import sys
@@ -47,12 +43,10 @@ LOCATION = re.compile(r'loc\("([^"]*)":(\d+):(\d+)\)')
 class OpLocations:
     """The names of a payload's ops by source location, with which error messages name ops.
 
-    Creating this object sets the file name in the payload's locations to "payload", in place: MLIR calls the
-    texts of script and payload both "-".
+    Sets the file name in the payload's locations, "-" like the script's, to "payload", in place.
     """
 
     def __init__(self, payload: ir.Module) -> None:
-        """Sets the file name of payload locations from "-" to "payload"; locations of a script keep "-"."""
         self._names: dict[tuple[str, int, int], str] = {}
 
         def visit(op: Op) -> WalkResult:
@@ -65,10 +59,9 @@ class OpLocations:
         walk_ops(payload, visit)
 
     def diagnostic(self, error: Exception, script: ir.Module) -> str:
-        """Returns an error of the transform interpreter as one line that names the ops and their places.
+        """Returns an error of the interpreter as one line, at most 500 characters, with ops and places.
 
-        For example ``transform.loop.unroll at script:6:2: failed to unroll``. Has the first two lines of
-        MLIR's message, at most 500 characters.
+        For example ``transform.loop.unroll at script:6:2: failed to unroll``.
         """
         names = dict(self._names)
 
@@ -113,10 +106,7 @@ ESCAPED = re.compile(r"\\([0-9A-Fa-f]{2})")
 
 
 def require_no_effects(script: ir.Module) -> None:
-    """Raises CandidateError(BIND) for a script with a pass that writes files, starts programs or prints.
-
-    Checks every string of the script, since options of passes may contain pipelines.
-    """
+    """Raises CandidateError(BIND) for a script with a pass that writes files, starts programs or prints."""
     printed = script.operation.get_asm(assume_verified=True)
     for text in TEXT.findall(printed):
         found = EFFECTS.search(ESCAPED.sub(lambda match: chr(int(match[1], 16)), text))
@@ -140,8 +130,7 @@ MODULE_END = re.compile(r'"gpu\.module_end"\s*\(\s*\)\s*:\s*\(\s*\)\s*->\s*\(\s*
 def with_current_spellings(text: str) -> str:
     """Returns MLIR text with older spellings of GPU ops replaced by those that MLIR's parser accepts.
 
-    Line breaks stay, so that messages name the user's lines. Comments that contain such an op change too,
-    without effect.
+    Line breaks stay, so that messages name the user's lines. Comments change too.
 
         %n = "gpu.block_dim"() {dimension = "x"} : () -> (index)
         %s = "gpu.all_reduce"(%x) ({}) {op = "add"} : (f32) -> (f32)
@@ -210,10 +199,6 @@ def load_custom_ops() -> None:
     attach_to_context()
 
 
-# ------------------------------------------------------------------------------
-# Transform scripts: contexts, parsing, and the transform interpreter.
-
-
 # MLIR then lists all dialects that it knows, which is too long for a message.
 UNKNOWN_DIALECT = re.compile(r"Dialect `([\w.]+)' not found for custom op '([\w.]+)'.*")
 UNREGISTERED = re.compile(r"line (\d+):(\d+): operation being parsed with an unregistered dialect\..*")
@@ -221,10 +206,7 @@ QUOTED = re.compile(r'"([^"\n]*)"')  # the name of an op in generic form
 
 
 def new_context() -> ir.Context:
-    """Returns a new MLIR context in which the transform ops of the ``tuner`` dialect are registered.
-
-    Its multithreading is off, because these ops are implemented in Python and need the GIL.
-    """
+    """Returns a new MLIR context with the ``tuner`` dialect, without threads: its ops need the GIL."""
     context = ir.Context()
     context.enable_multithreading(False)
     with context, ir.Location.unknown():
@@ -233,10 +215,9 @@ def new_context() -> ir.Context:
 
 
 def parse(text: str, what: str) -> ir.Module:
-    """Returns the module parsed from MLIR text, in the current MLIR context.
+    """Returns the module parsed from MLIR text, also with older spellings of GPU ops, in the current context.
 
-    Accepts older spellings of GPU ops. ``what`` says what the text is, such as "script", in the error
-    message. Raises CandidateError(BIND) with MLIR's first error.
+    Raises CandidateError(BIND) with ``what`` the text is, such as "script", and MLIR's first error.
     """
     try:
         return ir.Module.parse(with_current_spellings(text))
@@ -256,10 +237,8 @@ def _unregistered(match: re.Match[str], text: str) -> str:
 def apply_script(payload: ir.Module, script: ir.Module, *, allows_effects: bool = False) -> None:
     """Applies a transform script to a payload, in place: runs the script's entry sequence.
 
-    Passes that write files, start programs or print are rejected unless ``allows_effects``. A match op that
-    finds nothing is an error if MLIR knows none of its op names, or if a ``transform.structured`` or
-    ``transform.get_`` op needs its result and no match so far has found more than modules and functions; the
-    message names what the script looked for. Raises CandidateError: BIND for a script without an entry
+    Passes with effects (``require_no_effects``) are rejected unless ``allows_effects``, matches that find
+    nothing as ``tuner.mlir.empty_matches`` says. Raises CandidateError: BIND for a script without an entry
     sequence or with a rejected pass, COMPILE where an op of the script fails.
     """
     if not allows_effects:
@@ -274,10 +253,7 @@ def apply_script(payload: ir.Module, script: ir.Module, *, allows_effects: bool 
 
 
 def entry_sequence(script: ir.Module) -> ir.Operation:
-    """Returns the ``transform.named_sequence`` that runs: ``@__transform_main``, else the only sequence.
-
-    Raises CandidateError(BIND) for a script without a sequence, or with several of which none has that name.
-    """
+    """Returns the sequence that runs: ``@__transform_main``, else the only one; else CandidateError(BIND)."""
     sequences = [op for op in script.body.operations if op.operation.name == "transform.named_sequence"]
     named = [op for op in sequences if op.attributes["sym_name"].value == "__transform_main"]
     if not named and len(sequences) != 1:
@@ -289,10 +265,9 @@ def entry_sequence(script: ir.Module) -> ir.Operation:
 
 
 def first_diagnostic(error: Exception) -> str:
-    """Returns the first two "error:" or "note:" lines of an MLIR exception as one line.
+    """Returns the first two "error:" or "note:" lines of an MLIR exception, else of its text, as one line.
 
-    At most 500 characters. Without such lines, the first two lines of the exception's text; for an empty
-    text, the exception's type.
+    At most 500 characters; for an empty text the exception's type.
     """
     lines = [line.strip() for line in str(error).splitlines() if line.strip()]
     errors = [line for line in lines if line.startswith(("error:", "note:"))]
@@ -301,17 +276,12 @@ def first_diagnostic(error: Exception) -> str:
     return said[:500] or type(error).__name__
 
 
-# ------------------------------------------------------------------------------
-# Finds the op of a script that fails, where MLIR's diagnostic names only the payload op that it failed on.
-
-
 def failing_op(script: str, payload: str) -> OpPlace | None:
-    """Returns which top-level op of a transform script fails on a payload, and its place in the script.
+    """Returns the top-level op of a transform script that fails on a payload, and its place in the script.
 
-    ``script`` and ``payload`` are MLIR text. A binary search finds the shortest prefix of the script's entry
-    sequence that fails; its last op is the failing one. Returns None for a script that applies, does not
-    parse, has no entry sequence, or has a pass that is refused since it writes files, starts programs or
-    prints. Raises CandidateError(BIND) for a payload that does not parse.
+    A binary search finds the shortest prefix of the entry sequence that fails. None for a script that
+    applies, does not parse, has no entry sequence, or has a pass that is refused. Raises CandidateError(BIND)
+    for a payload that does not parse.
     """
     with new_context(), ir.Location.unknown():
         try:

@@ -22,11 +22,9 @@ MAPS = {  # layout -> indexing maps of A and B over (m, n, k)
 
 
 def partition(problem: Problem, parts: int, split: str, multiple: int) -> tuple[Partition, ...]:
-    """Divides the work on C among at most ``parts`` threads and returns one partition per thread.
+    """Divides C among at most ``parts`` threads; partitions of equal size share a function.
 
-    ``split`` is "n" (parts are column ranges of C), "m" (row ranges) or "none" (matrices of C stay whole, and
-    a batch of matrices is distributed evenly). The extent of each range but the last is a multiple of
-    ``multiple``. Partitions of equal size share a function.
+    ``split``: "n" (columns of C), "m" (rows) or "none" (whole matrices), extents multiples of ``multiple``.
     """
     m, n, _ = problem.sizes
     if split == "none" or parts == 1:
@@ -52,11 +50,7 @@ def partitions_comment(partitions: tuple[Partition, ...]) -> str:
 
 
 def partitions_in(script: str, problem: Problem) -> tuple[Partition, ...]:
-    """Returns the partitions of C that a script lists in a comment; without it, one that covers the problem.
-
-    Raises UsageError for a malformed comment, more than 1024 partitions, partitions of two sizes with one
-    ``entry``, and partitions that do not cover C exactly once: kernels compute addresses from them.
-    """
+    """Returns the partitions in a script's comment, else one; raises UsageError for no exact cover of C."""
     line = next((line for line in script.splitlines() if line.startswith(PARTITIONS_COMMENT)), None)
     if line is None:
         return partition(problem, 1, "none", 1)
@@ -72,11 +66,9 @@ def partitions_in(script: str, problem: Problem) -> tuple[Partition, ...]:
 
 
 def payload_mlir(problem: Problem, partitions: tuple[Partition, ...]) -> str:
-    """Returns an MLIR module with one function per distinct ``entry`` name of the partitions.
+    """Returns a module with a function per ``entry``: A, B[, bias], C as memrefs, of one pair of a batch.
 
-    A function takes A, B[, bias], C as memrefs and writes only C. The function of a partition takes pointers
-    to the partition's first elements; strides are those of the whole matrices. For a batch, a function takes
-    one pair of matrices: ``tuner.mlir.cpu.lowering`` calls it for each pair.
+    It takes pointers to its partition's first elements; strides are those of the whole matrices.
     """
     functions = {panel.entry: _function(problem, panel) for panel in partitions}
     return batch_comment(problem) + "module {\n" + "".join(functions.values()) + "}\n"
@@ -97,10 +89,7 @@ def element_offsets(problem: Problem, panel: Partition) -> tuple[int, ...]:
 
 
 def matrix_bytes(problem: Problem) -> tuple[int, ...]:
-    """Returns the bytes from one matrix of a batch to the next, per array A, B[, bias], C; 0 for the bias.
-
-    All matrices of a batch share one bias.
-    """
+    """Returns the bytes between a batch's matrices of A, B[, bias], C; 0 for the bias, which all share."""
     m, n, k = problem.sizes
     bias = (0,) if problem.epilogue == "bias_relu" else ()
     of_inputs = (m * k * problem.input_bytes, k * n * problem.input_bytes)

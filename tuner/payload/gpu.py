@@ -33,12 +33,7 @@ class Scratch:
 
 
 def scratch_in(script: str, problem: Problem) -> Scratch:
-    """Returns the workspace and the packed operands that comments of a script state.
-
-    Without such comments, the result has neither. Raises UsageError for a workspace that is not three
-    numbers, whose number of slices is not 1 to 64, or whose sizes m and n are below the problem's or above
-    2**31 - 1, and for packed operands other than ``a``, ``b`` or ``a b``, in this order.
-    """
+    """Returns workspace and packed operands of a script's comments; raises UsageError for impossible ones."""
     found = {match[1]: match[2].split() for match in map(COMMENT.match, script.splitlines()) if match}
     workspace = _workspace(found["workspace"], problem) if "workspace" in found else None
     packed = tuple(found.get("packed", ()))
@@ -60,12 +55,10 @@ def _workspace(words: list[str], problem: Problem) -> tuple[int, int, int]:
 
 
 def gpu_payload_mlir(problem: Problem, scratch: Scratch) -> str:
-    """Returns an MLIR module with the functions of a matmul on a GPU, in the order in which they run.
+    """Returns @pack_a, @pack_b, @matmul and @reduce of a problem, in order; of a batch for one pair.
 
-    The functions are @pack_a and @pack_b for packed operands, @matmul, and @reduce for a workspace, which
-    sums its slices. Arguments of @matmul: A, B[, bias], C; with a workspace A, B, one slice, which gets all
-    sums until a script splits K, and @reduce writes C. For a batch, the functions take one pair of matrices:
-    ``tuner.mlir.gpu.batches`` runs them for all pairs, along z of the grid.
+    @matmul takes A, B[, bias], C; with a workspace A, B and one slice, which gets all sums until a script
+    splits K, and @reduce writes C.
     """
     functions = [_pack(problem, name) for name in scratch.packed]
     if scratch.workspace is None:
@@ -86,12 +79,7 @@ class EpilogueOperand:
 
 
 def matmul_with_epilogue_mlir(problem: Problem, operands: tuple[EpilogueOperand, ...], result: str) -> str:
-    """Returns an MLIR module with @matmul whose epilogue reads further operands and has no operations yet.
-
-    Arguments of @matmul: A, B, the operands, C. The body of the epilogue, the last ``linalg.generic``, yields
-    what was in C before; whoever has the operations puts them in front of its ``linalg.yield``. ``result`` is
-    the element type of C.
-    """
+    """Returns @matmul with an epilogue of further operands and type ``result``, still without operations."""
     a, b = _operand(problem, Scratch(), "a"), _operand(problem, Scratch(), "b")
     c = replace(_output(problem), element=result)
     others = [
@@ -176,7 +164,6 @@ def _stored(problem: Problem, name: str) -> tuple[int, int]:
 
 
 def _packed(problem: Problem, name: str) -> tuple[int, int]:
-    """Returns the sizes of the buffer of packed A or B, whose rows are multiples of 16 bytes."""
     rows, columns = _stored(problem, name)
     multiple = PACKED_BYTES // problem.input_bytes
     return rows, -(-columns // multiple) * multiple

@@ -39,13 +39,7 @@ PLAIN, ONE_SIGN, ZEROS, LARGE, SMALL = range(KINDS)  # kinds of rows; of columns
 
 
 def draw_extremes(problem: Problem, rng: np.random.Generator) -> Inputs:
-    """Returns random inputs with extreme numbers, each row of A and column of B of a randomly chosen kind.
-
-    Kinds of rows: usual numbers, one sign, about half of them zeros of either sign, large numbers, and small
-    ones, which are subnormal for f32, f64, f16 and fp8. Columns have no kind of one sign and no subnormal
-    numbers. A kind may be absent where there are fewer than 5 rows or columns. All numbers of A and B are
-    small integers times powers of two, so that sums are exact in any order; the bias is drawn as usual.
-    """
+    """Returns inputs, each row of A and column of B of an extreme kind; sums are exact in any order."""
     m, n, k = problem.sizes
     exponents = EXPONENTS[problem.dtype]
     rows, columns = (
@@ -74,7 +68,6 @@ def _whole_numbers(rng: np.random.Generator, shape: tuple[int, int], largest: in
 
 
 def _zeros(rng: np.random.Generator, shape: tuple[int, int]) -> Float64:
-    """Returns factors: 1, or for a share of the elements +0 or -0."""
     return np.asarray(np.where(rng.random(shape) < ZERO_SHARE, rng.choice((-0.0, 0.0), shape), 1.0))
 
 

@@ -48,7 +48,6 @@ def pack(weight: Array, packing: WeightPacking, target: Array) -> None:
 
 
 def _with_padded_runs(matrix: Array, packing: WeightPacking) -> Array:
-    """Returns a matrix with rows of zeros after each run of its rows; as it is where there are no runs."""
     if not packing.run:
         return matrix
     rows, columns = matrix.shape

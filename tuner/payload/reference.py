@@ -60,10 +60,7 @@ TINY = 1e-300  # where the tolerance is 0, any difference is wrong
 
 @dataclass(frozen=True, eq=False)
 class BaseDraw:
-    """Random A and B of which ``Inputs`` are scaled copies: a copy costs O(mk + kn), and no new product.
-
-    For a batch, the arrays hold all matrices, and rows of A and of C are numbered through all matrices.
-    """
+    """Random A and B of a batch's rows; scaled copies cost no new product, only O(mk + kn)."""
 
     a: Array  # (m, k), for layout tn (k, m); with the batch in front, if there is one
     b: Array  # (k, n), for layout nt (n, k); with the batch in front, if there is one
@@ -93,10 +90,7 @@ class BaseDraw:
         return product.reshape(-1, b.shape[2])
 
     def part(self, rows: slice | Array, columns: slice) -> Float64:
-        """Returns some rows and columns of A times B in float64, computed without the rest.
-
-        ``rows`` is a slice or an array of row numbers, counted through all matrices of a batch.
-        """
+        """Returns rows (slice or numbers through the batch) and columns of A times B in float64."""
         a, b = self.without_layout
         if len(a) == 1:
             return _wide(a[0, rows]) @ _wide(b[0][:, columns])
@@ -149,18 +143,12 @@ class Inputs:
         return self.block(0, self.problem.rows)[1]
 
     def block(self, start: int, stop: int) -> tuple[Float64, Float64]:
-        """Returns (expected values, tolerances) of the rows ``start`` to ``stop`` (exclusive) of C.
-
-        Rows are counted through all matrices of a batch; both arrays have n columns.
-        """
+        """Returns (expected, tolerances), of n columns, of rows ``start`` to ``stop`` of C."""
         rows = slice(start, stop)
         return self._finish(rows, slice(None), self.base.product[rows])
 
     def tile(self, rows: slice | Array, columns: slice) -> tuple[Float64, Float64]:
-        """Returns (expected values, tolerances) of some rows and columns of C, in O(k) per element.
-
-        ``rows`` is a slice or an array of row numbers, counted through all matrices of a batch.
-        """
+        """Returns (expected, tolerances) of rows (slice or numbers) and columns of C, in O(k) per element."""
         return self._finish(rows, columns, self.base.part(rows, columns))
 
     def _finish(self, rows: slice | Array, columns: slice, product: Float64) -> tuple[Float64, Float64]:
@@ -215,10 +203,7 @@ def output_dtype(problem: Problem) -> np.dtype[Any]:
 
 
 def unwritten_output(problem: Problem) -> Array:
-    """Returns a new C filled with NaN (integers: the smallest number), so that unwritten elements show.
-
-    Its shape is (m of all matrices of the batch, n).
-    """
+    """Returns C, (m of the batch, n), of NaN (integers: the least): unwritten elements show."""
     c = np.empty((problem.rows, problem.sizes[1]), output_dtype(problem))
     fill_with_nan(c)
     return c
@@ -244,11 +229,7 @@ def draw_base(problem: Problem, rng: np.random.Generator) -> BaseDraw:
 
 
 def base_of(problem: Problem, a: Array, b: Array) -> BaseDraw:
-    """Returns given A, (m, k), and B, (k, n), as a base draw, of which later inputs are scaled copies.
-
-    Stores A and B in the layout of the problem ("tn": A transposed, "nt": B transposed), with the norms of
-    A's rows and B's columns. For a batch, the first dimension of both is the batch.
-    """
+    """Returns (m, k) A and (k, n) B, or batches, as a base draw, stored in the problem's layout."""
     return BaseDraw(
         np.ascontiguousarray(a.swapaxes(-1, -2)) if problem.layout == "tn" else a,
         np.ascontiguousarray(b.swapaxes(-1, -2)) if problem.layout == "nt" else b,
@@ -261,11 +242,7 @@ def base_of(problem: Problem, a: Array, b: Array) -> BaseDraw:
 def draw(
     problem: Problem, base: BaseDraw, rng: np.random.Generator, into: tuple[Array, Array] | None = None
 ) -> Inputs:
-    """Returns new inputs: each row of A and each column of B of ``base`` times a random factor; a new bias.
-
-    The factors are signed powers of two, exact in every dtype: the expected result needs no new product.
-    ``into`` has the arrays for A and B to overwrite; None: new arrays.
-    """
+    """Returns ``base`` with rows and columns times signed powers of two, in ``into``; a new bias."""
     factors = I8_FACTORS if problem.dtype == "i8" else FACTORS
     rows = rng.choice(factors, problem.rows)
     columns = rng.choice(factors, (problem.batch, problem.sizes[1]))
@@ -284,20 +261,14 @@ def draw_bias(problem: Problem, rng: np.random.Generator) -> Array | None:
 
 
 def negated(inputs: Inputs, into: tuple[Array, Array]) -> Inputs:
-    """Returns the inputs with the sign of every number of A and of B inverted; the expected C stays equal.
-
-    Overwrites the arrays ``into`` (for A and B). A flipped bit and special numbers are not taken over.
-    """
+    """Returns -A and -B in the arrays ``into``, with equal expected C, no flipped bit, no special numbers."""
     rows, columns = -inputs.rows, -inputs.columns
     a, b = _scaled(inputs.problem, inputs.base, rows, columns, into)
     return replace(inputs, a=a, b=b, rows=rows, columns=columns, flip=None, special=None)
 
 
 def with_special_numbers(inputs: Inputs, rng: np.random.Generator) -> Inputs:
-    """Returns inputs with NaN, infinity, unit vectors or -128 in some rows and columns; overwrites A and B.
-
-    Returns them as they are where their type has neither infinity nor -128. See ``SpecialNumbers``.
-    """
+    """Puts NaN, infinity, unit vectors or -128 into A and B, where their type has them."""
     stored = replace(inputs.base, a=inputs.a, b=inputs.b)
     if inputs.problem.dtype == "i8":
         return replace(inputs, special=put_least_bytes(*stored.without_layout, rng))
@@ -308,19 +279,12 @@ def with_special_numbers(inputs: Inputs, rng: np.random.Generator) -> Inputs:
 
 
 def compare(inputs: Inputs, result: Array) -> tuple[Verdict, str]:
-    """Compares every element of ``result`` with the expected C, NaN and infinity included.
-
-    Returns the verdict, and a text with the number of wrong elements and the worst element.
-    """
+    """Compares all of ``result``, NaN and infinity included; returns verdict and worst element."""
     return compare_rows(inputs, result, 0, inputs.problem.rows)
 
 
 def compare_rows(inputs: Inputs, result: Array, first: int, end: int) -> tuple[Verdict, str]:
-    """Compares the rows ``first`` to ``end`` (exclusive) of ``result`` with the expected C.
-
-    Returns the verdict, and a text with the number of wrong elements and the worst element. NaN and infinity
-    are wrong.
-    """
+    """Compares rows ``first`` to ``end`` (exclusive); returns verdict and worst element. NaN is wrong."""
     n = inputs.problem.sizes[1]
     step = max(1, BLOCK_ELEMENTS // n)
     worst, place, wanted, wrong = -1.0, (first, 0), 0.0, 0
@@ -341,10 +305,7 @@ def compare_rows(inputs: Inputs, result: Array, first: int, end: int) -> tuple[V
 
 
 def changed_inputs(inputs: Inputs, arrays: tuple[Array, ...]) -> str:
-    """Returns the names of the inputs that differ from what was drawn, such as "A and bias"; "" for none.
-
-    ``arrays`` are A, B[, bias] after a kernel ran. A flipped bit (``inputs.flip``) counts as a change.
-    """
+    """Returns which of ``arrays`` (A, B[, bias]) a kernel changed, such as "A and bias"; "" for none."""
     drawn = _scaled(inputs.problem, inputs.base, inputs.rows, inputs.columns, None)
     fresh = drawn if inputs.bias is None else (*drawn, inputs.bias)
     named = zip(("A", "B", "bias"), fresh, arrays, strict=False)
@@ -354,12 +315,7 @@ def changed_inputs(inputs: Inputs, arrays: tuple[Array, ...]) -> str:
 def compare_tile(
     inputs: Inputs, result: Array, rows: slice | Array, columns: slice, elements: str = "elements"
 ) -> tuple[Verdict, str]:
-    """Compares some rows and columns of ``result`` with the expected C; NaN and infinity are wrong.
-
-    ``rows`` is a slice or an array of row numbers, ``columns`` a slice whose start is given. Returns the
-    verdict, and a text with the number of wrong elements and the worst element; ``elements`` is the word for
-    elements in this text.
-    """
+    """Compares ``rows`` (slice or numbers) and ``columns``; ``elements`` is the word in the text."""
     expected, tolerance = inputs.tile(rows, columns)
     found = widened(result[rows, columns])
     error = _in_tolerances(result[rows, columns], expected, tolerance)
@@ -384,19 +340,15 @@ def _in_tolerances(found: Array, expected: Float64, tolerance: Float64) -> Float
 
 
 def reference_bytes(problem: Problem) -> int:
-    """Returns the estimated peak memory, in bytes, of drawing a problem's inputs and their reference.
-
-    It counts the arrays five times (twice between pages that fault), and A, B and C once in float64.
-    """
+    """Returns the estimated peak bytes of inputs and reference: five times the arrays, and float64."""
     m, n, k = problem.sizes
     return 5 * problem.bytes + 8 * problem.batch * (m * k + k * n + m * n)
 
 
 def round_inputs(numbers: Array, dtype: str) -> Array:
-    """Rounds float32 numbers to a dtype such that their products with the factors of ``draw`` are exact too.
+    """Rounds to a dtype whose products with ``draw``'s factors (+-0.5, 1, 2; i8: 1, 2) are exact.
 
-    The factors are +-0.5, +-1 and +-2; for i8 +-1 and +-2. Numbers of i8 are first scaled by 21 and limited
-    to -63 to 63, and 0 becomes 1.
+    Numbers of i8 are first scaled by 21 and limited to -63 to 63, and 0 becomes 1.
     """
     match dtype:
         case "f16":  # halves of the smallest numbers are not exact: drop the last bits
@@ -417,11 +369,7 @@ def round_inputs(numbers: Array, dtype: str) -> Array:
 
 
 def as_stored(numbers: Array, dtype: str) -> Array:
-    """Returns numbers as an array of a dtype's numpy type; NaN may be lost for bf16.
-
-    Numbers are rounded to the nearest float; for an integer type they lose their fraction.
-    Raises UsageError for a dtype that needs the package ml_dtypes, if that is not installed.
-    """
+    """Returns numbers as a dtype's numpy type (NaN may be lost for bf16); raises UsageError: no ml_dtypes."""
     if dtype not in NUMPY_DTYPES:
         raise UsageError(
             f"dtype: {dtype} needs the package ml_dtypes, which is missing", "pip install ml_dtypes"
@@ -463,12 +411,9 @@ GOLDEN = 0.6180339887  # multiples modulo 1: a low-discrepancy sequence, no peri
 
 
 def compare_sampled(inputs: Inputs, result: Array) -> tuple[Verdict, str]:
-    """Compares ``result`` with the expected C: all of it, or some rows of a problem of more than 2**40 flop.
+    """Compares all of C, or 256 rows above 2**40 flop; returns verdict and worst element as text.
 
-    These are at most 256 rows. Returns the verdict, and a text with the number of wrong elements and the
-    worst element. In either case each element of C must be finite: C is filled with NaN before the kernel
-    runs, so unwritten elements show. Where only rows are compared and an element of C is not finite, the text
-    has the number of such elements only.
+    All of C must be finite: it is filled with NaN before, so that unwritten elements show.
     """
     if inputs.problem.flop <= WHOLE_FLOP:
         return compare(inputs, result)
@@ -482,11 +427,7 @@ def compare_sampled(inputs: Inputs, result: Array) -> tuple[Verdict, str]:
 
 
 def sampled_rows(m: int) -> tuple[int, ...]:
-    """Returns the numbers of at most 256 of ``m`` rows, one in each of equal parts, at varying places.
-
-    The first and the last row are included. A wrong tile higher than two parts contains a sampled row,
-    wherever the tile is.
-    """
+    """Returns at most 256 rows of ``m``, one of equal parts, first and last included: tiles are hit."""
     parts = min(SAMPLED_ROWS, m)
     bounds = [part * m // parts for part in range(parts + 1)]
     inner = [

@@ -35,10 +35,7 @@ RUN = 1024  # at most so many bytes are -128: the sum of their products is 2**24
 
 @dataclass(frozen=True, eq=False)
 class SpecialNumbers:
-    """The results of rows and columns of one matrix of C with special numbers in A or B.
-
-    They are in the order in which they count; the last one counts.
-    """
+    """Expected rows and columns of one matrix of C with special numbers in A or B; the last one counts."""
 
     matrix: int  # of a batch
     less_rows: tuple[tuple[int, Float64], ...] = ()  # (row, what a zero in A takes from it, (n,))
@@ -49,10 +46,9 @@ class SpecialNumbers:
     def put(
         self, expected: Float64, tolerance: Float64, rows: Array, columns: Array, m: int, unit: float
     ) -> None:
-        """Puts what is expected of some rows and columns of C, and its tolerance, into arrays, in place.
+        """Puts expected rows and columns, through all matrices, and tolerances into arrays, in place.
 
-        ``rows`` and ``columns``: the numbers of those of ``expected``, rows through all matrices; ``m``: rows
-        of one matrix. ``unit``: relative error of an element with one product, all others of which are 0.
+        ``unit``: relative error of an element with one product, all others of which are 0.
         """
         rows = np.where(rows // m == self.matrix, rows % m, -1)  # in this matrix
         here = np.flatnonzero(rows >= 0)
@@ -71,12 +67,7 @@ class SpecialNumbers:
 
 
 def put_special_numbers(a: Array, b: Array, special: Array, rng: np.random.Generator) -> SpecialNumbers:
-    """Puts special numbers into one matrix of A and of B, in place; returns what is expected of C.
-
-    ``a`` and ``b``: views (batch, m, k) and (batch, k, n); ``special``: SPECIAL in their type. A has rows,
-    and B columns, of each kind: a unit vector, one with infinity of both signs, one with NaN. Of fewer than
-    FEW (4) rows or columns none is given up: a zero among them meets the NaN or the infinity.
-    """
+    """Puts unit vectors, infinities, NaN into (batch, m, k) A and (batch, k, n) B; returns expected C."""
     zero = special[0]
     matrix = int(rng.integers(len(a)))
     a, b = a[matrix], b[matrix]
@@ -123,7 +114,6 @@ def _put_kinds(matrix: Array, rows: Array, kinds: Kinds, special: Array, numbers
 
 
 def _products(matrix: Array, vectors: Array, kinds: Kinds, numbers_at: Places) -> list[Float64]:
-    """Returns the product of a matrix (rows, k) with each of ``vectors``, by their special numbers alone."""
     found = []
     with np.errstate(invalid="ignore"):  # infinity times 0, and the sum of infinities
         for vector, kind in zip(vectors, kinds, strict=False):
@@ -133,10 +123,7 @@ def _products(matrix: Array, vectors: Array, kinds: Kinds, numbers_at: Places) -
 
 
 def put_least_bytes(a: Array, b: Array, rng: np.random.Generator) -> SpecialNumbers:
-    """Makes a run of one row of A, and the same run of a column of B, -128 and the rest of them 0, in place.
-
-    ``a`` and ``b``: views (batch, m, k) and (batch, k, n) of bytes. Returns what is expected of C.
-    """
+    """Makes runs of a row of A and a column of B -128, else 0, in place; returns what is expected of C."""
     matrix = int(rng.integers(len(a)))
     a, b = a[matrix], b[matrix]
     (m, k), n = a.shape, b.shape[1]

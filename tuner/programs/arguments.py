@@ -25,13 +25,9 @@ UNREADABLE = (
 
 
 def read_npy(path: Path, place: str) -> Array:
-    """Returns the array of a .npy file, memory-mapped and read-only.
+    """Returns the array of a .npy file, read-only and memory-mapped: a wrong header allocates nothing.
 
-    Because the file is mapped, a file that is shorter than its header claims is refused before memory is
-    allocated.
-
-    Raises UsageError, with a message that starts with ``place``, for a file that is missing or cannot be
-    read, and for one that is not .npy.
+    Raises UsageError, which starts with ``place``, for a file that is missing, unreadable or not .npy.
     """
     try:
         with np.errstate(over="raise"):  # numpy multiplies the sizes of the header
@@ -42,10 +38,6 @@ def read_npy(path: Path, place: str) -> Array:
     if not isinstance(found, np.ndarray):
         raise UsageError(f"{place}: several arrays in one file: save one as .npy")
     return found
-
-
-# ------------------------------------------------------------------------------
-# Builds the arguments of a program that the command line runs: random, or as ``--arg`` specifies.
 
 
 WORD = re.compile(r"([0-9]{1,4})=(?:\[([0-9]{1,9}(?:,[0-9]{1,9})*)\])?(.*)")

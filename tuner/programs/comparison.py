@@ -26,15 +26,10 @@ FLOATS = frozenset({"f16", "bf16", "f32", "f64"})
 
 
 def compare(code: DeviceProgram, found: tuple[Any, ...], expected: tuple[Any, ...]) -> tuple[Comparison, ...]:
-    """Compares the results and the written arguments of two runs; returns one comparison per value.
+    """Compares the results and the written arguments of two runs of ``code``, in the order of ``outputs``.
 
     Values of type f16, bf16, f32 and f64 may differ by a tolerance for sums in a different order; all others
     must be equal.
-
-    Args:
-        code: the program that computed ``found``.
-        found: values in the order of ``outputs``: results, then written arguments.
-        expected: values of the reference run in the same order.
     """
     taken = {kind.element for kind in code.arguments}
     buffers = [kind for kind in code.arguments if isinstance(kind, BufferType)]
@@ -56,10 +51,9 @@ def compare(code: DeviceProgram, found: tuple[Any, ...], expected: tuple[Any, ..
 
 
 def compare_printed(code: DeviceProgram, found: str, expected: str) -> tuple[Comparison, ...]:
-    """Compares the texts that two runs printed; returns one comparison, of equal or different texts.
+    """Compares the texts that two runs printed, without addresses; where kernels print, in any order.
 
-    Addresses are removed; where kernels print, the order of lines is ignored. Returns () where neither run
-    printed, and for a program that reads a clock.
+    Returns () where neither run printed, and for a program that reads a clock.
     """
     if not (found or expected) or any(name in code.llvm for name in CLOCKS):
         return ()
@@ -70,29 +64,19 @@ def compare_printed(code: DeviceProgram, found: str, expected: str) -> tuple[Com
 
 
 def outputs(code: DeviceProgram, results: Any, arguments: tuple[Any, ...]) -> tuple[Any, ...]:
-    """Returns the results of a call, followed by the arguments that the call may have written.
-
-    ``results`` is what the Python function returned: one value, a tuple of several, or None.
-    """
+    """Returns the results of a call (one value, a tuple or None), then the arguments that it may write."""
     listed = () if not code.results else results if len(code.results) > 1 else (results,)
     written = (argument for argument, is_written in zip(arguments, code.written, strict=True) if is_written)
     return (*listed, *written)
 
 
 def tolerance(element: str, terms: int) -> float:
-    """Returns the allowed error of a sum of ``terms`` numbers of an MLIR float type in another order.
-
-    The error is relative to the largest expected number.
-    """
+    """Returns the allowed error of a sum of ``terms`` numbers in any order, relative to the largest one."""
     return number_type(element).epsilon * (ROUNDINGS + WALKS * math.sqrt(terms))
 
 
 def is_blind(expected: Any, allowed: float) -> bool:
-    """Returns whether an array of zeros would pass as well, so that the comparison proves nothing.
-
-    ``allowed`` is the tolerance for ``expected``, relative to its largest number. False where only zeros are
-    expected.
-    """
+    """Returns whether zeros would pass as well, within ``allowed`` of numbers that are not all zeros."""
     numbers = np.asarray(expected)
     return bool(numbers.any()) and max_error(np.zeros_like(numbers), numbers) <= allowed
 
@@ -100,9 +84,8 @@ def is_blind(expected: Any, allowed: float) -> bool:
 def max_error(found: Any, expected: Any) -> float:
     """Returns the largest difference, divided by the largest expected magnitude or by 1, whichever is larger.
 
-    Returns inf where the shapes differ, or where a NaN or infinity of one is not the same in the other.
-    Unequal integers give at least the smallest positive normal float, since float64 does not distinguish all
-    64-bit integers.
+    Returns inf where shapes, NaNs or infinities differ, and at least the smallest positive normal float for
+    unequal integers, since float64 does not distinguish all of 64 bits.
     """
     if np.asarray(expected).dtype.kind in "iub" and not np.array_equal(found, expected):
         return max(_float_error(found, expected), sys.float_info.min)
@@ -130,8 +113,7 @@ AS_COARSE = {"tf32": "f16"}  # both have 10 bits of mantissa
 def samples_of(launches: "Iterable[LaunchSample]") -> tuple[KernelSample, ...]:
     """Sums up sampled launches per kernel and reference, in the order of their first launches.
 
-    Each result has the total blocks and elements, and the worst comparison: one that is not equal before one
-    that is, then the largest error.
+    The worst comparison stays: one that is not equal before one that is, then the largest error.
     """
     samples: dict[tuple[str, str], KernelSample] = {}
     for launch in launches:

@@ -139,8 +139,7 @@ Value = TypeVar("Value")
 def compile_in_child(request: ProgramRequest) -> CompiledProgram:
     """Compiles a program in a child process, which the calling thread keeps for its next program.
 
-    Raises UsageError for mistakes of the user, such as a payload that does not parse; CandidateError where
-    the compilation fails, crashes or takes more than 600 s.
+    Raises UsageError for the user's mistakes, CandidateError as ``call_in_kept_child``.
     """
     try:
         return call_in_kept_child(partial(compile_and_check, request))
@@ -153,10 +152,9 @@ def compile_in_child(request: ProgramRequest) -> CompiledProgram:
 
 
 def call_in_kept_child(work: Callable[[], Value]) -> Value:
-    """Calls ``work`` in the calling thread's child process, which is kept for the next call.
+    """Calls ``work``, a ``partial`` of an importable function, in the calling thread's kept child process.
 
-    ``work`` is a ``partial`` of a function that the child process can import. Raises CandidateError where it
-    fails, crashes or takes more than 600 s.
+    Raises CandidateError where it fails, crashes or takes more than 600 s.
     """
     worker = CHILDREN.of_this_thread()
     value: Value = worker.call(CALL, work, stage=Stage.COMPILE, timeout_s=TIMEOUT_S)

@@ -35,11 +35,6 @@ from tuner.targets.interface import ProgramSupport
 if TYPE_CHECKING:
     from tuner.programs.run.fused_code import FusedImage
 
-
-# ------------------------------------------------------------------------------
-# Compiles a payload with several operations as one program for a GPU, the simulator, or the host.
-
-
 # Operations that compute nothing: a program of these alone needs no device
 MOVING = frozenset({"linalg.copy", "linalg.fill", "linalg.transpose"})
 TOO_DEEP = "its operations depend on each other in a chain that is too long"
@@ -48,10 +43,7 @@ MARKS = ("\n", "{")  # substrings of MLIR text that no path contains
 
 @dataclass(frozen=True)
 class CompiledProgram:
-    """The code of a whole program, the matmuls that transform scripts implement, and the payload.
-
-    Of a program of fusions, ``code`` has the types of arguments and results, and no code.
-    """
+    """The code (of fusions only its types), the matmuls that scripts implement, and the payload."""
 
     code: DeviceProgram
     problems: tuple[Problem, ...]  # distinct matmuls that a script implements
@@ -73,8 +65,8 @@ class KernelsInHost:
 class ProgramCompiler:
     """Compiles MLIR payloads for one machine.
 
-    A matmul without a script gets its default script: the first preferred configuration of the shipped search
-    space. A matmul that no strategy supports becomes loops.
+    A matmul without a script gets the first preferred configuration, or becomes loops if no strategy supports
+    it.
     """
 
     machine: Machine
@@ -83,10 +75,7 @@ class ProgramCompiler:
 
     @classmethod
     def of(cls, target: TargetName, backends: Backends) -> Self:
-        """Returns the compiler for a target; ``backends`` provide the target kinds and the machine.
-
-        Raises UsageError for a target that runs single operations only.
-        """
+        """Returns the compiler for a target. Raises UsageError for one that runs single operations only."""
         support = program_support(target, backends)
         return cls(backends.outcomes(target).machine(target), support)
 
@@ -107,15 +96,12 @@ class ProgramCompiler:
         Args:
             text: the payload, MLIR text.
             entry: the function to compile; None: ``main``, or the only public function.
-            scripts: bound scripts by matmul; a matmul that is absent gets its default script. None: all
-                become loops.
+            scripts: bound scripts by matmul, others get default scripts. None: all become loops.
             options: how device work is issued.
-            keeps_kernels: whether the result has the kernels' MLIR and matmuls, to compare sampled
-                launches with.
+            keeps_kernels: whether the result has the kernels' MLIR and matmuls, for sampled launches.
             is_checked: whether host code asserts that each access is in bounds.
-            as_fusions: whether a program is compiled as fusions where it can be, and no scripts
-                are given.
-            threads: of a program of fusions on the host; a program that is compiled as a whole runs on one.
+            as_fusions: whether a program without scripts is compiled as fusions where it can be.
+            threads: of a program of fusions on the host.
 
         Raises UsageError for a payload that does not parse or is no valid program, and for a script for a
         matmul that the payload lacks; CandidateError for a payload that does not lower.
@@ -153,12 +139,7 @@ class ProgramCompiler:
     def kernels(
         self, text: str, entry: str | None, scripts: Mapping[Problem, Script] | None
     ) -> KernelsInHost:
-        """Parses a payload in the current MLIR context and outlines its device work into kernels.
-
-        ``scripts`` has bound scripts by matmul; a matmul that is absent gets its default script; None: all
-        become loops. Raises UsageError for a payload that does not parse or is no valid program, and for a
-        script for a matmul that the payload lacks; CandidateError where its work cannot be outlined.
-        """
+        """Parses a payload in the current MLIR context and outlines its work; see ``compile``."""
         payload = _read(text, entry)
         chosen = self._scripts(problems_of(payload), scripts)
         matmuls = launch_kernels(payload, chosen, chip_of(self.machine.chip))
@@ -167,11 +148,7 @@ class ProgramCompiler:
     def work_without_fusions(
         self, text: str, entry: str | None, options: DeviceOptions = DEFAULTS
     ) -> "DeviceWork | None":
-        """Returns the launches and copied bytes of one call of a program that is compiled as a whole.
-
-        Counted from the code, of a target with a device. Returns None where only a call would show it.
-        Raises UsageError and CandidateError as ``kernels`` does.
-        """
+        """Returns the launches and copied bytes of one call, as ``counted_work``; raises as ``kernels``."""
         with transform.new_context(), bindings.ir.Location.unknown():
             made = self.kernels(text, entry, {})
             return counted_work(made.payload, chip_of(self.machine.chip), options)
@@ -245,20 +222,18 @@ class ProgramCompiler:
 
 
 def problems_in(text: str, entry: str | None) -> tuple[Problem, ...]:
-    """Returns the distinct matmuls in a function of MLIR text.
+    """Returns the distinct matmuls in a function (None: ``main``, or the only public one) of MLIR text.
 
-    ``entry`` is the function's name; None: ``main``, or the only public function. Raises UsageError for text
-    that does not parse or is no valid program, CandidateError for a program that is not supported.
+    Raises UsageError for text that is no valid program, CandidateError for an unsupported program.
     """
     with transform.new_context(), bindings.ir.Location.unknown():
         return problems_of(_read(text, entry))
 
 
 def payload_text(payload: str | Path) -> str:
-    """Returns MLIR text: ``payload`` itself, or the content of the file with that path.
+    """Returns MLIR text: ``payload`` itself if it has a line break or "{", else the content of that file.
 
-    A ``str`` with a line break or "{" is MLIR text. Raises UsageError for an empty payload or an unreadable
-    file.
+    Raises UsageError for an empty payload or an unreadable file.
     """
     if isinstance(payload, str) and any(mark in payload for mark in MARKS):
         return payload
@@ -288,11 +263,9 @@ VIEWS = ("memref.reinterpret_cast", "memref.cast", "memref.subview")
 
 
 def counted_work(payload: ProgramPayload, chip: Chip, options: DeviceOptions) -> DeviceWork | None:
-    """Returns the launches and copied bytes of one call of a program; lowers the program in place.
+    """Returns the launches and copied bytes of one call; lowers ``payload``, of launches, in place.
 
-    Returns None where a launch or a copy is in a loop or a branch, or a size is not static: only a call
-    shows how often it is done, or how much it copies. ``payload`` has launches, as ``launch_kernels`` leaves
-    it. Raises CandidateError where the lowering fails.
+    None where only a call shows them: in a loop or a branch, or of a size that is not static.
     """
     module, function = payload.module, payload.function
     drop_code(module)

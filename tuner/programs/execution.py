@@ -53,11 +53,10 @@ def run_on_device(
     arguments: tuple[Any, ...],
     printed: list[str],
 ) -> ProgramRun:
-    """Runs a program once on a device; on hardware, if the request asks for times, times further calls.
+    """Runs a program once on a device, with copies of ``arguments``; times further calls if requested.
 
-    Works on copies of ``arguments``. Appends what the program prints to ``printed``. Raises
-    CandidateError(LOAD), DeviceError, UsageError; on the simulator also CandidateError(RUN) where an
-    assertion of the host code fails.
+    Appends what the program prints to ``printed``. Raises CandidateError(LOAD), DeviceError, UsageError; on
+    the simulator also CandidateError(RUN) for a failing assertion of the host code.
     """
     launches: list[LaunchSample] = []
     sample = request.options.sample
@@ -86,10 +85,7 @@ def run_on_device(
 def host_function(
     compiled: "CompiledProgram", write: "Write" = sys.stdout.write
 ) -> "FusedFunction | HostFunction":
-    """Returns a program that runs on this processor as a function; ``write`` receives what it prints.
-
-    Raises CandidateError(LOAD).
-    """
+    """Returns a program on this processor; ``write`` receives what it prints. Raises CandidateError(LOAD)."""
     if compiled.image is not None:
         return FusedFunction(compiled.image.code, compiled.image.weights)
     return HostFunction(compiled.code, write, compiled.why_no_fusions)
@@ -98,11 +94,10 @@ def host_function(
 def run_on_host(
     request: ProgramRequest, compiled: "CompiledProgram", arguments: tuple[Any, ...], printed: list[str]
 ) -> ProgramRun:
-    """Runs a program once on the host and, if the request asks for times, times further calls.
+    """Runs a program once on the host, with copies of ``arguments``; times further calls if requested.
 
-    Works on copies of ``arguments``. Appends what the program prints to ``printed``. A program with
-    interpreted kernels is not timed. Memory that is never freed is reported as a defect. Raises
-    CandidateError(LOAD, RUN), UsageError.
+    Appends what the program prints to ``printed``. One with interpreted kernels is not timed. Reports memory
+    that is never freed. Raises CandidateError(LOAD, RUN), UsageError.
     """
     code = compiled.code
     own = copies(arguments)
@@ -125,11 +120,7 @@ def run_on_host(
 def host_times(
     compiled: "CompiledProgram", arguments: tuple[Any, ...], options: ProgramOptions
 ) -> ProgramTimes:
-    """Returns the median time of a call on the host; all calls use one copy of ``arguments``.
-
-    The program is timed twice, interleaved, next to a reference kernel: so its reliability is known.
-    ``options`` has the seed of the measurement's random numbers, and the number of threads.
-    """
+    """Returns the median time of a call, timed twice, interleaved, next to a reference kernel."""
     function: Any = host_function(compiled, discard)
     call = function.prepare(*copies(arguments))
     repeat = functools.partial(function.repeat, call)
@@ -168,7 +159,6 @@ class LaunchTimer:
         device.synchronize_event(self._start)
 
     def as_device(self) -> AbstractDevice:
-        """Returns this object, typed as a device, for loading programs."""
         return cast(AbstractDevice, self)
 
     def __getattr__(self, name: str) -> Any:
@@ -187,10 +177,7 @@ class LaunchTimer:
         self._timed.append((self._names.get(launch.function, "kernel"), before, after))
 
     def take(self) -> tuple[KernelTime, ...]:
-        """Waits for all launches since the last call of this method and returns their times, in launch order.
-
-        Times are relative to the creation of this object.
-        """
+        """Waits for all launches; returns the times of those since the last call, in launch order."""
         times = []
         for name, before, after in self._timed:
             self._device.synchronize_event(after)
@@ -207,20 +194,13 @@ class LaunchTimer:
         self._device.destroy_event(self._start)
 
 
-# ------------------------------------------------------------------------------
-# Times a whole program on a GPU: calls from host to host, and each kernel between events.
-
-
 ROUNDS = 11  # calls whose kernels are timed; the call with the median sum of kernel times is reported
 
 
 def time_on_device(
     device: AbstractDevice, code: DeviceProgram, arguments: tuple[Any, ...], seed: int
 ) -> ProgramTimes:
-    """Returns the median time of whole calls on a device, and the kernel times of one typical call.
-
-    ``seed`` seeds the random numbers of the measurement. Raises DeviceError.
-    """
+    """Returns the median time of whole calls, and a typical call's kernel times. Raises DeviceError."""
     with closing(DeviceFunction(code, device, discard)) as program:
         call = functools.partial(repeat, program, arguments)
         first, again = interleaved((call, call), FINAL_EFFORT, np.random.default_rng(seed), None)
@@ -236,10 +216,7 @@ def time_on_device(
 def kernel_times(
     device: AbstractDevice, code: DeviceProgram, arguments: tuple[Any, ...]
 ) -> tuple[KernelTime, ...]:
-    """Runs a program 12 times and returns the kernel times of one call, on the device's clock.
-
-    Of the calls without the first, the one with the median sum of kernel times is chosen.
-    """
+    """Returns the kernel times, on the device's clock, of the typical one of 12 calls without the first."""
     rounds = []
     with (
         closing(LaunchTimer(device)) as timer,
@@ -252,10 +229,7 @@ def kernel_times(
 
 
 def typical(rounds: list[tuple[KernelTime, ...]]) -> tuple[KernelTime, ...]:
-    """Returns the call whose sum of kernel times is nearest to the median; of equal calls the first.
-
-    ``rounds`` has the kernel times of one call per element.
-    """
+    """Returns the call whose sum of kernel times is nearest to the median; of equal calls the first."""
     sums = [sum(kernel.stop_s - kernel.start_s for kernel in kernels) for kernels in rounds]
     middle = median(sums)
     return rounds[min(range(len(rounds)), key=lambda number: abs(sums[number] - middle))]

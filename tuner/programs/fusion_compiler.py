@@ -51,11 +51,6 @@ if TYPE_CHECKING:
     from tuner.programs.run.fused_program import FusedFunction
     from tuner.runtime.cpu.timing_conditions import HostWatch
 
-
-# ------------------------------------------------------------------------------
-# What each fusion of a program takes: its time alone, its share, how near the roofline it is.
-
-
 EFFORT = Effort(budget_s=0.03, min_samples=10, max_samples=60)  # of each fusion, which is timed twice
 THREADS = 1
 MEASURED = ("f32", "f64", "bf16", "i8")  # types that a roofline is measured for; others count as f32
@@ -66,8 +61,7 @@ def timed_fusions(
 ) -> tuple[ExplainedFusion, ...]:
     """Times each fusion of a program alone, and measures the roofline of one thread.
 
-    ``arguments`` are those of a call; ``options`` has the seed of the measurement's random numbers, and the
-    number of threads. Pins the calling thread to a processor.
+    Pins the calling thread to a processor.
     """
     call, watch, rng = function.prepare(*arguments), host_watch(), np.random.default_rng(options.seed)
     spare_cores = machine.physical_cores - options.threads
@@ -85,12 +79,8 @@ def interleaved_fusions(
 ) -> tuple[ExplainedFusion, ...]:
     """Times each fusion of a program twice, interleaved with the same fusion of another one.
 
-    Args:
-        programs: The program, and perhaps the one without tuning, each with a prepared call.
-        effort: Of each fusion, per program.
-        rng: Of the random order of the calls.
-        watch: Of this machine.
-        spare_cores: Cores without a timed thread.
+    ``programs`` is the program, and perhaps the one without tuning, each with a prepared call; ``effort`` is
+    per fusion and program; ``spare_cores`` has no timed thread.
     """
     for function, call in programs:
         function.repeat(call, 1)  # what fusions read in the arena is from a whole call
@@ -111,9 +101,7 @@ def with_shares(
 ) -> tuple[ExplainedFusion, ...]:
     """Returns timed fusions with their shares of the time of all, and their parts of the roofline.
 
-    A fusion that takes longer than ``call_s``, a whole call, is unreliable. There are shares only where the
-    time of each fusion is reliable, and the part of the roofline only of a fusion whose time is. Measures the
-    roofline of one thread for each type of the fusions.
+    A fusion that takes longer than ``call_s``, a whole call, is unreliable, and so are shares with its time.
     """
     too_long = unreliable(f"it takes longer than a whole call, {seconds_text(call_s)}")
     fusions = tuple(
@@ -158,7 +146,7 @@ def _dtype(fusion: CompiledFusion) -> str:
 #
 # A barrier takes a microsecond or more, and what a thread has written is in the caches of its processor. So a
 # fusion of some microseconds is run by one thread. Its time is estimated from its operations and bytes, at
-# rates that schedules reach on one thread (decision 72); they need not be exact.
+# rates that schedules reach on one thread (docs/decisions/fusions.md); they need not be exact.
 
 
 LEAST_S = 15e-6  # of a fusion that is divided
@@ -177,10 +165,6 @@ def estimated_s(fusion: CompiledFusion) -> float:
     return max(fusion.flop / FLOP_PER_S.get(fusion.kind, ELEMENTWISE_PER_S), fusion.moved_bytes / BYTES_PER_S)
 
 
-# ------------------------------------------------------------------------------
-# A fusion with the schedule that computes it, compiled to LLVM dialect.
-
-
 @dataclass(frozen=True)
 class ScheduledFusion:
     """The code of a fusion, and what reports say of it."""
@@ -194,9 +178,8 @@ def schedule_fusion(
 ) -> ScheduledFusion:
     """Compiles a fusion with the first of its schedules that compiles, else with its first configuration.
 
-    With several ``threads`` the fusion is divided among them where it can be and has enough work.
-    A fusion that no strategy is for, or whose scripts fail, becomes scalar loops; the summary says why.
-    Raises CandidateError for a fusion that cannot be lowered to loops either.
+    Without a strategy or a working script it becomes scalar loops; the summary says why. Raises
+    CandidateError for a fusion that cannot be lowered to loops either.
     """
     if fusion.kind == LOOPS_KIND:
         return _as_loops(fusion, fusion.reason, threads)
@@ -265,10 +248,6 @@ def _compiled(text: str, script: str | None, threads: int) -> FusionCode:
     return code
 
 
-# ------------------------------------------------------------------------------
-# Compiles a payload as fusions: machine code, and the weights packed as the code reads them.
-
-
 Array = npt.NDArray[Any]
 
 
@@ -281,10 +260,8 @@ def compile_fusions(
         text: MLIR text of a function on tensors, with its constants.
         entry: the function to compile; None: ``main``, or the only public function.
         machine: the processor to compile for, that of this process.
-        schedules: returns schedules for a fusion, the best first; where there is none, or none compiles, the
-            fusion has its first configuration.
-        threads: that the program runs on. One where no fusion can be divided among several, or none is worth
-            it.
+        schedules: returns schedules for a fusion, the best first.
+        threads: that the program runs on; one where dividing no fusion is worth it.
 
     Raises CandidateError for text that does not parse.
     """

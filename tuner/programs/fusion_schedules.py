@@ -31,10 +31,6 @@ if TYPE_CHECKING:
     from tuner.db.store import Store
 
 
-# ------------------------------------------------------------------------------
-# The fusions of a program that can be tuned, each once, and why others are not.
-
-
 @dataclass(frozen=True)
 class TunableFusions:
     """The distinct fusions of a program as problems, named by their places in it."""
@@ -47,12 +43,7 @@ class TunableFusions:
 def tunable_fusions(text: str, entry: str | None, cache: str, machine: Machine) -> TunableFusions:
     """Returns the fusions of a payload that a strategy is for and whose results can be verified.
 
-    Args:
-        text: MLIR text of a function on tensors, with its constants.
-        entry: the function; None: ``main``, or the only public function.
-        cache: what the caches hold when a fusion is timed, one of ``tuner.core.problem.CACHES``.
-        machine: the processor to tune for.
-
+    ``entry`` None: ``main``, or the only public function; ``cache``: one of ``tuner.core.problem.CACHES``.
     Raises CandidateError(BIND) for text that does not parse.
     """
     from tuner.programs.fusions.payload import NotFused  # loads MLIR
@@ -103,7 +94,7 @@ def _problem_of(fusion: Fusion, machine: Machine) -> Problem | str:
 CPU = "cpu"
 NEAREST_RUNS = 3  # whose best configuration is tried: the nearest one may have none
 # Farther fusions lend nothing: the best tiles of a convolution 4.6 octaves smaller took 1.7 times as long as
-# the first configuration (decision 71).
+# the first configuration (docs/decisions/fusions.md).
 NEAR_OCTAVES = 3.0
 PACKED, DIRECT = "contraction_cpu_packed", "contraction_cpu_direct"
 OF_MATMULS = {"tile_n": "panel"}  # knobs of the CPU's matmul strategies with another name in these two

@@ -1,6 +1,6 @@
-"""The request for one run of a program, its options, its report, and the devices that can run it.
+"""The request for one run of a program, its options, its report, and its devices; without MLIR.
 
-A ``ProgramRequest`` goes to a child process, which returns a ``ProgramReport``. Nothing here needs MLIR.
+A ``ProgramRequest`` goes to a child process, which returns a ``ProgramReport``.
 """
 
 import contextlib
@@ -29,10 +29,7 @@ MAX_STREAMS = 8
 
 @dataclass(frozen=True)
 class DeviceOptions:
-    """How a program issues its device work: asynchronous form, number of streams, kinds of memory.
-
-    Raises UsageError for an unknown form, and for fewer than one stream.
-    """
+    """How a program issues its device work. Raises UsageError for unknown forms and less than one stream."""
 
     form: Form = "streams"
     max_streams: int = MAX_STREAMS
@@ -48,20 +45,10 @@ class DeviceOptions:
 
 DEFAULTS = DeviceOptions()
 
-
-# ------------------------------------------------------------------------------
-# The names of the steps in which a program is lowered for a device. Needs no MLIR.
-
-
 LoweringStep = Literal["device-memory", "async", "streams", "gpux", "llvm", "ptx"]
 STEPS: tuple[LoweringStep, ...] = get_args(LoweringStep)
 # Steps after the asynchronous form, which therefore have an option for that form.
 WITH_FORM: tuple[LoweringStep, ...] = ("llvm", "ptx")
-
-
-# ------------------------------------------------------------------------------
-# Formats messages about a payload as compilers do: ``FILE:8:3: gpu.launch_func: found ..., allowed ...``.
-
 
 OPERATION = re.compile(r'"?([a-z_]\w*(?:\.\w+)+|[a-z_]\w+)')  # memref.load, "gpux.wait", call
 # "line 8:3" in the forms of messages: after "error:", in parentheses, after the name of an operation.
@@ -73,8 +60,8 @@ SUBJECTS = ("payload: ", "host program: ")  # prefixes that the file's name repl
 def in_file(reason: str, name: str, text: str = "") -> str:
     """Returns a message about a payload as compilers print it: "NAME:LINE:COLUMN: OPERATION: message".
 
-    LINE:COLUMN is the first position in ``reason``, OPERATION what stands there in the payload's ``text``,
-    unless the message has the operation already. Without a position: "NAME: message".
+    LINE:COLUMN is the first position in ``reason``, OPERATION what stands there, unless the message has the
+    operation already. Without a position: "NAME: message".
     """
     position = POSITION.search(reason)
     if position is None:
@@ -88,10 +75,7 @@ def in_file(reason: str, name: str, text: str = "") -> str:
 
 
 def operation_at(text: str, position: str) -> str:
-    """Returns the name of the operation at "LINE:COLUMN" of MLIR text; "" where none begins there.
-
-    Lines and columns are counted from 1.
-    """
+    """Returns the operation at "LINE:COLUMN", counted from 1, of MLIR text; "" where none begins there."""
     line, column = map(int, position.split(":"))
     match = OPERATION.match("".join(text.splitlines()[line - 1 : line])[column - 1 :])
     return match[1] if match else ""
@@ -99,11 +83,9 @@ def operation_at(text: str, position: str) -> str:
 
 @contextlib.contextmanager
 def named_in_errors(name: str, text: str) -> Iterator[None]:
-    """Context manager: puts the payload's name before the message of errors raised inside.
+    """Context manager: puts the payload's name before the message of tuner's errors that are raised inside.
 
-    A position in the message ("line 8:3") moves there, NAME:8:3, with the name of the operation at this
-    position of ``text``, the payload. This concerns CandidateError, UsageError and TunerError itself; other
-    errors pass unchanged.
+    A position in the message moves there, NAME:8:3, with the operation there in ``text``, the payload.
     """
     try:
         yield
@@ -115,24 +97,14 @@ def named_in_errors(name: str, text: str) -> Iterator[None]:
         raise type(error)(in_file(error.message, name, text), error.hint) from error
 
 
-# ------------------------------------------------------------------------------
-# Looks up how a target kind runs programs: its device, if any, and its assembler.
-
-
 def kinds_with(is_there: Callable[[ProgramSupport], bool], backends: Backends) -> str:
-    """Returns the names of the target kinds that run programs and meet a condition: "cuda, simulator".
-
-    The text is for messages. ``is_there`` is the condition on a kind's program support.
-    """
+    """Returns the kinds of targets whose program support meets a condition, as text: "cuda, simulator"."""
     kinds = backends.kinds.values()
     return ", ".join(each.name for each in kinds if each.programs and is_there(each.programs))
 
 
 def program_support(target: TargetName, backends: Backends) -> ProgramSupport:
-    """Returns how a kind of target runs whole programs: its device, if any, and its assembler.
-
-    Raises UsageError for a target that runs single operations only.
-    """
+    """Returns how a kind of target runs programs. Raises UsageError for one that runs single operations."""
     known = backends.kinds.get(target.kind)
     kind = None if known is None else backends.kind(target)
     if kind is None or kind.programs is None:
@@ -162,10 +134,7 @@ class ProgramOptions:
         checked_threads(self.threads)
 
     def require_suiting(self, target: TargetName, backends: Backends) -> None:
-        """Raises UsageError for an option that differs from its default and that the target does not support.
-
-        Also raises UsageError for a target that cannot run whole programs.
-        """
+        """Raises UsageError for an option that is set and that the target, which runs programs, lacks."""
         support = program_support(target, backends)
         of_device = {field.name: _on_device for field in fields(DeviceOptions)}
         pairs = ((self.device, DEFAULTS, of_device), (self, PROGRAM_DEFAULTS, NEEDS))
@@ -192,10 +161,6 @@ NEEDS: dict[str, Callable[[ProgramSupport], bool]] = {
 PROGRAM_DEFAULTS = ProgramOptions()
 
 
-# ------------------------------------------------------------------------------
-# The request for one run of a program and the report of the run, exchanged with a child process.
-
-
 @dataclass(frozen=True)
 class ProgramRequest:
     """What to compile and run: a program, its target, options, scripts and arguments."""
@@ -218,10 +183,7 @@ class ProgramRequest:
 
     @property
     def bound(self) -> dict[Problem, Script] | None:
-        """Returns the transform script of each listed matmul; None: all matmuls become loops.
-
-        A matmul that is absent from the result gets its default script.
-        """
+        """Returns the script of each listed matmul, others get default scripts; None: all become loops."""
         return None if self.scripts is None else {key: Script.of(text) for key, text in self.scripts}
 
 
@@ -229,8 +191,7 @@ class ProgramRequest:
 class Comparison:
     """One compared value: its error relative to a reference, and the tolerance.
 
-    The value is a result, a written argument or the printed text of a program, whose reference is the same
-    payload run on the host; or what sampled blocks of a kernel wrote.
+    The value is a result, a written argument or the printed text of a program, or what sampled blocks wrote.
     """
 
     name: str  # "result 0", "argument 2"
@@ -240,10 +201,7 @@ class Comparison:
 
     @property
     def is_equal(self) -> bool:
-        """Returns whether the value agrees with its reference up to the tolerance.
-
-        The error must be 0 where an array of zeros would also be within the tolerance.
-        """
+        """True if the error is within the tolerance, or 0 where zeros would be within the tolerance, too."""
         return self.max_error == 0 or (self.max_error <= self.tolerance and not self.is_blind)
 
     @property
@@ -269,10 +227,7 @@ class KernelSample:
 
     @property
     def is_right(self) -> bool:
-        """Returns whether the simulator ran all blocks, or the compared elements equal the reference's.
-
-        False where a reference ran and no element could be compared.
-        """
+        """True if all blocks were simulated, or some elements were compared and equal the reference's."""
         return not self.reference or (self.comparison is not None and self.comparison.is_equal)
 
 

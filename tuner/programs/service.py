@@ -71,8 +71,8 @@ def run_in_child(
 ) -> ProgramReport:
     """Runs a program in a child process, as ``run_program`` does, and returns its report.
 
-    ``show`` receives what a program printed that fails after that, except in a crash or at ``timeout_s``.
-    Raises as ``in_child``.
+    ``show`` receives what a program printed that fails later, not in a crash or timeout. Raises as
+    ``in_child``.
     """
     outcome = in_child(_run_or_stop, request, timeout_s=timeout_s)
     if isinstance(outcome, ProgramReport):
@@ -109,11 +109,9 @@ def lower_in_child(request: ProgramRequest, step: LoweringStep, timeout_s: float
 def run_program(request: ProgramRequest, printed: list[str] | None = None) -> ProgramReport:
     """Compiles and runs a program; compares and times it if the request asks for it; returns the report.
 
-    What the program prints is appended to ``printed`` too, also where it fails after that. The comparison
-    (``is_compared``) is with the same payload on the host, with its matmuls as loops. Times (``is_timed``)
-    need hardware: a simulated or interpreted run has none.
-
-    Raises CandidateError: at stage BIND for the user's mistakes, at stage RUN for device errors.
+    What it prints is appended to ``printed`` too, also where it fails later. The reference runs on the host,
+    with matmuls as loops. Times need hardware. Raises CandidateError: BIND for the user's mistakes, RUN for
+    device errors.
     """
     printed = [] if printed is None else printed
     compiler = _compiler(request)
@@ -160,10 +158,7 @@ def run_program(request: ProgramRequest, printed: list[str] | None = None) -> Pr
 
 @_as_failures()
 def time_pair(request: ProgramRequest) -> TimedPair:
-    """Times a program with its scripts and with loops in place of the scripts, interleaved, in this process.
-
-    Raises CandidateError: at stage BIND for the user's mistakes, at stage RUN for device errors.
-    """
+    """Times a program with its scripts and with loops in place of scripts, interleaved."""
     compiler, seed = _compiler(request), request.options.seed
     bound = _compile(compiler, request).code
     plain = _compile(compiler, replace(request, scripts=None)).code
@@ -177,20 +172,12 @@ def time_pair(request: ProgramRequest) -> TimedPair:
 
 @_as_failures()
 def lower(request: ProgramRequest, step: LoweringStep) -> LoweredText:
-    """Lowers a payload up to a step, in this process; returns the text after this step.
-
-    Matmuls get default scripts: ``request.scripts`` is not used. Raises CandidateError at stage BIND for the
-    user's mistakes.
-    """
+    """Lowers a payload with default scripts up to a step. Raises CandidateError(BIND) for user errors."""
     return lowered(request, step, real_backends())
 
 
 def compile_and_check(request: ProgramRequest) -> CompiledProgram:
-    """Compiles a program, and as a check its host code to machine code, without running it.
-
-    Raises CandidateError: at stage BIND for the user's mistakes, at stage LOAD for host code that does not
-    compile.
-    """
+    """Compiles a program and its host code. Raises CandidateError: BIND for user errors, LOAD, COMPILE."""
     with _as_failures():
         compiler = _compiler(request)
         compiled = _compile(compiler, request, is_checked=False, as_fusions=True)
@@ -201,19 +188,13 @@ def compile_and_check(request: ProgramRequest) -> CompiledProgram:
 
 @_as_failures()
 def find_fusions(request: ProgramRequest, cache: str) -> TunableFusions:
-    """Returns the fusions of a program that can be tuned; ``cache``: what caches hold when they are timed.
-
-    Raises CandidateError(BIND) for text that does not parse.
-    """
+    """Returns the fusions of a program that can be tuned; ``cache``: what caches hold when they are timed."""
     return tunable_fusions(request.text, request.entry, cache, _compiler(request).machine)
 
 
 @_as_failures()
 def time_fusions(request: ProgramRequest) -> TimedFusions:
-    """Times a program with the schedules of the request's database and with its first ones, interleaved.
-
-    Raises CandidateError: at stage BIND for the user's mistakes.
-    """
+    """Times a program with the schedules of its database and with its first schedules, interleaved."""
     compiler = _compiler(request)
     tuned = _compile(compiler, request, as_fusions=True)
     untuned = _compile(compiler, replace(request, database=""), as_fusions=True)
@@ -224,11 +205,7 @@ def time_fusions(request: ProgramRequest) -> TimedFusions:
 
 @_as_failures()
 def find_problems(text: str, entry: str | None) -> tuple[Problem, ...]:
-    """Returns the distinct matmuls in function ``entry`` of MLIR text.
-
-    ``entry`` None: ``main``, or the only public function. Raises CandidateError(BIND) for text that does not
-    parse.
-    """
+    """Returns the distinct matmuls in a function of MLIR text, by default ``main`` or the only public one."""
     return problems_in(text, entry)
 
 
@@ -280,10 +257,7 @@ def _compile(
 
 
 def lowered(request: ProgramRequest, step: LoweringStep, backends: Backends) -> LoweredText:
-    """Lowers a payload up to a step, in this process, for a target with a chip; returns the text.
-
-    Matmuls get default scripts: ``request.scripts`` is not used. Raises CandidateError, UsageError.
-    """
+    """Lowers a payload with default scripts up to a step; raises CandidateError and UsageError."""
     compiler = ProgramCompiler.of(request.target, backends)
     chip = chip_of(compiler.machine.chip)
     with transform.new_context(), bindings.ir.Location.unknown():

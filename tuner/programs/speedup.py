@@ -31,10 +31,6 @@ if TYPE_CHECKING:
     from tuner.core.gpu import AbstractDevice
 
 
-# ------------------------------------------------------------------------------
-# Speedup of a program by its scripts: with and without scripts, timed interleaved in one process.
-
-
 @dataclass(frozen=True)
 class TimedPair:
     """Interleaved times of calls of a program with transform scripts and of the same program as loops."""
@@ -46,11 +42,8 @@ class TimedPair:
     def gain(self, spare_cores: int) -> Comparable | NotComparable:
         """Returns the time of a call with scripts divided by that of one without: 0.5 is half of the time.
 
-        Returns NotComparable, with the reason, where no ratio may be printed, such as after a noisy
-        measurement.
-
-        Args:
-            spare_cores: number of cores without a timed thread, whether other processes use them or not.
+        Returns NotComparable, with the reason, such as a noisy measurement. ``spare_cores`` have no timed
+        thread, whether other processes use them or not.
         """
         return comparison(self.bound, self.plain, self._evidence(spare_cores))
 
@@ -70,7 +63,7 @@ def timed_on_host(
     """Times three programs on this processor: with scripts, without, and with scripts a second time.
 
     Calls are interleaved with a reference kernel, which shows changes of the machine's speed. Each program
-    works on one copy of ``arguments``; ``seed`` seeds the random order of the calls.
+    works on one copy of ``arguments``.
     """
     loaded: Sequence[Any] = functions  # each takes the calls that it prepares
     repeats = tuple(functools.partial(each.repeat, each.prepare(*copies(arguments))) for each in loaded)
@@ -84,10 +77,9 @@ def timed_on_device(
     arguments: tuple[Any, ...],
     seed: int,
 ) -> TimedPair:
-    """Times two programs on a device: with scripts (``bound``) and without (``plain``).
+    """Times two programs on a device, with scripts (``bound``) and without, on ``arguments`` themselves.
 
-    Calls are interleaved; each is timed from the host's call to its return. The programs work on
-    ``arguments`` themselves; ``seed`` seeds the random order of the calls. Raises DeviceError.
+    Calls are interleaved; each is timed from the host's call to its return. Raises DeviceError.
     """
     with ExitStack() as opened:
         repeats: list[Callable[[int], None]] = []
@@ -95,10 +87,6 @@ def timed_on_device(
             program = opened.enter_context(closing(DeviceFunction(code, device, discard)))
             repeats.append(functools.partial(repeat, program, arguments))
         return TimedPair(*interleaved(tuple(repeats), FINAL_EFFORT, np.random.default_rng(seed), None))
-
-
-# ------------------------------------------------------------------------------
-# Times of a program's fusions with the schedules of a database and with their first ones, interleaved.
 
 
 FUSION_EFFORT = Effort(budget_s=0.02, min_samples=6, max_samples=15)  # of each fusion, per program
@@ -115,11 +103,7 @@ class TimedFusions:
 def timed_fusions(
     tuned: CompiledProgram, untuned: CompiledProgram, arguments: tuple[Any, ...], options: ProgramOptions
 ) -> TimedFusions:
-    """Times two programs of the same fusions on this processor.
-
-    ``options`` has the seed of the random order of the calls, and the number of threads. Raises
-    UsageError for programs that are not compiled as fusions.
-    """
+    """Times two programs of the same fusions; raises UsageError for programs that are compiled as a whole."""
     if tuned.image is None or untuned.image is None:
         raise UsageError(f"no fusions: {tuned.why_no_fusions or untuned.why_no_fusions}")
     images = (tuned.image, untuned.image, tuned.image)

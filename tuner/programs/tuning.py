@@ -1,7 +1,6 @@
 """Tunes the matmuls, or the fusions, of a program, then runs and times the program with the best scripts.
 
-``ProgramTuning`` tunes each distinct matmul once, ``FusionTuning`` all fusions under one budget. The
-steps that compile and run, each in a child process, are given as functions.
+The steps that compile and run, each in a child process, are given as functions.
 """
 
 import time
@@ -41,11 +40,6 @@ from tuner.tuning.tuned_run import TunedCampaign, TunedRun
 
 if TYPE_CHECKING:
     from tuner.db.store import Store
-
-
-# ------------------------------------------------------------------------------
-# Tunes each distinct matmul of a program once, then runs the program with the best scripts.
-
 
 PROBLEMS_TIMEOUT_S = 60.0
 RUN_TIMEOUT_S = 600.0
@@ -99,11 +93,7 @@ class TunedProgram:
 
     @property
     def has_worked(self) -> bool:
-        """True if each matmul that was tuned got a script and all runs of the program gave right outputs.
-
-        False where the program did not run. A fusion none of whose candidates worked keeps its first
-        configuration.
-        """
+        """True if each tuned matmul got a script and all runs of the program gave right outputs."""
         needed = self.problems if self.campaign is None else ()
         is_found = all(each.trial is not None for each in needed if each.tuned is not None)
         reports = [report for report in (self.report, self.plain) if report is not None]
@@ -112,18 +102,12 @@ class TunedProgram:
 
     @property
     def speedup(self) -> float | None:
-        """Returns the time of a call without scripts divided by that of a call with scripts.
-
-        None where no times were taken or the times are not comparable.
-        """
+        """Returns the time of a call without scripts divided by that with scripts; None if not comparable."""
         return self.gain.speed if isinstance(self.gain, Comparable) else None
 
 
 def child_process_parts() -> ProgramParts:
-    """Returns the steps as used outside of tests: each runs in a child process with a time limit.
-
-    The limit is 60 s to find the matmuls, and 600 s for each run and for the timed pair.
-    """
+    """Returns the steps as used outside of tests: child processes, of 60 s to find matmuls, else 600 s."""
     return ProgramParts(
         problems=lambda text, entry: in_child(find_problems, text, entry, timeout_s=PROBLEMS_TIMEOUT_S),
         run=lambda request: run_in_child(request, RUN_TIMEOUT_S),
@@ -144,15 +128,9 @@ class ProgramTuning:
     def tune(self, request: ProgramRequest, settings_of: SettingsOf, name: str = "payload") -> TunedProgram:
         """Tunes each distinct matmul, then runs the program; where the run is timed, also without scripts.
 
-        After an interruption, the result has the matmuls tuned so far and no report. A failing run of the
-        program is not raised: the result has the reason.
-
-        Args:
-            request: the program; its scripts are replaced by the best known ones.
-            settings_of: returns the run settings of a matmul.
-            name: the payload's name in messages.
-
-        Raises UsageError for a payload without a matmul, or without a matmul that any strategy supports.
+        After an interruption the result has the matmuls tuned so far and no report; after a failing run it
+        has the reason. ``settings_of`` returns the run settings of a matmul. Raises UsageError for a payload
+        without a matmul that any strategy supports.
         """
         began_s = time.monotonic()
         with named_in_errors(name, request.text):
@@ -251,11 +229,6 @@ def program_result(tuned: TunedProgram) -> ProgramResult:
 NO_WORK = "no candidate worked: it has its first configuration, or is loops"
 
 
-def no_baselines(_request: ProgramRequest) -> tuple[ProgramBaseline, ...]:
-    """Returns (): nothing else runs the program."""
-    return ()
-
-
 @dataclass(frozen=True)
 class FusionParts:
     """The steps that compile and run a program, as functions that tests may replace."""
@@ -263,7 +236,7 @@ class FusionParts:
     fusions: Callable[[ProgramRequest, str], TunableFusions]  # takes (request, state of the caches)
     run: Callable[[ProgramRequest], ProgramReport]
     time: Callable[[ProgramRequest], TimedFusions]
-    baselines: Callable[[ProgramRequest], tuple[ProgramBaseline, ...]] = no_baselines  # of a model
+    baselines: Callable[[ProgramRequest], tuple[ProgramBaseline, ...]] = lambda _request: ()  # of a model
 
 
 def child_fusion_parts() -> FusionParts:
@@ -287,10 +260,7 @@ class FusionTuning:
     observe: CampaignObserver
 
     def found(self, request: ProgramRequest, name: str, cache: str = WEIGHTS_COLD) -> TunableFusions:
-        """Returns the fusions of a program that can be tuned; ``why_none`` says why it has none.
-
-        ``name``: of the payload, in messages. Raises UsageError for text that does not parse.
-        """
+        """Returns the fusions that can be tuned; ``why_none`` says why there are none. Raises UsageError."""
         with named_in_errors(name, request.text):
             return self.parts.fusions(request, cache)
 
@@ -304,15 +274,10 @@ class FusionTuning:
     ) -> TunedProgram:
         """Tunes the fusions; then runs the program, compares it and times it against the untuned one.
 
-        Args:
-            request: the program; its database is replaced.
-            found: its fusions, at least one.
-            request_of: returns the request of a run of one fusion, with the limits of all runs.
-            source: name of the program, stored with the campaign.
-            program: where it comes from, for ``tuner tune --resume``; None of one that no file has.
-
-        After an interruption the result has no report. A failing run of the program is not raised: the result
-        has the reason. Raises UsageError for limits and options that are wrong.
+        ``request_of`` returns the request of a run of one fusion; ``source`` names the program in the
+        campaign; ``program`` is where it comes from, for ``tuner tune --resume``. After an interruption the
+        result has no report; after a failing run it has the reason. Raises UsageError for wrong limits and
+        options.
         """
         began_s = time.monotonic()
         settings, members = campaign_settings(found.problems, request_of, self.backends, source)
@@ -323,10 +288,7 @@ class FusionTuning:
     def finished(
         self, request: ProgramRequest, found: TunableFusions, tuned: TunedCampaign, began_s: float
     ) -> TunedProgram:
-        """Returns the result of a program whose fusions are tuned; runs and times it unless interrupted.
-
-        ``began_s``: when the tuning began, by ``time.monotonic``.
-        """
+        """Returns the result of a program whose fusions are tuned; runs and times it unless interrupted."""
         bound = replace(request, database=self.database, scripts=())
         result = TunedProgram(
             request.target,
@@ -369,10 +331,6 @@ class FusionTuning:
             gain=timed.pair.gain(spare_cores),
             fusions=timed.fusions,
         )
-
-
-# ------------------------------------------------------------------------------
-# Tunes a program of fusions from Python: for ``tuner.torch.tune``.
 
 
 CPU = "cpu"

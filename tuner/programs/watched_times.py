@@ -22,11 +22,7 @@ def evidence_of(
 ) -> Evidence:
     """Returns how the same code was timed twice, interleaved: its noise, and what disturbed the machine.
 
-    Args:
-        first: Times of the code.
-        again: Times of the same code.
-        reference: Times whose drift shows a disturbance; None: the readings of ``first`` show it.
-        spare_cores: Cores without a timed thread.
+    ``reference``: times whose drift shows a disturbance, or None: the readings of ``first`` do.
     """
     quality = round_quality(
         noise_of(first, again), reference, first.host, quietest_anchor_s=None, spare_cores=spare_cores
@@ -57,8 +53,7 @@ def interleaved(
 ) -> tuple[Measurement, ...]:
     """Times actions interleaved; ``repeats`` has for each action a function that runs it n times.
 
-    With a ``watch``, the reference kernel is timed among them, and each measurement has the readings of the
-    machine meanwhile. None: for actions on a device.
+    With a ``watch``, not on a device, the reference kernel is timed among them, and the machine is read.
     """
     if watch is None:
         return timing.measure_together(repeats, effort, rng)

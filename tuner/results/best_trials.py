@@ -106,10 +106,6 @@ def _best(
     return best
 
 
-# ------------------------------------------------------------------------------
-# The best known trial of a problem, over all runs.
-
-
 def best_result(
     store: "Store",
     problem: Problem,
@@ -256,10 +252,6 @@ def _nothing_known(store: "Store", problem: Problem, task: TaskQuery) -> UsageEr
 def _timed_groups(store: "Store", task: TaskQuery) -> list[BestGroup]:
     groups = (bound.group for bound in store.run_bounds(TrialQuery(task)))
     return [group for group in groups if is_measured_there(group)]
-
-
-# ------------------------------------------------------------------------------
-# The best script that stock ``mlir-opt`` runs, and its slowdown against a given trial.
 
 
 @dataclass(frozen=True)

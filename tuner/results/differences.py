@@ -19,9 +19,6 @@ from tuner.results.output.json_documents import Document, history_document, slow
 from tuner.results.output.tables import resources_lines
 from tuner.targets.gpu.sass import assembly_mix, instruction_mix
 
-# ------------------------------------------------------------------------------
-# The differences between two runs with the same settings, trial by trial, apart from clocks and IDs.
-
 
 @dataclass(frozen=True)
 class Difference:
@@ -73,10 +70,6 @@ def _run_facts(trials: tuple[StoredTrial, ...]) -> dict[int, dict[str, object]]:
     return facts
 
 
-# ------------------------------------------------------------------------------
-# The differences between runs that should be equal, as lines and as a JSON document.
-
-
 SHOWN = 10  # differences
 
 
@@ -88,10 +81,6 @@ def run_difference_lines(found: "Sequence[Difference]") -> list[str]:
 def run_difference_document(found: "Sequence[Difference]") -> dict[str, Any]:
     """Returns JSON of the differences between two runs' trials: their number, and the text of each."""
     return {"differences": len(found), "found": [each.text for each in found]}
-
-
-# ------------------------------------------------------------------------------
-# The differences between two trials: knobs, texts of each stage, instruction counts, time.
 
 
 CONTEXT_LINES = 2  # around a change

@@ -33,9 +33,6 @@ from tuner.results.output.json_documents import Document, history_document
 from tuner.space.search_space import SearchSpace
 from tuner.targets.backends import Backends
 
-# ------------------------------------------------------------------------------
-# ``tuner show RUN --ablation``: how much each knob and each strategy improved the best time of a run.
-
 
 GAIN_HEADER = ("trials", "gain", "95 % interval", "p-value")
 HELD_HEADER = ("knob", "held at", *GAIN_HEADER, "importance")
@@ -92,18 +89,12 @@ def ablation_lines(
 
 
 def held_row(each: KnobAblation) -> tuple[str, ...]:
-    """Returns a knob's table cells for the trials with the knob at the value where the search began.
-
-    Cells: knob, held value, the four of ``gain_texts``, importance.
-    """
+    """Returns a knob's table cells for the trials with the knob at the value where the search began."""
     return (each.knob, str(each.held), *gain_texts(each.gain), f"{each.importance:.0%}")
 
 
 def without_row(each: KnobAblation) -> tuple[str, ...]:
-    """Returns the table cells of one knob for the trials that have another value than the knob's best one.
-
-    Cells: knob, best value, the four of ``gain_texts``.
-    """
+    """Returns the table cells of one knob for the trials that have another value than the knob's best one."""
     return (each.knob, str(each.best), *gain_texts(each.without_best))
 
 
@@ -183,10 +174,6 @@ def pass_seconds(backends: Backends, store: Store, trial: StoredTrial) -> tuple[
     with contextlib.suppress(UsageError):  # a read-only database: the seconds are returned all the same
         store.set_compile_seconds(trial.id, CompileSeconds(compiler, machine, times.passes))
     return times.passes
-
-
-# ------------------------------------------------------------------------------
-# Where a stored trial failed: lines of its script, and of the payload that the script was applied to.
 
 
 @dataclass(frozen=True)

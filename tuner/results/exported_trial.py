@@ -100,8 +100,11 @@ def _with_knob_options(run: Run, trial: StoredTrial) -> str:
     if not KNOB_LINE.search(script) or not chosen or chosen[0].path is not None:
         return script
     variables = variables_of(record.problem, trial.machine, trial.threads)
-    space_file = parse_space(settings.space_yaml, settings.space_name)
-    (space,) = spaces_for(space_file, record.problem, trial.machine.isa, variables, (chosen[0].name,))
+    try:
+        space_file = parse_space(settings.space_yaml, settings.space_name)
+        (space,) = spaces_for(space_file, record.problem, trial.machine.isa, variables, (chosen[0].name,))
+    except UsageError:  # the space of another version
+        return script
     binder = Binder((load_strategy(chosen[0].name),), record.problem, variables, trial.threads)
     return with_knob_options(script, record.candidate, binder, space)
 

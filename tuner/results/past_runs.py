@@ -31,10 +31,6 @@ if TYPE_CHECKING:
     from tuner.db.store import Store
 
 
-# ------------------------------------------------------------------------------
-# Past trials as a tuple that converts to a pandas.DataFrame, where pandas is installed.
-
-
 KNOB = "knob."  # prefix of a knob's column: a knob may have the name of another column
 COLUMNS = (
     *("trial", "run", "number", "op", "shape", "dtype", "output", "layout", "epilogue", "align", "cache"),
@@ -88,10 +84,6 @@ class Trials(tuple[StoredTrial, ...]):
             knobs = {f"{KNOB}{name}": value for name, value in trial.knobs.items()}
             rows.append({name: columns[name] for name in COLUMNS} | knobs)
         return rows
-
-
-# ------------------------------------------------------------------------------
-# Past trials and runs by users' conditions, for the command line and the Python API alike.
 
 
 PROBLEM_OPTIONS = {  # condition -> allowed values

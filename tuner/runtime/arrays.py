@@ -70,12 +70,7 @@ def dlpack_device(name: str, found: Any) -> int:
 
 
 def dlpack_view(name: str, found: Any, **options: Any) -> DlpackView:
-    """Returns a view of the memory that ``found.__dlpack__`` exports.
-
-    ``name`` is the argument's, for messages; ``options`` are further keyword arguments of ``__dlpack__``,
-    such as ``stream``. Unsigned integers get the signed type of their size. Raises UsageError where ``found``
-    does not export its memory, and for an element type that tuner does not know.
-    """
+    """Returns a view of ``found.__dlpack__(**options)``, integers as signed; raises UsageError."""
     with _reported(name, found):
         try:
             capsule = found.__dlpack__(max_version=VERSION, **options)
@@ -95,7 +90,6 @@ def dlpack_view(name: str, found: Any, **options: Any) -> DlpackView:
 
 @contextlib.contextmanager
 def _reported(name: str, found: Any) -> Iterator[None]:
-    """Raises UsageError in place of the error of a producer that does not export its memory."""
     try:
         yield
     except (BufferError, RuntimeError, ValueError) as error:
@@ -188,10 +182,6 @@ def element_bytes_of_tensor_map(dtype: int) -> int:
     return TENSOR_MAP_ELEMENT_BYTES[dtype]
 
 
-# ------------------------------------------------------------------------------
-# Views of other packages' arrays in device memory, through DLPack or ``__cuda_array_interface__``.
-
-
 CUDA_DEVICES = (2, 3, 13)  # kDLCUDA, kDLCUDAHost, kDLCUDAManaged; dlpack.h
 ALIGN_BYTES = 16  # of the widest load, and required by tensor maps: PTX ISA, ld; CUDA driver API
 
@@ -228,13 +218,7 @@ class DeviceArray:
 
 
 def device_array(name: str, found: Any, stream: int) -> DeviceArray:
-    """Returns a view of ``found``, an array of another package in CUDA memory.
-
-    It is read through DLPack or ``__cuda_array_interface__``; ``name`` is the argument's, for messages. A
-    DLPack producer makes work on ``stream`` wait for the contents; for the other protocol see
-    ``wait_for_producers``. Raises UsageError for an object with neither protocol, a numpy array, memory that
-    DLPack says is not CUDA memory, memory not aligned to 16 bytes, and a masked array.
-    """
+    """Returns a view of CUDA memory; raises UsageError for numpy, masked or misaligned (16 bytes) arrays."""
     if isinstance(found, DeviceArray):
         return _require_aligned(name, found)
     if getattr(found, "__dlpack__", None) is not None and not isinstance(found, np.ndarray):
@@ -293,11 +277,7 @@ def overlap(one: range, other: range) -> bool:
 
 
 def stream_handle(stream: Any) -> int:
-    """Returns the CUstream handle of a stream object; an integer is returned as is.
-
-    Supported are ``__cuda_stream__`` (CUDA's protocol, cuda-core), ``cuda_stream`` (PyTorch) and ``ptr``
-    (CuPy). Raises UsageError for other objects.
-    """
+    """Returns the CUstream handle of an integer, a ``__cuda_stream__``, a PyTorch or CuPy stream."""
     if isinstance(stream, int):
         return stream
     protocol = getattr(stream, "__cuda_stream__", None)

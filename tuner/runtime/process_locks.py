@@ -29,12 +29,7 @@ def free_in_forks(lock: Any) -> Any:
 
 
 def between_forks() -> Any:
-    """Returns this thread's context manager: an os.fork() of another thread waits until it is left.
-
-    Needed by code of others that holds locks: a fork while a thread is in ``np.matmul`` of OpenBLAS may never
-    end, in this process or in the new one. So may the first use of SQLite and LLVM in the new one. The call
-    waits for a fork that has begun.
-    """
+    """Makes an os.fork() of another thread wait: in ``np.matmul``, SQLite or LLVM it may never end."""
     entered = _own.entered
     if _taken and not entered._is_owned():  # noqa: SLF001 - as threading.Condition asks
         with _entering:
@@ -63,11 +58,7 @@ def _begin_fork() -> None:
 
 
 def _is_importing() -> bool:
-    """Returns whether another thread imports a module, whose lock a new process would wait for for ever.
-
-    Modules of other packages count only where this package imports them when they are needed: a program may
-    run as the import of its own.
-    """
+    """Returns whether another thread imports a module, whose lock a new process would never get."""
     locks = [(name, found()) for name, found in list(getattr(_frozen_importlib, "_module_locks", {}).items())]
     return any(
         name.partition(".")[0] in IMPORTED_WHEN_NEEDED

@@ -35,13 +35,7 @@ def interleaved_times(
     clock: Clock = time.perf_counter,
     before_slice: Callable[[Call], object] | None = None,
 ) -> dict[str, tuple[float, ...]]:
-    """Returns seconds per call for each name: a number for each round.
-
-    Runs rounds until ``seconds`` are over, at least ``LEAST_ROUNDS``. Each round begins with another name
-    than the last one, so that nobody always comes after the same neighbour's start of the round.
-
-    ``before_slice`` is given the call of each slice before its time begins: ``before_slice_of(threads)``.
-    """
+    """Returns seconds per call and round; each round, of LEAST_ROUNDS or more, begins with another name."""
     prepared = before_slice or _nothing
     counts = {}  # of calls that take about ``SLICE_S``, by the faster of two after a first one
     for name, call in calls.items():
@@ -81,10 +75,6 @@ def _slice(call: Call, count: int, clock: Clock) -> float:
     for _ in range(count):
         call()
     return (clock() - start) / count
-
-
-# ------------------------------------------------------------------------------
-# Times a repeatable action: warm-up, adaptive repeats, the median with a bootstrap confidence interval.
 
 
 SAMPLE_S = 1e-3  # least duration of a sample; the overhead of clock and call is negligible
@@ -141,13 +131,7 @@ def after_each(
 
 
 def with_untimed_calls(take: Stopwatch, calls: int = 1) -> Stopwatch:
-    """Returns the stopwatch ``take`` with ``calls`` untimed calls before each sample of short calls.
-
-    A stopwatch runs an action n times and returns the seconds per call. Calls are short where a sample has
-    more than one, or where the sample before took less than COLD_S (0.02 s) per call; so a first sample of
-    one call follows no untimed call. Interleaved with other actions, an action would otherwise find their
-    arrays in the CPU's caches.
-    """
+    """Returns ``take`` with ``calls`` untimed calls before short calls: other actions cool caches."""
     last_s: list[float] = []
 
     def taken(inner: int) -> float:
@@ -160,13 +144,9 @@ def with_untimed_calls(take: Stopwatch, calls: int = 1) -> Stopwatch:
 
 
 def measure_by(take: Stopwatch, effort: Effort, rng: np.random.Generator) -> Measurement:
-    """Times an action until the budget of ``effort`` is spent; returns samples, median and 95 % interval.
+    """Times ``take(n)``, in seconds per call, until ``effort`` is spent; returns median and 95 % interval.
 
-    There are at least ``effort.min_samples`` samples and at most ``effort.max_samples``. ``take(n)`` runs the
-    action n times and returns the seconds per call. Timing stops early where the first samples are all above
-    ``effort.stop_above_s``; then there may be fewer, and ``is_complete`` is False. A pause of the process
-    within a sample makes one sample long, which does not stop the timing. ``rng`` is for the bootstrap of the
-    interval.
+    Stops early, ``is_complete`` False, where the first samples all lie above ``effort.stop_above_s``.
     """
     inner, calibrating_s = _calibrated(take, effort)
     samples: list[float] = []
@@ -187,12 +167,9 @@ def measure_together_by(
     rng: np.random.Generator,
     after_round: Callable[[], None] = lambda: None,
 ) -> tuple[Measurement, ...]:
-    """Times several actions interleaved: one sample of each per round, in a random order.
+    """Times actions interleaved, one sample each per round, in random order, so that drift affects all alike.
 
-    So drift of the machine affects all actions alike. Each stopwatch runs its action n times and returns the
-    seconds per call; the result has one measurement per stopwatch, in order. Long calls get fewer samples: 6
-    (FEW_SAMPLES), or more where they fit into LIMIT_S (1 s). ``after_round`` is called, untimed, after each
-    round. Nothing is early-stopped.
+    Long calls get FEW_SAMPLES, or what fits into LIMIT_S. ``after_round`` is untimed.
     """
     inners = [calibrate(take, effort) for take in stopwatches]
     samples: list[list[float]] = [[] for _ in stopwatches]
@@ -212,11 +189,7 @@ def measure_together_by(
 
 
 def calibrate(take: Stopwatch, effort: Effort) -> int:
-    """Warms up an action; returns how many calls a sample needs to last at least SAMPLE_S (1 ms).
-
-    Fewer calls are enough where they last as long as the budget of ``effort``. ``take(n)`` runs the action n
-    times and returns the seconds per call.
-    """
+    """Warms up ``take``; returns how many calls a sample of SAMPLE_S (1 ms), or of all the budget, needs."""
     return _calibrated(take, effort)[0]
 
 
@@ -239,11 +212,7 @@ def sample(repeat: Repeat, inner: int, clock: Clock = time.perf_counter) -> floa
 def summarize(
     samples: list[float], inner: int, rng: np.random.Generator, is_complete: bool = True
 ) -> Measurement:
-    """Returns samples as a measurement: their median, and its 95 % interval by the percentile bootstrap.
-
-    ``samples`` are seconds per call, each of ``inner`` calls; ``is_complete`` False: early-stopped. Efron
-    1979.
-    """
+    """Returns samples (s per call, of ``inner`` calls): median, 95 % bootstrap interval (Efron 1979)."""
     taken = np.array(samples)
     medians = np.median(rng.choice(taken, size=(RESAMPLES, len(taken))), axis=1)
     low, high = np.percentile(medians, (2.5, 97.5))
@@ -253,16 +222,11 @@ def summarize(
 
 
 def _sample_s(call_s: float, inner: int) -> float:
-    """Returns the seconds that a sample takes, with the untimed call that precedes samples of short calls."""
     return call_s * (inner + (call_s < COLD_S))
 
 
 def _is_early_stopped(samples: list[float], inner: int, effort: Effort, calibrating_s: float) -> bool:
-    """Returns whether the samples are clearly above ``effort.stop_above_s``.
-
-    EARLY_SAMPLES samples are above the limit, or two samples (or one of TURN_S or longer) above twice the
-    limit. One may contain a pause of the process, so the calibration sample must be above that as well.
-    """
+    """Returns whether all early samples, and the calibration (one may hold a pause), are above the limit."""
     if effort.stop_above_s is None:
         return False
     if len(samples) >= EARLY_SAMPLES:

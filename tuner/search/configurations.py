@@ -80,10 +80,6 @@ class Pool:
         return rng.choice(unseen, min(count, len(unseen)), replace=False)
 
 
-# ------------------------------------------------------------------------------
-# The configurations of a feasible set as small integers, and distances between them.
-
-
 Codes = npt.NDArray[np.signedinteger]  # (rows, columns); -1: the row's strategy has no such knob
 Rows = npt.NDArray[np.int64]
 Floats = npt.NDArray[np.float32]
@@ -200,10 +196,6 @@ def alignments(values: tuple[int | str, ...]) -> tuple[int, ...]:
     zeros = [(number & -number).bit_length() - 1 if number else 0 for number in numbers]
     _, ranks = np.unique(zeros, return_inverse=True)
     return () if (np.diff(ranks) >= 0).all() else tuple(ranks.tolist())
-
-
-# ------------------------------------------------------------------------------
-# The configurations that are scored for one proposal: all of the feasible set, or a sample of a large set.
 
 
 SAMPLE_ROWS = 1 << 14  # drawn anew for every proposal: a hundred proposals score a million rows

@@ -143,11 +143,7 @@ class GaussianProcess:
     def posterior(
         self, rows: list[int], seen: RowTable, values: npt.NDArray[np.float64]
     ) -> tuple[Floats, Floats]:
-        """Returns (mean, standard deviation) for each configuration of the scope, given observations.
-
-        ``rows`` are the indices of the observed configurations in the feasible set, ``seen`` their table,
-        ``values`` their standardized values.
-        """
+        """Returns (mean, standard deviation) for each configuration of the scope, given observations."""
         while self._taken[-1].rows != rows[: len(self._taken[-1].rows)]:
             self._taken.pop()
         if len(rows) > len(self._spread):
@@ -209,10 +205,6 @@ def _groups(table: RowTable) -> tuple[_Group, ...]:
             groups.append(_Group((number,), codes))
             size = column.levels + 1
     return tuple(groups)
-
-
-# ------------------------------------------------------------------------------
-# The outcomes of a search as standardized numbers for a model.
 
 
 SLOW_QUANTILE = 0.5  # slower times are clipped to this quantile: how slow a slow row is matters little

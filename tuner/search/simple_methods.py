@@ -93,7 +93,7 @@ REMEMBERED = 5  # latest probes of a method: a method that is good at the start 
 UNKNOWN = 1.0  # credit of a method without a probe: the largest
 
 
-# trees and evolution are no samplers by name: alone they win nowhere (docs/decisions/0047)
+# trees and evolution are no samplers by name: alone they win nowhere (docs/decisions/search.md)
 ARMS: tuple[type[AbstractMethod], ...] = (Tpe, Local, Trees, Evolution)
 
 
@@ -112,11 +112,7 @@ class Ensemble(AbstractMethod):
 
 
 def probed(turn: int) -> int | None:
-    """Returns which method proposal ``turn`` (0, 1, ...) probes and is credited to, by its index in ARMS.
-
-    None if the proposal is no probe: then the method with the most credit makes it. Counts all proposals: the
-    first ones, which are made before any method is asked, are credited in the same way.
-    """
+    """Returns which method proposal ``turn`` (0, 1, ...) probes and is credited to, by its index in ARMS."""
     return None if turn % PROBE_EVERY else (turn // PROBE_EVERY) % len(ARMS)
 
 

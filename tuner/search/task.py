@@ -52,10 +52,6 @@ def _distributions(pairs: Iterable[tuple[str, Value]]) -> Distributions:
     return distributions
 
 
-# ------------------------------------------------------------------------------
-# The input of a search method: feasible set, state of the search, and seed.
-
-
 SCORED_LIMIT = 1 << 15  # rows up to which all are scored for every proposal: 20 ms; more are sampled
 BEST_ROWS = 4  # fastest rows whose neighbours belong to every sample
 
@@ -124,11 +120,7 @@ class SearchTask:
         return sampled(self.table, self.pool, rng, near)
 
     def best_unseen(self, scope: Scope, score: Floats, rng: np.random.Generator) -> int:
-        """Returns the index of the configuration with the highest score that was not proposed yet.
-
-        ``score`` has one value for each configuration of ``scope``, of which one at least must not be
-        proposed yet. Draws one at random where several have the highest score.
-        """
+        """Returns the unproposed configuration of ``scope`` with the highest score; ties at random."""
         unseen = self.pool.unseen[scope.rows]
         top = score[unseen].max()
         best: Rows = scope.rows[unseen & (score >= top)]

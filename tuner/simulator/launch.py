@@ -1,7 +1,4 @@
-"""Simulates one launch of a kernel of PTX text: preparation, execution block by block, and the result.
-
-Programs of several launches run on a SimulatedDevice.
-"""
+"""Simulates one launch of a kernel of PTX text: preparation, execution block by block, and the result."""
 
 import math
 import time
@@ -44,10 +41,6 @@ from tuner.simulator.state.resident_blocks import (
     uses_async,
 )
 
-# ------------------------------------------------------------------------------
-# Executes decoded basic blocks over the lanes of resident thread blocks until all threads have ended.
-
-
 # Basic blocks that resident thread blocks may execute, and the processor's seconds; above: an endless loop.
 STEPS_LIMIT = 20_000_000
 SECONDS_LIMIT = 300.0  # 'tuner run' ends a program after 600 s
@@ -87,10 +80,7 @@ class _State:
 
 @dataclass
 class ExecutionCounts:
-    """Counts of what a launch executed; an instruction counts once for each warp that executes it.
-
-    One whose guard predicate is false in the whole warp counts too.
-    """
+    """What a launch executed: an instruction counts once per warp, also with a guard that is false."""
 
     instructions: int = 0  # warp-level instructions
 
@@ -98,10 +88,9 @@ class ExecutionCounts:
 class Engine:
     """Executes the threads of resident thread blocks, one basic block of some lanes at a time.
 
-    Without a random generator, all lanes at the lowest basic block in reverse post-order run together, so
-    that diverged lanes reconverge where their paths meet: the thread frontiers of Diamos et al. (MICRO 2011).
-    With a random generator, a random warp (of kernels with wgmma, warpgroup) runs a basic block, and one
-    block of each cluster may run ahead of the others.
+    Without a random generator, all lanes at the lowest basic block in reverse post-order run together: the
+    thread frontiers of Diamos et al. (MICRO 2011). With one, a random warp (of kernels with wgmma, warpgroup)
+    runs a basic block, and one block of each cluster may run ahead of the others.
     """
 
     def __init__(
@@ -137,21 +126,16 @@ class Engine:
         self._compared, self._save_at = 0, 1
 
     def run(self, instructions: int) -> None:
-        """Executes until about ``instructions`` instructions, each counted once for lanes that run together.
-
-        Ends earlier where all threads have ended. Raises SimulationError for a fault of an instruction and a
-        deadlock.
-        """
+        """Executes about ``instructions`` instructions, each counted once for lanes that run together."""
         while self._resident.time < instructions and (lanes := self._next()) is not None:
             self._run_block(lanes)
 
     def turn(self) -> Pause | None:
         """Executes until all threads have ended, or until other work should have a turn; call it again then.
 
-        Returns None at the end, after reporting asynchronous operations never waited for; else where the
-        threads are. That is where they can only repeat what they do unless other work writes to memory, and
-        after every ``LONG_TURN`` basic blocks. Raises SimulationError for a fault of an instruction, a
-        deadlock, and more than ``STEPS_LIMIT`` basic blocks or ``SECONDS_LIMIT`` (an endless loop).
+        Returns None at the end; else where the threads are: where they can only repeat what they do unless
+        other work writes to memory, and after every ``LONG_TURN`` basic blocks. Raises SimulationError for a
+        fault of an instruction, a deadlock, and an endless loop (``STEPS_LIMIT``, ``SECONDS_LIMIT``).
         """
         start_s, self._saved = self._clock(), None
         while True:
@@ -178,10 +162,7 @@ class Engine:
                 return Pause(self._where(), False, 0)
 
     def _run_each_unit(self) -> None:
-        """Runs a basic block of each warp (of kernels with wgmma, warpgroup) that can run.
-
-        Without this, warps that wait in a loop for what another one writes would keep it from running.
-        """
+        """Runs a basic block of each warp (or warpgroup): one that waits in a loop would keep others out."""
         if self._next() is None:
             return
         blocks = self._threads.basic_block.copy()
@@ -196,8 +177,7 @@ class Engine:
         """Returns whether all threads and all memory are as at an earlier time of this turn: they will again.
 
         Brent's cycle detection (1980): the state is saved anew after 1, 2, 4, 8, ... comparisons. Memory is
-        compared when the registers have been equal twice, since a sum over it takes long. False for kernels
-        with asynchronous operations, whose state has more than registers and memory.
+        compared when the registers have been equal twice. False for kernels with asynchronous operations.
         """
         if self._is_async:
             return False
@@ -314,10 +294,7 @@ class Simulation:
 
     @property
     def races(self) -> tuple[Hazard, ...]:
-        """Returns all hazards but the benign ones: races, and others that can change the result.
-
-        A correct kernel has none, unless its blocks synchronise through global memory, which is not modelled.
-        """
+        """Returns hazards that can change the result; blocks must not synchronise by global memory."""
         return tuple(hazard for hazard in self.hazards if hazard.kind not in BENIGN)
 
     @property
@@ -327,28 +304,17 @@ class Simulation:
 
     @property
     def conflict_ratio(self) -> float:
-        """Returns the launch's shared-memory wavefronts divided by those needed without bank conflicts.
-
-        1.0: no bank conflicts, or no access to shared memory.
-        """
+        """Returns the shared-memory wavefronts divided by those needed without bank conflicts, or 1.0."""
         ideal = sum(conflict.ideal_wavefronts for conflict in self.conflicts)
         return sum(conflict.wavefronts for conflict in self.conflicts) / ideal if ideal else 1.0
 
     def written(self, array: npt.NDArray[Any]) -> npt.NDArray[np.bool_]:
-        """Returns, in the shape of ``array``, which of its elements the launch wrote.
-
-        ``array`` must be an argument of the launch: the same memory, not a copy. For another array, all are
-        False.
-        """
+        """Returns which elements of ``array`` the launch wrote; none if it is no argument of the launch."""
         flags = np.zeros(array.size, bool)
         for each in self.touched:
             if each.address == array.ctypes.data:
                 flags |= each.written(array.size, array.itemsize)
         return flags.reshape(array.shape)
-
-
-# ------------------------------------------------------------------------------
-# Public functions: simulate one launch of a kernel of PTX text. Programs run on a SimulatedDevice.
 
 
 LANES_LIMIT = 2048  # lanes of resident blocks: more lanes need more memory, fewer have more overhead
@@ -402,9 +368,8 @@ def simulate_module(
 ) -> Simulation:
     """Executes one launch of a kernel, as ``simulate`` does, of a PTX module that is already parsed.
 
-    ``variables`` holds the bytes of the module's global and constant variables by name, as ``first_content``
-    returns them; the kernel changes them in place, so that they keep their content between launches. None:
-    the initial content.
+    ``variables`` holds the bytes of the module's variables by name, changed in place, as ``first_content``
+    returns them (None).
     """
     entry = kernel_of(module, kernel)
     check_launch(entry, grid, block, arguments)
@@ -430,11 +395,10 @@ class PreparedKernel:
         schedule_seed: int | None = None,
         variables: ModuleVariables | None = None,
     ) -> Simulation:
-        """Executes one launch, whose arguments are those of ``simulate_module``; changes arrays in place.
+        """Executes one launch, as ``simulate_module``, that ``check_launch`` accepts; changes arrays.
 
-        The launch must be one that ``check_launch`` accepts, which is not checked again. Raises
-        SimulationError for a fault, also where threads wait for ever for what none of them writes, UsageError
-        for an argument that does not fit its parameter or a block outside of the grid.
+        Raises SimulationError for a fault, also where threads wait for ever for what none of them writes,
+        UsageError for an argument that does not fit its parameter or a block outside of the grid.
         """
         turns = self.turns(grid, block, arguments, dynamic_shared_bytes, blocks, schedule_seed, variables, [])
         return alone(turns, self.layout.kernel.name)
@@ -453,9 +417,8 @@ class PreparedKernel:
     ) -> Turns:
         """Executes one launch, as ``run`` does; yields where it is whenever other work may run.
 
-        Blocks whose threads wait in a loop for what others write are resumed when later blocks have run.
-        ``printed`` receives what the kernel prints, also before a fault. ``find`` finds memory that is none
-        of the arguments, but whose address the kernel has read; None: there is none.
+        Blocks that wait in a loop are resumed when later blocks have run. ``printed`` receives what the
+        kernel prints, also before a fault. ``find`` finds memory that is none of the arguments.
         """
         entry, cluster = self.layout.kernel, cluster_of(self.layout.kernel)
         numbers = block_numbers(grid, blocks, cluster)
@@ -490,10 +453,7 @@ class PreparedKernel:
         dynamic_shared_bytes: int = 0,
         instructions: int = 4000,
     ) -> tuple[Access, ...]:
-        """Simulates the beginning of a launch; returns a sample of its memory accesses.
-
-        The sample is that of ``program_accesses``; arrays are changed in place.
-        """
+        """Simulates the beginning of a launch; returns accesses as ``program_accesses``; changes arrays."""
         entry, cluster = self.layout.kernel, cluster_of(self.layout.kernel)
         check_launch(entry, grid, block, arguments)
         sample = AccessSample()
@@ -522,10 +482,7 @@ class PreparedKernel:
 
 
 def alone(turns: Turns, kernel: str) -> Simulation:
-    """Runs a launch of ``kernel`` to its end while no other work runs.
-
-    Raises SimulationError where its threads wait for ever, or what ``turns`` makes of this error.
-    """
+    """Runs a launch to its end while no other work runs; SimulationError where its threads wait for ever."""
     before: Pause | None = None
     while True:
         try:
@@ -555,10 +512,10 @@ def _resume(waiting: list[Engine]) -> Iterator[Pause]:
 
 
 def prepare(module: PtxModule, kernel: PtxKernel) -> PreparedKernel:
-    """Lays out and decodes ``kernel``, a kernel of ``module``, for any number of launches.
+    """Lays out and decodes a kernel of ``module`` for any number of launches.
 
-    Raises UnsupportedInstruction for an instruction that is not simulated, SimulationError for a branch to an
-    unknown label or registers of a type that is not simulated.
+    Raises UnsupportedInstruction for an instruction that is not simulated, SimulationError for an unknown
+    label or registers of a type that is not simulated.
     """
     layout = layout_of(module, kernel)
     symbols = {name: slot.address for name, slot in layout.slots.items()}
@@ -572,8 +529,7 @@ def program_accesses(program: KernelProgram, instructions: int = 4000) -> tuple[
 
     Simulates about the first ``instructions`` instructions of block (0, 0, 0) and its cluster. A sample holds
     up to 16 accesses of warps per PTX instruction: loads of global memory, and loads, stores and cp.async of
-    shared memory. All buffers initially hold zeros; launches that come later see what earlier ones wrote.
-    Raises SimulationError, UnsupportedInstruction and UsageError as ``simulate`` does.
+    shared memory. All buffers initially hold zeros. Raises as ``simulate`` does.
     """
     arrays: dict[str, Array] = {each.name: np.zeros(each.bytes, np.uint8) for each in program.buffers}
     module, samples = parse(program.ptx), []

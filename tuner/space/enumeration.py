@@ -12,9 +12,6 @@ from tuner.core.errors import UsageError
 from tuner.space.expressions import Expression
 from tuner.space.search_space import ConstraintTable, Rule, SearchSpace, evaluated, join_tables
 
-# ------------------------------------------------------------------------------
-# Configurations as numbers in mixed radix: choice indices as digits, the last knob least significant.
-
 
 Indices = npt.NDArray[np.unsignedinteger]  # (rows, knobs): index of the choice of each knob
 Keys = npt.NDArray[np.uint64]  # (words, rows); one word unless the space has 2**63 combinations and more

@@ -41,10 +41,6 @@ FUNCTIONS: dict[str, Callable[[list[Partial]], Partial]] = {
 }
 
 
-# ------------------------------------------------------------------------------
-# Evaluation of an expression's syntax tree, elementwise: the tree is walked, nothing is executed.
-
-
 def evaluate(node: ast.expr, values: Mapping[str, Operand]) -> Partial:
     """Returns the value of an expression's syntax tree, elementwise where names stand for columns.
 

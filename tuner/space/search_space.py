@@ -11,9 +11,6 @@ from tuner.core.candidate import Candidate, Value
 from tuner.core.errors import UsageError
 from tuner.space.expressions import Expression
 
-# ------------------------------------------------------------------------------
-# The knobs of a strategy, its constraints, and its preferences.
-
 
 CHOICES_LIMIT = 4096  # of one knob: samplers keep a table of the similarity of any two
 
@@ -113,11 +110,7 @@ class ConstraintTable:
         return self.truth.ravel().take(self._flat(picks, self.knobs, self.truth.shape))
 
     def holds_for_each(self, picks: Picks, last: int) -> Truth:
-        """Returns whether the constraint holds for each configuration with each choice of the knob ``last``.
-
-        The result has the shape (configurations, choices of ``last``). ``picks`` maps each other knob of the
-        table to an array of choice indices, one per configuration.
-        """
+        """Returns, per configuration and choice of the knob ``last``, whether the constraint holds."""
         axis = self.knobs.index(last)
         others = self.knobs[:axis] + self.knobs[axis + 1 :]
         moved = np.moveaxis(self.truth, axis, -1)

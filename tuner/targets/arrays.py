@@ -32,19 +32,12 @@ from tuner.payload.reference import (
 )
 from tuner.runtime.cpu.memory import FaultingMemory, GuardedArray, placed_empty
 
-# ------------------------------------------------------------------------------
-# Checks of the arrays that a tuned kernel is called with: their number, shapes and types.
-
-
 LOAD_AGAIN = "tuner.load_best(problem)"  # in another process
 Expected = tuple[str, tuple[int, ...], "np.dtype[Any]"]  # name, shape, type
 
 
 def expected_inputs(problem: Problem) -> tuple[Expected, ...]:
-    """Returns (name, shape, dtype) of each input array of a problem's kernel: "a", "b"[, "bias"].
-
-    Shapes are those that the problem's layout stores: a transposed A or B has its stored shape.
-    """
+    """Returns (name, stored shape, dtype) of each input array of a problem's kernel: "a", "b"[, "bias"]."""
     dtype = NUMPY_DTYPES[problem.dtype]
     a = ("a", problem.a_shape, dtype)
     b = ("b", problem.b_shape, dtype)
@@ -65,11 +58,7 @@ def require_inputs(problem: Problem, given: int) -> None:
 
 
 def require_type(expected: Expected, shape: tuple[int, ...], dtype: "np.dtype[Any]") -> None:
-    """Raises UsageError for an array whose ``shape`` or ``dtype`` is not the expected one.
-
-    The message says how to convert an array of the expected shape, or how to transpose one whose last two
-    sizes are exchanged.
-    """
+    """Raises UsageError, which says how to convert, for an array of another ``shape`` or ``dtype``."""
     name, wanted_shape, wanted_dtype = expected
     if shape == wanted_shape and dtype == wanted_dtype:
         return
@@ -85,10 +74,7 @@ def require_type(expected: Expected, shape: tuple[int, ...], dtype: "np.dtype[An
 
 
 def require_numpy(expected: Expected, found: object) -> None:
-    """Raises UsageError for an object that is no numpy array, or a masked one: kernels ignore the mask.
-
-    The shape and dtype of ``found`` are not checked; ``expected`` is for the message.
-    """
+    """Raises UsageError for an object that is no numpy array, or a masked one: kernels ignore the mask."""
     name, _, dtype = expected
     if isinstance(found, np.ma.MaskedArray):
         raise UsageError(f"{name}: masked arrays are not supported: pass its .data or .filled()")
@@ -98,20 +84,13 @@ def require_numpy(expected: Expected, found: object) -> None:
 
 
 def require_row_major(expected: Expected, strides: tuple[int, ...], *, is_row_major: bool) -> None:
-    """Raises UsageError unless ``is_row_major``, which the caller found out: an array must be C-contiguous.
-
-    ``expected`` and ``strides`` (bytes) are for the message.
-    """
+    """Raises UsageError unless ``is_row_major``; ``expected`` and ``strides`` (bytes) are for the message."""
     name, shape, dtype = expected
     if not is_row_major:
         remedy = f"copy it: np.ascontiguousarray({name})"
         if name == "out":
             remedy = f"make it: np.empty({shape}, {str(dtype)!r})"
         raise UsageError(f"{name}: found strides {strides}, allowed a C-contiguous array; {remedy}")
-
-
-# ------------------------------------------------------------------------------
-# What the evaluation of kernels asks of the arrays that they work on: of a matmul, or of a fusion.
 
 
 MOST_LIKE_A_RESULT = 100  # a number of each type of an output, i8 and bf16 included
@@ -164,10 +143,6 @@ class KernelArrays(Protocol):
         """Compares the outputs for extreme inputs. Raises CandidateError(VERIFY) for a wrong element."""
 
 
-# ------------------------------------------------------------------------------
-# The arrays of a problem at fixed addresses: all candidates are verified and timed on the same memory.
-
-
 MARKS = 256  # random places of single-element changes, used cyclically; a power of two
 A_SHARE = 0.5  # of the numbers that change; the rest are in B
 COMPARED_ROWS = 64  # on extreme inputs: some of each kind of row
@@ -189,10 +164,7 @@ class PlacedArrays:
 
     @classmethod
     def placed(cls, a: Array, b: Array, problem: Problem) -> "PlacedArrays":
-        """Returns arrays like ``a`` and ``b``, with the problem's alignment and no more, that can be written.
-
-        With 16, each lies 16 bytes past a cache line.
-        """
+        """Returns writable arrays like ``a`` and ``b``, with the problem's alignment and no more."""
         offset, dtype = problem.offset_bytes, output_dtype(problem)
         a, b = (placed_empty(each.shape, each.dtype, offset) for each in (a, b))
         bias = placed_empty((problem.sizes[1],), dtype, offset)
@@ -201,11 +173,7 @@ class PlacedArrays:
 
 
 class ProblemArrays:
-    """The host arrays of a problem at fixed addresses: A, B[, bias], and C between guard bands.
-
-    Kernels are timed on them; ``guarded`` has others, between pages that fault, for verification. C, of a
-    batch with the shape (rows of all matrices, n), is compared with a float64 reference.
-    """
+    """The host arrays of a problem at fixed addresses: A, B[, bias], and C between guard bands."""
 
     def __init__(self, problem: Problem, rng: np.random.Generator, compare: Compare = compare) -> None:
         """Allocates and draws; the float64 product is computed once, when C is first compared."""
@@ -235,7 +203,6 @@ class ProblemArrays:
 
     @functools.cached_property
     def _guarded(self) -> tuple[PlacedArrays, PlacedArrays]:
-        """Returns the arrays right after faulting pages, and right before such pages, in the same memory."""
         inputs, c = (self._at.a, self._at.b, self._at.bias), self._at.output.array
         memories = [FaultingMemory(each.nbytes, is_read_only=True) for each in inputs]
         of_output = FaultingMemory(c.nbytes, is_read_only=False)
@@ -268,10 +235,7 @@ class ProblemArrays:
         self.overwrite_output(rng)
 
     def check_rows(self, rng: np.random.Generator) -> None:
-        """Compares 64 random rows (COMPARED_ROWS), for which alone the reference is computed.
-
-        Raises CandidateError(VERIFY) for a wrong element of these, and for any that is not finite.
-        """
+        """Compares 64 random rows of C; raises CandidateError(VERIFY), also for what is not finite."""
         m, n = self.problem.rows, self.problem.sizes[1]
         c = self._at.output.array
         unwritten = not_finite(c)
@@ -292,12 +256,7 @@ class ProblemArrays:
         self._inputs = with_special_numbers(self._inputs, rng)
 
     def marks(self, rng: np.random.Generator, calls: int) -> npt.NDArray[np.uint64]:
-        """Draws which element of the inputs and which of C to change before each call; changes no array.
-
-        Returns addresses of shape (256, 2), for ``ThreadTeam.watch``: the highest byte of a number of A or B,
-        whose sign is to be flipped, and the highest two bytes of an element of C, to become NaN. From then on
-        C is compared with the result for the inputs of the last of ``calls`` calls.
-        """
+        """Returns addresses, (256, 2), for ``ThreadTeam.watch``: of an input and an element of C per call."""
         is_a = rng.random(MARKS) < A_SHARE
         flips = [rng.integers(array.size, size=MARKS) for array in (self._at.a, self._at.b)]
         nans = rng.integers(self._at.output.array.size, size=MARKS)
@@ -307,11 +266,7 @@ class ProblemArrays:
         return np.stack((numbers, _ends(self._at.output.array, nans, 2)), axis=1)
 
     def expect_flip(self, rng: np.random.Generator) -> tuple[int, int]:
-        """Chooses a random number of A or B, and from then on compares C as if its top bit were flipped.
-
-        Changes no array: the caller flips the bit, the sign of a float (an i8 changes by 128). Returns where
-        the number is: (0 for A or 1 for B, flat index).
-        """
+        """Draws a number of A or B whose flipped top bit C is to show: (0 for A or 1 for B, flat index)."""
         which = int(rng.random() >= A_SHARE)
         index = int(rng.integers((self._at.a, self._at.b)[which].size))
         self._inputs = replace(self._inputs, flip=self._flip(index, which == 0))

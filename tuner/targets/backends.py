@@ -16,10 +16,7 @@ from tuner.targets.interface import MeasurementBackend, TargetBackend, TargetSta
 
 
 class Apply(Protocol):
-    """A function that applies a transform script to a payload; returns the payload's new text.
-
-    Raises TunerError where the script fails.
-    """
+    """Applies a transform script to a payload; returns the new text. Raises TunerError where that fails."""
 
     def __call__(self, script: str, payload: str, allows_effects: bool = False) -> str:
         """Passes that write files or start programs run only if ``allows_effects``; texts are MLIR."""
@@ -37,10 +34,7 @@ class Recordings:
 
 @dataclass(frozen=True)
 class Backends:
-    """The replaceable parts of a run: target kinds, recordings, facts of this machine, the interpreter.
-
-    Tests replace some of them by parts without compiler and clock.
-    """
+    """The replaceable parts of a run: target kinds, recordings, facts of this machine, the interpreter."""
 
     kinds: Mapping[str, TargetBackend]  # by name
     recordings: Recordings
@@ -52,38 +46,24 @@ class Backends:
     failing_op: Callable[[str, str], OpPlace | None]  # (script, payload); raises TunerError
 
     def kind(self, target: TargetName) -> TargetBackend:
-        """Returns the kind of a target, such as the kind ``cuda`` of ``cuda:sm_90``.
-
-        Of a target whose detail is another machine's processor it is that kind's ``cross_compiled``.
-        Raises UsageError for a replay, which has no kind, and for an unknown kind.
-        """
+        """Returns the kind of a target; raises UsageError for a replay and for an unknown kind."""
         kind = self.kinds.get(target.kind)
         if kind is None:
             raise UsageError(f"target {target.text!r}: not known here")
         return kind.cross_compiled if kind.cross_compiled is not None and target.detail else kind
 
     def outcomes(self, target: TargetName) -> MeasurementBackend:
-        """Returns the functions that compile, verify and time candidates for a target of a machine.
-
-        Raises UsageError for a replay and for an unknown target.
-        """
+        """Returns what compiles, verifies and times for a target; raises UsageError for a replay."""
         return self.kind(target).outcomes
 
     def outcomes_of_run(self, settings: RunSettings) -> MeasurementBackend:
-        """Returns the outcomes of a run's target, compared with its baseline, or of its recording.
-
-        Raises UsageError for an unknown target, a baseline that its kind has no choice of, and a file that is
-        no recording.
-        """
+        """Returns the outcomes of a run's target, or of its recording; raises UsageError."""
         if settings.target.has_machine:
             return self.kind(settings.target).outcomes_with(settings.baseline_library)
         return self.recordings.of_run(settings)
 
     def status(self, target: TargetName) -> TargetStatus:
-        """Returns whether this machine can compile for a target and run on it, and why or why not.
-
-        Raises UsageError for an unknown target.
-        """
+        """Returns whether a target compiles and runs here, and why not; raises UsageError for others."""
         return self.kind(target).status() if target.has_machine else self.recordings.status
 
     def targets(self) -> tuple[TargetStatus, ...]:
@@ -95,12 +75,10 @@ AUTO = "auto"  # the first target that times candidates here
 
 
 def resolve_target(text: str, backends: Backends, chip: str = "") -> TargetName:
-    """Returns the target that ``text`` means on this machine: "auto", "cuda" or "simulator:sm_90".
+    """Returns the target of "auto", "cuda" or "simulator:sm_90" on this machine; ``chip``: apart, or "".
 
-    "auto" is the first target that times candidates here; "cuda" without a chip gets the chip of this
-    machine's GPU. ``chip`` may be given separately. A target that can only compile here is returned as well.
-    Raises UsageError as ``named_target`` does, for a target that can neither run nor compile here, for "cuda"
-    with a chip of another capability than the GPU here, and where "auto" finds none.
+    "auto" is the first that times candidates; "cuda" is this GPU. One that only compiles is returned as well.
+    Raises UsageError for others, and for a chip of another capability than the GPU's.
     """
     if text == AUTO:
         for target in timed_here(backends, chip):
@@ -118,10 +96,7 @@ def resolve_target(text: str, backends: Backends, chip: str = "") -> TargetName:
 
 
 def require_runs_here(target: TargetName, backends: Backends, command: str) -> None:
-    """Raises UsageError for a target whose candidates this machine compiles but cannot run.
-
-    Its hint is ``command`` ("tuner tune matmul 8x8x8") with the simulator of the same chip as target.
-    """
+    """Raises UsageError for a target that cannot run here; the hint is ``command`` with its simulator."""
     status = backends.status(target)
     if status.missing:
         line = f"target {target.text}: nothing runs here: {status.missing}"
@@ -132,9 +107,7 @@ def require_runs_here(target: TargetName, backends: Backends, command: str) -> N
 def named_target(text: str, backends: Backends, chip: str = "") -> TargetName:
     """Returns the target of ``text``: ``kind``, ``kind:chip``, ``cpu:processor`` or ``replay:recording``.
 
-    ``chip``: given separately, "" if not; a kind of GPU without a chip gets its default chip. Does not check
-    whether the target works here. Raises UsageError for an unknown kind, chip or processor, for two different
-    chips, and for a chip of a kind that has none.
+    ``chip``: given apart, or "". Raises UsageError for unknown or conflicting ones, available or not.
     """
     name, colon, detail = text.partition(":")
     if colon and chip and chip != detail:
@@ -160,11 +133,7 @@ def named_target(text: str, backends: Backends, chip: str = "") -> TargetName:
 
 
 def timed_here(backends: Backends, chip: str = "") -> Iterator[TargetName]:
-    """Yields the targets that time candidates on this machine, a GPU before the CPU.
-
-    ``chip``: the chip of the GPU, or "". Raises UsageError, when it is reached, for a target without this
-    chip.
-    """
+    """Yields the targets that time candidates on this machine, a GPU (``chip`` or "") before the CPU."""
     for status in sorted(backends.targets(), key=lambda status: not status.chip):
         if status.is_available and status.is_timed:
             yield _on_this_gpu(named_target(status.name, backends, chip), status, has_chip=bool(chip))

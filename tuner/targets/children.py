@@ -46,11 +46,7 @@ def child_runner(children: Children) -> RunnerFactory:
 
 
 def child_runners(children: Children) -> RunnersFactory:
-    """Returns a function that creates a runner for each of several problems, on the same child processes.
-
-    Those of the first problem are started, with the memory that the largest problem may take. All problems
-    have one target, and one number of threads and workers.
-    """
+    """Returns a function that creates runners of problems on the same children; the largest sets memory."""
 
     def runners(
         orders: "tuple[RunnerOrder, ...]", how: "tuple[RunnerSettings, ...]"
@@ -90,11 +86,7 @@ def binding(
     threads: int,
     timeout_s: float = TIMEOUT_S,
 ) -> Bind:
-    """Returns a function that binds candidates: it fills their knob values into their strategy's script.
-
-    A template is a program that need not terminate: custom templates are bound in a child process, each
-    candidate within ``timeout_s``. Raises UsageError for a script that cannot be read.
-    """
+    """Returns a function that fills scripts with knobs, in a child: a template may run for ``timeout_s``."""
     strategies = tuple(load_strategy(one.name, one.path, reopens=one.reopens) for one in chosen)
     here = Binder(strategies, problem, variables, threads)
     foreign = tuple(
@@ -119,10 +111,7 @@ class ChildBinder:
         weakref.finalize(self, self.worker.kill)
 
     def bind(self, candidate: Candidate) -> Script:
-        """Returns a candidate's transform script as plain MLIR text.
-
-        Raises CandidateError of stage BIND, also where a template exceeds its limit of time or memory.
-        """
+        """Returns a candidate's script as plain MLIR; raises CandidateError(BIND), also at a limit."""
         script: Script = self.worker.call(CALL, candidate, stage=Stage.BIND, timeout_s=self._timeout_s)
         return script
 
@@ -143,11 +132,7 @@ def apply_script(script: str, payload: str, allows_effects: bool) -> str:
 
 
 def find_failing_op(script: str, payload: str) -> OpPlace | None:
-    """Returns the op of a transform script that fails on a payload, with its location in the script.
-
-    None where the script succeeds, does not parse, has no entry sequence, or is rejected before its first op
-    runs. Raises CandidateError(BIND) for a payload that does not parse.
-    """
+    """Returns a script's op that fails on a payload, with its location, or None; raises CandidateError."""
     from tuner.mlir.transform import failing_op  # loads MLIR
 
     return failing_op(script, payload)
@@ -156,11 +141,7 @@ def find_failing_op(script: str, payload: str) -> OpPlace | None:
 def measure_cpu_baseline(
     problem: Problem, threads: int, effort: "Effort", seed: int, library: str = ""
 ) -> Baseline:
-    """Times a CPU's baseline library on a problem, without an epilogue; returns its name and time.
-
-    Call it in a child with ``baseline_environment(library, threads)``: libraries take their number of threads
-    from there. Arguments and errors are those of ``BaselineService``.
-    """
+    """Times a CPU's library in a child with ``baseline_environment``; raises as ``BaselineService`` does."""
     from tuner.targets.cpu.baseline import BaselineService  # loads MLIR
 
     return BaselineService(problem, threads, seed, library).measure(effort)
@@ -174,18 +155,11 @@ def measure_cpu_roofline(dtype: str, threads: int, machine: Machine) -> Roofline
 
 
 def measure_gpu_roofline(dtype: str) -> Roofline:
-    """Returns the documented peak flop/s of this machine's GPU in ``dtype``, and the bytes/s of copies.
-
-    Raises TunerError where the GPU or its documented peak is missing.
-    """
+    """Returns this GPU's documented peak flop/s in ``dtype``, and bytes/s of copies; raises TunerError."""
     from tuner.targets.gpu.evaluator import open_gpu  # loads ml_dtypes
 
     here = describe_gpu()
     return gpu_roofline(open_gpu(here).device, here.facts, dtype)
-
-
-# ------------------------------------------------------------------------------
-# Feasible set and binding of candidates for the strategies of a search space file.
 
 
 def plan(settings: RunSettings, machine: Machine) -> Plan:
@@ -216,10 +190,7 @@ def untimed_outcomes(
     children: Children,
     why: str,
 ) -> MeasurementBackend:
-    """Returns the outcomes of a kind whose candidates are verified in ``children`` and not timed.
-
-    A baseline and a roofline raise TunerError with ``why``: the reason that nothing is timed.
-    """
+    """Returns outcomes that verify in ``children``; a baseline or roofline raises TunerError with ``why``."""
 
     def refuse(*_arguments: object) -> NoReturn:
         raise TunerError(why)

@@ -34,23 +34,14 @@ RunnersFactory = Callable[
 Seeds = Callable[[Mapping[Candidate, Resources]], tuple[int, ...]]  # ptxas's resources of candidates -> rows
 
 
-def no_seeds(_resources: Mapping[Candidate, Resources]) -> tuple[int, ...]:
-    """Returns (): the default of ``Plan.seeds``; a replay has none, since it evaluates the search."""
-    return ()
-
-
-def always() -> bool:
-    """Returns True: the default of ``MeasurementBackend.is_timed``, where correct candidates are timed."""
-    return True
-
-
 @dataclass(frozen=True)
 class Plan:
     """The feasible set of a run, and the rows of it that are proposed before the sampler's."""
 
     feasible: "FeasibleSet"
     first: tuple[int, ...] = ()  # rows to propose before all others
-    seeds: Seeds = no_seeds  # returns rows that a cost model prefers, to propose after ``first``
+    # returns rows that a cost model prefers, to propose after ``first``; a replay, of the search, has none
+    seeds: Seeds = lambda _resources: ()
 
 
 def ignore_report(_who: str) -> None:
@@ -97,18 +88,9 @@ class MeasurementBackend:
     # runners of several problems, each with its settings, that share child processes or a connection to a
     # fleet; None: each problem has a ``runner`` of its own
     runners: RunnersFactory | None = None
-    is_timed: Callable[[], bool] = always  # False: correct candidates are verified, not timed
+    is_timed: Callable[[], bool] = lambda: True  # False: correct candidates are verified, not timed
     needs_local_resources: bool = True  # of this machine: memory for compile workers and arrays; processors
     times_processors: bool = False  # of this machine: other programs on them disturb the times
-
-
-# ------------------------------------------------------------------------------
-# The interface of target kinds: everything that differs between kinds, as one value per kind.
-
-
-def no_machine_code(_chip: str) -> "Assemble | None":
-    """Returns None: the default of ``ProgramSupport.assembler`` for a device that compiles PTX itself."""
-    return None
 
 
 @dataclass(frozen=True)
@@ -137,11 +119,7 @@ class OpenDevice(Protocol):
         write: "Callable[[str], object] | None" = None,
         run_launch: "RunLaunch | None" = None,
     ) -> "AbstractDevice":
-        """Opens a device for ``chip`` and returns it.
-
-        The other arguments are for simulated devices: ``order`` of work that is ready to run, ``seed`` of a
-        random order, ``write`` receives text that kernels print, ``run_launch`` executes each launch.
-        """
+        """Opens a device; ``order``, ``seed``, ``write`` and ``run_launch`` are for simulated ones."""
 
 
 @dataclass(frozen=True)
@@ -149,7 +127,8 @@ class ProgramSupport:
     """How whole programs, not single operations such as a matmul, run on a kind of target."""
 
     open_device: "OpenDevice | None" = None  # None: programs run on the host
-    assembler: "Callable[[str], Assemble | None]" = no_machine_code  # of a chip: PTX -> machine code
+    # of a chip: PTX -> machine code; None: the device compiles PTX itself
+    assembler: "Callable[[str], Assemble | None]" = lambda _chip: None
     is_simulated: bool = False  # the order can be chosen, defects are reported, and there is no clock
 
     @property

@@ -36,27 +36,18 @@ UNVERIFIED = Verdict(0.0, 0, ("the recording does not say how right the result w
 
 
 def recorded_machine(space: RecordedSpace) -> Machine:
-    """Returns the machine that a recording was made on, renamed "replay of ...".
-
-    So it equals no real machine, and recorded times are not taken for times of this machine.
-    """
+    """Returns a recording's machine, renamed "replay of ...", so that its times pass for no machine's."""
     return replace(space.machine, name=f"{MARK}{space.machine.name}")
 
 
 def recorded_compiler(space: RecordedSpace) -> Compiler:
-    """Returns the compiler build that a recording was made with, plus the recording's hash.
-
-    The hash is added to the packages: recordings share no stored results.
-    """
+    """Returns a recording's compiler build plus the recording's hash: recordings share no stored results."""
     recording = (("recording", space.sha256[:12]),)
     return replace(space.compiler, packages=(*space.compiler.packages, *recording))
 
 
 def bind_recorded(space: RecordedSpace, candidate: Candidate) -> Script:
-    """Returns a script that names the number of a candidate in a recording, instead of a transform script.
-
-    Raises CandidateError(BIND) for a candidate that is not in the recording or failed to bind when recorded.
-    """
+    """Returns a script that names a candidate's number; raises CandidateError(BIND) where none was bound."""
     row = space.feasible.row_of(candidate)
     if row is None:
         raise CandidateError(Stage.BIND, f"{candidate.text} is not in recording {space.name}")
@@ -125,18 +116,11 @@ def _row(loaded: object) -> int:
     return loaded
 
 
-# ------------------------------------------------------------------------------
-# Recorded search spaces as sources of outcomes: same search loop and database as on a machine.
-
-
 def replay_settings(request: RunRequest, workers: int) -> RunSettings:
     """Returns the settings of a run that replays the recording of the request's target, ``replay:FILE``.
 
-    ``workers`` + 1 candidates are in flight. Replays evaluate search methods, so a replay must not know what
-    an earlier replay found: the run is fresh, and uses other recordings for its warm start only if these are
-    named. Raises UsageError for a file that is missing or no recording, and for a request with another
-    problem, another number of threads than 1 or the recorded one, or a strategy, space, chip or baseline,
-    which the recording decides. A recording of another tuner may name no problem: any is allowed.
+    The run is fresh: a replay evaluates the search, so it must not know what an earlier one found. Raises
+    UsageError for a file that is no recording, and for what the recording decides otherwise.
     """
     decided = {
         "strategy": " ".join(request.strategy_text),
@@ -209,10 +193,7 @@ def _no_roofline(_problem: Problem, _threads: int) -> Roofline:
 
 
 def outcomes_of_file(file: Path) -> tuple[MeasurementBackend, TargetName]:
-    """Returns the functions that look up outcomes in a recorded file, and the target ``replay:NAME`` of it.
-
-    Raises UsageError for a file that is no recording.
-    """
+    """Returns the outcomes recorded in a file, and its target ``replay:NAME``; raises UsageError."""
     space = _recorded(file.absolute())
     return replaying_source(space), TargetName(REPLAY, space.name)
 

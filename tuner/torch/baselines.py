@@ -90,10 +90,7 @@ def _by_torch_compile(options: dict[str, Any]) -> Runtime:
 
 
 def function_of(module: torch.nn.Module) -> Callable[..., Any]:
-    """Returns a function that calls a module, with a code object of its own.
-
-    torch.compile gives up on a code object that was compiled too often, and then runs it as eager does.
-    """
+    """Returns a function with a new code object: torch.compile gives up on one compiled too often."""
 
     def call(*arguments: Any, **keywords: Any) -> Any:
         return module(*arguments, **keywords)
@@ -175,11 +172,7 @@ def timed_baselines(
     threads: int = 1,
     seconds: float = SECONDS,
 ) -> tuple[ProgramBaseline, ...]:
-    """Compiles a module by each baseline, and times all and the tuned program, interleaved in this process.
-
-    A baseline that cannot run the module has the reason in place of times. The number of torch's threads is
-    ``threads`` meanwhile. () for no names.
-    """
+    """Returns times of baselines and program, interleaved on ``threads``; or why one cannot run."""
     if not names:
         return ()
     with _threads(threads), torch.no_grad():
@@ -200,11 +193,7 @@ def timed_baselines(
 def compared_baseline(
     name: str, theirs_s: Sequence[float], ours_s: Sequence[float], again_s: Sequence[float]
 ) -> ProgramBaseline:
-    """Returns the times of a baseline and their ratio to the program's, or why no ratio may be printed.
-
-    ``theirs_s`` are the times of its slices, ``ours_s`` those of the program in the same rounds, ``again_s``
-    those of the program a second time.
-    """
+    """Returns a baseline's times and ratio, or why none; ``again_s``: of the program a second time."""
     theirs, ours, again = map(measurement_of, (theirs_s, ours_s, again_s))
     quality = round_quality(noise_of(ours, again), theirs, None, quietest_anchor_s=None, spare_cores=0)
     evidence = Evidence(is_interleaved=True, noise=quality.noise, unreliable=quality.unreliable)

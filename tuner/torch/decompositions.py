@@ -76,10 +76,7 @@ def decompositions() -> dict[Any, Callable[..., Any]]:
 
 
 def _of_scalars(softmax: Any, decomposed: Callable[..., Any] | None) -> Callable[..., Any]:
-    """Returns a softmax that gives a tensor without dimensions one, which torch-mlir never ends with.
-
-    Other tensors are left to ``decomposed``, torch-mlir's own decomposition; None: it has none.
-    """
+    """Returns a softmax for 0-d tensors, on which torch-mlir hangs; others are left to ``decomposed``."""
 
     def computed(x: torch.Tensor, dim: int, *arguments: Any, **keywords: Any) -> Any:
         if x.dim():
@@ -90,11 +87,7 @@ def _of_scalars(softmax: Any, decomposed: Callable[..., Any] | None) -> Callable
 
 
 def _compared(comparison: Any) -> Callable[..., Any]:
-    """Returns a comparison of x with a number that is converted to the type of x, as in PyTorch.
-
-    Integers become floats of the default dtype where the number is one. torch-mlir compares in float64, and
-    folds comparisons of constants wrongly: of floats with integers, and of booleans, whose True is -1.
-    """
+    """Compares x with a number converted to x's type, where torch-mlir compares and folds in float64."""
 
     def computed(x: torch.Tensor, number: int | float) -> Any:
         if x.dtype is torch.bool:
@@ -112,7 +105,6 @@ def _compared(comparison: Any) -> Callable[..., Any]:
 
 
 def _rounded(number: float, dtype: torch.dtype) -> float:
-    """Returns the number of a type of floats that is nearest to a number, infinity beyond the largest."""
     number = _rounded(number, torch.float32) if dtype in NARROW else number  # twice, as PyTorch
     if dtype is torch.float64 or not math.isfinite(number):
         return float(number)
@@ -297,10 +289,7 @@ def _of_narrow_floats(operation: Any) -> Callable[..., Any]:
 
 
 def _shifted(shift: Any) -> Callable[..., Any]:
-    """Returns a shift that is right beyond the bits of a number, too, where a processor's is not.
-
-    To the left there is 0 then, to the right 0, or -1 of a negative number; also where y is negative.
-    """
+    """Returns a shift by any number: 0 beyond the bits, or -1 to the right of a negative number."""
     is_right = shift in SHIFTS[3:]
 
     def computed(x: torch.Tensor, y: Any) -> Any:

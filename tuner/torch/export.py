@@ -1,7 +1,4 @@
-"""Turns a PyTorch module into the text of a payload, by torch.export and torch-mlir.
-
-Weights are constants of the text; each result of the function is a leaf of what the module returns.
-"""
+"""Turns a PyTorch module into a payload, weights as constants, by torch.export and torch-mlir."""
 
 import operator
 import warnings
@@ -49,11 +46,7 @@ class ExportedModule:
         return tuple(f"argument {at}" for at in self.inputs)
 
     def tensors_of(self, arguments: tuple[Any, ...], keywords: Mapping[str, Any]) -> tuple[Any, ...]:
-        """Returns the arguments of the function in those of a call of the module.
-
-        Raises UsageError for another structure than the example's, and for another number, which is a
-        constant of the program.
-        """
+        """Returns the function's arguments in a call's; raises UsageError for another structure."""
         leaves, found = _pytree.tree_flatten((arguments, dict(keywords)))
         if found != self.in_spec:
             raise UsageError("arguments: found another structure than that of the example inputs")
@@ -81,13 +74,9 @@ def export_module(
     keywords: Mapping[str, Any] | None = None,
     lower: Callable[[str], str] = lower_in_child,
 ) -> ExportedModule:
-    """Exports a module for example arguments; an exported program has its own.
+    """Exports a module, or an exported program; ``lower`` gives linalg, by default in a child process.
 
-    ``lower`` turns torch-mlir's dialect of PyTorch into linalg, by default in a child process.
-
-    Raises UsageError where torch.export or torch-mlir refuses the module, for one that changes its buffers or
-    arguments, for sizes that are not static, in modes that the program would not follow, and for what it
-    would not compute as PyTorch does.
+    Raises UsageError for what is refused, changes its state, or would not be computed as PyTorch does.
     """
     require_modes(default_dtype())
     require_no_transforms()
@@ -131,10 +120,7 @@ def export_module(
 def _own_tensors(
     arguments: tuple[Any, ...], keywords: Mapping[str, Any]
 ) -> tuple[tuple[Any, ...], dict[str, Any]]:
-    """Returns example arguments whose tensors are copies: torch.export merges tensors that share memory.
-
-    Raises UsageError for arguments that are no tuple, and for a tensor that no program takes.
-    """
+    """Returns copies: torch.export merges shared memory. Raises UsageError for what no program takes."""
     if not isinstance(arguments, tuple):
         raise UsageError(f"arguments: found {type(arguments).__name__}, allowed a tuple: (x,) of one tensor")
     leaves, spec = _pytree.tree_flatten((arguments, dict(keywords)))
@@ -162,10 +148,7 @@ def _unless_refused(
 
 
 def _require_followed(program: torch.export.ExportedProgram) -> None:
-    """Raises UsageError for what decompositions lose.
-
-    Strides of an input, dropout between layers, weights of a sum of embeddings, arithmetic in fixed point.
-    """
+    """Raises UsageError for input strides, dropout between layers, weighted embedding sums, fixed point."""
     # also of the graphs inside of it, such as those under autocast
     graphs = [each for each in program.graph_module.modules() if isinstance(each, torch.fx.GraphModule)]
     for node in [each for graph in graphs for each in graph.graph.nodes if each.op == "call_function"]:
@@ -183,7 +166,6 @@ def _require_followed(program: torch.export.ExportedProgram) -> None:
 
 
 def _shared(program: torch.export.ExportedProgram) -> str:
-    """Says which result shares memory with an input, a weight or another result; "" if none does."""
     owners = {_storage(node): f"with {node.name}" for node in program.graph.nodes if node.op == "placeholder"}
     for number, each in enumerate(program.graph.output_node().args[0]):
         storage = _storage(each) if isinstance(each, torch.fx.Node) else None
@@ -194,7 +176,6 @@ def _shared(program: torch.export.ExportedProgram) -> str:
 
 
 def _storage(node: torch.fx.Node) -> int | None:
-    """Returns what tells the storages of tensors apart; None of a value that is no tensor."""
     value = node.meta.get("val")
     if not isinstance(value, torch.Tensor) or value.layout is not torch.strided:
         return None

@@ -35,12 +35,7 @@ default_dtype = torch.get_default_dtype
 
 
 def tensor_checks(expected: Expected) -> tuple[Check, Check, Check]:
-    """Returns three functions of a call's tensors, each True for tensors whose memory may be read as it is.
-
-    The first is for calls outside of ``torch.inference_mode``, the second for calls inside of it, and the
-    third for tensors that were made inside of it. All are False under autocast, in transforms of
-    ``torch.func`` and while tracing, whose keys PyTorch adds to those of each tensor.
-    """
+    """Returns checks of readable memory: outside, inside, made in inference mode; tracing adds keys."""
     checks = []
     for is_called_inside, is_made_inside in ((False, False), (True, False), (True, True)):
         with torch.inference_mode(is_made_inside):
@@ -62,10 +57,7 @@ def _never() -> bool:
 
 
 def require_modes(compiled_under: torch.dtype) -> None:
-    """Raises UsageError where PyTorch computes otherwise than by its defaults: in a mode, or while tracing.
-
-    ``compiled_under``: the default dtype that a program was compiled under, and needs.
-    """
+    """Raises UsageError in a mode, while tracing, or for another default dtype than ``compiled_under``."""
     if torch.is_autocast_enabled("cpu"):
         raise UsageError(
             "torch.autocast is not supported around a program",
@@ -94,11 +86,7 @@ def require_no_transforms() -> None:
 
 
 def plain(tensor: object, name: str) -> torch.Tensor:
-    """Returns a tensor with the numbers of ``tensor``, whose lazy signs are resolved, for its memory.
-
-    ``name`` is for messages. Raises UsageError for what is no tensor with dense memory on this processor:
-    sparse, fake, wrapped by a transform, without memory, with a tangent.
-    """
+    """Returns a tensor with lazy signs resolved; raises UsageError for what has no dense memory here."""
     if not isinstance(tensor, torch.Tensor):
         raise UsageError(f"{name}: found {type(tensor).__name__}, allowed a tensor")
     if _functorch.is_functorch_wrapped_tensor(tensor) or torch._is_functional_tensor(tensor):  # noqa: SLF001
@@ -141,10 +129,7 @@ def require_memory(tensor: torch.Tensor, name: str) -> None:
 
 
 def checked(tensors: Sequence[object], expected: Expected, names: Sequence[str]) -> tuple[torch.Tensor, ...]:
-    """Returns tensors whose memory a program may read, equal to ``tensors``: copies where they have to be.
-
-    Raises UsageError for one that does not fit, by its name in ``names``.
-    """
+    """Returns tensors of readable memory, copies if need be; raises UsageError with one of ``names``."""
     found = []
     for tensor, (dtype, shape), name in zip(tensors, expected, names, strict=True):
         ready = plain(tensor, name)

@@ -39,10 +39,7 @@ PIPELINES = (
 
 
 def lower_in_child(text: str) -> str:
-    """Returns a module in torch-mlir's dialect as linalg on tensors, lowered in the thread's child process.
-
-    Raises UsageError where torch-mlir refuses the module or crashes, and for integers that would be wrong.
-    """
+    """Lowers torch-mlir's dialect to linalg in a child; raises UsageError for refusals and crashes."""
     return _lowered(text, lambda module: call_in_kept_child(partial(lower, module)))
 
 
@@ -60,10 +57,7 @@ def _lowered(text: str, lower_module: Callable[[str], str]) -> str:
 
 
 def lower(text: str) -> str:
-    """Returns a module in torch-mlir's dialect as linalg on tensors, without its places; in this process.
-
-    Raises CandidateError(BIND) where torch-mlir refuses the module, and for integers that it would get wrong.
-    """
+    """Lowers torch-mlir's dialect to linalg without places; raises CandidateError(BIND)."""
     bindings = torch_pass_bindings()
     ir = bindings.ir
     with ir.Context() as context:
@@ -79,10 +73,7 @@ def lower(text: str) -> str:
 
 
 def _require_exact_integers(ir: Any, module: Any) -> None:
-    """Raises CandidateError(BIND) for integers computed as floats, and for divisors that may be 0.
-
-    PyTorch computes integers exactly, and raises ZeroDivisionError where a processor ends the process.
-    """
+    """Raises CandidateError(BIND) for integers computed as floats, and for divisors that may be 0."""
     problems: list[str] = []
 
     def check(op: Any) -> Any:
@@ -100,7 +91,6 @@ def _require_exact_integers(ir: Any, module: Any) -> None:
 
 
 def _constant(ir: Any, value: Any) -> int | None:
-    """Returns the integer that a value always is: a constant, or an element of a tensor of one; else None."""
     if isinstance(value.owner, ir.Block):  # an argument of the body of a linalg.generic: an operand's element
         operands = value.owner.owner.operation.operands
         if value.arg_number >= len(operands) or isinstance(operands[value.arg_number].owner, ir.Block):
@@ -119,11 +109,7 @@ def _constant(ir: Any, value: Any) -> int | None:
 
 
 def first_line(error: BaseException) -> str:
-    """Returns the first line of an error that says something, cut to ``LINE_LIMIT`` characters.
-
-    Of an operation that torch-mlir does not lower it is the operation's name, and there are no places: those
-    are of the exporter's own code.
-    """
+    """Returns the first line of an error that says something, or the operation that is not lowered."""
     lines = [line.strip() for line in str(error).splitlines() if line.strip()]
     telling = [line for line in lines if REASON.search(line)] or lines
     line = PLACE.sub("", telling[0]) if telling else ""
@@ -151,10 +137,7 @@ ELEMENTWISE_SUMS = tuple(
 
 
 def fold_uniform(graph: torch.fx.Graph) -> None:
-    """Turns each operation of such constants whose result is one too into ``aten.full``, in place.
-
-    Integers that are added to or multiplied with floats become floats. Raises UsageError where PyTorch fails.
-    """
+    """Folds operations of uniform constants to ``aten.full``, in place; raises UsageError."""
     known: dict[torch.fx.Node, torch.Tensor] = {}
     for node in graph.nodes:
         is_sum = node.target in ELEMENTWISE_SUMS and node.meta["val"].is_floating_point()
@@ -178,7 +161,6 @@ def fold_uniform(graph: torch.fx.Graph) -> None:
 
 
 def _is_followed(node: torch.fx.Node, known: dict[torch.fx.Node, torch.Tensor]) -> bool:
-    """Returns whether an operation gives a tensor of known sizes, and computes it of such constants alone."""
     if node.op != "call_function" or not isinstance(node.meta.get("val"), torch.Tensor):
         return False
     if not all(isinstance(size, int) for size in node.meta["val"].shape):
@@ -223,10 +205,7 @@ BYTES = frozenset(
 
 
 def promote_unsigned(program: torch.export.ExportedProgram) -> None:
-    """Converts uint8 to the types that PyTorch promotes it to, in place.
-
-    Raises UsageError for other unsigned types, and for operations whose results would depend on a sign.
-    """
+    """Converts uint8 as PyTorch promotes it, in place; raises UsageError where a sign would matter."""
     for node in list(program.graph.nodes):
         found = _types([node, *node.all_input_nodes]) & UNSIGNED
         if found - {torch.uint8}:
@@ -263,7 +242,6 @@ def _convert(program: torch.export.ExportedProgram, node: torch.fx.Node, dtype: 
 
 
 def _base(target: Any) -> str:
-    """Returns the name of an operation without its overload: "add" of aten.add.Tensor."""
     return str(getattr(target, "__name__", target)).partition(".")[0]
 
 

@@ -124,14 +124,10 @@ def linear(x: torch.Tensor, weight: torch.Tensor, bias: torch.Tensor | None = No
     return result
 
 
-def _mm(a: torch.Tensor, b: torch.Tensor) -> torch.Tensor:
-    _require_matrices("mm", a, b)
-    return _product("mm", a, b, None)
-
-
-def _addmm(bias: torch.Tensor, a: torch.Tensor, b: torch.Tensor) -> torch.Tensor:
-    _require_matrices("addmm", a, b, bias)
-    return _product("addmm", a, b, bias)
+def _matmul(name: str, *operands: torch.Tensor) -> torch.Tensor:
+    *bias, a, b = operands
+    _require_matrices(name, a, b, *bias)
+    return _product(name, a, b, *(bias or [None]))
 
 
 def _bmm(a: torch.Tensor, b: torch.Tensor) -> torch.Tensor:
@@ -149,15 +145,10 @@ def _linear(x: torch.Tensor, weight: torch.Tensor, bias: torch.Tensor | None = N
 # torch computes without numbers where one operand has none: on a device "meta", or while it traces
 
 
-def _empty_mm(a: torch.Tensor, b: torch.Tensor) -> torch.Tensor:
-    _require_one_device("mm", a, b)
-    _require_matrices("mm", a, b)
-    return a.new_empty((a.shape[0], b.shape[1]))
-
-
-def _empty_addmm(bias: torch.Tensor, a: torch.Tensor, b: torch.Tensor) -> torch.Tensor:
-    _require_one_device("addmm", a, b, bias)
-    _require_matrices("addmm", a, b, bias)
+def _empty_matmul(name: str, *operands: torch.Tensor) -> torch.Tensor:
+    *bias, a, b = operands
+    _require_one_device(name, a, b, *bias)
+    _require_matrices(name, a, b, *bias)
     return a.new_empty((a.shape[0], b.shape[1]))
 
 
@@ -197,8 +188,12 @@ def _without_gradients(name: str, operation: Any, keys: Any, *operands: Any) -> 
 # process-wide on purpose: torch knows the operations as long as this exists
 LIBRARY = torch.library.Library("tuner", "FRAGMENT")
 OPERATIONS: tuple[tuple[str, Callable[..., torch.Tensor], Callable[..., torch.Tensor]], ...] = (
-    ("mm(Tensor a, Tensor b) -> Tensor", _mm, _empty_mm),
-    ("addmm(Tensor bias, Tensor a, Tensor b) -> Tensor", _addmm, _empty_addmm),
+    ("mm(Tensor a, Tensor b) -> Tensor", partial(_matmul, "mm"), partial(_empty_matmul, "mm")),
+    (
+        "addmm(Tensor bias, Tensor a, Tensor b) -> Tensor",
+        partial(_matmul, "addmm"),
+        partial(_empty_matmul, "addmm"),
+    ),
     ("bmm(Tensor a, Tensor b) -> Tensor", _bmm, _empty_bmm),
     ("linear(Tensor x, Tensor weight, Tensor? bias=None) -> Tensor", _linear, _empty_linear),
 )
@@ -299,10 +294,7 @@ def _require_one_device(name: str, *tensors: torch.Tensor) -> None:
 
 
 def _require_tensors(operation: str, **operands: Any) -> None:
-    """Raises UsageError for an operand that is no tensor, or has no memory of its own, such as a sparse one.
-
-    torch itself answers with several lines on its declaration.
-    """
+    """Raises UsageError for an operand without memory of its own, where torch answers with several lines."""
     for name, given in operands.items():
         if not isinstance(given, torch.Tensor):
             raise UsageError(f"tuner::{operation}: {name}: found {shown(given)}, allowed a torch.Tensor")

@@ -1,8 +1,4 @@
-"""A compiled PyTorch module: tensors in, tensors out, without copies.
-
-The program reads tensors by their addresses; a result is a tensor that shares the memory of the program's
-result, which is used again when nobody refers to it.
-"""
+"""A compiled PyTorch module, without copies: tensors are read by address, results share its memory."""
 
 from collections.abc import Callable
 from pathlib import Path
@@ -104,10 +100,7 @@ class TensorProgram:
         return rebuilt(leaves, self._exported.out_spec)
 
     def run(self, tensors: tuple[Any, ...]) -> list[torch.Tensor]:
-        """Calls the program on the function's arguments; returns its results in order.
-
-        Raises UsageError for an argument that does not fit.
-        """
+        """Calls the program; returns its results in order. Raises UsageError for an argument."""
         if len(tensors) != self._count:
             raise UsageError(f"found {len(tensors)} arguments, allowed {self._count}")
         is_nested = False  # is asked before the guard, which would abort the process

@@ -62,11 +62,8 @@ def begin_campaign(
 ) -> TunedCampaign:
     """Tunes many problems under one budget: stores a new campaign, works until its end, returns it.
 
-    The columns of ``settings`` are replaced by the pool: what the cost model and the space file would try
-    first on each problem. ``members``: the problems, each once; their runs have one target, seed, and number
-    of threads and workers. An interrupted campaign can be resumed. Raises UsageError, before anything
-    is stored, for no problems, too little memory, too many threads, an unknown sampler and a problem that no
-    strategy can do.
+    ``members``: each problem once, of one target, seed, threads and workers; the pool replaces ``columns``.
+    Raises UsageError, before anything is stored, for what cannot be tuned on this machine.
     """
     if not members:
         raise UsageError("no problem to tune")
@@ -102,14 +99,10 @@ def resume_campaign(
     *,
     limit: RunLimit | None = None,
 ) -> TunedCampaign:
-    """Resumes a stored campaign with its stored settings; returns it with its selected results.
+    """Resumes a stored campaign with its settings; returns it with its selected results.
 
-    ``limit`` replaces the stored limits of trials and time of the whole campaign; the problems are then timed
-    again at the end. A finished campaign without ``limit`` is returned as it is.
-
-    Raises UsageError for an unknown campaign, a target that cannot run here, a limit that the campaign
-    exceeds already, a run of the campaign that was extended on its own, and where new times could not be
-    compared with the stored ones: another machine, compiler, search space or strategy.
+    ``limit`` replaces those of the whole campaign; without, a finished campaign is returned as it is. Raises
+    UsageError for an exceeded limit, a run extended on its own, another machine, compiler or strategy.
     """
     campaign = store.campaign(campaign_id)
     if campaign.status == "done" and limit is None:
@@ -186,12 +179,8 @@ def _floors_s(
     machine: Machine,
     interruption: Interruption,
 ) -> tuple[float, ...]:
-    """Returns the least seconds of each problem by the machine's roofline, for campaigns of a program.
-
-    (): other problems, whose times are all far from it and alike, or a roofline that cannot be measured.
-    """
     if not all(each.settings.problem.fusion for each in members):
-        return ()
+        return ()  # times of other problems are far from their roofline, all alike
     rooflines: dict[str, Roofline] = {}  # by dtype
     floors_s = []
     for each in members:
@@ -245,10 +234,6 @@ def _require_all_stored(campaign: Campaign, stored: tuple[CampaignProposal, ...]
             )
 
 
-# ------------------------------------------------------------------------------
-# Measures configurations on problems of a finished campaign, as ordinary trials of their runs.
-
-
 @dataclass(frozen=True)
 class MissingCell:
     """A configuration to be measured on one problem of a campaign."""
@@ -266,11 +251,9 @@ def measure_cells(
     interruption: Interruption,
     observe: CampaignObserver = ignore_campaign,
 ) -> int:
-    """Measures cells of a finished campaign and stores them as trials; returns how many were measured.
+    """Measures and stores a finished campaign's cells, re-times the best; returns how many.
 
-    The best trials of each problem are then timed again, interleaved, with the new ones among them where they
-    are fast. Nothing is early-stopped. An interruption ends the work; what was measured is stored. Raises
-    UsageError for a campaign that is not finished, and for another machine or compiler than the campaign's.
+    Raises UsageError for a campaign that is not finished, or of another machine or compiler.
     """
     campaign = store.campaign(campaign_id)
     if campaign.status != "done":
@@ -329,10 +312,6 @@ def _measure(
     return done
 
 
-# ------------------------------------------------------------------------------
-# A problem with a name and a count, as a shapes file or a model gives it; campaigns' settings.
-
-
 COUNT_LIMIT = 10**9
 
 
@@ -370,11 +349,10 @@ RequestOf = Callable[[Problem], RunRequest]  # raises UsageError
 def campaign_settings(
     problems: tuple[NamedProblem, ...], request_of: RequestOf, backends: Backends, source: str = ""
 ) -> tuple[CampaignSettings, tuple[CampaignMember, ...]]:
-    """Returns the settings of a campaign that tunes ``problems``, and its members, each problem once.
+    """Returns the settings of a campaign of ``problems``, and its members, each problem once with its count.
 
-    Equal problems become one, with the sum of their counts. The limits of a request of one problem are those
-    of the whole campaign. ``source``: the file that the problems come from; "" for none. Raises UsageError
-    for no problem, for an invalid request, and, naming the problem, for one that the target cannot do.
+    The limits of a request are those of the whole campaign. ``source``: of the problems, or "". Raises
+    UsageError for no problem, and, by name, for one that the target cannot do.
     """
     distinct = combined(problems)
     if not distinct:

@@ -96,12 +96,7 @@ class CampaignSession:
         self._search_ended_s: float | None = None  # by the monotonic clock
 
     def run(self) -> TunedCampaign:
-        """Works until the campaign's end or until the user interrupts; returns it with its selected results.
-
-        The search ends when the budget is spent or everything is tried. Each outcome is stored as soon as it
-        is known. An interruption raises nothing: the status of the campaign says so. Raises UsageError, and
-        changes nothing, while another process drives one of the runs.
-        """
+        """Works to the end; an interruption is a status. Raises UsageError where another process does."""
         runners = self._runners()
         status = "interrupted"
         try:
@@ -156,12 +151,7 @@ class CampaignSession:
             known[dtype] = roofline
 
     def _search(self, runners: tuple[AbstractRunner, ...]) -> None:
-        """Tries candidates until the budget is spent.
-
-        At proposal ``n`` the scheduler and the samplers know the outcomes of the proposals up to
-        ``n - pending``, and no later ones, so that a resumed campaign proposes what an uninterrupted one
-        does.
-        """
+        """Proposes by outcomes up to ``n - pending`` alone, so that a resumed campaign proposes the same."""
         limit = self._campaign.runs[0].settings.workers + 1  # one is timed while the workers compile the next
         pending: deque[_Started] = deque()
         number = 0
@@ -242,7 +232,6 @@ class CampaignSession:
             self._store_seconds()
 
     def _charge(self, place: int) -> None:
-        """Adds the seconds since the last call to those of a run: so the runs' seconds are the campaign's."""
         now_s = time.monotonic()
         self._run_s[place] += now_s - self._charged_s
         self._charged_s = now_s
@@ -285,10 +274,6 @@ class LateSampler(AbstractSampler):
             self._earlier.append(call)
         else:
             call(self._sampler)
-
-
-# ------------------------------------------------------------------------------
-# Projects a set of configurations onto every problem of a campaign, with costs of the cost model.
 
 
 @dataclass(frozen=True)

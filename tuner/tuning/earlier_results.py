@@ -46,22 +46,13 @@ class EarlierRuns:
         return self._store.runs()
 
     def known_tasks(self, settings: RunSettings, machine: Machine) -> tuple[Known, ...]:
-        """Returns similar tuning tasks with their best candidates: the warm-start points of a new run.
-
-        Tasks of the settings' ``warm_files`` (recordings) come first, then, with ``warm_start``, those of the
-        database, the most similar first. Raises UsageError for a file that is no recording of a known
-        problem.
-        """
+        """Returns similar tasks with their best candidates, ``warm_files`` first; raises UsageError."""
         task = TuningTask(settings.problem, machine, settings.threads)
         files = tuple(_of_file(Path(file), _strategies(settings)) for file in settings.warm_files)
         return files + (self._nearest(settings, task) if settings.warm_start else ())
 
     def known_resources(self, settings: RunSettings, machine: Machine) -> dict[Candidate, Resources]:
-        """Returns ptxas's report (registers, shared memory) per candidate of earlier runs; {} for a CPU.
-
-        The candidates are those of the latest RUNS (8) runs with the same chip, dtype and layout.
-        Of several kernels of a candidate the one with most shared memory counts.
-        """
+        """Returns ptxas's report per candidate of the latest 8 runs of chip, dtype, layout, or {}."""
         known: dict[Candidate, Resources] = {}
         problem = settings.problem
         like = [
@@ -97,7 +88,6 @@ class EarlierRuns:
         return tuple(nearest)
 
     def _one_by_task(self, settings: RunSettings) -> tuple[Run, ...]:
-        """Returns the latest run of each task on the settings' kind of target, none for replays."""
         runs: dict[tuple[Problem, str, int, TargetName], Run] = {}
         for run in self._runs:
             theirs = run.settings
@@ -160,12 +150,7 @@ def _strategies(settings: RunSettings) -> tuple[str, ...]:
 def planned(
     settings: RunSettings, machine: Machine, source: MeasurementBackend, store: "Store"
 ) -> tuple[RunSettings, Plan]:
-    """Returns a run's settings with its initial configurations chosen, and the plan: what the run may try.
-
-    Initial configurations are feasible candidates that are proposed before the sampler's: warm-start points
-    of similar tasks in ``store``, points of the space file, seeds of a cost model. Settings that have initial
-    configurations already are returned unchanged. Raises UsageError where nothing can be tried.
-    """
+    """Returns settings with initial configurations, and the plan; raises UsageError for an empty one."""
     if settings.first is not None:
         return settings, source.plan(settings, machine)
     task, earlier = TuningTask(settings.problem, machine, settings.threads), EarlierRuns(store)
@@ -184,11 +169,7 @@ def planned(
 
 
 def rows_of_first(settings: RunSettings, plan: Plan) -> tuple[int, ...]:
-    """Returns the rows in the plan's feasible set of the candidates that a run proposes first.
-
-    These are the initial configurations of the settings, except those that are not feasible; where the
-    settings have none stored, the rows that the plan lists.
-    """
+    """Returns the rows in the plan's feasible set of the initial configurations: stored, else of the plan."""
     if settings.first is None:
         return plan.first
     rows = (plan.feasible.row_of(point.candidate) for point in settings.first)
@@ -211,10 +192,6 @@ def _distinct(points: tuple[InitialConfiguration, ...]) -> tuple[InitialConfigur
     return tuple(by_candidate.values())
 
 
-# ------------------------------------------------------------------------------
-# Outcomes that a run reuses: of earlier runs, of early-stopped candidates, of the run's earlier trials.
-
-
 class OutcomesByCode:
     """Finds records of trials by the hash of their script or their compiled code; the latest added wins."""
 
@@ -222,11 +199,7 @@ class OutcomesByCode:
         self._records: dict[str, Record] = {}
 
     def add(self, trial: int, record: Record) -> None:
-        """Adds the record of trial ``trial`` (an id) under the hashes of its script and of its code.
-
-        The kept copy has the id in ``reused_from``, or the id of the trial that this trial reused; it has no
-        program.
-        """
+        """Adds trial ``trial`` under its hashes of script and code, with the first id in ``reused_from``."""
         # without the program, which the store has
         source = replace(record, reused_from=record.reused_from or trial, program=None)
         self._records |= {record.script_sha256: source, record.artifact_sha256: source}
@@ -287,12 +260,7 @@ def is_early_stopped(record: Record) -> bool:
 
 
 def is_reusable(record: Record) -> bool:
-    """Returns whether equal code can reuse the outcome, whatever the machine's condition was.
-
-    True for a complete measurement, a verdict, and a failure at stage BIND, COMPILE, RESOURCES or VERIFY;
-    False for an early-stopped timing, for a verdict of 0 elements, which another machine may improve on, and
-    for other failures, which the machine may have caused.
-    """
+    """Returns whether equal code may reuse an outcome, whatever the machine's condition was."""
     if isinstance(record.outcome, Verdict):
         return record.outcome.elements > 0
     if isinstance(record.outcome, Failure):

@@ -11,9 +11,6 @@ from tuner.core.reliability import Reliability
 from tuner.core.requests import Campaign
 from tuner.core.runs import NOT_TIMED, Baseline, Counts, RunSettings
 
-# ------------------------------------------------------------------------------
-# Events that a run reports to its observer, which prints them.
-
 
 @dataclass(frozen=True)
 class RunStarted:
@@ -88,11 +85,7 @@ class RemeasurementStarted:
 
 @dataclass(frozen=True)
 class NoiseMeasured:
-    """Event: the noise floor of the final re-measurement is known.
-
-    It is the greatest of the relative difference between two timings of the same code and, for each of these,
-    half the relative width of the 95 % interval of the median.
-    """
+    """The final noise floor: of a pair's relative difference and half the 95 % intervals' widths."""
 
     noise: float  # relative
 
@@ -152,10 +145,6 @@ class Interruption:
             yield
         finally:
             self._is_waiting = False
-
-
-# ------------------------------------------------------------------------------
-# Events that a campaign reports to its observer, which prints them.
 
 
 @dataclass(frozen=True)

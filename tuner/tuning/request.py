@@ -16,10 +16,6 @@ from tuner.space.feasible_set import FeasibleSet
 from tuner.targets.backends import Backends, require_runs_here, resolve_target
 from tuner.targets.interface import Bind
 
-# ------------------------------------------------------------------------------
-# Checks that a run fits the machine before anything is allocated or started.
-
-
 GIB = 2**30
 WORKER_BYTES = 192 * 2**20  # of a compile worker: the bindings and one module, as measured
 
@@ -45,12 +41,7 @@ def require_workers(workers: int, machine: Machine) -> None:
 
 
 def require_threads(threads: int, machine: Machine, processors: Processors) -> None:
-    """Raises UsageError for more threads of a kernel than processors: spinning threads block other threads.
-
-    Allowed are the processors that this process may use, according to ``processors``, and at most those of
-    ``machine``, which may be another one whose code is verified here. A GPU, and a machine with an unknown
-    number of processors (0), have no limit of threads.
-    """
+    """Raises UsageError for more threads than ``processors``, or cores of a CPU: spinning blocks others."""
     most = 0 if machine.chip else machine.logical_cores  # 0: of a GPU, or unknown
     if most and threads > processors.usable and processors.limit:
         raise UsageError(f"threads: found {threads}, allowed up to {processors.usable}: {processors.limit}")
@@ -59,10 +50,6 @@ def require_threads(threads: int, machine: Machine, processors: Processors) -> N
     if most and threads > processors.usable:
         allowed = f"{processors.usable}, the processors of this machine, which verifies"
         raise UsageError(f"threads: found {threads}, allowed up to {allowed}")
-
-
-# ------------------------------------------------------------------------------
-# Refuses scripts whose code the target's machine cannot run, before anything is compiled.
 
 
 PLAIN_SUFFIX = ".mlir"  # a template may choose its ops by the machine: only its scripts are refused
@@ -86,10 +73,6 @@ def require_scripts_offered(backends: Backends, settings: RunSettings) -> None:
             script = load_strategy(chosen.name, chosen.path).text
             needs = instructions_needed(script, settings.problem.dtype)
             require_offered(backends, settings.target, needs, chosen.path.name)
-
-
-# ------------------------------------------------------------------------------
-# A new limit for a stored run, which continues as if it had been started with this limit.
 
 
 @dataclass(frozen=True)
@@ -134,10 +117,6 @@ def require_more(name: str, trials: int, used_s: float, limit: RunLimit) -> None
         )
 
 
-# ------------------------------------------------------------------------------
-# Checks that a stored run can go on: same machine, compiler, search space and scripts.
-
-
 def require_same_code(run: Run, machine: Machine, compiler: Compiler) -> None:
     """Raises UsageError unless machine and compiler are those that the run was made with."""
     if machine.name != run.machine.name:
@@ -175,19 +154,11 @@ def require_same_scripts(run: Run, bind: Bind, stored: tuple[Proposal, ...]) -> 
             )
 
 
-# ------------------------------------------------------------------------------
-# Converts a user's request to the settings that a run is stored with.
-
-
 UNTIMED_SAMPLERS = ("random", "exhaustive")  # which need no times; the first is the default
 
 
 def run_settings(request: RunRequest, backends: Backends) -> RunSettings:
-    """Returns the complete settings of a requested run on this machine.
-
-    Raises UsageError for an invalid request, where candidates of the target cannot run here, and for a user's
-    script with instructions that the target's machine does not have.
-    """
+    """Returns complete settings of a run here; raises UsageError, also for foreign instructions."""
     settings = planned_settings(request, backends)
     require_runs_here(settings.target, backends, tune_command(TaskQuery.of(settings.problem)))
     require_scripts_offered(backends, settings)
@@ -195,11 +166,7 @@ def run_settings(request: RunRequest, backends: Backends) -> RunSettings:
 
 
 def planned_settings(request: RunRequest, backends: Backends) -> RunSettings:
-    """Returns the complete settings of a requested run, even if its candidates cannot run on this machine.
-
-    Target, sampler, strategies and number of workers are filled in. Raises UsageError for an invalid request,
-    and for a target that can neither run nor compile here.
-    """
+    """Returns complete settings, even if candidates cannot run here; raises UsageError for a request."""
     from tuner.space.file.reading import load_space_file  # not at start-up
     from tuner.space.file.yaml import default_space_file  # not at start-up
     from tuner.space.scripts.choice import choose  # not at start-up
@@ -232,7 +199,6 @@ def planned_settings(request: RunRequest, backends: Backends) -> RunSettings:
 
 
 def _sampler(name: str | None, is_timed: bool, target: TargetName) -> str:
-    """Raises UsageError for a sampler that needs times on an untimed target."""
     if is_timed:
         return TIMED_SAMPLER if name is None else name
     if name is not None and name not in UNTIMED_SAMPLERS:

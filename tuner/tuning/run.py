@@ -46,12 +46,9 @@ SOURCE: Final = "run {}"  # source of each initial configuration
 def transfer_settings(
     source_run: Run, target: TargetName, backends: Backends, store: "Store"
 ) -> tuple[RunSettings | None, int | None]:
-    """Returns (settings, None) for a transfer run of ``source_run`` on ``target``, or (None, id of that run).
+    """Returns (settings, None) for a transfer run, or (None, id) of one stored for the target's machine.
 
-    A transfer run proposes the candidates that its source run has tried, in the same order, without those
-    that are not feasible on its machine. The id is returned where such a run is stored for the target's
-    machine.
-    Raises UsageError where no candidate is feasible.
+    It proposes the feasible candidates of ``source_run`` in order. Raises UsageError for none of them.
     """
     settings = replace(source_run.settings, target=target)
     source = backends.outcomes_of_run(settings)
@@ -80,11 +77,9 @@ def begin(
     interruption: Interruption,
     observe: Observer = ignore,
 ) -> TunedRun:
-    """Tunes: stores a new run with ``settings``, works until its end and returns it with its selected result.
+    """Tunes: stores a new run, works until its end, returns it with its selected result.
 
-    ``observe`` is called with the run's events. An interrupted run is stored with this status and can be
-    resumed. Raises UsageError, before anything is stored, for too little memory, too many threads, an unknown
-    sampler and an empty feasible set.
+    ``observe`` is called with events. Raises UsageError, before anything is stored, for what cannot run.
     """
     source = backends.outcomes_of_run(settings)
     if source.needs_local_resources:
@@ -111,14 +106,10 @@ def resume(
     retime: bool = False,
     limit: RunLimit | None = None,
 ) -> TunedRun:
-    """Resumes a stored run with its stored settings; returns the run with its selected result.
+    """Resumes a stored run with its settings; returns it with its selected result.
 
-    ``retime``: one more final re-measurement of a finished run, of which the quietest gives the result.
-    ``limit`` replaces the stored limits; after the added trials the best are timed again. A finished run
-    without ``retime`` or ``limit`` is returned as it is. Raises UsageError for an unknown run,
-    one that was measured from a bundle, a target that cannot run here, a limit that the run exceeds already,
-    and where new times could not be compared with the stored ones: another machine, compiler, search space or
-    strategy, or where the run's baseline library is no longer installed.
+    ``retime``: one more final re-measurement. ``limit`` replaces the stored limits. Without either a finished
+    run is returned as it is. Raises UsageError where new times could not be compared with the stored ones.
     """
     run = store.run(run_id)
     if run.elsewhere is not None:

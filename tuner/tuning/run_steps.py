@@ -127,10 +127,7 @@ class Remeasurement:
 
     @property
     def host(self) -> HostConditions | None:
-        """Returns how loaded the machine was while all trials were timed interleaved.
-
-        None where there are no times, on a GPU, and in a replay of a recording.
-        """
+        """Returns the load while trials were interleaved; None: no times, a GPU, or a replay."""
         return self.times[0][1].host if self.times else None
 
 
@@ -142,11 +139,7 @@ def is_spent(limits: RunSettings | CampaignSettings, proposed: int, searched_s: 
 
 
 def final_effort(search_s: float) -> Effort:
-    """Returns how long each candidate is timed after a search of so many seconds of wall time.
-
-    A search of 15 s or more is worth FINAL_EFFORT. After a shorter one fewer samples are taken, and intervals
-    are as wide as that makes them.
-    """
+    """Returns the effort per candidate: FINAL_EFFORT after a search of 15 s or more, else less."""
     budget_s = min(FINAL_EFFORT.budget_s, max(LEAST_S, SHARE_OF_SEARCH * search_s))
     return replace(FINAL_EFFORT, budget_s=budget_s)
 
@@ -164,11 +157,7 @@ def choose_top_trials(trials: tuple[StoredTrial, ...], limit: int = TOP_TRIALS) 
 def remeasure_top_trials(
     runner: AbstractRunner, top_trials: tuple[StoredTrial, ...], effort: Effort = FINAL_EFFORT
 ) -> Remeasurement:
-    """Times the trials of ``top_trials`` again, interleaved; the first of them twice, for the noise floor.
-
-    ``top_trials`` has at least one trial, the fastest first. Trials that no longer work are left out of the
-    result.
-    """
+    """Times ``top_trials``, the fastest first, interleaved, the first twice; leaves out failed ones."""
     bound = tuple(bound_record(trial) for trial in top_trials)
     final_times = runner.remeasure((*bound, bound[0]), effort)
     *measurements, again = final_times.times
@@ -196,11 +185,7 @@ def bound_record(trial: StoredTrial) -> BoundRecord:
 
 
 def noise_of(first: Measurement, again: Measurement) -> float:
-    """Returns the noise floor: the difference of two timings of the same code, relative to the lesser median.
-
-    One pair of medians may agree by chance, so the result is at least half the relative width of the 95 %
-    interval of each median.
-    """
+    """Returns the difference of two timings of a code, or half the width of their 95 % intervals."""
     smaller = min(first.median_s, again.median_s)
     difference = abs(first.median_s - again.median_s) / smaller
     return max(difference, *(half_width(measurement) for measurement in (first, again)))
@@ -354,11 +339,7 @@ class RunSteps:
     def remeasure_top_trials(
         self, runner: AbstractRunner, effort: Effort = FINAL_EFFORT, limit: int | None = None
     ) -> bool:
-        """Times the fastest trials again; stores a new round with these times and the baseline's.
-
-        ``effort`` is that for each trial. ``limit``: at most so many trials; None: as many as
-        ``choose_top_trials`` returns. Returns whether the round gave times.
-        """
+        """Times the fastest trials again; stores a round, returns whether it gave times."""
         trials = self._store.trials(TrialQuery(run=self.run.id, sort="number"))
         top_trials = choose_top_trials(trials)[:limit]
         if not top_trials:

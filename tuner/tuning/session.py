@@ -20,10 +20,6 @@ if TYPE_CHECKING:
     from tuner.db.store import Store
 
 
-# ------------------------------------------------------------------------------
-# The ask/tell search loop, as a generator of trials.
-
-
 EARLY_STOPPED = 2.0  # a candidate slower than this many times the incumbent is early-stopped
 
 
@@ -47,12 +43,10 @@ def search(
     effort: Effort = Effort(),
     incumbent_s: float | None = None,
 ) -> Iterator[Trial]:
-    """Runs the search loop of a sampler; yields one trial per candidate, in the order of proposals.
+    """Runs the search loop of a sampler; yields a trial per candidate, in the order of proposals.
 
-    A candidate is early-stopped at EARLY_STOPPED (2) times the least time so far; ``incumbent_s`` is the
-    least known before, in seconds per call. At proposal ``n`` the sampler knows the outcomes of the proposals
-    up to ``n - pending_limit``, and no later ones: the list of trials depends on the results, not on which
-    process was faster. Nothing is stored here.
+    ``incumbent_s``: least seconds per call before. The sampler knows outcomes up to ``n - pending_limit``,
+    and no later ones: trials depend on the results, not on which process was faster.
     """
     pending: deque[tuple[int, int]] = deque()
     number = first
@@ -110,11 +104,7 @@ class TuningSession:
         self._started_s = time.monotonic()
 
     def run(self) -> TunedRun:
-        """Works until the run's end or until the user interrupts; returns the run with its selected result.
-
-        The search ends when the budget is spent or every candidate is tried. Each outcome is stored as soon
-        as it is known. An interruption raises nothing: the run's status says so.
-        """
+        """Works until the end; an interruption is a status. Returns the run with its result."""
         settings = self._steps.runner_settings
         runner = self._steps.replaying(self._source.runner(self._steps.order, settings))
         status = "interrupted"

@@ -46,11 +46,7 @@ KEYS = ("shape", *TEXTS, "count")
 
 
 def read_shapes(path: Path) -> tuple[NamedProblem, ...]:
-    """Returns the problems of a YAML or CSV file, each once: counts of equal problems are added.
-
-    Raises UsageError, with the line of the first error and its key, for a file that cannot be read, that has
-    another form or another suffix, and for a problem that is not allowed.
-    """
+    """Returns the problems of a YAML or CSV file, counts added; raises UsageError with line and key."""
     suffix = path.suffix.lower()
     if suffix not in (*YAML, CSV):
         raise UsageError(f"{path.name}: found the suffix {suffix!r}, allowed .yaml, .csv and .mlir")

@@ -11,12 +11,9 @@ from tuner.targets.gpu.compiler import locate
 POINT = dict(zip(KNOBS, (64, 64, 32, 16, 8, 16, 8, 2, 4, 2, 1, 1), strict=True))
 
 
-def test_the_source_names_every_knob() -> None:
+def test_the_source_names_every_knob_and_knobs_of_staging_count_where_something_is_staged() -> None:
     assert [name for name in KNOBS if name not in SOURCE] == []
     assert definitions(POINT)[:2] == ("-DMWG=64", "-DNWG=64")
-
-
-def test_knobs_of_staging_count_where_something_is_staged() -> None:
     assert distinct(POINT) == tuple(POINT.values())
     direct = distinct(POINT | {"SA": 0})
     assert direct == distinct(POINT | {"SA": 0, "MDIMA": 32})

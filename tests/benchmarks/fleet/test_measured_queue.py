@@ -1,12 +1,32 @@
+"""What is measured of a fleet: queue, devices, the noise and the processors of nodes; a full disk."""
+
+import datetime
+import os
+import shutil
+import subprocess
+import sys
+import time
+from pathlib import Path
+
 import pytest
 
+from benchmarks.fleet import processor_use
+from benchmarks.fleet.device_idle import device_of_last_run
 from benchmarks.fleet.measured_queue import gaps, hops, idle, throughput
+from benchmarks.fleet.node_noise import row_of
+from benchmarks.fleet.processor_use import children_of, family_s, parent_of, processor_s, wakes
 from benchmarks.fleet.sleeping_nodes import sleeping_nodes, wait_until
+from benchmarks.fleet.small_disk import fill_disk, small_disk
+from tests.fleet.values import work
+from tuner.analysis.slowdown import PairedSlowdown
+from tuner.core.errors import TunerError
+from tuner.fleet import tables
+from tuner.fleet.noise_check import NoiseCheck
 from tuner.fleet.server import session
+from tuner.fleet.work import COMPILE, EVALUATE
 
-pytestmark = pytest.mark.postgres
 
-
+@pytest.mark.postgres
 @pytest.mark.slow
 def test_a_sleeping_node_does_each_job_once_and_is_measured(url: str) -> None:
     with sleeping_nodes(url, 1, 4, 1000) as nodes:
@@ -21,11 +41,97 @@ def test_a_sleeping_node_does_each_job_once_and_is_measured(url: str) -> None:
     assert blobs == (27,)  # each has code of its own
 
 
+@pytest.mark.postgres
 @pytest.mark.slow
-def test_what_does_not_come_is_not_waited_for_without_end(
-    postgres_server: str, monkeypatch: pytest.MonkeyPatch
-) -> None:
+def test_what_does_not_come_ends_the_wait(postgres_server: str, monkeypatch: pytest.MonkeyPatch) -> None:
     monkeypatch.setattr("benchmarks.fleet.sleeping_nodes.LIMIT_S", 0.01)
     limit = r"found no, allowed yes within 0\.01 s"
     with session(postgres_server) as connection, pytest.raises(TimeoutError, match=limit):
         wait_until(connection, "SELECT %s > 1", 1)
+
+
+BEGAN = datetime.datetime(2026, 1, 1, tzinfo=datetime.UTC)
+
+
+def interval(began_s: float, ended_s: float) -> tables.Interval:
+    return tables.Interval(*(BEGAN + datetime.timedelta(seconds=each) for each in (began_s, ended_s)))
+
+
+@pytest.mark.postgres
+@pytest.mark.slow
+def test_a_device_is_idle_between_its_measurements(url: str) -> None:
+    done = [
+        ("earlier", 0, EVALUATE, interval(0, 1), None),
+        ("asked", 0, COMPILE, interval(5, 9), None),
+        ("asked", 0, EVALUATE, interval(10, 14), interval(12, 14)),
+        ("asked", 1, EVALUATE, interval(15, 18), interval(16, 17)),
+        ("asked", 2, EVALUATE, interval(18, 20), None),  # it was wrong
+    ]
+    with session(url) as connection:
+        for run, number, stage, whole, timed in done:
+            execution = tables.Execution("n", "device", whole, timed)
+            tables.note_work(connection, work(run, number, stage), execution)
+        found = device_of_last_run(connection)
+    shares = {"idle_share": 0.1, "timed_share": 0.3}
+    gaps_ms = {"median_gap_ms": 500.0, "longest_gap_ms": 1000.0}
+    assert found == {"evaluated": 3, **shares, **gaps_ms, "trials_per_s": 0.3}
+
+
+@pytest.mark.parametrize(("upper", "is_quiet"), [(0.0029, True), (0.0031, False)])
+def test_a_node_is_quiet_where_more_than_is_allowed_is_ruled_out(upper: float, is_quiet: bool) -> None:
+    found = NoiseCheck("measure", 40, PairedSlowdown(0.001, (-0.0005, upper), 0.002))
+    percents = {"longer_percent": 0.1, "noise_percent": 0.2, "allowed_percent": 0.3}
+    interval = {"interval_percent": [-0.05, round(100 * upper, 3)]}
+    assert row_of(found) == {"measured": "noise", "rounds": 40, **percents, **interval, "is_quiet": is_quiet}
+
+
+def test_a_child_is_counted_and_one_that_ends_is_its_parents(monkeypatch: pytest.MonkeyPatch) -> None:
+    command = [sys.executable, "-c", "sum(range(10**6)); print(flush=True); input()"]
+    with subprocess.Popen(command, stdin=subprocess.PIPE, stdout=subprocess.PIPE) as child:
+        assert child.stdout is not None
+        child.stdout.readline()
+        assert child.pid in children_of(os.getpid())
+        assert parent_of(child.pid) == os.getpid()
+        assert processor_s(child.pid) > 0
+        child.kill()
+    gone = subprocess.Popen([sys.executable, "-c", ""])
+    gone.wait()
+    monkeypatch.setattr(processor_use, "children_of", lambda _process: (gone.pid,))
+    before_s = processor_s(os.getpid())
+    assert before_s <= family_s(os.getpid()) <= processor_s(os.getpid())
+    before = wakes(os.getpid())
+    time.sleep(0.001)
+    assert wakes(os.getpid()) > before  # sleeping is counted as waking
+
+
+DISK_KIB = 64
+
+
+def test_a_disk_of_one_process_is_filled_and_no_other_process_sees_it(tmp_path: Path) -> None:
+    try:
+        before = small_disk(tmp_path, DISK_KIB)
+    except TunerError as error:
+        pytest.skip(str(error))
+    with subprocess.Popen(
+        [*before, "sh", "-c", "echo; read _; cp $0/all $0/more", tmp_path],
+        stdin=subprocess.PIPE,
+        stdout=subprocess.PIPE,
+        stderr=subprocess.PIPE,
+    ) as process:
+        assert process.stdout is not None
+        process.stdout.readline()  # the disk is there
+        fill_disk(process.pid, tmp_path)
+        used = os.statvfs(f"/proc/{process.pid}/root{tmp_path}")
+        assert (used.f_bavail, used.f_blocks * used.f_frsize) == (0, DISK_KIB << 10)
+        _, said = process.communicate(b"\n")
+    assert b"No space left on device" in said
+    assert list(tmp_path.iterdir()) == []
+
+
+def test_a_disk_that_cannot_be_mounted_says_why(monkeypatch: pytest.MonkeyPatch, tmp_path: Path) -> None:
+    if shutil.which("unshare") is not None:
+        with pytest.raises(TunerError, match=r"^small disk: found no leave to mount one: .*absent"):
+            small_disk(tmp_path / "absent", DISK_KIB)
+    monkeypatch.setattr(shutil, "which", lambda _name: None)
+    with pytest.raises(TunerError, match=r"^small disk: found no unshare, which gives a process"):
+        small_disk(tmp_path, DISK_KIB)

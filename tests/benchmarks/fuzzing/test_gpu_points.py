@@ -22,36 +22,41 @@ pytestmark = pytest.mark.mlir
 WGMMA = "matmul_gpu_wgmma"
 
 
-def test_kinds_are_all_that_a_strategy_says_it_is_there_for() -> None:
+def test_points_are_feasible_and_alike_for_a_seed_and_kinds_are_all_that_a_strategy_is_there_for() -> None:
     for entry in gpu_strategies():
         found = kinds(entry.name)
         assert {kind.dtype for kind in found} == set(entry.dtypes)
         assert {kind.layout for kind in found} == set(entry.layouts)
         assert {kind.epilogue for kind in found} == set(entry.epilogues)
     assert {kind.chip for kind in kinds(WGMMA)} == {"sm_90a"}
-
-
-def test_points_are_feasible_and_alike_for_a_seed() -> None:
     for kind in (kinds("matmul_gpu_mma_sync")[0], kinds(WGMMA)[-1]):
         point = draw(kind, np.random.default_rng(5))
         assert feasible_set(point.problem, kind.strategy, kind.chip).row_of(point.candidate) is not None
         assert point == draw(kind, np.random.default_rng(5))
+    naive = "matmul_gpu_naive"
+    assert list(turns((naive, WGMMA), 5)) == [naive, WGMMA, WGMMA, naive, WGMMA]
+    rng = np.random.default_rng(0)
+    of_naive = [schedules(naive, rng) for _ in range(40)]
+    assert {each[0] for each in of_naive} == {None}
+    assert [len(each) for each in of_naive].count(2) in range(1, 20)
+    assert len(schedules(WGMMA, rng)) == 4
 
 
-def test_points_have_the_knobs_that_are_asked_for() -> None:
+def test_points_have_the_knobs_that_are_asked_for_and_break_no_preference_where_that_is_asked() -> None:
     for seed in range(2):
         point = draw(kinds("matmul_gpu_mma_sync")[0], np.random.default_rng(seed), (("shared", "swizzle"),))
         assert dict(point.candidate.choices)["shared"] == "swizzle"
     point = draw(kinds(WGMMA)[0], np.random.default_rng(0), (("tiles", "2"),))  # a number, asked for as text
     assert dict(point.candidate.choices)["tiles"] == 2
-
-
-def test_points_that_break_a_preference_are_left_out_where_that_is_asked() -> None:
     point = draw(kinds("matmul_gpu_simt")[0], np.random.default_rng(0), is_preferred=True)
     allowed = feasible_set(point.problem, point.candidate.strategy, point.chip)
     row = allowed.row_of(point.candidate)
     assert row is not None
     assert allowed.is_preferred[row]
+    nothing = GpuKernelKind(WGMMA, "sm_80", "f16", "nn", "none", "")
+    message = r"found no knobs, allowed what GpuKernelKind.* has on any of 200 random shapes"
+    with pytest.raises(LookupError, match=message):
+        draw(nothing, np.random.default_rng(0))
 
 
 @pytest.mark.slow
@@ -60,26 +65,17 @@ def test_a_fuzz_goes_on_where_it_was(tmp_path: Path, monkeypatch: pytest.MonkeyP
     whole, parts = tmp_path / "whole.json", tmp_path / "parts.json"
     monkeypatch.setattr(gpu_points, "LARGEST", 5)
     for points, output in ((2, whole), (1, parts), (2, parts)):
-        options = [
-            "fuzz_gpu",
-            "--strategy",
-            "matmul_gpu_naive",
-            "--points",
-            str(points),
-            "--output",
-            str(output),
-        ]
+        limits = ["--points", str(points), "--output", str(output)]
+        options = ["fuzz_gpu", "--strategy", "matmul_gpu_naive", *limits]
         monkeypatch.setattr(sys, "argv", options)
         assert main() == 0
     assert json.loads(parts.read_text())["rows"] == json.loads(whole.read_text())["rows"]
     monkeypatch.setattr(sys, "argv", [*options, "--seed", "1"])
-    with pytest.raises(
-        SystemExit, match=r"^--output: found a fuzz of .*'seed': 0.*, allowed one of .*'seed': 1"
-    ):
+    message = r"^--output: found a fuzz of .*'seed': 0.*, allowed one of .*'seed': 1"
+    with pytest.raises(SystemExit, match=message):
         main()
-    monkeypatch.setattr(
-        sys, "argv", ["fuzz_gpu", str(whole), str(parts), "--output", str(tmp_path / "all.json")]
-    )
+    joined = ["fuzz_gpu", str(whole), str(parts), "--output", str(tmp_path / "all.json")]
+    monkeypatch.setattr(sys, "argv", joined)
     assert main() == 0
     together = json.loads((tmp_path / "all.json").read_text())
     assert together["summary"]["points"] == len(together["rows"]) == 4
@@ -93,31 +89,13 @@ def test_a_fuzz_goes_on_where_it_was(tmp_path: Path, monkeypatch: pytest.MonkeyP
         main()
 
 
-def test_a_kind_that_nothing_is_allowed_for_is_an_error() -> None:
-    nothing = GpuKernelKind(WGMMA, "sm_80", "f16", "nn", "none", "")
-    with pytest.raises(
-        LookupError, match=r"found no knobs, allowed what GpuKernelKind.* has on any of 200 random shapes"
-    ):
-        draw(nothing, np.random.default_rng(0))
-
-
-def test_strategies_get_their_shares() -> None:
-    naive = "matmul_gpu_naive"
-    assert list(turns((naive, WGMMA), 5)) == [naive, WGMMA, WGMMA, naive, WGMMA]
-    rng = np.random.default_rng(0)
-    of_naive = [schedules(naive, rng) for _ in range(40)]
-    assert {each[0] for each in of_naive} == {None}
-    assert [len(each) for each in of_naive].count(2) in range(1, 20)
-    assert len(schedules(WGMMA, rng)) == 4
-
-
 def smallest() -> GpuPoint:
     """Returns a point of one block."""
     problem = Matmul(8, 8, 72, "f16")
     return GpuPoint(problem, feasible_set(problem, WGMMA, "sm_90a").candidate(0), "sm_90a")
 
 
-def test_wrong_results_races_and_faults_are_failures_of_their_schedule() -> None:
+def test_wrong_results_races_faults_and_what_does_not_compile_are_failures() -> None:
     point = smallest()
     found = check(point, (None, 7), 0)
     assert (found.failures, found.is_swizzled) == ((), False)
@@ -132,9 +110,6 @@ def test_wrong_results_races_and_faults_are_failures_of_their_schedule() -> None
         assert not outcome.is_right
         assert outcome.failures[0].startswith("schedule None: ")
         assert why in outcome.failures[0]
-
-
-def test_a_point_that_does_not_compile_is_a_failure_at_its_stage() -> None:
     (failure,) = check(replace(smallest(), chip="sm_80"), (None,), 0).failures
     assert failure.startswith("compile: ")
 

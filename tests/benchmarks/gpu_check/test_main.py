@@ -1,4 +1,4 @@
-"""The command: one table, one document, exit codes; on the stand-in for the driver."""
+"""The command: one table, one document, exit codes; its parts, their checks and their seconds."""
 
 import json
 import re
@@ -9,10 +9,14 @@ from pathlib import Path
 from typing import Any
 
 import pytest
+from hypothesis import given
+from hypothesis import strategies as st
 
 from benchmarks.gpu_check.__main__ import default_output, exit_code, table
-from benchmarks.gpu_check.checks import PartResult, Row, failed, passed
-from benchmarks.gpu_check.device_under_test import CUDA, STUB, Bed
+from benchmarks.gpu_check.budget import WEIGHTS, Budget
+from benchmarks.gpu_check.checks import CheckOutcome, PartResult, Row, evaluated, failed, passed, skipped
+from benchmarks.gpu_check.device_under_test import CUDA, SIMULATOR, STUB, Bed
+from benchmarks.gpu_check.runner import run_part
 from tests.cuda_driver import has_driver
 
 ROOT = Path(__file__).parents[3]
@@ -32,20 +36,19 @@ def part(name: str, *rows: Row) -> PartResult:
 @pytest.mark.usefixtures("built_stub")
 def test_what_needs_no_gpu_passes_through_the_stand_in_for_the_driver(tmp_path: Path) -> None:
     output = tmp_path / "check.json"
-    done = command(
-        "--device", STUB, "--quick", "--parts", "strategies", "timing", "--json", "--output", str(output)
-    )
+    parts = ("--parts", "strategies", "timing")
+    done = command("--device", STUB, "--quick", *parts, "--json", "--output", str(output))
     assert done.returncode == 0, done.stderr
     document: dict[str, Any] = json.loads(done.stdout)
     assert document == json.loads(output.read_text())
     assert document["summary"]["passed"]
-    parts = document["summary"]["parts"]
-    assert {name: found["status"] for name, found in parts.items()} == {
+    found = document["summary"]["parts"]
+    assert {name: each["status"] for name, each in found.items()} == {
         "strategies": "passed",
         "timing": "skipped",
     }
-    assert parts["strategies"]["passed"] >= 3
-    assert all(row["part"] in parts for row in document["rows"])
+    assert found["strategies"]["passed"] >= 3
+    assert all(row["part"] in found for row in document["rows"])
 
 
 @pytest.mark.skipif(has_driver(), reason="there is a CUDA driver here")
@@ -56,17 +59,21 @@ def test_without_a_gpu_one_line_reports_so() -> None:
     assert done.stderr.count("\n") == 1
 
 
-@pytest.mark.parametrize("seconds", ["-5", "nan"])
-def test_seconds_that_are_none_are_refused(seconds: str) -> None:
-    done = command("--device", STUB, "--seconds", seconds)
-    assert done.returncode == 2
-    assert f"found {seconds!r}, allowed seconds above 0" in done.stderr
-
-
-def test_a_folder_that_is_not_there_is_reported_before_anything_runs(tmp_path: Path) -> None:
-    done = command("--device", STUB, "--output", str(tmp_path / "none" / "check.json"))
+@pytest.mark.parametrize(
+    ("options", "message"),
+    [
+        (("--seconds", "-5"), "found '-5', allowed seconds above 0"),
+        (("--seconds", "nan"), "found 'nan', allowed seconds above 0"),
+        (
+            ("--output", "none/check.json"),
+            r"^gpu-check: output: found no folder \S+, allowed one that is there\n$",
+        ),
+    ],
+)
+def test_wrong_options_are_refused_before_anything_runs(options: tuple[str, ...], message: str) -> None:
+    done = command("--device", STUB, *options)
     assert (done.returncode, done.stdout) == (2, "")
-    assert re.fullmatch(r"gpu-check: output: found no folder \S+, allowed one that is there\n", done.stderr)
+    assert re.search(message, done.stderr)
 
 
 @pytest.mark.slow
@@ -87,20 +94,109 @@ def test_what_is_known_is_written_where_somebody_interrupts(tmp_path: Path) -> N
     assert list(json.loads(output.read_text())["summary"]["parts"]) == ["environment"]
 
 
-def test_one_failed_part_is_an_exit_code_of_1() -> None:
+def test_the_table_has_a_line_for_each_part_and_one_that_failed_is_an_exit_code_of_1() -> None:
     right, wrong = part("programs", Row("a", passed(), 0.1)), part("timing", Row("b", failed("x"), 0.1))
-    assert exit_code((right,)) == 0
-    assert exit_code((right, wrong)) == 1
-
-
-def test_the_table_has_a_line_for_each_part() -> None:
-    lines = table((part("programs", Row("a", passed(), 0.1)), part("timing"))).splitlines()
-    assert len(lines) == 3
-    assert lines[1].split() == ["programs", "passed", "1", "0", "0", "0", "1.0"]
-
-
-def test_only_results_of_a_gpu_are_kept() -> None:
-    kept = default_output(Bed(CUDA, "sm_90"))
+    assert [exit_code((right,)), exit_code((right, wrong))] == [0, 1]
+    _, first, _ = table((right, part("timing"))).splitlines()
+    assert first.split() == ["programs", "passed", "1", "0", "0", "0", "1.0"]
+    kept = default_output(Bed(CUDA, "sm_90"))  # only results of a GPU are kept
     assert kept is not None
     assert kept.name == "gpu_check_sm_90.json"
     assert default_output(Bed(STUB, "sm_90")) is None
+
+
+BED = Bed(SIMULATOR, "sm_90")
+
+
+def child_result(checks: str, limit_s: float) -> PartResult:
+    return run_part(
+        "timing", BED, limit_s, (sys.executable, "-m", "tests.benchmarks.gpu_check.scripted_child", checks)
+    )
+
+
+@pytest.mark.slow
+def test_a_check_that_raises_crashes_breaks_or_hangs_does_not_end_the_part_but_its_seconds_do() -> None:
+    result = child_result("mixed", 60.0)
+    assert result.status == "failed"
+    assert [(row.name, row.outcome.status, row.outcome.words) for row in result.rows] == [
+        ("right", "passed", "fine"),
+        ("refused", "failed", "words: found none, allowed some"),
+        ("crashing", "failed", "ended by signal 11: no message"),
+        ("broken", "failed", "ended with exit code 1: LookupError: a defect of ours"),
+        ("hanging", "failed", "no result within 0.5 s"),
+        ("last", "skipped", "no reason"),
+    ]
+    assert result.rows[0].outcome.facts == {"number": 7}
+    assert result.left_out == ()
+    result = child_result("slow", 2.0)  # of the 1000 s that the check would take
+    assert (result.left_out[-1], result.rows[:1]) == ("late", result.rows[:1])
+    assert "long" in result.left_out
+
+
+@pytest.mark.parametrize(
+    ("checks", "limit_s", "words"),
+    [
+        ("none", 30.0, [("start", "ended with exit code 1: no checks here")]),
+        ("nothing", 0.5, [("start", "nothing was asked within 0.5 s")]),
+        ("right", 0.0, None),
+    ],
+)
+def test_a_part_that_cannot_begin_asks_nothing_or_has_no_seconds_has_failed(
+    checks: str, limit_s: float, words: list[tuple[str, str]] | None
+) -> None:
+    result = child_result(checks, limit_s)
+    assert result.status == "failed"
+    assert words is None or [(row.name, row.outcome.words) for row in result.rows] == words
+
+
+def part_of(*outcomes: CheckOutcome, left_out: tuple[str, ...] = ()) -> PartResult:
+    rows = tuple(Row(f"check {number}", outcome, 0.5) for number, outcome in enumerate(outcomes))
+    return PartResult("strategies", rows, left_out, 2.0, 10.0)
+
+
+@pytest.mark.parametrize(
+    ("result", "status"),
+    [
+        (part_of(passed(), skipped("no tool")), "passed"),
+        (part_of(passed(), failed("wrong"), skipped("no tool")), "failed"),
+        (part_of(skipped("no tool")), "skipped"),
+        (part_of(passed(), left_out=("late",)), "passed"),
+        (part_of(left_out=("late",)), "failed"),
+    ],
+)
+def test_a_part_is_as_good_as_its_worst_check(result: PartResult, status: str) -> None:
+    assert result.status == status
+
+
+def test_failures_come_first_and_equal_reasons_once_and_a_row_is_reported_with_its_facts() -> None:
+    result = part_of(skipped("no tool"), failed("wrong"), skipped("no tool"), left_out=("a", "b"))
+    assert result.words == ("FAILED  check 1: wrong", "skipped 2: no tool", "no time for 2: a, b")
+    row = Row("naive", evaluated(False, "wrong", elements=3), 0.12345)
+    given = {"status": "failed", "words": "wrong", "seconds": 0.123, "elements": 3}
+    assert row.document("strategies") == {"part": "strategies", "check": "naive", **given}
+    with pytest.raises(ValueError, match="status: found 'fine', allowed passed, failed, skipped"):
+        CheckOutcome("fine")  # type: ignore[arg-type]
+
+
+ALL = tuple(WEIGHTS)
+
+
+@given(st.lists(st.floats(0.0, 1.5), min_size=len(ALL), max_size=len(ALL)), st.floats(1.0, 500.0))
+def test_no_use_of_the_limits_takes_longer_than_all_seconds(used: list[float], total_s: float) -> None:
+    budget, spent_s = Budget(ALL, total_s), 0.0
+    for part, share in zip(ALL, used, strict=True):
+        spent_s += min(share, 1.0) * budget.limit_s(part, spent_s)
+    assert spent_s <= total_s * (1 + 1e-9)
+
+
+def test_what_a_part_leaves_goes_to_the_others_by_their_weights() -> None:
+    budget = Budget(ALL, 100.0)
+    assert budget.limit_s("environment", 0.0) == pytest.approx(3.0)
+    assert budget.limit_s("strategies", 3.0) == pytest.approx(20.0)
+    assert budget.limit_s("tuning", 40.0) == pytest.approx(60.0)
+    assert Budget(("tuning",), 50.0).limit_s("tuning", 0.0) == pytest.approx(50.0)
+    assert Budget(ALL, 10.0).limit_s("tuning", 11.0) == 0.0  # all is spent
+    with pytest.raises(ValueError, match="part: found 'speed', allowed environment, strategies"):
+        Budget(("speed",))
+    with pytest.raises(ValueError, match="seconds: found 0, allowed more than 0"):
+        Budget(ALL, 0.0)

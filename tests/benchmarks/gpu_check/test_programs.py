@@ -1,37 +1,56 @@
-"""Programs on what stands for a GPU; what differs or is reported fails."""
+"""What a machine has, and programs on what stands for a GPU; what differs or is reported fails."""
+
+import re
+from dataclasses import replace
+from pathlib import Path
 
 import pytest
 
-from benchmarks.gpu_check.device_under_test import CUDA, SIMULATOR, STUB, Bed
-from benchmarks.gpu_check.program_runs import Seed, evaluated_by, program_of
-from benchmarks.gpu_check.programs import OVERLAPPING, agree, call_again, checks
+from benchmarks.gpu_check import environment, programs
+from benchmarks.gpu_check.device_under_test import CUDA, SIMULATOR, STUB, Bed, bed_of
+from benchmarks.gpu_check.graphs import as_device_graph, as_graph
+from benchmarks.gpu_check.program_runs import Seed, called, evaluated_by, program_of
+from benchmarks.gpu_check.programs import OVERLAPPING, agree, call_again
+from benchmarks.gpu_check.random_programs import draw_programs, random_programs
+from tests.cuda_driver import has_driver
+from tests.targets.gpu.simulated_cuda import FACTS, HERE
+from tuner.core.errors import UsageError
+from tuner.core.gpu import DeviceError
 from tuner.programs.request import FORMS, Comparison, DeviceOptions
+from tuner.runtime.cuda import probe
+from tuner.targets.gpu.compiler import find_ptxas
 
 RIGHT, WRONG = Comparison("result 0", 1e-7, 1e-6), Comparison("argument 1", 0.5, 1e-6)
 
 
-def test_every_seed_program_is_run_in_all_its_forms() -> None:
-    names = [check.name for check in checks(Bed(CUDA, "sm_90"))]
+def test_every_seed_program_is_run_in_all_its_forms_and_random_ones_are_drawn_the_same_again() -> None:
+    names = [check.name for check in programs.checks(Bed(CUDA, "sm_90"))]
     assert len(names) == len(set(names))
     for example in ("async_matmul", "two_matmuls"):
         assert {f"{example}, {form}" for form in FORMS} <= set(names)
     assert {"gpux_own_streams, streams", "gpux_users_stream on the caller's stream"} <= set(names)
+    drawn = draw_programs(5, 3)
+    assert len(drawn) == 5
+    assert len({program.text for program in drawn}) > 1
+    assert [program.text for program in draw_programs(5, 3)] == [program.text for program in drawn]
 
 
-def test_the_worst_comparison_decides() -> None:
-    assert evaluated_by([RIGHT], (), "2 streams").status == "passed"
-    outcome = evaluated_by([RIGHT, WRONG, RIGHT], (), "2 streams")
-    assert (outcome.status, outcome.words) == ("failed", "argument 1 differs by 0.5, allowed 1e-06")
-
-
-def test_a_program_that_gives_nothing_is_evaluated_by_what_is_reported() -> None:
-    assert evaluated_by([], (), "1 program").words == "1 program, nothing to compare"
-    assert evaluated_by([], ("leak: one",), "1 program").status == "failed"
-
-
-def test_what_the_simulator_reports_is_a_failure() -> None:
-    outcome = evaluated_by([RIGHT], ("race: two", "leak: one"), "2 streams")
-    assert (outcome.status, outcome.words) == ("failed", "race: two, and 1 more")
+@pytest.mark.parametrize(
+    ("comparisons", "reports", "status", "words"),
+    [
+        ([RIGHT], (), "passed", ""),
+        ([RIGHT, WRONG, RIGHT], (), "failed", "argument 1 differs by 0.5, allowed 1e-06"),
+        ([], (), "passed", "2 streams, nothing to compare"),
+        ([], ("leak: one",), "failed", "leak: one"),
+        ([RIGHT], ("race: two", "leak: one"), "failed", "race: two, and 1 more"),
+    ],
+)
+def test_the_worst_comparison_or_what_the_simulator_reports_decides(
+    comparisons: list[Comparison], reports: tuple[str, ...], status: str, words: str
+) -> None:
+    outcome = evaluated_by(comparisons, reports, "2 streams")
+    assert outcome.status == status
+    assert not words or outcome.words == words
 
 
 @pytest.mark.mlir
@@ -52,12 +71,103 @@ def test_later_calls_create_nothing(seed: str, modules: int) -> None:
 
 
 @pytest.mark.mlir
-def test_the_two_kernels_that_should_overlap_are_put_on_two_streams() -> None:
+def test_packages_are_reported_and_kernels_that_should_overlap_are_put_on_two_streams() -> None:
+    outcome = environment.ask_packages()
+    assert {"numpy", "numba-cuda-mlir", "torch-mlir"} <= set(outcome.facts["packages"])
+    assert outcome.facts["llvm"] in outcome.words
     code = program_of(OVERLAPPING, Bed(STUB, "sm_90").target, DeviceOptions(device_arguments=True))
     assert code.stream_slots == 2
     assert code.llvm.count(".entry") == 1  # launched twice
 
 
-def test_without_a_clock_nothing_is_said_of_overlap() -> None:
-    (check,) = (check for check in checks(Bed(STUB, "sm_90")) if check.name.startswith("overlap"))
+@pytest.mark.slow
+@pytest.mark.mlir
+@pytest.mark.parametrize("device", [SIMULATOR, STUB])
+def test_random_programs_agree_with_the_host(device: str) -> None:
+    assert random_programs(Bed(device, "sm_90")).words == "2 programs"
+
+
+def refuse(*_: object) -> None:
+    raise DeviceError("CUDA_ERROR_LAUNCH_FAILED")
+
+
+def changed(*given: object) -> tuple[object, ...]:
+    return tuple(each + 1.0 for each in called(*given))  # type: ignore[arg-type] # arrays
+
+
+@pytest.mark.mlir
+@pytest.mark.parametrize(
+    ("device_call", "words"),
+    [(refuse, "^CUDA_ERROR_LAUNCH_FAILED$"), pytest.param(changed, "differs by", marks=pytest.mark.slow)],
+)
+def test_a_program_that_the_device_refuses_or_that_gives_something_else_is_reported(
+    monkeypatch: pytest.MonkeyPatch, device_call: object, words: str
+) -> None:
+    monkeypatch.setattr("benchmarks.gpu_check.random_programs.called", device_call)
+    outcome = random_programs(Bed(SIMULATOR, "sm_90"))
+    assert outcome.status == "failed"
+    assert re.search(words, outcome.words)
+    assert "@main" in outcome.facts["program"]
+
+
+@pytest.mark.mlir
+@pytest.mark.parametrize("device", [SIMULATOR, STUB])
+@pytest.mark.slow
+def test_a_graph_on_device_or_host_memory_reads_it_anew(device: str) -> None:
+    outcome = as_device_graph(Bed(device, "sm_90"))
+    assert (outcome.status, outcome.words) == ("passed", "3 launches of one graph")
+    assert device != STUB or as_graph(Bed(STUB, "sm_90")).status == "passed"  # on host memory
+
+
+def test_code_is_made_for_the_gpu_or_for_the_simulator_and_the_stand_in_is_described_as_a_gpu() -> None:
+    targets = [Bed(device, "sm_80").target.text for device in (CUDA, SIMULATOR, STUB)]
+    assert targets == ["cuda:sm_80", "simulator:sm_80", "simulator:sm_80"]
+    here = Bed(STUB, "sm_90").here()
+    assert here is not None
+    assert here.facts.chip == Bed(STUB, "sm_90").open().chip == "sm_90"
+    assert Bed(SIMULATOR, "sm_90").here() is None
+    outcome = environment.ask_gpu(Bed(STUB, "sm_90"))
+    assert (outcome.status, outcome.facts["gpu"]["chip"]) == ("passed", "sm_90")
+    assert environment.ask_gpu(Bed(SIMULATOR, "sm_80")).words == "PTX simulator, sm_80"
+
+
+@pytest.mark.skipif(has_driver(), reason="there is a CUDA driver here")
+def test_without_a_driver_there_is_no_gpu() -> None:
+    with pytest.raises(DeviceError, match="no CUDA driver"):
+        bed_of(CUDA)
+
+
+def test_the_chip_is_that_of_the_gpu_here_if_known(monkeypatch: pytest.MonkeyPatch) -> None:
+    monkeypatch.setattr(probe, "describe_gpu", lambda: replace(HERE, facts=replace(FACTS, chip="sm_80")))
+    assert bed_of(CUDA) == Bed(CUDA, "sm_80")
+    monkeypatch.setattr(probe, "describe_gpu", lambda: replace(HERE, facts=replace(FACTS, chip="sm_70")))
+    with pytest.raises(DeviceError, match="GPU: found Simulated GPU, sm_70, allowed sm_80"):
+        bed_of(CUDA)
+
+
+@pytest.mark.skipif(find_ptxas() is None, reason="there is no ptxas here")
+def test_a_chip_that_is_not_known_is_a_failure() -> None:
+    assert environment.ask_ptxas(Bed(SIMULATOR, "sm_90")).status == "passed"
+    with pytest.raises(UsageError, match="chip: found 'sm_33', allowed"):
+        environment.ask_ptxas(Bed(SIMULATOR, "sm_33"))
+
+
+@pytest.mark.parametrize("device", [SIMULATOR, STUB])
+def test_stand_ins_have_no_clock_no_sensors_and_no_baseline(device: str) -> None:
+    bed = Bed(device, "sm_90")
+    with pytest.raises(DeviceError, match=f"device: found {device}, allowed cuda: no clock"):
+        bed.gpu()
+    assert environment.ask_sensors(bed).words == f"no sensors on the {device}"
+    assert environment.ask_cublas(bed).words == f"no cuBLAS on the {device}"
+    (check,) = (check for check in programs.checks(bed) if check.name.startswith("overlap"))
     assert check.ask().status == "skipped"
+
+
+def test_the_sanitizer_is_found_as_installed(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> None:
+    monkeypatch.setattr(environment, "locate", lambda name: None)
+    monkeypatch.setattr(environment, "SANITIZER_PLACES", (tmp_path / "none", tmp_path))
+    assert environment.ask_sanitizer().status == "skipped"
+    tool = tmp_path / "compute-sanitizer"
+    tool.write_text("#!/bin/sh\n")
+    tool.chmod(0o755)
+    assert environment.find_sanitizer() == tool

@@ -1,22 +1,33 @@
-"""Judging times, on a scripted clock; a program beside cuBLAS, on stand-ins for it and for the driver."""
+"""Times on a scripted clock, next to cuBLAS on stand-ins; predictions and times; runs that are tuned."""
+
+import dataclasses
+import math
 
 import numpy as np
 import pytest
 
+from benchmarks.gpu_check import ranking, timing, tuning
+from benchmarks.gpu_check.checks import passed
 from benchmarks.gpu_check.device_under_test import CUDA, SIMULATOR, STUB, Bed
 from benchmarks.gpu_check.gpu_point import GpuPoint, feasible_set
+from benchmarks.gpu_check.ranking import LEAST_POINTS, PredictedTime, compared_pairs, drawn_points
 from benchmarks.gpu_check.stub_driver import StubDriver
-from benchmarks.gpu_check.timing import checks, clocks_agree, same, versus
+from benchmarks.gpu_check.timing import clocks_agree, same, versus
+from benchmarks.gpu_check.tuning import LEAST_SEARCH_S, PROBLEMS, joined, recompiled, share_s
 from tests.runtime.cuda.stub_cublas import stub_cublas
 from tests.targets.gpu.scripted_device import ScriptedDevice
+from tests.tuning.fakes import backends, settings
 from tuner.core.errors import CandidateError, TunerError
 from tuner.core.interfaces import Effort
 from tuner.core.problem import Matmul
 from tuner.core.records import Measurement
+from tuner.db.store import Store
 from tuner.runtime.timing import summarize
 from tuner.targets.gpu import event_timing
 from tuner.targets.gpu.evaluator import LocalGpu
 from tuner.targets.gpu.event_timing import GpuTimer
+from tuner.tuning.events import Interruption
+from tuner.tuning.run import begin
 
 PROBLEM = Matmul(16, 16, 16)
 SAMPLE_S = 0.02  # that everything seems to take
@@ -27,21 +38,19 @@ def timed(*samples_s: float) -> Measurement:
     return summarize(list(samples_s), 1, np.random.default_rng(0))
 
 
-def test_without_a_clock_nothing_is_timed() -> None:
-    for device in (SIMULATOR, STUB):
-        (check,) = checks(Bed(device, "sm_90"))
-        assert check.ask().status == "skipped"
-    assert len(checks(Bed(CUDA, "sm_90"))) == 6
+def test_without_a_clock_nothing_is_timed_ranked_or_tuned() -> None:
+    for part, devices in ((timing, (SIMULATOR, STUB)), (ranking, (SIMULATOR,)), (tuning, (STUB,))):
+        for device in devices:
+            (check,) = part.checks(Bed(device, "sm_90"))
+            assert check.ask().status == "skipped"
+    assert len(timing.checks(Bed(CUDA, "sm_90"))) == 6
 
 
-def test_the_same_code_takes_the_same_time() -> None:
+def test_the_same_code_takes_the_same_time_and_nothing_is_faster_than_the_chip() -> None:
     assert same(timed(1.0, 1.0), timed(1.01, 1.01), 1.0, None).status == "passed"
     outcome = same(timed(1.0, 1.0), timed(1.1, 1.1), 1.0, None)
     assert outcome.status == "failed"
     assert outcome.facts["noise"] == pytest.approx(0.1)
-
-
-def test_nothing_is_faster_than_the_chip() -> None:
     outcome = same(timed(1.0, 1.0), timed(1.0, 1.0), 3e12, 2e12)
     assert outcome.status == "failed"
     assert outcome.words == "faster than the chip: 3.0 TFLOP/s, documented 2.0"
@@ -77,27 +86,80 @@ def point() -> GpuPoint:
 def test_a_program_and_the_library_are_timed_on_the_same_arrays(gpu: LocalGpu) -> None:
     outcome = versus(gpu, PROBLEM, point().program(), stub_cublas, SHORT)
     assert outcome.status == "passed"
-    assert outcome.facts["baseline"] == {
-        "name": "cuBLAS 13.1.2",
-        "median_s": SAMPLE_S,
-        "cold_median_s": SAMPLE_S,
-    }
+    times = {"median_s": SAMPLE_S, "cold_median_s": SAMPLE_S}
+    assert outcome.facts["baseline"] == {"name": "cuBLAS 13.1.2", **times}
     assert outcome.facts["ratio"] == 1.0
     assert outcome.words == "20000.0 us, 0.0 TFLOP/s, cuBLAS 13.1.2 / ours 1.000"
 
 
 @pytest.mark.mlir
-def test_without_the_library_the_program_is_timed_alone(gpu: LocalGpu) -> None:
+def test_without_the_library_the_program_is_timed_alone_and_a_wrong_one_is_not(gpu: LocalGpu) -> None:
     def nowhere() -> str:
         raise TunerError("no cuBLAS found")
 
     outcome = versus(gpu, PROBLEM, point().program(), nowhere, SHORT)
     assert outcome.words.endswith("no cuBLAS found")
     assert "ratio" not in outcome.facts
-
-
-@pytest.mark.mlir
-def test_a_wrong_program_is_not_timed(gpu: LocalGpu) -> None:
     half = GpuPoint(Matmul(16, 16, 8), point().candidate).program()
     with pytest.raises(CandidateError, match="elements are wrong"):
         versus(gpu, PROBLEM, half, stub_cublas)
+
+
+def pairs(count: int, sign: float = 1.0) -> list[PredictedTime]:
+    return [PredictedTime(sign * number, math.nan, 1e-3 * (number + 1)) for number in range(count)]
+
+
+def test_a_model_that_orders_as_the_times_do_is_accepted_and_no_other() -> None:
+    outcome = compared_pairs(pairs(40))
+    assert outcome.status == "passed"
+    assert "40 points; by_knobs: rank correlation 1.00, regret 0% after 1," in outcome.words
+    assert outcome.words.endswith("accepted; by_machine_code: none")
+    assert outcome.facts["by_knobs"]["is_accepted"]
+    assert len(outcome.facts["pairs"]) == 40
+    other = compared_pairs(pairs(40, sign=-1.0))
+    assert other.status == "passed"
+    assert not other.facts["by_knobs"]["is_accepted"]
+    assert "not accepted" in other.words
+    few = compared_pairs(pairs(LEAST_POINTS - 1))
+    assert (few.status, few.words) == ("failed", "found 7 points with times, allowed 8 or more")
+
+
+@pytest.mark.slow
+@pytest.mark.mlir
+def test_on_the_simulator_candidates_are_verified_and_points_predicted_by_their_knobs() -> None:
+    drawn = drawn_points(Bed(SIMULATOR, "sm_80"), "matmul_gpu_simt", Matmul(256, 256, 256))
+    first, second = next(drawn), next(drawn)
+    assert first.point.candidate != second.point.candidate
+    assert first.by_knobs > 0
+    assert math.isnan(first.by_machine_code)  # PTX has none
+    (check,) = tuning.checks(Bed(SIMULATOR, "sm_90"))
+    outcome = check.ask()
+    assert (outcome.status, outcome.facts["verified"]) == ("passed", 2)
+
+
+def test_on_a_gpu_the_five_problems_are_tuned_each_for_its_part_of_what_is_left() -> None:
+    names = [check.name for check in tuning.checks(Bed(CUDA, "sm_90", limit_s=100.0))]
+    assert names == [problem.key for problem in PROBLEMS]
+    assert {problem.dtype for problem in PROBLEMS[:4]} == {"f16", "bf16", "tf32", "f32"}
+    assert PROBLEMS[4].sizes == (5376, 2048, 5376)
+    assert share_s(110.0, 10.0, 5) == share_s(110.0, 90.0, 1) == pytest.approx(10.0)
+    assert share_s(110.0, 200.0, 2) == LEAST_SEARCH_S
+
+
+def test_the_best_of_a_run_is_reported_with_its_times(store: Store) -> None:
+    tuned = begin(settings(trials=4), backends(), store, Interruption())
+    outcome = joined(tuned, passed("1 us", median_s=1e-6))
+    assert outcome.words.startswith("1 us; 4 tried, 4 right, 0 failed; ")
+    facts = outcome.facts
+    assert (facts["strategy"], facts["median_s"], facts["measured"]) == ("fake", 1e-6, 4)
+    assert set(facts["knobs"]) == {"x", "comment"}
+    assert facts["baseline_of_run_s"] is not None
+    without = dataclasses.replace(tuned, run=dataclasses.replace(tuned.run, baseline=None))
+    assert joined(without, passed()).facts["baseline_of_run_s"] is None
+
+
+@pytest.mark.mlir
+def test_the_best_script_is_compiled_again() -> None:
+    problem = Matmul(8, 33, 4)
+    point = GpuPoint(problem, feasible_set(problem, "matmul_gpu_naive").candidate(0))
+    assert recompiled("sm_90", problem, point.script()).launches == point.program().launches

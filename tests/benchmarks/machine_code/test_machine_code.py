@@ -8,14 +8,7 @@ import pytest
 
 from benchmarks.gpu_points import Builder
 from benchmarks.machine_code.__main__ import loop_row
-from benchmarks.machine_code.tiles import (
-    CHIPS,
-    HELD,
-    HOPPER_CHIP,
-    STALLS_OVER_IDEAL,
-    TILES,
-    ComparedTile,
-)
+from benchmarks.machine_code.tiles import CHIPS, HELD, HOPPER_CHIP, STALLS_OVER_IDEAL, TILES, ComparedTile
 from benchmarks.results_file import RESULTS
 from tuner.targets.gpu.compiler import find_ptxas, locate
 

@@ -1,7 +1,11 @@
-"""What a specialized kernel has beside its main loop is read from its machine code."""
+"""What a specialized kernel has in addition to its main loop; bank conflicts of random points."""
 
+import numpy as np
 import pytest
 
+from benchmarks.gpu_check.gpu_point import feasible_set
+from benchmarks.gpu_points import TENSOR_CORES
+from benchmarks.machine_code.conflicts import count_conflicts, random_points
 from benchmarks.machine_code.loop_counts import count_loop
 from benchmarks.machine_code.pipeline_counts import PipelineCounts, count_pipeline
 from tuner.core.gpu_code import Resources
@@ -28,14 +32,8 @@ def resources(*notes: str) -> Resources:
 def test_copies_registers_and_the_elected_thread_are_counted() -> None:
     found = count_pipeline(kernel(*PRODUCER), resources())
     assert found == PipelineCounts(2, is_elected=True, register_limits=(40, 232), is_serialized=False)
-
-
-@pytest.mark.parametrize("lines", [PRODUCER[:2], (*PRODUCER[3:], PRODUCER[2])])
-def test_nobody_is_elected_before_copies_that_are_not_there_or_came_before(lines: tuple[str, ...]) -> None:
-    assert not count_pipeline(kernel(*lines), resources()).is_elected
-
-
-def test_what_ptxas_says_of_products_that_wait_is_kept() -> None:
+    for lines in (PRODUCER[:2], (*PRODUCER[3:], PRODUCER[2])):  # without copies, or after them
+        assert not count_pipeline(kernel(*lines), resources()).is_elected
     note = "(C7510) Potential Performance Loss: wgmma.mma_async instructions are serialized due to ..."
     assert count_pipeline(kernel(*PRODUCER), resources(note)).is_serialized
 
@@ -52,3 +50,20 @@ def test_a_wgmma_is_as_long_as_its_columns_ask_for() -> None:
     assert found is not None
     assert (found.products, found.barriers, found.waits, found.before_products) == (2, 1, 1, 1)
     assert found.ideal_cycles == 2 * 128
+
+
+@pytest.mark.mlir
+@pytest.mark.parametrize("shared", ["swizzle", "pad"])
+def test_random_points_are_feasible_and_laid_out_as_asked(shared: str) -> None:
+    drawn = list(random_points(shared, 3, np.random.default_rng(2)))
+    assert [point.problem.layout for point in drawn] == ["nn", "nt", "tn"]
+    for point in drawn:
+        assert dict(point.candidate.choices)["shared"] == shared
+        assert feasible_set(point.problem, TENSOR_CORES, point.chip).row_of(point.candidate) is not None
+    assert drawn == list(random_points(shared, 3, np.random.default_rng(2)))
+
+
+@pytest.mark.mlir
+def test_points_are_simulated_and_counted() -> None:
+    found = count_conflicts("swizzle", 1, seed=3)
+    assert (found.points, found.wrong, found.with_conflicts, found.worst_ratio) == (1, 0, 0, 1.0)

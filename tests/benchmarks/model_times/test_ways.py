@@ -37,12 +37,9 @@ def test_what_runs_gives_what_eager_gives(name: str) -> None:
                 assert correctness.relative_error(call(), expected) < 1e-5
 
 
-def test_there_are_twelve_models_of_two_sizes_with_names_of_their_own() -> None:
+def test_there_are_twelve_models_made_with_the_same_numbers_each_time() -> None:
     assert len(MODELS) == len(models.MODELS) == 12
     assert {model.is_large for model in models.MODELS} == {True, False}
-
-
-def test_a_model_is_made_with_the_same_numbers_each_time() -> None:
     (first, x), (second, y) = (models.build(MODELS["dlrm"]) for _ in range(2))
     assert all(map(torch.equal, x, y))
     assert all(map(torch.equal, first.parameters(), second.parameters()))

@@ -1,4 +1,4 @@
-"""PyTorch's own samples of its operators are right or refused; what is neither is found."""
+"""PyTorch's own samples and drawn modules are right or refused; what is neither is found."""
 
 import random
 
@@ -8,6 +8,8 @@ pytestmark = pytest.mark.mlir
 
 torch = pytest.importorskip("torch", reason="needs PyTorch")
 pytest.importorskip("expecttest", reason="needs expecttest, which PyTorch's samples import")
+drawn_modules = pytest.importorskip("benchmarks.op_corpus.drawn_modules")
+module_outcome = pytest.importorskip("benchmarks.op_corpus.module_outcome")
 outcome = pytest.importorskip("benchmarks.op_corpus.outcome")
 samples = pytest.importorskip("benchmarks.op_corpus.samples")
 
@@ -24,15 +26,11 @@ def test_drawn_samples_are_right_or_refused_in_one_line(seed: int) -> None:
 
 
 @pytest.mark.slow
-def test_a_sample_is_the_same_whenever_it_is_drawn_and_another_by_another_seed() -> None:
+def test_a_sample_is_the_same_whenever_it_is_drawn_and_several_are_one_module() -> None:
     first, again, other = (samples.drawn(samples.OpSampleName("add", "f32", 0, seed)) for seed in (1, 1, 2))
     assert [torch.equal(*pair) for pair in zip(first.inputs, again.inputs, strict=True)] == [True, True]
     assert other.inputs[0].shape != first.inputs[0].shape or not torch.equal(other.inputs[0], first.inputs[0])
     assert samples.drawn(samples.OpSampleName("abs", "f32", 1000)) is None
-
-
-@pytest.mark.slow
-def test_several_samples_are_one_module_which_is_right_where_each_is() -> None:
     right = [samples.drawn(samples.OpSampleName("add", dtype, 0)) for dtype in ("f32", "i64")]
     wrong = samples.OpSample(torch.nn.functional.dropout, ((torch.arange(4.0),), {}))
     assert outcome.outcome_of(samples.OpSamples(right)).kind == outcome.RIGHT
@@ -56,3 +54,39 @@ def test_what_becomes_of_a_sample(function: object, kind: str, reason: str) -> N
     assert found.kind == kind
     assert reason in found.reason
     assert "\n" not in found.reason
+
+
+@pytest.mark.drawn(1)
+@pytest.mark.parametrize("first", [0, 3])  # ``python -m benchmarks.drawn_modules`` checks 200
+def test_drawn_modules_are_right_or_refused(first: int) -> None:
+    found = {
+        (number, name): each
+        for number in range(first, first + 3)
+        for name, each in module_outcome.checked_module(number, seed=37).items()
+    }
+    assert {key: each for key, each in found.items() if each.kind in outcome.BAD} == {}
+    assert sum(each.kind == outcome.RIGHT for each in found.values()) > len(found) / 2
+
+
+def test_inputs_have_the_shapes_and_types_of_the_example_and_are_what_their_names_say() -> None:
+    for shape in ((3, 5), (1,), (0, 2), (2, 3, 4)):
+        x = torch.randn(shape)
+        for variant in drawn_modules.INPUTS.values():
+            assert (variant(x).shape, variant(x).dtype) == (x.shape, x.dtype)
+    inputs, x = drawn_modules.INPUTS, torch.randn(4, 6)
+    assert inputs["nan"](x).isnan().any()
+    assert inputs["infinities"](x).isinf().any()
+    assert 0 < inputs["denormals"](x).abs().min() < torch.finfo(torch.float32).tiny
+    assert inputs["expanded"](x).stride(0) == 0
+    assert not inputs["strided"](x).is_contiguous()
+    assert torch.equal(inputs["strided"](x), x)
+    assert inputs["negated"](x).is_neg()
+    assert inputs["offset"](x).storage_offset() == 1
+
+
+def test_a_surrounding_makes_the_call() -> None:
+    for name, surrounded in drawn_modules.SURROUNDINGS.items():
+        assert surrounded(lambda: 37) == 37, name
+    assert drawn_modules.SURROUNDINGS["inference mode"](torch.is_inference_mode_enabled)
+    assert drawn_modules.SURROUNDINGS["default dtype f64"](torch.get_default_dtype) is torch.float64
+    assert torch.get_default_dtype() is torch.float32

@@ -1,3 +1,5 @@
+"""Searches replayed on recorded spaces, tuner's and others'."""
+
 import itertools
 import json
 from pathlib import Path
@@ -5,10 +7,18 @@ from pathlib import Path
 import numpy as np
 import pytest
 
+from benchmarks.search import replay_run, tree_rivals
+from benchmarks.search.kernel_tuner import is_installed, replay_kernel_tuner, write_cache
+from benchmarks.search.replay_run import replay
 from benchmarks.search.replay_space import ReplaySpace
+from benchmarks.search.tree_rivals import RIVALS, START_ROWS, _features, _logs, replay_tree_rival
 from tests.search.tasks import line
 from tuner.core.errors import UsageError
+from tuner.core.interfaces import AbstractSampler
+from tuner.space.expressions import parse
 from tuner.space.feasible_set import FeasibleSet
+from tuner.space.recorded.reading import read_recorded
+from tuner.space.search_space import Knob, SearchSpace
 
 SHIPPED = Path(__file__).parents[3] / "tuner" / "space" / "recorded" / "matmul_48x64x40.t4.json.gz"
 
@@ -17,43 +27,32 @@ def space(*times_s: float) -> ReplaySpace:
     return ReplaySpace("s", FeasibleSet.of((line(len(times_s)),)), np.array(times_s))
 
 
-def test_random_search_is_the_mean_over_all_draws() -> None:
+def test_random_search_is_the_mean_over_all_draws_and_zero_on_average() -> None:
     times = (5.0, 1.0, 2.0, 9.0, 2.0)
     random_s = space(*times, np.nan).random_s
     for draws in range(1, 6):
         least = [min(drawn) for drawn in itertools.combinations(times, draws)]
         assert random_s[draws - 1] == pytest.approx(np.mean(least))
-
-
-def test_the_optimum_at_once_is_one_and_random_search_is_zero_on_average() -> None:
-    times = np.random.default_rng(0).lognormal(size=400)
-    recorded = space(*times)
-    assert recorded.score(np.full(200, times.min())) == 1.0
-    orders = (np.random.default_rng(seed).permutation(times) for seed in range(600))
+    many = np.random.default_rng(0).lognormal(size=400)
+    recorded = space(*many)
+    assert recorded.score(np.full(200, many.min())) == 1.0
+    orders = (np.random.default_rng(seed).permutation(many) for seed in range(600))
     scores = [recorded.score(np.minimum.accumulate(order)) for order in orders]
     assert abs(np.mean(scores)) < 4 * np.std(scores) / len(scores) ** 0.5
-
-
-def test_steps_end_where_random_search_is_close() -> None:
-    recorded = space(
-        *np.linspace(1, 3, 1001)
-    )  # close is 1.05: 25 ranks; the least of n has rank 1002 / (n + 1) - 1
-    assert recorded.steps == 38
-    late = np.full(300, 3.0)
-    late[38:] = 1.0
-    assert recorded.score(late) == recorded.score(late[:38])
-
-
-def test_a_search_that_found_nothing_counts_as_the_slowest() -> None:
-    recorded = space(*np.linspace(1, 3, 1001))
-    assert recorded.score(np.array([np.inf, np.inf])) == recorded.score(np.array([3.0, 3.0])) < 0
-
-
-def test_a_small_space_has_a_score_though_random_search_exhausts_it() -> None:
     recorded = space(1.0, 2.0, 3.0, np.nan)
     assert recorded.random_s[-1] == recorded.ordered_s[0]
     assert recorded.score(np.full(4, 1.0)) == 1.0
     assert np.isfinite(recorded.score(np.array([np.inf, 3.0, 2.0, 1.0])))
+
+
+def test_steps_end_where_random_search_is_close_and_finding_nothing_is_slowest() -> None:
+    # close is 1.05: 25 ranks; the least of n has rank 1002 / (n + 1) - 1
+    recorded = space(*np.linspace(1, 3, 1001))
+    assert recorded.steps == 38
+    late = np.full(300, 3.0)
+    late[38:] = 1.0
+    assert recorded.score(late) == recorded.score(late[:38])
+    assert recorded.score(np.array([np.inf, np.inf])) == recorded.score(np.array([3.0, 3.0])) < 0
 
 
 @pytest.mark.parametrize(("times_ms", "found"), [(["RuntimeFailedConfig"], 0), ([1.0, 1.0], 1)])
@@ -65,12 +64,102 @@ def test_a_space_without_a_best_is_refused(tmp_path: Path, times_ms: list[object
         ReplaySpace.read(path)
 
 
-def test_a_recording_is_read() -> None:
+def test_a_recording_is_read_and_what_is_none_is_refused(tmp_path: Path) -> None:
     recorded = ReplaySpace.read(SHIPPED)
     assert recorded.feasible.rows == len(recorded.times_s) == 268
     assert (np.diff(recorded.ordered_s) >= 0).all()
-
-
-def test_what_is_no_recording_is_refused(tmp_path: Path) -> None:
     with pytest.raises(UsageError, match="cannot be read"):
         ReplaySpace.read(tmp_path / "none.json")
+
+
+def test_the_best_so_far_is_kept_and_a_failure_is_an_evaluation() -> None:
+    times = np.array([np.nan, 3.0, 5.0, np.nan, 2.0])
+    space = ReplaySpace("s", FeasibleSet.of((line(5),)), times)
+    done = replay(space, "exhaustive", seed=0, evaluations=9)
+    assert done.found_s == pytest.approx([np.inf, 3, 3, 3, 2])
+    assert done.evaluations == done.asks == 5
+    assert done.ask_s > 0
+
+
+class Heard(AbstractSampler):
+    """Asks for row after row, and keeps what it was told before each."""
+
+    def __init__(self) -> None:
+        self.told: list[int] = []
+        self.known: list[tuple[int, ...]] = []  # by trial
+
+    def ask(self, number: int) -> int:
+        self.known.append(tuple(self.told))
+        return number
+
+    def tell(self, row: int, value: float | None) -> None:
+        self.told.append(row)
+
+    def replay(self, number: int, row: int) -> None: ...
+
+
+@pytest.mark.parametrize(
+    ("pending", "known"), [(1, [(), (0,), (0, 1), (0, 1, 2)]), (3, [(), (), (), (0,)]), (9, [(), (), (), ()])]
+)
+def test_outcomes_of_pending_trials_are_not_reported(
+    pending: int, known: list[tuple[int, ...]], monkeypatch: pytest.MonkeyPatch
+) -> None:
+    heard = Heard()
+    monkeypatch.setattr(replay_run, "make_sampler", lambda *_: heard)
+    space = ReplaySpace("s", FeasibleSet.of((line(4),)), np.array([4.0, 3.0, 2.0, 1.0]))
+    done = replay(space, "exhaustive", seed=0, evaluations=4, pending=pending)
+    assert heard.known == known
+    assert done.found_s == pytest.approx([4, 3, 2, 1])
+
+
+def small_space() -> ReplaySpace:
+    knobs = (Knob("tile", (8, 16, 32)), Knob("order", ("mn", "nm")))
+    feasible = FeasibleSet.of((SearchSpace("s", knobs, (parse("tile != 16", "c[0]"),)),))
+    return ReplaySpace("s", feasible, np.array([2e-3, np.nan, 1e-3, 4e-3]))
+
+
+def test_the_cache_it_reads_has_every_row(tmp_path: Path) -> None:
+    write_cache(small_space(), tmp_path / "cache.json")
+    document = json.loads((tmp_path / "cache.json").read_text())
+    assert list(document["cache"]) == ["8,mn", "8,nm", "32,mn", "32,nm"]
+    back = read_recorded(tmp_path / "cache.json")
+    assert back.times_s == pytest.approx(small_space().times_s, nan_ok=True)
+
+
+@pytest.mark.skipif(not is_installed(), reason="needs kernel-tuner")
+def test_its_search_finds_the_best_of_the_allowed_rows(tmp_path: Path) -> None:
+    write_cache(small_space(), tmp_path / "cache.json")
+    done = replay_kernel_tuner(small_space(), tmp_path / "cache.json", "random_sample", seed=1, evaluations=4)
+    assert done.found_s[-1] == pytest.approx(1e-3)
+    assert done.evaluations == 4
+
+
+NUMBERS = tuple(range(12))
+
+
+def valley() -> ReplaySpace:
+    knobs = (Knob("tile", NUMBERS), Knob("depth", NUMBERS), Knob("order", ("mn", "nm")))
+    feasible = FeasibleSet.of((SearchSpace("s", knobs),))
+    times_s = [
+        1e-3 * (2 + (tile - 8) ** 2 + (depth - 3) ** 2 + (order == "nm"))
+        for tile in NUMBERS
+        for depth in NUMBERS
+        for order in ("mn", "nm")
+    ]
+    times_s[5] = np.nan
+    return ReplaySpace("valley", feasible, np.array(times_s))
+
+
+def test_trees_see_the_values_of_numbers_and_the_ranks_of_texts_and_failures_count_as_the_slowest() -> None:
+    assert _features(valley())[-1].tolist()[-3:] == [11, 11, 1]
+    assert _logs(np.array([1.0, np.nan, np.e])).tolist() == [0, 1, 1]
+
+
+@pytest.mark.skipif(not tree_rivals.is_installed(), reason="needs scikit-learn")
+@pytest.mark.parametrize("rival", RIVALS)
+def test_a_rival_finds_the_valley_and_tries_no_row_twice(rival: str) -> None:
+    space = valley()
+    done = replay_tree_rival(space, rival, seed=0, evaluations=60)
+    assert done.found_s[-1] < done.found_s[START_ROWS] < 0.1
+    assert done.found_s[-1] <= space.ordered_s[10]
+    assert len(done.found_s) == done.evaluations == 60

@@ -1,27 +1,48 @@
+"""Commands that compare searches: replays, ranks, variants of samplers, warm starts."""
+
+import argparse
 import json
+import sys
+from collections.abc import Callable, Mapping
 from pathlib import Path
 from typing import Any
 
+import numpy as np
 import pytest
 
-from benchmarks.search import kernel_tuner, search_replay
+from benchmarks.search import kernel_tuner, sampler_variants, search_ranks, search_replay
+from benchmarks.search.sampler_variants import Variant
+from benchmarks.search.warm_start import STARTS, _is_good, _settings, _starts, _trials
 from tests.benchmarks.search.test_replay_space import SHIPPED
+from tuner.core.runs import SEED, WARM_START, InitialConfiguration
+from tuner.search import task
+from tuner.space.recorded.reading import read_recorded
 
 RUN = ("--evaluations", "30", "--seeds", "2", "--json")
 
 
-def run(monkeypatch: pytest.MonkeyPatch, *options: str) -> None:
-    monkeypatch.setattr("sys.argv", ["search_replay", *options])
+def run(monkeypatch: pytest.MonkeyPatch, command: Callable[[], object], *options: str) -> None:
+    monkeypatch.setattr("sys.argv", ["benchmark", *options])
     monkeypatch.setattr(kernel_tuner, "is_installed", lambda: False)
     monkeypatch.setattr(search_replay, "is_installed", lambda: False)
-    search_replay.main()
+    command()
 
 
 def test_searches_are_compared_on_a_recording(
     monkeypatch: pytest.MonkeyPatch, capsys: pytest.CaptureFixture[str], tmp_path: Path
 ) -> None:
     written = tmp_path / "out.json"
-    run(monkeypatch, str(SHIPPED), "--sampler", "random", "local", *RUN, "--output", str(written))
+    run(
+        monkeypatch,
+        search_replay.main,
+        str(SHIPPED),
+        "--sampler",
+        "random",
+        "local",
+        *RUN,
+        "--output",
+        str(written),
+    )
     out = capsys.readouterr().out
     document: dict[str, Any] = json.loads(out)
     assert json.loads(written.read_text()) == document
@@ -35,28 +56,139 @@ def test_searches_are_compared_on_a_recording(
     assert set(document["summary"]["mean_p"]) == {"random", "local"}
 
 
+VARIANTS, REPLAY = sampler_variants.main, search_replay.main
+CONSTANT = "allowed MODULE.CONSTANT=NUMBER of tuner.search"
+
+
 @pytest.mark.parametrize(
-    ("options", "message"),
+    ("command", "options", "message"),
     [
-        ((), "found no space, allowed files and --synthetic N"),
-        (("none.json",), "none.json: cannot be read"),
-        ((str(SHIPPED), "--sampler", "guess"), "sampler: found 'guess', allowed tpe, "),
-        ((str(SHIPPED), "--seeds", "0"), "--seeds: found 0, allowed 1 or more"),
-        (
-            (str(SHIPPED), "--output", "none/x"),
-            "--output: found 'none/x', allowed a file in a folder that is",
-        ),
-        ((str(SHIPPED), "--kernel-tuner", "guess"), "--kernel-tuner: found 'guess', allowed random_sample, "),
-        ((str(SHIPPED), "--kernel-tuner"), "--kernel-tuner: the package kernel_tuner is missing"),
+        (VARIANTS, ("guess",), "sampler: found 'guess', allowed tpe, "),
+        (VARIANTS, ("tpe:task.NONE=1",), f"found 'task.NONE=1', {CONSTANT}"),
+        (VARIANTS, ("tpe:none.ROWS=1",), f"found 'none.ROWS=1', {CONSTANT}"),
+        (VARIANTS, ("tpe:task.START_ROWS=six",), f"found 'task.START_ROWS=six', {CONSTANT}"),
+        (VARIANTS, ("tpe", "--spaces", "1"), "--spaces: found 1, allowed 2 or more"),
+        (REPLAY, (), "found no space, allowed files and --synthetic N"),
+        (REPLAY, ("none.json",), "none.json: cannot be read"),
+        (REPLAY, (str(SHIPPED), "--sampler", "guess"), "sampler: found 'guess', allowed tpe, "),
+        (REPLAY, (str(SHIPPED), "--seeds", "0"), "--seeds: found 0, allowed 1 or more"),
+        (REPLAY, (str(SHIPPED), "--output", "none/x"), "found 'none/x', allowed a file in a folder that is"),
+        (REPLAY, (str(SHIPPED), "--kernel-tuner", "guess"), "found 'guess', allowed random_sample, "),
+        (REPLAY, (str(SHIPPED), "--kernel-tuner"), "--kernel-tuner: the package kernel_tuner is missing"),
     ],
 )
 def test_wrong_arguments_are_reported_in_a_line(
+    command: Callable[[], object],
     options: tuple[str, ...],
     message: str,
     monkeypatch: pytest.MonkeyPatch,
     capsys: pytest.CaptureFixture[str],
 ) -> None:
     with pytest.raises(SystemExit) as ended:
-        run(monkeypatch, *options)
+        run(monkeypatch, command, *options)
     assert message in f"{ended.value.code} {capsys.readouterr().err}"
     assert ended.value.code not in (0, None)
+
+
+SCORES = {"tpe": (0.8, 0.7, 0.6), "trees": (0.5, 0.75, 0.3), "random": (0.0, 0.1, -0.1)}
+
+
+def write(path: Path, scores: Mapping[str, tuple[float, ...]]) -> Path:
+    rows = [
+        {"search": name, "space": f"space {place}", "p": p, "p_standard_error": 0.01}
+        for name, all_p in scores.items()
+        for place, p in enumerate(all_p)
+    ]
+    path.write_text(json.dumps({"rows": rows}))
+    return path
+
+
+def ran(monkeypatch: pytest.MonkeyPatch, tmp_path: Path, *files: Path) -> list[dict[str, Any]]:
+    output = tmp_path / "out.json"
+    options = ["search_ranks", *map(str, files), "--output", str(output)]
+    monkeypatch.setattr(sys, "argv", options)
+    search_ranks.main()
+    rows: list[dict[str, Any]] = json.loads(output.read_text())["rows"]
+    return rows
+
+
+def test_searches_are_ranked_space_by_space(monkeypatch: pytest.MonkeyPatch, tmp_path: Path) -> None:
+    rows = ran(monkeypatch, tmp_path, write(tmp_path / "a.json", SCORES))
+    assert [(row["search"], row["mean_rank"], row["worst_rank"]) for row in rows] == [
+        ("tpe", pytest.approx(4 / 3), 2),
+        ("trees", pytest.approx(5 / 3), 2),
+        ("random", 3.0, 3),
+    ]
+    assert rows[0]["mean_rank_standard_error"] < 0.01  # 0.05 apart, errors of 0.01
+    assert rows[0]["mean_p_standard_error"] == pytest.approx(0.01 / 3**0.5)
+
+
+def test_only_searches_of_all_spaces_are_ranked(monkeypatch: pytest.MonkeyPatch, tmp_path: Path) -> None:
+    files = write(tmp_path / "a.json", SCORES), write(tmp_path / "b.json", {"local": (0.9,)})
+    assert "local" not in {row["search"] for row in ran(monkeypatch, tmp_path, *files)}
+    with pytest.raises(SystemExit, match="found 1 searches that all spaces have, allowed 2 or more"):
+        ran(monkeypatch, tmp_path, write(tmp_path / "c.json", {"tpe": (0.5,)}))
+
+
+@pytest.mark.slow
+def test_variants_are_compared_in_pairs_with_the_first(
+    monkeypatch: pytest.MonkeyPatch, capsys: pytest.CaptureFixture[str]
+) -> None:
+    few = ("--spaces", "2", "--evaluations", "12", "--processes", "1", "--json")
+    run(
+        monkeypatch,
+        sampler_variants.main,
+        "local",
+        "local:task.START_ROWS=6",
+        "local:task.START_ROWS=12",
+        *few,
+    )
+    document: dict[str, Any] = json.loads(capsys.readouterr().out)
+    base, same, other = document["rows"]
+    assert base["difference"] == same["difference"] == same["difference_standard_error"] == 0
+    assert same["p"] == base["p"]
+    assert other["difference"] == pytest.approx(other["p"] - base["p"])
+    assert other["difference"] != 0
+    assert document["settings"] == {"spaces": 2, "first": 0, "evaluations": 12}
+
+
+def test_constants_are_as_before_after_a_variant() -> None:
+    before = task.START_ROWS
+    with Variant.of("local:task.START_ROWS=11").applied():
+        assert task.START_ROWS == 11
+    assert before == task.START_ROWS
+
+
+SPACE = read_recorded(SHIPPED)
+BEST_ROW, WORST_ROW = int(np.nanargmin(SPACE.times_s)), int(np.nanargmax(SPACE.times_s))
+
+
+def trials(first: tuple[int, ...], limit: int) -> int:
+    options = argparse.Namespace(sampler="random", trials=limit)
+    points = tuple(InitialConfiguration(SPACE.feasible.candidate(row), SEED) for row in first)
+    return _trials(_settings(SHIPPED, SPACE, options), points, SPACE, 0, 1.0)
+
+
+@pytest.mark.parametrize(
+    ("first", "limit", "expected"),
+    [((BEST_ROW,), 40, 1), ((WORST_ROW, BEST_ROW), 40, 2), ((WORST_ROW,), 1, 2)],  # the last found none
+)
+def test_a_search_ends_with_the_first_good_trial(first: tuple[int, ...], limit: int, expected: int) -> None:
+    assert trials(first, limit) == expected
+
+
+def test_a_search_begins_with_known_points_interleaved_with_seed_rows_or_with_one_of_both() -> None:
+    settings = _settings(SHIPPED, SPACE, argparse.Namespace(sampler="random", trials=1))
+    starts = _starts(SPACE, settings, (SHIPPED,))
+    assert tuple(starts) == STARTS
+    assert {point.origin for point in starts["warm"]} == {WARM_START}
+    assert starts["warm"][0].candidate == SPACE.feasible.candidate(BEST_ROW)
+    assert {point.origin for point in starts["seeded"]} == {SEED}
+    interleaved = [starts[name][0].candidate for name in ("warm", "seeded")]
+    assert [point.candidate for point in starts["both"][:2]] == interleaved
+    assert starts["cold"] == ()
+
+
+def test_good_is_within_a_share_of_the_optimum_and_failures_are_not() -> None:
+    best = float(np.nanmin(SPACE.times_s))
+    assert _is_good(np.array([best, best / 0.97, best / 0.9, np.nan]), SPACE, 0.96).tolist() == [1, 1, 0, 0]

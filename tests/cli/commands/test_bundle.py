@@ -15,6 +15,7 @@ from tuner.core.records import Measurement
 from tuner.core.runs import Baseline
 from tuner.library.bundle import command, session
 from tuner.library.bundle.archive import read_results
+from tuner.runtime.cuda import probe
 from tuner.targets.registry import real_backends
 
 pytestmark = [pytest.mark.mlir, pytest.mark.slow]
@@ -56,8 +57,6 @@ def compiled(tmp_path_factory: pytest.TempPathFactory) -> Path:
 
 @dataclass(frozen=True)
 class Measured:
-    """A bundle that was measured, and what the commands said."""
-
     folder: Path
     exported: Done
     done: Done
@@ -96,30 +95,21 @@ def tuner(compiled: Path, tmp_path: Path) -> Tuner:
     return Tuner(tmp_path / "results.db", real_backends())
 
 
-def test_export_reports_what_it_wrote(measured: Measured) -> None:
+def test_export_and_measure_report_kernels_that_the_driver_compiles_from_ptx(measured: Measured) -> None:
     assert measured.exported.code == 0, measured.exported.err
     document = measured.exported.json
-    assert document["candidates"] == CANDIDATES
-    assert document["chips"] == ["sm_90"]
+    assert (document["candidates"], document["chips"]) == (CANDIDATES, ["sm_90"])
     assert list(document["problems"]) == ["matmul 64x64x64 f16 nn none"]
     assert document["bytes"] == measured.bundle.stat().st_size
-
-
-def test_kernels_of_the_compiler_are_verified_and_timed_through_the_driver(measured: Measured) -> None:
     assert measured.done.code == 0, measured.done.err
     assert f"{CANDIDATES} measured, 0 failed, 0 left for want of time" in measured.done.out
     assert f"  {BASELINE}: 1 us" in measured.done.err
     assert "matmul_gpu_mma_sync(" in measured.done.out
     assert measured.done.out.endswith("tuner bundle import pending.bundle.results.jsonl\n")
-
-
-def test_where_the_driver_takes_no_machine_code_its_ptx_is_compiled(measured: Measured) -> None:
     assert {trial.code for trial in read_results(measured.results).trials} == {"ptx"}
 
 
-def test_results_come_back_and_every_command_sees_them(
-    measured: Measured, tuner: Tuner, monkeypatch: pytest.MonkeyPatch
-) -> None:
+def test_commands_see_the_results(measured: Measured, tuner: Tuner, monkeypatch: pytest.MonkeyPatch) -> None:
     monkeypatch.chdir(measured.folder)
     assert tuner(*IMPORT, "--json").json == {"runs": 1, "trials": CANDIDATES, "known": 0}
     table = tuner(*HISTORY).out
@@ -142,23 +132,15 @@ def test_results_come_back_and_every_command_sees_them(
     assert tuner("show", "run:2", "--json").json["elsewhere"]["driver"] == "13.0"
 
 
-def test_a_second_import_and_a_second_export_add_nothing(measured: Measured, tuner: Tuner) -> None:
+def test_a_second_import_adds_nothing_and_no_import_is_resumed(measured: Measured, tuner: Tuner) -> None:
     tuner("bundle", "import", str(measured.results))
     again = tuner("bundle", "import", str(measured.results))
     assert again.out == "added 0 trials in 0 new runs; 4 were here already\n"
     nothing = tuner("bundle", "export", "-o", str(tuner.database.with_name("none")))
     assert nothing.code == 1
     assert nothing.err.startswith("error: no compiled trial waits for a time\nhint: ")
-
-
-def test_a_run_that_was_measured_on_another_machine_is_not_gone_on_with(
-    measured: Measured, tuner: Tuner
-) -> None:
-    tuner("bundle", "import", str(measured.results))
-    assert (
-        tuner.refused("tune", "--resume", "2")
-        == "error: run 2: was measured from a bundle and cannot be continued\n"
-    )
+    refused = tuner.refused("tune", "--resume", "2")
+    assert refused == "error: run 2: was measured from a bundle and cannot be continued\n"
 
 
 def test_results_are_refused_where_nobody_knows_their_trials(measured: Measured, tmp_path: Path) -> None:
@@ -169,9 +151,7 @@ def test_results_are_refused_where_nobody_knows_their_trials(measured: Measured,
     assert other("db", "info", "--json").json["runs"] == 0
 
 
-def test_where_compiler_and_gpu_are_one_machine_no_file_is_needed(
-    tuner: Tuner, monkeypatch: pytest.MonkeyPatch
-) -> None:
+def test_with_compiler_and_gpu_here_no_file_is_needed(tuner: Tuner, monkeypatch: pytest.MonkeyPatch) -> None:
     gpu = simulated_gpu.here(no_baseline)
     monkeypatch.setattr(command, "gpu_here", lambda: gpu)
     monkeypatch.setattr(session, "FINAL_EFFORT", BRIEF)
@@ -183,47 +163,24 @@ def test_where_compiler_and_gpu_are_one_machine_no_file_is_needed(
     assert len(tuner("history", "--target", "cuda", "--json").json) == CANDIDATES
 
 
-@pytest.mark.parametrize(
-    ("text", "message"),
-    [
-        (("export", "-o", "x", "--limit", "0"), "limit: found 0, allowed 1 or more"),
-        (("export", "-o", "x", "--seed", "-1"), "seed: found -1, allowed 0 or more"),
-        (("export", "conv", "-o", "x"), "operation: found 'conv', allowed matmul"),
-        (("export", "matmul", "8x8", "-o", "x"), "shape: found '8x8', allowed MxNxK"),
-        (("export", "-o", "x", "--since", "soon"), "since: found 'soon', allowed such as"),
-        (("export",), "Missing option '-o'"),
-        (("export", "-o", "/proc/none/x"), "/proc/none/x: cannot be written"),
-        (("import", "/none"), "/none: cannot be read (No such file or directory), expected"),
-    ],
-)
-def test_wrong_arguments_are_one_line_and_exit_2(tuner: Tuner, text: tuple[str, ...], message: str) -> None:
-    assert tuner.refused("bundle", *text).startswith(f"error: {message}")
-
-
-def test_a_bundle_is_no_results_file(measured: Measured, tuner: Tuner) -> None:
-    assert "is not text; it must be a file of tuner-results" in tuner.refused(
-        "bundle", "import", str(measured.bundle)
-    )
-
-
-def test_a_results_file_without_a_bundle_is_refused(tuner: Tuner) -> None:
+def test_what_is_no_time_and_no_results_file_is_refused(measured: Measured, tuner: Tuner) -> None:
     assert tuner.refused("measure", "--pending", "--results", "x") == (
         "error: --results needs --bundle FILE: without a bundle the results go to the database\n"
     )
+    assert "is not text; it must be a file of tuner-results" in tuner.refused(
+        "bundle", "import", str(measured.bundle)
+    )
+    refused = tuner.refused("bundle", "export", "-o", "/proc/none/x")
+    assert refused.startswith("error: /proc/none/x: cannot be written")
+    for seconds in ("0", "nan", "inf"):  # before a GPU is looked for
+        done = tuner("measure", "--pending", "--seconds", seconds)
+        assert (done.code, done.err) == (2, f"error: seconds: found {seconds}, allowed more than 0\n")
 
 
-def test_without_a_driver_measure_fails_by_one_line(
+def test_without_a_driver_nothing_is_measured(
     tuner: Tuner, measured: Measured, monkeypatch: pytest.MonkeyPatch
 ) -> None:
-    from tuner.runtime.cuda import probe
-
     monkeypatch.setattr(probe, "LIBRARY", "libcuda-none.so")
     done = tuner("measure", "--bundle", str(measured.bundle))
     assert (done.code, done.out) == (1, "")
     assert done.err.startswith("error: no CUDA driver: libcuda-none.so cannot be loaded")
-
-
-@pytest.mark.parametrize("seconds", ["0", "nan", "inf"])
-def test_a_time_that_is_none_is_refused_before_a_gpu_is_looked_for(tuner: Tuner, seconds: str) -> None:
-    done = tuner("measure", "--pending", "--seconds", seconds)
-    assert (done.code, done.err) == (2, f"error: seconds: found {seconds}, allowed more than 0\n")

@@ -18,30 +18,22 @@ from tuner.targets.registry import KINDS
 
 def completed(line: str) -> list[str]:
     """Returns what bash would be offered for the last word of a line."""
-    options = line.split(" ")
-    environment = {
-        "_TUNER_COMPLETE": "bash_complete",
-        "COMP_WORDS": line,
-        "COMP_CWORD": str(len(options) - 1),
-    }
+    words = line.split(" ")
+    environment = {"_TUNER_COMPLETE": "bash_complete", "COMP_WORDS": line, "COMP_CWORD": str(len(words) - 1)}
     done = CliRunner().invoke(main, [], env=environment)
     assert done.exit_code == 0
     return [offer.partition(",")[2] for offer in done.stdout.split()]
 
 
-@pytest.mark.parametrize(
-    ("line", "offers"),
-    [
-        ("tuner hist", ["history"]),
-        ("tuner db pr", ["prune"]),
-        ("tuner history --form", ["--format"]),
-        ("tuner history --format c", ["csv"]),
+def test_commands_flags_and_their_words_are_completed() -> None:
+    for line, offers in (
+        *(("tuner hist", ["history"]), ("tuner db pr", ["prune"]), ("tuner nonsense", [])),
+        *(("tuner history --form", ["--format"]), ("tuner history --format c", ["csv"])),
         ("tuner completion ", ["bash", "zsh", "fish"]),
-        ("tuner nonsense", []),
-    ],
-)
-def test_commands_flags_and_their_words_are_completed(line: str, offers: list[str]) -> None:
-    assert completed(line) == offers
+    ):
+        assert completed(line) == offers
+    unknown = CliRunner().invoke(main, [], env={"_TUNER_COMPLETE": "tcsh_complete"})
+    assert (unknown.exit_code, unknown.stdout) == (1, "")
 
 
 LATEST = [str(trial) for trial in range(20, 0, -1)]
@@ -89,16 +81,13 @@ def offered(line: str) -> list[CompletionItem]:
     return ShellComplete(main, {}, "tuner", "_TUNER_COMPLETE").get_completions(options, incomplete)
 
 
-def test_what_is_offered_says_what_it_is(tuned_database: Path, monkeypatch: pytest.MonkeyPatch) -> None:
+def test_what_is_offered_says_what_it_is_and_moves_no_terminal(
+    tuned_database: Path, monkeypatch: pytest.MonkeyPatch, tmp_path: Path
+) -> None:
     monkeypatch.setenv("TUNER_DB", str(tuned_database))
     assert [item.help for item in offered("show run:")] == ["matmul 8x8x8 f32 nn none, fake, done"]
     assert offered("show 2")[-1].help == "run 1: fake, measured"
     assert "register tile" in (offered("tune --strategy matmul_cpu_packed")[0].help or "")
-
-
-def test_a_name_in_the_database_moves_no_terminal(
-    tuned_database: Path, tmp_path: Path, monkeypatch: pytest.MonkeyPatch
-) -> None:
     file = shutil.copy(tuned_database, tmp_path / "results.db")
     with sqlite3.connect(file) as connection:
         connection.execute("update trial set strategy = 'a' || char(27) || '[2J' || char(10) || 'b'")
@@ -122,11 +111,6 @@ def test_trials_are_offered_without_the_libraries_of_the_database(tuned_database
     assert (done.stdout.split()[0], done.stderr) == ("plain,20", "[]\n")
 
 
-def test_a_shell_that_is_not_known_gets_nothing() -> None:
-    done = CliRunner().invoke(main, [], env={"_TUNER_COMPLETE": "tcsh_complete"})
-    assert (done.exit_code, done.stdout) == (1, "")
-
-
 @pytest.mark.parametrize("shell", ["bash", "zsh", "fish"])
 def test_a_script_asks_the_command_by_its_variable(tuner: Tuner, shell: str) -> None:
     done = tuner("completion", shell)
@@ -144,8 +128,7 @@ def test_a_script_asks_the_command_by_its_variable(tuner: Tuner, shell: str) -> 
     [("explai", ["explain"]), ("export --trial 2", ["20", "2"]), ("tune --sampler en", ["ensemble"])],
 )
 def test_bash_completes_with_the_script(tuned: Tuner, options: str, offers: list[str]) -> None:
-    tuner = tuned
-    script = tuner("completion", "bash").out
+    script = tuned("completion", "bash").out
     asking = (
         f"{script}\nCOMP_WORDS=(tuner {options}); COMP_CWORD={len(options.split())}\n"
         '_tuner_completion "$TUNER_COMMAND"\n'

@@ -30,27 +30,27 @@ def real(tmp_path_factory: pytest.TempPathFactory) -> Tuner:
     return tuner
 
 
-def test_every_feasible_choice_is_tried_and_those_that_compile_are_timed(real: Tuner) -> None:
+def test_every_feasible_choice_is_tried_and_timed_or_its_failing_op_reported(real: Tuner) -> None:
     trials = real("history", "--json").json
     assert len(trials) == 2 * (2 + 1)  # the constraint leaves 8 rows 16 or 32 columns, 24 rows 16
     for trial in trials:
         assert trial["strategy"] == "own"
         assert trial["status"] == ("measured" if trial["knobs"]["tile_m"] == 8 else "failed")
-
-
-def test_its_choices_are_explained(real: Tuner) -> None:
-    done = real("explain", "matmul", "128x128x128", "matmul_knobs(tile_m=8)", "--strategy", str(EXAMPLE))
-    assert done.out.startswith("matmul_knobs(tile_m=8) is in ")
-
-
-def test_a_choice_that_does_not_compile_is_reported_with_op_and_place(real: Tuner) -> None:
     failed = real("history", "--status", "failed", "--json").json
     assert {(trial["stage"], trial["reason"]) for trial in failed} == {
         ("compile", "linalg.fill at payload:7:16: Attempted to vectorize, but failed")
     }
 
 
-def test_the_exported_script_is_decided_and_applies_wherever_it_is_run(real: Tuner, tmp_path: Path) -> None:
+def test_its_choices_are_explained_and_its_asserts_reject_points_before_a_trial(real: Tuner) -> None:
+    done = real("explain", "matmul", "128x128x128", "matmul_knobs(tile_m=8)", "--strategy", str(EXAMPLE))
+    assert done.out.startswith("matmul_knobs(tile_m=8) is in ")
+    found = real("space", "matmul", "128x128x128", "--strategy", str(EXAMPLE), "--json").json
+    assert (found["cartesian"], found["feasible"]) == (72, 54)
+    assert found["rejected"] == {"(tile_m * tile_n) <= 384": 18}
+
+
+def test_the_exported_script_is_one_candidate_and_applies_anywhere(real: Tuner, tmp_path: Path) -> None:
     path = tmp_path / "best.mlir"
     assert real("export", "matmul", "128x128x128", "-o", str(path)).code == 0
     assert '<"tile_m"> = 8 : i64 from options' in path.read_text()
@@ -59,6 +59,8 @@ def test_the_exported_script_is_decided_and_applies_wherever_it_is_run(real: Tun
     assert applied.code == 0, applied.err
     assert "linalg.matmul" not in applied.out
     assert "vector.fma" in applied.out or "vector.outerproduct" in applied.out
+    found = real("space", "matmul", "128x128x128", "--strategy", str(path), "--json").json
+    assert (found["cartesian"], found["feasible"]) == (1, 1)
     if MLIR_OPT is None:
         pytest.skip("mlir-opt-22 is not installed (Debian: mlir-22-tools)")
     preload = f"--transform-preload-library=transform-library-paths={path}"
@@ -68,22 +70,7 @@ def test_the_exported_script_is_decided_and_applies_wherever_it_is_run(real: Tun
     assert "linalg.matmul" not in done.stdout
 
 
-def test_an_exported_script_is_a_strategy_of_one_candidate(real: Tuner, tmp_path: Path) -> None:
-    path = tmp_path / "best.mlir"
-    assert real("export", "matmul", "128x128x128", "-o", str(path)).code == 0
-    found = real("space", "matmul", "128x128x128", "--strategy", str(path), "--json").json
-    assert (found["cartesian"], found["feasible"]) == (1, 1)
-
-
-def test_what_a_script_asserts_rejects_points_before_they_are_tried(real: Tuner) -> None:
-    found = real("space", "matmul", "128x128x128", "--strategy", str(EXAMPLE), "--json").json
-    assert (found["cartesian"], found["feasible"]) == (72, 54)
-    assert found["rejected"] == {"(tile_m * tile_n) <= 384": 18}
-
-
-def test_a_space_file_may_restrict_a_script_that_keeps_its_knobs_and_constraints(
-    real: Tuner, tmp_path: Path
-) -> None:
+def test_a_space_file_may_restrict_a_script_none_applies_with_open_knobs(real: Tuner, tmp_path: Path) -> None:
     shutil.copy(EXAMPLE, tmp_path / "own.mlir")
     (tmp_path / "space.yaml").write_text(
         "strategies:\n  mine:\n    template: own.mlir\n    ops: [matmul]\n    dtypes: [f32]\n"
@@ -92,9 +79,6 @@ def test_a_space_file_may_restrict_a_script_that_keeps_its_knobs_and_constraints
     found = real("space", "matmul", "128x128x128", "--space", str(tmp_path / "space.yaml"), "--json").json
     assert (found["cartesian"], found["feasible"]) == (4 * 2 * 3 * 2, (4 + 3) * 3)
     assert found["rejected"] == {"outer_loop == 0": 24, "(tile_m * tile_n) <= 384": 3}
-
-
-def test_a_script_with_open_knobs_does_not_apply_and_says_which(real: Tuner, tmp_path: Path) -> None:
     path = tmp_path / "payload.mlir"
     path.write_text("func.func @f() { return }")
     done = real("apply", str(EXAMPLE), str(path))

@@ -20,29 +20,33 @@ from tuner.results.differences import differences
 from tuner.targets.replay import ReplayEvaluator
 
 
-def test_info_reports_what_a_database_holds(tuned: Tuner) -> None:
+def test_info_and_upgrade_report_the_revision_and_what_a_database_holds(tuned: Tuner) -> None:
     done = tuned("db", "info")
     assert "1 run, 20 trials" in done.out
     assert "matmul 8x8x8 f32 nn none" in done.out
     document = tuned("db", "info", "--json").json
     assert (document["runs"], document["trials"]) == (1, 20)
     assert document["url"].endswith("results.db")
+    revision = document["revision"]
+    assert f"revision {revision}" in tuned("db", "upgrade").out
+    assert tuned("db", "upgrade", "--json").json["revision"] == revision
 
 
-def test_upgrade_reports_the_revision(tuner: Tuner) -> None:
-    revision = tuner("db", "info", "--json").json["revision"]
-    assert f"revision {revision}" in tuner("db", "upgrade").out
-    assert tuner("db", "upgrade", "--json").json["revision"] == revision
-
-
-def test_merge_adds_once(tuned: Tuner, tmp_path: Path) -> None:
+def test_merge_adds_once_and_backup_writes_a_new_file_only(tuned: Tuner, tmp_path: Path) -> None:
     other = Tuner(tmp_path / "other.db", fakes.backends())
     assert "added 1 run and 20 trials" in other("db", "merge", str(tuned.database)).out
     assert other("db", "merge", str(tuned.database), "--json").json == {"runs": 0, "trials": 0}
     assert len(other("history", "--json").json) == 20
+    file = tmp_path / "copy.db"
+    assert tuned("db", "backup", str(file)).out.startswith(f"wrote {file}, a copy of sqlite:///")
+    assert len(Tuner(file, fakes.backends())("history", "--json").json) == 20
+    assert tuned("db", "backup", str(file)).code == 2
+    assert tuned("db", "backup", str(tmp_path / "second.db"), "--json").json["file"].endswith("second.db")
 
 
-def test_prune_keeps_the_answer(tuned: Tuner) -> None:
+def test_prune_leaves_later_runs_and_keeps_the_answer(tuned: Tuner) -> None:
+    done = tuned("db", "prune", "--before", "2001-01-01")
+    assert done.out == "deleted 0 trials, 0 scripts and 0 programs\n"
     before = tuned("history", "--best", "--json").json
     done = tuned("db", "prune")
     assert done.code == 0
@@ -52,29 +56,11 @@ def test_prune_keeps_the_answer(tuned: Tuner) -> None:
     assert tuned("db", "prune", "--json").json == {"trials": 0, "scripts": 0, "programs": 0}
 
 
-def test_prune_leaves_later_runs(tuned: Tuner) -> None:
-    done = tuned("db", "prune", "--before", "2001-01-01")
-    assert done.out == "deleted 0 trials, 0 scripts and 0 programs\n"
-
-
-def test_backup_writes_a_new_file_only(tuned: Tuner, tmp_path: Path) -> None:
-    file = tmp_path / "copy.db"
-    done = tuned("db", "backup", str(file))
-    assert done.out.startswith(f"wrote {file}, a copy of sqlite:///")
-    assert len(Tuner(file, fakes.backends())("history", "--json").json) == 20
-    assert tuned("db", "backup", str(file)).code == 2
-    assert tuned("db", "backup", str(tmp_path / "second.db"), "--json").json["file"].endswith("second.db")
-
-
 # Real processes, really killed.
 
 # As the pages and the help have them: tests/docs/test_examples.py compares.
 IN_HELP = ("verify-resume", "--runs", "1", "--sampler", "tpe", "--trials", "25")
-
-
 ON_FLEET = ("verify-resume", "--fleet", "--runs", "1")
-
-
 PRINTED = (IN_HELP, ON_FLEET)
 
 
@@ -108,7 +94,7 @@ def test_a_recording_of_ones_own_can_be_used(
     assert [(each, count) for _, each, count in seen] == [(file, 5)] * 2
 
 
-def test_any_difference_is_reported_and_exits_with_1(tuner: Tuner, monkeypatch: pytest.MonkeyPatch) -> None:
+def test_any_difference_exits_with_1_ctrl_c_is_none(tuner: Tuner, monkeypatch: pytest.MonkeyPatch) -> None:
     found = differences((trial(0, measurement(1.0)),), (trial(0, measurement(2.0)),))
     check = ResumeCheck("tpe", 1, 1, found)
     monkeypatch.setattr(database, "check_resume", lambda *_text: check)
@@ -119,27 +105,18 @@ def test_any_difference_is_reported_and_exits_with_1(tuner: Tuner, monkeypatch: 
     as_json = tuner("verify-resume", "--runs", "1", "--sampler", "tpe", "--trials", "2", "--json")
     assert (as_json.code, as_json.json["differences"], len(as_json.json["found"])) == (1, 1, 1)
 
+    def interrupted(*_text: object) -> None:
+        raise KeyboardInterrupt
 
-@pytest.mark.parametrize(
-    ("options", "message"),
-    [
-        (("--runs", "0"), "runs: found 0, allowed 1 or more"),
-        (("--trials", "-3"), "trials: found -3, allowed 1 or more"),
-        (("--seed", "-1"), "seed: found -1, allowed 0 or more"),
-        (("--sampler", "guess"), "sampler: found 'guess', allowed"),
-        (("--file", "nowhere.json"), "nowhere.json: cannot be read"),
-    ],
-)
-def test_wrong_arguments_are_refused_in_one_line(
-    tuner: Tuner, options: tuple[str, ...], message: str
+    monkeypatch.setattr(ReplayEvaluator, "measure", interrupted)
+    done = tuner("verify-resume", "--runs", "1", "--sampler", "random", "--trials", "3")
+    assert (done.code, done.out) == (130, "")
+
+
+def test_fault_injection_on_a_fleet_is_run_in_a_clone_only(
+    tuner: Tuner, monkeypatch: pytest.MonkeyPatch, tmp_path: Path
 ) -> None:
-    assert message in tuner.refused("verify-resume", *options)
-
-
-def test_the_fault_injection_test_of_a_fleet_is_run_in_a_clone(
-    tuner: Tuner, monkeypatch: pytest.MonkeyPatch
-) -> None:
-    """What it does is in tests/benchmarks/fleet/test_verify_resume.py."""
+    """What it does is in tests/benchmarks/fleet/test_fault_check.py."""
     started: list[list[str]] = []
 
     def run(command: list[str], cwd: Path, check: bool) -> "subprocess.CompletedProcess[str]":
@@ -155,11 +132,6 @@ def test_the_fault_injection_test_of_a_fleet_is_run_in_a_clone(
     asked = arguments(command[3:])
     assert (asked.runs, asked.trials, asked.seed, asked.sampler, asked.json) == (1, 40, 0, ["tpe"], True)
     assert asked.file.name == database.SHIPPED
-
-
-def test_a_fleet_without_a_clone_is_refused(
-    tuner: Tuner, monkeypatch: pytest.MonkeyPatch, tmp_path: Path
-) -> None:
     monkeypatch.setattr(database, "CLONE", tmp_path)
     message = "--fleet: missing benchmarks/fleet: run it in a clone of the repository"
     assert message in tuner.refused(*ON_FLEET)
@@ -172,19 +144,6 @@ def test_a_child_that_fails_is_reported_with_its_last_words() -> None:
         database._finish(child)  # noqa: SLF001 - nothing else can make a child fail on purpose
 
 
-def test_ctrl_c_in_the_run_that_nobody_kills_is_no_difference(
-    tuner: Tuner, monkeypatch: pytest.MonkeyPatch
-) -> None:
-    """A session takes Ctrl-C for the end of its run, which must not be compared with whole ones."""
-
-    def interrupted(*_text: object) -> None:
-        raise KeyboardInterrupt
-
-    monkeypatch.setattr(ReplayEvaluator, "measure", interrupted)
-    done = tuner("verify-resume", "--runs", "1", "--sampler", "random", "--trials", "3")
-    assert (done.code, done.out) == (130, "")
-
-
 def test_ctrl_c_leaves_no_child_behind(tuner: Tuner, monkeypatch: pytest.MonkeyPatch) -> None:
     before = set(children_of(os.getpid()))
     seen = []
@@ -194,7 +153,6 @@ def test_ctrl_c_leaves_no_child_behind(tuner: Tuner, monkeypatch: pytest.MonkeyP
         raise KeyboardInterrupt
 
     monkeypatch.setattr(database, "_proposed", interrupted)
-    done = tuner("verify-resume", "--runs", "1", "--sampler", "random", "--trials", "30")
-    assert done.code == 130
+    assert tuner("verify-resume", "--runs", "1", "--sampler", "random", "--trials", "30").code == 130
     assert len(seen[0]) == 1
     assert set(children_of(os.getpid())) == before

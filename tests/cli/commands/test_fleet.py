@@ -1,11 +1,14 @@
 """The words of a fleet against a real server; nodes are rows."""
 
+import tempfile
+from pathlib import Path
+
 import pytest
 
 from tests.cli.conftest import Tuner
 from tests.fleet.conftest import new_database
 from tests.fleet.values import COMPILER_BUILD, node, work
-from tuner.fleet import queues, tables
+from tuner.fleet import local_postgres, queues, tables
 from tuner.fleet.server import session
 from tuner.fleet.work import compile_queue
 from tuner.results.database_name import database_text
@@ -17,7 +20,6 @@ FLEET = ("fleet", "status", "--db")
 
 @pytest.fixture(scope="module")
 def url(postgres_server: str) -> str:
-    """Returns the address of a database for the fleet of this file."""
     return new_database(postgres_server)
 
 
@@ -40,16 +42,22 @@ def test_a_fleet_is_set_up_and_reports_of_itself(tuner: Tuner, url: str) -> None
     assert "compile  compiler A    0     1  run 01234567  no node compiles fake as tuner 1, fake 1.0" in found
     assert "compiler A: tuner 1, fake 1.0\ncompiler B: tuner 1, fake 2.0\n" in found
     document = tuner(*FLEET, url, "--json").json
-    assert document["nodes"][0]["state"] == "works"
-    assert document["queues"][0]["waits"] == 1
+    assert (document["nodes"][0]["state"], document["queues"][0]["waits"]) == ("works", 1)
     assert tuner("fleet", "drain", "a", "--db", url).out == "a ends after what it has\n"
     assert "drains" in tuner(*FLEET, url).out
     assert "node: found 'b', allowed a" in tuner("fleet", "drain", "b", "--db", url).err
 
 
-def test_a_wait_of_no_time_is_refused(tuner: Tuner, url: str) -> None:
+def test_a_wait_of_no_time_and_a_run_without_nodes_are_refused(tuner: Tuner, url: str) -> None:
     assert "watch: found 0 s, allowed more than 0" in tuner(*FLEET, url, "--watch", "0").err
     assert "rounds: found 0, allowed 1 or more" in tuner(*FLEET, url, "--check", "--rounds", "0").err
+    tuner("fleet", "up", "--db", url)
+    with session(url) as connection:
+        connection.execute("DELETE FROM fleet_node")
+    assert "not available here: no node of the fleet measures for it" in tuner.refused(
+        "tune", "matmul", "8x8x8", "--target", "fake", "--fleet", "--db", url
+    )
+    assert tuner("runs", "--db", url).out.startswith("no history yet")
 
 
 @pytest.mark.parametrize(
@@ -74,23 +82,44 @@ def test_a_file_is_no_place_to_meet(tuner: Tuner, options: tuple[str, ...]) -> N
     [
         (("--priority", "3"), "--priority needs --fleet"),
         (("--fleet", "--on", "h200", "--db", URL), "--on: found 'h200', allowed two or more classes"),
-        (
-            ("--fleet", "--on", "a,b", "--machine", "a", "--db", URL),
-            "--machine and --on cannot be combined",
-        ),
+        (("--fleet", "--on", "a,b", "--machine", "a", "--db", URL), "--machine and --on cannot be combined"),
     ],
 )
-def test_words_of_a_fleet_that_do_not_go_together(
-    tuner: Tuner, options: tuple[str, ...], complaint: str
-) -> None:
+def test_options_that_cannot_be_combined(tuner: Tuner, options: tuple[str, ...], complaint: str) -> None:
     assert complaint in tuner.refused("tune", "matmul", "8x8x8", *options)
 
 
-def test_a_run_on_a_fleet_without_nodes_is_refused_before_it_is_stored(tuner: Tuner, url: str) -> None:
-    tuner("fleet", "up", "--db", url)
-    with session(url) as connection:
-        connection.execute("DELETE FROM fleet_node")
-    assert "not available here: no node of the fleet measures for it" in tuner.refused(
-        "tune", "matmul", "8x8x8", "--target", "fake", "--fleet", "--db", url
-    )
-    assert tuner("runs", "--db", url).out.startswith("no history yet")
+# The demo from a real server to its end, on a recording: seconds rather than minutes.
+
+ROOT = Path(__file__).parents[3]
+RECORDING = "replay:tuner/space/recorded/matmul_48x64x40.t4.json.gz"
+# As the page and the help have it: tests/docs/test_examples.py compares.
+DEMO = ("fleet", "demo", "matmul", "48x64x40", "--target", RECORDING, "--trials", "4")
+PRINTED = (DEMO,)
+EVERYBODY = 0o755  # may enter: the server has a user of its own
+
+
+@pytest.mark.slow
+def test_the_demo_tunes_and_leaves_nothing(tuner: Tuner, monkeypatch: pytest.MonkeyPatch) -> None:
+    monkeypatch.chdir(ROOT)
+    with tempfile.TemporaryDirectory() as folder:  # short, unlike pytest's: a socket's path is limited
+        Path(folder).chmod(EVERYBODY)
+        with monkeypatch.context() as changed:
+            changed.setattr("tempfile.tempdir", folder)
+            done = tuner(*DEMO)
+        assert list(Path(folder).iterdir()) == []
+    assert done.code == 0, done.err
+    assert "4 trials: 4 measured, 0 failed" in done.out
+    assert "--db" not in done.out  # nothing to type that asks a database which is gone
+    assert "nodes and server have ended; their folders are gone" in done.err
+
+
+def test_a_demo_without_trials_or_without_postgresql_is_refused(
+    tuner: Tuner, monkeypatch: pytest.MonkeyPatch, tmp_path: Path
+) -> None:
+    assert "trials: found 0, allowed 1 or more" in tuner("fleet", "demo", "--trials", "0").err
+    monkeypatch.setattr(local_postgres, "PACKAGED", tmp_path)
+    done = tuner("fleet", "demo")
+    assert done.code == 1
+    missing = f"no PostgreSQL server: found no initdb under {tmp_path}; install the package postgresql"
+    assert missing in done.err

@@ -16,9 +16,7 @@ URL = "postgresql://tuner@db.example.org/tuner"
         (("kubernetes", "--image", "tuner:1"), "cpu: '6'"),
     ],
 )
-def test_what_starts_nodes_is_printed_and_nothing_else(
-    tuner: Tuner, text: tuple[str, ...], found: str
-) -> None:
+def test_what_starts_nodes_is_printed(tuner: Tuner, text: tuple[str, ...], found: str) -> None:
     asked = ("fleet", "script", *text, "--compile", "6", "--db", URL)
     done = tuner(*asked)
     assert (done.code, done.err) == (0, "")
@@ -34,13 +32,10 @@ def test_a_secret_gives_pods_certificates(tuner: Tuner) -> None:
     assert {"name": "PGSSLCERT", "value": "/etc/tuner-fleet/tls.crt"} in container["env"]
 
 
-def test_a_database_that_only_this_machine_finds_is_reported(tuner: Tuner) -> None:
+def test_a_file_is_no_database_of_a_fleet_and_one_of_this_machine_is_reported(tuner: Tuner) -> None:
     done = tuner("fleet", "script", "slurm", "--compile", "6", "--db", "postgresql://tuner@localhost/tuner")
     assert done.code == 0
     assert done.err == "note: only this machine finds that database: name its host in --db\n"
-
-
-def test_a_file_is_no_place_to_meet(tuner: Tuner) -> None:
     assert "allowed postgresql://USER@HOST/DATABASE" in tuner.refused(
         "fleet", "script", "slurm", "--compile", "6"
     )

@@ -1,5 +1,4 @@
 import csv
-import dataclasses
 import io
 import re
 import shutil
@@ -8,56 +7,50 @@ from pathlib import Path
 
 import pytest
 
-from tests.cli.conftest import Tuner
+from tests.cli.conftest import Tuner, counts
 from tests.db.test_groups import CAMPAIGN, MEMBERS, RESULT
 from tests.db.values import COMPILER, MACHINE
+from tests.fakes import bind
 from tests.tuning import fakes
 from tuner.core.candidate import Candidate
 from tuner.core.errors import TunerError
+from tuner.core.interfaces import Script
 from tuner.core.machine import Machine
 from tuner.core.runs import RunSettings
 from tuner.db.store import Store
-from tuner.targets.interface import Bind, Plan
+from tuner.space.expressions import parse
+from tuner.space.feasible_set import FeasibleSet
+from tuner.space.search_space import Knob, SearchSpace
+from tuner.targets.interface import Plan
 from tuner.targets.registry import real_backends
 
 
-def test_a_table_has_a_line_per_trial(tuned: Tuner) -> None:
+def test_every_trial_is_in_the_table_in_json_and_in_csv(tuned: Tuner) -> None:
     done = tuned("history")
     assert done.code == 0
     header, *rows, shared = done.out.splitlines()
     assert len(rows) == 20
     assert "GFLOP/s" in header
     assert shared == "in every row: run 1, problem matmul 8x8x8 f32, target fake, threads 1"
-
-
-def test_json_is_a_list(tuned: Tuner) -> None:
     by_flag, by_format = tuned("history", "--json"), tuned("history", "--format", "json")
     assert by_flag.json == by_format.json
-    assert len(by_flag.json) == 20
-    assert {trial["status"] for trial in by_flag.json} == {"measured"}
+    assert [trial["status"] for trial in by_flag.json] == ["measured"] * 20
+    cells = list(csv.DictReader(io.StringIO(tuned("history", "--format", "csv").out)))
+    assert len(cells) == 20
+    assert (cells[0]["shape"], cells[0]["unreliable"], cells[0]["stale"]) == ("8x8x8", "", "")
 
 
-@pytest.mark.parametrize("text", [("history",), ("export", "matmul", "8x8x8")])
-def test_t4_is_json_already(tuned: Tuner, text: tuple[str, ...]) -> None:
-    assert tuned(*text, "--format", "t4", "--json").json == tuned(*text, "--format", "t4").json
+def test_t4_is_json_already(tuned: Tuner) -> None:
+    for text in (("history",), ("export", "matmul", "8x8x8")):
+        assert tuned(*text, "--format", "t4", "--json").json == tuned(*text, "--format", "t4").json
 
 
-def test_csv_has_a_header_and_a_line_per_trial(tuned: Tuner) -> None:
-    rows = list(csv.DictReader(io.StringIO(tuned("history", "--format", "csv").out)))
-    assert len(rows) == 20
-    assert rows[0]["shape"] == "8x8x8"
-    assert (rows[0]["unreliable"], rows[0]["stale"]) == ("", "")
-
-
-def test_sort_and_limit(tuned: Tuner) -> None:
+def test_trials_are_sorted_limited_and_the_best_is_one_per_problem(tuned: Tuner) -> None:
     fastest = tuned("history", "--sort", "median", "--limit", "3", "--json").json
     times = [trial["median_s"] for trial in fastest]
     assert times == sorted(times)
     assert len(times) == 3
     assert fastest[0]["knobs"]["x"] == 7
-
-
-def test_best_is_one_per_problem(tuned: Tuner) -> None:
     assert len(tuned("history", "--best", "--json").json) == 1
 
 
@@ -87,42 +80,51 @@ def test_show_reports_a_trial(tuned: Tuner) -> None:
     assert document["script"]
 
 
-@pytest.mark.parametrize("text", [("run:1",), ("--run", "1")])
-def test_show_reports_a_run(tuned: Tuner, text: tuple[str, ...]) -> None:
-    done = tuned("show", *text)
-    assert "run       1: done" in done.out
-    assert "exhaustive, seed 0, budget 20 trials" in done.out
-    document = tuned("show", *text, "--json").json
-    assert document["counts"]["measured"] == 20
-    assert document["roofline"] == {"flop_per_s": 2e9, "bytes_per_s": 1e9, "flop_source": "measured"}
+def test_show_reports_a_run(tuned: Tuner) -> None:
+    for text in (("run:1",), ("--run", "1")):
+        done = tuned("show", *text)
+        assert "run       1: done" in done.out
+        assert "exhaustive, seed 0, budget 20 trials" in done.out
+        document = tuned("show", *text, "--json").json
+        assert document["counts"]["measured"] == 20
+        assert document["roofline"] == {"flop_per_s": 2e9, "bytes_per_s": 1e9, "flop_source": "measured"}
 
 
-def test_explain_reports_the_stage_and_reason_of_a_failure(tuner: Tuner) -> None:
+def test_explain_reports_the_stage_and_reason_of_a_failure_even_to_bind(tuner: Tuner) -> None:
     tuner.backends = fakes.backends(bind=lambda *_: fakes.failing_bind)
     tuner("tune", "matmul", "8x8x8", "--trials", "1")
     done = tuner("explain", "1")
     assert "trial 1 failed at stage verify: element (0, 1): found 2, expected 1" in done.out
     assert tuner("explain", "1", "--json").json["stage"] == "verify"
 
+    def fail(chosen: Candidate) -> Script:
+        return bind(Candidate.of("fake", dict(chosen.choices) | {"deed": "fail", "at": "bind"}))
+
+    tuner.backends = fakes.backends(bind=lambda *_: fail)
+    tuner("tune", "matmul", "8x8x8", "--trials", "1", "--fresh")
+    assert "failed at stage bind" in tuner("explain", "2").out
+    assert "script" not in tuner("explain", "2").out
+    assert "has no script: it was never bound" in tuner("export", "--trial", "2").err
+
 
 def constrained(_settings: RunSettings, _machine: Machine) -> Plan:
-    from tuner.space.expressions import parse
-    from tuner.space.feasible_set import FeasibleSet
-    from tuner.space.search_space import Knob, SearchSpace
-
     rule = parse("x < 3", "space.yaml: fake.constraints[0]")
     preference = parse("x != 1", "space.yaml: fake.preferences[0]")
     space = SearchSpace("fake", (Knob("x", (1, 2, 3, 4)),), (rule,), preferences=(preference,))
     return Plan(FeasibleSet.of((space,)))
 
 
-def test_explain_names_the_constraint_that_rejects_a_point(tuner: Tuner) -> None:
+def test_explain_names_the_constraint_or_the_preference_that_a_point_breaks(tuner: Tuner) -> None:
     tuner.backends = fakes.backends(plan=constrained)
     text = ("explain", "matmul", "8x8x8")
     why = "fake(x=4) is not feasible for matmul 8x8x8 f32 nn none: space.yaml: fake.constraints[0]: x < 3"
     assert why in tuner(*text, "fake(x=4)").out
     assert tuner(*text, "fake(x=4)", "--json").json["constraint"] == "x < 3"
     assert "is feasible" in tuner(*text, "fake(x=2)").out
+    last = "feasible for matmul 8x8x8 f32 nn none, and comes last: space.yaml: fake.preferences[0]: x != 1\n"
+    assert f"fake(x=1) is {last}" in tuner(*text, "fake(x=1)").out
+    assert tuner(*text, "fake(x=1)", "--json").json["preference"] == "x != 1"
+    assert tuner(*text, "fake(x=2)", "--json").json["preference"] is None
 
 
 def test_explain_takes_some_of_the_knobs(tuner: Tuner) -> None:
@@ -132,39 +134,18 @@ def test_explain_takes_some_of_the_knobs(tuner: Tuner) -> None:
     assert "it leaves out comment: with these" in done.out
     document = tuner(*text, "--json").json
     assert (document["missing"], document["feasible_combinations"]) == (["comment"], 2)
-    assert (
-        "knob of fake: found 'y', allowed x, comment" in tuner("explain", "matmul", "8x8x8", "fake(y=7)").err
-    )
+    assert "knob of fake: found 'y', allowed x, comment" in tuner(*text[:3], "fake(y=7)").err
 
 
-def test_explain_names_the_preference_by_which_a_point_comes_last(tuner: Tuner) -> None:
-    tuner.backends = fakes.backends(plan=constrained)
-    text = ("explain", "matmul", "8x8x8")
-    why = "feasible for matmul 8x8x8 f32 nn none, and comes last: space.yaml: fake.preferences[0]: x != 1\n"
-    assert f"fake(x=1) is {why}" in tuner(*text, "fake(x=1)").out
-    assert tuner(*text, "fake(x=1)", "--json").json["preference"] == "x != 1"
-    assert tuner(*text, "fake(x=2)", "--json").json["preference"] is None
-
-
-def test_a_failure_to_bind_is_reported_without_a_script(tuner: Tuner) -> None:
-    def bind(*_: object) -> Bind:
-        from tests.fakes import bind as plain
-
-        return lambda chosen: plain(
-            Candidate.of("fake", dict(chosen.choices) | {"deed": "fail", "at": "bind"})
-        )
-
-    tuner.backends = fakes.backends(bind=bind)
-    tuner("tune", "matmul", "8x8x8", "--trials", "1")
-    assert "failed at stage bind" in tuner("explain", "1").out
-    assert "script" not in tuner("explain", "1").out
-    assert "has no script: it was never bound" in tuner("export", "--trial", "1").err
-
-
-def test_passes_are_of_one_trial_that_compiles(tuned: Tuner) -> None:
-    refused = tuned.refused("show", "run:1", "--passes")
-    assert refused.startswith("error: --passes needs a trial's ID")
+def test_passes_are_of_a_trial_that_compiles_and_stages_of_a_script_that_applies(tuned: Tuner) -> None:
+    assert tuned.refused("show", "run:1", "--passes").startswith("error: --passes needs a trial's ID")
     assert tuned("show", "1", "--passes").code == 2
+
+    def refuse(script: str, payload: str, allows_effects: bool = False) -> str:
+        raise TunerError("apply: found no op to match")
+
+    refusing = Tuner(tuned.database, replace(tuned.backends, apply=refuse))
+    assert [stage["stage"] for stage in refusing("diff", "1", "2", "--json").json["stages"]] == ["script"]
 
 
 def test_the_best_is_marked_and_why_the_first_by_time_is_not_it(tuned: Tuner) -> None:
@@ -185,14 +166,12 @@ def test_the_best_is_marked_and_why_the_first_by_time_is_not_it(tuned: Tuner) ->
     page = tuned.database.with_suffix(".html")
     assert tuned("report", "-o", str(page)).code == 0
     assert f"tuner export --trial {next_best['trial']} -o best.mlir" in page.read_text()
-    gate_file = tuned.database.with_suffix(".json")
-    recorded = tuned("gate", "--baseline", str(gate_file), "--record", "best")
+    recorded = tuned("gate", "--baseline", str(tuned.database.with_suffix(".json")), "--record", "best")
     assert f": trial {next_best['trial']}" in recorded.err
 
 
 def test_early_stopped_trials_look_like_no_result(tuned: Tuner) -> None:
-    listed = tuned("history", "--json").json
-    (trial, *_) = [each for each in listed if each["early_stopped_after"]]
+    (trial, *_) = [each for each in tuned("history", "--json").json if each["early_stopped_after"]]
     least_ms, samples = trial["median_s"] * 1e3, trial["early_stopped_after"]
     number, bound = str(trial["trial"]), f"> {least_ms:.4g} ms"
     text = f"{bound}, early-stopped after {samples} samples"
@@ -206,8 +185,7 @@ def test_early_stopped_trials_look_like_no_result(tuned: Tuner) -> None:
     assert (document["measurement"]["interval_s"], document["measurement"]["is_complete"]) == (None, False)
     assert document["early_stopped_after"] == samples
     best = tuned("history", "--best", "--json").json[0]["trial"]
-    compared = tuned("diff", number, str(best), "--show", "none").out
-    assert text in " ".join(compared.split())
+    assert text in " ".join(tuned("diff", number, str(best), "--show", "none").out.split())
     document = tuned("diff", number, str(best), "--show", "none", "--json").json
     assert document["first"]["early_stopped_after"] == samples
     rows = csv.DictReader(io.StringIO(tuned("history", "--format", "csv").out))
@@ -221,8 +199,7 @@ def test_early_stopped_trials_look_like_no_result(tuned: Tuner) -> None:
 
 def test_the_machine_is_reported_where_the_trials_are_of_several(tuned: Tuner) -> None:
     assert "machine" not in tuned("history").out
-    kind = fakes.changed_kind(tuned.backends.kinds["fake"], machine=lambda _target: fakes.OTHER_MACHINE)
-    tuned.backends = replace(tuned.backends, kinds={**tuned.backends.kinds, "fake": kind})
+    tuned.backends = fakes.backends(machine=lambda _target: fakes.OTHER_MACHINE)
     assert tuned("tune", "matmul", "8x8x8", "--target", "fake", "--trials", "1").code == 0
     header, *rows = tuned("history").out.splitlines()
     assert "machine" in header
@@ -251,13 +228,16 @@ def test_two_trials_are_compared_by_what_differs(tuned: Tuner) -> None:
     assert document["first"]["trial"] == slow
 
 
-def test_a_trial_does_not_differ_from_itself(tuned: Tuner) -> None:
+def test_runs_that_are_the_same_do_not_differ_and_texts_are_of_the_stages_asked_for(tuned: Tuner) -> None:
     out = tuned("diff", "run:1", "run:1").out
     assert "knobs     the same" in out
     assert "differ    at no stage" in out
     assert "script    the same" in out
     interval = "the 95 % interval of the ratio of times is 1.000 .. 1.000"
     assert f"change    none: not distinguishable, {interval}" in out
+    assert "+++ script of trial 2" in tuned("diff", "1", "2").out
+    assert "+++" not in tuned("diff", "1", "2", "--show", "none").out
+    assert "+++" not in tuned("diff", "1", "2", "--show", "payload").out  # which is the same
 
 
 def test_first_times_are_not_compared(tuned: Tuner) -> None:
@@ -273,12 +253,6 @@ def test_first_times_are_not_compared(tuned: Tuner) -> None:
     assert document["slowdown_unknown"] == "not timed interleaved in one round"
 
 
-def test_texts_are_shown_of_the_stages_asked_for(tuned: Tuner) -> None:
-    assert "+++ script of trial 2" in tuned("diff", "1", "2").out
-    assert "+++" not in tuned("diff", "1", "2", "--show", "none").out
-    assert "+++" not in tuned("diff", "1", "2", "--show", "payload").out  # which is the same
-
-
 @pytest.mark.slow
 @pytest.mark.mlir
 def test_the_code_of_a_gpu_is_counted_by_its_instructions(tmp_path: Path) -> None:
@@ -291,15 +265,6 @@ def test_the_code_of_a_gpu_is_counted_by_its_instructions(tmp_path: Path) -> Non
     assert document["first_stage"] == "script"
     assert any(name.startswith(("ld.shared", "fma", "st.shared")) for name in document["instructions"])
     assert document["slowdown"] is None
-
-
-def test_a_script_that_cannot_be_applied_ends_the_stages(tuned: Tuner) -> None:
-    def refuse(script: str, payload: str, allows_effects: bool = False) -> str:
-        raise TunerError("apply: found no op to match")
-
-    refusing = Tuner(tuned.database, dataclasses.replace(tuned.backends, apply=refuse))
-    stages = [stage["stage"] for stage in refusing("diff", "1", "2", "--json").json["stages"]]
-    assert stages == ["script"]
 
 
 @pytest.fixture(scope="module")
@@ -319,7 +284,7 @@ def several(tuner: Tuner, several_database: Path) -> Tuner:
 
 
 @pytest.mark.slow
-def test_a_run_is_a_line_and_the_latest_comes_first(several: Tuner) -> None:
+def test_a_run_is_a_line_with_its_best_and_the_latest_comes_first(several: Tuner) -> None:
     header, latest, first, shared = several("runs").out.splitlines()
     assert header.split() == [
         *("run", "begun", "problem", "status", "trials", "failed", "best", "reliability", "GFLOP/s")
@@ -330,21 +295,9 @@ def test_a_run_is_a_line_and_the_latest_comes_first(several: Tuner) -> None:
     assert first.split()[0] == "1"
     assert "matmul 8x8x8 f32" in first
     assert "1 ms" in first
-
-
-def test_the_best_of_a_run_is_its_answer(several: Tuner) -> None:
     listed = {run["run"]: run for run in several("runs", "--json").json}
-    shown = several("show", "run:1", "--json").json
-    assert listed[1]["best"] == shown["best"]
-    assert listed[2]["best"] is None
-    assert listed[2]["counts"] == {
-        "proposed": 2,
-        "measured": 0,
-        "verified": 0,
-        "failed": 2,
-        "reused": 0,
-        "compiled": 0,
-    }
+    assert listed[1]["best"] == several("show", "run:1", "--json").json["best"]
+    assert (listed[2]["best"], listed[2]["counts"]) == (None, counts(proposed=2, failed=2))
 
 
 @pytest.mark.parametrize(
@@ -394,14 +347,42 @@ def test_the_program_of_a_campaign_is_shown_with_its_fusions_and_baselines(tuner
     assert [each["reason"] for each in program["baselines"]] == [None, "not installed"]
 
 
-def test_a_campaign_of_a_file_of_shapes_has_no_program(tuner: Tuner) -> None:
+def test_a_campaign_of_shapes_has_no_program_and_what_is_no_campaign_is_refused(tuner: Tuner) -> None:
     stored(tuner, has_program=False)
     assert tuner("show", "campaign:1", "--json").json["program"] is None
     assert tuner("show", "campaign:1").code == 0
-
-
-def test_what_is_no_campaign_is_refused(tuner: Tuner) -> None:
     stored(tuner, has_program=False)
     assert "campaign" in tuner.refused("show", "campaign:7")
     assert "campaign:1 cannot be combined with --run" in tuner.refused("show", "campaign:1", "--ablation")
     assert "campaign" in tuner.refused("show", "campaign:one")
+
+
+def test_the_ablation_of_a_run_in_tables(tuned: Tuner) -> None:
+    done = tuned("show", "run:1", "--ablation")
+    assert done.code == 0
+    lines = done.out.splitlines()
+    assert lines[0].startswith("ablation  run 1: 20 measured trials of fake")
+    headers = [number for number, line in enumerate(lines) if line.startswith("knob ")]
+    assert [lines[number].split()[1] for number in headers] == ["held", "without"]
+    for number in headers:
+        assert sorted(line.split()[0] for line in lines[number + 1 : number + 3]) == ["comment", "x"]
+    assert lines[-1].split()[:3] == ["fake", "20", "0"]
+
+
+@pytest.mark.parametrize("options", [("run:1",), ("1",), ("--run", "1")])
+def test_the_ablation_as_json(tuned: Tuner, options: tuple[str, ...]) -> None:
+    document = tuned("show", *options, "--ablation", "--json").json
+    assert (document["run"], document["strategy"], document["measured"]) == (1, "fake", 20)
+    knob = next(each for each in document["knobs"] if each["knob"] == "x")
+    assert (knob["best"], knob["held"]) == (7, 0)
+    assert knob["gain"] is None  # x = 0 was tried twice
+    comment = next(each for each in document["knobs"] if each["knob"] == "comment")
+    assert comment["gain"]["trials"] == 10
+    assert comment["gain"]["slower"] == pytest.approx(0, abs=0.05)
+
+
+def test_too_few_trials_are_refused_in_one_line(tuner: Tuner) -> None:
+    assert tuner("tune", "matmul", "8x8x8", "--trials", "5").code == 0
+    done = tuner("show", "run:1", "--ablation")
+    assert (done.code, done.out) == (1, "")
+    assert done.err == "error: run 1: ablation: found 5 measured trials of fake, it needs 20 or more\n"

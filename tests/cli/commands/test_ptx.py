@@ -17,7 +17,7 @@ def square(tmp_path: Path) -> str:
     return str(path)
 
 
-def test_run_writes_the_arrays_after_the_kernel(tuner: Tuner, square: str, tmp_path: Path) -> None:
+def test_arrays_are_read_and_written_and_a_fault_is_a_line(tuner: Tuner, square: str, tmp_path: Path) -> None:
     saved = tmp_path / "out.npz"
     text = ("--block", "64", "--arg", "f32[50]=range", "--arg", "u32=50", "--save", str(saved))
     done = tuner("ptx", "run", square, *text)
@@ -25,18 +25,18 @@ def test_run_writes_the_arrays_after_the_kernel(tuner: Tuner, square: str, tmp_p
     assert done.out.startswith("square: 1 block, 22 warp instructions\n")  # (5 + 5 + 1) * 2
     with np.load(saved) as arrays:
         np.testing.assert_array_equal(arrays["arg0"], np.arange(50.0, dtype=np.float32) ** 2)
-
-
-def test_run_reads_an_array_from_a_file(tuner: Tuner, square: str, tmp_path: Path) -> None:
     np.save(tmp_path / "x.npy", np.full((2, 2), 3.0))
     saved = tmp_path / "out.npz"
     text = ("--block", "4", "--arg", f"f32[4]=@{tmp_path / 'x.npy'}", "--arg", "u32=4", "--save", str(saved))
     assert tuner("ptx", "run", square, *text).code == 0
     with np.load(saved) as arrays:
         assert arrays["arg0"].tolist() == [9.0] * 4
+    done = tuner("ptx", "run", square, "--block", "64", "--arg", "f32[50]=zeros", "--arg", "u32=64")
+    assert (done.code, done.out) == (1, "")
+    assert "out of bounds: thread (50, 0, 0) of block (0, 0, 0): found 4 bytes at byte 200 of x" in done.err
 
 
-def test_run_reports_conflicts_and_races_as_json(tuner: Tuner) -> None:
+def test_conflicts_and_races_are_reported_and_a_race_fails(tuner: Tuner, tmp_path: Path) -> None:
     text = ("--grid", "2,2,1", "--block", "64,2", "--shared", "24576", "--only", "1,1")
     arrays = ("--arg", "f16[128,64]=random", "--arg", "f16[64,128]=random", "--arg", "f32[128,128]=nan")
     done = tuner("ptx", "run", str(DATA / "mma_f16.ptx"), *text, *arrays, "--json")
@@ -46,21 +46,12 @@ def test_run_reports_conflicts_and_races_as_json(tuner: Tuner) -> None:
     assert document["races"] == document["benign"] == []
     keys = {"line", "instruction", "wavefronts", "ideal_wavefronts", "ratio"}
     assert document["conflicts"][0].keys() == keys
-
-
-def test_a_race_fails(tuner: Tuner, tmp_path: Path) -> None:
     path = tmp_path / "racy.ptx"
     path.write_text((DATA / "transpose.ptx").read_text().replace("bar.sync \t0;", ""))
     text = ("--grid", "2,2", "--block", "32,8", "--arg", "f32[64,64]=random", "--arg", "f32[64,64]=zeros")
     done = tuner("ptx", "run", str(path), *text)
     assert done.code == 1
     assert "race in shared memory" in done.out
-
-
-def test_a_fault_is_one_line(tuner: Tuner, square: str) -> None:
-    done = tuner("ptx", "run", square, "--block", "64", "--arg", "f32[50]=zeros", "--arg", "u32=64")
-    assert (done.code, done.out) == (1, "")
-    assert "out of bounds: thread (50, 0, 0) of block (0, 0, 0): found 4 bytes at byte 200 of x" in done.err
 
 
 @pytest.mark.parametrize(
@@ -85,14 +76,9 @@ def test_wrong_arguments_are_reported(tuner: Tuner, square: str, text: tuple[str
     assert message in tuner.refused("ptx", "run", square, *text)
 
 
-def test_a_file_that_is_no_ptx_is_misuse(tuner: Tuner, tmp_path: Path) -> None:
-    path = tmp_path / "no.ptx"
-    path.write_text("module {}")
-    done = tuner("ptx", "run", str(path))
-    assert (done.code, done.err) == (2, "error: no.ptx:1: found 'module', allowed '.version'\n")
-
-
-def test_one_of_several_kernels_must_be_named(tuner: Tuner, square: str) -> None:
+def test_a_file_without_ptx_and_several_kernels_without_a_name_are_refused(tuner: Tuner, square: str) -> None:
     path = Path(square)
+    path.write_text("module {}")
+    assert tuner.refused("ptx", "run", square) == "error: square.ptx:1: found 'module', allowed '.version'\n"
     path.write_text(SQUARE + SQUARE[SQUARE.index(".visible") :].replace("square", "again"))
     assert "kernels square, again\nhint: choose one with --kernel\n" in tuner.refused("ptx", "run", square)

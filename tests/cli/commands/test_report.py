@@ -20,24 +20,21 @@ from tests.cli.conftest import Tuner
 from tuner.cli.commands import report as local_server
 
 
-def test_one_page_is_written(tuned: Tuner, tmp_path: Path) -> None:
-    done = tuned("report", "-o", str(tmp_path / "report.html"))
+def test_one_page_is_written_printed_or_described_as_json(tuned: Tuner, tmp_path: Path) -> None:
+    file = tmp_path / "report.html"
+    done = tuned("report", "-o", str(file))
     assert (done.code, done.err) == (0, "")
-    assert done.out.startswith(f"{tmp_path / 'report.html'}: 1 run, the best of 1 problem, ")
-    page = (tmp_path / "report.html").read_text()
+    assert done.out.startswith(f"{file}: 1 run, the best of 1 problem, ")
+    page = file.read_text()
     assert page.startswith("<!doctype html>")
     assert "Run 1: matmul 8x8x8 f32 nn none" in page
     assert "20 measured trials of fake" in page
-
-
-def test_without_a_file_the_page_is_printed(tuned: Tuner) -> None:
     assert tuned("report").out.rstrip().endswith("</html>")
-
-
-def test_what_was_written_as_json(tuned: Tuner, tmp_path: Path) -> None:
-    file = tmp_path / "report.html"
     document = tuned("report", "-o", str(file), "--json").json
     assert document == {"file": str(file), "bytes": file.stat().st_size, "problems": 1, "runs": [1]}
+    done = tuned("report", "--compile-time", "-o", str(file))
+    assert (done.code, done.err) == (0, "")
+    assert "passes</summary>" not in file.read_text()  # the fake compiles nothing
 
 
 def test_one_run_with_its_problem_alone(tuned: Tuner, tmp_path: Path) -> None:
@@ -52,10 +49,6 @@ def test_one_run_with_its_problem_alone(tuned: Tuner, tmp_path: Path) -> None:
     assert "9x8x8" not in (tmp_path / "r.html").read_text()
 
 
-def test_an_empty_database_gives_a_page_that_says_so(tuner: Tuner) -> None:
-    assert "Nothing was tuned yet" in tuner("report").out
-
-
 def test_a_replay_is_on_the_page_next_to_what_was_measured(tuned: Tuner, tmp_path: Path) -> None:
     recording = tmp_path / "space.t4.json"
     recording.write_text(tuned("history", "--format", "t4").out)
@@ -68,18 +61,10 @@ def test_a_replay_is_on_the_page_next_to_what_was_measured(tuned: Tuner, tmp_pat
     assert "tuner export" not in page
 
 
-def test_passes_that_cannot_be_timed_are_left_out(tuned: Tuner, tmp_path: Path) -> None:
-    done = tuned("report", "--compile-time", "-o", str(tmp_path / "report.html"))
-    assert (done.code, done.err) == (0, "")
-    assert "passes</summary>" not in (tmp_path / "report.html").read_text()  # the fake compiles nothing
-
-
 WAIT_S = 120
 
 
-def test_without_the_package_one_line_reports_how_to_get_it(
-    tuned: Tuner, monkeypatch: pytest.MonkeyPatch
-) -> None:
+def test_without_the_package_a_hint_says_how_to_get_it(tuned: Tuner, monkeypatch: pytest.MonkeyPatch) -> None:
     monkeypatch.setitem(sys.modules, "optuna_dashboard", None)
     assert (
         tuned.refused("dashboard")
@@ -87,14 +72,10 @@ def test_without_the_package_one_line_reports_how_to_get_it(
     )
 
 
-def test_an_unknown_run_gives_one_line(tuned: Tuner) -> None:
+def test_an_unknown_run_and_a_port_that_is_taken_give_one_line(tuned: Tuner) -> None:
     pytest.importorskip("optuna_dashboard")
     done = tuned("dashboard", "--run", "9")
     assert (done.code, done.err) == (2, "error: run: found 9, allowed 1 to 1\n")
-
-
-def test_a_port_that_is_taken_gives_one_line(tuned: Tuner) -> None:
-    pytest.importorskip("optuna_dashboard")
     with socket.create_server(("127.0.0.1", 0)) as taken:
         port = taken.getsockname()[1]
         done = tuned("dashboard", "--port", str(port))
@@ -167,8 +148,7 @@ def test_runs_are_studies_of_the_real_dashboard_for_this_machine_alone(tuned: Tu
         url = line.split(" ")[3]
         (study,) = json.loads(get(f"{url}api/studies"))["study_summaries"]
         assert study["study_name"] == "run 1: matmul 8x8x8 f32 nn none on fake"
-        trials = json.loads(get(f"{url}api/studies/{study['study_id']}?after=0"))["trials"]
-        assert len(trials) == 20
+        assert len(json.loads(get(f"{url}api/studies/{study['study_id']}?after=0"))["trials"]) == 20
         assert b"<html" in get(f"{url}dashboard/")
         process.send_signal(signal.SIGINT)
         assert process.wait(WAIT_S) == 0

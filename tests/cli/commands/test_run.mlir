@@ -22,3 +22,15 @@ func.func @f() {
   }
   return
 }
+// ----- COPY
+func.func @f(%a: memref<4xf32>, %b: memref<4xf32>) {
+  %c1 = arith.constant 1 : index
+  %c4 = arith.constant 4 : index
+  gpu.launch blocks(%bx, %by, %bz) in (%gx = %c1, %gy = %c1, %gz = %c1)
+             threads(%tx, %ty, %tz) in (%sx = %c4, %sy = %c1, %sz = %c1) {
+    %x = memref.load %a[%tx] : memref<4xf32>
+    memref.store %x, %b[%tx] : memref<4xf32>
+    gpu.terminator
+  }
+  return
+}

@@ -44,17 +44,13 @@ def test_a_program_on_the_simulator_is_traced_checked_and_compared(run: Tuner) -
 
 
 @pytest.mark.slow
-def test_the_same_as_json(run: Tuner) -> None:
+def test_the_same_as_json_and_fusions_are_counted_with_and_without(run: Tuner) -> None:
     done = on(run, "simulator", "gpux_users_stream", "--json", "--order", "lifo")
     assert done.code == 0, done.err
     assert (done.json["right"], done.json["streams"], done.json["reports"]) == (True, 1, [])
     assert (done.json["times"], done.json["trace"], done.json["comparisons"]) == (None, None, None)
     work = done.json["work"]
     assert (work["launches"], work["copied_in_bytes"], work["copied_out_bytes"]) == (1, 512, 512)
-
-
-@pytest.mark.slow
-def test_a_program_of_fusions_is_counted_with_and_without_them(run: Tuner) -> None:
     done = on(run, "simulator", "softmax", "--compare")
     assert done.code == 0, done.err
     lines = done.out.splitlines()
@@ -68,7 +64,7 @@ def test_a_program_of_fusions_is_counted_with_and_without_them(run: Tuner) -> No
 
 
 @pytest.mark.slow
-def test_a_program_on_the_host_is_timed(run: Tuner) -> None:
+def test_a_program_on_the_host_is_timed_and_a_sample_reports_its_share(run: Tuner) -> None:
     done = on(run, "cpu", "async_matmul", "--compare", "--json")
     assert done.code == 0, done.err
     assert done.json["times"]["call_s"] > 0
@@ -76,6 +72,14 @@ def test_a_program_on_the_host_is_timed(run: Tuner) -> None:
     assert done.json["problems"] == ["matmul 84x84x32 f32 nn none"]
     (comparison,) = done.json["comparisons"]
     assert (comparison["name"], comparison["equal"]) == ("argument 2", True)
+    done = on(run, "simulator", "-", "--sample", "4", stdin=BIG)
+    assert done.code == 0
+    line = r"equal   f_kernel: 6 of 32 blocks, 1536 elements against the interpreter: error \S+, allowed \S+"
+    assert re.search(line, done.out)
+    (sample,) = json.loads(on(run, "simulator", "-", "--sample", "4", "--json", stdin=BIG).out)["samples"]
+    assert (sample["blocks"], sample["simulated"], sample["elements"]) == (32, 6, 1536)
+    assert sample["comparison"]["equal"]
+    assert json.loads(on(run, "simulator", "-", "--json", stdin=BIG).out)["samples"] is None
 
 
 @pytest.mark.slow
@@ -88,10 +92,12 @@ def test_programs_with_math_give_the_same_as_loops_on_the_host(run: Tuner, name:
 
 
 @pytest.mark.slow
-def test_arguments_come_by_options(run: Tuner) -> None:
+def test_arguments_come_by_options_and_what_a_kernel_prints_comes_first(run: Tuner) -> None:
     done = on(run, "cpu", "-", stdin="func.func @f(%x: f32, %n: index) -> index { return %n : index }")
     assert done.code == 2
     assert "argument 1: a value of type index is missing; for example --arg 1=7" in done.err
+    done = on(run, "cpu", "-", stdin=PRINT)
+    assert done.out.startswith("thread 0\nthread 1\nran     @f on cpu")
 
 
 @pytest.mark.slow
@@ -106,14 +112,10 @@ def test_work_that_nothing_orders_ends_with_1(run: Tuner) -> None:
 
 
 @pytest.mark.slow
-def test_a_kernel_with_a_barrier_is_compared_with_its_interpretation(run: Tuner) -> None:
+def test_a_kernel_with_a_barrier_is_interpreted_so_it_is_compared_and_has_no_times(run: Tuner) -> None:
     done = on(run, "simulator", "-", "--compare", stdin=BARRIER)
     assert done.code == 0
     assert "equal   argument 0: error 0, allowed " in done.out
-
-
-@pytest.mark.slow
-def test_an_interpreted_program_on_the_host_has_no_times(run: Tuner) -> None:
     done = on(run, "cpu", "-", stdin=BARRIER)
     assert done.code == 0
     assert "time    " not in done.out
@@ -122,31 +124,10 @@ def test_an_interpreted_program_on_the_host_has_no_times(run: Tuner) -> None:
 
 
 PRINT = text_beside(__file__, "PRINT")
-
-
 BIG = """func.func @f(%a: memref<32x256xf32>, %b: memref<32x256xf32>) {
   linalg.exp ins(%a : memref<32x256xf32>) outs(%b : memref<32x256xf32>)
   return
 }"""
-
-
-@pytest.mark.slow
-def test_a_sample_reports_its_share(run: Tuner) -> None:
-    done = on(run, "simulator", "-", "--sample", "4", stdin=BIG)
-    assert done.code == 0
-    line = r"equal   f_kernel: 6 of 32 blocks, 1536 elements against the interpreter: error \S+, allowed \S+"
-    assert re.search(line, done.out)
-    document = json.loads(on(run, "simulator", "-", "--sample", "4", "--json", stdin=BIG).out)
-    (sample,) = document["samples"]
-    assert (sample["blocks"], sample["simulated"], sample["elements"]) == (32, 6, 1536)
-    assert sample["comparison"]["equal"]
-    assert json.loads(on(run, "simulator", "-", "--json", stdin=BIG).out)["samples"] is None
-
-
-@pytest.mark.slow
-def test_what_an_interpreted_kernel_prints_comes_first(run: Tuner) -> None:
-    done = on(run, "cpu", "-", stdin=PRINT)
-    assert done.out.startswith("thread 0\nthread 1\nran     @f on cpu")
 
 
 @pytest.mark.parametrize(
@@ -198,3 +179,60 @@ def test_a_program_that_takes_long_is_said_to(monkeypatch: pytest.MonkeyPatch) -
     with noting_slowness(Path("chain.mlir"), "a", after_s=3600):
         pass
     assert printed.getvalue().count("note") == 1
+
+
+# ``tuner lower``: text, files, documents, and one line for errors.
+
+OWN_STREAM = str(Path(__file__).parents[3] / "examples" / "gpux_own_streams.mlir")
+COPY = text_beside(__file__, "COPY")
+
+
+@pytest.mark.slow
+def test_the_text_and_nothing_else_is_printed(run: Tuner) -> None:
+    done = run("lower", "-", "--to", "device-memory", stdin=COPY)
+    assert done.code == 0, done.err
+    assert done.out.startswith("module")
+    assert done.out.endswith("}\n")
+    assert "gpu.memcpy" in done.out
+    assert done.err == ""
+
+
+@pytest.mark.slow
+def test_a_file_and_a_document_with_the_text(run: Tuner, tmp_path: Path) -> None:
+    file = tmp_path / "out.ptx"
+    done = run("lower", "-", "--to", "ptx", "--chip", "sm_80", "-o", str(file), "--json", stdin=COPY)
+    assert done.code == 0, done.err
+    assert done.json == {"entry": "f", "chip": "sm_80", "to": "ptx", "file": str(file)}
+    assert ".target sm_80" in file.read_text()
+    done = run("lower", "-", "--to", "gpux", "--json", stdin=COPY)
+    assert done.code == 0, done.err
+    assert '"gpux.create_stream"' in done.json["text"]
+    assert (done.json["to"], done.json["chip"]) == ("gpux", "sm_90")
+
+
+@pytest.mark.drawn(2)
+@pytest.mark.parametrize(
+    ("options", "line"),
+    [
+        (
+            ("--to", "async", "--form", "sync"),
+            "--form cannot be combined with --to async, only with llvm, ptx",
+        ),
+        (("--to", "llvm", "--form", "graph"), "form: found 'graph', allowed streams, tokens, sync"),
+        (("--to", "nvvm"), "'nvvm' is not one of"),
+        (("--to", "ptx", "--chip", "sm_1"), "chip: found 'sm_1', allowed sm_80"),
+        (("--to", "async", "--entry", "g"), "entry: found 'g', allowed f"),
+    ],
+)
+def test_a_wrong_word_is_one_line(run: Tuner, options: tuple[str, ...], line: str) -> None:
+    assert line in run.refused("lower", "-", *options, stdin=COPY)
+
+
+@pytest.mark.slow
+def test_a_form_without_meaning_and_no_place_to_write_are_refused(run: Tuner, tmp_path: Path) -> None:
+    assert "form='tokens' cannot be combined with a program that names its streams (GPUX)" in run.refused(
+        "lower", OWN_STREAM, "--to", "llvm", "--form", "tokens"
+    )
+    assert "out.mlir: cannot be written: No such file or directory" in run.refused(
+        "lower", "-", "--to", "device-memory", "-o", str(tmp_path / "none" / "out.mlir"), stdin=COPY
+    )

@@ -1,9 +1,12 @@
+import json
 from dataclasses import replace
+from importlib.resources import files
 from pathlib import Path
 
 import pytest
 
 from tests.cli.conftest import Tuner
+from tests.results.regression.test_gate import changed
 from tests.tuning import fakes
 from tests.tuning.watched_target import Day, backends
 
@@ -86,23 +89,14 @@ def test_a_wrong_script_fails(tuned: Tuner, script: Path) -> None:
     assert (document["correct"], document["median_s"], document["ratio"]) == (False, None, None)
 
 
-def test_a_machine_with_tiles_takes_back_a_script_that_has_its_name_of_before(
-    tuned: Tuner, script: Path
-) -> None:
+def test_only_a_time_of_this_machine_by_any_of_its_names_is_compared(tuned: Tuner, script: Path) -> None:
     host = replace(fakes.MACHINE, name="Xeon (family 6 model 207, avx512 vnni amx_bf16, caches ?/?/?)")
-    kind = fakes.changed_kind(tuned.backends.kinds["fake"], machine=lambda _target: host)
-    tuned.backends = replace(tuned.backends, kinds={"fake": kind})
+    tuned.backends = fakes.backends(machine=lambda _target: host)
     before = "Xeon (family 6 model 207, avx512 vnni, caches ?/?/?)"
-    path = edited(script, '"machine": "fake"', f'"machine": "{before}"')
-    assert tuned("check", path).code == 0
-    other = edited(script, before, "Xeon (family 6 model 207, avx512, caches ?/?/?)")
-    assert tuned("check", other).code == 3
-
-
-def test_a_time_of_another_machine_is_not_compared_with(tuned: Tuner, script: Path) -> None:
-    done = tuned("check", edited(script, '"machine": "fake"', '"machine": "yours"'))
+    assert tuned("check", edited(script, '"machine": "fake"', f'"machine": "{before}"')).code == 0
+    done = tuned("check", edited(script, before, "Xeon (family 6 model 207, avx512, caches ?/?/?)"))
     assert done.code == 3
-    assert "it was recorded on another machine, yours" in done.out
+    assert "it was recorded on another machine, Xeon (family 6 model 207, avx512, " in done.out
 
 
 @pytest.mark.parametrize(
@@ -114,42 +108,35 @@ def test_a_time_of_another_machine_is_not_compared_with(tuned: Tuner, script: Pa
         ('"shape": [8, 8, 8]', '"shape": [99999, 99999, 99999]', "GiB, available 1.0 GiB"),
     ],
 )
-def test_a_file_that_cannot_be_checked_exits_with_2(
-    tuned: Tuner, script: Path, old: str, new: str, message: str
-) -> None:
+def test_what_cannot_be_checked_exits_2(tuned: Tuner, script: Path, old: str, new: str, message: str) -> None:
     assert message in tuned.refused("check", edited(script, old, new))
 
 
-@pytest.mark.parametrize(
-    ("options", "message"),
-    [
-        (("check", "none.mlir"), "none.mlir: cannot be read (No such file"),
-        (("check", "/"), "/: cannot be read (Is a directory)"),
-        (
-            ("check", "x.mlir", "--max-slowdown", "little"),
-            "max-slowdown: found 'little', allowed a percentage",
-        ),
-        (("apply", "none.mlir", "-"), "none.mlir: cannot be read (No such file"),
-        (("apply", "-", "-"), "apply: only one of SCRIPT and PAYLOAD can be"),
-        (("apply", "x.mlir"), "Missing argument 'PAYLOAD'"),
-    ],
-)
-def test_files_that_cannot_be_read_exit_with_2(tuner: Tuner, options: tuple[str, ...], message: str) -> None:
-    assert message in tuner.refused(*options)
-
-
-def test_bytes_that_are_no_text_are_refused(tuner: Tuner, tmp_path: Path) -> None:
-    path = tmp_path / "binary"
-    path.write_bytes(b"\xff\xfe")
-    assert f"{path}: not MLIR text: byte 0 is not UTF-8" in tuner("check", str(path)).err
+def test_apply_prints_the_payload_where_the_processor_has_what_it_needs(tuner: Tuner, tmp_path: Path) -> None:
+    script, payload = tmp_path / "s.mlir", tmp_path / "p.mlir"
+    script.write_text("script\n")
+    payload.write_text("payload\n")
+    assert tuner("apply", str(script), str(payload)).out == "// applied\npayload\n"
+    allowed = tuner("apply", str(script), str(payload), "--allow-effects").out
+    assert allowed == "// applied with effects\npayload\n"
+    assert tuner("apply", str(script), "-", stdin="from stdin\n").out == "// applied\nfrom stdin\n"
+    document = tuner("apply", str(script), str(payload), "--json").json
+    assert document == {"payload": "// applied\npayload\n"}
+    script.write_text(NEEDS_VNNI)
+    assert tuner("apply", str(script), str(payload), "--cpu", "znver4").out == "// applied\npayload\n"
+    refused = tuner("apply", str(script), str(payload), "--cpu", "znver3")
+    assert refused.err.startswith("error: s.mlir: needs vnni, which znver3, as EPYC 7763 does not offer\n")
+    unknown = tuner("apply", str(script), str(payload), "--cpu", "zen4")
+    assert (unknown.code, unknown.err.count("\n")) == (2, 1)
+    assert unknown.err.startswith("error: cpu: found 'zen4', allowed haswell, skylake-avx512, ")
+    script.write_bytes(b"\xff\xfe")
+    assert f"{script}: not MLIR text: byte 0 is not UTF-8" in tuner("check", str(script)).err
 
 
 NEEDS_VNNI = '"tuner.vnni_block"(%block) {lanes = 8 : i64} : (!transform.any_op) -> ()\n'
 
 
-def test_a_script_that_needs_more_than_this_machine_has_is_refused_in_one_line(
-    tuned: Tuner, script: Path, tmp_path: Path
-) -> None:
+def test_a_script_that_needs_another_machine_is_refused(tuned: Tuner, script: Path, tmp_path: Path) -> None:
     script.write_text(script.read_text() + NEEDS_VNNI)
     payload = tmp_path / "p.mlir"
     payload.write_text("payload\n")
@@ -165,25 +152,122 @@ def test_a_script_that_needs_more_than_this_machine_has_is_refused_in_one_line(
         )
 
 
-def test_apply_takes_a_script_for_a_processor_that_has_what_it_needs(tuner: Tuner, tmp_path: Path) -> None:
-    script, payload = tmp_path / "s.mlir", tmp_path / "p.mlir"
-    script.write_text(NEEDS_VNNI)
-    payload.write_text("payload\n")
-    assert tuner("apply", str(script), str(payload), "--cpu", "znver4").out == "// applied\npayload\n"
-    refused = tuner("apply", str(script), str(payload), "--cpu", "znver3")
-    assert refused.err.startswith("error: s.mlir: needs vnni, which znver3, as EPYC 7763 does not offer\n")
-    unknown = tuner("apply", str(script), str(payload), "--cpu", "zen4")
-    assert (unknown.code, unknown.err.count("\n")) == (2, 1)
-    assert unknown.err.startswith("error: cpu: found 'zen4', allowed haswell, skylake-avx512, ")
+# Gates and audits.
 
 
-def test_apply_prints_the_payload(tuner: Tuner, tmp_path: Path) -> None:
-    script, payload = tmp_path / "s.mlir", tmp_path / "p.mlir"
-    script.write_text("script\n")
-    payload.write_text("payload\n")
-    assert tuner("apply", str(script), str(payload)).out == "// applied\npayload\n"
-    allowed = tuner("apply", str(script), str(payload), "--allow-effects").out
-    assert allowed == "// applied with effects\npayload\n"
-    assert tuner("apply", str(script), "-", stdin="from stdin\n").out == "// applied\nfrom stdin\n"
-    document = tuner("apply", str(script), str(payload), "--json").json
-    assert document == {"payload": "// applied\npayload\n"}
+@pytest.fixture
+def baseline(tuned: Tuner, tmp_path: Path) -> Path:
+    file = tmp_path / "gate.json"
+    done = tuned("gate", "--baseline", str(file), "--record", "best")
+    assert done.code == 0, done.err
+    assert done.out == f"recorded 1 kernel; {file} has 1\n"
+    return file
+
+
+def test_unchanged_code_passes_and_wrong_arguments_exit_with_2(tuned: Tuner, baseline: Path) -> None:
+    done = tuned("gate", "--baseline", str(baseline))
+    assert done.code == 0
+    assert "### tuner gate: passed" in done.out
+    assert "| matmul 8x8x8 f32 nn none fake | same code | - |" in done.out
+    empty = ("--summary", "")  # a variable of CI, elsewhere
+    assert tuned("gate", "--baseline", str(baseline), *empty).code == 0
+    for text, message in (
+        (("--record", "first"), "ID: found 'first', allowed the number of a trial"),
+        (("--max-slowdown", "much"), "max-slowdown: found 'much', allowed a percentage"),
+    ):
+        assert message in tuned.refused("gate", "--baseline", str(baseline), *text)
+
+
+def test_slower_code_exits_with_1_and_a_table(tuned: Tuner, baseline: Path, tmp_path: Path) -> None:
+    tuned.backends = changed(x=8)
+    done = tuned("gate", "--baseline", str(baseline), "--summary", str(tmp_path / "summary.md"))
+    assert done.code == 1
+    assert "### tuner gate: 1 of 1 kernel stopped the gate" in done.out
+    row = "| **slower** | +100.0% | +100.0% .. +100.0% | 0.0% | 1 ms | 2 ms | reliable |"
+    assert row in done.out
+    assert row in (tmp_path / "summary.md").read_text()
+    assert "fake: slower, +100.0% time (99 % interval +100.0% .. +100.0%), 5 sessions" in done.err
+    assert tuned("gate", "--baseline", str(baseline), "--max-slowdown", "200%").code == 0
+    document = tuned("gate", "--baseline", str(baseline), "--json").json
+    (entry,) = document["entries"]
+    assert (document["passed"], entry["status"], entry["slowdown"]) == (False, "slower", pytest.approx(1.0))
+    assert (entry["recorded_s"], entry["then_s"], entry["now_s"]) == (1e-3, 1e-3, 2e-3)
+    assert (entry["slowdown_unknown"], entry["reliability"]) == (None, "reliable")
+
+
+def test_code_that_is_as_fast_has_no_ratio_and_a_reason_no_markdown(tuned: Tuner, baseline: Path) -> None:
+    tuned.backends = changed(another=1)
+    (entry,) = tuned("gate", "--baseline", str(baseline), "--json").json["entries"]
+    assert (entry["status"], entry["slowdown"], entry["interval"]) == ("not slower", None, [0.0, 0.0])
+    assert entry["slowdown_unknown"].startswith("not distinguishable, the 99 % interval")
+    assert "| not slower | - | +0.0% .. +0.0% |" in tuned("gate", "--baseline", str(baseline)).out
+    tuned.backends = changed(at="compile", deed="fail", note="|")
+    done = tuned("gate", "--baseline", str(baseline))
+    assert done.code == 1
+    assert "- matmul 8x8x8 f32 nn none fake: fails at stage compile: fails at compile" in done.out
+
+
+def test_a_trial_takes_the_place_of_the_best(tuned: Tuner, baseline: Path) -> None:
+    (trial,) = tuned("history", "--sort", "-median", "--limit", "1", "--json").json
+    done = tuned("gate", "--baseline", str(baseline), "--record", str(trial["trial"]), "--json")
+    assert done.json == {"file": str(baseline), "recorded": 1, "entries": 1}
+    (entry,) = json.loads(baseline.read_text())["entries"]
+    assert entry["measurement"]["median_s"] == trial["median_s"]
+
+
+def test_replays_and_empty_databases_are_refused(tuner: Tuner, tmp_path: Path) -> None:
+    done = tuner("gate", "--baseline", str(tmp_path / "gate.json"), "--record", "best")
+    assert done.code == 2
+    assert "record: nothing was timed on this machine\nhint: tuner tune" in done.err
+    assert "cannot be read" in tuner.refused("gate", "--baseline", str(tmp_path / "gate.json"))
+    recording = files("tuner") / "space" / "recorded" / "matmul_48x64x40.t4.json.gz"
+    text = ("matmul", "48x64x40", "--target", f"replay:{recording}", "--trials", "2", "--sampler", "random")
+    assert tuner("tune", *text).code == 0
+    assert "trial 1: is a replay: nothing was timed" in tuner.refused(
+        "gate", "--baseline", str(tmp_path / "gate.json"), "--record", "1"
+    )
+
+
+def test_trials_of_another_machine_and_those_that_fail_are_not_recorded(tuned: Tuner, tmp_path: Path) -> None:
+    elsewhere = fakes.backends(machine=lambda _target: fakes.OTHER_MACHINE)
+    done = replace(tuned, backends=elsewhere)("gate", "--baseline", "gate.json", "--record", "1")
+    assert (done.code, done.out) == (2, "")
+    assert done.err.endswith(": trial 1: was timed on 'fake', this machine is 'another'\n")
+    assert done.err.count("\n") == 1
+    failing = replace(tuned, backends=changed(at="compile", deed="fail"))
+    file = tmp_path / "gate.json"
+    done = failing("gate", "--baseline", str(file), "--record", "best")
+    assert (done.code, done.out) == (0, f"recorded 0 kernels; {file} has 0\n")
+    assert done.err.startswith("note: skipped trial ")
+    (trial,) = tuned("history", "--sort", "median", "--limit", "1", "--json").json
+    assert failing("gate", "--baseline", str(file), "--record", str(trial["trial"])).code == 2
+
+
+def best_of(tuned: Tuner) -> int:
+    return int(tuned("export", "matmul", "8x8x8", "--json").json["trial"])
+
+
+def test_bests_that_are_asked_for_and_hold_exit_with_0(tuned: Tuner) -> None:
+    done = tuned("audit")
+    assert done.code == 0
+    assert "matmul 8x8x8 f32 nn none fake  unchanged: the same script and compiler" in done.out
+    assert done.out.endswith("1 best audited, 0 flagged\n")
+    assert tuned("audit", "--shape", "9x9x9").out == "0 bests audited, 0 flagged\n"
+    assert "max-slowdown: found 'much'" in tuned.refused("audit", "--max-slowdown", "much")
+    tuned.backends = changed(comment="other")
+    document = tuned("audit", "--json").json
+    (best,) = document["audited"]
+    found = [best[key] for key in ("status", "holds", "recorded_s", "now_s")]
+    assert found == ["same code", True, 1e-3, None]
+    assert document["flagged"] == 0
+
+
+def test_slower_code_is_flagged_and_told_as_stale(tuned: Tuner) -> None:
+    tuned.backends = changed(x=9)
+    best = best_of(tuned)
+    done = tuned("audit")
+    assert done.code == 1
+    assert "slower: 5 ms, other code, recorded 1 ms in another session (run 2)" in done.out
+    assert "stale     slower in an audit: other code" in tuned("show", str(best)).out
+    assert best_of(tuned) != best
+    assert "  stale  " in tuned("history", "--run", "1").out

@@ -1,4 +1,4 @@
-import json
+import dataclasses
 import re
 from dataclasses import replace
 from pathlib import Path
@@ -6,20 +6,26 @@ from pathlib import Path
 import pytest
 
 from tests.cli.conftest import Tuner
+from tests.space.recorded import values
 from tests.tuning import fakes
 from tests.tuning.fakes import kind_of
 from tests.tuning.test_rounds import CUT, cut_parts
 from tuner.cli.commands.tune import compromise_lines, fleet_of_run, several_document
+from tuner.core.candidate import Candidate
+from tuner.core.machine import Machine, Roofline
 from tuner.core.requests import FleetRequest
+from tuner.core.runs import SEED, SPACE_FILE, WARM_START, InitialConfiguration, RunSettings
 from tuner.db.store import Store
-from tuner.targets.interface import TargetStatus
+from tuner.results.output.formatting import initial_configurations_text
+from tuner.targets.backends import Backends
+from tuner.targets.interface import Plan, TargetStatus
 from tuner.targets.registry import KINDS
 from tuner.tuning.events import Interruption
 from tuner.tuning.run import begin
 from tuner.tuning.tuned_run import TunedRun
 
 
-def test_a_run_ends_with_the_best_and_the_next_command(tuner: Tuner) -> None:
+def test_a_run_ends_with_the_best_and_the_next_command_on_the_database_that_was_named(tuner: Tuner) -> None:
     done = tuner("tune", "matmul", "8x8x8", "--sampler", "exhaustive", "--trials", "20")
     assert done.code == 0
     trial = re.search(r"best +trial (\d+) of run 1: fake", done.out)
@@ -28,39 +34,30 @@ def test_a_run_ends_with_the_best_and_the_next_command(tuner: Tuner) -> None:
     assert "200.0% of FakeBLAS 1.0" in done.out
     assert "20 trials: 20 measured, 0 failed, 10 of them reused" in done.out
     assert f"tuner export --trial {trial[1]} -o best.mlir" in done.out
-
-
-def test_json_is_the_only_thing_on_stdout(tuner: Tuner) -> None:
-    done = tuner("tune", "matmul", "8x8x8", "--trials", "5", "--json")
-    assert done.code == 0
-    assert done.json["counts"]["proposed"] == 5
-    assert done.json["best"]["baseline"]["name"] == "FakeBLAS 1.0"
-    assert done.json["target"] == "fake"
-    assert "baseline: FakeBLAS" in done.err
-
-
-def test_the_next_command_names_the_database_that_was_named(tuner: Tuner) -> None:
     path = str(tuner.database.with_name("my results.db"))
     done = tuner("tune", "matmul", "8x8x8", "--trials", "2", "--db", path)
     assert f"-o best.mlir --db '{path}'" in done.out
 
 
-def test_no_working_candidate_reports_why_and_exits_with_1_and_a_null_best(tuner: Tuner) -> None:
-    tuner.backends = fakes.backends(bind=lambda *_: fakes.failing_bind)
-    done = tuner("tune", "matmul", "8x8x8", "--trials", "3")
-    assert done.code == 1
-    assert done.out == ""
-    assert "no candidate worked: 3 trials: 0 measured, 3 failed" in done.err
-    assert "3 x verify: element (0, 1): found 2, expected 1" in done.err
-    done = tuner("tune", "matmul", "8x8x8", "--trials", "3", "--json")
-    assert (done.code, done.json["best"]) == (1, None)
-
-
-def test_a_baseline_that_fails_is_reported(tuner: Tuner) -> None:
+def test_json_is_the_only_thing_on_stdout_and_a_baseline_that_fails_is_reported(tuner: Tuner) -> None:
+    done = tuner("tune", "matmul", "8x8x8", "--trials", "5", "--json")
+    assert (done.code, done.json["counts"]["proposed"]) == (0, 5)
+    assert (done.json["best"]["baseline"]["name"], done.json["target"]) == ("FakeBLAS 1.0", "fake")
+    assert "baseline: FakeBLAS" in done.err
     tuner.backends = fakes.backends(baseline=fakes.no_baseline)
     done = tuner("tune", "matmul", "8x8x8", "--trials", "3")
     assert done.code == 0
     assert "baseline: not measured: baseline: exited with status 3" in done.err
+
+
+def test_no_working_candidate_reports_why_and_exits_with_1_and_a_null_best(tuner: Tuner) -> None:
+    tuner.backends = fakes.backends(bind=lambda *_: fakes.failing_bind)
+    done = tuner("tune", "matmul", "8x8x8", "--trials", "3")
+    assert (done.code, done.out) == (1, "")
+    assert "no candidate worked: 3 trials: 0 measured, 3 failed" in done.err
+    assert "3 x verify: element (0, 1): found 2, expected 1" in done.err
+    done = tuner("tune", "matmul", "8x8x8", "--trials", "3", "--json")
+    assert (done.code, done.json["best"]) == (1, None)
 
 
 def test_an_unknown_baseline_is_one_line_with_a_hint_and_nothing_is_stored(tuner: Tuner) -> None:
@@ -75,47 +72,31 @@ def test_an_unknown_baseline_is_one_line_with_a_hint_and_nothing_is_stored(tuner
     assert not tuner.database.exists()
 
 
-def test_a_resumed_run_has_its_stored_baseline(tuned: Tuner) -> None:
-    done = tuned("tune", "--resume", "1", "--baseline", "mkl")
-    assert done.code == 2
-    assert "--resume cannot be combined with --baseline: the run has its stored settings" in done.err
-
-
-def test_a_run_that_is_done_resumes_to_the_same_answer(tuned: Tuner) -> None:
+def test_a_run_that_is_done_resumes_to_its_trials_and_another_one_reuses_them(tuned: Tuner) -> None:
     done = tuned("tune", "--resume", "1", "--json")
     assert done.code == 0
-    assert done.json["run"] == 1
-    assert done.json["counts"]["proposed"] == 20
+    assert (done.json["run"], done.json["counts"]["proposed"]) == (1, 20)
+    done = tuned("tune", "matmul", "8x8x8", "--trials", "5", "--json")
+    assert done.json["counts"]["reused"] == 5
+    assert all(trial["reused_from"] for trial in tuned("history", "--run", "2", "--json").json)
 
 
 @pytest.mark.parametrize(
     "text",
-    [("--workers", "2"), ("--dtype", "f64"), ("--seed", "0"), ("--fresh",), ("matmul", "8x8x8")],
+    [
+        *(("--workers", "2"), ("--dtype", "f64"), ("--seed", "0"), ("--fresh",), ("matmul", "8x8x8")),
+        ("--baseline", "mkl"),
+    ],
     ids=" ".join,
 )
 def test_resume_takes_no_settings_next_to_it(tuned: Tuner, text: tuple[str, ...]) -> None:
     refused = tuned.refused("tune", *text, "--resume", "1")
-    assert f"--resume cannot be combined with {text[0]}" in refused
+    assert f"--resume cannot be combined with {text[0]}: the run has its stored settings" in refused
 
 
 def test_settings_reach_the_run(tuner: Tuner) -> None:
-    text = (
-        "--layout",
-        "nt",
-        "--epilogue",
-        "bias_relu",
-        "--dtype",
-        "f64",
-        "--seed",
-        "3",
-        "--threads",
-        "2",
-        "--align",
-        "64",
-        "--cache",
-        "cold",
-    )
-    limits = ("--trials", "1", "--budget", "5m", "--workers", "2")
+    text = ("--layout", "nt", "--epilogue", "bias_relu", "--dtype", "f64", "--align", "64", "--cache", "cold")
+    limits = ("--seed", "3", "--threads", "2", "--trials", "1", "--budget", "5m", "--workers", "2")
     assert tuner("tune", "matmul", "4x5x6", *text, *limits).code == 0
     run = tuner("show", "run:1", "--json").json
     types = {"dtype": "f64", "layout": "nt", "epilogue": "bias_relu", "output": "f64"}
@@ -124,25 +105,16 @@ def test_settings_reach_the_run(tuner: Tuner) -> None:
     assert found == [3, 2, 1, 300.0, 2]
 
 
-@pytest.mark.parametrize(("text", "trials"), [((), 100), (("--budget", "60s"), None)])  # ends with the set
-def test_100_trials_are_the_default_and_a_budget_alone_limits_none(
-    tuner: Tuner, text: tuple[str, ...], trials: int | None
-) -> None:
-    assert tuner("tune", "matmul", "8x8x8", *text).code == 0
-    assert tuner("show", "run:1", "--json").json["trials"] == trials
-
-
-def test_a_reused_trial_is_shown_as_such(tuned: Tuner) -> None:
-    done = tuned("tune", "matmul", "8x8x8", "--trials", "5", "--json")
-    assert done.json["counts"]["reused"] == 5
-    listed = json.loads(tuned("history", "--run", "2", "--json").out)
-    assert all(trial["reused_from"] is not None for trial in listed)
+def test_100_trials_are_the_default_and_a_budget_alone_limits_none(tuner: Tuner) -> None:
+    assert tuner("tune", "matmul", "8x8x8").code == 0
+    assert tuner("show", "run:1", "--json").json["trials"] == 100
+    assert tuner("tune", "matmul", "8x8x8", "--budget", "60s").code == 0  # ends with the set
+    assert tuner("show", "run:2", "--json").json["trials"] is None
 
 
 def test_a_retiming_that_gains_no_round_says_so(tuner: Tuner) -> None:
     assert tuner("tune", "matmul", "8x8x8", "--trials", "4").code == 0
-    cut = replace(tuner, backends=cut_parts())
-    done = cut("tune", "--resume", "1", "--retime")
+    done = replace(tuner, backends=cut_parts())("tune", "--resume", "1", "--retime")
     assert done.code == 1
     assert f"run 1: --retime gained no round: the final re-measurement was lost: {CUT}" in done.err
     assert f"final re-measurement: lost, no times: {CUT}" in done.err
@@ -166,11 +138,6 @@ def test_a_finished_run_goes_on_to_another_limit(tuner: Tuner) -> None:
 # What is printed of runs on several classes of machines; the runs are real ones of fakes.
 
 FLEET = FleetRequest("postgresql://tuner@db.example.org/tuner")
-
-
-@pytest.fixture
-def store(tmp_path: Path) -> Store:
-    return Store.open(str(tmp_path / "results.db"))
 
 
 def tuned(store: Store, machine: str, seed: int = 0, trials: int = 6) -> TunedRun:
@@ -206,3 +173,81 @@ def test_a_run_goes_on_on_its_own_class_of_machine(store: Store, tmp_path: Path)
     named = replace(FLEET, machine="big")
     assert fleet_of_run(named, run, database) == named
     assert fleet_of_run(FLEET, None, database) == FLEET
+
+
+@pytest.mark.slow
+def test_a_roofline_below_what_the_best_trial_reached_is_raised_where_it_is_stored(tuner: Tuner) -> None:
+    tuner.backends = fakes.backends(roofline=lambda _problem, _threads: Roofline(1.0, 1e9))
+    done = tuner("tune", "matmul", "8x8x8", "--trials", "6")
+    assert done.code == 0, done.err
+    (run,) = tuner("runs", "--json").json
+    best_s = min(trial["median_s"] for trial in tuner("history", "--json").json if trial["median_s"])
+    assert run["roofline"]["flop_per_s"] >= 2 * 8**3 / best_s
+    assert run["roofline"]["flop_source"] == "reached by a kernel"
+    (line,) = [each for each in tuner("show", "run:1").out.splitlines() if each.startswith("roofline")]
+    assert line.startswith("roofline  100.0% of what 1 thread can do (")
+
+
+def known_strategy() -> Backends:
+    """Returns parts whose strategy is among those of the shipped file, which a run takes by default."""
+
+    def renamed(settings: RunSettings, machine: Machine) -> Plan:
+        feasible = fakes.FAKE.outcomes.plan(settings, machine).feasible
+        spaces = tuple(dataclasses.replace(space, strategy="matmul_cpu_packed") for space in feasible.spaces)
+        return Plan(dataclasses.replace(feasible, spaces=spaces))
+
+    return fakes.backends(plan=renamed)
+
+
+@pytest.mark.slow
+def test_a_second_problem_begins_with_the_best_of_the_first_and_says_so(tuner: Tuner) -> None:
+    tuner.backends = known_strategy()
+    tuner("tune", "matmul", "8x8x8", "--sampler", "exhaustive", "--trials", "20")
+    done = tuner("tune", "matmul", "8x8x16", "--trials", "3", "--json")
+    assert "; warm start from 8x8x8 (run 1): 8 points" in done.err
+    assert {(point["origin"], point["source"]) for point in done.json["first"]} == {
+        ("warm start", "8x8x8 (run 1)")
+    }
+    assert done.json["best"]["knobs"]["x"] == 7
+    assert 0 <= done.json["idle_share"] <= 1
+    assert "first     warm start from 8x8x8 (run 1): 8 points" in tuner("show", "run:2").out
+    assert tuner("show", "run:2", "--json").json["warm_start"] is True
+
+
+def test_no_warm_start_begins_with_nothing_known(tuner: Tuner) -> None:
+    tuner.backends = known_strategy()
+    tuner("tune", "matmul", "8x8x8", "--sampler", "exhaustive", "--trials", "20")
+    for flag in ("--no-warm-start", "--fresh"):
+        done = tuner("tune", "matmul", "8x8x16", "--trials", "3", "--json", flag)
+        assert "warm start" not in done.err
+        assert done.json["first"] == []
+
+
+def test_a_replay_learns_from_the_recordings_that_are_named(tuner: Tuner, tmp_path: Path) -> None:
+    file = values.write_recording(tmp_path)
+    text = ("tune", "matmul", "8x8x8", "--target", f"replay:{file}", "--trials", "3", "--json")
+    best = min(values.outcome_of(n).median_s for n in range(120) if n % 7 != 3)  # type: ignore[union-attr]
+    assert tuner(*text).json["first"] == []
+    warm = tuner(*text, "--warm-start", str(file)).json
+    assert len(warm["first"]) == 8
+    assert warm["best"]["median_s"] == best
+
+
+def test_a_file_to_learn_from_that_is_none_and_options_of_a_resumed_run_are_refused(tuned: Tuner) -> None:
+    given = ("tune", "matmul", "8x8x8", "--warm-start", "gone.t4.json")
+    assert "gone.t4.json: cannot be read" in tuned.refused(*given)
+    refused = tuned.refused("tune", "--resume", "1", "--no-warm-start")
+    assert "--resume cannot be combined with --no-warm-start" in refused
+
+
+def test_first_points_are_reported_by_where_they_come_from() -> None:
+    candidate = Candidate.of("s", {"x": 1})
+    warm = [InitialConfiguration(candidate, WARM_START, f"8x8x{k} (run 1)") for k in (8, 16, 8)]
+    listed, seed = InitialConfiguration(candidate, SPACE_FILE), InitialConfiguration(candidate, SEED)
+    assert initial_configurations_text(()) == ""
+    assert (
+        initial_configurations_text((listed, seed, seed)) == "1 of the space file, then 2 seed configurations"
+    )
+    given = "warm start from 8x8x8 (run 1), 8x8x16 (run 1): 3 points"
+    assert initial_configurations_text(tuple(warm)) == given
+    assert initial_configurations_text((*warm, listed)) == f"{given}, interleaved with 1 of the space file"

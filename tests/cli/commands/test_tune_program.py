@@ -25,6 +25,8 @@ PAYLOAD = """func.func @main(%a: tensor<16x8xf32>, %b: tensor<8x16xf32>, %c: ten
     outs(%first : tensor<16x16xf32>) -> tensor<16x16xf32>
   return %second : tensor<16x16xf32>
 }"""
+MAIN, OTHER = "\nfunc.func @main() { return }", "\nfunc.func @other() { return }"
+FAR = "\nfunc.func private @far()"
 COUNTED = PAYLOAD.replace("@main(", "@main(%turns: i32, ")
 ON_SIMULATOR = ("--target", "simulator", "--strategy", "matmul_gpu_naive", "--trials", "1", "--workers", "1")
 
@@ -36,26 +38,33 @@ def tune(tmp_path: Path) -> Tuner:
     return Tuner(tmp_path / "results.db", real_candidates())
 
 
+@pytest.fixture
+def counted(tmp_path: Path) -> str:
+    """Gives the file of a program with an argument that only the user knows."""
+    (tmp_path / "counted.mlir").write_text(COUNTED)
+    return str(tmp_path / "counted.mlir")
+
+
 @pytest.mark.slow
-def test_equal_matmuls_are_tuned_once_and_the_program_checked_with_its_arguments(tune: Tuner) -> None:
-    payload = tune.database.parent / "counted.mlir"
-    payload.write_text(COUNTED)
-    done = tune("tune", str(payload), *ON_SIMULATOR, "--arg", "0=7", "--json")
+def test_equal_matmuls_are_tuned_once_and_the_program_is_checked(tune: Tuner, counted: str) -> None:
+    done = tune("tune", counted, *ON_SIMULATOR, "--arg", "0=7", "--json")
     assert done.code == 0, done.err
     (problem,) = done.json["problems"]
-    assert problem["problem"]["shape"] == [16, 16, 8]
-    assert problem["run"]["counts"]["verified"] == 1
+    assert (problem["problem"]["shape"], problem["run"]["counts"]["verified"]) == ([16, 16, 8], 1)
     assert problem["used"]["strategy"] == "matmul_gpu_naive"
     program = done.json["program"]
     assert program["right"]
     assert [one["equal"] for one in program["comparisons"]] == [True]
     assert (done.json["plain"], done.json["speedup"]) == (None, None)
+    done = tune("tune", counted, *ON_SIMULATOR)
+    assert done.code == 1
+    assert done.out.splitlines()[-1].startswith("failed  program: argument 0: a value of type i32 is missing")
+    message = "tune: --cache cannot be combined with a program: its types come from the file"
+    assert message in tune.refused("tune", counted, "--target", "cpu", "--cache", "cold")
 
 
 @pytest.mark.slow
-def test_a_program_on_the_host_is_timed_with_and_without_scripts(
-    tune: Tuner, monkeypatch: pytest.MonkeyPatch
-) -> None:
+def test_a_program_on_the_host_is_timed_twice(tune: Tuner, monkeypatch: pytest.MonkeyPatch) -> None:
     """The README's example, as printed."""
     monkeypatch.chdir(ROOT)
     with brief_remeasurement():
@@ -81,9 +90,7 @@ def test_a_program_on_the_host_is_timed_with_and_without_scripts(
         (("--entry", "f"), "payload.mlir: payload: entry: found 'f', allowed main"),
     ],
 )
-def test_words_that_do_not_suit_a_payload_are_refused(
-    tune: Tuner, options: tuple[str, ...], message: str
-) -> None:
+def test_options_of_no_payload_are_refused(tune: Tuner, options: tuple[str, ...], message: str) -> None:
     assert message in tune.refused(
         "tune", str(tune.database.parent / "payload.mlir"), "--target", "cpu", *options
     )
@@ -98,23 +105,14 @@ def test_messages_about_a_payload_begin_with_its_file(tune: Tuner) -> None:
 
 @pytest.mark.slow
 @pytest.mark.parametrize(
-    ("changed", "message"),
+    ("text", "message"),
     [
-        (
-            (("@main(", "@layer("), ("}", "}\nfunc.func @other() { return }")),
-            "public functions: found layer, other",
-        ),
-        ((("-> tensor<16x16xf32> {", "-> tensor<16x16xf32> {\n  func.call @far() : () -> ()"),), "far"),
+        (PAYLOAD.replace("@main(", "@layer(") + OTHER, "public functions: found layer, other"),
+        (PAYLOAD.replace("> {", "> {\n  func.call @far() : () -> ()") + FAR, "far"),
+        (PAYLOAD.replace("@main(", "private @layer(") + MAIN, "no matmul of static sizes and known types"),
     ],
 )
-def test_a_file_that_is_no_program_but_has_contractions_is_tuned_by_shapes(
-    tune: Tuner, changed: tuple[tuple[str, str], ...], message: str
-) -> None:
-    text = PAYLOAD
-    for old, new in changed:
-        text = text.replace(old, new)
-    if "@far" in text:
-        text += "\nfunc.func private @far()"
+def test_a_file_of_contractions_alone_is_tuned_by_shapes(tune: Tuner, text: str, message: str) -> None:
     model = tune.database.parent / "model of two.mlir"
     model.write_text(text)
     done = tune("tune", str(model), *ON_SIMULATOR)
@@ -125,39 +123,19 @@ def test_a_file_that_is_no_program_but_has_contractions_is_tuned_by_shapes(
 
 
 @pytest.mark.slow
-def test_a_program_without_a_matmul_in_its_entry_is_tuned_by_shapes(tune: Tuner) -> None:
-    model = tune.database.parent / "model.mlir"
-    model.write_text(PAYLOAD.replace("@main(", "private @layer(") + "\nfunc.func @main() { return }")
-    refused = tune.refused("tune", str(model), *ON_SIMULATOR)
-    assert "no matmul of static sizes and known types" in refused
-    assert refused.endswith(f"hint: tuner tune --shapes {model}\n")
-
-
-@pytest.mark.slow
 @pytest.mark.parametrize(
     ("text", "options"),
     [
-        ("func.func @main() { return }", ()),
+        (MAIN, ()),
         ("func.func @a() { return }\nfunc.func @b() { return }", ()),
         ("func.func @main(", ()),
         (PAYLOAD, ("--entry", "f")),
     ],
 )
-def test_no_hint_at_shapes_where_they_would_not_help(
-    tune: Tuner, text: str, options: tuple[str, ...]
-) -> None:
+def test_no_hint_at_shapes_where_they_are_no_help(tune: Tuner, text: str, options: tuple[str, ...]) -> None:
     model = tune.database.parent / "model.mlir"
     model.write_text(text)
     assert "--shapes" not in tune.refused("tune", str(model), *ON_SIMULATOR, *options)
-
-
-@pytest.mark.slow
-def test_arguments_that_are_left_out_fail_the_program(tune: Tuner) -> None:
-    payload = tune.database.parent / "counted.mlir"
-    payload.write_text(COUNTED)
-    done = tune("tune", str(payload), *ON_SIMULATOR)
-    assert done.code == 1
-    assert done.out.splitlines()[-1].startswith("failed  program: argument 0: a value of type i32 is missing")
 
 
 @pytest.mark.parametrize(("option", "value"), [("--arg", "0=7"), ("--entry", "f")])
@@ -221,20 +199,10 @@ def test_a_resumed_program_is_compiled_and_timed_as_by_the_first_command(tune: T
 
 
 @pytest.mark.slow
-def test_a_program_that_cannot_be_grouped_is_tuned_matmul_by_matmul(tune: Tuner) -> None:
-    file = tune.database.parent / "counted.mlir"
-    file.write_text(COUNTED)
+def test_a_program_that_cannot_be_grouped_is_tuned_matmul_by_matmul(tune: Tuner, counted: str) -> None:
     with brief_remeasurement():
-        done = tune("tune", str(file), *FUSION_OPTIONS, "--trials", "1", "--arg", "0=7", "--json")
+        done = tune("tune", counted, *FUSION_OPTIONS, "--trials", "1", "--arg", "0=7", "--json")
     assert done.code == 0, done.err
     assert "note: not tuned as fusions: argument 0: i32 is no tensor" in done.err
     assert [each["problem"]["op"] for each in done.json["problems"]] == ["matmul"]
     assert "groups" not in done.json
-
-
-@pytest.mark.slow
-def test_a_program_takes_the_state_of_the_caches_only_for_its_fusions(tune: Tuner) -> None:
-    file = tune.database.parent / "counted.mlir"
-    file.write_text(COUNTED)
-    message = "tune: --cache cannot be combined with a program: its types come from the file"
-    assert message in tune.refused("tune", str(file), "--target", "cpu", "--cache", "cold")

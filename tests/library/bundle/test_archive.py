@@ -4,6 +4,8 @@ import re
 import struct
 import tracemalloc
 import zipfile
+from contextlib import closing
+from dataclasses import replace
 from pathlib import Path
 from typing import Any
 
@@ -11,20 +13,29 @@ import pytest
 
 from tests.library.bundle.bare_machine import measure
 from tests.library.bundle.numpy_gpu import candidate
-from tests.library.bundle.values import NOW, PROBLEM, pending, program
+from tests.library.bundle.values import NOW, PROBLEM, PROVENANCE, RESULTS, pending, program, result, timed
 from tuner.core.errors import Failure, Stage, UsageError
 from tuner.core.gpu_code import KernelProgram
 from tuner.core.problem import Matmul, Problem
 from tuner.core.records import Measurement
 from tuner.core.remote_results import PendingTrial
 from tuner.library.bundle import archive, exchange
-from tuner.library.bundle.archive import best_first, deciding_facts, pack, promise, read_bundle, read_results
+from tuner.library.bundle.archive import (
+    Line,
+    ResultsFile,
+    best_first,
+    deciding_facts,
+    pack,
+    promise,
+    read_bundle,
+    read_results,
+)
 from tuner.library.bundle.exchange import predicted_first
 from tuner.targets.gpu.cycle_model import PredictedCycles
 
 MIB = 1 << 20
 TRIALS = (
-    pending(0, code=program("//\n.version 8.0 // one", cubin=b"\x7fELF one")),
+    pending(0, code=program("//\n.version 8.0 // one", cubin=b"\x7fELF one\xff")),
     pending(1, code=program("//\n.version 8.0 // one", cubin=b"\x7fELF two")),
     pending(2, script="module {}\n// é\n"),
 )
@@ -61,26 +72,19 @@ def in_manifest(change: Any) -> Any:
     return changed
 
 
-def test_a_bundle_comes_back_whole(path: Path) -> None:
+def test_a_bundle_comes_back_whole_with_equal_bytes_and_texts_that_trials_share_once(
+    path: Path, tmp_path: Path
+) -> None:
     bundle = read_bundle(path)
     assert bundle.trials == TRIALS
     assert (bundle.seed, bundle.tuner, bundle.created) == (7, "0.1.0", NOW)
-
-
-def test_equal_bundles_have_equal_bytes(path: Path) -> None:
     assert pack(TRIALS, 7, "0.1.0", NOW) == path.read_bytes()
-
-
-def test_texts_that_several_trials_share_are_kept_once(path: Path) -> None:
     with zipfile.ZipFile(path) as file:
         blobs = [name for name in file.namelist() if name.startswith("blobs/")]
     assert len(blobs) == 6  # two PTX, two scripts, two cubins
-
-
-def test_the_hash_of_a_bundle_changes_with_any_of_its_code(path: Path, tmp_path: Path) -> None:
     other = tmp_path / "other.bundle"
     other.write_bytes(pack((*TRIALS[:2], pending(2)), 7, "0.1.0", NOW))
-    assert read_bundle(other).sha256 != read_bundle(path).sha256
+    assert read_bundle(other).sha256 != bundle.sha256
 
 
 @pytest.mark.parametrize("kept", [0, 1, 50, 500])
@@ -104,12 +108,16 @@ def test_a_changed_byte_is_found_or_changes_nothing(path: Path) -> None:
 
 
 def altered(parts: dict[str, bytes]) -> None:
-    name = next(name for name, content in parts.items() if content == b"\x7fELF one")
-    parts[name] = b"\x7fELF 0ne"
+    name = next(name for name, content in parts.items() if content == b"\x7fELF one\xff")
+    parts[name] = b"\x7fELF 0ne\xff"
 
 
 def without_a_blob(parts: dict[str, bytes]) -> None:
     del parts[next(name for name in parts if name.startswith("blobs/"))]
+
+
+def other_seed(parts: dict[str, bytes]) -> None:
+    parts["manifest.json"] = parts["manifest.json"].replace(b'"seed": 7', b'"seed": 8')
 
 
 @pytest.mark.parametrize(
@@ -117,6 +125,11 @@ def without_a_blob(parts: dict[str, bytes]) -> None:
     [
         (altered, r"trials\[0\]: blobs/\w{12}\.\.\. was altered after the export"),
         (without_a_blob, r"blobs/\w+ is missing: not a file of"),
+        (other_seed, r"manifest\.json: was altered after the export"),
+        (
+            lambda parts: parts.pop("manifest.sha256"),
+            r"manifest\.sha256 is missing: not a file of tuner-bundle",
+        ),
         (lambda parts: parts.pop("manifest.json"), r"manifest\.json is missing: not a file of tuner-bundle"),
         (lambda parts: parts.update({"manifest.json": b"{"}), r"manifest\.json: is not JSON"),
         (in_manifest(lambda it: it.update(version=2)), "found version 2 of tuner-bundle, allowed 1"),
@@ -128,6 +141,12 @@ def without_a_blob(parts: dict[str, bytes]) -> None:
             in_manifest(lambda it: it["trials"][2].update(script_sha256="00")),
             r"trials\[2\]: found a script of another hash than 00",
         ),
+        (
+            in_manifest(
+                lambda it: it["trials"][0]["program"].update(ptx=it["trials"][0]["program"]["cubin"])
+            ),
+            r"trials\[0\]: found PTX or a script that is no text",
+        ),
     ],
 )
 def test_what_is_wrong_with_a_bundle_is_one_line(path: Path, change: Any, message: str) -> None:
@@ -138,11 +157,7 @@ def test_what_is_wrong_with_a_bundle_is_one_line(path: Path, change: Any, messag
 
 def test_a_part_is_not_unpacked_beyond_its_claim(path: Path) -> None:
     bomb, claimed = b"module {}" + bytes(64 * MIB), 9
-
-    def planted(parts: dict[str, bytes]) -> None:
-        del parts["manifest.json"]
-
-    rewritten(path, planted)
+    rewritten(path, lambda parts: parts.pop("manifest.json"))
     with zipfile.ZipFile(path, "a", zipfile.ZIP_DEFLATED) as file:
         file.writestr("manifest.json", bomb)
     content = path.read_bytes()
@@ -154,26 +169,20 @@ def test_a_part_is_not_unpacked_beyond_its_claim(path: Path) -> None:
     tracemalloc.stop()
 
 
-def test_parts_that_are_too_much_together_are_refused(path: Path, monkeypatch: pytest.MonkeyPatch) -> None:
-    monkeypatch.setattr(archive, "BUNDLE_LIMIT_BYTES", 100)
-    with pytest.raises(UsageError, match=r"pending\.bundle: found \d+ bytes once unpacked, allowed 100$"):
-        read_bundle(path)
-
-
-def test_machine_code_in_place_of_ptx_is_refused(tmp_path: Path) -> None:
-    path = tmp_path / "binary.bundle"
-    path.write_bytes(pack((pending(0, code=program(cubin=b"\x7fELF\xff")),), 7, "0.1.0", NOW))
-    rewritten(
-        path,
-        in_manifest(lambda it: it["trials"][0]["program"].update(ptx=it["trials"][0]["program"]["cubin"])),
-    )
-    with pytest.raises(UsageError, match=r"trials\[0\]: found PTX or a script that is no text"):
-        read_bundle(path)
-
-
-def test_a_part_that_claims_to_be_huge_is_not_unpacked(path: Path, monkeypatch: pytest.MonkeyPatch) -> None:
-    monkeypatch.setattr(archive, "LIMIT_BYTES", 1)
-    with pytest.raises(UsageError, match=r"blobs/\w+: found \d+ bytes, allowed 1$"):
+@pytest.mark.parametrize(
+    ("limit", "bytes_", "message"),
+    [
+        ("BUNDLE_LIMIT_BYTES", 100, r"pending\.bundle: found \d+ bytes once unpacked, allowed 100$"),
+        ("LIMIT_BYTES", 1, r"blobs/\w+: found \d+ bytes, allowed 1$"),
+        ("MANIFEST_LIMIT_BYTES", 100, r"manifest\.json: found \d+ bytes, allowed 100$"),
+    ],
+)
+def test_parts_that_claim_to_be_huge_alone_or_together_are_not_unpacked(
+    path: Path, monkeypatch: pytest.MonkeyPatch, limit: str, bytes_: int, message: str
+) -> None:
+    assert archive.MANIFEST_LIMIT_BYTES == 64 << 20
+    monkeypatch.setattr(archive, limit, bytes_)
+    with pytest.raises(UsageError, match=message):
         read_bundle(path)
 
 
@@ -191,28 +200,6 @@ def test_a_compression_that_is_not_ours_is_refused(path: Path, compression: int)
 def test_a_file_that_is_not_there_is_one_line(tmp_path: Path) -> None:
     with pytest.raises(UsageError, match=r"none\.bundle: cannot be read \(No such file"):
         read_bundle(tmp_path / "none.bundle")
-
-
-def test_a_manifest_altered_without_its_hash_is_refused(path: Path) -> None:
-    def change(parts: dict[str, bytes]) -> None:
-        parts["manifest.json"] = parts["manifest.json"].replace(b'"seed": 7', b'"seed": 8')
-
-    with pytest.raises(UsageError, match=r"manifest\.json: was altered after the export"):
-        read_bundle(rewritten(path, change))
-
-
-def test_a_manifest_without_a_hash_is_refused(path: Path) -> None:
-    with pytest.raises(UsageError, match=r"manifest\.sha256 is missing: not a file of tuner-bundle"):
-        read_bundle(rewritten(path, lambda parts: parts.pop("manifest.sha256")))
-
-
-def test_a_manifest_that_claims_more_than_its_limit_is_not_unpacked(
-    path: Path, monkeypatch: pytest.MonkeyPatch
-) -> None:
-    assert archive.MANIFEST_LIMIT_BYTES == 64 << 20
-    monkeypatch.setattr(archive, "MANIFEST_LIMIT_BYTES", 100)
-    with pytest.raises(UsageError, match=r"manifest\.json: found \d+ bytes, allowed 100$"):
-        read_bundle(path)
 
 
 # The whole command where nothing but Python, numpy and a stand-in for the CUDA driver can be imported.
@@ -324,6 +311,11 @@ def test_the_help_needs_nothing_else_either(tmp_path: Path) -> None:
 
 # Which pending trials come first: what promises most, what is predicted to cost least.
 
+
+def numbers(trials: tuple[PendingTrial, ...]) -> list[int]:
+    return [trial.origin.number for trial in trials]
+
+
 LARGE = Matmul(4096, 4096, 4096)
 SLOW = "(C7510) Potential Performance Loss: wgmma.mma_async instructions are serialized due to ..."
 HALF = Matmul(4096, 4096, 4096, dtype="f16")
@@ -346,13 +338,13 @@ def test_what_promises_more_comes_first(
     problem: Problem, better: KernelProgram, worse: KernelProgram
 ) -> None:
     assert promise(problem, better, 132) < promise(problem, worse, 132)
-    ordered = best_first((pending(0, problem, worse), pending(1, problem, better)))
-    assert [trial.origin.number for trial in ordered] == [1, 0]
+    assert numbers(best_first((pending(0, problem, worse), pending(1, problem, better)))) == [1, 0]
 
 
-def test_problems_stay_together_in_the_order_they_came() -> None:
+def test_problems_stay_together_in_the_order_they_came_and_equal_promises_in_that_of_their_numbers() -> None:
     trials = (pending(0, LARGE), pending(1, PROBLEM), pending(2, LARGE), pending(3, PROBLEM))
-    assert [trial.origin.number for trial in best_first(trials)] == [0, 2, 1, 3]
+    assert numbers(best_first(trials)) == [0, 2, 1, 3]
+    assert numbers(best_first((pending(5), pending(3)))) == [3, 5]
 
 
 def test_what_is_compared_is_said_in_words() -> None:
@@ -361,18 +353,10 @@ def test_what_is_compared_is_said_in_words() -> None:
     assert re.search(r"places, relative reads [\d.]+, occupancy \d+%$", facts)
 
 
-def test_equal_promises_keep_their_numbers_order() -> None:
-    assert [trial.origin.number for trial in best_first((pending(5), pending(3)))] == [3, 5]
-
-
 def test_the_order_depends_on_how_many_multiprocessors_there_are() -> None:
     many, few = program(blocks=264), program(blocks=200)
     assert promise(LARGE, many, 132) < promise(LARGE, few, 132)
     assert promise(LARGE, few, 100) < promise(LARGE, many, 100)
-
-
-def numbers(trials: tuple[PendingTrial, ...]) -> list[int]:
-    return [trial.origin.number for trial in trials]
 
 
 @pytest.fixture
@@ -388,19 +372,102 @@ def looked_at(monkeypatch: pytest.MonkeyPatch) -> list[KernelProgram]:
     return seen
 
 
-def test_what_is_predicted_to_cost_least_comes_first(looked_at: list[KernelProgram]) -> None:
+def test_what_is_predicted_to_cost_least_comes_first_then_what_is_not_looked_at(
+    looked_at: list[KernelProgram],
+) -> None:
     found = predicted_first((pending(0), pending(1), pending(2)))
     assert numbers(found) == [2, 1, 0]
     assert [trial.predicted_cycles for trial in found] == [97.0, 98.0, 99.0]
     assert len(looked_at) == 3
-
-
-def test_few_of_many_are_looked_at_and_the_others_come_after(looked_at: list[KernelProgram]) -> None:
     assert numbers(predicted_first((pending(number) for number in range(4)), looked_at=2)) == [1, 0, 2, 3]
-    assert len(looked_at) == 2
+    assert len(looked_at) == 5
 
 
 def test_what_cannot_be_looked_at_is_not_left_out() -> None:
     found = predicted_first((pending(1), pending(0)))  # their cubin is none
     assert numbers(found) == [0, 1]
     assert [trial.predicted_cycles for trial in found] == [None, None]
+
+
+# Files of results.
+
+
+@pytest.fixture
+def results(tmp_path: Path) -> Path:
+    """Gives a file with everything in it."""
+    written = tmp_path / "results.jsonl"
+    file = ResultsFile(written, PROVENANCE)
+    lines: tuple[Line, ...] = (*RESULTS.trials, *RESULTS.final_times, *RESULTS.noises, *RESULTS.baselines)
+    for line in lines:
+        file.append(line)
+    file.close()
+    return written
+
+
+def test_results_come_back_equal(results: Path) -> None:
+    assert read_results(results) == RESULTS
+
+
+def test_each_line_is_in_the_file_when_append_returns(tmp_path: Path) -> None:
+    with closing(ResultsFile(tmp_path / "results.jsonl", PROVENANCE)) as file:
+        for number, trial in enumerate(RESULTS.trials, 1):
+            file.append(trial)
+            assert len(read_results(tmp_path / "results.jsonl").trials) == number
+
+
+def test_a_last_line_that_was_cut_off_is_left_out_and_gone_on_with(results: Path) -> None:
+    results.write_bytes(results.read_bytes()[:-20])
+    assert read_results(results) == replace(RESULTS, baselines=())
+    with closing(ResultsFile(results, PROVENANCE)) as file:
+        file.append(RESULTS.baselines[0])
+    assert read_results(results) == RESULTS
+
+
+@pytest.mark.parametrize(
+    ("old", "new", "message"),
+    [
+        ("tuner-results", "other", r"line 1: found format 'other', allowed 'tuner-results'"),
+        ('"version": 3', '"version": 9', r"line 1: found version 9 of tuner-results, allowed 3"),
+        ('{"final"', '{"finale"', r"line 4: found 'finale', allowed trial, final, noise, baseline"),
+        ('{"final"', "{", r"line 4: is not JSON"),
+        ('"median_s": 0.001', '"median_s": 0', r"line 2: found a time of 0 s, allowed 1e-10 s to"),
+        (f'"samples_s": {[0.001] * 6}', '"samples_s": []', r"line 2: found 0 samples, allowed 1 to"),
+        ('"median_s": 0.001', '"median_s": 1e-30', r"line 2: found a time of 1e-30 s, allowed 1e-10 s to"),
+        ('"elements": 128', '"elements": -7', r"line 2: found -7 compared elements, allowed 0 to 128"),
+        ('"noise": 0.01', '"noise": -1.0', r"line 5: found a noise of -1, allowed 0 or more"),
+        ('"median_s": 0.001', '"median_s": NaN', r"line 2: .*median_s: found nan, allowed a finite number"),
+        ('"median_s": 0.001', '"median_s": 1e999', r"median_s: found inf, allowed a finite number"),
+        ('{"final"', "[" * 100000, r"line 4: is not JSON"),
+        (
+            '"number": 1',
+            '"number": null',
+            r"line 3: trial\.origin\.number: found None, allowed a whole number",
+        ),
+    ],
+)
+def test_what_is_wrong_with_a_file_is_reported_by_its_line(
+    results: Path, old: str, new: str, message: str
+) -> None:
+    results.write_text(results.read_text().replace(old, new, 1))
+    with pytest.raises(UsageError, match=message):
+        read_results(results)
+
+
+def test_a_time_above_the_peak_of_the_gpu_is_refused(tmp_path: Path) -> None:
+    large = result(pending(problem=Matmul(4096, 4096, 4096, "f16")), timed(1e-6))
+    with closing(ResultsFile(tmp_path / "fast", PROVENANCE)) as file:
+        file.append(large)
+    with pytest.raises(UsageError, match=r"line 2: found a time of 1e-06 s, .* at most .* on such a machine"):
+        read_results(tmp_path / "fast")
+
+
+@pytest.mark.parametrize(("content", "fault"), [(b"", "is empty"), (b"\xff\xfe\n", "is not text")])
+def test_an_empty_file_or_one_of_bytes_has_no_results(tmp_path: Path, content: bytes, fault: str) -> None:
+    (tmp_path / "wrong").write_bytes(content)
+    with pytest.raises(UsageError, match=f"{fault}; it must be a file of tuner-results"):
+        read_results(tmp_path / "wrong")
+
+
+def test_a_place_that_cannot_be_written_is_one_line(tmp_path: Path) -> None:
+    with pytest.raises(UsageError, match="cannot be written: Is a directory"):
+        ResultsFile(tmp_path, PROVENANCE)

@@ -59,34 +59,33 @@ def test_cublas_in_the_child_chooses_for_itself() -> None:
     assert ("NVIDIA_TF32_OVERRIDE", None) in measuring_spec(Factory("of:anything")).environment
 
 
-def test_machine_code_runs_where_it_is_taken() -> None:
+@pytest.mark.parametrize(
+    ("cubin", "refused", "found"),
+    [
+        (CUBIN_CODE, {}, CUBIN),
+        (b"", {}, PTX),
+        (CUBIN_CODE, {CUBIN: Stage.LOAD}, PTX),
+        # where neither is taken the reason is that of the machine code, or of PTX that loses the context
+        (CUBIN_CODE, {CUBIN: Stage.LOAD, PTX: Stage.LOAD}, "no cubin here"),
+        (CUBIN_CODE, {CUBIN: Stage.LOAD, PTX: Stage.RUN}, "no ptx here"),
+        # what failed later is not tried again
+        *(
+            (CUBIN_CODE, {CUBIN: stage}, "no cubin here")
+            for stage in (Stage.RUN, Stage.VERIFY, Stage.MEASURE)
+        ),
+    ],
+)
+def test_machine_code_runs_where_it_is_taken_else_ptx(
+    cubin: bytes, refused: dict[str, Stage], found: str
+) -> None:
     announced: list[str] = []
-    assert service(announced).evaluate(PROBLEM, artifact(), Effort(), 0).code == CUBIN
-    assert announced == ["timing"]
-
-
-def test_ptx_runs_where_there_is_nothing_else() -> None:
-    assert service([]).evaluate(PROBLEM, artifact(b""), Effort(), 0).code == PTX
-
-
-def test_ptx_runs_where_machine_code_is_not_taken() -> None:
-    assert service([], cubin=Stage.LOAD).evaluate(PROBLEM, artifact(), Effort(), 0).code == PTX
-
-
-def test_where_neither_is_taken_the_reason_is_that_of_the_machine_code() -> None:
-    with pytest.raises(CandidateError, match="no cubin here"):
-        service([], cubin=Stage.LOAD, ptx=Stage.LOAD).evaluate(PROBLEM, artifact(), Effort(), 0)
-
-
-def test_ptx_that_loses_the_context_is_the_reason() -> None:
-    with pytest.raises(CandidateError, match="no ptx here"):
-        service([], cubin=Stage.LOAD, ptx=Stage.RUN).evaluate(PROBLEM, artifact(), Effort(), 0)
-
-
-@pytest.mark.parametrize("stage", [Stage.RUN, Stage.VERIFY, Stage.MEASURE])
-def test_what_failed_later_is_not_tried_again_as_ptx(stage: Stage) -> None:
-    with pytest.raises(CandidateError, match="no cubin here"):
-        service([], cubin=stage).evaluate(PROBLEM, artifact(), Effort(), 0)
+    measuring = service(announced, **refused)
+    if found in (CUBIN, PTX):
+        assert measuring.evaluate(PROBLEM, artifact(cubin), Effort(), 0).code == found
+        assert announced == ["timing"]
+    else:
+        with pytest.raises(CandidateError, match=found):
+            measuring.evaluate(PROBLEM, artifact(cubin), Effort(), 0)
 
 
 def test_remeasurement_leave_out_what_does_not_load() -> None:
@@ -98,28 +97,16 @@ def test_remeasurement_leave_out_what_does_not_load() -> None:
 LARGE = Matmul(4096, 4096, 4096)
 
 
-def test_a_hang_after_a_fast_candidate_is_found_out_soon() -> None:
-    known = Effort(stop_above_s=1e-3)
+def test_a_hang_is_found_out_soon_and_more_time_is_given_to_more_work() -> None:
+    known, huge = Effort(stop_above_s=1e-3), Matmul(65536, 65536, 65536)
     assert hang_limit_s(LARGE, known, 1, is_warm=True) < 20
     assert hang_limit_s(LARGE, Effort(), 1, is_warm=False) < 150
-
-
-@pytest.mark.parametrize("is_warm", [False, True])
-def test_more_time_is_given_to_more_work(is_warm: bool) -> None:
-    small, large = (hang_limit_s(problem, Effort(), 1, is_warm) for problem in (PROBLEM, LARGE))
-    assert small < large < hang_limit_s(LARGE, Effort(), 8, is_warm)
-
-
-def test_a_process_that_starts_anew_is_given_time_for_that() -> None:
-    assert (
-        hang_limit_s(PROBLEM, Effort(), 1, is_warm=False)
-        > hang_limit_s(PROBLEM, Effort(), 1, is_warm=True) + 20
-    )
-
-
-def test_the_reference_of_a_huge_problem_is_not_waited_for_whole() -> None:
-    huge = Matmul(65536, 65536, 65536)
-    assert hang_limit_s(huge, Effort(stop_above_s=1.0), 1, is_warm=False) < 400
+    for is_warm in (False, True):
+        small, large = (hang_limit_s(problem, Effort(), 1, is_warm) for problem in (PROBLEM, LARGE))
+        assert small < large < hang_limit_s(LARGE, Effort(), 8, is_warm)
+    starting, warm = (hang_limit_s(PROBLEM, Effort(), 1, is_warm) for is_warm in (False, True))
+    assert starting > warm + 20  # a process that starts anew
+    assert hang_limit_s(huge, Effort(stop_above_s=1.0), 1, is_warm=False) < 400  # the reference, not whole
 
 
 def test_an_artifact_has_its_machine_code_or_only_its_ptx() -> None:

@@ -1,6 +1,7 @@
 """The loop of a measuring session: a child that answers from a table, a clock that the test turns."""
 
 import datetime
+import json
 import threading
 from collections.abc import Callable
 from dataclasses import dataclass, field, replace
@@ -9,10 +10,19 @@ from typing import Any
 
 import pytest
 
-from tests.library.bundle.test_command import alone, no_baseline
-from tests.library.bundle.values import PROBLEM, PROVENANCE, RESULTS, measured, pending, program, timed
+from tests.library.bundle.values import (
+    GPU,
+    NOW,
+    PROBLEM,
+    PROVENANCE,
+    RESULTS,
+    measured,
+    pending,
+    program,
+    timed,
+)
 from tests.targets.gpu.simulated_cuda import FACTS
-from tuner.core.errors import Failure, Stage
+from tuner.core.errors import Failure, Stage, TunerError, UsageError
 from tuner.core.interfaces import Effort, FinalTimes
 from tuner.core.problem import Matmul, Problem
 from tuner.core.records import Verdict
@@ -26,7 +36,8 @@ from tuner.core.remote_results import (
 )
 from tuner.core.runs import Baseline
 from tuner.library.bundle import session
-from tuner.library.bundle.archive import Bundle, Line
+from tuner.library.bundle.archive import Bundle, Line, ResultsFile, pack, read_bundle
+from tuner.library.bundle.command import MeasuringRequest, main, measure
 from tuner.library.bundle.gpu_child import EvaluatedCode
 from tuner.library.bundle.session import (
     Gpu,
@@ -38,6 +49,7 @@ from tuner.library.bundle.session import (
     summary_document,
 )
 from tuner.runtime.workers.processes import TimingLock
+from tuner.runtime.workers.protocol import Factory
 from tuner.runtime.workers.services import Evaluation
 
 OTHER = Matmul(32, 8, 8)
@@ -106,6 +118,14 @@ def world(monkeypatch: pytest.MonkeyPatch) -> World:
 def order(*trials: PendingTrial, seconds: float = 1000.0, known: RemoteResults = NOTHING) -> MeasuringOrder:
     bundle = Bundle("ab", datetime.datetime.now(datetime.UTC), "0.1.0", 0, trials)
     return MeasuringOrder(bundle, seconds, known)
+
+
+def no_baseline(problem: Problem, effort: Effort, seed: int) -> Baseline:
+    raise TunerError("none here")
+
+
+def alone(problem: Problem, report: Callable[[str], None]) -> TimingLock:
+    return TimingLock("test", "a test", report, Path("/nowhere"))  # a folder that takes no file locks nothing
 
 
 HERE = Gpu(FACTS, alone, lambda chip: None, no_baseline)  # type: ignore[arg-type, return-value]
@@ -180,7 +200,9 @@ def test_a_candidate_that_was_cut_off_stays_pending(world: World) -> None:
     assert counts == MeasuringCounts(measured=1, failed=0, left=2)
 
 
-def test_the_best_are_timed_again_and_the_fastest_twice(world: World) -> None:
+def test_the_best_are_timed_again_and_the_fastest_twice_but_a_lone_one_is_not(world: World) -> None:
+    world.measure(order(pending(0)), HERE)
+    assert world.of(FinalTime) == []
     world.answers = {number: 1e-3 * (number + 1) for number in range(2)}
     world.measure(order(*map(pending, range(2))), HERE)
     assert [line.origin.number for line in world.of(FinalTime)] == [0, 1]
@@ -196,11 +218,6 @@ def test_the_library_that_took_turns_is_kept_and_not_measured_alone(world: World
     world.library = None
     world.measure(order(pending(0), pending(1)), replace(HERE, baseline=lambda *_: alone))
     assert world.of(BaselineTime)[1:] == [BaselineTime(PROBLEM, alone)]
-
-
-def test_a_lone_candidate_is_not_timed_again(world: World) -> None:
-    world.measure(order(pending(0)), HERE)
-    assert world.of(FinalTime) == []
 
 
 def test_what_is_known_is_not_measured_again_and_counts_for_the_rest(world: World) -> None:
@@ -240,12 +257,11 @@ def test_the_process_is_ended_whatever_happens(world: World, monkeypatch: pytest
     assert world.told[-1] == "closed"
 
 
-def test_without_remeasurement_the_fastest_is_the_best() -> None:
+def test_the_best_is_the_fastest_that_was_not_cut_short_by_remeasurement_where_there_is_any() -> None:
     slow, fast = measured(0, timed(2e-3)), measured(1, timed(1e-3))
     assert best_of(replace(RESULTS, trials=(slow, fast), final_times=()))[PROBLEM][0] == fast
-
-
-def test_where_there_are_remeasurement_only_they_count() -> None:
+    cut = measured(0, replace(timed(), is_complete=False))
+    assert best_of(replace(RESULTS, trials=(cut,), final_times=())) == {}
     lucky, steady, slow = (measured(number, timed(s)) for number, s in ((0, 1e-3), (1, 2e-3), (2, 3e-3)))
     final_times = tuple(
         FinalTime(trial.origin, PROBLEM, timed(s)) for trial, s in ((steady, 2.1e-3), (slow, 2.9e-3))
@@ -254,22 +270,92 @@ def test_where_there_are_remeasurement_only_they_count() -> None:
     assert best_of(results)[PROBLEM] == (steady, timed(2.1e-3))
 
 
-def test_times_that_were_cut_short_are_no_best() -> None:
-    cut = measured(0, replace(timed(), is_complete=False))
-    assert best_of(replace(RESULTS, trials=(cut,), final_times=())) == {}
-
-
-def test_a_line_reports_time_speed_and_the_baseline_next_to_it() -> None:
+def test_a_line_and_the_document_report_time_speed_and_the_baseline() -> None:
     (line,) = best_lines(RESULTS)
-    assert line.startswith(
-        "matmul 16x8x8 f32 nn none: 2 ms (reliable), 0 GFLOP/s, 1.50x (1.50 .. 1.50) cuBLAS 13.1.0; "
-        "trial 100: "
-    )
-
-
-def test_the_document_holds_the_same() -> None:
+    time = "2 ms (reliable), 0 GFLOP/s, 1.50x (1.50 .. 1.50) cuBLAS 13.1.0"
+    assert line.startswith(f"matmul 16x8x8 f32 nn none: {time}; trial 100: ")
     document = summary_document("r.jsonl", MeasuringCounts(1, 1, 2, 3), RESULTS, 4.0)
     assert document["counts"] == {"measured": 1, "failed": 1, "left": 2, "other_chips": 3}
     (best,) = document["best"]
     assert (best["trial"], best["median_s"], best["baseline_s"]) == (100, 2e-3, 3e-3)
     assert document["machine"] == "Stub GPU"
+
+
+# The command around a session.
+
+
+def no_evaluator(chip: str) -> Factory:
+    raise AssertionError("nothing is to be judged")
+
+
+def here() -> Gpu:
+    return Gpu(FACTS, alone, no_evaluator, no_baseline)
+
+
+@pytest.fixture
+def request_(tmp_path: Path) -> MeasuringRequest:
+    """Gives a request for a bundle of one candidate."""
+    (tmp_path / "pending.bundle").write_bytes(pack((pending(0),), 0, "0.1.0", NOW))
+    return MeasuringRequest(tmp_path / "pending.bundle")
+
+
+def test_results_go_next_to_the_bundle(tmp_path: Path) -> None:
+    assert MeasuringRequest(tmp_path / "x.bundle").results_file == tmp_path / "x.bundle.results.jsonl"
+
+
+@pytest.mark.parametrize("seconds", [0.0, -1.0, float("nan"), float("inf")])
+def test_a_time_that_is_none_is_refused(seconds: float) -> None:
+    with pytest.raises(UsageError, match=r"^seconds: found .*, allowed more than 0$"):
+        MeasuringRequest(Path("x"), seconds)
+
+
+def test_code_for_another_chip_is_reported_with_both_chips(tmp_path: Path) -> None:
+    path = tmp_path / "other.bundle"
+    path.write_bytes(pack((pending(0, code=replace(program(), chip="sm_80")),), 0, "0.1.0", NOW))
+    message = r"^bundle: has code for sm_80, but this GPU is Simulated GPU, sm_90$"
+    with pytest.raises(UsageError, match=message):
+        measure(MeasuringRequest(path), here)
+    assert not MeasuringRequest(path).results_file.exists()
+
+
+def test_an_empty_bundle_is_done_at_once(tmp_path: Path, capsys: pytest.CaptureFixture[str]) -> None:
+    path = tmp_path / "empty.bundle"
+    path.write_bytes(pack((), 0, "0.1.0", NOW))
+    assert measure(MeasuringRequest(path, as_json=True), here) == 0
+    assert json.loads(capsys.readouterr().out)["counts"]["measured"] == 0
+
+
+def test_results_of_another_bundle_or_machine_are_not_added_to(request_: MeasuringRequest) -> None:
+    other = replace(PROVENANCE, bundle=read_bundle(request_.bundle).sha256, machine=GPU)
+    for provenance, message in (
+        (PROVENANCE, r"has results of bundle abababababab on Stub GPU"),
+        (other, r"on Stub GPU, tuner 0\.1\.0; name another file: --results FILE"),
+    ):
+        request_.results_file.unlink(missing_ok=True)
+        ResultsFile(request_.results_file, provenance).close()
+        with pytest.raises(UsageError, match=message):
+            measure(request_, here)
+
+
+def test_the_bundle_is_read_before_a_gpu_is_looked_for(tmp_path: Path) -> None:
+    def no_gpu() -> Gpu:
+        raise AssertionError("looked for")
+
+    with pytest.raises(UsageError, match=r"none\.bundle: cannot be read"):
+        measure(MeasuringRequest(tmp_path / "none.bundle"), no_gpu)
+
+
+def test_a_defect_is_one_line_with_its_trace_for_debug_and_ctrl_c_is_130(
+    capsys: pytest.CaptureFixture[str], monkeypatch: pytest.MonkeyPatch
+) -> None:
+    errors = iter([RuntimeError("odd"), RuntimeError("odd"), KeyboardInterrupt()])
+
+    def broken(path: Path) -> None:
+        raise next(errors)
+
+    monkeypatch.setattr("tuner.library.bundle.command.read_bundle", broken)
+    assert main(["--bundle", "x"]) == 1
+    assert capsys.readouterr().err == "error: defect: RuntimeError: odd\nhint: --debug shows where\n"
+    assert main(["--bundle", "x", "--debug"]) == 1
+    assert "Traceback" in capsys.readouterr().err
+    assert main(["--bundle", "x"]) == 130

@@ -70,16 +70,6 @@ def stub(built: ctypes.CDLL) -> StubDriver:
     return found
 
 
-MAPS = """#include <stdint.h>
-int (*on_encode)(void *, int, unsigned, uint64_t, const uint64_t *, const uint64_t *, const uint32_t *, int);
-int cuTensorMapEncodeTiled(void *map, int dtype, unsigned rank, void *at, const uint64_t *sizes,
-                           const uint64_t *strides, const uint32_t *box, const uint32_t *steps,
-                           int interleave, int swizzle, int l2, int fill) {
-  if (interleave || fill || steps[0] != 1 || (uintptr_t)map % 64) return 1;
-  (void)l2;
-  return on_encode(map, dtype, rank, (uintptr_t)at, sizes, strides, box, swizzle);
-}
-"""
 ON_ENCODE = ctypes.CFUNCTYPE(
     ctypes.c_int,
     *(ctypes.c_void_p, ctypes.c_int, ctypes.c_uint, ctypes.c_uint64),
@@ -100,8 +90,8 @@ def with_maps(stub: StubDriver, tmp_path: Path) -> Iterator[str]:
         ctypes.memmove(target, content, len(content))
         return 0
 
-    (tmp_path / "maps.c").write_text(MAPS)
-    cc(tmp_path, "-shared", "-fPIC", "maps.c", "-Wl,--no-as-needed", stub.path, "-o", "maps.so")
+    source = str(Path(__file__).with_suffix(".c"))
+    cc(tmp_path, "-shared", "-fPIC", source, "-Wl,--no-as-needed", stub.path, "-o", "maps.so")
     library = ctypes.CDLL(str(tmp_path / "maps.so"))
     callback = ON_ENCODE(encode)
     ctypes.c_void_p.in_dll(library, "on_encode").value = ctypes.cast(callback, ctypes.c_void_p).value
@@ -170,12 +160,10 @@ def test_other_sizes_and_other_gpus_have_no_kernel(
     built: ctypes.CDLL, stub: StubDriver, tmp_path: Path
 ) -> None:
     assert run(built, stub.open(), replace(SMALL, sizes=(5, 33, 8))) == NO_KERNEL
-    later = naive(SMALL)
-    code_of_sm_100 = replace(entry_of(later), machine=gpu_machine("simulator", chip_of("sm_100"), "none"))
-    program = replace(compiled(later), chip="sm_100")
-    library = shared_object(
-        write(c_files((replace(code_of_sm_100, program=program),)), tmp_path), "tuner_matmul_gpu.c"
-    )
+    program = replace(compiled(naive(SMALL)), chip="sm_100")
+    machine = gpu_machine("simulator", chip_of("sm_100"), "none")
+    later = entry_of(naive(SMALL), machine=machine, program=program)
+    library = shared_object(write(c_files((later,)), tmp_path), "tuner_matmul_gpu.c")
     library.tuner_gpu_use_driver(stub.path.encode())
     assert run(library, stub.open(), SMALL) == NO_KERNEL  # it is one of sm_90
     assert stub.launches == []
@@ -200,16 +188,18 @@ def test_without_a_current_context_that_of_the_first_gpu_is_used(
     assert stub.calls("cuDevicePrimaryCtxRetain") == before + 1
 
 
-@pytest.mark.parametrize("sizes", [(0, 33, 7), (5, -1, 7), (5, 33, 2**31)])
-def test_bad_sizes_are_refused(built: ctypes.CDLL, sizes: tuple[int, ...], stub: StubDriver) -> None:
-    extents = map(ctypes.c_int64, sizes)
-    assert built.tuner_gpu_matmul_f32_nn(*map(ctypes.c_uint64, (16, 16, 16)), *extents, None) == BAD_SIZES
-    assert stub.calls("cuInit") == 0
-
-
-@pytest.mark.parametrize("addresses", [(0, 16, 16), (16, 8, 16), (16, 16, 24)])
-def test_bad_addresses_are_refused(built: ctypes.CDLL, addresses: tuple[int, ...], stub: StubDriver) -> None:
-    assert built.tuner_gpu_matmul_f32_nn(*arguments_of(SMALL, list(addresses))) == BAD_ADDRESS
+@pytest.mark.parametrize(
+    ("addresses", "sizes", "code"),
+    [
+        *(((16, 16, 16), sizes, BAD_SIZES) for sizes in ((0, 33, 7), (5, -1, 7), (5, 33, 2**31))),
+        *((addresses, (5, 33, 7), BAD_ADDRESS) for addresses in ((0, 16, 16), (16, 8, 16), (16, 16, 24))),
+    ],
+)
+def test_bad_sizes_and_addresses_are_refused(
+    built: ctypes.CDLL, stub: StubDriver, addresses: tuple[int, ...], sizes: tuple[int, ...], code: int
+) -> None:
+    options = (*map(ctypes.c_uint64, addresses), *map(ctypes.c_int64, sizes))
+    assert built.tuner_gpu_matmul_f32_nn(*options, None) == code
     assert stub.calls("cuInit") == 0
 
 

@@ -40,6 +40,8 @@ FUNCTIONS = len(PROBLEMS) - 1  # two sizes share one
 TUNED, FALLBACK, BAD_SIZES = 1, 0, -1
 AVX2, AVX512 = 1, 2
 SOURCES = ("tuner_matmul.c", "tuner_kernels.o")
+PART = ctypes.CFUNCTYPE(None, ctypes.c_void_p, ctypes.c_int)
+RUN_PARTS = ctypes.CFUNCTYPE(None, ctypes.c_void_p, ctypes.c_int, ctypes.c_void_p, ctypes.c_void_p)
 C_LIBRARY = {"malloc", "free", "aligned_alloc", "memcpy", "memset", "memmove"}
 
 
@@ -88,11 +90,8 @@ def test_bad_sizes_are_refused_and_nothing_is_touched(sizes: tuple[int, ...], li
     extents = [ctypes.c_int64(size) for size in sizes]
     assert library.tuner_matmul_f32_nn(None, None, None, *extents) == BAD_SIZES
     assert library.tuner_batch_matmul_f32_nn(None, None, None, ctypes.c_int64(1), *extents) == BAD_SIZES
-
-
-def test_more_products_of_i8_than_a_sum_can_hold_are_refused(library: ctypes.CDLL) -> None:
-    sizes = [ctypes.c_int64(size) for size in (1, 1, I8_DEPTH_LIMIT + 1)]
-    assert library.tuner_matmul_i8_nn(None, None, None, *sizes) == BAD_SIZES
+    too_deep = map(ctypes.c_int64, (1, 1, I8_DEPTH_LIMIT + 1))  # for sums of products of i8
+    assert library.tuner_matmul_i8_nn(None, None, None, *too_deep) == BAD_SIZES
 
 
 @pytest.mark.slow
@@ -106,6 +105,7 @@ def test_the_check_says_that_all_is_right_where_neither_python_nor_tuner_is(fold
     assert len(lines) == len(PROBLEMS) + 2 * FUNCTIONS  # and each with another size, and without its kernel
     assert all(line.endswith(" ok") for line in lines)
     assert sum(" tuned " in line for line in lines) == len(PROBLEMS)
+    assert "arch_prctl" not in (folder / "tuner_matmul.c").read_text()  # no kernel uses tiles
 
 
 def test_the_check_fails_where_a_kernel_is_wrong(folder: Path, tmp_path: Path) -> None:
@@ -131,9 +131,8 @@ def test_only_the_c_library_is_needed_and_only_the_header_s_names_are_given(
         *("__gmon_start__", "_ITM_deregisterTMCloneTable", "_ITM_registerTMCloneTable")  # weak, of any object
     }
     given = _names("-D --defined-only", folder / "library.so")
-    declared = set(
-        re.findall(r"^TUNER_API .*?\b(tuner_\w+)\(", (folder / "tuner_matmul.h").read_text(), re.M)
-    )
+    header = (folder / "tuner_matmul.h").read_text()
+    declared = set(re.findall(r"^TUNER_API .*?\b(tuner_\w+)\(", header, re.M))
     assert given == declared
     assert len(declared) == FUNCTIONS + 2  # two for features
 
@@ -181,14 +180,13 @@ def test_a_kernel_of_two_threads_runs_by_the_threads_that_it_is_given(tmp_path: 
     )
     function = library.tuner_matmul_f32_nn_bias_relu
     assert call(function, problem) == TUNED  # one part after the other
-    part_type = ctypes.CFUNCTYPE(None, ctypes.c_void_p, ctypes.c_int)
     used: list[int] = []
 
     def run(_context: int, parts: int, part: int, work: int) -> None:
         def one(number: int) -> None:
             used.append(threading.get_ident())
             both.wait()  # until the other thread is there: they run at the same time
-            part_type(part)(work, number)
+            PART(part)(work, number)
 
         both = threading.Barrier(parts, timeout=60)
         threads = [threading.Thread(target=one, args=(number,)) for number in range(parts)]
@@ -197,7 +195,7 @@ def test_a_kernel_of_two_threads_runs_by_the_threads_that_it_is_given(tmp_path: 
         for thread in threads:
             thread.join()
 
-    callback = ctypes.CFUNCTYPE(None, ctypes.c_void_p, ctypes.c_int, ctypes.c_void_p, ctypes.c_void_p)(run)
+    callback = RUN_PARTS(run)
     library.tuner_use_threads(2, callback, None)
     assert call(function, problem) == TUNED
     assert len(set(used)) == 2
@@ -214,9 +212,9 @@ def test_of_kernels_of_a_size_the_one_with_the_most_threads_allowed_runs(tmp_pat
     def run(_context: int, parts: int, part: int, work: int) -> None:
         counts.append(parts)
         for number in range(parts):
-            ctypes.CFUNCTYPE(None, ctypes.c_void_p, ctypes.c_int)(part)(work, number)
+            PART(part)(work, number)
 
-    callback = ctypes.CFUNCTYPE(None, ctypes.c_void_p, ctypes.c_int, ctypes.c_void_p, ctypes.c_void_p)(run)
+    callback = RUN_PARTS(run)
     assert call(library.tuner_matmul_f32_nn, LARGE) == TUNED
     library.tuner_use_threads(2, callback, None)
     assert call(library.tuner_matmul_f32_nn, LARGE) == TUNED
@@ -256,10 +254,6 @@ def test_a_kernel_with_tiles_asks_for_the_permission_and_runs(tmp_path: Path) ->
     done = subprocess.run([tmp_path / "check"], env=BARE, capture_output=True, text=True, check=False)
     assert done.stdout.splitlines()[0] == "tuner_matmul_bf16_nn 1x64x128x64 tuned ok"
     assert done.returncode == 0
-
-
-def test_the_permission_for_tiles_is_asked_for_only_where_a_kernel_uses_tiles(folder: Path) -> None:
-    assert "arch_prctl" not in (folder / "tuner_matmul.c").read_text()
 
 
 @pytest.mark.slow

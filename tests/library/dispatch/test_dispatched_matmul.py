@@ -3,6 +3,7 @@
 import multiprocessing
 import re
 import threading
+from collections.abc import Callable
 from pathlib import Path
 from typing import Any
 
@@ -11,7 +12,8 @@ import pytest
 
 import tuner
 from tests.cli.real import brief_remeasurement, real_candidates
-from tests.library.dispatch.rules import configurations, rule_of, space
+from tests.forked import in_child
+from tests.library.dispatch.rules import rule_of, space
 from tuner.analysis.dispatch import MODEL, SAME_WEIGHTS, TUNED
 from tuner.core.errors import UsageError
 from tuner.core.problem import Matmul, Problem
@@ -167,35 +169,30 @@ def test_a_problem_of_the_rule_is_tuned_and_no_miss(tmp_path: Path, compilations
     assert len(compilations) == 1
 
 
-def test_the_same_n_and_k_serve_an_m_between(tmp_path: Path) -> None:
+@pytest.mark.drawn(3)
+@pytest.mark.parametrize(
+    ("sizes", "source", "strategy", "reason"),
+    [
+        ((13, 48, 32), SAME_WEIGHTS, "matmul_cpu_packed", "never tuned: same n and k"),
+        ((3, 21, 64), MODEL, "", "never tuned: cost model"),
+        # a direct configuration serves any shape
+        ((1, 1, 1), MODEL, "matmul_cpu_direct", "never tuned: cost model"),
+        ((1, 7, 3), MODEL, "matmul_cpu_direct", "never tuned: cost model"),
+        ((3, 2, 5), MODEL, "matmul_cpu_direct", "never tuned: cost model"),
+    ],
+)
+def test_the_same_n_and_k_serve_an_m_between_and_the_model_of_the_rule_all_others(
+    tmp_path: Path, sizes: tuple[int, int, int], source: str, strategy: str, reason: str
+) -> None:
     rule = rule_file(tmp_path, {Matmul(8, 48, 32): (FAST_S, SLOW_S), Matmul(32, 48, 32): (FAST_S, SLOW_S)})
-    mm, (a, b) = matmul(tmp_path), arrays(13, 48, 32)
+    mm, (a, b) = matmul(tmp_path), arrays(*sizes)
     assert np.allclose(mm(a, b, rule=rule, measure="never"), a @ b, atol=1e-4)
     found = mm.chosen(a, b, rule=rule, measure="never")
-    assert found.source == SAME_WEIGHTS
+    assert found.source == source
     assert found.candidate is not None
-    assert found.candidate.strategy == "matmul_cpu_packed"
-    assert [(miss.reason, miss.calls) for miss in mm.misses()] == [("never tuned: same n and k", 1)]
-
-
-def test_the_model_of_the_rule_decides_where_nothing_may_be_measured(tmp_path: Path) -> None:
-    rule = rule_file(tmp_path, {Matmul(8, 48, 32): (FAST_S, SLOW_S)})
-    mm, (a, b) = matmul(tmp_path), arrays(3, 21, 64)
-    assert np.allclose(mm(a, b, rule=rule, measure="never"), a @ b, atol=1e-4)
-    assert mm.chosen(a, b, rule=rule, measure="never").source == MODEL
-
-
-@pytest.mark.drawn(2)
-@pytest.mark.parametrize(("m", "n", "k"), [(1, 1, 1), (1, 7, 3), (3, 2, 5)])
-def test_every_rule_with_a_direct_configuration_serves_any_shape(
-    tmp_path: Path, m: int, n: int, k: int
-) -> None:
-    rule = rule_file(tmp_path, {Matmul(8, 48, 32): (FAST_S, SLOW_S)})
-    mm, (a, b) = matmul(tmp_path), arrays(m, n, k)
-    assert np.allclose(mm(a, b, rule=rule, measure="never"), a @ b, atol=1e-4)
-    found = mm.chosen(a, b, rule=rule, measure="never").candidate
-    assert found is not None
-    assert found.strategy == configurations()[1].strategy
+    assert found.candidate.strategy == (strategy or found.candidate.strategy)
+    ((counted, calls),) = [(miss.reason, miss.calls) for miss in mm.misses()]
+    assert (counted[: len(reason)], calls) == (reason, 1)
 
 
 def test_a_baseline_that_was_faster_when_tuned_is_used(tmp_path: Path, compilations: list[Problem]) -> None:
@@ -277,3 +274,103 @@ def test_the_public_name_is_one_object_and_says_what_was_chosen() -> None:
     a, b = arrays(2, 2, 2, np.int32)
     assert np.array_equal(tuner.matmul(a, b), a @ b)
     assert tuner.matmul.chosen(a, b).source == BASELINE
+
+
+# After a call, arrays of which one component differs are multiplied right.
+
+
+SIZE = 16  # of both matrices: one that takes another for it is wrong, and does not fail
+RNG = np.random.default_rng(3)
+A, B = (RNG.standard_normal((SIZE, SIZE)).astype(np.float32) for _ in range(2))
+
+
+def steps(a: Array) -> Array:
+    """Returns the same numbers with another row between two rows."""
+    wide = np.zeros((2 * SIZE, SIZE), a.dtype)
+    wide[::2] = a
+    return wide[::2]
+
+
+def read_only(a: Array) -> Array:
+    found = a.copy()
+    found.flags.writeable = False
+    return found
+
+
+Pair = tuple[Array, Array]
+VARIANTS: dict[str, Callable[[], Pair]] = {
+    "contents": lambda: (B, A),
+    "rows": lambda: (A[:5], B),
+    "columns": lambda: (A, np.ascontiguousarray(B[:, :5])),
+    "depth": lambda: (np.ascontiguousarray(A[:, :5]), B[:5]),
+    "type": lambda: (A.astype(np.float64), B.astype(np.float64)),
+    "type of one": lambda: (A, B.astype(np.float64)),
+    "integers": lambda: ((A * 9).astype(np.int64), (B * 9).astype(np.int64)),
+    "sign": lambda: ((A * 9).astype(np.int8).view(np.uint8), (B * 9).astype(np.int8).view(np.uint8)),
+    "order of bytes": lambda: (A.astype(">f4"), B.astype(">f4")),
+    "transposed A": lambda: (A.T, B),
+    "transposed B": lambda: (A, B.T),
+    "both transposed": lambda: (A.T, B.T),
+    "steps": lambda: (steps(A), B),
+    "steps of B": lambda: (A, steps(B)),
+    "reversed": lambda: (A[::-1], B[:, ::-1]),
+    "repeated": lambda: (np.broadcast_to(A[0], A.shape), B),
+    "address": lambda: (placed_copy(A, 4), B),
+    "address of B": lambda: (A, placed_copy(B, 8)),
+    "sharing": lambda: (A, A),
+    "sharing, transposed": lambda: (A, A.T),
+    "read-only": lambda: (read_only(A), read_only(B)),
+    "class": lambda: (A.view(Subclass), B),
+    "negated": lambda: (-A, B),
+}
+
+
+@pytest.fixture(scope="module")
+def multiply(tmp_path_factory: pytest.TempPathFactory) -> Callable[..., Array]:
+    """Gives products by a kernel, from a rule that has one for the base shape; the base was called."""
+    folder: Path = tmp_path_factory.mktemp("rule")
+    rule = folder / "mm.rule.yaml"
+    rule.write_text(rule_text(rule_of({Matmul(SIZE, SIZE, SIZE): (SLOW_S, FAST_S)})))
+    multiply = DispatchedMatmul(real_backends, lambda: folder / "first-use")
+
+    def call(a: Array, b: Array, **options: Any) -> Array:
+        return multiply(a, b, rule=rule, measure="never", **options)
+
+    assert multiply.chosen(A, B, rule=rule, measure="never").source != BASELINE
+    assert right(call(A, B), A, B)
+    return call
+
+
+def right(found: Array, a: Array, b: Array) -> bool:
+    expected = np.matmul(a, b)
+    return found.dtype == expected.dtype and np.allclose(found, expected, atol=1e-4)
+
+
+@pytest.mark.parametrize("name", VARIANTS)
+def test_arrays_that_differ_in_one_component_are_multiplied_right(
+    multiply: Callable[..., Array], name: str
+) -> None:
+    a, b = VARIANTS[name]()
+    assert right(multiply(a, b), a, b)
+    assert right(multiply(A, B), A, B)
+
+
+def test_outputs_of_other_kinds_are_filled_right(multiply: Callable[..., Array]) -> None:
+    memory = np.zeros((SIZE, 2 * SIZE), np.float32)
+    shared = A.copy()
+    outputs = (np.zeros_like(A), np.asfortranarray(A), memory[:, ::2], np.zeros(A.shape), placed_copy(A, 4))
+    for out in outputs:
+        assert multiply(A, B, out=out) is out
+        assert np.allclose(out, A @ B, atol=1e-4)
+    assert np.allclose(multiply(shared, B, out=shared), A @ B, atol=1e-4)
+
+
+@pytest.mark.slow
+@pytest.mark.filterwarnings("ignore:.*multi-threaded, use of fork:DeprecationWarning")
+def test_other_threads_and_a_forked_process_multiply_right(multiply: Callable[..., Array]) -> None:
+    found: list[Array] = []
+    thread = threading.Thread(target=lambda: found.append(multiply(A.T, B)))
+    thread.start()
+    thread.join()
+    assert right(found[0], A.T, B)
+    assert in_child(lambda: right(multiply(A, B), A, B) and right(multiply(A[:7], B), A[:7], B))

@@ -9,7 +9,7 @@ import numpy as np
 import pytest
 
 from tuner.analysis.ratios import Comparable
-from tuner.core.candidate import Candidate
+from tuner.core.candidate import Candidate, Value
 from tuner.core.errors import TunerError, UsageError
 from tuner.core.interfaces import Effort
 from tuner.core.problem import BatchMatmul, Matmul, Problem
@@ -17,7 +17,15 @@ from tuner.core.processors import PROCESSORS
 from tuner.core.records import Measurement
 from tuner.library.entries import LibraryEntry
 from tuner.library.iree import writer
-from tuner.library.iree.tuning_spec import IreeConfiguration, SpecEntry, contraction_of, program_of, spec_text
+from tuner.library.iree.tuning_spec import (
+    MOST,
+    IreeConfiguration,
+    SpecEntry,
+    configurations_for,
+    contraction_of,
+    program_of,
+    spec_text,
+)
 from tuner.library.iree.writer import (
     ATTEMPTS,
     IreeCompileError,
@@ -172,9 +180,8 @@ def test_types_that_iree_computes_otherwise_are_left_to_it(iree: IreeCompiler) -
 
 def test_a_spec_without_any_winner_is_not_written(iree: IreeCompiler) -> None:
     left = Selection(SMALL, None, 1e-3, None, "why")
-    with pytest.raises(
-        TunerError, match=r"nothing is faster than IREE's default: matmul 64x96x48 .* none: why"
-    ):
+    message = r"nothing is faster than IREE's default: matmul 64x96x48 .* none: why"
+    with pytest.raises(TunerError, match=message):
         tuning_spec(iree, ((left, entry(SMALL)),))
 
 
@@ -198,3 +205,59 @@ def test_without_iree_the_error_says_what_to_install(monkeypatch: pytest.MonkeyP
 def test_what_iree_cannot_tell_apart_is_one_contraction() -> None:
     assert contraction_of(replace(SMALL, epilogue="bias_relu", align="64", cache="cold")) == SMALL
     assert contraction_of(Matmul(64, 96, 48, "bf16", output="bf16")) == Matmul(64, 96, 48, "bf16")
+
+
+# Which configurations are proposed to IREE for an entry; nothing is compiled.
+
+LARGE = Matmul(128, 2304, 768)
+KNOBS: dict[str, Value] = {"block_m": 64, "block_n": 0, "tile_m": 12, "tile_n": 48, "unroll_k": 2}
+BATCH_TILE = "vector_common_parallel = [1, 8, 32, 0]"
+PIPELINE = (
+    "translation_info = #iree_codegen.translation_info<pipeline = #iree_cpu.pipeline<DoubleTilingExpert>>"
+)
+
+
+def entry_with(problem: Problem, **knobs: Value) -> LibraryEntry:
+    return replace(entry(problem), candidate=Candidate.of("matmul_cpu_packed", knobs))
+
+
+def test_the_tiles_of_the_knobs_come_first_then_their_blocks_with_the_usual_tile() -> None:
+    first, second, *others = configurations_for(entry_with(LARGE, **KNOBS))
+    assert first == IreeConfiguration((64, 2304), (12, 48), 2)
+    assert second == IreeConfiguration((64, 2304), (8, 32), 2)
+    assert len(others) == MOST - 2
+    assert {each.tile for each in others} == {(8, 32)}
+
+
+def test_no_size_is_larger_than_its_extent_and_none_is_proposed_twice() -> None:
+    found = configurations_for(entry_with(Matmul(4, 24, 2), **KNOBS))
+    assert found == tuple(dict.fromkeys(found))
+    assert {each.distribution for each in found} == {(4, 24)}
+    assert {each.tile for each in found} == {(4, 24)}
+    assert {each.step for each in found} == {1, 2}
+
+
+def test_a_strategy_without_such_knobs_has_the_known_configurations_and_alignment_changes_nothing() -> None:
+    known = IreeConfiguration((128, 2304), (8, 32), 1)
+    assert configurations_for(entry_with(LARGE, tiles_m=2, tiles_n=2))[0] == known
+    aligned = entry_with(replace(LARGE, align="64"), **KNOBS)
+    assert configurations_for(aligned) == configurations_for(entry_with(LARGE, **KNOBS))
+
+
+@pytest.mark.parametrize(
+    ("problem", "sizes"),
+    [
+        (
+            LARGE,
+            "distribution = [64, 256, 0], vector_common_parallel = [8, 32, 0], vector_reduction = [0, 0, 4]",
+        ),
+        (
+            BatchMatmul(3, 128, 2304, 768),
+            f"distribution = [1, 64, 256, 0], {BATCH_TILE}, vector_reduction = [0, 0, 0, 4]",
+        ),
+    ],
+)
+def test_the_attribute_lists_the_sizes_by_dimension(problem: Problem, sizes: str) -> None:
+    text = IreeConfiguration((64, 256), (8, 32), 4).attribute(problem)
+    lowering = f"lowering_config = #iree_cpu.lowering_config<{sizes}>"
+    assert text == f"#iree_codegen.compilation_info<{lowering}, {PIPELINE}>"

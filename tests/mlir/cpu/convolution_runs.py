@@ -26,7 +26,7 @@ from tuner.runtime.cpu.jit import CompiledFunction, JittedModule, PackedArgument
 from tuner.space.feasible_set import FeasibleSet
 from tuner.space.file.reading import load_space_file
 from tuner.space.file.yaml import default_space_file
-from tuner.space.scripts.choice import choose, spaces
+from tuner.space.scripts.choice import choose, first_configuration, spaces
 from tuner.space.scripts.strategy import Binder, load_strategy
 
 Array = Any
@@ -61,6 +61,29 @@ def some_candidate(
     preferred = np.flatnonzero(some.is_preferred)
     rows = preferred if len(preferred) else np.arange(len(some.is_preferred))
     return some.candidate(int(rows[int(place * len(rows))]))
+
+
+def first(convolution: Convolution, machine: Machine = HERE) -> tuple[Candidate, str]:
+    """Returns the first configuration, which every size has, and its script."""
+    found = first_configuration(problem_of(convolution), machine)
+    assert found is not None, "a first configuration is for every size"
+    return found[0], found[1].text
+
+
+def compiled_first(convolution: Convolution, machine: Machine = HERE) -> Any:
+    """Returns the code of the first configuration."""
+    with transform.new_context(), ir.Location.unknown():
+        return compile_fusion(problem_of(convolution).fusion, first(convolution, machine)[1])
+
+
+def require_windows(
+    convolution: Convolution, machine: Machine, inputs: list[Array], *, emulates: bool = False
+) -> None:
+    """The first configuration is right for NaN and infinities, which stay in their windows."""
+    script = first(convolution, machine)[1]
+    assert error_of(convolution, script, inputs, emulates=emulates) <= 1
+    made = computed(convolution, script, inputs, emulates=emulates)
+    assert 0 < np.isfinite(made).sum() < made.size
 
 
 def script_of(problem: Problem, candidate: Candidate, machine: Machine = HERE) -> str:

@@ -44,8 +44,7 @@ llvm.return }}"""
 def bits_of_f32() -> Array:
     """Every kind of number: each high half with the low halves around a tie, in random order of lanes."""
     high = np.arange(2**16, dtype=np.uint32) << 16
-    low = np.array([0, 1, 0x7FFF, 0x8000, 0x8001, 0xFFFF], np.uint32)
-    return (high[:, None] | low[None, :]).reshape(-1)
+    return (high[:, None] | np.array([0, 1, 0x7FFF, 0x8000, 0x8001, 0xFFFF], np.uint32)[None, :]).reshape(-1)
 
 
 def test_rounding_is_that_of_ml_dtypes_for_every_kind_of_number() -> None:
@@ -66,23 +65,18 @@ def test_rounding_is_that_of_ml_dtypes_for_every_kind_of_number() -> None:
 
 def test_arithmetic_is_done_in_f32_and_rounded_once() -> None:
     call = compiled(text_beside(__file__, "ARITHMETIC"))
-    rng = np.random.default_rng(0)
-    pairs = rng.standard_normal((200, 2)).astype(ml_dtypes.bfloat16)
+    pairs = np.random.default_rng(0).standard_normal((200, 2)).astype(ml_dtypes.bfloat16)
     third = np.float32(ml_dtypes.bfloat16(0.333786))
     for pair in pairs:
         found = np.zeros(1, ml_dtypes.bfloat16)
         call(pair, found)
         x, y = pair.astype(np.float32)
         product = np.float32(ml_dtypes.bfloat16(x * third))
-        total = ml_dtypes.bfloat16(np.float32(np.float64(product) * y + x))
-        assert found[0] == min(total, pair[1])
+        assert found[0] == min(ml_dtypes.bfloat16(np.float32(np.float64(product) * y + x)), pair[1])
 
 
 def test_numbers_are_passed_collected_and_kept_in_constants() -> None:
-    call = compiled(
-        text_beside(__file__, "COLLECTED"),
-        more=text_beside(__file__, "SECOND"),
-    )
+    call = compiled(text_beside(__file__, "COLLECTED"), more=text_beside(__file__, "SECOND"))
     found = np.zeros(2, np.float32)
     call(np.array([1.5], ml_dtypes.bfloat16), found)
     assert found.tolist() == [1.5, -3.75]

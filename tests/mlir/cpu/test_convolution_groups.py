@@ -1,6 +1,7 @@
 """``convolution_cpu``: fusions of convolutions with their epilogues compute what numpy computes."""
 
 from dataclasses import replace
+from typing import Any
 
 import numpy as np
 import pytest
@@ -11,19 +12,19 @@ from tests.mlir.convolution_texts import Convolution
 from tests.mlir.cpu.convolution_runs import (
     HERE,
     OF_BF16,
+    compiled_first,
     computed,
     convolutions,
     drawn,
     error_of,
+    first,
     problem_of,
+    require_windows,
     script_of,
     some_candidate,
 )
 from tuner.core.fusions import WeightPacking
 from tuner.core.machine import Machine
-from tuner.mlir import transform
-from tuner.mlir.bindings import ir
-from tuner.mlir.cpu.lowering import compile_fusion
 from tuner.mlir.ir.linalg import LAYOUTS
 from tuner.space.scripts.choice import first_configuration
 
@@ -37,78 +38,66 @@ NEEDS_PAIRS = pytest.mark.skipif(not HERE.multiplies_pairs, reason="this process
 FIRST, FEASIBLE = 40, 30  # examples
 
 
+def require_candidate(convolution: Convolution, place: float) -> None:
+    problem = problem_of(convolution)
+    candidate = some_candidate(problem, place)
+    assert error_of(convolution, script_of(problem, candidate)) <= 1, candidate
+
+
 @pytest.mark.slow
 @settings(max_examples=FIRST, deadline=None)
 @given(convolution=convolutions())
 def test_the_first_configuration_computes_the_convolution(convolution: Convolution) -> None:
-    found = first_configuration(problem_of(convolution), HERE)
-    assert found is not None, "a first configuration is for every size"
-    candidate, script = found
+    candidate, script = first(convolution)
     assert candidate.strategy == "convolution_cpu"
-    assert error_of(convolution, script.text) <= 1
+    assert error_of(convolution, script) <= 1
 
 
 @pytest.mark.slow
 @settings(max_examples=FEASIBLE, deadline=None)
 @given(convolution=convolutions(), place=st.floats(0, 1, exclude_max=True))
 def test_every_configuration_computes_the_convolution(convolution: Convolution, place: float) -> None:
-    problem = problem_of(convolution)
-    candidate = some_candidate(problem, place)
-    assert error_of(convolution, script_of(problem, candidate)) <= 1, candidate
+    require_candidate(convolution, place)
 
 
 @NEEDS_PAIRS
 @settings(max_examples=FIRST, deadline=None)
 @given(convolution=convolutions("bf16"))
 def test_the_first_configuration_computes_a_convolution_of_bf16(convolution: Convolution) -> None:
-    found = first_configuration(problem_of(convolution), PAIRS)
-    assert found is not None, "a first configuration is for every size"
-    assert found[0].strategy == "convolution_cpu"
-    assert error_of(convolution, found[1].text) <= 1
+    candidate, script = first(convolution, PAIRS)
+    assert candidate.strategy == "convolution_cpu"
+    assert error_of(convolution, script) <= 1
 
 
 @NEEDS_PAIRS
 @settings(max_examples=FEASIBLE, deadline=None)
 @given(convolution=convolutions("bf16"), place=st.floats(0, 1, exclude_max=True))
 def test_every_configuration_computes_a_convolution_of_bf16(convolution: Convolution, place: float) -> None:
-    problem = problem_of(convolution)
-    candidate = some_candidate(problem, place)
-    assert error_of(convolution, script_of(problem, candidate)) <= 1, candidate
+    require_candidate(convolution, place)
 
 
 @NEEDS_PAIRS
-@pytest.mark.parametrize("name", ["linalg.conv_2d_nchw_fchw", "linalg.conv_2d_nhwc_hwcf"])
+@pytest.mark.parametrize(("name", "channel"), [("conv_2d_nchw_fchw", 1), ("conv_2d_nhwc_hwcf", 3)])
 @pytest.mark.parametrize("is_weight", [True, False])
-def test_nan_and_infinities_of_bf16_stay_in_their_windows(name: str, is_weight: bool) -> None:
-    convolution = Convolution(
-        name, channels=5, filters=17, height=3, width=19, element="bf16", is_weight=is_weight
-    )
+def test_nan_and_infinities_of_bf16_stay_in_their_windows(name: str, channel: int, is_weight: bool) -> None:
+    sizes: dict[str, Any] = {"channels": 5, "filters": 17, "height": 3, "width": 19}
+    convolution = Convolution(f"linalg.{name}", **sizes, element="bf16", is_weight=is_weight)
     inputs = drawn(convolution)
-    channel = 1 if "nchw" in name else 3
-    last = [slice(None)] * 4
-    last[channel] = slice(4, 5)  # the odd channel, which is paired with zeros
-    of_last = inputs[0][tuple(last)].reshape(-1)
-    of_last[[7, 60]] = np.nan, np.inf
-    inputs[0][tuple(last)] = of_last.reshape(inputs[0][tuple(last)].shape)
+    last = np.moveaxis(inputs[0], channel, 0)[4]  # the odd channel, which is paired with zeros
+    last[np.unravel_index([7, 60], last.shape)] = np.nan, np.inf
     inputs[1].reshape(-1)[11] = -np.inf
-    found = first_configuration(problem_of(convolution), PAIRS)
-    assert found is not None
-    assert error_of(convolution, found[1].text, inputs) <= 1
-    made = computed(convolution, found[1].text, inputs)
-    assert 0 < np.isfinite(made).sum() < made.size
+    require_windows(convolution, PAIRS, inputs)
 
 
 @NEEDS_PAIRS
 def test_dot_products_of_bf16_take_subnormal_numbers_as_zeros() -> None:
     convolution = Convolution(channels=4, filters=16, width=16, element="bf16")
     x, w = drawn(convolution)
-    x[:, 1] = 2.0**-130
-    found = first_configuration(problem_of(convolution), PAIRS)
-    assert found is not None
-    w[...] = 2.0**100
-    made = computed(convolution, found[1].text, (x, w))
+    x[:, 1], w[...] = 2.0**-130, 2.0**100
+    script = first(convolution, PAIRS)[1]
+    made = computed(convolution, script, (x, w))
     x[:, 1] = 0
-    np.testing.assert_array_equal(made, computed(convolution, found[1].text, (x, w)))
+    np.testing.assert_array_equal(made, computed(convolution, script, (x, w)))
 
 
 def test_depthwise_convolutions_of_bf16_have_no_configuration() -> None:
@@ -121,51 +110,32 @@ def test_depthwise_convolutions_of_bf16_have_no_configuration() -> None:
 @pytest.mark.parametrize("name", ["linalg.conv_2d_nchw_fchw", "linalg.conv_2d_nhwc_hwcf"])
 def test_float64_is_computed_in_float64(name: str) -> None:
     convolution = Convolution(name, channels=5, filters=17, width=9, epilogue="bias_relu", element="f64")
-    found = first_configuration(problem_of(convolution), HERE)
-    assert found is not None
-    assert error_of(convolution, found[1].text) <= 1
+    assert error_of(convolution, first(convolution)[1]) <= 1
 
 
 @pytest.mark.parametrize("name", ["linalg.conv_2d_nchw_fchw", "linalg.depthwise_conv_2d_nchw_chw"])
 def test_registers_of_eight_lanes_compute_the_same(name: str) -> None:
     convolution = Convolution(name, channels=5, filters=24, height=5, width=9, epilogue="residual")
-    found = first_configuration(problem_of(convolution), AVX2)
-    assert found is not None
-    assert "lanes = 8 : i64" in found[1].text
-    assert error_of(convolution, found[1].text) <= 1
+    script = first(convolution, AVX2)[1]
+    assert "lanes = 8 : i64" in script
+    assert error_of(convolution, script) <= 1
 
 
-def test_weights_are_packed_to_panels_of_filters() -> None:
-    convolution = Convolution(filters=64, channels=16, epilogue="bias_relu")
-    problem = problem_of(convolution)
-    found = first_configuration(problem, HERE)
-    assert found is not None
-    with transform.new_context(), ir.Location.unknown():
-        code = compile_fusion(problem.fusion, found[1].text)
-    columns = dict(found[0].choices)["tile_f"] or 64
-    assert code.packings == (None, WeightPacking(int(columns), order=(2, 3, 1, 0)), None)
-
-
-def test_weights_of_bf16_are_packed_to_pairs_of_channels() -> None:
-    convolution = Convolution(filters=64, channels=15, epilogue="bias_relu", element="bf16")
-    problem = problem_of(convolution)
-    found = first_configuration(problem, WITH_PAIRS)
-    assert found is not None
-    with transform.new_context(), ir.Location.unknown():
-        code = compile_fusion(problem.fusion, found[1].text)
-    columns = int(dict(found[0].choices)["tile_f"]) or 64
-    pairs = WeightPacking(columns, interleave=2, order=(2, 3, 1, 0), depth=2, run=15)
-    assert code.packings == (None, pairs, None)
+def test_weights_are_packed_to_panels_of_filters_and_those_of_bf16_to_pairs_of_channels() -> None:
+    pairs: dict[str, Any] = {"interleave": 2, "depth": 2, "run": 15}
+    for machine, channels, element, form in ((HERE, 16, "f32", {}), (WITH_PAIRS, 15, "bf16", pairs)):
+        convolution = Convolution(filters=64, channels=channels, epilogue="bias_relu", element=element)
+        columns = int(dict(first(convolution, machine)[0].choices)["tile_f"]) or 64
+        packing = WeightPacking(columns, order=(2, 3, 1, 0), **form)
+        assert compiled_first(convolution, machine).packings == (None, packing, None)
 
 
 def test_a_convolution_is_a_problem_of_filters_pixels_and_what_is_summed() -> None:
-    grouped = Convolution("linalg.conv_2d_ngchw_gfchw", 2, 3, 4, 5, 6, 7, (3, 2))
-    problem = problem_of(grouped)
+    problem = problem_of(Convolution("linalg.conv_2d_ngchw_gfchw", 2, 3, 4, 5, 6, 7, (3, 2)))
     assert (problem.batch, problem.sizes) == (6, (5, 42, 24))
     assert dict(problem.variables())["dimensions"] == "ngfHW"
     assert dict(problem.variables())["channels"] == 4
-    depthwise = Convolution("linalg.depthwise_conv_2d_nhwc_hwc", 2, 1, 4, 5, 6, 7, (3, 2))
-    problem = problem_of(depthwise)
+    problem = problem_of(Convolution("linalg.depthwise_conv_2d_nhwc_hwc", 2, 1, 4, 5, 6, 7, (3, 2)))
     assert (problem.batch, problem.sizes) == (2, (4, 42, 6))
     assert dict(problem.variables())["channels"] == 1
 

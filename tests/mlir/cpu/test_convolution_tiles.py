@@ -11,18 +11,16 @@ from benchmarks.fuzzing.cpu_points import emulated_machine
 from tests.mlir.convolution_texts import Convolution
 from tests.mlir.cpu.convolution_runs import (
     OF_BF16,
-    computed,
+    compiled_first,
     drawn,
     error_of,
+    first,
     problem_of,
+    require_windows,
     script_of,
     some_candidate,
 )
 from tuner.core.fusions import WeightPacking
-from tuner.mlir import transform
-from tuner.mlir.bindings import ir
-from tuner.mlir.cpu.lowering import compile_fusion
-from tuner.space.scripts.choice import first_configuration
 
 pytestmark = pytest.mark.mlir
 
@@ -61,19 +59,15 @@ def convolutions(draw: st.DrawFn) -> Convolution:
 def test_every_configuration_computes_the_convolution(convolution: Convolution, place: float) -> None:
     problem = problem_of(convolution)
     candidate = some_candidate(problem, place, WITH_TILES, STRATEGY)
-    script = script_of(problem, candidate, WITH_TILES)
-    assert error_of(convolution, script, emulates=True) <= 1, candidate
+    assert error_of(convolution, script_of(problem, candidate, WITH_TILES), emulates=True) <= 1, candidate
 
 
 @pytest.mark.drawn(2)
 @pytest.mark.parametrize("name", CHANNELS_FIRST)
 def test_a_processor_with_tiles_uses_them(name: str) -> None:
-    height = 56 if "2d" in name else 1
-    window = (3 if "2d" in name else 1, 3)
-    convolution = Convolution(name, 1, 2, 64, 64, height, 56, window, element="bf16")
-    found = first_configuration(problem_of(convolution), WITH_TILES)
-    assert found is not None
-    assert found[0].strategy == STRATEGY
+    height, rows = (56, 3) if "2d" in name else (1, 1)
+    convolution = Convolution(name, 1, 2, 64, 64, height, 56, (rows, 3), element="bf16")
+    assert first(convolution, WITH_TILES)[0].strategy == STRATEGY
 
 
 @pytest.mark.parametrize(
@@ -86,9 +80,7 @@ def test_a_processor_with_tiles_uses_them(name: str) -> None:
     ],
 )
 def test_other_convolutions_multiply_pairs(convolution: Convolution) -> None:
-    found = first_configuration(problem_of(convolution), WITH_TILES)
-    assert found is not None
-    assert found[0].strategy == "convolution_cpu"
+    assert first(convolution, WITH_TILES)[0].strategy == "convolution_cpu"
 
 
 @pytest.mark.slow
@@ -97,19 +89,13 @@ def test_nan_and_infinities_stay_in_their_windows() -> None:
     inputs = drawn(convolution)
     inputs[0][0, 34, 2, [3, 12]] = np.nan, np.inf
     inputs[1][5, 34, 1, 1] = -np.inf
-    found = first_configuration(problem_of(convolution), WITH_TILES)
-    assert found is not None
-    assert error_of(convolution, found[1].text, inputs, emulates=True) <= 1
-    made = computed(convolution, found[1].text, inputs, emulates=True)
-    assert 0 < np.isfinite(made).sum() < made.size
+    require_windows(convolution, WITH_TILES, inputs, emulates=True)
 
 
 def test_weights_are_rows_of_channels_of_each_filter_padded_to_equal_steps() -> None:
-    problem = problem_of(Convolution(filters=64, channels=65, epilogue="bias_relu", element="bf16"))
-    found = first_configuration(problem, WITH_TILES)
-    assert found is not None
-    with transform.new_context(), ir.Location.unknown():
-        code = compile_fusion(problem.fusion, found[1].text)
+    code = compiled_first(
+        Convolution(filters=64, channels=65, epilogue="bias_relu", element="bf16"), WITH_TILES
+    )
     # 33 words in 3 steps of 11
     assert code.packings == (None, WeightPacking(66, order=(2, 3, 0, 1)), None)
     assert "tdpbf16ps" in code.llvm_text

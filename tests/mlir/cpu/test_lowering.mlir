@@ -13,3 +13,15 @@ func.func @f(%c: memref<4x8xf32, strided<[9, 1]>>, %i: index, %j: index) {
   memref.store %x, %c[%i, %j] : memref<4x8xf32, strided<[9, 1]>>
   return
 }
+// ----- ADD_ONE
+module {
+  llvm.func @matmul(%a: !llvm.ptr, %b: !llvm.ptr, %c: !llvm.ptr) attributes {llvm.emit_c_interface} {
+    %x = llvm.load %a : !llvm.ptr -> f32
+    %y = llvm.load %b : !llvm.ptr -> f32
+    %old = llvm.load %c : !llvm.ptr -> f32
+    %sum = llvm.fadd %x, %y : f32
+    %new = llvm.fadd %old, %sum : f32
+    llvm.store %new, %c : f32, !llvm.ptr
+    llvm.return
+  }
+}

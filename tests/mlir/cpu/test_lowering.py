@@ -1,21 +1,23 @@
-"""From transformed payload to LLVM-dialect text."""
+"""From transformed payload to LLVM-dialect text; loops over the matrices of a batch."""
 
 import itertools
 from collections.abc import Iterator
 
+import numpy as np
 import pytest
 
 from tests.texts import text_beside
 from tuner.core.errors import CandidateError, Stage
+from tuner.core.interfaces import Partition
 from tuner.core.problem import EPILOGUES, INPUT_DTYPES, LAYOUTS, Matmul, Problem
 from tuner.mlir import transform
 from tuner.mlir.bindings import ir
 from tuner.mlir.cpu import lowering
-from tuner.mlir.cpu.lowering import reject_what_the_jit_cannot_take
+from tuner.mlir.cpu.lowering import reject_what_the_jit_cannot_take, with_batch_loops
 from tuner.mlir.cpu.pipeline import NO_BUILTINS, cpu_compiler
 from tuner.mlir.fingerprint import CPU_SOURCES, llvm_version, packages, sources_sha256
 from tuner.payload.cpu import partition, payload_mlir
-from tuner.runtime.cpu.jit import JittedModule
+from tuner.runtime.cpu.jit import CompiledFunction, JittedModule, PackedArguments
 
 pytestmark = pytest.mark.mlir
 
@@ -30,18 +32,14 @@ BUFFERS = text_beside(__file__, "BUFFERS")
 STORE = text_beside(__file__, "STORE")
 
 
-def test_lowered_code_takes_bare_pointers_and_can_be_loaded() -> None:
+def test_lowered_code_takes_bare_pointers_and_every_function_is_an_entry() -> None:
     text = lowering.lower_to_llvm(transform.parse(BUFFERS, "payload"))
     assert "llvm.func @scale(%arg0: !llvm.ptr, %arg1: !llvm.ptr)" in text
     assert text.count(NO_BUILTINS) == 1
     reject_what_the_jit_cannot_take(text)
     assert JittedModule(text, ("scale",)).addresses["scale"]
-
-
-def test_every_function_of_a_payload_is_an_entry() -> None:
-    both = BUFFERS.replace(
-        "return\n  }\n", "return\n  }\n  func.func @other(%a: memref<4xf32>) {\n return\n  }\n"
-    )
+    end = "return\n  }\n"
+    both = BUFFERS.replace(end, f"{end}  func.func @other(%a: memref<4xf32>) {{\n {end}")
     text = lowering.lower_to_llvm(transform.parse(both, "payload"))
     assert set(JittedModule(text, ("scale", "other")).addresses) == {"scale", "other"}
     assert text.count(NO_BUILTINS) == 2
@@ -74,3 +72,22 @@ def test_the_compiler_is_named_with_its_versions() -> None:
     assert all(version in llvm_version() for _, version in packages())
     assert cpu_compiler().packages == packages()
     assert cpu_compiler().pipeline_sha256 == sources_sha256(CPU_SOURCES)
+
+
+# Loops over the matrices of a batch: each is called once, where its matrices lie.
+ADD_ONE = text_beside(__file__, "ADD_ONE")
+
+
+def test_each_matrix_is_visited_once() -> None:
+    partitions = (Partition("matmul", 0, 0, 1, 2, 1, 4), Partition("matmul", 0, 0, 1, 2, 5, 1))
+    code = JittedModule(with_batch_loops(ADD_ONE, partitions, (8, 0, 4)), ("matmul", "matmul_x4"))
+    a, b, c = np.arange(10, dtype=np.float32), np.full(1, 100, np.float32), np.zeros(6, np.float32)
+    arguments = PackedArguments(a.ctypes.data, b.ctypes.data, c.ctypes.data)
+    CompiledFunction(code.addresses["matmul_x4"])(arguments)
+    assert c.tolist() == [100, 102, 104, 106, 0, 0]
+    CompiledFunction(code.addresses["matmul"])(arguments)
+    assert c.tolist() == [200, 102, 104, 106, 0, 0]
+
+
+def test_code_without_a_batch_stays_as_it_is() -> None:
+    assert with_batch_loops(ADD_ONE, (Partition("matmul", 0, 0, 1, 2),), (8, 0, 4)) is ADD_ONE

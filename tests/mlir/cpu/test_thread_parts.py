@@ -91,16 +91,9 @@ def test_inner_loops_are_divided_where_outer_ones_have_too_few_iterations() -> N
 
 
 REFUSED = (
-    "sum_over_the_divided_loop",
-    "sum_in_a_register",
-    "sum_in_a_buffer_of_the_function",
-    "writes_of_the_next_row",
-    "reads_of_what_other_threads_write",
-    "places_from_memory",
-    "view_of_the_output",
-    "instruction_that_may_do_anything",
-    "assertion",
-    "small_part_of_the_work",
+    *("sum_over_the_divided_loop", "sum_in_a_register", "sum_in_a_buffer_of_the_function"),
+    *("writes_of_the_next_row", "reads_of_what_other_threads_write", "places_from_memory"),
+    *("view_of_the_output", "instruction_that_may_do_anything", "assertion", "small_part_of_the_work"),
 )
 
 

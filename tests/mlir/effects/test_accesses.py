@@ -24,21 +24,6 @@ LOOP = (
 )
 
 
-def accesses(*lines: str) -> tuple[str, str, str, str]:
-    """Returns the arguments that the last op reads and writes by the device, then those by the host."""
-    with main_function(host_function(*lines, buffers="abc", others="%p: !llvm.ptr")) as (module, function):
-        block = function.regions[0].blocks[0]
-        op = block.operations[len(block.operations) - 2].operation
-        names = dict(zip(block.arguments, "abcp", strict=True))
-        device = buffer_accesses.device_accesses(op, memory_effects.KernelEffects(module))
-        host = buffer_accesses.host_accesses(op)
-        groups = (device.reads, device.writes, host.reads, host.writes)
-        first, second, third, fourth = (
-            "".join(sorted(names[part.root] for part in group)) for group in groups
-        )
-        return first, second, third, fourth
-
-
 @pytest.mark.parametrize(
     ("lines", "expected"),
     [
@@ -64,17 +49,6 @@ def test_who_reads_and_writes_what(lines: tuple[str, ...], expected: tuple[str, 
 VIEW = "memref<4xf32, strided<[1], offset: {}>>"
 
 
-def parts(*lines: str) -> list[tuple[int, ...] | None]:
-    """Returns (first, size) of what the last op touches of %a, by the device and then by the host."""
-    with main_function(host_function(*lines, others="%p: !llvm.ptr")) as (module, function):
-        block = function.regions[0].blocks[0]
-        op = block.operations[len(block.operations) - 2].operation
-        device = buffer_accesses.device_accesses(op, memory_effects.KernelEffects(module))
-        both = buffer_accesses.union((device, buffer_accesses.host_accesses(op)))
-        regions = [part.region for part in (*both.reads, *both.writes) if part.root == block.arguments[0]]
-        return [None if region is None else (region.offset, *region.sizes) for region in regions]
-
-
 @pytest.mark.parametrize(
     ("last", "expected"),
     [
@@ -98,38 +72,49 @@ def test_what_is_touched_of_a_buffer(last: str, expected: list[tuple[int, ...] |
     assert parts(*lines, last) == expected
 
 
-def test_two_reads_are_no_conflict() -> None:
+def test_accesses_conflict_where_one_writes_what_the_other_touches() -> None:
     a, b = (frozenset({buffer_accesses.BufferPart(name)}) for name in "ab")
     read, write, other = (buffer_accesses.Accesses(*each) for each in ((a,), (frozenset(), a), (b, b)))
-    assert not read.conflicts_with(read)
-    assert read.conflicts_with(write)
-    assert write.conflicts_with(read)
-    assert write.conflicts_with(write)
-    assert not write.conflicts_with(other)
-
-
-def test_writes_of_two_halves_are_no_conflict() -> None:
-    low, high, middle = (buffer_accesses.StridedRegion(offset, (8,), (1,)) for offset in (0, 8, 4))
-    first, second, between, all_ = (
-        buffer_accesses.Accesses(writes=frozenset({buffer_accesses.BufferPart("a", region)}))
-        for region in (low, high, middle, None)
-    )
-    assert not first.conflicts_with(second)
-    assert first.conflicts_with(between)
-    assert between.conflicts_with(second)
-    assert first.conflicts_with(all_)
-    assert buffer_accesses.union((first, second)).conflicts_with(between)
-
-
-def test_what_is_unknown_is_in_conflict_with_all_but_nothing() -> None:
     unknown, nothing = buffer_accesses.Accesses(is_unknown=True), buffer_accesses.NONE
-    read = buffer_accesses.Accesses(frozenset({buffer_accesses.BufferPart("a")}))
-    assert unknown.conflicts_with(read)
-    assert read.conflicts_with(unknown)
-    assert not unknown.conflicts_with(nothing)
-    assert not nothing.conflicts_with(unknown)
+    low, high, middle, whole = (
+        buffer_accesses.Accesses(writes=frozenset({buffer_accesses.BufferPart("a", region)}))
+        for region in (*(buffer_accesses.StridedRegion(offset, (8,), (1,)) for offset in (0, 8, 4)), None)
+    )
+    conflicts = [(read, write), (write, read), (write, write), (unknown, read), (read, unknown)]
+    conflicts += [(low, middle), (middle, high), (low, whole), (buffer_accesses.union((low, high)), middle)]
+    apart = [(read, read), (write, other), (low, high), (unknown, nothing), (nothing, unknown)]
+    assert all(one.conflicts_with(another) for one, another in conflicts)
+    assert not any(one.conflicts_with(another) for one, another in apart)
     assert buffer_accesses.union((read, unknown)).is_unknown
     assert not nothing
+
+
+def all_accesses(function: Any, module: Any) -> tuple[Any, Any]:
+    """Returns the accesses of the last op, by the device and by the host."""
+    block = function.regions[0].blocks[0]
+    op = block.operations[len(block.operations) - 2].operation
+    device = buffer_accesses.device_accesses(op, memory_effects.KernelEffects(module))
+    return device, buffer_accesses.host_accesses(op)
+
+
+def accesses(*lines: str) -> tuple[str, ...]:
+    """Returns the arguments that the last op reads and writes by the device, then those by the host."""
+    with main_function(host_function(*lines, buffers="abc", others="%p: !llvm.ptr")) as (module, function):
+        names = dict(zip(function.regions[0].blocks[0].arguments, "abcp", strict=True))
+        device, host = all_accesses(function, module)
+        groups = (device.reads, device.writes, host.reads, host.writes)
+        return tuple("".join(sorted(names[part.root] for part in group)) for group in groups)
+
+
+def parts(*lines: str) -> list[tuple[int, ...] | None]:
+    """Returns (first, size) of what the last op touches of %a, by the device and then by the host."""
+    with main_function(host_function(*lines, others="%p: !llvm.ptr")) as (module, function):
+        both, a = (
+            buffer_accesses.union(all_accesses(function, module)),
+            function.regions[0].blocks[0].arguments[0],
+        )
+        regions = [part.region for part in (*both.reads, *both.writes) if part.root == a]
+        return [None if region is None else (region.offset, *region.sizes) for region in regions]
 
 
 def test_memory_that_the_host_shares_is_no_work_of_the_device() -> None:
@@ -183,22 +168,15 @@ def test_parts_of_a_row_major_array_overlap_when_they_share_an_element(one: Any,
     assert one.overlaps(other) == bool(elements(one) & elements(other))
 
 
-def test_large_parts_are_compared_at_once() -> None:
+def test_large_parts_are_compared_at_once_or_taken_to_overlap() -> None:
     size, half = 2**20, 2**19
     left, right = (buffer_accesses.StridedRegion(offset, (size, half), (size, 1)) for offset in (0, half))
     assert not left.overlaps(right)
     assert left.overlaps(buffer_accesses.StridedRegion(half - 1, (1, 1), (size, 1)))
-
-
-def test_what_takes_too_long_to_compare_overlaps() -> None:
-    odd, even = (buffer_accesses.StridedRegion(offset, (2**20, 2**20), (6, 10)) for offset in (0, 1))
-    assert odd.overlaps(even)
-
-
-def test_parts_of_two_buffers_do_not_overlap() -> None:
-    region = buffer_accesses.StridedRegion(0, (4,), (1,))
-    assert not buffer_accesses.BufferPart("a", region).overlaps(buffer_accesses.BufferPart("b", region))
-    assert buffer_accesses.BufferPart("a", region).overlaps(buffer_accesses.BufferPart("a"))
+    odd, even = (buffer_accesses.StridedRegion(offset, (size, size), (6, 10)) for offset in (0, 1))
+    assert odd.overlaps(even)  # takes too long to compare
+    assert not buffer_accesses.BufferPart("a", left).overlaps(buffer_accesses.BufferPart("b", left))
+    assert buffer_accesses.BufferPart("a", left).overlaps(buffer_accesses.BufferPart("a"))
 
 
 M = "memref<8x16xf32>"
@@ -207,8 +185,12 @@ RIGHT = "memref<8x8xf32, strided<[16, 1], offset: 8>>"
 IN_RIGHT = "memref<2x8xf32, strided<[16, 1], offset: 40>>"
 DYNAMIC = "memref<?x?xf32, strided<[?, ?], offset: ?>>"
 SUBVIEW = f"%r = memref.subview %a[0, 8] [8, 8] [1, 1] : {M} to {RIGHT}"
-BRANCH = text_beside(__file__, "BRANCH")
 PLACED = "strided<[16, 1], offset: ?>"
+EVERY_SECOND = "memref<4x8xf32, strided<[32, 2], offset: 1>>"
+TRANSPOSED = "memref<8x8xf32, strided<[1, 16], offset: 8>>"
+REINTERPRET = f"{SUBVIEW}\n%v = memref.reinterpret_cast %r to offset: [AT], sizes: [20], strides: [1]"
+OF_20 = "memref<20xf32, strided<[1], offset: AT>>"
+WHOLE_RIGHT = (8, (8, 8), (16, 1))
 
 
 @pytest.mark.parametrize(
@@ -217,11 +199,7 @@ PLACED = "strided<[16, 1], offset: ?>"
         (f"%v = memref.cast %a : {M} to memref<?x16xf32>", "memref<?x16xf32>", (0, (8, 16), (16, 1))),
         (SUBVIEW.replace("%r", "%v"), RIGHT, (8, (8, 8), (16, 1))),
         (f"{SUBVIEW}\n%v = memref.subview %r[2, 0] [2, 8] [1, 1]", IN_RIGHT, (40, (2, 8), (16, 1))),
-        (
-            "%v = memref.subview %a[0, 1] [4, 8] [2, 2]",
-            "memref<4x8xf32, strided<[32, 2], offset: 1>>",
-            (1, (4, 8), (32, 2)),
-        ),
+        ("%v = memref.subview %a[0, 1] [4, 8] [2, 2]", EVERY_SECOND, (1, (4, 8), (32, 2))),
         (
             "%v = memref.subview %a[3, 0] [1, 16] [1, 1]",
             "memref<16xf32, strided<[1], offset: 48>>",
@@ -232,27 +210,15 @@ PLACED = "strided<[16, 1], offset: ?>"
         (
             f"{SUBVIEW}\n%v = memref.subview %r[%n, 0] [%n, 8] [1, 1]",
             f"memref<?x8xf32, {PLACED}>",
-            (8, (8, 8), (16, 1)),
+            WHOLE_RIGHT,
         ),
-        (
-            f"{SUBVIEW}\n%v = memref.reinterpret_cast %r to offset: [3], sizes: [20], strides: [1]",
-            "memref<20xf32, strided<[1], offset: 3>>",
-            (3, (20,), (1,)),
-        ),
-        (
-            f"{SUBVIEW}\n%v = memref.reinterpret_cast %r to offset: [%n], sizes: [20], strides: [1]",
-            "memref<20xf32, strided<[1], offset: ?>>",
-            None,
-        ),
+        (REINTERPRET.replace("AT", "3"), OF_20.replace("AT", "3"), (3, (20,), (1,))),
+        (REINTERPRET.replace("AT", "%n"), OF_20.replace("AT", "?"), None),
         ("%v = memref.view %bytes[%c0][]", "memref<4xf32>", None),
-        (
-            f"{SUBVIEW}\n%v = memref.transpose %r (i, j) -> (j, i)",
-            "memref<8x8xf32, strided<[1, 16], offset: 8>>",
-            (8, (8, 8), (1, 16)),
-        ),
+        (f"{SUBVIEW}\n%v = memref.transpose %r (i, j) -> (j, i)", TRANSPOSED, (8, (8, 8), (1, 16))),
         ("%v = memref.cast %d : memref<8x?xf32> to memref<*xf32>", "memref<*xf32>", None),
         (f"{SUBVIEW}\n%v = arith.select %c, %r, %r : {RIGHT}", RIGHT, None),
-        (f"{SUBVIEW}\n{BRANCH}", RIGHT, None),
+        (f"{SUBVIEW}\n{text_beside(__file__, 'BRANCH')}", RIGHT, None),
     ],
 )
 def test_what_a_view_names(body: str, kind: str, expected: Any) -> None:

@@ -1,12 +1,17 @@
+"""What memory may be the same: aliases of an allocation, alias sets, and the roots of views."""
+
+from typing import Any
+
 import pytest
 
 from tests.mlir.kernels import parsed
 from tests.texts import text_beside
+from tuner.core.errors import CandidateError
 from tuner.mlir.effects import aliases
 from tuner.mlir.ir import reading
+from tuner.mlir.ir.reading import walk
 
 pytestmark = pytest.mark.mlir
-
 
 M = "memref<4xf32>"
 BITS = "!llvm.struct<(i64, i64)>"
@@ -99,8 +104,7 @@ NOT_KEPT = {
 def of_first_allocation(*lines: str, more: str = "") -> tuple[set[str], list[str], bool]:
     """Returns the values that may hold the first gpu.alloc of @f, its users, and whether memory may."""
     body = "\n".join(lines)
-    text = MODULE.replace("MORE", more).replace("BODY", body)
-    with parsed(text) as module:
+    with parsed(MODULE.replace("MORE", more).replace("BODY", body)) as module:
         found = aliases.aliases_of(reading.walk(module, "gpu.alloc")[0].results[0])
         names = {each.get_name() for each in found.values}
         return names, sorted(user.name for user in found.users), found.is_kept
@@ -129,8 +133,7 @@ def test_an_address_is_followed_through(way: str) -> None:
 
 @pytest.mark.parametrize("way", [*KEPT, *NOT_KEPT])
 def test_an_address_is_kept_only_where_it_is_stored(way: str) -> None:
-    lines = (KEPT | NOT_KEPT)[way]
-    assert of_first_allocation(f"%x = gpu.alloc () : {M}", lines)[2] is (way in KEPT)
+    assert of_first_allocation(f"%x = gpu.alloc () : {M}", (KEPT | NOT_KEPT)[way])[2] is (way in KEPT)
 
 
 @pytest.mark.parametrize(
@@ -144,32 +147,22 @@ def test_a_kernel_keeps_what_it_stores(body: str) -> None:
 
 
 def test_work_uses_memory_until_its_token_is_waited_for() -> None:
-    _, users, _ = of_first_allocation(
-        "%t0 = gpu.wait async",
-        f"%x, %t1 = gpu.alloc async [%t0] () : {M}",
-        f"%t2 = gpu.memcpy async [%t1] %x, %g : {M}, {M}",
-        "%t3 = gpu.wait async [%t2]",
-        "gpu.wait [%t3]",
+    copy = (
+        *("%t0 = gpu.wait async", f"%x, %t1 = gpu.alloc async [%t0] () : {M}"),
+        *(f"%t2 = gpu.memcpy async [%t1] %x, %g : {M}, {M}", "%t3 = gpu.wait async [%t2]", "gpu.wait [%t3]"),
     )
-    assert users == ["gpu.memcpy", "gpu.wait", "gpu.wait"]
-
-
-def test_a_kernel_with_a_body_uses_memory_until_its_token_is_waited_for() -> None:
-    _, users, _ = of_first_allocation(
+    assert of_first_allocation(*copy)[1] == ["gpu.memcpy", "gpu.wait", "gpu.wait"]
+    launch = (
         f"%x = gpu.alloc () : {M}",
         "%t = gpu.launch async blocks(%b0, %b1, %b2) in (%g0 = %a, %g1 = %a, %g2 = %a)",
         "  threads(%t0, %t1, %t2) in (%s0 = %a, %s1 = %a, %s2 = %a) {",
-        f"  memref.store %one, %x[%t0] : {M}",
-        "  gpu.terminator",
-        "}",
-        "gpu.wait [%t]",
+        *(f"  memref.store %one, %x[%t0] : {M}", "  gpu.terminator", "}", "gpu.wait [%t]"),
     )
-    assert users == ["gpu.wait", "memref.store"]
+    assert of_first_allocation(*launch)[1] == ["gpu.wait", "memref.store"]
 
 
 def test_memrefs_are_found_behind_what_was_made_of_them() -> None:
-    text = text_beside(__file__, "POINTERS")
-    with parsed(text) as module:
+    with parsed(text_beside(__file__, "POINTERS")) as module:
         pointer, elsewhere = [op.results[0] for op in reading.walk(module, "llvm.inttoptr")]
         behind = {each.get_name() for each in aliases.buffers_behind(pointer)}
         assert behind == {"%arg0", "%arg1"}
@@ -178,9 +171,130 @@ def test_memrefs_are_found_behind_what_was_made_of_them() -> None:
 
 def test_both_directions_are_one_relation() -> None:
     """Whatever a memref is handed on to, forwards, has this memref behind it, backwards."""
-    text = text_beside(__file__, "HANDED_ON")
-    with parsed(text) as module:
+    with parsed(text_beside(__file__, "HANDED_ON")) as module:
         memory = reading.walk(module, "gpu.alloc")[0].results[0]
         held = aliases.aliases_of(memory).values - {memory}
         assert len(held) == 8  # %n, both %w, %r#1, %s, %i, %c, %t; neither %k nor %r#0
         assert all(aliases.buffers_behind(each) == (memory,) for each in held)
+
+
+OF_16 = "memref<16xf32>"
+OF_SETS = text_beside(__file__, "OF_SETS")
+SWAP = f"""%r:2 = scf.for %i = %c0 to %n step %c1 iter_args(%x = %a, %y = %b) -> ({OF_16}, {OF_16}) {{
+      scf.yield %y, %x : {OF_16}, {OF_16}
+    }}"""
+
+
+def numbers(body: str) -> tuple[list[int], int]:
+    """Returns the alias sets of the three arguments, and how many memrefs are known."""
+    with parsed(OF_SETS.replace("BODY", body)) as module:
+        function = module.body.operations[0].operation
+        found = aliases.AliasSets(function)
+        arguments = list(function.regions[0].blocks[0].arguments)[:3]
+        return [found.of(argument) for argument in arguments], len(list(aliases.buffers_of(function)))
+
+
+def test_buffers_are_alias_sets_of_one_until_a_loop_swaps_them_or_a_choice_mixes_them() -> None:
+    assert numbers("") == ([0, 1, 2], 3)
+    (a, b, c), known = numbers(SWAP)
+    assert a == b != c
+    assert known == 3 + 2 + 2
+    (a, b, c), _ = numbers(f"{SWAP} %s = arith.select %flag, %r#0, %c : {OF_16}")
+    assert a == b == c
+
+
+def test_members_of_an_alias_set_of_several_are_no_singletons() -> None:
+    with parsed(OF_SETS.replace("BODY", SWAP)) as module:
+        function = module.body.operations[0].operation
+        found = aliases.AliasSets(function)
+        a, _, c = list(function.regions[0].blocks[0].arguments)[:3]
+        assert (found.is_singleton(a), found.is_singleton(c)) == (False, True)
+        result = walk(module, "scf.for")[0].results[0]
+        assert len(found.roots_of(result)) == 2
+        assert found.knows(result)
+
+
+def test_what_is_inside_of_other_operations_is_not_walked() -> None:
+    inner = f"scf.parallel (%i) = (%c0) to (%n) step (%c1) {{ %t = memref.alloc() : {OF_16} }}"
+    assert numbers(inner)[1] == 3
+    assert numbers(f"scf.if %flag {{ %t = memref.alloc() : {OF_16} }}")[1] == 4
+
+
+def test_a_buffer_belongs_to_the_block_that_made_it() -> None:
+    with parsed(OF_SETS.replace("BODY", f"scf.if %flag {{ %t = memref.alloc() : {OF_16} }}")) as module:
+        function = module.body.operations[0].operation
+        outer, branch = function.regions[0].blocks[0], walk(module, "scf.if")[0].regions[0].blocks[0]
+        assert aliases.block_of(outer.arguments[0]) == outer
+        assert aliases.block_of(walk(module, "memref.alloc")[0].results[0]) == branch
+
+
+OF_ROOTS = text_beside(__file__, "OF_ROOTS")
+
+
+def roots(body: str, kind: str = OF_16) -> list[str]:
+    """Returns the names of the roots of %v, which the body defines."""
+    with parsed(OF_ROOTS.replace("BODY", body).replace("VTYPE", kind)) as module:
+        found = aliases.roots_of(_used(module))
+        return [aliases.described(root) for root in found]
+
+
+def _used(module: Any) -> Any:
+    return walk(module, "func.call")[-1].operands[0]
+
+
+LOOP = "%v{more} = scf.for %i = %c0 to %n step %c1 iter_args({carried}) -> ({types}) {{ {body} }}"
+
+
+def test_views_belong_to_what_they_are_views_of_and_an_allocation_to_itself() -> None:
+    row, kind = "memref<4xf32, strided<[1], offset: 4>>", "memref<2x2xf32, strided<[2, 1], offset: 4>>"
+    body = f"""%s = memref.subview %a[4] [4] [1] : {OF_16} to {row}
+    %v = memref.expand_shape %s [[0, 1]] output_shape [2, 2] : {row} into {kind}"""
+    assert roots(body, kind) == ["argument %arg0"]
+    assert roots(f"%v = memref.alloc() : {OF_16}") == ["%alloc of memref.alloc"]
+
+
+def test_loops_are_followed_and_one_that_swaps_two_buffers_may_give_either() -> None:
+    cast = f"memref.cast %x : {OF_16} to memref<?xf32> %t = memref.cast %s : memref<?xf32> to {OF_16}"
+    inner = f"%s = {cast} scf.yield %t : {OF_16}"
+    assert roots(LOOP.format(more="", carried="%x = %a", types=OF_16, body=inner)) == ["argument %arg0"]
+    carried, types = "%x = %a, %y = %b", f"{OF_16}, {OF_16}"
+    loop = LOOP.format(more=":2", carried=carried, types=types, body=f"scf.yield %y, %x : {types}")
+    body = loop.replace("%v:2", "%w:2") + f" %v = memref.cast %w#0 : {OF_16} to {OF_16}"
+    assert roots(body) == ["argument %arg0", "argument %arg1"]
+    assert roots(text_beside(__file__, "WHILE")) == ["argument %arg0"]
+
+
+def test_a_global_is_one_buffer_however_often_it_is_named() -> None:
+    body = f"%x = memref.get_global @g : {OF_16} %v = memref.get_global @g : {OF_16}"
+    with parsed(OF_ROOTS.replace("BODY", body).replace("VTYPE", OF_16)) as module:
+        first = walk(module, "memref.get_global")[0]
+        assert aliases.roots_of(_used(module)) == (first.results[0],)
+
+
+@pytest.mark.parametrize(
+    ("otherwise", "found"), [("%a", ["argument %arg0"]), ("%b", ["argument %arg0", "argument %arg1"])]
+)
+def test_branches_may_yield_different_buffers(otherwise: str, found: list[str]) -> None:
+    body = (
+        f"%v = scf.if %c -> {OF_16} {{ scf.yield %a : {OF_16} }} else {{ scf.yield {otherwise} : {OF_16} }}"
+    )
+    assert roots(body) == found
+    assert roots(f"%v = arith.select %c, %a, {otherwise} : {OF_16}") == found
+
+
+@pytest.mark.parametrize(
+    ("body", "reason"),
+    [
+        (
+            f"%v = func.call @other(%a) : ({OF_16}) -> {OF_16}",
+            r"%0 of func\.call: found a buffer of unknown origin, allowed allocations and views",
+        ),
+        (
+            f"cf.br ^next(%a : {OF_16}) ^next(%v: {OF_16}):",
+            r"argument %0 in func\.func: found a buffer, allowed scf\.for, scf\.while, scf\.if",
+        ),
+    ],
+)
+def test_what_a_call_returns_or_another_block_takes_is_refused(body: str, reason: str) -> None:
+    with pytest.raises(CandidateError, match=f"^{reason}$"):
+        roots(body)

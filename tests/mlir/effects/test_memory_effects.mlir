@@ -34,3 +34,33 @@ module attributes {gpu.container_module} {
     }
   }
 }
+// ----- STORING
+module attributes {gpu.container_module} {
+    gpu.module @m { gpu.func @k(%a: KIND, %v: f32, %k: index) kernel { %bx = gpu.block_id x
+      %by = gpu.block_id y
+      %tx = gpu.thread_id x
+      %size = gpu.block_dim x
+      %c0 = arith.constant 0 : index
+      %c4 = arith.constant 4 : index
+      %c8 = arith.constant 8 : index
+      %c32 = arith.constant 32 : index
+      %base = arith.muli %bx, %size : index
+      %n = arith.addi %base, %tx : index
+      %given = arith.muli %bx, %k : index
+      %m = arith.addi %given, %tx : index
+      %last = arith.subi %n, %c4 : index
+      %row = arith.divui %n, %c8 : index
+      %column = arith.remui %n, %c8 : index
+      %in = arith.cmpi slt, %n, %c32 : index
+      %out = arith.cmpi slt, %n, %c8 : index
+
+      BODY
+      gpu.return } }
+    func.func @f(%a: KIND, %v: f32) {
+      %c1 = arith.constant 1 : index
+      %g = arith.constant GRID : index
+      %b = arith.constant BLOCK : index
+      gpu.launch_func @m::@k blocks in (%g, %c1, %c1) threads in (%b, %c1, %c1)
+        args(%a : KIND, %v : f32, %b : index)
+      return
+    } }

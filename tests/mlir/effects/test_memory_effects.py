@@ -1,3 +1,7 @@
+"""What operations and kernels read and write, and what kernels overwrite whole."""
+
+from collections.abc import Iterator
+from contextlib import contextmanager
 from typing import Any
 
 import pytest
@@ -6,12 +10,14 @@ from tests.mlir.kernels import parsed
 from tests.texts import text_beside
 from tuner.core.errors import CandidateError, Stage
 from tuner.mlir.effects import aliases, memory_effects
+from tuner.mlir.ir import reading
 from tuner.mlir.ir.reading import walk
 
 pytestmark = pytest.mark.mlir
 
 M = "memref<4x4xf32>"
 MODULE = text_beside(__file__, "MODULE")
+PARALLEL = "scf.parallel (%j) = (%i) to (%i) step (%i)"
 LAUNCH = f"gpu.launch_func @m::@k blocks in (%i, %i, %i) threads in (%i, %i, %i) args(%a : {M})"
 
 
@@ -23,9 +29,9 @@ def accesses(body: str) -> list[tuple[str, tuple[bool, ...]]]:
         return [(access.value.get_name(), tuple(access.effect)[:2]) for access in found]
 
 
+ADDRESS = "%r = memref.extract_aligned_pointer_as_index %a"
 A_READ, A_WRITTEN, A_BOTH = ("%arg0", (True, False)), ("%arg0", (False, True)), ("%arg0", (True, True))
 B_READ, B_BOTH = ("%arg1", (True, False)), ("%arg1", (True, True))
-GENERIC = text_beside(__file__, "GENERIC")
 
 
 @pytest.mark.parametrize(
@@ -36,87 +42,68 @@ GENERIC = text_beside(__file__, "GENERIC")
         (f"linalg.fill ins(%x : f32) outs(%a : {M})", [A_WRITTEN]),
         (f"linalg.add ins(%b, %b : {M}, {M}) outs(%a : {M})", [B_READ, B_READ, A_BOTH]),
         (f"linalg.transpose ins(%b : {M}) outs(%a : {M}) permutation = [1, 0]", [B_BOTH, A_BOTH]),
-        (GENERIC, [A_BOTH, B_BOTH]),
+        (text_beside(__file__, "GENERIC"), [A_BOTH, B_BOTH]),
         (f"memref.copy %b, %a : {M} to {M}", [B_READ, A_WRITTEN]),
         (f"func.call @other(%a) : ({M}) -> ()", [A_BOTH]),
         (f"%r = memref.dim %a, %i : {M}", []),
         (f"%r = memref.cast %a : {M} to memref<?x?xf32>", []),
         (f"memref.dealloc %a : {M}", []),
-        (f"scf.parallel (%j) = (%i) to (%i) step (%i) {{ memref.store %x, %a[%j, %j] : {M} }}", [A_BOTH]),
-        (
-            f"""scf.parallel (%j) = (%i) to (%i) step (%i) {{
-            %own = memref.alloc() : {M} memref.store %x, %own[%j, %j] : {M}
-            }}""",
-            [],
-        ),
+        (f"{PARALLEL} {{ memref.store %x, %a[%j, %j] : {M} }}", [A_BOTH]),
+        (f"{PARALLEL} {{ %own = memref.alloc() : {M} memref.store %x, %own[%j, %j] : {M} }}", []),
     ],
 )
-def test_an_operation_with_all_in_it_is_one_access(
-    body: str, found: list[tuple[str, tuple[bool, ...]]]
-) -> None:
+def test_an_op_with_all_in_it_is_one_access(body: str, found: list[tuple[str, tuple[bool, ...]]]) -> None:
     assert accesses(body) == found
 
 
-def test_only_a_fill_is_known_to_overwrite_a_buffer() -> None:
-    for body, is_whole in (
-        (f"linalg.fill ins(%x : f32) outs(%a : {M})", True),
-        (f"memref.store %x, %a[%i, %i] : {M}", False),
-    ):
-        with parsed(MODULE.replace("BODY", body)) as module:
-            block = module.body.operations[1].regions[0].blocks[0]
-            op = block.operations[0].operation
-            assert memory_effects.is_overwritten(op, block.arguments[0]) == is_whole
-            assert not memory_effects.is_overwritten(op, block.arguments[1])
+@contextmanager
+def block_of(body: str) -> Iterator[tuple[Any, Any]]:
+    """Gives the function with a body, and its block."""
+    with parsed(MODULE.replace("BODY", body)) as module:
+        function = module.body.operations[1].operation
+        yield function, function.regions[0].blocks[0]
 
 
 @pytest.mark.parametrize(
-    "body",
-    [
-        f"%r = memref.extract_aligned_pointer_as_index %a : {M} -> index",
-        f"""scf.parallel (%j) = (%i) to (%i) step (%i) {{
-          %r = memref.extract_aligned_pointer_as_index %a : {M} -> index
-        }}""",
-    ],
+    ("body", "is_whole"),
+    [(f"linalg.fill ins(%x : f32) outs(%a : {M})", True), (f"memref.store %x, %a[%i, %i] : {M}", False)],
 )
-def test_an_operation_that_keeps_an_address_is_refused(body: str) -> None:
-    with pytest.raises(
-        CandidateError,
-        match=r"^argument %arg0: found memref\.extract_aligned_pointer_as_index, allowed operations that",
-    ) as failure:
-        accesses(body)
-    assert failure.value.stage is Stage.COMPILE
+def test_only_a_fill_is_known_to_overwrite_a_buffer(body: str, is_whole: bool) -> None:
+    with block_of(body) as (_, block):
+        op = block.operations[0].operation
+        assert memory_effects.is_overwritten(op, block.arguments[0]) == is_whole
+        assert not memory_effects.is_overwritten(op, block.arguments[1])
+
+
+WAITED = LAUNCH.replace("@m", "async [%t] @m").replace("gpu.launch", "%u = gpu.launch")
+STRUCTURED = r"allowed func\.func, scf\.for, scf\.while, scf\.if$"
 
 
 @pytest.mark.parametrize(
     ("body", "reason"),
     [
         (f"gpu.memcpy %a, %b : {M}, {M}", r"^found gpu\.memcpy, allowed gpu\.launch_func without tokens$"),
-        (
-            f"%t = gpu.wait async {LAUNCH.replace('@m', 'async [%t] @m')}".replace(
-                "gpu.launch", "%u = gpu.launch"
-            ),
-            r"^found gpu\.wait, allowed",
-        ),
-        (
-            f"scf.parallel (%j) = (%i) to (%i) step (%i) {{ {LAUNCH} }}",
-            r"^found a launch in scf\.parallel, allowed func\.func, scf\.for, scf\.while, scf\.if$",
-        ),
+        (f"%t = gpu.wait async {WAITED}", r"^found gpu\.wait, allowed"),
+        (f"{PARALLEL} {{ {LAUNCH} }}", rf"^found a launch in scf\.parallel, {STRUCTURED}"),
+        (f"%d = gpu.alloc host_shared () : {M}\ngpu.dealloc %d : {M}", ""),  # which the host reaches as well
     ],
 )
 def test_device_code_that_is_there_already_is_refused(body: str, reason: str) -> None:
-    with parsed(MODULE.replace("BODY", body)) as module:
-        function = module.body.operations[1].operation
-        block = function.regions[0].blocks[0]
+    with block_of(body) as (function, block):
+        structured = set(aliases.structured_operations(block))
+        if not reason:
+            memory_effects.reject_device_code(function, structured)
+            return
         with pytest.raises(CandidateError, match=reason):
-            memory_effects.reject_device_code(function, set(aliases.structured_operations(block)))
+            memory_effects.reject_device_code(function, structured)
 
 
-def test_memory_that_the_host_reaches_as_well_is_left_as_it_is() -> None:
-    body = f"%d = gpu.alloc host_shared () : {M}\ngpu.dealloc %d : {M}"
-    with parsed(MODULE.replace("BODY", body)) as module:
-        function = module.body.operations[1].operation
-        block = function.regions[0].blocks[0]
-        memory_effects.reject_device_code(function, set(aliases.structured_operations(block)))
+@pytest.mark.parametrize("body", [f"{ADDRESS} : {M} -> index", f"{PARALLEL} {{ {ADDRESS} : {M} -> index }}"])
+def test_an_operation_that_keeps_an_address_is_refused(body: str) -> None:
+    found = r"found memref\.extract_aligned_pointer_as_index, allowed operations that"
+    with pytest.raises(CandidateError, match=f"^argument %arg0: {found}") as failure:
+        accesses(body)
+    assert failure.value.stage is Stage.COMPILE
 
 
 READS, WRITES = (True, False), (False, True)
@@ -125,16 +112,69 @@ DESCRIPTOR = (
     "!nvgpu.tensormap.descriptor<tensor = memref<64x32xf16, 3>, swizzle = none, l2promo = none, "
     "oob = zero, interleave = none>"
 )
-KERNEL = text_beside(__file__, "KERNEL")
+KERNEL, OF_16 = text_beside(__file__, "KERNEL"), "memref<16xf32>"
+REINTERPRET = "memref.reinterpret_cast %a to offset: [0], sizes: [32], strides: [1]"
+FRAGMENT, TILE = '!gpu.mma_matrix<16x16xf32, "COp">', "%t = memref.alloc() : memref<64x32xf16, 3>"
+METADATA = """%w, %o, %size, %t = memref.extract_strided_metadata %c
+  : memref<?xf32> -> memref<f32>, index, index, index"""
+
+
+def of_launch(text: str) -> Any:
+    """Returns the accesses of the launch of a module."""
+    with parsed(text) as module:
+        found = memory_effects.KernelEffects(module).of_launch(walk(module, "gpu.launch_func")[0])
+        return [(access.value.get_name(), tuple(access.effect)) for access in found]
 
 
 def kernel_effects_accesses(body: str, kind: str = "memref<16xf32>") -> Any:
-    with parsed(KERNEL.replace("BODY", body).replace("KIND", kind)) as module:
-        launch = walk(module, "gpu.launch_func")[0]
-        return [
-            (access.value.get_name(), tuple(access.effect)[:2])
-            for access in memory_effects.KernelEffects(module).of_launch(launch)
-        ]
+    found = of_launch(KERNEL.replace("BODY", body).replace("KIND", kind))
+    return [(name, effect[:2]) for name, effect in found]
+
+
+def test_views_are_followed_but_those_that_control_flow_hands_on_may_be_anything() -> None:
+    body = """%w = memref.subview %a[4] [8] [1] : memref<16xf32> to memref<8xf32, strided<[1], offset: 4>>
+      %y = memref.expand_shape %w [[0, 1]] output_shape [2, 4]
+        : memref<8xf32, strided<[1], offset: 4>> into memref<2x4xf32, strided<[4, 1], offset: 4>>
+      memref.store %x, %y[%i, %i] : memref<2x4xf32, strided<[4, 1], offset: 4>>"""
+    assert kernel_effects_accesses(body) == [("%arg0", WRITES)]
+    loop = "scf.for %j = %i to %i step %i iter_args(%b = %a) -> memref<16xf32>"
+    assert kernel_effects_accesses(f"%r = {loop} {{ scf.yield %b : memref<16xf32> }}") == [("%arg0", BOTH)]
+
+
+@pytest.mark.parametrize(
+    ("op", "is_bounded"),
+    [
+        ("memref.load %a[%i] : memref<16xf32>", True),
+        ("memref.subview %a[4] [8] [1] : memref<16xf32> to memref<8xf32, strided<[1], offset: 4>>", True),
+        (f"{REINTERPRET} : {OF_16} to memref<32xf32>", False),
+        (f"memref.cast %a : {OF_16} to memref<?xf32> {METADATA}", False),
+        (
+            f"gpu.subgroup_mma_load_matrix %a[%i] {{leadDimension = 16 : index}} : {OF_16} -> {FRAGMENT}",
+            False,
+        ),
+        ("memref.extract_aligned_pointer_as_index %a : memref<16xf32> -> index", False),
+    ],
+)
+def test_who_takes_the_address_may_leave_the_view(op: str, is_bounded: bool) -> None:
+    ((_, effect),) = of_launch(KERNEL.replace("BODY", f"%c = {op}").replace("KIND", OF_16))
+    assert effect[2] == is_bounded
+
+
+@pytest.mark.parametrize(
+    ("body", "effect"),
+    [
+        ("nvgpu.tma.prefetch.descriptor %a : " + DESCRIPTOR, NEITHER),
+        (f"{TILE} nvgpu.tma.async.store %t to %a[%i, %i] : memref<64x32xf16, 3> -> {DESCRIPTOR}", WRITES),
+    ],
+)
+def test_descriptors_stand_for_their_memory(body: str, effect: tuple[bool, bool]) -> None:
+    assert kernel_effects_accesses(body, DESCRIPTOR) == [("%arg0", effect)]
+
+
+def test_a_kernel_without_a_body_may_do_anything() -> None:
+    head, _, _ = KERNEL.replace("BODY", "").replace("KIND", OF_16).partition("  gpu.module @m")
+    found = of_launch(head + 'gpu.binary @m [#gpu.object<#nvvm.target, "code">]\n}')
+    assert [effect for _, effect in found] == [(True, True, False)]
 
 
 @pytest.mark.parametrize(
@@ -167,75 +207,42 @@ def test_an_operation_reads_and_writes_what_it_names(body: str, effect: tuple[bo
     assert kernel_effects_accesses(body) == [("%arg0", effect)]
 
 
-def test_views_are_followed() -> None:
-    body = """%w = memref.subview %a[4] [8] [1] : memref<16xf32> to memref<8xf32, strided<[1], offset: 4>>
-      %y = memref.expand_shape %w [[0, 1]] output_shape [2, 4]
-        : memref<8xf32, strided<[1], offset: 4>> into memref<2x4xf32, strided<[4, 1], offset: 4>>
-      memref.store %x, %y[%i, %i] : memref<2x4xf32, strided<[4, 1], offset: 4>>"""
-    assert kernel_effects_accesses(body) == [("%arg0", WRITES)]
+def proved(body: str, shape: str, grid: int = 4, block: int = 8) -> bool:
+    """Returns what is said about a kernel on ``grid`` blocks of ``block`` threads."""
+    text = text_beside(__file__, "STORING").replace("BODY", body).replace("KIND", f"memref<{shape}xf32>")
+    text = text.replace("GRID", str(grid)).replace("BLOCK", str(block))
+    with parsed(text) as module:
+        (launch,), (kernel,) = reading.walk(module, "gpu.launch_func"), reading.walk(module, "gpu.func")
+        return bool(memory_effects.overwrites(launch, kernel, 0))
 
 
 @pytest.mark.parametrize(
-    ("body", "is_bounded"),
+    ("index", "shape", "is_proved"),
     [
-        ("%r = memref.load %a[%i] : memref<16xf32>", True),
-        (
-            "%w = memref.subview %a[4] [8] [1] : memref<16xf32> to memref<8xf32, strided<[1], offset: 4>>",
-            True,
-        ),
-        (
-            """%w = memref.reinterpret_cast %a to offset: [0], sizes: [32], strides: [1]
-              : memref<16xf32> to memref<32xf32>""",
-            False,
-        ),
-        (
-            """%c = memref.cast %a : memref<16xf32> to memref<?xf32>
-            %w, %o, %size, %t = memref.extract_strided_metadata %c
-              : memref<?xf32> -> memref<f32>, index, index, index""",
-            False,
-        ),
-        (
-            """%m4 = gpu.subgroup_mma_load_matrix %a[%i] {leadDimension = 16 : index}
-              : memref<16xf32> -> !gpu.mma_matrix<16x16xf32, "COp">""",
-            False,
-        ),
-        ("%p = memref.extract_aligned_pointer_as_index %a : memref<16xf32> -> index", False),
+        *(("%bx, %tx", "4x8", True), ("%tx, %bx", "8x4", True), ("%n", "32", True), ("%m", "32", True)),
+        *(("%n, %c0", "32x1", True), ("%by, %n", "1x32", True)),
+        ("%n", "33", False),  # the last is left
+        ("%bx, %bx", "4x4", False),  # the diagonal
+        ("%last", "32", False),
+        ("%row, %column", "4x8", False),  # right, but not linear and without a guard
     ],
 )
-def test_who_takes_the_address_may_leave_the_view(body: str, is_bounded: bool) -> None:
-    with parsed(KERNEL.replace("BODY", body).replace("KIND", "memref<16xf32>")) as module:
-        launch = walk(module, "gpu.launch_func")[0]
-        (access,) = memory_effects.KernelEffects(module).of_launch(launch)
-    assert access.effect.is_bounded == is_bounded
-
-
-def test_a_view_that_is_handed_to_control_flow_may_be_anything() -> None:
-    body = """%r = scf.for %j = %i to %i step %i iter_args(%b = %a) -> memref<16xf32> {
-        scf.yield %b : memref<16xf32>
-      }"""
-    assert kernel_effects_accesses(body) == [("%arg0", BOTH)]
+def test_a_store_of_every_thread(index: str, shape: str, is_proved: bool) -> None:
+    assert proved(f"memref.store %v, %a[{index}] : KIND", shape) is is_proved
+    assert not proved("scf.for %i = %c0 to %k step %c4 { memref.store %v, %a[%n] : KIND }", "32")
 
 
 @pytest.mark.parametrize(
-    ("body", "effect"),
+    ("condition", "index", "shape", "is_proved"),
     [
-        ("nvgpu.tma.prefetch.descriptor %a : " + DESCRIPTOR, NEITHER),
-        (
-            f"""%t = memref.alloc() : memref<64x32xf16, 3>
-            nvgpu.tma.async.store %t to %a[%i, %i] : memref<64x32xf16, 3> -> {DESCRIPTOR}""",
-            WRITES,
-        ),
+        *(("%in", "%n", "32", True), ("%in", "%row, %column", "4x8", True)),
+        *(("%in", "%column, %row", "8x4", False), ("%in", "%n", "33", False)),
+        ("%out", "%n", "32", False),  # too few threads store
+        ("%in", "%row, %c0", "4x8", False),
     ],
 )
-def test_descriptors_stand_for_their_memory(body: str, effect: tuple[bool, bool]) -> None:
-    assert kernel_effects_accesses(body, DESCRIPTOR) == [("%arg0", effect)]
-
-
-def test_a_kernel_without_a_body_may_do_anything() -> None:
-    text = KERNEL.replace("BODY", "").replace("KIND", "memref<16xf32>")
-    head, _, _ = text.partition("  gpu.module @m")
-    binary = 'gpu.binary @m [#gpu.object<#nvvm.target, "code">]\n}'
-    with parsed(head + binary) as module:
-        launch = walk(module, "gpu.launch_func")[0]
-        effects = [access.effect for access in memory_effects.KernelEffects(module).of_launch(launch)]
-    assert [tuple(effect) for effect in effects] == [(True, True, False)]
+def test_a_store_after_a_guard(condition: str, index: str, shape: str, is_proved: bool) -> None:
+    body = f"scf.if {condition} {{ memref.store %v, %a[{index}] : KIND }}"
+    assert proved(body, shape) is is_proved
+    assert proved(body, shape, grid=5) is is_proved  # more threads than elements
+    assert not proved(body, shape, grid=3)

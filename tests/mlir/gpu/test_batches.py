@@ -13,7 +13,6 @@ from tuner.mlir.gpu import batches
 
 pytestmark = pytest.mark.mlir
 
-
 TENSOR: dict[str, Any] = {
     **dict.fromkeys(("block_m", "block_n"), 64),
     **dict.fromkeys(("warps_m", "warps_n", "depth"), 2),
@@ -36,16 +35,11 @@ def tensor_cores(problem: Problem, **knobs: Any) -> GpuPoint:
     return GpuPoint(problem, Candidate.of("matmul_gpu_mma_sync", TENSOR | knobs))
 
 
+BY_WORKSPACE = {"splits": 2, "split_by": "workspace", "block_k": 16, "warps_n": 1}
 POINTS = (
     tensor_cores(BatchMatmul(3, 67, 130, 64, "f16", epilogue="bias_relu", output="f16")),
     tensor_cores(BatchMatmul(2, 64, 64, 160, "f16", "nt"), splits=2),
-    tensor_cores(
-        BatchMatmul(2, 65, 65, 160, "bf16", "nt", "bias_relu", "bf16"),
-        splits=2,
-        split_by="workspace",
-        block_k=16,
-        warps_n=1,
-    ),
+    tensor_cores(BatchMatmul(2, 65, 65, 160, "bf16", "nt", "bias_relu", "bf16"), **BY_WORKSPACE),
     tensor_cores(BatchMatmul(2, 65, 99, 91, "f16", "tn"), pack=1, shared="pad"),
     tensor_cores(BatchMatmul(5, 1, 3, 7, "bf16", "tn"), depth=0, block_m=32, block_n=32),
     GpuPoint(BatchMatmul(3, 40, 65, 33, epilogue="bias_relu"), Candidate.of("matmul_gpu_simt", SIMT)),
@@ -70,13 +64,10 @@ def test_every_pair_is_multiplied_without_races(one: GpuPoint) -> None:
 
 
 def test_the_grid_and_the_buffers_are_of_the_whole_batch() -> None:
-    of_one = tensor_cores(
-        BatchMatmul(1, 65, 65, 160, "f16", "nt", "bias_relu"), splits=2, split_by="workspace"
+    sizes = (65, 65, 160, "f16", "nt", "bias_relu")
+    one, three = (
+        tensor_cores(BatchMatmul(batch, *sizes), splits=2, split_by="workspace").program() for batch in (1, 3)
     )
-    of_three = tensor_cores(
-        BatchMatmul(3, 65, 65, 160, "f16", "nt", "bias_relu"), splits=2, split_by="workspace"
-    )
-    one, three = of_one.program(), of_three.program()
     for before, after in zip(one.launches, three.launches, strict=True):
         assert after.grid == (*before.grid[:2], 3 * before.grid[2])
     for was, now in zip(one.buffers, three.buffers, strict=True):
@@ -94,9 +85,7 @@ def test_a_tensor_map_gets_the_matrix_as_its_last_dimension() -> None:
 
 @pytest.mark.drawn(2)
 @pytest.mark.parametrize("forgotten", ["a", "b", "c", "workspace"])
-def test_a_buffer_whose_matrices_are_forgotten_is_seen(
-    monkeypatch: pytest.MonkeyPatch, forgotten: str
-) -> None:
+def test_a_buffer_with_forgotten_matrices_is_seen(monkeypatch: pytest.MonkeyPatch, forgotten: str) -> None:
     matrix_bytes = batches._matrix_bytes  # noqa: SLF001 - what is broken on purpose
     monkeypatch.setattr(
         batches, "_matrix_bytes", lambda buffer: 0 if buffer.name == forgotten else matrix_bytes(buffer)

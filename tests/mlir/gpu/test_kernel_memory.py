@@ -1,15 +1,18 @@
-"""memref.copy in kernels: shared out among the threads of a block, or each thread's own."""
+"""Memory in kernels: copies shared out among threads, shared memory of launches, temporaries of threads."""
 
+import re
 from collections.abc import Callable
 from typing import Any
 
 import numpy as np
 import pytest
 
+from benchmarks.fuzzing.program_check import SIMULATOR
+from benchmarks.program_compiler import compiler_of
 from tests.mlir.gpu_matmul import gpu_payload
-from tests.mlir.kernels import parsed
-from tests.texts import text_beside
-from tuner.core.errors import CandidateError
+from tests.mlir.kernels import changed, parsed
+from tests.texts import filled, text_beside
+from tuner.core.errors import CandidateError, Stage
 from tuner.core.gpu import chip_of
 from tuner.core.gpu_code import buffers_of
 from tuner.core.problem import Matmul
@@ -27,16 +30,7 @@ SCRIPT, BY_THREADS = (text_beside(__file__, name) for name in ("SCRIPT", "BY_THR
 
 
 def kernel(*body: str) -> str:
-    lines = "\n    ".join(body)
-    return f"""gpu.module @m {{
-  gpu.func @k(%a: memref<16x16xf32>, %n: index) kernel {{
-    %i = gpu.thread_id x
-    %t = memref.alloc() : {TILE}
-    {lines}
-    gpu.return
-  }}
-}}
-"""
+    return filled(__file__, "KERNEL", tile=TILE, lines="\n    ".join(body))
 
 
 def rows(index: str) -> tuple[str, ...]:
@@ -50,11 +44,9 @@ def rows(index: str) -> tuple[str, ...]:
 
 
 def expanded(text: str) -> tuple[str, int]:
-    with parsed(text) as module:
-        shared = kernel_memory.expand_copies(module)
-        assert module.operation.verify()
-        assert "memref.copy" not in str(module)
-        return str(module), shared
+    _, after, shared = changed(kernel_memory.expand_copies, text)
+    assert "memref.copy" not in after
+    return after, shared
 
 
 def test_a_copy_between_barriers_is_shared_out(golden: Callable[[str, str], None]) -> None:
@@ -133,18 +125,16 @@ def program(launches: tuple[str, ...], outside: str = "", attributions: str = ""
 
 
 def declared(text: str) -> str:
-    with parsed(text) as module:
-        kernel_memory.declare_launch_memory(module)
-        assert module.operation.verify()
-        return str(module)
+    return changed(kernel_memory.declare_launch_memory, text)[1]
 
 
 @pytest.mark.parametrize("kind", ["alloc", "alloca"])
 def test_shared_memory_of_a_launch_becomes_an_attribution(kind: str) -> None:
-    body = f"%t = memref.{kind}() : {SHARED} {STORE.format(SHARED)}"
-    text = declared(program((body,)))
+    text = declared(program((f"%t = memref.{kind}() : {SHARED} {STORE.format(SHARED)}",)))
     assert f"workgroup(%arg14 : {SHARED})" in text
     assert f"memref.{kind}" not in text
+    aligned = f"memref.{kind}() {{alignment = 1024 : i64}}"  # which an attribution cannot keep
+    assert aligned in declared(program((f"%t = {aligned} : {SHARED} {STORE.format(SHARED)}",)))
 
 
 def test_private_attributions_make_package_for_shared_ones() -> None:
@@ -161,8 +151,7 @@ def test_memory_that_the_host_allocates_moves_into_each_launch_that_uses_it() ->
     outside = f"%t = memref.alloc() : {SHARED} %part = {view} %o = memref.alloc() : {OWN}"
     part = f"memref.store %f, %part[%i] : {half}"
     bodies = (STORE.format(SHARED), part, STORE.format(OWN).replace("%t", "%o"))
-    text = declared(program(bodies, outside))
-    before, first, second, third = text.split("gpu.launch")
+    before, first, second, third = declared(program(bodies, outside)).split("gpu.launch")
     assert "memref." not in before
     assert "workgroup(" in first
     assert "workgroup(" in second
@@ -183,6 +172,96 @@ def test_memory_of_kernels_that_the_host_uses_is_refused() -> None:
         declared(program((), outside))
 
 
-def test_an_alignment_that_an_attribution_cannot_keep_stays_with_the_allocation() -> None:
-    body = f"%t = memref.alloc() {{alignment = 1024 : i64}} : {SHARED} {STORE.format(SHARED)}"
-    assert "memref.alloc() {alignment = 1024 : i64}" in declared(program((body,)))
+# Temporaries that threads allocate in kernels: compiled and run, or refused.
+
+# Each thread copies its row, and takes the element of it that %n says: LLVM cannot do without the copy.
+FORALL = text_beside(__file__, "FORALL")
+# The same, a temporary in each of four iterations
+LOOP = text_beside(__file__, "LOOP")
+
+
+def ran(text: str, *arguments: Any) -> Any:
+    """Runs a program on the simulator, which must find nothing wrong."""
+    from tuner.programs.run.device_function import DeviceFunction
+    from tuner.simulator.device.simulated_device import SimulatedDevice
+
+    device = SimulatedDevice("sm_90")
+    program = DeviceFunction(compiler_of(SIMULATOR).compile(text, None, None).code, device)
+    result = program(*arguments)
+    program.close()
+    assert device.reports == ()
+    return result
+
+
+def test_a_temporary_of_each_thread_is_its_own() -> None:
+    rng, lanes = np.random.default_rng(0), np.arange(64)
+    x, n = rng.standard_normal((64, 16)).astype(np.float32), rng.integers(0, 16, 64, np.int32)
+    for text, expected in (
+        (FORALL, x[lanes, n]),
+        (re.sub(r"memref\.dealloc .*", "", FORALL), x[lanes, n]),
+        (LOOP, x[lanes, n] + x[lanes, 8 + n % 4]),  # of each iteration one place
+    ):
+        y = np.zeros(64, np.float32)
+        ran(text, x, n, y)
+        np.testing.assert_array_equal(y, expected)
+    np.testing.assert_array_equal(ran(text_beside(__file__, "TENSORS"), x, n), 2 * x[lanes, n])
+
+
+PRIVATE_KERNEL = text_beside(__file__, "PRIVATE_KERNEL")
+
+
+def rewritten(body: str) -> str:
+    return changed(kernel_memory.use_private_memory, PRIVATE_KERNEL.format(body))[1]
+
+
+def test_allocations_become_allocas_at_the_start_and_nothing_is_freed() -> None:
+    text = rewritten(text_beside(__file__, "CHOSEN"))
+    assert text.count("memref.alloca()") == 2
+    assert "memref.alloc()" not in text
+    assert "memref.dealloc" not in text
+    aligned = rewritten("%t = memref.alloc() {alignment = 32 : i64} : memref<4xf32>")
+    assert "memref.alloca() {alignment = 32 : i64} : memref<4xf32>" in aligned
+    assert "memref.alloca() : memref<131072xf32>" in rewritten("%t = memref.alloc() : memref<131072xf32>")
+
+
+@pytest.mark.parametrize("body", ["FREED_IN_A_LOOP", "ALLOCA_IN_A_LOOP"])
+def test_the_alloca_of_a_temporary_in_a_loop_is_outside_of_it(body: str) -> None:
+    text = rewritten(text_beside(__file__, body))
+    assert text.index("memref.alloca()") < text.index("scf.for")
+
+
+@pytest.mark.parametrize("kind", ["alloc", "alloca"])
+def test_a_kernel_may_begin_with_its_allocations(kind: str) -> None:
+    first = "%c0 = arith.constant 0 : index"
+    made = f"%t = memref.{kind}() : memref<4xf32> %u = memref.{kind}() : memref<4xf32>"
+    text = PRIVATE_KERNEL.format("").replace(first, f"{made} {first}")
+    assert changed(kernel_memory.use_private_memory, text)[1].count("memref.alloca()") == 2
+
+
+def test_shared_memory_is_not_a_threads_own() -> None:
+    kind = "memref<4xf32, #gpu.address_space<workgroup>>"
+    text = rewritten(f"%t = memref.alloc() : {kind}\n memref.dealloc %t : {kind}")
+    assert "memref.alloc()" in text
+    assert "memref.dealloc" in text
+
+
+COMPILE, RESOURCES = Stage.COMPILE, Stage.RESOURCES
+HALVES = "%t = memref.alloc() : memref<65536xf32> %u = memref.alloc() : memref<65537xf32>"
+FORWARDED = r"memory of one iteration of a loop that scf\.yield forwards, allowed loads, stores and views"
+OTHER = r"memref\.dealloc of other memory, allowed what it allocated itself"
+DYNAMIC = r"memref<\?xf32> allocated by each thread, allowed a static shape"
+
+
+@pytest.mark.parametrize(
+    ("body", "stage", "found"),
+    [
+        ("%t = memref.alloc(%n) : memref<?xf32>", COMPILE, DYNAMIC),
+        (HALVES, RESOURCES, "524292 bytes allocated by each thread, allowed 524288"),
+        (text_beside(__file__, "HANDED_ON"), COMPILE, FORWARDED),
+        ("memref.dealloc %g : memref<?xf32>", COMPILE, OTHER),
+    ],
+)
+def test_what_has_no_place_is_refused_in_one_line(body: str, stage: Stage, found: str) -> None:
+    with pytest.raises(CandidateError, match=rf"^kernel k: found {found} \(at line \d+:\d+\)$") as failure:
+        rewritten(body)
+    assert failure.value.stage is stage

@@ -19,7 +19,6 @@ from tuner.targets.gpu.compiler import find_ptxas
 
 pytestmark = pytest.mark.mlir
 
-
 PROBLEM = Matmul(64, 96, 48)
 ENTRY = re.compile(r"\.visible \.entry (\w+)\(")
 TWO_KERNELS = text_beside(__file__, "TWO_KERNELS")
@@ -56,16 +55,9 @@ def test_a_script_becomes_a_program_that_can_be_launched() -> None:
     assert (program.chip, program.cubin, program.resources) == ("sm_90", b"", ())
     assert ENTRY.findall(program.ptx) == ["matmul_kernel"]
     require_launchable(program)
-
-
-def test_the_same_script_gives_the_same_ptx() -> None:
-    assert lower_matmul.__wrapped__("sm_90") == lower_matmul()
-
-
-def test_shared_memory_is_one_external_block_that_reports_its_alignment() -> None:
-    ptx = lower_matmul().ptx
-    assert ".extern .shared .align 128 .b8 __dynamic_shmem__0[];" in ptx
-    assert len(re.findall(r"\.shared \.align", ptx)) == 1  # nothing static beside it
+    assert lower_matmul.__wrapped__("sm_90") == program  # the same PTX
+    assert ".extern .shared .align 128 .b8 __dynamic_shmem__0[];" in program.ptx
+    assert len(re.findall(r"\.shared \.align", program.ptx)) == 1  # nothing static next to it
 
 
 def test_the_launch_of_the_module_reports_its_shared_memory() -> None:
@@ -95,12 +87,10 @@ def test_every_chip_gets_its_own_ptx_which_its_ptxas_takes(chip: str) -> None:
 def test_buffers_above_the_limit_of_the_chip_are_refused() -> None:
     # two tiles of 128 x 256 f32 are 256 KiB: neither MLIR nor ptxas would mind
     problem = Matmul(128, 128, 512)
+    found = r"^shared memory of matmul_kernel: found 262144 bytes, allowed 232448 \(at line \d+:\d+\)$"
     with parsed(""):
         module = transformed(problem, gpu_script(block=128, depth=256))
-        with pytest.raises(
-            CandidateError,
-            match=r"^shared memory of matmul_kernel: found 262144 bytes, allowed 232448 \(at line \d+:\d+\)$",
-        ) as failure:
+        with pytest.raises(CandidateError, match=found) as failure:
             lowering.lower_to_program(module, chip_of("sm_90"), buffers_of(problem))
     assert failure.value.stage is Stage.RESOURCES
 
@@ -113,13 +103,10 @@ def test_several_kernels_are_one_ptx_text_and_launched_in_order() -> None:
     )
     assert program.buffers == (*AB, KernelBuffer("workspace", 256, "scratch"))
     assert sorted(ENTRY.findall(program.ptx)) == ["twice_kernel", "twice_kernel_1"]
-
-
-def test_an_unread_atomic_is_relaxed_and_within_the_device() -> None:
-    ptx = lower(TWO_KERNELS).ptx
-    assert re.search(r"(atom|red)(\.relaxed)?(\.gpu)?\.global(\.gpu)?\.add\.f32", ptx)
-    assert "acq_rel" not in ptx
-    assert "fence" not in ptx
+    # an unread atomic is relaxed and within the device
+    assert re.search(r"(atom|red)(\.relaxed)?(\.gpu)?\.global(\.gpu)?\.add\.f32", program.ptx)
+    assert "acq_rel" not in program.ptx
+    assert "fence" not in program.ptx
 
 
 def test_what_no_pass_can_lower_is_the_candidates_failure_in_one_line() -> None:

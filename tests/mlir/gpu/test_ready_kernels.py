@@ -12,13 +12,12 @@ from benchmarks.gpu_check.gpu_point import GpuPoint
 from benchmarks.program_compiler import compiler_of
 from tests.programs.lowering.test_insert_gpu_kernels import MMA
 from tests.targets.gpu.strategies.points import simt
-from tests.texts import text_beside
+from tests.texts import filled, text_beside
 from tuner.core.candidate import Candidate
 from tuner.core.interfaces import Script
 from tuner.core.problem import Matmul, Problem
 
 pytestmark = pytest.mark.mlir
-
 
 POINTS = {
     "naive": GpuPoint(Matmul(40, 24, 64), Candidate.of("matmul_gpu_naive", {"block_m": 4, "block_n": 32})),
@@ -33,15 +32,7 @@ DYNAMIC = text_beside(__file__, "DYNAMIC")
 def payload(problem: Problem, surrounding: str) -> str:
     m, n, k = problem.sizes
     a, b, c = f"memref<{m}x{k}x{problem.dtype}>", f"memref<{k}x{n}x{problem.dtype}>", f"memref<{m}x{n}xf32>"
-    return f"""func.func @f(%a: {a}, %b: {b}, %c: {c}, %d: memref<?xf32>, %e: memref<8xf32>) {{
-    %c0 = arith.constant 0 : index
-    %c1 = arith.constant 1 : index
-    %zero = arith.constant 0.0 : f32
-    linalg.fill ins(%zero : f32) outs(%c : {c})
-    linalg.matmul ins(%a, %b : {a}, {b}) outs(%c : {c})
-    {surrounding}
-    return
-  }}"""
+    return filled(__file__, "PROGRAM", a=a, b=b, c=c, surrounding=surrounding)
 
 
 def texts_of(llvm: str) -> list[str]:

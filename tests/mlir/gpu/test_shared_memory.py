@@ -50,13 +50,10 @@ def rewritten(text: str) -> tuple[str, int]:
         return str(module), blocks[0].bytes
 
 
-def test_a_launch_that_asks_for_nothing_gets_what_the_views_need() -> None:
+def test_a_launch_that_asks_for_nothing_gets_what_the_views_need_and_allocations_after_them() -> None:
     text, size = rewritten(views_only(*VIEWS))
     assert size == 512
     assert "dynamic_shared_memory_size %c512_i32" in text
-
-
-def test_allocations_come_after_the_views() -> None:
     text, size = rewritten(views_only(*VIEWS, *ALLOCATED))
     assert size == 512 + 1024
     assert re.search(r"memref\.view %\w+\[%c512\w*\]\[\] : .* to memref<256xf32", text)
@@ -81,17 +78,12 @@ def test_a_place_that_is_not_constant_needs_a_size() -> None:
     assert rewritten(asking(AT_RUN_TIME, 1000))[1] == 1000
 
 
-def test_a_size_that_only_the_run_knows_is_passed_on() -> None:
-    text, _ = rewritten(asking(VIEWS, None))
-    assert "dynamic_shared_memory_size %arg1" in text
-
-
 def test_buffers_come_in_front_of_memory_whose_size_only_the_run_knows() -> None:
+    assert "dynamic_shared_memory_size %arg1" in rewritten(asking(VIEWS, None))[0]
     text, size = rewritten(asking((*VIEWS, *ALLOCATED), None))
     assert size == 1024 + 512
-    assert re.search(
-        r"%(\w+) = arith.addi %c1024_i32, %arg1 : i32\n.*\n?.*dynamic_shared_memory_size %\1", text
-    )
+    added = r"%(\w+) = arith.addi %c1024_i32, %arg1 : i32\n.*\n?.*dynamic_shared_memory_size %\1"
+    assert re.search(added, text)
     assert re.search(r"memref\.view %\w+\[%c1024\w*\]\[%\w+\] : .* to memref<\?xi8", text)
 
 
@@ -100,8 +92,7 @@ def test_constants_of_every_launch_are_brought_into_the_kernel() -> None:
     passed = passed.replace("@k(%g: memref<256xf32>", "@k(%g: memref<256xf32>, %shift: index")
     one = passed.replace("args(%g : memref<256xf32>", "args(%g : memref<256xf32>, %c256 : index")
     launch = one[one.index("    gpu.launch_func") : one.index("    return")]
-    two = one.replace(launch, launch + launch.replace("%c256 :", "%c1 :"))
-    for text, expected in ((one, 1), (two, 0)):
+    for text, expected in ((one, 1), (one.replace(launch, launch + launch.replace("%c256 :", "%c1 :")), 0)):
         with parsed(text) as module:
             assert kernel_passes.propagate_constant_arguments(module) == expected
             assert module.operation.verify()
@@ -119,23 +110,22 @@ def rewrite(text: str, limit_bytes: int = LIMIT_BYTES) -> tuple[str, Any]:
         return str(module), blocks
 
 
-def test_buffers_become_views_of_one_block(golden: Callable[[str, str], None]) -> None:
-    text, blocks = rewrite(kernel(store("a"), store("b"), BARRIER, load("a"), load("b")))
-    assert blocks == (shared_memory.SharedBlock("k", 2048, 128),)
-    golden("dynamic_shared_memory.mlir", text)
-
-
-def test_buffers_used_one_after_the_other_share_bytes(golden: Callable[[str, str], None]) -> None:
-    text, blocks = rewrite(kernel(*REUSED))
-    assert blocks == (shared_memory.SharedBlock("k", 1024, 128),)
-    assert "dynamic_shared_memory_size %c1024_i32" in text
-    golden("dynamic_shared_memory_reuse.mlir", text)
-
-
-def test_without_the_barrier_they_do_not(golden: Callable[[str, str], None]) -> None:
-    body = (store("a"), BARRIER, load("a"), store("b"), BARRIER, load("b"))
-    _, blocks = rewrite(kernel(*body))
-    assert blocks == (shared_memory.SharedBlock("k", 2048, 128),)
+@pytest.mark.parametrize(
+    ("body", "size", "name"),
+    [
+        ((store("a"), store("b"), BARRIER, load("a"), load("b")), 2048, "dynamic_shared_memory.mlir"),
+        (REUSED, 1024, "dynamic_shared_memory_reuse.mlir"),
+        ((store("a"), BARRIER, load("a"), store("b"), BARRIER, load("b")), 2048, ""),  # a barrier is missing
+    ],
+)
+def test_buffers_become_views_of_one_block_and_share_bytes_where_barriers_allow_it(
+    body: tuple[str, ...], size: int, name: str, golden: Callable[[str, str], None]
+) -> None:
+    text, blocks = rewrite(kernel(*body))
+    assert blocks == (shared_memory.SharedBlock("k", size, 128),)
+    assert f"dynamic_shared_memory_size %c{size}_i32" in text
+    if name:
+        golden(name, text)
 
 
 def test_attributions_are_buffers_as_well(golden: Callable[[str, str], None]) -> None:
@@ -153,22 +143,15 @@ def test_attributions_are_buffers_as_well(golden: Callable[[str, str], None]) ->
     golden("dynamic_shared_memory_attributions.mlir", text)
 
 
-def test_more_than_the_chip_has_is_refused() -> None:
+def test_more_than_the_chip_has_is_refused_which_no_compiler_rejects() -> None:
     text = kernel(store("a"), store("b"), load("a"), load("b"))
+    large = kernel(f"%c = memref.alloc() : memref<480x1024xi8, {WS}>", store("a"))
     assert rewrite(text, 2048)[1][0].bytes == 2048
-    with pytest.raises(
-        CandidateError, match=r"^shared memory of k: found 2048 bytes, allowed 2047 \(at line \d+:\d+\)$"
-    ) as failure:
-        rewrite(text, 2047)
-    assert failure.value.stage is Stage.RESOURCES
-
-
-def test_480_kb_which_no_compiler_rejects_are_refused() -> None:
-    text = kernel(f"%c = memref.alloc() : memref<480x1024xi8, {WS}>", store("a"))
-    with pytest.raises(
-        CandidateError, match=r"^shared memory of k: found 4\d+ bytes, allowed 232448 \(at line \d+:\d+\)$"
-    ):
-        rewrite(text)
+    for too_large, limit, found in ((text, 2047, "2048"), (large, LIMIT_BYTES, r"4\d+")):
+        message = rf"^shared memory of k: found {found} bytes, allowed {limit} \(at line \d+:\d+\)$"
+        with pytest.raises(CandidateError, match=message) as failure:
+            rewrite(too_large, limit)
+        assert failure.value.stage is Stage.RESOURCES
 
 
 def test_memory_that_the_kernel_asked_for_itself_stays_in_front() -> None:
@@ -187,42 +170,31 @@ def test_memory_that_the_kernel_asked_for_itself_stays_in_front() -> None:
 
 
 def test_a_larger_alignment_that_was_asked_for_is_kept() -> None:
+    aligned = f"%b = memref.alloc() {{alignment = 1024 : i64}} : {SHARED}"
     text = kernel(store("a"), store("b"), load("a"), load("b")).replace(
-        f"%b = memref.alloc() : {SHARED}", f"%b = memref.alloc() {{alignment = 1024 : i64}} : {SHARED}"
+        f"%b = memref.alloc() : {SHARED}", aligned
     )
-    _, blocks = rewrite(text)
-    assert blocks == (shared_memory.SharedBlock("k", 2048, 1024),)
+    assert rewrite(text)[1] == (shared_memory.SharedBlock("k", 2048, 1024),)
 
 
 def test_a_kernel_without_shared_memory_asks_for_none() -> None:
-    text = kernel().replace(
-        f"      %a = memref.alloc() : {SHARED}\n      %b = memref.alloc() : {SHARED}\n", ""
-    )
-    after, blocks = rewrite(text)
+    after, blocks = rewrite(views_only())
     assert blocks == (shared_memory.SharedBlock("k", 0, 128),)
     assert "dynamic_shared_memory" not in after
 
 
 @pytest.mark.parametrize(
-    ("allocation", "found"),
-    [
-        (f"%c = memref.alloc(%i) : memref<?xf32, {WS}>", r"memref<\?xf32, .*>"),
-        (
-            f"%c = memref.alloc() : memref<4x4xf32, strided<[8, 1]>, {WS}>",
-            r"memref<4x4xf32, strided<\[8, 1\]>, .*>",
-        ),
-    ],
+    ("allocation", "kind"),
+    [("alloc(%i)", f"memref<?xf32, {WS}>"), ("alloc()", f"memref<4x4xf32, strided<[8, 1]>, {WS}>")],
 )
-def test_a_buffer_that_is_no_view_of_bytes_is_refused(allocation: str, found: str) -> None:
-    with pytest.raises(
-        CandidateError,
-        match=rf"^shared memory of k: found {found}, allowed a static shape in row-major order \(at line",
-    ):
-        rewrite(kernel(allocation))
+def test_a_buffer_that_is_no_view_of_bytes_is_refused(allocation: str, kind: str) -> None:
+    found = f"^shared memory of k: found {re.escape(kind.partition(' #')[0])} .*>"
+    allowed = r"allowed a static shape in row-major order \(at line"
+    with pytest.raises(CandidateError, match=f"{found}, {allowed}"):
+        rewrite(kernel(f"%c = memref.{allocation} : {kind}"))
 
 
 # When two buffers may share bytes: only where a barrier and finished copies prove it.
-
 COPY = (
     "%copy = nvgpu.device_async_copy %g[%i], %a[%i], 1 : memref<256xf32> to " + SHARED,
     "%group = nvgpu.device_async_create_group %copy",
@@ -230,7 +202,8 @@ COPY = (
 WAIT = "nvgpu.device_async_wait %group {numGroups = 0 : i32}"
 LOOP = "%zero = arith.constant 0 : index %one = arith.constant 1 : index scf.for %n = %zero to %i step %one {"
 BRANCH = "%c7 = arith.constant 7 : index %is = arith.cmpi eq, %i, %c7 : index scf.if %is {"
-PART = "memref<128xf32, strided<[1]>, #gpu.address_space<workgroup>>"
+GLOBAL = "#gpu.address_space<global>"
+PART = f"memref<128xf32, strided<[1]>, {WS}>"
 SUBVIEW = f"%part = memref.subview %a[0][128][1] : {SHARED} to {PART}"
 STORE_PART = f"memref.store %v, %part[%i] : {PART}"
 CAST = f"%cast = memref.cast %a : {SHARED} to memref<?xf32, #gpu.address_space<workgroup>>"
@@ -247,17 +220,11 @@ SEPARATE = {
     "a barrier between last and first use": (store("a"), load("a"), BARRIER, store("b"), load("b")),
     "b before a as well": (store("b"), load("b"), BARRIER, store("a"), load("a")),
     "uses in a loop, a barrier behind it": (LOOP, store("a"), BARRIER, load("a"), "}", BARRIER, store("b")),
-    "a barrier that names shared memory": (
-        store("a"),
-        "gpu.barrier memfence [#gpu.address_space<workgroup>]",
-        store("b"),
-    ),
+    "a barrier that names shared memory": (store("a"), f"{BARRIER} memfence [{WS}]", store("b")),
     "a copy that was waited for": (*COPY, WAIT, BARRIER, load("a"), BARRIER, store("b")),
     "copies and groups in a loop, all waited for behind it": (
         *(LOOP, *COPY, "}"),
-        "%none = nvgpu.device_async_create_group {}",
-        "nvgpu.device_async_wait %none",
-        *(BARRIER, store("b")),
+        *("%none = nvgpu.device_async_create_group {}", "nvgpu.device_async_wait %none", BARRIER, store("b")),
     ),
     "a deallocation at the end": (store("a"), BARRIER, store("b"), f"memref.dealloc %a : {SHARED}"),
     "a view whose uses are over": (SUBVIEW, STORE_PART, BARRIER, store("b")),
@@ -273,19 +240,13 @@ TOGETHER = {
     "the barrier is in a branch": (store("a"), BRANCH, BARRIER, "}", store("b")),
     "both in one loop": (LOOP, store("a"), BARRIER, store("b"), BARRIER, "}"),
     "a barrier for no memory": (store("a"), "gpu.barrier memfence []", store("b")),
-    "a barrier for global memory": (
-        store("a"),
-        "gpu.barrier memfence [#gpu.address_space<global>]",
-        store("b"),
-    ),
+    "a barrier for global memory": (store("a"), f"{BARRIER} memfence [{GLOBAL}]", store("b")),
     "a copy that nobody waited for": (*COPY, BARRIER, store("b")),
     "a wait that lets one group go on": (*COPY, WAIT.replace("= 0", "= 1"), BARRIER, store("b")),
     "a wait behind the barrier": (*COPY, BARRIER, WAIT, store("b")),
     "a wait in a loop": (*COPY, LOOP, WAIT, "}", BARRIER, store("b")),
     "a copy that is in no group yet": (
-        "%before = nvgpu.device_async_create_group {}",
-        COPY[0],
-        WAIT.replace("%group", "%before"),
+        *("%before = nvgpu.device_async_create_group {}", COPY[0], WAIT.replace("%group", "%before")),
         *(BARRIER, store("b"), COPY[1]),
     ),
     "a view used later": (SUBVIEW, store("a"), BARRIER, store("b"), STORE_PART),
@@ -300,23 +261,13 @@ TOGETHER = {
 }
 
 
-def overlap(*body: str) -> bool:
-    with parsed(kernel(*body)) as module:
+@pytest.mark.parametrize("case", [*SEPARATE, *TOGETHER])
+def test_buffers_share_bytes_only_where_nothing_uses_both(case: str) -> None:
+    with parsed(kernel(*(SEPARATE | TOGETHER)[case])) as module:
         function = walk(module, "gpu.func")[0]
         of = shared_memory.SharedMemoryLiveness(function)
         a, b = (of.lifetime(op.results[0]) for op in walk(function, "memref.alloc"))
-        assert a.overlaps(b) == b.overlaps(a)
-        return bool(a.overlaps(b))
-
-
-@pytest.mark.parametrize("case", SEPARATE)
-def test_buffers_may_share_bytes_with(case: str) -> None:
-    assert not overlap(*SEPARATE[case])
-
-
-@pytest.mark.parametrize("case", TOGETHER)
-def test_buffers_may_not_share_bytes_with(case: str) -> None:
-    assert overlap(*TOGETHER[case])
+        assert a.overlaps(b) == b.overlaps(a) == (case in TOGETHER)
 
 
 REQUEST = st.builds(AllocationRequest, st.integers(0, 5000), st.sampled_from((1, 16, 128, 1024)))
@@ -342,30 +293,21 @@ def test_buffers_that_live_together_share_no_byte(
 
 
 @given(REQUESTS)
-def test_buffers_that_never_live_together_take_the_package_of_the_largest(
+def test_buffers_take_the_bytes_of_the_largest_or_no_more_than_all_of_them_padded(
     requests: tuple[AllocationRequest, ...],
 ) -> None:
     offsets = first_fit_offsets(requests, lambda one, other: False)
     assert set(offsets) <= {0}
     assert total_bytes(requests, offsets) == max((request.bytes for request in requests), default=0)
-
-
-@given(REQUESTS)
-def test_buffers_that_all_live_together_take_no_more_than_all_of_them_padded(
-    requests: tuple[AllocationRequest, ...],
-) -> None:
     offsets = first_fit_offsets(requests, lambda one, other: True)
     padded = sum(request.bytes + request.alignment_bytes - 1 for request in requests)
     assert sum(request.bytes for request in requests) <= total_bytes(requests, offsets) <= padded
 
 
 def test_a_buffer_fills_a_gap() -> None:
-    # 0 and 1 conflict with 2, not with one another; 3 conflicts with 0 only and fits beside it
+    # 0 and 1 conflict with 2, not with one another; 3 conflicts with 0 only and fits next to it
     pairs = {(0, 2), (1, 2), (0, 3)}
     requests = tuple(AllocationRequest(size, 128) for size in (1024, 512, 2048, 100))
     offsets = first_fit_offsets(requests, lambda one, other: (min(one, other), max(one, other)) in pairs)
     assert offsets == (2048, 2048, 0, 0)
-
-
-def test_alignment_rounds_up() -> None:
     assert [align(offset, 128) for offset in (0, 1, 128, 129)] == [0, 128, 128, 256]

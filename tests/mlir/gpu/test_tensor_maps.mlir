@@ -17,3 +17,11 @@ module attributes {gpu.container_module} {
     return
   }
 }
+// ----- CREATED
+func.func @f(%a: {memref}, %any: index) {
+      %c8 = arith.constant 8 : index
+      %cn = arith.constant {n} : index
+      %u = memref.cast %a : {memref} to memref<*x{element}>
+      %m = nvgpu.tma.create.descriptor %u box[{box}] {attributes} : memref<*x{element}> -> {kind}
+      return
+    }

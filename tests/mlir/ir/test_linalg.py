@@ -1,4 +1,4 @@
-"""What the letters of a convolution's dimensions say."""
+"""Dimensions of convolutions, roundings after limits, and weights that come packed."""
 
 from typing import Any
 
@@ -7,18 +7,19 @@ import numpy as np
 import pytest
 
 from tests.mlir.documented_ir import missing
-from tests.mlir.kernels import parsed
-from tests.texts import text_beside
+from tests.mlir.kernels import changed, parsed
+from tests.texts import filled, text_beside
+from tuner.core.fusions import WeightPacking
+from tuner.mlir.bindings import ir
 from tuner.mlir.ir.linalg import ConvolutionForm, convolution_form, round_late
 from tuner.mlir.ir.reading import walk
+from tuner.mlir.ir.vnni import packing_of, set_packed, set_packed_as
 
 pytestmark = pytest.mark.mlir
 
-TEXT = text_beside(__file__, "TEXT")
-
 
 def test_a_form_has_the_dimensions_and_steps_of_its_op() -> None:
-    with parsed(TEXT) as module:
+    with parsed(text_beside(__file__, "CONVOLUTION")) as module:
         (op,) = walk(module, "linalg.conv_1d_ncw_fcw")
         assert convolution_form(op) == ConvolutionForm("ncW", "fcw", "nfW", (2,), (4,))
 
@@ -31,7 +32,6 @@ def test_a_depthwise_convolution_sums_over_its_window_only() -> None:
 
 
 # Roundings to bf16 after limits: what is moved, what is not, and that no result changes.
-
 Array = Any
 BODY = """%r = arith.truncf %x : f32 to bf16
   %c = arith.cmpf ugt, %r, %limit : bf16
@@ -39,21 +39,12 @@ BODY = """%r = arith.truncf %x : f32 to bf16
 
 
 def payload(body: str = BODY) -> str:
-    return f"""func.func @f(%x: f32, %other: bf16) -> bf16 {{
-  %limit = arith.constant 6.000000e+00 : bf16
-  %zero = arith.constant 0.000000e+00 : bf16
-  {body}
-  return %y : bf16
-}}"""
+    return filled(__file__, "LIMITED", body=body)
 
 
 def rewritten(body: str) -> str:
     """Returns a function after the rewriting, without what nobody uses."""
-    with parsed(payload(body)) as module:
-        (function,) = walk(module, "func.func")
-        round_late(function)
-        assert module.operation.verify()
-        return str(module)
+    return changed(lambda module: round_late(walk(module, "func.func")[0]), payload(body))[1]
 
 
 def test_a_limit_is_applied_before_the_number_is_rounded() -> None:
@@ -102,3 +93,39 @@ def _limited(x: Array, limit: float, *, keeps_greater: bool) -> Array:
     """Returns ``x`` where it is greater (or less) than the limit, or NaN; else the limit."""
     stays = ~(x <= limit) if keeps_greater else ~(x >= limit)
     return np.where(stays, x, np.float32(limit))
+
+
+# How arguments say that weights come packed.
+WEIGHTS = (
+    "func.func @f(%w: memref<64x100xf32> {tuner.weight}, %x: memref<8x3x3x3xf32> {tuner.weight}) { return }"
+)
+
+
+def test_a_packed_argument_has_the_type_of_its_panels() -> None:
+    with parsed(WEIGHTS) as module:
+        (function,) = walk(module, "func.func")
+        assert packing_of(function, 0) is None
+        set_packed(function, 0, 48)
+        assert packing_of(function, 0) == WeightPacking(48)
+        assert "(%arg0: memref<3x64x48xf32> {tuner.packing = 48 : i64, tuner.weight}" in str(function)
+
+
+def test_an_order_words_of_unsigned_bytes_and_runs_of_rows_are_read_back_and_stay() -> None:
+    with parsed(WEIGHTS) as module:
+        (function,) = walk(module, "func.func")
+        element, number = ir.F32Type.get(), ir.IntegerType.get_signless
+        set_packed_as(function, 1, ir.MemRefType.get([3, 3, 3, 8], element), 8, (2, 3, 1, 0))
+        assert packing_of(function, 1) == WeightPacking(8, order=(2, 3, 1, 0))
+        set_packed_as(function, 1, ir.MemRefType.get([2, 3, 3, 3, 4], element), 4)
+        assert packing_of(function, 1) == WeightPacking(4, order=(2, 3, 1, 0))
+        assert function.verify()
+        kind = ir.MemRefType.get([128, 256], number(8))
+        set_packed_as(function, 0, kind, 64, interleave=4, depth=64, unsigned=True)
+        assert packing_of(function, 0) == WeightPacking(64, 4, depth=64, unsigned=True)
+        assert "tuner.unsigned = 1 : i64" in str(function)
+    with parsed(WEIGHTS) as module:
+        (function,) = walk(module, "func.func")
+        kind = ir.MemRefType.get([2, 8], ir.IntegerType.get_signless(32))
+        set_packed_as(function, 0, kind, 8, [1, 0], interleave=2, depth=2, run=3)
+        set_packed_as(function, 0, kind, 4)
+        assert packing_of(function, 0) == WeightPacking(4, 2, (1, 0), depth=2, run=3)

@@ -1,8 +1,12 @@
+"""Memrefs: copies of views, bounds, sizes, and the names of memory spaces."""
+
+import re
 from typing import Any
 
 import pytest
 
-from tests.mlir.kernels import parsed
+from tests.mlir.kernels import changed, parsed
+from tests.texts import text_beside
 from tuner.core.errors import CandidateError, Stage
 from tuner.mlir.bindings import ir, passmanager
 from tuner.mlir.ir import memrefs
@@ -15,35 +19,21 @@ pytestmark = pytest.mark.mlir
 PLAIN, VIEW = "memref<?x4xf32>", "memref<?x4xf32, strided<[8, 1], offset: 4>>"
 
 
-def replaced(source: str, target: str) -> tuple[int, str]:
-    text = f"""func.func @main(%a: {source}, %b: {target}) {{
-      memref.copy %a, %b : {source} to {target}
-      return
-    }}"""
-    with parsed(text) as module:
-        count = memrefs.copy_views_by_loops(module.body.operations[0])
-        assert module.operation.verify()
-        return count, str(module)
-
-
-@pytest.mark.parametrize(("source", "target"), [(PLAIN, VIEW), (VIEW, PLAIN), (VIEW, VIEW)])
-def test_a_copy_of_a_view_becomes_a_loop(source: str, target: str) -> None:
-    count, text = replaced(source, target)
-    assert count == 1
-    assert "memref.copy" not in text
-    assert "scf.parallel" in text
-    assert f"memref.load %arg0[%arg2, %arg3] : {source}" in text
-    assert f"%arg1[%arg2, %arg3] : {target}" in text
-
-
-def test_a_copy_of_adjacent_rows_stays_as_it_is() -> None:
-    count, text = replaced(PLAIN, PLAIN)
-    assert count == 0
-    assert "memref.copy" in text
+@pytest.mark.parametrize(("source", "target"), [(PLAIN, VIEW), (VIEW, PLAIN), (VIEW, VIEW), (PLAIN, PLAIN)])
+def test_a_copy_of_a_view_becomes_a_loop_and_one_of_adjacent_rows_stays(source: str, target: str) -> None:
+    copy = f"memref.copy %a, %b : {source} to {target}"
+    text = f"func.func @main(%a: {source}, %b: {target}) {{ {copy} return }}"
+    _, text, count = changed(lambda module: memrefs.copy_views_by_loops(module.body.operations[0]), text)
+    is_plain = (source, target) == (PLAIN, PLAIN)
+    assert count == (0 if is_plain else 1)
+    assert ("memref.copy" in text) == is_plain
+    if not is_plain:
+        assert "scf.parallel" in text
+        assert f"memref.load %arg0[%arg2, %arg3] : {source}" in text
+        assert f"%arg1[%arg2, %arg3] : {target}" in text
 
 
 # What the arithmetic on bounds gives, folded for every index.
-
 FUNCTION = """func.func @f(%a: memref<16x16xf32> {{tuner.bounds = array<i64: {0}>}}, %n: memref<1xindex>) {{
   return
 }}"""
@@ -86,64 +76,72 @@ def memref(text: str) -> Any:
     return ir.MemRefType(ir.Type.parse(text))
 
 
-@pytest.mark.parametrize(
-    ("text", "size"),
-    [
-        ("memref<3x5xf32>", 60),
-        ("memref<3x5xf16>", 30),
-        ("memref<3x5xbf16, strided<[8, 1]>>", 42),  # two rows of eight, and five
-        ("memref<4xf64>", 32),
-        ("memref<7xi1>", 7),
-        ("memref<2xindex>", 16),
-        ("memref<2xvector<4xf16>>", 16),
-        ("memref<f32>", 4),
-        ("memref<0x5xf32>", 0),
-    ],
-)
-def test_the_bytes_of_a_buffer_reach_to_its_last_element(text: str, size: int) -> None:
+BYTES = {
+    "memref<3x5xf32>": 60,
+    "memref<3x5xf16>": 30,
+    "memref<3x5xbf16, strided<[8, 1]>>": 42,  # two rows of eight, and five
+    "memref<4xf64>": 32,
+    "memref<7xi1>": 7,
+    "memref<2xindex>": 16,
+    "memref<2xvector<4xf16>>": 16,
+    "memref<f32>": 4,
+    "memref<0x5xf32>": 0,
+}
+NO_BYTES = {
+    "memref<?xf32>": r"^type: found memref<\?xf32>, allowed a static shape$",
+    "memref<4xcomplex<f32>>": r"^element type: found complex<f32>, allowed numbers and vectors of them$",
+}
+SHARED = {"#gpu.address_space<workgroup>": True, "3": True, "#gpu.address_space<private>": False, "1": False}
+
+
+def test_the_bytes_of_a_buffer_reach_to_its_last_element() -> None:
     with parsed(""):
-        assert memrefs.memref_bytes(memref(text)) == size
+        assert {text: memrefs.memref_bytes(memref(text)) for text in BYTES} == BYTES
+        for text, message in NO_BYTES.items():
+            with pytest.raises(CandidateError, match=message) as failure:
+                memrefs.memref_bytes(memref(text))
+            assert failure.value.stage is Stage.COMPILE
 
 
-@pytest.mark.parametrize(
-    ("text", "message"),
-    [
-        ("memref<?xf32>", r"^type: found memref<\?xf32>, allowed a static shape$"),
-        (
-            "memref<4xcomplex<f32>>",
-            r"^element type: found complex<f32>, allowed numbers and vectors of them$",
-        ),
-    ],
-)
-def test_a_buffer_without_a_known_size_is_refused(text: str, message: str) -> None:
-    with parsed(""), pytest.raises(CandidateError, match=message) as failure:
-        memrefs.memref_bytes(memref(text))
-    assert failure.value.stage is Stage.COMPILE
-
-
-@pytest.mark.parametrize(
-    ("text", "is_shared"),
-    [
-        ("memref<4xf32, #gpu.address_space<workgroup>>", True),
-        ("memref<4xf32, 3>", True),
-        ("memref<4xf32, #gpu.address_space<private>>", False),
-        ("memref<4xf32, 1>", False),
-        ("memref<4xf32>", False),
-    ],
-)
-def test_shared_memory_is_reported_by_its_space(text: str, is_shared: bool) -> None:
+def test_shared_memory_is_reported_by_its_space_and_only_a_type_without_strides_is_row_major() -> None:
     with parsed(""):
-        assert memrefs.is_workgroup(memref(text)) == is_shared
+        assert {each: memrefs.is_workgroup(memref(f"memref<4xf32, {each}>")) for each in SHARED} == SHARED
+        assert not memrefs.is_workgroup(memref("memref<4xf32>"))
+        assert memrefs.is_row_major(memref("memref<3x5xf32>"))
+        for row in (8, 5):
+            assert not memrefs.is_row_major(memref(f"memref<3x5xf32, strided<[{row}, 1]>>"))
 
 
-@pytest.mark.parametrize(
-    ("text", "is_plain"),
-    [
-        ("memref<3x5xf32>", True),
-        ("memref<3x5xf32, strided<[8, 1]>>", False),
-        ("memref<3x5xf32, strided<[5, 1]>>", False),
-    ],
-)
-def test_only_a_type_without_strides_is_row_major(text: str, is_plain: bool) -> None:
-    with parsed(""):
-        assert memrefs.is_row_major(memref(text)) == is_plain
+WORKGROUP, PRIVATE = "#gpu.address_space<workgroup>", "#gpu.address_space<private>"
+MODULE = text_beside(__file__, "MODULE")
+
+
+def renamed(text: str) -> str:
+    return changed(memrefs.name_memory_spaces, text)[1]
+
+
+def test_every_number_becomes_a_word_and_global_memory_the_default() -> None:
+    text = renamed(MODULE)
+    assert not re.search(r", \d+( : i32)?>(?!>)", text.replace("affine_map<(d0) -> (d0)>", ""))
+    for expected in (
+        f'memref.global "private" @tile : memref<4xf32, {WORKGROUP}>',
+        "@k(%arg0: memref<16xf32>, ",
+        f"workgroup(%arg3 : memref<4x4xf16, strided<[8, 1], offset: 3>, {WORKGROUP}>)",
+        f"private(%arg4 : memref<3xf32, {PRIVATE}>)",
+        f"memref<16xf32, {WORKGROUP}> to memref<3xf32, strided<[1], offset: 3>, {WORKGROUP}>",
+        f"memref<*xf32, {WORKGROUP}>",
+        f"(memref<4xf32, {PRIVATE}>, tensor<4xf32>) -> memref<?xf32, {WORKGROUP}>",
+        f"tensor = memref<64x64xf16, {WORKGROUP}>",
+    ):
+        assert expected in text
+
+
+def test_a_cast_of_a_space_to_itself_goes_and_what_has_no_numbers_stays() -> None:
+    text = renamed(MODULE)
+    assert text.count("memref.memory_space_cast") == 1
+    assert renamed(text) == text
+    tensor = "bufferization.alloc_tensor() {memory_space = 3 : i64} : tensor<4xf32>"
+    assert f"memory_space = {WORKGROUP}" in renamed(f"func.func @f() {{ %t = {tensor} return }}")
+    allowed = re.escape("allowed 0 or 1 (global), 3 (workgroup), 5 (private)")
+    with pytest.raises(CandidateError, match=f"^memref.alloc at .*: found memory space 7, {allowed}$"):
+        renamed("func.func @f() { %x = memref.alloc() : memref<4xf32, 7> return }")

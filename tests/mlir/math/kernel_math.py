@@ -10,6 +10,7 @@ import numpy as np
 from numpy.typing import NDArray
 
 from tests.mlir.kernels import parsed
+from tests.texts import filled
 from tuner.core.gpu import chip_of
 from tuner.core.gpu_code import KernelBuffer, KernelProgram
 from tuner.mlir.gpu import lowering
@@ -53,21 +54,17 @@ def program_of(op: str, arguments: tuple[str, ...], result: str, count: int = CO
         f"%x{number} = memref.load %p{number}[%i] : memref<{count}x{kind}>"
         for number, kind in enumerate(arguments)
     )
-    text = f"""func.func @f({parameters}, %out: memref<{count}x{result}>) {{
-      %one = arith.constant 1 : index
-      %threads = arith.constant {THREADS} : index
-      %blocks = arith.constant {count // THREADS} : index
-      gpu.launch blocks(%bx, %by, %bz) in (%gx = %blocks, %gy = %one, %gz = %one)
-                 threads(%tx, %ty, %tz) in (%sx = %threads, %sy = %one, %sz = %one) {{
-        %start = arith.muli %bx, %threads : index
-        %i = arith.addi %start, %tx : index
-        {loads}
-        {op}
-        memref.store %y, %out[%i] : memref<{count}x{result}>
-        gpu.terminator
-      }}
-      return
-    }}"""
+    text = filled(
+        __file__,
+        "KERNEL",
+        parameters=parameters,
+        count=count,
+        result=result,
+        threads=THREADS,
+        blocks=count // THREADS,
+        loads=loads,
+        op=op,
+    )
     buffers = tuple(KernelBuffer(f"p{number}", count * 8, "input") for number in range(len(arguments)))
     with parsed(text) as module:
         program = lowering.lower_to_program(

@@ -17,6 +17,7 @@ from tests.mlir.math.kernel_math import (
     unary,
     worst_ulps,
 )
+from tests.texts import filled
 from tuner.mlir.math.float64 import TWO_OVER_PI
 
 pytestmark = pytest.mark.mlir
@@ -95,12 +96,7 @@ def test_large_numbers_of_f32_are_rounded_once(name: str) -> None:
 @pytest.mark.parametrize("shape", ["2", "3x4", "1x2x2"])
 def test_one_large_number_of_a_vector_leaves_the_others(shape: str) -> None:
     kind, last = f"vector<{shape}xf64>", ", ".join(str(int(size) - 1) for size in shape.split("x"))
-    op = f"""%ones = arith.constant dense<1.0> : {kind}
-      %v = vector.insert %x0, %ones[{last}] : f64 into {kind}
-      %s = math.sin %v : {kind}
-      %first = vector.extract %s[{", ".join("0" for _ in shape.split("x"))}] : f64 from {kind}
-      %last = vector.extract %s[{last}] : f64 from {kind}
-      %y = arith.subf %last, %first : f64"""
+    op = filled(__file__, "ONE_LARGE", kind=kind, last=last, first=", ".join("0" for _ in shape.split("x")))
     values = np.resize(np.array([1.0, 1e18, -1e300, 3.0]), 256)
     found = computed(op, values, types=("f64",), result="f64")
     np.testing.assert_allclose(found, np.sin(values) - np.sin(1.0), atol=1e-15)
@@ -109,8 +105,7 @@ def test_one_large_number_of_a_vector_leaves_the_others(shape: str) -> None:
 @pytest.mark.drawn(2)
 @pytest.mark.parametrize("name", ["sin", "cos", "tan"])
 def test_what_has_no_quarter_turn_is_not_a_number(name: str) -> None:
-    values = np.resize(np.array([-np.inf, np.inf, np.nan]), 256)
-    assert np.isnan(unary(name, values, "f64")).all()
+    assert np.isnan(unary(name, np.resize(np.array([-np.inf, np.inf, np.nan]), 256), "f64")).all()
 
 
 def test_the_bits_of_the_table_are_those_of_two_over_pi() -> None:

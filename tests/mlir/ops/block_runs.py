@@ -7,6 +7,7 @@ import numpy as np
 
 from tests.mlir.kernels import parsed
 from tests.mlir.ops.conftest import Apply
+from tests.texts import filled
 from tuner.mlir.cpu import lowering
 from tuner.runtime.cpu.jit import CompiledFunction, JittedModule, PackedArguments
 
@@ -34,14 +35,9 @@ def payload(
     cleared = f"""
     %start = arith.constant {number} : {total}
     linalg.fill ins(%start : {total}) outs(%c : memref<{of_c}>)"""
-    return f"""
-module {{
-  func.func @f(%a: memref<{of_a}>, %b: memref<{of_b}>, %c: memref<{of_c}>) {{{cleared if fill else ""}
-    linalg.matmul{maps} ins(%a, %b : memref<{of_a}>, memref<{of_b}>) outs(%c : memref<{of_c}>)
-    return
-  }}
-}}
-"""
+    return filled(
+        __file__, "MATMUL", of_a=of_a, of_b=of_b, of_c=of_c, cleared=cleared if fill else "", maps=maps
+    )
 
 
 def run(apply: Apply, line: str, text: str, arrays: tuple[Array, ...], *, emulates: bool) -> None:
@@ -91,21 +87,20 @@ def blocks_payload(m: int, n: int, k: int, element: str, layout: str, block: int
     )
     maps = ", ".join(f"affine_map<(m, n, k) -> {each}>" for each in (*MAPS.get(layout, ()), "(m, n)"))
     maps = f" indexing_maps = [{maps}]" if layout != "nn" else ""
-    return f"""
-module {{
-  func.func @f(%a: memref<{of_a}>, %b: memref<{of_b}>, %c: memref<{of_c}>) {{
-    %zero = arith.constant {"0.0" if total == "f32" else "0"} : {total}
-    %c0 = arith.constant 0 : index
-    %step = arith.constant {block} : index
-    %end = arith.constant {n} : index
-    scf.for %j = %c0 to %end step %step {{
-      %columns = affine.min affine_map<(j) -> ({n} - j, {block})>(%j)
-      %b_part = memref.subview %b{place} {size} [1, 1] : memref<{of_b}> to {part_of_b}
-      %c_part = memref.subview %c[0, %j] [{m}, %columns] [1, 1] : memref<{of_c}> to {part_of_c}
-      linalg.fill ins(%zero : {total}) outs(%c_part : {part_of_c})
-      linalg.matmul{maps} ins(%a, %b_part : memref<{of_a}>, {part_of_b}) outs(%c_part : {part_of_c})
-    }}
-    return
-  }}
-}}
-"""
+    return filled(
+        __file__,
+        "BLOCKS",
+        of_a=of_a,
+        of_b=of_b,
+        of_c=of_c,
+        zero="0.0" if total == "f32" else "0",
+        total=total,
+        block=block,
+        n=n,
+        place=place,
+        size=size,
+        part_of_b=part_of_b,
+        m=m,
+        part_of_c=part_of_c,
+        maps=maps,
+    )

@@ -68,9 +68,7 @@ def test_tiles_give_the_product(
 @pytest.mark.parametrize("layout", ["nn", "nt", "tn"])
 @pytest.mark.parametrize(("n", "block"), [(100, 64), (70, 64), (64, 64), (90, 48), (5, 16)])
 @pytest.mark.parametrize("element", SUMS)
-def test_blocks_of_two_widths_share_their_code(
-    n: int, block: int, element: str, layout: str, apply: Apply
-) -> None:
+def test_blocks_of_two_widths_share_code(n: int, block: int, element: str, layout: str, apply: Apply) -> None:
     script = line(more=f", columns = {block} : i64, last_columns = {n % block or block} : i64")
     text = blocks_payload(18, n, 37, element, layout, block)
     require_product(apply, script, text, (18, n, 37), drawn(element), layout=layout)
@@ -96,24 +94,17 @@ def test_without_a_fill_of_zero_c_is_added_to(fill: str, start: int, apply: Appl
     require_product(apply, line(), text, (33, 17, 40), drawn("i8"), start=start)
 
 
-def of_weight(text: str) -> str:
-    """Returns a payload whose B is a weight."""
-    return text.replace("xbf16>, %c:", "xbf16> {tuner.weight}, %c:")
+def test_a_weight_comes_packed_to_k_groups_unless_something_else_reads_it(apply: Apply) -> None:
+    def of_weight(text: str) -> str:
+        return text.replace("xbf16>, %c:", "xbf16> {tuner.weight}, %c:")
 
-
-def test_a_weight_comes_packed_to_k_groups(apply: Apply) -> None:
     text = apply(line(more=", ahead = 1 : i64"), of_weight(payload(32, 60, 70, "bf16")))
     # 2 panels of 32 columns, and 48 K groups of pairs for 70 rows
     packed = "tuner.depth = 32 : i64, tuner.interleave = 2 : i64, tuner.packing = 32 : i64, tuner.weight"
     assert f"memref<96x64xbf16> {{{packed}}}" in text
     assert "memref.prefetch" in text
-
-
-def test_a_weight_that_something_else_reads_stays_as_it_lies(apply: Apply) -> None:
-    read = "%first = memref.load %b[%i, %i] : memref<64x64xbf16>\n    return"
-    text = of_weight(payload(32, 64, 64, "bf16")).replace(
-        "return", f"%i = arith.constant 0 : index\n    {read}"
-    )
+    read = "%i = arith.constant 0 : index\n %first = memref.load %b[%i, %i] : memref<64x64xbf16>\n return"
+    text = of_weight(payload(32, 64, 64, "bf16")).replace("return", read)
     assert "memref<64x64xbf16> {tuner.weight}" in apply(line(), text)
 
 
@@ -131,10 +122,8 @@ def test_a_function_without_matmuls_is_left_alone(apply: Apply) -> None:
     assert apply(f"{line()}\n    {mark}", empty) == apply(mark, empty)
 
 
-SHOWN = line(1, 1), payload(32, 32, 64, "bf16")
-BECOMES = {
-    "amx_block": (line(1, 1), payload(16, 16, 64, "bf16")),
-}
+SHOWN = [(line(1, 1), payload(32, 32, 64, "bf16"))]
+BECOMES = {"amx_block": (line(1, 1), payload(16, 16, 64, "bf16"))}
 REFUSED = [
     (line(2, 4), payload(32, 64, 64, "bf16"), "found 2 x 4 tiles, which need 11 registers, allowed 8"),
     (line(0, 1), payload(32, 64, 64, "bf16"), "found 0 x 1 tiles"),

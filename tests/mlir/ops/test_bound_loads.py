@@ -10,12 +10,9 @@ pytestmark = pytest.mark.mlir
 LINE = '"tuner.bound_loads"(%func) {{is_synchronous = {0} : i64}} : (!transform.any_op) -> ()'
 
 
-PAYLOAD = text_beside(__file__, "PAYLOAD")
-
-
 def payload(bounds: str, read: str = "vector.load %a[%i, %j]") -> str:
     """Returns a copy of a vector of A (64 x 64, rows of 60) to shared memory, and one to C."""
-    return PAYLOAD.replace("BOUNDS", bounds).replace("READ", read)
+    return text_beside(__file__, "PAYLOAD").replace("BOUNDS", bounds).replace("READ", read)
 
 
 @pytest.mark.parametrize("bounds", ["", "{tuner.bounds = array<i64: 64, 64>}"])
@@ -25,11 +22,11 @@ def test_a_view_that_overhangs_nothing_is_left_alone(bounds: str, apply: Apply) 
     assert "scf.if" not in text
 
 
-SHOWN = LINE.format(0), payload("{tuner.bounds = array<i64: 50, 64>}")
+SHOWN = [(LINE.format(0), payload("{tuner.bounds = array<i64: 50, 64>}"))]
 BECOMES = {
     "bound_loads_whole_vectors": (LINE.format(0), payload("{tuner.bounds = array<i64: 50, 60>}")),
     "bound_loads_cut_vectors": (LINE.format(0), payload("{tuner.bounds = array<i64: 50, 58>}")),
-    "bound_loads_rows_only": (LINE.format(0), payload("{tuner.bounds = array<i64: 50, 64>}")),
+    "bound_loads_rows_only": SHOWN[0],
     "bound_loads_synchronous": (LINE.format(1), payload("{tuner.bounds = array<i64: 50, 60>}")),
     "bound_loads_synchronous_cut": (LINE.format(1), payload("{tuner.bounds = array<i64: 64, 59>}")),
 }
@@ -38,5 +35,5 @@ REFUSED = [
         LINE.format(0),
         payload("{tuner.bounds = array<i64: 50, 60>}", read="vector.transfer_read %a[%i, %j], %zero"),
         r"found vector\.transfer_read of a padded view, allowed vector",
-    ),
+    )
 ]

@@ -20,7 +20,6 @@ TRANSPOSES = """transform.apply_patterns to %func {
       transform.apply_patterns.canonicalization
     } : !transform.any_op"""
 FILL = "linalg.fill ins(%zero : f32) outs(%sums : memref<1x{filters}x1x4xf32>)"
-
 DYNAMIC = text_beside(__file__, "DYNAMIC")
 PAYLOAD = text_beside(__file__, "PAYLOAD")
 
@@ -71,13 +70,6 @@ def test_sums_are_those_of_the_convolution(script: str, filters: int, apply: App
 K_GROUPS = text_beside(__file__, "K_GROUPS")
 
 
-def test_k_groups_are_multiplied_by_dot_products(apply: Apply) -> None:
-    text = apply(line(), K_GROUPS)
-    assert "vector.fma" not in text
-    assert text.count("x86.avx512.dot") == 1
-    assert "vector.broadcast" in text
-
-
 def test_without_a_fill_of_zero_the_buffer_is_added_to(apply: Apply) -> None:
     two = "%two = arith.constant 2.0 : f32\n        " + FILL.replace("%zero", "%two")
     for script in (line(), line("last")):
@@ -86,24 +78,26 @@ def test_without_a_fill_of_zero_the_buffer_is_added_to(apply: Apply) -> None:
 
 
 def test_the_next_tile_of_a_row_is_fetched_ahead(apply: Apply) -> None:
-    plain, ahead = line(), line().replace("unroll", "prefetch = 1 : i64, unroll")
-    assert "memref.prefetch" not in apply(plain, payload())
+    ahead = line().replace("unroll", "prefetch = 1 : i64, unroll")
+    assert "memref.prefetch" not in apply(line(), payload())
     assert apply(ahead, payload()).count("memref.prefetch") == 2  # the first and the last pixel
     found, expected = run(apply, ahead, payload(8), 8)
     np.testing.assert_allclose(found, expected, rtol=1e-4, atol=1e-5)
 
 
-def test_integers_are_multiplied_as_such(apply: Apply) -> None:
+def test_k_groups_are_multiplied_by_dot_products_and_integers_as_such(apply: Apply) -> None:
+    text = apply(line(), K_GROUPS)
+    assert "vector.fma" not in text
+    assert text.count("x86.avx512.dot") == 1
+    assert "vector.broadcast" in text
     integers = payload(element="i32").replace("mulf", "muli").replace("addf", "addi").replace("0.0 :", "0 :")
     text = apply(line(), integers)
     assert "arith.muli" in text
     assert "vector.fma" not in text
 
 
-SHOWN = line(), payload()
-BECOMES = {
-    "convolution_block": (line(), payload()),
-}
+SHOWN = [(line(), payload())]
+BECOMES = {"convolution_block": SHOWN[0]}
 REFUSED = [
     (line("rows"), payload(), "along: found rows, allowed filters or last"),
     (line(), DYNAMIC, r"found a convolution of memref<\?x3xf32> x .* allowed memrefs of static sizes"),

@@ -3,6 +3,7 @@
 import pytest
 
 from tests.mlir.ops.conftest import Apply
+from tests.texts import filled
 
 pytestmark = pytest.mark.mlir
 
@@ -17,25 +18,16 @@ def payload(
     x = f"memref<1x24x3x{(pixels - 1) * stride + 3}x{element}>"
     w, sums = f"memref<3x3x{filters}x24x{element}>", f"memref<1x{filters}x1x{pixels}xf32>"
     column = f"p * {stride} + b" if stride > 1 else "p + b"
-    return f"""
-module {{
-  func.func @f(%input: {x}, %weights: {w}, %sums: {sums}) {{
-    %zero = arith.constant 0.0 : f32
-    {fill.format(sums=sums)}
-    linalg.generic {{
-      indexing_maps = [affine_map<(n, f, h, p, a, b, c) -> (n, c, h + a, {column})>,
-                       affine_map<(n, f, h, p, a, b, c) -> (a, b, f, c)>,
-                       affine_map<(n, f, h, p, a, b, c) -> (n, f, h, p)>],
-      iterator_types = ["parallel", "parallel", "parallel", "parallel",
-                        "reduction", "reduction", "reduction"]
-    }} ins(%input, %weights : {x}, {w}) outs(%sums : {sums}) attrs = {{contraction}} {{
-      ^bb0(%one: {element}, %other: {element}, %before: f32):
-        linalg.yield %before : f32
-    }}
-    return
-  }}
-}}
-"""
+    return filled(
+        __file__,
+        "TILE",
+        x=x,
+        w=w,
+        sums=sums,
+        filled_sums=fill.format(sums=sums),
+        column=column,
+        element=element,
+    )
 
 
 def test_filters_and_pixels_are_cut_to_tiles_of_16(apply: Apply) -> None:
@@ -51,10 +43,8 @@ def test_without_a_fill_of_zero_sums_start_from_the_buffer(apply: Apply) -> None
     assert text.count("x86.amx.tile_load") == 3
 
 
-SHOWN = LINE, payload()
-BECOMES = {
-    "convolution_tiles": (LINE, payload()),
-}
+SHOWN = [(LINE, payload())]
+BECOMES = {"convolution_tiles": SHOWN[0]}
 REFUSED = [
     (LINE, payload(48, 32), "found 6 sums, which need 10 tile registers, allowed 8"),
     (LINE, payload(element="bf16"), "of other operands, allowed K groups of channels and adjacent pixels"),

@@ -3,6 +3,7 @@
 import pytest
 
 from tests.mlir.scripts import PAYLOAD
+from tests.texts import filled
 from tuner.core.errors import CandidateError, Stage, named_places
 from tuner.core.interfaces import Script
 from tuner.core.problem import Matmul
@@ -27,16 +28,7 @@ def tile(handle: str, name: str = "x") -> str:
 
 
 def script(*ops: str) -> str:
-    return "\n".join(
-        (
-            "module attributes {transform.with_named_sequence} {",
-            f"transform.named_sequence @__transform_main(%root: {ANY} {{transform.readonly}}) {{",
-            *ops,
-            "transform.yield",
-            "}",
-            "}",
-        )
-    )
+    return filled(__file__, "SCRIPT", any=ANY, ops="\n".join(ops))
 
 
 def apply(text: str) -> str:
@@ -55,13 +47,6 @@ def reason(text: str) -> str:
         apply(text)
     assert caught.value.stage is Stage.COMPILE
     return caught.value.reason
-
-
-def test_a_name_that_mlir_does_not_have_is_reported_with_its_line_and_the_nearest() -> None:
-    assert reason(script(match("%p", "linalg.matmull"), tile("%p"))) == (
-        "transform.structured.match at script:3:6: found no linalg.matmull in the payload, "
-        "which has linalg.matmul; did you mean linalg.matmul?"
-    )
 
 
 def test_an_op_that_the_payload_has_not_is_reported_with_what_needs_it() -> None:
@@ -109,13 +94,15 @@ def test_what_may_be_absent_is_no_failure(ops: tuple[str, ...]) -> None:
     apply(script(*ops))
 
 
-def test_a_misspelled_name_fails_after_other_matches_and_in_foreach_as_well() -> None:
-    body = f"{match('%p', 'linalg.fil', scope='%each')}"
-    loop = f"transform.foreach %q : {ANY} {{\n^bb0(%each: {ANY}):\n{body}\n}}"
-    assert "found no linalg.fil in the payload" in reason(script(match("%q", "linalg.matmul"), loop))
-
-
-def test_a_candidate_is_refused_with_the_ops_of_its_payload() -> None:
+def test_a_name_that_mlir_does_not_have_is_reported_with_its_line_and_the_nearest() -> None:
     broken = script(match("%p", "linalg.matmull"), tile("%p"))
+    assert reason(broken) == (
+        "transform.structured.match at script:3:6: found no linalg.matmull in the payload, "
+        "which has linalg.matmul; did you mean linalg.matmul?"
+    )
     with pytest.raises(CandidateError, match=r"which has linalg\.matmul, linalg\.fill, .*did you mean"):
         CpuCompiler().compile(Matmul(32, 32, 32), Script.of(broken))
+    # after other matches and in foreach as well
+    body = match("%p", "linalg.fil", scope="%each")
+    loop = f"transform.foreach %q : {ANY} {{\n^bb0(%each: {ANY}):\n{body}\n}}"
+    assert "found no linalg.fil in the payload" in reason(script(match("%q", "linalg.matmul"), loop))

@@ -17,3 +17,18 @@
     %narrow = arith.truncf %sum : f32 to f16
     return %narrow : f16
   }
+// ----- STORE
+module {
+  func.func @f(%c: {c} {tuner.bounds = array<i64: {bounds}>}, %shift: memref<64xf16>,
+      %scale: memref<64xf32>, %i: index, %j: index, %sums: vector<4xf32>) {
+    {store} %sums, %c[%i, %j] : {types}
+    return
+  }{epilogue}
+}
+// ----- PIECES
+module {
+  func.func @f(%c: {c} {tuner.bounds = array<i64: {bounds}>}, %i: index, %j: index,
+      %sums: vector<2xf32>) {{stores}
+    return
+  }{epilogue}
+}

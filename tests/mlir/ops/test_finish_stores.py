@@ -3,7 +3,7 @@
 import pytest
 
 from tests.mlir.ops.conftest import Apply
-from tests.texts import text_beside
+from tests.texts import filled, text_beside
 
 pytestmark = pytest.mark.mlir
 
@@ -15,15 +15,7 @@ def payload(row: int = 62, bounds: str = "50, 62", epilogue: str = "", store: st
     """Returns a store of four elements of C (64 x 64, true sizes ``bounds``)."""
     c = f"memref<64x64xf32, strided<[{row}, 1]>>"
     types = f"vector<4xf32>, {c}" if store == "vector.transfer_write" else f"{c}, vector<4xf32>"
-    return f"""
-module {{
-  func.func @f(%c: {c} {{tuner.bounds = array<i64: {bounds}>}}, %shift: memref<64xf16>,
-      %scale: memref<64xf32>, %i: index, %j: index, %sums: vector<4xf32>) {{
-    {store} %sums, %c[%i, %j] : {types}
-    return
-  }}{epilogue}
-}}
-"""
+    return filled(__file__, "STORE", c=c, bounds=bounds, store=store, types=types, epilogue=epilogue)
 
 
 EXCHANGE = """"tuner.finish_stores"(%func) {exchange = 1 : i64} : (!transform.any_op) -> ()"""
@@ -39,14 +31,7 @@ def pieces(tiles: int, row: int = 64, bounds: str = "50, 64", epilogue: str = ""
     vector.store %sums, %c[%i, %j{tile}] : {c}, vector<2xf32>"""
         for tile in reversed(range(tiles))
     )
-    return f"""
-module {{
-  func.func @f(%c: {c} {{tuner.bounds = array<i64: {bounds}>}}, %i: index, %j: index,
-      %sums: vector<2xf32>) {{{stores}
-    return
-  }}{epilogue}
-}}
-"""
+    return filled(__file__, "PIECES", c=c, bounds=bounds, stores=stores, epilogue=epilogue)
 
 
 @pytest.mark.parametrize(
@@ -64,11 +49,9 @@ def test_what_cannot_be_exchanged_is_stored_as_before(text: str, why: str, apply
 
 SECOND = """vector.store %sums, %scale[%i] : memref<64xf32>, vector<4xf32>
     vector.store"""
-
-
-SHOWN = LINE.format("store"), payload()
+SHOWN = [(LINE.format("store"), payload())]
 BECOMES = {
-    "finish_stores_guarded": (LINE.format("store"), payload()),
+    "finish_stores_guarded": SHOWN[0],
     "finish_stores_whole": (LINE.format("store"), payload(row=64, bounds="64, 64")),
     "finish_stores_narrow": (LINE.format("store"), payload(row=61, bounds="64, 61")),
     "finish_stores_epilogue": (LINE.format("store"), payload(row=64, bounds="50, 64", epilogue=EPILOGUE)),
@@ -78,23 +61,12 @@ BECOMES = {
     "finish_stores_exchange_f32": (EXCHANGE, pieces(3)),
     "finish_stores_exchange_f16": (EXCHANGE, pieces(4, bounds="64, 64", epilogue=TO_F16)),
 }
+ROWS_OF_62 = r"memref<64x64xf32, strided<\[62, 1\]>>"
 REFUSED = [
     (LINE.format("add"), payload(), "mode: found 'add', allowed store, atomic, workspace"),
     (LINE.format("store"), payload(store="//"), "found 0 stores to arguments, allowed some, all to one"),
     (LINE.format("store"), payload(store=SECOND), "found 2 stores to arguments, allowed some, all to one"),
-    (
-        LINE.format("atomic"),
-        payload(epilogue=EPILOGUE),
-        "mode: found 'atomic' and an epilogue, allowed store",
-    ),
-    (
-        LINE.format("workspace"),
-        payload(),
-        r"workspace: expected whole tiles, got memref<64x64xf32, strided<\[62, 1\]>>",
-    ),
-    (
-        LINE.format("store"),
-        payload(store="vector.transfer_write"),
-        r"found vector\.transfer_write to an argument",
-    ),
+    (LINE.format("atomic"), payload(epilogue=EPILOGUE), "found 'atomic' and an epilogue, allowed store"),
+    (LINE.format("workspace"), payload(), rf"workspace: expected whole tiles, got {ROWS_OF_62}"),
+    (LINE.format("store"), payload(store="vector.transfer_write"), r"vector\.transfer_write to an argument"),
 ]

@@ -3,6 +3,7 @@
 import pytest
 
 from tests.mlir.ops.conftest import Apply
+from tests.texts import filled
 
 pytestmark = pytest.mark.mlir
 
@@ -34,21 +35,7 @@ USUAL = (
 def payload(*body: str, memory: str = C) -> str:
     """Returns a function of C; %j4 is 4 columns beyond %j, %i16 is 16 rows beyond %i."""
     further = "\n".join(f"%j{by} = affine.apply affine_map<()[s0] -> (s0 * 8 + {by})>()[%n]" for by in (4, 8))
-    lines = "\n".join(body)
-    return f"""
-func.func @f(%c: {memory}, %x: {TILE}, %n: index, %other: index, %is: i1) {{
-  %c0 = arith.constant 0 : index
-  %any = arith.constant 0.0 : f32
-  %zero = arith.constant dense<0.0> : {TILE}
-  %wide = arith.constant dense<0.0> : vector<16x16xf32>
-  %i = affine.apply affine_map<()[s0] -> (s0 * 16)>()[%n]
-  %i16 = affine.apply affine_map<()[s0] -> (s0 * 16 + 16)>()[%n]
-  %j = affine.apply affine_map<()[s0] -> (s0 * 8)>()[%n]
-  {further}
-  {lines}
-  return
-}}
-"""
+    return filled(__file__, "FUNCTION", memory=memory, tile=TILE, further=further, lines="\n".join(body))
 
 
 def counts(text: str) -> tuple[int, int]:
@@ -88,58 +75,44 @@ def test_sums_are_read_once_and_written_once_in_each_iteration(apply: Apply) -> 
         write("%more", "%i", "%j"),
     ]
     body = "\n".join([read("%read", "%i", "%j"), ADD, write("%sum", "%i", "%j"), *again])
-    loop = f"scf.for %k = %c0 to %n step %other {{\n{body}\n}}"
-    text = apply(LINE, payload(USUAL[0], loop))
+    text = apply(LINE, payload(USUAL[0], f"scf.for %k = %c0 to %n step %other {{\n{body}\n}}"))
     assert counts(text) == (1, 2)
     assert text.index("transfer_write") < text.index("scf.for") < text.index("transfer_read")
 
 
-SHOWN = LINE, payload(*USUAL)
 SHARED = "memref<64x64xf32, #gpu.address_space<workgroup>>"
 PLACES = (("%i", "%j8"), ("%i16", "%j"), ("%i16", "%j8"))
 NEXT_ROW = "%n16 = affine.apply affine_map<()[s0] -> (s0 + 16)>()[%n]"
 NEXT_COLUMN = "%c8 = affine.apply affine_map<() -> (8)>()"
+# What a function does -> how many of its reads and writes stay.
+IF = "scf.if %is {{\n{}\n}}".format
+SEEN = IF(f"{read('%seen', '%i', '%j')}\nvector.print %seen : {TILE}")
+OF_SHARED = (
+    *(write("%zero", "%i", "%j", memory=SHARED), read("%read", "%i", "%j", memory=SHARED)),
+    write("%read", "%i", "%j", memory=SHARED),
+)
+
+
+def grid(first: str, row: str, column: str, next_row: str, next_column: str) -> str:
+    """Returns writes to two places, and a sum at the first."""
+    writes = write("%zero", row, column), write("%x", next_row, next_column)
+    return payload(first, *writes, read("%read", row, column), ADD, write("%sum", row, column))
+
+
 # What a function does -> how many of its reads and writes stay.
 COUNTED = {
     "writes next to a place do not end what is known of it": (
         payload(USUAL[0], *(write("%x", *place) for place in PLACES), *USUAL[2:]),
         (0, 4),
     ),
-    "other threads write shared memory, too": (
-        payload(
-            write("%zero", "%i", "%j", memory=SHARED),
-            read("%read", "%i", "%j", memory=SHARED),
-            write("%read", "%i", "%j", memory=SHARED),
-            memory=SHARED,
-        ),
-        (1, 2),
-    ),
+    "other threads write shared memory, too": (payload(*OF_SHARED, memory=SHARED), (1, 2)),
     "a block that may not run changes what is known": (
-        payload(USUAL[0], f"scf.if %is {{\n{write('%x', '%i', '%j')}\n}}", *USUAL[2:]),
+        payload(USUAL[0], IF(write("%x", "%i", "%j")), *USUAL[2:]),
         (1, 3),
     ),
-    "a write that is read before it is overwritten": (
-        payload(
-            USUAL[0],
-            f"scf.if %is {{\n{read('%seen', '%i', '%j')}\nvector.print %seen : {TILE}\n}}",
-            write("%x", "%i", "%j"),
-        ),
-        (1, 2),
-    ),
-    "places of one value and of sums with it are one grid": (
-        payload(
-            *(NEXT_ROW, write("%zero", "%n", "%j"), write("%x", "%n16", "%j")),
-            *(read("%read", "%n", "%j"), ADD, write("%sum", "%n", "%j")),
-        ),
-        (0, 2),
-    ),
-    "places of constants are one grid": (
-        payload(
-            *(NEXT_COLUMN, write("%zero", "%c0", "%c0"), write("%x", "%c0", "%c8")),
-            *(read("%read", "%c0", "%c0"), ADD, write("%sum", "%c0", "%c0")),
-        ),
-        (0, 2),
-    ),
+    "a write is read before it is overwritten": (payload(USUAL[0], SEEN, write("%x", "%i", "%j")), (1, 2)),
+    "places of one value and of sums with it": (grid(NEXT_ROW, "%n", "%j", "%n16", "%j"), (0, 2)),
+    "places of constants": (grid(NEXT_COLUMN, "%c0", "%c0", "%c0", "%c8"), (0, 2)),
 }
 
 
@@ -147,3 +120,6 @@ COUNTED = {
 def test_reads_and_writes_stay_where(what: str, apply: Apply) -> None:
     text, expected = COUNTED[what]
     assert counts(apply(LINE, text)) == expected
+
+
+SHOWN = [(LINE, payload(*USUAL))]

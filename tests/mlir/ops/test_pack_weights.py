@@ -1,4 +1,6 @@
-"""``tuner.pack_weights``: which weights are read from panels, which stay as they lie."""
+"""``tuner.pack_weights``: weights read from panels; ``tuner.pack_by_rows``: loops exchanged; others stay."""
+
+import re
 
 import pytest
 
@@ -12,9 +14,10 @@ LINE = '"tuner.pack_weights"(%func) {columns = 48 : i64} : (!transform.any_op) -
 PAYLOAD = text_beside(__file__, "PAYLOAD")
 
 
-def test_a_whole_weight_of_one_panel_is_packed(apply: Apply) -> None:
+def test_a_whole_weight_of_one_panel_is_packed_and_once(apply: Apply) -> None:
     payload = text_beside(__file__, "ONE_PANEL")
     assert "memref<1x64x48xf32> {tuner.packing = 48 : i64, tuner.weight}" in apply(LINE, payload)
+    assert apply(f"{LINE}\n    {LINE}", PAYLOAD) == apply(LINE, PAYLOAD)
 
 
 @pytest.mark.parametrize(
@@ -36,14 +39,57 @@ def test_other_weights_stay_as_they_lie(old: str, new: str, apply: Apply) -> Non
     assert "tuner.packing" not in apply(line, payload)
 
 
-def test_a_weight_is_packed_once(apply: Apply) -> None:
-    assert apply(f"{LINE}\n    {LINE}", PAYLOAD) == apply(LINE, PAYLOAD)
+# ``tuner.pack_by_rows``: which loops it exchanges, and which it leaves alone.
+PACK_BY_ROWS = '"tuner.pack_by_rows"(%func) : (!transform.any_op) -> ()'
+# Copies 64 columns of B at a time to panels of 32 rows; a mask leaves out the last columns.
+COPIES = text_beside(__file__, "COPIES")
 
 
-SHOWN = LINE, PAYLOAD
-BECOMES = {
-    "pack_weights": (LINE, PAYLOAD),
-}
+def steps(text: str) -> list[str]:
+    """Returns the steps of the loops, the outermost first."""
+    return re.findall(r"scf.for %\w+ = %\w+ to %\w+ step %(\w+)", text)
+
+
+@pytest.mark.parametrize(
+    ("old", "new"),
+    [
+        ("%i = %c0 to %c32 step %c1", "%i = %c0 to %c32 step %c4"),  # is no loop over rows
+        ("%j = %c0 to %c200 step %c64", "%j = %c0 to %c200 step %c1"),  # nor over panels
+        ("%i = %c0 to %c32", "%i = %panel to %c32"),  # begins where the outer loop says
+        ("%packed = memref.alloc() : !packed", "%packed = call @given() : () -> !packed"),  # may alias B
+        (  # what is written is read as well
+            "vector.transfer_read %b[%i, %j]",
+            "vector.transfer_read %of_packed[%i, %c0]",
+        ),
+        ("vector.transfer_write %x", "func.call @use(%packed) : (!packed) -> ()\n vector.transfer_write %x"),
+        (  # is not the last of the outer loop
+            "    func.call @use(%packed) : (!packed) -> ()\n    return",
+            "    return",
+        ),
+    ],
+    ids=["rows", "panels", "bounds", "alias", "read", "call", "after"],
+)
+def test_other_loops_stay(old: str, new: str, apply: Apply) -> None:
+    payload = COPIES.replace(old, new, 1).replace(
+        "func.func private @use(!packed)",
+        "func.func private @use(!packed)\n  func.func private @given() -> !packed",
+    )
+    if "of_packed" in new:
+        view = "%of_packed = memref.subview %packed[0, 0, 0] [1, 32, 64] [1, 1, 1]"
+        view += " : !packed to memref<32x64xf32>"
+        payload = payload.replace("    scf.for %j", f"    {view}\n    scf.for %j", 1)
+        payload = payload.replace(
+            "{in_bounds = [false]} : !b", "{in_bounds = [false]} : memref<32x64xf32>", 1
+        )
+    if new == "    return":
+        payload = payload.replace(
+            "      }\n    }\n", "      }\n      func.call @use(%packed) : (!packed) -> ()\n    }\n", 1
+        )
+    assert steps(apply(PACK_BY_ROWS, payload)) == steps(payload)
+
+
+SHOWN = [(LINE, PAYLOAD), (PACK_BY_ROWS, COPIES)]
+BECOMES = {"pack_weights": SHOWN[0], "pack_by_rows": SHOWN[1]}
 REFUSED = [
     (LINE.replace("48", "0"), PAYLOAD, "columns: found 0, allowed 1 and more"),
     (LINE.replace("%func", "%root"), PAYLOAD, "target: found builtin.module, allowed func.func with a body"),

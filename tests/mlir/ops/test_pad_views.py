@@ -33,15 +33,13 @@ def with_epilogue() -> str:
     operands = tuple(
         EpilogueOperand(f"other{at}", dimensions, "f32") for at, dimensions in enumerate([(0, 1), (1,), (0,)])
     )
-    text = matmul_with_epilogue_mlir(replace(BIAS, epilogue="none"), operands, "f16")
-    return text.replace("@matmul", "@f")
+    return matmul_with_epilogue_mlir(replace(BIAS, epilogue="none"), operands, "f16").replace("@matmul", "@f")
 
 
 def test_true_sizes_change_nothing(apply: Apply) -> None:
     text = payload("f32", (50, 40, 60))
     nothing = 'transform.annotate %func "tuner.seen" : !transform.any_op'
-    padded = apply(f"{LINE.format('50, 40, 60')}\n    {nothing}", text)
-    assert padded == apply(nothing, text)
+    assert apply(f"{LINE.format('50, 40, 60')}\n    {nothing}", text) == apply(nothing, text)
 
 
 def test_a_part_has_the_bounds_of_its_argument_and_a_pad_goes(apply: Apply) -> None:
@@ -60,44 +58,6 @@ TRANSPOSED = (
 )
 
 
-MATMUL = payload("f32", (50, 40, 60))
-SHOWN = PADDED, MATMUL
-BECOMES = {
-    "pad_views_matmul": (LINE.format("64, 48, 96"), MATMUL),
-    "pad_views_equal_sizes": (LINE.format("16, 32, 64"), payload("f16", (8, 8, 8), "tn")),
-    "pad_views_rows_only": (LINE.format("64, 40, 60"), payload("f32", (50, 40, 60), "nt")),
-    "pad_views_bias": (LINE.format("16, 32, 64"), function("matmul", Scratch())),
-    "pad_views_epilogue": (LINE.format("16, 32, 64"), with_epilogue()),
-    "pad_views_packed": (LINE.format("16, 32, 64"), function("matmul", Scratch((4, 16, 32), ("a", "b")))),
-    "pad_views_pack": (LINE.format("16, 64"), function("pack_a", Scratch(packed=("a",)))),
-    "pad_views_reduce": (LINE.format("4, 16, 32"), function("reduce", Scratch((4, 16, 32)))),
-}
-REFUSED = [
-    (LINE.format("64, 48"), MATMUL, r"sizes: expected 3, one for each loop of linalg\.matmul, got 2"),
-    (LINE.format("49, 48, 96"), MATMUL, r"sizes\[0\]: expected 50\.\.2147483647, got 49"),
-    (LINE.format("64, 48, 59"), MATMUL, r"sizes\[2\]: expected 60\.\.2147483647, got 59"),
-    (LINE.format("64, 99999999999, 96"), MATMUL, r"sizes\[1\]: expected 40\.\.2147483647, got 99999999999"),
-    (LINE.replace(" {{sizes = array<i64: {0}>}}", ""), MATMUL, "sizes: expected 3, one for each loop"),
-    (
-        LINE.format("16, 32, 64"),
-        payload("f32", (8, 8, 8)).replace("ins(%A, %B", "ins(%A, %A"),
-        r"tensor<8x8xf32>: expected one padded size, got \[16, 64\] and",
-    ),
-    (
-        PADDED,
-        MATMUL.replace("50x60", "?x60").replace("50x40", "?x40"),
-        r"expected static sizes, got tensor<\?x60xf32>",
-    ),
-    (LINE.format("8, 8"), WINDOW, r"expected loops as indices, got \(d0, d1\) -> \(d0 \+ d1\)"),
-    (
-        PADDED,
-        "func.func @f(%a: memref<4xf32>) {\n  return\n}",
-        r"expected a linalg op on tensors other than linalg\.fill, got none",
-    ),
-    (f"{PADDED}\n    {PADDED}", MATMUL, r"expected true sizes, got tuner\.bounds of argument"),
-]
-
-
 def changed(changes: dict[str, str]) -> str:
     text = PART_AND_PAD
     for old, new in changes.items():
@@ -106,15 +66,13 @@ def changed(changes: dict[str, str]) -> str:
     return text
 
 
+OTHER_MEMORY = "expected tensors of arguments or of their first elements, got other memory"
+SHORTER = {"4x4xf32": "3x4xf32"}
 OF_PARTS = [
+    ({"%a[0, 0]": "%a[1, 0]", "strided<[6, 1]>": "strided<[6, 1], offset: 6>"}, OTHER_MEMORY),
     (
-        {"%a[0, 0]": "%a[1, 0]", "strided<[6, 1]>": "strided<[6, 1], offset: 6>"},
-        "expected tensors of arguments or of their first elements, got other memory",
-    ),
-    (
-        {"[4, 6] [1, 1]": "[3, 6] [2, 1]", "4x6xf32": "3x6xf32", "[6, 1]>>": "[12, 1]>>"}
-        | {"4x4xf32": "3x4xf32"},
-        "expected tensors of arguments or of their first elements, got other memory",
+        {"[4, 6] [1, 1]": "[3, 6] [2, 1]", "4x6xf32": "3x6xf32", "[6, 1]>>": "[12, 1]>>"} | SHORTER,
+        OTHER_MEMORY,
     ),
     ({"low[0, 0] high[1, 0]": "low[1, 0] high[0, 0]"}, r"expected a tensor\.pad of an argument by zeros"),
     ({"yield %zero": "yield %one"}, r"expected a tensor\.pad of an argument by zeros at its ends"),
@@ -133,4 +91,31 @@ OF_PARTS = [
         r"expected linalg ops with indexing maps, got linalg\.transpose",
     ),
 ]
-REFUSED += [(LINE.format("8, 8, 8"), changed(changes), reason) for changes, reason in OF_PARTS]
+MATMUL = payload("f32", (50, 40, 60))
+SHOWN = [(PADDED, MATMUL)]
+BECOMES = {
+    "pad_views_matmul": (LINE.format("64, 48, 96"), MATMUL),
+    "pad_views_equal_sizes": (LINE.format("16, 32, 64"), payload("f16", (8, 8, 8), "tn")),
+    "pad_views_rows_only": (LINE.format("64, 40, 60"), payload("f32", (50, 40, 60), "nt")),
+    "pad_views_bias": (LINE.format("16, 32, 64"), function("matmul", Scratch())),
+    "pad_views_epilogue": (LINE.format("16, 32, 64"), with_epilogue()),
+    "pad_views_packed": (LINE.format("16, 32, 64"), function("matmul", Scratch((4, 16, 32), ("a", "b")))),
+    "pad_views_pack": (LINE.format("16, 64"), function("pack_a", Scratch(packed=("a",)))),
+    "pad_views_reduce": (LINE.format("4, 16, 32"), function("reduce", Scratch((4, 16, 32)))),
+}
+SQUARED = payload("f32", (8, 8, 8)).replace("ins(%A, %B", "ins(%A, %A")
+DYNAMIC = MATMUL.replace("50x60", "?x60").replace("50x40", "?x40")
+NOTHING = "func.func @f(%a: memref<4xf32>) {\n  return\n}"
+REFUSED = [
+    (LINE.format("64, 48"), MATMUL, r"sizes: expected 3, one for each loop of linalg\.matmul, got 2"),
+    (LINE.format("49, 48, 96"), MATMUL, r"sizes\[0\]: expected 50\.\.2147483647, got 49"),
+    (LINE.format("64, 48, 59"), MATMUL, r"sizes\[2\]: expected 60\.\.2147483647, got 59"),
+    (LINE.format("64, 99999999999, 96"), MATMUL, r"sizes\[1\]: expected 40\.\.2147483647, got 99999999999"),
+    (LINE.replace(" {{sizes = array<i64: {0}>}}", ""), MATMUL, "sizes: expected 3, one for each loop"),
+    (LINE.format("16, 32, 64"), SQUARED, r"tensor<8x8xf32>: expected one padded size, got \[16, 64\] and"),
+    (PADDED, DYNAMIC, r"expected static sizes, got tensor<\?x60xf32>"),
+    (LINE.format("8, 8"), WINDOW, r"expected loops as indices, got \(d0, d1\) -> \(d0 \+ d1\)"),
+    (PADDED, NOTHING, r"expected a linalg op on tensors other than linalg\.fill, got none"),
+    (f"{PADDED}\n    {PADDED}", MATMUL, r"expected true sizes, got tuner\.bounds of argument"),
+    *((LINE.format("8, 8, 8"), changed(changes), reason) for changes, reason in OF_PARTS),
+]

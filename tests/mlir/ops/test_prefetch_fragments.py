@@ -5,6 +5,7 @@ import re
 import pytest
 
 from tests.mlir.ops.conftest import Apply
+from tests.texts import filled
 
 pytestmark = pytest.mark.mlir
 
@@ -28,28 +29,7 @@ def payload(steps: int = 1, wait: str = WAIT, other: str = "") -> str:
       %sum{step} = nvgpu.mma.sync(%x{step}, %y{step}, {sums}) {{mmaShape = [16, 8, 16]}}
         : (vector<4x2xf16>, vector<2x2xf16>, vector<2x2xf32>) -> vector<2x2xf32>"""
         sums = f"%sum{step}"
-    return f"""
-module {{
-  func.func @f(%from: memref<16x64xf16>, %a: {A}, %b: {B}, %row: index, %zero: vector<2x2xf32>,
-               %first: !nvgpu.device.async.token) -> vector<2x2xf32> {{
-    %c0 = arith.constant 0 : index
-    %c1 = arith.constant 1 : index
-    %c16 = arith.constant 16 : index
-    %c64 = arith.constant 64 : index
-    %sums:3 = scf.for %k = %c0 to %c64 step %c16 iter_args(%sum = %zero, %token = %first, %stage = %c0)
-        -> (vector<2x2xf32>, !nvgpu.device.async.token, index) {{
-      {wait}
-      gpu.barrier{products}
-      {other}
-      %other = arith.subi %c1, %stage : index
-      %copy = nvgpu.device_async_copy %from[%row, %k], %a[%other, %row, %c0], 8 : memref<16x64xf16> to {A}
-      %group = nvgpu.device_async_create_group %copy
-      scf.yield {sums}, %group, %other : vector<2x2xf32>, !nvgpu.device.async.token, index
-    }}
-    return %sums#0 : vector<2x2xf32>
-  }}
-}}
-"""
+    return filled(__file__, "LOOP", of_a=A, of_b=B, wait=wait, products=products, other=other, sums=sums)
 
 
 def of_vectors(text: str) -> str:
@@ -61,7 +41,7 @@ def of_vectors(text: str) -> str:
 
 
 @pytest.mark.parametrize("steps", [1, 2])
-def test_all_reads_of_a_tile_come_before_the_barrier_after_which_it_is_overwritten(
+def test_reads_of_a_tile_come_before_the_barrier_after_which_it_is_overwritten(
     steps: int, apply: Apply
 ) -> None:
     text = apply(LINE.format(0), payload(steps))
@@ -74,26 +54,21 @@ def test_all_reads_of_a_tile_come_before_the_barrier_after_which_it_is_overwritt
 
 def test_steps_of_few_products_start_copies_after_the_reads_of_the_third(apply: Apply) -> None:
     text = apply(LINE.format(0), payload(steps=4))
-    loop = text[text.index("scf.for") :]
-    before, _, behind = loop.partition("nvgpu.device_async_copy")
+    before, _, behind = text[text.index("scf.for") :].partition("nvgpu.device_async_copy")
     assert (before.count("nvgpu.ldmatrix"), before.count("nvgpu.mma.sync")) == (4, 1)
     assert "create_group" in behind[: behind.index("nvgpu.mma.sync")]
 
 
-def test_a_loop_that_waits_for_nothing_is_left(apply: Apply) -> None:
-    plain = payload(wait="")
-    assert "iter_args(%arg7 = %arg4, %arg8 = %arg5, %arg9 = %c0)" in apply(LINE.format(0), plain)
-
-
-@pytest.mark.parametrize("other", ["scf.if %is { }", "memref.store %h, %from[%row, %k] : memref<16x64xf16>"])
-def test_a_loop_with_what_cannot_be_moved_is_left(other: str, apply: Apply) -> None:
+@pytest.mark.parametrize(
+    "other", ["", "scf.if %is { }", "memref.store %h, %from[%row, %k] : memref<16x64xf16>"]
+)
+def test_a_loop_that_waits_for_nothing_or_has_what_cannot_be_moved_is_left(other: str, apply: Apply) -> None:
     constants = "%is = arith.constant true\n      %h = arith.constant 0.0 : f16\n      "
-    assert "iter_args(%arg7 = %arg4, %arg8 = %arg5, %arg9 = %c0)" in apply(
-        LINE.format(0), payload(other=constants + other)
-    )
+    text = payload(other=constants + other) if other else payload(wait="")
+    assert "iter_args(%arg7 = %arg4, %arg8 = %arg5, %arg9 = %c0)" in apply(LINE.format(0), text)
 
 
-SHOWN = LINE.format(0), payload()
+SHOWN = [(LINE.format(0), payload())]
 BECOMES = {
     "prefetch_fragments_one_step": (LINE.format(0), payload(1)),
     "prefetch_fragments_two_steps": (LINE.format(0), payload(2)),

@@ -6,7 +6,6 @@ from tests.mlir.ops.conftest import Apply
 from tests.texts import text_beside
 
 pytestmark = pytest.mark.mlir
-
 # Reads B, argument 1, directly and through a view, inside of a loop and outside; a buffer of its own as well.
 PAYLOAD = text_beside(__file__, "PAYLOAD")
 
@@ -29,17 +28,12 @@ def test_each_cache_line_of_a_vector_is_asked_for_and_the_one_its_end_reaches(
     assert apply(line(argument=1, line=cache_line), payload).count("memref.prefetch") == count
 
 
-def test_an_argument_that_is_not_read_gets_nothing(apply: Apply) -> None:
+def test_an_argument_that_is_not_read_gets_nothing_and_the_handle_stays_valid(apply: Apply) -> None:
     assert "memref.prefetch" not in apply(line(argument=0), PAYLOAD)
-
-
-def test_the_handle_stays_valid(apply: Apply) -> None:
     once = apply(line(argument=1), PAYLOAD)
     twice = apply(f"{line(argument=1)}\n    {line(argument=1)}", PAYLOAD)
     assert twice.count("memref.prefetch") == 2 * once.count("memref.prefetch")
-
-
-def test_a_script_may_go_on_after_a_refusal(apply: Apply) -> None:
+    # a script may go on after a refusal
     guarded = """transform.sequence %root : !transform.any_op failures(suppress) {
     ^bb0(%inner: !transform.any_op):
       "tuner.prefetch_reads"(%inner) : (!transform.any_op) -> ()
@@ -48,11 +42,11 @@ def test_a_script_may_go_on_after_a_refusal(apply: Apply) -> None:
     assert "went_on" in apply(guarded, PAYLOAD)
 
 
-SHOWN = line(), PAYLOAD
+SHOWN = [(line(), PAYLOAD)]
 BECOMES = {
     "prefetch_reads_rows": (line(argument=1, rows=4, line=16), PAYLOAD),
     "prefetch_reads_columns": (line(argument=1, columns=64, line=32), PAYLOAD),
-    "prefetch_reads_defaults": (line(), PAYLOAD),
+    "prefetch_reads_defaults": SHOWN[0],
 }
 REFUSED = [
     (line(argument=7), PAYLOAD, r"found func\.func, allowed func\.func with argument 7$"),

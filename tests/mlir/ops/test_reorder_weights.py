@@ -3,6 +3,7 @@
 import pytest
 
 from tests.mlir.ops.conftest import Apply
+from tests.texts import filled
 
 pytestmark = pytest.mark.mlir
 
@@ -26,22 +27,9 @@ def payload(
     """Returns f(input, weights, output) with one convolution, of strides and dilations of 1."""
     x, w, y = SHAPES[name]
     ones = f"dense<1> : tensor<{1 if '1d' in name else 2}xi64>"
-    return f"""
-module {{
-  func.func @f(%x: memref<{x}xf32>, %w: memref<{w}xf32>{weight}, %y: memref<{y}xf32>) {{
-    %input = bufferization.to_tensor %x restrict : memref<{x}xf32> to tensor<{x}xf32>
-    %weights = bufferization.to_tensor %w restrict : memref<{w}xf32> to tensor<{w}xf32>
-    %start = bufferization.to_tensor %y restrict writable : memref<{y}xf32> to tensor<{y}xf32>
-    {more}
-    %sums = linalg.{name} {{{mark}dilations = {ones}, strides = {ones}}}
-      ins(%input, %weights : tensor<{x}xf32>, tensor<{w}xf32>) outs(%start : tensor<{y}xf32>)
-      -> tensor<{y}xf32>
-    bufferization.materialize_in_destination %sums in restrict writable %y
-      : (tensor<{y}xf32>, memref<{y}xf32>) -> ()
-    return
-  }}
-}}
-"""
+    return filled(
+        __file__, "CONVOLUTION", x=x, w=w, weight=weight, y=y, more=more, name=name, mark=mark, ones=ones
+    )
 
 
 @pytest.mark.parametrize(
@@ -59,12 +47,6 @@ def test_the_order_depends_on_the_layout(name: str, order: str, apply: Apply) ->
     assert "linalg.generic" in text
     assert f"linalg.{name}" not in text
     assert (f"tuner.order = array<i64: {order}>" in text) if order else ("tuner.order" not in text)
-
-
-def test_strides_and_dilations_are_part_of_the_index(apply: Apply) -> None:
-    text = payload().replace("strides = dense<1>", "strides = dense<[2, 3]>")
-    text = text.replace("1x3x6x6", "1x3x9x14").replace("dilations = dense<1>", "dilations = dense<[1, 2]>")
-    assert "(d0, d6, d2 * 2 + d4, d3 * 3 + d5 * 2)" in apply(LINE, text)
 
 
 def narrow(text: str) -> str:
@@ -86,58 +68,40 @@ def test_weights_of_bf16_that_are_computed_become_k_groups_in_the_function(name:
     assert text.count("linalg.generic") == 1
 
 
-def test_weights_that_are_computed_are_transposed_in_the_function(apply: Apply) -> None:
+def test_weights_that_are_computed_are_transposed_and_strides_and_dilations_part_of_the_index(
+    apply: Apply,
+) -> None:
     text = apply(LINE, payload(weight=""))
     assert "memref<8x3x3x3xf32>" in text
     assert "tuner.order" not in text
     assert text.count("linalg.generic") == 2
+    text = payload().replace("strides = dense<1>", "strides = dense<[2, 3]>")
+    text = text.replace("1x3x6x6", "1x3x9x14").replace("dilations = dense<1>", "dilations = dense<[1, 2]>")
+    assert "(d0, d6, d2 * 2 + d4, d3 * 3 + d5 * 2)" in apply(LINE, text)
 
 
-SHOWN = LINE, payload()
-BECOMES = {
-    "reorder_weights": (LINE, payload()),
-    "reorder_weights_words": (LINE, narrow(payload())),
-}
+SHOWN = [(LINE, payload())]
+BECOMES = {"reorder_weights": SHOWN[0], "reorder_weights_words": (LINE, narrow(payload()))}
+SLICE = "%again = tensor.extract_slice %weights[0, 0, 0, 0] [1, 1, 1, 1] [1, 1, 1, 1]"
+AGAIN = f"{SLICE} : tensor<8x3x3x3xf32> to tensor<1x1x1x1xf32>"
+EMPTY = "%empty = tensor.empty() : tensor<1x3x6x6xbf16>"
+DYNAMIC = payload().replace("1x8x4x4", "?x8x4x4").replace("1x3x6x6", "?x3x6x6")
+OF_BF16, ONE_USE = "allowed bf16 x bf16 x f32 that sums over", "found weights with a second use, allowed one"
+DEPTHWISE = "depthwise_conv_2d_nchw_chw"
 REFUSED = [
     (LINE, payload(mark=""), "found no convolution marked contraction, allowed conv_1d_ncw_fcw, "),
-    (
-        LINE,
-        payload(
-            more="%again = tensor.extract_slice %weights[0, 0, 0, 0] [1, 1, 1, 1] [1, 1, 1, 1]"
-            " : tensor<8x3x3x3xf32> to tensor<1x1x1x1xf32>"
-        ),
-        "found weights with a second use, allowed one",
-    ),
-    (
-        LINE,
-        payload().replace("1x8x4x4", "?x8x4x4").replace("1x3x6x6", "?x3x6x6"),
-        "found linalg.conv_2d_nchw_fchw of dynamic sizes, allowed static sizes",
-    ),
-    (
-        LINE,
-        narrow(payload("depthwise_conv_2d_nchw_chw")),
-        "found bf16 x bf16 x f32 x depthwise_conv_2d_nchw_chw, allowed bf16 x bf16 x f32 that sums over",
-    ),
+    (LINE, payload(more=AGAIN), ONE_USE),
+    (LINE, DYNAMIC, "found linalg.conv_2d_nchw_fchw of dynamic sizes, allowed static sizes"),
+    (LINE, narrow(payload(DEPTHWISE)), f"found bf16 x bf16 x f32 x {DEPTHWISE}, {OF_BF16}"),
     (
         LINE,
         payload().replace("xf32", "xbf16"),
-        "found bf16 x bf16 x bf16 x conv_2d_nchw_fchw, allowed bf16 x bf16 x f32 that sums over channels",
+        f"found bf16 x bf16 x bf16 x conv_2d_nchw_fchw, {OF_BF16} channels",
     ),
     (
         LINE,
-        narrow(payload(more="%empty = tensor.empty() : tensor<1x3x6x6xbf16>")).replace(
-            "ins(%input", "ins(%empty"
-        ),
+        narrow(payload(more=EMPTY)).replace("ins(%input", "ins(%empty"),
         "found bf16 that is computed in the fusion, allowed arguments",
     ),
-    (
-        LINE,
-        narrow(
-            payload(
-                more="%again = tensor.extract_slice %weights[0, 0, 0, 0] [1, 1, 1, 1] [1, 1, 1, 1]"
-                " : tensor<8x3x3x3xbf16> to tensor<1x1x1x1xbf16>"
-            )
-        ),
-        "found weights with a second use, allowed one",
-    ),
+    (LINE, narrow(payload(more=AGAIN.replace("xf32", "xbf16"))), ONE_USE),
 ]

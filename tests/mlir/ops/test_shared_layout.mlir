@@ -15,3 +15,11 @@ module {
     return
   }
 }
+// ----- BYTES
+module {
+  func.func @f(%i: index, %j: index) -> i8 {
+    %tile = memref.alloc() : {tile}
+    %x = memref.load %tile[%i, %j] : {tile}
+    return %x : i8
+  }
+}

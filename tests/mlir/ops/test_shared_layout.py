@@ -6,22 +6,19 @@ from collections.abc import Callable
 import pytest
 
 from tests.mlir.ops.conftest import Apply
-from tests.texts import text_beside
+from tests.texts import filled, text_beside
 
 pytestmark = pytest.mark.mlir
 
 LINE = (
     '"tuner.shared_layout"(%func) {{swizzle = {0} : i64, pad_bytes = {1} : i64}} : (!transform.any_op) -> ()'
 )
-
-
 TILE = "memref<16x32xf16, #gpu.address_space<workgroup>>"
-PAYLOAD = text_beside(__file__, "PAYLOAD")
 
 
 def payload(columns: int = 32, read: str = "") -> str:
     """Returns a tile of 16 x ``columns`` f16 filled by a copy and read by ldmatrix, and another by loads."""
-    return PAYLOAD.replace("READ", read).replace("COLUMNS", str(columns))
+    return text_beside(__file__, "PAYLOAD").replace("READ", read).replace("COLUMNS", str(columns))
 
 
 def swizzled(vectors: int, row: int, column: int) -> int:
@@ -59,15 +56,7 @@ def test_single_bytes_of_four_rows_do_not_share_banks_with_those_eight_rows_on(
     rows: int, columns: int, expected: str, apply: Apply
 ) -> None:
     tile = f"memref<{rows}x{columns}xi8, #gpu.address_space<workgroup>>"
-    code = f"""
-module {{
-  func.func @f(%i: index, %j: index) -> i8 {{
-    %tile = memref.alloc() : {tile}
-    %x = memref.load %tile[%i, %j] : {tile}
-    return %x : i8
-  }}
-}}
-"""
+    code = filled(__file__, "BYTES", tile=tile)
     assert f"memref<{expected}, #gpu.address_space<workgroup>>" in apply(LINE.format(1, 16), code)
     row_bytes, together = int(expected.split("x")[1]), rows // int(expected.split("x")[0])
     starts = [4 * lane // together * row_bytes + 4 * lane % together * columns for lane in range(4)]
@@ -75,7 +64,7 @@ module {{
     assert len(set(banks)) == len(banks)
 
 
-SHOWN = LINE.format(1, 16), payload()
+SHOWN = [(LINE.format(1, 16), payload())]
 BECOMES = {
     "shared_layout_swizzled": (LINE.format(1, 16), payload(32)),
     "shared_layout_swizzled_long": (LINE.format(1, 0), payload(128)),

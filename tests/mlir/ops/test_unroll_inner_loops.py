@@ -70,7 +70,5 @@ def test_more_copies_of_a_body_than_the_limit_are_refused(limit: int, is_allowed
         apply(line, NEST)
 
 
-SHOWN = LINE, PIPELINE
-BECOMES = {
-    "unroll_inner_loops": (LINE, PIPELINE),
-}
+SHOWN = [(LINE, PIPELINE)]
+BECOMES = {"unroll_inner_loops": SHOWN[0]}

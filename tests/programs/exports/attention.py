@@ -4,19 +4,8 @@ import torch
 from torch import nn
 from torch.nn import functional as F
 
+from benchmarks.model_zoo.transformers import join_heads, split_heads
 from tests.programs.exports.export import export, of
-
-
-def split_heads(x: torch.Tensor, heads: int) -> torch.Tensor:
-    """Returns (batch, heads, positions, width of a head)."""
-    batch, positions, width = x.shape
-    return x.view(batch, positions, heads, width // heads).transpose(1, 2)
-
-
-def join_heads(x: torch.Tensor) -> torch.Tensor:
-    """Returns (batch, positions, width)."""
-    batch, heads, positions, width = x.shape
-    return x.transpose(1, 2).reshape(batch, positions, heads * width)
 
 
 def attend(
@@ -45,45 +34,17 @@ class Attention(nn.Module):
 
     def forward(self, x: torch.Tensor) -> torch.Tensor:
         q, k, v = (split_heads(each, self.heads) for each in self.qkv(x).chunk(3, -1))
-        if self.form == "sdpa":
-            y = F.scaled_dot_product_attention(q, k, v)
-        elif self.form == "sdpa_causal":
-            y = F.scaled_dot_product_attention(q, k, v, is_causal=True)
+        if self.form.startswith("sdpa"):
+            y = F.scaled_dot_product_attention(q, k, v, is_causal=self.form == "sdpa_causal")
         else:
             positions = x.shape[1]
             y = attend(q, k, v, self.mask[:positions, :positions] if self.form == "causal" else None)
         return self.out(join_heads(y))
 
 
-class GroupedQueryAttention(nn.Module):
+def grouped_query(q: torch.Tensor, k: torch.Tensor, v: torch.Tensor) -> torch.Tensor:
     """Several heads of queries share one head of keys and values."""
-
-    def __init__(self, width: int, heads: int, shared: int) -> None:
-        super().__init__()
-        self.heads, self.shared, self.head = heads, shared, width // heads
-        self.q = nn.Linear(width, width, bias=False)
-        self.kv = nn.Linear(width, 2 * shared * self.head, bias=False)
-
-    def forward(self, x: torch.Tensor) -> torch.Tensor:
-        q = split_heads(self.q(x), self.heads)
-        k, v = (split_heads(each, self.shared) for each in self.kv(x).chunk(2, -1))
-        repeats = self.heads // self.shared
-        k, v = k.repeat_interleave(repeats, 1), v.repeat_interleave(repeats, 1)
-        return join_heads(attend(q, k, v))
-
-
-class CrossAttention(nn.Module):
-    """Queries of one sequence, keys and values of another one."""
-
-    def __init__(self, width: int, heads: int) -> None:
-        super().__init__()
-        self.heads = heads
-        self.q, self.k, self.v = (nn.Linear(width, width) for _ in range(3))
-
-    def forward(self, x: torch.Tensor, memory: torch.Tensor) -> torch.Tensor:
-        q = split_heads(self.q(x), self.heads)
-        k, v = (split_heads(each(memory), self.heads) for each in (self.k, self.v))
-        return join_heads(attend(q, k, v))
+    return attend(q, *(each.repeat_interleave(q.shape[1] // k.shape[1], 1) for each in (k, v)))
 
 
 def rotate(x: torch.Tensor) -> torch.Tensor:
@@ -109,11 +70,6 @@ def with_padding(q: torch.Tensor, k: torch.Tensor, v: torch.Tensor, seen: torch.
     return attend(q, k, v, torch.zeros(seen.shape).masked_fill(~seen, -torch.inf)[:, None, None, :])
 
 
-def sdpa_with_padding(q: torch.Tensor, k: torch.Tensor, v: torch.Tensor, seen: torch.Tensor) -> torch.Tensor:
-    """The same by torch's own attention."""
-    return F.scaled_dot_product_attention(q, k, v, attn_mask=seen[:, None, None, :])
-
-
 def cached_step(
     q: torch.Tensor, k: torch.Tensor, v: torch.Tensor, keys: torch.Tensor, values: torch.Tensor
 ) -> tuple[torch.Tensor, torch.Tensor, torch.Tensor]:
@@ -133,7 +89,6 @@ def cached_at(
 
 
 def windowed(q: torch.Tensor, k: torch.Tensor, v: torch.Tensor) -> torch.Tensor:
-    """Attends to the nearest positions only."""
     steps = torch.arange(q.shape[2])
     near = (steps[:, None] - steps[None, :]).abs() <= 2
     scores = (q @ k.transpose(-2, -1)).masked_fill(~near, -torch.inf)
@@ -149,10 +104,14 @@ EXPORTS = (
     export("attention_causal", lambda: Attention(32, 4, "causal"), (2, 12, 32)),
     export("attention_sdpa", lambda: Attention(32, 4, "sdpa"), (2, 12, 32)),
     export("attention_sdpa_causal", lambda: Attention(32, 4, "sdpa_causal"), (2, 12, 32)),
-    export("attention_grouped_query", lambda: GroupedQueryAttention(32, 4, 2), (2, 12, 32)),
-    export("attention_cross", lambda: CrossAttention(32, 4), (2, 5, 32), (2, 9, 32)),
+    of("attention_grouped_query", grouped_query, (2, 4, 12, 8), (2, 2, 12, 8), (2, 2, 12, 8)),
+    of("attention_cross", attend, (2, 4, 5, 8), (2, 4, 9, 8), (2, 4, 9, 8)),
     of("attention_padding_mask", with_padding, *QKV, SEEN),
-    of("attention_sdpa_padding_mask", sdpa_with_padding, *QKV, SEEN),
+    of(
+        "attention_sdpa_padding_mask",
+        lambda q, k, v, seen: F.scaled_dot_product_attention(q, k, v, attn_mask=seen[:, None, None, :]),
+        *(*QKV, SEEN),
+    ),
     of("attention_wide_mask", with_padding, *((2, 2, 40, 32),) * 3, WIDE_SEEN),
     of("attention_window", windowed, *QKV),
     of("attention_alibi", lambda q, k, v: attend(q, k, v, alibi(4, 10)), *QKV),

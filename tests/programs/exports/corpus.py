@@ -11,7 +11,6 @@ from tests.programs.exports import (
     networks,
     norms,
     recurrent,
-    reductions,
     signatures,
 )
 from tests.programs.exports.export import Built, Export, build, exported_text
@@ -23,7 +22,7 @@ LISTS = {
     "convolutions": convolutions.EXPORTS,
     "indexing": indexing.EXPORTS,
     "elementwise": elementwise.EXPORTS,
-    "reductions": reductions.EXPORTS,
+    "reductions": elementwise.REDUCTIONS,
     "signatures": signatures.EXPORTS,
     "recurrent": recurrent.EXPORTS,
     "networks": networks.EXPORTS,
@@ -31,7 +30,7 @@ LISTS = {
 EXPORTS: dict[str, Export] = {each.name: each for exports in LISTS.values() for each in exports}
 # One or two of each kind of computation; half a second each, most of which torch.export takes.
 USUAL = (
-    *("linear", "linear_of_a_vector", "linear_of_primes", "mlp_relu", "gated_linear", "tied_embedding"),
+    *("linear", "linear_of_a_vector", "linear_of_primes", "mlp_relu", "tied_embedding"),
     *("experts", "matmul_of_transposed_arguments", "addmm_scaled", "bmm_transposed", "matmul_broadcast"),
     *("einsum_heads", "outer_and_dot", "product_and_residual"),
     *("attention", "attention_causal", "attention_sdpa_causal", "attention_grouped_query"),
@@ -75,12 +74,10 @@ NOT_SIMULATED: frozenset[str] = frozenset()
 
 @cache
 def built(name: str) -> Built:
-    """Returns a module of the corpus with its inputs and torch's results, made once."""
     return build(EXPORTS[name])
 
 
 @cache
 def text_of(name: str) -> str:
-    """Returns a module of the corpus as MLIR text, exported once."""
     made = built(name)
     return exported_text(made.module, made.inputs)

@@ -14,8 +14,6 @@ Shape = tuple[int, ...]
 
 @dataclass(frozen=True)
 class Export:
-    """A module to export: how it is made, and its inputs."""
-
     name: str
     make: Callable[[], nn.Module]
     inputs: tuple[Shape | torch.Tensor, ...]  # a shape stands for numbers of a normal distribution
@@ -25,16 +23,12 @@ class Export:
 
 @dataclass(frozen=True)
 class Built:
-    """A module in evaluation mode, its inputs, and what torch makes of them."""
-
     module: nn.Module
     inputs: tuple[torch.Tensor, ...]
     expected: tuple[torch.Tensor, ...]
 
 
 class Function(nn.Module):
-    """A module without parameters that calls a function."""
-
     def __init__(self, function: Callable[..., Any]) -> None:
         super().__init__()
         self.function = function
@@ -44,12 +38,10 @@ class Function(nn.Module):
 
 
 def export(name: str, make: Callable[[], nn.Module], *inputs: Shape | torch.Tensor, **options: Any) -> Export:
-    """Returns an export of the module that ``make`` returns."""
     return Export(name, make, inputs, **options)
 
 
 def of(name: str, function: Callable[..., Any], *inputs: Shape | torch.Tensor, **options: Any) -> Export:
-    """Returns an export of a function of tensors."""
     return Export(name, lambda: Function(function), inputs, **options)
 
 

@@ -9,30 +9,6 @@ from torch.nn import functional as F
 from tests.programs.exports.export import export, of
 
 
-class GatedLinear(nn.Module):
-    """Two products of the same input, one of which gates the other."""
-
-    def __init__(self, width: int, hidden: int) -> None:
-        super().__init__()
-        self.gate, self.up = nn.Linear(width, hidden, bias=False), nn.Linear(width, hidden, bias=False)
-        self.down = nn.Linear(hidden, width, bias=False)
-
-    def forward(self, x: torch.Tensor) -> torch.Tensor:
-        return x + self.down(F.silu(self.gate(x)) * self.up(x))
-
-
-class LowRankAdapter(nn.Module):
-    """A linear layer with a correction of low rank."""
-
-    def __init__(self, width: int, rank: int) -> None:
-        super().__init__()
-        self.base = nn.Linear(width, width)
-        self.down, self.up = nn.Linear(width, rank, bias=False), nn.Linear(rank, width, bias=False)
-
-    def forward(self, x: torch.Tensor) -> torch.Tensor:
-        return self.base(x) + 0.5 * self.up(self.down(x))
-
-
 class TiedEmbedding(nn.Module):
     """An embedding whose weight is also that of the last product."""
 
@@ -57,19 +33,7 @@ class Experts(nn.Module):
         return torch.einsum("bd,edf,be->bf", x, self.weight, weights)
 
 
-class SharedLinear(nn.Module):
-    """One linear layer that is applied twice."""
-
-    def __init__(self, width: int) -> None:
-        super().__init__()
-        self.layer = nn.Linear(width, width)
-
-    def forward(self, x: torch.Tensor) -> torch.Tensor:
-        return self.layer(F.relu(self.layer(x)))
-
-
 def mlp(*sizes: int, act: type[nn.Module] = nn.ReLU, **options: str) -> nn.Sequential:
-    """Returns linear layers with an activation between them."""
     layers: list[nn.Module] = []
     for inner, outer in pairwise(sizes):
         layers += [nn.Linear(inner, outer), act(**options)]
@@ -87,11 +51,8 @@ EXPORTS = (
     export("mlp_relu", lambda: mlp(64, 128, 128, 32), (32, 64)),
     export("mlp_gelu_tanh", lambda: mlp(32, 64, 32, act=nn.GELU, approximate="tanh"), (16, 32)),
     export("mlp_tanh_of_primes", lambda: mlp(11, 23, 5, act=nn.Tanh), (17, 11)),
-    export("gated_linear", lambda: GatedLinear(32, 88), (16, 32)),
-    export("low_rank_adapter", lambda: LowRankAdapter(32, 4), (16, 32)),
     export("tied_embedding", lambda: TiedEmbedding(40, 16), torch.tensor([3, 39, 0, 7, 7])),
     export("experts", lambda: Experts(16, 4), (6, 16)),
-    export("shared_linear", lambda: SharedLinear(32), (16, 32)),
     export("bilinear", lambda: nn.Bilinear(7, 9, 5), (6, 7), (6, 9)),
     of("matmul_of_arguments", torch.matmul, (16, 24), (24, 32)),
     of("matmul_of_transposed_arguments", lambda a, b: a.T @ b.T, (24, 16), (32, 24)),

@@ -7,26 +7,9 @@ from benchmarks.model_zoo.perceptrons import DLRM
 from benchmarks.model_zoo.transformers import Encoder, GPT2Step
 from tests.programs.exports.export import export, of
 
-
-class Unrolled(nn.Module):
-    """A simple recurrent cell over all positions of a sequence."""
-
-    def __init__(self, width: int, hidden: int) -> None:
-        super().__init__()
-        self.cell = nn.RNNCell(width, hidden)
-
-    def forward(self, x: torch.Tensor, state: torch.Tensor) -> torch.Tensor:
-        states = []
-        for step in x.unbind(1):
-            state = self.cell(step, state)
-            states.append(state)
-        return torch.stack(states, 1)
-
-
 EXPORTS = (
     export("lstm_cell", lambda: nn.LSTMCell(12, 16), (5, 12)),
     export("gru_cell", lambda: nn.GRUCell(12, 16), (5, 12), (5, 16)),
-    export("rnn_unrolled", lambda: Unrolled(6, 8), (3, 4, 6), (3, 8)),
     export("encoder", lambda: Encoder(32, 4, 64), (1, 12, 32)),
     export("gpt2_step", lambda: GPT2Step(32, 4), (1, 1, 32), *((1, 4, 12, 8),) * 2, torch.tensor(7)),
     export("dlrm", lambda: DLRM(5, 3, 20, 4), (6, 5), torch.arange(18).view(6, 3)),

@@ -4,7 +4,10 @@ import numpy as np
 import pytest
 
 from benchmarks.program_compiler import compiler_of
+from tests.programs.kernel_programs import called
 from tuner.core.candidate import TargetName
+from tuner.programs.execution import host_function
+from tuner.programs.run.host_function import HostFunction
 
 pytestmark = pytest.mark.mlir
 
@@ -24,8 +27,6 @@ def test_each_name_is_that_of_one_export() -> None:
 @pytest.mark.drawn(1)
 def test_a_program_on_the_host_gives_what_torch_gives(export_name: str) -> None:
     """As fusions where the program can be, as ``tuner.compile_program`` compiles; twice."""
-    from tuner.programs.execution import host_function
-
     made = corpus.built(export_name)
     program = host_function(compiler_of(CPU).compile(corpus.text_of(export_name), as_fusions=True))
     arguments = [comparison.array_of(each) for each in made.inputs]
@@ -39,8 +40,6 @@ def test_a_program_on_the_host_gives_what_torch_gives(export_name: str) -> None:
 @pytest.mark.drawn(2)
 def test_a_program_as_a_whole_gives_what_torch_gives(whole_name: str) -> None:
     """Without fusions: the way of programs with dynamic sizes, control flow or memrefs."""
-    from tuner.programs.run.host_function import HostFunction
-
     made = corpus.built(whole_name)
     program = HostFunction(compiler_of(CPU).compile(corpus.text_of(whole_name)).code)
     results = program(*map(comparison.array_of, made.inputs))
@@ -48,26 +47,19 @@ def test_a_program_as_a_whole_gives_what_torch_gives(whole_name: str) -> None:
     assert program.allocations == 0
 
 
+def require_right_on_the_simulator(name: str, *, as_fusions: bool) -> None:
+    made = corpus.built(name)
+    code = compiler_of(SIMULATOR).compile(corpus.text_of(name), as_fusions=as_fusions).code
+    results = called(code, *map(comparison.array_of, made.inputs))
+    comparison.require_equal(results, made.expected, corpus.EXPORTS[name].tolerance)
+
+
 @pytest.mark.drawn(1)
 def test_a_program_on_the_simulated_gpu_gives_what_torch_gives(simulated_name: str) -> None:
     """As fusions where the program can be, as ``tuner.compile_program`` compiles."""
-    _require_right_on_the_simulator(simulated_name, as_fusions=True)
+    require_right_on_the_simulator(simulated_name, as_fusions=True)
 
 
 @pytest.mark.slow
 def test_a_program_as_a_whole_on_the_simulated_gpu_gives_what_torch_gives(simulated_whole_name: str) -> None:
-    _require_right_on_the_simulator(simulated_whole_name, as_fusions=False)
-
-
-def _require_right_on_the_simulator(name: str, *, as_fusions: bool) -> None:
-    from tuner.programs.run.device_function import DeviceFunction
-    from tuner.simulator.device.simulated_device import SimulatedDevice
-
-    made = corpus.built(name)
-    device = SimulatedDevice("sm_90")
-    code = compiler_of(SIMULATOR).compile(corpus.text_of(name), as_fusions=as_fusions).code
-    program = DeviceFunction(code, device)
-    results = program(*map(comparison.array_of, made.inputs))
-    comparison.require_equal(results, made.expected, corpus.EXPORTS[name].tolerance)
-    program.close()
-    assert device.reports == ()
+    require_right_on_the_simulator(simulated_whole_name, as_fusions=False)

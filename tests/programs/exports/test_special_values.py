@@ -8,6 +8,7 @@ import pytest
 
 from benchmarks.program_compiler import compiler_of
 from tuner.core.candidate import TargetName
+from tuner.programs.execution import host_function
 
 pytestmark = pytest.mark.mlir
 
@@ -52,8 +53,6 @@ FUNCTIONS: dict[str, Callable[[Any], Any]] = {
 
 def results_of(function: Callable[..., Any], *inputs: Any) -> tuple[Any, Any]:
     """Returns what the compiled program and what torch makes of the inputs."""
-    from tuner.programs.execution import host_function
-
     text = export.exported_text(export.Function(function), inputs)
     program = host_function(compiler_of(TargetName("cpu")).compile(text, as_fusions=True))
     wanted = function(*inputs)

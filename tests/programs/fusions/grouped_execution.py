@@ -19,7 +19,6 @@ NOISE = 1e30  # in temporary buffers before the first call, so that a read of wh
 
 
 def host_function(text: str, entry: str | None = None) -> HostFunction:
-    """Returns a program as today's host lowering compiles it, without any script."""
     return HostFunction(compiler_of(TargetName("cpu")).compile(text, entry, None).code)
 
 
@@ -73,7 +72,6 @@ def _filled(buffer: Buffer, number: float) -> Array:
 
 
 def _module(program: FusedProgram) -> str:
-    """Returns a module whose function takes all buffers, flat, and calls the fusions in order."""
     kinds = [
         f"memref<{int(np.prod(buffer.type.shape, dtype=np.int64))}x{buffer.type.element}>"
         for buffer in program.buffers

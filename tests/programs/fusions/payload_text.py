@@ -1,7 +1,9 @@
 """Writes small payloads as torch-mlir writes them: constants as resources, elementwise ops as generics."""
 
+import re
 from collections.abc import Sequence
 from dataclasses import dataclass
+from itertools import count
 
 import numpy as np
 
@@ -17,8 +19,6 @@ BINARY = {"add": "arith.addf", "sub": "arith.subf", "mul": "arith.mulf", "div": 
 
 @dataclass(frozen=True)
 class Tensor:
-    """A value of a payload: its name, and its shape."""
-
     name: str
     shape: tuple[int, ...]
 
@@ -28,8 +28,6 @@ class Tensor:
 
 
 class PayloadText:
-    """Collects the operations of a function on f32 tensors."""
-
     def __init__(self) -> None:
         self.arguments: list[Tensor] = []
         self.weights: list[np.ndarray] = []
@@ -209,3 +207,15 @@ class PayloadText:
     def _line(self, tensor: Tensor, text: str) -> Tensor:
         self.lines.append(f"{tensor.name} = {text}")
         return tensor
+
+
+def with_weights(text: str) -> str:
+    """Returns a text in which ``dense<NUMBERS>`` are many different numbers."""
+    seeds = count()
+
+    def numbers(found: re.Match[str]) -> str:
+        shape = [int(size) for size in found[1].split("x")]
+        weight = np.random.default_rng(next(seeds)).standard_normal(shape).astype(np.float32) / shape[-1]
+        return f'dense<"0x{weight.tobytes().hex().upper()}"> : tensor<{found[1]}xf32>'
+
+    return re.sub(r"dense<NUMBERS> : tensor<([\dx]+)xf32>", numbers, text)

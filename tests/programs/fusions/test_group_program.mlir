@@ -41,3 +41,394 @@ func.func @init(%a: tensor<2x3xf32>, %b: tensor<2x3xf32>, %c: tensor<2xf32>)
   %2 = math.absf %1 : tensor<3x2xf32>
   return %0, %c, %1, %2 : tensor<3x2xf32>, tensor<2xf32>, tensor<3x2xf32>, tensor<3x2xf32>
 }
+// ----- attention
+// Two heads of a batch of one; queries, keys and values are parts of one linear layer.
+#m0 = affine_map<(d0, d1) -> (d0, d1)>
+#m1 = affine_map<(d0, d1) -> (d1)>
+#m2 = affine_map<(d0, d1, d2) -> (d0, d1, d2)>
+#m3 = affine_map<(d0, d1, d2) -> (d0, d1)>
+func.func @main(%arg0: tensor<5x8xf32>) -> (tensor<5x8xf32>) {
+  %zero = arith.constant 0.0 : f32
+  %least = arith.constant 0xFF800000 : f32
+  %v1 = arith.constant dense<NUMBERS> : tensor<24x8xf32>
+  %v3 = tensor.empty() : tensor<8x24xf32>
+  %v2 = linalg.transpose ins(%v1 : tensor<24x8xf32>) outs(%v3 : tensor<8x24xf32>) permutation = [1, 0]
+  %v5 = tensor.empty() : tensor<5x24xf32>
+  %v6 = linalg.fill ins(%zero : f32) outs(%v5 : tensor<5x24xf32>) -> tensor<5x24xf32>
+  %v4 = linalg.matmul ins(%arg0, %v2 : tensor<5x8xf32>, tensor<8x24xf32>) outs(%v6 : tensor<5x24xf32>) -> tensor<5x24xf32>
+  %v7 = arith.constant dense<NUMBERS> : tensor<24xf32>
+  %v8 = tensor.empty() : tensor<5x24xf32>
+  %v9 = linalg.generic {indexing_maps = [#m0, #m1, #m0], iterator_types = ["parallel", "parallel"]}
+    ins(%v4, %v7 : tensor<5x24xf32>, tensor<24xf32>) outs(%v8 : tensor<5x24xf32>) {
+  ^bb0(%x: f32, %y: f32, %out: f32):
+    %q = arith.addf %x, %y : f32
+    linalg.yield %q : f32
+  } -> tensor<5x24xf32>
+  %v10 = tensor.extract_slice %v9[0, 0] [5, 8] [1, 1] : tensor<5x24xf32> to tensor<5x8xf32>
+  %v11 = tensor.extract_slice %v9[0, 8] [5, 8] [1, 1] : tensor<5x24xf32> to tensor<5x8xf32>
+  %v12 = tensor.extract_slice %v9[0, 16] [5, 8] [1, 1] : tensor<5x24xf32> to tensor<5x8xf32>
+  %v13 = tensor.expand_shape %v10 [[0], [1, 2]] output_shape [5, 2, 4] : tensor<5x8xf32> into tensor<5x2x4xf32>
+  %v14 = tensor.expand_shape %v11 [[0], [1, 2]] output_shape [5, 2, 4] : tensor<5x8xf32> into tensor<5x2x4xf32>
+  %v15 = tensor.expand_shape %v12 [[0], [1, 2]] output_shape [5, 2, 4] : tensor<5x8xf32> into tensor<5x2x4xf32>
+  %v17 = tensor.empty() : tensor<2x5x4xf32>
+  %v16 = linalg.transpose ins(%v13 : tensor<5x2x4xf32>) outs(%v17 : tensor<2x5x4xf32>) permutation = [1, 0, 2]
+  %v19 = tensor.empty() : tensor<2x5x4xf32>
+  %v18 = linalg.transpose ins(%v15 : tensor<5x2x4xf32>) outs(%v19 : tensor<2x5x4xf32>) permutation = [1, 0, 2]
+  %v21 = tensor.empty() : tensor<2x4x5xf32>
+  %v20 = linalg.transpose ins(%v14 : tensor<5x2x4xf32>) outs(%v21 : tensor<2x4x5xf32>) permutation = [1, 2, 0]
+  %v23 = tensor.empty() : tensor<2x5x5xf32>
+  %v24 = linalg.fill ins(%zero : f32) outs(%v23 : tensor<2x5x5xf32>) -> tensor<2x5x5xf32>
+  %v22 = linalg.batch_matmul ins(%v16, %v20 : tensor<2x5x4xf32>, tensor<2x4x5xf32>) outs(%v24 : tensor<2x5x5xf32>) -> tensor<2x5x5xf32>
+  %v25 = tensor.empty() : tensor<2x5xf32>
+  %v26 = linalg.fill ins(%least : f32) outs(%v25 : tensor<2x5xf32>) -> tensor<2x5xf32>
+  %v27 = linalg.generic {indexing_maps = [#m2, #m3], iterator_types = ["parallel", "parallel", "reduction"]}
+    ins(%v22 : tensor<2x5x5xf32>) outs(%v26 : tensor<2x5xf32>) {
+  ^bb0(%x: f32, %out: f32):
+    %q = arith.maximumf %x, %out : f32
+    linalg.yield %q : f32
+  } -> tensor<2x5xf32>
+  %v28 = tensor.empty() : tensor<2x5x5xf32>
+  %v29 = linalg.generic {indexing_maps = [#m2, #m3, #m2], iterator_types = ["parallel", "parallel", "parallel"]}
+    ins(%v22, %v27 : tensor<2x5x5xf32>, tensor<2x5xf32>) outs(%v28 : tensor<2x5x5xf32>) {
+  ^bb0(%x: f32, %y: f32, %out: f32):
+    %q = arith.subf %x, %y : f32
+    linalg.yield %q : f32
+  } -> tensor<2x5x5xf32>
+  %v30 = tensor.empty() : tensor<2x5x5xf32>
+  %v31 = linalg.generic {indexing_maps = [#m2, #m2], iterator_types = ["parallel", "parallel", "parallel"]}
+    ins(%v29 : tensor<2x5x5xf32>) outs(%v30 : tensor<2x5x5xf32>) {
+  ^bb0(%x: f32, %out: f32):
+    %q = math.exp %x : f32
+    linalg.yield %q : f32
+  } -> tensor<2x5x5xf32>
+  %v32 = tensor.empty() : tensor<2x5xf32>
+  %v33 = linalg.fill ins(%zero : f32) outs(%v32 : tensor<2x5xf32>) -> tensor<2x5xf32>
+  %v34 = linalg.generic {indexing_maps = [#m2, #m3], iterator_types = ["parallel", "parallel", "reduction"]}
+    ins(%v31 : tensor<2x5x5xf32>) outs(%v33 : tensor<2x5xf32>) {
+  ^bb0(%x: f32, %out: f32):
+    %q = arith.addf %x, %out : f32
+    linalg.yield %q : f32
+  } -> tensor<2x5xf32>
+  %v35 = tensor.empty() : tensor<2x5x5xf32>
+  %v36 = linalg.generic {indexing_maps = [#m2, #m3, #m2], iterator_types = ["parallel", "parallel", "parallel"]}
+    ins(%v31, %v34 : tensor<2x5x5xf32>, tensor<2x5xf32>) outs(%v35 : tensor<2x5x5xf32>) {
+  ^bb0(%x: f32, %y: f32, %out: f32):
+    %q = arith.divf %x, %y : f32
+    linalg.yield %q : f32
+  } -> tensor<2x5x5xf32>
+  %v38 = tensor.empty() : tensor<2x5x4xf32>
+  %v39 = linalg.fill ins(%zero : f32) outs(%v38 : tensor<2x5x4xf32>) -> tensor<2x5x4xf32>
+  %v37 = linalg.batch_matmul ins(%v36, %v18 : tensor<2x5x5xf32>, tensor<2x5x4xf32>) outs(%v39 : tensor<2x5x4xf32>) -> tensor<2x5x4xf32>
+  %v41 = tensor.empty() : tensor<5x2x4xf32>
+  %v40 = linalg.transpose ins(%v37 : tensor<2x5x4xf32>) outs(%v41 : tensor<5x2x4xf32>) permutation = [1, 0, 2]
+  %v42 = tensor.collapse_shape %v40 [[0], [1, 2]] : tensor<5x2x4xf32> into tensor<5x8xf32>
+  %v43 = arith.constant dense<NUMBERS> : tensor<8x8xf32>
+  %v45 = tensor.empty() : tensor<8x8xf32>
+  %v44 = linalg.transpose ins(%v43 : tensor<8x8xf32>) outs(%v45 : tensor<8x8xf32>) permutation = [1, 0]
+  %v47 = tensor.empty() : tensor<5x8xf32>
+  %v48 = linalg.fill ins(%zero : f32) outs(%v47 : tensor<5x8xf32>) -> tensor<5x8xf32>
+  %v46 = linalg.matmul ins(%v42, %v44 : tensor<5x8xf32>, tensor<8x8xf32>) outs(%v48 : tensor<5x8xf32>) -> tensor<5x8xf32>
+  %v49 = arith.constant dense<NUMBERS> : tensor<8xf32>
+  %v50 = tensor.empty() : tensor<5x8xf32>
+  %v51 = linalg.generic {indexing_maps = [#m0, #m1, #m0], iterator_types = ["parallel", "parallel"]}
+    ins(%v46, %v49 : tensor<5x8xf32>, tensor<8xf32>) outs(%v50 : tensor<5x8xf32>) {
+  ^bb0(%x: f32, %y: f32, %out: f32):
+    %q = arith.addf %x, %y : f32
+    linalg.yield %q : f32
+  } -> tensor<5x8xf32>
+  return %v51 : tensor<5x8xf32>
+}
+// ----- convolution
+// Two convolutions with padding between them, a bias in the first one's initial values.
+#m0 = affine_map<(d0, d1, d2, d3) -> (d0, d1, d2, d3)>
+func.func @main(%arg0: tensor<1x3x6x6xf32>) -> (tensor<1x3x6x6xf32>) {
+  %zero = arith.constant 0.0 : f32
+  %v1 = tensor.empty() : tensor<1x3x6x6xf32>
+  %v2 = linalg.fill ins(%zero : f32) outs(%v1 : tensor<1x3x6x6xf32>) -> tensor<1x3x6x6xf32>
+  %v3 = arith.constant dense<NUMBERS> : tensor<3xf32>
+  %v4 = tensor.empty() : tensor<1x3x6x6xf32>
+  %v5 = linalg.broadcast ins(%v3 : tensor<3xf32>) outs(%v4 : tensor<1x3x6x6xf32>) dimensions = [0, 2, 3]
+  %v6 = tensor.pad %arg0 low[0, 0, 1, 1] high[0, 0, 1, 1] {
+  ^bb0(%i0: index, %i1: index, %i2: index, %i3: index):
+    tensor.yield %zero : f32
+  } : tensor<1x3x6x6xf32> to tensor<1x3x8x8xf32>
+  %v7 = arith.constant dense<NUMBERS> : tensor<3x3x3x3xf32>
+  %v8 = linalg.conv_2d_nchw_fchw {dilations = dense<1> : vector<2xi64>, strides = dense<1> : vector<2xi64>} ins(%v6, %v7 : tensor<1x3x8x8xf32>, tensor<3x3x3x3xf32>) outs(%v5 : tensor<1x3x6x6xf32>) -> tensor<1x3x6x6xf32>
+  %v9 = tensor.empty() : tensor<1x3x6x6xf32>
+  %v10 = linalg.generic {indexing_maps = [#m0, #m0], iterator_types = ["parallel", "parallel", "parallel", "parallel"]}
+    ins(%v8 : tensor<1x3x6x6xf32>) outs(%v9 : tensor<1x3x6x6xf32>) {
+  ^bb0(%x: f32, %out: f32):
+    %p = arith.cmpf ugt, %x, %zero : f32
+    %q = arith.select %p, %x, %zero : f32
+    linalg.yield %q : f32
+  } -> tensor<1x3x6x6xf32>
+  %v11 = tensor.pad %v10 low[0, 0, 1, 1] high[0, 0, 1, 1] {
+  ^bb0(%i0: index, %i1: index, %i2: index, %i3: index):
+    tensor.yield %zero : f32
+  } : tensor<1x3x6x6xf32> to tensor<1x3x8x8xf32>
+  %v12 = arith.constant dense<NUMBERS> : tensor<3x3x3x3xf32>
+  %v13 = linalg.conv_2d_nchw_fchw {dilations = dense<1> : vector<2xi64>, strides = dense<1> : vector<2xi64>} ins(%v11, %v12 : tensor<1x3x8x8xf32>, tensor<3x3x3x3xf32>) outs(%v2 : tensor<1x3x6x6xf32>) -> tensor<1x3x6x6xf32>
+  %v14 = tensor.empty() : tensor<1x3x6x6xf32>
+  %v15 = linalg.generic {indexing_maps = [#m0, #m0], iterator_types = ["parallel", "parallel", "parallel", "parallel"]}
+    ins(%v13 : tensor<1x3x6x6xf32>) outs(%v14 : tensor<1x3x6x6xf32>) {
+  ^bb0(%x: f32, %out: f32):
+    %p = arith.cmpf ugt, %x, %zero : f32
+    %q = arith.select %p, %x, %zero : f32
+    linalg.yield %q : f32
+  } -> tensor<1x3x6x6xf32>
+  %v16 = tensor.empty() : tensor<1x3x6x6xf32>
+  %v17 = linalg.generic {indexing_maps = [#m0, #m0, #m0], iterator_types = ["parallel", "parallel", "parallel", "parallel"]}
+    ins(%v15, %arg0 : tensor<1x3x6x6xf32>, tensor<1x3x6x6xf32>) outs(%v16 : tensor<1x3x6x6xf32>) {
+  ^bb0(%x: f32, %y: f32, %out: f32):
+    %q = arith.addf %x, %y : f32
+    linalg.yield %q : f32
+  } -> tensor<1x3x6x6xf32>
+  return %v17 : tensor<1x3x6x6xf32>
+}
+// ----- reshaped_after_a_matmul
+#m0 = affine_map<(d0, d1) -> (d0, d1)>
+#m1 = affine_map<(d0, d1) -> (d1)>
+#m2 = affine_map<(d0, d1, d2) -> (d0, d1, d2)>
+func.func @main(%arg0: tensor<6x4xf32>) -> (tensor<2x3x8xf32>) {
+  %zero = arith.constant 0.0 : f32
+  %v1 = arith.constant dense<NUMBERS> : tensor<8x4xf32>
+  %v3 = tensor.empty() : tensor<4x8xf32>
+  %v2 = linalg.transpose ins(%v1 : tensor<8x4xf32>) outs(%v3 : tensor<4x8xf32>) permutation = [1, 0]
+  %v5 = tensor.empty() : tensor<6x8xf32>
+  %v6 = linalg.fill ins(%zero : f32) outs(%v5 : tensor<6x8xf32>) -> tensor<6x8xf32>
+  %v4 = linalg.matmul ins(%arg0, %v2 : tensor<6x4xf32>, tensor<4x8xf32>) outs(%v6 : tensor<6x8xf32>) -> tensor<6x8xf32>
+  %v7 = arith.constant dense<NUMBERS> : tensor<8xf32>
+  %v8 = tensor.empty() : tensor<6x8xf32>
+  %v9 = linalg.generic {indexing_maps = [#m0, #m1, #m0], iterator_types = ["parallel", "parallel"]}
+    ins(%v4, %v7 : tensor<6x8xf32>, tensor<8xf32>) outs(%v8 : tensor<6x8xf32>) {
+  ^bb0(%x: f32, %y: f32, %out: f32):
+    %q = arith.addf %x, %y : f32
+    linalg.yield %q : f32
+  } -> tensor<6x8xf32>
+  %v10 = tensor.expand_shape %v9 [[0, 1], [2]] output_shape [2, 3, 8] : tensor<6x8xf32> into tensor<2x3x8xf32>
+  %v11 = tensor.empty() : tensor<2x3x8xf32>
+  %v12 = linalg.generic {indexing_maps = [#m2, #m2], iterator_types = ["parallel", "parallel", "parallel"]}
+    ins(%v10 : tensor<2x3x8xf32>) outs(%v11 : tensor<2x3x8xf32>) {
+  ^bb0(%x: f32, %out: f32):
+    %q = math.tanh %x : f32
+    linalg.yield %q : f32
+  } -> tensor<2x3x8xf32>
+  return %v12 : tensor<2x3x8xf32>
+}
+// ----- one_b_for_a_batch
+func.func @main(%arg0: tensor<2x3x4xf32>) -> (tensor<2x3x6xf32>) {
+  %zero = arith.constant 0.0 : f32
+  %v1 = arith.constant dense<NUMBERS> : tensor<4x6xf32>
+  %v2 = tensor.empty() : tensor<2x4x6xf32>
+  %v3 = linalg.broadcast ins(%v1 : tensor<4x6xf32>) outs(%v2 : tensor<2x4x6xf32>) dimensions = [0]
+  %v5 = tensor.empty() : tensor<2x3x6xf32>
+  %v6 = linalg.fill ins(%zero : f32) outs(%v5 : tensor<2x3x6xf32>) -> tensor<2x3x6xf32>
+  %v4 = linalg.batch_matmul ins(%arg0, %v3 : tensor<2x3x4xf32>, tensor<2x4x6xf32>) outs(%v6 : tensor<2x3x6xf32>) -> tensor<2x3x6xf32>
+  return %v4 : tensor<2x3x6xf32>
+}
+// ----- transposed_b
+// A product whose B lies as n x k, as torch has its weights.
+#m0 = affine_map<(m, n, k) -> (m, k)>
+#m1 = affine_map<(m, n, k) -> (n, k)>
+#m2 = affine_map<(m, n, k) -> (m, n)>
+#m3 = affine_map<(d0, d1) -> (d0, d1)>
+func.func @main(%arg0: tensor<4x6xf32>) -> (tensor<4x8xf32>) {
+  %zero = arith.constant 0.0 : f32
+  %v1 = arith.constant dense<NUMBERS> : tensor<8x6xf32>
+  %v2 = tensor.empty() : tensor<4x8xf32>
+  %v3 = linalg.fill ins(%zero : f32) outs(%v2 : tensor<4x8xf32>) -> tensor<4x8xf32>
+  %v4 = linalg.matmul indexing_maps = [#m0, #m1, #m2] ins(%arg0, %v1 : tensor<4x6xf32>, tensor<8x6xf32>) outs(%v3 : tensor<4x8xf32>) -> tensor<4x8xf32>
+  %v5 = tensor.empty() : tensor<4x8xf32>
+  %v6 = linalg.generic {indexing_maps = [#m3, #m3], iterator_types = ["parallel", "parallel"]}
+    ins(%v4 : tensor<4x8xf32>) outs(%v5 : tensor<4x8xf32>) {
+  ^bb0(%x: f32, %out: f32):
+    %p = arith.cmpf ugt, %x, %zero : f32
+    %q = arith.select %p, %x, %zero : f32
+    linalg.yield %q : f32
+  } -> tensor<4x8xf32>
+  return %v6 : tensor<4x8xf32>
+}
+// ----- broadcast_b
+// A product of a B without a batch.
+#m0 = affine_map<(b, m, n, k) -> (b, m, k)>
+#m1 = affine_map<(b, m, n, k) -> (k, n)>
+#m2 = affine_map<(b, m, n, k) -> (b, m, n)>
+func.func @main(%arg0: tensor<2x4x6xf32>) -> (tensor<2x4x8xf32>) {
+  %zero = arith.constant 0.0 : f32
+  %v1 = arith.constant dense<NUMBERS> : tensor<6x8xf32>
+  %v2 = tensor.empty() : tensor<2x4x8xf32>
+  %v3 = linalg.fill ins(%zero : f32) outs(%v2 : tensor<2x4x8xf32>) -> tensor<2x4x8xf32>
+  %v4 = linalg.batch_matmul indexing_maps = [#m0, #m1, #m2] ins(%arg0, %v1 : tensor<2x4x6xf32>, tensor<6x8xf32>) outs(%v3 : tensor<2x4x8xf32>) -> tensor<2x4x8xf32>
+  return %v4 : tensor<2x4x8xf32>
+}
+// ----- overwritten
+// A part is inserted into a value that is read again afterwards, and whose parts are, too.
+#m0 = affine_map<(d0, d1) -> (d0, d1)>
+func.func @main(%arg0: tensor<4x6xf32>) -> (tensor<4x6xf32>, tensor<4x6xf32>, tensor<8x6xf32>, tensor<4x6xf32>) {
+  %zero = arith.constant 0.0 : f32
+  %v1 = tensor.empty() : tensor<4x6xf32>
+  %v2 = linalg.generic {indexing_maps = [#m0, #m0], iterator_types = ["parallel", "parallel"]}
+    ins(%arg0 : tensor<4x6xf32>) outs(%v1 : tensor<4x6xf32>) {
+  ^bb0(%x: f32, %out: f32):
+    %p = arith.cmpf ugt, %x, %zero : f32
+    %q = arith.select %p, %x, %zero : f32
+    linalg.yield %q : f32
+  } -> tensor<4x6xf32>
+  %v3 = tensor.empty() : tensor<4x6xf32>
+  %v4 = linalg.generic {indexing_maps = [#m0, #m0], iterator_types = ["parallel", "parallel"]}
+    ins(%arg0 : tensor<4x6xf32>) outs(%v3 : tensor<4x6xf32>) {
+  ^bb0(%x: f32, %out: f32):
+    %q = math.tanh %x : f32
+    linalg.yield %q : f32
+  } -> tensor<4x6xf32>
+  %v5 = tensor.extract_slice %v4[0, 0] [2, 3] [1, 1] : tensor<4x6xf32> to tensor<2x3xf32>
+  %v6 = tensor.insert_slice %v5 into %v2[1, 1] [2, 3] [1, 1] : tensor<2x3xf32> into tensor<4x6xf32>
+  %v7 = tensor.empty() : tensor<4x6xf32>
+  %v8 = linalg.generic {indexing_maps = [#m0, #m0], iterator_types = ["parallel", "parallel"]}
+    ins(%arg0 : tensor<4x6xf32>) outs(%v7 : tensor<4x6xf32>) {
+  ^bb0(%x: f32, %out: f32):
+    %q = arith.mulf %x, %x : f32
+    linalg.yield %q : f32
+  } -> tensor<4x6xf32>
+  %v9 = tensor.concat dim(0) %v8, %arg0 : (tensor<4x6xf32>, tensor<4x6xf32>) -> tensor<8x6xf32>
+  %v10 = tensor.insert_slice %v5 into %v9[2, 2] [2, 3] [1, 1] : tensor<2x3xf32> into tensor<8x6xf32>
+  %v11 = tensor.empty() : tensor<4x6xf32>
+  %v12 = linalg.generic {indexing_maps = [#m0, #m0], iterator_types = ["parallel", "parallel"]}
+    ins(%v2 : tensor<4x6xf32>) outs(%v11 : tensor<4x6xf32>) {
+  ^bb0(%x: f32, %out: f32):
+    %q = math.exp %x : f32
+    linalg.yield %q : f32
+  } -> tensor<4x6xf32>
+  %v13 = tensor.empty() : tensor<4x6xf32>
+  %v14 = linalg.generic {indexing_maps = [#m0, #m0], iterator_types = ["parallel", "parallel"]}
+    ins(%v8 : tensor<4x6xf32>) outs(%v13 : tensor<4x6xf32>) {
+  ^bb0(%x: f32, %out: f32):
+    %q = math.exp %x : f32
+    linalg.yield %q : f32
+  } -> tensor<4x6xf32>
+  return %v6, %v12, %v10, %v14 : tensor<4x6xf32>, tensor<4x6xf32>, tensor<8x6xf32>, tensor<4x6xf32>
+}
+// ----- layer_norm
+#m0 = affine_map<(d0, d1) -> (d0, d1)>
+#m1 = affine_map<(d0, d1) -> (d0)>
+#m2 = affine_map<(d0) -> (d0)>
+#m3 = affine_map<(d0, d1) -> (d1)>
+func.func @main(%arg0: tensor<5x8xf32>) -> (tensor<5x8xf32>) {
+  %zero = arith.constant 0.0 : f32
+  %v1 = tensor.empty() : tensor<5xf32>
+  %v2 = linalg.fill ins(%zero : f32) outs(%v1 : tensor<5xf32>) -> tensor<5xf32>
+  %v3 = linalg.generic {indexing_maps = [#m0, #m1], iterator_types = ["parallel", "reduction"]}
+    ins(%arg0 : tensor<5x8xf32>) outs(%v2 : tensor<5xf32>) {
+  ^bb0(%x: f32, %out: f32):
+    %q = arith.addf %x, %out : f32
+    linalg.yield %q : f32
+  } -> tensor<5xf32>
+  %v4 = tensor.empty() : tensor<5x8xf32>
+  %v5 = linalg.generic {indexing_maps = [#m0, #m1, #m0], iterator_types = ["parallel", "parallel"]}
+    ins(%arg0, %v3 : tensor<5x8xf32>, tensor<5xf32>) outs(%v4 : tensor<5x8xf32>) {
+  ^bb0(%x: f32, %y: f32, %out: f32):
+    %q = arith.subf %x, %y : f32
+    linalg.yield %q : f32
+  } -> tensor<5x8xf32>
+  %v6 = tensor.empty() : tensor<5x8xf32>
+  %v7 = linalg.generic {indexing_maps = [#m0, #m0], iterator_types = ["parallel", "parallel"]}
+    ins(%v5 : tensor<5x8xf32>) outs(%v6 : tensor<5x8xf32>) {
+  ^bb0(%x: f32, %out: f32):
+    %q = arith.mulf %x, %x : f32
+    linalg.yield %q : f32
+  } -> tensor<5x8xf32>
+  %v8 = tensor.empty() : tensor<5xf32>
+  %v9 = linalg.fill ins(%zero : f32) outs(%v8 : tensor<5xf32>) -> tensor<5xf32>
+  %v10 = linalg.generic {indexing_maps = [#m0, #m1], iterator_types = ["parallel", "reduction"]}
+    ins(%v7 : tensor<5x8xf32>) outs(%v9 : tensor<5xf32>) {
+  ^bb0(%x: f32, %out: f32):
+    %q = arith.addf %x, %out : f32
+    linalg.yield %q : f32
+  } -> tensor<5xf32>
+  %v11 = tensor.empty() : tensor<5xf32>
+  %v12 = linalg.generic {indexing_maps = [#m2, #m2], iterator_types = ["parallel"]}
+    ins(%v10 : tensor<5xf32>) outs(%v11 : tensor<5xf32>) {
+  ^bb0(%x: f32, %out: f32):
+    %q = math.exp %x : f32
+    linalg.yield %q : f32
+  } -> tensor<5xf32>
+  %v13 = tensor.empty() : tensor<5x8xf32>
+  %v14 = linalg.generic {indexing_maps = [#m0, #m1, #m0], iterator_types = ["parallel", "parallel"]}
+    ins(%v5, %v12 : tensor<5x8xf32>, tensor<5xf32>) outs(%v13 : tensor<5x8xf32>) {
+  ^bb0(%x: f32, %y: f32, %out: f32):
+    %q = arith.divf %x, %y : f32
+    linalg.yield %q : f32
+  } -> tensor<5x8xf32>
+  %v15 = arith.constant dense<NUMBERS> : tensor<8xf32>
+  %v16 = tensor.empty() : tensor<5x8xf32>
+  %v17 = linalg.generic {indexing_maps = [#m0, #m3, #m0], iterator_types = ["parallel", "parallel"]}
+    ins(%v14, %v15 : tensor<5x8xf32>, tensor<8xf32>) outs(%v16 : tensor<5x8xf32>) {
+  ^bb0(%x: f32, %y: f32, %out: f32):
+    %q = arith.mulf %x, %y : f32
+    linalg.yield %q : f32
+  } -> tensor<5x8xf32>
+  return %v17 : tensor<5x8xf32>
+}
+// ----- moved
+// Nothing is computed: an argument returned, a transpose, a concatenation, a constant.
+func.func @main(%arg0: tensor<3x4xf32>) -> (tensor<3x4xf32>, tensor<4x3xf32>, tensor<6x4xf32>, tensor<2x2xf32>) {
+  %least = arith.constant 0xFF800000 : f32
+  %v2 = tensor.empty() : tensor<3x4xf32>
+  %v1 = linalg.transpose ins(%arg0 : tensor<3x4xf32>) outs(%v2 : tensor<3x4xf32>) permutation = [0, 1]
+  %v3 = tensor.concat dim(0) %arg0, %v1 : (tensor<3x4xf32>, tensor<3x4xf32>) -> tensor<6x4xf32>
+  %v5 = tensor.empty() : tensor<4x3xf32>
+  %v4 = linalg.transpose ins(%arg0 : tensor<3x4xf32>) outs(%v5 : tensor<4x3xf32>) permutation = [1, 0]
+  %v6 = tensor.empty() : tensor<2x2xf32>
+  %v7 = linalg.fill ins(%least : f32) outs(%v6 : tensor<2x2xf32>) -> tensor<2x2xf32>
+  return %arg0, %v4, %v3, %v7 : tensor<3x4xf32>, tensor<4x3xf32>, tensor<6x4xf32>, tensor<2x2xf32>
+}
+// ----- REFUSED
+// refused: argument 0: tensor<\?xf32> has a dynamic size
+func.func @main(%x: tensor<?xf32>) -> tensor<?xf32> { return %x : tensor<?xf32> }
+
+// refused: argument 0: memref<4xf32> is no tensor
+func.func @main(%x: memref<4xf32>) { return }
+
+// refused: argument 0: f32 is no tensor
+func.func @main(%x: f32) -> f32 { return %x : f32 }
+
+// refused: returns nothing
+func.func @main(%x: tensor<4xf32>) { return }
+
+// refused: elements of an unsupported type
+func.func @main(%x: tensor<complex<f32>>) -> tensor<complex<f32>> {
+  return %x : tensor<complex<f32>>
+}
+
+// refused: has no elements
+func.func @main(%x: tensor<0xf32>) -> tensor<0xf32> { return %x : tensor<0xf32> }
+
+// refused: control flow: scf.for
+func.func @main(%x: tensor<4xf32>) -> tensor<4xf32> {
+  %a = arith.constant 0 : index
+  %b = arith.constant 9 : index
+  %s = arith.constant 1 : index
+  %r = scf.for %i = %a to %b step %s iter_args(%y = %x) -> tensor<4xf32> {
+    %z = arith.addf %y, %y : tensor<4xf32>
+    scf.yield %z : tensor<4xf32>
+}
+  return %r : tensor<4xf32>
+}
+
+// refused: control flow: the function has several blocks
+func.func @main(%x: tensor<4xf32>, %c: tensor<i1>) -> tensor<4xf32> {
+  %b = tensor.extract %c[] : tensor<i1>
+  cf.cond_br %b, ^one, ^other
+  ^one:
+  return %x : tensor<4xf32>
+  ^other:
+  %y = arith.addf %x, %x : tensor<4xf32>
+  return %y : tensor<4xf32>
+}
+
+// refused: calls that cannot be inlined
+func.func private @other(tensor<4xf32>) -> tensor<4xf32>
+  func.func @main(%x: tensor<4xf32>) -> tensor<4xf32> {
+  %r = func.call @other(%x) : (tensor<4xf32>) -> tensor<4xf32>
+  return %r : tensor<4xf32>
+}

@@ -6,17 +6,15 @@ import pytest
 from benchmarks.program_compiler import compiler_of
 from tests.texts import text_beside
 from tuner.core.candidate import TargetName
+from tuner.programs.execution import host_function
 
 pytestmark = pytest.mark.mlir
 
-pytest.importorskip("tuner.mlir.fusions")
 
 CONVOLUTION = text_beside(__file__, "CONVOLUTION")
 
 
 def test_a_convolution_is_added_to_the_argument_that_it_starts_from() -> None:
-    from tuner.programs.execution import host_function
-
     rng = np.random.default_rng(0)
     x, w, bias = (rng.standard_normal(shape, np.float32) for shape in ((2, 3, 10), (4, 3, 3), (2, 4, 8)))
     kept = bias.copy()

@@ -5,8 +5,15 @@ from dataclasses import replace
 import numpy as np
 import pytest
 
-from tests.programs.fusions.compiled import PLAIN, function_of
-from tests.programs.fusions.group_texts import ADD, EXP, exp_of_weighted_sum, flat, fusion, loop_code
+from tests.programs.fusions.hand_written import (
+    ADD,
+    PLAIN,
+    exp_of_weighted_sum,
+    flat,
+    function_of,
+    fusion,
+    loop_code,
+)
 from tuner.core.errors import CandidateError
 from tuner.core.fusions import (
     ARGUMENT,
@@ -44,31 +51,27 @@ def found(*steps: tuple[bool, list[tuple[int, int]], tuple[int, int]]) -> tuple[
 A, B, C = (0, 16), (16, 32), (32, 48)
 
 
-def test_a_reader_waits_for_the_writer() -> None:
-    assert found((ALL, [A], B), (ALL, [B], C)) == (False, True)
-    assert found((ALL, [A], B), (FIRST, [B], C)) == (False, True)
-    assert found((FIRST, [A], B), (ALL, [B], C)) == (False, True)
-
-
-def test_fusions_of_the_first_thread_need_no_barrier_between_them() -> None:
-    assert found((FIRST, [A], B), (FIRST, [B], C), (FIRST, [C], A)) == (False, False, False)
-
-
-def test_fusions_that_touch_other_memory_or_only_read_the_same_run_without_waiting() -> None:
-    assert found((ALL, [A], B), (ALL, [A], C)) == (False, False)
-
-
-def test_memory_that_is_used_again_is_waited_for() -> None:
-    """A fusion writes where an earlier one reads: the memory plan gives memory of dead buffers away."""
-    assert found((ALL, [A], B), (ALL, [C], A)) == (False, True)
-    assert found((ALL, [A], B), (ALL, [C], (24, 40))) == (False, True)
-    assert found((FIRST, [A], B), (ALL, [C], B)) == (False, True)
-
-
-def test_one_barrier_is_enough_for_all_fusions_before_it() -> None:
-    steps = [(ALL, [A], B), (ALL, [A], C), (ALL, [B], A), (ALL, [C], B)]
-    assert found(*steps) == (False, False, True, True)
-    assert found((ALL, [A], B), (ALL, [B], C), (ALL, [B], A)) == (False, True, False)
+@pytest.mark.parametrize(
+    ("steps", "expected"),
+    [
+        ([(ALL, [A], B), (ALL, [B], C)], (False, True)),  # a reader waits for the writer
+        ([(ALL, [A], B), (FIRST, [B], C)], (False, True)),
+        ([(FIRST, [A], B), (ALL, [B], C)], (False, True)),
+        ([(FIRST, [A], B), (FIRST, [B], C), (FIRST, [C], A)], (False, False, False)),  # one thread
+        ([(ALL, [A], B), (ALL, [A], C)], (False, False)),  # both only read the same
+        # memory that is used again: the memory plan gives memory of dead buffers away
+        ([(ALL, [A], B), (ALL, [C], A)], (False, True)),
+        ([(ALL, [A], B), (ALL, [C], (24, 40))], (False, True)),
+        ([(FIRST, [A], B), (ALL, [C], B)], (False, True)),
+        # one barrier is enough for all fusions before it
+        ([(ALL, [A], B), (ALL, [A], C), (ALL, [B], A), (ALL, [C], B)], (False, False, True, True)),
+        ([(ALL, [A], B), (ALL, [B], C), (ALL, [B], A)], (False, True, False)),
+    ],
+)
+def test_threads_wait_for_what_another_thread_does(
+    steps: list[tuple[bool, list[tuple[int, int]], tuple[int, int]]], expected: tuple[bool, ...]
+) -> None:
+    assert found(*steps) == expected
 
 
 @pytest.mark.parametrize("is_near", [True, False])
@@ -95,25 +98,15 @@ def test_equal_fusions_are_one_function_and_names_never_meet() -> None:
     assert text.count("@expf(f32)") == 1
     assert "llvm.mlir.addressof @g3_factors" in text
     assert "emit_c_interface" not in text
-
-
-@pytest.mark.mlir
-def test_functions_are_compiled_for_the_processors_that_are_named() -> None:
-    text = text_of(*exp_of_weighted_sum())
     assert text.count('["target-cpu", "x86-64"]') == text.count("llvm.func") - 1  # all but the declaration
 
 
 @pytest.mark.mlir
-def test_a_code_without_the_fusion_is_refused() -> None:
+def test_code_without_the_fusion_or_that_does_not_parse_is_refused() -> None:
     program, codes = exp_of_weighted_sum()
     wrong = replace(codes[0], llvm_text=codes[0].llvm_text.replace("@group", "@other"))
     with pytest.raises(CandidateError, match="a fusion's code has no function 'group'"):
         text_of(program, (wrong, *codes[1:]))
-
-
-@pytest.mark.mlir
-def test_code_that_does_not_parse_is_refused() -> None:
-    program, codes = exp_of_weighted_sum()
     with pytest.raises(CandidateError, match=r"^fusion: "):
         text_of(program, (FusionCode("module {", (None, None)), *codes[1:]))
 
@@ -121,7 +114,6 @@ def test_code_that_does_not_parse_is_refused() -> None:
 @pytest.mark.mlir
 def test_views_are_addresses_in_buffers_of_each_owner() -> None:
     size = TensorType((8,), "f32")
-    half = TensorType((4,), "f32")
     buffers = (
         Buffer(ARGUMENT, 0, size),
         Buffer(WEIGHT, 0, size),
@@ -141,7 +133,6 @@ def test_views_are_addresses_in_buffers_of_each_owner() -> None:
     inside = np.arange(4, 8) + np.arange(2, 6) * 10
     padded = np.array([2, 2, *inside, 2, 2])
     np.testing.assert_array_equal(found[1:5], padded[:4] + padded[4:])
-    assert half.bytes == 16
 
 
 @pytest.mark.mlir
@@ -159,15 +150,7 @@ def test_a_packed_weight_is_read_as_panels() -> None:
 
 @pytest.mark.mlir
 def test_a_program_without_fusions_does_nothing() -> None:
-    kind = TensorType((4,), "f32")
-    program = FusedProgram((), (Buffer(ARGUMENT, 0, kind),), (kind,), ())
+    program = FusedProgram(
+        (), (Buffer(ARGUMENT, 0, TensorType((4,), "f32")),), (TensorType((4,), "f32"),), ()
+    )
     assert function_of(program, ())(np.zeros(4, np.float32)) is None
-
-
-@pytest.mark.mlir
-def test_a_fusion_calls_the_c_library() -> None:
-    kind = TensorType((3,), "f32")
-    buffers = (Buffer(ARGUMENT, 0, kind), Buffer(RESULT, 0, kind))
-    program = FusedProgram((fusion((flat(0, 3),), flat(1, 3), "math.exp"),), buffers, (kind,), (kind,))
-    x = np.array([0, 1, -np.inf], np.float32)
-    np.testing.assert_allclose(function_of(program, (loop_code(1, 3, EXP),))(x), np.exp(x), rtol=1e-6)

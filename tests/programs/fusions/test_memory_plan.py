@@ -1,5 +1,6 @@
-"""The arena: live buffers never overlap, paddings are kept, memory of the dead is used again."""
+"""Views of memory as numpy's; the arena: live buffers never overlap, memory of the dead is used again."""
 
+import numpy as np
 import pytest
 from hypothesis import given
 from hypothesis import strategies as st
@@ -14,6 +15,7 @@ from tuner.core.fusions import (
     TensorType,
     View,
 )
+from tuner.programs.fusions import views
 from tuner.programs.fusions.memory_plan import SLACK_BYTES, extent_bytes, lifetimes, memory_plan
 from tuner.programs.run.fused_code import ALIGNMENT_BYTES
 
@@ -51,20 +53,20 @@ def test_memory_of_a_buffer_that_nobody_reads_again_is_used_again() -> None:
 
 
 def test_a_program_without_temporaries_has_slack_alone() -> None:
-    one = program((Buffer(ARGUMENT, 0, X),), fusion((view(0),), ()))
-    plan = memory_plan(one)
-    assert plan.offsets_bytes == (None,)
-    assert (plan.arena_bytes, plan.fills) == (SLACK_BYTES, ())
+    plan = memory_plan(program((Buffer(ARGUMENT, 0, X),), fusion((view(0),), ())))
+    assert (plan.offsets_bytes, plan.arena_bytes, plan.fills) == ((None,), SLACK_BYTES, ())
 
 
-def test_a_temporary_that_is_read_first_is_refused() -> None:
-    with pytest.raises(ValueError, match="buffer 0: fusion 0 reads what no fusion has written"):
-        memory_plan(program((temporary(0),), fusion((view(0),), ())))
-
-
-def test_a_view_that_writes_outside_is_refused() -> None:
-    with pytest.raises(ValueError, match="buffer 0: a fusion writes past the end of its 16 bytes"):
-        memory_plan(program((temporary(0),), fusion((), (view(0, 4, offset=1),))))
+@pytest.mark.parametrize(
+    ("fused", "reason"),
+    [
+        (fusion((view(0),), ()), "buffer 0: fusion 0 reads what no fusion has written"),
+        (fusion((), (view(0, 4, offset=1),)), "buffer 0: a fusion writes past the end of its 16 bytes"),
+    ],
+)
+def test_a_temporary_that_is_read_first_or_written_outside_is_refused(fused: Fusion, reason: str) -> None:
+    with pytest.raises(ValueError, match=reason):
+        memory_plan(program((temporary(0),), fused))
 
 
 def test_reads_past_the_end_have_memory_of_their_own() -> None:
@@ -125,8 +127,16 @@ def programs(draw: st.DrawFn) -> FusedProgram:
 
 
 @given(programs())
-def test_no_two_live_buffers_overlap(made: FusedProgram) -> None:
+def test_no_two_live_buffers_overlap_and_padded_ones_lie_where_their_type_is_filled(
+    made: FusedProgram,
+) -> None:
     plan, lives = memory_plan(made), lifetimes(made)
+    fills = {fill.offset_bytes: fill for fill in plan.fills}
+    assert len(fills) == len(plan.fills)
+    for offset, buffer in zip(plan.offsets_bytes, made.buffers, strict=True):
+        if buffer.padding is not None:
+            assert offset is not None
+            assert (fills[offset].type, fills[offset].value) == (buffer.type, buffer.padding)
     padded = {number for number in lives if made.buffers[number].padding is not None}
     for one in lives:
         start = plan.offsets_bytes[one]
@@ -140,13 +150,42 @@ def test_no_two_live_buffers_overlap(made: FusedProgram) -> None:
                 assert start + extent_bytes(made, one) <= begin or begin + extent_bytes(made, other) <= start
 
 
-@given(programs())
-def test_a_padded_buffer_lies_where_exactly_its_type_is_filled(made: FusedProgram) -> None:
-    plan = memory_plan(made)
-    fills = {fill.offset_bytes: fill for fill in plan.fills}
-    assert len(fills) == len(plan.fills)
-    for number, buffer in enumerate(made.buffers):
-        if buffer.padding is not None:
-            offset = plan.offsets_bytes[number]
-            assert offset is not None
-            assert (fills[offset].type, fills[offset].value) == (buffer.type, buffer.padding)
+WHOLE = views.whole(0, TensorType((2, 3, 4), "f32"))
+NUMBERS = np.arange(24)
+
+
+def elements(view: View) -> np.ndarray:
+    strides = tuple(8 * each for each in view.strides)
+    return np.lib.stride_tricks.as_strided(NUMBERS[view.offset :], view.type.shape, strides)
+
+
+def test_a_whole_tensor_is_contiguous() -> None:
+    assert WHOLE.strides == (12, 4, 1)
+    assert views.is_contiguous(WHOLE)
+    assert views.is_contiguous(views.whole(0, TensorType((), "f32")))
+
+
+def test_a_slice_and_a_transposed_view_have_the_elements_of_numpys() -> None:
+    cut, numbers = views.sliced(WHOLE, (1, 0, 1), (1, 2, 2), (1, 2, 2)), NUMBERS.reshape(2, 3, 4)
+    np.testing.assert_array_equal(elements(cut), numbers[1:2, 0:3:2, 1:4:2])
+    assert not views.is_contiguous(cut)
+    np.testing.assert_array_equal(elements(views.without(cut, (0,))), elements(cut)[0])
+    np.testing.assert_array_equal(elements(views.permuted(WHOLE, (1, 0, 2))), numbers.transpose(1, 0, 2))
+
+
+def test_dimensions_are_split_and_merged() -> None:
+    split = views.expanded(WHOLE, (2, 3, 2, 2), [[0], [1], [2, 3]])
+    np.testing.assert_array_equal(elements(split), NUMBERS.reshape(2, 3, 2, 2))
+    assert views.collapsed(split, [[0], [1], [2, 3]]) == WHOLE
+    flat = views.collapsed(WHOLE, [[0, 1, 2]])
+    assert flat == views.whole(0, TensorType((24,), "f32"))
+    cut = views.sliced(WHOLE, (0, 0, 0), (2, 2, 3), (1, 1, 1))  # with gaps
+    assert [views.collapsed(cut, each) for each in ([[0, 1], [2]], [[0], [1, 2]])] == [None, None]
+
+
+def test_dimensions_of_one_element_never_hinder() -> None:
+    one = View(0, 0, TensorType((1, 3, 1, 4), "f32"), (99, 4, 77, 1))
+    assert views.is_contiguous(one)
+    assert views.collapsed(one, [[0, 1, 2, 3]]) == views.whole(0, TensorType((12,), "f32"))
+    scalar = views.expanded(views.whole(0, TensorType((), "f32")), (1, 1), [])
+    assert scalar.type.shape == (1, 1)

@@ -1,213 +1,166 @@
-"""Models as torch-mlir exports them: the fusions that they become, and what these compute."""
+"""Models and attentions as torch-mlir exports them: the fusions that they become, and what these compute."""
 
-from itertools import pairwise
 from typing import Any
 
 import numpy as np
 import pytest
 
 from tests.programs.fusions.grouped_execution import FusedFunction, formed, host_function
+from tuner.core.fusions import ATTENTION
+from tuner.programs.fusions import formation
+from tuner.programs.fusions.payload import NotFused
+from tuner.programs.fusions.pipeline import fuse_program
 
 WHY = "torch is not installed: it makes the exports that these tests group"
 torch: Any = pytest.importorskip("torch", reason=WHY)
-fx: Any = pytest.importorskip("torch_mlir.fx", reason=WHY)
-nn: Any = torch.nn
+corpus = pytest.importorskip("tests.programs.exports.corpus", reason=WHY)
+comparison = pytest.importorskip("tests.programs.exports.comparison", reason=WHY)
+export = pytest.importorskip("tests.programs.exports.export", reason=WHY)
 functional: Any = torch.nn.functional
 
 pytestmark = [pytest.mark.mlir, pytest.mark.filterwarnings("ignore")]
 
-
-def mlp(*sizes: int) -> Any:
-    layers: list[Any] = []
-    for before, after in pairwise(sizes):
-        layers += [nn.Linear(before, after), nn.ReLU()]
-    return nn.Sequential(*layers[:-1])
-
-
-class Computed(nn.Module):  # type: ignore[misc]
-    """A module whose parts are given, and whose result a function computes of them."""
-
-    def __init__(self, compute: Any, **parts: Any) -> None:
-        super().__init__()
-        self.compute = compute
-        for name, part in parts.items():
-            setattr(self, name, part)
-
-    def forward(self, *inputs: Any) -> Any:
-        return self.compute(self, *inputs)
-
-
-def rms_norm(x: Any, weight: Any) -> Any:
-    return x * torch.rsqrt(x.pow(2).mean(-1, keepdim=True) + 1e-6) * weight
-
-
-def llama_mlp(m: Any, x: Any) -> Any:
-    y = rms_norm(x, m.weight)
-    return x + m.down(functional.silu(m.gate(y)) * m.up(y))
-
-
-def heads_of(qkv: Any, heads: int) -> Any:
-    batch, length, _ = qkv.shape
-    return (each.view(batch, length, heads, -1).transpose(1, 2) for each in qkv.chunk(3, -1))
-
-
-def encoder(m: Any, x: Any) -> Any:
-    q, k, v = heads_of(m.qkv(m.n1(x)), 4)
-    scores = (q @ k.transpose(-2, -1)) * 0.25
-    x = x + m.out((torch.softmax(scores, -1) @ v).transpose(1, 2).reshape(x.shape))
-    return x + m.f2(functional.gelu(m.f1(m.n2(x))))
-
-
-def transformer(size: int, ff: int) -> dict[str, Any]:
-    return {
-        "n1": nn.LayerNorm(size),
-        "n2": nn.LayerNorm(size),
-        "qkv": nn.Linear(size, 3 * size),
-        "out": nn.Linear(size, size),
-        "f1": nn.Linear(size, ff),
-        "f2": nn.Linear(ff, size),
-    }
-
-
-def residual_block(m: Any, x: Any) -> Any:
-    return functional.relu(x + m.b2(m.c2(functional.relu(m.b1(m.c1(x))))))
-
-
-def causal(m: Any, tokens: Any) -> Any:
-    """Embedding, one causal attention, and the logits."""
-    x = m.table(tokens) + m.positions
-    q, k, v = heads_of(m.qkv(m.n1(x)), 4)
-    mask = torch.ones(x.shape[1], x.shape[1], dtype=torch.bool).tril()
-    scores = (q @ k.transpose(-2, -1)).masked_fill(~mask, float("-inf"))
-    x = x + m.out((scores.softmax(-1) @ v).transpose(1, 2).reshape(x.shape))
-    return m.head(x)
-
-
-def patches(m: Any, x: Any) -> Any:
-    """The first layers of a vision transformer, and the mean of all patches."""
-    x = m.c(x).flatten(2).transpose(1, 2)
-    x = torch.cat([m.first.expand(x.shape[0], -1, -1), x], 1) + m.positions
-    return m.head(m.n(x).mean(1))
-
-
-def with_cache(m: Any, x: Any, keys: Any, values: Any) -> Any:
-    """One step of decoding; the caches are arguments and results."""
-    q, k, v = heads_of(m.qkv(x), 4)
-    keys, values = torch.cat([keys, k], 2), torch.cat([values, v], 2)
-    y = functional.scaled_dot_product_attention(q, keys, values)
-    return m.out(y.transpose(1, 2).reshape(x.shape)), keys, values
-
-
-def pooled(m: Any, x: Any) -> Any:
-    x = functional.max_pool2d(functional.relu(m.c(x)), 2)
-    return functional.log_softmax(m.f(functional.adaptive_avg_pool2d(x, 1).flatten(1)), -1)
-
-
-def batch_norm(size: int) -> Any:
-    norm = nn.BatchNorm2d(size)
-    norm.running_mean.uniform_(-0.2, 0.2)
-    norm.running_var.uniform_(0.5, 1.5)
-    return norm
-
-
-def convolution(size: int) -> Any:
-    return nn.Conv2d(size, size, 3, padding=1, bias=False)
-
-
 LETTERS = {"contraction": "C", "convolution": "V", "rows": "R", "elementwise": "E", "loops": "L"}
-# The module, the shapes of the inputs, the kinds of the fusions
-MODELS: dict[str, tuple[Any, tuple[tuple[int, ...], ...], str]] = {
-    "mlp": (lambda: mlp(64, 128, 128, 32), ((32, 64),), "CCC"),
-    "mlp of one row": (lambda: mlp(8, 16, 4), ((1, 8),), "CC"),
-    "llama": (
-        lambda: Computed(
-            llama_mlp,
-            weight=nn.Parameter(torch.rand(16) + 0.5),
-            gate=nn.Linear(16, 24, bias=False),
-            up=nn.Linear(16, 24, bias=False),
-            down=nn.Linear(24, 16, bias=False),
-        ),
-        ((8, 16),),
-        "RCC",
-    ),
-    "encoder": (lambda: Computed(encoder, **transformer(16, 32)), ((1, 8, 16),), "RCECRCCRCC"),
-    "encoder of two": (lambda: Computed(encoder, **transformer(16, 32)), ((2, 8, 16),), "RCEEECRCECRCC"),
-    "residual": (
-        lambda: Computed(
-            residual_block, c1=convolution(4), b1=batch_norm(4), c2=convolution(4), b2=batch_norm(4)
-        ),
-        ((1, 4, 8, 8),),
-        "EVV",
-    ),
-    "causal": (
-        lambda: Computed(
-            causal,
-            table=nn.Embedding(20, 16),
-            positions=nn.Parameter(torch.randn(6, 16)),
-            head=nn.Linear(16, 20, bias=False),
-            **transformer(16, 32),
-        ),
-        ((1, 6),),
-        "LERCECRCCC",
-    ),
-    "patches": (
-        lambda: Computed(
-            patches,
-            c=nn.Conv2d(3, 8, 4, stride=4),
-            first=nn.Parameter(torch.randn(1, 1, 8)),
-            positions=nn.Parameter(torch.randn(1, 5, 8)),
-            n=nn.LayerNorm(8),
-            head=nn.Linear(8, 3),
-        ),
-        ((2, 3, 8, 8),),
-        "VEERLEC",
-    ),
-    "cache": (
-        lambda: Computed(with_cache, qkv=nn.Linear(16, 48), out=nn.Linear(16, 16)),
-        ((1, 1, 16), (1, 4, 5, 4), (1, 4, 5, 4)),
-        "CEEEEEECRCC",
-    ),
-    "pooled": (
-        lambda: Computed(pooled, c=nn.Conv2d(3, 8, 3, padding=1, stride=2), f=nn.Linear(8, 5)),
-        ((1, 3, 12, 12),),
-        "EVLRCR",
-    ),
+MODELS = {  # in the order of the fusions
+    "mlp_relu": "CCC",
+    "linear_of_one_row": "C",
+    "attention_cached_step": "EEEEECRC",
+    "encoder": "RCECRCCRCC",
+    "llama": "RCEEEEECEEEEEECRCECRCC",
+    "gpt2": "LERCEEECRCECERCCRC",
+    "vit": "VEEERCEEECRCECERCCRC",
+    "resnet": "EVLVVVVVVRC",
+    "conv_pool_linear": "VLC",
 }
 
 
 @pytest.mark.slow
 @pytest.mark.parametrize("name", MODELS)
 def test_fusions_of_a_model_are_as_expected_and_compute_what_the_model_computes(name: str) -> None:
-    make, shapes, kinds = MODELS[name]
-    torch.manual_seed(0)
-    module = make().eval()
-    inputs = [torch.randn(*shape) for shape in shapes]
-    if name == "causal":
-        inputs = [torch.arange(6)[None]]
-    with torch.no_grad():
-        exported = fx.export_and_import(
-            module, *inputs, output_type="linalg-on-tensors", func_name="main"
-        ).operation.get_asm()
-        wanted = module(*inputs)
-    program = formed(exported)
-    assert "".join(LETTERS[fusion.kind] for fusion in program.program.fusions) == kinds
-    arrays = [each.numpy() for each in inputs]
-    whole = host_function(exported)(*arrays)
-    fusions = FusedFunction(program)
+    made, text = corpus.built(name), corpus.text_of(name)
+    program = formed(text)
+    assert "".join(LETTERS[fusion.kind] for fusion in program.program.fusions) == MODELS[name]
+    arrays = [comparison.array_of(each) for each in made.inputs]
+    fusions, whole = FusedFunction(program), host_function(text)(*arrays)
     fusions(*arrays)
-    tuples = [each if isinstance(each, tuple) else (each,) for each in (fusions(*arrays), whole, wanted)]
-    for found, today, torchs in zip(*tuples, strict=True):
-        np.testing.assert_allclose(found, today, rtol=1e-5, atol=1e-6)
-        np.testing.assert_allclose(found, torchs.numpy(), rtol=1e-4, atol=1e-5)
+    found = fusions(*arrays)
+    comparison.require_equal(found, made.expected, corpus.EXPORTS[name].tolerance)
+    for one, other in zip(found, whole if isinstance(whole, tuple) else (whole,), strict=True):
+        np.testing.assert_allclose(one, other, rtol=1e-5, atol=1e-6)
 
 
 def test_layers_of_one_shape_are_one_task() -> None:
-    torch.manual_seed(0)
-    module = mlp(16, 16, 16, 16, 16).eval()
-    with torch.no_grad():
-        exported = fx.export_and_import(
-            module, torch.randn(4, 16), output_type="linalg-on-tensors", func_name="main"
-        ).operation.get_asm()
-    texts = [fusion.text for fusion in formed(exported).program.fusions]
+    text = export.exported_text(corpus.linear.mlp(*[16] * 5).eval(), (torch.randn(4, 16),))
+    texts = [fusion.text for fusion in formed(text).program.fusions]
     assert len(texts) == 4
     assert len(set(texts)) == 2  # the last one has no relu
+
+
+HEADS, QUERIES, KEYS = 2, 9, 11
+
+
+def weights(q: Any, k: Any) -> Any:
+    return torch.softmax(q @ k.transpose(-2, -1) * 0.5, -1)
+
+
+def attended(q: Any, k: Any, v: Any, mask: Any) -> Any:
+    return torch.softmax(q @ k.transpose(-2, -1) * 0.5 + mask, -1) @ v
+
+
+def fused(q: Any, k: Any, v: Any, mask: Any = None) -> Any:
+    return functional.scaled_dot_product_attention(q, k, v, attn_mask=mask)
+
+
+def tensors(kind: Any = None, keys: int = KEYS) -> list[Any]:
+    torch.manual_seed(0)
+    shapes = ((1, HEADS, QUERIES, 4), (1, HEADS, keys, 4), (1, HEADS, keys, 6))
+    return [torch.randn(shape, dtype=kind or torch.float32) for shape in shapes]
+
+
+def exported(compute: Any, inputs: list[Any]) -> str:
+    text: str = export.exported_text(export.Function(compute).eval(), tuple(inputs))
+    return text
+
+
+def kinds(text: str) -> list[str]:
+    return [fusion.kind for fusion in formed(text).program.fusions]
+
+
+BIAS = torch.randn(QUERIES, KEYS)
+SEEN = torch.arange(KEYS) < torch.arange(QUERIES)[:, None]  # of the first row nothing
+FORMS: dict[str, tuple[Any, list[Any]]] = {
+    "plain": (lambda q, k, v: weights(q, k) @ v, []),
+    "bias": (attended, [BIAS]),
+    "of each head": (attended, [torch.randn(1, HEADS, QUERIES, KEYS)]),
+    "padding": (attended, [torch.zeros(1, 1, 1, KEYS).masked_fill(torch.arange(KEYS) > 8, -torch.inf)]),
+    "filled": (lambda q, k, v: torch.softmax((q @ k.mT).masked_fill(~SEEN, -torch.inf), -1) @ v, []),
+    "sdpa": (fused, []),
+    "sdpa with a bias": (fused, [BIAS]),
+    "sdpa with truths": (fused, [SEEN]),
+    "causal sdpa": (lambda q, k, v: functional.scaled_dot_product_attention(q, k, v, is_causal=True), []),
+    "with a residual": (lambda q, k, v: torch.relu(weights(q, k) @ v + v[:, :, :QUERIES]), []),
+    "one head": (lambda q, k, v: weights(q[0, 0], k[0, 0]) @ v[0, 0], []),
+}
+
+
+@pytest.fixture
+def _of_any_size(monkeypatch: pytest.MonkeyPatch) -> None:
+    monkeypatch.setattr(formation, "LEAST_KEYS", 1)
+    monkeypatch.setattr(formation, "LEAST_SCORES", 1)
+
+
+@pytest.mark.drawn(1)
+@pytest.mark.usefixtures("_of_any_size")
+@pytest.mark.parametrize("name", FORMS)
+def test_each_form_is_one_fusion_that_computes_what_torch_computes(name: str) -> None:
+    compute, more = FORMS[name]
+    inputs = [*tensors(), *more]
+    program = formed(exported(compute, inputs))
+    (found,) = [fusion for fusion in program.program.fusions if fusion.kind == ATTENTION]
+    assert len([each for each in found.ops if "matmul" in each]) == 2
+    assert "math.exp" in found.ops
+    result = FusedFunction(program)(*(each.numpy() for each in inputs))
+    expected = compute(*inputs).numpy()
+    np.testing.assert_allclose(np.asarray(result).reshape(expected.shape), expected, rtol=1e-4, atol=1e-5)
+
+
+@pytest.mark.drawn(2)
+@pytest.mark.usefixtures("_of_any_size")
+@pytest.mark.parametrize(
+    "compute",
+    [
+        lambda q, k, v: (weights(q, k) @ v, weights(q, k)),  # the weights are a result
+        lambda q, k, v: (weights(q, k) @ v, q @ k.transpose(-2, -1)),  # the scores are
+        lambda q, k, v: v.mT @ weights(q, k).mT,  # the weights are B
+        lambda q, k, v: torch.relu(q @ k.mT) @ v,  # no rows
+    ],
+)
+def test_what_others_read_is_no_part_of_an_attention(compute: Any) -> None:
+    assert ATTENTION not in kinds(exported(compute, tensors()))
+
+
+@pytest.mark.slow
+@pytest.mark.usefixtures("_of_any_size")
+def test_products_of_f64_are_joined_and_those_of_bf16_are_not() -> None:
+    plain = FORMS["plain"][0]
+    assert ATTENTION in kinds(exported(plain, tensors(torch.float64)))
+    assert ATTENTION not in kinds(exported(plain, tensors(torch.bfloat16)))
+
+
+@pytest.mark.usefixtures("_of_any_size")
+def test_a_device_has_three_fusions() -> None:
+    found = fuse_program(exported(FORMS["plain"][0], tensors()), keeps_forks=True)
+    assert not isinstance(found, NotFused)
+    assert ATTENTION not in [fusion.kind for fusion in found.program.fusions]
+
+
+@pytest.mark.parametrize("least", ["LEAST_KEYS", "LEAST_SCORES"])
+def test_short_rows_and_few_scores_are_three_fusions(least: str, monkeypatch: pytest.MonkeyPatch) -> None:
+    scores = {"LEAST_KEYS": KEYS, "LEAST_SCORES": HEADS * QUERIES * KEYS}
+    for name in scores:
+        monkeypatch.setattr(formation, name, 1)
+    text = exported(FORMS["plain"][0], tensors())
+    monkeypatch.setattr(formation, least, scores[least])
+    assert ATTENTION in kinds(text)
+    monkeypatch.setattr(formation, least, scores[least] + 1)
+    assert kinds(text)[-3:] == ["contraction", "rows", "contraction"]

@@ -67,7 +67,6 @@ def payload(
 
 
 def convolved(x: Array, w: Array, padding: float = 0.0) -> Array:
-    """Returns the convolution in f64."""
     wide = np.pad(x.astype(np.float64), ((0, 0), (0, 0), (1, 1), (1, 1)), constant_values=padding)
     windows = np.lib.stride_tricks.sliding_window_view(wide, (3, 3), axis=(2, 3))
     return np.einsum("nchwij,fcij->nfhw", windows, w.astype(np.float64))
@@ -92,23 +91,18 @@ def test_a_convolution_of_bf16_reads_f32_and_its_input_is_extended_into_the_padd
     assert (padded.type.element, padded.type.shape, padded.padding) == ("f32", (3, 7, 8), 0.0)
 
 
-def test_weights_are_extended_when_a_program_is_loaded_and_not_at_each_call() -> None:
+def test_constant_weights_are_extended_when_a_program_is_loaded_and_arguments_at_each_call() -> None:
     found = formed(payload())
     assert [each.dtype for each in found.weights] == [ml_dtypes.bfloat16]
     assert "arith.extf" in found.program.init
     (weight,) = (each for each in found.program.buffers if each.owner == WEIGHT)
     assert weight.type.element == "f32"
-
-
-def test_weights_that_are_an_argument_are_extended_at_each_call() -> None:
     program = formed(payload(constant=False)).program
     assert program.init == ""
     assert kinds(payload(constant=False)) == [ELEMENTWISE, ELEMENTWISE, CONVOLUTION]
     assert [each.type.element for each in program.buffers if each.owner == ARGUMENT] == ["bf16", "bf16"]
-
-
-def test_what_several_convolutions_read_is_extended_once() -> None:
-    assert kinds(payload(count=2)) == [ELEMENTWISE, CONVOLUTION, CONVOLUTION]
+    assert kinds(payload(count=2)) == [ELEMENTWISE, CONVOLUTION, CONVOLUTION]  # x is extended once
+    assert kinds(payload(element="bf16")) == [ELEMENTWISE, CONVOLUTION]
 
 
 def test_parts_of_a_concatenation_are_extended_into_their_places() -> None:
@@ -121,21 +115,24 @@ def test_parts_of_a_concatenation_are_extended_into_their_places() -> None:
     np.testing.assert_allclose(found, expected, rtol=1e-5, atol=1e-5)
 
 
-@pytest.mark.parametrize("constant", [True, False])
-def test_the_results_are_those_of_the_convolution(constant: bool) -> None:
-    x, w = drawn(0, 1, 3, 5, 6), weights(3)
-    text = payload(constant=constant, padding=-2)
-    (found,) = FusedFunction(formed(text))(*((x,) if constant else (x, w)))
-    np.testing.assert_allclose(found, convolved(x, w, -2.0), rtol=1e-5, atol=1e-5)
-
-
-def test_a_result_of_bf16_is_rounded_once() -> None:
-    text = payload(element="bf16")
-    assert kinds(text) == [ELEMENTWISE, CONVOLUTION]
-    x = drawn(0, 1, 3, 5, 6)
-    (found,) = FusedFunction(formed(text))(x)
-    expected = convolved(x, weights(3))
-    np.testing.assert_allclose(found.astype(np.float64), expected, rtol=2**-8, atol=1e-5)
+@pytest.mark.parametrize(
+    ("options", "multiplies_pairs"),
+    [
+        ({"padding": -2}, False),
+        ({"padding": -2, "constant": False}, False),
+        ({"element": "bf16"}, False),  # rounded once
+        ({}, True),
+        ({"element": "bf16"}, True),
+    ],
+)
+def test_the_results_are_those_of_the_convolution(options: dict[str, Any], multiplies_pairs: bool) -> None:
+    x, w, is_narrow = drawn(0, 1, 3, 5, 6), weights(3), options.get("element") == "bf16"
+    inputs = (x,) if options.get("constant", True) else (x, w)
+    (found,) = FusedFunction(formed(payload(**options), multiplies_pairs=multiplies_pairs))(*inputs)
+    expected = convolved(x, w, options.get("padding", 0.0))
+    np.testing.assert_allclose(
+        found.astype(np.float64), expected, rtol=2**-8 if is_narrow else 1e-5, atol=1e-5
+    )
 
 
 def test_convolutions_over_channels_read_bf16_where_pairs_are_multiplied() -> None:
@@ -144,14 +141,6 @@ def test_convolutions_over_channels_read_bf16_where_pairs_are_multiplied() -> No
     assert (padding.kind, padding.ops) == (ELEMENTWISE, ("linalg.copy",))
     assert elements_read(convolution) == ["bf16", "bf16"]
     assert program.init == ""
-
-
-@pytest.mark.parametrize("element", ["f32", "bf16"])
-def test_convolutions_of_pairs_compute_the_convolution(element: str) -> None:
-    x = drawn(0, 1, 3, 5, 6)
-    (found,) = FusedFunction(formed(payload(element=element), multiplies_pairs=True))(x)
-    tolerance = 2**-8 if element == "bf16" else 1e-5
-    np.testing.assert_allclose(found.astype(np.float64), convolved(x, weights(3)), rtol=tolerance, atol=1e-5)
 
 
 DEPTHWISE = text_beside(__file__, "DEPTHWISE")

@@ -8,6 +8,7 @@ from typing import Any
 import numpy as np
 
 from benchmarks.program_compiler import compiler_of
+from tests.texts import text_beside
 from tuner.core.candidate import TargetName
 from tuner.core.programs import DeviceWork
 from tuner.programs.compiler import CompiledProgram
@@ -16,6 +17,9 @@ from tuner.programs.run.recording_device import RecordingDevice
 from tuner.simulator.device.simulated_device import SimulatedDevice
 
 SIMULATOR = TargetName("simulator", "sm_90")
+# Payloads whose fusions become one kernel: the smallest form of layers of models
+LAYER_NORM, CONVOLUTION = text_beside(__file__, "LAYER_NORM"), text_beside(__file__, "CONVOLUTION")
+ROWS_OF_A_TABLE = text_beside(__file__, "ROWS_OF_A_TABLE")
 
 
 @dataclass(frozen=True, eq=False)

@@ -1,16 +1,37 @@
-"""Layers of models as fusions on a GPU: right, a launch for each fusion, weights copied once."""
+"""Fusions on a GPU: right, a launch for each, weights copied once; rows, elements, matmuls with epilogues."""
 
 from pathlib import Path
+from typing import Any
 
 import numpy as np
 import pytest
 
+from benchmarks.program_compiler import compiler_of
 from tests.programs.fusions.payload_text import PayloadText
-from tests.programs.gpu_fusions.group_texts import CONVOLUTION, LAYER_NORM
-from tests.programs.gpu_fusions.simulated import compiled, require_close, simulated, without_fusions
+from tests.programs.gpu_fusions.simulated import (
+    CONVOLUTION,
+    LAYER_NORM,
+    ROWS_OF_A_TABLE,
+    SIMULATOR,
+    compiled,
+    require_close,
+    simulated,
+    without_fusions,
+)
+from tests.programs.kernel_programs import called
 from tests.texts import text_beside
+from tuner.core.errors import CandidateError
+from tuner.core.fusions import LOOPS, Fusion
+from tuner.core.gpu import DeviceError
+from tuner.mlir.bindings import ir
+from tuner.mlir.transform import new_context
+from tuner.programs.gpu_fusions.element_kernels import fusion_function, launch_elements
+from tuner.programs.request import DeviceOptions
+from tuner.programs.run.device_function import DeviceFunction
+from tuner.simulator.device.simulated_device import SimulatedDevice
 
 pytestmark = pytest.mark.mlir
+
 
 RNG = np.random.default_rng(5)
 EXAMPLES = Path(__file__).parents[3] / "examples"
@@ -117,34 +138,158 @@ def test_gate_and_up_are_two_launches() -> None:
     assert [each.reason for each in ran.compiled.code.fusions] == [""]
 
 
-def test_a_program_that_computes_nothing_stays_on_the_host() -> None:
+def test_programs_that_compute_nothing_or_have_dynamic_sizes_are_compiled_as_a_whole() -> None:
     payload = PayloadText()
-    x = payload.argument(4, 6)
-    text, given = payload.text(payload.transpose(x, (1, 0))), numbers(4, 6)
+    text, given = payload.text(payload.transpose(payload.argument(4, 6), (1, 0))), numbers(4, 6)
     assert compiled(text).why_no_fusions == "nothing is computed: the host copies what is copied"
-    ran = simulated(text, given)
-    np.testing.assert_array_equal(ran.results[0], given.T)
-
-
-def test_a_program_of_dynamic_sizes_is_compiled_as_a_whole() -> None:
+    np.testing.assert_array_equal(simulated(text, given).results[0], given.T)
     made = compiled(text_beside(__file__, "DYNAMIC"))
     assert (made.code.fusions, made.code.resident) == ((), ())
     assert "dynamic size" in made.why_no_fusions
 
 
 @pytest.mark.parametrize("form", ["tokens", "sync"])
-def test_other_forms_give_the_same(form: str) -> None:
-    from contextlib import closing
-
-    from benchmarks.program_compiler import compiler_of
-    from tests.programs.gpu_fusions.simulated import SIMULATOR
-    from tuner.programs.request import DeviceOptions
-    from tuner.programs.run.device_function import DeviceFunction
-    from tuner.simulator.device.simulated_device import SimulatedDevice
-
+def test_other_forms_give_the_same(form: Any) -> None:
     text, x = (EXAMPLES / "softmax.mlir").read_text(), numbers(40, 96)
-    code = compiler_of(SIMULATOR).compile(text, options=DeviceOptions(form=form), as_fusions=True).code  # type: ignore[arg-type]
-    device = SimulatedDevice("sm_90")
-    with closing(DeviceFunction(code, device)) as program:
-        np.testing.assert_array_equal(program(x), simulated(text, x).results[0])
-    assert device.reports == ()
+    code = compiler_of(SIMULATOR).compile(text, options=DeviceOptions(form=form), as_fusions=True).code
+    np.testing.assert_array_equal(called(code, x), simulated(text, x).results[0])
+
+
+SHARED_SUM = text_beside(__file__, "SHARED_SUM")
+
+
+def test_a_batch_of_matmuls_with_its_epilogue_is_one_launch() -> None:
+    payload = PayloadText()
+    a, b = payload.argument(3, 5, 7), payload.argument(3, 7, 6)
+    text = payload.text(payload.unary("exp", payload.matmul(a, b)))
+    given = [numbers(*each.shape) for each in (a, b)]
+    ran = simulated(text, *given)
+    require_close(ran.results[0], np.exp(given[0].astype(np.float64) @ given[1]))
+    assert ran.work.launches == 1
+
+
+def test_rows_of_a_table_are_gathered() -> None:
+    rows, table = np.array([8, 0, 3, 3, 1]), numbers(9, 8)
+    ran = simulated(ROWS_OF_A_TABLE, rows, table)
+    np.testing.assert_array_equal(ran.results[0], table[rows])
+    assert ran.work.launches == 1
+
+
+def test_an_index_outside_of_the_table_is_an_error_of_the_call() -> None:
+    program = DeviceFunction(compiled(ROWS_OF_A_TABLE).code, SimulatedDevice("sm_90"))
+    with pytest.raises(DeviceError, match="an index into tensor<9x8xf32> is outside of dimension 0"):
+        program(np.array([0, 1, 9, 0, 0]), np.zeros((9, 8), np.float32))
+
+
+def test_a_sum_that_many_elements_need_is_refused() -> None:
+    with new_context(), ir.Location.unknown():
+        module = ir.Module.parse("func.func @f(%a: memref<4x8xf32>, %b: memref<4x8xf32>) { return }")
+        block = module.body.operations[0].regions[0].blocks[0]
+        fusion = Fusion(LOOPS, SHARED_SUM, (), (), ())
+        function = fusion_function(fusion, list(block.arguments), is_generalized=True)
+        with (
+            ir.InsertionPoint.at_block_begin(block),
+            pytest.raises(CandidateError, match="several elements need the same sum"),
+        ):
+            launch_elements(function)
+
+
+@pytest.mark.drawn(2)
+@pytest.mark.parametrize("columns", [1, 31, 33, 300])
+def test_rows_of_any_length_are_one_launch(columns: int) -> None:
+    payload = PayloadText()
+    text = payload.text(payload.softmax(payload.argument(3, columns)))
+    x = numbers(3, columns)
+    ran = simulated(text, x)
+    powers = np.exp(x.astype(np.float64))
+    require_close(ran.results[0], powers / powers.sum(axis=1, keepdims=True))
+    assert ran.work.launches == 1
+
+
+@pytest.mark.slow
+def test_a_largest_number_keeps_nan_and_infinities() -> None:
+    payload = PayloadText()
+    text = payload.text(payload.reduced("max", payload.argument(4, 70)))
+    x = numbers(4, 70)
+    x[0, 69], x[1], x[2, 40] = np.nan, -np.inf, np.inf
+    ran = simulated(text, x)
+    np.testing.assert_array_equal(ran.results[0], x.max(axis=1))
+    assert ran.work.launches == 1
+
+
+def test_a_number_for_each_row_is_computed_once_and_read_by_all_columns() -> None:
+    payload = PayloadText()
+    x = payload.argument(2, 3, 40)
+    total = payload.unary("exp", payload.reduced("sum", x))
+    text = payload.text(payload.by_row("mul", x, total), total)
+    given = numbers(2, 3, 40) / 8
+    ran = simulated(text, given)
+    powers = np.exp(given.astype(np.float64).sum(axis=2))
+    require_close(ran.results[0], given * powers[..., None])
+    require_close(ran.results[1], powers)
+
+
+def test_a_reduction_with_an_index_is_a_thread_for_each_row() -> None:
+    x = numbers(5, 9)
+    ran = simulated(text_beside(__file__, "ARGMAX"), x)
+    np.testing.assert_array_equal(ran.results[0], x.argmax(axis=1))
+    assert ran.work.launches == 1
+
+
+@pytest.mark.slow
+def test_an_epilogue_reads_matrices_rows_and_columns() -> None:
+    payload = PayloadText()
+    shapes = ((32, 64), (64, 32), (32, 32), (32,), (32,))
+    x, w, residual, bias, scale = (payload.argument(*each) for each in shapes)
+    sums = payload.binary("add", payload.matmul(x, w), bias)
+    text = payload.text(payload.binary("add", payload.by_row("mul", sums, scale), residual))
+    given = [numbers(*shape) for shape in shapes]
+    ran = simulated(text, *given)
+    wide = given[0].astype(np.float64)
+    wanted = (wide @ given[1] + given[3]) * given[4][:, None] + given[2]
+    require_close(ran.results[0], wanted)
+    assert ran.work.launches == 1
+    assert [problem.key for problem in ran.compiled.problems] == ["matmul 32x32x64 f32 nn none"]
+
+
+@pytest.mark.slow
+def test_equal_layers_have_one_kernel() -> None:
+    payload, arrays = PayloadText(), [numbers(64, 64) / 8 for _ in range(3)]
+    value = payload.argument(32, 64)
+    for array in arrays:
+        value = payload.unary("tanh", payload.matmul(value, payload.weight(array)))
+    text, given = payload.text(value), numbers(32, 64)
+    ran = simulated(text, given)
+    wanted = given.astype(np.float64)
+    for array in arrays:
+        wanted = np.tanh(wanted @ array)
+    require_close(ran.results[0], wanted)
+    assert len(ran.kernels) == 3
+    assert len(set(ran.kernels)) == 1
+
+
+@pytest.mark.slow
+def test_a_result_among_others_is_a_kernel_apart_with_its_reason() -> None:
+    payload = PayloadText()
+    x, w, other = payload.argument(32, 64), payload.argument(64, 32), payload.argument(32, 8)
+    product = payload.unary("exp", payload.matmul(x, w))
+    text = payload.text(payload.concatenated([product, payload.unary("exp", other)], 1))
+    given = [numbers(32, 64) / 8, numbers(64, 32) / 8, numbers(32, 8)]
+    ran = simulated(text, *given)
+    wanted = np.exp(np.concatenate([given[0].astype(np.float64) @ given[1], given[2]], axis=1))
+    require_close(ran.results[0], wanted)
+    reasons = [fusion.reason for fusion in ran.compiled.code.fusions]
+    assert any("not rows of f32" in reason for reason in reasons)
+    assert ran.work.launches == 1 + len(reasons)
+
+
+@pytest.mark.slow
+def test_counted_is_what_a_call_does() -> None:
+    softmax = (EXAMPLES / "softmax.mlir").read_text()
+    for text, shapes in ((softmax, ((40, 96),)), (CONVOLUTION, ((1, 3, 7, 6), (4, 3, 3, 3), (4,), (4,)))):
+        arguments = [np.ones(shape, np.float32) for shape in shapes]
+        assert without_fusions(text) == simulated(text, *arguments, as_fusions=False).work
+
+
+def test_launches_in_a_loop_are_not_counted() -> None:
+    assert compiler_of(SIMULATOR).work_without_fusions(text_beside(__file__, "LOOP"), None) is None

@@ -5,36 +5,24 @@ from collections.abc import Iterable, Sequence
 from functools import cache
 from typing import Any
 
-import ml_dtypes
 import numpy as np
 
+from tuner.programs.interpreter.kernels import LaneLaunch, read_kernels
+from tuner.programs.run.marshalling import dtype_of
 from tuner.runtime.arrays import MemRef
 
-NAMES = {
-    np.dtype(np.float16): "f16",
-    np.dtype(ml_dtypes.bfloat16): "bf16",
-    np.dtype(np.float32): "f32",
-    np.dtype(np.float64): "f64",
-    np.dtype(np.bool_): "i1",
-    np.dtype(np.int8): "i8",
-    np.dtype(np.int16): "i16",
-    np.dtype(np.int32): "i32",
-    np.dtype(np.int64): "i64",
-}
-DTYPES = {name: dtype for dtype, name in NAMES.items()}
+KINDS = ("f16", "bf16", "f32", "f64", "i1", "i8", "i16", "i32", "i64")
+DTYPES = {name: dtype_of(name) for name in KINDS}
+NAMES = {dtype: name for name, dtype in DTYPES.items()}
 Sizes3 = tuple[int, int, int]
 
 
 def memref_type(array: Any) -> str:
-    """Returns the MLIR type of a row-major array."""
     return f"memref<{''.join(f'{size}x' for size in array.shape)}{NAMES[array.dtype]}>"
 
 
 @cache
 def kernel_of(text: str) -> Any:
-    """Returns the decoded kernel ``k`` of a module."""
-    from tuner.programs.interpreter.kernels import read_kernels
-
     return read_kernels(text)["k"]
 
 
@@ -54,8 +42,6 @@ def launch(
     shared_bytes: int | None = None,
 ) -> str:
     """Runs a kernel on arrays, which it changes in place; returns what it prints."""
-    from tuner.programs.interpreter.kernels import LaneLaunch
-
     kernel = kernel_of(module_text(body, tuple(map(memref_type, arrays)), own, surrounding))
     options = [np.array(MemRef.of(each.ctypes.data, each.shape).words, np.int64) for each in arrays]
     printed: list[str] = []

@@ -1,4 +1,4 @@
-"""What lanes do together, against numpy over the lanes of a block or a subgroup."""
+"""What lanes do together, and tensor cores, whose fragments are laid out by the text of the PTX ISA."""
 
 from collections.abc import Callable
 from typing import Any
@@ -6,7 +6,7 @@ from typing import Any
 import numpy as np
 import pytest
 
-from tests.programs.interpreter.lane_kernels import DTYPES, launch
+from tests.programs.interpreter.lane_kernels import DTYPES, NAMES, launch, memref_type
 from tests.texts import text_beside
 from tuner.core.errors import CandidateError, Stage
 
@@ -48,18 +48,10 @@ def drawn(kind: str, threads: int) -> Any:
 
 
 def over_lanes(lines: str, values: Any) -> Any:
-    """Returns ``%r`` of some lines for each lane's ``%x``."""
     kind, threads = next(name for name, dtype in DTYPES.items() if dtype == values.dtype), values.shape[1]
     memref, found = f"memref<{BLOCKS}x{threads}x{kind}>", np.zeros_like(values)
-    launch(
-        f"""%b = gpu.block_id x %t = gpu.thread_id x
-        %x = memref.load %0[%b, %t] : {memref}
-        {lines}
-        memref.store %r, %1[%b, %t] : {memref}""",
-        *(values, found),
-        grid=(BLOCKS, 1, 1),
-        block=(threads, 1, 1),
-    )
+    text = text_beside(__file__, "OVER_LANES").replace("LINES", lines).replace("KIND", memref)
+    launch(text, values, found, grid=(BLOCKS, 1, 1), block=(threads, 1, 1))
     return found
 
 
@@ -90,8 +82,7 @@ def test_a_reduction_over_a_block_takes_every_thread(name: str, kind: str, threa
 
 def test_a_reduction_by_a_region_does_what_the_region_says() -> None:
     values = drawn("f64", 37)
-    lines = text_beside(__file__, "REGION")
-    found = over_lanes(lines, values)
+    found = over_lanes(text_beside(__file__, "REGION"), values)
     np.testing.assert_array_equal(found, np.broadcast_to(values.max(1, keepdims=True), values.shape))
 
 
@@ -128,12 +119,8 @@ def test_a_reduction_over_a_subgroup_takes_the_lanes_of_its_cluster(
 
 def test_a_subgroup_reduces_the_elements_of_vectors_one_by_one() -> None:
     values = drawn("f32", 32)
-    lines = """%neg = arith.negf %x : f32
-      %v = vector.from_elements %x, %neg : vector<2xf32>
-      %w = gpu.subgroup_reduce add %v : (vector<2xf32>) -> vector<2xf32>
-      %r = vector.extract %w[1] : f32 from vector<2xf32>"""
     wanted = np.broadcast_to(-values.sum(1, keepdims=True), values.shape)
-    np.testing.assert_allclose(over_lanes(lines, values), wanted, rtol=1e-5)
+    np.testing.assert_allclose(over_lanes(text_beside(__file__, "VECTORS"), values), wanted, rtol=1e-5)
 
 
 def test_only_lanes_that_take_part_are_reduced_in_a_subgroup() -> None:
@@ -153,12 +140,10 @@ def source_of(mode: str, lane: int, offset: int) -> int:
 @pytest.mark.parametrize("mode", ["xor", "up", "down", "idx"])
 def test_a_shuffle_reads_the_lane_that_its_mode_names(mode: str, offset: int, width: int, kind: str) -> None:
     values = np.arange(BLOCKS * 64).reshape(BLOCKS, 64).astype(DTYPES[kind])
-    zero = "0.0" if kind[0] == "f" else "0"
-    lines = f"""%o = arith.constant {offset} : i32 %w = arith.constant {width} : i32
-      %z = arith.constant {zero} : {kind}
-      %y, %ok = gpu.shuffle {mode} %x, %o, %w : {kind}
-      %r = arith.select %ok, %y, %z : {kind}"""
-    found = over_lanes(lines, values)
+    text = text_beside(__file__, "SHUFFLE").replace("ZERO", "0.0" if kind[0] == "f" else "0")
+    for name, part in (("OFFSET", str(offset)), ("WIDTH", str(width)), ("MODE", mode), ("TYPE", kind)):
+        text = text.replace(name, part)
+    found = over_lanes(text, values)
     for thread in range(64):
         lane, source = thread % 32, source_of(mode, thread % 32, offset)
         is_valid = 0 <= source < width and lane < width
@@ -166,26 +151,24 @@ def test_a_shuffle_reads_the_lane_that_its_mode_names(mode: str, offset: int, wi
         np.testing.assert_array_equal(found[:, thread], wanted)
 
 
+ONE_OF_ALL = "%o = arith.constant 1 : i32 %w = arith.constant 32 : i32"
+
+
 def test_a_value_that_a_shuffle_does_not_have_is_poison() -> None:
     values = drawn("f32", 32)
-    lines = """%o = arith.constant 1 : i32 %w = arith.constant 32 : i32
-      %r, %ok = gpu.shuffle down %x, %o, %w : f32"""
-    found = over_lanes(lines, values)
+    found = over_lanes(f"{ONE_OF_ALL}\n%r, %ok = gpu.shuffle down %x, %o, %w : f32", values)
     np.testing.assert_array_equal(found[:, :31], values[:, 1:])
     assert np.isnan(found[:, 31]).all()
 
 
-def test_a_rotation_goes_around_in_parts_of_its_width() -> None:
-    values = np.arange(BLOCKS * 32, dtype=np.int32).reshape(BLOCKS, 32)
+def test_a_rotation_goes_around_in_parts_of_its_width_and_a_broadcast_gives_the_value_of_one() -> None:
+    values = np.arange(BLOCKS * 64, dtype=np.int32).reshape(BLOCKS, 64)
+    narrow = values[:, :32].copy()
     lines = """%y, %ok = gpu.rotate %x, 3, 8 : i32
       %z = arith.constant -1 : i32 %r = arith.select %ok, %y, %z : i32"""
-    found = over_lanes(lines, values)
-    np.testing.assert_array_equal(found[:, :8], np.roll(values[:, :8], -3, 1))
+    found = over_lanes(lines, narrow)
+    np.testing.assert_array_equal(found[:, :8], np.roll(narrow[:, :8], -3, 1))
     assert (found[:, 8:] == -1).all()
-
-
-def test_a_broadcast_gives_every_lane_the_value_of_one() -> None:
-    values = np.arange(BLOCKS * 64, dtype=np.int32).reshape(BLOCKS, 64)
     first = over_lanes("%r = gpu.subgroup_broadcast %x, first_active_lane : i32", values)
     np.testing.assert_array_equal(first, np.repeat(values[:, ::32], 32, 1))
     lines = "%l = arith.constant 5 : i32 %r = gpu.subgroup_broadcast %x, specific_lane %l : i32"
@@ -212,11 +195,7 @@ SOME = """%c3 = arith.constant 3 : index %p = arith.cmpi ult, %t, %c3 : index
         ("gpu.barrier", "some of the threads of a block only, not block (0, 0, 0), thread (3, 0, 0)"),
         ("%y = gpu.all_reduce add %x {} : (f32) -> (f32)", "some of the threads of a block only"),
         ("%y = gpu.subgroup_reduce add %x uniform : (f32) -> f32", "some of the lanes of a subgroup only"),
-        (
-            """%o = arith.constant 1 : i32 %w = arith.constant 32 : i32
-            %y, %ok = gpu.shuffle xor %x, %o, %w : f32""",
-            "some of the lanes of a subgroup only",
-        ),
+        (f"{ONE_OF_ALL} %y, %ok = gpu.shuffle xor %x, %o, %w : f32", "some of the lanes of a subgroup only"),
     ],
 )
 def test_what_all_must_do_is_a_fault_where_some_do(lines: str, found: str) -> None:
@@ -254,16 +233,165 @@ def test_where_a_lane_is() -> None:
     assert (by_name["subgroup_size : index"] == 32).all()
 
 
-def test_what_is_printed_comes_lane_by_lane() -> None:
-    body = """%t = gpu.thread_id x %b = gpu.block_id x %i = arith.index_cast %t : index to i32
-      %f = arith.sitofp %i : i32 to f64 %c1 = arith.constant 1 : index
-      %p = arith.cmpi uge, %t, %c1 : index
-      scf.if %p { gpu.printf "%lld:%3d %.2f%%\\0A", %b, %i, %f : index, i32, f64 }"""
-    printed = launch(body, grid=(2, 1, 1), block=(3, 1, 1))
+def test_what_is_printed_comes_lane_by_lane_and_a_format_that_does_not_fit_is_refused() -> None:
+    printed = launch(text_beside(__file__, "PRINTS"), grid=(2, 1, 1), block=(3, 1, 1))
     assert printed == "0:  1 1.00%\n0:  2 2.00%\n1:  1 1.00%\n1:  2 2.00%\n"
-
-
-def test_a_format_that_numbers_do_not_fit_is_refused() -> None:
     message = r"gpu\.printf at .*: found format '%s' with 1 arguments, allowed one of %d, %i"
     with pytest.raises(CandidateError, match=message):
         launch('%i = arith.constant 1 : i32 gpu.printf "%s", %i : i32')
+
+
+Place = Callable[[int, int, int], tuple[int, int]]  # of group, number in it, and index -> row, column
+Shape = tuple[int, int, int]
+# (shape, type of A and B, type of C) -> where the elements of A, B and C are: PTX ISA, fragments for mma
+MULTIPLICATIONS: dict[tuple[Shape, str, str], tuple[Place, Place, Place]] = {}
+
+
+def add(shape: Shape, kinds: list[tuple[str, str]], a: Place, b: Place, c: Place) -> None:
+    for of_factor, of_sum in kinds:
+        MULTIPLICATIONS[shape, of_factor, of_sum] = (a, b, c)
+
+
+def of_sums(g: int, t: int, i: int) -> tuple[int, int]:
+    return (g if i < 2 else g + 8), t * 2 + (i & 1)
+
+
+add(
+    (16, 8, 16),
+    [("f16", "f32"), ("f16", "f16"), ("bf16", "f32")],
+    lambda g, t, i: (g if i in (0, 1, 4, 5) else g + 8, t * 2 + (i & 1) + (0 if i < 4 else 8)),
+    lambda g, t, i: (t * 2 + (i & 1) + (0 if i < 2 else 8), g),
+    of_sums,
+)
+add(
+    (16, 8, 8),
+    [("f16", "f32")],
+    lambda g, t, i: (g if i < 2 else g + 8, t * 2 + (i & 1)),
+    lambda g, t, i: (t * 2 + i, g),
+    of_sums,
+)
+add(
+    (16, 8, 8),
+    [("f32", "f32")],
+    lambda g, t, i: (g if i in (0, 2) else g + 8, t if i < 2 else t + 4),
+    lambda g, t, i: (t + 4 * i, g),
+    of_sums,
+)
+add((16, 8, 4), [("f32", "f32")], lambda g, t, i: (g + 8 * i, t), lambda g, t, i: (t, g), of_sums)
+add(
+    (16, 8, 32),
+    [("i8", "i32")],
+    lambda g, t, i: (g if i // 4 % 2 == 0 else g + 8, t * 4 + (i & 3) + (0 if i < 8 else 16)),
+    lambda g, t, i: (t * 4 + (i & 3) + (0 if i < 4 else 16), g),
+    of_sums,
+)
+add(
+    (8, 8, 4),
+    [("f64", "f64")],
+    lambda g, t, i: (g, t),
+    lambda g, t, i: (t, g),
+    lambda g, t, i: (g, t * 2 + i),
+)
+
+
+def numbers(kind: str, *shape: int, seed: int = 0) -> Any:
+    return np.random.default_rng(seed).integers(-4, 5, shape).astype(DTYPES[kind])
+
+
+def places(place: Place, count: int) -> tuple[Any, Any]:
+    """Returns row and column of each element of each lane."""
+    found = np.array([[place(lane // 4, lane % 4, index) for index in range(count)] for lane in range(32)])
+    return found[..., 0], found[..., 1]
+
+
+def fragments(matrix: Any, place: Place, per_register: int) -> Any:
+    return matrix[places(place, matrix.size // 32)].reshape(32, -1, per_register).copy()
+
+
+@pytest.mark.parametrize(("shape", "narrow", "wide"), MULTIPLICATIONS)
+def test_a_multiplication_is_that_of_the_matrices_whose_fragments_lanes_hold(
+    shape: Shape, narrow: str, wide: str
+) -> None:
+    (m, n, k), layouts = shape, MULTIPLICATIONS[shape, narrow, wide]
+    a, b, c = (numbers(narrow, m, k), numbers(narrow, k, n, seed=1), numbers(wide, m, n, seed=2))
+    per_register = max(4 // a.itemsize, 1)
+    held = [
+        fragments(matrix, place, each)
+        for matrix, place, each in zip((a, b, c), layouts, (per_register, per_register, 2), strict=True)
+    ]
+    found = np.zeros_like(held[2])
+    kinds = [f"vector<{each.shape[1]}x{each.shape[2]}x{NAMES[each.dtype]}>" for each in held]
+    loads = "\n".join(
+        f"%f{number} = vector.load %{number}[%t, %c0, %c0] : {memref_type(each)}, {kind}"
+        for number, (each, kind) in enumerate(zip(held, kinds, strict=True))
+    )
+    tf32 = ", tf32Enabled" if narrow == "f32" else ""
+    launch(
+        f"""%t = gpu.thread_id x %c0 = arith.constant 0 : index
+        {loads}
+        %d = nvgpu.mma.sync (%f0, %f1, %f2) {{mmaShape = [{m}, {n}, {k}]{tf32}}}
+          : ({", ".join(kinds)}) -> {kinds[2]}
+        vector.store %d, %3[%t, %c0, %c0] : {memref_type(found)}, {kinds[2]}""",
+        *(*held, found),
+    )
+    wanted = (a.astype(np.float64) @ b.astype(np.float64) + c.astype(np.float64)).astype(c.dtype)
+    np.testing.assert_array_equal(found, fragments(wanted, layouts[2], 2))
+
+
+def test_tf32_is_cut_to_the_bits_that_a_tensor_core_reads() -> None:
+    a, b, found = (np.zeros(shape, np.float32) for shape in ((32, 4, 1), (32, 2, 1), (32, 2, 2)))
+    a[0, 0, 0], b[0, 0, 0] = 1 + 2.0**-10 + 2.0**-11, 1
+    launch(text_beside(__file__, "TF32"), *(a, b, found))
+    assert found[0, 0, 0] == 1 + 2.0**-10
+
+
+@pytest.mark.parametrize("is_transposed", [False, True])
+@pytest.mark.parametrize("tiles", [1, 2, 4])
+def test_tiles_of_eight_rows_are_loaded_as_fragments(tiles: int, is_transposed: bool) -> None:
+    source, found = numbers("f16", 32, 8), np.zeros((32, tiles, 2), np.float16)
+    source[:] = np.arange(256).reshape(32, 8)
+    text = text_beside(__file__, "LDMATRIX").replace("TRANSPOSED", str(is_transposed).lower())
+    shared = 'memref.global "private" @shared : memref<32x8xf16, 3>'
+    launch(text.replace("TILES", str(tiles)), source, found, surrounding=shared)
+    for lane in range(32):
+        for tile in range(tiles):
+            eight = source[8 * tile : 8 * tile + 8]
+            eight = eight.T if is_transposed else eight
+            pair = eight[lane // 4, lane % 4 * 2 : lane % 4 * 2 + 2]
+            np.testing.assert_array_equal(found[lane, tile], pair)
+
+
+def test_an_asynchronous_copy_fills_up_with_zeros() -> None:
+    source, found = numbers("f32", 32, 4), np.zeros((32, 4), np.float32)
+    launch(
+        text_beside(__file__, "ASYNC_COPY"),
+        source,
+        found,
+        surrounding='memref.global "private" @shared : memref<32x4xf32, 3>',
+    )
+    np.testing.assert_array_equal(found, np.where(np.arange(4) < np.arange(32)[:, None] % 4, source, 0))
+
+
+MATRIX = '!gpu.mma_matrix<16x16x{}, "{}Op">'
+
+
+def test_matrices_of_a_subgroup_are_loaded_multiplied_and_stored() -> None:
+    a, b = numbers("f16", 2, 16, 20), numbers("f16", 2, 16, 16, seed=1)
+    found = np.zeros((2, 16, 24), np.float32)
+    text = text_beside(__file__, "SUBGROUP")
+    for name, each in (("OF_A", ("f16", "A")), ("OF_B", ("f16", "B")), ("OF_C", ("f32", "C"))):
+        text = text.replace(name, MATRIX.format(*each))
+    launch(text, a, b, found, block=(64, 1, 1))
+    wanted = np.zeros_like(found)
+    for warp in range(2):
+        product = a[warp, :, 2:18].astype(np.float64) @ b[warp].T.astype(np.float64)
+        wanted[warp, :, 1:17] = 3 * (2 * product + 1)
+    np.testing.assert_array_equal(found, wanted)
+
+
+def test_half_a_subgroup_cannot_multiply() -> None:
+    found = np.zeros((16, 16), np.float32)
+    body = text_beside(__file__, "HALF").replace("OF_C", MATRIX.format("f32", "C"))
+    with pytest.raises(CandidateError, match="some of the lanes of a subgroup only") as caught:
+        launch(body, found)
+    assert caught.value.stage is Stage.RUN

@@ -1,13 +1,17 @@
-"""Branches, loops and calls in which lanes go different ways, against the same in Python, lane by lane."""
+"""Branches, loops and calls in which lanes go different ways, as in Python lane by lane; parameters."""
+
+import struct
+from typing import Any
 
 import hypothesis
 import numpy as np
 import pytest
 from hypothesis import strategies as st
 
-from tests.programs.interpreter.lane_kernels import applied, launch
+from tests.programs.interpreter.lane_kernels import applied, kernel_of, launch, module_text
 from tests.texts import text_beside
 from tuner.core.errors import CandidateError, Stage
+from tuner.programs.interpreter.kernels import LaneLaunch
 
 pytestmark = pytest.mark.mlir
 
@@ -46,11 +50,7 @@ def test_what_a_lane_has_computed_before_it_left_a_loop_of_blocks_stays() -> Non
 
 def test_lanes_that_return_early_take_no_part_in_what_follows() -> None:
     found = np.zeros(8, np.int64)
-    launch(
-        text_beside(__file__, "EARLY_RETURN"),
-        found,
-        block=(8, 1, 1),
-    )
+    launch(text_beside(__file__, "EARLY_RETURN"), found, block=(8, 1, 1))
     assert found.tolist() == [4, 4, 4, 4, 0, 0, 0, 0]
 
 
@@ -94,12 +94,7 @@ def test_a_switch_takes_the_case_of_each_lane(lines: str) -> None:
 def test_a_function_next_to_the_kernel_is_called_by_the_lanes_that_get_there() -> None:
     surrounding = text_beside(__file__, "FUNCTIONS")
     found = np.array([-1.0, 2.0, 3.0, -4.0], np.float32)
-    launch(
-        text_beside(__file__, "CALL"),
-        found,
-        block=(4, 1, 1),
-        surrounding=surrounding,
-    )
+    launch(text_beside(__file__, "CALL"), found, block=(4, 1, 1), surrounding=surrounding)
     assert found.tolist() == [0, 4, 6, 0]
 
 
@@ -122,11 +117,7 @@ def test_a_call_that_leads_nowhere_is_refused(surrounding: str, message: str) ->
 
 def test_a_nest_of_parallel_loops_runs_in_each_lane() -> None:
     found = np.zeros((3, 4), np.int64)
-    launch(
-        text_beside(__file__, "NEST"),
-        found,
-        block=(1, 1, 1),
-    )
+    launch(text_beside(__file__, "NEST"), found, block=(1, 1, 1))
     np.testing.assert_array_equal(found, np.arange(3)[:, None] * np.arange(4))
 
 
@@ -138,3 +129,55 @@ def test_an_assertion_names_the_lane_that_fails() -> None:
     message = r"cf\.assert at .*found false, 'too far', in .*thread \(3, 0, 0\)"
     with pytest.raises(CandidateError, match=message):
         launch(body)
+
+
+SCALE = """%t = gpu.thread_id x %x = memref.load %0[%t] : memref<{}xf32{}>
+  %y = arith.mulf %x, %1 : f32 memref.store %y, %0[%t] : memref<{}xf32{}>"""
+
+
+def kernel(size: str = "4", layout: str = "") -> Any:
+    kind = f"memref<{size}xf32{layout}>"
+    return kernel_of(module_text(SCALE.format(size, layout, size, layout), (kind, "f32")))
+
+
+def options(*numbers: int) -> list[bytes]:
+    return [struct.pack("<q", number) for number in numbers]
+
+
+def launched(one: Any, contents: list[bytes]) -> None:
+    one.launch_bytes(LaneLaunch((1, 1, 1), (4, 1, 1)), contents)
+
+
+@pytest.mark.parametrize("is_bare", [True, False])
+def test_a_memref_is_an_address_or_a_descriptor(is_bare: bool) -> None:
+    a = np.arange(4, dtype=np.float32)
+    address = a.ctypes.data
+    memref = options(address) if is_bare else options(address, address, 0, 4, 1)
+    launched(kernel(), [*memref, struct.pack("<f", 3.0)])
+    assert a.tolist() == [0, 3, 6, 9]
+
+
+def test_a_descriptor_reports_offset_and_strides() -> None:
+    a = np.arange(9, dtype=np.float32)
+    address = a.ctypes.data
+    dynamic = kernel("?", ", strided<[?], offset: ?>")
+    launched(dynamic, [*options(address, address, 1, 4, 2), struct.pack("<f", 10.0)])
+    assert a.tolist() == [0, 10, 2, 30, 4, 50, 6, 70, 8]
+    assert dynamic.pointers([*options(address, address, 1, 4, 2), bytes(4)]) == [(address + 4, "f32")]
+
+
+@pytest.mark.parametrize(
+    ("size", "contents", "message"),
+    [
+        ("4", options(0, 0, 0), "found 3 parameters, allowed 6"),
+        ("?", [*options(16), bytes(4)], "found an address alone, allowed a descriptor"),
+        ("4", [*options(16), bytes(2)], "found 2 bytes, allowed 4"),
+    ],
+)
+def test_what_does_not_fit_is_refused(size: str, contents: list[bytes], message: str) -> None:
+    with pytest.raises(ValueError, match=message):
+        launched(kernel(size), contents)
+
+
+def test_terms_of_a_sum_are_the_longest_dimension_that_is_known() -> None:
+    assert (kernel("40").terms, kernel("?").terms) == (40, 1)

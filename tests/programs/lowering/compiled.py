@@ -3,21 +3,24 @@
 from collections.abc import Callable
 from typing import Any
 
+import pytest
+
 from benchmarks.gpu_check.gpu_point import GpuPoint, feasible_set
+from tuner.core.errors import CandidateError, Stage
 from tuner.core.interfaces import Script
 from tuner.core.problem import Problem
+from tuner.mlir import transform
+from tuner.mlir.bindings import ir
+from tuner.mlir.transform import new_context
+from tuner.programs.lowering.host import lower_host_program
+from tuner.programs.lowering.read_program import read_program
+from tuner.programs.run.host_function import HostFunction
 
 ADD = "%s = arith.addf %x, %y : f32 linalg.yield %s : f32"
 
 
 def host_function(text: str, rewrite: Callable[[Any], None] | None = None, scripts: Any = None) -> Any:
     """Returns a program as a function of numpy arrays; ``rewrite`` changes the bufferized payload before."""
-    from tuner.mlir import transform
-    from tuner.mlir.bindings import ir
-    from tuner.programs.lowering.host import lower_host_program
-    from tuner.programs.lowering.read_program import read_program
-    from tuner.programs.run.host_function import HostFunction
-
     with transform.new_context(), ir.Location.unknown():
         payload = read_program(text)
         if rewrite is not None:
@@ -26,18 +29,28 @@ def host_function(text: str, rewrite: Callable[[Any], None] | None = None, scrip
 
 
 def first_script(problem: Problem, strategy: str = "matmul_gpu_naive") -> Script:
-    """Returns the script of a strategy's first feasible point."""
     return Script.of(GpuPoint(problem, feasible_set(problem, strategy).candidate(0)).script())
 
 
-def module_text(text: str, rewrite: Callable[[Any], None]) -> str:
-    """Returns the payload as it is printed after a change."""
-    from tuner.mlir import transform
-    from tuner.mlir.bindings import ir
-    from tuner.programs.lowering.read_program import read_program
-
+def module_text(text: str, rewrite: Callable[[Any], object]) -> str:
     with transform.new_context(), ir.Location.unknown():
         payload = read_program(text)
         rewrite(payload)
         assert payload.module.operation.verify()
         return str(payload.module)
+
+
+def read(text: str, entry: str | None = None) -> str:
+    with new_context(), ir.Location.unknown():
+        return str(read_program(text, entry).module)
+
+
+def entry_read(text: str, entry: str | None = None) -> str:
+    with new_context(), ir.Location.unknown():
+        return read_program(text, entry).entry
+
+
+def refusal(text: str, entry: str | None = None) -> tuple[Stage, str]:
+    with pytest.raises(CandidateError) as caught:
+        read(text, entry)
+    return caught.value.stage, caught.value.reason

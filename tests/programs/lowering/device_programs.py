@@ -72,51 +72,14 @@ def store(name: str) -> list[str]:
     ]
 
 
-# Two chains that can run beside one another, and what joins them; all copies.
-TWO_CHAINS = host_function(
-    *(alloc("da"), alloc("db"), alloc("dc")),
-    *(copy("da", "a"), launch("inc", "da"), launch("inc", "da")),
-    *(copy("db", "b"), launch("inc", "db"), launch("inc", "db")),
-    *(launch("add", "da", "db", "dc"), copy("a", "dc")),
-    *(free("da"), free("db"), free("dc")),
-)
+# Two chains that can run at the same time, and what joins them; all copies.
+TWO_CHAINS = host_function(text_beside(__file__, "TWO_CHAINS"))
 # A loop of two chains whose results the host reads each time.
-LOOP_WITH_HOST = host_function(
-    *(alloc("da"), alloc("db"), copy("da", "a"), copy("db", "b")),
-    "scf.for %i = %c0 to %n step %c1 {",
-    *(launch("inc", "da"), launch("inc", "db"), copy("b", "db"), *store("b"), copy("db", "b")),
-    "}",
-    *(launch("add", "da", "db", "db"), copy("a", "da"), copy("b", "db")),
-    *(free("da"), free("db")),
-)
-# A branch with two chains of its own, beside work that does not touch them.
-BRANCH = host_function(
-    *(alloc("da"), alloc("db"), alloc("dc"), copy("da", "a"), copy("db", "b"), copy("dc", "a")),
-    "scf.if %flag {",
-    *(launch("inc", "da"), launch("inc", "db")),
-    "} else {",
-    launch("twice", "da", "db"),
-    "}",
-    *(launch("inc", "dc"), launch("add", "da", "dc", "db"), copy("b", "db")),
-    *(free("da"), free("db"), free("dc")),
-    others="%flag: i1",
-)
+LOOP_WITH_HOST = host_function(text_beside(__file__, "LOOP_WITH_HOST"))
+# A branch with two chains of its own, next to work that does not touch them.
+BRANCH = host_function(text_beside(__file__, "BRANCH"), others="%flag: i1")
 # The halves of one buffer have nothing to do with one another.
-HALVES = host_function(
-    f"%w = gpu.alloc () : {WIDE}",
-    *(alloc("da"), alloc("db"), copy("da", "a"), copy("db", "b"), *part("l", "w", 0), *part("h", "w", 16)),
-    *(
-        launch_parts("spread", ("da", BUFFER), ("l", PART)),
-        launch_parts("spread", ("db", BUFFER), ("h", PART)),
-    ),
-    *(launch_parts("inc_part", ("l", PART)), launch_parts("inc_part", ("h", PART))),
-    *(
-        launch_parts("gather", ("l", PART), ("da", BUFFER)),
-        launch_parts("gather", ("h", PART), ("db", BUFFER)),
-    ),
-    *(copy("a", "da"), copy("b", "db"), free("da"), free("db"), f"gpu.dealloc %w : {WIDE}"),
-    kernels=KERNELS_OF_PARTS,
-)
+HALVES = host_function(text_beside(__file__, "HALVES"), kernels=KERNELS_OF_PARTS)
 # The middle is a part of both halves.
 OVERLAPPING_PARTS = HALVES.replace(
     "gpu.launch_func @m::@gather",
@@ -127,12 +90,10 @@ OVERLAPPING_PARTS = HALVES.replace(
 
 @contextmanager
 def main_function(text: str) -> Iterator[tuple[Any, Any]]:
-    """Gives (module, @main) in a context of its own."""
     with parsed(text) as module:
         functions = [op.operation for op in module.body.operations if op.operation.name == "func.func"]
         yield module, functions[-1]
 
 
 def host_text(module: Any) -> str:
-    """Returns the host's part of a module's text."""
     return str(module).split("  gpu.module")[0]

@@ -1,4 +1,4 @@
-"""Payloads on tensors become payloads on buffers: loops, branches, fills and paddings, against numpy."""
+"""Payloads on tensors become payloads on buffers; memory that nobody frees is freed after its last use."""
 
 import re
 from typing import Any
@@ -7,14 +7,30 @@ import numpy as np
 import pytest
 
 from benchmarks.program_compiler import compiler_of
-from tests.programs.file_check import require
-from tests.programs.lowering.compiled import host_function, module_text
+from tests.programs.file_check import filled, require
+from tests.programs.lowering.compiled import host_function, module_text, read, refusal
+from tests.programs.lowering.device_programs import (
+    BUFFER,
+    TWO_CHAINS,
+    alloc,
+    copy,
+    free,
+    launch,
+    main_function,
+    store,
+)
+from tests.programs.lowering.device_programs import (
+    host_function as device_program,
+)
 from tests.texts import text_beside
 from tuner.core.candidate import TargetName
+from tuner.core.errors import Stage
+from tuner.programs.lowering import bufferize, explicit_memory
+from tuner.programs.run.host_function import HostFunction
 
 pytestmark = pytest.mark.mlir
 
-bufferize = pytest.importorskip("tuner.programs.lowering.bufferize")
+
 T, D = "tensor<3x4xf32>", "tensor<?x4xf32>"
 
 
@@ -167,25 +183,127 @@ X = np.arange(40, dtype=np.float32).reshape(5, 8)
 
 def padded(low: tuple[int, int], high: tuple[int, int]) -> str:
     rows, columns = (size + a + b for size, a, b in zip((5, 8), low, high, strict=True))
-    return f"""func.func @main(%x: tensor<5x8xf32>) -> tensor<{rows}x{columns}xf32> {{
-      %c = arith.constant 7.0 : f32
-      %y = tensor.pad %x low{list(low)} high{list(high)} {{
-      ^bb0(%i: index, %j: index):
-        tensor.yield %c : f32
-      }} : tensor<5x8xf32> to tensor<{rows}x{columns}xf32>
-      return %y : tensor<{rows}x{columns}xf32>
-    }}"""
+    return filled(__file__, "PADDED", rows=rows, columns=columns, low=list(low), high=list(high))
 
 
 @pytest.mark.parametrize(
     ("low", "high"), [((0, -1), (0, -2)), ((-2, 1), (3, -3)), ((1, 2), (0, 0)), ((-4, 0), (2, 0))]
 )
 def test_a_padding_gives_what_slices_and_numpy_give(low: tuple[int, int], high: tuple[int, int]) -> None:
-    from tuner.programs.run.host_function import HostFunction
-
     found = HostFunction(compiler_of(TargetName("cpu")).compile(padded(low, high)).code)(X)
     rows, columns = (
         slice(max(-a, 0), size - max(-b, 0)) for size, a, b in zip(X.shape, low, high, strict=True)
     )
     widths = [(max(a, 0), max(b, 0)) for a, b in zip(low, high, strict=True)]
     np.testing.assert_array_equal(found, np.pad(X[rows, columns], widths, constant_values=7))
+
+
+M = "memref<4xf32>"
+
+
+def freed(*lines: str, arguments: str = "") -> list[str]:
+    """Returns the first word that names an op of each line of @f, once it is read."""
+    body = "\n".join(lines)
+    text = read(f"func.func @f({arguments}) {{ {body}\n return }}")
+    return [line.split(" = ")[-1].split()[0].split("(")[0].strip('"') for line in text.splitlines()[2:-2]]
+
+
+def test_memory_of_a_stream_is_freed_in_front_of_its_end() -> None:
+    names = ("create_stream", "alloc", "memcpy", "wait", "dealloc", "destroy_stream")
+    found = freed(text_beside(__file__, "OF_A_STREAM"), arguments=f"%a: {M}")
+    assert found == [*(f"gpux.{name}" for name in names), "return"]
+
+
+def test_memory_on_two_streams_that_nobody_frees_is_refused() -> None:
+    stage, reason = refusal(text_beside(__file__, "TWO_STREAMS"))
+    assert stage is Stage.COMPILE
+    assert "found memory on several streams that nobody frees, allowed gpux.dealloc of it" in reason
+
+
+def test_memory_whose_address_is_taken_is_freed_at_the_end() -> None:
+    found = freed(text_beside(__file__, "ADDRESS_TAKEN"), arguments=f"%a: {M}, %p: memref<index>")
+    assert found[-3:] == ["memref.store", "gpu.dealloc", "return"]
+
+
+def test_memory_that_a_branch_hands_on_is_made_in_front_of_it_and_freed_behind() -> None:
+    names = freed(text_beside(__file__, "HANDED_ON"), arguments=f"%a: {M}, %flag: i1")
+    assert names[0] == "gpu.alloc"
+    assert names[-3:] == ["gpu.memcpy", "gpu.dealloc", "return"]
+
+
+POINTER = "%w = arith.index_cast %r : index to i64 %p = llvm.inttoptr %w : i64 to !llvm.ptr"
+LOADED = f"{POINTER} %v = llvm.load %p : !llvm.ptr -> f32 memref.store %v, %o[] : memref<f32>"
+ADDRESS = f"%n = memref.extract_aligned_pointer_as_index %x : {M} -> index"
+
+
+def test_memory_of_a_descriptor_is_freed_after_the_kernel() -> None:
+    names = freed(text_beside(__file__, "OF_A_DESCRIPTOR"), arguments="%i: index")
+    assert names[-4:] == ["gpu.terminator", "}", "gpu.dealloc", "return"]
+
+
+@pytest.mark.parametrize("branch", ["scf.if %flag", "scf.execute_region", "memref.alloca_scope"])
+@pytest.mark.parametrize("allocates", ["gpu.alloc ()", "memref.alloc()"])
+def test_memory_whose_address_leaves_its_branch_is_freed_after_the_branch(
+    branch: str, allocates: str
+) -> None:
+    end = "memref.alloca_scope.return" if "alloca" in branch else "scf.yield"
+    lines = (
+        f"%r = {branch} -> (index) {{".replace("(index)", "index" if "execute" in branch else "(index)"),
+        f"%x = {allocates} : {M}",
+        ADDRESS,
+        f"{end} %n : index",
+        "} else { scf.yield %i : index }" if "if" in branch else "}",
+        LOADED,
+    )
+    names = freed(*lines, arguments="%i: index, %flag: i1, %o: memref<f32>")
+    assert names[0] == allocates.split(" ")[0].removesuffix("()")
+    assert names[-4:-1] == ["llvm.load", names[0].replace("alloc", "dealloc"), "memref.store"]
+
+
+@pytest.mark.parametrize(
+    "end", ["scf.yield %n : index", "memref.store %n, %box[] : memref<index> scf.yield %k : index"]
+)
+def test_memory_whose_address_leaves_an_iteration_is_refused(end: str) -> None:
+    text = filled(__file__, "LEAVES_AN_ITERATION", kind=M, address=ADDRESS, end=end, loaded=LOADED)
+    reason = "found memory that leaves scf.for and that nobody frees, allowed memory that is freed"
+    assert reason in refusal(text)[1]
+
+
+def test_a_size_that_is_computed_in_the_branch_is_refused() -> None:
+    assert (
+        "found memory that leaves its branch, of a size that is computed there"
+        in refusal(text_beside(__file__, "SIZE_OF_THE_BRANCH"))[1]
+    )
+
+
+def mixes(*lines: str, **options: bool) -> bool:
+    with main_function(device_program(*lines)) as (_, function):
+        return bool(explicit_memory.mixes_memory(function, **options))
+
+
+def test_a_program_that_copies_for_itself_does_not_mix() -> None:
+    with main_function(TWO_CHAINS) as (_, function):
+        assert not explicit_memory.mixes_memory(function)
+
+
+def test_a_kernel_on_an_argument_mixes_unless_that_is_device_memory_or_registered() -> None:
+    lines = (alloc("da"), launch("add", "da", "b", "da"), free("da"))
+    assert mixes(*lines)
+    assert not mixes(*lines, device_arguments=True)
+    register = (f"%u = memref.cast %b : {BUFFER} to memref<*xf32>", "gpu.host_register %u : memref<*xf32>")
+    assert not mixes(*register, *lines)
+
+
+def test_a_host_load_of_device_memory_mixes_unless_it_is_shared() -> None:
+    lines = (alloc("da"), copy("da", "a"), *store("da"), free("da"))
+    assert mixes(*lines)
+    assert not mixes(*(line.replace("gpu.alloc", "gpu.alloc host_shared") for line in lines))
+
+
+def test_memory_of_one_kind_is_left() -> None:
+    with main_function(TWO_CHAINS) as (module, function):
+        explicit_memory.without_explicit_memory(function)
+        text = str(module).split("gpu.module")[0]
+    assert text.count("memref.alloc()") == text.count("memref.dealloc") == 3
+    assert text.count("memref.copy") == 3
+    assert "gpu.alloc" not in text

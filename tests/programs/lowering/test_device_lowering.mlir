@@ -167,3 +167,18 @@ func.func @main(%a: memref<2x4xf32>, %b: memref<2x4xf32>) {
   }
   return
 }
+// ----- CAST
+llvm.func @f(%a: i64) -> !llvm.ptr {
+  %p = builtin.unrealized_conversion_cast %a : i64 to !llvm.ptr
+  llvm.return %p : !llvm.ptr
+}
+// ----- LEFT
+module attributes {gpu.container_module} {
+  llvm.func @f(%p: !llvm.ptr) {
+    %one = llvm.mlir.constant(1 : i64) : i64
+    %a = builtin.unrealized_conversion_cast %p : !llvm.ptr to memref<16xf32>
+    gpu.launch_func @m::@k blocks in (%one, %one, %one) threads in (%one, %one, %one) : i64 args(%a : TYPE)
+    llvm.return
+  }
+  gpu.binary @m [#gpu.object<#nvvm.target<chip = "sm_90">, "code">]
+}

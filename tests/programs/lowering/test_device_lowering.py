@@ -5,23 +5,34 @@ import numpy as np
 import pytest
 
 from tests.mlir.kernels import parsed
-from tests.programs.lowering.device_programs import TWO_CHAINS, host_function, launch, store
+from tests.programs.lowering.device_programs import (
+    BUFFER,
+    TWO_CHAINS,
+    alloc,
+    copy,
+    free,
+    host_function,
+    launch,
+    main_function,
+    store,
+)
 from tests.programs.streams.test_gpux import CALLERS_STREAM, OWN_STREAM
 from tests.texts import text_beside
 from tuner.core.errors import CandidateError
 from tuner.core.gpu import KernelLaunch, chip_of
 from tuner.core.gpu_code import BufferType, DeviceProgram, ScalarType
+from tuner.mlir import bindings
+from tuner.mlir import passes as pipeline
+from tuner.mlir import transform as interpreter
+from tuner.programs.lowering import device as device_lowering
 from tuner.programs.request import FORMS, DeviceOptions
+from tuner.programs.run import device_function
 from tuner.programs.run.runner_functions import HostHeap
+from tuner.programs.streams import gpux_ops
 from tuner.simulator.device.simulated_device import SimulatedDevice
 
 pytestmark = pytest.mark.mlir
 
-bindings = pytest.importorskip("tuner.mlir.bindings")
-device_lowering = pytest.importorskip("tuner.programs.lowering.device")
-gpux_ops = pytest.importorskip("tuner.programs.streams.gpux_ops")
-interpreter = pytest.importorskip("tuner.mlir.transform")
-device_function = pytest.importorskip("tuner.programs.run.device_function")
 
 # Two products on buffers of their own, and their sum: a constant is uploaded, a result handed out.
 TWO_PRODUCTS = text_beside(__file__, "TWO_PRODUCTS")
@@ -69,17 +80,6 @@ def test_two_products_and_their_sum(form: str) -> None:
     np.testing.assert_array_equal(result, 2 * (a @ b) + 0.5)
 
 
-def test_the_products_are_on_two_streams_and_the_sum_waits_for_both() -> None:
-    lines = lowered(TWO_PRODUCTS).llvm.splitlines()
-    launches = [number for number, line in enumerate(lines) if "gpu.launch_func" in line]
-    streams = [re.findall(r"<(%arg\d+) : !llvm\.ptr>", lines[number])[0] for number in launches]
-    first, second, last = streams
-    assert first != second
-    other = next(stream for stream in (first, second) if stream != last)
-    recorded = re.findall(rf"EventRecord\((%\d+), {other}\)", "\n".join(lines[: launches[2]]))[-1]
-    assert any(f"StreamWaitEvent({last}, {recorded})" in line for line in lines[launches[1] : launches[2]])
-
-
 def test_the_signature_is_the_functions_without_the_streams() -> None:
     program = lowered(DYNAMIC, device_arguments=False)
     assert program.arguments == (BufferType("f32", (None,)), ScalarType("f32"))
@@ -88,34 +88,11 @@ def test_the_signature_is_the_functions_without_the_streams() -> None:
     two = lowered(TWO_PRODUCTS, form="tokens", pinned=True)
     assert two.results == (BufferType("f32", (16, 16)),)
     assert (two.written, two.stream_slots, two.device_arguments) == ((False, False), 0, False)
-
-
-@pytest.mark.parametrize("form", FORMS)
-def test_kernels_of_sizes_known_at_run_time_take_descriptors(form: str) -> None:
-    array = np.arange(5, dtype=np.float32)
-    called(lowered(DYNAMIC, form=form), array, 3.0)
-    assert array.tolist() == [0, 3, 6, 9, 12]
-
-
-def test_kernels_of_static_sizes_take_addresses() -> None:
-    assert "args(%7 : !llvm.ptr)" in re.sub(r"%\d+ :", "%7 :", lowered(TWO_CHAINS).llvm)
-
-
-@pytest.mark.drawn(2)
-@pytest.mark.parametrize("form", FORMS)
-def test_memory_that_a_program_manages_itself_is_left_to_it(form: str) -> None:
-    a, b = (np.full(16, number, np.float32) for number in (1, 10))
-    _, device = called(lowered(TWO_CHAINS, form=form), a, b)
-    assert a[0] == 1 + 10 + 4
-    assert device.counts.copies == 2 * 3
-
-
-def test_a_thread_may_copy_views() -> None:
-    a, b = np.arange(8, dtype=np.float32).reshape(2, 4), np.zeros((2, 4), np.float32)
-    program = lowered(text_beside(__file__, "VIEWS"))
-    assert program.written == (False, True)
-    called(program, a, b)
-    np.testing.assert_array_equal(b, a)
+    one = lowered(TWO_PRODUCTS, max_streams=1)
+    assert one == lowered(TWO_PRODUCTS, max_streams=1)
+    assert one.stream_slots == 1
+    assert "mgpuEvent" not in one.llvm
+    assert "args(%7 : !llvm.ptr)" in re.sub(r"%\d+ :", "%7 :", lowered(TWO_CHAINS).llvm)  # of static sizes
 
 
 @pytest.mark.parametrize("pinned", [False, True])
@@ -152,22 +129,6 @@ def test_launches_in_a_loop_take_the_same_stack(monkeypatch: pytest.MonkeyPatch)
     assert len(set(seen)) == 1
 
 
-@pytest.mark.parametrize("form", FORMS)
-def test_a_program_that_has_tokens_gets_its_own(form: str) -> None:
-    a, b = (np.full(16, number, np.float32) for number in (3, 0))
-    program = lowered(BY_TOKENS, form=form)
-    assert program.written == (False, True)
-    called(program, a, b)
-    assert (a[0], b.tolist()) == (3, [6.0] * 16)
-
-
-def test_registered_host_memory_is_copied_like_any_other() -> None:
-    array = np.full(16, 3, np.float32)
-    _, device = called(lowered(REGISTERED), array)
-    assert array.tolist() == [6.0] * 16
-    assert device.counts.copies == 2 * 2
-
-
 @pytest.mark.parametrize(("text", "slots"), [(OWN_STREAM, 2), (CALLERS_STREAM, 1)])
 def test_gpux_runs_on_its_streams(text: str, slots: int) -> None:
     array = np.zeros(16, np.float32)
@@ -176,10 +137,6 @@ def test_gpux_runs_on_its_streams(text: str, slots: int) -> None:
     _, device = called(program, array)
     assert array.tolist() == [1.0] * 16
     assert device.counts.streams_created == slots  # not again for the second call
-
-
-def test_the_same_program_gives_the_same_text() -> None:
-    assert lowered(TWO_PRODUCTS) == lowered(TWO_PRODUCTS)
 
 
 def test_code_of_an_assembler_takes_the_place_of_ptx() -> None:
@@ -194,35 +151,6 @@ def test_code_of_an_assembler_takes_the_place_of_ptx() -> None:
     assert ".visible .entry inc(" in asked[0][0]
     assert 'bin = "machine code"' in program.llvm
     assert ".entry" not in program.llvm
-
-
-def test_a_call_on_streams_can_be_captured_and_launched_again() -> None:
-    device = SimulatedDevice("sm_90", "lifo")
-    loaded = device_function.DeviceFunction(lowered(TWO_CHAINS), device)
-    a, b = (np.full(16, number, np.float32) for number in (1, 10))
-    graph = loaded.as_graph(a, b)
-    graph.launch()
-    graph.launch()
-    graph.close()
-    loaded.close()
-    assert a[0] == (1 + 10 + 4) + 10 + 4
-    assert device.reports == ()
-    assert device.counts.graph_launches == 2
-
-
-def test_a_limit_of_streams_is_kept() -> None:
-    assert lowered(TWO_PRODUCTS, max_streams=1).stream_slots == 1
-    assert "mgpuEvent" not in lowered(TWO_PRODUCTS, max_streams=1).llvm
-
-
-@pytest.mark.parametrize("form", FORMS)
-def test_a_function_without_kernels_is_a_program_too(form: str) -> None:
-    array = np.ones(16, np.float32)
-    program = lowered(host_function(*store("a"), buffers="a"), form=form)
-    loaded = device_function.DeviceFunction(program, SimulatedDevice("sm_90"))
-    loaded(array)
-    loaded.close()
-    assert array[:3].tolist() == [1, 2, 1]
 
 
 def test_a_function_that_is_not_there_is_refused() -> None:
@@ -245,28 +173,131 @@ def copy_of_a_view(where: str, layout: str) -> str:
     return host_function(*lines, buffers="a", others="%c: memref<8xf32>")
 
 
+def filled(*numbers: float) -> list[Any]:
+    return [np.full(16, number, np.float32) for number in numbers]
+
+
+RANGE = np.arange(16, dtype=np.float32)
+EIGHT = RANGE[:8].reshape(2, 4)
+OF_A_VIEW = copy_of_a_view("[4] [8] [1]", "strided<[1], offset: 4>")  # upstream takes it from the wrong place
+ON_HOST = host_function(*store("a"), buffers="a")
+RUNS = {  # program: (arguments, what the last array is then)
+    "sizes at run time": (DYNAMIC, [RANGE[:5], 3.0], 3 * RANGE[:5]),
+    "its own memory": (TWO_CHAINS, filled(10, 1)[::-1], filled(10)[0]),
+    "its own tokens": (BY_TOKENS, filled(3, 0), filled(6)[0]),
+    "no kernels": (ON_HOST, filled(1), np.array([1, 2, *[1] * 14], np.float32)),
+    "registered": (REGISTERED, filled(3), filled(6)[0]),
+    "a thread copies views": (text_beside(__file__, "VIEWS"), [EIGHT, 0 * EIGHT], EIGHT),
+    "a view": (OF_A_VIEW, [RANGE, np.zeros(8, np.float32)], RANGE[4:12]),
+}
+
+
+@pytest.mark.drawn(7)
 @pytest.mark.parametrize("form", FORMS)
-def test_a_copy_that_upstream_would_take_from_the_wrong_place_is_taken_from_the_right_one(form: str) -> None:
-    a, c = np.arange(16, dtype=np.float32), np.zeros(8, np.float32)
-    program = lowered(copy_of_a_view("[4] [8] [1]", "strided<[1], offset: 4>"), form=form)
-    loaded = device_function.DeviceFunction(program, SimulatedDevice("sm_90"))
-    loaded(a, c)
-    loaded.close()
-    assert c.tolist() == a[4:12].tolist()
+@pytest.mark.parametrize("name", RUNS)
+def test_every_form_gives_the_same(name: str, form: str) -> None:
+    text, arguments, expected = RUNS[name]
+    own = [each.copy() if isinstance(each, np.ndarray) else each for each in arguments]
+    program = lowered(text, form=form)
+    _, device = called(program, *own)
+    np.testing.assert_array_equal([each for each in own if isinstance(each, np.ndarray)][-1], expected)
+    if name == "its own memory":
+        assert (own[0][0], device.counts.copies) == (1 + 10 + 4, 2 * 3)
+    if name in ("its own tokens", "a thread copies views"):
+        np.testing.assert_array_equal(own[0], arguments[0])
+        assert program.written == (False, True)
+    assert name != "registered" or device.counts.copies == 2 * 2
 
 
-def test_a_copy_with_gaps_is_refused_here() -> None:
-    with pytest.raises(CandidateError, match=r"^host program: found gpu\.memcpy of memref<8xf32, strided"):
-        lowered(copy_of_a_view("[0] [8] [2]", "strided<[2]>"))
+TENSOR = (  # an operation on the host that is no LLVM
+    *('%t = "tensor.empty"() : () -> tensor<4xf32>', launch("inc", "a")),
+    *("%e = tensor.extract %t[%c0] : tensor<4xf32>", f"memref.store %e, %a[%c0] : {BUFFER}"),
+)
 
 
-def test_work_on_the_host_that_is_no_llvm_is_refused() -> None:
-    text = host_function('%t = "tensor.empty"() : () -> tensor<4xf32>', launch("inc", "a"), "util.use %t")
-    text = text.replace(
-        "util.use %t",
-        "%e = tensor.extract %t[%c0] : tensor<4xf32>\n memref.store %e, %a[%c0] : memref<16xf32>",
-    )
-    with pytest.raises(
-        CandidateError, match=r"^host program: found tensor\.empty, allowed what lowers to LLVM"
-    ):
+@pytest.mark.parametrize(
+    ("text", "reason"),
+    [
+        (copy_of_a_view("[0] [8] [2]", "strided<[2]>"), r"gpu\.memcpy of memref<8xf32, strided"),
+        (host_function(*TENSOR), r"tensor\.empty, allowed what lowers to LLVM"),
+    ],
+)
+def test_a_copy_with_gaps_and_work_that_is_no_llvm_are_refused(text: str, reason: str) -> None:
+    with pytest.raises(CandidateError, match=rf"^host program: found {reason}"):
         lowered(text)
+
+
+TO_LLVM = device_lowering.TO_LLVM.format(bare_pointers="true")
+
+
+def converted(text: str) -> None:
+    with parsed(text) as module:
+        pipeline.run_passes(module, TO_LLVM)
+        device_lowering.reject_what_was_not_converted(module)
+
+
+@pytest.mark.parametrize(
+    ("lines", "name"),
+    [
+        ((alloc("d"), free("d")), "gpu.alloc"),
+        ((copy("a", "b"),), "gpu.memcpy"),
+        (("gpu.memset %a, %x : memref<16xf32>, f32",), "gpu.memset"),
+    ],
+)
+def test_what_upstream_leaves_without_a_word_is_named_with_its_place(
+    lines: tuple[str, ...], name: str
+) -> None:
+    text = host_function(*lines, others="%x: f32").split("  gpu.module")[0] + "}"
+    with pytest.raises(CandidateError, match=rf"^host program: found {name}, allowed .*token \(at line 7:"):
+        converted(text)
+
+
+@pytest.mark.parametrize(
+    ("view", "layout", "is_allowed"),
+    [
+        ("[0, 0] [2, 4] [1, 1]", "2x4xf32, strided<[4, 1]>", True),
+        ("[1, 0] [2, 4] [1, 1]", "2x4xf32, strided<[4, 1], offset: 4>", False),
+        ("[%c1, 0] [2, 4] [1, 1]", "2x4xf32, strided<[4, 1], offset: ?>", False),
+        ("[0, 0] [2, 4] [2, 1]", "2x4xf32, strided<[8, 1]>", False),
+        ("[0, 0] [4, 2] [1, 1]", "4x2xf32, strided<[4, 1]>", False),
+    ],
+)
+def test_views_are_copied_from_their_buffers_start_or_not_at_all(
+    view: str, layout: str, is_allowed: bool
+) -> None:
+    part, plain = f"memref<{layout}>", f"memref<{layout.split(',')[0]}>"
+    lines = (
+        f"%v = memref.subview %x{view} : memref<4x4xf32> to {part}",
+        f"gpu.memcpy %y, %v : {plain}, {part}",
+    )
+    text = host_function(*lines, others=f"%x: memref<4x4xf32>, %y: {plain}")
+    with main_function(text) as (module, _):
+        if is_allowed:
+            device_lowering.reject_copies_of_views(module)
+            return
+        refused = r"^host program: found gpu\.memcpy of memref<.*>, allowed contiguous memory .* \(at line "
+        with pytest.raises(CandidateError, match=refused):
+            device_lowering.reject_copies_of_views(module)
+
+
+def test_an_unknown_operation_is_named_before_the_casts_that_it_leaves() -> None:
+    text = "func.func @f(%a: KIND) -> KIND { return %a : KIND }"
+    converted(text.replace("KIND", "memref<4xf32>"))
+    with pytest.raises(CandidateError, match=r"^host program: found func\.func, allowed what lowers to LLVM"):
+        converted(text.replace("KIND", "tensor<4xf32>"))
+    cast = pytest.raises(CandidateError, match=r"found builtin\.unrealized_conversion_")
+    with parsed(text_beside(__file__, "CAST")) as module, cast:
+        device_lowering.reject_what_was_not_converted(module)
+
+
+@pytest.mark.parametrize(("kind", "is_left"), [("memref<16xf32>", True), ("!llvm.ptr", False)])
+def test_a_launch_is_left_only_of_types_that_llvm_knows(kind: str, is_left: bool) -> None:
+    text = text_beside(__file__, "LEFT").replace("TYPE", kind)
+    if not is_left:
+        text = re.sub(r" *%a = .*\n", "", text).replace("%a", "%p")
+    with parsed(text) as module:
+        if not is_left:
+            device_lowering.reject_what_was_not_converted(module)
+            return
+        with pytest.raises(CandidateError, match=r"found gpu\.launch_func, allowed what lowers to LLVM"):
+            device_lowering.reject_what_was_not_converted(module)

@@ -5,10 +5,13 @@ import pytest
 
 from tuner.core.errors import CandidateError
 from tuner.core.problem import Matmul, Problem
+from tuner.mlir import transform
+from tuner.mlir.bindings import ir
+from tuner.programs.lowering import matmul_recognition as find_matmuls
+from tuner.programs.lowering.read_program import read_program
 
 pytestmark = pytest.mark.mlir
 
-find_matmuls = pytest.importorskip("tuner.programs.lowering.matmul_recognition")
 
 SIZES = {"m": 8, "n": 4, "k": 16}
 PAYLOADS: list[Any] = []  # of the test that runs: values do not keep their module alive
@@ -16,17 +19,12 @@ PAYLOADS: list[Any] = []  # of the test that runs: values do not keep their modu
 
 @pytest.fixture(autouse=True)
 def context() -> Iterator[None]:
-    from tuner.mlir import transform
-    from tuner.mlir.bindings import ir
-
     with transform.new_context(), ir.Location.unknown():
         yield
         PAYLOADS.clear()
 
 
 def matches(body: str, arguments: str) -> list[Any]:
-    from tuner.programs.lowering.read_program import read_program
-
     text = f"func.func @f({arguments}) {{\n  %zero = arith.constant 0.0 : f32\n  {body}\n  return\n}}"
     PAYLOADS.append(read_program(text))
     return list(find_matmuls.find_matmuls(PAYLOADS[-1]))
@@ -52,37 +50,31 @@ MATMUL = "linalg.matmul ins(%a, %b : memref<8x16xf32>, memref<16x4xf32>) outs(%c
 FILL = "linalg.fill ins(%zero : f32) outs(%c : memref<8x4xf32>)"
 
 
-@pytest.mark.parametrize(("a", "b", "layout"), [("mk", "kn", "nn"), ("mk", "nk", "nt"), ("km", "kn", "tn")])
-def test_layouts_are_reported_by_the_maps(a: str, b: str, layout: str) -> None:
-    assert [match.problem for match in contraction(a, b)] == [Matmul(8, 4, 16, layout=layout)]
-
-
-@pytest.mark.parametrize(("a", "b", "layout"), [("kn", "mk", "nn"), ("nk", "mk", "nt"), ("kn", "km", "tn")])
-def test_factors_may_come_in_either_order(a: str, b: str, layout: str) -> None:
-    (match,) = contraction(a, b)
-    assert match.problem == Matmul(8, 4, 16, layout=layout)
-    assert (match.a.arg_number, match.b.arg_number) == (1, 0)
-
-
-def test_both_transposed_is_no_layout_of_ours() -> None:
-    assert contraction("km", "nk") == []
+@pytest.mark.parametrize(
+    ("a", "b", "layout"), [("mk", "kn", "nn"), ("mk", "nk", "nt"), ("km", "kn", "tn"), ("km", "nk", "")]
+)
+def test_layouts_are_reported_by_the_maps_and_factors_may_come_in_either_order(
+    a: str, b: str, layout: str
+) -> None:
+    expected = [Matmul(8, 4, 16, layout=layout)] if layout else []  # both transposed is none of ours
+    assert [match.problem for match in contraction(a, b)] == expected
+    swapped = contraction(b, a)
+    assert [match.problem for match in swapped] == expected
+    assert all((match.a.arg_number, match.b.arg_number) == (1, 0) for match in swapped)
 
 
 @pytest.mark.parametrize(
-    ("dtype", "output", "problem"),
+    ("dtype", "output", "problems"),
     [
-        ("f16", "f32", Matmul(8, 4, 16, "f16")),
-        ("f16", "f16", Matmul(8, 4, 16, "f16", output="f16")),
-        ("bf16", "bf16", Matmul(8, 4, 16, "bf16", output="bf16")),
-        ("f64", "f64", Matmul(8, 4, 16, "f64")),
+        ("f16", "f32", [Matmul(8, 4, 16, "f16")]),
+        ("f16", "f16", [Matmul(8, 4, 16, "f16", output="f16")]),
+        ("bf16", "bf16", [Matmul(8, 4, 16, "bf16", output="bf16")]),
+        ("f64", "f64", [Matmul(8, 4, 16, "f64")]),
+        ("f32", "f64", []),  # without a strategy
     ],
 )
-def test_element_types_are_reported_by_the_operands(dtype: str, output: str, problem: Problem) -> None:
-    assert [match.problem for match in contraction(dtype=dtype, output=output)] == [problem]
-
-
-def test_types_without_a_strategy_are_left_alone() -> None:
-    assert contraction(dtype="f32", output="f64") == []
+def test_element_types_are_reported_by_the_operands(dtype: str, output: str, problems: list[Problem]) -> None:
+    assert [match.problem for match in contraction(dtype=dtype, output=output)] == problems
 
 
 def test_a_named_matmul_is_found_inside_of_loops() -> None:

@@ -1,5 +1,6 @@
-"""Programs whose kernels are interpreted, called on the host as ``--compare`` calls them."""
+"""Programs on the host: kernels that are interpreted, tuned code instead of matmuls, streams, math."""
 
+from pathlib import Path
 from typing import Any
 
 import hypothesis
@@ -7,28 +8,33 @@ import numpy as np
 import pytest
 
 from benchmarks.fuzzing.host_programs import RandomProgram, host_programs
+from benchmarks.program_compiler import compiler_of
+from tests.programs.file_check import cases, filled
 from tests.programs.lowering.compiled import host_function
 from tests.texts import text_beside
+from tuner.core.candidate import TargetName
 from tuner.core.errors import CandidateError, Stage
+from tuner.core.interfaces import Script
+from tuner.core.machine import variables_of
+from tuner.core.problem import Matmul, Problem
+from tuner.payload.cpu import partition, partitions_comment
 from tuner.programs.execution import copies
+from tuner.programs.lowering import host
+from tuner.programs.run.host_function import HostFunction
+from tuner.runtime.cpu.host import describe_machine
+from tuner.space.feasible_set import FeasibleSet
+from tuner.space.file.reading import load_space_file, spaces_for
+from tuner.space.file.yaml import default_space_file
+from tuner.space.scripts.strategy import Binder, load_strategy
 
-pytest.importorskip("tuner.programs.lowering.host")
 pytestmark = pytest.mark.mlir
+
+
 WORKGROUP = "#gpu.address_space<workgroup>"
 
 
 def launched(body: str, arguments: str = "%a: memref<2x64xf32>", sizes: str = "") -> str:
-    """Returns a program that launches 2 blocks of 64 threads."""
-    return f"""func.func @f({arguments}) {{
-      %c0 = arith.constant 0 : index %c1 = arith.constant 1 : index
-      %c2 = arith.constant 2 : index %c64 = arith.constant 64 : index
-      gpu.launch blocks(%bx, %by, %bz) in (%gx = %c2, %gy = %c1, %gz = %c1)
-                 threads(%tx, %ty, %tz) in (%sx = %c64, %sy = %c1, %sz = %c1) {sizes} {{
-        {body}
-        gpu.terminator
-      }}
-      return
-    }}"""
+    return filled(__file__, "LAUNCHED", arguments=arguments, sizes=sizes, body=body)
 
 
 SHARED = "workgroup(%m : memref<64xf32, 3>)"
@@ -112,29 +118,9 @@ def test_shared_memory_that_is_reported_at_run_time_has_that_size() -> None:
     function(numbers(2, 64), 256)  # an error is told once
 
 
-@pytest.mark.parametrize(
-    ("body", "message"),
-    [
-        (
-            "%p = arith.cmpi ult, %tx, %c2 : index scf.if %p { gpu.barrier }",
-            r"gpu.barrier at .*some of the threads of a block only, not block \(0, 0, 0\), thread \(2,",
-        ),
-        (
-            """%x = memref.load %a[%c2, %tx] : memref<2x64xf32> gpu.barrier
-            memref.store %x, %a[%c0, %tx] : memref<2x64xf32>""",
-            r"memref.load at .*found index 2 of dimension 0, allowed 0 to 1, in block \(0, 0, 0\)",
-        ),
-        (
-            f"""%m = gpu.dynamic_shared_memory : memref<?xi8, {WORKGROUP}>
-            %s = memref.view %m[%c1][] : memref<?xi8, {WORKGROUP}> to memref<4xf32, {WORKGROUP}>
-            %v = memref.load %s[%c1] : memref<4xf32, {WORKGROUP}>
-            memref.store %v, %a[%c0, %tx] : memref<2x64xf32>""",
-            "memref.load at .*found an address that is no multiple of 4",
-        ),
-    ],
-)
-def test_what_a_device_faults_at_is_reported(body: str, message: str) -> None:
-    with pytest.raises(CandidateError, match=f"kernel f_kernel: {message}") as caught:
+@pytest.mark.parametrize(("options", "body"), cases(text_beside(__file__, "FAULTS")))
+def test_what_a_device_faults_at_is_reported(options: dict[str, str], body: str) -> None:
+    with pytest.raises(CandidateError, match=f"kernel f_kernel: {options['fault']}") as caught:
         host_function(launched(body))(numbers(2, 64))
     assert caught.value.stage is Stage.RUN
 
@@ -160,8 +146,6 @@ def listed(results: Any) -> tuple[Any, ...]:
 @hypothesis.given(host_programs())
 @hypothesis.settings(max_examples=15, deadline=None, suppress_health_check=list(hypothesis.HealthCheck))
 def test_the_interpretation_of_independent_threads_is_what_loops_give(program: RandomProgram) -> None:
-    from tuner.programs.lowering import host
-
     loops = host_function(program.text)
     with pytest.MonkeyPatch.context() as patch:
         patch.setattr(host, "has_independent_threads", lambda _kernel: False)
@@ -172,52 +156,22 @@ def test_the_interpretation_of_independent_threads_is_what_loops_give(program: R
     assert threads.program.written == loops.program.written
 
 
-HEAD = """%c1 = arith.constant 1 : index %c2 = arith.constant 2 : index %c3 = arith.constant 3 : index
-  %c5 = arith.constant 5 : index %one = arith.constant 1.0 : f32"""
-
-
-def program(body: str, grid: str = "%c2, %c3, %c1", block: str = "%c5, %c1, %c2") -> str:
-    """Returns a launch of 2 x 3 blocks of 5 x 1 x 2 threads unless told otherwise."""
-    blocks = ", ".join(f"%g{axis} = {size}" for axis, size in zip("xyz", grid.split(", "), strict=True))
-    sizes = ", ".join(f"%s{axis} = {size}" for axis, size in zip("xyz", block.split(", "), strict=True))
-    return f"""func.func @f(%a: memref<2x3x5x2xf32>) {{
-      {HEAD}
-      gpu.launch blocks(%bx, %by, %bz) in ({blocks}) threads(%tx, %ty, %tz) in ({sizes}) {{
-        {body}
-        gpu.terminator
-      }}
-      return
-    }}"""
-
-
 @pytest.mark.slow
 def test_every_thread_of_every_block_runs_once() -> None:
     a = np.zeros((2, 3, 5, 2), np.float32)
-    host_function(program(text_beside(__file__, "ONCE")))(a)
+    host_function(text_beside(__file__, "ONCE"))(a)
     assert (a == 1).all()
 
 
 def test_sizes_and_global_indices_are_those_of_the_launch() -> None:
     a = np.zeros((2, 3, 5, 2), np.float32)
-    host_function(program(text_beside(__file__, "SIZES")))(a)
+    host_function(text_beside(__file__, "SIZES"))(a)
     np.testing.assert_array_equal(a[:, 0, :, 0], 15 + np.arange(10).reshape(2, 5))
 
 
 def test_two_kernels_of_one_name_stay_two() -> None:
-    launch = (
-        "gpu.launch_func @{0}::@k blocks in (%c1, %c1, %c1) threads in (%c1, %c1, %c1) args(%a : memref<f32>)"
-    )
-    kernel = """gpu.module @{0} {{ gpu.func @k(%a: memref<f32>) kernel {{
-        %x = memref.load %a[] : memref<f32>
-        %c = arith.constant {1} : f32
-        %y = arith.{2} %x, %c : f32
-        memref.store %y, %a[] : memref<f32>
-        gpu.return }} }}"""
-    text = f"""module attributes {{gpu.container_module}} {{
-      {kernel.format("m", "3.0", "addf")} {kernel.format("n", "2.0", "mulf")}
-      func.func @f(%a: memref<f32>) {{ {HEAD} {launch.format("m")} {launch.format("n")} return }} }}"""
     a = np.array(4, np.float32)
-    host_function(text)(a)
+    host_function(text_beside(__file__, "TWO_OF_ONE_NAME"))(a)
     assert a == 14
 
 
@@ -227,3 +181,109 @@ def test_device_memory_becomes_host_memory_and_tokens_vanish() -> None:
     function(np.ones(4, np.float32), b)
     assert (b == 2).all()
     assert function.allocations == 0
+
+
+EXAMPLES = Path(__file__).parents[3] / "examples"
+NUMBERS = np.arange(128, dtype=np.float32)
+
+
+def test_streams_of_its_own_are_dropped() -> None:
+    function = host_function((EXAMPLES / "gpux_own_streams.mlir").read_text())
+    doubled, tripled = np.zeros(128, np.float32), np.zeros(128, np.float32)
+    function(NUMBERS, NUMBERS + 1, doubled, tripled)
+    np.testing.assert_array_equal(doubled, 2 * NUMBERS)
+    np.testing.assert_array_equal(tripled, 3 * (NUMBERS + 1))
+    assert function.allocations == 0
+
+
+@pytest.mark.parametrize("segments", ["operandSegmentSizes", "operand_segment_sizes"])  # as they once were
+def test_a_stream_of_the_caller_is_no_argument_on_the_host(segments: str) -> None:
+    text = (EXAMPLES / "gpux_users_stream.mlir").read_text()
+    function = host_function(text.replace("operandSegmentSizes", segments))
+    doubled = np.zeros(128, np.float32)
+    function(NUMBERS, doubled)
+    np.testing.assert_array_equal(doubled, 2 * NUMBERS)
+
+
+def test_an_op_that_gpux_does_not_have_is_refused() -> None:
+    text = (EXAMPLES / "gpux_users_stream.mlir").read_text().replace('"gpux.wait"', '"gpux.flush"')
+    with pytest.raises(
+        CandidateError, match=r"^gpux\.flush at .*: found gpux\.flush, allowed gpux\.alloc, gpux\."
+    ):
+        host_function(text)
+
+
+def test_a_stream_that_control_flow_chooses_is_forgotten() -> None:
+    source, target = np.arange(4, dtype=np.float32), np.zeros(4, np.float32)
+    host_function(text_beside(__file__, "CHOSEN"))(source, target, True)
+    assert np.array_equal(target, source)
+
+
+@pytest.mark.parametrize("bits", [8, 32, 64])
+def test_the_magnitude_of_integers_is_numpys(bits: int) -> None:
+    kind = f"tensor<5xi{bits}>"
+    text = f"""func.func @main(%x: {kind}) -> {kind} {{
+      %y = math.absi %x : {kind}
+      return %y : {kind}
+    }}"""
+    least = -(2 ** (bits - 1))
+    x = np.array([least, least + 1, -3, 0, 7], f"int{bits}")
+    found = HostFunction(compiler_of(TargetName("cpu")).compile(text).code)(x)
+    np.testing.assert_array_equal(found, np.abs(x))
+
+
+PROBLEM, OTHER = Matmul(40, 24, 16), Matmul(40, 24, 8)
+TEXT = text_beside(__file__, "TEXT")
+
+
+def script(problem: Problem, threads: int = 1) -> Script:
+    machine = describe_machine()
+    space_file = load_space_file(default_space_file())
+    variables = variables_of(problem, machine, threads)
+    names = ("matmul_cpu_packed", "matmul_cpu_direct")
+    spaces = spaces_for(space_file, problem, machine.isa, variables, names)
+    strategies = tuple(load_strategy(name) for name in names)
+    feasible = FeasibleSet.of(spaces)
+    point = feasible.part(feasible.is_preferred).candidate(0)
+    return Binder(strategies, problem, variables, threads).bind(point)
+
+
+def arrays() -> tuple[Any, ...]:
+    rng = np.random.default_rng(1)
+    shapes = (40, 16), (16, 24), (40, 8), (8, 24), (40, 24)
+    return tuple(rng.standard_normal(shape).astype(np.float32) for shape in shapes)
+
+
+@pytest.mark.parametrize(
+    ("problems", "threads"),
+    [((PROBLEM, OTHER), 1), ((OTHER,), 1), ((OTHER,), 2)],
+    ids=["both", "one", "threads"],
+)
+def test_kernels_of_scripts_are_linked_and_other_matmuls_stay_loops(
+    problems: tuple[Problem, ...], threads: int
+) -> None:
+    scripts = {problem: script(problem, threads) for problem in problems}
+    assert ("// panels: " in scripts[OTHER].text) == (threads > 1)
+    function = host_function(TEXT, scripts=scripts)
+    llvm = function.program.llvm
+    if threads == 1:
+        assert llvm.count("call @matmul_0(") == len(problems)
+        assert ("llvm.func @matmul_1(" in llvm) == (len(problems) == 2)
+    else:  # panel by panel
+        assert len([line for line in llvm.splitlines() if "llvm.call @matmul_" in line]) >= 2
+    a, b, u, v, c = arrays()
+    np.testing.assert_allclose(function(a, b, u, v, c), u @ v - c, rtol=0, atol=2e-5)
+    assert function.allocations == 0
+
+
+def test_only_the_product_of_a_kernel_is_written() -> None:
+    program = host_function(text_beside(__file__, "ON_BUFFERS"), scripts={OTHER: script(OTHER)}).program
+    assert program.llvm.count("call @matmul_0(") == 1
+    assert program.written == (False, False, True)
+
+
+def test_a_script_for_another_problem_is_refused() -> None:
+    bound = Script.of(partitions_comment(partition(PROBLEM, 2, "m", 30)) + "\n" + script(OTHER).text)
+    with pytest.raises(CandidateError, match="script: panels") as caught:
+        host_function(TEXT.replace("40x", "44x"), scripts={Matmul(44, 24, 8): bound})
+    assert caught.value.stage is Stage.BIND

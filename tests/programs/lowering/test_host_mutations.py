@@ -1,32 +1,164 @@
-"""Wrong sizes, and memory of the wrong side, in host programs: the simulated GPU finds each and names it."""
+"""Mutants of compiled host programs: waits left out, wrong sizes, memory of the wrong side; each is found."""
 
 import re
 from collections.abc import Iterator
-from dataclasses import dataclass
+from dataclasses import dataclass, replace
 from functools import cache
+from typing import Any
 
+import numpy as np
 import pytest
 
-from tests.programs.lowering.device_programs import BUFFER, alloc, copy, free, host_function, launch
-from tests.programs.lowering.host_mutations import FAULT, NUMBERS, Finding, Outcome, lowered, run, with_line
+from tests.mlir.kernels import parsed
+from tests.programs.lowering.device_programs import (
+    BRANCH,
+    HALVES,
+    LOOP_WITH_HOST,
+    OVERLAPPING_PARTS,
+    TWO_CHAINS,
+    host_function,
+)
+from tests.texts import text_beside
+from tuner.core.gpu import DeviceError, chip_of
 from tuner.core.gpu_code import DeviceProgram
+from tuner.mlir.effects import accesses as buffer_regions
+from tuner.programs.lowering.device import lower_device_program
+from tuner.programs.request import DeviceOptions, Form
+from tuner.programs.run.device_function import DeviceFunction
 from tuner.simulator.device.happens_before import HostDefect
-from tuner.simulator.device.streams import ORDERS, Order
+from tuner.simulator.device.simulated_device import SimulatedDevice
+from tuner.simulator.device.streams import ORDERS as ALL_ORDERS
+from tuner.simulator.device.streams import Order
 
 pytestmark = pytest.mark.mlir
 
-pytest.importorskip("tuner.programs.lowering.device")
 
-# Two chains, memory of threes, and the host in the middle, which writes the last element.
-TEXT = host_function(
-    *("%three = arith.constant 3.0 : f32", "%c15 = arith.constant 15 : index"),
-    *(alloc("da"), alloc("db"), alloc("dz"), f"gpu.memset %dz, %three : {BUFFER}, f32"),
-    *(copy("da", "a"), copy("db", "b"), launch("inc", "da"), launch("inc", "db"), copy("a", "da")),
-    *(f"%x = memref.load %a[%c1] : {BUFFER}", f"memref.store %x, %a[%c15] : {BUFFER}"),
-    *(copy("da", "a"), launch("add", "da", "dz", "da"), launch("add", "db", "dz", "db")),
-    *(launch("inc", "dz"), launch("add", "da", "dz", "da")),
-    *(copy("a", "da"), copy("b", "db"), free("da"), free("db"), free("dz")),
-)
+# Kinds of findings beside those of ``HostDefect``.
+FAULT = "fault"  # the device refused a call, or a kernel or the host reached for what it cannot
+NUMBERS = "other numbers"  # the caller's arrays are not as they should be
+Finding = HostDefect | str
+
+
+class Outcome:
+    def __init__(self, arrays: list[Any], reports: tuple[Any, ...], fault: str) -> None:
+        self.arrays = tuple(tuple(array.tolist()) for array in arrays)
+        self.reports = tuple(map(str, reports))
+        self.fault = fault
+        self._kinds = {report.kind for report in reports}
+
+    @property
+    def is_clean(self) -> bool:
+        return not self.reports and not self.fault
+
+    def findings(self, right: "Outcome") -> set[Finding]:
+        """Returns the kinds of what was found, given the outcome of the program as it should be."""
+        found: set[Finding] = {*self._kinds}
+        if self.fault:
+            found.add(FAULT)
+        elif str(self.arrays) != str(right.arrays):  # NaN is like NaN
+            found.add(NUMBERS)
+        return found
+
+
+def lowered(text: str, form: Form = "streams") -> DeviceProgram:
+    with parsed(text) as module:
+        return lower_device_program(module, "main", chip_of("sm_90"), DeviceOptions(form=form))
+
+
+def run(program: DeviceProgram, others: tuple[Any, ...], order: Order) -> Outcome:
+    device = SimulatedDevice("sm_90", order)
+    arrays = [np.arange(16, dtype=np.float32) * (number + 1) for number in range(2)]
+    loaded = DeviceFunction(program, device)
+    try:
+        loaded(*arrays, *others)
+        fault = ""
+    except DeviceError as error:
+        fault = str(error)
+    return Outcome(arrays, device.reports, fault)
+
+
+def with_line(program: DeviceProgram, number: int, *lines: str) -> DeviceProgram:
+    """Returns a program with other lines, or none, in the place of one."""
+    old = program.llvm.splitlines()
+    return replace(program, llvm="\n".join([*old[:number], *lines, *old[number + 1 :]]))
+
+
+UNORDERED = {HostDefect.RACE, HostDefect.MISSING_FORK, HostDefect.MISSING_JOIN, HostDefect.UNFINISHED}
+# Call -> what shows that it is left out, one of these at least.
+SHOWN_BY: dict[str, set[Finding]] = {
+    "StreamWaitEvent": {*UNORDERED, NUMBERS},  # the host waits for a stream that waits
+    "EventRecord": {HostDefect.NEVER_RECORDED},
+    "StreamSynchronize": {HostDefect.RACE, NUMBERS},
+    "EventSynchronize": {HostDefect.RACE, NUMBERS},
+    "Memcpy": {HostDefect.UNWRITTEN, NUMBERS},
+    "MemFree": {HostDefect.LEAK},
+}
+# With tokens a stream is synchronized before it is destroyed, whether that is needed or not.
+NEEDED: dict[str, set[str]] = {"streams": {*SHOWN_BY}, "tokens": {*SHOWN_BY} - {"StreamSynchronize"}}
+ORDERS: tuple[Order, ...] = ("lifo", "fifo")  # the first shows most
+FLAGS: dict[str, tuple[tuple[bool, ...], ...]] = {"branch": ((True,), (False,))}
+PROGRAMS = {
+    "two_chains": TWO_CHAINS,
+    "loop_with_host": LOOP_WITH_HOST,
+    "loop_of_chains": host_function(text_beside(__file__, "LOOP_OF_CHAINS")),
+    "branch": BRANCH,
+    "host_between": host_function(text_beside(__file__, "HOST_BETWEEN")),
+    "diamond": host_function(text_beside(__file__, "DIAMOND")),
+    "halves": HALVES,
+    "overlapping_parts": OVERLAPPING_PARTS,
+}
+
+
+def runs(program: DeviceProgram, name: str) -> Iterator[Outcome]:
+    for others in FLAGS.get(name, ((),)):
+        for order in ORDERS:
+            yield run(program, others, order)
+
+
+def found_in(mutant: DeviceProgram, name: str, right: list[Outcome], wanted: set[Finding]) -> set[Finding]:
+    """Returns the kinds of what is found in the runs up to the first that shows what is wanted."""
+    found: set[Finding] = set()
+    for outcome, expected in zip(runs(mutant, name), right, strict=True):
+        found |= outcome.findings(expected)
+        if found & wanted:
+            break
+    return found
+
+
+def without_each(program: DeviceProgram, calls: set[str]) -> Iterator[tuple[str, str, DeviceProgram]]:
+    """Yields (call, its line, the program without it)."""
+    pattern = rf" llvm\.call @mgpu({'|'.join(sorted(calls))})\("
+    for number, line in enumerate(program.llvm.splitlines()):
+        if found := re.search(pattern, line):
+            yield found[1], f"line {number}: {line.strip()}", with_line(program, number)
+
+
+@pytest.mark.parametrize("form", ["streams", "tokens"])
+@pytest.mark.parametrize("name", PROGRAMS)
+@pytest.mark.slow
+def test_nothing_can_be_left_out(name: str, form: Form) -> None:
+    program = lowered(PROGRAMS[name], form)
+    right = list(runs(program, name))
+    assert all(outcome.is_clean for outcome in right), right
+    undetected = [
+        f"{what}: {found}"
+        for call, what, mutant in without_each(program, NEEDED[form])
+        if not (found := found_in(mutant, name, right, SHOWN_BY[call])) & SHOWN_BY[call]
+    ]
+    assert not undetected, "\n".join(undetected)
+
+
+@pytest.mark.parametrize("order", ORDERS)
+def test_parts_that_are_wrongly_held_to_be_disjoint_are_a_race(
+    order: Order, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    assert run(lowered(OVERLAPPING_PARTS, "streams"), (), order).is_clean
+    monkeypatch.setattr(buffer_regions.StridedRegion, "overlaps", lambda *_: False)
+    (*reports,) = run(lowered(OVERLAPPING_PARTS, "streams"), (), order).reports
+    assert any("race" in report for report in reports), reports
+
+
+TEXT = host_function(text_beside(__file__, "SIZES"))
 LESS, MORE = "%less", "%more"  # bytes, where 64 are right
 COPY = r"(call @mgpuMemcpy\()(%\w+), (%\w+), (%\w+)"
 ALLOCATION = r"(call @mgpuMemAlloc\()(%\w+)"
@@ -38,8 +170,6 @@ HOST_MEMORY = "kernel .*: .*host memory that is not registered"
 
 @dataclass(frozen=True)
 class Change:
-    """One way to be wrong, in a line of LLVM dialect."""
-
     pattern: str
     instead: str  # HOST is an array of the caller, DEVICE memory of the device
     shown_by: frozenset[Finding]  # at least one of these
@@ -89,13 +219,12 @@ def mutants(program: DeviceProgram, wrong: Change) -> Iterator[tuple[str, Device
 
 @cache
 def right() -> tuple[DeviceProgram, Outcome]:
-    """Returns the program as it should be, and how it ends."""
     program = lowered(TEXT)
     return program, run(program, (), "lifo")
 
 
 @pytest.mark.drawn(2)
-@pytest.mark.parametrize("order", ORDERS)
+@pytest.mark.parametrize("order", ALL_ORDERS)
 def test_the_program_is_right_as_it_is(order: Order) -> None:
     outcome = run(right()[0], (), order)
     assert outcome.is_clean, (outcome.reports, outcome.fault)

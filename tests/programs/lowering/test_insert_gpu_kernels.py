@@ -1,4 +1,4 @@
-"""Scripts of several kernels instead of a matmul: scratch, zeros and packing, on the simulated GPU."""
+"""Scripts of several kernels instead of a matmul, and views that are packed once, on the simulated GPU."""
 
 from typing import Any
 
@@ -8,6 +8,7 @@ import pytest
 from benchmarks.fuzzing.program_check import SIMULATOR
 from benchmarks.gpu_check.gpu_point import GpuPoint
 from benchmarks.program_compiler import compiler_of
+from tests.programs.file_check import filled
 from tuner.core.candidate import Candidate, TargetName
 from tuner.core.errors import CandidateError, Stage
 from tuner.core.interfaces import Script
@@ -15,11 +16,13 @@ from tuner.core.problem import Matmul, Problem
 from tuner.payload.reference import NUMPY_DTYPES
 from tuner.programs.request import DeviceOptions, Form
 from tuner.programs.run.device_function import DeviceFunction
+from tuner.programs.run.host_function import HostFunction
+from tuner.programs.run.recording_device import RecordingDevice
 from tuner.simulator.device.simulated_device import SimulatedDevice
+from tuner.simulator.device.streams import ORDERS, Order
 
 pytestmark = pytest.mark.mlir
 
-pytest.importorskip("tuner.programs.lowering.device")
 
 MMA: dict[str, int | str] = {
     "block_m": 32,
@@ -51,12 +54,7 @@ def payload(problem: Problem, is_filled: bool) -> str:
         f"memref<{m}x{n}x{result}>",
     )
     fill = f"linalg.fill ins(%zero : {result}) outs(%c : {c})" if is_filled else ""
-    return f"""func.func @f(%a: {a}, %b: {b}, %c: {c}) {{
-      %zero = arith.constant 0.0 : {result}
-      {fill}
-      linalg.matmul ins(%a, %b : {a}, {b}) outs(%c : {c})
-      return
-    }}"""
+    return filled(__file__, "MATMUL", of_a=a, of_b=b, of_c=c, result=result, fill=fill)
 
 
 def check(code: Any, device: SimulatedDevice, problem: Problem, *, is_filled: bool = True) -> None:
@@ -153,3 +151,101 @@ def test_a_script_that_makes_no_kernel_is_refused() -> None:
     }""")
     with pytest.raises(CandidateError, match=r"outside of every gpu\.launch"):
         compiler_of(SIMULATOR).compile(payload(problem, True), None, {problem: nothing})
+
+
+WHOLE, VIEW = "memref<32x64xf32>", "memref<32x32xf32, strided<[64, 1]>>"
+MOVED = "memref<32x32xf32, strided<[64, 1], offset: 32>>"
+SQUARE, OPEN = "memref<32x32xf32>", "memref<?x64xf32>"
+OF_A = f"%v = memref.subview %a[0, 0] [32, 32] [1, 1] : {WHOLE} to {VIEW}"
+ALSO_OF_A = OF_A.replace("%v =", "%w =")
+BESIDE = f"%w = memref.subview %a[0, 32] [32, 32] [1, 1] : {WHOLE} to {MOVED}"
+
+
+def multiply(view: str, kind: str, other: str, target: str) -> str:
+    return (
+        f"linalg.fill ins(%zero : f32) outs(%{target} : {SQUARE})\n"
+        f"linalg.matmul ins(%{view}, %{other} : {kind}, {SQUARE}) outs(%{target} : {SQUARE})"
+    )
+
+
+FIRST, SECOND = multiply("v", VIEW, "b", "c"), multiply("v", VIEW, "b", "d")
+STORE = f"memref.store %one, %a[%c1, %c1] : {WHOLE}"
+
+
+def function(*lines: str) -> str:
+    body = "\n".join(lines)
+    return filled(__file__, "VIEWS", whole=WHOLE, square=SQUARE, body=body)
+
+
+def arrays() -> tuple[Any, ...]:
+    rng = np.random.default_rng(0)
+    shapes = ((32, 64), (32, 32), (32, 32), (32, 32))
+    return tuple(rng.integers(-3, 4, shape).astype(np.float32) for shape in shapes)
+
+
+def launches(text: str, *orders: Order) -> tuple[int, int]:
+    """Returns the launches of the tuned kernel, and the others: of packing, if that is all there is.
+
+    Each of the orders, of which "lifo" shows most, gives what the host's loops give, and nothing is reported.
+    """
+    expected = arrays()
+    HostFunction(compiler_of(TargetName("cpu")).compile(text, "main", None).code)(*expected, True)
+    compiled = compiler_of(SIMULATOR).compile(text, "main")
+    assert compiled.problems == (Matmul(32, 32, 32),)
+    for order in orders:
+        device = SimulatedDevice("sm_90", order, seed=1)
+        recorder = RecordingDevice(device)
+        program, found = DeviceFunction(compiled.code, recorder), arrays()
+        program(*found, True)
+        program.close()
+        for one, other in zip(found, expected, strict=True):
+            np.testing.assert_array_equal(one, other)
+        assert device.reports == ()
+        assert device.counts.allocations == device.counts.frees
+    launched = [line for line in recorder.trace if line.startswith("launch")]
+    tuned = sum("32x32x32" in line for line in launched)
+    return tuned, len(launched) - tuned
+
+
+LOAD = (f"%x = memref.load %a[%c1, %c1] : {WHOLE}", f"memref.store %x, %c[%c1, %c1] : {SQUARE}")
+LOOP = ("%c3 = arith.constant 3 : index", "scf.for %i = %c1 to %c3 step %c1 {")
+OPENED = f"%u = memref.cast %a : {WHOLE} to {OPEN} memref.store %one, %u[%c1, %c1] : {OPEN}"
+INTO_A = (  # the first product is written next to the view, into the same buffer
+    f"linalg.fill ins(%zero : f32) outs(%w : {MOVED})\n"
+    f"linalg.matmul ins(%v, %b : {VIEW}, {SQUARE}) outs(%w : {MOVED})"
+)
+CASES: dict[str, tuple[tuple[str, ...], tuple[int, int], tuple[Order, ...]]] = {
+    "one copy for two": ((OF_A, FIRST, SECOND), (2, 1), ("lifo",)),
+    "equal views": ((OF_A, ALSO_OF_A, FIRST, multiply("w", VIEW, "b", "d")), (2, 1), ("lifo",)),
+    "only reads between": ((OF_A, FIRST, *LOAD, SECOND), (2, 1), ("lifo",)),
+    "a store between": ((OF_A, FIRST, STORE, SECOND), (2, 2), ORDERS),
+    "a store in a branch": ((OF_A, FIRST, f"scf.if %flag {{ {STORE} }}", SECOND), (2, 2), ("fifo",)),
+    "a store through a view": ((OF_A, FIRST, OPENED, SECOND), (2, 2), ("random",)),
+    "another view": ((OF_A, BESIDE, FIRST, multiply("w", MOVED, "b", "d")), (2, 2), ("lifo",)),
+    # two of packing, one that puts the first product in its place
+    "a matmul into the view's buffer": ((OF_A, BESIDE, INTO_A, SECOND), (2, 3), ("lifo",)),
+    "in front of a loop and in it": ((OF_A, FIRST, *LOOP, SECOND, "}"), (3, 3), ("lifo",)),
+    "a store around their block": ((OF_A, STORE, *LOOP, FIRST, SECOND, "}"), (4, 2), ("lifo",)),
+}
+
+
+@pytest.mark.slow
+@pytest.mark.parametrize("name", CASES)
+def test_a_view_is_packed_once_as_long_as_nobody_may_write_its_memory(name: str) -> None:
+    lines, expected, orders = CASES[name]
+    assert launches(function(*lines), *orders) == expected
+
+
+def test_on_the_host_too_one_copy_serves_both() -> None:
+    text = function(OF_A, FIRST, SECOND)
+    compiled = compiler_of(TargetName("cpu")).compile(text, "main")
+    assert compiled.problems == (Matmul(32, 32, 32),)
+    caller, _, _ = compiled.code.llvm.partition("llvm.func @matmul_0(")  # which packs B on some processors
+    assert caller.count("llvm.call @malloc(") == 1
+    found = arrays()
+    program = HostFunction(compiled.code)
+    program(*found, True)
+    a, b, c, d = found
+    np.testing.assert_allclose(c, a[:, :32] @ b, rtol=0, atol=1e-4)
+    np.testing.assert_array_equal(c, d)
+    assert program.allocations == 0

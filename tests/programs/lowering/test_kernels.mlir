@@ -52,3 +52,22 @@ func.func @f(%x: memref<4x8xf32>, %y: memref<4x8xf32>) {
   linalg.softmax dimension(1) ins(%x : memref<4x8xf32>) outs(%y : memref<4x8xf32>)
   return
 }
+// ----- FILLING
+func.func @f(%a: memref<KIND>EXTRA) {
+      CONSTANTS ONE
+      scf.parallel BOUNDS {
+        %x = memref.load %a[INDICES] : memref<KIND>
+        %y = arith.addf %x, %one : f32
+        memref.store %y, %a[INDICES] : memref<KIND>
+        scf.reduce
+      }
+      return
+    }
+// ----- INNER
+scf.parallel (%i) = (%c0) to (%c3) step (%c1) {
+  scf.parallel (%j) = (%c0) to (%c3) step (%c1) {
+    memref.store %one, %a[%i, %j] : memref<3x3xf32>
+    scf.reduce
+  }
+  scf.reduce
+}

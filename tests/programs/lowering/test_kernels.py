@@ -6,32 +6,28 @@ import pytest
 
 from tests.mlir.documented_ir import missing
 from tests.mlir.kernels import parsed
+from tests.programs.file_check import filled
 from tests.programs.lowering.compiled import first_script, host_function, module_text
 from tests.texts import text_beside
 from tuner.core.errors import CandidateError
 from tuner.core.gpu import chip_of
 from tuner.core.problem import Matmul, Problem
+from tuner.programs.lowering import kernels
 
 pytestmark = pytest.mark.mlir
-kernels = pytest.importorskip("tuner.programs.lowering.kernels")
 LOOP = text_beside(__file__, "LOOP")
 
 
 def test_loops_around_launches_are_the_hosts_and_others_stay() -> None:
     with parsed(LOOP) as module:
+        before = str(module)
         assert kernels.make_host_loops(module.operation) == 2
         assert module.operation.verify()
         text = str(module)
+    assert missing(kernels.make_host_loops.__doc__ or "", before, text) == []  # the docstring's IR is real
     assert text.count("scf.for") == 3
     assert text.count("scf.parallel") == 1
     assert "scf.for %arg4 = %c1 to %c8" in text.replace("%c1_", "%c1")
-
-
-def test_the_ir_of_the_docstring_is_real() -> None:
-    with parsed(LOOP) as module:
-        before = str(module)
-        kernels.make_host_loops(module.operation)
-        assert missing(kernels.make_host_loops.__doc__ or "", before, str(module)) == []
 
 
 CONSTANTS = "%c0 = arith.constant 0 : index %c1 = arith.constant 1 : index %c3 = arith.constant 3 : index"
@@ -43,17 +39,8 @@ def rewrite(payload: Any) -> None:
 
 
 def filling(bounds: str, kind: str, indices: str = "%i, %j", extra: str = "") -> str:
-    """Returns a program that adds one to the element of each iteration."""
-    return f"""func.func @f(%a: memref<{kind}>{extra}) {{
-      {CONSTANTS} {ONE}
-      scf.parallel {bounds} {{
-        %x = memref.load %a[{indices}] : memref<{kind}>
-        %y = arith.addf %x, %one : f32
-        memref.store %y, %a[{indices}] : memref<{kind}>
-        scf.reduce
-      }}
-      return
-    }}"""
+    parts = {"kind": kind, "extra": extra, "bounds": bounds, "indices": indices}
+    return filled(__file__, "FILLING", constants=CONSTANTS, one=ONE, **parts)
 
 
 def test_every_iteration_runs_once() -> None:
@@ -85,13 +72,7 @@ def test_neighbouring_threads_take_the_last_dimension() -> None:
 
 
 def test_an_inner_loop_stays_within_its_thread() -> None:
-    inner = """scf.parallel (%i) = (%c0) to (%c3) step (%c1) {
-        scf.parallel (%j) = (%c0) to (%c3) step (%c1) {
-          memref.store %one, %a[%i, %j] : memref<3x3xf32>
-          scf.reduce
-        }
-        scf.reduce
-      }"""
+    inner = filled(__file__, "INNER")
     text = f"func.func @f(%a: memref<3x3xf32>) {{ {CONSTANTS} {ONE} {inner} return }}"
     assert module_text(text, rewrite).count("gpu.launch") == 1
     a = np.zeros((3, 3), np.float32)
@@ -105,15 +86,11 @@ def test_a_loop_that_reduces_to_a_value_stays_with_the_host() -> None:
     assert host_function(text, rewrite)(np.arange(8, dtype=np.float32)) == 4.0
 
 
-def test_a_grid_is_never_empty() -> None:
+def test_a_grid_is_never_empty_and_has_a_limit() -> None:
     text = filling("(%i) = (%c0) to (%n) step (%c1)", "?xf32", "%i", ", %n: index")
     lines = module_text(text, rewrite).splitlines()
     (largest,) = (line for line in lines if "arith.maxsi" in line and "%c1" in line)
-    blocks = largest.split("=")[0].strip()
-    assert f"= {blocks}" in next(line for line in lines if "gpu.launch" in line)
-
-
-def test_more_iterations_than_a_grid_has_threads_are_refused() -> None:
+    assert f"= {largest.split('=')[0].strip()}" in next(line for line in lines if "gpu.launch" in line)
     text = filling("(%i) = (%c0) to (%n) step (%c1)", "?xf32", "%i")
     with pytest.raises(CandidateError, match="found 549755813889 parallel iterations, allowed 549755813632"):
         module_text(text.replace(ONE, f"{ONE} %n = arith.constant 549755813889 : index"), rewrite)
@@ -177,24 +154,14 @@ def test_a_matmul_of_views_gives_the_same_as_kernels() -> None:
     assert function.allocations == 0
 
 
-def test_problems_are_reported_once_each() -> None:
+def test_two_matmuls_of_one_problem_share_a_kernel_with_its_name_and_leave_no_fill() -> None:
     found: list[Problem] = []
     module_text(program(FILL, MATMUL, MATMUL), lambda payload: found.extend(kernels.problems_of(payload)))
     assert found == [PROBLEM]
-
-
-def test_two_matmuls_of_one_problem_share_a_kernel() -> None:
     text = module_text(program(FILL, MATMUL, MATMUL), launched({PROBLEM: first_script(PROBLEM)}))
     assert text.count("gpu.func") == 1
     assert text.count("gpu.launch_func") == 2
-
-
-def test_kernels_are_named_by_their_problem() -> None:
-    text = module_text(program(FILL, MATMUL), launched({PROBLEM: first_script(PROBLEM)}))
     assert "@kernels_20x12x7_f32_nn::@matmul_kernel_20x12x7_f32_nn" in text
-
-
-def test_the_fill_of_a_matmul_that_overwrites_is_gone() -> None:
     text = module_text(program(FILL, MATMUL), launched({PROBLEM: first_script(PROBLEM)}))
     assert "gpu.launch blocks" not in text
 

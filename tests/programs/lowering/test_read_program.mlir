@@ -1,13 +1,3 @@
-// ----- another_device
-func.func private @mgpuSetDefaultDevice(i32)
-func.func private @mgpuMemHostRegisterFloat(memref<*xf32>)
-func.func @main(%a: memref<4xf32>) {
-  %device = arith.constant 1 : i32
-  call @mgpuSetDefaultDevice(%device) : (i32) -> ()
-  %any = memref.cast %a : memref<4xf32> to memref<*xf32>
-  call @mgpuMemHostRegisterFloat(%any) : (memref<*xf32>) -> ()
-  return
-}
 // ----- calls_are_inlined_and_only_the_entry_is_left
 func.func @exp(%x: tensor<4xf32>) -> tensor<4xf32> {
   %empty = tensor.empty() : tensor<4xf32>
@@ -158,3 +148,112 @@ func.func @f(%p: memref<4xf32>) {
 // CHECK-NOT: memref.dealloc
 // CHECK: gpu.terminator
 // CHECK: memref.dealloc
+// ----- KINDS
+func.func @f(%a: memref<2x?xbf16>, %n: index, %x: f64) -> (memref<?x4xi8>, i1) {
+  %c = memref.alloc(%n) : memref<?x4xi8>
+  %yes = arith.constant true
+  return %c, %yes : memref<?x4xi8>, i1
+}
+// ----- WRITTEN
+func.func @f(%a: memref<4xf32>, %b: memref<4xf32>, %c: memref<4xf32>, %i: index) {
+  memref.copy %a, %b : memref<4xf32> to memref<4xf32>
+  %view = memref.subview %c[%i] [1] [1] : memref<4xf32> to memref<1xf32, strided<[1], offset: ?>>
+  %x = memref.load %a[%i] : memref<4xf32>
+  linalg.fill ins(%x : f32) outs(%view : memref<1xf32, strided<[1], offset: ?>>)
+  return
+}
+// ----- GATHER
+
+#map = affine_map<(d0) -> (d0)>
+func.func @main(%table: tensor<ROWSx4xf32>, %at: tensor<5xi64>) -> tensor<5xf32> {
+  %e = tensor.empty() : tensor<5xf32>
+  %r = linalg.generic {indexing_maps = [#map, #map], iterator_types = ["parallel"]}
+    ins(%at : tensor<5xi64>) outs(%e : tensor<5xf32>) {
+  ^bb0(%i: i64, %out: f32):
+    %row = arith.index_cast %i : i64 to index
+    %c4 = arith.constant 4 : index
+    %n = linalg.index 0 : index
+    %column = arith.remsi %n, %c4 : index
+    %x = tensor.extract %table[%row, %column] : tensor<ROWSx4xf32>
+    linalg.yield %x : f32
+  } -> tensor<5xf32>
+  return %r : tensor<5xf32>
+}
+// ----- LOOP
+
+func.func @main(%table: tensor<8xi64>, %first: index) -> i64 {
+  %c0 = arith.constant 0 : index
+  %c1 = arith.constant 1 : index
+  %c8 = arith.constant 8 : index
+  %zero = arith.constant 0 : i64
+  %sum, %last = scf.for %i = %c0 to %c8 step %c1 iter_args(%s = %zero, %at = %first) -> (i64, index) {
+    %x = tensor.extract %table[%i] : tensor<8xi64>
+    %y = tensor.extract %table[%at] : tensor<8xi64>
+    %next = arith.index_cast %y : i64 to index
+    %t = arith.addi %s, %x : i64
+    scf.yield %t, %next : i64, index
+  }
+  return %sum : i64
+}
+// ----- REFUSED
+// refused: payload: .*
+def f(): pass
+
+// refused: .*unregistered dialect.*
+func.func @f(%x: tensor<4xf32>) -> tensor<4xf32> {
+  %y = "own.op"(%x) : (tensor<4xf32>) -> tensor<4xf32>
+  return %y : tensor<4xf32>
+}
+
+// refused: payload: error: line 3:3: found foo\.bar of dialect foo, allowed dialects that MLIR or GPUX has
+func.func @f() {
+  foo.bar
+  return
+}
+
+// refused: payload: public functions: found f, g, allowed one, or one that is named as the entry or main
+func.func @f() { return } func.func @g() { return }
+
+// refused: payload: entry: found 'matmul', allowed exp
+// entry: matmul
+func.func @exp() { return }
+
+// refused: payload: public functions: found none.*
+
+// refused: payload: func\.call at line 3:36: found a call of @g, which has no body, allowed calls that can be inlined, and MLIR's runner functions, such as @printMemrefF32
+func.func private @g(memref<4xf32>)
+func.func @f(%x: memref<4xf32>) {  func.call @g(%x) : (memref<4xf32>) -> () return }
+
+// refused: payload: func\.call at line 2:36: found a call of @f, which calls itself, allowed calls that can be inlined, and MLIR's runner functions, such as @printMemrefF32
+func.func @f(%x: memref<4xf32>) {  func.call @f(%x) : (memref<4xf32>) -> () return }
+
+// refused: payload: func\.call at line 4:18: found a call of @g, which calls itself, allowed calls that can be inlined, and MLIR's runner functions, such as @printMemrefF32
+func.func private @g() { func.call @h() : () -> () return }
+func.func private @h() { func.call @g() : () -> () return }
+func.func @f() { func.call @g() : () -> () return }
+
+// refused: payload: gpu\.func at line 3:19: found the name 'a b', allowed letters, digits, _ \. \$
+module attributes {gpu.container_module} {
+  gpu.module @m { gpu.func @"a b"(%x: memref<4xf32>) kernel { gpu.return } }
+  func.func @f() { return }
+}
+
+// refused: payload: func\.func at line 2:1: found memref<4xf32, .*> outside of kernels, allowed the default memory space
+func.func @f(%x: memref<4xf32, 3>) { return }
+
+// refused: payload: func\.func at line 2:1: found memref<4xf32, .*> outside of kernels, allowed the default memory space
+func.func @f(%x: memref<4xf32, 5>) { return }
+
+// refused: payload: func\.func at line 2:1: found memref<4xf32, .*> outside of kernels, allowed the default memory space
+func.func @f(%x: memref<4xf32, #gpu.address_space<private>>) { return }
+
+// refused: payload: @mgpuSetDefaultDevice \(at line .*\): a program runs on one device, number 0
+func.func private @mgpuSetDefaultDevice(i32)
+func.func private @mgpuMemHostRegisterFloat(memref<*xf32>)
+func.func @main(%a: memref<4xf32>) {
+  %device = arith.constant 1 : i32
+  call @mgpuSetDefaultDevice(%device) : (i32) -> ()
+  %any = memref.cast %a : memref<4xf32> to memref<*xf32>
+  call @mgpuMemHostRegisterFloat(%any) : (memref<*xf32>) -> ()
+  return
+}

@@ -1,15 +1,23 @@
-"""Payloads become programs: entry, calls, what is refused, buffers for tensors, memory that is freed."""
+"""Payloads become programs: entry, calls, signature, buffers for tensors, memory that is freed."""
+
+import re
 
 import pytest
 
-from tests.programs.file_check import require
-from tests.programs.lowering.reading import EXP, T, entry_read, read, refusal
+from tests.mlir.kernels import parsed
+from tests.programs.file_check import cases, require
+from tests.programs.lowering.compiled import entry_read, host_function, module_text, read, refusal
 from tests.texts import text_beside
-from tuner.core.errors import Stage
+from tuner.core.errors import CandidateError, Stage
+from tuner.core.gpu_code import BufferType, ScalarType
+from tuner.mlir.bindings import ir
+from tuner.mlir.ir.reading import walk
+from tuner.programs.lowering import entry as signature
+from tuner.programs.lowering.entry import function_named
+from tuner.programs.lowering.read_program import assert_indirect_indices
 
 pytestmark = pytest.mark.mlir
 
-pytest.importorskip("tuner.programs.lowering.read_program")
 
 READ = (
     "calls_are_inlined_and_only_the_entry_is_left",
@@ -37,75 +45,20 @@ def test_a_payload_is_read_as_it_says(name: str) -> None:
     require(text, read(text))
 
 
-def test_text_that_is_no_mlir_is_refused_in_one_line() -> None:
-    stage, reason = refusal("def f(): pass")
+@pytest.mark.parametrize(("options", "text"), cases(text_beside(__file__, "REFUSED")))
+def test_what_is_no_program_is_refused_in_one_line(options: dict[str, str], text: str) -> None:
+    stage, reason = refusal(text, options.get("entry"))
     assert stage is Stage.BIND
-    assert "\n" not in reason
+    assert re.fullmatch(options["refused"], reason)
 
 
-def test_an_op_that_is_not_known_is_refused() -> None:
-    unknown = f'func.func @f(%x: {T}) -> {T} {{ %y = "own.op"(%x) : ({T}) -> {T} return %y : {T} }}'
-    stage, reason = refusal(unknown)
-    assert stage is Stage.BIND
-    assert "unregistered dialect" in reason
-
-
-def test_an_unknown_dialect_is_named_in_one_line_without_all_the_others() -> None:
-    stage, reason = refusal("func.func @f() {\n  foo.bar\n  return\n}")
-    assert stage is Stage.BIND
-    assert reason == (
-        "payload: error: line 2:3: found foo.bar of dialect foo, allowed dialects that MLIR or GPUX has"
-    )
-
-
-def test_the_only_public_function_is_the_entry() -> None:
+def test_the_entry_is_the_only_public_function_or_main_unless_it_is_named() -> None:
     private = "func.func private @h(%x: memref<4xf32>) { return }"
     assert entry_read(f"{private} func.func @f(%x: memref<4xf32>) {{ return }}") == "f"
-
-
-def test_two_public_functions_need_a_word() -> None:
-    both = "func.func @f() { return } func.func @g() { return }"
-    assert refusal(both) == (
-        Stage.BIND,
-        "payload: public functions: found f, g, allowed one, or one that is named as the entry or main",
-    )
-    assert entry_read(both, "g") == "g"
-
-
-def test_main_is_the_entry_next_to_other_public_functions() -> None:
-    both = "func.func @f() { return } func.func @main() { return }"
-    assert entry_read(both) == "main"
-    assert entry_read(both, "f") == "f"
-
-
-def test_an_entry_that_is_not_there_is_refused() -> None:
-    assert refusal(EXP, "matmul") == (Stage.BIND, "payload: entry: found 'matmul', allowed exp")
-
-
-def test_a_payload_without_functions_is_refused() -> None:
-    assert refusal("")[1].startswith("payload: public functions: found none")
-
-
-CALLS = "calls that can be inlined, and MLIR's runner functions, such as @printMemrefF32"
-
-
-@pytest.mark.parametrize(("called", "why"), [("g", "which has no body"), ("f", "which calls itself")])
-def test_a_call_that_leads_nowhere_is_refused(called: str, why: str) -> None:
-    call = f"func.call @{called}(%x) : (memref<4xf32>) -> ()"
-    text = f"func.func private @g(memref<4xf32>) func.func @f(%x: memref<4xf32>) {{ {call} return }}"
-    stage, reason = refusal(text)
-    assert stage is Stage.BIND
-    assert reason == f"payload: func.call at line 1:71: found a call of @{called}, {why}, allowed {CALLS}"
-
-
-def test_functions_that_call_each_other_are_refused() -> None:
-    text = """func.func private @g() { func.call @h() : () -> () return }
-      func.func private @h() { func.call @g() : () -> () return }
-      func.func @f() { func.call @g() : () -> () return }"""
-    assert refusal(text) == (
-        Stage.BIND,
-        f"payload: func.call at line 3:24: found a call of @g, which calls itself, allowed {CALLS}",
-    )
+    both = "func.func @f() { return } func.func @NAME() { return }"
+    assert entry_read(both.replace("NAME", "g"), "g") == "g"
+    assert entry_read(both.replace("NAME", "main")) == "main"
+    assert entry_read(both.replace("NAME", "main"), "f") == "f"
 
 
 @pytest.mark.parametrize("name", ["malloc", "mgpuStreamCreate", "hello world", "a-b", "0a", "é"])
@@ -115,25 +68,55 @@ def test_a_name_that_code_cannot_have_is_refused(name: str) -> None:
     assert reason.startswith(f"payload: func.func at line 1:1: found the name {name!r}, ")
 
 
-def test_the_name_of_a_kernel_must_be_one_of_ptx() -> None:
-    kernel = 'gpu.module @m { gpu.func @"a b"(%x: memref<4xf32>) kernel { gpu.return } }'
-    module = f"module attributes {{gpu.container_module}} {{ {kernel} func.func @f() {{ return }} }}"
-    assert (
-        refusal(module)[1]
-        == "payload: gpu.func at line 1:60: found the name 'a b', allowed letters, digits, _ . $"
-    )
+def test_buffers_and_numbers_are_distinguished() -> None:
+    program = host_function(text_beside(__file__, "KINDS")).program
+    assert program.arguments == (BufferType("bf16", (2, None)), ScalarType("index"), ScalarType("f64"))
+    assert program.results == (BufferType("i8", (None, 4)), ScalarType("i1"))
 
 
-@pytest.mark.parametrize("space", ["3", "5", "#gpu.address_space<private>"])
-def test_host_memory_is_no_memory_of_kernels(space: str) -> None:
-    stage, reason = refusal(f"func.func @f(%x: memref<4xf32, {space}>) {{ return }}")
-    assert stage is Stage.BIND
-    assert reason.startswith("payload: func.func at line 1:1: found memref<4xf32, ")
-    assert reason.endswith("> outside of kernels, allowed the default memory space")
+def test_arguments_that_are_only_read_are_not_written() -> None:
+    assert host_function(text_beside(__file__, "WRITTEN")).program.written == (False, True, True, False)
 
 
-def test_another_device_is_refused() -> None:
-    stage, reason = refusal(text_beside(__file__, "another_device"))
-    assert stage is Stage.BIND
-    assert reason.startswith("payload: @mgpuSetDefaultDevice (at line ")
-    assert reason.endswith("): a program runs on one device, number 0")
+@pytest.mark.parametrize(
+    ("kind", "message"),
+    [
+        ("vector<4xf32>", "payload: argument: found vector<4xf32>, allowed memrefs"),
+        ("memref<4x4xf32, strided<[8, 1]>>", "allowed rows that lie without gaps"),
+        ("memref<4x4xf32, strided<[4, 1], offset: 2>>", "an offset of 0"),
+    ],
+)
+def test_a_type_that_no_contiguous_array_has_is_refused(kind: str, message: str) -> None:
+    with pytest.raises(CandidateError, match=message):
+        module_text(
+            f"func.func @f(%a: {kind}) {{ return }}", lambda payload: signature.arguments_of(payload.function)
+        )
+
+
+@pytest.mark.parametrize(
+    "kind", ["4x4xf32, strided<[4, 1]>", "4x4xf32, strided<[?, ?], offset: ?>", "?x4xf32"]
+)
+def test_a_layout_that_a_contiguous_array_has_is_taken(kind: str) -> None:
+    text = f"func.func @f(%a: memref<{kind}>) {{ return }}"
+    module_text(text, lambda payload: signature.arguments_of(payload.function))
+
+
+GATHER = text_beside(__file__, "GATHER")
+LOOP = text_beside(__file__, "LOOP")
+
+
+def asserted(text: str) -> list[str]:
+    with parsed(text) as module:
+        assert_indirect_indices(function_named(module, "main"))
+        assert module.operation.verify()
+        return [ir.StringAttr(op.attributes["msg"]).value for op in walk(module, "cf.assert")]
+
+
+@pytest.mark.parametrize("rows", ["9", "?"])
+def test_only_the_index_that_is_data_is_asserted(rows: str) -> None:
+    said = f"an index into tensor<{rows}x4xf32> is outside of dimension 0"
+    assert asserted(GATHER.replace("ROWS", rows)) == [said]
+
+
+def test_what_a_loop_carries_is_data_and_its_number_is_not() -> None:
+    assert asserted(LOOP) == ["an index into tensor<8xi64> is outside of dimension 0"]

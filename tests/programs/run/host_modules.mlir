@@ -69,3 +69,15 @@ return %c : memref<64xf32>
 %t0 = gpu.launch_func async [%t_s0] @kernels::@twice blocks in (%c1, %c1, %c1) threads in (%c64, %c1, %c1)
   args(%a : memref<64xf32>, %b : memref<64xf32>)
 return
+// ----- MODULE
+module attributes {gpu.container_module} {
+  memref.global "private" constant @half : KIND = dense<0.5>
+  DECLARATIONS
+KERNELS
+  func.func @main(NAMES) -> (OUTS) attributes {llvm.emit_c_interface} {
+    %c1 = arith.constant 1 : index
+    %c64 = arith.constant SIZE : index
+TOKENS
+BODY
+  }
+}

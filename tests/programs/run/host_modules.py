@@ -3,8 +3,13 @@
 from functools import cache
 from typing import Any
 
+from tests.programs.file_check import filled
 from tests.texts import text_beside
 from tuner.core.gpu_code import BufferType, DeviceProgram, ValueType
+from tuner.mlir import transform
+from tuner.mlir.bindings import ir, passmanager
+from tuner.mlir.cpu.lowering import jit_text
+from tuner.mlir.gpu.shared_memory import make_shared_memory_external
 
 N = 64
 BUFFER = BufferType("f32", (N,))
@@ -51,28 +56,14 @@ def compiled(
         f"    %t_s{number} = builtin.unrealized_conversion_cast %s{number} : !llvm.ptr to !gpu.async.token"
         for number in range(streams)
     )
-    text = f"""module attributes {{gpu.container_module}} {{
-  memref.global "private" constant @half : {M} = dense<0.5>
-  {DECLARATIONS}{KERNELS}
-  func.func @main({", ".join(names)}) -> ({outs}) attributes {{llvm.emit_c_interface}} {{
-    %c1 = arith.constant 1 : index
-    %c64 = arith.constant {N} : index
-{tokens}
-{body}
-  }}
-}}
-"""
+    parts = {"kind": M, "size": N, "declarations": DECLARATIONS, "kernels": KERNELS}
+    signature = {"names": ", ".join(names), "outs": outs, "tokens": tokens, "body": body}
+    text = filled(__file__, "MODULE", **parts, **signature)
     changed = written if written is not None else (False,) * len(arguments)
     return DeviceProgram(to_llvm(text), "main", arguments, results, changed, device_arguments, streams)
 
 
 def to_llvm(text: str) -> str:
-    """Lowers a module with GPU modules to LLVM dialect with PTX inside."""
-    from tuner.mlir import transform
-    from tuner.mlir.bindings import ir, passmanager
-    from tuner.mlir.cpu.lowering import jit_text
-    from tuner.mlir.gpu.shared_memory import make_shared_memory_external
-
     with transform.new_context(), ir.Location.unknown():
         module: Any = transform.parse(text, "test")
         passmanager.PassManager.parse(TO_NVVM).run(module.operation)
@@ -82,7 +73,6 @@ def to_llvm(text: str) -> str:
 
 
 def spelled(type_: ValueType) -> str:
-    """Returns a type as MLIR spells it."""
     if not isinstance(type_, BufferType):
         return type_.element
     sizes = "".join("?x" if size is None else f"{size}x" for size in type_.shape)
@@ -91,7 +81,6 @@ def spelled(type_: ValueType) -> str:
 
 @cache
 def host_only(types: tuple[ValueType, ...]) -> DeviceProgram:
-    """Compiles a function without kernels that returns its arguments."""
     names = [f"%v{number}" for number in range(len(types))]
     listed = ", ".join(f"{name}: {spelled(type_)}" for name, type_ in zip(names, types, strict=True))
     spellings = ", ".join(map(spelled, types))

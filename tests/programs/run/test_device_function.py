@@ -1,12 +1,15 @@
-"""Compiled host programs on the simulated device: results, order, streams, errors, and every defect found."""
+"""Compiled programs on the simulated device and on the host: results, streams, graphs, errors, defects."""
 
-import threading
+import pickle
+from concurrent.futures import ThreadPoolExecutor
 from typing import Any
 
 import ml_dtypes
 import numpy as np
 import pytest
 
+from benchmarks.gpu_check.stub_driver import StubDriver
+from tests.programs.lowering.compiled import host_function
 from tests.programs.run.host_modules import (
     BUFFER,
     IN_PLACE,
@@ -18,9 +21,10 @@ from tests.programs.run.host_modules import (
     host_only,
     two_chains,
 )
+from tests.programs.run.test_marshalling import Tensor
 from tests.texts import text_beside
 from tuner.core.errors import CandidateError, Stage, UsageError
-from tuner.core.gpu import DeviceError
+from tuner.core.gpu import AbstractDevice, DeviceError
 from tuner.core.gpu_code import BufferType, DeviceProgram, ScalarType
 from tuner.programs.run.device_function import DeviceFunction
 from tuner.runtime.arrays import DeviceArray
@@ -29,6 +33,7 @@ from tuner.simulator.device.simulated_device import SimulatedDevice
 from tuner.simulator.device.streams import ORDERS, Order
 
 pytestmark = pytest.mark.mlir
+
 
 A, B = np.arange(N, dtype=np.float32), np.full(N, 0.25, np.float32)
 
@@ -39,7 +44,6 @@ def chains() -> DeviceProgram:
 
 
 def without(text: str, mark: str, number: int = 0) -> str:
-    """Returns a program without the line that has a mark, one of them."""
     lines = text.splitlines()
     found = [index for index, line in enumerate(lines) if mark in line]
     return "\n".join(line for index, line in enumerate(lines) if index != found[number])
@@ -54,7 +58,7 @@ def found_in(program: DeviceProgram, *arguments: Any, order: Order = "fifo") -> 
 
 
 @pytest.mark.parametrize("order", ORDERS)
-def test_a_right_program_is_right_in_any_order_and_nothing_is_reported(
+def test_a_right_program_is_right_in_any_order_and_without_its_copy_back_gives_nan(
     chains: DeviceProgram, order: Order
 ) -> None:
     device = SimulatedDevice(order=order, seed=3)
@@ -63,39 +67,8 @@ def test_a_right_program_is_right_in_any_order_and_nothing_is_reported(
         np.testing.assert_array_equal(loaded(scale * A, B), 2 * scale * A + 2 * B)
     loaded.close()
     assert device.reports == ()
-
-
-@pytest.mark.parametrize(
-    ("mark", "number", "kind"),
-    [
-        ("// fork", 0, HostDefect.MISSING_FORK),
-        ("// join", 0, HostDefect.MISSING_JOIN),
-        ("// join", 0, HostDefect.RACE),
-        ("mgpuEventRecord(%fork", 0, HostDefect.NEVER_RECORDED),
-        ("mgpuEventRecord(%join", 0, HostDefect.NEVER_RECORDED),
-        ("// copy in", 0, HostDefect.UNWRITTEN),
-        ("// copy in", 1, HostDefect.UNWRITTEN),
-        *(("gpu.dealloc", number, HostDefect.LEAK) for number in range(5)),
-    ],
-)
-def test_a_line_left_out_is_reported(mark: str, number: int, kind: HostDefect) -> None:
-    _, kinds = found_in(two_chains(without(TWO_CHAINS, mark, number)), A, B)
-    assert kind in kinds
-
-
-@pytest.mark.parametrize("order", ORDERS)
-def test_a_copy_back_that_is_left_out_leaves_nan(order: Order) -> None:
     result, _ = found_in(two_chains(without(TWO_CHAINS, "// copy out")), A, B, order=order)
     assert np.isnan(result).all()
-
-
-def test_memory_freed_too_early_and_twice_is_reported() -> None:
-    free = f"%t4 = gpu.dealloc async [%t_s0] %da : {M}"
-    launch = "%t3 = gpu.launch_func"
-    before = TWO_CHAINS.replace(free, "").replace(launch, f"{free}\n    {launch}")
-    assert HostDefect.USE_AFTER_FREE in found_in(two_chains(before), A, B)[1]
-    twice = TWO_CHAINS.replace(free, f"{free}\n    %t44 = gpu.dealloc async [%t_s0] %da : {M}")
-    assert HostDefect.DOUBLE_FREE in found_in(two_chains(twice), A, B)[1]
 
 
 SHARED = text_beside(__file__, "SHARED")
@@ -121,21 +94,6 @@ def test_shared_memory_that_is_neither_freed_nor_returned_is_a_leak_of_its_call(
     assert [loaded()[1] for _ in LEAKS] == [0.5, 0.5]
     loaded.close()
     assert tuple(map(str, device.reports)) == reports
-
-
-def test_memory_freed_on_another_stream_is_a_race() -> None:
-    free = f"%t4 = gpu.dealloc async [%t_s0] %da : {M}"
-    elsewhere = TWO_CHAINS.replace(free, free.replace("%t_s0", "%t_s1"))
-    assert HostDefect.RACE in found_in(two_chains(elsewhere), A, B)[1]
-
-
-def test_a_host_read_before_its_copy_is_a_race() -> None:
-    """The program's own host code reads what no synchronization has waited for: the caller gets NaN."""
-    early = TWO_CHAINS.replace(
-        "%t13 = gpu.dealloc",
-        f"memref.dealloc %c : {M}\n    %c2 = memref.alloc() : {M}\n    %t13 = gpu.dealloc",
-    ).replace("return %c ", "return %c2 ")
-    assert HostDefect.RACE in found_in(two_chains(early), A, B)[1]
 
 
 def test_streams_are_made_once_and_modules_loaded_once(chains: DeviceProgram) -> None:
@@ -164,7 +122,7 @@ def test_slot_0_is_the_callers_stream(chains: DeviceProgram) -> None:
     assert device.reports == ()
 
 
-def test_token_form_runs_and_cannot_take_a_stream() -> None:
+def test_token_form_runs_and_takes_no_stream_and_has_no_graph() -> None:
     program = compiled(TOKENS, (BUFFER,), (BUFFER,), streams=0)
     device = SimulatedDevice(order="lifo")
     loaded = DeviceFunction(program, device)
@@ -173,11 +131,10 @@ def test_token_form_runs_and_cannot_take_a_stream() -> None:
     assert device.counts.streams_created > 0
     with pytest.raises(UsageError, match="main: takes no stream: each call makes its own"):
         loaded(A, stream=1)
-
-
-def test_token_form_that_does_not_wait_is_unfinished() -> None:
-    program = compiled(without(TOKENS, "// finish"), (BUFFER,), (BUFFER,), streams=0)
-    result, kinds = found_in(program, A)
+    with pytest.raises(UsageError, match="main: the program makes its own streams, which"):
+        loaded.as_graph(A)
+    unfinished = compiled(without(TOKENS, "// finish"), (BUFFER,), (BUFFER,), streams=0)
+    result, kinds = found_in(unfinished, A)
     assert HostDefect.UNFINISHED in kinds
     assert np.isnan(result).all()
 
@@ -209,10 +166,8 @@ def test_a_result_in_pinned_memory_is_copied_and_given_back() -> None:
 
 
 def test_written_arguments_are_as_the_program_leaves_them() -> None:
-    loaded = DeviceFunction(
-        compiled(text_beside(__file__, "WRITTEN"), (BUFFER,), (), 1, written=(True,)),
-        SimulatedDevice(order="random"),
-    )
+    program = compiled(text_beside(__file__, "WRITTEN"), (BUFFER,), (), 1, written=(True,))
+    loaded = DeviceFunction(program, SimulatedDevice(order="random"))
     array = A.copy()
     loaded(array)
     np.testing.assert_array_equal(array, 2 * A)
@@ -237,13 +192,9 @@ def test_numbers_and_buffers_of_all_types_go_in_and_come_out() -> None:
         assert not np.may_share_memory(result, array)
 
 
-@pytest.mark.parametrize("element", ["f32", "i1", "bf16", "i64"])
-def test_a_single_number_is_returned_as_itself(element: str) -> None:
-    loaded = DeviceFunction(host_only((ScalarType(element),)), SimulatedDevice())
-    assert loaded(1) == 1
-
-
-def test_integers_may_be_unsigned() -> None:
+def test_a_single_number_is_returned_as_itself_and_integers_may_be_unsigned() -> None:
+    for element in ("f32", "i1", "bf16", "i64"):
+        assert DeviceFunction(host_only((ScalarType(element),)), SimulatedDevice())(1) == 1
     loaded = DeviceFunction(host_only((BufferType("i16", (2,)),)), SimulatedDevice())
     assert loaded(np.array([1, 2**16 - 1], np.uint16)).tolist() == [1, -1]
 
@@ -267,21 +218,6 @@ def test_arguments_that_do_not_fit_are_refused(
         loaded(*arguments)
 
 
-@pytest.mark.parametrize(
-    ("value", "message"),
-    [
-        (2.5, "argument 0: found 2.5, allowed a number of type i8"),
-        (300, "argument 0: found 300, allowed a number of type i8"),
-        ("7", "argument 0: found str, allowed a number of type i8"),
-        (A, "argument 0: found ndarray, allowed a number of type i8"),
-    ],
-)
-def test_numbers_that_do_not_fit_are_refused(value: Any, message: str) -> None:
-    loaded = DeviceFunction(host_only((ScalarType("i8"),)), SimulatedDevice())
-    with pytest.raises(UsageError, match=message):
-        loaded(value)
-
-
 def test_an_error_of_the_device_is_raised_with_the_call_it_came_from(chains: DeviceProgram) -> None:
     device = SimulatedDevice()
     loaded = DeviceFunction(chains, device)
@@ -299,32 +235,139 @@ def test_code_that_does_not_load_is_a_failure_to_load(chains: DeviceProgram) -> 
     renamed = DeviceProgram(chains.llvm, "other", (), (), ())
     with pytest.raises(CandidateError, match="function 'other' is not there with a C interface"):
         DeviceFunction(renamed, SimulatedDevice())
-
-
-def test_kernels_that_the_device_cannot_read_are_an_error_of_it(chains: DeviceProgram) -> None:
     broken = DeviceProgram(chains.llvm.replace(".visible", ".visibel"), "main", (), (), ())
     with pytest.raises(DeviceError, match="mgpuModuleLoadJIT: CUDA_ERROR_INVALID_PTX"):
         DeviceFunction(broken, SimulatedDevice())
 
 
-def test_a_closed_program_is_refused(chains: DeviceProgram) -> None:
-    loaded = DeviceFunction(chains, SimulatedDevice())
+def test_threads_are_interleaved(chains: DeviceProgram) -> None:
+    device = SimulatedDevice(order="random")
+    loaded = DeviceFunction(chains, device)
+    with ThreadPoolExecutor(4) as threads:
+        found = list(threads.map(lambda scale: loaded(scale * A, B), range(4)))
+    assert all((result == 2 * scale * A + 2 * B).all() for scale, result in enumerate(found))
+    assert device.reports == ()
+
+
+def check(device: AbstractDevice, program: DeviceProgram) -> None:
+    loaded, stream = DeviceFunction(program, device), device.create_stream()
+    a = np.arange(N, dtype=np.float32)
+    graph = loaded.as_graph(a, B)
+    (result,) = graph.results
+    for scale, where in ((1, None), (3, stream), (5, None)):
+        a[:] = scale * np.arange(N)
+        (found,) = graph.launch(where)
+        assert found is result
+        np.testing.assert_array_equal(found, 2 * a + 2 * B)
+    np.testing.assert_array_equal(loaded(B, B), 4 * B)  # the program can still be called
+    graph.close()
+    graph.close()
+    np.testing.assert_array_equal(graph.results[0], 2 * a + 2 * B)
+    with pytest.raises(UsageError, match="main: the graph is closed"):
+        graph.launch()
+    loaded.close()
+
+
+@pytest.mark.parametrize("order", ORDERS)
+def test_launches_refresh_the_same_arrays_also_on_the_driver(chains: DeviceProgram, order: str) -> None:
+    device = SimulatedDevice(order=order)  # type: ignore[arg-type]
+    check(device, chains)
+    assert device.reports == ()
+    assert (device.counts.launches, device.counts.graph_launches) == (6, 3)  # captured, called; replayed
+    stub = StubDriver()
+    check(stub.open(), chains)
+    assert (stub.calls("cuGraphLaunch"), stub.calls("cuLaunchKernel"), stub.errors) == (3, 6, [])
+
+
+def test_a_program_that_waits_in_its_middle_is_refused_and_goes_on() -> None:
+    wait = "func.call @mgpuStreamSynchronize(%s0) : (!llvm.ptr) -> ()\n    %t13 ="
+    program = two_chains(TWO_CHAINS.replace("%t13 =", wait))
+    for device in (SimulatedDevice(), StubDriver().open()):
+        loaded = DeviceFunction(program, device)
+        with pytest.raises(UsageError, match=r"main: waits in its middle, .*mgpuStreamSynchronize"):
+            loaded.as_graph(B, B)
+        np.testing.assert_array_equal(loaded(B, B), 4 * B)
+        loaded.close()
+
+
+def test_a_fork_that_is_not_joined_is_refused() -> None:
+    loaded = DeviceFunction(two_chains(without(TWO_CHAINS, "// join")), SimulatedDevice())
+    with pytest.raises(DeviceError, match="CUDA_ERROR_STREAM_CAPTURE_UNJOINED: a forked stream has work"):
+        loaded.as_graph(B, B)
+
+
+def test_a_closed_program_and_its_graph_are_refused_and_the_graph_can_be_closed() -> None:
+    loaded = DeviceFunction(two_chains(), SimulatedDevice())
+    graph = loaded.as_graph(B, B)
     loaded.close()
     with pytest.raises(UsageError, match="main: the program is closed"):
         loaded(A, B)
+    with pytest.raises(UsageError, match="main: the graph's program is closed"):
+        graph.launch()
+    graph.close()
 
 
-def test_threads_are_interleaved(chains: DeviceProgram) -> None:
-    device = SimulatedDevice(order="random")
-    loaded, found = DeviceFunction(chains, device), {}
+ROW = "memref<3xf32>"
+SWAP = text_beside(__file__, "SWAP")
 
-    def call(scale: int) -> None:
-        found[scale] = loaded(scale * A, B)
 
-    threads = [threading.Thread(target=call, args=(scale,)) for scale in range(4)]
-    for thread in threads:
-        thread.start()
-    for thread in threads:
-        thread.join()
-    assert all((found[scale] == 2 * scale * A + 2 * B).all() for scale in range(4))
-    assert device.reports == ()
+def test_buffers_and_numbers_go_in_and_come_out() -> None:
+    function = host_function(SWAP)
+    a = np.arange(5, dtype=np.float32)
+    new, old, size = function(a, 9.0, 3)
+    np.testing.assert_array_equal(new, [0, 1, 2, 9, 4])
+    np.testing.assert_array_equal(a, np.arange(5))
+    assert (old, size) == (3.0, 5)
+    assert function.allocations == 0
+
+
+def test_one_result_is_no_tuple_and_none_is_none() -> None:
+    assert host_function("func.func @f(%x: f32) -> f32 { return %x : f32 }")(2.5) == 2.5
+    store = f"%c0 = arith.constant 0 : index memref.store %x, %a[%c0] : {ROW}"
+    assert (
+        host_function(f"func.func @f(%a: {ROW}, %x: f32) {{ {store} return }}")(np.zeros(3, np.float32), 1.0)
+        is None
+    )
+
+
+def test_a_program_is_not_pickled() -> None:
+    function = host_function("func.func @f(%x: f32) -> f32 { return %x : f32 }")
+    with pytest.raises(TypeError, match=r"other process: tuner\.compile_program\(payload\)$"):
+        pickle.dumps(function)
+
+
+def test_a_returned_buffer_twice_is_freed_once() -> None:
+    function = host_function(text_beside(__file__, "TWICE"))
+    one, other = function(1.0)
+    assert one.all()
+    assert other.all()
+    assert function.allocations == 0
+
+
+def test_repeated_calls_leave_nothing_behind() -> None:
+    function = host_function(SWAP)
+    call = function.prepare(np.zeros(1000, np.float32), 1.0, 0)
+    function.repeat(call, 50)
+    assert function.allocations == 0
+
+
+def test_streams_and_graphs_are_of_gpus() -> None:
+    function = host_function("func.func @f() { return }")
+    assert function(stream=None) is None
+    with pytest.raises(UsageError, match="f: takes no stream: the program runs on the host"):
+        function(stream=7)
+    with pytest.raises(
+        UsageError, match="f: the program runs on the host: only a program on a GPU has a graph"
+    ):
+        function.as_graph()
+    function.close()
+    assert function() is None
+
+
+STORE = text_beside(__file__, "STORE")
+
+
+def test_a_tensor_of_another_package_is_written_in_place() -> None:
+    a, b = np.zeros(3, np.float32), np.zeros(3, np.float32)
+    host_function(STORE)(Tensor(a), Tensor(b), 5.0)
+    assert a.tolist() == [5, 0, 0]

@@ -4,7 +4,6 @@ import gc
 from collections.abc import Callable
 from typing import Any
 
-import ml_dtypes
 import numpy as np
 import pytest
 
@@ -21,6 +20,7 @@ from tuner.core.fusions import (
     View,
     WeightPacking,
 )
+from tuner.core.numpy_types import DTYPES
 from tuner.programs.run import fused_code
 from tuner.programs.run.fused_code import (
     ALIGNMENT_BYTES,
@@ -28,7 +28,6 @@ from tuner.programs.run.fused_code import (
     ArrayType,
     ResultPool,
     WeightPlan,
-    aligned_bytes,
     fill_weights,
     require_processor,
     weight_plan,
@@ -43,7 +42,6 @@ def matrix(buffer: int, rows: int, columns: int, element: str = "f32", offset: i
 
 
 def plan_of(buffers: tuple[Buffer, ...], *reads: tuple[View, WeightPacking | None]) -> WeightPlan:
-    """Returns the plan of a program of one fusion for each read."""
     fusions = tuple(Fusion(CONTRACTION, "", (view,), (), ()) for view, _ in reads)
     codes = tuple(FusionCode("", (packing,)) for _, packing in reads)
     return weight_plan(FusedProgram(fusions, buffers, (), ()), codes)
@@ -55,20 +53,20 @@ def block_of(plan: WeightPlan, *weights: np.ndarray) -> np.ndarray:
     return block
 
 
-def test_panels_of_columns_are_padded_with_zeros() -> None:
-    weight = np.arange(12, dtype=np.float32).reshape(2, 6)
-    view = matrix(0, 2, 6)
-    plan = plan_of((Buffer(WEIGHT, 0, view.type),), (view, PANELS))
-    found = block_of(plan, weight).view(np.float32)[: plan.places[0].bytes // 4]
-    assert found.tolist() == [0, 1, 2, 3, 6, 7, 8, 9, 4, 5, 0, 0, 10, 11, 0, 0]
-
-
-def test_pairs_of_rows_lie_next_to_each_other() -> None:
-    weight = np.arange(12).reshape(3, 4).astype(ml_dtypes.bfloat16)
-    view = matrix(0, 3, 4, "bf16")
-    plan = plan_of((Buffer(WEIGHT, 0, view.type),), (view, PAIRS))
-    found = block_of(plan, weight).view(ml_dtypes.bfloat16)[: plan.places[0].bytes // 2]
-    assert found.astype(int).tolist() == [0, 4, 1, 5, 2, 6, 3, 7, 8, 0, 9, 0, 10, 0, 11, 0]
+@pytest.mark.parametrize(
+    ("weight", "element", "packing", "expected"),
+    [
+        # panels of columns are padded with zeros
+        (np.arange(12).reshape(2, 6), "f32", PANELS, [0, 1, 2, 3, 6, 7, 8, 9, 4, 5, 0, 0, 10, 11, 0, 0]),
+        # pairs of rows lie next to each other
+        (np.arange(12).reshape(3, 4), "bf16", PAIRS, [0, 4, 1, 5, 2, 6, 3, 7, 8, 0, 9, 0, 10, 0, 11, 0]),
+    ],
+)
+def test_a_weight_is_packed(weight: Any, element: str, packing: WeightPacking, expected: list[int]) -> None:
+    dtype, view = DTYPES[element], matrix(0, weight.shape[0], weight.shape[1], element)
+    plan = plan_of((Buffer(WEIGHT, 0, view.type),), (view, packing))
+    found = block_of(plan, weight.astype(dtype)).view(dtype)[: plan.places[0].bytes // dtype.itemsize]
+    assert found.astype(int).tolist() == expected
 
 
 def test_a_transposed_part_of_a_weight_is_packed_as_the_fusion_sees_it() -> None:
@@ -90,19 +88,12 @@ def test_filters_are_the_columns_of_a_convolution_s_weights() -> None:
 
 def test_what_two_fusions_read_alike_is_stored_once() -> None:
     view = matrix(0, 2, 6)
-    plan = plan_of(
-        (Buffer(WEIGHT, 0, view.type),),
-        (view, PANELS),
-        (view, PANELS),
-        (view, None),
-        (view, WeightPacking(2)),
+    packings = (PANELS, None, WeightPacking(2))
+    plan = plan_of((Buffer(WEIGHT, 0, view.type),), (view, PANELS), *((view, each) for each in packings))
+    assert [(place.packing, place.bytes) for place in plan.places] == list(
+        zip(packings, (64, 48, 48), strict=True)
     )
-    assert [(place.packing, place.bytes) for place in plan.places] == [
-        (PANELS, 64),
-        (None, 48),
-        (WeightPacking(2), 48),
-    ]
-    assert [plan.offset_bytes(view, packing) for packing in (PANELS, None, WeightPacking(2))] == [0, 64, 128]
+    assert [plan.offset_bytes(view, packing) for packing in packings] == [0, 64, 128]
 
 
 def test_a_part_that_is_not_packed_is_a_place_in_its_buffer() -> None:
@@ -125,14 +116,12 @@ def test_only_a_matrix_is_packed() -> None:
 # Code for another processor is refused before it is loaded.
 
 
-def test_another_processor_is_refused() -> None:
-    with pytest.raises(
-        CandidateError, match="folder: needs sve and neon, which this processor does not have"
-    ):
+def test_another_processor_and_tiles_that_the_system_refuses_are_refused(
+    monkeypatch: pytest.MonkeyPatch,
+) -> None:
+    refused = "folder: needs sve and neon, which this processor does not have"
+    with pytest.raises(CandidateError, match=refused):
         require_processor(("sve", "neon"), "folder")
-
-
-def test_tiles_that_the_system_refuses_are_refused(monkeypatch: pytest.MonkeyPatch) -> None:
     monkeypatch.setattr(fused_code, "own_flags", lambda: {"amx_tile", "amx_bf16"})
     monkeypatch.setattr(fused_code, "may_use_tiles", lambda: False)
     with pytest.raises(CandidateError, match="main: needs AMX, which the operating system refuses"):
@@ -157,10 +146,6 @@ def test_a_frame_has_room_for_arguments_then_results_then_what_is_constant(pool:
     assert [(each.shape, each.dtype) for each in taken.arrays] == [((2, 3), F32), ((), F32)]
 
 
-def test_results_that_nobody_holds_are_used_again(pool: ResultPool) -> None:
-    assert pool.take() is pool.take()
-
-
 @pytest.mark.parametrize(
     "hold",
     [
@@ -177,6 +162,7 @@ def test_results_that_nobody_holds_are_used_again(pool: ResultPool) -> None:
 def test_results_that_somebody_holds_are_not_used_again(
     pool: ResultPool, hold: Callable[[tuple[Any, ...]], object]
 ) -> None:
+    assert pool.take() is pool.take()  # nobody holds it
     taken = pool.take()
     held = hold(taken.arrays)
     assert not taken.is_free
@@ -192,7 +178,3 @@ def test_a_pool_keeps_few_results(pool: ResultPool) -> None:
     first = held[0].ctypes.data
     del held
     assert first not in {pool.take().arrays[0].ctypes.data for _ in range(10)}
-
-
-def test_bytes_begin_at_a_cache_line() -> None:
-    assert [aligned_bytes(size).ctypes.data % ALIGNMENT_BYTES for size in (1, 100)] == [0, 0]

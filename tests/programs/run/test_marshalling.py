@@ -89,22 +89,14 @@ def test_a_view_of_a_buffer_is_its_memory(shape: tuple[int, ...]) -> None:
     found = view_of(MemRef.of(array.ctypes.data, shape), BufferType("f32", shape))
     np.testing.assert_array_equal(found, array)
     assert not array.size or np.shares_memory(found, array)
-
-
-def test_a_strided_view_keeps_its_strides_and_offset() -> None:
-    array = np.arange(24, dtype=np.float64).reshape(4, 6)
-    start = array.ctypes.data
+    strided = np.arange(24, dtype=np.float64).reshape(4, 6)
+    start = strided.ctypes.data
     found = view_of(MemRef(start, start, 7, (3, 2), (6, 2)), BufferType("f64", (3, 2)))
-    np.testing.assert_array_equal(found, array[1:, 1:5:2])
+    np.testing.assert_array_equal(found, strided[1:, 1:5:2])
 
 
 def test_element_types_are_those_of_numpy() -> None:
-    assert {name: dtype_of(name).itemsize for name in ("i1", "bf16", "f16", "index")} == {
-        "i1": 1,
-        "bf16": 2,
-        "f16": 2,
-        "index": 8,
-    }
+    assert [dtype_of(name).itemsize for name in ("i1", "bf16", "f16", "index")] == [1, 2, 2, 8]
     with pytest.raises(UsageError, match="element type: found i4, allowed f16, bf16"):
         dtype_of("i4")
 
@@ -120,40 +112,39 @@ def test_unsigned_integers_have_the_bits_of_signed_ones_and_nothing_else_has() -
     assert same == unsigned | {("i4", "i32"), ("f4", "f32")}
 
 
-def test_a_written_argument_shares_no_memory_with_another() -> None:
-    array = np.zeros(8, np.float32)
-    buffer = BufferType("f32", (None,))
-    reads = DeviceProgram("", "f", (buffer, buffer), (), (False, False))
-    writes = DeviceProgram("", "f", (buffer, buffer), (), (True, False))
-    overlapping = tuple(pass_value("f", part, buffer, reads, 0) for part in (array, array[4:]))
-    apart = tuple(pass_value("f", part, buffer, reads, 0) for part in (array[:4], array[4:]))
-    check_distinct(reads, overlapping)
-    check_distinct(writes, apart)
-    with pytest.raises(UsageError, match="f: argument 0, which is written, shares memory with argument 1"):
-        check_distinct(writes, overlapping)
+BUFFER = BufferType("f32", (None,))
 
 
 def device_memory(first: int, *, is_read_only: bool = False) -> DeviceArray:
-    """Returns 8 numbers in device memory, from that place on."""
     return DeviceArray(4096 + 4 * first, (8,), None, np.dtype(np.float32), None, is_read_only)
 
 
-def test_a_written_argument_in_device_memory_shares_none_with_another() -> None:
-    buffer = BufferType("f32", (None,))
-    writes = DeviceProgram("", "f", (buffer, buffer), (), (False, True), device_arguments=True)
-    apart = tuple(pass_value("f", device_memory(first), buffer, writes, 0) for first in (0, 8))
-    check_distinct(writes, apart)
-    overlapping = tuple(pass_value("f", device_memory(first), buffer, writes, 0) for first in (0, 4))
-    with pytest.raises(UsageError, match="f: argument 1, which is written, shares memory with argument 0"):
-        check_distinct(writes, overlapping)
+@pytest.mark.parametrize("on_device", [False, True])
+def test_a_written_argument_shares_no_memory_with_another(on_device: bool) -> None:
+    array = np.zeros(16, np.float32)
+
+    def passed(program: DeviceProgram, *starts: int) -> tuple[PassedArgument, ...]:
+        arrays = [device_memory(each) if on_device else array[each : each + 8] for each in starts]
+        return tuple(pass_value("f", each, BUFFER, program, 0) for each in arrays)
+
+    reads, first, second = (
+        DeviceProgram("", "f", (BUFFER, BUFFER), (), written, device_arguments=on_device)
+        for written in ((False, False), (True, False), (False, True))
+    )
+    check_distinct(reads, passed(reads, 0, 4))
+    for number, writes in enumerate((first, second)):
+        check_distinct(writes, passed(writes, 0, 8))
+        other = 1 - number
+        message = f"f: argument {number}, which is written, shares memory with argument {other}"
+        with pytest.raises(UsageError, match=message):
+            check_distinct(writes, passed(writes, 0, 4))
 
 
 def test_read_only_device_memory_is_not_written() -> None:
-    buffer = BufferType("f32", (None,))
-    program = DeviceProgram("", "f", (buffer,), (), (True,), device_arguments=True)
-    check_writable("a", pass_value("a", device_memory(0), buffer, program, 0))
+    program = DeviceProgram("", "f", (BUFFER,), (), (True,), device_arguments=True)
+    check_writable("a", pass_value("a", device_memory(0), BUFFER, program, 0))
     with pytest.raises(UsageError, match="a: is read-only, but is written to"):
-        check_writable("a", pass_value("a", device_memory(0, is_read_only=True), buffer, program, 0))
+        check_writable("a", pass_value("a", device_memory(0, is_read_only=True), BUFFER, program, 0))
 
 
 @pytest.mark.parametrize(
@@ -164,6 +155,9 @@ def test_read_only_device_memory_is_not_written() -> None:
         ("i32", 10**400),
         ("i32", 1.5),
         ("i1", 2),
+        ("i8", 300),
+        ("i8", "7"),
+        ("i8", np.zeros(2)),
         ("f32", 1e300),
         ("f16", 1e5),
         ("f64", 10**400),
@@ -239,20 +233,12 @@ def test_a_tensor_is_viewed_in_place(kind: Any, shape: tuple[int, ...]) -> None:
     np.testing.assert_array_equal(array, np.ones(shape, np.float32))
 
 
-def test_strides_are_the_tensors() -> None:
+def test_strides_and_read_only_are_the_tensors_and_an_array_of_numpy_is_itself() -> None:
     array = np.arange(12, dtype=np.int16).reshape(3, 4)
     np.testing.assert_array_equal(host_array("a", Tensor(array.T[1:])), array.T[1:])
-
-
-def test_a_read_only_tensor_stays_read_only() -> None:
-    array = np.zeros(4)
+    assert host_array("a", array) is array
     array.flags.writeable = False
     assert not host_array("a", Tensor(array)).flags.writeable
-
-
-def test_an_array_of_numpy_is_itself() -> None:
-    array = np.zeros(4)
-    assert host_array("a", array) is array
 
 
 @pytest.mark.parametrize(

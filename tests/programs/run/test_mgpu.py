@@ -1,12 +1,22 @@
-"""The functions that compiled code calls: mapped onto a device, and never raising into compiled code."""
+"""The functions that compiled code calls, mapped onto a device that records them; memory that stays there."""
 
 import ctypes
+import threading
+from collections.abc import Callable
+from contextlib import closing
 from typing import Any
 
 import numpy as np
 import pytest
 
-from tuner.core.gpu import DeviceError
+from tests.programs.gpu_fusions.simulated import CONVOLUTION, compiled
+from tests.runtime.calling_every import call_everything
+from tuner.core.errors import CandidateError, Stage
+from tuner.core.gpu import AbstractDevice, DeviceError, Extent, KernelLaunch
+from tuner.core.gpu_code import BufferType, ResidentBuffer
+from tuner.core.programs import DeviceWork
+from tuner.programs.run.device_function import DeviceFunction, ResidentMemory
+from tuner.programs.run.host_errors import ABORT, PUTS, HostAssertions, HostFaults, with_checks
 from tuner.programs.run.mgpu import SIGNATURES, MgpuTable
 from tuner.programs.run.recording_device import RecordingDevice
 from tuner.simulator.device.simulated_device import SimulatedDevice
@@ -16,6 +26,7 @@ KERNEL = b""".version 8.0
 .address_size 64
 .visible .entry k(.param .u64 a) { ret; }
 \0"""
+OF_THREE = KERNEL.replace(b".u64 a", b".u64 a, .param .u32 n, .param .u64 b")  # parameters
 F32 = 7  # CU_TENSOR_MAP_DATA_TYPE_FLOAT32
 
 
@@ -162,3 +173,169 @@ def test_a_tensor_map_is_placed_once_and_given_back_at_the_end() -> None:
     assert [line for line in device.trace if line.startswith("allocate")][1:] == ["allocate 128 on s0 -> d1"]
     table.close()
     assert device.trace[-1] == "free d1 on default"
+
+
+def test_a_launch_names_the_kernel_its_sizes_and_its_buffers() -> None:
+    device = RecordingDevice(SimulatedDevice())
+    stream = device.create_stream()
+    a, b = device.allocate(64, stream), device.allocate(64, stream)
+    values = (ctypes.c_uint64 * 3)(a, 7, b + 4)
+    pointers = (ctypes.c_void_p * 3)(*(ctypes.addressof(values) + 8 * number for number in range(3)))
+    options = (Extent(2), Extent(32, 2), 1024, ctypes.addressof(pointers), 3)
+    device.launch(KernelLaunch(device.function(device.load_module(OF_THREE), "k"), *options), stream)
+    assert device.trace[-1] == "launch k grid 2x1x1 block 32x2x1 shared 1024 (d0, d1+4) on s0"
+
+
+def test_every_call_reaches_the_device_and_leaves_a_line_unless_it_is_refused() -> None:
+    inner = SimulatedDevice("sm_80")
+    device: AbstractDevice = RecordingDevice(inner)
+    assert (device.name, device.chip, device.watch) == (inner.name, "sm_80", inner.watch)
+    recorder, called = RecordingDevice(SimulatedDevice()), set()
+    with pytest.raises(DeviceError, match="CUDA_ERROR_INVALID_HANDLE: found stream 0x7"):
+        recorder.destroy_stream(7)
+    assert recorder.trace == []
+    for name, call in call_everything(recorder, OF_THREE):
+        called.add(name)
+        before = len(recorder.trace)
+        call()
+        assert len(recorder.trace) == before + (name not in ("function", "done")), name
+    assert called == AbstractDevice.__abstractmethods__ - {"elapsed_s"} | {"done"}
+
+
+def test_each_direction_of_a_copy_has_its_bytes() -> None:
+    work = DeviceWork()
+    for to_device, from_device in ((True, False), (False, True), (True, True), (False, False), (True, False)):
+        work = work.with_copy(8, to_device=to_device, from_device=from_device)
+    assert work == DeviceWork(
+        copies_in=2, copied_in_bytes=16, copies_out=1, copied_out_bytes=8, copied_inside_bytes=8
+    )
+
+
+def test_a_recorded_device_counts_launches_and_bytes() -> None:
+    device = RecordingDevice(SimulatedDevice())
+    host = np.zeros(16, np.float32)
+    address, other = device.allocate(64, 0), device.allocate(64, 0)
+    device.copy(address, host.ctypes.data, 64, 0)
+    device.copy(other + 16, address, 32, 0)
+    device.copy(host.ctypes.data, other, 16, 0)
+    function = device.function(device.load_module(KERNEL.replace(b".param .u64 a", b"")), "k")
+    parameters = (ctypes.c_void_p * 1)()
+    device.launch(KernelLaunch(function, Extent(1), Extent(1), 0, ctypes.addressof(parameters), 0), 0)
+    device.synchronize_stream(0)
+    assert device.work == DeviceWork(1, 1, 64, 1, 16, 32)
+
+
+BUFFERS = tuple(
+    ResidentBuffer(BufferType("f32", (4,)), np.arange(4, dtype=np.float32).tobytes(), is_written=is_written)
+    for is_written in (False, True)
+)
+
+
+def test_a_graph_shares_weights_and_has_its_own_padding_if_there_is_any() -> None:
+    device = SimulatedDevice("sm_90")
+    memory, plain = ResidentMemory(device, BUFFERS), ResidentMemory(device, BUFFERS[:1])
+    for each in (memory, plain):
+        each.load()
+    own = memory.for_graph()
+    assert own.arguments[0] is memory.arguments[0]
+    assert own.arguments[1].content != memory.arguments[1].content
+    assert plain.for_graph().arguments == plain.arguments
+    for each in (own, memory, plain):
+        each.close()
+    assert device.counts.allocations == device.counts.frees == 3 + 1
+    assert device.reports == ()
+
+
+@pytest.mark.mlir
+def test_graphs_of_a_program_with_padding_give_what_calls_give() -> None:
+    rng = np.random.default_rng(3)
+    shapes = ((1, 3, 7, 6), (4, 3, 3, 3), (4,), (4,))
+    x, *others = (rng.standard_normal(shape).astype(np.float32) for shape in shapes)
+    device = SimulatedDevice("sm_90")
+    with closing(DeviceFunction(compiled(CONVOLUTION).code, device)) as program:
+        wanted = program(x, *others)
+        graphs = [program.as_graph(x, *others) for _ in range(2)]
+        for graph in graphs:
+            np.testing.assert_array_equal(graph.launch()[0], wanted)
+            graph.close()
+    assert device.reports == ()
+    assert device.counts.allocations == device.counts.frees
+
+
+def failing(assertions: HostAssertions, *, aborts: bool) -> Callable[[], None]:
+    addresses = assertions.addresses()
+    puts = ctypes.CFUNCTYPE(ctypes.c_int, ctypes.c_char_p)(addresses[PUTS])
+    abort = ctypes.CFUNCTYPE(None)(addresses[ABORT])
+
+    def code() -> None:
+        puts(b"x is\nodd")
+        if aborts:
+            abort()
+
+    return code
+
+
+@pytest.mark.parametrize("aborts", [False, True])
+def test_an_assertion_is_an_error_of_the_call(*, aborts: bool) -> None:
+    assertions = HostAssertions(aborts=aborts)
+    code = failing(assertions, aborts=aborts)
+    with pytest.raises(CandidateError, match=r"^the program's assertion fails: x is odd$") as failure:
+        assertions.call(code)
+    assert failure.value.stage is Stage.RUN
+    assertions.call(lambda: None)  # the next call has forgotten it
+
+
+@pytest.mark.parametrize("aborts", [False, True])
+def test_another_exception_reaches_the_caller(*, aborts: bool) -> None:
+    def code() -> None:
+        raise ValueError("no such function")
+
+    with pytest.raises(ValueError, match="no such function"):
+        HostAssertions(aborts=aborts).call(code)
+
+
+def test_only_so_many_failures_may_keep_a_thread() -> None:
+    assertions = HostAssertions(aborts=True, limit=2)
+    code = failing(assertions, aborts=True)
+    for _ in range(2):
+        with pytest.raises(CandidateError, match="assertion fails"):
+            assertions.call(code)
+    threads = threading.active_count()
+    with pytest.raises(
+        CandidateError, match=r"^found 2 failed assertions of the program, allowed 2"
+    ) as error:
+        assertions.call(code)
+    assert error.value.stage is Stage.RUN
+    assert threading.active_count() == threads
+
+
+TYPES = "<{{isVolatile = false}}> : (!llvm.ptr, !llvm.ptr, i64) -> ()"
+
+
+LINES = (  # {} stands for an address
+    ("    %5 = llvm.load {} : !llvm.ptr -> f32", "%4"),
+    ("    llvm.store %5, {} {{alignment = 4 : i64}} : f32, !llvm.ptr", "%4"),
+    ('    "llvm.intr.memcpy"({}, {}, %3) ' + TYPES, "%1", "%2"),
+    ('    "llvm.intr.memset"({}, %2, %3) : (!llvm.ptr, i8, i64) -> ()', "%1"),
+)
+
+
+def test_each_address_is_checked_in_front_of_its_use() -> None:
+    for line, *addresses in LINES:
+        checked = with_checks(f"module {{\n{line.format(*addresses)}\n}}").splitlines()
+        expected = line.format(*(f"%checked{number}" for number in range(len(addresses))))
+        calls = [number for number, each in enumerate(checked) if "llvm.call @tuner_on_host(" in each]
+        assert len(calls) == len(addresses)
+        assert max(calls) < checked.index(expected)
+
+
+def test_a_fault_names_the_memory_and_the_code_goes_on_on_another_machine() -> None:
+    device = SimulatedDevice()
+    found: list[DeviceError] = []
+    assert device.watch is not None
+    faults = HostFaults(device.watch, found.append)
+    address = device.allocate(64, 0)
+    assert faults.is_fault(address + 8, "a print")
+    assert str(found[0]).startswith("host: found a print of byte 8 of d0 (64 bytes), which is device memory")
+    assert not faults.is_fault(device.allocate_host(64), "a print")
+    assert len(found) == 1

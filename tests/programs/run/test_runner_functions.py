@@ -29,8 +29,6 @@ from tuner.simulator.device.simulated_device import SimulatedDevice
 
 
 class Printed:
-    """Calls functions by their addresses and keeps what they print."""
-
     def __init__(self) -> None:
         self.texts: list[str] = []
         self._functions = RunnerFunctions(self.texts.append)
@@ -88,33 +86,23 @@ def test_numbers_have_six_digits(number: Any, text: str) -> None:
 def test_every_element_type_is_printed(element: str) -> None:
     array = np.arange(4).astype(dtype_of(element))
     name = next(name for name, known in MEMREFS.items() if known == element)
-    view = MemRef.of(array.ctypes.data, (4,))
-    options = descriptor(view)
+    options = descriptor(MemRef.of(array.ctypes.data, (4,)))
     head = f"Unranked Memref base@ = {array.ctypes.data:#x} rank = 1 offset = 0 sizes = [4] strides = [1]"
     text = f"{head} data = \n[0,  1,  2,  3]\n"
     assert Printed().call(name, c_int64(1), c_void_p(ctypes.addressof(options))) == text
 
 
-def test_the_c_interface_takes_the_address_of_an_unranked_descriptor() -> None:
+def test_views_of_any_rank_are_printed_by_their_strides() -> None:
     array = np.arange(6, dtype=np.int32).reshape(2, 3)
     options = descriptor(MemRef.of(array.ctypes.data, (2, 3)))
-    unranked = (c_int64 * 2)(2, ctypes.addressof(options))
+    unranked = (c_int64 * 2)(2, ctypes.addressof(options))  # whose address the C interface takes
     text = Printed().call(C_INTERFACE + "printMemrefI32", c_void_p(ctypes.addressof(unranked)))
     assert text.split("data = \n")[1] == "[[0,   1,   2], \n [3,   4,   5]]\n"
-
-
-def test_a_view_is_printed_by_its_strides() -> None:
-    array = np.arange(12, dtype=np.float32).reshape(3, 4)
-    view = MemRef(array.ctypes.data, array.ctypes.data, 1, (3, 2), (4, 2))
+    wide = np.arange(12, dtype=np.float32).reshape(3, 4)
+    view = MemRef(wide.ctypes.data, wide.ctypes.data, 1, (3, 2), (4, 2))
     assert memref_text(view, "f32").split("data = \n")[1] == "[[1,   3], \n [5,   7], \n [9,   11]]\n"
-
-
-def test_a_memref_of_no_dimension_has_brackets() -> None:
-    array = np.array(7, dtype=np.int64)
-    assert memref_text(MemRef.of(array.ctypes.data, ()), "i64").endswith("data = \n[7]\n")
-
-
-def test_the_shape_alone_prints_no_data() -> None:
+    number = np.array(7, dtype=np.int64)
+    assert memref_text(MemRef.of(number.ctypes.data, ()), "i64").endswith("data = \n[7]\n")
     options = descriptor(MemRef.of(64, (2, 5)))
     text = Printed().call("printMemrefShapeF32", c_int64(2), c_void_p(ctypes.addressof(options)))
     assert text == "Unranked Memref base@ = 0x40 rank = 2 offset = 0 sizes = [2, 5] strides = [5, 1]\n"
@@ -151,13 +139,12 @@ def test_freed_memory_stays_until_it_is_given_back() -> None:
     heap.give_back((first, *heap.take_freed()))
 
 
-def test_aligned_memory_is_of_the_heap_as_well() -> None:
+def test_aligned_memory_is_of_the_heap_as_well_and_memory_of_others_is_not() -> None:
     heap = HostHeap(None)
-    allocate = ctypes.CFUNCTYPE(ctypes.c_void_p, ctypes.c_size_t, ctypes.c_size_t)(
-        heap.addresses()["aligned_alloc"]
-    )
-    address = allocate(512, 1024)
+    kind = ctypes.CFUNCTYPE(ctypes.c_void_p, ctypes.c_size_t, ctypes.c_size_t)
+    address = kind(heap.addresses()["aligned_alloc"])(512, 1024)
     assert address % 512 == 0
+    heap.free(np.zeros(4).ctypes.data)
     heap.free(address)
     assert heap.take_freed() == (address,)
     heap.give_back((address,))
@@ -168,12 +155,6 @@ def test_memory_that_is_not_there_is_reported(capfd: pytest.CaptureFixture[str])
     malloc, _ = functions(heap)
     assert malloc(2**62) is None
     assert capfd.readouterr().err == f"found no {2**62} bytes of host memory\n"
-
-
-def test_memory_of_others_is_left_alone() -> None:
-    heap = HostHeap(None)
-    heap.free(np.zeros(4).ctypes.data)
-    assert heap.take_freed() == ()
 
 
 def test_on_a_checking_device_new_memory_is_nan_and_an_early_free_is_a_race() -> None:

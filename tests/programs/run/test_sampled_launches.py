@@ -7,13 +7,16 @@ from typing import Any
 import numpy as np
 import pytest
 
+from benchmarks.program_compiler import compiler_of
 from tests.texts import text_beside
 from tuner.core.candidate import TargetName
 from tuner.core.errors import CandidateError, Stage
+from tuner.programs.run.device_function import DeviceFunction
+from tuner.programs.run.sampled_launches import SampledLaunches
+from tuner.simulator.device.simulated_device import SimulatedDevice
 
 pytestmark = pytest.mark.mlir
 
-pytest.importorskip("tuner.programs.lowering.kernels")
 
 SIMULATOR = TargetName.parse("simulator:sm_90")
 SIZE = 256
@@ -21,8 +24,6 @@ CHAIN = text_beside(__file__, "CHAIN")
 
 
 def compiled(text: str, **options: Any) -> Any:
-    from benchmarks.program_compiler import compiler_of
-
     return compiler_of(SIMULATOR).compile(text, keeps_kernels=True, **options).code
 
 
@@ -36,10 +37,6 @@ def ran(
     code: Any, limit: int, *arguments: Any, order: str = "fifo", **limits: float
 ) -> tuple[Any, tuple[Any, ...]]:
     """Runs on arrays in place; returns the samples of each launch and the device's reports."""
-    from tuner.programs.run.device_function import DeviceFunction
-    from tuner.programs.run.sampled_launches import SampledLaunches
-    from tuner.simulator.device.simulated_device import SimulatedDevice
-
     samples: list[Any] = []
     run_launch = SampledLaunches(code, limit, samples.append, **limits).run
     device = SimulatedDevice("sm_90", order, run_launch=run_launch)  # type: ignore[arg-type] # one of its words

@@ -1,6 +1,6 @@
 """Random straight programs: both forms keep every dependency, and end everything that they begin."""
 
-from collections.abc import Iterator
+from dataclasses import dataclass, field
 from typing import Any, NamedTuple
 
 import pytest
@@ -9,13 +9,101 @@ from hypothesis import strategies as st
 
 from tests.examples import costly
 from tests.programs.lowering import device_programs as texts
-from tests.programs.lowering.ir_order import BEGIN, END, Order
+from tuner.mlir import bindings
+from tuner.mlir.effects import memory_effects as kernel_effects
+from tuner.programs.streams import async_streams
 
 pytestmark = pytest.mark.mlir
 
-async_streams = pytest.importorskip("tuner.programs.streams.async_streams")
-bindings = pytest.importorskip("tuner.mlir.bindings")
-kernel_effects = pytest.importorskip("tuner.mlir.effects.memory_effects")
+
+BEGIN, END = -1, -2
+DEVICE = ("gpu.alloc", "gpu.memcpy", "gpu.memset", "gpu.launch_func", "gpu.dealloc")
+Seen = frozenset[int]
+NOTHING: Seen = frozenset()
+
+
+@dataclass
+class Order:
+    """All pairs (earlier, later) of a function, BEGIN and END of a call included."""
+
+    has_caller: bool
+    pairs: set[tuple[int, int]] = field(default_factory=set)
+    host: Seen = NOTHING
+    streams: dict[Any, Seen] = field(default_factory=dict)
+    events: dict[Any, Seen] = field(default_factory=dict)
+    tokens: dict[Any, tuple[Any, Seen]] = field(default_factory=dict)  # token -> stream, what it stands for
+    skipped: int = -1  # this one of the waits by calls is not done
+    waits: int = 0  # by calls, so far
+
+    def read(self, function: Any) -> "Order":
+        if self.has_caller:  # the caller's stream is the first one
+            argument = next(each for each in function.regions[0].blocks[0].arguments if _is_pointer(each))
+            self.streams[argument] = frozenset({BEGIN})
+        for op in function.regions[0].blocks[0].operations:
+            self._take(op.operation)
+        if self.has_caller:
+            self.pairs |= {(u, END) for u in self.streams[argument] | self.host}
+        else:
+            self.pairs |= {(u, END) for u in self.host}
+        return self
+
+    def _take(self, op: Any) -> None:
+        if op.name in DEVICE:
+            self._device(op)
+        elif op.name == "gpu.wait":
+            self._wait(op)
+        elif op.name == "builtin.unrealized_conversion_cast":
+            self.tokens[op.results[0]] = (op.operands[0], NOTHING)
+        elif op.name == "func.call":
+            self._call(op.attributes["callee"].value, list(op.operands), op)
+        elif "id" in op.attributes:
+            number = op.attributes["id"].value
+            self.pairs |= {(u, number) for u in self.host}
+            self.host |= {number}
+
+    def _device(self, op: Any) -> None:
+        number = op.attributes["id"].value
+        stream, _ = self.tokens[op.operands[0]]
+        assert self.has_caller or stream in self.streams, "the stream was destroyed"
+        seen = self.streams.get(stream, NOTHING) | self.host
+        self.pairs |= {(u, number) for u in seen}
+        self.streams[stream] = seen | {number}
+        self.tokens[op.results[len(op.results) - 1]] = (stream, self.streams[stream])
+
+    def _wait(self, op: Any) -> None:
+        if op.results:
+            seen = frozenset[int]().union(*(self.tokens[token][1] for token in op.operands))
+            self.streams[op] = seen | self.host
+            self.tokens[op.results[0]] = (op, self.streams[op])
+            return
+        for token in op.operands:
+            stream, _ = self.tokens[token]
+            self.host |= self.streams.pop(stream)  # gone: gpu-to-llvm destroys it
+
+    def _call(self, name: str, operands: list[Any], op: Any) -> None:
+        if name == "mgpuEventCreate":
+            self.events[op.results[0]] = NOTHING
+        elif name == "mgpuEventDestroy":
+            del self.events[operands[0]]
+        elif name == "mgpuEventRecord":
+            self.events[operands[0]] = self.streams.get(operands[1], NOTHING) | self.host
+        elif self._is_skipped():
+            return
+        elif name == "mgpuStreamWaitEvent":
+            self.streams[operands[0]] = self.streams.get(operands[0], NOTHING) | self.events[operands[1]]
+        elif name == "mgpuStreamSynchronize":
+            self.host |= self.streams.get(operands[0], NOTHING)
+        elif name == "mgpuEventSynchronize":
+            self.host |= self.events[operands[0]]
+
+    def _is_skipped(self) -> bool:
+        self.waits += 1
+        return self.waits - 1 == self.skipped
+
+
+def _is_pointer(value: Any) -> bool:
+    return str(value.type) == "!llvm.ptr"
+
 
 HOST_BUFFERS = "ab"
 SOURCES = {"inc": 1, "twice": 1, "add": 2}  # kernel -> buffers that it reads, the last one is written
@@ -25,8 +113,6 @@ NO_ACTIONS = ("arith.constant", "func.return", "memref.subview", "memref.cast")
 
 
 class Action(NamedTuple):
-    """One op of a program, with what it reads and writes."""
-
     text: str
     reads: tuple[str, ...]
     writes: tuple[str, ...]
@@ -67,7 +153,6 @@ def part_action(kind: str, buffer: str, part: str) -> Action:
 
 
 def elements(names: tuple[str, ...]) -> set[tuple[str, int]]:
-    """Returns (buffer, index) of all that is named."""
     parts = {name: (WIDE, offset, 16) for name, offset in PARTS.items()} | {WIDE: (WIDE, 0, 32)}
     found = [parts.get(name, (name, 0, 16)) for name in names]
     return {(root, index) for root, first, count in found for index in range(first, first + count)}
@@ -91,55 +176,43 @@ def conflicts(actions: tuple[Action, ...]) -> set[tuple[int, int]]:
 
 
 def order_of(actions: tuple[Action, ...], form: str, limit: int) -> tuple[Order, int]:
-    """Returns the order after the pass, and how many streams it takes."""
-    *orders, count = orders_of(actions, form, limit)
-    return orders[0], count
+    order, count, _ = orders_of(actions, form, limit)
+    return order, count
 
 
-def orders_of(actions: tuple[Action, ...], form: str, limit: int) -> Iterator[Any]:
-    """Yields the order, those less each of the waits, and the number of streams."""
+def orders_of(
+    actions: tuple[Action, ...], form: str, limit: int, *, is_mutated: bool = False
+) -> tuple[Order, int, list[Order]]:
+    """Returns the order, the number of streams, and the orders less each of the waits."""
     lines = (action.text for action in actions)
     text = texts.host_function(*lines, buffers=HOST_BUFFERS, others="%x: f32", kernels=texts.KERNELS_OF_PARTS)
     with texts.main_function(text) as (module, function):
-        number = 0
-        for op in function.regions[0].blocks[0].operations:
-            if op.operation.name not in NO_ACTIONS:
-                kind = bindings.ir.IntegerType.get_signless(64)
-                op.operation.attributes["id"] = bindings.ir.IntegerAttr.get(kind, number)
-                number += 1
-        effects = kernel_effects.KernelEffects(module)
-        if form == "streams":
-            count = async_streams.use_streams(function, effects, limit)
-        else:
-            async_streams.use_tokens(function, effects, limit)
-            count = 0
+        ops = [each.operation for each in function.regions[0].blocks[0].operations]
+        kind = bindings.ir.IntegerType.get_signless(64)
+        for number, op in enumerate(op for op in ops if op.name not in NO_ACTIONS):
+            op.attributes["id"] = bindings.ir.IntegerAttr.get(kind, number)
+        use = async_streams.use_streams if form == "streams" else async_streams.use_tokens
+        count = use(function, kernel_effects.KernelEffects(module), limit) or 0
         assert module.operation.verify()
         order = Order(has_caller=form == "streams").read(function)
-        yield order
-        for wait in range(order.waits):
-            yield Order(has_caller=form == "streams", skipped=wait).read(function)
-        yield count
+        waits = range(order.waits if is_mutated else 0)
+        return order, count, [Order(form == "streams", skipped=wait).read(function) for wait in waits]
 
 
 def required(actions: tuple[Action, ...]) -> set[tuple[int, int]]:
-    """Returns all pairs that must be in order when a caller gives the first stream."""
     device = {number for number, action in enumerate(actions) if not action.is_host}
     return conflicts(actions) | {(BEGIN, number) for number in device} | {(number, END) for number in device}
 
 
 @costly(15, 40)
 @given(programs(), st.sampled_from([1, 2, 99]))
-def test_streams_keep_every_dependency(actions: tuple[Action, ...], limit: int) -> None:
-    order, count = order_of(actions, "streams", limit)
+def test_streams_keep_every_dependency_and_no_wait_can_be_left_out(
+    actions: tuple[Action, ...], limit: int
+) -> None:
+    order, count, mutants = orders_of(actions, "streams", limit, is_mutated=True)
     assert required(actions) <= order.pairs
     assert count <= limit
     assert order.events == {}  # each is destroyed
-
-
-@costly(15, 40)
-@given(programs(), st.sampled_from([1, 2, 99]))
-def test_no_wait_of_streams_can_be_left_out(actions: tuple[Action, ...], limit: int) -> None:
-    _, *mutants, _ = orders_of(actions, "streams", limit)
     assert all(not required(actions) <= mutant.pairs for mutant in mutants)
 
 
@@ -166,16 +239,11 @@ def test_both_forms_let_the_same_work_overlap(actions: tuple[Action, ...]) -> No
     assert among(streams) == among(tokens)
 
 
-def test_independent_work_is_not_ordered() -> None:
+@pytest.mark.parametrize("form", ["streams", "tokens"])
+def test_independent_work_and_work_on_halves_of_a_buffer_are_not_ordered(form: str) -> None:
     actions = tuple(Action(texts.launch("inc", name), (name,), (name,)) for name in HOST_BUFFERS)
-    for form in ("streams", "tokens"):
-        order, _ = order_of(actions, form, 99)
-        assert (0, 1) not in order.pairs
-
-
-def test_work_on_halves_of_a_buffer_is_not_ordered() -> None:
+    assert (0, 1) not in order_of(actions, form, 99)[0].pairs
     low, middle, high = (part_action("inc_part", "a", name) for name in ("part0", "part8", "part16"))
     whole = Action("\n".join([f"%{WIDE} = gpu.alloc () : {texts.WIDE}", *view_lines()]), (), (WIDE,))
-    for form in ("streams", "tokens"):
-        order, _ = order_of((whole, low, high, middle), form, 99)
-        assert order.pairs & {(1, 2), (1, 3), (2, 3)} == {(1, 3), (2, 3)}
+    order, _ = order_of((whole, low, high, middle), form, 99)
+    assert order.pairs & {(1, 2), (1, 3), (2, 3)} == {(1, 3), (2, 3)}

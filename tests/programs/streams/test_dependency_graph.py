@@ -10,7 +10,6 @@ from tests.programs.lowering.device_programs import (
     BUFFER,
     HALVES,
     OVERLAPPING_PARTS,
-    TWO_CHAINS,
     alloc,
     copy,
     free,
@@ -21,61 +20,58 @@ from tests.programs.lowering.device_programs import (
 )
 from tests.texts import text_beside
 from tuner.core.errors import CandidateError
+from tuner.mlir.effects import accesses as buffer_accesses
+from tuner.mlir.effects import memory_effects as kernel_effects
+from tuner.mlir.ir import reading as walking
+from tuner.programs.streams import async_ops as drop_tokens
+from tuner.programs.streams import dependency_graph
 from tuner.programs.streams.stream_plan import BEGIN, Node, NodeKind, plan_streams
 
 pytestmark = pytest.mark.mlir
-dependency_graph = pytest.importorskip("tuner.programs.streams.dependency_graph")
-kernel_effects = pytest.importorskip("tuner.mlir.effects.memory_effects")
 Found = list[tuple[str, list[int]]]
 
 
-def graph_of(text: str, *, on_streams: bool = True) -> list[tuple[str, list[int], list[Found]]]:
-    """Returns (op, what comes before, bodies) of each item."""
+def graph_of(text: str) -> list[tuple[str, list[int], list[Found]]]:
     with main_function(text) as (module, function):
         effects = kernel_effects.KernelEffects(module)
-        graph = dependency_graph.dependency_graph(function, effects, bodies_run_on_streams=on_streams)
+        graph = dependency_graph.dependency_graph(function, effects, bodies_run_on_streams=True)
         return [
             (item.op.name, sorted(item.node.before), [found(body) for body in item.bodies])
             for item in graph.items
         ]
 
 
-def found(graph: object) -> Found:
-    return [(item.op.name, sorted(item.node.before)) for item in graph.items]  # type: ignore[attr-defined]
+def found(graph: Any) -> Found:
+    return [(item.op.name, sorted(item.node.before)) for item in graph.items]
 
 
-def before(text: str, *, on_streams: bool = True) -> list[list[int]]:
-    return [earlier for _, earlier, _ in graph_of(text, on_streams=on_streams)]
+def before(text: str) -> list[list[int]]:
+    return [earlier for _, earlier, _ in graph_of(text)]
 
 
-def test_reads_follow_writes_and_writes_follow_reads() -> None:
-    text = host_function(launch("inc", "a"), launch("twice", "a", "b"), launch("inc", "a"))
-    assert before(text) == [[], [0], [0, 1]]
-
-
-def test_reads_of_one_buffer_follow_nothing() -> None:
-    text = host_function(launch("twice", "a", "b"), launch("twice", "a", "c"), buffers="abc")
-    assert before(text) == [[], []]
-
-
-def test_writes_of_one_buffer_follow_one_another() -> None:
-    text = host_function(launch("twice", "a", "c"), launch("twice", "b", "c"), buffers="abc")
-    assert before(text) == [[], [0]]
-
-
-def test_two_chains_meet_where_they_are_added() -> None:
-    assert before(TWO_CHAINS) == [
-        *([], [], []),
-        *([0], [0, 3], [0, 3, 4]),
-        *([1], [1, 6], [1, 6, 7]),
-        *([0, 1, 2, 3, 4, 5, 6, 7, 8], [2, 3, 9]),
-        *([0, 3, 4, 5, 9], [1, 6, 7, 8, 9], [2, 9, 10]),
-    ]
-
-
-def test_nothing_follows_a_free() -> None:
-    text = host_function(alloc("d"), launch("inc", "d"), free("d"), alloc("e"), launch("inc", "e"))
-    assert before(text) == [[], [0], [0, 1], [], [3]]
+@pytest.mark.parametrize(
+    ("lines", "expected"),
+    [
+        # reads follow writes and writes follow reads
+        ((launch("inc", "a"), launch("twice", "a", "b"), launch("inc", "a")), [[], [0], [0, 1]]),
+        ((launch("twice", "a", "b"), launch("twice", "a", "c")), [[], []]),  # two reads
+        ((launch("twice", "a", "c"), launch("twice", "b", "c")), [[], [0]]),  # two writes
+        # nothing follows a free
+        (
+            (alloc("d"), launch("inc", "d"), free("d"), alloc("e"), launch("inc", "e")),
+            [[], [0], [0, 1], [], [3]],
+        ),
+        # memory that the host shares is no work of the device
+        (
+            (f"%d = gpu.alloc host_shared () : {BUFFER}", copy("d", "a"), *store("d")),
+            [[], [0], [0, 1]],
+        ),
+    ],
+)
+def test_work_follows_what_it_conflicts_with_and_nothing_else(
+    lines: tuple[str, ...], expected: list[list[int]]
+) -> None:
+    assert before(host_function(*lines, buffers="abc")) == expected
 
 
 def test_a_view_is_its_buffer() -> None:
@@ -87,27 +83,17 @@ def test_a_view_is_its_buffer() -> None:
 
 
 def launches(text: str) -> list[list[int]]:
-    """Returns which earlier launches each launch directly follows."""
     numbered = [(name, earlier) for name, earlier, _ in graph_of(text)]
     launches = [number for number, (name, _) in enumerate(numbered) if name == "gpu.launch_func"]
     return [[launches.index(each) for each in numbered[number][1] if each in launches] for number in launches]
 
 
-def test_disjoint_parts_of_a_buffer_follow_nothing_of_one_another() -> None:
+def test_parts_of_a_buffer_follow_the_parts_that_they_overlap_with() -> None:
     assert launches(HALVES) == [[], [], [0], [1], [0, 2], [1, 3]]
-
-
-def test_a_part_follows_all_that_it_overlaps_with() -> None:
     assert launches(OVERLAPPING_PARTS) == [[], [], [0], [1], [0, 1, 2, 3], [0, 2, 4], [1, 3, 4]]
-
-
-def test_the_buffer_is_freed_after_all_its_parts() -> None:
-    assert graph_of(HALVES)[-1][:2] == ("gpu.dealloc", [0, 5, 6, 7, 8, 9, 10])
-
-
-def test_parts_at_a_dynamic_offset_are_kept_in_order() -> None:
-    text = HALVES.replace("%w[16]", "%w[%c16]").replace("[1], offset: 16>>", "[1], offset: ?>>")
-    assert launches(text)[1] == [0]
+    assert graph_of(HALVES)[-1][:2] == ("gpu.dealloc", [0, 5, 6, 7, 8, 9, 10])  # after all parts
+    dynamic = HALVES.replace("%w[16]", "%w[%c16]").replace("[1], offset: 16>>", "[1], offset: ?>>")
+    assert launches(dynamic)[1] == [0]
 
 
 def test_a_kernel_that_takes_the_address_of_a_part_is_kept_in_order() -> None:
@@ -126,47 +112,29 @@ def test_the_host_takes_part_where_it_touches_buffers() -> None:
     assert before(text) == [[], [], [1], [0], [0, 3], [0, 3, 4]]
 
 
-def test_memory_that_the_host_shares_is_no_work_of_the_device() -> None:
-    shared = f"%d = gpu.alloc host_shared () : {BUFFER}"
-    assert before(host_function(shared, copy("d", "a"), *store("d"))) == [[], [0], [0, 1]]
-
-
 LOOP = ("scf.for %i = %c0 to %n step %c1 {", launch("inc", "a"), *store("b"), copy("b", "a"), "}")
 
 
 def test_what_the_host_does_in_a_loop_waits_for_earlier_rounds() -> None:
     items = graph_of(host_function(*LOOP, launch("inc", "b")))
     assert [item[:2] for item in items] == [("scf.for", []), ("gpu.launch_func", [0])]
-    assert items[0][2] == [
-        [
-            ("gpu.launch_func", []),
-            ("memref.load", [BEGIN]),
-            ("memref.store", [BEGIN, 1]),
-            ("gpu.memcpy", [0, 1, 2]),
-        ]
-    ]
+    host = [("memref.load", [BEGIN]), ("memref.store", [BEGIN, 1])]
+    assert items[0][2] == [[("gpu.launch_func", []), *host, ("gpu.memcpy", [0, 1, 2])]]
 
 
 LOAD = f"%v = memref.load %b[%c0] : {BUFFER}"
 BRANCH = ("scf.if %flag {", *store("b"), launch("inc", "a"), "}")
 
 
-def test_what_the_host_does_in_a_branch_waits_there_for_work_before_it() -> None:
-    items = graph_of(host_function(copy("b", "c"), *BRANCH, buffers="abc", others="%flag: i1"))
-    assert items[1] == (
-        *("scf.if", [0]),
-        [[("memref.load", [BEGIN]), ("memref.store", [BEGIN, 0]), ("gpu.launch_func", [])]],
-    )
-
-
-def test_what_the_host_has_waited_for_it_does_not_wait_for_again_in_a_branch() -> None:
-    items = graph_of(host_function(copy("b", "c"), LOAD, *BRANCH, buffers="abc", others="%flag: i1"))
+def test_what_the_host_does_in_a_branch_waits_there_for_work_before_it_once() -> None:
+    options = {"buffers": "abc", "others": "%flag: i1"}
+    items = graph_of(host_function(copy("b", "c"), *BRANCH, **options))
+    host = [("memref.load", [BEGIN]), ("memref.store", [BEGIN, 0])]
+    assert items[1] == ("scf.if", [0], [[*host, ("gpu.launch_func", [])]])
+    items = graph_of(host_function(copy("b", "c"), LOAD, *BRANCH, **options))  # it has waited before
     assert [earlier for _, earlier in items[-1][2][0]] == [[], [0], []]
-
-
-def test_nothing_waits_for_what_the_host_did_in_a_branch() -> None:
     items = graph_of(host_function(*BRANCH, launch("inc", "b"), launch("inc", "a"), others="%flag: i1"))
-    assert [item[1] for item in items] == [[], [], [0]]
+    assert [item[1] for item in items] == [[], [], [0]]  # nothing waits for what the host did in a branch
 
 
 def test_without_streams_in_bodies_a_loop_is_the_hosts() -> None:
@@ -201,44 +169,37 @@ def test_a_pointer_of_unknown_origin_may_lead_anywhere() -> None:
     assert before(text.replace("gpu.return", use, 1)) == [[], [0], [1]]
 
 
-def test_device_work_in_other_control_flow_is_refused() -> None:
-    loop = ("scf.parallel (%i) = (%c0) to (%n) step (%c1) {", launch("inc", "a"), "scf.reduce", "}")
-    refused = (
-        r"^scf\.parallel at line \d+:\d+: found device work inside, allowed memref\.alloca_scope, scf\.for, "
-    )
-    with pytest.raises(CandidateError, match=refused):
-        graph_of(host_function(*loop))
-
-
-def test_several_blocks_are_refused() -> None:
-    text = host_function("cf.br ^next", "^next:")
-    with pytest.raises(
-        CandidateError, match=r"^func\.func at .*: found 2 blocks, allowed one: control flow by"
-    ):
-        graph_of(text)
-
-
-def test_work_that_has_tokens_is_refused() -> None:
-    text = host_function(
-        "%t = gpu.wait async",
-        launch("inc", "a").replace("gpu.launch_func", "%u = gpu.launch_func async [%t]"),
-    )
-    with pytest.raises(
-        CandidateError, match=r"^gpu\.launch_func at .*: found async tokens, allowed synchronous"
-    ):
-        graph_of(text)
+@pytest.mark.parametrize(
+    ("lines", "reason"),
+    [
+        (
+            ("scf.parallel (%i) = (%c0) to (%n) step (%c1) {", launch("inc", "a"), "scf.reduce", "}"),
+            r"^scf\.parallel at line \d+:\d+: found device work inside, allowed memref\.alloca_scope, scf\.",
+        ),
+        (("cf.br ^next", "^next:"), r"^func\.func at .*: found 2 blocks, allowed one: control flow by"),
+        (
+            (
+                "%t = gpu.wait async",
+                launch("inc", "a").replace("gpu.launch_func", "%u = gpu.launch_func async [%t]"),
+            ),
+            r"^gpu\.launch_func at .*: found async tokens, allowed synchronous",
+        ),
+    ],
+)
+def test_other_control_flow_and_tokens_are_refused(lines: tuple[str, ...], reason: str) -> None:
+    with pytest.raises(CandidateError, match=reason):
+        graph_of(host_function(*lines))
 
 
 # Loops of random work: streams that go on from iteration to iteration keep every dependence.
 
-buffer_accesses = pytest.importorskip("tuner.mlir.effects.accesses")
 ITERATIONS = 3
 Place = tuple[int, int]  # iteration, node
 
 
 def touching(reads: Any, writes: Any) -> Any:
-    parts = [frozenset(buffer_accesses.BufferPart(name) for name in names) for names in (reads, writes)]
-    return buffer_accesses.Accesses(*parts)
+    one, other = (frozenset(map(buffer_accesses.BufferPart, names)) for names in (reads, writes))
+    return buffer_accesses.Accesses(one, other)
 
 
 def node(kind: Any, reads: str = "", writes: str = "", inside: str = "") -> Any:
@@ -336,33 +297,24 @@ def test_the_host_waits_for_what_it_reads_and_not_for_other_chains() -> None:
     assert (plan.slots, plan.last_waits, plan.carried_waits) == (2, (), ())
 
 
-def test_independent_chains_are_carried_by_no_pair() -> None:
-    assert dependency_graph.carried_dependences([node(NodeKind.WORK, writes=each) for each in "ab"]) == set()
-
-
-def test_conflicts_are_carried_in_both_directions() -> None:
-    pair = [node(NodeKind.WORK, writes="a"), node(NodeKind.WORK, reads="a", writes="b")]
-    assert dependency_graph.carried_dependences(pair) == {(0, 1), (1, 0)}
-
-
-def test_what_the_host_touches_is_joined_to_the_first_stream() -> None:
-    work = node(NodeKind.WORK, writes="a")
-    assert dependency_graph.carried_dependences([work, node(NodeKind.HOST, reads="a")]) == {(0, BEGIN)}
-    around = node(NodeKind.WORK, writes="b", inside="a")
-    assert dependency_graph.carried_dependences([work, around]) == {(0, 1), (0, BEGIN)}
+def test_conflicts_between_iterations_are_carried_and_those_of_the_host_join_the_first_stream() -> None:
+    carried: Any = dependency_graph.carried_dependences
+    work, other = node(NodeKind.WORK, writes="a"), node(NodeKind.WORK, writes="b")
+    assert carried([work, other]) == set()
+    assert carried([work, node(NodeKind.WORK, reads="a", writes="b")]) == {(0, 1), (1, 0)}
+    assert carried([work, node(NodeKind.HOST, reads="a")]) == {(0, BEGIN)}
+    assert carried([work, node(NodeKind.WORK, writes="b", inside="a")]) == {(0, 1), (0, BEGIN)}
 
 
 @pytest.mark.parametrize("kind", [NodeKind.ALLOCATION, NodeKind.FREE])
 def test_memory_that_other_iterations_use_keeps_the_joins(kind: Any) -> None:
-    work = node(NodeKind.WORK, writes="a")
-    assert dependency_graph.carried_dependences([work, node(kind, writes="a")]) is None
-    assert dependency_graph.carried_dependences([work, node(kind, writes="a").without({"a"})]) == set()
+    work, carried = node(NodeKind.WORK, writes="a"), dependency_graph.carried_dependences
+    assert carried([work, node(kind, writes="a")]) is None
+    assert carried([work, node(kind, writes="a").without({"a"})]) == frozenset()
 
 
 # Launches that tokens leave unordered stay so where kernels meet in memory that they use atomically.
 
-drop_tokens = pytest.importorskip("tuner.programs.streams.async_ops")
-walking = pytest.importorskip("tuner.mlir.ir.reading")
 M = "memref<i32>"
 MODULE = text_beside(__file__, "MODULE")
 

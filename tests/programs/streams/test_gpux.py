@@ -1,17 +1,23 @@
+"""GPUX: printed forms become generic ones; its streams and tokens become those of the program."""
+
 from collections.abc import Callable
 
 import pytest
 
-from tests.programs.file_check import require
+from tests.programs.file_check import cases, filled, require
 from tests.programs.lowering.device_programs import KERNELS, host_text
 from tests.texts import text_beside
 from tuner.core.errors import CandidateError
+from tuner.mlir import bindings
+from tuner.mlir import transform as interpreter
+from tuner.mlir.bindings import ir
+from tuner.mlir.transform import new_context
+from tuner.programs.streams import gpux, gpux_ops
+from tuner.programs.streams.gpux_syntax import to_generic
 
 pytestmark = pytest.mark.mlir
-gpux = pytest.importorskip("tuner.programs.streams.gpux")
-gpux_ops = pytest.importorskip("tuner.programs.streams.gpux_ops")
-bindings = pytest.importorskip("tuner.mlir.bindings")
-interpreter = pytest.importorskip("tuner.mlir.transform")
+
+
 STREAM, BUFFER = "!gpux.StreamType", "memref<16xf32>"
 CREATE = f'%s = "gpux.create_stream"() : () -> {STREAM}'
 WAIT = f'"gpux.wait"(%s) : ({STREAM}) -> ()'
@@ -38,15 +44,7 @@ def copy(target: str, source: str) -> str:
 
 def program(*lines: str, arguments: str = f"%a: {BUFFER}") -> str:
     text = "\n".join(f"    {line}" for line in lines)
-    return f"""module attributes {{gpu.container_module}} {{
-  func.func @main({arguments}) {{
-    %c1 = arith.constant 1 : index
-    %c16 = arith.constant 16 : index
-{text}
-    return
-  }}
-{KERNELS}}}
-"""
+    return filled(__file__, "PROGRAM", arguments=arguments, text=text, kernels=KERNELS)
 
 
 WORK = (ALLOC, copy("%d", "%a"), LAUNCH, copy("%a", "%d"), FREE)
@@ -55,7 +53,6 @@ CALLERS_STREAM = program(*WORK, WAIT, arguments=f"%s: {STREAM}, %a: {BUFFER}")
 
 
 def lowered(text: str) -> tuple[str, int]:
-    """Returns the host's text, and how many streams it takes."""
     with interpreter.new_context() as context, bindings.ir.Location.unknown():
         module = gpux_ops.parse_with_gpux(text, "test")
         function = next(op.operation for op in module.body.operations if op.operation.name == "func.func")
@@ -67,32 +64,32 @@ def lowered(text: str) -> tuple[str, int]:
         return host_text(module), count
 
 
-def test_a_stream_of_its_own_is_a_second_one_next_to_the_callers(golden: Callable[[str, str], None]) -> None:
-    text, count = lowered(OWN_STREAM)
-    golden("gpux_own_stream.mlir", text)
-    assert count == 2
+@pytest.mark.parametrize(("name", "text", "count"), [("own", OWN_STREAM, 2), ("callers", CALLERS_STREAM, 1)])
+def test_a_stream_of_its_own_is_one_more_and_an_argument_is_the_callers(
+    name: str, text: str, count: int, golden: Callable[[str, str], None]
+) -> None:
+    found, streams = lowered(text)
+    golden(f"gpux_{name}_stream.mlir", found)
+    assert streams == count
 
 
-def test_a_stream_that_is_an_argument_is_the_callers(golden: Callable[[str, str], None]) -> None:
-    text, count = lowered(CALLERS_STREAM)
-    golden("gpux_callers_stream.mlir", text)
-    assert count == 1
+SHARED = ALLOC.replace("{operand", "{hostShared, operand")
 
 
-@pytest.mark.parametrize("alloc", ALLOCS)
-def test_all_spellings_of_segments_are_taken(alloc: str) -> None:
-    assert "gpu.alloc async [%1] () : memref<16xf32>" in lowered(program(CREATE, alloc, FREE, DESTROY))[0]
+@pytest.mark.parametrize(
+    ("alloc", "found"),
+    [*((each, "gpu.alloc async [%1] ()") for each in ALLOCS), (SHARED, "= gpu.alloc  host_shared ()")],
+)
+def test_all_spellings_of_segments_are_taken_and_shared_memory_is_allocated_at_once(
+    alloc: str, found: str
+) -> None:
+    assert f"{found} : memref<16xf32>" in lowered(program(CREATE, alloc, FREE, DESTROY))[0]
 
 
 def test_sizes_known_at_run_time_stay_operands() -> None:
     alloc = f'%d = "gpux.alloc"(%s, %n) {{operandSegmentSizes = array<i32: 0, 1, 1, 0>}} : ({STREAM}, index)'
     text = program(CREATE, f"{alloc} -> memref<?xf32>", DESTROY, arguments="%n: index")
     assert "gpu.alloc async [%1] (%arg0) : memref<?xf32>" in lowered(text)[0]
-
-
-def test_memory_shared_with_the_host_is_allocated_at_once() -> None:
-    alloc = ALLOC.replace("{operand", "{hostShared, operand")
-    assert "= gpu.alloc  host_shared () : memref<16xf32>" in lowered(program(CREATE, alloc, FREE, DESTROY))[0]
 
 
 def test_a_fill_and_shared_memory_of_a_launch() -> None:
@@ -109,71 +106,19 @@ def test_a_fill_and_shared_memory_of_a_launch() -> None:
     assert "dynamic_shared_memory_size %c64_i32 args(%memref : memref<16xf32>)" in text
 
 
-def test_a_stream_is_joined_unless_the_host_has_waited_for_it_last() -> None:
+def test_a_stream_is_joined_unless_it_has_no_work_or_the_host_has_waited_for_it_last() -> None:
     assert lowered(program(CREATE, *WORK, WAIT, DESTROY))[0].count("call @mgpuEventRecord") == 1
     assert lowered(program(CREATE, *WORK, DESTROY))[0].count("call @mgpuEventRecord") == 2
     assert lowered(program(CREATE, *WORK[:-1], WAIT, FREE, DESTROY))[0].count("call @mgpuEventRecord") == 2
-
-
-def test_a_stream_that_is_never_destroyed_is_joined_at_the_end() -> None:
-    lines = lowered(program(CREATE, *WORK))[0].splitlines()
-    end = lines.index("    return")
-    assert "@mgpuStreamWaitEvent(%arg1, %" in lines[end - 2]
-
-
-def test_a_stream_without_work_is_none() -> None:
+    lines = lowered(program(CREATE, *WORK))[0].splitlines()  # never destroyed: joined at the end
+    assert "@mgpuStreamWaitEvent(%arg1, %" in lines[lines.index("    return") - 2]
     assert lowered(program(CREATE, DESTROY))[1] == 1
 
 
-@pytest.mark.parametrize(
-    ("lines", "arguments", "reason"),
-    [
-        (('"gpux.fly"() : () -> ()',), "", r"gpux\.fly at .*: found gpux\.fly, allowed gpux\.alloc, "),
-        (
-            (f'%s = "gpux.create_stream"(%x) : (index) -> {STREAM}',),
-            "%x: index",
-            r"gpux\.create_stream at .*: found an operand of type index, allowed !gpux\.DeviceType and ",
-        ),
-        ((f'"gpux.wait"(%a) : ({BUFFER}) -> ()',), f"%a: {BUFFER}", r"found no stream as first operand"),
-        (
-            (CREATE, f'"gpux.memcpy"(%s, %a) : ({STREAM}, {BUFFER}) -> ()'),
-            f"%a: {BUFFER}",
-            r"gpux\.memcpy at .*: found 1 operands after the stream, allowed those of gpu\.memcpy",
-        ),
-        (
-            (
-                CREATE,
-                "%d = memref.alloc() : memref<16xf32>",
-                LAUNCH.replace("0, 1, 1, 1, 1,", "1, 1, 1, 1, 1,"),
-            ),
-            "",
-            r"found operandSegmentSizes = \[1, 1, .*\], allowed 0, 1 and 8 more",
-        ),
-        (
-            (CREATE, "%d = memref.alloc() : memref<16xf32>", LAUNCH.replace("operandSegmentSizes", "sizes")),
-            "",
-            r"found no operandSegmentSizes, allowed 0, 1 and 8 more",
-        ),
-        (
-            ("gpux.memset %s, %b, %x : memref<16xi8>, i8",),
-            f"%s: {STREAM}, %b: memref<16xi8>, %x: i8",
-            r"gpux\.memset at .*: found a fill of memref<16xi8>, allowed whole memory of 16 or 32 bits",
-        ),
-        (
-            (f'%s = "test.stream"() : () -> {STREAM}', WAIT),
-            "",
-            r"test\.stream at .*: found a stream that it gives, allowed streams of gpux\.create_stream",
-        ),
-        (
-            (CREATE, DESTROY, WAIT),
-            "",
-            r"gpux\.wait at .*: found a stream that is destroyed before, allowed one that is still there",
-        ),
-    ],
-)
-def test_what_is_no_gpux_is_refused(lines: tuple[str, ...], arguments: str, reason: str) -> None:
-    with pytest.raises(CandidateError, match=reason):
-        lowered(program(*lines, arguments=arguments))
+@pytest.mark.parametrize(("options", "text"), cases(text_beside(__file__, "REFUSED")))
+def test_what_is_no_gpux_is_refused(options: dict[str, str], text: str) -> None:
+    with pytest.raises(CandidateError, match=options["refused"]):
+        lowered(program(text, arguments=options.get("arguments", "")))
 
 
 def test_streams_as_further_arguments_are_the_programs_own() -> None:
@@ -206,23 +151,14 @@ def test_the_device_and_the_context_are_the_programs_own() -> None:
 
 # Tokens of GPUX: what order they become, and which are refused.
 
-M = "memref<16xf32>"
-
 
 def gpux_tokens_lowered(*lines: str, arguments: str = "") -> list[str]:
     """Returns the lines of a function between its constants and its return."""
     text = "\n".join(lines)
-    streams = f"%s: !gpux.StreamType, %r: !gpux.StreamType, %a: {M}, %d: {M}, %x: i1{arguments}"
+    streams = f"%s: !gpux.StreamType, %r: !gpux.StreamType, %a: {BUFFER}, %d: {BUFFER}, %x: i1{arguments}"
     with interpreter.new_context(), bindings.ir.Location.unknown():
         module = gpux_ops.parse_with_gpux(
-            f"""module attributes {{gpu.container_module}} {{
-              func.func @main({streams}) {{
-                %c0 = arith.constant 0 : index
-                %c1 = arith.constant 1 : index
-                {text}
-                return
-              }}
-            {KERNELS}}}""",
+            filled(__file__, "OF_TOKENS", streams=streams, text=text, kernels=KERNELS),
             "test",
         )
         function = next(op.operation for op in module.body.operations if op.operation.name == "func.func")
@@ -252,21 +188,49 @@ def test_tokens_become_events_and_waits(name: str) -> None:
     require(text, "\n".join(["operations:", *gpux_tokens_lowered(text)]))
 
 
-@pytest.mark.parametrize(
-    ("lines", "arguments", "reason"),
-    [
-        (
-            (f"%t = gpu.memcpy async %d, %a : {M}, {M}", f"gpux.dealloc [%t] %s, %d : {M}"),
-            "",
-            r"gpu\.memcpy at .*: found a token next to GPUX, allowed those of gpux",
-        ),
-        (
-            (f"gpux.dealloc [%t] %s, %d : {M}",),
-            ", %t: !gpu.async.token",
-            r"func\.func at .*: found a token as argument, allowed those of gpux operations",
-        ),
-    ],
-)
-def test_other_tokens_are_refused(lines: tuple[str, ...], arguments: str, reason: str) -> None:
-    with pytest.raises(CandidateError, match=reason):
-        gpux_tokens_lowered(*lines, arguments=arguments)
+@pytest.mark.parametrize(("options", "text"), cases(text_beside(__file__, "OTHER_TOKENS")))
+def test_other_tokens_are_refused(options: dict[str, str], text: str) -> None:
+    with pytest.raises(CandidateError, match=options["refused"]):
+        gpux_tokens_lowered(text, arguments=options.get("arguments", ""))
+
+
+@pytest.mark.parametrize(("options", "text"), cases(text_beside(__file__, "FORMS")))
+def test_a_printed_operation_becomes_generic_and_what_is_generic_stays(
+    options: dict[str, str], text: str
+) -> None:
+    _, _, generic = text.partition("\n")
+    assert to_generic(f"{options['printed']}\n  return") == f"{generic}\n  return"
+    assert to_generic(generic) == generic
+
+
+KEPT = ('"a gpux.wait %s"', "// gpux.wait %s", "@gpux.wait", "#gpux.wait", "!gpux.StreamType", "gpux.no %s")
+
+
+def test_strings_comments_names_and_the_unknown_stay_and_the_older_prefix_is_known() -> None:
+    assert [to_generic(text) for text in KEPT] == [*KEPT]
+    assert to_generic('"imex.gpux.wait"(%s) : (!imex.gpux.StreamType) -> ()') == WAIT
+
+
+def test_no_line_moves_and_an_operand_is_not_the_result_of_the_next_line() -> None:
+    launch = "gpux.launch_func @m::@k\n  blocks in (%a,\n %b, %c)\n threads in (%d, %e, %f)"
+    text = f"{launch} // why\n// gpux.wait\nfoo"
+    lines = to_generic(text).split("\n")
+    assert lines[5] == "foo"
+    assert lines[4] == "// gpux.wait"
+    text = to_generic(f"gpux.wait %s\n%0, %t = gpux.alloc async (%s) : {BUFFER}\n%1:2 = foo")
+    assert text.split("\n")[0] == WAIT
+
+
+def test_a_whole_function_parses() -> None:
+    with new_context() as context:
+        context.allow_unregistered_dialects = True
+        module = ir.Module.parse(to_generic(text_beside(__file__, "WHOLE")))
+        names = [op.operation.name for op in module.body.operations[0].regions[0].blocks[0].operations]
+    found = [name.removeprefix("gpux.") for name in names if name.startswith("gpux.")]
+    assert found == ["create_stream", "alloc", "memcpy", "launch_func", "wait", "dealloc", "destroy_stream"]
+
+
+@pytest.mark.parametrize(("options", "text"), cases(text_beside(__file__, "BREAKS_OFF")))
+def test_what_breaks_off_is_refused_with_its_line(options: dict[str, str], text: str) -> None:
+    with pytest.raises(CandidateError, match=options["refused"]):
+        to_generic(text)

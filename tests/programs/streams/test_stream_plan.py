@@ -27,7 +27,6 @@ def programs(draw: st.DrawFn) -> tuple[Node, ...]:
 
 
 def required(nodes: tuple[Node, ...], has_caller: bool) -> set[tuple[int, int]]:
-    """Returns all pairs that have to be in order."""
     pairs = {(u, v) for v, node in enumerate(nodes) for u in node.before}
     if has_caller:
         device = [v for v, node in enumerate(nodes) if node.kind is not HOST]
@@ -56,7 +55,6 @@ def happens_before(plan: StreamPlan, has_caller: bool) -> set[tuple[int, int]]:
 
 
 def without(plan: StreamPlan, index: int, wait: int) -> StreamPlan:
-    """Returns the plan less one wait of a step, or of the end."""
     if index == len(plan.steps):
         return replace(plan, last_waits=tuple(u for u in plan.last_waits if u != wait))
     step = plan.steps[index]
@@ -71,9 +69,14 @@ def waits_of(plan: StreamPlan) -> list[tuple[int, int]]:
 
 @costly(40, 100)
 @given(programs(), st.booleans(), st.sampled_from([1, 2, 3, 99]))
-def test_every_dependency_holds(nodes: tuple[Node, ...], has_caller: bool, limit: int) -> None:
+def test_every_dependency_holds_and_everything_is_done_once_on_a_stream_there_is(
+    nodes: tuple[Node, ...], has_caller: bool, limit: int
+) -> None:
     plan = plan_streams(nodes, has_caller=has_caller, limit=limit)
     assert required(nodes, has_caller) <= happens_before(plan, has_caller)
+    assert sorted([step.node for step in plan.steps] + list(plan.last_frees)) == list(range(len(nodes)))
+    assert plan.slots <= limit
+    assert all(step.slot < plan.slots for step in plan.steps if step.slot is not None)
 
 
 @costly(40, 100)
@@ -86,26 +89,11 @@ def test_no_wait_is_implied_by_the_others(nodes: tuple[Node, ...], has_caller: b
         assert not required(nodes, has_caller) <= happens_before(without(plan, index, wait), has_caller)
 
 
-@given(programs(), st.booleans(), st.sampled_from([1, 2, 99]))
-def test_everything_is_done_once_on_a_stream_there_is(
-    nodes: tuple[Node, ...], has_caller: bool, limit: int
-) -> None:
-    plan = plan_streams(nodes, has_caller=has_caller, limit=limit)
-    assert sorted([step.node for step in plan.steps] + list(plan.last_frees)) == list(range(len(nodes)))
-    assert plan.slots <= limit
-    assert all(step.slot < plan.slots for step in plan.steps if step.slot is not None)
-
-
 @given(programs())
-def test_the_order_of_issue_stays_but_for_frees(nodes: tuple[Node, ...]) -> None:
+def test_the_order_of_issue_stays_but_for_frees_and_only_work_takes_streams(nodes: tuple[Node, ...]) -> None:
     plan = plan_streams(nodes, has_caller=True, limit=99)
     others = [step.node for step in plan.steps if nodes[step.node].kind is not FREE]
     assert others == sorted(others)
-
-
-@given(programs())
-def test_frees_and_allocations_take_no_stream_of_their_own(nodes: tuple[Node, ...]) -> None:
-    plan = plan_streams(nodes, has_caller=True, limit=99)
     used = {step.slot for step in plan.steps if nodes[step.node].kind is WORK}
     assert {step.slot for step in plan.steps if step.slot} <= used
 
@@ -133,31 +121,22 @@ def test_kernels_stay_on_one_stream_and_copies_go_next_to_them() -> None:
     assert plan.slots == 3
 
 
-def test_the_host_waits_for_what_it_reads_and_for_nothing_else() -> None:
+def test_the_host_waits_for_what_it_reads_alone_and_work_after_it_waits_no_second_time() -> None:
     plan = plan_streams((kernel(), kernel(), Node(HOST, frozenset({1}))), has_caller=True, limit=99)
-    assert plan.steps[2].slot is None
-    assert plan.steps[2].waits == (1,)
-
-
-def test_work_after_the_host_needs_no_second_wait() -> None:
+    assert (plan.steps[2].slot, plan.steps[2].waits) == (None, (1,))
     nodes = (kernel(), kernel(), Node(HOST, frozenset({0, 1})), kernel(0), kernel(1))
     plan = plan_streams(nodes, has_caller=True, limit=99)
     assert [step.waits for step in plan.steps[3:]] == [(), ()]
 
 
-def test_a_free_waits_where_the_streams_have_met_anyway() -> None:
+def test_a_free_waits_where_the_streams_have_met_anyway_or_until_the_end() -> None:
     # 0 is read on two streams, which meet at 3: the free before it would make one of them wait
     nodes = (kernel(), kernel(0), kernel(0), Node(FREE, frozenset({0, 1, 2})), kernel(1, 2))
     plan = plan_streams(nodes, has_caller=True, limit=99)
     assert [step.node for step in plan.steps] == [0, 1, 2, 4, 3]
     assert plan.steps[-1].waits == ()
-
-
-def test_what_meets_nowhere_is_freed_at_the_end() -> None:
-    nodes = (kernel(), kernel(0), kernel(0), Node(FREE, frozenset({0, 1, 2})))
-    plan = plan_streams(nodes, has_caller=True, limit=99)
-    assert plan.last_frees == (3,)
-    assert len(plan.last_waits) == 1
+    plan = plan_streams(nodes[:-1], has_caller=True, limit=99)
+    assert (plan.last_frees, len(plan.last_waits)) == ((3,), 1)
 
 
 @pytest.mark.parametrize("has_caller", [True, False])
@@ -183,10 +162,6 @@ def orders(draw: st.DrawFn, size: int = 8) -> Order:
     return tuple(before)
 
 
-def no_preference(u: int, v: int) -> int:
-    return 0
-
-
 def widest_antichain(before: Order) -> int:
     """Returns by brute force how many elements can be pairwise unordered."""
     count = len(before)
@@ -198,24 +173,17 @@ def widest_antichain(before: Order) -> int:
     return best
 
 
-@given(orders())
-def test_no_cover_has_fewer_chains(before: Order) -> None:
-    assert len(chain_cover(before, no_preference, 99)) == widest_antichain(before)
-
-
-@given(orders(), st.integers(1, 3), st.integers())
-def test_each_element_is_in_one_chain_in_order(before: Order, limit: int, seed: int) -> None:
+@given(orders(), st.integers(1, 3) | st.just(99), st.integers())
+def test_each_element_is_in_one_chain_in_order_and_no_cover_has_fewer(
+    before: Order, limit: int, seed: int
+) -> None:
+    """Whatever the preference: it never costs a chain."""
     chains = chain_cover(before, lambda u, v: hash((seed, u, v)) % 5, limit)
     assert sorted(v for chain in chains for v in chain) == list(range(len(before)))
     assert all(list(chain) == sorted(chain) for chain in chains)
-    assert len(chains) <= limit
-
-
-@given(orders(), st.integers())
-def test_a_preference_never_costs_a_chain(before: Order, seed: int) -> None:
-    chains = chain_cover(before, lambda u, v: hash((seed, u, v)) % 5, 99)
-    assert len(chains) == widest_antichain(before)
-    assert all(u in before[v] for chain in chains for u, v in pairwise(chain))
+    assert len(chains) == min(limit, widest_antichain(before))
+    if limit == 99:
+        assert all(u in before[v] for chain in chains for u, v in pairwise(chain))
 
 
 def test_a_preference_decides_between_equal_covers() -> None:
@@ -226,4 +194,4 @@ def test_a_preference_decides_between_equal_covers() -> None:
 
 def test_a_long_path_needs_no_deep_recursion() -> None:
     before = tuple(frozenset(range(v)) for v in range(400))
-    assert chain_cover(before, no_preference, 9) == (tuple(range(400)),)
+    assert chain_cover(before, lambda _u, _v: 0, 9) == (tuple(range(400)),)

@@ -2,8 +2,6 @@
 
 from dataclasses import replace
 
-import pytest
-
 from tests.analysis.test_importance import grid, of
 from tests.trials import measurement, run, trial
 from tuner.analysis.importance import TooFew, ablate
@@ -56,7 +54,7 @@ OPS = (
 )
 
 
-def test_an_op_is_reported_with_its_place_and_its_line() -> None:
+def test_an_op_is_reported_with_its_place_and_its_line_within_the_columns() -> None:
     assert explain_lines(FAILED, OPS) == [
         "trial 107 failed at stage compile: linalg.fill at payload:7:16: Attempted to",
         "          vectorize, but failed",
@@ -69,13 +67,7 @@ def test_an_op_is_reported_with_its_place_and_its_line() -> None:
         f"          %cleared = linalg.fill {'x' * 44}...",
         "texts     tuner show 107 --json",
     ]
-
-
-def test_every_line_ends_within_the_columns() -> None:
     assert max(map(len, explain_lines(FAILED, OPS))) == SUMMARY_COLUMNS
-
-
-def test_the_document_has_the_ops() -> None:
     assert explain_document(FAILED, OPS)["failed_ops"][0] == {
         "text": "script",
         "op": "transform.structured.vectorize",
@@ -86,12 +78,12 @@ def test_the_document_has_the_ops() -> None:
     assert explain_document(FAILED, ())["failed_ops"] == []
 
 
-@pytest.mark.parametrize(
-    ("outcome", "options"),
-    [(measurement(1e-3), "measured, 1 ms, unknown"), (Verdict(0.5, 64), "verified, not timed")],
-)
-def test_what_did_not_fail_is_reported_with_its_time(outcome: Measurement | Verdict, options: str) -> None:
-    assert explain_lines(trial(7, outcome), ()) == [f"trial 107 did not fail: {options}"]
+def test_what_did_not_fail_is_reported_with_its_time() -> None:
+    for outcome, options in (
+        (measurement(1e-3), "measured, 1 ms, unknown"),
+        (Verdict(0.5, 64), "verified, not timed"),
+    ):
+        assert explain_lines(trial(7, outcome), ()) == [f"trial 107 did not fail: {options}"]
 
 
 HEADER = ("id", "problem", "share", "what")
@@ -100,98 +92,67 @@ WIDE = 53  # of all of it
 NOTE = "not shown for want of width: share (--json prints all)"
 
 
-def test_columns_are_aligned_and_numbers_stand_right() -> None:
+def test_columns_are_aligned_and_those_that_say_the_same_become_a_line() -> None:
     assert table_lines(("id", "name"), [("1", "one"), ("10", "t")]) == ["id  name", " 1  one", "10  t"]
-
-
-def test_a_table_of_nothing_is_its_header() -> None:
     assert table_lines(("id", "name"), []) == ["id  name"]
-
-
-def test_columns_that_say_the_same_everywhere_become_a_line() -> None:
+    whole = table_lines(HEADER, ROWS, None, ("share",))
+    assert max(map(len, whole)) == WIDE
+    assert table_lines(HEADER, ROWS, WIDE, ("share",)) == whole
     header, rows, shared = varying_columns(("id", "op"), [("1", "a"), ("2", "a")], ("id", "op"))
     assert (header, rows, shared) == (("id",), [("1",), ("2",)], ["in every row: op a"])
     assert varying_columns(("id", "op"), [("1", "a"), ("2", "a")], ("id",))[2] == []
     assert varying_columns(("id", "op"), [("1", "a")], ("id", "op")) == (("id", "op"), [("1", "a")], [])
 
 
-def test_a_table_that_fits_or_goes_to_a_file_is_whole() -> None:
-    whole = table_lines(HEADER, ROWS, None, ("share",))
-    assert max(map(len, whole)) == WIDE
-    assert table_lines(HEADER, ROWS, WIDE, ("share",)) == whole
-
-
-def test_long_cells_go_on_in_the_next_line() -> None:
+def test_long_cells_go_on_in_the_next_line_and_a_column_that_can_be_spared_goes_first() -> None:
     assert table_lines(HEADER, ROWS, WIDE - 1) == [
         "id  problem        share  what",
         " 1  matmul 8x8x8    12.5  one two three four five",
         "                          six",
         "10  matmul 16x8x8      7  one",
     ]
-
-
-def test_a_column_that_can_be_spared_goes_first_and_a_line_says_so() -> None:
     *lines, note = table_lines(HEADER, ROWS, WIDE - 4, ("share", "problem"))
     assert lines[0].split() == ["id", "problem", "what"]
     assert note == NOTE
     assert table_lines(HEADER, ROWS, WIDE - 4, ("nothing", "share"))[-1] == NOTE
 
 
-@pytest.mark.parametrize("columns", [80, 60, 40, 26])
-def test_words_are_broken_before_a_line_is_too_long_and_numbers_never(columns: int) -> None:
-    rows = [("123456789", "x" * 100, "y" * 30), ("2", "z", "")]
-    lines = table_lines(("id", "long", "longer"), rows, columns)
-    assert max(map(len, lines)) <= columns
-    assert "123456789" in lines[1]
-    assert sum(line.count("x") for line in lines) == 100
+def test_words_are_broken_before_a_line_is_too_long_and_numbers_never() -> None:
+    for columns in (80, 60, 40, 26):
+        rows = [("123456789", "x" * 100, "y" * 30), ("2", "z", "")]
+        lines = table_lines(("id", "long", "longer"), rows, columns)
+        assert max(map(len, lines)) <= columns
+        assert "123456789" in lines[1]
+        assert sum(line.count("x") for line in lines) == 100
 
 
-@pytest.mark.parametrize(
-    ("seconds", "text"),
-    [
-        (12.3456, "12.35 s"),
-        (1.0, "1 s"),
-        (0.0123456, "12.35 ms"),
-        (1.5e-5, "15 us"),
-        (2e-8, "20 ns"),
-        (0.0, "0 ns"),
-    ],
-)
-def test_seconds_have_a_unit_that_suits_them(seconds: float, text: str) -> None:
-    assert seconds_text(seconds) == text
-
-
-def test_an_interval_has_two_ends() -> None:
+def test_values_have_a_unit_that_suits_them_and_agree_with_their_noun() -> None:
+    texts = {
+        12.3456: "12.35 s",
+        1.0: "1 s",
+        0.0123456: "12.35 ms",
+        1.5e-5: "15 us",
+        2e-8: "20 ns",
+        0.0: "0 ns",
+    }
+    assert {seconds: seconds_text(seconds) for seconds in texts} == texts
     assert interval_text((1e-3, 2e-3)) == "1 ms .. 2 ms"
-
-
-def test_a_strategy_without_knobs_has_none() -> None:
     assert knobs_line((("x", 1), ("order", "mnk"))) == "knobs     x=1 order=mnk"
     assert knobs_line(()) == "knobs     none"
-
-
-def test_a_speed_that_is_not_known_is_a_dash() -> None:
-    assert speed_text(None) == "-"
-    assert speed_text(123.456) == "123.5 GFLOP/s"
-
-
-def test_counts_agree_with_their_noun() -> None:
+    assert (speed_text(None), speed_text(123.456)) == ("-", "123.5 GFLOP/s")
     assert [count_text(count, "trial") for count in (0, 1, 2)] == ["0 trials", "1 trial", "2 trials"]
 
 
-@pytest.mark.parametrize(
-    ("text", "line"),
-    [
+def test_a_message_is_one_line_that_moves_no_terminal() -> None:
+    for text, line in (
         ("two\n  lines\tand a tab", "two lines and a tab"),
         ("\x1b[31mred \u202eüber 核", "\\x1b[31mred \\u202eüber 核"),
         ("x" * 2001, "x" * 2000 + "..."),
-    ],
-)
-def test_a_message_is_one_line_that_moves_no_terminal(text: str, line: str) -> None:
-    assert one_line(text) == line
+    ):
+        assert one_line(text) == line
 
 
-def test_lines_of_a_summary_end_at_80_columns_below_their_text() -> None:
+def test_lines_of_a_summary_end_at_80_columns_below_their_text_or_where_the_terminal_does() -> None:
     given = (
         "tied      with 25 (-0.0%), 4 (-0.0%), 16 (+0.0%): not shown to differ by more than noise; and so on"
     )
@@ -202,13 +163,7 @@ def test_lines_of_a_summary_end_at_80_columns_below_their_text() -> None:
     assert second == " " * 10 + given[len(first) + 1 :]
     assert kept == command
     assert wrapped([f"code      sha256 {'0' * 80}"])[-1] == " " * 10 + "0" * 80
-
-
-def test_a_version_is_no_command() -> None:
     assert max(map(len, wrapped([f"compiler A: tuner 0.1.0, {'LLVM 23 ' * 20}"]))) <= 80
-
-
-def test_a_line_is_as_narrow_as_the_terminal_and_whole_in_a_pipe() -> None:
     line = "word " * 30
     assert max(map(len, wrapped([line], 40))) <= 40
     assert wrapped([line], None) == [line]
@@ -223,26 +178,17 @@ def measured(cold_median_s: float | None, conditions: Conditions | None) -> Meas
     return Measurement((1e-3,), 1, 1e-3, (1e-3, 1e-3), True, cold_median_s, conditions)
 
 
-def test_a_time_on_a_processor_has_no_such_lines() -> None:
+def test_cold_time_sensors_clocks_and_slowdowns_are_reported_where_there_are_any() -> None:
     assert gpu_lines(measured(None, None)) == []
-
-
-def test_cold_time_sensors_and_slowdowns_are_reported() -> None:
     cool = "SM 1980 MHz, memory 2619 MHz, 41 C, 120 W"
     assert gpu_lines(measured(1.5e-3, Conditions(COOL, HOT))) == [
         "cold      1.5 ms with the cache flushed before",
         f"sensors   {cool}; after: SM 1410 MHz, memory 2619 MHz, 83 C, 700 W",
         "throttled by power cap, thermal: the GPU can be faster than this time",
     ]
-
-
-def test_sensors_that_say_nothing_are_no_zeros() -> None:
     assert gpu_lines(measured(None, Conditions(SILENT, COOL)))[0].startswith(
         "sensors   nothing reported; after: SM"
     )
-
-
-def test_the_clocks_between_the_rounds_are_reported_and_so_are_slowdowns_seen_only_there() -> None:
     between = Span(34, 1.41e9, 1.98e9, ("power cap",))
     assert gpu_lines(measured(None, Conditions(COOL, COOL, between)))[1:] == [
         "clocks    SM 1410 to 1980 MHz in 34 readings between the rounds",
@@ -251,18 +197,13 @@ def test_the_clocks_between_the_rounds_are_reported_and_so_are_slowdowns_seen_on
     assert len(gpu_lines(measured(None, Conditions(COOL, COOL, Span(2, None, None))))) == 1
 
 
-FOUND = [Difference(number, "row", "1", "2") for number in range(SHOWN + 2)]
-
-
-def test_all_are_counted_and_the_first_ones_shown() -> None:
-    lines = run_difference_lines(FOUND)
+def test_all_differences_are_counted_and_the_first_ones_shown() -> None:
+    found = [Difference(number, "row", "1", "2") for number in range(SHOWN + 2)]
+    lines = run_difference_lines(found)
     assert lines[:2] == [f"differences  {SHOWN + 2}", "  trial 0: row: 1 in the first run, 2 in the second"]
     assert len(lines) == 1 + SHOWN
     assert run_difference_lines([]) == ["differences  0"]
-
-
-def test_values_have_all() -> None:
-    document = run_difference_document(FOUND)
+    document = run_difference_document(found)
     assert (document["differences"], len(document["found"])) == (SHOWN + 2, SHOWN + 2)
 
 
@@ -271,22 +212,16 @@ def of_knobs(number: int, **knobs: Value) -> StoredTrial:
     return replace(timed, record=replace(timed.record, candidate=Candidate.of("fake", knobs)))
 
 
-def test_knobs_that_all_trials_share_stand_below_the_table() -> None:
+def test_what_all_trials_share_stands_below_the_table_and_columns_that_vary_in_it() -> None:
     trials = (of_knobs(1, x=1, y=2, z="a"), of_knobs(2, x=1, y=3, z="a"))
     *rows, shared, below = history_table(trials)
     assert [row.split("  ")[-1] for row in rows[1:]] == ["fake y=2", "fake y=3"]
     assert shared == "in every row: run 3, problem matmul 8x8x8 f32, target fake, threads 1"
     assert below == "fake everywhere: x=1 z=a"
-
-
-def test_columns_that_vary_stay_in_the_table() -> None:
     one = of_knobs(1, x=1)
     header, *_, shared, _ = history_table((one, replace(one, run=4, threads=2)))
     assert header.split()[:3] == ["trial", "run", "threads"]
     assert shared == "in every row: problem matmul 8x8x8 f32, target fake"
-
-
-def test_a_trial_alone_shares_nothing() -> None:
     assert history_table((of_knobs(1, x=1, y=2),))[-1].endswith("fake x=1 y=2")
 
 

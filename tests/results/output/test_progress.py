@@ -1,5 +1,9 @@
 import io
+import os
+import stat
+from collections.abc import Callable
 from dataclasses import replace
+from pathlib import Path
 
 import pytest
 from rich.console import Console
@@ -7,9 +11,11 @@ from rich.progress import Progress
 
 from tests.trials import measurement, run, trial
 from tests.tuning.fakes import MACHINE, settings
+from tuner.core.errors import UsageError
 from tuner.core.processors import PresentLoad
 from tuner.core.reliability import unreliable
 from tuner.core.runs import Counts
+from tuner.results.output.files import write_atomically, write_folder
 from tuner.results.output.progress import (
     LiveProgress,
     PlainProgress,
@@ -40,11 +46,8 @@ assert BASELINE is not None
 
 
 def test_a_trial_line_reports_counts_best_and_time_left() -> None:
-    line = trial_line(DONE, settings(trials=10))
-    assert (
-        line
-        == "5/10 trials: 3 measured, 2 failed, 1 reused (same code); best 1 us (1.024 GFLOP/s); 10 s left"
-    )
+    line = "5/10 trials: 3 measured, 2 failed, 1 reused (same code); best 1 us (1.024 GFLOP/s); 10 s left"
+    assert trial_line(DONE, settings(trials=10)) == line
     disturbed = trial_line(replace(DONE, best_reliability=unreliable("load")), settings(trials=10))
     assert "best 1 us (1.024 GFLOP/s), unreliable: load; 10 s left" in disturbed
     assert "left" not in trial_line(DONE, settings(trials=None, budget_s=5.0))
@@ -52,27 +55,18 @@ def test_a_trial_line_reports_counts_best_and_time_left() -> None:
 
 
 @pytest.mark.parametrize(
-    ("trials", "budget_s", "left_s"),
+    ("trials", "budget_s", "left_s", "share"),
     [
-        (10, None, 10.0),
-        (None, 60.0, 50.0),
-        (10, 13.0, 3.0),
-        (10, 300.0, 10.0),
-        (None, 5.0, 0.0),
-        (None, None, None),
+        *((10, None, 10.0, 0.5), (None, 60.0, 50.0, None), (10, 13.0, 3.0, None), (10, 300.0, 10.0, None)),
+        *((None, 5.0, 0.0, None), (None, None, None, None), (100, 20.0, 10.0, 0.5), (5, 5.0, 0.0, 1.0)),
     ],
 )
-def test_time_left_is_that_of_the_nearer_budget(
-    trials: int | None, budget_s: float | None, left_s: float | None
+def test_time_left_and_the_share_done_are_those_of_the_nearer_budget(
+    trials: int | None, budget_s: float | None, left_s: float | None, share: float | None
 ) -> None:
-    assert time_left_s(DONE, settings(trials=trials, budget_s=budget_s)) == left_s
-
-
-@pytest.mark.parametrize(("trials", "budget_s", "share"), [(10, None, 0.5), (100, 20.0, 0.5), (5, 5.0, 1.0)])
-def test_the_share_done_is_that_of_the_nearer_budget(
-    trials: int, budget_s: float | None, share: float
-) -> None:
-    assert share_done(DONE, settings(trials=trials, budget_s=budget_s)) == share
+    chosen = settings(trials=trials, budget_s=budget_s)
+    assert time_left_s(DONE, chosen) == left_s
+    assert share is None or share_done(DONE, chosen) == share
 
 
 @pytest.mark.parametrize(
@@ -112,9 +106,7 @@ def test_every_event_has_a_line(event: Event, options: str) -> None:
     assert event_line(event, settings()).startswith(options)
 
 
-def test_plain_lines_are_throttled(
-    capsys: pytest.CaptureFixture[str], monkeypatch: pytest.MonkeyPatch
-) -> None:
+def test_plain_lines_are_rare(capsys: pytest.CaptureFixture[str], monkeypatch: pytest.MonkeyPatch) -> None:
     observe = PlainProgress()
     observe(STARTED)
     for _ in range(100):
@@ -128,7 +120,7 @@ def test_plain_lines_are_throttled(
     assert "5/10 trials" in capsys.readouterr().err
 
 
-def test_a_terminal_gets_a_moving_line() -> None:
+def test_a_terminal_gets_a_line_that_moves_for_the_run_under_way_and_a_pipe_plain_lines() -> None:
     screen = io.StringIO()
     console = Console(file=screen, force_terminal=True, width=200, highlight=False)
     with Progress("{task.description}", console=console) as bar:
@@ -136,19 +128,73 @@ def test_a_terminal_gets_a_moving_line() -> None:
         observe(STARTED)
         observe(DONE)
         bar.refresh()
+        observe(STARTED)  # a program tunes one matmul after another
+        assert [task.description for task in bar.tasks] == ["starting"]
     assert "15 of 20 combinations are feasible" in screen.getvalue()
     assert "5/10 trials: 3 measured" in screen.getvalue()
+    with progress() as plain:
+        assert isinstance(plain, PlainProgress)
 
 
-def test_only_the_run_under_way_moves() -> None:
-    console = Console(file=io.StringIO(), force_terminal=True, width=200)
-    with Progress("{task.description}", console=console) as bar:
-        observe = LiveProgress(console, bar)
-        for event in (STARTED, DONE, STARTED):  # a program tunes one matmul after another
-            observe(event)
-        assert [task.description for task in bar.tasks] == ["starting"]
+# Files that commands write, whatever is at the place.
 
 
-def test_what_is_no_terminal_gets_plain_lines() -> None:
-    with progress() as observe:
-        assert isinstance(observe, PlainProgress)
+def test_a_file_is_written_whole_through_a_link_and_to_a_device(tmp_path: Path) -> None:
+    path = tmp_path / "best.mlir"
+    path.write_text("old")
+    write_atomically(path, b"new")
+    assert path.read_text() == "new"
+    umask = os.umask(0)
+    os.umask(umask)
+    assert stat.S_IMODE(path.stat().st_mode) == 0o666 & ~umask
+    assert list(tmp_path.iterdir()) == [path]
+    link = tmp_path / "link"
+    link.symlink_to(path)
+    write_atomically(link, b"newer")
+    assert link.is_symlink()
+    assert path.read_text() == "newer"
+    write_atomically(Path("/dev/null"), b"new")
+    assert not Path("/dev/null").is_file()
+
+
+@pytest.mark.parametrize(
+    ("file", "reason"),
+    [
+        (lambda folder: folder / "none" / "best.mlir", "No such file or directory"),
+        (lambda folder: Path("/proc/best.mlir"), "cannot be written"),
+        (lambda folder: Path("/dev/full"), "No space left on device"),
+        (lambda folder: folder, "Is a directory"),
+    ],
+)
+def test_what_cannot_be_written_is_named(file: Callable[[Path], Path], reason: str, tmp_path: Path) -> None:
+    path = file(tmp_path)
+    with pytest.raises(UsageError, match=f"{path}: cannot be written") as found:
+        write_atomically(path, b"new")
+    assert reason in str(found.value)
+    assert list(tmp_path.iterdir()) == []
+
+
+# Several files of a command in one folder, whatever is at the place.
+
+
+def test_a_missing_folder_is_made_and_other_files_stay(tmp_path: Path) -> None:
+    folder = tmp_path / "new" / "library"
+    paths = write_folder(folder, {"a.mlir": b"a", "x86_64/f32.yaml": b"b"})
+    assert [path.read_bytes() for path in paths] == [b"a", b"b"]
+    assert write_folder(folder, {"a.mlir": b"c"}) == (folder / "a.mlir",)
+    assert (folder / "a.mlir").read_bytes() == b"c"
+    assert sorted(path.name for path in folder.iterdir()) == ["a.mlir", "x86_64"]
+
+
+def test_a_folder_that_cannot_be_written_is_one_line_and_is_left_as_it_was(tmp_path: Path) -> None:
+    path = tmp_path / "a.mlir"
+    path.write_text("old")
+    for folder, texts, message in (
+        (path, {"a.mlir": b"a"}, r"a.mlir: is a file, not a folder to write into"),
+        (tmp_path, {"a.mlir": b"new", "a.mlir/b.yaml": b"b"}, "cannot be written: "),
+        (Path("/proc/none/library"), {"a.mlir": b"a"}, "/proc/none/library: cannot be written: "),
+    ):
+        with pytest.raises(UsageError, match=message):
+            write_folder(folder, texts)
+        assert [each.name for each in tmp_path.iterdir()] == ["a.mlir"]
+        assert path.read_text() == "old"

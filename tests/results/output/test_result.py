@@ -1,11 +1,28 @@
+import csv
+import io
+import json
 from dataclasses import replace
 
 import pytest
 
-from tests.trials import measurement, run, top_trial
+from tests.cli.conftest import counts
+from tests.trials import measurement, run, top_trial, trial
 from tuner.analysis.selected_result import SelectedResult, select_result
+from tuner.core.errors import Failure, Stage
 from tuner.core.machine import Conditions, GpuState, Roofline
-from tuner.core.runs import Counts, LibraryTime, Run, StoredTrial
+from tuner.core.records import Verdict
+from tuner.core.reliability import unreliable
+from tuner.core.runs import Counts, DatabaseInfo, LibraryTime, Run, StoredTrial
+from tuner.results.output.json_documents import (
+    Document,
+    csv_cell,
+    database_document,
+    history_csv,
+    history_document,
+    run_document,
+    trial_document,
+    tune_document,
+)
 from tuner.results.output.run_result import (
     baseline_text,
     counts_text,
@@ -16,6 +33,7 @@ from tuner.results.output.run_result import (
 from tuner.tuning.tuned_run import TunedRun
 
 COUNTS = Counts(12, 9, 0, 3, 4)
+FLOP, MOVED = run().settings.problem.flop, run().settings.problem.bytes
 
 
 def answered(*trials: StoredTrial, noise: float | None = 0.01) -> SelectedResult:
@@ -30,24 +48,23 @@ def lines(*trials: StoredTrial, baseline_s: float | None = 2e-3, of: Run | None 
     return "\n".join(result_lines(TunedRun(stored, COUNTS, selected, 12.5), selected))
 
 
-def test_the_answer_is_reported_with_its_interval_and_noise() -> None:
-    text = lines(top_trial(0, measurement(1e-3, 0.02)))
-    assert "time      1 ms (95 % interval 990 us .. 1.01 ms; noise floor 1.0%)" in text
-    assert "200.0% of FakeBLAS 1.0" in text
-    assert "tied" not in text
-
-
-def test_an_unreliable_answer_says_why_in_place_of_a_percentage() -> None:
-    disturbed, quiet = (
-        lines(top_trial(0, measurement(1e-3, 0.02)), of=run(unreliable=reason))
-        for reason in ("the baseline drifted by 34%: load", "")
+def test_the_answer_is_reported_with_interval_and_noise_or_why_it_is_unreliable() -> None:
+    best = top_trial(0, measurement(1e-3, 0.02))
+    quiet, disturbed = (
+        lines(best, of=run(unreliable=why)) for why in ("", "the baseline drifted by 34%: load")
     )
+    assert "time      1 ms (95 % interval 990 us .. 1.01 ms; noise floor 1.0%)" in quiet
+    assert "200.0% of FakeBLAS 1.0" in quiet
+    assert "tied" not in quiet
+    assert "unreliable" not in quiet
+    assert "libraries" not in quiet
+    assert "idle" not in quiet
     assert ", unreliable next to FakeBLAS 1.0 (2 ms, " in disturbed
     assert "% of FakeBLAS" not in disturbed
     assert "badge     unreliable: the baseline drifted by 34%: load\n" in disturbed
     assert f"on a quiet machine: tuner tune --resume {run().id} --retime" in disturbed
-    assert "unreliable" not in quiet
-    assert "200.0% of FakeBLAS 1.0" in quiet
+    given = lines(best, of=replace(run(), search_s=8.0, idle_s=1.0))
+    assert "in 12 s; measuring worker idle 12% of the search" in given
 
 
 def test_the_libraries_of_a_chosen_baseline_are_listed_with_times_and_operands() -> None:
@@ -66,7 +83,6 @@ def test_the_libraries_of_a_chosen_baseline_are_listed_with_times_and_operands()
     ) in lines(top_trial(0, measurement(1e-3, 0.02)), of=best)
     one = lines(top_trial(0, measurement(1e-3, 0.02)), of=replace(stored, settings=chosen))
     assert "\nlibraries FakeBLAS 1.0 (1 thread, operands 16 bytes past a cache line)\n" in one
-    assert "libraries" not in lines(top_trial(0, measurement(1e-3, 0.02)))
 
 
 def test_a_round_that_cannot_separate_trials_calls_none_tied() -> None:
@@ -80,30 +96,23 @@ def test_a_round_that_cannot_separate_trials_calls_none_tied() -> None:
     assert tied_lines(clear, run()) == []
 
 
-def test_the_answer_is_compared_with_the_measured_limits_of_the_machine() -> None:
-    flop, moved = run().settings.problem.flop, run().settings.problem.bytes
-    limits = Roofline(flop / 0.5e-3, moved / 0.2e-3)
-    given = lines(top_trial(0, measurement(1e-3)), of=run(baseline_s=None, roofline=limits))
-    assert "roofline  50.0% of what 1 thread can do" in given
-    assert limits.least_s(flop, 10 * moved, 10 * moved - 1) == pytest.approx(2e-3)
-    assert limits.least_s(flop, 10 * moved, 10 * moved) == pytest.approx(0.5e-3)
+def test_the_answer_is_compared_with_the_limits_of_the_machine() -> None:
+    for limits, text in (
+        (Roofline(FLOP / 0.5e-3, MOVED / 0.2e-3), "roofline  50.0% of what 1 thread can do"),
+        (
+            Roofline(1e5, 1e9),  # at least what the best trial reached
+            f"roofline  100.0% of what 1 thread can do ({FLOP / 1e6:.4g} GFLOP/s, reached by a kernel and",
+        ),
+        (Roofline(2e12, 1e11, "measured by AMX"), "(2000 GFLOP/s by AMX and 100.0 GB/s, measured)"),
+        (Roofline(2e12, 1e11, "measured by FMA"), "(2000 GFLOP/s and 100.0 GB/s, measured)"),
+    ):
+        assert text in lines(top_trial(0, measurement(1e-3)), of=run(baseline_s=None, roofline=limits))
 
 
-def test_a_roofline_is_at_least_what_the_best_trial_reached() -> None:
-    flop = run().settings.problem.flop
-    given = lines(top_trial(0, measurement(1e-3)), of=run(baseline_s=None, roofline=Roofline(1e5, 1e9)))
-    reached = f"{flop / 1e-3 / 1e9:.4g} GFLOP/s"
-    assert f"roofline  100.0% of what 1 thread can do ({reached}, reached by a kernel and" in given
-
-
-@pytest.mark.parametrize(
-    ("source", "peak"),
-    [("measured by AMX", "2000 GFLOP/s by AMX and"), ("measured by FMA", "2000 GFLOP/s and")],
-)
-def test_a_roofline_of_other_instructions_than_multiply_adds_names_them(source: str, peak: str) -> None:
-    limits = Roofline(2e12, 1e11, source)
-    given = lines(top_trial(0, measurement(1e-3)), of=run(baseline_s=None, roofline=limits))
-    assert f"({peak} 100.0 GB/s, measured)" in given
+def test_what_the_cache_holds_is_not_moved() -> None:
+    limits = Roofline(FLOP / 0.5e-3, MOVED / 0.2e-3)
+    least_s = [limits.least_s(FLOP, 10 * MOVED, cache_bytes) for cache_bytes in (10 * MOVED - 1, 10 * MOVED)]
+    assert least_s == pytest.approx([2e-3, 0.5e-3])
 
 
 def test_on_a_gpu_nothing_is_said_of_threads_and_the_source_of_the_peak_is() -> None:
@@ -118,12 +127,6 @@ def test_on_a_gpu_nothing_is_said_of_threads_and_the_source_of_the_peak_is() -> 
     assert "thread" not in text
 
 
-def test_a_throttled_time_is_reported_as_such() -> None:
-    state = GpuState(1.4e9, 2.6e9, 84.0, 700.0, ("power cap",))
-    timed = replace(measurement(1e-3), conditions=Conditions(state, state))
-    assert "throttled by power cap: the GPU can be faster than this time" in lines(top_trial(0, timed))
-
-
 def test_without_a_baseline_only_the_speed_is_reported() -> None:
     assert (
         "%" not in lines(top_trial(0, measurement(1e-3)), baseline_s=None).split("speed")[1].splitlines()[0]
@@ -131,28 +134,146 @@ def test_without_a_baseline_only_the_speed_is_reported() -> None:
     assert baseline_text(run(baseline_s=None), top_trial(0, measurement(1.0))) == ""
 
 
-def test_the_tied_are_listed_but_not_without_end() -> None:
+def test_the_tied_are_listed_but_not_without_end_and_a_throttled_time_is_reported() -> None:
     text = lines(*(top_trial(number, measurement(1e-3 + number * 1e-8, 0.02)) for number in range(12)))
     assert "tied      with 101, 102, 103" in text
     assert "108 and 3 more: not shown to differ by more than noise; the simplest" in text
+    state = GpuState(1.4e9, 2.6e9, 84.0, 700.0, ("power cap",))
+    timed = replace(measurement(1e-3), conditions=Conditions(state, state))
+    assert "throttled by power cap: the GPU can be faster than this time" in lines(top_trial(0, timed))
 
 
-def test_the_idle_share_of_the_measuring_worker_is_reported_where_it_is_known() -> None:
-    stored = replace(run(), search_s=8.0, idle_s=1.0)
-    given = lines(top_trial(0, measurement(1e-3)), of=stored)
-    assert "in 12 s; measuring worker idle 12% of the search" in given
-    assert "idle" not in lines(top_trial(0, measurement(1e-3)))
-
-
-def test_counts_report_what_was_reused() -> None:
+def test_counts_and_a_run_that_found_nothing_report_what_became_of_trials() -> None:
     assert counts_text(COUNTS) == "12 trials: 9 measured, 3 failed, 4 of them reused (same code)"
     assert counts_text(Counts(1, 1)) == "1 trial: 1 measured, 0 failed"
-
-
-def test_a_run_that_found_nothing_reports_the_commonest_reasons() -> None:
     nothing = failure_lines(TunedRun(run(), Counts(0, 0, 0, 0), None, 1.0), [])
     assert nothing == ["no candidate was tried: the budget was spent before the first"]
     given = failure_lines(TunedRun(run(), Counts(3, 0, 0, 3), None, 1.0), [("run: killed by SIGSEGV", 3)])
     assert given[0] == "no candidate worked: 3 trials: 0 measured, 3 failed"
     assert given[1] == "  3 x run: killed by SIGSEGV"
     assert "tuner history --run 3 --status failed" in given[2]
+
+
+# The keys of command-line.md, which other programs rely on.
+
+MEASURED = top_trial(7, measurement(1e-3, 0.02))
+FAILED = trial(8, Failure(Stage.VERIFY, "element (0, 1): found 2, expected 1"))
+DOCUMENT_COUNTS = Counts(5, 3, 1, 1, 2)
+HISTORY_KEYS = {
+    *("trial", "run", "number", "problem", "target", "strategy", "knobs"),
+    *("status", "stage", "reason", "median_s", "gflop_per_s", "created"),
+}
+
+
+def tuned_document() -> Document:
+    return tune_document(run(), DOCUMENT_COUNTS, select_result((MEASURED,), 0.01), 12.5)
+
+
+def test_tune_has_the_keys_of_the_contract_and_null_for_what_it_did_not_find() -> None:
+    document = tuned_document()
+    assert document.keys() >= {"run", "problem", "target", "counts", "best", "seconds"}
+    assert document["problem"].keys() >= {"op", "shape", "dtype", "layout"}
+    assert document["counts"] == counts(proposed=5, measured=3, verified=1, failed=1, reused=2)
+    assert document["best"].keys() == {
+        *("trial", "strategy", "knobs", "median_s", "interval_s", "gflop_per_s", "baseline"),
+        *("cold_median_s", "conditions", "reliability", "unreliable", "custom_ops", "offsets", "sensitive"),
+    }
+    assert document["best"]["baseline"].keys() >= {"name", "median_s", "ratio"}
+    best = document["best"]
+    assert (document["problem"]["shape"], best["trial"], document["seconds"]) == ([8, 8, 8], 107, 12.5)
+    assert best["gflop_per_s"] == pytest.approx(2 * 8**3 / 1e-3 / 1e9)
+    assert best["interval_s"] == [pytest.approx(0.99e-3), pytest.approx(1.01e-3)]
+    assert best["baseline"]["ratio"] == pytest.approx(2.0)  # twice as fast as the baseline
+    own = trial(7, measurement(1e-3, 0.02), script='"tuner.dot"(%x)\n')
+    assert tune_document(run(), DOCUMENT_COUNTS, select_result((own,), 0.01), 1.0)["best"]["custom_ops"] == [
+        "tuner.dot"
+    ]
+    assert tuned_document()["best"]["custom_ops"] == []
+    assert tune_document(run(), DOCUMENT_COUNTS, None, 1.0)["best"] is None
+    document = tune_document(run(baseline_s=None), DOCUMENT_COUNTS, select_result((MEASURED,), None), 1.0)
+    assert document["best"]["baseline"] is None
+
+
+def test_a_baseline_names_what_was_chosen_and_every_library_with_its_time_or_its_failure() -> None:
+    libraries = (
+        LibraryTime("mkl", "MKL 2026.2 avx512", 2e-3, (1.9e-3, 2.1e-3)),
+        LibraryTime("blis", "", failure="exited with SIGSEGV"),
+    )
+    stored = run()
+    assert stored.baseline is not None
+    best = replace(
+        stored,
+        settings=replace(stored.settings, baseline_library="best"),
+        baseline=replace(stored.baseline, libraries=libraries),
+    )
+    document = tune_document(best, DOCUMENT_COUNTS, select_result((MEASURED,), 0.01), 12.5)["best"][
+        "baseline"
+    ]
+    assert (document["choice"], document["threads"], document["operands_offset_bytes"]) == ("best", 1, 16)
+    mkl, blis = document["libraries"]
+    assert (mkl["library"], mkl["name"], mkl["median_s"]) == ("mkl", "MKL 2026.2 avx512", 2e-3)
+    assert (blis["library"], blis["median_s"], blis["failure"]) == ("blis", None, "exited with SIGSEGV")
+    default = tuned_document()["best"]["baseline"]
+    assert (default["choice"], default["libraries"]) == (None, [])
+
+
+def test_of_an_unreliable_answer_no_ratio_is_reported() -> None:
+    document = tune_document(run(unreliable="load"), DOCUMENT_COUNTS, select_result((MEASURED,), 0.01), 12.5)
+    best, tied = document["best"], document["tied_set"][0]
+    assert best["unreliable"] == best["baseline"]["ratio_unknown"] == tied["slowdown_unknown"] == "load"
+    assert best["baseline"]["ratio"] is best["baseline"]["ratio_interval"] is tied["slowdown"] is None
+    assert document["can_separate"] is False
+    assert tuned_document()["best"]["unreliable"] is None
+    assert tuned_document()["can_separate"] is True
+    assert history_document(replace(MEASURED, reliability=unreliable("load")))["unreliable"] == "load"
+
+
+@pytest.mark.parametrize(
+    ("tried", "given"),
+    [
+        (MEASURED, ("measured", None, None, 1e-3)),
+        (FAILED, ("failed", "verify", "element (0, 1): found 2, expected 1", None)),
+        (trial(9, Verdict(0.5, 64)), ("verified", None, None, None)),
+        (trial(1, measurement(1.0), final=measurement(2.0)), ("measured", None, None, 2.0)),
+    ],
+    ids=["measured", "failed", "verified", "timed again"],
+)
+def test_history_reports_what_became_of_a_trial(tried: StoredTrial, given: tuple[object, ...]) -> None:
+    document = history_document(tried)
+    assert document.keys() >= HISTORY_KEYS
+    assert document.keys() == history_document(MEASURED).keys()
+    assert tuple(document[key] for key in ("status", "stage", "reason", "median_s")) == given
+    assert (document["gflop_per_s"] is None) == (given[-1] is None)
+    assert document["created"] == "2026-01-31T12:00:00Z"
+
+
+def test_documents_are_json_and_hold_everything() -> None:
+    document = trial_document(trial(1, measurement(1.0), final=measurement(2.0)))
+    assert (document["measurement"]["samples_s"], document["final"]["median_s"]) == ([1.0] * 6, 2.0)
+    assert document["stages_s"] == {"bind": 0.001, "measure": 0.2}
+    assert document["verdict"] == {"max_error": 0.25, "elements": 64, "notes": []}
+    assert (document["resources"], document["script"]) == ([], "module {}\n")
+    document = run_document(run(), DOCUMENT_COUNTS, select_result((MEASURED,), 0.01))
+    assert (document["sampler"], document["seed"], document["trials"]) == ("random", 0, 12)
+    assert document["compiler"].startswith("fake 1.0")
+    for each in (tuned_document(), document, trial_document(FAILED)):
+        assert json.loads(json.dumps(each, allow_nan=False)) == each
+    info = DatabaseInfo("sqlite:///x.db", "0001", 2, 30, ("matmul 8x8x8 f32 nn none",))
+    document = database_document(info)
+    assert (document["runs"], document["trials"], document["revision"]) == (2, 30, "0001")
+
+
+def test_csv_reads_back() -> None:
+    rows = list(csv.DictReader(io.StringIO(history_csv((MEASURED, FAILED)))))
+    assert [row["trial"] for row in rows] == ["107", "108"]
+    assert rows[0]["shape"] == "8x8x8"
+    assert json.loads(rows[0]["knobs"]) == {"knob_0": 7}
+    assert rows[1]["reason"] == "element (0, 1): found 2, expected 1"
+    assert history_csv(()).count("\n") == 1
+
+
+def test_a_cell_that_would_be_a_formula_is_a_text_and_others_stay() -> None:
+    for text in ("=1+1", "+SUM(A1)", "-2+3|cmd", "@x", "\tx", "\rx", "-", "--", "-1.5.2"):
+        assert csv_cell(text) == "'" + text.replace("\t", "\\t").replace("\r", "\\r")
+    for value in ("", "matmul", "8x8x8", "-1.5", "1e-3", "-1E-3", "+7", -1.5, 1e-3, None, True):
+        assert csv_cell(value) == value

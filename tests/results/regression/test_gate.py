@@ -3,8 +3,9 @@
 import base64
 import datetime
 import json
+import shutil
 import zlib
-from collections.abc import Callable
+from collections.abc import Callable, Iterator
 from dataclasses import replace
 from pathlib import Path
 from typing import Any
@@ -16,13 +17,16 @@ from tests.trials import measurement
 from tests.tuning import fakes
 from tuner.analysis.slowdown import LEAST_SESSIONS, SlowdownLimits
 from tuner.core.candidate import Candidate, ChosenStrategy, TargetName, Value
-from tuner.core.errors import UsageError
+from tuner.core.errors import CandidateError, Failure, Stage, UsageError
 from tuner.core.gpu_code import KernelBuffer, KernelProgram, Launch
 from tuner.core.interfaces import Artifact, Partition, Script
 from tuner.core.problem import Matmul
 from tuner.core.runs import StoredTrial, TrialQuery
 from tuner.db.store import Store
+from tuner.results.best_trials import best_result
+from tuner.results.past_runs import past_trials
 from tuner.results.regression import gate
+from tuner.results.regression.audit import Audited, AuditStatus, audit
 from tuner.results.regression.gate import (
     GateEntry,
     GateFile,
@@ -33,6 +37,7 @@ from tuner.results.regression.gate import (
     recorded_entry,
 )
 from tuner.targets.backends import Backends
+from tuner.targets.interface import TargetStatus
 from tuner.tuning.events import Interruption
 from tuner.tuning.run import begin
 
@@ -64,34 +69,25 @@ def changed(**knobs: Value) -> Backends:
     return fakes.backends(bind=lambda *_: bind)
 
 
-def test_an_entry_has_the_code_and_its_time(entry: GateEntry) -> None:
+def test_an_entry_has_the_code_and_its_time_and_equal_code_is_not_timed(entry: GateEntry) -> None:
     assert entry.measurement.median_s == fakes.BEST_S
     assert '"x": 7' in entry.artifact.code
     assert (entry.strategy, entry.machine, entry.mlir) == (ChosenStrategy("fake"), "fake", "fake 1.0")
-
-
-def test_equal_code_is_not_timed(entry: GateEntry) -> None:
     found = check_entry(changed(comment="other"), entry, LIMITS)
     assert (found.status, found.slowdown, found.sessions) == (GateStatus.SAME_CODE, None, 0)
     assert found.reason == "it compiles to the recorded code"
-
-
-def test_equal_code_that_another_llvm_makes_machine_code_of_is_reported(entry: GateEntry) -> None:
     found = check_entry(fakes.backends(), replace(entry, mlir="fake 0.9"), LIMITS)
     assert found.status is GateStatus.SAME_CODE
     assert found.reason == "the same LLVM dialect; its machine code is made by fake 1.0, then by fake 0.9"
 
 
-def test_slower_code_stops_the_gate(entry: GateEntry) -> None:
+def test_slower_code_stops_the_gate_and_other_code_that_is_as_fast_passes(entry: GateEntry) -> None:
     found = check_entry(changed(x=8), entry, LIMITS)
     assert (found.status, found.sessions) == (GateStatus.SLOWER, LEAST_SESSIONS)
     assert found.slowdown is not None
     assert found.slowdown.median == pytest.approx(1.0)
     assert (found.then_s, found.now_s) == (fakes.BEST_S, 2 * fakes.BEST_S)
     assert not found.status.passes
-
-
-def test_other_code_that_is_as_fast_passes(entry: GateEntry) -> None:
     found = check_entry(changed(another=1), entry, LIMITS)
     assert found.status is GateStatus.NOT_SLOWER
     assert found.status.passes
@@ -114,9 +110,7 @@ def test_a_slowdown_that_is_neither_shown_nor_ruled_out_passes_as_unclear(entry:
         (fakes.untimed_backends, "not known here"),
     ],
 )
-def test_code_that_cannot_be_compared_stops_the_gate(
-    entry: GateEntry, backends: Callable[[], Backends], reason: str
-) -> None:
+def test_incomparable_code_stops_it(entry: GateEntry, backends: Callable[[], Backends], reason: str) -> None:
     found = check_entry(backends(), entry, LIMITS)
     assert found.status is GateStatus.FAILED
     assert reason in found.reason
@@ -129,28 +123,19 @@ def test_code_of_then_that_does_not_run_is_to_be_recorded_anew(entry: GateEntry)
     assert found.reason == "the code of then does not run here: record it anew"
 
 
-def test_what_fails_today_is_not_recorded(best: tuple[str, StoredTrial]) -> None:
+def test_what_fails_or_has_no_time_is_not_recorded(best: tuple[str, StoredTrial], tmp_path: Path) -> None:
     with Store.open(best[0]) as store, pytest.raises(UsageError, match="fails at stage verify"):
         recorded_entry(changed(deed="wrong", at="verify"), store, best[1])
-
-
-def test_what_is_only_verified_is_not_recorded(tmp_path: Path) -> None:
     backends = fakes.untimed_backends()
+    simulated = fakes.settings(trials=1, target=TargetName("simulator", "sm_90"))
     with Store.open(str(tmp_path / "untimed.db")) as store:
-        begin(
-            fakes.settings(trials=1, target=TargetName("simulator", "sm_90")),
-            backends,
-            store,
-            Interruption(),
-        )
+        begin(simulated, backends, store, Interruption())
         (trial,) = store.trials(TrialQuery())
         with pytest.raises(UsageError, match="is verified, and nothing is timed here"):
             recorded_entry(backends, store, trial)
 
 
 NOW = datetime.datetime(2026, 1, 31, tzinfo=datetime.UTC)
-
-
 PROGRAM = KernelProgram(
     chip="sm_90",
     ptx=".version 8.0 // \N{GREEK SMALL LETTER MU}",
@@ -178,11 +163,7 @@ def gate_file_entry(artifact: Artifact, n: int = 8, **changes: Any) -> GateEntry
 
 
 ON_CPU = gate_file_entry(Artifact("llvm.func @f() {}", "aa", (Partition("f", 0, 0, 8, 8),)))
-
-
 ON_GPU = gate_file_entry(Artifact("", "bb", program=PROGRAM), target=TargetName("cuda", "sm_90"), threads=1)
-
-
 FILE = GateFile(NOW, "0.1.0", (ON_CPU, ON_GPU))
 
 
@@ -192,16 +173,13 @@ def written(folder: Path, content: bytes) -> Path:
     return path
 
 
-def test_entries_of_before_were_timed_on_a_cache_line(tmp_path: Path) -> None:
+def test_code_comes_back_whole_and_entries_of_before_were_on_a_cache_line(tmp_path: Path) -> None:
+    assert read_gate_file(written(tmp_path, gate_file_bytes(FILE))) == FILE
     document = json.loads(gate_file_bytes(FILE))
     for each in document["entries"]:
         assert each["problem"].pop("align") == "16"
     found = read_gate_file(written(tmp_path, json.dumps(document).encode()))
     assert [each.problem.align for each in found.entries] == ["64", "16"]
-
-
-def test_code_of_processors_and_gpus_comes_back_whole(tmp_path: Path) -> None:
-    assert read_gate_file(written(tmp_path, gate_file_bytes(FILE))) == FILE
 
 
 def test_an_entry_takes_the_place_of_one_of_its_problem_target_and_threads() -> None:
@@ -246,13 +224,111 @@ def test_a_file_that_does_not_fit_is_refused_by_its_place(
         read_gate_file(edited(tmp_path, place, value))
 
 
-def test_code_that_unpacks_without_end_is_refused(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> None:
+def test_code_that_unpacks_without_end_and_files_of_something_else_are_refused(
+    tmp_path: Path, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    for content in (b"{", b"[" * 100_000, b"[]"):
+        with pytest.raises(UsageError, match=r"is not JSON|found format None, allowed 'tuner-gate'"):
+            read_gate_file(written(tmp_path, content))
     monkeypatch.setattr(gate, "CODE_LIMIT_BYTES", 10)
     with pytest.raises(UsageError, match="cut off or above 10 bytes"):
         read_gate_file(written(tmp_path, gate_file_bytes(FILE)))
 
 
-@pytest.mark.parametrize("content", [b"{", b"[" * 100_000, b"[]"])
-def test_a_file_of_something_else_is_refused(tmp_path: Path, content: bytes) -> None:
-    with pytest.raises(UsageError, match=r"is not JSON|found format None, allowed 'tuner-gate'"):
-        read_gate_file(written(tmp_path, content))
+# An audit of fake results.
+
+PROBLEM = fakes.settings().problem
+
+
+@pytest.fixture(scope="module")
+def whole_run(tmp_path_factory: pytest.TempPathFactory) -> Path:
+    path = tmp_path_factory.mktemp("audit") / "results.db"
+    with Store.open(str(path)) as opened:
+        begin(fakes.settings(trials=20, sampler="exhaustive"), fakes.backends(), opened, Interruption())
+    return path
+
+
+@pytest.fixture
+def store(whole_run: Path, tmp_path: Path) -> Iterator[Store]:
+    with Store.open(str(shutil.copy(whole_run, tmp_path))) as opened:
+        yield opened
+
+
+def upgraded(backends: Backends) -> Backends:
+    kind = fakes.changed_kind(backends.kinds["fake"], compiler=lambda _target: fakes.OTHER_COMPILER)
+    return replace(backends, kinds={**backends.kinds, "fake": kind})
+
+
+def audited(backends: Backends, store: Store) -> list[Audited]:
+    return list(audit(backends, store, TrialQuery(), 0.05))
+
+
+def test_the_same_script_or_the_same_code_by_another_compiler_holds_for_free(store: Store) -> None:
+    (found,) = audited(fakes.backends(runner=None), store)
+    assert found.status is AuditStatus.UNCHANGED
+    assert found.status.holds
+    (found,) = audited(upgraded(fakes.backends()), store)
+    assert (found.status, found.now_s, found.run) == (AuditStatus.SAME_CODE, None, None)
+    assert found.reason == "although changed: fake 1.0 -> fake 2.0, tuner's passes"
+    (found,) = audited(changed(comment="other"), store)
+    assert (found.status, found.reason) == (AuditStatus.SAME_CODE, "although changed: the script")
+    assert len(store.runs()) == 1
+
+
+def test_other_code_is_timed_and_takes_the_place_of_the_old_time(store: Store) -> None:
+    found = audited(upgraded(changed(another=1)), store)
+    assert {each.status for each in found} == {AuditStatus.TIMED_AGAIN}
+    assert found[0].now_s == fakes.BEST_S
+    best = best_result(store, PROBLEM, "fake").best
+    assert best.run in {each.run for each in found}
+    assert store.run(best.run).compiler == fakes.OTHER_COMPILER
+    assert store.run(best.run).status == "done"
+    assert "timed again in an audit" in store.trial(found[0].trial.id).stale
+    assert {each.status for each in audited(upgraded(changed(another=1)), store)} == {AuditStatus.UNCHANGED}
+
+
+def test_slower_code_is_flagged(store: Store) -> None:
+    first = audited(changed(x=9), store)[0]
+    assert (first.status, first.now_s) == (AuditStatus.SLOWER, 5 * fakes.BEST_S)
+    assert first.reason == "other code, recorded 1 ms in another session"
+    assert not first.status.holds
+    assert best_result(store, PROBLEM, "fake").measurement.median_s > fakes.BEST_S
+    (best,) = past_trials(store, TrialQuery(best=True))
+    assert best.best_s is not None
+    assert best.best_s > fakes.BEST_S
+
+
+def test_wrong_code_is_flagged_and_its_time_forgotten(store: Store) -> None:
+    found = audited(changed(deed="wrong", at="verify"), store)
+    assert {each.status for each in found} == {AuditStatus.FAILED}
+    assert found[0].reason == "fails at stage verify: element (0, 1): found 2, expected 1"
+    assert found[0].run is not None
+    (stored,) = store.trials(TrialQuery(run=found[0].run))
+    assert isinstance(stored.record.outcome, Failure)
+    assert found[0].trial.id not in {each.id for each in past_trials(store, TrialQuery(best=True))}
+
+
+def test_a_strategy_that_no_longer_binds_is_flagged(store: Store) -> None:
+    def bind(_candidate: Candidate) -> Script:
+        raise CandidateError(Stage.BIND, "no strategy 'fake' in this run")
+
+    found = audited(fakes.backends(bind=lambda *_: bind), store)
+    assert found[0].status is AuditStatus.FAILED
+    assert found[0].reason == "at stage bind: no strategy 'fake' in this run"
+
+
+def test_other_code_that_cannot_run_here_is_not_judged(store: Store) -> None:
+    gone = TargetStatus("fake", False, "no GPU", is_timed=False, can_compile=True)
+    backends = changed(another=1)
+    kind = replace(backends.kinds["fake"], status=lambda: gone)
+    (found,) = audited(replace(backends, kinds={"fake": kind}), store)
+    assert (found.status, found.reason) == (AuditStatus.NOT_EVALUATED, "other code; no GPU")
+    assert len(store.runs()) == 1
+    assert not store.trial(found.trial.id).stale
+
+
+def test_results_of_another_machine_are_left_alone_and_the_audit_has_an_end(store: Store) -> None:
+    backends = fakes.backends()
+    kind = fakes.changed_kind(backends.kinds["fake"], machine=lambda _target: fakes.OTHER_MACHINE)
+    assert audited(replace(backends, kinds={"fake": kind}), store) == []
+    assert len(audited(changed(x=1), store)) <= 8

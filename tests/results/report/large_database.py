@@ -7,10 +7,11 @@ from dataclasses import replace
 from pathlib import Path
 
 from tests.db.values import COMPILER, MACHINE, SETTINGS, sha256, time_again
+from tests.db.values import outcome as stored_outcome
 from tuner.core.candidate import Candidate, ChosenStrategy
 from tuner.core.errors import Failure, Stage
 from tuner.core.machine import Roofline
-from tuner.core.records import Measurement, Record, Verdict
+from tuner.core.records import Measurement
 from tuner.core.runs import SEED, SPACE_FILE, Baseline, InitialConfiguration
 from tuner.db.database import Database
 from tuner.db.store import Store
@@ -37,7 +38,6 @@ SCRIPT = "module attributes {transform.with_named_sequence} {}\n"
 
 
 def write_large_database(file: Path, trials: int) -> None:
-    """Writes it: the same for the same number of trials."""
     chance = random.Random(0)
     candidates = [_candidate(chance) for _ in range(trials)]
     origins = [SPACE_FILE] * 6 + [SEED] * 8
@@ -56,18 +56,9 @@ def write_large_database(file: Path, trials: int) -> None:
         store.finish_run(run, "done", 3600.0)
 
 
-def _candidate(chance: random.Random) -> Candidate:
-    strategy = chance.choice(STRATEGIES)
-    knobs = {name: chance.choice(values) for name, values in KNOBS.items()}
-    if strategy == STRATEGIES[1]:
-        del knobs["block_k"]
-    return Candidate.of(strategy, knobs)
-
-
 def _write_trials(
     file: Path, run: int, candidates: list[Candidate], chance: random.Random
 ) -> dict[int, float]:
-    """Returns the time of each timed trial."""
     database = Database.open(str(file))
     times = {}
     with database.transaction() as connection:
@@ -76,11 +67,20 @@ def _write_trials(
             now = datetime.datetime(2026, 1, 31, tzinfo=datetime.UTC) + datetime.timedelta(seconds=number)
             trial = add_proposal(connection, run, number, number, candidate, now)
             outcome = _outcome(candidate, chance)
-            add_outcome(connection, trial, _record(candidate, outcome), now)
+            record = replace(stored_outcome(outcome, SCRIPT), candidate=candidate)
+            add_outcome(connection, trial, record, now)
             if isinstance(outcome, Measurement):
                 times[trial] = outcome.median_s
     database.close()
     return times
+
+
+def _candidate(chance: random.Random) -> Candidate:
+    strategy = chance.choice(STRATEGIES)
+    knobs = {name: chance.choice(values) for name, values in KNOBS.items()}
+    if strategy == STRATEGIES[1]:
+        del knobs["block_k"]
+    return Candidate.of(strategy, knobs)
 
 
 def _outcome(candidate: Candidate, chance: random.Random) -> Measurement | Failure:
@@ -95,15 +95,3 @@ def _outcome(candidate: Candidate, chance: random.Random) -> Measurement | Failu
 def _timed(median_s: float) -> Measurement:
     samples_s = tuple(median_s * factor for factor in (0.99, 1.0, 1.01))
     return Measurement(samples_s, 4, median_s, (samples_s[0], samples_s[-1]))
-
-
-def _record(candidate: Candidate, outcome: Measurement | Failure) -> Record:
-    return Record(
-        problem=SETTINGS.problem,
-        candidate=candidate,
-        target=SETTINGS.target,
-        outcome=outcome,
-        script_sha256=sha256(SCRIPT),
-        stage_s=(("bind", 0.001), ("compile", 0.08)),
-        verdict=Verdict(0.25, 64) if isinstance(outcome, Measurement) else None,
-    )

@@ -12,13 +12,10 @@ NEVER_SEEN = {"style", "script"}
 
 @dataclass
 class Parsed:
-    """What a page holds."""
-
     text: str = ""  # as a browser shows it: one blank between words
     elements: list[tuple[str, dict[str, str]]] = field(default_factory=list)
 
     def of(self, tag: str, class_: str = "") -> list[dict[str, str]]:
-        """Returns the attributes of the elements of a kind."""
         return [
             attributes
             for name, attributes in self.elements
@@ -26,7 +23,6 @@ class Parsed:
         ]
 
     def names(self) -> set[str]:
-        """Returns the places that links may lead to."""
         return {attributes["id"] for _, attributes in self.elements if "id" in attributes}
 
 
@@ -62,5 +58,4 @@ def parsed(text: str) -> Parsed:
 
 
 def page(of: Report) -> Parsed:
-    """Returns the page of a report."""
     return parsed(page_html(of))

@@ -4,13 +4,12 @@ from dataclasses import replace
 import pytest
 
 from tests.results.report.parsed import page, parsed
-from tests.results.report.values import best_of, many, report, reported
+from tests.results.report.values import best_of, many, report, reported, with_candidate
 from tests.trials import measurement, run, top_trial, trial
 from tests.tuning.fakes import MACHINE
-from tuner.core.candidate import Candidate
 from tuner.core.errors import Failure, Stage
 from tuner.core.machine import Roofline
-from tuner.core.records import Record, Verdict
+from tuner.core.records import Verdict
 from tuner.core.runs import Baseline
 from tuner.results.report import content
 from tuner.results.report.page import page_html
@@ -89,15 +88,12 @@ def test_a_part_of_the_trials_is_reported_as_such(monkeypatch: pytest.MonkeyPatc
     assert len(found.of("tr")) == 1 + 10 + len(found.of("table", "cards")) + 3
 
 
-def test_every_link_leads_somewhere_and_no_place_is_there_twice() -> None:
+def test_every_link_leads_somewhere_no_place_is_there_twice_and_a_badge_says_why() -> None:
     trials = (*many(), trial(40, Failure(Stage.COMPILE, "no")), trial(41, Failure(Stage.RUN, "crash")))
     found = page(report(reported(trials), best=(best_of(run(), BEST),)))
     assert {each["href"][1:] for each in found.of("a")} <= found.names()
     ids = [each["id"] for _, each in found.elements if "id" in each]
     assert len(ids) == len(set(ids))
-
-
-def test_a_badge_says_why_where_one_points() -> None:
     badges = page(report(reported(many(), run(noise=None)))).of("span", "badge")
     assert [each["class"] for each in badges] == ["badge unknown"]
     assert badges[0]["title"] == "No code was timed twice to see how far times repeat."
@@ -118,14 +114,7 @@ def test_drawings_and_tables_are_named_for_readers_that_see_none() -> None:
 
 def test_whatever_a_database_holds_is_escaped() -> None:
     evil = trial(0, Failure(Stage.RUN, EVIL), script=EVIL)
-    timed = tuple(
-        replace(
-            each,
-            record=replace(each.record, candidate=Candidate.of(EVIL, {EVIL: EVIL, "x": str(each.number)})),
-        )
-        for each in many()
-        if isinstance(each.record, Record)
-    )
+    timed = tuple(with_candidate(each, EVIL, {EVIL: EVIL, "x": str(each.number)}) for each in many())
     machine = replace(MACHINE, name=EVIL, processor=EVIL)
     of = run(machine=machine, baseline=Baseline(EVIL, 1, measurement(1e-3)), tuner_version=EVIL, status=EVIL)
     text = page_html(report(reported((evil, *timed[1:]), of), best=(best_of(of, timed[0]),)))
@@ -135,26 +124,15 @@ def test_whatever_a_database_holds_is_escaped() -> None:
     assert len(parsed(text).of("script")) == 1
 
 
-def test_runs_left_out_are_reported() -> None:
+def test_what_is_left_out_was_not_measured_or_not_timed_is_reported() -> None:
     assert "3 earlier runs left out" in page(report(reported(many()), left_out=3)).text
     assert "left out" not in page(report(reported(many()))).text
-
-
-def test_a_run_without_baseline_noise_and_end_is_reported_as_such() -> None:
-    bare = run(None, noise=None, seconds=None, load_average=None)
-    text = page(report(reported(many()[:3], bare))).text
+    text = page(report(reported(many()[:3], run(None, noise=None, seconds=None, load_average=None)))).text
     assert "noise not measured" in text
     assert "No code was timed twice" in text
     assert "Dashed" not in text
     assert "ablation: found 3 measured trials of fake, it needs 20 or more." in text
-
-
-def test_a_run_without_times_has_a_card_of_what_was_verified() -> None:
-    verified = tuple(trial(n, Verdict(0.0, 64)) for n in range(3))
-    text = page(report(reported(verified))).text
+    text = page(report(reported(tuple(trial(n, Verdict(0.0, 64)) for n in range(3))))).text
     assert "3 of 3 candidates verified" in text
     assert "Nothing was timed." in text
-
-
-def test_an_empty_database_reports_what_to_type() -> None:
     assert "Nothing was tuned yet: tuner tune matmul" in page(report()).text

@@ -1,6 +1,7 @@
 """Reports as values."""
 
 import datetime
+from collections.abc import Mapping
 from dataclasses import replace
 
 from tests.trials import measurement, run, trial
@@ -15,16 +16,17 @@ MOMENT = datetime.datetime(2026, 2, 1, tzinfo=datetime.UTC)
 
 def many(count: int = 30) -> tuple[StoredTrial, ...]:
     """Returns timed trials of a knob that decides the time and of one that does not."""
-    return tuple(_point(n, {"decides": n % 7, "idle": n % 3}) for n in range(count))
+    timed = (trial(n, measurement(1e-3 * (1 + n % 7), 0.01)) for n in range(count))
+    return tuple(
+        with_candidate(each, "fake", {"decides": n % 7, "idle": n % 3}) for n, each in enumerate(timed)
+    )
 
 
-def _point(number: int, knobs: dict[str, Value]) -> StoredTrial:
-    made = trial(number, measurement(1e-3 * (1 + int(knobs["decides"])), 0.01))
-    return replace(made, record=replace(made.record, candidate=Candidate.of("fake", knobs)))
+def with_candidate(made: StoredTrial, strategy: str, knobs: Mapping[str, Value]) -> StoredTrial:
+    return replace(made, record=replace(made.record, candidate=Candidate.of(strategy, dict(knobs))))
 
 
 def reported(trials: tuple[StoredTrial, ...], of: Run | None = None) -> ReportedRun:
-    """Returns a run of these trials."""
     records = [each.record for each in trials]
     statuses = [record.status for record in records]
     verified = sum(isinstance(record.outcome, Verdict) for record in records)
@@ -33,12 +35,10 @@ def reported(trials: tuple[StoredTrial, ...], of: Run | None = None) -> Reported
 
 
 def best_of(of: Run, *trials: StoredTrial) -> BestKnown:
-    """Returns the best of some timed trials."""
     selected = select_result(trials, of.noise)
     assert isinstance(selected, SelectedResult)
     return BestKnown(selected, of)
 
 
 def report(*runs: ReportedRun, best: tuple[BestKnown, ...] = (), left_out: int = 0) -> Report:
-    """Returns a report of runs."""
     return Report(best, runs, left_out, "0.1.0", MOMENT)

@@ -25,13 +25,15 @@ from tuner.runtime.arrays import (
 from tuner.simulator.device.simulated_device import SimulatedDevice
 
 CUDA, CPU = (2, 0), (1, 0)
+AT_0 = (0, False)
 
 
 class Tensor:
     """A tensor of host memory that says where it is: numpy's own capsule under another device."""
 
     def __init__(self, array: Any, device: tuple[int, int] = CUDA) -> None:
-        self.array, self.device, self.stream = array, device, None
+        self.array, self.device = array, device
+        self.stream: Any = None
 
     def __dlpack_device__(self) -> tuple[int, int]:
         return self.device
@@ -41,19 +43,14 @@ class Tensor:
         return self.array.__dlpack__()
 
 
-def test_a_dlpack_tensor_is_viewed_in_place() -> None:
+def test_a_dlpack_tensor_is_viewed_in_place_on_a_stream_that_its_producer_is_given() -> None:
     array = np.zeros((3, 4), np.float32)[1:]
-    tensor = Tensor(array)
+    tensor, other = Tensor(array), Tensor(array)
     found = device_array("a", tensor, 99)
+    device_array("a", other, 0)
     assert (found.address, found.shape, found.dtype) == (array.ctypes.data, (2, 4), np.dtype(np.float32))
     assert found.strides in (None, (4, 1))
-    assert tensor.stream == 99
-
-
-def test_a_producer_is_reported_the_default_stream_by_its_number_in_the_protocol() -> None:
-    tensor = Tensor(np.zeros(4, np.float32))
-    device_array("a", tensor, 0)
-    assert tensor.stream == 1
+    assert (tensor.stream, other.stream) == (99, 1)  # 1: the default stream's number in the protocol
 
 
 def test_bfloat16_comes_by_its_own_code() -> None:
@@ -67,15 +64,15 @@ def test_bfloat16_comes_by_its_own_code() -> None:
     assert device_array("a", tensor, 0).dtype == ml_dtypes.bfloat16
 
 
+def interface(**fields: Any) -> SimpleNamespace:
+    return SimpleNamespace(__cuda_array_interface__={"typestr": "<f4", "version": 3, **fields})
+
+
 def test_a_cuda_array_interface_is_viewed_in_place() -> None:
-    fields = {"data": (4096, False), "shape": (2, 3), "typestr": "<f2", "strides": (16, 2), "version": 3}
-    found = device_array("a", SimpleNamespace(__cuda_array_interface__=fields), 0)
-    assert (found.address, found.shape, found.strides, found.dtype) == (
-        4096,
-        (2, 3),
-        (8, 1),
-        np.dtype(np.float16),
-    )
+    found = device_array("a", interface(data=(4096, False), shape=(2, 3), typestr="<f2", strides=(16, 2)), 0)
+    assert (found.address, found.shape, found.strides) == (4096, (2, 3), (8, 1))
+    assert (found.dtype, found.is_read_only) == (np.dtype(np.float16), False)
+    assert device_array("a", interface(data=(4096, True), shape=(2,)), 0).is_read_only
 
 
 @pytest.mark.parametrize(
@@ -88,9 +85,16 @@ def test_a_cuda_array_interface_is_viewed_in_place() -> None:
             Tensor(np.zeros(4, np.complex64)),
             r"a: found DLPack type \(5, 64, 1\), allowed floats and integers",
         ),
+        (interface(shape=(4,)), "a: found a __cuda_array_interface__ that is none: KeyError"),
+        (interface(data=AT_0, shape=(4,), typestr="zz"), "a: found a __cuda_array_interface__ that is"),
+        (interface(data=AT_0, shape=(4,), mask=1), "a: masked arrays are not supported"),
+        (
+            interface(data=AT_0, shape=(4,), strides=(5,)),
+            r"a: found strides of \(5,\) bytes, allowed multiples of 4",
+        ),
     ],
 )
-def test_memory_that_is_not_on_a_gpu_is_refused(value: Any, message: str) -> None:
+def test_what_is_no_array_on_a_gpu_is_refused(value: Any, message: str) -> None:
     with pytest.raises(UsageError, match=message):
         device_array("a", value, 0)
 
@@ -114,31 +118,6 @@ def test_memory_that_wide_loads_cannot_reach_is_refused() -> None:
     assert device_array("a", empty, 0) is empty
 
 
-def test_an_interface_says_what_must_not_be_written() -> None:
-    fields = {"data": (4096, True), "shape": (2,), "typestr": "<f4", "version": 3}
-    assert device_array("a", SimpleNamespace(__cuda_array_interface__=fields), 0).is_read_only
-
-
-@pytest.mark.parametrize(
-    ("fields", "message"),
-    [
-        ({"shape": (4,), "typestr": "<f4"}, "a: found a __cuda_array_interface__ that is none: KeyError"),
-        ({"data": (0, False), "shape": (4,), "typestr": "zz"}, "a: found a __cuda_array_interface__ that is"),
-        (
-            {"data": (0, False), "shape": (4,), "typestr": "<f4", "mask": 1},
-            "a: masked arrays are not supported",
-        ),
-        (
-            {"data": (0, False), "shape": (4,), "typestr": "<f4", "strides": (5,)},
-            r"a: found strides of \(5,\) bytes, allowed multiples of 4",
-        ),
-    ],
-)
-def test_an_interface_that_says_odd_things_is_refused(fields: dict[str, Any], message: str) -> None:
-    with pytest.raises(UsageError, match=message):
-        device_array("a", SimpleNamespace(__cuda_array_interface__=fields), 0)
-
-
 @pytest.mark.parametrize("is_by_host", [False, True])
 def test_what_is_still_being_made_is_waited_for(is_by_host: bool) -> None:
     device = SimulatedDevice(order="lifo")
@@ -146,8 +125,7 @@ def test_what_is_still_being_made_is_waited_for(is_by_host: bool) -> None:
     address, producer, stream = device.allocate(16, 0), device.create_stream(), device.create_stream()
     device.synchronize_stream(0)
     device.copy(address, source.ctypes.data, 16, producer)
-    fields = {"data": (address, False), "shape": (4,), "typestr": "<f4", "stream": producer}
-    array = device_array("a", SimpleNamespace(__cuda_array_interface__=fields), stream)
+    array = device_array("a", interface(data=(address, False), shape=(4,), stream=producer), stream)
     wait_for_producers(device, [array], None if is_by_host else stream)
     device.copy(copied.ctypes.data, address, 16, stream)
     device.synchronize_stream(stream)
@@ -155,21 +133,10 @@ def test_what_is_still_being_made_is_waited_for(is_by_host: bool) -> None:
     assert device.reports == ()
 
 
-@pytest.mark.parametrize(
-    "stream",
-    [
-        42,
-        SimpleNamespace(__cuda_stream__=lambda: (0, 42)),
-        SimpleNamespace(cuda_stream=42),
-        SimpleNamespace(ptr=42),
-    ],
-    ids=["number", "protocol", "PyTorch", "CuPy"],
-)
-def test_a_stream_of_any_package_is_a_handle(stream: Any) -> None:
-    assert stream_handle(stream) == 42
-
-
-def test_anything_else_is_refused() -> None:
+def test_a_stream_of_any_package_is_a_handle_and_anything_else_is_refused() -> None:
+    protocol = SimpleNamespace(__cuda_stream__=lambda: (0, 42))
+    for stream in (42, protocol, SimpleNamespace(cuda_stream=42), SimpleNamespace(ptr=42)):  # PyTorch, CuPy
+        assert stream_handle(stream) == 42
     with pytest.raises(UsageError, match="stream: found str, allowed a handle or an object with __cuda"):
         stream_handle("s0")
 

@@ -1,12 +1,16 @@
 """What Linux reports about a machine, read from a tree of files like its own."""
 
+import multiprocessing
 import os
+import time
+from collections.abc import Callable
 from pathlib import Path
 
 import pytest
 
+from tuner.core.processors import Processors
 from tuner.runtime.cpu import host
-from tuner.runtime.cpu.host import may_use_tiles
+from tuner.runtime.cpu.host import present_load, usable_processors
 
 CPUINFO = """processor\t: 0
 vendor_id\t: AuthenticAMD
@@ -19,6 +23,7 @@ flags\t\t: fpu sse2 fma avx2 {flags}
 
 """
 AVX512 = "avx512f avx512dq avx512bw avx512vl"
+TILES = "amx_tile amx_bf16 amx_int8"
 
 
 @pytest.fixture
@@ -30,13 +35,8 @@ def tree(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> Path:
         topology = tmp_path / f"cpu{cpu}" / "topology"
         topology.mkdir(parents=True)
         (topology / "thread_siblings_list").write_text(siblings + "\n")
-    caches = (
-        ("1", "Data", "48K"),
-        ("1", "Instruction", "32K"),
-        ("2", "Unified", "1024K"),
-        ("3", "Unified", "256M"),
-    )
-    for index, (level, kind, size) in enumerate(caches):
+    caches = "1 Data 48K, 1 Instruction 32K, 2 Unified 1024K, 3 Unified 256M"
+    for index, (level, kind, size) in enumerate(each.split() for each in caches.split(", ")):
         cache = tmp_path / "cpu0" / "cache" / f"index{index}"
         cache.mkdir(parents=True)
         for name, given in (("level", level), ("type", kind), ("size", size)):
@@ -60,85 +60,48 @@ def test_a_machine_is_described_by_what_linux_reports(tree: Path) -> None:
 
 
 @pytest.mark.parametrize(
-    ("flags", "isa", "has_bf16"),
-    [
-        (f"fma avx2 {AVX512} avx512_bf16", "avx512", True),
-        (f"fma avx2 {AVX512}", "avx512", False),
-        ("fma avx2 avx512f avx512dq", "avx2", False),  # Xeon Phi: half of AVX-512
-        ("fma avx2", "avx2", False),
-        ("avx2", "none", False),
-        ("avx512_fp16 avx2x", "none", False),
-    ],
-)
-def test_an_instruction_set_counts_only_when_it_is_whole(
-    tree: Path, flags: str, isa: str, has_bf16: bool
-) -> None:
-    (tree / "cpuinfo").write_text(f"model name : any\nflags : {flags}\n")
-    assert (host.describe_machine().isa, host.describe_machine().has_bf16) == (
-        isa,
-        has_bf16,
-    )
-
-
-@pytest.mark.parametrize(
-    ("flags", "expected"),
-    [("avx2 avx512_vnni", True), ("avx2 avx_vnni", True), ("avx2 avx512f", False), ("avx_vnni_int8", False)],
-)
-def test_dots_of_bytes_are_of_either_vnni(tree: Path, flags: str, expected: bool) -> None:
-    (tree / "cpuinfo").write_text(f"model name : any\nflags : {flags}\n")
-    assert host.describe_machine().has_vnni == expected
-
-
-@pytest.mark.parametrize(
     ("flags", "extensions"),
     [
         (f"fma avx2 {AVX512} avx512_bf16 avx512_vnni", "avx512 bf16 vnni"),
         (f"fma avx2 {AVX512} avx512_bf16", "avx512 bf16"),
         (f"fma avx2 {AVX512} avx512_vnni", "avx512 vnni"),
         (f"fma avx2 {AVX512}", "avx512"),
+        ("fma avx2 avx512f avx512dq", "avx2"),  # Xeon Phi: half of AVX-512
         ("fma avx2 avx_vnni", "avx2 vnni"),
-        (
-            f"fma avx2 {AVX512} avx512_bf16 avx512_vnni amx_tile amx_bf16 amx_int8",
-            "avx512 bf16 vnni amx_bf16 amx_int8",
-        ),
+        ("fma avx2 avx_vnni_int8", "avx2"),
+        ("fma avx2", "avx2"),
+        ("avx2", "none"),
+        ("avx512_fp16 avx2x", "none"),
+        (f"fma avx2 {AVX512} avx512_bf16 avx512_vnni {TILES}", "avx512 bf16 vnni amx_bf16 amx_int8"),
         (f"fma avx2 {AVX512} amx_tile amx_int8", "avx512 amx_int8"),
+        (f"fma avx2 {AVX512} amx_bf16 amx_int8", "avx512"),  # no tiles
     ],
 )
-def test_a_machine_is_named_with_all_that_code_is_generated_for(
+def test_a_machine_has_and_is_named_with_all_that_code_is_generated_for(
     tree: Path, flags: str, extensions: str
 ) -> None:
     (tree / "cpuinfo").write_text(f"model name : any\ncpu family : 6\nmodel : 85\nflags : {flags}\n")
-    name = f"any (family 6 model 85, {extensions}, caches 48K/1M/256M)"
-    assert host.describe_machine().name == name
-
-
-@pytest.mark.parametrize(
-    ("flags", "has_bf16", "has_int8"),
-    [
-        ("amx_tile amx_bf16 amx_int8", True, True),
-        ("amx_tile amx_int8", False, True),
-        ("amx_bf16 amx_int8", False, False),  # no tiles
-    ],
-)
-def test_products_of_tiles_need_tiles(tree: Path, flags: str, has_bf16: bool, has_int8: bool) -> None:
-    (tree / "cpuinfo").write_text(f"model name : any\nflags : fma avx2 {AVX512} {flags}\n")
     machine = host.describe_machine()
-    assert (machine.has_amx_bf16, machine.has_amx_int8) == (has_bf16, has_int8)
+    assert machine.name == f"any (family 6 model 85, {extensions}, caches 48K/1M/256M)"
+    isa, *others = extensions.split()
+    has = {
+        "bf16": machine.has_bf16,
+        "vnni": machine.has_vnni,
+        "amx_bf16": machine.has_amx_bf16,
+        "amx_int8": machine.has_amx_int8,
+    }
+    assert (machine.isa, [name for name, is_there in has.items() if is_there]) == (isa, others)
 
 
 def test_tiles_without_a_permission_do_not_count(tree: Path, monkeypatch: pytest.MonkeyPatch) -> None:
     """As in a container that refuses the system call: the first tile instruction would end the process."""
     monkeypatch.setattr(host, "may_use_tiles", lambda: False)
-    flags = f"fma avx2 {AVX512} avx512_vnni amx_tile amx_bf16 amx_int8"
+    flags = f"fma avx2 {AVX512} avx512_vnni {TILES}"
     (tree / "cpuinfo").write_text(f"model name : any\nflags : {flags}\n")
     machine = host.describe_machine()
     assert not machine.has_amx_bf16
     assert not machine.has_amx_int8
     assert "avx512 vnni, caches" in machine.name
-
-
-def test_the_permission_is_asked_of_this_system() -> None:
-    assert may_use_tiles() == may_use_tiles()
 
 
 def test_every_limit_of_the_hardware_that_constraints_ask_is_reported_by_the_name(
@@ -204,3 +167,101 @@ def test_this_machine_can_be_described() -> None:
     assert 1 <= machine.physical_cores <= machine.logical_cores == len(os.sched_getaffinity(0))
     assert set(host.processors(machine.logical_cores)) == os.sched_getaffinity(0)
     assert host.load_average() >= 0.0
+
+
+# Processors that a process may use: by its real affinity, and by control groups in a tree of files.
+
+
+STAT = "cpu  {total} 0 0 0 0 0 0 0\ncpu0 {zero} 0 0 0 0 0 0 {stolen} 0 0\ncpu1 {one} 0 0 0 0 0 0 0 0 0\n"
+
+
+def pinned_to_one() -> Processors:
+    os.sched_setaffinity(0, {min(os.sched_getaffinity(0))})
+    return usable_processors()
+
+
+def test_a_pinned_process_may_use_one_processor() -> None:
+    with multiprocessing.get_context("spawn").Pool(1) as pool:
+        found = pool.apply(pinned_to_one)
+    assert (found.present, found.allowed, found.usable) == (os.cpu_count(), 1, 1)
+    if found.present > 1:
+        assert found.limit.endswith(f"(taskset, cpuset) allows 1 of {found.present}")
+
+
+@pytest.fixture
+def limited(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> Path:
+    """Eight processors, and no control group that limits them."""
+    monkeypatch.setattr(host, "PROC", tmp_path / "proc")
+    monkeypatch.setattr(host, "CONTROL_GROUPS", tmp_path / "cgroup")
+    monkeypatch.setattr(os, "cpu_count", lambda: 8)
+    monkeypatch.setattr(os, "sched_getaffinity", lambda _pid: set(range(8)))
+    (tmp_path / "proc" / "self").mkdir(parents=True)
+    (tmp_path / "cgroup").mkdir()
+    (tmp_path / "proc" / "self" / "cgroup").write_text("0::/build.slice/job\n")
+    return tmp_path
+
+
+def limit(limited: Path, group: str, name: str, text: str) -> None:
+    folder = limited / "cgroup" / group
+    folder.mkdir(parents=True, exist_ok=True)
+    (folder / name).write_text(text)
+
+
+def test_without_a_limit_all_are_usable(limited: Path) -> None:
+    limit(limited, "build.slice/job", "cpu.max", "max 100000\n")
+    assert usable_processors() == Processors(8, 8, None)
+    assert (usable_processors().usable, usable_processors().limit) == (8, "")
+
+
+@pytest.mark.parametrize("group", ["build.slice/job", "build.slice", "."])
+def test_the_quota_of_a_group_or_of_one_around_it_limits(limited: Path, group: str) -> None:
+    limit(limited, group, "cpu.max", "250000 100000\n")
+    found = usable_processors()
+    assert (found.quota, found.usable) == (2.5, 2)
+    assert found.limit == "the quota of the control group (cpu.max) is 2.5 processors"
+
+
+def test_the_smallest_of_several_quotas_limits(limited: Path) -> None:
+    limit(limited, "build.slice/job", "cpu.max", "400000 100000\n")
+    limit(limited, "build.slice", "cpu.max", "50000 100000\n")
+    assert (usable_processors().quota, usable_processors().usable) == (0.5, 1)
+
+
+@pytest.mark.parametrize(("quota", "found"), [("-1\n", None), ("300000\n", 3.0)])
+def test_control_groups_of_version_1_are_read(limited: Path, quota: str, found: float | None) -> None:
+    limit(limited, "cpu", "cpu.cfs_quota_us", quota)
+    limit(limited, "cpu", "cpu.cfs_period_us", "100000\n")
+    assert usable_processors().quota == found
+
+
+def counting(limited: Path, clock: list[float]) -> Callable[[float], None]:
+    """Returns a sleep during which processor 0 is busy half of the time and given away a quarter of it."""
+
+    def sleep(seconds: float) -> None:
+        clock.append(clock[-1] + seconds)
+        ticks = round(seconds / host.TICK_S)
+        text = STAT.format(total=9 * ticks, zero=100 + ticks // 2, one=100 + ticks, stolen=10 + ticks // 4)
+        (limited / "proc" / "stat").write_text(text)
+
+    return sleep
+
+
+@pytest.mark.parametrize(
+    ("allowed", "busy", "stolen"), [({0}, 0.5, 0.25), ({1}, 1.0, 0.0), ({0, 1}, 1.5, 0.25)]
+)
+def test_only_the_load_of_processors_that_may_be_used_counts(
+    limited: Path, monkeypatch: pytest.MonkeyPatch, allowed: set[int], busy: float, stolen: float
+) -> None:
+    clock = [0.0]
+    monkeypatch.setattr(os, "sched_getaffinity", lambda _pid: allowed)
+    monkeypatch.setattr(time, "monotonic", lambda: clock[-1])
+    (limited / "proc" / "stat").write_text(STAT.format(total=9, zero=100, one=100, stolen=10))
+    found = present_load(4.0, counting(limited, clock))
+    assert found.busy == pytest.approx(busy)
+    assert found.stolen == pytest.approx(stolen)
+
+
+def test_this_machine_has_a_load_that_fits_its_processors() -> None:
+    found = present_load(0.05)
+    assert 0 <= found.busy <= len(os.sched_getaffinity(0)) + 1  # a tick more than the window
+    assert found.stolen >= 0

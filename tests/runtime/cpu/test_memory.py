@@ -26,7 +26,6 @@ from tuner.runtime.cpu.memory import (
 
 SHAPES = st.tuples(st.integers(1, 40), st.integers(1, 40))
 
-
 DTYPES = st.sampled_from([np.dtype(np.float32), np.dtype(np.float64)])
 
 
@@ -51,26 +50,18 @@ def test_a_copy_holds_what_was_copied_whatever_its_strides() -> None:
     assert source.any()  # memory of its own
 
 
-@given(SHAPES, DTYPES, st.sampled_from([0, 16]))
-def test_a_fresh_guarded_array_is_nan_and_its_guards_are_whole(
-    shape: tuple[int, int], dtype: np.dtype[np.float64], offset: int
+@given(SHAPES, DTYPES, st.sampled_from([0, 16]), st.integers(1, GUARD_BYTES), st.booleans())
+def test_a_fresh_guarded_array_is_nan_and_every_byte_written_next_to_it_is_counted(
+    shape: tuple[int, int], dtype: np.dtype[np.float64], offset: int, distance: int, is_after: bool
 ) -> None:
     guarded = GuardedArray.placed(shape, dtype, offset)
-    assert np.isnan(guarded.array).all()
-    assert guarded.array.ctypes.data % ALIGNMENT_BYTES == offset
-    assert guarded.stray_bytes() == 0
-    guarded.array[...] = 1.0
-    assert guarded.stray_bytes() == 0
-
-
-@given(SHAPES, DTYPES, st.integers(1, GUARD_BYTES), st.booleans())
-def test_every_byte_written_next_to_the_array_is_counted(
-    shape: tuple[int, int], dtype: np.dtype[np.float64], distance: int, is_after: bool
-) -> None:
-    guarded = GuardedArray.placed(shape, dtype)
     array = guarded.array
-    offset = array.nbytes + distance - 1 if is_after else -distance
-    stray = ctypes.c_uint8.from_address(array.ctypes.data + offset)  # as a kernel would
+    assert np.isnan(array).all()
+    assert array.ctypes.data % ALIGNMENT_BYTES == offset
+    array[...] = 1.0
+    assert guarded.stray_bytes() == 0
+    stray_at = array.ctypes.data + (array.nbytes + distance - 1 if is_after else -distance)
+    stray = ctypes.c_uint8.from_address(stray_at)  # as a kernel would
     stray.value ^= 0xFF
     assert guarded.stray_bytes() == 1
     guarded.poison()

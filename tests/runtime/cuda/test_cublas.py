@@ -36,13 +36,10 @@ def test_a_wheel_comes_before_the_system(site: Path, tmp_path: Path) -> None:
 
 
 def test_the_newest_of_the_system_is_taken(site: Path, tmp_path: Path) -> None:
+    assert cublas_file((tmp_path,)) is None
     names = ("libcublas.so.9", "libcublas.so.12", "libcublas.so.12.8.4.1", "libcublasLt.so.13")
     system = put(tmp_path / "system", *names)
     assert cublas_file((tmp_path / "none", system)) == system / "libcublas.so.12"
-
-
-def test_without_any_there_is_none(site: Path, tmp_path: Path) -> None:
-    assert cublas_file((tmp_path,)) is None
 
 
 def test_without_cuda_pathfinder_the_files_are_looked_at(

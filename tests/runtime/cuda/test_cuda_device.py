@@ -104,12 +104,6 @@ def test_without_pools_memory_is_allocated_and_freed_at_once() -> None:
     assert stub.calls("cuMemPoolSetAttribute") == 0
 
 
-def test_freeing_nothing_is_allowed() -> None:
-    stub = StubDriver()
-    stub.open().free(0, 0)
-    assert stub.calls("cuMemFreeAsync") == 0
-
-
 def test_tensor_maps_carry_every_field() -> None:
     stub = StubDriver()
     device = stub.open()
@@ -124,9 +118,8 @@ def test_an_error_reports_the_call_what_it_was_for_and_the_drivers_words() -> No
     stub = StubDriver()
     device = stub.open()
     stub.fail("cuMemAllocAsync", OUT_OF_MEMORY)
-    with pytest.raises(
-        DeviceError, match=r"^cuMemAllocAsync: 99 bytes: CUDA_ERROR_OUT_OF_MEMORY: out of memory$"
-    ) as caught:
+    message = r"^cuMemAllocAsync: 99 bytes: CUDA_ERROR_OUT_OF_MEMORY: out of memory$"
+    with pytest.raises(DeviceError, match=message) as caught:
         device.allocate(99, 0)
     assert (caught.value.error_name, caught.value.is_sticky) == ("CUDA_ERROR_OUT_OF_MEMORY", False)
     device.free(device.allocate(99, 0), 0)
@@ -158,9 +151,12 @@ def test_every_thread_gets_the_context() -> None:
     assert stub.calls("cuCtxSetCurrent") == 2
 
 
-def test_a_closed_device_has_given_its_context_back() -> None:
+def test_freeing_nothing_is_allowed_and_a_closed_device_has_given_its_context_back() -> None:
     stub = StubDriver()
-    stub.open().close()
+    device = stub.open()
+    device.free(0, 0)
+    assert stub.calls("cuMemFreeAsync") == 0
+    device.close()
     assert stub.calls("cuDevicePrimaryCtxRelease") == 1
 
 

@@ -1,6 +1,7 @@
 """Sensors of a GPU, through the real nvidia-ml-py, on a library that stands for NVML."""
 
 import ctypes
+import inspect
 import re
 import sys
 from dataclasses import replace
@@ -18,7 +19,7 @@ from tuner.core.fusions import FLOAT8S
 from tuner.core.gpu import CLOCK_FLOP, DeviceError, chip_of
 from tuner.core.problem import INPUT_DTYPES
 from tuner.runtime.cuda import probe
-from tuner.runtime.cuda.driver import CALLS, INT, OUT_NAME, CtypesDriver, DriverCall
+from tuner.runtime.cuda.driver import CALLS, INT, OUT_NAME, CtypesDriver
 from tuner.runtime.cuda.probe import (
     COPIES,
     COPY_BYTES,
@@ -36,7 +37,6 @@ from tuner.runtime.cuda.probe import (
 )
 
 BUS = "00000000:3b:00.0"
-
 
 NOT_SUPPORTED = 3  # NVML_ERROR_NOT_SUPPORTED
 
@@ -56,24 +56,17 @@ def nvml(pynvml: Any, tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> ctypes
     return library
 
 
-def test_sensors_are_read_in_base_units(nvml: ctypes.CDLL) -> None:
+def test_sensors_are_read_in_base_units_and_one_that_is_missing_is_no_zero(nvml: ctypes.CDLL) -> None:
     state = GpuSensors(BUS).read()
     assert (state.sm_clock_hz, state.memory_clock_hz) == (1.755e9, 2.619e9)
     assert state.temperature_c == 61.0
     assert state.power_w == pytest.approx(512.345)
     assert state.slowdowns == ()
-
-
-def test_clocks_held_down_are_reported(nvml: ctypes.CDLL) -> None:
     ctypes.c_ulonglong.in_dll(nvml, "stub_reasons").value = 0x1 | 0x4 | 0x40
-    assert GpuSensors(BUS).read().slowdowns == ("power cap", "thermal (hardware)")
-
-
-def test_a_sensor_that_is_missing_is_no_zero(nvml: ctypes.CDLL) -> None:
     ctypes.c_int.in_dll(nvml, "stub_power_result").value = NOT_SUPPORTED
     state = GpuSensors(BUS).read()
-    assert state.power_w is None
-    assert state.temperature_c == 61.0
+    assert (state.power_w, state.temperature_c) == (None, 61.0)
+    assert state.slowdowns == ("power cap", "thermal (hardware)")
 
 
 def test_a_gpu_that_nvml_does_not_know_is_reported(nvml: ctypes.CDLL) -> None:
@@ -106,16 +99,29 @@ def test_only_reasons_that_make_it_slower_count(reasons: int, names: tuple[str, 
 NO_DEVICE = 100  # CUDA_ERROR_NO_DEVICE
 
 
+@pytest.fixture
+def stub() -> StubDriver:
+    return StubDriver()
+
+
 def test_no_driver(monkeypatch: pytest.MonkeyPatch) -> None:
     message = r"^no CUDA driver: libnowhere\.so cannot be loaded; it comes with the NVIDIA driver; nvidia-smi"
     with pytest.raises(DeviceError, match=message):
         open_device(library="libnowhere.so")
+    with pytest.raises(DeviceError, match=message):
+        describe_gpu("libnowhere.so")
     monkeypatch.setattr(probe, "LIBRARY", "libnowhere.so")
     with pytest.raises(DeviceError, match=message):
         open_device()
 
 
-def test_a_driver_without_a_gpu() -> None:
+def test_a_driver_that_does_not_start_or_finds_no_gpu(stub: StubDriver) -> None:
+    stub.machine(gpus=0)
+    with pytest.raises(DeviceError, match="the CUDA driver finds no GPU"):
+        describe_gpu(stub.path)
+    stub.fail("cuInit", NO_DEVICE)
+    with pytest.raises(DeviceError, match="cuInit"):
+        describe_gpu(stub.path)
     stub = StubDriver()
     stub.fail("cuInit", NO_DEVICE)
     message = (
@@ -169,11 +175,6 @@ def test_the_stand_in_has_every_call_of_the_table() -> None:
     assert [name for name, call in CALLS.items() if not hasattr(library, call.symbol)] == []
 
 
-@pytest.fixture
-def stub() -> StubDriver:
-    return StubDriver()
-
-
 def test_a_gpu_is_described_without_a_context(stub: StubDriver) -> None:
     here = describe_gpu(stub.path)
     assert here.facts.chip == "sm_90"
@@ -182,30 +183,10 @@ def test_a_gpu_is_described_without_a_context(stub: StubDriver) -> None:
     assert stub.calls("cuDevicePrimaryCtxRetain") == 0
 
 
-def test_a_driver_without_a_gpu_is_reported(stub: StubDriver) -> None:
-    stub.machine(gpus=0)
-    with pytest.raises(DeviceError, match="the CUDA driver finds no GPU"):
-        describe_gpu(stub.path)
-
-
-def test_a_driver_that_does_not_start_is_reported(stub: StubDriver) -> None:
-    stub.fail("cuInit", NO_DEVICE)
-    with pytest.raises(DeviceError, match="cuInit"):
-        describe_gpu(stub.path)
-
-
-def test_a_machine_without_a_driver_is_reported() -> None:
-    with pytest.raises(DeviceError, match=r"no CUDA driver: libcuda-of-nobody\.so"):
-        describe_gpu("libcuda-of-nobody.so")
-
-
-@pytest.mark.parametrize("name", ["sm_90", "sm_90a"])
-def test_code_for_the_chip_runs_here(name: str) -> None:
-    require_chip(chip_of(name), FACTS)
-    assert machine_of(chip_of(name), FACTS).chip == name
-
-
-def test_code_for_another_chip_does_not() -> None:
+def test_code_for_the_chip_runs_here_and_code_for_another_does_not() -> None:
+    for name in ("sm_90", "sm_90a"):
+        require_chip(chip_of(name), FACTS)
+        assert machine_of(chip_of(name), FACTS).chip == name
     with pytest.raises(DeviceError, match="code is for sm_80, the GPU here is Simulated GPU, sm_90"):
         require_chip(chip_of("sm_80"), FACTS)
 
@@ -219,15 +200,9 @@ def test_equal_gpus_with_other_drivers_are_one_class_of_machine() -> None:
 HEADER = Path("/usr/local/cuda/include/cuda.h")
 
 
-def c_parameters(call: DriverCall) -> int:
-    return sum(2 if kind is OUT_NAME else 1 for kind in call.kinds)
-
-
 @pytest.mark.parametrize("name", CALLS)
 def test_the_bindings_have_the_call_with_as_many_inputs(name: str) -> None:
     driver = pytest.importorskip("cuda.bindings.driver")
-    import inspect
-
     kinds = CALLS[name].kinds
     inputs = sum(not kind.is_output or kind is OUT_NAME for kind in kinds)
     assert len(inspect.signature(getattr(driver, name)).parameters) == inputs
@@ -235,31 +210,21 @@ def test_the_bindings_have_the_call_with_as_many_inputs(name: str) -> None:
         assert not kind.enum or hasattr(driver, kind.enum)
 
 
+@pytest.mark.skipif(not HEADER.exists(), reason=f"needs {HEADER}")
 @pytest.mark.parametrize("name", CALLS)
-def test_the_header_declares_the_call_with_the_same_parameters(name: str) -> None:
-    if not HEADER.exists():
-        pytest.skip(f"needs {HEADER}")
-    text = HEADER.read_text()
+def test_the_header_declares_the_call_with_the_same_parameters_and_knows_its_symbol(name: str) -> None:
+    """A symbol is the plain name, or a version of it that a macro of the header or an older driver has."""
+    text, call = HEADER.read_text(), CALLS[name]
     found = re.search(rf"^CUresult CUDAAPI {name}\(([^;]*)\);", text, re.MULTILINE)
     assert found is not None
     parameters = [part.strip() for part in found[1].split(",") if part.strip() != "void"]
-    call = CALLS[name]
-    assert len(parameters) == c_parameters(call)
     kinds = [each for kind in call.kinds for each in ((kind, INT) if kind is OUT_NAME else (kind,))]
     for kind, parameter in zip(kinds, parameters, strict=True):
         is_pointer = "*" in parameter
         assert not kind.is_output or is_pointer, parameter
         assert not is_pointer or kind.is_output or _is_pointer(kind.ctype), parameter
-
-
-@pytest.mark.parametrize("name", CALLS)
-def test_the_symbol_is_one_that_the_header_knows(name: str) -> None:
-    """A symbol is the plain name, or a version of it that a macro of the header or an older driver has."""
-    if not HEADER.exists():
-        pytest.skip(f"needs {HEADER}")
-    symbol = CALLS[name].symbol
-    defines = rf"^#\s*define {name}\s+.*\b{symbol}\b"
-    assert symbol == name or re.search(defines, HEADER.read_text(), re.MULTILINE)
+    defines = rf"^#\s*define {name}\s+.*\b{call.symbol}\b"
+    assert call.symbol == name or re.search(defines, text, re.MULTILINE)
 
 
 def _is_pointer(ctype: object) -> bool:
@@ -269,7 +234,6 @@ def _is_pointer(ctype: object) -> bool:
 # Limits of a GPU: documented flop at its clock, bytes by copies.
 
 H100 = replace(FACTS, multiprocessors=132, clock_hz=1.83e9, memory_bytes=80 << 30)  # SXM5, boost
-
 
 A100 = replace(FACTS, chip="sm_80", multiprocessors=108, clock_hz=1.41e9)
 
@@ -299,21 +263,14 @@ def test_every_dtype_that_a_chip_has_instructions_for_has_a_peak(chip: str) -> N
     assert set(CLOCK_FLOP[chip]) == taken
 
 
-def test_a_chip_without_a_documented_peak_has_no_roofline() -> None:
-    with pytest.raises(TunerError, match="found sm_120, allowed sm_80, sm_90: no documented peak"):
-        gpu_roofline(ScriptedDevice(), replace(FACTS, chip="sm_120"), "f16")
-
-
-def test_bandwidth_is_bytes_read_and_written_by_the_best_copy() -> None:
+def test_bandwidth_is_bytes_read_and_written_by_the_best_copy_and_flop_those_documented() -> None:
     device = ScriptedDevice(copy_bytes_per_s=2e12)
     found = gpu_roofline(device, H100, "f16")
     assert found.bytes_per_s == pytest.approx(4e12)
     assert found.flop_source == "documented, at 1830 MHz"
     assert device.log.count(f"copy {COPY_BYTES}") == 2 * COPIES
     assert device.alive == set()
-
-
-def test_a_small_gpu_is_not_filled() -> None:
-    device = ScriptedDevice()
-    copied_bytes_per_s(device, 1 << 30)
+    copied_bytes_per_s(device, 1 << 30)  # a small GPU is not filled
     assert f"allocate {1 << 27}" in device.log
+    with pytest.raises(TunerError, match="found sm_120, allowed sm_80, sm_90: no documented peak"):
+        gpu_roofline(ScriptedDevice(), replace(FACTS, chip="sm_120"), "f16")

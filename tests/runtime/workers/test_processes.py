@@ -1,7 +1,9 @@
-"""Locks of files: a process that is forked inside of one has no part in it."""
+"""Messages, processes and locks of files between processes, limits of time and memory."""
 
 import fcntl
+import itertools
 import os
+import pickle
 import subprocess
 import sys
 import threading
@@ -10,19 +12,37 @@ from collections.abc import Iterator
 from pathlib import Path
 
 import pytest
+from hypothesis import given
+from hypothesis import strategies as st
 
-from tests.fakes import HANG_S, await_death
+from tests.fakes import HANG_S, PROBLEM, FakeTarget, await_death
 from tests.forked import in_child
+from tuner.core.interfaces import FINAL_EFFORT, Effort
+from tuner.core.problem import Matmul
 from tuner.runtime.workers.processes import (
     FOLDER,
     FOLDER_VARIABLE,
+    LONGEST_STEP_S,
     VARIABLE,
+    AvailableTime,
     TimingLock,
     end_all,
     file_lock,
     lock_path,
+    run_command,
     started_by,
     state_of,
+)
+from tuner.runtime.workers.protocol import (
+    CALLS,
+    LENGTH,
+    CallRequest,
+    Factory,
+    Inbox,
+    Limits,
+    Message,
+    Reply,
+    encode,
 )
 
 
@@ -75,7 +95,6 @@ def test_a_process_forked_inside_a_block_leaves_it() -> None:
 
 
 SLEEP = "import time; time.sleep(1000)"
-
 
 # Starts a process that leaves its session and its parent, as a daemon does, prints its id and goes on.
 DAEMON = f"""
@@ -140,19 +159,14 @@ child.wait()
     os.kill(child, 9)
 
 
-def test_a_process_that_is_no_more_has_no_state() -> None:
+def test_a_process_that_is_no_more_has_no_state_and_one_without_children_has_none() -> None:
     process = subprocess.Popen([sys.executable, "-c", ""])
     process.wait()
     assert state_of(process.pid) == ""
-
-
-def test_a_process_without_children_has_none() -> None:
     code = "from tuner.runtime.workers.processes import has_children; print(int(has_children()))"
-    found = subprocess.run([sys.executable, "-c", code], capture_output=True, text=True, check=True)
-    assert found.stdout == "0\n"
     parent = f"import subprocess, sys; c = subprocess.Popen([sys.executable, '-c', '']); {code}; c.wait()"
-    found = subprocess.run([sys.executable, "-c", parent], capture_output=True, text=True, check=True)
-    assert found.stdout == "1\n"
+    for program, number in ((code, "0\n"), (parent, "1\n")):
+        assert subprocess.check_output([sys.executable, "-c", program], text=True) == number
 
 
 # The lock of timing, between processes as between tuners.
@@ -169,14 +183,9 @@ with TimingLock("cpu", "tuner 7: matmul 8x8x8", folder=Path(sys.argv[1])).held()
 
 def holder(folder: Path) -> "subprocess.Popen[str]":
     """Starts a process that holds the lock until a line comes."""
-    options = [sys.executable, "-c", HOLD, str(folder)]
-    process = subprocess.Popen(
-        options,
-        stdin=subprocess.PIPE,
-        stdout=subprocess.PIPE,
-        text=True,
-        env={**os.environ, "PYTHONPATH": os.pathsep.join(sys.path)},
-    )
+    options, pipe = [sys.executable, "-c", HOLD, str(folder)], subprocess.PIPE
+    environment = {**os.environ, "PYTHONPATH": os.pathsep.join(sys.path)}
+    process = subprocess.Popen(options, stdin=pipe, stdout=pipe, text=True, env=environment)
     assert process.stdout is not None
     assert process.stdout.readline() == "held\n"
     return process
@@ -215,19 +224,15 @@ def test_a_tuner_that_is_killed_holds_nothing(tmp_path: Path) -> None:
     assert given == []
 
 
-def test_each_gpu_has_a_turn_of_its_own(tmp_path: Path) -> None:
+def test_each_gpu_has_a_lock_of_its_own_and_a_folder_that_takes_no_file_none(tmp_path: Path) -> None:
     given: list[str] = []
     with (
         TimingLock("0000:01:00.0", "one", given.append, tmp_path).held(),
         TimingLock("0000:02:00.0", "two", given.append, tmp_path).held(),
+        TimingLock("cpu", "me", given.append, tmp_path / "missing").held(),
     ):
         assert given == []
         assert len(list(tmp_path.iterdir())) == 2
-
-
-def test_a_folder_that_takes_no_file_locks_nothing(tmp_path: Path) -> None:
-    with TimingLock("cpu", "me", folder=tmp_path / "missing").held():
-        assert list(tmp_path.iterdir()) == []
 
 
 def test_a_tuner_with_a_limit_of_waiting_goes_on_without_the_lock(tmp_path: Path) -> None:
@@ -246,3 +251,123 @@ def test_the_folder_is_the_machines_unless_the_environment_names_another(
         assert [path.name for path in tmp_path.iterdir()] == ["tuner-timing-cpu.lock"]
     monkeypatch.delenv(FOLDER_VARIABLE)
     assert lock_path("cpu") == Path(FOLDER, "tuner-timing-cpu.lock")
+
+
+# Messages, factories and limits.
+
+
+MESSAGES = st.lists(
+    st.one_of(
+        st.builds(Reply, st.binary(max_size=200)),
+        st.builds(CallRequest, st.text(max_size=9), st.tuples(st.integers())),
+    ),
+    max_size=5,
+)
+
+
+@given(MESSAGES, st.data())
+def test_messages_arrive_whole_and_in_order_however_the_bytes_are_cut(
+    messages: list[Message], data: st.DataObject
+) -> None:
+    stream = b"".join(encode(message) for message in messages)
+    cuts = sorted(data.draw(st.lists(st.integers(0, len(stream)), max_size=6)))
+    inbox, arrived = Inbox(), []
+    for start, end in zip([0, *cuts], [*cuts, len(stream)], strict=True):
+        inbox.add(stream[start:end])
+        while (message := inbox.take()) is not None:
+            arrived.append(message)
+    assert arrived == messages
+
+
+def test_garbage_is_no_message() -> None:
+    inbox = Inbox()
+    inbox.add(LENGTH.pack(7) + b"garbage")
+    with pytest.raises(pickle.UnpicklingError, match="pickle data was truncated"):
+        inbox.take()
+
+
+def test_a_factory_builds_with_what_it_is_given_first() -> None:
+    assert Factory("builtins:dict", (), (("a", 1),)).build() == {"a": 1}
+    assert Factory("builtins:divmod", (3,)).build(17) == (5, 2)
+    assert isinstance(Factory("tests.fakes:FakeTarget").build(), FakeTarget)
+
+
+@pytest.mark.parametrize("path", ["", "tests.fakes", ":FakeTarget", "tests.fakes:"])
+def test_a_factory_names_module_and_callable(path: str) -> None:
+    with pytest.raises(ValueError, match=r"factory: found '.*', allowed 'module:callable'"):
+        Factory(path)
+
+
+# Limits of time and memory: they follow the work, and count only time in which the process could run.
+
+EFFORT = Effort(budget_s=0.1)
+
+
+def test_the_limit_follows_the_expected_time_or_else_the_size_and_the_machine() -> None:
+    limits, large = Limits(evaluation_timeout_s=10.0), Matmul(1024, 1024, 1024)
+    quick = limits.evaluation_limit_s(PROBLEM, EFFORT, call_s=1e-6)
+    slow = limits.evaluation_limit_s(PROBLEM, EFFORT, call_s=2.0)
+    assert quick == pytest.approx(10.4, abs=0.01)
+    assert slow - quick == pytest.approx(2.0 * CALLS, abs=0.01)
+    of_small, of_large = (Limits().evaluation_limit_s(each, EFFORT, None) for each in (PROBLEM, large))
+    assert of_large - of_small == pytest.approx(1024**3 * 2 / 1e9 * CALLS + 1024**3 * 2 / 5e9, rel=0.01)
+    faster = Limits(slowest_flop_per_s=1e11, calls=60)
+    saved_s = of_large - faster.evaluation_limit_s(large, EFFORT, None)
+    assert saved_s == pytest.approx(large.flop * (CALLS / 1e9 - 60 / 1e11))
+
+
+def test_remeasurement_have_the_time_of_all_of_them() -> None:
+    alone = Limits().evaluation_limit_s(PROBLEM, EFFORT, 0.5)
+    one = Limits().remeasurement_limit_s(PROBLEM, EFFORT, 0.5, participants=1)
+    eight = Limits().remeasurement_limit_s(PROBLEM, EFFORT, 0.5, participants=8)
+    assert one >= alone
+    assert eight - one == pytest.approx(7 * (one - Limits().evaluation_timeout_s), rel=1e-3)
+
+
+def test_remeasurement_have_time_to_compare_results_of_a_large_problem_on_a_busy_machine() -> None:
+    """Of 1003x701x331 a comparison takes 22 ms on a quiet core: two of them with each sample of 8 ms."""
+    problem, participants = Matmul(1003, 701, 331, layout="nt"), 10
+    rounds = FINAL_EFFORT.budget_s / (2 * 8e-3)
+    quiet_s = participants * rounds * 2 * (8e-3 + 22e-3)
+    within_s = Limits().remeasurement_limit_s(problem, FINAL_EFFORT, 8e-3, participants)
+    assert within_s > 3 * quiet_s
+    assert Limits().remeasurement_limit_s(PROBLEM, FINAL_EFFORT, 1e-6, participants) < 30
+
+
+@pytest.mark.parametrize(
+    "name", ["compile_timeout_s", "evaluation_timeout_s", "memory_bytes", "slowest_flop_per_s", "calls"]
+)
+def test_a_limit_of_nothing_is_refused(name: str) -> None:
+    with pytest.raises(ValueError, match=rf"limits: found .*{name}=0.*, allowed positive numbers"):
+        Limits(**{name: 0})
+
+
+STEPS_S = st.lists(st.floats(0.0, 2 * LONGEST_STEP_S) | st.floats(1.0, 1e5), min_size=1, max_size=30)
+
+
+@given(STEPS_S)
+def test_short_steps_count_and_of_a_pause_almost_nothing(steps_s: list[float]) -> None:
+    moments_s = itertools.accumulate(steps_s, initial=7.0)
+    clock = AvailableTime(lambda: next(moments_s))
+    counted_s = itertools.accumulate(min(step_s, LONGEST_STEP_S) for step_s in steps_s)
+    assert [clock() for _ in steps_s] == pytest.approx(list(counted_s))
+
+
+def test_a_command_is_not_ended_for_a_pause(tmp_path: Path) -> None:
+    looks = itertools.count()
+
+    def clock() -> float:
+        """Goes on by a thousand seconds with each look; the command ends after the third."""
+        number = next(looks)
+        if number == 3:
+            (tmp_path / "go").touch()
+        return 1000.0 * number
+
+    script = f"until [ -e {tmp_path}/go ]; do sleep 0.01; done; echo done; echo why >&2; exit 3"
+    done = run_command(["sh", "-c", script], 60.0, clock)
+    assert (done.returncode, done.stdout, done.stderr) == (3, "done\n", "why\n")
+
+
+def test_a_command_that_hangs_is_ended() -> None:
+    with pytest.raises(subprocess.TimeoutExpired):
+        run_command(["sleep", "1000"], 0.1)

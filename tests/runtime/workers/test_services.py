@@ -1,3 +1,8 @@
+import itertools
+import re
+from collections.abc import Callable
+from functools import partial
+
 import numpy as np
 import pytest
 
@@ -22,30 +27,24 @@ def artifact_of(x: int, deed: str = "", at: str = "") -> Artifact:
     return FakeTarget().compile(PROBLEM, bind(candidate(x, deed, at)))
 
 
-def test_timing_is_announced_once_for_a_candidate_and_once_for_the_remeasurement() -> None:
-    heard: list[str] = []
-    service = EvaluationService(heard.append, fake_factory())
-    evaluation = service.evaluate(PROBLEM, artifact_of(3), Effort(), seed=1)
-    assert heard == ["timing"]
-    assert evaluation.measurement is not None
-    assert evaluation.measurement.median_s == time_of(3)
-    found = service.remeasure(PROBLEM, Group((artifact_of(3), artifact_of(BEST_X))), Effort(), seed=1)
-    assert heard == ["timing", "timing"]
-    assert [time.median_s for time in found.times if time is not None] == [time_of(3), time_of(BEST_X)]
+def median_of(measurement: Measurement | None) -> float | None:
+    return None if measurement is None else measurement.median_s
 
 
-def test_a_wrong_candidate_is_never_announced() -> None:
+def test_timing_is_announced_once_for_a_candidate_and_once_for_the_remeasurement_if_there_is_any() -> None:
     heard: list[str] = []
     service = EvaluationService(heard.append, fake_factory())
     with pytest.raises(CandidateError, match="found 2, expected 1"):
         service.evaluate(PROBLEM, artifact_of(3, "wrong", "verify"), Effort(), seed=1)
+    nothing = service.remeasure(PROBLEM, Group((artifact_of(1, "fail", "load"),)), Effort(), seed=1)
+    assert nothing == FinalTimes((None,))
     assert heard == []
-
-
-def test_times_keep_their_places_next_to_what_does_not_load() -> None:
-    artifacts = (artifact_of(1, "fail", "load"), artifact_of(2), artifact_of(3, "fail", "load"))
-    found = time_together(FakeTarget(), PROBLEM, Group(artifacts), Effort(), np.random.default_rng(0))
-    assert [None if time is None else time.median_s for time in found.times] == [None, time_of(2), None]
+    evaluation = service.evaluate(PROBLEM, artifact_of(3), Effort(), seed=1)
+    assert heard == ["timing"]
+    assert median_of(evaluation.measurement) == time_of(3)
+    found = service.remeasure(PROBLEM, Group((artifact_of(3), artifact_of(BEST_X))), Effort(), seed=1)
+    assert heard == ["timing", "timing"]
+    assert [median_of(time) for time in found.times] == [time_of(3), time_of(BEST_X)]
 
 
 def test_what_takes_its_process_with_it_while_it_loads_ends_the_remeasurement() -> None:
@@ -77,19 +76,12 @@ def together(refusal: Exception | None, *, has_baseline: bool = True) -> FinalTi
     return time_together(LibraryTarget(refusal), PROBLEM, group, Effort(), np.random.default_rng(0))
 
 
-def median_of(measurement: Measurement | None) -> float | None:
-    return None if measurement is None else measurement.median_s
-
-
-def test_the_baseline_library_are_interleaved_and_has_a_time_of_its_own() -> None:
+def test_the_baseline_library_is_interleaved_where_that_is_wanted_and_has_a_time_of_its_own() -> None:
     found = together(None)
     assert [median_of(time) for time in found.times] == [None, time_of(2)]
     assert found.baseline is not None
     assert (found.baseline.name, found.baseline.threads) == ("FakeBLAS 1.0", 3)
     assert found.baseline.measurement.median_s == time_of(5)
-
-
-def test_the_baseline_library_does_not_are_interleaved_where_that_is_not_wanted() -> None:
     assert together(None, has_baseline=False).baseline is None
 
 
@@ -167,83 +159,55 @@ def test_kernels_are_timed_where_every_library_has_ended() -> None:
     assert found.baseline is None
 
 
-def test_nothing_is_announced_when_nothing_loads() -> None:
-    heard: list[str] = []
-    service = EvaluationService(heard.append, fake_factory())
-    found = service.remeasure(PROBLEM, Group((artifact_of(1, "fail", "load"),)), Effort(), seed=1)
-    assert found == FinalTimes((None,))
-    assert heard == []
-
-
 # What a judge finds of a candidate, and of several that are timed together.
 
 
-class StepClock:
-    """Each look at it is a second after the one before."""
-
-    def __init__(self) -> None:
-        self._looks = 0.0
-
-    def __call__(self) -> float:
-        self._looks += 1.0
-        return self._looks
-
-
-def evaluated(x: int, deed: str = "", at: str = "", heard: list[str] | None = None) -> Evaluation:
-    target = FakeTarget()
+def evaluated(
+    x: int,
+    deed: str = "",
+    at: str = "",
+    heard: list[str] | None = None,
+    target: FakeTarget | UntimedTarget | None = None,
+) -> Evaluation:
+    """Evaluates by a clock that goes on by a second with each look."""
+    target, notes = target or FakeTarget(), [] if heard is None else heard
     artifact = target.compile(PROBLEM, bind(candidate(x, deed, at)))
-    notes = [] if heard is None else heard
-    rng = np.random.default_rng(0)
-    return evaluate(target, PROBLEM, artifact, Effort(), rng, lambda: notes.append("quiet"), StepClock())
+    rng, clock = np.random.default_rng(0), partial(next, itertools.count(1.0))
+    return evaluate(target, PROBLEM, artifact, Effort(), rng, lambda: notes.append("quiet"), clock)
 
 
-def test_a_correct_artifact_has_verdict_time_and_the_seconds_of_its_stages() -> None:
-    evaluation = evaluated(3)
-    assert evaluation.verdict == Verdict(0.25, 64)
-    assert evaluation.measurement is not None
-    assert evaluation.measurement.median_s == time_of(3)
-    assert evaluation.stage_s == (("load", 1.0), ("verify", 1.0), ("measure", 1.0))
-
-
-def test_the_caller_quiets_the_machine_once_before_the_clock() -> None:
+def test_a_correct_artifact_has_verdict_time_and_the_seconds_of_its_stages_on_a_quiet_machine() -> None:
     heard: list[str] = []
-    evaluated(3, heard=heard)
+    evaluation = evaluated(3, heard=heard)
+    assert evaluation.verdict == Verdict(0.25, 64)
+    assert median_of(evaluation.measurement) == time_of(3)
+    assert evaluation.stage_s == (("load", 1.0), ("verify", 1.0), ("measure", 1.0))
     assert heard == ["quiet"]
 
 
 @pytest.mark.parametrize(
-    ("deed", "at", "failure"),
+    ("deed", "at", "failure", "is_timed"),
     [
-        ("fail", "load", Failure(Stage.LOAD, "fails at load")),
-        ("wrong", "verify", Failure(Stage.VERIFY, "element (0, 1): found 2, expected 1")),
+        ("fail", "load", Failure(Stage.LOAD, "fails at load"), False),
+        ("wrong", "verify", Failure(Stage.VERIFY, "element (0, 1): found 2, expected 1"), False),
+        ("fail", "measure", Failure(Stage.MEASURE, "fails at measure"), True),
     ],
 )
-def test_what_does_not_load_or_is_wrong_is_never_timed(deed: str, at: str, failure: Failure) -> None:
+def test_what_does_not_load_or_is_wrong_is_never_timed(
+    deed: str, at: str, failure: Failure, is_timed: bool
+) -> None:
     heard: list[str] = []
-    with pytest.raises(
-        CandidateError, match=failure.reason.replace("(", r"\(").replace(")", r"\)")
-    ) as caught:
+    with pytest.raises(CandidateError, match=re.escape(failure.reason)) as caught:
         evaluated(3, deed, at, heard)
     assert caught.value.failure == failure
-    assert heard == []
-
-
-def test_a_failure_while_timing_has_its_stage() -> None:
-    with pytest.raises(CandidateError, match="fails at measure") as caught:
-        evaluated(3, "fail", "measure")
-    assert caught.value.stage == Stage.MEASURE
+    assert heard == ["quiet"] * is_timed
 
 
 def test_where_there_is_no_clock_a_correct_artifact_has_a_verdict_only() -> None:
-    target, heard = UntimedTarget(), list[str]()
-    artifact = target.compile(PROBLEM, bind(candidate(5)))
-    rng = np.random.default_rng(0)
-    evaluation = evaluate(
-        target, PROBLEM, artifact, Effort(), rng, lambda: heard.append("quiet"), StepClock()
-    )
-    assert evaluation == Evaluation(
-        Verdict(0.25, 64, ("1 of 1 blocks",)), None, (("load", 1.0), ("verify", 1.0))
-    )
+    heard: list[str] = []
+    evaluation = evaluated(5, heard=heard, target=UntimedTarget())
+    verdict = Verdict(0.25, 64, ("1 of 1 blocks",))
+    assert evaluation == Evaluation(verdict, None, (("load", 1.0), ("verify", 1.0)))
     assert heard == []
 
 
@@ -253,76 +217,59 @@ def test_each_piece_of_work_has_its_seed_in_whatever_process() -> None:
     assert seeds == [work_seed(seed, number) for seed in (0, 1) for number in (-2, -1, 0, 1, 2)]
 
 
-A, B, C = (Artifact(code, code, ()) for code in "abc")
-
+A, B, C = (Artifact(code, code, ()) for code in "ABC")
 
 SLOW = Measurement((1.0,), 1, 1.0, (1.0, 1.0))
 
-
 BROKEN = Failure(Stage.RUN, "killed by SIGSEGV")
-
 
 BASELINE = Baseline("cuBLAS 13.1.2", 0, SLOW)
 
 
-def times(group: Group) -> FinalTimes:
-    return FinalTimes((SLOW,) * len(group.artifacts))
+def never(_group: Group) -> bool:
+    return False
 
 
-def test_what_was_not_compiled_has_no_time() -> None:
-    assert time_finals((None, A, None), times) == FinalTimes((None, SLOW, None))
-
-
-def test_all_are_timed_together_in_one_call() -> None:
-    groups = []
-
-    def together(group: Group) -> FinalTimes:
-        groups.append(group)
-        return times(group)
-
-    time_finals((A, None, B), together)
-    assert groups == [Group((A, B), has_baseline=True)]
-
-
-def test_the_one_that_breaks_the_others_is_left_out() -> None:
-    groups = []
+@pytest.mark.parametrize(
+    ("artifacts", "breaks", "expected", "groups"),
+    [
+        ((None, A, None), never, FinalTimes((None, SLOW, None), BASELINE), [("A", True)]),
+        ((A, None, B), never, FinalTimes((SLOW, None, SLOW), BASELINE), [("AB", True)]),
+        ((A, A), never, FinalTimes((SLOW, SLOW), BASELINE), [("AA", True)]),
+        ((None, None), never, FinalTimes((None, None), reason="nothing compiles any more"), []),
+        (  # the one that breaks the others is left out
+            (A, B, C),
+            lambda group: B in group.artifacts,
+            FinalTimes((SLOW, None, SLOW), reason=BROKEN.reason),
+            [("ABC", True), ("A", False), ("B", False), ("C", False), ("AC", False)],
+        ),
+        (  # the baseline library does
+            (A, B),
+            lambda group: group.has_baseline,
+            FinalTimes((SLOW, SLOW), reason=BROKEN.reason),
+            [("AB", True), ("A", False), ("B", False), ("AB", False)],
+        ),
+        (  # those that only break together
+            (A, B),
+            lambda group: len(group.artifacts) > 1,
+            FinalTimes((None, None), reason=BROKEN.reason),
+            [("AB", True), ("A", False), ("B", False), ("AB", False)],
+        ),
+    ],
+)
+def test_all_are_timed_together_in_one_call_but_those_that_break_the_others(
+    artifacts: tuple[Artifact | None, ...],
+    breaks: Callable[[Group], bool],
+    expected: FinalTimes,
+    groups: list[tuple[str, bool]],
+) -> None:
+    asked = []
 
     def together(group: Group) -> FinalTimes | Failure:
-        groups.append(group.artifacts)
-        return BROKEN if B in group.artifacts else times(group)
+        asked.append(("".join(each.code for each in group.artifacts), group.has_baseline))
+        if breaks(group):
+            return BROKEN
+        return FinalTimes((SLOW,) * len(group.artifacts), BASELINE if group.has_baseline else None)
 
-    assert time_finals((A, B, C), together) == FinalTimes((SLOW, None, SLOW), reason=BROKEN.reason)
-    assert groups == [(A, B, C), (A,), (B,), (C,), (A, C)]
-
-
-def test_the_baseline_library_that_took_turns_is_reported() -> None:
-    def together(group: Group) -> FinalTimes:
-        return FinalTimes(times(group).times, BASELINE if group.has_baseline else None)
-
-    assert time_finals((A, None), together) == FinalTimes((SLOW, None), BASELINE)
-
-
-def test_a_baseline_library_that_breaks_the_others_is_left_out() -> None:
-    def together(group: Group) -> FinalTimes | Failure:
-        return BROKEN if group.has_baseline else times(group)
-
-    assert time_finals((A, B), together) == FinalTimes((SLOW, SLOW), reason=BROKEN.reason)
-
-
-def test_those_that_only_break_together_have_no_time() -> None:
-    def together(group: Group) -> FinalTimes | Failure:
-        return BROKEN if len(group.artifacts) > 1 else times(group)
-
-    assert time_finals((A, B), together) == FinalTimes((None, None), reason=BROKEN.reason)
-
-
-def test_nothing_is_asked_for_nothing() -> None:
-    def together(group: Group) -> FinalTimes:
-        raise AssertionError("nothing to time")
-
-    found = time_finals((None, None), together)
-    assert found == FinalTimes((None, None), reason="nothing compiles any more")
-
-
-def test_the_same_code_twice_is_reported_twice() -> None:
-    assert time_finals((A, A), times) == FinalTimes((SLOW, SLOW))
+    assert time_finals(artifacts, together) == expected
+    assert asked == groups

@@ -41,25 +41,30 @@ def test_one_child_serves_many_calls(worker: Worker) -> None:
     assert pid_of(worker) == pid
 
 
-def test_a_candidates_error_crosses_as_its_failure(worker: Worker) -> None:
-    assert call(worker, "refuse").value == Failure(Stage.RESOURCES, "too many registers")
+@pytest.mark.parametrize(
+    ("method", "stage", "reason"),
+    [
+        ("refuse", Stage.RESOURCES, "too many registers"),
+        ("lock", Stage.LOAD, "TypeError: cannot pickle '_thread.lock' object"),
+        ("sing", Stage.LOAD, "AttributeError: 'Echo' object has no attribute 'sing'"),
+        ("spawn", Stage.RUN, "started 1 processes that go on after it returned"),
+        ("slam", Stage.LOAD, "killed by SIGKILL"),
+        ("babble", Stage.LOAD, "sent no message but UnpicklingError: "),
+    ],
+)
+def test_what_goes_wrong_in_a_call_is_its_failure_and_the_next_is_served(
+    worker: Worker, method: str, stage: Stage, reason: str
+) -> None:
+    failure = call(worker, method).value
+    assert isinstance(failure, Failure)
+    assert (failure.stage, failure.reason[: len(reason)]) == (stage, reason)
+    assert call(worker, "echo", 1).value == 1
 
 
 def test_a_full_disk_is_the_machines_and_no_failure(worker: Worker) -> None:
     with pytest.raises(MachineError, match=r"^echo worker: OSError: \[Errno 28\] No space left on device"):
         call(worker, "fill_disk")
     assert call(worker, "echo", 1).value == 1
-
-
-def test_a_result_that_does_not_pickle_is_a_failure_and_the_child_lives(worker: Worker) -> None:
-    failure = call(worker, "lock").value
-    assert failure == Failure(Stage.LOAD, "TypeError: cannot pickle '_thread.lock' object")
-    assert call(worker, "echo", 1).value == 1
-
-
-def test_an_unknown_method_is_a_failure(worker: Worker) -> None:
-    failure = call(worker, "sing").value
-    assert failure == Failure(Stage.LOAD, "AttributeError: 'Echo' object has no attribute 'sing'")
 
 
 def test_events_wait_for_the_go_ahead(worker: Worker) -> None:
@@ -74,11 +79,10 @@ def test_events_wait_for_the_go_ahead(worker: Worker) -> None:
     assert reply.value == "done"
 
 
-def test_a_call_lets_the_service_go_on_and_gives_what_it_returned(worker: Worker) -> None:
+def test_a_call_lets_the_service_go_on_and_gives_what_it_returned_or_raises_its_failure(
+    worker: Worker,
+) -> None:
     assert worker.call("announce_twice", stage=Stage.RUN, timeout_s=HANG_S) == "done"
-
-
-def test_a_call_that_fails_raises_its_failure(worker: Worker) -> None:
     with pytest.raises(CandidateError, match=r"^killed by SIGFPE$") as caught:
         worker.call("die", signal.SIGFPE, stage=Stage.LOAD, timeout_s=HANG_S)
     assert caught.value.stage is Stage.LOAD
@@ -100,14 +104,10 @@ def test_a_function_with_its_first_arguments_is_a_service() -> None:
     worker.kill()
 
 
-def test_a_child_that_died_is_replaced(worker: Worker) -> None:
+def test_a_child_that_died_is_replaced_and_a_death_after_other_calls_is_doubtful(worker: Worker) -> None:
     first = call(worker, "die", signal.SIGFPE)
     assert first == Reply(Failure(Stage.LOAD, "killed by SIGFPE"), first.seconds, is_doubtful=False)
     assert call(worker, "echo", 1).value == 1
-
-
-def test_a_death_after_other_calls_is_doubtful(worker: Worker) -> None:
-    call(worker, "echo", 1)
     assert call(worker, "die", signal.SIGFPE).is_doubtful
 
 
@@ -208,17 +208,6 @@ def test_a_pause_of_all_processes_is_not_the_failure_of_a_call(tmp_path: Path) -
         assert caller.stdout.read().splitlines()[-1] == "done"
 
 
-def test_a_child_that_closed_its_pipes_is_ended(worker: Worker) -> None:
-    assert call(worker, "slam").value == Failure(Stage.LOAD, "killed by SIGKILL")
-
-
-def test_garbage_in_place_of_a_message_ends_the_child(worker: Worker) -> None:
-    failure = call(worker, "babble").value
-    assert isinstance(failure, Failure)
-    assert failure.reason.startswith("sent no message but UnpicklingError: ")
-    assert call(worker, "echo", 1).value == 1
-
-
 @pytest.mark.drawn(2)
 @pytest.mark.parametrize(
     ("service", "reason"),
@@ -281,32 +270,17 @@ def test_a_child_killed_three_times_while_it_restarts_costs_that_call_only(tmp_p
 
 
 @pytest.mark.slow
-def test_a_stopped_child_charges_no_innocent_call(tmp_path: Path) -> None:
+def test_a_stopped_child_charges_no_innocent_call_but_one_that_stops_it_each_time(tmp_path: Path) -> None:
     worker = mortal(tmp_path, 0)
     assert call(worker, "stand_still_once", str(tmp_path / "stopped"), timeout_s=HANG_S).value == "done"
-    worker.kill()
-
-
-@pytest.mark.slow
-def test_a_call_that_stops_its_child_each_time_fails(tmp_path: Path) -> None:
-    worker = mortal(tmp_path, 0)
     failure = call(worker, "stand_still", timeout_s=HANG_S).value
     assert failure == Failure(Stage.LOAD, "stopped by a signal, 3 attempts")
     worker.kill()
 
 
-def test_a_process_that_a_call_leaves_after_is_ended_and_is_its_failure(worker: Worker) -> None:
-    reason = "started 1 processes that go on after it returned"
-    assert call(worker, "spawn").value == Failure(Stage.RUN, reason)
-    assert call(worker, "echo", 1).value == 1
-
-
-def test_a_busy_worker_takes_no_second_call(worker: Worker) -> None:
+def test_a_busy_worker_takes_no_second_call_and_an_idle_one_is_not_waited_for(worker: Worker) -> None:
+    with pytest.raises(RuntimeError, match="echo worker has nothing to wait for"):
+        worker.wait()
     worker.submit("nap", 1.0, stage=Stage.RUN, timeout_s=HANG_S)
     with pytest.raises(RuntimeError, match="echo worker is busy"):
         worker.submit("echo", 1, stage=Stage.RUN, timeout_s=HANG_S)
-
-
-def test_an_idle_worker_is_not_waited_for(worker: Worker) -> None:
-    with pytest.raises(RuntimeError, match="echo worker has nothing to wait for"):
-        worker.wait()

@@ -1,12 +1,22 @@
+"""Costs of GPU schedules, and occupancy against 420 answers of NVIDIA's own calculator.
+
+``occupancy_reference.csv`` was written by a program around ``cuda_occupancy.h`` of CUDA 13.0
+(``cudaOccMaxActiveBlocksPerMultiprocessor``, carve-out "max shared", 1 KiB reserved for each block).
+"""
+
+import csv
 from collections import Counter
 from dataclasses import replace
+from pathlib import Path
 
 import numpy as np
 import pytest
 from hypothesis import given
 from hypothesis import strategies as st
 
-from tuner.core.gpu import CHIPS, chip_of
+from tuner.core.errors import CandidateError, Stage
+from tuner.core.gpu import CHIPS, MAX_REGISTERS_PER_THREAD, REGISTERS, Chip, chip_of
+from tuner.core.gpu_code import KernelProgram, Launch, Resources
 from tuner.core.problem import Matmul, Problem
 from tuner.search.cost_model.gpu import (
     GpuTiles,
@@ -17,31 +27,25 @@ from tuner.search.cost_model.gpu import (
     passes,
     stream_cycles,
 )
+from tuner.search.cost_model.occupancy import (
+    BlockNeeds,
+    block_shared_bytes,
+    blocks_by_registers,
+    blocks_per_multiprocessor,
+    occupancy,
+    require_launchable,
+)
 
 CHIP = chip_of("sm_90")
-
-
 MULTIPROCESSORS = 132
-
-
 LARGE = Matmul(4096, 4096, 4096, "f16")
 
 
 def tiles(**changes: float) -> GpuTiles:
     """Returns one schedule: 128 x 128 x 32 by four warps of tensor cores, copies two tiles ahead."""
-    plain = {
-        "block_m": 128,
-        "block_n": 128,
-        "block_k": 32,
-        "threads": 128,
-        "registers": 200,
-        "shared_bytes": 49152,
-        "issued": 10,
-        "memory": 4,
-        "waits": 2,
-        "depth": 2,
-        "splits": 1,
-    }
+    blocks = {"block_m": 128, "block_n": 128, "block_k": 32, "depth": 2, "splits": 1}
+    launched = {"threads": 128, "registers": 200, "shared_bytes": 49152}
+    plain = {**blocks, **launched, "issued": 10, "memory": 4, "waits": 2}
     return GpuTiles(**{name: np.array([float(value)]) for name, value in {**plain, **changes}.items()})
 
 
@@ -49,15 +53,17 @@ def cost(problem: Problem = LARGE, multiprocessors: int = MULTIPROCESSORS, **cha
     return float(cycles(tiles(**changes), problem, CHIP, multiprocessors)[0])
 
 
-def test_no_schedule_beats_the_multipliers() -> None:
+def test_no_schedule_beats_the_multipliers_and_a_block_more_than_a_wave_costs_another_wave() -> None:
+    """An unknown number of multiprocessors is the usual one."""
     assert cost() >= 4096**3 / (MULTIPROCESSORS * fma_per_cycle(LARGE, CHIP))
-
-
-def test_one_block_more_than_a_wave_costs_another_wave() -> None:
+    assert cost(multiprocessors=0) == cost(multiprocessors=132)
     whole = Matmul(128 * 12, 128 * 11, 4096, "f16")  # 132 blocks
     more = Matmul(128 * 12 + 1, 128 * 11, 4096, "f16")
     assert cost(more) > 1.2 * cost(whole)
     assert cost(whole) == pytest.approx(cost(Matmul(128 * 11, 128 * 11, 4096, "f16")))
+    few = Matmul(256, 256, 8192, "f16")
+    assert cost(few, splits=8) < cost(few)
+    assert cost(LARGE, splits=8) > cost(LARGE)
 
 
 @pytest.mark.parametrize(
@@ -78,25 +84,15 @@ def test_what_wastes_the_gpu_costs_more(better: dict[str, float], worse: dict[st
     assert cost(LARGE, MULTIPROCESSORS, **better) < cost(LARGE, MULTIPROCESSORS, **worse)
 
 
-def test_splitting_a_long_k_pays_where_blocks_are_few_and_not_where_there_are_many() -> None:
-    few = Matmul(256, 256, 8192, "f16")
-    assert cost(few, splits=8) < cost(few)
-    assert cost(LARGE, splits=8) > cost(LARGE)
-
-
 @pytest.mark.parametrize("changes", [{"shared_bytes": 300 * 1024}, {"registers": 300}, {"threads": 2048}])
 def test_a_block_that_cannot_be_launched_costs_without_end(changes: dict[str, float]) -> None:
     assert cost(LARGE, MULTIPROCESSORS, **changes) == np.inf
 
 
-def test_an_unknown_number_of_multiprocessors_is_the_usual_one() -> None:
-    assert cost(multiprocessors=0) == cost(multiprocessors=132)
-
-
-@pytest.mark.parametrize("chip", CHIPS.values(), ids=lambda chip: chip.name)
 @pytest.mark.parametrize("dtype", ["f16", "bf16", "tf32", "f32", "f64"])
-def test_every_chip_and_type_has_a_rate(chip: object, dtype: str) -> None:
-    assert fma_per_cycle(Matmul(8, 8, 8, dtype), replace(CHIP, name=chip.name)) > 0  # type: ignore[attr-defined]
+def test_every_chip_and_type_has_a_rate(dtype: str) -> None:
+    for name in CHIPS:
+        assert fma_per_cycle(Matmul(8, 8, 8, dtype), replace(CHIP, name=name)) > 0
 
 
 LANES = np.arange(32)
@@ -138,19 +134,24 @@ def test_wide_accesses_take_no_more_passes_than_their_parts_alone(words: list[in
     assert max(alone) <= passes(starts, width) <= sum(alone)
 
 
-def test_an_access_costs_its_layer_at_least_and_twice_as_much_on_turing() -> None:
-    assert access_cycles("load_shared", 0 * LANES, 4, 86) == 2.0
-    assert access_cycles("load_shared", 0 * LANES, 4, 75) == 4.0
-    assert access_cycles("load_global", LANES, 1, 86) == 1.5
-    assert access_cycles("load_shared", 2 * LANES, 1, 86) == 2.0
+@pytest.mark.parametrize(
+    ("operation", "words", "width", "compute_capability", "expected"),
+    [
+        ("load_shared", 0 * LANES, 4, 86, 2.0),
+        ("load_shared", 0 * LANES, 4, 75, 4.0),  # twice as much on Turing
+        ("load_global", LANES, 1, 86, 1.5),
+        ("load_shared", 2 * LANES, 1, 86, 2.0),
+        *(
+            ("load_shared", 0 * LANES, width, 90, access_cycles("load_shared", 0 * LANES, like, 90))
+            for width, like in ((0, 1), (3, 2), (8, 4))  # the next narrower one
+        ),
+    ],
+)
+def test_an_access_costs_its_layer_at_least(
+    operation: str, words: np.ndarray, width: int, compute_capability: int, expected: float
+) -> None:
+    assert access_cycles(operation, words, width, compute_capability) == expected
     assert stream_cycles("store_shared", 4, 90) == 4.0
-
-
-@pytest.mark.parametrize(("width", "like"), [(0, 1), (3, 2), (8, 4)])
-def test_other_widths_count_as_the_next_narrower_one(width: int, like: int) -> None:
-    assert access_cycles("load_shared", 0 * LANES, width, 90) == access_cycles(
-        "load_shared", 0 * LANES, like, 90
-    )
 
 
 def test_equal_rows_are_looked_at_once() -> None:
@@ -163,3 +164,113 @@ def test_equal_rows_are_looked_at_once() -> None:
     found = by_kind((np.array([1.0, 2.0, 1.0]), np.array([3.0, 3.0, 3.0])), cycles)
     assert found.tolist() == [31.0, 32.0, 31.0]
     assert seen == [(1, 3), (2, 3)]
+
+
+REFERENCE = Path(__file__).parent / "occupancy_reference.csv"
+ROWS = list(csv.DictReader(REFERENCE.read_text().splitlines()))
+NEEDS = st.builds(
+    BlockNeeds, st.integers(1, 1024), st.integers(0, 255), st.integers(0, 227 * 1024), st.integers(0, 16)
+)
+ANY_CHIP = st.sampled_from(list(CHIPS.values()))
+
+
+@pytest.mark.parametrize("chip", sorted({row["chip"] for row in ROWS}))
+def test_blocks_are_those_of_the_vendors_calculator(chip: str) -> None:
+    rows = [row for row in ROWS if row["chip"] == chip]
+    assert len(rows) == 70
+    for row in rows:
+        needs = BlockNeeds(*(int(row[name]) for name in ("threads", "registers", "shared_bytes", "barriers")))
+        assert blocks_per_multiprocessor(CHIPS[chip], needs) == int(row["blocks"]), row
+
+
+@given(ANY_CHIP, NEEDS)
+def test_resident_blocks_never_ask_for_more_than_there_is(chip: Chip, needs: BlockNeeds) -> None:
+    blocks = blocks_per_multiprocessor(chip, needs)
+    assert blocks * needs.warps <= chip.max_warps
+    assert blocks * needs.warps * 32 * needs.registers <= REGISTERS
+    assert blocks * (needs.shared_bytes + 1024) <= chip.shared_bytes
+    assert 0.0 <= occupancy(chip, needs) <= 1.0
+
+
+@given(ANY_CHIP, NEEDS, st.integers(0, 40), st.integers(0, 30_000))
+def test_needing_more_never_fits_more(chip: Chip, needs: BlockNeeds, registers: int, shared: int) -> None:
+    more = BlockNeeds(needs.threads, needs.registers + registers, needs.shared_bytes + shared, needs.barriers)
+    assert blocks_per_multiprocessor(chip, more) <= blocks_per_multiprocessor(chip, needs)
+
+
+def test_occupancy_counts_warps_and_a_block_has_limits() -> None:
+    # 234 registers, 128 threads: two blocks of four warps in the 64 that sm_90 holds
+    assert occupancy(CHIPS["sm_90"], BlockNeeds(128, 234, 49152)) == 2 * 4 / 64
+    assert blocks_by_registers(BlockNeeds(32, MAX_REGISTERS_PER_THREAD)) > 0
+    assert blocks_by_registers(BlockNeeds(32, MAX_REGISTERS_PER_THREAD + 1)) == 0
+    for threads in (0, 1025):
+        assert blocks_per_multiprocessor(CHIPS["sm_90"], BlockNeeds(threads, 16)) == 0
+
+
+LAUNCH = Launch("k", (2, 3, 1), (64, 2, 1), 49152, ("a", "c"))
+RESOURCES = Resources("k", 234, 0, 0, 0, 49152, 0, 0.125, 2)
+
+
+def program(
+    launch: Launch = LAUNCH, resources: Resources | None = RESOURCES, chip: str = "sm_90"
+) -> KernelProgram:
+    return KernelProgram(chip, "", b"", (launch,), (), () if resources is None else (resources,))
+
+
+def refusal(of: KernelProgram) -> str:
+    with pytest.raises(CandidateError, match=r"^k: .*: found .*, allowed ") as failure:
+        require_launchable(of)
+    assert failure.value.stage is Stage.RESOURCES
+    return failure.value.reason
+
+
+def test_a_program_within_all_limits_passes_also_where_it_spills() -> None:
+    require_launchable(program())
+    require_launchable(program(resources=None))
+    spilling = replace(RESOURCES, registers=255, spill_store_bytes=4000, spill_load_bytes=9000)
+    assert spilling.spilled_bytes == 13000
+    require_launchable(program(resources=spilling))
+
+
+@pytest.mark.parametrize(("chip", "most"), [("sm_80", 166912), ("sm_86", 101376), ("sm_90", 232448)])
+def test_shared_memory_static_one_included_is_held_to_the_chip(chip: str, most: int) -> None:
+    full = replace(LAUNCH, dynamic_shared_bytes=most)
+    require_launchable(program(full, chip=chip))
+    reason = refusal(program(replace(LAUNCH, dynamic_shared_bytes=most + 1), chip=chip))
+    assert reason == f"k: shared bytes: found {most + 1}, allowed {most} on {chip}"
+    reason = refusal(program(full, replace(RESOURCES, static_shared_bytes=8), chip))
+    assert f"found {most + 8}" in reason
+
+
+def test_dynamic_memory_starts_after_static_memory_at_its_alignment() -> None:
+    ptx = ".extern .shared .align 1024 .b8 d[];\n.shared .align 8 .b8 s[24];"
+    assert block_shared_bytes(ptx, 24, 5000) == 1024 + 5000
+    assert block_shared_bytes(ptx, 0, 5000) == 5000
+    assert block_shared_bytes(".shared .align 8 .b8 s[24];", 24, 5000) == 5024
+    full = replace(LAUNCH, dynamic_shared_bytes=232448 - 1024)
+    barriers = replace(RESOURCES, static_shared_bytes=24)
+    require_launchable(replace(program(full, barriers), ptx=ptx))
+    wider = replace(full, dynamic_shared_bytes=full.dynamic_shared_bytes + 16)
+    assert "found 232464" in refusal(replace(program(wider, barriers), ptx=ptx))
+
+
+def test_registers_of_all_threads_must_fit() -> None:
+    wide = replace(LAUNCH, block=(512, 1, 1))
+    require_launchable(program(wide, replace(RESOURCES, registers=128)))
+    reason = refusal(program(wide, replace(RESOURCES, registers=129)))
+    assert reason.startswith("k: registers: found 129 for each of 512 threads, allowed 65536 for a block")
+
+
+@pytest.mark.parametrize(
+    ("change", "found"),
+    [
+        ({"block": (1025, 1, 1)}, "threads of a block: found 1025, allowed 1024"),
+        ({"block": (32, 33, 1)}, "threads of a block: found 1056, allowed 1024"),
+        ({"block": (1, 1, 65)}, "block z: found 65, allowed 64"),
+        ({"grid": (1, 65536, 1)}, "grid y: found 65536, allowed 65535"),
+        ({"grid": (2**31, 1, 1)}, "grid x: found 2147483648, allowed 2147483647"),
+        ({"grid": (1, 1, 0)}, "grid or block z: found 0, allowed 1 or more"),
+    ],
+)
+def test_a_geometry_beyond_the_limits_is_refused(change: dict[str, tuple[int, int, int]], found: str) -> None:
+    assert refusal(program(replace(LAUNCH, **change))) == f"k: {found}"  # type: ignore[arg-type]

@@ -1,7 +1,11 @@
+"""Models of a strategy's cost, and the seeds that they choose."""
+
 from dataclasses import replace
 
 import numpy as np
 import pytest
+from hypothesis import given
+from hypothesis import strategies as st
 
 from tests.tuning.fakes import MACHINE
 from tuner.core.candidate import Value
@@ -9,46 +13,38 @@ from tuner.core.gpu import CHIPS
 from tuner.core.gpu_code import Resources
 from tuner.core.machine import Machine, gpu_machine
 from tuner.core.problem import LAYOUTS, Matmul, Problem
+from tuner.search.cost_model import configurations
 from tuner.search.cost_model.configurations import (
+    SEEDS,
+    WORTH,
     AbstractModel,
     CpuModel,
     CudaCoreModel,
     KnobColumns,
     TensorCoreModel,
+    initial_configurations,
     model_of,
 )
+from tuner.space.expressions import parse
 from tuner.space.feasible_set import FeasibleSet
 from tuner.space.search_space import Knob, SearchSpace
 
 CPU = replace(MACHINE, isa="avx512")
 GPU = gpu_machine("cuda", CHIPS["sm_90"], "H200")
-PACKED: dict[str, tuple[Value, ...]] = {"tile_m": (8, 12), "tile_n": (16, 32), "block_k": (0, 128)}
-TENSOR: dict[str, tuple[Value, ...]] = {
-    "block_m": (64, 128),
-    "block_n": (64,),
-    "block_k": (32,),
-    "warps_m": (1, 2),
-    "warps_n": (2,),
-    "depth": (2,),
-}
-THREADS: dict[str, tuple[Value, ...]] = {
-    "block_m": (128,),
-    "block_n": (128,),
-    "block_k": (16,),
-    "thread_m": (4,),
-    "thread_n": (4,),
-    "split_m": (1, 2),
-    "split_n": (2,),
-    "depth": (2,),
-}
+Choices = dict[str, tuple[Value, ...]]
+PACKED: Choices = {"tile_m": (8, 12), "tile_n": (16, 32), "block_k": (0, 128)}
+WARPS: Choices = {"block_k": (32,), "warps_m": (1, 2), "warps_n": (2,), "depth": (2,)}
+TENSOR: Choices = {"block_m": (64, 128), "block_n": (64,), **WARPS}
+PARTS: Choices = {"thread_m": (4,), "thread_n": (4,), "split_m": (1, 2), "split_n": (2,), "depth": (2,)}
+THREADS: Choices = {"block_m": (128,), "block_n": (128,), "block_k": (16,), **PARTS}
 
 
-def space(knobs: dict[str, tuple[Value, ...]], name: str = "s") -> SearchSpace:
+def space(knobs: Choices, name: str = "s") -> SearchSpace:
     return SearchSpace(name, tuple(Knob(knob, choices) for knob, choices in knobs.items()))
 
 
 def model(
-    knobs: dict[str, tuple[Value, ...]], machine: Machine, problem: Problem, threads: int = 1
+    knobs: Choices, machine: Machine, problem: Problem, threads: int = 1
 ) -> tuple[AbstractModel, FeasibleSet]:
     found = model_of(space(knobs), problem, machine, threads)
     assert found is not None
@@ -67,15 +63,13 @@ def model(
         ({**PACKED, "tile_m": ("small", "large")}, CPU, None),
     ],
 )
-def test_the_knobs_decide_which_model_a_strategy_has(
-    knobs: dict[str, tuple[Value, ...]], machine: Machine, kind: type[AbstractModel] | None
-) -> None:
+def test_knobs_decide_the_model(knobs: Choices, machine: Machine, kind: type[AbstractModel] | None) -> None:
     found = model_of(space(knobs), Matmul(512, 512, 512), machine, 1)
     assert (None if found is None else type(found)) is kind
 
 
 def test_a_block_of_0_or_of_more_than_there_is_is_all_of_it() -> None:
-    knobs: dict[str, tuple[Value, ...]] = {"block_m": (0, 64, 1024)}
+    knobs: Choices = {"block_m": (0, 64, 1024)}
     columns = KnobColumns(space(knobs), FeasibleSet.of((space(knobs),)).index[0])
     assert columns.sizes("block_m", np.full(3, 100.0)).tolist() == [100.0, 64.0, 100.0]
     assert columns.sizes("block_n", np.full(3, 50.0)).tolist() == [50.0] * 3
@@ -95,9 +89,7 @@ def test_a_share_of_the_work_costs_less_than_all_of_it() -> None:
 @pytest.mark.parametrize(
     ("knobs", "problem"), [(TENSOR, Matmul(4096, 4096, 4096, "f16")), (THREADS, Matmul(4096, 4096, 4096))]
 )
-def test_what_ptxas_told_takes_the_place_of_what_is_assumed(
-    knobs: dict[str, tuple[Value, ...]], problem: Problem
-) -> None:
+def test_what_ptxas_told_takes_the_place_of_what_is_assumed(knobs: Choices, problem: Problem) -> None:
     found, feasible = model(knobs, GPU, problem)
     index = feasible.index[0]
     assumed = found.costs(index, {})
@@ -108,20 +100,10 @@ def test_what_ptxas_told_takes_the_place_of_what_is_assumed(
     assert (np.delete(given, 1) == np.delete(assumed, 1)).all()
 
 
-def test_larger_tiles_of_a_thread_read_less_and_cost_less() -> None:
-    found, feasible = model(THREADS, GPU, Matmul(4096, 4096, 4096))
-    small, large = found.costs(feasible.index[0], {})
-    assert large < small
-
-
 @pytest.mark.parametrize("layout", LAYOUTS)
 def test_narrow_elements_on_cuda_cores_have_a_cost(layout: str) -> None:
     """An element is less than a word, of which addresses in shared memory are counted."""
-    knobs: dict[str, tuple[Value, ...]] = THREADS | {
-        "vector_a": (1, 4),
-        "vector_b": (4,),
-        "pad_bytes": (0, 16),
-    }
+    knobs = THREADS | {"vector_a": (1, 4), "vector_b": (4,), "pad_bytes": (0, 16)}
     cuda_cores, feasible = model(knobs, GPU, Matmul(512, 512, 512, "i8", layout))
     assert isinstance(cuda_cores, CudaCoreModel)
     costs = cuda_cores.costs(feasible.index[0], {})
@@ -129,8 +111,109 @@ def test_narrow_elements_on_cuda_cores_have_a_cost(layout: str) -> None:
     assert (costs > 0).all()
 
 
-def test_the_shape_of_a_row_is_reported_by_its_tiles() -> None:
+def test_larger_tiles_of_a_thread_cost_less_and_the_shape_of_a_row_is_reported_by_its_tiles() -> None:
+    found, feasible = model(THREADS, GPU, Matmul(4096, 4096, 4096))
+    small, large = found.costs(feasible.index[0], {})
+    assert large < small
     found, feasible = model(PACKED, CPU, Matmul(64, 64, 64))
     shapes = [found.shape_of(row) for row in feasible.index[0]]
     assert len(set(shapes)) == 4
     assert shapes[0] == shapes[1]  # block_k alone differs
+
+
+PROBLEM = Matmul(480, 512, 512)
+MANY_PACKED: Choices = {
+    "tile_m": (2, 4, 6, 8, 10, 12),
+    "tile_n": (16, 32, 48, 64),
+    "block_k": (0, 64, 128, 256),
+    "block_m": (0, 48, 96),
+    "unroll_k": (1, 2),
+}
+DIRECT = {**MANY_PACKED, "tile_m": (1, 8)}
+FEASIBLE = FeasibleSet.of(
+    (space(MANY_PACKED, "packed"), space({"x": (1, 2)}, "unknown"), space(DIRECT, "direct"))
+)
+
+
+def chosen(problem: Problem = PROBLEM, feasible: FeasibleSet = FEASIBLE, machine: Machine = CPU) -> list[int]:
+    return list(initial_configurations(feasible, problem, machine, 1))
+
+
+def test_strategies_with_a_model_have_seeds_the_cheapest_of_all_first() -> None:
+    rows = chosen()
+    names = [FEASIBLE.candidate(row).strategy for row in rows]
+    assert set(names) == {"packed", "direct"}
+    assert names.count("packed") == SEEDS
+    models = [model_of(each, PROBLEM, CPU, 1) for each in FEASIBLE.spaces]
+    costs = [
+        np.full(len(index), np.inf) if model is None else model.costs(index, {})
+        for model, index in zip(models, FEASIBLE.index, strict=True)
+    ]
+    of_seeds = np.concatenate(costs)[rows].tolist()
+    assert of_seeds == sorted(of_seeds)
+
+
+def test_seeds_are_the_cheapest_of_their_shape_the_cheapest_first(monkeypatch: pytest.MonkeyPatch) -> None:
+    model = model_of(FEASIBLE.spaces[0], PROBLEM, CPU, 1)
+    assert model is not None
+    costs = model.costs(FEASIBLE.index[0], {})
+    rows = [row for row in chosen() if FEASIBLE.candidate(row).strategy == "packed"]
+    assert costs[rows[0]] == costs.min()
+    assert list(costs[rows]) == sorted(costs[rows])
+    shapes = [model.shape_of(row) for row in FEASIBLE.index[0]]
+    for row in rows:
+        same = [cost for cost, shape in zip(costs, shapes, strict=True) if shape == shapes[row]]
+        assert costs[row] == min(same)
+    assert len({shapes[row] for row in rows}) == len(rows)
+    whole = chosen()
+    monkeypatch.setattr(configurations, "BLOCK_ROWS", 100)
+    assert chosen() == whole
+
+
+@given(st.integers(1, 4096), st.integers(1, 4096), st.integers(1, 4096))
+def test_seeds_are_distinct_rows_and_worth_trying(m: int, n: int, k: int) -> None:
+    problem = Matmul(m, n, k)
+    rows = chosen(problem)
+    assert len(set(rows)) == len(rows) > 0
+    for place, (space_of, index) in enumerate(zip(FEASIBLE.spaces, FEASIBLE.index, strict=True)):
+        model = model_of(space_of, problem, CPU, 1)
+        start = sum(len(each) for each in FEASIBLE.index[:place])
+        own = [row - start for row in rows if start <= row < start + len(index)]
+        if model is not None:
+            costs = model.costs(index, {})
+            assert max(costs[own]) <= WORTH * costs.min()
+
+
+@pytest.mark.parametrize(
+    "seen",
+    [Resources("k", 256, 0, 0, 0, 0, 0, 0.0, 0), Resources("k", 255, 400, 800, 0, 49152, 0, 0.25, 1)],
+    ids=["fails", "spills"],
+)
+def test_a_candidate_that_ptxas_saw_fail_or_spill_is_no_seed(seen: Resources) -> None:
+    feasible = FeasibleSet.of((space(TENSOR, "tensor"),))
+    problem = Matmul(4096, 4096, 4096, "f16")
+    best = chosen(problem, feasible, GPU)[0]
+    rows = initial_configurations(feasible, problem, GPU, 1, {feasible.candidate(best): seen})
+    assert rows
+    assert best not in rows
+
+
+def test_a_row_that_comes_last_is_no_seed() -> None:
+    best = chosen()[0]
+    tile_m = dict(FEASIBLE.candidate(best).choices)["tile_m"]
+    demoting = replace(space(MANY_PACKED, "packed"), preferences=(parse(f"tile_m != {tile_m}", "f"),))
+    feasible = FeasibleSet.of((demoting, *FEASIBLE.spaces[1:]))
+    rows = chosen(feasible=feasible)
+    assert rows
+    assert all(feasible.is_preferred[rows])
+    others = FeasibleSet.of((replace(demoting, constraints=demoting.preferences), *FEASIBLE.spaces[1:]))
+    assert [feasible.candidate(row) for row in rows] == [
+        others.candidate(row) for row in chosen(feasible=others)
+    ]
+
+
+def test_a_strategy_without_a_model_or_of_which_nothing_is_feasible_has_no_seeds() -> None:
+    assert chosen(feasible=FeasibleSet.of((space({"x": (1, 2)}),))) == []
+    nothing = replace(space(MANY_PACKED, "empty"), constraints=(parse("tile_m > 99", "f"),))
+    feasible = FeasibleSet.of((nothing, space(MANY_PACKED, "packed")))
+    assert {feasible.candidate(row).strategy for row in chosen(feasible=feasible)} == {"packed"}

@@ -7,6 +7,7 @@ from typing import Any
 import numpy as np
 import pytest
 
+from tests.texts import text_beside
 from tuner.core.gpu import DeviceError, Extent, KernelLaunch, chip_of
 from tuner.simulator.device import kernels
 from tuner.simulator.device.kernels import SimulatedKernels
@@ -16,15 +17,7 @@ from tuner.simulator.ptx.parser import parse
 from tuner.simulator.ptx.syntax_tree import PtxKernel, PtxModule
 
 # y[t] = n x[t]
-SCALE = b""".version 8.0
-.target sm_90
-.address_size 64
-.visible .entry scale(.param .u64 x, .param .f32 n, .param .u64 y) .maxntid 64 {
-  .reg .b32 %t, %r<3>; .reg .b64 %rd<4>; .reg .f32 %f<3>;
-  mov.u32 %t, %tid.x; mul.wide.u32 %rd3, %t, 4; ld.param.f32 %f1, [n];
-  ld.param.u64 %rd1, [x]; add.s64 %rd1, %rd1, %rd3; ld.global.f32 %f2, [%rd1]; mul.f32 %f2, %f2, %f1;
-  ld.param.u64 %rd2, [y]; add.s64 %rd2, %rd2, %rd3; st.global.f32 [%rd2], %f2; ret; }
-"""
+SCALE = text_beside(__file__, "SCALE").encode()
 
 
 class Parameters:
@@ -46,6 +39,14 @@ def unseen(text: str) -> bytes:
     return SCALE + f"// {text}".encode()
 
 
+def with_numbers() -> tuple[SimulatedMemory, Any]:
+    """Returns memory with 64 floats in the first half of a region."""
+    memory = SimulatedMemory()
+    region = memory.allocate(512, MemoryKind.DEVICE)
+    region.bytes[:256].view(np.float32)[:] = np.arange(64)
+    return memory, region
+
+
 def loaded(image: bytes = SCALE) -> tuple[SimulatedKernels, int]:
     found, handles = SimulatedKernels(chip_of("sm_90")), itertools.count(1)
     module, _ = found.load(image, lambda: next(handles))
@@ -53,9 +54,7 @@ def loaded(image: bytes = SCALE) -> tuple[SimulatedKernels, int]:
 
 
 def test_a_launch_runs_on_the_memory_it_points_into_with_the_values_of_the_call() -> None:
-    memory = SimulatedMemory()
-    region = memory.allocate(512, MemoryKind.DEVICE)
-    region.bytes[:256].view(np.float32)[:] = np.arange(64)
+    memory, region = with_numbers()
     found, function = loaded()
     factor = ctypes.c_float(3)
     given = Parameters(ctypes.c_uint64(region.address), factor, ctypes.c_uint64(region.address + 256))
@@ -98,33 +97,26 @@ def test_a_kernel_is_decoded_once_for_all_launches_and_devices(monkeypatch: pyte
         return prepare(module, kernel)
 
     monkeypatch.setattr(kernels, "prepare", prepare_and_count)
-    memory = SimulatedMemory()
-    region = memory.allocate(512, MemoryKind.DEVICE)
-    region.bytes[:256].view(np.float32)[:] = np.arange(64)
+    memory, region = with_numbers()
     for factor, (found, function) in ((2, loaded(image)), (5, loaded(image))):
-        given = Parameters(
-            ctypes.c_uint64(region.address), ctypes.c_float(factor), ctypes.c_uint64(region.address + 256)
-        )
-        launch = found.prepare(given.launch(function))
-        launch.run(memory.near, None)
+        addresses = ctypes.c_uint64(region.address), ctypes.c_uint64(region.address + 256)
+        given = Parameters(addresses[0], ctypes.c_float(factor), addresses[1])
+        found.prepare(given.launch(function)).run(memory.near, None)
         assert region.bytes[256:].view(np.float32).tolist() == [factor * number for number in range(64)]
     assert decoded == ["scale"]
+
+
+OTHER = SCALE.replace(b"entry scale", b"entry other")
 
 
 @pytest.mark.parametrize(
     ("image", "message"),
     [
         (b"\x7fELF....", "CUDA_ERROR_NO_BINARY_FOR_GPU: machine code cannot be simulated"),
-        (
-            b"\x50\xed\x55\xba....",
-            r"machine code cannot be simulated: the simulator reads PTX \(format=isa\)",
-        ),
+        (b"\x50\xed\x55\xba....", r"code cannot be simulated: the simulator reads PTX \(format=isa\)"),
         (b"nonsense", "CUDA_ERROR_INVALID_PTX"),
         (b"\xff\xfe", "CUDA_ERROR_INVALID_PTX"),
-        (
-            SCALE.replace(b"entry scale", b"entry other"),
-            "CUDA_ERROR_NOT_FOUND: .*no kernel 'scale', allowed oth",
-        ),
+        (OTHER, "CUDA_ERROR_NOT_FOUND: .*no kernel 'scale', allowed oth"),
     ],
 )
 def test_an_image_that_cannot_be_read_is_refused(image: bytes, message: str) -> None:
@@ -141,42 +133,28 @@ def test_an_image_that_cannot_be_read_is_refused(image: bytes, message: str) -> 
         (Extent(64), 233472, 3, "found 233472 bytes of dynamic shared memory, allowed 232448 on sm_90"),
     ],
 )
-def test_a_launch_that_the_chip_or_the_kernel_refuses(
-    block: Extent, shared: int, count: int, message: str
-) -> None:
+def test_a_launch_that_chip_or_kernel_refuses(block: Extent, shared: int, count: int, message: str) -> None:
     found, function = loaded()
     given = Parameters(*(ctypes.c_uint64(0) for _ in range(count)))
     with pytest.raises(DeviceError, match=f"CUDA_ERROR_INVALID_VALUE: .*{message}"):
         found.prepare(KernelLaunch(function, Extent(1), block, shared, given.address, count))
 
 
-@pytest.mark.parametrize(
-    ("code", "name", "is_sticky", "message"),
-    [
+def test_a_fault_of_a_kernel_is_an_error_with_its_name() -> None:
+    unknown = SCALE.replace(b"mul.f32", b"nonsense.f32")
+    for code, name, is_sticky, message in (
         (SCALE, "CUDA_ERROR_LAUNCH_FAILED", True, "out of bounds"),
-        (SCALE.replace(b"mul.f32", b"nonsense.f32"), "", False, "the simulator does not know"),
-    ],
-)
-def test_a_fault_of_a_kernel_is_an_error_with_its_name(
-    code: bytes, name: str, is_sticky: bool, message: str
-) -> None:
-    found, function = loaded(code)
-    given = Parameters(ctypes.c_uint64(64), ctypes.c_float(1), ctypes.c_uint64(64))
-    launch = found.prepare(given.launch(function))
-    with pytest.raises(DeviceError, match=f"^kernel scale: .*{message}") as caught:
-        launch.run(SimulatedMemory().near, None)
-    assert (caught.value.error_name, caught.value.is_sticky) == (name, is_sticky)
+        (unknown, "", False, "the simulator does not know"),
+    ):
+        found, function = loaded(code)
+        given = Parameters(ctypes.c_uint64(64), ctypes.c_float(1), ctypes.c_uint64(64))
+        launch = found.prepare(given.launch(function))
+        with pytest.raises(DeviceError, match=f"^kernel scale: .*{message}") as caught:
+            launch.run(SimulatedMemory().near, None)
+        assert (caught.value.error_name, caught.value.is_sticky) == (name, is_sticky)
 
 
-COUNT = b""".version 8.0
-.target sm_90
-.address_size 64
-.global .align 4 .u32 calls = 7;
-.visible .entry scale(.param .u64 y) .maxntid 1 {
-  .reg .b32 %r<2>; .reg .b64 %rd<3>; mov.u64 %rd1, calls;
-  ld.global.u32 %r1, [%rd1]; add.u32 %r1, %r1, 1; st.global.u32 [%rd1], %r1;
-  ld.param.u64 %rd2, [y]; st.global.u32 [%rd2], %r1; ret; }
-"""
+COUNT = text_beside(__file__, "COUNT").encode()
 
 
 def test_a_modules_variables_keep_their_content_until_it_is_unloaded() -> None:

@@ -3,6 +3,7 @@ import os
 import subprocess
 import sys
 from pathlib import Path
+from typing import Any
 
 import numpy as np
 import pytest
@@ -95,23 +96,16 @@ def test_memory_that_is_not_there_is_refused_as_by_a_driver(size_bytes: int) -> 
         SimulatedMemory().allocate(size_bytes, MemoryKind.DEVICE)
 
 
-def test_device_memory_has_addresses_that_no_other_has() -> None:
-    arrays = [device_bytes(size) for size in (1, 4097, 1 << 20)]
-    addresses = [int(each.ctypes.data) for each in arrays]
-    assert {address >> DEVICE_ADDRESS_BITS for address in addresses} == {DEVICE_ADDRESS_TAG}
-    for array, size in zip(arrays, (1, 4097, 1 << 20), strict=True):
-        assert array.size == size
+def test_device_memory_has_addresses_that_no_other_has_until_its_last_view_is_gone() -> None:
+    sizes = (1, 4097, 1 << 20)
+    arrays = [device_bytes(size) for size in sizes]
+    assert {int(each.ctypes.data) >> DEVICE_ADDRESS_BITS for each in arrays} == {DEVICE_ADDRESS_TAG}
+    assert [array.size for array in arrays] == [*sizes]
+    for array in arrays:
         array[:] = 7
-    other = ctypes.create_string_buffer(1 << 20)
-    assert ctypes.addressof(other) >> DEVICE_ADDRESS_BITS != DEVICE_ADDRESS_TAG
-
-
-def test_memory_is_given_back_with_its_last_view() -> None:
+    assert ctypes.addressof(ctypes.create_string_buffer(1 << 20)) >> DEVICE_ADDRESS_BITS != DEVICE_ADDRESS_TAG
     address = int(device_bytes(1 << 20)[5:].ctypes.data) - 5
     assert f"{address:x}-" not in Path("/proc/self/maps").read_text()
-
-
-def test_what_has_no_package_is_an_error() -> None:
     with pytest.raises(MemoryError, match="bytes"):
         device_bytes(LARGEST_BYTES + 1)
 
@@ -125,50 +119,32 @@ MEMORY = SimulatedMemory()
 REGION = MEMORY.allocate(4096, MemoryKind.DEVICE)
 
 
-def test_a_map_says_in_128_bytes_what_it_was_made_of() -> None:
+def test_a_map_says_in_128_bytes_what_it_was_made_of_and_views_its_tensor_outermost_first() -> None:
     found = EncodedMap(REGION.address + 256, (64, 8), (128,), (32, 4), 6, 2)
     content = found.encode()
     assert (len(content), is_map(content), is_map(bytes(128))) == (MAP_BYTES, True, False)
     assert EncodedMap.decode(content) == found
-
-
-def test_a_map_views_its_tensor_outermost_first() -> None:
-    tensor = EncodedMap(REGION.address + 256, (64, 8), (128,), (32, 4), 6, 2).tensor(MEMORY.near)
+    tensor = found.tensor(MEMORY.near)
     tensor.array[1, 3] = 7
     assert REGION.bytes[256 + 128 + 6 : 256 + 128 + 8].view(np.float16)[0] == 7
     assert (tensor.array.shape, tensor.box, tensor.swizzle_bytes) == ((8, 64), (4, 32), 64)
-
-
-def test_tf32_is_f32_that_copies_round() -> None:
     tensor = EncodedMap(REGION.address, (64, 8), (256,), (32, 4), 11, 3).tensor(MEMORY.near)
-    assert (tensor.is_tf32, tensor.array.dtype) == (True, np.dtype(np.float32))
+    assert (tensor.is_tf32, tensor.array.dtype) == (True, np.dtype(np.float32))  # copies round
 
 
 @pytest.mark.parametrize(
     ("broken", "message"),
     [
-        (EncodedMap(0, (), (), (), 7, 0), "tensor map: found 0 sizes, allowed 1 to 5"),
-        (EncodedMap(0, (8, 8), (), (8, 8), 7, 0), "tensor map: found 2 sizes, allowed 1 to 5 with strides"),
-        (EncodedMap(0, (8,), (), (8,), 12, 0), "found type 12 and swizzle 0, which are not simulated"),
-        (EncodedMap(0, (8,), (), (8,), 7, 4), "found type 7 and swizzle 4, which are not simulated"),
+        ((0, (), (), (), 7, 0), "tensor map: found 0 sizes, allowed 1 to 5"),
+        ((0, (8, 8), (), (8, 8), 7, 0), "tensor map: found 2 sizes, allowed 1 to 5 with strides"),
+        ((0, (8,), (), (8,), 12, 0), "found type 12 and swizzle 0, which are not simulated"),
+        ((0, (8,), (), (8,), 7, 4), "found type 7 and swizzle 4, which are not simulated"),
+        ((16, (8,), (), (8,), 7, 0), "found 32 bytes at 0x10, which are in no buffer"),
+        ((REGION.address + 4080, (8,), (), (8,), 7, 0), "which are in no buffer"),
+        ((REGION.address, (8, 8), (64,), (8, 8), 7, 0), r"found strides \(64, 4\), allowed a contig"),
     ],
 )
-def test_what_is_not_simulated_is_refused(broken: EncodedMap, message: str) -> None:
+def test_a_map_not_simulated_or_in_no_buffer_is_refused(broken: tuple[Any, ...], message: str) -> None:
+    found = EncodedMap(*broken)
     with pytest.raises(DeviceError, match=message):
-        broken.encode()
-
-
-@pytest.mark.parametrize(
-    ("broken", "message"),
-    [
-        (EncodedMap(16, (8,), (), (8,), 7, 0), "found 32 bytes at 0x10, which are in no buffer"),
-        (EncodedMap(REGION.address + 4080, (8,), (), (8,), 7, 0), "which are in no buffer"),
-        (
-            EncodedMap(REGION.address, (8, 8), (64,), (8, 8), 7, 0),
-            r"found strides \(64, 4\), allowed a contig",
-        ),
-    ],
-)
-def test_a_tensor_must_lie_in_a_buffer(broken: EncodedMap, message: str) -> None:
-    with pytest.raises(DeviceError, match=message):
-        broken.tensor(MEMORY.near)
+        found.tensor(MEMORY.near) if found.address else found.encode()

@@ -51,8 +51,7 @@ class Program:
         return {report.kind for report in self.device.reports}
 
     def steps(self) -> dict[str, Callable[[], object]]:
-        device, watch = self.device, self.device.watch
-        assert watch is not None
+        device, watch = self.device, self.watch
         fork, ready, join = (device.create_event() for _ in range(3))
         made: dict[str, int] = {}
 
@@ -65,20 +64,38 @@ class Program:
             "record fork": lambda: device.record_event(fork, self.first),
             "fork": lambda: device.wait_event(self.second, fork),
             "allocate x": lambda: allocate("x", self.first),
-            "copy in": lambda: device.copy(made["x"], self.source.ctypes.data, BYTES, self.first),
+            "copy in": lambda: self.copy_in(BYTES),
             "record ready": lambda: device.record_event(ready, self.first),
             "allocate y": lambda: allocate("y", self.second),
             "wait ready": lambda: device.wait_event(self.second, ready),
-            "launch": lambda: self.launch(made["x"], made["y"], self.second),
-            "copy out": lambda: device.copy(self.result.ctypes.data, made["y"], BYTES, self.second),
-            "free y": lambda: device.free(made["y"], self.second),
+            "launch": self.start,
+            "copy out": self.copy_back,
+            "free y": lambda: self.free("y", self.second),
             "record join": lambda: device.record_event(join, self.second),
             "join": lambda: device.wait_event(self.first, join),
-            "free x": lambda: device.free(made["x"], self.first),
+            "free x": lambda: self.free("x", self.first),
             "end": lambda: watch.end_call(self.first),
             "synchronize": lambda: device.synchronize_stream(self.first),
             "read": lambda: watch.host_reads(self.result.ctypes.data, BYTES),
         }
+
+    # What the wrong steps are made of.
+
+    @property
+    def watch(self) -> Any:
+        return self.device.watch
+
+    def copy_back(self) -> None:
+        self.device.copy(self.result.ctypes.data, self.made["y"], BYTES, self.second)
+
+    def copy_in(self, size_bytes: int, shift: int = 0) -> None:
+        self.device.copy(self.made["x"] + shift, self.source.ctypes.data, size_bytes, self.first)
+
+    def free(self, name: str, stream: int) -> None:
+        self.device.free(self.made[name], stream)
+
+    def start(self) -> None:
+        self.launch(self.made["x"], self.made["y"], self.second)
 
     def launch(self, x: int, y: int, stream: int) -> None:
         given = Parameters(ctypes.c_uint64(x), ctypes.c_float(3), ctypes.c_uint64(y))
@@ -87,12 +104,14 @@ class Program:
 
 @pytest.mark.parametrize("order", ORDERS)
 def test_nothing_is_done_before_it_is_needed_and_nothing_is_reported(order: Order) -> None:
-    program = Program(order)
+    program, not_copied = Program(order), Program(order)
     program.run(without="synchronize", instead={"read": lambda: None})
     assert not program.result.any()
     program.device.synchronize_stream(program.first)
     np.testing.assert_array_equal(program.result, 3 * SOURCE)
     assert program.device.reports == ()
+    not_copied.run(without="copy out")
+    assert not not_copied.result.any()
 
 
 @pytest.mark.parametrize("order", ORDERS)
@@ -116,74 +135,48 @@ def test_each_step_left_out_is_reported_in_any_order(order: Order, left_out: str
     assert kind in Program(order).run(without=left_out)
 
 
-@pytest.mark.parametrize("order", ORDERS)
-def test_a_result_that_is_not_copied_out_is_not_there(order: Order) -> None:
-    program = Program(order)
-    program.run(without="copy out")
-    assert not program.result.any()
+FREED_TWICE, FREED = HostDefect.DOUBLE_FREE, HostDefect.USE_AFTER_FREE
+WRONG_STEPS: dict[str, tuple[str, Callable[[Any], object], HostDefect]] = {
+    "freed elsewhere": ("copy out", lambda p: (p.free("x", p.second), p.copy_back()), FREED_TWICE),
+    "read after free": ("copy out", lambda p: (p.free("y", p.second), p.copy_back()), FREED),
+    "freed before the launch": ("launch", lambda p: (p.free("x", p.second), p.start()), FREED),
+    "freed twice": ("free x", lambda p: [p.free("x", p.first) for _ in range(2)], FREED_TWICE),
+    "another event": (
+        "record ready",
+        lambda p: p.device.record_event(p.device.create_event(), 0),
+        HostDefect.NEVER_RECORDED,
+    ),
+    "left at the end": (
+        "end",
+        lambda p: (p.device.allocate(8, p.first), p.watch.end_call(p.first)),
+        HostDefect.LEAK,
+    ),
+    "copied too much": ("copy in", lambda p: p.copy_in(BYTES + 1), HostDefect.OUT_OF_BOUNDS),
+    "copied too early a byte": ("copy in", lambda p: p.copy_in(BYTES, -8), HostDefect.OUT_OF_BOUNDS),
+    "filled while read": (
+        "launch",
+        lambda p: (p.start(), p.device.fill(p.made["x"], 0, 4, 64, p.first)),
+        HostDefect.RACE,
+    ),
+    "read by the host too early": (
+        "copy out",
+        lambda p: (p.copy_back(), p.watch.host_reads(p.result.ctypes.data, 4)),
+        HostDefect.RACE,
+    ),
+    "written by the host too early": (
+        "copy in",
+        lambda p: (p.copy_in(BYTES), p.watch.host_writes(p.source.ctypes.data, 4)),
+        HostDefect.RACE,
+    ),
+}
 
 
-@pytest.mark.parametrize(
-    ("step", "change", "kind"),
-    [
-        ("copy out", lambda p: (p.device.free(p.made["x"], p.second), p.copy_back()), HostDefect.DOUBLE_FREE),
-        (
-            "copy out",
-            lambda p: (p.device.free(p.made["y"], p.second), p.copy_back()),
-            HostDefect.USE_AFTER_FREE,
-        ),
-        ("launch", lambda p: (p.free_second("x"), p.start()), HostDefect.USE_AFTER_FREE),
-        ("free x", lambda p: [p.device.free(p.made["x"], p.first) for _ in range(2)], HostDefect.DOUBLE_FREE),
-        (
-            "record ready",
-            lambda p: p.device.record_event(p.device.create_event(), 0),
-            HostDefect.NEVER_RECORDED,
-        ),
-        ("end", lambda p: (p.device.allocate(8, p.first), p.watch.end_call(p.first)), HostDefect.LEAK),
-        ("copy in", lambda p: p.copy_in(BYTES + 1), HostDefect.OUT_OF_BOUNDS),
-        ("copy in", lambda p: p.copy_in(BYTES, -8), HostDefect.OUT_OF_BOUNDS),
-        ("launch", lambda p: (p.start(), p.device.fill(p.made["x"], 0, 4, 64, p.first)), HostDefect.RACE),
-        ("copy out", lambda p: (p.copy_back(), p.watch.host_reads(p.there, 4)), HostDefect.RACE),
-        ("copy in", lambda p: (p.copy_in(BYTES), p.watch.host_writes(p.source_there, 4)), HostDefect.RACE),
-    ],
-    ids=[
-        *("freed elsewhere", "read after free", "freed before the launch", "freed twice", "another event"),
-        *("left at the end", "copied too much", "copied too early a byte", "filled while read"),
-        *("read by the host too early", "written by the host too early"),
-    ],
-)
-def test_each_wrong_step_is_reported(step: str, change: Callable[[Any], object], kind: HostDefect) -> None:
+@pytest.mark.parametrize("name", WRONG_STEPS)
+def test_each_wrong_step_is_reported(name: str) -> None:
+    step, change, kind = WRONG_STEPS[name]
     for order in ORDERS:
-        program = Changed(order)
+        program = Program(order)
         assert kind in program.run(instead={step: partial(change, program)})
-
-
-class Changed(Program):
-    """What the wrong steps are made of."""
-
-    @property
-    def watch(self) -> Any:
-        return self.device.watch
-
-    @property
-    def there(self) -> int:
-        return self.result.ctypes.data
-
-    @property
-    def source_there(self) -> int:
-        return self.source.ctypes.data
-
-    def copy_back(self) -> None:
-        self.device.copy(self.there, self.made["y"], BYTES, self.second)
-
-    def copy_in(self, size_bytes: int, shift: int = 0) -> None:
-        self.device.copy(self.made["x"] + shift, self.source_there, size_bytes, self.first)
-
-    def free_second(self, name: str) -> None:
-        self.device.free(self.made[name], self.second)
-
-    def start(self) -> None:
-        self.launch(self.made["x"], self.made["y"], self.second)
 
 
 def test_every_method_does_what_the_port_says() -> None:
@@ -255,11 +248,10 @@ def test_freeing_pinned_memory_waits_for_its_work() -> None:
 
 
 def test_a_race_inside_of_a_kernel_is_reported() -> None:
-    every_thread = SCALE.replace(b"add.s64 %rd2, %rd2, %rd3;", b"")  # all write to one place
-    device = SimulatedDevice()
-    function = device.function(device.load_module(every_thread), "scale")
     program = Program("fifo")
-    program.device, program.function = device, function
+    device = program.device
+    every_thread = SCALE.replace(b"add.s64 %rd2, %rd2, %rd3;", b"")  # all write to one place
+    program.function = device.function(device.load_module(every_thread), "scale")
     x = device.allocate(BYTES, 0)
     device.copy(x, SOURCE.ctypes.data, BYTES, 0)
     program.launch(x, device.allocate(BYTES, 0), 0)

@@ -1,33 +1,31 @@
-"""Kernels on different streams that wait for each other run in turns, or are an error that names both."""
+"""Streams: the order by vector clocks, races, and kernels that wait for each other."""
 
 import ctypes
 from functools import partial
 
+import numpy as np
 import pytest
 from hypothesis import given
 from hypothesis import strategies as st
 
 from tests.simulator.device.test_kernels import Parameters
+from tests.texts import text_beside
 from tuner.core.gpu import DeviceError, Extent, KernelLaunch
-from tuner.simulator.device.happens_before import Moment
+from tuner.simulator.device.happens_before import (
+    NO_BYTES,
+    AccessHistory,
+    ByteRanges,
+    DefectLog,
+    HostDefect,
+    MemoryAccess,
+    Moment,
+    moment_after,
+)
 from tuner.simulator.device.simulated_device import SimulatedDevice
 from tuner.simulator.device.streams import ORDERS, LazyStreams, Order, StreamOperation, Work
 
 # Three times: waits until the counter is at %want, counts, and wants two more.
-TURNS = b""".version 8.0
-.target sm_90
-.address_size 64
-.visible .entry turns(.param .u64 a, .param .u32 first) {
-  .reg .b64 %p; .reg .b32 %want, %r, %old; .reg .pred %q;
-  ld.param.u64 %p, [a]; ld.param.u32 %want, [first]; mov.u32 %r, 0;
-WAIT:
-  atom.global.add.u32 %old, [%p], 0;
-  setp.ne.u32 %q, %old, %want;
-  @%q bra WAIT;
-  atom.global.add.u32 %old, [%p], 1; add.u32 %want, %want, 2; add.u32 %r, %r, 1;
-  setp.lt.u32 %q, %r, 3; @%q bra WAIT;
-  ret; }
-"""
+TURNS = text_beside(__file__, "TURNS").encode()
 LOOP = r"thread \(0, 0, 0\) of block \(0, 0, 0\) repeats lines 8 to 10 of the PTX"
 
 
@@ -116,7 +114,6 @@ def test_a_kernel_that_counts_for_many_turns_ends(monkeypatch: pytest.MonkeyPatc
 
 
 # Streams that run as late as they may, and only what is needed.
-
 PLANS = st.lists(st.tuples(st.integers(0, 3), st.lists(st.integers(0, 20), max_size=2)), max_size=14)
 
 
@@ -124,13 +121,18 @@ def submitted(streams: LazyStreams, plan: list[tuple[int, list[int]]], ran: list
     works: list[Work] = []
     for number, (queue, waits) in enumerate(plan):
         after = tuple(works[wait] for wait in waits if wait < number)
-        operation = StreamOperation(str(number), partial(_note, ran, number))
-        works.append(streams.submit(queue, operation, after))
+        works.append(streams.submit(queue, StreamOperation(str(number), partial(_note, ran, number)), after))
     return works
 
 
 def _note(ran: list[int], number: int, _: Moment) -> None:
     ran.append(number)
+
+
+def require_order(works: list[Work], ran: list[int]) -> None:
+    """Nothing ran before what it waits for."""
+    for later, number in enumerate(ran):
+        assert not any(works[number].moment.is_before(works[other].moment) for other in ran[:later])
 
 
 @given(PLANS, st.sampled_from(ORDERS), st.integers(0, 3), st.data())
@@ -147,11 +149,36 @@ def test_only_what_is_needed_runs_in_an_order_that_keeps_the_waits(
     streams.wait_for(works[target])
     needed = [n for n, work in enumerate(works) if work.moment.is_before(works[target].moment)]
     assert sorted(ran) == needed
-    for later, number in enumerate(ran):
-        assert not any(works[number].moment.is_before(works[other].moment) for other in ran[:later])
+    require_order(works, ran)
     assert all(works[number].moment.is_before(streams.host) for number in needed)
     streams.wait_for_all()
     assert sorted(ran) == list(range(len(works)))
+    assert streams.pending == ()
+
+
+def test_dropped_work_holds_nothing_up() -> None:
+    ran: list[int] = []
+    streams = LazyStreams("fifo", 0)
+    works = submitted(streams, [(0, []), (0, [])], ran)
+    streams.drop(works[0])
+    streams.wait_for(works[1])
+    assert ran == [1]
+
+
+@given(PLANS, st.sampled_from(ORDERS), st.integers(0, 3), st.sets(st.integers(0, 13)))
+def test_all_but_the_dropped_work_runs_and_keeps_its_order(
+    plan: list[tuple[int, list[int]]], order: Order, seed: int, dropped: set[int]
+) -> None:
+    ran: list[int] = []
+    streams = LazyStreams(order, seed)
+    works = submitted(streams, plan, ran)
+    for number in sorted(dropped):
+        if number < len(works):
+            streams.drop(works[number])
+    streams.submit(0, StreamOperation("later"))
+    streams.wait_for_all()
+    assert sorted(ran) == [number for number in range(len(works)) if number not in dropped]
+    require_order(works, ran)
     assert streams.pending == ()
 
 
@@ -184,28 +211,112 @@ def test_work_after_a_wait_of_the_host_is_ordered_after_it() -> None:
     assert streams.host_moment().is_before(streams.submit(4, StreamOperation("last")).moment)
 
 
-def test_dropped_work_never_runs_and_holds_nothing_up() -> None:
-    ran: list[int] = []
-    streams = LazyStreams("fifo", 0)
-    works = submitted(streams, [(0, []), (0, [])], ran)
-    streams.drop(works[0])
-    streams.wait_for(works[1])
-    assert ran == [1]
+# The order by vector clocks against reachability in a graph, and what is a race.
+
+# Each moment: its queue, and which earlier ones it waits for beside the last of its queue.
+BYTES = ByteRanges.one(64, 8)
 
 
-@given(PLANS, st.sampled_from(ORDERS), st.integers(0, 3), st.sets(st.integers(0, 13)))
-def test_all_but_the_dropped_work_runs_and_keeps_its_order(
-    plan: list[tuple[int, list[int]]], order: Order, seed: int, dropped: set[int]
+@given(PLANS)
+def test_order_is_reachability(plan: list[tuple[int, list[int]]]) -> None:
+    moments: list[Moment] = []
+    reachable: list[set[int]] = []
+    last: dict[int, int] = {}
+    for queue, waits in plan:
+        before = {wait for wait in waits if wait < len(moments)} | ({last[queue]} if queue in last else set())
+        moments.append(moment_after(queue, [moments[each] for each in sorted(before)]))
+        reachable.append(before.union({len(moments) - 1}, *(reachable[each] for each in before)))
+        last[queue] = len(moments) - 1
+    for later, known in enumerate(reachable):
+        for earlier in range(later):
+            assert moments[earlier].is_before(moments[later]) == (earlier in known)
+            assert not moments[later].is_before(moments[earlier])
+
+
+def history() -> tuple[AccessHistory, DefectLog]:
+    log = DefectLog()
+    return AccessHistory(log, lambda address: f"byte {address}"), log
+
+
+READ, WRITE, ELSEWHERE = (BYTES, NO_BYTES), (NO_BYTES, BYTES), (NO_BYTES, ByteRanges.one(72, 8))
+PLAIN, ATOMIC = (BYTES, BYTES, BYTES, BYTES), (BYTES, BYTES, NO_BYTES, NO_BYTES)
+
+
+@pytest.mark.parametrize(
+    ("first", "second", "races"),
+    [
+        *((READ, READ, 0), (READ, WRITE, 1), (WRITE, READ, 1), (WRITE, WRITE, 1), (WRITE, ELSEWHERE, 0)),
+        *((ATOMIC, ATOMIC, 0), (ATOMIC, PLAIN, 1), (PLAIN, ATOMIC, 1), (PLAIN, PLAIN, 1)),
+    ],
+)
+def test_unordered_accesses_race_when_one_writes_where_the_other_is(
+    first: tuple[ByteRanges, ...], second: tuple[ByteRanges, ...], races: int
 ) -> None:
-    ran: list[int] = []
-    streams = LazyStreams(order, seed)
-    works = submitted(streams, plan, ran)
-    for number in sorted(dropped):
-        if number < len(works):
-            streams.drop(works[number])
-    streams.submit(0, StreamOperation("later"))
-    streams.wait_for_all()
-    assert sorted(ran) == [number for number in range(len(works)) if number not in dropped]
-    for later, number in enumerate(ran):
-        assert not any(works[number].moment.is_before(works[other].moment) for other in ran[:later])
-    assert streams.pending == ()
+    accesses, log = history()
+    accesses.add(MemoryAccess("a", moment_after(1, ()), *first))
+    accesses.add(MemoryAccess("b", moment_after(2, ()), *second))
+    assert [report.kind for report in log.reports()] == [HostDefect.RACE] * races
+
+
+def test_a_race_does_not_depend_on_which_access_is_known_first() -> None:
+    texts = set()
+    one, other = (
+        MemoryAccess(name, moment_after(queue, ()), NO_BYTES, BYTES) for queue, name in enumerate("ab")
+    )
+    for order in ((one, other), (other, one)):
+        accesses, log = history()
+        for access in order:
+            accesses.add(access)
+        texts.add(str(log.reports()[0]))
+    assert texts == {"race: nothing orders a and b, both at byte 64"}
+
+
+def test_an_access_known_late_is_ordered_by_its_moment_and_what_is_forgotten_races_no_more() -> None:
+    accesses, log = history()
+    early = moment_after(1, ())
+    accesses.add(MemoryAccess("late", moment_after(2, (early,)), *WRITE))
+    accesses.add(MemoryAccess("early", early, *WRITE))
+    assert log.reports() == ()
+    accesses, log = history()
+    first, second = moment_after(1, ()), moment_after(2, ())
+    accesses.add(MemoryAccess("a", first, *WRITE))
+    accesses.forget(first)
+    accesses.add(MemoryAccess("b", second, *WRITE))
+    accesses.forget_before(moment_after(-1, (second,)))
+    accesses.add(MemoryAccess("c", moment_after(3, ()), *WRITE))
+    assert log.reports() == ()
+
+
+def test_equal_reports_are_counted() -> None:
+    log = DefectLog()
+    for _ in range(2):
+        log.add(HostDefect.LEAK, "d0 is never freed")
+    log.add(HostDefect.DOUBLE_FREE, "d0")
+    assert [str(report) for report in log.reports()] == [
+        "leak: d0 is never freed (2 times)",
+        "double free: d0",
+    ]
+
+
+FLAGS = st.lists(st.booleans(), max_size=30)
+
+
+def ranges(flags: list[bool], start: int = 100) -> ByteRanges:
+    """Returns the ranges of the flags that are set; neighbours may be ranges of their own."""
+    pairs = [[start + index, start + index + 1] for index, is_set in enumerate(flags) if is_set]
+    return ByteRanges.of([np.array(pairs[half::2], np.int64).reshape(-1, 2) for half in (0, 1)])
+
+
+@given(FLAGS, FLAGS)
+def test_the_first_common_byte_is_that_of_the_sets(mine: list[bool], theirs: list[bool]) -> None:
+    common = [100 + index for index, both in enumerate(zip(mine, theirs, strict=False)) if all(both)]
+    expected = common[0] if common else None
+    assert ranges(mine).first_common(ranges(theirs)) == expected
+    assert ranges(theirs).first_common(ranges(mine)) == expected
+
+
+def test_ranges_that_only_meet_have_nothing_in_common() -> None:
+    for start, size, common in ((0, 8, None), (0, 9, 8), (4, 100, 8)):
+        assert ByteRanges.one(start, size).first_common(ByteRanges.one(8, 8)) == common
+    assert ByteRanges.one(8, 0) is NO_BYTES
+    assert NO_BYTES.first_common(ByteRanges.one(0, 8)) is None

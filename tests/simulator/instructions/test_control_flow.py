@@ -10,7 +10,6 @@ from tests.texts import text_beside
 from tuner.simulator.launch import simulate
 from tuner.simulator.ptx.defects import Defect, SimulationError, UnsupportedInstruction
 
-PRINT = text_beside(__file__, "PRINT")
 CASES = [
     ("plain\n", b"", "plain\n"),
     ("%d and %i\n", struct.pack("<ii", -7, 8), "-7 and 8\n"),
@@ -28,7 +27,8 @@ def kernel(text: str, values: bytes, guard: str = "") -> str:
     format_ = ", ".join(str(byte) for byte in (*text.encode(), 0))
     stores = "\n".join(f"st.local.b8 [buffer+{place}], {byte};" for place, byte in enumerate(values))
     return (
-        PRINT.replace("BYTES", format_)
+        text_beside(__file__, "PRINT")
+        .replace("BYTES", format_)
         .replace("LENGTH", str(len(text.encode()) + 1))
         .replace("STORES", stores)
         .replace("GUARD", guard)
@@ -57,14 +57,12 @@ def test_no_other_function_is_known() -> None:
 
 
 def test_an_assertion_fails_with_its_text_and_the_first_thread() -> None:
+    launch = ("k", (1, 1, 1), (5, 1, 1), (np.zeros(1, np.int32),))
+    simulate(FAILING.replace("LIMIT", "5"), *launch)  # no thread reaches it
     said = r"assertion fails: 'wrong', in thread \(3, 0, 0\) of block \(0, 0, 0\)"
     with pytest.raises(SimulationError, match=said) as caught:
-        simulate(FAILING.replace("LIMIT", "3"), "k", (1, 1, 1), (5, 1, 1), (np.zeros(1, np.int32),))
+        simulate(FAILING.replace("LIMIT", "3"), *launch)
     assert caught.value.kind is Defect.ASSERTION
-
-
-def test_an_assertion_that_no_thread_reaches_is_nothing() -> None:
-    simulate(FAILING.replace("LIMIT", "5"), "k", (1, 1, 1), (5, 1, 1), (np.zeros(1, np.int32),))
 
 
 TILE = ".shared .align 4 .b8 tile[512];\n"
@@ -113,8 +111,7 @@ def test_named_barriers_join_only_those_who_come() -> None:
     code = f"""shr.u32 %r5, %t, 6; add.u32 %r5, %r5, 1; mov.u32 %r2, tile; add.u32 %r2, %r2, %t4;
       st.shared.u32 [%r2], %t; bar.sync %r5, 64; xor.b32 %r3, %t4, %r6;
       mov.u32 %r4, tile; add.u32 %r4, %r4, %r3; ld.shared.u32 %r1, [%r4]; {OUT}"""
-    near = run(f"mov.u32 %r6, 128; {code}", out, threads=128, variables=TILE)
-    assert near.races == ()
+    assert run(f"mov.u32 %r6, 128; {code}", out, threads=128, variables=TILE).races == ()
     np.testing.assert_array_equal(out, np.arange(128) ^ 32)
     far = run(f"mov.u32 %r6, 256; {code}", out, threads=128, variables=TILE)
     assert {hazard.kind for hazard in far.races} == {Defect.SHARED_RACE}
@@ -133,30 +130,50 @@ def test_threads_may_arrive_without_waiting() -> None:
 
 def test_each_block_and_each_barrier_counts_its_own_arrivals() -> None:
     out = np.zeros((2, 128), np.uint32)
-    code = text_beside(__file__, "ARRIVALS")
-    found = run(code, out, threads=128, grid=(2, 1, 1), variables=TILE)
+    found = run(text_beside(__file__, "ARRIVALS"), out, threads=128, grid=(2, 1, 1), variables=TILE)
     half = [[5] * 32 + list(range(32)), [5] * 32 + list(range(64, 96))]
     assert out.tolist() == [half[0] + half[1]] * 2
     assert found.races == ()
 
 
-@pytest.mark.parametrize(("operation", "expected"), [("and", 0), ("or", 1), ("popc", 10)])
-def test_barriers_combine_predicates(operation: str, expected: int) -> None:
-    out = np.zeros(64, np.uint32)
-    if operation == "popc":
-        code = f"setp.lt.u32 %q1, %t, 10; bar.red.popc.u32 %r1, 0, %q1; {OUT}"
-    else:
-        code = (
-            f"setp.lt.u32 %q1, %t, 10; bar.red.{operation}.pred %q2, 0, %q1; selp.b32 %r1, 1, 0, %q2; {OUT}"
-        )
-    run(code, out, threads=64)
-    assert set(out.tolist()) == {expected}
+RESULTS = {  # of 64 threads
+    "a barrier combines predicates by and": (
+        "setp.lt.u32 %q1, %t, 10; bar.red.and.pred %q2, 0, %q1; selp.b32 %r1, 1, 0, %q2;",
+        [0] * 64,
+    ),
+    "a barrier combines predicates by or": (
+        "setp.lt.u32 %q1, %t, 10; bar.red.or.pred %q2, 0, %q1; selp.b32 %r1, 1, 0, %q2;",
+        [1] * 64,
+    ),
+    "a barrier counts": ("setp.lt.u32 %q1, %t, 10; bar.red.popc.u32 %r1, 0, %q1;", [10] * 64),
+    "threads that have ended are not waited for": (
+        "mov.u32 %r1, 3; setp.lt.u32 %q1, %t, 32; @%q1 exit; bar.sync 0;",
+        [0] * 32 + [3] * 32,
+    ),
+    "a barrier without alignment is reached in parts": (
+        """mov.u32 %r1, 1; setp.lt.u32 %q1, %t, 8; @%q1 bra A; barrier.sync 0; bra.uni END;
+        A: barrier.sync 0; END:""",
+        [1] * 64,
+    ),
+    "a long loop that ends is run to its end": (
+        "mov.u32 %r1, 0; LOOP: add.u32 %r1, %r1, 1; setp.lt.u32 %q1, %r1, 3000; @%q1 bra LOOP;",
+        [3000] * 64,
+    ),
+    "a warp waits for one that the fixed order runs later": (
+        """setp.ge.u32 %q1, %t, 32; @%q1 bra WRITE;
+        LOOP: ld.volatile.global.u32 %r1, [%p0+128]; setp.eq.u32 %q2, %r1, 0; @%q2 bra LOOP; bra.uni END;
+        WRITE: mov.u32 %r1, 7; END:""",
+        [7] * 64,
+    ),
+}
 
 
-def test_threads_that_have_ended_are_not_waited_for() -> None:
+@pytest.mark.parametrize("case", RESULTS)
+def test_results_of_threads(case: str) -> None:
+    code, expected = RESULTS[case]
     out = np.zeros(64, np.uint32)
-    run(f"mov.u32 %r1, 3; setp.lt.u32 %q1, %t, 32; @%q1 exit; bar.sync 0; {OUT}", out, threads=64)
-    assert out.tolist() == [0] * 32 + [3] * 32
+    run(f"{code} {OUT}", out, threads=64)
+    assert out.tolist() == expected
 
 
 def test_blocks_of_odd_size_run_in_whole_warps() -> None:
@@ -167,19 +184,15 @@ def test_blocks_of_odd_size_run_in_whole_warps() -> None:
     np.testing.assert_array_equal(out.ravel(), np.arange(135))
 
 
+NOT_ALL = "setp.lt.u32 %q1, %t, 8; @!%q1 bra OUT; bar.sync 0; OUT:"
+TWO_BARRIERS = "setp.lt.u32 %q1, %t, 32; @%q1 bra A; bar.sync 1, 64; A: bar.sync 2, 64;"
+
+
 @pytest.mark.parametrize(
     ("code", "kind", "reason"),
     [
-        (
-            "setp.lt.u32 %q1, %t, 8; @!%q1 bra OUT; bar.sync 0; OUT:",
-            Defect.DIVERGENCE,
-            r"thread \(8, 0, 0\).*not here",
-        ),
-        (
-            "setp.lt.u32 %q1, %t, 32; @%q1 bra A; bar.sync 1, 64; A: bar.sync 2, 64;",
-            Defect.DEADLOCK,
-            "waits at barrier",
-        ),
+        (NOT_ALL, Defect.DIVERGENCE, r"thread \(8, 0, 0\).*not here"),
+        (TWO_BARRIERS, Defect.DEADLOCK, "waits at barrier"),
         ("bar.sync 0, 32;", Defect.BARRIER, "barrier 0: found 64 threads, allowed 32"),
         ("bar.sync 16;", Defect.BARRIER, "found barrier 16, allowed 0 to 15"),
         ("bar.sync 1, 33;", Defect.BARRIER, "found a count of 33 threads, allowed multiples of 32"),
@@ -190,14 +203,6 @@ def test_what_never_ends_well_is_a_fault(code: str, kind: Defect, reason: str) -
     with pytest.raises(SimulationError, match=reason) as error:
         run(code, threads=64)
     assert error.value.kind is kind
-
-
-def test_a_barrier_without_alignment_may_be_reached_in_parts() -> None:
-    out = np.zeros(64, np.uint32)
-    code = f"""mov.u32 %r1, 1; setp.lt.u32 %q1, %t, 8; @%q1 bra A; barrier.sync 0; bra.uni END;
-      A: barrier.sync 0; END: {OUT}"""
-    run(code, out, threads=64)
-    assert set(out.tolist()) == {1}
 
 
 def test_threads_that_wait_for_what_nobody_writes_are_an_error_that_names_the_loop() -> None:
@@ -225,22 +230,3 @@ def test_a_loop_that_counts_is_stopped_by_limits(
     reason = f"kernel snippet: endless: found more than {found}: thread .* repeat line .* of the PTX"
     with pytest.raises(SimulationError, match=reason):
         run("mov.u32 %r1, 0; LOOP: add.u32 %r1, %r1, 1; bra.uni LOOP;")
-
-
-def test_a_long_loop_that_ends_is_run_to_its_end() -> None:
-    out = np.zeros(32, np.uint32)
-    code = f"""mov.u32 %r1, 0;
-      LOOP: add.u32 %r1, %r1, 1; setp.lt.u32 %q1, %r1, 3000; @%q1 bra LOOP; {OUT}"""
-    run(code, out)
-    assert set(out.tolist()) == {3000}
-
-
-def test_a_warp_waits_for_another_one_that_the_fixed_order_runs_later() -> None:
-    out = np.zeros(64, np.uint32)
-    code = f"""setp.ge.u32 %q1, %t, 32; @%q1 bra WRITE;
-      LOOP: ld.volatile.global.u32 %r1, [%p0+128]; setp.eq.u32 %q2, %r1, 0; @%q2 bra LOOP;
-      bra.uni END;
-      WRITE: mov.u32 %r1, 7;
-      END: {OUT}"""
-    run(code, out, threads=64)
-    assert set(out.tolist()) == {7}

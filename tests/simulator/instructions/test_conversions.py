@@ -1,3 +1,6 @@
+"""Comparisons, conversions, numbers in the text and special registers."""
+
+import operator
 from typing import Any
 
 import ml_dtypes
@@ -38,16 +41,22 @@ def test_directed_rounding(mode: str, expected: list[int]) -> None:
     assert found.tolist() == [np.sign(e) * (1 + (abs(e) - 1) * unit) for e in expected]
 
 
-def test_rounding_towards_zero_does_not_overflow() -> None:
+def test_rounding_towards_zero_does_not_overflow_and_whole_floats_stay_floats() -> None:
     a = np.array([1e6, -1e6, np.inf], np.float32)
     assert each_lane("cvt.rz.f16.f32 %d, %a;", a, result="f2").tolist() == [65504, -65504, np.inf]
     assert each_lane("cvt.rn.f16.f32 %d, %a;", a, result="f2").tolist() == [np.inf, -np.inf, np.inf]
-
-
-def test_whole_floats_stay_floats() -> None:
     a = np.array([2.5, 3.5, -2.5, -0.3], np.float32)
     assert each_lane("cvt.rni.f32.f32 %d, %a;", a, result="f4").tolist() == [2, 4, -2, 0]
     assert each_lane("cvt.rmi.f32.f32 %d, %a;", a, result="f4").tolist() == [2, 3, -3, -1]
+
+
+def test_masks_of_lanes_and_a_register_that_nothing_has_written_is_nan() -> None:
+    zeros = np.zeros(32, "u4")
+    masks = {"eq": 0x20, "lt": 0x1F, "le": 0x3F, "gt": 0xFFFFFFC0, "ge": 0xFFFFFFE0}
+    for name, mask in masks.items():
+        assert each_lane(f"mov.u32 %d, %lanemask_{name};", zeros, result="u4")[5] == mask
+    unwritten = each_lane("add.f32 %d, %u, 0f3F800000;", zeros, result="f4", declare=".reg .f32 %u;")
+    assert np.isnan(unwritten).all()
 
 
 @settings(max_examples=6)
@@ -80,8 +89,7 @@ def test_generic_addresses_and_back(space: str) -> None:
     a = np.array([16, 1 << 40 | 8], np.uint64) if space == "global" else np.array([16, 1024], np.uint64)
     code = f"""cvta.{space}.u64 %b, %a; cvta.to.{space}.u64 %c, %b; isspacep.{space} %q, %b;
       setp.eq.and.u64 %q, %a, %c, %q; selp.b32 %d, 1, 0, %q;"""
-    declare = ".reg .b64 %b, %c; .reg .pred %q;"
-    assert each_lane(code, a, result="u4", declare=declare).tolist() == [1, 1]
+    assert each_lane(code, a, result="u4", declare=".reg .b64 %b, %c; .reg .pred %q;").tolist() == [1, 1]
 
 
 @settings(max_examples=3)
@@ -93,8 +101,7 @@ def test_registers_are_cut_into_parts_and_joined(a: Array) -> None:
     reverse = "mov.b64 {%q0, %q1, %q2, %q3}, %a; mov.b64 %d, {%q3, %q2, %q1, %q0};"
     expected = a.view(np.uint16).reshape(-1, 4)[:, ::-1].copy().view(np.uint64)[:, 0]
     np.testing.assert_array_equal(each_lane(reverse, a, result="u8", declare=declare), expected)
-    high = "mov.b64 {_, %d}, %a;"
-    np.testing.assert_array_equal(each_lane(high, a, result="u4"), a >> 32)
+    np.testing.assert_array_equal(each_lane("mov.b64 {_, %d}, %a;", a, result="u4"), a >> 32)
 
 
 @pytest.mark.parametrize(
@@ -121,15 +128,54 @@ def test_special_registers_report_the_thread() -> None:
             assert out[block][thread].tolist() == [thread, 40, block[0], thread % 32, thread // 32]
 
 
-def test_masks_of_lanes() -> None:
-    found = [
-        each_lane(f"mov.u32 %d, %lanemask_{name};", np.zeros(32, "u4"), result="u4")[5]
-        for name in ("eq", "lt", "le", "gt", "ge")
-    ]
-    assert found == [0x20, 0x1F, 0x3F, 0xFFFFFFC0, 0xFFFFFFE0]
+UNSIGNED = {"lo": operator.lt, "ls": operator.le, "hi": operator.gt, "hs": operator.ge}
+PREDICATES = ".reg .pred %q, %s, %u;"
 
 
-def test_a_register_that_nothing_has_written_is_nan() -> None:
-    assert np.isnan(
-        each_lane("add.f32 %d, %u, 0f3F800000;", np.zeros(2, "u4"), result="f4", declare=".reg .f32 %u;")
-    ).all()
+def holds(compare: str, a: Array, b: Array) -> Array:
+    code = f"setp.{compare} %q, %a, %b; selp.b32 %d, 1, 0, %q;"
+    return each_lane(code, a, b, result="u4", declare=PREDICATES)
+
+
+@pytest.mark.parametrize("type_", ["u16", "u32", "u64"])
+def test_other_names_of_unsigned_comparisons(type_: str) -> None:
+    a, b = (np.array(each, f"u{int(type_[1:]) // 8}") for each in ([0, 1, 2, 65535], [1, 1, 1, 0]))
+    for name, function in UNSIGNED.items():
+        assert holds(f"{name}.{type_}", a, b).tolist() == function(a, b).tolist()
+
+
+@pytest.mark.parametrize(("word", "function"), [("and", "__and__"), ("or", "__or__"), ("xor", "__xor__")])
+def test_a_combination_applies_to_both_results(word: str, function: str) -> None:
+    a = np.arange(8, dtype=np.uint32)
+    third = (a & 1).astype(bool)
+    code = f"""setp.eq.b32 %u, %b, 1; setp.lt.{word}.u32 %q|%s, %a, 4, %u;
+      selp.b32 %d, 1, 0, %q; selp.b32 %c, 2, 0, %s; add.u32 %d, %d, %c;"""
+    found = each_lane(code, a, a & 1, result="u4", declare=f"{PREDICATES} .reg .b32 %c;")
+    less = a < 4
+    assert (found & 1 == 1).tolist() == getattr(less, function)(third).tolist()
+    assert (found & 2 == 2).tolist() == getattr(~less, function)(third).tolist()
+
+
+def test_packed_halves_give_a_predicate_each() -> None:
+    a, b = np.array([1, 5, 7, 0], np.float16), np.array([2, 4, 7, 1], np.float16)
+    code = "setp.lt.f16x2 %q|%s, %a, %b; selp.b32 %d, 1, 0, %q; selp.b32 %c, 2, 0, %s; add.u32 %d, %d, %c;"
+    declare = f"{PREDICATES} .reg .b32 %c;"
+    found = each_lane(code, a.view(np.uint32), b.view(np.uint32), result="u4", declare=declare)
+    assert found.tolist() == [1, 2]
+
+
+def test_values_instead_of_predicates() -> None:
+    a = np.array([1, 2, 3], np.int32)
+    assert each_lane("set.ge.u32.s32 %d, %a, 2;", a, result="u4").tolist() == [0, 0xFFFFFFFF, 0xFFFFFFFF]
+    assert each_lane("set.ge.f32.s32 %d, %a, 2;", a, result="f4").tolist() == [0, 1, 1]
+    signs = np.array([-1, 0, 1], np.int32)
+    assert each_lane("slct.b32.s32 %d, %a, 9, %b;", a, signs, result="u4").tolist() == [9, 2, 3]
+
+
+def test_properties_of_floats() -> None:
+    a = np.array([0, -1.5, np.inf, np.nan, 1e-40], np.float32)
+    properties = {"finite": [1, 1, 0, 0, 1], "infinite": [0, 0, 1, 0, 0], "number": [1, 1, 1, 0, 1]}
+    properties |= {"notanumber": [0, 0, 0, 1, 0], "normal": [1, 1, 0, 0, 0], "subnormal": [0, 0, 0, 0, 1]}
+    for name, expected in properties.items():
+        code = f"testp.{name}.f32 %q, %a; selp.b32 %d, 1, 0, %q;"
+        assert each_lane(code, a, result="u4", declare=PREDICATES).tolist() == expected, name

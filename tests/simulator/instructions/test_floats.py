@@ -81,14 +81,15 @@ def test_packed_halves_are_two_numbers(type_: str) -> None:
 @pytest.mark.parametrize("type_", TYPES)
 @settings(max_examples=3)
 @given(data=st.data())
-def test_abs_and_neg_change_the_sign_alone(type_: str, data: st.DataObject) -> None:
+def test_abs_neg_and_copysign_change_the_sign_alone(type_: str, data: st.DataObject) -> None:
     a = data.draw(lanes_of(TYPES[type_]))
     raw = a.view(f"u{a.itemsize}")
     sign = raw.dtype.type(1) << raw.dtype.type(8 * a.itemsize - 1)
-    found = each_lane(f"abs.{type_} %d, %a;", raw, result=raw.dtype.str)
-    np.testing.assert_array_equal(found, raw & ~sign)
-    found = each_lane(f"neg.{type_} %d, %a;", raw, result=raw.dtype.str)
-    np.testing.assert_array_equal(found, raw ^ sign)
+    for name, expected in (("abs", raw & ~sign), ("neg", raw ^ sign)):
+        found = each_lane(f"{name}.{type_} %d, %a;", raw, result=raw.dtype.str)
+        np.testing.assert_array_equal(found, expected)
+    one, other = np.array([-1, 2, -0.0], np.float32), np.array([3, -4, 5], np.float32)
+    assert each_lane("copysign.f32 %d, %a, %b;", one, other, result="f4").tolist() == [-3, 4, -5]
 
 
 @settings(max_examples=4)
@@ -123,8 +124,3 @@ def test_saturation_relu_and_flushing() -> None:
     halves = np.array([-1, 2], np.float16)
     found = each_lane("fma.rn.relu.f16 %d, %a, %b, %c;", halves, halves * 0 + 1, halves * 0, result="f2")
     assert found.tolist() == [0, 2]
-
-
-def test_copysign_takes_the_sign_of_its_first_operand() -> None:
-    a, b = np.array([-1, 2, -0.0], np.float32), np.array([3, -4, 5], np.float32)
-    assert each_lane("copysign.f32 %d, %a, %b;", a, b, result="f4").tolist() == [-3, 4, -5]

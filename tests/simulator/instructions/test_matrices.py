@@ -24,47 +24,30 @@ DTYPES: dict[str, Any] = {
 }
 
 
+# Where the elements of fragments are: groupID = lane >> 2, threadID_in_group = lane % 4.
 def a_16x16(lane: int, i: int) -> tuple[int, int]:
     """.m16n8k16, A of .f16 and .bf16: row = groupID for a0,a1,a4,a5, else groupID + 8."""
-    group, thread = lane >> 2, lane % 4
-    row = group if i in (0, 1, 4, 5) else group + 8
-    return row, thread * 2 + (i & 1) if i < 4 else thread * 2 + (i & 1) + 8
-
-
-def b_16x8(lane: int, i: int) -> tuple[int, int]:
-    """.m16n8k16, B of .f16 and .bf16: row for b0,b1, else + 8; column groupID."""
-    row = lane % 4 * 2 + (i & 1)
-    return row if i < 2 else row + 8, lane >> 2
+    return (lane >> 2) + (0 if i in (0, 1, 4, 5) else 8), lane % 4 * 2 + (i & 1) + (0 if i < 4 else 8)
 
 
 def a_16x8(lane: int, i: int) -> tuple[int, int]:
-    """.m16n8k8, A of .f16 and .bf16."""
-    return (lane >> 2 if i < 2 else (lane >> 2) + 8), lane % 4 * 2 + (i & 1)
+    """.m16n8k8, A of .f16 and .bf16; C and D of every shape: row = groupID for c0,c1, else + 8."""
+    return (lane >> 2) + (0 if i < 2 else 8), lane % 4 * 2 + (i & 1)
 
 
-def b_8x8(lane: int, i: int) -> tuple[int, int]:
-    """.m16n8k8, B of .f16 and .bf16."""
-    return lane % 4 * 2 + i, lane >> 2
+def b_16(lane: int, i: int) -> tuple[int, int]:
+    """.m16n8k16 and .m16n8k8, B of .f16 and .bf16: row for b0,b1, else + 8; column groupID."""
+    return lane % 4 * 2 + (i & 1) + (0 if i < 2 else 8), lane >> 2
 
 
 def a_tf32(lane: int, i: int) -> tuple[int, int]:
-    """.m16n8k8, A of .tf32: rows for a0,a2, else + 8; columns for a0,a1, else + 4."""
+    """.m16n8k8 and .m16n8k4, A of .tf32: rows for a0,a2, else + 8; columns for a0,a1, else + 4."""
     return (lane >> 2) + (8 if i in (1, 3) else 0), lane % 4 + (4 if i in (2, 3) else 0)
 
 
 def b_tf32(lane: int, i: int) -> tuple[int, int]:
-    """.m16n8k8, B of .tf32."""
+    """.m16n8k8 and .m16n8k4, B of .tf32."""
     return lane % 4 + (4 if i else 0), lane >> 2
-
-
-def a_tf32_4(lane: int, i: int) -> tuple[int, int]:
-    """.m16n8k4, A of .tf32."""
-    return (lane >> 2) + 8 * i, lane % 4
-
-
-def b_tf32_4(lane: int, _i: int) -> tuple[int, int]:
-    """.m16n8k4, B of .tf32."""
-    return lane % 4, lane >> 2
 
 
 def a_8bit(lane: int, i: int) -> tuple[int, int]:
@@ -77,18 +60,15 @@ def b_8bit(lane: int, i: int) -> tuple[int, int]:
     return lane % 4 * 4 + (i & 3) + (16 if i >= 4 else 0), lane >> 2
 
 
-def c_16x8(lane: int, i: int) -> tuple[int, int]:
-    """C and D: row = groupID for c0,c1, else + 8."""
-    return (lane >> 2 if i < 2 else (lane >> 2) + 8), lane % 4 * 2 + (i & 1)
-
-
+PLACES: dict[tuple[str, int], tuple[Place, Place]] = {  # (bits or type, depth) -> of A, of B
+    **{(kind, 16): (a_16x16, b_16) for kind in ("f16", "bf16")},
+    **{(kind, 8): (a_16x8, b_16) for kind in ("f16", "bf16")},
+    **{("tf32", depth): (a_tf32, b_tf32) for depth in (8, 4)},
+}
 SHAPES = [
-    ("m16n8k16", "f16", 16, a_16x16, 8, b_16x8, 4),
-    ("m16n8k16", "bf16", 16, a_16x16, 8, b_16x8, 4),
-    ("m16n8k8", "f16", 8, a_16x8, 4, b_8x8, 2),
-    ("m16n8k8", "bf16", 8, a_16x8, 4, b_8x8, 2),
-    ("m16n8k8", "tf32", 8, a_tf32, 4, b_tf32, 2),
-    ("m16n8k4", "tf32", 4, a_tf32_4, 2, b_tf32_4, 1),
+    *(("m16n8k16", kind) for kind in ("f16", "bf16")),
+    *(("m16n8k8", kind) for kind in ("f16", "bf16", "tf32")),
+    ("m16n8k4", "tf32"),
 ]
 OF_8_BITS = [
     ("m16n8k32", "s8", "s8", "s32"),
@@ -114,7 +94,7 @@ def matrix_of(registers: Array, dtype: Any) -> Array:
     found = np.zeros((16, 8))
     for lane in range(32):
         for i in range(4):
-            found[c_16x8(lane, i)] = values[lane, i]
+            found[a_16x8(lane, i)] = values[lane, i]
     return found
 
 
@@ -136,20 +116,26 @@ def multiply(opcode: str, *operands: Array, before: str = "") -> Array:
     return out
 
 
-@pytest.mark.parametrize(("shape", "kind", "depth", "a_place", "a_count", "b_place", "b_count"), SHAPES)
-def test_a_product_into_f32(
-    shape: str, kind: str, depth: int, a_place: Place, a_count: int, b_place: Place, b_count: int
-) -> None:
-    rng = np.random.default_rng(0)
+def product(shape: str, types: str, a: Array, b: Array, c: Array, word: str = "") -> Array:
+    """Returns D = A B + C by one mma of a shape; ``types``: those of D, A, B and C."""
+    kind, depth = types.split(".")[1], a.shape[1]
+    place_a, place_b = PLACES.get((kind, depth), (a_8bit, b_8bit))
+    found = multiply(
+        f"mma.sync.aligned.{shape}.row.col{word}.{types}",
+        fragments(a, place_a, depth // 2),
+        fragments(b, place_b, depth // 4),
+        fragments(c, a_16x8, 4),
+    )
+    return matrix_of(found, c.dtype)
+
+
+@pytest.mark.parametrize(("shape", "kind"), SHAPES)
+def test_a_product_into_f32(shape: str, kind: str) -> None:
+    rng, depth = np.random.default_rng(0), int(shape.removeprefix("m16n8k"))
     a, b = (rng.integers(-8, 9, size).astype(DTYPES[kind]) for size in ((16, depth), (depth, 8)))
     c = rng.integers(-8, 9, (16, 8)).astype(np.float32)
-    found = multiply(
-        f"mma.sync.aligned.{shape}.row.col.f32.{kind}.{kind}.f32",
-        fragments(a, a_place, a_count),
-        fragments(b, b_place, b_count),
-        fragments(c, c_16x8, 4),
-    )
-    np.testing.assert_array_equal(matrix_of(found, np.float32), a.astype(float) @ b.astype(float) + c)
+    found = product(shape, f"f32.{kind}.{kind}.f32", a, b, c)
+    np.testing.assert_array_equal(found, a.astype(float) @ b.astype(float) + c)
 
 
 def of_all_bits(rng: np.random.Generator, size: tuple[int, int], kind: str) -> Array:
@@ -163,87 +149,55 @@ def of_all_bits(rng: np.random.Generator, size: tuple[int, int], kind: str) -> A
 def test_a_product_of_8_bits(shape: str, left: str, right: str, result: str) -> None:
     rng, depth = np.random.default_rng(2), int(shape.removeprefix("m16n8k"))
     a, b = of_all_bits(rng, (16, depth), left), of_all_bits(rng, (depth, 8), right)
-    dtype = np.int32 if result == "s32" else np.float32
-    c = rng.integers(-(2**20), 2**20, (16, 8)).astype(dtype)
-    found = multiply(
-        f"mma.sync.aligned.{shape}.row.col.{result}.{left}.{right}.{result}",
-        fragments(a, a_8bit, depth // 2),
-        fragments(b, b_8bit, depth // 4),
-        fragments(c, c_16x8, 4),
-    )
-    exact = a.astype(float) @ b.astype(float) + c
-    np.testing.assert_array_equal(matrix_of(found, dtype), exact.astype(dtype))
+    c = rng.integers(-(2**20), 2**20, (16, 8)).astype(np.int32 if result == "s32" else np.float32)
+    found = product(shape, f"{result}.{left}.{right}.{result}", a, b, c)
+    np.testing.assert_array_equal(found, (a.astype(float) @ b.astype(float) + c).astype(c.dtype))
 
 
 @pytest.mark.parametrize(("word", "largest"), [("", -(2**31)), (".satfinite", 2**31 - 1)])
 def test_integer_sums_wrap_around_or_saturate(word: str, largest: int) -> None:
     a, b = np.full((16, 32), -128, np.int8), np.full((32, 8), -128, np.int8)
     c = np.full((16, 8), 2**31 - 2**19, np.int32)
-    found = multiply(
-        f"mma.sync.aligned.m16n8k32.row.col{word}.s32.s8.s8.s32",
-        fragments(a, a_8bit, 16),
-        fragments(b, b_8bit, 8),
-        fragments(c, c_16x8, 4),
-    )
-    assert set(matrix_of(found, np.int32).ravel().tolist()) == {largest}
+    assert set(product("m16n8k32", "s32.s8.s8.s32", a, b, c, word).ravel().tolist()) == {largest}
 
 
-@pytest.mark.parametrize(("shape", "depth", "a_place", "a_count", "b_place", "b_count"), [
-    ("m16n8k16", 16, a_16x16, 8, b_16x8, 4), ("m16n8k8", 8, a_16x8, 4, b_8x8, 2),
-])  # fmt: skip
-def test_a_product_into_f16_is_rounded_to_it(
-    shape: str, depth: int, a_place: Place, a_count: int, b_place: Place, b_count: int
-) -> None:
+@pytest.mark.parametrize("depth", [16, 8])
+def test_a_product_into_f16_is_rounded_to_it(depth: int) -> None:
     rng = np.random.default_rng(1)
     a, b, c = (rng.standard_normal(size).astype(np.float16) for size in ((16, depth), (depth, 8), (16, 8)))
-    found = multiply(
-        f"mma.sync.aligned.{shape}.row.col.f16.f16.f16.f16",
-        fragments(a, a_place, a_count),
-        fragments(b, b_place, b_count),
-        fragments(c, c_16x8, 4),
-    )
-    exact = a.astype(float) @ b.astype(float) + c
-    np.testing.assert_array_equal(matrix_of(found, np.float16), exact.astype(np.float16))
+    found = product(f"m16n8k{depth}", "f16.f16.f16.f16", a, b, c)
+    np.testing.assert_array_equal(found, (a.astype(float) @ b.astype(float) + c).astype(np.float16))
 
 
 def test_tf32_ignores_the_low_bits_of_its_operands() -> None:
     a, b = np.full((16, 8), 1 + 2.0**-12, np.float32), np.full((8, 8), 3 + 2.0**-11, np.float32)
-    found = multiply(
-        "mma.sync.aligned.m16n8k8.row.col.f32.tf32.tf32.f32",
-        fragments(a, a_tf32, 4),
-        fragments(b, b_tf32, 2),
-        fragments(np.zeros((16, 8), np.float32), c_16x8, 4),
-    )
-    assert set(matrix_of(found, np.float32).ravel().tolist()) == {24.0}
+    found = product("m16n8k8", "f32.tf32.tf32.f32", a, b, np.zeros((16, 8), np.float32))
+    assert set(found.ravel().tolist()) == {24.0}
 
 
 def test_a_warp_that_is_not_whole_cannot_multiply() -> None:
-    zeros = [np.zeros((32, count), np.uint32) for count in (4, 2, 4)]
+    zeros, leave = [np.zeros((32, n), np.uint32) for n in (4, 2, 4)], "setp.ge.u32 %q1, %t, 30; @%q1 ret;"
     with pytest.raises(SimulationError, match="has 30 of 32 threads here, allowed all") as error:
-        multiply(
-            "mma.sync.aligned.m16n8k16.row.col.f32.f16.f16.f32",
-            *zeros,
-            before="setp.ge.u32 %q1, %t, 30; @%q1 ret;",
-        )
+        multiply("mma.sync.aligned.m16n8k16.row.col.f32.f16.f16.f32", *zeros, before=leave)
     assert error.value.kind is Defect.DIVERGENCE
 
 
 @pytest.mark.parametrize(
     ("opcode", "counts"),
     [
-        ("mma.sync.aligned.m16n8k16.row.col.f32.e4m3.e4m3.f32", (4, 2, 4)),
-        ("mma.sync.aligned.m16n8k16.row.col.satfinite.f32.f16.f16.f32", (4, 2, 4)),
-        ("mma.sync.aligned.m16n8k32.row.col.f32.s8.s8.f32", (4, 2, 4)),
-        ("mma.sync.aligned.m16n8k32.row.col.s32.s8.e4m3.s32", (4, 2, 4)),
-        ("mma.sync.aligned.m16n8k32.row.col.f32.f16.f16.f32", (4, 2, 4)),
-        ("mma.sync.aligned.m16n8k16.row.col.f16.bf16.bf16.f16", (4, 2, 2)),
-        ("mma.sync.aligned.m16n8k16.row.col.f32.f16.f16.f32", (2, 2, 4)),
-        ("mma.sync.aligned.m8n8k4.row.col.f64.f64.f64.f64", (1, 1, 2)),
+        ("m16n8k16.row.col.f32.e4m3.e4m3.f32", (4, 2, 4)),
+        ("m16n8k16.row.col.satfinite.f32.f16.f16.f32", (4, 2, 4)),
+        ("m16n8k32.row.col.f32.s8.s8.f32", (4, 2, 4)),
+        ("m16n8k32.row.col.s32.s8.e4m3.s32", (4, 2, 4)),
+        ("m16n8k32.row.col.f32.f16.f16.f32", (4, 2, 4)),
+        ("m16n8k16.row.col.f16.bf16.bf16.f16", (4, 2, 2)),
+        ("m16n8k16.row.col.f32.f16.f16.f32", (2, 2, 4)),
+        ("m8n8k4.row.col.f64.f64.f64.f64", (1, 1, 2)),
     ],
 )
 def test_what_is_not_known_is_refused(opcode: str, counts: tuple[int, ...]) -> None:
     with pytest.raises(UnsupportedInstruction, match="does not know"):
-        multiply(opcode, *(np.zeros((32, count), np.uint32) for count in counts))
+        multiply(f"mma.sync.aligned.{opcode}", *(np.zeros((32, count), np.uint32) for count in counts))
 
 
 TILE = ".shared .align 16 .b8 tile[1024];\n"
@@ -300,8 +254,7 @@ def test_rows_that_no_lane_names_are_not_looked_at() -> None:
     """x1 reads the addresses of lanes 0 to 7 alone; those of the others may be anything."""
     a = np.zeros(512, np.uint16)
     elsewhere = "setp.ge.u32 %q1, %t, 8; selp.b32 %r8, -1, %r8, %q1;"
-    code = f"{FILL} {elsewhere} {LOAD} [%r8];"
-    assert run(code, a, variables=TILE).races == ()
+    assert run(f"{FILL} {elsewhere} {LOAD} [%r8];", a, variables=TILE).races == ()
 
 
 @pytest.mark.parametrize(

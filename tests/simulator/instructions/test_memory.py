@@ -14,6 +14,11 @@ from tuner.simulator.ptx.defects import Defect, SimulationError
 
 Array = NDArray[Any]
 SHARED = ".shared .align 16 .b8 tile[512];\n"
+# a generic address cut to 32 bits is no shared address
+CUT_ADDRESS = (
+    "mov.u64 %rd1, tile; cvta.shared.u64 %rd1, %rd1; cvt.u32.u64 %r2, %rd1; st.shared.b32 [%r2], %r1;"
+)
+BOUNDS = Defect.OUT_OF_BOUNDS
 
 
 @pytest.mark.parametrize(
@@ -62,9 +67,7 @@ def test_lanes_that_do_not_load_keep_their_registers() -> None:
 
 def test_generic_addresses_reach_shared_local_and_global_memory() -> None:
     out = np.zeros((3, 32), np.uint32)
-    code = text_beside(__file__, "GENERIC")
-    variables = f"{SHARED}.local .align 8 .b8 stack[16];\n"
-    run(code, out, variables=variables)
+    run(text_beside(__file__, "GENERIC"), out, variables=f"{SHARED}.local .align 8 .b8 stack[16];\n")
     np.testing.assert_array_equal(out, np.arange(32) * np.array([[1], [4], [1]]))
 
 
@@ -79,27 +82,23 @@ def test_constants_and_parameters_of_every_type_are_read() -> None:
         variables=".const .align 4 .u32 table[3] = {7, 0x11, 9};\n.global .align 1 .u8 byte = 200;\n",
     )
     out = np.zeros(5, np.int32)
-    pair = np.array([1, -2], np.int32).tobytes()
-    simulate(text, "snippet", (1, 1, 1), (1, 1, 1), (out, 65535, 2.5, pair))
+    simulate(text, "snippet", (1, 1, 1), (1, 1, 1), (out, 65535, 2.5, np.array([1, -2], np.int32).tobytes()))
     assert out.tolist() == [65535, int(np.float32(2.5).view(np.int32)), 17, -2, 200]
 
 
 @pytest.mark.parametrize(
     ("code", "kind", "reason"),
     [
-        ("ld.global.b32 %r1, [%p0+128];", Defect.OUT_OF_BOUNDS, r"4 bytes at byte 128 of a0, which has 128"),
-        ("ld.global.b32 %r1, [%p0-4];", Defect.OUT_OF_BOUNDS, r"4 bytes at byte -4 of a0"),
-        ("ld.global.b32 %r1, [%t4w];", Defect.OUT_OF_BOUNDS, r"global address 0x0, which is in no buffer"),
+        ("ld.global.b32 %r1, [%p0+128];", BOUNDS, r"4 bytes at byte 128 of a0, which has 128"),
+        ("ld.global.b32 %r1, [%p0-4];", BOUNDS, r"4 bytes at byte -4 of a0"),
+        ("ld.global.b32 %r1, [%t4w];", BOUNDS, r"global address 0x0, which is in no buffer"),
         ("ld.global.v2.b32 {%r1, %r2}, [%p0+4];", Defect.MISALIGNED, r"allowed multiples of 8 bytes"),
-        (
-            "st.shared.b32 [tile+512], %r1;",
-            Defect.OUT_OF_BOUNDS,
-            r"4 bytes at shared address 512, allowed up to 512",
-        ),
+        ("st.shared.b32 [tile+512], %r1;", BOUNDS, r"4 bytes at shared address 512, allowed up to 512"),
         ("st.shared.b32 [tile+2], %r1;", Defect.MISALIGNED, r"found address 0x2, allowed multiples of 4"),
-        ("mov.u64 %rd1, tile; ld.u32 %r1, [%rd1];", Defect.OUT_OF_BOUNDS, "in no buffer"),
-        ("st.const.b32 [fixed], %r1;", Defect.OUT_OF_BOUNDS, "a write to fixed, which is constant"),
-        ("mov.u64 %rd1, -1; ld.u32 %r1, [%rd1+1];", Defect.OUT_OF_BOUNDS, "in no buffer"),
+        ("mov.u64 %rd1, tile; ld.u32 %r1, [%rd1];", BOUNDS, "in no buffer"),
+        ("st.const.b32 [fixed], %r1;", BOUNDS, "a write to fixed, which is constant"),
+        ("mov.u64 %rd1, -1; ld.u32 %r1, [%rd1+1];", BOUNDS, "in no buffer"),
+        (CUT_ADDRESS, BOUNDS, "shared address 16777216, allowed up to 512"),
     ],
 )
 def test_a_wrong_access_is_a_fault_that_names_line_and_thread(code: str, kind: Defect, reason: str) -> None:
@@ -110,12 +109,6 @@ def test_a_wrong_access_is_a_fault_that_names_line_and_thread(code: str, kind: D
         run(code, a, variables=f"{SHARED}.const .align 4 .u32 fixed = 1;\n")
     assert error.value.kind is kind
     assert error.value.line > 0
-
-
-def test_a_generic_address_cut_to_32_bits_is_no_shared_address() -> None:
-    code = "mov.u64 %rd1, tile; cvta.shared.u64 %rd1, %rd1; cvt.u32.u64 %r2, %rd1; st.shared.b32 [%r2], %r1;"
-    with pytest.raises(SimulationError, match="shared address 16777216, allowed up to 512"):
-        run(code, variables=SHARED)
 
 
 ATOMICS_SHARED = ".shared .align 16 .b8 tile[16];\n"
@@ -155,12 +148,8 @@ def test_lanes_update_one_after_the_other(name: str, space: str) -> None:
 @pytest.mark.parametrize(
     ("type_", "dtype"),
     [
-        ("f32", "f4"),
-        ("f64", "f8"),
-        ("u64", "u8"),
-        ("noftz.f16", "f2"),
-        ("noftz.f16x2", "f2"),
-        ("noftz.bf16x2", "bf16"),
+        *(("f32", "f4"), ("f64", "f8"), ("u64", "u8")),
+        *(("noftz.f16", "f2"), ("noftz.f16x2", "f2"), ("noftz.bf16x2", "bf16")),
     ],
 )
 @pytest.mark.parametrize("space", ["global", "shared"])
@@ -177,8 +166,7 @@ def test_sums_of_every_type(space: str, type_: str, dtype: str) -> None:
       setp.eq.u32 %q1, %t, 0; mov.b64 %rd6, 0; @%q1 st.shared.b64 [tile], %rd6; bar.sync 0;
       red.relaxed.gpu.{space}.add.{type_} {target}, {register}; bar.sync 0;
       ld.shared.b{bits} {register}, [tile]; {back}"""
-    found = run(code, a, total, variables=ATOMICS_SHARED)
-    assert found.races == ()
+    assert run(code, a, total, variables=ATOMICS_SHARED).races == ()
     expected = a.reshape(32, -1).astype(np.float64).sum(axis=0)
     np.testing.assert_allclose(
         total.astype(np.float64), expected, rtol=0.02 if bits < 64 and dtype != "f4" else 0

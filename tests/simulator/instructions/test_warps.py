@@ -16,18 +16,10 @@ IOTA = np.arange(32, dtype=np.uint32)
 
 def shuffled(mode: str, lane: int, amount: int, segment: int, clamp: int) -> tuple[int, bool]:
     """Returns what the ISA's pseudo code gives: the lane that is read, and whether it is in range."""
-    mask = segment
-    largest = (lane & mask) | (clamp & ~mask & 31)
-    lowest = lane & mask
-    if mode == "up":
-        source, found = lane - amount, lane - amount >= largest
-    elif mode == "down":
-        source, found = lane + amount, lane + amount <= largest
-    elif mode == "bfly":
-        source, found = lane ^ amount, lane ^ amount <= largest
-    else:
-        source = lowest | (amount & ~mask & 31)
-        found = source <= largest
+    largest, lowest = (lane & segment) | (clamp & ~segment & 31), lane & segment
+    ways = {"up": lane - amount, "down": lane + amount, "bfly": lane ^ amount}
+    source = ways.get(mode, lowest | (amount & ~segment & 31))
+    found = source >= largest if mode == "up" else source <= largest
     return (source if found else lane), found
 
 
@@ -45,42 +37,28 @@ def test_shuffles(mode: str, amount: int, width: int) -> None:
         assert found[lane] == source | (256 if is_there else 0)
 
 
-def test_a_shuffle_from_a_lane_that_is_not_there_gives_nan() -> None:
-    code = "setp.lt.u32 %q, %a, 8; mov.b32 %d, 0; @%q shfl.sync.down.b32 %d, %a, 4, 31, 255;"
-    found = each_lane(code, IOTA, result="u4", declare=".reg .pred %q;")
-    assert found.tolist() == [4, 5, 6, 7] + [0xFFFFFFFF] * 4 + [0] * 24
+BELOW_3 = "setp.lt.u32 %q, %a, 3;"
+VOTE = "vote.sync.{}.pred %s, {}%q, 0xffffffff; selp.b32 %d, 1, 0, %s;"
+REDUCTIONS = {"add.u32": 496, "min.u32": 0, "max.s32": 31, "and.b32": 0, "or.b32": 31, "xor.b32": 0}
+LANES: dict[str, list[int]] = {
+    # from a lane that is not there: NaN
+    "setp.lt.u32 %q, %a, 8; mov.b32 %d, 0; @%q shfl.sync.down.b32 %d, %a, 4, 31, 255;": (
+        [4, 5, 6, 7] + [0xFFFFFFFF] * 4 + [0] * 24
+    ),
+    f"{BELOW_3} vote.sync.ballot.b32 %d, %q, 0xffffffff;": [7] * 32,
+    **{f"{BELOW_3} {VOTE.format(mode, '')}": [n] * 32 for mode, n in (("all", 0), ("any", 1), ("uni", 0))},
+    f"setp.lt.u32 %q, %a, 64; {VOTE.format('uni', '!')}": [1] * 32,
+    "setp.lt.u32 %q, %a, 5; mov.b32 %d, 0; @!%q bra OUT; activemask.b32 %d; OUT:": [31] * 5 + [0] * 27,
+    **{f"redux.sync.{name} %d, %a, 0xffffffff;": [n] * 32 for name, n in REDUCTIONS.items()},
+    # the lowest lane is elected
+    "elect.sync %d|%q, 0xffffffff; selp.b32 %r, 100, 0, %q; add.u32 %d, %d, %r;": [100] + [0] * 31,
+}
 
 
-def test_votes() -> None:
-    declare = ".reg .pred %q, %s; .reg .b32 %r;"
-    code = "setp.lt.u32 %q, %a, 3; vote.sync.ballot.b32 %d, %q, 0xffffffff;"
-    assert set(each_lane(code, IOTA, result="u4", declare=declare).tolist()) == {7}
-    for mode, expected in (("all", 0), ("any", 1), ("uni", 0)):
-        code = f"setp.lt.u32 %q, %a, 3; vote.sync.{mode}.pred %s, %q, 0xffffffff; selp.b32 %d, 1, 0, %s;"
-        assert set(each_lane(code, IOTA, result="u4", declare=declare).tolist()) == {expected}
-    code = "setp.lt.u32 %q, %a, 64; vote.sync.uni.pred %s, !%q, 0xffffffff; selp.b32 %d, 1, 0, %s;"
-    assert set(each_lane(code, IOTA, result="u4", declare=declare).tolist()) == {1}
-
-
-def test_active_lanes() -> None:
-    code = "setp.lt.u32 %q, %a, 5; mov.b32 %d, 0; @!%q bra OUT; activemask.b32 %d; OUT:"
-    found = each_lane(code, IOTA, result="u4", declare=".reg .pred %q;")
-    assert found.tolist() == [31] * 5 + [0] * 27
-
-
-@pytest.mark.parametrize(
-    ("operation", "expected"),
-    [("add.u32", 496), ("min.u32", 0), ("max.s32", 31), ("and.b32", 0), ("or.b32", 31), ("xor.b32", 0)],
-)
-def test_reductions_of_a_warp(operation: str, expected: int) -> None:
-    found = each_lane(f"redux.sync.{operation} %d, %a, 0xffffffff;", IOTA, result="u4")
-    assert set(found.tolist()) == {expected}
-
-
-def test_the_lowest_lane_is_elected() -> None:
-    code = "elect.sync %d|%q, 0xffffffff; selp.b32 %r, 100, 0, %q; add.u32 %d, %d, %r;"
-    found = each_lane(code, IOTA, result="u4", declare=".reg .pred %q; .reg .b32 %r;")
-    assert found.tolist() == [100] + [0] * 31
+@pytest.mark.parametrize("code", LANES)
+def test_votes_reductions_and_what_lanes_know_of_each_other(code: str) -> None:
+    found = each_lane(code, IOTA, result="u4", declare=".reg .pred %q, %s; .reg .b32 %r;")
+    assert found.tolist() == LANES[code]
 
 
 def test_a_warp_barrier_orders_its_members() -> None:

@@ -1,4 +1,4 @@
-"""Bulk stores: what a wait with ``.read`` frees, and what it does not tell."""
+"""Copies by threads and by the TMA: when they land, what waits free, and what is a fault."""
 
 import numpy as np
 import pytest
@@ -27,36 +27,19 @@ def stored(wait: str, then: str = "") -> tuple[list[int], int, set[Defect]]:
     return target.tolist(), int(seen[0]), {hazard.kind for hazard in found.hazards}
 
 
-@pytest.mark.parametrize("wait", ["read", "full"])
-def test_a_source_that_was_read_may_be_written(wait: str) -> None:
-    assert stored(wait, OVERWRITE) == ([1, 1, 1, 1], 9, set())
-
-
-@pytest.mark.parametrize(("wait", "seen"), [("read", 0), ("full", 1)])
-def test_only_a_whole_wait_reports_that_the_target_is_written(wait: str, seen: int) -> None:
-    target, found, _ = stored(wait, READ)
-    assert (target, found) == ([1, 1, 1, 1], seen)
-
-
-def test_a_block_that_ends_before_its_source_is_read_is_reported() -> None:
-    assert stored("none")[2] == {Defect.UNFINISHED}
-
-
-def test_a_source_that_is_written_too_early_is_reported() -> None:
-    _, _, found = stored("none", OVERWRITE + WAITS["full"])
-    assert Defect.IN_FLIGHT in found
+def test_a_wait_for_the_read_frees_the_source_and_a_whole_wait_tells_of_the_target() -> None:
+    for wait, seen in (("read", 0), ("full", 1)):
+        assert stored(wait, OVERWRITE) == ([1, 1, 1, 1], 9, set())
+        assert stored(wait, READ)[:2] == ([1, 1, 1, 1], seen)
+    assert stored("none")[2] == {Defect.UNFINISHED}  # the block ends before its source is read
+    assert Defect.IN_FLIGHT in stored("none", OVERWRITE + WAITS["full"])[2]  # written too early
 
 
 def test_a_store_out_of_bounds_of_which_only_the_read_was_waited_for_is_reported_at_the_end() -> None:
     code = STORE.format(wait=WAITS["read"], then="").replace("[%p0], [%r8], 16", "[%rd8], [%r8], 16")
-    code = f"add.s64 %rd8, %p0, 1048576; {code}"
     with pytest.raises(SimulationError) as error:
-        run(code, np.zeros(4, np.uint32), np.zeros(1, np.uint32), variables=BOX)
+        run(f"add.s64 %rd8, %p0, 1048576; {code}", np.zeros(4, np.uint32), variables=BOX)
     assert error.value.kind is Defect.OUT_OF_BOUNDS
-
-
-def test_a_layout_spans_bytes_from_its_first_element_to_its_last() -> None:
-    assert extent_bytes(TensorMapLayout((64, 8), (128,), (32, 4), 6, swizzle=2)) == 1024
 
 
 def test_a_box_is_read_row_by_row_with_zeros_outside() -> None:
@@ -69,23 +52,19 @@ def test_a_box_is_read_row_by_row_with_zeros_outside() -> None:
     np.testing.assert_array_equal(tensor.content((-4, 0)).view(np.float32).reshape(4, 8)[:, 4:], a[:4, :4])
 
 
-def test_a_box_is_written_inside_alone() -> None:
+def test_a_box_is_written_inside_alone_of_any_dimensions_and_tf32_rounds() -> None:
     a = np.zeros((6, 8), np.float32)
     TensorMap(a, (4, 8), swizzle_bytes=0).store((0, 4), np.arange(32, dtype=np.float32).view(np.uint8))
     np.testing.assert_array_equal(a[4:], np.arange(16).reshape(2, 8))
     assert not a[:4].any()
-
-
-def test_three_dimensions() -> None:
-    a = np.arange(4 * 6 * 8, dtype=np.int32).reshape(4, 6, 8)
-    found = TensorMap(a, (2, 3, 4), swizzle_bytes=0).content((4, 3, 2)).view(np.int32)
-    np.testing.assert_array_equal(found.reshape(2, 3, 4), a[2:4, 3:6, 4:8])
-
-
-def test_tf32_rounds_while_it_copies() -> None:
+    cube = np.arange(4 * 6 * 8, dtype=np.int32).reshape(4, 6, 8)
+    found = TensorMap(cube, (2, 3, 4), swizzle_bytes=0).content((4, 3, 2)).view(np.int32)
+    np.testing.assert_array_equal(found.reshape(2, 3, 4), cube[2:4, 3:6, 4:8])
     a = np.array([[1 + 2.0**-11, 1 + 2.0**-12, -3, 0]], np.float32)
     found = TensorMap(a, (1, 4), swizzle_bytes=0, is_tf32=True).content((0, 0)).view(np.float32)
     assert found.tolist() == [1 + 2.0**-10, 1, -3, 0]
+    # from its first element to its last
+    assert extent_bytes(TensorMapLayout((64, 8), (128,), (32, 4), 6, swizzle=2)) == 1024
 
 
 @pytest.mark.parametrize(("span", "bits"), [(0, 0), (32, 1), (64, 2), (128, 3)])
@@ -122,20 +101,20 @@ BEGIN = """setp.eq.u32 %q1, %t, 0; mov.u32 %r2, 1; @%q1 mbarrier.init.shared.b64
 LOAD = "cp.async.bulk.shared::cluster.global.mbarrier::complete_tx::bytes [tile], [%p0], %r3, [full];"
 WAIT = """WAIT: mbarrier.try_wait.parity.shared.b64 %q2, [full], %r4;
   mov.u32 %r8, tile; add.u32 %r8, %r8, %t4;"""
-BACK = "ld.shared.b32 %r1, [%r8]; add.s64 %rd2, %p1, %t4w; st.global.b32 [%rd2], %r1;"
+BACK_OF_TILE = "ld.shared.b32 %r1, [%r8]; add.s64 %rd2, %p1, %t4w; st.global.b32 [%rd2], %r1;"
 
 
 @pytest.mark.parametrize("seed", [None, 1, 2])
 def test_a_plain_bulk_load_completes_at_its_mbarrier(seed: int | None) -> None:
     a, out = np.arange(32, dtype=np.float32), np.zeros(32, np.float32)
-    found = run(f"{BEGIN} {LOAD} {WAIT} {BACK}", a, out, variables=MEMORY, seed=seed)
+    found = run(f"{BEGIN} {LOAD} {WAIT} {BACK_OF_TILE}", a, out, variables=MEMORY, seed=seed)
     np.testing.assert_array_equal(out, a)
     assert found.races == ()
 
 
 def test_a_bulk_load_that_is_not_waited_for_is_nan() -> None:
     a, out = np.arange(32, dtype=np.float32), np.zeros(32, np.float32)
-    code = f"{BEGIN} {LOAD} WAIT: mov.u32 %r8, tile; add.u32 %r8, %r8, %t4; {BACK}"
+    code = f"{BEGIN} {LOAD} WAIT: mov.u32 %r8, tile; add.u32 %r8, %r8, %t4; {BACK_OF_TILE}"
     found = run(code, a, out, variables=MEMORY)
     assert np.isnan(out).all()
     assert {hazard.kind for hazard in found.races} >= {Defect.SHARED_RACE, Defect.UNFINISHED}
@@ -163,42 +142,139 @@ def test_bulk_stores_of_two_blocks_to_one_place_race(seed: int | None) -> None:
 def test_a_plain_bulk_store_needs_a_fence_and_a_wait() -> None:
     out = np.zeros(32, np.uint32)
     fence, wait = "fence.proxy.async.shared::cta;", "cp.async.bulk.wait_group 0;"
-    good = run(TENSOR_MAP_STORE.format(fence=fence, after=wait), out, variables=MEMORY)
-    np.testing.assert_array_equal(out, np.arange(32))
-    assert good.races == ()
-    bad = run(TENSOR_MAP_STORE.format(fence="", after=wait), out, variables=MEMORY)
-    assert {hazard.kind for hazard in bad.races} == {Defect.MISSING_FENCE}
-    bad = run(TENSOR_MAP_STORE.format(fence=fence, after=""), out, variables=MEMORY)
-    assert {hazard.kind for hazard in bad.races} == {Defect.UNFINISHED}
-    changed = f"st.shared.b32 [tile], %r3; {wait}"
-    bad = run(TENSOR_MAP_STORE.format(fence=fence, after=changed), out, variables=MEMORY)
-    assert {hazard.kind for hazard in bad.races} == {Defect.IN_FLIGHT}
+    for before, after, defects in (
+        (fence, wait, set()),
+        ("", wait, {Defect.MISSING_FENCE}),
+        (fence, "", {Defect.UNFINISHED}),
+        (fence, f"st.shared.b32 [tile], %r3; {wait}", {Defect.IN_FLIGHT}),
+    ):
+        found = run(TENSOR_MAP_STORE.format(fence=before, after=after), out, variables=MEMORY)
+        assert {hazard.kind for hazard in found.races} == defects
+        if not defects:
+            np.testing.assert_array_equal(out, np.arange(32))
+
+
+def load_of(old: str, new: str) -> str:
+    return f"{BEGIN} {LOAD.replace(old, new)} WAIT:"
 
 
 @pytest.mark.parametrize(
     ("code", "kind", "reason"),
     [
         (f"mov.u32 %r3, 128; {LOAD}", Defect.BARRIER, "no initialised mbarrier at shared address 4096"),
-        (f"{BEGIN} {LOAD.replace('[tile]', '[tile+8]')} WAIT:", Defect.MISALIGNED, "allowed multiples of 16"),
-        (
-            f"{BEGIN} {LOAD.replace('[tile]', '[tile+4240]')} WAIT:",
-            Defect.OUT_OF_BOUNDS,
-            "allowed up to 4352",
-        ),
-        (
-            f"{BEGIN} {LOAD.replace('[tile]', '[tile+3984]')} WAIT:",
-            Defect.OUT_OF_BOUNDS,
-            "over the mbarrier at 4096",
-        ),
-        (
-            f"{BEGIN} {LOAD.replace('[%p0]', '[%p0+16]')} WAIT:",
-            Defect.OUT_OF_BOUNDS,
-            "128 bytes at byte 16 of a0",
-        ),
-        (f"{BEGIN} WAIT: {WAIT}".replace("WAIT: WAIT:", "WAIT:"), Defect.DEADLOCK, "waits at an mbarrier"),
+        (load_of("[tile]", "[tile+8]"), Defect.MISALIGNED, "allowed multiples of 16"),
+        (load_of("[tile]", "[tile+4240]"), Defect.OUT_OF_BOUNDS, "allowed up to 4352"),
+        (load_of("[tile]", "[tile+3984]"), Defect.OUT_OF_BOUNDS, "over the mbarrier at 4096"),
+        (load_of("[%p0]", "[%p0+16]"), Defect.OUT_OF_BOUNDS, "128 bytes at byte 16 of a0"),
+        (f"{BEGIN} {WAIT}", Defect.DEADLOCK, "waits at an mbarrier"),
     ],
 )
 def test_a_wrong_bulk_copy_is_a_fault(code: str, kind: Defect, reason: str) -> None:
     with pytest.raises(SimulationError, match=reason) as error:
         run(code, np.zeros(32, np.float32), np.zeros(32, np.float32), variables=MEMORY)
+    assert error.value.kind is kind
+
+
+TILE = ".shared .align 16 .b8 tile[1024];\n"
+PLACE = """mul.lo.u32 %r9, %t, {size}; mov.u32 %r8, tile; add.u32 %r8, %r8, %r9; cvt.u64.u32 %rd9, %r9;
+  add.s64 %rd8, %p0, %rd9; add.s64 %rd7, %p1, %rd9;"""
+BACK = {
+    4: "ld.shared.b32 %r1, [%r8]; st.global.b32 [%rd7], %r1;",
+    8: "ld.shared.v2.b32 {%r1, %r2}, [%r8]; st.global.v2.b32 [%rd7], {%r1, %r2};",
+    16: "ld.shared.v4.b32 {%r1, %r2, %r3, %r4}, [%r8]; st.global.v4.b32 [%rd7], {%r1, %r2, %r3, %r4};",
+}
+
+
+@pytest.mark.parametrize(
+    ("size", "cache"), [(4, "ca"), (8, "ca"), (16, "ca"), (16, "cg"), (16, "cg.L2::128B")]
+)
+@pytest.mark.parametrize("shared", ["shared", "shared::cta"])
+def test_a_copy_lands_when_it_is_waited_for(size: int, cache: str, shared: str) -> None:
+    parts = cache.split(".")
+    opcode = ".".join(["cp.async", parts[0], shared, "global", *parts[1:]])
+    a = np.arange(32 * size, dtype=np.uint8)
+    out = np.zeros_like(a)
+    code = f"{PLACE.format(size=size)} {opcode} [%r8], [%rd8], {size}; cp.async.wait_all; {BACK[size]}"
+    found = run(code, a, out, variables=TILE)
+    np.testing.assert_array_equal(out, a)
+    assert found.hazards == ()
+
+
+@pytest.mark.parametrize("given", [0, 2, 4, 10, 16])
+def test_what_the_source_does_not_give_is_zero(given: int) -> None:
+    a = np.arange(1, 32 * 16 + 1, dtype=np.uint8)
+    out, nothing = np.full_like(a, 7), np.full_like(a, 7)
+    copy = f"{PLACE.format(size=16)} mov.u32 %r7, {given}; cp.async.cg.shared.global [%r8], [%rd8], 16, %r7;"
+    run(f"{copy} cp.async.wait_all; {BACK[16]}", a, out, variables=TILE)
+    expected = a.reshape(32, 16).copy()
+    expected[:, given:] = 0
+    np.testing.assert_array_equal(out.reshape(32, 16), expected)
+    if given == 0:  # touches no global memory
+        outside = copy.replace("[%rd8]", "[%rd8+4096]")
+        run(f"{outside} cp.async.wait_all; {BACK[16]}", np.zeros(16, np.uint8), nothing, variables=TILE)
+        assert not nothing.any()
+
+
+@pytest.mark.parametrize(("waits", "is_there"), [(2, [0, 0, 0]), (1, [1, 0, 0]), (0, [1, 1, 0])])
+def test_waiting_leaves_the_newest_groups_and_what_is_not_committed(waits: int, is_there: list[int]) -> None:
+    a = np.ones((3, 32), np.float32)
+    out = np.zeros_like(a)
+    copies = "cp.async.commit_group;".join(
+        f"cp.async.ca.shared.global [%r8+{128 * i}], [%rd8+{128 * i}], 4; " for i in range(3)
+    )
+    back = "".join(
+        f"ld.shared.b32 %r1, [%r8+{128 * i}]; st.global.b32 [%rd7+{128 * i}], %r1; " for i in range(3)
+    )
+    code = f"{PLACE.format(size=4)} {copies} cp.async.wait_group {waits}; {back}"
+    found = run(code, a, out, variables=TILE)
+    assert (~np.isnan(out[:, 0])).astype(int).tolist() == is_there
+    in_flight = [hazard for hazard in found.races if hazard.kind is Defect.IN_FLIGHT]
+    assert len(in_flight) == 3 - sum(is_there)
+    assert Defect.UNFINISHED in {hazard.kind for hazard in found.races}
+
+
+def test_groups_are_counted_by_each_thread() -> None:
+    """Odd threads commit an empty group first, so that one group more stays in flight for them."""
+    a, out = np.ones(32, np.float32), np.zeros(32, np.float32)
+    code = f"""{PLACE.format(size=4)} and.b32 %r6, %t, 1; setp.eq.u32 %q1, %r6, 0;
+      cp.async.ca.shared.global [%r8], [%rd8], 4; cp.async.commit_group; @%q1 cp.async.commit_group;
+      cp.async.wait_group 1; {BACK[4]} cp.async.wait_all;"""
+    run(code, a, out, variables=TILE)
+    np.testing.assert_array_equal(np.isnan(out), np.arange(32) % 2 == 1)
+
+
+def test_others_see_a_copy_after_a_barrier_only() -> None:
+    a, out = np.arange(64, dtype=np.float32), np.zeros(64, np.float32)
+    code = f"""{PLACE.format(size=4)} cp.async.ca.shared.global [%r8], [%rd8], 4; cp.async.wait_all;
+      {{barrier}}
+      xor.b32 %r8, %r8, 128; {BACK[4]}"""
+    assert run(code.format(barrier="bar.sync 0;"), a, out, threads=64, variables=TILE).races == ()
+    np.testing.assert_array_equal(out, a[np.arange(64) ^ 32])
+    bad = run(code.format(barrier=""), a, out, threads=64, variables=TILE)
+    assert {hazard.kind for hazard in bad.races} == {Defect.SHARED_RACE}
+
+
+def test_zero_fills_that_nobody_waits_for_do_no_harm() -> None:
+    code = f"{PLACE.format(size=16)} cp.async.cg.shared.global [%r8], [%rd8], 16, 0; cp.async.commit_group;"
+    assert run(code, np.zeros(512, np.uint8), np.zeros(4, np.uint8), variables=TILE).hazards == ()
+
+
+@pytest.mark.parametrize(
+    ("copy", "kind", "reason"),
+    [
+        ("[%r8], [%rd8+4], 16", Defect.MISALIGNED, "allowed multiples of 16"),
+        ("[%r8+4], [%rd8], 16", Defect.MISALIGNED, "allowed multiples of 16"),
+        ("[%r8+1024], [%rd8], 16", Defect.OUT_OF_BOUNDS, "shared address 1024, allowed up to 1024"),
+        ("[%r8], [%rd8+512], 16", Defect.OUT_OF_BOUNDS, "16 bytes at byte 512 of a0, which has 512"),
+        ("[%r8], [%rd8], 16, 17", Defect.ILLEGAL, "a source of 17 bytes, allowed 16"),
+    ],
+)
+def test_a_wrong_copy_is_a_fault(copy: str, kind: Defect, reason: str) -> None:
+    with pytest.raises(SimulationError, match=reason) as error:
+        run(
+            f"{PLACE.format(size=16)} cp.async.cg.shared.global {copy};",
+            np.zeros(512, np.uint8),
+            np.zeros(4, np.uint8),
+            variables=TILE,
+        )
     assert error.value.kind is kind

@@ -28,43 +28,31 @@ def shared(code: str, seed: int | None = None, threads: int = 64) -> Simulation:
     return run(f"{MINE} {OTHER} {code}", threads=threads, variables=SHARED, seed=seed)
 
 
-@pytest.mark.parametrize("seed", SEEDS)
-@pytest.mark.parametrize(
-    ("before", "after"),
-    [
-        ("st.shared.u32 [%r8], %t;", "ld.shared.u32 %r1, [%r7];"),
-        ("st.shared.u32 [%r8], %t;", "st.shared.u32 [%r7], %t;"),
-        ("st.shared.u32 [%r8], %t; bar.sync 0; ld.shared.u32 %r1, [%r8];", "st.shared.u32 [%r7], %t;"),
-    ],
-)
-def test_two_warps_need_a_barrier(before: str, after: str, seed: int | None) -> None:
-    assert Defect.SHARED_RACE in kinds(shared(f"{before} {after}", seed))
-    assert kinds(shared(f"{before} bar.sync 0; {after}", seed)) == set()
+STORE = "st.shared.u32 [%r8], %t;"
+# Kernels that race but for a barrier at {}.
+NEED_A_BARRIER = {
+    "two warps, write and read": f"{STORE} {{}} ld.shared.u32 %r1, [%r7];",
+    "two warps, write and write": f"{STORE} {{}} st.shared.u32 [%r7], %t;",
+    "a read before a write": f"{STORE} bar.sync 0; ld.shared.u32 %r1, [%r8]; {{}} st.shared.u32 [%r7], %t;",
+    "lanes of a warp": f"{STORE} xor.b32 %r6, %r8, 4; {{}} ld.shared.u32 %r1, [%r6];",
+    "many readers before a write": """setp.eq.u32 %q1, %t, 0; @%q1 st.shared.u32 [tile], %t; bar.sync 0;
+      ld.shared.u32 %r1, [tile]; {} add.u32 %r5, %t, 1; @%q1 st.shared.u32 [tile], %r5;""",
+    # One instruction of the second warp reads the updated word and words that the first warp wrote.
+    "words next to one that is updated atomically": """setp.eq.u32 %q1, %t, 0; setp.lt.u32 %q2, %t, 32;
+      setp.ge.u32 %q3, %t, 32; st.shared.u32 [%r8], %t; bar.sync 0; @%q1 atom.shared.add.u32 %r1, [tile], 1;
+      bar.sync 0; @%q1 bra L; @%q2 st.shared.u32 [%r8], %t; L: {} @%q3 ld.shared.u32 %r2, [%r7];""",
+}
 
 
 @pytest.mark.parametrize("seed", SEEDS)
-def test_lanes_of_a_warp_need_one_too(seed: int | None) -> None:
-    code = "st.shared.u32 [%r8], %t; xor.b32 %r6, %r8, 4; {} ld.shared.u32 %r1, [%r6];"
-    assert kinds(shared(code.format(""), seed)) == {Defect.SHARED_RACE}
-    assert kinds(shared(code.format("bar.warp.sync -1;"), seed)) == set()
-
-
-@pytest.mark.parametrize("seed", SEEDS)
-def test_many_readers_need_a_barrier_before_the_next_write(seed: int | None) -> None:
-    code = """setp.eq.u32 %q1, %t, 0; @%q1 st.shared.u32 [tile], %t; bar.sync 0;
-      ld.shared.u32 %r1, [tile]; {} add.u32 %r5, %t, 1; @%q1 st.shared.u32 [tile], %r5;"""
-    assert kinds(shared(code.format(""), seed)) == {Defect.SHARED_RACE}
-    assert kinds(shared(code.format("bar.sync 0;"), seed)) == set()
-
-
-@pytest.mark.parametrize("seed", SEEDS)
-def test_a_read_of_words_next_to_one_that_was_updated_atomically_needs_a_barrier(seed: int | None) -> None:
-    """One instruction of the second warp reads the updated word and words that the first warp wrote."""
-    code = """setp.eq.u32 %q1, %t, 0; setp.lt.u32 %q2, %t, 32; setp.ge.u32 %q3, %t, 32;
-      st.shared.u32 [%r8], %t; bar.sync 0; @%q1 atom.shared.add.u32 %r1, [tile], 1; bar.sync 0;
-      @%q1 bra L; @%q2 st.shared.u32 [%r8], %t; L: {} @%q3 ld.shared.u32 %r2, [%r7];"""
-    assert kinds(shared(code.format(""), seed)) == {Defect.SHARED_RACE}
-    assert kinds(shared(code.format("bar.sync 0;"), seed)) == set()
+@pytest.mark.parametrize("case", NEED_A_BARRIER)
+def test_what_another_thread_touches_needs_a_barrier(case: str, seed: int | None) -> None:
+    code = NEED_A_BARRIER[case]
+    is_read_unwritten = case == "two warps, write and read"
+    found = kinds(shared(code.format(""), seed))
+    assert Defect.SHARED_RACE in found if is_read_unwritten else found == {Defect.SHARED_RACE}
+    barrier = "bar.warp.sync -1;" if case == "lanes of a warp" else "bar.sync 0;"
+    assert kinds(shared(code.format(barrier), seed)) == set()
 
 
 def test_a_collective_read_is_over_for_its_warp_at_once() -> None:
@@ -90,12 +78,6 @@ def test_the_same_value_written_twice_does_no_harm() -> None:
     assert {hazard.kind for hazard in found.benign} == {Defect.SAME_VALUE}
     differs = shared("st.shared.u32 [tile], %t; bar.sync 0; ld.shared.u32 %r2, [tile];")
     assert {hazard.kind for hazard in differs.races} == {Defect.SHARED_RACE}
-
-
-def test_narrow_accesses_next_to_each_other_do_not_race() -> None:
-    code = """mov.u32 %r5, tile; add.u32 %r5, %r5, %t; cvt.u16.u32 %rs1, %t;
-      st.shared.u8 [%r5], %rs1; bar.sync 0; ld.shared.u8 %rs2, [%r5];"""
-    assert kinds(shared(code)) == set()
 
 
 def between(code: str, *arrays: Any, grid: int = 2, seed: int | None = None) -> Simulation:
@@ -133,24 +115,24 @@ def test_blocks_may_share_what_they_read_or_update_atomically(code: str) -> None
     assert kinds(between(f"mov.u32 %r6, 0; {PLACE} {code}", np.zeros(32, np.uint32))) == set()
 
 
-def test_blocks_that_keep_to_their_own_do_not_race() -> None:
-    out = np.zeros(64, np.uint32)
-    found = between(f"mov.u32 %r6, 32; {PLACE} st.global.u32 [%rd1], %t;", out)
-    assert kinds(found) == set()
-
-
-def test_halves_of_a_word_may_belong_to_two_blocks() -> None:
+def test_blocks_that_keep_to_their_own_do_not_race_nor_do_those_of_halves_of_a_word() -> None:
+    own = f"mov.u32 %r6, 32; {PLACE} st.global.u32 [%rd1], %t;"
+    assert kinds(between(own, np.zeros(64, np.uint32))) == set()
     code = """mad.lo.u32 %r9, %t, 2, %b; mul.wide.u32 %rd1, %r9, 2; add.s64 %rd1, %rd1, %p0;
       cvt.u16.u32 %rs1, %b; st.global.u16 [%rd1], %rs1;"""
     assert kinds(run(code, np.zeros(64, np.uint16), grid=(2, 1, 1))) == set()
 
 
-def test_blocks_far_apart_are_compared_although_they_do_not_run_together() -> None:
+def test_blocks_far_apart_are_compared_and_a_hazard_reports_line_instruction_and_example() -> None:
     """300 blocks of 32 threads are more than run at once."""
-    found = between(f"mov.u32 %r6, 0; {PLACE} st.global.u32 [%rd1], %b;", np.zeros(32, np.uint32), grid=300)
-    (hazard,) = found.races
+    code = f"mov.u32 %r6, 0; {PLACE}\nst.global.u32 [%rd1], %b;"
+    (hazard,) = between(code, np.zeros(32, np.uint32), grid=300).races
     assert hazard.kind is Defect.BLOCK_RACE
     assert hazard.count >= 299 * 32  # of every block but one
+    (hazard,) = between(code, np.zeros(32, np.uint32)).races
+    place = r"thread \(0, 0, 0\) of block \([01], 0, 0\) at a0 byte 0: not ordered after"
+    found = rf"line {hazard.line}: st.global.u32 \[%rd1\], %b: race between blocks: {place}"
+    assert re.match(found, str(hazard))
 
 
 @pytest.mark.parametrize("seed", SEEDS)
@@ -165,29 +147,19 @@ def test_threads_of_a_block_need_a_barrier_in_global_memory(seed: int | None) ->
     assert kinds(run(write.format(""), out, threads=64, seed=seed)) == {Defect.GLOBAL_RACE}
 
 
-def test_two_lanes_of_one_instruction_race() -> None:
+def test_two_lanes_of_one_instruction_race_but_not_by_narrow_accesses_next_to_each_other() -> None:
     code = "st.global.u32 [%p0], %t;"
     assert kinds(run(code, np.zeros(1, np.uint32))) == {Defect.GLOBAL_RACE}
     assert kinds(run(code.replace("%t;", "7;"), np.zeros(1, np.uint32))) == {Defect.SAME_VALUE}
-
-
-def test_a_hazard_reports_line_instruction_and_example() -> None:
-    found = between(f"mov.u32 %r6, 0; {PLACE}\nst.global.u32 [%rd1], %b;", np.zeros(32, np.uint32))
-    (hazard,) = found.races
-    place = r"thread \(0, 0, 0\) of block \([01], 0, 0\) at a0 byte 0: not ordered after"
-    assert re.match(
-        rf"line {hazard.line}: st.global.u32 \[%rd1\], %b: race between blocks: {place}", str(hazard)
-    )
+    code = """mov.u32 %r5, tile; add.u32 %r5, %r5, %t; cvt.u16.u32 %rs1, %t;
+      st.shared.u8 [%r5], %rs1; bar.sync 0; ld.shared.u8 %rs2, [%r5];"""
+    assert kinds(shared(code)) == set()
 
 
 # Every byte of an access lies in a cell of the race detector that the access is recorded for.
-
-
 @pytest.mark.parametrize("cell_bytes", [1, 2, 4])
 @given(st.integers(0, 30), st.integers(1, 32))
-def test_an_access_that_begins_at_a_cell_touches_all_of_its_cells(
-    cell_bytes: int, cell: int, size: int
-) -> None:
+def test_an_access_from_a_cell_on_touches_all_of_its_cells(cell_bytes: int, cell: int, size: int) -> None:
     start = cell * cell_bytes
     found = GlobalRaces(1024, cell_bytes).cells(np.array([start]), size)
     assert found.tolist() == [sorted({byte // cell_bytes for byte in range(start, start + size)})]

@@ -1,11 +1,13 @@
+"""Launches that fit and that do not; instructions that the simulator does not know are refused by name."""
+
 from typing import Any
 
 import ml_dtypes
 import numpy as np
 import pytest
 
-from tests.simulator.ptx.matmuls import BY_NAME, DATA
-from tests.simulator.ptx.snippets import kernel, run
+from tests.simulator.ptx.matmuls import DATA, MATMULS
+from tests.simulator.ptx.snippets import each_lane, kernel, run
 from tuner.core.errors import TunerError, UsageError
 from tuner.simulator.launch import simulate
 from tuner.simulator.ptx.defects import Defect, SimulationError, UnsupportedInstruction
@@ -20,6 +22,9 @@ SCALE = kernel(
 )
 BLOCKS, THREADS = (4, 1, 1), (32, 1, 1)
 X = np.zeros(128, np.float32)
+UP_TO_64, OF_8_X_8 = (
+    SCALE.replace("\n{", f" {each}\n{{", 1) for each in (".maxntid 64, 1, 1", ".reqntid 8, 8")
+)
 
 
 @pytest.mark.parametrize(
@@ -32,41 +37,27 @@ X = np.zeros(128, np.float32)
         ({"block": (32, 33, 1)}, "found a block of 1056 threads, allowed up to 1024"),
         ({"blocks": ((4, 0, 0),)}, r"blocks: found \(4, 0, 0\), allowed blocks of the grid \(4, 1, 1\)"),
         ({"arguments": (X, b"1234")}, "argument y: found 4 bytes, allowed 8"),
+        ({"ptx": UP_TO_64, "block": (65, 1, 1)}, "found a block of 65 threads, allowed up to 64"),
+        ({"ptx": OF_8_X_8, "block": (64, 1, 1)}, r"found a block of \(64, 1, 1\), allowed \(8, 8, 1\)"),
     ],
 )
 def test_a_launch_that_does_not_fit_is_refused(changes: dict[str, Any], message: str) -> None:
-    launch = {"kernel": "snippet", "grid": BLOCKS, "block": THREADS, "arguments": (X, X), **changes}
+    launch: dict[str, Any] = {"ptx": SCALE, "kernel": "snippet", "grid": BLOCKS, "block": THREADS}
     with pytest.raises(UsageError, match=message):
-        simulate(SCALE, **launch)
+        simulate(**launch | {"arguments": (X, X)} | changes)
 
 
-@pytest.mark.parametrize(
-    ("directive", "block", "message"),
-    [
-        (".maxntid 64, 1, 1", (65, 1, 1), "found a block of 65 threads, allowed up to 64"),
-        (".reqntid 8, 8", (64, 1, 1), r"found a block of \(64, 1, 1\), allowed \(8, 8, 1\)"),
-    ],
-)
-def test_the_kernels_own_limits_hold(directive: str, block: tuple[int, int, int], message: str) -> None:
-    text = SCALE.replace("\n{", f" {directive}\n{{", 1)
-    with pytest.raises(UsageError, match=message):
-        simulate(text, "snippet", BLOCKS, block, (X, X))
-
-
-def test_the_same_array_twice_is_one_buffer() -> None:
+def test_the_same_array_twice_is_one_buffer_and_arrays_of_any_type_and_shape_are_bytes() -> None:
     x = np.ones(128, np.float32)
     assert simulate(SCALE, "snippet", BLOCKS, THREADS, (x, x)).races == ()
     assert x.tolist() == [2] * 128
-
-
-def test_arrays_of_any_type_and_shape_are_bytes() -> None:
-    x = np.ones((4, 8, 8), ml_dtypes.bfloat16)
-    simulate(SCALE, "snippet", BLOCKS, THREADS, (x, x))  # halves of words: 1.0078125 is 0x3F813F81's value
-    assert x.astype(float).max() == 2
+    halves = np.ones((4, 8, 8), ml_dtypes.bfloat16)
+    simulate(SCALE, "snippet", BLOCKS, THREADS, (halves, halves))  # 1.0078125 is 0x3F813F81's value
+    assert halves.astype(float).max() == 2
 
 
 def test_too_little_shared_memory_is_found() -> None:
-    matmul = BY_NAME["mma_f16"]
+    matmul = MATMULS[0]
     a, b = matmul.inputs()
     with pytest.raises(SimulationError, match=r"shared address .* allowed up to 16384") as error:
         simulate(matmul.ptx, "matmul_kernel", matmul.grid, matmul.block, (a, b, matmul.output()), 16384)
@@ -74,12 +65,11 @@ def test_too_little_shared_memory_is_found() -> None:
 
 
 def test_sampled_blocks_leave_the_rest_alone() -> None:
-    matmul = BY_NAME["mma_f16"]
+    matmul = MATMULS[0]
     a, b = matmul.inputs()
     c = matmul.output()
-    found = simulate(
-        matmul.ptx, "matmul_kernel", matmul.grid, matmul.block, (a, b, c), 24576, blocks=((1, 0, 0),)
-    )
+    launch = (matmul.ptx, "matmul_kernel", matmul.grid, matmul.block, (a, b, c), 24576)
+    found = simulate(*launch, blocks=((1, 0, 0),))
     np.testing.assert_allclose(c[:64, 64:], matmul.expected(a, b)[:64, 64:], atol=2e-5)
     assert np.isnan(c).sum() == 3 * 64 * 64
     assert found.blocks == 1
@@ -126,3 +116,53 @@ def test_blocks_wait_for_a_block_that_runs_later() -> None:
     simulation = run(code, flag, threads=512, grid=(9, 1, 1))  # 4 blocks are simulated at once
     assert flag.tolist() == [7]
     assert not [race for race in simulation.races if race.kind is not Defect.SAME_VALUE]
+
+
+# What the simulator does not know is refused by name, before anything runs.
+OF_LANES = [
+    ("setp.foo.u32 %q, %a, 1; mov.b32 %d, 0;", "u4", "u4", "does not know it with"),
+    ("setp.lt.f16x2 %q, %a, %a; mov.b32 %d, 0;", "u4", "u4", "does not know it with"),
+    ("cvt.rn.e4m3x2.f32 %d, %a, %a;", "f4", "u2", "the simulator does not know"),
+    ("cvt.f16.f32 %d, %a;", "f4", "u2", "the simulator does not know"),
+    ("cvt.rn.satfinite.f16.f32 %d, %a;", "f4", "u2", "the simulator does not know"),
+    ("add.rz.f32 %d, %a, %a;", "f4", "f4", r"does not know \.rz"),
+    ("fma.rp.f32 %d, %a, %a, %a;", "f4", "f4", r"does not know \.rp"),
+    ("rem.f32 %d, %a, %a;", "f4", "f4", "does not know it for floats"),
+    ("add.cc.u32 %d, %a, %a;", "u4", "u4", "the simulator does not know"),
+    ("mul24.lo.u32 %d, %a, %a;", "u4", "u4", "the simulator does not know"),
+    ("add.sat.u32 %d, %a, %a;", "u4", "u4", "the simulator does not know"),
+    ("wmma.sync %d, %a;", "u4", "u4", "does not know it without load, store, mma"),
+    ("mov.u32 %d, %clock;", "u4", "u4", "the register %clock, which is not declared"),
+    ("mov.u32 %d, %a9;", "u4", "u4", "the register %a9, which is not declared"),
+    ("mov.b64 %e, %a;", "u4", "u4", "%a as a value of type .b64"),
+    ("mov.u32 %d, nowhere;", "u4", "u4", "the name nowhere, which is not declared"),
+    ("mov.b32 {%d, %d, %d}, %a;", "u4", "u4", "3 parts of .b32"),
+]
+
+
+@pytest.mark.parametrize(("code", "dtype", "result", "reason"), OF_LANES)
+def test_an_instruction_of_lanes(code: str, dtype: str, result: str, reason: str) -> None:
+    with pytest.raises(UnsupportedInstruction, match=reason):
+        each_lane(code, np.zeros(4, dtype), result=result, declare=".reg .pred %q; .reg .b64 %e;")
+
+
+@pytest.mark.parametrize(
+    "code",
+    [
+        "ld.global.v2.b32 %r1, [%p0];",
+        "ld.global.L2::cache_hint.b32 %r1, [%p0], %rd1;",
+        "red.global.add.f16x2 [%p0], %r1;",
+        "atom.global.add.v2.f32 {%r1, %r2}, [%p0], %r3;",
+        "red.global.sub.u32 [%p0], %r1;",
+        "cp.async.cg.shared.global [%r1], [%rd1], 8;",
+        "cp.async.ca.shared.global [%r1], [%rd1], 32;",
+        "cp.async.mbarrier.arrive.shared.b64 [%r1];",
+        "cp.async.ca.shared.global.L2::cache_hint [%r1], [%rd1], 16, %rd2;",
+        "ldmatrix.sync.aligned.m8n16.x1.shared.b8x16.b6x16_p32 {%r1}, [%r8];",
+        "ldmatrix.sync.aligned.m8n8.x2.shared.b16 {%r1}, [%r8];",
+    ],
+)
+def test_an_access(code: str) -> None:
+    given: Any = np.zeros(32, np.float32)
+    with pytest.raises(UnsupportedInstruction, match="does not know"):
+        run(code, given)

@@ -6,7 +6,6 @@ import pytest
 
 from tests.simulator.ptx.matmuls import BY_NAME
 from tests.simulator.ptx.mutations import Edit, change, drop, drop_last, outcome
-from tests.simulator.ptx.warpgroups import BY_NAME as OF_WARPGROUPS
 from tuner.simulator.ptx.defects import Defect
 
 
@@ -38,13 +37,26 @@ def constant(value: int, other: int) -> Edit:
 
 WRONG_NUMBERS = None  # only the result shows the mutation
 RACE, FLIGHT, UNFINISHED = Defect.SHARED_RACE, Defect.IN_FLIGHT, Defect.UNFINISHED
-BOUNDS, MISALIGNED = Defect.OUT_OF_BOUNDS, Defect.MISALIGNED
+BOUNDS, MISALIGNED, UNINITIALISED = Defect.OUT_OF_BOUNDS, Defect.MISALIGNED, Defect.UNINITIALISED
 NN, NT = "wgmma_f16_nn", "wgmma_f16_nt"
 DESCRIPTOR = 4611686293305360384  # swizzle 128 bytes, stride 1024, leading 16
+VECTOR_STORE, ASYNC_COPY = (
+    r"(st\.global\.v2\.b32\s+\[%rd\d+)\]",
+    r"(cp\.async\.cg\.shared\.global \[%rd\d+)\]",
+)
+XOR, ADD_SUM = r"xor\.b64\s+(%rd\d+), (%rd\d+), %rd\d+;", r"(?:atom|red)[\w.]*\.add\.f32\s+(?:%r\d+, )?"
+LANE = r"(mov\.u32\s+(%r\d+), %laneid;)"
+HALF = r"\1 .reg .pred %half; setp.lt.u32 %half, \2, 16; @%half ret;"
+CUT, STMATRIX = r"(cp\.async\.c[ag][^;]*), 16, %r\d+;", r"(stmatrix[^{]*\{%r\d+), (%r\d+), (%r\d+)"
+SET_REGISTERS, COUNT = r"(setmaxnreg\.inc\.sync\.aligned\.u32)\s+232", r"(mov\.b32\s+%r9, )2;"
+TILE_START, WGMMA_WAIT = r"add\.s64\s+(%rd\d+), (%rd\d+), 16384;", r"(wgmma\.wait_group\.sync\.aligned\s+)1;"
+OTHER_STRIDE = change(str(DESCRIPTOR), str(DESCRIPTOR - (1 << 32)))
+OTHER_SWIZZLE = change(r"46116862\d{11}", lambda m: str(int(m[0]) ^ 3 << 62))
+BARRIER, FIRST_COLUMN = r"bar\.sync\s+0;", change(r"mov\.u32\s+(%r\d+), %ctaid\.x;", r"mov.u32 \1, 0;")
 MUTATIONS: dict[str, tuple[str, Edit, Defect | None]] = {
-    "no barriers": ("mma_f16", drop(r"bar\.sync\s+0;"), RACE),
+    "no barriers": ("mma_f16", drop(BARRIER), RACE),
     "no barrier in the loop": ("mma_f16", drop_last("bar.sync"), RACE),
-    "no barrier before the loop": ("simt_f32_sync", drop(r"bar\.sync\s+0;", 1), RACE),
+    "no barrier before the loop": ("simt_f32_sync", drop(BARRIER, 1), RACE),
     "no waits": ("mma_f16", drop(r"cp\.async\.wait_group\s+\d+;"), FLIGHT),
     "no last wait": ("mma_f16", drop_last("cp.async.wait_group"), FLIGHT),
     "waits for too few groups": ("mma_f16", wait_less, FLIGHT),
@@ -52,96 +64,38 @@ MUTATIONS: dict[str, tuple[str, Edit, Defect | None]] = {
     "a group is not committed": ("mma_f16", drop(r"cp\.async\.commit_group;", 1), FLIGHT),
     "tiles of A and B overlap": ("mma_f16", change(r"\+12288\]", "+8192]"), RACE),
     "stages overlap": ("mma_f16", change(r"\+4096\]", "+2048]"), RACE),
-    "a copy is missing": ("mma_f16", drop(r"cp\.async\.cg[^;]*;", 1), Defect.UNINITIALISED),
-    "the tile is smaller than it is read": (
-        "simt_f32_sync",
-        drop(r"st\.shared[^;]*;", 1),
-        Defect.UNINITIALISED,
-    ),
-    "the swizzle is missing": (
-        "mma_f16",
-        change(r"xor\.b64\s+(%rd\d+), (%rd\d+), %rd\d+;", r"mov.b64 \1, \2;", 1),
-        WRONG_NUMBERS,
-    ),
+    "a copy is missing": ("mma_f16", drop(r"cp\.async\.cg[^;]*;", 1), UNINITIALISED),
+    "the tile is smaller than it is read": ("simt_f32_sync", drop(r"st\.shared[^;]*;", 1), UNINITIALISED),
+    "the swizzle is missing": ("mma_f16", change(XOR, r"mov.b64 \1, \2;", 1), WRONG_NUMBERS),
     "a fragment's registers are swapped": ("mma_f16", swap_fragment, WRONG_NUMBERS),
     "ldmatrix does not transpose": ("mma_f16", change(r"\.trans\.", "."), WRONG_NUMBERS),
     "ldmatrix transposes A": ("mma_f16", change(r"x4\.shared", "x4.trans.shared"), WRONG_NUMBERS),
     "stores are not guarded": ("mma_f16_odd", change(r"@!?%p\d+ bra \t?\$L__BB0_\d+;", "", 0), BOUNDS),
-    "copies are not cut at the edge": (
-        "mma_f16_odd",
-        change(r"(cp\.async\.c[ag][^;]*), 16, %r\d+;", r"\1, 16;"),
-        BOUNDS,
-    ),
-    "a vector store is misaligned": (
-        "mma_f16",
-        change(r"(st\.global\.v2\.b32\s+\[%rd\d+)\]", r"\1+4]", 1),
-        MISALIGNED,
-    ),
-    "a copy is misaligned": (
-        "mma_f16",
-        change(r"(cp\.async\.cg\.shared\.global \[%rd\d+)\]", r"\1+8]", 1),
-        MISALIGNED,
-    ),
+    "copies are not cut at the edge": ("mma_f16_odd", change(CUT, r"\1, 16;"), BOUNDS),
+    "a vector store is misaligned": ("mma_f16", change(VECTOR_STORE, r"\1+4]", 1), MISALIGNED),
+    "a copy is misaligned": ("mma_f16", change(ASYNC_COPY, r"\1+8]", 1), MISALIGNED),
     "a row of ldmatrix is misaligned": ("mma_f16", change(r"(ldmatrix[^;]*)\];", r"\1+8];", 1), MISALIGNED),
-    "partial sums are stored, not added": (
-        "mma_f16_splitk",
-        change(r"(?:atom|red)[\w.]*\.add\.f32\s+(?:%r\d+, )?", "st.global.f32 \t"),
-        Defect.BLOCK_RACE,
-    ),
-    "two blocks write one tile": (
-        "mma_f16",
-        change(r"mov\.u32\s+(%r\d+), %ctaid\.x;", r"mov.u32 \1, 0;"),
-        WRONG_NUMBERS,
-    ),
-    "the epilogue overwrites tiles in use": ("mma_f16_epi", drop(r"bar\.sync\s+0;"), RACE),
-    "half a warp multiplies": (
-        "mma_f16",
-        change(
-            r"(mov\.u32\s+(%r\d+), %laneid;)", r"\1 .reg .pred %half; setp.lt.u32 %half, \2, 16; @%half ret;"
-        ),
-        Defect.DIVERGENCE,
-    ),
+    "partial sums are stored": ("mma_f16_splitk", change(ADD_SUM, "st.global.f32 \t"), Defect.BLOCK_RACE),
+    "two blocks write one tile": ("mma_f16", FIRST_COLUMN, WRONG_NUMBERS),
+    "the epilogue overwrites tiles in use": ("mma_f16_epi", drop(BARRIER), RACE),
+    "half a warp multiplies": ("mma_f16", change(LANE, HALF), Defect.DIVERGENCE),
     "bytes announced are too few": (NT, constant(32768, 31744), Defect.BARRIER),
     "bytes announced are too many": (NT, constant(32768, 32784), Defect.DEADLOCK),
     "consumers do not wait for the copy": (NN, always_pass("setmaxnreg.inc", 1), FLIGHT),
-    "a barrier's count is too low": (NT, change(r"(mov\.b32\s+%r9, )2;", r"\g<1>1;"), Defect.DEADLOCK),
-    "a barrier's count is too high": (NT, change(r"(mov\.b32\s+%r9, )2;", r"\g<1>3;"), Defect.DEADLOCK),
-    "no barrier after the mbarriers are made": (NT, drop(r"bar\.sync\s+0;", 1), RACE),
+    "a barrier's count is too low": (NT, change(COUNT, r"\g<1>1;"), Defect.DEADLOCK),
+    "a barrier's count is too high": (NT, change(COUNT, r"\g<1>3;"), Defect.DEADLOCK),
+    "no barrier after the mbarriers are made": (NT, drop(BARRIER, 1), RACE),
     "no fence before the tensor store": (NT, drop(r"fence\.proxy\.async\S*;"), Defect.MISSING_FENCE),
     "no barrier before the tensor store": (NT, drop(r"bar\.sync\s+[^0][^;]*;"), RACE),
     "the tensor store is not waited for": (NT, drop(r"cp\.async\.bulk\.wait_group\S*\s+0;"), UNFINISHED),
-    "registers of stmatrix are swapped": (
-        NT,
-        change(r"(stmatrix[^{]*\{%r\d+), (%r\d+), (%r\d+)", r"\1, \3, \2", 1),
-        WRONG_NUMBERS,
-    ),
-    "the descriptor's stride is wrong": (
-        NT,
-        change(str(DESCRIPTOR), str(DESCRIPTOR - (1 << 32))),
-        WRONG_NUMBERS,
-    ),
-    "the descriptor's swizzle is wrong": (
-        NT,
-        change(r"46116862\d{11}", lambda m: str(int(m[0]) ^ 3 << 62)),
-        WRONG_NUMBERS,
-    ),
-    "a tile is misaligned": (
-        NT,
-        change(r"add\.s64\s+(%rd\d+), (%rd\d+), 16384;", r"add.s64 \1, \2, 16400;"),
-        MISALIGNED,
-    ),
+    "registers of stmatrix are swapped": (NT, change(STMATRIX, r"\1, \3, \2", 1), WRONG_NUMBERS),
+    "the descriptor's stride is wrong": (NT, OTHER_STRIDE, WRONG_NUMBERS),
+    "the descriptor's swizzle is wrong": (NT, OTHER_SWIZZLE, WRONG_NUMBERS),
+    "a tile is misaligned": (NT, change(TILE_START, r"add.s64 \1, \2, 16400;"), MISALIGNED),
     "there is no wgmma.fence": (NT, drop(r"wgmma\.fence\.sync\.aligned;"), Defect.MISSING_FENCE),
-    "more registers than there are": (
-        NT,
-        change(r"setmaxnreg\.inc\.sync\.aligned\.u32\s+232", "setmaxnreg.inc.sync.aligned.u32 240"),
-        Defect.ILLEGAL,
-    ),
+    "more registers than there are": (NT, change(SET_REGISTERS, r"\1 240"), Defect.ILLEGAL),
     "the last wgmma is not waited for": (NN, drop(r"wgmma\.wait_group\.sync\.aligned\s+0;"), UNFINISHED),
-    "a slot is given back too early": (
-        NN,
-        change(r"(wgmma\.wait_group\.sync\.aligned\s+)1;", r"\g<1>2;"),
-        FLIGHT,
-    ),
+    "a slot is given back too early": (NN, change(WGMMA_WAIT, r"\g<1>2;"), FLIGHT),
     "the producer does not wait for its slot": (NN, always_pass("setmaxnreg.dec", 6), FLIGHT),
 }
 
@@ -150,10 +104,9 @@ MUTATIONS: dict[str, tuple[str, Edit, Defect | None]] = {
 @pytest.mark.parametrize("name", MUTATIONS)
 def test_a_broken_kernel_is_noticed(name: str) -> None:
     kernel, edit, kind = MUTATIONS[name]
-    run, ptx = (BY_NAME | OF_WARPGROUPS)[kernel].run, (BY_NAME | OF_WARPGROUPS)[kernel].ptx
-    broken = edit(ptx)
-    assert broken != ptx
-    found, is_right = outcome(run, broken, tolerance=0.1 if kernel in OF_WARPGROUPS else 2e-2)
+    broken = edit(BY_NAME[kernel].ptx)
+    assert broken != BY_NAME[kernel].ptx
+    found, is_right = outcome(BY_NAME[kernel].run, broken, tolerance=0.1 if "wgmma" in kernel else 2e-2)
     if kind is WRONG_NUMBERS:
         assert not is_right
     else:

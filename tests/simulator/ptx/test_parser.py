@@ -1,3 +1,5 @@
+"""The syntax tree of PTX, and the order of its basic blocks."""
+
 from typing import Any
 
 import pytest
@@ -5,6 +7,7 @@ import pytest
 from tests.simulator.ptx.matmuls import DATA
 from tests.texts import text_beside
 from tuner.simulator.ptx.defects import Defect, SimulationError
+from tuner.simulator.ptx.layout import Flow, flow_of
 from tuner.simulator.ptx.parser import parse
 from tuner.simulator.ptx.syntax_tree import (
     Address,
@@ -37,14 +40,8 @@ def only(code: str) -> Instruction:
     return found
 
 
-def test_a_module_names_its_version_and_chip() -> None:
-    module = parse(f"// hello\n/* two\nlines */{HEADER}")
-    assert module == PtxModule("kernel.ptx", "8.3", "sm_90a", (), ())
-
-
 def test_a_kernel_has_parameters_sizes_registers_and_variables() -> None:
-    source = text_beside(__file__, "KERNEL")
-    module = parse(source)
+    module = parse(text_beside(__file__, "KERNEL"))
     (kernel,) = module.kernels
     assert module.variables == (
         Variable("dyn", "shared", 128, 0, True),
@@ -118,10 +115,13 @@ def test_names_of_inner_scopes_are_their_own() -> None:
     assert all(isinstance(operand, Register) for operand in compares)
 
 
-def test_functions_and_debug_sections_are_skipped() -> None:
-    source = text_beside(__file__, "SKIPPED")
-    (kernel,) = parse(source).kernels
+def test_a_module_names_its_version_and_chip_and_functions_and_debug_sections_are_skipped() -> None:
+    module = parse(f"// hello\n/* two\nlines */{HEADER}")
+    assert module == PtxModule("kernel.ptx", "8.3", "sm_90a", (), ())
+    (kernel,) = parse(text_beside(__file__, "SKIPPED")).kernels
     assert [item.text for item in kernel.body if isinstance(item, Instruction)] == ["ret"]
+    body = parse(text_beside(__file__, "LOCATIONS")).kernels[0].body  # the place that the last .loc says
+    assert [each.place for each in body if isinstance(each, Instruction)] == ["", "14:12", ""]
 
 
 @pytest.mark.parametrize("path", sorted(DATA.glob("*.ptx")), ids=lambda path: path.stem)
@@ -165,7 +165,50 @@ def test_what_is_no_ptx_is_reported_with_file_and_line(source: str, message: str
     assert str(error.value).startswith("x.ptx:")
 
 
-def test_an_instruction_has_the_place_that_the_last_loc_says() -> None:
-    text = text_beside(__file__, "LOCATIONS")
-    places = [each.place for each in parse(text).kernels[0].body if isinstance(each, Instruction)]
-    assert places == ["", "14:12", ""]
+PLAIN_HEADER = ".version 8.3\n.target sm_90a\n.address_size 64\n"
+
+
+def flow(code: str) -> Flow:
+    source = f"{PLAIN_HEADER}.entry k() {{ .reg .b32 %r<9>; .reg .pred %p<9>; {code} }}"
+    return flow_of(parse(source).kernels[0])
+
+
+def texts(found: Flow) -> list[list[str]]:
+    return [[instruction.text for instruction in block.instructions] for block in found.blocks]
+
+
+def test_a_loop_stands_before_what_follows_it_wherever_it_is_written() -> None:
+    code = """bra HEAD; AFTER: mov.u32 %r3, 3; ret;
+      HEAD: mov.u32 %r1, 1; @%p1 bra AFTER; BODY: mov.u32 %r2, 2; bra HEAD;"""
+    found = flow(code)
+    first = [block[0] for block in texts(found) if block]
+    assert first.index("mov.u32 %r2, 2") < first.index("mov.u32 %r3, 3")
+
+
+def test_both_sides_of_a_branch_stand_before_where_they_meet() -> None:
+    found = flow("@%p1 bra LEFT; mov.u32 %r1, 1; bra MEET; LEFT: mov.u32 %r1, 2; MEET: ret;")
+    order = [block[0] for block in texts(found) if block]
+    assert order[0] == "@%p1 bra LEFT"
+    assert order[-1] == "ret"
+    assert set(order[1:3]) == {"mov.u32 %r1, 1", "mov.u32 %r1, 2"}
+
+
+def test_barriers_and_waits_cut_blocks() -> None:
+    code = """mov.u32 %r1, 1; bar.sync 0; mov.u32 %r2, 2;
+      mbarrier.try_wait.parity.shared.b64 %p1, [%r1], %r2; mov.u32 %r3, 3; bar.warp.sync -1; ret;"""
+    assert texts(flow(code)) == [
+        ["mov.u32 %r1, 1", "bar.sync 0"],
+        ["mov.u32 %r2, 2"],
+        ["mbarrier.try_wait.parity.shared.b64 %p1, [%r1], %r2"],
+        ["mov.u32 %r3, 3", "bar.warp.sync -1", "ret"],
+    ]
+
+
+def test_blocks_know_what_follows_and_what_cannot_be_reached_is_left_out() -> None:
+    found = flow("@%p1 bra END; mov.u32 %r1, 1; END: ret;")
+    assert [block.following for block in found.blocks] == [1, 2, None]
+    assert found.labels == {"END": 2}
+    assert texts(flow("bra END; mov.u32 %r1, 1; END: ret;")) == [["bra END"], ["ret"]]
+    assert texts(flow("mov.u32 %r1, 1;")) == [["mov.u32 %r1, 1"], []]  # a body may end without ret
+    with pytest.raises(SimulationError, match=r"line 4: bra NOWHERE: found no such label in k"):
+        flow("bra NOWHERE;")

@@ -41,16 +41,13 @@ def canonical(swizzle: str, is_transposed: bool) -> Callable[[int, int], int]:
 
 
 def descriptor(swizzle: str, start: int) -> int:
-    mode = MODES[swizzle][0]
-    return mode << 62 | (STRIDE >> 4) << 32 | (LEADING >> 4) << 16 | start >> 4
+    return MODES[swizzle][0] << 62 | (STRIDE >> 4) << 32 | (LEADING >> 4) << 16 | start >> 4
 
 
 @pytest.mark.parametrize("swizzle", MODES)
 @pytest.mark.parametrize("is_transposed", [False, True])
 @pytest.mark.parametrize("start", [0, 8192])
-def test_operands_stand_where_the_canonical_layouts_say(
-    swizzle: str, is_transposed: bool, start: int
-) -> None:
+def test_operands_stand_where_canonical_layouts_say(swizzle: str, is_transposed: bool, start: int) -> None:
     place = canonical(swizzle, is_transposed)
     found = operand_addresses(descriptor(swizzle, start), 64, 16, 2, is_transposed)
     expected = [[start + place(row, k) for k in range(16)] for row in range(64)]
@@ -94,10 +91,15 @@ def image(a: Array, b: Array, swizzle: str, transposed: tuple[bool, bool]) -> Ar
     return memory
 
 
-def multiply(a: Array, b: Array, swizzle: str, transposed: tuple[bool, bool], code: str, out: Array) -> Any:
+def run_on(memory: Array, swizzle: str, code: str, *arrays: Array) -> Any:
     descriptors = [descriptor(swizzle, start) for start in (A_START, B_START)]
-    memory = image(a, b, swizzle, transposed)
-    return run(f"{FILL} {code}", memory, *descriptors, out, threads=128, shared=BYTES, variables=TILE)
+    return run(f"{FILL} {code}", memory, *descriptors, *arrays, threads=128, shared=BYTES, variables=TILE)
+
+
+def multiply(
+    a: Array, b: Array, swizzle: str, transposed: tuple[bool, bool], code: str, *arrays: Array
+) -> Any:
+    return run_on(image(a, b, swizzle, transposed), swizzle, code, *arrays)
 
 
 def operands(seed: int = 0) -> tuple[Array, Array]:
@@ -105,6 +107,8 @@ def operands(seed: int = 0) -> tuple[Array, Array]:
     return rng.integers(-4, 5, (64, 16)).astype(np.float16), rng.integers(-4, 5, (16, 8)).astype(np.float16)
 
 
+FENCE, COMMIT, WAIT = (f"wgmma.{word}.sync.aligned" for word in ("fence", "commit_group", "wait_group"))
+TENS = "mov.b32 %r2, 0f41200000; mov.b32 %r3, %r2; mov.b32 %r4, %r2; mov.b32 %r5, %r2;"
 STORE = """mul.wide.u32 %rd5, %t, 16; add.s64 %rd5, %rd5, %p3;
   st.global.v4.b32 [%rd5], {%r2, %r3, %r4, %r5};"""
 
@@ -114,61 +118,48 @@ def product(registers: Array) -> Array:
     return accumulator([registers[:, i].view(np.uint32) for i in range(4)], "f32")
 
 
+def wgmma(flags: str, result: str = "f32", before: str = "", registers: str = "%r2, %r3, %r4, %r5") -> str:
+    """Returns the code of one product of A and B that is waited for and stored."""
+    return f"""{before} {FENCE};
+      wgmma.mma_async.sync.aligned.m64n8k16.{result}.f16.f16 {{{registers}}}, {flags};
+      {COMMIT}; {WAIT} 0; {STORE}"""
+
+
 @pytest.mark.parametrize("swizzle", MODES)
 @pytest.mark.parametrize("transposed", [(False, False), (True, False), (False, True), (True, True)])
 def test_products_of_every_layout(swizzle: str, transposed: tuple[bool, bool]) -> None:
     a, b = operands()
     out = np.zeros((128, 4), np.float32)
-    code = f"""wgmma.fence.sync.aligned;
-      wgmma.mma_async.sync.aligned.m64n8k16.f32.f16.f16 {{%r2, %r3, %r4, %r5}}, %rd3, %rd4, %q2, 1, 1,
-        {int(transposed[0])}, {int(transposed[1])};
-      wgmma.commit_group.sync.aligned; wgmma.wait_group.sync.aligned 0; {STORE}"""
+    code = wgmma(f"%rd3, %rd4, %q2, 1, 1, {int(transposed[0])}, {int(transposed[1])}")
     found = multiply(a, b, swizzle, transposed, code, out)
     np.testing.assert_array_equal(product(out), a.astype(float) @ b.astype(float))
     assert found.races == ()
 
 
-def test_a_product_is_negated_and_added() -> None:
+def test_a_product_is_negated_and_added_and_an_accumulator_may_be_of_f16() -> None:
     a, b = operands()
-    out = np.zeros((128, 4), np.float32)
-    code = f"""mov.b32 %r2, 0f41200000; mov.b32 %r3, %r2; mov.b32 %r4, %r2; mov.b32 %r5, %r2;
-      wgmma.fence.sync.aligned; setp.lt.u32 %q2, %t, 999;
-      wgmma.mma_async.sync.aligned.m64n8k16.f32.f16.f16 {{%r2, %r3, %r4, %r5}}, %rd3, %rd4, %q2, -1, 1, 0, 0;
-      wgmma.commit_group.sync.aligned; wgmma.wait_group.sync.aligned 0; {STORE}"""
-    multiply(a, b, "128", (False, False), code, out)
-    np.testing.assert_array_equal(product(out), 10 - a.astype(float) @ b.astype(float))
+    out, halves = np.zeros((128, 4), np.float32), np.zeros((128, 4), np.uint32)
+    before = f"{TENS} setp.lt.u32 %q2, %t, 999;"
+    multiply(a, b, "128", (False, False), wgmma("%rd3, %rd4, %q2, -1, 1, 0, 0", before=before), out)
+    exact = a.astype(float) @ b.astype(float)
+    np.testing.assert_array_equal(product(out), 10 - exact)
+    code = wgmma("%rd3, %rd4, %q2, 1, 1, 0, 0", "f16", registers="%r2, %r3")
+    multiply(a, b, "32", (False, False), code, halves)
+    np.testing.assert_array_equal(accumulator([halves[:, 0], halves[:, 1]], "f16"), exact)
 
 
 def test_a_from_registers() -> None:
     """Each warp holds its 16 rows of A as for mma.sync."""
     a, b = operands()
-    out = np.zeros((128, 4), np.float32)
-    fragments = np.zeros((128, 8), np.float16)
-    for lane in range(128):
-        for i in range(8):
-            row = 16 * (lane // 32) + lane % 32 // 4 + (0 if i in (0, 1, 4, 5) else 8)
-            fragments[lane, i] = a[row, lane % 4 * 2 + i % 2 + (8 if i > 3 else 0)]
-    code = f"""ld.param.u64 %rd6, [a4]; mul.wide.u32 %rd7, %t, 16; add.s64 %rd6, %rd6, %rd7;
-      ld.global.v4.b32 {{%r6, %r7, %r8, %r9}}, [%rd6]; wgmma.fence.sync.aligned;
-      wgmma.mma_async.sync.aligned.m64n8k16.f32.f16.f16 {{%r2, %r3, %r4, %r5}}, {{%r6, %r7, %r8, %r9}}, %rd4,
-        %q2, 1, 1, 0;
-      wgmma.commit_group.sync.aligned; wgmma.wait_group.sync.aligned 0; {STORE}"""
-    memory = image(a, b, "64", (False, False))
-    descriptors = [descriptor("64", start) for start in (A_START, B_START)]
-    run(f"{FILL} {code}", memory, *descriptors, out, fragments, threads=128, shared=BYTES, variables=TILE)
+    out, fragments = np.zeros((128, 4), np.float32), np.zeros((128, 8), np.float16)
+    for lane, i in np.ndindex(128, 8):
+        row = 16 * (lane // 32) + lane % 32 // 4 + (0 if i in (0, 1, 4, 5) else 8)
+        fragments[lane, i] = a[row, lane % 4 * 2 + i % 2 + (8 if i > 3 else 0)]
+    load = """ld.param.u64 %rd6, [a4]; mul.wide.u32 %rd7, %t, 16; add.s64 %rd6, %rd6, %rd7;
+      ld.global.v4.b32 {%r6, %r7, %r8, %r9}, [%rd6];"""
+    code = wgmma("{%r6, %r7, %r8, %r9}, %rd4, %q2, 1, 1, 0", before=load)
+    multiply(a, b, "64", (False, False), code, out, fragments)
     np.testing.assert_array_equal(product(out), a.astype(float) @ b.astype(float))
-
-
-def test_an_accumulator_of_f16() -> None:
-    a, b = operands()
-    out = np.zeros((128, 4), np.uint32)
-    code = f"""wgmma.fence.sync.aligned;
-      wgmma.mma_async.sync.aligned.m64n8k16.f16.f16.f16 {{%r2, %r3}}, %rd3, %rd4, %q2, 1, 1, 0, 0;
-      wgmma.commit_group.sync.aligned; wgmma.wait_group.sync.aligned 0; {STORE}"""
-    multiply(a, b, "32", (False, False), code, out)
-    np.testing.assert_array_equal(
-        accumulator([out[:, 0], out[:, 1]], "f16"), a.astype(float) @ b.astype(float)
-    )
 
 
 def image_of_bytes(a: Array, b: Array) -> Array:
@@ -183,13 +174,10 @@ def image_of_bytes(a: Array, b: Array) -> Array:
 
 def multiply_bytes(a: Array, b: Array, words: str, flags: str, start: str, out: Array) -> None:
     """Multiplies 64 x 32 bytes by 8 x 32; ``start`` is what the sums begin with."""
-    code = f"""mov.b32 %r2, {start}; mov.b32 %r3, %r2; mov.b32 %r4, %r2; mov.b32 %r5, %r2;
-      setp.lt.u32 %q2, %t, 999; wgmma.fence.sync.aligned;
+    code = f"""{TENS.replace("0f41200000", start)} setp.lt.u32 %q2, %t, 999; {FENCE};
       wgmma.mma_async.sync.aligned.m64n8k32.{words} {{%r2, %r3, %r4, %r5}}, %rd3, %rd4, %q2{flags};
-      wgmma.commit_group.sync.aligned; wgmma.wait_group.sync.aligned 0; {STORE}"""
-    descriptors = [descriptor("128", place) for place in (A_START, B_START)]
-    memory = image_of_bytes(a, b).view(np.uint32)
-    run(f"{FILL} {code}", memory, *descriptors, out, threads=128, shared=BYTES, variables=TILE)
+      {COMMIT}; {WAIT} 0; {STORE}"""
+    run_on(image_of_bytes(a, b).view(np.uint32), "128", code, out)
 
 
 @pytest.mark.parametrize(("left", "right"), [("e4m3", "e4m3"), ("e5m2", "e5m2"), ("e4m3", "e5m2")])
@@ -211,18 +199,15 @@ def test_products_of_8_bit_integers_wrap_or_saturate(left: str, right: str, word
     out, start = np.zeros((128, 4), np.uint32), 2**31 - 2_000
     multiply_bytes(a, b, f"{word}s32.{left}.{right}", "", str(start), out)
     wide = [
-        matrix.view("i1" if kind == "s8" else "u1").astype(np.int64)
-        for matrix, kind in ((a, left), (b, right))
+        each.view(f"{kind[0]}1".replace("s", "i")).astype(np.int64) for each, kind in ((a, left), (b, right))
     ]
     total = wide[0] @ wide[1].T + start
     assert (total > 2**31 - 1).any()
     expected = np.clip(total, -(2**31), 2**31 - 1) if word else total.astype(np.int32)
-    found = accumulator([out[:, i] for i in range(4)], "s32")
-    np.testing.assert_array_equal(found, expected)
+    np.testing.assert_array_equal(accumulator([out[:, i] for i in range(4)], "s32"), expected)
 
 
 MMA = "wgmma.mma_async.sync.aligned.m64n8k16.f32.f16.f16 {%r2, %r3, %r4, %r5}, %rd3, %rd4, %q2, 1, 1, 0, 0;"
-FENCE, COMMIT, WAIT = (f"wgmma.{word}.sync.aligned" for word in ("fence", "commit_group", "wait_group"))
 
 
 @pytest.mark.parametrize(

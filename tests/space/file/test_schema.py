@@ -4,8 +4,10 @@ import pytest
 
 from tuner.core.candidate import Candidate
 from tuner.core.errors import UsageError
+from tuner.space.feasible_set import FeasibleSet
 from tuner.space.file import schema, yaml
 from tuner.space.file.entries import Divisors, StrategyEntry
+from tuner.space.search_space import Knob
 
 HEAD = "strategies:\n  s:\n    ops: [matmul]\n    dtypes: [f32]\n"
 
@@ -19,22 +21,11 @@ def knob(form: str) -> object:
     return entry.knobs[0].choices
 
 
-def test_what_is_left_out_means_all() -> None:
+def test_what_is_left_out_means_all_and_everything_that_is_given_is_kept() -> None:
     (entry,) = read(HEAD)
-    assert entry == StrategyEntry(
-        "s",
-        ("matmul",),
-        ("f32",),
-        ("nn", "nt", "tn"),
-        ("none", "bias_relu"),
-        ("avx512", "avx2", "none"),
-        (),
-        (),
-        (),
-    )
-
-
-def test_everything_that_is_given_is_kept() -> None:
+    layouts, epilogues = ("nn", "nt", "tn"), ("none", "bias_relu")
+    isas = ("avx512", "avx2", "none")
+    assert entry == StrategyEntry("s", ("matmul",), ("f32",), layouts, epilogues, isas, (), (), ())
     (entry,) = read(
         HEAD
         + """\
@@ -102,30 +93,37 @@ def test_divisors_wait_for_the_problem() -> None:
             "strategies: {s: {ops: [conv], dtypes: [f32]}}",
             "strategies.s.ops[0]: found 'conv', allowed matmul",
         ),
-        (
-            HEAD + "    isas: [avx2, sse]",
-            "strategies.s.isas[1]: found 'sse', allowed avx512, avx2, none, ptx",
-        ),
-        (HEAD + "    layouts: []", "strategies.s.layouts: found [], allowed at least 1 of them"),
-        (
-            HEAD + "    constraint: [a]",
-            "strategies.s.constraint: found the key 'constraint', allowed ops, dtypes",
-        ),
-        (HEAD + "    constraints: true", "strategies.s.constraints: found True, allowed a valid list"),
-        (HEAD + "    constraints: [a b]", "strategies.s.constraints[0]: 'a b' is not an expression"),
-        (
-            HEAD + """    constraints: ["__import__('os')"]""",
-            """strategies.s.constraints[0]: found "__import__('os')", allowed names""",
-        ),
-        (
-            HEAD + "    knobs: {t: [1]}\n    first: [{u: 1}]",
-            "strategies.s.first[0]: gives u; must give each knob: t",
-        ),
     ],
 )
 def test_a_wrong_file_is_reported_with_its_key_path(text: str, message: str) -> None:
     with pytest.raises(UsageError, match=re.escape(f"f.yaml: {message}")):
         read(text)
+
+
+@pytest.mark.parametrize(
+    ("line", "message"),
+    [
+        ("isas: [avx2, sse]", "isas[1]: found 'sse', allowed avx512, avx2, none, ptx"),
+        ("layouts: []", "layouts: found [], allowed at least 1 of them"),
+        ("constraint: [a]", "constraint: found the key 'constraint', allowed ops, dtypes"),
+        ("constraints: true", "constraints: found True, allowed a valid list"),
+        ("constraints: [a b]", "constraints[0]: 'a b' is not an expression"),
+        (
+            """constraints: ["__import__('os')"]""",
+            """constraints[0]: found "__import__('os')", allowed names""",
+        ),
+        ("knobs: {t: [1]}\n    first: [{u: 1}]", "first[0]: gives u; must give each knob: t"),
+        ("projection: {c: 1}", "projection: knob: found 'c', allowed a, b"),
+        ("projection: {a: x}", "projection.a: found 'x', allowed an integer"),
+        ("projection: {b: 1}", "projection.b: found 1, allowed a text"),
+        ("projection: [a]", "projection: found ['a'], allowed a mapping"),
+        ("projection: {a: 1.5}", "projection.a: found 1.5, allowed an integer or a text"),
+    ],
+)
+def test_a_wrong_line_of_a_strategy_is_reported_with_its_key_path(line: str, message: str) -> None:
+    knobs = "    knobs: {a: [1, 2], b: [x]}\n" if "projection" in line else ""
+    with pytest.raises(UsageError, match=re.escape(f"f.yaml: strategies.s.{message}")):
+        read(f"{HEAD}{knobs}    {line}\n")
 
 
 @pytest.mark.parametrize(
@@ -159,24 +157,115 @@ def test_a_wrong_knob_is_reported_with_its_key_path(form: str, message: str) -> 
 
 
 def test_further_problems_are_counted() -> None:
-    with pytest.raises(
-        UsageError,
-        match=re.escape("found 'f8', allowed f32, f64, bf16, f16, tf32, i8, e4m3, e5m2 (and 2 more)"),
-    ):
+    message = "found 'f8', allowed f32, f64, bf16, f16, tf32, i8, e4m3, e5m2 (and 2 more)"
+    with pytest.raises(UsageError, match=re.escape(message)):
         read("strategies: {s: {ops: [matmul], dtypes: [f8, f9], layouts: [xx]}}")
 
 
+VARIABLES = (("m", 64), ("input_bytes", 4))
+KNOBS_HEAD = """\
+strategies:
+  s:
+    ops: [matmul]
+    dtypes: [f32]
+    knobs: {a: [1, 2, 4], b: [1, 2, 4], order: [x, y]}
+"""
+
+
+def derived(rest: str) -> StrategyEntry:
+    (entry,) = read(f"{KNOBS_HEAD}{rest}")
+    return entry
+
+
+def test_derived_names_mean_what_they_stand_for_in_constraints_preferences_and_each_other() -> None:
+    short = derived(
+        """\
+    let:
+      cost: "threads * input_bytes if order == 'x' else row"
+      threads: "a * (b + 1)"
+      row: "m // a"
+    constraints: ["cost <= 40", "m - threads > 56", "row != 16"]
+    preferences: ["min(threads, 4) == threads"]
+"""
+    )
+    long = derived(
+        """\
+    constraints:
+      - "((a * (b + 1)) * input_bytes if order == 'x' else (m // a)) <= 40"
+      - "m - (a * (b + 1)) > 56"
+      - "(m // a) != 16"
+    preferences: ["min((a * (b + 1)), 4) == (a * (b + 1))"]
+"""
+    )
+    sets = [FeasibleSet.of((entry.space(VARIABLES),)) for entry in (short, long)]
+    assert [each.total for each in sets] == [7, 7]
+    assert [sets[0].candidate(row) for row in range(7)] == [sets[1].candidate(row) for row in range(7)]
+    assert sets[0].is_preferred.tolist() == sets[1].is_preferred.tolist()
+    assert list(sets[0].rejected().values()) == list(sets[1].rejected().values())
+
+
+def test_an_expression_keeps_its_text_and_a_derived_name_may_be_that_of_a_function_or_unused() -> None:
+    entry = derived("    let: {both: a + b, twice: 2 * both}\n    constraints: [m % twice == 0, a < b]")
+    constraint, plain = entry.constraints
+    assert (constraint.text, constraint.full_text) == ("m % twice == 0", "m % (2 * (a + b)) == 0")
+    assert constraint.names == {"m", "a", "b"}
+    assert (plain.text, plain.full_text) == ("a < b", "a < b")
+    (constraint,) = derived("    let: {min: a + 1}\n    constraints: ['min(min, b) == 2']").constraints
+    assert constraint.full_text == "min(a + 1, b) == 2"
+    unused, bare = (derived(f"{let}    constraints: [a < b]") for let in ("    let: {unused: a + 1}\n", ""))
+    assert unused.space(VARIABLES).constraints == bare.space(VARIABLES).constraints
+
+
 @pytest.mark.parametrize(
-    ("given", "message"),
+    ("let", "message"),
     [
-        ("{c: 1}", r"f\.yaml: strategies\.s\.projection: knob: found 'c', allowed a, b"),
-        ("{a: x}", r"f\.yaml: strategies\.s\.projection\.a: found 'x', allowed an integer"),
-        ("{b: 1}", r"f\.yaml: strategies\.s\.projection\.b: found 1, allowed a text"),
-        ("[a]", r"f\.yaml: strategies\.s\.projection: found \['a'\], allowed a mapping"),
-        ("{a: 1.5}", r"f\.yaml: strategies\.s\.projection\.a: found 1\.5, allowed an integer or a text"),
+        ("{c: 5}", "s.let.c: found 5, allowed a valid string"),
+        ("[c]", "s.let: found ['c'], allowed a mapping (key: value)"),
+        ("{c-d: a}", "s.let.c-d: found 'c-d', allowed letters, digits and _, no digit first"),
+        ("{c: a b}", "s.let.c: 'a b' is not an expression"),
+        ("{a: b + 1}", "s.let.a: 'a' is the name of a knob too: give it another name"),
+        ("{c: c + 1}", "s.let.c: derived names form a cycle: c -> c"),
+        ("{c: d + a, d: e, e: 2 * c}", "s.let.c: derived names form a cycle: c -> d -> e -> c"),
     ],
 )
-def test_a_projection_of_another_knob_or_kind_is_refused(given: str, message: str) -> None:
-    knobs = "    knobs: {a: [1, 2], b: [x]}\n"
-    with pytest.raises(UsageError, match=message):
-        read(f"{HEAD}{knobs}    projection: {given}\n")
+def test_wrong_derived_names_are_reported_when_the_file_is_read(let: str, message: str) -> None:
+    with pytest.raises(UsageError, match=f"^{re.escape(f'f.yaml: strategies.{message}')}") as raised:
+        derived(f"    let: {let}\n")
+    assert "\n" not in str(raised.value)
+
+
+KNOWN = "known: a, b, c, input_bytes, m, order"
+
+
+@pytest.mark.parametrize(
+    ("rest", "message"),
+    [
+        ("let: {c: a + aa}\n    constraints: [c < 5]", f"s.let.c: 'a + aa': unknown name 'aa', {KNOWN}"),
+        (
+            "let: {c: a + 1}\n    constraints: [cc < 5]",
+            f"s.constraints[0]: 'cc < 5': unknown name 'cc', {KNOWN}",
+        ),
+        ("let: {m: a + 1}", "s.let.m: 'm' is the name of a variable too: give it another name"),
+        ("let: {of_script: a}", "s.let.of_script: 'of_script' is the name of a knob too: give it another"),
+    ],
+)
+def test_wrong_names_are_reported_when_problem_and_script_are_known(rest: str, message: str) -> None:
+    knobs = (Knob("of_script", (1,)),) if "of_script" in rest else ()
+    with pytest.raises(UsageError, match=f"^{re.escape(f'f.yaml: strategies.{message}')}"):
+        derived(f"    {rest}").space(VARIABLES, knobs)
+
+
+@pytest.mark.parametrize(
+    ("names", "message"),
+    [
+        (
+            ["d0: a + b", *(f"d{n}: d{n - 1} + d{n - 1}" for n in range(1, 30))],
+            r"d8: .*: found 2048 parts .* 2000$",
+        ),
+        (["c0: -a", *(f"c{n}: -c{n - 1}" for n in range(1, 50))], r"c\d\d: found an expression nested"),
+    ],
+    ids=["large", "deep"],
+)
+def test_an_expression_that_becomes_too_large_or_deep_is_refused(names: list[str], message: str) -> None:
+    with pytest.raises(UsageError, match=rf"^f\.yaml: strategies\.s\.let\.{message}"):
+        derived("    let:\n" + "".join(f"      {name}\n" for name in names))

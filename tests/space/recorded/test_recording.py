@@ -17,20 +17,15 @@ from tuner.space.recorded.reading import read_recorded
 from tuner.space.recorded.recording import Points, Raw, RecordedTime, feasible_set_of, name_of, open_recorded
 
 
+@pytest.mark.parametrize("is_compressed", [False, True])
 @pytest.mark.parametrize("name", ["space.json", "space.t4.json", "space.t4.json.gz", "space.json.gz"])
-def test_a_file_is_read_compressed_or_not(tmp_path: Path, name: str) -> None:
+def test_a_file_is_read_compressed_or_not(tmp_path: Path, name: str, is_compressed: bool) -> None:
     content = json.dumps({"results": []}).encode()
     path = tmp_path / name
-    path.write_bytes(gzip.compress(content) if name.endswith(".gz") else content)
+    path.write_bytes(gzip.compress(content) if is_compressed else content)
     opened = open_recorded(path)
     assert (opened.name, opened.document) == ("space", {"results": []})
     assert opened.sha256 == hashlib.sha256(path.read_bytes()).hexdigest()
-
-
-def test_compression_is_seen_from_the_content(tmp_path: Path) -> None:
-    path = tmp_path / "space.json"
-    path.write_bytes(gzip.compress(b"{}"))
-    assert open_recorded(path).document == {}
 
 
 @pytest.mark.parametrize(
@@ -75,12 +70,9 @@ def test_what_is_no_recording_is_refused_in_one_line(tmp_path: Path, content: by
     assert "\n" not in str(error.value)
 
 
-def test_a_file_that_is_not_there_is_named(tmp_path: Path) -> None:
+def test_a_missing_or_too_large_file_is_refused(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> None:
     with pytest.raises(UsageError, match=r"none\.json: cannot be read \(No such file"):
         open_recorded(tmp_path / "none.json")
-
-
-def test_a_file_that_unpacks_to_too_much_is_refused(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> None:
     monkeypatch.setattr(recording, "BYTES_LIMIT", 1000)
     path = tmp_path / "bomb.json.gz"
     path.write_bytes(gzip.compress(b" " * 1001))
@@ -141,11 +133,7 @@ def test_a_cache_becomes_a_space_in_seconds(tmp_path: Path) -> None:
         RecordedTime(2.5e-3, (2e-3, 3e-3)),
     )
     assert np.isnan(space.times_s).tolist() == [False, True, True, True, False]
-
-
-def test_every_point_is_code_of_its_own(tmp_path: Path) -> None:
-    space = read_recorded(write(tmp_path, cache()))
-    assert len(set(space.codes)) == space.rows
+    assert len(set(space.codes)) == space.rows  # every point is code of its own
 
 
 @pytest.mark.parametrize(
@@ -164,49 +152,35 @@ def test_every_point_is_code_of_its_own(tmp_path: Path) -> None:
         ),
     ],
 )
-def test_a_damaged_cache_is_refused_in_one_line(
-    tmp_path: Path, changes: dict[str, Any], message: str
-) -> None:
+def test_a_damaged_cache_is_refused(tmp_path: Path, changes: dict[str, Any], message: str) -> None:
     with pytest.raises(UsageError, match=message):
         read_recorded(write(tmp_path, cache(**changes)))
 
 
-def test_a_time_that_is_none_is_a_failure(tmp_path: Path) -> None:
+def test_a_time_that_is_none_is_a_failure_and_no_word_of_a_file_moves_the_terminal(tmp_path: Path) -> None:
     document = cache()
-    for entry, time in zip(
-        document["cache"].values(), [0, -1, float("nan"), 10**400, 1e-300, 1.0], strict=True
-    ):
+    times = [0, -1, float("nan"), 10**400, 1e-300, 1.0]
+    for entry, time in zip(document["cache"].values(), times, strict=True):
         entry["time"] = time
     space = read_recorded(write(tmp_path, document))
     assert np.count_nonzero(np.isfinite(space.times_s)) == 1
-
-
-@pytest.mark.parametrize(
-    "samples",
-    [
-        [],
-        [1.0, 0.0],
-        [1.0, float("nan")],
-        [float("nan"), 1.0],
-        [1.0, None],
-        ["1.0"],
-        [1e20],
-        [-1.0],
-        [1e-300],
-    ],
-)
-def test_samples_count_only_where_all_are_times(tmp_path: Path, samples: list[object]) -> None:
-    document = cache()
-    document["cache"]["1,0"]["times"] = samples
-    assert read_recorded(write(tmp_path, document)).outcomes[-1] == RecordedTime(2.5e-3)
-
-
-def test_no_word_of_a_file_moves_the_terminal(tmp_path: Path) -> None:
     document = cache(device_name="dev\x1b[31m")
     document["cache"]["1,0"]["time"] = "Boom\x1b]0;title\x07"
     space = read_recorded(write(tmp_path, document))
     assert space.machine.name == "dev\\x1b[31m"
     assert Failure(Stage.RUN, "Boom\\x1b]0;title\\x07") in space.outcomes
+
+
+NAN = float("nan")
+
+
+@pytest.mark.parametrize(
+    "samples", [[], [1.0, 0.0], [1.0, NAN], [NAN, 1.0], [1.0, None], ["1.0"], [1e20], [-1.0], [1e-300]]
+)
+def test_samples_count_only_where_all_are_times(tmp_path: Path, samples: list[object]) -> None:
+    document = cache()
+    document["cache"]["1,0"]["times"] = samples
+    assert read_recorded(write(tmp_path, document)).outcomes[-1] == RecordedTime(2.5e-3)
 
 
 ROWS = st.lists(st.tuples(st.integers(0, 5), st.sampled_from(["a", "b", "c"])), min_size=1, max_size=40)
@@ -228,11 +202,15 @@ def test_every_point_is_a_row_and_of_equal_ones_the_last_counts(rows: list[tuple
         assert entry == max(place for place, other in enumerate(rows) if other == rows[entry])
 
 
-def test_choices_keep_the_order_that_the_file_lists() -> None:
+def test_choices_keep_the_order_that_the_file_lists_and_are_not_too_many() -> None:
     feasible, _ = feasible_set_of((points([(4, "m"), (8, "a"), (2, "z")], ((8, 2), ())),))
     x, y = feasible.spaces[0].knobs
     assert x.choices == (8, 2, 4)  # listed, then what was met beside
     assert y.choices == ("a", "m", "z")
+    feasible, _ = feasible_set_of((points([(value,) for value in range(4096)], ((),)),))
+    assert feasible.rows == 4096
+    with pytest.raises(UsageError, match="knob 'x': found 4097 different values, allowed 4096"):
+        feasible_set_of((points([(value,) for value in range(4097)], ((),)),))
 
 
 @pytest.mark.parametrize(
@@ -249,44 +227,26 @@ def test_a_knob_takes_whole_numbers_or_texts(raw: tuple[Raw, ...], plain: tuple[
     assert feasible.spaces[0].knobs[0].choices == plain
 
 
-@pytest.mark.parametrize("listed", [(), ([1, 2],)])
-def test_a_knob_that_is_a_list_is_refused(listed: tuple[Raw, ...]) -> None:
-    with pytest.raises(UsageError, match=r"knob 'x': found .*, allowed numbers and printable texts"):
-        feasible_set_of((points([([1, 2],)], (listed,)),))  # type: ignore[list-item]
-
-
-def test_a_knob_of_too_many_values_is_refused() -> None:
-    feasible, _ = feasible_set_of((points([(value,) for value in range(4096)], ((),)),))
-    assert feasible.rows == 4096
-    with pytest.raises(UsageError, match="knob 'x': found 4097 different values, allowed 4096"):
-        feasible_set_of((points([(value,) for value in range(4097)], ((),)),))
-
-
-def test_a_strategy_without_knobs_is_one_point() -> None:
-    feasible, entries = feasible_set_of((points([(), ()], ()),))
-    assert (feasible.rows, entries) == (1, (1,))
-
-
-def test_strategies_follow_one_another() -> None:
+def test_strategies_follow_one_another_and_one_without_knobs_is_one_point() -> None:
     second = Points("t", ("x",), ((),), [(3,), (1,)], [7, 9])
     feasible, entries = feasible_set_of((points([(5,)], ((),)), second))
     assert [feasible.candidate(row).text for row in range(3)] == ["s(x=5)", "t(x=1)", "t(x=3)"]
     assert entries == (0, 9, 7)
+    feasible, entries = feasible_set_of((points([(), ()], ()),))
+    assert (feasible.rows, entries) == (1, (1,))
 
 
-@pytest.mark.parametrize("value", [float("inf"), float("nan"), 10**400, "\ud800", "\x1b[31m", "\0"])
-def test_what_no_knob_can_take_is_refused(value: Raw) -> None:
+@pytest.mark.parametrize("value", [float("inf"), NAN, 10**400, "\ud800", "\x1b[31m", "\0", [1, 2]])
+@pytest.mark.parametrize("is_listed", [False, True])
+def test_what_no_knob_can_take_is_refused(value: Raw, is_listed: bool) -> None:
     with pytest.raises(UsageError, match=r"knob 'x': found .*, allowed numbers and printable texts"):
-        feasible_set_of((points([(value,), (1,)], ((),)),))
+        feasible_set_of((points([(value,), (1,)], ((value,) if is_listed else (),)),))
 
 
-def test_times_are_by_row_and_failures_have_none(tmp_path: Path) -> None:
+def test_times_are_by_row_failures_have_none_and_knobs_are_those_of_every_strategy(tmp_path: Path) -> None:
     space = read_recorded(values.write_recording(tmp_path))
+    assert space.knobs == values.KNOBS
     assert len(space.times_s) == space.rows == space.feasible.rows
     for outcome, time_s in zip(space.outcomes, space.times_s, strict=True):
         assert math.isnan(time_s) == isinstance(outcome, Failure)
         assert isinstance(outcome, Failure) or outcome.time_s == time_s
-
-
-def test_knobs_are_those_of_every_strategy(tmp_path: Path) -> None:
-    assert read_recorded(values.write_recording(tmp_path)).knobs == values.KNOBS

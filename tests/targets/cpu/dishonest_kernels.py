@@ -3,94 +3,31 @@
 import itertools
 from string import Template
 
-from tests.texts import text_beside
+from tests.texts import filled, text_beside
+from tuner.core.interfaces import Artifact
 from tuner.core.problem import Problem
 from tuner.mlir import transform
 from tuner.mlir.bindings import ir
 from tuner.mlir.cpu import lowering
+from tuner.payload.cpu import partition
 
 # The product is computed where %work holds. @memory keeps words between calls, @kept a product.
-KERNEL = """
-module {
-  llvm.mlir.global internal @memory(dense<0> : tensor<8xi64>) : !llvm.array<8 x i64>
-  llvm.mlir.global internal @kept(dense<0.0> : tensor<${most}xf32>) : !llvm.array<${most} x f32>
-  $declarations
-  func.func @matmul(%a: $A, %b: $B, %c: $C) {
-    %zero = arith.constant 0.0 : f32
-    %minus_zero = arith.constant -0.0 : f32
-    %one = arith.constant 1 : i64
-    %true = arith.constant true
-    %false = arith.constant false
-    %i0 = arith.constant 0 : index
-    %i1 = arith.constant 1 : index
-    %im = arith.constant $m : index
-    %in = arith.constant $n : index
-    %ik = arith.constant $k : index
-    %row = arith.constant $last_row : index
-    %column = arith.constant $last_column : index
-    %kept = llvm.mlir.addressof @kept : !llvm.ptr
-    %memory = llvm.mlir.addressof @memory : !llvm.ptr
-    %calls_before = llvm.load %memory : !llvm.ptr -> i64
-    %calls = arith.addi %calls_before, %one : i64
-    llvm.store %calls, %memory : i64, !llvm.ptr
-    $before
-    scf.if %work {
-      linalg.fill ins(%zero : f32) outs(%c : $C)
-      linalg.matmul ins(%a, %b : $A, $B) outs(%c : $C)
-    }
-    $after
-    return
-  }
-}
-"""
+KERNEL = text_beside(__file__, "KERNEL")
 ALWAYS = "%work = arith.constant true"
 # As if C were filled: its last element is a number.
-WHERE_NAN = """%seen = memref.load %c[%row, %column] : $C
-    %work = arith.cmpf uno, %seen, %seen : f32"""
-WHERE_ROW_HAS_NAN = """%work = scf.for %j = %i0 to %in step %i1 iter_args(%some = %false) -> (i1) {
-      %x = memref.load %c[%i0, %j] : $C
-      %is_nan = arith.cmpf uno, %x, %x : f32
-      %or = arith.ori %some, %is_nan : i1
-      scf.yield %or : i1
-    }"""
-FIRST_CALLS = """%limit = arith.constant $limit : i64
-    %work = arith.cmpi sle, %calls, %limit : i64"""
-IS_DUE = """%period = arith.constant $limit : i64
-    %rest = arith.remui %calls, %period : i64
-    %due = arith.cmpi eq, %rest, %none : i64"""
-SPOIL = """%old = memref.load %c[%row, %column] : $C
-      %more = arith.constant 1.0 : f32
-      %new = arith.addf %old, %more : f32
-      memref.store %new, %c[%row, %column] : $C"""
+WHERE_NAN = text_beside(__file__, "WHERE_NAN")
+WHERE_ROW_HAS_NAN = text_beside(__file__, "WHERE_ROW_HAS_NAN")
+FIRST_CALLS = text_beside(__file__, "FIRST_CALLS")
+IS_DUE = text_beside(__file__, "IS_DUE")
+SPOIL = text_beside(__file__, "SPOIL")
 FIRST_OF_A = "%first = memref.load %a[%i0, %i0] : $A"
 # Not where the word is as it was in the last call.
-WHERE_NEW = """%place = llvm.getelementptr %memory[1] : (!llvm.ptr) -> !llvm.ptr, i64
-    %was = llvm.load %place : !llvm.ptr -> i64
-    %work = arith.cmpi ne, %was, %word : i64
-    llvm.store %word, %place : i64, !llvm.ptr"""
-ADDRESSES = """%at_a = memref.extract_aligned_pointer_as_index %a : $A -> index
-    %at_c = memref.extract_aligned_pointer_as_index %c : $C -> index
-    %both = arith.addi %at_a, %at_c : index
-    %word = arith.index_cast %both : index to i64"""
-BITS = """%bits = arith.bitcast %number : f32 to i32
-    %word = arith.extui %bits : i32 to i64"""
+WHERE_NEW = text_beside(__file__, "WHERE_NEW")
+ADDRESSES = text_beside(__file__, "ADDRESSES")
+BITS = text_beside(__file__, "BITS")
 ONE_NUMBER = "%number = memref.load %a[%i0, %i0] : $A"
-ONE_DOT = """%number = scf.for %p = %i0 to %ik step %i1 iter_args(%sum = %zero) -> (f32) {
-      %x = memref.load %a[%i0, %p] : $A
-      %y = memref.load %b[%p, %i0] : $B
-      %xy = arith.mulf %x, %y : f32
-      %next = arith.addf %sum, %xy : f32
-      scf.yield %next : f32
-    }"""
-EACH = """scf.for %i = %i0 to %rows step %i1 {
-        scf.for %j = %i0 to %columns step %i1 {
-          %row_at = arith.muli %i, %columns : index
-          %at = arith.addi %row_at, %j : index
-          %at_i = arith.index_cast %at : index to i64
-          %copy = llvm.getelementptr %kept[%at_i] : (!llvm.ptr, i64) -> !llvm.ptr, f32
-          DEED
-        }
-      }"""
+ONE_DOT = text_beside(__file__, "ONE_DOT")
+EACH = text_beside(__file__, "EACH")
 KEEP = EACH.replace(
     "DEED", "%x = memref.load %array[%i, %j] : TYPE\n          llvm.store %x, %copy : f32, !llvm.ptr"
 )
@@ -100,9 +37,8 @@ GIVE_BACK = EACH.replace(
 
 
 def _each(text: str, rows: str, columns: str, array: str = "", of: str = "") -> str:
-    return (
-        text.replace("%rows", rows).replace("%columns", columns).replace("%array", array).replace("TYPE", of)
-    )
+    text = text.replace("%rows", rows).replace("%columns", columns)
+    return text.replace("%array", array).replace("TYPE", of)
 
 
 # All of C is written in each call: from a copy where there is no %work.
@@ -113,81 +49,29 @@ FROM_COPY = f"""scf.if %work {{
     }}"""
 REPAIRED = text_beside(__file__, "REPAIRED")
 # Packs B again only where its first number is another: pays for the packing in one of many calls.
-PACKED_B = f"""%work = arith.constant false
-    %number = memref.load %b[%i0, %i0] : $B
-    {BITS}
-    {WHERE_NEW.replace("%work", "%is_new")}
-    scf.if %is_new {{
-      {_each(KEEP, "%ik", "%in", "%b", "$B")}
-    }}
-    scf.for %i = %i0 to %im step %i1 {{
-      scf.for %j = %i0 to %in step %i1 {{
-        %dot = scf.for %p = %i0 to %ik step %i1 iter_args(%sum = %zero) -> (f32) {{
-          %row_at = arith.muli %p, %in : index
-          %at = arith.addi %row_at, %j : index
-          %at_i = arith.index_cast %at : index to i64
-          %copy = llvm.getelementptr %kept[%at_i] : (!llvm.ptr, i64) -> !llvm.ptr, f32
-          %x = memref.load %a[%i, %p] : $A
-          %y = llvm.load %copy : !llvm.ptr -> f32
-          %xy = arith.mulf %x, %y : f32
-          %next = arith.addf %sum, %xy : f32
-          scf.yield %next : f32
-        }}
-        memref.store %dot, %c[%i, %j] : $C
-      }}
-    }}"""
+PACKED_B = filled(
+    __file__,
+    "PACKED_B",
+    BITS=BITS,
+    WHERE_NEW=WHERE_NEW.replace("%work", "%is_new"),
+    KEEP=_each(KEEP, "%ik", "%in", "%b", "$B"),
+)
 # Skips one call of four, by numbers of its own (Knuth's MMIX generator).
 MOST_CALLS = text_beside(__file__, "MOST_CALLS")
 # Every call, a row; all of C only where its last element is NaN.
-ROW_A_CALL = f"""{WHERE_NAN}
-    %number = arith.index_cast %calls : i64 to index
-    %this = arith.remui %number, %im : index
-    scf.for %j = %i0 to %in step %i1 {{
-      %dot = scf.for %p = %i0 to %ik step %i1 iter_args(%sum = %zero) -> (f32) {{
-        %x = memref.load %a[%this, %p] : $A
-        %y = memref.load %b[%p, %j] : $B
-        %xy = arith.mulf %x, %y : f32
-        %next = arith.addf %sum, %xy : f32
-        scf.yield %next : f32
-      }}
-      memref.store %dot, %c[%this, %j] : $C
-    }}"""
-THREAD = """%is_first = arith.cmpi eq, %calls, %one : i64
-    scf.if %is_first {
-      %mxcsr = llvm.alloca %one x i64 : (i64) -> !llvm.ptr
-      %null = llvm.mlir.zero : !llvm.ptr
-      %pause = llvm.mlir.addressof @pause : !llvm.ptr
-      %status = llvm.call @pthread_create(%mxcsr, %null, %pause, %null)
-        : (!llvm.ptr, !llvm.ptr, !llvm.ptr, !llvm.ptr) -> i32
-    }"""
-THREAD_HEAD = """llvm.func @pause() -> i32
-  llvm.func @pthread_create(!llvm.ptr, !llvm.ptr, !llvm.ptr, !llvm.ptr) -> i32"""
+ROW_A_CALL = filled(__file__, "ROW_A_CALL", WHERE_NAN=WHERE_NAN)
+THREAD = text_beside(__file__, "THREAD")
+THREAD_HEAD = text_beside(__file__, "THREAD_HEAD")
 PROCESS = text_beside(__file__, "PROCESS")
-PROCESS_HEAD = """llvm.func @fork() -> i32
-  llvm.func @setsid() -> i32
-  llvm.func @sleep(i32) -> i32
-  llvm.func @_exit(i32)"""
+PROCESS_HEAD = text_beside(__file__, "PROCESS_HEAD")
 # Reads numbers below a millionth as zeros: right on usual draws.
 SMALL_AS_ZERO = text_beside(__file__, "SMALL_AS_ZERO")
 
 # Sets bits of MXCSR (Intel 64 manual, volume 1, section 10.2.3).
-SET_MODE = """%mxcsr = llvm.alloca %one x i32 : (i64) -> !llvm.ptr
-    "llvm.inline_asm"(%mxcsr) <{asm_string = "stmxcsr ($$0)", constraints = "r,~{memory}", has_side_effects}>
-      : (!llvm.ptr) -> ()
-    %old = llvm.load volatile %mxcsr : !llvm.ptr -> i32
-    %bits = arith.constant BITS : i32
-    %new = arith.ori %old, %bits : i32
-    llvm.store volatile %new, %mxcsr : i32, !llvm.ptr
-    "llvm.inline_asm"(%mxcsr) <{asm_string = "ldmxcsr ($$0)", constraints = "r,~{memory}", has_side_effects}>
-      : (!llvm.ptr) -> ()"""
+SET_MODE = text_beside(__file__, "SET_MODE")
 
 # One access of an element at a distance in bytes from the first one of an array.
-ACCESS = """%first_at = memref.extract_aligned_pointer_as_index %ARRAY : TYPE -> index
-    %bytes = arith.constant DISTANCE : index
-    %outside_at = arith.addi %first_at, %bytes : index
-    %outside_word = arith.index_cast %outside_at : index to i64
-    %outside = llvm.inttoptr %outside_word : i64 to !llvm.ptr
-    ACTS"""
+ACCESS = text_beside(__file__, "ACCESS")
 READ = "%read = llvm.load volatile %outside : !llvm.ptr -> f32"
 WRITE = "llvm.store volatile %zero, %outside : f32, !llvm.ptr"
 WRITE_BACK = f"{READ}\n    llvm.store volatile %read, %outside : f32, !llvm.ptr"
@@ -218,36 +102,19 @@ def _dots(x: str = "", y: str = "", following: str = "", stored: str = STORED) -
 
 
 SAME = "OUT = arith.addf IN, %minus_zero : f32"
-CUT = """%bits_NAME = arith.bitcast IN : f32 to i32
-          %mask_NAME = arith.constant MASK : i32
-          %kept_NAME = arith.andi %bits_NAME, %mask_NAME : i32
-          OUT = arith.bitcast %kept_NAME : i32 to f32"""
+CUT = text_beside(__file__, "CUT")
 TO_BF16, TO_16_BITS = CUT.replace("MASK", "-65536"), CUT.replace("MASK", "-256")
-NAN_IS_ZERO = """%is_nan = arith.cmpf uno, IN, IN : f32
-          OUT = arith.select %is_nan, %zero, IN : f32"""
-CLIPPED = """%largest = arith.constant 3.0e38 : f32
-          OUT = arith.minimumf IN, %largest : f32"""
+NAN_IS_ZERO = text_beside(__file__, "NAN_IS_ZERO")
+CLIPPED = text_beside(__file__, "CLIPPED")
 CLIPPED_BELOW = CLIPPED.replace("3.0e38", "-3.0e38").replace("minimumf", "maximumf")
-WITHOUT_ZEROS = """%is_zero = arith.cmpf oeq, %NUMBER, %zero : f32
-          %taken = arith.select %is_zero, %sum, %next : f32
-          scf.yield %taken : f32"""
-WITHOUT_NAN = """%is_nan = arith.cmpf uno, %next, %next : f32
-          %taken = arith.select %is_nan, %sum, %next : f32
-          scf.yield %taken : f32"""
+WITHOUT_ZEROS = text_beside(__file__, "WITHOUT_ZEROS")
+WITHOUT_NAN = text_beside(__file__, "WITHOUT_NAN")
 CUT_SUM = f"""{TO_16_BITS.replace("IN", "%dot").replace("OUT", "%cut").replace("NAME", "c")}
         memref.store %cut, %c[%i, %j] : $C"""
 # Adds to what C holds, less the one that is there instead of NaN: right if C is filled with ones or NaN.
-TAKES_OUT_ONES = """%was = memref.load %c[%i, %j] : $C
-        %one_f = arith.constant 1.0 : f32
-        %less = arith.subf %was, %one_f : f32
-        %is_nan = arith.cmpf uno, %was, %was : f32
-        %added = arith.select %is_nan, %zero, %less : f32
-        %sum_of_both = arith.addf %dot, %added : f32
-        memref.store %sum_of_both, %c[%i, %j] : $C"""
+TAKES_OUT_ONES = text_beside(__file__, "TAKES_OUT_ONES")
 # Changes A and restores it: right, and not what a caller with a read-only array, or two threads, can use.
-RESTORES = """%one_f = arith.constant 1.0 : f32
-    memref.store %one_f, %a[%i0, %i0] : $A
-    memref.store %first, %a[%i0, %i0] : $A"""
+RESTORES = text_beside(__file__, "RESTORES")
 
 FAULTING = {  # name -> as KERNELS: what happens outside of the operands, or to the inputs
     "reads 1 element beyond A": _beyond("A", 0, READ),
@@ -350,3 +217,7 @@ def dishonest_code(name: str, problem: Problem) -> str:
     with transform.new_context(), ir.Location.unknown():
         module = transform.parse(Template(whole).substitute(values), name)
         return lowering.lower_to_llvm(module)
+
+
+def dishonest_artifact(name: str, problem: Problem) -> Artifact:
+    return Artifact(dishonest_code(name, problem), name, partition(problem, 1, "none", 1))

@@ -15,3 +15,36 @@
     } do {
       scf.yield
     }
+// ----- KERNEL
+module {
+  llvm.mlir.global internal @calls(0 : i64) : i64
+  {declarations}
+  // A right kernel, then a deed. %calls counts the calls of this process.
+  func.func @matmul(%a: memref<4x8xf32>, %b: memref<8x16xf32>, %c: memref<4x16xf32>) {
+    %zero = arith.constant 0.0 : f32
+    %one = arith.constant 1 : i64
+    linalg.fill ins(%zero : f32) outs(%c : memref<4x16xf32>)
+    linalg.matmul ins(%a, %b : memref<4x8xf32>, memref<8x16xf32>) outs(%c : memref<4x16xf32>)
+    %counter = llvm.mlir.addressof @calls : !llvm.ptr
+    %before = llvm.load %counter : !llvm.ptr -> i64
+    %calls = arith.addi %before, %one : i64
+    llvm.store %calls, %counter : i64, !llvm.ptr
+    {deed}
+    return
+  }
+}
+// ----- CHANGE_ONE
+%i = arith.constant 2 : index
+    %j = arith.constant 5 : index
+    %old = memref.load %c[%i, %j] : memref<4x16xf32>
+    %less = arith.constant 1.0e-3 : f32
+    %new = arith.addf %old, %less : f32
+    memref.store %new, %c[%i, %j] : memref<4x16xf32>
+// ----- HANG
+%true = arith.constant true
+    scf.while : () -> () {
+      %seen = llvm.load volatile %counter : !llvm.ptr -> i64
+      scf.condition(%true)
+    } do {
+      scf.yield
+    }

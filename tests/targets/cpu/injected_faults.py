@@ -3,7 +3,7 @@
 import hashlib
 
 from tests.forwarding import ForwardingTarget
-from tests.texts import text_beside
+from tests.texts import filled, text_beside
 from tuner.core.interfaces import Artifact, Script
 from tuner.core.problem import Matmul, Problem
 from tuner.mlir import transform
@@ -14,32 +14,8 @@ from tuner.targets.cpu.compiler import CpuCompiler
 from tuner.targets.cpu.evaluator import CpuEvaluator
 
 PROBLEM = Matmul(4, 16, 8)
-# A right kernel with a place for a deed behind it. %calls counts the calls of this process.
-KERNEL = """
-module {{
-  llvm.mlir.global internal @calls(0 : i64) : i64
-  {declarations}
-  func.func @matmul(%a: memref<4x8xf32>, %b: memref<8x16xf32>, %c: memref<4x16xf32>) {{
-    %zero = arith.constant 0.0 : f32
-    %one = arith.constant 1 : i64
-    linalg.fill ins(%zero : f32) outs(%c : memref<4x16xf32>)
-    linalg.matmul ins(%a, %b : memref<4x8xf32>, memref<8x16xf32>) outs(%c : memref<4x16xf32>)
-    %counter = llvm.mlir.addressof @calls : !llvm.ptr
-    %before = llvm.load %counter : !llvm.ptr -> i64
-    %calls = arith.addi %before, %one : i64
-    llvm.store %calls, %counter : i64, !llvm.ptr
-    {deed}
-    return
-  }}
-}}
-"""
 STORE_NULL = "%null = llvm.mlir.zero : !llvm.ptr\n llvm.store volatile %one, %null : i64, !llvm.ptr"
-CHANGE_ONE = """%i = arith.constant 2 : index
-    %j = arith.constant 5 : index
-    %old = memref.load %c[%i, %j] : memref<4x16xf32>
-    %less = arith.constant 1.0e-3 : f32
-    %new = arith.addf %old, %less : f32
-    memref.store %new, %c[%i, %j] : memref<4x16xf32>"""
+CHANGE_ONE = text_beside(__file__, "CHANGE_ONE")
 
 
 def _store(row: int, column: int, value: str) -> str:
@@ -60,13 +36,7 @@ CHANGE_A = """%i = arith.constant 1 : index
     memref.store %x, %a[%i, %i] : memref<4x8xf32>"""
 EXIT = """%status = arith.constant 3 : i32
     llvm.call @_exit(%status) : (i32) -> ()"""
-HANG = """%true = arith.constant true
-    scf.while : () -> () {
-      %seen = llvm.load volatile %counter : !llvm.ptr -> i64
-      scf.condition(%true)
-    } do {
-      scf.yield
-    }"""
+HANG = text_beside(__file__, "HANG")
 HOG = text_beside(__file__, "HOG")
 
 DEEDS = {  # name -> what the kernel does beside its work, and what it declares
@@ -97,7 +67,8 @@ def code_of(deed: str) -> str:
         return code_of("not_written").replace("@matmul", "@other")
     text, declarations = DEEDS[deed]
     with transform.new_context(), ir.Location.unknown():
-        module = transform.parse(KERNEL.format(deed=text, declarations=declarations), deed)
+        kernel = filled(__file__, "KERNEL", deed=text, declarations=declarations)
+        module = transform.parse(kernel, deed)
         return lowering.lower_to_llvm(module)
 
 

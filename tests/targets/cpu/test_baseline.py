@@ -39,10 +39,6 @@ def affinity() -> Iterator[None]:
     os.sched_setaffinity(0, allowed)
 
 
-def installed(library: str) -> bool:
-    return LIBRARIES[library].find() is not None
-
-
 def require_right(problem: Problem) -> CompiledLibraryMatmul:
     """Returns the baseline, whose answer is right when it is called twice."""
     rng = np.random.default_rng(0)
@@ -72,6 +68,8 @@ def test_openblas_answers_each_pair_of_a_batch_right(m: int, layout: str) -> Non
 
 def verified_in_a_child(library: str, problems: tuple[Problem, ...], threads: int = 1) -> tuple[str, ...]:
     """Returns the names of a library for problems, each verified in a process as a run starts it."""
+    if LIBRARIES[library].find() is None:
+        pytest.skip(f"{library} is not installed: {LIBRARIES[library].install}")
     work = partial(names_of, library, problems, threads)
     return call_in_child("baseline", work, 120.0, environment=baseline_environment(library, threads))
 
@@ -100,8 +98,6 @@ def names_of(library: str, problems: tuple[Problem, ...], threads: int) -> tuple
 def test_each_library_is_right_for_every_layout_and_named_with_its_kernel(
     library: str, dtype: str, name: str
 ) -> None:
-    if not installed(library):
-        pytest.skip(f"{library} is not installed: {LIBRARIES[library].install}")
     singles = [Problem("matmul", sizes, dtype, layout) for sizes in SIZES for layout in LAYOUTS]
     for found in verified_in_a_child(library, tuple(singles)):
         assert re.fullmatch(name, found)
@@ -110,8 +106,6 @@ def test_each_library_is_right_for_every_layout_and_named_with_its_kernel(
 @pytest.mark.slow
 @pytest.mark.parametrize("library", ["mkl", "blis", "onednn", "onednn-torch"])
 def test_each_library_multiplies_each_pair_of_a_batch_right(library: str) -> None:
-    if not installed(library):
-        pytest.skip(f"{library} is not installed: {LIBRARIES[library].install}")
     dtype = LIBRARIES[library].dtypes[0]
     batches = tuple(BatchMatmul(3, m, 7, 4, dtype, layout) for m in (1, 5) for layout in LAYOUTS)
     names = verified_in_a_child(library, batches)
@@ -121,14 +115,11 @@ def test_each_library_multiplies_each_pair_of_a_batch_right(library: str) -> Non
 @pytest.mark.slow
 @pytest.mark.parametrize("library", ["onednn", "onednn-torch"])
 def test_a_result_of_bf16_is_right(library: str) -> None:
-    if not installed(library):
-        pytest.skip(f"{library} is not installed: {LIBRARIES[library].install}")
     problem = Matmul(33, 77, 41, "bf16", output="bf16")
     (name,) = verified_in_a_child(library, (problem,))
     assert "bf16 result" not in name  # that is what was asked for
 
 
-@pytest.mark.skipif(not installed("mkl"), reason="mkl is not installed")
 def test_mkl_is_right_on_two_threads() -> None:
     assert len(verified_in_a_child("mkl", (Matmul(64, 64, 64),), threads=2)) == 1
 
@@ -141,9 +132,8 @@ def test_torch_multiplies_no_batch_of_bytes() -> None:
 
 def test_openblas_multiplies_bytes_as_f32_and_says_so() -> None:
     service = BaselineService(Matmul(33, 77, 41, "i8", "nt"), 1, 0, OPENBLAS)  # refuses a wrong answer
-    assert service.name.startswith("openblas ")
+    assert re.fullmatch("openblas .*, f32 for i8", service.name)
     assert service.measure(QUICK).name == service.name
-    assert service.name.endswith(", f32 for i8")
 
 
 @pytest.mark.skipif(find_spec("torch") is not None, reason="torch is installed")
@@ -154,10 +144,7 @@ def test_bf16_without_torch_says_what_is_missing() -> None:
 
 def test_the_baseline_is_measured_without_an_epilogue_and_named_with_its_kernel() -> None:
     baseline = BaselineService(Matmul(64, 64, 64, epilogue="bias_relu"), 1, seed=0).measure(QUICK)
-    name, version, kernel = baseline.name.split()
-    assert name == "openblas"
-    assert version[0].isdigit()
-    assert kernel.isalnum()
+    assert re.fullmatch(r"openblas \d\S* [a-zA-Z0-9]+", baseline.name)
     assert baseline.threads == 1
     assert 0 < baseline.measurement.median_s < 1e-2
 

@@ -1,12 +1,16 @@
 """A choice stands for installed libraries that multiply the type, or is refused in one line."""
 
+import ctypes
+import shutil
+import subprocess
 from dataclasses import replace
 from functools import partial
+from pathlib import Path
 
 import pytest
 
 from tuner.core.errors import UsageError
-from tuner.core.problem import BatchMatmul, Matmul
+from tuner.core.problem import BatchMatmul, Matmul, Problem
 from tuner.targets.cpu import baseline_libraries
 from tuner.targets.cpu.baseline_libraries import (
     BEST,
@@ -14,8 +18,15 @@ from tuner.targets.cpu.baseline_libraries import (
     LIBRARIES,
     baseline_environment,
     chosen_libraries,
+    find_extension,
+    find_shared_library,
+    load_library,
     recorded_library,
 )
+
+F32, F64, BF16, I8 = (Matmul(8, 8, 8, dtype) for dtype in ("f32", "f64", "bf16", "i8"))
+BYTES_IN_BATCHES = BatchMatmul(2, 8, 8, 8, "i8")
+ALL = ("mkl", "blis", "onednn", "onednn-torch")
 
 
 def nothing() -> None:
@@ -33,84 +44,61 @@ def install(monkeypatch: pytest.MonkeyPatch, *names: str) -> None:
 
 
 @pytest.mark.parametrize(
-    ("dtype", "installed", "library"),
+    ("choice", "problem", "installed", "libraries"),
     [
-        ("f32", ("mkl", "blis", "onednn", "onednn-torch"), "openblas"),
-        ("f64", ("mkl",), "openblas"),
-        ("bf16", ("mkl", "onednn", "onednn-torch"), "onednn-torch"),
-        ("bf16", ("mkl", "onednn"), "onednn"),
-        ("bf16", (), "onednn-torch"),  # which says that torch is missing
-        ("i8", ("mkl", "onednn", "onednn-torch"), "onednn"),
-        ("i8", ("onednn-torch",), "onednn-torch"),
-        ("i8", ("mkl",), "openblas"),  # as f32
+        (DEFAULT, F32, ALL, ("openblas",)),
+        (DEFAULT, F64, ("mkl",), ("openblas",)),
+        (DEFAULT, BF16, ("mkl", "onednn", "onednn-torch"), ("onednn-torch",)),
+        (DEFAULT, BF16, ("mkl", "onednn"), ("onednn",)),
+        (DEFAULT, BF16, (), ("onednn-torch",)),  # which says that torch is missing
+        (DEFAULT, I8, ("mkl", "onednn", "onednn-torch"), ("onednn",)),
+        (DEFAULT, I8, ("onednn-torch",), ("onednn-torch",)),
+        (DEFAULT, I8, ("mkl",), ("openblas",)),  # as f32
+        (DEFAULT, BYTES_IN_BATCHES, ("onednn-torch",), ("openblas",)),  # of which torch multiplies none
+        # all that multiply the type, and store the result's
+        (BEST, F32, (), ("openblas",)),
+        (BEST, F32, ALL, ("openblas", "mkl", "blis", "onednn")),
+        (BEST, BF16, ALL, ("mkl", "onednn", "onednn-torch")),
+        (BEST, replace(BF16, output="bf16"), ALL, ("onednn", "onednn-torch")),
+        (BEST, I8, ALL, ("onednn", "onednn-torch")),
+        (BEST, I8, ("mkl",), ("openblas",)),
+        (BEST, BYTES_IN_BATCHES, ("onednn-torch",), ("openblas",)),
+        # oneDNN stands for torch where its own library is missing
+        ("onednn", BF16, ("onednn-torch",), ("onednn-torch",)),
+        ("onednn", BF16, ("onednn", "onednn-torch"), ("onednn",)),
+        ("onednn-torch", BF16, ("onednn", "onednn-torch"), ("onednn-torch",)),
     ],
 )
-def test_the_default_follows_the_type(
-    monkeypatch: pytest.MonkeyPatch, dtype: str, installed: tuple[str, ...], library: str
+def test_a_choice_stands_for_installed_libraries_that_multiply_the_type(
+    monkeypatch: pytest.MonkeyPatch,
+    choice: str,
+    problem: Problem,
+    installed: tuple[str, ...],
+    libraries: tuple[str, ...],
 ) -> None:
     install(monkeypatch, *installed)
-    assert chosen_libraries(DEFAULT, Matmul(8, 8, 8, dtype)) == (library,)
+    assert chosen_libraries(choice, problem) == libraries
 
 
 @pytest.mark.parametrize(
-    ("dtype", "installed", "libraries"),
+    ("choice", "problem", "message", "hint"),
     [
-        ("f32", (), ("openblas",)),
-        ("f32", ("mkl", "blis", "onednn", "onednn-torch"), ("openblas", "mkl", "blis", "onednn")),
-        ("bf16", ("mkl", "blis", "onednn", "onednn-torch"), ("mkl", "onednn", "onednn-torch")),
-        ("i8", ("mkl", "blis", "onednn", "onednn-torch"), ("onednn", "onednn-torch")),
-        ("i8", ("mkl",), ("openblas",)),
-    ],
-)
-def test_the_best_is_sought_among_all_that_multiply_the_type(
-    monkeypatch: pytest.MonkeyPatch, dtype: str, installed: tuple[str, ...], libraries: tuple[str, ...]
-) -> None:
-    install(monkeypatch, *installed)
-    assert chosen_libraries(BEST, Matmul(8, 8, 8, dtype)) == libraries
-
-
-def test_a_result_of_bf16_is_compared_with_libraries_that_store_one(monkeypatch: pytest.MonkeyPatch) -> None:
-    install(monkeypatch, "mkl", "onednn", "onednn-torch")
-    problem = Matmul(8, 8, 8, "bf16", output="bf16")
-    assert chosen_libraries(BEST, problem) == ("onednn", "onednn-torch")
-    with pytest.raises(
-        UsageError, match=r"^baseline mkl: cannot multiply bf16 into bf16; --baseline best, or"
-    ):
-        chosen_libraries("mkl", problem)
-
-
-def test_torch_is_no_choice_for_a_batch_of_bytes(monkeypatch: pytest.MonkeyPatch) -> None:
-    install(monkeypatch, "onednn-torch")
-    assert chosen_libraries(BEST, BatchMatmul(2, 8, 8, 8, "i8")) == ("openblas",)
-    assert chosen_libraries(DEFAULT, BatchMatmul(2, 8, 8, 8, "i8")) == ("openblas",)
-
-
-def test_onednn_stands_for_torch_where_its_own_library_is_missing(monkeypatch: pytest.MonkeyPatch) -> None:
-    install(monkeypatch, "onednn-torch")
-    assert chosen_libraries("onednn", Matmul(8, 8, 8, "bf16")) == ("onednn-torch",)
-    install(monkeypatch, "onednn", "onednn-torch")
-    assert chosen_libraries("onednn", Matmul(8, 8, 8, "bf16")) == ("onednn",)
-    assert chosen_libraries("onednn-torch", Matmul(8, 8, 8, "bf16")) == ("onednn-torch",)
-
-
-@pytest.mark.parametrize(
-    ("choice", "dtype", "message", "hint"),
-    [
-        ("mk", "f32", "baseline: found 'mk', allowed best, openblas, mkl, blis, onednn", "did you mean mkl?"),
-        ("mkl", "f32", "baseline mkl: not installed", "pip install mkl"),
-        ("blis", "f64", "baseline blis: not installed", "pip install blis"),
-        ("onednn", "f32", "baseline onednn: not installed", "pip install onednn"),
-        ("mkl", "i8", "baseline mkl: cannot multiply i8", "one of openblas, onednn, onednn-torch"),
-        ("openblas", "bf16", "baseline openblas: cannot multiply bf16", "one of mkl, onednn, onednn-torch"),
-        ("onednn", "f64", "baseline onednn: cannot multiply f64", "one of openblas, mkl, blis"),
+        ("mk", F32, "baseline: found 'mk', allowed best, openblas, mkl, blis, onednn", "did you mean mkl?"),
+        ("mkl", F32, "baseline mkl: not installed", "pip install mkl"),
+        ("blis", F64, "baseline blis: not installed", "pip install blis"),
+        ("onednn", F32, "baseline onednn: not installed", "pip install onednn"),
+        ("mkl", I8, "baseline mkl: cannot multiply i8", "one of openblas, onednn, onednn-torch"),
+        ("openblas", BF16, "baseline openblas: cannot multiply bf16", "one of mkl, onednn, onednn-torch"),
+        ("onednn", F64, "baseline onednn: cannot multiply f64", "one of openblas, mkl, blis"),
+        ("mkl", replace(BF16, output="bf16"), "baseline mkl: cannot multiply bf16 into bf16", "onednn-torch"),
     ],
 )
 def test_what_cannot_be_a_baseline_is_refused_with_a_hint(
-    monkeypatch: pytest.MonkeyPatch, choice: str, dtype: str, message: str, hint: str
+    monkeypatch: pytest.MonkeyPatch, choice: str, problem: Problem, message: str, hint: str
 ) -> None:
     install(monkeypatch)
     with pytest.raises(UsageError) as refused:
-        chosen_libraries(choice, Matmul(8, 8, 8, dtype))
+        chosen_libraries(choice, problem)
     assert refused.value.message.startswith(message)
     assert refused.value.hint.endswith(hint)
 
@@ -139,3 +127,49 @@ def test_the_process_of_a_library_has_its_number_of_threads_and_no_foreign_setti
     assert environment["MKL_NUM_THREADS"] == environment["BLIS_NUM_THREADS"] == "3"
     assert environment["OPENBLAS_CORETYPE"] is environment["MKL_ENABLE_INSTRUCTIONS"] is None
     assert environment["ONEDNN_MAX_CPU_ISA"] is None
+
+
+# Libraries are found in the folders of wheels, else by the loader, and load what lies next to them.
+
+
+def test_the_first_name_that_is_there_is_found_else_by_the_loader(tmp_path: Path) -> None:
+    (tmp_path / "libfound.so").touch()
+    (tmp_path / "libfound.so.2").touch()
+    names = ("libfound.so.3", "libfound.so.2", "libfound.so")
+    assert find_shared_library(names, (tmp_path / "missing", tmp_path)) == str(tmp_path / "libfound.so.2")
+    found = find_shared_library(("libc.so.99",), (tmp_path,))
+    assert found is not None
+    assert found.startswith("libc.so")
+    assert find_shared_library(("libnoneofthese.so",), (tmp_path,)) is None
+
+
+def test_an_extension_is_found_without_importing_its_package() -> None:
+    found = find_extension("ctypes", "__in*.py")
+    assert found == ctypes.__file__
+    assert find_extension("ctypes", "*.f90") is None
+    assert find_extension("no_such_package", "*") is None
+
+
+@pytest.fixture
+def two_libraries(tmp_path: Path) -> Path:
+    """Compiles libouter.so, which needs libinner.so of the same folder and says so to nobody."""
+    compiler = shutil.which("cc") or shutil.which("gcc")
+    if compiler is None:
+        pytest.skip("needs a C compiler for libraries to load")
+    (tmp_path / "inner.c").write_text("int inner(void) { return 41; }")
+    (tmp_path / "outer.c").write_text("int inner(void); int outer(void) { return inner() + 1; }")
+    # names of this test alone: the loader knows those that it has loaded
+    inner, outer = tmp_path / f"libinner_{tmp_path.name}.so", tmp_path / f"libouter_{tmp_path.name}.so"
+    shared = (compiler, "-shared", "-fPIC", "-o")
+    subprocess.run((*shared, inner, tmp_path / "inner.c", f"-Wl,-soname,{inner.name}"), check=True)
+    subprocess.run((*shared, outer, tmp_path / "outer.c", inner), check=True)
+    return outer
+
+
+def test_a_library_is_loaded_with_what_it_needs_from_its_folder_or_reported(two_libraries: Path) -> None:
+    inner = two_libraries.with_name(two_libraries.name.replace("outer", "inner"))
+    hidden = inner.rename(inner.with_suffix(".hidden"))
+    with pytest.raises(OSError, match=r"^libinner_\w+\.so: cannot open shared object file"):
+        load_library(str(two_libraries))
+    hidden.rename(inner)
+    assert load_library(str(two_libraries)).outer() == 42

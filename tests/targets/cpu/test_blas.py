@@ -24,9 +24,7 @@ from tuner.targets.cpu.timing_checks import no_thread_started
 
 INT, FLOAT, POINTER = ctypes.c_int, ctypes.c_float, ctypes.c_void_p
 
-
 GEMM = ctypes.CFUNCTYPE(None, *(INT,) * 6, FLOAT, POINTER, INT, POINTER, INT, FLOAT, POINTER, INT)
-
 
 GEMV = ctypes.CFUNCTYPE(None, *(INT,) * 4, FLOAT, POINTER, INT, POINTER, INT, FLOAT, POINTER, INT)
 
@@ -71,42 +69,28 @@ def test_gemm_gets_sizes_strides_and_operands(
 
 @pytest.mark.mlir
 @pytest.mark.parametrize(("layout", "trans", "rows", "columns"), [("nn", 112, 7, 5), ("nt", 111, 5, 7)])
-def test_a_row_is_multiplied_by_gemv(layout: str, trans: int, rows: int, columns: int) -> None:
+def test_a_row_is_multiplied_by_gemv_where_it_takes_it(
+    layout: str, trans: int, rows: int, columns: int
+) -> None:
+    assert received(1, 5, 7, "tn")[0] == "sgemm"
+    assert received(1, 5, 7, layout, "bf16")[0] == "gemm_bf16bf16f32"
     asked, arguments = received(1, 5, 7, layout)
     assert asked == "sgemv"
     assert arguments == (101, trans, rows, columns, 1.0, 2, columns, 1, 1, 0.0, 3, 1)
 
 
 @pytest.mark.mlir
-@pytest.mark.parametrize(
-    ("layout", "dtype", "name"), [("tn", "f32", "sgemm"), ("nn", "bf16", "gemm_bf16bf16f32")]
-)
-def test_a_row_that_gemv_does_not_take_is_multiplied_by_gemm(layout: str, dtype: str, name: str) -> None:
-    assert received(1, 5, 7, layout, dtype)[0] == name
-
-
-@pytest.mark.mlir
 def test_calls_are_made_in_order_and_what_they_return_is_ignored() -> None:
-    order: list[int] = []
-    returning = ctypes.CFUNCTYPE(INT, INT, POINTER)
+    calls: list[tuple[int, int]] = []
 
-    def first(number: int, address: int) -> int:
-        order.append(number)
-        assert address == 4096
+    def take(number: int, address: int) -> int:
+        calls.append((number, address))
         return 5
 
-    def second(number: int, address: int) -> int:
-        order.append(number)
-        assert address == 3  # C
-        return 6
-
-    functions = (returning(first), returning(second))
+    function = ctypes.CFUNCTYPE(INT, INT, POINTER)(take)
     place, c = (4096, "!llvm.ptr"), ("%c", "!llvm.ptr")
-    run(
-        LibraryCall(address_of(functions[0]), ((7, "i32"), place), "i32"),
-        LibraryCall(address_of(functions[1]), ((8, "i32"), c), "i32"),
-    )
-    assert order == [7, 8]
+    run(*(LibraryCall(address_of(function), ((n, "i32"), at), "i32") for n, at in ((7, place), (8, c))))
+    assert calls == [(7, 4096), (8, 3)]  # C is at 3
 
 
 # Threads: those of a library get processors of their own, those that a kernel starts are seen.
@@ -169,20 +153,14 @@ def test_one_processor_pins_the_caller_alone() -> None:
     assert found == [frozenset(processors(1))]
 
 
-def test_a_thread_that_goes_on_is_seen() -> None:
+def test_a_thread_that_goes_on_is_seen_and_those_of_before_are_none_of_its_doing() -> None:
     done = threading.Event()
     with (
         pytest.raises(CandidateError, match=r"^started 1 threads that go on after it returned$") as caught,
         no_thread_started(),
     ):
         threading.Thread(target=done.wait, daemon=True).start()
-    done.set()
     assert caught.value.stage == Stage.RUN
-
-
-def test_threads_of_before_are_none_of_its_doing() -> None:
-    done = threading.Event()
-    threading.Thread(target=done.wait, daemon=True).start()
     with no_thread_started():
         pass
     done.set()

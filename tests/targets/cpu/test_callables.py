@@ -3,6 +3,7 @@ import os
 import pickle
 import signal
 import threading
+from collections.abc import Callable
 
 import ml_dtypes
 import numpy as np
@@ -30,6 +31,14 @@ def test_addresses_are_those_of_the_first_element() -> None:
         assert address_of(each) == each.ctypes.data
 
 
+def in_four_threads(work: Callable[[int], None]) -> None:
+    threads = [threading.Thread(target=work, args=(number,)) for number in range(1, 5)]
+    for thread in threads:
+        thread.start()
+    for thread in threads:
+        thread.join()
+
+
 @pytest.mark.mlir
 def test_threads_call_one_kernel_at_once() -> None:
     script = default_script(PROBLEM, describe_machine())
@@ -46,11 +55,7 @@ def test_threads_call_one_kernel_at_once() -> None:
             call(address_of(a), address_of(b), address_of(c))
             wrong.extend(np.abs(c - a @ b).max(initial=0.0, where=~np.isclose(c, a @ b, atol=1e-3)).ravel())
 
-    threads = [threading.Thread(target=repeat, args=(seed,)) for seed in range(1, 5)]
-    for thread in threads:
-        thread.start()
-    for thread in threads:
-        thread.join()
+    in_four_threads(repeat)
     assert len(wrong) == 800
     assert max(wrong) == 0.0
 
@@ -58,6 +63,13 @@ def test_threads_call_one_kernel_at_once() -> None:
 # A tuned kernel as a callable on the user's own arrays.
 
 SMALL = Matmul(4, 64, 3)
+A, B = np.ones((4, 3), np.float32), np.ones((3, 64), np.float32)
+SHARED, READ_ONLY = np.ones((4, 64), np.float32), np.empty((4, 64), np.float32)
+READ_ONLY.flags.writeable = False
+TO_TRANSPOSE = r"^a: found float32 of shape \(3, 4\), allowed float32 of shape \(4, 3\); transpose it"
+TO_COPY = r"^b: found strides \(4, 12\), .* array; copy it: np\.ascontiguousarray\(b\)$"
+TO_CONVERT = r"^a: found list, allowed a numpy array; convert it: np\.asarray\(a, 'float32'\)$"
+MASKED = r"^a: masked arrays are not supported: pass its \.data or \.filled\(\)$"
 
 
 def callable_of(problem: Problem, threads: int = 1, split: str = "none") -> CpuCallable:
@@ -103,8 +115,8 @@ def test_a_result_of_bf16_is_rounded_once(epilogue: str) -> None:
 
 @pytest.mark.mlir
 def test_it_writes_into_out_and_returns_it(small: CpuCallable) -> None:
-    a, b, out = np.ones((4, 3), np.float32), np.ones((3, 64), np.float32), np.empty((4, 64), np.float32)
-    assert small(a, b, out=out) is out
+    out = np.empty((4, 64), np.float32)
+    assert small(A, B, out=out) is out
     assert (out == 3.0).all()
 
 
@@ -113,14 +125,10 @@ def test_callers_in_several_threads_are_interleaved(small: CpuCallable) -> None:
     right: list[bool] = []
 
     def work(number: int) -> None:
-        a, b = np.full((4, 3), number, np.float32), np.ones((3, 64), np.float32)
-        right.extend(bool((small(a, b) == 3.0 * number).all()) for _ in range(200))
+        a = np.full((4, 3), number, np.float32)
+        right.extend(bool((small(a, B) == 3.0 * number).all()) for _ in range(200))
 
-    threads = [threading.Thread(target=work, args=(number,)) for number in range(1, 5)]
-    for thread in threads:
-        thread.start()
-    for thread in threads:
-        thread.join()
+    in_four_threads(work)
     assert right == [True] * 800
 
 
@@ -131,14 +139,8 @@ def call_in_child(kernel: CpuCallable) -> None:
     """Is what a forked process does: it fails unless the result is right."""
     signal.signal(signal.SIGALRM, signal.SIG_DFL)
     signal.alarm(HANG_S)  # ends the process
-    a, b = np.full((4, 3), 2.0, np.float32), np.ones((3, 64), np.float32)
     for _ in range(3):
-        assert (kernel(a, b) == 6.0).all()
-
-
-@pytest.fixture(scope="module")
-def threaded() -> CpuCallable:
-    return callable_of(SMALL, 2, "n")
+        assert (kernel(2 * A, B) == 6.0).all()
 
 
 @pytest.mark.mlir
@@ -148,19 +150,19 @@ def test_a_kernel_with_threads_works_in_a_forked_process_and_goes_on_in_its_pare
     is_called_first: bool,
 ) -> None:
     kernel = callable_of(SMALL, 2, "n")
-    a, b = np.ones((4, 3), np.float32), np.ones((3, 64), np.float32)
     if is_called_first:
-        kernel(a, b)
+        kernel(A, B)
     child = multiprocessing.get_context("fork").Process(target=call_in_child, args=(kernel,))
     child.start()
     child.join()
     assert child.exitcode == 0
-    assert (kernel(a, b) == 3.0).all()
+    assert (kernel(A, B) == 3.0).all()
 
 
 @pytest.mark.mlir
 @pytest.mark.filterwarnings("ignore:.*multi-threaded, use of fork:DeprecationWarning")
-def test_a_process_forked_amid_a_call_waits_for_nobody(threaded: CpuCallable) -> None:
+def test_a_process_forked_amid_a_call_waits_for_nobody() -> None:
+    threaded = callable_of(SMALL, 2, "n")
     with threaded._team.lock:  # as another thread of the parent holds it  # noqa: SLF001
         pid = os.fork()
         if not pid:
@@ -186,45 +188,19 @@ def test_a_kernel_is_neither_pickled_nor_copied(small: CpuCallable) -> None:
         pickle.dumps(small)
 
 
-A, B = np.ones((4, 3), np.float32), np.ones((3, 64), np.float32)
-
-
-READ_ONLY = np.empty((4, 64), np.float32)
-READ_ONLY.flags.writeable = False
-
-
-SHARED = np.ones((4, 64), np.float32)
-
-
 @pytest.mark.mlir
 @pytest.mark.parametrize(
     ("inputs", "out", "message"),
     [
         ((A,), None, r"^matmul 4x64x3 f32 nn none: found 1 arrays, allowed a, b$"),
         ((A, B, B), None, r": found 3 arrays, allowed a, b$"),
-        (
-            (A.tolist(), B),
-            None,
-            r"^a: found list, allowed a numpy array; convert it: np\.asarray\(a, 'float32'\)$",
-        ),
-        (
-            (A.T, B),
-            None,
-            r"^a: found float32 of shape \(3, 4\), allowed float32 of shape \(4, 3\); transpose it",
-        ),
+        ((A.tolist(), B), None, TO_CONVERT),
+        ((A.T, B), None, TO_TRANSPOSE),
         ((A.astype(np.float64), B), None, r"^a: found float64 of shape \(4, 3\), allowed float32"),
-        (
-            (A, np.ones((64, 3), np.float32).T),
-            None,
-            r"^b: found strides \(4, 12\), .* array; copy it: np\.ascontiguousarray\(b\)$",
-        ),
+        ((A, np.ones((64, 3), np.float32).T), None, TO_COPY),
         ((A, B), np.empty((64, 4), np.float32), r"^out: found float32 of shape \(64, 4\), allowed"),
         ((A, B), READ_ONLY, r"^out: is read-only, but is written to$"),
-        (
-            (np.ma.masked_array(A, mask=A > 0), B),
-            None,
-            r"^a: masked arrays are not supported: pass its \.data or \.filled\(\)$",
-        ),
+        ((np.ma.masked_array(A, mask=A > 0), B), None, MASKED),
         ((A, B), np.ma.masked_array(np.empty((4, 64), np.float32)), r"^out: masked arrays are not supported"),
         ((A, SHARED[:3]), SHARED, r"^out: shares memory with b$"),
     ],

@@ -37,11 +37,15 @@ Disassembly of section .text:
   10:	ret
 """
 
-
 ADD = """llvm.func @add(%a: f32, %b: f32) -> f32 {
   %c = llvm.fadd %a, %b : f32
   llvm.return %c : f32
 }"""
+
+
+NEEDS_OBJDUMP = pytest.mark.skipif(
+    not (shutil.which("objdump") or shutil.which("llvm-objdump")), reason="needs objdump (binutils)"
+)
 
 
 def test_addresses_are_left_out() -> None:
@@ -55,10 +59,7 @@ def test_addresses_are_left_out() -> None:
 
 
 @pytest.mark.mlir
-@pytest.mark.skipif(
-    not (shutil.which("objdump") or shutil.which("llvm-objdump")),
-    reason="needs objdump (binutils)",
-)
+@NEEDS_OBJDUMP
 def test_a_function_becomes_instructions_of_this_processor() -> None:
     text = assembly(ADD)
     assert "<add>:" in text
@@ -78,12 +79,6 @@ PLAIN = replace(
     describe_machine(), has_bf16=False, has_vnni=False, has_amx_bf16=False, has_amx_int8=False
 )  # this processor's vectors, and nothing else
 
-
-NEEDS_OBJDUMP = pytest.mark.skipif(
-    not (shutil.which("objdump") or shutil.which("llvm-objdump")), reason="needs objdump (binutils)"
-)
-
-
 INSTRUCTIONS = re.compile(r"\b(?:tdpbf16ps|tdpbssd|tileloadd|vpdpbusd|vdpbf16ps)\b|[xyz]mm")
 
 
@@ -100,7 +95,7 @@ def bound(strategy: str, processor: str, problem: Problem) -> Script:
 @pytest.fixture
 def plain(monkeypatch: pytest.MonkeyPatch) -> Machine:
     """Pretends that this processor has vectors alone."""
-    for module in (described_compiler, evaluator, evaluator):
+    for module in (described_compiler, evaluator):
         monkeypatch.setattr(module, "describe_machine", lambda: PLAIN)
     return PLAIN
 
@@ -175,28 +170,21 @@ def test_what_vectors_can_do_is_verified_on_a_processor_that_has_vectors_alone(
 
 
 @pytest.mark.mlir
-def test_what_cannot_run_here_is_compiled_only(plain: Machine) -> None:
+def test_what_cannot_run_here_is_compiled_only(plain: Machine, monkeypatch: pytest.MonkeyPatch) -> None:
     compiler, problem, script = sources("znver4", "bf16", "matmul_cpu_pairs")
-    artifact, here = compiler.compile(problem, script), CrossCompiledEvaluator(1)
-    loaded = here.load(problem, artifact)
+    here = CrossCompiledEvaluator(1)
+    loaded = here.load(problem, compiler.compile(problem, script))
     assert isinstance(loaded, CompiledOnly)
     verdict = here.verify(problem, loaded, np.random.default_rng(0))
-    assert (verdict.elements, verdict.notes) == (
-        0,
-        (f"compiled only, nothing was verified: {plain.processor} has no avx512-bf16",),
-    )
+    reason = f"{plain.processor} has no avx512-bf16"
+    assert (verdict.elements, verdict.notes) == (0, (f"compiled only, nothing was verified: {reason}",))
 
-
-@pytest.mark.mlir
-def test_code_with_tiles_that_cannot_be_made_of_vectors_is_compiled_only(
-    plain: Machine, monkeypatch: pytest.MonkeyPatch
-) -> None:
     def fail(module: object) -> None:
         raise CandidateError(Stage.COMPILE, "tiles of 8 rows")
 
     compiler, problem, script = sources("sapphirerapids", "bf16", "matmul_cpu_amx")
-    monkeypatch.setattr(lowering, "tiles_as_vectors", fail)
-    loaded = CrossCompiledEvaluator(1).load(problem, compiler.compile(problem, script))
+    monkeypatch.setattr(lowering, "tiles_as_vectors", fail)  # tiles that cannot be made of vectors
+    loaded = here.load(problem, compiler.compile(problem, script))
     assert loaded == CompiledOnly(f"{plain.processor} has no amx-bf16")
 
 
@@ -228,11 +216,9 @@ def test_a_script_that_the_processor_cannot_run_fails_before_code_is_generated()
 
 @pytest.mark.mlir
 def test_nothing_is_timed() -> None:
-    here, problem = CrossCompiledEvaluator(1), Matmul(8, 8, 8)
+    here, problem, rng = CrossCompiledEvaluator(1), Matmul(8, 8, 8), np.random.default_rng(0)
     assert not here.is_timed
-    for work in (
-        lambda: here.measure(problem, None, Effort(), np.random.default_rng(0)),
-        lambda: here.measure_together(problem, (), Effort(), np.random.default_rng(0)),
-    ):
-        with pytest.raises(CandidateError, match="code for another processor is not timed"):
-            work()
+    with pytest.raises(CandidateError, match="code for another processor is not timed"):
+        here.measure(problem, None, Effort(), rng)
+    with pytest.raises(CandidateError, match="code for another processor is not timed"):
+        here.measure_together(problem, (), Effort(), rng)

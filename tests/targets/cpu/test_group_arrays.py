@@ -6,11 +6,17 @@ from dataclasses import replace
 import numpy as np
 import pytest
 
+from tests import byte_group_texts as byte_texts
+from tests.group_runs import as_problem
 from tests.op_group_problems import first_script, fusion_problems
+from tests.texts import text_beside
 from tuner.core.errors import CandidateError
-from tuner.core.fusions import WeightPacking
+from tuner.core.fusions import WeightPacking, packings_comment
 from tuner.core.interfaces import Artifact, Effort
 from tuner.core.problem import COLD, WARM, WEIGHTS_COLD, Problem
+from tuner.mlir import transform
+from tuner.mlir.bindings import ir
+from tuner.mlir.cpu.lowering import compile_fusion
 from tuner.runtime.cpu.thread_team import ThreadTeam
 from tuner.targets.cpu.compiler import CpuCompiler
 from tuner.targets.cpu.evaluator import CpuEvaluator
@@ -19,26 +25,7 @@ from tuner.targets.cpu.fusion_arrays import FusionArrays
 pytestmark = pytest.mark.mlir
 
 # y = 2 x + w, rows of 8 elements in memory of 16; w is a weight
-STRIDED = """
-#id = affine_map<(d0, d1) -> (d0, d1)>
-#column = affine_map<(d0, d1) -> (d1)>
-func.func @group(%0: memref<4x8xf32, strided<[16, 1]>>, %1: memref<8xf32> {tuner.weight},
-                 %2: memref<4x8xf32, strided<[16, 1]>>) {
-  %x = bufferization.to_tensor %0 restrict : memref<4x8xf32, strided<[16, 1]>> to tensor<4x8xf32>
-  %w = bufferization.to_tensor %1 restrict : memref<8xf32> to tensor<8xf32>
-  %e = tensor.empty() : tensor<4x8xf32>
-  %y = linalg.generic {indexing_maps = [#id, #column, #id], iterator_types = ["parallel", "parallel"]}
-    ins(%x, %w : tensor<4x8xf32>, tensor<8xf32>) outs(%e : tensor<4x8xf32>) attrs = {root} {
-  ^bb0(%a: f32, %b: f32, %out: f32):
-    %twice = arith.addf %a, %a : f32
-    %sum = arith.addf %twice, %b : f32
-    linalg.yield %sum : f32
-  } -> tensor<4x8xf32>
-  bufferization.materialize_in_destination %y in restrict writable %2
-    : (tensor<4x8xf32>, memref<4x8xf32, strided<[16, 1]>>) -> ()
-  return
-}
-"""
+STRIDED = text_beside(__file__, "STRIDED")
 FUSION = Problem("elementwise", (4, 8, 1), "f32", fusion=STRIDED)
 EVICTING_BYTES = 300  # ten copies of 32 bytes: sixteen
 QUICK = Effort(budget_s=0.005, min_samples=3, max_samples=6)
@@ -53,13 +40,9 @@ def arrays_of(problem: Problem = FUSION) -> FusionArrays:
     return FusionArrays(problem, rng(), EVICTING_BYTES)
 
 
-def memories(arrays: FusionArrays) -> list[np.ndarray]:
-    """Returns x, w and y in memory: of x and y 56 elements each, of which rows of 8 are read and written."""
-    return list(arrays.operands)
-
-
 def correct(arrays: FusionArrays) -> None:
-    x, w, y = memories(arrays)
+    """Computes y of x and w: of x and y rows of 8 of 16 elements are read and written."""
+    x, w, y = arrays.operands
     for row in range(4):
         part = slice(16 * row, 16 * row + 8)
         y[part] = 2 * x[part] + w
@@ -67,28 +50,17 @@ def correct(arrays: FusionArrays) -> None:
 
 def one_wrong(arrays: FusionArrays) -> None:
     correct(arrays)
-    memories(arrays)[2][16 + 3] += 1e-4
+    arrays.operands[2][16 + 3] += 1e-4
 
 
-def one_unwritten(arrays: FusionArrays) -> None:
-    kept = memories(arrays)[2][3]
-    correct(arrays)
-    memories(arrays)[2][3] = kept
+def harm(array: int, element: int, value: float) -> Kernel:
+    """Returns a kernel that is right but for one element of memory."""
 
+    def kernel(arrays: FusionArrays) -> None:
+        correct(arrays)
+        arrays.operands[array][element] = value
 
-def writes_between_rows(arrays: FusionArrays) -> None:
-    correct(arrays)
-    memories(arrays)[2][8] = 0.0
-
-
-def changes_its_weight(arrays: FusionArrays) -> None:
-    correct(arrays)
-    memories(arrays)[1][0] = 0.0
-
-
-def changes_what_it_does_not_read(arrays: FusionArrays) -> None:
-    correct(arrays)
-    memories(arrays)[0][8] = 0.0
+    return kernel
 
 
 def test_a_correct_result_is_accepted_for_all_inputs() -> None:
@@ -108,10 +80,10 @@ def test_a_correct_result_is_accepted_for_all_inputs() -> None:
     ("kernel", "message"),
     [
         (one_wrong, r"output 0: 1 of 32 elements are wrong; worst at \[1, 3\]: found"),
-        (one_unwritten, r"output 0: 1 of 32 elements are wrong; worst at \[0, 3\]: found nan"),
-        (writes_between_rows, "wrote [1-4] bytes outside of its outputs"),
-        (changes_its_weight, "changed its input 1"),
-        (changes_what_it_does_not_read, "changed its input 0"),
+        (harm(2, 3, np.nan), r"output 0: 1 of 32 elements are wrong; worst at \[0, 3\]: found nan"),
+        (harm(2, 8, 0.0), "wrote [1-4] bytes outside of its outputs"),
+        (harm(1, 0, 0.0), "changed its input 1"),
+        (harm(0, 8, 0.0), "changed its input 0"),
     ],
 )
 def test_a_dishonest_kernel_is_refused(kernel: Kernel, message: str) -> None:
@@ -123,7 +95,7 @@ def test_a_dishonest_kernel_is_refused(kernel: Kernel, message: str) -> None:
 
 def test_marks_are_elements_of_the_output() -> None:
     arrays = arrays_of()
-    y = memories(arrays)[2]
+    y = arrays.operands[2]
     places = (arrays.marks(rng(), 5)[:, 1] - np.uint64(y.ctypes.data + 2)) // np.uint64(4)
     assert {int(place) % 16 for place in places} <= set(range(8))
     assert len(set(places.tolist())) > 16
@@ -155,11 +127,6 @@ def test_calls_read_copies_of_weights_one_after_the_other(cache: str, copies: in
 
 def loops_of(problem: Problem) -> Artifact:
     """Returns the code of a fusion as loops."""
-    from tuner.core.fusions import packings_comment
-    from tuner.mlir import transform
-    from tuner.mlir.bindings import ir
-    from tuner.mlir.cpu.lowering import compile_fusion
-
     with transform.new_context(), ir.Location.unknown():
         code = compile_fusion(problem.fusion, None)
     return Artifact(packings_comment(code.packings) + code.llvm_text, "", (), ())
@@ -183,7 +150,7 @@ def test_first_scripts_of_a_program_are_verified_and_timed(place: int, cache: st
 def test_a_weight_that_a_script_packs_is_packed() -> None:
     arrays = arrays_of(fusion_problems()[0])
     panels = arrays.calls(0, (None, WeightPacking(16), None)).weights[0].reshape(2, 24, 16)
-    weight = memories(arrays)[1].reshape(24, 32)
+    weight = arrays.operands[1].reshape(24, 32)
     assert np.array_equal(panels[1], weight[:, 16:])
 
 
@@ -191,3 +158,28 @@ def test_a_fusion_that_numpy_cannot_compute_is_refused() -> None:
     unknown = replace(FUSION, fusion=STRIDED.replace("arith.addf %a, %a", "arith.remf %a, %a"))
     with pytest.raises(CandidateError, match=r"no reference: fusion: found arith\.remf"):
         arrays_of(unknown)
+
+
+# Bytes: all of them are drawn, then the extreme ones; a mark is a pair of neighbours within a row.
+
+
+def arrays_of_bytes(m: int, n: int, k: int, epilogue: str) -> FusionArrays:
+    return FusionArrays(as_problem("contraction", byte_texts.product(m, n, k, epilogue)), rng(), 4096)
+
+
+def test_inputs_are_all_bytes_and_then_the_extreme_ones() -> None:
+    arrays = arrays_of_bytes(30, 40, 50, "bias")
+    a, b, *_ = arrays.operands
+    assert {a.min(), b.min(), a.max(), b.max()} == {-128, 127}
+    assert len(set(a.tolist())) > 200
+    arrays.fill_with_extremes(rng())
+    assert set(a.tolist()) == {-128, 0, 127}
+
+
+def test_marks_of_bytes_are_pairs_within_a_row() -> None:
+    arrays = arrays_of_bytes(6, 9, 5, "requantized")
+    places = arrays.marks(rng(), 5)[:, 1].astype(np.int64) - arrays.operands[-1].ctypes.data
+    assert {int(each) % 9 for each in places} == set(range(8))
+    assert 0 <= min(places) <= max(places) < 6 * 9 - 1
+    with pytest.raises(CandidateError, match=r"no element of the result is finite .*, or has a byte next to"):
+        arrays_of_bytes(6, 1, 5, "requantized").marks(rng(), 5)

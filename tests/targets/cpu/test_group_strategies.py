@@ -10,20 +10,38 @@ from hypothesis import given, settings
 from hypothesis import strategies as st
 
 from benchmarks.fuzzing.cpu_points import emulated_machine
+from tests import byte_group_texts as byte_texts
 from tests import group_texts as texts
-from tests.group_runs import as_problem, error_of
+from tests.group_runs import as_problem, compiled, error_of, run
+from tuner.core.interfaces import Effort
 from tuner.core.machine import Machine, variables_of
-from tuner.core.problem import Problem
+from tuner.core.problem import WEIGHTS_COLD, Problem
+from tuner.mlir.reference.fusion_reference import draw_inputs, evaluate, worst_error
 from tuner.runtime.cpu.host import describe_machine
 from tuner.space.feasible_set import FeasibleSet
 from tuner.space.file.reading import load_space_file
 from tuner.space.file.yaml import default_space_file
 from tuner.space.scripts.choice import choose, default_script, first_configuration, spaces
 from tuner.space.scripts.strategy import Binder, load_strategy
+from tuner.targets.cpu.compiler import CpuCompiler
+from tuner.targets.cpu.evaluator import CpuEvaluator
 
 pytestmark = pytest.mark.mlir
 SIZES = st.integers(1, 90)
+NUMBERS = st.integers(0, 10**6)  # which configuration, and which inputs
 FEW = settings(max_examples=12, deadline=None)  # each is compiled
+QUICK = Effort(budget_s=0.005, min_samples=3, max_samples=6)
+PACKED, DIRECT, PAIRS, AMX, VNNI = (
+    f"contraction_cpu_{name}" for name in ("packed", "direct", "pairs", "amx", "vnni")
+)
+FORMS = {PACKED: ("one", "pairs"), DIRECT: ("batch",)}  # else all
+FIRST_SIZES = [
+    ((1, 5, 3), 0),
+    ((16, 176, 64), 0),
+    ((128, 1024, 512), 0),
+    ((700, 300, 700), 3),
+    ((2000, 3, 33), 3),
+]
 
 
 @functools.cache
@@ -31,155 +49,147 @@ def machine() -> Machine:
     return describe_machine()
 
 
-def drawn_script(
-    problem: Problem, strategy: str, number: int, processor: Machine | None = None
-) -> str | None:
-    """Returns the script of one feasible configuration of a strategy; None where it has none."""
-    processor = processor or machine()
+def avx2() -> Machine:
+    return replace(emulated_machine(), isa="avx2")
+
+
+def drawn_script(problem: Problem, strategy: str, number: int, processor: Machine) -> str:
+    """Returns the script of one feasible configuration of a strategy."""
     file = load_space_file(default_space_file())
     variables = variables_of(problem, processor, threads=1)
-    able = [
-        space
-        for space in spaces(choose((), file), file, problem, processor.isa, variables)
-        if space.strategy == strategy
-    ]
-    if not able:
-        return None
-    feasible = FeasibleSet.of(tuple(able))
+    able = spaces(choose((), file), file, problem, processor.isa, variables)
+    feasible = FeasibleSet.of(tuple(space for space in able if space.strategy == strategy))
     candidate = feasible.candidate(number % feasible.rows)
     return Binder((load_strategy(strategy),), problem, variables, threads=1).bind(candidate).text
 
 
-def require_right(kind: str, text: str, strategy: str, number: int) -> None:
+def require_right(kind: str, text: str, strategy: str, number: int, processor: Machine | None = None) -> None:
+    """Compiles, runs and compares; for another ``processor`` with tiles and dot products as vectors."""
     problem = as_problem(kind, text)
-    script = drawn_script(problem, strategy, number)
-    assert script is not None
-    rng = np.random.default_rng(number)
-    assert error_of(problem.fusion, script, rng) <= 1, (problem.key, script)
-
-
-@pytest.mark.slow
-@FEW
-@given(SIZES, SIZES, SIZES, st.sampled_from(texts.EPILOGUES), st.booleans(), st.integers(0, 10**6))
-def test_contractions_of_packed_weights_are_right(
-    m: int, n: int, k: int, epilogue: str, pairs: bool, number: int
-) -> None:
-    text = texts.product(m, n, k, epilogue, pairs=pairs)
-    require_right("contraction", text, "contraction_cpu_packed", number)
-
-
-@pytest.mark.slow
-@FEW
-@given(SIZES, SIZES, SIZES, st.sampled_from(texts.EPILOGUES), st.integers(1, 4), st.integers(0, 10**6))
-def test_batches_of_contractions_are_right(
-    m: int, n: int, k: int, epilogue: str, batch: int, number: int
-) -> None:
-    text = texts.product(m, n, k, epilogue, batch=batch)
-    require_right("contraction", text, "contraction_cpu_direct", number)
-
-
-@pytest.mark.parametrize("strategy", ["contraction_cpu_packed", "contraction_cpu_direct"])
-def test_a_contraction_of_f64_is_right(strategy: str) -> None:
-    batch = 3 * (strategy == "contraction_cpu_direct")
-    text = texts.product(13, 37, 29, "bias_relu", batch=batch, element="f64")
-    require_right("contraction", text, strategy, 5)
-
-
-@pytest.mark.slow
-@settings(max_examples=5, deadline=None)
-@given(
-    SIZES,
-    SIZES,
-    SIZES,
-    st.sampled_from(texts.EPILOGUES),
-    st.sampled_from(["one", "pairs", "batch"]),
-    st.integers(0, 10**6),
-)
-@pytest.mark.parametrize("strategy", ["contraction_cpu_amx", "contraction_cpu_pairs"])
-def test_contractions_of_bf16_are_right(
-    strategy: str, m: int, n: int, k: int, epilogue: str, form: str, number: int
-) -> None:
-    text = texts.product(
-        m, n, k, epilogue, batch=3 * (form == "batch"), pairs=form == "pairs", element="bf16", sums="f32"
-    )
-    problem = as_problem("contraction", text)
-    emulates = strategy == "contraction_cpu_amx" and not machine().has_amx_bf16
-    script = drawn_script(problem, strategy, number, emulated_machine() if emulates else None)
-    assert script is not None
-    error = error_of(problem.fusion, script, np.random.default_rng(number), emulates=emulates)
+    script = drawn_script(problem, strategy, number, processor or machine())
+    error = error_of(problem.fusion, script, np.random.default_rng(number), emulates=processor is not None)
     assert error <= 1, (problem.key, script)
 
 
-@pytest.mark.drawn(1)
-@pytest.mark.parametrize("epilogue", ["bias_relu", "none"])
-def test_tiles_as_vectors_compute_a_fusion(epilogue: str) -> None:
-    problem = as_problem("contraction", texts.product(17, 40, 35, epilogue, element="bf16", sums="f32"))
-    script = drawn_script(problem, "contraction_cpu_amx", 7, emulated_machine())
-    assert script is not None
-    assert error_of(problem.fusion, script, np.random.default_rng(1), emulates=True) <= 1
+def contraction(sizes: tuple[int, int, int], epilogue: str, form: str, element: str) -> str:
+    batch, pairs = 3 * (form == "batch"), form == "pairs"
+    if element == "i8":
+        return byte_texts.product(*sizes, epilogue, batch=batch, pairs=pairs)
+    sums = "f32" if element == "bf16" else ""
+    return texts.product(*sizes, epilogue, batch=batch, pairs=pairs, element=element, sums=sums)
 
 
+@pytest.mark.slow
 @pytest.mark.parametrize(
-    ("sizes", "batch"),
-    [((1, 5, 3), 0), ((16, 176, 64), 0), ((128, 1024, 512), 0), ((700, 300, 700), 3), ((2000, 3, 33), 3)],
+    ("strategy", "element"),
+    [(PACKED, "f32"), (DIRECT, "f32"), (PAIRS, "bf16"), (AMX, "bf16"), (VNNI, "i8"), (AMX, "i8")],
 )
+@settings(max_examples=8, deadline=None)
+@given(st.tuples(SIZES, SIZES, SIZES), NUMBERS, NUMBERS, st.integers(0, 2))
+def test_contractions_are_right(
+    strategy: str, element: str, sizes: tuple[int, int, int], epilogue: int, number: int, form: int
+) -> None:
+    epilogues = byte_texts.NAMES if element == "i8" else texts.EPILOGUES
+    forms = FORMS.get(strategy, ("one", "pairs", "batch"))
+    text = contraction(sizes, epilogues[epilogue % len(epilogues)], forms[form % len(forms)], element)
+    has_tiles = machine().has_amx_bf16 and element == "bf16"
+    is_emulated = strategy == VNNI or (strategy == AMX and not has_tiles)
+    require_right("contraction", text, strategy, number, emulated_machine() if is_emulated else None)
+
+
+@pytest.mark.skipif(not machine().has_vnni, reason="this processor has no VNNI")
+@FEW
+@given(
+    st.tuples(SIZES, SIZES, SIZES),
+    st.sampled_from(byte_texts.NAMES),
+    st.sampled_from(["one", "pairs", "batch"]),
+    NUMBERS,
+)
+def test_dot_products_of_bytes_are_right(
+    sizes: tuple[int, int, int], epilogue: str, form: str, number: int
+) -> None:
+    require_right("contraction", contraction(sizes, epilogue, form, "i8"), VNNI, number)
+
+
+@pytest.mark.drawn(4)
+@pytest.mark.parametrize(
+    ("kind", "text", "strategy", "number", "processor"),
+    [
+        ("contraction", contraction((13, 37, 29), "bias_relu", "one", "f64"), PACKED, 5, None),
+        ("contraction", contraction((13, 37, 29), "bias_relu", "batch", "f64"), DIRECT, 5, None),
+        ("contraction", contraction((17, 40, 35), "bias_relu", "one", "bf16"), AMX, 7, emulated_machine()),
+        ("contraction", contraction((17, 40, 35), "none", "one", "bf16"), AMX, 7, emulated_machine()),
+        ("contraction", contraction((17, 43, 35), "columns", "one", "i8"), VNNI, 3, avx2()),
+        ("elementwise", texts.elementwise((3, 77), "math.tanh %x0", "bf16"), "elementwise_cpu", 1, None),
+        (
+            "elementwise",
+            texts.elementwise((3, 77), "arith.mulf %x0, %x0", "bf16"),
+            "elementwise_cpu",
+            1,
+            None,
+        ),
+        ("elementwise", texts.elementwise((3, 77), "math.exp %x0", "bf16"), "elementwise_cpu", 1, None),
+        ("elementwise", texts.transpose((32, 48), (1, 0), "bf16"), "elementwise_cpu", 0, None),
+        ("elementwise", texts.transpose((17, 35), (1, 0), "bf16"), "elementwise_cpu", 0, None),
+    ],
+)
+def test_other_types_are_right(
+    kind: str, text: str, strategy: str, number: int, processor: Machine | None
+) -> None:
+    require_right(kind, text, strategy, number, processor)
+
+
+@pytest.mark.parametrize(("sizes", "batch"), FIRST_SIZES)
 @pytest.mark.parametrize("has", ["amx", "bf16", "neither", "avx2"])
 def test_each_processor_has_a_first_configuration_for_bf16(
     sizes: tuple[int, int, int], batch: int, has: str
 ) -> None:
     text = texts.product(*sizes, "bias", batch=batch, element="bf16", sums="f32")
     processor = replace(
-        emulated_machine(), has_amx_bf16=has == "amx", has_bf16=has in ("amx", "bf16"), isa="avx512"
+        avx2() if has == "avx2" else emulated_machine(),
+        has_amx_bf16=has == "amx",
+        has_bf16=has in ("amx", "bf16"),
     )
-    if has == "avx2":
-        processor = replace(processor, isa="avx2")
     found = first_configuration(as_problem("contraction", text), processor)
     assert found is not None
     candidate = found[0]
-    assert candidate.strategy == ("contraction_cpu_amx" if has == "amx" else "contraction_cpu_pairs")
+    assert candidate.strategy == (AMX if has == "amx" else PAIRS)
     if has != "amx":
         assert dict(candidate.choices)["dots"] == (has == "bf16")
 
 
-def test_nan_infinities_and_zeros_of_padding_do_not_mix_in_bf16() -> None:
-    problem = as_problem("contraction", texts.product(18, 33, 35, "bias_relu", element="bf16", sums="f32"))
-    found = default_script(problem, machine())
-    assert found is not None
-    rng = np.random.default_rng(2)
-    a, b = (rng.standard_normal(shape).astype(ml_dtypes.bfloat16) for shape in ((18, 35), (35, 33)))
-    a[1, 34], a[3, 4], b[34, 32] = np.nan, np.inf, np.inf
-    bias = rng.standard_normal(33).astype(np.float32)
-    assert error_of(problem.fusion, found.text, rng, [a, b, bias]) <= 1
+def emulated_machine_of(has: str) -> Machine:
+    """Returns a processor with AMX ("amx"), VNNI ("vnni"), VNNI of 256 bits ("avx-vnni") or neither."""
+    processor = avx2() if has == "avx-vnni" else emulated_machine()
+    return replace(processor, has_amx_int8=has == "amx", has_vnni=has != "neither")
 
 
-@pytest.mark.slow
-@settings(max_examples=4, deadline=None)
-@given(SIZES, st.integers(1, 300), st.integers(0, 9))
-def test_rows_of_bf16_are_right(rows: int, columns: int, number: int) -> None:
-    require_right("rows", texts.narrow_rows(rows, columns), "rows_cpu", number)
-
-
-@pytest.mark.drawn(2)
-@pytest.mark.parametrize("op", ["math.tanh %x0", "arith.mulf %x0, %x0", "math.exp %x0"])
-def test_elementwise_operations_of_bf16_are_right(op: str) -> None:
-    require_right("elementwise", texts.elementwise((3, 77), op, "bf16"), "elementwise_cpu", 1)
-
-
-@pytest.mark.parametrize("shape", [(32, 48), (17, 35)])
-def test_transposes_of_bf16_are_right(shape: tuple[int, int]) -> None:
-    require_right("elementwise", texts.transpose(shape, (1, 0), "bf16"), "elementwise_cpu", 0)
+@pytest.mark.parametrize(("sizes", "batch"), FIRST_SIZES)
+@pytest.mark.parametrize(
+    ("has", "strategy"), [("amx", AMX), ("vnni", VNNI), ("avx-vnni", VNNI), ("neither", "")]
+)
+def test_each_processor_has_a_first_configuration_for_bytes_or_none(
+    sizes: tuple[int, int, int], batch: int, has: str, strategy: str
+) -> None:
+    problem = as_problem("contraction", byte_texts.product(*sizes, "scale", batch=batch))
+    found = first_configuration(problem, emulated_machine_of(has))
+    assert (found[0].strategy if found else "") == strategy
 
 
 @pytest.mark.slow
 @FEW
 @given(
-    SIZES, st.integers(1, 300), st.sampled_from(["softmax", "f64", "f32", "rms", "sums"]), st.integers(0, 9)
+    SIZES,
+    st.integers(1, 300),
+    st.sampled_from(["softmax", "f64", "f32", "rms", "sums", "bf16"]),
+    st.integers(0, 9),
 )
 def test_rows_are_right(rows: int, columns: int, kind: str, number: int) -> None:
     text = {
         "softmax": lambda: texts.softmax(rows, columns),
         "sums": lambda: texts.row_sums(rows, columns),
         "rms": lambda: texts.layer_norm(rows, columns, "f32", has_mean=False),
+        "bf16": lambda: texts.narrow_rows(rows, columns),
     }.get(kind, lambda: texts.layer_norm(rows, columns, kind))()
     require_right("rows", text, "rows_cpu", number)
 
@@ -190,8 +200,7 @@ def test_rows_are_right(rows: int, columns: int, kind: str, number: int) -> None
 def test_transposes_are_right(shape: list[int], random: object) -> None:
     order = list(range(len(shape)))
     random.shuffle(order)  # type: ignore[attr-defined]
-    text = texts.transpose(tuple(shape), tuple(order))
-    require_right("elementwise", text, "elementwise_cpu", 0)
+    require_right("elementwise", texts.transpose(tuple(shape), tuple(order)), "elementwise_cpu", 0)
 
 
 @pytest.mark.slow
@@ -199,6 +208,29 @@ def test_transposes_are_right(shape: list[int], random: object) -> None:
 @given(st.lists(st.integers(1, 70), min_size=1, max_size=3), st.integers(0, 9))
 def test_elementwise_operations_are_right(shape: list[int], number: int) -> None:
     require_right("elementwise", texts.elementwise(tuple(shape)), "elementwise_cpu", number)
+
+
+@pytest.mark.slow
+@settings(max_examples=8, deadline=None)
+@given(st.lists(st.integers(1, 70), min_size=1, max_size=3), st.integers(0, 9))
+@pytest.mark.parametrize("isa", ["avx512", "avx2"])
+def test_numbers_are_quantized(isa: str, shape: list[int], number: int) -> None:
+    problem = as_problem("elementwise", byte_texts.quantized(tuple(shape)))
+    script = drawn_script(problem, "elementwise_cpu", number, replace(emulated_machine(), isa=isa))
+    given = (np.random.default_rng(number).standard_normal(shape) * 3).astype(np.float32)
+    assert error_of(problem.fusion, script, np.random.default_rng(0), [given]) <= 1
+
+
+@pytest.mark.drawn(2)
+@pytest.mark.parametrize(
+    ("shape", "order"),
+    [((32, 48), (1, 0)), ((17, 35), (1, 0)), ((3, 40, 20), (0, 2, 1)), ((4, 6, 8), (1, 0, 2))],
+)
+@pytest.mark.parametrize("isa", ["avx512", "avx2"])
+def test_bytes_are_transposed(isa: str, shape: tuple[int, ...], order: tuple[int, ...]) -> None:
+    problem = as_problem("elementwise", texts.transpose(shape, order, "i8"))
+    script = drawn_script(problem, "elementwise_cpu", 0, replace(emulated_machine(), isa=isa))
+    assert error_of(problem.fusion, script, np.random.default_rng(0)) == 0
 
 
 @pytest.mark.parametrize("script_of", ["schedule", "loops"])
@@ -216,19 +248,39 @@ def test_softmax_keeps_infinities_and_nan_as_numpy_does(script_of: str) -> None:
 
 
 @pytest.mark.drawn(2)
-@pytest.mark.parametrize("epilogue", ["bias_relu", "gelu", "silu"])
-def test_nan_and_infinities_pass_through_epilogues(epilogue: str) -> None:
-    problem = as_problem("contraction", texts.product(6, 33, 8, epilogue))
+@pytest.mark.parametrize(
+    ("epilogue", "element"), [("bias_relu", "f32"), ("gelu", "f32"), ("silu", "f32"), ("bias_relu", "bf16")]
+)
+def test_nan_infinities_and_zeros_of_padding_do_not_mix(epilogue: str, element: str) -> None:
+    problem = as_problem("contraction", contraction((18, 33, 35), epilogue, "one", element))
     found = default_script(problem, machine())
     assert found is not None
     rng = np.random.default_rng(2)
-    a, b = (rng.standard_normal(shape).astype(np.float32) for shape in ((6, 8), (8, 33)))
-    a[1, 2], a[3, 4] = np.nan, np.inf
+    dtype = ml_dtypes.bfloat16 if element == "bf16" else np.float32
+    a, b = (rng.standard_normal(shape).astype(dtype) for shape in ((18, 35), (35, 33)))
+    a[1, 34], a[3, 4] = np.nan, np.inf
+    if element == "bf16":
+        b[34, 32] = np.inf
     bias = [] if epilogue == "silu" else [rng.standard_normal(33).astype(np.float32)]
     assert error_of(problem.fusion, found.text, rng, [a, b, *bias]) <= 1
 
 
-@pytest.mark.drawn(2)
+@pytest.mark.slow
+@pytest.mark.parametrize("epilogue", ["scale", "columns"])
+def test_nan_and_infinities_of_scales_stay_in_their_columns(epilogue: str) -> None:
+    problem = as_problem("contraction", byte_texts.product(18, 33, 35, epilogue))
+    found = default_script(problem, emulated_machine_of("vnni"))
+    assert found is not None
+    rng = np.random.default_rng(2)
+    inputs = list(draw_inputs(problem.fusion, rng))
+    if epilogue == "columns":
+        inputs[2][[1, 4]], inputs[3][[7, 32]] = [np.nan, np.inf], [np.nan, -np.inf]
+        inputs[0][5] = 0  # infinity times 0
+        assert np.isnan(evaluate(problem.fusion, tuple(inputs))[0].value).sum() > 18
+    assert error_of(problem.fusion, found.text, rng, inputs, emulates=True) <= 1
+
+
+@pytest.mark.drawn(4)
 @pytest.mark.parametrize(
     ("kind", "text"),
     [
@@ -237,20 +289,78 @@ def test_nan_and_infinities_pass_through_epilogues(epilogue: str) -> None:
         ("rows", texts.layer_norm(4, 30)),
         ("elementwise", texts.transpose((3, 4, 5), (2, 0, 1))),
         ("elementwise", texts.elementwise((3, 5), "math.exp2 %x0")),
+        *(("contraction", byte_texts.product(7, 9, 5, epilogue)) for epilogue in byte_texts.NAMES),
     ],
 )
 def test_without_a_script_a_fusion_is_loops(kind: str, text: str) -> None:
     assert error_of(as_problem(kind, text).fusion, None, np.random.default_rng(3)) <= 1
 
 
-def test_the_reference_notices_a_wrong_element() -> None:
-    text = texts.product(8, 40, 64, "bias")
-    wrong = text.replace("arith.addf %x0, %x1", "arith.subf %x0, %x1")
-    rng = np.random.default_rng(4)
-    from tests.group_runs import compiled, run
-    from tuner.mlir.reference.fusion_reference import draw_inputs, evaluate, worst_error
+# Bytes: sums are exact, B comes packed and unsigned.
 
-    inputs = draw_inputs(text, rng)
+
+@pytest.mark.parametrize("extreme", [-128, 127])
+def test_the_greatest_sums_are_exact(extreme: int) -> None:
+    problem = as_problem("contraction", byte_texts.product(7, 20, 1027))
+    script = drawn_script(problem, VNNI, 1, emulated_machine())
+    a, b = np.full((7, 1027), extreme, np.int8), np.full((1027, 20), -128, np.int8)
+    rng = np.random.default_rng(0)
+    assert error_of(problem.fusion, script, rng, [a, b], emulates=not machine().has_vnni) == 0
+
+
+@pytest.mark.drawn(2)
+@pytest.mark.parametrize("k", [1, 3, 5, 64, 66])
+def test_a_weight_comes_packed_and_unsigned(k: int) -> None:
+    problem = as_problem("contraction", byte_texts.product(5, 70, k, "columns"))
+    found = first_configuration(problem, emulated_machine_of("vnni"))
+    assert found is not None
+    _, packing, *others = compiled(problem.fusion, found[1].text, emulates=True).packings
+    assert packing is not None
+    assert (packing.interleave, packing.unsigned, packing.depth) == (4, True, 64)
+    assert others == [None, None]
+
+
+@pytest.mark.slow
+def test_a_b_that_is_no_weight_is_packed_inside() -> None:
+    text = byte_texts.product(9, 33, 21, "columns").replace("33xi8> {tuner.weight}", "33xi8>")
+    problem = as_problem("contraction", text)
+    script = drawn_script(problem, VNNI, 11, emulated_machine())
+    assert compiled(problem.fusion, script, emulates=True).packings == (None,) * 4
+    assert error_of(problem.fusion, script, np.random.default_rng(5), emulates=True) <= 1
+
+
+@pytest.mark.parametrize(
+    ("text", "add", "wrong", "element", "least"),
+    [
+        (texts.product(8, 40, 64, "bias"), "arith.addf %x0, %x1", "arith.subf %x0, %x1", "f32", 100),
+        (byte_texts.product(8, 40, 64, "bias"), "arith.addi %x0", "arith.subi %x0", "i32", 1e300),
+        (
+            byte_texts.product(8, 40, 64, "bias"),
+            "arith.addi %x0",
+            "arith.addi %x1",
+            "i32",
+            1e300,
+        ),  # no tolerance
+    ],
+    ids=["f32", "i32", "other"],
+)
+def test_a_wrong_epilogue_is_noticed(text: str, add: str, wrong: str, element: str, least: float) -> None:
+    inputs = draw_inputs(text, np.random.default_rng(4))
+    if element == "i32":
+        inputs = (*inputs[:2], inputs[2] + 5)
     expected = evaluate(text, inputs)
-    (found,) = run(compiled(wrong, None), inputs, expected, "f32")
-    assert worst_error(expected[0], found) > 100
+    (found,) = run(compiled(text.replace(add, wrong), None), inputs, expected, element)
+    assert worst_error(expected[0], found) > least
+
+
+@pytest.mark.skipif(not machine().has_vnni, reason="this processor has no VNNI")
+@pytest.mark.parametrize("epilogue", ["none", "columns", "requantized"])
+def test_the_first_configuration_for_bytes_is_verified_and_timed(epilogue: str) -> None:
+    problem = replace(as_problem("contraction", byte_texts.product(8, 40, 66, epilogue)), cache=WEIGHTS_COLD)
+    script, cpu, rng = default_script(problem, machine()), CpuEvaluator(1), np.random.default_rng(0)
+    assert script is not None
+    loaded = cpu.load(problem, CpuCompiler().compile(problem, script))
+    verdict = cpu.verify(problem, loaded, rng)
+    assert verdict.elements == 8 * 40
+    assert verdict.max_error <= (1 if epilogue == "columns" else 0) or epilogue == "requantized"
+    assert cpu.measure(problem, loaded, QUICK, rng).median_s > 0

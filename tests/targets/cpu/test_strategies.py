@@ -13,13 +13,17 @@ from pathlib import Path
 
 import numpy as np
 import pytest
+from hypothesis import given, settings
+from hypothesis import strategies as draw
 
-from benchmarks.fuzzing.cpu_points import CpuPoint, CpuPoints, KernelKind
+from benchmarks.fuzzing.cpu_points import CpuPoint, CpuPoints, KernelKind, emulated_machine
 from benchmarks.fuzzing.kernel_check import KernelCheck, fenced
 from tuner.core.candidate import Candidate, Value
-from tuner.core.problem import EPILOGUES, Problem
+from tuner.core.problem import EPILOGUES, LAYOUTS, Problem
 from tuner.core.records import Verdict
 from tuner.runtime.cpu.host import describe_machine
+from tuner.targets.cpu.compiler import CpuCompiler
+from tuner.targets.cpu.evaluator import CpuEvaluator
 
 pytestmark = pytest.mark.mlir
 
@@ -79,19 +83,12 @@ def test_the_thinnest_shapes_are_right_or_not_allowed(
 def test_tiles_of_c_are_prefetched_where_k_is_in_blocks(
     loop_order: str, epilogue: str, checks: dict[int, KernelCheck]
 ) -> None:
-    values = {
-        "tile_m": 4,
-        "tile_n": 32,
-        "block_m": 0,
-        "block_n": 0,
-        "block_k": 128,
-        "unroll_k": 1,
-        "pack_a": 0,
-    }
-    more: dict[str, Value] = {"loop_order": loop_order, "pack_order": "rows", "prefetch": 0, "split": "none"}
+    values: dict[str, Value] = dict.fromkeys(("block_m", "block_n", "pack_a", "prefetch"), 0)
+    values |= {"tile_m": 4, "tile_n": 32, "block_k": 128, "unroll_k": 1}
+    values |= {"loop_order": loop_order, "pack_order": "rows", "split": "none"}
     problem = Problem("matmul", (33, 77, 290), "f32", "nn", epilogue)
     without, with_prefetch = (
-        CpuPoint(problem, 1, Candidate.of("matmul_cpu_packed", {**values, **more, "prefetch_c": each}))
+        CpuPoint(problem, 1, Candidate.of("matmul_cpu_packed", values | {"prefetch_c": each}))
         for each in (0, 1)
     )
     assert "tuner.prefetch_reads" not in POINTS.bind(without).text
@@ -105,18 +102,17 @@ def test_tiles_of_c_are_prefetched_where_k_is_in_blocks(
 @pytest.mark.parametrize("epilogue", ["none", "bias_relu"])
 def test_odd_sizes_of_every_kind_are_done_by_some_strategy(dtype: str, layout: str, epilogue: str) -> None:
     problem = Problem("matmul", (33, 77, 41), dtype, layout, epilogue)
+
+    def allows(kind: KernelKind) -> bool:  # some strategies are for thin shapes only, say
+        try:
+            POINTS.draw_again(kind, problem, rng_of(kind))
+        except LookupError:
+            return False
+        return True
+
     strategies = dict.fromkeys(kind.strategy for kind in KINDS)
     kinds = (KernelKind(strategy, dtype, layout, epilogue, 1) for strategy in strategies)
-    assert any(kind in KINDS and allows(kind, problem) for kind in kinds)
-
-
-def allows(kind: KernelKind, problem: Problem) -> bool:
-    """Returns whether a strategy has a configuration of a problem: some are for thin shapes only, say."""
-    try:
-        POINTS.draw_again(kind, problem, rng_of(kind))
-    except LookupError:
-        return False
-    return True
+    assert any(kind in KINDS and allows(kind) for kind in kinds)
 
 
 @pytest.mark.slow
@@ -125,15 +121,44 @@ def test_the_fence_next_to_an_array_is_really_there(is_at_end: bool) -> None:
     """Else a kernel that reads outside its arrays would pass: the kernel itself says what it may access."""
     array = fenced(np.arange(10, dtype=np.float32), is_at_end)
     assert np.array_equal(array, np.arange(10))
-    sample_reference = array.ctypes.data + (array.nbytes if is_at_end else -1)
-    lines = [
-        line for line in Path("/proc/self/maps").read_text().splitlines() if _covers(line, sample_reference)
-    ]
-    assert [line.split()[1] for line in lines] == ["---p"]
-    inside = ctypes.c_float.from_address(array.ctypes.data)
-    assert inside.value == 0.0
+    outside = array.ctypes.data + (array.nbytes if is_at_end else -1)
+    ranges = re.findall(r"(?m)^([0-9a-f]+)-([0-9a-f]+) (\S+)", Path("/proc/self/maps").read_text())
+    modes = [mode for start, end, mode in ranges if int(start, 16) <= outside < int(end, 16)]
+    assert modes == ["---p"]
+    assert ctypes.c_float.from_address(array.ctypes.data).value == 0.0
 
 
-def _covers(line: str, address: int) -> bool:
-    bounds = re.match(r"([0-9a-f]+)-([0-9a-f]+)", line)
-    return bounds is not None and int(bounds[1], 16) <= address < int(bounds[2], 16)
+# Strategies for AMX and VNNI on any processor: right with tiles and dot products as vectors.
+
+EMULATED, COMPILER, EVALUATOR = CpuPoints(emulated_machine()), CpuCompiler(emulates=True), CpuEvaluator(1)
+SIZES = draw.integers(1, 300)
+
+
+@pytest.mark.slow
+@pytest.mark.parametrize(
+    ("strategy", "dtype", "output"),
+    [
+        ("matmul_cpu_amx", "bf16", ""),
+        ("matmul_cpu_amx", "bf16", "bf16"),
+        ("matmul_cpu_amx", "i8", ""),
+        ("matmul_cpu_vnni", "i8", ""),
+    ],
+)
+@settings(max_examples=5)
+@given(
+    sizes=draw.tuples(SIZES, SIZES, SIZES),
+    layout=draw.sampled_from(LAYOUTS),
+    epilogue=draw.sampled_from(EPILOGUES),
+    seed=draw.integers(0, 2**32 - 1),
+)
+def test_any_size_layout_and_epilogue_is_right(
+    strategy: str, dtype: str, output: str, sizes: tuple[int, int, int], layout: str, epilogue: str, seed: int
+) -> None:
+    rng = np.random.default_rng(seed)
+    kind = KernelKind(strategy, dtype, layout, epilogue, 1, output)
+    problem = kind.problem(sizes)
+    point = CpuPoint(problem, 1, EMULATED.draw_again(kind, problem, rng))
+    loaded = EVALUATOR.load(problem, COMPILER.compile(problem, EMULATED.bind(point)))
+    verdict = EVALUATOR.verify(problem, loaded, rng)
+    assert verdict.elements == sizes[0] * sizes[1]
+    assert verdict.max_error == 0.0 if dtype == "i8" else verdict.max_error <= 1.0, point.text

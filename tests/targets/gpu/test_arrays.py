@@ -1,17 +1,29 @@
-"""What a refusal of the GPU means for a candidate."""
+"""Arrays and programs on a GPU, and what a refusal of the GPU means for a candidate."""
 
-from collections.abc import Callable
+import ctypes
+import gc
+from dataclasses import replace
 
 import numpy as np
 import pytest
 
+from benchmarks.gpu_check.stub_driver import StubDriver
 from tests.targets.gpu.simulated_cuda import device_with_a_clock
+from tests.texts import text_beside
 from tuner.core.errors import RAN, CandidateError, Stage
-from tuner.core.gpu import DeviceError
+from tuner.core.gpu import DeviceError, TensorMapLayout
+from tuner.core.gpu_code import BufferMap, KernelBuffer, KernelProgram, Launch
 from tuner.core.problem import Matmul, Problem
 from tuner.payload.reference import output_dtype
 from tuner.simulator.device.simulated_device import SimulatedDevice
-from tuner.targets.gpu.arrays import OUT_OF_MEMORY, GpuProblemArrays, allocating, failing_as
+from tuner.targets.gpu.arrays import (
+    OUT_OF_MEMORY,
+    Arguments,
+    GpuProblemArrays,
+    LoadedKernels,
+    allocating,
+    failing_as,
+)
 
 
 def refusal(error_name: str) -> DeviceError:
@@ -20,10 +32,8 @@ def refusal(error_name: str) -> DeviceError:
 
 @pytest.mark.parametrize("stage", [Stage.LOAD, Stage.RUN, Stage.MEASURE])
 def test_a_refusal_fails_the_candidate_at_its_stage(stage: Stage) -> None:
-    with (
-        pytest.raises(CandidateError, match=r"^cuLaunchKernel: CUDA_ERROR_INVALID_VALUE$") as caught,
-        failing_as(stage),
-    ):
+    refused = pytest.raises(CandidateError, match=r"^cuLaunchKernel: CUDA_ERROR_INVALID_VALUE$")
+    with refused as caught, failing_as(stage):
         raise refusal("CUDA_ERROR_INVALID_VALUE")
     assert caught.value.stage is stage
 
@@ -40,23 +50,17 @@ def test_an_error_that_takes_the_context_ends_the_process_even_from_load(name: s
 def test_other_errors_pass() -> None:
     with pytest.raises(ZeroDivisionError), failing_as(Stage.RUN):
         _ = 1 // 0
+    with pytest.raises(DeviceError, match="INVALID_VALUE"), allocating("scratch", 1, Stage.LOAD):
+        raise refusal("CUDA_ERROR_INVALID_VALUE")
 
 
 def test_a_lack_of_memory_reports_what_for() -> None:
-    with (
-        pytest.raises(
-            CandidateError, match=r"^1\.50 GiB of GPU memory for scratch are not free: CUDA_E"
-        ) as caught,
-        failing_as(Stage.RUN),
-        allocating("scratch", 3 << 29, Stage.LOAD),
-    ):
+    refused = pytest.raises(
+        CandidateError, match=r"^1\.50 GiB of GPU memory for scratch are not free: CUDA_E"
+    )
+    with refused as caught, failing_as(Stage.RUN), allocating("scratch", 3 << 29, Stage.LOAD):
         raise refusal(OUT_OF_MEMORY)
     assert caught.value.stage is Stage.LOAD
-
-
-def test_another_refusal_while_allocating_is_reported_as_it_is() -> None:
-    with pytest.raises(DeviceError, match="INVALID_VALUE"), allocating("scratch", 1, Stage.LOAD):
-        raise refusal("CUDA_ERROR_INVALID_VALUE")
 
 
 # The arrays of a problem on a device: judged whole, guards and inputs as well.
@@ -101,19 +105,6 @@ def selected(device: SimulatedDevice, arrays: GpuProblemArrays) -> None:
     upload(device, at["c"], np.maximum(a @ b + bias, 0.0).astype(output_dtype(PROBLEM)))
 
 
-def verify(
-    device: SimulatedDevice, arrays: GpuProblemArrays, run: Callable[[int], None], again: bool
-) -> None:
-    """Compares what a run leaves: the first one, or one after a right one."""
-    if again:
-        selected(device, arrays)
-        arrays.evaluate()
-        arrays.verify_run(run, rng())
-    else:
-        run(0)
-        arrays.evaluate()
-
-
 def test_a_right_answer_is_right(device: SimulatedDevice) -> None:
     arrays = arrays_of(device)
     selected(device, arrays)
@@ -121,59 +112,53 @@ def test_a_right_answer_is_right(device: SimulatedDevice) -> None:
     arrays.verify_run(lambda stream: selected(device, arrays), rng())
 
 
-def test_what_nobody_wrote_is_wrong(device: SimulatedDevice) -> None:
+def test_what_nobody_wrote_or_wrote_again_is_wrong(device: SimulatedDevice) -> None:
     arrays = arrays_of(device)
     with pytest.raises(CandidateError, match=r"30 of 30 elements are wrong.*found nan") as caught:
         arrays.evaluate()
     assert caught.value.stage is Stage.VERIFY
-
-
-def test_what_was_right_once_is_not_taken_for_right_when_nothing_is_written_again(
-    device: SimulatedDevice,
-) -> None:
-    arrays = arrays_of(device)
-    selected(device, arrays)
-    arrays.evaluate()
-    with pytest.raises(CandidateError, match="30 of 30 elements are wrong"):
-        arrays.verify_run(lambda stream: None, rng())
-
-
-def test_fresh_inputs_want_a_fresh_answer(device: SimulatedDevice) -> None:
-    arrays = arrays_of(device)
     selected(device, arrays)
     arrays.evaluate()
     old = download(device, arrays.addresses["c"], np.empty((6, 5), np.float32))
-    arrays.fill(np.random.default_rng(7))
+    with pytest.raises(CandidateError, match="30 of 30 elements are wrong"):
+        arrays.verify_run(lambda stream: None, rng())
+    arrays.fill(np.random.default_rng(7))  # other inputs want another C
     with pytest.raises(CandidateError, match="elements are wrong"):
         arrays.verify_run(lambda stream: upload(device, arrays.addresses["c"], old), rng())
 
 
-@pytest.mark.parametrize("offset", [-1, 6 * 5 * 4])
+OTHER = np.full(1, 77.0, np.float32)
+
+
+@pytest.mark.parametrize(
+    ("name", "offset", "written", "message"),
+    [
+        ("c", -1, np.zeros(1, np.uint8), "wrote 1 bytes outside of C"),
+        ("c", 6 * 5 * 4, np.zeros(1, np.uint8), "wrote 1 bytes outside of C"),
+        ("a", 0, OTHER, "changed its input A"),
+        ("b", 0, OTHER, "changed its input B"),
+        ("bias", 0, OTHER, "changed its input bias"),
+    ],
+)
 @pytest.mark.parametrize("again", [False, True])
-def test_a_write_outside_of_c_is_seen(device: SimulatedDevice, offset: int, again: bool) -> None:
+def test_a_write_outside_of_c_or_to_an_input_is_seen_at_once_or_after_a_right_run(
+    device: SimulatedDevice, name: str, offset: int, written: np.ndarray, message: str, again: bool
+) -> None:
     arrays = arrays_of(device)
 
     def run(stream: int) -> None:
         selected(device, arrays)
-        upload(device, arrays.addresses["c"] + offset, np.zeros(1, np.uint8))
+        upload(device, arrays.addresses[name] + offset, written)
 
-    with pytest.raises(CandidateError, match="wrote 1 bytes outside of C"):
-        verify(device, arrays, run, again)
-
-
-@pytest.mark.parametrize("name", ["a", "b", "bias"])
-@pytest.mark.parametrize("again", [False, True])
-def test_an_input_that_was_written_is_seen(device: SimulatedDevice, name: str, again: bool) -> None:
-    arrays = arrays_of(device)
-
-    def run(stream: int) -> None:
+    if again:
         selected(device, arrays)
-        upload(device, arrays.addresses[name], np.full(1, 77.0, np.float32))
-
-    with pytest.raises(
-        CandidateError, match=f"changed its input {'bias' if name == 'bias' else name.upper()}"
-    ):
-        verify(device, arrays, run, again)
+        arrays.evaluate()
+        with pytest.raises(CandidateError, match=message):
+            arrays.verify_run(run, rng())
+    else:
+        run(0)
+        with pytest.raises(CandidateError, match=message):
+            arrays.evaluate()
 
 
 def test_everything_is_freed_even_if_half_of_it_was_had(
@@ -185,7 +170,7 @@ def test_everything_is_freed_even_if_half_of_it_was_had(
 
     def scarce(size_bytes: int, stream: int) -> int:
         if device.counts.allocations == 6:
-            raise DeviceError("cuMemAllocAsync: CUDA_ERROR_OUT_OF_MEMORY", "CUDA_ERROR_OUT_OF_MEMORY")
+            raise refusal(OUT_OF_MEMORY)
         return allocate(size_bytes, stream)
 
     monkeypatch.setattr(device, "allocate", scarce)
@@ -202,23 +187,21 @@ def test_before_a_sample_one_number_has_another_top_bit_and_none_after_it(
 ) -> None:
     arrays, stream = arrays_of(device, Matmul(6, 5, 4, dtype)), device.create_stream()
     item_bytes = arrays.problem.input_bytes
-    sizes = {"a": 24, "b": 20}
-    was = {
-        name: download(device, arrays.addresses[name], np.empty((sizes[name], item_bytes), np.uint8))
-        for name in sizes
-    }
+
+    def inputs() -> np.ndarray:
+        arrays_of_bytes = [np.empty((count, item_bytes), np.uint8) for count in (24, 20)]
+        at = arrays.addresses
+        return np.concatenate(
+            [download(device, at[x], y) for x, y in zip("ab", arrays_of_bytes, strict=True)]
+        )
+
+    before = inputs()
     arrays.prepare_sample(rng(), stream)
     device.synchronize_stream(stream)
-    changed = [
-        was[name][row] ^ now[row]
-        for name in sizes
-        for now in [download(device, arrays.addresses[name], was[name])]
-        for row in np.flatnonzero((was[name] != now).any(axis=1))
-    ]
-    assert [bits.tolist() for bits in changed] == [[0] * (item_bytes - 1) + [0x80]]
+    changed = before ^ inputs()
+    assert changed[changed.any(axis=1)].tolist() == [[0] * (item_bytes - 1) + [0x80]]
     arrays.end_sample(rng(), stream, is_evaluated=False)
-    for name in sizes:
-        assert np.array_equal(download(device, arrays.addresses[name], was[name]), was[name])
+    assert np.array_equal(inputs(), before)
 
 
 @pytest.mark.parametrize("dtype", ["f32", "f16", "bf16", "i8"])
@@ -229,9 +212,86 @@ def test_c_of_a_sample_that_writes_nothing_is_nan_or_is_found_wrong(
     found = set()
     for seed in range(8):
         arrays.prepare_sample(np.random.default_rng(seed), stream)
-        with pytest.raises(
-            CandidateError, match=r"30 of 30 elements are NaN|elements looked at are wrong"
-        ) as caught:
+        message = r"30 of 30 elements are NaN|elements looked at are wrong"
+        with pytest.raises(CandidateError, match=message) as caught:
             arrays.end_sample(rng(), stream, is_evaluated=True)
         found.add("are NaN" in caught.value.reason)
     assert found == {True, False}
+
+
+# A program on a device: pointers arrive, zeros are zeros before every run, memory is given back.
+
+BUFFERS = (
+    KernelBuffer("c", 4, "output", is_zeroed=True),
+    KernelBuffer("workspace", 6, "scratch"),  # no whole number of words
+)
+PROGRAM = KernelProgram(
+    "sm_90",
+    text_beside(__file__, "PTX"),
+    b"",
+    (Launch("count", (1, 1, 1), (1, 1, 1), 0, ("c", "workspace")),),
+    BUFFERS,
+)
+
+
+@pytest.fixture
+def stub() -> StubDriver:
+    return StubDriver()
+
+
+def test_arguments_are_the_addresses_of_addresses(stub: StubDriver) -> None:
+    launch = Launch("k", (1, 1, 1), (1, 1, 1), 0, ("b", "a", "b"))
+    arguments = Arguments(launch, {"a": 0xA0, "b": 0xB0}, stub.open())
+    pointers = ctypes.cast(arguments.address, ctypes.POINTER(ctypes.POINTER(ctypes.c_uint64)))
+    assert [pointers[index][0] for index in range(3)] == [0xB0, 0xA0, 0xB0]
+
+
+def test_a_tensor_map_is_encoded_for_its_buffer_and_aligned() -> None:
+    layout = TensorMapLayout((64, 8), (128,), (64, 8), 6, swizzle=3)
+    launch = Launch("k", (1, 1, 1), (1, 1, 1), 0, ("a_map0", "b"), (BufferMap("a_map0", "a", layout),))
+    device = SimulatedDevice("sm_90")
+    arguments = Arguments(launch, {"a": 0xA00, "b": 0xB0}, device)
+    pointers = ctypes.cast(arguments.address, ctypes.POINTER(ctypes.c_uint64))
+    assert pointers[0] % 64 == 0
+    assert ctypes.string_at(pointers[0], 128) == device.tensor_map(0xA00, layout)
+    assert ctypes.c_uint64.from_address(pointers[1]).value == 0xB0
+
+
+@pytest.mark.parametrize(("is_zeroed", "counted"), [(True, 1), (False, 12)])
+def test_what_begins_as_zeros_does_so_before_every_run_and_what_does_not_is_left_alone(
+    stub: StubDriver, is_zeroed: bool, counted: int
+) -> None:
+    device = stub.open()
+    buffers = (replace(BUFFERS[0], is_zeroed=is_zeroed), BUFFERS[1])
+    loaded = LoadedKernels(device, replace(PROGRAM, buffers=buffers))
+    c = device.allocate(4, 0)
+    device.fill(c, 10, 4, 1, 0)
+    run = loaded.work({"c": c})
+    run(0)
+    run(0)
+    assert ctypes.c_uint32.from_address(c).value == counted
+    assert stub.errors == []
+
+
+def test_scratch_memory_is_poisoned_to_its_last_byte(stub: StubDriver) -> None:
+    device = stub.open()
+    loaded = LoadedKernels(device, PROGRAM)
+    loaded.poison()
+    loaded.work({"c": device.allocate(4, 0)})(0)
+    ((_, workspace),) = loaded._scratch.items()  # noqa: SLF001
+    assert ctypes.string_at(workspace, 6) == b"\xff" * 6
+
+
+@pytest.mark.parametrize("is_lost", [False, True])  # a warning of a finalizer that raised would be an error
+def test_code_and_scratch_are_given_back_with_the_program_even_if_the_context_is_lost(
+    stub: StubDriver, is_lost: bool
+) -> None:
+    loaded = LoadedKernels(stub.open(), PROGRAM)
+    assert stub.live_blocks == 1
+    if is_lost:
+        stub.fail("cuMemFreeAsync", 700)
+    del loaded
+    gc.collect()
+    assert stub.calls("cuMemFreeAsync") == 1
+    if not is_lost:
+        assert (stub.live_blocks, stub.calls("cuModuleUnload")) == (0, 1)

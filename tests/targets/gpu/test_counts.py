@@ -1,11 +1,11 @@
 """What is counted of machine code, on listings that are written by hand."""
 
+from dataclasses import dataclass
 from pathlib import Path
 
 import pytest
 
 from tests.library.bundle.values import program
-from tests.targets.gpu.listings import FFMA, LDS, NESTED, Line, kernel_of, listing, loop
 from tests.texts import text_beside
 from tuner.search.cost_model.gpu import LATENCY
 from tuner.simulator.memory.access_log import Access
@@ -24,12 +24,67 @@ from tuner.targets.gpu.cycle_model import (
     multiply_adds,
 )
 from tuner.targets.gpu.sass import (
+    NO_BARRIER,
     Kernel,
     MachineInstruction,
     assembly_mix,
     instruction_mix,
     read_kernels,
     sass,
+)
+
+# What ``nvdisasm -c -hex`` prints of kernels that are written by hand.
+
+
+@dataclass(frozen=True)
+class Line:
+    """An instruction and its control code."""
+
+    text: str
+    stall_cycles: int = 1
+    sets: int = NO_BARRIER
+    waits: tuple[int, ...] = ()
+
+    @property
+    def word(self) -> str:
+        """Returns the high word."""
+        mask = sum(1 << number for number in self.waits)
+        return f"{self.stall_cycles << 41 | self.sets << 46 | mask << 52 | 0b111:016x}"
+
+
+def listing(*lines: Line | str) -> str:
+    """Returns the text of a kernel: labels, and instructions."""
+    text, address = [".section .text.k", ".text.k:"], 0
+    for line in lines:
+        if isinstance(line, str):
+            text.append(f"{line}:")
+        else:
+            text.append(f"        /*{address:04x}*/          {line.text} ;   /* 0x0123456789abcdef */")
+            text.append(f"                                   /* 0x{line.word} */")
+            address += 16
+    return "\n".join(text)
+
+
+def kernel_of(*lines: Line | str) -> Kernel:
+    """Returns the kernel."""
+    (kernel,) = read_kernels(listing(*lines))
+    return kernel
+
+
+FFMA, LDS = Line("FFMA R0, R1, R2, R0", 2), Line("LDS.128 R4, [R8]", 1, sets=0)
+
+
+def loop(label: str, *body: Line | str) -> tuple[Line | str, ...]:
+    """Returns a loop around lines; the branch back is one more instruction."""
+    return (label, *body, Line(f"@P0 BRA `({label})", 5))
+
+
+NESTED = kernel_of(
+    Line("MOV R1, c[0x0][0x28]"),
+    *loop(".L_x_0", LDS, *loop(".L_x_1", FFMA, FFMA), FFMA),
+    FFMA,
+    Line("EXIT", 5),
+    *loop(".L_x_2"),
 )
 
 
@@ -40,71 +95,35 @@ def test_an_instruction_has_its_name_its_words_and_its_control_code() -> None:
     assert (product.text, product.stall_cycles) == ("HMMA.16816.F32 R4, R8.reuse, R12, R4", 8)
     assert (product.sets, product.waits) == (None, (0, 5))
     assert product.sources == ((8, True), (12, False), (4, False))
-
-
-def test_widths_are_reported_from_the_name() -> None:
     names = ("LDG.E.128.CONSTANT R0", "LDS.64 R0", "STS R0", "LDS.U.8 R0")
     assert [MachineInstruction(0, name).words for name in names] == [4, 2, 1, 1]
+    with pytest.raises(AssertionError, match="allowed the high word of an instruction"):
+        read_kernels(listing(FFMA).rpartition("\n")[0])
 
 
-def test_loops_are_what_branches_back_close() -> None:
+def test_loops_are_what_branches_back_close_but_no_jump_from_after_the_end() -> None:
     assert NESTED.loops() == ((2, 5), (1, 7))  # the endless branch to itself at the end is none
-
-
-def test_a_jump_back_from_after_the_end_is_no_loop() -> None:
     again = Line("BRA `(.L_x_0)", 5)  # a wait outside of the loop has succeeded at last
     waiting = kernel_of(".L_x_0", FFMA, *loop(".L_x_1", FFMA), Line("EXIT"), again)
     assert waiting.loops() == ((1, 3),)
 
 
-def test_an_instruction_without_its_second_word_is_an_error() -> None:
-    with pytest.raises(AssertionError, match="allowed the high word of an instruction"):
-        read_kernels(listing(FFMA).rpartition("\n")[0])
-
-
-TOOL = Tool(Path("nvdisasm"), "PATH")
-
-
 def test_kernels_are_reported_instruction_by_instruction(monkeypatch: pytest.MonkeyPatch) -> None:
-    monkeypatch.setattr(module, "nvdisasm", lambda: TOOL)
+    monkeypatch.setattr(module, "nvdisasm", lambda: Tool(Path("nvdisasm"), "PATH"))
     monkeypatch.setattr(module, "listing_of", lambda _cubin, _tool: listing(LDS, FFMA))
     assert sass(program(cubin=b"code")) == "<k>:\n  LDS.128 R4, [R8]\n  FFMA R0, R1, R2, R0\n"
-
-
-def test_without_machine_code_or_tool_there_is_none(monkeypatch: pytest.MonkeyPatch) -> None:
-    monkeypatch.setattr(module, "nvdisasm", lambda: TOOL)
     assert sass(None) == sass(program(cubin=b"")) == ""
     monkeypatch.setattr(module, "nvdisasm", lambda: None)
     assert sass(program(cubin=b"code")) == ""
 
 
-PTX = text_beside(__file__, "PTX")
-LLVM = """llvm.func @f(%arg0: !llvm.ptr) {
-    %0 = llvm.mlir.constant(4 : i64) : i64
-    %1 = llvm.load %arg0 : !llvm.ptr -> f32
-    %2 = llvm.intr.fmuladd(%1, %1, %1) : (f32, f32, f32) -> f32
-    llvm.store %2, %arg0 : f32, !llvm.ptr
-    llvm.return
-}
-"""
-
-
-def test_instructions_of_ptx_are_counted_without_types_and_guards() -> None:
-    assert instruction_mix(PTX) == (
-        ("fma.rn", 2),
-        ("add", 1),
-        ("bra", 1),
-        ("ld.global", 1),
-        ("ld.param", 1),
-        ("ret", 1),
+def test_instructions_are_counted_without_types_guards_constants_names_of_functions_and_prefixes() -> None:
+    once = ("add", "bra", "ld.global", "ld.param", "ret")
+    assert instruction_mix(text_beside(__file__, "PTX")) == (("fma.rn", 2), *((name, 1) for name in once))
+    assert instruction_mix(text_beside(__file__, "LLVM")) == (
+        *(("intr.fmuladd", 1), ("load", 1)),
+        *(("return", 1), ("store", 1)),
     )
-
-
-def test_operations_of_llvm_are_counted_without_constants() -> None:
-    assert instruction_mix(LLVM) == (("intr.fmuladd", 1), ("load", 1), ("return", 1), ("store", 1))
-
-
-def test_assembly_is_counted_without_names_of_functions_and_prefixes() -> None:
     x86 = "<matmul>:\n  vxorps %xmm0,%xmm0,%xmm0\n  data16 cs nopw 0x0(%rax)\n  vxorps %xmm1,%xmm1,%xmm1\n"
     assert assembly_mix(x86) == (("vxorps", 2), ("nopw", 1))
     assert assembly_mix("<k>:\n  HMMA.16816.F32 R4, R8, R12, R4\n") == (("HMMA.16816.F32", 1),)
@@ -135,41 +154,56 @@ def test_the_main_loop_is_the_innermost_with_most_products() -> None:
     assert main_loop(kernel_of(*loop(".L_x_0", LDS))) is None
 
 
-def test_a_loop_turns_as_often_as_the_products_want() -> None:
-    counts = executions(kernel_of(FFMA, *loop(".L_x_0", LDS, FFMA, FFMA), Line("EXIT")), owed=101)
-    assert counts == (1, 50, 50, 50, 50, 1)
-
-
-def test_a_loop_around_it_turns_as_told() -> None:
+def test_a_loop_turns_as_often_as_the_products_want_and_what_is_around_it_as_given() -> None:
+    assert executions(kernel_of(FFMA, Line("EXIT")), owed=100) == (1, 1)  # without a loop of products
+    one_loop = kernel_of(FFMA, *loop(".L_x_0", LDS, FFMA, FFMA), Line("EXIT"))
+    assert executions(one_loop, owed=101) == (1, 50, 50, 50, 50, 1)
     counts = executions(NESTED, owed=1 + 8 * (1 + 2 * 5), outer_iterations=8)
     assert counts[:9] == (1, 8, 40, 40, 40, 8, 8, 1, 1)
 
 
-def test_code_without_a_loop_of_products_is_executed_once() -> None:
-    assert executions(kernel_of(FFMA, Line("EXIT")), owed=100) == (1, 1)
-
-
 LOADS = kernel_of(Line("LDS R0, [R1]"), Line("FFMA R0, R1, R2, R3"), Line("LDS.128 R4, [R1]"))
 ROW = tuple(range(32))
+CONFLICT, BROADCAST = tuple(32 * lane for lane in range(32)), (0,) * 32
 
 
 def access(words: tuple[int, ...], width: int = 1, opcode: str = "ld.shared.b32") -> Access:
     return Access(opcode, 1, words, width)
 
 
-def test_without_accesses_lanes_ask_for_words_in_a_row() -> None:
-    assert memory_cycles(LOADS, (), 80) == {0: 1.0, 2: 4.0}
-    assert memory_cycles(LOADS, (), 75) == {0: 2.0, 2: 8.0}
-
-
-def test_an_access_costs_what_those_of_its_width_cost() -> None:
-    conflict, broadcast = tuple(32 * lane for lane in range(32)), (0,) * 32
-    seen = (access(ROW), access(conflict), access(broadcast, 4, "ld.shared.v4.b32"))
-    assert memory_cycles(LOADS, seen, 80) == {0: (1 + 32) / 2, 2: 2.0}
-
-
-def test_a_width_that_was_not_seen_costs_as_the_others() -> None:
-    assert memory_cycles(LOADS, (access(tuple(2 * lane for lane in range(32))),), 80) == {0: 2.0, 2: 2.0}
+@pytest.mark.parametrize(
+    ("kernel", "seen", "capability", "expected"),
+    [
+        (LOADS, (), 80, {0: 1.0, 2: 4.0}),  # without accesses lanes ask for words in a row
+        (LOADS, (), 75, {0: 2.0, 2: 8.0}),
+        # an access costs what those of its width cost, else what the others cost
+        (
+            LOADS,
+            (access(ROW), access(CONFLICT), access(BROADCAST, 4, "ld.shared.v4.b32")),
+            80,
+            {0: (1 + 32) / 2, 2: 2.0},
+        ),
+        (LOADS, (access(tuple(2 * lane for lane in range(32))),), 80, {0: 2.0, 2: 2.0}),
+        # a bulk copy is no access of lanes
+        (
+            kernel_of(Line("LDGSTS.E.BYPASS.128 [R0], [R2]")),
+            (access(BROADCAST, 4, "cp.async.bulk.tensor.2d.shared::cluster.global"),),
+            80,
+            {0: 4.0},
+        ),
+        # spills go to the second level
+        (
+            kernel_of(Line("LDL.64 R0, [R1]"), Line("STG.E.128 [R2], R4")),
+            (),
+            80,
+            {0: pytest.approx(128 * 2 / 24), 1: 4.0},
+        ),
+    ],
+)
+def test_memory_costs_what_its_accesses_cost(
+    kernel: Kernel, seen: tuple[Access, ...], capability: int, expected: dict[int, float]
+) -> None:
+    assert memory_cycles(kernel, seen, capability) == expected
 
 
 @pytest.mark.parametrize(
@@ -182,40 +216,24 @@ def test_a_width_that_was_not_seen_costs_as_the_others() -> None:
 )
 def test_rows_of_one_bank_are_served_one_by_one(line: str, opcode: str) -> None:
     kernel = kernel_of(Line(line))
-    spread = access(tuple(32 * lane for lane in range(32)), 4, opcode)
-    in_a_row = access(tuple(4 * lane for lane in range(32)), 4, opcode)
-    assert memory_cycles(kernel, (in_a_row,), 80) == {0: 4.0}
-    assert memory_cycles(kernel, (spread,), 80) == {0: 32.0}
-
-
-def test_a_bulk_copy_is_no_access_of_lanes() -> None:
-    kernel = kernel_of(Line("LDGSTS.E.BYPASS.128 [R0], [R2]"))
-    bulk = access((0,) * 32, 4, "cp.async.bulk.tensor.2d.shared::cluster.global")
-    assert memory_cycles(kernel, (bulk,), 80) == {0: 4.0}
-
-
-def test_spills_go_to_the_second_level() -> None:
-    spill = kernel_of(Line("LDL.64 R0, [R1]"), Line("STG.E.128 [R2], R4"))
-    assert memory_cycles(spill, (), 80) == {0: pytest.approx(128 * 2 / 24), 1: 4.0}
+    in_a_row = tuple(4 * lane for lane in range(32))
+    for words, cycles in ((in_a_row, 4.0), (CONFLICT, 32.0)):
+        assert memory_cycles(kernel, (access(words, 4, opcode),), 80) == {0: cycles}
 
 
 LOAD = Line("LDG.E R4, [R8]", 1, sets=0)
 USE = Line("FADD R5, R4, R5", 4, waits=(0,))
 
 
-def test_stall_counts_add_up() -> None:
+def test_stall_counts_add_up_and_a_use_waits_for_its_load() -> None:
     assert critical_path(kernel_of(FFMA, FFMA, Line("EXIT", 0)), (1, 3, 1)) == 2 + 6 + 1
-
-
-def test_a_use_waits_for_its_load_and_what_is_done_meanwhile_is_saved() -> None:
     assert critical_path(kernel_of(LOAD, USE), (1, 1)) == LATENCY + 4
-    assert critical_path(kernel_of(LOAD, *[FFMA] * 5, USE), (1,) * 7) == LATENCY + 4
-
-
-def test_loads_that_are_under_way_together_are_waited_for_once() -> None:
+    assert critical_path(kernel_of(LOAD, *[FFMA] * 5, USE), (1,) * 7) == LATENCY + 4  # done meanwhile
     second = Line("LDG.E R6, [R8+0x10]", 1, sets=1)
-    both = Line("FADD R5, R4, R6", 4, waits=(0, 1))
+    both = Line("FADD R5, R4, R6", 4, waits=(0, 1))  # waits once for loads that are under way together
     assert critical_path(kernel_of(LOAD, second, both), (1, 1, 1)) == 1 + LATENCY + 4
+    assert critical_path(kernel_of(Line("BAR.SYNC 0x0", 6)), (2,)) == 2 * (6 + BARRIER_CYCLES)
+    assert LATENCIES["LDS"] < LATENCIES["LDG"]
 
 
 def test_what_a_turn_before_loaded_is_there() -> None:
@@ -225,11 +243,6 @@ def test_what_a_turn_before_loaded_is_there() -> None:
     counts = (turns,) * 153
     assert critical_path(ahead, counts) == turns * (4 + 300 + 1 + 5 + LATENCY - 6)  # the load ends the turn
     assert critical_path(late, counts) == turns * (LATENCY + 4 + 300 + 5)
-
-
-def test_barriers_take_their_time() -> None:
-    assert critical_path(kernel_of(Line("BAR.SYNC 0x0", 6)), (2,)) == 2 * (6 + BARRIER_CYCLES)
-    assert LATENCIES["LDS"] < LATENCIES["LDG"]
 
 
 BLOCKS = BlockWork(blocks=200, warps=8, resident=2, fetched_bytes=2400.0, stored_bytes=0.0)
@@ -252,13 +265,19 @@ def test_each_part_is_counted_for_the_warps_that_share_it() -> None:
     assert parts.bottleneck == parts.memory
 
 
-def test_two_pipes_multiply_twice_as_fast_unless_registers_lie_in_one_bank() -> None:
-    spread, one_bank = kernel_of(FFMA), kernel_of(Line("FFMA R0, R2, R4, R6"))
-    kept = kernel_of(Line("FFMA R0, R2.reuse, R4, R6"))
-    assert counts(spread, 1, 80).parts(BLOCKS, 2).products == 4 * 2
-    assert counts(spread, 1, 86).parts(BLOCKS, 2).products == 4 * 1
-    assert counts(one_bank, 1, 86).parts(BLOCKS, 2).products == 4 * 2
-    assert counts(kept, 1, 86).parts(BLOCKS, 2).products == 4 * 1
+@pytest.mark.parametrize(
+    ("line", "capability", "cycles"),
+    [
+        (FFMA, 80, 2),
+        (FFMA, 86, 1),
+        (Line("FFMA R0, R2, R4, R6"), 86, 2),  # one bank
+        (Line("FFMA R0, R2.reuse, R4, R6"), 86, 1),
+    ],
+)
+def test_two_pipes_multiply_twice_as_fast_unless_registers_lie_in_one_bank(
+    line: Line, capability: int, cycles: int
+) -> None:
+    assert counts(kernel_of(line), 1, capability).parts(BLOCKS, 2).products == 4 * cycles
 
 
 def test_waves_follow_one_another_and_the_last_takes_its_share() -> None:

@@ -30,17 +30,14 @@ from tuner.targets.gpu.simulator_target import simulator_limits
 
 PROBLEM = Matmul(16, 8, 8)
 
-
 SCRIPT = gpu_script(block=8, depth=8, tile=2)
 
-
 COMPILER = GpuCompiler(chip_of("sm_90"), lambda: None)  # without ptxas: PTX is what is simulated
-
 
 BRIEF = Effort(budget_s=0.0, min_samples=2)
 
 
-def nothing_here() -> None:
+def nothing_here() -> GpuHere:
     raise DeviceError("no CUDA driver: libcuda.so.1 cannot be loaded")
 
 
@@ -67,8 +64,7 @@ def device() -> SimulatedDevice:
 
 def edited(artifact: Artifact, old: str, new: str) -> Artifact:
     """Returns the artifact with its PTX broken."""
-    program = artifact.program
-    assert program is not None
+    program = program_of(artifact)
     assert re.search(old, program.ptx), old
     return replace(artifact, program=replace(program, ptx=re.sub(old, new, program.ptx, count=1)))
 
@@ -76,6 +72,13 @@ def edited(artifact: Artifact, old: str, new: str) -> Artifact:
 def program_of(artifact: Artifact) -> KernelProgram:
     assert artifact.program is not None
     return artifact.program
+
+
+def with_workspace(artifact: Artifact, role: str) -> Artifact:
+    """Returns the artifact with one more buffer."""
+    program = program_of(artifact)
+    workspace = replace(program.buffers[0], name="workspace", role=role)
+    return replace(artifact, program=replace(program, buffers=(*program.buffers, workspace)))
 
 
 @pytest.mark.mlir
@@ -113,10 +116,7 @@ def test_what_a_program_holds_is_given_back_when_it_is_forgotten(
     device: SimulatedDevice, artifact: Artifact
 ) -> None:
     evaluator = evaluator_on(device)
-    program = program_of(artifact)
-    scratch = replace(program.buffers[0], name="workspace", role="scratch")
-    own = replace(artifact, program=replace(program, buffers=(*program.buffers, scratch)))
-    loaded = evaluator.load(PROBLEM, own)
+    loaded = evaluator.load(PROBLEM, with_workspace(artifact, "scratch"))
     evaluator.verify(PROBLEM, loaded, rng())
     kept = device.counts.allocations - device.counts.frees
     del loaded
@@ -132,28 +132,21 @@ def test_another_problem_takes_the_memory_of_the_one_before(
     evaluator = evaluator_on(device)
     evaluator.verify(PROBLEM, evaluator.load(PROBLEM, artifact), rng())
     other = Matmul(8, 8, 8)
-    script = Script.of(SCRIPT)
-    evaluator.verify(other, evaluator.load(other, COMPILER.compile(other, script)), rng())
+    evaluator.verify(other, evaluator.load(other, COMPILER.compile(other, Script.of(SCRIPT))), rng())
     assert device.counts.allocations - device.counts.frees == 3
 
 
 @pytest.mark.mlir
 def test_a_wrong_program_fails_with_an_element(device: SimulatedDevice, artifact: Artifact) -> None:
-    evaluator = evaluator_on(device)
-    loaded = evaluator.load(PROBLEM, edited(artifact, r"mul\.rn\.f32", "add.rn.f32"))
-    with pytest.raises(CandidateError, match=r"^\d+ of 128 elements are wrong; worst at") as caught:
-        evaluator.verify(PROBLEM, loaded, rng())
-    assert caught.value.stage is Stage.VERIFY
-
-
-@pytest.mark.mlir
-def test_blocks_that_are_not_launched_leave_poison(device: SimulatedDevice, artifact: Artifact) -> None:
-    program = program_of(artifact)
+    evaluator, program = evaluator_on(device), program_of(artifact)
     half = replace(program, launches=(replace(program.launches[0], grid=(1, 1, 1)),))
-    evaluator = evaluator_on(device)
-    loaded = evaluator.load(PROBLEM, replace(artifact, program=half))
-    with pytest.raises(CandidateError, match=r"^64 of 128 elements are wrong; .*: found nan"):
-        evaluator.verify(PROBLEM, loaded, rng())
+    for wrong, message in (
+        (edited(artifact, r"mul\.rn\.f32", "add.rn.f32"), r"^\d+ of 128 elements are wrong; worst at"),
+        (replace(artifact, program=half), r"^64 of 128 elements are wrong; .*: found nan"),
+    ):
+        with pytest.raises(CandidateError, match=message) as caught:
+            evaluator.verify(PROBLEM, evaluator.load(PROBLEM, wrong), rng())
+        assert caught.value.stage is Stage.VERIFY
 
 
 @pytest.mark.mlir
@@ -193,24 +186,21 @@ def test_what_timed_runs_left_is_evaluated(
 
 
 @pytest.mark.mlir
-def test_code_that_the_driver_refuses_fails_to_load(device: SimulatedDevice, artifact: Artifact) -> None:
+def test_code_that_the_driver_refuses_fails_to_load_and_a_lost_context_fails_the_run(
+    device: SimulatedDevice, artifact: Artifact, monkeypatch: pytest.MonkeyPatch
+) -> None:
     other = replace(artifact, program=replace(program_of(artifact), cubin=b"\x7fELF of another GPU"))
     with pytest.raises(CandidateError, match="CUDA_ERROR_NO_BINARY_FOR_GPU") as caught:
         evaluator_on(device).load(PROBLEM, other)
     assert caught.value.stage is Stage.LOAD
 
-
-@pytest.mark.mlir
-def test_a_lost_context_fails_the_run_at_whatever_stage_it_shows(
-    device: SimulatedDevice, artifact: Artifact, monkeypatch: pytest.MonkeyPatch
-) -> None:
     def lost(image: bytes) -> int:
         raise DeviceError("cuModuleLoadData: CUDA_ERROR_ILLEGAL_ADDRESS", "CUDA_ERROR_ILLEGAL_ADDRESS")
 
     monkeypatch.setattr(device, "load_module", lost)
     with pytest.raises(CandidateError, match="CUDA_ERROR_ILLEGAL_ADDRESS") as caught:
         evaluator_on(device).load(PROBLEM, artifact)
-    assert caught.value.stage is Stage.RUN
+    assert caught.value.stage is Stage.RUN  # at whatever stage it shows
 
 
 @pytest.mark.mlir
@@ -221,21 +211,18 @@ def test_a_lack_of_memory_reports_how_much_was_wanted(
     def full(size_bytes: int, stream: int) -> int:
         raise DeviceError("cuMemAllocAsync: CUDA_ERROR_OUT_OF_MEMORY", "CUDA_ERROR_OUT_OF_MEMORY")
 
-    program = program_of(artifact)
-    workspace = replace(program.buffers[0], name="workspace", role=role)
-    own = replace(artifact, program=replace(program, buffers=(*program.buffers, workspace)))
     monkeypatch.setattr(device, "allocate", full)
     evaluator = evaluator_on(device)
     with pytest.raises(
         CandidateError, match=r"GiB of GPU memory for .* are not free: CUDA_ERROR_O"
     ) as caught:
-        evaluator.verify(PROBLEM, evaluator.load(PROBLEM, own), rng())
+        evaluator.verify(PROBLEM, evaluator.load(PROBLEM, with_workspace(artifact, role)), rng())
     assert caught.value.stage is stage
 
 
 @pytest.mark.mlir
 def test_without_a_gpu_code_is_made_and_nothing_is_run() -> None:
-    evaluator = GpuEvaluator("sm_80", describe=nothing_here)  # type: ignore[arg-type]
+    evaluator = GpuEvaluator("sm_80", describe=nothing_here)
     artifact = GpuCompiler(chip_of("sm_80")).compile(PROBLEM, Script.of(SCRIPT))
     assert ".target sm_80" in artifact.code
     with pytest.raises(
@@ -253,10 +240,7 @@ NEEDS_NONE = pytest.mark.skipif("not _has_none()", reason="there is a GPU here")
 
 @pytest.fixture
 def no_gpu(monkeypatch: pytest.MonkeyPatch) -> None:
-    def nothing() -> GpuHere:
-        raise DeviceError("no CUDA driver: libcuda.so.1 cannot be loaded")
-
-    monkeypatch.setattr(probe, "describe_gpu", nothing)
+    monkeypatch.setattr(probe, "describe_gpu", nothing_here)
 
 
 @pytest.fixture
@@ -278,6 +262,7 @@ def test_without_a_gpu_code_is_made_and_the_reason_told(no_gpu: None) -> None:
     assert cuda.reason.startswith("compiles only: no CUDA driver: libcuda.so.1 cannot be loaded; ")
     assert "ptxas" in cuda.reason
     assert cuda.chip == ""
+    assert KIND.outcomes.machine(TargetName("cuda", "sm_90")).name == "cuda sm_90"
 
 
 def test_a_gpu_is_reported_with_all_that_is_known_of_it(gpu: None) -> None:
@@ -295,12 +280,14 @@ def test_a_gpu_that_no_code_can_be_made_for_is_not_used(monkeypatch: pytest.Monk
     assert "Tesla T4 is sm_75, allowed sm_80, sm_86" in cuda.reason
 
 
-def test_the_machine_is_described_by_the_gpu_here(gpu: None) -> None:
+def test_the_machine_is_described_by_the_gpu_here_if_it_is_of_the_chip(gpu: None) -> None:
     machine = KIND.outcomes.machine(TargetName("cuda", "sm_90"))
     assert (machine.name, machine.chip, machine.physical_cores) == ("Simulated GPU", "sm_90", 4)
     assert machine.processor == "Simulated GPU, CUDA driver 13.0"
     assert (machine.l3_bytes, machine.memory_bytes) == (FACTS.l2_bytes, FACTS.memory_bytes)
     assert dict(machine.limits())["sm_count"] == 4
+    assert KIND.outcomes.machine(TargetName("cuda", "sm_90a")).name == "Simulated GPU"
+    assert KIND.outcomes.machine(TargetName("cuda", "sm_80")).name == "cuda sm_80"
 
 
 @pytest.mark.mlir
@@ -308,16 +295,6 @@ def test_the_compiler_is_the_wheel_the_assembler_and_what_makes_code() -> None:
     compiler = KIND.outcomes.compiler(TargetName("cuda", "sm_80"))
     assert "ptxas" in dict(compiler.packages)
     assert compiler.pipeline_sha256 == sources_sha256(GPU_SOURCES)
-
-
-def test_the_machine_of_a_target_is_the_gpu_here_if_it_is_of_the_chip(gpu: None) -> None:
-    assert KIND.outcomes.machine(TargetName("cuda", "sm_90")).name == "Simulated GPU"
-    assert KIND.outcomes.machine(TargetName("cuda", "sm_90a")).name == "Simulated GPU"
-    assert KIND.outcomes.machine(TargetName("cuda", "sm_80")).name == "cuda sm_80"
-
-
-def test_without_a_gpu_the_machine_of_a_target_is_its_chip(no_gpu: None) -> None:
-    assert KIND.outcomes.machine(TargetName("cuda", "sm_90")).name == "cuda sm_90"
 
 
 def test_a_hanging_kernel_is_ended_sooner_than_a_slow_simulation() -> None:

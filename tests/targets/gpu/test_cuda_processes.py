@@ -66,31 +66,27 @@ def test_a_right_program_is_verified_and_timed_through_the_driver(runner: Worker
 
 @pytest.mark.slow
 @pytest.mark.parametrize(
-    ("deed", "stage", "reason"),
+    ("deed", "reason"),
     [
-        ("beyond", Stage.RUN, "CUDA_ERROR_LAUNCH_FAILED"),
-        ("lost at load", Stage.RUN, "cuModuleLoadData: .*CUDA_ERROR_ILLEGAL_ADDRESS"),
-        ("lost while timed", Stage.RUN, "CUDA_ERROR_ILLEGAL_ADDRESS"),
+        ("beyond", "CUDA_ERROR_LAUNCH_FAILED"),
+        ("lost at load", "cuModuleLoadData: .*CUDA_ERROR_ILLEGAL_ADDRESS"),
+        ("lost while timed", "CUDA_ERROR_ILLEGAL_ADDRESS"),
+        # in a new process: in that of the candidates before it the problem has its memory
+        (
+            "no memory",
+            r"^0\.00 GiB of GPU memory for matmul 16x8x8 .* are not free: CUDA_ERROR_OUT_OF_MEMORY$",
+        ),
     ],
 )
-def test_after_a_lost_context_the_next_candidate_has_a_new_one(
-    runner: WorkerRunner, deed: str, stage: Stage, reason: str
+def test_after_a_lost_context_or_a_lack_of_memory_the_next_candidate_is_timed(
+    runner: WorkerRunner, deed: str, reason: str
 ) -> None:
+    if deed == "no memory":
+        run(runner, candidate("beyond"))
     failed, honest = run(runner, candidate(deed), candidate(number=1))
     assert isinstance(failed.outcome, Failure), failed.outcome
-    assert failed.outcome.stage is stage
-    assert re.search(reason, failed.outcome.reason), failed.outcome.reason
-    assert isinstance(honest.outcome, Measurement), honest.outcome
-
-
-@pytest.mark.slow
-def test_a_lack_of_memory_is_a_failure_of_its_own(runner: WorkerRunner) -> None:
-    run(runner, candidate("beyond"))  # ends a process in which the problem has its memory
-    failed, honest = run(runner, candidate("no memory"), candidate(number=2))
-    assert isinstance(failed.outcome, Failure), failed.outcome
     assert failed.outcome.stage is Stage.RUN
-    wanted = r"^0\.00 GiB of GPU memory for matmul 16x8x8 .* are not free: CUDA_ERROR_OUT_OF_MEMORY$"
-    assert re.search(wanted, failed.outcome.reason), failed.outcome.reason
+    assert re.search(reason, failed.outcome.reason), failed.outcome.reason
     assert isinstance(honest.outcome, Measurement), honest.outcome
 
 

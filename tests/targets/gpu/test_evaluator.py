@@ -1,6 +1,9 @@
+"""The evaluator of CUDA programs and cuBLAS, on a simulated GPU and on a stand-in for the driver."""
+
 import ctypes
-from collections.abc import Callable
-from dataclasses import replace
+from collections.abc import Callable, Iterator
+from contextlib import contextmanager
+from dataclasses import dataclass, replace
 
 import numpy as np
 import pytest
@@ -9,13 +12,14 @@ from benchmarks.gpu_check.stub_driver import StubDriver
 from tests.runtime.cuda.stub_cublas import stub_cublas
 from tests.targets.gpu.simulated_cuda import COOL, FACTS, HERE, device_with_a_clock
 from tests.targets.gpu.small_matmul import small_matmul
+from tests.texts import text_beside
 from tuner.core.errors import CandidateError, Stage, TunerError, UsageError
-from tuner.core.gpu import DeviceError
+from tuner.core.gpu import AbstractDevice, DeviceError
 from tuner.core.gpu_code import KernelBuffer, KernelProgram, Launch, buffers_of
 from tuner.core.interfaces import Artifact, Effort
 from tuner.core.machine import Conditions, Span
 from tuner.core.problem import LAYOUTS, BatchMatmul, Matmul, Problem
-from tuner.core.records import Verdict
+from tuner.core.records import Measurement, Verdict
 from tuner.core.runs import Baseline
 from tuner.payload import reference
 from tuner.payload.reference import Array, Inputs
@@ -27,7 +31,6 @@ from tuner.targets.gpu import event_timing
 from tuner.targets.gpu.evaluator import GpuEvaluator, LocalGpu, time_cublas
 
 PROBLEM = Matmul(4, 4, 4)
-
 
 NOTHING = ".visible .entry nothing(.param .u64 a, .param .u64 b, .param .u64 c, .param .u64 calls) { ret; }"
 
@@ -41,12 +44,19 @@ def artifact_of(kernel: str, name: str) -> Artifact:
 
 ARTIFACT = artifact_of(NOTHING, "nothing")
 
-
 RIGHT = artifact_of(small_matmul(), "small")
 
 
 def opened(here: GpuHere) -> LocalGpu:
     return LocalGpu(device_with_a_clock(), FACTS.l2_bytes)
+
+
+@pytest.fixture
+def brief(monkeypatch: pytest.MonkeyPatch) -> None:
+    """Two warm samples and two cold ones, none of which is compared with what C should be."""
+    monkeypatch.setattr(event_timing, "MIN_SAMPLES", 2)
+    monkeypatch.setattr(event_timing, "COLD_SAMPLES", 2)
+    monkeypatch.setattr(gpu_evaluator, "MIN_SAMPLES", 10**6)
 
 
 def test_nothing_is_opened_before_the_first_program() -> None:
@@ -56,7 +66,7 @@ def test_nothing_is_opened_before_the_first_program() -> None:
     assert GpuEvaluator("sm_90", lambda: HERE, refused).usable() == HERE
 
 
-def test_code_for_another_chip_is_not_loaded() -> None:
+def test_code_for_another_chip_is_not_loaded_and_an_unknown_one_refused() -> None:
     evaluator = GpuEvaluator("sm_80", lambda: HERE, opened)
     message = r"^compiled only: code is for sm_80, the GPU here is Simulated GPU, sm_90; verify with"
     with pytest.raises(CandidateError, match=message) as failed:
@@ -64,16 +74,11 @@ def test_code_for_another_chip_is_not_loaded() -> None:
     assert failed.value.stage is Stage.LOAD
     with pytest.raises(DeviceError, match="code is for sm_80"):
         evaluator.usable()
-
-
-def test_a_chip_that_is_not_known_is_refused() -> None:
     with pytest.raises(UsageError, match=r"^chip: found 'sm_1', allowed sm_80"):
         GpuEvaluator("sm_1")
 
 
-def test_clocks_held_down_between_the_rounds_mark_the_times(monkeypatch: pytest.MonkeyPatch) -> None:
-    monkeypatch.setattr(event_timing, "MIN_SAMPLES", 2)
-    monkeypatch.setattr(event_timing, "COLD_SAMPLES", 2)
+def test_clocks_held_down_between_the_rounds_mark_the_times(brief: None) -> None:
     hot = replace(COOL, sm_clock_hz=1.2e9, slowdowns=("power cap",))
     states = iter([COOL, COOL, hot, COOL, COOL, COOL])  # before, two warm rounds, two cold ones, after
     gpu = LocalGpu(device_with_a_clock(), FACTS.l2_bytes, lambda: next(states))
@@ -85,20 +90,22 @@ def test_clocks_held_down_between_the_rounds_mark_the_times(monkeypatch: pytest.
     assert expected.slowdowns == ("power cap",)
 
 
-def library_evaluator(compare: Compare = reference.compare) -> GpuEvaluator:
-    """Returns an evaluator on stand-ins for the driver and cuBLAS; every sample seems to take 20 ms."""
+def stub_opened(_here: GpuHere) -> LocalGpu:
+    """Opens the stand-in for the driver, on which every sample seems to take 20 ms."""
     device = StubDriver().open()
     setattr(device, "elapsed_s", lambda start, stop: 0.02)  # noqa: B010 - never kept
-    return GpuEvaluator("sm_90", lambda: HERE, lambda here: LocalGpu(device, 4096), compare, stub_cublas)
+    return LocalGpu(device, 4096, lambda: COOL)
+
+
+def library_evaluator(compare: Compare = reference.compare) -> GpuEvaluator:
+    """Returns an evaluator on stand-ins for the driver and cuBLAS."""
+    return GpuEvaluator("sm_90", lambda: HERE, stub_opened, compare, stub_cublas)
 
 
 @pytest.mark.parametrize("epilogue", ["none", "bias_relu"])
 def test_cublas_are_interleaved_on_the_stream_and_the_arrays_of_the_programs(
-    monkeypatch: pytest.MonkeyPatch, epilogue: str
+    brief: None, epilogue: str
 ) -> None:
-    monkeypatch.setattr(event_timing, "MIN_SAMPLES", 3)
-    monkeypatch.setattr(event_timing, "COLD_SAMPLES", 2)
-    monkeypatch.setattr(gpu_evaluator, "MIN_SAMPLES", 10**6)  # no sample is judged
     problem = Matmul(4, 4, 4, epilogue=epilogue)
     evaluator, rng = library_evaluator(), np.random.default_rng(0)
     (library,) = evaluator.load_baselines(problem, rng)
@@ -109,8 +116,8 @@ def test_cublas_are_interleaved_on_the_stream_and_the_arrays_of_the_programs(
     assert checked >= 1
     assert not stream.value
     loaded = evaluator.load(problem, ARTIFACT)
-    times = evaluator.measure_together(problem, (loaded, library.work), Effort(0.0, 3), rng)
-    assert [len(each.samples_s) for each in times] == [3, 3]
+    times = evaluator.measure_together(problem, (loaded, library.work), Effort(0.0, 2), rng)
+    assert [len(each.samples_s) for each in times] == [2, 2]
     assert [each.cold_median_s for each in times] == [0.02, 0.02]
     assert calls.value == 1 + 2  # captured once, run cold twice
     assert stream.value  # the timer's
@@ -133,36 +140,38 @@ def test_cublas_that_is_wrong_takes_no_turn() -> None:
     assert failed.value.stage is Stage.VERIFY
 
 
+@contextmanager
+def refusing(call: str, result: int) -> Iterator[None]:
+    """Makes a call of the stand-in for cuBLAS return an error."""
+    given = ctypes.c_int.in_dll(ctypes.CDLL(stub_cublas()), f"stub_{call}_result")
+    given.value = result
+    yield
+    given.value = 0
+
+
 def test_cublas_that_refuses_is_reported_by_its_words() -> None:
-    result = ctypes.c_int.in_dll(ctypes.CDLL(stub_cublas()), "stub_multiply_result")
-    result.value = 15
-    try:
-        with pytest.raises(TunerError, match=r"^cuBLAS: cublasGemmEx: not supported$"):
-            library_evaluator().load_baselines(PROBLEM, np.random.default_rng(0))
-    finally:
-        result.value = 0
+    words = pytest.raises(TunerError, match=r"^cuBLAS: cublasGemmEx: not supported$")
+    with refusing("multiply", 15), words:
+        library_evaluator().load_baselines(PROBLEM, np.random.default_rng(0))
+    words = pytest.raises(TunerError, match=r"^cuBLAS: cublasCreate_v2: not initialized")
+    with refusing("create", 1), words:
+        timed(Matmul(*SIZES))
 
 
 def test_c_is_compared_as_the_judge_was_reported() -> None:
     def agreeable(inputs: Inputs, result: Array) -> tuple[Verdict, str]:
         return Verdict(0.0, 7, ("not looked at",)), ""
 
-    rng = np.random.default_rng(0)
-    strict, blind = (
-        GpuEvaluator("sm_90", lambda: HERE, opened),
-        GpuEvaluator("sm_90", lambda: HERE, opened, agreeable),
-    )
+    rng, strict = np.random.default_rng(0), GpuEvaluator("sm_90", lambda: HERE, opened)
+    blind = GpuEvaluator("sm_90", lambda: HERE, opened, agreeable)
     with pytest.raises(CandidateError, match="16 of 16 elements are wrong"):
         strict.verify(PROBLEM, strict.load(PROBLEM, ARTIFACT), rng)
     assert blind.verify(PROBLEM, blind.load(PROBLEM, ARTIFACT), rng) == Verdict(0.0, 7, ("not looked at",))
 
 
 def test_a_program_is_evaluated_with_every_sign_turned_and_again_on_inputs_that_were_not_timed(
-    monkeypatch: pytest.MonkeyPatch,
+    brief: None,
 ) -> None:
-    monkeypatch.setattr(event_timing, "MIN_SAMPLES", 2)
-    monkeypatch.setattr(event_timing, "COLD_SAMPLES", 2)
-    monkeypatch.setattr(gpu_evaluator, "MIN_SAMPLES", 10**6)  # no sample is judged
     seen: list[tuple[Array, Array]] = []
 
     def watched(inputs: Inputs, result: Array) -> tuple[Verdict, str]:
@@ -186,44 +195,31 @@ def test_a_program_is_evaluated_with_every_sign_turned_and_again_on_inputs_that_
 
 SIZES = (5, 7, 3)  # nothing fits by chance
 
-
 BRIEF = Effort(budget_s=0.0, min_samples=1)
 
 
-def baseline_opened(_here: GpuHere) -> LocalGpu:
-    device = StubDriver().open()
-    setattr(device, "elapsed_s", lambda start, stop: 0.02)  # noqa: B010 - never kept
-    return LocalGpu(device, 4096, lambda: COOL)
-
-
 def timed(problem: Problem, effort: Effort = BRIEF, find: Callable[[], str] = stub_cublas) -> Baseline:
-    evaluator = GpuEvaluator("sm_90", lambda: HERE, baseline_opened, find_library=find)
+    evaluator = GpuEvaluator("sm_90", lambda: HERE, stub_opened, find_library=find)
     return time_cublas(evaluator, problem, effort, 0)
 
 
 @pytest.mark.parametrize("layout", LAYOUTS)
-@pytest.mark.parametrize("dtype", ["f32", "f64", "f16", "bf16", "tf32"])
-def test_the_answer_is_that_of_the_problem(dtype: str, layout: str) -> None:
-    timed(Matmul(*SIZES, dtype, layout))  # raises for any element that is wrong
-
-
-@pytest.mark.parametrize("dtype", ["f16", "bf16"])
-def test_narrow_results_are_stored_narrow(dtype: str) -> None:
-    timed(Matmul(*SIZES, dtype, output=dtype))
-
-
 @pytest.mark.parametrize(
-    ("dtype", "compute"),
+    ("dtype", "output", "compute"),
     [
-        ("f16", cublas.COMPUTE_32F),
-        ("bf16", cublas.COMPUTE_32F),
-        ("f32", cublas.COMPUTE_32F),
-        ("tf32", cublas.COMPUTE_32F_FAST_TF32),
-        ("f64", cublas.COMPUTE_64F),
+        ("f16", "", cublas.COMPUTE_32F),
+        ("f16", "f16", cublas.COMPUTE_32F),
+        ("bf16", "", cublas.COMPUTE_32F),
+        ("bf16", "bf16", cublas.COMPUTE_32F),
+        ("f32", "", cublas.COMPUTE_32F),
+        ("tf32", "", cublas.COMPUTE_32F_FAST_TF32),
+        ("f64", "", cublas.COMPUTE_64F),
     ],
 )
-def test_tf32_is_allowed_exactly_where_the_problem_is_tf32(dtype: str, compute: int) -> None:
-    timed(Matmul(*SIZES, dtype))
+def test_the_answer_is_that_of_the_problem_by_tf32_exactly_where_it_is_asked_for(
+    dtype: str, output: str, compute: int, layout: str
+) -> None:
+    timed(Matmul(*SIZES, dtype, layout, output=output))  # raises for any element that is wrong
     assert ctypes.c_int.in_dll(ctypes.CDLL(stub_cublas()), "stub_compute").value == compute
 
 
@@ -242,22 +238,11 @@ def test_a_library_that_is_wrong_is_no_measure(monkeypatch: pytest.MonkeyPatch) 
         timed(Matmul(5, 3, 5, layout="nt"))
 
 
-def test_a_library_that_refuses_is_reported_by_its_words() -> None:
-    result = ctypes.c_int.in_dll(ctypes.CDLL(stub_cublas()), "stub_create_result")
-    result.value = 1
-    try:
-        with pytest.raises(TunerError, match=r"^cuBLAS: cublasCreate_v2: not initialized"):
-            timed(Matmul(*SIZES))
-    finally:
-        result.value = 0
-
-
-def test_a_library_that_does_not_load_is_reported() -> None:
+def test_a_library_that_does_not_load_or_is_missing_is_reported_with_what_to_install(
+    monkeypatch: pytest.MonkeyPatch,
+) -> None:
     with pytest.raises(TunerError, match=r"^cuBLAS: libcublas-of-nobody\.so: cannot open"):
         timed(Matmul(*SIZES), find=lambda: "libcublas-of-nobody.so")
-
-
-def test_without_a_library_it_is_reported_what_to_install(monkeypatch: pytest.MonkeyPatch) -> None:
     pathfinder = pytest.importorskip("cuda.pathfinder")
 
     def nothing(name: str) -> None:
@@ -266,3 +251,167 @@ def test_without_a_library_it_is_reported_what_to_install(monkeypatch: pytest.Mo
     monkeypatch.setattr(pathfinder, "load_nvidia_dynamic_lib", nothing)
     with pytest.raises(TunerError, match=r"no cuBLAS found \(pip install nvidia-cublas\)"):
         cublas.find_cublas()
+
+
+# Wherever a timing on a GPU ends, right programs keep their time and those that spare work get none.
+
+
+DEVICES: dict[str, Callable[[], AbstractDevice]] = {
+    "simulated": device_with_a_clock,
+    "driver": lambda: StubDriver().open(),
+}
+COLD_RUNS = 2
+UNTIMED = 1 + 1 + 2  # runs before the first sample: the graph's first, to raise clocks, to calibrate
+COUNTED = "ld.global.u32 %n, [%call]; add.u32 %n, %n, 1; st.global.u32 [%call], %n;"  # the first run: 0
+REMEMBERS = text_beside(__file__, "REMEMBERS")
+KEEPS = "st.global.f32 [%call + 4], %sum;\nDONE:"
+
+
+@dataclass(frozen=True)
+class End:
+    """A way in which a timing ends, and how many samples it has taken by then."""
+
+    effort: Effort
+    sample_s: float
+    samples: int
+    is_complete: bool = True
+
+    @property
+    def runs(self) -> int:
+        """Returns how often the program has run by then."""
+        return UNTIMED + self.samples + COLD_RUNS * self.is_complete
+
+
+ENDS = {
+    "stopped at 1": End(Effort(stop_above_s=0.005), 0.02, 1, is_complete=False),
+    "stopped at 2": End(Effort(stop_above_s=0.005), 0.015, 2, is_complete=False),
+    "stopped at 3": End(Effort(stop_above_s=0.01), 0.015, 3, is_complete=False),
+    "out of time at once": End(Effort(budget_s=0.0, min_samples=1), 0.02, 1),
+    "least samples": End(Effort(budget_s=0.0, min_samples=4), 0.02, 4),
+    "out of time at 3": End(Effort(budget_s=0.05, min_samples=1), 0.02, 3),
+    "most samples": End(Effort(budget_s=9.0, min_samples=1, max_samples=2), 0.02, 2),
+}
+
+
+@pytest.fixture(params=DEVICES)
+def device(request: pytest.FixtureRequest) -> AbstractDevice:
+    return DEVICES[request.param]()
+
+
+@pytest.fixture
+def few_samples(monkeypatch: pytest.MonkeyPatch) -> None:
+    monkeypatch.setattr(event_timing, "MIN_SAMPLES", 1)
+    monkeypatch.setattr(event_timing, "COLD_SAMPLES", COLD_RUNS)
+
+
+def timed_until(
+    device: AbstractDevice, end: End, artifact: Artifact, seed: int = 0, *, is_finalist: bool = False
+) -> Measurement:
+    """Verifies and times a kernel as a candidate is, on a clock by which every sample takes the same."""
+    setattr(device, "elapsed_s", lambda start, stop: end.sample_s)  # noqa: B010 - mypy: methods are not assigned
+    evaluator = GpuEvaluator("sm_90", lambda: HERE, lambda here: LocalGpu(device, FACTS.l2_bytes))
+    rng = np.random.default_rng(seed)
+    loaded = evaluator.load(PROBLEM, artifact)
+    evaluator.verify(PROBLEM, loaded, rng)
+    if is_finalist:
+        (final_times,) = evaluator.measure_together(PROBLEM, (loaded,), end.effort, rng)
+        assert len(final_times.samples_s) >= event_timing.MIN_SAMPLES
+    return evaluator.measure(PROBLEM, loaded, end.effort, rng)
+
+
+def small_kernel(before: str = "") -> Artifact:
+    return artifact_of(small_matmul(before), "small")
+
+
+def lazy(first: int, last: int) -> Artifact:
+    """Returns a kernel that leaves C as it finds it in some of the runs since it was verified, from 1 on."""
+    is_lazy = f"setp.lt.u32 %p, %n, {first}; @%p bra WORK; setp.le.u32 %p, %n, {last}; @%p bra DONE;"
+    return small_kernel(f"{COUNTED} {is_lazy} WORK:")
+
+
+def lazy_where_filled() -> Artifact:
+    """Returns a kernel that after nine runs works only where C is NaN."""
+    after_nine = "setp.le.u32 %p, %n, 8; @%p bra WORK;"
+    where_filled = "ld.global.f32 %x, [%element]; setp.num.f32 %p, %x, %x; @%p bra DONE;"
+    return small_kernel(f"{COUNTED} {after_nine} {where_filled} WORK:")
+
+
+def remembering() -> Artifact:
+    """Returns a kernel that writes a row as in the last run where the first number of A's row is the same."""
+    artifact = artifact_of(small_matmul(REMEMBERS).replace("DONE:", KEEPS), "small")
+    assert artifact.program is not None
+    *operands, _ = artifact.program.buffers
+    buffers = (*operands, KernelBuffer("calls", 16 * 12, "scratch"))
+    return replace(artifact, program=replace(artifact.program, buffers=buffers))
+
+
+@pytest.mark.drawn(2)
+@pytest.mark.parametrize("name", ENDS)
+def test_a_right_kernel_is_timed_wherever_the_timing_ends(
+    device: AbstractDevice, name: str, few_samples: None
+) -> None:
+    end = ENDS[name]
+    for seed in range(2):
+        found = timed_until(device, end, small_kernel(), seed)
+        assert (len(found.samples_s), found.is_complete) == (end.samples, end.is_complete)
+
+
+@pytest.mark.drawn(2)
+@pytest.mark.parametrize("name", ENDS)
+def test_a_kernel_that_has_grown_lazy_by_then_gets_no_time(
+    device: AbstractDevice, name: str, few_samples: None
+) -> None:
+    end = ENDS[name]
+    for worked in (end.runs // 2, end.runs):
+        with pytest.raises(CandidateError, match=r"elements (looked at )?are wrong|are NaN or") as refused:
+            timed_until(device, end, lazy(worked + 1, 99))
+        assert refused.value.stage is Stage.VERIFY
+    assert timed_until(
+        device, end, lazy(end.runs + 2, 99)
+    ).samples_s  # it ran once more than it was timed_until
+
+
+@pytest.mark.drawn(2)
+@pytest.mark.parametrize("seed", range(3))
+def test_a_kernel_that_is_lazy_in_cold_samples_only_or_remembers_its_inputs_gets_no_time(seed: int) -> None:
+    end = End(Effort(budget_s=0.0), 0.02, event_timing.MIN_SAMPLES)
+    first = UNTIMED + end.samples + 1
+    artifact = lazy(first, first + event_timing.COLD_SAMPLES - 1)
+    with pytest.raises(CandidateError, match=r"elements looked at are wrong|are NaN or"):
+        timed_until(device_with_a_clock(), end, artifact, seed)
+    with pytest.raises(CandidateError, match=r"elements looked at are wrong"):
+        timed_until(device_with_a_clock(), end, remembering(), seed)
+
+
+BOTH = End(Effort(0.0, 2), 0.02, event_timing.MIN_SAMPLES)
+
+
+@pytest.fixture
+def few_cold_samples(monkeypatch: pytest.MonkeyPatch) -> None:
+    monkeypatch.setattr(event_timing, "COLD_SAMPLES", COLD_RUNS)
+
+
+@pytest.mark.drawn(2)
+@pytest.mark.parametrize("seed", range(5))
+def test_an_honest_top_trial_is_timed(seed: int, few_cold_samples: None) -> None:
+    assert timed_until(device_with_a_clock(), BOTH, small_kernel(), seed, is_finalist=True).is_complete
+
+
+@pytest.mark.parametrize("seed", range(5))
+@pytest.mark.parametrize("artifact", [lazy(9, 10**6), lazy_where_filled()], ids=["lazy", "where-filled"])
+def test_a_top_trial_that_spares_itself_work_gets_no_time(
+    artifact: Artifact, seed: int, few_cold_samples: None
+) -> None:
+    with pytest.raises(CandidateError, match=r"elements looked at are wrong|are NaN or infinite") as refused:
+        timed_until(device_with_a_clock(), BOTH, artifact, seed, is_finalist=True)
+    assert refused.value.stage is Stage.VERIFY
+
+
+def test_a_time_below_the_roofline_is_refused(
+    few_cold_samples: None, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    monkeypatch.setattr(event_timing, "WARM_UP_S", 0.0)  # which takes a thousand calls of such a time
+    message = r"^faster than Simulated GPU: found .* TFLOP/s, allowed 2\.23"
+    with pytest.raises(CandidateError, match=message) as refused:
+        timed_until(device_with_a_clock(), replace(BOTH, sample_s=1e-12), small_kernel(), is_finalist=True)
+    assert refused.value.stage is Stage.VERIFY

@@ -2,13 +2,15 @@
 
 from dataclasses import replace
 from pathlib import Path
+from typing import Any
 
 import pytest
 
 from tests.texts import text_beside
 from tuner.core.errors import CandidateError, MachineError, Stage, UsageError
 from tuner.core.gpu import CHIPS, chip_of
-from tuner.core.gpu_code import KernelProgram, Launch
+from tuner.core.gpu_code import KernelBuffer, KernelProgram, Launch, Resources, code_sha256
+from tuner.mlir.fingerprint import GPU_SOURCES
 from tuner.targets.gpu.compiler import (
     DEFECTS,
     KernelReport,
@@ -19,8 +21,10 @@ from tuner.targets.gpu.compiler import (
     defects_of,
     find_ptxas,
     first_fault,
+    gpu_compiler_build,
     locate,
     read_report,
+    refusal_of,
 )
 
 PTX = text_beside(__file__, "PTX")
@@ -56,26 +60,26 @@ def test_the_same_program_gives_the_same_code(ptxas: Ptxas) -> None:
     assert ptxas.assemble(PROGRAM) == ptxas.assemble(PROGRAM)
 
 
-def test_an_error_of_the_ptx_is_the_candidates(ptxas: Ptxas) -> None:
+def test_an_error_of_the_ptx_or_a_timeout_is_the_candidates(ptxas: Ptxas) -> None:
     wrong = replace(PROGRAM, ptx=PTX.replace("ld.shared.b32", "ld.shared.b33"))
     with pytest.raises(CandidateError, match=r"^ptxas: line 6: .*b33") as failure:
         ptxas.assemble(wrong)
     assert failure.value.stage is Stage.COMPILE
-
-
-def test_ptxas_that_takes_too_long_is_stopped(ptxas: Ptxas) -> None:
     with pytest.raises(CandidateError, match=r"^ptxas: no result within 0\.0001 s$"):
         ptxas.assemble(PROGRAM, timeout_s=1e-4)
 
 
-def test_a_chip_that_this_ptxas_does_not_know_is_refused(ptxas: Ptxas) -> None:
+@pytest.mark.mlir
+def test_a_chip_that_this_ptxas_does_not_know_is_refused_before_a_run(ptxas: Ptxas) -> None:
     old = replace(ptxas, version="11.0.1", chips=frozenset({"sm_80", "sm_86"}))
-    with pytest.raises(
-        UsageError, match=r"^chip: found 'sm_90', allowed by ptxas 11\.0\.1 \(.+\): sm_80, sm_86$"
+    message = r"^chip: found 'sm_90', allowed by ptxas 11\.0\.1 \(.+\): sm_80, sm_86$"
+    for use in (
+        lambda: old.require(chip_of("sm_90")),
+        lambda: old.assemble(replace(PROGRAM, chip="sm_90")),
+        lambda: gpu_compiler_build(chip_of("sm_90"), old, GPU_SOURCES),
     ):
-        old.require(chip_of("sm_90"))
-    with pytest.raises(UsageError, match=r"^chip: found 'sm_90'"):
-        old.assemble(replace(PROGRAM, chip="sm_90"))
+        with pytest.raises(UsageError, match=message):
+            use()
 
 
 def test_every_chip_of_the_table_is_a_name_that_ptxas_knows(ptxas: Ptxas) -> None:
@@ -101,13 +105,10 @@ def tool(folder: Path, script: str) -> Tool:
     return Tool(path, "PATH")
 
 
-def test_a_ptxas_that_dies_is_reported_by_its_signal(tmp_path: Path) -> None:
+def test_a_ptxas_that_dies_or_something_else_called_ptxas_is_reported(tmp_path: Path) -> None:
     dying = Ptxas(tool(tmp_path, "kill -SEGV $$"), "13.0", frozenset({"sm_80"}))
     with pytest.raises(CandidateError, match=r"^ptxas: ended by signal 11$"):
         dying.assemble(PROGRAM)
-
-
-def test_something_else_called_ptxas_is_refused(tmp_path: Path) -> None:
     with pytest.raises(UsageError, match=r"^ptxas: .*ptxas prints neither a version nor chips"):
         ask_ptxas(tool(tmp_path, "echo hello"))
     with pytest.raises(UsageError, match=r"^ptxas: .*absent does not run"):
@@ -142,34 +143,21 @@ def executable(path: Path) -> Path:
 def test_a_tool_of_the_wheel_is_preferred_to_path(site: Path) -> None:
     install(site, "nvidia-cuda-nvcc", "99.1", "nvidia/cu13/bin/ptxas", "nvidia/cu13/bin/nvcc")
     executable(site / "bin/ptxas")
-    found = locate("ptxas")
-    assert found is not None
-    assert found.path == site / "nvidia/cu13/bin/ptxas"
-    assert found.origin == "nvidia-cuda-nvcc 99.1"
+    assert locate("ptxas") == Tool(site / "nvidia/cu13/bin/ptxas", "nvidia-cuda-nvcc 99.1")
 
 
 def test_the_layout_of_cuda_12_wheels_is_known(site: Path) -> None:
     install(site, "nvidia-cuda-nvcc-cu12", "12.9", "nvidia/cuda_nvcc/bin/ptxas")
     install(site, "nvidia-cuda-nvcc", "99.0", "nvidia/cu13/bin/nvcc")  # a wheel without the tool
-    found = locate("ptxas")
-    assert found is not None
-    assert found.path == site / "nvidia/cuda_nvcc/bin/ptxas"
+    assert locate("ptxas") == Tool(site / "nvidia/cuda_nvcc/bin/ptxas", "nvidia-cuda-nvcc-cu12 12.9")
 
 
-def test_a_file_that_cannot_be_run_is_passed_over(site: Path) -> None:
+def test_a_file_that_cannot_be_run_is_passed_over_and_no_tool_anywhere_is_none(site: Path) -> None:
     install(site, "nvidia-cuda-nvcc", "99.0", "nvidia/cu13/bin/ptxas")
     install(site, "nvidia-cuda-nvcc-cu12", "0.0")  # hides one that is really there
     (site / "nvidia/cu13/bin/ptxas").chmod(0o644)
-    on_path = executable(site / "bin/ptxas")
-    found = locate("ptxas")
-    assert found is not None
-    assert (found.path, found.origin) == (on_path, "PATH")
-
-
-def test_no_tool_anywhere_is_none(site: Path) -> None:
-    install(site, "nvidia-cuda-nvcc", "99.0")
-    install(site, "nvidia-cuda-nvcc-cu12", "0.0")
     assert locate("ptxas") is None
+    assert Tool(executable(site / "bin/ptxas"), "PATH") == locate("ptxas")
 
 
 REPORT = """ptxas warning : Unsupported .version 9.9; current version is '9.0'
@@ -189,34 +177,21 @@ BEFORE = "Unsupported .version 9.9; current version is '9.0'"
 SLOW = "(C7519) Potential Performance Loss: wgmma.mma_async instructions are serialized"
 
 
-def test_every_figure_of_every_kernel_is_read() -> None:
+def test_every_figure_of_every_kernel_is_read_and_none_is_taken_for_zero() -> None:
     assert read_report(REPORT) == (
         KernelReport("reduce", 20, 0, 64, 8, 12, 1024, (BEFORE, SLOW)),
         KernelReport("matmul", 234, 1, 0, 0, 0, 0, (BEFORE,)),
     )
-
-
-def test_a_report_of_another_form_is_not_taken_for_zero_registers() -> None:
-    with pytest.raises(
-        ValueError, match=r"^ptxas -v: found no registers of matmul, allowed 'Used N registers'"
-    ):
+    message = r"^ptxas -v: found no registers of matmul, allowed 'Used N registers'"
+    with pytest.raises(ValueError, match=message):
         read_report(REPORT.replace("Used 234 registers", "234 registers"))
 
 
 @pytest.mark.parametrize(
     ("text", "fault"),
     [
-        (
-            (
-                "ptxas /folder/kernel.ptx, line 4; error   : Arguments mismatch for instruction 'add'\n"
-                "ptxas fatal   : Ptx assembly aborted due to errors\n"
-            ),
-            "line 4: Arguments mismatch for instruction 'add'",
-        ),
-        (
-            "ptxas info    : 0 bytes gmem\nptxas fatal   : SM version specified by .target is higher\n",
-            "SM version specified by .target is higher",
-        ),
+        ("ptxas /f/k.ptx, line 4; error   : Bad 'add'\nptxas fatal   : Ptx aborted\n", "line 4: Bad 'add'"),
+        ("ptxas info    : 0 bytes gmem\nptxas fatal   : SM version is higher\n", "SM version is higher"),
         ("Segmentation fault\ncore dumped\n", "Segmentation fault"),
         ("", "no message"),
     ],
@@ -225,47 +200,114 @@ def test_the_first_fault_is_reported_without_the_temporary_file(text: str, fault
     assert first_fault(text) == fault
 
 
-@pytest.mark.parametrize(
-    ("version", "chip", "count"),
-    [
-        ("9.2.148", "sm_80", 1),
-        ("11.0.221", "sm_80", 1),
-        ("11.1", "sm_80", 0),
-        ("11.1.74", "sm_80", 0),
-        ("11.3.58", "sm_80", 1),
-        ("11.6.124", "sm_80", 1),
-        ("11.8.89", "sm_80", 0),
-        ("12.3.103", "sm_80", 1),
-        ("12.3.103", "sm_90", 2),
-        ("12.3.107", "sm_80", 0),
-        ("12.6.77", "sm_90a", 1),
-        ("12.6.77", "sm_89", 0),
-        ("12.6.85", "sm_90", 0),
-        ("12.8.93", "sm_90", 0),
-        ("13.1.80", "sm_90", 0),
-    ],
-)
-def test_a_version_is_known_to_miscompile_for_the_chips_that_it_concerns(
-    version: str, chip: str, count: int
-) -> None:
-    assert len(defects_of(version, chip_of(chip))) == count
+MISCOMPILING = {  # version: chip and number of its known defects
+    "9.2.148": ("sm_80", 1),
+    "11.0.221": ("sm_80", 1),
+    "11.1": ("sm_80", 0),
+    "11.1.74": ("sm_80", 0),
+    "11.3.58": ("sm_80", 1),
+    "11.6.124": ("sm_80", 1),
+    "11.8.89": ("sm_80", 0),
+    "12.3.103": ("sm_90", 2),
+    "12.3.107": ("sm_80", 0),
+    "12.6.77": ("sm_90a", 1),
+    "12.6.85": ("sm_90", 0),
+    "12.8.93": ("sm_90", 0),
+    "13.1.80": ("sm_90", 0),
+}
 
 
-def test_without_a_chip_all_that_is_known_is_reported() -> None:
-    assert len(defects_of("12.8.93")) == 1
-    assert len(defects_of("12.3.103")) == 2
+def test_a_version_is_known_to_miscompile_for_the_chips_that_it_concerns() -> None:
+    for version, (chip, count) in MISCOMPILING.items():
+        assert len(defects_of(version, chip_of(chip))) == count, version
+    assert len(defects_of("12.3.103", chip_of("sm_80"))) == 1
+    assert defects_of("12.6.77", chip_of("sm_89")) == ()
+    assert (len(defects_of("12.8.93")), len(defects_of("12.3.103"))) == (1, 2)  # without a chip: all
 
 
-def test_every_entry_has_a_source_and_a_range() -> None:
+def test_every_defect_has_a_range_and_a_source_and_a_line_that_names_what_and_where() -> None:
     for defect in DEFECTS:
         assert defect.since < defect.before
         assert defect.capabilities[0] <= defect.capabilities[1]
         assert defect.source.startswith("https://")
-
-
-def test_a_line_names_what_and_where_it_is_reported() -> None:
     (defect,) = defects_of("12.6.77", chip_of("sm_90"))
     assert defect_line(defect) == (
         "this version is known to miscompile: NVIDIA's bug 4826023, of Hopper and later "
         "(https://github.com/openxla/xla/pull/19927)"
     )
+
+
+# What is hashed of a GPU program, and which programs are refused.
+
+LAUNCH = Launch("k", (4, 4, 1), (128, 1, 1), 49152, ("a",))
+RESOURCES = Resources("k", 128, 0, 0, 0, 49152, 0, 0.25, 4)
+TINY = KernelProgram("sm_90", "ptx", b"cubin", (LAUNCH,), (KernelBuffer("a", 4, "output"),), (RESOURCES,))
+EMPTY_KERNEL = (
+    ".version 8.0\n.target sm_90\n.address_size 64\n.visible .entry k(.param .u64 a) {{ {} ret; }}\n"
+)
+
+
+@pytest.mark.mlir
+def test_equal_machine_code_is_equal_whatever_its_ptx_which_decides_without_it() -> None:
+    assert code_sha256(TINY) == code_sha256(replace(TINY, ptx="other words"))
+    assert code_sha256(TINY) == code_sha256(replace(TINY, resources=()))
+    bare = replace(TINY, cubin=b"")
+    assert code_sha256(bare) != code_sha256(replace(bare, ptx="other"))
+
+
+@pytest.mark.mlir
+@pytest.mark.parametrize(
+    "other",
+    [
+        replace(TINY, cubin=b"other"),
+        replace(TINY, cubin=b""),
+        replace(TINY, launches=(replace(LAUNCH, grid=(2, 8, 1)),)),
+        replace(TINY, buffers=(replace(TINY.buffers[0], is_zeroed=True),)),
+    ],
+)
+def test_whatever_changes_what_runs_changes_the_hash(other: KernelProgram) -> None:
+    assert code_sha256(other) != code_sha256(TINY)
+
+
+@pytest.mark.mlir
+def test_registers_by_another_name_give_the_same_machine_code(ptxas: Ptxas) -> None:
+    bodies = (".reg .u64 %rd1; ld.param.u64 %rd1, [a];", "// a comment\n.reg .u64 %x; ld.param.u64 %x, [a];")
+    programs = [ptxas.assemble(replace(TINY, cubin=b"", ptx=EMPTY_KERNEL.format(body))) for body in bodies]
+    assert programs[0].ptx != programs[1].ptx
+    assert code_sha256(programs[0]) == code_sha256(programs[1])
+
+
+@pytest.mark.mlir
+def test_without_an_assembler_the_compiler_says_so() -> None:
+    compiler = gpu_compiler_build(chip_of("sm_90"), None, GPU_SOURCES)
+    assert dict(compiler.packages)["ptxas"] == "none"
+
+
+def with_resources(**changes: Any) -> KernelProgram:
+    return replace(TINY, resources=(replace(RESOURCES, **changes),))
+
+
+def with_launch(**changes: Any) -> KernelProgram:
+    return replace(TINY, launches=(replace(LAUNCH, **changes),))
+
+
+@pytest.mark.mlir
+def test_what_fits_is_not_refused_though_it_spills() -> None:
+    assert refusal_of(TINY) is None
+    assert refusal_of(with_resources(spill_store_bytes=400)) is None
+
+
+@pytest.mark.mlir
+@pytest.mark.parametrize(
+    ("program", "reason"),
+    [
+        (with_resources(static_shared_bytes=2**18), "shared bytes: found 311296"),
+        (with_launch(dynamic_shared_bytes=2**18), "shared bytes: found 262144"),
+        (with_launch(block=(2048, 1, 1)), "threads of a block: found 2048"),
+    ],
+)
+def test_what_cannot_launch_is_refused_with_the_reason(program: KernelProgram, reason: str) -> None:
+    refusal = refusal_of(program)
+    assert refusal is not None
+    assert refusal.stage is Stage.RESOURCES
+    assert refusal.reason.startswith(f"k: {reason}, allowed")

@@ -3,6 +3,7 @@
 import gc
 import re
 import weakref
+from collections.abc import Callable
 from dataclasses import replace
 from typing import Any
 
@@ -12,6 +13,7 @@ import pytest
 from tests.mlir.gpu_matmul import gpu_script
 from tests.simulator.ptx.test_launch import BLOCKS, SCALE, THREADS
 from tests.targets.gpu.strategies.points import mma_sync, wgmma
+from tests.texts import text_beside
 from tuner.core.errors import CandidateError, Failure, Stage, UsageError
 from tuner.core.gpu import chip_of
 from tuner.core.gpu_code import KernelBuffer, KernelProgram, Launch
@@ -33,12 +35,9 @@ from tuner.targets.gpu.simulator import (
 
 SMALL = Matmul(64, 64, 32)
 
-
 WIDE = Matmul(64 * 4 - 9, 64 * 6 - 1, 40, "f16")
 
-
 INTEGERS = Matmul(240, 376, 128, "i8", "nt")
-
 
 PARTS = {"splits": 2, "block_k": 32, "depth": 0}
 
@@ -87,54 +86,45 @@ def test_a_right_kernel_is_verified_on_every_element(artifact: Artifact) -> None
     assert "times as long as without bank conflicts, most at line" in verdict.notes[1]
 
 
+def with_grid(program: KernelProgram, grid: tuple[int, int, int]) -> KernelProgram:
+    return replace(program, launches=(replace(program.launches[0], grid=grid),))
+
+
 @pytest.mark.mlir
-@pytest.mark.slow
-def test_a_wrong_kernel_fails_with_an_element(artifact: Artifact) -> None:
+@pytest.mark.parametrize(
+    ("change", "stage", "message"),
+    [
+        (
+            lambda program: edited(program, r"mul\.rn\.f32", "add.rn.f32"),
+            Stage.VERIFY,
+            r"^\d+ of 4096 elements are wrong; worst at \[\d+, \d+\]: found .*, expected",
+        ),
+        (
+            lambda program: edited(program, r"bar\.sync\s+0;", "", count=0),
+            Stage.VERIFY,
+            r"^matmul_kernel: line \d+: .*race in shared memory",
+        ),
+        (
+            lambda program: with_grid(program, (2, 1, 1)),
+            Stage.VERIFY,
+            r"^2048 of 4096 elements are wrong; worst at .*: found nan",
+        ),
+        (lambda program: with_grid(program, (2, 3, 1)), Stage.VERIFY, "out of bounds"),
+        (
+            lambda program: edited(program, r"\bret;", "brkpt;\nret;"),
+            Stage.RUN,
+            "the simulator does not know",
+        ),
+    ],
+    ids=["wrong", "race", "blocks missing", "a block too many", "unknown"],
+)
+def test_a_broken_kernel_fails_with_what_is_wrong(
+    artifact: Artifact, change: Callable[[KernelProgram], KernelProgram], stage: Stage, message: str
+) -> None:
     assert artifact.program is not None
-    wrong = edited(artifact.program, r"mul\.rn\.f32", "add.rn.f32")
-    with pytest.raises(
-        CandidateError, match=r"^\d+ of 4096 elements are wrong; worst at \[\d+, \d+\]: found .*, expected"
-    ) as caught:
-        evaluated(SMALL, wrong)
-    assert caught.value.stage is Stage.VERIFY
-
-
-@pytest.mark.mlir
-@pytest.mark.slow
-def test_a_racy_kernel_fails_with_the_race(artifact: Artifact) -> None:
-    assert artifact.program is not None
-    racy = edited(artifact.program, r"bar\.sync\s+0;", "", count=0)
-    with pytest.raises(CandidateError, match=r"^matmul_kernel: line \d+: .*race in shared memory") as caught:
-        evaluated(SMALL, racy)
-    assert caught.value.stage is Stage.VERIFY
-
-
-@pytest.mark.mlir
-def test_blocks_that_are_not_launched_leave_elements_that_are_no_numbers(artifact: Artifact) -> None:
-    program = artifact.program
-    assert program is not None
-    half = replace(program, launches=(replace(program.launches[0], grid=(2, 1, 1)),))
-    with pytest.raises(CandidateError, match=r"^2048 of 4096 elements are wrong; worst at .*: found nan"):
-        evaluated(SMALL, half)
-
-
-@pytest.mark.mlir
-def test_a_block_too_many_writes_out_of_bounds(artifact: Artifact) -> None:
-    program = artifact.program
-    assert program is not None
-    beyond = replace(program, launches=(replace(program.launches[0], grid=(2, 3, 1)),))
-    with pytest.raises(CandidateError, match="out of bounds") as caught:
-        evaluated(SMALL, beyond)
-    assert caught.value.stage is Stage.VERIFY
-
-
-@pytest.mark.mlir
-def test_what_the_simulator_does_not_know_is_no_wrong_result(artifact: Artifact) -> None:
-    assert artifact.program is not None
-    odd = edited(artifact.program, r"\bret;", "brkpt;\nret;")
-    with pytest.raises(CandidateError, match="the simulator does not know") as caught:
-        evaluated(SMALL, odd)
-    assert caught.value.stage is Stage.RUN
+    with pytest.raises(CandidateError, match=message) as caught:
+        evaluated(SMALL, change(artifact.program))
+    assert caught.value.stage is stage
 
 
 @pytest.mark.mlir
@@ -197,19 +187,22 @@ def test_of_sampled_blocks_all_tiles_are_verified(sampling: None) -> None:
 
 
 @pytest.mark.mlir
-def test_a_wrong_element_of_a_sampled_tile_is_named(compiler: GpuCompiler, sampling: None) -> None:
-    program = tensor_cores(compiler, WIDE)
-    wrong = edited(program, r"(mma\.sync\S+\s+\{[^}]*\},\s*\{)([^,]*), ([^,]*),", r"\1\3, \2,")
-    with pytest.raises(CandidateError, match=r"elements are wrong; worst at \[\d+, \d+\]: found"):
-        evaluated(WIDE, wrong)
-
-
-@pytest.mark.mlir
-def test_a_store_left_out_of_a_sampled_tile_is_seen(compiler: GpuCompiler, sampling: None) -> None:
-    program = tensor_cores(compiler, WIDE)
-    lost = edited(program, r"(?m)^.*st\.global\S*\s.*;$", "")
-    with pytest.raises(CandidateError, match=r"of a tile were not written, first \[\d+, \d+\]"):
-        evaluated(WIDE, lost)
+@pytest.mark.parametrize(
+    ("old", "new", "message"),
+    [
+        (
+            r"(mma\.sync\S+\s+\{[^}]*\},\s*\{)([^,]*), ([^,]*),",
+            r"\1\3, \2,",
+            r"elements are wrong; worst at \[\d+, \d+\]: found",
+        ),
+        (r"(?m)^.*st\.global\S*\s.*;$", "", r"of a tile were not written, first \[\d+, \d+\]"),
+    ],
+)
+def test_a_wrong_or_unwritten_element_of_a_sampled_tile_is_named(
+    compiler: GpuCompiler, sampling: None, old: str, new: str, message: str
+) -> None:
+    with pytest.raises(CandidateError, match=message):
+        evaluated(WIDE, edited(tensor_cores(compiler, WIDE), old, new))
 
 
 @pytest.mark.mlir
@@ -265,31 +258,19 @@ def test_there_is_no_clock() -> None:
 
 # A program on the simulated GPU: what runs, what is a failure at which stage, and what is a note.
 
-HEAD = """.version 8.0
-.target sm_90
-.address_size 64
-.visible .entry k(.param .u64 c) {
-  .reg .u64 %rd<4>; .reg .u32 %r<8>; .shared .align 4 .b8 tile[4096];
-  ld.param.u64 %rd1, [c]; mov.u32 %r1, %tid.x; mov.u32 %r2, %ctaid.x;
-"""
-
+HEAD = text_beside(__file__, "HEAD")
 
 # Each thread of a block leaves its number in shared memory; another one fetches it.
-EXCHANGE = """  mul.lo.u32 %r3, %r1, STRIDE; mov.u32 %r5, tile; add.u32 %r3, %r3, %r5;
-  st.shared.u32 [%r3], %r1;
-  BARRIER
-  xor.b32 %r4, %r1, 63; mul.lo.u32 %r4, %r4, STRIDE; add.u32 %r4, %r4, %r5; ld.shared.u32 %r6, [%r4];
-"""
-
+EXCHANGE = text_beside(__file__, "EXCHANGE")
 
 STORE = """  mad.lo.u32 %r7, %r2, 64, %r1; mul.wide.u32 %rd2, %r7, 4; add.u64 %rd3, %rd1, %rd2;
   st.global.u32 [%rd3], %r6; ret; }
 """
 
 
-def program(stride: int = 4, barrier: str = "bar.sync 0;", grid: int = 2) -> KernelProgram:
+def program(stride: int = 4, barrier: str = "bar.sync 0;", grid: int = 2, threads: int = 64) -> KernelProgram:
     body = EXCHANGE.replace("STRIDE", str(stride)).replace("BARRIER", barrier)
-    launch = Launch("k", (grid, 1, 1), (64, 1, 1), 0, ("c",))
+    launch = Launch("k", (grid, 1, 1), (threads, 1, 1), 0, ("c",))
     return KernelProgram("sm_90", HEAD + body + STORE, b"", (launch,), (KernelBuffer("c", 512, "output"),))
 
 
@@ -299,8 +280,9 @@ def c_of(one: KernelProgram, blocks: tuple[tuple[int, int, int], ...] | None = N
     return list(c)
 
 
-def test_a_program_changes_its_output() -> None:
+def test_a_program_changes_its_output_where_blocks_run() -> None:
     assert c_of(program()) == [*range(63, -1, -1)] * 2
+    assert c_of(program(), ((1, 0, 0),)) == [-1] * 64 + [*range(63, -1, -1)]
 
 
 def test_what_a_launch_wrote_is_known_whatever_it_is() -> None:
@@ -319,10 +301,6 @@ def test_blocks_come_with_their_clusters() -> None:
     assert whole_clusters(((5, 1, 2), (5, 0, 2)), (1, 2, 1)) == ((5, 0, 2), (5, 1, 2))
 
 
-def test_only_the_blocks_that_are_named_run() -> None:
-    assert c_of(program(), ((1, 0, 0),)) == [-1] * 64 + [*range(63, -1, -1)]
-
-
 @pytest.mark.parametrize(
     ("broken", "stage", "reason"),
     [
@@ -330,11 +308,7 @@ def test_only_the_blocks_that_are_named_run() -> None:
         (program(grid=3), Stage.VERIFY, r"^line \d+: st\.global.*out of bounds"),
         (program(barrier="brkpt;"), Stage.RUN, r"^line \d+: brkpt.*the simulator does not know"),
         (replace(program(), ptx="nonsense"), Stage.VERIFY, "nonsense"),
-        (
-            replace(program(), launches=(replace(program().launches[0], block=(2048, 1, 1)),)),
-            Stage.RUN,
-            "found a block of 2048 threads",
-        ),
+        (program(threads=2048), Stage.RUN, "found a block of 2048 threads"),
     ],
     ids=["race", "bounds", "unknown", "no PTX", "launch"],
 )
@@ -359,18 +333,18 @@ def test_a_fault_names_the_parameter_of_the_kernel() -> None:
         simulate_program(program(grid=3), {"c": np.zeros(128, np.int32)})
 
 
-def twice(**changes: Any) -> KernelProgram:
+def twice(is_zeroed: bool = False) -> KernelProgram:
     """Returns a program of two launches, each of which doubles a buffer into the next."""
     buffers = (
         KernelBuffer("a", 512, "input"),
-        KernelBuffer("workspace", 512, "scratch"),
-        KernelBuffer("c", 512, "output"),
+        KernelBuffer("workspace", 512, "scratch", is_zeroed),
+        KernelBuffer("c", 512, "output", is_zeroed),
     )
     launches = (
         Launch("snippet", BLOCKS, THREADS, 0, ("a", "workspace")),
         Launch("snippet", BLOCKS, THREADS, 0, ("workspace", "c")),
     )
-    return KernelProgram("sm_90", SCALE, b"", launches, changes.get("buffers", buffers))
+    return KernelProgram("sm_90", SCALE, b"", launches, buffers)
 
 
 def test_a_program_runs_its_launches_in_order() -> None:
@@ -387,22 +361,18 @@ def test_blocks_are_chosen_for_each_launch_by_its_number() -> None:
     assert np.flatnonzero(c).tolist() == list(range(64, 96))
 
 
-def test_scratch_is_nan_until_it_is_written() -> None:
-    a, c = np.ones(128, np.float32), np.zeros(128, np.float32)
+def test_scratch_is_nan_until_it_is_written_or_begins_as_it_is_given() -> None:
+    a, c, scratch = np.ones(128, np.float32), np.zeros(128, np.float32), np.full(128, 3, np.float32)
     simulate_program(twice(), {"a": a, "c": c}, blocks={0: ((0, 0, 0),)})
     assert np.isnan(c).tolist() == [False] * 32 + [True] * 96
+    simulate_program(twice(), {"a": a, "c": c, "workspace": scratch}, blocks={0: ((0, 0, 0),)})
+    assert c.tolist() == [4.0] * 32 + [6.0] * 96
+    assert scratch.tolist() == [2.0] * 32 + [3.0] * 96
 
 
 def test_buffers_that_must_be_zero_are_zeroed() -> None:
-    buffers = (
-        KernelBuffer("a", 512, "input"),
-        KernelBuffer("workspace", 512, "scratch", is_zeroed=True),
-        KernelBuffer("c", 512, "output", is_zeroed=True),
-    )
-    c = np.ones(128, np.float32)
-    simulate_program(
-        twice(buffers=buffers), {"a": c.copy(), "c": c}, blocks={0: ((0, 0, 0),), 1: ((1, 0, 0),)}
-    )
+    c, blocks = np.ones(128, np.float32), {0: ((0, 0, 0),), 1: ((1, 0, 0),)}
+    simulate_program(twice(is_zeroed=True), {"a": c.copy(), "c": c}, blocks=blocks)
     assert not c.any()
 
 
@@ -420,13 +390,6 @@ def test_buffers_that_must_be_zero_are_zeroed() -> None:
 def test_buffers_that_do_not_fit_are_refused(buffers: dict[str, Any], message: str) -> None:
     with pytest.raises(UsageError, match=message):
         simulate_program(twice(), buffers)
-
-
-def test_scratch_that_is_given_begins_as_it_is() -> None:
-    a, c, scratch = np.ones(128, np.float32), np.zeros(128, np.float32), np.full(128, 3, np.float32)
-    simulate_program(twice(), {"a": a, "c": c, "workspace": scratch}, blocks={0: ((0, 0, 0),)})
-    assert c.tolist() == [4.0] * 32 + [6.0] * 96
-    assert scratch.tolist() == [2.0] * 32 + [3.0] * 96
 
 
 def test_memory_of_the_device_is_gone_when_a_program_has_run(monkeypatch: pytest.MonkeyPatch) -> None:

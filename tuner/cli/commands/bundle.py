@@ -27,10 +27,6 @@ if TYPE_CHECKING:
     from tuner.core.remote_results import PendingTrial
 
 
-# ------------------------------------------------------------------------------
-# ``tuner bundle``: exports candidates for a machine with a GPU, and imports the results measured there.
-
-
 @click.group(cls=Commands)
 def bundle() -> None:
     """Carries compiled candidates to a machine with a GPU, and the results back.

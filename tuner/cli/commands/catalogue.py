@@ -47,10 +47,6 @@ if TYPE_CHECKING:
     from tuner.targets.interface import Plan
 
 
-# ------------------------------------------------------------------------------
-# ``tuner strategies``, ``space`` and ``targets``: which strategies, configurations and targets there are.
-
-
 @click.command()
 @space_option
 @json_option
@@ -294,10 +290,6 @@ def _lines(suggested: "dict[str, tuple[Suggestion, ...]]", here: str, min_suppor
                 f'      - "{each.constraint}"',
             ]
     return lines
-
-
-# ------------------------------------------------------------------------------
-# The starter files of a user's new strategy, which work unchanged.
 
 
 PLACEHOLDER = "NAME"  # in the files below tuner/space/scripts/starter

@@ -29,10 +29,6 @@ if TYPE_CHECKING:
     from tuner.targets.backends import Backends
 
 
-# ------------------------------------------------------------------------------
-# ``tuner check`` and ``tuner apply``: check a transform script, or apply it to a payload.
-
-
 @click.command()
 @click.argument("script", type=click.Path(path_type=Path))
 @click.option(
@@ -132,10 +128,6 @@ def _result_machine(backends: "Backends", cpu: str, script_text: str) -> "Machin
     return backends.machine()
 
 
-# ------------------------------------------------------------------------------
-# ``tuner apply`` of scripts and libraries that tuner exported: what fits the payload, and what does not.
-
-
 TIMEOUT_S = 60.0
 SHOWN = 3  # contractions of a payload in a message, which is one line
 
@@ -189,10 +181,6 @@ def _misfit(script: str, payload: str, name: str) -> str:
     listed = ", ".join(f"{report.op} in @{report.function}" for report in reports[:SHOWN])
     more = f" and {len(reports) - SHOWN} more" if len(reports) > SHOWN else ""
     return f"{name}: is for {wanted}, the payload has {listed or 'no contraction'}{more}"
-
-
-# ------------------------------------------------------------------------------
-# The result of ``tuner check``: as lines for people, and as JSON.
 
 
 def check_lines(check: "ScriptCheck", recorded_s: float | None) -> list[str]:

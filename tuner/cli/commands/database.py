@@ -242,10 +242,6 @@ def _print(file: Path, checks: "list[ResumeCheck]", seconds: float, as_json: boo
     )
 
 
-# ------------------------------------------------------------------------------
-# Fault-injection test that a killed run resumes exactly: real processes, SIGKILL, a recorded space.
-
-
 WORKERS = 2  # several proposals are in flight at the kill
 STARTING_S = 1.5  # a kill this early may happen before the run is stored
 WITHIN_S = 0.01  # a kill happens at most so long after the proposal that was waited for
@@ -314,10 +310,7 @@ def check_resume(
     database: Path,  # new: contains this run alone
     rng: np.random.Generator,
 ) -> ResumeCheck:
-    """Kills ``tuner tune`` at random moments, resumes it, and compares its trials with ``uninterrupted``.
-
-    ``rng`` draws the moments. Raises TunerError when a process of ``tuner tune`` fails.
-    """
+    """Kills ``tuner tune`` at random moments, resumes it, and compares its trials with ``uninterrupted``."""
     with Store.open(str(database)) as store:
         kills = 0
         while kills < KILLS_LIMIT and _killed(settings, file, database, store, rng):

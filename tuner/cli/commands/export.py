@@ -245,9 +245,9 @@ def _write(
             files[source_file(output)] = source_of(backends, trial).encode()
         files[output] = content
         if stock is not None:
-            beside = output.with_name(f"{output.stem}.stock{output.suffix}")
-            files[source_file(beside)] = source_of(backends, stock).encode()
-            files[beside] = exported(backends, store, stock, form, beside, constants=constants)
+            stock_file = output.with_name(f"{output.stem}.stock{output.suffix}")
+            files[source_file(stock_file)] = source_of(backends, stock).encode()
+            files[stock_file] = exported(backends, store, stock, form, stock_file, constants=constants)
     for path, body in files.items():
         write_atomically(path, body)
         print(f"wrote {path}", file=sys.stderr)

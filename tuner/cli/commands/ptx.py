@@ -26,10 +26,6 @@ if TYPE_CHECKING:
     from tuner.simulator.ptx.syntax_tree import PtxModule
 
 
-# ------------------------------------------------------------------------------
-# ``tuner ptx``: runs PTX files from any source in the simulator.
-
-
 CONFLICTS_SHOWN = 8
 
 
@@ -142,10 +138,6 @@ def _lines(found: "Simulation") -> tuple[str, ...]:
     )
 
 
-# ------------------------------------------------------------------------------
-# Parses the arguments of ``tuner ptx run``: arrays, numbers, sizes of grids and blocks.
-
-
 BYTES_LIMIT = 4 << 30  # largest size of one argument
 FILLS = "random, zeros, ones, range, nan, a number or @FILE.npy"
 EXAMPLE = "such as f32[64,64]=random, f32[64]=@bias.npy or u32=7"
@@ -155,10 +147,7 @@ NUMPY_NAMES = {"f16": "f2", "f32": "f4", "f64": "f8"} | {
 
 
 def parse_argument(text: str, rng: np.random.Generator) -> NDArray[Any] | int | float:
-    """Returns the kernel argument of a text: an array for ``f32[64]=random``, a number for ``u32=7``.
-
-    ``rng`` draws random contents. Raises UsageError for a text of another form, and for more than 4 GiB.
-    """
+    """Returns the kernel argument of a text: an array for ``f32[64]=random``, a number for ``u32=7``."""
     match = re.fullmatch(r"(\w+)(?:\[([0-9]{1,9}(?:,[0-9]{1,9})*)\])?=(.+)", text)
     if match is None:
         raise UsageError(f"argument: found {text!r}, allowed TYPE[SIZES]=CONTENT, {EXAMPLE}")

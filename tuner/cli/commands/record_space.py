@@ -172,10 +172,7 @@ def export_runs_as_t4(
     *,
     as_json: bool,
 ) -> None:
-    """Writes all trials of each run into a folder, a T4 file per run, since T4 has one problem per file.
-
-    The runs are ``runs`` and those of ``campaign``. Prints what was written, and which runs have no trials.
-    """
+    """Writes all trials of each run into a folder, a T4 file per run, since T4 has one problem per file."""
     operation, names = context.params["operation"], set(context.params) - set(OF_RUNS)
     narrowing = [*([] if operation is None else [operation]), *settings_given(context, names)]
     if narrowing:

@@ -118,10 +118,6 @@ def report(
     )
 
 
-# ------------------------------------------------------------------------------
-# A web server on the loopback interface that runs until Ctrl-C.
-
-
 HOST = "127.0.0.1"  # loopback: other machines cannot connect
 Application = Callable[..., Any]  # WSGI application, PEP 3333
 

@@ -103,10 +103,6 @@ def lower(
         print(content, end="")
 
 
-# ------------------------------------------------------------------------------
-# ``tuner run``: runs a whole MLIR function on a GPU, in the simulator, or on the host.
-
-
 RUN_TIMEOUT_S = 600.0
 SLOW_S = 10.0  # after which a command says that it is still at work
 

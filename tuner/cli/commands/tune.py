@@ -49,10 +49,6 @@ if TYPE_CHECKING:
     from tuner.tuning.tuned_run import TunedRun
 
 
-# ------------------------------------------------------------------------------
-# ``tuner tune --on A,B``: every machine class measures the candidates of the first class's run.
-
-
 def fleet_of_run(fleet: "FleetRequest", resumed: int | None, database: str | None) -> "FleetRequest":
     """Returns ``fleet``, without --machine and --on with the machine class of the ``resumed`` run, if any."""
     if resumed is None or fleet.machine:
@@ -75,11 +71,7 @@ def target_text(fleet: "FleetRequest", target: str) -> str:
 def transfer_runs(
     backends: "Backends", fleet: "FleetRequest", source_run: "TunedRun", store: "Store"
 ) -> "Iterator[TunedRun]":
-    """Tunes on each further machine class of --on, one after another, and yields its run.
-
-    Each run measures the candidates of the first class's run, ``source_run``. Stops after a run that was
-    interrupted or has no successful trial.
-    """
+    """Tunes on each further machine class of --on, one after another, and yields its run."""
     from tuner.fleet.runner import fleet_backends, target_on  # not at start-up
     from tuner.tuning.run import transfer_settings  # not at start-up
 
@@ -144,10 +136,6 @@ def _compromise(
         return None, []
     trios = zip(all_tuned, compromise.trials, compromise.fastest, strict=True)
     return compromise, [between_trials(tuned.run, trial, fastest) for tuned, trial, fastest in trios]
-
-
-# ------------------------------------------------------------------------------
-# ``tuner tune``: searches for the best schedule of a problem.
 
 
 LOOKED_AT = 8  # trials whose machine code the cycle prediction reads at the end of a run: half a second each

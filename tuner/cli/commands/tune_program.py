@@ -61,10 +61,7 @@ OF_ONE_RUN = ("warm_start", "warm_files")  # fusions of a program are each other
 def tune_payload(
     context: click.Context, backends: "Backends", database: str | None, as_json: bool, **texts: Any
 ) -> int:
-    """Tunes each matmul of an MLIR program, runs the program, prints the result, returns the exit code.
-
-    ``texts`` are the options of ``tuner tune``. Raises UsageError for those that programs do not have.
-    """
+    """Tunes each matmul of an MLIR program, runs the program, prints the result, returns the exit code."""
     _require_program_options(context, texts)
     of_runs = {name: typed for name, typed in texts.items() if name not in (*PROBLEM_OPTIONS, *OF_PROGRAMS)}
     resolved = resolve_target(texts["target"], backends, texts["chip"])
@@ -253,10 +250,7 @@ def resumed_program(
     store: "Store",
     database: str | None,
 ) -> "TunedProgram | str":
-    """Compiles, compares and times the program of a resumed campaign, as the first command does.
-
-    Returns why that is not possible where the program's file is gone, or has other fusions by now.
-    """
+    """Compiles, compares and times the program of a resumed campaign, as the first command does."""
     began_s = time.monotonic()
     with campaign_progress() as observe:
         tuning = FusionTuning(

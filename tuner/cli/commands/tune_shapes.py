@@ -51,11 +51,7 @@ def tune_shapes(
     file: Path,
     **texts: Any,
 ) -> int:
-    """Tunes the problems of a file under one budget, prints the result, returns the exit code.
-
-    ``texts`` are the options of ``tuner tune`` without those of a fleet, whose nodes do the work of
-    ``backends`` if ``is_on_fleet``. Raises UsageError for options that belong to one problem.
-    """
+    """Tunes the problems of a file under one budget, prints the result, returns the exit code."""
     _require_campaign_options(context, texts)
     of_runs = {name: typed for name, typed in texts.items() if name not in (*PROBLEM_OPTIONS, *OF_ONE_RUN)}
     of_runs["warm_start"] = False  # problems of the campaign are each other's warm start

@@ -110,10 +110,6 @@ def _require_end(process: "subprocess.Popen[bytes]") -> None:
         raise TunerError(f"demo: a command ended with exit code {code}")
 
 
-# ------------------------------------------------------------------------------
-# ``tuner fleet``: sets up and controls machines that compile and measure candidates for runs.
-
-
 MIB = 1 << 20
 
 

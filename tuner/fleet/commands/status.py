@@ -206,10 +206,6 @@ def found_status(url: str) -> "FleetStatus":
         return fleet_status(connection, read_settings(connection).lease_s)
 
 
-# ------------------------------------------------------------------------------
-# The state of a fleet as tables for people, and as a JSON document.
-
-
 NODES = ("node", "state", "target", "compiles", "measures on", "seen", "job queue", "compiler")
 DEVICES = ("device", "class of machine", "idle", "now")
 QUEUES = ("stage", "of", "now", "wait", "runs", "why they wait")

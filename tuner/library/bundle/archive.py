@@ -62,11 +62,7 @@ CHECK: Final = {  # for readers; the numbers are in tuner/payload/reference.py
 
 @dataclass(frozen=True)
 class Bundle:
-    """The content of a bundle file: compiled candidates that still have to be timed on a GPU.
-
-    An export lists the candidates of each problem together, the most promising first. ``seed`` is that of the
-    inputs on which they are verified.
-    """
+    """Compiled candidates for a GPU, in groups of a problem, most promising first; ``seed`` draws inputs."""
 
     sha256: str  # of the manifest, which contains the hash of every other part
     created: datetime.datetime  # UTC
@@ -76,11 +72,7 @@ class Bundle:
 
 
 def pack(trials: tuple[PendingTrial, ...], seed: int, tuner: str, created: datetime.datetime) -> bytes:
-    """Returns a bundle of compiled trials, as the bytes of a zip file.
-
-    ``seed`` is that of the inputs on which the candidates will be verified, ``tuner`` the version that
-    exports. The trials keep their order.
-    """
+    """Returns trials in their order as bytes of a zip file; ``tuner``: version that exports."""
     blobs: dict[str, bytes] = {}
 
     def kept(content: bytes) -> str:
@@ -107,10 +99,7 @@ def pack(trials: tuple[PendingTrial, ...], seed: int, tuner: str, created: datet
 
 
 def read_bundle(path: Path) -> Bundle:
-    """Reads a bundle file and checks the hashes of its manifest and of each part that its trials need.
-
-    Raises UsageError for a file that cannot be read, is truncated, altered, no bundle, or of another version.
-    """
+    """Returns a bundle whose hashes are right; raises UsageError for an unreadable, altered or other file."""
     try:
         with zipfile.ZipFile(path) as archive:
             return _read(path, archive)
@@ -220,11 +209,7 @@ class ResultsFile:
     """A results file that is open for appending; a result is on disk when the call returns."""
 
     def __init__(self, path: Path, provenance: MeasuringProvenance) -> None:
-        """Creates the file, or continues one, of which it removes a truncated last line.
-
-        The caller ensures that a file that exists is of the same bundle and machine. Raises UsageError where
-        the file cannot be written.
-        """
+        """Continues a file of the same bundle and machine, without a cut last line; raises UsageError."""
         try:
             is_new = not path.exists() or path.stat().st_size == 0
             if not is_new:
@@ -252,10 +237,7 @@ class ResultsFile:
 
 
 def read_results(path: Path) -> RemoteResults:
-    """Reads a results file, with the provenance and all results; a truncated last line is ignored.
-
-    Raises UsageError for a file that cannot be read or has other defects, such as impossible times.
-    """
+    """Returns a results file without a cut last line; raises UsageError for other defects."""
     try:
         text = path.read_text(encoding="utf-8")
     except UnicodeDecodeError as error:
@@ -290,7 +272,6 @@ def _with_line(results: RemoteResults | None, document: Any, place: str) -> Remo
 
 
 def _why_impossible(line: Line, machine: Machine) -> str:
-    """Returns why a line cannot be a measured result, such as a time above the GPU's peak; "": it can."""
     limit = most_flop_per_s(line.problem, machine, 0)
     match line:
         case MeasuredTrial():
@@ -319,11 +300,7 @@ Promise = tuple[bool, bool, int, float]  # see ``promise``; smaller is better
 def best_first(
     trials: Iterable[PendingTrial], multiprocessors: int | None = None
 ) -> tuple[PendingTrial, ...]:
-    """Returns trials grouped by problem, in each group the most promising first; ties by trial number.
-
-    The order is that of ``promise``, with a trial's predicted cycles, if known, in place of relative reads.
-    ``multiprocessors`` is their number on the GPU; None: that of the chip's largest product.
-    """
+    """Returns trials grouped by problem, the most promising first; predicted cycles replace reads."""
     by_problem: dict[Problem, list[PendingTrial]] = {}
     for trial in trials:
         by_problem.setdefault(trial.problem, []).append(trial)
@@ -334,12 +311,9 @@ def best_first(
 
 
 def promise(problem: Problem, program: KernelProgram, multiprocessors: int) -> Promise:
-    """Returns a sort key of a compiled program: smaller is more promising, within one problem only.
+    """Returns a program's sort key within a problem: smaller is more promising.
 
-    In order: whether tensor cores stay unused though the dtype has them, whether any kernel's tensor-core
-    instructions are serialized, bytes of spilled registers, relative reads. Relative reads: proportional to
-    the operands read per element of C if each block computed a square tile of C, divided by the mean
-    occupancy of the multiprocessors' block slots over all waves.
+    Tensor cores unused or serialized, bytes of spilled registers, reads per element of C over occupancy.
     """
     launch, resident = _main(program)
     elements = problem.rows * problem.sizes[1]
@@ -377,16 +351,12 @@ def _promise(trial: PendingTrial, multiprocessors: int | None) -> tuple[bool, bo
 
 
 def _main(program: KernelProgram) -> tuple[Launch, int]:
-    """Returns the launch that multiplies, and how many of its blocks a multiprocessor holds (1: unknown).
-
-    The launch is the one whose kernel needs most registers: kernels that pack or add up parts need few.
-    """
     by_name = {each.kernel: each for each in program.resources}
 
     def needs(launch: Launch) -> tuple[int, int]:
         known = by_name.get(launch.kernel)
         return (known.registers if known else 0, len(launch.arguments))
 
-    launch = max(program.launches, key=needs)
+    launch = max(program.launches, key=needs)  # kernels that pack or add up parts need few registers
     known = by_name.get(launch.kernel)
     return launch, max(known.blocks_per_multiprocessor if known else 1, 1)

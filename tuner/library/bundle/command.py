@@ -62,11 +62,7 @@ class MeasuringRequest:
 
 
 def main(options: list[str]) -> int:
-    """Runs ``tuner measure`` with ``options``, the words that follow ``measure``; returns the exit code.
-
-    0: done, 1: failed, 2: wrong usage, 130: interrupted. Prints an error as one line, its hint, if there is
-    one, as a second, with --debug its traceback as well. For --help it prints the help and raises SystemExit.
-    """
+    """Runs ``tuner measure``; returns 0: done, 1: failed, 2: wrong usage, 130: interrupted."""
     try:
         return measure(_request(options), gpu_here)
     except KeyboardInterrupt:
@@ -85,12 +81,9 @@ def main(options: list[str]) -> int:
 
 
 def measure(request: MeasuringRequest, find_gpu: Callable[[], Gpu]) -> int:
-    """Times the candidates of a bundle, writes a results file, and prints a summary; returns the exit code.
+    """Times a bundle's candidates, writes results, prints a summary; returns 1 where none was measured.
 
-    The exit code is 1 where candidates failed and none was measured, else 0. Raises UsageError for a broken
-    bundle or results file, for results of another bundle or machine, and where no candidate is for this GPU;
-    DeviceError without a GPU. The bundle is read before ``find_gpu`` is called: a broken bundle is reported
-    on any machine.
+    Raises UsageError, before ``find_gpu`` for a broken bundle, and DeviceError without a GPU.
     """
     began_s = time.monotonic()
     bundle = read_bundle(request.bundle)
@@ -111,10 +104,7 @@ def measure(request: MeasuringRequest, find_gpu: Callable[[], Gpu]) -> int:
 
 
 def gpu_here() -> Gpu:
-    """Returns the first GPU of this machine, with the functions that lock it, evaluate and time a baseline.
-
-    Raises DeviceError without a GPU.
-    """
+    """Returns this machine's first GPU, with its functions; raises DeviceError without a GPU."""
     here = describe_gpu()
 
     def turn(problem: Problem, report: Callable[[str], None]) -> TimingLock:

@@ -25,13 +25,7 @@ LOOKED_AT = 64  # trials per problem whose cycles are predicted, in half a secon
 
 
 def predicted_first(trials: Iterable[PendingTrial], looked_at: int = LOOKED_AT) -> tuple[PendingTrial, ...]:
-    """Returns all trials grouped by problem, in each group the most promising first.
-
-    Trials are ordered as by ``best_first``. Then cycles are predicted for the first ``looked_at`` of each
-    problem, where nvdisasm is there, and trials are ordered again: predicted cycles decide between trials
-    that are equal in use of tensor cores and in spilled bytes. Returned trials have the prediction in
-    ``predicted_cycles``.
-    """
+    """Returns trials as ``best_first``, the first ``looked_at`` of each problem by predicted cycles."""
     ordered: list[PendingTrial] = []
     for _, group in itertools.groupby(best_first(trials), key=lambda trial: trial.problem):
         for number, trial in enumerate(group):
@@ -40,21 +34,15 @@ def predicted_first(trials: Iterable[PendingTrial], looked_at: int = LOOKED_AT) 
     return best_first(ordered)
 
 
-# ------------------------------------------------------------------------------
-# Packs compiled trials without a time into a bundle, and imports the results of measuring them.
-
-
 EXAMPLE = TaskQuery(operation="matmul", shape="4096x4096x4096", dtype="f16")  # for hints without a task
 
 
 def choose_pending(
     store: "Store", query: TrialQuery, chip: str = "", limit: int | None = None
 ) -> tuple[PendingTrial, ...]:
-    """Returns a query's compiled trials without a time on a GPU, grouped by problem, most promising first.
+    """Returns trials without a time on a GPU, as ``best_first``, at most ``limit`` per problem.
 
-    These are trials that no GPU of their chip has timed or found wrong; of equal code only one. Of each
-    problem at most ``limit`` trials (None: all); ``chip`` such as "sm_90" restricts to code for that chip
-    ("": any). Raises TunerError where no trial is pending.
+    None that a GPU of the chip found wrong; of equal code one; ``chip`` "": any. Raises TunerError for none.
     """
     found = (trial for trial in store.pending(query) if chip in ("", trial.program.chip))
     by_problem = itertools.groupby(predicted_first(found), key=lambda trial: trial.problem)
@@ -72,10 +60,7 @@ def packed(trials: tuple[PendingTrial, ...], seed: int) -> bytes:
 
 
 def import_file(store: "Store", path: Path) -> Imported:
-    """Stores the results of a results file; returns how many runs and trials were added or known.
-
-    Raises UsageError for an invalid file, and for results of a trial that is not in this database.
-    """
+    """Stores a results file; returns the numbers. Raises UsageError, also for unknown trials."""
     return store.import_results(read_results(path))
 
 
@@ -83,12 +68,7 @@ def import_file(store: "Store", path: Path) -> Imported:
 def passing_bundle(
     store: "Store", trials: tuple[PendingTrial, ...], seed: int, done: Callable[[Imported], None]
 ) -> Iterator[Path]:
-    """Writes a temporary bundle for a ``with`` block, which gets its path; imports the results afterwards.
-
-    The results file is expected next to the bundle, with ``.results.jsonl`` appended to its name. If it
-    exists, also after an exception, its results are stored and ``done`` is called with the numbers of the
-    import.
-    """
+    """Gives a ``with`` block a bundle's path; stores ``PATH.results.jsonl``, then calls ``done``."""
     with tempfile.TemporaryDirectory(prefix="tuner-") as folder:
         path = Path(folder) / "pending.bundle"
         path.write_bytes(packed(trials, seed))

@@ -1,7 +1,4 @@
-"""The child process that owns the GPU of a measuring session: its service, and the parent's handle of it.
-
-A candidate may crash the child process, which fails this candidate only.
-"""
+"""The child process that owns a session's GPU, and its handle: a crash fails one candidate only."""
 
 from dataclasses import dataclass, replace
 from typing import final
@@ -22,9 +19,6 @@ from tuner.runtime.workers.services import (
 from tuner.runtime.workers.worker import Worker, child_memory_bytes
 from tuner.targets.gpu.evaluator import GpuEvaluator
 
-# ------------------------------------------------------------------------------
-# The service of the child process that owns the GPU; a candidate may crash the process.
-
 
 @dataclass(frozen=True)
 class EvaluatedCode:
@@ -35,20 +29,13 @@ class EvaluatedCode:
 
 
 class MeasuringService:
-    """The service of the child process that verifies and times GPU programs.
-
-    A cubin that the driver does not load is replaced by the program's PTX.
-    """
+    """Verifies and times GPU programs in a child; PTX replaces a cubin that the driver does not load."""
 
     def __init__(self, announce: Announce, evaluator: Factory) -> None:
         self._service = EvaluationService(announce, evaluator)
 
     def evaluate(self, problem: Problem, artifact: Artifact, effort: Effort, seed: int) -> EvaluatedCode:
-        """Verifies and times a GPU program; returns its evaluation and which code ran, CUBIN or PTX.
-
-        ``seed`` is that of the inputs. Raises CandidateError where the candidate fails; where neither cubin
-        nor PTX can be loaded, it is the error of the cubin.
-        """
+        """Returns the evaluation and the code, CUBIN or PTX; raises CandidateError, the cubin's."""
         program = artifact.program
         assert program is not None
         try:
@@ -65,18 +52,12 @@ class MeasuringService:
             raise (refused if error.stage is Stage.LOAD else error) from error
 
     def remeasure(self, problem: Problem, group: Group, effort: Effort, seed: int) -> FinalTimes:
-        """Times the programs of a group interleaved; returns their times in the group's order.
-
-        The time of a program that does not load is None.
-        """
+        """Returns the times of a group's programs, interleaved; None for one that does not load."""
         return self._service.remeasure(problem, group, effort, seed)
 
 
 def gpu_evaluator(chip: str) -> GpuEvaluator:
-    """Returns the evaluator that verifies and times programs of ``chip`` on this machine's GPU.
-
-    Of problems above 2**40 flop only a sample of C's rows is compared with the reference.
-    """
+    """Returns the evaluator of ``chip`` on this GPU; above 2**40 flop a sample of C's rows is compared."""
     return GpuEvaluator(chip, compare=compare_sampled)
 
 
@@ -91,10 +72,6 @@ def measuring_spec(evaluator: Factory) -> ServiceSpec:
     return ServiceSpec("measure", factory, gpu_library_environment(), announces=True)
 
 
-# ------------------------------------------------------------------------------
-# The parent's handle of the child process that owns the GPU: a crash fails one candidate only.
-
-
 COLD_S = 40.0  # to start a process, create a context, draw and upload inputs, on a busy machine
 WARM_S = 15.0  # to load code, draw inputs and compare, where process and context exist
 SLOWEST_FLOP_PER_S = 2e11  # 0.3 % of an H200's f32 without tensor cores; a slower kernel counts as a hang
@@ -103,10 +80,7 @@ LIMITS = Limits(slowest_flop_per_s=SLOWEST_FLOP_PER_S, calls=GPU_CALLS)
 
 @final
 class GpuChild:
-    """A child process that verifies and times GPU programs of one problem.
-
-    If the process crashes or has to be killed, it is replaced; only one candidate fails.
-    """
+    """A child that verifies and times GPU programs of one problem; is replaced where one crashes it."""
 
     def __init__(self, problem: Problem, evaluate: Factory) -> None:
         self._problem = problem
@@ -116,11 +90,7 @@ class GpuChild:
     def evaluate(
         self, trial: PendingTrial, effort: Effort, seed: int, within_s: float
     ) -> EvaluatedCode | Failure | None:
-        """Verifies and times one candidate in the child process; returns the evaluation or a Failure.
-
-        None: ``within_s`` seconds were over before the candidate ended or counted as a hang. ``seed`` is that
-        of the inputs.
-        """
+        """Returns a candidate's evaluation or Failure; None: ``within_s`` seconds were over before."""
         limit_s = hang_limit_s(self._problem, effort, 1, self._is_warm)
         evaluated = self._asked("evaluate", artifact_of(trial, CUBIN), effort, seed, within_s, limit_s)
         assert not isinstance(evaluated, FinalTimes)
@@ -129,11 +99,7 @@ class GpuChild:
     def remeasure(
         self, artifacts: tuple[Artifact, ...], effort: Effort, seed: int, within_s: float
     ) -> FinalTimes:
-        """Times several programs interleaved with cuBLAS; returns times in the order of the programs.
-
-        None for a program that does not load; the baseline is None where cuBLAS does not work. ``times`` is
-        () where timing fails, and once ``within_s`` seconds are over. ``seed`` is that of the inputs.
-        """
+        """Times programs with cuBLAS; None for one that fails, () where timing or ``within_s`` ends."""
         group = Group(artifacts, has_baseline=True)
         limit_s = hang_limit_s(self._problem, effort, group.size, is_warm=False)  # also compares cuBLAS's C
         found = self._asked("remeasure", group, effort, seed, within_s, limit_s)
@@ -164,10 +130,7 @@ class GpuChild:
 
 
 def hang_limit_s(problem: Problem, effort: Effort, programs: int, is_warm: bool) -> float:
-    """Returns the seconds after which the evaluation of ``programs`` programs counts as a hang.
-
-    ``is_warm``: the child process and its GPU context exist already, which allows less time.
-    """
+    """Returns the seconds after which ``programs`` programs hang; less where a child ``is_warm``."""
     start_s = WARM_S if is_warm else COLD_S + reference_limit_s(problem)
     return start_s + programs * LIMITS.timing_s(problem, effort, effort.stop_above_s)
 
@@ -178,10 +141,6 @@ def reference_limit_s(problem: Problem) -> float:
 
 
 def artifact_of(trial: PendingTrial, code: str) -> Artifact:
-    """Returns a candidate's compiled program as an artifact to load on a GPU.
-
-    ``code`` CUBIN: with machine code if the program has any; other values: PTX only, which the driver
-    compiles.
-    """
+    """Returns a program to load: with a cubin if ``code`` is CUBIN, else PTX for the driver."""
     program = trial.program if code == CUBIN else replace(trial.program, cubin=b"")
     return Artifact("", trial.artifact_sha256, program=program)

@@ -38,10 +38,6 @@ from tuner.runtime.workers.protocol import Factory
 from tuner.tuning.run_steps import TOP_TRIALS, noise_of
 from tuner.tuning.session import EARLY_STOPPED
 
-# ------------------------------------------------------------------------------
-# One measuring session: problem by problem, most promising candidates first; stores each result at once.
-
-
 REMEASUREMENT_SHARE = 0.1  # of a problem's time, reserved for re-measuring the best candidates
 LEAST_S = 1.0  # no candidate is started with less time left
 
@@ -50,10 +46,7 @@ Clock = Callable[[], float]
 
 @dataclass(frozen=True)
 class Gpu:
-    """A GPU as a measuring session uses it: its facts, and functions that lock it, evaluate, time a baseline.
-
-    Tests replace these functions.
-    """
+    """A measuring session's GPU: facts, and replaceable functions that lock, evaluate, time."""
 
     facts: CudaFacts
     turn: Callable[[Problem, Callable[[str], None]], TimingLock]  # (problem, report of who holds the lock)
@@ -63,11 +56,7 @@ class Gpu:
 
 @dataclass(frozen=True)
 class MeasuringOrder:
-    """The work of a measuring session: a bundle, the seconds for all of it, and earlier results.
-
-    The earlier results are those of sessions on the same bundle and machine; their candidates are not tried
-    again, but the fastest of them are timed again with the best new ones of the same problem.
-    """
+    """A bundle, the seconds for all of it, and earlier results, the fastest of which are timed again."""
 
     bundle: Bundle
     seconds: float
@@ -76,11 +65,7 @@ class MeasuringOrder:
 
 @dataclass(frozen=True)
 class MeasuringCounts:
-    """Numbers of a bundle's candidates after a measuring session: measured, failed, left, for other chips.
-
-    Left are candidates that were not measured for lack of time. Candidates that an earlier session measured
-    or found to fail are not counted.
-    """
+    """Numbers of a bundle's candidates, without earlier sessions'; ``left``: for lack of time."""
 
     measured: int = 0
     failed: int = 0
@@ -89,10 +74,7 @@ class MeasuringCounts:
 
 
 class MeasuringSession:
-    """A session that verifies and times the candidates of a bundle on one GPU, problem by problem.
-
-    ``keep`` is called with each result as soon as it is known, ``report`` with lines of progress.
-    """
+    """Times a bundle's candidates on one GPU; ``keep`` gets each result, ``report`` lines of progress."""
 
     def __init__(
         self,
@@ -112,13 +94,7 @@ class MeasuringSession:
         self._seeds = {trial.origin: place for place, trial in enumerate(order.bundle.trials)}
 
     def run(self) -> MeasuringCounts:
-        """Times candidates until none is left or the session's seconds are over; returns the counts.
-
-        Candidates of earlier results are skipped, and so are problems that have no other candidates. After
-        the candidates of a problem, its fastest two to eight (TOP_TRIALS), those of earlier results among
-        them, are timed again, interleaved, and the baseline is timed, if time is left. Raises UsageError for
-        a bundle with candidates of which none is for this GPU.
-        """
+        """Times candidates, then each problem's top trials and baseline again, if time is left."""
         trials = self._order.bundle.trials
         here = runnable(trials, self._gpu.facts)
         known = {trial.origin for trial in self._order.known.trials}
@@ -221,10 +197,7 @@ class MeasuringSession:
 
 
 def runnable(trials: tuple[PendingTrial, ...], facts: CudaFacts) -> tuple[PendingTrial, ...]:
-    """Returns the trials whose code is for the chip of this GPU.
-
-    Raises UsageError if there are trials but none of them is for this GPU.
-    """
+    """Returns the trials for this GPU's chip; raises UsageError if there are trials but none is for it."""
     here = []
     for trial in trials:
         with contextlib.suppress(DeviceError):
@@ -265,16 +238,8 @@ def outcome_text(found: MeasuredTrial) -> str:
     return seconds_text(found.outcome.median_s)
 
 
-# ------------------------------------------------------------------------------
-# Summaries of a measuring session: lines of text, and a JSON document.
-
-
 def best_of(results: RemoteResults) -> dict[Problem, tuple[MeasuredTrial, Measurement]]:
-    """Returns, for each problem, its fastest trial and that trial's time.
-
-    Where trials of a problem were re-measured, only re-measured trials count, with their new times.
-    Early-stopped and failed trials never count; a problem without others is left out.
-    """
+    """Returns each problem's fastest trial and time, of re-measured trials if any; no failures."""
     final_times = {final.origin: final.measurement for final in results.final_times}
     with_remeasurement = {final.problem for final in results.final_times}
     best: dict[Problem, tuple[MeasuredTrial, Measurement]] = {}
@@ -289,10 +254,7 @@ def best_of(results: RemoteResults) -> dict[Problem, tuple[MeasuredTrial, Measur
 
 
 def best_lines(results: RemoteResults) -> Iterator[str]:
-    """Yields a line of text per problem that has a time: time, GFLOP/s, comparison, and the fastest trial.
-
-    The comparison is the ratio to the baseline or why there is none; it is left out without a baseline.
-    """
+    """Yields per problem with a time: time, GFLOP/s, ratio to the baseline or why none, the fastest trial."""
     baselines = {each.problem: each.baseline for each in results.baselines}
     for problem, (trial, measured) in best_of(results).items():
         speed = problem.flop / measured.median_s / 1e9
@@ -320,10 +282,7 @@ def _reliability(results: RemoteResults, trial: MeasuredTrial, time: Measurement
 
 
 def summary_document(path: str, counts: MeasuringCounts, results: RemoteResults, seconds: float) -> Any:
-    """Returns the JSON document of ``tuner measure --json``: machine, counts, and best trial per problem.
-
-    ``path`` is the results file, ``seconds`` the duration of the session.
-    """
+    """Returns the document of ``measure --json``: ``path`` of results, ``seconds`` of the session."""
     baselines = {each.problem: each.baseline for each in results.baselines}
     return {
         "results": path,

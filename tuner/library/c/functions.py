@@ -53,11 +53,7 @@ class CodeTarget:
 
 
 def code_target(problem: Problem, machine: Machine, needs: tuple[str, ...]) -> CodeTarget:
-    """Returns the processors to compile a kernel for that was timed on ``machine``.
-
-    ``needs`` are the instruction sets of the intrinsics that the kernel calls. A kernel of i8 may use VNNI
-    without such calls: LLVM makes its instructions of products of 16-bit integers.
-    """
+    """Returns a kernel's processors; VNNI also for i8 without ``needs``: LLVM makes it of i16 products."""
     level = LEVELS.get(machine.isa, PLAIN_LEVEL)
     used = {*needs, *([VNNI] if problem.dtype == "i8" and VNNI in instruction_sets_of(machine) else [])}
     if VNNI in used and machine.isa != AVX512:
@@ -96,62 +92,33 @@ class CFunction:
 
     name: str
     kind: Problem  # a problem of this kind; its sizes, alignment and caches mean nothing
-
-    @property
-    def input_type(self) -> str:
-        """Returns the C type of an element of A or B."""
-        return C_TYPES[self.kind.stored_dtype]
-
-    @property
-    def output_type(self) -> str:
-        """Returns the C type of an element of C and of the bias."""
-        return C_TYPES[self.kind.result_dtype]
-
-    @property
-    def accumulator_type(self) -> str:
-        """Returns the C type in which products are added up."""
-        return C_TYPES[self.kind.accumulator]
-
-    @property
-    def is_batch(self) -> bool:
-        """Returns whether the function multiplies a batch of pairs of matrices."""
-        return self.kind.operation == BATCH_MATMUL
-
-    @property
-    def has_bias(self) -> bool:
-        """Returns whether the function adds a bias and cuts off negative results."""
-        return self.kind.epilogue == "bias_relu"
-
-    @property
-    def depth_limit(self) -> int:
-        """Returns the largest k: beyond it sums of i8 could overflow."""
-        return I8_DEPTH_LIMIT if self.kind.dtype == "i8" else SIZE_LIMIT
-
-    @property
-    def stored_a(self) -> str:
-        """Returns the extents of A in memory, for a comment: "m x k"."""
-        return STORED_A[self.kind.layout]
-
-    @property
-    def stored_b(self) -> str:
-        """Returns the extents of B in memory, for a comment: "k x n"."""
-        return STORED_B[self.kind.layout]
-
-    @property
-    def index_a(self) -> str:
-        """Returns the C expression of the index of element (i, l) of A."""
-        return INDEX_A[self.kind.layout]
-
-    @property
-    def index_b(self) -> str:
-        """Returns the C expression of the index of element (l, j) of B."""
-        return INDEX_B[self.kind.layout]
+    input_type: str  # of an element of A or B
+    output_type: str  # of an element of C and of the bias
+    accumulator_type: str  # in which products are added up
+    is_batch: bool
+    has_bias: bool  # adds a bias and cuts off negative results
+    depth_limit: int  # the largest k: beyond it sums of i8 could overflow
+    stored_a: str  # extents in memory, for a comment: "m x k"
+    stored_b: str
+    index_a: str  # C expression of the index of element (i, l)
+    index_b: str  # of element (l, j)
 
 
 def function_of(problem: Problem, prefix: str) -> CFunction:
     """Returns the function that computes a problem: ``tuner_matmul_f32_nn`` for the prefix "tuner"."""
     dtype = f"{problem.dtype}_to_{problem.output}" if problem.output else problem.dtype
     epilogue = "" if problem.epilogue == "none" else f"_{problem.epilogue}"
-    name = f"{prefix}_{problem.operation}_{dtype}_{problem.layout}{epilogue}"
-    kind = replace(problem, sizes=(1, 1, 1), batch=1, align=NUMPY_ALIGNMENT, cache=WARM)
-    return CFunction(name, kind)
+    return CFunction(
+        name=f"{prefix}_{problem.operation}_{dtype}_{problem.layout}{epilogue}",
+        kind=replace(problem, sizes=(1, 1, 1), batch=1, align=NUMPY_ALIGNMENT, cache=WARM),
+        input_type=C_TYPES[problem.stored_dtype],
+        output_type=C_TYPES[problem.result_dtype],
+        accumulator_type=C_TYPES[problem.accumulator],
+        is_batch=problem.operation == BATCH_MATMUL,
+        has_bias=problem.epilogue == "bias_relu",
+        depth_limit=I8_DEPTH_LIMIT if problem.dtype == "i8" else SIZE_LIMIT,
+        stored_a=STORED_A[problem.layout],
+        stored_b=STORED_B[problem.layout],
+        index_a=INDEX_A[problem.layout],
+        index_b=INDEX_B[problem.layout],
+    )

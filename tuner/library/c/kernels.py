@@ -15,9 +15,6 @@ from tuner.mlir.cpu.llvm_modules import ModulePart, instructions_needed
 from tuner.payload.cpu import element_offsets
 from tuner.targets.cpu.compiler import CpuCompiler
 
-# ------------------------------------------------------------------------------
-# The kernels of a C library for CPUs: entries compiled, their functions named, where each thread begins.
-
 
 @dataclass(frozen=True)
 class KernelShare:
@@ -42,11 +39,7 @@ class CpuKernel:
 
 
 def compile_kernels(entries: tuple[LibraryEntry, ...], prefix: str) -> tuple[CpuKernel, ...]:
-    """Returns the kernels of entries of CPUs, in their order. Nothing of them runs here.
-
-    Of entries that C code could not tell apart (equal sizes, instruction sets, threads), the fastest stays.
-    Raises TunerError for an entry that does not compile.
-    """
+    """Returns the kernels of CPU entries; of those C cannot tell apart the fastest. Raises TunerError."""
     compiler = CpuCompiler()
     found: dict[tuple[object, ...], CpuKernel] = {}
     for number, entry in enumerate(sorted(entries, key=_rank)):
@@ -77,10 +70,6 @@ def _compiled(compiler: CpuCompiler, entry: LibraryEntry, number: str, function:
         shares.append(KernelShare(prefix + partition.called, *offsets))
     module = ModulePart(artifact.host_code, prefix, target.processor, target.features)
     return CpuKernel(entry, function, target, tuple(shares), module)
-
-
-# ------------------------------------------------------------------------------
-# The kernels of a C library for GPUs: machine code or PTX, buffers, launches, for C initializers.
 
 
 LINE_BYTES = 24  # of an image, in one line of C
@@ -224,10 +213,7 @@ LOCAL, UNDEFINED, HIDDEN = 0, 0, 2  # STB_LOCAL, SHN_UNDEF, STV_HIDDEN
 
 
 def with_hidden_symbols(code: bytes) -> bytes:
-    """Returns an object file in which all global symbols that it defines have the visibility "hidden".
-
-    ``code`` is an ELF-64 object file, little-endian. Raises ValueError for another file.
-    """
+    """Returns an ELF-64 little-endian object with defined symbols "hidden"; raises ValueError."""
     if not code.startswith(ELF_64_LITTLE):
         raise ValueError("no ELF-64 object file in little-endian order")
     changed = bytearray(code)

@@ -32,10 +32,6 @@ from tuner.targets.cpu.compiler import write_object
 from tuner.targets.gpu.compiler import GpuCompiler
 from tuner.version import __version__
 
-# ------------------------------------------------------------------------------
-# Pieces of C text that the templates of a C library put together.
-
-
 WIDENED = {"bf16": "from_bf16({})", "i8": "(int32_t){}"}  # element type -> expression in the sums' type
 ROUNDED = {"bf16": "to_bf16({})"}  # element type of C -> expression of a sum
 # For the check, whose numbers are integers: bits of a bf16 from a number, and the number of such bits.
@@ -139,18 +135,11 @@ def comment(text: str) -> str:
     return printable(" ".join(text.split())).replace("*/", "* /").replace("/*", "/ *")
 
 
-# ------------------------------------------------------------------------------
-# The files of a C library for CPUs: header, object file, C source, check.
-
-
 LEVELS = {"AVX2": "x86-64-v3", "AVX512": "x86-64-v4"}  # bit -> all that it stands for
 
 
 def cpu_files(entries: tuple[LibraryEntry, ...], prefix: str) -> tuple[LibraryFile, ...]:
-    """Returns the files of a library of entries of CPUs, at least one.
-
-    ``prefix`` begins each name of C. Raises TunerError for an entry that does not compile.
-    """
+    """Returns the files of CPU entries; ``prefix`` begins C names. Raises TunerError for a failing entry."""
     kernels = compile_kernels(entries, prefix)
     # Of kernels that a processor can run, C code takes the first: later instruction sets come first.
     kernels = tuple(sorted(kernels, key=lambda each: -each.target.bits))
@@ -188,10 +177,7 @@ def cpu_files(entries: tuple[LibraryEntry, ...], prefix: str) -> tuple[LibraryFi
 
 
 def object_file(kernels: tuple[CpuKernel, ...]) -> bytes:
-    """Returns the position-independent object file of kernels, whose symbols a shared object does not export.
-
-    Raises CandidateError(LOAD) where LLVM cannot compile the code.
-    """
+    """Returns kernels as a position-independent object with hidden symbols; raises CandidateError(LOAD)."""
     with tempfile.TemporaryDirectory() as folder:
         file = Path(folder) / "kernels.o"
         write_object(joined(each.module for each in kernels), file, is_position_independent=True)
@@ -204,16 +190,8 @@ def _alignments(kernels: tuple[CpuKernel, ...]) -> str:
     return comment(f"Kernels were timed with operands at multiples of {' or '.join(names)}.")
 
 
-# ------------------------------------------------------------------------------
-# The files of a C library for GPUs: header, and a C source with the kernels' code and their launches.
-
-
 def gpu_files(entries: tuple[LibraryEntry, ...], prefix: str) -> tuple[LibraryFile, ...]:
-    """Returns the files of a library of entries of GPUs, at least one.
-
-    ``prefix`` begins each name of C. An entry without a program is compiled. Raises TunerError for an entry
-    that does not compile.
-    """
+    """Returns the files of GPU entries, compiled if need be; raises TunerError for a failing entry."""
     images: dict[GpuImage, int] = {}
     kernels: dict[tuple[object, ...], GpuKernel] = {}
     for entry in sorted(entries, key=_rank):
@@ -250,7 +228,6 @@ def gpu_files(entries: tuple[LibraryEntry, ...], prefix: str) -> tuple[LibraryFi
 
 
 def _rank(entry: LibraryEntry) -> tuple[object, ...]:
-    """Returns a sort key: code for later chips, and for one chip alone, comes first; then faster kernels."""
     chip = chip_of(entry.machine.chip)
     time_s = math.inf if entry.median_s is None else entry.median_s
     return (-chip.capability, not chip.is_specific, entry.problem.key, time_s, entry.trial)
@@ -270,15 +247,7 @@ PREFIX = re.compile(r"[a-z][a-z0-9_]{0,30}")
 
 
 def c_files(entries: tuple[LibraryEntry, ...], prefix: str = DEFAULT_PREFIX) -> tuple[LibraryFile, ...]:
-    """Returns the files of a C library: headers, C source, kernels, a check and an example of CMake.
-
-    Args:
-        entries: at least one.
-        prefix: begins the names of functions, types and files, so that a program can use several libraries.
-
-    Raises UsageError for a prefix that no C name can begin with, TunerError for an entry that does not
-    compile.
-    """
+    """Returns headers, C source, kernels, a check, CMake, with ``prefix``; raises UsageError, TunerError."""
     if not PREFIX.fullmatch(prefix):
         raise UsageError(
             f"--prefix: found {prefix!r}, allowed a lower-case letter, then up to 30 of a-z, 0-9 and _"

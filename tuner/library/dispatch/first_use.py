@@ -35,10 +35,6 @@ from tuner.targets.cpu.compiler import CpuCompiler
 from tuner.targets.cpu.evaluator import CpuEvaluator, LoadedKernel
 from tuner.tuning.run_steps import noise_of
 
-# ------------------------------------------------------------------------------
-# Functions of two arrays and an output: numpy's product, and a tuned kernel for arrays of one problem.
-
-
 MatmulCall = Callable[[Array, Array, Array | None], Array]  # (a, b, out or None) -> the product
 TUNED_DTYPES = {np.dtype(np.float32): "f32", np.dtype(np.float64): "f64"}
 # What takes over for an array that a kernel cannot take: (a, b, out, reason) -> the product
@@ -59,10 +55,7 @@ def numpy_product(a: Array, b: Array, out: Array | None) -> Array:
 
 
 def problem_of(a: Array, b: Array, align: str) -> Problem | str:
-    """Returns the problem that a product of two arrays is, or in one line why no kernel is tuned for it.
-
-    An array that is stored transposed, such as the view ``b.T``, gives the layout "tn" or "nt".
-    """
+    """Returns a product's problem, or in one line why it has none; a transposed view gives "tn" or "nt"."""
     if type(a) is not np.ndarray or type(b) is not np.ndarray:
         return NO_ARRAYS
     if a.ndim != 2 or b.ndim != 2 or a.shape[1] != b.shape[0] or 0 in (*a.shape, *b.shape):
@@ -131,10 +124,6 @@ class KernelLoader:
             artifact = self._compiler.compile(problem, Script.of(script_text))
             kernel = CpuEvaluator(self._threads).load(problem, artifact)
         return KernelCall(problem, kernel, otherwise)
-
-
-# ------------------------------------------------------------------------------
-# The first use of a shape: a few kernels and the baseline, verified and timed once, interleaved.
 
 
 EFFORT = Effort(budget_s=0.15, min_samples=5, max_samples=25)  # of each; 0.75 s for five
@@ -211,13 +200,7 @@ def baseline_name() -> str:
 def time_first_use(
     problem: Problem, candidates: tuple[BoundCandidate, ...], loader: KernelLoader, otherwise: Otherwise
 ) -> tuple[FirstUse, dict[Candidate, KernelCall]]:
-    """Compiles, verifies and times configurations and the baseline; returns the times, and the kernels.
-
-    All are called as a user's call is, on arrays with the alignment of the problem and no more, on small
-    pages, as a user's arrays may lie. A call that allocates its result is not among them. One that
-    fails is left out of the timing. The baseline is timed twice, which shows the noise. Another
-    process that times on this machine is waited for, but not for long: a user waits for the product.
-    """
+    """Returns the times of configurations and baseline (twice: noise), and kernels, on arrays as a user's."""
     arrays = ProblemArrays(problem, np.random.default_rng(SEED))
     calls: dict[Candidate, KernelCall] = {}
     failures: dict[Candidate, str] = {}

@@ -31,11 +31,7 @@ Key = tuple[Any, ...]  # types, shapes and strides of two arrays, then the optio
 
 @final
 class DispatchedMatmul:
-    """Multiplies two arrays with the kernel that is best for their shape; ``chosen`` says with which.
-
-    The same shape is looked up once and found in a dictionary afterwards: sizes are compared as they are.
-    Safe among threads; what was timed at first use is shared among processes by files.
-    """
+    """Multiplies by the best kernel for a shape, which is looked up once. Safe among threads."""
 
     def __init__(self, backends: Callable[[], Backends], cache_folder: Callable[[], Path]) -> None:
         self._backends = backends

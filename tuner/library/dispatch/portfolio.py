@@ -31,10 +31,6 @@ if TYPE_CHECKING:
     from tuner.db.store import Store
 
 
-# ------------------------------------------------------------------------------
-# Times of a campaign by timing round, as portfolios and rule files take them.
-
-
 RoundsOfCell = tuple[float, ...]  # median seconds of each timing round; (): not timed
 
 
@@ -52,11 +48,7 @@ class MeasuredCampaign:
 
 
 def measured_campaign(found: CampaignMatrix, campaign: Campaign) -> MeasuredCampaign:
-    """Returns the times of a campaign: of each cell the search's and the final re-measurement's median.
-
-    The least median counts, since what disturbs a timing adds time. A configuration that failed on a problem
-    counts as one that does not apply to it.
-    """
+    """Returns each cell's least median, since disturbances add time; failed ones do not apply."""
     rounds_s = tuple(
         tuple(() if cell.trial is None else _medians(cell.trial) for cell in row) for row in found.cells
     )
@@ -83,10 +75,6 @@ def measured_campaign(found: CampaignMatrix, campaign: Campaign) -> MeasuredCamp
 def _medians(trial: StoredTrial) -> RoundsOfCell:
     medians = (trial.record.median_s, None if trial.final is None else trial.final.median_s)
     return tuple(median for median in medians if median is not None)
-
-
-# ------------------------------------------------------------------------------
-# The portfolio of a stored campaign: its columns, what they lose, and what of them was not measured.
 
 
 @dataclass(frozen=True)
@@ -134,11 +122,7 @@ class CampaignPortfolio:
 def campaign_portfolio(
     campaign_id: int, size: int, backends: Backends, store: "Store", *, is_stock: bool = False
 ) -> CampaignPortfolio:
-    """Returns the portfolio of ``size`` configurations of a stored campaign.
-
-    With ``is_stock`` only configurations count whose scripts stock ``mlir-opt`` runs. Raises UsageError for
-    an unknown campaign, one without a time, and a size above the number of configurations.
-    """
+    """Returns ``size`` configurations of a campaign, stock ones if ``is_stock``; raises UsageError."""
     found, campaign = campaign_matrix(campaign_id, backends, store), store.campaign(campaign_id)
     measured = measured_campaign(found, campaign)
     if not measured.matrix.is_timed().any():
@@ -160,11 +144,7 @@ def measured_portfolio(
     is_stock: bool = False,
     report_missing: Callable[[int], None] = lambda _count: None,
 ) -> CampaignPortfolio:
-    """Returns the portfolio of a campaign after the times that its columns lacked were measured and stored.
-
-    ``report_missing`` is called with their number before. Raises KeyboardInterrupt where interrupted; what
-    was measured is stored. Raises UsageError as ``campaign_portfolio`` and ``measure_cells`` do.
-    """
+    """Returns a portfolio after its missing times were measured and stored; raises as ``measure_cells``."""
     found = campaign_portfolio(campaign_id, size, backends, store, is_stock=is_stock)
     if not found.missing:
         return found

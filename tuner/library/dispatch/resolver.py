@@ -31,10 +31,6 @@ from tuner.results.database_name import which_database
 from tuner.runtime.process_locks import between_forks
 from tuner.targets.backends import Backends
 
-# ------------------------------------------------------------------------------
-# Which kernel, or the baseline, computes a product, and why.
-
-
 FIRST_USE = "first use"
 BASELINE = "baseline"
 SOURCES = (TUNED, SAME_WEIGHTS, FIRST_USE, MODEL, BASELINE)
@@ -42,12 +38,7 @@ SOURCES = (TUNED, SAME_WEIGHTS, FIRST_USE, MODEL, BASELINE)
 
 @dataclass(frozen=True)
 class Chosen:
-    """What computes the product of arrays of certain shapes, types and strides.
-
-    ``source`` is "tuned" (a kernel that was tuned for exactly this problem), "same n and k" (the best for the
-    nearest tuned numbers of rows), "first use" (the fastest of a few, timed when the shape came first), "cost
-    model" (never tuned, nothing measured), or "baseline" (numpy's product).
-    """
+    """What computes a product: "tuned", "same n and k", "first use", "cost model" or "baseline"."""
 
     source: str  # one of SOURCES
     problem: Problem | None  # None: nothing that kernels are tuned for
@@ -76,10 +67,6 @@ class Misses:
     calls: int
 
 
-# ------------------------------------------------------------------------------
-# The order in which a kernel for a problem is looked for; what is timed when a shape comes first.
-
-
 TRIED = 3  # configurations that are timed at the first use of a shape without tuned neighbours
 
 
@@ -98,10 +85,7 @@ class Resolver:
     def __init__(
         self, backends: Backends, rule: Path | None, db: str | Path | None, threads: int, cache: FirstUseCache
     ) -> None:
-        """Raises UsageError for a rule file that is damaged, or of another machine or search space.
-
-        With a rule file the database is not read.
-        """
+        """Reads a rule file, else the database; raises UsageError: damaged, other machine or space."""
         self._backends = backends
         self._db = db
         self._threads = threads
@@ -113,11 +97,7 @@ class Resolver:
     def resolved(
         self, problem: Problem, otherwise: Otherwise, *, measures: bool
     ) -> tuple[Chosen, MatmulCall]:
-        """Returns what computes a problem, compiled.
-
-        With ``measures``, configurations and the baseline are timed once, unless this machine has done so
-        before, and the fastest is taken. Without, the first by what is stored is taken.
-        """
+        """Returns what computes a problem; if ``measures``, the fastest of a few, timed once per machine."""
         try:
             with between_forks():
                 ranked = self._ranked(problem, measures=measures)
@@ -185,7 +165,6 @@ class Resolver:
         return Ranked(TUNED, bound, _slower(best.best_s, library_s, run.reliability))
 
     def _slower_as_stored(self, problem: Problem, source: str) -> str:
-        """Returns why the baseline is faster by the rule's table; "" where it is not, or was not timed."""
         tuned = None if self._rule is None or source != TUNED else self._rule.tuned(problem)
         if tuned is None:
             return ""
@@ -203,7 +182,6 @@ def _baseline(problem: Problem, reason: str, first_use: FirstUse | None = None) 
 
 
 def _slower(best_s: float | None, library_s: float | None, reliability: Reliability) -> str:
-    """Returns why the baseline is used for a tuned problem; "" where it is not known to be faster."""
     if best_s is None or library_s is None or best_s <= library_s:
         return ""
     times_text = f"{seconds_text(library_s)}, the kernel {seconds_text(best_s)}"

@@ -33,10 +33,6 @@ from tuner.space.scripts.strategy import Binder, load_strategy
 from tuner.space.search_space import SearchSpace
 from tuner.tuning.campaign_session import PoolProblem, projected_pool
 
-# ------------------------------------------------------------------------------
-# A dispatch rule: few configurations with their times on tuned problems, to serve any problem by.
-
-
 KNOBS = form(dict[str, Value], dict, lambda knobs: tuple(sorted(knobs.items())))
 Efficiency = Annotated[float, number("a number above 0 and up to 1", lambda found: 0 < found <= 1)]
 
@@ -121,10 +117,7 @@ class DispatchRule:
         return next((each for each in self.problems if each.problem == problem), None)
 
     def matrix(self) -> TimeMatrix:
-        """Returns the table as a matrix of times: of each cell the least round.
-
-        Its costs are those that give the stored residuals, so that they need not be computed again.
-        """
+        """Returns each cell's least round as a matrix, with costs that give the stored residuals."""
         times = tuple(tuple(min(rounds, default=None) for rounds in each.rounds_s) for each in self.problems)
         return TimeMatrix(
             problems=tuple(each.problem for each in self.problems),
@@ -150,10 +143,7 @@ def distilled(
     space_sha256: str,
     made: tuple[str, str],
 ) -> DispatchRule:
-    """Returns the rule of a portfolio, with the measured times of its configurations.
-
-    Predicted times are left out. ``made``: the version of tuner, and the date in UTC as ISO 8601.
-    """
+    """Returns a portfolio's rule, no predicted times. ``made``: tuner's version, UTC date in ISO 8601."""
     columns = portfolio.columns
     table = residuals(known_times(campaign.matrix))
     problems = [
@@ -187,10 +177,6 @@ def distilled(
 
 def _number(value: float) -> float | None:
     return float(value) if np.isfinite(value) else None
-
-
-# ------------------------------------------------------------------------------
-# The strategies of a search space file for any problem: projections, model costs, scripts.
 
 
 @dataclass(frozen=True)
@@ -228,10 +214,7 @@ class SpaceOfProblems:
         return tuple(point for entry in self.space_file.strategies for point in entry.first)
 
     def projected(self, problem: Problem, columns: Iterable[Candidate]) -> ProjectedColumns:
-        """Returns what configurations become on a problem, and their model costs.
-
-        Raises UsageError where no strategy of the file supports the problem.
-        """
+        """Returns a problem's configurations and model costs; raises UsageError without a strategy."""
         of = PoolProblem(problem, 1, self.spaces(problem))
         pool = projected_pool((of,), tuple(columns), self.machine, self.threads)
         return ProjectedColumns(problem, pool.candidates[0], pool.costs[0])
@@ -242,20 +225,12 @@ class SpaceOfProblems:
         return Binder(strategies, problem, self._variables(problem), self.threads).bind(candidate)
 
     def sha256(self, strategies: Iterable[str]) -> str:
-        """Returns a hash of the knobs, constraints and projections of strategies.
-
-        With another hash, the same values may stand for other code, or become others on another problem.
-        Comments, preferences and initial configurations of the file do not count. Raises UsageError for an
-        unknown strategy.
-        """
+        """Hashes what gives values their code: knobs, constraints, projections. Raises UsageError."""
         meanings = [_meaning(self.space_file.strategy(name)) for name in sorted({*strategies})]
         return hashlib.sha256(json.dumps(meanings, default=str).encode()).hexdigest()
 
     def spaces(self, problem: Problem) -> tuple[SearchSpace, ...]:
-        """Returns the search spaces of the strategies that support a problem.
-
-        Raises UsageError where none does.
-        """
+        """Returns the search spaces of a problem's strategies; raises UsageError without any."""
         variables = self._variables(problem)
         return spaces(self.strategies, self.space_file, problem, self.machine.isa, variables)
 
@@ -288,10 +263,7 @@ def rule_text(rule: DispatchRule) -> str:
 
 
 def parse_rule(text: str, name: str) -> DispatchRule:
-    """Returns the rule of a file's text. Raises UsageError for a damaged, changed or unknown file.
-
-    ``name`` is the file's name for messages.
-    """
+    """Returns the rule of the file ``name``; raises UsageError for a damaged, changed or unknown file."""
     lines = text.split("\n", len(HEAD))
     head = {key: line.removeprefix(f"{key}: ") for key, line in zip(HEAD, lines, strict=False)}
     version = head.get("version", "")
@@ -303,11 +275,7 @@ def parse_rule(text: str, name: str) -> DispatchRule:
 
 
 def read_rule(path: Path, space: SpaceOfProblems) -> DispatchRule:
-    """Reads a rule file for a search space on a machine with a number of threads.
-
-    Raises UsageError for a file that cannot be read or is damaged, and for one of another machine, another
-    number of threads or another search space.
-    """
+    """Returns a file's rule; raises UsageError: damaged, another machine, number of threads, search space."""
     rule = parse_rule(read_text(path, "a rule file of tuner distill", LIMIT_BYTES), f"{path}")
     if not space.machine.is_named(rule.machine):
         raise UsageError(

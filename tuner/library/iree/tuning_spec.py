@@ -13,8 +13,8 @@ from tuner.payload.cpu import zero
 # Configurations of IREE's CPU pipeline for a problem: from an entry's knobs, and known good ones.
 #
 # Tiles do not carry over: a register tile of 12 x 32 that wins in tuner's code was 3 times slower than IREE's
-# default, 8 x 32 was the fastest (decision 64). So an entry's knobs are one proposal of several, and times in
-# IREE's runtime decide.
+# default, 8 x 32 was the fastest (docs/decisions/libraries.md). So an entry's knobs are one proposal of
+# several, and times in IREE's runtime decide.
 
 
 ROWS, COLUMNS = 8, 32  # of the register tile that was the fastest
@@ -46,10 +46,7 @@ class IreeConfiguration:
 
 
 def configurations_for(entry: LibraryEntry) -> tuple[IreeConfiguration, ...]:
-    """Returns the configurations to time for an entry's problem, that of its knobs first; at most 12.
-
-    Block sizes become IREE's distribution, the register tile its vector tile, the unrolling of k its step.
-    """
+    """Returns at most 12 configurations to time for an entry's problem, that of its knobs first."""
     m, n, k = entry.problem.sizes
     usual = (
         IreeConfiguration(blocks, (ROWS, COLUMNS), step) for step, blocks in itertools.product(STEPS, BLOCKS)
@@ -66,7 +63,6 @@ def configurations_for(entry: LibraryEntry) -> tuple[IreeConfiguration, ...]:
 
 
 def _of_knobs(entry: LibraryEntry) -> Iterator[IreeConfiguration]:
-    """Yields the configuration of an entry's own tiles, then that with the usual tile and its blocks."""
     m, n, _ = entry.problem.sizes
     blocks = (entry.size("block_m") or m, entry.size("block_n") or n)
     rows, columns, step = entry.size("tile_m"), entry.size("tile_n"), entry.size("unroll_k") or 1

@@ -59,17 +59,11 @@ class IreeCompiler:
     version: str
 
     def compile(self, program: str, spec: str = "") -> bytes:
-        """Returns the code of a program for IREE's runtime; ``spec``: text of a tuning spec, "": none.
-
-        Raises IreeCompileError where IREE refuses one of both.
-        """
+        """Returns a program's code for IREE's runtime; ``spec`` "": none. Raises IreeCompileError."""
         return self._run(program, spec, ())
 
     def applied(self, program: str, spec: str) -> int:
-        """Returns how many operations of a program a spec configures. Raises IreeCompileError.
-
-        IREE uses a spec without a fitting matcher silently, so this has to be looked at.
-        """
+        """Counts operations that a spec configures: IREE ignores a misfit. Raises IreeCompileError."""
         listed = self._run(program, spec, ("--compile-to=executable-configurations",))
         return listed.decode(errors="replace").count(APPLIED)
 
@@ -130,10 +124,7 @@ class IreeProduct:
         ]
 
     def verify(self) -> tuple[Verdict, str]:
-        """Returns the verdict on one result, all elements of which are compared with float64, and its text.
-
-        Raises TunerError where the call fails.
-        """
+        """Returns the verdict, with its text, on all elements, against float64; raises TunerError."""
         try:
             result = np.asarray(self._function(*self._arguments).to_host())
         except (RuntimeError, ValueError) as error:
@@ -178,13 +169,7 @@ def select(
     configurations: tuple[IreeConfiguration, ...],
     timer: Timer | None = None,
 ) -> Selection:
-    """Returns which of ``configurations`` is faster than IREE's default on a contraction.
-
-    Each is compiled, checked to be used by IREE and to give the right result, and timed interleaved with the
-    default. The fastest is timed again between two timings of the default, up to three times while these
-    differ: only a difference outside the 95 % interval and above the noise counts. ``timer``: for tests.
-    Raises IreeCompileError where IREE does not compile the problem itself.
-    """
+    """Returns what beats IREE's default outside the 95 % interval and noise; raises IreeCompileError."""
 
     def default_stays(reason: str, default_s: float | None = None) -> Selection:
         return Selection(problem, None, default_s, None, reason)
@@ -214,7 +199,6 @@ def select(
 
 
 def _loaded(compiler: IreeCompiler, problem: Problem, configuration: IreeConfiguration) -> IreeProduct | None:
-    """Returns the code of a configuration; None where IREE refuses it, ignores it or its result is wrong."""
     spec, program = spec_text((SpecEntry(problem, configuration, ""),)), program_of(problem)
     try:
         if not compiler.applied(program, spec):
@@ -236,20 +220,11 @@ def _timed_here(problem: Problem) -> Timer:
     return timed
 
 
-# ------------------------------------------------------------------------------
-# The format "iree": a tuning spec for IREE's compiler, of sizes where it wins against IREE's default.
-
-
 FILE = "tuning_spec.mlir"
 
 
 def iree_files(entries: tuple[LibraryEntry, ...]) -> tuple[LibraryFile, ...]:
-    """Returns the file of a tuning spec. Times configurations here, some 20 s for each problem.
-
-    Problems that IREE's matchers cannot tell apart (equal but for epilogue, type of C, alignment and caches)
-    are timed once. Raises UsageError without IREE and for entries of several threads, TunerError where IREE's
-    default is the fastest everywhere.
-    """
+    """Returns a tuning spec's file; times here, some 20 s for each problem. Raises UsageError, TunerError."""
     compiler = find_compiler()
     several = next((entry for entry in entries if entry.threads > 1), None)
     if several is not None:
@@ -267,10 +242,7 @@ def iree_files(entries: tuple[LibraryEntry, ...]) -> tuple[LibraryFile, ...]:
 
 
 def tuning_spec(compiler: IreeCompiler, chosen: tuple[tuple[Selection, LibraryEntry], ...]) -> str:
-    """Returns the text of a spec of the selections that win, checked to be used for each of them.
-
-    Raises TunerError where none wins, and for one that IREE does not use in the whole spec.
-    """
+    """Returns a spec of the winning selections; raises TunerError for none or one IREE does not use."""
     won = tuple(
         SpecEntry(selection.problem, selection.configuration, _note(selection, entry))
         for selection, entry in chosen

@@ -36,22 +36,16 @@ K_GROUP_BITS = 32
 
 
 def tiles_as_vectors(module: ir.Module) -> None:
-    """Replaces the AMX tiles in the functions of a module by vectors, in place.
-
-    Products of tiles of bf16 into f32 and of signed i8 into i32 are supported.
-    """
-    functions = [op.operation for op in module.body.operations if op.operation.name == "func.func"]
-    for function in functions:
-        if walk(function, MULTIPLY_FLOATS, MULTIPLY_INTEGERS, ZERO, LOAD, STORE):
-            _replace(function)
+    """Replaces AMX tiles in the functions of a module, in place: of bf16 into f32, of signed i8 into i32."""
+    for op in module.body.operations:
+        if walk(op.operation, MULTIPLY_FLOATS, MULTIPLY_INTEGERS, ZERO, LOAD, STORE):
+            _replace(op.operation)
 
 
 def _replace(function: Op) -> None:
-    for op in walk_where(function, _has_tile_values):
-        for each in (
-            *op.results,
-            *(argument for region in op.regions for block in region for argument in block.arguments),
-        ):
+    for op in walk_where(function, lambda _: True):
+        inner = (argument for region in op.regions for block in region for argument in block.arguments)
+        for each in (*op.results, *inner):
             if str(each.type).startswith(TILE):
                 each.set_type(ir.Type.parse(str(each.type).replace(TILE, "vector<")))
     scratch: dict[str, Value] = {}
@@ -63,15 +57,11 @@ def _replace(function: Op) -> None:
                 buffer, row, column = op.operands[:3]
                 op.results[0].replace_all_uses_with(_read(op.results[0].type, buffer, row, column))
             elif op.name == STORE:
-                _store(op)
+                buffer, row, column, tile = op.operands[:4]
+                _write(tile, buffer, row, column)
             else:
                 op.results[0].replace_all_uses_with(_product(op, _Scratch(function, scratch)))
         op.erase()
-
-
-def _has_tile_values(op: Op) -> bool:
-    inner = (argument for region in op.regions for block in region for argument in block.arguments)
-    return any(str(each.type).startswith(TILE) for each in (*op.results, *inner))
 
 
 def _read(kind: Type, buffer: Value, row: Value, column: Value) -> Value:
@@ -93,11 +83,6 @@ def _read(kind: Type, buffer: Value, row: Value, column: Value) -> Value:
 
 def _bits(element: Type) -> int:
     return int(element.width)
-
-
-def _store(op: Op) -> None:
-    buffer, row, column, tile = op.operands[:4]
-    _write(tile, buffer, row, column)
 
 
 def _write(tile: Value, buffer: Value, row: Value, column: Value) -> None:

@@ -41,16 +41,14 @@ UNORDERED = 14  # predicate "uno" of llvm.fcmp: true where one operand is NaN
 
 
 def store_bf16_as_integers(module: ir.Module) -> None:
-    """Changes bf16 values of host functions to 16-bit integers and computes on them in f32, in place.
-
-    ``module`` holds ``llvm.func`` ops in LLVM dialect. Results are rounded to nearest even; only constants
-    keep the type bf16. Dot products of AVX512-BF16 are not handled.
-    """
+    """Changes bf16 values of host functions to 16-bit integers and computes on them in f32, in place."""
     functions = [op.operation for op in module.body.operations if op.operation.name == "llvm.func"]
-    for op in [op for function in functions for op in walk_where(function, _touches)]:
+    for op in [op for function in functions for op in walk_where(function, _touches_bf16)]:
         if op.name == CONSTANT:
             _reinterpret(op)
-        elif op.name in COMPUTING or _is_computing_intrinsic(op):
+        elif op.name in COMPUTING or (
+            op.name.startswith(INTRINSIC) and not op.name.removeprefix(INTRINSIC).startswith(MOVING)
+        ):
             with ir.InsertionPoint(op), op.location:
                 operands = [_widened(each) if BF16 in str(each.type) else each for each in op.operands]
                 kinds = [_with(each.type, WIDE) for each in op.results]
@@ -65,21 +63,37 @@ def store_bf16_as_integers(module: ir.Module) -> None:
                 for old, new in zip(op.results, results, strict=True):
                     old.replace_all_uses_with(_rounded(new, old.type) if BF16 in str(old.type) else new)
             op.erase()
-    for op in [op for function in functions for op in walk_where(function, _is_not_constant)]:
+    for op in [op for each in functions for op in walk_where(each, lambda op: bool(op.name != CONSTANT))]:
         _retype(op)
 
 
-def _touches(op: Op) -> bool:
+def load_masked_bf16_as_integers(module: ir.Module) -> None:
+    """Loads vectors of bf16 under a mask as 16-bit integers, in place; everything else stays bf16.
+
+    On a processor with both AVX512-FP16 and AVX512-BF16, LLVM of the JIT's wheel crashes on such a load of
+    zeros where the mask is off: "Cannot select: f16 = bitcast ConstantFP:bf16".
+    """
+    for op in walk_where(module.operation, _loads_masked_bf16):
+        pointer, mask, *other = op.operands
+        kind = op.results[0].type
+        with ir.InsertionPoint(op), op.location:
+            stored = [value("llvm.bitcast", _with(kind, STORED), each) for each in other]
+            made = ir.Operation.create(
+                op.name,
+                results=[_with(kind, STORED)],
+                operands=[pointer, mask, *stored],
+                attributes=attributes_of(op),
+            )
+            op.results[0].replace_all_uses_with(value("llvm.bitcast", kind, made.results[0]))
+        op.erase()
+
+
+def _loads_masked_bf16(op: Op) -> bool:
+    return bool(op.name == "llvm.intr.masked.load") and BF16 in str(op.results[0].type)
+
+
+def _touches_bf16(op: Op) -> bool:
     return any(BF16 in str(each.type) for each in (*op.operands, *op.results))
-
-
-def _is_not_constant(op: Op) -> bool:
-    return bool(op.name != CONSTANT)
-
-
-def _is_computing_intrinsic(op: Op) -> bool:
-    name: str = op.name
-    return name.startswith(INTRINSIC) and not name.removeprefix(INTRINSIC).startswith(MOVING)
 
 
 def _reinterpret(constant: Op) -> None:

@@ -36,11 +36,7 @@ PUTS, ABORT, ALLOCATE, FREE = "puts", "abort", "malloc", "free"
 
 
 def return_failed_assertions(module: ir.Module, entry: str) -> bool:
-    """Rewrites the function ``entry`` of a module in LLVM dialect, in place; returns whether it asserts.
-
-    Raises CandidateError(COMPILE) for an assertion in another function, and for one next to memory that is
-    not allocated at the function's beginning.
-    """
+    """Rewrites the function ``entry`` of a module in LLVM dialect, in place; returns whether it asserts."""
     ends = [call for call in walk(module, CALL) if _callee(call) == ABORT]
     if not ends:
         return False
@@ -60,7 +56,12 @@ def return_failed_assertions(module: ir.Module, entry: str) -> bool:
             _return(allocated, value("llvm.mlir.zero", ir.Type.parse("!llvm.ptr")))
         each.erase()
     for each in ends:
-        _return_text(each, allocated)
+        ops = [op.operation for op in each.block.operations]
+        says = next(op for op in ops if op.name == CALL and _callee(op) == PUTS)
+        with each.location, ir.InsertionPoint(each):
+            _return(allocated, says.operands[0])
+        for op in (ops[-1], each, says):
+            op.erase()
     arguments = str(function.attributes["function_type"].value).partition("(")[2].rpartition(")")[0]
     kind = ir.Type.parse(f"!llvm.func<ptr ({arguments})>")
     function.attributes["function_type"] = ir.TypeAttr.get(kind)
@@ -70,10 +71,9 @@ def return_failed_assertions(module: ir.Module, entry: str) -> bool:
 
 
 def leave_at_failed_assertions(module: ir.Module, entry: str) -> None:
-    """Makes the function ``entry`` of a module in LLVM dialect return zeros after a failed assertion.
+    """Makes ``entry`` of a module in LLVM dialect return zeros after a failed assertion, in place.
 
-    Changes the module in place. An assertion in another function, and one of a function that never returns,
-    still calls ``abort``.
+    An assertion in another function, and one of a function that never returns, still calls ``abort``.
     """
     function = next(op.operation for op in module.body.operations if _symbol(op) == entry)
     returns = walk(function, RETURN)
@@ -87,15 +87,6 @@ def leave_at_failed_assertions(module: ir.Module, entry: str) -> None:
     if not any(_callee(call) == ABORT for call in walk(module, CALL)):
         for declaration in [op.operation for op in module.body.operations if _symbol(op) == ABORT]:
             declaration.erase()
-
-
-def _return_text(end: Op, allocated: list[Value]) -> None:
-    ops = [op.operation for op in end.block.operations]
-    says = next(op for op in ops if op.name == CALL and _callee(op) == PUTS)
-    with end.location, ir.InsertionPoint(end):
-        _return(allocated, says.operands[0])
-    for op in (ops[-1], end, says):
-        op.erase()
 
 
 def _return(allocated: list[Value], text: Value) -> None:

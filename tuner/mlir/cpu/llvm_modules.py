@@ -26,8 +26,7 @@ class ModulePart:
 def joined(parts: Iterable[ModulePart]) -> str:
     """Returns the text of one module with the functions and data of all parts, for a single object file.
 
-    Functions and private data of different modules have the same names: in the joined module each name
-    begins with the prefix of its module. Declarations of the C library's functions keep their names.
+    Names begin with the prefix of their module, but those of the C library's functions.
 
         llvm.func @matmul(%a: !llvm.ptr) attributes {llvm.emit_c_interface, passthrough = ["no-builtins"]} {
       of a module with prefix "k7_", for the processors "x86-64-v3", becomes
@@ -106,11 +105,7 @@ SETS = {
 
 
 def instructions_needed(llvm_text: str) -> tuple[str, ...]:
-    """Returns the names of the instruction sets without which code in LLVM dialect cannot run.
-
-    ``llvm_text`` is a module. Example: ("amx-bf16",). Intrinsics of sets that tuner does not know do not
-    count.
-    """
+    """Returns the sets that the intrinsics of a module in LLVM dialect need, as ("amx-bf16",)."""
     called = set(re.findall(r'"llvm\.x86\.([\w.]+)"', llvm_text))
     return tuple(name for part, name in SETS.items() if any(re.match(part, each) for each in called))
 
@@ -119,19 +114,10 @@ ATTRIBUTES = re.compile(rf"attributes {{{re.escape(EXPORTED)}(?:, {re.escape(NO_
 
 
 def compiled_for(llvm_text: str, processor: str, features: str) -> str:
-    """Returns code in LLVM dialect whose exported functions LLVM compiles for ``processor``.
+    """Returns a module of LLVM dialect whose exported functions LLVM compiles for ``processor``, as of -mcpu.
 
-    Without these marks, the JIT compiles for the processor that it runs on.
-
-        llvm.func @f(%c: !llvm.ptr) attributes {llvm.emit_c_interface, passthrough = ["no-builtins"]} {
-      becomes
-        llvm.func @f(%c: !llvm.ptr) attributes {llvm.emit_c_interface, passthrough = ["no-builtins",
-          ["target-cpu", "znver4"], ["target-features", "+avx2,..."]]} {
-
-    Args:
-        llvm_text: a module, as ``lower_to_llvm`` and ``with_batch_loops`` return it.
-        processor: LLVM's name, as of -mcpu: "znver4".
-        features: LLVM's features: "+avx2,+fma". They replace those of the processor that compiles.
+    Without these marks, the JIT compiles for the processor that it runs on. ``features``, as "+avx2,+fma",
+    replace those of the processor that compiles.
     """
     words = f'"no-builtins", ["target-cpu", "{processor}"], ["target-features", "{features}"]'
     return ATTRIBUTES.sub(f"attributes {{{EXPORTED}, passthrough = [{words}]}}", llvm_text)

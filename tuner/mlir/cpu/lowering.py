@@ -8,11 +8,11 @@ loops of a batch. Ops on tensors, which a script has to bufferize, and GPU ops a
 import re
 
 from tuner.core.errors import CandidateError, Stage
-from tuner.core.fusions import FUSION_ENTRY, NUMBER_TYPES, FusionCode, WeightPacking
+from tuner.core.fusions import FUSION_ENTRY, NUMBER_TYPES, FusionCode
 from tuner.core.interfaces import Partition
-from tuner.mlir.bindings import Op, ir
+from tuner.mlir.bindings import ir
 from tuner.mlir.cpu.amx_emulation import tiles_as_vectors
-from tuner.mlir.cpu.bf16_emulation import BF16, store_bf16_as_integers
+from tuner.mlir.cpu.bf16_emulation import BF16, load_masked_bf16_as_integers, store_bf16_as_integers
 from tuner.mlir.cpu.failed_assertions import return_failed_assertions
 from tuner.mlir.cpu.masks import fill_masked_lanes, read_masks_as_bytes, unmask_truths
 from tuner.mlir.cpu.pipeline import (
@@ -40,11 +40,9 @@ def with_batch_loops(
 ) -> str:
     """Returns LLVM-dialect text with a loop over matrices added for each partition of a batch.
 
-    A partition is the share of one thread: its function ``entry``, which takes bare pointers, computes one
-    matrix of the batch. For a partition with ``matrices`` > 1 a function ``partition.called`` is added,
-    which calls ``entry`` once per matrix, from the matrix that its pointer arguments point to.
-    ``strides_bytes`` has one number per pointer argument: the bytes from one matrix to the next. Without
-    such a partition the text is returned unchanged.
+    For a partition, the share of one thread, with ``matrices`` > 1 a function ``partition.called`` is added,
+    which calls ``entry`` once per matrix. ``strides_bytes``: for each pointer argument, the bytes from one
+    matrix to the next.
 
         llvm.func @matmul(%a: !llvm.ptr, %b: !llvm.ptr, %c: !llvm.ptr) ...
       gets next to it, with a loop of eight iterations
@@ -101,11 +99,9 @@ VECTOR_LIMIT_BYTES = 2048
 
 
 def reject_what_the_jit_cannot_take(llvm_text: str) -> None:
-    """Raises CandidateError(RESOURCES) for code that would crash the JIT or take the JIT seconds to compile.
+    """Raises CandidateError(RESOURCES) for LLVM dialect that crashes the JIT or takes the JIT seconds.
 
-    ``llvm_text`` is a module in LLVM dialect. Rejected are a declared function that is not one of
-    ``RESOLVABLE``, which would be an unresolved symbol, and a one-dimensional vector type wider than 2048
-    bytes (``VECTOR_LIMIT_BYTES``).
+    That is a call of a function that is not ``RESOLVABLE``, and a vector above ``VECTOR_LIMIT_BYTES``.
     """
     missing = sorted(set(DECLARATION.findall(llvm_text)) - RESOLVABLE)
     if missing:
@@ -161,28 +157,28 @@ def lower_to_llvm(module: ir.Module, *, emulates: bool = False) -> str:
 
 
 def jit_text(module: ir.Module) -> str:
-    """Returns the text of a module in LLVM dialect for the JIT, with bf16 stored as 16-bit integers.
+    """Returns the text of a module in LLVM dialect for the JIT; changes the module in place.
 
-    The module is changed in place. Code with a dot product of AVX512-BF16 keeps bf16, since it needs a
-    processor that has AVX512-BF16. In the text, exported functions get ``no-builtins``, so that LLVM does
-    not replace their loops by library calls.
+    bf16 is stored as 16-bit integers, but next to dot products of AVX512-BF16. Exported functions get
+    ``no-builtins``, so that LLVM does not replace their loops by library calls.
     """
     text = str(module)
-    if BF16 in text and BF16_DOT not in text:
-        store_bf16_as_integers(module)
+    if BF16 in text:
+        (load_masked_bf16_as_integers if BF16_DOT in text else store_bf16_as_integers)(module)
         text = str(module)
     marked = f"attributes {{{EXPORTED}}}"
     return text.replace(marked, f"attributes {{{EXPORTED}, {NO_BUILTINS}}}")
 
 
 ATTRIBUTES = "tuner."  # prefix of attributes that mean something to tuner only
+DEFINITION = re.compile(r"^( *llvm\.func @.*?) *\{ *$", re.MULTILINE)  # its end, where attributes go
 
 
 def compile_fusion(text: str, script: str | None, threads: int = 1, *, emulates: bool = False) -> FusionCode:
     """Compiles a fusion's text with a bound script, in the current MLIR context.
 
-    The script is applied, what is left becomes loops, then LLVM dialect. Of the math dialect, what has a
-    formula in ``tuner.mlir.math`` becomes arithmetic on vectors; what has none calls the C library.
+    Of the math dialect, what has a formula in ``tuner.mlir.math`` becomes arithmetic on vectors; what has
+    none calls the C library.
 
         func.func @group(%a: memref<8x64xf32>, %w: memref<2x64x48xf32> {tuner.packing = 48 : i64}, ...)
       becomes
@@ -194,10 +190,6 @@ def compile_fusion(text: str, script: str | None, threads: int = 1, *, emulates:
         script: a transform script; None: scalar loops.
         threads: how many threads the loops are divided for, where they can be divided; 1: they are not.
         emulates: AMX tiles and dot products of bytes become vector code, which every processor runs.
-
-    Returns:
-        LLVM dialect with one function ``group``, which takes a bare pointer for each input and then for each
-        output, and how each input has to be packed.
 
     Raises:
         CandidateError: BIND for text that does not parse, COMPILE where the script or the lowering fails.
@@ -212,7 +204,8 @@ def compile_fusion(text: str, script: str | None, threads: int = 1, *, emulates:
         copy_by_loops(module)
     else:
         apply_script(module, parse(script, "script"))
-    packings = _packings(fusion_function(module), inputs)
+    function = fusion_function(module)
+    packings = tuple(packing_of(function, number) for number in range(inputs))
     copy_by_loops(module)
     if emulates:
         tiles_as_vectors(module)
@@ -228,11 +221,8 @@ def compile_fusion(text: str, script: str | None, threads: int = 1, *, emulates:
     expand_math(module)
     run_passes(module, FUSION_LOOPS_TO_LLVM)
     asserts = return_failed_assertions(module, FUSION_ENTRY)
-    return FusionCode(_with_no_builtins(jit_text(module)), packings, is_divided, asserts)
-
-
-def _packings(function: Op, inputs: int) -> tuple[WeightPacking | None, ...]:
-    return tuple(packing_of(function, number) for number in range(inputs))
+    llvm_text = DEFINITION.sub(rf"\1 attributes {{{NO_BUILTINS}}} {{", jit_text(module))
+    return FusionCode(llvm_text, packings, is_divided, asserts)
 
 
 def _drop_attributes(module: ir.Module) -> None:
@@ -241,16 +231,3 @@ def _drop_attributes(module: ir.Module) -> None:
         for name in list(function.attributes):
             if name.startswith(ATTRIBUTES) or name == "arg_attrs":
                 del function.attributes[name]
-
-
-def _with_no_builtins(text: str) -> str:
-    """Returns LLVM-dialect text whose functions keep their loops: LLVM makes no library calls of them."""
-    lines = text.splitlines(keepends=True)
-    return "".join(_marked(line) if line.lstrip().startswith("llvm.func @") else line for line in lines)
-
-
-def _marked(line: str) -> str:
-    if not line.rstrip().endswith("{"):
-        return line  # a declaration
-    head = line.rstrip().removesuffix("{").rstrip()
-    return f"{head} attributes {{{NO_BUILTINS}}} {{\n"

@@ -21,10 +21,8 @@ NEUTRAL = {
 def fill_masked_lanes(module: ir.Module) -> None:
     """Gives masked reductions to the greatest or least float infinity for what is masked, in place.
 
-    Comes before the lowering to LLVM dialect: upstream's ``convert-vector-to-llvm`` puts a number of the
-    least magnitude, -1.4e-45 for a maximum of f32, where the mask is false: a row of negative numbers that
-    is shorter than a vector has a wrong maximum then. Sums and products are left unchanged.
-
+    Upstream's ``convert-vector-to-llvm`` puts a number of the least magnitude, -1.4e-45 for a maximum of f32,
+    where the mask is false, which is wrong for a row of negative numbers shorter than a vector.
         %r = vector.mask %m { vector.reduction <maximumf>, %v, %a : ... } : vector<4xi1> -> f32
       becomes
         %neutral = arith.constant dense<0xFF800000> : vector<4xf32>
@@ -54,10 +52,8 @@ READ, WRITE = "vector.transfer_read", "vector.transfer_write"
 def unmask_truths(module: ir.Module) -> None:
     """Replaces masked reads and writes of vectors of i1 by plain ones, in place.
 
-    Comes before the lowering to LLVM dialect: LLVM stores a vector of i1 as bits, but masked ones as a byte
-    for each element, so that a masked vector reads wrongly what a plain one has written. The buffers are
-    those of a fusion, on whole cache lines of the stack.
-
+    LLVM stores a vector of i1 as bits, but masked ones as a byte for each element, so that a masked vector
+    reads wrongly what a plain one has written. The buffers of a fusion fill whole cache lines of the stack.
         %r = vector.transfer_read %b[%i], %p, %m : memref<32xi1>, vector<16xi1>
         vector.transfer_write %v, %b[%i], %m : vector<16xi1>, memref<32xi1>
       becomes
@@ -113,10 +109,9 @@ UNEQUAL, PREDICATE_BITS = 1, 64  # arith's ne, and the bits of the attribute
 def read_masks_as_bytes(function: Op) -> None:
     """Changes arguments of i1 that a fusion's operations read to i8, in place, before its script runs.
 
-    LLVM packs a vector of i1 into bits, memory has bytes: the bodies of the readers compare with zero.
-    Scalar loops need none of this: a single i1 is read as a byte. Raises CandidateError(COMPILE) where
-    another operation than a ``linalg.generic`` reads such an argument, and for a result of i1.
-
+    LLVM packs a vector of i1 into bits, memory has bytes. Scalar loops need none of this. Raises
+    CandidateError(COMPILE) where another operation than a ``linalg.generic`` reads such an argument, and for
+    a result of i1.
         %m = bufferization.to_tensor %0 restrict : memref<64xi1> to tensor<64xi1>
         %r = linalg.generic {...} ins(%m, %x : tensor<64xi1>, tensor<4x64xf32>) outs(...) {
         ^bb0(%in: i1, ...):

@@ -6,8 +6,9 @@
 Places are known of buffers that are accessed directly. Through a view, all of the buffer may be accessed.
 """
 
-from collections.abc import Callable, Iterator
+from collections.abc import Callable
 from dataclasses import dataclass
+from functools import partial
 
 from tuner.mlir.bindings import Op, Value, ir
 from tuner.mlir.ir.reading import constant_of, op_of, source_of, walk_where
@@ -29,11 +30,9 @@ class IndexRange:
     high: int
 
     def plus(self, other: "IndexRange") -> "IndexRange":
-        """Returns the range of the sum."""
         return IndexRange(self.factor + other.factor, self.low + other.low, self.high + other.high)
 
     def times(self, number: int) -> "IndexRange":
-        """Returns the range of the product with a number."""
         low, high = sorted((self.low * number, self.high * number))
         return IndexRange(self.factor * number, low, high)
 
@@ -101,16 +100,10 @@ def _quotient(left: IndexRange, right: IndexRange) -> IndexRange | None:
     return IndexRange(0, left.low // right.low, left.high // right.low)
 
 
-def _least(left: IndexRange, right: IndexRange) -> IndexRange | None:
+def _extreme(choose: Callable[[int, int], int], left: IndexRange, right: IndexRange) -> IndexRange | None:
     if left.factor or right.factor:
         return None
-    return IndexRange(0, min(left.low, right.low), min(left.high, right.high))
-
-
-def _greatest(left: IndexRange, right: IndexRange) -> IndexRange | None:
-    if left.factor or right.factor:
-        return None
-    return IndexRange(0, max(left.low, right.low), max(left.high, right.high))
+    return IndexRange(0, choose(left.low, right.low), choose(left.high, right.high))
 
 
 RULES: dict[str, Callable[..., IndexRange | None]] = {
@@ -120,9 +113,9 @@ RULES: dict[str, Callable[..., IndexRange | None]] = {
     "arith.divui": _quotient,
     "arith.divsi": _quotient,
     "arith.floordivsi": _quotient,
-    "arith.minsi": _least,
-    "arith.minui": lambda left, right: _least(left, right) if min(left.low, right.low) >= 0 else None,
-    "arith.maxsi": _greatest,
+    "arith.minsi": partial(_extreme, min),
+    "arith.minui": lambda left, right: _extreme(min, left, right) if min(left.low, right.low) >= 0 else None,
+    "arith.maxsi": partial(_extreme, max),
 }
 
 
@@ -210,11 +203,8 @@ def _accesses(op: Op) -> list[PlacedAccess] | None:
         pairs = [(at, False) for at in WHOLE_READS.get(name, ())]
         pairs += [(at, True) for at in WHOLE_WRITES.get(name, ())]
         bases = [(_base(op.operands[at]), is_write) for at, is_write in pairs]
-        return (
-            [PlacedAccess(base, is_write, (), ()) for base, is_write in bases if base is not None]
-            if all(base is not None for base, _ in bases)
-            else None
-        )
+        found = [PlacedAccess(base, is_write, (), ()) for base, is_write in bases if base is not None]
+        return found if len(found) == len(bases) else None
     is_pure = is_computing(op) and not op.regions and not _has_buffers(op)
     return [] if is_pure else None
 
@@ -255,9 +245,5 @@ def _base(buffer: Value) -> Value | None:
 
 
 def _has_buffers(op: Op) -> bool:
-    return any(isinstance(each.type, ir.MemRefType | ir.UnrankedMemRefType) for each in _values(op))
-
-
-def _values(op: Op) -> Iterator[Value]:
-    yield from op.operands
-    yield from op.results
+    kinds = (each.type for each in (*op.operands, *op.results))
+    return any(isinstance(kind, ir.MemRefType | ir.UnrankedMemRefType) for kind in kinds)

@@ -19,6 +19,7 @@ from collections.abc import Iterator, Sequence
 from dataclasses import dataclass, replace
 from enum import Enum
 from itertools import combinations
+from math import prod
 
 from tuner.mlir.bindings import Block, Op, Value, ir
 from tuner.mlir.cpu.memory_accesses import (
@@ -71,15 +72,12 @@ class Part:
 
     @property
     def variable(self) -> Value:
-        """Returns the variable of a shared loop."""
         return self.ops[0].regions[0].blocks[0].arguments[0]
 
     def of(self, buffer: Value) -> tuple[PlacedAccess, ...]:
-        """Returns the accesses of a buffer."""
         return tuple(each for each in self.accesses if each.buffer == buffer)
 
     def writes(self, buffer: Value) -> bool:
-        """Returns whether the part writes a buffer."""
         return any(each.is_write for each in self.of(buffer))
 
 
@@ -98,14 +96,14 @@ def may_run_together(parts: Sequence[Part]) -> bool:
     return all(_has_separate_iterations(part) for part in parts if part.share is ThreadShare.SHARED) and all(
         _are_separate(one, other, buffer)
         for one, other in combinations(parts, 2)
-        for buffer in _touched_by_both(one, other)
+        for buffer in {each.buffer: None for each in one.accesses if other.of(each.buffer)}
     )
 
 
 def _has_separate_iterations(part: Part) -> bool:
-    written = _distinct(each.buffer for each in part.accesses if each.is_write)
     return all(
-        _slabs([part], buffer) or (is_local(buffer) and part.of(buffer)[0].is_write) for buffer in written
+        _slabs([part], buffer) or (is_local(buffer) and part.of(buffer)[0].is_write)
+        for buffer in {each.buffer: None for each in part.accesses if each.is_write}
     )
 
 
@@ -162,15 +160,6 @@ def _places(part: Part, buffer: Value) -> list[tuple[int, int] | None]:
     return places
 
 
-def _touched_by_both(one: Part, other: Part) -> list[Value]:
-    theirs = [each.buffer for each in other.accesses]
-    return _distinct(each.buffer for each in one.accesses if each.buffer in theirs)
-
-
-def _distinct(buffers: Iterator[Value]) -> list[Value]:
-    return list(dict.fromkeys(buffers))
-
-
 DEPTHS = (0, 1, 2, 3)  # of the loops that are divided
 DEEPER_GAIN = 0.97  # inner loops are divided where that takes so much of the time of outer ones
 LEAST_GAIN = 0.8  # of the time of one thread, by the numbers of operations
@@ -193,10 +182,9 @@ class _Division:
 
 
 def divide_among_threads(function: Op, threads: int) -> bool:
-    """Divides the loops of a function, in place; returns whether that was possible and worth it.
+    """Divides the loops of a function in place, as is best for ``threads``; returns whether that is worth it.
 
-    ``threads``: for how many the loops are chosen. The function then runs on any number of threads, from 1
-    on; each has to be called with its number, from 0 on.
+    The function then runs on any number of threads, each called with its number, from 0 on.
     """
     block = function.regions[0].blocks[0]
     if walk(function, "cf.assert", "func.call") or len(function.regions[0].blocks) > 1:
@@ -267,8 +255,7 @@ def _part(ops: tuple[Op, ...]) -> Part | None:
         if bounds is not None and bounds.trips > 1 and may_run_together([shared]):
             return shared
     moved = _moved(ops)
-    writes_out = any(each.is_write and not is_local(each.buffer) for each in accesses)
-    if not writes_out:
+    if not any(each.is_write and not is_local(each.buffer) for each in accesses):
         return Part(ThreadShare.ALL, ops, tuple(accesses))
     if any(_is_used_outside(op, moved) for op in moved):
         return None
@@ -329,10 +316,7 @@ def _work(op: Op) -> float:
 
 
 def _elements(kind: ir.Type) -> int:
-    count = 1
-    for size in ir.VectorType(kind).shape if isinstance(kind, ir.VectorType) else ():
-        count *= size
-    return count
+    return prod(ir.VectorType(kind).shape) if isinstance(kind, ir.VectorType) else 1
 
 
 def _trips(loop: Op) -> int:

@@ -47,12 +47,11 @@ class AmxBlockOp(InPlaceOp, name="amx_block"):
     """``tuner.amx_block``: matmuls of buffers become AMX tiles: bf16 into f32, or i8 into i32.
 
     Takes a function whose ``linalg.matmul`` ops are on memrefs of static sizes, each one block of the
-    schedule: ``block_n`` columns and ``block_k`` of K. Each is replaced by loops: B is packed to panels,
-    then each strip of rows of A is packed and multiplied by one panel after the other, 16 * ``tiles_m`` rows
-    by 16 * ``tiles_n`` columns at a time, with the sums in tile registers. A ``linalg.fill`` of zero of the
-    same C goes with it: sums start at zero instead. Any size: K is padded by zeros in packed tiles; rows and
-    columns after the last are computed and not stored. A B that is an argument ``tuner.weight`` comes packed
-    (``tuner.mlir.cpu_ops.vnni_operands``).
+    schedule. Each is replaced by loops: B is packed to panels, then each strip of rows of A is packed and
+    multiplied by one panel after the other, 16 * ``tiles_m`` rows by 16 * ``tiles_n`` columns at a time, with
+    the sums in tile registers. A ``linalg.fill`` of zero of the same C goes with it. Any size: K is padded by
+    zeros; rows and columns after the last are computed and not stored. A B that is an argument
+    ``tuner.weight`` comes packed (``tuner.mlir.cpu_ops.vnni_operands``).
 
         linalg.fill ins(%zero : f32) outs(%c : memref<32x32xf32>)
         linalg.matmul ins(%a, %b : memref<32x64xbf16>, memref<64x32xbf16>) outs(%c : memref<32x32xf32>)
@@ -66,9 +65,7 @@ class AmxBlockOp(InPlaceOp, name="amx_block"):
         }
         x86.amx.tile_store %c[%i, %j], %total : memref<32x32xf32>, !x86.amx.tile<16x16xf32>
 
-    Source: Intel 64 and IA-32 architectures optimization manual, chapter 20 (blocking of tiles, layout of
-    B).
-
+    Source: Intel 64 and IA-32 architectures optimization manual, chapter 20.
     Attributes, i64: ``tiles_m`` and ``tiles_n``, the sums in tile registers (default 2 and 2), and
     ``pack_a`` (default 1; 0: tiles of A are loaded from where A lies, which needs rows by 16, whole tiles of
     K and A stored by rows); ``columns`` and ``last_columns``, the sizes of a whole block and of the last
@@ -154,10 +151,7 @@ class _AmxMatmul:
         return cls(matmul, columns, tiles_m, tiles_n, a, packed_a, packed_b, scratch, fetches)
 
     def build(self) -> None:
-        """Creates the loops over strips of rows of A, and over panels of B.
-
-        Where the last of several strips is narrower, both kinds share the code that packs A.
-        """
+        """Creates the loops over strips of rows of A; a narrower last strip shares the code that packs A."""
         height, m = self.tiles_m * K_GROUPS, self.matmul.m
         if m <= height or m % height == 0:
             in_steps(BlockExtent(m), height, lambda number, rows: self._strip(number, BlockExtent(rows)))
@@ -252,11 +246,7 @@ class _AmxMatmul:
         return value("x86.amx.tile_zero", self._accumulator_kind)
 
     def _copy_edge(self, down: int, edge: list[tuple[int, "_Place"]]) -> None:
-        """Creates the copies of the parts of tiles that lie in C, added to C after the first block of K.
-
-        ``edge``: tiles of one row of tiles, each with its number in the row; they lie in ``scratch`` from row
-        ``down`` on.
-        """
+        """Creates the copies of the parts of tiles that lie in C, from row ``down`` of ``scratch`` on."""
 
         def copy(row: Value) -> None:
             for number, place in edge:

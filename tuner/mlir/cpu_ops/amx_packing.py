@@ -1,8 +1,4 @@
-"""AMX tiles of A and B: where they lie in memory, and the code that packs matrices of any size to them.
-
-``PackedTiles`` and ``WeightTiles`` give the place of a tile, packed by the kernel or by the caller;
-``pack_a_to_tiles`` and ``pack_b_to_tiles`` create the code that packs.
-"""
+"""AMX tiles of A and B: where they lie in memory, and the code that packs matrices of any size to them."""
 
 from collections.abc import Callable
 from dataclasses import dataclass
@@ -42,11 +38,6 @@ from tuner.mlir.ir.building import (
     value,
 )
 
-# ------------------------------------------------------------------------------
-# Where the AMX tiles of A and B lie: packed by a kernel, or in a weight that comes packed.
-#
-# Each method creates its ops at the current insertion point.
-
 
 @dataclass(frozen=True, eq=False)
 class PackedTiles:
@@ -58,7 +49,6 @@ class PackedTiles:
 
     @classmethod
     def of(cls, source: KGroupSource, panels: int, k_steps: int, across: int) -> "PackedTiles":
-        """Creates the allocation of tiles of one matrix."""
         shape = (panels * k_steps * across * K_GROUPS, source.depth)
         return cls(allocated(shape, source.element), k_steps, across)
 
@@ -71,12 +61,10 @@ class PackedTiles:
         return tile_load(kind, self.memory, plus(row, K_GROUPS * tile), index(0))
 
     def store_a(self, row: Value, step: Value, k_groups: Value) -> None:
-        """Creates the store of K groups of a row of A, which has a single panel."""
         at = total(self.row(index(0), step), row)
         create("vector.store", [], [k_groups, self.memory, at, index(0)])
 
     def store_b(self, panel: Value, step: Value, k_group: Value, tile: Value, k_groups: Value) -> None:
-        """Creates the store of one K group of 16 columns of B: a row of a tile."""
         at = total(total(self.row(panel, step), times(tile, K_GROUPS)), k_group)
         create("vector.store", [], [k_groups, self.memory, at, index(0)])
 
@@ -90,22 +78,16 @@ class WeightTiles:
 
     @property
     def steps(self) -> int:
-        """Returns the steps of K."""
         return self.k_groups.k_groups // K_GROUPS
 
     def row(self, panel: Value, step: Value) -> Value:
-        """Creates the number of the first row of the tiles of a panel and a step of K."""
         return self.k_groups.row(panel, times(step, K_GROUPS))
 
     def load(self, kind: Type, row: Value, tile: int) -> Value:
-        """Creates the load of one tile of a panel, which begins at ``row``."""
         return tile_load(kind, self.k_groups.memory, row, index(self.depth * tile))
 
     def fetch(self, panel: Value, step: Value, part: Value, rows: int, across: int) -> None:
-        """Creates prefetches of one part of the rows of ``across`` tiles to the second level of cache.
-
-        Each part has ``rows`` rows. Addresses after the last panel are fetched too, which has no effect.
-        """
+        """Creates prefetches of ``rows`` rows of tiles; those after the last panel have no effect."""
         begin = total(self.row(panel, step), times(part, rows))
         for row in range(rows):
             for tile in range(across):
@@ -169,7 +151,7 @@ def pack_b_to_tiles(source: KGroupSource, n: BlockExtent, k: int, vectors: int, 
 def pack_a_to_tiles(source: KGroupSource, first: Value, rows: BlockExtent, k: int, store: StoreOfA) -> None:
     """Creates the code that packs rows of A, from row ``first`` on.
 
-    Of an A that is stored by columns, rows are filled up by zeros to a multiple of 16 where ``rows`` is none.
+    Where ``rows`` has no size, rows of an A that is stored by columns are filled up by zeros to 16.
     """
     steps = BlockExtent(k)
     if source.is_along_k or not (steps.rests(source.depth) or rows.rests(source.k_groups)):
@@ -255,11 +237,7 @@ def _turn_b(source: KGroupSource, n: BlockExtent, steps: BlockExtent, vectors: i
 
 
 def _over(rows: Value, columns: Value, of_tile: OfTile) -> None:
-    for_each(0, rows, lambda row: _row_of(row, columns, of_tile))
-
-
-def _row_of(row: Value, columns: Value, of_tile: OfTile) -> None:
-    for_each(0, columns, lambda column: of_tile(row, column))
+    for_each(0, rows, lambda row: for_each(0, columns, lambda column: of_tile(row, column)))
 
 
 def _if_whole(rows: Steps, columns: Steps, whole: Callable[[], None], part: Callable[[], None]) -> None:

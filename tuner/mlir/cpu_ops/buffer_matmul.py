@@ -9,12 +9,6 @@ from tuner.mlir.ir.building import create, deinterleaved, line_of, size_of, valu
 from tuner.mlir.ir.linalg import is_unsigned
 from tuner.mlir.ir.reading import is_zero, walk
 
-# ------------------------------------------------------------------------------
-# One ``linalg.matmul`` of buffers: its sizes, how its operands are stored, and the fill before it.
-#
-# Columns of C may be dynamic where they are one of two sizes, as in a loop over blocks of columns.
-
-
 MATMUL, FILL = "linalg.matmul", "linalg.fill"
 OVER_MNK = {"nn": ("(d0, d2)", "(d2, d1)"), "nt": ("(d0, d2)", "(d1, d2)"), "tn": ("(d2, d0)", "(d2, d1)")}
 
@@ -33,31 +27,21 @@ class BufferMatmul:
 
     @property
     def a(self) -> Value:
-        """Returns the memref A."""
         return self.op.operands[0]
 
     @property
     def b(self) -> Value:
-        """Returns the memref B."""
         return self.op.operands[1]
 
     @property
     def c(self) -> Value:
-        """Returns the memref C."""
         return self.op.operands[2]
-
-    @property
-    def has_dynamic_columns(self) -> bool:
-        """Returns whether the columns of C are dynamic: ``n`` or ``last_n``."""
-        return bool(ir.MemRefType(self.c.type).is_dynamic_dim(1))
 
     def columns(self) -> BlockExtent:
         """Returns the extent of the columns of C; creates its dynamic size at the insertion point."""
-        return (
-            BlockExtent(self.n, self.last_n, size_of(self.c, 1))
-            if self.has_dynamic_columns
-            else BlockExtent(self.n)
-        )
+        if ir.MemRefType(self.c.type).is_dynamic_dim(1):
+            return BlockExtent(self.n, self.last_n, size_of(self.c, 1))
+        return BlockExtent(self.n)
 
     @property
     def element(self) -> str:
@@ -70,7 +54,6 @@ class BufferMatmul:
         return str(ir.MemRefType(self.c.type).element_type)
 
     def erase(self) -> None:
-        """Removes the matmul, and the fill before it, from the module."""
         self.op.erase()
         if self.fill is not None:
             self.fill.erase()
@@ -79,10 +62,8 @@ class BufferMatmul:
 def buffer_matmuls(function: Op, columns: tuple[int, int] = (0, 0)) -> list[BufferMatmul] | str:
     """Returns the matmuls of buffers in a function; or the first thing found that is no such matmul, as text.
 
-    Allowed are ``linalg.matmul`` of three memrefs with static sizes, rows of adjacent elements, in layout nn,
-    nt or tn, whose integers are signed. Columns of B and C may be dynamic where ``columns`` has the two sizes
-    that they may have: of whole blocks, and of the last one. A fill belongs to the first matmul after it in
-    its block, if that adds to the same memref.
+    Allowed are memrefs with static sizes, rows of adjacent elements, layout nn, nt or tn, signed integers.
+    Columns of B and C may be dynamic where ``columns`` has the sizes of whole blocks and of the last one.
     """
     found: list[BufferMatmul] = []
     for op in walk(function, MATMUL):
@@ -155,17 +136,10 @@ def _is_inside(op: Op, outer: Op) -> bool:
     return False
 
 
-# ------------------------------------------------------------------------------
-# Loads and stores of registers of elements of a buffer: masked at the end, strided, transposed.
-#
-# Each function creates its ops at the current insertion point.
-
-
 def load_lanes(buffer: Value, place: Sequence[Value], kind: Type, count: int, step: int = 1) -> Value:
-    """Creates the load of the first ``count`` lanes of a vector type from a place of a memref.
+    """Creates the load of the first ``count`` lanes, ``step`` elements apart; other lanes are 0 and not read.
 
-    ``step``: elements from one lane to the next; 0: one element for all lanes. Other lanes are 0. Elements
-    after the last lane are not read.
+    ``step`` = 0: one element for all lanes.
     """
     lanes, element = ir.VectorType(kind).shape[0], ir.VectorType(kind).element_type
     if step == 0:
@@ -197,10 +171,7 @@ def _gathered(buffer: Value, place: Sequence[Value], kind: Type, count: int, ste
 def store_lanes(
     vector: Value, buffer: Value, place: Sequence[Value], count: int, *, adds: bool = False
 ) -> None:
-    """Creates the store of the first ``count`` lanes of a vector to adjacent elements of a memref.
-
-    ``adds``: they are added to what is there.
-    """
+    """Creates the store of the first ``count`` lanes to adjacent elements; ``adds``: to what is there."""
     kind = vector.type
     lanes, element = ir.VectorType(kind).shape[0], ir.VectorType(kind).element_type
     if adds:

@@ -35,18 +35,15 @@ class ConvolutionBlockOp(InPlaceOp, name="convolution_block"):
 
     Takes a function whose ``linalg.generic`` ops with the attribute ``contraction`` are convolutions on
     memrefs, as ``tuner.reorder_weights`` makes them, each one tile of the schedule. The lanes of a register
-    are filters: each step of the window and the channels loads the weights of the tile's filters, and
-    multiplies them by one element of the input for each pixel, wherever that lies. All sums stay in
-    registers over the whole window. Where the filters are not the last dimension of the output, squares of
-    sums are transposed when they are stored. With ``along = "last"``, which depthwise convolutions need, the
-    lanes are the last dimension of the output. A ``linalg.fill`` of zero of the same tile goes with it.
+    are filters: each step of the window and the channels multiplies the weights of the tile's filters by one
+    element of the input for each pixel. All sums stay in registers over the whole window. Where filters are
+    not the last dimension of the output, squares of sums are transposed. With ``along = "last"``, which
+    depthwise convolutions need, the lanes are the last dimension of the output. A ``linalg.fill`` of zero of
+    the same tile goes with it.
 
-    K groups, which are pairs of bf16 as ``tuner.reorder_weights`` makes them, are multiplied by dot products
-    of AVX512-BF16 (vdpbf16ps), which takes subnormal numbers as 0.
-
-    Weights that are an argument ``tuner.weight``, and are read by tiles of filters, are taken as panels: one
-    tile of filters after the other, with the window and the channels inside; ``tuner.packing`` has their
-    width.
+    K groups, pairs of bf16, are multiplied by vdpbf16ps of AVX512-BF16, which takes subnormal numbers as 0.
+    Weights that are an argument ``tuner.weight``, and are read by tiles of filters, become panels, one for
+    each tile of filters; ``tuner.packing`` has their width.
 
         func.func @f(%x: memref<1x3x6x6xf32>, %w: memref<3x3x3x32xf32> {tuner.weight}, ...) {
           %weights = memref.subview %w[0, 0, 0, %i] [3, 3, 3, 16] [1, 1, 1, 1] : ...
@@ -69,9 +66,7 @@ class ConvolutionBlockOp(InPlaceOp, name="convolution_block"):
     stays valid. Silenceable failure: a convolution that is not of memrefs of static sizes, an unknown
     ``along``, and K groups with other than 16 ``lanes``.
 
-    Source: E. Georganas et al., Anatomy of high-performance deep learning convolutions on SIMD
-    architectures, https://arxiv.org/abs/1808.05567, whose register blocking this is, without its blocked
-    layouts.
+    Source: E. Georganas et al., https://arxiv.org/abs/1808.05567, without its blocked layouts.
     """
 
     def change(self, function: Op) -> str | None:
@@ -241,11 +236,7 @@ class _Block:
                 store_lanes(vector, buffer, place, width, adds=adds)
 
     def _rows_of_points(self) -> tuple[Value, int]:
-        """Returns the buffer of the sums and how many points are adjacent in it.
-
-        A buffer whose first dimension other than of size 1 is the lanes', without gaps, is viewed as lanes x
-        points.
-        """
+        """Returns the sums and how many points are adjacent; viewed as lanes x points if without gaps."""
         sums = self.tile.buffer(SUMS)
         kind = ir.MemRefType(sums.type)
         dimensions = [dimension for terms in self.tile.maps[SUMS] for dimension in terms]

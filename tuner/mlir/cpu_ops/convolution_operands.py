@@ -1,8 +1,4 @@
-"""Operands of a convolution on buffers: the dimensions of a tile, and pairs of bf16 channels as words.
-
-``ConvolutionTile`` reads which dimension each operand has where. ``channel_words`` copies pairs of bf16
-channels to words of 32 bits, which a dot product takes one per lane.
-"""
+"""Operands of a convolution on buffers: the dimensions of a tile, and pairs of bf16 channels as words."""
 
 from collections.abc import Callable, Iterator, Sequence
 from dataclasses import dataclass
@@ -74,9 +70,8 @@ def k_groups_in_steps(size: int) -> int:
 def channel_words(source: Value, channels: int, order: Sequence[int] = (), count: int = 0) -> Value:
     """Creates the K groups of a memref of bf16 of static sizes, in memory of their own; returns that memref.
 
-    A K group is what one lane of a dot product of bf16 takes: the 32 bits of a pair of channels. The
-    dimension of channels has half as many elements, rounded up; the first channel of a pair is the lower
-    half of its K group, and an odd last channel is paired with zeros. K groups are made once at each call::
+    A K group is the 32 bits of a pair of channels, the first one in the lower half, an odd last one paired
+    with zeros, as one lane of a dot product takes them::
 
         %x: memref<1x3x4x20xbf16>, dimension 1
       becomes, for each pair and row of pixels, 16 pixels at a time
@@ -86,11 +81,8 @@ def channel_words(source: Value, channels: int, order: Sequence[int] = (), count
         %pairs = arith.ori %low, %high : vector<16xi32>     // of their bits
         vector.store %pairs, %words[%n, %pair, %row, %first] : memref<1x2x4x20xi32>, vector<16xi32>
 
-    Channels that are adjacent in memory are copied as they lie. Where neither they nor the elements of a row
-    of K groups are adjacent, K groups are made one by one.
-
+    Where neither channels nor the elements of a row are adjacent, K groups are made one by one.
     Args:
-        source: the memref.
         channels: the dimension whose elements are paired.
         order: the dimension of ``source`` for each dimension of the result; (): as they are.
         count: the K groups of the channels, those after the last pair zeros; 0: as many as there are pairs.
@@ -117,7 +109,7 @@ class _KGroups:
         if self._last == self.channels and self._is_adjacent:
             self._over(self.order[:-1], {}, self._copy_row)
         elif self._is_adjacent:
-            self._over(self.order[:-1], {}, self._pair_row)
+            self._over(self.order[:-1], {}, self._along_last(self._pair))
         else:
             self._over(self.order, {}, lambda at: self._pair(at, K_GROUPS, is_scalar=True))
 
@@ -130,13 +122,15 @@ class _KGroups:
                 self._over(others, at, lambda here: self._store(zero(k_group_type()), here, 1))
                 continue
             rows = [each for each in self.order[:-1] if each != self.channels]
-            self._over(rows, at, self._clear_row)
+            self._over(
+                rows,
+                at,
+                self._along_last(lambda here, count: self._store(zero(k_groups_type()), here, count)),
+            )
 
-    def _clear_row(self, at: At) -> None:
-        self._in_registers(
-            self._size(self._last),
-            lambda first, count: self._store(zero(k_groups_type()), at | {self._last: first}, count),
-        )
+    def _along_last(self, body: Callable[[At, int], None]) -> Callable[[At], None]:
+        size, last = self._size(self._last), self._last
+        return lambda at: self._in_registers(size, lambda first, count: body(at | {last: first}, count))
 
     @property
     def _last(self) -> int:
@@ -151,10 +145,7 @@ class _KGroups:
         return int(self.source.type.shape[dimension])
 
     def _over(self, dimensions: Sequence[int], at: At, body: Callable[[At], None]) -> None:
-        """Creates loops over dimensions, in which ``body`` creates the code of one place.
-
-        An odd last channel is a place of its own, after the loop over pairs.
-        """
+        """Creates loops over dimensions; an odd last channel is a place of its own after that over pairs."""
         if not dimensions:
             body(at)
             return
@@ -184,11 +175,6 @@ class _KGroups:
             self._store(value("vector.bitcast", k_groups_type(), pairs), at | {self.channels: first}, count)
 
         self._in_registers(paired(size), copy)
-
-    def _pair_row(self, at: At) -> None:
-        self._in_registers(
-            self._size(self._last), lambda first, count: self._pair(at | {self._last: first}, count)
-        )
 
     def _pair(self, at: At, count: int, *, is_scalar: bool = False) -> None:
         """Creates the K groups of one pair of channels: ``count`` adjacent ones, or one."""
@@ -261,12 +247,10 @@ class ConvolutionTile:
         return cls(op, along, maps, sizes)
 
     def buffer(self, number: int) -> Value:
-        """Returns operand INPUT, WEIGHTS or SUMS, a memref."""
         return self.op.operands[number]
 
     @property
     def element(self) -> Type:
-        """Returns the element type of the sums."""
         return ir.MemRefType(self.buffer(SUMS).type).element_type
 
     @property
@@ -281,7 +265,6 @@ class ConvolutionTile:
 
     @property
     def is_stored_along_lanes(self) -> bool:
-        """Returns whether the lanes of a register are adjacent in the sums."""
         return self.lane in self.maps[SUMS][-1]
 
     @property
@@ -299,10 +282,7 @@ class ConvolutionTile:
             yield dict(zip(dimensions, place, strict=True))
 
     def steps(self, number: int) -> int:
-        """Returns how many elements of an operand lie between two lanes; 0: all lanes have one element.
-
-        The lanes must be the last dimension of the operand, or none.
-        """
+        """Returns how many elements of an operand lie between two lanes; 0: all lanes have one element."""
         return self.maps[number][-1].get(self.lane, 0)
 
 

@@ -29,11 +29,10 @@ class ConvolutionTilesOp(InPlaceOp, name="convolution_tiles"):
     """``tuner.convolution_tiles``: a tile of a convolution on buffers becomes sums in AMX tiles.
 
     Takes a function whose ``linalg.generic`` ops with the attribute ``contraction`` are convolutions on
-    memrefs of K groups, pairs of channels of bf16, as ``tuner.reorder_weights`` makes them for tiles; each
-    is one tile of the schedule. A tile of A is 16 filters x 16 K groups of channels, one of B is 16 K groups
-    x 16 adjacent pixels of a row of the input, loaded from where they lie; the sums of all filters and
-    pixels stay in tile registers over the whole window. What is left of filters and of a row of pixels has
-    smaller tiles. A ``linalg.fill`` of zero of the same tile goes with it.
+    memrefs of K groups, pairs of channels of bf16, as ``tuner.reorder_weights`` makes them for tiles, each
+    one tile of the schedule. A tile of A is 16 filters x 16 K groups, one of B is 16 K groups x 16 adjacent
+    pixels of a row, loaded from where they lie; all sums stay in tile registers over the whole window. A
+    ``linalg.fill`` of zero of the same tile goes with it.
 
         linalg.fill ins(%zero : f32) outs(%sums : memref<1x16x1x14xf32>)
         linalg.generic {...} ins(%input, %weights : ...) outs(%sums : ...) attrs = {contraction} {

@@ -1,8 +1,4 @@
-"""The transform ops ``tuner.pack_weights`` and ``tuner.pack_by_rows``: the packed panels of B.
-
-A weight comes packed by the caller, once; ``pack_by_rows`` is for any other B, which is packed at each
-call.
-"""
+"""``tuner.pack_weights`` and ``tuner.pack_by_rows``: panels of B, packed once or at each call."""
 
 from dataclasses import dataclass
 
@@ -28,8 +24,7 @@ class PackByRowsOp(InPlaceOp, name="pack_by_rows"):
     """``tuner.pack_by_rows``: packing reads whole rows of B, not one panel of columns after the other.
 
     Takes a function on buffers. Exchanges a loop over panels with the loop over rows that is its body, where
-    both only copy to one buffer, which they do not read. Reads of B are then contiguous, which the hardware
-    prefetches, and stay on one page; each panel is still written in order. Other loops stay as they are.
+    both only copy to one buffer. Reads of B are then contiguous; each panel is still written in order.
 
         scf.for %j = %c0 to %c200 step %c64 {
           %view = memref.subview %packed[%panel, 0, 0] [1, 32, 64] [1, 1, 1] : ...
@@ -86,12 +81,9 @@ def _only_copies(loop: Op) -> bool:
     ops = walk_where(loop, lambda _: True)
     written = {source_of(op.operands[1 if op.name == WRITE else 0], VIEWS) for op in ops if op.name in STORES}
     read = {source_of(op.operands[0], VIEWS) for op in ops if op.name in (READ, "vector.maskedload")}
-    is_copy = all(op.name in OF_A_COPY for op in ops)
-    return is_copy and len(written) == 1 and not written & read and _is_allocated(next(iter(written)))
-
-
-def _is_allocated(buffer: Value) -> bool:
-    return isinstance(buffer, ir.OpResult) and buffer.owner.name == "memref.alloc"
+    if len(written) != 1 or written & read or any(op.name not in OF_A_COPY for op in ops):
+        return False
+    return op_of(next(iter(written)), "memref.alloc") is not None
 
 
 def _is_outside(value: Value, loop: Op) -> bool:
@@ -121,8 +113,7 @@ class PackWeightsOp(InPlaceOp, name="pack_weights"):
 
     Takes a function on tensors, tiled by panels of columns. Arguments marked ``tuner.weight`` that only
     ``linalg.matmul`` ops read as B, by slices within a panel, get the type ``(ceil(n / columns), k,
-    columns)``, whose last panel is padded with zeros, and the attribute ``tuner.packing``; other arguments
-    stay as they are. The caller packs the weight once; nothing is packed when the function runs.
+    columns)``, whose last panel is padded with zeros, and the attribute ``tuner.packing``.
 
         func.func @f(%a: tensor<8x64xf32>, %w: memref<64x100xf32> {tuner.weight}, ...
         %b = tensor.extract_slice %weight[0, %j] [64, 48] [1, 1] : tensor<64x100xf32> to tensor<64x48xf32>

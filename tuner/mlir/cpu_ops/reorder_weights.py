@@ -1,9 +1,4 @@
-"""``tuner.reorder_weights``: a convolution reads its weights by window, channel and filter, in panels.
-
-The op makes each named convolution a ``linalg.generic`` whose weights have the filters as last
-dimension, and changes the type of weights that are arguments. ``panels_of`` then gives such an argument
-the type of panels, of which each tile of the convolution reads one.
-"""
+"""``tuner.reorder_weights``: a convolution reads its weights by window, channel and filter, in panels."""
 
 from dataclasses import dataclass
 
@@ -36,20 +31,16 @@ SECOND_USE = "found weights with a second use, allowed one"
 class ReorderWeightsOp(InPlaceOp, name="reorder_weights"):
     """``tuner.reorder_weights``: a convolution of a fusion reads its weights by window, channel and filter.
 
-    Takes the function of a fusion (``tuner/core/fusions.py``). Each named convolution that has the attribute
-    ``contraction`` becomes a ``linalg.generic`` that computes the same, of weights whose last dimension is
-    the filters: ``tuner.convolution_block`` multiplies vectors of filters by single elements of the input,
-    and so takes any stride, dilation and layout.
+    Takes the function of a fusion. Each named convolution that has the attribute ``contraction`` becomes a
+    ``linalg.generic`` of weights whose last dimension is the filters, as ``tuner.convolution_block`` needs.
 
     An argument ``tuner.weight`` takes its weights in that order: it gets another type, ``tuner.order``, the
     dimension of the original weights for each of its dimensions, and ``tuner.packing``, the number of
-    filters. Weights that are no such argument are transposed in the function, at each call.
+    filters. Other weights are transposed in the function, at each call.
 
-    A convolution of bf16 into f32 reads K groups, pairs of channels next to each other: its input is copied
-    to K groups before anything else (``tuner.mlir.cpu_ops.convolution_operands``), and weights are packed
-    so, with an odd last channel paired with zeros. Of bf16, %input below is 1x2x6x6xi32, and %w 3x3x2x8xi32
-    with ``tuner.interleave`` and ``tuner.depth`` 2 and ``tuner.run`` 3, the channels. The generic multiplies
-    both halves of K groups.
+    A convolution of bf16 into f32 reads K groups (``tuner.mlir.cpu_ops.convolution_operands``): its input is
+    copied to them first, and weights are packed so. Of bf16, %input below is 1x2x6x6xi32, and %w 3x3x2x8xi32
+    with ``tuner.interleave`` and ``tuner.depth`` 2 and ``tuner.run`` 3, the channels.
 
         func.func @f(%x: memref<1x3x6x6xf32>, %w: memref<8x3x3x3xf32> {tuner.weight}, %y: ...) {
           %weights = bufferization.to_tensor %w restrict : memref<8x3x3x3xf32> to tensor<8x3x3x3xf32>
@@ -92,10 +83,7 @@ class _Convolution:
 
     @property
     def order(self) -> str:
-        """Returns the dimensions of the reordered weights: groups, window, channels, filters.
-
-        Those of a depthwise convolution stay in their order; for tiles the channels come last.
-        """
+        """Returns the dimensions of the reordered weights; those of a depthwise convolution stay in order."""
         form = self.form
         if form.is_depthwise:
             return form.weights
@@ -215,9 +203,8 @@ def _multiply_add(left: Value, right: Value, before: Value) -> Value:
 def panels_of(tile: ConvolutionTile, function: Op) -> tuple[Value, tuple[Value, ...]]:
     """Returns (buffer, indices): where a tile's weights lie; the indices come before those of a tile.
 
-    A part of the filters of an argument ``tuner.weight`` that this tile alone reads becomes a panel: the
-    type of the argument is changed in place, and the index of the panel is created. Other weights stay as
-    they are::
+    A part of the filters of an argument ``tuner.weight`` that this tile alone reads becomes a panel, by a
+    change of the argument's type::
 
         %w: memref<3x3x64x128xf32> {tuner.weight}, read as [3, 3, 64, 32]
       becomes

@@ -1,8 +1,4 @@
-"""The transform ops ``tuner.drop_unit_batch`` and ``tuner.overlap_tiles``, which give tiles simpler shapes.
-
-The first makes a batch_matmul of one pair of matrices a matmul; the second makes the last tile of a loop
-whole by beginning it earlier, so that no tile has a dynamic size.
-"""
+"""``tuner.drop_unit_batch`` and ``tuner.overlap_tiles``, which give tiles simpler shapes."""
 
 from tuner.mlir.bindings import Op, Value, ir
 from tuner.mlir.dialect import InPlaceOp
@@ -99,12 +95,10 @@ MINIMUM = "affine.min"
 class OverlapTilesOp(InPlaceOp, name="overlap_tiles"):
     """``tuner.overlap_tiles``: the last tile of a loop begins earlier, so that all tiles have one size.
 
-    Takes a function on tensors, tiled by sizes that do not divide the extents. Where the last tile of a loop
-    would be smaller, it begins so far before its place that it is whole: it computes some elements of the
-    tile before it once more, to the same numbers. No tile has a dynamic size then, nothing is peeled, and
-    the code is there once. Only for loops whose iterations do not read what others have written: tiles of
-    parallel dimensions whose results are written as a whole. Not changed: loops that are shorter than one
-    tile, and loops with bounds that are not constant.
+    Takes a function on tensors, tiled by sizes that do not divide the extents: a last tile that would be
+    smaller computes some elements once more, to the same numbers. No tile has a dynamic size then, and
+    nothing is peeled. Only for parallel dimensions whose results are written as a whole. Not changed: loops
+    that are shorter than one tile, and loops with bounds that are not constant.
 
         %all = scf.for %i = %c0 to %c55 step %c14 ... {
           %size = affine.min affine_map<(d0) -> (-d0 + 55, 14)>(%i)

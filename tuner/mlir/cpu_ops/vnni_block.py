@@ -1,8 +1,6 @@
 """``tuner.vnni_block`` and ``tuner.pair_block``: matmuls of i8 or bf16 buffers as products of 32-bit words.
 
-A word is four i8 or two bf16, adjacent along K. Both ops check the matmuls and prepare their operands;
-``multiply_words`` creates the loops over strips of A and panels of B, with sums in vector registers, and
-``ByteProducts`` or ``PairProducts`` the products of words.
+A word is four i8 or two bf16, adjacent along K.
 """
 
 from collections.abc import Callable
@@ -36,12 +34,6 @@ from tuner.mlir.dialect import InPlaceOp, attribute
 from tuner.mlir.ir.building import create, fetch, index, loop, plus, times, total, value, zero
 from tuner.mlir.ir.vnni import byte_dot, declare_byte_dot
 
-# ------------------------------------------------------------------------------
-# The product of a K group of A, for all lanes, and a vector of K groups of B, added to a vector of sums.
-#
-# Each method creates its ops at the current insertion point. A K group has 32 bits: two bf16, or four i8.
-
-
 SIGN = -128  # of a signed byte: the bit that is flipped
 
 
@@ -67,17 +59,13 @@ class KGroupProducts(Protocol):
 
 @dataclass(frozen=True, eq=False)
 class ByteProducts:
-    """Dot products of four signed bytes of A and four of B with 128 added (vpdpbusd).
-
-    Sums start from -128 times the sum of their row of A, which makes up for what was added.
-    """
+    """Dot products of four signed bytes of A and four of B with 128 added (vpdpbusd)."""
 
     lanes: int
     starts: Value  # memref<rows of A x i32>
 
     @classmethod
     def of(cls, rows: int, lanes: int) -> "ByteProducts":
-        """Creates the buffer of the starts of ``rows`` rows."""
         return cls(lanes, allocated((rows,), k_group_type()))
 
     def prepare(self, strip: KGroupStrip) -> None:
@@ -98,11 +86,7 @@ class ByteProducts:
 
 @dataclass(frozen=True)
 class PairProducts:
-    """Products of pairs of bf16, sums in f32.
-
-    With ``dots`` by an instruction of AVX512-BF16, vdpbf16ps; without, first elements are multiplied and
-    added in f32, then second ones.
-    """
+    """Products of pairs of bf16, sums in f32: by vdpbf16ps with ``dots``, else one after the other."""
 
     lanes: int
     dots: bool
@@ -131,10 +115,6 @@ class PairProducts:
     @property
     def _sums(self) -> Type:
         return ir.VectorType.get([self.lanes], ir.F32Type.get())
-
-
-# ------------------------------------------------------------------------------
-# Loops of a matmul over K groups: strips of rows of A, panels of columns of B, sums in registers.
 
 
 @dataclass(frozen=True)
@@ -166,7 +146,6 @@ class KGroupTile:
 
     @property
     def vectors(self) -> int:
-        """Returns the registers of a row of a tile."""
         return self.columns // self.lanes
 
 
@@ -260,10 +239,7 @@ class _KGroupMatmul:
             store_lanes(each, self.matmul.c, place, width, adds=self.matmul.fill is None)
 
     def _fetch_a(self, strip: KGroupStrip, panel: Value, k_group: Value) -> None:
-        """Creates prefetches of a K group in those rows of the next strip that fall to a panel.
-
-        Rows after the last one are fetched too, which has no effect. Nothing where A is packed.
-        """
+        """Creates prefetches of a K group of the next strip's rows, a panel's share."""
         if self.a.packed is not None:
             return
         panels = 1 if self.tile.panels_first else self.columns.steps(self.tile.columns)
@@ -273,10 +249,7 @@ class _KGroupMatmul:
             fetch(self.a.source.buffer, plus(first, row), times(k_group, self.a.source.per_k_group))
 
     def _fetch_b(self, strip: KGroupStrip, panel: Value, k_group: Value) -> None:
-        """Creates prefetches of rows of B that follow this block of K, in a panel's columns.
-
-        A K group's rows are divided among the strips. Nothing where B is stored along K, or comes packed.
-        """
+        """Creates prefetches of B's rows of the next block of K in a panel's columns, a strip's share."""
         source = self.source_of_b
         if source is None or source.is_along_k:
             return
@@ -298,11 +271,8 @@ class PairBlockOp(InPlaceOp, name="pair_block"):
     Takes a function whose ``linalg.matmul`` ops are on memrefs of static sizes, each one block of the
     schedule. Each is replaced by loops over strips of ``tile_m`` rows and panels of ``tile_n`` columns, with
     all sums of a tile in vector registers. B is read as pairs of rows of K: a weight comes packed so
-    (``tuner.mlir.cpu_ops.vnni_operands``), another B is packed first. A is read where it lies, but for
-    layout tn, where strips are packed. A ``linalg.fill`` of zero of the same C goes with it. Any size.
-
-    With ``dots`` a pair is one instruction of AVX512-BF16, vdpbf16ps, which takes subnormal numbers as 0.
-    Without, both elements of a K group are extended to f32 and multiplied one after the other.
+    (``tuner.mlir.cpu_ops.vnni_operands``), another B is packed first. A is packed for layout tn only. A
+    ``linalg.fill`` of zero of the same C goes with it. Any size. vdpbf16ps takes subnormal numbers as 0.
 
         linalg.fill ins(%zero : f32) outs(%c : memref<1x16xf32>)
         linalg.matmul ins(%a, %b : memref<1x64xbf16>, memref<64x16xbf16>) outs(%c : memref<1x16xf32>)
@@ -316,13 +286,8 @@ class PairBlockOp(InPlaceOp, name="pair_block"):
         }
         vector.store %total, %c[%i, %j] : memref<1x16xf32>, vector<16xf32>
 
-    Attributes, i64: ``tile_m`` and ``tile_n``, rows and columns of the sums in registers (default 6 and 64),
-    ``lanes``, sums of a register (default 16; 8 for registers of 256 bits), ``panels_first``, 1 for the loop
-    over panels outside of that over strips (default 0), ``fetches_a``, 1 for prefetches of the rows of A of
-    the next strip (default 0), ``fetches_b``, 1 for prefetches of the rows of B that follow the block of K
-    (default 0), ``dots``, 1 for the instruction of AVX512-BF16 (default 0: f32 arithmetic), and ``columns``
-    and ``last_columns``, the sizes of a whole block and of the last one, where B and C have a dynamic number
-    of columns (default: it is static). The handle (a func.func) stays valid. Silenceable failure: a matmul
+    Attributes, i64: those of ``tuner.vnni_block``, and ``dots``, 1 for the instruction of AVX512-BF16,
+    vdpbf16ps (default 0: f32 arithmetic). The handle (a func.func) stays valid. Silenceable failure: a matmul
     that is not of memrefs of static sizes of bf16 into f32, a tile_n that is no multiple of ``lanes``, and
     ``dots`` with other than 16 lanes.
     """
@@ -351,15 +316,13 @@ class VnniBlockOp(InPlaceOp, name="vnni_block"):
 
     Takes a function whose ``linalg.matmul`` ops are on memrefs of static sizes, each one block of the
     schedule. Each is replaced by loops: B is packed to panels of ``tile_n`` columns, then each strip of
-    ``tile_m`` rows of A is multiplied by one panel after the other, with the sums in vector registers. A is
-    read where it lies, but for layout tn, where strips are packed. A ``linalg.fill`` of zero of the same C
-    goes with it: C is then stored and not added to. Any size.
+    ``tile_m`` rows of A, packed for layout tn only, is multiplied by one panel after the other, with the sums
+    in vector registers. A ``linalg.fill`` of zero of the same C goes with it. Any size.
 
     The instruction multiplies unsigned by signed bytes. So B is packed with its sign bits flipped, which
-    adds 128 to each element, and sums start from -128 times the sum of their row of A: the result is exact,
-    and sums wrap around like those of i32. A B that is an argument ``tuner.weight`` comes packed and flipped
-    (``tuner.mlir.cpu_ops.vnni_operands``). The dot product is a call that the lowering replaces by the
-    instruction, since deallocation of buffers takes no op of unknown effects.
+    adds 128 to each element, and sums start from -128 times the sum of their row of A; they wrap around. A B
+    that is an argument ``tuner.weight`` comes packed and flipped (``tuner.mlir.cpu_ops.vnni_operands``). The
+    dot product is a call until the lowering: deallocation of buffers takes no op of unknown effects.
 
         linalg.fill ins(%zero : i32) outs(%c : memref<1x16xi32>)
         linalg.matmul ins(%a, %b : memref<1x64xi8>, memref<64x16xi8>) outs(%c : memref<1x16xi32>)

@@ -1,7 +1,4 @@
-"""Operands of a matmul as words of K: weights that come packed, another B packed first, rows of A.
-
-A word has 32 bits: two bf16 or four i8 that follow each other along K.
-"""
+"""Operands of a matmul as words of K: weights that come packed, another B packed first, rows of A."""
 
 from collections.abc import Callable, Sequence
 from dataclasses import dataclass
@@ -30,14 +27,13 @@ B_OPERAND = 1  # of a matmul
 class KGroupWeights:
     """B of one matmul on buffers: panels of K groups, which are pairs of bf16 or quads of i8 of each column.
 
-    A weight that only matmuls read as B, by columns that begin a panel, is taken packed: the caller packs it
-    once. Rows are K groups, padded with zeros to whole tiles::
+    A weight that only matmuls read as B, by columns that begin a panel, is packed once by the caller::
 
         %w: memref<100x96xbf16> {tuner.weight}, read by columns 0 to 31, 32 to 63, 64 to 95
       becomes, with 64 K groups for 100 rows
         %w: memref<192x64xbf16> {tuner.depth = 32 : i64, tuner.interleave = 2 : i64, ...
 
-    Bytes may come with their sign bits flipped (``WeightPacking.unsigned``).
+    Bytes may come with their sign bits flipped.
     """
 
     memory: Value  # memref<K groups of all panels x elements of a row of K groups>
@@ -61,10 +57,10 @@ def take_k_group_weights(
     *,
     unsigned: bool = False,
 ) -> list[KGroupWeights | None]:
-    """Gives weights of a function the type of their panels, in place: K is padded to K groups of ``lanes``.
+    """Gives weights the type of their panels, in place, K padded to ``lanes`` K groups.
 
     ``unsigned``: sign bits of bytes are flipped. Returns, for each matmul, the panels of its B; None for a B
-    that is no weight, or that is not read by whole panels or by matmuls alone.
+    that is no weight, or not read by whole panels.
     """
     found: dict[Op, KGroupWeights] = {}
     for number, weight in weights_of(function):
@@ -123,10 +119,9 @@ def _first_column(view: Op) -> Value | int | None:
 def packed_k_groups(
     source: KGroupSource, columns: BlockExtent, k: int, vectors: int, changed: Callable[[Value], Value]
 ) -> KGroupWeights:
-    """Creates the code that packs B, ``k`` rows of ``columns``, to panels of ``vectors`` vectors.
+    """Creates the code that packs B to panels of ``vectors`` vectors, with zeros after the last of K.
 
-    ``changed`` creates what is stored in place of a vector of K groups. K groups after the last of K, up to
-    whole vectors, are zeros, changed as all others.
+    ``changed`` creates what is stored in place of a vector of K groups, of zeros too.
     """
     k_groups = -(-k // source.depth) * source.k_groups
     panels = columns.steps(vectors * source.k_groups)
@@ -139,12 +134,6 @@ def packed_k_groups(
 
     pack_b(source, columns, k, vectors, store, fetches=True)
     return made
-
-
-# ------------------------------------------------------------------------------
-# Rows of A as K groups, which are broadcast one by one: where A lies, or packed where K is not adjacent.
-#
-# Each method creates its ops at the current insertion point.
 
 
 @dataclass(frozen=True, eq=False)
@@ -185,11 +174,9 @@ class KGroupStrip:
 
     @property
     def has_rest(self) -> bool:
-        """Returns whether a part of a K group follows the whole K groups."""
         return self.of.packed is None and bool(self.of.k % self.of.source.per_k_group)
 
     def pack(self) -> None:
-        """Creates the packing of the rows, if they are packed."""
         source, packed = self.of.source, self.of.packed
         if packed is None:
             return

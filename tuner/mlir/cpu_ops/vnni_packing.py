@@ -1,8 +1,4 @@
-"""Reads matrices as words of K, two bf16 or four i8, and packs these as AMX and VNNI multiply them.
-
-``WordSource`` reads words of a matrix; ``pack_a`` and ``pack_b`` create the loops over it, of sizes that
-a ``BlockExtent`` gives.
-"""
+"""Reads matrices as words of K, two bf16 or four i8, and packs these as AMX and VNNI multiply them."""
 
 from collections.abc import Callable, Sequence
 from dataclasses import dataclass
@@ -26,10 +22,6 @@ from tuner.mlir.ir.building import (
     zero,
 )
 
-# ------------------------------------------------------------------------------
-# The size of one dimension of a block: static, or one of two sizes that a loop over blocks gives.
-
-
 OfTile = Callable[[Value, Value], None]  # creates the ops of a tile from its numbers in two dimensions
 
 
@@ -46,17 +38,14 @@ class BlockExtent:
     size: Value | None = None  # of type index: ``whole`` or ``last``; None: ``whole``
 
     def steps(self, step: int) -> int:
-        """Returns the largest number of steps of ``step`` elements that cover the extent."""
         return -(-self.whole // step)
 
     def covering(self, step: int) -> Value:
-        """Creates the number of steps that cover the extent, as an index."""
         if self.size is None:
             return index(self.steps(step))
         return _divided(plus(self.size, step - 1), step)
 
     def elements(self) -> Value:
-        """Creates the number of elements, as an index."""
         return index(self.whole) if self.size is None else self.size
 
     def whole_steps(self, step: int) -> int | Value:
@@ -75,10 +64,7 @@ class BlockExtent:
 
 
 def in_steps(extent: BlockExtent, step: int, body: Callable[[Value, int], None]) -> None:
-    """Creates the loop over the whole steps of an extent, and one over each rest of it as one step, if any.
-
-    ``body`` creates the ops of a step, from its number and its size.
-    """
+    """Creates the loop over the whole steps of an extent, and one over each rest of it as one step."""
 
     def over(first: Value | int, end: Value | int, size: int) -> None:
         def one(number: Value) -> tuple[()]:
@@ -97,10 +83,7 @@ def in_steps(extent: BlockExtent, step: int, body: Callable[[Value, int], None])
 def over_tiles(
     rows: BlockExtent, height: int, columns: BlockExtent, width: int, whole: OfTile, partial: OfTile
 ) -> None:
-    """Creates the loops over tiles of ``height`` x ``width``: in each row of tiles the whole ones come first.
-
-    ``whole`` and ``partial`` create the ops of a tile, each once.
-    """
+    """Creates the loops over tiles of ``height`` x ``width``: in each row the whole ones come first."""
     whole_rows, across = rows.whole_steps(height), columns.whole_steps(width)
     has_whole = rows.whole >= height and columns.whole >= width
 
@@ -153,12 +136,10 @@ class KGroupSource:
 
     @property
     def element(self) -> Type:
-        """Returns the element type."""
         return ir.MemRefType(self.buffer.type).element_type
 
     @property
     def per_k_group(self) -> int:
-        """Returns the number of elements of a K group: 2 of bf16, 4 of i8."""
         return {"bf16": 2, "i8": 4}[str(self.element)]
 
     @property
@@ -172,17 +153,11 @@ class KGroupSource:
         return ir.VectorType.get([self.depth], self.element)
 
     def along_k(self, across: Value, k: Value, depth: int) -> Value:
-        """Creates the vector of K groups from ``k`` on, of one row of A or column of B.
-
-        Elements from ``depth`` on are 0. Only for a matrix stored along K.
-        """
+        """Creates K groups from ``k`` on of one row of A or column of B, along K; 0 from ``depth`` on."""
         return self._read(across, k, depth, self.depth)
 
     def side_by_side(self, k: Value, across: Value, depth: int, width: int, total: int) -> list[Value]:
-        """Creates the K groups that begin at ``k`` of ``total`` rows or columns, as vectors of K groups.
-
-        Elements from ``depth`` on and K groups from ``width`` on are 0. Only for a matrix not stored along K.
-        """
+        """Creates the K groups at ``k`` of ``total`` rows or columns; 0 from ``depth`` and ``width`` on."""
         kind = ir.VectorType.get([total], self.element)
         rows = [
             self._read(plus(k, row), across, width, total) if row < depth else zero(kind)
@@ -191,28 +166,18 @@ class KGroupSource:
         return self._k_groups_of(rows, total)
 
     def fetch_rows(self, k: Value, across: Value, count: int, total: int) -> None:
-        """Creates prefetches of ``total`` elements of ``count`` rows to the second level of cache.
-
-        Only for a matrix not stored along K. Rows after the last one are fetched too, which has no effect.
-        """
+        """Creates prefetches of ``total`` elements of ``count`` rows; without effect after the last row."""
         elements = LINE_BYTES * self.per_k_group * 8 // K_GROUP_BITS
         for row in range(count):
             for column in range(0, total, elements):
                 fetch(self.buffer, plus(k, row), plus(across, column))
 
     def along_k_where(self, mask: Value, across: Value, k: Value) -> Value:
-        """Creates the vector of K groups from ``k`` on, of one row of A or column of B, 0 outside a mask.
-
-        Only for a matrix stored along K.
-        """
+        """Creates K groups from ``k`` on of one row of A or column of B, along K, 0 outside a mask."""
         return self._read_where(mask, across, k, self.depth)
 
     def side_by_side_within(self, end: int, k: Value, across: Value, bits: Value) -> list[Value]:
-        """Creates the K groups that begin at ``k``, as vectors; elements from ``end`` of K on are 0.
-
-        ``bits``: an integer with a bit for each row or column from ``across`` on; K groups without their bit
-        are 0. Only for a matrix not stored along K.
-        """
+        """Creates the K groups at ``k``, 0 from ``end`` of K on, and where ``bits`` has no bit."""
         total, rows = bits.type.width, []
         for number in range(self.per_k_group):
             row, none = plus(k, number), zero(bits.type)
@@ -332,8 +297,7 @@ def pack_b(
 ) -> None:
     """Creates the code that packs B, ``k`` x ``n``, to panels of ``vectors`` vectors of K groups each.
 
-    B is read in the order in which it is stored. With ``fetches``, rows of K that are interleaved are
-    prefetched a step of K before, since a processor does not foresee reads that lie a row apart.
+    With ``fetches``, rows of K are prefetched a step before: a processor does not foresee reads a row apart.
     """
     width = vectors * source.k_groups
 
@@ -428,10 +392,7 @@ def _turn_b(
 
 
 def store_columns(lines: list[Value], vectors: int, vector: Value, step: Value, store: StoreOfB) -> None:
-    """Creates the transpose of the K groups of one vector of columns of B, and the stores to its panel.
-
-    ``lines``: for each column, the K groups of a step of K.
-    """
+    """Creates the transpose and stores of one vector of columns of B; ``lines``: their K groups."""
     kind = ir.IndexType.get()
     panel, place = (value(f"arith.{name}", kind, vector, index(vectors)) for name in ("divui", "remui"))
     for number, line in enumerate(transposed(lines)):

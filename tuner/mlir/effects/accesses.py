@@ -1,8 +1,7 @@
 """Which elements of buffers an op of a host function reads and writes: on the device, and on the host.
 
-Takes a host function whose copies and device memory are explicit (``gpu.memcpy``, ``gpu.alloc``). Decides
-whether two ops are dependent (read after write, write after read, write after write); independent ops may
-run at the same time. Pointers other than descriptors of memrefs may point to any memory.
+Copies and device memory are explicit by then (``gpu.memcpy``, ``gpu.alloc``). Pointers other than descriptors
+of memrefs may point to any memory.
 """
 
 from collections import Counter
@@ -40,11 +39,7 @@ MAX_TERMS = 1000  # partial sums of one overlap test; row-major arrays need only
 
 @dataclass(frozen=True)
 class StridedRegion:
-    """The elements of a buffer that a memref type of static offset, sizes and strides spans.
-
-    Their positions, in elements from the start of the buffer, are ``offset + sum(index[d] * strides[d])`` for
-    all ``0 <= index[d] < sizes[d]``.
-    """
+    """The elements ``offset + sum(index[d] * strides[d])`` of a buffer, ``0 <= index[d] < sizes[d]``."""
 
     offset: int
     sizes: tuple[int, ...]
@@ -53,10 +48,8 @@ class StridedRegion:
     def overlaps(self, other: "StridedRegion") -> bool:
         """Returns whether two regions of one buffer share an element; True also where the search is cut off.
 
-        A dependence test: ``offset + sum(i[d] * strides[d])`` of both must be equal for some indices within
-        their sizes. That is a linear Diophantine equation in bounded variables, solved by search with
-        Banerjee's bounds (Banerjee, "Dependence Analysis for Supercomputing", 1988). The search is cut off
-        where one stride gives more than ``MAX_TERMS`` (1000) partial sums.
+        A linear Diophantine equation in bounded variables, solved by search with Banerjee's bounds (Banerjee,
+        "Dependence Analysis for Supercomputing", 1988), cut off above ``MAX_TERMS`` partial sums of a stride.
         """
         if 0 in self.sizes or 0 in other.sizes:
             return False
@@ -69,12 +62,10 @@ class StridedRegion:
 
     @property
     def first(self) -> int:
-        """Returns the lowest position of an element, counted from the buffer's start; no size may be 0."""
         return self.offset + sum(min(0, each) for each in self._spans())
 
     @property
     def last(self) -> int:
-        """Returns the highest position of an element, counted from the buffer's start; no size may be 0."""
         return self.offset + sum(max(0, each) for each in self._spans())
 
     def _spans(self) -> list[int]:
@@ -89,10 +80,7 @@ class BufferPart:
     region: StridedRegion | None = None  # None: unknown, up to the whole buffer
 
     def overlaps(self, other: "BufferPart") -> bool:
-        """Returns whether two parts may share an element; False only where they are proved to be disjoint.
-
-        Parts of different buffers are disjoint.
-        """
+        """Returns whether two parts may share an element; False only where they are proved to be disjoint."""
         if self.root != other.root:
             return False
         return self.region is None or other.region is None or self.region.overlaps(other.region)
@@ -101,10 +89,9 @@ class BufferPart:
 def region_of(buffer: Value) -> StridedRegion | None:
     """Returns a region that contains all elements of a memref, in the buffer that the memref is a view of.
 
-    The region is that of the memref's type or, where its offset, sizes or strides are dynamic, of the closest
-    enclosing view of static type. None where it is not known: without such a view, for a
-    ``memref.reinterpret_cast`` of dynamic type and its views, and for a memref that control flow, a select,
-    ``memref.view`` or an unknown op gives, and for views of it.
+    That of the memref's type or, where it is dynamic, of the closest enclosing view of static type. None
+    where it is not known: without such a view, for views of a ``memref.reinterpret_cast`` of dynamic type,
+    and for what control flow, a select, ``memref.view`` or an unknown op gives.
     """
     found = _of_type(buffer.type)
     while (op := _op_of(buffer)) is not None and op.name in KEEP_THE_BASE:
@@ -117,11 +104,7 @@ def region_of(buffer: Value) -> StridedRegion | None:
 
 
 def _may_be_sum(target: int, steps: list[tuple[int, int]]) -> bool:
-    """Returns whether ``target`` is a sum of the steps: (step, maximum count), steps in descending order.
-
-    A bounded subset sum, solved one step at a time; a partial sum from which the remaining steps cannot reach
-    ``target`` is pruned.
-    """
+    """Returns whether ``target`` is a sum of the steps: (step, maximum count), in descending order."""
     targets = {target}
     for number, (step, count) in enumerate(steps):
         rest = sum(each * times for each, times in steps[number + 1 :])
@@ -167,25 +150,17 @@ FORWARDING = frozenset(
 
 @dataclass(frozen=True)
 class Accesses:
-    """The parts of buffers that an op, or a sequence of ops, reads and writes.
-
-    With ``is_unknown``, any buffer may be accessed in addition. As a bool, False where nothing is accessed.
-    """
+    """The parts of buffers that ops read and write; with ``is_unknown`` any. False where there are none."""
 
     reads: frozenset[BufferPart] = frozenset()
     writes: frozenset[BufferPart] = frozenset()
     is_unknown: bool = False  # any buffer may be accessed
 
     def __bool__(self) -> bool:
-        """Returns whether any memory is accessed."""
         return bool(self.reads or self.writes or self.is_unknown)
 
     def conflicts_with(self, other: "Accesses") -> bool:
-        """Returns whether one of the two may write what the other reads or writes (Bernstein 1966).
-
-        Two conflicting ops must run in order. An unknown access conflicts with every access that is not
-        empty.
-        """
+        """Returns whether one of the two may write what the other reads or writes (Bernstein 1966)."""
         if self.is_unknown or other.is_unknown:
             return bool(self) and bool(other)
         return (
@@ -212,11 +187,7 @@ def union(parts: Iterable[Accesses]) -> Accesses:
 
 
 def is_device_work(op: Op) -> bool:
-    """Returns whether the GPU executes ``op``: a kernel launch, a copy, a fill, an allocation or a free.
-
-    False for any other op, and for a ``gpu.alloc`` of pinned memory (``host_shared``), which the host
-    executes.
-    """
+    """Returns whether the GPU executes ``op``; the host allocates pinned memory (``host_shared``)."""
     return op.name in DEVICE_OPS and SHARED not in op.attributes
 
 
@@ -226,9 +197,8 @@ def has_device_work(op: Op) -> bool:
 
 
 def device_accesses(op: Op, effects: KernelEffects) -> Accesses:
-    """Returns what the GPU reads and writes when it executes ``op`` and the ops nested in its regions.
+    """Returns what the GPU reads and writes when it executes ``op`` and its nested ops; a free is a write.
 
-    ``effects`` describes the kernels of the module, for launches. An allocation or a free counts as a write.
     Raises CandidateError(COMPILE) for a memref of unknown origin.
     """
     return union(_of_device_op(inner, effects) for inner in inside(op) if is_device_work(inner))
@@ -242,10 +212,7 @@ def accesses_without_atomics(launch: Op, effects: KernelEffects) -> Accesses:
 
 
 def host_accesses(op: Op) -> Accesses:
-    """Returns what the host reads and writes when it executes ``op`` and the ops nested in its regions.
-
-    Ops that the GPU executes are left out. Raises CandidateError(COMPILE) for a memref of unknown origin.
-    """
+    """Returns what the host reads and writes when it executes ``op`` and the ops nested in it."""
     hosts = (inner for inner in inside(op) if inner.name not in DEVICE_OPS | FORWARDING)
     return union(_of_host_op(inner) for inner in hosts)
 

@@ -1,7 +1,6 @@
 """Alias analysis: which values may hold a buffer's address, and which buffers a value may be a view of.
 
-One relation, from an operand to what the operation hands its address on to, also through structured
-control flow. ``aliases_of`` follows it forwards from a buffer, ``roots_of`` backwards to buffers;
+``aliases_of`` follows what operations hand on forwards from a buffer, ``roots_of`` backwards to buffers;
 ``AliasSets`` unifies the buffers that control flow may exchange for one another.
 """
 
@@ -24,24 +23,19 @@ from tuner.mlir.ir.reading import ARGUMENTS, SEGMENTS, callee_of, name_of, op_of
 
 FOR_BOUNDS = 3  # operands of scf.for before its initial values
 BRANCHES = frozenset({"scf.if", "scf.index_switch"})
+STRUCTURED = BRANCHES | {"scf.for", "scf.while"}  # whose regions are walked; others count as a single op
 
 
 def is_carried(value: Value) -> bool:
-    """Returns whether ``value`` is a result or block argument to which scf control flow forwards values.
-
-    The index of an ``scf.for`` is not.
-    """
+    """Returns whether scf control flow forwards values to ``value``, unlike to the index of a loop."""
     if isinstance(value.owner, ir.Block):
         op = value.owner.owner.operation
         return bool(op.name == "scf.while" or (op.name == "scf.for" and value.arg_number > 0))
-    return value.owner.operation.name in {"scf.for", "scf.while", *BRANCHES}
+    return value.owner.operation.name in STRUCTURED
 
 
 def sources_of(value: Value) -> list[Value]:
-    """Returns the values that scf control flow may forward directly to ``value``: initial and yielded values.
-
-    ``value`` must be a result or block argument for which ``is_carried`` is true.
-    """
+    """Returns the initial and yielded values that may be forwarded to ``value``, which ``is_carried``."""
     if not isinstance(value.owner, ir.Block):
         return _sources_of_result(value.owner.operation, value.result_number)
     op = value.owner.owner.operation
@@ -53,11 +47,10 @@ def sources_of(value: Value) -> list[Value]:
 
 
 def targets_of(op: Op, number: int) -> list[Value] | None:
-    """Returns the values to which control flow may forward operand ``number`` of ``op``, directly.
+    """Returns the results and block arguments to which control flow may forward operand ``number`` of ``op``.
 
-    Those are results and block arguments. None where ``op`` neither has regions nor ends a block. Exact for
-    the ops of this module; any other op with regions, and the ops that end blocks in it, may forward each
-    operand to all of its results and block arguments, but linalg and gpu.launch forward none.
+    None where ``op`` neither has regions nor ends a block. Exact for the ops of this module; other ops with
+    regions may forward each operand to all of them, but linalg and gpu.launch forward none.
     """
     if op.name == "scf.for":
         arguments = op.regions[0].blocks[0].arguments
@@ -113,7 +106,6 @@ def _sources_of_result(op: Op, number: int) -> list[Value]:
 
 
 def _initial_and_yielded(loop: Op, number: int) -> list[Value]:
-    """Returns the initial value of iter_arg ``number`` of an scf.for, and the value yielded for it."""
     return [loop.operands[FOR_BOUNDS + number], terminator_of(loop, 0).operands[number]]
 
 
@@ -171,17 +163,12 @@ def handed_on(op: Op, number: int) -> HandedOn:
     """Returns what ``op`` does with the address in its operand ``number``, which may be of any type.
 
     Not only memrefs hold an address: so do TMA descriptors, integers, pointers, structs, tuples and vectors.
-    ``handed_on`` follows an address forwards, from an operand to the values that may hold it after the
-    operation; ``buffers_behind`` follows the same relation backwards; ``aliases_of`` and ``roots_of`` are
-    its closures.
 
         %n = memref.extract_aligned_pointer_as_index %m : memref<4xf32> -> index  // hands %m on to %n
         memref.store %n, %box[%i] : memref<1xindex>                               // keeps %n: may be anywhere
 
     Conservative: an operation that is not known hands each operand on to all results that can hold an
-    address, and may keep the operand in memory, where no def-use chain shows its uses.
-
-    Tokens of asynchronous work are not followed: they hold no address.
+    address, and may keep the operand in memory. Tokens of asynchronous work hold no address.
     """
     if op.name in LAUNCHES:
         return HandedOn((), _is_kept_by_kernel(op, number))
@@ -190,11 +177,7 @@ def handed_on(op: Op, number: int) -> HandedOn:
 
 
 def buffers_behind(value: Value) -> tuple[Value, ...]:
-    """Returns the memrefs whose address a value that is no memref may hold, each once.
-
-    The search goes back over use-def chains through arithmetic, casts, structs and scf control flow, up to
-    the first memrefs. Addresses that come from memory or out of calls are not found.
-    """
+    """Returns the memrefs whose address a value that is no memref may hold, but not through memory."""
     return tuple(each for each in _behind(value) if is_buffer(each.type))
 
 
@@ -260,10 +243,7 @@ def _is_kept(op: Op, number: int) -> bool:
 
 
 def _is_kept_by_kernel(launch: Op, number: int) -> bool:
-    """Returns whether a kernel may store the address that it is given, for a kernel later to use.
-
-    A kernel that is not in the module as MLIR counts as one that does not.
-    """
+    """Returns whether a kernel may store the address that it is given; one without MLIR does not."""
     kernel = _kernel_of(launch)
     sizes = list(ir.DenseI32ArrayAttr(launch.attributes[SEGMENTS])) if SEGMENTS in launch.attributes else []
     argument = number - sum(sizes[:ARGUMENTS])
@@ -323,9 +303,8 @@ SOURCES = frozenset(
 def roots_of(value: Value) -> tuple[Value, ...]:
     """Returns the buffers that a memref may be a view of: one, unless control flow or a select chooses.
 
-    A buffer is given as an argument of the function, or as the result of an op of ``SOURCES`` (allocations,
-    globals, casts of descriptors). All ``memref.get_global`` of one symbol count as the first of them in the
-    function. Raises CandidateError(COMPILE) for a memref of any other op: the result may alias an operand.
+    Buffers are arguments and results of ops of ``SOURCES``; all ``memref.get_global`` of a symbol are the
+    first of them. Raises CandidateError(COMPILE) for a memref of any other op.
     """
     origins = origins_of(value)
     for origin in origins:
@@ -334,11 +313,7 @@ def roots_of(value: Value) -> tuple[Value, ...]:
 
 
 def origins_of(value: Value) -> tuple[Value, ...]:
-    """Returns the memrefs at which the backward search from ``value`` ends, each once.
-
-    The search follows views, scf control flow and ``arith.select``. It ends at allocations, globals and
-    arguments, and also, without an error, at results of ops that it does not know.
-    """
+    """Returns the memrefs at which the backward search from ``value`` ends, at unknown ops too."""
     roots: dict[Value, None] = {}
     seen: set[Value] = set()
     open_values = [value]
@@ -401,10 +376,6 @@ def _first_of_symbol(root: Value) -> Value:
     return next(same).results[0]
 
 
-# Control flow whose regions are walked; any other op with regions counts as a single op.
-STRUCTURED = frozenset({"scf.for", "scf.while", "scf.if", "scf.index_switch"})
-
-
 class AliasSets:
     """Alias sets of a function: buffers that control flow may exchange for one another are in one set.
 
@@ -414,12 +385,8 @@ class AliasSets:
 
         %r:2 = scf.for ... iter_args(%x = %a, %y = %b) -> (...) { scf.yield %y, %x : ... }
 
-    %a, %b, %x, %y, %r#0 and %r#1 are in one alias set.
-
-    A buffer is an argument of the function, an allocation or a global; two arguments are two buffers. Each
-    memref of the function, a view too, belongs to the set of the buffers that the memref may be a view of.
-    Left out are memrefs inside of ops with regions that are not ``STRUCTURED`` (scf.for, scf.while, scf.if,
-    scf.index_switch).
+    %a, %b, %x, %y, %r#0 and %r#1 are in one alias set. Two arguments are two buffers. Left out are memrefs
+    inside of ops with regions that are not ``STRUCTURED``.
     """
 
     def __init__(self, function: Op) -> None:
@@ -433,36 +400,22 @@ class AliasSets:
         self._number = {leader: number for number, leader in enumerate(leaders)}
 
     def of(self, value: Value) -> int:
-        """Returns the number of the alias set of memref ``value``; sets are numbered from 0.
-
-        Raises KeyError for a memref that is not known (``knows``).
-        """
+        """Returns the number, from 0, of the alias set of memref ``value``; KeyError if it is not known."""
         return self._number[self._find(self._roots[value][0])]
 
     def knows(self, value: Value) -> bool:
-        """Returns whether ``value`` is one of the function's memrefs that were found at construction."""
         return value in self._roots
 
     def roots_of(self, value: Value) -> tuple[Value, ...]:
-        """Returns the buffers (arguments, allocations, globals) that memref ``value`` may be a view of.
-
-        Raises KeyError for a memref that is not known (``knows``).
-        """
+        """Returns the buffers that memref ``value`` may be a view of; KeyError if it is not known."""
         return self._roots[value]
 
     def roots(self) -> list[Value]:
-        """Returns all buffers of the function (arguments, allocations, globals), each once.
-
-        They are in the order of the first memref in the program that may be a view of each: an allocation
-        that a loop yields comes with the loop's arguments, before the allocations in its body.
-        """
+        """Returns all buffers of the function, each once, by the first memref that may be a view of each."""
         return list(self._leader)
 
     def is_singleton(self, value: Value) -> bool:
-        """Returns whether the alias set of memref ``value`` has one buffer only: ``value`` is a view of it.
-
-        Raises KeyError for a memref that is not known (``knows``).
-        """
+        """Returns whether ``value`` is a view of the only buffer in its set; KeyError if it is not known."""
         leader = self._find(self._roots[value][0])
         return [self._find(root) == leader for root in self._leader].count(True) == 1
 
@@ -478,11 +431,7 @@ class AliasSets:
 
 
 def structured_operations(block: Block) -> Iterator[Op]:
-    """Yields the ops of a block in pre-order, with those nested in ``STRUCTURED`` control flow.
-
-    ``STRUCTURED``: scf.for, scf.while, scf.if, scf.index_switch. Any other op with regions is yielded without
-    the ops nested in it.
-    """
+    """Yields the ops of a block in pre-order, with those nested in ``STRUCTURED`` control flow only."""
     for op in list(block.operations):
         yield op.operation
         if op.operation.name in STRUCTURED:
@@ -492,11 +441,7 @@ def structured_operations(block: Block) -> Iterator[Op]:
 
 
 def buffers_of(function: Op) -> Iterator[Value]:
-    """Yields all memref values of a function, views too: its arguments, op results and block arguments.
-
-    A value comes before its uses. Memrefs inside of ops with regions that are not ``STRUCTURED`` are left
-    out.
-    """
+    """Yields all memrefs of a function, views too, before their uses; of nested ops if ``STRUCTURED``."""
     block = function.regions[0].blocks[0]
     yield from (argument for argument in block.arguments if is_buffer(argument.type))
     for op in structured_operations(block):
@@ -534,11 +479,7 @@ class Aliases:
 
 
 def aliases_of(buffer: Value) -> Aliases:
-    """Returns the values that may hold the address of ``buffer`` or of a part of it, with their users.
-
-    Follows uses from the definition, by ``handed_on``; ``buffer`` is the memref that the allocation, or
-    the block argument, defines.
-    """
+    """Returns the values that may hold the address of ``buffer`` or of a part of it, with their users."""
     values: set[Value] = set()
     users: dict[Op, None] = {}
     is_kept = False

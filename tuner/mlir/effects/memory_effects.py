@@ -1,8 +1,4 @@
-"""Memory effects of kernels and host ops on buffers, and proofs that a launch overwrites a whole buffer.
-
-Takes outlined kernels and host functions before these are lowered. Effects of single ops are in
-``tuner.mlir.effects.op_effects``.
-"""
+"""Memory effects of kernels and host ops on buffers, and proofs that a launch overwrites a whole buffer."""
 
 import math
 from collections.abc import Sequence
@@ -40,12 +36,11 @@ Linear = dict[str, int]  # a linear form: block or thread id, or "" for the cons
 def overwrites(launch: Op, kernel: Op, number: int) -> bool:
     """Returns whether a launch is proved to store every element of its memref argument ``number``.
 
-    ``launch`` is a ``gpu.launch_func``, ``kernel`` its ``gpu.func``; arguments count from 0. False: not
-    proved, as for a memref of dynamic shape or a kernel of several blocks. Loads are not looked at.
+    False: not proved, as for a dynamic shape or a kernel of several blocks. Loads are not looked at.
 
     Two forms are proved, of launches of constant sizes: stores that every thread executes once, at indices
-    that are linear in its ids and cover the whole buffer (a mixed radix), and the form that
-    ``launch_parallel_loops`` gives a loop: a guarded linear index, delinearized by remainders and quotients.
+    that are linear in its ids and cover the whole buffer (a mixed radix), and the guarded linear index,
+    delinearized, that ``launch_parallel_loops`` makes.
 
         %i = gpu.block_id x        // of 4
         %j = gpu.thread_id x       // of 8
@@ -193,13 +188,9 @@ class EffectInstance(NamedTuple):
 
 
 class KernelEffects:
-    """What each kernel (``gpu.func``) of a module reads and writes through each of its arguments.
-
-    Computed at construction; only ``overwrites`` reads the kernels again, so they must still exist.
-    """
+    """What each ``gpu.func`` of a module, which must still exist, reads and writes through its arguments."""
 
     def __init__(self, module: ir.Module) -> None:
-        """Summarizes every ``gpu.func`` of the module."""
         self._kernels = {
             f"@{name_of(holder)}::@{name_of(function)}": function
             for holder in walk(module, "gpu.module")
@@ -207,14 +198,15 @@ class KernelEffects:
         }
         self._effects = {name: _effects_of_arguments(function) for name, function in self._kernels.items()}
         self._atomic = {name: _atomic_arguments(function) for name, function in self._kernels.items()}
-        self._go_anywhere = {name for name, function in self._kernels.items() if _goes_anywhere(function)}
+        self._go_anywhere = {
+            name
+            for name, function in self._kernels.items()
+            for op in walk(function, "llvm.inttoptr", "llvm.load")
+            if str(op.results[0].type) in POINTERS and is_from_elsewhere(op.results[0])
+        }
 
     def overwrites(self, launch: Op, value: Value) -> bool:
-        """Returns whether a launch is proved to store every element of memref ``value`` and to read none.
-
-        False where that is not proved, where the kernel is not in the module, and where ``value`` is not
-        exactly one argument of the launch.
-        """
+        """Returns whether a launch is proved to store all of an argument ``value`` and to read none of it."""
         kernel = self._kernels.get(str(launch.attributes["kernel"]))
         numbers = [number for number, each in enumerate(operands(launch, ARGUMENTS)) if each == value]
         if kernel is None or len(numbers) != 1:
@@ -223,10 +215,7 @@ class KernelEffects:
         return not effect.reads and overwrites(launch, kernel, numbers[0])
 
     def of_launch(self, launch: Op) -> tuple[EffectInstance, ...]:
-        """Returns what a ``gpu.launch_func`` may do to each argument, in order, without scalars and vectors.
-
-        A kernel that is not in the module may read and write every argument.
-        """
+        """Returns what a launch may do to each argument but scalars and vectors; all if it is not known."""
         values = operands(launch, ARGUMENTS)
         effects = self._effects.get(str(launch.attributes["kernel"]), (ANYTHING,) * len(values))
         pairs = zip(values, effects, strict=True)
@@ -240,10 +229,7 @@ class KernelEffects:
         return tuple(each for each in self.of_launch(launch) if each.value not in left_out)
 
     def goes_anywhere(self, launch: Op) -> bool:
-        """Returns whether a launch may access any buffer, not only its arguments.
-
-        It may where its kernel makes a pointer of a number that it was given or has loaded.
-        """
+        """Returns whether a launch may access any buffer, by a pointer made of a number given or loaded."""
         return str(launch.attributes["kernel"]) in self._go_anywhere
 
 
@@ -281,17 +267,8 @@ def _is_atomic(buffer: Value) -> bool:
     )
 
 
-def _goes_anywhere(function: Op) -> bool:
-    pointers = [op.results[0] for op in walk(function, "llvm.inttoptr", "llvm.load")]
-    return any(str(each.type) in POINTERS and is_from_elsewhere(each) for each in pointers)
-
-
 def effect_of_use(op: Op, number: int) -> Effect:
-    """Returns what ``op`` may do to its memref operand ``number``, counted from 0.
-
-    Where ``op`` creates a view of the operand, the result is the union of the effects of all uses of the
-    view.
-    """
+    """Returns what ``op`` may do to its memref operand ``number``; of a view, the union of its uses."""
     if op.name not in VIEWS and op.name != CAST:
         return effect_on_operand(op, number)
     effect = effect_of(op.results[0])
@@ -323,8 +300,7 @@ ESCAPES = frozenset(
 def host_effects(op: Op) -> tuple[EffectInstance, ...]:
     """Returns what an op on the host may do to each memref that it uses and that is defined outside of it.
 
-    Every memref that is used inside of regions of the op counts as read and written, but for the operands of
-    an op of linalg, whose effects are known. Memrefs that are neither read nor written are left out. Raises
+    Memrefs used inside of its regions count as read and written, but for linalg. Raises
     CandidateError(COMPILE) for an op through which the address of a memref escapes.
     """
     effects = [(value, ANYTHING) for value in _used_inside(op)]
@@ -335,10 +311,7 @@ def host_effects(op: Op) -> tuple[EffectInstance, ...]:
 
 
 def is_overwritten(op: Op, buffer: Value) -> bool:
-    """Returns whether ``op`` is known to overwrite all of memref ``buffer`` without reading it.
-
-    True only for a ``linalg.fill`` of the memref; False means that nothing is known.
-    """
+    """Returns whether ``op`` is known to overwrite all of memref ``buffer`` unread: a ``linalg.fill``."""
     return bool(op.name == "linalg.fill" and len(op.operands) == 2 and op.operands[1] == buffer)
 
 
@@ -356,10 +329,7 @@ def _effects_of_operands(op: Op) -> list[tuple[Value, Effect]]:
 
 
 def _used_inside(op: Op) -> list[Value]:
-    """Returns the memrefs that an op and its nested ops use and do not define.
-
-    Raises CandidateError(COMPILE) for an op through which the address of a buffer escapes.
-    """
+    """Returns the memrefs that an op and its nested ops use and do not define; raises where one escapes."""
     used: dict[Value, None] = {}
     made: set[Value] = set()
     for each in _with_nested(op):
@@ -373,9 +343,7 @@ def _used_inside(op: Op) -> list[Value]:
 def reject_device_code(function: Op, structured: set[Op]) -> None:
     """Raises CandidateError(COMPILE) for GPU ops of a host function that the memory analysis cannot follow.
 
-    Allowed are ``gpu.launch_func`` ops without async tokens that are among the ops ``structured``, and
-    ``gpu.alloc`` and ``gpu.dealloc``: those that remain at this stage are of memory that the host can access
-    too.
+    Allowed are the launches ``structured`` without async tokens, and allocations that the host accesses too.
     """
     for op in _with_nested(function):
         if op.name.startswith("gpu.") and op.name not in SHARED_MEMORY and not _is_plain_launch(op):

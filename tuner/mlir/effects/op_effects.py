@@ -1,7 +1,6 @@
 """The memory effects of single ops, as MLIR's ``MemoryEffectOpInterface`` would report them.
 
-``tuner.mlir.effects.memory_effects`` follows views and enters regions. Functions of MLIR's runner
-libraries are listed too, because host programs call them.
+Functions of MLIR's runner libraries are listed too, because host programs call them.
 """
 
 from typing import NamedTuple
@@ -53,10 +52,7 @@ RUNNER_FUNCTIONS = frozenset({*PRINTED_SCALARS, *CLOCKS, *MEMREFS, *SHAPES})
 
 
 def is_runner_function(symbol: str) -> bool:
-    """Returns whether a symbol names a function of MLIR's runner libraries, such as ``printMemrefF32``.
-
-    The prefix of the C interface, ``_mlir_ciface_``, may precede the name.
-    """
+    """Returns whether a symbol names a function of MLIR's runner libraries, also with ``_mlir_ciface_``."""
     return symbol.removeprefix(C_INTERFACE) in RUNNER_FUNCTIONS
 
 
@@ -113,11 +109,10 @@ READS, WRITES = Effect(reads=True, writes=False), Effect(reads=False, writes=Tru
 
 
 def effect_on_operand(op: Op, number: int) -> Effect:
-    """Returns what ``op`` may do to the memref that is its operand ``number``, counted from 0.
+    """Returns what ``op`` may do to the memref that is its operand ``number``, without uses of views of it.
 
-    An op of which nothing is known may read and write; known are the ops in the tables of this module, linalg
-    ops, and calls of MLIR's runner or with the attribute ``writes``. For an op that creates a view, use
-    ``memory_effects.effect_of_use``: the uses of the view are not followed here.
+    An op of which nothing is known may read and write; known are the tables of this module, linalg ops, and
+    calls of MLIR's runner or with the attribute ``writes``.
     """
     effect = _effect_on_operand(op, number)
     return effect._replace(is_bounded=effect.is_bounded and op.name not in UNBOUNDED)

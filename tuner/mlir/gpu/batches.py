@@ -1,9 +1,8 @@
 """Extends kernels of one matrix pair to all pairs of a batch, along z of the grid.
 
 A grid of (x, y, z) blocks becomes a grid of (x, y, z * batch): block z computes part ``z % slices`` of matrix
-``z / slices``, where ``slices`` is the z of the script's grid. Every buffer but the bias, which all matrices
-share, holds as many parts as there are matrices; a tensor map gets the matrix as its last dimension. In the
-kernel, which is in LLVM dialect by then::
+``z / slices``, where ``slices`` is the z of the script's grid. All matrices share the bias; a tensor map gets
+the matrix as its last dimension. In the kernel, in LLVM dialect::
 
     llvm.func @k(%a: !llvm.ptr, ...) attributes {tuner.batch_bytes = array<i64: 4096, ...>, tuner.slices = 1}
       %z = nvvm.read.ptx.sreg.ctaid.z
@@ -34,11 +33,9 @@ SEGMENTS = "operandSegmentSizes"
 
 
 def note_batches(module: ir.Module, host: LaunchSequence) -> None:
-    """Records on each ``gpu.func``, as attributes, what ``choose_matrices`` needs to extend it to a batch.
+    """Records on each ``gpu.func`` what ``choose_matrices`` needs: bytes per parameter, and slices.
 
-    ``host`` has the launches and buffers of one matrix pair, and must have just one launch of each kernel.
-    The attributes are, per parameter, the bytes from one matrix to the next (0 for a tensor map and for the
-    bias, which all matrices share), and the grid's size along z.
+    ``host`` has just one launch of each kernel; tensor maps and the bias, which matrices share, have 0 bytes.
     """
     sizes = {buffer.name: _matrix_bytes(buffer) for buffer in host.buffers}
     launches = {launch.kernel: launch for launch in host.launches}
@@ -50,11 +47,7 @@ def note_batches(module: ir.Module, host: LaunchSequence) -> None:
 
 
 def for_every_matrix(host: LaunchSequence, batch: int) -> LaunchSequence:
-    """Returns the launches and buffers of ``batch`` matrix pairs, made from those of one matrix pair.
-
-    The grid's size along z and the bytes of each buffer but the bias are multiplied by ``batch``; tensor maps
-    get the matrix as their outermost dimension.
-    """
+    """Returns the launches and buffers of ``batch`` matrix pairs, made from those of one matrix pair."""
     sizes = {buffer.name: _matrix_bytes(buffer) for buffer in host.buffers}
     launches = tuple(_widened(launch, sizes, batch) for launch in host.launches)
     buffers = tuple(
@@ -65,11 +58,7 @@ def for_every_matrix(host: LaunchSequence, batch: int) -> LaunchSequence:
 
 
 def choose_matrices(module: ir.Module) -> None:
-    """Rewrites kernels, in place: each block computes the matrix of the batch that its index z selects.
-
-    Takes kernels in LLVM dialect with bare pointers. Rewritten are the kernels with the attributes of
-    ``note_batches``, which are removed.
-    """
+    """Makes each block of kernels with ``note_batches``' attributes compute the matrix of its z, in place."""
     for function in walk(module, "llvm.func"):
         if BYTES in function.attributes:
             strides = tuple(ir.DenseI64ArrayAttr(function.attributes[BYTES]))

@@ -1,8 +1,4 @@
-"""Checks of device code on which LLVM would abort ("Cannot select"), or fail without a reason.
-
-The checks change nothing: one reports ops without an instruction on the chip, one reports ops that were not
-lowered.
-"""
+"""Checks of device code on which LLVM would abort ("Cannot select"), or fail without a reason."""
 
 from dataclasses import dataclass
 
@@ -17,10 +13,10 @@ CAST = "builtin.unrealized_conversion_cast"
 
 @dataclass(frozen=True)
 class Requirement:
-    """What a chip needs to execute ops whose names start with ``prefix``: the least compute capability.
+    """The least compute capability (90: sm_90) that ops need whose names start with ``prefix``.
 
-    ``capability`` is 90 for sm_90. With ``is_specific``, the chip's name must also end in "a", as in sm_90a.
-    With ``words``, only inline PTX that contains this text needs it.
+    With ``is_specific``, the chip's name must also end in "a". With ``words``, only inline PTX with this
+    text.
     """
 
     prefix: str  # of the op's name
@@ -29,14 +25,9 @@ class Requirement:
     words: str = ""  # of inline PTX: a part of its text; "" for any op of the prefix
 
     def is_of(self, op: Op) -> bool:
-        """Returns whether the requirement applies to an op whose name starts with ``prefix``.
-
-        With ``words``, it applies only to inline PTX that contains this text; without, to every such op.
-        """
         return not self.words or self.words in ir.StringAttr(op.attributes["asm_string"]).value
 
     def allows(self, chip: Chip) -> bool:
-        """Returns whether ``chip`` has the compute capability and, if required, a name that ends in "a"."""
         return chip.capability >= self.capability and (chip.is_specific or not self.is_specific)
 
 
@@ -62,11 +53,7 @@ REQUIREMENTS = (
 
 
 def reject_what_the_chip_lacks(module: ir.Module, chip: Chip) -> None:
-    """Raises CandidateError(COMPILE) if an op in a ``gpu.module`` needs an instruction that ``chip`` lacks.
-
-    Checked are the ops of ``REQUIREMENTS``. The message has the location of an op and the chips that could
-    execute it.
-    """
+    """Raises CandidateError(COMPILE) if an op in a ``gpu.module`` needs what ``chip`` lacks."""
     unmet = [requirement for requirement in REQUIREMENTS if not requirement.allows(chip)]
     for name, ops in _device_operations(module).items():
         for requirement in unmet:
@@ -79,10 +66,8 @@ def reject_what_the_chip_lacks(module: ir.Module, chip: Chip) -> None:
 def reject_what_was_not_lowered(module: ir.Module) -> None:
     """Raises CandidateError(COMPILE) if a ``gpu.module`` has an op that was not lowered, or calls a library.
 
-    Lowered ops are those of the LLVM and NVVM dialects. Translation would fail too, but its message names
-    only the type cast that remains. A library's function, such as libdevice's for ``math.exp``, is one that
-    is declared without a body; it would otherwise be found only by ptxas or at launch. CUDA's own
-    ``vprintf``, ``malloc``, ``free`` and ``__assertfail`` are allowed.
+    Translation would fail too, but its message names only the type cast that remains; a library's function,
+    such as libdevice's, would be found by ptxas or at launch. Functions that CUDA itself has are allowed.
     """
     operations = _device_operations(module)
     missing = {

@@ -1,9 +1,8 @@
 """Lowers elementwise operations on tensor core fragments.
 
-Takes kernels before ``convert-gpu-to-nvvm``, which handles some kinds of ``gpu.subgroup_mma_elementwise`` and
-crashes at the others, or gives wrong code. A fragment is lowered to a struct of registers. Rejected:
-``extf``, because its operand and result distribute elements over threads differently; fragments of types
-other than f16, f32 sums and i32 sums.
+Takes kernels before ``convert-gpu-to-nvvm``, which crashes at some kinds of ``gpu.subgroup_mma_elementwise``,
+or gives wrong code. A fragment becomes a struct of registers. Rejected: ``extf``, whose operand and result
+distribute elements over threads differently; other types than f16, and sums of f32 and i32.
 
     %z = gpu.subgroup_mma_elementwise subf %x, %y : ... -> !gpu.mma_matrix<16x16xf32, "COp">
   becomes, for each of the 8 registers
@@ -51,10 +50,7 @@ FRAGMENT = re.compile(r'!gpu\.mma_matrix<\d+x\d+x(\w+), "(\w+)">')
 
 
 def lower_fragment_elementwise(module: ir.Module) -> None:
-    """Replaces each ``gpu.subgroup_mma_elementwise`` by one op per register of the fragment, in place.
-
-    Raises CandidateError(COMPILE) for an operation or an element type that is not supported (``ALLOWED``).
-    """
+    """Replaces each ``gpu.subgroup_mma_elementwise`` by one op per register, in place, or raises."""
     for op in walk(module, ELEMENTWISE):
         kind = str(op.attributes["opType"]).removeprefix("#gpu<mma_element_wise ").removesuffix(">")
         types = {str(each.type) for each in [*op.operands, *op.results]}

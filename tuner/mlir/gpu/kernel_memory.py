@@ -1,8 +1,4 @@
-"""Memory of kernels: shared and private memory declared in the kernel, and ``memref.copy`` as loops.
-
-Before outlining, memory that the host allocates for threads moves into the launch that uses it. In
-outlined kernels, copies become loops, and allocations of each thread become local memory.
-"""
+"""Memory of kernels: shared and private memory declared in the kernel, and ``memref.copy`` as loops."""
 
 from tuner.core.errors import CandidateError, Stage
 from tuner.mlir.bindings import Op, Value, ir
@@ -26,10 +22,8 @@ UNIFORM = VIEWS | {
 def expand_copies(module: ir.Module) -> int:
     """Replaces each ``memref.copy`` in kernels by loops; returns how many copies a block's threads share.
 
-    ``transform.structured.promote`` puts a copy of shared memory between two barriers, which every thread of
-    the block reaches with the same operands: each of n threads then copies every n-th element. A copy
-    without the barriers, or of memory that depends on the thread, is done whole by each thread.
-
+    ``transform.structured.promote`` puts a copy of shared memory between two barriers: each of n threads then
+    copies every n-th element. Any other copy is done whole by each thread.
         gpu.barrier
         memref.copy %a, %t : memref<16x16xf32> to memref<16x16xf32, #gpu.address_space<workgroup>>
         gpu.barrier
@@ -106,10 +100,9 @@ PRIVATE = "#gpu.address_space<private>"
 
 
 def move_into_launches(module: ir.Module) -> None:
-    """Moves workgroup and private memory that the host allocates into the launches that use it, in place.
+    """Moves a copy of memory that the host allocates for threads, with its views, into launches, in place.
 
-    Each launch gets a copy of the allocation and of its views. Raises CandidateError(COMPILE) for memory that
-    the host uses too.
+    Raises CandidateError(COMPILE) for memory that the host uses too.
     """
     for op in [op for kind in ALLOCATIONS for op in walk(module, kind)]:
         memory = op.results[0].type
@@ -121,13 +114,9 @@ def move_into_launches(module: ir.Module) -> None:
 def declare_launch_memory(module: ir.Module) -> None:
     """Moves workgroup and private memory into launches (``move_into_launches``), and declares it there.
 
-    In a launch, static shared memory becomes a workgroup attribution, and any other static ``memref.alloc``
-    a ``memref.alloca``; their deallocations are dropped. Memory of dynamic size, or aligned to more than
-    ALIGNMENT_BYTES (128), stays an allocation. Raises CandidateError(COMPILE) for memory that the host uses
-    too.
-
-    ``transform.structured.promote`` makes such memory on the host; it moves with its views, before
-    outlining. As attributions and allocas it gets no deallocations from passes of host code.
+    Static shared memory becomes a workgroup attribution, and any other static ``memref.alloc`` a
+    ``memref.alloca``: passes of host code give them no deallocations. Memory of dynamic size, or aligned to
+    more than ALIGNMENT_BYTES, stays an allocation. Raises as ``move_into_launches``.
 
         %t = memref.alloc() : memref<16xf32, #gpu.address_space<workgroup>>
         gpu.launch blocks(...) in (...) threads(...) in (...) {
@@ -150,10 +139,7 @@ def declare_launch_memory(module: ir.Module) -> None:
 
 
 def drop_shared_globals(module: ir.Module) -> None:
-    """Erases each ``memref.global`` of shared memory outside of ``gpu.module`` ops, in place.
-
-    Outlined kernels have copies in their ``gpu.module``.
-    """
+    """Erases each ``memref.global`` of shared memory outside of ``gpu.module`` ops, in place."""
     for op in [each.operation for each in module.body.operations]:
         if op.name == "memref.global" and is_workgroup(ir.TypeAttr(op.attributes["type"]).value):
             op.erase()
@@ -226,13 +212,9 @@ LIMIT_BYTES = 512 * 1024  # local memory per thread: CUDA C programming guide, c
 def use_private_memory(module: ir.Module) -> int:
     """Moves what each thread of a kernel allocates to local memory, in place; returns how many allocations.
 
-    Each ``memref.alloc`` or ``memref.alloca`` that is not shared memory becomes a ``memref.alloca`` at the
-    start of the kernel; deallocations are dropped. Raises CandidateError: RESOURCES above LIMIT_BYTES (512
-    KiB) per thread; COMPILE for sizes that are not static, for memory allocated in a loop that ``scf.yield``
-    or an op with a memref result, other than a view, forwards (``arith.select``), and for a kernel that
-    frees memory which it did not allocate.
-
-    A ``memref.alloca`` in a loop would take more of the stack in each iteration.
+    They become a ``memref.alloca`` at the start of the kernel: one in a loop would take more of the stack in
+    each iteration. Raises CandidateError: RESOURCES above LIMIT_BYTES per thread; COMPILE for sizes that are
+    not static, memory allocated in a loop that leaves it, and memory freed that was not allocated.
 
         scf.for %i = %c0 to %n step %c1 {
           %t = memref.alloc() : memref<4xf32>

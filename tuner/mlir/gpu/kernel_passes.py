@@ -1,8 +1,4 @@
-"""Short passes over kernels, for what upstream's lowering to NVVM rejects or does worse.
-
-Each pass is independent of the others; ``tuner.mlir.gpu.lowering`` calls them in order, on launches
-before outlining, on outlined kernels, or on kernels in LLVM dialect.
-"""
+"""Short passes over kernels, for what upstream's lowering to NVVM rejects or does worse."""
 
 from tuner.core.gpu import WARP_THREADS
 from tuner.mlir.bindings import Attribute, Op, Value, interpreter, ir
@@ -40,8 +36,7 @@ EXPAND = """module attributes {transform.with_named_sequence} {
 def expand_composed_ops(module: ir.Module) -> None:
     """Replaces ``gpu.global_id`` and 64-bit ``gpu.shuffle`` by simpler ops (upstream's patterns), in place.
 
-    Takes outlined kernels without reductions, whose patterns are in the same upstream set:
-    ``expand_reductions`` comes before.
+    Takes outlined kernels after ``expand_reductions``: the same upstream set has patterns of reductions.
 
         %i = gpu.global_id x
       becomes, at its end
@@ -57,8 +52,7 @@ def expand_composed_ops(module: ir.Module) -> None:
 def propagate_constant_arguments(module: ir.Module) -> int:
     """Replaces kernel arguments that are the same constant in all launches; returns how many there were.
 
-    Changes in place the outlined kernels that use ``gpu.dynamic_shared_memory``, whose views need constants,
-    and no other kernel. The arguments stay, without uses.
+    Changes only kernels that use ``gpu.dynamic_shared_memory``, whose views need constants.
 
         gpu.launch_func @m::@k blocks in (...) threads in (...) args(%c1024 : index)
         gpu.func @k(%shift: index) kernel {
@@ -101,10 +95,8 @@ MONOTONIC = 2  # LLVM's AtomicOrdering, "relaxed" in PTX
 def relax_unused_atomics(module: ir.Module) -> int:
     """Gives each ``llvm.atomicrmw`` without a used result relaxed order at device scope; returns how many.
 
-    Changes ``module`` in place; an atomic operation whose result is used stays as it is. Upstream lowers
-    ``memref.atomic_rmw`` to acquire-release order among all devices and the host, which costs fences. Sums
-    that are accumulated so are read by a later kernel only, so relaxed order is enough; ptxas then emits
-    ``RED``.
+    Upstream lowers ``memref.atomic_rmw`` to acquire-release order among all devices and the host, which costs
+    fences. Sums are read by a later kernel only; ptxas then emits ``RED``.
 
         %old = llvm.atomicrmw fadd %p, %x acq_rel : !llvm.ptr<1>, f32
       becomes
@@ -129,9 +121,8 @@ SEGMENTS = "operandSegmentSizes"
 def call_intrinsics_directly(module: ir.Module) -> int:
     """Replaces math intrinsics that ``convert-gpu-to-nvvm`` rejects by ``llvm.call_intrinsic``, in place.
 
-    Returns how many. ``convert-gpu-to-nvvm``, which comes after, rejects them in favour of libdevice; LLVM
-    translates both forms to the same intrinsic, for which NVPTX has an instruction. ``arith.maxnumf`` and
-    ``arith.minnumf``, for which the pass would call libdevice, are replaced too.
+    Returns how many. ``convert-gpu-to-nvvm`` asks for libdevice; LLVM has an instruction for each.
+    ``arith.maxnumf`` and ``arith.minnumf`` are replaced too.
 
         %y = llvm.intr.sqrt(%x) : (f32) -> f32
       becomes
@@ -162,12 +153,10 @@ LAUNCHES = ("gpu.launch", "gpu.launch_func")
 def outline_with_bounds(module: ir.Module, pipeline: str) -> None:
     """Outlines kernels by running ``pipeline``, and copies the launch bounds of each launch to its kernel.
 
-    ``pipeline`` is a textual pass pipeline, which must keep the order of launches; outlining drops
-    attributes of launches. The bounds: the minimum number of blocks per multiprocessor limits the registers
-    of a kernel (PTX: ``.minnctapersm``; ``-maxrregcount`` has no effect on kernels that declare their block
-    size, as these do); the cluster size (``.reqnctapercluster``) becomes part of the kernel, so that every
-    launch of it launches clusters; so does the grid of tiles. Not handled: launches in ``gpu.module`` ops.
-    Raises CandidateError(COMPILE) where a pass fails.
+    ``pipeline`` must keep the order of launches; outlining drops their attributes: the minimum number of
+    blocks per multiprocessor (PTX: ``.minnctapersm``; ``-maxrregcount`` has no effect on kernels that declare
+    their block size), the cluster size (``.reqnctapercluster``), the grid of tiles. Not handled: launches in
+    ``gpu.module`` ops. Raises CandidateError(COMPILE) where a pass fails.
 
         gpu.launch blocks(...) in (...) threads(...) in (...) {
         } {nvvm.cluster_dim = array<i32: 1, 2, 1>, nvvm.minctasm = 2 : i32, ...}
@@ -237,8 +226,7 @@ INT_BITS = 32
 def widen_printed_integers(module: ir.Module) -> None:
     """Extends the integers below 32 bits that ``gpu.printf`` prints to 32 bits, in place.
 
-    ``vprintf`` reads at least an int per argument; upstream widens only floats, and leaves the upper bytes
-    of an i8 undefined. i1 is extended by zeros, any other type by the sign.
+    ``vprintf`` reads at least an int per argument; upstream leaves the upper bytes of an i8 undefined.
 
         gpu.printf "%d", %x : i8
       becomes
@@ -259,8 +247,7 @@ UNDEFINED = "llvm.mlir.undef"
 def sink_undefined_values(module: ir.Module) -> None:
     """Moves each ``llvm.mlir.undef`` outside of ``gpu.launch`` ops to its uses, one op per use, in place.
 
-    Otherwise outlining would make the undefined value, which canonicalization hoists, a parameter of the
-    kernel that uses it. Upstream's sink pass does the same for constants, but not for ``llvm.mlir.undef``.
+    Otherwise outlining makes the value a parameter; upstream's sink pass moves constants only.
 
         %sums = llvm.mlir.undef : !llvm.struct<(f32, f32)>
         gpu.launch ... { "nvvm.wgmma.mma_async"(%sums, ...) }
@@ -282,9 +269,8 @@ def sink_undefined_values(module: ir.Module) -> None:
 def expand_warp_ids(module: ir.Module) -> int:
     """Replaces ``gpu.subgroup_id`` and ``gpu.num_subgroups`` by arithmetic on thread ids, in place.
 
-    Returns how many ops were replaced; upstream does not lower them to NVVM. A subgroup is a warp of 32
-    threads in the order x, y, z. The hardware's register %warpid may change while a block runs (PTX ISA), so
-    it is not used.
+    Returns how many ops; upstream does not lower them. The hardware's register %warpid may change while a
+    block runs (PTX ISA), so it is not used.
 
         %id = gpu.subgroup_id : index
       becomes

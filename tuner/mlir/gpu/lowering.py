@@ -80,11 +80,10 @@ def lower_to_program(
 ) -> KernelProgram:
     """Lowers a module with ``gpu.launch`` ops in place; returns a program with PTX, launches and buffers.
 
-    The program has no machine code (cubin) and no resources yet. ``buffers`` are the problem's, in the order
-    of the payload function's arguments; the module may add scratch buffers, see ``tuner.mlir.gpu.modules``.
-    Module and buffers are those of one matrix pair; the program computes ``batch`` of them, see
-    ``tuner.mlir.gpu.batches``. The module's context must be the current one. Raises CandidateError, stage
-    COMPILE or RESOURCES.
+    Without machine code (cubin) and resources yet. ``buffers`` are the problem's, in the order of the payload
+    function's arguments. Module and buffers are those of one matrix pair; the program computes ``batch`` of
+    them (``tuner.mlir.gpu.batches``). The module's context must be the current one. Raises CandidateError,
+    stage COMPILE or RESOURCES.
     """
     host, alignment_bytes = outline(module, chip, buffers)
     note_tensor_maps(module)
@@ -96,10 +95,10 @@ def lower_to_program(
 
 
 def outline(module: ir.Module, chip: Chip, buffers: tuple[KernelBuffer, ...]) -> tuple[LaunchSequence, int]:
-    """Outlines kernels in place; returns the launches and the alignment of dynamic shared memory in bytes.
+    """Outlines kernels in place; returns the launches and the alignment of dynamic shared memory.
 
-    Does what ``outline_kernels`` does, then reads the host code; ``buffers`` are the problem's. The module
-    stays in GPU dialect. Raises CandidateError, stage COMPILE or RESOURCES.
+    The alignment is in bytes; the module stays in GPU dialect. Raises CandidateError, stage COMPILE or
+    RESOURCES.
     """
     alignment_bytes = outline_kernels(module, chip)
     reached("kernels", module)
@@ -107,10 +106,9 @@ def outline(module: ir.Module, chip: Chip, buffers: tuple[KernelBuffer, ...]) ->
 
 
 def outline_launches(module: ir.Module) -> None:
-    """Outlines each ``gpu.launch`` to a ``gpu.func``, all in one ``gpu.module``, in place.
+    """Outlines each ``gpu.launch`` to a ``gpu.func`` in one ``gpu.module``, in place, not expanded.
 
-    Kernels are simplified, and get the shared memory that the host allocated for them. Their ops are not
-    expanded: ``outline_kernels`` does that too. Raises CandidateError(COMPILE).
+    Kernels get the shared memory that the host allocated for them. Raises CandidateError(COMPILE).
     """
     name_memory_spaces(module)
     move_into_launches(module)
@@ -124,10 +122,9 @@ def outline_launches(module: ir.Module) -> None:
 
 
 def outline_kernels(module: ir.Module, chip: Chip) -> int:
-    """Outlines kernels as ``outline_launches`` does, and expands their composed ops and memory, in place.
+    """Outlines kernels and expands their composed ops and memory, in place.
 
-    Composed ops are reductions, copies, warp ids and others; shared memory becomes one dynamic block per
-    kernel. Returns the alignment of dynamic shared memory in bytes, the largest of all kernels. Raises
+    Returns the alignment of dynamic shared memory in bytes, the largest of all kernels. Raises
     CandidateError, stage COMPILE or RESOURCES.
     """
     outline_launches(module)
@@ -156,10 +153,8 @@ def kernels_to_ptx(
 ) -> str:
     """Lowers the only ``gpu.module`` of a module in place to a ``gpu.binary``; returns its PTX.
 
-    ``alignment_bytes`` is that of dynamic shared memory, as ``outline_kernels`` returns it. With
-    ``bare_pointers`` a kernel takes an address for a memref, else all fields of a descriptor. With
-    ``has_lines`` the PTX has the payload's line of each instruction, as .loc directives. Raises
-    CandidateError(COMPILE).
+    With ``bare_pointers`` a kernel takes an address for a memref, else all fields of a descriptor. With
+    ``has_lines`` the PTX has the payload's lines, as .loc directives. Raises CandidateError(COMPILE).
     """
     name = name_of(walk(module, "gpu.module")[0])
     reject_what_the_chip_lacks(module, chip)  # here the message names the ops that the author wrote
@@ -194,10 +189,7 @@ HANDLER = "#gpu.select_object"  # as gpu-module-to-binary writes it: selects the
 
 
 def make_ready(holder: Op, chip: Chip, alignment_bytes: int) -> None:
-    """Compiles a copy of a ``gpu.module`` and stores its PTX as an attribute of the original, which stays.
-
-    ``alignment_bytes`` is that of dynamic shared memory. Raises CandidateError(COMPILE).
-    """
+    """Compiles a copy of a ``gpu.module`` and stores its PTX as an attribute of the original."""
     alone = ir.Module.create()
     alone.operation.attributes["gpu.container_module"] = ir.UnitAttr.get()
     with ir.InsertionPoint(alone.body):
@@ -217,15 +209,14 @@ def use_code_of_ready_kernels(module: ir.Module) -> frozenset[str]:
     """Replaces each ``gpu.module`` that has compiled code (``make_ready``) by a ``gpu.binary`` of the code.
 
     A tuned script's ``gpu.module`` keeps its body, from which its effects are read, and has its code in the
-    attribute ``tuner.objects``, so that later passes of the program cannot change the code that was tuned.
-    Such kernels take addresses for memrefs, also if other kernels of the program do not.
+    attribute ``tuner.objects``. Such kernels take addresses for memrefs, also if others do not.
 
         gpu.module @kernels_64x64x64 attributes {tuner.objects = [#gpu.object<#nvvm.target, "...">]} {
           gpu.func @matmul(%a: memref<64x64xf32>) kernel { ... }
       becomes, once effects are known
         gpu.binary @kernels_64x64x64 [#gpu.object<#nvvm.target, "...">]
 
-    Returns the names of these modules, which the binaries have too.
+    Returns the names of these modules.
     """
     ready = [holder for holder in walk(module, "gpu.module") if is_ready(holder)]
     for holder in ready:
@@ -250,10 +241,7 @@ def drop_code(module: ir.Module) -> None:
 
 
 def pass_addresses(module: ir.Module, names: frozenset[str]) -> None:
-    """Makes launches of kernels in the named ``gpu.module`` ops pass one address per memref, in place.
-
-    ``gpu-to-llvm`` could do this too, but has one calling convention for all launches of a module.
-    """
+    """Makes launches of kernels in named modules pass one address per memref, which upstream does for all."""
     for launch in walk(module, "gpu.launch_func"):
         if module_of(launch) in names:
             first = sum(list(ir.DenseI32ArrayAttr(launch.attributes[SEGMENTS]))[:ARGUMENTS])

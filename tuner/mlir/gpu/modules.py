@@ -1,9 +1,4 @@
-"""The ``gpu.module`` ops of a module: merged into one, device functions inlined, and their launches read.
-
-``read_launches`` takes a module after outlining: it returns the launches in the order of the host code,
-and the buffers that kernels take pointers to. A ``gpu.module`` that is compiled already is left as it
-is.
-"""
+"""The ``gpu.module`` ops of a module: merged into one, device functions inlined, and launches read."""
 
 from dataclasses import dataclass, replace
 
@@ -139,7 +134,8 @@ class _Reader:
     def _read_op(self, function: Op, op: Op) -> None:
         if op.name == "memref.alloc":
             named = NAME in op.attributes
-            name = str(ir.StringAttr(op.attributes[NAME]).value) if named else self._next_scratch()
+            scratch = f"scratch{sum(name.startswith('scratch') for name in self.buffers)}"
+            name = str(ir.StringAttr(op.attributes[NAME]).value) if named else scratch
             size = memref_bytes(ir.MemRefType(op.results[0].type))
             self._add(op.results[0], name, size, ZEROED in op.attributes)
         elif op.name in RENAMING:
@@ -183,23 +179,18 @@ class _Reader:
         return self._names[value]
 
     def _add(self, value: Value, name: str, size: int, is_zeroed: bool) -> None:
-        """Adds a buffer. A name that occurs twice is one buffer, as large as its largest use."""
         self._names[value] = name
         known = self.buffers.get(name, KernelBuffer(name, size, "scratch", is_zeroed))
         if known.role == "scratch":
             known = replace(known, bytes=max(known.bytes, size))
         self.buffers[name] = replace(known, is_zeroed=known.is_zeroed or is_zeroed)
 
-    def _next_scratch(self) -> str:
-        return f"scratch{sum(name.startswith('scratch') for name in self.buffers)}"
-
 
 def read_launches(module: ir.Module, buffers: tuple[KernelBuffer, ...]) -> LaunchSequence:
     """Returns a module's kernel launches in order, and their buffers: the problem's, then scratch buffers.
 
-    ``buffers`` are the problem's, in the order of the host function's arguments. Raises
-    CandidateError(COMPILE) for host code that is not supported, such as control flow or sizes that are not
-    constant, and for a module without a launch.
+    Raises CandidateError(COMPILE) for host code that is not supported, such as control flow or sizes that are
+    not constant, and for a module without a launch.
     """
     reader = _Reader(buffers, {name_of(each): each for each in walk(module, "gpu.func")})
     for op in [each.operation for each in module.body.operations]:
@@ -253,8 +244,8 @@ def is_ready(holder: Op) -> bool:
 def merge_gpu_modules(module: ir.Module) -> None:
     """Moves all symbols of ``gpu.module`` ops that are not compiled yet into the first of them, in place.
 
-    They then become one PTX text. A kernel whose name is used already gets another name, and its launches
-    follow. Raises CandidateError(COMPILE) for any other symbol whose name is used already.
+    A kernel whose name is used already gets another name, and its launches follow. Raises
+    CandidateError(COMPILE) for any other such symbol.
 
         gpu.launch_func @second::@k blocks in ...
         gpu.module @second {

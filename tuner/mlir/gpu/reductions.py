@@ -1,10 +1,9 @@
 """Expands ``gpu.all_reduce`` and ``gpu.subgroup_reduce`` into shuffles, also in loops and branches.
 
-Takes outlined kernels; gives structured ops only, whereas upstream's pattern splits the block, which ``scf``
-ops do not allow. A warp reduces by a butterfly of shuffles; threads missing in the last warp are left out.
-For a block, the first thread of each warp stores the warp's result, and the first warp reduces these partial
-results: two barriers, and a slot for the total next to the slots of the warps, so that the next iteration of
-a loop overwrites nothing that a thread still reads. Rejected: an all-reduce whose region has control flow.
+Takes outlined kernels; upstream's pattern splits the block, which ``scf`` ops do not allow. A warp reduces by
+a butterfly of shuffles; threads missing in the last warp are left out. For a block, the first warp reduces
+the results of all warps: two barriers, and a slot for the total next to the slots of the warps, so that the
+next iteration of a loop overwrites nothing that a thread still reads.
 
     %sum = gpu.all_reduce add %x uniform {
   becomes, at its end
@@ -27,10 +26,7 @@ KNOWN_SIZE = "known_block_size"  # attribute of gpu.func: threads along x, y, z
 
 
 def expand_reductions(module: ir.Module) -> None:
-    """Replaces ``gpu.all_reduce`` and ``gpu.subgroup_reduce`` in all kernels by shuffles, in place.
-
-    Raises CandidateError(COMPILE) for a reduction whose region has control flow.
-    """
+    """Replaces ``gpu.all_reduce`` and ``gpu.subgroup_reduce`` in all kernels by shuffles, in place."""
     for function in walk(module, "gpu.func"):
         for op in walk(function, "gpu.all_reduce"):
             _replace(op, _of_block(op, _has_whole_warps(function)))
@@ -108,10 +104,9 @@ def _of_subgroup(op: Op, is_whole: bool) -> Callable[[], Value]:
 def _butterfly(
     own: Value, combine: Combine, lane: Value, width: Value | None, size: int, stride: int = 1
 ) -> Value:
-    """Reduces clusters of ``size`` lanes, ``stride`` apart; every lane gets the result of its cluster.
+    """Reduces clusters of ``size`` lanes, ``stride`` apart, for every lane, without lanes from ``width`` on.
 
-    Lanes from ``width`` on, if it is given, do not take part. The first lane of a cluster still gets the
-    whole result, and sends it to the other lanes.
+    The first lane of a cluster always gets the whole result, and sends it to the other lanes.
     """
     result = _partners(own, combine, lane, width, _distances(size, stride))
     if width is None or size == 1:

@@ -1,9 +1,4 @@
-"""The shared memory of kernels, packed into one dynamic block, whose size the launch requests.
-
-``SharedMemoryLiveness`` finds when each buffer is in use, as far as barriers prove it;
-``first_fit_offsets`` lets buffers of disjoint lifetimes share bytes; ``use_dynamic_shared_memory`` makes
-each buffer a view of the block, after the views that the kernel itself has (``CustomSharedViews``).
-"""
+"""The shared memory of kernels, packed into one dynamic block, whose size the launch requests."""
 
 import math
 from collections.abc import Callable
@@ -32,11 +27,10 @@ BLOCK_TYPE = "memref<?xi8, #gpu.address_space<workgroup>>"
 
 @dataclass(frozen=True)
 class CustomSharedViews:
-    """The dynamic shared memory that the views in the body of one kernel need at least.
+    """The dynamic shared memory that the views in the body of one kernel need at least: ``bytes``.
 
-    A launch of the kernel must request ``bytes``. ``unbounded`` names a use of the memory whose end is not
-    known: a view at a position that is not constant, of dynamic shape or of no elements, or an op other than
-    ``memref.view``.
+    ``unbounded`` names a use whose end is not known: a view at a position that is not constant, of dynamic
+    shape or of no elements, or an op other than ``memref.view``.
     """
 
     kernel: str
@@ -68,11 +62,10 @@ def custom_shared_views(function: Op) -> CustomSharedViews:
 
 
 def reserved_bytes(launch: Op, views: CustomSharedViews) -> int | None:
-    """Returns the bytes of dynamic shared memory that a launch requests; None if known only at run time.
+    """Returns the dynamic shared memory of a launch, by default what ``views`` need; None if dynamic.
 
-    ``launch`` is a ``gpu.launch_func`` of the kernel that ``views`` describes. Without a request, the result
-    is what the views need. Raises CandidateError: RESOURCES for a request of less than that, COMPILE for a
-    launch without a request if ``views.unbounded`` is not "": how much a use needs is then not known.
+    Raises CandidateError: RESOURCES for a request of less than the views need, COMPILE for a launch without a
+    request of a kernel with ``unbounded`` views.
     """
     asked = shared_bytes_operand(launch)
     if asked is None:
@@ -101,10 +94,8 @@ def _end_of(op: Op) -> int | None:
 def use_dynamic_shared_globals(module: ir.Module) -> None:
     """Replaces shared-memory globals without elements by dynamic shared memory in all kernels, in place.
 
-    Such a global (``memref<0xf16, #gpu.address_space<workgroup>>``) is CUDA's ``extern __shared__``. Its
-    uses become views of ``gpu.dynamic_shared_memory`` at offset 0; the globals are erased. Otherwise LLVM
-    would print such a global as static memory of which the kernel owns no byte, and the next symbol would
-    overlap it.
+    Such a global (``memref<0xf16, #gpu.address_space<workgroup>>``) is CUDA's ``extern __shared__``. LLVM
+    would print it as static memory of which the kernel owns no byte, and the next symbol would overlap it.
 
         memref.global "private" @all : memref<0xf16, #gpu.address_space<workgroup>>
         %all = memref.get_global @all : memref<0xf16, #gpu.address_space<workgroup>>
@@ -135,10 +126,8 @@ SYMBOL_PREFIX = "__dynamic_shmem__"  # the name that convert-gpu-to-nvvm gives
 def make_shared_memory_external(module: ir.Module, alignment_bytes: int) -> int:
     """Gives the symbols of dynamic shared memory external linkage and an alignment; returns how many.
 
-    Changes in place the globals that ``convert-gpu-to-nvvm`` created for ``gpu.dynamic_shared_memory``:
-    internal arrays of no elements. LLVM prints such an array as one static byte, so that accesses to it
-    would overlap other static shared memory; of an external one, PTX has ``.extern .shared .align N .b8
-    name[]``, which follows static shared memory.
+    LLVM prints the internal arrays of no elements of ``convert-gpu-to-nvvm`` as one static byte, which would
+    overlap other shared memory; external ones, ``.extern .shared .align N .b8 name[]``, follow it.
 
         llvm.mlir.global internal @__dynamic_shmem__0() {addr_space = 3 : i32, alignment = 16 : i64} : ...
       with alignment_bytes = 1024 becomes
@@ -188,7 +177,6 @@ class Lifetime:
     freed: float  # a barrier after which no thread and no copy accesses the buffer; inf if there is none
 
     def overlaps(self, other: "Lifetime") -> bool:
-        """Returns whether the buffers of both intervals may be in use at the same time."""
         return not (self.freed < other.first or other.freed < self.first)
 
 
@@ -196,7 +184,6 @@ class SharedMemoryLiveness:
     """Computes when each shared-memory buffer of one ``gpu.func`` is in use, as far as barriers prove it."""
 
     def __init__(self, function: Op) -> None:
-        """Numbers the ops of the kernel, and finds its barriers and waits."""
         blocks = list(function.regions[0].blocks)
         self._is_straight = len(blocks) == 1
         self._block = blocks[0]
@@ -207,11 +194,7 @@ class SharedMemoryLiveness:
         self._barriers = [index for index, op in enumerate(self._top) if _orders_shared_memory(op)]
 
     def lifetime(self, buffer: Value) -> Lifetime:
-        """Returns the interval in which ``buffer``, a memref in workgroup memory, is in use.
-
-        From -inf to inf where that is not known; from inf to -inf for a buffer without uses, which overlaps
-        only an interval that is not known.
-        """
+        """Returns when ``buffer`` is in use: -inf to inf if not known, inf to -inf without uses."""
         users = _users(buffer)
         if not self._is_straight or users is None:
             return Lifetime(-ALWAYS, ALWAYS)
@@ -263,10 +246,6 @@ def _waits_for_all(op: Op) -> bool:
     return allowed is None or ir.IntegerAttr(allowed).value == 0
 
 
-# ------------------------------------------------------------------------------
-# Offsets of buffers in one block of memory, in which buffers of disjoint lifetimes may share bytes.
-
-
 @dataclass(frozen=True)
 class AllocationRequest:
     """Size and alignment, both in bytes, of one buffer to place in a block of memory."""
@@ -278,11 +257,10 @@ class AllocationRequest:
 def first_fit_offsets(
     requests: tuple[AllocationRequest, ...], interfere: Callable[[int, int], bool], start_bytes: int = 0
 ) -> tuple[int, ...]:
-    """Returns an offset in bytes per request, such that buffers in use at the same time share no byte.
+    """Returns an offset in bytes per request, from ``start_bytes`` on; no byte is shared if they interfere.
 
-    ``interfere(i, j)`` is true where requests number i and j must not share bytes. No offset is below
-    ``start_bytes``. Greedy by size: the largest first, each at its lowest free offset (Pisarchyk and Lee,
-    "Efficient Memory Management for Deep Neural Net Inference", 2020, offset calculation). Deterministic.
+    Greedy by size: the largest first, each at its lowest free offset (Pisarchyk and Lee, "Efficient Memory
+    Management for Deep Neural Net Inference", 2020, offset calculation). Deterministic.
     """
     offsets: dict[int, int] = {}
     for request in sorted(range(len(requests)), key=lambda each: (-requests[each].bytes, each)):
@@ -331,13 +309,10 @@ class SharedBlock:
 def use_dynamic_shared_memory(module: ir.Module, limit_bytes: int) -> tuple[SharedBlock, ...]:
     """Packs the shared memory of each kernel into one dynamic block; returns the block of each kernel.
 
-    Allocations in workgroup memory and workgroup attributions become views of ``gpu.dynamic_shared_memory``,
-    and launches request the bytes; both in place. Static shared memory is limited to 48 KiB, dynamic is not.
-    Buffers that barriers separate in time share bytes; dynamic shared memory that the kernel itself
-    addresses (``custom_shared_views``) precedes them. Raises CandidateError: RESOURCES for a kernel that
-    needs more than ``limit_bytes`` or a launch that requests too little, COMPILE for a buffer that is not
-    static and row-major, and for a launch without a request where it is not known how much the kernel's own
-    views need (``CustomSharedViews.unbounded``).
+    Static shared memory is limited to 48 KiB, dynamic is not. Buffers that barriers separate in time share
+    bytes; views of the kernel itself (``custom_shared_views``) precede them. Raises CandidateError: RESOURCES
+    for a kernel that needs more than ``limit_bytes`` or a launch that requests too little, COMPILE for a
+    buffer that is not static and row-major, and as ``reserved_bytes``.
 
         gpu.launch_func @m::@k blocks in (...) threads in (...) args(%g : memref<256xf32>)
         %a = memref.alloc() : memref<256xf32, #gpu.address_space<workgroup>>
@@ -367,11 +342,7 @@ def attributions_of(function: Op) -> list[Value]:
 
 
 def _rewrite(module: ir.Module, function: Op) -> SharedBlock:
-    """Packs the shared memory of one kernel, and sets the sizes of its launches.
-
-    Bytes that launches request already stay at the start of the block. Where their number is known only at
-    run time, they follow the buffers instead.
-    """
+    """Packs one kernel's shared memory after the bytes that launches request, or before if dynamic."""
     name = name_of(function)
     least = max(ALIGNMENT_BYTES, box_alignment_bytes(function))
     launches = launches_of(module, name)

@@ -1,8 +1,4 @@
-"""Tensor maps of kernels (TMA): their layouts, their passing to kernels, the alignment of shared memory.
-
-A kernel takes the address of a map in device memory, or the 128 bytes of the map as a parameter
-(``pass_tensor_maps_by_value``).
-"""
+"""Tensor maps of kernels (TMA): their layouts, their passing to kernels, the alignment of shared memory."""
 
 import re
 
@@ -39,9 +35,9 @@ FIELDS = re.compile(r"swizzle = (\w+), l2promo = (\w+), oob = (\w+), interleave 
 def layout_of(op: Op, sizes: tuple[int, ...] | None = None) -> TensorMapLayout:
     """Returns the layout of the tensor map that an ``nvgpu.tma.create.descriptor`` creates.
 
-    ``sizes`` are the tensor's true sizes, outermost first, if its type is padded; None: those of its type.
-    Raises CandidateError(COMPILE) for a tensor or a box whose sizes are not constant, and for an element type
-    or options that are not supported.
+    ``sizes`` are the tensor's true sizes, outermost first, if its type is padded. Raises
+    CandidateError(COMPILE) for sizes that are not constant, and an element type or options that are not
+    supported.
     """
     source = source_of(op.operands[0], ("memref.cast",))
     if not isinstance(source.type, ir.MemRefType) or not source.type.has_static_shape:
@@ -85,11 +81,9 @@ BY_VALUE = "{llvm.byval = !llvm.array<128 x i8>, llvm.align = 64 : i64, nvvm.gri
 def note_tensor_maps(module: ir.Module) -> None:
     """Records, in an attribute of each ``gpu.func``, which of its parameters are tensor maps.
 
-    Tensor maps are the parameters of type ``!llvm.ptr`` of an outlined kernel: at this stage, buffers are
-    memrefs. Once the kernel is an ``llvm.func``, ``pass_tensor_maps_by_value`` gives them the attributes of
-    by-value parameters (``nvvm.grid_constant`` is not allowed on a ``gpu.func``): 128 bytes of parameter
-    memory, which the TMA reads in place. Kernels of programs, whose maps are in device memory, are not
-    recorded.
+    Buffers are memrefs at this stage, maps ``!llvm.ptr``. ``pass_tensor_maps_by_value`` later gives the
+    parameters of the ``llvm.func`` the attributes of by-value parameters (``nvvm.grid_constant`` is not
+    allowed on a ``gpu.func``), which the TMA reads in place. Programs have their maps in device memory.
 
         llvm.func @k(%map: !llvm.ptr, %c: !llvm.ptr) attributes {tuner.tensor_maps = array<i64: 0>}
       becomes
@@ -105,10 +99,7 @@ def note_tensor_maps(module: ir.Module) -> None:
 
 
 def pass_tensor_maps_by_value(module: ir.Module) -> None:
-    """Gives parameters that ``note_tensor_maps`` recorded the attributes of by-value parameters, in place.
-
-    Takes kernels in LLVM dialect (``llvm.func``); removes the record.
-    """
+    """Gives parameters that ``note_tensor_maps`` recorded the attributes of by-value parameters."""
     by_value = {each.name: each.attr for each in ir.DictAttr(ir.Attribute.parse(BY_VALUE))}
     for function in walk(module, "llvm.func"):
         if NOTE not in function.attributes:
@@ -134,12 +125,7 @@ def is_tensor_map(kind: Type) -> bool:
 
 
 def box_alignment_bytes(function: Op) -> int:
-    """Returns the alignment of shared memory that a kernel's tensor maps require; 1 without tensor maps.
-
-    ``function`` is a ``gpu.func``; its tensor maps are the arguments of type
-    ``!nvgpu.tensormap.descriptor``, not those of type ``!llvm.ptr``. The result, in bytes, is 128 where no
-    map is swizzled, else 1024.
-    """
+    """Returns the alignment in bytes that tensor maps of a kernel require: 1024 if swizzled, 128, or 1."""
     maps = [kind for kind in function_type(function).inputs if is_tensor_map(kind)]
     if not maps:
         return 1
@@ -147,10 +133,7 @@ def box_alignment_bytes(function: Op) -> int:
 
 
 def align_shared_globals(module: ir.Module) -> None:
-    """Increases alignments of shared-memory ``memref.global`` ops to what tensor maps require, in place.
-
-    The tensor maps are those of the kernels in the same ``gpu.module``.
-    """
+    """Aligns shared-memory ``memref.global`` ops to what tensor maps of their module require, in place."""
     for holder in walk(module, "gpu.module"):
         needed = max((box_alignment_bytes(kernel) for kernel in walk(holder, "gpu.func")), default=1)
         for each in walk(holder, "memref.global") if needed > 1 else ():
@@ -163,8 +146,7 @@ def align_shared_globals(module: ir.Module) -> None:
 def pass_tensor_maps_by_address(module: ir.Module) -> None:
     """Changes tensor-map arguments of kernels and launches to addresses (``!llvm.ptr``), in place.
 
-    The host creates a map in device memory and passes its address; upstream's conversion of nvgpu leaves
-    arguments of a kernel as they are, and ``convert-gpu-to-nvvm`` then has no LLVM type for them.
+    Upstream's conversion of nvgpu leaves arguments of a kernel as they are, without an LLVM type.
 
         gpu.func @k(%map: !nvgpu.tensormap.descriptor<...>) kernel {
       becomes

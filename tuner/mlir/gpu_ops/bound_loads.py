@@ -20,10 +20,9 @@ class BoundLoadsOp(InPlaceOp, name="bound_loads"):
     """``tuner.bound_loads``: reads of padded views return zero outside of the true sizes.
 
     Takes a function whose transfers are lowered to 1-D ``vector.load``, before asynchronous copies are
-    created. Guards every load of a padded argument: one that has larger sizes in its type than in
-    ``tuner.bounds``, its true sizes. A load whose only use is a store to shared memory becomes a masked
-    ``vector.transfer_read``, which ``nvgpu.create_async_groups`` converts to a copy with a source size; any
-    other load becomes an ``scf.if``. Not handled: other forms of reads, vectors of several dimensions.
+    created. Guards every load of a padded argument (``tuner.bounds``). A load whose only use is a store to
+    shared memory becomes a masked ``vector.transfer_read``, which ``nvgpu.create_async_groups`` converts to a
+    copy with a source size; any other load becomes an ``scf.if``.
 
         %x = vector.load %a[%i, %j] : memref<64x64xf32, strided<[60, 1]>>, vector<4xf32>
       of %a with tuner.bounds = array<i64: 50, 64> becomes

@@ -11,12 +11,11 @@ from tuner.mlir.ir.reading import op_of, split_constant, walk
 class CountStagesOp(InPlaceOp, name="count_stages"):
     """``tuner.count_stages``: the stage of a pipelined loop becomes a counter instead of a remainder.
 
-    Takes the loop that ``nvgpu.pipeline_shared_memory_copies`` made over ``memref.multibuffer``: it computes
-    the stage that the copies of an iteration fill as a quotient modulo the number of stages, and carries
-    that number to the iterations that read the stage. Gives the previous iteration's stage plus one, wrapped
-    to zero after the last stage. A remainder by a number that is not a power of two takes 64-bit products: 8
-    to 27 more instructions per iteration. Other loops stay, such as those with a number of stages that is a
-    power of two, or whose first iteration is not constant, as of split K.
+    Takes the loop that ``nvgpu.pipeline_shared_memory_copies`` made over ``memref.multibuffer``, which
+    carries the stage that an iteration fills, a remainder, to the iterations that read it. Gives the previous
+    stage plus one, wrapped to zero. A remainder by a number that is not a power of two takes 64-bit products:
+    8 to 27 more instructions per iteration. Other loops stay, with a power of two or a first iteration that
+    is not constant, as of split K.
 
         %sums:2 = scf.for %k = %c0 to %c64 step %c16 iter_args(%sum = %zero, %filled = %c1) -> ... {
           %later = arith.addi %k, %c32 : index
@@ -54,10 +53,7 @@ class _Stage:
     stages: int
 
     def is_counted(self, loop: Op, first: Value) -> bool:
-        """Returns whether a counter can replace the stage; ``first`` is its value before the loop.
-
-        The stage must grow by one per iteration, also from ``first`` to the first iteration.
-        """
+        """Returns whether the stage, ``first`` before the loop, grows by one per iteration from there on."""
         if self.stages & (self.stages - 1) == 0:
             return False  # the remainder is a cheap bit mask
         low, _, stride = map(_constant, list(loop.operands)[:3])

@@ -1,8 +1,4 @@
-"""Transform ops that change element types: ``tuner.element_types``, ``tuner.use_tf32``, ``tuner.use_fp8``.
-
-Upstream's conversions lack bf16 and 8-bit floats: a script uses another type of the same width meanwhile
-(``tuner.element_types``); tensor cores then take f32 as tf32, or i8 as 8-bit floats.
-"""
+"""Transform ops that change element types: ``tuner.element_types``, ``tuner.use_tf32``, ``use_fp8``."""
 
 from tuner.mlir.bindings import Attribute, Op, Type, Value, WalkResult, ir
 from tuner.mlir.dialect import InPlaceOp, text
@@ -19,8 +15,7 @@ class UseFp8Op(InPlaceOp, name="use_fp8"):
     """``tuner.use_fp8``: products of i8 become products of 8-bit floats, which upstream's ``mma.sync`` lacks.
 
     Takes a function with ``nvgpu.mma.sync`` of i8 fragments and f32 sums, in which the bytes were only moved
-    (``tuner.element_types`` made them i8); gives each product as inline PTX, which needs sm_89. Fragments
-    are registers of four bytes for both types. Not handled: shapes other than 16 x 8 x 32; sums in f16.
+    (``tuner.element_types`` made them i8); gives each product as inline PTX, which needs sm_89.
 
         %d = nvgpu.mma.sync(%a, %b, %c) {mmaShape = [16, 8, 32]} : (vector<4x4xi8>, vector<2x4xi8>, ...
       with kind = "e4m3" becomes
@@ -122,9 +117,7 @@ def _constraints() -> str:
 class UseTf32Op(InPlaceOp, name="use_tf32"):
     """``tuner.use_tf32``: tensor cores use f32 operands as tf32.
 
-    Takes a function with ``nvgpu.mma.sync``; sets the attribute ``tf32Enabled`` on those with f32 operands.
-    A tensor core then ignores the low 13 bits of the mantissa; inputs of dtype tf32 have zeros there. Other
-    element types stay.
+    A tensor core ignores the low 13 bits of the mantissa; inputs of dtype tf32 have zeros there.
 
         %d = nvgpu.mma.sync(%a, %b, %c) {mmaShape = [16, 8, 8]} : (vector<4x1xf32>, ...
       becomes
@@ -146,10 +139,6 @@ class UseTf32Op(InPlaceOp, name="use_tf32"):
         return None
 
 
-# ------------------------------------------------------------------------------
-# Replaces an element type throughout a function: in types of values, type attributes and constants.
-
-
 # Dialects whose result depends on the element type; linalg ops and nvgpu.mma.sync adopt the new type.
 ARITHMETIC = ("arith.", "math.")
 HARMLESS = frozenset({"arith.constant", "arith.select"})
@@ -164,7 +153,6 @@ class Retyping:
 
     @property
     def is_same_width(self) -> bool:
-        """Returns whether old and new type are floats or integers of the same width, so that layouts stay."""
         both = (self.old, self.new)
         return all(isinstance(each, NUMBERS) for each in both) and self.old.width == self.new.width
 
@@ -175,7 +163,6 @@ class Retyping:
         return any(all(isinstance(each, kind) for each in both) for kind in NUMBERS)
 
     def change(self, root: Op) -> None:
-        """Replaces the old type in ``root`` and all ops in it, in place; of dense constants only splats."""
 
         def visit(op: Op) -> WalkResult:
             for result in op.results:
@@ -193,11 +180,7 @@ class Retyping:
         walk_ops(root, visit)
 
     def of(self, kind: Type) -> Type:
-        """Returns ``kind`` with the old type replaced by the new one.
-
-        ``kind``: the old type, or a memref, vector, ranked tensor or function type of it; any other type is
-        returned as it is.
-        """
+        """Returns a type with the old type replaced in memrefs, vectors, tensors and functions."""
         if kind == self.old:
             return self.new
         if isinstance(kind, ir.MemRefType):
@@ -227,10 +210,7 @@ class Retyping:
 
 
 def first_arithmetic_op(root: Op, element: Type) -> str | None:
-    """Returns the name of the first ``arith`` or ``math`` op in ``root`` on the type ``element``, or None.
-
-    Ops inside of ``linalg`` ops, ``arith.constant`` and ``arith.select`` do not count.
-    """
+    """Returns the name of the first ``arith`` or ``math`` op on ``element`` outside of linalg, or None."""
     found: list[str] = []
 
     def visit(op: Op) -> WalkResult:
@@ -250,31 +230,24 @@ def _element(kind: Type) -> Type:
 
 
 def has_nonzero_constant(root: Op, element: Type) -> bool:
-    """Returns whether ``root`` has an ``arith.constant`` of the element type that is not all zeros.
-
-    A constant of several elements that are not all equal counts as nonzero.
-    """
+    """Returns whether ``root`` has a constant of the element type that is not all zeros, or not a splat."""
     constants = (each.attributes["value"] for each in walk(root, "arith.constant"))
-    return any(_is_number(each, element) for each in constants)
+    return any(_element(each.type) == element and _is_nonzero(each) for each in constants)
 
 
-def _is_number(attribute: Attribute, element: Type) -> bool:
-    if _element(attribute.type) != element:
-        return False
-    if isinstance(attribute, ir.DenseElementsAttr):
-        return not attribute.is_splat or bool(attribute.get_splat_value().value != 0)
-    return bool(attribute.value != 0)
+def _is_nonzero(number: Attribute) -> bool:
+    if isinstance(number, ir.DenseElementsAttr):
+        return not number.is_splat or bool(number.get_splat_value().value != 0)
+    return bool(number.value != 0)
 
 
 class ElementTypesOp(InPlaceOp, name="element_types"):
     """``tuner.element_types``: replaces an element type by another one of the same width.
 
-    Takes a function whose arithmetic on the type, if any, is inside of linalg ops; replaces the type where
-    numbers, memrefs, vectors, ranked tensors and constants have it. ``convert-vector-to-gpu`` supports f16
-    but not bf16, and both are 16 bits that are only moved and passed to ``nvgpu.mma.sync``: a script uses
-    f16 during that pass, and bf16 before and after. In the same way i8 stands for 8-bit floats. Not handled,
-    and not to occur: the type in other types, such as gpu.mma_matrix, and in dense constants of unequal
-    elements.
+    Takes a function whose arithmetic on the type, if any, is inside of linalg ops. ``convert-vector-to-gpu``
+    supports f16 but not bf16, and both are 16 bits that are only moved and passed to ``nvgpu.mma.sync``: a
+    script uses f16 during that pass, and bf16 before and after. In the same way i8 stands for 8-bit floats.
+    Not to occur: the type in types such as gpu.mma_matrix, and in dense constants of unequal elements.
 
         %x = vector.load %a[%i, %i] : memref<8x8xbf16, strided<[9, 1]>>, vector<2xbf16>
       with from = "bf16", to = "f16" becomes

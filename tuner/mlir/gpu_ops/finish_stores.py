@@ -33,18 +33,12 @@ WORD_BITS = 32  # a register, the operand of a shuffle
 
 
 def tiles_at_once(element_bits: int) -> int:
-    """Returns from how many tiles of C adjacent lanes exchange pieces, so that a lane then stores 16 bytes.
-
-    As many lanes take part: 4 for elements of 16 bits, 2 for 32 bits.
-    """
+    """Returns from how many tiles of C as many lanes exchange pieces, so that each lane stores 16 bytes."""
     return STORE_BYTES * 8 // (PIECE * element_bits)
 
 
 def neighbours(stores: Sequence[Op], count: int) -> list[tuple[Op, ...]]:
-    """Returns groups of ``count`` stores to the same row of C in adjacent tiles, each ordered by column.
-
-    ``stores``: ``vector.store`` ops. A tile has 8 columns. A store without enough neighbours is in no group.
-    """
+    """Returns groups of ``count`` stores to the same row of C in adjacent tiles of 8 columns, by column."""
     rows: dict[object, dict[int, Op]] = {}
     for store in stores:
         *outer, column = list(store.operands)[2:]
@@ -62,14 +56,14 @@ def neighbours(stores: Sequence[Op], count: int) -> list[tuple[Op, ...]]:
 def exchange(pieces: Sequence[Value], lane: Value) -> Value:
     """Creates shuffles by which adjacent lanes exchange pieces of rows; returns a lane's 16-byte vector.
 
-    ``pieces``: the lane's vectors of two sums, one per tile; the number of tiles must be a power of two. Lane
-    i gets pieces of tile i modulo the number of tiles, adjacent in a row of C, from as many lanes. ``lane``:
-    the lane's number, an index value.
+    ``pieces``: the lane's vectors of two sums, one per tile, a power of two. Lane i gets pieces of tile i
+    modulo the number of tiles, adjacent in a row of C. ``lane``: an index value.
     """
     rows = [_text(piece) for piece in pieces]
     distance = 1
     while distance < len(rows):
-        is_upper = _has_bit(lane, distance)
+        bit = ir.AffineExpr.get_mod(ir.AffineExpr.get_floor_div(symbol(0), distance), 2)
+        is_upper = is_equal(affine(bit, lane), index(1))
         for number in range(len(rows)):
             if not number & distance:
                 rows[number], rows[number | distance] = _swap(
@@ -80,10 +74,7 @@ def exchange(pieces: Sequence[Value], lane: Value) -> Value:
 
 
 def column_of(column: Value, lane: Value, count: int) -> Value:
-    """Creates the column in C of the 16 bytes that a lane stores after ``exchange``, an index value.
-
-    ``column``: the column of the lane's piece of the first tile; ``count``: the number of tiles.
-    """
+    """Creates the column in C of a lane's 16 bytes after ``exchange``, from that of its first piece."""
     distance = TILE_COLUMNS - PIECE
     return affine(symbol(0) + ir.AffineExpr.get_mod(symbol(1), count) * distance, column, lane)
 
@@ -107,11 +98,6 @@ def _swap(
 def _i32(number: int) -> Value:
     kind = ir.IntegerType.get_signless(32)
     return value("arith.constant", kind, value=ir.IntegerAttr.get(kind, number))
-
-
-def _has_bit(lane: Value, bit: int) -> Value:
-    of_lane = affine(ir.AffineExpr.get_mod(ir.AffineExpr.get_floor_div(symbol(0), bit), 2), lane)
-    return is_equal(of_lane, index(1))
 
 
 def _text(piece: Value) -> list[Value]:
@@ -141,10 +127,9 @@ MODES = ("store", "atomic", "workspace")
 class FinishStoresOp(InPlaceOp, name="finish_stores"):
     """``tuner.finish_stores``: completes stores to the output; the last op of a script.
 
-    Takes a function that stores vectors of sums to one argument by 1-D ``vector.store``; the argument may be
-    a padded view (``tuner.mlir.ir.memrefs``) and have an epilogue set aside (``tuner.mlir.ir.linalg``).
-    Gives stores of final elements that are as wide as the alignment of output rows allows, within the true
-    sizes.
+    Takes a function that stores vectors of sums to one argument by 1-D ``vector.store``; it may be a padded
+    view and have an epilogue set aside. Gives stores of final elements, as wide as the alignment of output
+    rows allows, within the true sizes.
 
         vector.store %sums, %c[%i, %j] : memref<64x64xf32, strided<[62, 1]>>, vector<4xf32>
       of %c with tuner.bounds = array<i64: 50, 62>, whose rows are multiples of 2 elements, becomes twice
@@ -233,7 +218,6 @@ class _Output:
 
     @property
     def has_whole_rows(self) -> bool:
-        """Returns whether columns have no bound and rows are aligned to 16 bytes."""
         is_aligned = self.row * self.element.width % (8 * STORE_BYTES) == 0
         return is_aligned and len(ir.MemRefType(self.argument.type).shape) - 1 not in self.bounds
 

@@ -12,9 +12,8 @@ class SplitKOp(InPlaceOp, name="split_k"):
     """``tuner.split_k``: split-K: each block along z computes a part of the loop over K.
 
     Changes every ``gpu.launch`` of a function, whose body has one loop at its top level, from 0, with
-    constant bounds. Gives ``slices`` blocks along z, each with one ``slices``-th of the iterations. Every
-    block then has only a part of each sum: ``tuner.finish_stores`` must add the parts, or store them to a
-    workspace. Upstream's transform for this, tiling a reduction by ``scf.forall``, warns at every use.
+    constant bounds. Gives ``slices`` blocks along z, each with one ``slices``-th of the iterations:
+    ``tuner.finish_stores`` must add the parts. Upstream's tiling of a reduction by ``scf.forall`` warns.
 
         scf.for %k = %c0 to %c96 step %c8 {
           memref.store %x, %c[%k] : memref<96xf32>
@@ -78,12 +77,10 @@ BANDS = {"columns": 0, "rows": 1}  # value of `bands` -> the grid dimension that
 class SwizzleBlocksOp(InPlaceOp, name="swizzle_blocks"):
     """``tuner.swizzle_blocks``: reorders blocks so that those that run concurrently share data in L2.
 
-    Renumbers the blocks of each ``gpu.launch`` of a function, whose grid is constant, by bands of
-    ``group`` block rows, within a band column by column (the "grouped ordering" of Triton's matmul tutorial,
-    CUTLASS's threadblock swizzle). Blocks start in the order of their linear number, x fastest; in row-major
-    order they would read all of B before any tile of A again. The last band has the remaining rows. With
-    ``bands = "columns"``, bands are of block columns, within a band row by row. Clusters are numbered as
-    units: a block keeps its position in its cluster. Must come before ``tuner.wgmma_pipeline``.
+    Renumbers the blocks of each ``gpu.launch`` of a function by bands of ``group`` block rows, within a band
+    column by column (the "grouped ordering" of Triton's matmul tutorial, CUTLASS's threadblock swizzle), with
+    ``bands = "columns"`` the other way round: in row-major order they would read all of B before any tile of
+    A again. A block keeps its position in its cluster. Must come before ``tuner.wgmma_pipeline``.
 
         %x = gpu.block_id x
         memref.store %x, %c[%zero] : memref<2xindex>

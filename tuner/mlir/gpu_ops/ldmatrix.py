@@ -1,8 +1,4 @@
-"""``nvgpu.ldmatrix``: its accessors, and ``tuner.fix_transposed_a`` and ``tuner.merge_ldmatrix``.
-
-The first op corrects the lane addresses of a transposed A, the second one merges loads of adjacent
-fragments of B.
-"""
+"""``nvgpu.ldmatrix``: its accessors, and ``tuner.fix_transposed_a`` and ``tuner.merge_ldmatrix``."""
 
 from collections.abc import Hashable
 
@@ -10,10 +6,6 @@ from tuner.mlir.bindings import Op, Value, ir
 from tuner.mlir.dialect import InPlaceOp
 from tuner.mlir.ir.building import affine, integers, symbol, value
 from tuner.mlir.ir.reading import split_constant, walk
-
-# ------------------------------------------------------------------------------
-# Accessors of ``nvgpu.ldmatrix`` that the bindings lack.
-
 
 TILE = 8  # rows of one tile, 16 bytes each
 
@@ -31,11 +23,10 @@ def is_transposed(load: Op) -> bool:
 class FixTransposedAOp(InPlaceOp, name="fix_transposed_a"):
     """``tuner.fix_transposed_a``: corrects the lane addresses of a transposed A.
 
-    Takes a function right after ``convert-vector-to-gpu``. That pass gives the fragment of a transposed A (k
-    rows, m columns in shared memory) the lane addresses of a B operand: the second and third of four tiles
-    are exchanged, so that results are wrong. Exchanges the addresses of lanes 8..15 and 16..23 of every
-    transposed load of four tiles. Run this op once, before ``tuner.merge_ldmatrix``, whose loads are correct
-    and look the same: correct loads become wrong.
+    Takes a function right after ``convert-vector-to-gpu``, which gives the fragment of a transposed A (k
+    rows, m columns in shared memory) the lane addresses of a B operand. Exchanges the addresses of lanes
+    8..15 and 16..23 of every transposed load of four tiles. Run this op once, before
+    ``tuner.merge_ldmatrix``, whose loads look the same: correct loads become wrong.
 
         %x = nvgpu.ldmatrix %tile[%i, %j] {numTiles = 4 : i32, transpose = true} : ...
       becomes
@@ -69,9 +60,8 @@ class MergeLdmatrixOp(InPlaceOp, name="merge_ldmatrix"):
     """``tuner.merge_ldmatrix``: merges two loads of adjacent B fragments into one (ldmatrix.x2 twice -> .x4).
 
     Takes a function right after ``convert-vector-to-gpu``, which loads B for one ``mma.sync`` of 8 columns
-    at a time; indices are still affine functions of the lane. Gives one load of four tiles for two loads of
-    two tiles at columns n and n + 8 in the body of the same ``scf.for``. Other loads stay, such as those
-    after swizzling or pipelining.
+    at a time. Gives one load of four tiles for two loads of two tiles at columns n and n + 8 in the body of
+    the same ``scf.for``. Other loads stay, such as those after swizzling or pipelining.
 
         %x = nvgpu.ldmatrix %tile[%k, %n] {numTiles = 2 : i32, transpose = true} : ... -> vector<2x2xf16>
         %n8 = affine.apply affine_map<()[s0] -> (s0 mod 8 + 8)>()[%lane]
@@ -137,10 +127,7 @@ def _merge(first: Op, second: Op) -> None:
 
 
 def _lanes_of_four_tiles(indices: list[Value], per_register: int) -> list[Value]:
-    """Creates the addresses of four tiles from those of two: lanes 16..31 move 8 rows down, two tiles back.
-
-    In the transposed form lanes 16..31 have the right addresses already.
-    """
+    """Creates addresses of four tiles: lanes 16..31 move 8 rows down, two tiles back, if not transposed."""
     lane = value("gpu.lane_id", ir.IndexType.get())
     upper = ir.AffineExpr.get_floor_div(symbol(0), 16)
     row = affine(symbol(1) + upper * TILE, lane, indices[0])

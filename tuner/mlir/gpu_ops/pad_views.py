@@ -25,13 +25,11 @@ Sizes = tuple[int, ...]
 class PadViewsOp(InPlaceOp, name="pad_views"):
     """``tuner.pad_views``: arguments and tensors of a function get sizes that tiles divide; the first step.
 
-    Takes a function on tensors whose types are the true sizes of memory: memref arguments, or parts of them
-    that begin at their first element, are read by ``bufferization.to_tensor``, linalg ops compute, and
-    ``bufferization.materialize_in_destination`` names the output. Gives the same function on padded views
-    (``tuner.mlir.ir.memrefs``): larger sizes, true strides, and the true sizes of memory as attribute
-    ``tuner.bounds``. No element is copied, so the steps that follow must keep accesses inside of the true
-    sizes: ``tuner.bound_loads`` makes reads outside give zeros, ``tuner.finish_stores`` drops writes
-    outside. Only then is the function valid again. Not handled: dynamic sizes, other ops on tensors.
+    Takes a function on tensors whose types are the true sizes of memory: memref arguments, or their first
+    parts, are read by ``bufferization.to_tensor``, linalg ops compute, and
+    ``bufferization.materialize_in_destination`` names the output. Gives padded views
+    (``tuner.mlir.ir.memrefs``), with the true sizes in ``tuner.bounds``. ``tuner.bound_loads`` and
+    ``tuner.finish_stores`` then keep accesses inside of these. Not handled: dynamic sizes, other ops.
 
         func.func @f(%a: memref<50x60xf32> ..., %b: memref<60x40xf32> ..., %c: ...) {
           %A = bufferization.to_tensor %a restrict : memref<50x60xf32> to tensor<50x60xf32>
@@ -185,12 +183,12 @@ def _follow(op: Op, padding: _Padding) -> None:
         _set_argument(op.operands[0], padding.tensors[op.results[0]], padding)
     elif op.name == WRITE and op.operands[0] in padding.tensors:
         _set_argument(op.operands[1], padding.tensors[op.operands[0]], padding)
-    elif op.name not in (EMPTY, READ) and not op.name.startswith(LINALG) and _is_on_tensors(op):
+    elif (
+        op.name not in (EMPTY, READ)
+        and not op.name.startswith(LINALG)
+        and any(map(_is_tensor, (*op.operands, *op.results)))
+    ):
         raise _PaddingError(f"expected linalg ops on tensors of arguments, got {op.name}")
-
-
-def _is_on_tensors(op: Op) -> bool:
-    return any(map(_is_tensor, (*op.operands, *op.results)))
 
 
 def _require_zeros(pad: Op) -> None:

@@ -23,14 +23,12 @@ Build = Callable[[], None]
 class PrefetchFragmentsOp(InPlaceOp, name="prefetch_fragments"):
     """``tuner.prefetch_fragments``: reads fragments of a step of K before the previous step's products.
 
-    Takes the loop that ``nvgpu.pipeline_shared_memory_copies`` made: it waits for a tile, then reads
-    fragments from it and multiplies them, on tensor cores or by ``vector.fma``. Gives a rotated loop
-    (software pipelining of the reads): the first fragments of a tile are carried into the iteration that
-    multiplies them, and the wait, the barrier and the first reads of the next tile come before the last
-    products of the current tile. So no product waits for shared memory. All reads of a tile still precede
-    the barrier after which the tile is overwritten, so no additional buffer is needed. The last iteration
-    reads a tile that is not multiplied. Copies are issued with the reads of the second step, or of the third
-    where steps have few products.
+    Takes the loop that ``nvgpu.pipeline_shared_memory_copies`` made: it waits for a tile, reads fragments
+    from it and multiplies them, on tensor cores or by ``vector.fma``. Gives a rotated loop (software
+    pipelining of the reads): the wait, the barrier and the first reads of the next tile come before the last
+    products of the current tile. All reads of a tile still precede the barrier after which it is overwritten,
+    so no additional buffer is needed. The last iteration reads a tile that is not multiplied. Copies are
+    issued with the reads of the second step, or of the third where steps have few products.
 
         %sums:3 = scf.for %k = %c0 to %c64 step %c16 iter_args(%sum = %zero, %token = %first, ...) -> ... {
           nvgpu.device_async_wait %token {numGroups = 0 : i32}
@@ -104,14 +102,10 @@ class _Body:
 
     @cached_property
     def first_reads(self) -> list[Op]:
-        """Returns the reads of the fragments of A and B of the first step."""
         return _Iteration(self, {}).reads(_fragments(self.steps[0]))
 
     def is_known(self, op: Op) -> bool:
-        """Returns whether an op is the wait, the barrier, or has results and no regions.
-
-        Ops of the last kind may be delayed until their result is needed.
-        """
+        """Returns whether an op is the wait, the barrier, or has results and no regions, to be delayed."""
         return (len(op.results) > 0 and len(op.regions) == 0) or op in (self.wait, self.barrier)
 
     @property
@@ -144,7 +138,6 @@ class _Iteration:
         self._values = known  # value of the old loop -> value of the new code
 
     def value(self, old: Value) -> Value:
-        """Returns the new value for a value of the old loop; clones its op if necessary."""
         if (
             old not in self._values
             and not isinstance(old.owner, ir.Block)
@@ -154,7 +147,6 @@ class _Iteration:
         return self._values.get(old, old)
 
     def build(self, op: Op) -> None:
-        """Clones an op with its operands, unless it was cloned before."""
         if any(result in self._values for result in op.results):
             return
         operands = [self.value(each) for each in op.operands]
@@ -185,7 +177,8 @@ def _fill(body: _Body, arguments: list[Value], stride: Value, is_spread: bool) -
     first_reads = [read.results[0] for read in body.first_reads]
     now = _Iteration(body, dict(zip((*body.arguments, *first_reads), arguments, strict=True)))
     *early, last = body.steps
-    copying = _copying_step(early)
+    # Few products of a first step hide the loop's other instructions; ptxas moves no read before a copy.
+    copying = int(len(early) > 1 and len(early[0]) < MANY_PRODUCTS)
     for number, products in enumerate(early):
         fragments = _fragments(body.steps[number + 1])
         ahead = now.reads(fragments) + (list(body.copies) if number == copying else [])
@@ -202,25 +195,13 @@ def _fill(body: _Body, arguments: list[Value], stride: Value, is_spread: bool) -
 
 
 def _keep_before_the_end() -> None:
-    """Creates an empty inline asm that LLVM treats as a store, so that carried loads stay where they are.
-
-    Without it LLVM moves carried loads to the start of the loop.
-    """
+    """Creates an empty inline asm that LLVM treats as a store: else it moves carried loads to the start."""
     create(
         "llvm.inline_asm",
         asm_string=ir.StringAttr.get(""),
         constraints=ir.StringAttr.get("~{memory}"),
         has_side_effects=ir.UnitAttr.get(),
     )
-
-
-def _copying_step(early: list[tuple[Op, ...]]) -> int:
-    """Returns the step whose products hide the copies: the second where the first has few products.
-
-    The few products of the first step hide the loop's other instructions already; copies there would delay
-    the reads after them, because ptxas moves no read before a copy.
-    """
-    return int(len(early) > 1 and len(early[0]) < MANY_PRODUCTS)
 
 
 def _next(body: _Body, now: _Iteration, counter: Value, stride: Value) -> _Iteration:

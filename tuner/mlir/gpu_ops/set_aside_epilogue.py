@@ -13,11 +13,9 @@ ELEMENTWISE = ("arith.", "math.", "linalg.yield")
 class SetAsideEpilogueOp(InPlaceOp, name="set_aside_epilogue"):
     """``tuner.set_aside_epilogue``: sets the epilogue of a reduction aside until results are stored.
 
-    Takes a function ``@f`` on tensors whose arguments are read by ``bufferization.to_tensor``, with a
-    reduction and an elementwise ``linalg.generic`` on its result, the first such generic. Gives the
-    reduction alone, which writes its sums to the output argument (whose element type is that of the sums
-    until ``tuner.finish_stores`` applies the epilogue), and the generic's body as the private scalar
-    function ``@f_epilogue`` (form: ``tuner.mlir.ir.linalg``).
+    Takes a function ``@f`` on tensors with a reduction and an elementwise ``linalg.generic`` on its result.
+    Gives the reduction alone, which writes its sums to the output argument, of their element type until
+    ``tuner.finish_stores`` applies the epilogue, the private scalar function ``@f_epilogue``.
 
         %sums = linalg.matmul ins(...) outs(%cleared : tensor<15x30xf32>) -> tensor<15x30xf32>
         %result = linalg.generic {...} ins(%sums, %bias : ...) outs(%out : tensor<15x30xf32>) {

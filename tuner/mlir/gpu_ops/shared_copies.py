@@ -15,7 +15,6 @@ BYPASS_BYTES = 16  # PTX: cp.async.cg takes no other size
 class BypassL1Op(InPlaceOp, name="bypass_l1"):
     """``tuner.bypass_l1``: asynchronous copies of 16 bytes bypass the L1 cache (PTX: cp.async.cg).
 
-    Takes a function with ``nvgpu.device_async_copy``; sets the attribute ``bypassL1`` on copies of 16 bytes;
     cp.async.cg has no other size. ``nvgpu.create_async_groups {bypass_l1}`` does the same, but the pipeliner
     drops the attribute where it adds a predicate: run this op after pipelining.
 
@@ -43,11 +42,9 @@ class FlatCopiesOp(InPlaceOp, name="flat_copies"):
 
     Takes a function with asynchronous copies and ``nvgpu.ldmatrix`` of buffers of two or three dimensions.
     Gives each a 1-D view and one index: the stage times its size, plus rows and columns without their
-    constants, plus the constants. The middle part is the same for all accesses of a tile that differ only by
-    constants, so LLVM keeps one pointer for all of them, and the constants become immediate offsets of the
-    instructions. Without this op, LLVM adds constants to rows before multiplying them, and each copy has its
-    own 64-bit pointer in registers and additions in the loop. The stage stays outside of ``affine.apply``,
-    because canonicalization would otherwise merge it with the rest.
+    constants, plus the constants. LLVM then keeps one pointer for all accesses of a tile, with immediate
+    offsets; else it adds constants to rows before multiplying them, and each copy has its own 64-bit pointer.
+    The stage stays outside of ``affine.apply``, with which canonicalization would merge it.
 
         %x = nvgpu.ldmatrix %tile[%stage, %row8, %c16] {numTiles = 4 : i32, transpose = false} : ...
       with %row8 = %row + 8 becomes
@@ -92,10 +89,7 @@ def _replace(op: Op, operands: list[Value], **changed: Attribute) -> None:
 
 
 def flat_index(buffer: Value, indices: Iterable[Value]) -> Value:
-    """Creates the linear index, in elements, of ``buffer[indices]`` from the strides of the memref type.
-
-    Returns an index value to which constant parts are added last. The memref's offset is not added.
-    """
+    """Creates the linear index of ``buffer[indices]``, in elements, without offset, constants last."""
     strides, _ = ir.MemRefType(buffer.type).get_strides_and_offset()
     parts = [(*without_constant(each), stride) for each, stride in zip(indices, strides, strict=True)]
     constant = sum(number * stride for _, number, stride in parts)
@@ -131,7 +125,9 @@ class _FlatViews:
     def of(self, buffer: Value, user: Op) -> Value:
         if not isinstance(buffer.owner, ir.Block):
             return self._made(buffer, buffer.owner.operation.block, ir.InsertionPoint.after(buffer.owner))
-        block = _launch_block(user) or buffer.owner
+        launches = (each for each in parents_of(user) if each.name == "gpu.launch")
+        # in a launch, so that the kernel's own arguments stay whole buffers
+        block = next((each.regions[0].blocks[0] for each in launches), buffer.owner)
         return self._made(buffer, block, ir.InsertionPoint.at_block_begin(block))
 
     def _made(self, buffer: Value, block: Block, point: ir.InsertionPoint) -> Value:
@@ -148,15 +144,6 @@ class _FlatViews:
         return self._views[key]
 
 
-def _launch_block(op: Op) -> Block | None:
-    """Returns the body of the launch around an op, else None.
-
-    Views of arguments are created there, so that the kernel's own arguments stay whole buffers.
-    """
-    bodies = (each.regions[0].blocks[0] for each in parents_of(op) if each.name == "gpu.launch")
-    return next(bodies, None)
-
-
 WRITES = ("vector.transfer_write", "vector.store", "memref.store")
 COPIES = ("linalg.copy", "memref.copy")
 
@@ -164,9 +151,8 @@ COPIES = ("linalg.copy", "memref.copy")
 class InsertBarriersOp(InPlaceOp, name="insert_barriers"):
     """``tuner.insert_barriers``: barriers between writes of a tile in shared memory and others' reads.
 
-    Takes a function with loops (``scf.for``) whose bodies directly write shared memory and then read it.
-    Inserts a ``gpu.barrier`` after the last write in each such body, and one at its top where requested. Not
-    handled: writes nested deeper in the body.
+    Takes a function with ``scf.for`` loops whose bodies directly write shared memory and then read it.
+    Inserts a ``gpu.barrier`` after the last write in each such body, and one at its top where requested.
 
         scf.for %i = %c0 to %c64 step %c4 {
           vector.store %x, %tile[%c4] : memref<4xf32, #gpu.address_space<workgroup>>, vector<2xf32>

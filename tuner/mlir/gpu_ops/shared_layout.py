@@ -20,11 +20,10 @@ BY_INDEX = READS_AND_COPIES | {"vector.load", "memref.load", "memref.store"}
 class SharedLayoutOp(InPlaceOp, name="shared_layout"):
     """``tuner.shared_layout``: layouts of shared memory without bank conflicts: xor swizzle or padding.
 
-    Takes a function whose shared memory is ``memref.alloc`` and accessed by index only; changes every tile.
-    A tile that only ``nvgpu.ldmatrix`` reads gets its 16-byte columns xor'd with the row (as CUTLASS's
-    ``Swizzle``). Any other tile is padded: after each row, or after as many rows as together span all banks,
-    so that copies, which write adjacent vectors, cross no gap within 128 bytes. Run this op after every op
-    that reads these indices.
+    Takes a function whose shared memory is ``memref.alloc`` and accessed by index only. A tile that only
+    ``nvgpu.ldmatrix`` reads gets its 16-byte columns xor'd with the row (as CUTLASS's ``Swizzle``). Any other
+    tile is padded after each row, or as many rows as span all banks, so that copies cross no gap within 128
+    bytes. Run this op after every op that reads these indices.
 
         %tile = memref.alloc() : memref<16x32xf16, #gpu.address_space<workgroup>>
         %x = nvgpu.ldmatrix %tile[%i, %j] {numTiles = 4 : i32, transpose = false} : ...
@@ -118,21 +117,16 @@ def _put_rows_together(alloc: Op, together: int, columns: int) -> None:
 def _swizzle(alloc: Op) -> None:
     """Moves 16-byte column c of row r to c xor ((r / rows per multiple of 128 bytes) mod columns).
 
-    Then the 8 rows of an ldmatrix tile are in 8 different groups of 4 banks; with an odd number of columns
-    they are without a swizzle.
+    Then the 8 rows of an ldmatrix tile are in different groups of 4 banks; odd columns need no swizzle.
     """
     memref = ir.MemRefType(alloc.results[0].type)
     size = element_bytes(memref.element_type)
     row_bytes = memref.shape[-1] * size
-    columns = min(BANKS_BYTES // VECTOR_BYTES, _power_of_two_in(row_bytes // VECTOR_BYTES))
+    vectors = row_bytes // VECTOR_BYTES
+    columns = min(BANKS_BYTES // VECTOR_BYTES, vectors & -vectors)  # a power of two: xor stays in the row
     shift = ir.AffineExpr.get_mod(ir.AffineExpr.get_floor_div(symbol(0), _rows_of_banks(memref)), columns)
     for op, number in _uses(alloc):
         last = number + memref.rank
         with op.location, ir.InsertionPoint(op):
             distance = affine(shift * (VECTOR_BYTES // size), op.operands[last - 1])
             op.operands[last] = value("arith.xori", ir.IndexType.get(), op.operands[last], distance)
-
-
-def _power_of_two_in(number: int) -> int:
-    """Returns the largest power of two that divides ``number``: xor with less stays within the row."""
-    return number & -number

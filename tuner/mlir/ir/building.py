@@ -4,10 +4,6 @@ from collections.abc import Callable, Sequence
 
 from tuner.mlir.bindings import Attribute, Op, Type, Value, ir
 
-# ------------------------------------------------------------------------------
-# Builders of payload ops at the current insertion point, in the forms that ops and passes need.
-
-
 Build = Callable[[], Value | None]  # builds the body of a region; returns the value to yield, if any
 LOOP_ANNOTATION = "llvm.loop_annotation"  # of an scf.for; its lowering hands it on to LLVM
 DYNAMIC = ir.ShapedType.get_dynamic_stride_or_offset()  # an offset that is an operand, in lists of offsets
@@ -17,10 +13,7 @@ NOT_UNROLLED = "#llvm.loop_annotation<unroll = <disable = true>>"
 def create(
     name: str, results: Sequence[Type] = (), operands: Sequence[Value] = (), **attributes: Attribute
 ) -> Op:
-    """Creates an op without regions, such as "arith.addi", at the current insertion point; returns the op.
-
-    ``results``: the types of its results.
-    """
+    """Creates an op without regions, such as "arith.addi", at the current insertion point; returns the op."""
     return ir.Operation.create(
         name, results=list(results), operands=list(operands), attributes=dict(attributes)
     )
@@ -32,10 +25,7 @@ def value(name: str, result: Type, *operands: Value, **attributes: Attribute) ->
 
 
 def fetch(buffer: Value, *place: Value, locality: int = 2) -> None:
-    """Creates the prefetch of a place of a memref for reading.
-
-    ``locality``: 3 for the first level of cache, 2 for the second, 1 for the third, 0 for none of them.
-    """
+    """Creates the prefetch of a place of a memref for reading; ``locality``: 3 for L1, 2, 1, 0 for none."""
     flags = {name: ir.BoolAttr.get(name == "isDataCache") for name in ("isWrite", "isDataCache")}
     hint = ir.IntegerAttr.get(ir.IntegerType.get_signless(32), locality)
     create("memref.prefetch", [], [buffer, *place], localityHint=hint, **flags)
@@ -113,10 +103,7 @@ def integers(numbers: Sequence[int]) -> Attribute:
 
 
 def piece(vector: Value, offset: int, size: int) -> Value:
-    """Creates the slice of a 1-D vector that has ``size`` elements, from element ``offset`` on.
-
-    Returns the vector itself, and creates no op, if the vector has just ``size`` elements.
-    """
+    """Creates the slice of ``size`` elements of a 1-D vector from ``offset`` on, unless it is the whole."""
     kind = ir.VectorType(vector.type)
     if kind.shape[0] == size:
         return vector
@@ -139,10 +126,7 @@ def with_line(vector: Value, number: int, line: Value) -> Value:
 
 
 def deinterleaved(vector: Value, size: int) -> list[Value]:
-    """Creates the parts of a 1-D vector, each of ``size`` elements: with p parts, part i has i, i + p, ...
-
-    The number of elements must be ``size`` times a power of two.
-    """
+    """Creates the parts, a power of two, of a 1-D vector: of p parts, part i has elements i, i + p, ..."""
     kind = ir.VectorType(vector.type)
     parts, count = [vector], kind.shape[0]
     while count > size:
@@ -156,11 +140,7 @@ def deinterleaved(vector: Value, size: int) -> list[Value]:
 def branch(
     condition: Value, then: Build, otherwise: Build | None = None, result: Type | None = None
 ) -> Value | None:
-    """Creates ``scf.if``; ``then`` and ``otherwise`` create the ops of its two regions.
-
-    With a ``result`` type both are required and return a value of this type; returns the value of the
-    ``scf.if``. Without, returns None.
-    """
+    """Creates ``scf.if`` with both regions; with a ``result`` type each gives, and it returns, a value."""
     results = [] if result is None else [result]
     op = ir.Operation.create("scf.if", results=results, operands=[condition], regions=2)
     for region, build in zip(op.regions, (then, otherwise), strict=True):
@@ -176,17 +156,13 @@ def loop(
 ) -> list[Value]:
     """Creates ``scf.for`` from ``first`` up to ``end`` in steps of 1; returns the values that it carries out.
 
-    ``body(number, *values)`` creates the ops of one iteration from the loop's index and the carried values;
-    it returns their next values, of the same number and types, and () where there are none.
+    ``body(number, *values)`` creates an iteration; it returns the next values, and () where there are none.
     """
     return list(_loop(first, end, body, carried).results)
 
 
 def for_each(first: int | Value, end: int | Value, body: Callable[[Value], None]) -> Op:
-    """Creates ``scf.for`` from ``first`` up to ``end`` in steps of 1, which carries no values.
-
-    ``body(number)`` creates the ops of one iteration from the loop's index. Returns the op.
-    """
+    """Creates ``scf.for`` from ``first`` up to ``end`` in steps of 1, without values; returns the op."""
 
     def of_one(number: Value) -> tuple[()]:
         body(number)
@@ -225,10 +201,7 @@ def times(number: Value, factor: int) -> Value:
 
 
 def reinterpreted(array: Value, kind: ir.MemRefType) -> Value:
-    """Creates a view of the memory of ``array`` with another memref type (``memref.reinterpret_cast``).
-
-    ``kind``: the view's type, whose sizes, strides and offset must be static.
-    """
+    """Creates a view of the memory of ``array`` with another, static memref type (``reinterpret_cast``)."""
     strides, offset = kind.get_strides_and_offset()
     return value(
         "memref.reinterpret_cast",
@@ -239,10 +212,6 @@ def reinterpreted(array: Value, kind: ir.MemRefType) -> Value:
         static_strides=ir.DenseI64ArrayAttr.get(list(strides)),
         operandSegmentSizes=ir.DenseI32ArrayAttr.get([1, 0, 0, 0]),
     )
-
-
-# ------------------------------------------------------------------------------
-# Builder of ``linalg.generic`` on tensors at the current insertion point.
 
 
 Body = Callable[..., Value]  # creates the scalar ops from one element of each operand; returns the result
@@ -261,11 +230,11 @@ def generic(
     iterators: Sequence[str],
     body: Body,
 ) -> Op:
-    """Creates a ``linalg.generic`` on tensors with one result; returns the op.
+    """Creates a ``linalg.generic`` on tensors with one result, initially ``start``; returns the op.
 
-    ``start``: the tensor whose elements are the output's before the first iteration. ``maps``: the indices
-    of each input and of the output, in dimensions d0, d1, ... of ``iterators`` (PARALLEL or REDUCTION).
-    ``body``: creates the scalar ops, given one element of each input and of the output.
+    ``maps``: the indices of each input and of the output, in dimensions d0, d1, ... of ``iterators``
+    (PARALLEL or REDUCTION). ``body``: creates the scalar ops, given one element of each input and of the
+    output.
     """
     operands = [*inputs, start]
     iterator_types = [ir.Attribute.parse(f"#linalg.iterator_type<{each}>") for each in iterators]
@@ -288,10 +257,7 @@ def generic(
 
 
 def for_each_element(buffer: Value, build: Callable[[list[Value]], None]) -> None:
-    """Creates an ``scf.parallel`` loop over all elements of a memref; ``build(indices)`` creates its body.
-
-    A memref of rank 0 gets the body without a loop.
-    """
+    """Creates an ``scf.parallel`` loop over all elements of a memref, or for rank 0 just ``build([])``."""
     rank = len(buffer.type.shape)
     bounds = [index(0)] * rank + [size_of(buffer, number) for number in range(rank)] + [index(1)] * rank
     if rank == 0:
@@ -313,10 +279,7 @@ def copy(source: Value, target: Value) -> None:
 
 
 def add_to(target: Value, source: Value) -> None:
-    """Creates the parallel loop that adds each element of ``source`` to the same element of ``target``.
-
-    Both are memrefs of floats, of the same shape.
-    """
+    """Creates the parallel loop that adds the elements of a memref of floats to another of the same shape."""
 
     def element(indices: list[Value]) -> None:
         old, more = load(target, indices), load(source, indices)
@@ -346,10 +309,7 @@ def store(element: Value, target: Value, indices: list[Value]) -> None:
 
 
 def delinearized(number: Value, sizes: list[Value]) -> list[Value]:
-    """Creates the indices, one per dimension, of the element number ``number`` in row-major order.
-
-    ``sizes``: the array's size along each dimension, as values. Returns [] for no dimension.
-    """
+    """Creates the indices, one per dimension of ``sizes``, of an element's number in row-major order."""
     indices: list[Value] = []
     for size in reversed(sizes[1:]):
         indices.append(value("arith.remui", number.type, number, size))

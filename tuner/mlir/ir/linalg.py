@@ -7,10 +7,6 @@ from tuner.mlir.ir.building import create, value
 from tuner.mlir.ir.memrefs import argument_attributes
 from tuner.mlir.ir.reading import attributes_of, function_type, name_of, op_of, walk
 
-# ------------------------------------------------------------------------------
-# The named convolutions of linalg: which dimensions their operands have, and in which order.
-
-
 # Dimensions of input, weights and output: n images, g groups, f filters, c channels, H W rows and columns of
 # the output (in the input: its own), h w of the window.
 LAYOUTS = {
@@ -40,7 +36,6 @@ class ConvolutionForm:
 
     @property
     def window(self) -> str:
-        """Returns the dimensions of the window: hw, or w of a convolution along one dimension."""
         return "".join(each for each in self.weights if each in "hw")
 
     @property
@@ -75,8 +70,7 @@ ARGUMENT, DIMENSIONS = "tuner.argument", "tuner.dimensions"  # attributes of the
 def find_epilogue(function: Op) -> Op | None:
     """Returns the scalar function ``@f_epilogue`` next to the func.func ``@f``; None if there is none.
 
-    ``tuner.set_aside_epilogue`` makes this function, ``tuner.finish_stores`` applies it where sums are
-    stored::
+    ``tuner.set_aside_epilogue`` makes this function, ``tuner.finish_stores`` applies it::
 
         func.func private @f_epilogue(
             %sum: f32, %bias: f32 {tuner.argument = 2 : i64, tuner.dimensions = array<i64: 1>}) -> f32
@@ -97,8 +91,8 @@ def output_type(epilogue: Op) -> Type:
 def apply_epilogue(epilogue: Op, function: Op, sums: Value, indices: list[Value]) -> Value:
     """Creates the ops of an epilogue on a vector of adjacent sums of a row of C; returns the result vector.
 
-    ``epilogue``: the scalar function. ``function``: the kernel, from whose arguments operands such as the
-    bias are loaded. ``indices``: row and column of the first sum in C.
+    ``function``: the kernel, whose arguments are loaded from. ``indices``: row and column of the first sum in
+    C.
     """
     width = ir.VectorType(sums.type).shape[0]
     block = epilogue.regions[0].blocks[0]
@@ -143,9 +137,8 @@ ROUND, COMPARE, SELECT = "arith.truncf", "arith.cmpf", "arith.select"
 def round_late(function: Op) -> None:
     """Moves roundings from f32 to bf16 after selections of the number or a limit, in place.
 
-    Comparisons and choices are then of f32, where vector code would extend bf16 for each. Rounding never
-    changes the order of two numbers, and a limit is a bf16 number, so the result is the same; only a zero
-    that a number is rounded to may have the other sign.
+    Comparisons are then of f32, where vector code would extend bf16 for each. Rounding never changes the
+    order of two numbers, and a limit is a bf16 number: only a zero may have the other sign.
 
         %r = arith.truncf %x : f32 to bf16
         %c = arith.cmpf ugt, %r, %limit : bf16
@@ -166,7 +159,8 @@ def _swap(select: Op, compare: Op, rounding: Op) -> None:
     rounded, wide = rounding.results[0], rounding.operands[0]
     limit = _constant_of(compare.operands[1])
     of_bf16 = isinstance(rounded.type, ir.BF16Type) and isinstance(wide.type, ir.F32Type)
-    chosen = [_is_made_by(each, rounding) for each in list(select.operands)[1:]]
+    made = [op_of(each, ROUND) for each in list(select.operands)[1:]]
+    chosen = [each is not None and each == rounding for each in made]
     others = [_constant_of(each) for each in list(select.operands)[1:]]
     if not of_bf16 or limit is None or sum(chosen) != 1 or others[chosen.index(False)] != limit:
         return
@@ -178,11 +172,6 @@ def _swap(select: Op, compare: Op, rounding: Op) -> None:
         again = value(ROUND, rounded.type, limited)
     select.results[0].replace_all_uses_with(again)
     select.erase()
-
-
-def _is_made_by(number: Value, op: Op) -> bool:
-    found = op_of(number, ROUND)
-    return found is not None and found == op
 
 
 def _constant_of(number: Value) -> float | None:

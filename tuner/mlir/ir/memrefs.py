@@ -14,8 +14,8 @@ from tuner.mlir.ir.reading import unsupported, walk, walk_where
 def contiguous_dimensions(memref: Type) -> int:
     """Returns how many trailing dimensions of a ranked memref type are known to lie in memory without gaps.
 
-    From 0 to the rank. Dimensions of size 1 have no gap, whatever their stride. Of dimensions outside of one
-    of dynamic size nothing is known: 1 for ``memref<?x?xf32>``.
+    Dimensions of size 1 have no gap; outside of one of dynamic size nothing is known: 1 for
+    ``memref<?x?xf32>``.
     """
     strides, _ = memref.get_strides_and_offset()
     adjacent: int | None = 1  # the stride without a gap; None after a dynamic size
@@ -50,10 +50,9 @@ SPACE_NAME = "memory_space"  # attribute of bufferization.alloc_tensor
 def name_memory_spaces(module: ir.Module) -> None:
     """Rewrites the memory spaces of all memref types in a module to ``#gpu.address_space`` names, in place.
 
-    Input files write spaces as numbers or as ``#gpu.memory_space``; all types change, also those of
-    functions, attributions and globals, and types of other dialects that contain a memref. Global memory (0,
-    1, ``<global>``) becomes the default space, without a name, and casts that no longer change the space go.
-    Raises CandidateError(COMPILE) for a number other than 0, 1 (global), 3 (workgroup) and 5 (private). See
+    Input files write spaces as numbers or as ``#gpu.memory_space``. Global memory (0, 1, ``<global>``)
+    becomes the default space, and casts that no longer change the space go. Raises CandidateError(COMPILE)
+    for a number other than 0, 1 (global), 3 (workgroup) and 5 (private). See
     <https://docs.nvidia.com/cuda/nvvm-ir-spec/#address-space>.
 
         %t = memref.alloc() : memref<16xf32, 3>
@@ -114,10 +113,8 @@ def _renamed(op: Op, text: str) -> str:
             raise unsupported(op, f"memory space {match[2]}", ALLOWED)
         return _with_space(match[1], SPACES[match[2]])
 
-    def by_word(match: re.Match[str]) -> str:
-        return _with_space(match[1], match[2].replace("global", ""))
-
-    return NUMBER.sub(by_number, WORD.sub(by_word, text))
+    by_word = WORD.sub(lambda match: _with_space(match[1], match[2].replace("global", "")), text)
+    return NUMBER.sub(by_number, by_word)
 
 
 def _with_space(memref: str, space: str) -> str:
@@ -148,8 +145,8 @@ def bounds_of(view: Value) -> Bounds:
         %a: memref<64x64xf32, strided<[60, 1]>> {tuner.bounds = array<i64: 50, 60>}
 
     The type's rows overlap one another and its end lies beyond the memory, so that nothing may access the
-    view by the type alone (decision 12 says why that is so, and what another form costs): at the end
-    ``tuner.bound_loads`` and ``tuner.finish_stores`` guard the accesses.
+    view by the type alone (docs/decisions/gpu-schedules.md says why that is so, and what another form costs):
+    at the end ``tuner.bound_loads`` and ``tuner.finish_stores`` guard the accesses.
     """
     if not isinstance(view.owner, ir.Block) or view.owner.owner.operation.name != "func.func":
         return {}
@@ -162,10 +159,7 @@ def bounds_of(view: Value) -> Bounds:
 
 
 def is_inside(indices: list[Value], bounds: Bounds) -> Value | None:
-    """Creates the check, an i1 value, that indices are below the true sizes in ``bounds``; None for {}.
-
-    ``bounds``: dimension -> true size. Dimensions that are not in ``bounds`` are not checked.
-    """
+    """Creates the check, an i1 value, that indices are below the true sizes in ``bounds``; None for {}."""
     truths = [is_less(indices[dimension], index(size)) for dimension, size in bounds.items()]
     if not truths:
         return None
@@ -176,19 +170,15 @@ def is_inside(indices: list[Value], bounds: Bounds) -> Value | None:
 
 
 def is_width_aligned(bounds: Bounds, rank: int, width: int) -> bool:
-    """Returns whether the last of ``rank`` dimensions has no bound, or one that is a multiple of ``width``.
-
-    Then no bound cuts a vector of ``width`` elements that starts at a multiple of ``width``.
-    """
+    """Returns whether no bound cuts a vector of ``width`` elements that starts at a multiple of ``width``."""
     return bounds.get(rank - 1, 0) % width == 0
 
 
 def elements_inside(indices: list[Value], bounds: Bounds, width: int) -> Value:
-    """Creates the number, an index value, of a vector's elements that are within ``bounds``.
+    """Creates the number of a vector's elements, the first at ``indices``, that are within ``bounds``.
 
-    The vector has ``width`` elements along the last dimension, the first at ``indices``. ``bounds``
-    (dimension -> true size) must not be empty. If the last dimension has no bound, or one that is a multiple
-    of ``width``, the number is ``width`` or 0: the vector must start at a multiple of ``width``.
+    The vector has ``width`` elements along the last dimension. ``bounds`` (dimension -> true size) must not
+    be empty; where they are multiples of ``width``, the vector must start at one.
     """
     kind = ir.IndexType.get()
     last = len(indices) - 1
@@ -202,10 +192,7 @@ def elements_inside(indices: list[Value], bounds: Bounds, width: int) -> Value:
 
 
 def retype_argument(argument: Value, element: Type) -> None:
-    """Changes the element type of a memref argument in place; sizes, strides and memory space stay.
-
-    Does not change the type of the function: call ``sync_function_type`` afterwards.
-    """
+    """Changes the element type of a memref argument in place; call ``sync_function_type`` afterwards."""
     memref = ir.MemRefType(argument.type)
     argument.set_type(
         ir.MemRefType.get(memref.shape, element, layout=memref.layout, memory_space=memref.memory_space)
@@ -226,10 +213,6 @@ def set_argument_attribute(function: Op, number: int, name: str, attribute: Attr
     function.attributes["arg_attrs"] = ir.ArrayAttr.get([ir.DictAttr.get(each) for each in every])
 
 
-# ------------------------------------------------------------------------------
-# Sizes and layouts of MLIR types in memory.
-
-
 POINTER_BYTES = 8  # also the size of an index
 
 
@@ -246,10 +229,7 @@ def is_row_major(memref: Type) -> bool:
 
 
 def element_bytes(element: Type) -> int:
-    """Returns the bytes of one element of a number, index or vector type, rounded up to whole bytes.
-
-    Raises CandidateError(COMPILE) for any other type.
-    """
+    """Returns the bytes of a number, index or vector type, rounded up; CandidateError(COMPILE) for others."""
     if isinstance(element, ir.VectorType):
         return int(math.prod(element.shape)) * element_bytes(element.element_type)
     if isinstance(element, ir.IndexType):
@@ -260,10 +240,9 @@ def element_bytes(element: Type) -> int:
 
 
 def memref_bytes(memref: Type) -> int:
-    """Returns the bytes from the start of a memref's first element to the end of its last, including gaps.
+    """Returns the bytes from a memref's first element to its last, including gaps; 0 without elements.
 
-    0 for a memref without elements. Strides must be static. Raises CandidateError(COMPILE) for dynamic sizes
-    and for elements that are neither numbers, indices nor vectors.
+    Strides must be static. Raises CandidateError(COMPILE) for dynamic sizes, and as ``element_bytes``.
     """
     if not memref.has_static_shape:
         raise CandidateError(Stage.COMPILE, f"type: found {memref}, allowed a static shape")
@@ -280,10 +259,7 @@ def copy_buffer(target: Value, source: Value) -> None:
 
 
 def copy_views_by_loops(function: Op) -> int:
-    """Replaces each ``memref.copy`` from or to a ranked memref that is not row-major by loops, in place.
-
-    Returns the number of replaced copies.
-    """
+    """Replaces each ``memref.copy`` of a memref that is not row-major by loops; returns how many."""
     copies = [copy for copy in walk(function, "memref.copy") if not all(map(_is_plain, copy.operands))]
     for copy in copies:
         replace_copy(copy, building.copy)
@@ -293,9 +269,8 @@ def copy_views_by_loops(function: Op) -> int:
 def copy_by_loops(root: Op | ir.Module) -> None:
     """Replaces every ``memref.copy`` nested in ``root`` by a loop over the elements, in place.
 
-    Otherwise LLVM would call a function of MLIR's runtime library for a copy of views, and memcpy for a copy
-    of plain buffers, which the JIT's wheel looks up by a wrong name. Copies to and from the device must be
-    ``gpu.memcpy`` by then. Types must be ranked.
+    LLVM would call functions of MLIR's runtime library or memcpy, which the JIT's wheel looks up by a wrong
+    name. Copies to and from the device must be ``gpu.memcpy`` by then. Types must be ranked.
 
         memref.copy %a, %b : memref<4xf32> to memref<4xf32>
       becomes

@@ -7,9 +7,6 @@ from tuner.core.errors import CandidateError, Stage
 from tuner.mlir.bindings import Attribute, Block, Op, Value, WalkResult, ir, pattern_rewrites
 from tuner.mlir.ir.building import symbol, value
 
-# ------------------------------------------------------------------------------
-# How a value is defined: by which op, as which constant, through which views.
-
 
 def op_of(value: Value, *names: str) -> Op | None:
     """Returns the op that defines a value if its name is one of ``names``, else None."""
@@ -37,10 +34,7 @@ def is_zero(value: Value) -> bool:
 
 
 def source_of(value: Value, names: Container[str]) -> Value:
-    """Returns the value that a chain of ops starts from, such as the buffer of a chain of subviews.
-
-    While the value is defined by an op whose name is in ``names``, continues with that op's first operand.
-    """
+    """Returns the start of a chain of ops in ``names`` by their first operands, as of subviews."""
     while not isinstance(value.owner, ir.Block) and value.owner.operation.name in names:
         value = value.owner.operation.operands[0]
     return value
@@ -59,16 +53,11 @@ def axis_of(op: Op) -> int:
     return AXES.index(str(op.attributes["dimension"]).removeprefix("#gpu<dim ").removesuffix(">"))
 
 
-# ------------------------------------------------------------------------------
-# Splits index values into a base and a constant offset, to compare addresses or to add constants last.
-
-
 def split_constant(index: Value) -> tuple[Hashable, int]:
     """Returns (base, constant) of an index value, which is their sum; creates no ops.
 
-    Two indices with equal bases differ by the difference of their constants. The base is None for a constant,
-    (affine expression, its operands) for ``affine.apply``, else the value itself; for an ``affine.apply``
-    that only adds a constant to a value, the base is that value.
+    The base is None for a constant, (affine expression, its operands) for ``affine.apply``, else the value;
+    for an ``affine.apply`` that only adds a constant to a value, that value.
     """
     known = constant_of(index)
     if known is not None:
@@ -100,11 +89,7 @@ def _split(expression: ir.AffineExpr) -> tuple[ir.AffineExpr | None, int]:
 
 
 def without_constant(index: Value) -> tuple[Value | None, int]:
-    """Returns (base, constant) whose sum is an index value; may create ops for the base.
-
-    The base is None for a constant. Looks through ``arith.addi`` and ``affine.apply``, whose operands may be
-    such sums themselves.
-    """
+    """Returns (base or None, constant) whose sum is an index value; may create ops for the base."""
     known = constant_of(index)
     if known is not None:
         return None, known
@@ -193,10 +178,7 @@ POSITION = re.compile(r'"[^"]*":(\d+:\d+)')  # line and column, as MLIR prints a
 
 
 def unsupported(op: Op, found: str, allowed: str) -> CandidateError:
-    """Returns, for the caller to raise, the error for an op that cannot be compiled: CandidateError(COMPILE).
-
-    Its message has the op's name and location, what was ``found`` and what is ``allowed``.
-    """
+    """Returns the CandidateError(COMPILE), with the op's name and location, for the caller to raise."""
     return CandidateError(Stage.COMPILE, f"{op.name} {location_of(op)}: found {found}, allowed {allowed}")
 
 
@@ -212,20 +194,13 @@ def location_of(op: Op) -> str:
 
 
 def copy_of(module: ir.Module) -> ir.Module:
-    """Returns a deep copy of a module in the same MLIR context, with the same locations.
-
-    Printing and parsing would do the same, but writes each ``dense_resource`` as text of twice its size.
-    """
+    """Returns a deep copy of a module: printing would write each ``dense_resource`` as text."""
     copied = ir.Module.create(module.operation.location)
     for name in module.operation.attributes:
         copied.operation.attributes[name] = module.operation.attributes[name]
     for op in module.body.operations:
         op.operation.clone(ip=ir.InsertionPoint(copied.body))
     return copied
-
-
-# ------------------------------------------------------------------------------
-# Accessors of ops that have a symbol or refer to one: name, callee and function type.
 
 
 def name_of(op: Op) -> str:
@@ -239,10 +214,7 @@ def callee_of(call: Op) -> str:
 
 
 def private_function(name: str, kind: ir.FunctionType, **more: Attribute) -> Op:
-    """Creates a private func.func without a body at the current insertion point; returns the op.
-
-    ``kind``: its type; ``more``: further attributes.
-    """
+    """Creates a private func.func of a type without a body; ``more``: further attributes. Returns the op."""
     attributes = {
         "sym_name": ir.StringAttr.get(name),
         "sym_visibility": ir.StringAttr.get("private"),
@@ -256,15 +228,10 @@ def function_type(function: Op) -> ir.FunctionType:
     return ir.FunctionType(ir.TypeAttr(function.attributes["function_type"]).value)
 
 
-# ------------------------------------------------------------------------------
-# Walks over IR: that call a function for each op, or collect ops by name or by a predicate.
-
-
 def walk_ops(root: Op | ir.Module, visit: Callable[[Op], WalkResult], *, is_pre_order: bool = False) -> None:
-    """Calls ``visit`` for ``root`` and all ops in it, nested ops first or, in pre-order, last.
+    """Calls ``visit`` for all ops in ``root`` and ``root``, first in pre-order, else last.
 
-    An exception of ``visit`` is raised as it is: MLIR's walk turns it into a RuntimeError, whose text is a
-    traceback.
+    An exception of ``visit`` is raised as it is: MLIR's walk makes a RuntimeError with a traceback.
     """
     raised: list[BaseException] = []
 
@@ -285,11 +252,10 @@ def walk_ops(root: Op | ir.Module, visit: Callable[[Op], WalkResult], *, is_pre_
 
 
 def walk(root: Op | ir.Module, *names: str) -> list[Op]:
-    """Returns the ops named ``names`` in ``root``, and ``root`` itself, in post-order: nested ops first.
+    """Returns the ops named ``names`` in ``root``, and ``root`` itself if so named, nested ops first.
 
-    ``root`` is included only if it has one of the names. Ops in unreachable blocks are left out. Uses MLIR's
-    pattern driver to search for the names: a pattern that only records ops takes a fiftieth of the time of a
-    callback per op.
+    Without ops in unreachable blocks. MLIR's pattern driver takes a fiftieth of the time of a callback per
+    op.
     """
     found: list[Op] = []
 
@@ -331,10 +297,7 @@ def any_where(root: Op | ir.Module, is_wanted: Callable[[Op], bool]) -> bool:
 
 
 def parents_of(op: Op) -> Iterator[Op]:
-    """Yields the ops around an op, the innermost first, up to and including its function.
-
-    Yields nothing for a function, and ends with the outermost op where there is no function.
-    """
+    """Yields the ops around an op, the innermost first, up to and including its function."""
     while not op.name.endswith(".func") and op.parent is not None:
         op = op.parent.operation
         yield op
@@ -343,10 +306,6 @@ def parents_of(op: Op) -> Iterator[Op]:
 def ancestor_in_block(op: Op, block: Block) -> Op | None:
     """Returns the op of ``block`` that is ``op`` or one of its parents within its function, else None."""
     return next((each for each in (op, *parents_of(op)) if each.block == block), None)
-
-
-# ------------------------------------------------------------------------------
-# Accessors of ``gpu.launch_func`` that the bindings lack, operands by segment; a launch's constant grid.
 
 
 # Operand segments in the order of GPUOps.td; segment 0 is the async dependencies.
@@ -374,20 +333,14 @@ def module_of(launch: Op) -> str:
 
 
 def operands(launch: Op, segment: int) -> list[Value]:
-    """Returns the operands of a ``gpu.launch_func`` in one operand segment, such as its kernel arguments.
-
-    ``segment``: the index in ``operandSegmentSizes``, such as ``ARGUMENTS``.
-    """
+    """Returns the operands of a ``gpu.launch_func`` in one operand segment, such as ``ARGUMENTS``."""
     sizes = list(ir.DenseI32ArrayAttr(launch.attributes[SEGMENTS]))
     start = sum(sizes[:segment])
     return list(launch.operands)[start : start + sizes[segment]]
 
 
 def constant(launch: Op, value: Value, what: str) -> int:
-    """Returns the integer of ``value``, an operand of a ``gpu.launch_func`` that must be constant.
-
-    ``what`` names the operand in the error message. Raises CandidateError(COMPILE) if it is not constant.
-    """
+    """Returns the integer of an operand of a launch; CandidateError(COMPILE) if not constant."""
     found = constant_of(value)
     if found is None:
         raise CandidateError(Stage.COMPILE, f"launch of {kernel_of(launch)}: {what} is not constant")
@@ -395,10 +348,7 @@ def constant(launch: Op, value: Value, what: str) -> int:
 
 
 def shared_bytes(launch: Op) -> int:
-    """Returns the dynamic shared memory of a ``gpu.launch_func`` in bytes; 0 if it requests none.
-
-    Raises CandidateError(COMPILE) if the size is not constant.
-    """
+    """Returns the dynamic shared memory of a launch in bytes; CandidateError if not constant."""
     asked = shared_bytes_operand(launch)
     return 0 if asked is None else constant(launch, asked, "dynamic_shared_memory_size")
 
@@ -410,10 +360,7 @@ def shared_bytes_operand(launch: Op) -> Value | None:
 
 
 def set_shared_bytes(launch: Op, size: int, more: Value | None = None) -> None:
-    """Replaces a ``gpu.launch_func`` by one with ``size`` + ``more`` bytes of dynamic shared memory.
-
-    ``more``: an i32 value, None for 0. Erases ``launch``, which must not be used afterwards.
-    """
+    """Replaces a launch by one with ``size`` + ``more`` (an i32 value) bytes of dynamic shared memory."""
     sizes = list(ir.DenseI32ArrayAttr(launch.attributes[SEGMENTS]))
     before = sum(sizes[:SHARED_BYTES])
     old = list(launch.operands)

@@ -37,9 +37,8 @@ def byte_dot(sums: Value, unsigned: Value, signed: Value) -> Value:
 def lower_byte_dots(module: ir.Module, *, emulates: bool) -> None:
     """Replaces the calls of dot products by the instruction, or by vector code if ``emulates``, in place.
 
-    A transform op leaves a ``func.call`` of ``@vpdpbusd_512``, a dot product of four unsigned by four signed
-    bytes, which has no memory effects that a pass would have to know. It becomes the instruction vpdpbusd
-    (AVX512-VNNI, AVX-VNNI), or vector code for a processor without it. Sums wrap around, as those of i32 do.
+    The call, of four unsigned by four signed bytes, has no memory effects that a pass would have to know; the
+    instruction is vpdpbusd (AVX512-VNNI, AVX-VNNI). Sums wrap around.
 
         %next = call @vpdpbusd_512(%sums, %u, %s) : (vector<16xi32>, ...
       becomes
@@ -87,10 +86,7 @@ WEIGHT = "tuner.weight"  # attribute of an argument that holds the same numbers 
 
 
 def weights_of(function: Op) -> list[tuple[int, Value]]:
-    """Returns (number, value) of the matrices among the arguments of a func.func that are marked as weights.
-
-    Left out are weights that are packed already, and views whose rows are not contiguous.
-    """
+    """Returns (number, value) of the contiguous matrices among weights that are not packed yet."""
     arguments = enumerate(function.regions[0].blocks[0].arguments)
     return [(number, each) for number, each in arguments if _is_plain_weight(function, number, each)]
 
@@ -121,22 +117,17 @@ def set_packed_as(
 ) -> None:
     """Gives argument ``number`` of a func.func the type ``kind`` and the attributes of a packing, in place.
 
-    The other parameters: as of ``WeightPacking``; what the argument has of them already stays where they are
-    left out.
-
-    An argument of k x n elements gets the type of its panels of columns, one after the other, each row by
-    row, and an attribute with the columns of a panel; the last panel is padded with zeros::
+    The other parameters: as of ``WeightPacking``; what the argument has of them already stays. An argument of
+    k x n elements gets the type of its panels of columns, one after the other, the last padded with zeros::
 
         %w: memref<3x64x48xf32> {tuner.packing = 48 : i64, tuner.weight}     of a weight of 64 x 100 elements
 
-    A weight of more dimensions is taken as a matrix of its last dimension's columns; ``tuner.order`` has the
-    dimensions of the weight in the order in which the rows and the columns of that matrix go through them::
+    A weight of more dimensions is taken as a matrix, with its dimensions in ``tuner.order``::
 
         %w: memref<2x3x3x64x32xf32> {tuner.order = array<i64: 2, 3, 1, 0>, tuner.packing = 32 : i64, ...}
                                                                         of 64 filters of 64 x 3 x 3 elements
 
-    ``tuner.interleave``, ``tuner.depth``, ``tuner.unsigned`` and ``tuner.run`` have the fields of
-    ``WeightPacking`` of these names, where they are not 1, false or 0.
+    ``tuner.interleave``, ``tuner.depth``, ``tuner.unsigned`` and ``tuner.run`` are fields of it, too.
     """
     arguments = function.regions[0].blocks[0].arguments
     arguments[number].set_type(kind)

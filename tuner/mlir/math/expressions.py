@@ -18,40 +18,32 @@ UNORDERED = 14  # arith's uno
 class Term:
     """An MLIR value whose operators in Python (+ - * / << >> & | < >) create ops at the insertion point.
 
-    The value is an integer, a float or a vector of them. The other operand may be a Python number, which
-    becomes a constant of the value's type. Methods that create an op return the term of its result.
+    An integer, a float or a vector of them. Python numbers become constants of the value's type.
     """
 
     value: Value
 
     @property
     def is_float(self) -> bool:
-        """Returns whether this value is a float or a vector of floats."""
         return isinstance(self.element, ir.FloatType)
 
     @property
     def element(self) -> Type:
-        """Returns the element type of a vector; of a scalar, its type."""
         return self.value.type.element_type if self._is_vector else self.value.type
 
     def __add__(self, other: "Term | float") -> "Term":
-        """Creates ``arith.addi`` or ``arith.addf``."""
         return self._binary("add", other)
 
     def __sub__(self, other: "Term | float") -> "Term":
-        """Creates ``arith.subi`` or ``arith.subf``."""
         return self._binary("sub", other)
 
     def __mul__(self, other: "Term | float") -> "Term":
-        """Creates ``arith.muli`` or ``arith.mulf``."""
         return self._binary("mul", other)
 
     def __truediv__(self, other: "Term | float") -> "Term":
-        """Creates ``arith.divf``, rounded once."""
         return self._binary("div", other)
 
     def __lshift__(self, count: "Term | int") -> "Term":
-        """Creates the left shift of an integer."""
         return self._made("arith.shli", self, self._of(count))
 
     def __rshift__(self, count: "Term | int") -> "Term":
@@ -59,19 +51,15 @@ class Term:
         return self._made("arith.shrsi", self, self._of(count))
 
     def __and__(self, other: "Term | int") -> "Term":
-        """Creates the bitwise and; of i1, the conjunction."""
         return self._made("arith.andi", self, self._of(other))
 
     def __or__(self, other: "Term | int") -> "Term":
-        """Creates the bitwise or; of i1, the disjunction."""
         return self._made("arith.ori", self, self._of(other))
 
     def __lt__(self, other: "Term | float") -> "Term":
-        """Creates the ordered comparison ``self < other`` of floats: false for NaN."""
         return self._compared(LESS, other)
 
     def __gt__(self, other: "Term | float") -> "Term":
-        """Creates the ordered comparison ``self > other`` of floats: false for NaN."""
         return self._compared(GREATER, other)
 
     def equals(self, other: "Term | float") -> "Term":
@@ -83,7 +71,6 @@ class Term:
         return self._compared(NOT_ABOVE, other)
 
     def is_nan(self) -> "Term":
-        """Creates the test of a float for NaN; returns the i1 result."""
         return self._compared(UNORDERED, self)
 
     def all(self) -> "Term":
@@ -110,10 +97,7 @@ class Term:
         return self.math("fma", self._of(factor), self._of(addend))
 
     def polynomial(self, coefficients: Sequence[float]) -> "Term":
-        """Creates ops for a polynomial of this term and returns the value.
-
-        ``coefficients`` begin with that of the constant term, x**0. Evaluated by Horner's scheme with fma.
-        """
+        """Creates a polynomial by Horner's scheme with fma; ``coefficients`` begin with that of x**0."""
         result = self.constant(coefficients[-1])
         for coefficient in coefficients[-2::-1]:
             result = result.fma(self, coefficient)

@@ -48,10 +48,7 @@ ATANH_F64 = tuple(1 / (2 * power + 1) for power in range(9))
 
 
 def exp(x: Term) -> Term:
-    """Creates ops for e**x of a float32 ``x`` and returns the result; error up to 1 ulp.
-
-    Computed as 2**n * e**r with a small r, scaled by 2**n in two steps.
-    """
+    """Creates e**x of a float32, 2**n * e**r with a small r, scaled in two steps; error up to 1 ulp."""
     exponent, fraction = _reduced(_between(x, -104, 89))  # outside of this range: 0 and infinity
     half = exponent >> 1  # 2**exponent may not be a float32; only the product may be rounded
     scale = _power_of_two(half)
@@ -59,10 +56,7 @@ def exp(x: Term) -> Term:
 
 
 def expm1(x: Term) -> Term:
-    """Creates ops for e**x - 1 of a float32 ``x`` and returns the result; error up to 2 ulp.
-
-    Computed as 2**n * (e**r - 1) + (2**n - 1) with a small r.
-    """
+    """Creates e**x - 1 of a float32, 2**n * (e**r - 1) + (2**n - 1) with a small r; error up to 2 ulp."""
     exponent, fraction = _reduced(_between(x, -18, 89))  # outside of this range: -1 and infinity
     half = _power_of_two(exponent - 1)
     result = fraction.fma(half, half - 0.5) * 2.0
@@ -70,20 +64,14 @@ def expm1(x: Term) -> Term:
 
 
 def tanh(x: Term) -> Term:
-    """Creates ops for the hyperbolic tangent of a float32 ``x`` and returns the result; error up to 3 ulp.
-
-    Computed from expm1(2 * abs(x)), as in s_tanhf.c of msun, FreeBSD's mathematical library.
-    """
+    """Creates tanh of a float32 from expm1(2 * abs(x)), as in msun's s_tanhf.c; error up to 3 ulp."""
     size = x.math("absf")
     power = expm1(_at_most(size, 10.0) * 2.0)  # above 10 the result is 1
     return (power / (power + 2.0)).math("copysign", x)
 
 
 def erf(x: Term) -> Term:
-    """Creates ops for the error function of a float32 ``x`` and returns the result; error up to 2 ulp.
-
-    Computed by a polynomial near 0, else as 1 - e**polynomial.
-    """
+    """Creates erf of a float32, a polynomial near 0, else 1 - e**polynomial; error up to 2 ulp."""
     size = x.math("absf")
     near = (size * size).polynomial(ERF).fma(size, size)
     clamped = _at_most(size, 4.0)  # above 4 the result is 1
@@ -93,39 +81,27 @@ def erf(x: Term) -> Term:
 
 
 def log(x: Term) -> Term:
-    """Creates ops for the natural logarithm of a float32 ``x`` and returns the result; error up to 1 ulp.
-
-    Computed as n * ln 2 + ln(1 + f), where x = 2**n * (1 + f). NaN for x < 0, -inf for 0.
-    """
+    """Creates ln x of a float32, n * ln 2 + ln(1 + f), where x = 2**n * (1 + f); error up to 1 ulp."""
     exponent, fraction = _mantissa(x)
     result = exponent.fma(LN2_HIGH, exponent.fma(LN2_LOW, _log1p(fraction)))
     return _at_the_edges(x, result)
 
 
 def log2(x: Term) -> Term:
-    """Creates ops for the logarithm to base 2 of a float32 ``x`` and returns the result; error up to 2 ulp.
-
-    Computed as n + ln(1 + f) / ln 2, where x = 2**n * (1 + f). NaN for x < 0, -inf for 0.
-    """
+    """Creates log2 of a float32, n + ln(1 + f) / ln 2, where x = 2**n * (1 + f); error up to 2 ulp."""
     exponent, fraction = _mantissa(x)
     return _at_the_edges(x, _log1p(fraction).fma(LOG2_E, exponent))
 
 
 def log10(x: Term) -> Term:
-    """Creates ops for the logarithm to base 10 of a float32 ``x`` and returns the result; error up to 2 ulp.
-
-    Computed as (n * ln 2 + ln(1 + f)) / ln 10, where x = 2**n * (1 + f). NaN for x < 0, -inf for 0.
-    """
+    """Creates log10 of a float32, (n * ln 2 + ln(1 + f)) / ln 10; error up to 2 ulp."""
     exponent, fraction = _mantissa(x)
     result = exponent.fma(LOG10_2_HIGH, exponent.fma(LOG10_2_LOW, _log1p(fraction) * LOG10_E))
     return _at_the_edges(x, result)
 
 
 def log1p(x: Term) -> Term:
-    """Creates ops for log(1 + x) of a float32 ``x`` and returns the result; error up to 2 ulp.
-
-    Corrected for the rounding of 1 + x, as in s_log1pf.c of msun, FreeBSD's mathematical library.
-    """
+    """Creates log(1 + x) of a float32, corrected for the rounding of 1 + x (s_log1pf.c); error to 2 ulp."""
     whole = x + 1.0
     exponent, fraction = _mantissa(whole)
     lost = (x - (whole - 1.0)) / whole  # relative rounding error of 1 + x
@@ -136,17 +112,14 @@ def log1p(x: Term) -> Term:
 
 
 def rsqrt(x: Term) -> Term:
-    """Creates ops for 1 / sqrt(x) of a float32 or float64 ``x`` and returns the result; error up to 2 ulp.
-
-    Root and quotient are each rounded.
-    """
+    """Creates 1 / sqrt(x) of a float32 or float64, root and quotient rounded; error up to 2 ulp."""
     return x.constant(1.0) / x.math("sqrt")
 
 
 def power(x: Term, y: Term) -> Term:
-    """Creates ops for x**y of a float32 ``x`` and a float64 ``y``; returns a float32, error up to 0.5001 ulp.
+    """Creates x**y of a float32 and a float64, 2**(y * log2(x)) in float64; error up to 0.5001 ulp.
 
-    Computed in float64 as 2**(y * log2(x)). Special cases follow C99, annex F.
+    Special cases follow C99, annex F.
     """
     size = x.math("absf").converted("extf", ir.F64Type.get())
     logarithm = _log2_f64(size)

@@ -1,8 +1,6 @@
-"""Elementary functions of float64, in operations that every GPU has.
+"""Elementary functions of float64, in operations that every GPU has; methods and errors in comments.
 
-Exponentials, logarithms and erf come first; powers, by double words of about 106 bits; hyperbolic
-functions; then trigonometric functions and their inverses. Section comments have methods, sources and
-errors.
+The errors in the functions' docstrings are the largest that tests/mlir/math/test_float64.py allows.
 """
 
 import math
@@ -14,15 +12,9 @@ from tuner.mlir.bindings import ir
 from tuner.mlir.ir.building import create, value
 from tuner.mlir.math.expressions import Term
 
-# ------------------------------------------------------------------------------
-# Elementary functions of float64 in operations that every GPU has: exponentials, logarithms, erf.
-#
 # Arguments are reduced as in ``tuner.mlir.math.float32``. Polynomials are Taylor's, of which the next term is
 # below 2**-54 of the result, except those of erf: tuner's, interpolated at Chebyshev nodes in 120 digits and
-# rounded to float64; the comment of each has the error that it causes. The errors in the functions'
-# docstrings are the largest that tests/mlir/math/test_float64.py allows.
-
-
+# rounded to float64; the comment of each has the error that it causes.
 FRACTION_BITS, BIAS = 52, 1023
 ROUNDER = 1.5 * 2**FRACTION_BITS  # x + ROUNDER has the nearest integer to x in its low bits
 TINY = 2.0**-54  # below this, expm1(x) and log1p(x) are x
@@ -90,38 +82,26 @@ def erf(x: Term) -> Term:
 
 
 def log(x: Term) -> Term:
-    """Creates ops for the natural logarithm of a float64 ``x``; error up to 1 ulp.
-
-    NaN for x < 0, -inf for 0.
-    """
+    """Creates the natural logarithm of a float64; error up to 1 ulp; NaN for x < 0, -inf for 0."""
     exponent, fraction = _mantissa(x)
     return at_the_edges(x, _sum(exponent, fraction, exponent * LN2_LOW))
 
 
 def log2(x: Term) -> Term:
-    """Creates ops for the logarithm to base 2 of a float64 ``x``; error up to 2 ulp.
-
-    NaN for x < 0, -inf for 0.
-    """
+    """Creates the logarithm to base 2 of a float64; error up to 2 ulp; NaN for x < 0, -inf for 0."""
     exponent, fraction = _mantissa(x)
     return at_the_edges(x, _log1p(fraction).fma(LOG2_E, exponent))
 
 
 def log10(x: Term) -> Term:
-    """Creates ops for the logarithm to base 10 of a float64 ``x``; error up to 2 ulp.
-
-    NaN for x < 0, -inf for 0.
-    """
+    """Creates the logarithm to base 10 of a float64; error up to 2 ulp; NaN for x < 0, -inf for 0."""
     exponent, fraction = _mantissa(x)
     rest = exponent.fma(LOG10_2_LOW, _log1p(fraction) * LOG10_E)
     return at_the_edges(x, exponent.fma(LOG10_2_HIGH, rest))
 
 
 def log1p(x: Term) -> Term:
-    """Creates ops for log(1 + x) of a float64 ``x`` and returns the result; error up to 2 ulp.
-
-    Corrected for the rounding of 1 + x, as in s_log1p.c of msun, FreeBSD's mathematical library.
-    """
+    """Creates log(1 + x) of a float64, corrected for the rounding of 1 + x (s_log1p.c); error up to 2 ulp."""
     whole = x + 1.0
     exponent, fraction = _mantissa(whole)
     lost = (x - (whole - 1.0)) / whole  # relative rounding error of 1 + x
@@ -176,10 +156,7 @@ def _power_of_two(exponent: Term) -> Term:
 
 
 def mantissa_of(x: Term) -> tuple[Term, Term]:
-    """Creates ops for n and m with x = m * 2**n, sqrt(1/2) <= m <= sqrt(2); returns both as float64.
-
-    Unspecified for x <= 0, infinity and NaN.
-    """
+    """Creates n and m with x = m * 2**n, sqrt(1/2) <= m <= sqrt(2), for finite x > 0, as float64."""
     is_small = x < 2.0 ** (1 - BIAS)
     bits = x.replaced(is_small, x * 2.0**FRACTION_BITS).bits()
     exponent = (bits - x.constant(math.sqrt(0.5)).bits()) >> FRACTION_BITS
@@ -253,10 +230,7 @@ class DoubleWord:
 
 
 def power(x: Term, y: Term) -> Term:
-    """Creates ops for x**y of two float64 terms and returns the result; error up to 2 ulp.
-
-    Computed as 2**(y * log2(x)); the exponent has 64 bits or more. Special cases follow C99, annex F.
-    """
+    """Creates x**y of two float64, 2**(y * log2(x)) by 64 bits or more; error up to 2 ulp; C99, annex F."""
     magnitude = power_of_size(x, y)
     half = y * 0.5
     half_is_whole, is_whole = (each.equals(each.math("roundeven")) for each in (half, y))
@@ -302,13 +276,6 @@ def _fast_sum(larger: Term, smaller: Term) -> DoubleWord:
     """Returns a sum with its rounding error: Dekker's Fast2Sum, exact where |larger| >= |smaller| or is 0."""
     high = larger + smaller
     return DoubleWord(high, smaller - (high - larger))
-
-
-# ------------------------------------------------------------------------------
-# Hyperbolic functions of float64 and their inverses, by expm1, exp and log1p.
-#
-# The errors in the functions' docstrings are the largest that tests/mlir/math/test_float64.py
-# allows.
 
 
 LARGE_HYPERBOLIC = 22.0  # from here on sinh and cosh are e**abs(x) / 2
@@ -365,8 +332,7 @@ def _half_exp(size: Term) -> Term:
 # rounding error of each product from ``fma``. Where one is 2**32 or more, in a branch, it is multiplied by
 # those bits of 2 / pi that count for its exponent, as integers (Payne and Hanek 1983). Polynomials of sine
 # and cosine are Taylor's, of which the next term is below 2**-54 of the result; that of atan is tuner's,
-# interpolated at Chebyshev nodes in 120 digits. The errors in the functions' docstrings are the largest that
-# tests/mlir/math/test_float64.py allows.
+# interpolated at Chebyshev nodes in 120 digits.
 
 
 HALF_PI = (1.5707963267948966, 6.123233995736766e-17, -1.4973849048591698e-33)  # pi / 2 in three parts
@@ -424,10 +390,7 @@ def atan(x: Term) -> Term:
 
 
 def atan2(y: Term, x: Term) -> Term:
-    """Creates ops for the angle of the point (``x``, ``y``), two float64 terms; error up to 3 ulp.
-
-    Signed zeros and infinities as in C99, annex F.
-    """
+    """Creates the angle of the point (``x``, ``y``) of float64; error up to 3 ulp; zeros as C99, annex F."""
     height, width = y.math("absf"), x.math("absf")
     ratio = height / width
     ratio = ratio.replaced(height.equals(0.0) & width.equals(0.0), 0.0)

@@ -33,8 +33,7 @@ def expand_remainders(root: Op | ir.Module) -> None:
     """Replaces each ``arith.remf`` in an operation by loops that compute C's fmod exactly, in place.
 
     LLVM would call the C library or libdevice. The divisor is doubled until it is more than half of the
-    dividend, then halved again; each time it is subtracted where it fits. All numbers are exact. The number
-    of steps is the difference of the exponents: a handful for numbers of alike size, at most 277 for
+    dividend, then halved again; each time it is subtracted where it fits, exactly, at most 277 times for
     float32. Raises CandidateError(COMPILE) for vectors.
 
         %r = arith.remf %x, %y : f32
@@ -152,8 +151,7 @@ PRODUCTS: dict[float, Formula] = {
 def lower_math(module: ir.Module) -> None:
     """Replaces math ops and ``arith.remf`` in all kernels by formulas that need no libdevice, in place.
 
-    Ops for which the GPU has instructions stay (``NATIVE``, ``OF_INTEGERS``). Raises CandidateError(COMPILE)
-    for an op without a formula, or without one for its type.
+    Ops of ``NATIVE`` and ``OF_INTEGERS`` stay. Raises CandidateError(COMPILE) for an op without a formula.
     """
     for kernel in walk(module, "gpu.func"):
         expand_remainders(kernel)
@@ -164,11 +162,7 @@ def lower_math(module: ir.Module) -> None:
 
 
 def expand_math(root: Op | ir.Module) -> None:
-    """Replaces the math ops that have a formula for their type by it, on scalars and vectors, in place.
-
-    Ops for which processors have instructions stay (``NATIVE``, ``OF_INTEGERS``). Raises
-    CandidateError(COMPILE) for an op without a formula.
-    """
+    """Replaces the math ops that have a formula for their type by it, on scalars and vectors, in place."""
     expand_remainders(root)
     for op in _math_ops(root):
         _require(op)

@@ -1,9 +1,4 @@
-"""Evaluates a fusion on arrays: the numpy reference that kernels are compared with, with allowed errors.
-
-``evaluate`` computes the operations one by one, convolutions by ``convolution``, bodies of
-``linalg.generic`` by ``tuner.mlir.reference.scalar_ops``; ``worst_error`` compares a result with what is
-``Expected``.
-"""
+"""Evaluates a fusion on arrays: the numpy reference that kernels are compared with, with allowed errors."""
 
 from collections.abc import Mapping, Sequence
 from dataclasses import dataclass, field
@@ -98,18 +93,9 @@ class Expected:
 
 
 def evaluate(text: str, inputs: tuple[Array, ...]) -> tuple[Expected, ...]:
-    """Returns what a fusion computes of arrays for its inputs, for each of its outputs.
+    """Returns the outputs of a fusion in float64, with the errors that are allowed of a kernel's.
 
-    Args:
-        text: a module with the function ``group``; its last arguments are the outputs.
-        inputs: an array for each input, of its shape.
-
-    Returns:
-        The outputs in float64, with the errors that are allowed of a kernel's.
-
-    Raises:
-        UsageError: an operation that is not known here, named.
-        CandidateError: text that is not a fusion.
+    Raises UsageError for an operation that is not known here, CandidateError for text that is not a fusion.
     """
     with ir.Context(), ir.Location.unknown():
         module = parse_fusion(text)
@@ -130,7 +116,6 @@ def draw_inputs(text: str, rng: np.random.Generator) -> tuple[Array, ...]:
     """Returns random inputs: standard normal numbers; positive ones where these give a NaN or an infinity.
 
     Of i8 all numbers, of other integers 0 and 1.
-    A variance, for instance, must not be negative.
     """
     kinds = input_shapes(text)
     inputs = tuple(_drawn(shape, element, rng) for shape, element in kinds)

@@ -1,7 +1,6 @@
 """The operations in bodies of linalg ops, on arrays with bounds of their rounding errors.
 
-``apply`` computes one op: floats as ``Bounded`` arrays (running error analysis), integers exactly, in
-two's complement. Other operations are refused.
+Floats are ``Bounded`` arrays (running error analysis), integers exact, in two's complement.
 """
 
 import math
@@ -49,7 +48,6 @@ class Bounded:
         return cls(array, np.zeros_like(array), element)
 
     def reshaped(self, view: Callable[[Float64], Float64]) -> "Bounded":
-        """Returns the values and errors after a change of shape, such as a transpose."""
         shape = np.broadcast_shapes(self.value.shape, self.error.shape)
         return Bounded(view(self.value), view(np.broadcast_to(self.error, shape)), self.element)
 
@@ -63,10 +61,7 @@ class Truth:
 
 
 def rounded(value: Float64, error: Float64, element: str, ulps: float = 1.0) -> Bounded:
-    """Returns a result that a kernel rounds to ``element``: ``ulps`` half units in the last place are added.
-
-    Numbers above the largest of the type become infinite.
-    """
+    """Returns a result rounded to ``element``, infinite if too large; ``ulps`` half ulps of error more."""
     with np.errstate(all="ignore"):
         largest = LARGEST.get(element)
         if largest is not None:
@@ -253,10 +248,7 @@ def compared_integers(predicate: int, a: Bounded, b: Bounded, element: str) -> T
 
 
 def converted_integer(name: str, x: Bounded, source: str, element: str) -> Bounded:
-    """Returns the result of one of INTEGER_CONVERSIONS, of ``source`` to ``element``.
-
-    What a float gives that no integer of the type is near to is undefined: any number is allowed.
-    """
+    """Returns one of INTEGER_CONVERSIONS; floats that are near to no integer of the type give any number."""
     if name in FROM_FLOAT:
         return _rounded_to_zero(x, element, is_signed=name == "arith.fptosi")
     numbers = _integers(x)
@@ -303,10 +295,6 @@ def _unsigned(numbers: Int64, element: str) -> Int64:
     return numbers & ((1 << bits) - 1) if bits < 64 else numbers
 
 
-# ------------------------------------------------------------------------------
-# The operations in bodies of linalg ops, on arrays with error bounds; other operations are refused.
-
-
 Number = Bounded | Truth
 
 
@@ -314,14 +302,10 @@ def _each(of: Callable[[float], float]) -> Callable[[Float64], Float64]:
     return np.vectorize(of, otypes=[np.float64])
 
 
-def _exp2_slope(_: Float64, y: Float64) -> Float64:
-    return y * math.log(2)
-
-
 TWO_OVER_ROOT_PI = 2 / math.sqrt(math.pi)
 UNARY: dict[str, Callable[[Bounded], Bounded]] = {
     "math.exp": function(np.exp, lambda _, y: y),
-    "math.exp2": function(np.exp2, _exp2_slope),
+    "math.exp2": function(np.exp2, lambda _, y: y * math.log(2)),
     "math.expm1": function(np.expm1, lambda _, y: y + 1),
     "math.log": function(np.log, lambda x, _: 1 / x),
     "math.log2": function(np.log2, lambda x, _: 1 / (x * math.log(2))),
@@ -381,10 +365,7 @@ ALL_TRUE, ALL_FALSE, ORDERED, NOT_EQUAL, UNORDERED_FROM, NEVER_EQUAL, NAN = 15, 
 
 
 def apply(op: Op, operands: list[Number]) -> Number:
-    """Returns the result of an op of a body, of arrays for its operands.
-
-    Raises UsageError for an op that is not known here.
-    """
+    """Returns the result of an op of a body, of arrays; UsageError for an op that is not known here."""
     name, element = op.name, str(op.results[0].type)
     if name in UNARY:
         return UNARY[name](_bounded(operands[0]))
@@ -443,17 +424,17 @@ def _certain(value: Any) -> Truth:
     return Truth(value, np.zeros_like(value))
 
 
-def _converted(op: Op, x: Bounded, element: str) -> Bounded:
-    if op.name in INTEGER_CONVERSIONS:
-        return converted_integer(op.name, x, str(op.operands[0].type), element)
-    return rounded(x.value, x.error, element)
-
-
 def _comparison(op: Op, a: Bounded, b: Bounded) -> Truth:
     predicate = ir.IntegerAttr(op.attributes["predicate"]).value
     if op.name == "arith.cmpi":
         return compared_integers(predicate, a, b, str(op.operands[0].type))
     return compared(predicate, a, b)
+
+
+def _converted(op: Op, x: Bounded, element: str) -> Bounded:
+    if op.name in INTEGER_CONVERSIONS:
+        return converted_integer(op.name, x, str(op.operands[0].type), element)
+    return rounded(x.value, x.error, element)
 
 
 def _of_integers(name: str, operands: list[Number], element: str) -> Number:

@@ -26,20 +26,14 @@ def long_word(number: int) -> Value:
 
 
 def calculate(name: str, left: Value, right: Value | int) -> Value:
-    """Creates ``arith.<name>``, such as "addi", of two i32 values; returns its result.
-
-    An int as ``right`` becomes a constant. Adding the int 0 creates no op and returns ``left``.
-    """
+    """Creates ``arith.<name>``, such as "addi", of two i32 or an int as ``right``; adding 0 creates none."""
     if name == "addi" and right == 0 and isinstance(right, int):
         return left
     return value(f"arith.{name}", left.type, left, word(right) if isinstance(right, int) else right)
 
 
 def compare(predicate: str, left: Value, right: Value | int) -> Value:
-    """Creates ``arith.cmpi`` of two i32 values; returns its i1 value.
-
-    ``predicate``: "eq", "ne" or "ult" (unsigned less than). An int as ``right`` becomes a constant.
-    """
+    """Creates ``arith.cmpi`` ("eq", "ne", "ult") of two i32, or an int as ``right``; returns its i1 value."""
     attribute = ir.IntegerAttr.get(ir.IntegerType.get_signless(64), PREDICATES[predicate])
     other = word(right) if isinstance(right, int) else right
     return value("arith.cmpi", ir.IntegerType.get_signless(1), left, other, predicate=attribute)
@@ -56,10 +50,7 @@ def as_index(number: Value) -> Value:
 
 
 def as_count(number: Value) -> Value:
-    """Creates ``arith.index_castui`` of a non-negative i32 value to index; returns the index value.
-
-    Without a sign, divisions of this value take fewer instructions.
-    """
+    """Creates ``arith.index_castui`` of an i32: unsigned divisions take fewer instructions."""
     return value("arith.index_castui", ir.IndexType.get(), number)
 
 
@@ -80,9 +71,8 @@ def count(
     build: Callable[[Value, list[Value]], Sequence[Value]],
     step: int = 1,
 ) -> list[Value]:
-    """Creates an ``scf.for`` over i32 with carried values; returns the carried values after the loop.
+    """Creates an ``scf.for`` over i32 from ``first`` to below ``last``; returns the carried values after it.
 
-    The counter runs from ``first`` to below ``last`` by ``step``; ``carried`` are the values before the loop.
     ``build(counter, values)`` creates the body and returns the carried values of the next iteration.
     """
     bounds = [word(first) if isinstance(first, int) else first, word(last), word(step)]

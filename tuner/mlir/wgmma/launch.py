@@ -10,10 +10,6 @@ from tuner.mlir.wgmma.integers import as_count, as_i32, calculate, compare, coun
 from tuner.mlir.wgmma.plan import WARPGROUP, PipelinePlan
 from tuner.mlir.wgmma.warpgroups import Place
 
-# ------------------------------------------------------------------------------
-# The block around the pipeline: tensor maps on the host, threads of the launch, roles of warpgroups.
-
-
 GRID_Z, BLOCK_X = 2, 3  # numbers of operands of gpu.launch: blocks along z, threads along x
 ALL_LANES, LAST_LANE = -1, 31
 MAP = (
@@ -23,10 +19,9 @@ MAP = (
 
 
 def create_tensor_map(matrix: Value, box: tuple[int, int], *, is_tf32: bool) -> Value:
-    """Creates the CUDA tensor map of a matrix, on the host; returns an LLVM pointer to it for the kernel.
+    """Creates the CUDA tensor map of a memref, on the host; returns an LLVM pointer to it for the kernel.
 
-    ``matrix``: a memref. ``box``: elements per TMA copy, as (slower dimension, innermost dimension).
-    ``is_tf32``: whether the map's element type is tf32 instead of f32.
+    ``box``: elements per TMA copy, as (slower, innermost dimension). ``is_tf32``: not f32.
     """
     element = ir.MemRefType(matrix.type).element_type
     unranked = value("memref.cast", ir.UnrankedMemRefType.get(element, None), matrix)
@@ -44,21 +39,14 @@ def set_threads(launch: Op, threads: int) -> None:
 
 
 def set_cluster(launch: Op, plan: PipelinePlan) -> None:
-    """Sets the cluster size of a ``gpu.launch``; does nothing for a plan with one block per cluster.
-
-    Blocks of a cluster that compute different rows of C (along M) differ in y, those that compute different
-    columns (along N) in x.
-    """
+    """Sets the cluster size of a launch, if above 1: blocks along M differ in y, those along N in x."""
     if plan.cluster_blocks > 1:
         rows, columns = plan.cluster
         launch.attributes[CLUSTER_SIZE] = ir.DenseI32ArrayAttr.get([columns, rows, 1])
 
 
 def set_splits(launch: Op, plan: PipelinePlan) -> None:
-    """Sets the blocks along z of a ``gpu.launch`` to ``plan.splits``, each of which sums a part of k.
-
-    Does nothing for a plan with one split.
-    """
+    """Sets the blocks along z of a launch to ``plan.splits``, if above 1, each of which sums a part of k."""
     if plan.splits > 1:
         with launch.location, ir.InsertionPoint(launch):
             launch.operands[GRID_Z] = index(plan.splits)
@@ -84,10 +72,7 @@ def synchronise(plan: PipelinePlan) -> None:
 
 
 def create_shared_memory(size_bytes: int) -> Value:
-    """Creates an allocation of the block's shared memory, aligned to 1024 bytes; returns its address.
-
-    ``size_bytes``: its size. The address is an i32 value.
-    """
+    """Creates an allocation of the block's shared memory, aligned to 1024 bytes; returns its i32 address."""
     kind = ir.Type.parse(f"memref<{size_bytes}xi8, #gpu.address_space<workgroup>>")
     long = ir.IntegerType.get_signless(64)
     empty = ir.DenseI32ArrayAttr.get([0, 0])
@@ -101,11 +86,7 @@ def thread_number() -> Value:
 
 
 def warp_number(thread: Value) -> Value:
-    """Creates the number of a thread's warp in its block; returns the i32 value.
-
-    ``thread``: the thread's number in its block, an i32 value. A shuffle from lane 0 lets ptxas know that the
-    number is the same in all threads of the warp.
-    """
+    """Creates the number of a thread's warp, i32, by a shuffle: ptxas then knows that it is uniform."""
     warp = calculate("shrui", thread, 5)
     kind = ir.Attribute.parse("#nvvm<shfl_kind idx>")
     return value("nvvm.shfl.sync", i32(), word(ALL_LANES), warp, word(0), word(LAST_LANE), kind=kind)
@@ -116,9 +97,8 @@ def split_roles(
 ) -> None:
     """Creates the branch by warpgroup: the last warpgroup runs the producer, all others run the consumer.
 
-    ``warp``: the warp's number in the block, an i32 value. ``produce`` creates the code of one elected thread
-    of the last warpgroup, ``consume`` the code of all threads of the others. Where ``plan.registers`` is set,
-    registers move from the producer to the consumers.
+    ``produce`` creates the code of one elected thread of the last warpgroup, ``consume`` that of all threads
+    of the others. Where ``plan.registers`` is set, registers move from the producer to the consumers.
     """
     warps = WARPGROUP // 32
     first = plan.consumers * warps
@@ -163,10 +143,7 @@ DECIDED_BY_BLOCKS = ("arith.", "affine.apply", "gpu.block_id")
 
 @dataclass(frozen=True)
 class BlockTiles:
-    """The tiles of C that each block of a ``gpu.launch`` computes, one after another.
-
-    The script launched one block per tile.
-    """
+    """The tiles of C that each block of a ``gpu.launch`` computes; the script launched one block per tile."""
 
     launch: Op
     corner: tuple[Value | int, Value | int]  # row and column in C, computed from block ids
@@ -178,10 +155,7 @@ class BlockTiles:
     def of(
         cls, launch: Op, corner: tuple[Value | int, Value | int], plan: PipelinePlan
     ) -> "BlockTiles | str":
-        """Returns the tiles of a ``gpu.launch``, or a message on why a block cannot compute several tiles.
-
-        ``corner``: row and column in C of a block's tile, as values computed from block ids.
-        """
+        """Returns the tiles of a launch by ``corner`` in C, or why a block cannot compute several tiles."""
         cluster = plan.cluster[::-1]
         if plan.tiles == 1:
             return cls(launch, corner, (0, 0), cluster, 1)
@@ -205,10 +179,7 @@ class BlockTiles:
         return -(-self.clusters // self.per_block)
 
     def set_grid(self) -> None:
-        """Sets the grid of the launch to one row of clusters, as many as ``launched`` says.
-
-        Records the number of tiles along x and y as an attribute. Does nothing if blocks compute one tile.
-        """
+        """Sets the grid to one row of ``launched`` clusters, if any, and records the tiles along x and y."""
         if self.per_block == 1:
             return
         tiles = [count * size for count, size in zip(self.grid, self.cluster, strict=True)]
@@ -220,9 +191,8 @@ class BlockTiles:
     def create_loop(self, first: Place, build: Build) -> None:
         """Creates the code of all tiles of a block: a loop, or the code of one tile without a loop.
 
-        ``first``: the ring position before the first tile. ``build(corner, place)`` creates the code of one
-        tile, from a function that creates the tile's row and column in C and from the ring position before
-        the tile, and returns the ring position after the tile.
+        ``build(corner, place)`` creates the code of one tile from a function that creates its row and column
+        in C, and from the ring position before the tile (``first``); returns the one after it.
         """
         if self.per_block == 1:
             build(lambda: self._corner({}), first)

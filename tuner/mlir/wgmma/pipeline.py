@@ -57,14 +57,12 @@ class WgmmaPipelineOp(InPlaceOp, name="wgmma_pipeline"):
                 nvvm.cp.async.bulk.tensor.shared.cluster.global %to, %map, %full, box[%column, %k] : ...
 
     Attributes, all i64 but ``stores``: ``block_k`` (default 64), ``stages`` (4), ``consumers`` (2): tile
-    size along k,
-    stages of the ring, warpgroups that multiply. ``cluster_m``, ``cluster_n`` (1), one of which may be 2:
-    blocks along m share tiles of B, along n of A; the grid must be a multiple of the cluster. ``tiles`` (1):
-    above 1, each block computes that many tiles of C one after another, and the grid is smaller by that
-    factor; the producer fetches the next tile while the consumers store one. The order of tiles is that of
-    the blocks that would otherwise compute them (``tuner.swizzle_blocks``, before this op). ``stores``
-    (string, "direct"): with "tma" the epilogue that was set aside is applied here, C gets the epilogue's
-    type, and its 16-bit results are stored through shared memory; no ``tuner.finish_stores`` follows then.
+    size along k, stages of the ring, warpgroups that multiply. ``cluster_m``, ``cluster_n`` (1), one of which
+    may be 2: blocks along m share tiles of B, along n of A; the grid must be a multiple of the cluster.
+    ``tiles`` (1): above 1, each block computes that many tiles of C one after another, in the order of the
+    blocks otherwise (``tuner.swizzle_blocks``, before this op); the producer fetches the next tile while the
+    consumers store one. ``stores`` (string, "direct"): with "tma" the epilogue that was set aside is applied
+    here, and 16-bit results are stored through shared memory; no ``tuner.finish_stores`` follows then.
     ``splits`` (1): above 1, each of that many blocks along z sums a part of k, a multiple of ``block_k``,
     for ``tuner.finish_stores`` in a mode that adds the parts. The handle (a func.func) stays valid; handles
     to the launch's linalg ops do not. Silenceable failure, with launches before it rewritten: no such

@@ -31,10 +31,7 @@ UNIT_BYTES = 16  # unit of addresses and offsets in a matrix descriptor
 
 @dataclass(frozen=True)
 class Box:
-    """One TMA copy into a tile: where it goes (byte offset), and the first row and k that it copies.
-
-    Row and k count from the start of the tile.
-    """
+    """One TMA copy into a tile: where it goes (byte offset), and its first row and k in the tile."""
 
     offset_bytes: int  # in the tile in shared memory
     row: int
@@ -43,10 +40,7 @@ class Box:
 
 @dataclass(frozen=True)
 class OperandTile:
-    """The layout in shared memory of a tile of A or B: ``rows`` (along m or n) x ``depth`` (along k).
-
-    Both count elements, in the 128-byte swizzle; each stage of the ring holds one tile of A and one of B.
-    """
+    """The layout in shared memory, 128-byte swizzle, of a tile: ``rows`` x ``depth`` (along k) elements."""
 
     rows: int
     depth: int
@@ -61,32 +55,21 @@ class OperandTile:
 
     @property
     def bytes(self) -> int:
-        """Returns the size of the tile in shared memory, in bytes."""
         return self.rows * self.depth * self.item_bytes
 
     @property
     def box(self) -> tuple[int, int]:
-        """Returns the shape of one TMA copy, in elements: (slower dimension, innermost dimension).
-
-        The innermost dimension is one line of 128 bytes. Blocks that share the tile divide the slower
-        dimension.
-        """
+        """Returns the shape of one TMA copy, in elements: (slower dimension, one line of 128 bytes)."""
         return (self.rows if self.is_k_major else self.depth) // self.parts, self.line
 
     @property
     def part_bytes(self) -> int:
-        """Returns the bytes of one TMA copy.
-
-        Also the distance in shared memory between the copies of two blocks that share the tile.
-        """
+        """Returns the bytes of one TMA copy, the distance between those of two blocks that share the tile."""
         return self.box[0] * LINE_BYTES
 
     @property
     def boxes(self) -> tuple[Box, ...]:
-        """Returns the TMA copies by the block of rank 0: all copies of the tile, unless blocks share it.
-
-        The copies of another block that shares the tile are ``part_bytes`` further per rank.
-        """
+        """Returns the TMA copies by the block of rank 0; others are ``part_bytes`` further per rank."""
         along = self.depth if self.is_k_major else self.rows
         starts = range(0, along, self.line)
         size = self.parts * self.part_bytes
@@ -97,14 +80,12 @@ class OperandTile:
 
     @property
     def steps(self) -> int:
-        """Returns how many wgmma instructions the depth of the tile takes: each covers 32 bytes along k."""
         return self.depth * self.item_bytes // MMA_DEPTH_BYTES
 
     def offset_bytes(self, row: int, step: int) -> int:
-        """Returns the byte offset in the tile at which the operand of one wgmma starts.
+        """Returns the byte offset of the operand of wgmma number ``step`` along k, with rows from ``row`` on.
 
-        The operand has rows from ``row`` on; ``step`` is the number of the wgmma along k. ``row`` must be a
-        multiple of 8 where k is innermost, else of ``line``.
+        ``row`` must be a multiple of 8 where k is innermost, else of ``line``.
         """
         k = step * MMA_DEPTH_BYTES // self.item_bytes
         if self.is_k_major:
@@ -120,11 +101,7 @@ class OperandTile:
         return SWIZZLE_128 | ATOM_BYTES // UNIT_BYTES << 32 | leading // UNIT_BYTES << 16
 
     def why_not(self, name: str, rows_of_one: int) -> str | None:
-        """Returns a message on why TMA and wgmma cannot handle this tile, else None.
-
-        ``name``: the operand, "A" or "B", for the message. The tile's rows must be a multiple of
-        ``rows_of_one``.
-        """
+        """Returns why TMA and wgmma cannot handle tile ``name``, in ``rows_of_one``, else None."""
         if self.depth % self.line or (not self.is_k_major and self.rows % self.line):
             return f"{name}: found {self.rows} x {self.depth}, allowed whole lines of {LINE_BYTES} bytes"
         if self.box[0] % ATOM_LINES:
@@ -156,10 +133,7 @@ UNEQUAL_REGISTERS = (40, 232)  # per thread of the producer, of each of two cons
 
 @dataclass(frozen=True)
 class PipelinePlan:
-    """The sizes of a warp-specialized matmul pipeline, with one producer warpgroup.
-
-    The producer copies tiles for ``consumers`` other warpgroups, which multiply them.
-    """
+    """The sizes of a pipeline: one producer warpgroup copies tiles for ``consumers`` that multiply."""
 
     a: OperandTile
     b: OperandTile
@@ -179,12 +153,10 @@ class PipelinePlan:
 
     @property
     def threads(self) -> int:
-        """Returns the number of threads per block: 128 for each consumer, and 128 for the producer."""
         return WARPGROUP * (self.consumers + 1)
 
     @property
     def cluster_blocks(self) -> int:
-        """Returns the number of thread blocks per cluster."""
         return self.cluster[0] * self.cluster[1]
 
     @property
@@ -194,30 +166,22 @@ class PipelinePlan:
 
     @property
     def k_tiles(self) -> int:
-        """Returns the number of tiles that a block multiplies along k, rounded up.
-
-        The last tile may extend beyond the matrix.
-        """
         return -(-self.k // (self.a.depth * self.splits))
 
     @property
     def consumer_rows(self) -> int:
-        """Returns how many rows of the block's tile of C each consumer warpgroup computes."""
         return self.a.rows // self.consumers
 
     @property
     def fragments(self) -> int:
-        """Returns how many fragments, of 64 rows of C each, a consumer warpgroup computes."""
         return self.consumer_rows // MMA_ROWS
 
     @property
     def sums(self) -> int:
-        """Returns the number of 32-bit accumulators of a thread for one fragment of 64 rows of C."""
         return self.b.rows // 2
 
     @property
     def stage_bytes(self) -> int:
-        """Returns the bytes of one stage of the ring: a tile of A and a tile of B."""
         return self.a.bytes + self.b.bytes
 
     @property
@@ -227,7 +191,6 @@ class PipelinePlan:
 
     @property
     def box_bytes(self) -> int:
-        """Returns the bytes of the 16-bit results that a warp stores to C by one TMA copy."""
         return BOX_ROWS * BOX_COLUMNS * 2
 
     @property
@@ -284,10 +247,6 @@ class PipelinePlan:
         return None
 
 
-# ------------------------------------------------------------------------------
-# The matmul of a block, as a script leaves it in a ``gpu.launch``: a fill and a product of subviews.
-
-
 # Element type -> wgmma's spelling; sums are f32, of integers i32
 KINDS = {"f16": "f16", "bf16": "bf16", "f32": "tf32", "f8E4M3FN": "e4m3", "f8E5M2": "e5m2", "i8": "s8"}
 STAGED_RESULTS, STAGED_BYTES = ("f16", "bf16"), 2  # elements of C that are stored through shared memory
@@ -309,10 +268,7 @@ class Knobs:
 
 @dataclass(frozen=True)
 class BlockMatmul:
-    """The matmul that each thread block of a ``gpu.launch`` computes: its ops, matrices and tile of C.
-
-    The tile of C at ``origin`` is ``tile[0]`` rows of A times ``tile[1]`` columns of B, summed over ``k``.
-    """
+    """The matmul of each thread block of a launch, for the tile of C at ``origin``, summed over ``k``."""
 
     function: Op
     launch: Op
@@ -367,24 +323,16 @@ class BlockMatmul:
 
     @property
     def epilogue(self) -> Op | None:
-        """Returns the scalar function that ``tuner.set_aside_epilogue`` made for this kernel, or None."""
         return find_epilogue(self.function)
 
     def retype_output(self, epilogue: Op) -> None:
-        """Changes the element type of argument C to the result type of ``epilogue``, in place.
-
-        ``epilogue`` is the scalar function that will be applied to the sums. The function type changes too.
-        """
+        """Changes the element type of argument C to the result type of ``epilogue``, in place."""
         retype_argument(self.matrices[2], output_type(epilogue))
         sync_function_type(self.function)
 
 
 def read_matmul(function: Op, launch: Op) -> BlockMatmul | str:
-    """Returns the matmul of a ``gpu.launch`` in a func.func, or a message if it is not of the expected form.
-
-    Expected are one ``linalg.fill`` and one ``linalg.matmul`` of subviews or casts of arguments. Changes
-    nothing.
-    """
+    """Returns the matmul and fill, of subviews, of a launch, or a message on why there is none."""
     fills, products = walk(launch, "linalg.fill"), walk(launch, "linalg.matmul")
     if len(fills) != 1 or len(products) != 1:
         return (

@@ -1,8 +1,4 @@
-"""The end of a consumer: its sums are stored to C, in adjacent pairs, or by TMA through shared memory.
-
-``create_stores`` stores pairs, which ``tuner.finish_stores`` completes. ``StagedStores`` is for 16-bit
-results, which the TMA stores in boxes of whole lines.
-"""
+"""The end of a consumer: its sums are stored to C, in adjacent pairs, or by TMA through shared memory."""
 
 from dataclasses import dataclass
 from functools import partial
@@ -31,13 +27,8 @@ def create_stores(
 ) -> None:
     """Creates one thread's stores of its sums to C, each a ``vector.store`` of two adjacent elements.
 
-    Args:
-        plan: the sizes of the pipeline.
-        sums: the thread's accumulators, one LLVM struct per 64 rows of C.
-        c: the memref of C.
-        first: row and column (index values) of the block's tile in C.
-        consumer: the number of the consumer warpgroup, an i32 value.
-        thread: the thread's number in its warpgroup, an i32 value.
+    ``sums``: one LLVM struct per 64 rows of C; ``first``: row and column of the block's tile; ``consumer``
+    and ``thread``, i32 values: numbers of the warpgroup and of the thread in it.
     """
     warp, lane = calculate("shrui", thread, 5), calculate("andi", thread, 31)
     above = calculate("addi", calculate("muli", consumer, plan.consumer_rows), calculate("muli", warp, 16))
@@ -53,11 +44,7 @@ def create_stores(
 
 
 def pair_of(plan: PipelinePlan, sums: Value, group: int, half: int) -> Value:
-    """Creates the vector of two adjacent sums that a thread holds in a fragment of 64 rows of C.
-
-    ``sums``: the fragment's LLVM struct; ``group``: the number of the 8 columns that the pair is in;
-    ``half``: 0 for the upper row that the thread holds, 1 for the row 8 further down.
-    """
+    """Creates a thread's two adjacent sums of a fragment, in ``group`` of 8 columns, 8 ``half`` rows on."""
     kind = ir.Type.parse(plan.accumulator_kinds[1])
     pair = [_element(sums, kind, 4 * group + 2 * half + each) for each in range(2)]
     return value("vector.from_elements", ir.VectorType.get([2], kind), *pair)
@@ -109,11 +96,8 @@ class StagedStores:
     def create(self, sums: list[Value], corner: tuple[Value, Value], warp: Value, thread: Value) -> None:
         """Creates a warp's stores of its sums of one tile: epilogue, copy to shared memory, TMA store.
 
-        Args:
-            sums: a thread's accumulators, one LLVM struct per 64 rows of C.
-            corner: row and column (index values) of the block's tile in C.
-            warp: the warp's number in the block, an i32 value.
-            thread: the thread's number in its warpgroup, an i32 value.
+        ``sums``: one LLVM struct per 64 rows of C; ``corner``: row and column of the block's tile; ``warp``
+        and ``thread``, i32 values: numbers in the block and in the warpgroup.
         """
         plan, lane = self.plan, calculate("andi", thread, 31)
         boxes = calculate("addi", self.shared, plan.boxes_offset_bytes)
@@ -146,7 +130,6 @@ class StagedStores:
         branch(_elected(), lambda: _wait(0))
 
     def _free_box(self, number: int, count: int) -> None:
-        """Creates the wait until the TMA has read the box of store ``number``, of ``count`` per tile."""
         if self.plan.tiles == 1 and number < BOXES:
             return
         is_newest = number == 0 and count % BOXES != 0  # the last store of the previous tile used this box

@@ -1,8 +1,7 @@
 """The warpgroups of a pipeline: a producer that copies by TMA, consumers that multiply, and their ring.
 
-The producer waits until a stage of the ring is empty and fills it; a consumer waits until the stage is
-full, multiplies its rows by wgmma, and releases the previous stage. Each stage has two mbarriers for
-these waits.
+The producer fills empty stages of the ring; a consumer multiplies the rows of a full stage by wgmma, then
+releases the previous stage. Each stage has two mbarriers for these waits.
 """
 
 from dataclasses import dataclass
@@ -59,26 +58,17 @@ class Place:
 
 @dataclass(frozen=True)
 class Ring:
-    """The ring of stages of a block in shared memory, from the address ``start`` (an i32 value) on.
-
-    Its methods create code at the current insertion point. Each stage has two mbarriers: full and empty.
-    """
+    """The ring of stages of a block in shared memory from ``start`` (i32) on, each with two mbarriers."""
 
     plan: PipelinePlan
     start: Value
 
     def first_place(self, parity: int) -> Place:
-        """Creates the position at stage 0 of a thread that has used no stage.
-
-        ``parity``: 0 for a consumer, 1 for the producer, for which every stage is empty at first.
-        """
+        """Creates the position at stage 0; ``parity``: 0 for a consumer, 1 for the producer."""
         return Place(word(0), word(parity))
 
     def next_place(self, place: Place) -> Place:
-        """Creates the position one stage after ``place``.
-
-        After the last stage comes stage 0, with the other parity.
-        """
+        """Creates the position one stage after ``place``, of the other parity after the last stage."""
         following = calculate("addi", place.stage, 1)
         is_round = compare("eq", following, self.plan.stages)
         stage = value("arith.select", following.type, is_round, word(0), following)
@@ -115,18 +105,11 @@ class Ring:
         create("nvvm.mbarrier.try_wait.parity", [], [mbarrier, place.parity, word(SUSPEND_NS)])
 
     def expect(self, mbarrier: Value) -> None:
-        """Creates the producer's arrival at a full barrier, which announces the bytes of one stage.
-
-        ``mbarrier``: the pointer to the stage's full barrier.
-        """
+        """Creates the producer's arrival at a full barrier, which announces the bytes of one stage."""
         create("nvvm.mbarrier.arrive.expect_tx", [], [mbarrier, word(self.plan.stage_bytes)])
 
     def release(self, stage: Value, rank: Value) -> None:
-        """Creates a consumer's arrival at the empty barrier of a stage: the consumer has read the stage.
-
-        ``rank`` (an i32 value): the block of the cluster whose barrier it is; ignored where clusters have one
-        block.
-        """
+        """Creates a consumer's arrival at a stage's empty barrier in block ``rank`` (i32) of a cluster."""
         if self.plan.cluster_blocks > 1:
             away = value("nvvm.mapa", ir.Type.parse("!llvm.ptr<7>"), self.empty(stage), rank)
             create("nvvm.mbarrier.arrive", [], [away], scope=ir.Attribute.parse("#nvvm.mem_scope<cluster>"))
@@ -155,10 +138,9 @@ class Consumer:
     thread: Value  # thread's number in the warpgroup, an i32
 
     def create(self, first: Place) -> tuple[list[Value], Place]:
-        """Creates the loop over tiles of k: waits for a stage, multiplies its tiles, releases the stage.
+        """Creates the loop over tiles of k from position ``first`` on; returns (sums, position after it).
 
-        ``first``: the ring position where the loop starts. Returns (sums, ring position after the loop); sums
-        are one LLVM struct of a thread's accumulators per 64 rows of C.
+        ``sums``: one LLVM struct of a thread's accumulators per 64 rows of C.
         """
         ring, plan = self.ring, self.ring.plan
         kind = sums_type(plan)
@@ -198,7 +180,6 @@ class Consumer:
         return new
 
     def _product(self, sums: Value, left: Value, right: Value, *, is_set: bool) -> Value:
-        """Creates one wgmma, which overwrites the sums (``is_set``) or adds to them."""
         plan = self.ring.plan
         depth = MMA_DEPTH_BYTES // plan.a.item_bytes
         words = {
@@ -216,10 +197,7 @@ class Consumer:
         return value("nvvm.wgmma.mma_async", sums.type, sums, left, right, **attributes)
 
     def _release(self, stage: Value) -> None:
-        """Creates arrivals at a stage's empty barriers, by one thread per block of the cluster.
-
-        A wgmma group completes for the whole warpgroup at once, so other threads need not arrive.
-        """
+        """Creates arrivals at a stage's empty barriers by one thread per block: wgmma completes for all."""
         is_speaker = compare("ult", self.thread, self.ring.plan.cluster_blocks)
         branch(is_speaker, lambda: self.ring.release(stage, self.thread))
 
@@ -268,9 +246,8 @@ def create_producer(
 ) -> Place:
     """Creates the producer's loop over tiles of k, which fills stages of the ring by TMA, for one thread.
 
-    ``sources``: those of A and B. ``first``: the ring position where the loop starts. ``first_k`` (an i32
-    value): where the block's part of k starts; None: the block sums all of k. Returns the ring position after
-    the loop.
+    ``sources``: of A and B. ``first_k``: where the block's part of k starts, i32; None: all of k. Returns the
+    ring position after the loop.
     """
     plan = ring.plan
 

@@ -1,8 +1,4 @@
-"""Buffers of a host program in both memories: host and device, views of both, and where each is valid.
-
-A ``MirroredBuffer`` is a buffer with its memory on both sides; ``DeviceViews`` gives a host memref its
-counterpart; ``written`` and ``meet`` say on which ``Side`` the contents are valid.
-"""
+"""Buffers of a host program in both memories: host and device, views of both, and where each is valid."""
 
 import enum
 from collections.abc import Callable, Sequence
@@ -23,9 +19,8 @@ DERIVED = VIEWS | {"arith.select"}
 class DeviceViews:
     """Creates a device view for each memref on the host: the same part of the same buffer in device memory.
 
-    Call ``set_root`` for all whole buffers, then ``connect``, which creates device views of their views and
-    of the memrefs that structured control flow forwards (as extra iter_args). Views by operations other than
-    ``VIEWS`` and ``arith.select`` get none.
+    Call ``set_root`` for all whole buffers, then ``connect``. Views by operations other than ``VIEWS`` and
+    ``arith.select`` get none.
 
         %s = memref.subview %a[4] [4] [1] : memref<8xf32> to memref<4xf32, strided<[1], offset: 4>>
       is followed by, for %a_device = gpu.alloc
@@ -53,10 +48,7 @@ class DeviceViews:
         return self._views.get(value, value)
 
     def connect(self) -> None:
-        """Clones each view of a buffer as a view of the buffer's device memory; call it after ``set_root``.
-
-        The iter_args that the constructor added, which held host memrefs so far, then carry device views.
-        """
+        """Creates device views of views, and of what structured control flow forwards as extra iter_args."""
         own = set(self._views.values())
         for op in list(structured_operations(self._block)):
             if op.name not in DERIVED or own & set(op.results):
@@ -103,7 +95,6 @@ class Side(enum.Enum):
 
     @property
     def other(self) -> "Side":
-        """Returns DEVICE for HOST, and HOST for DEVICE."""
         return Side.DEVICE if self is Side.HOST else Side.HOST
 
 
@@ -112,10 +103,7 @@ Valid = frozenset[Location]
 
 
 def written(valid: Valid, alias_set: int, side: Side) -> Valid:
-    """Returns ``valid`` after a write to an alias set on one side, which makes the other side out of date.
-
-    ``valid`` contains (number of an alias set, memory that has its current contents).
-    """
+    """Returns ``valid`` after a write to an alias set on one side: the other side is out of date."""
     return valid - {(alias_set, side.other)} | {(alias_set, side)}
 
 
@@ -125,14 +113,10 @@ def sides_of(valid: Valid, alias_set: int) -> set[Side]:
 
 
 def meet(paths: Sequence[Valid], preferred: Callable[[int], set[Side]]) -> Valid:
-    """Returns what is valid where control-flow paths join: what is valid at the end of every path.
+    """Returns what is valid at the end of all ``paths`` that join.
 
-    An alias set that is valid on every path, but on no side common to all paths, gets its preferred sides: a
-    copy at the end of the other paths makes these sides valid.
-
-    Args:
-        paths: per path, the pairs (number of an alias set, memory that has its current contents).
-        preferred: maps the number of an alias set to its preferred memories.
+    An alias set that is valid on every path, but on no common side, gets its ``preferred`` sides: a copy at
+    the end of the other paths makes them valid.
     """
     common = frozenset.intersection(*paths)
     known = frozenset.intersection(*(frozenset(alias_set for alias_set, _ in path) for path in paths))
@@ -143,9 +127,8 @@ def meet(paths: Sequence[Valid], preferred: Callable[[int], set[Side]]) -> Valid
 def after_branches(before: Valid, paths: Sequence[Valid]) -> Valid:
     """Returns what is valid after a branch, given what is valid before it and at the end of each path.
 
-    Where no side is common, an alias set returns to the side where it was valid before the branch, so that a
-    path that does not access the alias set copies nothing; to the device if it was valid on both sides or on
-    none.
+    Without a common side, an alias set returns to its side before the branch, so that a path without accesses
+    copies nothing; to the device if it was valid on both sides or on none.
     """
 
     def preferred(alias_set: int) -> set[Side]:
@@ -156,14 +139,11 @@ def after_branches(before: Valid, paths: Sequence[Valid]) -> Valid:
 
 
 def at_loop(before: Valid, iteration: Callable[[Valid], tuple[Valid, Valid]]) -> Valid:
-    """Returns what is valid at the start of every iteration of a loop, by forward data flow to a fixed point.
+    """Returns what is valid at the start of every iteration of a loop, by data flow to a fixed point.
 
-    The search begins with the locations that the first iteration fetches: a copy before the loop serves all
-    iterations. It ends after four rounds in any case.
-
-    Args:
-        before: what is valid before the loop.
-        iteration: maps what is valid before it to (what is valid after it, locations fetched in it).
+    The search begins with what the first iteration fetches, since a copy before the loop serves all
+    iterations, and ends after four rounds. ``iteration`` maps what is valid before it to (valid after it,
+    fetched in it).
     """
     _, fetched = iteration(before)
     known = {alias_set for alias_set, _ in before}
@@ -194,10 +174,8 @@ class BufferKind(enum.Enum):
 class MirroredBuffer:
     """A buffer of a host program with its memory on the host and its memory on the device.
 
-    A contiguous host buffer has a mirror of the same type. A non-contiguous buffer has flat device memory up
-    to its last element, and ``device`` is a view of the flat memory. ``gpu-to-llvm`` cannot copy such a
-    view, so copies pass through staging memory on the host: loops copy between the host buffer and the
-    staging memory, and one ``gpu.memcpy`` copies between the staging memory and the device.
+    A non-contiguous buffer has flat device memory, of which ``device`` is a view. ``gpu-to-llvm`` cannot copy
+    such a view, so copies pass through staging memory on the host: loops, and one ``gpu.memcpy``.
 
         func.func @f(%a: memref<4x8xf32, strided<[16, 1]>>)
       gets
@@ -220,9 +198,8 @@ class MirroredBuffer:
     is_returned: bool = False
 
     def copy_to(self, side: Side) -> None:
-        """Creates a copy of the whole buffer to host or device memory, at the current insertion point.
+        """Creates a copy of the whole buffer to one memory, at the insertion point; none of a constant back.
 
-        Creates nothing for a copy of a constant to the host, since a constant is never written on the device.
         Raises CandidateError(COMPILE) for a non-contiguous device argument, since its memory is the caller's.
         """
         if self.kind is BufferKind.DEVICE_ARGUMENT and not is_row_major(self.host.type):
@@ -253,11 +230,7 @@ class MirroredBuffer:
             copy_buffer(self.host, view)
 
     def free(self) -> None:
-        """Creates deallocations of what was allocated for the mirror, at the current insertion point.
-
-        For a device argument this is the host memory, unless it is returned; for other buffers the device
-        memory, the staging memory and, if ``is_freed_late``, the host memory as well.
-        """
+        """Creates deallocations of what was allocated for the mirror, at the insertion point."""
         if self.kind is BufferKind.DEVICE_ARGUMENT:
             if not self.is_returned:
                 self.deallocations.append(create("memref.dealloc", [], [self.host]))
@@ -270,14 +243,10 @@ class MirroredBuffer:
 
 
 def allocate_like(host: Value) -> tuple[Value, Value]:
-    """Allocates device memory for a memref in host memory, at the current insertion point.
+    """Allocates device memory at the insertion point; returns it and its view of a host memref's type.
 
-    Returns (the memory as it is allocated, its view of the memref's type); both are the same value for a
-    contiguous memref. The view has the strides and the static offset of the memref; a dynamic offset becomes
-    0.
-
-    Raises CandidateError(COMPILE) for an unranked memref, and for a non-contiguous allocation of dynamic
-    size.
+    Both are the same value for a contiguous memref; a dynamic offset becomes 0. Raises
+    CandidateError(COMPILE) for an unranked memref, and for a non-contiguous allocation of dynamic size.
     """
     kind = host.type
     if not isinstance(kind, ir.MemRefType):
@@ -319,10 +288,7 @@ def allocate_like(host: Value) -> tuple[Value, Value]:
 
 
 def allocate_host_like(device: Value) -> Value:
-    """Creates a ``memref.alloc`` with the type and sizes of a memref in device memory; returns its result.
-
-    It is created at the current insertion point, and nothing is copied.
-    """
+    """Creates a ``memref.alloc`` with the type and sizes of a device memref at the insertion point."""
     return _allocate("memref.alloc", device.type, _sizes_of(device))
 
 

@@ -1,16 +1,13 @@
 """Determines which copies between host and device memory a function needs, by forward data-flow analysis.
 
-Takes a function whose buffers are known in both memories; calls the methods of ``AbstractActions`` in the
-order of execution. A state contains where each alias set is valid (``Valid``); the methods here are the
-transfer functions, one per kind of operation. Loops and branches are walked twice: first with a recorder, to
-choose the state at their start and end, then with the actions.
+Calls the methods of ``AbstractActions`` in the order of execution; a state is where each alias set is valid
+(``Valid``). Loops and branches are walked twice: with a recorder, to choose the state at their start and end,
+then with the actions. ``host_to_device_memory`` rejects unstructured control flow and asynchronous work.
 
     gpu.launch_func @m::@write ... args(%a : memref<4xf32>)
     %v = memref.load %a[%c0] : memref<4xf32>
   calls, for an argument %a of the caller
     fetch(%a on the device, before launch), launch, touch_on_host(%a), fetch(%a on the host, before load)
-
-Not handled: unstructured control flow, and asynchronous device work. ``host_to_device_memory`` rejects both.
 """
 
 import abc
@@ -40,10 +37,7 @@ class AbstractActions(abc.ABC):
 
     @abc.abstractmethod
     def fetch(self, location: Location, before: Op) -> None:
-        """Makes an alias set valid in host or device memory before the operation ``before``.
-
-        ``location`` is (number of the alias set, memory that gets the current contents).
-        """
+        """Makes (number of an alias set, memory) valid before the operation ``before``."""
 
     @abc.abstractmethod
     def launch(self, launch: Op) -> None:
@@ -51,10 +45,7 @@ class AbstractActions(abc.ABC):
 
     @abc.abstractmethod
     def copy(self, copy: Op, source: Side, target: Side) -> None:
-        """Makes a ``memref.copy`` copy from ``source`` memory to ``target`` memory.
-
-        One of them, or both, is the device.
-        """
+        """Makes a ``memref.copy`` copy between memories of which one or both are the device's."""
 
     @abc.abstractmethod
     def touch_on_host(self, alias_set: int) -> None:
@@ -113,10 +104,7 @@ OUTSIDE = {
 
 
 class CoherenceWalk:
-    """A data-flow analysis that finds where a function must copy buffers between host and device memory.
-
-    It tracks where each alias set has its current contents, and calls the actions that keep accesses correct.
-    """
+    """The data-flow analysis: tracks where each alias set is valid, and calls the actions for copies."""
 
     def __init__(
         self, alias_sets: AliasSets, buffers: dict[Value, MirroredBuffer], effects: KernelEffects
@@ -129,10 +117,10 @@ class CoherenceWalk:
         self._globals = {buffer.alias_set for buffer in buffers.values() if buffer.kind is BufferKind.GLOBAL}
 
     def function(self, function: Op, actions: AbstractActions) -> None:
-        """Walks a host function in the order of execution; calls ``actions`` where copies are needed.
+        """Walks a host function in the order of execution.
 
-        Also calls them for launches, allocations and deallocations. At the return, arguments and globals are
-        valid in the memory that they came from, results in host memory.
+        At the return, arguments and globals are valid in the memory that they came from, results in host
+        memory.
         """
         block = function.regions[0].blocks[0]
         valid = self._outside(OUTSIDE.keys())
@@ -219,9 +207,7 @@ class CoherenceWalk:
             if side is Side.HOST and self._on_device([value]):
                 actions.touch_on_host(self._alias_sets.of(value))
         actions.copy(op, *sides)
-        return self._write(
-            [EffectInstance(each, ANYTHING) for each in self._on_device([target])], sides[1], valid
-        )
+        return self._write(self._any_access(target), sides[1], valid)
 
     def _copy_on_host(self, op: Op, valid: Valid, actions: AbstractActions) -> Valid:
         source, target = op.operands
@@ -229,9 +215,10 @@ class CoherenceWalk:
             actions.touch_on_host(self._alias_sets.of(value))
             if value == source or not self._is_all_of_alias_set(value):
                 valid = self._need(value, Side.HOST, valid, op, actions)
-        return self._write(
-            [EffectInstance(each, ANYTHING) for each in self._on_device([target])], Side.HOST, valid
-        )
+        return self._write(self._any_access(target), Side.HOST, valid)
+
+    def _any_access(self, target: Value) -> list[EffectInstance]:
+        return [EffectInstance(each, ANYTHING) for each in self._on_device([target])]
 
     def _sides_of_copy(self, source: Value, target: Value, valid: Valid) -> tuple[Side, Side]:
         """Returns the sides (source, target) of a copy that need no fetch, preferring the device."""

@@ -7,7 +7,6 @@ out of date, and back where the host memory is out of date. Everything is synchr
     func.func @main(%a: memref<4xf32>) {
       gpu.launch_func @m::@k blocks in (...) threads in (...) args(%a : memref<4xf32>)
       return
-    }
   becomes
     func.func @main(%a: memref<4xf32>) {
       %device = gpu.alloc () : memref<4xf32>
@@ -16,7 +15,6 @@ out of date, and back where the host memory is out of date. Everything is synchr
       gpu.memcpy %a, %device : memref<4xf32>, memref<4xf32>
       gpu.dealloc %device : memref<4xf32>
       return
-    }
 
 The caller sees no difference: arguments that kernels write, and globals, are host memory that is up to date
 when the function returns, and results are host memory. Written arguments must not overlap other arguments.
@@ -54,12 +52,11 @@ PLACEABLE = (BufferKind.ALLOCATION, BufferKind.DEVICE_ARGUMENT)  # whose host me
 
 
 def host_to_device_memory(module: ir.Module, options: DeviceOptions = DEFAULTS) -> None:
-    """Makes a module's kernels work on device memory, in place, and inserts the necessary copies.
+    """Makes a module's kernels work on device memory, synchronously and in place, and inserts copies.
 
-    Device work stays synchronous. Arguments with the attribute ``tuner.device``, and with
-    ``options.device_arguments`` all buffers that public functions take, are in device memory already.
-
-    Raises CandidateError(COMPILE) for a program whose buffers cannot be followed.
+    Arguments with the attribute ``tuner.device``, and with ``options.device_arguments`` all buffers that
+    public functions take, are on the device already. Raises CandidateError(COMPILE) for buffers that cannot
+    be followed.
     """
     effects = KernelEffects(module)
     constants = {
@@ -206,10 +203,9 @@ class _FunctionRewrite:
 
 
 def is_shared(root: Value) -> bool:
-    """Returns whether a buffer counts as memory that both the host and kernels can access: a ``gpu.alloc``.
+    """Returns whether a buffer's root is a ``gpu.alloc``, which host and kernels can access.
 
-    ``root`` is the value that defines the buffer. A ``gpu.alloc`` without ``host_shared`` counts too: the
-    caller has replaced such memory by host memory before (``without_explicit_memory``).
+    One without ``host_shared`` counts too: ``without_explicit_memory`` has replaced others before.
     """
     return op_of(root, "gpu.alloc") is not None
 

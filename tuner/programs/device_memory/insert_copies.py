@@ -11,10 +11,7 @@ from tuner.programs.device_memory.coherence import AbstractActions
 
 
 class CopyInsertion(AbstractActions):
-    """Actions of a ``CoherenceWalk`` that insert copies and deallocations into the function that is walked.
-
-    ``finish`` must be called after the walk.
-    """
+    """Actions of a ``CoherenceWalk`` that insert copies and deallocations; then call ``finish``."""
 
     def __init__(
         self, alias_sets: AliasSets, buffers: dict[Value, MirroredBuffer], device_views: DeviceViews
@@ -26,10 +23,6 @@ class CopyInsertion(AbstractActions):
         self.used_on_host: set[int] = set()  # alias sets
 
     def fetch(self, location: Location, before: Op) -> None:
-        """Inserts copies of all live buffers of an alias set to one memory, before the operation ``before``.
-
-        ``location`` is (number of the alias set, host or device memory).
-        """
         alias_set, side = location
         self.used_on_host.add(alias_set)
         with before.location, ir.InsertionPoint(before):
@@ -38,15 +31,10 @@ class CopyInsertion(AbstractActions):
                     buffer.copy_to(side)
 
     def launch(self, launch: Op) -> None:
-        """Replaces each operand of a launch that has a view in device memory by this view."""
         for number, operand in enumerate(launch.operands):
             launch.operands[number] = self._device_views.of(operand)
 
     def copy(self, copy: Op, source: Side, target: Side) -> None:
-        """Inserts a ``gpu.memcpy`` before a ``memref.copy``, which ``finish`` erases.
-
-        It copies from ``source`` memory to ``target`` memory.
-        """
         old, new = copy.operands
         old = self._device_views.of(old) if source is Side.DEVICE else old
         new = self._device_views.of(new) if target is Side.DEVICE else new
@@ -55,20 +43,17 @@ class CopyInsertion(AbstractActions):
         self._dead.append(copy)
 
     def touch_on_host(self, alias_set: int) -> None:
-        """Adds the number of an alias set to ``used_on_host``, so that its host memory is kept."""
         self.used_on_host.add(alias_set)
 
     def define(self, allocation: Op) -> None:
-        """Records that the buffer of an allocation exists from here on."""
         self._alive.append(self._buffers[allocation.results[0]])
 
     def release(self, deallocation: Op) -> None:
-        """Inserts the deallocation of a buffer's device memory before the program's ``memref.dealloc``.
+        """Inserts the deallocation of device memory before the program's ``memref.dealloc``.
 
-        A deallocation in an inner block is delayed to the end of the buffer's block. Raises
-        CandidateError(COMPILE) where it may free several buffers, or one that the program does not allocate,
-        where the buffer was freed before in its own block, and for an inner block that frees a buffer that
-        the function returns.
+        Of an inner block it is delayed to the end of the buffer's block. Raises CandidateError(COMPILE) where
+        it is not clear which buffer is freed, for a second time in one block, and for a result in an inner
+        block.
         """
         roots = self._alias_sets.roots_of(deallocation.operands[0])
         buffer = self._buffers[roots[0]]
@@ -90,7 +75,6 @@ class CopyInsertion(AbstractActions):
         self._alive.remove(buffer)
 
     def leave(self, block: Block) -> None:
-        """Inserts deallocations, at the end of a block, of the live buffers that go out of scope there."""
         end = last_of(block)
         leaving = [buffer for buffer in self._alive if buffer.block == block]
         with end.location, ir.InsertionPoint(end):
@@ -113,8 +97,7 @@ class CopyInsertion(AbstractActions):
 def pin(buffers: list[MirroredBuffer]) -> None:
     """Allocates the host memory of buffers as page-locked memory, in place.
 
-    Left unchanged are buffers that the function returns, host memory that it takes from its caller, globals,
-    stack memory, and non-contiguous memrefs. The host copy of an argument in device memory is changed too.
+    Left unchanged are results, arguments on the host, globals, stack memory, and non-contiguous memrefs.
     """
     for buffer in buffers:
         if buffer.is_returned or buffer.kind not in (BufferKind.ALLOCATION, BufferKind.DEVICE_ARGUMENT):
@@ -136,10 +119,7 @@ def pin(buffers: list[MirroredBuffer]) -> None:
 
 
 def forget_registrations(function: Op) -> None:
-    """Erases the gpu.host_register and gpu.host_unregister of a function, and casts that only they used.
-
-    They have no effect there, since kernels take copies in device memory.
-    """
+    """Erases gpu.host_register and gpu.host_unregister, without effect on copies, and their casts."""
     for name in ("gpu.host_register", "gpu.host_unregister"):
         for op in walk(function, name):
             cast = op_of(op.operands[0], "memref.cast")

@@ -1,9 +1,7 @@
 """Adds iter_args to structured control flow: a second value for each wanted value that is forwarded.
 
-Takes scf.for, scf.while, scf.if or scf.index_switch; replaces the operation by one whose operands, block
-arguments, yields and results have the second values after the original values. Each second value starts as a
-copy of the original operand; the caller sets the operand to another value. Other operations, and values in
-unstructured blocks, are not handled.
+Takes scf.for, scf.while, scf.if or scf.index_switch. Each second value starts as a copy of the original
+operand; the caller sets the operand to another value.
 
     %r = scf.for %i = %c0 to %n step %c1 iter_args(%x = %a) -> (memref<4xf32>) {
       scf.yield %b : memref<4xf32>
@@ -24,11 +22,7 @@ from tuner.mlir.ir.reading import attributes_of
 
 @dataclass(frozen=True)
 class IterArgOperand:
-    """An operand that ``add_iter_args`` added: operand ``number`` of ``op``; the caller replaces its value.
-
-    ``op`` is the structured control flow operation (an initial value) or a terminator in it (a yielded
-    value).
-    """
+    """An added operand ``number`` of control flow or of a terminator in it; the caller sets its value."""
 
     op: Op
     number: int
@@ -55,16 +49,8 @@ class _Ports:
 def add_iter_args(op: Op, is_wanted: Callable[[Value], bool]) -> AddedIterArgs:
     """Adds a second iter_arg, yield operand and result for each value that ``is_wanted`` selects.
 
-    Takes scf.for, scf.while, scf.if or scf.index_switch. Replaces it by a copy in which the additional values
-    follow the original ones; each starts as, and yields, the original value until the caller sets the
-    operands that are returned. An operation without such values stays as it is.
-
-    Args:
-        op: The operation; erased if it is replaced.
-        is_wanted: Asked for each result, for scf.while also for each block argument of the "before" region.
-
-    Returns:
-        The pairs (value, additional value) of block arguments and results, and the added operands.
+    ``is_wanted`` is asked for each result, for scf.while also for each block argument of the "before" region;
+    ``op`` is erased if it is replaced. Returns the pairs (value, additional value), and the added operands.
     """
     ports = _ports(op, is_wanted)
     if not any((ports.operands, ports.results, *ports.arguments)):

@@ -2,13 +2,11 @@
 
 A fusion is a root and the producers that only the fusion reads, found backwards from the root: at most one
 contraction, or two matmuls of one A, with the elementwise operations after it (the epilogue); or rows,
-reductions over the last dimension and elementwise operations over the same rows.
+reductions over the last dimension and elementwise operations over the same rows. One transpose joins the
+elementwise operations that read its result.
 
-Elementwise producers of a contraction never join it: they would be computed again for each tile. One
-transpose joins the elementwise operations that read its result.
-
-A device computes independent products at a time. For it, operations that read two of them are a fusion of
-their own (``tuner.programs.fusions.formation``).
+Elementwise producers of a contraction never join it: they would be computed again for each tile. A device
+computes independent products at a time: for it, operations that read two of them are a fusion of their own.
 """
 
 from collections.abc import Collection, Mapping, Sequence
@@ -44,10 +42,11 @@ from tuner.programs.fusions.operations import (
     is_tensor,
     kind_of,
     maps_of,
+    needed_ops,
     read_by,
     users,
 )
-from tuner.programs.fusions.views import collapsed, memref_type
+from tuner.programs.fusions.views import collapsed, memref_type, without
 
 
 def copying_fusion(copy: NeededCopy, places: Mapping[Value, View], weights: Collection[int]) -> Fusion:
@@ -98,65 +97,41 @@ def _tensor(view: View) -> str:
 
 def _without_unit_dimensions(source: View, target: View) -> tuple[View, View]:
     """Returns both views without dimensions of size 1, and with those merged that lie alike in both."""
-    kept = [number for number, size in enumerate(source.type.shape) if size != 1]
-    shape = tuple(source.type.shape[number] for number in kept)
-    cut = [
-        replace(
-            view,
-            type=replace(view.type, shape=shape),
-            strides=tuple(view.strides[number] for number in kept),
-        )
-        for view in (source, target)
-    ]
-    fusions: list[list[int]] = []
-    for number in range(len(shape)):
-        merged = [*fusions[:-1], [*fusions[-1], number]] if fusions else [[number]]
-        rest = [[each] for each in range(number + 1, len(shape))]
-        if fusions and all(collapsed(view, [*merged, *rest]) is not None for view in cut):
-            fusions = merged
+    dropped = [number for number, size in enumerate(source.type.shape) if size == 1]
+    cut = [without(view, dropped) for view in (source, target)]
+    rank = len(cut[0].strides)
+    groups: list[list[int]] = []
+    for number in range(rank):
+        merged = [*groups[:-1], [*groups[-1], number]] if groups else [[number]]
+        rest = [[each] for each in range(number + 1, rank)]
+        if groups and all(collapsed(view, [*merged, *rest]) is not None for view in cut):
+            groups = merged
         else:
-            fusions.append([number])
-    first, second = (collapsed(view, fusions) for view in cut)
+            groups.append([number])
+    first, second = (collapsed(view, groups) for view in cut)
     assert first is not None
     assert second is not None
     return first, second
 
 
 def joins_independent_products(producer: Op, ops: Collection[Op]) -> bool:
-    """Returns whether operations read two products, that of ``producer`` and one independent of it.
+    """Returns whether ``ops`` read two products, that of ``producer`` and one independent of it.
 
-    Computed with the operations, the product of ``producer`` would wait for the other one. Two matmuls of one
-    A do not count: they read the same rows.
+    Computed with them, the product of ``producer`` would wait for the other one. Two matmuls of one A do not
+    count: they read the same rows.
 
         %p = linalg.matmul ins(%a, %b), %q = linalg.matmul ins(%c, %d), %s = add(%p, %q)
-
-    Args:
-        producer: a contraction or a convolution.
-        ops: operations that read its result, directly or not.
     """
-    needed = _needed(ops, {producer})
-    before = _needed([producer], set())
+    needed = needed_ops(ops, {producer})
+    before = needed_ops([producer])
     return any(
         op.name in CONTRACTIONS
         and op != producer
         and op not in before
-        and producer not in _needed([op], set())
+        and producer not in needed_ops([op])
         and not (op.name in MATMULS and producer.name in MATMULS and op.operands[0] == producer.operands[0])
         for op in needed
     )
-
-
-def _needed(ops: Collection[Op], left_out: Collection[Op]) -> set[Op]:
-    """Returns operations and all that they read the results of, directly or not, but for ``left_out``."""
-    found: set[Op] = set()
-    waiting = list(ops)
-    while waiting:
-        op = waiting.pop()
-        if op in found or op in left_out:
-            continue
-        found.add(op)
-        waiting += [producer for value in read_by(op) if (producer := defining(value)) is not None]
-    return found
 
 
 WITH_EPILOGUE = (CONTRACTION, CONVOLUTION)
@@ -173,7 +148,6 @@ class Members:
 
     @property
     def root(self) -> Op:
-        """Returns the operation whose results are the fusion's."""
         return self.ops[-1]
 
 
@@ -194,10 +168,8 @@ def form_fusions(
 ) -> list[Members]:
     """Returns the fusions of a block's operations, in an order in which they can run.
 
-    Args:
-        ops: operations of the block in order.
-        computed: those of them that are computed, not only views of memory and constants.
-        keeps_forks: whether an operation that reads two independent products joins neither.
+    ``computed``: those that are not only views of memory and constants; ``keeps_forks``: whether an operation
+    that reads two independent products joins neither.
     """
     order = {op: number for number, op in enumerate(ops)}
     kinds = {op: kind_of(op) for op in computed}
@@ -235,10 +207,6 @@ def _grown(
 
 
 def _epilogues(kinds: dict[Op, OpKind]) -> set[Op]:
-    """Returns the elementwise operations that can be computed where a contraction writes its result.
-
-    ``kinds`` is in the order of the program.
-    """
     found: set[Op] = set()
     for op, kind in kinds.items():
         for value in read_by(op) if kind.kind == ELEMENTWISE else ():
@@ -334,19 +302,13 @@ ELEMENTS = ("f32", "f64")  # of scores, of what is multiplied and of the result
 def join_attention(fusions: Sequence[Members], ops: Collection[Op]) -> list[Members]:
     """Returns the fusions in their order, the three of each attention as one in the place of the last one.
 
-    The three are scores of queries and keys, their softmax, and the product with the values. They write and
-    read all scores three times, from the cache that holds them; one fusion computes scores for some rows of
-    queries at a time, which stay in the second level of cache:
+    The three write and read all scores three times, from the cache that holds them; one fusion computes
+    scores for some rows of queries at a time, which stay in the second level of cache. Joined are those that
+    are faster as one fusion, by the measurements in docs/decisions/fusions.md.
 
         %s = linalg.batch_matmul ins(%q, %k)    // with scale and mask
         %p = ...                                // rows: the softmax of %s
         %r = linalg.batch_matmul ins(%p, %v)    // with its epilogue
-
-    Joined are those of which decision 79 has measured that one fusion is faster.
-
-    Args:
-        fusions: the fusions of a program, each contraction with its epilogue.
-        ops: all operations of the program in order.
     """
     order = {op: number for number, op in enumerate(ops)}
     by_root = {members.root: members for members in fusions}
@@ -383,7 +345,6 @@ def _before(last: Members, by_root: Mapping[Op, Members]) -> tuple[Members, Memb
 
 
 def _product(members: Members) -> Op | None:
-    """Returns the only matmul of a contraction of floats that the strategy takes."""
     products = [op for op in members.ops if op.name in MATMULS]
     if members.kind != CONTRACTION or len(products) != 1 or len(members.root.results) != 1:
         return None

@@ -7,11 +7,9 @@ from tuner.mlir.bindings import Op, Value, ir
 from tuner.mlir.ir import building
 from tuner.mlir.ir.building import create, integers, value
 from tuner.mlir.ir.reading import attributes_of
-from tuner.programs.fusions.operations import COLLAPSE, EMPTY, EXPAND, VIEWS, defining, is_free
+from tuner.programs.fusions.operations import COLLAPSE, EMPTY, EXPAND, PARALLEL, VIEWS, defining, is_free
 from tuner.programs.fusions.payload import TensorPayload, filled
 from tuner.programs.fusions.views import Reassociation
-
-PARALLEL = "#linalg.iterator_type<parallel>"
 
 
 def maps_attribute(maps: Sequence[ir.AffineMap]) -> ir.Attribute:

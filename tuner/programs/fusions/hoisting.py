@@ -25,6 +25,7 @@ from tuner.programs.fusions.operations import (
     defining,
     is_free,
     is_tensor,
+    needed_ops,
     read_by,
     users,
 )
@@ -36,14 +37,10 @@ GENERATED_LIMIT = 1 << 20  # elements of what is computed, and not only repeated
 
 
 def hoist(payload: TensorPayload, first_weight: int) -> tuple[str, tuple[int, ...]]:
-    """Moves what weights alone decide out of a program, in place.
+    """Moves what weights, arguments from ``first_weight`` on, alone decide out of a program, in place.
 
-    The program's arguments from ``first_weight`` on become what ``init`` returns.
-
-    Returns:
-        The text of the module with ``init``, whose arguments are the payload's weights; "" where nothing is
-        computed. And the numbers of the payload's weights that the program takes as they are, where there is
-        no ``init``.
+    Returns the text of the module with ``init``, "" where nothing is computed, whose results replace the
+    weights; and the numbers of the weights that are taken as they are, where there is no ``init``.
     """
     constant = _decided_by_weights(payload, first_weight)
     # the rest of the program takes views of what is taken, not the views
@@ -75,10 +72,10 @@ class InitPart:
 
 
 def init_parts(text: str) -> tuple[InitPart, ...]:
-    """Returns a module of ``hoist`` in parts that have no operation in common, in the current MLIR context.
+    """Returns a module of ``hoist`` in parts without common operations, in the current MLIR context.
 
-    LLVM's time for one function grows with the square of its arguments and operations: 100 transposes of 100
-    weights take 20 s. Parts of equal text are compiled once.
+    LLVM's time for one function grows with the square of its size: 100 transposes of 100 weights take 20 s.
+    Parts of equal text are compiled once.
     """
     module = ir.Module.parse(text)
     block = module.body.operations[0].operation.regions[0].blocks[0]
@@ -105,18 +102,10 @@ def init_parts(text: str) -> tuple[InitPart, ...]:
 
 
 def _part(results: Sequence[int], values: Sequence[Value], order: Mapping[Op, int]) -> InitPart:
-    needed: set[Op] = set()
-    read: set[Value] = set()
-    waiting = list(values)
-    while waiting:
-        value = waiting.pop()
-        op = defining(value)
-        if op is None:
-            read.add(value)
-        elif op not in needed:
-            needed.add(op)
-            waiting += read_by(op)
-    inputs = sorted(read, key=lambda value: ir.BlockArgument(value).arg_number)
+    needed = needed_ops([op for value in values if (op := defining(value)) is not None])
+    read = {*values, *(each for op in needed for each in read_by(op))}
+    arguments = (value for value in read if defining(value) is None)
+    inputs = sorted(arguments, key=lambda value: ir.BlockArgument(value).arg_number)
     numbers = tuple(ir.BlockArgument(value).arg_number for value in inputs)
     if not needed:
         return InitPart("", numbers, tuple(results))

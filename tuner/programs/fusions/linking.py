@@ -1,8 +1,4 @@
-"""Joins the code of a program's fusions into one module: calls in order, shares of threads, barriers.
-
-``linked`` writes the module; ``waits`` decides before which fusions threads wait for one another;
-``part_texts`` writes the function that each thread runs.
-"""
+"""Joins the code of a program's fusions into one module: calls in order, shares of threads, barriers."""
 
 from collections.abc import Iterator, Sequence
 from dataclasses import dataclass
@@ -49,7 +45,6 @@ class Bytes:
     is_write: bool
 
     def conflicts(self, other: "Bytes") -> bool:
-        """Returns whether one access writes what the other one touches."""
         is_same = self.slot == other.slot and self.start < other.stop and other.start < self.stop
         return is_same and (self.is_write or other.is_write)
 
@@ -59,11 +54,9 @@ def waits(
 ) -> tuple[bool, ...]:
     """Returns for each fusion whether all threads wait for one another before it.
 
-    ``places`` has where each input and then each output of each fusion begins.
-
-    A fusion is divided among all threads, or the first thread runs it alone. Two fusions of which one writes
-    bytes that the other one reads or writes must not run at the same time, unless the first thread runs
-    both. Bytes count, not buffers: buffers whose lifetimes do not overlap share memory of the arena.
+    Two fusions of which one writes bytes that the other one reads or writes must not run at the same time,
+    unless the first thread runs both. Bytes count, not buffers, which share memory of the arena: ``places``
+    has where inputs, then outputs begin.
 
         fusion 0 (all)    writes %a
         fusion 1 (all)    writes %b           no barrier: it does not touch %a
@@ -85,8 +78,8 @@ def waits(
 
 
 def _touched(fusion: Fusion, code: FusionCode, places: Sequence[Place]) -> Iterator[Bytes]:
-    views = zip((*fusion.inputs, *fusion.outputs), _packings(fusion, code), places, strict=True)
-    for number, (view, packing, (slot, start)) in enumerate(views):
+    views = zip(_views(fusion, code), places, strict=True)
+    for number, ((view, packing), (slot, start)) in enumerate(views):
         size = (view_end(view) - view.offset) * number_type(view.type.element).bytes
         is_touched = packing is None and size > 0  # nothing writes weights
         yield Bytes(slot, start, start + size * is_touched, is_write=number >= len(fusion.inputs))
@@ -162,10 +155,9 @@ HEAD = f"""llvm.func @{PART_ENTRY}(%part: {POINTER}) {{
 def part_texts(codes: Sequence[FusionCode], waits: Sequence[bool]) -> list[str]:
     """Returns the texts of ``@program_part``, which each thread runs, and of what it calls.
 
-    ``waits``: before which fusions all threads wait for one another, as they do at the end. A thread waits
-    in a loop until all threads have arrived, and after some microseconds sleeps: the thread that it waits
-    for may need its processor. Arrivals are counted up to the end of the call, so nothing is reset between
-    two barriers.
+    A thread waits in a loop until all threads have arrived, and after some microseconds sleeps: the thread
+    that it waits for may need its processor. Arrivals are counted up to the end of the call, so nothing is
+    reset.
 
         llvm.func @program_part(%part: !llvm.ptr) {
           llvm.call @call_0(%frame, %thread, %threads) : (!llvm.ptr, i64, i64) -> ()
@@ -176,7 +168,6 @@ def part_texts(codes: Sequence[FusionCode], waits: Sequence[bool]) -> list[str]:
           llvm.br ^after_1
         ^after_1:
           llvm.return
-        }
     """
     lines, barriers = [HEAD], 0
     for number, (code, is_barrier) in enumerate(zip(codes, waits, strict=True)):
@@ -227,7 +218,6 @@ class ProcessorLevel:
 
     @property
     def attribute(self) -> str:
-        """Returns the attribute of a function that LLVM compiles for these processors."""
         return (
             f'["no-builtins", ["target-cpu", "{self.name}"], '
             f'["target-features", "{self.features}"], ["prefer-vector-width", "512"]]'
@@ -248,7 +238,6 @@ class FusionPlaces:
         return len(self.program.arguments) + len(self.program.results) + 2
 
     def place(self, view: View, packing: WeightPacking | None = None) -> tuple[int, int]:
-        """Returns which pointer of the frame a view begins at, and the bytes after it."""
         buffer = self.program.buffers[view.buffer]
         offset = view.offset * number_type(view.type.element).bytes
         if buffer.owner == ARGUMENT:
@@ -265,11 +254,9 @@ class FusionPlaces:
 def linked(places: FusionPlaces, codes: Sequence[FusionCode], level: ProcessorLevel) -> str:
     """Returns the module of a program in LLVM dialect, whose ``@program`` calls its fusions in order.
 
-    ``@program`` takes one pointer: to an array of pointers, its frame. They are those of the arguments, of
-    the results, of the packed weights, and of the arena, and a word for the text of an assertion that fails:
-    fusions after that are left out. ``@group_at`` runs one fusion alone, by its number, to time it. Fusions
-    of equal code are one function. Where fusions are divided among threads, each thread runs
-    ``@program_part`` (``part_texts``).
+    Its frame is an array of pointers: to arguments, results, packed weights, the arena, and the text of an
+    assertion that fails; fusions after that are left out. ``@group_at`` runs one fusion alone, to time it.
+    Fusions of equal code are one function; divided ones are called from ``@program_part`` (``part_texts``).
 
         llvm.func @program(%frame: !llvm.ptr) {
           llvm.call @call_0(%frame) : (!llvm.ptr) -> ()
@@ -281,8 +268,7 @@ def linked(places: FusionPlaces, codes: Sequence[FusionCode], level: ProcessorLe
           ...
           llvm.call @g0_group(%2, ...) : (!llvm.ptr, ...) -> ()
 
-    ``codes`` are those of the fusions, in order. Raises CandidateError for code that does not parse or has
-    no function ``group``.
+    Raises CandidateError for code that does not parse or has no function ``group``.
     """
     names = {
         text: f"g{number}_" for number, text in enumerate(dict.fromkeys(each.llvm_text for each in codes))
@@ -303,52 +289,32 @@ def linked(places: FusionPlaces, codes: Sequence[FusionCode], level: ProcessorLe
             _add_team(whole, declared, level)
             fusions = places.program.fusions
             of_views = [
-                [
-                    places.place(view, packing)
-                    for view, packing in zip(
-                        (*fusion.inputs, *fusion.outputs), _packings(fusion, code), strict=True
-                    )
-                ]
+                [places.place(*each) for each in _views(fusion, code)]
                 for fusion, code in zip(fusions, codes, strict=True)
             ]
             texts += part_texts(codes, waits(fusions, codes, of_views))
         text = "\n".join(texts)
         made = transform.parse(f"module {{\n{text}\n}}", "program")
         for op in [each.operation for each in made.body.operations]:
-            if op.name != FUNCTION or (_is_declaration(op) and name_of(op) != SYSTEM_CALLS):
-                continue
-            if not _is_declaration(op):
-                op.attributes["passthrough"] = ir.Attribute.parse(level.attribute)
-            op.detach_from_parent()
-            whole.body.append(op)
+            if op.name == FUNCTION and (not _is_declaration(op) or name_of(op) == SYSTEM_CALLS):
+                _append(whole, op, declared, level)
         return str(whole)
 
 
 def _add_team(whole: ir.Module, declared: set[str], level: ProcessorLevel) -> None:
-    """Adds the fork and join of a team of threads, for processes that have no compiler."""
     text = (files("tuner.runtime.cpu") / "thread_team.mlir").read_text()
     team = transform.parse(text, "team")
     for op in [each.operation for each in team.body.operations]:
-        name = op.attributes["sym_name"].value
-        if name not in (TEAM_ONCE, MEMBER_ENTRY, REPEAT_ENTRY) and not _is_declaration(op):
-            continue
-        if EXPORTED in op.attributes:
-            del op.attributes[EXPORTED]
-        if not _is_declaration(op):
-            op.attributes["passthrough"] = ir.Attribute.parse(level.attribute)
-        elif name in declared:
-            continue
-        declared.add(name)
-        op.detach_from_parent()
-        whole.body.append(op)
+        if name_of(op) in (TEAM_ONCE, MEMBER_ENTRY, REPEAT_ENTRY) or _is_declaration(op):
+            _append(whole, op, declared, level)
 
 
-def _packings(fusion: Fusion, code: FusionCode) -> tuple[WeightPacking | None, ...]:
-    return (*code.packings, *[None] * len(fusion.outputs))
+def _views(fusion: Fusion, code: FusionCode) -> Iterator[tuple[View, WeightPacking | None]]:
+    packings = (*code.packings, *[None] * len(fusion.outputs))
+    return zip((*fusion.inputs, *fusion.outputs), packings, strict=True)
 
 
 def _add(whole: ir.Module, module: ir.Module, prefix: str, declared: set[str], level: ProcessorLevel) -> None:
-    """Moves the functions and data of a fusion into the whole module, with names that no other fusion has."""
     ops = [op.operation for op in module.body.operations]
     defined = {op.attributes["sym_name"].value: op for op in ops if not _is_declaration(op)}
     if FUSION_ENTRY not in defined:
@@ -361,18 +327,21 @@ def _add(whole: ir.Module, module: ir.Module, prefix: str, declared: set[str], l
     for name, op in defined.items():
         op.attributes["sym_name"] = ir.StringAttr.get(prefix + name)
         op.attributes["linkage"] = ir.Attribute.parse(INTERNAL)
-        if op.name == FUNCTION:
-            op.attributes["passthrough"] = ir.Attribute.parse(level.attribute)
-            if EXPORTED in op.attributes:
-                del op.attributes[EXPORTED]
     for op in ops:
-        if _is_declaration(op):
-            name = op.attributes["sym_name"].value
-            if name in declared:
-                continue
-            declared.add(name)
-        op.detach_from_parent()
-        whole.body.append(op)
+        _append(whole, op, declared, level)
+
+
+def _append(whole: ir.Module, op: Op, declared: set[str], level: ProcessorLevel) -> None:
+    if _is_declaration(op):
+        if name_of(op) in declared:
+            return
+        declared.add(name_of(op))
+    elif op.name == FUNCTION:
+        op.attributes["passthrough"] = ir.Attribute.parse(level.attribute)
+        if EXPORTED in op.attributes:
+            del op.attributes[EXPORTED]
+    op.detach_from_parent()
+    whole.body.append(op)
 
 
 def _is_declaration(op: Op) -> bool:
@@ -398,10 +367,6 @@ def _declarations(places: FusionPlaces, codes: Sequence[FusionCode], names: dict
 def _call_text(
     number: int, places: FusionPlaces, code: FusionCode, prefix: str, *, may_have_failed: bool
 ) -> str:
-    """Returns the function that calls a fusion with the addresses of its inputs and outputs.
-
-    ``may_have_failed``: whether the fusion or one before it has assertions.
-    """
     fusion = places.program.fusions[number]
     lines, names = [], []
     if may_have_failed:
@@ -414,9 +379,8 @@ def _call_text(
             "  llvm.cond_br %is_fine, ^run, ^done",
             "^run:",
         ]
-    views = (*fusion.inputs, *fusion.outputs)
-    for at, (view, packing) in enumerate(zip(views, _packings(fusion, code), strict=True)):
-        slot, offset = places.place(view, packing)
+    for at, view in enumerate(_views(fusion, code)):
+        slot, offset = places.place(*view)
         lines += [
             f"  %slot{at} = llvm.getelementptr %frame[{slot}] : ({POINTER}) -> {POINTER}, i64",
             f"  %base{at} = llvm.load %slot{at} : {POINTER} -> {POINTER}",
@@ -445,10 +409,6 @@ def _share_types(code: FusionCode) -> list[str]:
 
 
 def _entries(codes: Sequence[FusionCode]) -> tuple[str, str]:
-    """Returns the texts of ``@program``, and of ``@group_at``, which does nothing for a number it lacks.
-
-    Both run on the caller's thread alone.
-    """
     only = [
         "  %first = llvm.mlir.constant(0 : i64) : i64\n  %one = llvm.mlir.constant(1 : i64) : i64\n"
         for code in codes

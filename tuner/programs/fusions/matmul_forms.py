@@ -1,7 +1,4 @@
-"""Brings matmuls into the forms that schedules take: operands, sums, broadcasts, batches, initial values.
-
-Each pass replaces one form, in place, by another one that computes the same numbers.
-"""
+"""Brings matmuls into the forms that schedules take, in place, without a change of the numbers."""
 
 from tuner.mlir.bindings import Op, Value, ir
 from tuner.mlir.ir.building import create, value
@@ -67,6 +64,11 @@ def is_broadcast(op: Op) -> bool:
 
 
 BATCHED, UNBATCHED = "linalg.batch_matmul", "linalg.matmul"
+Loops = tuple[int, ...]
+PLAIN: dict[str, tuple[Loops, Loops, Loops]] = {  # loops that A, B and C are indexed by
+    UNBATCHED: ((0, 2), (2, 1), (0, 1)),
+    BATCHED: ((0, 1, 3), (0, 3, 2), (0, 1, 2)),
+}
 ROWS = [[0, 1], [2]]  # dimensions of A and C: batch and rows become rows
 
 
@@ -89,15 +91,13 @@ def merge_batches(payload: TensorPayload) -> None:
 
 def matmul(left: Value, right: Value, init: Value) -> Value:
     """Creates ``linalg.matmul`` at the current insertion point; returns its result."""
-    loops = [ir.AffineDimExpr.get(number) for number in range(3)]
-    maps = [ir.AffineMap.get(3, 0, [loops[a], loops[b]]) for a, b in ((0, 2), (2, 1), (0, 1))]
     op = ir.Operation.create(
         UNBATCHED,
         results=[init.type],
         operands=[left, right, init],
         attributes={
             "operandSegmentSizes": ir.DenseI32ArrayAttr.get([2, 1]),
-            "indexing_maps": ir.ArrayAttr.get([ir.AffineMapAttr.get(each) for each in maps]),
+            "indexing_maps": maps_attribute([selecting(3, loops) for loops in PLAIN[UNBATCHED]]),
         },
         regions=1,
     )
@@ -150,10 +150,9 @@ TYPES, SUM = ["i8", "i8", "i64"], "i32"  # of a product that becomes another one
 
 
 def narrow_sums(payload: TensorPayload) -> None:
-    """Replaces matmuls of i8 into i64 whose sums are only truncated to i32, in place.
+    """Replaces matmuls of i8 into i64 whose sums are only truncated to i32, in place: equal modulo 2**32.
 
-    torch-mlir exports a product of integers with sums of i64, and truncates these to the type of the result:
-    sums of i32 are the same numbers, modulo 2**32.
+    torch-mlir exports a product of integers so.
 
         %wide = linalg.matmul ins(%a, %b : tensor<8x4xi8>, tensor<4x6xi8>) outs(%zeros : tensor<8x6xi64>)
         %r = linalg.generic ins(%wide)  // arith.trunci
@@ -176,13 +175,6 @@ def narrow_sums(payload: TensorPayload) -> None:
             add_body(narrow)
         for reader in readers:
             reader.results[0].replace_all_uses_with(narrow.results[0])
-
-
-Loops = tuple[int, ...]
-PLAIN: dict[str, tuple[Loops, Loops, Loops]] = {  # loops that A, B and C are indexed by
-    "linalg.matmul": ((0, 2), (2, 1), (0, 1)),
-    "linalg.batch_matmul": ((0, 1, 3), (0, 3, 2), (0, 1, 2)),
-}
 
 
 def transpose_operands(payload: TensorPayload) -> None:
@@ -230,10 +222,9 @@ RESHAPES = (COLLAPSE, EXPAND, SLICE)
 def narrow_operands(payload: TensorPayload) -> None:
     """Replaces both operands of matmuls of extended bf16 or i8 by the narrow tensors, in place.
 
-    torch-mlir exports a linear layer of bf16 with both operands extended to f32. The product of two bf16
-    numbers is exact in f32, and sums stay f32, so nothing is rounded differently. Processors multiply pairs
-    of bf16, and weights and activations take half of the memory. A product of i8 in PyTorch is one of both
-    operands extended to i32, which is exact as well: sums wrap around alike.
+    torch-mlir exports linear layers of bf16 extended to f32, products of i8 extended to i32. The product of
+    two bf16 numbers is exact in f32, and sums stay f32; integers wrap around alike. Processors multiply pairs
+    of bf16, and operands take half of the memory.
 
         %a32 = linalg.generic ins(%a)  // arith.extf
         %b32 = linalg.generic ins(%b)  // arith.extf
@@ -297,10 +288,7 @@ def is_extension(op: Op) -> bool:
 
 
 def conversion_of(op: Op) -> str | None:
-    """Returns the name of the operation on one number that an op computes of each element, in order.
-
-    None for other ops, and for those that compute more than one operation on an element of one operand.
-    """
+    """Returns the name of the only operation that an op computes of each element, in order; else None."""
     if op.name != GENERIC or len(inputs_of(op)) != 1 or len(op.results) != 1 or not all(is_parallel(op)):
         return None
     body = body_of(op)

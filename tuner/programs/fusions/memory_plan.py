@@ -1,8 +1,4 @@
-"""Places the tensors of a program in buffers, and the temporary buffers in one block of memory, its arena.
-
-``placed`` and ``settle`` decide in which buffer each tensor lies; ``memory_plan`` lets buffers share
-memory where their lifetimes do not overlap.
-"""
+"""Places the tensors of a program in buffers, and the temporary buffers in one block of memory, its arena."""
 
 from collections.abc import Collection, Sequence
 from dataclasses import dataclass, field
@@ -70,7 +66,6 @@ class BufferLifetime:
     last: int
 
     def overlaps(self, other: "BufferLifetime") -> bool:
-        """Returns whether some fusion needs both buffers."""
         return self.first <= other.last and other.first <= self.last
 
 
@@ -86,11 +81,10 @@ class _Block:
 def memory_plan(program: FusedProgram) -> MemoryPlan:
     """Returns a place in the arena for each temporary buffer that a fusion touches.
 
-    The arena is one block of memory for all of them. A buffer lives from the first fusion that touches it to
-    the last one. Buffers whose lifetimes do not overlap share memory: each gets the lowest place that is
-    free for all of its lifetime (first fit). A buffer with padding is filled once, before the first call,
-    and no fusion writes its padding. So it shares memory only with buffers of the same type, with equal
-    paddings, into which fusions write at the same places.
+    A buffer lives from the first fusion that touches it to the last one, and gets the lowest place that is
+    free for all of that (first fit). A buffer with padding is filled once, before the first call, so it
+    shares memory only with buffers of the same type and paddings, into which fusions write at the same
+    places.
 
         fusion 0 writes %a, fusion 1 reads %a and writes %b, fusion 2 reads %b and writes %c
         %a  0..4096      %b  4096..8192      %c  0..4096
@@ -137,9 +131,7 @@ def lifetimes(program: FusedProgram) -> dict[int, BufferLifetime]:
 
 
 def extent_bytes(program: FusedProgram, number: int, lifetime: BufferLifetime | None = None) -> int:
-    """Returns the bytes of a buffer, and of what views read past its end, aligned.
-
-    Only fusions of its lifetime touch a buffer; None: all fusions are looked at.
+    """Returns the aligned bytes of a buffer and of what views in its lifetime (None: all) read past its end.
 
     Raises ValueError for a view that writes past the end.
     """
@@ -228,10 +220,7 @@ class BufferPlan:
 
 
 def placed(payload: TensorPayload, first_weight: int) -> BufferPlan:
-    """Returns where the values lie that a program's operations ask for; ``settle`` places the others.
-
-    The program's arguments from ``first_weight`` on are weights.
-    """
+    """Returns where the values lie that operations ask for; arguments from ``first_weight`` are weights."""
     plan = BufferPlan()
     for number, argument in enumerate(payload.block.arguments):
         owner, at = (ARGUMENT, number) if number < first_weight else (WEIGHT, number - first_weight)

@@ -1,7 +1,4 @@
-"""Brings the operations of a program into the few forms that fusions are formed of.
-
-``prepare`` and ``clean_up`` run upstream's passes; each other function replaces one form, in place.
-"""
+"""Brings the operations of a program into the few forms that fusions are formed of, in place."""
 
 from math import prod
 
@@ -113,9 +110,8 @@ PAGE_BYTES = 4096  # of a channel: at 3136 bytes (28x28) convolutions were as fa
 def pointwise_as_matmuls(payload: TensorPayload) -> None:
     """Replaces convolutions of one pixel over large images by matmuls, in place.
 
-    A schedule of convolutions reads some pixels of one channel after the other, and channels of large images
-    are a page of memory or more apart. As a matmul, the image is a matrix of channels x pixels, of which
-    whole rows are read:
+    A schedule of convolutions reads some pixels of one channel after the other, a page of memory or more
+    apart; a matmul reads whole rows of a matrix of channels x pixels:
 
         %r = linalg.conv_2d_nchw_fchw ins(%x, %w : tensor<1x256x56x56xf32>, tensor<64x256x1x1xf32>) ...
       becomes
@@ -124,8 +120,7 @@ def pointwise_as_matmuls(payload: TensorPayload) -> None:
         %c = linalg.matmul ins(%a, %b) ... -> tensor<64x3136xf32>
         %r = tensor.expand_shape %c [[0, 1], [2, 3]] ... into tensor<1x64x56x56xf32>
 
-    Not changed: strides, several images, padded inputs, and the layout NHWC, whose pixels have their
-    channels adjacent in memory.
+    Not changed: strides, several images, padded inputs, and the layout NHWC, of adjacent channels.
     """
     for op in payload.ops:
         if op.name != NCHW:
@@ -208,12 +203,11 @@ Wide = dict[Value, Value]  # tensor of bf16 -> the same numbers of f32
 
 
 def widen_convolutions(payload: TensorPayload, *, keeps_pairs: bool = False) -> None:
-    """Replaces convolutions of bf16 by those of the extended operands, in place.
+    """Replaces convolutions of bf16 by those of the extended operands, with the schedules of f32, in place.
 
-    The schedules of these convolutions are then those of f32. The product of two bf16 numbers is exact in
-    f32, and sums are of f32 either way, so nothing is rounded differently. The input is extended where it is
-    padded or concatenated, so that the operation that computes it can write it so; weights are extended
-    once, when the program is loaded.
+    Products of two bf16 numbers are exact in f32, and sums are of f32 either way; a result of bf16 is rounded
+    once. The input is extended before padding, so that what computes it can write it so; weights at load
+    time.
 
         %p = tensor.pad %x ... : tensor<1x8x12x12xbf16> to tensor<1x8x14x14xbf16>
         %r = linalg.conv_2d_nchw_fchw ins(%p, %w : tensor<1x8x14x14xbf16>, tensor<16x8x3x3xbf16>) ...
@@ -223,11 +217,8 @@ def widen_convolutions(payload: TensorPayload, *, keeps_pairs: bool = False) -> 
         %w32 = linalg.generic ins(%w)  // arith.extf
         %r = linalg.conv_2d_nchw_fchw ins(%p32, %w32 : tensor<1x8x14x14xf32>, ...) outs(%zeros ...)
 
-    A convolution whose result is bf16 sums in f32 too, and is rounded once.
-
-    ``keeps_pairs``: the processor has dot products of bf16, and convolutions that sum over channels keep
-    operands of bf16: their schedule pairs channels. Depthwise ones, those of one channel and those of a
-    tensor of one number are of f32 there too.
+    ``keeps_pairs``: the processor has dot products of bf16, and convolutions that sum over several channels
+    keep operands of bf16, since their schedule pairs channels.
     """
     wide: Wide = {}
     for op in payload.ops:
@@ -310,11 +301,9 @@ EXTEND = "arith.extf"
 
 
 def widen_parameters(payload: TensorPayload, first_weight: int) -> None:
-    """Replaces weights of bf16 that elementwise operations repeat and only extend, in place.
+    """Extends repeated weights of bf16 that elementwise operations only extend, at load time, in place.
 
-    A weight that is repeated, such as a bias or the scale of a norm, is extended again for each element of
-    the result; as f32 it is extended once, when the program is loaded. The numbers are the same.
-    ``first_weight``: the number of the first argument of the program that is a weight.
+    Else a bias, or the scale of a norm, is extended again for each element of the result.
 
         %r = linalg.generic ins(%x, %bias : tensor<8x4xf32>, tensor<4xbf16>) {
           %wide = arith.extf %b : bf16 to f32

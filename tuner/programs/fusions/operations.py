@@ -1,6 +1,6 @@
 """The operations of a payload: what they read and compute, and which kind of fusion each can be in."""
 
-from collections.abc import Mapping
+from collections.abc import Collection, Mapping
 from dataclasses import dataclass
 
 from tuner.core.fusions import CONTRACTION, CONVOLUTION, ELEMENTWISE, LOOPS, ROWS
@@ -82,6 +82,19 @@ def users(value: Value) -> list[Op]:
             op = op.parent.operation
         found[op] = None
     return list(found)
+
+
+def needed_ops(ops: Collection[Op], left_out: Collection[Op] = ()) -> set[Op]:
+    """Returns operations and all that they read the results of, directly or not, but for ``left_out``."""
+    found: set[Op] = set()
+    waiting = list(ops)
+    while waiting:
+        op = waiting.pop()
+        if op in found or op in left_out:
+            continue
+        found.add(op)
+        waiting += [producer for value in read_by(op) if (producer := defining(value)) is not None]
+    return found
 
 
 def use_values(op: Op, values: Mapping[Value, Value]) -> None:

@@ -47,12 +47,9 @@ DEDUPLICATE = "builtin.module(cse)"
 
 
 def outlined(members: Members, places: Mapping[Value, View], weights: Iterable[int]) -> Fusion:
-    """Returns a fusion as a function of memrefs.
+    """Returns a fusion of operations as a function of memrefs, with the numbers of the buffers of weights.
 
-    Args:
-        members: the operations.
-        places: where the values lie that the fusion reads and writes.
-        weights: the numbers of the buffers that are weights.
+    ``places`` is where the values lie that it reads and writes.
     """
     outputs = [each for each in members.root.results if list(each.uses)] or list(members.root.results)[:1]
     function, inputs = _tensor_function(members, outputs)
@@ -126,10 +123,7 @@ def _return(function: TensorPayload, values: Sequence[Value]) -> None:
 
 
 def _fuse(function: TensorPayload, inputs: list[Value], members: Members, results: int) -> list[Value]:
-    """Fuses elementwise operations, and drops results after the first ones and arguments that nobody uses.
-
-    Returns which inputs the function still has.
-    """
+    """Fuses elementwise operations, drops unused results and arguments; returns which inputs remain."""
     reads_fill = any(
         is_free(value)
         for op in members.ops
@@ -182,10 +176,7 @@ def _memref_text(
 
 
 def _write(result: Value, memory: Value) -> None:
-    """Creates the write of a result to an output, at the current insertion point.
-
-    What starts from an empty tensor starts from the output instead: no copy is made there.
-    """
+    """Creates the write of a result; what starts from an empty tensor starts from the output instead."""
     flags = {"restrict": ir.UnitAttr.get(), "writable": ir.UnitAttr.get()}
     op = defining(result)
     if op is not None and op.name.startswith("linalg."):
@@ -208,7 +199,6 @@ def _start_from(op: Op, number: int, memory: Value, flags: Mapping[str, ir.Attri
 
 
 def _names_in(op: Op) -> list[str]:
-    """Returns the operation's name; of a generic the names in its body, or how it moves elements."""
     if op.name != GENERIC:
         return [op.name]
     names = [each.name for each in body_of(op)[:-1]]

@@ -38,34 +38,26 @@ class TensorPayload:
 
     @property
     def block(self) -> Block:
-        """Returns the only block of the function."""
         return self.function.regions[0].blocks[0]
 
     @property
     def ops(self) -> list[Op]:
-        """Returns the operations of the block, in order, without the return."""
         return [op.operation for op in self.block.operations][:-1]
 
     @property
     def end(self) -> Op:
-        """Returns the ``func.return`` of the block."""
         return list(self.block.operations)[-1].operation
 
     @property
     def results(self) -> tuple[TensorType, ...]:
-        """Returns the types of the function's results."""
         return tuple(tensor_type(value.type) for value in self.end.operands)
 
 
 def read_payload(text: str, entry: str | None) -> TensorPayload | NotFused:
-    """Parses a payload in the current MLIR context and inlines its calls.
+    """Parses a payload without the data of constants in the current MLIR context and inlines its calls.
 
-    Args:
-        text: MLIR text, without the data of constants.
-        entry: the function to run; None: ``main``, or the only public function.
-
-    Raises CandidateError(BIND) for text that does not parse, for an entry that is not there, and for too many
-    operations.
+    ``entry`` None: ``main``, or the only public function. Raises CandidateError(BIND) for text that does not
+    parse, for an entry that is not there, and for too many operations.
     """
     module = parse(text, "payload")
     require_few_operations(module)
@@ -127,16 +119,14 @@ FOLD = "builtin.module(canonicalize)"
 def take_weights(payload: TensorPayload, resources: Mapping[str, bytes]) -> tuple[np.ndarray, ...]:
     """Turns constants into arguments after the function's own, in place; returns their arrays.
 
-    Constants of several elements become arguments of the function: its text has no weights in it. Constants
-    with one number in all elements become ``linalg.fill``, which costs no memory.
+    Constants with one number in all elements become ``linalg.fill``, which costs no memory.
 
         func.func @main(%x: tensor<4x8xf32>) -> tensor<4x8xf32> {
           %w = arith.constant dense_resource<weight> : tensor<8xf32>
       becomes
         func.func @main(%x: tensor<4x8xf32>, %w: tensor<8xf32>) -> tensor<4x8xf32> {
 
-    ``resources``: the data of ``dense_resource`` constants by name. Raises CandidateError(BIND) for a
-    constant without its data.
+    Raises CandidateError(BIND) for a ``dense_resource`` constant whose data ``resources`` lacks.
     """
     weights = []
     for op in walk(payload.function, "arith.constant"):

@@ -37,11 +37,7 @@ from tuner.programs.lowering.resources import split_payload
 
 @dataclass(frozen=True)
 class FormedProgram:
-    """A payload as fusions, and the arrays of its weights.
-
-    Where ``program.init`` is a module, its function ``init`` takes ``weights`` and returns the arrays of the
-    program's weight buffers, in the order of their numbers; where it is "", these are ``weights``.
-    """
+    """A payload as fusions, and its weights; ``program.init``, unless "", makes weight buffers of them."""
 
     program: FusedProgram
     weights: tuple[np.ndarray, ...]
@@ -52,14 +48,9 @@ def fuse_program(
 ) -> FormedProgram | NotFused:
     """Returns a payload as fusions; NotFused for one that must be compiled as a whole.
 
-    Args:
-        text: MLIR text of a function on tensors, constants as ``dense_resource`` with their data included.
-        entry: the function to run; None: ``main``, or the only public function.
-        keeps_forks: whether independent products stay fusions of their own where one operation reads them: a
-            device computes them at a time.
-        multiplies_pairs: whether convolutions of bf16 stay so where a dot product of pairs computes them.
-
-    Raises CandidateError(BIND) for text that does not parse, and for an entry that is not there.
+    ``keeps_forks``: independent products stay fusions of their own where one operation reads them, since a
+    device computes them at a time. ``multiplies_pairs``: convolutions of bf16 stay so for dot products of
+    pairs. Raises CandidateError(BIND) for text that does not parse, and for an entry that is not there.
     """
     split = split_payload(text)
     with new_context(), ir.Location.unknown():

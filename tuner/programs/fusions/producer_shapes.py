@@ -66,10 +66,7 @@ def take_shapes_of_producers(payload: TensorPayload) -> None:
 
 
 def _widens_into_padding(op: Op) -> bool:
-    """Returns whether an operation extends a product and only padding reads it, around dimensions of its own.
-
-    The product's fusion cannot write there: the copy into the padding is this operation.
-    """
+    """Returns whether a product is extended for padding alone, which the product's fusion cannot write."""
     source = op_of(op.operands[0], EXPAND)
     if source is None or not is_extension(op) or any(user.name != PAD for user in users(op.results[0])):
         return False
@@ -87,10 +84,7 @@ def _is_reshaped(op: Op) -> bool:
 
 
 def _follow(op: Op) -> bool:
-    """Reshapes an operation as the first of its operands' producers that allows it; says whether one does.
-
-    Epilogues of contractions come first. An operation that has its producer's shape already stays as it is.
-    """
+    """Reshapes an operation as the first of its operands' producers that allows it, epilogues first."""
     pairs = zip(inputs_of(op), maps_of(op), strict=False)
     read = [value for value, mapping in pairs if is_identity(mapping) and _is_computed(_unshaped(value))]
     if not any(map(_is_reshape, read)):
@@ -135,10 +129,7 @@ def _unshaped(value: Value) -> Value:
 
 
 def _ends_contraction(value: Value) -> bool:
-    """Returns whether a value is a contraction's, or comes of elementwise operations on one.
-
-    Only of as many operations as a fusion may have.
-    """
+    """Returns whether a value comes of a contraction, with no more operations than a fusion may have."""
     for _ in range(OPS_LIMIT):
         op = defining(value)
         if op is None or op.name != GENERIC or is_reduction(op):

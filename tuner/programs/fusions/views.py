@@ -1,8 +1,4 @@
-"""Views of tensors in memory: how reshapes, slices, transposes, paddings and insertions place elements.
-
-A ``View`` is computed without MLIR; the operations that change a view, or make a tensor a part of a
-larger one, are read from the IR.
-"""
+"""Views of tensors in memory: how reshapes, slices, transposes, paddings and insertions place elements."""
 
 from collections.abc import Iterator, Sequence
 from dataclasses import dataclass, replace
@@ -71,7 +67,7 @@ def expanded(view: View, shape: Sequence[int], groups: Reassociation) -> View:
             stride *= shape[dimension]
     if not view.strides:  # of a tensor of one element, all dimensions have size 1
         strides = [1] * len(shape)
-    return replace(view, type=replace(view.type, shape=tuple(shape)), strides=tuple(strides))
+    return _reshaped(view, shape, strides)
 
 
 def collapsed(view: View, groups: Reassociation) -> View | None:
@@ -90,7 +86,7 @@ def collapsed(view: View, groups: Reassociation) -> View | None:
             size *= extent
         shape.append(size)
         strides.append(stride)
-    return replace(view, type=replace(view.type, shape=tuple(shape)), strides=tuple(strides))
+    return _reshaped(view, shape, strides)
 
 
 def sliced(view: View, offsets: Sequence[int], sizes: Sequence[int], steps: Sequence[int]) -> View:
@@ -102,20 +98,17 @@ def sliced(view: View, offsets: Sequence[int], sizes: Sequence[int], steps: Sequ
 
 def without(view: View, dropped: Sequence[int]) -> View:
     """Returns the view without dimensions, all of which have size 1."""
-    kept = [number for number in range(len(view.strides)) if number not in dropped]
-    shape = tuple(view.type.shape[number] for number in kept)
-    return replace(
-        view, type=replace(view.type, shape=shape), strides=tuple(view.strides[number] for number in kept)
-    )
+    return permuted(view, [number for number in range(len(view.strides)) if number not in dropped])
 
 
 def permuted(view: View, order: Sequence[int]) -> View:
     """Returns the view whose dimension i is dimension ``order[i]`` of the given one."""
-    return replace(
-        view,
-        type=replace(view.type, shape=tuple(view.type.shape[each] for each in order)),
-        strides=tuple(view.strides[each] for each in order),
-    )
+    shape, strides = ([numbers[each] for each in order] for numbers in (view.type.shape, view.strides))
+    return _reshaped(view, shape, strides)
+
+
+def _reshaped(view: View, shape: Sequence[int], strides: Sequence[int]) -> View:
+    return replace(view, type=replace(view.type, shape=tuple(shape)), strides=tuple(strides))
 
 
 @dataclass(frozen=True)
@@ -178,10 +171,7 @@ def slice_of(op: Op) -> Slice | None:
 
 
 def transposition_of(op: Op) -> tuple[int, ...] | None:
-    """Returns, per dimension of the result, which one of the source it is; None for other operations.
-
-    Only ``linalg.generic`` that yields its single input and permutes its dimensions is a transposition.
-    """
+    """Returns, per dimension of a transposing ``linalg.generic``, that of its source; else None."""
     loops = moved_loops(op)
     if loops is None or len(loops) != maps_of(op)[0].n_dims or is_free(op.operands[0]):
         return None
@@ -189,10 +179,7 @@ def transposition_of(op: Op) -> tuple[int, ...] | None:
 
 
 def moved_loops(op: Op) -> tuple[int, ...] | None:
-    """Returns the loops that index the input of a ``linalg.generic`` which moves elements, computing nothing.
-
-    The results lie in the order of the loops. None for other operations, and for those of several inputs.
-    """
+    """Returns the loops that index the only input of a ``linalg.generic`` that moves elements; else None."""
     if op.name != GENERIC or len(op.results) != 1 or len(inputs_of(op)) != 1 or not all(is_parallel(op)):
         return None
     source, result = maps_of(op)
@@ -247,8 +234,7 @@ def parts_of(op: Op, home: View) -> Iterator[tuple[Value, View]]:
 def insertions(op: Op) -> list[Slice] | None:
     """Returns the places of insertions, one after the other into an empty tensor, the last one first.
 
-    None where the first of them inserts into other than an empty tensor, where two of them write the same
-    element, and where something else reads a tensor between them.
+    None where two write the same element, and where something else reads a tensor between them.
     """
     found: list[Slice] = []
     while True:

@@ -1,8 +1,4 @@
-"""Fusions as GPU kernels of one thread per element: the launches, and the scalar code of an element.
-
-``launch_elements`` creates a launch for the elements of a result; ``PointValues`` creates what leads to
-one element.
-"""
+"""Fusions as GPU kernels of one thread per element: the launches, and the scalar code of an element."""
 
 import math
 from collections.abc import Callable, Iterator, Mapping, Sequence
@@ -48,22 +44,17 @@ class FusionFunction:
 
     @property
     def ops(self) -> list[Op]:
-        """Returns the function's operations, in order, without the return."""
         return body_of(self.module.body.operations[0].operation)[:-1]
 
     @property
     def generics(self) -> list[Op]:
-        """Returns the function's ``linalg.generic`` operations, in order."""
         return [op for op in self.ops if op.name == GENERIC]
 
 
 def fusion_function(fusion: Fusion, memrefs: Sequence[Value], *, is_generalized: bool) -> FusionFunction:
     """Parses a fusion's text in the current MLIR context; indices that are data are asserted.
 
-    Args:
-        fusion: the fusion.
-        memrefs: values for its inputs, then for its outputs, of another module in the same context.
-        is_generalized: whether matmuls and convolutions become ``linalg.generic``.
+    ``memrefs`` are values for its inputs, then for its outputs, of another module in the same context.
     """
     module = parse(fusion.text, "fusion")
     assert_indirect_indices(module.body.operations[0].operation)
@@ -85,10 +76,7 @@ Build = Callable[[Value, Value], None]  # of a block's number and a thread's num
 
 
 def launch(blocks: int, threads: int, build: Build) -> None:
-    """Creates a launch of ``blocks`` blocks of ``threads`` threads; ``build`` creates its body.
-
-    Raises CandidateError(COMPILE) for more blocks than a grid has.
-    """
+    """Creates a launch of ``blocks`` blocks of ``threads`` threads; ``build`` creates its body."""
     if blocks > BLOCKS_LIMIT:
         raise CandidateError(Stage.COMPILE, f"found {blocks} thread blocks, allowed {BLOCKS_LIMIT}")
     one = index(1)
@@ -96,10 +84,7 @@ def launch(blocks: int, threads: int, build: Build) -> None:
 
 
 def launch_for_each(shape: Sequence[int], build: Callable[[list[Value]], None]) -> None:
-    """Creates a launch of one thread for each element of an array; ``build(indices)`` creates its body.
-
-    Neighbouring threads have neighbours along the last dimension.
-    """
+    """Creates a launch of one thread per element of an array; ``build(indices)`` creates its body."""
     total = math.prod(shape)
 
     def thread(block: Value, number_in_block: Value) -> None:
@@ -124,8 +109,7 @@ BINARY = {  # of indices, which are not negative
 class PointValues:
     """Computes one element of a tensor: the operations on tensors that lead to it, as scalar operations.
 
-    Takes a fusion's function on tensors, whose operations are ``linalg.generic``; creates, at the current
-    insertion point, loads of the elements that are read and copies of the bodies. A reduction becomes loops
+    Takes a fusion's function of ``linalg`` and constants, bodies without regions. A reduction becomes loops
     that carry the sum. Elements are computed once for each place where they are needed, and not stored.
 
         %sum = linalg.generic ... ins(%a, %b : ...) outs(%zeros : tensor<4x8xf32>)           // matmul
@@ -137,21 +121,15 @@ class PointValues:
         }
         %y = memref.load %bias[%j] : memref<8xf32>
         %r = arith.addf %s, %y : f32
-
-    Not handled: operations other than ``linalg`` and constants, and bodies with regions.
     """
 
     def __init__(self, memory: Mapping[Value, Value]) -> None:
-        """Takes the memrefs that have the elements of some tensors, the fusion's inputs among them."""
         self._memory = memory
         self._known: dict[tuple[Value, tuple[Value, ...]], Value] = {}
         self._indices: dict[int, Value] = {}
 
     def at(self, tensor: Value, indices: Sequence[Value]) -> Value:
-        """Creates the element of a tensor at ``indices``, one for each dimension; returns its value.
-
-        Raises CandidateError(COMPILE) for a tensor that other operations compute.
-        """
+        """Creates a tensor's element at ``indices``. Raises CandidateError(COMPILE) for other operations."""
         key = (tensor, tuple(indices))
         if key not in self._known:
             self._known[key] = self._computed(tensor, list(indices))
@@ -171,24 +149,19 @@ class PointValues:
             self._known, self._indices = known, indices
 
     def constant(self, number: int) -> Value:
-        """Creates an index constant, once in a region; returns its value."""
         if number not in self._indices:
             self._indices[number] = index(number)
         return self._indices[number]
 
     def store(self, outputs: Sequence[Output], indices: list[Value]) -> None:
-        """Creates the elements of tensors at ``indices``, then their stores to the memrefs."""
         elements = [self.at(tensor, indices) for tensor, _ in outputs]
         for element, (_, memory) in zip(elements, outputs, strict=True):
             store(element, memory, indices)
 
     def step(self, op: Op, loops: Sequence[Value | None], carried: Sequence[Value]) -> list[Value]:
-        """Creates one iteration of a ``linalg.generic``; returns what its body yields.
+        """Creates one iteration of a ``linalg.generic`` at ``loops``; returns what its body yields.
 
-        Args:
-            op: the generic.
-            loops: the index of each loop.
-            carried: the elements of the outputs so far; () where the body does not read them.
+        ``carried`` are the elements of the outputs so far; () where the body does not read them.
         """
         arguments = list(op.regions[0].blocks[0].arguments)
         known: dict[Value, Value] = {}
@@ -209,7 +182,6 @@ class PointValues:
         return [self._scalar(operand, known) for operand in end.operands]
 
     def mapped(self, mapping: ir.AffineMap, loops: Sequence[Value | None]) -> list[Value]:
-        """Creates the results of an indexing map for the indices of its loops."""
         return [self._evaluated(each, loops) for each in mapping.results]
 
     def _computed(self, tensor: Value, indices: list[Value]) -> Value:
@@ -312,10 +284,7 @@ def _is_plain(mapping: ir.AffineMap) -> bool:
 
 
 def launch_elements(function: FusionFunction) -> None:
-    """Creates the launches of a fusion at the current insertion point: one for all outputs of one shape.
-
-    Raises CandidateError(COMPILE) for a fusion that is not computed element by element.
-    """
+    """Creates the launches of a fusion at the insertion point: one for all outputs of one shape."""
     for op in function.generics:
         if op.results[0] in function.memory or all(is_parallel(op)):
             continue

@@ -136,7 +136,6 @@ class ScriptKernels:
     """The kernels of scripts in a program, each compiled once for all matmuls that it fits."""
 
     def __init__(self, module: ir.Module, chip: Chip, script_of: ScriptOf) -> None:
-        """Takes the program, the GPU architecture, and what returns the script of a matmul."""
         self.module = module
         self._chip, self._script_of = chip, script_of
         self._known: dict[tuple[str, str], InsertedKernels] = {}
@@ -151,15 +150,9 @@ class ScriptKernels:
     def of(
         self, payload: ir.Module, buffers: tuple[KernelBuffer, ...], script: Script, suffix: str
     ) -> InsertedKernels:
-        """Returns the kernels of a script for a payload, which is changed.
+        """Returns the kernels of a script for a payload with its epilogue, which is changed.
 
-        Args:
-            payload: the payload, with the operations of an epilogue.
-            buffers: those that its function takes, in order.
-            script: the transform script.
-            suffix: of the names of the kernels.
-
-        Raises CandidateError where the script fails.
+        ``buffers`` are those of its function; kernels' names end with ``suffix``. Raises CandidateError.
         """
         key = (str(payload), script.text)
         if key not in self._known:
@@ -176,7 +169,6 @@ class KernelPlace:
 
     @property
     def module(self) -> ir.Module:
-        """Returns the program."""
         return self.scripts.module
 
 
@@ -194,10 +186,9 @@ def matmuls_of(function: FusionFunction) -> list[Op]:
 
 
 def launch_matmuls(function: FusionFunction, place: KernelPlace) -> str:
-    """Creates the launches of a fusion of matmuls at the current insertion point.
+    """Creates the launches of a fusion of matmuls; returns why the epilogue is a kernel of its own, or "".
 
-    Returns why the epilogue is a kernel of its own; "" where it is not, or there is none. Raises
-    CandidateError where no script supports a matmul, or a script fails.
+    Raises CandidateError where no script supports a matmul, or a script fails.
     """
     *first, last = matmuls_of(function)
     for number, op in enumerate(first):

@@ -1,8 +1,4 @@
-"""A program of fusions on a GPU: each fusion's launches, the host function, and the compiled result.
-
-``compile_for_device`` makes the host function by ``host_of_groups``, which calls the function that
-``add_group`` makes of each fusion.
-"""
+"""A program of fusions on a GPU: each fusion's launches, the host function, and the compiled result."""
 
 from collections.abc import Callable, Sequence
 from dataclasses import dataclass, replace
@@ -65,13 +61,8 @@ class FusionKernels:
 def add_fusion(fusion: Fusion, types: Sequence[ir.Type], place: KernelPlace) -> FusionKernels:
     """Adds a private function to ``place.module`` that computes a fusion by launches of kernels.
 
-    Args:
-        fusion: the fusion.
-        types: the memref types of its inputs, then of its outputs, offsets included.
-        place: where the function and its kernels go; ``place.name`` is the function's name.
-
-    A fusion that is not computed element by element or row by row becomes loops on memrefs, which become a
-    kernel each, as in programs without fusions.
+    ``types`` are the memref types of its inputs, then of its outputs, offsets included. A fusion that is not
+    computed element by element or row by row becomes loops on memrefs, which become a kernel each.
     """
     try:
         return _function_of(place, types, lambda views: _launch(fusion, views, place))
@@ -141,8 +132,7 @@ INLINE = "builtin.module(inline,symbol-dce)"
 class HostOfFusions:
     """Makes a host function of a program of fusions, whose work is launches of kernels.
 
-    Arguments are the program's, then the buffers that stay on the device: weights, and temporary buffers
-    with padding, whose padding is written once. Other temporary buffers are allocated in each call.
+    Weights, and temporary buffers with padding, which is written once, are arguments that stay on the device.
 
         func.func @main(%x: memref<4x8xf32>, %w: memref<8x16xf32> {tuner.device}) -> memref<4x16xf32> {
           %t = memref.alloc() : memref<64xf32>
@@ -162,13 +152,7 @@ class HostOfFusions:
 def host_of_fusions(program: FusedProgram, entry: str, chip: Chip, script_of: ScriptOf) -> HostOfFusions:
     """Returns a program of fusions as a host function with launches, in the current MLIR context.
 
-    Args:
-        program: the fusions.
-        entry: the name of the function.
-        chip: the GPU architecture.
-        script_of: returns the script of a matmul; None where no strategy supports it.
-
-    Raises CandidateError where a fusion cannot be computed.
+    ``script_of`` returns the script of a matmul; None where no strategy supports it. Raises CandidateError.
     """
     module = ir.Module.create()
     resident = tuple(buffer for buffer in program.buffers if is_resident(buffer))
@@ -238,18 +222,11 @@ def _memory(program: FusedProgram, arguments: Sequence[Value]) -> list[Value]:
 
 
 def _view(view: View, memory: Sequence[Value]) -> Value:
-    whole = memory[view.buffer]
-    kind = view_type(view)
+    whole, kind = memory[view.buffer], _memref(view.type)
+    if view.offset or not is_contiguous(view):  # a contiguous view at offset 0 has no layout
+        layout = ir.StridedLayoutAttr.get(view.offset, list(view.strides))
+        kind = ir.MemRefType.get(kind.shape, kind.element_type, layout=layout)
     return whole if kind == whole.type else reinterpreted(whole, kind)
-
-
-def view_type(view: View) -> ir.MemRefType:
-    """Returns the memref type of a view, with its offset; a contiguous one at offset 0 has no layout."""
-    plain = _memref(view.type)
-    if view.offset == 0 and is_contiguous(view):
-        return plain
-    layout = ir.StridedLayoutAttr.get(view.offset, list(view.strides))
-    return ir.MemRefType.get(plain.shape, plain.element_type, layout=layout)
 
 
 def _memref(kind: TensorType) -> ir.MemRefType:
@@ -279,14 +256,8 @@ def compile_for_device(
 ) -> DeviceProgram:
     """Compiles a program of fusions in the current MLIR context.
 
-    Args:
-        program: the fusions.
-        weights: the arrays of its weight buffers, in the order of their numbers, after ``init``.
-        entry: the name of the program's function.
-        target: what the program is compiled for.
-        is_checked: whether the host's loops assert that each access is in bounds.
-
-    Raises CandidateError where a fusion cannot be computed, or the lowering fails.
+    ``weights`` are the arrays of its weight buffers by number, after ``init``; ``is_checked``: the host's
+    loops assert that each access is in bounds. Raises CandidateError.
     """
     host = host_of_fusions(program, entry, target.chip, target.script_of)
     launch_loops(host.payload)

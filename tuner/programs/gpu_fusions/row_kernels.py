@@ -68,10 +68,7 @@ def has_rows(function: FusionFunction) -> bool:
 
 
 def launch_rows(function: FusionFunction) -> None:
-    """Creates the launch of a fusion of rows at the current insertion point: one block for each row.
-
-    Raises CandidateError(COMPILE) for a reduction that threads cannot share.
-    """
+    """Creates the launch of a fusion of rows: one block for each row. Raises CandidateError(COMPILE)."""
     reductions = [op for op in function.generics if not all(is_parallel(op))]
     domain = loop_sizes(reductions[0])
     rows, columns = domain[:-1], domain[-1]
@@ -109,7 +106,6 @@ class _Row:
                 self.points.at(op.results[0], self.at)
 
     def write(self) -> None:
-        """Creates the stores of the fusion's results."""
         rank = len(self.at)
         whole = [each for each in self.function.outputs if each[1].type.rank > rank]
 

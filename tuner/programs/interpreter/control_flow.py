@@ -26,10 +26,7 @@ from tuner.programs.interpreter.lanes import Array, merged
 
 
 def run_where(frame: LaneFrame, condition: Array, body: AbstractBody) -> list[Any] | None:
-    """Runs a region in the active lanes where ``condition`` is True; returns the values that it yields.
-
-    Returns None, and runs nothing, if there is no such lane.
-    """
+    """Runs a region in the active lanes where ``condition`` holds; None if there is no such lane."""
     outside, inside = frame.mask, frame.mask & condition
     if not inside.any():
         return None
@@ -89,10 +86,7 @@ def region(op: Op, scope: FunctionScope) -> Step:
 
 
 def call(op: Op, scope: FunctionScope) -> Step:
-    """Returns the step for ``func.call`` of a function in the kernel's module.
-
-    Raises CandidateError(COMPILE) for a callee without a body, for recursion, and for unsupported operations.
-    """
+    """Returns the step for ``func.call`` of a function in the kernel's module."""
     name = callee_of(op)
     function = scope.function(name, op)
     sources, targets = scope.slots(op.operands), scope.slots(op.results)
@@ -148,10 +142,7 @@ BRANCHES: dict[str, Decode] = {
 
 
 def for_loop(op: Op, scope: FunctionScope) -> Step:
-    """Returns the step for ``scf.for``, in which each lane has its own number of iterations.
-
-    The step raises CandidateError(RUN) for a loop step below 1.
-    """
+    """Returns the step for ``scf.for``, in which each lane has its own number of iterations."""
     lower, upper, stride, *starts = scope.slots(op.operands)
     targets, body, where = scope.slots(op.results), scope.body(op.regions[0]), where_of(op)
     is_unsigned = "unsignedCmp" in op.attributes
@@ -172,8 +163,7 @@ def run_loop(
 ) -> list[Any]:
     """Runs a loop body in each active lane with the index from ``first``, below ``end``, in steps of ``by``.
 
-    ``carried`` are the initial values of the loop-carried variables, which ``body`` receives after the index.
-    Returns their values after each lane's last iteration.
+    Returns the loop-carried variables, ``carried`` at first, after each lane's last iteration.
     """
     outside, index = frame.mask, first
     dtype = np.dtype(f"i{first.itemsize}")
@@ -224,11 +214,7 @@ def while_loop(op: Op, scope: FunctionScope) -> Step:
 
 
 def parallel(op: Op, scope: FunctionScope) -> Step:
-    """Returns the step for ``scf.parallel`` without reductions: each lane executes the iterations in order.
-
-    The step raises CandidateError(RUN) for a loop step below 1. Raises CandidateError(COMPILE) for a
-    reduction.
-    """
+    """Returns the step for ``scf.parallel`` without reductions: lanes run the iterations in order."""
     if op.results:
         raise unsupported(op, "a reduction", "loops without one")
     count = len(op.operands) // 3

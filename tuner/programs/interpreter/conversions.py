@@ -14,30 +14,19 @@ from tuner.programs.interpreter.decoding import Decode, FunctionScope, LaneFrame
 from tuner.programs.interpreter.lanes import BOOL, Array, merged, signed, to_integer, unsigned
 from tuner.programs.interpreter.scalar_ops import elementwise, of_result, step_of
 
-# ------------------------------------------------------------------------------
-# Constants, selections and conversions between number types.
-
-
 F64 = np.dtype(np.float64)
 NUMBER = re.compile(r"0x[0-9A-F]+|-?[0-9][0-9.]*(?:[eE][-+]?[0-9]+)?")  # a number in MLIR's printed form
 NEAREST = "0 : i32"  # arith's rounding mode to_nearest_even
 
 
 def constant(op: Op, scope: FunctionScope) -> Step:
-    """Returns the step for ``arith.constant``: stores the constant, the same for all lanes.
-
-    Raises CandidateError(COMPILE) for a value that is neither a number nor ``dense<...>``.
-    """
+    """Returns the step for ``arith.constant``: stores the constant, the same for all lanes."""
     value = constant_of(op, scope)
     return step_of(op, scope, lambda: value)
 
 
 def constant_of(op: Op, scope: FunctionScope) -> Array:
-    """Returns the value of an ``arith.constant`` or ``memref.global`` as an array of shape (1, 1, *shape).
-
-    ``scope`` maps MLIR types to numpy's. Raises CandidateError(COMPILE) for a value that is neither a number
-    nor ``dense<...>``.
-    """
+    """Returns the value of an ``arith.constant`` or ``memref.global`` as an array of shape (1, 1, *shape)."""
     attribute = op.attributes["value" if "value" in op.attributes else "initial_value"]
     if isinstance(attribute, ir.DenseElementsAttr):
         type_ = attribute.type
@@ -83,28 +72,19 @@ def _wrapped(value: Any, dtype: DType) -> Any:
 
 
 def select(condition: Array, one: Any, other: Any) -> Any:
-    """Returns ``one`` where ``condition`` is true, else ``other``: arrays, or memrefs (BufferView).
-
-    A condition of shape (blocks, threads) selects per lane; with more axes it selects per element of arrays.
-    """
+    """Returns ``one`` where ``condition`` is true, per lane or per element, else ``other``."""
     if condition.ndim > 2:
         return np.where(condition, one, other)
     return merged(condition, one, other)
 
 
 def to_float(read: Callable[[Array], Array]) -> Callable[[DType], Callable[[Array], Array]]:
-    """Returns a function that makes, for a float dtype, the function that converts integer arrays to it.
-
-    ``read`` interprets the integers as signed or unsigned before the conversion.
-    """
+    """Returns, for a float dtype, the conversion of integers that ``read`` makes signed or unsigned."""
     return lambda dtype: lambda values: read(values).astype(dtype)
 
 
 def from_float(dtype: DType, *, is_signed: bool) -> Callable[[Array], Array]:
-    """Returns a function that converts float arrays to the integer type ``dtype``.
-
-    Numbers are rounded towards zero and saturated at the signed or unsigned range; NaN becomes 0.
-    """
+    """Returns the conversion of floats to ``dtype``: towards zero and saturated; NaN becomes 0."""
     bits = 1 if dtype == BOOL else 8 * dtype.itemsize
     low, high = (-(2 ** (bits - 1)), 2 ** (bits - 1)) if is_signed else (0, 2**bits)
     wide = np.int64 if is_signed else np.uint64
@@ -125,10 +105,7 @@ def reinterpreted(dtype: DType) -> Callable[[Array], Array]:
 
 
 def rounded(op: Op, scope: FunctionScope) -> Step:
-    """Returns the step for ``arith.truncf``: rounds to the narrower float type, to nearest, ties to even.
-
-    Raises CandidateError(COMPILE) for another rounding mode.
-    """
+    """Returns the step for ``arith.truncf``: rounds to the narrower float type, to nearest, ties to even."""
     mode = op.attributes.get("roundingmode")
     if mode is not None and str(mode) != NEAREST:
         raise unsupported(op, f"rounding mode {mode}", "to_nearest_even")
@@ -242,10 +219,7 @@ def trailing_zeros(values: Array) -> Array:
 
 
 def integer_power(base: Array, exponent: Array) -> Array:
-    """Returns ``base ** exponent`` of integer arrays with wrap-around, in the type of ``base``.
-
-    For a negative exponent, returns the reciprocal rounded towards zero: 0 unless the base is 1 or -1.
-    """
+    """Returns ``base ** exponent`` with wrap-around; of a negative exponent rounded towards zero."""
     result, factor, left = np.ones_like(base), base, np.where(exponent < 0, 0, exponent)
     result, factor = np.broadcast_arrays(result, factor)
     while left.any():

@@ -1,7 +1,9 @@
 """Decodes functions to steps on frames of lanes, with bodies of one block or of several.
 
 ``decode_function`` gives SSA values slots of a ``LaneFrame`` and has ``Decoders`` convert each operation
-to a step; a body runs the steps in the active lanes.
+to a step; a body runs the steps in the active lanes. In all modules of this package a decoder raises
+CandidateError(COMPILE) for a form of its operation that the interpreter lacks, and a step raises
+CandidateError(RUN) for what is a fault on a device: an access out of bounds, lanes that miss a collective.
 """
 
 import time
@@ -24,10 +26,6 @@ from tuner.programs.interpreter.lanes import (
     merged,
     with_trailing_axes,
 )
-
-# ------------------------------------------------------------------------------
-# The state on which a function's steps operate: the values of its lanes, and which lanes are active.
-
 
 ALL: Array = np.ones((1, 1), bool)
 
@@ -56,26 +54,20 @@ class LaneFrame:
     live: Array = field(default_factory=ALL.copy)  # lanes that have not returned
 
     def call(self, slots: int) -> "LaneFrame":
-        """Returns a frame with ``slots`` empty slots for a function that the active lanes call.
-
-        Grid, memory, mask and live lanes are those of this frame.
-        """
+        """Returns a frame with ``slots`` empty slots for a function that the active lanes call."""
         return LaneFrame([None] * slots, self.grid, self.memory, self.write, self.mask, self.live)
 
     def take(self, slots: Sequence[int]) -> list[Any]:
-        """Returns the values in the given slots, in the order of ``slots``."""
         return [self.values[slot] for slot in slots]
 
     def put(self, slots: Sequence[int], values: Sequence[Any]) -> None:
-        """Stores ``values``, one in each of ``slots``, which must have the same length."""
         for slot, value in zip(slots, values, strict=True):
             self.values[slot] = value
 
     def active(self, shape: tuple[int, ...]) -> Array:
-        """Returns a boolean array that is True where an element belongs to an active lane.
+        """Returns whether each element of an array of shape (blocks, threads, ...) belongs to an active lane.
 
-        ``shape`` is (blocks, threads, ...). Where ``shape`` has size 1 for blocks or threads, an element
-        belongs to all lanes along that axis.
+        Along blocks or threads, an axis of size 1 belongs to all lanes.
         """
         mask = self.mask
         for axis in range(2):
@@ -109,10 +101,6 @@ def require(
 def fault(where: str, message: str) -> None:
     """Always raises CandidateError(RUN) for ``message``, preceded by the operation's name ``where``."""
     raise CandidateError(Stage.RUN, f"{where}: {message}")
-
-
-# ------------------------------------------------------------------------------
-# Regions decoded to steps: one block, or several blocks between which lanes branch individually.
 
 
 # Iterations of one execution of a loop, and seconds of the processor; above: an endless loop.
@@ -152,10 +140,7 @@ class AbstractBody(Protocol):
     """A region of MLIR operations, decoded so that it can be run for many GPU threads (lanes) at once."""
 
     def run(self, frame: LaneFrame, arguments: Sequence[Any] = ()) -> list[Any]:
-        """Runs the region in the active lanes of ``frame``; returns the operands of its terminator.
-
-        ``arguments`` are the values of the block arguments of the region's first block.
-        """
+        """Runs the region in the active lanes with its block arguments; returns its terminator's operands."""
 
 
 @dataclass(frozen=True, eq=False)
@@ -200,10 +185,9 @@ class BodyBlock:
 
 @dataclass(frozen=True, eq=False)
 class BranchingBody:
-    """A decoded region of several blocks, in which each lane (GPU thread) branches individually.
+    """A decoded region of several blocks, in reverse post-order, in which each lane branches individually.
 
-    The blocks are in reverse post-order. Lanes that are ahead wait: the first block that any lane has reached
-    runs next, for all lanes that have reached it.
+    Lanes that are ahead wait: the first block that any lane has reached runs next.
     """
 
     blocks: tuple[BodyBlock, ...]
@@ -248,10 +232,6 @@ class BranchingBody:
                 frame.values[slot] = merged(taken, value, frame.values[slot])
 
 
-# ------------------------------------------------------------------------------
-# Decodes a function: assigns frame slots to its SSA values, and converts its operations to steps.
-
-
 # From an operation and the scope that maps its function's SSA values to frame slots.
 Decode: TypeAlias = "Callable[[Op, FunctionScope], Step]"
 Branches: TypeAlias = "Callable[[Op, FunctionScope], Callable[[LaneFrame], Sequence[Any]]]"
@@ -288,7 +268,6 @@ class FunctionScope:
 
     @property
     def size(self) -> int:
-        """Returns the number of frame slots assigned so far."""
         return len(self._slots)
 
     def slot(self, value: Value) -> int:
@@ -296,14 +275,10 @@ class FunctionScope:
         return self._slots.setdefault(value, len(self._slots))
 
     def slots(self, values: Sequence[Value]) -> tuple[int, ...]:
-        """Returns the frame slot of each SSA value, in order; assigns the next free slots at first use."""
         return tuple(map(self.slot, values))
 
     def element(self, op: Op, kind: Type) -> ElementType:
-        """Returns the numpy form of a number or vector type or, for a memref type, of its elements.
-
-        Raises CandidateError(COMPILE), with the location of ``op``, for a type that the interpreter lacks.
-        """
+        """Returns the numpy form of a number or vector type, or of the elements of a memref type."""
         shown = kind.element_type if isinstance(kind, ir.MemRefType | ir.UnrankedMemRefType) else kind
         try:
             return element_type(shown)
@@ -311,11 +286,7 @@ class FunctionScope:
             raise unsupported(op, str(error), "numbers of 1 to 64 bits and vectors of them") from None
 
     def function(self, name: str, op: Op) -> LaneFunction:
-        """Decodes the function ``name`` that ``op`` calls.
-
-        Raises CandidateError(COMPILE), with the location of ``op``, for a missing body, for recursion, and
-        for unsupported operations.
-        """
+        """Decodes the function ``name`` that ``op`` calls; it must have a body and not be recursive."""
         if name not in self.symbols or not self.symbols[name].regions[0].blocks:
             raise unsupported(op, f"@{name}, which has no body", "functions of the kernel's module")
         if name in self._callers:
@@ -323,11 +294,7 @@ class FunctionScope:
         return decode_function(self.symbols[name], self._decoders, self.symbols, self._callers | {name})
 
     def body(self, region: ir.Region, *, is_kernel: bool = False) -> AbstractBody:
-        """Decodes a region to a body that can be run.
-
-        Raises CandidateError(COMPILE) for unsupported operations. ``is_kernel``: lanes that leave the region
-        have ended.
-        """
+        """Decodes a region; ``is_kernel``: lanes that leave the region have ended."""
         blocks = list(region.blocks)
         if len(blocks) != 1:
             numbers = {block: number for number, block in enumerate(_reverse_post_order(blocks[0]))}
@@ -376,12 +343,7 @@ class FunctionScope:
 def decode_function(
     function: Op, decoders: Decoders, symbols: Mapping[str, Op], callers: frozenset[str] = frozenset()
 ) -> LaneFunction:
-    """Decodes a ``func.func`` or ``gpu.func`` for the interpreter.
-
-    ``symbols`` are the operations of the module by symbol name, for calls and globals; ``callers`` the
-    functions that are being decoded around this one, to find recursion. Raises CandidateError(COMPILE) for
-    unsupported operations and for recursion.
-    """
+    """Decodes a ``func.func`` or ``gpu.func``; ``callers``: functions around it, to find recursion."""
     scope = FunctionScope(decoders, symbols, callers)
     body = scope.body(function.regions[0], is_kernel="kernel" in function.attributes)
     return LaneFunction(body, scope.size)

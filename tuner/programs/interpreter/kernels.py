@@ -43,10 +43,6 @@ from tuner.programs.interpreter.lanes import (
 )
 from tuner.programs.interpreter.memory_ops import filled, new_buffer
 
-# ------------------------------------------------------------------------------
-# The decoders of all supported operations, by operation name.
-
-
 FAMILIES = (
     *(control_flow, conversions, matrices, memory_ops, scalar_ops),
     *(subgroup_ops, vector_memory, vectors, views),
@@ -70,11 +66,6 @@ DECODERS = Decoders(
     ENDS,
 )
 
-
-# ------------------------------------------------------------------------------
-# Parameters of a kernel, read from memref descriptors, or from the parameter bytes of a driver launch.
-
-
 WORD_BYTES, HEADER_WORDS = 8, 3  # of a memref descriptor: allocated pointer, aligned pointer, offset
 
 
@@ -92,10 +83,7 @@ class MemrefLayout:
         return HEADER_WORDS + 2 * len(self.sizes)
 
     def words(self, address: int) -> list[int]:
-        """Returns the words of a static memref's descriptor; ``address`` is the value of both pointers.
-
-        Raises ValueError if a size, a stride or the offset is dynamic.
-        """
+        """Returns a static memref's descriptor at ``address``. Raises ValueError for a dynamic number."""
         given = (self.offset, *self.sizes, *self.strides)
         known = [number for number in given if number is not None]
         if len(known) != len(given):
@@ -105,19 +93,13 @@ class MemrefLayout:
 
 @dataclass(frozen=True)
 class LaneParameter:
-    """One parameter of a kernel: its element type, and the layout if it is a memref.
-
-    ``layout`` is None for a number or a vector.
-    """
+    """One parameter of a kernel: its element type, and the layout if it is a memref, else None."""
 
     element: ElementType
     layout: MemrefLayout | None
 
     def at(self, address: int) -> BufferView | Array:
-        """Returns the argument that a memref descriptor at ``address`` in host memory describes.
-
-        A number or vector is read from a memref of rank 0, into an array of shape (1, 1, *vector).
-        """
+        """Returns the argument of a descriptor at ``address``: a memref, or a number from one of rank 0."""
         if self.layout is not None:
             return _view(_words_at(address, self.layout.word_count), self.element)
         first = np.full((1, 1, *[1] * len(self.element.shape)), _words_at(address, 2)[1])
@@ -126,9 +108,8 @@ class LaneParameter:
     def take(self, contents: list[bytes], *, is_bare: bool) -> BufferView | Array:
         """Removes this parameter's bytes from the front of ``contents``; returns the argument in them.
 
-        ``contents`` has the bytes of each driver parameter. ``is_bare``: a memref is passed as its address
-        alone, else as all words of its descriptor. Raises ValueError for too few bytes of a number or a
-        vector, and for a bare memref whose type has a dynamic size, stride or offset.
+        ``is_bare``: a memref is its address alone, not all words of its descriptor. Raises ValueError for too
+        few bytes, and for a bare memref with a dynamic size, stride or offset.
         """
         if self.layout is None:
             content, element = contents.pop(0), self.element
@@ -146,10 +127,7 @@ class LaneParameter:
 
 
 def parameter_of(op: Op, kind: Type) -> LaneParameter:
-    """Returns how a kernel reads a parameter of MLIR type ``kind``; ``op`` gives the location for the error.
-
-    Raises CandidateError(COMPILE) for an unsupported type.
-    """
+    """Returns how a kernel reads a parameter of type ``kind``; ``op`` gives the location for the error."""
     is_memref = isinstance(kind, ir.MemRefType)
     try:
         element = element_type(kind.element_type if is_memref else kind)
@@ -161,8 +139,7 @@ def parameter_of(op: Op, kind: Type) -> LaneParameter:
 def arguments_of(parameters: Sequence[LaneParameter], contents: Sequence[bytes]) -> list[BufferView | Array]:
     """Converts the parameter bytes of a driver launch to memrefs, and arrays for numbers and vectors.
 
-    A memref is one address if there is one item of ``contents`` per parameter, else all words of its
-    descriptor. Raises ValueError for bytes, or a number of items, that do not fit ``parameters``.
+    A memref is one address or all words of its descriptor. Raises ValueError for what does not fit.
     """
     rest = list(contents)
     is_bare = len(rest) == len(parameters)
@@ -200,10 +177,6 @@ def _view(words: Sequence[int], element: ElementType) -> BufferView:
 def _words_at(address: int, count: int) -> list[int]:
     words: list[int] = flat_memory.read(INDEX, address + WORD_BYTES * np.arange(count)).tolist()
     return words
-
-
-# ------------------------------------------------------------------------------
-# Kernels of MLIR text that can be launched on host memory, in batches of blocks that run together.
 
 
 LANES_LIMIT = 1 << 14  # that run together: more lanes need more memory, fewer lanes have more overhead
@@ -245,27 +218,20 @@ class LaneKernel:
     ) -> None:
         """Runs the blocks of a launch on arguments that are given as memref descriptors in host memory.
 
-        ``descriptors`` has an address per parameter; a number is in a memref of rank 0. ``write`` receives
-        the text that the kernel prints. Raises CandidateError(RUN) for what would be a fault on a device.
+        ``descriptors`` has an address per parameter; a number is in a memref of rank 0.
         """
         arguments = [each.at(address) for each, address in zip(self.parameters, descriptors, strict=True)]
         self._run(launch, arguments, write)
 
     def launch_bytes(self, launch: LaneLaunch, contents: Sequence[bytes]) -> None:
-        """Runs the blocks of a launch on the parameter bytes of a driver launch, such as cuLaunchKernel's.
+        """Runs the blocks of a launch on the bytes of each driver parameter, as cuLaunchKernel does.
 
-        ``contents`` has the bytes of each driver parameter; pointers are host addresses. What the kernel
-        prints is dropped. Raises CandidateError(RUN) for what would be a fault on a device, ValueError for
-        bytes that do not fit the parameters.
+        Pointers are host addresses. Raises ValueError for bytes that do not fit the parameters.
         """
         self._run(launch, arguments_of(self.parameters, contents), lambda _: None)
 
     def pointers(self, contents: Sequence[bytes]) -> list[tuple[int, str]]:
-        """Returns (address of the first element, MLIR name of the element type) per memref parameter.
-
-        ``contents`` has the bytes of each parameter of a driver launch. Raises ValueError for bytes that do
-        not fit.
-        """
+        """Returns (address, MLIR element type) per memref. Raises ValueError for bytes that do not fit."""
         arguments = arguments_of(self.parameters, contents)
         pairs = zip(self.parameters, arguments, strict=True)
         return [
@@ -276,10 +242,7 @@ class LaneKernel:
 
     @property
     def terms(self) -> int:
-        """Returns the longest static dimension of a memref parameter; 1 if there is none.
-
-        It estimates the number of terms that the kernel sums per result, for an error bound.
-        """
+        """Returns the longest static dimension of a memref, at least 1: terms of a sum, for a bound."""
         layouts = [each.layout for each in self.parameters if each.layout is not None]
         return max((size for layout in layouts for size in layout.sizes if size is not None), default=1)
 
@@ -300,28 +263,19 @@ class LaneKernel:
 
 
 def read_kernels(text: str) -> dict[str, LaneKernel]:
-    """Parses MLIR text and decodes its kernels for the interpreter; returns them by name.
-
-    Raises CandidateError: at stage BIND for text that MLIR rejects, at COMPILE for unsupported operations.
-    """
+    """Decodes the kernels of MLIR text, by name. Raises CandidateError: BIND for text that MLIR rejects."""
     with new_context(), ir.Location.unknown():
         return decode_kernels(parse(text, "kernels"))
 
 
 def decode_kernels(module: ir.Module) -> dict[str, LaneKernel]:
-    """Decodes every kernel (``gpu.func``) of a module for the interpreter; returns the kernels by name.
-
-    Raises CandidateError(COMPILE) for operations or types that the interpreter does not support.
-    """
+    """Decodes every kernel (``gpu.func``) of a module; returns the kernels by name."""
     kernels = (kernel for kernel in walk(module, "gpu.func") if "kernel" in kernel.attributes)
     return {name_of(kernel): decode_kernel(kernel) for kernel in kernels}
 
 
 def decode_kernel(kernel: Op) -> LaneKernel:
-    """Decodes a ``gpu.func``, and the functions that it calls, for the interpreter.
-
-    Raises CandidateError(COMPILE) for operations or types that the interpreter does not support.
-    """
+    """Decodes a ``gpu.func``, and the functions that it calls."""
     ops = [op.operation for op in kernel.parent.regions[0].blocks[0].operations]
     symbols = {name_of(op): op for op in ops if "sym_name" in op.attributes}
     inputs = list(function_type(kernel).inputs)

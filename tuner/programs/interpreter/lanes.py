@@ -12,10 +12,6 @@ import numpy.typing as npt
 from tuner.core.numpy_types import DTYPES, DType
 from tuner.mlir.bindings import Type, ir
 
-# ------------------------------------------------------------------------------
-# MLIR's numbers and vectors as numpy types, and their layout in the memory of compiled code.
-
-
 Array: TypeAlias = npt.NDArray[Any]
 BOOL = DTYPES["i1"]
 INDEX = DTYPES["index"]
@@ -39,10 +35,7 @@ class ElementType:
 
     @cached_property
     def offsets_bytes(self) -> Array:
-        """Returns the byte offset of each number in an element, as an array of the vector's shape.
-
-        As in code compiled by LLVM, each innermost row of a vector is padded to a power of two of bytes.
-        """
+        """Returns the byte offset of each number in an element; LLVM pads rows to powers of two bytes."""
         offsets = np.zeros(self.shape, np.int64)
         for axis, size in enumerate(self.shape):
             inner = len(self.shape) - 1 - axis
@@ -62,10 +55,7 @@ class ElementType:
 
 
 def element_type(kind: Type) -> ElementType:
-    """Converts an MLIR number or vector type to an ElementType.
-
-    Raises UnknownTypeError for a scalable vector and for a type that numpy cannot represent.
-    """
+    """Converts an MLIR number or vector type; raises UnknownTypeError for a scalable vector and others."""
     if isinstance(kind, ir.VectorType):
         if kind.scalable:
             raise UnknownTypeError(str(kind))
@@ -82,10 +72,7 @@ def dtype_of(kind: Type) -> DType:
 
 
 def signed(values: Array) -> Array:
-    """Returns integers as signed integers: i1 (numpy bool) becomes int8, where true is -1.
-
-    Other types are already signed and are returned unchanged.
-    """
+    """Returns integers as signed ones: i1 (numpy bool) becomes int8, where true is -1."""
     return -values.view(np.int8) if values.dtype == BOOL else values
 
 
@@ -95,11 +82,7 @@ def unsigned(values: Array) -> Array:
 
 
 def to_integer(values: Array, dtype: DType) -> Array:
-    """Converts integers to another integer type: truncates, or extends.
-
-    Signed values are sign-extended, unsigned values zero-extended. For i1 (numpy bool) the lowest bit
-    remains.
-    """
+    """Truncates or extends integers to another type; for i1 (numpy bool) the lowest bit remains."""
     if dtype == BOOL:
         return (values & 1).astype(bool)
     return values.astype(dtype, copy=False)
@@ -128,17 +111,14 @@ class LaneGrid:
 
     @property
     def count(self) -> int:
-        """Returns the number of blocks that run together."""
         return len(self.numbers)
 
     @property
     def threads(self) -> int:
-        """Returns the number of threads per block."""
         return math.prod(self.block)
 
     @property
     def shape(self) -> tuple[int, int]:
-        """Returns (number of blocks that run together, number of threads per block)."""
         return self.count, self.threads
 
     @cached_property
@@ -160,10 +140,7 @@ class LaneGrid:
         return self.linear_block // math.prod(self.grid[:axis]) % self.grid[axis]
 
     def describe(self, block: int, thread: int) -> str:
-        """Returns the text "block (x, y, z), thread (x, y, z)" for a lane.
-
-        ``block`` is its index among the blocks that run together, ``thread`` its linear number in the block.
-        """
+        """Returns "block (x, y, z), thread (x, y, z)" for a running block's index and a thread's number."""
         indices = (
             ", ".join(str(linear // math.prod(sizes[:axis]) % sizes[axis]) for axis in range(3))
             for linear, sizes in ((int(self.numbers[block]), self.grid), (thread, self.block))
@@ -195,10 +172,7 @@ class BufferView:
     def of_rows(
         cls, address: Array, size_bytes: Any, sizes: Sequence[Array], owner: object = None
     ) -> "BufferView":
-        """Returns a contiguous row-major memref of ``size_bytes`` accessible bytes at ``address``.
-
-        ``owner`` is an object that keeps the memory alive.
-        """
+        """Returns a contiguous row-major memref; ``owner`` is an object that keeps the memory alive."""
         owners = () if owner is None else (owner,)
         end = address + size_bytes
         return cls(address, address, address, end, tuple(sizes), row_major(sizes), owners)
@@ -206,8 +180,7 @@ class BufferView:
     def at(self, indices: Sequence[Array], item_bytes: int) -> Array:
         """Returns each lane's byte address of the element at ``indices``; no bounds are checked.
 
-        ``indices`` has one array per dimension; axes after (blocks, threads) are axes of a vector.
-        ``item_bytes`` is the distance between consecutive elements.
+        Axes of an index after (blocks, threads) are axes of a vector.
         """
         axes = max((index.ndim for index in indices), default=2) - 2
         address = with_trailing_axes(self.address, axes)
@@ -217,10 +190,7 @@ class BufferView:
         return address
 
     def shifted(self, address: Array, sizes: Sequence[Array], strides: Sequence[Array]) -> "BufferView":
-        """Returns a memref on the same bytes with another address, sizes, and strides in elements.
-
-        ``address`` is that of the element at index 0. The origin and the accessible bytes stay the same.
-        """
+        """Returns a memref on the same bytes with another address of its first element, sizes and strides."""
         return replace(self, address=address, sizes=tuple(sizes), strides=tuple(strides))
 
 
@@ -239,11 +209,7 @@ def with_trailing_axes(values: Array, axes: int) -> Array:
 
 
 def merged(mask: Array, new: Any, old: Any) -> Any:
-    """Returns ``new`` in the lanes where ``mask`` is True and ``old`` in the others.
-
-    If ``old`` is None, returns ``new`` in all lanes. Otherwise both are arrays of shape (blocks, threads,
-    *vector), or both are BufferView objects.
-    """
+    """Returns ``new``, arrays or BufferViews, in the lanes of ``mask``, else ``old`` (None: nothing yet)."""
     if old is None or new is old or (mask.size == 1 and mask.all()):
         return new
     if not isinstance(new, BufferView):

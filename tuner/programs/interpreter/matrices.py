@@ -27,18 +27,11 @@ from tuner.programs.interpreter.subgroup_ops import (
     require_whole_subgroups,
 )
 
-# ------------------------------------------------------------------------------
-# Reductions, contractions and outer products over the dimensions of vectors.
-
-
 LETTERS = "abcdefghijklmnopqrstuvwxyz"
 
 
 def reduction(op: Op, scope: FunctionScope) -> Step:
-    """Returns the step for ``vector.reduction``: combines the elements from the first to the last.
-
-    Raises CandidateError(COMPILE) for an unsupported kind of reduction.
-    """
+    """Returns the step for ``vector.reduction``: combines the elements from the first to the last."""
     combine = combination(op, scope, str(op.attributes["kind"]))
 
     def compute(values: Array, start: Array | None = None) -> Array:
@@ -49,11 +42,7 @@ def reduction(op: Op, scope: FunctionScope) -> Step:
 
 
 def multi_reduction(op: Op, scope: FunctionScope) -> Step:
-    """Returns the step for ``vector.multi_reduction``: reduces a vector along some dimensions.
-
-    Elements are combined in row-major order of the reduced dimensions. Raises CandidateError(COMPILE) for an
-    unsupported kind of reduction.
-    """
+    """Returns the step for ``vector.multi_reduction``, in row-major order of the reduced dimensions."""
     combine = combination(op, scope, str(op.attributes["kind"]))
     axes = [2 + axis for axis in ir.DenseI64ArrayAttr(op.attributes["reduction_dims"])]
 
@@ -65,10 +54,7 @@ def multi_reduction(op: Op, scope: FunctionScope) -> Step:
 
 
 def contract(op: Op, scope: FunctionScope) -> Step:
-    """Returns the step for ``vector.contract`` of kind add; floats are summed in float64 and rounded once.
-
-    Raises CandidateError(COMPILE) for other kinds.
-    """
+    """Returns the step for ``vector.contract`` of kind add; floats are summed in float64 and rounded once."""
     if str(op.attributes["kind"]) != "#vector.kind<add>":
         raise unsupported(op, str(op.attributes["kind"]), "#vector.kind<add>")
     maps = [ir.AffineMapAttr(each).value for each in ir.ArrayAttr(op.attributes["indexing_maps"])]
@@ -88,11 +74,7 @@ def contract(op: Op, scope: FunctionScope) -> Step:
 
 
 def outer_product(op: Op, scope: FunctionScope) -> Step:
-    """Returns the step for ``vector.outerproduct`` of kind add, with or without an accumulator.
-
-    Floats with an accumulator are computed by a fused multiply-add. Raises CandidateError(COMPILE) for other
-    kinds.
-    """
+    """Returns the step for ``vector.outerproduct`` of kind add; floats with an accumulator are fused."""
     if str(op.attributes["kind"]) != "#vector.kind<add>":
         raise unsupported(op, str(op.attributes["kind"]), "#vector.kind<add>")
     is_whole = scope.element(op, op.results[0].type).dtype.kind in "ib"
@@ -138,9 +120,7 @@ TF32_DROPPED = np.uint32((1 << 13) - 1)  # bits of an f32 that a tensor core doe
 def multiply_fragments(op: Op, scope: FunctionScope) -> Step:
     """Returns the step for ``nvgpu.mma.sync``: a @ b + c on matrices whose fragments a subgroup's lanes hold.
 
-    Floats are multiplied and summed in float64 and rounded once; with ``tf32Enabled``, A and B are truncated
-    to tf32 first. Raises CandidateError(COMPILE) for fragments that are no vectors of two dimensions. The
-    step raises CandidateError(RUN) if only some lanes of a subgroup take part.
+    Floats are rounded once, as by ``multiplied``; with ``tf32Enabled``, A and B are truncated to tf32 first.
     """
     m, n, k = (ir.IntegerAttr(each).value for each in ir.ArrayAttr(op.attributes["mmaShape"]))
     sources, (target,), where = scope.slots(op.operands), scope.slots(op.results), where_of(op)
@@ -171,10 +151,7 @@ def multiply_fragments(op: Op, scope: FunctionScope) -> Step:
 
 
 def multiplied(a: Array, b: Array, c: Array) -> Array:
-    """Returns ``a @ b + c`` of the last two axes, in the type of ``c``.
-
-    Floats are computed in float64 and rounded once; integers are computed in int64 and truncated.
-    """
+    """Returns ``a @ b + c`` in the type of ``c``: of floats in float64, of integers in int64."""
     if c.dtype.kind == "i":
         wide = [signed(each).astype(np.int64) for each in (a, b)]
         return to_integer(wide[0] @ wide[1] + c, c.dtype)
@@ -205,10 +182,9 @@ def _matrix(fragments: Array, shape: tuple[int, int], places: Places) -> Array:
 
 
 def load_matrix(op: Op, scope: FunctionScope) -> Step:
-    """Returns the step for ``nvgpu.ldmatrix``, which loads tiles of 8 rows of 16 bytes from shared memory.
+    """Returns the step for ``nvgpu.ldmatrix``: loads tiles of 8 rows of 16 bytes from shared memory.
 
-    Lane ``8 i + r`` provides the address of row ``r`` of tile ``i``. The step raises CandidateError(RUN) for
-    an address out of bounds or misaligned, and if only some lanes of a subgroup take part.
+    Lane ``8 i + r`` provides the address of row ``r`` of tile ``i``.
     """
     source, *indices = scope.slots(op.operands)
     (target,), where = scope.slots(op.results), where_of(op)
@@ -264,44 +240,34 @@ def shape_of(kind: Any) -> tuple[int, int]:
 
 
 def load(op: Op, scope: FunctionScope) -> Step:
-    """Returns the step for ``gpu.subgroup_mma_load_matrix``: each lane loads a copy of the whole matrix.
-
-    The step raises CandidateError(RUN) for an access out of bounds, and if only some lanes of a subgroup take
-    part.
-    """
+    """Returns the step for ``gpu.subgroup_mma_load_matrix``: each lane loads a copy of the whole matrix."""
     source, *indices = scope.slots(op.operands)
     (target,), where = scope.slots(op.results), where_of(op)
     kind = scope.element(op, op.operands[0].type)
     places = _places(op, shape_of(op.results[0].type)) * kind.size_bytes
+    everything = np.ones((1, 1, *places.shape), bool)
 
     def step(frame: LaneFrame) -> None:
         require_whole_subgroups(frame, where)
         view: BufferView = frame.values[source]
-        first = view.at(frame.take(indices), kind.size_bytes)
-        everything = np.ones((1, 1, *places.shape), bool)
-        addresses = with_trailing_axes(first, 2) + places
+        addresses = with_trailing_axes(view.at(frame.take(indices), kind.size_bytes), 2) + places
         frame.values[target] = memory.load_where(frame, where, view, kind, addresses, everything)
 
     return step
 
 
 def store(op: Op, scope: FunctionScope) -> Step:
-    """Returns the step for ``gpu.subgroup_mma_store_matrix``: each lane stores the whole matrix.
-
-    The step raises CandidateError(RUN) for an access out of bounds, and if only some lanes of a subgroup take
-    part.
-    """
+    """Returns the step for ``gpu.subgroup_mma_store_matrix``: each lane stores the whole matrix."""
     value, to, *indices = scope.slots(op.operands)
     kind, where = scope.element(op, op.operands[1].type), where_of(op)
     places = _places(op, shape_of(op.operands[0].type)) * kind.size_bytes
+    everything = np.ones((1, 1, *places.shape), bool)
 
     def step(frame: LaneFrame) -> None:
         require_whole_subgroups(frame, where)
         view: BufferView = frame.values[to]
-        first = view.at(frame.take(indices), kind.size_bytes)
-        everything = np.ones((1, 1, *places.shape), bool)
-        addresses, values = with_trailing_axes(first, 2) + places, frame.values[value]
-        memory.store_where(frame, where, view, kind, addresses, everything, values)
+        addresses = with_trailing_axes(view.at(frame.take(indices), kind.size_bytes), 2) + places
+        memory.store_where(frame, where, view, kind, addresses, everything, frame.values[value])
 
     return step
 
@@ -316,10 +282,7 @@ def _places(op: Op, shape: tuple[int, int]) -> Array:
 
 
 def multiply_matrices(op: Op, scope: FunctionScope) -> Step:
-    """Returns the step for ``gpu.subgroup_mma_compute``: a @ b + c of matrices of a subgroup.
-
-    Floats are computed in float64 and rounded once.
-    """
+    """Returns the step for ``gpu.subgroup_mma_compute``: a @ b + c, as ``multiplied``."""
     a_is_transposed, b_is_transposed = "a_transpose" in op.attributes, "b_transpose" in op.attributes
 
     def compute(a: Array, b: Array, c: Array) -> Array:
@@ -339,10 +302,7 @@ def constant(op: Op, scope: FunctionScope) -> Step:
 
 
 def elementwise(op: Op, scope: FunctionScope) -> Step:
-    """Returns the step for ``gpu.subgroup_mma_elementwise``: the operation's function on each matrix element.
-
-    Raises CandidateError(COMPILE) for an unsupported function.
-    """
+    """Returns the step for ``gpu.subgroup_mma_elementwise``: a function of each matrix element."""
     name = str(op.attributes["opType"]).removeprefix("#gpu<mma_element_wise ").removesuffix(">")
     if name not in ELEMENTWISE:
         raise unsupported(op, name, ", ".join(ELEMENTWISE))

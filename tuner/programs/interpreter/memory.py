@@ -35,35 +35,20 @@ def _numbers(dtype: DType) -> Array:
 
 
 def read(dtype: DType, addresses: Array) -> Array:
-    """Returns the numbers at byte addresses of this process's memory; invalid addresses are not detected.
-
-    ``addresses`` must be multiples of the size of ``dtype``; the result has their shape.
-    """
+    """Returns the numbers at unchecked byte addresses of this process, multiples of the type's size."""
     found: Array = _numbers(dtype)[(addresses - FIRST) // dtype.itemsize]
     return found != 0 if dtype == BOOL else found
 
 
 def write(dtype: DType, addresses: Array, values: Array) -> None:
-    """Stores ``values`` at byte addresses of this process's memory; invalid addresses are not detected.
-
-    ``addresses`` must be multiples of the size of ``dtype``; where addresses are equal, the last value
-    remains.
-    """
+    """Stores ``values`` at unchecked byte addresses; where addresses are equal, the last value remains."""
     _numbers(dtype)[(addresses - FIRST) // dtype.itemsize] = values
 
 
 def allocate(size_bytes: int) -> tuple[int, Array]:
-    """Allocates ``size_bytes`` bytes, filled with 0xFF: NaN as floats, -1 as signed integers.
-
-    Returns (address, a multiple of 256; the array that owns the memory and must be kept as long as it is
-    used).
-    """
+    """Allocates bytes of POISON; returns (address, a multiple of 256; the array that owns the memory)."""
     memory = np.full(size_bytes + ALIGN_BYTES, POISON, np.uint8)
     return memory.ctypes.data + -memory.ctypes.data % ALIGN_BYTES, memory
-
-
-# ------------------------------------------------------------------------------
-# Loads and stores of all lanes at once, with each address checked against the memref's sizes and bytes.
 
 
 Update = Callable[[Array, Array], Array]  # from the old values and the operands to the new values
@@ -71,11 +56,7 @@ OUTSIDE = "found an address outside of its buffer"
 
 
 def check_indices(frame: LaneFrame, where: str, view: BufferView, indices: Sequence[Array]) -> None:
-    """Raises CandidateError(RUN) where an active lane's index is below 0 or not below its dimension's size.
-
-    ``indices`` has one array per dimension of the memref ``view``; ``where`` names the operation in the
-    message.
-    """
+    """Raises CandidateError(RUN) where an active lane's index is not from 0 to below its dimension's size."""
     for axis, (index, size) in enumerate(zip(indices, view.sizes, strict=True)):
         inside = (index >= 0) & (index < size)
         if not inside.all():
@@ -95,9 +76,8 @@ def element_addresses(
 ) -> Array:
     """Returns the byte address of the memref element at ``indices`` in each lane, after checking it.
 
-    ``indices`` has one array per dimension of ``view``; ``kind`` is the type of an element. Raises
-    CandidateError(RUN), naming the operation ``where``, if an active lane's index is out of bounds, or its
-    address is outside the buffer or misaligned.
+    Raises CandidateError(RUN), naming the operation ``where``, if an active lane's index is out of bounds, or
+    its address is outside the buffer or misaligned.
     """
     check_indices(frame, where, view, indices)
     addresses, align_bytes = view.at(indices, kind.size_bytes), kind.dtype.itemsize
@@ -119,10 +99,7 @@ def _is_inside(view: BufferView, addresses: Array, size_bytes: int) -> Array:
 def load_element(
     frame: LaneFrame, where: str, view: BufferView, kind: ElementType, indices: Sequence[Array]
 ) -> Array:
-    """Returns the memref element at ``indices`` in each lane, of shape (blocks, threads, *vector).
-
-    In inactive lanes the value is arbitrary. The arguments are those of ``element_addresses``, which raises.
-    """
+    """Returns the element at ``indices`` in each lane, (blocks, threads, *vector); inactive: arbitrary."""
     addresses = element_addresses(frame, where, view, kind, indices)
     active = frame.active(addresses.shape)
     if not active.all():  # inactive lanes read at an active lane's address
@@ -133,11 +110,7 @@ def load_element(
 def store_element(
     frame: LaneFrame, where: str, view: BufferView, kind: ElementType, indices: Sequence[Array], values: Array
 ) -> None:
-    """Stores one memref element per active lane: that of ``values`` at ``indices`` of the memref ``view``.
-
-    ``values`` has the shape (blocks, threads, *vector). Where several lanes store at one address, the last
-    lane's value remains. The other arguments are those of ``element_addresses``, which raises.
-    """
+    """Stores one element per active lane; where lanes store at one address, the last lane's remains."""
     addresses = element_addresses(frame, where, view, kind, indices)
     axes = len(kind.shape)
     mask = with_trailing_axes(frame.mask, axes)
@@ -155,8 +128,7 @@ def load_where(
 ) -> Array:
     """Returns the numbers at ``addresses`` in active lanes where the mask ``wanted`` is True, 0 elsewhere.
 
-    ``addresses`` and ``wanted`` have the axes (blocks, threads, *vector). Raises CandidateError(RUN) for a
-    wanted address of an active lane that is misaligned or outside the bytes of ``view``.
+    Raises CandidateError(RUN) for such an address that is misaligned or outside the bytes of ``view``.
     """
     require_bytes_where(frame, where, view, kind, addresses, wanted)
     shape = np.broadcast_shapes(addresses.shape, wanted.shape)
@@ -183,21 +155,16 @@ def store_where(
 def require_bytes_where(
     frame: LaneFrame, where: str, view: BufferView, kind: ElementType, addresses: Array, wanted: Array
 ) -> None:
-    """Raises CandidateError(RUN) where an active lane's address is misaligned or outside of ``view``'s bytes.
-
-    ``addresses`` and the mask ``wanted`` have the axes (blocks, threads, *vector); where ``wanted`` is False
-    the address is not checked. ``kind`` gives the size and the alignment of a number.
-    """
+    """Raises CandidateError(RUN) where a wanted address is misaligned or outside of ``view``'s bytes."""
     size = kind.dtype.itemsize
     require(_is_inside(view, addresses, size) | ~wanted, frame, where, OUTSIDE)
     require((addresses % size == 0) | ~wanted, frame, where, f"found no multiple of {size}")
 
 
 def update(frame: LaneFrame, kind: ElementType, addresses: Array, values: Array, function: Update) -> Array:
-    """Atomically replaces the number at each active lane's address by ``function(number, operand)``.
+    """Replaces the number at each active lane's unchecked address by ``function(number, operand)``.
 
-    Lanes with equal addresses update one after another. ``values`` has one operand per lane; the addresses
-    are not checked. Returns the number that each lane found before its update, 0 in inactive lanes.
+    Equal addresses are updated one after another. Returns the numbers before, 0 in inactive lanes.
     """
     shape = np.broadcast_shapes(addresses.shape, values.shape, frame.mask.shape, frame.grid.shape)
     chosen = np.broadcast_to(frame.mask, shape)
@@ -213,10 +180,9 @@ def update(frame: LaneFrame, kind: ElementType, addresses: Array, values: Array,
 
 
 def groups_without_conflicts(targets: Array) -> list[Array]:
-    """Returns groups of indices into ``targets``; within a group, all addresses in ``targets`` differ.
+    """Returns groups of indices into ``targets``, a list of addresses; within a group, all addresses differ.
 
-    Of equal addresses, the first is in the first group, the second in the second group, and so on: processing
-    the groups in order performs conflicting updates one after another. ``targets`` has one axis.
+    Of equal addresses, the first is in the first group, the second in the second group, and so on.
     """
     order = np.argsort(targets, kind="stable")
     ordered = targets[order]

@@ -23,19 +23,11 @@ from tuner.programs.interpreter.lanes import (
     with_trailing_axes,
 )
 
-# ------------------------------------------------------------------------------
-# Memory of kernels: shared memory of a block, private memory of a thread, globals of the module.
-
-
 LIMIT_BYTES = 1 << 32  # of one allocation, over all lanes that run together
 
 
 def allocation(op: Op, scope: FunctionScope) -> Step:
-    """Returns the step for ``memref.alloc`` or ``memref.alloca``: one buffer per block or per thread.
-
-    In workgroup memory each block has one, else each thread. Raises CandidateError(COMPILE) for a layout with
-    symbols.
-    """
+    """Returns the step for ``memref.alloc`` or ``alloca``: per block in workgroup memory, else per thread."""
     kind = op.results[0].type
     element, target, where = scope.element(op, kind), scope.slot(op.results[0]), where_of(op)
     segments = list(ir.DenseI32ArrayAttr(op.attributes["operandSegmentSizes"]))
@@ -51,21 +43,14 @@ def allocation(op: Op, scope: FunctionScope) -> Step:
 
 
 def filled(static: Any, dynamic: list[Array]) -> list[Array]:
-    """Returns the numbers ``static``, with MLIR's markers of dynamic ones replaced by ``dynamic`` in order.
-
-    Static numbers become arrays of shape (1, 1); ``dynamic`` has one array per marker. MLIR marks dynamic
-    sizes, strides and offsets alike.
-    """
+    """Returns ``static`` as arrays (1, 1), with ``dynamic`` in place of MLIR's markers of dynamic numbers."""
     rest = iter(dynamic)
     unknown = ir.ShapedType.get_dynamic_size()
     return [next(rest) if size == unknown else uniform(size) for size in static]
 
 
 class MixedNumbers:
-    """Numbers of an operation, of which some are static, in an attribute, and others are operands.
-
-    An instance is called with a frame and returns the numbers of all lanes in order, one array each.
-    """
+    """Numbers of an operation, static or operands; called with a frame, returns those of all lanes."""
 
     def __init__(self, op: Op, scope: FunctionScope, name: str, values: Sequence[Value]) -> None:
         self.static = list(ir.DenseI64ArrayAttr(op.attributes[name]))
@@ -78,11 +63,9 @@ class MixedNumbers:
 def new_buffer(
     frame: LaneFrame, where: str, kind: Any, element: ElementType, sizes: list[Array]
 ) -> BufferView:
-    """Returns a new buffer of memref type ``kind``: one per block in workgroup memory, else one per lane.
+    """Returns a new buffer, filled with POISON: one per block in workgroup memory, else one per lane.
 
-    ``sizes`` has one array per dimension. The buffer's bytes are 0xFF: NaN as floats, -1 as integers. Raises
-    CandidateError(RUN), naming the operation ``where``, if the buffers of all lanes that run together need
-    more than 4 GiB.
+    Raises CandidateError(RUN) if the buffers of all lanes that run together need more than LIMIT_BYTES.
     """
     strides = strides_of(kind, sizes)
     last = uniform(0)
@@ -108,11 +91,7 @@ def strides_of(kind: Any, sizes: list[Array]) -> tuple[Array, ...]:
 
 
 def global_memory(op: Op, scope: FunctionScope) -> Step:
-    """Returns the step for ``memref.get_global``: a constant, or one buffer per block in shared memory.
-
-    Raises CandidateError(COMPILE) for an unknown name, and for a global that has no contents and is not in
-    shared memory.
-    """
+    """Returns the step for ``memref.get_global``: a constant, or one buffer per block in shared memory."""
     name = str(ir.FlatSymbolRefAttr(op.attributes["name"]).value)
     if name not in scope.symbols:
         raise unsupported(op, f"@{name}, which is not there", "globals of the kernel's module")
@@ -161,11 +140,7 @@ ALLOCATIONS: dict[str, Decode] = {
 
 
 def async_copy(op: Op, scope: FunctionScope) -> Step:
-    """Returns the step for ``nvgpu.device_async_copy``: a synchronous copy by each lane.
-
-    A lane copies ``dstElements`` elements; elements beyond ``srcElements`` become zero. The step raises
-    CandidateError(RUN) for an access out of bounds.
-    """
+    """Returns the step for ``nvgpu.device_async_copy``, a synchronous copy; beyond ``srcElements`` zeros."""
     sizes = list(ir.DenseI32ArrayAttr(op.attributes["operandSegmentSizes"]))
     to, *rest = scope.slots(op.operands)
     there, (source, *rest) = rest[: sizes[1]], rest[sizes[1] :]
@@ -189,37 +164,20 @@ def async_copy(op: Op, scope: FunctionScope) -> Step:
     return step
 
 
-# ------------------------------------------------------------------------------
-# Loads, stores, copies and atomic updates of memrefs.
-
-
-# In the order of arith's atomic kinds, which is alphabetical.
-ATOMIC_KINDS: tuple[Callable[[Array, Array], Array], ...] = (
-    scalar_ops.FLOAT_BINARY["addf"],
-    scalar_ops.INTEGER_BINARY["addi"],
-    scalar_ops.INTEGER_BINARY["andi"],
-    lambda _, new: new,  # assign
-    scalar_ops.FLOAT_BINARY["maximumf"],
-    scalar_ops.FLOAT_BINARY["maxnumf"],
-    scalar_ops.INTEGER_BINARY["maxsi"],
-    scalar_ops.INTEGER_BINARY["maxui"],
-    scalar_ops.FLOAT_BINARY["minimumf"],
-    scalar_ops.FLOAT_BINARY["minnumf"],
-    scalar_ops.INTEGER_BINARY["minsi"],
-    scalar_ops.INTEGER_BINARY["minui"],
-    scalar_ops.FLOAT_BINARY["mulf"],
-    scalar_ops.INTEGER_BINARY["muli"],
-    scalar_ops.INTEGER_BINARY["ori"],
-    scalar_ops.INTEGER_BINARY["xori"],
+UPDATES: dict[str, Callable[[Array, Array], Array]] = {
+    **scalar_ops.FLOAT_BINARY,
+    **scalar_ops.INTEGER_BINARY,
+    "assign": lambda _, new: new,
+}
+ATOMIC_KINDS = (  # in the order of arith's enum
+    *("addf", "addi", "andi", "assign", "maximumf", "maxnumf", "maxsi", "maxui"),
+    *("minimumf", "minnumf", "minsi", "minui", "mulf", "muli", "ori", "xori"),
 )
 COPY_LIMIT = 1 << 26  # number of elements over all lanes
 
 
 def load(op: Op, scope: FunctionScope) -> Step:
-    """Returns the step for ``memref.load``: loads one element per lane.
-
-    The step raises CandidateError(RUN) for an access out of bounds.
-    """
+    """Returns the step for ``memref.load``: loads one element per lane."""
     source, *indices = scope.slots(op.operands)
     target, kind, where = scope.slot(op.results[0]), scope.element(op, op.results[0].type), where_of(op)
 
@@ -231,10 +189,7 @@ def load(op: Op, scope: FunctionScope) -> Step:
 
 
 def store(op: Op, scope: FunctionScope) -> Step:
-    """Returns the step for ``memref.store``: stores one element per active lane.
-
-    The step raises CandidateError(RUN) for an access out of bounds.
-    """
+    """Returns the step for ``memref.store``: stores one element per active lane."""
     value, to, *indices = scope.slots(op.operands)
     kind, where = scope.element(op, op.operands[0].type), where_of(op)
 
@@ -246,11 +201,7 @@ def store(op: Op, scope: FunctionScope) -> Step:
 
 
 def copy(op: Op, scope: FunctionScope) -> Step:
-    """Returns the step for ``memref.copy``: each active lane copies the whole memref.
-
-    The step raises CandidateError(RUN) for an access out of bounds, for sizes that differ between lanes, and
-    if all lanes together copy more than 2**26 elements.
-    """
+    """Returns the step for ``memref.copy``: each active lane copies the whole memref."""
     source, to = scope.slots(op.operands)
     kind, where = scope.element(op, op.operands[0].type), where_of(op)
 
@@ -270,11 +221,7 @@ def copy(op: Op, scope: FunctionScope) -> Step:
 
 
 def extents(frame: LaneFrame, where: str, view: BufferView) -> tuple[int, ...]:
-    """Returns a memref's sizes as integers, which must be the same in all active lanes.
-
-    Raises CandidateError(RUN), naming the operation ``where``, if they differ, or if all lanes together have
-    more than 2**26 elements.
-    """
+    """Returns a memref's sizes, the same in all active lanes and COPY_LIMIT elements at most."""
     sizes = []
     for size in view.sizes:
         found = np.unique(size[frame.active(size.shape)])
@@ -288,14 +235,10 @@ def extents(frame: LaneFrame, where: str, view: BufferView) -> tuple[int, ...]:
 
 
 def atomic(op: Op, scope: FunctionScope) -> Step:
-    """Returns the step for ``memref.atomic_rmw``, whose result is the number before the update.
-
-    Lanes with the same address update it one after another. The step raises CandidateError(RUN) for an access
-    out of bounds.
-    """
+    """Returns the step for ``memref.atomic_rmw``, whose result is the number before the update."""
     value, to, *indices = scope.slots(op.operands)
     target, kind, where = scope.slot(op.results[0]), scope.element(op, op.operands[0].type), where_of(op)
-    function = ATOMIC_KINDS[ir.IntegerAttr(op.attributes["kind"]).value]
+    function = UPDATES[ATOMIC_KINDS[ir.IntegerAttr(op.attributes["kind"]).value]]
 
     def step(frame: LaneFrame) -> None:
         values = frame.values
@@ -306,11 +249,7 @@ def atomic(op: Op, scope: FunctionScope) -> Step:
 
 
 def atomic_region(op: Op, scope: FunctionScope) -> Step:
-    """Returns the step for ``memref.generic_atomic_rmw``: a region computes the new number from the old one.
-
-    The result is the old number; lanes with the same address update it one after another. The step raises
-    CandidateError(RUN) for an access out of bounds.
-    """
+    """Returns the step for ``memref.generic_atomic_rmw``: as ``atomic``, a region computes the new number."""
     to, *indices = scope.slots(op.operands)
     target, kind, where = scope.slot(op.results[0]), scope.element(op, op.results[0].type), where_of(op)
     body = scope.body(op.regions[0])

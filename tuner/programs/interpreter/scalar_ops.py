@@ -12,18 +12,11 @@ from tuner.mlir.ir.reading import unsupported
 from tuner.programs.interpreter.decoding import Decode, FunctionScope, LaneFrame, Step, require, where_of
 from tuner.programs.interpreter.lanes import BOOL, Array, signed, to_integer, unsigned, with_trailing_axes
 
-# ------------------------------------------------------------------------------
-# Steps that compute their results from their operands alone, lane by lane.
-
-
 Compute: TypeAlias = Callable[..., Any]
 
 
 def step_of(op: Op, scope: FunctionScope, compute: Compute) -> Step:
-    """Returns the step that stores ``compute(*operands)`` as the only result of ``op``.
-
-    ``compute`` gets the operands of all lanes as arrays, or memrefs.
-    """
+    """Returns the step that stores ``compute(*operands)`` as the only result of ``op``."""
     sources, (target,) = scope.slots(op.operands), scope.slots(op.results)
     if len(sources) == 1:
         (only,) = sources
@@ -47,18 +40,12 @@ def step_of(op: Op, scope: FunctionScope, compute: Compute) -> Step:
 
 
 def elementwise(compute: Compute) -> Decode:
-    """Returns the decoder of an operation whose only result is ``compute(*operands)``.
-
-    ``compute`` gets the operands of all lanes as arrays, or memrefs, and does not depend on their types.
-    """
+    """Returns the decoder of an operation whose only result is ``compute(*operands)``."""
     return lambda op, scope: step_of(op, scope, compute)
 
 
 def of_result(make: Callable[[Any], Compute]) -> Decode:
-    """Returns the decoder of an operation whose only result is ``make(dtype)(*operands)``.
-
-    ``dtype`` is the numpy type of the result, or of its elements if it is a vector.
-    """
+    """Returns the decoder of an operation that computes ``make(dtype of its result)(*operands)``."""
     return lambda op, scope: step_of(op, scope, make(scope.element(op, op.results[0].type).dtype))
 
 
@@ -76,10 +63,7 @@ SPLIT = 2.0**27 + 1  # splits a float64 into two halves; Dekker, A floating-poin
 
 
 def extreme(function: Callable[[Array, Array], Array], *, is_max: bool) -> Callable[[Array, Array], Array]:
-    """Returns ``function``, a numpy minimum or maximum, changed so that -0 is less than +0.
-
-    ``is_max``: True if ``function`` is a maximum.
-    """
+    """Returns ``function``, numpy's maximum (``is_max``) or minimum, changed so that -0 is less than +0."""
 
     def compute(a: Array, b: Array) -> Array:
         first = np.signbit(a) != is_max
@@ -105,17 +89,8 @@ ORDERED: tuple[Callable[[Array, Array], Array], ...] = (
 )
 
 
-def float_comparison(op: Op, scope: FunctionScope) -> Step:
-    """Returns the step for ``arith.cmpf``: compares floats elementwise by the operation's predicate."""
-    return step_of(op, scope, predicate(ir.IntegerAttr(op.attributes["predicate"]).value))
-
-
 def predicate(number: int) -> Callable[[Array, Array], Array]:
-    """Returns the comparison of float arrays for a number of MLIR's ``arith.cmpf`` predicates.
-
-    0: false; 1 to 6: oeq, ogt, oge, olt, ole, one; 7: ord; 8 to 13: ueq, ugt, uge, ult, ule, une; 14: uno;
-    15: true.
-    """
+    """Returns the comparison of float arrays for a number of MLIR's ``arith.cmpf`` predicates."""
     if number in (0, 15):
         return lambda a, b: np.broadcast_to(np.array(number == 15), np.broadcast_shapes(a.shape, b.shape))
     if number == 7:
@@ -129,11 +104,12 @@ def predicate(number: int) -> Callable[[Array, Array], Array]:
     return lambda a, b: compare(a, b) | np.isnan(a) | np.isnan(b)
 
 
-def fused(a: Array, b: Array, c: Array) -> Array:
-    """Returns ``a * b + c`` rounded once, elementwise, in the type of ``a``.
+def _predicate_of(op: Op) -> int:
+    return int(ir.IntegerAttr(op.attributes["predicate"]).value)
 
-    For float64 this is emulated by error-free transforms and may differ from an FMA in the last bit.
-    """
+
+def fused(a: Array, b: Array, c: Array) -> Array:
+    """Returns ``a * b + c`` rounded once; of float64 by error-free transforms: the last bit may differ."""
     if a.dtype == F64:
         product = a * b
         total = product + c
@@ -173,7 +149,7 @@ def _halves(a: Array) -> tuple[Array, Array]:
 FLOAT_OPS: dict[str, Decode] = {
     **{f"arith.{name}": elementwise(function) for name, function in FLOAT_BINARY.items()},
     "arith.negf": elementwise(operator.neg),
-    "arith.cmpf": float_comparison,
+    "arith.cmpf": lambda op, scope: step_of(op, scope, predicate(_predicate_of(op))),
     "math.fma": elementwise(fused),
     "vector.fma": elementwise(fused),
 }
@@ -241,25 +217,15 @@ DIVISIONS: dict[str, Binary] = {
     "remui": as_unsigned(operator.mod),
 }
 # In the order of arith's predicates: eq, ne, slt, sle, sgt, sge, ult, ule, ugt, uge.
+LESS_OR_GREATER = (operator.lt, operator.le, operator.gt, operator.ge)
 PREDICATES: tuple[tuple[Callable[[Array, Array], Array], Callable[[Array], Array]], ...] = (
-    (operator.eq, signed),
-    (operator.ne, signed),
-    (operator.lt, signed),
-    (operator.le, signed),
-    (operator.gt, signed),
-    (operator.ge, signed),
-    (operator.lt, unsigned),
-    (operator.le, unsigned),
-    (operator.gt, unsigned),
-    (operator.ge, unsigned),
+    *((compare, signed) for compare in (operator.eq, operator.ne, *LESS_OR_GREATER)),
+    *((compare, unsigned) for compare in LESS_OR_GREATER),
 )
 
 
 def division(function: Binary) -> Decode:
-    """Returns the decoder of an integer division or remainder, which ``function`` computes on arrays.
-
-    The step raises CandidateError(RUN) where an active lane divides by zero.
-    """
+    """Returns the decoder of an integer division or remainder, which ``function`` computes on arrays."""
 
     def decode(op: Op, scope: FunctionScope) -> Step:
         compute, where = step_of(op, scope, function), where_of(op)
@@ -276,15 +242,14 @@ def division(function: Binary) -> Decode:
 
 def integer_comparison(op: Op, scope: FunctionScope) -> Step:
     """Returns the step for ``arith.cmpi``: compares integers elementwise by the operation's predicate."""
-    compare, read = PREDICATES[ir.IntegerAttr(op.attributes["predicate"]).value]
+    compare, read = PREDICATES[_predicate_of(op)]
     return step_of(op, scope, lambda a, b: compare(read(a), read(b)))
 
 
 def extended(wide: Callable[[Array, Array], Array], read: Callable[[Array], Array]) -> Decode:
-    """Returns the decoder of an integer operation with two results, the low and high half of a wide one.
+    """Returns the decoder of an integer operation with two results, the low and high half of ``wide``'s.
 
-    ``wide`` is the operation on arrays of Python integers; ``read`` interprets the operands as signed or as
-    unsigned integers.
+    ``wide`` is the operation on arrays of Python integers; ``read`` makes the operands signed or unsigned.
     """
 
     def decode(op: Op, scope: FunctionScope) -> Step:
@@ -318,7 +283,6 @@ INTEGER_OPS: dict[str, Decode] = {
     "arith.mului_extended": extended(operator.mul, unsigned),
 }
 
-
 Combine: TypeAlias = Callable[[Array, Array], Array]
 INTEGERS: dict[str, Combine] = {
     **{name: INTEGER_BINARY[name] for name in ("minui", "minsi", "maxui", "maxsi")},
@@ -331,11 +295,7 @@ FLOATS: dict[str, Combine] = {
 
 
 def combination(op: Op, scope: FunctionScope, kind: str) -> Combine:
-    """Returns the function that combines two arrays elementwise in a reduction, such as addition or maximum.
-
-    ``op`` is the reduction, whose result type decides between integers and floats; ``kind`` the printed
-    attribute, such as ``#vector.kind<add>``. Raises CandidateError(COMPILE) for an unsupported kind.
-    """
+    """Returns the function of a reduction; ``kind`` is its attribute, such as ``#vector.kind<add>``."""
     name = kind.removesuffix(">").replace("<", " ").split()[-1]  # #gpu<all_reduce_op add>, #vector.kind<add>
     known = INTEGERS if scope.element(op, op.results[0].type).dtype.kind in "ib" else FLOATS
     if name not in known:

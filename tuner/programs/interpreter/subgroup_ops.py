@@ -30,10 +30,6 @@ from tuner.programs.interpreter.lanes import (
 )
 from tuner.programs.interpreter.scalar_ops import Combine, combination
 
-# ------------------------------------------------------------------------------
-# Indices and sizes of a lane's block, thread and subgroup.
-
-
 INDICES: dict[str, Callable[[LaneGrid, int], Array]] = {  # from the axis; 0 for those without one
     "gpu.thread_id": LaneGrid.thread_id,
     "gpu.block_id": LaneGrid.block_id,
@@ -63,11 +59,7 @@ INTEGERS, UNSIGNED, FLOATS = "dic", "uoxX", "fFeEgG"
 
 
 def printf(op: Op, scope: FunctionScope) -> Step:
-    """Returns the step for ``gpu.printf``: passes one text per active lane to the frame's ``write``.
-
-    Raises CandidateError(COMPILE) if there is not one conversion specifier per argument, and for a specifier
-    other than d, i, c, u, o, x, X, f, F, e, E, g and G.
-    """
+    """Returns the step for ``gpu.printf``: passes one text per active lane to the frame's ``write``."""
     text = ir.StringAttr(op.attributes["format"]).value
     kinds = [match["kind"] for match in SPECIFIER.finditer(text) if match["kind"] != "%"]
     sources = scope.slots(op.operands)
@@ -91,15 +83,8 @@ def printf(op: Op, scope: FunctionScope) -> Step:
     return step
 
 
-# ------------------------------------------------------------------------------
-# Values of lanes grouped by subgroup, and checks that lanes act together.
-
-
 def by_subgroup(grid: LaneGrid, values: Array) -> Array:
-    """Reshapes lane values (blocks, threads, ...) to (blocks, subgroups, 32, ...), padding with zeros.
-
-    A subgroup is a warp of 32 lanes; the last subgroup of a block is padded if it has fewer threads.
-    """
+    """Reshapes lane values (blocks, threads, ...) to (blocks, subgroups, 32, ...), padding with zeros."""
     rest = values.shape[2:]
     whole = np.broadcast_to(values, (*grid.shape, *rest))
     missing = -grid.threads % SUBGROUP
@@ -120,11 +105,7 @@ def active_by_subgroup(frame: LaneFrame) -> Array:
 
 
 def require_whole_blocks(frame: LaneFrame, where: str) -> None:
-    """Raises CandidateError(RUN) if some but not all threads of a block are active.
-
-    Threads that have returned are not counted. On a device these threads would wait for ever at the operation
-    ``where``. Blocks without an active thread pass.
-    """
+    """Raises CandidateError(RUN) if some but not all threads of a block that have not returned are active."""
     mask, live = (np.broadcast_to(each, frame.grid.shape) for each in (frame.mask, frame.live))
     waits, away = np.any(mask, 1), np.any(live & ~mask, 1)
     _require(frame, where, waits & away, live & ~mask, "the threads of a block")
@@ -133,8 +114,7 @@ def require_whole_blocks(frame: LaneFrame, where: str) -> None:
 def require_whole_subgroups(frame: LaneFrame, where: str, width: int = SUBGROUP) -> None:
     """Raises CandidateError(RUN) if a subgroup has active lanes, but not all of its first ``width`` lanes.
 
-    Lanes that have returned are not counted. Subgroups without an active lane pass. ``where`` names the
-    operation in the message.
+    Lanes that have returned are not counted.
     """
     grid = frame.grid
     there = by_subgroup(grid, frame.live) & (np.arange(SUBGROUP) < width)
@@ -153,10 +133,9 @@ def _require(frame: LaneFrame, where: str, bad: Array, missing: Array, who: str)
 
 
 def fold(values: Array, valid: Array, axis: int, combine: Callable[[Array, Array], Array]) -> Array:
-    """Reduces values along ``axis`` by ``combine``, pairwise; omits values where ``valid`` is False.
+    """Reduces values along ``axis``, kept with size 1, pairwise; omits values where ``valid`` is False.
 
-    ``valid`` may lack the last axes of ``values``. The axis is kept, with size 1; where no value is valid the
-    result is unspecified.
+    ``valid`` may lack the last axes of ``values``; where no value is valid the result is unspecified.
     """
     while values.shape[axis] > 1:
         half = -(-values.shape[axis] // 2)
@@ -176,24 +155,14 @@ def _halves(values: Array, axis: int, half: int) -> tuple[Array, Array]:
     return first, second
 
 
-# ------------------------------------------------------------------------------
-# Collective operations of a block's threads or a subgroup's lanes: barriers, reductions, ballots.
-
-
 def barrier(op: Op, _: FunctionScope) -> Step:
-    """Returns the step for ``gpu.barrier``: raises CandidateError(RUN) if a block's threads have diverged.
-
-    Otherwise it does nothing, since all lanes run in lockstep. Threads that have returned are not counted.
-    """
+    """Returns the step for ``gpu.barrier``: only a check, since all lanes run in lockstep."""
     where = where_of(op)
     return lambda frame: require_whole_blocks(frame, where)
 
 
 def all_reduce(op: Op, scope: FunctionScope) -> Step:
-    """Returns the step for ``gpu.all_reduce``: reduces a value over a block's threads, by a kind or a region.
-
-    The step raises CandidateError(RUN) if only some threads of a block take part.
-    """
+    """Returns the step for ``gpu.all_reduce`` over a block's threads, by a kind or a region."""
     source, target, where = scope.slot(op.operands[0]), scope.slot(op.results[0]), where_of(op)
     body = scope.body(op.regions[0]) if op.regions[0].blocks else None
     combine = combination(op, scope, str(op.attributes["op"])) if body is None else None
@@ -223,11 +192,7 @@ def _by_region(frame: LaneFrame, body: AbstractBody | None) -> Combine:
 
 
 def subgroup_reduce(op: Op, scope: FunctionScope) -> Step:
-    """Returns the step for ``gpu.subgroup_reduce``: reduces a value over each subgroup, or each cluster.
-
-    Inactive lanes are omitted; for a ``uniform`` operation the step raises CandidateError(RUN) if only some
-    lanes of a subgroup take part. Raises CandidateError(COMPILE) for clusters that do not divide 32 lanes.
-    """
+    """Returns the step for ``gpu.subgroup_reduce`` over active lanes of each subgroup, or each cluster."""
     source, target, where = scope.slot(op.operands[0]), scope.slot(op.results[0]), where_of(op)
     combine = combination(op, scope, str(op.attributes["op"]))
     size, stride = (
@@ -274,7 +239,6 @@ COLLECTIVES: dict[str, Decode] = {
     "gpu.ballot": ballot,
 }
 
-
 LANES = np.arange(SUBGROUP)
 # Mode -> the number of the lane to read, from the lane's number and the offset.
 SOURCES: dict[str, Callable[[Array, Array], Array]] = {
@@ -288,9 +252,8 @@ SOURCES: dict[str, Callable[[Array, Array], Array]] = {
 def shuffle(op: Op, scope: FunctionScope) -> Step:
     """Returns the step for ``gpu.shuffle``: each lane reads a value of another lane of its subgroup.
 
-    The results are the value and whether it is valid: False, with a poison value, if the source lane, or the
-    lane itself, is not among the first ``width`` lanes. The step raises CandidateError(RUN) if only some of
-    these lanes take part, and for a width that differs between lanes or is not 1 to 32.
+    The second result is False, and the value poison, if the source lane, or the lane itself, is not among the
+    first ``width`` lanes.
     """
     mode = str(op.attributes["mode"]).removeprefix("#gpu<shuffle_mode ").removesuffix(">")
     if mode not in SOURCES:
@@ -316,9 +279,7 @@ def shuffle(op: Op, scope: FunctionScope) -> Step:
 def rotate(op: Op, scope: FunctionScope) -> Step:
     """Returns the step for ``gpu.rotate``: each lane reads the value of the lane ``offset`` further.
 
-    The lanes wrap around after ``width``, an attribute of ``op`` like ``offset``; lanes from ``width`` on get
-    poison, and False as second result. The step raises CandidateError(RUN) if only some of the first
-    ``width`` lanes take part.
+    The lanes wrap around after ``width``; lanes from ``width`` on get poison, and False as second result.
     """
     value, where, targets = scope.slot(op.operands[0]), where_of(op), scope.slots(op.results)
     offset, width = (ir.IntegerAttr(op.attributes[name]).value for name in ("offset", "width"))
@@ -334,10 +295,7 @@ def rotate(op: Op, scope: FunctionScope) -> Step:
 
 
 def broadcast(op: Op, scope: FunctionScope) -> Step:
-    """Returns the step for ``gpu.subgroup_broadcast``, from a given lane or from the first active lane.
-
-    The result is poison if the source lane is inactive or not one of 0 to 31.
-    """
+    """Returns the step for ``gpu.subgroup_broadcast``, from a lane or the first active one; else poison."""
     source, *lane = scope.slots(op.operands)
     (target,) = scope.slots(op.results)
 

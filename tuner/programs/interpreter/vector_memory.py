@@ -17,10 +17,7 @@ Axes = Sequence[int | None]  # of a vector: along which dimension of the memref 
 
 
 def load(op: Op, scope: FunctionScope) -> Step:
-    """Returns the step for ``vector.load``: loads consecutive numbers along the memref's last dimensions.
-
-    The step raises CandidateError(RUN) for an access outside of the buffer.
-    """
+    """Returns the step for ``vector.load``: loads consecutive numbers along the memref's last dimensions."""
     kind = scope.element(op, op.operands[0].type)
     if kind.shape:  # a memref of vectors
         return memory_ops.load(op, scope)
@@ -37,10 +34,7 @@ def load(op: Op, scope: FunctionScope) -> Step:
 
 
 def store(op: Op, scope: FunctionScope) -> Step:
-    """Returns the step for ``vector.store``: stores consecutive numbers along the memref's last dimensions.
-
-    The step raises CandidateError(RUN) for an access outside of the buffer.
-    """
+    """Returns the step for ``vector.store``: stores numbers along the memref's last dimensions."""
     kind = scope.element(op, op.operands[1].type)
     if kind.shape:
         return memory_ops.store(op, scope)
@@ -55,11 +49,7 @@ def store(op: Op, scope: FunctionScope) -> Step:
 
 
 def transfer_read(op: Op, scope: FunctionScope) -> Step:
-    """Returns the step for ``vector.transfer_read``: loads a vector from a memref, with padding.
-
-    Elements outside the memref, or masked off, have the padding value. The step raises CandidateError(RUN)
-    for an index outside of a dimension that is marked as in bounds.
-    """
+    """Returns the step for ``vector.transfer_read``: the padding value outside the memref or masked off."""
     transfer = _Transfer(op, scope, op.operands[0], shape_of(op.results[0].type))
     sizes = list(ir.DenseI32ArrayAttr(op.attributes["operandSegmentSizes"]))
     source, *rest = scope.slots(op.operands)
@@ -77,11 +67,7 @@ def transfer_read(op: Op, scope: FunctionScope) -> Step:
 
 
 def transfer_write(op: Op, scope: FunctionScope) -> Step:
-    """Returns the step for ``vector.transfer_write``: stores a vector in a memref.
-
-    Elements outside the memref, or masked off, are not stored. The step raises CandidateError(RUN) for an
-    index outside of a dimension that is marked as in bounds.
-    """
+    """Returns the step for ``vector.transfer_write``: stores nothing outside the memref or masked off."""
     transfer = _Transfer(op, scope, op.operands[1], shape_of(op.operands[0].type))
     sizes = list(ir.DenseI32ArrayAttr(op.attributes["operandSegmentSizes"]))
     value, to, *rest = scope.slots(op.operands)
@@ -134,11 +120,7 @@ class _Transfer:
 
 
 def masked_load(op: Op, scope: FunctionScope) -> Step:
-    """Returns the step for ``vector.maskedload`` or ``vector.gather``: loads where the mask is true.
-
-    Where the mask is false, the result has the pass-through value. The step raises CandidateError(RUN) for an
-    access outside of the buffer.
-    """
+    """Returns the step for ``vector.maskedload`` or ``vector.gather``; else the pass-through value."""
     kind = scope.element(op, op.operands[0].type)
     source, *indices, mask, passed = scope.slots(op.operands)
     places_of = _places_of(op, indices, shape_of(op.results[0].type))
@@ -153,10 +135,7 @@ def masked_load(op: Op, scope: FunctionScope) -> Step:
 
 
 def masked_store(op: Op, scope: FunctionScope) -> Step:
-    """Returns the step for ``vector.maskedstore`` or ``vector.scatter``: stores where the mask is true.
-
-    The step raises CandidateError(RUN) for an access outside of the buffer.
-    """
+    """Returns the step for ``vector.maskedstore`` or ``vector.scatter``: stores where the mask is true."""
     kind = scope.element(op, op.operands[0].type)
     to, *indices, mask, value = scope.slots(op.operands)
     places_of = _places_of(op, indices, shape_of(op.operands[-1].type))
@@ -184,13 +163,7 @@ def _places_of(op: Op, slots: Sequence[int], shape: tuple[int, ...]) -> Callable
 
 
 def along(indices: Sequence[Array], axes: Axes, shape: tuple[int, ...]) -> list[Array]:
-    """Returns, per memref dimension, the index of each element of a vector, as an array.
-
-    Args:
-        indices: per memref dimension, the index of the vector's first element in each lane.
-        axes: per vector dimension, the memref dimension that it advances along; None: none.
-        shape: shape of the vector.
-    """
+    """Returns, per memref dimension, the index of each element of a vector that begins at ``indices``."""
     places = [with_trailing_axes(index, len(shape)) for index in indices]
     for number, axis in enumerate(axes):
         if axis is not None:
@@ -201,10 +174,7 @@ def along(indices: Sequence[Array], axes: Axes, shape: tuple[int, ...]) -> list[
 
 
 def last(rank: int, shape: tuple[int, ...]) -> list[int]:
-    """Returns the numbers of the last ``len(shape)`` dimensions of a memref of rank ``rank``, in order.
-
-    A vector of shape ``shape`` extends along these dimensions in a contiguous load or store.
-    """
+    """Returns the last ``len(shape)`` dimensions of a memref, along which a contiguous vector extends."""
     return list(range(rank - len(shape), rank))
 
 

@@ -7,7 +7,7 @@ import numpy as np
 
 from tuner.mlir.bindings import Op, ir
 from tuner.programs.interpreter.decoding import Decode, FunctionScope, LaneFrame, Step
-from tuner.programs.interpreter.lanes import INDEX, Array, BufferView, uniform, with_trailing_axes
+from tuner.programs.interpreter.lanes import INDEX, Array, uniform, with_trailing_axes
 from tuner.programs.interpreter.memory_ops import MixedNumbers
 from tuner.programs.interpreter.scalar_ops import elementwise, step_of
 from tuner.programs.interpreter.subgroup_ops import poison
@@ -19,10 +19,7 @@ def shape_of(kind: Any) -> tuple[int, ...]:
 
 
 def spread(values: Array, shape: tuple[int, ...]) -> Array:
-    """Returns ``values``, of shape (blocks, threads, *vector), broadcast to vectors of ``shape``.
-
-    Leading dimensions are added to the vector, and dimensions of size 1 are repeated.
-    """
+    """Returns ``values``, of shape (blocks, threads, *vector), broadcast to vectors of ``shape``."""
     missing = len(shape) - (values.ndim - 2)
     shaped = values.reshape(*values.shape[:2], *[1] * missing, *values.shape[2:])
     return np.broadcast_to(shaped, (*values.shape[:2], *shape))
@@ -35,10 +32,7 @@ def broadcast(op: Op, scope: FunctionScope) -> Step:
 
 
 def extract(op: Op, scope: FunctionScope) -> Step:
-    """Returns the step for ``vector.extract``: the element or subvector at an index.
-
-    An index outside the vector is clamped.
-    """
+    """Returns the step for ``vector.extract``: an element or subvector; an index outside is clamped."""
     source, target = scope.slot(op.operands[0]), scope.slot(op.results[0])
     indices = MixedNumbers(op, scope, "static_position", list(op.operands)[1:])
 
@@ -59,10 +53,7 @@ def extract(op: Op, scope: FunctionScope) -> Step:
 
 
 def insert(op: Op, scope: FunctionScope) -> Step:
-    """Returns the step for ``vector.insert``: a copy of a vector with one element or subvector replaced.
-
-    An index outside the vector replaces nothing.
-    """
+    """Returns the step for ``vector.insert``: an index outside the vector replaces nothing."""
     value, whole = scope.slots(list(op.operands)[:2])
     target = scope.slot(op.results[0])
     indices = MixedNumbers(op, scope, "static_position", list(op.operands)[2:])
@@ -99,10 +90,7 @@ def extract_slice(op: Op, scope: FunctionScope) -> Step:
 
 
 def insert_slice(op: Op, scope: FunctionScope) -> Step:
-    """Returns the step for ``vector.insert_strided_slice``: a copy of a vector with a slice replaced.
-
-    The slice extends along the last dimensions.
-    """
+    """Returns the step for ``vector.insert_strided_slice``: replaces a slice along the last dimensions."""
     offsets, strides = integers_of(op, "offsets"), integers_of(op, "strides")
     sizes = shape_of(op.operands[0].type)
     outer = len(offsets) - len(sizes)
@@ -190,30 +178,20 @@ def deinterleave(op: Op, scope: FunctionScope) -> Step:
 
 
 def create_mask(op: Op, scope: FunctionScope) -> Step:
-    """Returns the step for ``vector.create_mask``: true where an index is below its dimension's operand.
-
-    In several dimensions, all must hold.
-    """
+    """Returns the step for ``vector.create_mask``: true where all indices are below the operands."""
     shape = shape_of(op.results[0].type)
     return step_of(op, scope, lambda *sizes: mask_of(shape, sizes))
 
 
 def constant_mask(op: Op, scope: FunctionScope) -> Step:
-    """Returns the step for ``vector.constant_mask``: true where an index is below its dimension's bound.
-
-    In several dimensions, all must hold.
-    """
+    """Returns the step for ``vector.constant_mask``: true where all indices are below their bounds."""
     sizes = [uniform(size) for size in ir.DenseI64ArrayAttr(op.attributes["mask_dim_sizes"])]
     mask = mask_of(shape_of(op.results[0].type), sizes)
     return step_of(op, scope, lambda: mask)
 
 
 def mask_of(shape: tuple[int, ...], sizes: Sequence[Array]) -> Array:
-    """Returns a mask of vectors, True where an element's index is below ``sizes`` in every dimension.
-
-    ``sizes`` has an array per dimension of ``shape``, of one size per lane. The mask has the shape (blocks,
-    threads, *shape).
-    """
+    """Returns a mask (blocks, threads, *shape), True where all indices are below each lane's ``sizes``."""
     mask = np.ones((1, 1, *shape), bool)
     for axis, size in enumerate(sizes):
         numbers = with_trailing_axes(np.arange(shape[axis]), len(shape) - 1 - axis)
@@ -225,11 +203,6 @@ def count(op: Op, scope: FunctionScope) -> Step:
     """Returns the step for ``vector.step``: the vector 0, 1, 2, ... of index type."""
     numbers = np.arange(op.results[0].type.shape[0], dtype=INDEX)[None, None]
     return step_of(op, scope, lambda: numbers)
-
-
-def type_cast(view: BufferView) -> BufferView:
-    """Returns the result of ``vector.type_cast``: a memref of numbers as a rank-0 memref of one vector."""
-    return view.shifted(view.address, (), ())
 
 
 DECODERS: dict[str, Decode] = {
@@ -249,5 +222,5 @@ DECODERS: dict[str, Decode] = {
     "vector.create_mask": create_mask,
     "vector.constant_mask": constant_mask,
     "vector.step": count,
-    "vector.type_cast": elementwise(type_cast),
+    "vector.type_cast": elementwise(lambda view: view.shifted(view.address, (), ())),  # of rank 0
 }

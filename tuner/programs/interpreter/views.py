@@ -25,10 +25,7 @@ def _mixed(op: Op, scope: FunctionScope) -> tuple[MixedNumbers, MixedNumbers, Mi
 
 
 def subview(op: Op, scope: FunctionScope) -> Step:
-    """Returns the step for ``memref.subview``: a part of a memref by offsets, sizes and strides.
-
-    Dimensions of size 1 may be dropped. Raises CandidateError(COMPILE) if another dimension is dropped.
-    """
+    """Returns the step for ``memref.subview``: offsets, sizes and strides; may drop dimensions of size 1."""
     source, target = scope.slot(op.operands[0]), scope.slot(op.results[0])
     offsets, extents, strides = _mixed(op, scope)
     item_bytes = scope.element(op, op.operands[0].type).size_bytes
@@ -52,10 +49,7 @@ def subview(op: Op, scope: FunctionScope) -> Step:
 
 
 def reinterpret_cast(op: Op, scope: FunctionScope) -> Step:
-    """Returns the step for ``memref.reinterpret_cast``: other sizes, strides and offset on the same buffer.
-
-    The offset is relative to the start of the buffer.
-    """
+    """Returns the step for ``memref.reinterpret_cast``; the offset is relative to the start of the buffer."""
     source, target = scope.slot(op.operands[0]), scope.slot(op.results[0])
     offsets, extents, strides = _mixed(op, scope)
     item_bytes = scope.element(op, op.operands[0].type).size_bytes
@@ -88,11 +82,7 @@ def dimension(view: BufferView, wanted: Array) -> Array:
 
 
 def groups_of(op: Op) -> list[list[int]]:
-    """Returns the ``reassociation`` of a ``memref.collapse_shape`` or ``memref.expand_shape``.
-
-    There is one list per dimension of the lower-rank memref: the numbers of its dimensions in the other
-    memref.
-    """
+    """Returns the ``reassociation``: per dimension of the lower rank, the dimensions of the higher."""
     groups = ir.ArrayAttr(op.attributes["reassociation"])
     return [[ir.IntegerAttr(axis).value for axis in ir.ArrayAttr(group)] for group in groups]
 
@@ -150,10 +140,7 @@ def transpose(op: Op, scope: FunctionScope) -> Step:
 
 
 def metadata(op: Op, scope: FunctionScope) -> Step:
-    """Returns the step for ``memref.extract_strided_metadata``: the base, offset, sizes and strides.
-
-    The offset and the strides are in elements.
-    """
+    """Returns the step for ``memref.extract_strided_metadata``: base, offset, sizes, strides, in elements."""
     source, (base, offset, *rest) = scope.slot(op.operands[0]), scope.slots(op.results)
     item_bytes = scope.element(op, op.operands[0].type).size_bytes
 
@@ -168,10 +155,7 @@ def metadata(op: Op, scope: FunctionScope) -> Step:
 
 
 def cast(op: Op, scope: FunctionScope) -> Step:
-    """Returns the step for ``memref.cast`` or ``memref.memory_space_cast``: the same memref.
-
-    Raises CandidateError(COMPILE) for an unranked memref.
-    """
+    """Returns the step for ``memref.cast`` or ``memref.memory_space_cast``: the same memref."""
     types = (op.operands[0].type, op.results[0].type)
     if not all(isinstance(type_, ir.MemRefType) for type_ in types):
         raise unsupported(op, str(types[1]), "memrefs of known rank")
@@ -179,10 +163,7 @@ def cast(op: Op, scope: FunctionScope) -> Step:
 
 
 def same(op: Op, scope: FunctionScope) -> Step:
-    """Returns the step for ``memref.assume_alignment`` or ``memref.distinct_objects``: the operands.
-
-    The assumption is not checked.
-    """
+    """Returns the step for ``memref.assume_alignment`` or ``memref.distinct_objects``: the operands."""
     sources, targets = scope.slots(op.operands), scope.slots(op.results)
 
     def step(frame: LaneFrame) -> None:

@@ -1,9 +1,4 @@
-"""Converts the tensors of a program to memrefs and frees them, after rewrites that upstream's pass needs.
-
-``bufferized`` crops negative paddings and copies shared fills, then runs upstream's one-shot
-bufferization; where upstream rejects what loops yield, or cannot free it, they yield copies
-(``copy_yields``).
-"""
+"""Converts the tensors of a program to memrefs and frees them, after rewrites that upstream's pass needs."""
 
 from collections.abc import Iterable
 
@@ -19,21 +14,17 @@ from tuner.programs.lowering.entry import function_named
 
 
 def copy_shared_fills(function: Op) -> None:
-    """Duplicates ``linalg.fill`` operations in place, so that each user has a fill that no other user shares.
+    """Duplicates ``linalg.fill`` operations of static shape in place, so that no two users share a fill.
 
-    Two matmuls often start from one fill with zeros. After bufferization the second matmul would start from
-    a copy of the filled buffer, and nothing would show any more that it starts from zeros. One user keeps
-    the original. Fills of dynamic shape, and of tensors other than ``tensor.empty``, stay shared.
+    After bufferization the second of two matmuls would start from a copy of the filled buffer, and nothing
+    would show any more that it starts from zeros. One user keeps the original.
 
         %f = linalg.fill ins(%z : f32) outs(%e : tensor<4xf32>) -> tensor<4xf32>
-        %g = linalg.exp ins(%a : tensor<4xf32>) outs(%f : tensor<4xf32>) -> tensor<4xf32>
         %h = linalg.exp ins(%b : tensor<4xf32>) outs(%f : tensor<4xf32>) -> tensor<4xf32>
-      becomes
-        %f = linalg.fill ins(%z : f32) outs(%e : tensor<4xf32>) -> tensor<4xf32>
+      becomes, of its other users
         %e2 = tensor.empty() : tensor<4xf32>
         %f2 = linalg.fill ins(%z : f32) outs(%e2 : tensor<4xf32>) -> tensor<4xf32>
         %g = linalg.exp ins(%a : tensor<4xf32>) outs(%f2 : tensor<4xf32>) -> tensor<4xf32>
-        %h = linalg.exp ins(%b : tensor<4xf32>) outs(%f : tensor<4xf32>) -> tensor<4xf32>
     """
     for fill in walk(function, "linalg.fill"):
         if not fill.results or not _is_of_empty(fill):
@@ -67,21 +58,16 @@ def yields_iteration_local_memory(function: Op) -> bool:
 def copy_yields(function: Op) -> None:
     """Makes scf.for, scf.while and scf.if yield copies of tensors, in place, before bufferization.
 
-    An iteration copies into its iter_args, a branch into a tensor from before the branch. Other types, and
-    branch results of dynamic shape, are yielded as they are.
-
     A loop whose iterations each create a new tensor does not bufferize, and a branch would yield memory that
-    it allocated, for which no device buffer can be kept in parallel.
+    it allocated, for which no device buffer can be kept in parallel. Branch results of dynamic shape stay.
 
         %r = scf.for %i = %c0 to %n step %c1 iter_args(%x = %a) -> (tensor<4xf32>) {
-          %y = tensor.empty() : tensor<4xf32>
-          %z = linalg.exp ins(%x : tensor<4xf32>) outs(%y : tensor<4xf32>) -> tensor<4xf32>
+          %z = ... : tensor<4xf32>
           scf.yield %z : tensor<4xf32>
         }
       becomes
         %r = scf.for %i = %c0 to %n step %c1 iter_args(%x = %a) -> (tensor<4xf32>) {
-          %y = tensor.empty() : tensor<4xf32>
-          %z = linalg.exp ins(%x : tensor<4xf32>) outs(%y : tensor<4xf32>) -> tensor<4xf32>
+          %z = ... : tensor<4xf32>
           %copy = bufferization.materialize_in_destination %z in %x : (tensor<4xf32>, ...) -> tensor<4xf32>
           scf.yield %copy : tensor<4xf32>
         }
@@ -155,9 +141,8 @@ DYNAMIC = ir.ShapedType.get_dynamic_size()
 def crop_negative_padding(function: Op) -> None:
     """Gives each ``tensor.pad`` with a negative width a slice of its source and no negative width, in place.
 
-    Upstream's bufferization of ``tensor.pad`` writes the source at the offset of the low padding, which must
-    not be negative. torch-mlir exports ``F.pad`` with negative widths, which crop, as such paddings.
-    Paddings of a source of dynamic shape, and widths that are known at run time only, stay.
+    Upstream's bufferization writes the source at the offset of the low padding. torch-mlir exports ``F.pad``
+    that crops so. Sources of dynamic shape, and widths that are known at run time only, stay.
 
         %y = tensor.pad %x low[-1] high[2] {...} : tensor<8xf32> to tensor<9xf32>
       becomes
@@ -223,24 +208,19 @@ def has_tensors(module: ir.Module) -> bool:
 def bufferized(module: ir.Module, name: str) -> ir.Module:
     """Converts a module's tensors to memrefs, by upstream's one-shot bufferization, and adds deallocations.
 
-    Arguments that were tensors are never written: a tensor is a value, and the caller's value does not
-    change. Loops and branches whose yields upstream rejects, or would free by address at run time, yield
-    copies (``copy_yields``). Returns the result.
-
-    ``name`` is the module's function. Only the returned module is valid; it may be ``module`` itself. Raises
-    CandidateError(COMPILE) where bufferization fails.
+    Arguments that were tensors are never written. Loops and branches whose yields upstream rejects, or would
+    free by address at run time, yield copies (``copy_yields``). Only the returned module is valid; it may be
+    ``module`` itself. Raises CandidateError(COMPILE) where bufferization fails.
 
         func.func @exp(%x: tensor<4xf32>) -> tensor<4xf32> {
           %empty = tensor.empty() : tensor<4xf32>
           %y = linalg.exp ins(%x : tensor<4xf32>) outs(%empty : tensor<4xf32>) -> tensor<4xf32>
           return %y : tensor<4xf32>
-        }
       becomes
         func.func @exp(%x: memref<4xf32>) -> memref<4xf32> {
           %y = memref.alloc() {alignment = 64 : i64} : memref<4xf32>
           linalg.exp ins(%x : memref<4xf32>) outs(%y : memref<4xf32>)
           return %y : memref<4xf32>
-        }
     """
     function = function_named(module, name)
     for argument in function.regions[0].blocks[0].arguments:

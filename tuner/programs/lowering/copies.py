@@ -15,19 +15,16 @@ from tuner.programs.streams.gpux import lower_tokens
 STREAM_COPY = "gpux.memcpy"
 ANY_SIZE, ANY_OFFSET = ir.ShapedType.get_dynamic_size(), ir.ShapedType.get_dynamic_stride_or_offset()
 
-
 Copy = Callable[[Value, Value], object]  # builds the copy of a part; operands: target, source
 
 
 def copy_by_contiguous_parts(function: Op) -> None:
     """Rewrites copies and fills of device memory that MLIR's GPU runtime has no call for, in place.
 
-    ``function`` is a host function. A copy of non-contiguous memory becomes copies of contiguous parts, or,
-    as a ``gpu.memcpy`` between two device buffers, a loop, which is later outlined into a kernel. A fill of
-    non-contiguous memory, or of elements other than 16 or 32 bits, becomes a loop. A token of such an
-    operation becomes the token of a ``gpu.wait``: streams are planned later. A ``gpux.memcpy`` becomes one
-    copy per part on the same stream, wherever its buffers are. Copies and fills of unranked memrefs are left
-    unchanged. Raises CandidateError(COMPILE) for invalid tokens of GPUX.
+    A copy of non-contiguous memory becomes copies of contiguous parts, or, between two device buffers, a
+    loop, which is later outlined into a kernel, as is a fill of other than 16 or 32 bits or of non-contiguous
+    memory. Its token becomes that of a ``gpu.wait``. A ``gpux.memcpy`` becomes one copy per part on the same
+    stream. Unranked memrefs stay. Raises CandidateError(COMPILE) for invalid tokens of GPUX.
 
         gpu.memcpy %a, %b : memref<4x2xf32, strided<[8, 1]>>, memref<4x2xf32>
       becomes
@@ -129,8 +126,7 @@ def _is_on_device(buffer: Value) -> bool:
 def move_pointers_of_copies(module: ir.Module) -> int:
     """Makes device copies and fills of contiguous views start at the view's first element, in place.
 
-    Right before ``gpu-to-llvm``, which drops the offset: the operand of a ``gpu.memcpy`` or ``gpu.memset``
-    that has an offset is replaced by a memref without one. Returns the number of replaced operands.
+    Right before ``gpu-to-llvm``, which drops the offset. Returns the number of replaced operands.
 
         gpu.memcpy %a, %view : memref<4xf32>, memref<4xf32, strided<[1], offset: 4>>
       becomes, at its end

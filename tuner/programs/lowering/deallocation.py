@@ -19,28 +19,20 @@ END_OF_STREAM = "gpux.destroy_stream"
 def free_after_last_use(function: Op) -> None:
     """Inserts deallocations, in place, after the last use of memory that a function does not free or return.
 
-    Ownership is decided per allocation, by escape analysis. Memory that is returned, through views and
-    control flow, belongs to the caller. Memory that the program frees anywhere is left to the program. All
-    other memory is freed after the last use in its block: of the memref, and of everything else that may
-    hold its address, such as a TMA descriptor, an integer or a struct (``tuner.mlir.effects.aliases``).
-    Memory whose address the program stores in memory lives to the end of the function. Work with a token
-    uses its memory until the token is waited for. A function of several blocks is left unchanged.
+    By escape analysis per allocation: memory that the program frees anywhere is left to it; other memory is
+    freed after the last use of all that may hold its address (``tuner.mlir.effects.aliases``), at the end of
+    the function where its address is in memory. Work with a token uses its memory until the token is waited
+    for. A function of several blocks is left unchanged.
 
         %0 = gpu.alloc () : memref<4xf32>
         %t = gpu.launch_func async [%s] @m::@k ... args(%0 : memref<4xf32>)
         gpu.wait [%t]
-        return
-      becomes
-        %0 = gpu.alloc () : memref<4xf32>
-        %t = gpu.launch_func async [%s] @m::@k ... args(%0 : memref<4xf32>)
-        gpu.wait [%t]
+      is followed by
         gpu.dealloc %0 : memref<4xf32>
-        return
 
-    An allocation in a branch that escapes the branch is moved before the branch. Where a result may be one
-    of several allocations, the result becomes a copy. Raises CandidateError(COMPILE) for memory that escapes
-    an iteration of a loop, or whose address is stored there, which only its author could free, and for
-    memory used on several streams of GPUX.
+    An allocation in a branch that escapes the branch is moved before the branch. Where a result may be one of
+    several allocations, the result becomes a copy. Raises CandidateError(COMPILE) for memory that escapes an
+    iteration of a loop, or whose address is stored there, and for memory used on several streams of GPUX.
     """
     if len(function.regions[0].blocks) != 1:
         return
@@ -146,20 +138,14 @@ def deallocate(module: ir.Module) -> bool:
     """Adds deallocations to a module on memrefs in place, by MLIR's buffer-deallocation pipeline.
 
     Upstream's pipeline serves an entry function that frees nothing and has only operations whose effects
-    upstream knows; it also copies each returned argument, since the caller frees results. All other
-    functions, functions for which upstream would compare addresses at run time, and functions in which
-    something else than a memref holds the address of an allocation, are handled by ``free_after_last_use``.
-    Returns False if a deallocation compares addresses at run time. Raises CandidateError(COMPILE) where a
-    pass fails.
+    upstream knows; it also copies each returned argument, since the caller frees results.
+    ``free_after_last_use`` serves others, and where upstream would compare addresses at run time. Returns
+    False if a deallocation still does. Raises CandidateError(COMPILE) where a pass fails.
 
         %0 = memref.alloc() : memref<4xf32>
         memref.copy %a, %0 : memref<4xf32> to memref<4xf32>
-        return
-      becomes
-        %0 = memref.alloc() : memref<4xf32>
-        memref.copy %a, %0 : memref<4xf32> to memref<4xf32>
+      is followed by
         memref.dealloc %0 : memref<4xf32>
-        return
     """
     run_passes(module, DEALLOCATE)
     return not walk(module, BY_ADDRESS)
@@ -168,8 +154,8 @@ def deallocate(module: ir.Module) -> bool:
 def free_memory(module: ir.Module, name: str) -> ir.Module:
     """Returns the module with deallocations of what its function ``name`` allocates and does not free.
 
-    Only the returned module is valid; it may be ``module`` itself. A returned argument may become a copy,
-    which the caller may free. Raises CandidateError(COMPILE) where it is undecidable who frees a buffer.
+    Only the returned module, perhaps ``module`` itself, is valid. A returned argument may become a copy.
+    Raises CandidateError(COMPILE) where it is undecidable who frees a buffer.
     """
     function = function_named(module, name)
     if _is_for_upstream(function):

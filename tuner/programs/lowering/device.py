@@ -63,8 +63,8 @@ from tuner.programs.streams.gpux_ops import uses_gpux, write_as_gpux
 def restore_stack(module: ir.Module) -> None:
     """Makes each launch of a module in LLVM dialect release the stack memory of its arguments, in place.
 
-    Translation to LLVM IR allocates a kernel's arguments on the stack at the launch; in a loop, again in
-    each iteration, which would exhaust the stack. The driver copies the arguments before the call returns.
+    In a loop their allocation would exhaust the stack. The driver copies the arguments before the call
+    returns.
 
         gpu.launch_func @m::@k blocks in (...) threads in (...) : i64 args(...)
       becomes
@@ -93,10 +93,7 @@ REASONS = {
 
 
 def reject_copies_of_views(module: ir.Module) -> None:
-    """Raises CandidateError(COMPILE) for a device copy or fill of a memref with an offset or with gaps.
-
-    For such a view ``gpu-to-llvm`` copies the first bytes of the underlying buffer.
-    """
+    """Rejects device copies and fills of views, of which ``gpu-to-llvm`` takes the buffer's first bytes."""
     for op in [*walk(module, "gpu.memcpy"), *walk(module, "gpu.memset")]:
         for type_ in [each.type for each in op.operands if isinstance(each.type, ir.MemRefType)]:
             plain = ir.MemRefType.get(type_.shape, type_.element_type, memory_space=type_.memory_space)
@@ -106,10 +103,7 @@ def reject_copies_of_views(module: ir.Module) -> None:
 
 
 def reject_what_was_not_converted(module: ir.Module) -> None:
-    """Raises CandidateError(COMPILE) for the first operation that is not LLVM dialect, with its location.
-
-    Kernels as ``gpu.binary`` and ``gpu.launch_func`` on LLVM types are allowed too.
-    """
+    """Rejects the first operation that is not LLVM dialect, a ``gpu.binary`` or a launch on LLVM types."""
     left: list[Op] = []
 
     def visit(op: Op) -> WalkResult:
@@ -169,16 +163,9 @@ def lower_device_program(
     """Lowers a host function with GPU kernels to LLVM dialect that allocates, copies and launches; in place.
 
     Functions other than ``entry`` must be inlined. Returns the program: text of the module and its signature.
-
-    Args:
-        entry: name of the function to run.
-        chip: the GPU architecture.
-        options: how device work is issued.
-        assemble: converts PTX to machine code; None: the program contains PTX.
-        is_checked: whether the host's loops assert that each access is in bounds.
-
-    Raises CandidateError: BIND for options that a program which names its streams (GPUX) cannot have, COMPILE
-    or RESOURCES where the lowering fails.
+    ``assemble`` converts PTX to machine code; None: the program contains PTX. ``is_checked``: the host's
+    loops assert that each access is in bounds. Raises CandidateError: BIND for options that a program which
+    names its streams (GPUX) cannot have, COMPILE or RESOURCES where the lowering fails.
     """
     functions = {name_of(each): each for each in walk(module, "func.func")}
     if entry not in functions:
@@ -223,10 +210,9 @@ def _on_planned_streams(module: ir.Module, function: Op, chip: Chip, options: De
 
 
 def drop_streams_if_mixed(function: Op) -> bool:
-    """Makes a GPUX program synchronous, in place, if it mixes host memory and device memory.
+    """Makes a GPUX program that mixes host and device memory synchronous, in place; says whether.
 
-    That is, if its kernels take host memory, or its host code accesses device memory; its streams cannot
-    order the copies that it needs. Returns whether it does.
+    Its streams cannot order the copies that it needs.
     """
     is_mixed = mixes_memory(function)
     if is_mixed:
@@ -237,8 +223,8 @@ def drop_streams_if_mixed(function: Op) -> bool:
 def give_device_memory(module: ir.Module, function: Op, options: DeviceOptions) -> None:
     """Inserts device buffers and copies, in place, so that a host function's kernels take device memory.
 
-    A function that allocates device memory itself, and does not mix it with host memory, is left as it is.
-    Then creates the tensor maps of launches and simplifies the module. Raises CandidateError(COMPILE).
+    Not where the function allocates device memory itself and does not mix it with host memory. Then creates
+    tensor maps and simplifies the module. Raises CandidateError(COMPILE).
     """
     is_explicit = bool(walk(function, "gpu.alloc"))
     if not is_explicit or mixes_memory(function, device_arguments=options.device_arguments):
@@ -251,10 +237,9 @@ def give_device_memory(module: ir.Module, function: Op, options: DeviceOptions) 
 
 
 def issue_device_work(module: ir.Module, function: Op, options: DeviceOptions) -> int:
-    """Puts a function's device work on streams, in place, in ``options.form``: streams, tokens or sync.
+    """Puts a function's device work on streams, in place: streams, tokens or sync, where the host waits.
 
-    In the form sync the host waits for each operation. Returns how many streams the function takes as its
-    last arguments: 0 in the forms tokens and sync.
+    Returns how many streams the function takes as its last arguments.
     """
     effects, slots = KernelEffects(module), 0
     if options.form == "streams":
@@ -331,8 +316,8 @@ def _finish_binary(module: ir.Module, binary: Op, assemble: Assemble | None) -> 
 def text_after(step: LoweringStep, payload: ProgramPayload, chip: Chip, options: DeviceOptions) -> str:
     """Lowers a payload in place up to ``step``; returns the text of the module: PTX for ``ptx``, else MLIR.
 
-    Raises CandidateError: BIND for ``device-memory`` of a program that names its streams and has no host
-    buffers in its kernels, COMPILE for ``ptx`` of a program without kernels, and all errors of the lowering.
+    Raises CandidateError: BIND for ``device-memory`` of GPUX without host buffers in its kernels, COMPILE for
+    ``ptx`` without kernels, and all errors of the lowering.
     """
     module, function = payload.module, payload.function
     if step in ("llvm", "ptx"):

@@ -30,8 +30,7 @@ MAIN = "main"  # the function that mlir-runner runs
 def entry_of(module: ir.Module, entry: str | None) -> str:
     """Returns the name of the function to run: ``entry``, else a public ``main``, else the only public one.
 
-    Raises CandidateError(BIND) if no function ``entry`` has a body, and if ``entry`` is None and the choice
-    is not clear.
+    Raises CandidateError(BIND) if that has no body, or the choice is not clear.
     """
     functions = defined_functions(module)
     visibilities = [function.attributes.get("sym_visibility") for function in functions]
@@ -65,10 +64,7 @@ def function_named(module: ir.Module, name: str) -> Op:
 
 
 def hide_others(module: ir.Module, entry: str) -> None:
-    """Makes ``entry`` public and every other function with a body private, in place.
-
-    Inlining then removes the private functions.
-    """
+    """Makes ``entry`` public and every other function private, in place: inlining then removes them."""
     for function in defined_functions(module):
         if name_of(function) != entry:
             function.attributes["sym_visibility"] = ir.StringAttr.get("private")
@@ -90,9 +86,9 @@ RUNTIME = "mgpu"  # prefix of the runtime functions that host code calls
 def require_few_operations(
     module: ir.Module, limit: int = OPERATIONS_LIMIT, *, is_whole: bool = False
 ) -> None:
-    """Raises CandidateError(BIND) for a program of more operations than compile in about two minutes.
+    """Raises CandidateError(BIND) for more operations than compile in about two minutes.
 
-    Those in a linalg operation do not count. ``is_whole``: only operations count that become loops.
+    Those in a linalg operation do not count; if ``is_whole``, only operations that become loops do.
     """
     count = 0
 
@@ -115,8 +111,8 @@ def require_few_operations(
 def require_resources(module: ir.Module, text: str) -> None:
     """Raises CandidateError(BIND) if a ``dense_resource`` constant has no data, or data of another size.
 
-    The data follow the module in its text. torch-mlir prints large constants without their data by default;
-    MLIR compares sizes only where it translates to LLVM IR, without naming the constant.
+    torch-mlir prints large constants without their data by default; MLIR compares sizes only where it
+    translates to LLVM IR, without naming the constant.
     """
     names = dict.fromkeys(RESOURCE.findall(text.rpartition(SECTION)[0] or text))
     if not names:
@@ -152,10 +148,10 @@ def _require_size(constant: Attribute, sizes: Mapping[str, int]) -> None:
 
 
 def reject_calls(module: ir.Module) -> None:
-    """Raises CandidateError(BIND) for recursion, and for calls of functions without a body.
+    """Raises CandidateError(BIND) for calls that cannot be inlined: recursion, and functions without a body.
 
-    Neither can be inlined. MLIR's runner functions, such as ``printMemrefF32``, may have no body. Recursion
-    is a cycle of the call graph: the functions that remain after Kahn's topological sort.
+    Of MLIR's runner functions, such as ``printMemrefF32``, aside. A cycle is what Kahn's topological sort
+    leaves.
     """
     functions = defined_functions(module)
     callees = {
@@ -189,10 +185,7 @@ def require_names(module: ir.Module) -> None:
 
 
 def require_default_memory(function: Op) -> None:
-    """Raises CandidateError(BIND) for a memref outside of kernels that has a memory space.
-
-    Host code has one address space.
-    """
+    """Raises CandidateError(BIND) for a memory space outside of kernels: host code has one address space."""
     found: list[tuple[Op, Type]] = []
 
     def visit(op: Op) -> WalkResult:
@@ -209,10 +202,7 @@ def require_default_memory(function: Op) -> None:
 
 
 def reject_linalg(function: Op) -> None:
-    """Raises CandidateError(COMPILE) if a function still has a linalg operation after lowering to loops.
-
-    No pass of MLIR lowers some operations, such as softmax.
-    """
+    """Raises CandidateError(COMPILE) for linalg operations, such as softmax, that no pass lowers to loops."""
     found = walk_where(function, lambda op: op.name.startswith("linalg."))
     if found:
         raise unsupported(found[0], "no loops for it", "linalg ops that become loops")
@@ -227,8 +217,7 @@ def _refused(op: Op, found: str, allowed: str) -> CandidateError:
 def arguments_of(function: Op) -> tuple[ValueType, ...]:
     """Returns the types of the arguments of a ``func.func``, in a form that needs no MLIR.
 
-    Raises CandidateError(COMPILE) for a memref that is not row-major or begins at an offset other than 0
-    (unknown strides and offsets are allowed), and for other than memrefs and numbers.
+    Raises CandidateError(COMPILE) for other than numbers and row-major memrefs of offset 0 (or unknown).
     """
     kinds = list(function_type(function).inputs)
     for kind in kinds:
@@ -238,10 +227,7 @@ def arguments_of(function: Op) -> tuple[ValueType, ...]:
 
 
 def results_of(function: Op) -> tuple[ValueType, ...]:
-    """Returns the types of the results of a ``func.func``, in a form that needs no MLIR.
-
-    Raises CandidateError(COMPILE) for other than memrefs and numbers.
-    """
+    """Returns a function's result types, without MLIR; raises for other than memrefs and numbers."""
     return tuple(_value_type(kind, "result") for kind in function_type(function).results)
 
 

@@ -1,8 +1,9 @@
 """Explicit device memory: whether a program mixes it with host memory, and the program without it.
 
 A program that allocates device memory itself may still pass host memory to a kernel, or load on the host from
-device memory. Its meaning is clear, but no GPU runs it as written. Such a program is rewritten to host memory
-only, so that ``host_to_device_memory`` inserts device buffers and copies again.
+device memory, which no GPU runs as written. It is rewritten to host memory only, so that
+``host_to_device_memory`` inserts device buffers and copies again. ``gpu.alloc host_shared``, and registered
+memory, which both sides can access, are left unchanged.
 
     %0 = gpu.alloc () : memref<4xf32>
     gpu.memcpy %0, %a : memref<4xf32>, memref<4xf32>
@@ -11,9 +12,6 @@ only, so that ``host_to_device_memory`` inserts device buffers and copies again.
     %0 = memref.alloc() : memref<4xf32>
     memref.copy %a, %0 : memref<4xf32> to memref<4xf32>
     memref.dealloc %0 : memref<4xf32>
-
-Memory that both host and device can access is left unchanged: ``gpu.alloc host_shared``, and registered
-memory.
 """
 
 from collections.abc import Iterable, Iterator
@@ -32,11 +30,10 @@ EXPLICIT = ("gpu.alloc", "gpu.dealloc", "gpu.memcpy", "gpu.memset")
 
 
 def mixes_memory(function: Op, *, device_arguments: bool = False) -> bool:
-    """Returns whether kernels or fills take host memory, or host code accesses or returns device memory.
+    """Returns whether kernels or fills take host memory, or host code accesses or returns a gpu.alloc's.
 
-    Device memory is what gpu.alloc allocates. Copies (gpu.memcpy) may take either memory, and memory that
-    both sides can access counts as either. ``device_arguments``: buffers that the function takes are in
-    device memory for kernels and fills; accesses to them by host code are not found.
+    ``device_arguments``: buffers that the function takes are in device memory for kernels and fills; accesses
+    to them by host code are not found.
     """
     ops = list(_outside_of_kernels(function))
     registered = {root for op in ops if op.name == "gpu.host_register" for root in roots_of(op.operands[0])}
@@ -57,10 +54,7 @@ def mixes_memory(function: Op, *, device_arguments: bool = False) -> bool:
 
 
 def reject_tensor_maps(function: Op) -> None:
-    """Raises CandidateError(COMPILE) if a function creates a tensor map (``nvgpu.tma.create.descriptor``).
-
-    The compiler is about to place the function's memory again, which it cannot do for a tensor map's memory.
-    """
+    """Raises CandidateError(COMPILE) for a tensor map, whose memory the compiler cannot place again."""
     for op in walk(function, DESCRIPTOR):
         found = f"{op.operands[0].type} in a program that leaves memory of the device to the compiler"
         allowed = "tensors in gpu.alloc, where the program itself copies all that its kernels take"
@@ -68,11 +62,7 @@ def reject_tensor_maps(function: Op) -> None:
 
 
 def without_explicit_memory(function: Op) -> None:
-    """Replaces the device memory of a function by host memory, in place, except ``host_shared`` memory.
-
-    gpu.alloc, gpu.dealloc, gpu.memcpy and gpu.memset become their host equivalents. Their operations must be
-    synchronous.
-    """
+    """Replaces a function's synchronous device memory by host memory, in place, except ``host_shared``."""
     dead = []
     for op in list(_outside_of_kernels(function)):
         if op.name in EXPLICIT and not _is_of_shared(op):
@@ -83,11 +73,7 @@ def without_explicit_memory(function: Op) -> None:
 
 
 def use_host_memory(op: Op) -> None:
-    """Creates the host equivalent of a gpu.alloc, gpu.dealloc, gpu.memcpy or gpu.memset before the operation.
-
-    Users of an allocation's result take the new memory; the caller erases ``op``. Other operations are
-    ignored.
-    """
+    """Creates the host equivalent of gpu.alloc, dealloc, memcpy or memset; the caller erases ``op``."""
     kept = [each for each in op.operands if not is_token(each)]
     kinds = [each.type for each in op.results if not is_token(each)]
     with op.location, ir.InsertionPoint(op):

@@ -1,7 +1,4 @@
-"""Lowers a whole program for the host alone: launches become loops or calls of the interpreter.
-
-``lower_host_program`` calls ``run_kernels_on_host``, which uses loops where threads are independent.
-"""
+"""Lowers a whole program for the host alone: launches become loops or calls of the interpreter."""
 
 from collections.abc import Mapping
 
@@ -60,10 +57,9 @@ LOWER_AFFINE = "builtin.module(lower-affine)"
 def call_interpreter(module: ir.Module, kernels: frozenset[str]) -> str:
     """Inserts, before each launch of the given kernels, a call of a function that interprets the kernel.
 
-    Changes the module in place: erases these kernels; the caller erases their launches. The function is
-    declared; the runtime defines it, with the text of the kernel. Every parameter is passed as a memref, a
-    number as a memref of rank 0; the first argument is a memref with the sizes of the launch. Returns the
-    kernels' MLIR text; "" without kernels. Raises CandidateError(COMPILE) for operations that the
+    Erases these kernels; the caller erases their launches. The runtime defines the function, with the
+    kernel's text. Every parameter is a memref, a number one of rank 0; the first argument has the sizes of
+    the launch. Returns the kernels' MLIR text. Raises CandidateError(COMPILE) for operations that the
     interpreter does not support, and for kernel arguments other than memrefs and numbers::
 
         gpu.launch_func @m::@k blocks in (%g, %1, %1) threads in (%t, %1, %1) args(%a : ..., %n : index)
@@ -84,12 +80,10 @@ def call_interpreter(module: ir.Module, kernels: frozenset[str]) -> str:
     for op in list(kept.body.operations):
         if op.operation.name != "gpu.module":
             op.operation.erase()
-    for kernel in walk(kept, "gpu.func"):
-        if name_of(kernel) not in kernels:
-            kernel.erase()
-    for kernel in walk(module, "gpu.func"):
-        if name_of(kernel) in kernels:
-            kernel.erase()
+    for holder, is_interpreted in ((kept, True), (module, False)):
+        for kernel in walk(holder, "gpu.func"):
+            if (name_of(kernel) in kernels) is not is_interpreted:
+                kernel.erase()
     decode_kernels(kept)
     return str(kept.operation.get_asm(enable_debug_info=True))
 
@@ -160,11 +154,10 @@ HOST_OPS = frozenset(
 def run_kernels_on_host(module: ir.Module) -> str:
     """Converts all kernel launches of a module to host code, in place: loops, or calls of the interpreter.
 
-    For comparison, not for speed. Takes outlined kernels and their launches; creates a function per kernel,
-    which takes the kernel's parameters, its indices and the sizes of its launch, and a loop nest per launch.
-    Device memory becomes host memory, tokens are removed. Threads run one after another, which is correct
-    only where they neither synchronize nor share memory; the interpreter runs other kernels, and their MLIR
-    text is returned, "" if there are none. Raises CandidateError(COMPILE) for kernels that neither can run.
+    For comparison, not for speed. Device memory becomes host memory, tokens are removed. Threads run one
+    after another, which is correct only where they neither synchronize nor share memory; the interpreter runs
+    other kernels, whose MLIR text is returned. Raises CandidateError(COMPILE) for kernels that neither can
+    run.
 
         gpu.launch_func @m::@k blocks in (%c4, %c1, %c1) threads in (%c256, %c1, %c1) args(%a : ...)
       becomes
@@ -211,8 +204,7 @@ def _to_function(module: ir.Module, kernel: Op) -> str:
 def has_independent_threads(kernel: Op) -> bool:
     """Returns whether a kernel's threads can run one after another, as iterations of a loop.
 
-    False for a kernel of several blocks, and for one with barriers, shared memory, calls, globals or GPU
-    operations other than indices and sizes.
+    Not with several blocks, barriers, shared memory, calls, globals or GPU operations other than indices.
     """
     blocks = kernel.regions[0].blocks
     if len(blocks) != 1 or len(function_type(kernel).inputs) != len(blocks[0].arguments):
@@ -265,10 +257,7 @@ def _to_loops(launch: Op, names: dict[str, str]) -> None:
 
 
 def _erase(op: Op) -> None:
-    """Erases an operation.
-
-    Raises CandidateError(COMPILE) where an operation outside GPU dialect uses its token.
-    """
+    """Raises CandidateError(COMPILE) where an operation outside GPU dialect uses the operation's token."""
     for result in op.results:
         for use in result.uses:
             raise CandidateError(Stage.COMPILE, f"{use.owner.name}: tokens are for gpu operations only")
@@ -293,15 +282,8 @@ def lower_host_program(
 ) -> DeviceProgram:
     """Lowers a payload to LLVM dialect that runs without a GPU, in place; returns the program.
 
-    Matmuls with a script become calls of the script's CPU kernel, launches become loops or calls of the
-    interpreter.
-
-    Args:
-        payload: the program, as ``read_program`` returns it.
-        scripts: the bound script per matmul; matmuls without a script become loops.
-        is_checked: whether loads and stores of single elements assert that they are in bounds; vector
-            accesses and the scripts' kernels do not.
-
+    Matmuls with a bound script become calls of its CPU kernel, others loops; launches become loops or calls
+    of the interpreter. ``is_checked``: loads and stores of single elements assert that they are in bounds.
     Raises CandidateError for a program, or a script, that cannot be lowered.
     """
     module = payload.module

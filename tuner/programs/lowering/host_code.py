@@ -31,16 +31,13 @@ ASSERT_BOUNDS = (
 def assert_bounds(module: ir.Module) -> None:
     """Inserts a ``cf.assert`` before each load and store of a module, in place: indices must be in bounds.
 
-    An upstream pass does so; linalg ops are lowered to loops, and affine ops lowered, first. Vector accesses
-    and code in the LLVM dialect are not checked. Raises CandidateError(COMPILE) where a pass fails.
+    By an upstream pass, after linalg and affine ops are lowered; not for vectors and code in the LLVM
+    dialect. Raises CandidateError(COMPILE) where a pass fails.
 
         memref.store %x, %a[%i] : memref<8xf32>
-      becomes
-        %0 = arith.cmpi sge, %i, %c0 : index
-        %1 = arith.cmpi slt, %i, %c8 : index
-        %2 = arith.andi %0, %1 : i1
+      is preceded by
+        %2 = ...  // 0 <= %i < 8
         cf.assert %2, "ERROR: Runtime op verification failed ..."
-        memref.store %x, %a[%i] : memref<8xf32>
     """
     run_passes(module, ASSERT_BOUNDS)
 
@@ -90,11 +87,10 @@ MATH_PREFIX = "math_"  # prefix of C library functions that ``tuner.programs.run
 
 
 def with_bundled_math(text: str) -> str:
-    """Returns LLVM-dialect text in which the names of declared C functions have the prefix ``math_``.
+    """Returns LLVM-dialect text in which math functions, ``puts`` and ``abort`` have the prefix ``math_``.
 
-    These are math functions, and ``puts`` and ``abort`` of assertions. Names that the JIT resolves, such as
-    malloc, and those of the GPU runtime and of MLIR's runner functions stay. The runtime defines functions
-    with the new names; the JIT would resolve the original ones, which LLVM knows, wrongly.
+    The runtime defines these; the JIT would resolve the original names, which LLVM knows, wrongly. Other
+    names, such as malloc and those of the GPU runtime and of MLIR's runner functions, stay.
     """
     for name in set(DECLARATION.findall(text)) - RESOLVABLE:
         if not name.startswith((RUNTIME, CALLBACK)) and not is_runner_function(name):
@@ -109,17 +105,12 @@ def lower_missing_math(module: ir.Module) -> None:
     """Expands math operations that ``convert-math-to-libm`` has no C function for to arith, in place.
 
     These are rsqrt, copysign, fpowi, absi and tests such as isnan; also ``arith.remf``, for which LLVM calls
-    a function that the JIT does not find, to loops. Raises CandidateError(COMPILE) for ``arith.remf`` of
-    vectors.
+    a function that the JIT does not find. Raises CandidateError(COMPILE) for ``arith.remf`` of vectors.
 
-        %0 = math.copysign %x, %y : f32
+        %0 = math.rsqrt %x : f32
       becomes
-        %1 = arith.bitcast %x : f32 to i32
-        %2 = arith.bitcast %y : f32 to i32
-        %3 = arith.andi %1, %c2147483647_i32 : i32
-        %4 = arith.andi %2, %c-2147483648_i32 : i32
-        %5 = arith.ori %3, %4 : i32
-        %0 = arith.bitcast %5 : i32 to f32
+        %1 = math.sqrt %x : f32
+        %0 = arith.divf %c1, %1 : f32
     """
     expand_remainders(module.operation)
     for op in [op for name in MISSING for op in walk(module, name)]:

@@ -1,8 +1,4 @@
-"""Converts the work of a program on buffers to kernels, and keeps their source for the interpreter.
-
-``launch_kernels`` replaces matmuls by tuned kernels, and parallel loops by launches, one thread per
-iteration; loops around launches stay on the host.
-"""
+"""Converts the work of a program on buffers to kernels, and keeps their source for the interpreter."""
 
 import math
 from collections.abc import Callable
@@ -30,9 +26,9 @@ LAUNCHES = ("gpu.launch", "gpu.launch_func")
 
 
 def make_host_loops(function: Op) -> int:
-    """Rewrites each ``scf.parallel`` around GPU launches to nested ``scf.for``, in place.
+    """Rewrites each ``scf.parallel`` around GPU launches to nested ``scf.for``, in place; returns how many.
 
-    No kernel launches another. Loops with results stay unchanged. Returns the number of rewritten loops.
+    No kernel launches another. Loops with results stay.
 
         scf.parallel (%i) = (%c0) to (%c8) step (%c1) {
           gpu.launch ...
@@ -70,20 +66,16 @@ LAUNCH_SEGMENTS = [0, 1, 1, 1, 1, 1, 1, 0, 0, 0, 0]
 def launch_parallel_loops(function: Op) -> None:
     """Converts each outermost ``scf.parallel`` of a host function to a ``gpu.launch``, in place.
 
-    Each iteration becomes a thread. Iterations are numbered in row-major order and split into blocks, so
-    that neighbouring threads take neighbours along the last dimension: their accesses coalesce. Upstream's
-    ``gpu-map-parallel-loops`` maps the first dimension to neighbouring threads, whose accesses are then a
-    row apart. Loops with results, and loops inside kernels, stay as they are. Raises CandidateError(COMPILE)
-    for a number of iterations that is known to exceed the threads of a grid: 256 per block, 2**31 - 1
-    blocks.
+    Iterations are threads, in row-major order, so that neighbouring threads take neighbours along the last
+    dimension: their accesses coalesce, unlike those of upstream's ``gpu-map-parallel-loops``. Loops with
+    results, and in kernels, stay. Raises CandidateError(COMPILE) for more iterations than a grid has threads.
 
         scf.parallel (%i) = (%c0) to (%c1000) step (%c1) {
           memref.store %v, %a[%i] : memref<1000xf32>
           scf.reduce
         }
       becomes
-        gpu.launch blocks(%bx, %by, %bz) in (%gx = %c4, %gy = %c1, %gz = %c1)
-                   threads(%tx, %ty, %tz) in (%sx = %c256, %sy = %c1, %sz = %c1) {
+        gpu.launch blocks(%bx, ...) in (%gx = %c4, ...) threads(%tx, ...) in (%sx = %c256, ...) {
           %0 = arith.muli %bx, %c256 : index
           %1 = arith.addi %0, %tx : index
           %2 = arith.cmpi slt, %1, %c1000 : index
@@ -100,10 +92,7 @@ def launch_parallel_loops(function: Op) -> None:
 
 
 def create_launch(blocks: Value, threads: Value, one: Value, build: Callable[[Value, Value], None]) -> None:
-    """Creates a launch of a row of blocks of threads at the current insertion point, as ``gpu.launch``.
-
-    ``one``: the index 1. ``build`` creates the body from the numbers of the block and of the thread in it.
-    """
+    """Creates a ``gpu.launch`` of a row of blocks; ``build`` creates the body from block and thread."""
     location = ir.Location.current
     launch = ir.Operation.create(
         "gpu.launch",
@@ -182,13 +171,9 @@ LOWER_AFFINE = "builtin.module(lower-affine)"
 
 
 def reference_kernels(module: ir.Module, left_out: frozenset[str]) -> str:
-    """Returns the MLIR text of a module's kernels that the interpreter supports; "" if there are none.
+    """Returns the MLIR text of kernels that the interpreter supports, without ``left_out``; "" for none.
 
-    The interpreter computes from it what the kernels should do. The module stays unchanged.
-
-    Args:
-        module: a program whose kernels are not outlined yet.
-        left_out: names of kernels to omit.
+    The interpreter computes from it what the kernels should do. They are not outlined yet; ``module`` stays.
     """
     copy = copy_of(module)
     outline_launches(copy)
@@ -222,10 +207,9 @@ MAPPED_TO_LAUNCHES = "builtin.module(func.func(convert-parallel-loops-to-gpu),lo
 
 
 def problems_of(payload: ProgramPayload) -> tuple[Problem, ...]:
-    """Returns the distinct matmul problems of a program, in program order.
+    """Returns the distinct matmul problems of a program in order; generalizes linalg operations in place.
 
-    Generalizes named linalg operations in place. Raises CandidateError(COMPILE) for a matmul whose output is
-    one of its factors.
+    Raises CandidateError(COMPILE) for a matmul whose output is one of its factors.
     """
     return tuple(dict.fromkeys(match.problem for match in find_matmuls(payload)))
 
@@ -235,9 +219,8 @@ def launch_kernels(
 ) -> tuple[MatmulKernel, ...]:
     """Converts a payload's linalg operations and parallel loops to launches of GPU kernels, in place.
 
-    A matmul that has a script becomes launches of the script's kernels, other work one thread per element.
-    Returns the kernels whose single launch computes a whole matmul. Raises CandidateError for a script that
-    fails, and COMPILE for linalg operations that do not become loops.
+    Matmuls become their script's kernels, other work one thread per element. Returns the kernels whose single
+    launch computes a whole matmul. Raises CandidateError for a script that fails, and as ``launch_loops``.
     """
     matches = [match for match in find_matmuls(payload) if match.problem in scripts]
     matmuls = insert_gpu_kernels(payload.module, matches, scripts, chip)
@@ -246,10 +229,7 @@ def launch_kernels(
 
 
 def launch_loops(payload: ProgramPayload) -> None:
-    """Converts a payload's linalg and parallel loops to launches, one thread per element, in place.
-
-    Raises CandidateError(COMPILE) for linalg operations that do not become loops.
-    """
+    """Converts linalg operations and parallel loops to launches of one thread per element, in place."""
     copy_by_contiguous_parts(payload.function)
     run_passes(payload.module, TO_PARALLEL)
     make_host_loops(payload.function)

@@ -1,8 +1,4 @@
-"""Replaces a program's matmuls by calls of tuned CPU kernels, on arrays that are packed where necessary.
-
-``call_kernels`` inserts the calls, by ``replace_matmuls`` and ``PackedViews``; later ``link`` adds the
-LLVM dialect of the kernels.
-"""
+"""Replaces a program's matmuls by calls of tuned CPU kernels, on arrays that are packed where necessary."""
 
 import re
 from collections import Counter
@@ -33,9 +29,7 @@ class PackedViews:
     """Contiguous copies of non-contiguous matmul factors, while a program's matmuls are replaced in order.
 
     Two factors share a copy if they are the same view in one block, of a function argument or an allocation,
-    and no operation between them may write the view's buffer, directly or through another view. Not shared
-    are views that cannot be followed: of globals, of values that control flow selects, and of a buffer whose
-    address is taken.
+    and no operation between them may write the view's buffer, directly or through another view.
 
         linalg.generic ... ins(%view, %b : memref<4x8xf32, strided<[16, 1]>>, ...) outs(%c : ...)
         linalg.generic ... ins(%view, %d : memref<4x8xf32, strided<[16, 1]>>, ...) outs(%e : ...)
@@ -54,15 +48,9 @@ class PackedViews:
         self._packed: dict[int, Value] = {}  # number of a copy -> its buffer
 
     def take(self, match: int, factor: int, view: Value) -> Value:
-        """Returns a contiguous memref of a matmul's factor: the factor itself, or a copy.
+        """Returns a contiguous memref of factor 0 (A) or 1 (B) of a matmul: ``view`` itself, or a copy.
 
-        A copy is created at the current insertion point unless an earlier match made it. Call it once per
-        match and factor, in program order: ``free_unused`` counts the calls.
-
-        Args:
-            match: number of the matmul.
-            factor: 0 for A, 1 for B.
-            view: the factor.
+        Call it once per match and factor, in program order: ``free_unused`` counts the calls.
         """
         copy = self._copies[match][factor]
         self._uses_left[copy] -= 1
@@ -147,9 +135,8 @@ def replace_matmuls(
 ) -> None:
     """Replaces matmuls of a program, in place, by code that tuned kernels or other functions create.
 
-    ``multiply(match, a, b, c)`` creates ``C = A B`` for three contiguous row-major memrefs at the insertion
-    point, and overwrites C. Non-contiguous factors are copied before (``PackedViews``); unless
-    C was filled with zeros, the product goes to a separate buffer, which is added to C afterwards.
+    ``multiply(match, a, b, c)`` overwrites C with A B, of three contiguous row-major memrefs. Unless C was
+    filled with zeros, the product goes to a separate buffer, which is added to C afterwards.
 
         linalg.generic ... ins(%a, %b : ...) outs(%c : memref<4x16xf32>)    // C += A B
       becomes
@@ -184,10 +171,7 @@ POINTER = "!llvm.ptr"
 
 @dataclass(frozen=True)
 class LinkedKernel:
-    """A CPU kernel that a script produced for one matmul problem, in LLVM dialect, to be added by ``link``.
-
-    Each of its partitions of C is computed by one call.
-    """
+    """A script's CPU kernel for one matmul problem, in LLVM dialect; a call computes a partition of C."""
 
     problem: Problem
     llvm: str  # module in LLVM dialect; symbols that it defines end in ``suffix``
@@ -198,9 +182,9 @@ class LinkedKernel:
 def call_kernels(payload: ProgramPayload, scripts: Mapping[Problem, Script]) -> tuple[LinkedKernel, ...]:
     """Replaces matmuls that have a script by calls of compiled CPU kernels, in place; returns the kernels.
 
-    The called functions, which take the addresses of their arrays, are only declared, because the kernels
-    have their own pipeline and calling convention; ``link`` adds their definitions when the program is in
-    LLVM dialect as well. Raises CandidateError for a script that fails: BIND, COMPILE or RESOURCES.
+    The functions are only declared, because the kernels have their own pipeline and calling convention;
+    ``link`` adds them when the program is in LLVM dialect as well. Raises CandidateError for a script that
+    fails.
 
         linalg.generic ... ins(%a, %b : ...) outs(%c : memref<512x512xf32>)
       becomes, where C was filled with zeros
@@ -239,10 +223,7 @@ def call_kernels(payload: ProgramPayload, scripts: Mapping[Problem, Script]) -> 
 
 
 def link(module: ir.Module, kernels: tuple[LinkedKernel, ...]) -> None:
-    """Replaces the declarations of kernels by their definitions, in place, in a module in LLVM dialect.
-
-    ``kernels`` is what ``call_kernels`` returned for the program.
-    """
+    """Replaces declarations of kernels of ``call_kernels`` by definitions, in place, in LLVM dialect."""
     for kernel in kernels:
         own = parse(kernel.llvm, "kernel")
         names = {name_of(op.operation) for op in own.body.operations if _has_body(op.operation)}

@@ -1,8 +1,4 @@
-"""Replaces a program's matmuls by launches of tuned GPU kernels, with their tensor maps.
-
-``insert_gpu_kernels`` compiles the kernels of each problem once and creates the launches;
-``create_tensor_maps`` creates the tensor maps that they take.
-"""
+"""Replaces a program's matmuls by launches of tuned GPU kernels, with their tensor maps."""
 
 import re
 from dataclasses import dataclass
@@ -38,9 +34,7 @@ BOX = re.compile(r"memref<((?:\d+x)+)")
 def replace_maps_by_tensors(function: Op, launch: Launch) -> None:
     """Changes each tensor-map parameter of a compiled kernel to a memref of the tensor, in place.
 
-    ``launch`` states which parameters of ``function`` are tensor maps. Until a program's buffers are in
-    device memory, compiled kernels and their launches take the tensors themselves, and an attribute of the
-    launch records the types of the tensor maps. ``create_tensor_maps`` then creates them.
+    Until a program's buffers are in device memory, kernels and launches take the tensors themselves.
     """
     for number, name in enumerate(launch.arguments):
         tensor_map = launch.tensor_map(name)
@@ -53,10 +47,7 @@ def replace_maps_by_tensors(function: Op, launch: Launch) -> None:
 
 
 def tensor_map_attributes(launch: Launch) -> dict[str, Attribute]:
-    """Returns attributes for a launch operation: per argument, the tensor-map type that the kernel expects.
-
-    Returns {} for a launch without tensor maps. ``create_tensor_maps`` reads and removes the attributes.
-    """
+    """Returns, for ``create_tensor_maps``, the tensor-map type per argument of a launch; {} without one."""
     maps = [launch.tensor_map(name) for name in launch.arguments]
     if not any(maps):
         return {}
@@ -68,7 +59,7 @@ def tensor_map_attributes(launch: Launch) -> dict[str, Attribute]:
 
 
 def create_tensor_maps(module: ir.Module) -> None:
-    """Creates tensor maps before the launches that have the attribute of ``tensor_map_attributes``, in place.
+    """Creates tensor maps before launches with the attribute of ``tensor_map_attributes``, in place.
 
     The launches, and the parameters of their kernels, then take the tensor maps in place of the tensors.
 
@@ -162,8 +153,7 @@ def insert_gpu_kernels(
 ) -> tuple[MatmulKernel, ...]:
     """Replaces matmuls by launches of GPU kernels that their scripts produce, in place.
 
-    Inserts one ``gpu.module`` per problem, and for each match the launches of the script's host function.
-    The kernels of a problem are compiled once, by the pipeline of a trial, whatever the number of its
+    One ``gpu.module`` per problem, compiled once by the pipeline of a trial, whatever the number of its
     matmuls.
 
         linalg.generic ... ins(%a, %b : ...) outs(%c : memref<512x512xf32>)
@@ -171,9 +161,8 @@ def insert_gpu_kernels(
         gpu.launch_func @kernels_512x512x512_f32_nn::@matmul_kernel_512x512x512_f32_nn
             blocks in (...) threads in (...) args(%a : ..., %b : ..., %c : ...)
 
-    ``scripts`` must have the problem of each match. Returns the kernels whose single launch computes a whole
-    matmul, for problems with no other kernel. Raises CandidateError for a script that fails or produces no
-    kernels.
+    Returns the kernels whose single launch computes a whole matmul, for problems with no other kernel. Raises
+    CandidateError for a script that fails or produces no kernels.
     """
     kernels: dict[Problem, InsertedKernels] = {}
     for match in matches:
@@ -186,10 +175,7 @@ def insert_gpu_kernels(
 
 
 def add_kernels(module: ir.Module, problem: Problem, script: Script, chip: Chip) -> InsertedKernels:
-    """Compiles the kernels of a script for one matmul, and appends their ``gpu.module`` to ``module``.
-
-    Returns their names, parameter types and launches. Raises CandidateError for a script that fails.
-    """
+    """Compiles a script's kernels for one matmul, as ``add_kernels_of`` does for its payload."""
     with failing_at(Stage.BIND):
         scratch = scratch_in(script.text, problem)
     own = parse(gpu_payload_mlir(problem, scratch), "payload")
@@ -206,15 +192,9 @@ def add_kernels_of(
 ) -> InsertedKernels:
     """Compiles the kernels of a script for a payload, and appends their ``gpu.module`` to ``module``.
 
-    Args:
-        module: the program.
-        own: the payload, which is changed.
-        buffers: those that the payload's function takes, in order.
-        script: the transform script.
-        suffix: of the names of the kernels, unique in the program, of characters that PTX allows.
-        chip: the GPU architecture.
-
-    Returns their names, parameter types and launches. Raises CandidateError for a script that fails.
+    ``own``, the payload, is changed; its function takes ``buffers``; ``suffix`` of the kernels' names is
+    unique in the program, of characters that PTX allows. Returns names, parameter types and launches. Raises
+    CandidateError for a script that fails.
     """
     apply_script(own, parse(script.text, "script"))
     host, alignment_bytes = outline(own, chip, buffers)
@@ -250,10 +230,7 @@ def _suffix(problem: Problem) -> str:
 
 
 def launch_all(kernels: InsertedKernels, arrays: dict[str, Value]) -> None:
-    """Creates the launches of a script's kernels, with scratch buffers, and fills with zeros where required.
-
-    ``arrays`` has the memref of each buffer by its name.
-    """
+    """Creates a script's launches on ``arrays`` by name, with scratch buffers, and fills with zeros."""
     suffix = kernels.module.removeprefix("kernels")
     scratch = [buffer for buffer in kernels.host.buffers if buffer.role == "scratch"]
     arrays = arrays | {buffer.name: _scratch(buffer, kernels, suffix) for buffer in scratch}

@@ -1,8 +1,4 @@
-"""Recognizes the matmuls of functions: which problem a contraction is, and where C starts from zeros.
-
-``contraction_of`` reads loops from indexing maps, ``problem_of`` compares them with the layouts;
-``find_matmuls`` does so for a payload, ``model_contractions`` for a file.
-"""
+"""Recognizes the matmuls of functions: which problem a contraction is, and where C starts from zeros."""
 
 from collections.abc import Sequence
 from dataclasses import dataclass
@@ -101,10 +97,9 @@ def problem_of(contraction: ContractionLoops) -> Problem:
 
 
 def matmul_of(op: Op) -> tuple[Problem, bool] | None:
-    """Returns the matmul that an operation on three matrices is, and whether its first input is B.
+    """Returns the matmul ``C += A B`` that an operation on matrices is, and whether its first input is B.
 
-    The operation has the form of a ``linalg.generic``, and computes ``C += A B`` of tensors or memrefs. None
-    for other operations, types and layouts.
+    None for other operations, types and layouts.
     """
     contraction = _contraction_of_matrices(op)
     return None if contraction is None else _matmul(contraction)
@@ -186,10 +181,7 @@ def _word(operand: Sequence[int], letters: dict[int, str]) -> str:
 
 
 def _layout(words: Words) -> tuple[str, bool]:
-    """Returns the layout, and whether A and B change places: C^T = B^T A^T.
-
-    A dimension of one element can be anywhere: where m or n is missing, m is 1.
-    """
+    """Returns the layout, and whether A and B change places, C^T = B^T A^T; a missing m or n: m is 1."""
     a, b, c = words
     if any("b" in word[1:] for word in words):
         raise UnknownContractionError("the batch is not the first dimension")
@@ -217,10 +209,7 @@ def _fits(word: str, wanted: str) -> bool:
 
 
 def _loop(result: ir.AffineExpr, extents: tuple[int, ...]) -> int:
-    """Returns the loop that indexes a dimension, -1 for none; others of a sum have one iteration.
-
-    Raises UnknownContractionError for a window, a stride and the like.
-    """
+    """Returns the loop of a dimension, -1 for none; raises UnknownContractionError for a window or stride."""
     if isinstance(result, ir.AffineConstantExpr):
         return -1
     if isinstance(result, ir.AffineDimExpr):
@@ -273,9 +262,8 @@ def _in_child(text: str) -> tuple[tuple[NamedProblem, ...], tuple[str, ...]]:
 def model_contractions(file: Path) -> tuple[tuple[NamedProblem, ...], tuple[str, ...]]:
     """Returns the problems in a file of MLIR, each once, and why contractions are left out: a line each.
 
-    A problem has the names of the functions that it occurs in, and counts how often it is written there; the
-    iterations of a loop around it do not count. The text is read in a child process. Raises UsageError for a
-    file that cannot be read, that is no MLIR, and where no contraction is a problem.
+    A problem has the names of its functions, and counts how often it is written there. The text is read in a
+    child process. Raises UsageError for a file that is unreadable, no MLIR, or without a problem.
     """
     text = read_text(file, "MLIR text")
     with named_in_errors(file.name, text):
@@ -287,10 +275,7 @@ def model_contractions(file: Path) -> tuple[tuple[NamedProblem, ...], tuple[str,
 
 
 def contractions_in(text: str) -> tuple[tuple[NamedProblem, ...], tuple[str, ...]]:
-    """Returns the problems in MLIR text, each once, and why contractions are left out: a line each.
-
-    Raises UsageError for text that does not parse.
-    """
+    """Returns what ``model_contractions`` does, of MLIR text. Raises UsageError if it does not parse."""
     with new_context(), ir.Location.unknown():
         module = parse_with_gpux(text, "payload")
         run_passes(module, GENERALIZE)
@@ -314,10 +299,7 @@ def _function_of(op: Op) -> str:
 
 
 def zero_fill_before(op: Op, c: Value) -> Op | None:
-    """Returns the operation that fills ``c`` with zeros before ``op`` in the same block, or None.
-
-    None also if an operation between the two may access ``c``.
-    """
+    """Returns what fills ``c`` with zeros before ``op`` in its block, without accesses between; or None."""
     before = list(op.block.operations)
     index = next(number for number, other in enumerate(before) if other.operation == op)
     by_origin = [aliases_of(origin) for origin in origins_of(c)]
@@ -364,11 +346,9 @@ class MatmulMatch:
 def find_matmuls(payload: ProgramPayload) -> list[MatmulMatch]:
     """Returns the matmuls of a payload's entry function in program order, also those in loops.
 
-    Generalizes named linalg operations to ``linalg.generic``, in place. Matmuls inside kernels, and shapes,
-    types or layouts that a problem cannot describe, are omitted.
-
-    Raises CandidateError(COMPILE) for a matmul whose output is one of its factors: the result would depend on
-    the order of iterations.
+    Generalizes named linalg operations in place. Omits matmuls inside kernels and those of no problem. Raises
+    CandidateError(COMPILE) for a matmul whose output is one of its factors: the order of iterations would
+    count.
     """
     run_passes(payload.module, GENERALIZE)
     generics = walk(payload.function, "linalg.generic")

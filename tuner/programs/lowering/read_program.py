@@ -36,16 +36,12 @@ PREDICATE_BITS = 64
 def assert_indirect_indices(function: Op) -> None:
     """Inserts a ``cf.assert`` before each ``tensor.extract`` of a function for each index that is data.
 
-    An index of ``tensor.extract`` that depends on a tensor's elements or on an argument, such as one of a
-    gather, is checked before the access, so that a wrong one is an error of the call, on the host and in
-    kernels. torch does the same on its devices. Indices that only depend on the iteration are not checked:
-    they are the compiler's, not the user's data.
+    An index that depends on a tensor's elements or on an argument, such as one of a gather, is the user's: a
+    wrong one is an error of the call, on the host and in kernels, as in torch.
 
-        ^bb0(%row: i64, %out: f32):
           %i = arith.index_cast %row : i64 to index
           %x = tensor.extract %table[%i] : tensor<9xf32>
       becomes
-        ^bb0(%row: i64, %out: f32):
           %i = arith.index_cast %row : i64 to index
           %inside = arith.cmpi ult, %i, %c9 : index          // false for a negative index, too
           cf.assert %inside, "an index into tensor<9xf32> is outside of dimension 0"
@@ -99,11 +95,9 @@ REGISTRATIONS = frozenset({"mgpuMemHostRegisterFloat", "mgpuMemHostRegisterInt32
 
 
 def replace_runtime_calls(module: ir.Module) -> None:
-    """Removes a program's calls of MLIR's CUDA runtime that select a device or register memory, in place.
+    """Removes calls of MLIR's CUDA runtime that select a device or register memory, in place.
 
-    These are mgpuSetDefaultDevice, mgpuMemHostRegisterFloat and mgpuMemHostRegisterInt32: a program runs on
-    the device that it was given, and a registration becomes ``gpu.host_register``. Raises
-    CandidateError(BIND) for a device other than the constant 0.
+    A program runs on the device that it was given. Raises CandidateError(BIND) for one other than 0.
 
         call @mgpuSetDefaultDevice(%c0_i32) : (i32) -> ()
         call @mgpuMemHostRegisterFloat(%a) : (memref<*xf32>) -> ()
@@ -143,13 +137,8 @@ class ProgramPayload:
 def read_program(text: str, entry: str | None = None, *, limit: int | None = WHOLE_LIMIT) -> ProgramPayload:
     """Parses a user's program, inlines its calls, converts tensors to memrefs, and adds deallocations.
 
-    Args:
-        text: MLIR text, which is parsed in the current context.
-        entry: the function to run; may be None if the module has one public function, or one named ``main``.
-        limit: how many linalg and elementwise operations it may have; None: any number.
-
-    Raises CandidateError: at stage BIND for text that is no valid program, at stage COMPILE for unsupported
-    programs.
+    ``entry`` None: the only public function or ``main``. ``limit``: of linalg and elementwise operations.
+    Raises CandidateError: BIND for text that is no valid program, COMPILE for unsupported programs.
     """
     module = parse_with_gpux(text, "payload")
     if limit is not None:

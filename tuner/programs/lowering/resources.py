@@ -36,10 +36,7 @@ class SplitPayload:
 
 
 def split_payload(text: str) -> SplitPayload:
-    """Splits MLIR text into the module and the data of its ``dense_resource`` constants.
-
-    Names are as the module writes them, with the quotes of a quoted name.
-    """
+    """Splits MLIR text into the module and the data of its constants by name, with quotes of quoted names."""
     module, _, section = text.rpartition(SECTION)
     if not module:
         return SplitPayload(text, {})
@@ -74,14 +71,10 @@ def _content(name: str, digits: str) -> bytes:
 
 
 def array_of(data: bytes, shape: tuple[int, ...], element: str) -> np.ndarray:
-    """Returns the data of a constant as a read-only array.
+    """Returns the data of a constant as a read-only array of MLIR type ``element``, such as "bf16".
 
-    Args:
-        data: bytes of the elements, row by row; booleans are bytes, or bits from the lowest bit on.
-        shape: of the array.
-        element: MLIR type of an element, such as "bf16".
-
-    Raises CandidateError(BIND) if the number of bytes is not that of the shape.
+    ``data`` is row by row; booleans are bytes, or bits from the lowest bit on. Raises CandidateError(BIND) if
+    the number of bytes is not that of the shape.
     """
     dtype, count = DTYPES[element], int(np.prod(shape, dtype=np.int64))
     if element == "i1" and len(data) == -(-count // 8) != count:

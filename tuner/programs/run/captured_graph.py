@@ -13,10 +13,9 @@ from tuner.runtime.arrays import stream_handle
 
 
 class ProgramGraph:
-    """One call of a program, captured as a CUDA graph.
+    """One call of a program, captured as a CUDA graph, which launches until the program is closed.
 
-    Each launch reads the argument arrays again and writes the same result arrays. The program must stay open
-    as long as the graph is launched.
+    Each launch reads the argument arrays again and writes the same result arrays.
     """
 
     def __init__(

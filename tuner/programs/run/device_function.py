@@ -59,10 +59,7 @@ class ResidentMemory:
                 self._device.destroy_stream(stream)
 
     def for_graph(self) -> "ResidentMemory":
-        """Returns the same buffers with own memory for those that calls write: graphs may run together.
-
-        Raises DeviceError.
-        """
+        """Returns the buffers with own memory for those that calls write: graphs may run together."""
         shared = tuple(
             None if buffer.is_written else argument
             for buffer, argument in zip(self._buffers, self.arguments, strict=True)
@@ -75,7 +72,6 @@ class ResidentMemory:
         return own
 
     def close(self) -> None:
-        """Frees the memory, once the work on it is done. Raises DeviceError."""
         addresses, self._addresses = self._addresses, []
         for address in addresses:
             self._device.free(address, 0)
@@ -116,10 +112,8 @@ class DeviceFunction(LoadedCode):
     ) -> None:
         """Compiles the host code, loads the kernels, copies what stays on the device.
 
-        ``write`` receives the text that the program prints; ``why_no_fusions`` says why it is not compiled as
-        fusions, "" where it is, or where that was not asked.
-
-        Raises CandidateError(LOAD) and DeviceError.
+        ``write`` receives the text that the program prints; ``why_no_fusions`` is "" where that was not
+        asked. Raises CandidateError(LOAD) and DeviceError.
         """
         self.program = program
         self.device = device
@@ -293,10 +287,7 @@ class DeviceFunction(LoadedCode):
 
     @property
     def is_synchronous(self) -> bool:
-        """True if a call returns only when its work is done.
-
-        It does where the call uses host memory, and where the program does not take a stream.
-        """
+        """True if a call returns only when its work is done: if it uses host memory, or takes no stream."""
         program = self.program
         has_results = any(isinstance(each, BufferType) for each in program.results)
         return not program.stream_slots or not program.device_arguments or has_results

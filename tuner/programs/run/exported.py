@@ -59,8 +59,7 @@ def save_program(code: FusedCode, weights: Array, folder: Path) -> None:
 def read_program_files(folder: Path) -> FusedImage:
     """Returns the program of a folder that ``save_program`` has written.
 
-    Raises UsageError for a folder without a program, a file that was changed, and a processor that cannot run
-    it.
+    Raises UsageError for a missing program, a changed file, and a processor that cannot run it.
     """
     document = _document(folder)
     with _named(folder / DOCUMENT):

@@ -1,8 +1,4 @@
-"""A compiled program of fusions as values: machine code, packed weights, results, threads of a call.
-
-A ``FusedImage`` is code and packed weights (``WeightPlan``); a call takes arrays from a ``ResultPool``
-and runs on threads by ``TeamCall``.
-"""
+"""A compiled program of fusions as values: machine code, packed weights, results, threads of a call."""
 
 import ctypes
 import sys
@@ -24,11 +20,6 @@ from tuner.runtime.cpu.team_threads import PROCESS_TEAM
 
 if TYPE_CHECKING:
     from tuner.runtime.cpu.object_files import LoadedObject
-
-
-# ------------------------------------------------------------------------------
-# A compiled program of fusions as a value: machine code, and all that a call of it needs to know.
-
 
 PROGRAM_ENTRY, SINGLE_ENTRY = "program", "group_at"  # functions of the machine code
 PART_ENTRY = "program_part"  # what each thread of a program for several threads runs
@@ -52,9 +43,8 @@ class FusedCode:
     """A program of fusions: its types, its machine code, and what the code expects in memory.
 
     The code takes a frame: an array of pointers to the arguments, the results, the packed weights and the
-    arena, in this order, and a word for the text of an assertion that fails, such as that of an index. Code
-    that ``asserts`` expects 0 there, and writes the address of the first such text; the results are then not
-    defined.
+    arena, and a word. Code that ``asserts`` expects 0 there, and writes the address of the first text of a
+    failing assertion; the results are then not defined.
     """
 
     entry: str  # name of the payload's function
@@ -92,10 +82,7 @@ class FusedImage:
     plan: "WeightPlan | None" = None
 
     def with_weights(self, weights: Sequence[Array]) -> Self:
-        """Returns the program with other weights of the same types, in the order of the program's weights.
-
-        Raises ValueError for a program that was loaded from files.
-        """
+        """Returns the program with other weights in order. Raises ValueError for one loaded from files."""
         if self.plan is None:
             raise ValueError("a loaded program does not say how its weights are packed")
         return replace(self, weights=packed_block(self.plan, weights))
@@ -105,10 +92,7 @@ AMX = "amx-"  # begins the names of instruction sets that need a permission
 
 
 def require_processor(needs: tuple[str, ...], what: str) -> None:
-    """Raises CandidateError(LOAD) where this processor lacks one of the instruction sets ``needs``.
-
-    ``what`` begins the message. Requests the permission to use AMX tiles where they are needed.
-    """
+    """Raises CandidateError(LOAD) where this processor lacks instruction sets; asks for AMX tiles."""
     missing = missing_sets(needs, own_flags())
     if missing:
         raise CandidateError(
@@ -137,16 +121,10 @@ class ArrayType:
 
 
 class ResultSet:
-    """The results of one call: arrays, and the frame with their addresses that the code takes.
-
-    A caller gets the arrays, never the tuple: a reference to the tuple is not seen.
-    """
+    """The arrays of one call's results, and the frame with their addresses that the code takes."""
 
     def __init__(self, types: Sequence[ArrayType], arguments: int, last: tuple[int, ...]) -> None:
-        """Allocates arrays that begin at multiples of 64 bytes, and the frame.
-
-        The frame has ``arguments`` addresses that the caller writes, those of the results, and ``last``.
-        """
+        """Allocates arrays that begin at multiples of 64 bytes, and a frame that ends with ``last``."""
         # numpy makes the owners, not ``arrays``, the base of a caller's views
         owners = tuple(np.empty(_bytes(kind) + ALIGNMENT_BYTES, np.uint8) for kind in types)
         self.arrays: tuple[Array, ...] = tuple(
@@ -233,10 +211,7 @@ class WeightPlan:
 
 
 def weight_plan(program: FusedProgram, codes: Sequence[FusionCode]) -> WeightPlan:
-    """Returns a place for each weight in each packing that some fusion reads.
-
-    Raises ValueError for a packed view that is no matrix.
-    """
+    """Returns a place for each weight in each packing. Raises ValueError for views that are no matrices."""
     places: dict[Key, WeightPlace] = {}
     offset_bytes = 0
     for fusion, code in zip(program.fusions, codes, strict=True):
@@ -258,10 +233,7 @@ def packed_bytes(view: View, packing: WeightPacking) -> int:
 
 
 def fill_weights(plan: WeightPlan, weights: Sequence[Array], block: Array) -> None:
-    """Writes the weights of a program, packed, into ``block``, an array of ``plan.bytes`` bytes.
-
-    ``weights`` are the arrays of the program's WEIGHT buffers by their number.
-    """
+    """Writes ``weights``, arrays by number, packed as in ``plan`` into ``block``, an array of bytes."""
     for place in plan.places:
         weight = np.ascontiguousarray(weights[place.weight])
         flat, target = weight.reshape(-1), block[place.offset_bytes :][: place.bytes].view(weight.dtype)
@@ -288,10 +260,7 @@ def _key(view: View, packing: WeightPacking | None) -> Key:
 
 
 class TeamCall:
-    """A program on ``threads`` threads: the caller's, and others of the process's team.
-
-    Calls of several programs run one after the other.
-    """
+    """A program on several threads: the caller's and others of the process's team, which runs one call."""
 
     def __init__(self, loaded: "LoadedObject", threads: int) -> None:
         self._team = PROCESS_TEAM.team(loaded, loaded.addresses, MEMBER_ENTRY, REPEAT_ENTRY)

@@ -25,9 +25,9 @@ from tuner.programs.run.fused_code import (
     aligned_bytes,
     require_processor,
 )
+from tuner.programs.run.host_program import AbstractHostProgram
 from tuner.runtime.cpu.object_files import LoadedObject
 from tuner.runtime.cpu.team_threads import checked_threads
-from tuner.runtime.loaded_code import LoadedCode
 from tuner.runtime.process_locks import thread_lock
 
 # ------------------------------------------------------------------------------
@@ -43,21 +43,14 @@ ndarray = np.ndarray
 DATA_OFFSET_BYTES = 16  # of PyArrayObject.data: after the object's header of CPython, numpy's C API
 
 
-class FusedFunction(LoadedCode):
-    """A callable that runs a compiled program of fusions on this processor.
-
-    It runs in the caller's thread, and where it was compiled for several threads, on so many. Calls of
-    several threads run one after the other.
-    """
+class FusedFunction(AbstractHostProgram):
+    """A compiled program of fusions; it runs on as many threads as it was compiled for."""
 
     load_again = "tuner.compile_program(payload), or tuner.load(folder)"
     why_no_fusions = ""
 
     def __init__(self, code: FusedCode, weights: Array) -> None:
-        """Loads machine code; ``weights`` are the packed weights, bytes that the caller does not change.
-
-        Raises CandidateError(LOAD) for code that this processor cannot run.
-        """
+        """Loads code, and packed weights that must not change. Raises CandidateError(LOAD)."""
         require_processor(code.needs, code.entry)
         self.code = code
         self.weights = weights
@@ -79,35 +72,6 @@ class FusedFunction(LoadedCode):
         self._lock = thread_lock()
 
     def __call__(self, *arguments: Any, stream: object = None) -> Any:
-        """Calls the program and waits for its end.
-
-        Args:
-            arguments: C-contiguous numpy arrays, or other arrays in host memory (DLPack), of the program's
-                shapes and types.
-            stream: None; a program on the host takes no stream.
-
-        Returns:
-            The result; a tuple of several results; None without a result. Its memory is used for another
-            result when nobody refers to it.
-
-        Raises:
-            UsageError: arguments of another number, shape, type or strides, or a stream.
-            CandidateError: an assertion of the program failed (stage RUN); it is an IndexError, too, where an
-                index is out of range.
-
-        Example:
-            >>> import numpy as np
-            >>> import tuner
-            >>> payload = '''
-            ... func.func @twice(%x: tensor<4xf32>) -> tensor<4xf32> {
-            ...   %y = arith.addf %x, %x : tensor<4xf32>
-            ...   return %y : tensor<4xf32>
-            ... }
-            ... '''
-            >>> program = tuner.compile_program(payload, target="cpu")
-            >>> program(np.ones(4, np.float32))
-            array([2., 2., 2., 2.], dtype=float32)
-        """
         if stream is not None:
             raise UsageError(f"{self.code.entry}: takes no stream: the program runs on the host")
         self._lock.acquire()
@@ -168,59 +132,9 @@ class FusedFunction(LoadedCode):
         return True
 
     def prepare(self, *arguments: Any) -> "PreparedFusedCall":
-        """Checks the arguments of a call, for ``repeat`` and ``repeat_fusion``.
-
-        Args:
-            arguments: those of a call of the program.
-
-        Returns:
-            The prepared call, which keeps the arguments alive.
-
-        Raises:
-            UsageError: arguments of another number, shape, type or strides.
-
-        Example:
-            >>> import numpy as np
-            >>> import tuner
-            >>> payload = '''
-            ... func.func @twice(%x: tensor<4xf32>) -> tensor<4xf32> {
-            ...   %y = arith.addf %x, %x : tensor<4xf32>
-            ...   return %y : tensor<4xf32>
-            ... }
-            ... '''
-            >>> program = tuner.compile_program(payload, target="cpu")
-            >>> program.repeat(program.prepare(np.ones(4, np.float32)), 3)
-        """
         return PreparedFusedCall(self._checked(arguments))
 
     def repeat(self, call: "PreparedFusedCall", times: int) -> None:
-        """Calls the program several times on the same arguments and drops the results, for timing.
-
-        Args:
-            call: what ``prepare`` returned.
-            times: number of calls.
-
-        Returns:
-            None.
-
-        Raises:
-            CandidateError: an assertion of the program failed (stage RUN); it is an IndexError, too, where an
-                index is out of range.
-
-        Example:
-            >>> import numpy as np
-            >>> import tuner
-            >>> payload = '''
-            ... func.func @twice(%x: tensor<4xf32>) -> tensor<4xf32> {
-            ...   %y = arith.addf %x, %x : tensor<4xf32>
-            ...   return %y : tensor<4xf32>
-            ... }
-            ... '''
-            >>> program = tuner.compile_program(payload, target="cpu")
-            >>> program.repeat(program.prepare(np.ones(4, np.float32)), 3)
-            >>> program.allocations
-            0
-        """
         self._repeated(call, self._function, times)
 
     def repeat_fusion(self, call: "PreparedFusedCall", number: int, times: int) -> None:
@@ -289,55 +203,12 @@ class FusedFunction(LoadedCode):
         save_program(self.code, self.weights, Path(folder))
 
     def as_graph(self, *_arguments: object) -> Never:
-        """Always raises: only a program on a GPU or on the simulator can be captured as a graph.
-
-        Args:
-            _arguments: not used.
-
-        Returns:
-            Never.
-
-        Raises:
-            UsageError: always.
-
-        Example:
-            >>> import tuner
-            >>> payload = '''
-            ... func.func @twice(%x: tensor<4xf32>) -> tensor<4xf32> {
-            ...   %y = arith.addf %x, %x : tensor<4xf32>
-            ...   return %y : tensor<4xf32>
-            ... }
-            ... '''
-            >>> program = tuner.compile_program(payload, target="cpu")
-            >>> try:
-            ...     program.as_graph()
-            ... except tuner.UsageError as error:
-            ...     print(error)
-            twice: the program runs on the host: only a program on a GPU has a graph
-        """
         raise UsageError(
             f"{self.code.entry}: the program runs on the host: only a program on a GPU has a graph"
         )
 
     def close(self) -> None:
-        """Does nothing, unlike ``DeviceFunction.close``: the code is freed with this object.
-
-        Returns:
-            None.
-
-        Raises:
-            Nothing.
-
-        Example:
-            >>> import tuner
-            >>> payload = '''
-            ... func.func @twice(%x: tensor<4xf32>) -> tensor<4xf32> {
-            ...   %y = arith.addf %x, %x : tensor<4xf32>
-            ...   return %y : tensor<4xf32>
-            ... }
-            ... '''
-            >>> tuner.compile_program(payload, target="cpu").close()
-        """
+        pass  # the code is freed with this object
 
     @property
     def program(self) -> "DeviceProgram":

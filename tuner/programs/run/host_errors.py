@@ -1,7 +1,6 @@
 """Errors of compiled host code as Python errors: accesses of device memory, and failing assertions.
 
-Functions called by compiled code cannot raise, so a ``KeptError`` stores the first error, and the caller
-raises it after the call.
+Functions called by compiled code cannot raise: a ``KeptError`` stores the first error for the caller.
 """
 
 import ctypes
@@ -29,7 +28,6 @@ from tuner.programs.run.failed_assertion import failed_assertion
 
 ABORT, PUTS = f"{MATH_PREFIX}abort", f"{MATH_PREFIX}puts"  # names in the compiled code
 
-
 # Failures after which a program whose assertions keep a thread takes no more calls; a thread has a stack of
 # 8 MiB of address space
 THREADS_LIMIT = 100
@@ -46,10 +44,7 @@ def has_assertions(llvm_text: str) -> bool:
 
 
 class HostAssertions:
-    """The C functions ``puts`` and ``abort`` that compiled host code calls when an assertion fails.
-
-    Their addresses are valid as long as this object.
-    """
+    """C functions ``puts`` and ``abort``, called by a failing assertion; valid as long as this object."""
 
     def __init__(self, *, aborts: bool, limit: int = THREADS_LIMIT) -> None:
         """``aborts``: whether some assertions call ``abort``; ``limit``: how often these may fail."""
@@ -61,14 +56,13 @@ class HostAssertions:
         self._abort = ctypes.CFUNCTYPE(None)(self._fail)
 
     def addresses(self) -> dict[str, int]:
-        """Returns the address of each C function, by the name that compiled code calls."""
         return addresses_of({PUTS: self._puts, ABORT: self._abort})
 
     def call(self, code: Callable[[], None]) -> None:
-        """Runs ``code``; raises CandidateError(RUN) for an assertion that fails.
+        """Runs ``code``; raises its exception, and CandidateError(RUN) for an assertion that fails.
 
         Code that may call ``abort`` runs in a new thread, which never ends where it does; after as many of
-        them as are allowed, each call is an error. An exception of ``code`` is raised here.
+        them as are allowed, each call is an error.
         """
         self._said = []
         if self._aborts:
@@ -139,10 +133,7 @@ FILL = re.compile(rf'"llvm\.intr\.memset"\({VALUE}, %[\w#]+, {VALUE}\)')
 
 
 class HostFaults:
-    """The C function that checked host code calls when it accesses device memory; it stores an error.
-
-    The address of the function is valid as long as this object.
-    """
+    """The C function that checked host code calls before an access; valid as long as this object."""
 
     def __init__(self, watch: AbstractHostWatch, note: Callable[[DeviceError], None]) -> None:
         self._watch, self._note = watch, note
@@ -151,14 +142,10 @@ class HostFaults:
         self._function = type_(self._fault)
 
     def addresses(self) -> dict[str, int]:
-        """Returns the address of the C function, by the name that checked code calls."""
         return addresses_of({FAULT: self._function})
 
     def is_fault(self, address: int, what: str) -> bool:
-        """Returns whether an address is in device memory, and if so stores an error.
-
-        ``what`` describes the access in the error: "a print".
-        """
+        """Returns whether an address is the device's; if so, keeps an error about the access ``what``."""
         memory = self._watch.device_memory_at(address)
         if memory is not None:
             where = f"{memory}, which is device memory"
@@ -177,11 +164,9 @@ class HostFaults:
 def with_checks(llvm: str) -> str:
     """Returns host code (LLVM dialect) whose loads, stores, copies and fills are checked for device memory.
 
-    Where device and host share one address space, as with the simulated GPU, compiled host code could load
-    from and store to device memory. A call before each access checks its addresses. For an address of device
-    memory the call stores an error (``HostFaults``), which the caller raises, and returns scratch memory,
-    which the access then uses; on a GPU it would have ended with a segmentation fault. Atomic
-    read-modify-writes, and masked loads and stores of vectors, are not checked.
+    The simulated GPU shares one address space with the host. For an address of device memory a call stores an
+    error (``HostFaults``), which the caller raises, and returns scratch memory, which the access then uses;
+    on a GPU it would have been a segmentation fault. Atomic and masked accesses are not checked.
 
         %5 = llvm.load %4 : !llvm.ptr -> f32
       becomes
@@ -212,10 +197,7 @@ def _checked(line: str, numbers: "itertools.count[int]") -> list[str]:
 
 
 class KeptError:
-    """Keeps the first error of functions that compiled code calls, until ``raise_it`` raises it.
-
-    Compiled code cannot propagate Python exceptions. While an error is kept, those functions do nothing.
-    """
+    """Keeps the first error of functions that compiled code calls, until ``raise_it`` raises it."""
 
     def __init__(self) -> None:
         self._error: BaseException | None = None
@@ -230,7 +212,6 @@ class KeptError:
         self._error = self._error or error
 
     def raise_it(self) -> None:
-        """Raises the kept error and forgets it; does nothing if no error is kept."""
         error, self._error = self._error, None
         if error is not None:
             raise error

@@ -4,12 +4,14 @@ import contextlib
 import ctypes
 import re
 import sys
+from dataclasses import dataclass
 from typing import Any, Never
 
 from tuner.core.errors import CandidateError, Stage, UsageError
 from tuner.core.gpu_code import DeviceProgram
 from tuner.mlir.bindings import jit_bindings
 from tuner.programs.run.host_errors import ABORT, HostAssertions, addresses_of, has_assertions, with_checks
+from tuner.programs.run.host_program import AbstractHostProgram
 from tuner.programs.run.marshalling import (
     CallFrame,
     PassedArgument,
@@ -21,15 +23,11 @@ from tuner.programs.run.mgpu import SIGNATURES
 from tuner.programs.run.runner_functions import HostHeap, RunnerFunctions, Write, math_symbols
 from tuner.programs.run.sampled_launches import InterpretedKernels
 from tuner.runtime.cpu.host import request_for
-from tuner.runtime.loaded_code import LoadedCode
 from tuner.runtime.process_locks import thread_lock
 
 
 class HostCode:
-    """The JIT-compiled machine code of a program's host function, as a callable.
-
-    Unless ``is_run`` is False, its constructors have run, which load the kernels' modules.
-    """
+    """The machine code of a host function, as a callable; unless ``is_run`` is False, kernels are loaded."""
 
     def __init__(
         self,
@@ -64,10 +62,7 @@ class HostCode:
         self._function: Any = ctypes.CFUNCTYPE(None, ctypes.c_void_p)(address)
 
     def __call__(self, address: int) -> None:
-        """Calls the packed wrapper with the address of the array of pointers to arguments.
-
-        Raises CandidateError(RUN) for a failing assertion, if assertions are caught.
-        """
+        """Calls the code with the address of pointers to arguments. Raises CandidateError(RUN)."""
         if self._assertions is None:
             self._function(address)
         else:
@@ -85,10 +80,9 @@ _nothing = ctypes.CFUNCTYPE(None)(lambda: None)
 
 
 def check_host_code(program: DeviceProgram, *, is_checked: bool) -> None:
-    """Compiles a program's host code to machine code without running it, to see whether that works.
+    """Compiles a program's host code, if ``is_checked`` with checks of host accesses, without running it.
 
-    ``is_checked``: checks of host accesses are added first, as for a simulated device. Raises
-    CandidateError(LOAD) where it does not compile.
+    Raises CandidateError(LOAD) where it does not compile.
     """
     llvm = with_checks(program.llvm) if is_checked else program.llvm
     names = {*DECLARED.findall(llvm), *SIGNATURES}  # launches become calls of these names after this text
@@ -96,26 +90,15 @@ def check_host_code(program: DeviceProgram, *, is_checked: bool) -> None:
     HostCode(llvm, program.entry, symbols, is_run=False)
 
 
-# ------------------------------------------------------------------------------
-# A compiled host program that uses no device, as a Python function; also the reference for comparisons.
-
-
-class HostFunction(LoadedCode):
-    """A callable that runs a compiled program on this processor.
-
-    It runs in the caller's thread, or in a new one for which the caller waits if the program has assertions
-    in functions that are not inlined. Calls of several threads run one after the other.
-    """
+class HostFunction(AbstractHostProgram):
+    """A compiled program; one with assertions in functions that are not inlined runs in a new thread."""
 
     load_again = "tuner.compile_program(payload)"
 
     def __init__(
         self, program: DeviceProgram, write: Write = sys.stdout.write, why_no_fusions: str = ""
     ) -> None:
-        """Compiles a program; ``write`` receives the text that it prints. Raises CandidateError(LOAD).
-
-        ``why_no_fusions`` says why it is not compiled as fusions; "" where that was not asked.
-        """
+        """Compiles a program; ``write`` receives the text that it prints. Raises CandidateError(LOAD)."""
         self.program = program
         self.why_no_fusions = why_no_fusions
         self._lock = thread_lock()
@@ -127,33 +110,6 @@ class HostFunction(LoadedCode):
         self._code = HostCode(program.llvm, program.entry, symbols, catches_assertions=True)
 
     def __call__(self, *arguments: object, stream: object = None) -> Any:
-        """Calls the function and waits for its end.
-
-        Args:
-            arguments: numpy arrays, or other arrays in host memory (DLPack), of the function's shapes and
-                types; numbers for its scalars.
-            stream: None; a program on the host takes no stream.
-
-        Returns:
-            The result; a tuple of several results; None without a result.
-
-        Raises:
-            UsageError: arguments of another number, shape or type, or a stream.
-            CandidateError: an interpreted kernel or an assertion failed (stage RUN).
-
-        Example:
-            >>> import numpy as np
-            >>> import tuner
-            >>> payload = '''
-            ... func.func @twice(%x: tensor<4xf32>) -> tensor<4xf32> {
-            ...   %y = arith.addf %x, %x : tensor<4xf32>
-            ...   return %y : tensor<4xf32>
-            ... }
-            ... '''
-            >>> program = tuner.compile_program(payload, target="cpu")
-            >>> program(np.ones(4, np.float32))
-            array([2., 2., 2., 2.], dtype=float32)
-        """
         if stream is not None:
             raise UsageError(f"{self.program.entry}: takes no stream: the program runs on the host")
         call = self.prepare(*arguments)
@@ -164,58 +120,12 @@ class HostFunction(LoadedCode):
         return results[0] if len(results) == 1 else results or None
 
     def as_graph(self, *_arguments: object) -> Never:
-        """Always raises: only a program on a GPU or on the simulator can be captured as a graph.
-
-        Args:
-            _arguments: not used.
-
-        Returns:
-            Never.
-
-        Raises:
-            UsageError: always.
-
-        Example:
-            >>> import numpy as np
-            >>> import tuner
-            >>> payload = '''
-            ... func.func @twice(%x: tensor<4xf32>) -> tensor<4xf32> {
-            ...   %y = arith.addf %x, %x : tensor<4xf32>
-            ...   return %y : tensor<4xf32>
-            ... }
-            ... '''
-            >>> program = tuner.compile_program(payload, target="cpu")
-            >>> try:
-            ...     program.as_graph(np.ones(4, np.float32))
-            ... except tuner.UsageError as error:
-            ...     print(error)
-            twice: the program runs on the host: only a program on a GPU has a graph
-        """
         raise UsageError(
             f"{self.program.entry}: the program runs on the host: only a program on a GPU has a graph"
         )
 
     def close(self) -> None:
-        """Does nothing, unlike ``DeviceFunction.close``: the code is freed with this object.
-
-        Returns:
-            None.
-
-        Raises:
-            Nothing.
-
-        Example:
-            >>> import numpy as np
-            >>> import tuner
-            >>> payload = '''
-            ... func.func @twice(%x: tensor<4xf32>) -> tensor<4xf32> {
-            ...   %y = arith.addf %x, %x : tensor<4xf32>
-            ...   return %y : tensor<4xf32>
-            ... }
-            ... '''
-            >>> program = tuner.compile_program(payload, target="cpu")
-            >>> program.close()
-        """
+        pass  # the code is freed with this object
 
     @property
     def allocations(self) -> int:
@@ -223,60 +133,10 @@ class HostFunction(LoadedCode):
         return self._heap.in_use
 
     def prepare(self, *arguments: object) -> "PreparedHostCall":
-        """Checks the arguments of a call and lays them out in memory, for ``repeat``.
-
-        Args:
-            arguments: those of a call of the program.
-
-        Returns:
-            The prepared call, which keeps the arguments alive.
-
-        Raises:
-            UsageError: arguments of another number, shape or type.
-
-        Example:
-            >>> import numpy as np
-            >>> import tuner
-            >>> payload = '''
-            ... func.func @twice(%x: tensor<4xf32>) -> tensor<4xf32> {
-            ...   %y = arith.addf %x, %x : tensor<4xf32>
-            ...   return %y : tensor<4xf32>
-            ... }
-            ... '''
-            >>> program = tuner.compile_program(payload, target="cpu")
-            >>> call = program.prepare(np.ones(4, np.float32))
-            >>> program.repeat(call, 3)
-        """
         passed = pass_arguments(self.program, arguments, 0)
         return PreparedHostCall(passed, CallFrame(passed, (), self.program.results))
 
     def repeat(self, call: "PreparedHostCall", times: int) -> None:
-        """Calls the function several times on the same arguments and drops the results, for timing.
-
-        Args:
-            call: what ``prepare`` returned.
-            times: number of calls.
-
-        Returns:
-            None.
-
-        Raises:
-            CandidateError: an interpreted kernel or an assertion failed (stage RUN).
-
-        Example:
-            >>> import numpy as np
-            >>> import tuner
-            >>> payload = '''
-            ... func.func @twice(%x: tensor<4xf32>) -> tensor<4xf32> {
-            ...   %y = arith.addf %x, %x : tensor<4xf32>
-            ...   return %y : tensor<4xf32>
-            ... }
-            ... '''
-            >>> program = tuner.compile_program(payload, target="cpu")
-            >>> program.repeat(program.prepare(np.ones(4, np.float32)), 3)
-            >>> program.allocations
-            0
-        """
         with self._lock:
             for _ in range(times):
                 self._run(call)
@@ -297,9 +157,9 @@ class HostFunction(LoadedCode):
         self._heap.give_back(self._heap.take_freed())
 
 
+@dataclass(frozen=True, eq=False)
 class PreparedHostCall:
     """The checked arguments of one call of a ``HostFunction``, laid out in memory for repeated calls."""
 
-    def __init__(self, passed: tuple[PassedArgument, ...], frame: CallFrame) -> None:
-        self.passed = passed
-        self.frame = frame
+    passed: tuple[PassedArgument, ...]
+    frame: CallFrame

@@ -1,8 +1,4 @@
-"""Python values as arguments of compiled code, and its results as Python values.
-
-``pass_arguments`` checks and converts arguments, a ``CallFrame`` lays them out for the call, ``copied``
-or ``viewed`` converts results.
-"""
+"""Python values as arguments of compiled code, and its results as Python values."""
 
 import ctypes
 import itertools
@@ -37,18 +33,10 @@ def dtype_of(element: str) -> "np.dtype[np.generic]":
 
 
 def is_same_bits(found: "np.dtype[np.generic]", expected: "np.dtype[np.generic]") -> bool:
-    """Returns whether an array of type ``found`` can be passed, unconverted, where ``expected`` is needed.
-
-    True for equal types, and for an unsigned integer type where a signed one of the same size is expected,
-    since MLIR's integers are signless.
-    """
+    """Returns whether an array can be passed unconverted: MLIR's integers have no sign."""
     if found == expected:
         return True
     return found.kind == "u" and expected.kind == "i" and found.itemsize == expected.itemsize
-
-
-# ------------------------------------------------------------------------------
-# Converts Python values to the packed calling convention of compiled code, and results back.
 
 
 WORD_BYTES = 8
@@ -85,7 +73,6 @@ def pass_value(
 ) -> PassedArgument:
     """Checks an argument and converts it to the form in which compiled code takes it; copies no array.
 
-    ``name`` is the argument's in messages; ``program`` determines whether arrays are in device memory;
     ``stream`` is the handle of the stream on which the array is used. Raises UsageError for another type,
     shape, strides or kind of memory.
     """
@@ -104,8 +91,7 @@ def pass_value(
 def checked_host_array(name: str, value: object, expected: BufferType) -> npt.NDArray[Any]:
     """Returns an argument in host memory as a C-contiguous numpy array that shares its memory.
 
-    ``name`` is the argument's name in messages; the caller keeps ``value`` alive. Raises UsageError for
-    another type, shape, strides or kind of memory.
+    ``name`` is the argument's name in messages; the caller keeps ``value`` alive. Raises UsageError.
     """
     array = host_array(name, value)
     _check_type(name, array.dtype, array.shape, expected)
@@ -122,8 +108,7 @@ def pass_arguments(
 ) -> tuple[PassedArgument, ...]:
     """Checks and converts all arguments of a call; ``stream`` is the handle of the stream of the call.
 
-    Raises UsageError for arguments of another number, type or shape, and where an array that the program
-    writes is read-only or overlaps another.
+    Raises UsageError as ``pass_value``, and where an array that is written is read-only or overlaps another.
     """
     entry, expected = program.entry, program.arguments
     if len(arguments) != len(expected):
@@ -139,20 +124,14 @@ def pass_arguments(
 
 
 def check_writable(name: str, passed: PassedArgument) -> None:
-    """Raises UsageError if an argument is a read-only array.
-
-    It is called for the arguments that a program writes; ``name`` is the argument's name in messages.
-    """
+    """Raises UsageError if an argument that the program writes is a read-only array."""
     is_read_only = passed.host is not None and not passed.host.flags.writeable
     if is_read_only or (isinstance(passed.owner, DeviceArray) and passed.owner.is_read_only):
         raise UsageError(f"{name}: is read-only, but is written to")
 
 
 def check_distinct(program: DeviceProgram, passed: tuple[PassedArgument, ...]) -> None:
-    """Raises UsageError where an array that the program writes overlaps the memory of another argument.
-
-    Each argument has a separate device buffer, so overlapping arrays would not see each other's writes.
-    """
+    """Raises UsageError where a written array overlaps another argument, which has its own device buffer."""
     for (number, one), (other, another) in itertools.permutations(enumerate(passed), 2):
         if program.written[number] and overlap(one.memory, another.memory):
             raise UsageError(
@@ -161,10 +140,7 @@ def check_distinct(program: DeviceProgram, passed: tuple[PassedArgument, ...]) -
 
 
 class CallFrame:
-    """The memory of one call of compiled code: its array of pointers to arguments, and space for results.
-
-    ``address`` is that of the array of pointers.
-    """
+    """The memory of one call: an array, at ``address``, of pointers to arguments, and space for results."""
 
     def __init__(
         self, arguments: tuple[PassedArgument, ...], streams: tuple[int, ...], results: tuple[ValueType, ...]
@@ -186,7 +162,6 @@ class CallFrame:
         self.address = ctypes.addressof(self._slots)
 
     def results(self) -> tuple["MemRef | np.generic", ...]:
-        """Returns the results that the call has written: numbers, and for buffers memref descriptors."""
         return self._layout.read(self._storage.raw)
 
     def _keep(self, value: Any) -> int:
@@ -225,10 +200,7 @@ class ResultLayout:
 
 
 def view_of(view: MemRef, result: BufferType) -> npt.NDArray[Any]:
-    """Returns a result buffer, given by its memref descriptor, as a numpy array that shares its memory.
-
-    The buffer is in host memory; ``result`` is its type.
-    """
+    """Returns a result buffer in host memory, given by its memref descriptor, as a numpy array on it."""
     return array_of(view, dtype_of(result.element))
 
 
@@ -277,10 +249,9 @@ def _check_type(
 
 
 def host_array(name: str, found: Any) -> npt.NDArray[Any]:
-    """Returns an argument in host memory as a numpy array that shares its memory.
+    """Returns an argument, kept alive by the caller, as a numpy array that shares its memory on the host.
 
-    ``found`` is a numpy array or supports DLPack; the caller must keep ``found`` alive. ``name`` is its name
-    in messages. Raises UsageError for masked arrays, memory that is not the host's and anything else.
+    Raises UsageError for masked arrays, memory that is not the host's and anything else.
     """
     if isinstance(found, np.ma.MaskedArray):
         raise UsageError(f"{name}: masked arrays are not supported: pass its .data or .filled()")
@@ -300,20 +271,12 @@ def host_array(name: str, found: Any) -> npt.NDArray[Any]:
     return array
 
 
-# ------------------------------------------------------------------------------
-# Converts the results of a compiled function to Python values.
-
-
 NOT_ALLOCATED = 0xDEADBEEF  # the allocated pointer that finalize-memref-to-llvm gives a global
 Returned = tuple["MemRef | np.generic", ...]
 
 
 def copied(returned: Returned, program: DeviceProgram, watch: AbstractHostWatch | None) -> tuple[Any, ...]:
-    """Returns the results of a call as Python values: numbers, and copies of buffers as numpy arrays.
-
-    ``returned`` has numbers and memref descriptors. A ``watch``, of a device that checks host accesses, is
-    notified that the host reads the buffers.
-    """
+    """Returns the results of a call as numbers and copied arrays; a ``watch`` learns what the host reads."""
     for found, type_ in zip(returned, program.results, strict=True):
         if watch is not None and isinstance(found, MemRef):
             item_bytes = dtype_of(type_.element).itemsize
@@ -322,10 +285,7 @@ def copied(returned: Returned, program: DeviceProgram, watch: AbstractHostWatch 
 
 
 def viewed(returned: Returned, program: DeviceProgram) -> tuple[Any, ...]:
-    """Returns the results of a call as Python values: numbers, and numpy arrays that view the buffers.
-
-    ``returned`` has numbers and memref descriptors.
-    """
+    """Returns the results of a call as numbers, and as arrays that view the returned buffers."""
     return tuple(
         view_of(value, type_) if isinstance(value, MemRef) and isinstance(type_, BufferType) else value
         for value, type_ in zip(returned, program.results, strict=True)
@@ -333,10 +293,7 @@ def viewed(returned: Returned, program: DeviceProgram) -> tuple[Any, ...]:
 
 
 def allocated_for_results(returned: Returned, passed: tuple[PassedArgument, ...]) -> set[int]:
-    """Returns the addresses of the result buffers that a call allocated and that its caller frees.
-
-    Results that are arguments of the call (``passed``) or constants of the program are left out.
-    """
+    """Returns the addresses of result buffers that the caller frees: no arguments, no constants."""
     mine = {each.host.ctypes.data for each in passed if each.host is not None}
     found = {each.allocated for each in returned if isinstance(each, MemRef)}
     return found - mine - {NOT_ALLOCATED}
@@ -345,11 +302,7 @@ def allocated_for_results(returned: Returned, passed: tuple[PassedArgument, ...]
 def notify_after_call(
     passed: tuple[PassedArgument, ...], program: DeviceProgram, watch: AbstractHostWatch | None
 ) -> None:
-    """Notifies a device that checks host accesses that the caller continues after a call of the program.
-
-    The caller may read the arguments that the program writes, and overwrite the other arguments. ``watch``
-    None: does nothing.
-    """
+    """Notifies a device that checks host accesses that the caller may read and overwrite arguments."""
     for each, is_written in zip(passed, program.written, strict=True):
         if watch is not None and each.host is not None and each.host.nbytes:
             note = watch.host_reads if is_written else watch.host_writes

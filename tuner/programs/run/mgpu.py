@@ -62,10 +62,9 @@ PASSED_ON = {
 
 
 class MgpuTable:
-    """The ``mgpu*`` C functions of MLIR's GPU runtime, for JIT-compiled code, implemented on one device.
+    """The ``mgpu*`` C functions of MLIR's GPU runtime on one device, valid as long as this object.
 
-    Their addresses are valid as long as this object. After a call of the compiled code, its caller must call
-    ``error.raise_it``.
+    After a call of compiled code, call ``error.raise_it``.
     """
 
     def __init__(self, device: AbstractDevice) -> None:
@@ -77,14 +76,10 @@ class MgpuTable:
         self._functions = {name: self._function(name) for name in SIGNATURES}
 
     def addresses(self) -> dict[str, int]:
-        """Returns the address of each C function, by its name."""
         return addresses_of(self._functions)
 
     def free_shared(self, address: int) -> bool:
-        """Frees memory that the program allocated as ``gpu.alloc host_shared``; ignores other addresses.
-
-        Returns whether the address was such memory.
-        """
+        """Frees memory of ``gpu.alloc host_shared``; returns whether the address was such memory."""
         is_shared = address in self._shared
         if is_shared:
             self._MemFree(address, 0)

@@ -16,8 +16,7 @@ class RecordingDevice(AbstractDevice):
 
     The lines are equal in every run: streams are named s0, s1, ... in the order of first use (the default
     stream is ``default``), events e0, device memory d0, pinned memory p0, modules m0, graphs g0; other memory
-    is ``host``. Calls of ``function`` and ``elapsed_s`` are not recorded. ``work`` has the launches and the
-    copied bytes since the device was made.
+    is ``host``. ``work`` has the launches and the copied bytes.
     """
 
     def __init__(self, inner: AbstractDevice) -> None:

@@ -29,10 +29,10 @@ STDERR = 2
 
 
 class HostHeap:
-    """The heap of compiled host code: C functions ``malloc``, ``aligned_alloc`` and ``free``.
+    """C functions ``malloc``, ``aligned_alloc`` and ``free``, valid as long as this object.
 
-    Their addresses are valid as long as this object. With a watch (of a device that checks host accesses),
-    each free is reported to the watch, and new memory is filled with NaN.
+    With a watch, of a device that checks host accesses, it learns of frees, and new memory is filled with
+    NaN.
     """
 
     def __init__(self, watch: AbstractHostWatch | None) -> None:
@@ -47,19 +47,14 @@ class HostHeap:
         }
 
     def addresses(self) -> dict[str, int]:
-        """Returns the address of each C function, by its name."""
         return addresses_of(self._functions)
 
     @property
     def in_use(self) -> int:
-        """Returns how many memory blocks are allocated and not freed."""
         return len(self._sizes)
 
     def free(self, address: int | None) -> None:
-        """Marks a memory block of this heap as freed; ignores other addresses.
-
-        The memory is kept until ``give_back``, because device work may still use it.
-        """
+        """Marks a block of this heap as freed; kept until ``give_back``: device work may still use it."""
         if address not in self._sizes:
             return
         size_bytes = self._sizes.pop(address)
@@ -73,10 +68,7 @@ class HostHeap:
             self.free(address)
 
     def take_freed(self) -> tuple[int, ...]:
-        """Returns the addresses of freed memory blocks that are still kept, and forgets them.
-
-        The caller passes the addresses to ``give_back``.
-        """
+        """Returns the addresses of freed memory blocks that are still kept, for ``give_back``."""
         freed, self._freed = tuple(self._freed), []
         return freed
 
@@ -114,11 +106,7 @@ DECLARED = re.compile(rf"llvm\.func @{MATH_PREFIX}(\w+)\(")
 
 
 def math_symbols(llvm_text: str) -> dict[str, int]:
-    """Returns the addresses of C functions that host code declares as ``math_NAME``; keys are ``math_NAME``.
-
-    ``llvm_text`` is the host code in LLVM dialect after ``with_bundled_math``, which adds the prefix.
-    Functions that neither the C math library nor a library that it needs has are left out.
-    """
+    """Returns C math functions' addresses by ``math_NAME`` in text of ``with_bundled_math``, if available."""
     names = sorted(set(DECLARED.findall(llvm_text)))
     path = find_library("m") if names else None  # find_library starts a process
     if path is None:
@@ -152,11 +140,7 @@ def discard(_text: str) -> None:
 
 
 class RunnerFunctions:
-    """The C functions of MLIR's runner libraries, which print and read clocks, for JIT-compiled code.
-
-    Their addresses are valid as long as this object. A device that checks host accesses is notified of the
-    reads of printed memory.
-    """
+    """C functions of MLIR's runner libraries, which print and read clocks, valid as long as this object."""
 
     def __init__(
         self,
@@ -176,7 +160,6 @@ class RunnerFunctions:
                 self._add_memref(name, element, text_of)
 
     def addresses(self) -> dict[str, int]:
-        """Returns the address of each C function, by its name."""
         return addresses_of(self._functions)
 
     def _scalar(self, name: str) -> Any:
@@ -203,10 +186,7 @@ class RunnerFunctions:
 
 
 def memref_text(view: MemRef, element: str) -> str:
-    """Returns what mlir-runner prints of a memref: address, offset, sizes, strides and all elements.
-
-    ``element`` is the MLIR element type.
-    """
+    """Returns what mlir-runner prints of a memref: address, offset, sizes, strides and all elements."""
     array = array_of(view, dtype_of(element))
     numbers = f"[{number_text(array[()])}]" if array.ndim == 0 else "".join(_nested(array, array.ndim))
     return f"Unranked Memref {_head(view)} data = \n{numbers}\n"

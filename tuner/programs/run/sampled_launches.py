@@ -1,8 +1,4 @@
-"""Simulates a few blocks of large launches, and compares them with a reference that computes the launch.
-
-``SampledLaunches`` runs blocks on ``LaunchCopies`` of memory; the reference interprets the kernel's IR,
-or is numpy's product for a matmul. ``InterpretedKernels`` serves host code.
-"""
+"""Simulates a few blocks of large launches, and compares them with a reference that computes the launch."""
 
 import ctypes
 import math
@@ -33,17 +29,13 @@ from tuner.targets.gpu.block_sample import sample, written_tiles
 
 
 class InterpretedKernels:
-    """C functions, one per kernel, that JIT-compiled host code calls and that interpret the kernel's MLIR.
+    """C functions that interpret one kernel each for compiled host code, valid as long as this object.
 
-    Their addresses are valid as long as this object. After a call of the compiled code, its caller must call
-    ``error.raise_it``.
+    After a call of the code, call ``error.raise_it``.
     """
 
     def __init__(self, text: str, write: Write) -> None:
-        """Reads kernels from MLIR text, which may be empty; ``write`` receives what they print.
-
-        Raises CandidateError.
-        """
+        """Reads kernels from MLIR text, perhaps empty; ``write`` receives what they print."""
         kernels = read_kernels(text) if text else {}
         self.error = KeptError()
         self._write = write
@@ -68,15 +60,8 @@ class InterpretedKernels:
         return ctypes.CFUNCTYPE(None, *[c_void_p] * (1 + len(kernel.parameters)))(launch)
 
 
-# ------------------------------------------------------------------------------
-# Copies of the memory that a launch can access, for running its blocks without side effects.
-
-
 class LaunchCopies:
-    """Copies of the memory regions that the parameters of a launch point into, and a launch on the copies.
-
-    The launch on the copies (``launch``) leaves the original memory unchanged.
-    """
+    """Copies of the memory regions that the parameters of a launch point into, and a ``launch`` on them."""
 
     def __init__(self, launch: PreparedLaunch, near: Near) -> None:
         self._regions = {region.address: region for region in regions_of(launch, near)}
@@ -87,16 +72,12 @@ class LaunchCopies:
         self.launch = replace(launch, parameters=tuple(map(self._moved, launch.parameters)))
 
     def near(self, address: int) -> MemoryRegion | None:
-        """Returns the copied region that contains an address of a copy; None if no copy does.
-
-        The address may be as kernels have it, which is the same of a region and of its copy.
-        """
+        """Returns the copied region that contains an address of a copy; None if no copy does."""
         number = device_number(address)
         copies = self._copies.values()
         return next((each for each in copies if each.holds(address, 1) or each.number == number), None)
 
     def of(self, region: MemoryRegion) -> MemoryRegion:
-        """Returns the copy of an original memory region of the launch."""
         return self._copies[region.address]
 
     def in_place(self, touched: tuple[Touched, ...]) -> tuple[Touched, ...]:
@@ -114,17 +95,10 @@ class LaunchCopies:
 
 
 def regions_of(launch: PreparedLaunch, near: Near) -> tuple[MemoryRegion, ...]:
-    """Returns the memory regions that the parameters of a launch point into, each once.
-
-    ``near`` returns the region at an address; None for a parameter that is no pointer.
-    """
+    """Returns the memory regions that a launch's parameters point into, each once."""
     pointers = (content for content in launch.parameters if len(content) == POINTER_BYTES)
     found = (near(int.from_bytes(content, "little")) for content in pointers)
     return tuple({region.address: region for region in found if region is not None}.values())
-
-
-# ------------------------------------------------------------------------------
-# The expected effect of a launch: computed by the interpreter of its IR, or by numpy for a matmul.
 
 
 Array = npt.NDArray[Any]
@@ -160,10 +134,7 @@ class PartialLaunch:
     touched: Sequence[Touched]  # accesses of these blocks to the copies
 
     def written(self, region: MemoryRegion, item_bytes: int) -> Array:
-        """Returns per element of ``region``, a copied memory region, whether the simulated blocks wrote it.
-
-        ``item_bytes`` is the size of an element.
-        """
+        """Returns, per element of a copied memory region, whether the simulated blocks wrote it."""
         items = region.bytes.size // item_bytes
         written = np.zeros(items, bool)
         for one in self.touched:
@@ -183,10 +154,7 @@ class AbstractReference(Protocol):
         """Returns whether this reference can execute a launch: its parameters are those that it expects."""
 
     def finish(self, sampled: PartialLaunch, is_late: IsTimeUp) -> ReferenceOutcome:
-        """Executes the launch on its original memory: sampled blocks first, others until ``is_late()``.
-
-        Raises CandidateError where the sampled blocks left elements unwritten, or the launch faults.
-        """
+        """Executes the launch on its original memory: sampled blocks first, others until ``is_late()``."""
 
 
 @dataclass(frozen=True, eq=False)
@@ -296,10 +264,6 @@ def product(problem: Problem, a: Array, b: Array) -> Array:
     return found
 
 
-# ------------------------------------------------------------------------------
-# Runs a few blocks of large launches on the simulator, and a reference that computes the launch.
-
-
 REFERENCES_LIMIT_S = 20.0  # for all references of a run, without the sampled blocks
 
 
@@ -318,9 +282,8 @@ class LaunchSample:
 class SampledLaunches:
     """Simulates only some blocks of large kernel launches; a reference implementation computes the launch.
 
-    A launch is sampled if its kernel has a reference and the launch has more blocks than a limit; all other
-    launches run completely. The memory after a sampled launch is that of the reference: later launches and
-    the host read it. A slow reference computes the sampled blocks, and as many others as a time limit allows.
+    The memory after a sampled launch is that of the reference, which later launches and the host read. A slow
+    reference computes the sampled blocks, and as many others as a time limit allows.
     """
 
     def __init__(
@@ -336,10 +299,9 @@ class SampledLaunches:
         self._references = references_of(program)
 
     def run(self, launch: PreparedLaunch, near: Near, seed: int | None) -> Turns:
-        """Runs a launch, sampled if it is large; returns the simulation of the blocks that the simulator ran.
+        """Runs a launch, sampled if it is large; returns the simulation of its blocks.
 
-        ``near`` returns the memory region at an address; ``seed`` selects a random schedule, None a fixed
-        one. Raises DeviceError of the simulator, CandidateError of the reference.
+        ``seed`` None: a fixed schedule. Raises DeviceError of the simulator, CandidateError of the reference.
         """
         count, reference = math.prod(launch.grid), self._references.get(launch.name)
         blocks = self._blocks(launch)

@@ -26,20 +26,14 @@ FILLED_BYTES = (2, 4)  # element sizes that mgpuMemset16 and mgpuMemset32 fill
 
 
 def is_filled_by_runtime(memref: Type) -> bool:
-    """Returns whether MLIR's GPU runtime can fill memory of this memref type with one number.
-
-    True for contiguous memory of 16-bit or 32-bit elements (mgpuMemset16, mgpuMemset32).
-    """
+    """Returns whether MLIR's GPU runtime can fill memory of this memref type with one number."""
     return is_contiguous(memref) and element_bytes(memref.element_type) in FILLED_BYTES
 
 
 def make_async(op: Op, dependency: Value) -> Value:
-    """Creates the asynchronous form of a synchronous GPU operation before it; returns its token.
+    """Creates the asynchronous form of a GPU operation before it, which waits for a token; returns its token.
 
-    The new operation waits for the token ``dependency``, and replaces ``op`` in its users. The caller erases
-    ``op``, because insertion points may still refer to it.
-
-    Operations of ``DEVICE_OPS`` take tokens as their first operands and return a token as their last result.
+    Replaces ``op`` in its users. The caller erases ``op``, because insertion points may still refer to it.
 
         gpu.memcpy %b, %a : memref<4xf32>, memref<4xf32>
       becomes
@@ -64,10 +58,7 @@ def _recreated(op: Op, tokens: Sequence[Value], operands: Sequence[Value], resul
 
 
 def wait_async(tokens: Sequence[Value]) -> Value:
-    """Creates ``gpu.wait async`` at the insertion point: a new stream that begins after ``tokens``.
-
-    Returns the token of the new stream.
-    """
+    """Creates ``gpu.wait async`` at the insertion point, a new stream after ``tokens``; returns its token."""
     return create("gpu.wait", [ir.Type.parse(ASYNC)], tokens).results[0]
 
 
@@ -81,12 +72,11 @@ ALLOWED = f"{EXECUTE}, {AWAIT} and async.yield, in one block"
 
 
 def inline_async_regions(function: Op) -> None:
-    """Replaces each ``async.execute`` of a function by the operations in its body, in place.
+    """Replaces each ``async.execute`` of a function by its body, in place; dependences are computed later.
 
-    Dependences between the inlined operations are computed later. Program order is one of the orders that
-    their tokens allow, because a region follows the regions that it depends on. Raises
-    CandidateError(COMPILE) for other operations of the async dialect than async.execute, async.await and
-    async.yield, and for async values that control flow forwards.
+    A region follows the regions that it depends on, so program order is allowed. Raises
+    CandidateError(COMPILE) for operations other than async.execute, async.await and async.yield, and for
+    values that control flow forwards.
 
         %t, %f = async.execute -> !async.value<memref<4xf32>> {
           %0 = gpu.alloc () : memref<4xf32>
@@ -133,10 +123,8 @@ CARRIERS = frozenset({"scf.for", "scf.while", "scf.if", "scf.index_switch", "scf
 def drop_tokens(function: Op) -> None:
     """Makes a function's device work synchronous in place: removes async tokens and ``gpu.wait``.
 
-    Dependences are computed again later. Program order is one of the orders that the tokens allow, because
-    an operation that takes a token follows the operation that returns it. Tokens that scf forwards, such as
-    iter_args of a loop, are removed as well. Raises CandidateError(COMPILE) if an operation other than GPU
-    work and scf uses a token.
+    Tokens that scf forwards, such as iter_args of a loop, are removed as well. Raises CandidateError(COMPILE)
+    if an operation other than GPU work and scf uses a token.
 
         %t = gpu.wait async
         %u = gpu.memcpy async [%t] %b, %a : memref<4xf32>, memref<4xf32>
@@ -198,16 +186,13 @@ SIGNATURES = {
     "mgpuStreamWaitEvent": (2, False),
 }
 
-
 Stream = int | Value  # the number of a stream argument, or a pointer that control flow selects
 
 
 class StreamCalls:
     """Adds streams as trailing arguments to a function, and creates runtime calls for streams and events.
 
-    Streams and events are ``!llvm.ptr``; ``token`` gives a stream as the !gpu.async.token that upstream's
-    operations take. The functions are those of MLIR's CUDA runtime wrappers, declared on first use; calls
-    are created at the current insertion point.
+    The functions are those of MLIR's CUDA runtime wrappers; calls are created at the insertion point.
 
         func.func private @mgpuEventRecord(!llvm.ptr, !llvm.ptr)
         func.func @main(%a: memref<4xf32>, %stream: !llvm.ptr) {
@@ -216,7 +201,6 @@ class StreamCalls:
     """
 
     def __init__(self, function: Op, count: int) -> None:
-        """Adds ``count`` streams after the arguments of the function."""
         self._module = function.parent
         block = function.regions[0].blocks[0]
         pointer = ir.Type.parse(POINTER)
@@ -236,25 +220,18 @@ class StreamCalls:
         return self._streams[stream] if isinstance(stream, int) else stream
 
     def token(self, stream: Stream) -> Value:
-        """Returns a stream, given by number or value, as a ``!gpu.async.token``, which GPU operations take.
-
-        For a stream that control flow selects, creates the cast at the current insertion point.
-        """
+        """Returns a stream, a number or a value, as a ``!gpu.async.token``, which GPU operations take."""
         if isinstance(stream, int):
             return self.tokens[stream]
         return create("builtin.unrealized_conversion_cast", [ir.Type.parse(ASYNC)], [stream]).results[0]
 
     def record(self, stream: Stream) -> Value:
-        """Creates calls that create an event and record it on a stream; returns the event.
-
-        The event completes when all work that was enqueued on the stream before is complete.
-        """
+        """Records a new event on a stream, complete when all work before is; returns the event."""
         event = self._call("mgpuEventCreate")
         self._call("mgpuEventRecord", event, self.pointer(stream))
         return event
 
     def wait(self, stream: Stream, event: Value) -> None:
-        """Creates a call that makes a stream wait for an event (mgpuStreamWaitEvent)."""
         self._call("mgpuStreamWaitEvent", self.pointer(stream), event)
 
     def destroy(self, event: Value) -> None:
@@ -262,11 +239,9 @@ class StreamCalls:
         self._call("mgpuEventDestroy", event)
 
     def synchronize_event(self, event: Value) -> None:
-        """Creates a call that makes the host wait for an event (mgpuEventSynchronize)."""
         self._call("mgpuEventSynchronize", event)
 
     def synchronize_stream(self, stream: Stream) -> None:
-        """Creates a call that makes the host wait for all work on a stream (mgpuStreamSynchronize)."""
         self._call("mgpuStreamSynchronize", self.pointer(stream))
 
     def _call(self, name: str, *operands: Value) -> Value | None:
@@ -283,8 +258,7 @@ class StreamCalls:
 def wait_for_each(function: Op) -> None:
     """Makes the host wait for each device operation of a function, in place, so that no work overlaps.
 
-    Each operation gets a new stream, which ends with a host wait. Tokens are needed even here, because
-    ``gpu-to-llvm`` silently leaves synchronous allocations and copies unconverted.
+    Tokens are needed because ``gpu-to-llvm`` silently leaves synchronous allocations and copies unconverted.
 
         gpu.memcpy %b, %a : memref<4xf32>, memref<4xf32>
       becomes

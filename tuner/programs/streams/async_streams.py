@@ -22,30 +22,20 @@ class BlockPlan:
 
 
 def use_streams(function: Op, effects: KernelEffects, limit: int) -> int:
-    """Makes a function's device work asynchronous, in place, on streams that become its last arguments.
+    """Makes a function's synchronous device work asynchronous, in place, on streams, its last arguments.
 
-    The work must be synchronous. It goes on the streams of a plan, with the plan's waits as events. The
-    first stream is the caller's: all work follows what was on it and precedes what is enqueued on it later,
-    so that a call can be captured as a CUDA graph. The other streams are forked from the first and joined to
-    it by events; the streams of an ``scf.for`` before and after the loop, not in the loop. Only events are
-    created here; the caller creates the other streams once. Upstream's operations take tokens, not streams:
-    ``gpu-to-llvm`` folds away a cast of the stream to a token.
+    The first stream is the caller's: all work follows what was on it and precedes what is enqueued on it
+    later, so that a call can be captured as a CUDA graph. The others are forked from it and joined to it by
+    events; those of an ``scf.for`` before and after the loop. The caller creates them once. Upstream's
+    operations take tokens: ``gpu-to-llvm`` folds away a cast of the stream to a token.
 
-    Returns the number of streams, at least one. The host waits for data before it reads them; the caller
-    waits for the end of all work. Host memory of the arguments must be ready when the function is called,
-    device memory when the caller's stream reaches the call. A nested block uses its node's stream, and
-    further streams that no work outside the block uses.
-
-    Args:
-        function: the host function.
-        effects: what each kernel reads and writes.
-        limit: maximum number of streams.
+    Returns the number of streams, at most ``limit``, at least one. The host waits for data before it reads
+    them; the caller waits for the end of all work. A nested block uses its node's stream, and further streams
+    that no work outside the block uses.
 
         func.func @main(%a: memref<4xf32>, %b: memref<4xf32>, %c: memref<4xf32>) {
           gpu.memcpy %b, %a : memref<4xf32>, memref<4xf32>
           gpu.memcpy %c, %a : memref<4xf32>, memref<4xf32>
-          return
-        }
       becomes, with ``event = record(stream)`` and the like for calls of mgpuEventRecord and its kind
         func.func @main(%a: ..., %b: ..., %c: ..., %s0: !llvm.ptr, %s1: !llvm.ptr) {
           %t0 = builtin.unrealized_conversion_cast %s0 : !llvm.ptr to !gpu.async.token
@@ -55,8 +45,6 @@ def use_streams(function: Op, effects: KernelEffects, limit: int) -> int:
           %end = record(%s1)
           %1 = gpu.memcpy async [%t0] %c, %a : memref<4xf32>, memref<4xf32>
           wait(%s0, %end)
-          return
-        }
     """
     graph = dependency_graph(function, effects, bodies_run_on_streams=True)
     planner = _Planner(limit)
@@ -114,7 +102,6 @@ class _Block:
         self._dead: list[Op] = []
 
     def rewrite(self) -> list[Op]:
-        """Rewrites the block as planned; returns the operations that were replaced."""
         self._record_before(self._graph.block.operations[0].operation, BEGIN)
         latest = -1
         following: Op | None = None  # the operation before which a delayed deallocation is moved
@@ -147,10 +134,9 @@ class _Block:
         self._record_before(op, step.node)
 
     def _fork_around(self, loop: Op, following: Op, streams: tuple[int, ...]) -> None:
-        """Forks the streams of a loop from its first stream before the loop, and joins them after the loop.
+        """Forks a loop's streams from its first one before the loop, and joins them after the loop.
 
-        Also joins where the last iteration has joined already: a graph capture requires a join of streams
-        used after it.
+        A graph capture requires a join of streams used after it, also where the last iteration has joined.
         """
         first, *others = streams
         if not others:
@@ -208,10 +194,7 @@ def next_op(op: Op) -> Op:
 
 
 def _whole_streams(graph: DependencyGraph, plan: StreamPlan) -> set[tuple[int, int]]:
-    """Returns (host node, awaited node) where the awaited node is the last node of its stream so far.
-
-    The host then synchronizes with the stream, which needs no event.
-    """
+    """Returns (host node, awaited node) where a wait for the stream serves: the node is its last so far."""
     last: dict[int | None, int] = {0: BEGIN}
     found = set()
     for step in plan.steps:
@@ -223,19 +206,13 @@ def _whole_streams(graph: DependencyGraph, plan: StreamPlan) -> set[tuple[int, i
 
 
 def use_tokens(function: Op, effects: KernelEffects, limit: int) -> None:
-    """Makes a function's device work asynchronous, in place, by ``!gpu.async.token`` values.
+    """Makes a function's synchronous device work asynchronous, in place, by ``!gpu.async.token`` values.
 
-    The work must be synchronous. All work is done when the function returns, and a loop or branch ends when
-    its device work is done. ``gpu-to-llvm`` lowers tokens to streams and events: work that takes a token
-    continues on its stream. ``gpu.wait async`` begins a new stream after the tokens that it takes, so it
-    expresses every fork and join; ``gpu.wait`` makes the host wait, and destroys the streams of its tokens.
-    Every stream ends in a ``gpu.wait``, since otherwise it would never be destroyed. Each call creates its
-    streams.
-
-    Args:
-        function: the host function.
-        effects: what each kernel reads and writes.
-        limit: maximum number of streams that a block uses at a time.
+    All work is done when the function returns, and a loop or branch ends when its device work is done.
+    ``gpu-to-llvm`` lowers tokens to streams and events: work that takes a token continues on its stream.
+    ``gpu.wait async`` begins a new stream after the tokens that it takes, so it expresses every fork and
+    join; ``gpu.wait`` makes the host wait, and destroys the streams of its tokens, as every stream must be.
+    Each call creates its streams, at most ``limit`` in a block at a time.
 
         gpu.memcpy %b, %a : memref<4xf32>, memref<4xf32>
         gpu.memcpy %c, %a : memref<4xf32>, memref<4xf32>
@@ -270,7 +247,6 @@ class _TokenBlock:
         self._dead: list[Op] = []
 
     def rewrite(self, plan: StreamPlan) -> list[Op]:
-        """Rewrites the block as planned; returns the operations that were replaced."""
         latest = -1
         previous: Op | None = None
         for step in plan.steps:

@@ -1,8 +1,4 @@
-"""The data dependences of a host function's device work, also between iterations of a loop.
-
-``dependency_graph`` returns the graph of a block; ``note_concurrency`` keeps which launches tokens leave
-unordered on purpose.
-"""
+"""The data dependences of a host function's device work, also between iterations of a loop."""
 
 from collections.abc import Iterable, Sequence
 from dataclasses import dataclass
@@ -46,10 +42,7 @@ class NodeAccesses:
 
 
 def iteration_local_buffers(block: Block) -> set[Value]:
-    """Returns the buffers that operations in a loop's body allocate and that the body does not yield.
-
-    ``memref.alloca`` is not counted, since it may return the same memory again.
-    """
+    """Returns what a loop's body allocates and does not yield, without ``memref.alloca``."""
     ops = [inner for op in block.operations for inner in inside(op.operation)]
     made = {op.results[0] for op in ops if op.name in ALLOCATIONS}
     handed_on = {root for each in last_of(block).operands if is_buffer(each.type) for root in roots_of(each)}
@@ -66,13 +59,11 @@ def without(accesses: Accesses, roots: set[Value]) -> Accesses:
 
 
 def carried_dependences(nodes: Sequence[NodeAccesses]) -> Carried | None:
-    """Returns the loop-carried dependences: pairs (u, v) of numbers of nodes.
+    """Returns the loop-carried dependences (u, v): node v of every later iteration depends on node u.
 
-    Node v of every later iteration depends on node u: within an iteration program order decides, between
-    iterations these pairs do, and two conflicting nodes depend on each other in both directions. v is BEGIN
-    if the host waits for u at the start of an iteration. ``nodes`` are those of a loop's body, without
-    accesses of memory that an iteration allocates and does not yield. Returns None where nodes allocate or
-    free memory that other iterations use: then an iteration begins after all work of the previous one.
+    v is BEGIN if the host waits for u at the start of an iteration. ``nodes`` are those of a loop's body,
+    without iteration-local accesses. Returns None where nodes allocate or free memory that other iterations
+    use: then an iteration begins after all work of the previous one.
 
         scf.for %i = %c0 to %n step %c1 {
           gpu.launch_func @m::@twice ... args(%a, %b : ...)                // 0
@@ -101,11 +92,9 @@ LAUNCH, WAIT = "gpu.launch_func", "gpu.wait"
 def note_concurrency(module: ir.Module, function: Op) -> None:
     """Notes, in place, which launches of a function tokens leave unordered, if kernels have atomics.
 
-    The order of a program's work is computed anew from its data (``dependency_graph``), after its tokens
-    are dropped. Kernels that both update a counter would run one after the other then, and a kernel that
-    waits for the other one to count would wait for ever. So launches that no token, and no wait of the host,
-    orders are noted before the tokens are dropped, and memory that both kernels only use atomically does not
-    order them.
+    Order is computed anew from data (``dependency_graph``), without tokens: kernels that both update a
+    counter would run one after the other then, and one that waits for the other one to count would wait for
+    ever. Memory that both of two noted kernels only use atomically does not order them.
 
         %2 = gpu.launch_func async [%0] @m::@k ... args(%counter : memref<i32>)
         %3 = gpu.launch_func async [%1] @m::@k ... args(%counter : memref<i32>)    // not after %2
@@ -157,10 +146,7 @@ KINDS = {"gpu.alloc": NodeKind.ALLOCATION, "gpu.dealloc": NodeKind.FREE}
 
 @dataclass(frozen=True)
 class GraphNode:
-    """A node of a dependency graph with its operation, which may be a loop or branch with nested device work.
-
-    ``bodies`` has a graph per nested block if these contain device work.
-    """
+    """A node with its operation, and a graph per nested block with device work of a loop or branch."""
 
     op: Op
     node: Node
@@ -171,8 +157,7 @@ class GraphNode:
 class DependencyGraph:
     """The data dependences of a host function: per block, a graph of its device work and of its host work.
 
-    A node for each operation that accesses buffers, with the earlier nodes that it depends on: nodes that
-    access the same part of a buffer, where one of the two writes it (flow, anti and output dependences).
+    A node depends on earlier nodes that access the same part of a buffer, where one of the two writes it.
 
         gpu.memcpy %d, %a : memref<4xf32>, memref<4xf32>                   // 0
         gpu.launch_func @m::@inc ... args(%d : memref<4xf32>)              // 1, depends on 0
@@ -194,13 +179,10 @@ class DependencyGraph:
 def dependency_graph(function: Op, effects: KernelEffects, *, bodies_run_on_streams: bool) -> DependencyGraph:
     """Returns the graph of data dependences between the device work and host work of a function.
 
-    A loop or branch that contains device work is one node. If ``bodies_run_on_streams``, the node is work of
-    its stream: it begins after all its dependences, and the host waits inside the operation for the
-    dependences of its host work. Otherwise the node is host work, and all its device work is done when it
-    ends.
-
-    Raises CandidateError(COMPILE) for several blocks, for async tokens, and for device work inside operations
-    other than scf.for, scf.while, scf.if, scf.index_switch and memref.alloca_scope.
+    A loop or branch with device work is one node: if ``bodies_run_on_streams``, work of its stream, in which
+    the host waits for the dependences of its own; else host work, at whose end its device work is done.
+    Raises CandidateError(COMPILE) for several blocks, async tokens, and device work in operations other than
+    scf.for, scf.while, scf.if, scf.index_switch and memref.alloca_scope.
     """
     blocks = list(function.regions[0].blocks)
     if len(blocks) != 1:
@@ -278,7 +260,6 @@ class _Items:
         is_kernel: bool = False,
         without_atomics: Accesses | None = None,  # of a launch
     ) -> None:
-        """Appends a node with its dependences on earlier nodes."""
         before = self._dependences(union((accesses, inside)))
         if without_atomics is not None:
             before -= {each for each in before if self._meet_in_atomics(each, op, accesses, without_atomics)}

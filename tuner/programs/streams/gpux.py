@@ -10,6 +10,7 @@ from tuner.mlir.ir.reading import SEGMENTS, attributes_of, unsupported
 from tuner.programs.streams.async_ops import POINTER, Stream, StreamCalls, drop_argument, has_tokens
 from tuner.programs.streams.gpux_ops import (
     CALLERS,
+    CHOOSING,
     CREATE,
     DESTROY,
     DESTROY_EVENT,
@@ -30,19 +31,15 @@ from tuner.programs.streams.gpux_ops import (
 from tuner.programs.streams.gpux_syntax import STREAM_TYPE
 
 TOKENS_WAIT = "gpu.wait"
-CARRIERS = frozenset(
-    {"scf.for", "scf.while", "scf.if", "scf.index_switch", "scf.execute_region", "arith.select"}
-)
 YIELDS = frozenset({"scf.yield", "scf.condition"})
 
 
 def lower_tokens(function: Op) -> None:
     """Replaces async tokens of GPUX operations by events, and by waits of one stream for another, in place.
 
-    A token that is used in its own block becomes an event after the work that returned it. A token that
-    control flow forwards becomes the stream of that work: its user waits for all work that is on that stream
-    by then. A token whose user is on the same stream orders nothing more. Raises CandidateError(COMPILE) for
-    tokens of other operations, and for other users of tokens.
+    A token that control flow forwards becomes the stream of its work: its user waits for all work on it by
+    then. A user on the same stream orders nothing more. Raises CandidateError(COMPILE) for tokens of other
+    operations, and for other users of tokens.
 
         %t = "gpux.memcpy"(%s, %d, %a) : (!gpux.StreamType, M, M) -> !gpu.async.token
         "gpux.memcpy"(%t, %r, %b, %d) : (!gpu.async.token, !gpux.StreamType, M, M) -> ()
@@ -58,7 +55,7 @@ def lower_tokens(function: Op) -> None:
         return
     _refuse_others(function, ops)
     lowering = _TokenLowering(function.regions[0].blocks[0])
-    if lowering.carry([op for op in ops if op.name in CARRIERS | YIELDS]):
+    if lowering.carry([op for op in ops if op.name in CHOOSING | YIELDS]):
         # a loop's one stream is no choice
         passmanager.PassManager.parse("func.func(canonicalize)").run(function)
     lowering.lower(list(inside(function)))
@@ -82,7 +79,7 @@ class _TokenLowering:
         """Replaces tokens that control flow forwards by streams; returns whether there are any."""
         for op in ops:
             for number, operand in enumerate(op.operands):
-                is_carried = isinstance(operand.owner, ir.Block) or operand.owner.name in CARRIERS
+                is_carried = isinstance(operand.owner, ir.Block) or operand.owner.name in CHOOSING
                 if is_token(operand) and not is_carried:
                     with op.location, ir.InsertionPoint(op):
                         op.operands[number] = self._stream_for(operand)
@@ -158,7 +155,7 @@ def _refuse_others(function: Op, ops: list[Op]) -> None:
     allowed = "those of gpux operations and of gpu.wait, also through scf"
     if any(map(is_token, function.regions[0].blocks[0].arguments)):
         raise unsupported(function, "a token as argument", allowed)
-    known = {*WORK, WAIT, TOKENS_WAIT} | CARRIERS | YIELDS
+    known = {*WORK, WAIT, TOKENS_WAIT} | CHOOSING | YIELDS
     for op in ops:
         if op.name not in known and any(map(is_token, [*op.operands, *defined_values(op)])):
             raise unsupported(op, "a token next to GPUX", allowed)
@@ -185,11 +182,7 @@ def _attributes(op: Op, tokens: int) -> dict[str, Attribute]:
 
 
 def take_stream_from_caller(function: Op) -> None:
-    """Replaces the GPUX stream arguments of a function by ``gpux.create_stream`` operations, in place.
-
-    The first argument is marked as the caller's stream; the others are handled as if the program created them
-    at its beginning.
-    """
+    """Replaces a function's GPUX stream arguments by create_stream, in place; the first is the caller's."""
     block = function.regions[0].blocks[0]
     for number, stream in enumerate([argument for argument in block.arguments if is_stream(argument)]):
         mark = {} if number else {CALLERS: ir.UnitAttr.get()}
@@ -202,21 +195,18 @@ def take_stream_from_caller(function: Op) -> None:
 def lower_gpux(function: Op) -> int:
     """Lowers a function's GPUX operations, in place, to asynchronous GPU dialect on stream arguments.
 
-    The first stream argument is the caller's. Each ``create_stream`` adds a stream, forked from the caller's
-    stream there and joined to it at ``destroy_stream``, by events; the caller creates the streams once. The
-    program's order is kept: no dependences are computed. A stream that control flow selects becomes a pointer
-    that control flow selects.
+    The first is the caller's. Each ``create_stream`` adds one, forked from the caller's stream there and
+    joined to it at ``destroy_stream``, by events; the caller creates the streams once. The program's order is
+    kept. A stream that control flow selects becomes a pointer. Returns the number of streams, at least one.
+    The context then rejects unregistered dialects. Raises CandidateError(COMPILE) for invalid GPUX.
 
         func.func @main(%a: memref<4xf32>, %b: memref<4xf32>) {
           %s = "gpux.create_stream"() : () -> !gpux.StreamType
           "gpux.memcpy"(%s, %b, %a) : (!gpux.StreamType, memref<4xf32>, memref<4xf32>) -> ()
           "gpux.wait"(%s) : (!gpux.StreamType) -> ()
           "gpux.destroy_stream"(%s) : (!gpux.StreamType) -> ()
-          return
-        }
       becomes
         func.func @main(%a: memref<4xf32>, %b: memref<4xf32>, %s0: !llvm.ptr, %s1: !llvm.ptr) {
-          %t0 = builtin.unrealized_conversion_cast %s0 : !llvm.ptr to !gpu.async.token
           %t1 = builtin.unrealized_conversion_cast %s1 : !llvm.ptr to !gpu.async.token
           %begin = call @mgpuEventCreate() : () -> !llvm.ptr
           call @mgpuEventRecord(%begin, %s0) : (!llvm.ptr, !llvm.ptr) -> ()
@@ -224,11 +214,6 @@ def lower_gpux(function: Op) -> int:
           call @mgpuEventDestroy(%begin) : (!llvm.ptr) -> ()
           %0 = gpu.memcpy async [%t1] %b, %a : memref<4xf32>, memref<4xf32>
           call @mgpuStreamSynchronize(%s1) : (!llvm.ptr) -> ()
-          return
-        }
-
-    Returns how many streams the function takes as its last arguments, at least one. The context then rejects
-    unregistered dialects. Raises CandidateError(COMPILE) for invalid GPUX.
     """
     lower_tokens(function)
     ops = checked_gpux_ops(function)
@@ -257,9 +242,9 @@ def lower_gpux(function: Op) -> int:
 @dataclass(frozen=True)
 class _Lowering:
     calls: StreamCalls
-    # create_stream -> its number; a create_stream that is missing here stands for the caller's stream, number
-    # 0
-    numbers: dict[Op, int]
+    numbers: dict[
+        Op, int
+    ]  # create_stream -> its number; one that is missing is the caller's stream, number 0
     slots: dict[Value, int]  # stream as a pointer -> its number; a missing stream is selected by control flow
 
     def lower(self, op: Op) -> None:

@@ -1,8 +1,4 @@
-"""The GPUX dialect, device work on named streams: its operations, checks, stream values, and writing it.
-
-``parse_with_gpux`` parses it, ``checked_gpux_ops`` makes the checks that a registered dialect would
-make; ``write_as_gpux`` writes a function's asynchronous work as GPUX.
-"""
+"""The GPUX dialect, device work on named streams: its operations, checks, stream values, and writing it."""
 
 from tuner.mlir.bindings import Attribute, Op, Value, ir
 from tuner.mlir.effects.accesses import inside
@@ -59,11 +55,10 @@ KNOWN = frozenset({CREATE, DESTROY, WAIT, *WORK, *IGNORED})
 def parse_with_gpux(text: str, what: str) -> ir.Module:
     """Parses MLIR text that may contain GPUX, a dialect that MLIR does not know; ``what`` names it in errors.
 
-    GPUX is Intel's, see <https://github.com/intel/mlir-extensions/blob/main/docs/rfcs/GPUXDialect.md>. Its
-    operations are those of the GPU dialect with a stream as first operand, in printed form (``gpux_syntax``)
-    or in generic form. IRDL cannot define the stream type, whose name has upper case letters. Therefore the
-    context allows unregistered dialects until GPUX is lowered, and the checks that a registered dialect
-    would make are those of this module. Raises CandidateError(BIND) for invalid text.
+    GPUX is Intel's, see <https://github.com/intel/mlir-extensions/blob/main/docs/rfcs/GPUXDialect.md>:
+    operations of the GPU dialect with a stream first. IRDL cannot define the stream type, whose name has
+    upper case letters, so the context allows unregistered dialects until GPUX is lowered, and this module
+    makes the checks that a registered dialect would make. Raises CandidateError(BIND) for invalid text.
 
         %s = "gpux.create_stream"() : () -> !gpux.StreamType
         "gpux.memcpy"(%s, %b, %a) : (!gpux.StreamType, memref<4xf32>, memref<4xf32>) -> ()
@@ -82,10 +77,7 @@ def uses_gpux(function: Op) -> bool:
 
 
 def checked_gpux_ops(function: Op) -> list[Op]:
-    """Returns the GPUX operations of a function in pre-order, after checking their operands and order.
-
-    Raises CandidateError(COMPILE) for invalid GPUX.
-    """
+    """Returns a function's GPUX operations in pre-order. Raises CandidateError(COMPILE) for invalid GPUX."""
     ops = _gpux_ops(function)
     for op in ops:
         _check(op)
@@ -104,8 +96,7 @@ def is_stream(value: Value) -> bool:
 def segment_sizes(op: Op) -> list[int]:
     """Returns the sizes of a GPUX operation's operand segments, without those of tokens and of the stream.
 
-    For an operation without segments: the number of operands after the stream. Raises CandidateError(COMPILE)
-    for an attribute of segment sizes that does not fit, or that a launch lacks; an allocation may lack it.
+    Raises CandidateError(COMPILE) for an attribute that does not fit, or that a launch lacks.
     """
     expected = WORK.get(op.name)
     if expected is None:
@@ -122,14 +113,9 @@ def segment_sizes(op: Op) -> list[int]:
 
 
 def gpu_attributes(op: Op, tokens: int) -> dict[str, Attribute]:
-    """Returns the kernel and the operand segment sizes that a GPUX operation has as one of the GPU dialect.
+    """Returns the kernel and the segment sizes, after ``tokens``, of a GPUX operation as one of GPU dialect.
 
-    Each only where that operation has the attribute; ``hostShared`` of an allocation is left to the caller.
-    Raises CandidateError(COMPILE) for segment sizes that do not fit, or that a launch lacks.
-
-    Args:
-        op: the GPUX operation.
-        tokens: number of tokens that the GPU dialect operation takes.
+    ``hostShared`` is left to the caller; raises as ``segment_sizes``.
     """
     attributes = {name: op.attributes[name] for name in ("kernel",) if name in op.attributes}
     if op.name == ALLOC:
@@ -171,14 +157,12 @@ def _check(op: Op) -> None:
 def inline_stream_functions(module: ir.Module) -> None:
     """Inlines all calls of functions that contain GPUX or take its streams, in place; the functions stay.
 
-    Upstream's inliner crashes on it: it asks the dialect of each operation whether the operation may be
-    inlined, and GPUX is not registered. The module must be without recursion. Raises CandidateError(COMPILE)
-    for such a function with several blocks.
+    Upstream's inliner crashes on unregistered dialects. The module must be without recursion. Raises
+    CandidateError(COMPILE) for such a function with several blocks.
 
         func.func private @work(%s: !gpux.StreamType, %a: memref<4xf32>) {
           "gpux.dealloc"(%s, %a) : (!gpux.StreamType, memref<4xf32>) -> ()
           return
-        }
         call @work(%t, %d) : (!gpux.StreamType, memref<4xf32>) -> ()
       becomes
         "gpux.dealloc"(%t, %d) : (!gpux.StreamType, memref<4xf32>) -> ()
@@ -200,10 +184,7 @@ CHOOSING = frozenset(
 
 
 def selected_streams(function: Op) -> list[Value]:
-    """Returns the GPUX streams that arith.select or scf defines: results and block arguments.
-
-    Raises CandidateError(COMPILE) for a stream that another operation than these and create_stream defines.
-    """
+    """Returns GPUX streams of arith.select or scf; raises CandidateError(COMPILE) for other definitions."""
     selected = []
     for op in inside(function):
         streams = [] if op.name == CREATE else list(filter(is_stream, defined_values(op)))
@@ -214,10 +195,7 @@ def selected_streams(function: Op) -> list[Value]:
 
 
 def make_pointers(streams: list[Value]) -> None:
-    """Changes the type of GPUX streams to ``!llvm.ptr``, in place.
-
-    The values that they come from must be pointers already, or in ``streams``.
-    """
+    """Changes the type of GPUX streams to ``!llvm.ptr``, in place, after the values that they come from."""
     for stream in streams:
         stream.set_type(ir.Type.parse(POINTER))
 
@@ -235,25 +213,20 @@ HOST_WAITS = frozenset({"mgpuStreamSynchronize", "mgpuEventSynchronize"})
 def write_as_gpux(function: Op) -> None:
     """Rewrites a function's asynchronous work as GPUX operations on one new stream, in place.
 
-    The work must be on one stream that is the last argument, which is removed, as ``use_streams`` makes it
-    with a limit of one. A host wait for an event becomes a wait for the stream. The context then allows
-    unregistered dialects. Raises CandidateError(COMPILE) for a launch with clusters, which GPUX does not
-    have.
+    The work is on the stream that is the last argument, as ``use_streams`` makes it; the argument is removed.
+    A wait for an event becomes one for the stream. The context then allows unregistered dialects. Raises
+    CandidateError(COMPILE) for a launch with clusters, which GPUX does not have.
 
         func.func @main(%a: memref<4xf32>, %b: memref<4xf32>, %s0: !llvm.ptr) {
           %t0 = builtin.unrealized_conversion_cast %s0 : !llvm.ptr to !gpu.async.token
           %0 = gpu.memcpy async [%t0] %b, %a : memref<4xf32>, memref<4xf32>
           call @mgpuStreamSynchronize(%s0) : (!llvm.ptr) -> ()
-          return
-        }
       becomes
         func.func @main(%a: memref<4xf32>, %b: memref<4xf32>) {
           %s = "gpux.create_stream"() : () -> !gpux.StreamType
           "gpux.memcpy"(%s, %b, %a) : (!gpux.StreamType, memref<4xf32>, memref<4xf32>) -> ()
           "gpux.wait"(%s) : (!gpux.StreamType) -> ()
           "gpux.destroy_stream"(%s) : (!gpux.StreamType) -> ()
-          return
-        }
     """
     ir.Context.current.allow_unregistered_dialects = True
     block = function.regions[0].blocks[0]

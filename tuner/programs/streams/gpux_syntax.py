@@ -37,11 +37,9 @@ class TextCursor:
     end: int = field(init=False)  # of what was read, without the white space after it
 
     def __post_init__(self) -> None:
-        """Begins at the end of the operation's name."""
         self.end = self.at
 
     def skip(self) -> None:
-        """Advances past white space and comments."""
         match = SPACE.match(self.text, self.at)
         assert match is not None
         self.at = match.end()
@@ -64,10 +62,7 @@ class TextCursor:
             raise self.error(f"{word!r}")
 
     def matched(self, pattern: re.Pattern[str], what: str) -> str:
-        """Reads the text that matches ``pattern`` here, after white space, and returns it.
-
-        Raises CandidateError(BIND), with ``what`` as what is allowed, if nothing matches.
-        """
+        """Reads text that matches ``pattern``, after white space; ``what`` names it in the error."""
         self.skip()
         match = pattern.match(self.text, self.at)
         if match is None:
@@ -85,11 +80,7 @@ class TextCursor:
         return found
 
     def enclosed(self, opening: str) -> str:
-        """Reads from the bracket ``opening`` to its closing bracket; returns the text between them.
-
-        Raises CandidateError(BIND) if the text does not continue with ``opening``, or if the closing bracket
-        is missing.
-        """
+        """Reads from the bracket ``opening`` to its closing bracket; returns the text between them."""
         self.require(opening)
         start, waiting = self.at, [CLOSING[opening]]
         while waiting:
@@ -110,18 +101,12 @@ class TextCursor:
         return self.text[start : self.at - 1]
 
     def type(self) -> str:
-        """Reads and returns an MLIR type, such as ``memref<4xf32>``.
-
-        Raises CandidateError(BIND) if none follows.
-        """
+        """Reads and returns an MLIR type, such as ``memref<4xf32>``."""
         kind = self.matched(SIMPLE_TYPE, "a type")
         return f"{kind}<{self.enclosed('<')}>" if self.sees("<") else kind
 
     def types(self) -> list[str]:
-        """Reads and returns comma-separated MLIR types, with or without parentheses around them.
-
-        Raises CandidateError(BIND) if no type follows, except between parentheses.
-        """
+        """Reads and returns comma-separated MLIR types, with or without parentheses around them."""
         if self.takes("("):
             found = [] if self.sees(")") else self._listed()
             self.require(")")
@@ -129,10 +114,7 @@ class TextCursor:
         return self._listed()
 
     def error(self, allowed: str) -> CandidateError:
-        """Returns, does not raise, the CandidateError(BIND) for unexpected text at this position.
-
-        The message names line, column, the next word, and what is ``allowed``.
-        """
+        """Returns the error for the text here: line, column, next word and what is ``allowed``."""
         self.skip()
         line = self.text.count("\n", 0, self.at) + 1
         column = self.at - (self.text.rfind("\n", 0, self.at) + 1) + 1
@@ -161,8 +143,7 @@ OLDER_PREFIX = re.compile(r"\bimex\.gpux\.")
 def to_generic(text: str) -> str:
     """Returns MLIR text with GPUX operations in generic form, which MLIR parses without knowing GPUX.
 
-    Operations of unknown names stay as they are, for MLIR's parser to reject. Raises CandidateError(BIND),
-    with line and column, for an incomplete operation of a known form.
+    Unknown operations stay, for MLIR's parser. Raises CandidateError(BIND), with line and column, for others.
     """
     text = OLDER_PREFIX.sub("gpux.", text)
     pieces, at = [], 0
@@ -203,7 +184,6 @@ class _Operation:
     has_sizes: bool = False  # whether the generic form has operandSegmentSizes
 
     def text(self, name: str) -> str:
-        """Returns the operation in generic form."""
         pairs = [pair for segment in self.segments for pair in segment]
         attributes = list(self.attributes)
         if self.has_sizes:

@@ -1,7 +1,4 @@
-"""Assigns the nodes of a dependency graph to the fewest streams, and computes the waits between streams.
-
-``plan_streams`` gets the streams as a minimum chain cover of the graph (``chain_cover``).
-"""
+"""Assigns the nodes of a dependency graph to the fewest streams, and computes the waits between streams."""
 
 import enum
 from collections import deque
@@ -23,16 +20,11 @@ Chain = tuple[int, ...]
 def chain_cover(
     before: tuple[frozenset[int], ...], preference: Callable[[int, int], int], limit: int
 ) -> tuple[Chain, ...]:
-    """Covers a partial order with the fewest chains; returns each chain's elements in ascending order.
+    """Covers a partial order with the fewest chains, each in ascending order, the longest chain first.
 
-    Every element is on one chain; the longest chain comes first.
-
-    Args:
-        before: ``before[v]`` contains all elements that precede v; transitively closed, and all less than v.
-        preference: ``preference(u, v)`` is larger the better v follows u on a chain. It selects among minimum
-            covers and never adds a chain.
-        limit: maximum number of chains. Above the limit the shortest chains are merged; neighbours on a
-            merged chain need not be ordered.
+    ``before[v]`` contains all elements, less than v, that precede v. ``preference(u, v)`` is larger the
+    better v follows u; it selects among minimum covers. Above ``limit`` the shortest chains are merged, whose
+    neighbours need not be ordered.
     """
     matching = _Matching(before, preference)
     for element in range(len(before)):
@@ -124,10 +116,7 @@ class NodeKind(enum.Enum):
 
 @dataclass(frozen=True)
 class Node:
-    """A node of the dependency graph: one operation, or a loop or branch that contains device work.
-
-    ``before`` has the numbers of the nodes that it depends on.
-    """
+    """A node of the dependency graph: an operation, with the nodes ``before`` that it depends on."""
 
     kind: NodeKind
     before: frozenset[int] = frozenset()  # earlier nodes, or BEGIN, that must be done first: direct conflicts
@@ -136,10 +125,7 @@ class Node:
 
 @dataclass(frozen=True)
 class StreamStep:
-    """One step of a plan: a node, the stream that it is issued on, and the nodes that it waits for.
-
-    ``waits`` has the numbers of nodes, or BEGIN (-1) for the start of the first stream.
-    """
+    """A node, the stream that it is issued on, and the nodes, or BEGIN, that it waits for."""
 
     node: int
     slot: int | None  # number of the stream; None: the host
@@ -168,17 +154,12 @@ def plan_streams(
     limit: int,
     carried: frozenset[tuple[int, int]] | None = None,
 ) -> StreamPlan:
-    """Assigns nodes to the fewest streams that keep independent work concurrent, up to a limit.
+    """Assigns nodes, in program order, to the fewest streams that keep independent work concurrent.
 
-    Returns the steps in the order of issue, each with its stream and the nodes that it waits for.
-
-    Args:
-        nodes: the nodes in program order.
-        has_caller: True: all work follows what was on the caller's stream, and precedes what is enqueued
-            there later. False: the host starts and ends everything; ``last_waits`` are then for the last
-            deallocations alone.
-        limit: maximum number of streams.
-        carried: loop-carried dependences; if given, streams continue from iteration to iteration.
+    Returns the steps in the order of issue. ``has_caller``: all work follows what was on the caller's stream,
+    and precedes what is enqueued there later; else the host starts and ends everything, and ``last_waits``
+    are for the last deallocations alone. ``carried``: loop-carried dependences; if given, streams continue
+    from iteration to iteration.
     """
     joined = frozenset(u for u, v in carried or () if v == BEGIN)
     planner = _Planner(nodes, _slots(nodes, limit, joined), has_caller=has_caller, carried=carried)
@@ -191,8 +172,7 @@ def plan_streams(
 def _slots(nodes: tuple[Node, ...], limit: int, joined: frozenset[int]) -> dict[int, int]:
     """Returns the stream of each node of kind WORK and ALLOCATION.
 
-    Stream 0 has the most work that the host waits for at the start of an iteration; among equals, it ends
-    last, so that other streams can join it.
+    Stream 0 has the most work that the host waits for as an iteration starts; among equals, it ends last.
     """
     work = [number for number, node in enumerate(nodes) if node.kind is NodeKind.WORK]
     seen = _closure(nodes)
@@ -258,7 +238,6 @@ class _Planner:
         self._states: list[dict[int, int]] = [self._state()]  # before each step: stream -> its clock
 
     def issue(self, number: int) -> None:
-        """Adds the step of a node that is not a deallocation."""
         node = self._nodes[number]
         slot = self._slots.get(number)
         follows = None if slot is None else self._last.get(slot)
@@ -297,10 +276,7 @@ class _Planner:
         return StreamPlan(count, steps, waits[0], tuple(left), tuple(others))
 
     def _last_waits(self, slot: int, wanted: set[int], ends: dict[int, int]) -> tuple[int, ...]:
-        """Returns the waits of a stream at the end: for ``wanted``, and for what later iterations depend on.
-
-        Adds these waits to ``ends``, the clocks of the streams at the end.
-        """
+        """Returns the last waits of a stream, for ``wanted`` and later iterations; adds them to ``ends``."""
         lacking = {
             u
             for u, v in self._carried or ()
@@ -313,8 +289,7 @@ class _Planner:
     def _carried_to(self, number: int, ends: dict[int, int]) -> int:
         """Returns the work of the previous iteration that is known to be done when a node begins.
 
-        This is the work known to the node's stream at the end of the iteration, and to the streams of all
-        predecessors of the node in its own iteration.
+        The node's stream at the end of the iteration, and its predecessors' streams, know of it.
         """
         earlier = [u for u in _numbers(self._seen[number] & ~self._begin) if u in self._slots]
         known = 0
@@ -329,10 +304,7 @@ class _Planner:
         return {u for u in works[-1:] if not self._bit(u) & self._union(wanted)}
 
     def _necessary(self, wanted: Iterable[int], base: int) -> tuple[int, ...]:
-        """Returns the wanted nodes that ``base`` and other wanted nodes do not imply.
-
-        A transitive reduction.
-        """
+        """Returns the wanted nodes that ``base`` and others do not imply: a transitive reduction."""
         missing = [u for u in wanted if not self._bit(u) & base]
         return tuple(
             sorted(u for u in missing if not any(self._bit(u) & self._seen[w] for w in missing if w != u))
@@ -354,8 +326,7 @@ class _Planner:
     def _point_of_free(self, number: int, needed: int) -> tuple[int, int] | None:
         """Returns (steps before, stream) of the first point where all of ``needed`` is done, or None.
 
-        A stream other than the first must have a later step, or continue: otherwise the end would have to
-        wait for the deallocation.
+        At the end of another stream than the first, the end would have to wait for the deallocation.
         """
         first = sum(step.node < number for step in self._steps)
         ends = {step.slot: count for count, step in enumerate(self._steps)}

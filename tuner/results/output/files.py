@@ -31,10 +31,6 @@ def write_atomically(path: Path, content: bytes) -> None:
         raise UsageError(f"{path}: cannot be written: {error.strerror or error}") from error
 
 
-# ------------------------------------------------------------------------------
-# Writes several files of a command into one folder.
-
-
 def require_folder(folder: Path) -> None:
     """Raises UsageError for a path at which there is something else than a folder."""
     if folder.exists() and not folder.is_dir():

@@ -12,9 +12,6 @@ from tuner.core.records import Measurement
 from tuner.core.runs import SEED, SPACE_FILE, WARM_START, InitialConfiguration, StoredTrial
 from tuner.core.serialization import printable, seconds_text
 
-# ------------------------------------------------------------------------------
-# Tables of text: unwrapped for a file or a pipe, or fitted to the width of a terminal.
-
 
 GAP = "  "  # between columns
 TEXT_COLUMNS = 24  # a text column is made no narrower while another column can be left out
@@ -53,11 +50,7 @@ def table_lines(
 def varying_columns(
     header: Row, rows: Sequence[Row], names: Sequence[str]
 ) -> tuple[Row, list[Row], list[str]]:
-    """Returns (header, rows, lines) without those columns among ``names`` that are constant over all rows.
-
-    ``lines`` has one line with the names and values of the left-out columns, or none. A table of one row
-    keeps all its columns. Raises ValueError for a table without rows.
-    """
+    """Returns (header, rows, lines) without those columns among ``names`` that are constant over all rows."""
     is_shared = [
         name in names and len(rows) > 1 and len(set(column)) == 1
         for name, column in zip(header, zip(*rows, strict=True), strict=True)
@@ -117,10 +110,6 @@ def _lines(row: Row, widths: Sequence[int], is_right: Sequence[bool]) -> list[st
 def _is_number_column(cells: Sequence[Row], column: int) -> bool:
     below = [row[column] for row in cells[1:]]
     return bool(below) and all(cell.replace(".", "").isdigit() or cell == "-" for cell in below)
-
-
-# ------------------------------------------------------------------------------
-# Formats values as short text for people.
 
 
 LINE_LIMIT = 2000  # characters of a message
@@ -185,10 +174,7 @@ WORDS = {SPACE_FILE: "{} of the space file", SEED: "{} seed configurations"}
 
 
 def initial_configurations_text(points: tuple[InitialConfiguration, ...]) -> str:
-    """Returns the origins of the first configurations of a run, which were tried before the sampler's.
-
-    For example 'warm start from 8x8x8 (run 3): 2 points, interleaved with 4 seed configurations'; '' for ().
-    """
+    """Returns the origins of the first configurations of a run, which were tried before the sampler's."""
     counts = Counter(point.origin for point in points)
     others = ", then ".join(text.format(counts[origin]) for origin, text in WORDS.items() if counts[origin])
     sources = tuple(dict.fromkeys(point.source for point in points if point.origin == WARM_START))

@@ -78,10 +78,7 @@ def tied_document(tie: Tied, selected: SelectedResult, run: Run) -> Document:
 
 
 def slowdown_document(compared: Comparable | NotComparable) -> Document:
-    """Returns the JSON fields of a relative difference of times and its interval: 0.02 is 2 % longer.
-
-    The interval is there also for times that are not distinguishable.
-    """
+    """Returns the JSON fields of a relative difference of times and its interval: 0.02 is 2 % longer."""
     if isinstance(compared, NotComparable):
         interval = None if compared.interval is None else [end - 1 for end in compared.interval]
         return {"slowdown": None, "slowdown_interval": interval, "slowdown_unknown": compared.reason}

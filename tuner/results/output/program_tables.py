@@ -71,10 +71,6 @@ def _group_row(each: TunedRun, count: int, total_s: float | None) -> Row:
     return (*start, seconds_text(best.best_s), best.reliability.word, share, speed, candidate)
 
 
-# ------------------------------------------------------------------------------
-# The baselines of a tuned program as a table: what else runs it, and how much faster the program is.
-
-
 BASELINES_HEADER: Row = ("baseline", "time a call", "reliability", "the program is")
 
 
@@ -111,10 +107,6 @@ def ratio_of(each: ProgramBaseline) -> MedianInterval | None:
 
 def _why_no_ratio(each: ProgramBaseline) -> str:
     return each.reason or each.reliability.reason
-
-
-# ------------------------------------------------------------------------------
-# The fusions of a program as a table: what each computes, what it takes, where its schedule comes from.
 
 
 PARTS_HEADER: Row = (

@@ -198,10 +198,7 @@ def verified_lines(
 
 
 def order_lines(promising: "Sequence[PendingTrial]", facts: str = "") -> list[str]:
-    """Returns a line on which trials, at most 8, a GPU should time first; [] if ``promising`` is empty.
-
-    ``facts`` are those of the first trial, by which it is first where no cycles are predicted; "": not shown.
-    """
+    """Returns a line on which trials, at most 8, a GPU should time first; [] if ``promising`` is empty."""
     if not promising:
         return []
     counted = [trial for trial in promising if trial.predicted_cycles is not None]

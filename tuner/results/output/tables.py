@@ -68,10 +68,6 @@ def _row(tuned: "TunedRun") -> tuple[str, ...]:
     )
 
 
-# ------------------------------------------------------------------------------
-# Formats trials and runs as lines for people.
-
-
 PARTS_SHOWN = 3
 Choices = tuple[tuple[str, Value], ...]
 HISTORY_HEADER = (

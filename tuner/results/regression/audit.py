@@ -31,10 +31,6 @@ if TYPE_CHECKING:
     from tuner.db.store import Store
 
 
-# ------------------------------------------------------------------------------
-# Candidates of earlier runs, evaluated again with today's compiler.
-
-
 Recall = Callable[[str, str], Record | None]  # (script_sha256, artifact_sha256), one "" -> known record
 
 
@@ -118,10 +114,7 @@ class AuditStatus(enum.Enum):
 
     @property
     def is_of_other_code(self) -> bool:
-        """True if today's compiler fails or gives other code, which was timed: the recorded time is stale.
-
-        False for NOT_EVALUATED, also where the code is known to be other.
-        """
+        """True if today's compiler fails or gives other code, which was timed: the recorded time is stale."""
         return self in (AuditStatus.TIMED_AGAIN, AuditStatus.SLOWER, AuditStatus.FAILED)
 
 

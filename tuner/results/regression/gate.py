@@ -49,10 +49,6 @@ if TYPE_CHECKING:
     from tuner.db.store import Store
 
 
-# ------------------------------------------------------------------------------
-# The file of a gate: candidates with their compiled code and its times.
-
-
 FORMAT: Final = "tuner-gate"
 VERSION: Final = 1
 FILE_LIMIT_BYTES: Final = 256 << 20
@@ -158,10 +154,6 @@ def _unpacked(packed: bytes, place: str) -> bytes:
     if not unpacking.eof:
         raise UsageError(f"{place}: found code cut off or above {CODE_LIMIT_BYTES} bytes, allowed it whole")
     return content
-
-
-# ------------------------------------------------------------------------------
-# Whether today's compiler makes slower code: each candidate is timed interleaved with its recorded code.
 
 
 SESSION_EFFORT = Effort(budget_s=0.1, min_samples=11, max_samples=60)  # of each of the three, interleaved

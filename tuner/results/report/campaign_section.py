@@ -22,9 +22,6 @@ from tuner.results.output.program_tables import baseline_table, fusion_table, ra
 from tuner.results.report.content import HEIGHT, WIDTH, Bar, ReportedCampaign, Ticks, line
 from tuner.results.report.knob_plots import SHADES
 
-# ------------------------------------------------------------------------------
-# Plot of portfolios: the share of the best speed that is kept by K configurations, over K.
-
 
 SIZE_LIMIT = 10  # of a portfolio on the plot
 STEP = 0.05  # between the ticks of the share
@@ -97,10 +94,6 @@ def portfolio_curve_of(matrix: TimeMatrix) -> PortfolioCurve | None:
     return PortfolioCurve(tuple(points))
 
 
-# ------------------------------------------------------------------------------
-# The content of a report's section about a tuned program: its fusions, and what else runs it.
-
-
 @dataclass(frozen=True)
 class ProgramSection:
     """The section of a report about a tuned program; the first row of a table is its header."""
@@ -169,10 +162,6 @@ def _baseline_bars(result: ProgramResult) -> tuple[Bar, ...]:
     return tuple(
         Bar(name, seconds / longest_s, seconds_text(seconds), colour) for name, seconds, colour in bars
     )
-
-
-# ------------------------------------------------------------------------------
-# Map of the times of a campaign's configurations: a line per problem, a column per configuration.
 
 
 CELL = 14.0  # units
@@ -256,10 +245,6 @@ def time_map_of(matrix: TimeMatrix, reliability: Sequence[Reliability]) -> TimeM
             applies = matrix.applies[row][column]
             cells.append(TimedCell(CELL * index, CELL * row, label, column, share, applies, reliability[row]))
     return TimeMap(labels, columns, tuple(cells))
-
-
-# ------------------------------------------------------------------------------
-# The content of a report's section about a campaign: many problems tuned under one budget.
 
 
 CHOICES_SHOWN = 10  # the worst

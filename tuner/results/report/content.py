@@ -70,10 +70,6 @@ class Bar:
         return min(BARS_WIDTH - width, BARS_WIDTH * (low + high) / 2 - width / 2), width
 
 
-# ------------------------------------------------------------------------------
-# The content of a report: the best result of each problem, and runs with their trials.
-
-
 TRIALS_SHOWN = 6000  # listed and drawn on one page, all runs together: about 3 MB of HTML
 TRIALS_SHOWN_OF_RUN = 300  # the least limit per run, however many runs there are
 
@@ -119,11 +115,7 @@ class Report:
 
 
 def shown_trials(reported: ReportedRun, runs: int) -> tuple[StoredTrial, ...]:
-    """Returns the trials of a run to list on a page of ``runs`` runs: the fastest first, untimed ones last.
-
-    At most max(300, 6000 // ``runs``). If there are more: half of the list are the fastest
-    trials, the other half an even sample of the rest. ``runs``: 1 or more.
-    """
+    """Returns at most max(300, 6000 // ``runs``) trials to show: the fastest, and an even sample."""
     limit = max(TRIALS_SHOWN_OF_RUN, TRIALS_SHOWN // runs)
     finished = sorted(reported.trials, key=_rank)
     if len(finished) <= limit:
@@ -153,10 +145,6 @@ def varying_knobs(trials: Iterable[StoredTrial]) -> dict[str, tuple[Value, ...]]
         name: sorted(of, key=lambda each: (isinstance(each, str), each)) for name, of in values.items()
     }
     return {name: tuple(of) for name, of in ordered.items() if len(of) > 1}
-
-
-# ------------------------------------------------------------------------------
-# Shared parts of plots: the size of a plotting area, numbers as text, round numbers for axes.
 
 
 WIDTH, HEIGHT = 720.0, 240.0  # of a plotting area, in SVG units

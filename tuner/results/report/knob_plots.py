@@ -11,9 +11,6 @@ from tuner.core.runs import StoredTrial
 from tuner.results.output.json_documents import gflop_per_s
 from tuner.results.report.content import HEIGHT, Ticks, choices_of, line, round_numbers, varying_knobs
 
-# ------------------------------------------------------------------------------
-# Heat map of the best speed of every pair of values of two knobs, the most important knobs first.
-
 
 VALUES_SHOWN = 24  # per side, over all knobs: limited by the width of a screen
 CELL, GAP = 18.0, 6.0  # size of a cell, and the gap between two knobs, in units
@@ -104,10 +101,7 @@ def chosen_levels(
 def pairs_of(
     trials: tuple[StoredTrial, ...], levels: tuple[Level, ...]
 ) -> dict[tuple[Level, Level], PairOutcome]:
-    """Returns, for each two (knob, value) pairs that a timed trial has, the outcome of such trials.
-
-    The two pairs of a key are in the order of ``levels``. Times are those of the search.
-    """
+    """Returns, for each two (knob, value) pairs that a timed trial has, the outcome of such trials."""
     place = {level: index for index, level in enumerate(levels)}
     times: dict[tuple[Level, Level], list[float]] = {}
     for trial in trials:
@@ -121,10 +115,6 @@ def pairs_of(
             times.setdefault(pair, []).append(median_s)
     least_s = min((min(found) for found in times.values()), default=1.0)
     return {pair: PairOutcome(len(found), least_s / min(found)) for pair, found in times.items()}
-
-
-# ------------------------------------------------------------------------------
-# Parallel-coordinates plot: an axis per knob and one for speed, a line per trial, brushed by a script.
 
 
 STEP_MIN, STEP_MAX = 72.0, 120.0  # distance between axes

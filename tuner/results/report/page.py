@@ -91,10 +91,6 @@ def _sha256(text: str) -> str:
     return f"sha256-{base64.b64encode(hashlib.sha256(text.encode()).digest()).decode()}"
 
 
-# ------------------------------------------------------------------------------
-# Collects the report of a database and writes it as a page, for the command line and ``tuner.report``.
-
-
 Passes = Callable[[StoredTrial], tuple[PassSeconds, ...]]  # pass timings of compiling a trial again
 
 

@@ -13,9 +13,6 @@ from tuner.results.explanations import GAIN_HEADER, held_row, strategy_row, with
 from tuner.results.output.json_documents import gflop_per_s
 from tuner.results.report.content import HEIGHT, WIDTH, Bar, Ticks, line, number, powers_of_ten, round_numbers
 
-# ------------------------------------------------------------------------------
-# Convergence plot of a search: trials as dots, best so far as a line, phases as bands, then the top-k.
-
 
 FINALS = 90.0  # units to the right of the plotting area, for the finally re-measured top-k trials
 DOTS = 800  # about the most that are drawn; more are thinned out evenly, but no new best trial is dropped

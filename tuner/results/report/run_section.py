@@ -121,10 +121,6 @@ def stage_bars(kinds: tuple[FailureKind, ...]) -> tuple[Bar, ...]:
     )
 
 
-# ------------------------------------------------------------------------------
-# The list of a run's trials, whose rows plots and failures link to.
-
-
 @dataclass(frozen=True)
 class ListedTrial:
     """A trial in the list of a report: id, outcome, varying knobs, and a link to its kind of failure."""

@@ -26,11 +26,7 @@ REFUSED = "needs AMX, which the operating system refuses to this process"
 
 @cache
 def may_use_tiles() -> bool:
-    """Requests the permission for this process and its threads; returns whether it was granted.
-
-    Without it, the first tile instruction ends the process by SIGILL. A container may refuse it. A child
-    process has to request it again after exec.
-    """
+    """Requests AMX tiles, without which the first ends the process by SIGILL; again after exec."""
     if platform.machine() != "x86_64" or platform.system() != "Linux":
         return False
     library = ctypes.CDLL(None, use_errno=True)
@@ -41,10 +37,6 @@ def request_for(llvm_text: str) -> None:
     """Requests the permission where LLVM-dialect code uses tiles; CandidateError(LOAD) if refused."""
     if TILES.search(llvm_text) and not may_use_tiles():
         raise CandidateError(Stage.LOAD, REFUSED)
-
-
-# ------------------------------------------------------------------------------
-# Which instruction sets this processor has: the flags of Linux's /proc/cpuinfo.
 
 
 CPUINFO = Path("/proc/cpuinfo")
@@ -84,21 +76,12 @@ def missing_sets(needs: tuple[str, ...], flags: set[str]) -> tuple[str, ...]:
     return tuple(name for name in needs if name not in FLAGS or not flags >= FLAGS[name])
 
 
-# ------------------------------------------------------------------------------
-# Describes the machine of this process, from Linux's /proc and /sys.
-
-
 PROCESSORS = Path("/sys/devices/system/cpu")
 VNNI = {"avx512_vnni", "avx_vnni"}  # either: LLVM compiles dot products of four bytes to these instructions
 
 
 def describe_machine() -> Machine:
-    """Returns the description of the machine that this process runs on: processor, vector ISA, cores, memory.
-
-    Logical cores are those that the process may use. Physical cores are those of the whole machine, but at
-    most as many as the logical cores. Memory is that of the whole machine. A cache of unknown size has 0
-    bytes. Asks the operating system for the permission to use AMX tiles, if the processor has them.
-    """
+    """Returns this machine's description. Logical cores: those this process may use; cache 0: unknown."""
     cpuinfo = _cpuinfo()
     flags = flags_of(cpuinfo)
     processor = _field(cpuinfo, "model name") or "unknown processor"
@@ -151,7 +134,6 @@ def processors(count: int) -> tuple[int, ...]:
 
 
 def _siblings(cpu: int) -> list[int]:
-    """Returns the hardware threads of a processor's core, from a list such as ``0,64`` or ``0-1,8-9``."""
     path = PROCESSORS / f"cpu{cpu}" / "topology" / "thread_siblings_list"
     ranges = re.findall(r"(\d+)(?:-(\d+))?", path.read_text()) if path.exists() else []
     return [number for low, high in ranges for number in range(int(low), int(high or low) + 1)]
@@ -174,10 +156,6 @@ def _cache_bytes(level: int) -> int:
     return 0
 
 
-# ------------------------------------------------------------------------------
-# Reads which processors this process may use, and their load, from Linux's /proc and control groups.
-
-
 PROC = Path("/proc")
 CONTROL_GROUPS = Path("/sys/fs/cgroup")
 WINDOW_S = 0.2  # twenty ticks of the counters: resolves a load of a twentieth of a processor
@@ -193,11 +171,7 @@ def usable_processors() -> Processors:
 
 
 def present_load(window_s: float = WINDOW_S, sleep: Callable[[float], None] = time.sleep) -> PresentLoad:
-    """Measures the load of the processors that this process may use, for ``window_s`` seconds.
-
-    Returns how many of them were busy and how many were given away by the hypervisor, on average, while this
-    thread slept.
-    """
+    """Returns how many processors were busy, and how many stolen by the hypervisor, for ``window_s``."""
     before_s, started_s = _processor_s(), time.monotonic()
     sleep(window_s)
     elapsed_s = max(time.monotonic() - started_s, TICK_S)

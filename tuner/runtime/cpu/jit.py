@@ -11,11 +11,7 @@ from tuner.runtime.cpu.host import request_for
 
 
 class JittedModule:
-    """Machine code of an LLVM-dialect module for the host's processor, in memory; freed with this object.
-
-    ``addresses`` maps the name of each requested function to the address of its packed wrapper, a C function
-    ``void(void **arguments)``.
-    """
+    """Machine code, freed with this object; ``addresses``: of wrappers ``void(void **arguments)``."""
 
     def __init__(self, llvm_text: str, entries: tuple[str, ...]) -> None:
         """Compiles with -O3 and looks up ``entries``; requests AMX tiles. Raises CandidateError(LOAD)."""

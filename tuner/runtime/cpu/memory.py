@@ -24,11 +24,7 @@ KEEP_BYTES = 32 * 2**20  # the largest mmap threshold that glibc accepts
 
 
 def keep_freed_memory() -> None:
-    """Makes malloc keep memory that this process frees, so that later allocations have no page faults.
-
-    Holds for allocations below 32 MiB; larger ones are mapped anew. Without this, each call of a kernel has
-    page faults in the packing buffers that it allocates.
-    """
+    """Makes malloc keep freed memory: buffers below 32 MiB have no page faults in each call."""
     libc = ctypes.CDLL(None)
     libc.mallopt(M_MMAP_THRESHOLD, KEEP_BYTES)
     libc.mallopt(M_TRIM_THRESHOLD, 2**30)
@@ -83,18 +79,10 @@ class GuardedArray:
 
 @final
 class FaultingMemory:
-    """Memory for one array, between pages that fault: an access there ends the process by SIGSEGV.
-
-    FAULTING_BYTES (128 MiB) of address space before and after fault. The memory has whole pages: an array
-    lies at the first byte or at the last ones.
-    """
+    """Whole pages for one array between 128 MiB that fault: an access there ends the process by SIGSEGV."""
 
     def __init__(self, size_bytes: int, *, is_read_only: bool) -> None:
-        """Maps memory for ``size_bytes``. ``is_read_only``: writing at the kernel's addresses faults too.
-
-        Then the memory is mapped once more, to be written elsewhere: changing a protection for each draw
-        would cost as much as drawing a small array.
-        """
+        """Maps read-only memory twice, once to be written: to protect it anew costs as much as a draw."""
         size = -(-size_bytes // mmap.PAGESIZE) * mmap.PAGESIZE
         file = os.memfd_create("operand")
         try:
@@ -134,7 +122,6 @@ class _Bytes:
 
 
 def _map(address: int | None, size: int, protection: int, file: int) -> int:
-    """Maps memory of a file, in place of what is mapped at ``address``; of no file (-1): address space."""
     flags = mmap.MAP_PRIVATE | mmap.MAP_ANONYMOUS | MAP_NORESERVE if file < 0 else mmap.MAP_SHARED
     libc = ctypes.CDLL(None, use_errno=True)
     libc.mmap.restype = ctypes.c_void_p

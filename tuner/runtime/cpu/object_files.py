@@ -181,7 +181,6 @@ class LoadedObject:
 
 
 def _layout(sections: tuple[ElfSection, ...]) -> tuple[dict[int, int], int, int]:
-    """Returns where each section lies, the bytes of all code, which comes first, and of everything."""
     offsets: dict[int, int] = {}
     at = code_bytes = 0
     for section in sorted(sections, key=lambda each: not each.is_code):

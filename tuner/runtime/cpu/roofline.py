@@ -1,8 +1,4 @@
-"""Measures the two limits of the roofline model (Williams et al., CACM 2009) on this processor.
-
-The limits are times of compiled loops: multiply_add.mlir in registers and stream.mlir over memory. A thread
-team runs these loops like kernels.
-"""
+"""The limits of the roofline model (Williams et al., CACM 2009) here, as times of compiled loops."""
 
 import time
 from collections.abc import Sequence
@@ -116,7 +112,6 @@ def highest_flop_per_s(loops: Sequence[CountedLoop], samples: int, clock: Clock 
 
 
 def _without_refused_tiles(machine: Machine) -> Machine:
-    """Returns the machine without AMX where the operating system refuses tiles to this process."""
     has_tiles = (machine.has_amx_bf16 or machine.has_amx_int8) and not may_use_tiles()
     return replace(machine, has_amx_bf16=False, has_amx_int8=False) if has_tiles else machine
 
@@ -124,12 +119,9 @@ def _without_refused_tiles(machine: Machine) -> Machine:
 def multiply_add_loops(
     dtype: str, machine: Machine, sums: tuple[int, ...]
 ) -> tuple[str, tuple[MultiplyAddLoop, ...]]:
-    """Returns loops of the machine's fastest instructions for products of ``dtype``, and a module of them.
+    """Returns the fastest instructions' loops for ``dtype`` and ``sums`` registers, and their module.
 
-    ``dtype`` is f32 or f64 (vector multiply-adds of this type), bf16 (AMX tiles, else AVX512-BF16, else
-    multiply-adds of f32) or i8 (AMX tiles, else VNNI, else products of 16-bit integers). ``sums``: of each
-    loop, how many independent registers of sums; of tiles there is one loop. Raises KeyError for another
-    dtype, and for i8 on a machine without VNNI and AVX2.
+    Raises KeyError for another dtype, and for i8 on a machine without VNNI and AVX2.
     """
     machine = _without_refused_tiles(machine)
     if peak_set(dtype, machine) in (AMX_BF16, AMX_INT8):
@@ -167,7 +159,6 @@ def _function_of(name: str, sums: int) -> str:
 
 
 def _step(dtype: str, machine: Machine) -> tuple[str, int]:
-    """Returns !vector (a register of sums) and @step, which adds products to one, and its flop."""
     if dtype == "i8":
         return i8_step(machine, is_in_fours=peak_set(dtype, machine) == VNNI)
     element = {"f64": "f64", "f32": "f32", "bf16": "f32"}[dtype]
@@ -178,12 +169,7 @@ def _step(dtype: str, machine: Machine) -> tuple[str, int]:
 
 
 def i8_step(machine: Machine, *, is_in_fours: bool) -> tuple[str, int]:
-    """Returns !vector and @step of i8 multiply-adds as text in LLVM dialect, and the operations of a step.
-
-    A step updates one register of sums. ``is_in_fours``: by dot products of four bytes, one instruction
-    (VNNI); otherwise by dot products of two 16-bit integers and an addition, two instructions, and KeyError
-    is raised for a machine without AVX2.
-    """
+    """Returns !vector, @step and operations of i8 multiply-adds; raises KeyError without VNNI and AVX2."""
     lanes = machine.vector_bytes // 4
     if is_in_fours:
         dots, factors, step = 4, "i8", "dot_4_bytes"

@@ -74,11 +74,7 @@ class TeamThreads:
         self._pin()
 
     def keep_off_caller(self) -> None:
-        """Keeps threads that are not pinned off the caller's processor, if they may use another one.
-
-        Linux may wake a thread that has slept on the processor of the thread that wakes it, which then
-        computes: both run on one processor for milliseconds while another one is idle.
-        """
+        """Keeps unpinned threads off the caller's processor, where Linux may wake one."""
         processor = CURRENT_PROCESSOR()
         if processor != self._kept_off and not self._processors:
             self._kept_off = processor

@@ -36,21 +36,17 @@ class ThreadTeam:
         return self.members.lock
 
     def repeat(self, calls: tuple[tuple[int, int], ...], times: int) -> None:
-        """Runs compiled functions in parallel, one per thread, and waits for all; ``times`` rounds of this.
+        """Runs compiled functions in parallel, one per thread, the first by the caller, ``times`` rounds.
 
-        ``calls`` are (function address, argument address); each function takes that pointer and returns
-        nothing. The caller's thread runs the first. Raises ValueError for no call or more calls than threads.
+        ``calls``: (function address, argument address). Raises ValueError for none or more than threads.
         """
         self._repeat(PackedArguments(*self._given(calls), times))
 
     def watch(self, calls: tuple[tuple[int, int], ...], times: int, marks: npt.NDArray[np.uint64]) -> int:
-        """Runs calls like ``repeat`` with other inputs each round; returns how many rounds left C unwritten.
+        """Runs calls with other inputs each round; returns how many rounds left C unwritten.
 
-        ``marks`` has shape (count, 2), count a power of two; the pairs are used cyclically, one per round.
-        The first address is that of the highest byte of a number of A or B, whose sign is flipped during the
-        round. The second is that of the two highest bytes of an element of C, which is set to NaN before the
-        round and has to be different after it. Raises ValueError for another shape, and for no call or more
-        calls than threads.
+        ``marks``, (count, 2), count a power of two: addresses of the highest byte of a number of A or B,
+        whose sign flips, and of the two highest bytes of an element of C, which must not stay NaN.
         """
         count = len(marks)
         if marks.shape != (count, 2) or count & (count - 1) or not count:
@@ -62,10 +58,9 @@ class ThreadTeam:
     def once(
         self, calls: tuple[tuple[int, int], ...], mark: npt.NDArray[np.uint64] | None = None
     ) -> Callable[[], int]:
-        """Returns a function that runs calls once in parallel, and does little else: for timing single calls.
+        """Returns a function that runs calls once; with ``mark``, (1, 2), 1 where C is unwritten, else 0.
 
-        With ``mark``, of shape (1, 2), the calls run as by ``watch``, and 1 is returned where C was left
-        unwritten; else 0. The function must be called before any other call of the team.
+        The function must be called before any other call of the team.
         """
         given = self._given(calls)
         if mark is None:

@@ -23,10 +23,6 @@ from tuner.runtime.cpu.roofline import loop_text, multiply_adds
 from tuner.runtime.cpu.thread_team import ThreadTeam
 from tuner.runtime.timing import Stopwatch, sample, stopwatch_of
 
-# ------------------------------------------------------------------------------
-# Eviction of arrays from a processor's caches, to time calls whose operands come from memory.
-
-
 LINE_BYTES = 64
 WEIGHTS = slice(1, 2)  # of the operands A, B[, bias], C
 EVICTED = {WEIGHTS_COLD: WEIGHTS, COLD: slice(None)}  # Problem.cache -> operands
@@ -47,11 +43,7 @@ class Eviction:
 
 
 def eviction_of(problem: Problem, operands: Sequence[npt.NDArray[Any]]) -> Eviction | None:
-    """Returns the eviction to run before each timed call of a problem, of what ``Problem.cache`` says.
-
-    ``operands``: A, B[, bias], C. None where caches stay warm, and for a fusion whose weights
-    are cold: each call reads another copy.
-    """
+    """Returns what runs before each timed call; None where warm, and for copies of cold weights."""
     if problem.fusion and problem.cache == WEIGHTS_COLD:
         return None
     evicted = EVICTED.get(problem.cache)
@@ -63,10 +55,6 @@ def lines_of(array: npt.NDArray[Any]) -> tuple[int, int]:
     start = array.ctypes.data // LINE_BYTES * LINE_BYTES
     end = array.ctypes.data + array.nbytes
     return start, -(-(end - start) // LINE_BYTES)
-
-
-# ------------------------------------------------------------------------------
-# Reads Linux's counters of processor time: of this machine, and of single processes.
 
 
 THROTTLING = (  # of control groups, versions 2 and 1: file, key, seconds per unit
@@ -162,11 +150,7 @@ class PanelProduct:
 
 
 def product_text(lanes: int) -> str:
-    """Returns a module in LLVM dialect that multiplies each panel of A by each panel of B.
-
-    ``lanes``: f32 numbers per vector register. Per step of the innermost loop a panel of A has ROWS floats
-    and a panel of B has VECTORS vectors. C keeps the last product.
-    """
+    """Returns a module that multiplies each panel of A by each of B, of ``lanes`` f32 per vector register."""
     text = loop_text("panel_product").replace("FIRST", str([0] * lanes))  # the mask of a broadcast
     return f"!vector = vector<{lanes}xf32>\n{text}"
 
@@ -179,12 +163,7 @@ SETTLING_REPEATS = 50
 
 @final
 class HostWatch:
-    """Records the conditions under which a thread team is timed: processor counters, and two fixed kernels.
-
-    ``reference_kernel(n)`` runs a loop of multiply-adds in registers n times and returns the seconds per
-    call; ``panel_product(n)`` does so with a product of small packed panels. Both run on all threads of the
-    team, so their times show when the host is slower.
-    """
+    """Records conditions of a team's timing: counters, and kernels that show when the host is slower."""
 
     def __init__(self, team: ThreadTeam) -> None:
         self._threads = team.size
@@ -216,12 +195,9 @@ class HostWatch:
         *,
         turns_s: tuple[float, ...] = (),
     ) -> HostConditions:
-        """Returns the host conditions of a timing, from counters before and after it.
+        """Returns conditions: ``anchor_s``, ``turns_s``: of the reference kernel, around and interleaved.
 
-        ``anchor_s``: seconds per call of the reference kernel before and after the timing, in time order;
-        ``panel_product_s``: of the panel product, two or more, or () where it was not timed; ``turns_s``: of
-        the reference kernel, interleaved with the timing, used for the drift only, since their level depends
-        on what ran before each sample.
+        ``turns_s`` are for drift only, since their level depends on what ran before each sample.
         """
         elapsed_s = max(after.clock_s - before.clock_s, 1e-9)
         own_s = after.own_s - before.own_s

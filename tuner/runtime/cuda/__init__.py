@@ -1,4 +1,1 @@
-"""The CUDA driver, called through cuda-bindings or ctypes, a device on top of the driver; NVML and cuBLAS.
-
-Importing these modules needs neither a driver nor a GPU.
-"""
+"""The CUDA driver, a device on top of it, NVML and cuBLAS; imports need neither a driver nor a GPU."""

@@ -46,11 +46,7 @@ SIGNATURES: dict[str, tuple[Any, ...]] = {
 
 
 def find_cublas() -> str:
-    """Returns the path of the cuBLAS library that torch and cupy would use.
-
-    The package cuda-pathfinder finds and loads it; without that package it is the one of an installed wheel
-    or of the system. Raises TunerError where there is none, and where cuda-pathfinder does not know the path.
-    """
+    """Returns the path of the cuBLAS library that torch and cupy would use; raises TunerError without one."""
     try:
         from cuda.pathfinder import DynamicLibNotFoundError, load_nvidia_dynamic_lib
     except ImportError as error:
@@ -88,12 +84,9 @@ class Cublas:
         self.name = f"cuBLAS {'.'.join(str(number.value) for number in version)}"
 
     def multiply(self, problem: Problem, a: int, b: int, c: int, stream: int) -> None:
-        """Enqueues the matmul C = A B of a problem on ``stream``, without the problem's epilogue.
+        """Enqueues C = A B of row-major device addresses, as C' = B' A': cuBLAS is column-major.
 
-        ``a``, ``b``, ``c``: device addresses of row-major arrays of the shapes ``Problem.a_shape``,
-        ``b_shape`` and ``c_shape``. Sums are f64 for dtype f64, products tf32 for dtype tf32, all else f32.
-        cuBLAS is column-major: it takes row-major matrices for their transposes, so C' = B' A' is computed.
-        Raises TunerError for a dtype other than f16, bf16, f32, tf32 and f64, and where a call fails.
+        Sums are f64 for f64, products tf32 for tf32, all else f32. Raises TunerError for another dtype.
         """
         if problem.stored_dtype not in TYPES:
             raise TunerError(f"cuBLAS: found {problem.dtype}, allowed {', '.join(TYPES)} as baseline")

@@ -79,11 +79,7 @@ class Modules:
         return self._functions[function].name if function in self._functions else f"{function:#x}"
 
     def raise_shared_limit(self, function: int, size_bytes: int) -> None:
-        """Increases a kernel's limit of dynamic shared memory to ``size_bytes``, if it is lower.
-
-        ``function``: the kernel's CUfunction; an unknown one is left alone. Raises DeviceError for more than
-        a block of this GPU may have.
-        """
+        """Raises a known CUfunction's limit of dynamic shared memory to ``size_bytes``, or DeviceError."""
         known = self._functions.get(function)
         if known is None or size_bytes <= known.shared_bytes:
             return
@@ -96,11 +92,7 @@ class Modules:
         known.shared_bytes = size_bytes
 
     def allow_cluster(self, function: int, cluster: Extent) -> None:
-        """Allows a kernel clusters of more than 8 blocks (PORTABLE_CLUSTER), if ``cluster`` is that large.
-
-        ``function``: the kernel's CUfunction; an unknown one is left alone. Raises DeviceError where the
-        driver refuses; whether the GPU can run a cluster of this size is not checked.
-        """
+        """Allows a known CUfunction clusters of more than 8 blocks, unchecked; raises DeviceError."""
         known = self._functions.get(function)
         size = cluster.x * cluster.y * cluster.z
         if known is None or known.allows_large_clusters or size <= PORTABLE_CLUSTER:
@@ -126,12 +118,7 @@ FILLS = {1: "cuMemsetD8Async", 2: "cuMemsetD16Async", 4: "cuMemsetD32Async"}
 
 @final
 class CudaDevice(AbstractDevice):
-    """One GPU and its primary context, which PyTorch and CuPy use as well.
-
-    Threads may share a device, but only one at a time may load or unload a module. Allocations are
-    stream-ordered where the driver supports memory pools, and freed memory stays in the pool of this process.
-    CUDA programming guide, "Stream Ordered Memory Allocator".
-    """
+    """One GPU and its primary context, as PyTorch and CuPy use it; one thread at a time loads modules."""
 
     def __init__(self, driver: CheckedDriver, ordinal: int = 0) -> None:
         """Retains the primary context of GPU ``ordinal``. Raises DeviceError."""
@@ -260,7 +247,6 @@ class CudaDevice(AbstractDevice):
         return bytes(encoded)
 
     def _call(self, name: str, *inputs: Any, doing: str = "") -> Any:
-        """Makes a driver call with the context current in this thread."""
         if not getattr(self._thread, "is_current", False):
             self._driver("cuCtxSetCurrent", self._context)
             self._thread.is_current = True

@@ -1,8 +1,4 @@
-"""The CUDA driver: the interface to its functions, its two implementations, properties of a GPU, launches.
-
-``BindingsDriver`` uses NVIDIA's package cuda-bindings, ``CtypesDriver`` needs only libcuda; both call
-the functions of one table. ``CheckedDriver`` turns errors of the driver into DeviceError.
-"""
+"""The CUDA driver by cuda-bindings or libcuda alone, through one table of calls; a GPU's properties."""
 
 import abc
 import ctypes
@@ -10,10 +6,6 @@ from dataclasses import dataclass
 from typing import Any, final
 
 from tuner.core.gpu import DeviceError, Extent
-
-# ------------------------------------------------------------------------------
-# The interface for calls of the CUDA driver; errors of the driver become DeviceError.
-
 
 SUCCESS = 0
 Called = tuple[int, tuple[Any, ...]]  # CUresult, and the outputs in C's order
@@ -26,11 +18,7 @@ class AbstractDriver(abc.ABC):
 
     @abc.abstractmethod
     def call(self, name: str, *inputs: Any) -> Called:
-        """Calls the driver function ``name`` of the table CALLS; returns (CUresult, tuple of outputs).
-
-        ``inputs`` are the function's inputs in C's order. An error of the function raises nothing: see the
-        CUresult. Raises DeviceError where the driver is too old to have the function.
-        """
+        """Calls ``name`` of CALLS; returns (CUresult, outputs). Raises DeviceError: driver too old."""
 
 
 @final

@@ -19,10 +19,6 @@ from tuner.runtime.cuda.driver import (
     read_facts,
 )
 
-# ------------------------------------------------------------------------------
-# Clocks, temperature, power and clock limiters of a GPU, read through NVML (package nvidia-ml-py).
-
-
 MODULE = "pynvml"  # of nvidia-ml-py
 HZ_OF_MHZ = 1e6
 W_OF_MW = 1e-3
@@ -82,10 +78,6 @@ def slowdowns_in(reasons: int) -> tuple[str, ...]:
     return tuple(name for bit, name in SLOWDOWNS if reasons & bit)
 
 
-# ------------------------------------------------------------------------------
-# Opens the CUDA driver and a GPU; errors say in one line which part is missing.
-
-
 SEE = "nvidia-smi shows what is there"
 
 
@@ -103,11 +95,7 @@ def open_device(ordinal: int = 0, library: str | None = None) -> CudaDevice:
 
 
 def open_driver(library: str | None = None) -> AbstractDriver:
-    """Returns an interface to the CUDA driver: through cuda-bindings where installed, else through libcuda.
-
-    ``library``: path of the libcuda to use, without cuda-bindings. Raises DeviceError where libcuda cannot be
-    loaded.
-    """
+    """Returns cuda-bindings' driver, else that of libcuda (path: ``library``); raises DeviceError."""
     if library is not None:
         return _by_ctypes(library)
     by_ctypes = _by_ctypes(LIBRARY)  # first: a missing libcuda has a separate message

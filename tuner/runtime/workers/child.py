@@ -1,6 +1,4 @@
-"""The child process: serves calls one by one.
-
-``python -m tuner.runtime.workers.child FD_IN FD_OUT PARENT_PID TOKEN`` starts it.
+"""``python -m tuner.runtime.workers.child FD_IN FD_OUT PARENT_PID TOKEN`` serves calls one by one.
 
 Imports nothing that the service does not need: a child without a compiler starts in 0.1 s.
 """
@@ -67,11 +65,7 @@ class Channel:
 
 
 def main(fd_in: int, fd_out: int, parent_pid: int, token: str) -> None:
-    """Runs a child process: builds the service that the parent describes, serves calls until the pipe closes.
-
-    ``fd_in`` and ``fd_out`` are the file descriptors of the pipes from and to the parent. The kernel kills
-    this process when the parent's thread ends. ``token`` marks processes that belong to this child.
-    """
+    """Builds the parent's service, serves pipes ``fd_in`` and ``fd_out``; ``token`` marks processes."""
     _die_with(parent_pid)
     signal.signal(signal.SIGINT, signal.SIG_IGN)  # Ctrl-C is for the parent
     for fd in (fd_in, fd_out):
@@ -91,11 +85,7 @@ def main(fd_in: int, fd_out: int, parent_pid: int, token: str) -> None:
 
 
 def serve(channel: Channel, service: object, token: str) -> None:
-    """Calls methods of ``service`` as the parent requests, one by one, and sends each outcome as a Reply.
-
-    Returns when the pipe is closed; no exception of a call ends the loop. Processes that a call leaves
-    running are killed and make the outcome a Failure; they are recognized by ``token`` or by descent.
-    """
+    """Serves calls until the pipe closes; processes left running by one, of ``token``, make it a Failure."""
     while True:
         try:
             request = channel.receive()
@@ -112,10 +102,6 @@ def serve(channel: Channel, service: object, token: str) -> None:
 
 
 def _left_over(token: str) -> Failure | None:
-    """Kills the processes that a call started and left running; returns a Failure if there were any.
-
-    Processes of other children of the tuner, such as a baseline, are not among them.
-    """
     ended = end_all(os.getpid(), token) if has_children() else 0
     return Failure(Stage.RUN, f"started {ended} processes that go on after it returned") if ended else None
 

@@ -162,11 +162,7 @@ def sleep_until_news(children: Iterable[Waitable], limit_s: float) -> None:
 
 
 def quoted_line(output: str) -> str:
-    """Returns the line of a process's output that a message quotes: the last line that names an error.
-
-    Without such a line, the last line that is not blank; '' for no output. At most 300 (LINE_LIMIT)
-    characters, with "?" for characters that cannot be printed.
-    """
+    """Returns the last line that names an error, else the last that is not blank; at most 300 characters."""
     lines = [line.strip() for line in output.splitlines() if line.strip()]
     telling = [line for line in lines if TELLING.search(line)]
     line = (telling or lines or [""])[-1]

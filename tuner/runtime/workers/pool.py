@@ -141,11 +141,7 @@ class MeasurementWorker:
     def ask(
         self, method: str, problem: Problem, work: Any, effort: Effort, seed: int, timeout_s: float
     ) -> Reply:
-        """Calls "evaluate" (an Artifact) or "remeasure" (a Group) of the child's service; returns the Reply.
-
-        ``timeout_s`` does not count the wait for other tuners. A call that an earlier call of the child may
-        have broken is repeated in a fresh child.
-        """
+        """Calls "evaluate" or "remeasure"; in a fresh child once more if the old one may be broken."""
         self._worker.submit(method, problem, work, effort, seed, stage=Stage.RUN, timeout_s=timeout_s)
         reply = self._evaluated()
         if reply.is_doubtful:

@@ -17,7 +17,7 @@ from tuner.core.problem import Problem
 #
 # A pause of all processes (SIGSTOP, Ctrl-Z, a suspended virtual machine) is no failure of a candidate. A
 # waiting process reads the clock in short steps; a step that took far longer than asked was a pause of this
-# process, and usually of its children as well. Reasons: docs/decisions/0036-available-time.md.
+# process, and usually of its children as well. Reasons: docs/decisions/verification-and-workers.md.
 
 
 TICK_S = 0.1  # a waiting process reads the clock this often
@@ -26,10 +26,7 @@ LONGEST_STEP_S = 2 * TICK_S  # at most counted per step: a busy machine wakes a 
 
 @final
 class AvailableTime:
-    """A clock of the seconds since its creation in which this process could run; call it for a reading.
-
-    Between two readings at most 0.2 s (LONGEST_STEP_S) are counted: a longer step was a pause of the process.
-    """
+    """A clock of the seconds in which this process ran: steps above 0.2 s (LONGEST_STEP_S) were pauses."""
 
     def __init__(self, clock: Callable[[], float] = time.monotonic) -> None:
         self._clock = clock
@@ -43,10 +40,6 @@ class AvailableTime:
         return self._counted_s
 
 
-# ------------------------------------------------------------------------------
-# Finds and kills processes started by a child process, directly or not, by parents and a variable.
-
-
 VARIABLE = "TUNER_WORKER"  # has a different value per child; processes that the child starts inherit it
 PROCESSES = Path("/proc")
 GIVE_UP_S = 1.0  # of killing processes that keep starting processes
@@ -54,11 +47,7 @@ DEAD = "ZX"  # states of proc_pid_stat(5)
 
 
 def started_by(process: int, token: str) -> tuple[int, ...]:
-    """Returns the ids of the living processes that ``process`` (an id) started, directly or not, ascending.
-
-    They are its descendants, and all processes with ``token`` in their environment variable TUNER_WORKER.
-    Left out are the process itself, and a process with another token together with its descendants.
-    """
+    """Returns the ids, ascending, of the descendants of ``process`` and of processes with its ``token``."""
     stats = {number: _stat_of(number) for number in processes()}
     parents = {number: int(stat[1]) for number, stat in stats.items() if stat and stat[0] not in DEAD}
     marked = {number for number in parents if number != process and variable_of(number, VARIABLE) == token}
@@ -115,7 +104,6 @@ def variable_of(process: int, name: str) -> str | None:
 
 
 def _stat_of(process: int) -> list[str]:
-    """Returns the fields of /proc/PID/stat after the name, which may contain anything: state, parent, ..."""
     try:
         return (PROCESSES / str(process) / "stat").read_text(errors="replace").rpartition(")")[2].split()
     except OSError:  # it has ended
@@ -125,11 +113,7 @@ def _stat_of(process: int) -> list[str]:
 def run_command(
     arguments: list[str], timeout_s: float, clock: Callable[[], float] = time.monotonic
 ) -> "subprocess.CompletedProcess[str]":
-    """Runs a command without input and waits for its end; returns its exit code, stdout and stderr as text.
-
-    Raises OSError where the command does not start, and TimeoutExpired where it was killed after
-    ``timeout_s`` seconds; pauses of this process do not count.
-    """
+    """Returns a command's exit code, stdout and stderr; raises OSError, TimeoutExpired without pauses."""
     available_s = AvailableTime(clock)
     with subprocess.Popen(
         arguments, stdout=subprocess.PIPE, stderr=subprocess.PIPE, stdin=subprocess.DEVNULL, text=True
@@ -177,10 +161,6 @@ def _close_copies() -> None:
 # process-wide on purpose: what os.fork() copies is all of the process
 FILES: dict[object, int] = {}
 os.register_at_fork(after_in_child=_close_copies)
-
-
-# ------------------------------------------------------------------------------
-# A lock for one timing at a time on a machine, or on a GPU, across several tuner processes.
 
 
 FOLDER = "/tmp"  # noqa: S108 - the same folder for all users of a machine, whatever their TMPDIR
@@ -240,7 +220,6 @@ class TimingLock:
         return None
 
     def _is_locked(self, descriptor: int) -> bool:
-        """Waits for the lock; returns whether it is held, which it is not after the limit of waiting."""
         started_s = time.monotonic()
         while True:
             try:

@@ -39,23 +39,14 @@ class Limits:
             raise ValueError(f"limits: found {self}, allowed positive numbers")
 
     def evaluation_limit_s(self, problem: Problem, effort: Effort, call_s: float | None) -> float:
-        """Returns the seconds that one evaluation may take: to load, to verify and to time an artifact.
-
-        ``call_s``: expected seconds per call of the kernel; None: as slow as ``slowest_flop_per_s``.
-        """
+        """Returns the seconds to load, verify and time an artifact; ``call_s`` None: as slow as allowed."""
         reference_s = problem.flop / REFERENCE_FLOP_PER_S
         return self.evaluation_timeout_s + reference_s + self.timing_s(problem, effort, call_s)
 
     def remeasurement_limit_s(
         self, problem: Problem, effort: Effort, call_s: float | None, participants: int
     ) -> float:
-        """Returns the seconds that ``participants`` programs may take to be timed interleaved.
-
-        One of the participants is a baseline library; ``libraries`` allows for further ones. ``call_s`` is
-        that of the slowest, None: as slow as ``slowest_flop_per_s``. Includes the time to draw inputs and
-        compare results around each sample, in proportion to the size of the problem, and a factor for a busy
-        machine.
-        """
+        """Returns the seconds for ``participants`` programs interleaved, and further ``libraries``."""
         reference_s = problem.flop / REFERENCE_FLOP_PER_S
         m, n, k = problem.sizes
         elements = problem.batch * (m * k + k * n + 2 * m * n)  # of A, B and twice C
@@ -107,11 +98,7 @@ class Factory:
 
 @dataclass(frozen=True)
 class ServiceSpec:
-    """What a child process serves: an object that a factory builds in the child, or a function.
-
-    A function (or ``partial``) is pickled as module and name, so the child imports the module before it is
-    ready.
-    """
+    """What a child serves: an object that a factory builds there, or a pickled function."""
 
     name: str  # "compile", "evaluate": for messages
     service: Factory | Callable[..., Any]

@@ -37,9 +37,6 @@ from tuner.runtime.workers.services import (
     work_seed,
 )
 
-# ------------------------------------------------------------------------------
-# Candidates in flight: each is a ticket, which is passed through a runner until its record is complete.
-
 
 @dataclass(frozen=True)
 class RunnerOrder:
@@ -81,11 +78,7 @@ class Ticket:
             self._reuse(self._order.recall(self.script.sha256, ""))
 
     def take_compiled(self, outcome: Artifact | Failure, seconds: float) -> None:
-        """Stores the outcome of compiling the candidate's script, which took ``seconds``.
-
-        Completes ``record`` for a failure, for an artifact that must not be launched, and for code whose
-        outcome is known; otherwise the artifact is to be evaluated.
-        """
+        """Stores a compiled outcome; completes ``record`` unless an artifact is to be evaluated."""
         if isinstance(outcome, Failure):
             self._fail(outcome, seconds)
             return
@@ -136,10 +129,6 @@ class Ticket:
             resources=() if program is None else program.resources,
             program=program,
         )
-
-
-# ------------------------------------------------------------------------------
-# A runner without child processes, for tests, replays and debuggers: a crash ends the tuner.
 
 
 Value = TypeVar("Value")
@@ -193,7 +182,6 @@ class LocalRunner(AbstractRunner):
 
 
 def _attempt(stage: Stage, work: Callable[[], Value]) -> tuple[Value | Failure, float]:
-    """Returns the result of ``work``, or its Failure, and the seconds it took."""
     start = time.perf_counter()
     try:
         return work(), time.perf_counter() - start
@@ -202,10 +190,6 @@ def _attempt(stage: Stage, work: Callable[[], Value]) -> tuple[Value | Failure, 
     except Exception as error:  # noqa: BLE001 - as in a child: one odd candidate is only a Failure
         line = traceback.format_exception_only(error)[0].splitlines()[0]
         return Failure(stage, line), time.perf_counter() - start
-
-
-# ------------------------------------------------------------------------------
-# A runner of child processes: several compile, one evaluates, and nothing else runs while it times.
 
 
 @dataclass
@@ -258,12 +242,7 @@ class RunnerProcesses:
 
 
 class WorkerRunner(AbstractRunner):
-    """A runner that compiles candidates in several child processes and evaluates them in one more.
-
-    Candidates are evaluated one by one in the order in which they were started. Use a runner in one thread,
-    and close it: the children end with the thread that created them. Runners of several problems may
-    share child processes; to close one of the runners ends the children of all.
-    """
+    """Compiles in children, evaluates in order in one more; use it in one thread: children end with that."""
 
     def __init__(self, order: RunnerOrder, processes: RunnerProcesses, seed: int) -> None:
         self._order = order

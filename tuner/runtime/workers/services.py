@@ -24,9 +24,6 @@ from tuner.core.records import Measurement, Verdict
 from tuner.core.runs import Baseline, LibraryTime
 from tuner.runtime.workers.protocol import Factory, ServiceSpec
 
-# ------------------------------------------------------------------------------
-# Evaluates an artifact: verdict and measurement. Runs in the one process that owns the machine.
-
 
 @dataclass(frozen=True)
 class Evaluation:
@@ -51,11 +48,7 @@ def evaluate(
     before_timing: Callable[[], None] = lambda: None,
     clock: Callable[[], float] = time.perf_counter,
 ) -> Evaluation:
-    """Loads an artifact, verifies its result and, if the evaluator times candidates, times it.
-
-    ``before_timing`` is called right before, so that a caller can quiet the machine. Raises CandidateError
-    for an artifact that fails or whose result is wrong.
-    """
+    """Loads, verifies and times an artifact, after ``before_timing``; raises CandidateError."""
     start = clock()
     loaded = evaluator.load(problem, artifact)
     loaded_at = clock()
@@ -68,10 +61,6 @@ def evaluate(
     timing_from = clock()
     measurement = evaluator.measure(problem, loaded, effort, rng)
     return Evaluation(verdict, measurement, (*stages, ("measure", clock() - timing_from)))
-
-
-# ------------------------------------------------------------------------------
-# Times the top-k candidates of a run interleaved; times again without candidates that make this fail.
 
 
 @dataclass(frozen=True)
@@ -121,12 +110,7 @@ class RemeasurementRounds:
 def time_finals(
     artifacts: tuple[Artifact | None, ...], together: Callable[[Group], FinalTimes | Failure]
 ) -> FinalTimes:
-    """Times artifacts interleaved, with the baseline; returns times in the order of ``artifacts``.
-
-    ``together`` times one group. None for an artifact that is missing or fails. Where timing all artifacts
-    together fails, each artifact is timed alone, and the artifacts that work are timed together again,
-    without the baseline; ``reason`` of the result says why.
-    """
+    """Times artifacts with the baseline, by ``together``; each alone where that fails (``reason``)."""
     present = {index: artifact for index, artifact in enumerate(artifacts) if artifact is not None}
     if not present:
         return FinalTimes((None,) * len(artifacts), reason="nothing compiles any more" if artifacts else "")
@@ -179,13 +163,7 @@ def time_together(
     rng: np.random.Generator,
     before_timing: Callable[[], None] = lambda: None,
 ) -> FinalTimes:
-    """Loads the artifacts of ``group`` and times them interleaved, with the baseline if the group has one.
-
-    The result has one entry per artifact, in order: None for one that does not load. If none loads, nothing
-    is timed, not even the baseline. Of several libraries the fastest is the baseline; a library whose process
-    ends is left out, and the others are timed anew. ``before_timing`` is called after loading, right before
-    the first sample. Raises CandidateError where timing fails, or a failed load has made the others unusable.
-    """
+    """Times artifacts interleaved with the fastest library; None: does not load. Raises CandidateError."""
     loaded: dict[int, object] = {}  # by index
     for index, artifact in enumerate(group.artifacts):
         try:
@@ -218,11 +196,7 @@ def _timed_with(
     libraries: tuple[LoadedLibrary, ...],
     measured: Callable[[tuple[LoadedLibrary, ...]], tuple[Measurement, ...]],
 ) -> tuple[tuple[LoadedLibrary, ...], tuple[LibraryTime, ...], tuple[Measurement, ...]]:
-    """Returns the libraries that were timed, those that failed with the reason, and the times of all.
-
-    ``measured`` times kernels interleaved with libraries. It is called anew without libraries whose process
-    has ended meanwhile. Raises its CandidateError where none has.
-    """
+    """Returns timed libraries, failed ones, and times; repeats without a library whose process ended."""
     failed = [
         LibraryTime(each.library, each.name, failure=each.failure) for each in libraries if each.failure
     ]
@@ -252,7 +226,6 @@ def evaluation_spec(evaluator: Factory, environment: Environment = ()) -> Servic
 def _libraries(
     evaluator: AbstractEvaluator, problem: Problem, rng: np.random.Generator
 ) -> tuple[LoadedLibrary, ...]:
-    """Returns the loaded baseline libraries; () where there is none: the artifacts are timed without."""
     if not isinstance(evaluator, AbstractBaselineSource):
         return ()
     try:
@@ -263,10 +236,6 @@ def _libraries(
     except TunerError:
         pass  # the caller then measures the baseline alone, and that reports the reason
     return ()
-
-
-# ------------------------------------------------------------------------------
-# Environment variables of a child process that control its numeric libraries.
 
 
 # A machine may export these variables for other reasons; OpenBLAS then runs at half its speed.

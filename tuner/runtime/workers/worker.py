@@ -26,10 +26,6 @@ if TYPE_CHECKING:
     from tuner.runtime.workers.services import Environment
 
 
-# ------------------------------------------------------------------------------
-# One call in a child process, so that an abort or a hang does not end the tuner.
-
-
 Value = TypeVar("Value")
 MEMORY_BYTES = 8 << 30  # of a child, in addition to the arrays of its problem
 
@@ -48,11 +44,7 @@ def call_in_child(
     memory_bytes: int = MEMORY_BYTES,
     environment: "Environment" = (),
 ) -> Value:
-    """Calls ``work`` without arguments in a new child process and returns its result.
-
-    Raises UsageError where ``work`` raises CandidateError of stage BIND (input that does not parse),
-    TunerError where it raises anything else, crashes or exceeds a limit.
-    """
+    """Calls ``work`` in a new child; raises UsageError for CandidateError(BIND), TunerError for the rest."""
     worker = Worker(ServiceSpec(name, work, environment), memory_bytes)
     try:
         value: Value = worker.call(CALL, stage=Stage.RUN, timeout_s=timeout_s)
@@ -62,10 +54,6 @@ def call_in_child(
     finally:
         worker.kill()
     return value
-
-
-# ------------------------------------------------------------------------------
-# A child process under limits: a crash, a timeout or too much memory becomes a Failure.
 
 
 START_TIMEOUT_S = 60.0  # importing the compiler takes 1 s on an idle machine
@@ -138,12 +126,7 @@ class Worker:
         self._began_s = self._clock()
 
     def submit(self, method: str, *args: object, stage: Stage, timeout_s: float) -> None:
-        """Begins a call of ``method`` of the child's service and returns; starts a child if none runs.
-
-        ``stage``: the stage of a Failure by a crash, a limit or an unexpected exception. ``timeout_s``: limit
-        in seconds. Raises RuntimeError while another call is in progress, TunerError where no process can be
-        started.
-        """
+        """Begins a call; ``stage``: of a Failure. Raises RuntimeError: busy, TunerError: no process."""
         if self._call is not None:
             raise RuntimeError(f"{self._spec.name} worker is busy")
         self.start()
@@ -152,11 +135,7 @@ class Worker:
         self._begin(_Call(CallRequest(method, args), stage, timeout_s))
 
     def ask(self, method: str, *args: object, stage: Stage, timeout_s: float) -> Reply:
-        """Calls ``method`` of the child's service and waits for the Reply, with its value or a Failure.
-
-        Each Event of the child gets a GoAhead at once. ``stage`` and ``timeout_s``: see ``submit``. Raises
-        TunerError where a child cannot start, MachineError for a full disk.
-        """
+        """Calls and waits for the Reply; raises TunerError without a child, MachineError: full disk."""
         self.submit(method, *args, stage=stage, timeout_s=timeout_s)
         try:
             while not isinstance(news := self.wait(), Reply):
@@ -167,11 +146,7 @@ class Worker:
         return news
 
     def call(self, method: str, *args: object, stage: Stage, timeout_s: float) -> Any:
-        """Calls ``method`` of the child's service, waits, and returns its value.
-
-        ``stage`` and ``timeout_s``: see ``submit``. Raises CandidateError where the outcome is a Failure,
-        TunerError where a child cannot start, MachineError for a full disk.
-        """
+        """Calls and returns the value; raises CandidateError for a Failure, else as ``ask`` does."""
         reply = self.ask(method, *args, stage=stage, timeout_s=timeout_s)
         if isinstance(reply.value, Failure):
             raise CandidateError(reply.value.stage, reply.value.reason)
@@ -183,11 +158,7 @@ class Worker:
             self._child.send(GoAhead())
 
     def poll(self) -> Reply | Event | None:
-        """Returns the child's next Reply or Event without waiting; None: no message, or a paused child.
-
-        None also where no child runs. Enforces the limits of time and memory: a call that exceeds one gets a
-        Failure as its Reply. Raises TunerError where a child cannot start, MachineError for a full disk.
-        """
+        """Returns a Reply or Event without waiting, or None. Raises as ``ask`` does."""
         if self._child is None or self._paused_s is not None:
             return None
         has_ended = self._child.has_ended  # before reading, so that the child's last message is read
@@ -200,12 +171,7 @@ class Worker:
         return self._fail(None) if has_ended else self._enforce()
 
     def wait(self) -> Reply | Event:
-        """Waits for the next Event of the call in progress, or its Reply, and returns it.
-
-        Sleeps first: polling would take processor time from the child where both are pinned to one processor.
-        Raises RuntimeError without a call in progress, TunerError where a child cannot start, MachineError
-        for a full disk.
-        """
+        """Waits for the next Event or Reply. Sleeps first: polling takes the processor from the child."""
         news = None
         while news is None:
             if self._call is None or self._child is None:
@@ -269,7 +235,6 @@ class Worker:
         return replace(reply, seconds=self._clock() - self._began_s)
 
     def _enforce(self) -> Reply | None:
-        """Ends a child that exceeds a limit of memory or time, or that another process stopped."""
         assert self._child is not None
         self._child.cut_output()
         if self._stands_still():
@@ -287,7 +252,6 @@ class Worker:
         return None if reply is None else replace(reply, is_doubtful=False)  # not caused by an earlier call
 
     def _fail(self, reason: str | None) -> Reply | None:
-        """Kills the child; returns a Failure of the call: ``reason``, or (None) how the child ended."""
         call, is_ready, is_doubtful = self._call, self._is_ready, self._served > 0
         seconds = self._clock() - self._began_s
         if not is_ready and reason is None:
@@ -307,10 +271,7 @@ class Worker:
         return self._clock() - self._stopped_s > STOPPED_LIMIT_S
 
     def _again(self, reason: str | None) -> Reply | None:
-        """Retries the call in another child, START_ATTEMPTS times; after that the call fails.
-
-        ``reason`` None: the child ended while starting. Raises TunerError where no child was ever ready.
-        """
+        """Retries the call START_ATTEMPTS times; raises TunerError where no child was ever ready."""
         call, is_starting = self._call, not self._is_ready
         seconds = self._clock() - self._began_s
         ending = self.kill()

@@ -203,11 +203,7 @@ class CudaCoreModel(AbstractModel):
 
 
 def _read_cycles(wide: int, stride: int, width: int, *, is_row: int, capability: int) -> float:
-    """Returns the cycles of a warp's read of shared memory.
-
-    ``wide`` is the number of threads along n. Words of adjacent threads of a row, or of a column with
-    ``is_row``, are ``stride`` words apart.
-    """
+    """Returns the cycles of a warp's read of shared memory."""
     lanes = np.arange(WARP_THREADS)
     threads = lanes // max(wide, 1) if is_row else lanes % max(wide, 1)
     return access_cycles("load_shared", threads * stride, width, capability)

@@ -9,9 +9,6 @@ import numpy.typing as npt
 from tuner.core.machine import Machine
 from tuner.core.problem import Problem
 
-# ------------------------------------------------------------------------------
-# Model cycles of one step of K on a register tile: accumulators in vector registers of a core.
-
 
 Counts = npt.NDArray[np.float64]
 

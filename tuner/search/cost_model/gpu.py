@@ -94,10 +94,7 @@ def fma_per_cycle(problem: Problem, chip: Chip) -> float:
 
 
 def _wave(tiles: GpuTiles, problem: Problem, chip: Chip, together: Counts) -> Counts:
-    """Returns the cycles of one wave: ``together`` thread blocks resident on one multiprocessor.
-
-    The maximum over the resources, and over the latency of one thread block's loop along K.
-    """
+    """Returns the cycles of one wave: ``together`` thread blocks resident on one multiprocessor."""
     k = np.ceil(problem.sizes[2] / tiles.splits)
     warps = np.ceil(tiles.threads / WARP_THREADS)
     products = tiles.block_m * tiles.block_n / warps / (fma_per_cycle(problem, chip) / PARTITIONS)

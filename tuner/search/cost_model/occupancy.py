@@ -18,9 +18,6 @@ from tuner.core.gpu import (
 )
 from tuner.core.gpu_code import KernelProgram, Launch
 
-# ------------------------------------------------------------------------------
-# Resident thread blocks of a kernel per multiprocessor, by the rules of ``cuda_occupancy.h``, CUDA 13.0.
-
 
 # cuda_occupancy.h: cudaOccRegAllocationGranularity, cudaOccSubPartitionsPerMultiprocessor,
 # cudaOccSMemAllocationGranularity

@@ -22,17 +22,14 @@ class ByteRanges:
 
     @classmethod
     def one(cls, address: int, size_bytes: int) -> "ByteRanges":
-        """Returns the set of ``size_bytes`` bytes from ``address``; the empty set, NO_BYTES, for size 0."""
+        """Returns the set of ``size_bytes`` bytes from ``address``."""
         if size_bytes <= 0:
             return NO_BYTES
         return cls(np.array([address], np.int64), np.array([address + size_bytes], np.int64))
 
     @classmethod
     def of(cls, pairs: Iterable[Addresses]) -> "ByteRanges":
-        """Returns the union of half-open intervals (first, end), in any order, of shape (intervals, 2).
-
-        Intervals of the result may still overlap: an end is the largest so far, so that the ends ascend too.
-        """
+        """Returns the union of half-open intervals (first, end), of shape (intervals, 2); ends ascend."""
         kept = [array for array in pairs if len(array)]
         if not kept:
             return NO_BYTES
@@ -57,10 +54,6 @@ class ByteRanges:
 
 
 NO_BYTES = ByteRanges(np.empty(0, np.int64), np.empty(0, np.int64))
-
-
-# ------------------------------------------------------------------------------
-# Kinds of defects of a host program that the simulated GPU finds, and the log that collects them.
 
 
 class HostDefect(enum.Enum):
@@ -103,7 +96,6 @@ class DefectLog:
         self._found[kind, text] = self._found.get((kind, text), 0) + 1
 
     def reports(self) -> tuple[HostReport, ...]:
-        """Returns the distinct defects with their counts, in the order in which each was first found."""
         return tuple(HostReport(kind, text, count) for (kind, text), count in self._found.items())
 
 
@@ -133,15 +125,11 @@ class Moment:
     clock: Mapping[int, int] = field(repr=False)
 
     def is_before(self, other: "Moment") -> bool:
-        """Returns whether this moment happens before the other moment, or is the same moment."""
         return other.clock.get(self.queue, 0) >= self.time
 
 
 def moment_after(queue: int, earlier: Iterable[Moment]) -> Moment:
-    """Returns the next moment of a queue, which happens after all moments ``earlier``.
-
-    ``earlier`` must include the queue's last moment. The clocks are joined, and the queue's time is one more.
-    """
+    """Returns the next moment of a queue, after the moments ``earlier``, the queue's last among them."""
     clock: dict[int, int] = {}
     for moment in earlier:
         for other, time in moment.clock.items():
@@ -173,10 +161,7 @@ class AccessHistory:
         self._accesses: list[MemoryAccess] = []
 
     def add(self, access: MemoryAccess) -> None:
-        """Adds an access; reports a race with each earlier access to the same bytes that nothing orders.
-
-        At least one of the two accesses must be a write of these bytes.
-        """
+        """Adds an access; reports a race with each earlier access, one a write, that nothing orders."""
         for earlier in self._accesses:
             if earlier.moment.is_before(access.moment) or access.moment.is_before(earlier.moment):
                 continue
@@ -188,14 +173,10 @@ class AccessHistory:
         self._accesses.append(access)
 
     def forget(self, moment: Moment) -> None:
-        """Removes the access with this ``moment``, since its operation was cancelled."""
         self._accesses = [access for access in self._accesses if access.moment is not moment]
 
     def forget_before(self, moment: Moment) -> None:
-        """Removes the accesses that happen before a moment, and that of the moment itself.
-
-        The caller must ensure that every later access happens after the moment.
-        """
+        """Removes accesses that happen before a moment; every later access must happen after the moment."""
         self._accesses = [access for access in self._accesses if not access.moment.is_before(moment)]
 
 

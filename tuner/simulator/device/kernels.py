@@ -33,10 +33,7 @@ class ParsedImage:
     prepared: dict[str, PreparedKernel] = field(default_factory=dict)  # by name
 
     def kernel(self, entry: PtxKernel) -> PreparedKernel:
-        """Returns the kernel ``entry`` of this module, laid out and decoded for execution; cached by name.
-
-        Raises SimulationError for an invalid kernel, and its subclass UnsupportedInstruction.
-        """
+        """Returns the kernel ``entry``, decoded and cached by name; SimulationError for an invalid kernel."""
         if entry.name not in self.prepared:
             self.prepared[entry.name] = prepare(self.module, entry)
         return self.prepared[entry.name]
@@ -64,15 +61,13 @@ class PreparedLaunch:
 
     @property
     def name(self) -> str:
-        """Returns the name of the kernel."""
         return self.kernel.entry.name
 
     def turns(self, near: Near, seed: int | None, blocks: tuple[Index3, ...] | None = None) -> Turns:
-        """Runs the kernel on the memory that its parameters point to, as ``PreparedKernel.turns`` does.
+        """Runs the kernel as ``PreparedKernel.turns`` does; ``near`` returns the memory region at an address.
 
-        ``near`` returns the memory region at an address, or None. What the kernel prints is appended to
-        ``printed``. Raises DeviceError for a fault of the kernel, an instruction that is not simulated, or
-        invalid arguments.
+        What the kernel prints is appended to ``printed``. Raises DeviceError for a fault of the kernel, an
+        instruction that is not simulated, or invalid arguments.
         """
         arguments = tuple(
             _argument(parameter, content, near)
@@ -98,7 +93,6 @@ class PreparedLaunch:
             raise refused("INVALID_VALUE", str(error)) from error
 
     def run(self, near: Near, seed: int | None) -> Simulation:
-        """Runs the kernel, as ``turns`` does, to its end while no other work of the device runs."""
         return alone(self.turns(near, seed), self.name)
 
     def _of_host(self, near: Near) -> str:
@@ -136,11 +130,7 @@ class SimulatedKernels:
         self._kernels: dict[int, SimulatedKernel] = {}  # by function
 
     def load(self, image: bytes, handle: Callable[[], int]) -> tuple[int, bool]:
-        """Loads PTX text; returns the module's handle, and whether the module is new.
-
-        Equal texts share a module. ``handle`` returns a new handle. Raises DeviceError for machine code and
-        for invalid PTX.
-        """
+        """Loads PTX text; returns the handle, one for equal texts, and whether it is new, or DeviceError."""
         text = image.rstrip(b"\0")
         if text in self._by_text:
             module = self._by_text[text]
@@ -153,10 +143,7 @@ class SimulatedKernels:
         return module, True
 
     def unload(self, module: int) -> bool:
-        """Undoes one load of a module; returns whether it was the last one, so that the module is unloaded.
-
-        Raises DeviceError for an unknown handle.
-        """
+        """Undoes one load of a module; returns whether it was the last one. Raises DeviceError."""
         loaded = self._require(module)
         loaded.users -= 1
         if loaded.users:
@@ -167,10 +154,7 @@ class SimulatedKernels:
         return True
 
     def function(self, module: int, name: str, handle: Callable[[], int]) -> int:
-        """Returns the handle of the kernel ``name`` of a module, the same one each time.
-
-        ``handle`` returns a new handle, for the first time. Raises DeviceError for an unknown module or name.
-        """
+        """Returns the handle of a module's kernel, ``handle()`` the first time. Raises DeviceError."""
         loaded = self._require(module)
         if name not in loaded.functions:
             try:
@@ -183,14 +167,12 @@ class SimulatedKernels:
         return loaded.functions[name]
 
     def kernel(self, function: int) -> PtxKernel:
-        """Returns the parsed PTX of a kernel by its handle. Raises DeviceError for an unknown one."""
         return self._known(function).entry
 
     def prepare(self, launch: KernelLaunch) -> PreparedLaunch:
         """Checks a launch and copies the bytes of its parameters; returns the launch ready to run.
 
-        Raises DeviceError for an unknown kernel, and for sizes, dynamic shared memory or a number of
-        parameters that the kernel or the chip does not allow.
+        Raises DeviceError for what the kernel or the chip does not allow.
         """
         known = self._known(launch.function)
         kernel = known.entry

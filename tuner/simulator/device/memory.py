@@ -45,9 +45,8 @@ _next_address = [FIRST]  # of the process; addresses are not used again
 
 
 def device_bytes(size_bytes: int) -> npt.NDArray[np.uint8]:
-    """Returns new zeroed memory at addresses reserved for simulated device memory.
+    """Returns new zeroed memory at reserved addresses, unmapped with its last view and not used again.
 
-    The memory is unmapped when its last view is deleted; its addresses are not used again in this process.
     Raises MemoryError where no address range is free, and for more than LARGEST_BYTES (256 GiB).
     """
     if size_bytes > LARGEST_BYTES:
@@ -107,16 +106,13 @@ class MemoryRegion:
 
     @property
     def address(self) -> int:
-        """Returns the address of the first byte."""
         return int(self.bytes.ctypes.data)
 
     @property
     def end(self) -> int:
-        """Returns the address after the last byte."""
         return self.address + self.bytes.size
 
     def holds(self, address: int, size_bytes: int) -> bool:
-        """Returns whether all of the ``size_bytes`` bytes from ``address`` lie in the region."""
         return self.address <= address and address + size_bytes <= self.end
 
     def pointer(self, address: int) -> Pointer:
@@ -126,14 +122,10 @@ class MemoryRegion:
         return Pointer(self.name, self.bytes, address - first, self.number)
 
     def poison(self) -> None:
-        """Fills the region with 0xFF bytes: NaN in every floating-point type."""
         self.bytes.fill(POISON)
 
     def stray_bytes(self) -> int:
-        """Returns how many bytes of the red zones before and after the region were overwritten.
-
-        0 for registered memory, which has no red zones.
-        """
+        """Returns how many bytes of the red zones, if any, around the region were overwritten."""
         if self._slab is None:
             return 0
         first = self.address - int(self._slab.ctypes.data)
@@ -154,10 +146,7 @@ class SimulatedMemory:
         self._numbered: WeakValueDictionary[int, MemoryRegion] = WeakValueDictionary()
 
     def allocate(self, size_bytes: int, kind: MemoryKind) -> MemoryRegion:
-        """Returns a new region of ``size_bytes`` bytes, all 0xFF (NaN), between red zones.
-
-        Raises DeviceError where no memory is available.
-        """
+        """Returns a new region of ``size_bytes`` bytes, all 0xFF (NaN), between red zones, or DeviceError."""
         with_zones = size_bytes + 2 * RED_ZONE_BYTES + ALIGN_BYTES
         try:
             is_device = kind is MemoryKind.DEVICE
@@ -174,21 +163,16 @@ class SimulatedMemory:
         return region
 
     def register(self, address: int, size_bytes: int) -> MemoryRegion:
-        """Adds existing host memory as a region that kernels can address; returns the region."""
         view = np.ctypeslib.as_array((ctypes.c_uint8 * size_bytes).from_address(address))
         region = self._new(MemoryKind.REGISTERED, view)
         self._registered[address] = region
         return region
 
     def unregister(self, address: int) -> MemoryRegion | None:
-        """Removes and returns the registered region that begins at an address; None where there is none."""
         return self._registered.pop(address, None)
 
     def near(self, address: int) -> MemoryRegion | None:
-        """Returns the region whose bytes or red zones contain an address; None where there is none.
-
-        Regions in quarantine are found too, and addresses as kernels have them, also far from the bytes.
-        """
+        """Returns the region, also in quarantine, whose bytes or red zones contain an address, or None."""
         if device_number(address) >= 0:
             return self._numbered.get(device_number(address))
         position = bisect.bisect_right(self._starts, address) - 1
@@ -199,10 +183,7 @@ class SimulatedMemory:
         return next((region for region in self._registered.values() if region.holds(address, 1)), None)
 
     def overlapping(self, address: int, size_bytes: int) -> MemoryRegion | None:
-        """Returns a region that overlaps ``size_bytes`` bytes from ``address``; None where there is none.
-
-        Red zones belong to their region. Regions in quarantine are found too, registered memory is not.
-        """
+        """Returns a region that, with red zones, overlaps a range; in quarantine too, not registered."""
         position = bisect.bisect_left(self._starts, address + max(size_bytes, 1)) - 1
         region = self._regions[self._starts[position]] if position >= 0 else None
         return region if region is not None and address < region.end + RED_ZONE_BYTES else None
@@ -217,18 +198,12 @@ class SimulatedMemory:
         return tuple(each for each in self._regions.values() if each.freed is None)
 
     def retire(self, region: MemoryRegion) -> None:
-        """Puts a freed region into quarantine, where its addresses are not used again.
-
-        A region that is kept (``is_kept``) does not go there: a graph may allocate it again.
-        """
+        """Puts a freed region into quarantine, unless it ``is_kept``: a graph may allocate it again."""
         if not region.is_kept and region not in self._freed:
             self._freed.append(region)
 
     def release(self) -> None:
-        """Deletes the oldest regions in quarantine while it has more than QUARANTINE_BYTES (128 MiB).
-
-        The caller must ensure that no pending work uses them.
-        """
+        """Deletes the oldest regions in quarantine, unused by pending work, above QUARANTINE_BYTES."""
         kept = sum(each.bytes.size for each in self._freed)
         while kept > QUARANTINE_BYTES:
             oldest = self._freed.popleft()
@@ -253,10 +228,6 @@ class SimulatedMemory:
         return region
 
 
-# ------------------------------------------------------------------------------
-# Tensor maps of the simulated GPU: encodes the map's fields in the 128 bytes of an opaque CUtensorMap.
-
-
 MAP_BYTES = 128  # CUtensorMap, cuda.h
 MAGIC = b"tuner.tm"
 LAYOUT = struct.Struct("<8sQ5Q4Q5H4B")  # magic, address, sizes, strides, box, rank, type, swizzle, padding
@@ -265,10 +236,7 @@ RANK_LIMIT = 5  # cuTensorMapEncodeTiled
 
 @dataclass(frozen=True)
 class EncodedMap:
-    """A tensor map of the simulated GPU: the arguments of cuTensorMapEncodeTiled that are simulated.
-
-    Sizes, strides and box are innermost first.
-    """
+    """A tensor map: the simulated arguments of cuTensorMapEncodeTiled, innermost first."""
 
     address: int
     sizes: tuple[int, ...]
@@ -278,10 +246,7 @@ class EncodedMap:
     swizzle: int
 
     def encode(self) -> bytes:
-        """Returns the map as 128 bytes, the size of a CUtensorMap, in a format of the simulator.
-
-        Raises DeviceError for a rank, an element type or a swizzle that the simulator does not support.
-        """
+        """Returns the map as 128 bytes of the simulator; DeviceError for what is not simulated."""
         rank = len(self.sizes)
         if not 1 <= rank <= RANK_LIMIT or len(self.box) != rank or len(self.strides_bytes) != rank - 1:
             raise DeviceError(
@@ -296,17 +261,12 @@ class EncodedMap:
 
     @classmethod
     def decode(cls, content: bytes) -> "EncodedMap":
-        """Returns the map that ``encode`` returned as ``content``."""
         _, address, *fields, rank, dtype, swizzle, _ = LAYOUT.unpack_from(content)
         sizes, strides, box = fields[:rank], fields[5 : 5 + rank - 1], fields[9 : 9 + rank]
         return cls(address, tuple(sizes), tuple(strides), tuple(box), dtype, swizzle)
 
     def tensor(self, near: Callable[[int], MemoryRegion | None]) -> TensorMap:
-        """Returns the map with the memory of its tensor, as the PTX simulator takes it.
-
-        ``near`` returns the memory region at an address, or None. Raises DeviceError for a tensor that is not
-        inside of one region or not contiguous.
-        """
+        """Returns the map with its tensor's memory; DeviceError if not contiguous inside of one region."""
         layout = TensorMapLayout(self.sizes, self.strides_bytes, self.box, self.dtype, swizzle=self.swizzle)
         extent, region = extent_bytes(layout), near(self.address)
         if region is None or not region.holds(self.address, extent):

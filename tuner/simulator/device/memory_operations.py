@@ -20,10 +20,7 @@ FILL_BYTES = (1, 2, 4)  # item sizes of cuMemsetD8, D16, D32
 
 
 class MemoryOperations:
-    """Creates the stream operations on a simulated memory; they report invalid accesses to a log.
-
-    Accesses are checked when an operation is created, when it is submitted and when it runs.
-    """
+    """Creates the operations on a simulated memory; reports invalid accesses when created, submitted, run."""
 
     def __init__(
         self,
@@ -51,10 +48,7 @@ class MemoryOperations:
         return StreamOperation(f"allocation of {region.name}", poison, revive, writes=_whole(region))
 
     def free(self, address: int) -> StreamOperation:
-        """Returns the operation that frees the device memory at ``address``; it reports a second free.
-
-        Raises DeviceError where no device memory begins at ``address``.
-        """
+        """Returns the operation that frees memory, or reports a second free; DeviceError if there is none."""
         region = self._memory.at(address)
         if region is None or region.kind is not MemoryKind.DEVICE:
             raise refused("INVALID_VALUE", f"found free of {address:#x}, allowed what was allocated here")
@@ -70,10 +64,7 @@ class MemoryOperations:
         )
 
     def copy(self, target: int, source: int, size_bytes: int) -> StreamOperation | None:
-        """Returns the operation that copies bytes from ``source`` to ``target``, device or host addresses.
-
-        Reports a copy out of the bounds of a region, and returns None for it.
-        """
+        """Returns the operation that copies bytes, or None for a copy out of bounds, which is reported."""
         to, from_ = self._side(target), self._side(source)
         what = f"copy of {size_bytes} bytes to {to} from {from_}"
         if not all(self._is_inside(address, size_bytes, what) for address in (target, source)):
@@ -94,10 +85,9 @@ class MemoryOperations:
         )
 
     def fill(self, address: int, value: int, item_bytes: int, count: int) -> StreamOperation | None:
-        """Returns the operation that fills ``count`` items at ``address`` with the low bits of ``value``.
+        """Returns the operation that fills items with the low bits of ``value``, or None if out of bounds.
 
-        Reports a fill out of the bounds of a region, and returns None for it. Raises DeviceError for pageable
-        host memory, and for an item size that is not 1, 2 or 4.
+        Raises DeviceError for pageable host memory, and for an item size that is not 1, 2 or 4.
         """
         if item_bytes not in FILL_BYTES:
             raise refused("INVALID_VALUE", f"found items of {item_bytes} bytes, allowed {FILL_BYTES}")
@@ -121,10 +111,7 @@ class MemoryOperations:
     def kernel(
         self, launch: PreparedLaunch, seed: int | None, note: Callable[[MemoryAccess], None]
     ) -> StreamOperation:
-        """Returns the operation that runs a kernel launch, then passes the bytes accessed to ``note``.
-
-        ``seed`` selects a random schedule of threads; None: a fixed one.
-        """
+        """Returns the operation that runs a launch, its threads scheduled by ``seed``, and calls ``note``."""
         what = f"kernel {launch.name}"
 
         def run(moment: Moment) -> Generator[Pause, None, None]:

@@ -62,9 +62,9 @@ def _print(text: str) -> None:
 class SimulatedDevice(AbstractDevice):
     """A simulated GPU: runs kernels in the PTX simulator, and finds defects of the host program that uses it.
 
-    All work runs as late as the driver would allow. ``reports`` holds the defects found, such as races and
-    leaks. A call that the driver would reject raises a DeviceError with the driver's name of the error; a
-    fault of a kernel raises one at the synchronisation that waits for the kernel.
+    All work runs as late as the driver would allow. ``reports`` holds defects, such as races and leaks. What
+    the driver would reject raises a DeviceError with the driver's name of the error; a fault of a kernel
+    raises one at the synchronisation that waits for the kernel.
     """
 
     name = "PTX simulator"
@@ -77,16 +77,13 @@ class SimulatedDevice(AbstractDevice):
         write: Write | None = None,
         run_launch: RunLaunch | None = None,
     ) -> None:
-        """Creates a device with the limits of ``chip``.
+        """Creates a device with the limits of ``chip``; UsageError for an unknown chip or order.
 
         Args:
-        - order: order of ready work: "fifo", "lifo" or "random"; "random" also randomises the schedule of
-          threads.
+        - order: of ready work: "fifo", "lifo" or "random", which also randomises the schedule of threads.
         - seed: seed of the order "random".
         - write: receives what kernels print; None: standard output.
         - run_launch: runs launches in place of the PTX simulator, for example only a sample of their blocks.
-
-        Raises UsageError for an unknown chip or order.
         """
         if order not in ORDERS:
             raise UsageError(f"order: found {order!r}, allowed {', '.join(ORDERS)}")
@@ -105,7 +102,6 @@ class SimulatedDevice(AbstractDevice):
 
     @property
     def reports(self) -> tuple[HostReport, ...]:
-        """Returns the distinct defects of the host program found so far, in the order of discovery."""
         return self._log.reports()
 
     def load_module(self, image: bytes) -> int:

@@ -68,9 +68,9 @@ class _Begun:
 class LazyStreams:
     """The work submitted to the queues of a device; runs as late as possible, when the host waits for it.
 
-    Work runs alone, one after the other, with one exception: kernels that run long or that wait in a loop for
-    what others write, and all work that nothing orders after them, run interleaved.
-    A queue is an integer: a stream, a branch of a launched graph, or the host (see ``happens_before``).
+    Work runs alone, but kernels that run long or wait in a loop for what others write run interleaved with
+    all that nothing orders after them. A queue is an integer: a stream, a branch of a launched graph, or the
+    host (see ``happens_before``).
     """
 
     def __init__(self, order: Order, seed: int) -> None:
@@ -85,19 +85,13 @@ class LazyStreams:
 
     @property
     def pending(self) -> tuple[Work, ...]:
-        """Returns the submitted work that has neither run nor been cancelled, in the order of submission."""
         return tuple(self._pending.values())
 
     def last(self, queue: int) -> Work | None:
-        """Returns the last work submitted to a queue, done or not; None where there is none."""
         return self._last.get(queue)
 
     def submit(self, queue: int, operation: StreamOperation, after: Iterable[Work] = ()) -> Work:
-        """Submits an operation to a queue; returns it as work, which does not run yet.
-
-        It is ordered after the queue's last work, after the work ``after``, and after all that the host has
-        waited for.
-        """
+        """Submits an operation, after the queue's last work, ``after``, and what the host has waited for."""
         earlier = [*after]
         if queue in self._last:
             earlier.append(self._last[queue])
@@ -117,8 +111,7 @@ class LazyStreams:
     def wait_for(self, work: Work) -> None:
         """Runs ``work`` and all pending work that it depends on, as a wait by the host.
 
-        Other work runs where that waits for what others write. Work that is submitted later is ordered after
-        ``work``. Raises DeviceError where all work that has begun waits for what none of it writes.
+        Other work runs where that waits for what others write; DeviceError where none of it writes.
         """
         needed: dict[int, Work] = {}  # by number
         open_ = list(_not_done((work,)))
@@ -138,15 +131,11 @@ class LazyStreams:
         self.host = moment_after(HOST_QUEUE, (self.host, work.moment))
 
     def wait_for_all(self) -> None:
-        """Runs all pending work, as a wait by the host for every queue."""
         for work in tuple(self._last.values()):
             self.wait_for(work)
 
     def drop(self, work: Work) -> None:
-        """Cancels work: marks it as done without running it.
-
-        Work that depends on it depends on what it depended on instead.
-        """
+        """Cancels work; work that depends on it depends on what it depended on instead."""
         work.is_done = True
         self._pending.pop(work.number, None)
         for other in self._pending.values():
@@ -188,10 +177,7 @@ class LazyStreams:
             raise refused("LAUNCH_TIMEOUT", reason)
 
     def _checked(self, work: Work, call: Callable[..., Any], *arguments: Any) -> Any:
-        """Calls a function that runs work; ends the work if it raises.
-
-        The error says what ran at the same time, which is cancelled: it may wait for the work that failed.
-        """
+        """Calls a function that runs work; if it raises, ends the work, cancels what ran at that time."""
         try:
             return call(*arguments)
         except BaseException as error:
@@ -228,10 +214,6 @@ def _not_done(works: Iterable[Work]) -> Iterator[Work]:
                 yield work
 
 
-# ------------------------------------------------------------------------------
-# Rules for a call of a host program: fork from its stream, join it again, finish, free its memory.
-
-
 @dataclass(eq=False)
 class Call:
     """A call of a host program that has begun and has not ended, with the GPU work submitted meanwhile."""
@@ -242,29 +224,18 @@ class Call:
 
 
 class CallRules:
-    """Checks the GPU work of each call of a host program; reports to a log.
-
-    Work must be ordered after the begin and before the end of its call, and the call must free the memory
-    that it allocates. At most one call is current at a time.
-    """
+    """Checks the GPU work of a call of a host program: after its begin and before its end, no leaks."""
 
     def __init__(self, log: DefectLog) -> None:
         self._log = log
         self._call: Call | None = None
 
     def begin(self, begin: Moment | None, live: tuple[MemoryRegion, ...]) -> None:
-        """Begins a call at moment ``begin``; None: a synchronous call, whose begin orders nothing.
-
-        ``live`` is the memory that is allocated before the call: the call need not free it.
-        """
+        """Begins a call at a moment, or None: a synchronous call; memory ``live`` need not be freed."""
         self._call = Call(begin, live)
 
     def note(self, work: Work) -> None:
-        """Adds work to the current call; reports a missing fork where it may run before the call begins.
-
-        Only the first work of each queue is checked, since a queue runs in order. Without a current call,
-        does nothing.
-        """
+        """Adds work to the current call, if any; reports a queue's first not ordered after the begin."""
         if self._call is None:
             return
         begin = self._call.begin
@@ -284,15 +255,14 @@ class CallRules:
             self._call = call
 
     def abandon(self) -> tuple[Work, ...]:
-        """Ends a call that failed, without reports; returns all work of the call, () without a call."""
         call, self._call = self._call, None
         return tuple(call.works) if call else ()
 
     def end(self, end: Moment, live: tuple[MemoryRegion, ...]) -> tuple[Work, ...]:
-        """Ends the current call; returns its work that is not ordered before ``end``, () without a call.
+        """Ends the current call, if any; returns its work that is not ordered before ``end``.
 
-        Reports the last such work of each queue, and each region of ``live``, the memory allocated at the
-        end, that the call allocated and did not free, unless the region is kept on purpose.
+        Reports the last such work of each queue, and each region of ``live`` that the call allocated, did not
+        free and does not keep on purpose.
         """
         if self._call is None:
             return ()

@@ -1,6 +1,6 @@
 """Order of work by streams, events, stream captures, graphs and calls; reports unordered accesses."""
 
-from collections.abc import Callable
+from collections.abc import Callable, Container
 from contextlib import AbstractContextManager
 from dataclasses import dataclass, field
 
@@ -40,18 +40,12 @@ class Capture:
     waits: dict[int, list[CapturedOperation]] = field(default_factory=dict)
 
     def add(self, stream: int, operation: StreamOperation) -> None:
-        """Adds a node that depends on the stream's last node and on the nodes that the stream waits for.
-
-        The stream must belong to the capture.
-        """
+        """Adds a node after a captured stream's last node and the nodes that the stream waits for."""
         before = self.last[stream]
         self.place(stream, operation, (*self.waits.pop(stream, ()), *(() if before is None else (before,))))
 
     def add_graph(self, stream: int, graph: "Graph") -> None:
-        """Adds the nodes of a graph that is launched on a captured stream: a child graph.
-
-        Its first nodes depend on what ``add`` would depend on; the stream's next node depends on all of them.
-        """
+        """Adds the nodes of a graph launched on a captured stream, a child graph, between its other nodes."""
         self.add(stream, StreamOperation("graph"))
         start = self.last[stream]
         assert start is not None, "just added"
@@ -64,7 +58,6 @@ class Capture:
     def place(
         self, stream: int, operation: StreamOperation, after: tuple[CapturedOperation, ...]
     ) -> CapturedOperation:
-        """Adds a node with given dependencies as the last one of a stream; returns the node."""
         captured = CapturedOperation(stream, operation, after)
         self.last[stream] = captured
         self.operations.append(captured)
@@ -98,7 +91,6 @@ class Captures:
         self._by_stream: dict[int, Capture] = {}
 
     def of(self, stream: int) -> Capture | None:
-        """Returns the capture that a stream belongs to, if any."""
         return self._by_stream.get(stream)
 
     def begin(self, stream: int) -> None:
@@ -108,11 +100,7 @@ class Captures:
         self._by_stream[stream] = Capture(stream, last={stream: None})
 
     def join(self, stream: int, capture: Capture, operation: CapturedOperation | None) -> None:
-        """Adds a stream to a capture; the stream's next operation waits for the node ``operation``.
-
-        None: the stream only joins, after the begin of the capture. Raises DeviceError for a stream of
-        another capture, and for a capture that has ended.
-        """
+        """Adds a stream to a capture, after a node or (None) its begin; DeviceError if not possible."""
         if capture not in self._by_stream.values():
             raise refused("CAPTURED_EVENT", "the event was recorded in a capture that has ended")
         mine = self._by_stream.setdefault(stream, capture)
@@ -123,11 +111,7 @@ class Captures:
             capture.waits.setdefault(stream, []).append(operation)
 
     def end(self, stream: int) -> Capture:
-        """Ends the capture that began on ``stream``; returns it.
-
-        Raises DeviceError for a stream that is not captured or joined later, and, with the capture ended
-        nevertheless, where the origin stream does not wait for all work of a forked stream.
-        """
+        """Ends and returns the capture begun on ``stream``; DeviceError for another or a fork not joined."""
         capture = self._by_stream.get(stream)
         if capture is None:
             raise refused("ILLEGAL_STATE", "the stream is not captured")
@@ -145,18 +129,11 @@ class Captures:
         self._by_stream = {number: other for number, other in self._by_stream.items() if other is not capture}
 
     def require_none(self, stream: int, what: str) -> None:
-        """Raises DeviceError if a stream is captured, for a driver call that is not allowed during capture.
-
-        ``what`` names the call in the message. The capture is abandoned then, as in CUDA.
-        """
+        """Raises DeviceError if a stream is captured, and abandons the capture, as CUDA does."""
         capture = self._by_stream.get(stream)
         if capture is not None:
             self.abandon(capture)
             raise refused("STREAM_CAPTURE_UNSUPPORTED", f"found {what} of a captured stream, allowed none")
-
-
-# ------------------------------------------------------------------------------
-# Order of work by streams, events, captures, graphs and calls; reports unordered accesses.
 
 
 @dataclass(frozen=True, eq=False)
@@ -171,8 +148,7 @@ class Recorded:
 class Timeline:
     """The streams, events and graphs of one simulated device, by handle, and the order of their work.
 
-    Methods raise DeviceError for an unknown handle, except ``begin_call`` and ``end_call``. Memory accesses
-    that nothing orders are reported to a log.
+    Methods raise DeviceError for an unknown handle. Accesses that nothing orders are reported to a log.
     """
 
     def __init__(
@@ -196,36 +172,30 @@ class Timeline:
         self._launched: dict[int, Work] = {}  # graph -> the end of its last launch
 
     def create_stream(self) -> int:
-        """Creates a stream, as ``AbstractDevice`` says; so do the next methods."""
         stream = self._new_handle()
         self._streams.add(stream)
         return stream
 
     def destroy_stream(self, stream: int) -> None:
-        """Destroys a stream. Also raises for stream 0."""
         if stream == 0:
             raise refused("INVALID_HANDLE", "stream 0 cannot be destroyed")
         self._require_stream(stream)
         self._streams.discard(stream)
 
     def create_event(self) -> int:
-        """Returns the handle of an event that is not recorded yet."""
         event = self._new_handle()
         self._events[event] = None
         return event
 
     def destroy_event(self, event: int) -> None:
-        """Destroys an event; streams that wait for it already still do."""
-        self._require_event(event)
+        _require("event", event, self._events)
         del self._events[event]
 
     def is_captured(self, stream: int) -> bool:
-        """Returns whether a stream belongs to a stream capture."""
         self._require_stream(stream)
         return self._captures.of(stream) is not None
 
     def enqueue(self, stream: int, operation: StreamOperation) -> None:
-        """Submits an operation to a stream, or adds it to the capture that the stream belongs to."""
         self._require_stream(stream)
         capture = self._captures.of(stream)
         if capture is not None:
@@ -234,8 +204,7 @@ class Timeline:
             self._submit(stream, operation)
 
     def record(self, event: int, stream: int) -> None:
-        """Makes an event represent all work submitted to a stream so far."""
-        self._require_event(event)
+        _require("event", event, self._events)
         self._require_stream(stream)
         capture = self._captures.of(stream)
         if capture is None:
@@ -245,12 +214,11 @@ class Timeline:
             self._events[event] = Recorded(None, capture, capture.last[stream])
 
     def wait(self, stream: int, event: int) -> None:
-        """Orders later work of a stream after the work that an event represents at the time of the call.
+        """Orders later work of a stream after an event's work; an event of a capture adds the stream to it.
 
-        An event of a capture adds the stream to the capture. Reports an event that was never recorded. Also
-        raises for an event of another capture, of one that has ended, and from before that of the stream.
+        Reports an event that was never recorded. Raises for one of another capture or of one that has ended.
         """
-        self._require_event(event)
+        _require("event", event, self._events)
         self._require_stream(stream)
         recorded = self._events[event]
         if recorded is None:
@@ -263,20 +231,13 @@ class Timeline:
             self._queues.submit(stream, StreamOperation("wait"), (recorded.work,))
 
     def synchronize_stream(self, stream: int) -> None:
-        """Runs the work of a stream and everything that this work depends on.
-
-        Also raises for a captured stream, whose capture is lost.
-        """
         self._require_stream(stream)
         self._captures.require_none(stream, "a synchronization")
         self._wait_for(self._queues.last(stream))
 
     def synchronize_event(self, event: int) -> None:
-        """Runs the work that an event represents and everything that this work depends on.
-
-        Reports an event that was never recorded. Also raises for one recorded in a capture.
-        """
-        self._require_event(event)
+        """Runs an event's work and what it depends on; reports an event that was never recorded."""
+        _require("event", event, self._events)
         recorded = self._events[event]
         if recorded is None:
             self._log.add(HostDefect.NEVER_RECORDED, "the host waits for an event that was never recorded")
@@ -287,21 +248,17 @@ class Timeline:
 
     @property
     def is_idle(self) -> bool:
-        """Returns whether no submitted work is pending."""
         return not self._queues.pending
 
     def synchronize(self) -> None:
-        """Runs all submitted work of all streams."""
         self._queues.wait_for_all()
         self._history.forget_before(self._queues.host)
 
     def begin_capture(self, stream: int) -> None:
-        """Begins a capture on a stream. Also raises for one that is captured already."""
         self._require_stream(stream)
         self._captures.begin(stream)
 
     def end_capture(self, stream: int) -> int:
-        """Ends a capture as ``Captures.end`` does; returns the handle of the graph of its operations."""
         capture = self._captures.end(stream)
         queues = {number: self._new_handle() for number in capture.last if number != stream}
         graph = self._new_handle()
@@ -309,14 +266,13 @@ class Timeline:
         return graph
 
     def launch_graph(self, graph: int, stream: int) -> None:
-        """Submits all operations of a graph, after the earlier work of ``stream`` and before its later work.
+        """Submits a graph's operations between earlier and later work of ``stream``, or captures them.
 
-        Operations of the captured origin stream go to ``stream``, those of each forked stream to a queue of
-        the graph. A launch also waits for the graph's last launch. On a captured stream the graph's
-        operations are added to the capture.
+        Operations of forked streams go to queues of the graph. A launch also waits for the graph's last
+        launch.
         """
         self._require_stream(stream)
-        self._require_graph(graph)
+        _require("graph", graph, self._graphs)
         operations, queues = self._graphs[graph].operations, self._graphs[graph].queues
         capture = self._captures.of(stream)
         if capture is not None:
@@ -332,25 +288,19 @@ class Timeline:
         self._launched[graph] = self._submit(stream, end, tuple(placed.values()))
 
     def destroy_graph(self, graph: int) -> None:
-        """Destroys a graph; submitted launches of it still run."""
-        self._require_graph(graph)
+        _require("graph", graph, self._graphs)
         del self._graphs[graph]
         self._launched.pop(graph, None)
 
     def begin_call(self, stream: int | None, live: tuple[MemoryRegion, ...]) -> None:
-        """Begins a call of a host program, after the work submitted to ``stream``; None: a synchronous call.
-
-        ``live`` is the memory that is allocated at this time: the call need not free it.
-        """
         begin = None if stream is None else self._submit(stream, StreamOperation("begin of the call")).moment
         self._rules.begin(begin, live)
 
     def end_call(self, stream: int | None, live: tuple[MemoryRegion, ...]) -> None:
         """Ends the current call after the work on ``stream``; None: a synchronous call, ended by the host.
 
-        Reports work of the call that is not ordered before the end, and memory in ``live``, allocated at this
-        time, that the call allocated and did not free. Cancels pending copies of pageable host memory among
-        that work: the caller may free the memory once the call has returned.
+        Reports as ``CallRules.end``. Cancels pending copies of pageable host memory not ordered before the
+        end: the caller may free the memory once the call has returned.
         """
         operation = StreamOperation("end of the call")
         end = self._queues.host_moment() if stream is None else self._queues.submit(stream, operation).moment
@@ -361,18 +311,13 @@ class Timeline:
         self._drop_host_copies(self._rules.abandon())
 
     def outside_of_calls(self) -> AbstractContextManager[None]:
-        """Returns a context manager: work that is submitted inside does not belong to the current call."""
         return self._rules.suspended()
 
     def note(self, access: MemoryAccess) -> None:
-        """Adds an access that became known only when its operation ran; reports the races of the access."""
         self._history.add(access)
 
     def note_host(self, what: str, reads: ByteRanges, writes: ByteRanges) -> None:
-        """Adds an access by the host at this time; reports the races of the access with submitted work.
-
-        ``what`` names the access in a report; ``reads`` and ``writes`` are its bytes.
-        """
+        """Adds an access ``what`` by the host at this time; reports its races with submitted work."""
         self._history.add(MemoryAccess(what, self._queues.host_moment(), reads, writes))
 
     def _drop_host_copies(self, works: tuple[Work, ...]) -> None:
@@ -398,10 +343,7 @@ class Timeline:
         if stream not in self._streams:
             raise refused("INVALID_HANDLE", f"found stream {stream:#x}, allowed 0 or one that exists")
 
-    def _require_event(self, event: int) -> None:
-        if event not in self._events:
-            raise refused("INVALID_HANDLE", f"found event {event:#x}, allowed one that exists")
 
-    def _require_graph(self, graph: int) -> None:
-        if graph not in self._graphs:
-            raise refused("INVALID_HANDLE", f"found graph {graph:#x}, allowed one that exists")
+def _require(what: str, handle: int, known: Container[int]) -> None:
+    if handle not in known:
+        raise refused("INVALID_HANDLE", f"found {what} {handle:#x}, allowed one that exists")

@@ -20,10 +20,7 @@ DIMENSIONS = {"1d": 1, "2d": 2, "3d": 3, "4d": 4, "5d": 5}
 
 
 def bulk(operands: Operands) -> Step:
-    """Decodes PTX cp.async.bulk (TMA copies of global and shared memory), its commit_group and wait_group.
-
-    Copies of bytes and of tensor boxes in tiled mode are simulated, not reductions, prefetches and im2col.
-    """
+    """Decodes PTX cp.async.bulk, of bytes and of boxes in tiled mode, commit_group and wait_group."""
     modifiers = operands.modifiers
     if modifiers.take("commit_group"):
         return lambda resident: resident.bulk.commit(resident.active())

@@ -19,15 +19,9 @@ from tuner.simulator.ptx.dtypes import TYPES, Bools
 from tuner.simulator.ptx.syntax_tree import Address, Register
 from tuner.simulator.state.resident_blocks import AT_MEMORY_BARRIER, ResidentBlocks, Threads
 
-# ------------------------------------------------------------------------------
-# Cluster instructions: barrier.cluster, mapa and getctarank.
-
 
 def arrive(operands: Operands) -> Step:
-    """Decodes PTX ``barrier.cluster.arrive``: returns a function that counts the active lanes' arrivals.
-
-    With ``.aligned`` the function raises Fault for a partial warp.
-    """
+    """Decodes PTX ``barrier.cluster.arrive``; with ``.aligned`` a partial warp is a fault."""
     modifiers = operands.modifiers
     modifiers.need(("cluster",), "a cluster")
     modifiers.need(("arrive",), "an arrival")
@@ -44,10 +38,7 @@ def arrive(operands: Operands) -> Step:
 
 
 def wait_cluster(operands: Operands, _labels: dict[str, int]) -> Callable[[Threads, Bools, int], None]:
-    """Decodes PTX ``barrier.cluster.wait``: returns a function that makes lanes wait for their cluster.
-
-    The function is a ``control_flow.Terminator``.
-    """
+    """Decodes PTX ``barrier.cluster.wait``: returns a ``control_flow.Terminator``."""
     modifiers = operands.modifiers
     modifiers.need(("cluster",), "a cluster")
     modifiers.need(("wait",), "a wait")
@@ -101,15 +92,8 @@ CLUSTERS: dict[str, Callable[[Operands], Step]] = {
 }
 
 
-# ------------------------------------------------------------------------------
-# mbarrier: init, inval, arrive, expect_tx; and try_wait and test_wait, which end a basic block.
-
-
 def mbarrier(operands: Operands) -> Step:
-    """Decodes PTX mbarrier.init, inval, arrive and expect_tx: returns a function that updates mbarriers.
-
-    None of them waits. arrive returns the number of the phase as its state token; inval has no effect.
-    """
+    """Decodes PTX mbarrier.init, inval (no effect), arrive (its token is the phase) and expect_tx."""
     modifiers = operands.modifiers
     modifiers.type("b64")
     operation = modifiers.need(("init", "inval", "arrive", "expect_tx"), "an operation")
@@ -165,10 +149,7 @@ def _arrive(operands: Operands, is_generic: bool, operation: str, expects: bool)
 
 
 def wait_mbarrier(operands: Operands, _labels: dict[str, int]) -> Callable[[Threads, Bools, int], None]:
-    """Decodes mbarrier.try_wait and test_wait: returns a function that blocks until a phase completes.
-
-    The test is repeated until it succeeds, so that a kernel never sees False.
-    """
+    """Decodes mbarrier.try_wait and test_wait: repeated until True, so that a kernel never sees False."""
     modifiers = operands.modifiers
     modifiers.type("b64")
     modifiers.need(("try_wait", "test_wait"), "an operation")

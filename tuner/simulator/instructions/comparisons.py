@@ -54,7 +54,7 @@ def set_predicate(operands: Operands) -> Step:
     """Decodes PTX ``setp``: returns a function that compares two operands and writes a predicate.
 
     With .and, .or or .xor the result is combined with a third operand. A second destination gets the negated
-    comparison, combined likewise; for packed types such as f16x2, the comparison of the upper elements.
+    comparison, combined likewise; for packed types the comparison of the upper elements.
     """
     type_ = operands.modifiers.type()
     compare = _comparison(operands, type_)
@@ -86,10 +86,7 @@ def _combination(operands: Operands) -> tuple[Comparison, Reader]:
 
 
 def set_value(operands: Operands) -> Step:
-    """Decodes PTX ``set``: returns a function that compares as ``setp`` does and writes a number.
-
-    The number is all ones (u32, s32) or 1.0 (f32) where the comparison holds, else 0.
-    """
+    """Decodes PTX ``set``, which compares as ``setp``: all ones (u32, s32) or 1.0 (f32) if true, else 0."""
     type_, result = operands.modifiers.type(), operands.modifiers.type("u32", "s32", "f32")
     compare = _comparison(operands, type_)
     operands.modifiers.take("ftz")

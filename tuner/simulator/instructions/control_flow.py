@@ -32,11 +32,7 @@ LENGTH_LIMIT = 1 << 16  # bytes of a string: a longer string is treated as unter
 
 
 def call(operands: Operands) -> Step:
-    """Decodes PTX ``call`` of vprintf or __assertfail: returns a function that executes it.
-
-    vprintf appends each active lane's text to ``ResidentBlocks.printed``; the result register becomes 0.
-    __assertfail raises Fault (``Defect.ASSERTION``) with the message of the first active lane.
-    """
+    """Decodes PTX ``call`` of vprintf, which prints active lanes' texts and returns 0, or __assertfail."""
     operands.modifiers.take("uni")
     operands.need(PLAIN_CALL, PLAIN_CALL + 1)
     target = operands.operand(len(operands) - 2)
@@ -121,10 +117,6 @@ def _bytes(resident: ResidentBlocks, lane: int, address: int, size: int) -> byte
 DECODERS: dict[str, Callable[[Operands], Step]] = {"call": call}
 
 
-# ------------------------------------------------------------------------------
-# Terminators of basic blocks: branches, ret, exit, trap and barriers of the thread block.
-
-
 # Moves the active lanes to their next basic block; the number is that of the fall-through block.
 Terminator: TypeAlias = Callable[[Threads, Bools, int], None]
 Guarded: TypeAlias = tuple[Reader | None, bool]  # (predicate, whether the predicate is negated)
@@ -165,10 +157,7 @@ def trap(_operands: Operands, _labels: dict[str, int]) -> Terminator:
 
 
 def barrier(operands: Operands, labels: dict[str, int]) -> Terminator:
-    """Decodes PTX ``bar`` and ``barrier`` with sync, arrive or red, and ``barrier.cluster.wait``.
-
-    Returns a function that makes the lanes wait (sync, red, wait) or only counts their arrival (arrive).
-    """
+    """Decodes PTX ``bar``, ``barrier`` (sync, red; arrive: no wait) and ``barrier.cluster.wait``."""
     modifiers = operands.modifiers
     if "cluster" in operands.instruction.parts:
         return wait_cluster(operands, labels)

@@ -20,10 +20,6 @@ from tuner.simulator.ptx.dtypes import (
 from tuner.simulator.ptx.syntax_tree import Vector
 from tuner.simulator.state.resident_blocks import ResidentBlocks
 
-# ------------------------------------------------------------------------------
-# Conversions: cvt between all types, cvta and isspacep between state spaces.
-
-
 MODES = ("rn", "rz", "rm", "rp", "rna")
 Function = Callable[[Array], Array]
 
@@ -154,10 +150,7 @@ def _convert_pair(operands: Operands) -> Step:
 
 
 def convert_address(operands: Operands) -> Step:
-    """Decodes PTX ``cvta``: returns a function that converts addresses of a state space to generic addresses.
-
-    ``cvta.to`` converts in the other direction, without a check that an address lies in the state space.
-    """
+    """Decodes PTX ``cvta`` to generic addresses, and ``cvta.to`` back, without a check of the state space."""
     modifiers = operands.modifiers
     type_ = modifiers.type("u64", "u32")
     is_to_space = modifiers.take("to") is not None
@@ -169,10 +162,7 @@ def convert_address(operands: Operands) -> Step:
 
 
 def is_in_space(operands: Operands) -> Step:
-    """Decodes PTX ``isspacep``: returns a function that tests whether generic addresses lie in a state space.
-
-    Constant memory is simulated as a part of global memory, so that const gives the same answer as global.
-    """
+    """Decodes PTX ``isspacep``; constant memory is simulated as a part of global memory."""
     number = SPACES.index(operands.modifiers.space())
     operands.need(2)
     read, write = operands.source(1, U64), operands.destination(0, PREDICATE)
@@ -187,10 +177,7 @@ CONVERSIONS: dict[str, Callable[[Operands], Step]] = {
 
 
 def move(operands: Operands) -> Step:
-    """Decodes PTX mov: returns a function that copies a register, a constant or a variable's address.
-
-    A vector operand such as {%r1, %r2} is packed into one register, or unpacked from one register.
-    """
+    """Decodes PTX mov of a register, a constant, an address, or a vector such as {%r1, %r2}, (un)packed."""
     type_ = operands.modifiers.type()
     operands.need(2)
     if isinstance(operands.operand(0), Vector):

@@ -45,10 +45,7 @@ ENDINGS = {**TERMINATORS, "mbarrier": barriers.wait_mbarrier}
 
 @dataclass(frozen=True)
 class Ending:
-    """The last instruction of a basic block where it branches, waits or ends threads.
-
-    ``guard`` reads its predicate, and ``terminator`` moves the lanes for which the predicate holds.
-    """
+    """The last instruction of a basic block where it branches, waits or ends threads, with its guard."""
 
     instruction: Instruction
     guard: Guarded
@@ -57,11 +54,7 @@ class Ending:
 
 @dataclass(frozen=True)
 class DecodedBlock:
-    """A decoded basic block: a step per instruction, and the ending, if its last instruction ends it.
-
-    ``ending`` None: control falls through to the basic block with the number ``following``; None: threads
-    end.
-    """
+    """A step per instruction of a basic block, its ending, if any, and the number of the following block."""
 
     steps: tuple[tuple[Instruction, Step], ...]
     ending: Ending | None
@@ -69,22 +62,19 @@ class DecodedBlock:
 
     @property
     def instructions(self) -> tuple[Instruction, ...]:
-        """Returns the PTX instructions of the basic block, its last one included."""
         last = () if self.ending is None else (self.ending.instruction,)
         return (*(instruction for instruction, _ in self.steps), *last)
 
     @property
     def length(self) -> int:
-        """Returns the number of PTX instructions of the basic block, its last one included."""
         return len(self.steps) + (self.ending is not None)
 
 
 def decode(layout: Layout, symbols: dict[str, int]) -> tuple[DecodedBlock, ...]:
-    """Returns the decoded basic blocks of a kernel, the entry first; unreachable blocks are left out.
+    """Returns the decoded basic blocks of a kernel, the entry first, without unreachable blocks.
 
     ``symbols`` maps variables and parameters to addresses in their state spaces. Raises
-    UnsupportedInstruction for an instruction that is not simulated, SimulationError for a branch to an
-    unknown label.
+    UnsupportedInstruction for an instruction that is not simulated, SimulationError for an unknown label.
     """
     flow, decoded = flow_of(layout.kernel), []
     for block in flow.blocks:

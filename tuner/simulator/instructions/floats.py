@@ -40,10 +40,7 @@ def float_binary(operands: Operands, type_: PtxType) -> Step:
 
 
 def float_divide(operands: Operands, type_: PtxType) -> Step:
-    """Decodes PTX ``div`` of floats: returns a function that divides and rounds once, to nearest.
-
-    A device may differ by 2 ulp for .approx and .full of f32.
-    """
+    """Decodes PTX ``div`` of floats, rounded to nearest; a device may differ by 2 ulp for .approx, .full."""
     operands.modifiers.take("approx", "full")
     finish, start = _rounding(operands, type_), _flushing(operands, type_)
     return binary(operands, type_, lambda a, b: finish(start(a) / start(b)))
@@ -57,10 +54,7 @@ def float_fma(operands: Operands) -> Step:
 
 
 def float_extreme(operands: Operands, type_: PtxType) -> Step:
-    """Decodes PTX min and max of floats: returns a function that writes the smaller or larger operand.
-
-    A number wins over NaN unless .NaN is given; -0 is less than +0.
-    """
+    """Decodes PTX min and max of floats: a number wins over NaN unless .NaN is given; -0 is less than +0."""
     is_max = operands.instruction.parts[0] == "max"
     keeps_nan = operands.modifiers.take("NaN") is not None
     start = _flushing(operands, type_)
@@ -96,13 +90,12 @@ def copy_sign(operands: Operands) -> Step:
 
 
 def approximate(operands: Operands) -> Step:
-    """Decodes PTX ex2, lg2, rcp, sqrt, rsqrt, sin, cos and tanh: returns a function that computes them.
+    """Decodes PTX ex2, lg2, rcp, sqrt, rsqrt, sin, cos and tanh, computed in float64 and rounded.
 
-    The result is computed in float64 and rounded to the type, where a device approximates. rcp and sqrt with
-    .rn equal a device's results. For the other instructions a device may deviate: in f32 by 1 ulp for rcp and
-    2 ulp for ex2; by 2**-23 of the result for sqrt, 2**-22.9 for rsqrt and 2**-11 for tanh; by 2**-22 for lg2
-    between 0.5 and 2, and 2**-20.5 for sin and cos near 0. Deviations of 16-bit types are larger. Source: PTX
-    ISA, the instructions' descriptions; CUDA programming guide, exp2f.
+    rcp and sqrt with .rn equal a device's results. Else a device may deviate in f32 by 1 ulp for rcp and 2
+    ulp for ex2; by 2**-23 of the result for sqrt, 2**-22.9 for rsqrt and 2**-11 for tanh; by 2**-22 for lg2
+    between 0.5 and 2, and 2**-20.5 for sin and cos near 0; of 16-bit types more. Source: PTX ISA, the
+    instructions' descriptions; CUDA programming guide, exp2f.
     """
     function = APPROXIMATE[operands.instruction.parts[0]]
     type_ = operands.modifiers.type(*FLOAT_TYPES)
@@ -164,10 +157,7 @@ FLOAT_STEPS: dict[str, Typed] = {
 
 
 def arithmetic(operands: Operands) -> Step:
-    """Decodes PTX add, sub, mul, mad, div, rem, min, max, abs and neg: returns a function that computes them.
-
-    The last modifier, such as ``s32`` or ``f16x2``, selects integer or floating-point arithmetic.
-    """
+    """Decodes PTX add, sub, mul, mad, div, rem, min, max, abs and neg of the type that comes last."""
     name = operands.instruction.parts[0]
     type_ = TYPES.get(operands.instruction.parts[-1])
     if type_ is not None and type_.is_float:

@@ -17,10 +17,6 @@ from tuner.simulator.instructions.operands import (
 )
 from tuner.simulator.ptx.dtypes import TYPES, Array, PtxType
 
-# ------------------------------------------------------------------------------
-# Logic and shifts: and, or, xor, not, cnot, lop3, shl, shr, shf, bfe, bfi, prmt.
-
-
 LOGIC: dict[str, Callable[[Array, Array], Array]] = {
     "and": operator.and_,
     "or": operator.or_,
@@ -43,10 +39,7 @@ def negation(operands: Operands) -> Step:
 
 
 def lop3(operands: Operands) -> Step:
-    """Decodes PTX lop3.b32: returns a function that applies a Boolean function of three inputs to every bit.
-
-    The operand immLut, a constant, is the function's truth table of 8 bits. PTX ISA, "lop3".
-    """
+    """Decodes PTX lop3.b32, a Boolean function of three inputs, bit by bit, by a truth table of 8 bits."""
     type_ = operands.modifiers.type("b32")
     operands.need(5)
     table = operands.constant(4)
@@ -64,10 +57,7 @@ def lop3(operands: Operands) -> Step:
 
 
 def shift(operands: Operands) -> Step:
-    """Decodes PTX ``shl`` and ``shr``: returns a function that shifts a register left or right.
-
-    A shift by the width of the type or more gives 0, or the sign for ``shr`` of a signed type.
-    """
+    """Decodes PTX ``shl`` and ``shr``; a shift by the width or more gives 0, or the sign if signed."""
     type_ = operands.modifiers.type()
     function = shift_left if operands.instruction.parts[0] == "shl" else shift_right
     return binary_of(operands, type_, (type_, U32), lambda a, amount: function(a, amount, type_))
@@ -88,7 +78,7 @@ def shift_right(a: Array, amount: Array, type_: PtxType) -> Array:
 
 
 def funnel_shift(operands: Operands) -> Step:
-    """Decodes PTX ``shf``: returns a function that shifts the 64 bits of two registers and keeps 32 of them.
+    """Decodes PTX ``shf``, which shifts the 64 bits of two registers and keeps 32 of them.
 
     ``.l`` shifts left and keeps the upper half, ``.r`` shifts right and keeps the lower half. The amount is
     taken modulo 32 with ``.wrap``, and limited to 32 with ``.clamp``.
@@ -107,10 +97,7 @@ def funnel_shift(operands: Operands) -> Step:
 
 
 def extract(operands: Operands) -> Step:
-    """Decodes PTX ``bfe``: returns a function that moves a bit field of a register to the lowest bits.
-
-    Operands are the register, the field's first bit and its length. Signed types sign-extend the field.
-    """
+    """Decodes PTX ``bfe`` of a register, first bit and length of a field; signed types sign-extend it."""
     type_ = operands.modifiers.type("u32", "s32", "u64", "s64")
 
     def extracted(a: Array, position: Array, length: Array) -> Array:
@@ -130,10 +117,7 @@ def extract(operands: Operands) -> Step:
 
 
 def insert(operands: Operands) -> Step:
-    """Decodes PTX ``bfi``: returns a function that replaces a bit field of operand b by low bits of a.
-
-    The third and fourth source operands are the field's first bit and its length.
-    """
+    """Decodes PTX ``bfi`` of low bits of a into b, from a first bit on and of a length."""
     type_ = operands.modifiers.type("b32", "b64")
     operands.need(5)
     write = operands.destination(0, type_)
@@ -157,10 +141,9 @@ def _low_bits(count: Array, type_: PtxType) -> Array:
 
 
 def permute(operands: Operands) -> Step:
-    """Decodes PTX ``prmt.b32``: returns a function that builds 4 bytes from the 8 bytes of two registers.
+    """Decodes PTX ``prmt.b32``: 4 bytes from the 8 bytes of two registers; modes are not simulated.
 
-    Each selector digit of 4 bits names a source byte; with its highest bit set, the byte's sign fills the
-    result's byte. Modes such as ``.f4e`` are not simulated.
+    Each selector digit of 4 bits names a source byte, or with its highest bit set, the byte's sign.
     """
     type_ = operands.modifiers.type("b32")
 
@@ -190,10 +173,6 @@ DECODERS: dict[str, Callable[[Operands], Step]] = {
 }
 
 
-# ------------------------------------------------------------------------------
-# Integer arithmetic: add, sub, mul, mad, div, rem, abs, neg, min, max, sad, popc, clz, brev, bfind.
-
-
 SIMPLE: dict[str, Callable[[Array, Array], Array]] = {
     "add": operator.add,
     "sub": operator.sub,
@@ -203,10 +182,7 @@ SIMPLE: dict[str, Callable[[Array, Array], Array]] = {
 
 
 def integer_binary(operands: Operands, type_: PtxType) -> Step:
-    """Decodes PTX add, sub, min and max of integers or packed pairs: returns a function that computes them.
-
-    Sums wrap around, or saturate with .sat of s32; .relu replaces a negative result by 0.
-    """
+    """Decodes add, sub, min and max of integers: sums wrap around or saturate (.sat of s32); .relu: >= 0."""
     name = operands.instruction.parts[0]
     function = SIMPLE[name]
     if operands.modifiers.take("sat"):
@@ -230,10 +206,7 @@ def integer_unary(operands: Operands, type_: PtxType) -> Step:
 
 
 def multiply(operands: Operands, type_: PtxType) -> Step:
-    """Decodes PTX mul.lo, mul.hi and mul.wide of integers: returns a function that computes the product.
-
-    .lo keeps the lower half of the product, .hi the upper half, .wide the whole product in twice the width.
-    """
+    """Decodes PTX mul.lo, mul.hi and mul.wide of integers, the latter of twice the width."""
     part = operands.modifiers.need(("lo", "hi", "wide"), "the part of the product")
     if part == "wide":
         wide = _twice(operands, type_)
@@ -282,11 +255,7 @@ def high_product(a: Array, b: Array, type_: PtxType) -> Array:
 
 
 def divide(operands: Operands, type_: PtxType) -> Step:
-    """Decodes PTX ``div`` and ``rem`` of integers: returns a function that computes them.
-
-    Quotients are truncated towards zero. Division by zero raises nothing: div gives all ones, as on devices,
-    and rem gives the dividend.
-    """
+    """Decodes PTX ``div``, truncated, and ``rem`` of integers; by zero, all ones and the dividend."""
     is_rest = operands.instruction.parts[0] == "rem"
     ones = np.array(-1).astype(type_.dtype)
 
@@ -306,9 +275,8 @@ def sum_of_differences(operands: Operands) -> Step:
 def bit_operations(operands: Operands) -> Step:
     """Decodes PTX popc, clz, brev and bfind: returns a function that counts, reverses or finds bits.
 
-    popc counts ones, clz counts leading zeros, brev reverses the bits. bfind gives the position of the
-    highest bit that differs from the sign, or, with .shiftamt, the left shift that moves this bit to the top;
-    0xFFFFFFFF where there is none.
+    bfind gives the position of the highest bit that differs from the sign, or, with .shiftamt, the left shift
+    that moves this bit to the top; 0xFFFFFFFF where there is none.
     """
     name, type_ = operands.instruction.parts[0], operands.modifiers.type()
     is_shift = name == "bfind" and operands.modifiers.take("shiftamt") is not None

@@ -20,10 +20,6 @@ from tuner.simulator.state.fragments import (
 )
 from tuner.simulator.state.resident_blocks import ResidentBlocks
 
-# ------------------------------------------------------------------------------
-# Warp-level matrix instructions: mma.sync, ldmatrix, stmatrix.
-
-
 B32 = TYPES["b32"]
 SHAPES = {
     "m16n8k32": (*INTEGERS, *FLOAT8S),
@@ -35,10 +31,7 @@ COUNTS = {"x1": 1, "x2": 2, "x4": 4}
 
 
 def multiply_matrices(operands: Operands) -> Step:
-    """Decodes PTX ``mma.sync``: returns a function that computes D [16, 8] = A B + C per warp.
-
-    Simulated: fp8, f16, bf16 and tf32 into f32, f16 into f16, 8-bit integers into s32.
-    """
+    """Decodes PTX ``mma.sync``, D [16, 8] = A B + C per warp: fp8, f16, bf16, tf32 into f32; f16; s32."""
     modifiers = operands.modifiers
     modifiers.need_each("sync", "aligned", "row", "col")
     shape = modifiers.need(SHAPES, "a shape")
@@ -93,11 +86,7 @@ def set_lanes(resident: ResidentBlocks, name: str, lanes: Indices, bits: Array) 
 
 
 def load_matrices(operands: Operands) -> Step:
-    """Decodes PTX ldmatrix: returns a function that loads 1, 2 or 4 matrices of 8x8 b16 elements per warp.
-
-    The addresses of the matrices' rows are in lanes 0 to 8 * count - 1 of the warp. Only .m8n8 with .b16 is
-    simulated.
-    """
+    """Decodes PTX ldmatrix of 1, 2 or 4 8x8 b16 matrices; row addresses in lanes 0 to 8 * count - 1."""
     count, is_transposed, is_generic = _matrix_words(operands)
     address, targets = shared_address(operands, 1, is_generic), operands.names(0)
     if len(targets) != count:
@@ -213,10 +202,7 @@ def store_tile(operands: Operands) -> Step:
 
 
 def multiply_tiles(operands: Operands) -> Step:
-    """Decodes PTX ``wmma.mma``: returns a function that computes D = A B + C per warp, for 16x16 matrices.
-
-    Exact products of f16 are summed in float64 and rounded once to f16 or f32.
-    """
+    """Decodes PTX ``wmma.mma``, D = A B + C of 16x16 f16, exact products, rounded once to f16 or f32."""
     modifiers = operands.modifiers
     modifiers.need_each("mma", "sync", "aligned", SHAPE)
     addend, result = (modifiers.type(*RESULT_REGISTERS).name for _ in range(2))

@@ -9,9 +9,6 @@ from tuner.simulator.instructions.operands import SCOPES, Operands, Reader, Step
 from tuner.simulator.ptx.dtypes import Array, Indices, PtxType
 from tuner.simulator.state.resident_blocks import ResidentBlocks
 
-# ------------------------------------------------------------------------------
-# Loads and stores (ld, st) of every state space, width and vector length; prefetches and fences.
-
 
 def load(operands: Operands) -> Step:
     """Decodes PTX ``ld``: returns a function that loads memory into registers of the active lanes."""
@@ -71,10 +68,7 @@ def _check_count(operands: Operands, registers: int, count: int) -> None:
 
 
 def nothing(operands: Operands) -> Step:
-    """Decodes prefetch, prefetchu, membar, fence, nanosleep, griddepcontrol: returns an empty function.
-
-    The simulated memory is coherent, and race detection ignores these fences, but ``fence.proxy.async``.
-    """
+    """Decodes prefetch, fence and the like, which do nothing: memory is coherent, races ignore fences."""
     if operands.instruction.opcode.startswith("fence.proxy.async"):
         operands.modifiers.need_each("proxy")
         return proxy_fence(operands)
@@ -106,10 +100,7 @@ ORDERS = ("relaxed", "acquire", "release", "acq_rel")
 
 
 def update(operands: Operands) -> Step:
-    """Decodes PTX ``atom`` and ``red``: returns a function that updates shared or global memory atomically.
-
-    The active lanes update memory in lane order. ``atom`` also writes the old values to registers.
-    """
+    """Decodes PTX ``atom``, which writes old values to registers, and ``red``: atomics in lane order."""
     modifiers = operands.modifiers
     returns = operands.instruction.parts[0] == "atom"
     type_, count = modifiers.type(), modifiers.vector()

@@ -1,7 +1,6 @@
 """Modifiers and operands of an instruction during decoding, and the steps that decoders make of them.
 
-Decoders raise UnsupportedInstruction for forms that are not simulated. A step executes its instruction in the
-active lanes of resident blocks.
+Decoders raise UnsupportedInstruction for forms that are not simulated.
 """
 
 from collections.abc import Callable, Iterable
@@ -57,11 +56,7 @@ class Modifiers:
         return any(taken)
 
     def need(self, names: Iterable[str], what: str) -> str:
-        """Consumes and returns the first of ``names`` that the opcode still has.
-
-        Raises UnsupportedInstruction where it has none of them; ``what`` names the missing modifier in the
-        message, for example "a rounding".
-        """
+        """Consumes and returns the first of ``names`` that the opcode has; raises, naming ``what``."""
         name = self.take(*names)
         if name is None:
             raise unsupported(self._instruction, f"it without {what}: {', '.join(names)}")
@@ -73,11 +68,7 @@ class Modifiers:
             self.need((name,), "it")
 
     def type(self, *allowed: str) -> PtxType:
-        """Consumes the last modifier, which must be a type such as ``f32``, and returns the type.
-
-        Raises UnsupportedInstruction where the last modifier is no type, or not one of ``allowed`` (empty:
-        any type).
-        """
+        """Consumes and returns the type that comes last, one of ``allowed``, if any; else raises."""
         if not self._left or self._left[-1] not in TYPES:
             raise unsupported(self._instruction, f".{self._left[-1]}" if self._left else "it without a type")
         name = self._left.pop()
@@ -90,10 +81,9 @@ class Modifiers:
         return int((self.take("v2", "v4", "v8") or "v1")[1:])
 
     def space(self) -> str:
-        """Consumes the state space, such as .shared or .shared::cta, and returns its name, here "shared".
+        """Consumes the state space and returns its name, such as "shared", by default "generic".
 
-        Returns "generic" where no state space is given, and "global" for .const, as constants are in global
-        memory.
+        "global" for .const, as constants are in global memory.
         """
         for name in ("global", "shared", "local", "param", "const"):
             if self.has(name, f"{name}::cta", f"{name}::cluster", f"{name}::entry"):
@@ -101,11 +91,7 @@ class Modifiers:
         return "generic"
 
     def take_memory_order(self) -> bool:
-        """Consumes ordering, scope and cache modifiers; returns whether the operation is strong.
-
-        Strong: .volatile, .relaxed, .acquire, .release, .acq_rel or .mmio. PTX ISA, "Memory Consistency
-        Model".
-        """
+        """Consumes ordering, scope and cache modifiers; returns whether the operation is strong (PTX ISA)."""
         is_strong = self.has("volatile", "relaxed", "acquire", "release", "acq_rel", "mmio")
         is_weak = self.has("weak")
         self.has(*SCOPES)
@@ -114,17 +100,11 @@ class Modifiers:
         return is_strong and not is_weak
 
     def finish(self) -> None:
-        """Raises UnsupportedInstruction where a modifier of the opcode was not consumed."""
         if self._left:
             raise self.unknown(f".{self._left[0]}")
 
     def unknown(self, construct: str) -> UnsupportedInstruction:
-        """Returns, without raising, the UnsupportedInstruction whose message names ``construct``, a text."""
         return unsupported(self._instruction, construct)
-
-
-# ------------------------------------------------------------------------------
-# Operands of an instruction as functions: readers return values of lanes, writers set registers.
 
 
 Step: TypeAlias = Callable[[ResidentBlocks], None]
@@ -153,22 +133,18 @@ class Operands:
         return len(self.instruction.operands)
 
     def need(self, *counts: int) -> None:
-        """Raises UnsupportedInstruction where the number of operands is not one of ``counts``."""
         if len(self) not in counts:
             raise self.unsupported(f"it with {len(self)} operands")
 
     def operand(self, number: int) -> Operand:
-        """Returns the operand at position ``number``. Raises UnsupportedInstruction where there are fewer."""
         if number >= len(self):
             raise self.unsupported(f"it with {len(self)} operands")
         return self.instruction.operands[number]
 
     def source(self, number: int, type_: PtxType) -> Reader:
-        """Returns ``reader`` of the operand at position ``number``."""
         return self.reader(self.operand(number), type_)
 
     def destination(self, number: int, type_: PtxType) -> Writer:
-        """Returns ``writer`` of the operand at position ``number``."""
         return self.writer(self.operand(number), type_)
 
     def items(self, number: int) -> tuple[Operand, ...]:
@@ -177,7 +153,6 @@ class Operands:
         return operand.items if isinstance(operand, Vector) else (operand,)
 
     def names(self, number: int) -> tuple[str, ...]:
-        """Returns the name (``register``) of each of the ``items`` at position ``number``."""
         return tuple(self.register(item) for item in self.items(number))
 
     def register(self, operand: Operand) -> str:
@@ -193,21 +168,14 @@ class Operands:
         return (operand.first, operand.second) if isinstance(operand, Pair) else (operand, None)
 
     def constant(self, number: int) -> int:
-        """Returns the integer constant at position ``number``; for a float, its IEEE 754 bits.
-
-        Raises UnsupportedInstruction for an operand that is no constant.
-        """
+        """Returns the integer constant at position ``number``; for a float, its IEEE 754 bits."""
         operand = self.operand(number)
         if not isinstance(operand, Immediate):
             raise self.unsupported("an operand that is no number there")
         return operand.bits
 
     def width(self, name: str) -> "np.dtype[np.generic]":
-        """Returns the numpy type of the bits of register ``name``: unsigned, or bool for a predicate.
-
-        uint64 for the name "_", which discards a result. Raises UnsupportedInstruction for an undeclared
-        register.
-        """
+        """Returns the numpy type of a register's bits: unsigned, or bool; uint64 for "_", which discards."""
         if name == "_":
             return UNSIGNED[8]
         width = self._layout.width(name)
@@ -218,9 +186,8 @@ class Operands:
     def reader(self, operand: Operand, type_: PtxType) -> Reader:
         """Returns a function that reads ``operand`` as values of ``type_`` in the lanes of resident blocks.
 
-        Raises UnsupportedInstruction for a vector, a pair, an address, an undeclared name, a register that is
-        too narrow, and a predicate as another type or the reverse. A negated register may have any type, and
-        special registers are zero-extended.
+        Not of a too narrow register, nor a predicate as a number or the reverse. A negated register may have
+        any type, and special registers are zero-extended.
         """
         match operand:
             case Register(name) if name in SPECIAL_REGISTERS and self._layout.width(name) is None:
@@ -269,11 +236,7 @@ class Operands:
         return np.array([bits & ((1 << 8 * type_.bytes) - 1)], type_.raw)
 
     def writer(self, operand: Operand, type_: PtxType) -> Writer:
-        """Returns a function that writes values of ``type_`` to the register ``operand`` in the active lanes.
-
-        Raises UnsupportedInstruction where the operand is no declared register, its register is narrower than
-        the type, or only one of the two is a predicate. Values for the name "_" are discarded.
-        """
+        """Returns a function that writes ``type_`` to a register, none too narrow, in the active lanes."""
         if not isinstance(operand, Register):
             raise self.unsupported("a result that is no register")
         name, width = operand.name, self.width(operand.name)
@@ -288,11 +251,7 @@ class Operands:
         return lambda resident, values: resident.write(name, write_bits(values, type_, width))
 
     def address(self, number: int) -> Reader:
-        """Returns a function that reads the address, such as [%rd1 + 16], at position ``number``.
-
-        The function returns int64 addresses, in the instruction's state space. Raises UnsupportedInstruction
-        for an operand that is no address.
-        """
+        """Returns a function that reads the int64 address, such as [%rd1 + 16], at position ``number``."""
         operand = self.operand(number)
         if not isinstance(operand, Address):
             raise self.unsupported("an operand that is no address there")
@@ -312,16 +271,11 @@ class Operands:
         return lambda _resident: address
 
     def address_of(self, name: str) -> int:
-        """Returns the address of the variable or parameter ``name`` in its state space.
-
-        Raises UnsupportedInstruction for an undeclared name.
-        """
         if name not in self._symbols:
             raise self.unsupported(f"the name {name.split('#')[0]}, which is not declared")
         return self._symbols[name]
 
     def unsupported(self, construct: str) -> UnsupportedInstruction:
-        """Returns, without raising, an UnsupportedInstruction whose message names ``construct``, a text."""
         return unsupported(self.instruction, construct)
 
 
@@ -335,10 +289,9 @@ SharedReader: TypeAlias = Callable[[ResidentBlocks, Indices], Indices]  # lanes 
 
 
 def shared_address(operands: Operands, number: int, is_generic: bool) -> SharedReader:
-    """Returns a function (resident blocks, lanes) -> shared addresses of the operand at position ``number``.
+    """Returns a function (resident blocks, lanes) -> shared addresses of the operand at ``number``.
 
-    With ``is_generic`` the operand holds generic addresses, which the function converts; it raises Fault for
-    one that is not in shared memory.
+    With ``is_generic`` generic addresses are converted; those not in shared memory raise Fault.
     """
     address = operands.address(number)
 
@@ -353,10 +306,6 @@ def shared_address(operands: Operands, number: int, is_generic: bool) -> SharedR
         return addresses - WINDOWS["shared"]
 
     return read
-
-
-# ------------------------------------------------------------------------------
-# Steps that compute one destination as a function of source values.
 
 
 def unary(operands: Operands, type_: PtxType, function: Callable[[Array], Array]) -> Step:

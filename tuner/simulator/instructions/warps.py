@@ -22,11 +22,10 @@ REDUCTIONS: dict[str, Callable[[Array, Array], Array]] = {
 
 
 def members(resident: ResidentBlocks, mask: Array) -> Bools:
-    """Returns the active lanes that the member mask names, as bool [warp, lane of the warp].
+    """Returns the active lanes that the member masks name, as bool [warp, lane of the warp].
 
-    ``mask`` holds each lane's 32-bit member mask of a .sync instruction; where the lanes of a warp give
-    different masks, the greatest number counts. Raises Fault where a named lane is neither active nor exited,
-    or an active lane is not in the mask that it gives.
+    ``mask`` holds each lane's 32-bit member mask of a .sync instruction, of which the greatest counts. Raises
+    Fault where a named lane is neither active nor exited, or an active lane is not in its mask.
     """
     active = resident.mask.reshape(-1, WARP_LANES)
     named = (resident.full(mask).reshape(-1, WARP_LANES) >> LANE.astype(np.uint32)) & 1 == 1
@@ -44,10 +43,9 @@ def members(resident: ResidentBlocks, mask: Array) -> Bools:
 
 
 def shuffle(operands: Operands) -> Step:
-    """Decodes PTX shfl.sync up, down, bfly and idx: returns a function that copies values between lanes.
+    """Decodes PTX shfl.sync; a second destination gets whether the source lane was in range.
 
-    A second destination gets whether the source lane was in range. Reading an inactive lane, which is
-    undefined, gives NaN (all ones).
+    Reading an inactive lane, which is undefined, gives NaN (all ones).
     """
     modifiers = operands.modifiers
     type_ = modifiers.type("b32")
@@ -87,10 +85,7 @@ def _by_warp(resident: ResidentBlocks, read: Reader) -> Array:
 
 
 def vote(operands: Operands) -> Step:
-    """Decodes PTX vote.sync all, any, uni and ballot: returns a function that combines a warp's predicates.
-
-    The result is a predicate; for ballot, a 32-bit mask of the member lanes whose predicate is True.
-    """
+    """Decodes PTX vote.sync all, any, uni, giving a predicate, and ballot, giving a mask of lanes."""
     modifiers = operands.modifiers
     modifiers.need(("sync",), "a member mask")
     mode = modifiers.need(("all", "any", "uni", "ballot"), "a mode")
@@ -151,10 +146,7 @@ def reduce_warp(operands: Operands) -> Step:
 
 
 def elect(operands: Operands) -> Step:
-    """Decodes PTX ``elect.sync``: returns a function that elects the lowest member lane of each warp.
-
-    Destinations get the number of this lane, and a predicate that is True in this lane only.
-    """
+    """Decodes PTX ``elect.sync``: the lowest member lane of each warp, and a predicate True in it only."""
     operands.modifiers.need(("sync",), "a member mask")
     operands.need(2)
     first, second = operands.pair(0)
@@ -172,10 +164,7 @@ def elect(operands: Operands) -> Step:
 
 
 def synchronise_warp(resident: ResidentBlocks, mask: Array) -> None:
-    """Orders memory accesses among each warp's member lanes, as bar.warp.sync: joins their vector clocks.
-
-    ``mask`` holds each lane's 32-bit member mask. Raises Fault as ``members`` does.
-    """
+    """Orders memory accesses among each warp's member lanes (``members``), as bar.warp.sync."""
     here = members(resident, mask)
     for warp in np.flatnonzero(here.any(axis=1)):
         resident.watch.clocks.join(warp * WARP_LANES + np.flatnonzero(here[warp]))

@@ -31,10 +31,7 @@ REGISTERS_RANGE = range(24, 257, 8)  # PTX ISA, "setmaxnreg"
 
 
 def wgmma(operands: Operands) -> Step:
-    """Decodes PTX wgmma.fence, mma_async, commit_group, wait_group: returns a function that executes it.
-
-    The function raises Fault for a warpgroup of which only some lanes are active.
-    """
+    """Decodes PTX wgmma.fence, mma_async, commit_group, wait_group, for whole warpgroups."""
     modifiers = operands.modifiers
     operation = modifiers.need(("fence", "mma_async", "commit_group", "wait_group"), "an operation")
     modifiers.need_each("sync", "aligned")

@@ -11,20 +11,13 @@ from tuner.simulator.ptx.dtypes import Bools, Indices
 from tuner.simulator.ptx.geometry import WARP_LANES, Geometry
 from tuner.simulator.ptx.syntax_tree import Instruction
 
-# ------------------------------------------------------------------------------
-# The first memory accesses of each instruction, a record per warp.
-
-
 SAMPLES = 16  # accesses kept per instruction: of several warps or loop iterations
 WORD_BYTES = 4
 
 
 @dataclass(frozen=True)
 class Access:
-    """One memory access of a warp: the address of each lane, and the size.
-
-    An inactive lane has the address of the first active lane.
-    """
+    """One memory access of a warp: each lane's address (if inactive, the first active one's), and size."""
 
     opcode: str  # of the PTX: "ld.shared.v4.b32"
     line: int  # of the PTX
@@ -39,10 +32,7 @@ class AccessSample:
         self._kept: dict[Instruction, list[Access]] = {}
 
     def note(self, instruction: Instruction, lanes: Indices, addresses: Indices, size_bytes: int) -> None:
-        """Records an access of ``lanes`` to byte ``addresses``, ``size_bytes`` per lane: an entry per warp.
-
-        Ignores accesses of an instruction that already has 16 entries.
-        """
+        """Records an access of ``lanes``, ``size_bytes`` per lane: per warp, up to 16 of an instruction."""
         kept = self._kept.setdefault(instruction, [])
         if len(kept) >= SAMPLES:
             return
@@ -56,7 +46,6 @@ class AccessSample:
             kept.append(Access(instruction.opcode, instruction.line, first, width))
 
     def accesses(self) -> Iterator[Access]:
-        """Yields the recorded accesses, grouped by instruction, each of one warp."""
         for kept in self._kept.values():
             yield from kept
 
@@ -71,10 +60,7 @@ BANK_BYTES = 4
 
 @dataclass(frozen=True)
 class BankConflict:
-    """The shared-memory wavefronts of one PTX instruction in a launch, with or without bank conflicts.
-
-    A wavefront serves a 4-byte word of each bank: conflicts are the wavefronts above ``ideal_wavefronts``.
-    """
+    """Shared-memory wavefronts, each of a 4-byte word of each bank, of a PTX instruction in a launch."""
 
     line: int  # of the PTX
     instruction: str
@@ -83,7 +69,6 @@ class BankConflict:
 
     @property
     def ratio(self) -> float:
-        """Returns the wavefronts divided by those needed without bank conflicts; 1.0: no conflicts."""
         return self.wavefronts / self.ideal_wavefronts
 
 
@@ -94,16 +79,12 @@ class ConflictCounter:
         self._counts: dict[Instruction, tuple[int, int]] = {}
 
     def count(self, instruction: Instruction, lanes: Indices, addresses: Indices, size_bytes: int) -> None:
-        """Adds the ``wavefronts`` of an access to the counts of ``instruction``."""
         real, ideal = wavefronts(lanes, addresses, size_bytes)
         before = self._counts.get(instruction, (0, 0))
         self._counts[instruction] = (before[0] + real, before[1] + ideal)
 
     def conflicts(self) -> tuple[BankConflict, ...]:
-        """Returns the counts of every instruction in the counter, also of those without conflicts, by line.
-
-        Loads, stores, ldmatrix, stmatrix and cp.async are counted; atomics, bulk copies and wgmma are not.
-        """
+        """Returns the counts of every instruction by line: not of atomics, bulk copies and wgmma."""
         conflicts = (
             BankConflict(instruction.line, instruction.short_text, real, ideal)
             for instruction, (real, ideal) in self._counts.items()
@@ -114,8 +95,7 @@ class ConflictCounter:
 def wavefronts(lanes: Indices, addresses: Indices, size_bytes: int) -> tuple[int, int]:
     """Returns (wavefronts of an access to shared memory, wavefronts that it needs without bank conflicts).
 
-    ``addresses`` are the lanes' shared byte addresses inside their blocks. Accesses of 8 and 16 bytes per
-    lane are served by half warps and quarter warps.
+    Accesses of 8 and 16 bytes per lane are served by half warps and quarter warps.
     """
     words = max(size_bytes // BANK_BYTES, 1)
     group_lanes = WARP_LANES // words
@@ -133,10 +113,7 @@ def wavefronts(lanes: Indices, addresses: Indices, size_bytes: int) -> tuple[int
 
 
 class Watch:
-    """The instruction that executes, and what its memory accesses are checked with: vector clocks and logs.
-
-    Shared by all memories of resident blocks.
-    """
+    """The instruction that executes, and the vector clocks and logs that all its memories share."""
 
     def __init__(
         self,
@@ -154,16 +131,13 @@ class Watch:
 
     @property
     def geometry(self) -> Geometry:
-        """Returns the geometry of the resident blocks: the thread and the block of each lane."""
         return self.clocks.geometry
 
     def count_shared(self, lanes: Indices, addresses: Indices, size_bytes: int) -> None:
-        """Counts the wavefronts of an access to shared memory, then samples the access as ``note`` does."""
         self.conflicts.count(self.instruction, lanes, addresses, size_bytes)
         self.note(lanes, addresses, size_bytes)
 
     def note(self, lanes: Indices, addresses: Indices, size_bytes: int) -> None:
-        """Records an access as ``AccessSample.note`` does, if the launch has a sample."""
         if self._sample is not None:
             self._sample.note(self.instruction, lanes, addresses, size_bytes)
 
@@ -175,11 +149,7 @@ class Watch:
         cell_bytes: int,
         silent: SilentStores | None = None,
     ) -> None:
-        """Logs unordered accesses of ``lanes`` as hazards of the current instruction.
-
-        ``memory`` is "shared" or the name of a buffer, for the message; ``cell_bytes`` is the size of a cell.
-        ``silent`` marks stores that keep a value, which are logged as benign.
-        """
+        """Logs unordered accesses to a buffer or "shared" as hazards; ``silent`` stores as benign."""
 
         def example(access: int, cell: int, earlier: str) -> str:
             who = self.geometry.who(int(lanes[min(access, len(lanes) - 1)]))
@@ -193,13 +163,11 @@ class Watch:
         return Fault(Defect.OUT_OF_BOUNDS, f"{self.geometry.who(lane)}: {reason}")
 
     def require_inside(self, lanes: Indices, is_out: Bools, reason: Callable[[int], str]) -> None:
-        """Raises the Fault of the first of ``lanes`` that ``is_out``; ``reason`` takes its index."""
         if is_out.any():
             worst = int(is_out.argmax())
             raise self.out_of_bounds(int(lanes[worst]), reason(worst))
 
     def require_aligned(self, lanes: Indices, addresses: Indices, size_bytes: int) -> None:
-        """Raises Fault where one of the lanes' byte addresses is not a multiple of ``size_bytes``."""
         is_off = addresses % size_bytes != 0
         if is_off.any():
             worst = int(is_off.argmax())

@@ -46,11 +46,10 @@ class Copies:
     def begin(
         self, lanes: Indices, targets: Indices, sources: Indices, size_bytes: int, source_bytes: Indices
     ) -> None:
-        """Begins a cp.async per lane, from global address ``sources`` to shared address ``targets``.
+        """Begins a cp.async per lane from global ``sources`` to shared ``targets``, NaN until a wait.
 
-        Each copy reads ``source_bytes`` bytes at once and fills the rest of ``size_bytes`` with zeros; the
-        destination is NaN until a wait. Raises Fault for an address that is misaligned or out of bounds, or
-        too many source bytes.
+        Each copy reads ``source_bytes`` bytes at once and fills the rest of ``size_bytes`` with zeros. Raises
+        Fault for a bad address or too many source bytes.
         """
         if (source_bytes > size_bytes).any():
             reason = f"found a source of {int(source_bytes.max())} bytes, allowed {size_bytes}"
@@ -72,10 +71,7 @@ class Copies:
         self._groups[lanes] += 1
 
     def wait(self, mask: Bools, newest: int) -> None:
-        """Completes cp.async copies of the lanes in ``mask``: cp.async.wait_group.
-
-        Those in each lane's ``newest`` latest async-groups, and not committed ones, stay in flight.
-        """
+        """Completes the lanes' cp.async copies but those of the ``newest`` async-groups."""
         for copy in self._flying:
             is_old = copy.groups < self._groups[copy.lanes] - newest
             lands = mask[copy.lanes] & ~copy.is_done & is_old
@@ -90,10 +86,7 @@ class Copies:
         self.wait(mask, 0)
 
     def report_unfinished(self) -> None:
-        """Reports, as a hazard, cp.async copies that no thread waited for.
-
-        Copies that only fill with zeros are left out: the last iterations of a pipeline issue such copies.
-        """
+        """Reports cp.async copies never waited for, but those of zeros, which ends of pipelines issue."""
         unfinished = [copy for copy in self._flying if copy.reads_global]
         if unfinished:
             example = f"{unfinished[0].who} ends with a cp.async in flight"
@@ -149,7 +142,6 @@ class BulkCopies:
 
     @property
     def has_loads(self) -> bool:
-        """Returns whether any bulk copy to shared memory is in flight."""
         return bool(self._loads)
 
     def fence(self, lanes: Indices) -> None:
@@ -158,11 +150,10 @@ class BulkCopies:
         self.watch.clocks.tick(lanes)
 
     def multicast(self, lane: int, addresses: Indices, content: Array, mbarrier: int, mask: int) -> None:
-        """Begins a bulk load of ``content`` (bytes) to several blocks of the lane's cluster.
+        """Begins a bulk load of ``content`` to the blocks in ``mask`` (a bit per rank) of the lane's cluster.
 
-        ``addresses`` has one shared address per byte; ``mbarrier`` is the shared address of the mbarrier that
-        a block waits at for its bytes; both are the same in every block. ``mask`` has a bit per rank of a
-        block. Raises Fault for a mask that is empty or has bits above the cluster's ranks.
+        ``addresses`` has one shared address per byte; ``mbarrier`` is a shared address; both are the same in
+        every block. Raises Fault for a mask that is empty or has bits above the cluster's ranks.
         """
         count = self.watch.geometry.cluster_blocks
         if not 0 < mask < 1 << count:
@@ -174,11 +165,10 @@ class BulkCopies:
     def load(
         self, lane: int, addresses: Indices, content: Array, mbarrier: int, rank: int | None = None
     ) -> None:
-        """Begins a bulk load of ``content`` (bytes) to shared memory, one address per byte.
+        """Begins a bulk load of ``content`` to shared memory, one address per byte, NaN until a wait.
 
-        The destination is the lane's block, or the block with ``rank`` in its cluster, and NaN until the
-        mbarrier at shared address ``mbarrier`` of this block is waited for. Raises Fault where there is no
-        mbarrier, or for addresses out of bounds or over an mbarrier.
+        The destination is the lane's block, or that with ``rank``; the wait is at its ``mbarrier``. Raises
+        Fault where there is no mbarrier, or for addresses out of bounds or over an mbarrier.
         """
         block = int(self.watch.geometry.block_index[lane])
         if rank is not None:
@@ -196,11 +186,7 @@ class BulkCopies:
         self.mbarriers.has_progress = True
 
     def land(self, block: int, mbarrier: int, barrier: MBarrier, must: bool) -> None:
-        """Writes the bytes of the bulk loads in flight at an mbarrier, and counts them at ``barrier``.
-
-        ``barrier`` is the mbarrier at shared address ``mbarrier`` of ``block``. A random schedule may leave
-        the loads in flight, unless ``must`` is set.
-        """
+        """Writes and counts bytes of bulk loads at an mbarrier, now if ``must``, else perhaps."""
         if (block, mbarrier) not in self._loads:
             return
         if not must and self.rng is not None and self.rng.random() < 0.5:
@@ -213,7 +199,7 @@ class BulkCopies:
         """Begins a bulk store: reads bytes at shared addresses of the lane's block.
 
         ``write`` is called with the bytes when the lane waits for the store, or in ``end`` where it waited
-        only for the read; without a wait never. Raises Fault for addresses out of bounds.
+        only for the read. Raises Fault for addresses out of bounds.
         """
         block, races = int(self.watch.geometry.block_index[lane]), self.shared.races
         whole = self._in_memory(lane, addresses, block)
@@ -231,9 +217,8 @@ class BulkCopies:
     def wait(self, lanes: Indices, newest: int, *, is_for_reads: bool) -> None:
         """Completes the lanes' bulk stores, but those in each lane's ``newest`` latest bulk async-groups.
 
-        Stores that are not committed stay in flight too. With ``is_for_reads`` (wait_group.read) only the
-        reads of the sources are complete, and nothing is written. Reports, as a hazard, a source that changed
-        in flight.
+        With ``is_for_reads`` (wait_group.read) only the reads of the sources are complete. Reports, as a
+        hazard, a source that changed in flight.
         """
         for lane in lanes.tolist():
             groups = self._store_groups.get(lane, [])
@@ -262,11 +247,7 @@ class BulkCopies:
         return addresses + block * self.shared.stride_bytes
 
     def end(self) -> None:
-        """Ends the bulk copies when all threads have ended.
-
-        Writes the stores of which only the read was waited for. Reports, as hazards, other stores and loads
-        that no thread waited for, which stay unwritten, and mbarriers that wait for bytes.
-        """
+        """Ends bulk copies: writes stores whose read was waited for, reports others, open mbarriers."""
         left = [store for groups in self._store_groups.values() for store in itertools.chain(*groups)]
         for store in left:
             if store.is_read:
@@ -293,9 +274,9 @@ SWIZZLE_BITS = {0: 0, 32: 1, 64: 3, 128: 7}  # span in bytes -> bits of the 16-b
 class TensorMap:
     """A CUtensorMap in tiled mode over a numpy array; its dimensions and strides are those of the array.
 
-    Raises UsageError for a swizzle other than 0, 32, 64 and 128 bytes, a box that has not a size from 1 to
-    256 for each dimension or is wider than the swizzle (0: any width), and outer strides that are no
-    multiples of 16 bytes. Other rules of CUDA are not checked.
+    Raises UsageError for a swizzle other than 0, 32, 64 and 128 bytes, a box without a size from 1 to 256 for
+    each dimension or wider than the swizzle (0: any width), and outer strides that are no multiples of 16
+    bytes.
     """
 
     array: Array
@@ -322,14 +303,12 @@ class TensorMap:
 
     @property
     def box_bytes(self) -> int:
-        """Returns the size of a box in bytes, elements outside of the array included."""
         return int(np.prod(self.box)) * self.array.itemsize
 
     def elements(self, coordinates: Sequence[int]) -> tuple[Indices, Bools]:
-        """Returns (index in the flat array, whether it lies inside the array) for each element of a box.
+        """Returns (index in the flat array, whether it lies inside) for each element of a box.
 
-        ``coordinates`` are the box's first element, innermost first, as in PTX instructions; they may be
-        outside.
+        ``coordinates`` are the box's first element, innermost first, as in PTX; they may be outside.
         """
         index, inside = np.zeros(1, np.int64), np.ones(1, bool)
         for axis, start in enumerate(reversed(coordinates)):
@@ -340,10 +319,7 @@ class TensorMap:
         return index, inside
 
     def content(self, coordinates: Sequence[int]) -> Array:
-        """Returns the bytes of the box at ``coordinates`` (innermost first), before swizzling.
-
-        Elements outside of the array are zeros. Elements of a map with ``is_tf32`` are rounded to tf32.
-        """
+        """Returns the bytes of the box at ``coordinates``, zeros outside, in tf32 if so, not swizzled."""
         index, inside = self.elements(coordinates)
         flat = self.array.reshape(-1)
         content = np.zeros(len(index), flat.dtype)
@@ -353,10 +329,7 @@ class TensorMap:
         return content.view(np.uint8)
 
     def store(self, coordinates: Sequence[int], content: Array) -> None:
-        """Stores ``content``, the bytes of the box at ``coordinates`` (innermost first), in the array.
-
-        Elements outside of the array are dropped.
-        """
+        """Stores ``content``, the bytes of the box at ``coordinates``, in the array; drops those outside."""
         index, inside = self.elements(coordinates)
         self.array.reshape(-1)[index[inside]] = content.view(self.array.dtype)[inside]
 
@@ -373,26 +346,15 @@ class PlacedMap:
     buffer: GlobalBuffer
 
     def cells(self, coordinates: Sequence[int]) -> Indices:
-        """Returns the numbers of the race detector's cells that a box touches: array of shape (1, cells).
-
-        The numbers ascend, each once. ``coordinates`` are the box's first element, innermost first. Elements
-        outside of the array are left out.
-        """
+        """Returns the race detector's cells of a box inside the array: ascending, (1, cells)."""
         index, inside = self.tensor.elements(coordinates)
         item_bytes, races = self.tensor.array.itemsize, self.buffer.races
         return np.unique(races.cells(index[inside] * item_bytes, item_bytes))[None]
 
 
 def swizzled(addresses: Indices, span_bytes: int) -> Indices:
-    """Returns shared addresses after swizzling: bits from 4 up are XORed with the bits from 7 up.
-
-    ``span_bytes`` is 32, 64 or 128, for 1, 2 or 3 bits, or 0 for no swizzle. PTX ISA, "Swizzling Modes".
-    """
+    """Returns shared addresses with bits from 4 up XORed with those from 7 up (PTX ISA), by the span."""
     return addresses ^ ((addresses >> 7 & SWIZZLE_BITS[span_bytes]) << 4)
-
-
-# ------------------------------------------------------------------------------
-# Tensor maps for the simulator from arguments of cuTensorMapEncodeTiled: a layout over bytes of memory.
 
 
 TFLOAT32 = 11
@@ -407,20 +369,16 @@ DTYPES = {
 
 
 def extent_bytes(layout: TensorMapLayout) -> int:
-    """Returns the bytes from the first to the last element of the tensor of ``layout``, both included.
-
-    Raises KeyError for an element type that is not in ``DTYPES``.
-    """
+    """Returns the bytes from a tensor's first to its last element; KeyError for another type than DTYPES."""
     item_bytes = int(DTYPES[layout.dtype].itemsize)
     strides = (item_bytes, *layout.strides_bytes)
     return item_bytes + sum((size - 1) * stride for size, stride in zip(layout.sizes, strides, strict=True))
 
 
 def tensor_of(layout: TensorMapLayout, memory: Array, offset_bytes: int = 0) -> TensorMap:
-    """Returns the tensor map of ``layout`` over ``memory``, an array of bytes, from ``offset_bytes`` on.
+    """Returns the tensor map of ``layout`` over ``memory``, bytes, from ``offset_bytes`` on.
 
-    Raises UsageError for a tensor that is not contiguous, and as ``TensorMap`` does; KeyError for an element
-    type that is not in ``DTYPES``.
+    Raises UsageError if it is not contiguous, and as ``TensorMap`` does; KeyError as ``extent_bytes`` does.
     """
     dtype, shape = DTYPES[layout.dtype], tuple(reversed(layout.sizes))
     strides = (*reversed(layout.strides_bytes), dtype.itemsize)

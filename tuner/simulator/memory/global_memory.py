@@ -18,10 +18,7 @@ from tuner.simulator.ptx.dtypes import UNSIGNED, Array, Bools, Indices
 
 @dataclass(frozen=True, eq=False)
 class Touched:
-    """The byte ranges of a buffer that a launch read and wrote: [range, (first, end)], sorted and disjoint.
-
-    ``end`` is exclusive. ``reads`` holds only bytes that were read before the launch wrote them.
-    """
+    """Bytes of a buffer that a launch read, before its writes, and wrote: sorted [range, (first, end)]."""
 
     address: int  # of the array in this process
     reads: Indices  # bytes read before the launch wrote them
@@ -39,7 +36,6 @@ class Touched:
         return cls(address, ranges[0], ranges[1], ranges[-2], ranges[-1])
 
     def written(self, items: int, item_bytes: int) -> Bools:
-        """Returns, for each of the buffer's ``items`` items, whether any of its bytes was written."""
         flags = np.zeros(items, bool)
         for first, end in self.writes:
             flags[first // item_bytes : -(-end // item_bytes)] = True
@@ -107,10 +103,6 @@ class GlobalBuffer:
         }
 
     def view(self, item_bytes: int) -> Array:
-        """Returns the buffer's memory, not a copy, as unsigned integers of 1, 2, 4 or 8 bytes.
-
-        Bytes at the end that are no whole integer are left out.
-        """
         return self._views[item_bytes]
 
 
@@ -128,22 +120,19 @@ class GlobalMemory:
 
     @property
     def buffers(self) -> tuple[GlobalBuffer, ...]:
-        """Returns the buffers in the order in which they were added."""
         return tuple(dict.fromkeys(self._buffers.values()))
 
     def add(self, buffer: GlobalBuffer) -> int:
-        """Adds a buffer to global memory; returns the address that the buffer gets."""
         slot = FIRST_OF_LAUNCH + self._count
         self._count += 1
         self._buffers[slot] = buffer
         return slot << SLOT_BITS | FIRST_BYTE
 
     def place(self, name: str, array: Array, number: int | None = None) -> tuple[int, GlobalBuffer]:
-        """Returns (global address, buffer) of an array; adds the array on its first use.
+        """Returns (global address, buffer) of an array, named for messages; adds it on its first use.
 
-        ``name`` is the array's, for messages; ``number`` its number on a device. For a second array that
-        begins at the same host address, the buffer of the first one is returned. Raises UsageError for an
-        array that is not C-contiguous.
+        For a second array at the same host address, the first one's buffer. Raises UsageError if not
+        C-contiguous.
         """
         if not array.flags.c_contiguous:
             raise UsageError(f"argument {name}: the array is not C-contiguous")
@@ -157,7 +146,6 @@ class GlobalMemory:
         return self._addresses[key, number], buffer
 
     def touched(self) -> tuple[Touched, ...]:
-        """Returns, for each array, the byte ranges that were written, and those read before a write."""
         return tuple(Touched.of(key, buffer.bytes.size, buffer.races) for key, buffer in self._arrays.items())
 
     def parts(
@@ -165,8 +153,7 @@ class GlobalMemory:
     ) -> Iterator[tuple[GlobalBuffer, Bools | slice, Indices]]:
         """Yields (buffer, mask or slice of the lanes that access it, byte offsets in it) per accessed buffer.
 
-        Each lane accesses ``size_bytes`` bytes, aligned to ``align_bytes`` (0: to its size). Raises Fault for
-        an address in no buffer, an access beyond a buffer or a misaligned address.
+        Alignment 0: to ``size_bytes``. Raises Fault for an address in no buffer, beyond one or misaligned.
         """
         watch.require_aligned(lanes, addresses, align_bytes or size_bytes)
         slots = addresses >> SLOT_BITS
@@ -213,10 +200,7 @@ class GlobalMemory:
     def load(
         self, watch: Watch, lanes: Indices, addresses: Indices, item_bytes: int, count: int, is_strong: bool
     ) -> Array:
-        """Loads ``count`` unsigned integers per lane from global addresses: [lane, element].
-
-        Reports races as hazards. Raises Fault for an address out of bounds or misaligned.
-        """
+        """Loads ``count`` integers per lane from global addresses: [lane, element]; reports races."""
         size = item_bytes * count
         watch.note(lanes, addresses, size)
         values = np.empty((len(lanes), count), UNSIGNED[item_bytes])
@@ -228,7 +212,6 @@ class GlobalMemory:
         return values
 
     def load_bytes(self, watch: Watch, lanes: Indices, addresses: Indices, size_bytes: int) -> Array:
-        """Loads ``size_bytes`` bytes per lane from addresses of any alignment: [lane, byte], as ``load``."""
         content = np.empty((len(lanes), size_bytes), np.uint8)
         for buffer, which, starts in self.parts(watch, lanes, addresses, size_bytes, 1):
             cells = buffer.races.cells(starts, size_bytes)
@@ -237,11 +220,7 @@ class GlobalMemory:
         return content
 
     def store(self, watch: Watch, lanes: Indices, addresses: Indices, values: Array, is_strong: bool) -> None:
-        """Stores unsigned integers ``values`` [lane, element] at the lanes' global addresses.
-
-        Reports races as hazards. Raises Fault for an address out of bounds or misaligned, or in constant
-        memory.
-        """
+        """Stores unsigned integers ``values`` [lane, element] at global addresses; reports races."""
         item, count = values.itemsize, values.shape[1]
         for buffer, which, starts in self.parts(watch, lanes, addresses, item * count):
             if buffer.is_read_only:
@@ -258,11 +237,9 @@ class GlobalMemory:
     def update_starts(
         self, watch: Watch, lanes: Indices, addresses: Indices, item_bytes: int, count: int
     ) -> Iterator[tuple[Array, Bools | slice, Indices]]:
-        """Yields, per buffer that an atomic updates, the memory and the indices to update; changes no memory.
+        """Yields (memory as integers, lanes' mask or slice, first indices) per buffer that an atomic updates.
 
-        A tuple holds the buffer as unsigned integers of ``item_bytes``, the mask or slice of the lanes that
-        access it, and the index of the first of each lane's ``count`` integers. Records the access; reports
-        races. Raises Fault for an address out of bounds or misaligned.
+        Records the access and reports races; changes no memory.
         """
         size = item_bytes * count
         for buffer, which, starts in self.parts(watch, lanes, addresses, size):
@@ -297,10 +274,7 @@ WINDOWS = {name: (number << WINDOW_BITS) + WINDOW_OFFSET for number, name in enu
 
 
 class Spaces:
-    """The state spaces that threads of resident blocks can address: global, shared, local and parameters.
-
-    Source: PTX ISA, "State Spaces" and "Generic Addressing".
-    """
+    """The state spaces of resident blocks: global, shared, local, parameters (PTX ISA, "State Spaces")."""
 
     def __init__(
         self, watch: Watch, global_: GlobalMemory, shared: SharedMemory, local_bytes: int, parameters: Array
@@ -313,7 +287,6 @@ class Spaces:
         self._local_bytes = local_bytes
 
     def checksum(self) -> int:
-        """Returns a CRC-32 of all bytes of global, shared and local memory, to see whether they change."""
         checksum = 0
         for each in (self._local, self.shared.bytes, *(buffer.bytes for buffer in self.global_.buffers)):
             checksum = zlib.crc32(each.data, checksum)
@@ -331,7 +304,6 @@ class Spaces:
         """Loads ``count`` unsigned integers of ``item_bytes`` per lane: [lane, element].
 
         ``space`` is "global", "shared", "local", "param", or "generic", where each address names its space.
-        Raises Fault for an address that is misaligned or out of bounds.
         """
         values = np.empty((len(lanes), count), UNSIGNED[item_bytes])
         for name, which, inner in _named(space, addresses):
@@ -351,11 +323,7 @@ class Spaces:
     def store(
         self, lanes: Indices, addresses: Indices, space: str, values: Array, is_strong: bool = False
     ) -> None:
-        """Stores unsigned integers ``values`` [lane, element] at the lanes' addresses.
-
-        ``space`` is as for ``load``. Raises Fault for an address that is misaligned or out of bounds, a
-        parameter or a constant.
-        """
+        """Stores unsigned integers ``values`` [lane, element] at the lanes' addresses in ``space``."""
         for name, which, inner in _named(space, addresses):
             some = lanes[which]
             if name == "shared":
@@ -372,10 +340,7 @@ class Spaces:
     def updates(
         self, lanes: Indices, addresses: Indices, space: str, item_bytes: int, count: int
     ) -> Iterator[tuple[Array, Bools | slice, Indices]]:
-        """Yields, per memory that an atomic updates, what ``GlobalMemory.update_starts`` yields per buffer.
-
-        Raises Fault for a bad address, or a space other than global and shared memory.
-        """
+        """Yields, per memory that an atomic updates, what ``update_starts`` yields per buffer."""
         for name, which, inner in _named(space, addresses):
             if name == "shared":
                 numbers, starts = self.shared.update_start(lanes[which], inner, item_bytes, count)

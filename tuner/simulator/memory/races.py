@@ -22,8 +22,7 @@ MANY = -1  # several blocks, or several threads of a block
 class GlobalRaces:
     """A race detector of a global buffer: the last accesses to each cell, by all blocks of a launch.
 
-    A cell has ``cell_bytes`` bytes: in an argument, the size of the kernel's smallest access, at most 4; in
-    a variable of the module, 1.
+    A cell is the kernel's smallest access, at most 4 bytes; in a variable of the module, 1 byte.
     """
 
     def __init__(self, bytes_: int, cell_bytes: int) -> None:
@@ -43,21 +42,16 @@ class GlobalRaces:
 
     @property
     def written(self) -> Bools:
-        """Returns for each cell of the buffer whether the launch has written it."""
         written: Bools = self._write_block != 0
         return written
 
     @property
     def read_first(self) -> Bools:
-        """Returns for each cell of the buffer whether the launch read it before writing to it."""
         return self._is_read_first
 
     @property
     def only_strong(self) -> Bools:
-        """Returns for each cell of the buffer whether only atomic and strong operations accessed it.
-
-        A cell that only atomics have written counts although a plain read after a write is not recorded.
-        """
+        """Returns which cells only strong operations accessed, or only atomics before a plain read."""
         only: Bools = self._is_strong & ~self._is_mixed & (self._write_block <= 0) & (self._read_block == 0)
         return only
 
@@ -67,25 +61,16 @@ class GlobalRaces:
         self.has_strong = True
 
     def note_read(self, cells: Indices) -> None:
-        """Marks ``cells`` as read before any write, but those that the launch has already written.
-
-        ``cells`` are the numbers that the method ``cells`` returns.
-        """
         self._is_read_first[cells[self._write_block[cells] == 0]] = True
 
     def cells(self, starts: Indices, size_bytes: int) -> Indices:
-        """Returns the numbers of the cells [access, cell] that accesses at byte offsets ``starts`` touch.
-
-        Each access has ``size_bytes`` bytes, 1 or more; a cell is ``cell_bytes`` bytes of the buffer. An
-        access must lie in one cell or begin at one: otherwise its last cell is missing.
-        """
+        """Returns the cells [access, cell] of accesses in one cell or from a cell's begin."""
         return starts[:, None] // self.cell_bytes + np.arange(-(-size_bytes // self.cell_bytes))
 
     def read(self, clocks: Clocks, lanes: Indices, cells: Indices, is_strong: bool) -> list[Unordered]:
-        """Records reads of ``cells`` [access, cell], an access per lane; returns those that race with writes.
+        """Records reads of ``cells`` [access, cell] by ``lanes``; returns those that race with writes.
 
-        ``is_strong``: volatile or with a memory order; strong reads do not race with strong or atomic writes,
-        and no later write races with them.
+        Strong reads, volatile or with a memory order, race with no strong or atomic write.
         """
         block, thread = _who(clocks, lanes)
         found = self._against_writes(clocks, lanes, cells, is_strong)
@@ -106,10 +91,9 @@ class GlobalRaces:
         return found
 
     def write(self, clocks: Clocks, lanes: Indices, cells: Indices, is_strong: bool) -> list[Unordered]:
-        """Records writes of ``cells`` [access, cell], an access per lane; returns those that race.
+        """Records writes of ``cells`` [access, cell] by ``lanes``; returns those that race.
 
-        Writes race with earlier accesses, or with writes by other lanes of the instruction. ``is_strong``:
-        atomic, volatile or with a memory order; strong writes do not race with each other.
+        Also with other lanes of the instruction; but strong writes, atomic too, not with each other.
         """
         block, thread = _who(clocks, lanes)
         found = self._against_writes(clocks, lanes, cells, is_strong)
@@ -177,10 +161,7 @@ LANE_BITS = 6
 
 
 class SharedRaces:
-    """A race detector of the shared memory of resident blocks: the last accesses to each cell.
-
-    A cell has ``cell_bytes`` bytes, the size of the kernel's smallest access, at most 4.
-    """
+    """A race detector of the shared memory of resident blocks, in cells of the smallest access, at most 4."""
 
     def __init__(self, clocks: Clocks, bytes_: int, cell_bytes: int, async_readers: int) -> None:
         self.cell_bytes = cell_bytes
@@ -196,14 +177,10 @@ class SharedRaces:
         self._first_reader = clocks.columns - async_readers  # column of the first asynchronous reader
 
     def cells(self, starts: Indices, size_bytes: int) -> Indices:
-        """Returns the numbers of the cells [access, cell] that accesses at byte offsets ``starts`` touch."""
         return starts[:, None] // self.cell_bytes + np.arange(max(size_bytes // self.cell_bytes, 1))
 
     def read(self, lanes: Indices, cells: Indices, is_collective: bool = False) -> list[Unordered]:
-        """Records reads of ``cells`` [access, cell], an access per lane; returns the unordered ones.
-
-        Reads of uninitialised cells count. ``is_collective``: the warp reads as a whole, as ldmatrix does.
-        """
+        """Records reads; returns unordered and uninitialised ones; ``is_collective``: of a whole warp."""
         found = self._uninitialised(cells)
         is_atomic = self._is_atomic[cells]
         if is_atomic.any():
@@ -231,10 +208,7 @@ class SharedRaces:
             self._read[cells[chosen], warp[chosen[0], 0]] = (clock | SEVERAL)[chosen[0], 0]
 
     def write(self, lanes: Indices, cells: Indices, is_pending: bool = False) -> list[Unordered]:
-        """Records writes of ``cells`` [access, cell], an access per lane; returns the unordered ones.
-
-        With ``is_pending`` the write is in flight until ``complete`` is called.
-        """
+        """Records writes; returns the unordered ones; ``is_pending``: in flight until ``complete``."""
         found = self._against_writes(lanes, cells) + self._against_reads(lanes, cells)
         writer = self._geometry.member[lanes][:, None].astype(np.int16)
         self.writer[cells] = writer
@@ -250,10 +224,7 @@ class SharedRaces:
         self._written[cells] = self._clocks.own(lanes)[:, None]
 
     def atomic(self, lanes: Indices, cells: Indices) -> list[Unordered]:
-        """Records atomic updates of ``cells`` [access, cell], an access per lane; returns the unordered ones.
-
-        They do not race with each other. Updates of uninitialised cells are returned too.
-        """
+        """Records atomic updates, which do not race with each other; returns as ``read`` does."""
         is_first = ~self._is_atomic[cells]
         found = self._uninitialised(cells)
         found += only(self._against_writes(lanes, cells) + self._against_reads(lanes, cells), is_first)
@@ -265,10 +236,9 @@ class SharedRaces:
         return found
 
     def async_write(self, lane: int, cells: Indices, column: int) -> tuple[int, list[Unordered]]:
-        """Records a write of ``cells`` [cell] by an asynchronous agent, such as a bulk copy, for ``lane``.
+        """Records a write of ``cells`` [cell] for ``lane`` by an asynchronous agent, of a clock's ``column``.
 
-        ``column`` is the agent's component of vector clocks. Returns (time of the write in the agent's clock,
-        unordered accesses).
+        Returns (time of the write in the agent's clock, unordered accesses).
         """
         lanes, row = np.array([lane]), cells[None]
         found = self._against_writes(lanes, row) + self._against_reads(lanes, row)
@@ -283,9 +253,8 @@ class SharedRaces:
     ) -> tuple[int, list[Unordered]]:
         """Records a read of ``cells`` [cell] by an asynchronous agent, wgmma or a bulk store, for ``lanes``.
 
-        ``column`` is the agent's component of vector clocks. Returns (time of the read in the agent's clock,
-        unordered, unfenced and uninitialised accesses). All lanes must be ordered after the writes of the
-        data. ``fenced`` holds the clock of the last proxy fence of each lane of all resident blocks.
+        Returns (time of the read in the agent's clock, unordered, unfenced and uninitialised accesses).
+        ``fenced`` holds the clock of the last proxy fence of each lane of all resident blocks.
         """
         row = cells[None]
         found = self._uninitialised(row)

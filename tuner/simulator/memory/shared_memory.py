@@ -32,8 +32,8 @@ class ClusterMemory:
     def located(self, lanes: Indices, addresses: Indices) -> tuple[Indices, Indices]:
         """Returns (indices of blocks, addresses inside these blocks) for the lanes' shared addresses.
 
-        Records accesses to other blocks. Raises Fault for a rank above the cluster's, or for an address with
-        a rank, even that of the lane's block, in an instruction that allows only addresses without one.
+        Records accesses to other blocks. Raises Fault for a rank above the cluster's, or for any rank in an
+        instruction that allows only addresses without one.
         """
         geometry = self.watch.geometry
         own, ranks = geometry.block_index[lanes], (addresses >> RANK_BIT) - 1
@@ -98,11 +98,7 @@ class MBarriers:
     _barriers: dict[tuple[int, int], MBarrier] = field(default_factory=dict)
 
     def init(self, lanes: Indices, addresses: Indices, counts: Indices) -> None:
-        """Initialises an mbarrier per lane at its shared address: mbarrier.init.
-
-        ``counts`` are the arrivals of a phase. Raises Fault for a misaligned address, or for more than 32
-        addresses of mbarriers in a block, also of invalidated ones.
-        """
+        """Initialises an mbarrier, of 32 in a block, per lane for a phase of ``counts`` arrivals."""
         self.watch.require_aligned(lanes, addresses, OBJECT_BYTES)
         clocks = self.watch.clocks
         for lane, address, count in zip(lanes.tolist(), addresses.tolist(), counts.tolist(), strict=True):
@@ -125,11 +121,7 @@ class MBarriers:
         return geometry.cluster_lanes + key[0] % geometry.cluster_blocks * MBARRIERS_LIMIT + used
 
     def at(self, lane: int, address: int) -> MBarrier:
-        """Returns the mbarrier at a lane's shared address, which may lie in another block of the cluster.
-
-        Raises Fault where there is no mbarrier; reports a race where the lane is not ordered after its
-        initialisation.
-        """
+        """Returns the mbarrier at a shared address, or Fault; reports a race with its initialisation."""
         blocks, inner = self.cluster.located(np.array([lane]), np.array([address]))
         return self.of_block(lane, int(blocks[0]), int(inner[0]))
 
@@ -146,15 +138,10 @@ class MBarriers:
         return barrier
 
     def addresses_of(self, block: int) -> list[int]:
-        """Returns the shared addresses of all mbarriers of the block with index ``block``."""
         return [address for own, address in self._barriers if own == block]
 
     def arrive(self, lanes: Indices, addresses: Indices, counts: Indices, bytes_: Indices) -> Array:
-        """Counts arrivals and expected bytes at mbarriers, per lane: mbarrier.arrive and expect_tx.
-
-        Returns per lane the number of the phase in which it arrived. Raises Fault for more arrivals than a
-        phase has.
-        """
+        """Counts arrivals and expected bytes at mbarriers per lane; returns the numbers of their phases."""
         phases = np.zeros(len(lanes), np.uint64)
         for number, lane in enumerate(lanes.tolist()):
             barrier = self.at(lane, int(addresses[number]))
@@ -171,11 +158,7 @@ class MBarriers:
         return phases
 
     def deliver(self, barrier: MBarrier, bytes_: int, clock: int) -> None:
-        """Counts ``bytes_`` bytes of a bulk copy that completed at ``barrier``: complete-tx.
-
-        ``clock`` is the time of the copy's writes, after which waiting threads are ordered. Raises Fault for
-        more bytes than were expected in a phase in which no arrival is missing.
-        """
+        """Counts bytes of a bulk copy that completed, complete-tx, at time ``clock`` of its writes."""
         barrier.pending_bytes -= bytes_
         barrier.clocks[barrier.column] = max(int(barrier.clocks[barrier.column]), clock)
         if barrier.pending == 0 and barrier.pending_bytes < 0:
@@ -191,10 +174,7 @@ class MBarriers:
             self.has_progress = True
 
     def test(self, lanes: Indices, addresses: Indices, states: Indices, is_parity: bool) -> Bools:
-        """Returns per lane whether its phase is complete; if so, orders the lane after the phase's arrivals.
-
-        ``states`` holds numbers of phases as ``arrive`` returns them, or with ``is_parity`` their parities.
-        """
+        """Returns per lane whether its phase, by number or parity, is complete; orders the lane after it."""
         done = np.zeros(len(lanes), bool)
         for number, lane in enumerate(lanes.tolist()):
             barrier = self.at(lane, int(addresses[number]))
@@ -230,11 +210,7 @@ class SharedMemory:
         self._views = {size: self.bytes.view(dtype) for size, dtype in UNSIGNED.items()}
 
     def starts(self, lanes: Indices, addresses: Indices, size_bytes: int, align_bytes: int = 0) -> Indices:
-        """Returns each lane's byte offset in the array of all blocks, for its shared address.
-
-        Each lane accesses ``size_bytes`` bytes, aligned to ``align_bytes`` (0: to its size). Raises Fault for
-        an address that is misaligned or out of bounds.
-        """
+        """Returns each lane's byte offset in the array of all blocks; alignment 0: to ``size_bytes``."""
         self._watch.require_aligned(lanes, addresses, align_bytes or size_bytes)
         blocks, addresses = self.cluster.located(lanes, addresses)
         is_out = (addresses < 0) | (addresses + size_bytes > self.limit_bytes)
@@ -245,10 +221,7 @@ class SharedMemory:
         return addresses + blocks * self.stride_bytes
 
     def load(self, lanes: Indices, addresses: Indices, item_bytes: int, count: int) -> Array:
-        """Loads ``count`` unsigned integers per lane from shared addresses: [lane, element].
-
-        Counts bank conflicts; reports races and uninitialised memory. Raises Fault for a bad address.
-        """
+        """Loads [lane, element]; counts bank conflicts; reports races and uninitialised memory."""
         size = item_bytes * count
         starts = self.starts(lanes, addresses, size)
         self._watch.count_shared(lanes, addresses, size)
@@ -257,7 +230,6 @@ class SharedMemory:
         return found
 
     def load_rows(self, lanes: Indices, addresses: Indices) -> Array:
-        """Loads, for ldmatrix, the 16 bytes at each lane's shared address, as ``load`` does."""
         starts = self.starts(lanes, addresses, 16)
         self._watch.count_shared(lanes, addresses, 16)
         self._report(self.races.read(lanes, self.races.cells(starts, 16), is_collective=True), lanes)
@@ -265,10 +237,7 @@ class SharedMemory:
         return found
 
     def store(self, lanes: Indices, addresses: Indices, values: Array) -> None:
-        """Stores unsigned integers ``values`` [lane, element] at the lanes' shared addresses.
-
-        Counts bank conflicts; reports races. Raises Fault for a bad address.
-        """
+        """Stores [lane, element]; counts bank conflicts; reports races."""
         item, size = values.itemsize, values.itemsize * values.shape[1]
         starts = self.starts(lanes, addresses, size)
         self._watch.count_shared(lanes, addresses, size)
@@ -282,21 +251,14 @@ class SharedMemory:
     def update_start(
         self, lanes: Indices, addresses: Indices, item_bytes: int, count: int
     ) -> tuple[Array, Indices]:
-        """Returns what an atomic updates: (shared memory as integers, index of each lane's first integer).
-
-        The integers have ``item_bytes`` bytes; each lane updates ``count`` of them. Changes no memory, but
-        records the access and reports races. Raises Fault for a bad address.
-        """
+        """Returns (shared memory as integers, index of each lane's first one) of an atomic; reports races."""
         size = item_bytes * count
         starts = self.starts(lanes, addresses, size)
         self._report(self.races.atomic(lanes, self.races.cells(starts, size)), lanes)
         return self._views[item_bytes], starts // item_bytes
 
     def begin_copy(self, lanes: Indices, addresses: Indices, size_bytes: int) -> Indices:
-        """Begins an asynchronous write of ``size_bytes`` per lane; returns byte offsets for ``finish_copy``.
-
-        Until then the bytes are NaN, and accesses to them are reported. Raises Fault for a bad address.
-        """
+        """Begins an asynchronous write, NaN until ``finish_copy``; returns byte offsets for that."""
         starts = self.starts(lanes, addresses, size_bytes)
         self._watch.count_shared(lanes, addresses, size_bytes)
         found = self.races.write(lanes, self.races.cells(starts, size_bytes), is_pending=True)
@@ -305,7 +267,6 @@ class SharedMemory:
         return starts
 
     def finish_copy(self, lanes: Indices, starts: Indices, content: Array) -> None:
-        """Completes an asynchronous write of ``content`` [lane, byte], at the offsets from ``begin_copy``."""
         self.bytes[starts[:, None] + np.arange(content.shape[1])] = content
         self.races.complete(lanes, self.races.cells(starts, content.shape[1]))
 

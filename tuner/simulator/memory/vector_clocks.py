@@ -23,10 +23,7 @@ PENDING = 1 << 24  # clock of a write in flight: greater than every component, a
 
 
 class Clocks:
-    """The vector clocks of the lanes of resident blocks, which order accesses to memory.
-
-    A lane's clock has a component per thread of the cluster, then one per agent, such as bulk copies.
-    """
+    """The vector clocks of the lanes: a component per thread of the cluster, then one per agent."""
 
     def __init__(self, geometry: Geometry, agents: int) -> None:
         self.geometry = geometry
@@ -49,10 +46,7 @@ class Clocks:
         self._forget()
 
     def join(self, lanes: Indices, more: Array | None = None) -> None:
-        """Orders ``lanes``, all in one block, after each other's accesses so far, then ticks them: a barrier.
-
-        ``more`` is a vector clock to join with theirs, such as that of threads that arrived without waiting.
-        """
+        """Orders ``lanes``, all in one block, after each other and a clock ``more``: a barrier; ticks."""
         together = self.known[lanes].max(axis=0)
         self.known[lanes] = together if more is None else np.maximum(together, more)
         self.tick(lanes)
@@ -63,10 +57,7 @@ class Clocks:
         self._forget()
 
     def learn_agent(self, lanes: Indices, column: int, clock: int) -> None:
-        """Orders ``lanes`` after an asynchronous agent's accesses up to ``clock``.
-
-        Sets the component ``column`` of the agent in their vector clocks to at least ``clock``.
-        """
+        """Orders ``lanes`` after an asynchronous agent's (``column``'s) accesses up to ``clock``."""
         self.known[lanes, column] = np.maximum(self.known[lanes, column], clock)
         self._forget()
 
@@ -105,10 +96,7 @@ class HazardLog:
     def report(
         self, kind: Defect, instruction: Instruction | None, example: Callable[[], str], count: int = 1
     ) -> None:
-        """Adds ``count`` hazards of ``kind`` at ``instruction``; None: at the end of the kernel.
-
-        ``example`` returns a description, for the first report of this kind and instruction.
-        """
+        """Adds hazards at ``instruction``, None: at the end; ``example`` describes the first of a kind."""
         key = (kind, instruction)
         text, before = self._found[key] if key in self._found else (example(), 0)
         self._found[key] = (text, before + count)
@@ -121,10 +109,6 @@ class HazardLog:
             text = instruction.short_text if instruction else "end of the kernel"
             hazards.append(Hazard(kind, line, text, example, count))
         return tuple(sorted(hazards, key=lambda hazard: (hazard.line, hazard.kind.value)))
-
-
-# ------------------------------------------------------------------------------
-# Unordered accesses as values, and their classification as hazards: races or silent stores.
 
 
 SAME_INSTRUCTION = "write of the same instruction"
@@ -143,10 +127,9 @@ class Unordered:
 
 @dataclass(frozen=True)
 class SilentStores:
-    """Which cells a store leaves with the value that they have: silent stores (Lepak and Lipasti, ISCA 2000).
+    """Which cells a store leaves as they are: silent stores (Lepak and Lipasti, ISCA 2000).
 
-    Per written cell [access, cell]: whether its new value equals the one before the instruction, and the one
-    that all lanes of the instruction leave.
+    Per written cell [access, cell]: whether its new value equals the one before, and all lanes' last one.
     """
 
     is_as_before: Bools  # equal to the value before the instruction

@@ -8,10 +8,7 @@ from tuner.simulator.ptx.syntax_tree import Instruction
 
 
 class Defect(enum.Enum):
-    """A kind of defect: a fault, which ends the simulation, or a hazard, which is collected while it goes on.
-
-    Faults are for example OUT_OF_BOUNDS and DEADLOCK, hazards SHARED_RACE and UNFINISHED.
-    """
+    """A kind of defect: a fault, which ends the simulation, or a hazard, which is collected."""
 
     # Faults: end the simulation with a SimulationError.
     SYNTAX = "syntax"
@@ -44,10 +41,9 @@ BENIGN = (Defect.SAME_VALUE, Defect.LATE_ACCUMULATOR)
 
 @dataclass(frozen=True)
 class Hazard:
-    """All hazards of one kind at one instruction of a launch: their number, and the first one as an example.
+    """All hazards of one kind at one instruction (the end: line 0): their number, the first as example.
 
-    A hazard is an unordered or undefined access, or an asynchronous operation that no thread waited for. One
-    that is found at the end of the kernel has line 0.
+    A hazard is an unordered or undefined access, or an asynchronous operation that no thread waited for.
     """
 
     kind: Defect
@@ -70,10 +66,7 @@ class Fault(Exception):  # noqa: N818 - what a multiprocessor calls it
 
 
 class SimulationError(TunerError):
-    """Raised for PTX that has no defined result or cannot be parsed; ``kind`` holds the defect.
-
-    ``line`` is the line of the PTX text, 0 where no single instruction is the cause.
-    """
+    """Raised for PTX without a defined result, or syntax, with its ``kind`` and line, 0 without one."""
 
     def __init__(self, kind: Defect, line: int, reason: str) -> None:
         super().__init__(reason)
@@ -98,9 +91,6 @@ def at(instruction: Instruction, fault: Fault) -> SimulationError:
 
 
 def unsupported(instruction: Instruction, construct: str) -> UnsupportedInstruction:
-    """Returns, without raising, the UnsupportedInstruction for ``instruction``.
-
-    ``construct`` is the text for what the simulator does not implement, such as "the instruction tex".
-    """
+    """Returns, without raising, the UnsupportedInstruction for a ``construct``, as "the instruction tex"."""
     reason = f"line {instruction.line}: {instruction.short_text}: the simulator does not know {construct}"
     return UnsupportedInstruction(Defect.UNSUPPORTED, instruction.line, reason)

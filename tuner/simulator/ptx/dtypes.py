@@ -37,20 +37,15 @@ class PtxType:
 
     @property
     def bytes(self) -> int:
-        """Returns the size of a value in bytes; all elements of a packed type count."""
         return self.dtype.itemsize * self.elements
 
     @property
     def is_float(self) -> bool:
-        """Returns whether an element is a floating-point number.
-
-        False for tf32, whose values are held as bits (uint32).
-        """
+        """Returns whether an element is a floating-point number; tf32 is held as bits (uint32)."""
         return self.dtype.kind == "f" or self.dtype in (BFLOAT16, *FLOAT8.values())
 
     @property
     def is_signed(self) -> bool:
-        """Returns whether an element is a signed integer; False for floating-point types."""
         return self.dtype.kind == "i"
 
     @property
@@ -60,7 +55,6 @@ class PtxType:
 
     @property
     def raw(self) -> "np.dtype[Any]":
-        """Returns numpy's unsigned integer type of the size of a value; uint32 for f32 and for f16x2."""
         return UNSIGNED[self.bytes]
 
 
@@ -78,11 +72,7 @@ TYPES |= {f"{name}x2": PtxType(f"{name}x2", TYPES[name].dtype, 2) for name in ("
 
 
 def read_bits(bits: Array, type_: PtxType, lanes: int) -> Array:
-    """Returns ``bits``, a register's unsigned integers per lane or for all lanes, as values of ``type_``.
-
-    Of a wider register the low bits are read. Elements of a packed type are adjacent: [lane * elements].
-    Predicates stay unchanged.
-    """
+    """Returns register bits as values of ``type_``, packed elements adjacent: [lane * elements]."""
     if type_.dtype == BOOL:
         return bits
     if bits.dtype.itemsize > type_.bytes:
@@ -93,11 +83,7 @@ def read_bits(bits: Array, type_: PtxType, lanes: int) -> Array:
 
 
 def write_bits(values: Array, type_: PtxType, register: "np.dtype[Any]") -> Array:
-    """Returns ``values`` of ``type_`` as a register's bits, an array of the numpy type ``register``.
-
-    In a wider register, signed integers are sign-extended; other values, and packed ones of any type, are
-    zero-extended. Predicates stay unchanged.
-    """
+    """Returns values as bits of a ``register`` type: signed integers are sign-extended, others not."""
     if register == BOOL:
         return values
     bits = np.ascontiguousarray(values).view(type_.raw) if type_.elements > 1 else values.view(type_.raw)
@@ -150,8 +136,7 @@ def round_to(values: Array, target: FloatFormat, mode: str) -> Array:
     """Returns float64 ``values`` rounded once to the format ``target``, as float64.
 
     ``mode`` is "rn" (nearest, ties to even), "rna" (ties away from zero), "rz" (towards zero), "rm" (down) or
-    "rp" (up). Subnormals, infinities and NaN are kept; overflow gives infinity or the largest number, as in
-    IEEE 754.
+    "rp" (up). Overflow gives infinity or the largest number, as in IEEE 754.
     """
     _, exponents = np.frexp(values)
     unit = np.ldexp(1.0, np.maximum(exponents - 1, target.smallest) - target.precision + 1)
@@ -166,10 +151,7 @@ def round_to(values: Array, target: FloatFormat, mode: str) -> Array:
 
 
 def to_tf32(values: Array, mode: str = "rna") -> Array:
-    """Returns float32 ``values`` rounded to tf32, as the bits (uint32) of float32; the 13 low bits are zero.
-
-    A NaN keeps its low bits. ``mode`` is a rounding of ``round_to``.
-    """
+    """Returns float32 values rounded to tf32 (``round_to``), as float32's bits, the 13 low ones zero."""
     rounded = round_to(np.asarray(values, np.float64), FORMATS["tf32"], mode)
     return rounded.astype(np.float32).view(np.uint32)
 
@@ -180,10 +162,7 @@ def read_tf32(bits: Array) -> Array:
 
 
 def narrow_sum(total: Array, error: Array | None, dtype: "np.dtype[np.generic]") -> Array:
-    """Returns the float64 sum ``total + error`` rounded once to the narrower type ``dtype``, to nearest.
-
-    ``error`` is the rounding error of ``total``, as ``two_sum`` returns it; None: zero.
-    """
+    """Returns ``total + error``, of ``two_sum`` or None, rounded once to the narrower type ``dtype``."""
     if error is not None:
         total = to_odd(total, error)
     if dtype == BFLOAT16:
@@ -192,10 +171,7 @@ def narrow_sum(total: Array, error: Array | None, dtype: "np.dtype[np.generic]")
 
 
 def to_odd(total: Array, error: Array) -> Array:
-    """Returns the sum ``total + error``, both from ``two_sum``, rounded to odd, as float64.
-
-    An inexact sum gets an odd last bit, so that rounding it again does no harm (Boldo and Melquiond 2008).
-    """
+    """Returns ``total + error`` rounded to odd, to be rounded again (Boldo and Melquiond 2008)."""
     bits = total.view(np.int64)
     is_even = (bits & 1) == 0
     grows = (error > 0) == (total > 0)
@@ -211,19 +187,12 @@ def needs_odd_f32(total: Array) -> Array:
     return risky
 
 
-# ------------------------------------------------------------------------------
-# Fused multiply-add with one rounding, emulated in float64 by error-free transformations.
-
-
 SPLITTER = float(2**27 + 1)  # Veltkamp's constant: splits a float64 into two halves of 26 bits
 SAFE_LOW, SAFE_HIGH = 2.0**-450, 2.0**450  # products of factors in this range neither overflow nor lose bits
 
 
 def two_sum(a: Array, b: Array) -> tuple[Array, Array]:
-    """Returns (a + b rounded, its exact rounding error), elementwise.
-
-    2Sum: Knuth, TAOCP volume 2, 4.2.2, theorem B.
-    """
+    """Returns (a + b rounded, its exact rounding error): 2Sum, Knuth, TAOCP volume 2, 4.2.2, theorem B."""
     total = a + b
     part = total - a
     return total, (a - (total - part)) + (b - part)
@@ -232,8 +201,7 @@ def two_sum(a: Array, b: Array) -> tuple[Array, Array]:
 def two_product(a: Array, b: Array) -> tuple[Array, Array]:
     """Returns (a * b rounded, its exact rounding error), elementwise, for float64.
 
-    TwoProduct: Dekker 1971, with Veltkamp's split. Exact for 0 and for factors with magnitudes from 2**-450
-    to 2**450; the error of others may be inexact or NaN.
+    TwoProduct: Dekker 1971, with Veltkamp's split. Exact for 0 and magnitudes from 2**-450 to 2**450.
     """
     product = a * b
     a_high, a_low = _halves(a)

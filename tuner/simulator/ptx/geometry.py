@@ -3,7 +3,7 @@
 import math
 from collections.abc import Iterable
 from dataclasses import dataclass, field
-from typing import TypeAlias
+from typing import TypeAlias, TypeVar
 
 import numpy as np
 
@@ -12,6 +12,7 @@ from tuner.simulator.ptx.dtypes import Array, Indices
 WARP_LANES = 32
 THREADS_LIMIT = 1024  # of a block; CUDA C programming guide, compute capabilities
 Index3: TypeAlias = tuple[int, int, int]  # x, y, z
+Number = TypeVar("Number", int, Indices)
 
 
 def linear(index: Index3, extent: Index3) -> int:
@@ -19,17 +20,14 @@ def linear(index: Index3, extent: Index3) -> int:
     return index[0] + extent[0] * (index[1] + extent[1] * index[2])
 
 
-def unravel(number: int, extent: Index3) -> Index3:
+def unravel(number: Number, extent: Index3) -> tuple[Number, Number, Number]:
     """Returns the index (x, y, z) with a linear number in a grid of ``extent``: the inverse of ``linear``."""
     return number % extent[0], number // extent[0] % extent[1], number // (extent[0] * extent[1])
 
 
 @dataclass(frozen=True)
 class Geometry:
-    """The thread blocks of a grid that are simulated together, and the thread and block of each lane.
-
-    A lane executes a thread. The lanes of a block are adjacent, and inactive lanes pad them to whole warps.
-    """
+    """The thread blocks of a grid that are simulated together; a lane executes a thread or pads a warp."""
 
     grid: Index3  # blocks
     block: Index3  # threads
@@ -62,29 +60,23 @@ class Geometry:
 
     @property
     def cluster_blocks(self) -> int:
-        """Returns the number of blocks of one cluster."""
         return math.prod(self.cluster)
 
     @property
     def cluster_lanes(self) -> int:
-        """Returns the number of lanes of one cluster, padding lanes included."""
         return self.block_lanes * self.cluster_blocks
 
     @property
     def cluster_warps(self) -> int:
-        """Returns the number of warps of one cluster."""
         return self.cluster_lanes // WARP_LANES
 
     def first_of_cluster(self, block_index: Indices) -> Indices:
-        """Returns, for each index of a simulated block, the index of the first block of its cluster."""
         return block_index // self.cluster_blocks * self.cluster_blocks
 
     def lanes_of_cluster(self, number: int) -> slice:
-        """Returns the lane indices, as a slice, of the cluster ``number`` among the simulated clusters."""
         return slice(number * self.cluster_lanes, (number + 1) * self.cluster_lanes)
 
     def lanes_of(self, block_index: int) -> slice:
-        """Returns the lane indices, as a slice, of the simulated thread block with this index."""
         return slice(block_index * self.block_lanes, (block_index + 1) * self.block_lanes)
 
     def who(self, lane: int) -> str:
@@ -95,8 +87,7 @@ class Geometry:
     def special_registers(self) -> dict[str, Array]:
         """Returns the simulated special registers: name, such as "%tid.x" -> value per lane (uint32).
 
-        Included are indices and sizes of threads, warps, blocks, grid and clusters, and the lane masks;
-        clocks, %smid and %gridid are not. PTX ISA, "Special Registers".
+        Clocks, %smid and %gridid are not simulated. PTX ISA, "Special Registers".
         """
         number = np.asarray(self.blocks)[self.block_index]
         lane = self.thread % WARP_LANES
@@ -113,7 +104,7 @@ class Geometry:
             "%lanemask_gt": ~(2 * bit - np.uint64(1)),
             "%lanemask_ge": ~(bit - np.uint64(1)),
         }
-        threads_of, blocks_of = _axes(self.thread, self.block), _axes(number, self.grid)
+        threads_of, blocks_of = unravel(self.thread, self.block), unravel(number, self.grid)
         columns = ("xyz", threads_of, self.block, blocks_of, self.grid, self.cluster)
         for axis, thread, threads, block, blocks, size in zip(*columns, strict=True):
             values |= {f"%tid.{axis}": thread, f"%ntid.{axis}": threads}
@@ -124,16 +115,8 @@ class Geometry:
 
 
 def whole_clusters(blocks: Iterable[Index3], cluster: Index3) -> tuple[Index3, ...]:
-    """Returns the indices (x, y, z) of all blocks of the clusters that contain one of ``blocks``.
-
-    ``cluster`` holds the blocks of a cluster along x, y and z. Blocks of one cluster are adjacent, ordered by
-    rank.
-    """
+    """Returns the indices (x, y, z) of all blocks of the clusters with one of ``blocks``, by rank."""
     width, height, depth = cluster
     corners = dict.fromkeys((x - x % width, y - y % height, z - z % depth) for x, y, z in blocks)
     within = [unravel(rank, cluster) for rank in range(math.prod(cluster))]
     return tuple((x + i, y + j, z + k) for x, y, z in corners for i, j, k in within)
-
-
-def _axes(number: Indices, extent: Index3) -> tuple[Indices, Indices, Indices]:
-    return number % extent[0], number // extent[0] % extent[1], number // (extent[0] * extent[1])

@@ -40,10 +40,7 @@ class Flow:
 
 
 def is_one_of(instruction: Instruction, names: tuple[str, ...]) -> bool:
-    """Returns whether the opcode begins with one of ``names``, such as "bar" or "mbarrier.try_wait".
-
-    bar.warp and barrier.cluster.arrive match no name, because they do not end a basic block.
-    """
+    """Returns whether the opcode is one of ``names``, such as "bar"; bar.warp ends no basic block."""
     opcode = f"{instruction.opcode}."
     if opcode.startswith(NO_ENDS):
         return False
@@ -51,10 +48,7 @@ def is_one_of(instruction: Instruction, names: tuple[str, ...]) -> bool:
 
 
 def flow_of(kernel: PtxKernel) -> Flow:
-    """Returns the control-flow graph of a kernel: its basic blocks in reverse post-order.
-
-    Unreachable blocks are left out. Raises SimulationError for a branch to an unknown label.
-    """
+    """Returns a kernel's reachable basic blocks in reverse post-order; SimulationError for a bad label."""
     raw: list[list[Instruction]] = [[]]  # basic blocks in textual order, an empty block last
     labels = {}
     for item in kernel.body:
@@ -120,10 +114,6 @@ def _reverse_post_order(following: list[list[int]]) -> list[int]:
     return post[::-1]
 
 
-# ------------------------------------------------------------------------------
-# Addresses of a kernel's variables and parameters in their state spaces, and widths of its registers.
-
-
 @dataclass(frozen=True)
 class Slot:
     """The place of a variable or parameter: a state space, such as "shared", and the address in it."""
@@ -159,8 +149,8 @@ class Layout:
 def layout_of(module: PtxModule, kernel: PtxKernel) -> Layout:
     """Returns the addresses of a kernel's variables and parameters, and the widths of its registers.
 
-    Variables lie one after another in shared and local memory, dynamic shared memory last; global variables
-    get their addresses at the launch. Raises SimulationError for registers of a type that is not simulated.
+    Dynamic shared memory lies last; global variables get their addresses at the launch. Raises
+    SimulationError for registers of a type that is not simulated.
     """
     variables = (*module.variables, *kernel.variables)
     slots, static = _slots([v for v in variables if v.space == "shared" and not v.is_extern], "shared")
@@ -214,11 +204,7 @@ def _registers(
 
 
 def access_bytes(instruction: Instruction) -> int:
-    """Returns the bytes of memory that an ld, st, atom, red, wmma.load or wmma.store accesses, but at most 4.
-
-    4 for every other instruction, and for accesses to parameters. The smallest value in a kernel is the size
-    of its race-detection cells.
-    """
+    """Returns the bytes of memory, at most 4, that an instruction accesses, for cells of race detection."""
     parts = instruction.parts
     is_tile = parts[0] == "wmma" and parts[1:2] in (("load",), ("store",))
     if not is_tile and (parts[0] not in ("ld", "st", "atom", "red") or "param" in parts):

@@ -32,10 +32,7 @@ class Token:
 
 
 def tokens_of(source: str, name: str) -> list[Token]:
-    """Returns the tokens of PTX text without comments, and a token of kind "end" as the last one.
-
-    ``name`` is the file's, for messages. Raises SimulationError for an invalid character.
-    """
+    """Returns the tokens of PTX text, an "end" last; ``name`` is the file's. Raises SimulationError."""
     tokens, position, line = [], 0, 1
     while position < len(source):
         match = TOKEN.match(source, position)
@@ -67,15 +64,12 @@ class Cursor:
 
     @property
     def token(self) -> Token:
-        """Returns the next token without consuming it."""
         return self._tokens[self._index]
 
     def ahead(self, distance: int = 1) -> Token:
-        """Returns the token ``distance`` after the next one, at most the end token, without consuming any."""
         return self._tokens[min(self._index + distance, len(self._tokens) - 1)]
 
     def take(self) -> Token:
-        """Consumes and returns the next token. Raises SimulationError at the end of the text."""
         token = self.token
         if token.kind == "end":
             raise self.wrong("more text")
@@ -83,37 +77,29 @@ class Cursor:
         return token
 
     def accept(self, text: str) -> bool:
-        """Consumes the next token if its text is ``text``; returns whether it was."""
         if self.token.kind == "end" or self.token.text != text:
             return False
         self._index += 1
         return True
 
     def expect(self, text: str) -> Token:
-        """Consumes and returns the next token. Raises SimulationError where its text is not ``text``."""
         if self.token.text != text:
             raise self.wrong(repr(text))
         return self.take()
 
     def word(self, allowed: str) -> str:
-        """Consumes a word token and returns its text. Raises SimulationError for another: ``allowed``."""
         if self.token.kind != "word":
             raise self.wrong(allowed)
         return self.take().text
 
     def integer(self) -> int:
-        """Consumes and returns an integer with an optional minus sign. Raises SimulationError for others."""
         sign = -1 if self.accept("-") else 1
         if self.token.kind != "number" or "." in self.token.text:
             raise self.wrong("a whole number")
         return sign * self._whole()
 
     def immediate(self) -> Immediate:
-        """Consumes an integer or floating-point constant, with an optional minus sign, and returns it.
-
-        Raises SimulationError for another token, and for a minus sign before a float in hexadecimal form
-        (0f..., 0d...), which ptxas refuses too. PTX ISA, "Constants".
-        """
+        """Consumes a number, with an optional minus sign but before 0f..., 0d... (PTX ISA, "Constants")."""
         sign = -1 if self.accept("-") else 1
         if self.token.kind not in (("number", "float") if sign > 0 else ("number",)):
             raise self.wrong("a number" if sign > 0 else "a decimal number after the minus sign")
@@ -136,10 +122,6 @@ class Cursor:
         return number
 
     def skip(self) -> None:
-        """Skips a sequence in brackets, (), [] or {}, that begins at the cursor, nested brackets included.
-
-        Raises SimulationError where there is no bracket, or the closing one is missing.
-        """
         if self.token.text not in CLOSING:
             raise self.wrong("a bracket")
         opening = self.take()
@@ -154,20 +136,16 @@ class Cursor:
         self.take()
 
     def skip_statement(self) -> None:
-        """Skips all tokens up to and including the next semicolon. Raises SimulationError without one."""
         while not self.accept(";"):
             self.take()
 
     def position(self) -> int:
-        """Returns the cursor's position, as an index into the tokens, for ``back_to``."""
         return self._index
 
     def back_to(self, position: int) -> None:
-        """Moves the cursor to a position that ``position`` returned before."""
         self._index = position
 
     def text_from(self, token: Token) -> str:
-        """Returns the source text from ``token`` to the last consumed one, on one line, without comments."""
         text = self.source[token.start : self._tokens[self._index - 1].end]
         return " ".join(re.sub(r"//[^\n]*|/\*.*?\*/", " ", text, flags=re.DOTALL).split())
 

@@ -50,10 +50,7 @@ def type_of(cursor: Cursor) -> str:
 
 
 def registers_of(cursor: Cursor) -> list[RegisterBank]:
-    """Consumes a register declaration, ``.reg .b32 %r<9>, %x;``; returns an entry for each name in it.
-
-    Raises SimulationError for another text.
-    """
+    """Consumes a register declaration, ``.reg .b32 %r<9>, %x;``; returns an entry for each name in it."""
     cursor.expect(".reg")
     type_name = type_of(cursor)
     banks = []
@@ -70,10 +67,7 @@ def registers_of(cursor: Cursor) -> list[RegisterBank]:
 
 
 def variables_of(cursor: Cursor) -> list[Variable]:
-    """Consumes a declaration, ``.extern .shared .align 16 .b8 name[32], other;``; returns its variables.
-
-    The state space is not checked. Raises SimulationError where the rest is no such declaration.
-    """
+    """Consumes ``.extern .shared .align 16 .b8 name[32], other;``; returns the variables of any space."""
     is_extern = False
     while cursor.token.text in LINKAGE:
         is_extern |= cursor.take().text == ".extern"
@@ -123,20 +117,14 @@ def _number(cursor: Cursor, item_bytes: int) -> tuple[int, ...]:
 
 
 def call_parameters_of(cursor: Cursor) -> list[RegisterBank]:
-    """Consumes a parameter of a call, ``.param .b64 param0;``; returns it as a register, or [] for an array.
-
-    Raises SimulationError for another text.
-    """
+    """Consumes a call's parameter, ``.param .b64 param0;``; returns a register, or [] for an array."""
     parameter = _parameter(cursor)
     cursor.expect(";")
     return [] if parameter.is_array else [RegisterBank(parameter.name, parameter.type, None)]
 
 
 def parameters_of(cursor: Cursor) -> list[Parameter]:
-    """Consumes and returns a kernel's parameters: ``(.param .u64 .ptr .align 1 a, .param .b8 map[128])``.
-
-    Returns [] where the next token is no opening parenthesis. Raises SimulationError for another text inside.
-    """
+    """Consumes a kernel's parameters, if any: ``(.param .u64 .ptr .align 1 a, .param .b8 map[128])``."""
     parameters: list[Parameter] = []
     if not cursor.accept("("):
         return parameters
@@ -160,20 +148,13 @@ def _parameter(cursor: Cursor) -> Parameter:
     return Parameter(name, type_name, align or item, item if size is None else size, size is not None)
 
 
-# ------------------------------------------------------------------------------
-# Recursive-descent productions for a kernel's body: scopes, labels, instructions, operands.
-
-
 IGNORED = (".loc", ".pragma", ".file")
 PARAMETER = ".param"  # parameter of a call; treated as a register
 VARIABLES = tuple(f".{space}" for space in SPACES)
 
 
 class Body:
-    """A parser of a kernel's body, with the code, registers and variables that it has read so far.
-
-    Registers and labels of nested scopes get unique names.
-    """
+    """A parser of a kernel's body; registers and labels of nested scopes get unique names."""
 
     def __init__(self, cursor: Cursor) -> None:
         self._cursor = cursor
@@ -185,12 +166,7 @@ class Body:
         self.variables: list[Variable] = []
 
     def read(self) -> None:
-        """Parses a scope ``{ ... }`` at the cursor, nested scopes included.
-
-        Appends instructions and labels to ``code``, and declarations to ``registers`` and ``variables``.
-
-        Raises SimulationError for text that is not PTX.
-        """
+        """Parses a scope ``{ ... }`` at the cursor, nested scopes included, into this object."""
         self._cursor.expect("{")
         self._scopes.append(self._own_names())
         while not self._cursor.accept("}"):
@@ -303,13 +279,11 @@ class Body:
         return Address(base, offset, coordinates)
 
     def _named(self, name: str) -> Register | Symbol:
-        """Returns a Register where the name begins with % or is a declared register, else a Symbol."""
         unique = self._name(name)
         is_register = name.startswith("%") or name == "_" or any(b.prefix == unique for b in self.registers)
         return Register(unique) if is_register else Symbol(unique)
 
     def _name(self, name: str) -> str:
-        """Returns the unique name of ``name``, from the innermost scope that declares it."""
         return next((scope[name] for scope in reversed(self._scopes) if name in scope), name)
 
 
@@ -329,10 +303,7 @@ EXPLICIT = ".explicitcluster"  # the launch need not specify the cluster's size
 
 
 def parse(source: str, name: str = "kernel.ptx") -> PtxModule:
-    """Returns the kernels and variables of PTX text; ``name`` is the file's name in messages.
-
-    Raises SimulationError with Defect.SYNTAX for text that is not PTX, or PTX that the parser does not know.
-    """
+    """Returns the kernels and variables of PTX text; SimulationError (SYNTAX) for other text."""
     cursor = Cursor(source, name)
     cursor.expect(".version")
     version = cursor.take().text

@@ -65,10 +65,7 @@ Operand: TypeAlias = Register | Immediate | Symbol | Negated | Pair | Vector | A
 
 @dataclass(frozen=True, slots=True)
 class Guard:
-    """A guard predicate, ``@%p1`` or ``@!%p1``: only lanes where it holds execute.
-
-    PTX ISA, "Predicated Execution".
-    """
+    """A guard predicate, ``@%p1`` or ``@!%p1``: only lanes where it holds execute."""
 
     register: Register
     is_negated: bool
@@ -92,11 +89,7 @@ class Instruction:
 
     @property
     def short_text(self) -> str:
-        """Returns the instruction's text, cut to 120 characters, for messages.
-
-        Adds the line and column of the source that the PTX was generated from, where a .loc directive gives
-        them.
-        """
+        """Returns the text, cut to 120 characters, for messages, with the source's line that .loc gives."""
         text = self.text if len(self.text) <= TEXT_LIMIT else f"{self.text[:TEXT_LIMIT]}..."
         return f"{text} (at line {self.place})" if self.place else text
 

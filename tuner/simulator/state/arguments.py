@@ -32,10 +32,7 @@ class Placement:
 
 
 def place_arguments(layout: Layout, arguments: tuple[Argument, ...], global_: GlobalMemory) -> Placement:
-    """Places a launch's arguments: arrays in ``global_``, their addresses and other values in parameters.
-
-    Raises UsageError for an argument that does not fit its parameter.
-    """
+    """Places a launch's arguments: arrays in ``global_``, their addresses and other values in parameters."""
     content = np.zeros(layout.parameter_bytes, np.uint8)
     placement = Placement(global_, content)
     for parameter, argument in zip(layout.kernel.parameters, arguments, strict=True):
@@ -82,11 +79,7 @@ def first_content(module: PtxModule) -> ModuleVariables:
 
 
 def place_variables(module: PtxModule, content: ModuleVariables, global_: GlobalMemory) -> dict[str, int]:
-    """Adds a module's global and constant variables to ``global_``; returns their addresses by name.
-
-    ``content`` holds their bytes by name, as ``first_content`` returns them; kernels read and write these
-    arrays in place.
-    """
+    """Adds a module's variables, by name in ``content``, in place to ``global_``; returns addresses."""
     spaces = {variable.name: variable.space for variable in module.variables}
     return {
         name: global_.add(GlobalBuffer(name, array, 1, spaces[name] == "const"))
@@ -103,11 +96,7 @@ def check_launch(kernel: PtxKernel, grid: Index3, block: Index3, arguments: tupl
 
 
 def check_sizes(kernel: PtxKernel, grid: Index3, block: Index3) -> None:
-    """Raises UsageError for a grid or a block that ``kernel`` does not allow, or a block over 1024 threads.
-
-    ``grid`` holds blocks, and ``block`` threads, along x, y and z. Limits are those of .maxntid, .reqntid and
-    .reqnctapercluster; those of the hardware along single axes are not checked.
-    """
+    """Raises UsageError for a grid (blocks) or a block (threads) that ``kernel`` or 1024 do not allow."""
     if min(*grid, *block) < 1:
         sizes = f"grid {tuple(grid)} and block {tuple(block)}"
         raise UsageError(f"kernel {kernel.name}: found {sizes}, allowed sizes from 1")
@@ -132,10 +121,9 @@ def cluster_of(kernel: PtxKernel) -> Index3:
 
 
 def block_numbers(grid: Index3, blocks: tuple[Index3, ...] | None, cluster: Index3) -> tuple[int, ...]:
-    """Returns the linear numbers of ``blocks`` and of the other blocks in their clusters, by cluster.
+    """Returns the linear numbers of ``blocks`` (None: all) and the others in their clusters, by cluster.
 
-    ``blocks`` are indices (x, y, z), None: all blocks of the grid; ``cluster`` holds the blocks of a cluster
-    along x, y and z. Raises UsageError for a block outside of the grid.
+    Blocks are indices (x, y, z). Raises UsageError for a block outside of the grid.
     """
     if blocks is None and cluster == (1, 1, 1):
         return tuple(range(math.prod(grid)))

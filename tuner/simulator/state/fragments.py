@@ -35,10 +35,10 @@ def partners(left: str) -> tuple[str, ...]:
 
 
 def operand_values(bits: Array, kind: str) -> Array:
-    """Returns elements of A or B as float64 [..., element], from their bits.
+    """Returns elements of A or B, of PTX type ``kind``, as float64 [..., element], from their bits.
 
     ``bits`` is [..., register] of 32-bit registers, which hold 1, 2 or 4 elements each, or [..., element] of
-    unsigned integers of the size of an element. ``kind`` is the elements' PTX type, such as "f16".
+    unsigned integers of the size of an element.
     """
     if kind == "tf32":
         return read_tf32(bits).astype(np.float64)
@@ -51,10 +51,7 @@ def _block(register: Array, kind: str) -> Array:
 
 
 def matrix_a(registers: list[Array], kind: str) -> Array:
-    """Returns matrix A of each warp, as float64 [warp, 16, k], from the registers of mma.sync.
-
-    ``registers`` holds an array [warp * 32] of bits per register; ``kind`` is the elements' PTX type.
-    """
+    """Returns A of each warp, as float64 [warp, 16, k], from registers of mma.sync: bits [warp * 32]."""
     pairs = [
         np.concatenate([_block(registers[r], kind), _block(registers[r + 1], kind)], axis=1)
         for r in range(0, len(registers), 2)
@@ -79,10 +76,7 @@ def matrix_c(registers: list[Array], kind: str) -> Array:
 
 
 def fragments_c(numbers: Array) -> list[Array]:
-    """Returns the registers in which mma.sync holds matrix D: per register an array [warp * 32] of bits.
-
-    ``numbers`` is D [warp, 16, 8], of 16-bit or 32-bit elements. The inverse of ``matrix_c``.
-    """
+    """Returns mma.sync's registers, bits [warp * 32], of D [warp, 16, 8]: the inverse of ``matrix_c``."""
     warps = len(numbers)
     if numbers.itemsize == 2:
         halves = np.ascontiguousarray(numbers).view(np.uint32).reshape(warps, 2, WARP_LANES)
@@ -103,33 +97,23 @@ def rounded(matrix: Array, kind: str, *, is_saturating: bool = False) -> Array:
 def product(
     a: list[Array], b: list[Array], c: list[Array], kinds: tuple[str, str], result: str, is_saturating: bool
 ) -> list[Array]:
-    """Returns the registers of D = A B + C of mma.sync: per register an array [warp * 32] of bits.
+    """Returns the registers, bits [warp * 32] each, of D = A B + C of mma.sync, from those of A, B, C.
 
-    ``a``, ``b`` and ``c`` are registers of the same form; ``kinds`` are the types of A and B, ``result`` that
-    of C and D. Exact products are summed in float64 and rounded once; integer sums are exact, and saturate at
-    the limits of s32 with ``is_saturating``. A device sums floating-point numbers in a different order and
-    truncates, so that the last bits may differ.
+    Exact products are summed in float64 and rounded once; integer sums are exact, and saturate if so asked. A
+    device sums floats in a different order and truncates, so that the last bits may differ.
     """
     total = matrix_a(a, kinds[0]) @ matrix_b(b, kinds[1]) + matrix_c(c, result)
     return fragments_c(rounded(total, result, is_saturating=is_saturating))
 
 
 def rows_to_registers(rows: Array, is_transposed: bool) -> Array:
-    """Returns the registers that ldmatrix loads, as uint32 [warp, matrix, lane].
-
-    ``rows`` holds 16-bit elements [warp, matrix, 8 rows, 8 columns]; each register holds two of them. With
-    ``is_transposed`` (.trans) the matrices are transposed first.
-    """
+    """Returns registers of ldmatrix, uint32 [warp, matrix, lane], of 16-bit [warp, matrix, 8, 8]."""
     matrices = rows.swapaxes(2, 3) if is_transposed else rows
     return np.ascontiguousarray(matrices).view(np.uint32).reshape(*rows.shape[:2], WARP_LANES)
 
 
 def registers_to_rows(registers: Array, is_transposed: bool) -> Array:
-    """Returns the 16-bit elements that stmatrix stores, as uint16 [warp, matrix, 8 rows, 8 columns].
-
-    ``registers`` holds uint32 [warp, matrix, lane]; with ``is_transposed`` (.trans) the matrices are
-    transposed. The inverse of ``rows_to_registers``.
-    """
+    """Returns elements of stmatrix, uint16 [warp, matrix, 8, 8]: the inverse of ``rows_to_registers``."""
     matrices = np.ascontiguousarray(registers).view(np.uint16).reshape(*registers.shape[:2], 8, 8)
     return np.ascontiguousarray(matrices.swapaxes(2, 3) if is_transposed else matrices)
 
@@ -147,10 +131,7 @@ SPANS_BYTES = {0: 0, 1: 128, 2: 64, 3: 32}  # swizzle field of a matrix descript
 
 
 def accumulator(registers: list[Array], result: str) -> Array:
-    """Returns the accumulator of a warpgroup, as float64 [64, n], from its registers.
-
-    ``registers`` holds an array of 128 lanes' bits per register; ``result`` is "f32", "f16" or "s32".
-    """
+    """Returns a warpgroup's accumulator, float64 [64, n], from registers: bits of 128 lanes each."""
     bits = np.ascontiguousarray(np.stack(registers, axis=-1))  # [128, register]
     grid = bits.view(TYPES[result].dtype).reshape(4, 8, 4, -1, 2, 2)
     return (
@@ -159,21 +140,14 @@ def accumulator(registers: list[Array], result: str) -> Array:
 
 
 def accumulator_registers(numbers: Array) -> list[Array]:
-    """Returns the registers in which a warpgroup holds an accumulator: per register 128 lanes' bits (uint32).
-
-    ``numbers`` is [64, n], of f32, s32, or f16, two columns of which share a register. The inverse of
-    ``accumulator``.
-    """
+    """Returns a warpgroup's registers, uint32 of 128 lanes each, of [64, n]: ``accumulator``'s inverse."""
     grid = numbers.reshape(4, 2, 8, -1, 4, 2).transpose(0, 2, 4, 3, 1, 5)
     bits = np.ascontiguousarray(grid).view(np.uint32).reshape(WARPGROUP_LANES, -1)
     return [np.ascontiguousarray(bits[:, number]) for number in range(bits.shape[1])]
 
 
 def register_operand(registers: list[Array], item_bytes: int) -> Array:
-    """Returns matrix A of wgmma [64, k] as unsigned integers of ``item_bytes`` bytes, from four registers.
-
-    ``registers`` holds an array of 128 lanes' bits per register, in mma.sync's layout.
-    """
+    """Returns A of wgmma [64, k] as unsigned integers, from four registers in mma.sync's layout."""
     dtype = UNSIGNED[item_bytes]
     blocks = [np.ascontiguousarray(register).view(dtype).reshape(4, 8, -1) for register in registers]
     pairs = [np.concatenate(blocks[r : r + 2], axis=1) for r in range(0, len(blocks), 2)]
@@ -303,10 +277,9 @@ class Warpgroups:
         return groups
 
     def issue(self, resident: Registers, group: Warpgroup, operation: Operation) -> None:
-        """Issues a wgmma.mma_async of a warpgroup; its accumulators are undefined until it is waited for.
+        """Issues a wgmma.mma_async of a warpgroup; its accumulators are 0x7FC0DEAD, a NaN, until a wait.
 
-        Until then each of their registers holds the bits 0x7FC0DEAD, a NaN of f32. Reports, as hazards, a
-        missing wgmma.fence, and accumulators that were written after the fence or in flight.
+        Reports a missing wgmma.fence, and accumulators that were written after the fence or in flight.
         """
         fresh = [name for name in operation.targets if name not in group.live]
         if group.fenced_at < 0:
@@ -333,10 +306,9 @@ class Warpgroups:
             group.fenced_at = resident.time
 
     def wait(self, resident: Registers, newest: int) -> None:
-        """Completes wgmma operations of active warpgroups, and writes their accumulators: wgmma.wait_group.
+        """Completes the active warpgroups' wgmma operations but those of the ``newest`` groups.
 
-        The ``newest`` latest wgmma-groups of each warpgroup, and operations that are not committed, stay in
-        flight with their accumulators. Reports operands that changed in flight.
+        Reports operands that changed in flight.
         """
         for group in self.executing(resident.mask):
             while len(group.groups) > newest:
@@ -363,10 +335,10 @@ class Warpgroups:
         self._watch.clocks.learn_agent(group.lanes, group.column, operation.clock)
 
     def set_registers(self, mask: Bools, count: int) -> None:
-        """Sets the registers per thread of the warpgroups active in ``mask`` to ``count``: setmaxnreg.
+        """Sets the registers per thread of the warpgroups active in ``mask``: setmaxnreg.
 
         Raises Fault for a partially active warpgroup, and where the warpgroups of a block that have executed
-        setmaxnreg then have more registers together than a multiprocessor has: 65536. Others are not counted.
+        setmaxnreg have more registers together than a multiprocessor: 65536.
         """
         for group in self.executing(mask):
             group.registers = count

@@ -32,11 +32,7 @@ class ClusterBarriers:
         self._arrivals, self._waits = (np.zeros(self.watch.geometry.lanes, np.int64) for _ in range(2))
 
     def arrive(self, lanes: Indices, *, releases: bool) -> None:
-        """Counts an arrival of each of ``lanes``: barrier.cluster.arrive.
-
-        With ``releases``, the lanes' accesses so far are ordered before the waits of the phase. Raises Fault
-        for a second arrival without a wait in between.
-        """
+        """Counts an arrival of each of ``lanes``; ``releases`` their accesses: barrier.cluster.arrive."""
         geometry, clocks = self.watch.geometry, self.watch.clocks
         is_twice = self._arrivals[lanes] > self._waits[lanes]
         if is_twice.any():
@@ -53,18 +49,13 @@ class ClusterBarriers:
         self._arrivals[lanes] += 1
 
     def begin_wait(self, lanes: Indices) -> None:
-        """Raises Fault where one of ``lanes`` has not arrived since its last wait; changes nothing."""
         is_early = self._arrivals[lanes] == self._waits[lanes]
         if is_early.any():
             who = self.watch.geometry.who(int(lanes[is_early.argmax()]))
             raise Fault(Defect.BARRIER, f"{who}: found a wait, allowed one after each arrival")
 
     def released(self, waiting: Bools, ended: Bools) -> Indices:
-        """Returns the waiting lanes whose phase is complete, and orders them after the phase's arrivals.
-
-        Counts their waits. ``waiting`` and ``ended`` are masks of all lanes. A phase is complete when all
-        threads of the cluster that have not ended have arrived.
-        """
+        """Returns the waiting lanes whose phase is complete, and orders them after its arrivals."""
         geometry, lanes_done = self.watch.geometry, [np.zeros(0, np.int64)]
         for cluster in np.unique(geometry.cluster_index[waiting]).tolist():
             lanes = geometry.lanes_of_cluster(cluster)
@@ -111,19 +102,14 @@ class ResidentBlocks:
         self.set_mask(np.ones(self.geometry.lanes, bool))
 
     def set_mask(self, mask: Bools) -> None:
-        """Sets the active mask, a bool per lane: the lanes in which the following instructions execute."""
         self.mask = mask
         self.is_full = bool(mask.all())
 
     def active(self) -> Indices:
-        """Returns the indices of the active lanes, in ascending order."""
         return np.flatnonzero(self.mask)
 
     def read(self, name: str) -> Array:
-        """Returns the bits of register ``name`` in all lanes, active or not: unsigned integers, or bool.
-
-        A register that was never written holds all ones, a predicate False.
-        """
+        """Returns a register's bits in all lanes; all ones, or False, where it was never written."""
         bits = self.registers.get(name)
         if bits is not None:
             return bits
@@ -134,7 +120,6 @@ class ResidentBlocks:
         return np.full(self.mask.shape, UNWRITTEN & ((1 << 8 * dtype.itemsize) - 1), UNSIGNED[dtype.itemsize])
 
     def write(self, name: str, bits: Array) -> None:
-        """Writes ``bits``, one value per lane or one for all, to register ``name`` in the active lanes."""
         if name == "_":
             return
         self.written_at[name] = self.time
@@ -144,49 +129,33 @@ class ResidentBlocks:
             self.registers[name] = np.where(self.mask, bits, self.read(name))
 
     def scatter(self, name: str, lanes: Indices, bits: Array) -> None:
-        """Writes ``bits``, one value for each of ``lanes``, to register ``name`` in these lanes.
-
-        The lanes need not be active.
-        """
         if name == "_":
             return
         self.written_at[name] = self.time
         self.put(name, lanes, bits)
 
     def put(self, name: str, lanes: Indices, bits: Array) -> None:
-        """Writes a register in ``lanes``, active or not, for an asynchronous operation.
-
-        Unlike ``scatter``, leaves ``written_at`` unchanged, so that it does not count as a write by the
-        kernel.
-        """
+        """Writes a register as ``scatter``, not recorded in ``written_at``: no write by the kernel."""
         merged = np.array(self.read(name))
         merged[lanes] = bits
         self.registers[name] = merged
 
     def report_unfinished(self) -> None:
-        """Ends asynchronous operations when all threads have ended; reports those that no thread waited for.
-
-        Bulk stores of which only the read was waited for are written.
-        """
+        """Ends asynchronous operations when all threads have ended; reports those never waited for."""
         self.copies.report_unfinished()
         self.bulk.end()
         self.spaces.shared.cluster.report_ended()
         self.warpgroups.report_unfinished(self.watch)
 
     def full(self, values: Array) -> Array:
-        """Returns ``values``, one per lane or one for all lanes, broadcast to one per lane; read-only."""
         return np.broadcast_to(values, self.mask.shape)
 
     def chosen(self, values: Array) -> Array:
-        """Returns ``values`` of the active lanes; ``values`` has one value per lane, or one for all lanes."""
         full = self.full(values)
         return full if self.is_full else full[self.mask]
 
     def require_whole_warps(self, lanes: Bools) -> None:
-        """Raises Fault where ``lanes`` has some but not all threads of a warp; ended threads do not count.
-
-        An .aligned barrier requires this.
-        """
+        """Raises Fault where ``lanes`` has some threads of a warp but not all: an .aligned barrier."""
         here = lanes.reshape(-1, WARP_LANES)
         rest = ~here & ~self.exited.reshape(-1, WARP_LANES)
         is_split = here.any(axis=1) & rest.any(axis=1)
@@ -209,7 +178,6 @@ class ResidentBlocks:
         return np.flatnonzero(some)
 
     def lanes_of_warps(self, warps: Indices) -> Indices:
-        """Returns the indices of all lanes of the warps with the indices ``warps``."""
         return (warps[:, None] * WARP_LANES + np.arange(WARP_LANES)).ravel()
 
 
@@ -232,10 +200,9 @@ class LaunchState:
     def resident_blocks(self, geometry: Geometry, rng: np.random.Generator | None) -> ResidentBlocks:
         """Returns the state of the thread blocks of ``geometry`` before their first instruction.
 
-        They share this launch's memory and logs. ``rng`` delays bulk loads at random, to find missing waits;
-        None: no delays. Columns of a vector clock: threads of the cluster; then, if the kernel has
-        asynchronous operations, its mbarriers, the shared-memory reads of wgmma per warpgroup, and those of
-        bulk stores per block.
+        ``rng`` delays bulk loads at random, to find missing waits; None: no delays. Columns of a vector
+        clock: threads of the cluster; then, if the kernel has asynchronous operations, its mbarriers, the
+        shared-memory reads of wgmma per warpgroup, and those of bulk stores per block.
         """
         is_async = uses_async(self.layout.kernel)
         warpgroups, blocks = -(-geometry.block_lanes // WARPGROUP_LANES), geometry.cluster_blocks
@@ -275,10 +242,6 @@ def _has(kernel: PtxKernel, opcodes: tuple[str, ...]) -> bool:
     return any(isinstance(item, Instruction) and item.opcode.startswith(opcodes) for item in kernel.body)
 
 
-# ------------------------------------------------------------------------------
-# Scheduling state of each thread: its next basic block; running, waiting at a barrier, or ended.
-
-
 RUNS, AT_BARRIER, AT_MEMORY_BARRIER, AT_CLUSTER_BARRIER, ENDED = range(5)
 PLACES = {AT_MEMORY_BARRIER: "an mbarrier", AT_CLUSTER_BARRIER: "the cluster's barrier"}
 BARRIERS_LIMIT = 16  # named barriers per block
@@ -303,10 +266,7 @@ class Reduction:
 
 @dataclass
 class Threads:
-    """The scheduling states of the threads of resident blocks: running, waiting at a barrier, or ended.
-
-    Arrays have an entry per lane. PTX ISA, "bar, barrier".
-    """
+    """The scheduling states of the threads, by lane: running, waiting or ended. PTX ISA, "bar, barrier"."""
 
     resident: ResidentBlocks
     basic_block: Indices = field(init=False)  # the thread's next basic block
@@ -323,36 +283,25 @@ class Threads:
         self.status = np.where(self.resident.exited, ENDED, RUNS)
 
     def exit(self, lanes: Bools) -> None:
-        """Marks the threads of ``lanes`` as ended."""
         self.status[lanes] = ENDED
         self.resident.exited = self.resident.exited | lanes
 
     def wait(self, lanes: Bools, barriers: Array, expected: Array) -> None:
-        """Makes the threads of ``lanes`` wait at named barriers: bar.sync.
-
-        ``barriers`` and ``expected`` have an entry for each lane that is set in the mask ``lanes``: its
-        barrier, and how many threads complete it; 0: all threads of the block that have not ended. Raises
-        Fault for a barrier above 15, or a number of threads that is no multiple of 32.
-        """
+        """Makes threads wait at named barriers for ``expected`` threads (0: the block's): bar.sync."""
         _check_barriers(barriers, expected)
         self.status[lanes] = AT_BARRIER
         self.barrier[lanes] = barriers
         self.expected[lanes] = expected
 
     def wait_for_cluster(self, lanes: Bools) -> None:
-        """Makes the threads of ``lanes`` wait at the barrier of their cluster: barrier.cluster.wait.
-
-        Raises Fault for a thread that has not arrived since its last wait.
-        """
         self.resident.cluster_barriers.begin_wait(np.flatnonzero(lanes))
         self.status[lanes] = AT_CLUSTER_BARRIER
 
     def reduce(self, lanes: Bools, barrier: int, operation: str, target: str, values: Array) -> None:
-        """Adds the predicates ``values`` of ``lanes`` to the reduction at a named barrier (bar.red).
+        """Adds predicates of ``lanes`` to the reduction at a named barrier (bar.red), without a wait.
 
-        Does not make the threads wait. ``values`` has an entry for each lane of the resident blocks, also for
-        lanes that are not in ``lanes``. ``operation`` is "and", "or" or "popc"; ``target`` is the register
-        for the result. Raises Fault where other threads give another operation or register.
+        ``values`` has an entry for each lane of the resident blocks. ``operation`` is "and", "or" or "popc";
+        ``target`` is the register for the result. Raises Fault where other threads give others.
         """
         for block in np.unique(self.resident.geometry.block_index[lanes]):
             key = (int(block), barrier)
@@ -363,10 +312,7 @@ class Threads:
             reduction.values = np.where(lanes, values, reduction.values)
 
     def arrive(self, lanes: Bools, barriers: Array, expected: Array) -> None:
-        """Counts the threads of ``lanes`` at a named barrier without making them wait: bar.arrive.
-
-        ``barriers`` and ``expected`` are as for ``wait``. Raises Fault as ``wait`` does.
-        """
+        """Counts threads at a named barrier as ``wait`` does, without making them wait: bar.arrive."""
         _check_barriers(barriers, expected)
         indices = np.flatnonzero(lanes)
         clocks = self.resident.watch.clocks
@@ -381,11 +327,7 @@ class Threads:
         clocks.tick(indices)
 
     def release(self) -> None:
-        """Lets the threads run again that wait at complete barriers of blocks (named) and of clusters.
-
-        Orders their memory accesses, and writes the results of bar.red. Raises Fault where more threads are
-        at a barrier than it expects.
-        """
+        """Lets threads run again at complete barriers: orders accesses, writes results of bar.red."""
         at_cluster = self.status == AT_CLUSTER_BARRIER
         if at_cluster.any():
             ended = self.status == ENDED
@@ -419,7 +361,6 @@ class Threads:
         self.status[lanes] = RUNS
 
     def wake(self) -> None:
-        """Lets the threads that wait at mbarriers run again, so that they test their mbarriers again."""
         self.status[self.status == AT_MEMORY_BARRIER] = RUNS
 
     def stuck(self) -> str:

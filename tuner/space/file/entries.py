@@ -15,9 +15,6 @@ from tuner.core.problem import SIZE_LIMIT, Problem
 from tuner.space.expressions import Expression, check_depth
 from tuner.space.search_space import Knob, SearchSpace
 
-# ------------------------------------------------------------------------------
-# ``let:``: names of a strategy that stand for expressions over its knobs, the problem and the machine.
-
 
 NODES_LIMIT = 2000  # nodes of a syntax tree in which all derived names are written out
 
@@ -40,11 +37,7 @@ class DerivedName:
 
 
 def written_out_names(derived: tuple[DerivedName, ...]) -> Derived:
-    """Returns the expression of each derived name, by name, with all other derived names replaced in it.
-
-    Raises UsageError where derived names depend on each other in a cycle, or a syntax tree becomes larger
-    than 2000 nodes or deeper than 40 levels.
-    """
+    """Returns derived names' expressions with other derived names replaced; UsageError for a cycle."""
     expressions = {each.name: each.expression for each in derived}
     uses = {name: sorted(each.names & expressions.keys()) for name, each in expressions.items()}
     try:
@@ -61,11 +54,7 @@ def written_out_names(derived: tuple[DerivedName, ...]) -> Derived:
 
 
 def written_out(expression: Expression, derived: Derived) -> Expression:
-    """Returns an expression in whose syntax tree derived names are replaced by their expressions.
-
-    Its text stays as in the file. Raises UsageError where the tree becomes larger than 2000 nodes or deeper
-    than 40 levels.
-    """
+    """Returns an expression in whose syntax tree derived names are replaced by their expressions."""
     used = expression.names & derived.keys()
     if not used:
         return expression
@@ -97,10 +86,6 @@ def _replaced(node: Any, derived: Derived) -> Any:
         elif isinstance(value, ast.AST) and name != "func":
             fields[name] = _replaced(value, derived)
     return type(node)(**fields)
-
-
-# ------------------------------------------------------------------------------
-# A strategy of the search space file, before problem and machine are known.
 
 
 Variables = tuple[tuple[str, Value], ...]  # sizes, element bytes, device limits

@@ -79,10 +79,6 @@ def _changed(shipped: dict[str, Any], own: dict[str, Any]) -> dict[str, Any]:
     return changed
 
 
-# ------------------------------------------------------------------------------
-# Reads a search space file, and makes the search spaces for a problem.
-
-
 BYTES_LIMIT = 4_000_000  # of a file that is read at all
 
 

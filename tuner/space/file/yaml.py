@@ -14,10 +14,6 @@ def default_space_file() -> Path:
     return Path(str(importlib.resources.files("tuner") / "search_space.yaml"))
 
 
-# ------------------------------------------------------------------------------
-# A strict YAML reader: no repeated keys, no aliases, no tags, bounded depth and size.
-
-
 LENGTH_LIMIT = 1_000_000  # characters; the default file has some thousand
 DEPTH_LIMIT = 20  # nested lists and mappings; the schema needs six
 # libyaml's, ten times as fast, where it was built

@@ -43,9 +43,6 @@ from tuner.space.recorded.t4 import (
     TunerTime,
 )
 
-# ------------------------------------------------------------------------------
-# T4 files to recorded spaces: this tuner's files are restored completely, others as far as T4 goes.
-
 
 UNKNOWN = "unknown device"
 Result = dict[str, Any]
@@ -57,11 +54,7 @@ def is_t4(document: dict[str, Any]) -> bool:
 
 
 def t4_space(file: RecordedFile) -> RecordedSpace:
-    """Returns the recorded space of a T4 file; files of this tuner are restored completely.
-
-    Raises UsageError for values that are not allowed, and where no configuration was tried. A document of
-    another form raises what reading it gives: KeyError, TypeError, ValueError or AttributeError.
-    """
+    """Returns the recorded space of a T4 file; files of this tuner are restored completely."""
     document = file.document
     metadata = document.get("metadata") or {}
     own = _own(metadata[OWN]) if metadata.get(OWN) else None

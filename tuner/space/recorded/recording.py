@@ -27,9 +27,6 @@ from tuner.space.enumeration import Rows
 from tuner.space.feasible_set import FeasibleSet
 from tuner.space.search_space import CHOICES_LIMIT, Knob, SearchSpace
 
-# ------------------------------------------------------------------------------
-# A file of recorded results: read, uncompressed, and parsed as JSON, in either format.
-
 
 BYTES_LIMIT = 1 << 30  # uncompressed
 GZIP_MAGIC = b"\x1f\x8b"
@@ -113,10 +110,6 @@ def _parsed(path: Path, content: bytes) -> object:
         raise UsageError(f"{path}: is not JSON ({error}), allowed T4 or a Kernel Tuner cache") from None
 
 
-# ------------------------------------------------------------------------------
-# The configurations that a file lists, as rows of a feasible set.
-
-
 Raw = int | float | bool | str  # a knob's value in JSON
 
 
@@ -178,10 +171,6 @@ def _distinct(name: str, listed: tuple[Raw, ...], column: Iterable[Raw]) -> tupl
     if len(distinct) > CHOICES_LIMIT:
         raise UsageError(f"knob {name!r}: found {len(distinct)} different values, allowed {CHOICES_LIMIT}")
     return distinct
-
-
-# ------------------------------------------------------------------------------
-# A search space that was measured before: the outcome of every configuration, and the machine.
 
 
 UNLIKE = 10.0  # factor: no mean, median or minimum of samples differs from all samples by so much

@@ -114,10 +114,6 @@ def invalidity_of(failure: Failure) -> str:
     return TIMEOUT if failure.reason.startswith("timed out") else INVALIDITY[failure.stage]
 
 
-# ------------------------------------------------------------------------------
-# Writes trials of one problem on one machine as a T4 file.
-
-
 COMPILING = ("bind", "compile", "transform", "lower", "assemble")  # stages that T4 counts as compilation
 Document = dict[str, Any]
 

@@ -50,17 +50,10 @@ MATMULS: dict[str, Callable[[Problem, Inputs, int], AbstractLibraryMatmul]] = {
 
 
 class BaselineService:
-    """A baseline library's matmul of one problem without its epilogue, verified once.
-
-    Created in a child process, whose environment sets the library's number of threads.
-    """
+    """A baseline library's matmul of one problem without its epilogue, verified once, in a child process."""
 
     def __init__(self, problem: Problem, threads: int, seed: int, library: str = "") -> None:
-        """Draws inputs and verifies one result.
-
-        ``library`` is a key of LIBRARIES; "" is the default of the problem's type. Raises TunerError where
-        the library is missing or wrong.
-        """
+        """Draws inputs, verifies one result; ``library`` "": default. Raises TunerError: missing or wrong."""
         library = library or chosen_libraries("", problem)[0]
         is_widened = problem.dtype in LIBRARIES[library].widened
         plain = replace(problem, epilogue="none", dtype=WIDE if is_widened else problem.dtype)
@@ -87,10 +80,7 @@ class BaselineService:
         return self._matmul.name + self._suffix
 
     def stopwatch(self, lead_calls: int = 0) -> timing.Stopwatch:
-        """Returns a stopwatch of the matmul on the same inputs, evicted as the problem's cache state says.
-
-        Where caches stay warm, ``lead_calls`` untimed calls come before each sample of short calls.
-        """
+        """Returns a stopwatch of the matmul; ``lead_calls`` untimed ones precede short warm ones."""
         evict = eviction_of(self._problem, self._matmul.operands)
         if evict is not None:
             return timing.after_each(evict, self._matmul.once)
@@ -122,18 +112,12 @@ ENDED = "baseline: its process has ended"
 
 @final
 class InterleavedBaseline:
-    """A running process of the baseline library for one problem, paused between its samples.
-
-    The process ends when this object is garbage-collected, or by ``close``.
-    """
+    """A process of the baseline library, paused between samples; ends with this object, or by ``close``."""
 
     def __init__(
         self, problem: Problem, threads: int, seed: int, processors: frozenset[int], library: str = ""
     ) -> None:
-        """Starts the baseline on ``processors``; ``library`` is a key of LIBRARIES; "": the default.
-
-        Raises TunerError where the library is missing or wrong, CandidateError(RUN) where its process fails.
-        """
+        """Starts the baseline on ``processors``; raises TunerError, CandidateError(RUN): process ended."""
         service = "tuner.targets.cpu.baseline:InterleavedBaselineService"
         factory = Factory(service, (problem, threads, seed, library))
         spec = ServiceSpec("baseline", factory, baseline_environment(library, threads))
@@ -163,10 +147,7 @@ class InterleavedBaseline:
         return self._worker.child.pid
 
     def take(self, times: int) -> float:
-        """Resumes the baseline's process for one sample; returns the seconds per matmul.
-
-        The sample has ``times`` matmuls. Raises CandidateError(RUN) where the process has ended or fails.
-        """
+        """Runs ``times`` matmuls in the process; returns seconds per matmul. Raises CandidateError(RUN)."""
         if self.has_ended:  # a call would start the process again, on this thread's processor
             raise CandidateError(Stage.RUN, ENDED)
         before_s = thread_waited_s()
@@ -197,8 +178,5 @@ class InterleavedBaselineService:
         return self._service.name
 
     def sample(self, times: int) -> float:
-        """Returns the seconds per matmul of ``times`` matmuls in a row.
-
-        If they are short, 4 untimed matmuls (LEAD_CALLS) run first, to fill the caches.
-        """
+        """Returns the seconds per matmul of ``times`` in a row; 4 untimed ones precede short ones."""
         return self._stopwatch(times)

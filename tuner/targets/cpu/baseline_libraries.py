@@ -24,11 +24,7 @@ def library_folders() -> tuple[Path, ...]:
 
 
 def find_shared_library(names: Iterable[str], folders: Iterable[Path] | None = None) -> str | None:
-    """Returns the path of a shared library, or its name where the loader finds it; None: not installed.
-
-    ``names``: files such as "libmkl_rt.so.3", the preferred first. ``folders`` (``library_folders``) are
-    searched first.
-    """
+    """Returns the path of the first of ``names`` in ``folders``, or the name that the loader finds."""
     listed = tuple(names)
     for folder in library_folders() if folders is None else folders:
         for name in listed:
@@ -39,21 +35,14 @@ def find_shared_library(names: Iterable[str], folders: Iterable[Path] | None = N
 
 
 def find_extension(package: str, pattern: str) -> str | None:
-    """Returns the path of an extension module of a package that is installed; None: there is none.
-
-    ``pattern`` is a glob of file names in the package's folder. The package is not imported.
-    """
+    """Returns the path of an installed package's extension module that matches a glob; does not import it."""
     spec = find_spec(package)
     folders = [] if spec is None else list(spec.submodule_search_locations or ())
     return next((str(path) for folder in folders for path in sorted(Path(folder).glob(pattern))), None)
 
 
 def load_library(path: str) -> Any:
-    """Loads a shared library, with libraries that it needs from its own folder; returns it as ctypes does.
-
-    Wheels of Intel put all of a product's libraries into one folder, which the loader does not search. Raises
-    OSError where the library or one that it needs cannot be loaded.
-    """
+    """Loads a library, after those of its folder that it needs, as wheels of Intel do; raises OSError."""
     tried: set[str] = set()
     while True:
         try:
@@ -125,12 +114,7 @@ CHOICES = (BEST, *LIBRARIES)
 
 
 def chosen_libraries(choice: str, problem: Problem) -> tuple[str, ...]:
-    """Returns the names of the libraries that a problem is compared with, at least one.
-
-    ``choice`` is DEFAULT, BEST or the name of a library; "onednn" stands for oneDNN through torch where its
-    own library is missing. Several names only for BEST. Raises UsageError for another choice, and for a
-    library that is not installed or does not multiply the problem's type.
-    """
+    """Returns libraries for a problem: DEFAULT, several of BEST, or a name; raises UsageError for others."""
     if choice == DEFAULT:
         return (_default_library(problem),)
     if choice == BEST:
@@ -151,10 +135,7 @@ def chosen_libraries(choice: str, problem: Problem) -> tuple[str, ...]:
 
 
 def recorded_library(name: str, problem: Problem) -> str:
-    """Returns the choice of the library with a recorded name, such as "mkl" for "MKL 2026.2 avx512".
-
-    DEFAULT where the library is unknown, not installed here or does not multiply the problem's type.
-    """
+    """Returns the library of a recorded name, "mkl" for "MKL 2026.2 avx512"; DEFAULT where not usable."""
     begins = {OPENBLAS: "openblas ", MKL: "MKL ", BLIS: "BLIS ", ONEDNN: "oneDNN "}
     library = next((each for each, begin in begins.items() if name.startswith(begin)), DEFAULT)
     if "torch " in name:
@@ -164,11 +145,7 @@ def recorded_library(name: str, problem: Problem) -> str:
 
 
 def baseline_environment(library: str, threads: int) -> Environment:
-    """Returns the environment changes of a process in which a library of LIBRARIES uses ``threads`` threads.
-
-    They are (name, value) pairs, value None: unset. The wheel of oneDNN computes by OpenCL's runtime for
-    CPUs, whose wheel puts it next to oneDNN, where it is not found without a variable.
-    """
+    """Returns (name, value or None: unset) of a process in which a library uses ``threads`` threads."""
     environment = library_environment(threads)
     runtimes = [folder / "libintelocl.so" for folder in library_folders() if library == ONEDNN]
     runtime = next((path for path in runtimes if path.exists()), None)
@@ -176,10 +153,6 @@ def baseline_environment(library: str, threads: int) -> Environment:
 
 
 def _default_library(problem: Problem) -> str:
-    """Returns the library where the user names none: OpenBLAS, for bf16 and i8 oneDNN.
-
-    Without oneDNN bf16 is left to torch, which then says that it is missing, and i8 is multiplied as f32.
-    """
     if problem.dtype == "bf16":
         return ONEDNN if find_torch() is None and find_onednn() is not None else ONEDNN_TORCH
     if problem.dtype == "i8":

@@ -26,10 +26,6 @@ from tuner.runtime.cpu.memory import placed_copy, placed_empty
 from tuner.runtime.cpu.thread_team import ThreadTeam
 from tuner.targets.cpu.baseline_libraries import find_blis, find_mkl, load_library
 
-# ------------------------------------------------------------------------------
-# LLVM-dialect text of a function that calls functions of a library at known addresses.
-
-
 Argument = tuple[int | float | str, str]  # (constant, or the name of an SSA value; MLIR type)
 POINTER = "!llvm.ptr"
 A, B, C = ("%a", POINTER), ("%b", POINTER), ("%c", POINTER)  # operands of the function
@@ -37,10 +33,7 @@ A, B, C = ("%a", POINTER), ("%b", POINTER), ("%c", POINTER)  # operands of the f
 
 @dataclass(frozen=True)
 class LibraryCall:
-    """A call of a C function at an address, with constants and operands as arguments.
-
-    A whole number of type ``!llvm.ptr`` is an address.
-    """
+    """A call of a C function at an address; a whole number of type ``!llvm.ptr`` is an address."""
 
     address: int
     arguments: tuple[Argument, ...]
@@ -48,10 +41,7 @@ class LibraryCall:
 
 
 def calling_module(*calls: LibraryCall) -> str:
-    """Returns a module with a function ``baseline`` of pointers to A, B and C that makes calls in order.
-
-    The function ignores what the calls return.
-    """
+    """Returns a module with a function ``baseline`` of A, B and C: calls in order, results ignored."""
     lines: list[str] = []
     for number, call in enumerate(calls):
         names = []
@@ -91,10 +81,7 @@ Find = Callable[[str], tuple[int, str]]
 
 
 def cblas_call(problem: Problem, find: Find) -> LibraryCall:
-    """Returns the call that computes one matmul of f32, f64 or bf16 (into f32) by a cblas function.
-
-    A single row is computed by gemv, but for layout tn and for bf16. Raises TunerError where ``find`` does.
-    """
+    """Returns the call of a matmul of f32, f64 or bf16 by cblas; one row by gemv, but for tn and bf16."""
     scalar = "f64" if problem.dtype == "f64" else "f32"
     one, zero, order = (1.0, scalar), (0.0, scalar), (ROW_MAJOR, "i32")
     m, n, k = problem.sizes
@@ -131,11 +118,7 @@ WORK_S = 0.02  # of repeated calls; a working thread shows by then in the proces
 
 
 def pin_working_threads(repeat: Callable[[int], None], processors: tuple[int, ...]) -> None:
-    """Pins this process's busiest threads, and the caller's thread, one to each of ``processors``.
-
-    Calls ``repeat(1)`` for 0.02 s (WORK_S) to find the threads that run longest; the caller's thread gets the
-    first processor. Threads beyond the number of processors are not pinned.
-    """
+    """Pins this process's busiest threads, by ``repeat(1)`` for 0.02 s, one to each of ``processors``."""
     before = _processor_s()
     give_up = time.perf_counter() + WORK_S
     while time.perf_counter() < give_up:
@@ -155,10 +138,6 @@ def _processor_s() -> dict[int, float]:
         with contextlib.suppress(FileNotFoundError, ProcessLookupError):  # it has ended since
             seconds[int(task.name)] = int((task / "schedstat").read_text().split()[0]) * 1e-9
     return seconds
-
-
-# ------------------------------------------------------------------------------
-# A library's matmul of given inputs: the port, and libraries that JIT-compiled code calls like kernels.
 
 
 Operands = tuple[Array, Array, Array]  # A, B, C
@@ -243,10 +222,7 @@ PLAIN = (0, "i32")  # BLIS_NO_TRANSPOSE, BLIS_NO_CONJUGATE: strides say what is 
 
 
 def blis_code(problem: Problem, _operands: Operands, threads: int) -> LibraryCode:
-    """Returns the call of BLIS: "BLIS 0.9.0 skx".
-
-    Raises TunerError where BLIS is missing, and for several threads where it was built without threads.
-    """
+    """Returns the call of BLIS: "BLIS 0.9.0 skx"; raises TunerError where missing or without threads."""
     path = find_blis()
     if path is None:
         raise TunerError("baseline blis: not installed")
@@ -295,11 +271,7 @@ class MklVersion(ctypes.Structure):
 
 
 def mkl_code(problem: Problem, _operands: Operands, threads: int) -> LibraryCode:
-    """Returns the call of MKL: "MKL 2026.2 avx512".
-
-    One thread runs without an OpenMP runtime, several by Intel's. Raises TunerError where MKL is missing or
-    has no function for the problem.
-    """
+    """Returns the call of MKL: "MKL 2026.2 avx512", with Intel's OpenMP for several threads, or raises."""
     path = find_mkl()
     if path is None:
         raise TunerError("baseline mkl: not installed")
@@ -341,11 +313,7 @@ def _finder(library: Any, symbols: Symbols, path: str, refusal: str) -> Find:
 
 
 def openblas_code(problem: Problem, _operands: Operands, _threads: int) -> LibraryCode:
-    """Returns the call of the OpenBLAS that numpy has loaded: "openblas 0.3.30 SkylakeX".
-
-    Its number of threads is that of the process's environment. Raises TunerError where library or function is
-    missing.
-    """
+    """Returns the call of the OpenBLAS loaded by numpy: "openblas 0.3.30 SkylakeX"; raises TunerError."""
     blas = next((each for each in threadpoolctl.threadpool_info() if each["user_api"] == "blas"), None)
     if blas is None:
         raise TunerError("baseline: numpy's BLAS was not found in this process")

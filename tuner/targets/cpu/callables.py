@@ -27,10 +27,6 @@ from tuner.targets.arrays import (
 from tuner.targets.cpu.compiler import CpuCompiler
 from tuner.targets.cpu.evaluator import CpuEvaluator, LoadedKernel
 
-# ------------------------------------------------------------------------------
-# A kernel of one thread, called at the addresses of arrays: for calls of a few microseconds.
-
-
 _NO_BYTES = ctypes.c_char * 0
 
 
@@ -44,10 +40,7 @@ def address_of(array: Array) -> int:
 
 @final
 class AddressCall:
-    """A loaded kernel of one thread as a function of the addresses of A, B and C; nothing is checked.
-
-    Threads may call it at once: each call takes arguments of its own, which are kept for the next.
-    """
+    """A loaded kernel of one thread as an unchecked function of addresses; threads may call it at once."""
 
     def __init__(self, kernel: LoadedKernel) -> None:
         """Takes a kernel with one thread partition of three operands."""
@@ -137,7 +130,6 @@ class CpuCallable(LoadedCode):
         return result
 
     def _report_alignment(self, operands: tuple[int, ...]) -> None:
-        """Warns, once in the life of the kernel, of arrays with less alignment than the problem's."""
         names = [name for name, _, _ in (*expected_inputs(self.problem), expected_output(self.problem))]
         pairs = zip(names, operands, strict=True)
         lacking = [name for name, address in pairs if address % self._align_bytes]
@@ -150,11 +142,7 @@ class CpuCallable(LoadedCode):
 
 
 def load_callable(problem: Problem, script_text: str, threads: int) -> Callable[..., Array]:
-    """Returns a bound script, compiled for this processor, as a callable on numpy arrays.
-
-    ``threads``: the most threads that the script may use. Raises CandidateError where compiling or loading
-    fails.
-    """
+    """Returns a bound script as a callable for at most ``threads`` threads; raises CandidateError."""
     keep_freed_memory()
     artifact = CpuCompiler().compile(problem, Script.of(script_text))
     return CpuCallable(problem, CpuEvaluator(threads).load(problem, artifact))

@@ -35,10 +35,7 @@ class CpuCompiler(AbstractCompiler):
         self._context: bindings.ir.Context | None = None
 
     def compile(self, problem: Problem, script: Script) -> Artifact:
-        """Returns an artifact: LLVM-dialect text of the transformed payload, and thread partitions.
-
-        Code of a fusion begins with how weights are packed. Also raises for code that would crash the JIT.
-        """
+        """Returns the transformed payload and thread partitions; refuses code that would crash the JIT."""
         with failing_at(Stage.BIND):
             partitions = () if problem.fusion else partitions_in(script.text, problem)
         start = time.perf_counter()
@@ -62,10 +59,6 @@ class CpuCompiler(AbstractCompiler):
         return Artifact(code, digest, partitions, stages)
 
 
-# ------------------------------------------------------------------------------
-# The object code of CPU kernels, as the JIT makes it, in a file.
-
-
 _ADDRESS_OF_NOTHING = 1  # nothing of the code runs
 
 
@@ -77,13 +70,7 @@ def write_object(
     is_position_independent: bool = False,
     entry: str = "",
 ) -> None:
-    """Writes the object code that LLVM compiles from LLVM-dialect text, with -O3; nothing of it runs.
-
-    A function is compiled for the processor that its attribute "target-cpu" names, else for this one.
-    ``is_position_independent``: the code can be linked into executables and shared objects. ``entry``: an
-    exported function; must be given for a module with internal functions, which have no wrappers of the JIT.
-    Raises CandidateError of ``stage`` for text that LLVM does not compile.
-    """
+    """Writes LLVM's object code, -O3, for "target-cpu" or this one; raises CandidateError of ``stage``."""
     jit_ir, execution_engine = jit_bindings()
     try:
         with jit_ir.Context(), jit_ir.Location.unknown():
@@ -102,10 +89,6 @@ def write_object(
         raise CandidateError(stage, " ".join(str(error).split())[:300]) from error
 
 
-# ------------------------------------------------------------------------------
-# The machine code of CPU kernels, as the JIT compiles it, as assembly text; needs objdump.
-
-
 TIMEOUT_S = 60.0
 OPTIONS = ("-d", "--no-show-raw-insn")
 INSTRUCTION = re.compile(r"^\s+[0-9a-f]+:\s+(\S.*?)\s*$", re.MULTILINE)  # after its address
@@ -113,11 +96,7 @@ FUNCTION = re.compile(r"^[0-9a-f]+ (<.*>:)$", re.MULTILINE)
 
 
 def assembly(llvm_text: str) -> str:
-    """Returns the assembly of LLVM-dialect text; "" without objdump.
-
-    Compiled for the processor that the attributes of its functions name, else for this machine's. In the form
-    of ``instructions``. Raises CandidateError(LOAD) for text that LLVM does not compile.
-    """
+    """Returns the assembly of LLVM-dialect text, "" without objdump; raises CandidateError(LOAD)."""
     objdump = shutil.which("objdump") or shutil.which("llvm-objdump")
     if objdump is None:
         return ""
@@ -141,12 +120,7 @@ def instructions(listing: str) -> str:
 
 @final
 class CrossCompiler(AbstractCompiler):
-    """A compiler of scripts for a processor of ``tuner.core.processors``.
-
-    LLVM makes object code for that processor, so that its errors are failures of the candidate. The artifact
-    has code that this processor can run, with vectors in place of AMX tiles and VNNI dot products that it
-    does not have; or, where even that cannot run, the code for the other processor.
-    """
+    """Compiles for another processor; artifacts run here: no AMX tiles or VNNI that this one lacks."""
 
     def __init__(self, processor: str) -> None:
         """Takes LLVM's name of the processor: "sapphirerapids". Raises UsageError for an unknown one."""
@@ -156,10 +130,7 @@ class CrossCompiler(AbstractCompiler):
         self._here = describe_machine()
 
     def compile(self, problem: Problem, script: Script) -> Artifact:
-        """Returns an artifact whose hash is that of the code for the other processor.
-
-        Also raises for instructions that it does not have, and for code of which LLVM makes no object code.
-        """
+        """Returns an artifact hashed by the other processor's code; refuses instructions which that lacks."""
         theirs = self._compiler.compile(problem, script)
         refused = refusal(self._processor.machine, instructions_needed(theirs.host_code))
         if refused:
@@ -178,7 +149,6 @@ class CrossCompiler(AbstractCompiler):
         return compiled_for(artifact.host_code, self._processor.name, self._processor.features)
 
     def _runnable(self, problem: Problem, script: Script, theirs: Artifact) -> str:
-        """Returns code of a script that this processor can run; "" where there is none."""
         if self._runs_here(theirs.host_code):
             return theirs.host_code
         try:

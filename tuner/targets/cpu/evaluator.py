@@ -44,10 +44,6 @@ from tuner.targets.cpu.timing_checks import (
     same_float_mode,
 )
 
-# ------------------------------------------------------------------------------
-# Verifies and times kernels on this machine's processor, by a thread team.
-
-
 DRAWS = 8  # inputs that a kernel is verified on, if VERIFY_S allows
 LEAST_DRAWS = 2  # the second has the signs of the first flipped
 SPECIAL_DRAW = 1  # the one with NaN and infinity, of bytes with -128
@@ -91,10 +87,7 @@ class CpuEvaluator(AbstractEvaluator, AbstractBaselineSource):
     """An evaluator for this machine's processor: JIT-compiles artifacts, verifies and times them."""
 
     def __init__(self, threads: int, pin_to: tuple[int, ...] = (), choice: str = "") -> None:
-        """Takes the threads that a kernel may use, and the processors to pin the threads to, if any.
-
-        ``choice``: of the libraries to compare with, as ``chosen_libraries`` takes it.
-        """
+        """Takes a kernel's threads, processors to pin them to, and ``choice`` of baseline libraries."""
         self._threads = threads
         self._choice = choice
         self.baseline_threads = threads
@@ -123,13 +116,7 @@ class CpuEvaluator(AbstractEvaluator, AbstractBaselineSource):
         return LoadedKernel(JittedModule(code, functions), partitions)
 
     def verify(self, problem: Problem, loaded: object, rng: np.random.Generator) -> Verdict:
-        """Runs a kernel on several draws of inputs; returns the worst verdict.
-
-        Operands of a matmul lie next to pages without memory, and A, B and bias are read-only: an access
-        outside of them, or a write to an input, ends the process by SIGSEGV. Also raises VERIFY for a write
-        next to C or a changed input, RUN for threads that the kernel started and that are still alive, or
-        another mode of rounding.
-        """
+        """Returns the worst verdict of several draws; an access outside of operands ends the process."""
         assert isinstance(loaded, LoadedKernel)
         arrays, team = self._arrays_of(problem, rng), self._thread_team()
         prepared: dict[bool, PartitionCalls] = {}  # by whether the arrays lie before pages that fault
@@ -206,7 +193,6 @@ class CpuEvaluator(AbstractEvaluator, AbstractBaselineSource):
         effort: Effort,
         rng: np.random.Generator,
     ) -> dict[int, tuple[OffsetTime, ...]]:
-        """Times the fastest kernels at several alignments; returns the times by index into ``loaded``."""
         kernels = {index: one for index, one in enumerate(loaded) if isinstance(one, LoadedKernel)}
         if not kernels or not timing_checks.fits(problem):
             return {}
@@ -268,11 +254,7 @@ class CpuEvaluator(AbstractEvaluator, AbstractBaselineSource):
     def _require_possible(
         self, problem: Problem, kernel: LoadedKernel, measurement: Measurement, rng: np.random.Generator
     ) -> None:
-        """Refuses a time that no processor like this reaches; looks twice at one that none reached here.
-
-        Looking twice: the kernel is verified on more draws of inputs and timed again. What it then reaches is
-        the known peak.
-        """
+        """Refuses a time that no such processor reaches; tests again what none reached here before."""
         if self._peak is None:
             team, machine = self._thread_team(), self._described_machine()
             self._peak = ProcessorPeak(
@@ -314,10 +296,6 @@ def _calls(loaded: LoadedKernel, arrays: KernelArrays) -> PartitionCalls:
     if isinstance(arrays, FusionArrays):
         return loaded.fusion_calls(arrays)
     return loaded.calls(arrays.problem, arrays.operands)
-
-
-# ------------------------------------------------------------------------------
-# Verifies code for the processor of another machine, where this processor can run it.
 
 
 VERIFIED = (

@@ -122,11 +122,7 @@ class FusionArrays:
     """The arrays that kernels of a fusion are verified and timed on."""
 
     def __init__(self, problem: Problem, rng: np.random.Generator, evicting_bytes: int) -> None:
-        """Allocates the arrays, draws inputs and evaluates what is expected.
-
-        ``evicting_bytes``: so many bytes of other weights, read in between, evict a weight from the second
-        level of cache. Raises CandidateError(VERIFY) for a fusion whose result cannot be evaluated.
-        """
+        """Raises CandidateError(VERIFY). ``evicting_bytes``: of other weights, read in between."""
         self.problem = problem
         self._arguments = fusion_arguments(problem.fusion)
         self._inputs = [each for each in self._arguments if not each.is_output]
@@ -150,10 +146,7 @@ class FusionArrays:
         return tuple(each.memory for each in self._arrays)
 
     def calls(self, function: int, packings: Packings) -> PartitionCalls:
-        """Returns the calls of a kernel on the arrays; each reads the next copy of the weights.
-
-        ``function``: address of the kernel's packed wrapper. ``packings``: how it reads each input.
-        """
+        """Returns calls of the packed wrapper ``function``; each reads the next copy of the weights."""
         blocks = self._packed(packings)
         arguments = tuple(PackedArguments(*self._addresses(block)) for block in blocks)
         weights = tuple(array for block in blocks for array in block)
@@ -182,10 +175,7 @@ class FusionArrays:
         """Leaves the inputs as they are: what is expected of NaN is not known for each operation."""
 
     def fill_with_extremes(self, rng: np.random.Generator) -> None:
-        """Fills the inputs with small and large numbers and zeros of both signs; overwrites the outputs.
-
-        Where the fusion then has no finite result, as of a division by zero, it is a usual draw.
-        """
+        """Fills inputs with small and large numbers and signed zeros, if C is finite; overwrites C."""
         inputs = tuple(
             weight if argument.is_weight else _extreme(base, rng)
             for argument, weight, base in zip(self._inputs, self._weights, self._draws[0].inputs, strict=True)
@@ -211,12 +201,7 @@ class FusionArrays:
             output.poison()
 
     def marks(self, rng: np.random.Generator, calls: int) -> npt.NDArray[np.uint64]:
-        """Draws which element of the outputs becomes NaN before each call; the inputs stay as they are.
-
-        Returns addresses of shape (256, 2), for ``ThreadTeam.watch``. The first of a pair is that of a byte
-        that no kernel reads. Elements whose result is NaN, or may be the mark, are not chosen. Of bytes a
-        mark takes two.
-        """
+        """Returns addresses, (256, 2), for ``ThreadTeam.watch``, of outputs alone; the first is unread."""
         addresses = np.empty((MARKS, 2), np.uint64)
         addresses[:, 0] = self._other.ctypes.data
         places = self._number_places
@@ -263,7 +248,6 @@ class FusionArrays:
 
     @cached_property
     def _number_places(self) -> list[tuple[int, npt.NDArray[np.int64]]]:
-        """Returns (output, flat indices of its elements that can be marked in all draws) for each output."""
         places = []
         for output, array in enumerate(self._outputs):
             can = [_can_be_marked(draw.expected[output].value, array.view) for draw in self._draws]
@@ -345,10 +329,6 @@ def _positive(memory: Array) -> Array:
 
 
 def _extreme(memory: Array, rng: np.random.Generator) -> Array:
-    """Returns numbers scaled by a small or a large factor, some of them zeros of either sign.
-
-    Numbers of i8 become the least and the greatest ones; other integers stay as they are.
-    """
     if memory.dtype == np.int8:
         return rng.choice(np.array([I8_RANGE[0], I8_RANGE[1] - 1, 0], np.int8), memory.size)
     if memory.dtype.kind in "iub":
@@ -377,7 +357,6 @@ def _can_be_marked(expected: npt.NDArray[np.float64], view: Array) -> npt.NDArra
 
 
 def _require_equal(name: str, expected: Expected, found: Array) -> float:
-    """Returns the largest error in tolerances. Raises CandidateError(VERIFY) where it is above 1."""
     worst = worst_error(expected, found)
     if worst <= 1.0:
         return worst

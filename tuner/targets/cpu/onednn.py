@@ -60,11 +60,7 @@ class DnnlArgument(ctypes.Structure):
 
 
 def onednn_code(problem: Problem, operands: Operands, threads: int) -> LibraryCode:
-    """Returns the call of oneDNN's matmul: "oneDNN 3.13.2 brg_matmul:avx512_core_amx".
-
-    B keeps the layout of the problem: no call finds it reordered. A batch is one call. Raises TunerError
-    where oneDNN is missing or refuses the problem.
-    """
+    """Returns the call of oneDNN's matmul: "oneDNN 3.13.2 brg_matmul:avx512_core_amx"; raises TunerError."""
     path = find_onednn()
     if path is None:
         raise TunerError("baseline onednn: libdnnl is not installed")
@@ -151,10 +147,7 @@ KERNEL = re.compile(r",exec,cpu,(matmul|inner_product|gemm_api),([\w:.]*),")  # 
 
 @final
 class TorchOneDnnMatmul(AbstractLibraryMatmul):
-    """The matmul of given bf16 inputs into bf16, or of i8 inputs into i32, by oneDNN, called through torch.
-
-    bf16 has a bf16 result, because torch has no f32 output for bf16 inputs on CPUs.
-    """
+    """The matmul of bf16 into bf16 (torch has no f32 output on CPUs), or of i8 into i32, by oneDNN."""
 
     def __init__(self, problem: Problem, inputs: Inputs, threads: int) -> None:
         """Sets torch's number of threads. Raises TunerError where torch is missing or cannot compute it."""
@@ -202,16 +195,12 @@ class TorchOneDnnMatmul(AbstractLibraryMatmul):
 
 
 def _transposed(matrices: Any) -> Any:
-    """Returns a view of a tensor with its last two dimensions exchanged.
-
-    A single row or column is reshaped: torch 2.13 misreads a transposed row of i8, whose strides are equal.
-    """
+    """Exchanges the last dimensions; reshapes a single row or column: torch 2.13 misreads such i8."""
     *lead, rows, columns = matrices.shape
     return matrices.view(*lead, columns, rows) if 1 in (rows, columns) else matrices.mT
 
 
 def _kernel(torch: Any, multiply: Callable[[], object]) -> str:
-    """Returns oneDNN's kernel of one call, as its log prints it on the standard output; "": not called."""
     library = ctypes.CDLL(None)
     output = os.dup(1)
     with tempfile.TemporaryFile() as log:

@@ -45,10 +45,6 @@ from tuner.targets.interface import (
     TargetStatus,
 )
 
-# ------------------------------------------------------------------------------
-# Targets ``cpu:NAME``: code for another processor, one of PROCESSORS.
-
-
 NO_CLOCK = "code for another processor is not timed"
 CROSS_COMPILES = f"compiles for {', '.join(PROCESSORS)}; verifies what this processor can run of it, no times"
 
@@ -77,10 +73,6 @@ def _described_code(target: TargetName, problem: Problem, script: Script) -> str
     from tuner.targets.cpu.compiler import CpuCompiler, CrossCompiler  # loads MLIR
 
     return CrossCompiler(target.detail).code_of(CpuCompiler().compile(problem, script))
-
-
-# ------------------------------------------------------------------------------
-# The target kind ``cpu``: this machine's processor.
 
 
 BASELINE_TIMEOUT_S = 120.0  # in addition to the float64 reference

@@ -27,20 +27,12 @@ from tuner.targets.arrays import KernelArrays
 
 @dataclass(frozen=True, eq=False)
 class PartitionCalls:
-    """The calls that run a CPU kernel once: one (function address, argument address) per thread partition.
-
-    ``operands`` are the addresses of the arrays A, B[, bias], C. ``keeps`` refers to the memory at all these
-    addresses, so that it is not freed. ``weights``: arrays of a fusion's weights, packed for its code.
-    """
+    """Calls, (function, argument) per partition, that run a kernel once; ``keeps`` owns the memory."""
 
     calls: tuple[tuple[int, int], ...]
     operands: tuple[int, ...]
     keeps: object
     weights: tuple[npt.NDArray[Any], ...] = ()
-
-
-# ------------------------------------------------------------------------------
-# Times of a kernel at several alignments of its operands: whether it is as fast for other arrays.
 
 
 TESTED = (0, 16, 32, 48)  # bytes past a cache line
@@ -64,10 +56,7 @@ def offsets_of(problem: Problem) -> tuple[int, ...]:
 
 
 def fits(problem: Problem) -> bool:
-    """Returns whether a problem's operands are copied to each offset: copies need at most BYTES_LIMIT.
-
-    Those of a fusion are not: in a program they lie where its plan of the memory says.
-    """
+    """Returns whether a problem's operands are copied to each offset: at most BYTES_LIMIT, and no fusion."""
     return not problem.fusion and problem.bytes * len(offsets_of(problem)) <= BYTES_LIMIT
 
 
@@ -87,11 +76,7 @@ class PlacedOperands:
         effort: Effort,
         rng: np.random.Generator,
     ) -> tuple[OffsetTime, ...]:
-        """Times calls of one kernel, one for each offset, interleaved, a sixth of ``effort`` for each.
-
-        ``calls`` run the kernel on ``operands``, in their order. Raises CandidateError(VERIFY) where C
-        depends on the offset.
-        """
+        """Times ``calls`` per offset, interleaved; raises CandidateError(VERIFY) where C depends on it."""
 
         def stopwatch(one: PartitionCalls, operands: tuple[Array, ...]) -> timing.Stopwatch:
             evict = eviction_of(self._problem, operands)
@@ -140,10 +125,7 @@ class ProcessorPeak:
             )
 
     def is_exceeded(self, problem: Problem, measurement: Measurement) -> bool:
-        """Returns whether a time is shorter than any that was seen here. Measures the peak at first use.
-
-        Measures it again before it returns True: a clock may have risen, another load have ended.
-        """
+        """Returns whether a time beats all seen here; measures anew first: clocks may have risen."""
         if problem.dtype not in self._flop_per_s:
             self._flop_per_s[problem.dtype] = self._probe(problem.dtype)
         reached = _reached(problem, measurement)
@@ -160,10 +142,6 @@ class ProcessorPeak:
 
 def _reached(problem: Problem, measurement: Measurement) -> float:
     return problem.flop / measurement.interval_s[1]  # by the slow end
-
-
-# ------------------------------------------------------------------------------
-# Detects what a kernel leaves behind in this process: threads that run on, and other rules of rounding.
 
 
 TASKS = "/proc/self/task"  # proc(5): a folder of each thread
@@ -184,10 +162,7 @@ def no_thread_started() -> Iterator[None]:
 
 @contextlib.contextmanager
 def same_float_mode() -> Iterator[None]:
-    """Raises CandidateError(RUN) at the end of a ``with`` block if this thread rounds otherwise than before.
-
-    Also if it then reads subnormal numbers as zeros, or writes them as zeros. Sets what is usual again.
-    """
+    """Raises CandidateError(RUN) if a block changes rounding or subnormals, and sets them as usual."""
     before = _mode()
     yield
     if _mode() != before:
@@ -212,7 +187,7 @@ def _mode() -> tuple[bool, bool, bool]:
 # operands are evicted before each call, and calls are timed one by one. Within a sample, before each
 # call, the sign of another number of A or B is flipped and another element of C is set to NaN, at random
 # places. After the sample, untimed, the C of the last call is compared. Reasons:
-# docs/decisions/0029-watched-samples.md.
+# docs/decisions/verification-and-workers.md.
 
 
 LEAD_BELOW_S = 0.01  # a shorter sample follows an untimed call: ``fill`` drove data out of the caches
@@ -246,11 +221,7 @@ class TimingChecks:
         self._samples = 0
 
     def __call__(self, inner: int) -> float:
-        """Returns the seconds per call of at least ``inner`` calls.
-
-        Raises CandidateError: VERIFY for a wrong C or an element that a call left unwritten, RUN for threads
-        that the kernel started and that are still alive.
-        """
+        """Returns the seconds per call of at least ``inner`` calls; raises CandidateError(VERIFY or RUN)."""
         times = inner + int(self._rng.integers(int(inner * MORE_CALLS) + 1))
         self._arrays.fill(self._rng)
         if self._last_s < LEAD_BELOW_S:

@@ -17,20 +17,12 @@ from tuner.payload.reference import Array, compare
 from tuner.runtime.cpu.memory import GUARD_BYTES
 from tuner.targets.arrays import Compare, ProblemArrays
 
-# ------------------------------------------------------------------------------
-# Converts DeviceErrors to failures of a candidate; the stage decides whether the process must end.
-
-
 OUT_OF_MEMORY = "CUDA_ERROR_OUT_OF_MEMORY"
 
 
 @contextlib.contextmanager
 def failing_as(stage: Stage) -> Iterator[None]:
-    """Raises CandidateError(stage) in place of a DeviceError that the ``with`` block raises.
-
-    A sticky error, which loses the context, becomes CandidateError(RUN) whatever ``stage``: a process with a
-    failure of RUN, VERIFY or MEASURE is ended, see ``tuner.core.errors.RAN``.
-    """
+    """Raises CandidateError(stage), or RUN for a sticky error, in place of a block's DeviceError."""
     try:
         yield
     except DeviceError as error:
@@ -39,10 +31,7 @@ def failing_as(stage: Stage) -> Iterator[None]:
 
 @contextlib.contextmanager
 def allocating(what: str, size_bytes: int, stage: Stage) -> Iterator[None]:
-    """Raises CandidateError(stage) where the ``with`` block raises DeviceError CUDA_ERROR_OUT_OF_MEMORY.
-
-    The message says that ``size_bytes`` bytes are needed for ``what``. Other errors are raised unchanged.
-    """
+    """Turns CUDA_ERROR_OUT_OF_MEMORY into CandidateError(stage): ``size_bytes`` needed for ``what``."""
     try:
         yield
     except DeviceError as error:
@@ -58,16 +47,10 @@ SLOT_BYTES = 128  # of an argument: a tensor map, which must be aligned to 64 by
 
 @final
 class LoadedKernels:
-    """A compiled program on a device: its kernels are loaded and its scratch memory is allocated.
-
-    Kernels are unloaded and memory is freed when this object is garbage-collected.
-    """
+    """A compiled program's loaded kernels and scratch memory on a device, freed with this object."""
 
     def __init__(self, device: AbstractDevice, program: KernelProgram) -> None:
-        """Loads cubin or PTX and allocates scratch memory.
-
-        Raises DeviceError, and CandidateError(LOAD) where the GPU lacks memory.
-        """
+        """Loads cubin or PTX; raises DeviceError, or CandidateError(LOAD) where memory is missing."""
         self._device = device
         self._program = program
         self._scratch: dict[str, int] = {}
@@ -83,20 +66,13 @@ class LoadedKernels:
                 self._scratch[buffer.name] = device.allocate(buffer.bytes, 0)
 
     def poison(self) -> None:
-        """Sets all bits of the program's scratch memory: a read of an unwritten element shows in C.
-
-        These bits are NaN in every floating-point type and -1 in signed integers.
-        """
+        """Sets all bits of scratch memory, NaN or -1: a read of an unwritten element shows in C."""
         for buffer in self._program.buffers:
             if buffer.name in self._scratch:
                 self._fill(buffer, self._scratch[buffer.name], POISON, 0)
 
     def work(self, addresses: Mapping[str, int]) -> Callable[[int], None]:
-        """Returns a function that enqueues one run of the program on the stream that it is given.
-
-        ``addresses``: device addresses of the problem's buffers by name, such as "a". Each run first zeroes
-        the buffers that the program needs zeroed.
-        """
+        """Returns a function that enqueues one run on a stream; ``addresses``: of the buffers by name."""
         every = {**addresses, **self._scratch}
         zeroed = [(buffer, every[buffer.name]) for buffer in self._program.buffers if buffer.is_zeroed]
         launches = [self._prepared(launch, every) for launch in self._program.launches]
@@ -217,17 +193,12 @@ class GpuProblemArrays:
         self._upload(len(self._addresses) - 1)
 
     def prepare_sample(self, rng: np.random.Generator, stream: int) -> None:
-        """Overwrites C on the device and flips the sign of one number of A or B, chosen at random.
-
-        C gets NaN (integers: the smallest number) or numbers; an i8 whose sign is flipped changes by 128.
-        Enqueues this on ``stream`` and does not wait: the timed work is launched while the stream is busy.
-        """
+        """Overwrites C on the device and flips the sign of one number of A or B, enqueued on ``stream``."""
         self._flipped = self._host.expect_flip(rng)
         self._write_flipped(TOP_BIT, stream)
         self._cover(rng, stream)
 
     def _cover(self, rng: np.random.Generator, stream: int) -> None:
-        """Fills C, without its guard bands, with NaN or with numbers, chosen at random."""
         c = self._host.operands[-1]
         value = (LEAST if c.dtype.kind == "i" else NAN, NUMBER)[int(rng.integers(2))]
         item_bytes = 4 if c.nbytes % 4 == 0 else 1
@@ -236,10 +207,7 @@ class GpuProblemArrays:
         )
 
     def end_sample(self, rng: np.random.Generator, stream: int, *, is_evaluated: bool) -> None:
-        """Undoes the sign flip of ``prepare_sample`` and waits for ``stream``.
-
-        If ``is_evaluated``, also verifies C as ``ProblemArrays.check_rows`` does.
-        """
+        """Undoes ``prepare_sample``'s flip, waits; if ``is_evaluated``, also verifies rows of C."""
         self._write_flipped(0, stream)
         self._device.synchronize_stream(stream)
         if is_evaluated:
@@ -257,13 +225,7 @@ class GpuProblemArrays:
         return verdict
 
     def verify_run(self, run: Callable[[int], None], rng: np.random.Generator) -> None:
-        """Overwrites C, runs a program once more on the current inputs, and verifies C and inputs.
-
-        ``run(stream)`` enqueues a run. A C with the bits of the last verified C is not compared again. The C
-        of an earlier run proves nothing: it may belong to a sample whose inputs were changed. Raises
-        CandidateError(VERIFY), also where a run since the last comparison changed an input or wrote outside
-        of C.
-        """
+        """Runs a program again by ``run(stream)``; verifies C and inputs, which may have changed since."""
         self._cover(rng, 0)
         run(0)
         *inputs, c = self._host.allocations

@@ -16,21 +16,14 @@ BASELINE_TIMEOUT_S = 180.0  # in addition to the float64 reference
 
 
 def gpu_baseline(problem: Problem, effort: Effort, seed: int) -> Baseline:
-    """Times cuBLAS on a problem in a separate process; returns its name and time.
-
-    Raises TunerError where cuBLAS or the GPU is missing or fails, cuBLAS's result is wrong, or the process
-    exceeds a limit.
-    """
+    """Times cuBLAS on a problem in a separate process; returns its name and time. Raises TunerError."""
     timeout_s = BASELINE_TIMEOUT_S + problem.flop / REFERENCE_FLOP_PER_S
     work, memory_bytes = partial(measure_gpu_baseline, problem, effort, seed), child_memory_bytes(problem)
     return call_in_child("baseline", work, timeout_s, memory_bytes, gpu_library_environment())
 
 
 def measure_gpu_baseline(problem: Problem, effort: Effort, seed: int) -> Baseline:
-    """Times cuBLAS on a problem, without an epilogue, on this machine's GPU; returns its name and time.
-
-    Raises TunerError where cuBLAS or the GPU is missing, or cuBLAS's result is wrong.
-    """
+    """Times cuBLAS on a problem without its epilogue; returns its name and time. Raises TunerError."""
     from tuner.targets.gpu.evaluator import evaluator_here, time_cublas  # loads ml_dtypes
 
     return time_cublas(evaluator_here(), problem, effort, seed)

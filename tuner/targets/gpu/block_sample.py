@@ -14,12 +14,9 @@ BANDS = (4, 8)  # rows of blocks per band of a swizzled block order, see tuner/m
 
 
 def sample(grid: Block, limit: int, least: int = LEAST) -> tuple[Block, ...]:
-    """Returns the thread blocks (x, y, z) of a matmul's grid to simulate: all of a small grid, else a sample.
+    """Returns the blocks (x, y, z) to simulate: all, or whole columns of a tile along z for split K.
 
-    A column is all blocks along z at one (x, y): with split K the blocks of a column share a tile of the
-    output C, which is complete only when all of them have run. A grid of at most ``limit`` columns is
-    returned whole. Of a larger grid the result has up to ``limit`` columns, or up to ``least`` if that is
-    more, and never more than about 20: first the corners of C, then the middle, edges and interior.
+    A sample has ``limit`` columns, at least ``least``, at most about 20: the corners of C, then others.
     """
     x_count, y_count, z_count = grid
     if x_count * y_count <= limit:
@@ -42,10 +39,6 @@ def sample(grid: Block, limit: int, least: int = LEAST) -> tuple[Block, ...]:
 
 
 def _band_corners(x_count: int, y_count: int, rows: int) -> list[tuple[int, int]]:
-    """Returns the columns of the other two corners of C where each band of rows is swept along y first.
-
-    The first and the last block of the grid compute the same tiles in either block order.
-    """
     first_height = min(rows, y_count)
     last_start = (y_count - 1) // rows * rows
     last_height = y_count - last_start
@@ -55,10 +48,6 @@ def _band_corners(x_count: int, y_count: int, rows: int) -> list[tuple[int, int]
 
 def _second(count: int) -> tuple[int, int]:
     return min(1, count - 1), max(count - 2, 0)
-
-
-# ------------------------------------------------------------------------------
-# The tiles of C that sampled thread blocks wrote, inferred from a mask of the written elements.
 
 
 Mask = npt.NDArray[np.bool_]
@@ -75,20 +64,10 @@ class Tile:
 def written_tiles(
     written: Mask, count: int, grid: tuple[int, int], cluster: tuple[int, int] = (1, 1)
 ) -> tuple[Tile, ...]:
-    """Returns the tiles of the output matrix C that a sample of thread blocks wrote, inferred from a mask.
+    """Returns the equal tiles of C that ``count`` sampled blocks wrote, inferred from ``written``.
 
-    Equal tiles cover C, the last ones cut at its edges, one per block of the grid. A grid that is rounded up
-    to whole clusters has tiles beyond C, less than a cluster along each axis; each cluster has at least one
-    tile in C.
-
-    Args:
-    - written: mask [row, column] of the elements of C that were written.
-    - count: number of sampled blocks, or of their tiles where a block computes several.
-    - grid: number of blocks (or tiles) along x and y. Columns of C may run along either.
-    - cluster: blocks of a cluster along x and y.
-
-    Raises CandidateError(VERIFY) where the written elements are not ``count`` whole tiles (fewer where tiles
-    lie beyond C): a tile is incomplete, or elements of a block outside of the sample were written.
+    ``grid`` and ``cluster``: blocks along x and y; a rounded grid has tiles beyond C. Raises
+    CandidateError(VERIFY) for an incomplete tile, or elements of a block outside of the sample.
     """
     complaint = None
     orders = ((grid, cluster), (grid[::-1], cluster[::-1]))  # columns usually run along x
@@ -119,10 +98,6 @@ def corners(tiles: tuple[Tile, ...], shape: tuple[int, ...]) -> int:
 
 
 def _extent(written: Mask, count: int, cluster: int) -> int:
-    """Returns the extent of ``count`` equal tiles along axis 0 whose edges match the written elements best.
-
-    Up to ``cluster`` - 1 tiles may lie beyond the end of the axis.
-    """
     size = written.shape[0]
     least, fewest = -(-size // count), count - cluster + 1
     most = size if fewest <= 1 else -(-size // (fewest - 1)) - 1

@@ -110,14 +110,10 @@ class GpuCallable(LoadedCode):
         return (*expected_inputs(self.problem), expected_output(self.problem))
 
     def _enqueue(self, addresses: list[int], stream: int) -> None:
-        """Enqueues one run on a stream, given the addresses of A, B[, bias] and C."""
         names = [buffer.name for buffer in self._buffers]
         self._loaded.work(dict(zip(names, addresses, strict=True)))(stream)
 
 
 def load_program(problem: Problem, program: KernelProgram) -> Callable[..., Any]:
-    """Returns a compiled program as a Python callable on this machine's GPU, for arrays of ``problem``.
-
-    Raises DeviceError without a GPU, CandidateError(LOAD) where the GPU lacks memory.
-    """
+    """Returns a program as a callable; raises DeviceError, or CandidateError(LOAD) without memory."""
     return GpuCallable(problem, program, open_device())

@@ -55,10 +55,7 @@ class Tool:
 
 
 def locate(name: str) -> Tool | None:
-    """Returns an executable of CUDA, from its wheel, else from PATH; None if it is not installed.
-
-    ``name``: "ptxas", "nvdisasm" or "compute-sanitizer".
-    """
+    """Returns an executable of CUDA, such as "ptxas", from its wheel, else from PATH; None: not installed."""
     for distribution in DISTRIBUTIONS[name]:
         try:
             wheel = importlib.metadata.distribution(distribution)
@@ -71,10 +68,6 @@ def locate(name: str) -> Tool | None:
                 return Tool(path, f"{distribution} {wheel.version}")
     on_path = shutil.which(name)
     return Tool(Path(on_path), "PATH") if on_path else None
-
-
-# ------------------------------------------------------------------------------
-# Versions of ptxas that are known to miscompile correct PTX, with sources.
 
 
 Version = tuple[int, ...]  # (12, 6, 85)
@@ -178,11 +171,7 @@ class _Section:
 
 
 def read_report(text: str) -> tuple[KernelReport, ...]:
-    """Returns the resources of each kernel in the output ``text`` of ``ptxas -v``, in its order.
-
-    A note before the first kernel is given to each kernel. Raises ValueError where the number of registers of
-    a kernel is missing.
-    """
+    """Returns each kernel's resources in ``ptxas -v``'s output; raises ValueError without registers."""
     sections: list[_Section] = []
     general: list[str] = []
     for line in text.splitlines():
@@ -199,10 +188,7 @@ def read_report(text: str) -> tuple[KernelReport, ...]:
 
 
 def first_fault(text: str) -> str:
-    """Returns the first error in ptxas's output ``text`` as one line, without the name of the temporary file.
-
-    Without an error, the first line of the text that is not blank; "no message" for a blank text.
-    """
+    """Returns the first error in ptxas's output, else its first line, without the temporary file's name."""
     for line in text.splitlines():
         if fault := FAULT.match(line):
             return f"{fault[1]}: {fault[2]}" if fault[1] else str(fault[2])
@@ -216,10 +202,6 @@ def _finish(section: _Section, general: list[str]) -> KernelReport:
     return KernelReport(
         section.kernel, registers, barriers, *section.stack, shared, (*general, *section.notes)
     )
-
-
-# ------------------------------------------------------------------------------
-# Runs ptxas: assembles PTX to machine code (cubin), and reads the resources of each kernel.
 
 
 TIMEOUT_S = 60.0  # of an assembly; the largest matmul kernels take about one second
@@ -243,12 +225,7 @@ class Ptxas:
             raise UsageError(f"chip: found {chip.name!r}, allowed by {where}: {known}")
 
     def assemble(self, program: KernelProgram, timeout_s: float = TIMEOUT_S) -> KernelProgram:
-        """Assembles a program's PTX; returns the program with its cubin and the resources of its kernels.
-
-        Raises CandidateError(COMPILE) with ptxas's first error, or where it takes longer than ``timeout_s``;
-        UsageError for a chip that ptxas does not know, MachineError where the disk has no space for the
-        cubin.
-        """
+        """Returns the program with cubin and resources; raises CandidateError(COMPILE), UsageError."""
         chip = chip_of(program.chip)
         self.require(chip)
         cubin, reports = self._run(program.ptx, chip, timeout_s)
@@ -276,19 +253,13 @@ class Ptxas:
 
 @functools.cache
 def find_ptxas() -> Ptxas | None:
-    """Returns the ptxas of the wheel, else the ptxas on PATH, else None; searched once per process.
-
-    Raises UsageError for a ptxas that is found but cannot run.
-    """
+    """Returns the wheel's ptxas, else that on PATH, else None; raises UsageError for one that cannot run."""
     tool = locate("ptxas")
     return None if tool is None else ask_ptxas(tool)
 
 
 def require_ptxas() -> Ptxas:
-    """Returns the installed ptxas.
-
-    Raises UsageError without one, with the command that installs ptxas, or for one that cannot run.
-    """
+    """Returns the installed ptxas; raises UsageError without one, or for one that cannot run."""
     found = find_ptxas()
     if found is None:
         wheels = " or ".join(DISTRIBUTIONS["ptxas"])
@@ -297,10 +268,7 @@ def require_ptxas() -> Ptxas:
 
 
 def ask_ptxas(tool: Tool) -> Ptxas:
-    """Runs an executable to find its version and chips; returns it as a Ptxas.
-
-    Raises UsageError if the executable cannot run or is not NVIDIA's ptxas.
-    """
+    """Finds an executable's version and chips; raises UsageError if it cannot run or is not ptxas."""
     try:
         version = _call(tool.path, ["--version"], QUESTION_TIMEOUT_S).stdout
         options = _call(tool.path, ["--help"], QUESTION_TIMEOUT_S).stdout
@@ -354,18 +322,11 @@ def _resources(program: KernelProgram, chip: Chip, report: KernelReport, notes: 
     )
 
 
-# ------------------------------------------------------------------------------
-# Compiles scripts to GPU programs: transformed, lowered to PTX, assembled where ptxas is installed.
-
-
 BINDINGS: Final = "numba-cuda-mlir"  # the wheel that makes PTX
 
 
 def gpu_compiler_build(chip: Chip, ptxas: Ptxas | None, sources: Sources) -> Compiler:
-    """Returns the identity of the build that compiles for a chip: versions of tools, hash of ``sources``.
-
-    ``ptxas`` None: not installed. Raises UsageError for a chip that ``ptxas`` does not know.
-    """
+    """Returns the identity of the build: tool versions, hash of ``sources``; ``ptxas`` None: missing."""
     if ptxas is not None:
         ptxas.require(chip)
     compiler_builds = tuple(package for package in packages() if package[0] == BINDINGS)
@@ -384,10 +345,7 @@ class GpuCompiler(AbstractCompiler):
         self._context: bindings.ir.Context | None = None
 
     def compile(self, problem: Problem, script: Script) -> Artifact:
-        """Returns an artifact with the GPU program, and why that cannot be launched, if so.
-
-        Also raises UsageError for a ptxas that cannot run, and as ``Ptxas.assemble`` does.
-        """
+        """Returns an artifact with the GPU program, and why that cannot be launched, if so."""
         with failing_at(Stage.BIND):
             scratch = scratch_in(script.text, problem)
         start = time.perf_counter()

@@ -14,7 +14,7 @@ from tuner.core.interfaces import FINAL_EFFORT, Script
 from tuner.core.machine import Compiler, Roofline
 from tuner.core.problem import INPUT_DTYPES, NUMPY_ALIGNMENT, WARM, Problem
 from tuner.core.runs import Baseline, StoredTrial
-from tuner.mlir.fingerprint import GPU_SOURCES
+from tuner.mlir.fingerprint import GPU_SOURCES, Sources
 from tuner.payload.gpu import gpu_payload_mlir, scratch_in
 from tuner.runtime.cuda import probe
 from tuner.runtime.cuda.probe import GpuSensors, SensorsError, describe_gpu, machine_for, open_device
@@ -44,20 +44,13 @@ if TYPE_CHECKING:
     from tuner.core.gpu_code import Assemble
 
 
-# ------------------------------------------------------------------------------
-# Functions that the target kinds ``cuda`` and ``simulator`` share: compiling, reading code, calling.
-
-
 DEFAULT_CHIP = "sm_90"
 FLOAT8_CAPABILITY = 89  # PTX ISA, "mma": .e4m3 and .e5m2
 COMPILE_TIMEOUT_S = 90.0  # ptxas is ended after 60
 
 
 def require_chip_types(problem: Problem, target: TargetName) -> None:
-    """Raises UsageError for a problem that the chip cannot compute, or that speaks of a CPU's memory.
-
-    Tensor cores before sm_89 have no 8-bit floats. Alignment and cache states are of CPUs.
-    """
+    """Raises UsageError for a problem with types that the chip lacks, or with alignment and caches."""
     if problem.align != NUMPY_ALIGNMENT:
         raise UsageError(
             f"--align {problem.align} cannot be combined with {target.text}: the driver aligns device memory"
@@ -77,19 +70,20 @@ def compiler_factory(target: TargetName) -> "Factory":
     return Factory("tuner.targets.gpu.compiler:GpuCompiler", (chip_of(target.detail),))
 
 
-def gpu_source(problem: Problem, script: str) -> str:
-    """Returns the payload of a problem for a GPU, as MLIR text; comments of ``script`` decide its buffers.
+def compiler_with(sources: Sources, target: TargetName) -> Compiler:
+    """Returns the build that compiles for the target's chip, with the hash of ``sources``."""
+    from tuner.targets.gpu.compiler import find_ptxas, gpu_compiler_build  # loads MLIR
 
-    Raises UsageError for a workspace of split-K or packed operands that are not possible.
-    """
+    return gpu_compiler_build(chip_of(target.detail), find_ptxas(), sources)
+
+
+def gpu_source(problem: Problem, script: str) -> str:
+    """Returns a problem's payload, with the buffers that comments of ``script`` state; raises UsageError."""
     return gpu_payload_mlir(problem, scratch_in(script, problem))
 
 
 def gpu_code(target: TargetName, problem: Problem, script: Script) -> str:
-    """Returns the PTX that a transform script compiles to for the target's chip; ptxas is not used.
-
-    Raises CandidateError for a script that does not compile.
-    """
+    """Returns the PTX that a script compiles to for a chip, without ptxas; raises CandidateError."""
     from tuner.targets.gpu.compiler import GpuCompiler  # loads MLIR
 
     return str(GpuCompiler(chip_of(target.detail), lambda: None).compile(problem, script).code)
@@ -103,11 +97,7 @@ def gpu_assembly(_code: str, program: KernelProgram | None) -> str:
 
 
 def load_on_gpu(problem: Problem, trial: StoredTrial, program: KernelProgram | None) -> Callable[..., object]:
-    """Returns a trial's compiled program, loaded onto this machine's GPU, as a callable on arrays.
-
-    Raises UsageError where ``program`` is None (no program is stored for the trial), DeviceError without a
-    GPU, CandidateError(LOAD) where the GPU lacks memory.
-    """
+    """Returns a trial's program as a callable; raises UsageError for None, or as ``load_program`` does."""
     if program is None:
         raise UsageError(f"trial {trial.id}: no compiled program is stored")
     from tuner.targets.gpu.callables import load_program  # loads ml_dtypes
@@ -142,12 +132,6 @@ GIB = 2**30
 def cuda_limits(memory_bytes: int) -> "Limits":
     """Returns the limits of the processes that compile and time GPU kernels, each within ``memory_bytes``."""
     return Limits(COMPILE_TIMEOUT_S, EVALUATION_TIMEOUT_S, memory_bytes, SLOWEST_FLOP_PER_S, GPU_CALLS)
-
-
-def _compiler(target: TargetName) -> Compiler:
-    from tuner.targets.gpu.compiler import find_ptxas, gpu_compiler_build  # loads MLIR
-
-    return gpu_compiler_build(chip_of(target.detail), find_ptxas(), GPU_SOURCES)
 
 
 def _children(target: TargetName, problem: Problem, _threads: int) -> RunnerChildren:
@@ -222,7 +206,7 @@ KIND = TargetBackend(
     status=_status,
     outcomes=MeasurementBackend(
         machine=lambda target: machine_for(chip_of(target.detail)),
-        compiler=_compiler,
+        compiler=partial(compiler_with, GPU_SOURCES),
         plan=plan,
         bind=bind,
         runner=child_runner(_children),

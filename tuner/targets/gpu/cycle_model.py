@@ -28,10 +28,6 @@ from tuner.simulator.launch import program_accesses
 from tuner.simulator.memory.access_log import Access
 from tuner.targets.gpu.sass import Kernel, MachineInstruction, listing_of, nvdisasm, read_kernels
 
-# ------------------------------------------------------------------------------
-# Infers how often a warp executes each instruction of a kernel, from the multiply-adds required.
-
-
 WARP_LANES, WARPGROUP_LANES = 32, 128
 # Shapes of mma.sync in names: "HMMA.16816.F32" has 16 x 8 x 16; of wgmma: "HGMMA.64x256x16.F32".
 WARP_SHAPE = re.compile(r"\.(16|8)(8|4)(64|32|16|8|4)(?:\.|$)")
@@ -42,10 +38,7 @@ GROUP_PRODUCTS = ("HGMMA", "IGMMA", "QGMMA")
 
 
 def multiply_adds(instruction: MachineInstruction) -> int:
-    """Returns how many multiply-adds one lane does in an FFMA, DFMA, HFMA2 or matrix instruction; else 0.
-
-    An integer multiply-add outside of matrix instructions (IMAD) counts as 0.
-    """
+    """Returns the multiply-adds of one lane in an FFMA, DFMA, HFMA2 or matrix instruction; else 0."""
     name = instruction.mnemonic
     if name in SCALAR_PRODUCTS:
         return SCALAR_PRODUCTS[name]
@@ -58,12 +51,7 @@ def multiply_adds(instruction: MachineInstruction) -> int:
 
 
 def executions(kernel: Kernel, owed: float, outer_iterations: float = 1.0) -> tuple[float, ...]:
-    """Returns how often a warp executes each instruction of a kernel, one number per instruction.
-
-    ``owed``: the multiply-adds that a lane must execute. The innermost loop with most products gets as many
-    iterations as needed to execute the multiply-adds that the code outside of this loop does not. The loop
-    around has ``outer_iterations`` iterations; all other code is executed once.
-    """
+    """Returns each instruction's executions, the most in the loop with most products, for ``owed``."""
     products = [multiply_adds(each) for each in kernel.code]
     counts = [1.0] * len(products)
     inner = main_loop(kernel)
@@ -82,10 +70,7 @@ def executions(kernel: Kernel, owed: float, outer_iterations: float = 1.0) -> tu
 
 
 def main_loop(kernel: Kernel) -> tuple[int, int] | None:
-    """Returns the innermost loop with most products: (index of its first instruction, after its last).
-
-    Innermost means that the loop contains no other loop with products. None for a kernel without such a loop.
-    """
+    """Returns the innermost loop with most products, (first index, index after the last), or None."""
     products = [multiply_adds(each) for each in kernel.code]
     loops = [loop for loop in kernel.loops() if any(products[slice(*loop)])]
     innermost = [loop for loop in loops if not any(other != loop and _holds(loop, other) for other in loops)]
@@ -228,11 +213,7 @@ def _asks_one_bank(instruction: MachineInstruction) -> bool:
 
 
 def critical_path(kernel: Kernel, executed: Sequence[float]) -> float:
-    """Returns the cycles that one warp takes alone: stall counts, and load latencies that nothing hides.
-
-    Each barrier of a block (BAR) adds BARRIER_CYCLES (40). ``executed``: how often the warp executes each
-    instruction of the kernel.
-    """
+    """Returns one warp's cycles alone: stall counts, exposed load latencies, 40 per barrier of a block."""
     now, ready = 0.0, dict.fromkeys(range(6), 0.0)
     start, end = main_loop(kernel) or (0, 0)
     spent: dict[int, float] = {}  # by index of the instruction
@@ -262,13 +243,7 @@ MATRIX_WORDS = 4  # of each lane whose address ldmatrix and stmatrix take
 
 
 def memory_cycles(kernel: Kernel, accesses: Iterable[Access], capability: int) -> dict[int, float]:
-    """Returns the predicted cycles of a warp at each memory instruction of a kernel, by index in the code.
-
-    An access to shared memory or a global load costs the mean of the simulated ``accesses`` of its kind and
-    width, else of its kind; without such accesses, the cycles of lanes that access consecutive words. Global
-    stores and atomics cost one cycle per word, spills the cycles of their bytes on the path to the L2.
-    ``capability``: that of the chip, such as 90.
-    """
+    """Returns a warp's predicted cycles per memory instruction, by index: means of simulated ``accesses``."""
     seen: dict[tuple[str, int], list[float]] = {}  # by mnemonic and width in words; width 0 stands for any
     for access in accesses:
         for mnemonic, (opcode, category) in ORIGINS.items():
@@ -312,13 +287,7 @@ class PredictedCycles:
 def predict_cycles(
     problem: Problem, program: KernelProgram, nvdisasm: Path, multiprocessors: int | None = None
 ) -> PredictedCycles:
-    """Returns the cycles that a model predicts for one call of a program that has a cubin.
-
-    ``nvdisasm``: path of the executable. ``multiprocessors``: their number in the GPU; None: as many as the
-    chip's largest product has. Raises CalledProcessError where nvdisasm cannot read the cubin, TimeoutExpired
-    where it takes longer than 60 s, SimulationError and UnsupportedInstruction where the simulator cannot run
-    the kernels.
-    """
+    """Returns the predicted cycles of a call; raises errors of nvdisasm and of the simulator."""
     chip, count = chip_of(program.chip), multiprocessors or USUAL_MULTIPROCESSORS.get(program.chip, 1)
     kernels = {each.name: each for each in read_kernels(listing_of(program.cubin, nvdisasm))}
     cycles, most, parts = LAUNCH * (len(program.launches) - 1), 0.0, None
@@ -357,10 +326,7 @@ def _work(problem: Problem, program: KernelProgram, launch: Launch, kernel: Kern
 
 
 def predicted(problem: Problem, program: KernelProgram) -> PredictedCycles | None:
-    """Returns the cycles that a model predicts for a compiled program, from its machine code.
-
-    None without nvdisasm or cubin, and for code that cannot be analysed.
-    """
+    """Returns a program's predicted cycles; None without nvdisasm or cubin, and where that fails."""
     tool = nvdisasm()
     if tool is None or not program.cubin:
         return None

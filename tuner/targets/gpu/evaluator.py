@@ -30,9 +30,6 @@ from tuner.targets.arrays import Compare
 from tuner.targets.gpu.arrays import GpuProblemArrays, LoadedKernels, failing_as
 from tuner.targets.gpu.event_timing import MIN_SAMPLES, AbstractSampleWatch, GpuTimer
 
-# ------------------------------------------------------------------------------
-# This machine's GPU: the open device, the size of its cache, its sensors.
-
 
 def no_sensors() -> GpuState | None:
     """Returns None: the sensor reading of a GPU without sensors."""
@@ -50,10 +47,7 @@ class LocalGpu:
     def conditions_since(
         self, before: GpuState | None, between: Sequence[GpuState] = ()
     ) -> Conditions | None:
-        """Reads the sensors after a measurement; returns the readings before, between (summarized) and after.
-
-        Returns None if ``before`` is None or the GPU has no sensors.
-        """
+        """Returns readings before, during (summarized) and after; None without ``before`` or sensors."""
         after = self.read_sensors()
         if before is None or after is None:
             return None
@@ -61,10 +55,7 @@ class LocalGpu:
 
 
 def open_gpu(here: GpuHere) -> LocalGpu:
-    """Opens this machine's first GPU, which creates a context in its memory; ``here`` describes the GPU.
-
-    Raises DeviceError where the GPU cannot be opened.
-    """
+    """Opens this machine's first GPU, described by ``here``, with a context; raises DeviceError."""
     read_sensors: Callable[[], GpuState | None] = no_sensors
     device = open_device()
     with contextlib.suppress(SensorsError):
@@ -81,10 +72,7 @@ PEAK_ERROR = 0.1  # relative, of the peak at the highest clock: error of events 
 
 @final
 class WatchedRuns(AbstractSampleWatch):
-    """Callbacks that overwrite C and flip a sign before each timed sample of a program, and verify some.
-
-    Which samples are verified is random: at least one of any MIN_SAMPLES (20) in a row.
-    """
+    """Overwrites C and flips a sign before each timed sample; verifies at least one of 20, at random."""
 
     def __init__(self, arrays: GpuProblemArrays, rng: np.random.Generator) -> None:
         """Takes the arrays that the program works on, already on the device."""
@@ -111,10 +99,7 @@ class LoadedCublas:
         self._problem = problem
 
     def work(self, addresses: Mapping[str, int]) -> Callable[[int], None]:
-        """Returns a function that enqueues one matmul on the stream that it is given.
-
-        ``addresses``: device addresses by the names "a", "b" and "c".
-        """
+        """Returns a function that enqueues one matmul on a stream; ``addresses``: of "a", "b" and "c"."""
         a, b, c = (addresses[name] for name in "abc")
         return lambda stream: self._library.multiply(self._problem, a, b, c, stream)
 
@@ -131,10 +116,7 @@ class GpuEvaluator(AbstractEvaluator, AbstractBaselineSource):
         compare: Compare = compare,
         find_library: Callable[[], str] = find_cublas,
     ) -> None:
-        """Takes the programs' chip, functions that describe and open the GPU, compare C and find cuBLAS.
-
-        Raises UsageError for an unknown chip.
-        """
+        """Takes the programs' chip, and what opens the GPU, compares C, finds cuBLAS; raises UsageError."""
         self._chip = chip_of(chip)
         self._describe = describe
         self._open = open_
@@ -146,10 +128,7 @@ class GpuEvaluator(AbstractEvaluator, AbstractBaselineSource):
         self._arrays: GpuProblemArrays | None = None
 
     def usable(self) -> GpuHere:
-        """Returns a description of this machine's GPU.
-
-        Raises DeviceError where there is no GPU, or where it is not of the evaluator's chip.
-        """
+        """Returns a description of this machine's GPU; raises DeviceError for none or another chip."""
         here = self._describe()
         require_chip(self._chip, here.facts)
         return here
@@ -189,11 +168,9 @@ class GpuEvaluator(AbstractEvaluator, AbstractBaselineSource):
     def measure(
         self, problem: Problem, loaded: object, effort: Effort, rng: np.random.Generator
     ) -> Measurement:
-        """Times runs of a program, or of a work of ``load_baselines``, between two readings of the sensors.
+        """Times work between two readings of the sensors, then verifies two more runs, of cuBLAS one.
 
-        After timing, complete or early-stopped, two more runs are verified: one on the timed inputs, and one
-        on inputs that were never timed, so that a kernel that remembers results of earlier inputs fails; of
-        cuBLAS only the first.
+        The second is on inputs never timed: a kernel that remembers results of earlier ones fails.
         """
         assert isinstance(loaded, LoadedKernels | LoadedCublas)
         with failing_as(Stage.MEASURE):
@@ -265,11 +242,7 @@ def _watch(program: object, arrays: GpuProblemArrays, rng: np.random.Generator) 
 
 
 def require_possible(problem: Problem, measurement: Measurement, facts: CudaFacts) -> None:
-    """Raises CandidateError(VERIFY) for a time that is too short for the GPU's documented peak flop/s.
-
-    Too short means more flop/s than the peak and PEAK_ERROR (10 %). Does nothing for a GPU or dtype without a
-    documented peak.
-    """
+    """Raises CandidateError(VERIFY) for a time beyond the documented peak and PEAK_ERROR (10 %)."""
     try:
         peak = documented_flop_per_s(facts, problem.dtype)
     except TunerError:
@@ -284,15 +257,8 @@ def require_possible(problem: Problem, measurement: Measurement, facts: CudaFact
         )
 
 
-# ------------------------------------------------------------------------------
-# Times the GPU baseline, cuBLAS, alone: verified and timed like tuned kernels.
-
-
 def evaluator_here() -> GpuEvaluator:
-    """Returns a new evaluator for this machine's first GPU.
-
-    Raises DeviceError on a machine without a GPU, UsageError for a GPU of an unknown chip.
-    """
+    """Returns an evaluator for this machine's first GPU; raises DeviceError, or UsageError for its chip."""
     return GpuEvaluator(describe_gpu().facts.chip)
 
 

@@ -1,6 +1,6 @@
 """Times work on a GPU by CUDA events: warm as a graph of many runs, cold as single runs after a cache flush.
 
-Reasons: docs/decisions/0020-gpu-timing.md.
+Reasons: docs/decisions/measurement.md.
 """
 
 import abc
@@ -41,10 +41,7 @@ class AbstractSampleWatch(abc.ABC):
 
 @final
 class GpuTimer:
-    """A timer of GPU work by CUDA events, on a stream that it creates.
-
-    Holds the stream, two events and memory for flushing the L2 cache until ``close``.
-    """
+    """Times GPU work by CUDA events on its own stream; holds memory for flushing the L2 until ``close``."""
 
     def __init__(self, device: AbstractDevice, cache_bytes: int) -> None:
         """Takes the device and the bytes of its L2 cache, 0 if unknown."""
@@ -70,10 +67,7 @@ class GpuTimer:
         rng: np.random.Generator,
         watch: AbstractSampleWatch | None = None,
     ) -> Measurement:
-        """Times one piece of work: warm, as runs in a row, and cold, each run after a flush of the L2.
-
-        Work that is too slow is early-stopped as ``effort`` says, and then not timed cold.
-        """
+        """Times work warm, then cold, after flushes of the L2, unless early-stopped by ``effort``."""
         with contextlib.closing(GraphStopwatch(self, work, watch)) as take:
             warm_up(take)
             warm = timing.measure_by(take, with_min_samples(effort), rng)
@@ -90,11 +84,7 @@ class GpuTimer:
         after_round: Callable[[], None] = lambda: None,
         watches: tuple[AbstractSampleWatch | None, ...] = (),  # of each work; (): of none
     ) -> tuple[Measurement, ...]:
-        """Times several pieces of work interleaved, warm and then cold; one sample each per round, shuffled.
-
-        ``after_round`` is called when the GPU has finished a round. Returns one measurement per work, in the
-        order of ``works``.
-        """
+        """Times works interleaved, warm, then cold, each round shuffled; returns them in order."""
         watched = tuple(zip(works, watches or (None,) * len(works), strict=True))
         with contextlib.ExitStack() as stack:
             takes = tuple(
@@ -129,10 +119,7 @@ class GpuTimer:
         return taken_s
 
     def stopped_s(self) -> float:
-        """Records the stop event and waits for the GPU; returns the seconds since the timer's start event.
-
-        The caller has recorded the start event. Raises DeviceError for a device without a clock.
-        """
+        """Records the stop event and waits; returns the seconds since the start event. Raises DeviceError."""
         self.device.record_event(self.stop, self.stream)
         self.device.synchronize_event(self.stop)
         elapsed_s = self.device.elapsed_s(self.start, self.stop)
@@ -143,10 +130,7 @@ class GpuTimer:
 
 @final
 class GraphStopwatch:
-    """A stopwatch of GPU work: runs it a number of times in a row, returns the seconds per run.
-
-    All runs of a sample are one CUDA graph, so that no host time is measured.
-    """
+    """Times GPU work as runs of one CUDA graph, so that no host time is measured; seconds per run."""
 
     def __init__(self, timer: GpuTimer, work: Enqueue, watch: AbstractSampleWatch | None = None) -> None:
         self._timer = timer

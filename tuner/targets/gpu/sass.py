@@ -24,10 +24,7 @@ Mix = tuple[tuple[str, int], ...]  # (instruction, occurrences in the text), mos
 
 
 def instruction_mix(text: str) -> Mix:
-    """Returns (instruction, occurrences) for PTX or LLVM-dialect text, the most frequent instruction first.
-
-    Counts the text, not executions. PTX instructions are named without types, such as "ld.shared".
-    """
+    """Returns (instruction, occurrences in the text) of PTX or LLVM dialect, the most frequent first."""
     if PTX_MARK in text:
         names = [PTX_TYPE.sub("", name) for name in PTX_INSTRUCTION.findall(text)]
     else:
@@ -36,11 +33,7 @@ def instruction_mix(text: str) -> Mix:
 
 
 def assembly_mix(text: str) -> Mix:
-    """Returns (instruction, occurrences) for assembly text of x86 or SASS, the most frequent first.
-
-    Counts the lines that are indented by exactly two spaces, as this project's listings are. Prefixes such as
-    ``lock`` and ``rep`` are skipped; SASS must have no guard predicates.
-    """
+    """Returns (instruction, lines indented by two spaces) of an assembly, the most frequent first."""
     return _counted(ASSEMBLY.findall(text))
 
 
@@ -99,10 +92,7 @@ class MachineInstruction:
 
     @property
     def sources(self) -> tuple[tuple[int, bool], ...]:
-        """Returns (register number, whether it is reused) of each register operand after the first.
-
-        A reused operand comes from the operand cache (``.reuse``), not from its register bank.
-        """
+        """Returns (register, whether from the operand cache, ``.reuse``) of each operand after the first."""
         return tuple((int(number), bool(reused)) for number, reused in REGISTER.findall(self.text)[1:])
 
 
@@ -115,10 +105,9 @@ class Kernel:
     labels: tuple[tuple[str, int], ...]  # (label, address)
 
     def loops(self) -> tuple[tuple[int, int], ...]:
-        """Returns each loop of the code as (first index, index after the last) of its instructions.
+        """Returns each loop as (first index, index after the last); of equal firsts the longest.
 
-        Loops with the same first instruction count as one, the longest. A backward jump over an EXIT is no
-        loop: such a jump returns from code that retries a wait. Nor is a jump to itself, after each kernel.
+        A jump over an EXIT returns from code that retries a wait; one to itself ends each kernel.
         """
         index_of = {each.address: index for index, each in enumerate(self.code)}
         addresses = dict(self.labels)
@@ -165,10 +154,7 @@ TIMEOUT_S = 60.0
 
 
 def listing_of(cubin: bytes, nvdisasm: Path) -> str:
-    """Returns nvdisasm's listing of a cubin: its instructions as text, with their encodings.
-
-    Raises CalledProcessError where nvdisasm cannot read it, TimeoutExpired after 60 s (TIMEOUT_S).
-    """
+    """Returns nvdisasm's listing of a cubin; raises CalledProcessError, TimeoutExpired after 60 s."""
     with tempfile.NamedTemporaryFile(suffix=".cubin") as file:
         file.write(cubin)
         file.flush()
@@ -177,10 +163,7 @@ def listing_of(cubin: bytes, nvdisasm: Path) -> str:
 
 
 def sass(program: KernelProgram | None) -> str:
-    """Returns the machine code of a program as SASS text, kernel by kernel; "" where there is none to show.
-
-    That is without a program or its cubin, without nvdisasm, or where nvdisasm fails.
-    """
+    """Returns a program's SASS text, kernel by kernel; "" without cubin or nvdisasm, or where that fails."""
     tool = nvdisasm()
     if tool is None or program is None or not program.cubin:
         return ""

@@ -25,10 +25,6 @@ from tuner.simulator.ptx.geometry import Index3, whole_clusters
 from tuner.targets.gpu.arrays import LoadedKernels
 from tuner.targets.gpu.block_sample import LEAST, Block, Mask, Tile, corners, sample, written_tiles
 
-# ------------------------------------------------------------------------------
-# Runs a kernel program on the simulated GPU, with numpy arrays as its buffers.
-
-
 Arrays = Mapping[str, Array]  # by the names of buffers
 
 
@@ -38,17 +34,11 @@ def simulate_program(
     blocks: Mapping[int, tuple[Index3, ...]] | None = None,
     schedule_seed: int | None = None,
 ) -> tuple[Simulation, ...]:
-    """Simulates the launches of a program in order, from its PTX; returns one simulation per launch.
+    """Simulates launches in order, from PTX; returns one simulation per launch.
 
-    ``arrays``: inputs and outputs by buffer name, C-contiguous, read and written in place; a scratch buffer
-    without an array is device memory filled with NaN. ``blocks``: the thread blocks to execute, by index of
-    the launch; a launch without an entry runs all blocks. ``schedule_seed`` None: threads run in a fixed
-    order, many lanes simulated at once; a number: in a random order, several times slower. The races found
-    do not depend on the order.
-
-    Raises UsageError for arrays or a launch that do not fit, SimulationError for a fault and for text that
-    is not PTX, UnsupportedInstruction for an instruction that is not simulated, DeviceError for other errors
-    of the simulated device.
+    ``arrays``: by buffer name, in place; scratch without one is NaN. ``blocks`` by launch; without: all.
+    ``schedule_seed``: of a random order, several times slower; races found do not depend on the order.
+    Raises UsageError: misfit, SimulationError: fault, UnsupportedInstruction, DeviceError.
     """
     simulations: list[Simulation] = []
 
@@ -87,7 +77,6 @@ def _require_fitting(buffer: KernelBuffer, arrays: Arrays) -> None:
 
 
 def _by_parameters(launch: PreparedLaunch, near: Near) -> Near:
-    """Returns ``near`` whose regions are named after the first kernel parameter that points to them."""
     names: dict[int, str] = {}
     for parameter, content in zip(launch.kernel.entry.parameters, launch.parameters, strict=True):
         names.setdefault(int.from_bytes(content, "little"), parameter.name)
@@ -127,11 +116,7 @@ class SimulatorEvaluator(AbstractEvaluator):
         return artifact.program
 
     def verify(self, problem: Problem, loaded: object, rng: np.random.Generator) -> Verdict:
-        """Runs all blocks of a small problem, a sample of a large one; compares the tiles that they compute.
-
-        Raises CandidateError(VERIFY) for an element that is wrong, unwritten or outside of these tiles, and
-        as ``simulated_launches`` does.
-        """
+        """Runs all blocks of a small problem, else a sample; raises CandidateError(VERIFY)."""
         assert isinstance(loaded, KernelProgram)
         inputs = draw(problem, draw_base(problem, rng), rng)
         c = unwritten_output(problem)
@@ -169,11 +154,7 @@ def simulated_launches(
     arrays: Mapping[str, Array],  # by the names of buffers; changed in place
     blocks: Mapping[int, tuple[Block, ...]],  # by index of the launch; without an entry: all blocks
 ) -> tuple[Simulation, ...]:
-    """Simulates a program's launches in order; returns one simulation per launch, none of which has a race.
-
-    Raises CandidateError(VERIFY) for a fault or a race, and CandidateError(RUN) for an instruction that is
-    not simulated or a launch that does not fit, which are no fault of the kernel.
-    """
+    """Simulates launches in order; raises CandidateError: VERIFY: fault or race, RUN: not simulated."""
     try:
         simulations = simulate_program(program, arrays, blocks)
     except UnsupportedInstruction as error:
@@ -191,10 +172,7 @@ def simulated_launches(
 
 
 def notes_of(program: KernelProgram, simulations: tuple[Simulation, ...]) -> tuple[str, ...]:
-    """Returns remarks on a simulated program: blocks run, bank conflicts, harmless hazards; a line each.
-
-    ``simulations``: one for each launch of the program.
-    """
+    """Returns remarks on a program's simulated launches: blocks run, bank conflicts, harmless hazards."""
     notes = []
     for launch, simulation in zip(program.launches, simulations, strict=True):
         x, y, z = launch.grid
@@ -210,11 +188,7 @@ def notes_of(program: KernelProgram, simulations: tuple[Simulation, ...]) -> tup
 
 
 def _chosen_blocks(problem: Problem, program: KernelProgram) -> dict[int, tuple[Block, ...]]:
-    """Returns the thread blocks to simulate, by index of the launch that multiplies; {}: all blocks run.
-
-    Launches before the multiplying launch pack its inputs, launches after it add up its partial sums: these
-    launches run all blocks.
-    """
+    """Returns the multiplying launch's blocks to simulate; launches around it pack or add up: all run."""
     main = [number for number, launch in enumerate(program.launches) if launch.kernel.startswith(ENTRY)]
     flop_per_s = SCALAR_FLOP_PER_S if problem.dtype in SUM_DTYPES else TENSOR_FLOP_PER_S
     if problem.flop <= WHOLE_S * flop_per_s or len(main) != 1:
@@ -245,12 +219,7 @@ def _unwritten_parts(problem: Problem, program: KernelProgram) -> dict[str, Arra
 
 
 def _written(program: KernelProgram, c: Array, stored: Mask) -> Mask:
-    """Returns a mask of the elements of C that the simulated blocks of the multiplying launch computed.
-
-    ``stored``: mask of the elements that this launch wrote; the result where C begins as zeros, since sums
-    may be zeros. Otherwise the result masks all elements that are numbers: a later launch adds up partial
-    sums, unwritten ones (NaN) too, and writes all of C.
-    """
+    """Returns what the blocks computed: ``stored`` where C begins as zeros (sums may be 0), else numbers."""
     if any(buffer.name == "c" and buffer.is_zeroed for buffer in program.buffers):
         return stored
     written = ~is_nan(c)
@@ -272,10 +241,6 @@ def _compare_tiles(inputs: Inputs, c: Array, tiles: tuple[Tile, ...]) -> Verdict
 def _tiles_of_batch(
     problem: Problem, written: Mask, launch: Launch, ran: tuple[Block, ...], cluster: Block
 ) -> tuple[Tile, ...]:
-    """Returns the tiles that the simulated blocks wrote, matrix by matrix.
-
-    Raises CandidateError(VERIFY) where a matrix was written although none of its blocks ran.
-    """
     x, y, z = launch.grid
     m, slices = problem.sizes[0], z // problem.batch
     tiles: list[Tile] = []

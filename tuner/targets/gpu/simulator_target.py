@@ -1,11 +1,12 @@
 """The target kind ``simulator``: simulated GPUs. Candidates are verified, not timed."""
 
 from collections.abc import Callable
+from functools import partial
 from typing import TYPE_CHECKING, cast
 
 from tuner.core.candidate import SIMULATOR, TargetName
 from tuner.core.gpu import chip_of
-from tuner.core.machine import Compiler, gpu_machine
+from tuner.core.machine import gpu_machine
 from tuner.core.problem import Problem
 from tuner.mlir.fingerprint import SIMULATOR_SOURCES
 from tuner.runtime.workers.protocol import Factory, Limits
@@ -17,6 +18,7 @@ from tuner.targets.gpu.cuda import (
     DEFAULT_CHIP,
     assembler_text,
     compiler_factory,
+    compiler_with,
     gpu_assembly,
     gpu_code,
     gpu_source,
@@ -42,12 +44,6 @@ def simulator_limits(memory_bytes: int) -> "Limits":
 def _status() -> TargetStatus:
     reason = f"verifies on the PTX simulator, no times; {assembler_text()}"
     return TargetStatus(SIMULATOR, True, reason, is_timed=False)
-
-
-def _compiler(target: TargetName) -> Compiler:
-    from tuner.targets.gpu.compiler import find_ptxas, gpu_compiler_build  # loads MLIR
-
-    return gpu_compiler_build(chip_of(target.detail), find_ptxas(), SIMULATOR_SOURCES)
 
 
 def _children(target: TargetName, problem: Problem, _threads: int) -> RunnerChildren:
@@ -77,7 +73,7 @@ KIND = TargetBackend(
     status=_status,
     outcomes=untimed_outcomes(
         lambda target: gpu_machine(SIMULATOR, chip_of(target.detail), "PTX simulator"),
-        _compiler,
+        partial(compiler_with, SIMULATOR_SOURCES),
         _children,
         NO_CLOCK,
     ),

@@ -1,8 +1,13 @@
+"""The plan of a pipeline, and the layout of its tiles against a model of the TMA and matrix descriptors."""
+
 from dataclasses import replace
 
+import numpy as np
 import pytest
 
-from tuner.mlir.wgmma.plan import OperandTile, PipelinePlan
+from tuner.mlir.wgmma.plan import MMA_DEPTH_BYTES, OperandTile, PipelinePlan
+from tuner.simulator.memory.async_copies import TensorMap
+from tuner.simulator.state.fragments import operand_addresses
 
 
 def plan(rows: int = 128, columns: int = 256, stages: int = 4, consumers: int = 2) -> PipelinePlan:
@@ -11,37 +16,24 @@ def plan(rows: int = 128, columns: int = 256, stages: int = 4, consumers: int = 
 
 
 def test_a_plan_counts_what_a_block_needs() -> None:
-    found = plan()
+    found, split = plan(), replace(plan(), k=1024, splits=4)
+    boxed, clustered = replace(plan(), stores="tma"), replace(plan(), cluster=(2, 1))
     assert (found.threads, found.k_tiles, found.fragments, found.sums) == (384, 16, 1, 128)
     assert (found.stage_bytes, found.shared_bytes) == (49152, 4 * 49152 + 64)
-    assert found.why_not() is None
-
-
-def test_blocks_have_equal_parts_of_the_sum() -> None:
-    found = replace(plan(), k=1024, splits=4)
-    assert found.k_tiles == 4
-    assert found.why_not() is None
-
-
-def test_boxes_of_results_lie_between_the_stages_and_the_mbarriers() -> None:
-    found = replace(plan(), stores="tma")
-    assert (found.boxes_offset_bytes, found.box_bytes) == (4 * 49152, 16 * 128)
-    assert found.mbarriers_offset_bytes == 4 * 49152 + 2 * 8 * 2048  # two boxes for each of eight warps
-    assert found.shared_bytes == found.mbarriers_offset_bytes + 64
-    assert found.why_not() is None
-    assert plan().mbarriers_offset_bytes == 4 * 49152
+    assert split.k_tiles == 4  # equal parts of the sum
+    # boxes of results lie between the stages and the mbarriers, two for each of eight warps
+    assert (boxed.boxes_offset_bytes, boxed.box_bytes) == (4 * 49152, 16 * 128)
+    assert boxed.mbarriers_offset_bytes == 4 * 49152 + 2 * 8 * 2048
+    assert boxed.shared_bytes == boxed.mbarriers_offset_bytes + 64
+    assert found.mbarriers_offset_bytes == 4 * 49152
+    assert (clustered.cluster_blocks, clustered.readers) == (2, 4)  # which release every stage
+    assert [each.why_not() for each in (found, split, boxed, clustered)] == [None] * 4
 
 
 def test_registers_move_from_the_producer_only_where_equal_parts_are_too_few() -> None:
     assert plan().registers == (40, 232)
     assert plan(columns=128).registers is None
     assert plan(rows=64, consumers=1).registers is None
-
-
-def test_consumers_of_a_cluster_release_every_stage() -> None:
-    found = replace(plan(), cluster=(2, 1))
-    assert (found.cluster_blocks, found.readers) == (2, 4)
-    assert found.why_not() is None
 
 
 @pytest.mark.parametrize(
@@ -67,5 +59,71 @@ def test_consumers_of_a_cluster_release_every_stage() -> None:
 )
 def test_what_cannot_be_built_reports_why(broken: PipelinePlan, reason: str) -> None:
     found = broken.why_not()
+    assert found is not None
+    assert found.startswith(reason)
+
+
+# The layout arithmetic against a model: what the TMA writes and what a matrix descriptor selects.
+START = 4096  # of the tile in shared memory
+TILES = (
+    (OperandTile(64, 64, 2, is_k_major=True), 64),
+    (OperandTile(192, 128, 2, is_k_major=True), 192),
+    (OperandTile(256, 64, 4, is_k_major=True), 64),
+    (OperandTile(128, 64, 2, is_k_major=False), 64),
+    (OperandTile(256, 128, 2, is_k_major=False), 256),
+    (OperandTile(192, 64, 2, is_k_major=False), 64),
+)
+
+
+def filled(tile: OperandTile, matrix: "np.ndarray[tuple[int, int], np.dtype[np.unsignedinteger]]") -> bytes:
+    """Returns shared memory after the tile's copies; ``matrix`` is stored as the operand is."""
+    shared = np.zeros(START + tile.bytes, np.uint8)
+    tensor = TensorMap(matrix, tile.box)
+    for box in tile.boxes:
+        at = (box.k, box.row) if tile.is_k_major else (box.row, box.k)
+        shared[tensor.shared_addresses(START + box.offset_bytes)] = tensor.content(at)
+    return shared.tobytes()
+
+
+@pytest.mark.parametrize(("tile", "rows_of_one"), TILES, ids=str)
+def test_a_descriptor_selects_what_the_copies_brought(tile: OperandTile, rows_of_one: int) -> None:
+    kind = np.dtype(f"u{tile.item_bytes}")
+    matrix = np.arange(tile.rows * tile.depth, dtype=kind).reshape(tile.rows, tile.depth)
+    stored = matrix if tile.is_k_major else np.ascontiguousarray(matrix.T)
+    shared = np.frombuffer(filled(tile, stored), kind)
+    depth = MMA_DEPTH_BYTES // tile.item_bytes
+    for row in range(0, tile.rows, rows_of_one):
+        for step in range(tile.steps):
+            descriptor = tile.descriptor + (START + tile.offset_bytes(row, step) >> 4)
+            addresses = operand_addresses(
+                descriptor, rows_of_one, depth, tile.item_bytes, not tile.is_k_major
+            )
+            expected = matrix[row : row + rows_of_one, step * depth : (step + 1) * depth]
+            np.testing.assert_array_equal(shared[addresses // tile.item_bytes], expected)
+
+
+def test_copies_and_their_parts_fill_a_tile_without_gaps() -> None:
+    parts = OperandTile(64, 128, 2, is_k_major=True, parts=2), OperandTile(128, 64, 2, False, 2)
+    for tile in (*(each for each, _ in TILES), *parts):
+        assert tile.part_bytes == tile.box[0] * tile.box[1] * tile.item_bytes
+        starts = [
+            box.offset_bytes + part * tile.part_bytes for box in tile.boxes for part in range(tile.parts)
+        ]
+        assert starts == list(range(0, tile.bytes, tile.part_bytes))
+
+
+@pytest.mark.parametrize(
+    ("tile", "reason"),
+    [
+        (OperandTile(64, 32, 2, is_k_major=True), "B: found 64 x 32, allowed whole lines of 128 bytes"),
+        (OperandTile(96, 64, 2, is_k_major=False), "B: found 96 x 64, allowed whole lines"),
+        (OperandTile(320, 64, 2, is_k_major=True), "B: found 320 rows, allowed multiples of 8 up to 256"),
+        (OperandTile(60, 64, 2, is_k_major=True), "B: found 1 parts of 60 lines, allowed multiples of 8"),
+        (OperandTile(72, 64, 2, is_k_major=True, parts=2), "B: found 2 parts of 36 lines, allowed"),
+        (OperandTile(64, 32, 4, is_k_major=False), "B: found 4-byte elements with k not innermost"),
+    ],
+)
+def test_a_tile_that_cannot_be_multiplied_reports_why(tile: OperandTile, reason: str) -> None:
+    found = tile.why_not("B", 8)
     assert found is not None
     assert found.startswith(reason)

@@ -38,14 +38,9 @@ pytestmark = pytest.mark.mlir
 
 SEED_CASE = Matmul(5376, 2048, 5376)
 SHALLOW = replace(SEED_CASE, sizes=(5376, 2048, 672))  # as many blocks, an eighth of the steps to simulate
-SEED_TILE: dict[str, Any] = {
-    "block_m": 64,
-    "block_n": 64,
-    "block_k": 32,
-    "split_m": 1,
-    "split_n": 1,
-    "depth": 4,
-}
+SEED_TILE: dict[str, Any] = dict.fromkeys(("block_m", "block_n"), 64) | {"block_k": 32, "depth": 4}
+SEED_TILE |= {"split_m": 1, "split_n": 1}
+WGMMA_16 = "wgmma.mma_async.sync.aligned.m64n256k16.f32.f16.f16"
 
 
 @pytest.fixture(scope="module")
@@ -104,7 +99,12 @@ def test_the_main_loop_of_cuda_cores_is_multiply_adds_fed_by_wide_loads_and_cp_a
 
 def test_the_seed_case_takes_dynamic_shared_memory() -> None:
     one = simt(SEED_CASE, **SEED_TILE)
-    host = host_text(one)
+    text = one.script()
+    with transform.new_context(), ir.Location.unknown():
+        module = transform.parse(gpu_payload_mlir(one.problem, scratch_in(text, one.problem)), "payload")
+        transform.apply_script(module, transform.parse(text, "script"))
+        outline(module, chip_of(one.chip), buffers_of(one.problem))
+        host = "".join(str(function) for function in walk(module, "func.func"))
     (size,) = re.findall(r"gpu\.launch_func[^>]*dynamic_shared_memory_size (%\w+)", host)
     assert f"{size} = arith.constant 81920 : i32" in host
     program = one.program()
@@ -123,9 +123,8 @@ def test_blocks_of_a_large_grid_are_right_where_they_are_sampled() -> None:
     inputs = draw(SHALLOW, draw_base(SHALLOW, rng), rng)
     c = np.full(SHALLOW.sizes[:2], np.nan, output_dtype(SHALLOW))
     blocks = ((31, 83, 0), (15, 41, 0))  # the last and one in the interior; x along n
-    (simulation,) = simulate_program(
-        program, dict(zip("ab", inputs.arrays, strict=True)) | {"c": c}, {0: blocks}
-    )
+    arrays = dict(zip("ab", inputs.arrays, strict=True)) | {"c": c}
+    (simulation,) = simulate_program(program, arrays, {0: blocks})
     assert simulation.hazards == ()
     assert simulation.conflict_ratio == 1.0
     for x, y, _ in blocks:
@@ -133,16 +132,6 @@ def test_blocks_of_a_large_grid_are_right_where_they_are_sampled() -> None:
         expected, tolerance = inputs.tile(rows, columns)
         assert (np.abs(c[rows, columns] - expected) <= tolerance).all()
     assert np.count_nonzero(~np.isnan(c)) == len(blocks) * 64 * 64
-
-
-def host_text(one: GpuPoint) -> str:
-    """Returns the host function after outlining."""
-    text = one.script()
-    with transform.new_context(), ir.Location.unknown():
-        module = transform.parse(gpu_payload_mlir(one.problem, scratch_in(text, one.problem)), "payload")
-        transform.apply_script(module, transform.parse(text, "script"))
-        outline(module, chip_of(one.chip), buffers_of(one.problem))
-        return "".join(str(function) for function in walk(module, "func.func"))
 
 
 @pytest.mark.slow
@@ -198,14 +187,8 @@ def test_sums_stay_in_registers_for_all_of_k() -> None:
 
 
 def test_the_first_points_of_the_space_file_can_be_launched(ptxas: Ptxas) -> None:
-    knobs: dict[str, Any] = {
-        "block_m": 128,
-        "block_n": 256,
-        "block_k": 32,
-        "warps_n": 4,
-        "depth": 3,
-        "group": 8,
-    }
+    knobs: dict[str, Any] = {"block_m": 128, "block_n": 256}
+    knobs |= {"block_k": 32, "warps_n": 4, "depth": 3, "group": 8}
     program = ptxas.assemble(mma_sync(Matmul(5376, 5376, 2048, "f16"), **knobs).program())
     require_launchable(program)
     assert program.launches[0].dynamic_shared_bytes >= 81920
@@ -223,7 +206,7 @@ def test_a_warp_of_64x64_stores_all_of_it_in_16_bytes_per_lane(
 
 def test_the_large_tile_of_hopper_is_four_wgmma_per_step_fed_by_one_thread() -> None:
     program = compiled(large_wgmma())
-    assert program.ptx.count("wgmma.mma_async.sync.aligned.m64n256k16.f32.f16.f16") == 8  # first tile, loop
+    assert program.ptx.count(WGMMA_16) == 8  # first tile, loop
     assert "trap" not in program.ptx
     producer = program.ptx[program.ptx.index("setmaxnreg.dec.sync.aligned.u32") :]
     assert re.search(r"setmaxnreg\.dec\S+\s+40;", program.ptx)
@@ -266,10 +249,8 @@ def test_the_large_tile_copies_halves_of_what_blocks_share(
 
 def test_the_large_tile_keeps_its_registers_with_parts_of_k() -> None:
     program = large_wgmma(Matmul(512, 512, 16384, "f16"), group=1, splits=4).program()
-    assert [(launch.kernel, launch.grid) for launch in program.launches] == [
-        ("matmul_kernel", (2, 4, 4)),
-        ("reduce_kernel", (8, 64, 1)),
-    ]
+    grids = {launch.kernel: launch.grid for launch in program.launches}
+    assert grids == {"matmul_kernel": (2, 4, 4), "reduce_kernel": (8, 64, 1)}
     require_large_tile_kept(program)
 
 
@@ -281,7 +262,7 @@ def test_the_large_tile_keeps_its_loop_and_its_registers_with_several_tiles_per_
     program = large_wgmma(tiles=4, cluster=cluster).program()
     (launch,) = program.launches
     assert (launch.grid, launch.tile_grid) == (grid, (16, 32))
-    assert program.ptx.count("wgmma.mma_async.sync.aligned.m64n256k16.f32.f16.f16") == 8  # first tile, loop
+    assert program.ptx.count(WGMMA_16) == 8  # first tile, loop
     assert "call" not in program.ptx
     require_large_tile_kept(program)
 

@@ -1,0 +1,99 @@
+"""Guides run as printed to their end: a kernel, a model's shapes, a C library; speed is not asked."""
+
+import json
+import shutil
+from pathlib import Path
+
+import pytest
+
+from tests.docs.guide import OWN_DATABASE, ROOT, Block, Guide, blocks_of, guide_in_copy, sections
+from tuner.api import history
+from tuner.core.candidate import Candidate
+from tuner.core.problem import Matmul
+from tuner.space.scripts.header import read_provenance
+from tuner.space.scripts.strategy import Binder, load_strategy
+
+pytestmark = pytest.mark.mlir
+
+GUIDES = ROOT / "docs" / "guides"
+NEEDS_CC = pytest.mark.skipif(shutil.which("cc") is None, reason="needs a C compiler: cc on PATH")
+
+
+def followed(page: str, folder: Path) -> str:
+    return Guide(folder).follow(blocks_of((GUIDES / page).read_text()))
+
+
+@pytest.mark.slow
+def test_a_kernel_of_ones_own_is_made_and_used(tmp_path: Path) -> None:
+    assert followed("your-kernel.md", tmp_path) == "(200, 100)\n"
+    records = [trial.record for trial in history(f"sqlite:///{tmp_path / OWN_DATABASE}") if trial.record]
+    assert {record.problem.operation for record in records} == {"contraction"}
+    assert {record.problem.sizes for record in records} == {(200, 100, 300)}
+    assert any(record.status == "measured" for record in records)
+
+
+@pytest.mark.slow
+@NEEDS_CC
+def test_the_shapes_of_a_model_are_tuned_distilled_used_and_exported(tmp_path: Path) -> None:
+    followed("model-shapes.md", tmp_path)
+    assert "Campaign 1: 3 problems under one budget" in (tmp_path / "report.html").read_text()
+    assert (tmp_path / "mm.rule.yaml").read_text().startswith("format: tuner-rule")
+
+
+@pytest.mark.slow
+@NEEDS_CC
+def test_a_c_library_is_tuned_exported_compiled_and_run(tmp_path: Path) -> None:
+    assert followed("c-library.md", tmp_path).splitlines()[-2:] == ["small_matmul.c", "small_matmul.h"]
+    assert (tmp_path / "libmm.so").stat().st_size > 0
+
+
+# ``docs/guides/extending.md`` is followed literally, in a copy of the repository.
+
+TESTS = (
+    *("tests/__init__.py", "tests/conftest.py", "tests/postgres_server.py", "tests/statement_cache.py"),
+    "tests/default_suite.py",
+    *("benchmarks/__init__.py", "benchmarks/gpu_check"),
+)
+EXTENDING = sections((ROOT / "docs" / "guides" / "extending.md").read_text())
+
+
+@pytest.fixture
+def guide(tmp_path: Path) -> Guide:
+    return Guide(tmp_path)
+
+
+@pytest.mark.slow
+def test_a_strategy_is_found_tuned_and_exported(guide: Guide) -> None:
+    guide.follow(EXTENDING["A strategy"])
+    records = [trial.record for trial in history(f"sqlite:///{guide.folder / OWN_DATABASE}") if trial.record]
+    assert [(each.candidate.strategy, each.status) for each in records] == [("my_tiles", "measured")] * 2
+    assert read_provenance((guide.folder / "best.mlir").read_text(), "best.mlir").strategy == "my_tiles"
+
+
+@pytest.mark.slow
+def test_a_knob_is_searched_and_bound(guide: Guide) -> None:
+    shipped = guide.follow((Block("sh", "tuner space matmul 96x96x96 --json"),))
+    guide.follow(tuple(block for block in EXTENDING["A strategy"] if block.language not in ("sh", "text")))
+    assert json.loads(guide.follow(EXTENDING["A knob"]))["cartesian"] > json.loads(shipped)["cartesian"]
+    strategy = load_strategy("my_tiles", guide.folder / "my_tiles.mlir.j2")
+    binder = Binder((strategy,), Matmul(64, 64, 64), (), threads=1)
+    script = binder.bind(Candidate.of("my_tiles", {"tile_m": 2, "tile_n": 16, "unroll_k": 4}))
+    assert "tile_sizes [0, 0, 4]" in script.text
+
+
+@pytest.mark.slow
+def test_a_transform_op_is_called_by_a_script(tmp_path: Path) -> None:
+    guide_in_copy(tmp_path).follow(EXTENDING["A transform op"])
+
+
+@pytest.mark.slow
+def test_a_sampler_is_found_and_keeps_the_contract(tmp_path: Path) -> None:
+    assert " passed" in guide_in_copy(tmp_path, *TESTS, "tests/search").follow(EXTENDING["A sampler"])
+
+
+@pytest.mark.slow
+def test_a_target_verifies_candidates_and_is_asked_for_by_name_alone(tmp_path: Path) -> None:
+    guide = guide_in_copy(tmp_path, *TESTS, "tests/source_files.py", "tests/test_target_kinds.py")
+    assert " passed" in guide.follow(EXTENDING["A target"])
+    records = [trial.record for trial in history(f"sqlite:///{guide.folder / OWN_DATABASE}") if trial.record]
+    assert [(record.target.text, record.status) for record in records] == [("busy", "verified")] * 2

@@ -1,0 +1,186 @@
+"""Ops of kernels: what a chip lacks, elementwise fragments, reductions of blocks and subgroups."""
+
+from collections.abc import Callable
+
+import pytest
+
+from tests.mlir.kernels import changed, parsed
+from tests.texts import text_beside
+from tuner.core.errors import CandidateError, Stage
+from tuner.core.gpu import CHIPS, chip_of
+from tuner.mlir.gpu import chip_guards, fragment_elementwise, reductions
+
+pytestmark = pytest.mark.mlir
+
+HOPPER_ON = {"sm_90", "sm_90a", "sm_100", "sm_120"}
+CASES = {
+    "nvvm.cluster.arrive": HOPPER_ON,
+    "nvvm.cp.async.bulk.commit.group": HOPPER_ON,
+    "nvvm.fence.mbarrier.init": HOPPER_ON,
+    "nvvm.wgmma.fence.aligned": {"sm_90a"},
+    "nvvm.setmaxregister increase 232": {"sm_90a"},
+    "nvvm.tcgen05.wait <load>": set(),
+    "nvvm.barrier": set(CHIPS),
+}
+
+
+@pytest.mark.parametrize("op", CASES)
+@pytest.mark.parametrize("chip", CHIPS)
+def test_an_instruction_passes_only_on_chips_that_have_it(op: str, chip: str) -> None:
+    with parsed(f"gpu.module @m {{ llvm.func @k() {{ {op}\n llvm.return }} }}") as module:
+        if chip in CASES[op]:
+            chip_guards.reject_what_the_chip_lacks(module, chip_of(chip))
+            return
+        message = rf"^nvvm\.\S+ at line .*: found chip {chip}, allowed "
+        with pytest.raises(CandidateError, match=message) as failure:
+            chip_guards.reject_what_the_chip_lacks(module, chip_of(chip))
+    assert failure.value.stage is Stage.COMPILE
+    assert set(failure.value.reason.partition("allowed ")[2].split(", ")) == (
+        CASES[op] or {"none that is known"}
+    )
+
+
+FP8 = 'llvm.inline_asm "mma.sync.aligned.m16n8k32.row.col.f32.e4m3.e4m3.f32 ...;", "" : () -> ()'
+
+
+def test_inline_ptx_of_8_bit_floats_passes_only_on_chips_that_have_them() -> None:
+    text = "gpu.module @m {{ llvm.func @k() {{ {}\n llvm.return }} }}"
+    with parsed(text.format(FP8)) as module:
+        chip_guards.reject_what_the_chip_lacks(module, chip_of("sm_89"))
+        message = (
+            r"^llvm\.inline_asm at line .*: found chip sm_86, allowed sm_89, sm_90, sm_90a, sm_100, sm_120$"
+        )
+        with pytest.raises(CandidateError, match=message):
+            chip_guards.reject_what_the_chip_lacks(module, chip_of("sm_86"))
+    with parsed(text.format(FP8.replace("e4m3", "f16"))) as module:
+        chip_guards.reject_what_the_chip_lacks(module, chip_of("sm_80"))
+
+
+ONE = "%x = llvm.mlir.constant(1 : i64) : i64\n"
+CAST = "%y = builtin.unrealized_conversion_cast %x : i64 to index\n"
+
+
+def kernel_of(body: str, declared: str = "") -> str:
+    return f"gpu.module @m {{ {declared} llvm.func @k() {{ {body}\n llvm.return }} }}"
+
+
+@pytest.mark.parametrize(
+    ("text", "found"),
+    [
+        (
+            kernel_of("%x = llvm.mlir.constant(1.0 : f32) : f32\n %y = math.exp %x : f32"),
+            r"math\.exp at .*no lowering",
+        ),
+        (kernel_of("gpu.barrier"), r"gpu\.barrier at .*no lowering"),
+        (kernel_of(ONE + CAST), r"builtin\.unrealized_conversion_cast at .*no lowering"),
+        (kernel_of(ONE + CAST + "%z = arith.addi %y, %y : index"), r"arith\.addi at .*no lowering"),
+        (kernel_of("", "llvm.func @__nv_expf(f32) -> f32"), r"llvm\.func at .*a call of __nv_expf"),
+        (text_beside(__file__, "LIBRARY_CALL"), r"llvm\.call at line 4:10: found a call"),
+    ],
+)
+def test_what_was_not_lowered_is_named_where_it_is(text: str, found: str) -> None:
+    allowed = "what lowers" if "lowering" in found else "what PTX itself has$"
+    with parsed(text) as module, pytest.raises(CandidateError, match=rf"^{found}.*, allowed {allowed}"):
+        chip_guards.reject_what_was_not_lowered(module)
+
+
+@pytest.mark.parametrize(
+    "text", ["func.func @host() { gpu.wait\n return }", kernel_of("", "llvm.func @vprintf(f32) -> f32")]
+)
+def test_code_of_the_host_and_functions_of_the_device_pass(text: str) -> None:
+    with parsed(text) as module:
+        chip_guards.reject_what_was_not_lowered(module)
+
+
+def lowered(kind: str, *types: str, result: str) -> str:
+    """Returns a function after the lowering; its operands are fragments of these types."""
+    arguments = ", ".join(f"%x{number}: {each}" for number, each in enumerate(types))
+    names = ", ".join(f"%x{number}" for number in range(len(types)))
+    text = f"""func.func @f({arguments}) -> {result} {{
+      %z = gpu.subgroup_mma_elementwise {kind} {names} : ({", ".join(types)}) -> {result}
+      return %z : {result}
+    }}"""
+    return changed(fragment_elementwise.lower_fragment_elementwise, text)[1]
+
+
+def fragment(element: str, operand: str = "COp") -> str:
+    return f'!gpu.mma_matrix<16x16x{element}, "{operand}">'
+
+
+@pytest.mark.parametrize(
+    ("kind", "element", "operand", "registers", "made"),
+    [
+        ("subf", "f32", "COp", 8, "llvm.fsub %{} : f32"),
+        ("minf", "f16", "COp", 4, "llvm.intr.minimum(%{}) : (vector<2xf16>, vector<2xf16>)"),
+        ("addf", "f16", "AOp", 8, "llvm.fadd %{} : vector<2xf16>"),
+        ("muli", "i32", "COp", 8, "llvm.mul %{} : i32"),
+    ],
+)
+def test_a_register_is_computed_once(
+    kind: str, element: str, operand: str, registers: int, made: str
+) -> None:
+    one = fragment(element, operand)
+    text = lowered(kind, one, one, result=one)
+    before, after = made.split("{}")
+    lines = [line for line in text.splitlines() if before in line and after in line]
+    assert (len(lines), text.count("llvm.extractvalue")) == (registers, 2 * registers)
+    assert "subgroup_mma_elementwise" not in text
+
+
+def test_an_integer_is_negated_by_taking_it_from_zero() -> None:
+    text = lowered("negates", fragment("i32"), result=fragment("i32"))
+    assert (text.count("llvm.mlir.constant(0 : i32)"), text.count("llvm.sub")) == (8, 8)
+
+
+@pytest.mark.parametrize(
+    ("kind", "operands", "result", "reason"),
+    [
+        ("extf", ["f16"], "f32", r"found extf of .*f16.* and .*f32.*, allowed addf, subf"),
+        ("addf", ["i32"] * 2, "i32", r"found addf of .*i32, .*, allowed addf, .* of f16 and of f32 sums"),
+        ("addi", ["f16"] * 2, "f16", r"found addi of .*f16, .*, allowed .* addi, .* of i32 sums"),
+    ],
+)
+def test_other_kinds_are_refused(kind: str, operands: list[str], result: str, reason: str) -> None:
+    with pytest.raises(CandidateError, match=reason):
+        lowered(kind, *map(fragment, operands), result=fragment(result))
+
+
+# Reductions of blocks and subgroups: the ops they become; their results are in tests/programs.
+ALL_REDUCE = text_beside(__file__, "ALL_REDUCE")
+SUBGROUP = ALL_REDUCE.replace("all_reduce add %x uniform {\n    }", "subgroup_reduce add %x ")
+
+
+def expand(text: str) -> str:
+    return changed(reductions.expand_reductions, text)[1]
+
+
+def test_a_block_reduces_its_warps_and_then_their_results(golden: Callable[[str, str], None]) -> None:
+    golden("reductions.mlir", expand(ALL_REDUCE))
+
+
+def test_threads_that_a_warp_may_lack_are_left_out() -> None:
+    unknown = ALL_REDUCE.replace("attributes {known_block_size = array<i32: 64, 1, 1>}", "")
+    assert expand(unknown).count("arith.select") == expand(ALL_REDUCE).count("arith.select") + 5
+    assert expand(unknown).count("gpu.shuffle idx") == 1
+
+
+@pytest.mark.parametrize(
+    ("cluster", "shuffles"), [("", 5), ("cluster(size = 4)", 2), ("cluster(size = 1)", 0)]
+)
+def test_a_subgroup_reduces_by_halves(cluster: str, shuffles: int) -> None:
+    text = expand(SUBGROUP.replace("add %x ", f"add %x {cluster} "))
+    assert text.count("gpu.shuffle") == shuffles
+    assert "gpu.barrier" not in text
+
+
+def test_the_region_of_an_all_reduce_combines_and_control_flow_in_it_is_refused() -> None:
+    def with_region(body: str) -> str:
+        region = f"%x uniform {{\n    ^bb(%l: f32, %r: f32): {body} }}"
+        return expand(ALL_REDUCE.replace("add %x uniform {\n    }", region))
+
+    text = with_region("%m = arith.maximumf %l, %r : f32 gpu.yield %m : f32")
+    assert text.count("arith.maximumf") == 10
+    assert "gpu.yield" not in text
+    message = r"^gpu.all_reduce at .*: found control flow in its region, allowed a region of one block$"
+    with pytest.raises(CandidateError, match=message):
+        with_region("cf.br ^next(%l : f32) ^next(%m: f32): gpu.yield %m : f32")

@@ -1,0 +1,164 @@
+"""Passes of one rewrite each: what they change, and what they leave."""
+
+from collections.abc import Callable
+from typing import Any
+
+import pytest
+
+from benchmarks.gpu_check.gpu_point import GpuPoint
+from tests.mlir.kernels import changed, parsed
+from tests.targets.gpu.strategies.points import SIMT, SIMT_LARGE
+from tests.texts import text_beside
+from tuner.core.candidate import Candidate
+from tuner.core.errors import CandidateError
+from tuner.core.problem import Matmul
+from tuner.mlir.gpu import lowering
+from tuner.mlir.gpu.kernel_passes import (
+    expand_composed_ops,
+    expand_warp_ids,
+    outline_with_bounds,
+    relax_unused_atomics,
+    sink_undefined_values,
+    widen_narrow_shuffles,
+    widen_printed_integers,
+)
+from tuner.mlir.gpu.modules import merge_gpu_modules
+from tuner.mlir.gpu.shared_memory import (
+    custom_shared_views,
+    make_shared_memory_external,
+    use_dynamic_shared_globals,
+)
+from tuner.mlir.gpu.tensor_maps import note_tensor_maps, pass_tensor_maps_by_value
+from tuner.mlir.ir.reading import walk
+from tuner.targets.gpu.compiler import find_ptxas
+
+pytestmark = pytest.mark.mlir
+
+ATOMICS = text_beside(__file__, "ATOMICS")
+SYMBOLS = text_beside(__file__, "SYMBOLS")
+WARPS = text_beside(__file__, "WARPS")
+GLOBAL_ID = text_beside(__file__, "GLOBAL_ID")
+SHUFFLE = text_beside(__file__, "SHUFFLE")
+SPACE = "#gpu.address_space<workgroup>"
+SHARED_GLOBALS = text_beside(__file__, "SHARED_GLOBALS")
+TWO_MODULES = text_beside(__file__, "TWO_MODULES")
+
+
+@pytest.mark.parametrize(
+    ("change", "text", "given", "count"),
+    [
+        (relax_unused_atomics, ATOMICS, (), 1),  # not the one whose result is read
+        (make_shared_memory_external, SYMBOLS, (1024,), 1),  # the symbol of dynamic memory alone
+        (expand_warp_ids, WARPS, (), 2),  # in the order of threads
+        (merge_gpu_modules, TWO_MODULES, (), None),  # kernels of all modules move into the first
+    ],
+    ids=["device_atomics", "external_shared_memory", "warp_ids", "merge_gpu_modules"],
+)
+def test_a_pass_makes_of_a_module(
+    change: Callable[..., Any],
+    text: str,
+    given: tuple[int, ...],
+    count: int | None,
+    request: pytest.FixtureRequest,
+    golden: Callable[[str, str], None],
+) -> None:
+    _, after, result = changed(change, text, *given)
+    assert result == count
+    golden(f"{request.node.callspec.id}.mlir", after)
+
+
+@pytest.mark.parametrize(
+    ("change", "text"),
+    [
+        (expand_composed_ops, GLOBAL_ID.replace("gpu.global_id", "gpu.thread_id")),
+        *((widen_narrow_shuffles, SHUFFLE.replace("f16", kind)) for kind in ("i32", "f32", "i64", "f64")),
+    ],
+)
+def test_what_needs_no_pass_stays_as_it_is(change: Callable[..., Any], text: str) -> None:
+    before, after, result = changed(change, text)
+    assert after == before
+    assert not result
+
+
+@pytest.mark.parametrize("kind", ["i8", "i16", "f16", "bf16"])
+def test_shuffles_of_less_than_32_bits_move_32(kind: str) -> None:
+    _, text, count = changed(widen_narrow_shuffles, SHUFFLE.replace("f16", kind))
+    assert count == 1
+    assert "gpu.shuffle xor" in text.replace("  ", " ")
+    assert text.count("arith.bitcast") == (0 if kind.startswith("i") else 2)
+    assert ": i32" in text.split("gpu.shuffle")[1].splitlines()[0]
+
+
+def test_a_global_of_no_elements_is_the_start_of_dynamic_shared_memory_of_unknown_size() -> None:
+    with parsed(SHARED_GLOBALS) as module:
+        use_dynamic_shared_globals(module)
+        assert module.operation.verify()
+        text, views = str(module), custom_shared_views(walk(module, "gpu.func")[0])
+    assert "@all" not in text
+    assert text.count("@tile") == 2
+    assert text.count("gpu.dynamic_shared_memory") == 1
+    assert views.bytes == 0
+    assert "memref.view" in views.unbounded
+
+
+def test_merged_modules_stay_merged_and_helpers_of_one_name_are_refused() -> None:
+    _, text, _ = changed(merge_gpu_modules, TWO_MODULES)
+    assert changed(merge_gpu_modules, text)[1] == text
+    text = TWO_MODULES.replace(
+        "gpu.func @k() kernel { gpu.barrier", "func.func private @k2() gpu.func @k() kernel {"
+    )
+    text = text.replace("@first {", "@first { func.func private @k2()")
+    with pytest.raises(
+        CandidateError, match=r"^@second: found a second func\.func @k2, allowed one in all modules$"
+    ):
+        changed(merge_gpu_modules, text)
+
+
+def test_global_ids_become_block_and_thread_ids_and_undefined_values_go_where_they_are_used() -> None:
+    _, text, _ = changed(expand_composed_ops, GLOBAL_ID)
+    assert "gpu.global_id" not in text
+    assert "gpu.block_id" in text
+    undefined = text_beside(__file__, "UNDEFINED")
+    before, _, inside = changed(sink_undefined_values, undefined)[1].partition("gpu.launch")
+    assert "llvm.mlir.undef" not in before
+    assert inside.count("llvm.mlir.undef") == 2
+
+
+def test_narrow_printed_integers_are_widened_and_others_stay() -> None:
+    _, found, _ = changed(widen_printed_integers, text_beside(__file__, "PRINTED"))
+    for widened in (
+        "extsi %arg0 : i8 to i32",
+        "extui %arg1 : i1 to i32",
+        ", %arg2, %arg3 : i32, i32, i32, f32",
+    ):
+        assert widened in found
+
+
+def test_pointers_of_kernels_are_noted_and_go_by_value_with_their_attributes() -> None:
+    _, found, _ = changed(note_tensor_maps, text_beside(__file__, "POINTERS"))
+    assert found.count("tuner.tensor_maps") == 1
+    assert "tuner.tensor_maps = array<i64: 0, 2>" in found
+    _, found, _ = changed(pass_tensor_maps_by_value, text_beside(__file__, "NOTED"))
+    by_value = "llvm.align = 64 : i64, llvm.byval = !llvm.array<128 x i8>, llvm.noalias, nvvm.grid_constant"
+    assert f"%arg0: !llvm.ptr {{{by_value}}}, %arg1: !llvm.ptr {{llvm.nonnull}}" in found
+    assert "tuner.tensor_maps" not in found
+
+
+# Launch bounds: the kernel of a launch gets what the launch says, and ptxas obeys.
+BOUNDS = text_beside(__file__, "BOUNDS")
+
+
+def test_the_kernel_of_a_launch_gets_its_bounds(golden: Callable[[str, str], None]) -> None:
+    golden("launch_bounds.mlir", changed(outline_with_bounds, BOUNDS, lowering.OUTLINE)[1])
+
+
+@pytest.mark.slow
+def test_two_blocks_have_half_of_the_registers_each() -> None:
+    program = GpuPoint(Matmul(256, 256, 64), Candidate.of(SIMT, SIMT_LARGE | {"min_blocks": 2})).program()
+    assert ".minnctapersm 2" in program.ptx
+    ptxas = find_ptxas()
+    if ptxas is not None:
+        (resources,) = ptxas.assemble(program).resources
+        assert resources.registers <= 128
+        assert resources.spilled_bytes == 0
+        assert resources.blocks_per_multiprocessor == 2

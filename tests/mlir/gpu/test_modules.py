@@ -1,0 +1,166 @@
+"""Launches as a program's buffers and kernels, what is refused, and device functions inlined."""
+
+from typing import Any
+
+import pytest
+
+from tests.mlir.kernels import parsed
+from tests.texts import text_beside
+from tuner.core.errors import CandidateError, Stage
+from tuner.core.gpu_code import KernelBuffer, Launch
+from tuner.mlir.gpu import modules
+
+pytestmark = pytest.mark.mlir
+
+A, C = KernelBuffer("a", 16, "input"), KernelBuffer("c", 32, "output")
+ONE = "blocks in (%c1, %c1, %c1) threads in (%c2, %c1, %c1)"
+KERNELS = """gpu.module @m {
+    gpu.func @pack(%a: memref<4xf32>, %p: memref<9xf32>) kernel { gpu.return }
+    gpu.func @matmul(%c: memref<8xf32>, %p: memref<9xf32>) kernel { gpu.return }
+  }"""
+
+
+def module(*functions: str) -> str:
+    return "module attributes {gpu.container_module} {\n" + "\n".join(functions) + f"\n  {KERNELS}\n}}\n"
+
+
+def host(*body: str, arguments: str = "%a: memref<4xf32>, %c: memref<8xf32>", name: str = "host") -> str:
+    constants = "%c1 = arith.constant 1 : index\n    %c2 = arith.constant 2 : index"
+    lines = "\n    ".join(body)
+    return f"  func.func @{name}({arguments}) {{\n    {constants}\n    {lines}\n    return\n  }}"
+
+
+PACK = f"gpu.launch_func @m::@pack {ONE} args(%a : memref<4xf32>, %p : memref<9xf32>)"
+ALLOCATED = "%p = memref.alloc() : memref<9xf32>"
+MATMUL = f"gpu.launch_func @m::@matmul {ONE} args(%c : memref<8xf32>, %p : memref<9xf32>)"
+
+
+def read(text: str) -> Any:
+    with parsed(text) as parsed_module:
+        return modules.read_launches(parsed_module, (A, C))
+
+
+def refusal(text: str) -> str:
+    with parsed(text) as parsed_module, pytest.raises(CandidateError, match=r"found|constant") as failure:
+        modules.read_launches(parsed_module, (A, C))
+    assert failure.value.stage is Stage.COMPILE
+    return failure.value.reason
+
+
+def test_launches_come_in_host_order_with_buffers_in_parameter_order() -> None:
+    program = read(module(host(ALLOCATED, PACK, MATMUL)))
+    assert program.launches == (
+        Launch("pack", (1, 1, 1), (2, 1, 1), 0, ("a", "scratch0")),
+        Launch("matmul", (1, 1, 1), (2, 1, 1), 0, ("c", "scratch0")),
+    )
+    assert program.buffers == (A, C, KernelBuffer("scratch0", 36, "scratch"))
+
+
+def test_a_kernel_may_say_of_how_many_tiles_its_blocks_make_several() -> None:
+    said = module(host(ALLOCATED, PACK, MATMUL)).replace(
+        "kernel { gpu.return }\n  }",
+        "kernel attributes {tuner.tile_grid = array<i32: 4, 2>} { gpu.return }\n  }",
+    )
+    assert [launch.tile_grid for launch in read(said).launches] == [None, (4, 2)]
+
+
+def test_an_allocation_may_have_a_name_and_ask_for_zeros_and_a_cast_is_the_same_buffer() -> None:
+    alloc = '%p = memref.alloc() {tuner.buffer = "packed_a", tuner.zeroed} : memref<9xf32>'
+    program = read(module(host(alloc, PACK)))
+    assert program.launches[0].arguments == ("a", "packed_a")
+    assert program.buffers[2] == KernelBuffer("packed_a", 36, "scratch", is_zeroed=True)
+    cast = "%p = memref.cast %q : memref<9xf32> to memref<9xf32>"
+    program = read(module(host("%q = memref.alloc() : memref<9xf32>", cast, PACK)))
+    assert program.launches[0].arguments == ("a", "scratch0")
+
+
+def test_a_padded_view_does_not_change_the_size_of_the_problems_buffer() -> None:
+    padded = host(ALLOCATED, PACK, arguments="%a: memref<4xf32>, %c: memref<800xf32>")
+    assert read(module(padded)).buffers[1] == C
+
+
+def test_functions_share_buffers_by_name_and_scratch_has_the_larger_size() -> None:
+    packed, zeroed = '%p: memref<9xf32> {tuner.buffer = "packed"}', '{tuner.buffer = "c", tuner.zeroed}'
+    first = host(PACK, name="first", arguments=f"%a: memref<4xf32>, {packed}")
+    named = f"%c: memref<8xf32> {zeroed}, {packed}"
+    program = read(module(first, host(MATMUL, name="second", arguments=named)))
+    assert [launch.arguments for launch in program.launches] == [("a", "packed"), ("c", "packed")]
+    zeroed_c = KernelBuffer("c", 32, "output", is_zeroed=True)
+    assert program.buffers == (A, zeroed_c, KernelBuffer("packed", 36, "scratch"))
+    larger = host(name="second", arguments='%w: memref<50xf32> {tuner.buffer = "packed"}')
+    assert read(module(first, larger)).buffers[2] == KernelBuffer("packed", 200, "scratch")
+
+
+def test_scratch_is_as_large_as_its_true_sizes() -> None:
+    padded = '%w: memref<8x64xf16, strided<[24, 1]>> {{tuner.buffer = "w"{bounds}}}'
+    sizes = []
+    for bounds in ("", ", tuner.bounds = array<i64: 5, 24>", ", tuner.bounds = array<i64: 1, 5, 24>"):
+        first = host(name="first", arguments=padded.format(bounds=bounds))
+        second = host(ALLOCATED, PACK, name="second")
+        sizes.append(next(each.bytes for each in read(module(first, second)).buffers if each.name == "w"))
+    whole = (7 * 24 + 64) * 2
+    assert sizes == [whole, (4 * 24 + 24) * 2, whole]  # bounds of another rank are not of this view
+
+
+def test_private_functions_are_not_run_and_not_called() -> None:
+    helper = (
+        "  func.func private @helper(%x: f32) -> f32 { return %x : f32 }\n  func.func private @declared(f32)"
+    )
+    body = ("%p = memref.alloc() : memref<9xf32>", PACK)
+    assert read(module(helper, host(*body))) == read(module(host(*body)))
+    call = "%x = arith.constant 1.0 : f32 %y = func.call @helper(%x) : (f32) -> f32"
+    assert refusal(module(helper, host(*body, call))) == "host: found func.call outside of every gpu.launch"
+
+
+OUTSIDE = "outside of every gpu.launch"
+FILL = "%zero = arith.constant 0.0 : f32 linalg.fill ins(%zero : f32) outs(%a : memref<4xf32>)"
+GROWN = "%p = memref.alloc() : memref<9xf32> %n = arith.addi %c1, %c1 : index"
+OF_GLOBAL = "%q = memref.alloc() : memref<9xf32> %p = memref.get_global @table : memref<9xf32>"
+GLOBAL, BY_SIZE = "memref.global @table : memref<9xf32>", PACK.replace("in (%c2", "in (%n")
+OF_ARGUMENT = "host: found argument"
+NAMED = "allowed 2 of the problem, or with tuner.buffer"
+THREE = "%a: memref<4xf32>, %c: memref<8xf32>, %p: memref<9xf32>"
+REFUSED = {
+    "work of the host": (host(FILL), f"host: found linalg.fill {OUTSIDE}"),
+    "a loop": (host("scf.for %i = %c1 to %c2 step %c1 { }"), f"host: found scf.for {OUTSIDE}"),
+    "control flow": (host("cf.br ^next", "^next:"), f"host: found control flow {OUTSIDE}"),
+    "no launch": (host(), "the script made no kernel: found no gpu.launch"),
+    "a number": (
+        host(arguments="%a: memref<4xf32>, %n: index"),
+        f"{OF_ARGUMENT} 1 of type index, allowed memrefs",
+    ),
+    "a size that only the run knows": (host(GROWN, BY_SIZE), f"host: found arith.addi {OUTSIDE}"),
+    "a global": (f"{GLOBAL}\n{host(OF_GLOBAL, PACK)}", "module: found memref.global, allowed functions"),
+    "an argument without a name": (host(arguments=THREE), f"{OF_ARGUMENT} 2 without a name, {NAMED}"),
+}
+
+
+@pytest.mark.parametrize("what", REFUSED)
+def test_what_is_no_launch_of_kernels_on_buffers_is_refused(what: str) -> None:
+    text, reason = REFUSED[what]
+    assert refusal(module(text)) == reason
+
+
+CALLS = text_beside(__file__, "CALLS")
+
+
+def inlined(callee: str, around: str = "") -> str:
+    with parsed(CALLS.replace("%y = func.call @twice", f"%y = func.call @{callee}")) as module:
+        modules.inline_device_functions(module)
+        assert module.operation.verify()
+        return str(module)
+
+
+@pytest.mark.parametrize(("callee", "additions"), [("twice", 1), ("four_times", 2)])
+def test_what_a_kernel_calls_becomes_its_custom_ops(callee: str, additions: int) -> None:
+    text = inlined(callee)
+    assert "func.call" not in text
+    assert "func.func" not in text
+    assert text.count("arith.addf") == additions
+
+
+@pytest.mark.parametrize("callee", ["declared", "branches", "round"])
+def test_what_cannot_be_inlined_is_named(callee: str) -> None:
+    allowed = "allowed a function of its gpu.module with one block, which does not call itself"
+    with pytest.raises(CandidateError, match=f"^func.call at .*: found a call of @{callee}, {allowed}$"):
+        inlined(callee)

@@ -1,0 +1,56 @@
+"""``tuner.fix_transposed_a`` and ``tuner.merge_ldmatrix``: which loads change, which stay."""
+
+import pytest
+
+from tests.mlir.ops.conftest import Apply
+from tests.texts import filled, text_beside
+
+pytestmark = pytest.mark.mlir
+
+FIX_TRANSPOSED_A = '"tuner.fix_transposed_a"(%func) : (!transform.any_op) -> ()'
+
+
+def loads_of_a(tiles: int, transpose: str) -> str:
+    return text_beside(__file__, "PAYLOAD").replace("TILES", str(tiles)).replace("TRANSPOSE", transpose)
+
+
+@pytest.mark.parametrize(("tiles", "transpose"), [(4, "false"), (2, "true")])
+def test_other_loads_are_left_alone(tiles: int, transpose: str, apply: Apply) -> None:
+    assert "gpu.lane_id" not in apply(FIX_TRANSPOSED_A, loads_of_a(tiles, transpose))
+
+
+# ``tuner.merge_ldmatrix``: pairs of loads become one, others stay.
+MERGE_LDMATRIX = '"tuner.merge_ldmatrix"(%func) : (!transform.any_op) -> ()'
+
+
+def loads_of_b(offsets: tuple[int, ...], transpose: str, dtype: str = "f16") -> str:
+    """Returns loads of two tiles at these columns n of B."""
+    tile = f"memref<64x64x{dtype}, #gpu.address_space<workgroup>>"
+    vector = "vector<2x2xf16>" if dtype == "f16" else "vector<2x1xf32>"
+    lines = []
+    for number, offset in enumerate(offsets):
+        at = f"affine.apply affine_map<()[s0] -> (s0 mod 8 + {offset})>()[%lane]"
+        indices = "%row, %n{0}" if transpose == "true" else "%n{0}, %row"
+        lines.append(
+            f"%n{number} = {at}\n%b{number} = nvgpu.ldmatrix %tile[{indices.format(number)}]"
+            f" {{numTiles = 2 : i32, transpose = {transpose}}} : {tile} -> {vector}\n"
+            f"memref.store %b{number}, %c[%i] : memref<64x{vector}>"
+        )
+    return filled(__file__, "LOADS_OF_B", vector=vector, tile=tile, body="\n".join(lines))
+
+
+@pytest.mark.parametrize(
+    ("offsets", "loads"),
+    [((0, 8, 16, 24), 2), ((0, 8, 16), 2), ((0, 16), 2), ((0, 4), 2), ((8, 0), 2), ((0,), 1)],
+)
+def test_each_load_is_merged_at_most_once(offsets: tuple[int, ...], loads: int, apply: Apply) -> None:
+    assert apply(MERGE_LDMATRIX, loads_of_b(offsets, "true")).count("nvgpu.ldmatrix") == loads
+
+
+SHOWN = [(FIX_TRANSPOSED_A, loads_of_a(4, "true")), (MERGE_LDMATRIX, loads_of_b((0, 8), "true"))]
+BECOMES = {
+    "fix_transposed_a": SHOWN[0],
+    "merge_ldmatrix_rows_of_k": (MERGE_LDMATRIX, loads_of_b((0, 8), "true", "f16")),
+    "merge_ldmatrix_rows_of_n": (MERGE_LDMATRIX, loads_of_b((0, 8), "false", "f16")),
+    "merge_ldmatrix_rows_of_n_tf32": (MERGE_LDMATRIX, loads_of_b((0, 8), "false", "f32")),
+}

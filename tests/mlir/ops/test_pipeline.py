@@ -1,0 +1,117 @@
+"""``tuner.wgmma_pipeline``: what becomes of a launch with a matmul, and what it refuses."""
+
+import pytest
+
+from tests.mlir.ops.conftest import Apply
+from tests.texts import filled
+
+pytestmark = pytest.mark.mlir
+
+ROWS = "affine_map<(d0, d1, d2) -> (d0, d2)>"
+COLUMNS = {"nn": "affine_map<(d0, d1, d2) -> (d2, d1)>", "nt": "affine_map<(d0, d1, d2) -> (d1, d2)>"}
+PRODUCT = "linalg.matmul indexing_maps = [{maps}] ins(%x, %y : {a}, {b}) outs(%z : {c})"
+ANY = "%any = memref.dim %c, %c1 : memref<64x128xf32>\n    %c2 = arith.addi %any, %any : index"
+FILL = "linalg.fill ins(%zero : f32) outs(%z : {c})"
+PART_OF_C = "memref<64x64xf32, strided<[128, 1]"
+EPILOGUE = """
+  func.func private @f_epilogue(%sum: f32) -> {0} {{
+    %narrow = arith.truncf %sum : f32 to {0}
+    return %narrow : {0}
+  }}
+}}
+"""
+
+
+def line(
+    block_k: int = 64, stages: int = 2, consumers: int = 1, tiles: int = 1, stores: str = "direct"
+) -> str:
+    knobs = f"block_k = {block_k} : i64, stages = {stages} : i64, consumers = {consumers} : i64"
+    knobs += f', tiles = {tiles} : i64, stores = "{stores}"'
+    return f'"tuner.wgmma_pipeline"(%func) {{{knobs}}} : (!transform.any_op) -> ()'
+
+
+def payload(
+    dtype: str = "f16", layout: str = "nn", k: int = 192, tile: tuple[int, int] = (64, 64), body: str = ""
+) -> str:
+    m, n = tile
+    rows, columns = (k, 2 * n) if layout == "nn" else (2 * n, k)
+    a, c = f"memref<{m}x{k}x{dtype}>", f"memref<{m}x{n}xf32, strided<[{2 * n}, 1], offset: ?>>"
+    sizes, offsets = (f"{k}, {n}", "0, %j") if layout == "nn" else (f"{n}, {k}", "%j, 0")
+    b = f"memref<{sizes.replace(', ', 'x')}x{dtype}, strided<[{columns}, 1], offset: ?>>"
+    maps = f"{ROWS}, {COLUMNS[layout]}, affine_map<(d0, d1, d2) -> (d0, d1)>"
+    body = (body or FILL + "\n      " + PRODUCT).format(a=a, b=b, c=c, maps=maps)
+    return filled(
+        __file__,
+        "LAUNCH",
+        a=a,
+        rows=rows,
+        columns=columns,
+        dtype=dtype,
+        m=m,
+        n2=2 * n,
+        n=n,
+        offsets=offsets,
+        sizes=sizes,
+        b=b,
+        c=c,
+        body=body,
+    )
+
+
+def of_wide_rows(text: str) -> str:
+    """Returns a payload whose C lies in rows of 132 elements."""
+    text = text.replace("memref<64x128xf32>", "memref<64x128xf32, strided<[132, 1]>>")
+    return text.replace(PART_OF_C, PART_OF_C.replace("128", "132"))
+
+
+def with_epilogue(text: str, result: str) -> str:
+    """Returns a payload whose sums become results of another type."""
+    return text.rstrip().removesuffix("}") + EPILOGUE.format(result)
+
+
+def test_results_go_through_boxes_in_shared_memory_to_where_the_tma_stores_them(apply: Apply) -> None:
+    text = apply(line(stores="tma"), with_epilogue(payload(), "f16"))
+    assert "f_epilogue" not in text
+    assert "%arg2: memref<64x128xf16>" in text
+    assert "box[%c16, %c64_" in text
+    assert text.count("nvvm.stmatrix") == 4
+    assert text.count("cp.async.bulk.tensor.global.shared.cta") == 1
+    assert "vector.store" not in text
+
+
+def test_tf32_is_rounded_by_the_copies(apply: Apply) -> None:
+    text = apply(line(block_k=32), payload("f32", "nt", k=32))
+    assert text.count("{tuner.tf32}") == 2
+    assert (
+        "<m = 64, n = 64, k = 8>, D[<f32>, <zero>], A[<tf32>, <one>, <row>], B[<tf32>, <one>, <col>]" in text
+    )
+
+
+MADE = "%made = memref.alloc() : memref<64x192xf16>\n      linalg.fill"
+COPIED = payload().replace(" ins(%x,", " ins(%made,").replace("linalg.fill", MADE)
+SHOWN = [(line(), payload())]
+BECOMES = {
+    "wgmma_pipeline_f16_nn": SHOWN[0],
+    "wgmma_pipeline_tiles": (line(tiles=2, block_k=32), payload("f32", "nt", k=32)),
+}
+OF_GRID = payload().replace("affine.apply affine_map<(d0) -> (d0 * 64)>(%bx)", "gpu.grid_dim x")
+ANY_GRID = payload().replace("%gx = %c2", "%gx = %any").replace("%c2 = arith.constant 2 : index", ANY)
+WIDE_ROWS = with_epilogue(of_wide_rows(payload()), "f16")
+REFUSED = [
+    (line(), payload(body=PRODUCT), "found 1 linalg.matmul and 0 linalg.fill, allowed one of each"),
+    (line(), payload("f64"), "found elements f64 summed in f32, allowed f16, .* summed in f32, i8 in i32"),
+    (line(), payload(k=100), "A: found rows of 200 bytes, allowed multiples of 16"),
+    (line(block_k=32), payload("f32", k=64), "B: found 4-byte elements with k not innermost"),
+    (line(consumers=3), payload(), "consumers: found 3, allowed some that divide 64 rows"),
+    (line(tiles=0), payload(), "tiles: found 0, allowed 1 or more"),
+    (line(tiles=2), payload().replace("(%bx)", "(%tx)"), "found a corner computed by an argument of the"),
+    (line(tiles=2), OF_GRID, "found a corner computed by gpu.grid_dim, allowed arithmetic of block ids"),
+    (line(tiles=2), ANY_GRID, "tiles: found a grid of None, allowed constant sizes of whole clusters"),
+    (line(stores="tma"), payload(), "stores: found tma for sums, allowed an epilogue to f16 or bf16"),
+    (line(stores="tma"), with_epilogue(payload(), "f8E5M2"), "found tma for f8E5M2, allowed an epilog"),
+    (line(stores="tma"), WIDE_ROWS, "stores: found tma for rows of 264 bytes, allowed multiples of 16"),
+    (line(stages=1), payload(), "stages: found 1, allowed 2 or more"),
+    (line(block_k=32), payload(), "A: found 64 x 32, allowed whole lines of 128 bytes"),
+    (line(), "func.func @f() { return }", "no gpu.launch with a linalg.matmul"),
+    (line(), COPIED, "found operands computed before, allowed subviews of arguments"),
+]

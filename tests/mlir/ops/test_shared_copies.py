@@ -1,0 +1,85 @@
+"""``tuner.bypass_l1``, ``tuner.flat_copies`` and ``tuner.insert_barriers``: copies to shared memory."""
+
+import re
+
+import pytest
+
+from tests.mlir.ops.conftest import Apply
+from tests.texts import text_beside
+
+pytestmark = pytest.mark.mlir
+
+BYPASS_L1 = '"tuner.bypass_l1"(%func) : (!transform.any_op) -> ()'
+
+
+def one_copy(dtype: str, elements: int) -> str:
+    """Returns one copy of so many elements."""
+    return text_beside(__file__, "ONE_COPY").replace("DTYPE", dtype).replace("ELEMENTS", str(elements))
+
+
+@pytest.mark.parametrize(
+    ("dtype", "elements", "bypasses"),
+    [("f16", 8, True), ("f16", 4, False), ("f32", 4, True), ("f32", 1, False), ("f64", 2, True)],
+)
+def test_copies_of_sixteen_bytes_bypass(dtype: str, elements: int, bypasses: bool, apply: Apply) -> None:
+    assert ("bypassL1" in apply(BYPASS_L1, one_copy(dtype, elements))) == bypasses
+
+
+# ``tuner.flat_copies``: flat views, one base for all that differ by constants, and where views are made.
+FLAT_COPIES = '"tuner.flat_copies"(%func) : (!transform.any_op) -> ()'
+TILE = "memref<2x16x32xf16, #gpu.address_space<workgroup>>"
+ARGUMENT = "memref<64x64xf16, strided<[60, 1]>>"
+
+
+def two_copies(inside: str = "") -> str:
+    """Returns a launch that copies to two places of a tile and reads two fragments of it."""
+    return text_beside(__file__, "TWO_COPIES").replace("INSIDE", inside)
+
+
+def test_the_view_of_an_argument_is_made_in_the_launch_and_without_copies_none(apply: Apply) -> None:
+    launch = apply(FLAT_COPIES, two_copies()).partition("gpu.launch")[2]
+    assert len(re.findall(r"memref\.reinterpret_cast %arg0", launch)) == 1
+    assert "memref<3844xf16>" in launch  # 63 rows of 60, and 64
+    nothing = "module {\n  func.func @f() {\n    return\n  }\n}\n"
+    assert apply(FLAT_COPIES, nothing) == nothing
+
+
+@pytest.mark.parametrize("index", ["%row", "%row8", "%k16"])
+def test_accesses_that_differ_by_constants_have_one_base(index: str, apply: Apply) -> None:
+    """Once common subexpressions are gone: the script cleans up behind the op."""
+    others = "".join(
+        f"""
+      %k{number} = arith.constant {number} : index
+      %at{number} = arith.addi {index}, %k{number} : index
+      %read{number} = nvgpu.ldmatrix %tile[%stage, %at{number}, %c0] {{numTiles = 4 : i32, transpose = false}}
+        : {TILE} -> vector<4x2xf16>
+      vector.store %read{number}, %out[%c0, %c0] : memref<4x2xf16>, vector<4x2xf16>"""
+        for number in (1, 2)
+    )
+    clean = f"""{FLAT_COPIES}
+    transform.apply_patterns to %func {{
+      transform.apply_patterns.canonicalization
+    }} {{apply_cse}} : !transform.any_op"""
+    text = apply(clean, two_copies(others))
+    base_of = dict(re.findall(r"(%\w+) = arith\.addi (%\w+), %c\w+ : index", text))
+    places = re.findall(r"nvgpu\.ldmatrix %\w+\[(%\w+)\]", text)
+    assert len(places) == 2
+    assert len({base_of[each] for each in places}) == 1
+
+
+# ``tuner.insert_barriers``: where barriers go, and when it refuses.
+INSERT_BARRIERS = '"tuner.insert_barriers"(%func) {{loop_top = {0} : i64}} : (!transform.any_op) -> ()'
+TWO_LOOPS = text_beside(__file__, "TWO_LOOPS")
+SHOWN = [(BYPASS_L1, one_copy("f16", 8)), (FLAT_COPIES, two_copies()), (INSERT_BARRIERS.format(1), TWO_LOOPS)]
+BECOMES = {
+    "flat_copies": SHOWN[1],
+    "insert_barriers_0": (INSERT_BARRIERS.format(0), TWO_LOOPS),
+    "insert_barriers_1": SHOWN[2],
+}
+REFUSED = [
+    (
+        INSERT_BARRIERS.format(0),
+        TWO_LOOPS.replace(", #gpu.address_space<workgroup>", ""),
+        "found 2 loops, allowed one that writes shared memory",
+    )
+]

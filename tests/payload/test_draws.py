@@ -1,0 +1,222 @@
+"""Draws: special numbers, extremes of every type, and 8-bit floats."""
+
+from dataclasses import replace
+
+import numpy as np
+import pytest
+from hypothesis import given, settings
+from hypothesis import strategies as st
+
+from tuner.core.errors import UsageError
+from tuner.core.fusions import FLOAT8S
+from tuner.core.numpy_types import FLOAT8_STEPS, widened
+from tuner.core.problem import INPUT_DTYPES, LAYOUTS, BatchMatmul, Matmul, Problem
+from tuner.payload import reference
+from tuner.payload.inputs import draw_extremes
+from tuner.payload.reference import (
+    NUMPY_DTYPES,
+    Array,
+    Inputs,
+    compare,
+    compare_tile,
+    draw,
+    draw_base,
+    negated,
+    round_inputs,
+    with_special_numbers,
+)
+from tuner.payload.special_numbers import COLUMN_KINDS, UNIT
+
+SIZES = st.integers(1, 9)
+
+
+def drawn(problem: Problem, seed: int) -> Inputs:
+    rng = np.random.default_rng(seed)
+    return with_special_numbers(draw(problem, draw_base(problem, rng), rng), rng)
+
+
+def product(inputs: Inputs) -> Array:
+    """C in float64, of the arrays as a kernel reads them."""
+    a, b = (widened(each).astype(np.float64) for each in (inputs.a, inputs.b))
+    if inputs.problem.layout == "tn":
+        a = a.swapaxes(-1, -2)
+    if inputs.problem.layout == "nt":
+        b = b.swapaxes(-1, -2)
+    with np.errstate(invalid="ignore"):
+        c: Array = np.einsum("...mk,...kn->...mn", a, b).reshape(inputs.problem.rows, -1)
+        if inputs.bias is not None:
+            c = np.maximum(c + widened(inputs.bias), 0)
+    return c
+
+
+@settings(max_examples=25)
+@given(
+    st.tuples(SIZES, SIZES, SIZES, SIZES),
+    st.sampled_from(["f32", "f64", "bf16"]),
+    st.sampled_from(["nn", "nt", "tn"]),
+    st.sampled_from(["none", "bias_relu"]),
+    st.integers(0, 9),
+)
+def test_the_product_of_the_arrays_is_what_is_expected(
+    sizes: tuple[int, int, int, int], dtype: str, layout: str, epilogue: str, seed: int
+) -> None:
+    inputs = drawn(BatchMatmul(*sizes, dtype, layout, epilogue), seed)
+    problem = inputs.problem
+    result = product(inputs).astype(np.float64 if dtype == "f64" else np.float32)
+    verdict, worst = compare(inputs, result)
+    assert verdict.max_error <= 1, worst
+    rows, columns = np.arange(0, problem.rows, 2), slice(problem.sizes[1] // 2, problem.sizes[1])
+    assert compare_tile(inputs, result, rows, columns)[0].max_error <= 1
+
+
+def test_most_elements_stay_numbers_and_each_kind_is_there() -> None:
+    inputs = drawn(Matmul(16, 16, 8), 0)
+    expected = inputs.expected
+    assert np.isfinite(expected).sum() == 14 * 14  # all but rows and columns with infinity or NaN
+    for axis in (0, 1):
+        assert np.isnan(expected).all(axis=axis).sum() == 1
+        assert (~np.isfinite(expected)).all(axis=axis).sum() == 2
+    for array, axis in ((inputs.a, 1), (inputs.b, 0)):
+        assert (np.count_nonzero(array, axis=axis) == 1).sum() == 1
+
+
+@pytest.mark.parametrize("place", ["NaN", "infinity"])
+def test_a_number_in_place_of_what_is_not_one_is_wrong_and_so_is_the_other_way_round(place: str) -> None:
+    inputs = drawn(Matmul(16, 16, 8), 0)
+    result = product(inputs)
+    result[tuple(np.argwhere(np.isnan(result) if place == "NaN" else np.isinf(result))[0])] = 1.0
+    assert compare(inputs, result)[0].max_error == np.inf
+    result = product(inputs)
+    result[tuple(np.argwhere(np.isfinite(result))[0])] = np.nan if place == "NaN" else np.inf
+    assert compare(inputs, result)[0].max_error == np.inf
+
+
+def test_the_last_bit_of_a_unit_vectors_product_counts() -> None:
+    inputs = drawn(Matmul(16, 16, 4096), 0)
+    assert inputs.special is not None
+    result = product(inputs)
+    column, values = inputs.special.columns[COLUMN_KINDS.index(UNIT)]
+    row = next(row for row in range(16) if np.isfinite(result[row, column]))
+    assert result[row, column] == values[row]
+    result[row, column] *= 1 + 2.0**-20
+    assert compare(inputs, result)[0].max_error > 1
+
+
+@pytest.mark.parametrize("sizes", [(1, 16, 8), (3, 16, 8), (16, 1, 8), (16, 16, 8), (1, 1, 8)])
+def test_products_with_zeros_count_also_in_thin_matrices(sizes: tuple[int, int, int]) -> None:
+    inputs = drawn(Matmul(*sizes), 0)
+    a, b = (each.astype(np.float64) for each in (inputs.a, inputs.b))
+    with np.errstate(invalid="ignore"):
+        products = a[:, :, None] * b[None]
+        without_zeros = np.where((a[:, :, None] == 0) | (b[None] == 0), 0, products).sum(axis=1)
+    assert compare(inputs, without_zeros)[0].max_error == np.inf
+
+
+@pytest.mark.parametrize("operand", ["A", "B"])
+@pytest.mark.parametrize("read", ["NaN as 0", "no infinity", "no minus infinity"])
+def test_nan_and_infinities_of_either_sign_count_in_either_operand(operand: str, read: str) -> None:
+    inputs = drawn(Matmul(16, 16, 8), 0)
+    a, b = (each.astype(np.float64) for each in (inputs.a, inputs.b))
+    changed = a if operand == "A" else b
+    where, number = {
+        "NaN as 0": (np.isnan(changed), 0.0),
+        "no infinity": (changed == np.inf, 3e38),
+        "no minus infinity": (changed == -np.inf, -3e38),
+    }[read]
+    assert where.sum() == 1
+    changed[where] = number
+    with np.errstate(invalid="ignore", over="ignore"):
+        result = np.einsum("mk,kn->mn", a, b).astype(np.float32)
+    assert compare(inputs, result)[0].max_error == np.inf
+
+
+@settings(max_examples=25)
+@given(st.tuples(SIZES, SIZES, SIZES, SIZES), st.sampled_from(["nn", "nt", "tn"]), st.integers(0, 9))
+def test_bytes_have_a_row_and_a_column_of_the_least(
+    sizes: tuple[int, int, int, int], layout: str, seed: int
+) -> None:
+    inputs = drawn(BatchMatmul(*sizes, "i8", layout), seed)
+    result = product(inputs)
+    assert result.max() >= 2**14 * sizes[3]
+    verdict, worst = compare(inputs, result.astype(np.int32))
+    assert verdict.max_error == 0, worst
+    least_is_another = replace(inputs, a=np.maximum(inputs.a, -127))
+    assert compare(inputs, product(least_is_another).astype(np.int32))[0].max_error > 1
+
+
+def test_the_next_draw_has_usual_numbers_again_and_types_without_infinity_have_no_others() -> None:
+    inputs = drawn(Matmul(16, 16, 8), 0)
+    after = negated(inputs, (np.empty_like(inputs.a), np.empty_like(inputs.b)))
+    assert np.isfinite(after.expected).all()
+    assert compare(after, product(after))[0].max_error <= 1
+    assert drawn(Matmul(16, 16, 8, "tf32"), 0).special is None
+    # of many bytes the sum of the least ones needs more than 24 bits
+    assert drawn(Matmul(3, 3, 5000, "i8"), 0).expected.max() >= 2**24
+
+
+def multiplied(a: Array, b: Array, dtype: str) -> Array:
+    """Adds up term by term in the type of the sums."""
+    total = np.zeros((a.shape[0], b.shape[1]), NUMPY_DTYPES[dtype])
+    for term in range(a.shape[1]):
+        total += a[:, term, None].astype(total.dtype) * b[term].astype(total.dtype)
+    return total
+
+
+@pytest.mark.parametrize("dtype", INPUT_DTYPES)
+@pytest.mark.parametrize("layout", LAYOUTS)
+def test_a_right_answer_is_right_and_finite(dtype: str, layout: str) -> None:
+    problem = Problem("matmul", (20, 25, 33), dtype, layout)
+    for seed in range(5):
+        inputs = draw_extremes(problem, np.random.default_rng(seed))
+        a = widened(inputs.a.T if layout == "tn" else inputs.a)
+        result = multiplied(a, widened(inputs.b.T if layout == "nt" else inputs.b), problem.accumulator)
+        assert np.isfinite(result).all()
+        assert compare(inputs, result)[0].max_error <= 0.5
+
+
+def test_there_are_rows_of_each_kind() -> None:
+    a = draw_extremes(Problem("matmul", (5, 5, 64), "f32", "nn"), np.random.default_rng(0)).a
+    sizes = np.abs(a)
+    assert any((row > 0).all() for row in a)
+    zeros = a[sizes == 0]
+    assert np.signbit(zeros).any()
+    assert not np.signbit(zeros).all()
+    assert sizes.max() > 2.0**59
+    subnormal = (sizes > 0) & (sizes < np.finfo(np.float32).tiny)
+    assert [int(row.sum()) for row in subnormal if row.any()] == [64]
+
+
+@pytest.mark.parametrize("seed", range(5))
+def test_subnormal_numbers_read_as_zeros_are_seen(seed: int) -> None:
+    inputs = draw_extremes(Problem("matmul", (10, 10, 8), "f32", "nn"), np.random.default_rng(seed))
+    flushed = np.where(np.abs(inputs.a) < np.finfo(np.float32).tiny, 0, inputs.a)
+    assert compare(inputs, multiplied(flushed, inputs.b, "f32"))[0].max_error > 1
+
+
+# 8-bit floats: draws of which halves and doubles are numbers too, and a machine without their package.
+LARGEST = 16.0  # of what is drawn, by far
+
+
+@pytest.mark.parametrize("dtype", FLOAT8S)
+def test_halves_and_doubles_of_what_is_drawn_are_exact_by_the_finest_step(dtype: str) -> None:
+    stored = reference.NUMPY_DTYPES[dtype]
+    numbers = np.arange(2**8, dtype=np.uint8).view(stored).astype(np.float32)
+    numbers = round_inputs(numbers[np.abs(numbers) <= LARGEST], dtype).astype(np.float32)
+    for factor in (0.5, 2.0):
+        scaled = numbers * np.float32(factor)
+        assert np.array_equal(scaled.astype(stored).astype(np.float32), scaled)
+    finer = np.float32(1.0) / FLOAT8_STEPS[dtype] / 4  # has halves that are none
+    assert finer.astype(stored).astype(np.float32) != finer
+
+
+@pytest.mark.parametrize(("dtype", "number", "rounded"), [("e4m3", 1.0625, 1.0), ("e5m2", 1.375, 1.5)])
+def test_draws_are_rounded_to_nearest_ties_to_even(dtype: str, number: float, rounded: float) -> None:
+    found = round_inputs(np.array([number, -number], np.float32), dtype)
+    assert found.astype(np.float32).tolist() == [rounded, -rounded]
+
+
+def test_without_their_package_none_are_drawn(monkeypatch: pytest.MonkeyPatch) -> None:
+    monkeypatch.delitem(reference.NUMPY_DTYPES, "e4m3")
+    missing = "^dtype: e4m3 needs the package ml_dtypes, which is missing; pip install ml_dtypes$"
+    with pytest.raises(UsageError, match=missing):
+        draw_base(Matmul(8, 8, 8, "e4m3"), np.random.default_rng(0))

@@ -1,0 +1,147 @@
+"""Fusions that tests write by hand, and programs of them, compiled as programs of payloads are."""
+
+import tempfile
+from collections.abc import Sequence
+from functools import cache
+from pathlib import Path
+
+import numpy as np
+
+from tests.texts import text_beside
+from tuner.core.fusions import (
+    ARGUMENT,
+    ELEMENTWISE,
+    RESULT,
+    TEMPORARY,
+    WEIGHT,
+    Buffer,
+    FusedProgram,
+    Fusion,
+    FusionCode,
+    TensorType,
+    View,
+    WeightPacking,
+)
+from tuner.core.programs import CompiledFusion
+from tuner.programs.fusions.linking import FusionPlaces, ProcessorLevel, linked
+from tuner.programs.fusions.memory_plan import memory_plan
+from tuner.programs.run.fused_code import PROGRAM_ENTRY, FusedCode, aligned_bytes, fill_weights, weight_plan
+from tuner.programs.run.fused_program import FusedFunction
+from tuner.targets.cpu.compiler import write_object
+
+LOOP = text_beside(__file__, "LOOP")
+
+
+def element(pointer: str, name: str) -> str:
+    return (
+        f"    %at_{name} = llvm.getelementptr {pointer}[%i] : (!llvm.ptr, i64) -> !llvm.ptr, f32\n"
+        f"    %{name} = llvm.load %at_{name} : !llvm.ptr -> f32"
+    )
+
+
+def loop_code(
+    count: int, size: int, value: str, packings: tuple[WeightPacking | None, ...] = ()
+) -> FusionCode:
+    """Returns code that writes ``size`` elements %value, which ``value`` computes from %v0, %v1, ..."""
+    arguments = ", ".join(f"%p{number}: !llvm.ptr" for number in range(count + 1))
+    loads = [element(f"%p{number}", f"v{number}") for number in range(count)]
+    store = [
+        f"    %to = llvm.getelementptr %p{count}[%i] : (!llvm.ptr, i64) -> !llvm.ptr, f32",
+        "    llvm.store %value, %to : f32, !llvm.ptr",
+    ]
+    body = "\n".join([*loads, f"    {value}", *store])
+    text = LOOP.replace("ARGUMENTS", arguments).replace("SIZE", str(size)).replace("BODY", body)
+    return FusionCode(text, packings or (None,) * count)
+
+
+ADD = "%value = llvm.fadd %v0, %v1 : f32"
+MULTIPLY = "%value = llvm.fmul %v0, %v1 : f32"
+EXP = "%value = llvm.call @expf(%v0) : (f32) -> f32"
+SCALE = """%factors = llvm.mlir.addressof @factors : !llvm.ptr
+    %at_factor = llvm.getelementptr %factors[1] : (!llvm.ptr) -> !llvm.ptr, f32
+    %factor = llvm.load %at_factor : !llvm.ptr -> f32
+    %value = llvm.fmul %v0, %factor : f32"""
+
+
+def flat(buffer: int, size: int, offset: int = 0) -> View:
+    return View(buffer, offset, TensorType((size,), "f32"), (1,))
+
+
+def fusion(inputs: tuple[View, ...], output: View, op: str) -> Fusion:
+    return Fusion(ELEMENTWISE, "", inputs, (output,), (op,))
+
+
+def exp_of_weighted_sum(size: int = 8) -> tuple[FusedProgram, tuple[FusionCode, ...]]:
+    """Returns exp(x * w + y), 3 * that, as five fusions of arguments x and y and one weight w."""
+    kind = TensorType((size,), "f32")
+    buffers = (
+        Buffer(ARGUMENT, 0, kind),
+        Buffer(ARGUMENT, 1, kind),
+        Buffer(WEIGHT, 0, kind),
+        *(Buffer(TEMPORARY, number, kind) for number in range(3)),
+        Buffer(RESULT, 0, kind),
+        Buffer(RESULT, 1, kind),
+    )
+    x, y, w, product, total, copy, first, second = (flat(number, size) for number in range(8))
+    fusions = (
+        fusion((x, w), product, "arith.mulf"),
+        fusion((product, y), total, "arith.addf"),
+        fusion((total,), first, "math.exp"),
+        fusion((total,), copy, "math.exp"),
+        fusion((copy,), second, "arith.mulf"),
+    )
+    codes = (
+        loop_code(2, size, MULTIPLY),
+        loop_code(2, size, ADD),
+        loop_code(1, size, EXP),
+        loop_code(1, size, EXP),
+        loop_code(1, size, SCALE),
+    )
+    return FusedProgram(fusions, buffers, (kind, kind), (kind, kind)), codes
+
+
+PLAIN = ProcessorLevel("x86-64")  # every processor that runs the tests can run it
+
+
+def function_of(
+    program: FusedProgram, codes: Sequence[FusionCode], weights: Sequence[np.ndarray] = ()
+) -> FusedFunction:
+    places = FusionPlaces(program, memory_plan(program), weight_plan(program, codes))
+    block = aligned_bytes(places.weights.bytes)
+    fill_weights(places.weights, weights, block)
+    return FusedFunction(code_of(places, codes), block)
+
+
+def code_of(places: FusionPlaces, codes: Sequence[FusionCode]) -> FusedCode:
+    with tempfile.TemporaryDirectory() as folder:
+        file = Path(folder) / "code.o"
+        write_object(linked(places, codes, PLAIN), file, entry=PROGRAM_ENTRY)
+        return FusedCode(
+            entry="main",
+            arguments=places.program.arguments,
+            results=places.program.results,
+            arena_bytes=places.memory.arena_bytes,
+            fills=places.memory.fills,
+            weights_bytes=places.weights.bytes,
+            needs=(),
+            compiler="for tests",
+            fusions=tuple(
+                CompiledFusion(fusion.kind, fusion.ops, "by_hand", (("tile", 4),), "first", "", "f32", 8, 96)
+                for fusion in places.program.fusions
+            ),
+            object_code=file.read_bytes(),
+        )
+
+
+@cache
+def compiled_code() -> FusedCode:
+    program, codes = exp_of_weighted_sum()
+    return code_of(FusionPlaces(program, memory_plan(program), weight_plan(program, codes)), codes)
+
+
+def compiled_function(weight: np.ndarray) -> FusedFunction:
+    """Returns exp(x * weight + y) and 3 * that as a function of x and y of 8 elements each."""
+    block = aligned_bytes(compiled_code().weights_bytes)
+    program, codes = exp_of_weighted_sum()
+    fill_weights(weight_plan(program, codes), [weight], block)
+    return FusedFunction(compiled_code(), block)

@@ -1,0 +1,284 @@
+"""Arithmetic, math, conversions and constants of numbers beyond the table of ``tests.operators``."""
+
+import math
+from collections.abc import Callable
+from fractions import Fraction
+from typing import Any
+
+import hypothesis
+import numpy as np
+import pytest
+from hypothesis import strategies as st
+
+from tests.programs.interpreter.lane_kernels import DTYPES, applied, each_applied, launch
+from tests.simulator.ptx.snippets import rounded
+from tests.texts import text_beside
+from tuner.core.errors import CandidateError, Stage
+
+pytestmark = pytest.mark.mlir
+
+
+LANES = 24
+PRECISIONS = {"f32": "f4", "f64": "f8"}
+
+
+def floats(kind: str) -> Any:
+    """Draws numbers of a type whose sums and products are in its range."""
+    drawn = st.floats(-(2.0**50), 2.0**50, width=32 if kind == "f32" else 64, allow_nan=False)
+    listed = st.lists(drawn, min_size=LANES, max_size=LANES)
+    return listed.map(lambda numbers: np.array(numbers).astype(DTYPES[kind]))
+
+
+@pytest.mark.parametrize("kind", PRECISIONS)
+@hypothesis.given(st.data())
+@hypothesis.settings(max_examples=20, deadline=None)
+def test_a_fused_multiply_add_is_rounded_once(kind: str, data: Any) -> None:
+    a, b = data.draw(floats(kind)), data.draw(floats(kind))
+    near = data.draw(floats(kind))
+    c = np.where(np.arange(LANES) % 2 == 0, -(a * b), near).astype(a.dtype)  # what is left is the rounding
+    found = applied(f"%r = math.fma %a, %b, %c : {kind}", DTYPES[kind], a, b, c)
+    for x, y, z, r in zip(a, b, c, found, strict=True):
+        exact = Fraction(float(x)) * Fraction(float(y)) + Fraction(float(z))
+        if abs(exact) < Fraction(2) ** -900:
+            assert abs(float(r)) <= 2.0**-899  # products of halves may vanish in float64
+        elif kind == "f32":
+            assert float(r) == rounded(exact, PRECISIONS[kind])
+        else:
+            assert math.isclose(float(r), rounded(exact, PRECISIONS[kind]), rel_tol=2**-52)
+
+
+@pytest.mark.parametrize("kind", ["f16", "bf16", "f32", "f64"])
+def test_a_remainder_has_the_sign_of_the_dividend_and_a_negation_changes_that_of_zero(kind: str) -> None:
+    one, other = (np.array(each).astype(DTYPES[kind]) for each in ([7.5, -7.5, 7.5, -0.0], [2, 2, -2, 1]))
+    found = applied(f"%r = arith.remf %a, %b : {kind}", DTYPES[kind], one, other).astype(float)
+    np.testing.assert_array_equal(found, [1.5, -1.5, 1.5, -0.0])
+    negated = applied(f"%r = arith.negf %a : {kind}", DTYPES[kind], one).astype(float)
+    np.testing.assert_array_equal(negated, [-7.5, 7.5, -7.5, 0.0])
+    assert np.signbit(negated).tolist() == [True, False, True, False]
+
+
+# Integer arithmetic beyond the table of ``tests.operators``: wide results, divisions by zero.
+
+WIDTHS = {"i1": 1, "i8": 8, "i16": 16, "i32": 32, "i64": 64}
+DIVISIONS = ("divsi", "floordivsi", "ceildivsi", "remsi", "divui", "ceildivui", "remui")
+
+
+def lists(width: int, *, is_signed: bool) -> Any:
+    """Draws numbers of a width, the ends of its range among them."""
+    low, high = (-(1 << (width - 1)), (1 << (width - 1)) - 1) if is_signed else (0, (1 << width) - 1)
+    one = st.integers(low, high) | st.sampled_from([low, high, max(low, min(0, high))])
+    return st.lists(one, min_size=LANES, max_size=LANES)
+
+
+def stored(numbers: list[int], kind: str) -> Any:
+    width = WIDTHS[kind]
+    if width == 1:
+        return np.array([number & 1 for number in numbers]).astype(bool)
+    half = 1 << (width - 1)
+    return np.array([(number + half) % (2 * half) - half for number in numbers], DTYPES[kind])
+
+
+@pytest.mark.parametrize("kind", WIDTHS)
+@pytest.mark.parametrize(
+    ("name", "is_signed"), [("mulsi_extended", True), ("mului_extended", False), ("addui_extended", False)]
+)
+@hypothesis.given(st.data())
+@hypothesis.settings(max_examples=4, deadline=None)
+def test_both_halves_of_a_wide_result_are_right(name: str, is_signed: bool, kind: str, data: Any) -> None:
+    width, is_sum = WIDTHS[kind], name == "addui_extended"
+    one, other = (data.draw(lists(width, is_signed=is_signed)) for _ in range(2))
+    of_high = "i1" if is_sum else kind
+    line = f"arith.{name} %a, %b : {kind}, i1" if is_sum else f"arith.{name} %a, %b : {kind}"
+    lines = [(f"%r, %x = {line}", DTYPES[kind]), (f"%x, %r = {line}", DTYPES[of_high])]
+    low, high = each_applied(lines, stored(one, kind), stored(other, kind))
+    wholes = [a + b if is_sum else a * b for a, b in zip(one, other, strict=True)]
+    assert list(low) == list(stored(wholes, kind))
+    assert list(high) == list(stored([each >> width for each in wholes], of_high))
+
+
+@pytest.mark.parametrize("name", DIVISIONS)
+def test_a_division_by_zero_is_a_fault_that_names_its_lane(name: str) -> None:
+    divisors = [1, 1, 0, 1]
+    message = rf"kernel k: arith\.{name} at .*: found a division by zero in block .*, thread \(2, 0, 0\)"
+    with pytest.raises(CandidateError, match=message) as caught:
+        applied(
+            f"%r = arith.{name} %a, %b : i32",
+            np.int32,
+            *(np.array(each, np.int32) for each in ([1] * 4, divisors)),
+        )
+    assert caught.value.stage is Stage.RUN
+
+
+def test_a_division_by_zero_where_no_lane_runs_is_none() -> None:
+    lines = text_beside(__file__, "GUARDED_DIVISION")
+    a, b = np.array([7, 8, 9], np.int32), np.array([2, 0, -2], np.int32)
+    assert applied(lines, np.int32, a, b).tolist() == [3, 0, -4]
+
+
+NUMBERS = [0, 1, -1, 5, 127, -128, 255, 32767, -32768, 2**31 - 1, -(2**31), 2**63 - 1, -(2**63)]
+
+
+def cut(number: int, width: int, *, is_signed: bool) -> int:
+    low = number % (1 << width)
+    return low - (1 << width) if is_signed and low >> (width - 1) else low
+
+
+@pytest.mark.parametrize("kind", WIDTHS)
+@pytest.mark.parametrize(("name", "is_signed"), [("index_cast", True), ("index_castui", False)])
+def test_indices_are_64_bits(name: str, is_signed: bool, kind: str) -> None:
+    lines = f"%i = arith.{name} %a : {kind} to index %r = arith.index_cast %i : index to i64"
+    found = applied(lines, np.int64, stored(NUMBERS, kind))
+    wanted = [cut(number, WIDTHS[kind], is_signed=is_signed) for number in NUMBERS]
+    assert found.tolist() == stored(wanted, "i64").tolist()
+
+
+def test_bits_can_be_read_as_another_type_and_a_selection_takes_one_of_two() -> None:
+    numbers = np.array([1.0, -2.5, 1e-3], np.float32)
+    found = applied("%r = arith.bitcast %a : f32 to i32", np.int32, numbers)
+    assert found.tolist() == numbers.view(np.int32).tolist()
+    condition, a, b = np.array([True, False]), np.array([1, 2], np.int16), np.array([3, 4], np.int16)
+    assert applied("%r = arith.select %a, %b, %c : i16", np.int16, condition, a, b).tolist() == [1, 4]
+
+
+@pytest.mark.parametrize(
+    ("constant", "kind", "value"),
+    [
+        ("-1.5", "f16", -1.5),
+        ("3.0e-2", "bf16", float(np.array(3.0e-2).astype(DTYPES["bf16"]))),
+        ("0x7F800000", "f32", math.inf),
+        ("255", "i8", -1),
+        ("true", "i1", True),
+        ("-9223372036854775808", "i64", -(2**63)),
+    ],
+)
+def test_constants_have_their_values(constant: str, kind: str, value: Any) -> None:
+    typed = constant if kind == "i1" else f"{constant} : {kind}"
+    found = applied(f"%r = arith.constant {typed}", DTYPES[kind], np.zeros(2, np.int32))
+    assert float(found[1]) == float(value)
+
+
+VECTORS = {
+    **dict.fromkeys(("f16", "bf16", "f32", "f64", "f8E5M2"), ("1.0", "2.5e-1", "-3.0")),
+    **dict.fromkeys(("i8", "i16", "i32", "i64"), ("1", "2", "-3")),
+    "i1": ("true", "false", "true"),
+}
+
+
+@pytest.mark.parametrize("kind", VECTORS)
+def test_constants_of_vectors_have_their_elements(kind: str) -> None:
+    text = VECTORS[kind]
+    wanted = [{"true": 1.0, "false": 0.0}.get(text) or float(text.replace("false", "0")) for text in text]
+    for content, values in ((", ".join(text), wanted), (text[1], [wanted[1]] * 3)):
+        brackets = f"[{content}]" if "," in content else content
+        assert elements(f"dense<{brackets}> : vector<3x{kind}>", kind, 3) == values
+
+
+@pytest.mark.parametrize("kind", ["f16", "bf16", "f32"])
+def test_constants_of_many_elements_are_printed_as_bits(kind: str) -> None:
+    text = ", ".join(f"{number}.5" for number in range(120))
+    assert elements(f"dense<[{text}]> : vector<120x{kind}>", kind, 120) == [n + 0.5 for n in range(120)]
+    assert elements(f"dense<[0x7F80, 1.0, -2.0]> : vector<3x{kind}>", kind, 3)[1:] == [1, -2]
+
+
+def elements(constant: str, kind: str, count: int) -> list[float]:
+    """Returns a constant vector, read element by element; types that arithmetic lacks are widened."""
+    found = np.zeros(count, np.float64)
+    widen = {"i": "uitofp" if kind == "i1" else "sitofp", "b": "extf", "f": "extf"}[kind[0]]
+    wide = "%e" if kind == "f64" else "%w"
+    line = "" if kind == "f64" else f"%w = arith.{widen} %e : {kind} to f64"
+    body = f"""%v = arith.constant {constant}
+      %t = gpu.thread_id x
+      %e = vector.extract %v[%t] : {kind} from vector<{count}x{kind}>
+      {line}
+      memref.store {wide}, %0[%t] : memref<{count}xf64>"""
+    launch(body, found, block=(count, 1, 1))
+    return [float(number) for number in found]
+
+
+def test_another_rounding_is_refused() -> None:
+    with pytest.raises(CandidateError, match=r"arith\.truncf at .*allowed to_nearest_even"):
+        applied("%r = arith.truncf %a toward_zero : f32 to f16", np.float16, np.zeros(1, np.float32))
+
+
+ULPS = {"f16": 2.0**-10, "bf16": 2.0**-7, "f32": 2.0**-23, "f64": 2.0**-51}
+ANY = [-3.7, -2.5, -1.5, -0.5, -0.3, 0.0, 0.3, 0.5, 1.0, 1.5, 2.5, 3.7]
+POSITIVE = [0.1, 0.5, 1.0, 2.0, 7.25]
+UNIT = [-0.9, -0.3, 0.0, 0.4, 0.9]
+SMOOTH = ("sin", "cos", "tan", "sinh", "cosh", "tanh", "exp", "erf", "erfc", "expm1", "asinh", "atan")
+FUNCTIONS: dict[str, tuple[Callable[[float], float], list[float]]] = {
+    **{name: (getattr(math, name), ANY) for name in (*SMOOTH, "floor", "ceil", "trunc")},
+    **{name: (getattr(math, name), POSITIVE) for name in ("log", "log2", "log10", "log1p", "sqrt")},
+    **{name: (getattr(math, name), UNIT) for name in ("asin", "acos", "atanh")},
+    "acosh": (math.acosh, [1.0, 2.0, 9.5]),
+    "exp2": (lambda x: 2.0**x, ANY),
+    "cbrt": (lambda x: math.copysign(abs(x) ** (1 / 3), x), ANY),
+    "rsqrt": (lambda x: 1 / math.sqrt(x), POSITIVE),
+    "absf": (abs, ANY),
+    "round": (lambda x: math.copysign(math.floor(abs(x) + 0.5), x), ANY),
+    "roundeven": (round, ANY),
+}
+
+
+@pytest.mark.parametrize("kind", ULPS)
+@pytest.mark.parametrize("numbers", [ANY, POSITIVE, UNIT, FUNCTIONS["acosh"][1]])
+def test_functions_of_one_number_are_right_but_for_rounding(numbers: list[float], kind: str) -> None:
+    functions = {name: function for name, (function, given) in FUNCTIONS.items() if given is numbers}
+    given = np.array(numbers).astype(DTYPES[kind])
+    lines = [(f"%r = math.{name} %a : {kind}", DTYPES[kind]) for name in functions]
+    for (name, function), found in zip(functions.items(), each_applied(lines, given), strict=True):
+        wanted = [function(float(number)) for number in given]
+        rtol, atol = ULPS[kind], ULPS[kind] * 2.0**-10
+        np.testing.assert_allclose(found.astype(float), wanted, rtol, atol, err_msg=name)
+
+
+BINARY: dict[str, Callable[[Any, Any], float]] = {"atan2": math.atan2, "copysign": math.copysign}
+BINARY["powf"] = math.pow
+
+
+def test_functions_of_several_numbers_or_results_are_right() -> None:
+    one, other = (np.array(each) for each in ([2.0, 0.5, 3.0], [-1.0, 2.0, 0.0]))
+    for name, function in BINARY.items():
+        found = applied(f"%r = math.{name} %a, %b : f64", np.float64, one, other)
+        wanted = np.array(list(map(function, one, other)))
+        np.testing.assert_allclose(found, wanted, rtol=2**-51, err_msg=name)
+    numbers = [np.array(each, np.float32) for each in ([-2.0, 0.5, 9.0], [-1.0] * 3, [1.0] * 3)]
+    assert applied("%r = math.clampf %a to [%b, %c] : f32", np.float32, *numbers).tolist() == [-1, 0.5, 1]
+    for names, of_angle in (("%r, %x", math.sin), ("%x, %r", math.cos)):
+        found = applied(f"{names} = math.sincos %a : f64", np.float64, other)
+        np.testing.assert_allclose(found, np.array(list(map(of_angle, other))), rtol=1e-15)
+
+
+def test_powers_of_integers_wrap_around_and_negative_exponents_divide() -> None:
+    base = np.array([3, -2, 1, -1, -1, 5, 0, 7], np.int32)
+    exponent = np.array([4, 31, -5, -3, -4, -1, 0, 40], np.int32)
+    found = applied("%r = math.ipowi %a, %b : i32", np.int32, base, exponent)
+    last = (7**40 + 2**31) % 2**32 - 2**31
+    assert found.tolist() == [81, -(2**31), 1, -1, 1, 0, 1, last]
+    exponent = np.array([2, 3, 4, 5, -1, -2, 1, 0], np.int32)
+    power = applied("%r = math.fpowi %a, %b : f32, i32", np.float32, np.float32(base), exponent)
+    np.testing.assert_allclose(power, [9, -8, 1, -1, -1, 0.04, 0, 1], rtol=2**-23)
+
+
+@pytest.mark.parametrize("kind", ["i8", "i16", "i32", "i64"])
+def test_bits_are_counted(kind: str) -> None:
+    dtype, width = DTYPES[kind], int(kind[1:])
+    numbers = np.array([0, 1, 2, 12, 100, -1, -128], dtype)
+    patterns = [int(number) % (1 << width) for number in numbers]
+    counted = {
+        "ctpop": [bits.bit_count() for bits in patterns],
+        "ctlz": [width - bits.bit_length() for bits in patterns],
+        "cttz": [width if bits == 0 else (bits & -bits).bit_length() - 1 for bits in patterns],
+        "absi": np.abs(numbers).tolist(),
+    }
+    for name, wanted in counted.items():
+        assert applied(f"%r = math.{name} %a : {kind}", dtype, numbers).tolist() == wanted, name
+
+
+@pytest.mark.parametrize("kind", ["f16", "bf16", "f32", "f64"])
+def test_kinds_of_numbers_are_distinguished(kind: str) -> None:
+    tiny = {"f16": 2.0**-20, "bf16": 2.0**-130, "f32": 2.0**-140, "f64": 2.0**-1040}[kind]
+    numbers = np.array([0.0, 1.0, math.nan, math.inf, -math.inf, tiny]).astype(DTYPES[kind])
+    wanted = {"isnan": "..1...", "isinf": "...11.", "isfinite": "11...1", "isnormal": ".1...."}
+    for name, bits in wanted.items():
+        found = applied(f"%r = math.{name} %a : {kind}", bool, numbers)
+        assert found.tolist() == [bit == "1" for bit in bits], name

@@ -1,0 +1,162 @@
+// ----- host_arguments_next_to_device_memory_are_copied
+%d = gpu.alloc () : memref<16xf32>
+gpu.memcpy %d, %a : memref<16xf32>, memref<16xf32>
+gpu.launch_func @m::@add blocks in (%c1, %c1, %c1) threads in (%c16, %c1, %c1)
+  args(%d : memref<16xf32>, %b : memref<16xf32>, %d : memref<16xf32>)
+gpu.memcpy %a, %d : memref<16xf32>, memref<16xf32>
+gpu.dealloc %d : memref<16xf32>
+// ----- the_host_loads_and_stores_what_the_device_holds
+%d = gpu.alloc () : memref<16xf32>
+gpu.memcpy %d, %a : memref<16xf32>, memref<16xf32>
+gpu.launch_func @m::@inc blocks in (%c1, %c1, %c1) threads in (%c16, %c1, %c1) args(%d : memref<16xf32>)
+%x = memref.load %d[%c3] : memref<16xf32>
+memref.store %x, %b[%c0] : memref<16xf32>
+memref.store %one, %d[%c1] : memref<16xf32>
+gpu.launch_func @m::@inc blocks in (%c1, %c1, %c1) threads in (%c16, %c1, %c1) args(%d : memref<16xf32>)
+memref.copy %d, %a : memref<16xf32> to memref<16xf32>
+gpu.dealloc %d : memref<16xf32>
+// ----- what_the_device_holds_is_printed_and_returned
+%d = gpu.alloc () : memref<16xf32>
+memref.copy %a, %d : memref<16xf32> to memref<16xf32>
+gpu.launch_func @m::@inc blocks in (%c1, %c1, %c1) threads in (%c16, %c1, %c1) args(%d : memref<16xf32>)
+%u = memref.cast %d : memref<16xf32> to memref<*xf32>
+call @printMemrefF32(%u) : (memref<*xf32>) -> ()
+return %d : memref<16xf32>
+// ----- shared_memory_stays_where_both_reach_it_next_to_copied_arguments
+%s = gpu.alloc host_shared () : memref<16xf32>
+memref.copy %a, %s : memref<16xf32> to memref<16xf32>
+gpu.launch_func @m::@add blocks in (%c1, %c1, %c1) threads in (%c16, %c1, %c1)
+  args(%s : memref<16xf32>, %b : memref<16xf32>, %s : memref<16xf32>)
+%x = memref.load %s[%c3] : memref<16xf32>
+memref.store %x, %a[%c0] : memref<16xf32>
+gpu.dealloc %s : memref<16xf32>
+// ----- a_fill_of_host_memory_is_done
+%d = gpu.alloc () : memref<16xf32>
+gpu.memcpy %d, %a : memref<16xf32>, memref<16xf32>
+gpu.memset %b, %one : memref<16xf32>, f32
+gpu.launch_func @m::@add blocks in (%c1, %c1, %c1) threads in (%c16, %c1, %c1)
+  args(%d : memref<16xf32>, %b : memref<16xf32>, %d : memref<16xf32>)
+gpu.memcpy %a, %d : memref<16xf32>, memref<16xf32>
+gpu.dealloc %d : memref<16xf32>
+// ----- memory_of_a_stream_that_the_host_reads_is_copied
+%s = "gpux.create_stream"() : () -> !gpux.StreamType
+%d = "gpux.alloc"(%s) : (!gpux.StreamType) -> memref<16xf32>
+"gpux.memcpy"(%s, %d, %a) : (!gpux.StreamType, memref<16xf32>, memref<16xf32>) -> ()
+%x = memref.load %d[%c3] : memref<16xf32>
+memref.store %x, %b[%c0] : memref<16xf32>
+"gpux.dealloc"(%s, %d) : (!gpux.StreamType, memref<16xf32>) -> ()
+"gpux.destroy_stream"(%s) : (!gpux.StreamType) -> ()
+// ----- a_program_that_copies_for_itself_stays_as_it_is
+%d = gpu.alloc () : memref<16xf32>
+gpu.memcpy %d, %a : memref<16xf32>, memref<16xf32>
+gpu.launch_func @m::@inc blocks in (%c1, %c1, %c1) threads in (%c16, %c1, %c1) args(%d : memref<16xf32>)
+gpu.memcpy %b, %d : memref<16xf32>, memref<16xf32>
+gpu.dealloc %d : memref<16xf32>
+// ----- a_loop_over_host_and_device_memory
+%d = gpu.alloc () : memref<16xf32>
+gpu.memcpy %d, %a : memref<16xf32>, memref<16xf32>
+scf.for %i = %c0 to %c3 step %c1 {
+  gpu.launch_func @m::@add blocks in (%c1, %c1, %c1) threads in (%c16, %c1, %c1)
+    args(%d : memref<16xf32>, %b : memref<16xf32>, %d : memref<16xf32>)
+  %x = memref.load %d[%i] : memref<16xf32>
+  memref.store %x, %b[%i] : memref<16xf32>
+}
+gpu.memcpy %a, %d : memref<16xf32>, memref<16xf32>
+gpu.dealloc %d : memref<16xf32>
+// ----- shared_memory_that_is_exchanged_for_other_memory_is_refused_by_name
+%s = gpu.alloc host_shared () : memref<16xf32>
+%r = arith.select %flag, %s, %a : memref<16xf32>
+gpu.launch_func @m::@inc blocks in (%c1, %c1, %c1) threads in (%c16, %c1, %c1) args(%r : memref<16xf32>)
+gpu.dealloc %s : memref<16xf32>
+// ----- memory_that_a_kernel_fills_is_returned
+%r = memref.alloc() : memref<16xf32>
+gpu.launch_func @m::@twice blocks in (%c1, %c1, %c1) threads in (%c16, %c1, %c1)
+  args(%a : memref<16xf32>, %r : memref<16xf32>)
+return %r : memref<16xf32>
+// ----- memory_that_is_neither_freed_nor_returned_is_freed
+%t = memref.alloc() : memref<16xf32>
+gpu.launch_func @m::@twice blocks in (%c1, %c1, %c1) threads in (%c16, %c1, %c1)
+  args(%a : memref<16xf32>, %t : memref<16xf32>)
+%r = memref.alloc() : memref<16xf32>
+gpu.launch_func @m::@twice blocks in (%c1, %c1, %c1) threads in (%c16, %c1, %c1)
+  args(%t : memref<16xf32>, %r : memref<16xf32>)
+return %r : memref<16xf32>
+// ----- what_the_author_frees_is_freed_once_next_to_what_he_leaves
+%t = memref.alloc() : memref<16xf32>
+%u = memref.alloc() : memref<16xf32>
+gpu.launch_func @m::@twice blocks in (%c1, %c1, %c1) threads in (%c16, %c1, %c1)
+  args(%a : memref<16xf32>, %t : memref<16xf32>)
+gpu.launch_func @m::@twice blocks in (%c1, %c1, %c1) threads in (%c16, %c1, %c1)
+  args(%t : memref<16xf32>, %u : memref<16xf32>)
+gpu.launch_func @m::@inc blocks in (%c1, %c1, %c1) threads in (%c16, %c1, %c1) args(%u : memref<16xf32>)
+memref.copy %u, %b : memref<16xf32> to memref<16xf32>
+memref.dealloc %t : memref<16xf32>
+// ----- shared_memory_is_returned_after_a_wait
+%s = gpu.alloc host_shared () : memref<16xf32>
+%r = gpu.alloc host_shared () : memref<16xf32>
+%t0 = gpu.wait async
+memref.copy %a, %s : memref<16xf32> to memref<16xf32>
+%t1 = gpu.launch_func async [%t0] @m::@inc blocks in (%c1, %c1, %c1) threads in (%c16, %c1, %c1)
+  args(%s : memref<16xf32>)
+%t2 = gpu.launch_func async [%t1] @m::@twice blocks in (%c1, %c1, %c1) threads in (%c16, %c1, %c1)
+  args(%s : memref<16xf32>, %r : memref<16xf32>)
+gpu.wait [%t2]
+return %r : memref<16xf32>
+// ----- memory_of_asynchronous_work_is_freed_after_the_wait
+%t0 = gpu.wait async
+%d, %t1 = gpu.alloc async [%t0] () : memref<16xf32>
+%t2 = gpu.memcpy async [%t1] %d, %a : memref<16xf32>, memref<16xf32>
+%t3 = gpu.launch_func async [%t2] @m::@inc blocks in (%c1, %c1, %c1) threads in (%c16, %c1, %c1)
+  args(%d : memref<16xf32>)
+%t4 = gpu.memcpy async [%t3] %b, %d : memref<16xf32>, memref<16xf32>
+gpu.wait [%t4]
+// ----- memory_of_either_branch_is_returned
+%r = scf.if %flag -> (memref<16xf32>) {
+  %x = memref.alloc() : memref<16xf32>
+  gpu.launch_func @m::@twice blocks in (%c1, %c1, %c1) threads in (%c16, %c1, %c1)
+    args(%a : memref<16xf32>, %x : memref<16xf32>)
+  scf.yield %x : memref<16xf32>
+} else {
+  %y = memref.alloc() : memref<16xf32>
+  gpu.launch_func @m::@twice blocks in (%c1, %c1, %c1) threads in (%c16, %c1, %c1)
+    args(%b : memref<16xf32>, %y : memref<16xf32>)
+  scf.yield %y : memref<16xf32>
+}
+return %r : memref<16xf32>
+// ----- an_argument_or_own_memory_is_returned
+%x = memref.alloc() : memref<16xf32>
+gpu.launch_func @m::@twice blocks in (%c1, %c1, %c1) threads in (%c16, %c1, %c1)
+  args(%a : memref<16xf32>, %x : memref<16xf32>)
+%r = arith.select %flag, %x, %b : memref<16xf32>
+return %r : memref<16xf32>
+// ----- the_same_memory_and_a_view_of_it_are_returned_once_each
+%x = memref.alloc() : memref<16xf32>
+gpu.launch_func @m::@twice blocks in (%c1, %c1, %c1) threads in (%c16, %c1, %c1)
+  args(%a : memref<16xf32>, %x : memref<16xf32>)
+%v = memref.subview %x[8] [8] [1] : memref<16xf32> to memref<8xf32, strided<[1], offset: 8>>
+return %x, %v, %a : memref<16xf32>, memref<8xf32, strided<[1], offset: 8>>, memref<16xf32>
+// ----- memory_of_an_iteration_is_freed_in_it
+scf.for %i = %c0 to %c3 step %c1 {
+  %x = memref.alloc() : memref<16xf32>
+  gpu.launch_func @m::@twice blocks in (%c1, %c1, %c1) threads in (%c16, %c1, %c1)
+    args(%a : memref<16xf32>, %x : memref<16xf32>)
+  gpu.launch_func @m::@add blocks in (%c1, %c1, %c1) threads in (%c16, %c1, %c1)
+    args(%x : memref<16xf32>, %b : memref<16xf32>, %b : memref<16xf32>)
+}
+// ----- memory_that_leaves_an_iteration_is_refused_by_name
+%r = scf.for %i = %c0 to %c3 step %c1 iter_args(%p = %b) -> (memref<16xf32>) {
+  %x = memref.alloc() : memref<16xf32>
+  gpu.launch_func @m::@twice blocks in (%c1, %c1, %c1) threads in (%c16, %c1, %c1)
+    args(%p : memref<16xf32>, %x : memref<16xf32>)
+  scf.yield %x : memref<16xf32>
+}
+memref.copy %r, %a : memref<16xf32> to memref<16xf32>
+// ----- shared_and_registered_memory_are_in_reach_of_both
+%d = gpu.alloc host_shared () : memref<16xf32>
+memref.copy %a, %d : memref<16xf32> to memref<16xf32>
+%u = memref.cast %b : memref<16xf32> to memref<*xf32>
+gpu.host_register %u : memref<*xf32>
+gpu.launch_func @m::@add blocks in (%c1, %c1, %c1) threads in (%c16, %c1, %c1)
+  args(%d : memref<16xf32>, %b : memref<16xf32>, %b : memref<16xf32>)
+gpu.host_unregister %u : memref<*xf32>
+gpu.dealloc %d : memref<16xf32>

@@ -1,0 +1,149 @@
+"""What compiled programs on this processor have in common, as whole programs and as programs of fusions."""
+
+import abc
+from typing import Any, Never
+
+from tuner.runtime.loaded_code import LoadedCode
+
+
+class AbstractHostProgram(LoadedCode, abc.ABC):
+    """A callable that runs a compiled program on this processor; calls of threads run one after the other."""
+
+    @abc.abstractmethod
+    def __call__(self, *arguments: Any, stream: object = None) -> Any:
+        """Calls the program and waits for its end.
+
+        Args:
+            arguments: C-contiguous numpy arrays, or other arrays in host memory (DLPack), of the program's
+                shapes and types; numbers for its scalars.
+            stream: None; a program on the host takes no stream.
+
+        Returns:
+            The result; a tuple of several results; None without a result. Its memory may be used for another
+            result when nobody refers to it.
+
+        Raises:
+            UsageError: arguments of another number, shape, type or strides, or a stream.
+            CandidateError: an interpreted kernel or an assertion failed (stage RUN); it is an IndexError,
+                too, where an index is out of range.
+
+        Example:
+            >>> import numpy as np
+            >>> import tuner
+            >>> payload = '''
+            ... func.func @twice(%x: tensor<4xf32>) -> tensor<4xf32> {
+            ...   %y = arith.addf %x, %x : tensor<4xf32>
+            ...   return %y : tensor<4xf32>
+            ... }
+            ... '''
+            >>> program = tuner.compile_program(payload, target="cpu")
+            >>> program(np.ones(4, np.float32))
+            array([2., 2., 2., 2.], dtype=float32)
+        """
+
+    @abc.abstractmethod
+    def prepare(self, *arguments: Any) -> Any:
+        """Checks the arguments of a call and lays them out in memory, for ``repeat``.
+
+        Args:
+            arguments: those of a call of the program.
+
+        Returns:
+            The prepared call, which keeps the arguments alive.
+
+        Raises:
+            UsageError: arguments of another number, shape, type or strides.
+
+        Example:
+            >>> import numpy as np
+            >>> import tuner
+            >>> payload = '''
+            ... func.func @twice(%x: tensor<4xf32>) -> tensor<4xf32> {
+            ...   %y = arith.addf %x, %x : tensor<4xf32>
+            ...   return %y : tensor<4xf32>
+            ... }
+            ... '''
+            >>> program = tuner.compile_program(payload, target="cpu")
+            >>> call = program.prepare(np.ones(4, np.float32))
+            >>> program.repeat(call, 3)
+        """
+
+    @abc.abstractmethod
+    def repeat(self, call: Any, times: int) -> None:
+        """Calls the program several times on the same arguments and drops the results, for timing.
+
+        Args:
+            call: what ``prepare`` returned.
+            times: number of calls.
+
+        Returns:
+            None.
+
+        Raises:
+            CandidateError: an interpreted kernel or an assertion failed (stage RUN); it is an IndexError,
+                too, where an index is out of range.
+
+        Example:
+            >>> import numpy as np
+            >>> import tuner
+            >>> payload = '''
+            ... func.func @twice(%x: tensor<4xf32>) -> tensor<4xf32> {
+            ...   %y = arith.addf %x, %x : tensor<4xf32>
+            ...   return %y : tensor<4xf32>
+            ... }
+            ... '''
+            >>> program = tuner.compile_program(payload, target="cpu")
+            >>> program.repeat(program.prepare(np.ones(4, np.float32)), 3)
+            >>> program.allocations
+            0
+        """
+
+    @abc.abstractmethod
+    def as_graph(self, *_arguments: object) -> Never:
+        """Always raises: only a program on a GPU or on the simulator can be captured as a graph.
+
+        Args:
+            _arguments: not used.
+
+        Returns:
+            Never.
+
+        Raises:
+            UsageError: always.
+
+        Example:
+            >>> import tuner
+            >>> payload = '''
+            ... func.func @twice(%x: tensor<4xf32>) -> tensor<4xf32> {
+            ...   %y = arith.addf %x, %x : tensor<4xf32>
+            ...   return %y : tensor<4xf32>
+            ... }
+            ... '''
+            >>> program = tuner.compile_program(payload, target="cpu")
+            >>> try:
+            ...     program.as_graph()
+            ... except tuner.UsageError as error:
+            ...     print(error)
+            twice: the program runs on the host: only a program on a GPU has a graph
+        """
+
+    @abc.abstractmethod
+    def close(self) -> None:
+        """Does nothing, unlike ``DeviceFunction.close``: the code is freed with this object.
+
+        Returns:
+            None.
+
+        Raises:
+            Nothing.
+
+        Example:
+            >>> import tuner
+            >>> payload = '''
+            ... func.func @twice(%x: tensor<4xf32>) -> tensor<4xf32> {
+            ...   %y = arith.addf %x, %x : tensor<4xf32>
+            ...   return %y : tensor<4xf32>
+            ... }
+            ... '''
+            >>> tuner.compile_program(payload, target="cpu").close()
+        """
