@@ -38,7 +38,6 @@ class ServerAddress:
 
     @property
     def shown(self) -> str:
-        """Returns the server's URL for messages, with *** in place of a password."""
         return f"{POSTGRES_DRIVER}://{masked(self.text).partition('://')[2]}"
 
 

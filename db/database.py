@@ -38,7 +38,6 @@ class FileInPlace:
     """A check that an open SQLite file was neither deleted nor replaced, by its device and inode numbers."""
 
     def __init__(self, engine: Engine, path: Path, shown: str) -> None:
-        """Takes an engine whose connections are to the file that exists now."""
         self._engine = engine
         self._path = path
         self._shown = shown
@@ -231,7 +230,6 @@ class Database:
             yield connection
 
     def close(self) -> None:
-        """Closes all connections to the database."""
         self._engine.dispose()
 
     def _plain_errors(self) -> AbstractContextManager[None]:

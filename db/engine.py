@@ -78,10 +78,7 @@ def plain_errors(shown: str, address: str = "") -> Iterator[None]:
 
 @contextmanager
 def damaged_rows(shown: str) -> Iterator[None]:
-    """Turns what reading a damaged row raises into a UsageError; for blocks that only read and convert rows.
-
-    SQLite keeps no checksums: a damaged page gives rows with other texts and types than were stored.
-    """
+    """Turns what reading a damaged row raises (SQLite keeps no checksums) into a UsageError."""
     try:
         yield
     except (ValueError, TypeError, LookupError, AttributeError) as error:

@@ -119,7 +119,6 @@ class ResultsImport:
         self._counts = Imported(0, 0, 0)
 
     def do(self, results: RemoteResults) -> Imported:
-        """Stores all results, as ``Store.import_results`` says; the caller rolls back where it raises."""
         for trial in results.trials:
             self._take(trial)
         for final_time in results.final_times:

@@ -271,10 +271,7 @@ def trial_of(
     final: MeasurementRow | None,
     quietest_anchor_s: float | None = None,
 ) -> StoredTrial:
-    """Returns a trial with an outcome from its row and its first and final measurement (None: not measured).
-
-    ``quietest_anchor_s``: the least time of the reference kernel in the trial's run, None: not known.
-    """
+    """Returns a trial with an outcome from its row and its first and final measurement, if any."""
     final_time = None if final is None else time_of(final)
     counted = final_time if isinstance(final_time, Measurement) else None
     record = _record_of(row, first)

@@ -97,7 +97,6 @@ class Store:
     """
 
     def __init__(self, database: Database, url: str) -> None:
-        """Takes a database and its address; ``Store.open`` opens one."""
         self._database = database
         self._url = url
 
@@ -117,7 +116,6 @@ class Store:
         return cls(Database.empty(url), url) if is_missing(url) else cls.open_existing(url)
 
     def close(self) -> None:
-        """Closes all connections to the database."""
         self._database.close()
 
     def __enter__(self) -> Self:
@@ -166,12 +164,10 @@ class Store:
             return campaign.id
 
     def campaign(self, campaign_id: int) -> Campaign:
-        """Returns the campaign with an id, with its runs."""
         with self._database.reading() as session:
             return stored_campaign(session, _known(session, CampaignRow, campaign_id))
 
     def campaigns(self) -> tuple[Campaign, ...]:
-        """Returns all campaigns, the latest first."""
         with self._database.reading() as session:
             campaigns = session.scalars(sa.select(CampaignRow).order_by(CampaignRow.id.desc())).all()
             return tuple(stored_campaign(session, row) for row in campaigns)
@@ -205,7 +201,6 @@ class Store:
             set_campaign_seconds(connection, campaign_id, seconds, search_s)
 
     def set_program_result(self, campaign_id: int, result: ProgramResult) -> None:
-        """Stores what came of the program whose fusions a campaign has tuned."""
         with self._database.writing() as session:
             _known(session, CampaignRow, campaign_id).program_result = encode(result)
 
@@ -355,7 +350,6 @@ class Store:
             return tuple(stored_round(each, run.round) for each in run.rounds)
 
     def run(self, run_id: int) -> Run:
-        """Returns the run with an id."""
         with self._database.reading() as session:
             _known(session, RunRow, run_id)
             return rows.run_of(session.scalars(run_select().where(RunRow.id == run_id)).one())
@@ -494,7 +488,6 @@ class Store:
             _known(session, TrialRow, trial_id).compile_s = encode(seconds)
 
     def prune(self, before: datetime.datetime | None = None) -> Pruned:
-        """Deletes trials of finished runs that no result needs, as ``tuner.db.maintenance.prune`` says."""
         return prune(self._database, before)
 
     def backup(self, file: Path) -> None:

@@ -35,7 +35,6 @@ from tuner.db.queries import rank, ranked_s, run_select
 from tuner.db.rows import measurement_columns, outcome_columns
 from tuner.db.run_process import RUNNING, present_status, this_process
 
-
 CAMPAIGN = Base.metadata.tables["run_group"]
 
 

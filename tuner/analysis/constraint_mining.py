@@ -76,11 +76,7 @@ class PointColumns:
 
 
 def conditions(columns: PointColumns, failed: Truth) -> Iterator[Condition]:
-    """Yields comparisons that could explain failures: thresholds, equalities, orders and divisibility.
-
-    ``failed`` has one bool per point. Thresholds are values that failed points have, at most THRESHOLDS (24)
-    of each knob, size or product of knobs.
-    """
+    """Yields comparisons that could explain failures: thresholds, equalities, orders and divisibility."""
     for term in _terms(columns):
         values = np.unique(term.values[failed])
         if len(values) > THRESHOLDS:

@@ -43,11 +43,7 @@ class RankedColumns:
 def ranked_columns(
     matrix: TimeMatrix, asked: AskedProblem, columns: Iterable[int] | None = None
 ) -> RankedColumns:
-    """Returns the columns that apply to a problem, best first, without a measurement of the problem.
-
-    ``columns``: those to choose among; None: all. Columns within noise of the first are ordered by the number
-    of problems that they are fastest on.
-    """
+    """Returns the columns that apply to a problem, best first, without a measurement of the problem."""
     among = range(len(matrix.columns)) if columns is None else columns
     usable = [column for column in among if asked.applies[column]]
     if asked.problem in matrix.problems:
@@ -64,10 +60,7 @@ def ranked_columns(
 
 
 def by_model(matrix: TimeMatrix, asked: AskedProblem, columns: Iterable[int]) -> tuple[int, ...]:
-    """Returns columns ordered by model cost, corrected by the residuals of similar problems; best first.
-
-    Problems of another operation, type, layout or epilogue do not count.
-    """
+    """Returns columns ordered by model cost, corrected by the residuals of similar problems; best first."""
     like = [_kind(problem) == _kind(asked.problem) for problem in matrix.problems]
     known = KnownTimes(matrix.model_costs()[like], matrix.times()[like], matrix.log_sizes()[like])
     at: Numbers = np.log2(np.array(asked.problem.sizes, np.float64))

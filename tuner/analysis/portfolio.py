@@ -171,22 +171,18 @@ class Regret:
 
     @property
     def known(self) -> tuple[float, ...]:
-        """Returns the known efficiencies, in the order of the problems."""
         return tuple(each.efficiency for each in self.losses if each.efficiency is not None)
 
     @property
     def unknown(self) -> int:
-        """Returns how many problems have no known efficiency."""
         return len(self.losses) - len(self.known)
 
     @property
     def geomean(self) -> float | None:
-        """Returns the geometric mean of the known efficiencies; None where there are none."""
         return geometric_mean(self.known)
 
     @property
     def worst(self) -> float | None:
-        """Returns the least of the known efficiencies; None where there are none."""
         return min(self.known, default=None)
 
     @property

@@ -280,19 +280,12 @@ def against_baseline(run: Run, trial: StoredTrial) -> Comparable | NotComparable
 
 
 def between_trials(run: Run, ours: StoredTrial, reference: StoredTrial) -> Comparable | NotComparable:
-    """Returns the ratio ``ours`` / ``reference`` of two trials' times, or why no ratio may be printed.
-
-    ``run`` is the run of ``ours``. There is a ratio only if its final re-measurement timed both trials.
-    Raises ValueError for a trial that was not timed.
-    """
+    """Returns the ratio ``ours`` / ``reference`` of two trials' times, or why no ratio may be printed."""
     return comparison(timed(ours), timed(reference), _evidence(run, ours, reference))
 
 
 def distrust(run: Run, trial: StoredTrial) -> str:
-    """Returns why no ratio of this trial's time to any other may be printed; '' if a ratio may be printed.
-
-    ``run`` is the run of the trial. Raises ValueError for a trial that was not timed.
-    """
+    """Returns why no ratio of this trial's time to any other may be printed; '' if a ratio may be printed."""
     return objection((timed(trial),), _evidence(run, trial))
 
 

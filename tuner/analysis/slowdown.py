@@ -23,10 +23,7 @@ class Finding(enum.Enum):
 
 @dataclass(frozen=True)
 class InterleavedSession:
-    """The samples of one timing session, in seconds per call: of earlier code, twice, and of current code.
-
-    The three were timed interleaved: sample i of each belongs to round i.
-    """
+    """The samples of one timing session, in seconds per call: of earlier code, twice, and of current code."""
 
     then_s: tuple[float, ...]  # the earlier code
     again_s: tuple[float, ...]  # the earlier code, loaded a second time
@@ -141,11 +138,7 @@ class RelativeSlowdown:
 
 
 def relative_slowdown(recorded: RecordedRound, sessions: tuple[RoundTimes, ...]) -> RelativeSlowdown:
-    """Returns how much longer a recorded kernel takes in today's sessions, relative to the references.
-
-    References are those that the recorded round and all ``sessions`` have; without any, today's times are
-    compared with the recorded time itself.
-    """
+    """Returns how much longer a recorded kernel takes in today's sessions, relative to the references."""
     libraries_s = [each.library_s or () for each in sessions]
     kernels_s = [
         () if each.reference_kernel_s is None else (each.reference_kernel_s,) * len(each.kernel_s)

@@ -13,7 +13,6 @@ import numpy.typing as npt
 from tuner.core.candidate import Candidate
 from tuner.core.problem import Problem
 
-
 Numbers = npt.NDArray[np.float64]
 
 # benchmarks/results/many_shapes_replay.json: these values on 34 problems x 57 configurations
@@ -70,11 +69,7 @@ def row_means(table: Numbers) -> Numbers:
 
 
 def filled_costs(costs: Numbers) -> Numbers:
-    """Returns the costs with the least cost of the problem (the last axis) where the model knows none.
-
-    What has no model is a strategy for instructions of its own, whose initial configurations are listed by
-    hand: its configurations come early. Where the model knows none of the problem's costs, all are 1.
-    """
+    """Returns the costs with the least cost of the problem (the last axis) where the model knows none."""
     least = np.where(np.isfinite(costs), costs, np.inf).min(axis=-1, keepdims=True, initial=np.inf)
     least = np.where(np.isfinite(least), least, 1.0)
     filled: Numbers = np.where(np.isfinite(costs), costs, least)

@@ -11,7 +11,6 @@ from tuner.core.machine import Machine
 from tuner.core.problem import Problem
 from tuner.core.runs import WARM_START, InitialConfiguration
 
-
 Item = TypeVar("Item")
 
 # Weights of differences, in doublings of one extent. They only rank known tasks: at equal sizes another
@@ -39,10 +38,7 @@ class TuningTask:
 def nearest_first(
     task: TuningTask, items: Iterable[Item], task_of: Callable[[Item], TuningTask]
 ) -> list[Item]:
-    """Returns the items sorted by the distance of their task from ``task``, the nearest first.
-
-    ``task_of`` returns an item's task. Items without a distance are left out; equal distances keep the order.
-    """
+    """Returns the items sorted by the distance of their task from ``task``, the nearest first."""
     apart = ((distance(task, task_of(item)), item) for item in items)
     known = [(far, item) for far, item in apart if far is not None]
     return [item for _, item in sorted(known, key=lambda pair: pair[0])]
@@ -88,7 +84,6 @@ class Known:
     points: tuple[tuple[Candidate, str], ...]  # (candidate, who measured it), the fastest first
 
     def initial_configurations(self, task: TuningTask) -> Iterator[InitialConfiguration]:
-        """Yields the candidates as warm-start points for ``task``; sources name problem and measurer."""
         for candidate, who in self.points:
             source = f"{_text(self.task.problem, task.problem)} ({who})"
             yield InitialConfiguration(candidate, WARM_START, source)

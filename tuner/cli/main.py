@@ -18,7 +18,6 @@ from tuner.core.serialization import printable_lines, without_secrets
 from tuner.results.output.formatting import one_line
 from tuner.version import __version__
 
-
 EXAMPLE: Final = "Example: "
 NEXT_EXAMPLE: Final = re.compile(r", (or|then in CI:) (?=tuner )")
 PART: Final = re.compile(r"-\S+(?: (?:'[^']*'|[^-\s]\S*))?|'[^']*'|\S+")  # an option with value; an argument

@@ -117,7 +117,6 @@ class TargetName:
         return self.kind == CUDA
 
     def is_of(self, kind: str) -> bool:
-        """Returns whether ``kind`` ("cuda") is the kind of this target."""
         return self.kind == kind
 
     @classmethod
@@ -143,13 +142,11 @@ class ProblemDocument:
 
     @classmethod
     def of(cls, problem: Problem) -> "ProblemDocument":
-        """Converts a problem to the form that JSON documents store."""
         types = (problem.dtype, problem.layout, problem.epilogue, problem.output)
         return cls(problem.operation, problem.extents, *types, problem.align, problem.cache, problem.fusion)
 
     @property
     def problem(self) -> Problem:
-        """Returns the problem of the document. Raises UsageError for values that no problem may have."""
         batch, sizes = split_extents(self.op, self.shape)
         types = (self.dtype, self.layout, self.epilogue, self.output)
         return Problem(self.op, sizes, *types, batch, self.align, self.cache, self.fusion)

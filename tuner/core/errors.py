@@ -54,7 +54,6 @@ class TunerError(Exception):
         self.hint = hint
 
     def __str__(self) -> str:
-        """Returns the message, and after it the hint."""
         return f"{self.message}; {self.hint}" if self.hint else self.message
 
 
@@ -133,10 +132,7 @@ def unknown_value(what: str, found: object, allowed: Collection[str]) -> UsageEr
 
 
 def error_lines(message: str, hint: str = "") -> str:
-    """Returns what a command prints for an error: ``error: MESSAGE``, and on a second line ``hint: HINT``.
-
-    A line without a text ("") is left out; line breaks in a text become spaces.
-    """
+    """Returns what a command prints for an error: ``error: MESSAGE``, and on a second line ``hint: HINT``."""
     titled = {"error": message, "hint": hint}
     return "\n".join(f"{title}: {' '.join(text.split())}" for title, text in titled.items() if text)
 
@@ -160,11 +156,7 @@ NO_ATTRIBUTE = "attempt to access a non-existent attribute"  # MLIR's bindings; 
 
 
 def defect_line(error: BaseException) -> str:
-    """Returns one line that describes an exception which was not raised on purpose: its class and message.
-
-    Two exceptions become a sentence without the class: a MemoryError, and the KeyError of MLIR's bindings for
-    an attribute that an operation lacks.
-    """
+    """Returns one line that describes an exception which was not raised on purpose: its class and message."""
     said = " ".join(str(error).split())
     if isinstance(error, MemoryError):
         return f"not enough memory: {said}" if said else "not enough memory"

@@ -182,7 +182,6 @@ class TensorType:
 
     @property
     def bytes(self) -> int:
-        """Returns the bytes of a dense tensor of this type."""
         return prod(self.shape) * number_type(self.element).bytes
 
 
@@ -260,12 +259,10 @@ class WeightPacking:
     run: int = 0  # 0: all of k
 
     def matrix_shape(self, shape: tuple[int, ...]) -> tuple[int, int]:
-        """Returns k and n of a weight of this shape."""
         *rows, columns = [shape[each] for each in self.order or range(len(shape))]
         return prod(rows), columns
 
     def padded_rows(self, rows: int) -> int:
-        """Returns the rows of a panel of a weight that has ``rows`` rows."""
         run = self.run or rows
         return rows // run * (-(-run // self.depth) * self.depth) if run else 0
 

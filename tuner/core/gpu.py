@@ -7,7 +7,6 @@ from typing import NamedTuple
 
 from tuner.core.errors import TunerError, unknown_value
 
-
 KIB = 1024
 WARP_THREADS = 32
 MAX_THREADS_PER_BLOCK = 1024  # CUDA programming guide, compute capabilities: the same for every chip
@@ -214,10 +213,7 @@ class AbstractHostWatch(abc.ABC):
 
     @abc.abstractmethod
     def end_call(self, stream: int | None) -> None:
-        """Notifies that the current call of a host program ends.
-
-        The call's work has to precede later work of ``stream``; None: all of its work has to be done by now.
-        """
+        """Notifies that the current call of a host program ends."""
 
     @abc.abstractmethod
     def abandon_call(self) -> None:
@@ -228,11 +224,7 @@ class AbstractHostWatch(abc.ABC):
 
     @abc.abstractmethod
     def outside_of_calls(self) -> AbstractContextManager[None]:
-        """Returns a context manager: device work inside it does not belong to the program's current call.
-
-        The runtime uses it for work such as copying a tensor map to the device, and waits for that work in
-        the block.
-        """
+        """Returns a context manager: device work inside it does not belong to the program's current call."""
 
     @abc.abstractmethod
     def host_reads(self, address: int, size_bytes: int) -> None:

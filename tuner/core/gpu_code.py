@@ -9,7 +9,6 @@ from tuner.core.gpu import TensorMapLayout
 from tuner.core.problem import Problem
 from tuner.core.serialization import stored_as
 
-
 Assemble = Callable[[str, tuple[str, ...]], bytes]  # PTX, names of its kernels -> cubin
 
 

@@ -119,7 +119,6 @@ class Script:
 
     @classmethod
     def of(cls, text: str) -> "Script":
-        """Returns the script of a text; computes the text's SHA-256."""
         return cls(text, hashlib.sha256(text.encode()).hexdigest())
 
 

@@ -118,11 +118,9 @@ class DeviceWork:
     copied_inside_bytes: int = 0  # from device to device memory
 
     def with_launch(self) -> "DeviceWork":
-        """Returns this work and one launch."""
         return replace(self, launches=self.launches + 1)
 
     def since(self, earlier: "DeviceWork") -> "DeviceWork":
-        """Returns what was added to ``earlier``."""
         names = [field.name for field in fields(self)]
         return DeviceWork(**{name: getattr(self, name) - getattr(earlier, name) for name in names})
 
@@ -151,7 +149,6 @@ class KernelTime:
     stop_s: float
 
     def __post_init__(self) -> None:
-        """Raises ValueError for a kernel that stops before it starts."""
         if self.stop_s < self.start_s:
             raise ValueError(f"{self.kernel}: found stop {self.stop_s} s before start {self.start_s} s")
 

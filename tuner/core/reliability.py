@@ -23,7 +23,6 @@ class Reliability:
     reason: str = ""  # one clause; "" for a reliable time
 
     def __post_init__(self) -> None:
-        """Raises ValueError for a reliable time with a reason, and for any other without one."""
         if bool(self.reason) != (self.trust is not Trust.RELIABLE):
             raise ValueError(f"reliability: found {self.trust.value} with the reason {self.reason!r}")
 
@@ -54,7 +53,6 @@ class Reliability:
 
     @property
     def is_reliable(self) -> bool:
-        """True if the time was taken on a machine that was seen to be quiet."""
         return self.trust is Trust.RELIABLE
 
     @property

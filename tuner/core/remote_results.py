@@ -110,10 +110,7 @@ def why_not_seconds(measurement: Measurement) -> str:
 
 
 def why_inconsistent(measurement: Measurement) -> str:
-    """Returns why the numbers of a measurement are impossible or contradict each other; "" where they do not.
-
-    Besides ``why_not_seconds``: calls per sample, and that samples and interval contain the median.
-    """
+    """Returns why a measurement's numbers are impossible or contradictory; "" where they are not."""
     why = why_not_seconds(measurement)
     if why:
         return why

@@ -143,7 +143,6 @@ class RunRequest:
     baseline: str = ""  # "best", or a library by name, such as "mkl"; "": the default of the target
 
     def __post_init__(self) -> None:
-        """Raises UsageError for a number of a wrong type or outside of its range."""
         for name, low in LEAST.items():
             require_number(name, getattr(self, name), low)
         require_budget(self.budget_s)
@@ -199,6 +198,5 @@ class FleetRequest:
     machine: str = ""  # class of machine to measure on, or part of its name; "": the only class there is
 
     def __post_init__(self) -> None:
-        """Raises UsageError for fewer than 1 device."""
         if self.devices < 1:
             raise UsageError(f"devices: found {self.devices}, allowed 1 or more")

@@ -34,7 +34,6 @@ class InitialConfiguration:
     source: str = ""  # of a warm start: "512x512x512 (run 3)"
 
     def __post_init__(self) -> None:
-        """Raises ValueError for an origin that is not one of ORIGINS."""
         if self.origin not in ORIGINS:
             raise ValueError(f"origin: found {self.origin!r}, allowed {', '.join(ORIGINS)}")
 

@@ -17,7 +17,6 @@ from tuner.fleet.tables import read_settings
 from tuner.fleet.work import COMPILE, Compiled, FleetWork, Outcome, compile_queue, hash_of, measure_queue
 from tuner.targets.interface import ignore_report
 
-
 LISTEN_S: Final = 0.5  # until the tables are read, where no notification comes
 TAKEN_LIMIT_S: Final = 5.0  # that the server may need to see a killed driver's connection closed
 
@@ -58,7 +57,6 @@ class DriverConnection:
         raise UsageError("fleet: another process drives this run")
 
     def add(self, driven: "Driver") -> None:
-        """Adds a run, which was locked, to those whose outcomes are read."""
         self._runs.append(driven)
 
     def remove(self, driven: "Driver") -> None:
@@ -165,7 +163,6 @@ class Driver:
 
     @property
     def has_jobs(self) -> bool:
-        """Returns whether jobs of the run are queued or being done."""
         return bool(self._under_way)
 
     def begin(self, work: FleetWork, blobs: tuple[bytes, ...] = ()) -> None:
@@ -280,7 +277,6 @@ class Driver:
         return outcome
 
     def outcome(self, work: FleetWork, blobs: tuple[bytes, ...] = ()) -> Outcome:
-        """Returns the outcome of work that belongs to no trial: ``ask``, then ``selected``."""
         return self.selected(self.ask(work, blobs))
 
     def drop(self, number: int, stage: str) -> None:

@@ -53,7 +53,6 @@ class LocalNodes:
         self.start_command(name, ("fleet", "worker", *of_all, *options), before)
 
     def start_command(self, name: str, options: tuple[str, ...], before: tuple[str, ...] = ()) -> None:
-        """Starts ``tuner`` with command-line options as a child process called ``name``, with a log file."""
         with self._log(name).open("ab") as log:
             self._processes[name] = subprocess.Popen(
                 self.command(*options, before=before), stdin=subprocess.DEVNULL, stdout=log, stderr=log
@@ -82,7 +81,6 @@ class LocalNodes:
                 time.sleep(LOOK_S)
 
     def has_ended(self, name: str) -> bool:
-        """Returns whether the process called ``name`` has ended."""
         return self._processes[name].poll() is not None
 
     def wait(self, name: str, limit_s: float) -> int:
@@ -104,7 +102,6 @@ class LocalNodes:
         self._processes[name].wait()
 
     def said(self, name: str) -> str:
-        """Returns all that the process called ``name`` has printed so far, on stdout and stderr."""
         return self._log(name).read_text(errors="replace")
 
     def last_line(self, name: str) -> str:

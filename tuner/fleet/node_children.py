@@ -30,7 +30,6 @@ from tuner.runtime.workers.processes import TICK_S, TimingLock, holder_text
 from tuner.runtime.workers.services import Evaluation, Group, compile_spec, evaluation_spec
 from tuner.targets.interface import MeasurementBackend, RunnerChildren
 
-
 KEPT: Final = 4  # each holds the arrays of its problem
 GIB: Final = 1 << 30
 
@@ -80,7 +79,6 @@ class MeasurementWorkers:
         return self._kept[key].worker
 
     def kill(self, work: FleetWork) -> None:
-        """Kills the worker of the problem of ``work``, whatever it is doing."""
         with contextlib.suppress(KeyError):
             self._kept.pop((work.problem, work.threads)).worker.kill()
 

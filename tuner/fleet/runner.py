@@ -215,7 +215,6 @@ class FleetRun:
         return compiler
 
     def runner(self, order: "RunnerOrder", how: RunnerSettings) -> "AbstractRunner":
-        """Returns the runner of one run; see ``runners``."""
         (runner,) = self.runners((order,), (how,))
         return runner
 

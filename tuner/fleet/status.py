@@ -150,11 +150,7 @@ SWEEPER: Final = "sweep"
 
 
 def sweep(connection: "Connection", lease_s: float) -> int:
-    """Requeues the jobs of lost nodes and gives up jobs that failed too often; returns how many there were.
-
-    A node is lost after ``lease_s`` seconds without a heartbeat. A job that is given up gets a Failure as its
-    outcome. Drivers and nodes call this; while one of them sweeps, the others return 0.
-    """
+    """Requeues jobs of lost nodes, gives up jobs that failed too often; returns how many."""
     with connection.transaction():
         row = connection.execute("SELECT pg_try_advisory_xact_lock(%s)", (LOCK,)).fetchone()
         if row != (True,):

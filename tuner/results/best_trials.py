@@ -45,7 +45,6 @@ class RunResult:
 
     @property
     def best(self) -> StoredTrial:
-        """Returns the trial to use, which is the best trial of the run's selected result."""
         return self.selected.best
 
     @property

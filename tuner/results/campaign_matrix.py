@@ -50,7 +50,6 @@ class CampaignMatrix:
 
     @property
     def times(self) -> TimeMatrix:
-        """Returns the matrix of times alone, for analysis."""
         return TimeMatrix(
             self.problems,
             self.counts,

@@ -110,7 +110,6 @@ class TrialDifference:
 
     @property
     def is_of_one_problem(self) -> bool:
-        """Returns whether the two compared trials are of the same problem."""
         return self.first.record.problem == self.second.record.problem
 
     @property

@@ -33,7 +33,6 @@ from tuner.results.output.json_documents import Document, history_document
 from tuner.space.search_space import SearchSpace
 from tuner.targets.backends import Backends
 
-
 GAIN_HEADER = ("trials", "gain", "95 % interval", "p-value")
 HELD_HEADER = ("knob", "held at", *GAIN_HEADER, "importance")
 WITHOUT_HEADER = ("knob", "without", *GAIN_HEADER)

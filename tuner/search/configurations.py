@@ -140,7 +140,6 @@ class RowTable:
 
     @classmethod
     def of(cls, feasible: FeasibleSet) -> "RowTable":
-        """Returns the table of all configurations of a feasible set, without columns of a single value."""
         matrix = feasible.matrix()
         kept = [number for number, levels in enumerate(matrix.levels) if levels > 1]
         columns = tuple(
@@ -150,7 +149,6 @@ class RowTable:
         return cls(matrix.rows if len(kept) == len(matrix.levels) else matrix.rows[:, kept], columns)
 
     def part(self, rows: Rows) -> "RowTable":
-        """Returns the table of the configurations with the indices ``rows``, in that order."""
         return RowTable(self.codes[rows], self.columns)
 
     def with_alignments(self) -> "RowTable":

@@ -154,7 +154,6 @@ class StudySampler(AbstractSampler):
         return row
 
     def row_of(self, number: int) -> int:
-        """Returns the index of the configuration that was proposed as trial ``number``."""
         return self._pool.order[number]
 
     def tell(self, row: int, value: float | None) -> None:

@@ -12,7 +12,6 @@ from tuner.core.errors import UsageError
 from tuner.space.expressions import Expression
 from tuner.space.search_space import ConstraintTable, Rule, SearchSpace, evaluated, join_tables
 
-
 Indices = npt.NDArray[np.unsignedinteger]  # (rows, knobs): index of the choice of each knob
 Keys = npt.NDArray[np.uint64]  # (words, rows); one word unless the space has 2**63 combinations and more
 
@@ -105,7 +104,6 @@ class Block:
         return len(self.keys[0])
 
     def of(self, rows: npt.NDArray[np.integer] | slice) -> "Block":
-        """Returns a block of some of the partial configurations; ``rows`` are their indices, or a slice."""
         return Block(self.keys[:, rows], {knob: column[rows] for knob, column in self.picks.items()})
 
 

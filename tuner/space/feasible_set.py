@@ -135,7 +135,6 @@ class FeasibleSet:
         return tuple(enumeration.first_broken_preference(space, index) for space, index in pairs)
 
     def part(self, is_in: npt.NDArray[np.bool_]) -> "FeasibleSet":
-        """Returns the feasible set of the configurations where ``is_in`` is True, in the same order."""
         if is_in.all():
             return self
         index = [rows.index[is_in[part]] for rows, part in zip(self.sets, self._parts(), strict=True)]

@@ -11,7 +11,6 @@ from tuner.core.candidate import Candidate, Value
 from tuner.core.errors import UsageError
 from tuner.space.expressions import Expression
 
-
 CHOICES_LIMIT = 4096  # of one knob: samplers keep a table of the similarity of any two
 
 
@@ -32,7 +31,6 @@ class Knob:
 
     @property
     def is_text(self) -> bool:
-        """Returns whether the choices are texts, which have no order; otherwise they are integers."""
         return isinstance(self.choices[0], str)
 
 

@@ -8,11 +8,13 @@ from pathlib import Path
 import pytest
 
 from tests.library.values import product, script_of
+from tests.targets.gpu.strategies.points import mma_sync, naive, simt, wgmma
 from tuner.core.errors import CandidateError
 from tuner.core.problem import Matmul, Problem
 from tuner.mlir import transform
 from tuner.mlir.bindings import ir
 from tuner.payload.cpu import partitions_in, payload_mlir
+from tuner.payload.gpu import Scratch, gpu_payload_mlir
 from tuner.space.scripts.requirements import custom_ops, instructions_needed
 
 AMX = '"tuner.amx_block"(%block) {tiles_m = 2 : i64} : (!transform.any_op) -> ()'
@@ -192,3 +194,69 @@ def test_custom_ops_are_found_in_code_and_not_in_comments() -> None:
     script = '// "tuner.a"(%x)\n"tuner.prefetch"(%x) : (!a) -> ()\n %y = "tuner.dot"(%x)\n"transform.b"(%x)\n'
     assert custom_ops(script) == ("tuner.dot", "tuner.prefetch")
     assert custom_ops("module attributes {transform.with_named_sequence} {\n}\n") == ()
+
+
+# Scripts for GPUs: the same guard, for functions that take buffers.
+
+F16 = Matmul(64, 96, 64, "f16", epilogue="bias_relu", output="f16")
+GPU_SCRIPTS = {
+    "naive": naive(F16),
+    "simt": simt(Matmul(64, 96, 64, "f32")),
+    "mma_sync": mma_sync(F16),
+    "packed": mma_sync(Matmul(65, 97, 67, "bf16"), pack=1),
+    "workspace": mma_sync(Matmul(64, 96, 256, "i8", "nt"), splits=2, split_by="workspace"),
+    "tf32": mma_sync(Matmul(64, 96, 64, "tf32", "tn")),
+    "wgmma": wgmma(F16),
+    "wgmma of bytes": wgmma(Matmul(64, 64, 128, "e4m3", "nt"), block_k=128),
+    "wgmma of uneven rows": wgmma(Matmul(40, 72, 60, "f16")),
+}
+
+
+def gpu_payload(problem: Problem) -> str:
+    return gpu_payload_mlir(problem, Scratch())
+
+
+def unfit_for(problem: Problem) -> dict[str, tuple[str, int]]:
+    """Returns payloads that a problem's script is not for, and how many fitting matmuls each has."""
+    m, n, k = problem.sizes
+    mine = gpu_payload(problem)
+    other_type = "f16" if problem.dtype == "f32" else "f64"
+    function = mine[mine.index("  func.func") : mine.rindex("}")]
+    a, b, c = "memref<64x64xf32>", "memref<64x96xf32>", "memref<64x96xf32>"
+    on_buffers = (
+        f"func.func @matmul(%a: {a}, %b: {b}, %c: {c}) "
+        f"{{ linalg.matmul ins(%a, %b : {a}, {b}) outs(%c : {c}) return }}"
+    )
+    kind = (problem.dtype, problem.layout, problem.epilogue, problem.output)
+    others = [each for each in ("nn", "nt", "tn") if each != problem.layout]
+    return {
+        "m": (gpu_payload(Matmul(m + 8, n, k, *kind)), 0),
+        "n": (gpu_payload(Matmul(m, n + 8, k, *kind)), 0),
+        "k": (gpu_payload(Matmul(m, n, k + 8, *kind)), 0),
+        "layout": (gpu_payload(Matmul(m, n, k, problem.dtype, others[0])), 0),
+        "other layout": (gpu_payload(Matmul(m, n, k, problem.dtype, others[1])), 0),
+        "type": (gpu_payload(Matmul(m, n, k, other_type, problem.layout)), 0),
+        "two": (f"module {{\n{function}{function.replace('@matmul', '@second')}}}\n", 2),
+        "none": ("func.func @matmul() { return }\n", 0),
+        "buffers": (on_buffers, 0),
+    }
+
+
+@pytest.mark.mlir
+@pytest.mark.parametrize("name", GPU_SCRIPTS)
+def test_a_script_for_gpus_refuses_other_payloads_by_one_line(name: str) -> None:
+    one = GPU_SCRIPTS[name]
+    script = one.script()
+    for payload, found in unfit_for(one.problem).values():
+        said = run_wheel(script, payload)
+        assert said.startswith('error: loc("this schedule is for one linalg.matmul, ')
+        assert said.count("\n") == 0
+        assert f"expected parameter to be equal to 1, got {found}" in said
+
+
+@pytest.mark.mlir
+@pytest.mark.parametrize("name", ["naive", "mma_sync", "wgmma"])
+def test_a_script_for_gpus_refuses_a_function_without_the_epilogue(name: str) -> None:
+    plain = gpu_payload(Matmul(*F16.sizes, "f16"))
+    refused = run_wheel(GPU_SCRIPTS[name].script(), plain)
+    assert "one linalg.matmul and one linalg.generic after it (bias_relu to f16); such ops" in refused

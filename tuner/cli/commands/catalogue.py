@@ -240,10 +240,7 @@ def suggest_constraints(
     since: str | None,
     as_json: bool,
 ) -> None:
-    """Prints, per strategy in ``spaces``, constraints that would have excluded failed trials of the database.
-
-    Each explains ``min_support`` failed points or more, from trials since the date ``since`` (None: all).
-    """
+    """Prints, per strategy, constraints that would have excluded failed trials of the database."""
     if min_support < 1:
         raise UsageError(f"min-support: found {min_support}, allowed 1 or more")
     moment = None if since is None else parse_moment(since)

@@ -67,7 +67,6 @@ class NodeCommand:
 
     @property
     def assignments(self) -> tuple[str, ...]:
-        """Returns the environment variables of the node as shell assignments, ``NAME=value``."""
         return tuple(f"{name}={shlex.quote(value)}" for name, value in self.environment)
 
     @property

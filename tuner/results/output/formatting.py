@@ -12,7 +12,6 @@ from tuner.core.records import Measurement
 from tuner.core.runs import SEED, SPACE_FILE, WARM_START, InitialConfiguration, StoredTrial
 from tuner.core.serialization import printable, seconds_text
 
-
 GAP = "  "  # between columns
 TEXT_COLUMNS = 24  # a text column is made no narrower while another column can be left out
 WORD_COLUMNS = 6  # the least width of a text column: words are broken

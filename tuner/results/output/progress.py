@@ -238,7 +238,6 @@ class CampaignState:
         self.elapsed_s = campaign.seconds
 
     def take(self, event: RunEvent) -> None:
-        """Updates the state by an event of one of the runs."""
         self.proposed, self.elapsed_s = event.proposed, event.elapsed_s
         if isinstance(event.event, TrialDone):
             self.trials[event.place] = event.event.counts.proposed

@@ -101,7 +101,6 @@ class GateEntry:
 
     @property
     def key(self) -> str:
-        """Returns the text that identifies an entry in its file: problem, target, number of threads."""
         threads = f" {self.threads} threads" if self.threads > 1 else ""
         return f"{self.problem.key} {self.target.text}{threads}"
 
@@ -115,7 +114,6 @@ class GateFile:
     entries: tuple[GateEntry, ...]
 
     def with_entries(self, entries: tuple[GateEntry, ...]) -> "GateFile":
-        """Returns a copy of the file with entries added; each replaces an earlier entry of the same key."""
         by_key = {entry.key: entry for entry in (*self.entries, *entries)}
         return replace(self, entries=tuple(by_key.values()))
 
@@ -332,10 +330,7 @@ def turns(
 def session_quality(
     first: Measurement, again: Measurement, baseline: Baseline | None, quietest_s: float, spare_cores: int
 ) -> RoundQuality:
-    """Returns the quality of a session that timed the same code as ``first`` and ``again``, and a baseline.
-
-    ``quietest_s``: least time of the reference kernel in the sessions so far.
-    """
+    """Returns the quality of a session that timed the same code twice, and a baseline."""
     return round_quality(
         noise_of(first, again),
         None if baseline is None else baseline.measurement,

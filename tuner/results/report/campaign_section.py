@@ -22,7 +22,6 @@ from tuner.results.output.program_tables import baseline_table, fusion_table, ra
 from tuner.results.report.content import HEIGHT, WIDTH, Bar, ReportedCampaign, Ticks, line
 from tuner.results.report.knob_plots import SHADES
 
-
 SIZE_LIMIT = 10  # of a portfolio on the plot
 STEP = 0.05  # between the ticks of the share
 
@@ -52,7 +51,6 @@ class PortfolioCurve:
 
     @property
     def up(self) -> Ticks:
-        """Returns the ticks of the share axis as (y coordinate, label in percent)."""
         count = round((1 - self.bottom) / STEP)
         step = max(1, -(-count // 5))
         shares = [self.bottom + STEP * number for number in range(0, count + 1, step)]
@@ -60,7 +58,6 @@ class PortfolioCurve:
 
     @property
     def across(self) -> Ticks:
-        """Returns the ticks of the axis of sizes as (x coordinate, label)."""
         return tuple((self.x(point.size), str(point.size)) for point in self.points)
 
     @property
@@ -77,7 +74,6 @@ class PortfolioCurve:
         return WIDTH * (size - 0.5) / len(self.points)
 
     def y(self, share: float) -> float:
-        """Returns the y coordinate, from the top, of a share of the best speed."""
         return HEIGHT * (1 - share) / (1 - self.bottom) if self.bottom < 1 else 0.0
 
 
@@ -189,7 +185,6 @@ class TimedCell:
 
     @property
     def text(self) -> str:
-        """Returns the cell as text: its speed relative to the problem's best, or why it has none."""
         if self.efficiency is not None:
             return of_best_text(self.efficiency, self.reliability)
         return "not timed" if self.applies else "does not apply"
@@ -264,7 +259,6 @@ class CampaignSection:
 
     @property
     def whole(self) -> Reliability:
-        """Returns how reliable what the times of all problems give is."""
         return reliability_of_all(tuple(self.reliability.values()))
 
     @property

@@ -57,7 +57,6 @@ class Bar:
 
     @property
     def length(self) -> float:
-        """Returns the drawn length of the bar, in SVG units."""
         return BARS_WIDTH * self.share
 
     @property

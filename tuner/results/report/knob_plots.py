@@ -11,7 +11,6 @@ from tuner.core.runs import StoredTrial
 from tuner.results.output.json_documents import gflop_per_s
 from tuner.results.report.content import HEIGHT, Ticks, choices_of, line, round_numbers, varying_knobs
 
-
 VALUES_SHOWN = 24  # per side, over all knobs: limited by the width of a screen
 CELL, GAP = 18.0, 6.0  # size of a cell, and the gap between two knobs, in units
 LETTER = 7.0  # width of a letter of a name in units, at most
@@ -52,7 +51,6 @@ class HeatMap:
 
     @property
     def cells(self) -> tuple[tuple[Level, Level], ...]:
-        """Returns the (column, row) pairs that are drawn as cells; each of both is a (knob, value) pair."""
         return tuple(
             (column, row)
             for row in self.rows
@@ -66,7 +64,6 @@ class HeatMap:
         return 10 + LETTER * max(len(level_name(level)) for level in self.levels)
 
     def place(self, level: Level) -> float:
-        """Returns the coordinate in SVG units at which the column or row of a (knob, value) pair begins."""
         knobs = list(dict.fromkeys(knob for knob, _ in self.levels))
         return self.levels.index(level) * CELL + knobs.index(level[0]) * GAP
 
@@ -74,10 +71,7 @@ class HeatMap:
 def heat_map_of(
     trials: tuple[StoredTrial, ...], values: Mapping[str, tuple[Value, ...]], importance: Mapping[str, float]
 ) -> HeatMap | None:
-    """Returns the heat map of the best speed per pair of knob values; None if fewer than two knobs are shown.
-
-    ``trials`` are of one strategy; those without a time are skipped. A missing ``importance`` is 0.
-    """
+    """Returns the heat map of the best speed per pair of knob values; None for fewer than two knobs."""
     levels = chosen_levels(values, importance)
     return HeatMap(levels, pairs_of(trials, levels)) if len({knob for knob, _ in levels}) > 1 else None
 
@@ -144,7 +138,6 @@ class Axis:
 
     @property
     def short_name(self) -> str:
-        """Returns the name to print above the axis, cut to 12 letters."""
         return _short(self.name, NAME_LIMIT)
 
     def labels(self, limit: int | None = None) -> Ticks:
@@ -153,7 +146,6 @@ class Axis:
         return tuple((self.y(value), _short(value, limit or len(value))) for value in self.values[::every])
 
     def y(self, value: str) -> float:
-        """Returns the y coordinate in SVG units, from the top, of a value of the axis."""
         return self._apart * self.values.index(value)
 
     def aside(self, trial: int) -> float:
@@ -188,12 +180,10 @@ class Parallel:
 
     @property
     def left(self) -> float:
-        """Returns the left margin in SVG units, which holds the labels of the first axis."""
         return 30 + LETTER * max(NAME_LIMIT / 2, *map(len, self.axes[0].values))
 
     @property
     def step(self) -> float:
-        """Returns the distance between two axes in SVG units."""
         return max(STEP_MIN, min(STEP_MAX, (WIDTH - RIGHT - self.left) / len(self.axes)))
 
     @property
@@ -203,7 +193,6 @@ class Parallel:
 
     @property
     def width(self) -> float:
-        """Returns the width of the whole plot in SVG units, margins included."""
         return self.left + self.right + RIGHT
 
     @property
@@ -213,7 +202,6 @@ class Parallel:
         return (*ticks, (FAILED, "failed")) if self.groups[0].name == "failed" else ticks
 
     def labels(self, index: int) -> Ticks:
-        """Returns (y coordinate, label) of axis ``index``; labels are cut where an axis lies to the left."""
         return self.axes[index].labels(VALUE_LIMIT if index else None)
 
     def path(self, trial: StoredTrial) -> str:

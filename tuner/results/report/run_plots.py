@@ -13,7 +13,6 @@ from tuner.results.explanations import GAIN_HEADER, held_row, strategy_row, with
 from tuner.results.output.json_documents import gflop_per_s
 from tuner.results.report.content import HEIGHT, WIDTH, Bar, Ticks, line, number, powers_of_ten, round_numbers
 
-
 FINALS = 90.0  # units to the right of the plotting area, for the finally re-measured top-k trials
 DOTS = 800  # about the most that are drawn; more are thinned out evenly, but no new best trial is dropped
 HEADROOM = 1.08  # upper edge of the plot, relative to the highest speed
@@ -48,7 +47,6 @@ class Band:
 
     @property
     def has_space(self) -> bool:
-        """True if the name of the phase fits into the band."""
         return self.width >= LETTER * (len(self.name) + 1)
 
 
@@ -104,12 +102,10 @@ class Convergence:
 
     @property
     def up(self) -> Ticks:
-        """Returns the ticks of the speed axis as (y coordinate, label in GFLOP/s)."""
         return tuple((self.y(tick), f"{tick:g}") for tick in round_numbers(self.top))
 
     @property
     def across(self) -> Ticks:
-        """Returns the ticks of the axis of trial numbers as (x coordinate, label)."""
         whole = (tick for tick in round_numbers(self.count) if tick == int(tick))
         return tuple((self.x(tick), f"{tick:g}") for tick in whole)
 
@@ -127,15 +123,12 @@ class Convergence:
         return "".join(f"M{number(self.x(n))} {HEIGHT + 4:g}v8" for n in shown)
 
     def x(self, place: float) -> float:
-        """Returns the x coordinate in SVG units of the trial with number ``place``."""
         return WIDTH * (place + 0.5) / self.count
 
     def final_x(self, place: int) -> float:
-        """Returns the x coordinate in SVG units of a re-measured trial; the fastest has place 1."""
         return WIDTH + FINALS / (len(self.final_times) + 1) * place
 
     def y(self, speed: float) -> float:
-        """Returns the y coordinate in SVG units, from the top, of a speed in GFLOP/s."""
         return HEIGHT * (1 - speed / self.top)
 
 
@@ -240,17 +233,14 @@ class RooflinePlot:
 
     @property
     def up(self) -> Ticks:
-        """Returns the ticks of the speed axis as (y coordinate, label in GFLOP/s)."""
         return tuple((self.y(speed), f"{speed / 1e9:g}") for speed in powers_of_ten(*self._speed_range))
 
     @property
     def across(self) -> Ticks:
-        """Returns the ticks of the intensity axis as (x coordinate, label in flop/byte)."""
         return tuple((self.x(each), f"{each:g}") for each in powers_of_ten(*self._intensity_range))
 
     @property
     def roofs(self) -> str:
-        """Returns the SVG path of both roofs: the slope of the memory bandwidth, then the peak speed."""
         start = max(self._intensity_range[0], self._speed_range[0] / self.roof.bytes_per_s)
         points = (
             (start, start * self.roof.bytes_per_s),
@@ -259,11 +249,9 @@ class RooflinePlot:
         return line((self.x(intensity), self.y(speed)) for intensity, speed in points)
 
     def x(self, intensity: float) -> float:
-        """Returns the x coordinate in SVG units of an arithmetic intensity in flop/byte."""
         return WIDTH * _share(intensity, *self._intensity_range)
 
     def y(self, speed: float) -> float:
-        """Returns the y coordinate in SVG units, from the top, of a speed in flop/s."""
         return HEIGHT * (1 - _share(speed, *self._speed_range))
 
     @property

@@ -175,7 +175,6 @@ class Section:
 
     @property
     def listed(self) -> frozenset[int]:
-        """Returns the ids of the trials that the page lists."""
         return frozenset(row.trial for row in self.trials)
 
 

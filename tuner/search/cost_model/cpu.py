@@ -9,7 +9,6 @@ import numpy.typing as npt
 from tuner.core.machine import Machine
 from tuner.core.problem import Problem
 
-
 Counts = npt.NDArray[np.float64]
 
 # Of one core. One value serves Intel's and AMD's cores since 2017: the differences do not change a ranking.

@@ -18,7 +18,6 @@ from tuner.core.gpu import (
 )
 from tuner.core.gpu_code import KernelProgram, Launch
 
-
 # cuda_occupancy.h: cudaOccRegAllocationGranularity, cudaOccSubPartitionsPerMultiprocessor,
 # cudaOccSMemAllocationGranularity
 REGISTER_UNIT = 256  # allocation granularity: registers of a warp are rounded up to a multiple

@@ -15,7 +15,6 @@ from tuner.core.problem import SIZE_LIMIT, Problem
 from tuner.space.expressions import Expression, check_depth
 from tuner.space.search_space import Knob, SearchSpace
 
-
 NODES_LIMIT = 2000  # nodes of a syntax tree in which all derived names are written out
 
 Derived = Mapping[str, Expression]  # derived name -> its expression, in whose tree no derived name is left

@@ -43,7 +43,6 @@ from tuner.space.recorded.t4 import (
     TunerTime,
 )
 
-
 UNKNOWN = "unknown device"
 Result = dict[str, Any]
 

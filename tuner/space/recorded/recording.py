@@ -27,7 +27,6 @@ from tuner.space.enumeration import Rows
 from tuner.space.feasible_set import FeasibleSet
 from tuner.space.search_space import CHOICES_LIMIT, Knob, SearchSpace
 
-
 BYTES_LIMIT = 1 << 30  # uncompressed
 GZIP_MAGIC = b"\x1f\x8b"
 OPEN_ENDS = ("", "}", "}}")  # endings that a file may lack
@@ -251,11 +250,7 @@ def is_kernel_tuner(document: dict[str, Any]) -> bool:
 
 
 def kernel_tuner_space(file: RecordedFile) -> RecordedSpace:
-    """Returns the recorded space of a Kernel Tuner cache; times are converted from milliseconds to seconds.
-
-    Raises UsageError where no configuration was tried or times do not fit their samples. A document of
-    another form raises what reading it gives: KeyError, TypeError, ValueError or AttributeError.
-    """
+    """Returns the recorded space of a Kernel Tuner cache, whose times are in milliseconds."""
     document = file.document
     tried = [entry for entry in document["cache"].values() if entry.get("time") != FORBIDDEN]
     if not tried:

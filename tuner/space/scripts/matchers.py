@@ -118,13 +118,16 @@ def _compared(value: str, number: int) -> tuple[str, str]:
 # prints both in one line.
 
 
-def payload_sequences(problem: Problem, partitions: Iterable[Partition]) -> tuple[str, ...]:
+def payload_sequences(
+    problem: Problem, partitions: Iterable[Partition], has_second_kernel: bool = False
+) -> tuple[str, ...]:
     """Returns the text of the sequence ``@the_matmul<entry>`` of each partition's function, in their order.
 
     A sequence yields the one linalg.matmul of the partition's sizes, layout and types, on tensors, which is
     alone in its function but for the epilogue. For a payload without it the sequence fails.
+    ``has_second_kernel``: the epilogue is in another function, which adds up parts of K.
     """
-    return tuple(_guard(problem, partition) for partition in partitions)
+    return tuple(_guard(problem, partition, has_second_kernel) for partition in partitions)
 
 
 def guard_name(partition: Partition) -> str:
@@ -132,7 +135,7 @@ def guard_name(partition: Partition) -> str:
     return f"the_{partition.entry}"
 
 
-def _guard(problem: Problem, partition: Partition) -> str:
+def _guard(problem: Problem, partition: Partition, has_second_kernel: bool) -> str:
     m, n, k = partition.m, partition.n, problem.sizes[2]
     a = f"tensor<{f'{k}x{m}' if problem.layout == 'tn' else f'{m}x{k}'}x{problem.stored_dtype}>"
     b = f"tensor<{f'{n}x{k}' if problem.layout == 'nt' else f'{k}x{n}'}x{problem.stored_dtype}>"
@@ -141,7 +144,7 @@ def _guard(problem: Problem, partition: Partition) -> str:
     wanted = f"this schedule is for one linalg.matmul, {turned_a}{a} * {turned_b}{b} to {c}"
     ops, expected, number = '["linalg.matmul"]', "", "%one"
     alone = "this schedule is for a function with one linalg.matmul"
-    if has_epilogue(problem):
+    if has_epilogue(problem) and not has_second_kernel:
         alone += f" and one linalg.generic after it ({problem.epilogue} to {problem.result_dtype})"
         ops, number = '["linalg.matmul", "linalg.generic"]', "%two"
         expected = "    %two = transform.param.constant 2 : i64 -> !size\n"

@@ -107,6 +107,7 @@ class Binder:
         return names | {
             "panels": partitions,
             "sequences": "\n".join(payload_sequences(self.problem, functions.values())),
+            "sums_sequences": "\n".join(payload_sequences(self.problem, functions.values(), True)),
         }
 
     def _partitions(self, candidate: Candidate) -> tuple[Partition, ...]:

@@ -252,17 +252,6 @@ def test_on_hopper_rows_of_no_whole_16_bytes_are_multiplied_by_mma_sync(
     require_right(one, seed=seed)
 
 
-@pytest.mark.slow
-def test_the_script_for_such_rows_takes_its_other_region_for_whole_ones() -> None:
-    script = wgmma(UNEVEN).script()
-    assert script.count("transform.alternatives") == 1
-    whole = wgmma(Matmul(40, 72, 96, "f16", "nn", "bias_relu", "f16"))
-    program = whole.program(script)
-    assert "wgmma" in program.ptx
-    require_right(whole, program)
-    assert "transform.alternatives" not in wgmma(Matmul(67, 72, 64, "f16")).script()
-
-
 # What the search spaces of the strategies for GPUs allow, and what comes last.
 
 
