@@ -44,8 +44,7 @@ class ServerAddress:
 def parse_address(text: str) -> FileAddress | ServerAddress:
     """Parses the address of a results database: a file's path, ``sqlite:///PATH`` or ``postgresql://...``.
 
-    Returns the file's absolute path (``~`` is expanded) or the server's URL as a value; opens nothing. Raises
-    UsageError for a malformed address, and for another kind of database.
+    Returns a file's absolute path or a server's URL; opens nothing. UsageError for a malformed one.
     """
     if not text or "\0" in text:
         raise UsageError(f"database: found {masked(text)!r}, allowed {ALLOWED}")
@@ -71,8 +70,7 @@ def parse_address(text: str) -> FileAddress | ServerAddress:
 def is_missing(text: str) -> bool:
     """Returns True if a database's address (path or URL) names a SQLite file that does not exist.
 
-    False for the URL of a server, to which no connection is made. Raises UsageError for a malformed address,
-    and for another kind of database.
+    False for a server's URL; nothing is opened. Raises UsageError for a malformed address.
     """
     address = parse_address(text)
     if isinstance(address, ServerAddress):

@@ -17,8 +17,7 @@ from tuner.core.serialization import decode, with_zone
 class PlainText(sa.TypeDecorator[str]):
     """A column type of SQLAlchemy for text; NUL and lone surrogates are stored as visible escapes.
 
-    The reason of a failure may quote what a crashed compiler printed: PostgreSQL stores no NUL, UTF-8 has no
-    lone surrogates.
+    Compilers that crash may print NUL (none in PostgreSQL) and lone surrogates (none in UTF-8).
     """
 
     impl = sa.Text
@@ -29,10 +28,7 @@ class PlainText(sa.TypeDecorator[str]):
 
 
 class UtcDateTime(sa.TypeDecorator[datetime.datetime]):
-    """A column type of SQLAlchemy for moments: takes datetimes of any time zone, returns datetimes in UTC.
-
-    SQLite stores no zone, so UTC is stored there.
-    """
+    """Moments: takes datetimes of any time zone, returns UTC, which is stored as SQLite stores no zone."""
 
     impl = sa.DateTime(timezone=True)
     cache_ok = True

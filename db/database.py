@@ -1,8 +1,4 @@
-"""An open database: its connection, the revision of its schema, and its transactions.
-
-A ``Database`` opens a file or a server, brings the schema to the head revision, and checks before each
-transaction that a SQLite file was not deleted or replaced.
-"""
+"""An open database: its connection, the revision of its schema, and its transactions."""
 
 import contextlib
 import itertools
@@ -46,9 +42,8 @@ class FileInPlace:
     def require(self) -> None:
         """Raises UsageError where the database file was deleted or replaced since it was opened.
 
-        Before that, copies the old file's content to a new file in the same folder, ``NAME.rescue-1`` or the
-        next free number; the message names that file, or says why the copy failed. To be called while no
-        connection is in use: the pooled connection has the old file open, a new one would create another.
+        Before that, copies the old file to ``NAME.rescue-1`` or the next free number. To be called while no
+        connection is in use: the pooled one has the old file open.
         """
         if _identity_of(self._path) == self._identity:
             return
@@ -209,8 +204,7 @@ class Database:
     def writing(self) -> Iterator[Session]:
         """Opens a session of SQLAlchemy for a ``with`` block; it is committed at the end of the block.
 
-        An exception rolls the transaction back. After the commit, raises UsageError where the SQLite file was
-        deleted or replaced meanwhile.
+        Rolls back on an exception. Afterwards UsageError where the SQLite file was deleted or replaced.
         """
         with self._plain_errors(), Session(self._writer) as session, session.begin():
             yield session

@@ -57,9 +57,7 @@ POSTGRES_SENTENCES = (
 def plain_errors(shown: str, address: str = "") -> Iterator[None]:
     """Turns database errors in a ``with`` block into UsageErrors of one line; other errors pass unchanged.
 
-    Database errors are those of the file or server, of damaged texts, and of numbers beyond 64 bits and texts
-    that are no Unicode. ``shown`` is the address that messages print; ``address`` is the full URL, whose
-    passwords are removed from a driver's text.
+    ``shown`` is the address in messages; passwords of ``address``, the full URL, are masked in texts.
     """
     try:
         yield
@@ -161,8 +159,7 @@ def require_file(address: FileAddress) -> None:
 def copy_pages(connection: Connection, file: Path, at_once: int = -1) -> None:
     """Copies a SQLite database to ``file``, ``at_once`` pages per step (-1: all pages in one step).
 
-    Other processes may write between two steps. Rolls back the open transaction of ``connection``, and
-    replaces the content of ``file``.
+    Others may write between steps. Rolls back ``connection``'s transaction; replaces ``file``'s content.
     """
     with contextlib.closing(sqlite3.connect(file)) as copy:
         source = connection.connection.driver_connection

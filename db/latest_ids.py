@@ -25,9 +25,7 @@ TRIALS = """
 def latest_runs(file: Path, start: str) -> Iterator[tuple[int, str]]:
     """Yields (id, description) of the runs whose id begins with the digits ``start``, highest id first.
 
-    For shell completion: yields at most 50 runs (LISTED), none if ``start`` has other characters than
-    digits; "" means every run. The description is problem, target and status. Raises sqlite3.Error for a
-    missing or unreadable file.
+    For shell completion: 50 (LISTED) at most; "" means every run. Raises sqlite3.Error for a bad file.
     """
     for run in _asked(file, RUNS, start):
         columns = dict(run)
@@ -37,10 +35,7 @@ def latest_runs(file: Path, start: str) -> Iterator[tuple[int, str]]:
 
 
 def latest_trials(file: Path, start: str) -> Iterator[tuple[int, str]]:
-    """Yields (id, description) of the trials whose id begins with ``start``, as ``latest_runs`` does.
-
-    The description is run, strategy and status.
-    """
+    """Yields (id, "run, strategy, status") of trials whose id begins with ``start``."""
     yield from map(tuple, _asked(file, TRIALS, start))
 
 

@@ -26,8 +26,7 @@ SIDE_FILES = ("", "-wal", "-shm", "-journal")
 def backup(database: Database, url: str, file: Path) -> None:
     """Writes a copy of an open results database to a new SQLite file, whole or not at all.
 
-    ``url`` is the address of ``database``. Of a PostgreSQL server, runs and trials are copied as ``Merge``
-    does, but not the tables of a fleet. Raises UsageError where ``file`` exists already or cannot be written.
+    Of a PostgreSQL server without a fleet's tables. Raises UsageError where ``file`` exists or fails.
     """
     require_path(str(file))
     if file.exists():
@@ -75,10 +74,9 @@ def _copy_rows(database: Database, file: Path) -> None:
 def prune(database: Database, before: datetime.datetime | None) -> Pruned:
     """Deletes trials of finished runs that no result needs; returns how many rows were deleted.
 
-    A run is finished if its status is "done"; only runs that began before ``before`` (a moment with a time
-    zone; None: all) lose trials. Kept are re-measured trials, the fastest trial of each run, verified trials,
-    and every trial whose outcome a kept trial reuses. Scripts and programs that no trial uses are deleted
-    as well. One transaction per run, the latest run first: later runs reuse outcomes of earlier runs.
+    Of runs with status "done" that began before ``before`` (None: all). Kept are re-measured and verified
+    trials, the fastest of each run, and those whose outcome a kept one reuses. One transaction per run, the
+    latest first: later runs reuse outcomes of earlier ones.
     """
     with database.connected() as connection:
         done = select(RunRow.id).where(RunRow.status == "done").order_by(RunRow.id.desc())

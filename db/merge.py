@@ -34,11 +34,9 @@ CAMPAIGN_PROGRESS = ("status", "process", "seconds", "search_s", "trials", "budg
 class Merge:
     """A merge of another results database into this one; a repeated merge adds nothing.
 
-    A run that both databases have takes over the trials and outcomes that it lacks. Where both have an
-    outcome of a trial, the earlier outcome is kept; of two timings of the same outcome, the one with the
-    narrower interval; of a run's progress, that of the copy that ran longer. The choice does not depend on
-    the direction, so several databases give the same result in any order. Exception: impossible outcomes and
-    times of the other database are stored as failures or left out; those of this one are not checked.
+    Of two outcomes of a trial the earlier is kept, of two timings the narrower interval, of a run's progress
+    the longer: in whichever direction, so databases merge in any order. Impossible outcomes of the other
+    database become failures or are left out.
     """
 
     def __init__(self, ours: Session, theirs: Session) -> None:

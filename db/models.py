@@ -260,10 +260,7 @@ class TrialRow(Base):
 
 
 class TimingRoundRow(Base):
-    """A row of the table ``timing_round``: one final re-measurement of a run's top trials.
-
-    It describes how disturbed the machine was; the times are the rows of ``measurement`` with its number.
-    """
+    """A row of the table ``timing_round``: one final re-measurement of a run's top trials."""
 
     __tablename__ = "timing_round"
     __table_args__ = (UniqueConstraint("run_id", "number"),)
@@ -342,10 +339,7 @@ class FleetNodeRow(Base):
 
 
 class FleetOutcomeRow(Base):
-    """A row of the table ``fleet_outcome``: the outcome of work (compile, measure) that a fleet node did.
-
-    Of several reports of the same work the first is stored.
-    """
+    """A row of the table ``fleet_outcome``: the outcome of work (compile, measure) that a fleet node did."""
 
     __tablename__ = "fleet_outcome"
 
@@ -368,10 +362,7 @@ class FleetBlobRow(Base):
 
 
 class FleetWorkRow(Base):
-    """A row of the table ``fleet_work``: when and on which node one attempt at a piece of work ran.
-
-    A piece of work is a compilation or measurement of a run; one of its attempts gives the outcome.
-    """
+    """A row of the table ``fleet_work``: when and on which node one attempt at a piece of work ran."""
 
     __tablename__ = "fleet_work"
 

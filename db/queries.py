@@ -23,7 +23,6 @@ from tuner.db.models import (
 )
 from tuner.db.run_process import INTERRUPTED, RUNNING
 
-# ------------------------------------------------------------------------------
 # The time that ranks a trial, stored in a column, so that an index finds the best of a million trials.
 
 
@@ -40,8 +39,7 @@ def ranked_s(kind: str, measurement: Measurement | MeasurementRow) -> float | No
 def rank(trial: TrialRow, measurements: list[MeasurementRow], answering: int) -> None:
     """Sets ``trial.ranked_s``: the seconds by which a trial is ranked, of its final time, else of its first.
 
-    ``answering`` is the number of the run's selected timing round: final times of other rounds do not count.
-    The value is None for a stale trial, and where there is only an early-stopped time or none.
+    Final times count of the selected round (``answering``) only; None for stale and early-stopped ones.
     """
     counting = (each for each in measurements if each.kind != FINAL or each.round == answering)
     ranks = {each.kind: ranked_s(each.kind, each) for each in counting}
@@ -117,9 +115,8 @@ def run_select() -> "Select[RunRow]":
 def queried_runs(query: RunQuery) -> "Select[RunRow]":
     """Returns the SELECT of the runs that match a query, the latest first.
 
-    For status "running" and "interrupted" it returns more: all that are stored as running, whose processes
-    the caller has to look for. Raises UsageError for an unknown status, and for a limit below 1. A run counts
-    as no earlier than the runs stored before it on its machine, also if the clock was set back.
+    For "running" and "interrupted" all that are stored as running: the caller looks for the processes. Raises
+    UsageError for an unknown status, and for a limit below 1.
     """
     if query.status is not None and query.status not in RUN_STATUSES:
         raise unknown_value("status", query.status, RUN_STATUSES)
@@ -174,10 +171,7 @@ def named(ids: Collection[int], query: TrialQuery) -> "AnySelect":
 
 
 def bounds(query: TrialQuery) -> "AnySelect":
-    """Returns the SELECT of ``Store.run_bounds``; an index finds the least time.
-
-    Columns: run id, problem, target, threads, machine, whether the run is unreliable, least seconds.
-    """
+    """Returns the SELECT of ``Store.run_bounds``; an index finds the least time."""
     of_round = (MeasurementRow.kind == FINAL, MeasurementRow.round == RunRow.round)
     is_final = exists().where(MeasurementRow.trial_id == TrialRow.id, *of_round).correlate(TrialRow, RunRow)
     least_s = sa.func.coalesce(_least(query, is_final), _least(query))

@@ -106,11 +106,7 @@ SETTINGS: Final = (
 
 @final
 class ResultsImport:
-    """An import of the results of one measuring session on another machine.
-
-    For each run whose candidates were measured there is an imported run. Its uuid follows from the uuids of
-    the session and of that run, so a repeated import finds it.
-    """
+    """An import of a remote session; runs' uuids follow from its own, so a repeated import finds them."""
 
     def __init__(self, session: Session, provenance: MeasuringProvenance) -> None:
         self._session = session
@@ -150,7 +146,6 @@ class ResultsImport:
         self._counts = replace(self._counts, trials=self._counts.trials + 1)
 
     def _source(self, trial: MeasuredTrial) -> TrialRow:
-        """Returns the exported trial: by its run and number, or else by its code."""
         of_run = (
             select(TrialRow)
             .join(TrialRow.run)

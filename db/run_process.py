@@ -48,8 +48,7 @@ def this_process() -> RunProcess | None:
 def present_status(stored: str, process: object) -> str:
     """Returns the status of a run or campaign: the stored one, or "interrupted" where its process is gone.
 
-    ``process`` is the JSON of its RunProcess; None: of an older version, or no such process is known. Only
-    a process of this machine can be gone: of the same pid namespace, or from before the machine's last boot.
+    Only a process of this machine (pid namespace, last boot) can be gone; None: not known.
     """
     if stored != RUNNING or process is None:
         return stored

@@ -149,10 +149,7 @@ class Store:
         tuner_version: str,
         load_average: float | None,
     ) -> int:
-        """Stores a new campaign, all with status "running"; returns the id of the campaign.
-
-        ``members`` are its problems, in order; each becomes a run, as by ``begin_run``.
-        """
+        """Stores a new campaign and its runs, with status "running"; returns the id of the campaign."""
         with self._database.writing() as session:
             campaign = campaign_row(settings, _now())
             session.add(campaign)
@@ -181,10 +178,7 @@ class Store:
             return campaign_proposals(session, campaign_id, trials)
 
     def set_campaign_status(self, campaign_id: int, status: str) -> None:
-        """Stores the status of a campaign and of its runs: "running", "done" or "interrupted".
-
-        "running": in the calling process. Raises ValueError for another status.
-        """
+        """Stores the status of a campaign and of its runs: "running", "done" or "interrupted"."""
         if status not in RUN_STATUSES:
             raise ValueError(f"status of a campaign: found {status!r}, allowed {', '.join(RUN_STATUSES)}")
         with self._database.writing() as session:
@@ -225,8 +219,7 @@ class Store:
     def finish_run(self, run_id: int, status: str, seconds: float) -> None:
         """Stores the status with which a session of a run ended; adds ``seconds`` to the run's seconds.
 
-        ``seconds`` are those of the session that no ``run_seconds`` of ``propose`` or ``record`` has stored.
-        ``status`` is "done", "interrupted" or "running"; ValueError is raised for another one.
+        ``seconds``: those not yet stored. ValueError unless "done", "running" or "interrupted".
         """
         if status not in RUN_STATUSES:
             raise ValueError(f"status of a run: found {status!r}, allowed {', '.join(RUN_STATUSES)}")
@@ -255,8 +248,7 @@ class Store:
     def known_roofline(self, run_id: int) -> Roofline | None:
         """Returns a roofline that was measured with a run's machine, target, threads and dtype.
 
-        It is that of the latest quiet run; where no quiet run has one, that of the latest run, unless the
-        asking run is quiet. None where there is none.
+        Of the latest quiet run, else of the latest, unless the asking run is quiet; None where none is.
         """
         with self._database.reading() as session:
             return rows.roofline_of(session.scalar(rooflines_like(run_id)))
@@ -272,14 +264,9 @@ class Store:
     ) -> int:
         """Stores a candidate that a run proposes, before it is evaluated; returns the id of the new trial.
 
-        Args:
-            run_id: Id of the run.
-            number: Of the trial within the run. UsageError is raised for a number that the run has: another
-                process works on the run as well.
-            row: Index of the candidate in the run's feasible set.
-            candidate: The strategy with a value for each knob.
-            run_seconds: Seconds that the run has taken so far, over all sessions; None: not stored.
-            in_campaign: Number in the campaign, and the configuration before its projection, if any.
+        ``row``: the candidate's index in the feasible set; ``run_seconds``: of the run so far (None: not
+        stored); ``in_campaign``: its number and unprojected configuration. Raises UsageError for a ``number``
+        that the run has: another process works on the run.
         """
         with self._database.transaction() as connection:
             latest = latest_moment(connection, run_id) if _is_id(run_id) else None
@@ -303,9 +290,8 @@ class Store:
     ) -> None:
         """Stores the outcome of a proposed trial, with its script and its compiled GPU program.
 
-        ``script_text`` is the script whose hash ``record`` has; ``run_seconds`` are the seconds that the run
-        has taken so far, over all sessions (None: left as stored). Raises UsageError where the outcome is
-        stored already, ValueError for a record of another candidate or script.
+        ``run_seconds``: of the run so far (None: as stored). Raises UsageError where the outcome is stored
+        already, ValueError for a record of another candidate or script.
         """
         is_bound = bool(record.script_sha256 or script_text)
         sha256 = hashlib.sha256(script_text.encode("utf-8", "surrogatepass")).hexdigest() if is_bound else ""
@@ -359,10 +345,7 @@ class Store:
         return self.matching_runs(RunQuery(limit=limit))
 
     def matching_runs(self, query: RunQuery) -> tuple[Run, ...]:
-        """Returns the runs that match a query, the latest first.
-
-        Raises UsageError for an unknown status, and for a limit below 1.
-        """
+        """Returns the runs that match a query, the latest first; UsageError for a bad status or limit."""
         with self._database.reading() as session:
             runs = map(rows.run_of, session.scalars(queried_runs(query)))
             return tuple(islice((run for run in runs if query.status in (None, run.status)), query.limit))
@@ -385,8 +368,7 @@ class Store:
     def trials(self, query: TrialQuery) -> tuple[StoredTrial, ...]:
         """Returns the trials with an outcome that match a query, sorted and limited as the query says.
 
-        Raises UsageError for an unknown status or sort and for a limit below 1, ValueError for ``query.best``
-        (see ``tuner.results.best_trials``).
+        Raises UsageError for an unknown status or sort and a limit below 1, ValueError for ``query.best``.
         """
         with self._database.reading() as session:
             return _trials(session, trials_of_query(query))
@@ -401,20 +383,15 @@ class Store:
             )
 
     def named_trials(self, ids: Collection[int], query: TrialQuery) -> tuple[StoredTrial, ...]:
-        """Returns the trials with the given ids, sorted and limited as the query says.
-
-        Trials without an outcome are left out; other conditions of the query are ignored. Raises UsageError
-        for an unknown sort, and for a limit below 1.
-        """
+        """Returns the trials with the given ids and an outcome, sorted and limited as the query says."""
         with self._database.reading() as session:
             return _trials(session, named(ids, query))
 
     def run_bounds(self, query: TrialQuery) -> tuple[RunBound, ...]:
         """Returns, for each run, the least time in seconds by which a trial of the query is ranked.
 
-        Where trials of the query were re-measured in the run's selected timing round, only these count. Stale
-        trials and early-stopped times never count; a run without a time that counts is left out. Raises
-        UsageError for an unknown status.
+        Of re-measured trials only final times count; stale and early-stopped ones never. UsageError for an
+        unknown status.
         """
         with self._database.reading() as session:
             return tuple(
@@ -433,9 +410,8 @@ class Store:
     ) -> StoredTrial | None:
         """Returns the latest trial of the same code and key whose outcome can be reused; None if none.
 
-        All of ``key`` and the hashes that are given have to match; without any hash the result is None.
-        Reusable are complete measurements with a plausible time, verifications of an element or more, and
-        failures that would repeat (REPEATABLE), but no outcomes that are stale or were reused themselves.
+        Reusable are complete plausible measurements, verifications, and REPEATABLE failures; none that is
+        stale or was reused itself. None without any hash.
         """
         if not script_sha256 and not artifact_sha256:
             return None
@@ -448,9 +424,8 @@ class Store:
     def pending(self, query: TrialQuery) -> tuple[PendingTrial, ...]:
         """Returns the compiled trials of a query that still have to be timed on a GPU of their chip.
 
-        These are trials that the simulator verified, which come first, and trials compiled for CUDA on a
-        machine without a GPU; not those whose code such a GPU has timed or found wrong. Of trials of one
-        problem with equal code one is returned; ``query.limit`` counts returned trials.
+        Verified by the simulator (first), or compiled for CUDA without a GPU, unless timed or found wrong on
+        one. Of equal code one is returned.
         """
         with self._database.reading() as session:
             return pending_trials(session, query)
@@ -458,8 +433,7 @@ class Store:
     def import_results(self, results: RemoteResults) -> Imported:
         """Stores the results of a measurement on another machine, as runs of target cuda.
 
-        A repeated import adds nothing. Raises UsageError for results of a trial that is not in this database,
-        and then stores nothing.
+        A repeated import adds nothing. Raises UsageError, storing nothing, for an unknown trial.
         """
         with self._database.writing() as session:
             return ResultsImport(session, results.provenance).do(results)
@@ -491,17 +465,11 @@ class Store:
         return prune(self._database, before)
 
     def backup(self, file: Path) -> None:
-        """Writes a copy of the database to a new SQLite file, as ``tuner.db.maintenance.backup`` says.
-
-        Other processes may write meanwhile.
-        """
+        """Writes a copy of the database to a new SQLite file, as ``tuner.db.maintenance.backup`` says."""
         backup(self._database, self._url, file)
 
     def merge(self, other_url: str) -> tuple[int, int]:
-        """Adds the runs and trials of the database at ``other_url``; returns (runs added, trials added).
-
-        A repeated merge adds nothing. Raises UsageError where that database does not exist.
-        """
+        """Adds the runs and trials of another database; returns (runs added, trials added)."""
         other = Database.open_existing(other_url)
         try:
             with other.reading() as theirs, self._database.writing() as ours:

@@ -103,7 +103,6 @@ def set_campaign_seconds(connection: Connection, campaign_id: int, seconds: floa
     )
 
 
-# ------------------------------------------------------------------------------
 # What every trial writes, as SQL statements: ORM objects for each row would take several times as long.
 
 
@@ -184,10 +183,7 @@ def set_seconds(connection: Connection, run_id: int, seconds: float) -> None:
 
 
 def add_round(session: Session, run: RunRow, timed: TimedRound, now: datetime.datetime) -> None:
-    """Stores a timing round of a run, selects the round whose times count, and ranks its trials anew.
-
-    ``run`` is a row that ``run_select`` has loaded; ``now`` is stored as the round's start.
-    """
+    """Stores a timing round of a run, selects the round whose times count, and ranks its trials anew."""
     number = 1 + max((each.number for each in run.rounds), default=0)
     trials = session.scalar(select(func.count()).where(TrialRow.run_id == run.id)) or 0
     of_trials = max(trials, *(each.of_trials for each in run.rounds), 0)  # trials may have been pruned since
@@ -217,10 +213,8 @@ def add_round(session: Session, run: RunRow, timed: TimedRound, now: datetime.da
 def select_round(run: RunRow) -> None:
     """Selects the timing round of a run whose times count: the least disturbed; of equal ones the earliest.
 
-    Sets the run's round, noise floor, badge and baseline; its ``rounds`` have to be loaded. A reliable round
-    precedes unreliable ones. A round that was timed before the run was extended counts only until a later
-    round gives times. Where no round gave times, round 0 is selected: the first times count, the baseline
-    stays. A run without rounds stays as it is.
+    Sets its noise floor, badge and baseline. Reliable rounds come first; those from before an extension only
+    until a later one gives times. Where none gave times, round 0: the first times count.
     """
     if not run.rounds:
         return

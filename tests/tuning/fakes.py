@@ -92,10 +92,15 @@ def no_baseline(problem: Problem, threads: int, seed: int) -> Baseline:
 
 
 def load(problem: Problem, trial: StoredTrial, program: KernelProgram | None) -> Callable[..., object]:
-    """Returns a function that reports its script, or its program, and the arguments of its calls."""
-    if program is not None:
-        return lambda *arrays: (problem, program, arrays)
+    """Returns a function that reports its script and the arguments of its calls."""
     return lambda *arrays: (problem, trial.script_text, trial.threads, arrays)
+
+
+def load_program(
+    problem: Problem, trial: StoredTrial, program: KernelProgram | None
+) -> Callable[..., object]:
+    """Returns a function that reports its program and the arguments of its calls."""
+    return lambda *arrays: (problem, program, arrays)
 
 
 def no_code(target: TargetName, problem: Problem, script: Script) -> str:
@@ -140,6 +145,7 @@ def kind_of(status: TargetStatus, **changes: Any) -> TargetBackend:
         fake,
         default_chip=real.default_chip,
         require_types=real.require_types,
+        load=load_program if real.default_chip else load,
         times_processors=real.outcomes.times_processors,
         cross_compiled=None if real.cross_compiled is None else fake,
         details=real.details,

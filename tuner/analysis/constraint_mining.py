@@ -56,10 +56,7 @@ class _Term:
 
 
 class PointColumns:
-    """The values of search-space points as numpy columns by name, with one element per point.
-
-    Names that have the same value at every point are left out.
-    """
+    """Numpy columns of search-space points, by name; names with one value at every point are left out."""
 
     def __init__(self, points: tuple[dict[str, Value], ...], knobs: tuple[str, ...]) -> None:
         columns = {name: np.array([point[name] for point in points]) for name in points[0]} if points else {}
@@ -129,9 +126,7 @@ def _divisions(columns: PointColumns) -> Iterator[Condition]:
             yield Condition(f"{whole} % {text} == 0", fails, part.names + 1, part.names == 1, is_alone=True)
 
 
-# ------------------------------------------------------------------------------
 # Failed trials -> constraints that exclude them: the smallest conjunctions that no success satisfies.
-#
 # A conjunction is accepted where chance does not explain it. A rule matches ``f`` of ``F`` failures and none
 # of ``S`` successes with probability C(F, f) / C(F + S, f) if failing has nothing to do with the knobs; this
 # p-value (Fisher's exact test) times the number of rules tried (Bonferroni correction) must not exceed
@@ -192,9 +187,8 @@ def mine(
 ) -> tuple[Suggestion, ...]:
     """Returns constraints of one strategy that would have excluded failed trials and no success.
 
-    ``knobs``: names of the strategy's knobs. Each constraint explains ``min_support`` failed points or more
-    that no constraint found before for failures of this kind explains, excludes no point that worked, and has
-    a p-value of at most CHANCE_LIMIT (0.01). Those that exclude most failed trials come first.
+    Each explains ``min_support`` failures that no earlier one does, excludes no success, and has a p-value of
+    at most CHANCE_LIMIT (0.01); those that exclude most failures come first.
     """
     points = _common(observations)
     columns = PointColumns(points, knobs)
@@ -232,7 +226,6 @@ def _mined(
 def _distinct(
     every: Iterator[Condition], failed: Truth, worked: Truth, min_support: int
 ) -> Iterator[Condition]:
-    """Yields the simplest condition of each set of conditions with equal truth at every point."""
     known: dict[bytes, Condition] = {}
     evaluated = failed | worked
     for each in every:

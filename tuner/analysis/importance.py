@@ -11,9 +11,7 @@ from tuner.core.candidate import Value
 from tuner.core.records import Measurement, Record
 from tuner.core.runs import StoredTrial
 
-# ------------------------------------------------------------------------------
 # PED-ANOVA: how much the distribution of each knob among the fastest points differs from that among all.
-#
 # Watanabe et al., 2023, https://arxiv.org/abs/2304.10255, for knobs of few values: the Pearson divergence
 # between the values of the fastest points and of all points, per knob, as a share of the sum over knobs.
 
@@ -52,9 +50,7 @@ def _divergence(top: list[Value], every: list[Value]) -> float:
     return divergence
 
 
-# ------------------------------------------------------------------------------
 # Ablation of a run: how much slower its best time is with one knob held, or with one strategy only.
-#
 # Two ablations per knob: the knob is held at its value in the first measured trial of the strategy, where the
 # search began; and its best value is excluded. The best of few trials is slower than the best of many:
 # ``chance`` is the probability that a knob without any effect shows as large a slowdown.
@@ -141,9 +137,7 @@ class _Timed:
 def ablate(trials: tuple[StoredTrial, ...]) -> Ablation | TooFew:
     """Returns the ablation of one run's trials by their times during the search.
 
-    ``TooFew`` where the best trial's strategy has fewer than MEASURED_MIN (20) measured trials, and where no
-    trial was measured. Early-stopped trials count as measured, stale ones do not. Times of the final
-    re-measurement are not used: they were taken in other minutes.
+    TooFew under MEASURED_MIN (20) measured trials of the best strategy. Stale trials do not count.
     """
     timed = sorted(
         (
@@ -202,7 +196,6 @@ def _strategies(trials: tuple[StoredTrial, ...], timed: list[_Timed]) -> tuple[S
 
 
 def _gain(every: list[_Timed], chosen: list[int], never: int = 0) -> Gain | None:
-    """Compares the best of the trials at ``chosen`` with the best of ``every`` (sorted, fastest first)."""
     if len(chosen) < HELD_MIN:
         return None
     some, best = every[chosen[0]].time, every[0].time

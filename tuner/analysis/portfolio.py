@@ -11,9 +11,7 @@ from tuner.analysis.time_matrix import CompletedTimes, Flags, Numbers, TimeMatri
 from tuner.core.errors import UsageError
 from tuner.core.problem import Problem
 
-# ------------------------------------------------------------------------------
 # Portfolios: the few configurations that together serve many problems with the least loss of speed.
-#
 # Greedy choice, then swaps until none helps (PAM: Kaufman and Rousseeuw 1987), on the mean of log(best time
 # of a problem / its time with the best chosen configuration). Where all subsets can be compared, they are.
 
@@ -43,13 +41,9 @@ def choose_portfolio(
 ) -> Portfolio:
     """Returns the ``size`` columns that serve the problems of a matrix best, on the mean of log efficiency.
 
-    A missing time is completed by the cost model, corrected by what was measured on similar problems. Ties of
-    the mean go to the better worst problem, then to columns that are best for more problems. One of the
-    columns can do every problem, where there is such a column: a problem that comes later has one to run.
-
-    ``allowed``: columns to choose among; None: all that apply to a problem. ``universal``: columns that can
-    do any problem; None: all that can do every problem of the matrix. Raises UsageError for a size below 1
-    or above the number of columns to choose among.
+    Missing times come from the corrected cost model; ties go to the better worst problem. One column can do
+    every problem, if any can. ``allowed``: columns to choose among, ``universal``: those that can do any
+    problem (None: by the matrix). Raises UsageError for a size below 1 or above the number of columns.
     """
     applies = matrix.is_applicable()
     choices = np.array(usable_columns(matrix, allowed), np.int64)
@@ -74,11 +68,7 @@ def usable_columns(matrix: TimeMatrix, allowed: Iterable[int] | None = None) -> 
 
 
 def served(matrix: TimeMatrix, columns: Sequence[int], completed: CompletedTimes | None = None) -> Portfolio:
-    """Returns the portfolio of given columns, with the one of them that serves each problem.
-
-    Of columns whose times on a problem are equal within noise, it is the one that is fastest on more
-    problems, so that results do not change where a measurement does.
-    """
+    """Returns the portfolio of given columns, with the one of them that serves each problem."""
     completed = completed_times(matrix) if completed is None else completed
     logs = np.where(matrix.is_applicable(), completed.logs, np.inf)[:, list(columns)]
     uses = np.bincount(logs.argmin(axis=1), minlength=len(columns))
@@ -171,18 +161,22 @@ class Regret:
 
     @property
     def known(self) -> tuple[float, ...]:
+        """Returns the known efficiencies, in the order of the problems."""
         return tuple(each.efficiency for each in self.losses if each.efficiency is not None)
 
     @property
     def unknown(self) -> int:
+        """Returns how many problems have no known efficiency."""
         return len(self.losses) - len(self.known)
 
     @property
     def geomean(self) -> float | None:
+        """Returns the geometric mean of the known efficiencies; None where there are none."""
         return geometric_mean(self.known)
 
     @property
     def worst(self) -> float | None:
+        """Returns the least of the known efficiencies; None where there are none."""
         return min(self.known, default=None)
 
     @property
@@ -215,9 +209,7 @@ def regret_held_out(
 ) -> Regret:
     """Returns what each problem loses with a portfolio of ``size`` columns chosen without the problem.
 
-    All columns of that portfolio count as measured on the problem. A column without a time there is left out,
-    so that the loss is an upper bound. Where fewer columns apply to the other problems, all are in it.
-    ``allowed`` and ``universal``: as of ``choose_portfolio``.
+    A column without a time on the problem is left out, so that the loss is an upper bound.
     """
     losses = []
     for row in range(len(matrix.problems)):

@@ -21,10 +21,8 @@ def sensitivity_text(
 ) -> str:
     """Returns where a kernel is slower than at the alignment of its problem, and by how much; "" if nowhere.
 
-    It is slower where it takes more than LIMIT (1.05) times as long as at the alignment of its problem, with
-    an interval that lies above the other one, and by more than the noise: of the run (``noise``), and that of
-    the two timings at the own alignment, by offset and by round. "" also where its offsets were not timed,
-    where the noise is not known, for times that are ``distrusted`` for a reason, and for None.
+    It is slower above LIMIT (1.05) times, outside of the interval and the noise. "" also where offsets were
+    not timed, the noise is unknown, or the times are ``distrusted``.
     """
     if measurement is None or noise is None or distrusted:
         return ""
@@ -58,9 +56,7 @@ class Compromise:
 def best_compromise(machines: tuple[tuple[StoredTrial, ...], ...]) -> Compromise | None:
     """Returns the candidate whose largest slowdown over the machines is least.
 
-    ``machines`` has, for each of one or more machines, all trials of one run. None where no candidate has a
-    time on each machine. A time of the final re-measurement takes precedence over a time of the search. Stale
-    and early-stopped trials are left out.
+    None where no candidate has a time on each machine. Stale and early-stopped trials are left out.
     """
     by_candidate = [
         {
@@ -91,8 +87,7 @@ NORMAL_95 = 1.96  # quantile of the normal distribution for an interval of 95 pe
 def median_interval(values: Sequence[float]) -> MedianInterval:
     """Returns the median of the values with the interval of the sign test, from order statistics.
 
-    It assumes no distribution, but independent values: neighbouring rounds of a busy machine are not, so that
-    the interval is rather too narrow.
+    It assumes independent values: of neighbouring rounds on a busy machine it is rather too narrow.
     """
     ordered = sorted(values)
     count = len(ordered)
@@ -111,9 +106,7 @@ def paired_ratio(theirs: Sequence[float], ours: Sequence[float]) -> MedianInterv
     return median_interval([slow / fast for slow, fast in zip(theirs, ours, strict=True)])
 
 
-# ------------------------------------------------------------------------------
 # What may be said of two times: their ratio with its confidence interval, or the reason why there is none.
-#
 # Whatever prints or returns a ratio of measured times asks ``comparison``, ``paired_comparison`` or, for
 # times of several sessions, ``session_comparison``, and writes it by the properties of ``Comparable``.
 
@@ -203,9 +196,8 @@ class NotComparable:
 def comparison(ours: Measurement, reference: Measurement, evidence: Evidence) -> Comparable | NotComparable:
     """Returns the ratio ``ours`` / ``reference`` of the median times with its interval, or why there is none.
 
-    There is none if ``objection`` has a reason (unreliable, early-stopped, not interleaved, too few samples,
-    noise floor unknown or too high), if half the interval is more than WIDTH_LIMIT (0.1) times the ratio, and
-    if the times are not distinguishable: the interval contains 1, or the difference is within the noise.
+    There is none for an ``objection``, where half the interval exceeds WIDTH_LIMIT (0.1) of the ratio, and
+    where the interval contains 1 or the difference is within the noise.
     """
     reason = objection((ours, reference), evidence)
     if reason:
@@ -228,8 +220,7 @@ def paired_comparison(
 ) -> Comparable | NotComparable:
     """Returns what ``comparison`` does, of times whose n-th ones are of the same round: of a pair of slices.
 
-    The ratio is the median of the rounds' ratios. Where the ratio of the medians is not in its interval, the
-    rounds disagree with one another, and there is no ratio.
+    The ratio is the median of the rounds' ratios; none where the ratio of the medians is not in its interval.
     """
     times = tuple(measurement_of(each) for each in (ours_s, reference_s))
     reason = objection(times, evidence)
@@ -243,8 +234,7 @@ def paired_comparison(
 def ratio_document(compared: Comparable | NotComparable) -> dict[str, Any]:
     """Returns the JSON fields of a speed relative to a reference: above 1, the reference takes longer.
 
-    ``ratio`` is null where no ratio may be printed, and ``ratio_unknown`` is then the reason;
-    ``ratio_interval`` is there also for times that are not distinguishable.
+    ``ratio`` is null where no ratio may be printed; ``ratio_unknown`` is then the reason.
     """
     interval = compared.speed_interval
     return {

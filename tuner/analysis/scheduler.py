@@ -48,9 +48,7 @@ class ColumnPool:
         return octaves
 
 
-# ------------------------------------------------------------------------------
 # One budget of trials for many problems: which problem comes next, and what is tried on it.
-#
 # Every problem gets ROUNDS trials. Then the next trial goes where it promises to save most time, as in TVM's
 # task scheduler (https://doi.org/10.48550/arXiv.1805.08166 and Ansor, https://arxiv.org/abs/2006.06762,
 # section 6), weighted by how often a problem occurs, and by how far its time is from the least that a
@@ -78,9 +76,7 @@ class NextTrial:
 class Scheduler:
     """Decides trial after trial; what it suggests depends on the pool, the seed and the calls before.
 
-    In the life of a campaign: ``suggest``, then ``take`` with what was tried, which may be something else;
-    later ``tell`` with its time. A resumed campaign calls ``take`` and ``tell`` for what is stored, and goes
-    on.
+    A campaign calls ``suggest``, ``take`` with what was tried, later ``tell`` with its time.
     """
 
     def __init__(self, pool: ColumnPool, seed: int, floors_s: tuple[float, ...] = ()) -> None:

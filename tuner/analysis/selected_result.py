@@ -57,13 +57,10 @@ def timed(trial: StoredTrial) -> Measurement:
 def select_result(trials: tuple[StoredTrial, ...], noise: float | None) -> SelectedResult | None:
     """Returns the best of the measured trials and the trials tied with the fastest; None without times.
 
-    Where top trials were timed again, only these count: times of other minutes are not comparable. Stale and
-    early-stopped trials never count: None where there are no others.
-    A trial is tied with the fastest unless the bootstrap shows it to be slower by more than ``noise``, the
-    relative difference between two timings of the same code (None: half the fastest trial's interval).
-    The best is the simplest of the tied trials whose median is within the noise and SIMPLICITY_LIMIT (5 %)
-    of the fastest: one whose script stock ``mlir-opt`` runs before one that calls tuner's transform ops, then
-    the shorter one; of equally simple trials the fastest.
+    Re-measured trials alone count, where there are any: times of other minutes are not comparable. Tied are
+    those that the bootstrap does not show slower by more than ``noise`` (None: half the fastest's interval).
+    The best is the simplest tied one within the noise and SIMPLICITY_LIMIT (5 %): without tuner's ops, then
+    the shorter script, then the fastest.
     """
     by_time = sorted(top_trials_of(trials), key=lambda trial: (timed(trial).median_s, trial.number))
     if not by_time:

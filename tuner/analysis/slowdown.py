@@ -55,10 +55,8 @@ class SlowdownLimits:
 def paired_slowdown(sessions: tuple[InterleavedSession, ...]) -> PairedSlowdown:
     """Returns how much longer the current code takes, with a percentile-bootstrap interval (Efron, 1979).
 
-    Takes one session or more. Resamples sessions first and then their rounds (hierarchical bootstrap): each
-    session loads code and arrays at new addresses, and a disturbance of a whole round cancels. Lower
-    quartiles of a session are compared: other work on the machine only adds time, and may be in every second
-    sample.
+    Hierarchical bootstrap: sessions, then their rounds, so that a disturbance of a round cancels. Lower
+    quartiles are compared: other work on the machine only adds time.
     """
     import numpy as np
 
@@ -187,12 +185,7 @@ class Slowdown:
 
 
 def slowdown(measurement: Measurement, fastest: Measurement) -> Slowdown:
-    """Returns how much longer ``measurement`` is than ``fastest``, which is any other measurement.
-
-    The interval is from a percentile bootstrap (Efron, 1979). The final re-measurement takes one sample of
-    each trial per round: where both measurements have equally many samples, rounds are resampled, so that a
-    disturbance of a whole round cancels.
-    """
+    """Returns how much longer ``measurement`` is than ``fastest``, which is any other measurement."""
     import numpy as np
 
     rng = np.random.default_rng(SEED)

@@ -1,8 +1,4 @@
-"""Times of one set of configurations on many problems, and predictions for those not measured.
-
-A ``TimeMatrix`` has what was measured; ``corrected_scores`` predicts by the cost model and similar
-problems; ``completed_times`` marks predictions, which are never stored.
-"""
+"""Times of one set of configurations on many problems, and predictions for those not measured."""
 
 import math
 from dataclasses import dataclass
@@ -33,10 +29,8 @@ class KnownTimes:
 def corrected_scores(known: KnownTimes, costs: Numbers, octaves: Numbers, width: float = WIDTH) -> Numbers:
     """Returns a score for each configuration on one problem: the lower, the faster it is expected to be.
 
-    The score is log(cost) plus a weighted mean of the residuals of the same configuration on the problems of
-    ``known``. A residual is log(time / cost), less the mean over the problem. A problem at a distance of d
-    octaves counts exp(-d * d / width), and the mean is drawn to 0 (SHRINKAGE). ``costs`` [column] and
-    ``octaves``, log2 of (m, n, k) [3], are of the problem that is asked for.
+    log(cost) plus the mean of the column's residuals on ``known``: log(time / cost), less the problem's mean,
+    weighted by exp(-d * d / width) at d octaves, drawn to 0 (SHRINKAGE). ``costs`` [column], ``octaves`` [3].
     """
     centred = residuals(known)
     is_known = np.isfinite(centred)
@@ -146,7 +140,6 @@ class TimeMatrix:
         return len(self.problems), len(self.columns)
 
 
-# ------------------------------------------------------------------------------
 # Times of a matrix, the missing ones completed by predictions, which are marked and never stored.
 
 
@@ -159,11 +152,7 @@ class CompletedTimes:
 
 
 def completed_times(matrix: TimeMatrix) -> CompletedTimes:
-    """Returns the log times of a matrix, with missing ones predicted.
-
-    A prediction is the score of the corrected model, at the level of the problem's measured times; of a
-    problem without any, at the mean level of the others.
-    """
+    """Returns the log times of a matrix, with missing ones predicted."""
     known, is_timed = known_times(matrix), matrix.is_timed()
     levels, has_times = row_means(log_ratios(known)), is_timed.any(axis=1)
     usual = float(levels[has_times].mean()) if has_times.any() else 0.0

@@ -90,11 +90,7 @@ class Known:
 
 
 def warm_points(task: TuningTask, known: tuple[Known, ...]) -> tuple[InitialConfiguration, ...]:
-    """Returns up to POINTS (8) warm-start points: the best candidate of each of the nearest tasks first.
-
-    Then come the second candidate of each task, the third of each, and so on. At most TASKS (4) tasks are
-    used: one task's best is partly luck; a candidate that is good for several is likelier to be good here.
-    """
+    """Returns POINTS (8) warm-start points at most: the best of the TASKS (4) nearest tasks, then second."""
     nearest = nearest_first(task, known, lambda each: each.task)[:TASKS]
     chosen: dict[Candidate, InitialConfiguration] = {}
     for turn in zip_longest(*(each.initial_configurations(task) for each in nearest)):

@@ -46,9 +46,7 @@ def completion(context: click.Context, shell: str, as_json: bool) -> None:
     print_json({"shell": shell, "line": PLACES[shell], "script": text}) if as_json else print(text, end="")
 
 
-# ------------------------------------------------------------------------------
 # Shell completion of arguments: operations, dtypes, targets, runs, trials.
-#
 # Slow modules are not imported, and errors are not shown, because a user is typing.
 
 

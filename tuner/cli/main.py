@@ -162,8 +162,7 @@ class Commands(click.Group):
     def main(self, args: Sequence[str] | None = None, **options: Any) -> NoReturn:  # type: ignore[override]
         """Runs the command in ``args`` (None: ``sys.argv``) and exits the process with its exit code.
 
-        An error is printed in one line on stderr, its hint, if there is one, in a second. Code 0: done;
-        1: the work failed; 2: wrong arguments; 3: undecided; 130: interrupted.
+        Codes: 0 done, 1 the work failed, 2 wrong arguments, 3 undecided, 130 interrupted.
         """
         arguments = list(sys.argv[1:] if args is None else args)
         try:

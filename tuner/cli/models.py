@@ -46,9 +46,7 @@ def model_baselines(request: ProgramRequest) -> tuple[ProgramBaseline, ...]:
     return timed_baselines(program, example_of(module, arguments, {}), request.baselines, threads)
 
 
-# ------------------------------------------------------------------------------
 # Models that the command line takes: ``model.py:function`` and ``model.pt2``, as text of a payload.
-#
 # The function returns a module and its example inputs: ``return module, (x,)``. A file of Python is the
 # user's own code, which runs in a child process.
 

@@ -65,8 +65,8 @@ fleet_options = combined(
 def popped_fleet(options: dict[str, Any], database: str | None) -> "FleetRequest | None":
     """Removes the fleet's options from ``options`` and returns the request; None without --fleet.
 
-    Sets ``options["workers"]``, unless given, to 2 for one device, else to twice the number of devices plus
-    1. Raises UsageError for a database that is not on a server, and options that do not go together.
+    Sets "workers", unless given: 2 for one device, else twice the devices plus 1. Raises
+    UsageError for a database that is not on a server, and options that do not go together.
     """
     given = {flag: options.pop(name) for name, flag in FLAGS.items()}
     if not options.pop("has_fleet"):
@@ -269,10 +269,7 @@ def problem_of(
     align: str = NUMPY_ALIGNMENT,
     cache: str = WARM,
 ) -> Problem:
-    """Returns the problem that command-line arguments describe. Raises UsageError for an invalid one.
-
-    ``shape`` is MxNxK, for a batch_matmul BxMxNxK; ``output_dtype`` "" is the default type of C.
-    """
+    """Returns the problem that command-line arguments describe. Raises UsageError for an invalid one."""
     name = dtype_name(dtype)
     output = narrow_output(name, dtype_name(output_dtype))
     batch, sizes = parse_sizes(operation, shape)

@@ -25,7 +25,6 @@ if TYPE_CHECKING:
     from tuner.tuning.tuned_run import TunedCampaign, TunedRun
 
 
-# ------------------------------------------------------------------------------
 # Runs a search on the command line: progress on stderr; a signal ends the search without loss.
 
 
@@ -37,11 +36,7 @@ def run_session(
     retime: bool = False,
     limit: "RunLimit | None" = None,
 ) -> "TunedRun":
-    """Starts a run with ``settings``, or resumes the stored run ``resumed``, and returns the run at its end.
-
-    Prints progress on stderr; the first Ctrl-C or SIGTERM ends the run without loss. A resumed run measures
-    its best trials again with ``retime``; ``limit`` replaces its stored limit.
-    """
+    """Starts a run, or resumes the stored run ``resumed`` (``retime``, ``limit``); returns it at its end."""
     from tuner.results.output.progress import progress  # not at start-up
     from tuner.tuning.run import begin, resume  # not at start-up
 
@@ -85,8 +80,7 @@ SHOW_CURSOR = b"\r\x1b[?25h"  # the live progress line hides the cursor, and a k
 def ended_by_signals(interruption: Interruption) -> Iterator[None]:
     """Context manager: the first SIGINT or SIGTERM interrupts the run, the second kills the process.
 
-    Sets ``interruption``, which the run reads. Restores the former signal handlers at its end. Without effect
-    outside the main thread.
+    Sets ``interruption``, restores the handlers; no effect outside the main thread.
     """
     if threading.current_thread() is not threading.main_thread():  # only there Python sets handlers
         yield

@@ -14,8 +14,7 @@ Value = int | str
 class Candidate:
     """A strategy with a value for each of its knobs: one configuration of the search space.
 
-    Hashable, so a candidate can be a key of a dictionary. A partial candidate, which some functions accept,
-    leaves knobs out.
+    Hashable. A partial candidate, which some functions accept, leaves knobs out.
     """
 
     strategy: str

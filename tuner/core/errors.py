@@ -118,10 +118,7 @@ NEAR = 0.65  # of difflib's ratio: f33 is near f32, sm_75 is not near sm_90
 
 
 def unknown_value(what: str, found: object, allowed: Collection[str]) -> UsageError:
-    """Returns (does not raise) the UsageError for ``found``, a value of ``what`` that is not in ``allowed``.
-
-    The hint of the error names the nearest allowed value, if one is similar.
-    """
+    """Returns the UsageError for ``found``, not in ``allowed``; its hint names the nearest allowed value."""
     import difflib
 
     near = difflib.get_close_matches(str(found), allowed, n=1, cutoff=NEAR)
@@ -185,8 +182,7 @@ class OpPlace:
 def named_places(reason: str) -> tuple[OpPlace, ...]:
     """Returns the ops whose place an error message gives, as in ``transform.loop.unroll at script:6:2``.
 
-    Finds places in the script and in the payload, each once; () if there are none. Places in this form come
-    first, in the order of the message, then those of MLIR's own form: ``"payload":4:10: ... 'op.name'``.
+    Each once, those of this form first, then MLIR's: ``"payload":4:10: ... 'op.name'``.
     """
     named = [OpPlace(text, op, int(line), int(column)) for op, text, line, column in NAMED.findall(reason)]
     raw = [OpPlace(text, op, int(line), int(column)) for text, line, column, op in RAW.findall(reason)]

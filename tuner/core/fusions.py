@@ -22,9 +22,7 @@ from functools import lru_cache
 from math import prod
 from types import MappingProxyType
 
-# ------------------------------------------------------------------------------
 # Element types: the table of their widths and names; only PTX has a table of its own.
-#
 # A problem's dtype is an MLIR type, or a shorter name: tf32 is f32 of which the last 13 bits of the mantissa
 # are 0, e4m3 and e5m2 are 8-bit floats.
 
@@ -76,9 +74,7 @@ def number_type(dtype: str) -> NumberType:
     return NUMBER_TYPES[STORED.get(dtype, dtype)]
 
 
-# ------------------------------------------------------------------------------
 # What schedules need to know of a fusion, as attributes of its function, read from the text.
-#
 # ``tuner.mlir.fusions`` writes the attributes when it makes a fusion's canonical text. Here they are read
 # without MLIR, so that constraints of the search space and templates can use them:
 #
@@ -117,11 +113,7 @@ class FusionFacts:
     stride: int = 0  # of a convolution: pixels of the input from one pixel of a row of the output to the next
 
     def variables(self) -> tuple[tuple[str, int | str], ...]:
-        """Returns the (name, value) pairs that constraints and templates may use.
-
-        ``loops``: the number of loops of the root; ``inner_rows``: the extent of the loop before the last, 1
-        for a single loop. ``dimensions``, ``channels``, ``stride``: of a convolution, else "" and 0.
-        """
+        """Returns the (name, value) pairs that constraints and templates may use."""
         return (
             ("loops", len(self.loops)),
             ("inner_rows", self.loops[-2] if len(self.loops) > 1 else 1),
@@ -187,10 +179,7 @@ class TensorType:
 
 @dataclass(frozen=True)
 class Buffer:
-    """Contiguous memory of a program that fusions read and write.
-
-    ``number`` counts the buffers of one owner: the second argument, the third weight.
-    """
+    """Contiguous memory of a program that fusions read and write."""
 
     owner: str  # one of OWNERS
     number: int

@@ -94,9 +94,7 @@ def chip_of(name: str) -> Chip:
     return CHIPS[name]
 
 
-# ------------------------------------------------------------------------------
 # The port (abstract interface) of a GPU as the host sees it: memory, streams, events, modules, launches.
-#
 # Handles and addresses are integers; stream 0 is the default stream. One address space: ``copy`` takes host
 # and device addresses alike. Every operation on a stream is asynchronous: it may run at any time from the
 # call until the host waits for the stream, or for an event recorded after the operation.
@@ -174,10 +172,7 @@ class KernelLaunch:
 
 @dataclass(frozen=True)
 class TensorMapLayout:
-    """How a tensor map (CUtensorMap) tiles a tensor: arguments of cuTensorMapEncodeTiled.
-
-    Left out are the address, the rank, which is the length of ``sizes``, and the element strides, all 1.
-    """
+    """How a tensor map (CUtensorMap) tiles a tensor: arguments of cuTensorMapEncodeTiled."""
 
     sizes: tuple[int, ...]  # elements, innermost first
     strides_bytes: tuple[int, ...]  # of every dimension but the innermost
@@ -207,8 +202,7 @@ class AbstractHostWatch(abc.ABC):
     def begin_call(self, stream: int | None) -> None:
         """Notifies that a call of a host program begins.
 
-        The call's work has to run after the work enqueued on ``stream`` so far; None: the call has no stream,
-        and all of its work has to be done when it ends.
+        Its work runs after that enqueued on ``stream``; None: all of it has to be done when it ends.
         """
 
     @abc.abstractmethod
@@ -217,10 +211,7 @@ class AbstractHostWatch(abc.ABC):
 
     @abc.abstractmethod
     def abandon_call(self) -> None:
-        """Notifies that the current call of a host program raised an exception.
-
-        The call's pending work must not access host memory any more: the caller may free that memory.
-        """
+        """Notifies that the current call raised; its pending work must not access host memory any more."""
 
     @abc.abstractmethod
     def outside_of_calls(self) -> AbstractContextManager[None]:
@@ -236,10 +227,7 @@ class AbstractHostWatch(abc.ABC):
 
     @abc.abstractmethod
     def device_memory_at(self, address: int) -> str | None:
-        """Returns a text for messages that describes the device memory at an address; None for other memory.
-
-        Device memory is memory that host code cannot access; host-shared memory is not device memory.
-        """
+        """Returns a text that describes the device-only memory at an address; None for other memory."""
 
     @abc.abstractmethod
     def keep(self, address: int) -> None:

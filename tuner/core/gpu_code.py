@@ -41,10 +41,7 @@ class MatmulKernel:
 
 @dataclass(frozen=True)
 class ResidentBuffer:
-    """Device memory that a program takes after its arguments, and keeps from call to call: a weight.
-
-    One that is written is a buffer with padding, which calls leave as it is.
-    """
+    """Device memory that a program takes after its arguments, and keeps from call to call: a weight."""
 
     type: BufferType
     content: bytes = field(repr=False)  # before the first call
@@ -119,16 +116,13 @@ class Launch:
     tile_grid: tuple[int, int] | None = field(default=None, repr=False)
 
     def tensor_map(self, argument: str) -> BufferMap | None:
-        """Returns the tensor map that is passed as the argument named ``argument``; None for a pointer."""
         return next((each for each in self.tensor_maps if each.name == argument), None)
 
     def tiles_of(self, block: tuple[int, int, int]) -> int:
         """Returns how many tiles of C one thread block computes; ``block`` is its (x, y, z) in the grid.
 
-        1 where ``tile_grid`` is None. Otherwise the kernel has fewer blocks than tiles, and its grid is one
-        row of clusters. Clusters of tiles are numbered along x, then along y; cluster c of the grid computes
-        numbers c, c + n, c + 2 n, ..., where n is how many clusters the grid has: each of its blocks one tile
-        of each.
+        1 without ``tile_grid``. Else the grid is a row of n clusters, of which c computes c, c + n, c + 2 n,
+        ... of the clusters of tiles, numbered along x, then y.
         """
         if self.tile_grid is None:
             return 1
@@ -158,7 +152,6 @@ class Resources:
 
     @property
     def spilled_bytes(self) -> int:
-        """Returns the bytes of spill stores plus the bytes of spill loads in the code of one thread."""
         return self.spill_store_bytes + self.spill_load_bytes
 
 

@@ -26,8 +26,7 @@ def fastest_baseline(
 ) -> Baseline | None:
     """Returns the baseline of the least median time; None where no library was timed.
 
-    Its ``libraries`` lists all of ``timed``, the fastest first, then ``failed``; () where there is one
-    library in all. ``timed`` has pairs of a library's name ("mkl") and its time.
+    ``timed``: (library, time); ``libraries`` lists all, the fastest first, then ``failed``.
     """
     if not timed:
         return None
@@ -67,25 +66,17 @@ class AbstractSampler(abc.ABC):
 
     @abc.abstractmethod
     def ask(self, number: int) -> int | None:
-        """Returns the configuration to try as trial ``number``, by its index in the feasible set.
-
-        ``number`` is 0, 1, ... in the order of calls. None when every configuration was proposed.
-        """
+        """Returns the row to try as trial ``number`` (0, 1, ...); None when every one was proposed."""
 
     @abc.abstractmethod
     def tell(self, row: int, value: float | None) -> None:
-        """Takes the outcome of a pending configuration: ``value`` in seconds per call, None for no time.
-
-        ``row`` is its index in the feasible set. Raises ValueError for a row that is not pending: a defect of
-        the caller.
-        """
+        """Takes a pending row's seconds per call, None for no time; ValueError for one not pending."""
 
     @abc.abstractmethod
     def replay(self, number: int, row: int) -> None:
         """Repeats a proposal of an earlier session of the run, as if ``ask(number)`` had returned ``row``.
 
-        ``row`` is the index of a configuration in the feasible set. Raises ValueError for a row outside of
-        the set, or one proposed before: a defect of the caller.
+        Raises ValueError for a row outside of the set or proposed before: a defect of the caller.
         """
 
 
@@ -224,9 +215,7 @@ class AbstractEvaluator(abc.ABC):
     ) -> tuple[Measurement, ...]:
         """Times several loaded artifacts interleaved, sample by sample, in shuffled order.
 
-        Returns one measurement for each of ``loaded``, in the same order; some of them may be works of
-        ``load_baselines``. Raises CandidateError as ``measure`` does, and of stage RUN where a library
-        fails.
+        In the order of ``loaded``, some of which may be of ``load_baselines``. Raises as ``measure``.
         """
 
 
@@ -247,11 +236,7 @@ class LoadedLibrary:
 
 
 class AbstractBaselineSource(abc.ABC):
-    """An evaluator that can time baseline libraries, such as cuBLAS, interleaved with candidates.
-
-    ``load_baselines`` is called in the evaluator's process, after the top trials are loaded and before they
-    are timed.
-    """
+    """An evaluator that can time baseline libraries, such as cuBLAS, interleaved with candidates."""
 
     baseline_threads: int = 0  # threads of the library; 0: on a GPU
 
@@ -275,10 +260,7 @@ class BoundRecord:
 
 @dataclass(frozen=True)
 class FinalTimes:
-    """Times of the final re-measurement of a run: of its top trials, and of the baseline if it was timed.
-
-    All were timed interleaved; ``times`` is in the order of the trials that were given.
-    """
+    """Times of the final re-measurement of a run: of its top trials, and of the baseline if it was timed."""
 
     times: tuple[Measurement | None, ...]  # one per trial; None: the trial no longer works
     baseline: Baseline | None = None  # timed interleaved with the trials; None: not timed

@@ -30,10 +30,7 @@ class Span:
 
     @classmethod
     def of(cls, states: Sequence[GpuState]) -> "Span":
-        """Summarizes sensor readings: their number, their lowest and highest SM clock, all slowdown reasons.
-
-        The clocks are None if no reading reports one.
-        """
+        """Summarizes sensor readings; clocks are None if no reading reports one."""
         clocks = [state.sm_clock_hz for state in states if state.sm_clock_hz is not None]
         lowest, highest = (min(clocks), max(clocks)) if clocks else (None, None)
         return cls(len(states), lowest, highest, _distinct(states))
@@ -59,10 +56,7 @@ def _distinct(readings: Sequence[GpuState | Span]) -> tuple[str, ...]:
 
 @dataclass(frozen=True)
 class HostConditions:
-    """Load of the machine while something was timed on its processors.
-
-    Shares are fractions (0 to 1) of the measurement's wall time, per timed thread.
-    """
+    """Load while something was timed: fractions (0 to 1) of its wall time, per timed thread."""
 
     load_average: float  # of the last minute, when the measurement began
     others_cores: float  # processors that other programs kept busy, on average
@@ -86,9 +80,8 @@ BEFORE_CACHES = ", caches "  # in a processor's name, after the words
 class Machine:
     """The processor or GPU that times were measured on; times of machines of equal ``name`` are comparable.
 
-    Outcomes, scripts and code of a machine are used on machines of the same name only. So the name has all
-    that a constraint or the code generator may ask about the hardware. The number of cores is not part of the
-    name, since the number depends on how many cores the process may use.
+    Outcomes and code are used on machines of the same name only, so it has all that constraints may ask, but
+    no number of cores, which depends on what the process may use.
     """
 
     name: str  # class of machine, see ``processor_class``; no host name
@@ -124,9 +117,7 @@ class Machine:
     def limits(self) -> tuple[tuple[str, int], ...]:
         """Returns the (name, value) pairs of the machine's properties that constraints may use.
 
-        Of a processor these are vector registers, has_bf16, has_vnni, has_amx_bf16, has_amx_int8, cores and
-        cache sizes; of a GPU the limits of its chip and its number of multiprocessors. Unknown sizes and
-        numbers are 0.
+        Of a processor registers, extensions, cores, caches; of a GPU its chip's limits. Unknown: 0.
         """
         if self.chip:
             chip = chip_of(self.chip)
@@ -149,9 +140,7 @@ class Machine:
     def is_named(self, name: str) -> bool:
         """Returns whether a script or file that names the machine ``name`` is of this class of machine.
 
-        True for ``self.name``, and for the name that earlier versions gave a processor with AMX, which lacks
-        "amx_bf16 amx_int8". A machine of the same model to which the operating system refuses AMX has that
-        name too; a script that was timed there uses no AMX, so its times are comparable.
+        Earlier versions named a processor with AMX without "amx_bf16 amx_int8"; times are comparable.
         """
         return name == self.name or name == _without_words(self.name, ADDED_LATER)
 
@@ -173,8 +162,7 @@ def processor_class(
 def named_in_full(machine: Machine) -> Machine:
     """Returns a machine whose name has the words of all its extensions, as read from an older file.
 
-    Names of earlier versions lack "amx_bf16" and "amx_int8". Other names, and those that tuner did not give,
-    stay as they are.
+    Names of earlier versions lack "amx_bf16" and "amx_int8"; other names stay as they are.
     """
     words = [EXTENSIONS[field] for field in EXTENSIONS if getattr(machine, field)]
     bare, separator, caches = _without_words(machine.name, ADDED_LATER).rpartition(BEFORE_CACHES)
@@ -196,8 +184,7 @@ def _size_text(size_bytes: int) -> str:
 def gpu_machine(kind: str, chip: Chip, processor: str) -> Machine:
     """Returns the machine of a GPU of which only the chip is known; cores and sizes are 0 (unknown).
 
-    Its name is the target kind ``kind`` and the chip: "simulator sm_90".
-    ``processor`` is a text for people, such as "NVIDIA GPU".
+    Its name is ``kind`` and the chip: "simulator sm_90". ``processor`` is a text for people.
     """
     return Machine(
         name=f"{kind} {chip.name}",
@@ -237,8 +224,7 @@ class Roofline:
     def raised(self, flop: int, moved_bytes: int, cache_bytes: int, time_s: float) -> "Roofline":
         """Returns the roofline that bounds a right kernel too: its ``least_s`` is at most ``time_s``.
 
-        What was measured is less than the hardware can do where the loops that measured it were disturbed, or
-        have a longer latency than the loops hide. ``time_s``: seconds per call of the kernel.
+        Measured peaks are too low where their loops were disturbed. ``time_s``: seconds per call.
         """
         bound = self
         if flop / time_s > self.flop_per_s:
@@ -255,10 +241,7 @@ class Roofline:
 
 @dataclass(frozen=True)
 class Compiler:
-    """The versions and sources of the compiler that turned a script into code, with one fingerprint of all.
-
-    Outcomes are reused only where the fingerprint is equal.
-    """
+    """The compiler's versions and sources; outcomes are reused only where the fingerprint is equal."""
 
     mlir: str  # LLVM version string of the bindings
     packages: tuple[tuple[str, str], ...]  # (distribution, version)
@@ -284,8 +267,5 @@ class Compiler:
 
 
 def variables_of(problem: Problem, machine: Machine, threads: int) -> tuple[tuple[str, Value], ...]:
-    """Returns the (name, value) pairs that constraints and templates may use.
-
-    These are the properties of the problem, the limits of the machine, and ("threads", ``threads``).
-    """
+    """Returns (name, value) of what constraints may use: of problem and machine, and "threads"."""
     return (*problem.variables(), *machine.limits(), ("threads", threads))

@@ -35,9 +35,7 @@ DTYPES: dict[str, DType] = {
 }
 
 
-# ------------------------------------------------------------------------------
 # bf16 numbers as bits: the upper half of an f32, with or without the package ml_dtypes.
-#
 # Unwritten elements are filled with NaN; those of integers, which have no NaN, with the least number.
 
 
@@ -69,20 +67,13 @@ def widened(array: Array) -> Array:
 
 
 def hard_to_scale(array: Array) -> Places:
-    """Returns the indices of the numbers of a bf16 array that ``scale`` does not reach by their exponents.
-
-    They are zeros, infinities, NaN, and numbers whose half or double is not normal; few in random numbers.
-    """
+    """Returns the indices of bf16 zeros, infinities, NaN and numbers whose half or double is not normal."""
     magnitudes = array.view(np.uint16) & 0x7FFF
     return np.nonzero((magnitudes < LEAST_SCALED) | (magnitudes >= END_OF_SCALED))
 
 
 def scale(array: Array, factors: Array, out: Array, hard: Places) -> None:
-    """Writes the elementwise product of a bf16 array and bf16 factors, rounded to nearest, to ``out``.
-
-    Factors are 0.5, 1 or 2, or these with a minus: exponents and signs are added as integers, which is ten
-    times as fast as by f32. ``hard`` are the places of ``hard_to_scale``. Sizes are broadcast as in numpy.
-    """
+    """Writes the elementwise product of a bf16 array and bf16 factors, rounded to nearest, to ``out``."""
     change = factors.view(np.uint16) - np.uint16(ONE_BITS)  # modulo 2**16, so that a sign is one too
     np.add(array.view(np.uint16), change, out=out.view(np.uint16))
     if hard[0].size:
@@ -115,10 +106,7 @@ def fill_with(array: Array, number: int) -> None:
 
 
 def is_nan(array: Array) -> npt.NDArray[np.bool_]:
-    """Returns per element whether it is NaN, or in a signed integer array the smallest number.
-
-    That is what ``fill_with_nan`` writes.
-    """
+    """Returns per element whether it is NaN, or in a signed integer array the smallest number."""
     if array.dtype.kind == "i":
         return np.asarray(array == np.iinfo(array.dtype).min)
     return np.asarray(np.isnan(widened(array)))

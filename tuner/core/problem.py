@@ -345,10 +345,7 @@ def BatchMatmul(  # noqa: N802 - as Matmul
 
 
 def dtype_name(dtype: object) -> str:
-    """Returns tuner's name ("f32") for a numpy dtype, a numpy scalar type, or a text such as "float32".
-
-    Other text is returned unchanged, for Problem to check. Raises UsageError for other objects.
-    """
+    """Returns tuner's name ("f32") for a numpy dtype, a numpy scalar type, or a text such as "float32"."""
     if isinstance(dtype, str):
         return NUMPY_NAMES.get(dtype, dtype)
     name = getattr(dtype, "name", None) or getattr(dtype, "__name__", "")
@@ -358,18 +355,12 @@ def dtype_name(dtype: object) -> str:
 
 
 def natural_output(dtype: str) -> str:
-    """Returns the default type of C for a dtype of A and B: f64 for f64, i32 for i8, else f32.
-
-    Products are summed in this type.
-    """
+    """Returns the default type of C for a dtype of A and B: f64 for f64, i32 for i8, else f32."""
     return {"f64": "f64", "i8": "i32"}.get(dtype, "f32")
 
 
 def narrow_output(dtype: str, given: str) -> str:
-    """Returns the ``Problem.output`` for a type of C, ``given``: "" for the default type of ``dtype``.
-
-    Other types, also unknown ones, are returned unchanged.
-    """
+    """Returns the ``Problem.output`` for a type of C, ``given``: "" for the default type of ``dtype``."""
     return "" if given == natural_output(dtype) else given
 
 
@@ -386,10 +377,7 @@ def parse_shape(text: str) -> tuple[int, int, int]:
 
 
 def parse_sizes(operation: str, text: str) -> tuple[int, tuple[int, ...]]:
-    """Parses a shape: ``MxNxK`` to (1, (m, n, k)); for a batch_matmul ``BxMxNxK`` to (batch, (m, n, k)).
-
-    Raises UsageError for other text and for an unknown operation. Does not check the limits of the sizes.
-    """
+    """Parses MxNxK to (1, (m, n, k)), of a batch_matmul BxMxNxK; UsageError for other text."""
     require_choice("operation", operation, OPERATIONS)
     pattern, example = SHAPES[operation]
     extents = _extents(text)
@@ -402,8 +390,7 @@ def parse_sizes(operation: str, text: str) -> tuple[int, tuple[int, ...]]:
 def shape_text(operation: str | None, text: str) -> str:
     """Returns a shape that a user wrote in the form of ``Problem.shape``: 512x512x512 for 512X512X512.
 
-    Where ``operation`` is None, a shape of four sizes is a batch_matmul's. Raises UsageError for other text
-    and for sizes that are not allowed.
+    Four sizes without ``operation``: a batch_matmul. Raises UsageError for other text and sizes.
     """
     has_batch = len(_extents(text)) == SHAPES[BATCH_MATMUL][0].count("x") + 1
     named = operation or (BATCH_MATMUL if has_batch else MATMUL)
@@ -412,7 +399,6 @@ def shape_text(operation: str | None, text: str) -> str:
 
 
 def _extents(text: str) -> tuple[int, ...]:
-    """Returns the numbers of ``8x16x32``; () for a text of another form."""
     numbers = re.fullmatch(r"[0-9]{1,18}(x[0-9]{1,18})*", text.lower())  # int() refuses thousands of digits
     return tuple(int(number) for number in numbers[0].split("x")) if numbers else ()
 

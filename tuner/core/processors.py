@@ -6,9 +6,7 @@ from dataclasses import dataclass
 from tuner.core.errors import UsageError, unknown_value
 from tuner.core.machine import EXTENSIONS, Machine, processor_class
 
-# ------------------------------------------------------------------------------
 # The instruction sets that code may need beyond plain vector code, which the code generator adapts.
-#
 # Their names are those in headers of scripts and in messages: "amx-bf16".
 
 
@@ -31,10 +29,7 @@ SEE_TARGETS = "tuner targets shows what this machine has"
 
 
 def instruction_sets_of(machine: Machine) -> tuple[str, ...]:
-    """Returns the names of the instruction sets that code on a processor may use; () of a GPU.
-
-    AMX is left out where the operating system refuses it. Example: ("avx2", "avx512", "vnni").
-    """
+    """Returns a processor's instruction sets, such as ("avx2", "vnni"), less an AMX that the OS refuses."""
     if machine.chip:
         return ()
     return (
@@ -88,7 +83,6 @@ class DescribedProcessor:
 
     @property
     def machine(self) -> Machine:
-        """Returns the machine that constraints and cost models ask; its memory is unknown (0)."""
         has = {FIELD_OF[each] for each in self.has}
         words = (self.isa, *(word for field, word in EXTENSIONS.items() if field in has))
         l1, l2, l3 = self.cache_bytes
@@ -157,10 +151,7 @@ DTYPES = ("f32", "f64", "bf16", "i8")
 
 
 def peak_set(dtype: str, machine: Machine) -> str:
-    """Returns the instruction set with the fastest products of ``dtype`` on a processor: "amx-bf16".
-
-    "" where these are multiply-adds of vectors, of i8 products of 16-bit integers.
-    """
+    """Returns the instruction set with the fastest products of ``dtype`` on a processor: "amx-bf16"."""
     offered = instruction_sets_of(machine)
     return next((name for name in SETS.get(dtype, ()) if name in offered), "")
 

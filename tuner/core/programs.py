@@ -70,10 +70,7 @@ class ProgramSource:
 
 @dataclass(frozen=True)
 class ProgramBaseline:
-    """A program run by something else, timed interleaved with the tuned program in one process.
-
-    Both numbers are None where it was not timed, for a reason; the ratio alone where none may be printed.
-    """
+    """A program run by something else, timed interleaved with the tuned program in one process."""
 
     name: str  # "eager", "torch.compile freezing"
     call_s: MedianInterval | None = None  # seconds of a call

@@ -17,9 +17,7 @@ LEAST_OF_PART = 3  # samples: a median of fewer says no more than a sample
 def drift(samples_s: tuple[float, ...]) -> float:
     """Returns by how much timings of the same work drifted, as a relative difference of medians.
 
-    ``samples_s`` are seconds in the order of time. The samples are split into two to four parts, whose
-    medians are compared: 0.1 means that the slowest part is 10 % above the fastest. Fewer than six samples
-    give 0.
+    The largest of two to four parts' medians over the least, less 1; 0 for fewer than six samples.
     """
     parts = min(PARTS, len(samples_s) // LEAST_OF_PART)
     if parts < 2:
@@ -119,7 +117,6 @@ class Record:
 
     @property
     def is_compiled_only(self) -> bool:
-        """Returns whether the candidate was compiled for another processor and nothing of it was verified."""
         return isinstance(self.outcome, Verdict) and self.outcome.elements == 0
 
     @property
@@ -129,7 +126,6 @@ class Record:
 
     @property
     def correct_verdict(self) -> Verdict | None:
-        """Returns the verdict of a correct candidate, timed or not; None where no verdict is stored."""
         return self.outcome if isinstance(self.outcome, Verdict) else self.verdict
 
     @property

@@ -42,9 +42,7 @@ class PendingTrial:
     predicted_cycles: float | None = None  # of a cost model: only decides which trial is timed first
 
 
-# ------------------------------------------------------------------------------
 # Plausibility checks of measured results: no kernel is faster than hardware can be by its documents.
-#
 # The limits are no measurements. A probe of a processor's peak misses what its loop does not reach, and would
 # refuse kernels that do.
 
@@ -73,9 +71,8 @@ AMX_FLOP: Final = {"i8": 2048, "bf16": 1024, "f32": 1024 / 6}
 def most_flop_per_s(problem: Problem, machine: Machine, threads: int) -> float:
     """Returns an upper bound of the flop/s for a problem of ``threads`` threads, or of a whole GPU.
 
-    The bound is the flop per cycle for the type of the inputs (documented, or larger than any documented
-    number) at a clock above the highest that is sold. For a fusion the narrowest of its types counts, since
-    parts may be computed in it. It is infinite for a processor whose cores are not known.
+    By the documented flop per cycle at a clock above any sold; of a fusion by its narrowest type. Infinite
+    for a processor of unknown cores.
     """
     types = [problem.dtype, *(name for name in NARROW_TYPES if re.search(rf"[<x]{name}>", problem.fusion))]
     dtype = min(types, key=lambda each: number_type(each).bytes)
@@ -94,10 +91,7 @@ def most_flop_per_s(problem: Problem, machine: Machine, threads: int) -> float:
 
 
 def why_not_seconds(measurement: Measurement) -> str:
-    """Returns why the samples or other times of a measurement cannot be seconds per call; "" where they can.
-
-    Checks the number of samples, and that each time lies between 1e-10 s and 1e6 s.
-    """
+    """Returns why samples cannot be seconds per call (1e-10 s to 1e6 s); "" where they can."""
     samples_s, cold_median_s = measurement.samples_s, measurement.cold_median_s
     if not 1 <= len(samples_s) <= MOST_SAMPLES:
         return f"found {len(samples_s)} samples, allowed 1 to {MOST_SAMPLES}"
@@ -143,10 +137,7 @@ def why_impossible(measurement: Measurement, problem: Problem, limit_flop_per_s:
 
 
 def why_no_verdict(verdict: Verdict, problem: Problem) -> str:
-    """Returns why a verdict cannot be that of a correct kernel for a problem; "" where it can.
-
-    Its error must be at most 1 tolerance, and no more elements may be compared than C has.
-    """
+    """Returns why a verdict cannot be that of a correct kernel for a problem; "" where it can."""
     elements = problem.rows * problem.sizes[1]
     if not 0 <= verdict.elements <= elements:
         return f"found {verdict.elements} compared elements, allowed 0 to {elements}"

@@ -79,8 +79,7 @@ PLAIN = {
 def tune_command(task: TaskQuery, strategy: str | None = None) -> str:
     """Returns the command that tunes a task's problem: ``tuner tune matmul 64x64x64 --dtype f64``.
 
-    It has an option for each value that is not the default; an example replaces a missing shape.
-    ``strategy``: name or file for ``--strategy``. For a fusion it tunes a whole program.
+    With an option for each value that is not the default; for a fusion it tunes a whole program.
     """
     if task.fusion:
         return "tuner tune PROGRAM.mlir"  # a fusion is tuned with the program that it is a part of
@@ -97,10 +96,7 @@ def tune_command(task: TaskQuery, strategy: str | None = None) -> str:
 
 
 def nothing_matches(command: str, noun: str, database: DatabaseInfo) -> str:
-    """Returns the message for a query that matches no trial or run (``noun``), with a hint on the next line.
-
-    The hint is ``command`` if the database has none at all, else the command that lists them.
-    """
+    """Returns the message for a query that matches no ``noun``, with a hint on the next line."""
     stored = {"trial": database.trials, "run": database.runs}[noun]
     if not stored:
         return f"no history yet in {database.url}\nhint: {command}"
@@ -108,7 +104,6 @@ def nothing_matches(command: str, noun: str, database: DatabaseInfo) -> str:
     return f"no {noun} matches; {count} without conditions\nhint: {ASKING[noun]}"
 
 
-# ------------------------------------------------------------------------------
 # A user's request for a run, with defaults; both command line and Python API create this value.
 
 
@@ -154,12 +149,10 @@ class RunRequest:
 
     @property
     def strategy_text(self) -> tuple[str, ...]:
-        """Returns the names or files of the chosen strategies as text; () for all of the space file."""
         return tuple(str(strategy) for strategy in self.strategies)
 
     @property
     def warm_paths(self) -> tuple[str, ...]:
-        """Returns the absolute paths of the recordings that warm-start points are taken from."""
         return tuple(str(Path(file).absolute()) for file in self.warm_files)
 
     def workers_on(self, machine: Machine) -> int:
@@ -168,10 +161,7 @@ class RunRequest:
 
 
 def require_number(name: str, number: int | None, low: int) -> None:
-    """Raises UsageError unless ``number`` is None or an integer from ``low`` to NUMBER_MAX.
-
-    NUMBER_MAX is 2**63 - 1; True and False are no integers here. ``name`` is the option's, for the message.
-    """
+    """Raises UsageError unless ``number`` is None or an integer from ``low`` to 2**63 - 1, and no bool."""
     if number is not None and type(number) is not int:
         raise UsageError(f"{name}: found {number!r}, allowed an integer of {low} or more")
     if number is not None and number < low:

@@ -105,11 +105,8 @@ def reliability_alone(
 ) -> Reliability:
     """Returns how reliable a time is that was taken once, alone, such as a trial's first one.
 
-    It is unreliable where the readings around it show that the machine was disturbed. It is never reliable,
-    since one timing of a code does not show its noise.
-
-    ``quietest_anchor_s``: least time of the reference kernel around any of the run's times; None: not known.
-    ``spare_cores``: cores without a timed thread.
+    Never reliable: one timing shows no noise. Unreliable where readings around it show a disturbance.
+    ``quietest_anchor_s``: least time of the run's reference kernel; None: not known.
     """
     if host is None:
         return unknown("timed alone, and the load of the machine is not known")
@@ -120,10 +117,7 @@ def reliability_alone(
 
 
 def reliability_of_sessions(objections: Sequence[str]) -> Reliability:
-    """Returns how reliable times of several sessions are; ``objections``: per session, "" for a quiet one.
-
-    They are unreliable where half of the sessions or more were disturbed: those that look quiet may not be.
-    """
+    """Returns how reliable times of several sessions are; ``objections``: per session, "" for a quiet one."""
     disturbed = [each for each in objections if each]
     if not objections:
         return unknown("nothing was timed")
@@ -142,9 +136,8 @@ def round_quality(
 ) -> RoundQuality:
     """Returns the quality of a timing round: noise, largest disturbance, and why it is unreliable, if so.
 
-    A round is unreliable where two timings of the same code differ too much (``noise``, relative), where the
-    reference kernel or the baseline drifted, where the timed threads were held back or shared their
-    processors (``host``), and where the noise is not known because no code was timed twice.
+    Unreliable where ``noise`` is large or unknown, the reference kernel or baseline drifted, or ``host``
+    shows that timed threads were held back.
     """
     drifts = tuple(_drifts(baseline, host, quietest_anchor_s))
     shares = () if host is None else (host.waited_share, host.stolen_share, host.throttled_share)
@@ -188,8 +181,7 @@ def _pressed(host: HostConditions | None, spare_cores: int) -> str:
 def is_pressed(load: PresentLoad, processors: int, threads: int) -> bool:
     """True if ``threads`` threads that start now would not have a processor each, of ``processors`` in all.
 
-    Also True if the hypervisor takes more than SHARE_LIMIT (5 %) of each thread's time. ``load`` is the load
-    before they start; OTHERS_LIMIT (0.2) of a processor may be missing.
+    Also if the hypervisor takes more than SHARE_LIMIT (5 %) of each thread's time.
     """
     return load.busy > processors - threads + OTHERS_LIMIT or load.stolen > SHARE_LIMIT * threads
 

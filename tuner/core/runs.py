@@ -23,11 +23,7 @@ NO_ROUND = unknown("no final re-measurement with a noise floor")
 
 @dataclass(frozen=True)
 class InitialConfiguration:
-    """A candidate that a run proposes before the sampler's proposals, and where it comes from.
-
-    A warm-start point of another task may be infeasible until the run has moved it to the nearest feasible
-    configuration.
-    """
+    """A candidate proposed before the sampler's, and its origin; of another task, perhaps infeasible."""
 
     candidate: Candidate
     origin: str  # one of ORIGINS
@@ -274,10 +270,7 @@ class TrialQuery:
     def measured(
         cls, problem: Problem, target: TargetName, machine: Machine, threads: int, **narrower: Any
     ) -> "TrialQuery":
-        """Returns the query for timed trials of one problem, target, machine and number of threads.
-
-        Times of such trials are comparable. ``narrower`` sets further fields, such as ``strategy``.
-        """
+        """Returns the query for timed trials of one problem, target, machine and number of threads."""
         task = TaskQuery.of(problem, target=target.text, machine=machine.name, threads=threads)
         return cls(task, status="measured", **narrower)
 

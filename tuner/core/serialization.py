@@ -44,9 +44,7 @@ def has_secret(address: str) -> bool:
 def without_secrets(text: str, *addresses: str) -> str:
     """Returns ``text`` with *** in place of the passwords that occur in the database addresses ``addresses``.
 
-    ``text`` is, for example, a driver's error message. A password is masked as it is in the address,
-    percent-decoded, and escaped, and so are its parts: a driver may take half of a password for a host name.
-    What has fewer than three characters stays, be it a part or a whole password.
+    Also percent-decoded, escaped, and parts of 3 characters or more: drivers may quote half a password.
     """
     found = {form for address in addresses for form in _forms(address)}
     for form in sorted(found, key=len, reverse=True):
@@ -81,7 +79,6 @@ def _decoded(text: str) -> str:
     return text
 
 
-# ------------------------------------------------------------------------------
 # Frozen dataclasses <-> JSON, by their annotations; a wrong value is refused with its place in the JSON.
 
 
@@ -97,10 +94,7 @@ STORED_AS: Final = "stored_as"  # key of a field's metadata
 
 @dataclass(frozen=True)
 class Only:
-    """The JSON values that a dataclass field accepts, as an annotation: ``Annotated[float, SECONDS]``.
-
-    ``takes`` says whether a value is accepted, ``words`` describes accepted values in error messages.
-    """
+    """Annotation ``Annotated[float, SECONDS]`` of the JSON values that a dataclass field accepts."""
 
     words: str  # for messages: "seconds, more than 0"
     takes: Callable[[Any], bool]  # of any JSON value
@@ -113,10 +107,7 @@ def whole(least: int, most: int = LARGEST_INTEGER) -> Only:
 
 
 def number(words: str, takes: Callable[[float], bool]) -> Only:
-    """Returns the annotation of a field that accepts the integers and floats for which ``takes`` is True.
-
-    ``words`` describes these numbers in error messages: "seconds, more than 0". Booleans are refused.
-    """
+    """Returns the annotation of a field that takes numbers (no bools) for which ``takes`` is True."""
     return Only(words, lambda found: type(found) in (int, float) and takes(found))
 
 
@@ -135,8 +126,7 @@ def form(
 ) -> dict[str, Form]:
     """Returns the ``metadata`` of a ``dataclasses.field`` that JSON stores as the type ``kind``.
 
-    ``written`` converts the field's value to ``kind``, ``read`` converts it back. With ``is_flat``, ``kind``
-    is a dataclass whose keys are in the same JSON object as the other fields.
+    ``written`` and ``read`` convert; ``is_flat``: the keys of the dataclass ``kind`` are in the same object.
     """
     return {FORM: Form(kind, written, read, is_flat)}
 
@@ -157,11 +147,7 @@ def key_of(field: "Field[Any]") -> str:
 
 
 def encode(value: Any) -> Any:
-    """Converts a value, mostly a dataclass, to objects that ``json.dumps`` accepts.
-
-    A dataclass becomes a dict, a tuple a list; a datetime (ISO 8601) and bytes (ASCII) a string, an enum its
-    value. Other values are returned unchanged.
-    """
+    """Converts dataclasses, tuples, datetimes (ISO 8601), bytes and enums to what ``json.dumps`` accepts."""
     match value:
         case enum.Enum():
             return value.value
@@ -186,17 +172,13 @@ def encode(value: Any) -> Any:
 def decode(kind: type[Kind], found: Any, place: str) -> Kind:
     """Converts ``found``, a parsed JSON value, to the type ``kind``, such as a dataclass.
 
-    Raises UsageError for the first value that does not fit; the message begins with the place of that value,
-    which is a path below ``place``.
+    Raises UsageError, beginning with the value's path below ``place``, for one that does not fit.
     """
     return cast(Kind, _decode(kind, found, place))
 
 
 def known_part(kind: type, found: Any, place: str) -> dict[str, Any]:
-    """Returns the JSON object ``found`` with only the keys that the dataclass ``kind`` has.
-
-    Other versions of tuner may write more. Raises UsageError, naming ``place``, if ``found`` is no object.
-    """
+    """Returns an object's known keys: other versions write more. UsageError where it is no object."""
     document: dict[str, Any] = _object(found, place)
     return {key: document[key] for key in _hints(kind) if key in document}
 
@@ -257,7 +239,6 @@ def _from_text(kind: Any, found: Any, place: str) -> Any:
 
 
 def _union(kinds: tuple[Any, ...], found: Any, place: str) -> Any:
-    """Converts to the type of a union that fits: dataclasses are distinguished by their fields."""
     others = [kind for kind in kinds if kind is not types.NoneType]
     if found is None and len(others) < len(kinds):
         return None
@@ -380,10 +361,7 @@ CONTROLS: Final = re.compile(r"[\x00-\x08\x0b-\x1f\x7f-\x9f\u061c\u200e\u200f\u2
 
 
 def printable_lines(text: str) -> str:
-    r"""Returns a text of several lines in which control characters are escaped: \u001b, as in JSON.
-
-    Newlines and tabs stay. So the text cannot act on a terminal.
-    """
+    r"""Returns a text of several lines in which control characters are escaped: \u001b, as in JSON."""
     return CONTROLS.sub(lambda found: f"\\u{ord(found[0]):04x}", text)
 
 
@@ -400,8 +378,7 @@ LIMIT_BYTES = 64 << 20  # of a script or payload
 def read_text(path: Path, allowed: str, limit_bytes: int = LIMIT_BYTES) -> str:
     """Returns the text of a UTF-8 file.
 
-    Raises UsageError for a file that cannot be read, is larger than ``limit_bytes`` or is not UTF-8. Unless
-    the file is too large, the message names what is expected: ``allowed``, such as "MLIR text".
+    Raises UsageError for an unreadable file, above ``limit_bytes``, or no UTF-8: expected is ``allowed``.
     """
     try:
         with path.open("rb") as file:

@@ -39,8 +39,7 @@ NOUNS = {  # name of a type -> what a message calls its values
 def typed_arguments(function: Callable[P, R]) -> Callable[P, R]:
     """Returns the function, which then raises UsageError for an argument that its annotation does not allow.
 
-    An integer of another library, such as numpy's, becomes an int. Annotations that are text are read in the
-    function's module at the first call.
+    An integer of another library, such as numpy's, becomes an int.
     """
     signature = inspect.signature(function)
     module: dict[str, Any] = function.__globals__
@@ -62,10 +61,7 @@ def typed_arguments(function: Callable[P, R]) -> Callable[P, R]:
 
 
 def typed(name: str, given: Any, annotation: Any) -> Any:
-    """Returns the value of an argument; an integer of another library becomes an int.
-
-    Raises UsageError where the annotation does not allow it, and for a text that no file's name can be.
-    """
+    """Returns an argument, as an int if an integer; UsageError where its annotation does not allow it."""
     if not isinstance(given, int) and isinstance(given, numbers.Integral):
         given = operator.index(given)
     if isinstance(given, int) and not -NUMBER_LIMIT <= given < NUMBER_LIMIT:

@@ -23,8 +23,7 @@ OPEN_S: Final = 5.0  # that a connection may take
 class QueueConnector(PsycopgConnector):
     """A pool of connections to the job queue that does not lose the end of a job with a connection.
 
-    Procrastinate replaces broken connections silently. A job whose end was lost with a connection would stay
-    "doing" for ever: its node sends heartbeats, and no other node gets the job.
+    Procrastinate replaces broken connections silently: a job whose end was lost stays "doing" for ever.
     """
 
     def __init__(self, url: str, connections: int, ending: asyncio.Event) -> None:
@@ -72,10 +71,7 @@ Row = dict[str, Any]
 
 @final
 class SessionConnector(BaseConnector):
-    """A connector of Procrastinate that uses an open connection of the tuner, within its transactions.
-
-    It raises psycopg's errors, as the tuner's statements do. Its coroutines never suspend.
-    """
+    """A connector of Procrastinate that uses an open connection of the tuner, within its transactions."""
 
     def __init__(self, connection: "Connection") -> None:
         self._connection = connection

@@ -25,8 +25,7 @@ TAKEN_LIMIT_S: Final = 5.0  # that the server may need to see a killed driver's 
 class DriverConnection:
     """A connection to a fleet's database, shared by the drivers of all runs that one process drives.
 
-    A notification is for one run, but whichever run waits, the outcomes of all of them are read: so the next
-    work of each run is queued as soon as the work before it is done. Used by one thread.
+    Whichever run waits, the outcomes of all runs are read, so that each goes on. Used by one thread.
     """
 
     def __init__(self, url: str) -> None:
@@ -67,10 +66,7 @@ class DriverConnection:
             self.connection.close()
 
     def wait(self) -> None:
-        """Waits for a notification, 0.5 s at most (LISTEN_S), then lets every run take its new outcomes.
-
-        At intervals it also requeues the work of lost nodes. Raises TunerError if a run was cancelled.
-        """
+        """Waits for a notification, 0.5 s at most (LISTEN_S), then lets every run take its new outcomes."""
         with plain_errors():
             is_woken = bool(list(self.connection.notifies(timeout=LISTEN_S, stop_after=1)))
             is_due = time.monotonic() - self._swept_s > self._lease_s / 4
@@ -112,10 +108,7 @@ class _Begun:
 
 @final
 class Driver:
-    """The state of one run in a fleet: the outcomes known so far, and the work that is queued or being done.
-
-    Used by one thread of the process that drives the run.
-    """
+    """The known outcomes and the queued work of one run in a fleet. Used by one thread."""
 
     def __init__(
         self,
@@ -128,9 +121,7 @@ class Driver:
     ) -> None:
         """Reads all stored outcomes of the run. Raises UsageError while another process drives the run.
 
-        ``notify`` is called with the reason why the run waits, after a lease without an outcome, and with the
-        reason why an outcome was refused. An outcome that is faster than ``limit_flop_per_s`` is refused.
-        ``shared``: the connection of all runs that this process drives; None: one of this run's own.
+        ``notify`` gets reasons for waiting and refusals; outcomes above ``limit_flop_per_s`` are refused.
         """
         self.run = run  # uuid
         self._limit_flop_per_s = limit_flop_per_s
@@ -168,9 +159,7 @@ class Driver:
     def begin(self, work: FleetWork, blobs: tuple[bytes, ...] = ()) -> None:
         """Queues a piece of work for the nodes, and stores ``blobs``, the scripts or artifacts that it needs.
 
-        Queues nothing where the outcome is known or the work is queued already, also by an earlier process of
-        the run. An outcome that an earlier process left in the database is added to ``known``; where it is
-        refused, the work is queued again.
+        Nothing is queued for known or queued work; a stored outcome is added to ``known`` unless refused.
         """
         key = (work.number, work.stage)
         if key in self.known:
@@ -303,9 +292,8 @@ class Driver:
 def alive_nodes(request: FleetRequest) -> tuple[tables.FleetNode, ...]:
     """Returns the nodes of a fleet that take jobs: neither lost nor asked to end.
 
-    Where all nodes are lost, waits up to a lease for one of them to send a heartbeat again: a machine that
-    was suspended finds its nodes silent. Raises UsageError where the database has no fleet, TunerError where
-    the server fails.
+    Waits up to a lease for one: after a suspend all look silent. Raises UsageError without a fleet,
+    TunerError where the server fails.
     """
     with session(request.url) as connection:
         settings = read_settings(connection)

@@ -28,10 +28,8 @@ GRANTS = (
 def install(url: str, settings: FleetSettings, role: str | None = None) -> None:
     """Creates or updates the tables of a fleet, stores its settings, and grants a role the rights of nodes.
 
-    ``url`` is the PostgreSQL database. ``role`` is created where the server has none of that name; None: no
-    role is granted anything. Raises UsageError for another kind of URL, a missing package, a malformed role,
-    a server that does not answer or refuses the tuner's tables, and where this user may not create the role;
-    TunerError where the server refuses the job queue's tables, the role or its rights.
+    ``role`` is created if missing; None: no grants. Raises UsageError for a URL, package or role that does
+    not work, and where a right is missing; TunerError where the server refuses the queue's tables.
     """
     from tuner.db.store import Store  # loads SQLAlchemy
 

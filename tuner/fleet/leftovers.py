@@ -27,11 +27,7 @@ GIVE_UP_S: Final = 20.0  # of ending processes that do not end
 
 @contextlib.contextmanager
 def cleaned_up_unless_ended(mark: str, folder: Path | None = None) -> Iterator[None]:
-    """Cleans up after a ``with`` block that ends by an exception or a kill of this process.
-
-    A second process then kills all processes whose environment variable TUNER_LOCAL_FLEET is ``mark`` and
-    deletes ``folder``, with the PostgreSQL server in it. After a normal end of the block nothing is done.
-    """
+    """Cleans up after a ``with`` block that ends by an exception or a kill of this process."""
     command = [sys.executable, "-m", "tuner.fleet.leftovers", mark]
     if folder is not None:
         command.append(str(folder))
@@ -52,8 +48,7 @@ def marked(mark: str) -> tuple[int, ...]:
 def clear(mark: str, folder: Path | None) -> None:
     """Kills the processes whose environment variable TUNER_LOCAL_FLEET is ``mark``; deletes ``folder``.
 
-    A PostgreSQL server that runs in the folder is stopped first. ``folder`` None: only processes are killed.
-    Gives up after 20 s (GIVE_UP_S), without an error.
+    ``folder`` None: only processes are killed. Gives up after 20 s (GIVE_UP_S), without an error.
     """
     give_up_s = time.monotonic() + GIVE_UP_S
     while _is_something_left(mark, folder) and time.monotonic() < give_up_s:

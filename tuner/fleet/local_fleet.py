@@ -94,7 +94,6 @@ class LocalNodes:
         return self._processes[name].pid
 
     def ask_to_end(self, name: str) -> None:
-        """Sends SIGTERM to the node called ``name``: it ends after its current work."""
         self._processes[name].send_signal(signal.SIGTERM)
 
     def kill(self, name: str) -> None:
@@ -105,7 +104,6 @@ class LocalNodes:
         return self._log(name).read_text(errors="replace")
 
     def last_line(self, name: str) -> str:
-        """Returns the last line that a process has printed, hints left out; "it said nothing" for none."""
         return last_line(self.said(name))
 
     def orphans(self, within_s: float = ORPHAN_LIMIT_S) -> tuple[int, ...]:
@@ -132,9 +130,7 @@ NODES: Final = (
 def local_fleet(target: str, say: Callable[[str], None]) -> Iterator[LocalNodes]:
     """Runs a fleet on this machine for a ``with`` block: a PostgreSQL server and three nodes for ``target``.
 
-    Two nodes compile, one measures; the block gets their processes. All end after the block. ``say`` is
-    called with lines of progress. Raises TunerError where a package or program is missing, or where a process
-    outlives the fleet.
+    ``say`` gets lines of progress. Raises TunerError for a missing package or program.
     """
     require_packages()
     with server() as url:

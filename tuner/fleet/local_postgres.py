@@ -28,8 +28,7 @@ class NoServerError(TunerError):
 def server() -> Iterator[str]:
     """Runs a temporary PostgreSQL server for a ``with`` block, which gets the URL of its database.
 
-    The server is stopped and its folder deleted after the block. Raises NoServerError where a program or
-    package is missing or the server does not start.
+    The folder is deleted after it. Raises NoServerError where it does not start or is not installed.
     """
     if importlib.util.find_spec("psycopg") is None:
         raise NoServerError("PostgreSQL needs psycopg, found none: pip install 'psycopg[binary]'")

@@ -75,10 +75,8 @@ def node_of(request: NodeRequest, source: MeasurementBackend) -> tables.FleetNod
 def run_node(url: str, request: NodeRequest, source: MeasurementBackend, say: Callable[[str], None]) -> bool:
     """Works as a node of the fleet at ``url`` until SIGTERM or a request to end.
 
-    Returns False if a problem of this machine, such as a full disk, ended the node early, else True.
-    ``source`` compiles and measures; ``say`` is called with lines on what happens. Raises UsageError where
-    there is no fleet, TunerError where the disk is too full to begin: a node that is restarted again and
-    again would take jobs in vain, and a job is given up after a few attempts.
+    Returns False if a problem of this machine, such as a full disk, ended it early. Raises UsageError without
+    a fleet, TunerError where the disk is too full: a node restarted again would take jobs in vain.
     """
     require_disk_space(request.keep_free_bytes)
     for name in ("procrastinate", "psycopg"):  # this process prints their errors itself, in one line each
@@ -92,10 +90,7 @@ def run_node(url: str, request: NodeRequest, source: MeasurementBackend, say: Ca
 
 @final
 class NodeProcess:
-    """The loop of a node, which does jobs of the fleet's queues.
-
-    The job queue is in the main thread, child processes and database are in one thread each.
-    """
+    """The loop of a node, which does jobs of the fleet's queues."""
 
     def __init__(
         self,

@@ -1,8 +1,4 @@
-"""The child processes of a node: compilers and measurement workers, all owned by one thread.
-
-Any thread gives an ``Order``; a ``WakePipe`` wakes the owning thread, which passes it to a child
-process.
-"""
+"""The child processes of a node: compilers and measurement workers, all owned by one thread."""
 
 import collections
 import contextlib
@@ -36,8 +32,6 @@ GIB: Final = 1 << 30
 
 @dataclass(frozen=True)
 class _Kept:
-    """A worker, what its process was started for, and the limit of its resident memory."""
-
     worker: MeasurementWorker
     children: RunnerChildren
     memory_bytes: int
@@ -51,8 +45,7 @@ class _Kept:
 class MeasurementWorkers:
     """The measurement workers of a node, by problem and threads; four (KEPT) at most, one of which works.
 
-    A problem without a worker takes over the process of the worker that was idle for longest, where it can
-    serve the problem: the runs of a campaign alternate between more problems than processes are kept.
+    The longest idle process is taken over: campaigns alternate between more problems than are kept.
     """
 
     def __init__(
@@ -135,9 +128,7 @@ Result = Artifact | Evaluation | FinalTimes | Baseline | Roofline | Failure
 class Done:
     """The result of a piece of work, before it is stored: a value or a Failure, and the seconds it took.
 
-    ``timed`` is when the device was used for timing; None for a compilation, and for candidates that failed
-    before they were timed. For a baseline or a roofline it is the whole work, also where that failed, with
-    the wait for another tuner that times on this machine.
+    ``timed``: when the device was timed, None where it was not; of a baseline or roofline all of the work.
     """
 
     value: Result
@@ -162,10 +153,7 @@ class DroppedError(Exception):
 
 @final
 class NodeChildren:
-    """The child processes of a node: several that compile, and one at a time that measures.
-
-    They are owned by one thread; any thread may submit and drop orders.
-    """
+    """The child processes of a node: several that compile, and one at a time that measures."""
 
     def __init__(self, source: MeasurementBackend, slots: int) -> None:
         assert source.children is not None
@@ -196,8 +184,7 @@ class NodeChildren:
     def drop(self, order: Order) -> None:
         """Withdraws an order, whatever a child process is doing for it.
 
-        A compilation or evaluation that has begun is killed, and the order's future may never get a result; a
-        baseline or a roofline that has begun is finished.
+        Begun work is killed, its future may never get a result; a baseline or roofline is finished.
         """
         order.is_dropped = True
         self._wake.ring()
@@ -343,8 +330,6 @@ class NodeChildren:
         return contextlib.nullcontext() if self._pool is None else self._pool.paused()
 
     def _exclusive(self, device: str) -> LockContext:
-        """Returns the lock of a device, held for the order that is measured."""
-
         @contextlib.contextmanager
         def held() -> Iterator[None]:
             assert self._measuring is not None
@@ -366,8 +351,7 @@ class NodeChildren:
 def began() -> Callable[[], Interval]:
     """Returns a function that gives the interval from now, the call of ``began``, until that function's call.
 
-    The begin is read from the machine's clock, the length from the monotonic clock: the machine's clock may
-    be set in between.
+    Begin by the machine's clock, length by the monotonic one: the machine's clock may be set.
     """
     moment, moment_s = now(), time.monotonic()
 

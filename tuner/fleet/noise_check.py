@@ -53,8 +53,7 @@ class NoiseCheck:
 def nodes_to_check(status: "FleetStatus", host: str) -> tuple[FleetNode, ...]:
     """Returns the nodes on ``host`` that measure on a device, in order to check how much they disturb it.
 
-    Raises UsageError where there is none, where one of them has work, and where one has no process on this
-    machine.
+    Raises UsageError where there is none, one has work, or one has no process on this machine.
     """
     seen = [each for each in status.nodes if each.node.device and not each.is_lost(status.lease_s)]
     here = tuple(each.node for each in seen if each.node.host == host)
@@ -76,9 +75,8 @@ def check_noise(
 ) -> NoiseCheck:
     """Measures how much a node slows down equal work on its machine: with its process stopped, and running.
 
-    ``rounds`` times, in an order that ``rng`` permutes: stopped, stopped once more, running. One timing takes
-    ``slice_s`` seconds, at most a quarter of the lease ``lease_s``. Raises TunerError for a node that ends
-    meanwhile.
+    Per round stopped, stopped, running, permuted by ``rng``; a timing takes ``slice_s``, a quarter of the
+    lease at most. Raises TunerError for a node that ends.
     """
     import numpy as np
 
@@ -152,11 +150,7 @@ class _Reading:
 
 @final
 class QueueMeter:
-    """A meter of how much this process loads its machine, from one reading to the next.
-
-    The load is processor time, as a share of one processor, and voluntary context switches per second. Child
-    processes do not count.
-    """
+    """A meter of this process's load, without children: share of a processor, context switches per second."""
 
     def __init__(self) -> None:
         self._last = _read()
@@ -173,8 +167,7 @@ class QueueMeter:
 def keep_off_timed_processors() -> None:
     """Restricts this thread to the processors on which no single-threaded kernel is timed.
 
-    Threads that it starts later are restricted as well. Does nothing where there is only one processor.
-    Threads that start child processes must exist before: child processes choose their processors themselves.
+    Inherited by threads started later; threads that start child processes must exist before.
     """
     allowed = os.sched_getaffinity(0)
     left = allowed - set(processors(1))

@@ -41,9 +41,7 @@ def seconds_since_start(connection: "Connection", jobs: list[int]) -> dict[int, 
     return {int(job): float(seconds) for job, seconds in rows}
 
 
-# ------------------------------------------------------------------------------
 # The job queues of a fleet: Procrastinate's public API, with its tables in the history's database.
-#
 # All nodes that serve a queue are equivalent for its jobs. A job carries a piece of work as JSON.
 
 
@@ -138,10 +136,7 @@ def given_up_jobs(connection: "Connection") -> tuple[Job, ...]:
 
 
 def give_back(connection: "Connection", job: Job) -> None:
-    """Puts a job back into its queue, for any node, which counts as an attempt that failed.
-
-    Nodes find it within 2 s (POLL_S): no notification is sent. A begun job of a cancelled run is given up.
-    """
+    """Puts a job back into its queue, for any node, which counts as an attempt that failed."""
     _manager(connection).retry_job_by_id(job.id, AT_ONCE)
 
 
@@ -269,7 +264,6 @@ def _manager(connection: "Connection") -> "JobManager":
 
 
 def _under_way(connection: "Connection") -> "list[engine.Job]":
-    """Returns the jobs that wait or are being done, in the order in which they were queued."""
     return [job for job in _manager(connection).list_jobs() if job.status in UNDER_WAY]
 
 
@@ -301,11 +295,7 @@ Result = TypeVar("Result")
 
 
 def completed(call: Coroutine[Any, Any, Result]) -> Result:
-    """Runs a coroutine of Procrastinate to its end without an event loop, and returns its result.
-
-    For calls without a synchronous form, on a SessionConnector, whose coroutines never suspend. Raises
-    RuntimeError if the coroutine suspends.
-    """
+    """Returns the result of a coroutine that never suspends, without an event loop; else RuntimeError."""
     try:
         call.send(None)
     except StopIteration as end:

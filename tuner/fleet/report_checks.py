@@ -35,9 +35,8 @@ KINDS: Final[dict[str, type[Any]]] = {
 def admitted(work: FleetWork, report: str | None, limit_flop_per_s: float = math.inf) -> Outcome:
     """Returns the outcome of a piece of work from a node's JSON report, once the report is found possible.
 
-    ``report`` is None where it was longer than 4 MiB (``tables.REPORT_LIMIT_BYTES``). Raises UsageError for
-    None, for a report of another form, for a value that belongs to another stage of work, and for impossible
-    numbers, such as a kernel faster than ``limit_flop_per_s``.
+    None: it was longer than 4 MiB. Raises UsageError for None, another form or stage, and impossible numbers
+    such as times above ``limit_flop_per_s``.
     """
     if report is None:
         raise UsageError("the outcome is larger than the limit")

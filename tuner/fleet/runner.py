@@ -47,9 +47,7 @@ class _Flight:
 class FleetRunner(AbstractRunner):
     """A runner (compiles, verifies and times a run's candidates) whose work is done by the nodes of a fleet.
 
-    Queues each script when its trial starts, and each artifact as soon as it is compiled. A trial gets the
-    outcome that it would get on one machine: earlier trials of equal code are looked up in the order of
-    trials. Work that an earlier process of the run has queued is not queued again.
+    A trial gets the outcome that it would get on one machine: equal code is looked up in trial order.
     """
 
     def __init__(self, order: RunnerOrder, driver: Driver, plain: FleetWork) -> None:
@@ -149,7 +147,6 @@ class FleetRunner(AbstractRunner):
         return value
 
     def _begin_evaluations(self) -> None:
-        """Queues the evaluation of artifacts that were compiled meanwhile."""
         for flight in self._flights:
             known = self._driver.known.get((flight.number, COMPILE))
             if flight.code or known is None or not isinstance(known.value, Compiled):
@@ -223,8 +220,7 @@ class FleetRun:
     ) -> "tuple[AbstractRunner, ...]":
         """Returns a runner for each run of a campaign, which has one target; all share one connection.
 
-        ``how``: settings of each run, with its uuid. Raises UsageError while another process drives one of
-        the runs, and where ``machine`` does.
+        ``how``: settings by run uuid. UsageError while another process drives one; as ``machine``.
         """
         target = orders[0].target
         machine = self.machine(target)
@@ -287,7 +283,6 @@ class FleetRun:
         return devices
 
 
-# ------------------------------------------------------------------------------
 # Outcomes from a fleet: nodes compile and measure; everything else of a run stays as without a fleet.
 
 
@@ -302,10 +297,7 @@ def pending_limit(devices: int) -> int:
 
 
 def fleet_backends(backends: Backends, fleet: FleetRequest) -> Backends:
-    """Returns the parts of a run with target kinds and recordings for which nodes of a fleet do the work.
-
-    The size of this machine's memory becomes 0, unknown: nodes check whether a problem fits.
-    """
+    """Returns the parts of a run with target kinds and recordings for which nodes of a fleet do the work."""
     here = backends.recordings
     return replace(
         backends,
@@ -363,8 +355,7 @@ def fleet_status(kind: TargetBackend, fleet: FleetRequest) -> TargetStatus:
 def target_on(fleet: FleetRequest, given: str, kind: str) -> TargetName:
     """Returns the target of the class of machines that ``given`` names, among those that fleet nodes measure.
 
-    ``given`` is a part of "CLASS (TARGET)"; ``kind`` is a target kind, or "auto" for every kind. Raises
-    UsageError where no class, or more than one, matches.
+    ``kind`` may be "auto". Raises UsageError where no class, or more than one, matches.
     """
     measuring = [node for node in alive_nodes(fleet) if node.device]
     targets = [(node.machine.name, TargetName.parse(node.target)) for node in measuring]

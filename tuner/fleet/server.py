@@ -69,11 +69,7 @@ def as_role(url: str, role: str | None) -> str:
 
 
 def connected(url: str) -> "Connection":
-    """Returns a connection to a PostgreSQL server that commits each statement.
-
-    Raises NoReplyError where no server answers or the server refuses the connection (unknown user, wrong
-    password), UsageError for another kind of URL or a missing package.
-    """
+    """Returns a connection that commits each statement; NoReplyError where no server answers."""
     require_packages()
     import psycopg
 
@@ -139,10 +135,7 @@ class RetryLimit:
 
 @final
 class ReconnectingSession:
-    """A database session that repeats a query, over a new connection, while the server is away.
-
-    Queries run in another thread, one at a time, so that heartbeats and work continue meanwhile.
-    """
+    """A database session that repeats a query, over a new connection, while the server is away."""
 
     def __init__(self, url: str, ending: asyncio.Event) -> None:
         self._url = url

@@ -126,7 +126,6 @@ def _why(waiting: "Waiting", nodes: tuple[SeenNode, ...], lease_s: float) -> str
 
 
 def _nobody(work: FleetWork, nodes: tuple[SeenNode, ...], lease_s: float) -> str:
-    """Returns which node is missing, and which nodes there are."""
     here = [seen.node for seen in nodes if not seen.is_lost(lease_s)]
     alive = [node for node in here if node.target == work.target.text]
     if work.stage == COMPILE:
@@ -140,7 +139,6 @@ def _names(nodes: list[SeenNode]) -> str:
     return ", ".join(seen.node.name for seen in nodes)
 
 
-# ------------------------------------------------------------------------------
 # Looks after work that no node would finish: requeues the jobs of lost nodes, fails given-up jobs.
 
 

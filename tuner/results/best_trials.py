@@ -1,8 +1,4 @@
-"""The best trial of a problem and target, for all commands: over all runs, for stock ``mlir-opt``, and why.
-
-``best_results`` selects the best run per problem, target, threads and machine; ``why_not_best`` says why
-a trial with a lesser time is not selected.
-"""
+"""The best trial of a problem and target, over all runs, also for stock ``mlir-opt``, and why it is best."""
 
 import contextlib
 import datetime
@@ -25,9 +21,7 @@ if TYPE_CHECKING:
     from tuner.db.store import Store
 
 
-# ------------------------------------------------------------------------------
 # The best trial of a group (problem, target, threads, machine): the definition that all commands use.
-#
 # A group's best trial is the selected result (``select_result``) of one of the group's runs: a run with a
 # reliable timing round precedes an unreliable one, then the least median wins, then the earliest run. Nothing
 # is cached: what was timed again, merged, imported or marked stale counts at the next query.
@@ -78,8 +72,7 @@ def best_results(
 ) -> Mapping[BestGroup, RunResult]:
     """Returns the best run's result per group of comparable times (problem, target, threads, machine).
 
-    Limit, sorting and ``best`` of the query are ignored. ``is_asked`` selects groups, ``is_selectable`` the
-    trials that can be results; a group without such a trial is missing.
+    The query's limit, sorting and ``best`` are ignored. ``is_selectable``: trials that can be results.
     """
     of_group: dict[BestGroup, list[RunBound]] = {}
     for bound in store.run_bounds(query):
@@ -114,8 +107,7 @@ def best_result(
 ) -> SelectedResult:
     """Returns the best stored result of a problem on the machine named ``machine``; replays do not count.
 
-    ``target`` is a name such as "cuda:sm_90" or a kind such as "cuda"; ``target`` or ``threads`` None: the
-    best over all of them. Raises UsageError where the database has no such time.
+    ``target``: "cuda:sm_90" or "cuda"; it and ``threads`` None: over all. UsageError where none is stored.
     """
     task = TaskQuery.of(problem, target=target, machine=machine, threads=threads)
     results = best_results(store, TrialQuery(task), is_measured_there)
@@ -133,9 +125,8 @@ def best_here(
 ) -> SelectedResult:
     """Returns the best stored result of a problem for the target ``text`` on this class of machine.
 
-    ``text`` is a target or a kind of target, such as "cpu"; "auto" is the first target that can be timed here
-    and has a result. ``threads`` None: over all numbers of threads. Raises UsageError where no time is
-    stored, or where the target does not work on this machine or with the problem's types.
+    ``text``: a target, its kind, or "auto", the first with a result; ``threads`` None: any. Raises UsageError
+    where no time is stored or the target does not work here.
     """
     if text != AUTO:
         target = resolve_target(text, backends)
@@ -162,8 +153,7 @@ def best_known(
 ) -> SelectedResult:
     """Returns the best stored result of a problem for the target ``text``, on ``machine`` or on this machine.
 
-    ``machine`` is a name as stored with the results; None: this machine. "auto" is the first target that can
-    be timed here and has a result, or with ``machine`` any target. Raises UsageError where no time is stored.
+    ``machine`` None: this one. "auto": the first target with a result. UsageError where no time is stored.
     """
     if machine is None:
         return best_here(store, backends, problem, text, threads)
@@ -171,10 +161,7 @@ def best_known(
 
 
 def best_trials_here(store: "Store", backends: Backends, query: TrialQuery) -> tuple[StoredTrial, ...]:
-    """Returns the best trial of each problem, target and number of threads on this class of machine.
-
-    The earliest proposed trial comes first. Replays are left out, limit and sorting of the query are ignored.
-    """
+    """Returns the best trial of each problem, target and number of threads on this class of machine."""
 
     def is_of_here(group: BestGroup) -> bool:
         target = TargetName.parse(group.target)
@@ -255,10 +242,7 @@ def _timed_groups(store: "Store", task: TaskQuery) -> list[BestGroup]:
 
 @dataclass(frozen=True)
 class BestStock:
-    """The best trial whose script has no transform op of tuner, compared with a given trial.
-
-    Stock ``mlir-opt`` can run such a script. The best is chosen by stored times; nothing is timed.
-    """
+    """The best trial whose script has no transform op of tuner, compared with a given trial."""
 
     trial: StoredTrial
     winner: StoredTrial  # the given trial; equal to ``trial`` where its script is portable itself
@@ -268,8 +252,7 @@ class BestStock:
 def best_stock(store: "Store", winner: StoredTrial) -> BestStock:
     """Returns the best trial of ``winner``'s group of which stock ``mlir-opt`` can run the script.
 
-    The trial is ``winner`` itself where its script has no transform op of tuner. Raises UsageError where no
-    such script was timed, and for a winner that was not timed.
+    Perhaps ``winner`` itself. Raises UsageError where no such script, or the winner, was not timed.
     """
     if winner.best_s is None or not is_measured_there(group_of(winner)):
         raise UsageError(f"--stock: trial {winner.id} was not timed")
@@ -292,8 +275,7 @@ def best_stock(store: "Store", winner: StoredTrial) -> BestStock:
 def other_winners(store: "Store", best: StoredTrial) -> tuple[StoredTrial, ...]:
     """Returns the best trials for other cache states than that of ``best``, with other scripts than its own.
 
-    At most one per state, of the same problem otherwise, and of the same target, machine and threads. () for
-    a trial that was not timed, and for a replay.
+    One per state, of equal target, machine and threads; () for an untimed trial and a replay.
     """
     if best.best_s is None or not is_measured_there(group_of(best)):
         return ()
@@ -331,10 +313,7 @@ def _why_in_its_run(trial: StoredTrial, best: RunResult) -> str:
 def why_first_is_not_best(
     store: "Store", trials: tuple[StoredTrial, ...], best_of_runs: tuple[RunResult, ...]
 ) -> str:
-    """Returns one line: why the first of ``trials``, sorted by time, is not the best trial of its group.
-
-    '' where it is, where it was not timed, and where ``best_of_runs`` has no result of its group.
-    """
+    """Returns one line: why the first of ``trials``, sorted by time, is not the best trial of its group."""
     if not trials or trials[0].best_s is None:
         return ""
     first = trials[0]

@@ -1,8 +1,4 @@
-"""Differences between two trials, or between two runs that should be equal, as values, lines and JSON.
-
-``trial_difference`` compares knobs, code of each stage, and time; ``differences`` compares runs trial by
-trial, apart from clocks and IDs.
-"""
+"""Differences between two trials, or between two runs that should be equal, as values, lines and JSON."""
 
 import difflib
 from collections.abc import Iterator, Mapping, Sequence
@@ -38,8 +34,7 @@ class Difference:
 def differences(first: tuple[StoredTrial, ...], second: tuple[StoredTrial, ...]) -> tuple[Difference, ...]:
     """Returns the differences between two runs' trials, matched by number: at most one per trial.
 
-    That is the first unequal property of proposal, outcome, knobs, verdict, script, code, origin and final
-    time. A trial that only one run has differs, too.
+    The first unequal property of each trial; a trial that only one run has differs, too.
     """
     all_ours, all_theirs = _run_facts(first), _run_facts(second)
     unequal = []
@@ -123,9 +118,8 @@ def trial_difference(
 ) -> TrialDifference:
     """Returns how ``second``, a trial of ``run``, differs from ``first``, a trial of any run.
 
-    ``first_stages`` and ``second_stages`` are (stage, text after it) pairs, see ``trial_stages``; only stages
-    that both trials have are compared. The ratio of times is left out for different problems or a missing
-    time.
+    Stages are (stage, text after it), see ``trial_stages``; those of both trials are compared. No ratio of
+    times of different problems.
     """
     ours, theirs = dict(first_stages), dict(second_stages)
     is_comparable = first.record.problem == second.record.problem
@@ -168,11 +162,7 @@ FIRST = "first"  # the first stage that differs
 
 
 def difference_lines(found: TrialDifference, shown: tuple[str, ...], columns: int | None = None) -> list[str]:
-    """Returns the comparison of two trials as lines: knobs, times, stages, instruction counts.
-
-    ``shown`` names the stages whose texts are compared line by line; FIRST stands for the first stage whose
-    texts differ. ``columns``: the width of the terminal; None without a limit.
-    """
+    """Returns the comparison of two trials as lines: knobs, times, stages, instruction counts."""
     names = (f"trial {found.first.id}", f"trial {found.second.id}")
     facts = zip(_trial_facts(found.first), _trial_facts(found.second), strict=True)
     rows = [(name, ours, theirs) for (name, ours), (_, theirs) in facts if ours != theirs]

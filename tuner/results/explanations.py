@@ -1,7 +1,4 @@
-"""Explanations: the ablation of a run, why a trial failed and where, compile time, mined constraints.
-
-``explain_lines`` shows the ops that ``failed_ops`` finds; ``ablation_lines`` shows an ablation.
-"""
+"""Explanations: the ablation of a run, why a trial failed and where, compile time, mined constraints."""
 
 import contextlib
 import datetime
@@ -58,11 +55,7 @@ def ablation_document(run: Run, ablation: Ablation | TooFew) -> dict[str, Any]:
 def ablation_lines(
     run: Run, ablation: Ablation | TooFew, distrusted: str, columns: int | None = None
 ) -> list[str]:
-    """Returns a run's ablation as text: two tables of knobs (if trials suffice) and one of strategies.
-
-    ``distrusted``: why the run's times are unreliable, "" if they are reliable. ``columns``: the width of the
-    terminal in characters, None without a limit.
-    """
+    """Returns a run's ablation as text: two tables of knobs (if trials suffice) and one of strategies."""
     badge = [f"badge     unreliable: {distrusted}"] * bool(distrusted)
     strategies = table_lines(STRATEGY_HEADER, [*map(strategy_row, ablation.strategies)], columns, SPARED)
     if isinstance(ablation, TooFew):
@@ -115,11 +108,7 @@ LINE_COLUMNS = SUMMARY_COLUMNS - SUMMARY_INDENT  # of a quoted line of a script 
 
 
 def explain_lines(trial: StoredTrial, failed: "Sequence[FailedOp]", database_text: str = "") -> list[str]:
-    """Returns why a trial failed, with the lines of the ops ``failed``; or one line that it did not fail.
-
-    ``database_text`` is the ``--db`` option, with a leading space, for the commands in the lines; "" for the
-    default database.
-    """
+    """Returns why a trial failed, with the lines of the ops ``failed``; or one line that it did not fail."""
     record = trial.record
     if not isinstance(record.outcome, Failure):
         time = "not timed" if trial.best_s is None else f"{trial_time_text(trial)}, {trial.reliability.word}"
@@ -150,9 +139,8 @@ def explain_document(trial: StoredTrial, failed: "Sequence[FailedOp]") -> Docume
 def pass_seconds(backends: Backends, store: Store, trial: StoredTrial) -> tuple[PassSeconds, ...]:
     """Returns how many seconds each compiler pass takes to compile a trial's script, the slowest pass first.
 
-    Stored seconds are returned if they are of the installed compiler on this machine; otherwise the script is
-    compiled again and the seconds are stored. Raises UsageError for a trial that failed at any stage or has
-    no script, and for a script that the installed compiler rejects.
+    As stored, if by the installed compiler on this machine; else compiled again and stored. Raises UsageError
+    for a failed trial, one without a script, or a rejected script.
     """
     record = trial.record
     if not trial.script or record.status == "failed":
@@ -186,9 +174,7 @@ class FailedOp:
 def failed_ops(backends: Backends, trial: StoredTrial) -> tuple[FailedOp, ...]:
     """Returns the transform op that failed and the payload op that it failed on, as the failure names them.
 
-    Where the failure's reason names only the payload op, the script is applied again to find the transform
-    op, which then comes first. () for a trial that did not fail or has no script, and for a reason that names
-    no op.
+    Where it names only the payload op, the script is applied again to find the transform op.
     """
     record = trial.record
     if not isinstance(record.outcome, Failure) or not trial.script:
@@ -219,10 +205,9 @@ def suggestions(
 ) -> tuple[Suggestion, ...]:
     """Returns constraints for the strategy of ``space`` that exclude failed trials of a problem on a target.
 
-    The constraints are mined from the strategy's stored trials of every problem of the same operation, and of
-    every machine and target: a constraint of the search space applies to all of these, so it must exclude no
-    success anywhere. Each constraint explains at least ``min_support`` failed points. ``since``: only trials
-    proposed at this moment or later. Replays are left out.
+    Mined from all problems of the operation on every machine and target, as a constraint applies to all: it
+    must exclude no success anywhere. Each explains ``min_support`` failures since ``since``; replays are left
+    out.
     """
     query = TrialQuery(TaskQuery(operation=problem.operation), strategy=space.strategy, since=since)
     mined = mine(observations(store.trials(query)), space.names, min_support)
@@ -232,8 +217,7 @@ def suggestions(
 def observations(trials: Iterable[StoredTrial]) -> tuple[Observation, ...]:
     """Returns one observation per candidate, problem, target, machine and number of threads.
 
-    It is a success if one of the trials worked; otherwise it has the failure of the last trial. Replays are
-    left out: their outcomes are copies of recorded ones.
+    A success if any trial worked; else the last failure. Replays, which are copies, are left out.
     """
     points: dict[object, list[StoredTrial]] = {}
     for trial in trials:

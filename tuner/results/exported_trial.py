@@ -175,8 +175,7 @@ def _gpu_code(store: "Store", trial: int, form: str) -> bytes:
 def trial_stages(backends: Backends, store: "Store", trial: StoredTrial) -> Iterator[tuple[str, str]]:
     """Yields (stage, text) of a trial: script, payload, IR after each lowering stage, code, assembly.
 
-    The installed compiler compiles the script again; the code of a GPU is taken from the database where
-    stored. Ends at the first stage that fails; yields nothing for a trial without a script.
+    Compiled again; GPU code as stored. Ends at the first failing stage; nothing without a script.
     """
     if not trial.script:  # a replay, or binding failed
         return

@@ -107,8 +107,7 @@ ASKED_TYPES: Mapping[str, Any] = {  # of conditions that have more forms than th
 def asked_query(**conditions: Any) -> TrialQuery:
     """Returns the query of trials with these conditions: ``asked_query(dtype="f32", since="2026-01-31")``.
 
-    The names are fields of TrialQuery and TaskQuery; ``op`` stands for ``operation``. Raises UsageError for
-    an unknown name, and for an impossible problem or moment.
+    Names are fields of TrialQuery and TaskQuery, or ``op``; UsageError for others and bad values.
     """
     return TrialQuery(**_conditions("history", TrialQuery, conditions))
 
@@ -116,8 +115,7 @@ def asked_query(**conditions: Any) -> TrialQuery:
 def asked_runs(**conditions: Any) -> RunQuery:
     """Returns the query of runs with these conditions: ``asked_runs(op="matmul", status="done", limit=5)``.
 
-    The names are fields of RunQuery and TaskQuery; ``op`` stands for ``operation``. Raises UsageError for an
-    unknown name, and for an impossible problem or moment.
+    Names are fields of RunQuery and TaskQuery, or ``op``; UsageError for others and bad values.
     """
     return RunQuery(**_conditions("runs", RunQuery, conditions))
 
@@ -147,8 +145,7 @@ def _conditions(asker: str, query: type[TrialQuery | RunQuery], conditions: dict
 def problem_conditions(conditions: Mapping[str, Any]) -> dict[str, Any]:
     """Returns the conditions on a problem, as ``Problem`` writes them; leaves out all other conditions.
 
-    The keys are operation, shape, dtype, layout, epilogue, output, align and cache; a condition that is None
-    or missing is left out. Raises UsageError for a value that no problem has.
+    None and missing ones are left out. Raises UsageError for a value that no problem has.
     """
     options = {name: conditions[name] for name in PROBLEM_OPTIONS if conditions.get(name) is not None}
     for name in {"dtype", "output"} & options.keys():
@@ -170,8 +167,7 @@ def past_runs(store: "Store", query: RunQuery) -> tuple[TunedRun, ...]:
 def past_trials(store: "Store", query: TrialQuery) -> Trials:
     """Returns the stored trials with outcomes that match a query, sorted and limited as the query says.
 
-    With ``query.best``: only the best trial of each problem, target, number of threads and machine. Raises
-    UsageError for a run that does not exist, and for an unknown status or sorting.
+    ``query.best``: the best per problem, target, threads, machine. UsageError for a bad run or status.
     """
     if query.run is not None:
         store.run(query.run)  # raises for a run that does not exist
@@ -184,8 +180,7 @@ def past_trials(store: "Store", query: TrialQuery) -> Trials:
 def best_results_among(store: "Store", query: TrialQuery, trials: Trials) -> tuple[RunResult, ...]:
     """Returns the best run's result of each campaign that any of ``trials`` belongs to.
 
-    A campaign is a problem, target, number of threads and machine. The best is chosen among all trials that
-    the query allows, so it need not be one of ``trials``.
+    Per problem, target, threads and machine; the best need not be one of ``trials``.
     """
     campaigns = {group_of(trial) for trial in trials}
     return tuple(best_results(store, replace(query, best=False), campaigns.__contains__).values())

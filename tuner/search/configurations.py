@@ -33,12 +33,10 @@ class Pool:
             raise ValueError(f"row {row} was proposed before")
 
     def put_first(self, row: int) -> None:
-        """Makes ``row`` the next one that ``next_waiting`` returns. Raises ValueError as ``propose`` does."""
         self.require_unseen(row)
         self._waiting.appendleft(row)
 
     def next_waiting(self) -> int | None:
-        """Removes and returns the next row that has to be proposed before others; None for none."""
         while self._waiting:
             row = self._waiting.popleft()
             if self.unseen[row]:
@@ -68,8 +66,7 @@ class Pool:
     ) -> npt.NDArray[np.int64]:
         """Returns up to ``count`` random indices, from ``start`` to ``stop - 1``, of unseen configurations.
 
-        At least one, unless none is left; an index may occur more than once. ``stop`` None: the end of the
-        set.
+        At least one, unless none is left; repeats may occur. ``stop`` None: the end of the set.
         """
         stop = len(self.unseen) if stop is None else stop
         drawn = rng.integers(start, stop, size=2 * count)
@@ -90,11 +87,7 @@ ALIGNED_LEVELS_MIN = 3  # values of a knob: of two values, the rank says everyth
 
 @dataclass(frozen=True)
 class Column:
-    """A column of a RowTable, with its number of values: the strategy, a knob, or the alignments of a knob.
-
-    Only a strategy or knob with more than one value has a column. A column of alignments, which
-    ``RowTable.with_alignments`` adds, has the ranks of the largest powers of two that divide a knob's values.
-    """
+    """A column of a RowTable with more than one value: a strategy, a knob, or a knob's alignments."""
 
     levels: int  # codes are 0 .. levels - 1
     is_ordinal: bool  # neighbouring codes are similar values
@@ -122,10 +115,8 @@ class Column:
     def squares(self, code: int) -> Floats:
         """Returns the squared distance of each value of the column from the value with code ``code``.
 
-        The last entry is for a missing knob. Numbers lie at their places in 0 .. 1. Texts are one-hot vectors
-        scaled by 1/2, and a missing text is the zero vector: two different texts have a squared distance of
-        1/2, a text and a missing knob 1/4. The sum over all columns is thus a squared Euclidean distance, for
-        which kernels such as the Gaussian are positive definite.
+        Last: a missing knob. Texts are one-hot vectors scaled by 1/2, so that the sum over columns is a
+        squared Euclidean distance, for which Gaussian kernels are positive definite.
         """
         apart = self.differences(code)
         return apart * apart if self.is_ordinal else 0.5 * apart
@@ -152,7 +143,6 @@ class RowTable:
         return RowTable(self.codes[rows], self.columns)
 
     def with_alignments(self) -> "RowTable":
-        """Returns the table with a column of ranks for each knob that has ``alignments``."""
         given = [(number, column) for number, column in enumerate(self.columns) if column.alignments]
         if not given:
             return self
@@ -181,11 +171,8 @@ class RowTable:
 def alignments(values: tuple[int | str, ...]) -> tuple[int, ...]:
     """Returns for each value of a knob the rank of the largest power of two that divides the value.
 
-    () where this adds nothing: for texts, for fewer than three values, and where that rank never falls from
-    one value to the next. () also for negative numbers; 0 has the rank of odd numbers.
-
-    Vectors, banks and cache lines depend on alignment. By rank alone 48 lies between 32 and 64; by alignment
-    it differs from both. A model that weighs columns gets both, and fits which of them matters.
+    () for texts, negative numbers, fewer than three values, and where it never falls. By rank alone 48 lies
+    between 32 and 64, by alignment it differs from both: a model gets both columns.
     """
     numbers = [value for value in values if isinstance(value, int) and value >= 0]
     if len(numbers) < len(values) or len(values) < ALIGNED_LEVELS_MIN:
@@ -214,11 +201,7 @@ def whole(table: RowTable) -> Scope:
 
 
 def sampled(table: RowTable, pool: Pool, rng: np.random.Generator, near: list[int]) -> Scope:
-    """Returns a scope of random configurations and of those with the indices ``near``.
-
-    If all of these were proposed before, it holds configurations that were not proposed instead; so at least
-    one was not, while the pool has any left.
-    """
+    """Returns a scope of random configurations and of ``near``; one at least is unproposed if any is."""
     drawn = rng.integers(len(table.codes), size=SAMPLE_ROWS)
     rows = np.unique(np.concatenate([drawn, np.array(near, np.int64)]))
     if not pool.unseen[rows].any():

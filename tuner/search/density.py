@@ -18,9 +18,7 @@ PEAK_LIMIT = 1 << 36  # times the prior; sums of 2**17 such peaks still fit 64 b
 class RowSimilarity:
     """The kernel density that an observed configuration adds at every configuration of a table.
 
-    A product of one kernel per column, relative to the uniform density, in fixed point: integers add up to
-    the same sum in any order, so a resumed search gets the same densities to the last bit. A knob that only
-    one of two configurations has contributes the factor 1.
+    A product over columns in fixed point: equal sums in any order, so a resumed search is exact.
     """
 
     def __init__(self, table: RowTable) -> None:
@@ -48,9 +46,7 @@ def _table(column: Column) -> npt.NDArray[np.float64]:
     return table
 
 
-# ------------------------------------------------------------------------------
 # The ratio of two kernel densities: of the fastest configurations, and of all other proposed ones.
-#
 # Bergstra et al., 2011, https://papers.nips.cc/paper/4443; here the densities are joint over all knobs and
 # the ratio is computed at all rows of a scope instead of a few samples, so that constraints need no extra
 # work.
@@ -70,9 +66,7 @@ class Densities:
     def log_gain(self, scope: Scope) -> Floats:
         """Returns for each configuration of a scope a score that grows with its expected improvement.
 
-        It is -log(s + (1 - s) / r): s is the share of the fastest configurations among those proposed, r the
-        ratio of the two sums of kernels, each with the uniform density added once, and not divided by their
-        numbers of configurations.
+        -log(s + (1 - s) / r): s is the share of the fastest, r the ratio of the two sums of kernels.
         """
         proposed = self._task.pool.proposed
         count = max(GOOD_MIN, math.ceil(GOOD_SHARE * len(self._task.pool.outcomes)))
@@ -88,8 +82,6 @@ class Densities:
 
 
 class _Pair:
-    """The densities of the good rows and of the other rows."""
-
     def __init__(self, task: SearchTask, scope: Scope) -> None:
         self._similarity = RowSimilarity(scope.table)
         self._task = task
@@ -107,8 +99,6 @@ class _Pair:
 
 
 class _Density:
-    """The sum of the kernels of a set of rows, updated as rows come and go."""
-
     def __init__(self, rows: int) -> None:
         self.sum: npt.NDArray[np.int64] = np.zeros(rows, np.int64)
         self._members: set[int] = set()

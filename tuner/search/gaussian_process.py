@@ -8,9 +8,7 @@ import numpy.typing as npt
 
 from tuner.search.configurations import Codes, Floats, Pool, RowTable, Scope
 
-# ------------------------------------------------------------------------------
 # The length scales of a Gaussian process, by maximum marginal likelihood with priors.
-#
 # Rasmussen and Williams, 2006, http://gaussianprocess.org/gpml, chapter 5; the variance of the process is
 # solved for, the other parameters follow the gradient by Rprop (Riedmiller and Braun, 1993,
 # https://doi.org/10.1109/ICNN.1993.298623), which needs no line search and no scale.
@@ -30,11 +28,7 @@ FASTER, SLOWER = 1.3, 0.5
 
 @dataclass(frozen=True, eq=False)
 class Widths:
-    """The fitted parameters of a Gaussian process: a weight for each column, and the noise variance.
-
-    A weight multiplies the squared distance in its column; it is 1 / (2 length scale**2). The noise is
-    relative to the variance of the process.
-    """
+    """The fitted parameters of a Gaussian process: a weight for each column, and the noise variance."""
 
     weights: Array  # per column, of the squared difference
     noise: float
@@ -55,8 +49,7 @@ def correlation(distance: npt.NDArray[np.floating]) -> npt.NDArray[np.floating]:
 def fit(squares: Array, values: Array) -> Widths:
     """Fits weights and noise to observations, by maximum posterior likelihood in a few gradient steps.
 
-    ``squares`` are the squared distances of all pairs of observations by column, (columns, observations,
-    observations); ``values`` are the standardized values of the observations.
+    ``squares``: (columns, observations, observations); ``values``: standardized.
     """
     columns = len(squares)
     prior = np.array([*[WIDTH_MEAN] * columns, NOISE_MEAN])
@@ -95,9 +88,7 @@ def _loss(squares: Array, values: Array, parameters: Array) -> tuple[float, Arra
     return loss, np.append(by_width, by_noise)
 
 
-# ------------------------------------------------------------------------------
 # A Gaussian process over the rows: mean and standard deviation of the standardized log time of each row.
-#
 # Rasmussen and Williams, 2006, http://gaussianprocess.org/gpml, algorithm 2.1.
 
 
@@ -113,8 +104,6 @@ class _Group:
 
 @dataclass(frozen=True, eq=False)
 class _Taken:
-    """Observed rows that are part of the Cholesky factor already."""
-
     rows: list[int]
     inverse: Array  # of the Cholesky factor, (observations, observations)
     known: Floats  # by row of the scope: the share of the variance that the observations explain
@@ -123,9 +112,8 @@ class _Taken:
 class GaussianProcess:
     """A Gaussian process that predicts the standardized log time of each configuration of one scope.
 
-    Observed configurations are added to the Cholesky factor in blocks, which are kept, so that one more
-    observation is cheap. The last, incomplete block is computed anew: a result depends on the observations
-    alone, not on earlier calls, to the last bit.
+    Kept blocks of the Cholesky factor make one more observation cheap; the last, incomplete one is anew, so
+    results do not depend on earlier calls.
     """
 
     def __init__(self, scope: Scope, widths: Widths) -> None:
@@ -213,9 +201,8 @@ SLOW_QUANTILE = 0.5  # slower times are clipped to this quantile: how slow a slo
 def standardized(pool: Pool, rows: list[int]) -> npt.NDArray[np.float64]:
     """Returns the logarithms of the times of ``rows``, scaled to mean 0 and standard deviation 1.
 
-    For fitting a model; ``rows`` are indices of configurations, at least one. Failed and pending ones get the
-    slowest time; times slower than the median are first replaced by the median. All are 0 where the times are
-    then equal.
+    Failed and pending ones get the slowest time; those slower than the median first the median. All are 0
+    where the times are then equal.
     """
     outcomes = [pool.outcomes.get(row) for row in rows]
     times = [time for time in outcomes if time is not None]
@@ -229,11 +216,7 @@ def standardized(pool: Pool, rows: list[int]) -> npt.NDArray[np.float64]:
 
 
 def rows_to_model(pool: Pool, count: int, limit: int) -> list[int]:
-    """Returns which configurations a model is fitted to: the first ``count`` that were proposed, by index.
-
-    Of more than ``limit``, only the ``limit // 2`` fastest and the latest ones, at most ``limit`` in all, in
-    the order of proposals.
-    """
+    """Returns which configurations a model is fitted to: the first ``count`` that were proposed, by index."""
     rows = pool.order[:count]
     if count <= limit:
         return rows

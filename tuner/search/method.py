@@ -34,9 +34,8 @@ from tuner.search.task import (
 class AbstractMethod(BaseSampler):
     """A search method, as an Optuna sampler: a subclass says by ``choose`` which configuration comes next.
 
-    Configurations that wait in the pool are proposed first. Final subclasses only. A choice depends on the
-    pool and on ``np.random.default_rng((seed, number))`` alone. The pool belongs to one study from its first
-    trial on: trial ``number`` of the study is proposal ``number`` of the pool.
+    Waiting configurations come first. A choice depends on the pool and on ``np.random.default_rng((seed,
+    number))`` alone. A pool belongs to one study.
     """
 
     def __init__(self, task: SearchTask) -> None:
@@ -86,9 +85,7 @@ class AbstractMethod(BaseSampler):
         return self.task.feasible.candidate(self.task.pool.order[number])
 
 
-# ------------------------------------------------------------------------------
 # Two searches in sequence: over the rows that meet all preferences, then over the rows that break one.
-#
 # A method fits a model to what it observes: rows that are expected to be slow would distract it. So each
 # search has a method and a pool of its own, and the second search begins when the first has no row left.
 

@@ -109,8 +109,7 @@ def _cmaes(seed: int, history: History) -> BaseSampler:
 class OptunaKind:
     """How one of Optuna's samplers is constructed, and which packages it needs beyond Optuna's.
 
-    With ``takes_numbers_only`` it gets every knob as an integer code. With ``is_sequence`` it is constructed
-    with the run's seed each time, and its n-th proposal is the n-th point of a sequence.
+    ``takes_numbers_only``: knobs are integer codes. ``is_sequence``: seeded alike, point n is proposal n.
     """
 
     make: Callable[[int, History], BaseSampler]  # (seed, trials with an outcome)

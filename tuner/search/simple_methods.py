@@ -9,9 +9,7 @@ from tuner.search.method import AbstractMethod
 from tuner.search.surrogates import Tpe, Trees
 from tuner.search.task import SearchTask, is_starting, start_row
 
-# ------------------------------------------------------------------------------
 # A steady-state genetic algorithm: children of fast rows, each replaced by the nearest feasible row.
-#
 # Goldberg and Deb, 1991, https://doi.org/10.1016/B978-0-08-050684-5.50008-2, for tournaments of two; uniform
 # crossover and one mutation per child on average are standard.
 
@@ -21,11 +19,7 @@ CROSSOVER = 0.5  # probability that a knob comes from the second parent
 
 
 class Evolution(AbstractMethod):
-    """A genetic algorithm: crosses two of the 20 fastest configurations and mutates the child.
-
-    Proposes the configuration nearest to the child that was not proposed yet. The first 20 proposals are
-    starting points and random configurations.
-    """
+    """A genetic algorithm: crosses two of the 20 fastest configurations and mutates the child."""
 
     def choose(self, rng: np.random.Generator) -> int:
         pool = self.task.pool
@@ -56,11 +50,7 @@ CLIMBED = 3  # fastest rows whose neighbours come first
 
 
 class Local(AbstractMethod):
-    """Hill climbing: chooses a configuration that differs in one knob from one of the fastest.
-
-    Where all of these were proposed, chooses one that differs from the fastest in the fewest knobs; now and
-    then a random one.
-    """
+    """Hill climbing: chooses a configuration that differs in one knob from one of the fastest."""
 
     def choose(self, rng: np.random.Generator) -> int:
         pool = self.task.pool
@@ -78,9 +68,7 @@ class Local(AbstractMethod):
         return self.task.best_unseen(scope, -changed.astype(np.float32), rng)
 
 
-# ------------------------------------------------------------------------------
 # A bandit over other search methods: every second proposal probes one of the methods, round-robin.
-#
 # The method with the best probes makes the other proposals.
 #
 # The method that made a proposal is not stored, so it follows from the index of the proposal; only probes are
@@ -125,9 +113,8 @@ def best(pool: Pool) -> int:
 def credit(pool: Pool, arm: int) -> float:
     """Returns how good the latest probes of a search method were, 0 to 1; ``arm`` is its index in ARMS.
 
-    The probes are the latest 5 (REMEMBERED) proposals with an outcome that ``probed`` credits to the method.
-    For each probe: the share of all outcomes that are times no shorter than the probe's; 0 for a failure. The
-    result is their mean, and 1 for a method without a probe.
+    Mean of the latest 5 (REMEMBERED) probes: the share of outcomes that are no shorter times; 0 for a
+    failure, 1 without a probe.
     """
     slower = sorted(-value for value in pool.outcomes.values() if value is not None)
     probes = [row for turn, row in enumerate(pool.order) if probed(turn) == arm and row in pool.outcomes]

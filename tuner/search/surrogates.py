@@ -11,9 +11,7 @@ from tuner.search.gaussian_process import GaussianProcess, Widths, fit, rows_to_
 from tuner.search.method import AbstractMethod
 from tuner.search.task import SearchTask, is_starting, start_row
 
-# ------------------------------------------------------------------------------
 # Logarithm of the expected improvement, so that the product of two models' improvements is a sum.
-#
 # Jones et al., 1998, https://doi.org/10.1023/A:1008306431147, equation 15.
 
 
@@ -21,11 +19,7 @@ TINY = 1e-30
 
 
 def log_expected_improvement(mean: Floats, deviation: Floats, best: float) -> Floats:
-    """Returns the logarithm of the expected improvement over ``best``, for each pair of mean and deviation.
-
-    The values are taken as normally distributed; an improvement is a value below ``best``, since smaller is
-    better.
-    """
+    """Returns the log of the expected improvement below ``best``, per normal mean and deviation."""
     z = (np.float32(best) - mean) / deviation
     density = np.exp(-0.5 * z * z) * np.float32(1 / np.sqrt(2 * np.pi))
     gain: Floats = np.log(np.maximum(deviation * (z * _cumulative(z) + density), TINY)).astype(np.float32)
@@ -44,9 +38,7 @@ def _cumulative(z: Floats) -> Floats:
     return half
 
 
-# ------------------------------------------------------------------------------
 # Oblivious regression trees: one split per level, drawn at random and the best of a few taken.
-#
 # Extremely randomized trees (Geurts et al., 2006, https://doi.org/10.1007/s10994-006-6226-1); with one split
 # per level, as in CatBoost, a tree is a few table look-ups for any number of rows.
 
@@ -114,7 +106,6 @@ def grow(table: RowTable, values: Array, rng: np.random.Generator) -> Forest:
 
 
 def _questions(columns: tuple[Column, ...], rng: np.random.Generator) -> tuple[Integers, Answers]:
-    """Draws splits: columns, and the side of every code: by a threshold for numbers, at random for texts."""
     codes = max(column.levels for column in columns) + 1
     levels = np.array([column.levels for column in columns])
     is_ordinal = np.array([column.is_ordinal for column in columns])
@@ -142,8 +133,7 @@ FIT_GROWTH = 1.15  # of the number of rows from one fit of the widths to the nex
 class Surrogate:
     """A Gaussian process of the outcomes of a search, whose length scales are fitted anew from time to time.
 
-    The result depends on the proposals, their order and their outcomes, not on the order of outcomes: a fit
-    uses a prefix of the proposals, and is repeated when an outcome in that prefix arrives late.
+    A fit uses a prefix of the proposals, repeated when an outcome in it arrives late.
     """
 
     def __init__(self, task: SearchTask) -> None:
@@ -189,9 +179,7 @@ def _fit_rows(count: int) -> int:
     return rows
 
 
-# ------------------------------------------------------------------------------
 # Density ratio over the feasible rows, estimated twice: by kernels and by a Gaussian process.
-#
 # The probability that a row is fast, given its knobs, and the density of fast rows over the knobs are two
 # sides of one ratio (Bayes' rule; Tiao et al., 2021, https://arxiv.org/abs/2102.09009). The kernels
 # (tree-structured Parzen estimator) learn joint patterns of good rows at once, the process learns which knobs
@@ -203,11 +191,7 @@ KERNEL_WEIGHT = 1.0  # exponent of the kernels' improvement in the product; that
 
 
 class Tpe(AbstractMethod):
-    """The search method "tpe": maximizes the product of the expected improvements under two models.
-
-    The models are kernel densities (tree-structured Parzen estimator) and a Gaussian process. Pending
-    configurations and failures count as slow (constant liar).
-    """
+    """The search method "tpe": maximizes the product of the expected improvements under two models."""
 
     def __init__(self, task: SearchTask) -> None:
         AbstractMethod.__init__(self, task)

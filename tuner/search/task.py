@@ -90,7 +90,6 @@ class SearchTask:
     seed: int
 
     def part(self, is_in: npt.NDArray[np.bool_]) -> "SearchTask":
-        """Returns a new task for the configurations where ``is_in`` is True, with an empty history."""
         feasible = self.feasible.part(is_in)
         return SearchTask(feasible, Pool(feasible.rows), self.seed)
 
@@ -100,7 +99,6 @@ class SearchTask:
 
     @cached_property
     def neighbours(self) -> Neighbours:
-        """Returns a look-up of the configurations that differ from a given one in a single knob."""
         return Neighbours(self.feasible)
 
     @cached_property
@@ -110,9 +108,7 @@ class SearchTask:
     def scope(self, rng: np.random.Generator) -> Scope:
         """Returns the configurations to score for one proposal: all, or a random sample of a large set.
 
-        A set of more than 32768 (SCORED_LIMIT) is large. Its sample holds the neighbours of the 4 fastest
-        ones too, unless all of the sample were proposed. At least one was not proposed yet, while any is
-        left.
+        Above SCORED_LIMIT (32768), with neighbours of the 4 fastest; one is unproposed while any is left.
         """
         if self.feasible.rows <= SCORED_LIMIT:
             return self._whole
@@ -127,9 +123,7 @@ class SearchTask:
         return int(rng.choice(best))
 
 
-# ------------------------------------------------------------------------------
 # The rows proposed before a model is fitted: the median of each strategy, then rows far from earlier ones.
-#
 # A random configuration of a large space is usually far from good, and two distant ones tell more than two
 # near ones. The farthest row of all would be a corner, where extreme values meet: the farthest of a few
 # random rows usually is not (best-candidate sampling, Mitchell 1991, https://doi.org/10.1145/122718.122736).
@@ -146,11 +140,7 @@ def is_starting(task: SearchTask) -> bool:
 
 
 def start_row(task: SearchTask, rng: np.random.Generator) -> int:
-    """Returns the index of a configuration to propose before a model is fitted.
-
-    It belongs to the strategy with the fewest proposals among those with configurations left: first the one
-    nearest to the median of each knob, then one far from all proposed ones.
-    """
+    """Returns an index to propose before a fit, of the strategy with the fewest proposals."""
     ends = np.cumsum([len(index) for index in task.feasible.index]).tolist()
     starts = [0, *ends[:-1]]
     seen = [

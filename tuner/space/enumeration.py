@@ -44,7 +44,6 @@ class RowKeys:
         return np.uint8 if largest <= 2**8 else np.uint16 if largest <= 2**16 else np.uint32
 
     def root(self) -> Keys:
-        """Returns an array with the key of one configuration in which every knob is open."""
         return np.zeros((len(self._words), 1), np.uint64)
 
     def chosen(self, keys: Keys, knob: int, picks: npt.NDArray[np.integer]) -> Keys:
@@ -82,9 +81,7 @@ def sort_keys(keys: Keys) -> Keys:
     return keys[:, np.lexsort(keys[::-1])]  # lexsort takes the most significant word last
 
 
-# ------------------------------------------------------------------------------
 # The feasible set by constraint-ordered backtracking over blocks of configurations.
-#
 # The Cartesian product of all choices is never formed.
 
 
@@ -139,7 +136,6 @@ class Walk:
         return tuple(reversed(steps))
 
     def root(self) -> Block | None:
-        """Returns the block to start from; None where a constraint without knobs does not hold."""
         constant = (each for each in self._constraints if not each.names & set(self._space.names))
         is_allowed = all(evaluated(self._space, each, {}, 1).all() for each in constant)
         return Block(self.keys.root(), {}) if is_allowed else None
@@ -175,10 +171,7 @@ class Visited:
 
 
 def walked(space: SearchSpace, constraints: tuple[Expression, ...]) -> Iterator[Visited]:
-    """Yields the configurations that satisfy the constraints, in blocks, in no particular order.
-
-    Between these blocks come empty ones, which report how many combinations were visited in a step.
-    """
+    """Yields the configurations that satisfy the constraints, in blocks, in no particular order."""
     walk = Walk(space, constraints)
     root = walk.root()
     stack = [] if root is None else [(0, root)]
@@ -277,9 +270,7 @@ def _ordered(
     return steps
 
 
-# ------------------------------------------------------------------------------
 # The configurations that a search chooses among: the whole feasible set, or a fixed sample of a larger set.
-#
 # A sample is drawn level by level. Each level extends the kept partial configurations by every allowed choice
 # of one more knob and keeps those with the smallest hashes: each allowed configuration is equally likely to
 # be in the sample, and the shares that were kept estimate their number (Chen, 1992,
@@ -314,11 +305,9 @@ class _Sample:
 def rows_of(space: SearchSpace, limit: int = ROWS_LIMIT, always: Indices | None = None) -> Rows:
     """Returns every allowed configuration of a space, or a sample where there are more than ``limit``.
 
-    A sample is also taken where the enumeration would take too long. It has up to SAMPLE_ROWS (2**20)
-    configurations, whatever ``limit`` is, and fewer of a space with more than SAMPLE_KNOBS (40) knobs; for a
-    space with preferences up to as many again that meet all of them; and the configurations ``always``,
-    choice indices (configurations, knobs) that the constraints must allow. Raises UsageError when the search
-    was too long to find any configuration.
+    Also where enumeration would take too long. A sample has SAMPLE_ROWS (2**20) configurations at most, as
+    many again that meet preferences, and ``always``: choice indices (configurations, knobs). Raises
+    UsageError when the search finds none.
     """
     walk = Walk(space, space.constraints)
     pilot = _sampled(walk, PILOT_ROWS)

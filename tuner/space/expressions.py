@@ -44,9 +44,8 @@ FUNCTIONS: dict[str, Callable[[list[Partial]], Partial]] = {
 def evaluate(node: ast.expr, values: Mapping[str, Operand]) -> Partial:
     """Returns the value of an expression's syntax tree, elementwise where names stand for columns.
 
-    ``values`` gives each name a number, a text or a column. The tree must be whitelisted. Raises TypeError
-    for text in arithmetic, as a condition, or compared with a number or by order; OverflowError for a power
-    that could exceed 1024 bits or a quotient that no float can hold.
+    The tree must be whitelisted. Raises TypeError for misused text, OverflowError for a power above 1024 bits
+    or a quotient that no float can hold.
     """
     match node:
         case ast.Name(name):
@@ -119,9 +118,8 @@ class Expression:
     def evaluate(self, values: "Mapping[str, Operand]") -> "Operand":
         """Returns the value of the expression; ``values`` gives each name a value or a numpy column.
 
-        Elementwise where some values are columns. Where a division by zero decides, the result is False (or
-        0 or ""): a constraint does not hold there. Raises UsageError for an unknown name, for text in
-        arithmetic, as a condition, or compared with a number or by order, and for a number that is too large.
+        False, 0 or "" where a division by zero decides: a constraint does not hold there. Raises UsageError
+        for unknown names, misused texts and too large numbers.
         """
         self.require(values)
         try:
@@ -148,8 +146,7 @@ class Expression:
 def parse(text: str, where: str) -> Expression:
     """Parses the text of an expression. ``where``, its file and key path, begins error messages.
 
-    Raises UsageError for syntax that is not whitelisted, and for an expression of more than 1000 characters
-    or 40 levels.
+    Raises UsageError for other syntax, and above 1000 characters or 40 levels.
     """
     if len(text) > LENGTH_LIMIT:
         raise UsageError(f"{where}: found an expression of {len(text)} characters, allowed {LENGTH_LIMIT}")

@@ -15,9 +15,7 @@ from tuner.space.enumeration import ROWS_LIMIT, SAMPLE_ROWS, Indices, RowKeys, R
 from tuner.space.expressions import Expression
 from tuner.space.search_space import Knob, SearchSpace
 
-# ------------------------------------------------------------------------------
 # The configurations that satisfy every constraint, of one or several strategies, numbered as rows.
-#
 # Rows are numbered strategy after strategy, in the order given; within a strategy in the order of the choices
 # in the file, the last knob varying fastest. Of a strategy with too many configurations, the rows are a fixed
 # sample (``tuner.space.enumeration``).
@@ -51,11 +49,8 @@ class FeasibleSet:
     def of(cls, spaces: tuple[SearchSpace, ...], always: tuple[Candidate, ...] = ()) -> "FeasibleSet":
         """Returns the feasible set of the search spaces: all configurations that satisfy the constraints.
 
-        Of a space with too many (some 20 million in all spaces), or whose search takes too long, it takes a
-        fixed sample, and adds the candidates of ``always`` that are allowed.
-
-        Raises UsageError for an empty set, naming the first constraint that leaves nothing, for no spaces,
-        and for a space whose search takes too long and finds nothing.
+        Of too large spaces a fixed sample, with allowed candidates of ``always``. Raises UsageError for an
+        empty set, naming the constraint, for no spaces, and after a vain search.
         """
         sets: list[Rows] = []
         for space in spaces:
@@ -268,11 +263,9 @@ def _leaves_none(space: SearchSpace, constraint: Expression) -> str:
 def nearest_row(candidate: Candidate, feasible: FeasibleSet) -> int | None:
     """Returns the index of a candidate in a feasible set, or of the configuration nearest to it.
 
-    None where the candidate's strategy has no configurations. The distance is a number of steps, summed over
-    the knobs: one step leads to the next larger or smaller choice of a knob, or to any other text. Values
-    between two choices count as a fraction of a step. Knobs that only one side has do not count. Of equally
-    near configurations the first is returned. Configurations that break a preference are returned only for a
-    candidate that is one of them, or where all of its strategy break a preference.
+    None where its strategy has none. The distance sums steps between choices of knobs, any other text being
+    one; of equally near ones the first. Ones that break a preference only for a candidate that is one of
+    them, or without others.
     """
     row = feasible.row_of(candidate)
     if row is not None:
@@ -294,8 +287,7 @@ def nearest_row(candidate: Candidate, feasible: FeasibleSet) -> int | None:
 def steps_from(value: Value, knob: Knob) -> npt.NDArray[np.float32]:
     """Returns the distance in steps from ``value`` to each choice of a knob.
 
-    ``value`` need not be a choice; between two choices it counts as a fraction of a step, by the ratio of
-    sizes, and outside of all choices as the nearest one. Another text has the distance 1.
+    Between two choices a fraction by the ratio of sizes, outside as the nearest; other texts: 1.
     """
     if knob.is_text or isinstance(value, str):
         return np.array([choice != value for choice in knob.choices], np.float32)

@@ -60,8 +60,7 @@ class Partial:
 def arithmetic(sign: str, left: Partial, right: Partial) -> Partial:
     """Returns ``left sign right`` for an operator such as "+" or "//", elementwise.
 
-    Undefined where a side is, and where a divisor is zero. Raises TypeError for text, OverflowError for a
-    power that could exceed 1024 bits or a quotient that no float can hold.
+    Undefined for a zero divisor. TypeError for text, OverflowError above 1024 bits or a float's range.
     """
     a, b = _number(left.value, sign), _number(right.value, sign)
     undefined = _either(left.undefined, right.undefined)
@@ -134,8 +133,7 @@ def negate(part: Partial) -> Partial:
 def choose(test: Partial, then: Partial, other: Partial) -> Partial:
     """Returns ``then`` where ``test`` is true, else ``other``, elementwise.
 
-    Undefined where ``test`` or the chosen value is. Raises TypeError where one of ``then`` and ``other`` is
-    text and the other is not, and for a text as test.
+    Undefined where ``test`` or the choice is. TypeError where only one is text, and for a text as test.
     """
     if _is_text(then.value) != _is_text(other.value):
         raise TypeError("a choice between text and a number")
@@ -166,7 +164,6 @@ def _is_text(value: Operand) -> bool:
 
 
 def _number(value: Operand, sign: str) -> int | float | Column:
-    """Returns a number or a column of numbers, truth values as 0 and 1."""
     if isinstance(value, np.ndarray):
         if value.dtype.kind == "U":
             raise TypeError(f"text in {sign}")
@@ -190,7 +187,6 @@ def _wide_enough(
 
 
 def _widest(value: int | float | Column) -> int:
-    """Returns the largest magnitude of integers; 0 for other numbers."""
     if isinstance(value, int):
         return abs(value)
     if not isinstance(value, np.ndarray) or value.dtype.kind not in "iO" or value.size == 0:
@@ -210,6 +206,5 @@ def _mask(value: Any) -> Mask:
 
 
 def _plain(value: Any) -> Any:
-    """Returns a Python scalar for a numpy scalar; columns unchanged."""
     is_scalar = isinstance(value, np.generic) or (isinstance(value, np.ndarray) and value.ndim == 0)
     return value.item() if is_scalar else value

@@ -31,14 +31,10 @@ class Projection:
     def of(self, candidate: Candidate) -> Candidate | None:
         """Returns the configuration that ``candidate`` becomes in the search space.
 
-        Knobs take a value one after the other, in the order of the file. Each takes the first of these values
-        with which all constraints hold whose knobs have a value: its own; the one under ``projection`` of the
-        file; the next smaller ones, the next larger ones (of texts: the others in the order of the file).
-        Where no value is left, the knob before takes its next one. A knob that the candidate lacks begins
-        with the value under ``projection``, or with its first choice.
-
-        A configuration that is allowed is its own projection. None for another strategy, and where no
-        configuration is allowed, or none was found among the first 4000 values tried.
+        Knob after knob, in the file's order, takes the first value that constraints allow: its own, that
+        under ``projection``, next smaller, next larger ones; else the knob before takes its next one. An
+        allowed configuration is its own projection. None for another strategy, and if none was found in 4000
+        values.
         """
         if candidate.strategy != self._space.strategy or self._checks is None:
             return None

@@ -62,10 +62,7 @@ class SearchSpace:
         return math.prod(len(knob.choices) for knob in self.knobs)
 
     def contains(self, candidate: Candidate) -> bool:
-        """Returns whether a candidate is of this strategy and has, for every knob, one of the knob's choices.
-
-        False for a candidate with another knob as well. The constraints may reject a candidate nevertheless.
-        """
+        """Returns whether a candidate is of this strategy and has one of the choices of every knob."""
         values = dict(candidate.choices)
         is_complete = candidate.strategy == self.strategy and values.keys() == set(self.names)
         return is_complete and all(values[knob.name] in knob.choices for knob in self.knobs)
@@ -83,9 +80,7 @@ class SearchSpace:
         return next((each for each in expressions if not each.evaluate(values)), None)
 
 
-# ------------------------------------------------------------------------------
 # Constraints as truth tables: evaluated once per combination of the constraint's knobs, then looked up.
-#
 # A constraint has few knobs with few choices each, while a block has many rows. A constraint whose knobs have
 # too many combinations is evaluated on the rows.
 
@@ -148,8 +143,7 @@ class Rule:
     def of(cls, space: SearchSpace, constraint: Expression) -> "Rule":
         """Returns the rule of a constraint, with its truth table unless that is too large.
 
-        Too large is one of more than TABLE_LIMIT (65536) entries. There is none either where some combination
-        cannot be evaluated. Without a table ``holds`` evaluates the constraint each time.
+        None above TABLE_LIMIT (65536) entries or where one cannot be evaluated: ``holds`` then evaluates.
         """
         knobs = tuple(number for number, name in enumerate(space.names) if name in constraint.names)
         shape = tuple(len(space.knobs[knob].choices) for knob in knobs)
@@ -171,11 +165,7 @@ class Rule:
 
 
 def evaluated(space: SearchSpace, constraint: Expression, picks: Picks, rows: int) -> Truth:
-    """Returns for each of ``rows`` configurations whether the constraint holds.
-
-    ``picks`` maps the index of a knob to an array of choice indices, one per configuration. Raises UsageError
-    where the constraint cannot be evaluated.
-    """
+    """Returns for each of ``rows`` configurations whether the constraint holds."""
     columns = {
         space.knobs[knob].name: np.array(space.knobs[knob].choices)[column]
         for knob, column in picks.items()

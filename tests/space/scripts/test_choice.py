@@ -152,8 +152,15 @@ VARIABLES = variables_of(PROBLEM, MACHINE, threads=1)
 CANDIDATE = Candidate.of(
     "matmul_cpu_direct",
     {
-        **{"block_k": 0, "block_m": 0, "block_n": 0, "loop_order": "ji", "prefetch": 0, "split": "none"},
-        **{"tile_m": 4, "tile_n": 32, "unroll_k": 4},
+        "block_k": 0,
+        "block_m": 0,
+        "block_n": 0,
+        "loop_order": "ji",
+        "prefetch": 0,
+        "split": "none",
+        "tile_m": 4,
+        "tile_n": 32,
+        "unroll_k": 4,
     },
 )
 

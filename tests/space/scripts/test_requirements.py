@@ -257,6 +257,7 @@ def test_a_script_for_gpus_refuses_other_payloads_by_one_line(name: str) -> None
 @pytest.mark.mlir
 @pytest.mark.parametrize("name", ["naive", "mma_sync", "wgmma"])
 def test_a_script_for_gpus_refuses_a_function_without_the_epilogue(name: str) -> None:
-    plain = gpu_payload(Matmul(*F16.sizes, "f16"))
+    m, n, k = F16.sizes
+    plain = gpu_payload(Matmul(m, n, k, "f16"))
     refused = run_wheel(GPU_SCRIPTS[name].script(), plain)
     assert "one linalg.matmul and one linalg.generic after it (bias_relu to f16); such ops" in refused

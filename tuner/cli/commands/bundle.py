@@ -1,8 +1,4 @@
-"""``tuner bundle`` and ``tuner measure``: remote measurement of compiled candidates on a GPU.
-
-``export_`` writes candidates to a bundle, ``measure`` times them on the machine with the GPU,
-``import_`` stores the results.
-"""
+"""``tuner bundle`` and ``tuner measure``: remote measurement of compiled candidates on a GPU."""
 
 import shlex
 import sys

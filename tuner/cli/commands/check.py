@@ -135,8 +135,7 @@ SHOWN = 3  # contractions of a payload in a message, which is one line
 def applied(backends: "Backends", script: str, payload: str, name: str, *, allows_effects: bool) -> str:
     """Returns a payload after a script; both are MLIR text, ``name`` is the script's name for messages.
 
-    Raises TunerError where the script fails; of an exported script that is for another contraction than the
-    payload has, the error names both.
+    ``name``: of the script. Raises TunerError where it fails, with both contractions if it is for another.
     """
     try:
         return backends.apply(script, payload, allows_effects)
@@ -200,10 +199,7 @@ def check_lines(check: "ScriptCheck", recorded_s: float | None) -> list[str]:
 
 
 def check_document(check: "ScriptCheck", recorded_s: float | None, recorded: "Reliability") -> dict[str, Any]:
-    """Returns the JSON document of ``tuner check --json``; ``recorded``: how reliable ``recorded_s`` is.
-
-    ``ratio`` is 1 + the slowdown since the recording, relative to reference kernels.
-    """
+    """Returns the JSON document of ``tuner check --json``; ``recorded``: how reliable ``recorded_s`` is."""
     compared = check.compared
     return {
         "correct": check.finding not in (CheckFinding.FAILED, CheckFinding.COMPILED),

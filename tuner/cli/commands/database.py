@@ -1,8 +1,4 @@
-"""``tuner db``, which maintains the results database, and ``tuner verify-resume``, which tests resumption.
-
-``check_resume`` kills real runs of a recorded space at random moments, resumes them, and compares the
-trials.
-"""
+"""``tuner db``, which maintains the results database, and ``tuner verify-resume``, which tests resumption."""
 
 import contextlib
 import importlib.resources
@@ -292,10 +288,7 @@ def tune_arguments(settings: RunSettings, file: Path) -> tuple[str, ...]:
 
 
 def uninterrupted_trials(settings: RunSettings, backends: Backends, folder: Path) -> tuple[StoredTrial, ...]:
-    """Runs a replay without a kill, in this process, and returns its trials by number.
-
-    The run is stored in a new database in ``folder``. Raises KeyboardInterrupt where the run is interrupted.
-    """
+    """Runs a replay in a new database in ``folder``, without a kill; returns its trials by number."""
     with Store.open(str(folder / f"uninterrupted_{settings.sampler}.db")) as store:
         tuned = begin(settings, backends, store, Interruption())
         if tuned.is_interrupted:

@@ -88,7 +88,7 @@ def run(
         parse_sizes(block, "block"),
         values,
         shared,
-        tuple(parse_block_index(text) for text in only) or None,
+        tuple(parse_sizes(text + ",0" * (2 - text.count(",")), "only") for text in only) or None,
         schedule_seed,
     )
     if save is not None:
@@ -218,9 +218,3 @@ def parse_sizes(text: str, what: str) -> tuple[int, int, int]:
         raise UsageError(f"{what}: found {text!r}, allowed x,y,z such as 8,8,1")
     x, y, z = (*(int(size) for size in text.split(",")), 1, 1)[:3]
     return x, y, z
-
-
-def parse_block_index(text: str) -> tuple[int, int, int]:
-    """Returns the index (x, y, z) of a block from ``x,y,z``, ``x,y`` or ``x``; missing ones are 0."""
-    missing = 2 - text.count(",")
-    return parse_sizes(text + ",0" * missing, "only")

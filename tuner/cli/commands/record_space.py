@@ -191,7 +191,8 @@ def export_runs_as_t4(
             if not trials:
                 print(f"note: run {run.id}: has no trials: {run.settings.problem.key}", file=sys.stderr)
                 continue
-            files[t4_name(run)] = t4_bytes(Recording((run,), trials), is_compressed=True)
+            problem = run.settings.problem.key.replace("->", "_to_").replace("=", "_").replace(" ", "_")
+            files[f"{problem}_run{run.id}{SUFFIX}"] = t4_bytes(Recording((run,), trials), is_compressed=True)
             written.append(run)
     if not files:
         raise UsageError("t4: found no trials")
@@ -201,9 +202,3 @@ def export_runs_as_t4(
     if as_json:
         listed = [{"run": run.id, "file": str(path)} for run, path in zip(written, paths, strict=True)]
         print_json({"format": "t4", "files": [str(path) for path in paths], "runs": listed})
-
-
-def t4_name(run: "Run") -> str:
-    """Returns the name of a run's file: ``matmul_64x96x33_f32_nn_none_run3.t4.json.gz``."""
-    problem = run.settings.problem.key.replace("->", "_to_").replace("=", "_")
-    return f"{problem.replace(' ', '_')}_run{run.id}{SUFFIX}"

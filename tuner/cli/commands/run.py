@@ -166,10 +166,7 @@ def run(context: click.Context, /, payload: Path, as_json: bool, **texts: Any) -
 
 @contextlib.contextmanager
 def noting_slowness(payload: Path, text: str, after_s: float = SLOW_S) -> Iterator[None]:
-    """Context manager: says on stderr, once, that its body takes longer than ``after_s`` seconds.
-
-    MLIR's bufferization of long chains of operations takes a time that grows faster than their number.
-    """
+    """Context manager: says on stderr, once, that its body takes longer than ``after_s`` seconds."""
     lines = text.count("\n") + 1
     line = f"note: {payload}: {lines} lines; still at work, for {RUN_TIMEOUT_S:.0f} s at most"
     timer = threading.Timer(after_s, print, (line,), {"file": sys.stderr, "flush": True})

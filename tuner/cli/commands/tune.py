@@ -130,7 +130,6 @@ def several_document(all_tuned: "tuple[TunedRun, ...]", store: "Store") -> dict[
 def _compromise(
     all_tuned: "tuple[TunedRun, ...]", store: "Store"
 ) -> "tuple[Compromise | None, list[Comparable | NotComparable]]":
-    """Returns the compromise, and its comparison with the fastest trial per machine."""
     compromise = best_compromise(tuple(store.trials(TrialQuery(run=each.run.id)) for each in all_tuned))
     if compromise is None:
         return None, []

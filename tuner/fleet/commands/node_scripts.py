@@ -17,10 +17,7 @@ LOCAL_HOSTS: Final = ("", "localhost", "127.0.0.1", "::1")
 
 @dataclass(frozen=True)
 class NodeCommand:
-    """The command that starts a node on another machine, with the environment variables that it needs.
-
-    Raises UsageError for options that no node accepts, and for a database URL with a password.
-    """
+    """The command that starts a node on another machine, with the environment variables that it needs."""
 
     url: str  # of the fleet's database, without a password: others read scripts
     target: str = "cpu"
@@ -106,8 +103,7 @@ def kubernetes_manifest(
 ) -> str:
     """Returns the YAML manifest of a Deployment whose pods are nodes, for ``kubectl apply``.
 
-    ``cores``: of each pod; ``secret``: name of a Secret with certificates for the database, "" for none. It
-    is mounted at /etc/tuner-fleet (MOUNTED), which ``command.certificates`` has to name. Raises UsageError
+    ``secret``: with certificates, mounted at /etc/tuner-fleet (MOUNTED), or "". Raises UsageError
     for fewer than 1 node or core.
     """
     import yaml
@@ -170,10 +166,8 @@ def _pod(command: NodeCommand, cores: int, image: str, secret: str) -> dict[str,
 def slurm_job(command: NodeCommand, nodes: int, cores: int, time: str, options: tuple[str, ...] = ()) -> str:
     """Returns a script for ``sbatch``: a job array, each of whose ``nodes`` jobs is a node of the fleet.
 
-    ``cores`` are the processors of each node, ``time`` is the time limit as SLURM writes it ("02:00:00"),
-    ``options`` are further options of sbatch, such as "--partition=gpu". A node is signalled to end 120 s
-    (DRAIN_S) before its time limit. Raises UsageError for fewer than 1 node or core, and for a time or an
-    option of several lines.
+    ``time``: as SLURM writes it ("02:00:00"); ``options``: of sbatch. A node is signalled 120 s (DRAIN_S)
+    before it. Raises UsageError for fewer than 1 node or core, and texts of several lines.
     """
     # exclusive use of the GPU or machine on which a node measures
     exclusive = ("--gres=gpu:1",) if command.needs_gpu else ("--exclusive",) * command.has_device
@@ -205,9 +199,8 @@ LOG = "tuner-fleet.log"  # in the folder where SSH begins
 def ssh_lines(command: NodeCommand, hosts: tuple[str, ...]) -> str:
     """Returns a shell script with one line per host that starts a node there over ssh.
 
-    The node keeps running when the connection ends. ``-n`` keeps ssh from reading the script's remaining
-    lines as its input. Raises UsageError for a host's name that ssh would read as an option, and for one that
-    is empty or has control characters.
+    ``-n`` keeps ssh from reading the script as input. Raises UsageError for a name
+    that is empty, has control characters, or that ssh would read as an option.
     """
     remote = f"{' '.join(command.assignments)} nohup {shlex.join(command.words)} >>{LOG} 2>&1 </dev/null &"
     for host in hosts:

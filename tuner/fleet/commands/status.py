@@ -215,8 +215,7 @@ SPARED = ("job queue", "seen", "target")  # columns of NODES that a narrow termi
 def status_text(status: FleetStatus, columns: int | None = None, database_text: str = "") -> str:
     """Returns the tables of a fleet's nodes, devices and job queues, for a terminal ``columns`` wide.
 
-    ``columns`` None: any width. Letters stand for compiler builds, which are listed below. ``database_text``
-    is the ``--db`` option for the printed command, with a leading space; "" for the default database.
+    ``columns`` None: any width. ``database_text``: the ``--db`` option with a leading space, or "".
     """
     compiler_builds = sorted(
         {seen.node.compiler_build for seen in status.nodes} | {each.compiler_build for each in status.queues}
@@ -236,7 +235,6 @@ def status_text(status: FleetStatus, columns: int | None = None, database_text: 
 
 
 def _letters(index: int) -> str:
-    """Returns A, B, ..., Z, AA, AB, ..."""
     first = "" if index < len(ascii_uppercase) else _letters(index // len(ascii_uppercase) - 1)
     return first + ascii_uppercase[index % len(ascii_uppercase)]
 

@@ -3,8 +3,11 @@
 On a processor without AVX512-BF16, LLVM of the JIT's wheel crashes where it has to round to bf16, or to
 pass or collect single bf16 numbers: the library function for rounding has no name there. Takes functions in
 LLVM dialect; gives functions in which only constants are bf16, the same on every processor. Rounding is to
-nearest even, as in hardware, but subnormal numbers are kept; a NaN stays a NaN. Not handled: dot products of
-AVX512-BF16, whose operands are bf16 and which need a processor with AVX512-BF16 anyway.
+nearest even, as in hardware, but subnormal numbers are kept; a NaN stays a NaN.
+
+Code with dot products of AVX512-BF16 needs a processor with AVX512-BF16, which also rounds; the rest of it is
+integers too: where the processor has AVX512-FP16 as well, LLVM of the wheel crashes on shuffles and masked
+loads with zeros of bf16 ("Cannot select: f16 = bitcast ConstantFP:bf16").
 
     llvm.func @f(%x: bf16) -> f32 {
       %wide = llvm.fpext %x : bf16 to f32
@@ -22,6 +25,7 @@ from tuner.mlir.ir.building import value
 from tuner.mlir.ir.reading import attributes_of, walk_where
 
 BF16, STORED, WIDE, WORD = "bf16", "i16", "f32", "i32"
+DOT = "llvm.x86.avx512bf16.dpbf16ps"
 CONSTANT, EXTEND, ROUND = "llvm.mlir.constant", "llvm.fpext", "llvm.fptrunc"
 ARITHMETIC = tuple(f"llvm.{name}" for name in ("fadd", "fsub", "fmul", "fdiv", "frem", "fneg", "fcmp"))
 COMPUTING = (EXTEND, ROUND, *ARITHMETIC, "llvm.fptosi", "llvm.fptoui", "llvm.sitofp", "llvm.uitofp")
@@ -41,69 +45,71 @@ UNORDERED = 14  # predicate "uno" of llvm.fcmp: true where one operand is NaN
 
 
 def store_bf16_as_integers(module: ir.Module) -> None:
-    """Changes bf16 values of host functions to 16-bit integers and computes on them in f32, in place."""
+    """Changes bf16 values of host functions to 16-bit integers and computes on them in f32, in place.
+
+    Dot products of AVX512-BF16 take vectors of bf16, which are bit casts of the integers; next to them the
+    processor rounds.
+    """
     functions = [op.operation for op in module.body.operations if op.operation.name == "llvm.func"]
+    dots = [dot for function in functions for dot in walk_where(function, _is_dot_product)]
+    kept = []  # roundings by the processor
     for op in [op for function in functions for op in walk_where(function, _touches_bf16)]:
         if op.name == CONSTANT:
             _reinterpret(op)
+        elif dots and op.name == ROUND:
+            _use_bits(op)
+            kept.append(op)
         elif op.name in COMPUTING or (
             op.name.startswith(INTRINSIC) and not op.name.removeprefix(INTRINSIC).startswith(MOVING)
         ):
-            with ir.InsertionPoint(op), op.location:
-                operands = [_widened(each) if BF16 in str(each.type) else each for each in op.operands]
-                kinds = [_with(each.type, WIDE) for each in op.results]
-                if op.name in (EXTEND, ROUND) and operands[0].type == kinds[0]:
-                    results = operands
-                else:
-                    attributes = attributes_of(op)
-                    made = ir.Operation.create(
-                        op.name, results=kinds, operands=operands, attributes=attributes
-                    )
-                    results = list(made.results)
-                for old, new in zip(op.results, results, strict=True):
-                    old.replace_all_uses_with(_rounded(new, old.type) if BF16 in str(old.type) else new)
-            op.erase()
+            _compute_in_f32(op)
     for op in [op for each in functions for op in walk_where(each, lambda op: bool(op.name != CONSTANT))]:
-        _retype(op)
+        if op not in kept:
+            _retype(op)
+    for dot in dots:
+        with ir.InsertionPoint(dot), dot.location:
+            for position, operand in enumerate(dot.operands):
+                if STORED in str(operand.type):
+                    dot.operands[position] = value("llvm.bitcast", _with(operand.type, BF16, STORED), operand)
 
 
-def load_masked_bf16_as_integers(module: ir.Module) -> None:
-    """Loads vectors of bf16 under a mask as 16-bit integers, in place; everything else stays bf16.
-
-    On a processor with both AVX512-FP16 and AVX512-BF16, LLVM of the JIT's wheel crashes on such a load of
-    zeros where the mask is off: "Cannot select: f16 = bitcast ConstantFP:bf16".
-    """
-    for op in walk_where(module.operation, _loads_masked_bf16):
-        pointer, mask, *other = op.operands
-        kind = op.results[0].type
-        with ir.InsertionPoint(op), op.location:
-            stored = [value("llvm.bitcast", _with(kind, STORED), each) for each in other]
+def _compute_in_f32(op: Op) -> None:
+    with ir.InsertionPoint(op), op.location:
+        operands = [_widened(each) if BF16 in str(each.type) else each for each in op.operands]
+        kinds = [_with(each.type, WIDE) for each in op.results]
+        if op.name in (EXTEND, ROUND) and operands[0].type == kinds[0]:
+            results = operands
+        else:
             made = ir.Operation.create(
-                op.name,
-                results=[_with(kind, STORED)],
-                operands=[pointer, mask, *stored],
-                attributes=attributes_of(op),
+                op.name, results=kinds, operands=operands, attributes=attributes_of(op)
             )
-            op.results[0].replace_all_uses_with(value("llvm.bitcast", kind, made.results[0]))
-        op.erase()
-
-
-def _loads_masked_bf16(op: Op) -> bool:
-    return bool(op.name == "llvm.intr.masked.load") and BF16 in str(op.results[0].type)
+            results = list(made.results)
+        for old, new in zip(op.results, results, strict=True):
+            old.replace_all_uses_with(_rounded(new, old.type) if BF16 in str(old.type) else new)
+    op.erase()
 
 
 def _touches_bf16(op: Op) -> bool:
     return any(BF16 in str(each.type) for each in (*op.operands, *op.results))
 
 
+def _is_dot_product(op: Op) -> bool:
+    return bool(op.name == "llvm.call_intrinsic" and DOT in str(op.attributes["intrin"]))
+
+
 def _reinterpret(constant: Op) -> None:
     """Replaces uses of a constant by its bits; the constant itself keeps its type, unless it is an array."""
-    number = constant.results[0]
-    if str(number.type).startswith(ARRAY):
-        number.replace_all_uses_with(_integer_array(constant))
-        return
+    if str(constant.results[0].type).startswith(ARRAY):
+        constant.results[0].replace_all_uses_with(_integer_array(constant))
+    else:
+        _use_bits(constant)
+
+
+def _use_bits(op: Op) -> None:
+    """Replaces uses of an op's result by its bits, which are bf16 again until they are retyped."""
+    number = op.results[0]
     uses = [(use.owner, use.operand_number) for use in number.uses]
-    with ir.InsertionPoint.after(constant), constant.location:
+    with ir.InsertionPoint.after(op), op.location:
         bits = value("llvm.bitcast", _with(number.type, STORED), number)
         again = value("llvm.bitcast", number.type, bits)
     for owner, position in uses:
@@ -156,8 +162,8 @@ def _retype(op: Op) -> None:
         op.erase()
 
 
-def _with(kind: Type, element: str) -> Type:
-    return ir.Type.parse(str(kind).replace(BF16, element))
+def _with(kind: Type, element: str, was: str = BF16) -> Type:
+    return ir.Type.parse(str(kind).replace(was, element))
 
 
 def _number(kind: Type, number: int) -> Value:

@@ -12,7 +12,7 @@ from tuner.core.fusions import FUSION_ENTRY, NUMBER_TYPES, FusionCode
 from tuner.core.interfaces import Partition
 from tuner.mlir.bindings import ir
 from tuner.mlir.cpu.amx_emulation import tiles_as_vectors
-from tuner.mlir.cpu.bf16_emulation import BF16, load_masked_bf16_as_integers, store_bf16_as_integers
+from tuner.mlir.cpu.bf16_emulation import BF16, store_bf16_as_integers
 from tuner.mlir.cpu.failed_assertions import return_failed_assertions
 from tuner.mlir.cpu.masks import fill_masked_lanes, read_masks_as_bytes, unmask_truths
 from tuner.mlir.cpu.pipeline import (
@@ -117,9 +117,6 @@ def reject_what_the_jit_cannot_take(llvm_text: str) -> None:
             )
 
 
-BF16_DOT = "llvm.x86.avx512bf16.dpbf16ps"  # the intrinsic, whose operands stay bf16
-
-
 # By which a shipped CPU script finds its functions again after bufferization: strategies/_matmul_cpu.mlir.j2.
 SCRIPT_MARKS = ("tuned", "part_0", "part_1")
 
@@ -159,12 +156,12 @@ def lower_to_llvm(module: ir.Module, *, emulates: bool = False) -> str:
 def jit_text(module: ir.Module) -> str:
     """Returns the text of a module in LLVM dialect for the JIT; changes the module in place.
 
-    bf16 is stored as 16-bit integers, but next to dot products of AVX512-BF16. Exported functions get
+    bf16 is stored as 16-bit integers. Exported functions get
     ``no-builtins``, so that LLVM does not replace their loops by library calls.
     """
     text = str(module)
     if BF16 in text:
-        (load_masked_bf16_as_integers if BF16_DOT in text else store_bf16_as_integers)(module)
+        store_bf16_as_integers(module)
         text = str(module)
     marked = f"attributes {{{EXPORTED}}}"
     return text.replace(marked, f"attributes {{{EXPORTED}, {NO_BUILTINS}}}")

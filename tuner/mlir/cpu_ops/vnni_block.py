@@ -286,10 +286,11 @@ class PairBlockOp(InPlaceOp, name="pair_block"):
         }
         vector.store %total, %c[%i, %j] : memref<1x16xf32>, vector<16xf32>
 
-    Attributes, i64: those of ``tuner.vnni_block``, and ``dots``, 1 for the instruction of AVX512-BF16,
-    vdpbf16ps (default 0: f32 arithmetic). The handle (a func.func) stays valid. Silenceable failure: a matmul
-    that is not of memrefs of static sizes of bf16 into f32, a tile_n that is no multiple of ``lanes``, and
-    ``dots`` with other than 16 lanes.
+    Attributes, i64: those of ``tuner.vnni_block`` (``tile_m``, ``tile_n``, ``lanes``, ``panels_first``,
+    ``fetches_a``, ``fetches_b``, ``columns``, ``last_columns``), and ``dots``, 1 for vdpbf16ps of AVX512-BF16
+    (default 0: f32 arithmetic). The handle (a func.func) stays valid. Silenceable failure: a matmul that is
+    not of memrefs of static sizes of bf16 into f32, a tile_n that is no multiple of ``lanes``, and ``dots``
+    with other than 16 lanes.
     """
 
     def change(self, function: Op) -> str | None:

@@ -40,11 +40,8 @@ def require_folder(folder: Path) -> None:
 def write_folder(folder: Path, files: Mapping[str, bytes]) -> tuple[Path, ...]:
     """Writes files into a folder, which is made where it is missing; returns their paths.
 
-    All files are complete on the disk before the first one gets its name, so that an error leaves the folder
-    as it was. Other files of the folder stay; files of the same names are replaced. A name may have folders
-    in it: ``x86_64/matmul/f32.yaml``.
-
-    Raises UsageError for a path that is a file, and where the folder or a file cannot be written.
+    Complete on the disk before the first gets its name: an error leaves the folder as it was. Raises
+    UsageError where the folder or a file cannot be written.
     """
     require_folder(folder)
     try:

@@ -24,10 +24,8 @@ def table_lines(
 ) -> list[str]:
     """Returns the lines of a text table, fitted to ``columns`` characters where that is possible.
 
-    In a table that is too wide, long cells are wrapped. Where that would make a column of text narrower than
-    24 characters, columns among ``spared`` are first left out, in the order given, which a line below the
-    table states; then text is wrapped at as few as 6 characters. A column of numbers only ("-" counts as one)
-    is right-aligned and never wrapped.
+    Long cells are wrapped; before text gets narrower than 24 characters, columns of ``spared`` are left out,
+    in that order. Columns of numbers are right-aligned and never wrapped.
     """
     rows = [tuple(map(printable, row)) for row in rows]
     kept, left_out = list(range(len(header))), list[str]()
@@ -184,11 +182,7 @@ def initial_configurations_text(points: tuple[InitialConfiguration, ...]) -> str
 
 
 def wrapped(lines: Iterable[str], columns: int | None = SUMMARY_COLUMNS) -> list[str]:
-    """Returns lines of a summary wrapped at ``columns`` characters (None: not at all).
-
-    Continued lines are indented by SUMMARY_INDENT (10). A line with a command to type is not wrapped, and no
-    word is broken. Empty lines are left out, unless ``columns`` is None. Control characters are escaped.
-    """
+    """Returns lines of a summary wrapped at ``columns`` characters (None: not at all)."""
     lines = map(printable, lines)
     if columns is None:
         return [*lines]

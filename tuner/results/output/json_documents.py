@@ -24,7 +24,7 @@ from tuner.core.machine import Conditions
 from tuner.core.problem import Problem
 from tuner.core.records import Measurement
 from tuner.core.round_quality import StoredRound
-from tuner.core.runs import Counts, DatabaseInfo, InitialConfiguration, Run, StoredTrial
+from tuner.core.runs import Counts, DatabaseInfo, Run, StoredTrial
 from tuner.core.serialization import encode, printable, utc_text
 from tuner.space.scripts.requirements import custom_ops
 
@@ -42,10 +42,7 @@ CSV_COLUMNS = (
 
 
 def tune_document(run: Run, counts: Counts, selected: SelectedResult | None, seconds: float) -> Document:
-    """Returns the JSON document of ``tuner tune --json``: the run, its trial counts and its selected result.
-
-    ``selected`` None: no trial has a time that counts (one that is neither stale nor early-stopped).
-    """
+    """Returns the document of ``tune --json``; ``selected`` None: no trial has a time that counts."""
     return {
         "run": run.id,
         "status": run.status,
@@ -59,7 +56,10 @@ def tune_document(run: Run, counts: Counts, selected: SelectedResult | None, sec
         **_selected_documents(selected, run),
         "roofline": encode(run.roofline),
         "idle_share": run.idle_share,
-        "first": first_document(run.settings.first or ()),
+        "first": [
+            {"origin": point.origin, "source": point.source, **candidate_document(point.candidate)}
+            for point in run.settings.first or ()
+        ],
         "seconds": seconds,
     }
 
@@ -89,14 +89,6 @@ def slowdown_document(compared: Comparable | NotComparable) -> Document:
     }
 
 
-def first_document(points: tuple[InitialConfiguration, ...]) -> list[Document]:
-    """Returns JSON of the configurations that a run tried before its sampler proposed any, in order."""
-    return [
-        {"origin": point.origin, "source": point.source, **candidate_document(point.candidate)}
-        for point in points
-    ]
-
-
 def problem_document(problem: Problem) -> Document:
     """Returns the JSON document of a problem; ``output`` is never empty, ``group`` the hash of a fusion."""
     document = {**encode(ProblemDocument.of(problem)), "output": problem.result_dtype}
@@ -112,9 +104,7 @@ def counts_document(counts: Counts) -> Document:
 def baseline_document(run: Run, best: StoredTrial) -> Document | None:
     """Returns JSON of the baseline's time and its ratio to the run's best trial; None without a baseline.
 
-    ``ratio`` above 1 means that the tuned kernel is faster. ``choice`` is what the user chose, null for the
-    default; ``operands_offset_bytes`` how far operands lay past a cache line, null on a GPU; ``libraries``
-    all that the fastest was chosen from.
+    ``ratio`` above 1: the tuned kernel is faster. ``operands_offset_bytes``: past a cache line.
     """
     baseline, compared = run.baseline, against_baseline(run, best)
     if baseline is None or compared is None:
@@ -321,8 +311,7 @@ def _selected_documents(selected: SelectedResult | None, run: Run) -> Document:
 def csv_cell(value: object) -> object:
     """Returns a cell that a spreadsheet does not evaluate: text that starts like a formula gets a leading '.
 
-    Control characters in texts are escaped; numbers stay unchanged. Source:
-    https://owasp.org/www-community/attacks/CSV_Injection.
+    Source: https://owasp.org/www-community/attacks/CSV_Injection.
     """
     if not isinstance(value, str) or NUMBER.fullmatch(value):
         return value

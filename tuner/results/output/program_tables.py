@@ -118,11 +118,7 @@ PARTS_SPARED = ("before", "kind")  # columns that a narrow terminal loses first
 
 
 def fusion_table(fusions: tuple[ExplainedFusion, ...]) -> tuple[Row, ...]:
-    """Returns the table of a program's fusions in order, its header first.
-
-    The column of the times before the tuning is there where a fusion has one; loops have their reason in
-    place of strategy and knobs.
-    """
+    """Returns the table of a program's fusions in order, its header first."""
     rows = (PARTS_HEADER, *(_part_row(number, each) for number, each in enumerate(fusions)))
     if any(each.before_s is not None for each in fusions):
         return rows

@@ -42,7 +42,6 @@ if TYPE_CHECKING:
     from rich.table import Table
 
 
-# ------------------------------------------------------------------------------
 # Live progress on stderr: a line updated in place on a terminal; otherwise plain lines at intervals.
 
 
@@ -220,7 +219,6 @@ def share_done(event: TrialDone, settings: RunSettings) -> float:
     return min(1.0, max(spent))
 
 
-# ------------------------------------------------------------------------------
 # Live progress of a campaign on stderr: a table on a terminal; otherwise plain lines at intervals.
 
 

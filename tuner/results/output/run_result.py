@@ -105,9 +105,8 @@ def other_cache_lines(others: Sequence[StoredTrial]) -> list[str]:
 def tied_lines(selected: SelectedResult, run: Run, database_text: str = "") -> list[str]:
     """Returns lines on the other trials tied with the fastest, with their times relative to the best trial's.
 
-    [] if there are none; at most TIED_SHOWN (8) are named. They are called tied only where the timing was
-    reliable and quiet enough. Otherwise a line says that this round of timing cannot separate them, and if
-    the times are not marked unreliable, a line with the command that times again follows.
+    TIED_SHOWN (8) at most. Where the timing was unreliable or noisy, a line says that it cannot separate
+    them, and how to time again.
     """
     others = [trial for trial in selected.tied if trial is not selected.best]
     if not others:
@@ -173,10 +172,7 @@ def _again_line(run: Run, database_text: str) -> str:
 def verified_lines(
     tuned: "TunedRun", promising: "Sequence[PendingTrial]", database_text: str = "", facts: str = ""
 ) -> list[str]:
-    """Returns the result of a run whose target times nothing: verified trials, next commands.
-
-    ``promising`` are trials to time on a GPU, the most promising first; ``facts`` say why it is.
-    """
+    """Returns the result of a run whose target times nothing: verified trials, next commands."""
     run, counts = tuned.run, tuned.counts
     exported = f"--trial {promising[0].id} -o verified.mlir" if promising else "--trial ID -o verified.mlir"
     here = ": their code cannot run on this processor, nothing of them was verified"

@@ -82,11 +82,7 @@ REASON_LIMIT = 60  # characters of a failure in a table
 def history_table(
     trials: tuple[StoredTrial, ...], columns: int | None = None, best: Collection[int] = ()
 ) -> list[str]:
-    """Returns a table of one or more trials, one per line.
-
-    Of several trials, a run, problem, target or number of threads that all have, and knobs that are constant
-    in a strategy, are stated once below. ``best`` are the ids of trials to mark as the best.
-    """
+    """Returns a table of one or more trials, one per line."""
     choices: dict[str, list[Choices]] = {}
     for trial in trials:
         choices.setdefault(trial.strategy, []).append(trial.record.candidate.choices)

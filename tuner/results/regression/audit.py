@@ -1,8 +1,4 @@
-"""Audit of the best trials: recompiled by today's compiler, and evaluated again where the code has changed.
-
-``audit`` recompiles each trial; changed code is verified and timed by ``evaluated``, as an
-``EvaluationCase``.
-"""
+"""Audit of the best trials: recompiled by today's compiler, and evaluated again where code has changed."""
 
 import contextlib
 import enum
@@ -48,8 +44,7 @@ class EvaluationCase:
 def known_code(record: Record) -> Recall:
     """Returns a recall function (script_sha256, artifact_sha256) that knows only the code of ``record``.
 
-    For an equal ``artifact_sha256`` it returns the record, marked as reused, else None. A script is never
-    known: whether it still compiles to the same code is the question.
+    A script is never known: whether it still compiles to the same code is the question.
     """
 
     def recall(_script_sha256: str, artifact_sha256: str) -> Record | None:
@@ -59,22 +54,14 @@ def known_code(record: Record) -> Recall:
     return recall
 
 
-def nothing_known(_script_sha256: str, _artifact_sha256: str) -> None:
-    """Returns None for any hashes: the recall function with which every candidate is evaluated."""
-
-
 @contextlib.contextmanager
 def runner_of(
     backends: Backends,
     case: EvaluationCase,
     bind: Callable[[Candidate], Script],
-    recall: Recall = nothing_known,
+    recall: Recall = lambda _script, _artifact: None,
 ) -> "Iterator[AbstractRunner]":
-    """Context manager: yields a runner with one compile worker, and closes it.
-
-    ``recall`` returns the record that is known for a script or code, which is then not evaluated. Raises
-    UsageError where the machine has too little memory for the problem.
-    """
+    """Context manager: yields a runner with one compile worker, and closes it."""
     require_memory(case.problem, backends.machine())
     order = RunnerOrder(case.problem, case.target, bind, recall)
     outcomes = backends.kind(case.target).outcomes_with(case.baseline)
@@ -106,10 +93,7 @@ class AuditStatus(enum.Enum):
 
     @property
     def holds(self) -> bool:
-        """True if the trial is not slower today: the code is the same, or was timed and is not slower.
-
-        The recorded time of TIMED_AGAIN is stale nevertheless, since it is of other code.
-        """
+        """True if the trial is not slower today: the code is the same, or was timed and is not slower."""
         return self in (AuditStatus.UNCHANGED, AuditStatus.SAME_CODE, AuditStatus.TIMED_AGAIN)
 
     @property
@@ -134,11 +118,8 @@ def audit(
 ) -> Iterator[Audited]:
     """Audits the best trials of this machine one by one: recompiles them, and evaluates changed code again.
 
-    Stores each such evaluation as a new run, and marks the recorded time as stale where the outcome is
-    TIMED_AGAIN, SLOWER or FAILED. Then the next best trial of the same problem, target and threads is audited
-    as well, up to 8 trials of each.
-
-    ``tolerated``: relative slowdown that is not reported as slower, 0.05 for 5 %.
+    Evaluations become runs; recorded times of other code become stale, and then the next best trial is
+    audited, up to 8 per problem. ``tolerated``: relative, 0.05 for 5 %.
     """
     done: set[int] = set()
     for _ in range(BEST_TRIALS_OF_A_PROBLEM):

@@ -1,8 +1,4 @@
-"""The gate: a file of candidates with recorded code and times, and whether today's code is slower.
-
-``check_entry`` compiles the candidate of an entry again and times the new code interleaved with the
-recorded code.
-"""
+"""The gate: a file of candidates with recorded code and times, and whether today's code is slower."""
 
 import base64
 import binascii
@@ -57,8 +53,6 @@ CODE_LIMIT_BYTES: Final = 64 << 20  # of one entry, unpacked
 
 @dataclass(frozen=True)
 class _Code:
-    """The artifact of an entry in JSON: code compressed, in base64."""
-
     artifact_sha256: str
     code: bytes
     panels: tuple[Partition, ...]  # thread partitions; gate files have this key
@@ -125,10 +119,7 @@ def gate_file_bytes(file: GateFile) -> bytes:
 
 
 def read_gate_file(path: Path) -> GateFile:
-    """Reads a gate file. Raises UsageError for an unreadable file, an empty one and wrong values.
-
-    The message names the place of the first wrong value.
-    """
+    """Reads a gate file. Raises UsageError for an unreadable file, an empty one and wrong values."""
     head = parsed(read_text(path, "a file of tuner gate", FILE_LIMIT_BYTES), f"{path}")
     require_format(head, FORMAT, VERSION, f"{path}")
     entries = head.get("entries")
@@ -188,10 +179,7 @@ class GateResult:
 
     @property
     def compared(self) -> Comparable | NotComparable:
-        """Returns the ratio of the current code's time to the recorded code's, or why there is none.
-
-        The status needs no ratio: the sessions are interleaved, and other load lengthens both codes.
-        """
+        """Returns the ratio of the current code's time to the recorded code's, or why there is none."""
         if self.slowdown is None:
             return NotComparable(self.reason)
         return session_comparison(self.slowdown, self.reliability.unreliable)
@@ -208,8 +196,7 @@ class GateSession:
 def recorded_entry(backends: Backends, store: "Store", trial: StoredTrial) -> GateEntry:
     """Returns a new gate entry of a trial's candidate, which is compiled, verified and timed now.
 
-    Raises UsageError for a replayed trial, a trial of another machine, and a candidate that fails or is not
-    timed.
+    Raises UsageError for a replay, a trial of another machine, and a candidate that fails.
     """
     record, run = trial.record, store.run(trial.run)
     if not record.target.has_machine:
@@ -244,11 +231,7 @@ def recorded_entry(backends: Backends, store: "Store", trial: StoredTrial) -> Ga
 
 
 def check_entry(backends: Backends, entry: GateEntry, limits: SlowdownLimits, seed: int = 0) -> GateResult:
-    """Checks one entry of a gate file: compiles its candidate again and times it against the recorded code.
-
-    Equal code is not timed; changed code is verified first and then timed interleaved with the recorded code.
-    Code that needs instructions which this machine lacks is FAILED. Raises UsageError for too little memory.
-    """
+    """Compiles an entry's candidate again and times it against the recorded code, unless it is equal."""
     case = EvaluationCase(entry.problem, entry.target, entry.threads, seed)
     try:
         needs = instructions_needed(entry.artifact.host_code)
@@ -275,8 +258,7 @@ def compared(
 ) -> GateResult:
     """Times the current code interleaved with an entry's recorded code until the result is clear.
 
-    Sessions are added until they show a slowdown or rule one out by ``limits``, at most 30; otherwise the
-    status is UNCLEAR. FAILED where either code does not run. ``spare_cores``: cores without a timed thread.
+    By ``limits``, in 30 sessions at most; else UNCLEAR. FAILED where either code does not run.
     """
     then = BoundRecord(entry_record(entry), Script("", entry.script_sha256), entry.artifact)
     taken: list[GateSession] = []
@@ -308,11 +290,7 @@ def compared(
 def turns(
     runner: AbstractRunner, then: BoundRecord, current: BoundRecord, spare_cores: int
 ) -> Iterator[GateSession | None]:
-    """Yields up to 30 sessions, each of which loads old and new code anew and times them interleaved.
-
-    ``then`` is the old code, which is also loaded twice to measure the noise. ``spare_cores``: cores without
-    a timed thread. Yields None and ends where either code fails.
-    """
+    """Yields up to 30 sessions, each of which loads old and new code anew and times them interleaved."""
     quietest_s = math.inf  # of the reference kernel
     for _ in range(SESSIONS_LIMIT):
         timed = runner.remeasure((then, then, current), SESSION_EFFORT)

@@ -76,8 +76,6 @@ class ScriptCheck:
 
 @dataclass(frozen=True)
 class _Session:
-    """One session of today."""
-
     kernel: Measurement | None  # None: the kernel failed
     times: RoundTimes | None
     objection: str  # why the session's times cannot be relied on; "" where they can
@@ -86,10 +84,8 @@ class _Session:
 def limits_of(max_slowdown: float) -> SlowdownLimits:
     """Returns the limits of a check for the largest slowdown that a user accepts (0.05 for 5 %).
 
-    ``tolerated`` is ``max_slowdown`` minus 3 percentage points, but at least 2 %: only a slowdown that is
-    surely greater is reported. The 3 points are what the regression gate (2 % against 5 %) can distinguish.
-    ``excluded`` is the middle between ``tolerated`` and ``max_slowdown``, but at most ``max_slowdown``: the
-    check passes once the interval ends below it.
+    ``tolerated``: 3 points less (what the gate can distinguish), at least 2 %; ``excluded``: the middle of
+    both, at most ``max_slowdown``.
     """
     gate = SlowdownLimits()
     resolved = gate.excluded - gate.tolerated
@@ -102,9 +98,8 @@ def checked(
 ) -> ScriptCheck:
     """Verifies and times an exported script in child processes, and compares with its recorded time.
 
-    ``provenance`` is what the script's header records. The result is VERIFIED where the target times nothing
-    or the header has no time, and CANNOT_TELL where the time is of another machine or unreliable. Raises
-    UsageError for too little memory, and for a script that needs instructions which this machine lacks.
+    VERIFIED without times, CANNOT_TELL for times of another machine or unreliable ones. Raises UsageError for
+    too little memory or missing instructions.
     """
     require_offered(backends, provenance.target, provenance.needs, "the script")
     baseline = ""  # the target's default
@@ -151,11 +146,8 @@ def compared(
 ) -> ScriptCheck:
     """Times an exported script in sessions and compares with its recorded time, relative to reference codes.
 
-    Each session loads the code anew. Sessions end when they rule out a slowdown, after 15 undisturbed ones,
-    or when six or more, and at least half of all, are disturbed. A slowdown is reported only at the end: some
-    sessions in a row may agree on a disturbance of seconds.
-
-    ``current`` is the script's record of today; ``spare_cores`` are idle during the measurement.
+    Until a slowdown is ruled out, after 15 undisturbed sessions, or if six and half of all are disturbed. A
+    slowdown is reported only at the end: sessions in a row may share a disturbance.
     """
     recorded = provenance.round or RecordedRound(provenance.median_s or math.nan, noise=0.0)
     library = None if provenance.baseline is None else provenance.baseline.name

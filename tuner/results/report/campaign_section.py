@@ -1,8 +1,4 @@
-"""A report's section about a campaign: the map of times, the curve of portfolios, the tuned program.
-
-``group_section_of`` calls ``time_map_of`` and ``portfolio_curve_of``; ``program_section_of`` is for
-campaigns that tuned a program.
-"""
+"""A report's section about a campaign: the map of times, the curve of portfolios, the tuned program."""
 
 from collections.abc import Mapping, Sequence
 from dataclasses import dataclass
@@ -44,7 +40,6 @@ class PortfolioCurve:
 
     @property
     def bottom(self) -> float:
-        """Returns the share at the lower edge, a multiple of 5 % below all points."""
         shares = [share for point in self.points for share in (point.in_sample, point.held_out, point.worst)]
         known = [share for share in shares if share is not None]
         return max(0.0, STEP * int((min(known, default=1.0) - 1e-9) / STEP))
@@ -62,7 +57,6 @@ class PortfolioCurve:
 
     @property
     def paths(self) -> tuple[tuple[str, str], ...]:
-        """Returns (name, SVG path) of the three lines; lines without two known points are left out."""
         drawn = []
         for name in ("in_sample", "held_out", "worst"):
             known = [(p.size, share) for p in self.points if (share := getattr(p, name)) is not None]

@@ -41,12 +41,10 @@ class HeatMap:
 
     @property
     def columns(self) -> tuple[Level, ...]:
-        """Returns the (knob, value) pairs that have a column: those of all knobs except the last."""
         return tuple(level for level in self.levels if level[0] != self.levels[-1][0])
 
     @property
     def rows(self) -> tuple[Level, ...]:
-        """Returns the (knob, value) pairs that have a line of cells: those of all knobs except the first."""
         return tuple(level for level in self.levels if level[0] != self.levels[0][0])
 
     @property
@@ -60,7 +58,6 @@ class HeatMap:
 
     @property
     def margin(self) -> float:
-        """Returns the margin for the names of values, to the left of the map and above, in SVG units."""
         return 10 + LETTER * max(len(level_name(level)) for level in self.levels)
 
     def place(self, level: Level) -> float:
@@ -188,7 +185,6 @@ class Parallel:
 
     @property
     def right(self) -> float:
-        """Returns the x coordinate of the speed axis in SVG units; the first axis is at 0."""
         return self.step * len(self.axes)
 
     @property
@@ -205,7 +201,6 @@ class Parallel:
         return self.axes[index].labels(VALUE_LIMIT if index else None)
 
     def path(self, trial: StoredTrial) -> str:
-        """Returns the SVG path of a trial's line over all axes; up to 7 equal lines lie side by side."""
         choices: dict[str, Value] = {STRATEGY: trial.record.candidate.strategy, **choices_of(trial)}
         heights = [
             axis.y(str(choices.get(axis.name, ABSENT))) + axis.aside(trial.number) for axis in self.axes

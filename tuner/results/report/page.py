@@ -100,10 +100,7 @@ def no_pass_timings(_trial: StoredTrial) -> tuple[PassSeconds, ...]:
 
 
 def timed_passes(backends: Backends, store: Store) -> Passes:
-    """Returns a function from a trial to the seconds of its compiler passes.
-
-    The function compiles the trial again, or reads stored timings; () for a trial that does not compile here.
-    """
+    """Returns a function from a trial to the seconds of its compiler passes."""
 
     def passes(trial: StoredTrial) -> tuple[PassSeconds, ...]:
         with contextlib.suppress(UsageError):
@@ -122,9 +119,8 @@ def gathered(
 ) -> Report:
     """Returns the report of the latest ``limit`` runs and of the best result of every problem.
 
-    There is one best result per problem, target, number of threads and machine. With ``run`` or ``campaign``:
-    only this run or its runs, and the best results for them. ``passes`` gives the pass timings of the best
-    trials. Raises UsageError for a limit below 1 or an unknown run.
+    ``run``, ``campaign``: only these. ``passes``: pass timings of the best trials. UsageError for a limit
+    below 1 or an unknown run.
     """
     if limit < 1:
         raise UsageError(f"limit: found {limit}, allowed 1 or more")

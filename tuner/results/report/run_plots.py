@@ -64,12 +64,10 @@ class Convergence:
 
     @property
     def best(self) -> float:
-        """Returns the highest speed of a trial in the search, in GFLOP/s; re-measured speeds do not count."""
         return max(each.gflop_per_s for each in self.speeds)
 
     @property
     def right(self) -> float:
-        """Returns the x coordinate of the plot's right edge in SVG units, the re-measured trials included."""
         return WIDTH + (FINALS if self.final_times else 0.0)
 
     @property
@@ -89,10 +87,7 @@ class Convergence:
 
     @property
     def bands(self) -> tuple[Band, ...]:
-        """Returns the bands of the phases from left to right, then that of the final re-measurement, if any.
-
-        A band reaches up to the first trial of the next phase.
-        """
+        """Returns the bands of the phases, left to right, and of the final re-measurement, if any."""
         starts = [self.x(phase.first - 0.5) for phase in self.phases]
         ends = [*starts[1:], WIDTH]
         bands = [
@@ -111,7 +106,6 @@ class Convergence:
 
     @property
     def staircase(self) -> str:
-        """Returns the SVG path of the best speed so far: a step at each new best trial, to the right edge."""
         first, *others = self.turns
         steps = "".join(f"H{number(self.x(e.number))}V{number(self.y(e.gflop_per_s))}" for e in others)
         return f"M{number(self.x(first.number))} {number(self.y(first.gflop_per_s))}{steps}H{WIDTH:g}"
@@ -202,9 +196,7 @@ def strategy_rows(ablation: Ablation) -> list[tuple[str, ...]]:
     return [STRATEGIES, *map(strategy_row, ablation.strategies)]
 
 
-# ------------------------------------------------------------------------------
 # Roofline plot of a machine with the best trial of a run.
-#
 # Source: Williams et al., 2009, https://doi.org/10.1145/1498765.1498785.
 
 
@@ -214,10 +206,7 @@ DECADES = 2.0  # of speed shown below the roof, at least
 
 @dataclass(frozen=True)
 class RooflinePlot:
-    """A roofline plot: the machine's limits, the best trial and the baseline at the problem's intensity.
-
-    Both axes are logarithmic: arithmetic intensity in flop/byte, speed in flop/s.
-    """
+    """A roofline plot: the machine's limits, the best trial and the baseline at the problem's intensity."""
 
     roof: Roofline
     intensity: float  # of the problem, flop/byte

@@ -1,7 +1,4 @@
-"""A report's section about one run: headline card, failures, list of trials, and plots.
-
-``section_of`` collects the parts; rows of the list are what plots and failures link to.
-"""
+"""A report's section about one run: headline card, failures, list of trials, and plots."""
 
 import re
 from collections.abc import Mapping

@@ -20,9 +20,7 @@ from tuner.space.enumeration import Indices
 from tuner.space.feasible_set import FeasibleSet
 from tuner.space.search_space import SearchSpace
 
-# ------------------------------------------------------------------------------
 # Model costs of configurations of a search space: knobs by name -> tiles -> cycles.
-#
 # A strategy has a model where its numeric knobs include the names of that model: ``tile_m tile_n block_k`` on
 # a processor, ``block_m block_n block_k`` with ``warps_m warps_n`` (tensor cores) or ``thread_m thread_n
 # split_m split_n`` on a GPU. Further knobs, such as ``unroll_k`` or ``depth``, are used where the strategy
@@ -61,16 +59,11 @@ class KnobColumns:
         return np.array(self._space.knobs[knob].choices, np.float64)[self._index[:, knob]]
 
     def sizes(self, name: str, whole: Counts) -> Counts:
-        """Returns the block size that the knob ``name`` gives each configuration, at most ``whole``.
-
-        ``whole`` is the extent of the blocked dimension. With a knob value of 0, or if the strategy has no
-        such knob, the dimension is not blocked: the size is the whole extent.
-        """
+        """Returns the block size that the knob ``name`` gives each configuration, at most ``whole``."""
         values = self.numbers(name)
         return np.where(values == 0, whole, np.minimum(values, whole))
 
     def equal(self, name: str, value: Value) -> npt.NDArray[np.bool_]:
-        """Returns per configuration whether a knob has ``value``; False if the strategy has no such knob."""
         if name not in self:
             return np.zeros(len(self._index), bool)
         knob = self._space.names.index(name)
@@ -94,8 +87,7 @@ class AbstractModel(abc.ABC):
     def costs(self, index: Indices, known: Mapping[int, Resources]) -> Counts:
         """Returns the estimated cycles of each configuration; inf for one that cannot be launched.
 
-        ``index`` [configuration, knob] has the position of each value among the choices of its knob.
-        ``known`` maps positions in ``index`` to the resources that ptxas reported, which replace estimates.
+        ``index`` [configuration, knob]: choices' positions; ``known``: ptxas's resources by position.
         """
 
     def shape_of(self, row: npt.NDArray[np.integer]) -> tuple[int, ...]:
@@ -203,7 +195,6 @@ class CudaCoreModel(AbstractModel):
 
 
 def _read_cycles(wide: int, stride: int, width: int, *, is_row: int, capability: int) -> float:
-    """Returns the cycles of a warp's read of shared memory."""
     lanes = np.arange(WARP_THREADS)
     threads = lanes // max(wide, 1) if is_row else lanes % max(wide, 1)
     return access_cycles("load_shared", threads * stride, width, capability)
@@ -230,11 +221,7 @@ MODELS: tuple[tuple[frozenset[str], bool, type[AbstractModel]], ...] = (  # (kno
 
 
 def model_of(space: SearchSpace, problem: Problem, machine: Machine, threads: int) -> AbstractModel | None:
-    """Returns the cost model of the strategy of ``space`` on a machine; None where no model fits.
-
-    A model fits by the names of the strategy's numeric knobs, and by whether the machine is a GPU.
-    ``threads`` is the number of CPU threads that divide the matmul.
-    """
+    """Returns the cost model of the strategy of ``space`` on a machine; None where no model fits."""
     for names, is_gpu, model in MODELS:
         numeric = {knob.name for knob in space.knobs if not knob.is_text}
         if is_gpu == bool(machine.chip) and names <= numeric:
@@ -275,9 +262,7 @@ def _gpu_costs(
     return gpu.cycles(tiles, problem, chip_of(model.machine.chip), model.machine.physical_cores)
 
 
-# ------------------------------------------------------------------------------
 # Seed configurations of a search: what the cost model ranks first, before anything was measured.
-#
 # Processors: register tiles that keep the FMA units busy, packed panels that fit the caches
 # (``tuner.search.cost_model.cpu``). GPUs: grids that fill whole waves of multiprocessors with enough warps,
 # and the roofline of one multiprocessor (``tuner.search.cost_model.gpu``).
@@ -298,9 +283,8 @@ def initial_configurations(
 ) -> tuple[int, ...]:
     """Returns the indices in ``feasible`` of the configurations to try first, in order of estimated cost.
 
-    At most 4 per strategy, each of another tile shape and at most 1.5 times as expensive as the strategy's
-    cheapest. A configuration that breaks a preference of its strategy is left out, because the cost model
-    does not include the reasons for preferences; so is one with register spills in ``resources``.
+    4 per strategy of other tile shapes, at most 1.5 times the cheapest; none that breaks a preference, which
+    the model does not know, or spills registers.
     """
     rows = np.flatnonzero(feasible.is_preferred)
     part = feasible.part(feasible.is_preferred)
@@ -318,7 +302,6 @@ def initial_configurations(
 
 
 def _chosen(model: AbstractModel, index: Indices, known: Mapping[int, Resources]) -> list[tuple[float, int]]:
-    """Returns (cycles, row) of the cheapest configurations, at most SEEDS, each of a different shape."""
     rows, cost = _cheapest(model, index, known)
     is_worth = cost <= WORTH * cost.min(initial=np.inf)
     chosen: dict[tuple[int, ...], tuple[float, int]] = {}
@@ -332,7 +315,6 @@ def _chosen(model: AbstractModel, index: Indices, known: Mapping[int, Resources]
 def _cheapest(
     model: AbstractModel, index: Indices, known: Mapping[int, Resources]
 ) -> tuple[npt.NDArray[np.int64], Counts]:
-    """Returns the rows of the cheapest configurations and their cycles, both in ascending order of cycles."""
     kept_rows, kept_costs = [], []
     for first in range(0, len(index), BLOCK_ROWS):
         part = {row - first: each for row, each in known.items() if first <= row < first + BLOCK_ROWS}

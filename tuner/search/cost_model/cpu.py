@@ -37,10 +37,8 @@ def step_cycles(
 ) -> Counts:
     """Returns the estimated cycles of one step along K on a register tile, per schedule.
 
-    A step multiplies ``rows`` elements of A by ``vectors`` vectors of B and adds the products to the
-    accumulators. With few steps per tile, the next tile starts before the accumulators of the current one are
-    complete, which hides FMA latency. ``steps``: along K per tile; ``is_paired``: LLVM loads two adjacent
-    elements of A at once and separates them by shuffles; ``registers``: vector registers of the core.
+    With few steps per tile the next tile hides FMA latency. ``steps``: along K; ``is_paired``: LLVM loads two
+    elements of A at once; ``registers``: vector registers of the core.
     """
     sums = rows * vectors
     tiles_under_way = np.maximum(1.0, WINDOW / np.maximum(1.0, steps * (sums + vectors)))
@@ -58,15 +56,12 @@ def step_cycles(
 def stored_cycles(rows: Counts, vectors: Counts) -> Counts:
     """Returns the minimum cycles of one step along K on a padded register tile, per schedule.
 
-    The tile has ``rows`` rows of ``vectors`` vectors. LLVM keeps whole rows of 1, 2 or 4 vectors in
-    registers, which gives 0; otherwise each step stores every accumulator, one vector per cycle.
+    0 for rows of 1, 2 or 4 vectors, which LLVM keeps in registers; else a store per accumulator.
     """
     return np.where(np.isin(vectors, WHOLE_ROWS), 0.0, rows * vectors / STORES_PER_CYCLE)
 
 
-# ------------------------------------------------------------------------------
 # Analytical cost model of a blocked matmul on one processor core, in model cycles, never in seconds.
-#
 # Loops, outermost first: blocks of n, of k, of m, then register tiles (see strategies/_matmul_cpu.mlir.j2).
 # Arithmetic overlaps with most of the cache traffic; packing is added on top. The model only ranks schedules
 # of one strategy before any of these schedules was measured.
@@ -109,11 +104,7 @@ class CpuTiles:
 
 
 def cycles(tiles: CpuTiles, problem: Problem, machine: Machine) -> Counts:
-    """Returns the estimated cycles that one core takes for its part of one matmul, per schedule of ``tiles``.
-
-    The values only rank schedules; they do not predict times. ``machine`` provides the cache sizes, the
-    vector width and the number of vector registers.
-    """
+    """Returns the cycles of one core's part of a matmul, per schedule of ``tiles``; only for ranking."""
     l1 = HALF * (machine.l1_bytes or USUAL_L1_BYTES)
     l2 = HALF * (machine.l2_bytes or USUAL_L2_BYTES)
     arithmetic = _register_cycles(tiles, problem, machine)
@@ -143,7 +134,6 @@ def _register_cycles(tiles: CpuTiles, problem: Problem, machine: Machine) -> Cou
 
 
 def _rows(tiles: CpuTiles) -> Iterator[tuple[Counts, Counts]]:
-    """Yields (number of register tiles along m, rows of each): whole tiles, then the partial ones."""
     blocks = np.floor(tiles.m / tiles.block_m)
     rest = tiles.m - blocks * tiles.block_m
     yield blocks * np.floor(tiles.block_m / tiles.tile_m) + np.floor(rest / tiles.tile_m), tiles.tile_m
@@ -152,10 +142,7 @@ def _rows(tiles: CpuTiles) -> Iterator[tuple[Counts, Counts]]:
 
 
 def _columns(tiles: CpuTiles) -> Iterator[tuple[Counts, Counts, bool]]:
-    """Yields (number of register tiles along n, columns of each, whether the tile is padded).
-
-    The last tile of a block is padded to a whole tile; a block narrower than a tile is one tile of its width.
-    """
+    """Yields (number of register tiles along n, columns of each, whether the tile is padded)."""
     blocks = np.floor(tiles.n / tiles.block_n)
     rest = tiles.n - blocks * tiles.block_n
     for count, extent in ((blocks, tiles.block_n), (np.ones(len(rest)), rest)):
@@ -188,11 +175,7 @@ class _Block:
 
     @classmethod
     def of(cls, rows: Counts, row_bytes: Counts, stride_bytes: npt.NDArray[np.int64]) -> "_Block":
-        """Returns a block of ``rows`` rows of ``row_bytes`` each.
-
-        ``stride_bytes`` is the distance between the starts of rows in memory; the size of one element where
-        the operand is packed.
-        """
+        """Returns a block of ``rows`` rows of ``row_bytes`` each."""
         return cls(rows * row_bytes, rows * np.maximum(row_bytes, np.gcd(stride_bytes, L2_WAY_BYTES)))
 
 
@@ -217,14 +200,12 @@ def _either(is_one: npt.NDArray[np.bool_], one: _Block, other: _Block) -> _Block
 
 
 def _result_cycles(tiles: CpuTiles, problem: Problem, l2: float) -> Counts:
-    """Returns the cycles of reads and writes of C, which is read and written once per block of K."""
     passes = np.ceil(problem.sizes[2] / tiles.block_k)
     moved = (2 * passes - 1) * tiles.m * tiles.n * problem.output_bytes
     return moved / _rate(tiles.m * tiles.block_n * problem.output_bytes, l2)
 
 
 def _packing_cycles(tiles: CpuTiles, problem: Problem, l2: float) -> Counts:
-    """Returns the cycles of packing: B is copied once in total, A once per block of columns."""
     element = 2 * problem.input_bytes  # read and written
     b_bytes = element * problem.sizes[2] * tiles.n * float(tiles.is_packed)
     a_bytes = element * problem.sizes[2] * np.where(tiles.packs_a, tiles.m, 0.0)
@@ -236,8 +217,7 @@ def _packing_cycles(tiles: CpuTiles, problem: Problem, l2: float) -> Counts:
 def _jump_cycles(tiles: CpuTiles, problem: Problem, l2: float) -> Counts:
     """Returns the cycles lost at the beginning of each row of a panel of B, read in place, from L3.
 
-    0 where B is packed, stored by columns (nt), or a single panel wide: there is no next row elsewhere; and
-    where the next panel is prefetched. Of a B that is partly in L2, the share that is not counts.
+    0 where B is packed, stored by columns (nt), a single panel, or prefetched.
     """
     if tiles.is_packed or problem.layout == "nt":
         return np.zeros(len(tiles.m))
@@ -250,11 +230,7 @@ def _jump_cycles(tiles: CpuTiles, problem: Problem, l2: float) -> Counts:
 
 
 def _rate(block_bytes: Counts, l2: float) -> Counts:
-    """Returns the bytes per cycle at which a block is read again: from L2, and the rest from L3.
-
-    A cache with random replacement keeps the share ``l2 / block_bytes`` of a block that is read cyclically;
-    with strict least-recently-used replacement the cache would keep none of the block.
-    """
+    """Returns the bytes per cycle at which a block is read again: from L2, and the rest from L3."""
     missed = np.maximum(0.0, 1 - l2 / block_bytes)
     rate: Counts = 1 / ((1 - missed) / L2_BYTES_PER_CYCLE + missed / L3_BYTES_PER_CYCLE)
     return rate
@@ -265,7 +241,6 @@ def _copy_rate(moved_bytes: Counts, l2: float) -> Counts:
 
 
 def _pieces(extent: Counts, block: Counts, tile: Counts) -> Counts:
-    """Returns the number of tiles along an extent that is divided into blocks, and each block into tiles."""
     whole = np.floor(extent / block)
     pieces: Counts = whole * np.ceil(block / tile) + np.ceil((extent - whole * block) / tile)
     return pieces

@@ -10,9 +10,7 @@ from tuner.core.gpu import USUAL_MULTIPROCESSORS, WARP_THREADS, Chip
 from tuner.core.problem import Problem
 from tuner.search.cost_model.occupancy import PARTITIONS, BlockNeeds, blocks_per_multiprocessor
 
-# ------------------------------------------------------------------------------
 # Analytical cost model of a tiled matmul on a GPU, in model cycles, never in seconds.
-#
 # The most loaded resource of one multiprocessor (arithmetic, issue slots, the path to shared memory, L2
 # bandwidth, latency that is not hidden), times the waves of thread blocks over all multiprocessors; occupancy
 # by the rules of ``tuner.search.cost_model.occupancy``. The model only ranks schedules of one strategy before
@@ -40,10 +38,7 @@ LAUNCH = 5000.0  # cycles of an additional kernel launch
 
 @dataclass(frozen=True)
 class GpuTiles:
-    """Tile sizes and resource needs of many GPU matmul schedules: arrays with one entry per schedule.
-
-    A thread block computes block_m x block_n elements of C, or with split K a partial sum of these elements.
-    """
+    """Tile sizes and resource needs of many GPU matmul schedules: arrays with one entry per schedule."""
 
     block_m: Counts
     block_n: Counts
@@ -59,11 +54,7 @@ class GpuTiles:
 
 
 def cycles(tiles: GpuTiles, problem: Problem, chip: Chip, multiprocessors: int) -> Counts:
-    """Returns the estimated cycles of one matmul call, per schedule of ``tiles``; inf where no block fits.
-
-    The values only rank schedules; they do not predict times. ``multiprocessors`` is their number on the
-    device; 0: the usual number of such a chip.
-    """
+    """Returns the estimated cycles of one matmul call, per schedule of ``tiles``; inf where no block fits."""
     m, n, _ = problem.sizes
     count = multiprocessors or USUAL_MULTIPROCESSORS.get(chip.name, 100)
     resident = by_kind(
@@ -111,9 +102,7 @@ def _wave(tiles: GpuTiles, problem: Problem, chip: Chip, together: Counts) -> Co
     return wave
 
 
-# ------------------------------------------------------------------------------
 # Cycles of accesses on the path of a multiprocessor to shared memory and L1.
-#
 # All loads and stores of warps go through one queue per multiprocessor, loads from global memory like loads
 # from shared memory. An access takes as many passes as the largest number of distinct 4-byte words that it
 # needs from one bank, and at least a minimum that depends on its width.
@@ -137,8 +126,7 @@ LEAST_PASSES = {
 def access_cycles(kind: str, words: Words, width: int, capability: int) -> float:
     """Returns how many cycles one access of a warp occupies the path to shared memory and L1.
 
-    ``kind`` is a key of LEAST_PASSES, ``words`` the first word of each lane, ``width`` the number of words
-    per lane, rounded down to 1, 2 or 4, and ``capability`` 75 for sm_75.
+    ``kind``: of LEAST_PASSES; ``words``: first per lane; ``width``: words per lane, 1, 2 or 4.
     """
     width = max(known for known in LEAST_PASSES[kind] if known <= max(width, 1))
     least = LEAST_PASSES[kind][width]
@@ -153,9 +141,8 @@ def stream_cycles(kind: str, width: int, capability: int) -> float:
 def passes(words: Words, width: int) -> int:
     """Returns in how many passes the 32 banks of shared memory serve one access of a warp.
 
-    ``words`` is the index of the first 4-byte word of each lane. An access of ``width`` (1, 2 or 4)
-    consecutive words per lane is split into that many parts of the lanes. Consecutive parts share a pass
-    where together they need at most one word of each bank.
+    ``words``: first 4-byte word per lane. ``width`` (1, 2, 4) words split an access into parts of lanes;
+    consecutive parts share a pass where each bank serves one word.
     """
     taken, held = 0, np.zeros(0, np.int64)
     for part in np.split(words, width):
@@ -170,11 +157,7 @@ def passes(words: Words, width: int) -> int:
 
 
 def by_kind(columns: Iterable[Counts], cycles: Callable[..., float]) -> Counts:
-    """Returns ``cycles(*values)`` for each configuration; equal values are computed only once.
-
-    ``columns`` has one array per argument of ``cycles``, with one value per configuration. Values are
-    truncated to integers.
-    """
+    """Returns ``cycles(*values)`` for each configuration; equal values are computed only once."""
     kinds, which = np.unique(np.stack(list(columns)), axis=1, return_inverse=True)
     counted = np.array([cycles(*(int(value) for value in kind)) for kind in kinds.T], np.float64)
     result: Counts = counted[which.reshape(-1)]

@@ -74,9 +74,7 @@ def _round_up(number: int, unit: int) -> int:
     return -(-number // unit) * unit
 
 
-# ------------------------------------------------------------------------------
 # Static check, without a GPU, of whether the driver would accept a program's launches.
-#
 # Only launches that the driver refuses are rejected. A program that is merely expected to be slow passes: one
 # with register spills may still be the fastest.
 
@@ -87,8 +85,7 @@ DYNAMIC = re.compile(r"\.extern\s+\.shared\s+\.align\s+(\d+)")  # declaration of
 def require_launchable(program: KernelProgram) -> None:
     """Raises CandidateError(RESOURCES) for the first kernel launch of a program that its chip would refuse.
 
-    Checks grid and block sizes and shared memory. Registers and static shared memory are checked only for
-    kernels that ``program.resources``, the report of ptxas, lists.
+    Registers and static shared memory only for kernels in ``program.resources``, ptxas's report.
     """
     chip = chip_of(program.chip)
     resources = {each.kernel: each for each in program.resources}
@@ -114,8 +111,7 @@ def require_launchable(program: KernelProgram) -> None:
 def block_shared_bytes(ptx: str, static_bytes: int, dynamic_bytes: int) -> int:
     """Returns the bytes of shared memory that one thread block occupies.
 
-    The sum of ``static_bytes``, rounded up to the alignment that the PTX text ``ptx`` declares for dynamic
-    shared memory, and ``dynamic_bytes``.
+    ``static_bytes`` rounded up to the alignment of dynamic memory in ``ptx``, and ``dynamic_bytes``.
     """
     alignment = max((int(number) for number in DYNAMIC.findall(ptx)), default=1)
     return _round_up(static_bytes, alignment) + dynamic_bytes

@@ -28,7 +28,6 @@ class DerivedName:
     expression: Expression  # over knobs, variables and other derived names
 
     def require_other_than(self, names: Collection[str], kind: str) -> None:
-        """Raises UsageError when the name is one of ``names``, of a "knob" or "variable"."""
         if self.name in names:
             raise UsageError(
                 f"{self.expression.where}: {self.name!r} is the name of a {kind} too: give it another name"
@@ -174,11 +173,7 @@ class StrategyEntry:
         return None
 
     def space(self, variables: Variables, script_knobs: tuple[Knob, ...] = ()) -> SearchSpace:
-        """Returns the search space of the strategy for the variables of one problem and machine.
-
-        Knobs of the file replace ``script_knobs`` of equal name. Raises UsageError for a name that is taken
-        or unknown, and as ``KnobEntry.knob``.
-        """
+        """Returns the search space of the strategy for the variables of one problem and machine."""
         knobs = tuple(entry.knob(variables) for entry in self.knobs)
         named = {knob.name for knob in knobs}
         knobs += tuple(knob for knob in script_knobs if knob.name not in named)

@@ -121,9 +121,8 @@ def load_space_file(path: Path) -> SpaceFile:
 def parse_space(text: str, name: str, folder: Path | None = None) -> SpaceFile:
     """Parses the text of a search space file, which must not extend another file.
 
-    ``name`` is the file's name in messages; ``folder`` is where paths of scripts begin, None: the working
-    directory. Raises UsageError for an error in the text, with its line or key path, and for a text with
-    ``extends: default``, which only ``load_space_file`` merges.
+    ``name``: for messages; ``folder``: of scripts' paths. Raises UsageError, with line or key path, also for
+    ``extends: default``.
     """
     return SpaceFile(name, text, schema.entries(yaml.load(text, name), name), folder)
 
@@ -138,9 +137,8 @@ def spaces_for(
 ) -> tuple[SearchSpace, ...]:
     """Returns the search spaces of the strategies that support a problem, in the order of the file.
 
-    ``isa``: of the machine; ``variables``: (name, value) pairs that constraints may use, see
-    ``variables_of``; ``names``: the strategies to consider, None: all; ``script_knobs``: by strategy, those
-    that its script declares. Raises UsageError for an unknown strategy, and when none supports the problem.
+    ``variables``: see ``variables_of``; ``names`` None: all; ``script_knobs``: declared, by strategy.
+    UsageError for an unknown strategy, and when none supports the problem.
     """
     chosen = space_file.strategies
     if names is not None:

@@ -211,7 +211,6 @@ def _entry(name: str, given: _Strategy, file: str) -> StrategyEntry:
 
 
 def _expressions(texts: list[str], where: str, derived: Derived) -> tuple[Expression, ...]:
-    """Returns the expressions of a list, with derived names written out; ``where`` is the list's key path."""
     parsed = (parse(text, f"{where}[{place}]") for place, text in enumerate(texts))
     return tuple(written_out(each, derived) for each in parsed)
 

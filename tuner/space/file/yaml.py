@@ -23,8 +23,7 @@ LOADER: Any = getattr(yaml, "CSafeLoader", yaml.SafeLoader)
 def load(text: str, name: str) -> object:
     """Parses a YAML document of lists, mappings and scalars, without aliases and repeated keys.
 
-    ``name`` is the file's name for messages. Returns None for an empty text. Raises UsageError, mostly with
-    the line, for other or invalid YAML, more than 20 levels, and a text of more than 1 000 000 characters.
+    None for "". Raises UsageError with the line for other YAML, 20 levels, 1 000 000 characters.
     """
     if len(text) > LENGTH_LIMIT:
         raise UsageError(f"{name}: found {len(text)} characters, allowed {LENGTH_LIMIT}")

@@ -47,11 +47,6 @@ UNKNOWN = "unknown device"
 Result = dict[str, Any]
 
 
-def is_t4(document: dict[str, Any]) -> bool:
-    """Returns whether a JSON document has the form of a T4 file: a list under "results"."""
-    return isinstance(document.get("results"), list)
-
-
 def t4_space(file: RecordedFile) -> RecordedSpace:
     """Returns the recorded space of a T4 file; files of this tuner are restored completely."""
     document = file.document
@@ -187,7 +182,7 @@ def read_recorded(path: Path) -> RecordedSpace:
     try:
         if is_kernel_tuner(file.document):
             return kernel_tuner_space(file)
-        if is_t4(file.document):
+        if isinstance(file.document.get("results"), list):
             return t4_space(file)
     except UsageError as error:
         raise UsageError(f"{path}: {error}") from error

@@ -46,8 +46,7 @@ class RecordedFile:
 def open_recorded(path: Path) -> RecordedFile:
     """Reads a file of recorded results, JSON that may be compressed by gzip.
 
-    Also reads an unfinished cache of Kernel Tuner, whose closing brackets are missing. Raises UsageError for
-    a file that cannot be read, exceeds 1 GiB or is no JSON object.
+    Also unfinished caches of Kernel Tuner. Raises UsageError for unreadable files and above 1 GiB.
     """
     try:
         with path.open("rb") as file:
@@ -126,8 +125,7 @@ class Points:
 def feasible_set_of(fusions: Sequence[Points]) -> tuple[FeasibleSet, tuple[int, ...]]:
     """Returns (feasible set of all configurations, index of each configuration's entry in the file).
 
-    The indices are in the order of the feasible set. Of equal configurations the last entry counts. Raises
-    UsageError for a strategy or knob without a printable name, and for a value that no knob can have.
+    Of equal ones the last entry counts. Raises UsageError for unprintable names and bad values.
     """
     spaces, rows, entries = zip(*(_strategy(points) for points in fusions), strict=True)
     return FeasibleSet(spaces, rows), tuple(np.concatenate(entries).tolist())
@@ -227,9 +225,7 @@ class RecordedSpace:
         return np.array([one.time_s if isinstance(one, RecordedTime) else np.nan for one in self.outcomes])
 
 
-# ------------------------------------------------------------------------------
 # Kernel Tuner's cache files to recorded spaces. Times in the files are in milliseconds.
-#
 # The format: https://github.com/KernelTuner/kernel_tuner/tree/master/kernel_tuner/schema/cache
 
 

@@ -15,9 +15,7 @@ from tuner.core.serialization import Only, encode, whole
 from tuner.space.recorded.recording import is_time
 from tuner.space.search_space import SearchSpace
 
-# ------------------------------------------------------------------------------
 # The terms of T4, the results format that autotuners share, and this tuner's extension of it.
-#
 # Schema: https://github.com/AutoTuningAssociation/autotuning_methodology, schemas/T4.json. What T4 cannot
 # express is under the key ``tuner``, of the file and of each result; other programs ignore it.
 
@@ -122,8 +120,7 @@ Document = dict[str, Any]
 class Recording:
     """What is written to a T4 file: comparable trials with their runs and search spaces.
 
-    Raises UsageError without runs, for replays, and for runs of different problems, targets, threads,
-    machines or compilers.
+    Raises UsageError without runs, for replays, and for runs that are not comparable.
     """
 
     runs: tuple[Run, ...]  # of the trials
@@ -184,7 +181,6 @@ def _metadata(run: Run, spaces: tuple[SearchSpace, ...], trials: tuple[StoredTri
 def _knobs(
     spaces: tuple[SearchSpace, ...], trials: tuple[StoredTrial, ...]
 ) -> dict[str, dict[str, list[Any]]]:
-    """Returns strategy -> knob -> choices: of the spaces, or without spaces the values that were tried."""
     if spaces:
         return {space.strategy: {knob.name: list(knob.choices) for knob in space.knobs} for space in spaces}
     met: dict[str, dict[str, set[Any]]] = {}
