@@ -59,7 +59,6 @@ FORMATS: Mapping[str, Callable[[], Writer]] = {
 STOCK_FORMATS = ("library", "lighthouse")
 
 
-# ------------------------------------------------------------------------------
 # The header of a library: what its entries are, for people and, in one line, for programs.
 
 
@@ -199,7 +198,6 @@ def slowdown_text(found: PairedSlowdown) -> str:
     return compared.longer_text if isinstance(compared, Comparable) else compared.reason
 
 
-# ------------------------------------------------------------------------------
 # MLIR versions that a library is written for: dialects that were renamed between them.
 
 
@@ -286,7 +284,6 @@ def _why_not(entry: LibraryEntry) -> str:
     return ""
 
 
-# ------------------------------------------------------------------------------
 # The format "lighthouse": a library, and descriptors by which the project lighthouse finds and applies it.
 #
 # Conventions, of lighthouse/pipeline in https://github.com/llvm/lighthouse: a descriptor is a YAML file

@@ -19,7 +19,6 @@ from tuner.runtime.workers.worker import call_in_child, child_memory_bytes
 from tuner.space.scripts.matchers import LINALG, contractions_of, maps_attribute
 from tuner.targets.cpu.compiler import CpuCompiler
 
-# ------------------------------------------------------------------------------
 # A program on tensors, a library applied to it, lowered to LLVM dialect for this processor.
 #
 #   func.func @f(%a: tensor<4x8xf32>, %b: tensor<8x16xf32>) -> tensor<4x16xf32>

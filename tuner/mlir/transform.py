@@ -87,7 +87,6 @@ class OpLocations:
         return "; ".join(said[:2])[:LENGTH_LIMIT] or type(error).__name__
 
 
-# ------------------------------------------------------------------------------
 # Rejects scripts that run passes with effects outside of the payload: writing files, starting programs.
 #
 # Upstream registers such passes together with all others: ``transform.apply_registered_pass`` runs them by

@@ -122,7 +122,6 @@ def compile_program(
     return DeviceFunction(compiled.code, opened, why_no_fusions=compiled.why_no_fusions)
 
 
-# ------------------------------------------------------------------------------
 # Compiles programs in a child process, so that no crash or hang of a compiler ends the user's process.
 #
 # The child process also compiles the host code to machine code once, as a check: loading the same code in

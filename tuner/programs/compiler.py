@@ -251,7 +251,6 @@ def _read(text: str, entry: str | None) -> "ProgramPayload":
         raise
 
 
-# ------------------------------------------------------------------------------
 # Counts the launches and copies of a program from its code, without running it.
 #
 # Takes a host function on device memory, before its work is put on streams; each ``gpu.launch_func`` and each

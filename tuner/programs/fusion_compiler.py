@@ -141,7 +141,6 @@ def _dtype(fusion: CompiledFusion) -> str:
     return fusion.element if fusion.element in MEASURED else "f32"
 
 
-# ------------------------------------------------------------------------------
 # How many threads a fusion is divided among: all of the program, or one if it has little work.
 #
 # A barrier takes a microsecond or more, and what a thread has written is in the caches of its processor. So a

@@ -83,7 +83,6 @@ def _problem_of(fusion: Fusion, machine: Machine) -> Problem | str:
     return problem
 
 
-# ------------------------------------------------------------------------------
 # Schedules that stored trials suggest for a fusion.
 #
 # First that of the fusion itself; then that of the same contraction with another epilogue, or of the matmul

@@ -219,7 +219,6 @@ def program_result(tuned: TunedProgram) -> ProgramResult:
     )
 
 
-# ------------------------------------------------------------------------------
 # Tunes the fusions of a program under one budget, then times the program tuned and untuned.
 #
 # Each distinct fusion is a run of one campaign, so an interrupted tuning goes on exactly. The trials stay in

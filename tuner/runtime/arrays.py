@@ -14,7 +14,6 @@ from tuner.core.errors import UsageError
 from tuner.core.gpu import AbstractDevice, DeviceError
 from tuner.core.numpy_types import DTYPES
 
-# ------------------------------------------------------------------------------
 # Views of other packages' arrays through DLPack 1.0, with the structs of its dlpack.h.
 
 
@@ -106,7 +105,6 @@ def _tensor(capsule: Any) -> tuple[_Tensor, bool]:
     return managed.tensor, bool(managed.flags & READ_ONLY)
 
 
-# ------------------------------------------------------------------------------
 # Memref descriptors, the ABI by which compiled MLIR passes buffers.
 
 

@@ -10,7 +10,6 @@ import numpy as np
 from tuner.core.interfaces import Effort
 from tuner.core.records import Measurement
 
-# ------------------------------------------------------------------------------
 # Interleaved slices: each program runs for about two milliseconds, then the next one, round after round.
 #
 # So each finds the caches as the others have left them. A loop of one program alone keeps its weights in the

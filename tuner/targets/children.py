@@ -71,7 +71,6 @@ def child_runners(children: Children) -> RunnersFactory:
     return runners
 
 
-# ------------------------------------------------------------------------------
 # Binds candidates; those of a user's custom templates in a child process, since templates may hang.
 
 
@@ -116,7 +115,6 @@ class ChildBinder:
         return script
 
 
-# ------------------------------------------------------------------------------
 # Functions that targets call in a child process; only the child imports the heavy modules.
 
 

@@ -15,7 +15,6 @@ from torch.utils._device import DeviceContext
 from tuner.core.errors import UsageError
 from tuner.runtime.cpu.content_hash import ContentHash
 
-# ------------------------------------------------------------------------------
 # What a call of a compiled module depends on beyond the numbers: kinds of tensors, and PyTorch's modes.
 #
 # A program reads memory by its address, so that PyTorch's own bookkeeping passes it by: lazy signs, tangents,
@@ -151,7 +150,6 @@ def _name(dtype: torch.dtype) -> str:
     return str(dtype).removeprefix("torch.")
 
 
-# ------------------------------------------------------------------------------
 # What weights contain, so that code which has copies of them is not used after they have changed.
 #
 # torch counts versions of a tensor, which writes through ``.data``, numpy or DLPack leave as they are, and

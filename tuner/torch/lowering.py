@@ -119,7 +119,6 @@ def first_line(error: BaseException) -> str:
     return line[:LINE_LIMIT] if " " in line else f"{type(error).__name__} {line}".strip()
 
 
-# ------------------------------------------------------------------------------
 # Computes operations of constants whose elements are all equal by PyTorch itself.
 #
 # torch-mlir 20261001 folds them wrongly: the sum of constants of 2.0 and -1 is 1.8e19, the sign of -3.0 is 1,
@@ -182,7 +181,6 @@ def _is_uniform(result: torch.Tensor) -> bool:
     return bool((result == first).all()) and bool((result.signbit() == first.signbit()).all())
 
 
-# ------------------------------------------------------------------------------
 # Unsigned integers: MLIR's have no sign, so that an operation must be one whose bits need none.
 #
 # Torch-mlir converts uint8 to wider types as it should, and forgets the sign where it promotes types itself.

@@ -141,7 +141,6 @@ def _strategies(settings: RunSettings) -> tuple[str, ...]:
     return tuple(each.name for each in settings.strategies)
 
 
-# ------------------------------------------------------------------------------
 # Points that a run proposes before its sampler does.
 #
 # The points are chosen when the run begins, stored, and proposed again when the run resumes.

@@ -191,7 +191,6 @@ def noise_of(first: Measurement, again: Measurement) -> float:
     return max(difference, *(half_width(measurement) for measurement in (first, again)))
 
 
-# ------------------------------------------------------------------------------
 # Resumes an unfinished run as if it had never stopped: replays its stored trials in the search loop.
 #
 # The loop asks, starts and finishes in the same order as before, but stored proposals are not proposed anew

@@ -45,7 +45,6 @@ if TYPE_CHECKING:
     from tuner.targets.backends import Backends
 
 
-# ------------------------------------------------------------------------------
 # ``tuner export``: writes the best script or code for a problem as self-contained files.
 
 
@@ -198,14 +197,14 @@ def _stock(
 
     Raises UsageError where it was asked for and there is none.
     """
-    if is_asked:
-        return best_stock(store, trial)
-    if form != "script" or output is None or not custom_ops(trial.script_text):
+    if not is_asked and (form != "script" or output is None or not custom_ops(trial.script_text)):
         return None
     try:
         return best_stock(store, trial)
-    except UsageError:
-        return None  # all scripts of the problem call tuner's ops, or no other is timed
+    except UsageError:  # all scripts of the problem call tuner's ops, or no other is timed
+        if is_asked:
+            raise
+        return None
 
 
 def _refuse_options_of_libraries(

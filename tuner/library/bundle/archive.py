@@ -36,7 +36,6 @@ from tuner.core.remote_results import (
 )
 from tuner.core.serialization import decode, encode, parsed, require_format
 
-# ------------------------------------------------------------------------------
 # Reads and writes a bundle: a zip file with a manifest, and texts and machine code named by their hash.
 #
 # See docs/reference/json-documents.md.
@@ -186,7 +185,6 @@ def _part(path: Path, archive: zipfile.ZipFile, name: str, limit_bytes: int) -> 
         return unpacking.read(part.file_size + 1)  # without a limit it unpacks all, whatever the claimed size
 
 
-# ------------------------------------------------------------------------------
 # Reads and writes a results file: JSON lines, one for the provenance, then one for each result.
 #
 # See docs/reference/json-documents.md.
@@ -287,7 +285,6 @@ def _why_impossible(line: Line, machine: Machine) -> str:
             return why_no_baseline(line.baseline, line.problem, limit)
 
 
-# ------------------------------------------------------------------------------
 # Orders compiled programs for timing by static facts; no estimate of a time.
 
 

@@ -18,7 +18,6 @@ from tuner.core.processors import (
     instruction_sets_of,
 )
 
-# ------------------------------------------------------------------------------
 # Which processors a kernel of a C library is compiled for, and what the C code asks the processor for.
 #
 # Kernels are timed as compiled for the processor that they ran on, with all that it has. In a library they
@@ -65,7 +64,6 @@ def code_target(problem: Problem, machine: Machine, needs: tuple[str, ...]) -> C
     return CodeTarget(level, features, tuple(name for name in BITS if name in asked))
 
 
-# ------------------------------------------------------------------------------
 # The C functions of a library: one per operation, type, layout and epilogue, for all sizes.
 
 

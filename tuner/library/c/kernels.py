@@ -195,7 +195,6 @@ def _initializer(tensor_map: BufferMap) -> str:
     return f"{{{layout.dtype}, {len(layout.sizes)}, {lists_text}, {', '.join(map(str, modes))}}}"
 
 
-# ------------------------------------------------------------------------------
 # Hides the symbols of an object file from programs that load a shared object made of it.
 #
 # The JIT adds a wrapper ``_mlir_<name>`` to each function. Hidden, neither the wrappers nor the kernels are

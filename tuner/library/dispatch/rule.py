@@ -244,7 +244,6 @@ def _meaning(entry: StrategyEntry) -> tuple[object, ...]:
     return (entry.name, knobs, constraints, entry.projection)
 
 
-# ------------------------------------------------------------------------------
 # The file of a dispatch rule: YAML to read, with a checksum, for one machine and one search space.
 
 

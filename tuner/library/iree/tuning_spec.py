@@ -9,7 +9,6 @@ from tuner.core.serialization import printable
 from tuner.library.entries import LibraryEntry
 from tuner.payload.cpu import zero
 
-# ------------------------------------------------------------------------------
 # Configurations of IREE's CPU pipeline for a problem: from an entry's knobs, and known good ones.
 #
 # Tiles do not carry over: a register tile of 12 x 32 that wins in tuner's code was 3 times slower than IREE's
@@ -110,7 +109,6 @@ def program_of(problem: Problem) -> str:
 """
 
 
-# ------------------------------------------------------------------------------
 # The text of a tuning spec: matchers of exact sizes, each with its configuration.
 #
 #   transform.named_sequence @match_0(%op) {

@@ -25,7 +25,7 @@ from tuner.mlir.ir.building import value
 from tuner.mlir.ir.reading import attributes_of, walk_where
 
 BF16, STORED, WIDE, WORD = "bf16", "i16", "f32", "i32"
-DOT = "llvm.x86.avx512bf16.dpbf16ps"
+CALL, DOT = "llvm.call_intrinsic", "llvm.x86.avx512bf16.dpbf16ps"
 CONSTANT, EXTEND, ROUND = "llvm.mlir.constant", "llvm.fpext", "llvm.fptrunc"
 ARITHMETIC = tuple(f"llvm.{name}" for name in ("fadd", "fsub", "fmul", "fdiv", "frem", "fneg", "fcmp"))
 COMPUTING = (EXTEND, ROUND, *ARITHMETIC, "llvm.fptosi", "llvm.fptoui", "llvm.sitofp", "llvm.uitofp")
@@ -51,7 +51,8 @@ def store_bf16_as_integers(module: ir.Module) -> None:
     processor rounds.
     """
     functions = [op.operation for op in module.body.operations if op.operation.name == "llvm.func"]
-    dots = [dot for function in functions for dot in walk_where(function, _is_dot_product)]
+    calls = [op for each in functions for op in walk_where(each, lambda op: bool(op.name == CALL))]
+    dots = [call for call in calls if DOT in str(call.attributes["intrin"])]
     kept = []  # roundings by the processor
     for op in [op for function in functions for op in walk_where(function, _touches_bf16)]:
         if op.name == CONSTANT:
@@ -91,10 +92,6 @@ def _compute_in_f32(op: Op) -> None:
 
 def _touches_bf16(op: Op) -> bool:
     return any(BF16 in str(each.type) for each in (*op.operands, *op.results))
-
-
-def _is_dot_product(op: Op) -> bool:
-    return bool(op.name == "llvm.call_intrinsic" and DOT in str(op.attributes["intrin"]))
 
 
 def _reinterpret(constant: Op) -> None:

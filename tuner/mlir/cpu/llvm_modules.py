@@ -87,7 +87,6 @@ def _compile_for(function: Op, part: ModulePart) -> None:
     )
 
 
-# ------------------------------------------------------------------------------
 # Which instruction sets code in LLVM dialect needs: those of the intrinsics that it calls.
 #
 # All else in the code, such as vectors of any width, LLVM compiles for every processor.

@@ -41,7 +41,6 @@ from tuner.mlir.cpu.memory_accesses import (
 from tuner.mlir.ir.building import index, is_equal, times, total, value
 from tuner.mlir.ir.reading import walk
 
-# ------------------------------------------------------------------------------
 # Shows which parts of a function may run on several threads: loops whose iterations touch separate memory.
 #
 # A part is a loop whose iterations are shared out, or code between loops, which one thread runs alone, or all

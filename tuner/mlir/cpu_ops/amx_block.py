@@ -81,9 +81,9 @@ class AmxBlockOp(InPlaceOp, name="amx_block"):
         needed = tiles[0] * tiles[1] + tiles[0] + 1  # the sums, a column of A, one tile of B
         if min(tiles) < 1 or needed > REGISTERS:
             return f"found {tiles[0]} x {tiles[1]} tiles, which need {needed} registers, allowed {REGISTERS}"
-        found = buffer_matmuls(function, (attribute(self, "columns", 0), attribute(self, "last_columns", 0)))
+        found = buffer_matmuls(self, function, SUMS)
         if isinstance(found, str):
-            return f"found {found}, allowed memrefs of static sizes with adjacent elements"
+            return found
         for matmul in found:
             why_not = _why_not(matmul, packs_a)
             if why_not:
@@ -99,9 +99,6 @@ class AmxBlockOp(InPlaceOp, name="amx_block"):
 
 
 def _why_not(matmul: BufferMatmul, packs_a: bool) -> str:
-    if SUMS.get(matmul.element) != matmul.accumulator_element:
-        pairs = " or ".join(f"{element} into {total}" for element, total in SUMS.items())
-        return f"found a matmul of {matmul.element} into {matmul.accumulator_element}, allowed {pairs}"
     depth = K_GROUPS * KGroupSource(matmul.a, is_along_k=True).per_k_group
     if packs_a or (matmul.layout != "tn" and matmul.m % K_GROUPS == 0 and matmul.k % depth == 0):
         return ""

@@ -1,10 +1,11 @@
 """One ``linalg.matmul`` of buffers, and the loads, stores and multiply-adds of vectors that replace it."""
 
-from collections.abc import Sequence
+from collections.abc import Mapping, Sequence
 from dataclasses import dataclass
 
 from tuner.mlir.bindings import Op, Type, Value, ir
 from tuner.mlir.cpu_ops.vnni_packing import BlockExtent, constant_mask
+from tuner.mlir.dialect import attribute
 from tuner.mlir.ir.building import create, deinterleaved, line_of, size_of, value, with_line, zero
 from tuner.mlir.ir.linalg import is_unsigned
 from tuner.mlir.ir.reading import is_zero, walk
@@ -59,12 +60,15 @@ class BufferMatmul:
             self.fill.erase()
 
 
-def buffer_matmuls(function: Op, columns: tuple[int, int] = (0, 0)) -> list[BufferMatmul] | str:
-    """Returns the matmuls of buffers in a function; or the first thing found that is no such matmul, as text.
+def buffer_matmuls(block_op: Op, function: Op, sums: Mapping[str, str]) -> list[BufferMatmul] | str:
+    """Returns the matmuls of buffers in a function; or why one is none that ``block_op`` takes, as text.
 
-    Allowed are memrefs with static sizes, rows of adjacent elements, layout nn, nt or tn, signed integers.
-    Columns of B and C may be dynamic where ``columns`` has the sizes of whole blocks and of the last one.
+    Allowed are memrefs with static sizes, rows of adjacent elements, layout nn, nt or tn, signed integers,
+    elements and accumulators that ``sums`` pairs. Columns of B and C may be dynamic where the attributes
+    ``columns`` and ``last_columns`` of ``block_op`` have the sizes of whole blocks and of the last one.
     """
+    columns = (attribute(block_op, "columns", 0), attribute(block_op, "last_columns", 0))
+    allowed = "allowed memrefs of static sizes with adjacent elements"
     found: list[BufferMatmul] = []
     for op in walk(function, MATMUL):
         kinds = [each.type for each in op.operands]
@@ -74,13 +78,17 @@ def buffer_matmuls(function: Op, columns: tuple[int, int] = (0, 0)) -> list[Buff
             or not layout
             or not _is_static(kinds, layout, columns)
         ):
-            return f"a matmul of {' x '.join(map(str, kinds))}"
+            return f"found a matmul of {' x '.join(map(str, kinds))}, {allowed}"
         if is_unsigned(op):
-            return "a matmul of unsigned integers"
+            return f"found a matmul of unsigned integers, {allowed}"
         m, n = kinds[2].shape
         k = kinds[0].shape[0 if layout == "tn" else 1]
         whole, last = columns if kinds[2].is_dynamic_dim(1) else (n, n)
-        found.append(BufferMatmul(op, m, whole, last, k, layout, fill_before(op)))
+        matmul = BufferMatmul(op, m, whole, last, k, layout, fill_before(op))
+        if sums.get(matmul.element) != matmul.accumulator_element:
+            pairs = " or ".join(f"{element} into {total}" for element, total in sums.items())
+            return f"found a matmul of {matmul.element} into {matmul.accumulator_element}, allowed {pairs}"
+        found.append(matmul)
     return found
 
 

@@ -209,7 +209,6 @@ class _KGroups:
             create("memref.store", [], [k_groups, self.memory, *place])
 
 
-# ------------------------------------------------------------------------------
 # A tile is a ``linalg.generic`` on memrefs with an input, weights and sums. One of its dimensions is that of
 # the lanes of a register: the filters, the last dimension of the weights; or the last dimension of the sums.
 

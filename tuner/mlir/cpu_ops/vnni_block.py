@@ -299,13 +299,9 @@ class PairBlockOp(InPlaceOp, name="pair_block"):
             return tile
         if dots and tile.lanes != K_GROUPS:
             return f"found dots with {tile.lanes} lanes, allowed {K_GROUPS}"
-        found = buffer_matmuls(function, (attribute(self, "columns", 0), attribute(self, "last_columns", 0)))
+        found = buffer_matmuls(self, function, {"bf16": "f32"})
         if isinstance(found, str):
-            return f"found {found}, allowed memrefs of static sizes with adjacent elements"
-        for matmul in found:
-            if (matmul.element, matmul.accumulator_element) != ("bf16", "f32"):
-                wrong = f"found a matmul of {matmul.element} into {matmul.accumulator_element}"
-                return f"{wrong}, allowed bf16 into f32"
+            return found
         weights = take_k_group_weights(function, found, tile.columns, tile.lanes)
         for matmul, weight in zip(found, weights, strict=True):
             multiply_k_groups(matmul, tile, PairProducts(tile.lanes, dots), weight)
@@ -353,13 +349,9 @@ class VnniBlockOp(InPlaceOp, name="vnni_block"):
         tile = KGroupTile.of(self)
         if isinstance(tile, str):
             return tile
-        found = buffer_matmuls(function, (attribute(self, "columns", 0), attribute(self, "last_columns", 0)))
+        found = buffer_matmuls(self, function, {"i8": "i32"})
         if isinstance(found, str):
-            return f"found {found}, allowed memrefs of static sizes with adjacent elements"
-        for matmul in found:
-            if (matmul.element, matmul.accumulator_element) != ("i8", "i32"):
-                wrong = f"found a matmul of {matmul.element} into {matmul.accumulator_element}"
-                return f"{wrong}, allowed i8 into i32"
+            return found
         if found:
             declare_byte_dot(function.parent, tile.lanes)
         weights = take_k_group_weights(function, found, tile.columns, tile.lanes, unsigned=True)

@@ -112,7 +112,6 @@ def _divided(number: Value, by: int) -> Value:
     return value("arith.divui", ir.IndexType.get(), number, index(by))
 
 
-# ------------------------------------------------------------------------------
 # Reads K groups from a matrix: pairs of bf16, or quads of i8, as AMX and VNNI multiply them.
 #
 # A K group has 32 bits and holds elements of one row of A, or of one column of B, that follow each other
@@ -269,7 +268,6 @@ def second_half(k_groups: Value) -> Value:
     return value("arith.andi", k_groups.type, k_groups, splat(k_groups.type, HIGH))
 
 
-# ------------------------------------------------------------------------------
 # Packs the K groups of a matrix: creates the loops that read it, hands each vector of them to be stored.
 #
 # B is packed to panels of columns, with a vector for each K group; A is packed by strips of rows, with a

@@ -22,7 +22,6 @@ from tuner.mlir.effects.memory_effects import KernelEffects, effect_of_use
 from tuner.mlir.effects.op_effects import ANYTHING, READS, WRITES, Effect
 from tuner.mlir.ir.reading import op_of, source_of
 
-# ------------------------------------------------------------------------------
 # Which elements of its buffer a memref spans, read from its type, so that halves of a buffer are distinct.
 #
 # A memref type with static offset, sizes and strides is a regular section of its buffer (Callahan and

@@ -13,7 +13,6 @@ from tuner.mlir.bindings import Block, Op, Type, Value, ir
 from tuner.mlir.effects.op_effects import NO_MEMORY_EFFECT, READERS, is_runner_function
 from tuner.mlir.ir.reading import ARGUMENTS, SEGMENTS, callee_of, name_of, op_of, parents_of, walk
 
-# ------------------------------------------------------------------------------
 # Def-use edges through structured control flow: which values a result or block argument of scf ops may be.
 #
 # Covers, for scf.for, scf.while, scf.if and scf.index_switch, what MLIR's ``RegionBranchOpInterface`` gives
@@ -275,7 +274,6 @@ def _kernel_of(launch: Op) -> Op | None:
     return found if list(found.regions) and list(found.regions[0].blocks) else None
 
 
-# ------------------------------------------------------------------------------
 # Which buffers a memref may be a view of, traced back through views, casts and structured control flow.
 #
 # The counterpart of LLVM's ``getUnderlyingObjects``: a backward search over use-def chains, to allocations,
@@ -457,7 +455,6 @@ def block_of(root: Value) -> Block:
     return root.owner if isinstance(root.owner, ir.Block) else root.owner.operation.block
 
 
-# ------------------------------------------------------------------------------
 # Finds the values that may hold the address of a buffer, and the operations that use them.
 #
 # The closure of ``handed_on``, from the definition of the buffer. The token of asynchronous work is followed

@@ -166,7 +166,6 @@ def _product(left: Linear, right: Linear) -> Linear | None:
     return {name: factor * left[""] for name, factor in right.items()}
 
 
-# ------------------------------------------------------------------------------
 # Which buffers a kernel reads and writes: side-effect (mod/ref) summaries of outlined kernels.
 #
 # There is one summary per ``gpu.func``: for each argument, the union of the effects of its uses and of the
@@ -275,7 +274,6 @@ def effect_of_use(op: Op, number: int) -> Effect:
     return effect._replace(is_bounded=effect.is_bounded and op.name not in UNBOUNDED)
 
 
-# ------------------------------------------------------------------------------
 # Takes ops of a host function before they are lowered. An op that is not listed may read and write each of
 # its memref operands. Not handled: ops through which a buffer's address escapes, and asynchronous device
 # code; both are errors.

@@ -8,7 +8,6 @@ from typing import NamedTuple
 from tuner.mlir.bindings import Op, ir
 from tuner.mlir.ir.reading import callee_of
 
-# ------------------------------------------------------------------------------
 # Names and argument types of the functions of MLIR's runner libraries that a program may declare and call.
 #
 # The functions are those of ``mlir_c_runner_utils`` and ``mlir_runner_utils``, see
@@ -56,7 +55,6 @@ def is_runner_function(symbol: str) -> bool:
     return symbol.removeprefix(C_INTERFACE) in RUNNER_FUNCTIONS
 
 
-# ------------------------------------------------------------------------------
 # The Python bindings do not expose ``MemoryEffectOpInterface``, so the ops are listed here, for the device
 # and the host. An op that is not listed may read and write.
 

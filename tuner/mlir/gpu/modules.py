@@ -75,7 +75,6 @@ def _reaches(function: Op, name: str, functions: dict[str, Op]) -> bool:
     return False
 
 
-# ------------------------------------------------------------------------------
 # Reads the host code of a module: its launches in order, and the buffers that kernels take pointers to.
 #
 # Takes a module after outlining and changes nothing. Host functions (public, straight-line) run in the order

@@ -144,7 +144,6 @@ def make_shared_memory_external(module: ir.Module, alignment_bytes: int) -> int:
     return len(symbols)
 
 
-# ------------------------------------------------------------------------------
 # Live ranges of a kernel's shared-memory buffers, as far as barriers prove them.
 #
 # An analysis of outlined kernels that changes nothing: live intervals of one basic block, as in linear-scan

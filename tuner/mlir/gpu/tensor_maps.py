@@ -16,7 +16,6 @@ from tuner.mlir.ir.reading import (
     walk,
 )
 
-# ------------------------------------------------------------------------------
 # Reads ``nvgpu.tma.create.descriptor``: the layout of a tensor map, without the address of its tensor.
 #
 # With the unit attribute ``tuner.tf32`` on the op, copies round f32 to tf32, which its type cannot express.

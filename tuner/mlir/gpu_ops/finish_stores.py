@@ -18,7 +18,6 @@ from tuner.mlir.ir.memrefs import (
 )
 from tuner.mlir.ir.reading import index_along, split_constant, walk
 
-# ------------------------------------------------------------------------------
 # Adjacent lanes exchange pieces of rows, so that each lane stores 16 bytes of one row.
 #
 # ``mma.sync`` leaves two adjacent sums, of a row of 8, in each of four lanes (a quad). When lanes exchange

@@ -19,6 +19,12 @@ def attributes_of(op: Op) -> dict[str, Attribute]:
     return {name: op.attributes[name] for name in op.attributes}
 
 
+def groups_of(op: Op) -> list[list[int]]:
+    """Returns the reassociation of a reshape: per dimension of the lower rank, those of the higher."""
+    groups = ir.ArrayAttr(op.attributes["reassociation"])
+    return [[ir.IntegerAttr(axis).value for axis in ir.ArrayAttr(group)] for group in groups]
+
+
 def constant_of(value: Value) -> int | None:
     """Returns the integer of an integer or index ``arith.constant``; None for any other value."""
     op = op_of(value, "arith.constant")
@@ -151,7 +157,6 @@ def _mentions(expression: ir.AffineExpr, name: ir.AffineExpr) -> bool:
     return bool(expression == name)
 
 
-# ------------------------------------------------------------------------------
 # Replaces a call by the body of the called function.
 #
 # %y = func.call @twice(%x) : (f32) -> f32

@@ -194,7 +194,6 @@ def _is_tiny(x: Term) -> Term:
     return x.math("absf") < TINY
 
 
-# ------------------------------------------------------------------------------
 # Numbers of about 106 bits as unevaluated sums of two float64 values, and the power that needs them.
 #
 # A sum ``high + low`` whose low part is below half a unit in the last place of the high part: Dekker, "A
@@ -325,7 +324,6 @@ def _half_exp(size: Term) -> Term:
     return root * 0.5 * root
 
 
-# ------------------------------------------------------------------------------
 # Trigonometric functions of float64 and their inverses, in operations that every GPU has.
 #
 # Arguments are reduced to a quarter of a turn around a multiple of pi / 2, with pi / 2 in three parts and the

@@ -64,7 +64,6 @@ def _windows(x: Float64, form: ConvolutionForm, sizes: Mapping[str, int]) -> Flo
     return np.lib.stride_tricks.as_strided(x, shape, steps, writeable=False)
 
 
-# ------------------------------------------------------------------------------
 # Evaluates a fusion on arrays: the numpy reference that kernels are compared with.
 #
 # Takes the text of a ``Fusion`` (``tuner.core.fusions``) and arrays for its inputs. Contractions are

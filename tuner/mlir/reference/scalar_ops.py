@@ -15,7 +15,6 @@ from tuner.core.errors import UsageError
 from tuner.core.fusions import number_type
 from tuner.mlir.bindings import Op, ir
 
-# ------------------------------------------------------------------------------
 # Arrays with a bound of their rounding errors: running error analysis.
 #
 # Each operation computes in float64 what a kernel computes in a narrower type, and how far the kernel's
@@ -179,7 +178,6 @@ def product_of_matrices(a: Bounded, b: Bounded, element: str) -> Bounded:
         return rounded(a.value @ b.value, np.nan_to_num(error, nan=0.0, posinf=0.0), element)
 
 
-# ------------------------------------------------------------------------------
 # Integer operations in bodies of linalg ops, on arrays: sums and products wrap around in two's complement.
 #
 # Integers are exact but where they come from floats: of a float that may round to either of two integers,

@@ -127,7 +127,6 @@ def _set_registers(action: str, registers: int) -> None:
     )
 
 
-# ------------------------------------------------------------------------------
 # The tiles of C that a block computes, one after another, and its position in the ring between tiles.
 #
 # The script launches a block per tile. With several tiles per block the grid becomes one row of fewer

@@ -7,7 +7,6 @@ from tuner.mlir.ir.linalg import find_epilogue, output_type
 from tuner.mlir.ir.memrefs import element_bytes, retype_argument, sync_function_type
 from tuner.mlir.ir.reading import source_of, walk
 
-# ------------------------------------------------------------------------------
 # The layout of one operand's tile in shared memory: boxes that the TMA copies, descriptors that wgmma reads.
 #
 # A tile holds ``rows`` (along A's m or B's n) x ``depth`` (along k) elements in the 128-byte swizzle: lines

@@ -27,7 +27,6 @@ from tuner.mlir.wgmma.plan import (
     PipelinePlan,
 )
 
-# ------------------------------------------------------------------------------
 # The ring of stages in shared memory: two mbarriers per stage, and a thread's position in the ring.
 #
 # A stage is full when the producer's copies have delivered all its bytes, empty when each consumer has read
@@ -117,7 +116,6 @@ class Ring:
         create("nvvm.mbarrier.arrive", [ir.IntegerType.get_signless(64)], [self.empty(stage)])
 
 
-# ------------------------------------------------------------------------------
 # A consumer: a warpgroup that multiplies its rows of each stage, with one group of wgmma in flight.
 #
 # - First tile: wait until the stage is full; fence; products, the first of which sets the sums; commit.
@@ -224,7 +222,6 @@ def _wait_groups(newest: int) -> None:
     create("nvvm.wgmma.wait.group.sync.aligned", group=ir.IntegerAttr.get(kind, newest))
 
 
-# ------------------------------------------------------------------------------
 # The producer: one elected thread that fills the stages of the ring by TMA.
 #
 # Each of the blocks of a cluster that share a tile copies a part of the tile to all of these blocks.

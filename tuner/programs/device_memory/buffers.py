@@ -73,7 +73,6 @@ class DeviceViews:
                 op.erase()
 
 
-# ------------------------------------------------------------------------------
 # Where buffers hold their current contents: in host memory, in device memory, or in both.
 #
 # The states of a forward data-flow analysis, with its meet and loop rules; ``coherence.py`` has the transfer

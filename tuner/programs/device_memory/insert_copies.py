@@ -88,7 +88,6 @@ class CopyInsertion(AbstractActions):
             op.erase()
 
 
-# ------------------------------------------------------------------------------
 # Copies of page-locked memory are faster and truly asynchronous. ``memref.alloc`` and its ``memref.dealloc``
 # become ``gpu.alloc host_shared`` and ``gpu.dealloc``, which lower to ``mgpuMemAlloc(size, stream, 1)`` and
 # ``mgpuMemFree``.

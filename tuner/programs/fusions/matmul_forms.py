@@ -52,7 +52,6 @@ def is_broadcast(op: Op) -> bool:
     return loops is not None and len(loops) < maps_of(op)[0].n_dims
 
 
-# ------------------------------------------------------------------------------
 # Makes one matmul of a batch of matmuls that all have the same B, such as a linear layer's weights.
 #
 #   %b = linalg.generic ... ins(%w : tensor<64x96xf32>) ... -> tensor<2x64x96xf32>  // a broadcast
@@ -124,7 +123,6 @@ def add_body(op: Op) -> None:
         create("linalg.yield", [], [value(plus, element, total, product)])
 
 
-# ------------------------------------------------------------------------------
 # Lets each contraction begin with zeros: what it adds to becomes an elementwise sum after it, an epilogue.
 #
 #   %r = linalg.conv_2d_nchw_fchw ins(%x, %w) outs(%bias)

@@ -189,7 +189,6 @@ def _outputs(program: FusedProgram, number: int, lifetime: BufferLifetime | None
     return tuple(view for fusion in fusions for view in fusion.outputs if view.buffer == number)
 
 
-# ------------------------------------------------------------------------------
 # Decides where each tensor of a program lies: in which buffer, from which element on, with which strides.
 #
 # Reshapes, static slices and transposes that keep the last dimension are views of the same memory. What is

@@ -42,7 +42,6 @@ from tuner.programs.fusions.operations import (
 from tuner.programs.fusions.payload import TensorPayload, filled
 from tuner.programs.fusions.views import YIELD, number_of, padding_of
 
-# ------------------------------------------------------------------------------
 # Elementwise operations, transposes and broadcasts become ``linalg.generic``; matmuls, convolutions and
 # pooling stay named. Dimensions of size 1 are folded away. ``linalg-fuse-elementwise-ops`` is not run: with
 # reshapes it makes generics of matmuls, and computes a layer norm again for each column of the matmul that

@@ -16,7 +16,7 @@ from collections.abc import Sequence
 
 from tuner.core.fusions import View
 from tuner.mlir.bindings import Op, Value, ir
-from tuner.mlir.ir.reading import op_of
+from tuner.mlir.ir.reading import groups_of, op_of
 from tuner.programs.fusions import views
 from tuner.programs.fusions.formation import OPS_LIMIT
 from tuner.programs.fusions.generics import collapse, expand, maps_attribute, parallel_loops, selecting
@@ -40,7 +40,7 @@ from tuner.programs.fusions.operations import (
     users,
 )
 from tuner.programs.fusions.payload import TensorPayload, tensor_type
-from tuner.programs.fusions.views import Reassociation, groups_of, slice_of, view_of
+from tuner.programs.fusions.views import Reassociation, slice_of, view_of
 
 INDEX = "linalg.index"
 

@@ -5,6 +5,7 @@ from dataclasses import dataclass, replace
 
 from tuner.core.fusions import TensorType, View
 from tuner.mlir.bindings import Op, Value, ir
+from tuner.mlir.ir.reading import groups_of
 from tuner.programs.fusions.operations import (
     COLLAPSE,
     CONSTANT,
@@ -25,7 +26,6 @@ from tuner.programs.fusions.operations import (
     users,
 )
 
-# ------------------------------------------------------------------------------
 # How reshapes, slices and transposes change where a tensor's elements lie: no data move.
 #
 # Each function takes and returns a ``View``. Reshapes that need a copy return None.
@@ -141,14 +141,6 @@ def source_of(op: Op, result: View) -> View | None:
     if op.name == COLLAPSE:
         return expanded(result, tuple(op.operands[0].type.shape), groups_of(op))
     return None
-
-
-def groups_of(op: Op) -> list[list[int]]:
-    """Returns the reassociation of a reshape: groups of dimensions of the larger rank."""
-    return [
-        [ir.IntegerAttr(each).value for each in ir.ArrayAttr(group)]
-        for group in ir.ArrayAttr(op.attributes["reassociation"])
-    ]
 
 
 def slice_of(op: Op) -> Slice | None:

@@ -21,7 +21,6 @@ from tuner.programs.interpreter.decoding import (
 )
 from tuner.programs.interpreter.lanes import Array, merged
 
-# ------------------------------------------------------------------------------
 # Branches, in which lanes that do not enter a region are inactive; calls of functions.
 
 
@@ -137,7 +136,6 @@ BRANCHES: dict[str, Decode] = {
 }
 
 
-# ------------------------------------------------------------------------------
 # Loops, which continue with the lanes that have iterations left, until no lane has any.
 
 

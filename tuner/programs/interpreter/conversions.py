@@ -133,7 +133,6 @@ CONVERSIONS: dict[str, Decode] = {
 }
 
 
-# ------------------------------------------------------------------------------
 # The math dialect: floats are computed in float64, then rounded to the type of the result.
 
 

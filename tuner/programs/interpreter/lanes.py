@@ -88,7 +88,6 @@ def to_integer(values: Array, dtype: DType) -> Array:
     return values.astype(dtype, copy=False)
 
 
-# ------------------------------------------------------------------------------
 # The lanes that run together: all threads of some blocks, as arrays of shape (blocks, threads).
 #
 # The size of an axis is 1 where a value is the same in all blocks, or in all threads of a block.

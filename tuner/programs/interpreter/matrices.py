@@ -101,7 +101,6 @@ CONTRACTIONS: dict[str, Decode] = {
 }
 
 
-# ------------------------------------------------------------------------------
 # Matrix multiplications by a subgroup whose lanes hold fragments of the matrices in PTX's layout.
 #
 # Lane ``l`` is number ``l % 4`` of group ``l / 4``. A register has 32 bits, or one f64; the figures of PTX
@@ -219,7 +218,6 @@ def load_matrix(op: Op, scope: FunctionScope) -> Step:
 TENSOR_CORES: dict[str, Decode] = {"nvgpu.mma.sync": multiply_fragments, "nvgpu.ldmatrix": load_matrix}
 
 
-# ------------------------------------------------------------------------------
 # Matrices distributed over a subgroup: in this interpreter every lane has a copy of the whole matrix.
 
 

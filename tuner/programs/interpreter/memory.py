@@ -10,7 +10,6 @@ from tuner.core.numpy_types import DType
 from tuner.programs.interpreter.decoding import LaneFrame, require
 from tuner.programs.interpreter.lanes import BOOL, Array, BufferView, ElementType, with_trailing_axes
 
-# ------------------------------------------------------------------------------
 # The memory of this process as arrays of numbers, read and written at addresses that were checked before.
 
 

@@ -54,7 +54,6 @@ def aligned(scalar: Array, vector: Array) -> Array:
     return with_trailing_axes(scalar, vector.ndim - scalar.ndim)
 
 
-# ------------------------------------------------------------------------------
 # Floating-point arithmetic, rounded once to the type of the result; fast-math flags permit this.
 
 
@@ -155,7 +154,6 @@ FLOAT_OPS: dict[str, Decode] = {
 }
 
 
-# ------------------------------------------------------------------------------
 # Integer arithmetic: two's complement with wrap-around; the operation determines the signedness.
 
 

@@ -7,7 +7,7 @@ from typing import Any
 import numpy as np
 
 from tuner.mlir.bindings import Op, ir
-from tuner.mlir.ir.reading import unsupported
+from tuner.mlir.ir.reading import groups_of, unsupported
 from tuner.programs.interpreter.decoding import Decode, FunctionScope, LaneFrame, Step
 from tuner.programs.interpreter.lanes import INDEX, Array, BufferView, row_major, uniform
 from tuner.programs.interpreter.memory_ops import MixedNumbers, filled
@@ -79,12 +79,6 @@ def byte_view(op: Op, scope: FunctionScope) -> Step:
 def dimension(view: BufferView, wanted: Array) -> Array:
     """Returns the result of ``memref.dim``: the size of a memref along the dimension ``wanted``."""
     return np.select([wanted == number for number in range(len(view.sizes))], view.sizes)
-
-
-def groups_of(op: Op) -> list[list[int]]:
-    """Returns the ``reassociation``: per dimension of the lower rank, the dimensions of the higher."""
-    groups = ir.ArrayAttr(op.attributes["reassociation"])
-    return [[ir.IntegerAttr(axis).value for axis in ir.ArrayAttr(group)] for group in groups]
 
 
 def collapse(op: Op, scope: FunctionScope) -> Step:

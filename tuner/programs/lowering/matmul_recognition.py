@@ -25,7 +25,6 @@ from tuner.programs.streams.gpux_ops import parse_with_gpux
 from tuner.runtime.workers.worker import call_in_child
 from tuner.tuning.campaign import NamedProblem, combined
 
-# ------------------------------------------------------------------------------
 # Which problem a contraction is: its loops sorted into batch, m, n and k, then compared with the layouts.
 #
 # Loops of one iteration do not count. Several loops of one kind become one where all operands have them next

@@ -102,7 +102,6 @@ def require_processor(needs: tuple[str, ...], what: str) -> None:
         raise CandidateError(Stage.LOAD, f"{what}: {REFUSED}")
 
 
-# ------------------------------------------------------------------------------
 # Arrays for the results of a program, used again when nobody holds them: fresh pages cost time.
 #
 # An array is in use while there is a reference to it, to a view of it, or to a tensor that shares its memory.
@@ -175,7 +174,6 @@ def _aligned(owner: Array, kind: ArrayType) -> Array:
     return owner[start : start + _bytes(kind)].view(kind.dtype).reshape(kind.shape)
 
 
-# ------------------------------------------------------------------------------
 # Lays out the weights of a program in one block of memory: packed as the fusions' scripts read them.
 #
 # A weight that two fusions read alike is stored once, one that they read differently twice.

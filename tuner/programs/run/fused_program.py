@@ -30,7 +30,6 @@ from tuner.runtime.cpu.object_files import LoadedObject
 from tuner.runtime.cpu.team_threads import checked_threads
 from tuner.runtime.process_locks import thread_lock
 
-# ------------------------------------------------------------------------------
 # A program of fusions as a Python function: arrays in, arrays out, in a few microseconds.
 #
 # A call compares shape, type and order of each argument with those that the program takes, writes the

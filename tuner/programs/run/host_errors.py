@@ -15,7 +15,6 @@ from tuner.core.gpu import DEVICE_ADDRESS_BITS, DEVICE_ADDRESS_TAG, AbstractHost
 from tuner.programs.lowering.host_code import MATH_PREFIX
 from tuner.programs.run.failed_assertion import failed_assertion
 
-# ------------------------------------------------------------------------------
 # Turns failing assertions of compiled host code into errors of the call, instead of ending the process.
 #
 # Upstream lowers ``cf.assert`` to calls of ``puts`` with the text and of ``abort``. Code of the host alone

@@ -20,7 +20,6 @@ from tuner.programs.run.host_errors import HostFaults, addresses_of
 from tuner.programs.run.marshalling import dtype_of
 from tuner.runtime.arrays import MemRef, array_of
 
-# ------------------------------------------------------------------------------
 # The heap of compiled host code; freed memory is kept until no device work can use it any more.
 
 
@@ -116,7 +115,6 @@ def math_symbols(llvm_text: str) -> dict[str, int]:
     return addresses_of({name: function for name, function in found.items() if function is not None})
 
 
-# ------------------------------------------------------------------------------
 # MLIR's runner functions for compiled code that calls them; printed text goes to a Python function.
 #
 # The text is the same as mlir-runner's, see the C++ code of

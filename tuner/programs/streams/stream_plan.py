@@ -5,7 +5,6 @@ from collections import deque
 from collections.abc import Callable, Iterable, Iterator
 from dataclasses import dataclass
 
-# ------------------------------------------------------------------------------
 # Covers a partial order with the fewest chains: each chain is the work of one stream, in order.
 #
 # The minimum is n - m, where n is the number of elements and m the size of a maximum bipartite matching
@@ -90,7 +89,6 @@ class _Matching:
             u = freed
 
 
-# ------------------------------------------------------------------------------
 # Assigns the nodes of a dependency graph to streams, and computes the waits that order the streams.
 #
 # Takes nodes with their direct dependences; returns a ``StreamPlan``: the stream of each node and the nodes

@@ -13,7 +13,6 @@ from tuner.core.errors import CandidateError, Stage
 from tuner.core.machine import EXTENSIONS, Machine, processor_class
 from tuner.core.processors import PresentLoad, Processors
 
-# ------------------------------------------------------------------------------
 # The permission of Linux to use AMX tile registers. Documentation/arch/x86/xstate.rst of the kernel.
 
 

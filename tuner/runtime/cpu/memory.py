@@ -140,7 +140,6 @@ def _unmap(parts: list[tuple[int, int]]) -> None:
         libc.munmap(ctypes.c_void_p(address), ctypes.c_size_t(size))
 
 
-# ------------------------------------------------------------------------------
 # Copies of arrays on pages of the smallest size, the slowest place that a caller's arrays may have.
 #
 # numpy asks for large pages for arrays of 4 MiB and more, and gets them or not, from one allocation to the

@@ -9,7 +9,6 @@ from typing import NamedTuple
 
 from tuner.core.errors import CandidateError, Stage
 
-# ------------------------------------------------------------------------------
 # Reads an object file of x86-64 code: its sections, symbols and relocations, as values.
 #
 # Format: System V ABI (https://refspecs.linuxfoundation.org/elf/gabi4+/contents.html) and its supplement for
@@ -130,7 +129,6 @@ def _text(code: bytes, strings: _Header, at: int) -> str:
     return code[start : code.index(b"\0", start)].decode()
 
 
-# ------------------------------------------------------------------------------
 # Loads an object file into this process without a linker: machine code for numpy and ctypes alone.
 #
 # The JIT compiles for LLVM's large code model, in which code refers to data and functions by their 64-bit

@@ -11,7 +11,6 @@ from typing import Any
 from tuner.core.errors import UsageError
 from tuner.runtime.process_locks import thread_lock
 
-# ------------------------------------------------------------------------------
 # The threads of a team: each waits in compiled code for work that is written into its slot of memory.
 #
 # Each thread is a Python thread inside of one compiled call, which has released the interpreter lock. The
@@ -116,7 +115,6 @@ TEAMS: "weakref.WeakSet[TeamThreads]" = weakref.WeakSet()
 os.register_at_fork(after_in_child=_forget_threads)
 
 
-# ------------------------------------------------------------------------------
 # Runs programs on the threads of one team that all programs of the process share, without a compiler.
 #
 # The team's fork and join are in the object file of each program for several threads; the first program that

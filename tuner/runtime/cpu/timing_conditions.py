@@ -109,7 +109,6 @@ def thread_waited_s() -> float:
     return int(counters[1]) * 1e-9 if counters else 0.0
 
 
-# ------------------------------------------------------------------------------
 # A fixed product of small packed panels, which uses a core's resources as a matmul does.
 #
 # Multiply-adds alone do not. On a shared Cascade Lake, matmuls have two speeds 7 to 8 % apart for seconds at
@@ -214,7 +213,6 @@ class HostWatch:
         )
 
 
-# ------------------------------------------------------------------------------
 # Calls of a function whose arguments change from call to call: copies of weights that no cache holds.
 #
 # The weights of a model come from the last level of cache, or from memory, since all others were read since

@@ -47,7 +47,6 @@ class CheckedDriver:
         return (outputs[0] or b"").decode() if code == SUCCESS else ""
 
 
-# ------------------------------------------------------------------------------
 # The table of the CUDA driver functions that the tuner calls, for both cuda-bindings and ctypes.
 #
 # Names are the names in cuda.h and cuda-bindings; symbols are the names that libcuda exports, of the newest

@@ -113,7 +113,6 @@ def _by_ctypes(library: str) -> CtypesDriver:
         raise DeviceError(reason) from error
 
 
-# ------------------------------------------------------------------------------
 # Describes this machine's GPU by queries that need no context and allocate no GPU memory.
 
 

@@ -90,7 +90,6 @@ class CompilePool:
             worker.kill()
 
 
-# ------------------------------------------------------------------------------
 # The one child process that verifies and times candidates.
 #
 # A call that an earlier call may have broken is repeated in a fresh child; after a failure of running code

@@ -12,7 +12,6 @@ from typing import final
 
 from tuner.core.problem import Problem
 
-# ------------------------------------------------------------------------------
 # A clock of the time in which this process could run, for time limits of child processes.
 #
 # A pause of all processes (SIGSTOP, Ctrl-Z, a suspended virtual machine) is no failure of a candidate. A
@@ -131,7 +130,6 @@ def run_command(
                 raise
 
 
-# ------------------------------------------------------------------------------
 # The lock of a file, which a forked process does not keep.
 #
 # A lock belongs to all copies of a descriptor: a process that is forked while another thread has one would

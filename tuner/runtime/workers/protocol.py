@@ -66,7 +66,6 @@ class Limits:
         return problem.flop / self.slowest_flop_per_s if call_s is None else call_s
 
 
-# ------------------------------------------------------------------------------
 # The protocol between the tuner and its child processes: length-prefixed pickles over pipes.
 #
 # parent: ServiceSpec, then CallRequest ..., with a GoAhead for every Event

@@ -104,7 +104,6 @@ def refused(name: str, reason: str) -> DeviceError:
     return DeviceError(f"CUDA_ERROR_{name}: {reason}", f"CUDA_ERROR_{name}")
 
 
-# ------------------------------------------------------------------------------
 # Happens-before (Lamport 1978) of a device's work by vector clocks (Fidge, Mattern 1988), and data races.
 #
 # A queue is a sequence that runs in order: a stream, a branch of a launched graph, or the host. The clock of

@@ -22,7 +22,6 @@ from tuner.simulator.device.happens_before import Moment, refused
 from tuner.simulator.memory.async_copies import DTYPES, SWIZZLES_BYTES, TensorMap, extent_bytes, tensor_of
 from tuner.simulator.memory.global_memory import DEVICE_BUFFERS, Pointer, device_address, device_number
 
-# ------------------------------------------------------------------------------
 # Memory at addresses reserved for simulated device memory, so that host code recognises device pointers.
 
 
@@ -68,7 +67,6 @@ def device_bytes(size_bytes: int) -> npt.NDArray[np.uint8]:
     raise MemoryError(f"{size_bytes} bytes")
 
 
-# ------------------------------------------------------------------------------
 # Memory of the simulated GPU: host memory filled with NaN, between red zones.
 #
 # Freed memory stays in a quarantine, where its addresses are not reused, so that a use after free is

@@ -20,7 +20,6 @@ from tuner.simulator.device.happens_before import (
 from tuner.simulator.device.memory import MemoryRegion
 from tuner.simulator.launch import Pause
 
-# ------------------------------------------------------------------------------
 # Lazy execution of streams: a synchronisation runs only the work that it depends on, in a chosen order.
 #
 # Running work as late as possible is the worst case of a real GPU, so that a missing synchronisation shows as

@@ -16,7 +16,6 @@ from tuner.simulator.device.happens_before import (
 from tuner.simulator.device.memory import MemoryRegion
 from tuner.simulator.device.streams import CallRules, LazyStreams, Order, StreamOperation, Work
 
-# ------------------------------------------------------------------------------
 # Stream capture: operations collected into a graph. CUDA programming guide, "CUDA Graphs".
 
 

@@ -14,7 +14,6 @@ from tuner.simulator.ptx.dtypes import Bools
 from tuner.simulator.ptx.syntax_tree import Register, Symbol, Vector
 from tuner.simulator.state.resident_blocks import ResidentBlocks, Threads
 
-# ------------------------------------------------------------------------------
 # Calls of vprintf (``gpu.printf``, printf in CUDA) and __assertfail (``cf.assert``, assert in CUDA).
 #
 # The arguments of vprintf are the address of a format string, as in C, and the address of a buffer in which

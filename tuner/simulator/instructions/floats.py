@@ -9,7 +9,6 @@ from tuner.simulator.instructions import integers
 from tuner.simulator.instructions.operands import Operands, Step, binary, ternary, unary
 from tuner.simulator.ptx.dtypes import TYPES, Array, PtxType, fma
 
-# ------------------------------------------------------------------------------
 # Floating-point arithmetic. Approximate PTX instructions are computed in float64, then rounded to the type.
 #
 # Sums and products of 16-bit types are computed in float32 and rounded to 16 bits: with 2p + 2 bits of

@@ -142,7 +142,6 @@ MMA: dict[str, Callable[[Operands], Step]] = {
 }
 
 
-# ------------------------------------------------------------------------------
 # Warp-level matrix instructions with opaque fragments: wmma.load, wmma.mma, wmma.store.
 #
 # PTX ISA, "Warp-level Matrix Instructions for wmma", leaves open which lane holds which element, so that a

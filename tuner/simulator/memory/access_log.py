@@ -50,7 +50,6 @@ class AccessSample:
             yield from kept
 
 
-# ------------------------------------------------------------------------------
 # Bank conflicts of shared memory, counted as wavefronts. CUDA C programming guide, "Shared Memory".
 
 

@@ -16,7 +16,6 @@ from tuner.simulator.memory.shared_memory import POISON, MBarrier, MBarriers, Sh
 from tuner.simulator.ptx.defects import Defect, Fault
 from tuner.simulator.ptx.dtypes import Array, Bools, Indices, to_tf32
 
-# ------------------------------------------------------------------------------
 # cp.async: copies that take effect when a thread waits for them. PTX ISA, "Async-group mechanism".
 
 
@@ -93,7 +92,6 @@ class Copies:
             self._watch.log.report(Defect.UNFINISHED, None, lambda: example, len(unfinished))
 
 
-# ------------------------------------------------------------------------------
 # Bulk copies (TMA): loads complete at an mbarrier, stores in bulk async-groups.
 #
 # The destination of a load is NaN from the load's issue until a thread waits at the mbarrier. A store reads
@@ -260,7 +258,6 @@ class BulkCopies:
         self.mbarriers.report_unfinished()
 
 
-# ------------------------------------------------------------------------------
 # Tensor maps in tiled mode: the bytes that a bulk tensor copy touches. PTX ISA, "Tensors".
 
 

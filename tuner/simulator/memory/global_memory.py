@@ -49,7 +49,6 @@ def runs(flags: Bools) -> Indices:
     return np.concatenate((first, changes, end)).reshape(-1, 2)
 
 
-# ------------------------------------------------------------------------------
 # Global memory: the buffers of a launch, at widely spaced addresses, each with race detection.
 #
 # A buffer of a simulated device has the same address in each launch, so that a kernel can use an address that

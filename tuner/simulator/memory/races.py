@@ -7,7 +7,6 @@ from tuner.simulator.ptx.defects import Defect
 from tuner.simulator.ptx.dtypes import Array, Bools, Indices
 from tuner.simulator.ptx.geometry import WARP_LANES
 
-# ------------------------------------------------------------------------------
 # Race detection in global memory: between blocks, which are unordered, and within a block by vector clocks.
 #
 # The blocks of a cluster count as one block. Each cell keeps its last write and its last read. Atomic and
@@ -147,7 +146,6 @@ def _conflicts(is_other: Bools, is_own: Bools, cells: Indices, earlier: str) -> 
     return [Unordered(kind, bad, cells, earlier) for kind, bad in kinds if bad.any()]
 
 
-# ------------------------------------------------------------------------------
 # Race detection in shared memory by vector clocks, independent of the executed schedule.
 #
 # As in FastTrack (Flanagan and Freund, PLDI 2009), a cell keeps its last write as an epoch: thread and clock.

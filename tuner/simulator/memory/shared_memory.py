@@ -11,7 +11,6 @@ from tuner.simulator.memory.vector_clocks import SilentStores, Unordered
 from tuner.simulator.ptx.defects import Defect, Fault
 from tuner.simulator.ptx.dtypes import UNSIGNED, Array, Bools, Indices
 
-# ------------------------------------------------------------------------------
 # Distributed shared memory: addresses in other blocks of a cluster, and accesses to blocks that have ended.
 #
 # ``mapa`` puts a block's rank into the upper bits of a shared address; an address without a rank is in the
@@ -66,7 +65,6 @@ class ClusterMemory:
                 self.watch.log.report(Defect.ENDED_BLOCK, None, partial(str, example))
 
 
-# ------------------------------------------------------------------------------
 # mbarrier objects in shared memory. PTX ISA, "mbarrier": phases, arrivals and tx-count.
 
 

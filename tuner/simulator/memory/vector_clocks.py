@@ -11,7 +11,6 @@ from tuner.simulator.ptx.dtypes import Array, Bools, Indices
 from tuner.simulator.ptx.geometry import WARP_LANES, Geometry
 from tuner.simulator.ptx.syntax_tree import Instruction
 
-# ------------------------------------------------------------------------------
 # Vector clocks (Fidge, Mattern 1988) of the threads of a cluster and of its asynchronous agents.
 #
 # An access by thread t at clock c of t happens before an access by thread u if the component for t in u's

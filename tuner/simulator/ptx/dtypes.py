@@ -9,7 +9,6 @@ import ml_dtypes
 import numpy as np
 import numpy.typing as npt
 
-# ------------------------------------------------------------------------------
 # PTX types as numpy types (PTX ISA, "Types"). Registers hold bits; the instruction determines the type.
 
 
@@ -94,7 +93,6 @@ def write_bits(values: Array, type_: PtxType, register: "np.dtype[Any]") -> Arra
     return bits.astype(register)
 
 
-# ------------------------------------------------------------------------------
 # Rounding to narrower floating-point formats. PTX ISA, "Rounding Modifiers".
 
 

@@ -10,7 +10,6 @@ from tuner.simulator.ptx.defects import Defect, SimulationError
 from tuner.simulator.ptx.dtypes import TYPES
 from tuner.simulator.ptx.syntax_tree import Instruction, Label, PtxKernel, PtxModule, Symbol, Variable
 
-# ------------------------------------------------------------------------------
 # Control-flow graph of a kernel: its basic blocks in reverse post-order.
 #
 # In this order a loop's body comes before the code after the loop, so that running the lowest basic block

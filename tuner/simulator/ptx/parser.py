@@ -24,7 +24,6 @@ from tuner.simulator.ptx.syntax_tree import (
     Vector,
 )
 
-# ------------------------------------------------------------------------------
 # Productions for declarations: registers, variables, parameters. PTX ISA, "Variables".
 
 

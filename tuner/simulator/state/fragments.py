@@ -12,7 +12,6 @@ from tuner.simulator.ptx.defects import Defect, Fault
 from tuner.simulator.ptx.dtypes import TYPES, UNSIGNED, Array, Bools, Indices, read_tf32
 from tuner.simulator.ptx.geometry import WARP_LANES
 
-# ------------------------------------------------------------------------------
 # Matrix fragments of mma.sync and ldmatrix. PTX ISA, "Warp Level Matrix Multiply-Accumulate Instructions".
 #
 # With g = lane / 4, t = lane % 4, and e elements per register (4 of 8 bits, 2 of 16, 1 of 32), 0 <= i < e:
@@ -118,7 +117,6 @@ def registers_to_rows(registers: Array, is_transposed: bool) -> Array:
     return np.ascontiguousarray(matrices.swapaxes(2, 3) if is_transposed else matrices)
 
 
-# ------------------------------------------------------------------------------
 # Layouts of wgmma matrices. PTX ISA, "Register Fragments and Shared Memory Matrix Layouts" of wgmma.
 #
 # Accumulator of warp w: with g = lane / 4 and t = lane % 4, register 4 j + 2 h + i of f32 holds row 16 w + g
@@ -187,7 +185,6 @@ def operand_addresses(
     return swizzled(start + offsets, span)
 
 
-# ------------------------------------------------------------------------------
 # wgmma operations in flight: products of a warpgroup, which read shared memory asynchronously.
 #
 # Operands are read when an operation is issued, and compared when it completes, to detect changes in between;

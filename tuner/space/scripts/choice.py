@@ -21,7 +21,6 @@ if TYPE_CHECKING:
     from tuner.space.scripts.schedule import Schedule
 
 
-# ------------------------------------------------------------------------------
 # Which strategies a run tries: shipped strategies by name, a user's by the path of the script.
 
 
@@ -125,7 +124,6 @@ def _schedule(chosen: ChosenStrategy) -> "Schedule":
     return Schedule(strategy.text, strategy.path.name)
 
 
-# ------------------------------------------------------------------------------
 # The default script of a problem that was not tuned: the first configuration of the search space.
 
 
@@ -198,7 +196,6 @@ def projected_script(
         return None
 
 
-# ------------------------------------------------------------------------------
 # The options of the knobs of an exported script: values that change nothing else in it.
 #
 # Other steps depend on some sizes: which loops are peeled, how often one is unrolled. A script stays right
@@ -223,28 +220,23 @@ def with_knob_options(script: str, candidate: Candidate, binder: Binder, space: 
     ``binder`` and ``space`` are those of the candidate's strategy. A value that breaks a constraint or a
     preference of the space is not listed. A script that the binder does not write today is returned as it is.
     """
-    try:
-        if binder.bind(candidate).text != script:
-            return script
-    except CandidateError:
+    if _bound(candidate, candidate, binder, space) != script:
         return script
     choices = {knob.name: knob.choices for knob in space.knobs}
 
     def listed(knob: re.Match[str]) -> str:
-        name = knob["name"]
-        values = [
-            value
-            for value in choices.get(name, ())
-            if _rest(script, name) == _rest(_bound(candidate, name, value, binder, space), name)
-        ]
-        return f"{knob['begin']}[{', '.join(map(str, values))}]" if values else knob[0]
+        name, kept = knob["name"], []
+        for value in choices.get(name, ()):
+            changed = Candidate.of(candidate.strategy, {**dict(candidate.choices), name: value})
+            if _rest(_bound(changed, candidate, binder, space), name) == _rest(script, name):
+                kept.append(str(value))
+        return f"{knob['begin']}[{', '.join(kept)}]" if kept else knob[0]
 
     return KNOB_LINE.sub(listed, script)
 
 
-def _bound(candidate: Candidate, name: str, value: Value, binder: Binder, space: SearchSpace) -> str:
-    changed = Candidate.of(candidate.strategy, {**dict(candidate.choices), name: value})
-    if space.violated(changed) or (changed != candidate and space.demoted_by(changed)):
+def _bound(changed: Candidate, candidate: Candidate, binder: Binder, space: SearchSpace) -> str:
+    if changed != candidate and (space.violated(changed) or space.demoted_by(changed)):
         return ""
     try:
         return binder.bind(changed).text

@@ -97,22 +97,19 @@ def script_with_header(
     ``ops``: tuner's transform ops in the script, which stock ``mlir-opt`` does not have. ``script_file`` and
     ``source_file``: the names of the script and of the payload in the header's command.
     """
+    library = f"--transform-preload-library=transform-library-paths={script_file}"
+    run = f"mlir-opt {source_file} {library} --transform-interpreter"
     if ops:
-        own = f"; stock mlir-opt lacks {', '.join(ops)}"
-        run = f"tuner apply {script_file} {source_file}{own}"
-    else:
-        library = f"--transform-preload-library=transform-library-paths={script_file}"
-        run = f"mlir-opt {source_file} {library} --transform-interpreter"
-    lines = (*_header_lines(provenance), run)
-    comments = [f"// {printable(' '.join(line.splitlines()))}" for line in lines[:-1]]
+        run = f"tuner apply {script_file} {source_file}; stock mlir-opt lacks {', '.join(ops)}"
+    comments = [f"// {printable(' '.join(line.splitlines()))}" for line in _header_lines(provenance)]
     document: dict[str, Any] = {}
     for name, value in encode(provenance).items():
         document[name] = value
         if name == "interval_s":
             document["gflop_per_s"] = provenance.gflop_per_s
     code = without_header(script).rstrip("\n")
-    last = printable(" ".join(run.splitlines()))
-    return "\n".join([*comments, RUN + last, code, MARK + json.dumps(document)]) + "\n"
+    comments.append(RUN + printable(" ".join(run.splitlines())))
+    return "\n".join([*comments, code, MARK + json.dumps(document)]) + "\n"
 
 
 def read_provenance(text: str, name: str) -> ScriptProvenance:

@@ -13,7 +13,6 @@ from tuner.mlir.bindings import ir
 from tuner.mlir.ir.reading import walk_ops
 from tuner.space.search_space import Knob
 
-# ------------------------------------------------------------------------------
 # The ``options`` of a ``transform.tune.knob`` as values to choose from, each with its attribute.
 #
 # An array lists the values. A dictionary describes integers: MLIR does not verify it, so this module does.
@@ -106,7 +105,6 @@ def _integers(given: dict[str, int], where: str) -> list[int]:
     ]
 
 
-# ------------------------------------------------------------------------------
 # The tunable ops of a transform script: ``tune.knob`` by its value, ``tune.alternatives`` by its region.
 
 

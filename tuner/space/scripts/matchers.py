@@ -7,7 +7,6 @@ from tuner.core.interfaces import Partition
 from tuner.core.problem import BATCH_MATMUL, MATMUL, Problem
 from tuner.payload.cpu import ENTRY, MAPS
 
-# ------------------------------------------------------------------------------
 # Matchers of contractions in the transform dialect: which op of another program an entry is for.
 #
 # A matcher compares extents, the numbers of bits of the element types and whether they are floats. It cannot
@@ -110,7 +109,6 @@ def _compared(value: str, number: int) -> tuple[str, str]:
     )
 
 
-# ------------------------------------------------------------------------------
 # The guard of a bound script: named sequences that find the matmul the script is for, and refuse any other
 # payload with one line.
 #
@@ -171,7 +169,6 @@ def has_epilogue(problem: Problem) -> bool:
     return problem.epilogue != "none" or problem.result_dtype != problem.accumulator
 
 
-# ------------------------------------------------------------------------------
 # A bound script of the shipped CPU strategies in two halves: what works on tensors, what works on buffers.
 #
 # In a library many schedules share one bufferization of the whole module, so the half before it runs on the

@@ -4,7 +4,6 @@ import re
 
 from tuner.core.processors import AMX_BF16, AMX_INT8, AVX512, AVX512_BF16, VNNI
 
-# ------------------------------------------------------------------------------
 # Which instruction sets the code of a transform script needs: those of the ops that it calls.
 #
 # Vectors of any width need none, since LLVM compiles them for every processor.

@@ -29,7 +29,6 @@ from tuner.space.scripts.knobs import (
 )
 from tuner.space.search_space import Knob
 
-# ------------------------------------------------------------------------------
 # ``transform.smt.constrain_params`` as expressions over knobs: MLIR's interpreter has no semantics for it.
 #
 # Supports the quantifier-free fragment of SMT-LIB's theories Core and Ints, over integer knobs and results of
@@ -241,7 +240,6 @@ def _bare(text: str) -> str:
     return text
 
 
-# ------------------------------------------------------------------------------
 # A plain ``.mlir`` schedule as a strategy: knobs are read from the IR, a candidate is written into the IR.
 #
 # A knob is a ``transform.tune.knob``, or the choice of a region of ``transform.tune.alternatives``; ops of

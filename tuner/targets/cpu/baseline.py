@@ -96,7 +96,6 @@ class BaselineService:
         return timing.measure_by(self.stopwatch(), effort, self._rng)
 
 
-# ------------------------------------------------------------------------------
 # The baseline timed interleaved with kernels: in a separate process, paused while kernels run.
 
 

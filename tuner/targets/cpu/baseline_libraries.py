@@ -56,7 +56,6 @@ def load_library(path: str) -> Any:
             load_library(str(neighbour))
 
 
-# ------------------------------------------------------------------------------
 # Which libraries a CPU problem can be compared with: all, those installed, those that a user chooses.
 
 

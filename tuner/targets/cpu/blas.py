@@ -69,7 +69,6 @@ def calling_module(*calls: LibraryCall) -> str:
 """
 
 
-# ------------------------------------------------------------------------------
 # Calls of the C interface of BLAS: gemv for a single row, gemm otherwise.
 
 
@@ -212,7 +211,6 @@ class CompiledLibraryMatmul(AbstractLibraryMatmul):
         return self._team.once(self._calls)
 
 
-# ------------------------------------------------------------------------------
 # BLIS, of the system (libblis) or of the wheel ``blis``, by its typed interface, which both have.
 
 
@@ -250,7 +248,6 @@ def blis_code(problem: Problem, _operands: Operands, threads: int) -> LibraryCod
     return LibraryCode(name, calling_module(call), kept=(scales,))
 
 
-# ------------------------------------------------------------------------------
 # MKL, of the wheel ``mkl`` or of the system.
 
 
@@ -292,7 +289,6 @@ def mkl_code(problem: Problem, _operands: Operands, threads: int) -> LibraryCode
     return LibraryCode(name, calling_module(cblas_call(problem, find)))
 
 
-# ------------------------------------------------------------------------------
 # The OpenBLAS of numpy; and functions of cblas by their names in OpenBLAS and MKL.
 
 

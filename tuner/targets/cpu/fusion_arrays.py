@@ -84,7 +84,6 @@ def view_of(memory: Array, argument: FusionArgument) -> Array:
     return np.lib.stride_tricks.as_strided(memory, argument.shape, strides)
 
 
-# ------------------------------------------------------------------------------
 # The arrays of a fusion at fixed addresses: all candidates work on the same memory.
 #
 # Inputs and outputs are strided views between guard bands. What is expected is evaluated once for each of

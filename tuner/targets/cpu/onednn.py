@@ -27,7 +27,6 @@ from tuner.targets.cpu.blas import (
     strides,
 )
 
-# ------------------------------------------------------------------------------
 # oneDNN's matmul primitive, by its C interface (version 3): f32, bf16 into f32, i8 into i32.
 
 

@@ -95,7 +95,6 @@ class PlacedOperands:
         return tuple(OffsetTime(offset, time.median_s, time.interval_s) for offset, time in pairs)
 
 
-# ------------------------------------------------------------------------------
 # Tells times that this processor cannot reach, which are refused, from times above the peak that is known.
 #
 # What hardware cannot do follows from documents. A measured peak is the most that was seen: a kernel above it
@@ -180,7 +179,6 @@ def _mode() -> tuple[bool, bool, bool]:
     return ONE + THREE_QUARTERS > ONE, ONE + A_QUARTER > ONE, LEAST * ONE > 0.0
 
 
-# ------------------------------------------------------------------------------
 # Samples of a kernel that time its work only, while inputs and C change in ways no kernel can predict.
 #
 # Before each sample, untimed, inputs are drawn and C is filled with NaN or ones. Where caches are to be cold,

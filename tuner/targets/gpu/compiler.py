@@ -34,7 +34,6 @@ from tuner.search.cost_model.occupancy import (
     require_launchable,
 )
 
-# ------------------------------------------------------------------------------
 # Finds NVIDIA's command-line tools: in their wheels, whose versions are pinned, else on PATH.
 
 

@@ -120,7 +120,6 @@ def assembler_text() -> str:
     return f"ptxas {ptxas.version} of {ptxas.tool.origin}: {ptxas.tool.path}{known}"
 
 
-# ------------------------------------------------------------------------------
 # The target kind ``cuda``: NVIDIA GPUs. Compiling needs no GPU; verifying and timing does.
 
 

@@ -81,7 +81,6 @@ def _holds(loop: tuple[int, int], other: tuple[int, int]) -> bool:
     return loop[0] <= other[0] and other[1] <= loop[1]
 
 
-# ------------------------------------------------------------------------------
 # Models the cycles of a kernel from its machine code: those of the bottleneck of a multiprocessor.
 #
 # Counted are the instructions that each partition issues, the multiplications and integer operations of its
@@ -268,7 +267,6 @@ def _cycles(instruction: MachineInstruction, costs: dict[tuple[str, int], float]
     return float(width) if name in ("STG", "RED", "ATOM", "ATOMG") else 0.0
 
 
-# ------------------------------------------------------------------------------
 # Predicts cycles of a compiled kernel program from its machine code, to order candidates: never a time.
 
 

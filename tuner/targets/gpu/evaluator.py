@@ -63,7 +63,6 @@ def open_gpu(here: GpuHere) -> LocalGpu:
     return LocalGpu(device, here.facts.l2_bytes, read_sensors)
 
 
-# ------------------------------------------------------------------------------
 # Verifies and times programs on the GPU of this machine; it needs a driver and no compiler.
 
 

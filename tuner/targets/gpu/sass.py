@@ -41,7 +41,6 @@ def _counted(names: list[str]) -> Mix:
     return tuple(sorted(Counter(names).items(), key=lambda pair: (-pair[1], pair[0])))
 
 
-# ------------------------------------------------------------------------------
 # Parses nvdisasm's listing of a cubin: instructions with their control codes, and loops.
 #
 # A control code is part of each 128-bit instruction since Volta: the stall count (cycles before the warp may

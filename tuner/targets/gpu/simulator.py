@@ -88,7 +88,6 @@ def _by_parameters(launch: PreparedLaunch, near: Near) -> Near:
     return named
 
 
-# ------------------------------------------------------------------------------
 # Verifies GPU programs with the PTX simulator: needs no GPU, measures no times.
 
 
