@@ -14,6 +14,7 @@ from tuner.core.programs import ProgramBaseline
 from tuner.core.serialization import read_text_or_stdin
 from tuner.programs.request import ProgramRequest
 from tuner.runtime.workers.worker import call_in_child
+from tuner.targets.registry import real_backends
 
 if TYPE_CHECKING:
     import torch
@@ -114,7 +115,16 @@ def _called(path: Path, function: str) -> tuple[Any, tuple[Any, ...]]:
     return module, inputs if isinstance(inputs, tuple) else (inputs,)
 
 
+SCHEDULE = "transform.with_named_sequence"  # attribute of a module that is a schedule
+
+
 def read_payload_text(payload: Path) -> str:
-    """Returns MLIR text of a file, of stdin ("-"), or of a model: ``model.py:function``, ``model.pt2``."""
+    """Returns MLIR text of a file, of stdin ("-"), or of a model: ``model.py:function``, ``model.pt2``.
+
+    Schedules in the file are applied to its functions.
+    """
     name = str(payload)
-    return model_text_in_child(name) if is_model(name) else read_text_or_stdin(payload, "MLIR text")
+    if is_model(name):
+        return model_text_in_child(name)
+    text = read_text_or_stdin(payload, "MLIR text")
+    return real_backends().apply(text, text) if SCHEDULE in text else text

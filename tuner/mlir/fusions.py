@@ -371,13 +371,12 @@ def _convolution_sizes(op: Op) -> tuple[int, tuple[int, int, int]]:
     sizes |= dict(zip(form.output, op.results[0].type.shape, strict=True))
     batch, pixels, summed = (
         prod(sizes[each] for each in letters)
-        for letters in (*(_only(form.output, some) for some in ("ng", "HW")), form.reduced)
+        for letters in (
+            *("".join(each for each in form.output if each in some) for some in ("ng", "HW")),
+            form.reduced,
+        )
     )
     return batch, (sizes[form.filters], pixels, summed)
-
-
-def _only(letters: str, some: str) -> str:
-    return "".join(each for each in letters if each in some)
 
 
 def _element_type(contraction: Op | None, module: ir.Module) -> str:

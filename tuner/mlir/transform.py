@@ -233,27 +233,58 @@ def _unregistered(match: re.Match[str], text: str) -> str:
     return f"line {line}:{column}: found {found}, allowed dialects that MLIR or GPUX has"
 
 
+SEQUENCE = "transform.named_sequence"
+
+
 def apply_script(payload: ir.Module, script: ir.Module, *, allows_effects: bool = False) -> None:
     """Applies a transform script to a payload, in place: runs the script's entry sequence.
 
+    The script may have schedules in nested modules, which are applied one after another, and a payload.
     Passes with effects (``require_no_effects``) are rejected unless ``allows_effects``, matches that find
     nothing as ``tuner.mlir.empty_matches`` says. Raises CandidateError: BIND for a script without an entry
     sequence or with a rejected pass, COMPILE where an op of the script fails.
     """
     if not allows_effects:
         require_no_effects(script)
-    sequence = entry_sequence(script)
-    locations = OpLocations(payload)
-    try:
-        with empty_matches_refused(script):
-            interpreter.apply_named_sequence(payload, sequence, script)
-    except (ir.MLIRError, ValueError, RuntimeError) as error:
-        raise CandidateError(Stage.COMPILE, locations.diagnostic(error, script)) from error
+    for schedule in schedules_of(script):
+        sequence = entry_sequence(schedule)
+        locations = OpLocations(payload)
+        try:
+            with empty_matches_refused(schedule):
+                interpreter.apply_named_sequence(payload, sequence, schedule)
+        except (ir.MLIRError, ValueError, RuntimeError) as error:
+            raise CandidateError(Stage.COMPILE, locations.diagnostic(error, schedule)) from error
+
+
+SCHEDULE = "transform.with_named_sequence"  # attribute of a module that is a schedule
+
+
+def schedules_of(script: ir.Module) -> list[ir.Module]:
+    """Returns the modules of a script that have sequences: itself, or its nested ones in their order."""
+    nested = [op.operation for op in script.body.operations if _is_schedule(op.operation)]
+    if not nested or any(op.operation.name == SEQUENCE for op in script.body.operations):
+        return [script]
+    return [ir.Module.parse(op.get_asm(enable_debug_info=True)) for op in nested]
+
+
+def without_schedules(payload: ir.Module) -> ir.Module:
+    """Removes the schedules of a payload, in place: nested modules, and sequences next to functions."""
+    for op in [op.operation for op in payload.body.operations]:
+        if op.name == SEQUENCE or _is_schedule(op):
+            op.erase()
+    return payload
+
+
+def _is_schedule(op: ir.Operation) -> bool:
+    return op.name == "builtin.module" and SCHEDULE in op.attributes
 
 
 def entry_sequence(script: ir.Module) -> ir.Operation:
     """Returns the sequence that runs: ``@__transform_main``, else the only one; else CandidateError(BIND)."""
-    sequences = [op for op in script.body.operations if op.operation.name == "transform.named_sequence"]
+    sequences = [op for op in script.body.operations if op.operation.name == SEQUENCE]
+    if not sequences and any(op.operation.name == "transform.sequence" for op in script.body.operations):
+        old = "script: found transform.sequence, the old form of a script"
+        raise CandidateError(Stage.BIND, f"{old}, allowed transform.named_sequence @__transform_main")
     named = [op for op in sequences if op.attributes["sym_name"].value == "__transform_main"]
     if not named and len(sequences) != 1:
         found = ", ".join(op.attributes["sym_name"].value for op in sequences) or "none"

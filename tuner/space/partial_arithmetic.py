@@ -120,7 +120,8 @@ def all_of(parts: list[Partial]) -> Partial:
 
 def any_of(parts: list[Partial]) -> Partial:
     """Returns the logical or: True where any is, else undefined where any is. TypeError for text."""
-    true = _plain(reduce(np.logical_or, (_holds(part) for part in parts)))
+    defined = (np.logical_and(_truth(part.value), np.logical_not(part.undefined)) for part in parts)
+    true = _plain(reduce(np.logical_or, map(_mask, defined)))
     undefined = reduce(_either, (part.undefined for part in parts))
     return Partial(true, _either(False, np.logical_and(undefined, np.logical_not(true))))
 
@@ -143,10 +144,6 @@ def choose(test: Partial, then: Partial, other: Partial) -> Partial:
         return Partial(picked.value, _either(test.undefined, picked.undefined))
     undefined = _either(test.undefined, np.where(true, then.undefined, other.undefined))
     return Partial(np.where(true, then.value, other.value), undefined)
-
-
-def _holds(part: Partial) -> Mask:
-    return _mask(np.logical_and(_truth(part.value), np.logical_not(part.undefined)))
 
 
 def _truth(value: Operand) -> Mask:

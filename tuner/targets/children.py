@@ -123,7 +123,7 @@ def apply_script(script: str, payload: str, allows_effects: bool) -> str:
     from tuner.mlir import bindings, transform  # loads MLIR
 
     with transform.new_context(), bindings.ir.Location.unknown():
-        module = transform.parse(payload, "payload")
+        module = transform.without_schedules(transform.parse(payload, "payload"))
         bound = transform.parse(script, "script")
         transform.apply_script(module, bound, allows_effects=allows_effects)
         return str(module)

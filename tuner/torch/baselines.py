@@ -74,10 +74,6 @@ def made(make: Callable[[], ModuleCall]) -> ModuleCall | NotRun:
     return call
 
 
-def _eager(example: Example, _threads: int) -> ModuleCall:
-    return partial(example.module, *example.arguments, **example.keywords)
-
-
 def _by_torch_compile(options: dict[str, Any]) -> Runtime:
     def make(example: Example, _threads: int) -> ModuleCall:
         function: Any = torch.compile(function_of(example.module), dynamic=False)
@@ -152,7 +148,7 @@ def require(*packages: str) -> None:
 
 
 RUNTIMES: Mapping[str, Runtime] = {
-    EAGER: _eager,
+    EAGER: lambda example, _threads: partial(example.module, *example.arguments, **example.keywords),
     COMPILE: _by_torch_compile({}),
     FREEZING: _by_torch_compile({"freezing": True}),
     MAX_AUTOTUNE: _by_torch_compile({"freezing": True, "max_autotune": True}),

@@ -40,7 +40,7 @@ def tensor_checks(expected: Expected) -> tuple[Check, Check, Check]:
         with torch.inference_mode(is_made_inside):
             examples = [torch.empty(shape, dtype=dtype) for dtype, shape in expected]
         with torch.inference_mode(is_called_inside):
-            checks.append(_check_like(examples) if examples else _never)
+            checks.append(_check_like(examples) if examples else lambda: False)
     return checks[0], checks[1], checks[2]
 
 
@@ -49,10 +49,6 @@ def _check_like(examples: list[torch.Tensor]) -> Check:
     strides: list[Any] = [list(each.stride()) for each in examples]
     check: Check = TensorGuards(*examples, dynamic_dims_sizes=sizes, dynamic_dims_strides=strides).check
     return check
-
-
-def _never() -> bool:
-    return False
 
 
 def require_modes(compiled_under: torch.dtype) -> None:

@@ -72,7 +72,7 @@ def check(context: click.Context, script: Path, max_slowdown: str, seed: int, as
 
 @click.command()
 @click.argument("script", type=click.Path(path_type=Path, allow_dash=True))
-@click.argument("payload", type=click.Path(path_type=Path, allow_dash=True))
+@click.argument("payload", required=False, type=click.Path(path_type=Path, allow_dash=True))
 @click.option("--allow-effects", is_flag=True, help="Also passes that write files or start programs.")
 @click.option(
     "--cpu", default="", metavar="NAME", help="The result is for this processor: sapphirerapids, znver4, ..."
@@ -83,13 +83,15 @@ def check(context: click.Context, script: Path, max_slowdown: str, seed: int, as
 def apply(
     context: click.Context,
     script: Path,
-    payload: Path,
+    payload: Path | None,
     allow_effects: bool,
     cpu: str,
     strict: bool,
     as_json: bool,
 ) -> None:
     """Applies a transform script of any origin to a payload and prints the result; - is stdin.
+
+    Without PAYLOAD, the schedules in a file are applied to its functions, one schedule after another.
 
     A script runs passes by name. Those that write files, start programs or print are refused unless
     --allow-effects says that the script is trusted. A script whose result needs instructions that this
@@ -104,7 +106,8 @@ def apply(
         processor_of(cpu)
     if str(script) == str(payload) == "-":
         raise UsageError("apply: only one of SCRIPT and PAYLOAD can be '-' (stdin)")
-    script_text, payload_text = (read_text_or_stdin(path, "MLIR text") for path in (script, payload))
+    script_text = read_text_or_stdin(script, "MLIR text")
+    payload_text = script_text if payload is None else read_text_or_stdin(payload, "MLIR text")
     backends = backends_of(context)
     needs = instructions_needed(script_text, "bf16" if "bf16" in payload_text else "i8")
     if needs:

@@ -17,7 +17,7 @@ from tuner.fleet.noise_check import ALLOWED, NoiseCheck, check_noise, nodes_to_c
 from tuner.fleet.server import session
 from tuner.fleet.status import DeviceStatus, FleetStatus, QueueStatus, fleet_status
 from tuner.fleet.tables import SeenNode, read_settings
-from tuner.fleet.work import COMPILE, FleetWork
+from tuner.fleet.work import COMPILE
 from tuner.results.database_name import database_text, which_database
 from tuner.results.output.formatting import count_text, table_lines, wrapped
 
@@ -272,12 +272,9 @@ def _node(seen: SeenNode, status: FleetStatus) -> tuple[str, ...]:
 
 
 def _device(device: DeviceStatus, status: FleetStatus) -> tuple[str, ...]:
-    now = "waits for work" if device.doing is None else _work(device.doing, status)
+    work = device.doing
+    now = "waits for work" if work is None else f"{work.words} of {status.run_text(work.run)}"
     return (device.device, device.machine, f"{device.idle_share:.0%}", now)
-
-
-def _work(work: FleetWork, status: FleetStatus) -> str:
-    return f"{work.words} of {status.run_text(work.run)}"
 
 
 def _queue(queue: QueueStatus, status: FleetStatus, letters: dict[str, str]) -> tuple[str, ...]:

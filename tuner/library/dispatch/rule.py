@@ -152,7 +152,7 @@ def distilled(
             count=campaign.matrix.counts[row],
             serves=None if portfolio.serving[row] is None else columns.index(portfolio.serving[row]),
             rounds_s=tuple(campaign.rounds_s[row][column] for column in columns),
-            residuals=tuple(_number(table[row, column]) for column in columns),
+            residuals=tuple(float(each) if np.isfinite(each) else None for each in table[row, list(columns)]),
             baseline_s=campaign.baselines_s[row],
             reliability=campaign.reliability[row],
         )
@@ -173,10 +173,6 @@ def distilled(
         ),
         problems=tuple(problems),
     )
-
-
-def _number(value: float) -> float | None:
-    return float(value) if np.isfinite(value) else None
 
 
 @dataclass(frozen=True)

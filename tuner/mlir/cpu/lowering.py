@@ -28,7 +28,7 @@ from tuner.mlir.cpu.pipeline import (
 from tuner.mlir.cpu.threads import divide_among_threads
 from tuner.mlir.fusions import STORE, fusion_function, parse_fusion, prepare
 from tuner.mlir.ir.memrefs import copy_by_loops
-from tuner.mlir.ir.reading import walk
+from tuner.mlir.ir.reading import walk, walk_where
 from tuner.mlir.ir.vnni import lower_byte_dots, packing_of
 from tuner.mlir.math.lowering import expand_math
 from tuner.mlir.passes import reached, run_passes
@@ -119,6 +119,13 @@ def reject_what_the_jit_cannot_take(llvm_text: str) -> None:
 
 # By which a shipped CPU script finds its functions again after bufferization: strategies/_matmul_cpu.mlir.j2.
 SCRIPT_MARKS = ("tuned", "part_0", "part_1")
+
+
+def bufferize_what_is_left(module: ir.Module) -> None:
+    """Makes buffers of the tensors that a script leaves, in place: those of others may end before that."""
+    if walk_where(module, lambda op: any("tensor<" in str(each.type) for each in op.results)):
+        run_passes(module, TENSORS_TO_BUFFERS)
+        copy_by_loops(module)
 
 
 def lower_to_llvm(module: ir.Module, *, emulates: bool = False) -> str:

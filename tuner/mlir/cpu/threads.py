@@ -310,12 +310,9 @@ def _work(op: Op) -> float:
     if op.name in NO_ACCESS or op.name == "arith.constant":
         return 0.0
     kinds = [each.type for each in op.results] or [each.type for each in list(op.operands)[:1]]
-    elements = max((_elements(each) for each in kinds), default=1)
+    vectors = [ir.VectorType(each) for each in kinds if isinstance(each, ir.VectorType)]
+    elements = max((prod(each.shape) for each in vectors), default=1)
     return max(elements / LANES, 1) * (SLOW_WEIGHT if op.name.startswith("math.") else 1)
-
-
-def _elements(kind: ir.Type) -> int:
-    return prod(ir.VectorType(kind).shape) if isinstance(kind, ir.VectorType) else 1
 
 
 def _trips(loop: Op) -> int:

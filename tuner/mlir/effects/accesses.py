@@ -93,7 +93,7 @@ def region_of(buffer: Value) -> StridedRegion | None:
     and for what control flow, a select, ``memref.view`` or an unknown op gives.
     """
     found = _of_type(buffer.type)
-    while (op := _op_of(buffer)) is not None and op.name in KEEP_THE_BASE:
+    while (op := op_of(buffer, *KEEP_THE_BASE)) is not None:
         if op.name == LEAVES_ITS_SOURCE and found is None:
             return None
         buffer = op.operands[0]
@@ -112,10 +112,6 @@ def _may_be_sum(target: int, steps: list[tuple[int, int]]) -> bool:
             return True
         targets = {t - step * times for t, choice in choices for times in choice}
     return 0 in targets
-
-
-def _op_of(value: Value) -> Op | None:
-    return None if isinstance(value.owner, ir.Block) else value.owner.operation
 
 
 def _of_type(kind: Type) -> StridedRegion | None:

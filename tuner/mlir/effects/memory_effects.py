@@ -151,11 +151,9 @@ class _Reading:
         left, right = (self._linear(operand) for operand in op.operands)
         if left is None or right is None:
             return None
-        return _sum(left, right) if op.name == "arith.addi" else _product(left, right)
-
-
-def _sum(left: Linear, right: Linear) -> Linear:
-    return {name: left.get(name, 0) + right.get(name, 0) for name in {**left, **right}}
+        if op.name == "arith.addi":
+            return {name: left.get(name, 0) + right.get(name, 0) for name in {**left, **right}}
+        return _product(left, right)
 
 
 def _product(left: Linear, right: Linear) -> Linear | None:

@@ -126,7 +126,8 @@ def declare_launch_memory(module: ir.Module) -> None:
     move_into_launches(module)
     for launch in walk(module, LAUNCH):
         for op in [op for kind in ALLOCATIONS for op in walk(launch, kind)]:
-            if op.results[0].type.has_static_shape and _alignment_bytes(op) <= ALIGNMENT_BYTES:
+            alignment = op.attributes["alignment"].value if "alignment" in op.attributes else 0
+            if op.results[0].type.has_static_shape and alignment <= ALIGNMENT_BYTES:
                 memory = op.results[0]
                 if is_workgroup(memory.type):
                     _drop_host_deallocations(memory)
@@ -190,10 +191,6 @@ def _attribution(launch: Op, op: Op) -> Value:
         block.erase_argument(argument.arg_number)
     launch.attributes[COUNT] = ir.IntegerAttr.get(ir.IntegerType.get_signless(64), count + 1)
     return block.add_argument(op.results[0].type, op.location)
-
-
-def _alignment_bytes(op: Op) -> int:
-    return int(ir.IntegerAttr(op.attributes["alignment"]).value) if "alignment" in op.attributes else 0
 
 
 def _drop_host_deallocations(memory: Value) -> None:

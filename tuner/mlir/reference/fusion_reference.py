@@ -236,7 +236,8 @@ class _Body:
             if argument not in self.known:
                 self.known[argument] = self.evaluation.read(self.op, place, maps[place])
         start = block.arguments[inputs + number]
-        reduced = [place for place, kind in enumerate(_kinds(self.op)) if "reduction" in kind]
+        kinds = ir.ArrayAttr(self.op.attributes["iterator_types"])
+        reduced = [place for place, kind in enumerate(kinds) if "reduction" in str(kind)]
         output = maps[inputs + number]
         if not reduced:
             if next(iter(start.uses), None) is not None:
@@ -300,10 +301,6 @@ class _Body:
 
 def _as_array(number: Number) -> Bounded:
     return number if isinstance(number, Bounded) else Bounded.exact(number.value.astype(np.float64), "i1")
-
-
-def _kinds(op: Op) -> list[str]:
-    return [str(each) for each in ir.ArrayAttr(op.attributes["iterator_types"])]
 
 
 def _position(expression: ir.AffineExpr, grids: Sequence[Any]) -> Any:

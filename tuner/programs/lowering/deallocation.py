@@ -40,7 +40,8 @@ def free_after_last_use(function: Op) -> None:
     end = last_of(function.regions[0].blocks[0])
     for number, result in enumerate(list(end.operands)):
         roots = roots_of(result) if is_buffer(result.type) else ()
-        if len(roots) > 1 and any(map(_is_unfreed_allocation, roots)):
+        unfreed = (op_of(root, *ALLOCATES) is not None and not aliases_of(root).is_freed for root in roots)
+        if len(roots) > 1 and any(unfreed):
             with end.location, ir.InsertionPoint(end):
                 sizes = dynamic_sizes(result)
                 segments = ir.DenseI32ArrayAttr.get([len(sizes), 0])
@@ -82,10 +83,6 @@ def _runs_once(parent: Op) -> bool:
     """True if the regions of an op that is around an allocation run at most once each time that it runs."""
     has_one_block = all(len(region.blocks) == 1 for region in parent.regions)
     return parent.name in BRANCHES or (parent.name in ONCE and has_one_block)
-
-
-def _is_unfreed_allocation(root: Value) -> bool:
-    return op_of(root, *ALLOCATES) is not None and not aliases_of(root).is_freed
 
 
 def _free(allocation: Op, aliases: Aliases) -> None:

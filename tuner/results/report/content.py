@@ -116,16 +116,12 @@ class Report:
 def shown_trials(reported: ReportedRun, runs: int) -> tuple[StoredTrial, ...]:
     """Returns at most max(300, 6000 // ``runs``) trials to show: the fastest, and an even sample."""
     limit = max(TRIALS_SHOWN_OF_RUN, TRIALS_SHOWN // runs)
-    finished = sorted(reported.trials, key=_rank)
+    finished = sorted(reported.trials, key=lambda each: (each.best_s or float("inf"), each.number))
     if len(finished) <= limit:
         return tuple(finished)
     head, tail = finished[: limit // 2], finished[limit // 2 :]
     places = limit - len(head)
     return (*head, *(tail[index * len(tail) // places] for index in range(places)))
-
-
-def _rank(trial: StoredTrial) -> tuple[float, int]:
-    return float("inf") if trial.best_s is None else trial.best_s, trial.number
 
 
 def choices_of(trial: StoredTrial) -> dict[str, Value]:

@@ -221,7 +221,8 @@ def multiply_tiles(operands: Operands) -> Step:
             _input(fragment_bits(resident, lanes, part), layout)
             for part, layout in zip(inputs, layouts, strict=True)
         )
-        sums = left @ right + _matrix(_elements(fragment_bits(resident, lanes, added), np.dtype(addend_type)))
+        addend = _elements(fragment_bits(resident, lanes, added), np.dtype(addend_type))
+        sums = left @ right + addend.reshape(-1, SIDE, SIDE).astype(np.float64)
         bits = sums.reshape(len(lanes), PART).astype(result_type).view(np.uint32)
         for number, name in enumerate(targets):
             set_lanes(resident, name, lanes, np.ascontiguousarray(bits[:, number]))
@@ -269,10 +270,6 @@ def _input(registers: list[Array], layout: str) -> Array:
     """Returns A or B as float64: [warp, 16, 16]."""
     lines = _elements(registers, np.dtype(np.float16)).reshape(-1, WARP_LANES, SIDE)[:, :SIDE]
     return (lines.swapaxes(1, 2) if layout == "col" else lines).astype(np.float64)
-
-
-def _matrix(elements: Array) -> Array:
-    return elements.reshape(-1, SIDE, SIDE).astype(np.float64)
 
 
 TILES: dict[str, Callable[[Operands], Step]] = {

@@ -49,6 +49,7 @@ class CpuCompiler(AbstractCompiler):
                 return Artifact(code, digest, (), (("lower", time.perf_counter() - start),))
             module = transform.parse(payload_mlir(problem, partitions), "payload")
             transform.apply_script(module, transform.parse(script.text, "script"))
+            lowering.bufferize_what_is_left(module)
             transformed = time.perf_counter()
             code = lowering.lower_to_llvm(module, emulates=self._emulates)
         code = with_batch_loops(code, partitions, matrix_bytes(problem))

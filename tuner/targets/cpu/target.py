@@ -8,7 +8,7 @@ from tuner.core.candidate import CPU, TargetName
 from tuner.core.errors import TunerError, UsageError
 from tuner.core.gpu_code import KernelProgram
 from tuner.core.interfaces import FINAL_EFFORT, Script, fastest_baseline
-from tuner.core.machine import Compiler, Machine, Roofline
+from tuner.core.machine import Machine, Roofline
 from tuner.core.problem import Problem
 from tuner.core.processors import PROCESSORS, instruction_sets_of, peak_text, processor_of
 from tuner.core.runs import Baseline, LibraryTime, StoredTrial
@@ -47,10 +47,6 @@ from tuner.targets.interface import (
 
 NO_CLOCK = "code for another processor is not timed"
 CROSS_COMPILES = f"compiles for {', '.join(PROCESSORS)}; verifies what this processor can run of it, no times"
-
-
-def _described_compiler(_target: TargetName) -> Compiler:
-    return replace(cpu_compiler(), pipeline_sha256=sources_sha256(CPU_SOURCES))
 
 
 def _described_children(target: TargetName, problem: Problem, threads: int) -> RunnerChildren:
@@ -191,7 +187,10 @@ CROSS_COMPILED = TargetBackend(
     name=CPU,
     status=lambda: TargetStatus(f"{CPU}:NAME", True, CROSS_COMPILES, is_timed=False),
     outcomes=untimed_outcomes(
-        lambda target: processor_of(target.detail).machine, _described_compiler, _described_children, NO_CLOCK
+        lambda target: processor_of(target.detail).machine,
+        lambda _target: replace(cpu_compiler(), pipeline_sha256=sources_sha256(CPU_SOURCES)),
+        _described_children,
+        NO_CLOCK,
     ),
     source=_source,
     load=_described_load,
