@@ -143,8 +143,8 @@ WRITES: dict[str, tuple[int, int | None]] = {
     "vector.transfer_write": (1, 0),
     "vector.maskedstore": (0, -1),
 }
-WHOLE_READS = {"vector.gather": (0,), "amx.tile_load": (0,), "memref.copy": (0,)}  # operands
-WHOLE_WRITES = {"vector.scatter": (0,), "amx.tile_store": (0,), "memref.copy": (1,)}
+WHOLE_READS = {"vector.gather": (0,), "x86.amx.tile_load": (0,), "memref.copy": (0,)}  # operands
+WHOLE_WRITES = {"vector.scatter": (0,), "x86.amx.tile_store": (0,), "memref.copy": (1,)}
 NO_ACCESS = (*ALLOCATIONS, *VIEWS, "memref.dealloc", "memref.dim", "memref.prefetch")
 PURE_DIALECTS = ("arith.", "math.", "vector.", "index.", "ub.", "x86.", "amx.", "complex.")
 INTRINSIC, NAME = "llvm.call_intrinsic", "intrin"  # operation and its attribute
