@@ -36,7 +36,7 @@ class SelectedResult:
 
     @property
     def can_separate(self) -> bool:
-        """True if the noise floor is at most NOISE_LIMIT (5 %): tied trials may be called equally fast."""
+        """Whether the noise floor is low enough, NOISE_LIMIT (5 %), for a tie to mean equally fast."""
         return self.floor <= NOISE_LIMIT
 
     @property

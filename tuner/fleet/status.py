@@ -34,7 +34,7 @@ class QueueStatus:
 
     stage: str  # "compile" or "measure"
     compiler_build: str  # of the code
-    device: str  # "" for jobs that need no device
+    device: str  # "" for jobs that need none; the machine's name where no node serves the queue
     waits: int
     done_now: int
     runs: tuple[str, ...]  # uuids of runs whose jobs wait, that of the next job first

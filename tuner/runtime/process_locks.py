@@ -29,7 +29,7 @@ def free_in_forks(lock: Any) -> Any:
 
 
 def between_forks() -> Any:
-    """Makes an os.fork() of another thread wait: in ``np.matmul``, SQLite or LLVM it may never end."""
+    """Returns a lock to hold around what a fork would let hang, ``np.matmul``, SQLite, LLVM: forks wait."""
     entered = _own.entered
     if _taken and not entered._is_owned():  # noqa: SLF001 - as threading.Condition asks
         with _entering:

@@ -140,6 +140,8 @@ def export(
 
     Example: tuner export matmul 512x512x512 -o best.mlir
     """
+    if constants and (as_json or form not in (None, "script")):
+        raise UsageError("--constants is for --format script without --json")
     if form is not None and form in FORMATS:
         if trial is not None:
             raise UsageError(f"--trial cannot be combined with --format {form}", "--run N")
@@ -161,8 +163,6 @@ def export(
         raise UsageError(f"{output}: is a folder, not a file to write")
     backends = backends_of(context)
     form = form or ("json" if as_json else "script")
-    if constants and form != "script":
-        raise UsageError(f"--constants cannot be combined with --format {form}")
     with open_known_store(database) as store:
         query = (target or AUTO, threads, machine)
         stored = store.trial(trial) if trial is not None else _best(store, backends, arguments, *query)

@@ -6,8 +6,8 @@
                                                      %t = linalg.transpose ins(%w) ...
                                                      return %t
 
-A broadcast is not: torch-mlir repeats a bias to the whole result of a matmul, which a fusion reads faster as
-it was. Masks and positions, too, are larger than what they are computed from; they are hoisted up to a limit.
+A broadcast is not hoisted: torch-mlir repeats a bias to the whole result of a matmul, which a fusion reads
+faster as it was. Masks and positions, too, are larger than their sources; they are hoisted up to a limit.
 """
 
 from collections.abc import Mapping, Sequence
@@ -43,7 +43,7 @@ def hoist(payload: TensorPayload, first_weight: int) -> tuple[str, tuple[int, ..
     weights; and the numbers of the weights that are taken as they are, where there is no ``init``.
     """
     constant = _decided_by_weights(payload, first_weight)
-    # the rest of the program takes views of what is taken, not the views
+    # views are not stored: the program keeps them, and applies them to what is stored
     taken = [each for each in constant if op_of(each, *VIEWS) is None and _is_used(each, constant)]
     weights = list(payload.block.arguments)[first_weight:]
     is_computed = any(defining(value) is not None for value in taken)

@@ -59,7 +59,7 @@ def t4_space(file: RecordedFile) -> RecordedSpace:
     unit = metadata.get("timeunit", "")
     if not isinstance(unit, str) or unit not in UNITS_S:
         raise UsageError(f"timeunit: found {quoted(unit)}, allowed {', '.join(filter(None, UNITS_S))}")
-    feasible, entries = feasible_set_of(_fusions(tried, own.knobs if own else {}, file.name))
+    feasible, entries = feasible_set_of(_points_by_strategy(tried, own.knobs if own else {}, file.name))
     chosen = [tried[entry] for entry in entries]
     return RecordedSpace(
         name=file.name,
@@ -89,7 +89,9 @@ def _own(given: Any) -> TunerMetadata:
     return decode(TunerMetadata, known_part(TunerMetadata, given, OWN), OWN)
 
 
-def _fusions(tried: list[Result], knobs: dict[str, dict[str, list[Raw]]], name: str) -> tuple[Points, ...]:
+def _points_by_strategy(
+    tried: list[Result], knobs: dict[str, dict[str, list[Raw]]], name: str
+) -> tuple[Points, ...]:
     """Returns the configurations by strategy; a file without strategies has one, named after the file."""
     entries: dict[str, list[int]] = {}
     for number, one in enumerate(tried):

@@ -122,12 +122,12 @@ class Points:
     entries: list[int]  # per point, the index of its entry in the file
 
 
-def feasible_set_of(fusions: Sequence[Points]) -> tuple[FeasibleSet, tuple[int, ...]]:
+def feasible_set_of(strategies: Sequence[Points]) -> tuple[FeasibleSet, tuple[int, ...]]:
     """Returns (feasible set of all configurations, index of each configuration's entry in the file).
 
     Of equal ones the last entry counts. Raises UsageError for unprintable names and bad values.
     """
-    spaces, rows, entries = zip(*(_strategy(points) for points in fusions), strict=True)
+    spaces, rows, entries = zip(*(_strategy(points) for points in strategies), strict=True)
     return FeasibleSet(spaces, rows), tuple(np.concatenate(entries).tolist())
 
 

@@ -197,7 +197,6 @@ def projected_script(
 
 
 # The options of the knobs of an exported script: values that change nothing else in it.
-#
 # Other steps depend on some sizes: which loops are peeled, how often one is unrolled. A script stays right
 # with another value of a knob where the strategy, bound with that value, gives the same text but for it.
 

@@ -111,7 +111,6 @@ def _compared(value: str, number: int) -> tuple[str, str]:
 
 # The guard of a bound script: named sequences that find the matmul the script is for, and refuse any other
 # payload with one line.
-#
 # Upstream has no op for a message: a comparison fails, and its location says what was wanted. ``mlir-opt``
 # prints both in one line.
 
