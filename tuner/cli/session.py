@@ -25,9 +25,6 @@ if TYPE_CHECKING:
     from tuner.tuning.tuned_run import TunedCampaign, TunedRun
 
 
-# Runs a search on the command line: progress on stderr; a signal ends the search without loss.
-
-
 def run_session(
     backends: "Backends",
     store: "Store",

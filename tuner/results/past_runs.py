@@ -178,9 +178,9 @@ def past_trials(store: "Store", query: TrialQuery) -> Trials:
 
 
 def best_results_among(store: "Store", query: TrialQuery, trials: Trials) -> tuple[RunResult, ...]:
-    """Returns the best run's result of each campaign that any of ``trials`` belongs to.
+    """Returns the best run's result of each problem, target, threads and machine that ``trials`` has.
 
-    Per problem, target, threads and machine; the best need not be one of ``trials``.
+    The best need not be one of ``trials``.
     """
-    campaigns = {group_of(trial) for trial in trials}
-    return tuple(best_results(store, replace(query, best=False), campaigns.__contains__).values())
+    groups = {group_of(trial) for trial in trials}
+    return tuple(best_results(store, replace(query, best=False), groups.__contains__).values())

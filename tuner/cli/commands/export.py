@@ -140,8 +140,8 @@ def export(
 
     Example: tuner export matmul 512x512x512 -o best.mlir
     """
-    if constants and (as_json or form not in (None, "script")):
-        raise UsageError("--constants is for --format script without --json")
+    if constants and (form or ("json" if as_json else "script")) != "script":
+        raise UsageError(f"--constants cannot be combined with --format {form or 'json'}", "--format script")
     if form is not None and form in FORMATS:
         if trial is not None:
             raise UsageError(f"--trial cannot be combined with --format {form}", "--run N")

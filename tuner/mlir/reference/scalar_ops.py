@@ -359,7 +359,7 @@ FLOAT_COMPARISONS: dict[int, Callable[[Float64, Float64], Any]] = {
     4: np.less,
     5: np.less_equal,
 }
-ALL_TRUE, ALL_FALSE, ORDERED, NOT_EQUAL, UNORDERED_FROM, NEVER_EQUAL, NAN = 15, 0, 7, 6, 8, 13, 14
+ALL_TRUE, ALL_FALSE, ORDERED, NOT_EQUAL, UNORDERED_NOT_EQUAL, NAN = 15, 0, 7, 6, 13, 14
 
 
 def apply(op: Op, operands: list[Number]) -> Number:
@@ -399,7 +399,7 @@ def compared(predicate: int, a: Bounded, b: Bounded) -> Truth:
             return Truth(np.full(is_nan.shape, predicate == ALL_TRUE), np.zeros_like(is_nan))
         if predicate in (ORDERED, NAN):
             return Truth(is_nan == (predicate == NAN), np.zeros_like(is_nan))
-        if predicate in (NOT_EQUAL, NEVER_EQUAL):
+        if predicate in (NOT_EQUAL, UNORDERED_NOT_EQUAL):
             value = np.not_equal(a.value, b.value) & ~is_nan
         else:
             value = FLOAT_COMPARISONS[predicate if predicate < ORDERED else predicate - ORDERED](

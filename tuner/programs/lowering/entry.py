@@ -150,8 +150,8 @@ def _require_size(constant: Attribute, sizes: Mapping[str, int]) -> None:
 def reject_calls(module: ir.Module) -> None:
     """Raises CandidateError(BIND) for calls that cannot be inlined: recursion, and functions without a body.
 
-    Of MLIR's runner functions, such as ``printMemrefF32``, aside. A cycle is what Kahn's topological sort
-    leaves.
+    MLIR's runner functions, such as ``printMemrefF32``, may be called. A cycle is what Kahn's topological
+    sort leaves.
     """
     functions = defined_functions(module)
     callees = {
