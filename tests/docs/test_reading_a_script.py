@@ -39,6 +39,12 @@ def test_the_page_has_every_line_of_a_script_for_cpus() -> None:
     assert shown(PAGE.partition("## A script for a GPU")[0]) == script
 
 
+def test_the_lines_in_the_readme_are_those_of_the_page() -> None:
+    lines = shown((ROOT / "README.md").read_text()).splitlines()
+    assert len(lines) > 5
+    assert set(lines) <= set(shown(PAGE).splitlines())
+
+
 def test_the_page_has_every_line_of_a_script_for_gpus() -> None:
     point = GpuPoint(Matmul(256, 256, 256, "f16"), parse_candidate(f"matmul_gpu_mma_sync({ON_GPU})"))
     assert shown(PAGE.partition("## A script for a GPU")[2]) == point.script()
