@@ -325,7 +325,7 @@ def _killed(
     wanted = int(rng.integers(before, settings.trials + 1))  # ``before``: kill at any time after the start
     started_s = time.monotonic()
     with _child(settings, file, database, run) as child:
-        while wanted > before and child.poll() is None and store.info().trials < wanted:
+        while wanted > before and child.poll() is None and _proposed(store) < wanted:
             time.sleep(POLL_S)
         time.sleep(float(rng.random()) * (WITHIN_S if wanted > before else STARTING_S))
         child.kill()
@@ -363,6 +363,10 @@ def _child(
 def _run_of(store: "Store") -> int | None:
     runs = store.runs(1)
     return runs[0].id if runs else None
+
+
+def _proposed(store: "Store") -> int:
+    return store.info().trials
 
 
 def _failed(code: int, said: str, seconds: float) -> TunerError:

@@ -93,13 +93,17 @@ def region_of(buffer: Value) -> StridedRegion | None:
     and for what control flow, a select, ``memref.view`` or an unknown op gives.
     """
     found = _of_type(buffer.type)
-    while (op := op_of(buffer, *KEEP_THE_BASE)) is not None:
+    while (op := _op_of(buffer)) is not None and op.name in KEEP_THE_BASE:
         if op.name == LEAVES_ITS_SOURCE and found is None:
             return None
         buffer = op.operands[0]
         found = found or _of_type(buffer.type)
     is_root = not is_carried(buffer) if op is None else op.name in SOURCES
     return found if is_root else None
+
+
+def _op_of(value: Value) -> Op | None:
+    return None if isinstance(value.owner, ir.Block) else value.owner.operation
 
 
 def _may_be_sum(target: int, steps: list[tuple[int, int]]) -> bool:
