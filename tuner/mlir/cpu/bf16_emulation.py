@@ -45,11 +45,7 @@ UNORDERED = 14  # predicate "uno" of llvm.fcmp: true where one operand is NaN
 
 
 def store_bf16_as_integers(module: ir.Module) -> None:
-    """Changes bf16 values of host functions to 16-bit integers and computes on them in f32, in place.
-
-    Dot products of AVX512-BF16 take vectors of bf16, which are bit casts of the integers; next to them the
-    processor rounds.
-    """
+    """Changes bf16 values of host functions to 16-bit integers and computes on them in f32, in place."""
     functions = [op.operation for op in module.body.operations if op.operation.name == "llvm.func"]
     calls = [op for each in functions for op in walk_where(each, lambda op: bool(op.name == CALL))]
     dots = [call for call in calls if DOT in str(call.attributes["intrin"])]

@@ -89,9 +89,7 @@ def script_with_header(
         // Tuned by tuner 0.1.0 (...) on 2026-01-31T12:00:00Z: trial 42 of run 3, matmul_cpu_packed(...)
         // Operands at multiples of 64 bytes. Reliable: yes.
         // Run it by mlir-opt best.source.mlir --transform-preload-library=...
-        module attributes {transform.with_named_sequence} {
-          ...
-        }
+        module attributes {transform.with_named_sequence} { ... }
         // tuner: {"tuner": "0.1.0", ...}
 
     ``ops``: tuner's transform ops in the script, which stock ``mlir-opt`` does not have. ``script_file`` and

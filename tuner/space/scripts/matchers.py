@@ -207,8 +207,7 @@ END = f"    transform.yield\n  }}\n\n{SIMPLIFY}"
 class ScriptHalves:
     """The steps of a bound script before and after its bufferization: lines, each with its line break.
 
-    The steps on tensors take the handles ``%matmul`` and ``%function``, those on buffers ``%on_buffers``. A
-    library of tuner 0.1.0 before November 2026 names its functions otherwise: its steps are kept as they are.
+    Steps on tensors take ``%matmul`` and ``%function``; older libraries have other names, which are kept.
     """
 
     tensors: str
