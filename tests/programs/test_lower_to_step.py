@@ -105,7 +105,7 @@ def test_gpux_of_matmuls_runs_to_the_same_results() -> None:
     ("text", "step", "reason"),
     [
         (
-            *((EXAMPLES / "gpux_own_streams.mlir").read_text(), "device-memory"),
+            *("gpux_own_streams.mlir", "device-memory"),
             "found device-memory for a program that names its streams",
         ),
         ("func.func @f() { return }", "ptx", "no kernel: nothing in it runs on a device"),
@@ -113,6 +113,8 @@ def test_gpux_of_matmuls_runs_to_the_same_results() -> None:
     ],
 )
 def test_what_has_no_such_step_is_refused(text: str, step: LoweringStep, reason: str) -> None:
+    if text.endswith(".mlir"):  # not read where tests are collected: the wheel's have no examples
+        text = (EXAMPLES / text).read_text()
     with pytest.raises((UsageError, CandidateError), match=reason):
         lowered(text, step)
 
