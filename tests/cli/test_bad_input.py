@@ -245,7 +245,7 @@ def test_a_hostile_template_fails_its_candidates_and_executes_nothing(
         ("check x.mlir --max-slowdown little", "max-slowdown: found 'little', allowed a percentage"),
         ("apply none.mlir -", "none.mlir: cannot be read (No such file"),
         ("apply - -", "apply: only one of SCRIPT and PAYLOAD can be"),
-        ("apply x.mlir", "Missing argument 'PAYLOAD'"),
+        ("apply", "Missing argument 'SCRIPT'"),
         ("space matmul 8x8x8 --suggest --min-support 0", "min-support: found 0, allowed 1 or more"),
         ("space matmul 8x8x8 --min-support 5", "space: --min-support needs --suggest"),
         ("space matmul 8x8x8 --since 2026-01-31", "space: --since needs --suggest"),

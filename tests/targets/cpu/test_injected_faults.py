@@ -38,8 +38,7 @@ LONG_TIMEOUT = Limits(compile_timeout_s=120.0, evaluation_timeout_s=120.0, memor
 HURRIED = Limits(compile_timeout_s=120.0, evaluation_timeout_s=3.0)
 BROKEN_SCRIPT = "module attributes {transform.with_named_sequence} { transform.named_sequence"
 NO_SUCH_LOOP = text_beside(__file__, "NO_SUCH_LOOP")
-NOTHING_DONE = NO_SUCH_LOOP.replace("    transform.loop.unroll %loops {factor = 2} : !transform.any_op\n", "")
-SCRIPTS = {"broken": BROKEN_SCRIPT, "no_loop": NO_SUCH_LOOP, "nothing_done": NOTHING_DONE}
+SCRIPTS = {"broken": BROKEN_SCRIPT, "no_loop": NO_SUCH_LOOP}
 
 FAILURES = {  # deed: stage, reason
     "nan": (Stage.VERIFY, r"1 of 64 elements are wrong; worst at \[3, 15\]: found nan, expected "),
@@ -65,7 +64,6 @@ FAILURES = {  # deed: stage, reason
     "starts_a_process": (Stage.RUN, r"^started 1 processes that go on after it returned$"),
     "broken": (Stage.BIND, r"^script: .*expected"),
     "no_loop": (Stage.COMPILE, r"transform\.loop\.unroll at script:5:"),
-    "nothing_done": (Stage.COMPILE, r"."),
 }
 
 
