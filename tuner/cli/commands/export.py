@@ -130,9 +130,9 @@ def export(
 
     The payload of a script written to FILE is written next to it: FILE with .source before the suffix. Where
     the script calls transform ops of tuner, the best one that stock mlir-opt runs is written as well: FILE
-    with .stock before the suffix, and how much slower it is. With
-    --json the formats json (then the default) and t4 are printed as they are, the text of other formats as a
-    field of a document; with --json and FILE the document names the files written.
+    with .stock before the suffix, and how much slower it is. With --json the formats json (then the default)
+    and t4 are printed as they are, the text of other formats as a field of a document; with --json and FILE
+    the document names the files written.
 
     A format of several problems writes the best trial of each problem that fits the options that were
     typed, or of the runs of --run or --campaign, into a folder: tuner export --format library -o DIR. Format
@@ -140,9 +140,10 @@ def export(
 
     Example: tuner export matmul 512x512x512 -o best.mlir
     """
-    if constants and (form or ("json" if as_json else "script")) != "script":
-        raise UsageError(f"--constants cannot be combined with --format {form or 'json'}", "--format script")
-    if form is not None and form in FORMATS:
+    form = form or ("json" if as_json else "script")
+    if constants and form != "script":
+        raise UsageError(f"--constants cannot be combined with --format {form}", "--format script")
+    if form in FORMATS:
         if trial is not None:
             raise UsageError(f"--trial cannot be combined with --format {form}", "--run N")
         export_library(
@@ -162,7 +163,6 @@ def export(
     if output is not None and not output.name:
         raise UsageError(f"{output}: is a folder, not a file to write")
     backends = backends_of(context)
-    form = form or ("json" if as_json else "script")
     with open_known_store(database) as store:
         query = (target or AUTO, threads, machine)
         stored = store.trial(trial) if trial is not None else _best(store, backends, arguments, *query)

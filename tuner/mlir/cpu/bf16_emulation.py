@@ -49,19 +49,17 @@ def store_bf16_as_integers(module: ir.Module) -> None:
     functions = [op.operation for op in module.body.operations if op.operation.name == "llvm.func"]
     calls = [op for each in functions for op in walk_where(each, lambda op: bool(op.name == CALL))]
     dots = [call for call in calls if DOT in str(call.attributes["intrin"])]
-    kept = []  # roundings by the processor
     for op in [op for function in functions for op in walk_where(function, _touches_bf16)]:
         if op.name == CONSTANT:
             _reinterpret(op)
-        elif dots and op.name == ROUND:
+        elif dots and op.name == ROUND:  # the processor rounds
             _use_bits(op)
-            kept.append(op)
         elif op.name in COMPUTING or (
             op.name.startswith(INTRINSIC) and not op.name.removeprefix(INTRINSIC).startswith(MOVING)
         ):
             _compute_in_f32(op)
     for op in [op for each in functions for op in walk_where(each, lambda op: bool(op.name != CONSTANT))]:
-        if op not in kept:
+        if not (dots and op.name == ROUND):
             _retype(op)
     for dot in dots:
         with ir.InsertionPoint(dot), dot.location:

@@ -122,7 +122,7 @@ SCRIPT_MARKS = ("tuned", "part_0", "part_1")
 
 
 def bufferize_what_is_left(module: ir.Module) -> None:
-    """Makes buffers of the tensors that a script leaves, in place: those of others may end before that."""
+    """Makes buffers of the tensors that a script leaves, in place: schedules of others may not bufferize."""
     if walk_where(module, lambda op: any("tensor<" in str(each.type) for each in op.results)):
         run_passes(module, TENSORS_TO_BUFFERS)
         copy_by_loops(module)
@@ -163,8 +163,8 @@ def lower_to_llvm(module: ir.Module, *, emulates: bool = False) -> str:
 def jit_text(module: ir.Module) -> str:
     """Returns the text of a module in LLVM dialect for the JIT; changes the module in place.
 
-    bf16 is stored as 16-bit integers. Exported functions get
-    ``no-builtins``, so that LLVM does not replace their loops by library calls.
+    bf16 is stored as 16-bit integers. Exported functions get ``no-builtins``, so that LLVM does not replace
+    their loops by library calls.
     """
     text = str(module)
     if BF16 in text:
