@@ -158,8 +158,8 @@ def test_a_limit_below_what_is_done_is_refused(
 
 
 def test_a_budget_of_time_ends_the_search_and_a_large_one_tries_everything_once(store: Store) -> None:
-    none = begin_campaign(limits(None, 1e-9), members(), fakes.backends(), store, Interruption())
-    assert (none.trials, none.campaign.status) == (0, "done")
+    least = begin_campaign(limits(None, 1e-9), members(), fakes.backends(), store, Interruption())
+    assert (least.trials, least.campaign.status) == (1, "done")
     found = tuned(store, trials=1000)
     assert [each.counts.proposed for each in found.runs] == [20, 20, 20]
     assert found.total_s == pytest.approx(sum(COUNTS) * fakes.BEST_S)

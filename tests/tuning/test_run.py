@@ -164,6 +164,8 @@ def test_a_time_budget_ends_the_search(store: Store) -> None:
     backends = fakes.backends(plan=fakes.plan({"x": tuple(range(1000))}), bind=lambda *_: slow)
     tuned = tune(store, fakes.settings(trials=None, budget_s=0.3), backends)
     assert 1 <= tuned.counts.proposed < 100
+    spent_before = tune(store, fakes.settings(trials=None, budget_s=1e-9, fresh=True))
+    assert (spent_before.counts.measured, spent_before.run.status) == (1, "done")
 
 
 @pytest.mark.parametrize("sampler", ["random", "tpe"])

@@ -132,10 +132,10 @@ class Remeasurement:
 
 
 def is_spent(limits: RunSettings | CampaignSettings, proposed: int, searched_s: float) -> bool:
-    """Returns whether a search with so many proposals and seconds has reached its limit of either."""
+    """Returns whether a search has reached its limit of proposals or seconds; a budget tries one at least."""
     if limits.trials is not None and proposed >= limits.trials:
         return True
-    return limits.budget_s is not None and searched_s >= limits.budget_s
+    return limits.budget_s is not None and searched_s >= limits.budget_s and proposed > 0
 
 
 def final_effort(search_s: float) -> Effort:
@@ -273,7 +273,6 @@ class RunSteps:
         self._interruption = interruption
         self._observe = observe
         self._known = KnownOutcomes(store, run)
-        self._has_measured_roofline = False  # with or without success
         settings = run.settings
         self._bind = source.bind(settings.strategies, settings.problem, settings.threads, run.machine)
 
@@ -359,18 +358,10 @@ class RunSteps:
         if baseline is not None:
             self._store.set_baseline(self.run.id, baseline)
 
-    def measure_roofline(self) -> None:
-        """Measures and stores the machine's roofline, unless a run on the machine has one."""
-        if self._store.known_roofline(self.run.id) is not None:
-            return
-        roofline = self._measured_roofline()
-        if roofline is not None:
-            self._store.set_roofline(self.run.id, roofline)
-
     def bound_by_roofline(self) -> None:
         """Stores the roofline, measured now if no quiet run has one, raised to the fastest trial."""
         roofline = self._store.known_roofline(self.run.id)
-        if roofline is None and not self._has_measured_roofline:
+        if roofline is None:
             roofline = self._measured_roofline()
         if roofline is not None:
             self.set_roofline(roofline)
@@ -403,7 +394,6 @@ class RunSteps:
             self._observe(NoiseMeasured(final_times.noise))
 
     def _measured_roofline(self) -> Roofline | None:
-        self._has_measured_roofline = True
         settings = self.run.settings
         try:
             with self._interruption.waiting():

@@ -118,10 +118,8 @@ class TuningSession:
         return tuned_run(self._store, self._run.id)
 
     def _work(self, runner: AbstractRunner) -> str:
-        if self._source.is_timed():
-            if self._run.baseline is None:
-                self._steps.measure_baseline()
-            self._steps.measure_roofline()
+        if self._run.baseline is None and self._source.is_timed():
+            self._steps.measure_baseline()
         self._search(runner)
         if self._interruption.is_asked:
             return "interrupted"

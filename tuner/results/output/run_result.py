@@ -209,7 +209,7 @@ def failure_lines(
 ) -> list[str]:
     """Returns why no trial of a run succeeded; ``reasons``: each with the number of its trials."""
     if tuned.counts.proposed == 0:
-        return ["no candidate was tried: the budget was spent before the first"]
+        return ["no candidate was tried"]
     lines = [f"no candidate worked: {counts_text(tuned.counts)}"]
     lines += [f"  {count} x {one_line(reason)}" for reason, count in reasons]
     lines.append(f"  more: tuner history --run {tuned.run.id} --status failed{database_text}")
