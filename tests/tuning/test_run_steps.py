@@ -30,6 +30,7 @@ from tuner.tuning.run_steps import (
     final_effort,
     noise_of,
     remeasure_top_trials,
+    reserved_s,
 )
 
 SLOW, FAST = (trial(0, measurement(seconds)).record for seconds in (2.0, 1.0))
@@ -82,6 +83,22 @@ class RemeasurementRunner(AbstractRunner):
 
     def close(self) -> None:
         raise NotImplementedError
+
+
+@pytest.mark.parametrize(
+    ("budget_s", "problems", "top_trials", "seconds"),
+    [
+        (None, 1, 8, 0.0),
+        (60.0, 1, 8, 1 + 12 * 0.3),
+        (60.0, 6, 4, 6 * (1 + 8 * 0.2)),
+        (5.0, 1, 8, 1 + 12 * 0.1),
+        (2.0, 1, 8, 1.0),  # the search gets half
+    ],
+)
+def test_a_part_of_the_budget_is_reserved_for_the_final_remeasurement(
+    budget_s: float | None, problems: int, top_trials: int, seconds: float
+) -> None:
+    assert reserved_s(budget_s, problems, top_trials) == pytest.approx(seconds)
 
 
 @pytest.mark.parametrize(

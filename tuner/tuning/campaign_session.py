@@ -27,7 +27,7 @@ from tuner.tuning.events import (
     Observer,
     RunEvent,
 )
-from tuner.tuning.run_steps import RunSteps, final_effort, is_spent
+from tuner.tuning.run_steps import RunSteps, final_effort, is_spent, reserved_s
 from tuner.tuning.session import EARLY_STOPPED
 from tuner.tuning.tuned_run import TunedCampaign, tuned_campaign
 
@@ -71,6 +71,9 @@ class CampaignSession:
         self._campaign = campaign
         self._plan = plan
         self._stored = stored
+        budget_s, problems = campaign.settings.budget_s, len(campaign.runs)
+        is_timed = source.is_timed()
+        self._reserved_s = reserved_s(budget_s, problems, TOP_TRIALS_OF_CAMPAIGN) if is_timed else 0.0
         self._source = source
         self._store = store
         self._interruption = interruption
@@ -169,7 +172,8 @@ class CampaignSession:
     def _is_over(self, proposed: int) -> bool:
         if proposed < len(self._stored):
             return False
-        return self._interruption.is_asked or is_spent(self._campaign.settings, proposed, self._searched_s())
+        spent_s = self._searched_s() + self._reserved_s
+        return self._interruption.is_asked or is_spent(self._campaign.settings, proposed, spent_s)
 
     def _start(self, number: int, runners: tuple[AbstractRunner, ...]) -> _Started | None:
         chosen = self._stored_trial(number) if number < len(self._stored) else self._next_trial(number)

@@ -114,6 +114,10 @@ def is_faster(record: Record, best: Record | None) -> bool:
 TOP_TRIALS = 8
 LEAST_S = 0.03  # per candidate, however short the search was
 SHARE_OF_SEARCH = 0.02  # per candidate: a dozen of them take a quarter of a short search
+COMPILED_AGAIN_S = 1.0  # until the top trials of a problem are compiled and loaded again
+OTHERS_TIMED = (
+    4  # next to the top trials: the library, the fastest again, and the fastest at other alignments
+)
 
 
 @dataclass(frozen=True)
@@ -136,6 +140,14 @@ def is_spent(limits: RunSettings | CampaignSettings, proposed: int, searched_s: 
     if limits.trials is not None and proposed >= limits.trials:
         return True
     return limits.budget_s is not None and searched_s >= limits.budget_s and proposed > 0
+
+
+def reserved_s(budget_s: float | None, problems: int = 1, top_trials: int = TOP_TRIALS) -> float:
+    """Returns the seconds of a budget that the final re-measurements of ``problems`` need, at most half."""
+    if budget_s is None:
+        return 0.0
+    timed_s = (top_trials + OTHERS_TIMED) * final_effort(budget_s / problems).budget_s
+    return min(problems * (COMPILED_AGAIN_S + timed_s), budget_s / 2)
 
 
 def final_effort(search_s: float) -> Effort:
