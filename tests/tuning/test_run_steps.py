@@ -89,10 +89,9 @@ class RemeasurementRunner(AbstractRunner):
     ("budget_s", "problems", "top_trials", "seconds"),
     [
         (None, 1, 8, 0.0),
-        (60.0, 1, 8, 1 + 12 * 0.3),
-        (60.0, 6, 4, 6 * (1 + 8 * 0.2)),
-        (5.0, 1, 8, 1 + 12 * 0.1),
-        (2.0, 1, 8, 1.0),  # the search gets half
+        (60.0, 1, 8, 1.5 + 24 * 0.3),
+        (120.0, 6, 4, 6 * (1.5 + 16 * 0.3)),
+        (5.0, 1, 8, 2.0),  # the search gets three fifths at least
     ],
 )
 def test_a_part_of_the_budget_is_reserved_for_the_final_remeasurement(
@@ -109,6 +108,9 @@ def test_the_effort_follows_the_search_up_to_that_of_a_long_one(search_s: float,
     assert effort.budget_s == pytest.approx(budget_s)
     assert effort.min_samples == FINAL_EFFORT.min_samples
     assert effort.has_offsets
+    assert final_effort(search_s, left_s=1e9) == effort
+    assert final_effort(15.0, left_s=1.5 + 24 * 0.1).budget_s == pytest.approx(0.1)
+    assert final_effort(15.0, left_s=-1.0).budget_s == pytest.approx(0.03)
 
 
 @pytest.mark.parametrize(

@@ -134,14 +134,22 @@ class CampaignSession:
         if self._interruption.is_asked:
             return "interrupted"
         rooflines: dict[str, Roofline] = {}  # by dtype
-        effort = final_effort(self._searched_s() / len(self._campaign.runs))
         for place, (steps, runner) in enumerate(zip(self._steps, runners, strict=True)):
+            effort = self._final_effort(place)
             if not steps.has_round() and steps.remeasure_top_trials(runner, effort, TOP_TRIALS_OF_CAMPAIGN):
                 self._bound_by_roofline(steps, rooflines)
             self._charge(place)
             # from now on it can be resumed, extended and timed again as a run of its own
             self._store.extend_run(steps.run.id, self._taken[place], None)
         return "done"
+
+    def _final_effort(self, place: int) -> Effort:
+        budget_s, problems = self._campaign.settings.budget_s, len(self._campaign.runs)
+        left_s = None
+        if budget_s is not None:
+            used_s = self._campaign.search_s + time.monotonic() - self._started_s
+            left_s = (budget_s - used_s) / (problems - place)
+        return final_effort(self._searched_s() / problems, left_s, TOP_TRIALS_OF_CAMPAIGN)
 
     def _bound_by_roofline(self, steps: RunSteps, known: dict[str, Roofline]) -> None:
         dtype = steps.run.settings.problem.dtype

@@ -114,10 +114,10 @@ def is_faster(record: Record, best: Record | None) -> bool:
 TOP_TRIALS = 8
 LEAST_S = 0.03  # per candidate, however short the search was
 SHARE_OF_SEARCH = 0.02  # per candidate: a dozen of them take a quarter of a short search
-COMPILED_AGAIN_S = 1.0  # until the top trials of a problem are compiled and loaded again
-OTHERS_TIMED = (
-    4  # next to the top trials: the library, the fastest again, and the fastest at other alignments
-)
+COMPILED_AGAIN_S = 1.5  # until the top trials of a problem are compiled and loaded again
+OTHERS_TIMED = 4  # next to the top trials: the library, the fastest again and at other alignments
+UNTIMED = 2  # seconds for each timed one: an untimed call precedes each sample
+MOST_RESERVED = 0.4  # of a budget
 
 
 @dataclass(frozen=True)
@@ -143,16 +143,22 @@ def is_spent(limits: RunSettings | CampaignSettings, proposed: int, searched_s: 
 
 
 def reserved_s(budget_s: float | None, problems: int = 1, top_trials: int = TOP_TRIALS) -> float:
-    """Returns the seconds of a budget that the final re-measurements of ``problems`` need, at most half."""
+    """Returns the seconds of a budget that are kept for the final re-measurements of ``problems``."""
     if budget_s is None:
         return 0.0
-    timed_s = (top_trials + OTHERS_TIMED) * final_effort(budget_s / problems).budget_s
-    return min(problems * (COMPILED_AGAIN_S + timed_s), budget_s / 2)
+    timed_s = UNTIMED * (top_trials + OTHERS_TIMED) * final_effort(budget_s / problems).budget_s
+    return min(problems * (COMPILED_AGAIN_S + timed_s), MOST_RESERVED * budget_s)
 
 
-def final_effort(search_s: float) -> Effort:
-    """Returns the effort per candidate: FINAL_EFFORT after a search of 15 s or more, else less."""
+def final_effort(search_s: float, left_s: float | None = None, top_trials: int = TOP_TRIALS) -> Effort:
+    """Returns the effort per candidate: FINAL_EFFORT after a search of 15 s or more, else less.
+
+    ``left_s``: of the budget, in seconds, for all top trials of the problem; None: no budget.
+    """
     budget_s = min(FINAL_EFFORT.budget_s, max(LEAST_S, SHARE_OF_SEARCH * search_s))
+    if left_s is not None:
+        each_s = (left_s - COMPILED_AGAIN_S) / (UNTIMED * (top_trials + OTHERS_TIMED))
+        budget_s = min(budget_s, max(LEAST_S, each_s))
     return replace(FINAL_EFFORT, budget_s=budget_s)
 
 

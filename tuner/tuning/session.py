@@ -125,7 +125,7 @@ class TuningSession:
         if self._interruption.is_asked:
             return "interrupted"
         must_time = self._must_time or not self._steps.has_round()
-        effort = FINAL_EFFORT if self._is_retimed else final_effort(self._searched_s())
+        effort = FINAL_EFFORT if self._is_retimed else self._final_effort()
         if must_time and self._steps.remeasure_top_trials(runner, effort):
             self._steps.bound_by_roofline()
         return "done"
@@ -161,6 +161,10 @@ class TuningSession:
         elapsed_s = self._elapsed_s()
         if self._steps.propose(number, row, candidate, elapsed_s):
             self._stored_s = elapsed_s
+
+    def _final_effort(self) -> Effort:
+        budget_s, searched_s = self._settings.budget_s, self._searched_s()
+        return final_effort(searched_s, None if budget_s is None else budget_s - searched_s)
 
     def _elapsed_s(self) -> float:
         return self._elapsed_before_s + time.monotonic() - self._started_s
