@@ -187,6 +187,18 @@ def test_what_documents_show_parses_and_no_line_moves() -> None:
     assert "gpu.dynamic_shared_memory : memref<?xi8, #gpu.address_space<workgroup>>" in printed
 
 
+def test_the_kind_of_an_elementwise_op_may_be_in_angle_brackets() -> None:
+    op = "%0 = linalg.elementwise {} ins(%x, %x : tensor<4xf32>, tensor<4xf32>) outs(%x : tensor<4xf32>)"
+    texts = (
+        f"func.func @f(%x: tensor<4xf32>) -> tensor<4xf32> {{ {op.format(kind)} -> tensor<4xf32> "
+        "return %0 : tensor<4xf32> }"
+        for kind in ("<max_signed>", "kind=#linalg.elementwise_kind<max_signed>")
+    )
+    newer, older = (parsed(text) for text in texts)
+    with newer as module, older as same:
+        assert str(module) == str(same)
+
+
 def test_words_outside_of_these_ops_stay() -> None:
     for text in (
         'func.func @f() attributes {mode = "xor", op = "add", dimension = "x"} { return }',

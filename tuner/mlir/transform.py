@@ -117,6 +117,8 @@ def require_no_effects(script: ir.Module) -> None:
             )
 
 
+# Of linalg.elementwise since September 2026, https://github.com/llvm/llvm-project/pull/222569
+ELEMENTWISE = re.compile(r"\blinalg\.elementwise\s*<\s*(\w+)\s*>")
 MARK = "gpu."  # every text with an older spelling contains this
 DIMENSION = re.compile(r'("gpu\.\w+"\s*\(\s*\)\s*(?:<\s*)?\{\s*dimension\s*=\s*)"([xyz])"')
 SHUFFLE_MODE = re.compile(r'("gpu\.shuffle"\s*\([^)]*\)\s*(?:<\s*)?\{\s*mode\s*=\s*)"(xor|up|down|idx)"')
@@ -127,7 +129,7 @@ MODULE_END = re.compile(r'"gpu\.module_end"\s*\(\s*\)\s*:\s*\(\s*\)\s*->\s*\(\s*
 
 
 def with_current_spellings(text: str) -> str:
-    """Returns MLIR text with older spellings of GPU ops replaced by those that MLIR's parser accepts.
+    """Returns MLIR text with older and newer spellings of ops replaced by those that MLIR's parser accepts.
 
     Line breaks stay, so that messages name the user's lines. Comments change too.
 
@@ -137,6 +139,7 @@ def with_current_spellings(text: str) -> str:
         %n = "gpu.block_dim"() {dimension = #gpu<dim x>} : () -> (index)
         %s = "gpu.all_reduce"(%x) ({}) {op = #gpu<all_reduce_op add>} : (f32) -> (f32)
     """
+    text = ELEMENTWISE.sub(r"linalg.elementwise kind=#linalg.elementwise_kind<\1>", text)
     if MARK not in text:
         return text
     text = DIMENSION.sub(r"\1#gpu<dim \2>", text)
@@ -214,7 +217,7 @@ def new_context() -> ir.Context:
 
 
 def parse(text: str, what: str) -> ir.Module:
-    """Returns the module parsed from MLIR text, also with older spellings of GPU ops, in the current context.
+    """Returns the module parsed from MLIR text with older or newer spellings too, in the current context.
 
     Raises CandidateError(BIND) with ``what`` the text is, such as "script", and MLIR's first error.
     """

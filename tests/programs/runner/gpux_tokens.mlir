@@ -36,7 +36,7 @@ module attributes {gpu.container_module} {
         threads in (%c8, %c1, %c1) args(%y : memref<8xi32>, %z : memref<8xi32>)
       scf.yield %u : !gpu.async.token
     }
-    %t7 = gpux.launch_func async [%t3, %t6] %s @kernels::@add blocks in (%c1, %c1, %c1)
+    %t7 = gpu.launch_func async [%t3, %t6] <%s : !gpux.StreamType> @kernels::@add blocks in (%c1, %c1, %c1)
       threads in (%c8, %c1, %c1) args(%x : memref<8xi32>, %y : memref<8xi32>)
     %view = memref.subview %x[5] [2] [2] : memref<8xi32> to memref<2xi32, strided<[2], offset: 5>>
     %t8 = gpux.memcpy async [%t7] %r, %result, %view : memref<2xi32>, memref<2xi32, strided<[2], offset: 5>>

@@ -138,6 +138,10 @@ OPERATION = re.compile(r"(?<![\w.\"!#@%$])gpux\.([a-z_.]+)")
 SYMBOL = re.compile(r"@[\w$.-]+(?:::@[\w$.-]+)*")
 OLDER_NAMES = {"stream.destroy": "destroy_stream", "stream.create": "create_stream"}
 OLDER_PREFIX = re.compile(r"\bimex\.gpux\.")
+# A launch of the GPU dialect with its stream operand, https://github.com/llvm/llvm-project/pull/213031
+LAUNCH_ON_STREAM = re.compile(
+    r"(?<![\w.])gpu\.launch_func((?:\s+async)?(?:\s*\[[^\]\n]*\])?)\s*<\s*(%[\w$.-]+(?:#\d+)?)\s*:\s*!gpux\.StreamType\s*>"
+)
 
 
 def to_generic(text: str) -> str:
@@ -145,7 +149,7 @@ def to_generic(text: str) -> str:
 
     Unknown operations stay, for MLIR's parser. Raises CandidateError(BIND), with line and column, for others.
     """
-    text = OLDER_PREFIX.sub("gpux.", text)
+    text = LAUNCH_ON_STREAM.sub(r"gpux.launch_func\1 \2", OLDER_PREFIX.sub("gpux.", text))
     pieces, at = [], 0
     while (match := _next_operation(text, at)) is not None:
         name = OLDER_NAMES.get(match[1], match[1])
