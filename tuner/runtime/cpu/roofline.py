@@ -24,8 +24,8 @@ from tuner.runtime.timing import Clock, sample
 # the 458 GFLOP/s of bf16 that kernels with 12 reach.
 SUMS = {32: (8, 10, 12, 16, 20, 24), 16: (8, 10, 12, 13)}
 REFERENCE_SUMS = 10  # of the loop whose times show a slower host: the same in every version
-# Of the stream: four times the last cache within these bounds. A guest is told the cache of the whole socket
-# (480 MB on one Xeon); to touch four times that takes 5 s, and reads not a byte per second more.
+# Of the stream: four times the last cache within these bounds. A virtual machine shows the cache of the whole
+# socket (480 MB on one Xeon); to touch four times that takes 5 s, and reads not a byte per second more.
 STREAM_BYTES = (256 * 2**20, 1024 * 2**20)
 ITERATION_BYTES = 256  # that stream.mlir reads per iteration
 # Of multiply_add.mlir per sample, some 0.15 ms: long compared with a call, too short to be disturbed often.
