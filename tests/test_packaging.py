@@ -2,6 +2,7 @@
 
 import importlib.metadata
 import re
+import shlex
 import sys
 import tomllib
 from pathlib import Path
@@ -11,6 +12,8 @@ import pytest
 
 import tuner
 from tests.source_files import imports, tree_of
+from tuner.cli.models import NO_TORCH
+from tuner.library.iree.writer import INSTALL
 
 ROOT = Path(__file__).parents[1]
 PROJECT: dict[str, Any] = tomllib.loads((ROOT / "pyproject.toml").read_text())
@@ -53,6 +56,11 @@ def test_installed_version_and_command_are_those_of_the_source() -> None:
     (command,) = importlib.metadata.entry_points(group="console_scripts", name="tuner")
     assert command.value == PROJECT["project"]["scripts"]["tuner"]
     assert callable(command.load())
+
+
+def test_hints_install_what_the_extras_have() -> None:
+    for extra, hint in (("torch", NO_TORCH), ("iree", INSTALL)):
+        assert shlex.split(hint) == ["pip", "install", *EXTRAS[extra]]
 
 
 def test_every_package_that_is_imported_is_declared_with_its_reason() -> None:

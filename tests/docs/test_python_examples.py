@@ -71,7 +71,7 @@ def test_a_problem_is_tuned_exported_and_called(
 @pytest.mark.mlir
 @pytest.mark.usefixtures("own_database")
 def test_a_module_is_compiled_called_and_exported(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> None:
-    torch = pytest.importorskip("torch", reason="PyTorch is not installed: pip install 'mlir-tuner[torch]'")
+    torch = pytest.importorskip("torch", reason="PyTorch is not installed: pip install 'torch>=2.6'")
     pytest.importorskip("torch_mlir.fx", reason="torch-mlir has no importer here")
     monkeypatch.chdir(tmp_path)
     names: dict[str, Any] = {}
@@ -141,7 +141,7 @@ def test_the_notebook_runs_from_top_to_bottom() -> None:
 @pytest.mark.mlir
 @pytest.mark.usefixtures("real")
 def test_the_notebook_of_a_pytorch_model_runs_from_top_to_bottom(capsys: pytest.CaptureFixture[str]) -> None:
-    pytest.importorskip("torch", reason="PyTorch is not installed: pip install 'mlir-tuner[torch]'")
+    pytest.importorskip("torch", reason="PyTorch is not installed: pip install 'torch>=2.6'")
     pytest.importorskip("torch_mlir.fx", reason="torch-mlir has no importer here")
     program = run_notebook("pytorch_model.ipynb")["program"]
     assert [each.kind for each in program.function.code.fusions] == ["rows", "contraction", "contraction"]

@@ -4,7 +4,7 @@ import pytest
 
 from tuner.core.errors import UsageError
 
-pytest.importorskip("torch", reason="PyTorch is not installed: pip install 'mlir-tuner[torch]'")
+pytest.importorskip("torch", reason="PyTorch is not installed: pip install 'torch>=2.6'")
 
 from tests.texts import text_beside
 from tuner.torch.lowering import first_line, lower_in_child, lower_in_process

@@ -10,7 +10,7 @@ from tuner.results.output.program_tables import baseline_document, baseline_tabl
 
 pytestmark = pytest.mark.mlir
 
-torch = pytest.importorskip("torch", reason="PyTorch is not installed: pip install 'mlir-tuner[torch]'")
+torch = pytest.importorskip("torch", reason="PyTorch is not installed: pip install 'torch>=2.6'")
 baseline_calls = pytest.importorskip("tuner.torch.baselines")
 timed_baselines, compared_baseline = baseline_calls.timed_baselines, baseline_calls.compared_baseline
 

@@ -53,7 +53,7 @@ def model_baselines(request: ProgramRequest) -> tuple[ProgramBaseline, ...]:
 
 
 EXPORT_TIMEOUT_S = 600.0
-NO_TORCH = "pip install 'mlir-tuner[torch]'"
+NO_TORCH = "pip install 'torch>=2.6'"
 
 
 @dataclass(frozen=True)

@@ -18,7 +18,7 @@ try:
 except ModuleNotFoundError as error:
     if error.name != "torch":
         raise
-    raise UsageError("tuner.torch: PyTorch is not installed", "pip install 'mlir-tuner[torch]'") from error
+    raise UsageError("tuner.torch: PyTorch is not installed", "pip install 'torch>=2.6'") from error
 
 __all__ = [
     "GraphCounts",

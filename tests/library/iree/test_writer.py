@@ -48,8 +48,12 @@ OTHERS = (IreeConfiguration((32, 96), (8, 32), 4), IreeConfiguration((64, 96), (
 
 @pytest.fixture(scope="module")
 def iree() -> IreeCompiler:
-    pytest.importorskip("iree.compiler", reason="needs IREE: pip install 'mlir-tuner[iree]'")
-    pytest.importorskip("iree.runtime", reason="needs IREE: pip install 'mlir-tuner[iree]'")
+    pytest.importorskip(
+        "iree.compiler", reason="needs IREE: pip install iree-base-compiler==3.13.0 iree-base-runtime==3.13.0"
+    )
+    pytest.importorskip(
+        "iree.runtime", reason="needs IREE: pip install iree-base-compiler==3.13.0 iree-base-runtime==3.13.0"
+    )
     return find_compiler()
 
 
@@ -199,7 +203,7 @@ def test_without_iree_the_error_says_what_to_install(monkeypatch: pytest.MonkeyP
     monkeypatch.setattr(writer, "find_spec", lambda _name: None)
     with pytest.raises(UsageError, match="IREE's compiler and runtime is not installed") as raised:
         iree_files((entry(SMALL),))
-    assert raised.value.hint == "pip install 'mlir-tuner[iree]'"
+    assert raised.value.hint == "pip install iree-base-compiler==3.13.0 iree-base-runtime==3.13.0"
 
 
 def test_what_iree_cannot_tell_apart_is_one_contraction() -> None:

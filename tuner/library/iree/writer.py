@@ -44,7 +44,7 @@ OPTIONS = (
     "--iree-opt-level=O2",
 )
 ERROR = re.compile(r"\berror:\s(.*)")  # a line that MLIR prints, after its place
-INSTALL = "pip install 'mlir-tuner[iree]'"
+INSTALL = "pip install iree-base-compiler==3.13.0 iree-base-runtime==3.13.0"
 
 
 class IreeCompileError(TunerError):
