@@ -11,7 +11,7 @@ ROUNDS ?= 20
 # A folder of wheels to install from, where there is no network: docs/guides/gpu-check.md
 WHEELS ?=
 
-.PHONY: help demo test test-slow test-all torch check docs lint bench stress gpu-check wheel clean
+.PHONY: help demo test test-slow test-all torch check docs pictures lint bench stress gpu-check wheel clean
 
 help:
 	@echo "make demo       tunes a matmul ($(SHAPE) f32, $(BUDGET)), writes $(BEST),"
@@ -20,7 +20,8 @@ help:
 	@echo "make test-all   runs the long ones as well"
 	@echo "make torch      installs a CPU build of PyTorch for the tests of modules"
 	@echo "make check      formatting, lint, types, tests, documentation"
-	@echo "make docs       builds the documentation: build/docs/README.html"
+	@echo "make docs       builds the documentation: build/docs/index.html"
+	@echo "make pictures   makes the pictures of README and results anew; records a run of a minute"
 	@echo "make bench      measures against the baseline, writes $(RESULTS)"
 	@echo "make stress     tests of processes, clocks and databases, $(ROUNDS) times under load"
 	@echo "make gpu-check  checks everything on the GPU here within 8 minutes;"
@@ -54,6 +55,12 @@ check: lint test docs
 # are built each time (-E -a): the reference changes with the sources.
 docs: $(VENV)/.installed-dev
 	$(BIN)/python -m sphinx -q -E -a -W --keep-going -d build/doctrees docs build/docs
+
+pictures: $(VENV)/.installed
+	$(BIN)/python -m benchmarks.ratio_picture docs/concepts/ratios.svg
+	$(BIN)/python -m benchmarks.terminal_recording docs/first-run.svg \
+		"tuner tune matmul $(SHAPE) --budget $(BUDGET)" "tuner export matmul $(SHAPE) -o best.mlir" \
+		"tuner history --shape $(SHAPE) --sort median --limit 10"
 
 lint: $(VENV)/.installed-dev
 	$(BIN)/ruff format --check .

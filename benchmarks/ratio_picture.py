@@ -1,4 +1,4 @@
-"""Draws the ratios of the results files as ``docs/concepts/ratios.svg``, the first picture of the README.
+"""Draws the ratios of the results files as ``docs/concepts/ratios.svg``.
 
     python -m benchmarks.ratio_picture docs/concepts/ratios.svg
 
@@ -174,7 +174,7 @@ def _notes(pairs: Sequence[RatioPair], bf16: Sequence[Ratio]) -> tuple[str, ...]
     return (
         f"{bars} Logarithmic axes, one per panel.",
         *((hollow,) if disturbed else ()),
-        "Not measured: MKL, oneDNN in f32, other processors, GPUs.",
+        "Other libraries and processors: the tables below. GPUs: not measured.",
     )
 
 

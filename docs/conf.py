@@ -1,5 +1,6 @@
 """Settings of Sphinx, which ``make docs`` runs over this folder."""
 
+import shutil
 import sys
 from pathlib import Path
 
@@ -29,6 +30,7 @@ def setup(app: Sphinx) -> None:
     """Registers what this project adds to Sphinx."""
     app.add_lexer("mlir", MlirLexer)
     app.connect("source-read", _complete)
+    app.connect("build-finished", _name_index)
 
 
 def _complete(app: Sphinx, name: str, content: list[str]) -> None:
@@ -36,3 +38,9 @@ def _complete(app: Sphinx, name: str, content: list[str]) -> None:
     content[0] = with_generated_parts(content[0])
     if name == root_doc:
         content[0] = with_menu(content[0], Path(app.srcdir))
+
+
+def _name_index(app: Sphinx, error: Exception | None) -> None:
+    """Copies the index to ``index.html``, which servers look for."""
+    if error is None and app.builder.format == "html":
+        shutil.copy(app.outdir / f"{root_doc}.html", app.outdir / "index.html")
