@@ -10,7 +10,7 @@ from tests.space.recorded import values
 from tests.tuning import fakes
 from tests.tuning.fakes import kind_of
 from tests.tuning.test_rounds import CUT, cut_parts
-from tuner.cli.commands.tune import compromise_lines, fleet_of_run, several_document
+from tuner.cli.commands.tune import HEADINGS, compromise_lines, fleet_of_run, several_document, tune
 from tuner.core.candidate import Candidate
 from tuner.core.machine import Machine, Roofline
 from tuner.core.requests import FleetRequest
@@ -23,6 +23,19 @@ from tuner.targets.registry import KINDS
 from tuner.tuning.events import Interruption
 from tuner.tuning.run import begin
 from tuner.tuning.tuned_run import TunedRun
+
+
+def test_the_help_lists_each_option_once_under_headings(tuner: Tuner) -> None:
+    shown = tuner("tune", "--help").out
+    names = [name for words in HEADINGS.values() for name in words.split()]
+    assert len(names) == len(set(names))
+    assert set(names) <= {parameter.name for parameter in tune.params}
+    assert re.findall(r"^(\w+):$", shown, re.MULTILINE) == [*HEADINGS, "Output"]
+    flags = re.findall(r"^  (?:-h, )?(--[\w-]+)", shown, re.MULTILINE)
+    assert len(flags) == len(set(flags))
+    written = {each.opts[0] for each in tune.params if each.opts[0].startswith("--")}
+    assert written | {"--debug", "--help"} == set(flags)
+    assert "--budget" in shown[shown.index("\nSearch:") : shown.index("\nMeasurement:")]
 
 
 def test_a_run_ends_with_the_best_and_the_next_command_on_the_database_that_was_named(tuner: Tuner) -> None:

@@ -140,9 +140,31 @@ def _compromise(
 LOOKED_AT = 8  # trials whose machine code the cycle prediction reads at the end of a run: half a second each
 REASONS_SHOWN = 3
 EXAMPLE_SIZES = "512x512x512"
+HEADINGS = {  # of the help -> parameters; others are under OTHERS
+    "Problem": "dtype layout epilogue output_dtype align cache target chip cpu entry arguments shapes",
+    "Search": "strategies reopen space sampler trials budget seed workers fresh warm_start warm_files resume",
+    "Measurement": "threads baseline retime",
+    "Fleet": "has_fleet on fleet_machine devices priority",
+}
+OTHERS = "Output"
 
 
-@click.command()
+class UnderHeadings(click.Command):
+    """A command whose help lists its options under HEADINGS."""
+
+    def format_options(self, context: click.Context, formatter: click.HelpFormatter) -> None:
+        heading_of = {name: heading for heading, names in HEADINGS.items() for name in names.split()}
+        listed: dict[str, list[tuple[str, str]]] = {heading: [] for heading in (*HEADINGS, OTHERS)}
+        for parameter in self.get_params(context):
+            record = parameter.get_help_record(context)
+            if record is not None:
+                listed[heading_of.get(parameter.name or "", OTHERS)].append(record)
+        for heading, records in listed.items():
+            with formatter.section(heading):
+                formatter.write_dl(records)
+
+
+@click.command(cls=UnderHeadings)
 @click.argument("operation", required=False)
 @click.argument("shape", required=False, metavar="[Bx]MxNxK")
 @problem_options
@@ -165,7 +187,7 @@ EXAMPLE_SIZES = "512x512x512"
 @click.option(
     "--budget",
     metavar="TIME",
-    help="Ends the search after 60s, 5m or 1h; the final re-measurement comes on top.",
+    help="Ends after 60s, 5m or 1h, the final re-measurement included; a program is run after it.",
 )
 @click.option("--seed", type=int, default=0, show_default=True, help="Equal seeds propose equal trials.")
 @click.option("--threads", type=int, default=1, show_default=True, help="Threads of the kernel.")
