@@ -20,7 +20,7 @@ from tuner.db.store import Store
 from tuner.programs.request import Comparison, ProgramReport, ProgramRequest
 from tuner.programs.service import time_pair
 from tuner.programs.speedup import TimedPair
-from tuner.programs.tuning import ProgramParts, ProgramTuning, TunedProgram
+from tuner.programs.tuning import ProgramParts, ProgramTuning, TunedProgram, campaign_budget_s
 from tuner.tuning.events import Interruption, ignore
 
 ONE, TWO = Matmul(8, 8, 8), Matmul(16, 8, 8)
@@ -69,6 +69,13 @@ def tuned(
 ) -> TunedProgram:
     tuning = ProgramTuning(backends or fakes.backends(), programs.parts, store, Interruption(), ignore)
     return tuning.tune(REQUEST, settings_of)
+
+
+@pytest.mark.parametrize(("budget_s", "searched_s"), [(None, None), (100.0, 100 - 3.2 * 10), (40.0, 20.0)])
+def test_a_budget_covers_finding_the_fusions_and_running_the_program(
+    budget_s: float | None, searched_s: float | None
+) -> None:
+    assert campaign_budget_s(budget_s, found_s=10.0) == searched_s
 
 
 def test_each_problem_is_tuned_and_its_best_script_used(store: Store) -> None:

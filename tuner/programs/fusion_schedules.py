@@ -38,6 +38,7 @@ class TunableFusions:
     problems: tuple[NamedProblem, ...] = ()
     left_out: tuple[str, ...] = ()  # a line for each fusion that is not tuned
     why_none: str = ""  # why the program is not compiled as fusions
+    seconds: float = 0.0  # that it took to find them
 
 
 def tunable_fusions(text: str, entry: str | None, cache: str, machine: Machine) -> TunableFusions:

@@ -225,6 +225,8 @@ def program_result(tuned: TunedProgram) -> ProgramResult:
 # the database, where every later compilation of a program finds them.
 
 
+RUN_AND_TIMED = 2.2  # seconds to run and time a program in the end, for each to find its fusions
+LEAST_SEARCHED = 0.5  # of a budget, by the campaign
 NO_WORK = "no candidate worked: it has its first configuration, or is loops"
 
 
@@ -236,6 +238,13 @@ class FusionParts:
     run: Callable[[ProgramRequest], ProgramReport]
     time: Callable[[ProgramRequest], TimedFusions]
     baselines: Callable[[ProgramRequest], tuple[ProgramBaseline, ...]] = lambda _request: ()  # of a model
+
+
+def campaign_budget_s(budget_s: float | None, found_s: float) -> float | None:
+    """Returns the seconds of a program's budget for tuning its fusions; ``found_s``: to find them."""
+    if budget_s is None:
+        return None
+    return max(LEAST_SEARCHED * budget_s, budget_s - (1 + RUN_AND_TIMED) * found_s)
 
 
 def child_fusion_parts() -> FusionParts:
@@ -260,8 +269,10 @@ class FusionTuning:
 
     def found(self, request: ProgramRequest, name: str, cache: str = WEIGHTS_COLD) -> TunableFusions:
         """Returns the fusions that can be tuned; ``why_none`` says why there are none. Raises UsageError."""
+        began_s = time.monotonic()
         with named_in_errors(name, request.text):
-            return self.parts.fusions(request, cache)
+            found = self.parts.fusions(request, cache)
+        return replace(found, seconds=time.monotonic() - began_s)
 
     def tune(
         self,
@@ -280,7 +291,8 @@ class FusionTuning:
         """
         began_s = time.monotonic()
         settings, members = campaign_settings(found.problems, request_of, self.backends, source)
-        settings = replace(settings, program=program)
+        budget_s = campaign_budget_s(settings.budget_s, found.seconds)
+        settings = replace(settings, program=program, budget_s=budget_s)
         tuned = begin_campaign(settings, members, self.backends, self.store, self.interruption, self.observe)
         return self.finished(request, found, tuned, began_s)
 
@@ -354,7 +366,7 @@ def tune_text(
         text: MLIR text of a function on tensors, with its constants.
         entry: the function; None: ``main``, or the only public one.
         trials: candidates of all fusions together; None: as the budget allows, without one 8 for each fusion.
-        budget_s: seconds of the search.
+        budget_s: seconds of the tuning; at least half of it is the search's.
         seed: of the order of trials and of random inputs.
         workers: candidates compiled at once.
         database: path or URL of the results database; None: the default one.
