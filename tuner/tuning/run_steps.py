@@ -291,6 +291,7 @@ class RunSteps:
         self._interruption = interruption
         self._observe = observe
         self._known = KnownOutcomes(store, run)
+        self._has_measured_roofline = False  # with or without success
         settings = run.settings
         self._bind = source.bind(settings.strategies, settings.problem, settings.threads, run.machine)
 
@@ -376,10 +377,18 @@ class RunSteps:
         if baseline is not None:
             self._store.set_baseline(self.run.id, baseline)
 
+    def measure_roofline(self) -> None:
+        """Measures and stores the machine's roofline, unless a run on the machine has one."""
+        if self._store.known_roofline(self.run.id) is not None:
+            return
+        roofline = self._measured_roofline()
+        if roofline is not None:
+            self._store.set_roofline(self.run.id, roofline)
+
     def bound_by_roofline(self) -> None:
         """Stores the roofline, measured now if no quiet run has one, raised to the fastest trial."""
         roofline = self._store.known_roofline(self.run.id)
-        if roofline is None:
+        if roofline is None and not self._has_measured_roofline:
             roofline = self._measured_roofline()
         if roofline is not None:
             self.set_roofline(roofline)
@@ -412,6 +421,7 @@ class RunSteps:
             self._observe(NoiseMeasured(final_times.noise))
 
     def _measured_roofline(self) -> Roofline | None:
+        self._has_measured_roofline = True
         settings = self.run.settings
         try:
             with self._interruption.waiting():

@@ -125,6 +125,8 @@ class TuningSession:
         if self._interruption.is_asked:
             return "interrupted"
         must_time = self._must_time or not self._steps.has_round()
+        if must_time and self._source.is_timed():
+            self._steps.measure_roofline()
         effort = FINAL_EFFORT if self._is_retimed else self._final_effort()
         if must_time and self._steps.remeasure_top_trials(runner, effort):
             self._steps.bound_by_roofline()
