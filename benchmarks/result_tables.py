@@ -38,6 +38,7 @@ SPACES = {  # recorded space -> its name in the table, and the file with Kernel 
     "convolution_MI250X": ("convolution, MI250X", "search_replay_kernel_tuner_convolution_mi250x.json"),
     "dedispersion_A100": ("dedispersion, A100", "search_replay_kernel_tuner_dedispersion_a100.json"),
 }
+HEADLINE_SHAPES = 8  # a mean of fewer is none for the first page
 KERNEL_TUNER = "kernel_tuner:"  # how the names of its searches begin
 
 
@@ -73,13 +74,31 @@ def zen4_table() -> str:
     return _fastest_library_table(ZEN4_1_THREAD)
 
 
+def headline_table() -> str:
+    """Returns the README's table: a line for each processor and for large shapes or others."""
+    rows = []
+    for processor, files in (("Zen 4", ZEN4_1_THREAD), ("Intel with AMX", AMX_1_THREAD)):
+        ratios = [ratios_in(file) for file in files.values()]
+        for name, is_large in (("large", True), ("small or skinny", False)):
+            chosen = [[each for each in of_type if each.is_large == is_large] for of_type in ratios]
+            shapes = str(max(map(len, chosen)))
+            rows.append((processor, name, shapes, *map(_headline, chosen)))
+    return markdown_table(("", "sizes", "shapes", *ZEN4_1_THREAD), rows)
+
+
+def _headline(ratios: list[Ratio]) -> str:
+    if len(ratios) < HEADLINE_SHAPES:
+        return "—"
+    return f"{geometric_mean(ratios):.2f} ({min(each.ratio for each in ratios):.2f})"
+
+
 def amx_sentence() -> str:
-    """Returns the README's sentence on a processor with AMX."""
+    """Returns a sentence on a processor with AMX."""
     return _fastest_library_sentence("a processor with AMX", AMX_1_THREAD)
 
 
 def zen4_sentence() -> str:
-    """Returns the README's sentence on a Zen 4."""
+    """Returns a sentence on a Zen 4."""
     return _fastest_library_sentence("a Zen 4", ZEN4_1_THREAD)
 
 
@@ -102,7 +121,7 @@ def _fastest_library_sentence(processor: str, files: dict[str, str]) -> str:
 
 
 def cpu_summary() -> str:
-    """Returns the README's sentence on CPU results."""
+    """Returns a sentence on CPU results."""
     large, _ = mean_of_pairs(pair for pair in f32_pairs() if pair.one.is_large)
     small = [pair.one.ratio for pair in f32_pairs() if not pair.one.is_large]
     library = ".".join(ratios_in(F32_1_THREAD)[0].baseline.split()[1].split(".")[:3])

@@ -39,10 +39,11 @@ def test_the_page_has_every_line_of_a_script_for_cpus() -> None:
     assert shown(PAGE.partition("## A script for a GPU")[0]) == script
 
 
-def test_the_lines_in_the_readme_are_those_of_the_page() -> None:
+def test_the_lines_in_the_readme_are_those_of_the_example_and_of_the_page() -> None:
     lines = shown((ROOT / "README.md").read_text()).splitlines()
+    example = (ROOT / "examples" / "matmul_knobs.mlir").read_text().splitlines()
     assert len(lines) > 5
-    assert set(lines) <= set(shown(PAGE).splitlines())
+    assert set(lines) <= {*shown(PAGE).splitlines(), *example}
 
 
 def test_the_page_has_every_line_of_a_script_for_gpus() -> None:
