@@ -254,7 +254,7 @@ def main() -> None:
     argparse.ArgumentParser(
         description=__doc__, formatter_class=argparse.RawDescriptionHelpFormatter
     ).parse_args()
-    print("\n\n".join(text() for text in TEXTS))
+    print("\n\n".join(text() for text in (headline_table, *TEXTS)))
 
 
 if __name__ == "__main__":

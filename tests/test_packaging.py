@@ -61,6 +61,7 @@ def test_installed_version_and_command_are_those_of_the_source() -> None:
 def test_hints_install_what_the_extras_have() -> None:
     for extra, hint in (("torch", NO_TORCH), ("iree", INSTALL)):
         assert shlex.split(hint) == ["pip", "install", *EXTRAS[extra]]
+    assert f'"{NO_TORCH}"' in (ROOT / "tuner" / "torch" / "__init__.py").read_text()
 
 
 def test_every_package_that_is_imported_is_declared_with_its_reason() -> None:

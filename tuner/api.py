@@ -82,7 +82,7 @@ def tune(
         target: "auto" (the first that gives times here), "cpu", "cpu:znver4" (another processor: verified
             where this one can run the code, not timed), "cuda", "cuda:sm_90", "simulator", "replay:FILE".
         trials: number of candidates; 100 where neither ``trials`` nor ``budget`` is given.
-        budget: seconds, or a text such as "60s", "5m" or "1h".
+        budget: seconds, or a text such as "60s", "5m" or "1h"; the final re-measurement is included.
         chip: chip to generate code for, such as "sm_90", for a GPU target that names no chip.
         threads: threads of a CPU kernel, 1 or more.
         strategy: names of strategies, or paths of ``.mlir`` and ``.mlir.j2`` scripts, one or several; all

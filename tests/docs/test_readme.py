@@ -19,7 +19,7 @@ LINK = re.compile(r"\[([^]]*)\]\([^)]*\)")
 NUMBER = re.compile(r"\d+\.\d+")
 VERSIONS = {"2.28", "3.11", "3.12", "3.13", "3.14", "2.0"}  # of glibc, Python, the licence
 LIMITS = (  # what each of the first sentences must say
-    ("knobs", "MLIR transform script", "Optuna study", "compared with float64", "timed", "stored in SQL"),
+    ("matrix multiplication", "knobs", "MLIR transform script", "Optuna study", "with float64", "in SQL"),
     ("x86-64 CPUs",),
     ("NVIDIA", "verified as PTX in a simulator", "not yet been timed on a GPU"),
     ("Nothing is released",),

@@ -6,7 +6,7 @@ from collections import Counter
 from collections.abc import Iterator
 from dataclasses import replace
 from pathlib import Path
-from typing import TYPE_CHECKING, Any
+from typing import TYPE_CHECKING, Any, final
 
 import click
 
@@ -140,28 +140,25 @@ def _compromise(
 LOOKED_AT = 8  # trials whose machine code the cycle prediction reads at the end of a run: half a second each
 REASONS_SHOWN = 3
 EXAMPLE_SIZES = "512x512x512"
-HEADINGS = {  # of the help -> parameters; others are under OTHERS
-    "Problem": "dtype layout epilogue output_dtype align cache target chip cpu entry arguments shapes",
-    "Search": "strategies reopen space sampler trials budget seed workers fresh warm_start warm_files resume",
+HEADINGS = {  # of the help -> options
+    "Problem": "dtype layout epilogue output-dtype align cache target chip cpu entry arg shapes",
+    "Search": "strategy reopen space sampler trials budget seed workers fresh no-warm-start warm-start resume",
     "Measurement": "threads baseline retime",
-    "Fleet": "has_fleet on fleet_machine devices priority",
+    "Fleet": "fleet on machine devices priority",
+    "Output": "db json debug help",
 }
-OTHERS = "Output"
 
 
+@final
 class UnderHeadings(click.Command):
     """A command whose help lists its options under HEADINGS."""
 
     def format_options(self, context: click.Context, formatter: click.HelpFormatter) -> None:
-        heading_of = {name: heading for heading, names in HEADINGS.items() for name in names.split()}
-        listed: dict[str, list[tuple[str, str]]] = {heading: [] for heading in (*HEADINGS, OTHERS)}
-        for parameter in self.get_params(context):
-            record = parameter.get_help_record(context)
-            if record is not None:
-                listed[heading_of.get(parameter.name or "", OTHERS)].append(record)
-        for heading, records in listed.items():
+        for heading, names in HEADINGS.items():
+            flags = {f"--{name}" for name in names.split()}
+            chosen = (each for each in self.get_params(context) if not flags.isdisjoint(each.opts))
             with formatter.section(heading):
-                formatter.write_dl(records)
+                formatter.write_dl([record for each in chosen if (record := each.get_help_record(context))])
 
 
 @click.command(cls=UnderHeadings)

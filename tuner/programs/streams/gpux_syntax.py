@@ -140,7 +140,8 @@ OLDER_NAMES = {"stream.destroy": "destroy_stream", "stream.create": "create_stre
 OLDER_PREFIX = re.compile(r"\bimex\.gpux\.")
 # A launch of the GPU dialect with its stream operand, https://github.com/llvm/llvm-project/pull/213031
 LAUNCH_ON_STREAM = re.compile(
-    r"(?<![\w.])gpu\.launch_func((?:\s+async)?(?:\s*\[[^\]\n]*\])?)\s*<\s*(%[\w$.-]+(?:#\d+)?)\s*:\s*!gpux\.StreamType\s*>"
+    r"(?<![\w.])gpu\.launch_func((?:\s+async)?(?:\s*\[[^\]\n]*\])?)"
+    rf"\s*<\s*({VALUE.pattern})\s*:\s*{re.escape(STREAM_TYPE)}\s*>"
 )
 
 
