@@ -56,8 +56,8 @@ WORDS = "".join(ElementTree.fromstring(PICTURE).itertext()).replace("\N{NO-BREAK
 def test_the_picture_is_of_the_quickstarts_commands() -> None:
     quickstart = next(block for block in blocks_of(README) if block.language == "sh").text.splitlines()
     typed = [line.split(" #")[0].strip() for line in quickstart if line.startswith("tuner ")]
-    assert len(quickstart) == 5
-    assert len(typed) == 2
+    assert len(quickstart) == 6
+    assert len(typed) == 3
     assert all(f"$ {command}" in WORDS for command in typed)
     assert README.index("## Quick start") < README.index("(docs/first-run.svg)") < README.index("## How")
 
@@ -74,6 +74,10 @@ def test_the_picture_shows_the_lines_that_a_run_ends_with() -> None:
     for label in ("best", "knobs", "time", "speed", "roofline", "portable", "trials", "next"):
         assert re.search(rf"{label:<10}", WORDS), label
         assert f'"{label:<10}' in source, label
+    progress = (output / "progress.py").read_text()
+    for beginning in ("final re-measurement: ", "noise floor: "):
+        assert beginning in WORDS
+        assert beginning in progress
 
 
 # Every number of the page of results is computed from the results files.

@@ -142,7 +142,8 @@ REASONS_SHOWN = 3
 EXAMPLE_SIZES = "512x512x512"
 HEADINGS = {  # of the help -> options
     "Problem": "dtype layout epilogue output-dtype align cache target chip cpu entry arg shapes",
-    "Search": "strategy reopen space sampler trials budget seed workers fresh no-warm-start warm-start resume",
+    "Search": "strategy reopen space sampler trials budget seed workers fresh no-warm-start warm-start "
+    "resume",
     "Measurement": "threads baseline retime",
     "Fleet": "fleet on machine devices priority",
     "Output": "db json debug help",
