@@ -5,6 +5,7 @@ python -m benchmarks.terminal_recording docs/first-run.svg "tuner tune matmul 51
 The commands run for real, in an empty folder with a database of its own. The picture fetches nothing.
 """
 
+import argparse
 import io
 import os
 import re
@@ -69,10 +70,15 @@ def _output(command: str, folder: Path) -> str:
 
 def main(options: list[str]) -> int:
     """Writes the picture and prints the session as text."""
-    path, *commands = options
+    parser = argparse.ArgumentParser(
+        description=__doc__, formatter_class=argparse.RawDescriptionHelpFormatter
+    )
+    parser.add_argument("output", type=Path, help="the file to write")
+    parser.add_argument("commands", nargs="+", help="each as it is typed, in quotes")
+    arguments = parser.parse_args(options)
     with tempfile.TemporaryDirectory() as folder:
-        session = record(tuple(commands), Path(folder))
-    Path(path).write_text(svg(session), encoding="utf-8")
+        session = record(tuple(arguments.commands), Path(folder))
+    arguments.output.write_text(svg(session), encoding="utf-8")
     print("".join(f"$ {typed.command}\n{typed.printed}" for typed in session), end="")
     return 0
 
