@@ -8,7 +8,7 @@ from pathlib import Path
 
 import pytest
 
-from tests.browser import FOUND, Browser, running_browser
+from tests.cli.browser import FOUND, Browser, running_browser
 from tests.cli.conftest import Tuner
 from tests.results.report.large_database import write_large_database
 from tests.results.report.values import best_of, many, report, reported, with_candidate

@@ -7,8 +7,8 @@ import pytest
 
 from tests import byte_group_texts as byte_texts
 from tests import group_texts as texts
-from tests.attention_texts import Attention
 from tests.group_runs import as_problem
+from tests.mlir.attention_texts import Attention
 from tuner.core.errors import CandidateError, Stage, UsageError
 from tuner.core.fusions import LOOPS, Fusion, facts_of
 from tuner.core.problem import Problem

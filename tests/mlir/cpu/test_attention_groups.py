@@ -9,8 +9,8 @@ import pytest
 from hypothesis import given, settings
 from hypothesis import strategies as st
 
-from tests.attention_texts import MASKS, Attention
 from tests.group_runs import as_problem, compiled, error_of
+from tests.mlir.attention_texts import MASKS, Attention
 from tuner.core.machine import Machine, variables_of
 from tuner.runtime.cpu.host import describe_machine
 from tuner.space.feasible_set import FeasibleSet
