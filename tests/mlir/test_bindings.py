@@ -3,8 +3,6 @@ import sys
 
 import pytest
 
-pytestmark = pytest.mark.mlir
-
 PROGRAM = """
 import sys
 from tuner.mlir.bindings import ir

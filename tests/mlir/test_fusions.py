@@ -18,8 +18,6 @@ from tuner.runtime.cpu.host import describe_machine
 from tuner.space.scripts.choice import default_script
 from tuner.targets.cpu.compiler import CpuCompiler
 
-pytestmark = pytest.mark.mlir
-
 
 def rewritten(change: Callable[[Any], None], text: str) -> str:
     with ir.Context(), ir.Location.unknown():

@@ -14,8 +14,6 @@ from tuner.mlir import transform
 from tuner.mlir.bindings import ir
 from tuner.mlir.transform import failing_op, require_no_effects
 
-pytestmark = pytest.mark.mlir
-
 PAYLOAD = text_beside(__file__, "PAYLOAD")
 MATCH = (
     '%loop = transform.structured.match ops{["scf.for"]} in %root : (!transform.any_op) -> !transform.any_op'

@@ -17,8 +17,6 @@ from tuner.runtime.cpu.host import describe_machine
 from tuner.runtime.cpu.jit import CompiledFunction, JittedModule, PackedArguments
 from tuner.runtime.cpu.roofline import TILE_DOTS, loop_text
 
-pytestmark = pytest.mark.mlir
-
 SUM = text_beside(__file__, "SUM")
 
 

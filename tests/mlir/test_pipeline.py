@@ -12,8 +12,6 @@ from tuner.mlir.bindings import ir
 from tuner.mlir.cpu.lowering import lower_to_llvm
 from tuner.mlir.passes import PassTimes, kept_stages, run_passes, timed_passes
 
-pytestmark = pytest.mark.mlir
-
 UNUSED = "func.func @f() { %0 = arith.constant 1 : i32 return }"
 TENSOR_OF_UNKNOWN_ORIGIN = text_beside(__file__, "TENSOR_OF_UNKNOWN_ORIGIN")
 COPY = """func.func @f(%a: memref<4xf32>, %b: memref<4xf32>) {

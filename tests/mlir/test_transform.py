@@ -39,8 +39,6 @@ from tuner.mlir.ir.vnni import lower_byte_dots
 from tuner.mlir.math.lowering import lower_math
 from tuner.mlir.transform import OPS
 
-pytestmark = pytest.mark.mlir
-
 
 def diagnostic(text: str, payload: str = PAYLOAD) -> str:
     with transform.new_context(), ir.Location.unknown():

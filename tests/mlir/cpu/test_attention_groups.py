@@ -19,8 +19,6 @@ from tuner.space.file.yaml import default_space_file
 from tuner.space.scripts.choice import choose, first_configuration, spaces
 from tuner.space.scripts.strategy import Binder, load_strategy
 
-pytestmark = pytest.mark.mlir
-
 SIZES = st.integers(1, 70)
 AVX2 = Machine("any", "any", "avx2", False, 1, 1, 49152, 1 << 20, 1 << 25, 1 << 34)
 

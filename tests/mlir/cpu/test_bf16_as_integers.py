@@ -13,8 +13,6 @@ from tuner.mlir.bindings import ir
 from tuner.mlir.cpu.lowering import jit_text
 from tuner.runtime.cpu.jit import CompiledFunction, JittedModule, PackedArguments
 
-pytestmark = pytest.mark.mlir
-
 Array = Any
 LANES = 16
 VECTOR = f"vector<{LANES}xbf16>"

@@ -28,8 +28,6 @@ from tuner.core.machine import Machine
 from tuner.mlir.ir.linalg import LAYOUTS
 from tuner.space.scripts.choice import first_configuration
 
-pytestmark = pytest.mark.mlir
-
 AVX2 = Machine("any", "any", "avx2", False, 1, 1, 49152, 1 << 20, 1 << 25, 1 << 34)
 WITH_PAIRS = replace(AVX2, isa="avx512", has_bf16=True)
 # a processor with AMX computes most of these by tiles: test_convolution_tiles

@@ -22,8 +22,6 @@ from tests.mlir.cpu.convolution_runs import (
 )
 from tuner.core.fusions import WeightPacking
 
-pytestmark = pytest.mark.mlir
-
 WITH_TILES = replace(emulated_machine(), has_bf16=True)
 STRATEGY = "convolution_cpu_amx"
 CHANNELS_FIRST = tuple(

@@ -11,8 +11,6 @@ from tuner.mlir.cpu.failed_assertions import leave_at_failed_assertions, return_
 from tuner.mlir.passes import run_passes
 from tuner.runtime.cpu.jit import CompiledFunction, JittedModule, PackedArguments
 
-pytestmark = pytest.mark.mlir
-
 TO_LLVM = "builtin.module(convert-scf-to-cf,finalize-memref-to-llvm,convert-func-to-llvm,convert-to-llvm)"
 WITH_MEMORY = text_beside(__file__, "WITH_MEMORY")
 IN_LOOP = text_beside(__file__, "IN_LOOP")

@@ -19,8 +19,6 @@ from tuner.mlir.fingerprint import CPU_SOURCES, llvm_version, packages, sources_
 from tuner.payload.cpu import partition, payload_mlir
 from tuner.runtime.cpu.jit import CompiledFunction, JittedModule, PackedArguments
 
-pytestmark = pytest.mark.mlir
-
 
 @pytest.fixture(autouse=True)
 def context() -> Iterator[None]:

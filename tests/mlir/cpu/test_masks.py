@@ -10,8 +10,6 @@ from tests.texts import text_beside
 from tuner.core.candidate import TargetName
 from tuner.programs.execution import host_function
 
-pytestmark = pytest.mark.mlir
-
 REDUCTION, HIDDEN = (text_beside(__file__, name) for name in ("REDUCTION", "HIDDEN"))  # of 5 rows of 2
 CHOOSING = text_beside(__file__, "CHOOSING")  # of 4 rows of 2
 

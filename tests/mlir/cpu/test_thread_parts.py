@@ -13,8 +13,6 @@ from tuner.mlir.fusions import fusion_function
 from tuner.mlir.passes import run_passes
 from tuner.runtime.cpu.jit import CompiledFunction, JittedModule, PackedArguments
 
-pytestmark = pytest.mark.mlir
-
 HEAD = text_beside(__file__, "HEAD")
 
 

@@ -14,8 +14,6 @@ from tuner.mlir.effects import accesses as buffer_accesses
 from tuner.mlir.effects import memory_effects
 from tuner.mlir.ir.reading import walk
 
-pytestmark = pytest.mark.mlir
-
 LOOP = (
     "scf.for %i = %c0 to %n step %c1 {",
     launch("twice", "a", "b"),

@@ -11,8 +11,6 @@ from tuner.mlir.effects import aliases
 from tuner.mlir.ir import reading
 from tuner.mlir.ir.reading import walk
 
-pytestmark = pytest.mark.mlir
-
 M = "memref<4xf32>"
 BITS = "!llvm.struct<(i64, i64)>"
 ADDRESS = f"%n = memref.extract_aligned_pointer_as_index %x : {M} -> index"

@@ -13,8 +13,6 @@ from tuner.mlir.effects import aliases, memory_effects
 from tuner.mlir.ir import reading
 from tuner.mlir.ir.reading import walk
 
-pytestmark = pytest.mark.mlir
-
 M = "memref<4x4xf32>"
 MODULE = text_beside(__file__, "MODULE")
 PARALLEL = "scf.parallel (%j) = (%i) to (%i) step (%i)"

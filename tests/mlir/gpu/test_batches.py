@@ -11,8 +11,6 @@ from tuner.core.gpu_code import KernelProgram
 from tuner.core.problem import BatchMatmul, Problem
 from tuner.mlir.gpu import batches
 
-pytestmark = pytest.mark.mlir
-
 TENSOR: dict[str, Any] = {
     **dict.fromkeys(("block_m", "block_n"), 64),
     **dict.fromkeys(("warps_m", "warps_n", "depth"), 2),

@@ -10,8 +10,6 @@ from tuner.core.errors import CandidateError, Stage
 from tuner.core.gpu import CHIPS, chip_of
 from tuner.mlir.gpu import chip_guards, fragment_elementwise, reductions
 
-pytestmark = pytest.mark.mlir
-
 HOPPER_ON = {"sm_90", "sm_90a", "sm_100", "sm_120"}
 CASES = {
     "nvvm.cluster.arrive": HOPPER_ON,

@@ -20,8 +20,6 @@ from tuner.mlir import transform
 from tuner.mlir.gpu import kernel_memory, lowering
 from tuner.targets.gpu.simulator import simulated_launches
 
-pytestmark = pytest.mark.mlir
-
 TILE = "memref<16x16xf32, #gpu.address_space<workgroup>>"
 COPY = f"memref.copy %a, %t : memref<16x16xf32> to {TILE}"
 ROW = "memref<1x16xf32, strided<[16, 1], offset: ?>>"

@@ -32,8 +32,6 @@ from tuner.mlir.gpu.tensor_maps import note_tensor_maps, pass_tensor_maps_by_val
 from tuner.mlir.ir.reading import walk
 from tuner.targets.gpu.compiler import find_ptxas
 
-pytestmark = pytest.mark.mlir
-
 ATOMICS = text_beside(__file__, "ATOMICS")
 SYMBOLS = text_beside(__file__, "SYMBOLS")
 WARPS = text_beside(__file__, "WARPS")

@@ -17,8 +17,6 @@ from tuner.mlir.gpu import lowering
 from tuner.search.cost_model.occupancy import require_launchable
 from tuner.targets.gpu.compiler import find_ptxas
 
-pytestmark = pytest.mark.mlir
-
 PROBLEM = Matmul(64, 96, 48)
 ENTRY = re.compile(r"\.visible \.entry (\w+)\(")
 TWO_KERNELS = text_beside(__file__, "TWO_KERNELS")

@@ -10,8 +10,6 @@ from tuner.core.errors import CandidateError, Stage
 from tuner.core.gpu_code import KernelBuffer, Launch
 from tuner.mlir.gpu import modules
 
-pytestmark = pytest.mark.mlir
-
 A, C = KernelBuffer("a", 16, "input"), KernelBuffer("c", 32, "output")
 ONE = "blocks in (%c1, %c1, %c1) threads in (%c2, %c1, %c1)"
 KERNELS = """gpu.module @m {

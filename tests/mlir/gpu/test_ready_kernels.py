@@ -10,14 +10,12 @@ import pytest
 from benchmarks.fuzzing.program_check import SIMULATOR
 from benchmarks.gpu_check.gpu_point import GpuPoint
 from benchmarks.program_compiler import compiler_of
-from tests.programs.lowering.test_insert_gpu_kernels import MMA
+from tests.programs.lowering.test_kernels import MMA
 from tests.targets.gpu.strategies.points import simt
 from tests.texts import filled, text_beside
 from tuner.core.candidate import Candidate
 from tuner.core.interfaces import Script
 from tuner.core.problem import Matmul, Problem
-
-pytestmark = pytest.mark.mlir
 
 POINTS = {
     "naive": GpuPoint(Matmul(40, 24, 64), Candidate.of("matmul_gpu_naive", {"block_m": 4, "block_n": 32})),

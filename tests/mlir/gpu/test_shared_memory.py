@@ -14,8 +14,6 @@ from tuner.mlir.gpu import kernel_passes, shared_memory
 from tuner.mlir.gpu.shared_memory import AllocationRequest, align, first_fit_offsets, total_bytes
 from tuner.mlir.ir.reading import walk
 
-pytestmark = pytest.mark.mlir
-
 BYTES = "memref<?xi8, #gpu.address_space<workgroup>>"
 FLOATS = "memref<64xf32, #gpu.address_space<workgroup>>"
 ALLOCATED = (f"%c = memref.alloc() : {SHARED} memref.store %v, %c[%i] : {SHARED}",)

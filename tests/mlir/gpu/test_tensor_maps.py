@@ -10,8 +10,6 @@ from tuner.mlir.gpu import tensor_maps
 from tuner.mlir.gpu.shared_memory import use_dynamic_shared_memory
 from tuner.mlir.ir.reading import walk
 
-pytestmark = pytest.mark.mlir
-
 TILE = "memref<16x64xf16, #gpu.address_space<workgroup>>"
 MAP = "!nvgpu.tensormap.descriptor<tensor = {}, swizzle = {}, l2promo = none, oob = zero, interleave = none>"
 ALLOCATION = f"%m = memref.alloc() : {TILE} %x = memref.load %m[%c0, %c0] : {TILE}"

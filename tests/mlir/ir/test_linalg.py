@@ -15,8 +15,6 @@ from tuner.mlir.ir.linalg import ConvolutionForm, convolution_form, round_late
 from tuner.mlir.ir.reading import walk
 from tuner.mlir.ir.vnni import packing_of, set_packed, set_packed_as
 
-pytestmark = pytest.mark.mlir
-
 
 def test_a_form_has_the_dimensions_and_steps_of_its_op() -> None:
     with parsed(text_beside(__file__, "CONVOLUTION")) as module:

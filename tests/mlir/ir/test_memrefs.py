@@ -14,8 +14,6 @@ from tuner.mlir.ir.building import create, index
 from tuner.mlir.ir.memrefs import bounds_of, elements_inside, is_inside
 from tuner.mlir.ir.reading import walk
 
-pytestmark = pytest.mark.mlir
-
 PLAIN, VIEW = "memref<?x4xf32>", "memref<?x4xf32, strided<[8, 1], offset: 4>>"
 
 

@@ -20,8 +20,6 @@ from tuner.mlir.ir.reading import (
     without_constant,
 )
 
-pytestmark = pytest.mark.mlir
-
 MODULE = text_beside(__file__, "MODULE")
 MLIR_WALK = re.compile(r"(?<!ast)\.walk\(")
 FAILURE = CandidateError(Stage.COMPILE, "no such op")

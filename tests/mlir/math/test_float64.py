@@ -20,8 +20,6 @@ from tests.mlir.math.kernel_math import (
 from tests.texts import filled
 from tuner.mlir.math.float64 import TWO_OVER_PI
 
-pytestmark = pytest.mark.mlir
-
 
 def test_a_power_is_as_close_as_it_says_and_has_the_edges_of_c99() -> None:
     base, exponent = (grid.ravel().astype(np.float64) for grid in np.meshgrid(EDGES, EDGES))

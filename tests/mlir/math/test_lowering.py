@@ -24,7 +24,6 @@ from tests.texts import text_beside
 from tuner.core.errors import CandidateError, Stage
 from tuner.targets.gpu.compiler import find_ptxas
 
-pytestmark = pytest.mark.mlir
 # What the formulas say of themselves; exp2 is exact here, a device's ex2.approx may be off by two more.
 ULPS = {
     **dict.fromkeys(("exp2", "sqrt"), 0.5),

@@ -12,8 +12,6 @@ from tests.mlir.ops.conftest import Apply
 from tuner.mlir.cpu.lowering import lower_to_llvm
 from tuner.runtime.cpu.host import describe_machine
 
-pytestmark = pytest.mark.mlir
-
 DTYPES = {"bf16": ml_dtypes.bfloat16, "i8": np.int8}
 HERE = describe_machine()
 HAS = {"bf16": HERE.has_amx_bf16, "i8": HERE.has_amx_int8}

@@ -5,8 +5,6 @@ import pytest
 from tests.mlir.ops.conftest import Apply
 from tests.texts import text_beside
 
-pytestmark = pytest.mark.mlir
-
 LINE = '"tuner.bound_loads"(%func) {{is_synchronous = {0} : i64}} : (!transform.any_op) -> ()'
 
 

@@ -12,8 +12,6 @@ from tuner.mlir.bindings import ir
 from tuner.mlir.cpu import lowering
 from tuner.runtime.cpu.jit import CompiledFunction, JittedModule, PackedArguments
 
-pytestmark = pytest.mark.mlir
-
 Array = Any
 TRANSPOSES = """transform.apply_patterns to %func {
       transform.apply_patterns.vector.lower_transpose lowering_strategy = "shuffle_16x16"

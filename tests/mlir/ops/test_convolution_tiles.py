@@ -1,11 +1,7 @@
 """``tuner.convolution_tiles``: the code of a tile of a convolution, and what is refused."""
 
-import pytest
-
 from tests.mlir.ops.conftest import Apply
 from tests.texts import filled
-
-pytestmark = pytest.mark.mlir
 
 LINE = '"tuner.convolution_tiles"(%func) : (!transform.any_op) -> ()'
 FILL = "linalg.fill ins(%zero : f32) outs(%sums : {sums})"

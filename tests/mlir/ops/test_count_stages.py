@@ -5,8 +5,6 @@ import pytest
 from tests.mlir.ops.conftest import Apply
 from tests.texts import text_beside
 
-pytestmark = pytest.mark.mlir
-
 LINE = '"tuner.count_stages"(%func) : (!transform.any_op) -> ()'
 
 

@@ -1,13 +1,9 @@
 """``tuner.element_types``, ``tuner.use_fp8``, ``tuner.use_tf32``: types change, or are refused."""
 
-import pytest
-
 from tests.mlir.ops.conftest import Apply
 from tests.texts import text_beside
 from tuner.core.problem import Matmul
 from tuner.payload.gpu import Scratch, gpu_payload_mlir
-
-pytestmark = pytest.mark.mlir
 
 LINE = '"tuner.element_types"(%func) {{from = "{0}", to = "{1}"}} : (!transform.any_op) -> ()'
 NOTHING = 'transform.annotate %func "tuner.seen" : !transform.any_op'

@@ -11,8 +11,6 @@ from tuner.mlir import transform
 from tuner.mlir.bindings import ir
 from tuner.targets.cpu.compiler import CpuCompiler
 
-pytestmark = pytest.mark.mlir
-
 ANY = "!transform.any_op"
 
 

@@ -14,8 +14,6 @@ from tests.mlir.ops.conftest import Apply
 from tuner.core.errors import CandidateError, Stage
 from tuner.mlir.transform import OPS
 
-pytestmark = pytest.mark.mlir
-
 FILES = dict.fromkeys(op.__module__.rpartition(".")[2] for op in OPS)
 TABLES = [vars(import_module(f"tests.mlir.ops.test_{file}")) for file in FILES]
 SHOWN = {

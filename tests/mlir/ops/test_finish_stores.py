@@ -5,8 +5,6 @@ import pytest
 from tests.mlir.ops.conftest import Apply
 from tests.texts import filled, text_beside
 
-pytestmark = pytest.mark.mlir
-
 LINE = '"tuner.finish_stores"(%func) {{mode = "{0}", slices = 3 : i64}} : (!transform.any_op) -> ()'
 EPILOGUE = text_beside(__file__, "EPILOGUE")
 

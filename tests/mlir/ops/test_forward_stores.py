@@ -5,8 +5,6 @@ import pytest
 from tests.mlir.ops.conftest import Apply
 from tests.texts import filled
 
-pytestmark = pytest.mark.mlir
-
 LINE = '"tuner.forward_stores"(%func) : (!transform.any_op) -> ()'
 TILE, C = "vector<16x8xf32>", "memref<64x64xf32>"
 

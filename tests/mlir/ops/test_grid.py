@@ -10,8 +10,6 @@ from tests.mlir.ops.conftest import Apply
 from tests.texts import text_beside
 from tuner.mlir.bindings import passmanager
 
-pytestmark = pytest.mark.mlir
-
 SPLIT_K = '"tuner.split_k"(%func) {{slices = {0} : i64}} : (!transform.any_op) -> ()'
 LOOP = """scf.for %k = %c0 to %c96 step %c8 {
         memref.store %zero, %c[%k] : memref<96xf32>

@@ -5,8 +5,6 @@ import pytest
 from tests.mlir.ops.conftest import Apply
 from tests.texts import filled, text_beside
 
-pytestmark = pytest.mark.mlir
-
 FIX_TRANSPOSED_A = '"tuner.fix_transposed_a"(%func) : (!transform.any_op) -> ()'
 
 

@@ -7,8 +7,6 @@ import pytest
 from tests.mlir.ops.conftest import Apply
 from tests.texts import text_beside
 
-pytestmark = pytest.mark.mlir
-
 LINE = '"tuner.pack_weights"(%func) {columns = 48 : i64} : (!transform.any_op) -> ()'
 # C = A W in panels of 48 columns of 100; the last four are padded to 16.
 PAYLOAD = text_beside(__file__, "PAYLOAD")

@@ -2,14 +2,10 @@
 
 from dataclasses import replace
 
-import pytest
-
 from tests.mlir.ops.conftest import Apply
 from tests.texts import text_beside
 from tuner.core.problem import Matmul, Problem
 from tuner.payload.gpu import EpilogueOperand, Scratch, gpu_payload_mlir, matmul_with_epilogue_mlir
-
-pytestmark = pytest.mark.mlir
 
 LINE = '"tuner.pad_views"(%func) {{sizes = array<i64: {0}>}} : (!transform.any_op) -> ()'
 PADDED = LINE.format("64, 48, 96")

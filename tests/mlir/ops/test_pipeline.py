@@ -1,11 +1,7 @@
 """``tuner.wgmma_pipeline``: what becomes of a launch with a matmul, and what it refuses."""
 
-import pytest
-
 from tests.mlir.ops.conftest import Apply
 from tests.texts import filled
-
-pytestmark = pytest.mark.mlir
 
 ROWS = "affine_map<(d0, d1, d2) -> (d0, d2)>"
 COLUMNS = {"nn": "affine_map<(d0, d1, d2) -> (d2, d1)>", "nt": "affine_map<(d0, d1, d2) -> (d1, d2)>"}

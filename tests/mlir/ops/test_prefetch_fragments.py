@@ -7,8 +7,6 @@ import pytest
 from tests.mlir.ops.conftest import Apply
 from tests.texts import filled
 
-pytestmark = pytest.mark.mlir
-
 LINE = """%loop = transform.structured.match ops{{["scf.for"]}} in %func
       : (!transform.any_op) -> !transform.any_op
     "tuner.prefetch_fragments"(%loop) {{spread = {0} : i64}} : (!transform.any_op) -> ()"""

@@ -5,7 +5,6 @@ import pytest
 from tests.mlir.ops.conftest import Apply
 from tests.texts import text_beside
 
-pytestmark = pytest.mark.mlir
 # Reads B, argument 1, directly and through a view, inside of a loop and outside; a buffer of its own as well.
 PAYLOAD = text_beside(__file__, "PAYLOAD")
 

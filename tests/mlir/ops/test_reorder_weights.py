@@ -5,8 +5,6 @@ import pytest
 from tests.mlir.ops.conftest import Apply
 from tests.texts import filled
 
-pytestmark = pytest.mark.mlir
-
 LINE = '"tuner.reorder_weights"(%func) : (!transform.any_op) -> ()'
 SHAPES = {  # name of a convolution -> input, weights, output; windows of 3, 8 filters
     "conv_1d_ncw_fcw": ("1x3x6", "8x3x3", "1x8x4"),

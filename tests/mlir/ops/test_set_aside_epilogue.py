@@ -2,12 +2,8 @@
 
 import re
 
-import pytest
-
 from tuner.core.problem import Matmul
 from tuner.payload.gpu import Scratch, gpu_payload_mlir
-
-pytestmark = pytest.mark.mlir
 
 LINE = '"tuner.set_aside_epilogue"(%func) : (!transform.any_op) -> ()'
 PADDED = '"tuner.pad_views"(%func) {sizes = array<i64: 16, 32, 8>} : (!transform.any_op) -> ()\n    ' + LINE

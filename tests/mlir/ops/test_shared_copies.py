@@ -7,8 +7,6 @@ import pytest
 from tests.mlir.ops.conftest import Apply
 from tests.texts import text_beside
 
-pytestmark = pytest.mark.mlir
-
 BYPASS_L1 = '"tuner.bypass_l1"(%func) : (!transform.any_op) -> ()'
 
 

@@ -8,8 +8,6 @@ import pytest
 from tests.mlir.ops.conftest import Apply
 from tests.texts import filled, text_beside
 
-pytestmark = pytest.mark.mlir
-
 LINE = (
     '"tuner.shared_layout"(%func) {{swizzle = {0} : i64, pad_bytes = {1} : i64}} : (!transform.any_op) -> ()'
 )

@@ -10,8 +10,6 @@ from tuner.mlir.bindings import ir
 from tuner.mlir.cpu import lowering
 from tuner.runtime.cpu.jit import CompiledFunction, JittedModule, PackedArguments
 
-pytestmark = pytest.mark.mlir
-
 DROP_UNIT_BATCH = '"tuner.drop_unit_batch"(%func) : (!transform.any_op) -> ()'
 BATCH, OF_TWO = (text_beside(__file__, name) for name in ("BATCH", "OF_TWO"))
 

@@ -11,8 +11,6 @@ from tuner.mlir.bindings import ir
 from tuner.mlir.cpu import lowering
 from tuner.runtime.cpu.jit import CompiledFunction, JittedModule, PackedArguments
 
-pytestmark = pytest.mark.mlir
-
 LINE = '"tuner.unroll_inner_loops"(%func) : (!transform.any_op) -> ()'
 # The outer loop allocates shared memory; in it a nest of two, then one that carries two values.
 PIPELINE = text_beside(__file__, "PIPELINE")

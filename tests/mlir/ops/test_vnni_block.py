@@ -8,8 +8,6 @@ from tests.mlir.ops.block_runs import Array, blocks_payload, exact, payload, req
 from tests.mlir.ops.conftest import Apply
 from tuner.runtime.cpu.host import describe_machine
 
-pytestmark = pytest.mark.mlir
-
 HERE = describe_machine()
 
 

@@ -20,8 +20,6 @@ from tuner.mlir.reference.scalar_ops import (
     integer_op,
 )
 
-pytestmark = pytest.mark.mlir
-
 Array = npt.NDArray[np.float64]
 
 

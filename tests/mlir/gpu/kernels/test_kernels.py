@@ -18,8 +18,6 @@ from tuner.search.cost_model.occupancy import require_launchable
 from tuner.targets.gpu import simulator
 from tuner.targets.gpu.compiler import find_ptxas
 
-pytestmark = pytest.mark.mlir
-
 Array = NDArray[Any]
 FOLDER = Path(__file__).parent
 WARP = 32
