@@ -1,3 +1,5 @@
+import itertools
+from collections.abc import Iterable
 from math import comb, exp
 
 import numpy as np
@@ -34,6 +36,9 @@ RULES = (
 )
 
 
+CRASHED, SPILLS = Failure(Stage.RUN, "crashed"), "spills 5 registers"
+
+
 def drawn(seed: int, count: int, shapes: tuple[tuple[int, int, int], ...] = SHAPES) -> list[dict[str, Value]]:
     rng = np.random.default_rng(seed)
     points: dict[str, dict[str, Value]] = {}
@@ -44,22 +49,16 @@ def drawn(seed: int, count: int, shapes: tuple[tuple[int, int, int], ...] = SHAP
     return list(points.values())
 
 
-def observed(
-    points: list[dict[str, Value]], rule: str, reason: str = "spills 5 registers"
-) -> tuple[Observation, ...]:
-    holds = parse(rule, "f")
-    return tuple(
-        Observation(
-            tuple(point.items()),
-            None if holds.evaluate(point) else Failure(Stage.COMPILE, reason.replace("5", str(number))),
-            trials=1 + number % 2,
-            problem=f"{point['m']}",
-        )
-        for number, point in enumerate(points)
-    )
+def observed(points: list[dict[str, Value]], rule: str, reason: str = SPILLS) -> tuple[Observation, ...]:
+    holds, found = parse(rule, "f"), []
+    for number, point in enumerate(points):
+        failure = Failure(Stage.COMPILE, reason.replace("5", str(number)))
+        outcome = None if holds.evaluate(point) else failure
+        found.append(Observation(tuple(point.items()), outcome, 1 + number % 2, str(point["m"])))
+    return tuple(found)
 
 
-def truth(text: str, observations: tuple[Observation, ...]) -> list[bool]:
+def truth(text: str, observations: Iterable[Observation]) -> list[bool]:
     return [bool(parse(text, "f").evaluate(dict(each.values))) for each in observations]
 
 
@@ -90,14 +89,13 @@ def test_a_rule_reads_as_one_would_write_it() -> None:
 @pytest.mark.slow
 def test_no_suggestion_excludes_a_success(seed: int, rule: str, noise: float, min_support: int) -> None:
     rng = np.random.default_rng(seed)
-    observations = tuple(
-        each
-        if rng.random() > noise
-        else Observation(each.values, Failure(Stage.RUN, "crashed") if rng.random() < 0.5 else None, 1, "p")
-        for each in observed(drawn(seed, 120), rule)
-    )
+    observations = list(observed(drawn(seed, 120), rule))
+    for number, each in enumerate(observations):
+        if rng.random() <= noise:
+            outcome = CRASHED if rng.random() < 0.5 else None
+            observations[number] = Observation(each.values, outcome, 1, "p")
     explained = np.zeros(len(observations), bool)
-    for found in mine(observations, tuple(KNOBS), min_support):
+    for found in mine(tuple(observations), tuple(KNOBS), min_support):
         holds = np.array(truth(found.constraint, observations))
         assert all(holds[n] for n, each in enumerate(observations) if each.failure is None)
         assert np.count_nonzero(~holds) >= min_support
@@ -111,24 +109,18 @@ def test_no_suggestion_excludes_a_success(seed: int, rule: str, noise: float, mi
 def test_failures_without_a_cause_give_no_suggestion(seed: int) -> None:
     rng = np.random.default_rng(seed)
     share = rng.uniform(0.1, 0.9)
-    observations = tuple(
-        Observation(
-            tuple(point.items()), Failure(Stage.RUN, "crashed") if rng.random() < share else None, 1, "p"
-        )
-        for point in drawn(seed, 100)
-    )
-    assert mine(observations, tuple(KNOBS)) == ()
+    points = [tuple(point.items()) for point in drawn(seed, 100)]
+    outcomes = [CRASHED if rng.random() < share else None for _ in points]
+    observations = [Observation(*each, 1, "p") for each in zip(points, outcomes, strict=True)]
+    assert mine(tuple(observations), tuple(KNOBS)) == ()
 
 
 def test_two_causes_are_distinguished() -> None:
     points = drawn(5, 400)
-    wide = observed(points, "tile_m < 32", "spills 5 registers")
-    split = observed(points, "split != 'n'", "is not supported")
+    wide, split = observed(points, "tile_m < 32"), observed(points, "split != 'n'", "is not supported")
     both = tuple(a if a.failure is not None else b for a, b in zip(wide, split, strict=True))
-    assert {each.constraint: each.reason.split()[0] for each in mine(both, tuple(KNOBS))} == {
-        "tile_m < 32": "spills",
-        "split != 'n'": "is",
-    }
+    found = {each.constraint: each.reason.split()[0] for each in mine(both, tuple(KNOBS))}
+    assert found == {"tile_m < 32": "spills", "split != 'n'": "is"}
 
 
 def test_fewer_failures_than_asked_for_are_not_explained() -> None:
@@ -145,12 +137,10 @@ def test_where_all_fail_or_none_does_or_nothing_was_observed_nothing_can_be_said
 
 
 def test_a_zero_knob_counts_as_a_divisor_that_a_constraint_refuses() -> None:
-    points: list[dict[str, Value]] = [
-        {"block": b, "tile": t, "m": 48} for b in (0, 32, 48, 96) for t in range(1, 33)
-    ]
-    observations = observed(points, "block % tile == 0")
+    sizes, rule = itertools.product((0, 32, 48, 96), range(1, 33)), "block % tile == 0"
+    observations = observed([{"block": block, "tile": tile, "m": 48} for block, tile in sizes], rule)
     (found,) = mine(observations, ("block", "tile"))
-    assert truth(found.constraint, observations) == truth("block % tile == 0", observations)
+    assert truth(found.constraint, observations) == truth(rule, observations)
 
 
 def test_a_name_that_some_points_lack_is_not_used() -> None:

@@ -6,9 +6,10 @@ import pytest
 from hypothesis import given
 from hypothesis import strategies as st
 
+from tests.analysis.matrices import instance
 from tests.results.report.values import with_candidate
 from tests.trials import measurement, trial
-from tuner.analysis.importance import Ablation, TooFew, ablate, importances
+from tuner.analysis.importance import Ablation, Gain, TooFew, ablate, importances
 from tuner.core.candidate import Value
 from tuner.core.errors import Failure, Stage
 from tuner.core.records import Measurement
@@ -23,22 +24,15 @@ def of(number: int, strategy: str, knobs: dict[str, Value], outcome: Measurement
 
 def grid() -> tuple[StoredTrial, ...]:
     """Returns 32 trials: time is 1 ms times tile (8 is the best, 1 the first) plus 10 % for order nm."""
-    points = list(itertools.product((8, 4, 2, 1), ("mn", "nm"), (0, 1, 2, 3)))[::-1]
-    return tuple(
-        of(
-            number,
-            "s",
-            {"tile": tile, "order": order, "idle": idle, "same": 1},
-            measurement(8e-3 / tile * (1.1 if order == "nm" else 1), 0.02),
-        )
-        for number, (tile, order, idle) in enumerate(points)
-    )
+    trials: list[StoredTrial] = []
+    for tile, order, idle in reversed([*itertools.product((8, 4, 2, 1), ("mn", "nm"), (0, 1, 2, 3))]):
+        timed = measurement(8e-3 / tile * (1.1 if order == "nm" else 1), 0.02)
+        trials.append(of(len(trials), "s", {"tile": tile, "order": order, "idle": idle, "same": 1}, timed))
+    return tuple(trials)
 
 
 def ablated(trials: tuple[StoredTrial, ...]) -> Ablation:
-    found = ablate(trials)
-    assert isinstance(found, Ablation)
-    return found
+    return instance(Ablation, ablate(trials))
 
 
 def test_a_gain_is_what_holding_a_knob_where_the_search_began_costs() -> None:
@@ -47,29 +41,24 @@ def test_a_gain_is_what_holding_a_knob_where_the_search_began_costs() -> None:
     assert (order.knob, order.held, order.best, order.is_structural) == ("order", "nm", "mn", True)
     assert (idle.knob, idle.is_structural) == ("idle", False)
     assert tile.importance > order.importance > idle.importance
-    assert tile.gain is not None
-    assert tile.gain.trials == 8
-    assert tile.gain.slower == pytest.approx(7)
-    assert tile.gain.interval == pytest.approx((8 * 0.99 / 1.01 - 1, 8 * 1.01 / 0.99 - 1))
-    assert tile.gain.chance == pytest.approx(1 / 10_518_300)  # the 8 slowest of 32
-    assert order.gain is not None
-    assert order.gain.slower == pytest.approx(0.1)
-    assert idle.gain is not None
-    assert idle.gain.slower == pytest.approx(0)
-    assert idle.gain.chance == 1
+    of_tile, of_order, of_idle = (instance(Gain, knob.gain) for knob in (tile, order, idle))
+    assert (of_tile.trials, of_tile.slower) == pytest.approx((8, 7))
+    assert of_tile.interval == pytest.approx((8 * 0.99 / 1.01 - 1, 8 * 1.01 / 0.99 - 1))
+    assert of_tile.chance == pytest.approx(1 / 10_518_300)  # the 8 slowest of 32
+    assert of_order.slower == pytest.approx(0.1)
+    assert of_idle.slower == pytest.approx(0)
+    assert of_idle.chance == 1
     for knob, slower, trials in ((tile, 1, 24), (order, 0.1, 16), (idle, 0, 24)):
-        assert knob.without_best is not None
-        assert knob.without_best.slower == pytest.approx(slower)
-        assert knob.without_best.trials == trials
+        without_best = instance(Gain, knob.without_best)
+        assert (without_best.slower, without_best.trials) == pytest.approx((slower, trials))
 
 
 def test_a_value_held_at_the_best_gains_nothing_and_by_too_few_trials_has_no_figure() -> None:
     renumbered = tuple(replace(each, number=number) for number, each in enumerate(grid()[::-1]))
     tile = next(each for each in ablated(renumbered).knobs if each.knob == "tile")
-    assert tile.gain is not None
-    assert (tile.gain.slower, tile.gain.interval, tile.gain.chance) == (0.0, (0.0, 0.0), 1.0)
-    assert tile.without_best is not None
-    assert tile.without_best.slower == pytest.approx(1)
+    gain = instance(Gain, tile.gain)
+    assert (gain.slower, gain.interval, gain.chance) == (0.0, (0.0, 0.0), 1.0)
+    assert instance(Gain, tile.without_best).slower == pytest.approx(1)
     lone = of(0, "s", {"tile": 64, "order": "mn", "idle": 0, "same": 1}, measurement(9e-3))
     later = tuple(replace(each, number=each.number + 1) for each in grid())
     tile = next(each for each in ablated((lone, *later)).knobs if each.knob == "tile")
@@ -80,14 +69,11 @@ def test_a_value_held_at_the_best_gains_nothing_and_by_too_few_trials_has_no_fig
 def test_trials_as_fast_as_the_best_are_not_faster_than_it() -> None:
     """Equal code has equal times: that a value gave nothing is no rare chance, wherever it stands."""
     tiles = [1] + [8] * 20 + [1] * 3
-    times_s = [2e-3] + [1e-3] * 23
-    trials = tuple(
-        of(number, "s", {"tile": tile}, measurement(time_s, 0.02))
-        for number, (tile, time_s) in enumerate(zip(tiles, times_s, strict=True))
-    )
+    times = [measurement(2e-3, 0.02)] + [measurement(1e-3, 0.02)] * 23
+    trials = tuple(of(number, "s", {"tile": tiles[number]}, time) for number, time in enumerate(times))
     (tile,) = ablated(trials).knobs
-    for gain in (tile.gain, tile.without_best):
-        assert gain is not None
+    for each in (tile.gain, tile.without_best):
+        gain = instance(Gain, each)
         assert (gain.slower, gain.trials, gain.chance) == (0.0, 4, 1.0)
 
 
@@ -104,18 +90,16 @@ def test_strategies_are_compared_by_their_best() -> None:
     assert (first.strategy, first.trials, first.failed) == ("s", 32, 0)
     assert first.best_s == pytest.approx(1e-3)
     assert (second.strategy, second.trials, second.failed) == ("t", 4, 1)
-    assert second.gain is not None
-    assert second.gain.trials == 3
-    assert second.gain.slower == pytest.approx(0.5)
-    assert second.gain.interval == pytest.approx((1.425 / 1.01 - 1, 1.575 / 0.99 - 1))
+    gain = instance(Gain, second.gain)
+    assert (gain.trials, gain.slower) == pytest.approx((3, 0.5))
+    assert gain.interval == pytest.approx((1.425 / 1.01 - 1, 1.575 / 0.99 - 1))
     assert (third.strategy, third.best_s, third.gain) == ("v", 5e-3, None)  # one trial is too few
     assert (fourth.strategy, fourth.failed, fourth.best_s, fourth.gain) == ("u", 1, None, None)
 
 
 def test_too_few_trials_are_reported_and_a_stale_time_is_left_out() -> None:
     for count, of_strategy in ((0, ""), (19, " of s")):
-        found = ablate((*grid()[:count], trial(90, WRONG)))
-        assert isinstance(found, TooFew)
+        found = instance(TooFew, ablate((*grid()[:count], trial(90, WRONG))))
         assert found.reason == f"ablation: found {count} measured trials{of_strategy}, it needs 20 or more"
     first, *others = grid()
     stale = replace(first, stale="the code is another one now")
@@ -127,12 +111,9 @@ def test_a_knob_without_effect_shows_by_chance_as_often_as_told() -> None:
     rng = np.random.default_rng(0)
     chances = []
     for _ in range(300):
-        times = rng.permutation(40)
-        trials = tuple(
-            of(number, "s", {"x": int(rng.integers(4))}, measurement(1e-3 * (1 + time)))
-            for number, time in enumerate(times)
-        )
-        (knob,) = ablated(trials).knobs
+        times = [measurement(1e-3 * (1 + time)) for time in rng.permutation(40)]
+        trials = (of(n, "s", {"x": int(rng.integers(4))}, time) for n, time in enumerate(times))
+        (knob,) = ablated(tuple(trials)).knobs
         chances.append([gain.chance for gain in (knob.gain, knob.without_best) if gain is not None])
     for kind in (0, 1):
         of_kind = np.array([each[kind] for each in chances if len(each) == 2])
@@ -140,9 +121,8 @@ def test_a_knob_without_effect_shows_by_chance_as_often_as_told() -> None:
             assert np.mean(of_kind <= level) < level + 0.06
 
 
-POINTS: list[dict[str, Value]] = [
-    {"a": a, "b": b, "c": c, "fixed": 1} for a, b, c in itertools.product(range(8), range(4), "xy")
-]
+GRID = itertools.product(range(8), range(4), "xy")
+POINTS: list[dict[str, Value]] = [{"a": a, "b": b, "c": c, "fixed": 1} for a, b, c in GRID]
 
 
 def ped_anova_of(point: dict[str, Value]) -> float:

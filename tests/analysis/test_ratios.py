@@ -6,9 +6,12 @@ import pytest
 from hypothesis import given
 from hypothesis import strategies as st
 
+from tests.analysis.matrices import instance
 from tests.trials import measurement, trial
+from tuner.analysis import selected_result
 from tuner.analysis.ratios import (
     Comparable,
+    Compromise,
     NotComparable,
     best_compromise,
     comparison,
@@ -17,8 +20,7 @@ from tuner.analysis.ratios import (
     paired_ratio,
     sensitivity_text,
 )
-from tuner.analysis.selected_result import complexity, half_width, knobs_on, script_lines, select_result
-from tuner.analysis.selected_result import timed as time_of
+from tuner.analysis.selected_result import SelectedResult, complexity, half_width, select_result
 from tuner.core.candidate import Candidate, Value
 from tuner.core.errors import Failure, Stage
 from tuner.core.problem import Matmul
@@ -32,23 +34,20 @@ MS = 1e-3
 
 def timed(*medians_ms: float, half_width: float = 0.01) -> Measurement:
     """Returns a measurement with these times at 0, 16, 32 and 48 bytes past a cache line."""
-    offsets = tuple(
-        OffsetTime(16 * place, ms * MS, (ms * MS * (1 - half_width), ms * MS * (1 + half_width)))
-        for place, ms in enumerate(medians_ms)
-    )
-    return replace(measurement(MS, 0.01), offsets=offsets)
+    times = [measurement(ms * MS, 2 * half_width) for ms in medians_ms]
+    offsets = [OffsetTime(16 * place, each.median_s, each.interval_s) for place, each in enumerate(times)]
+    return replace(measurement(MS, 0.01), offsets=tuple(offsets))
+
+
+ALIGNED = Matmul(8, 8, 8, align=64)
 
 
 def test_a_kernel_says_where_it_is_slower() -> None:
     for problem, medians_ms, text in (
-        (
-            Matmul(8, 8, 8, align=64),
-            (1.0, 1.3, 1.31, 1.2),
-            "1.31 times as long with operands 32 bytes past a",
-        ),
+        (ALIGNED, (1.0, 1.3, 1.31, 1.2), "1.31 times as long with operands 32 bytes past a"),
         (Matmul(8, 8, 8), (1.2, 1.0, 1.0, 1.0), "1.20 times as long with operands on a cache line"),
         (Matmul(8, 8, 8), (0.7, 1.0, 1.04, 1.0), ""),
-        (Matmul(8, 8, 8, align="any"), (1.0, 2.0, 2.0, 2.0), ""),  # its own offset was not timed,
+        (Matmul(8, 8, 8, align="any"), (1.0, 2.0, 2.0, 2.0), ""),  # its own offset was not timed
     ):
         found = sensitivity_text(timed(*medians_ms), problem, 0.01, "")
         assert found.startswith(text)
@@ -56,9 +55,8 @@ def test_a_kernel_says_where_it_is_slower() -> None:
 
 
 def test_times_elsewhere_that_are_missing_or_whose_intervals_overlap_say_nothing() -> None:
-    problem = Matmul(8, 8, 8, align=64)
     for measured in (timed(1.0, 1.3, 1.0, 1.0, half_width=0.2), measurement(MS, 0.01), None):
-        assert sensitivity_text(measured, problem, 0.01, "") == ""
+        assert sensitivity_text(measured, ALIGNED, 0.01, "") == ""
 
 
 def test_noise_says_nothing() -> None:
@@ -69,24 +67,26 @@ def test_noise_says_nothing() -> None:
         ((0.6, 0.9, 0.9, 0.9), 0.01, ""),  # the same code at the same addresses took 1 ms in the round
         ((12.0, 14.0, 14.54, 14.0), 0.01, ""),
     ):
-        assert sensitivity_text(timed(*medians_ms), Matmul(8, 8, 8, align=64), noise, distrusted) == ""
+        assert sensitivity_text(timed(*medians_ms), ALIGNED, noise, distrusted) == ""
 
 
 QUIET = Evidence(is_interleaved=True, noise=0.01)
 STEADY = tuple(1e-3 * (1 + 0.001 * step) for step in range(15))
 
 
-def comparison_timed(*samples_s: float) -> Measurement:
+def of_samples(*samples_s: float) -> Measurement:
     return summarize(list(samples_s), 1, np.random.default_rng(0))
 
 
+REFERENCE = of_samples(*STEADY)
+
+
 def slower(by: float) -> Measurement:
-    return comparison_timed(*((1 + by) * each for each in STEADY))
+    return of_samples(*((1 + by) * each for each in STEADY))
 
 
 def test_quiet_times_taken_together_have_a_ratio_and_its_interval() -> None:
-    found = comparison(slower(0.25), comparison_timed(*STEADY), QUIET)
-    assert isinstance(found, Comparable)
+    found = instance(Comparable, comparison(slower(0.25), REFERENCE, QUIET))
     assert found.ratio == pytest.approx(1.25)
     assert found.interval == pytest.approx((1.25, 1.25))
     assert found.speed == pytest.approx(0.8)
@@ -95,53 +95,43 @@ def test_quiet_times_taken_together_have_a_ratio_and_its_interval() -> None:
 
 
 def test_without_evidence_of_quiet_there_is_a_reason_and_no_ratio() -> None:
-    for evidence, options in (
-        (
-            replace(QUIET, unreliable="the reference kernel drifted by 40%: load"),
-            "reference kernel drifted by 40%",
-        ),
+    drifted = "the reference kernel drifted by 40%"
+    for evidence, reason in (
+        (replace(QUIET, unreliable=f"{drifted}: load"), drifted),
         (replace(QUIET, is_interleaved=False), "not timed interleaved in one round"),
         (replace(QUIET, noise=None), "noise floor is not known"),
         (replace(QUIET, noise=1.22), "two timings of the same code differ by 122%"),
     ):
-        found = comparison(slower(0.5), comparison_timed(*STEADY), evidence)
-        assert isinstance(found, NotComparable)
-        assert options in found.reason
+        assert reason in instance(NotComparable, comparison(slower(0.5), REFERENCE, evidence)).reason
 
 
 def test_early_stopped_and_few_samples_are_no_basis() -> None:
-    whole, few = comparison_timed(*STEADY), LEAST_SAMPLES - 1
-    for poor, options in (
-        (replace(whole, is_complete=False), "stopped early"),
-        (comparison_timed(*STEADY[:few]), f"found {few} samples, {LEAST_SAMPLES} are needed"),
+    few = LEAST_SAMPLES - 1
+    for poor, reason in (
+        (replace(REFERENCE, is_complete=False), "stopped early"),
+        (of_samples(*STEADY[:few]), f"found {few} samples, {LEAST_SAMPLES} are needed"),
     ):
-        for pair in ((poor, whole), (whole, poor)):
-            found = comparison(*pair, QUIET)
-            assert isinstance(found, NotComparable)
-            assert options in found.reason
+        for pair in ((poor, REFERENCE), (REFERENCE, poor)):
+            assert reason in instance(NotComparable, comparison(*pair, QUIET)).reason
 
 
 def test_a_difference_within_the_noise_or_whose_interval_contains_none_is_none() -> None:
-    within = comparison(slower(0.009), comparison_timed(*STEADY), QUIET)
-    assert isinstance(within, NotComparable)
-    assert within.reason == (
-        "not distinguishable, the ratio of times is within 1.009 .. 1.009, the noise floor is 1.0%"
-    )
+    within = instance(NotComparable, comparison(slower(0.009), REFERENCE, QUIET))
+    ratio = "the ratio of times is within 1.009 .. 1.009"
+    assert within.reason == f"not distinguishable, {ratio}, the noise floor is 1.0%"
     assert within.is_equal
-    assert isinstance(comparison(slower(-0.011), comparison_timed(*STEADY), QUIET), Comparable)
-    shuffled = comparison_timed(*STEADY[1::2], *STEADY[::2])
-    found = comparison(shuffled, comparison_timed(*STEADY), replace(QUIET, noise=0.0))
-    assert isinstance(found, NotComparable)
+    assert isinstance(comparison(slower(-0.011), REFERENCE, QUIET), Comparable)
+    shuffled = of_samples(*STEADY[1::2], *STEADY[::2])
+    found = instance(NotComparable, comparison(shuffled, REFERENCE, replace(QUIET, noise=0.0)))
     assert "not distinguishable, the 95 % interval of the ratio of times is 0.99" in found.reason
     assert found.is_equal
-    found = comparison(comparison_timed(*(1e-3, 3e-3) * 10), comparison_timed(*(1e-3,) * 20), QUIET)
-    assert isinstance(found, NotComparable)
+    unsteady = of_samples(*(1e-3, 3e-3) * 10)
+    found = instance(NotComparable, comparison(unsteady, of_samples(*(1e-3,) * 20), QUIET))
     assert "95 % interval of the ratio of times is 1.00 .. 3.00" in found.reason
 
 
 def test_times_of_pairs_of_slices_have_the_median_of_their_ratios() -> None:
-    found = paired_comparison([2e-3] * 40, [1e-3] * 40, QUIET)
-    assert isinstance(found, Comparable)
+    found = instance(Comparable, paired_comparison([2e-3] * 40, [1e-3] * 40, QUIET))
     assert (found.ratio, found.interval) == (2.0, (2.0, 2.0))
     assert found.faster_text == "0.50 times as fast (95 % interval 0.50 .. 0.50)"
 
@@ -151,16 +141,12 @@ def test_pairs_that_disagree_with_their_medians_have_no_ratio() -> None:
     ours, theirs = [1e-3, 1e-3, 16e-3] * 20, [2e-3, 2e-3, 2e-3] * 20
     assert isinstance(paired_comparison(ours[::-1], theirs, QUIET), Comparable)
     drifting = [1e-3 * (1 + place / 10) for place in range(40)]
-    found = paired_comparison(drifting, drifting[::-1], QUIET)
-    assert isinstance(found, NotComparable)
-    assert found.interval is not None
-    found = paired_comparison([1e-3] * 40, [2e-3] * 40, replace(QUIET, unreliable="load"))
-    assert found == NotComparable("load")
+    assert instance(NotComparable, paired_comparison(drifting, drifting[::-1], QUIET)).interval is not None
+    distrusted = replace(QUIET, unreliable="load")
+    assert paired_comparison([1e-3] * 40, [2e-3] * 40, distrusted) == NotComparable("load")
 
 
-SAMPLES = st.lists(st.floats(1e-6, 1.0), min_size=1, max_size=20).map(
-    lambda samples: comparison_timed(*samples)
-)
+SAMPLES = st.lists(st.floats(1e-6, 1.0), min_size=1, max_size=20).map(lambda samples: of_samples(*samples))
 
 
 @given(SAMPLES, SAMPLES, st.booleans(), st.none() | st.floats(0.0, 2.0), st.sampled_from(("", "load")))
@@ -169,14 +155,13 @@ def test_a_ratio_is_reported_only_with_all_the_evidence(
 ) -> None:
     found = comparison(ours, reference, Evidence(is_interleaved, noise, unreliable))
     if isinstance(found, Comparable):
-        assert is_interleaved
+        assert (is_interleaved, unreliable) == (True, "")
         assert noise is not None
         assert noise <= 0.05
-        assert not unreliable
         assert min(len(ours.samples_s), len(reference.samples_s)) >= LEAST_SAMPLES
-        assert found.interval[0] <= found.ratio * (1 + 1e-9)
-        assert found.ratio <= found.interval[1] * (1 + 1e-9)
-        assert not found.interval[0] <= 1 <= found.interval[1]
+        low, high = found.interval
+        assert low / (1 + 1e-9) <= found.ratio <= high * (1 + 1e-9)
+        assert not low <= 1 <= high
     else:
         assert found.reason
 
@@ -191,20 +176,18 @@ def times(*medians_s: float | None) -> tuple[StoredTrial, ...]:
 
 
 def test_the_candidate_that_is_nowhere_much_slower_than_the_best_final_time_is_chosen() -> None:
-    found = best_compromise((times(1.0, 2.0, 1.2), times(9.0, 3.0, 3.3)))
-    assert found is not None
+    found = instance(Compromise, best_compromise((times(1.0, 2.0, 1.2), times(9.0, 3.0, 3.3))))
     assert [each.number for each in found.trials] == [2, 2]
     assert found.slowdowns == pytest.approx((0.2, 0.1))
     assert found.worst == pytest.approx(0.2)
     final = replace(trial(0, measurement(0.9)), final=measurement(1.0))
-    found = best_compromise(((final, trial(1, measurement(0.5))), times(1.0, 9.0)))
-    assert found is not None
+    machines = (final, trial(1, measurement(0.5))), times(1.0, 9.0)
+    found = instance(Compromise, best_compromise(machines))
     assert (found.trials[0], found.slowdowns) == (final, (0.0, 0.0))
 
 
 def test_a_candidate_without_time_on_one_machine_is_none_for_all() -> None:
-    found = best_compromise((times(1.0, 2.0), times(None, 3.0)))
-    assert found is not None
+    found = instance(Compromise, best_compromise((times(1.0, 2.0), times(None, 3.0))))
     assert found.slowdowns == pytest.approx((1.0, 0.0))
     assert best_compromise((times(1.0, None), times(None, 3.0))) is None
     # were early-stopped ones candidates, a machine with nothing else would have no fastest trial
@@ -213,8 +196,6 @@ def test_a_candidate_without_time_on_one_machine_is_none_for_all() -> None:
 
 
 # Ratios of interleaved rounds: intervals from order statistics.
-
-
 def test_the_interval_encloses_the_median_of_the_distribution_in_95_of_100_cases() -> None:
     found = [median_interval(signs) for signs in itertools.product((-1.0, 1.0), repeat=15)]
     assert 0.95 < sum(each.low < 0 < each.high for each in found) / len(found) < 0.99
@@ -228,6 +209,8 @@ def test_few_values_have_all_of_them_as_their_interval_and_a_ratio_compares_the_
 
 
 # Which trial is the best.
+def selected_of(noise: float | None, *trials: StoredTrial) -> SelectedResult:
+    return instance(SelectedResult, select_result(trials, noise))
 
 
 def noisy(median_s: float, spread: float, seed: int = 0) -> Measurement:
@@ -238,19 +221,16 @@ def noisy(median_s: float, spread: float, seed: int = 0) -> Measurement:
 
 
 def test_the_fastest_of_the_top_trials_is_the_best_when_nothing_is_tied() -> None:
-    selected = select_result((trial(0, measurement(2.0)), trial(1, measurement(1.0)), trial(2, FAILED)), 0.01)
-    assert selected is not None
+    selected = selected_of(0.01, trial(0, measurement(2.0)), trial(1, measurement(1.0)), trial(2, FAILED))
     assert (selected.best.number, selected.tied) == (1, (selected.best,))
     assert select_result((trial(0, FAILED),), 0.01) is None
     with pytest.raises(ValueError, match="trial 100 was not timed"):
-        time_of(trial(0, FAILED))
-    lucky = trial(0, measurement(0.5))
-    selected = select_result((lucky, trial(1, measurement(0.9), final=measurement(1.0))), None)
-    assert selected is not None
+        selected_result.timed(trial(0, FAILED))
+    lucky, final = trial(0, measurement(0.5)), trial(1, measurement(0.9), final=measurement(1.0))
+    selected = selected_of(None, lucky, final)
     assert (selected.best.number, selected.measurement.median_s) == (1, 1.0)
-    selected = select_result((trial(3, measurement(1.005, 0.02)), trial(2, measurement(1.0, 0.02))), 0.01)
-    assert selected is not None
-    assert selected.best.number == 2
+    tied = trial(3, measurement(1.005, 0.02)), trial(2, measurement(1.0, 0.02))
+    assert selected_of(0.01, *tied).best.number == 2
 
 
 def test_tied_is_what_is_not_shown_to_be_slower_by_more_than_noise() -> None:
@@ -259,20 +239,17 @@ def test_tied_is_what_is_not_shown_to_be_slower_by_more_than_noise() -> None:
         (1.02, 0.001, 0.01, False),  # certainly slower by more than that
         (1.02, 0.2, 0.01, True),  # slower by more than that, and not certainly so
         (1.5, 0.2, 0.01, False),
-        (1.02, 0.001, 0.05, True),  # the noise floor decides, however small the intervals,
+        (1.02, 0.001, 0.05, True),  # the noise floor decides, however small the intervals
     ):
-        selected = select_result(
-            (trial(0, noisy(1.0, spread)), trial(1, noisy(slower_s, spread, seed=1))), noise
-        )
-        assert selected is not None
+        pair = trial(0, noisy(1.0, spread)), trial(1, noisy(slower_s, spread, seed=1))
+        selected = selected_of(noise, *pair)
         assert len(selected.tied) == 1 + is_tied
 
 
 def test_without_a_noise_layer_half_the_interval_of_the_fastest_is_taken() -> None:
     fastest = noisy(1.0, 0.1)
     within = measurement(1 + 0.9 * half_width(fastest))
-    selected = select_result((trial(0, fastest), trial(1, within), trial(2, measurement(1.5))), None)
-    assert selected is not None
+    selected = selected_of(None, trial(0, fastest), trial(1, within), trial(2, measurement(1.5)))
     assert [each.number for each in selected.tied] == [0, 1]
 
 
@@ -281,9 +258,7 @@ def test_a_round_that_was_slow_for_all_separates_nobody_and_hides_nothing() -> N
     rounds = 1 + np.random.default_rng(0).random(40) / 2
     fast, slow = (summarize(list(rounds * scale), 1, np.random.default_rng(0)) for scale in (1.0, 1.03))
     assert slow.interval_s[0] < fast.interval_s[1]
-    selected = select_result((trial(0, fast), trial(1, slow)), 0.01)
-    assert selected is not None
-    assert [each.number for each in selected.tied] == [0]
+    assert [each.number for each in selected_of(0.01, trial(0, fast), trial(1, slow)).tied] == [0]
 
 
 @pytest.mark.parametrize(
@@ -298,19 +273,19 @@ def test_a_round_that_was_slow_for_all_separates_nobody_and_hides_nothing() -> N
 def test_of_the_tied_the_simplest_wins_unless_noisy(slower: Measurement, noise: float, best: int) -> None:
     spread = 0.001 if best else 0.2
     trials = trial(0, noisy(1.0, spread), script="a\nb\n"), trial(1, slower, script="a\n")
-    selected = select_result(trials, noise)
-    assert selected is not None
+    selected = selected_of(noise, *trials)
     assert selected.tied == trials
     assert selected.best is trials[best]
     assert select_result(trials, noise) == selected  # whenever it is asked for
 
 
 def test_a_script_is_simple_by_its_lines_then_by_the_knobs_that_do_something() -> None:
-    assert script_lines("// why\n\nmodule {\n  // what\n}\n") == 2
+    assert selected_result.script_lines("// why\n\nmodule {\n  // what\n}\n") == 2
     values: dict[str, Value] = {"block": 0, "unroll": 1, "split": "none", "tile": 8, "order": "ji"}
-    assert knobs_on(Candidate.of("s", values)) == 2
-    short = trial(4, measurement(1.0), script="a\n", knobs=9)
-    assert complexity(short) < complexity(trial(4, measurement(1.0), script="a\nb\n", knobs=1))
-    busy = trial(4, measurement(1.0))
+    assert selected_result.knobs_on(Candidate.of("s", values)) == 2
+    timed = measurement(1.0)
+    short, long = trial(4, timed, script="a\n", knobs=9), trial(4, timed, script="a\nb\n", knobs=1)
+    assert complexity(short) < complexity(long)
+    busy = trial(4, timed)
     idle = replace(busy, record=replace(busy.record, candidate=Candidate.of("fake", {"knob_0": 0})))
     assert complexity(idle) < complexity(busy)

@@ -7,20 +7,11 @@ import pytest
 from hypothesis import given
 from hypothesis import strategies as st
 
+from tests.analysis.matrices import instance
 from tests.tuning.fakes import MACHINE
-from tuner.analysis.scheduler import POOL_TRIALS, ROUNDS, ColumnPool, Scheduler
-from tuner.analysis.warm_start import (
-    OTHER_KIND,
-    POINTS,
-    SAME_KIND,
-    TASKS,
-    Known,
-    TuningTask,
-    distance,
-    machine_distance,
-    nearest_first,
-    warm_points,
-)
+from tuner.analysis import warm_start
+from tuner.analysis.scheduler import POOL_TRIALS, ROUNDS, ColumnPool, NextTrial, Scheduler
+from tuner.analysis.warm_start import Known, TuningTask, distance, machine_distance, warm_points
 from tuner.core.candidate import Candidate
 from tuner.core.gpu import CHIPS
 from tuner.core.machine import Machine, gpu_machine
@@ -30,14 +21,8 @@ from tuner.core.runs import WARM_START
 PROBLEMS = tuple(Matmul(m, 64, 64) for m in (8, 16, 256))
 COLUMNS = tuple(Candidate.of("s", {"x": x}) for x in range(10))
 SIZE = range(len(PROBLEMS))
-POOL = ColumnPool(
-    PROBLEMS,
-    (1, 1, 1),
-    COLUMNS,
-    tuple(COLUMNS for _ in SIZE),
-    tuple(tuple(100.0 + x for x in range(10)) for _ in SIZE),
-    tuple((False,) * 10 for _ in SIZE),
-)
+COSTS = tuple(100.0 + x for x in range(10))
+POOL = ColumnPool(PROBLEMS, (1, 1, 1), COLUMNS, (COLUMNS,) * 3, (COSTS,) * 3, ((False,) * 10,) * 3)
 Time = Callable[[int, int], float | None]  # (problem, x) -> seconds
 
 
@@ -46,18 +31,12 @@ def time_of(problem: int, x: int) -> float:
 
 
 def replayed(
-    pool: ColumnPool,
-    trials: int,
-    time: Time = time_of,
-    seed: int = 0,
-    pending: int = 0,
-    has_sampler: bool = False,
+    pool: ColumnPool, trials: int, time: Time = time_of, seed: int = 0, pending: int = 0, asks: bool = False
 ) -> list[tuple[int, int | None]]:
-    """Returns (problem, x) of each trial; x is None where the sampler was asked."""
+    """Returns (problem, x) of each trial; x is None where the sampler was asked, which ``asks`` allows."""
     scheduler, found, waiting = Scheduler(pool, seed), [], []
-    if not has_sampler:
-        for problem in range(len(pool.problems)):
-            scheduler.end_sampler(problem)
+    for problem in () if asks else range(len(pool.problems)):
+        scheduler.end_sampler(problem)
     for number in range(trials):
         suggestion = scheduler.suggest(number)
         if suggestion is None:
@@ -65,9 +44,7 @@ def replayed(
         problem, column = suggestion.problem, suggestion.column
         candidate = Candidate.of("s", {"x": 1000 + number})
         if column is not None:
-            projection = pool.candidates[problem][column]
-            assert projection is not None
-            candidate = projection
+            candidate = instance(Candidate, pool.candidates[problem][column])
         x = dict(candidate.choices)["x"]
         assert isinstance(x, int)
         scheduler.take(problem, candidate)
@@ -113,20 +90,19 @@ def test_the_whole_pool_is_tried_once_and_then_nothing() -> None:
 
 def test_what_breaks_a_preference_comes_last_after_what_the_sampler_proposes() -> None:
     demoted = replace(POOL, is_demoted=(tuple(x < 8 for x in range(10)),) * 3)
-    for has_sampler, last in ((False, 0), (True, None)):
-        found = replayed(demoted, 9, has_sampler=has_sampler)
+    for asks, last in ((False, 0), (True, None)):
+        found = replayed(demoted, 9, asks=asks)
         assert [x for problem, x in found if problem == 0] == [8, 9, last]
 
 
 def test_after_some_trials_the_sampler_proposes_every_second_one() -> None:
-    found = replayed(POOL, 400, has_sampler=True)
+    found = replayed(POOL, 400, asks=True)
     of_slowest = [x for problem, x in found if problem == 2]
     assert None not in of_slowest[: len(COLUMNS)]
     assert set(of_slowest[len(COLUMNS) :]) == {None}  # the pool is empty
-    large = tuple(Candidate.of("s", {"x": x}) for x in range(40))
-    costs = tuple(1.0 + x for x in range(40))
+    large, costs = zip(*((Candidate.of("s", {"x": x}), 1.0 + x) for x in range(40)), strict=True)
     wide = ColumnPool(PROBLEMS[:1], (1,), large, (large,), (costs,), ((False,) * 40,))
-    found = replayed(wide, POOL_TRIALS + 6, lambda _problem, _x: 1.0, has_sampler=True)
+    found = replayed(wide, POOL_TRIALS + 6, lambda _problem, _x: 1.0, asks=True)
     asked = [x is None for _, x in found]
     assert not any(asked[:POOL_TRIALS])
     assert asked[POOL_TRIALS:] == [POOL_TRIALS % 2 == 1, POOL_TRIALS % 2 == 0] * 3
@@ -177,12 +153,11 @@ def test_trials_go_where_times_are_far_from_the_roofline() -> None:
         """Returns the trials of each problem, where all take the same time whatever is tried."""
         scheduler, counts = Scheduler(POOL, 0, floors_s), [0] * len(PROBLEMS)
         for number in range(24):
-            suggestion = scheduler.suggest(number)
-            assert suggestion is not None
+            problem = instance(NextTrial, scheduler.suggest(number)).problem
             candidate = Candidate.of("s", {"x": 1000 + number})
-            scheduler.take(suggestion.problem, candidate)
-            scheduler.tell(suggestion.problem, candidate, 1e-6)
-            counts[suggestion.problem] += 1
+            scheduler.take(problem, candidate)
+            scheduler.tell(problem, candidate, 1e-6)
+            counts[problem] += 1
         return counts
 
     at_the_roofline, far, beyond = trials((1e-6, 0.1e-6, 2e-6))
@@ -204,12 +179,10 @@ def test_the_best_of_each_task_come_interleaved_the_nearest_first_each_once_and_
     assert xs_of(far, near) == [11, 1, 12, 2, 3]
     assert xs_of(known(Matmul(1024, 512, 512), 1, 2), known(Matmul(2048, 512, 512), 1, 3)) == [1, 2, 3]
     assert warm_points(OURS, ()) == warm_points(OURS, (known(Matmul(512, 512, 512)),)) == ()
-    tasks = [
-        known(Matmul(512 << number, 512, 512), *range(100 * number, 100 * number + 50)) for number in range(9)
-    ]
+    tasks = [known(Matmul(512 << task, 512, 512), *range(100 * task, 100 * task + 50)) for task in range(9)]
     found = xs_of(*tasks)
-    assert len(found) == POINTS
-    assert {x // 100 for x in found} == set(range(TASKS))
+    assert len(found) == warm_start.POINTS
+    assert {x // 100 for x in found} == set(range(warm_start.TASKS))
 
 
 def test_a_point_says_which_problem_and_run_it_comes_from() -> None:
@@ -227,40 +200,39 @@ def task(problem: Problem, machine: Machine = MACHINE, threads: int = 1) -> Tuni
     return TuningTask(problem, machine, threads)
 
 
-OURS = task(Matmul(512, 512, 512))
+CUBE = Matmul(512, 512, 512)
+TRANSPOSED, OTHER = Matmul(512, 512, 512, layout="nt"), replace(MACHINE, name="other")
+OURS = task(CUBE)
 SIZES = st.integers(1, 1 << 20)
 
 
 def test_sizes_count_by_their_ratio_and_nothing_carries_over_from_a_gpu_to_a_processor() -> None:
     assert distance(OURS, OURS) == 0.0
-    assert distance(OURS, task(Matmul(512, 512, 512), GPU)) is None
+    assert distance(OURS, task(CUBE, GPU)) is None
     twice, half = (distance(OURS, task(Matmul(m, 512, 512))) for m in (1024, 256))
     assert twice == half == 1.0
-    assert machine_distance(GPU, replace(GPU, name="H100")) == SAME_KIND
-    assert machine_distance(GPU, gpu_machine("cuda", CHIPS["sm_80"], "A100")) == OTHER_KIND
+    assert machine_distance(GPU, replace(GPU, name="H100")) == warm_start.SAME_KIND
+    assert machine_distance(GPU, gpu_machine("cuda", CHIPS["sm_80"], "A100")) == warm_start.OTHER_KIND
 
 
 @given(SIZES, SIZES, SIZES)
 def test_distance_is_the_same_both_ways(m: int, n: int, k: int) -> None:
-    other = task(Matmul(m, n, k, layout="nt"), replace(MACHINE, name="other"), threads=4)
+    other = task(Matmul(m, n, k, layout="nt"), OTHER, threads=4)
     assert distance(OURS, other) == pytest.approx(distance(other, OURS))
 
 
 def test_what_carries_over_better_is_nearer() -> None:
     for nearer, farther in (
-        (task(Matmul(512, 512, 500)), task(Matmul(512, 512, 512, layout="nt"))),
-        (task(Matmul(512, 512, 512, epilogue="bias_relu")), task(Matmul(512, 512, 512, layout="nt"))),
-        (task(Matmul(512, 512, 512, layout="nt")), task(Matmul(512, 512, 512, dtype="f64"))),
-        (task(Matmul(512, 512, 512), threads=2), task(Matmul(512, 512, 512), threads=8)),
-        (task(Matmul(512, 512, 512)), task(Matmul(512, 512, 512), replace(MACHINE, name="other"))),
+        (task(Matmul(512, 512, 500)), task(TRANSPOSED)),
+        (task(Matmul(512, 512, 512, epilogue="bias_relu")), task(TRANSPOSED)),
+        (task(TRANSPOSED), task(Matmul(512, 512, 512, dtype="f64"))),
+        (task(CUBE, threads=2), task(CUBE, threads=8)),
+        (task(CUBE), task(CUBE, OTHER)),
     ):
-        near, far = distance(OURS, nearer), distance(OURS, farther)
-        assert near is not None
-        assert far is not None
-        assert near < far
+        assert instance(float, distance(OURS, nearer)) < instance(float, distance(OURS, farther))
 
 
 def test_the_nearest_come_first_and_equally_near_ones_as_given() -> None:
-    gpu = task(Matmul(512, 512, 512), GPU)
+    gpu = task(CUBE, GPU)
     far, near, too = (task(Matmul(m, 512, 512)) for m in (4096, 1024, 256))
-    assert nearest_first(OURS, (far, gpu, near, too), lambda each: each) == [near, too, far]
+    assert warm_start.nearest_first(OURS, (far, gpu, near, too), lambda each: each) == [near, too, far]

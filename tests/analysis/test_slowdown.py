@@ -50,19 +50,23 @@ def test_the_median_lies_in_the_interval(samples: list[float], scale: float) -> 
 
 
 ROUNDS = 40
+Sessions = tuple[InterleavedSession, ...]
 
 
-def sessions(
-    count: int, slowdown: float, noise: float = 0.01, busy: float = 0.0, seed: int = 0
-) -> tuple[InterleavedSession, ...]:
-    """Draws sessions; of ``busy`` samples each takes four times as long, as beside another process."""
+def sessions(count: int, slower: float, noise: float = 0.01, busy: float = 0.0, seed: int = 0) -> Sessions:
+    """Draws sessions; of ``busy`` samples each takes four times as long, as next to another process."""
     rng = np.random.default_rng(seed)
 
     def samples(factor: float) -> tuple[float, ...]:
         drawn = factor * np.exp(rng.normal(0, noise, ROUNDS))
         return tuple(np.where(rng.random(ROUNDS) < busy, 4 * drawn, drawn))
 
-    return tuple(InterleavedSession(samples(1.0), samples(1.0), samples(1 + slowdown)) for _ in range(count))
+    return tuple(InterleavedSession(samples(1.0), samples(1.0), samples(1 + slower)) for _ in range(count))
+
+
+def scaled(session: InterleavedSession, *factors: float) -> InterleavedSession:
+    times = zip((session.then_s, session.again_s, session.now_s), factors, strict=True)
+    return InterleavedSession(*(tuple(factor * each for each in samples) for samples, factor in times))
 
 
 def test_a_slowdown_is_found_and_its_absence_as_well() -> None:
@@ -79,26 +83,17 @@ def test_the_interval_holds_the_slowdown_and_neither_drift_nor_one_odd_session_c
     assert found.median == pytest.approx(0.05, abs=0.01)
     assert 0 < found.noise < 0.01
 
-    def drifting(session: InterleavedSession, factor: float) -> InterleavedSession:
-        rounds = (session.then_s, session.again_s, session.now_s)
-        return InterleavedSession(*(tuple(seconds * factor for seconds in samples) for samples in rounds))
-
     still = sessions(6, 0.05)
-    moved = tuple(drifting(session, 1 + index) for index, session in enumerate(still))
+    moved = tuple(scaled(each, *[1 + index] * 3) for index, each in enumerate(still))
     assert paired_slowdown(moved).median == pytest.approx(paired_slowdown(still).median)
     quiet = sessions(9, 0.0)
-    odd = InterleavedSession(quiet[0].then_s, quiet[0].again_s, tuple(2 * s for s in quiet[0].now_s))
-    found = paired_slowdown((*quiet, odd))
+    found = paired_slowdown((*quiet, scaled(quiet[0], 1, 1, 2)))
     assert abs(found.median) < 0.01
     assert finding_of(found, 10, SlowdownLimits()) is not Finding.SLOWER
 
 
 def test_what_the_same_code_differs_by_is_no_slowdown() -> None:
-    noisy = tuple(
-        InterleavedSession(one.then_s, tuple(1.2 * s for s in one.again_s), tuple(1.1 * s for s in one.now_s))
-        for one in sessions(6, 0.05)
-    )
-    found = paired_slowdown(noisy)
+    found = paired_slowdown(tuple(scaled(each, 1, 1.2, 1.1) for each in sessions(6, 0.05)))
     assert found.noise > 0.15
     assert finding_of(found, 6, SlowdownLimits()) is not Finding.SLOWER
 
@@ -121,7 +116,7 @@ RECORDED = RecordedRound(kernel_s=1e-3, noise=0.01, library_s=2e-3, panel_produc
 SESSIONS = 6
 
 
-def relative_slowdown_sessions(
+def round_times(
     kernel: float = 1.0, library: float = 1.0, reference_kernel: float = 1.0, seed: int = 0
 ) -> tuple[RoundTimes, ...]:
     """Draws sessions in which each takes so many times what was recorded, with 1 % of noise."""
@@ -130,17 +125,15 @@ def relative_slowdown_sessions(
     def samples(seconds: float) -> tuple[float, ...]:
         return tuple(seconds * np.exp(rng.normal(0, 0.01, ROUNDS)))
 
-    return tuple(
-        RoundTimes(samples(1e-3 * kernel), samples(2e-3 * library), 5e-4 * reference_kernel)
-        for _ in range(SESSIONS)
-    )
+    drawn = [(samples(1e-3 * kernel), samples(2e-3 * library)) for _ in range(SESSIONS)]
+    return tuple(RoundTimes(*times, 5e-4 * reference_kernel) for times in drawn)
 
 
 @pytest.mark.drawn(2)
 @pytest.mark.parametrize("machine", [0.7, 1.0, 1.3])
 @pytest.mark.parametrize(("code", "found"), [(1.0, Finding.NOT_SLOWER), (1.06, Finding.SLOWER)])
 def test_how_fast_the_whole_machine_is_does_not_count(machine: float, code: float, found: Finding) -> None:
-    timed = relative_slowdown_sessions(machine * code, machine, machine)
+    timed = round_times(machine * code, machine, machine)
     whole = relative_slowdown(RECORDED, timed).whole
     assert finding_of(whole, len(timed), SlowdownLimits()) is found
     assert whole.median == pytest.approx(code - 1, abs=0.012)
@@ -148,15 +141,14 @@ def test_how_fast_the_whole_machine_is_does_not_count(machine: float, code: floa
 
 def test_a_machine_that_changed_makes_references_disagree() -> None:
     for kernel, library, reference_kernel in ((1.2, 1.2, 1.0), (1.0, 0.8, 1.0), (1.2, 1.0, 1.2)):
-        changed = relative_slowdown_sessions(kernel, library, reference_kernel)
+        changed = round_times(kernel, library, reference_kernel)
         assert relative_slowdown(RECORDED, changed).disagreement > 0.15
-    assert relative_slowdown(RECORDED, relative_slowdown_sessions()).disagreement < 0.01
+    assert relative_slowdown(RECORDED, round_times()).disagreement < 0.01
 
 
 def test_the_whole_slowdown_is_relative_to_the_mean_of_the_references() -> None:
-    slowdown = relative_slowdown(
-        RECORDED, relative_slowdown_sessions(kernel=1.1, library=1.04, reference_kernel=1.06)
-    )
+    timed = round_times(kernel=1.1, library=1.04, reference_kernel=1.06)
+    slowdown = relative_slowdown(RECORDED, timed)
     (library, by_library), (reference_kernel, by_kernel) = slowdown.by_reference
     assert (library, reference_kernel) == (LIBRARY, REFERENCE_KERNEL)
     assert slowdown.least == by_kernel.median < slowdown.whole.median < by_library.median
@@ -167,12 +159,12 @@ def test_the_whole_slowdown_is_relative_to_the_mean_of_the_references() -> None:
 
 
 def test_without_references_in_every_session_the_recorded_time_is_compared_with() -> None:
-    first, *others = relative_slowdown_sessions()
+    first, *others = round_times()
     alone = RoundTimes(first.kernel_s, None, first.reference_kernel_s)
     slowdown = relative_slowdown(RECORDED, (alone, *others))
     assert [name for name, _found in slowdown.by_reference] == [REFERENCE_KERNEL]
     assert not slowdown.cancels_drift
-    slowdown = relative_slowdown(RecordedRound(1e-3, noise=0.0), relative_slowdown_sessions(kernel=1.3))
+    slowdown = relative_slowdown(RecordedRound(1e-3, noise=0.0), round_times(kernel=1.3))
     assert [name for name, _found in slowdown.by_reference] == [RECORDED_TIME]
     assert slowdown.whole.median == pytest.approx(0.3, abs=0.02)
     assert not slowdown.cancels_drift

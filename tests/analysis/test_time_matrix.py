@@ -1,21 +1,14 @@
 from dataclasses import replace
+from typing import Any
 
 import numpy as np
 import pytest
 
 from tests.analysis.matrices import matrix_of
+from tuner.analysis import time_matrix
 from tuner.analysis.dispatch import MODEL, SAME_WEIGHTS, TUNED, AskedProblem, RankedColumns, ranked_columns
 from tuner.analysis.portfolio import NOISE
-from tuner.analysis.time_matrix import (
-    SHRINKAGE,
-    WIDTH,
-    KnownTimes,
-    Numbers,
-    TimeMatrix,
-    completed_times,
-    corrected_scores,
-    filled_costs,
-)
+from tuner.analysis.time_matrix import KnownTimes, Numbers, TimeMatrix, completed_times, corrected_scores
 from tuner.core.candidate import Candidate
 from tuner.core.problem import Matmul, Problem
 
@@ -93,8 +86,6 @@ def numbers(*rows: object) -> Numbers:
 
 OCTAVES = numbers([7, 8, 9], [7, 8, 9], [9, 8, 9])
 COSTS = numbers([10, 20, 40], [10, 20, 40], [10, 20, 40])
-
-
 ASKED = (COSTS[0], OCTAVES[0])
 
 
@@ -113,20 +104,19 @@ def test_without_times_or_with_those_of_one_configuration_the_order_is_that_of_t
 
 def test_the_score_is_the_shrunken_mean_of_residuals_by_distance() -> None:
     found = corrected_scores(known([10.0, 40.0, NAN], [NAN, NAN, NAN], [10.0, 20.0, 80.0]), *ASKED)
-    near, far = 1.0, np.exp(-4 / WIDTH)
-    first = (near * -np.log(2) / 2 + far * -np.log(2) / 3) / (SHRINKAGE + near + far)
-    second = (near * np.log(2) / 2 + far * -np.log(2) / 3) / (SHRINKAGE + near + far)
-    third = far * np.log(2) * 2 / 3 / (SHRINKAGE + far)
+    near, far = 1.0, np.exp(-4 / time_matrix.WIDTH)
+    first = (near * -np.log(2) / 2 + far * -np.log(2) / 3) / (time_matrix.SHRINKAGE + near + far)
+    second = (near * np.log(2) / 2 + far * -np.log(2) / 3) / (time_matrix.SHRINKAGE + near + far)
+    third = far * np.log(2) * 2 / 3 / (time_matrix.SHRINKAGE + far)
     assert found == pytest.approx(np.log(COSTS[0]) + numbers(first, second, third))
 
 
 def test_what_has_no_model_counts_as_the_cheapest_of_the_problem() -> None:
     costs = numbers([np.inf, 20, 40], [np.inf, np.inf, np.inf])
-    assert filled_costs(costs).tolist() == [[20, 20, 40], [1, 1, 1]]
-    assert filled_costs(np.empty((2, 0))).shape == (2, 0)
-    scores = corrected_scores(
-        KnownTimes(costs, numbers([1, 1, 2], [NAN] * 3), OCTAVES[:2]), costs[0], OCTAVES[0]
-    )
+    assert time_matrix.filled_costs(costs).tolist() == [[20, 20, 40], [1, 1, 1]]
+    assert time_matrix.filled_costs(np.empty((2, 0))).shape == (2, 0)
+    times = KnownTimes(costs, numbers([1, 1, 2], [NAN] * 3), OCTAVES[:2])
+    scores = corrected_scores(times, costs[0], OCTAVES[0])
     assert np.isfinite(scores).all()
 
 
@@ -163,20 +153,15 @@ def test_an_m_outside_of_the_tuned_ones_follows_the_nearest_within_two_octaves()
     assert ranked_columns(DISPATCH, asked(Matmul(1, 512, 256))).source == MODEL
 
 
-@pytest.mark.parametrize(
-    "problem",
-    [
-        Matmul(16, 513, 256),
-        Matmul(16, 512, 255),
-        Matmul(16, 512, 256, dtype="f64"),
-        Matmul(16, 512, 256, layout="nt"),
-        Matmul(16, 512, 256, epilogue="bias_relu"),
-        Matmul(16, 512, 256, align="64"),
-        Matmul(16, 512, 256, cache="cold"),
-    ],
-    ids=lambda problem: problem.key,
+OTHERS = (
+    *({"n": 513}, {"k": 255}, {"dtype": "f64"}, {"layout": "nt"}, {"epilogue": "bias_relu"}),
+    *({"align": "64"}, {"cache": "cold"}),
 )
-def test_other_weights_types_and_layouts_are_not_the_same(problem: Problem) -> None:
+
+
+@pytest.mark.parametrize("changed", OTHERS, ids=str)
+def test_other_weights_types_and_layouts_are_not_the_same(changed: dict[str, Any]) -> None:
+    problem = Matmul(**{"m": 16, "n": 512, "k": 256} | changed)
     assert ranked_columns(DISPATCH, asked(problem)).source == MODEL
 
 
@@ -194,6 +179,5 @@ def test_the_model_is_corrected_by_neighbours_and_chooses_only_what_can_do_the_p
 def test_within_noise_the_column_of_more_problems_comes_first() -> None:
     problems = (Matmul(8, 512, 256), Matmul(8, 64, 64), Matmul(8, 64, 128))
     times = [[1.0, 1.0 + NOISE / 2], [2.0, 1.0], [2.0, 1.0]]
-    assert ranked_columns(
-        matrix_of(times, problems), AskedProblem(problems[0], (True, True), (1.0, 1.0))
-    ).columns == (1, 0)
+    first = AskedProblem(problems[0], (True, True), (1.0, 1.0))
+    assert ranked_columns(matrix_of(times, problems), first).columns == (1, 0)
