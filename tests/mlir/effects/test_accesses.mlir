@@ -8,8 +8,10 @@ module {
     return
   }
 }
+// ----- RIGHT_HALF
+%r = memref.subview %a[0, 8] [8, 8] [1, 1] : memref<8x16xf32> to memref<8x8xf32, strided<[16, 1], offset: 8>>
 // ----- BRANCH
-%v = scf.if %c -> memref<8x8xf32, strided<[16, 1], offset: 8>> {
+scf.if %c -> memref<8x8xf32, strided<[16, 1], offset: 8>> {
       scf.yield %r : memref<8x8xf32, strided<[16, 1], offset: 8>>
     } else {
       scf.yield %r : memref<8x8xf32, strided<[16, 1], offset: 8>>

@@ -64,3 +64,23 @@ module attributes {gpu.container_module} {
         args(%a : KIND, %v : f32, %b : index)
       return
     } }
+// ----- VIEWS
+%w = memref.subview %a[4] [8] [1] : memref<16xf32> to memref<8xf32, strided<[1], offset: 4>>
+%y = memref.expand_shape %w [[0, 1]] output_shape [2, 4]
+  : memref<8xf32, strided<[1], offset: 4>> into memref<2x4xf32, strided<[4, 1], offset: 4>>
+memref.store %x, %y[%i, %i] : memref<2x4xf32, strided<[4, 1], offset: 4>>
+// ----- CARRIED
+%r = scf.for %j = %i to %i step %i iter_args(%b = %a) -> memref<16xf32> { scf.yield %b : memref<16xf32> }
+// ----- METADATA
+%c = memref.cast %a : memref<16xf32> to memref<?xf32>
+%w, %o, %size, %t = memref.extract_strided_metadata %c : memref<?xf32> -> memref<f32>, index, index, index
+// ----- FRAGMENT
+%c = gpu.subgroup_mma_load_matrix %a[%i] {leadDimension = 16 : index}
+  : memref<16xf32> -> !gpu.mma_matrix<16x16xf32, "COp">
+// ----- REINTERPRETED
+%c = memref.reinterpret_cast %a to offset: [0], sizes: [32], strides: [1] : memref<16xf32> to memref<32xf32>
+// ----- TMA_STORE
+%t = memref.alloc() : memref<64x32xf16, 3>
+nvgpu.tma.async.store %t to %a[%i, %i] : memref<64x32xf16, 3> -> KIND
+// ----- SCATTER
+vector.scatter %a[%i] [%n], %m, %v : memref<16xf32>, vector<4xindex>, vector<4xi1>, vector<4xf32>

@@ -1,7 +1,7 @@
 """What operations and kernels read and write, and what kernels overwrite whole."""
 
 from collections.abc import Iterator
-from contextlib import contextmanager
+from contextlib import contextmanager, nullcontext
 from typing import Any
 
 import pytest
@@ -10,7 +10,6 @@ from tests.mlir.kernels import parsed
 from tests.texts import text_beside
 from tuner.core.errors import CandidateError, Stage
 from tuner.mlir.effects import aliases, memory_effects
-from tuner.mlir.ir import reading
 from tuner.mlir.ir.reading import walk
 
 M = "memref<4x4xf32>"
@@ -19,17 +18,25 @@ PARALLEL = "scf.parallel (%j) = (%i) to (%i) step (%i)"
 LAUNCH = f"gpu.launch_func @m::@k blocks in (%i, %i, %i) threads in (%i, %i, %i) args(%a : {M})"
 
 
+ADDRESS = "%r = memref.extract_aligned_pointer_as_index %a"
+READS, WRITES, BOTH, NEITHER = (True, False), (False, True), (True, True), (False, False)
+A_READ, A_WRITTEN, A_BOTH = ("%arg0", READS), ("%arg0", WRITES), ("%arg0", BOTH)
+B_READ, B_BOTH = ("%arg1", READS), ("%arg1", BOTH)
+
+
+@contextmanager
+def block_of(body: str) -> Iterator[tuple[Any, Any]]:
+    """Gives the function with a body, and its block."""
+    with parsed(MODULE.replace("BODY", body)) as module:
+        function = module.body.operations[1].operation
+        yield function, function.regions[0].blocks[0]
+
+
 def accesses(body: str) -> list[tuple[str, tuple[bool, ...]]]:
     """Returns the accesses of the first operation."""
-    with parsed(MODULE.replace("BODY", body)) as module:
-        op = module.body.operations[1].regions[0].blocks[0].operations[0].operation
-        found = memory_effects.host_effects(op)
+    with block_of(body) as (_, block):
+        found = memory_effects.host_effects(block.operations[0].operation)
         return [(access.value.get_name(), tuple(access.effect)[:2]) for access in found]
-
-
-ADDRESS = "%r = memref.extract_aligned_pointer_as_index %a"
-A_READ, A_WRITTEN, A_BOTH = ("%arg0", (True, False)), ("%arg0", (False, True)), ("%arg0", (True, True))
-B_READ, B_BOTH = ("%arg1", (True, False)), ("%arg1", (True, True))
 
 
 @pytest.mark.parametrize(
@@ -52,14 +59,6 @@ B_READ, B_BOTH = ("%arg1", (True, False)), ("%arg1", (True, True))
 )
 def test_an_op_with_all_in_it_is_one_access(body: str, found: list[tuple[str, tuple[bool, ...]]]) -> None:
     assert accesses(body) == found
-
-
-@contextmanager
-def block_of(body: str) -> Iterator[tuple[Any, Any]]:
-    """Gives the function with a body, and its block."""
-    with parsed(MODULE.replace("BODY", body)) as module:
-        function = module.body.operations[1].operation
-        yield function, function.regions[0].blocks[0]
 
 
 @pytest.mark.parametrize(
@@ -87,13 +86,9 @@ STRUCTURED = r"allowed func\.func, scf\.for, scf\.while, scf\.if$"
     ],
 )
 def test_device_code_that_is_there_already_is_refused(body: str, reason: str) -> None:
-    with block_of(body) as (function, block):
-        structured = set(aliases.structured_operations(block))
-        if not reason:
-            memory_effects.reject_device_code(function, structured)
-            return
-        with pytest.raises(CandidateError, match=reason):
-            memory_effects.reject_device_code(function, structured)
+    expected = pytest.raises(CandidateError, match=reason) if reason else nullcontext()
+    with block_of(body) as (function, block), expected:
+        memory_effects.reject_device_code(function, set(aliases.structured_operations(block)))
 
 
 @pytest.mark.parametrize("body", [f"{ADDRESS} : {M} -> index", f"{PARALLEL} {{ {ADDRESS} : {M} -> index }}"])
@@ -104,75 +99,53 @@ def test_an_operation_that_keeps_an_address_is_refused(body: str) -> None:
     assert failure.value.stage is Stage.COMPILE
 
 
-READS, WRITES = (True, False), (False, True)
-BOTH, NEITHER = (True, True), (False, False)
 DESCRIPTOR = (
     "!nvgpu.tensormap.descriptor<tensor = memref<64x32xf16, 3>, swizzle = none, l2promo = none, "
     "oob = zero, interleave = none>"
 )
 KERNEL, OF_16 = text_beside(__file__, "KERNEL"), "memref<16xf32>"
-REINTERPRET = "memref.reinterpret_cast %a to offset: [0], sizes: [32], strides: [1]"
-FRAGMENT, TILE = '!gpu.mma_matrix<16x16xf32, "COp">', "%t = memref.alloc() : memref<64x32xf16, 3>"
-METADATA = """%w, %o, %size, %t = memref.extract_strided_metadata %c
-  : memref<?xf32> -> memref<f32>, index, index, index"""
 
 
-def of_launch(text: str) -> Any:
-    """Returns the accesses of the launch of a module."""
+def of_launch(text: str) -> tuple[bool, bool, bool]:
+    """Returns what the launch of a module does with its memory: reads, writes, stays within."""
     with parsed(text) as module:
-        found = memory_effects.KernelEffects(module).of_launch(walk(module, "gpu.launch_func")[0])
-        return [(access.value.get_name(), tuple(access.effect)) for access in found]
+        (found,) = memory_effects.KernelEffects(module).of_launch(walk(module, "gpu.launch_func")[0])
+        assert found.value.get_name() == "%arg0"
+        reads, writes, is_bounded = found.effect
+        return reads, writes, is_bounded
 
 
-def kernel_effects_accesses(body: str, kind: str = "memref<16xf32>") -> Any:
-    found = of_launch(KERNEL.replace("BODY", body).replace("KIND", kind))
-    return [(name, effect[:2]) for name, effect in found]
+def of_kernel(body: str, kind: str = OF_16) -> tuple[bool, bool, bool]:
+    return of_launch(KERNEL.replace("BODY", body).replace("KIND", kind))
 
 
 def test_views_are_followed_but_those_that_control_flow_hands_on_may_be_anything() -> None:
-    body = """%w = memref.subview %a[4] [8] [1] : memref<16xf32> to memref<8xf32, strided<[1], offset: 4>>
-      %y = memref.expand_shape %w [[0, 1]] output_shape [2, 4]
-        : memref<8xf32, strided<[1], offset: 4>> into memref<2x4xf32, strided<[4, 1], offset: 4>>
-      memref.store %x, %y[%i, %i] : memref<2x4xf32, strided<[4, 1], offset: 4>>"""
-    assert kernel_effects_accesses(body) == [("%arg0", WRITES)]
-    loop = "scf.for %j = %i to %i step %i iter_args(%b = %a) -> memref<16xf32>"
-    assert kernel_effects_accesses(f"%r = {loop} {{ scf.yield %b : memref<16xf32> }}") == [("%arg0", BOTH)]
+    assert of_kernel(text_beside(__file__, "VIEWS"))[:2] == WRITES
+    assert of_kernel(text_beside(__file__, "CARRIED"))[:2] == BOTH
 
 
 @pytest.mark.parametrize(
-    ("op", "is_bounded"),
+    ("body", "is_bounded"),
     [
-        ("memref.load %a[%i] : memref<16xf32>", True),
-        ("memref.subview %a[4] [8] [1] : memref<16xf32> to memref<8xf32, strided<[1], offset: 4>>", True),
-        (f"{REINTERPRET} : {OF_16} to memref<32xf32>", False),
-        (f"memref.cast %a : {OF_16} to memref<?xf32> {METADATA}", False),
-        (
-            f"gpu.subgroup_mma_load_matrix %a[%i] {{leadDimension = 16 : index}} : {OF_16} -> {FRAGMENT}",
-            False,
-        ),
-        ("memref.extract_aligned_pointer_as_index %a : memref<16xf32> -> index", False),
+        (f"%c = memref.load %a[%i] : {OF_16}", True),
+        (f"%c = memref.subview %a[4] [8] [1] : {OF_16} to memref<8xf32, strided<[1], offset: 4>>", True),
+        *((text_beside(__file__, name), False) for name in ("REINTERPRETED", "METADATA", "FRAGMENT")),
+        (f"%c = memref.extract_aligned_pointer_as_index %a : {OF_16} -> index", False),
     ],
 )
-def test_who_takes_the_address_may_leave_the_view(op: str, is_bounded: bool) -> None:
-    ((_, effect),) = of_launch(KERNEL.replace("BODY", f"%c = {op}").replace("KIND", OF_16))
-    assert effect[2] == is_bounded
+def test_who_takes_the_address_may_leave_the_view(body: str, is_bounded: bool) -> None:
+    assert of_kernel(body)[2] == is_bounded
 
 
-@pytest.mark.parametrize(
-    ("body", "effect"),
-    [
-        ("nvgpu.tma.prefetch.descriptor %a : " + DESCRIPTOR, NEITHER),
-        (f"{TILE} nvgpu.tma.async.store %t to %a[%i, %i] : memref<64x32xf16, 3> -> {DESCRIPTOR}", WRITES),
-    ],
-)
-def test_descriptors_stand_for_their_memory(body: str, effect: tuple[bool, bool]) -> None:
-    assert kernel_effects_accesses(body, DESCRIPTOR) == [("%arg0", effect)]
+def test_descriptors_stand_for_their_memory() -> None:
+    assert of_kernel(f"nvgpu.tma.prefetch.descriptor %a : {DESCRIPTOR}", DESCRIPTOR)[:2] == NEITHER
+    assert of_kernel(text_beside(__file__, "TMA_STORE"), DESCRIPTOR)[:2] == WRITES
 
 
 def test_a_kernel_without_a_body_may_do_anything() -> None:
     head, _, _ = KERNEL.replace("BODY", "").replace("KIND", OF_16).partition("  gpu.module @m")
-    found = of_launch(head + 'gpu.binary @m [#gpu.object<#nvvm.target, "code">]\n}')
-    assert [effect for _, effect in found] == [(True, True, False)]
+    binary = 'gpu.binary @m [#gpu.object<#nvvm.target, "code">]\n}'
+    assert of_launch(head + binary) == (True, True, False)
 
 
 @pytest.mark.parametrize(
@@ -188,11 +161,7 @@ def test_a_kernel_without_a_body_may_do_anything() -> None:
         ("vector.transfer_write %v, %a[%i] : vector<4xf32>, memref<16xf32>", WRITES),
         ("%r = vector.transfer_read %a[%i], %x : memref<16xf32>, vector<4xf32>", READS),
         ("vector.maskedstore %a[%i], %m, %v : memref<16xf32>, vector<4xi1>, vector<4xf32>", WRITES),
-        (
-            """vector.scatter %a[%i] [%n], %m, %v
-            : memref<16xf32>, vector<4xindex>, vector<4xi1>, vector<4xf32>""",
-            WRITES,
-        ),
+        (text_beside(__file__, "SCATTER"), WRITES),
         ("%t = nvgpu.device_async_copy %a[%i], %s[%i], 4 : memref<16xf32> to memref<16xf32, 3>", READS),
         ("memref.copy %a, %s : memref<16xf32> to memref<16xf32, 3>", READS),
         ("memref.copy %s, %a : memref<16xf32, 3> to memref<16xf32>", WRITES),
@@ -202,7 +171,7 @@ def test_a_kernel_without_a_body_may_do_anything() -> None:
     ],
 )
 def test_an_operation_reads_and_writes_what_it_names(body: str, effect: tuple[bool, bool]) -> None:
-    assert kernel_effects_accesses(body) == [("%arg0", effect)]
+    assert of_kernel(body)[:2] == effect
 
 
 def proved(body: str, shape: str, grid: int = 4, block: int = 8) -> bool:
@@ -210,7 +179,7 @@ def proved(body: str, shape: str, grid: int = 4, block: int = 8) -> bool:
     text = text_beside(__file__, "STORING").replace("BODY", body).replace("KIND", f"memref<{shape}xf32>")
     text = text.replace("GRID", str(grid)).replace("BLOCK", str(block))
     with parsed(text) as module:
-        (launch,), (kernel,) = reading.walk(module, "gpu.launch_func"), reading.walk(module, "gpu.func")
+        (launch,), (kernel,) = walk(module, "gpu.launch_func"), walk(module, "gpu.func")
         return bool(memory_effects.overwrites(launch, kernel, 0))
 
 
