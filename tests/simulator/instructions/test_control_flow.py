@@ -5,21 +5,11 @@ import struct
 import numpy as np
 import pytest
 
-from tests.simulator.ptx.snippets import run
+from tests.simulator.ptx.snippets import fault, run
 from tests.texts import text_beside
 from tuner.simulator.launch import simulate
-from tuner.simulator.ptx.defects import Defect, SimulationError, UnsupportedInstruction
+from tuner.simulator.ptx.defects import Defect
 
-CASES = [
-    ("plain\n", b"", "plain\n"),
-    ("%d and %i\n", struct.pack("<ii", -7, 8), "-7 and 8\n"),
-    ("%u %x %o %c", struct.pack("<IIII", 2**32 - 1, 255, 8, 65), "4294967295 ff 10 A"),
-    ("%lld|%5d|%-5d|%05d", struct.pack("<qiii", -(2**40), 42, 42, 42), "-1099511627776|   42|42   |00042"),
-    ("%f %.2f %e %g", struct.pack("<dddd", 1.5, 2.25, 1000.0, 0.5), "1.500000 2.25 1.000000e+03 0.5"),
-    ("%d %f %d", struct.pack("<ixxxxdi", 1, 2.0, 3), "1 2.000000 3"),  # each value at its alignment
-    ("%zu%% %p", struct.pack("<QQ", 9, 0xABC), "9% 0xabc"),
-    ("%f %f", struct.pack("<dd", np.inf, np.nan), "inf nan"),
-]
 FAILING = text_beside(__file__, "FAILING")
 
 
@@ -40,7 +30,23 @@ def printed(text: str, values: bytes, threads: int = 1, guard: str = "") -> str:
     return simulate(kernel(text, values, guard), "k", (1, 1, 1), (threads, 1, 1), (out,)).printed
 
 
-@pytest.mark.parametrize(("text", "values", "expected"), CASES)
+@pytest.mark.parametrize(
+    ("text", "values", "expected"),
+    [
+        ("plain\n", b"", "plain\n"),
+        ("%d and %i\n", struct.pack("<ii", -7, 8), "-7 and 8\n"),
+        ("%u %x %o %c", struct.pack("<IIII", 2**32 - 1, 255, 8, 65), "4294967295 ff 10 A"),
+        (
+            "%lld|%5d|%-5d|%05d",
+            struct.pack("<qiii", -(2**40), 42, 42, 42),
+            "-1099511627776|   42|42   |00042",
+        ),
+        ("%f %.2f %e %g", struct.pack("<dddd", 1.5, 2.25, 1000.0, 0.5), "1.500000 2.25 1.000000e+03 0.5"),
+        ("%d %f %d", struct.pack("<ixxxxdi", 1, 2.0, 3), "1 2.000000 3"),  # each value at its alignment
+        ("%zu%% %p", struct.pack("<QQ", 9, 0xABC), "9% 0xabc"),
+        ("%f %f", struct.pack("<dd", np.inf, np.nan), "inf nan"),
+    ],
+)
 def test_each_conversion(text: str, values: bytes, expected: str) -> None:
     assert printed(text, values) == expected
 
@@ -52,7 +58,7 @@ def test_threads_print_in_their_order_and_only_those_that_call() -> None:
 
 def test_no_other_function_is_known() -> None:
     text = kernel("x", b"").replace("vprintf, (", "helper, (")
-    with pytest.raises(UnsupportedInstruction, match="does not know a call of helper; only vprintf"):
+    with fault(Defect.UNSUPPORTED, match="does not know a call of helper; only vprintf"):
         simulate(text, "k", (1, 1, 1), (1, 1, 1), (np.zeros(1, np.int32),))
 
 
@@ -60,9 +66,8 @@ def test_an_assertion_fails_with_its_text_and_the_first_thread() -> None:
     launch = ("k", (1, 1, 1), (5, 1, 1), (np.zeros(1, np.int32),))
     simulate(FAILING.replace("LIMIT", "5"), *launch)  # no thread reaches it
     said = r"assertion fails: 'wrong', in thread \(3, 0, 0\) of block \(0, 0, 0\)"
-    with pytest.raises(SimulationError, match=said) as caught:
+    with fault(Defect.ASSERTION, match=said):
         simulate(FAILING.replace("LIMIT", "3"), *launch)
-    assert caught.value.kind is Defect.ASSERTION
 
 
 TILE = ".shared .align 4 .b8 tile[512];\n"
@@ -93,9 +98,10 @@ def test_predicated_ends_let_the_others_go_on() -> None:
     assert out.tolist() == [0] * 4 + [7] * 28
 
 
-@pytest.mark.parametrize(
-    "spelling", ["bar.sync 0", "barrier.sync 0", "barrier.cta.sync.aligned 0", "bar.sync 3, 128"]
-)
+BARRIERS = ("bar.sync 0", "barrier.sync 0", "barrier.cta.sync.aligned 0", "bar.sync 3, 128")
+
+
+@pytest.mark.parametrize("spelling", BARRIERS)
 def test_a_barrier_orders_the_block(spelling: str) -> None:
     out = np.zeros(128, np.uint32)
     code = f"""mov.u32 %r2, tile; add.u32 %r2, %r2, %t4; st.shared.u32 [%r2], %t; {spelling};
@@ -136,35 +142,22 @@ def test_each_block_and_each_barrier_counts_its_own_arrivals() -> None:
     assert found.races == ()
 
 
+BELOW_10, PICK = "setp.lt.u32 %q1, %t, 10;", "selp.b32 %r1, 1, 0, %q2;"
+HALF_ENDS = "setp.lt.u32 %q1, %t, 32; @%q1 exit;"
+IN_PARTS = """mov.u32 %r1, 1; setp.lt.u32 %q1, %t, 8; @%q1 bra A; barrier.sync 0; bra.uni END;
+  A: barrier.sync 0; END:"""
+LONG_LOOP = "mov.u32 %r1, 0; LOOP: add.u32 %r1, %r1, 1; setp.lt.u32 %q1, %r1, 3000; @%q1 bra LOOP;"
+WAITING = """setp.ge.u32 %q1, %t, 32; @%q1 bra WRITE;
+  LOOP: ld.volatile.global.u32 %r1, [%p0+128]; setp.eq.u32 %q2, %r1, 0; @%q2 bra LOOP; bra.uni END;
+  WRITE: mov.u32 %r1, 7; END:"""
 RESULTS = {  # of 64 threads
-    "a barrier combines predicates by and": (
-        "setp.lt.u32 %q1, %t, 10; bar.red.and.pred %q2, 0, %q1; selp.b32 %r1, 1, 0, %q2;",
-        [0] * 64,
-    ),
-    "a barrier combines predicates by or": (
-        "setp.lt.u32 %q1, %t, 10; bar.red.or.pred %q2, 0, %q1; selp.b32 %r1, 1, 0, %q2;",
-        [1] * 64,
-    ),
-    "a barrier counts": ("setp.lt.u32 %q1, %t, 10; bar.red.popc.u32 %r1, 0, %q1;", [10] * 64),
-    "threads that have ended are not waited for": (
-        "mov.u32 %r1, 3; setp.lt.u32 %q1, %t, 32; @%q1 exit; bar.sync 0;",
-        [0] * 32 + [3] * 32,
-    ),
-    "a barrier without alignment is reached in parts": (
-        """mov.u32 %r1, 1; setp.lt.u32 %q1, %t, 8; @%q1 bra A; barrier.sync 0; bra.uni END;
-        A: barrier.sync 0; END:""",
-        [1] * 64,
-    ),
-    "a long loop that ends is run to its end": (
-        "mov.u32 %r1, 0; LOOP: add.u32 %r1, %r1, 1; setp.lt.u32 %q1, %r1, 3000; @%q1 bra LOOP;",
-        [3000] * 64,
-    ),
-    "a warp waits for one that the fixed order runs later": (
-        """setp.ge.u32 %q1, %t, 32; @%q1 bra WRITE;
-        LOOP: ld.volatile.global.u32 %r1, [%p0+128]; setp.eq.u32 %q2, %r1, 0; @%q2 bra LOOP; bra.uni END;
-        WRITE: mov.u32 %r1, 7; END:""",
-        [7] * 64,
-    ),
+    "a barrier combines predicates by and": (f"{BELOW_10} bar.red.and.pred %q2, 0, %q1; {PICK}", [0] * 64),
+    "a barrier combines predicates by or": (f"{BELOW_10} bar.red.or.pred %q2, 0, %q1; {PICK}", [1] * 64),
+    "a barrier counts": (f"{BELOW_10} bar.red.popc.u32 %r1, 0, %q1;", [10] * 64),
+    "ended threads are not waited for": (f"mov.u32 %r1, 3; {HALF_ENDS} bar.sync 0;", [0] * 32 + [3] * 32),
+    "a barrier without alignment is reached in parts": (IN_PARTS, [1] * 64),
+    "a long loop that ends is run to its end": (LONG_LOOP, [3000] * 64),
+    "a warp waits for one that the fixed order runs later": (WAITING, [7] * 64),
 }
 
 
@@ -200,23 +193,18 @@ TWO_BARRIERS = "setp.lt.u32 %q1, %t, 32; @%q1 bra A; bar.sync 1, 64; A: bar.sync
     ],
 )
 def test_what_never_ends_well_is_a_fault(code: str, kind: Defect, reason: str) -> None:
-    with pytest.raises(SimulationError, match=reason) as error:
+    with fault(kind, match=reason):
         run(code, threads=64)
-    assert error.value.kind is kind
 
 
 def test_threads_that_wait_for_what_nobody_writes_are_an_error_that_names_the_loop() -> None:
-    out = np.zeros(1, np.uint32)
     code = """mov.u32 %r1, 0;
       LOOP: ld.volatile.global.u32 %r1, [%p0];
       setp.eq.u32 %q1, %r1, 0; @%q1 bra LOOP;"""
-    reason = (
-        r"kernel snippet: endless: nothing writes what is waited for: "
-        r"thread \(0, 0, 0\) of block \(0, 0, 0\) and 31 more repeat lines \d+ to \d+ of the PTX$"
-    )
-    with pytest.raises(SimulationError, match=reason) as error:
-        run(code, out)
-    assert error.value.kind is Defect.ENDLESS
+    repeated = r"thread \(0, 0, 0\) of block \(0, 0, 0\) and 31 more repeat lines \d+ to \d+ of the PTX$"
+    reason = f"kernel snippet: endless: nothing writes what is waited for: {repeated}"
+    with fault(Defect.ENDLESS, match=reason):
+        run(code, np.zeros(1, np.uint32))
 
 
 @pytest.mark.parametrize(
@@ -228,5 +216,5 @@ def test_a_loop_that_counts_is_stopped_by_limits(
     monkeypatch.setattr(f"tuner.simulator.launch.{limit}_LIMIT", value)
     monkeypatch.setattr("tuner.simulator.launch.LONG_TURN", 1 << 11)
     reason = f"kernel snippet: endless: found more than {found}: thread .* repeat line .* of the PTX"
-    with pytest.raises(SimulationError, match=reason):
+    with fault(Defect.ENDLESS, match=reason):
         run("mov.u32 %r1, 0; LOOP: add.u32 %r1, %r1, 1; bra.uni LOOP;")

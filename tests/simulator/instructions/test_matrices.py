@@ -6,79 +6,35 @@ from typing import Any
 import ml_dtypes
 import numpy as np
 import pytest
-from numpy.typing import NDArray
 
-from tests.simulator.ptx.snippets import run
+from tests.simulator.ptx.snippets import Array, fault, run
 from tuner.simulator.ptx.defects import Defect, SimulationError, UnsupportedInstruction
 
-Array = NDArray[Any]
 Place = Callable[[int, int], tuple[int, int]]  # lane, element of the fragment -> row, column
-DTYPES: dict[str, Any] = {
-    "f16": np.float16,
-    "bf16": ml_dtypes.bfloat16,
-    "tf32": np.float32,
-    "s8": np.int8,
-    "u8": np.uint8,
-    "e4m3": ml_dtypes.float8_e4m3fn,
-    "e5m2": ml_dtypes.float8_e5m2,
+DTYPES: dict[str, Any] = {"f16": np.float16, "bf16": ml_dtypes.bfloat16, "tf32": np.float32, "s8": np.int8}
+DTYPES |= {"u8": np.uint8, "e4m3": ml_dtypes.float8_e4m3fn, "e5m2": ml_dtypes.float8_e5m2}
+
+
+# Where the elements of fragments are. C and D of every shape are as A of .m16n8k8, with f16.
+PLACES: dict[str, Place] = {
+    "a 16x16": lambda lane, i: (lane // 4 + 8 * (i in (2, 3, 6, 7)), lane % 4 * 2 + i % 2 + 8 * (i >= 4)),
+    "a 16x8": lambda lane, i: (lane // 4 + 8 * (i >= 2), lane % 4 * 2 + i % 2),
+    "b": lambda lane, i: (lane % 4 * 2 + i % 2 + 8 * (i >= 2), lane // 4),
+    "a tf32": lambda lane, i: (lane // 4 + 8 * (i in (1, 3)), lane % 4 + 4 * (i in (2, 3))),
+    "b tf32": lambda lane, i: (lane % 4 + 4 * i, lane // 4),
+    "a of bytes": lambda lane, i: (lane // 4 + 8 * (i // 4 in (1, 3)), lane % 4 * 4 + i % 4 + 16 * (i >= 8)),
+    "b of bytes": lambda lane, i: (lane % 4 * 4 + i % 4 + 16 * (i >= 4), lane // 4),
 }
-
-
-# Where the elements of fragments are: groupID = lane >> 2, threadID_in_group = lane % 4.
-def a_16x16(lane: int, i: int) -> tuple[int, int]:
-    """.m16n8k16, A of .f16 and .bf16: row = groupID for a0,a1,a4,a5, else groupID + 8."""
-    return (lane >> 2) + (0 if i in (0, 1, 4, 5) else 8), lane % 4 * 2 + (i & 1) + (0 if i < 4 else 8)
-
-
-def a_16x8(lane: int, i: int) -> tuple[int, int]:
-    """.m16n8k8, A of .f16 and .bf16; C and D of every shape: row = groupID for c0,c1, else + 8."""
-    return (lane >> 2) + (0 if i < 2 else 8), lane % 4 * 2 + (i & 1)
-
-
-def b_16(lane: int, i: int) -> tuple[int, int]:
-    """.m16n8k16 and .m16n8k8, B of .f16 and .bf16: row for b0,b1, else + 8; column groupID."""
-    return lane % 4 * 2 + (i & 1) + (0 if i < 2 else 8), lane >> 2
-
-
-def a_tf32(lane: int, i: int) -> tuple[int, int]:
-    """.m16n8k8 and .m16n8k4, A of .tf32: rows for a0,a2, else + 8; columns for a0,a1, else + 4."""
-    return (lane >> 2) + (8 if i in (1, 3) else 0), lane % 4 + (4 if i in (2, 3) else 0)
-
-
-def b_tf32(lane: int, i: int) -> tuple[int, int]:
-    """.m16n8k8 and .m16n8k4, B of .tf32."""
-    return lane % 4 + (4 if i else 0), lane >> 2
-
-
-def a_8bit(lane: int, i: int) -> tuple[int, int]:
-    """.m16n8k32 and .m16n8k16, A of 8 bits: rows + 8 for a4..a7, a12..a15; columns + 16 from a8 on."""
-    return (lane >> 2) + (8 if i // 4 in (1, 3) else 0), lane % 4 * 4 + (i & 3) + (16 if i >= 8 else 0)
-
-
-def b_8bit(lane: int, i: int) -> tuple[int, int]:
-    """.m16n8k32 and .m16n8k16, B of 8 bits."""
-    return lane % 4 * 4 + (i & 3) + (16 if i >= 4 else 0), lane >> 2
-
-
-PLACES: dict[tuple[str, int], tuple[Place, Place]] = {  # (bits or type, depth) -> of A, of B
-    **{(kind, 16): (a_16x16, b_16) for kind in ("f16", "bf16")},
-    **{(kind, 8): (a_16x8, b_16) for kind in ("f16", "bf16")},
-    **{("tf32", depth): (a_tf32, b_tf32) for depth in (8, 4)},
-}
+OF_C = PLACES["a 16x8"]
 SHAPES = [
     *(("m16n8k16", kind) for kind in ("f16", "bf16")),
     *(("m16n8k8", kind) for kind in ("f16", "bf16", "tf32")),
     ("m16n8k4", "tf32"),
 ]
 OF_8_BITS = [
-    ("m16n8k32", "s8", "s8", "s32"),
-    ("m16n8k32", "u8", "s8", "s32"),
-    ("m16n8k32", "u8", "u8", "s32"),
-    ("m16n8k16", "s8", "s8", "s32"),
-    ("m16n8k16", "s8", "u8", "s32"),
-    ("m16n8k32", "e4m3", "e4m3", "f32"),
-    ("m16n8k32", "e5m2", "e5m2", "f32"),
-    ("m16n8k32", "e4m3", "e5m2", "f32"),
+    *(("m16n8k32", left, right, "s32") for left, right in (("s8", "s8"), ("u8", "s8"), ("u8", "u8"))),
+    *(("m16n8k16", "s8", right, "s32") for right in ("s8", "u8")),
+    *(("m16n8k32", *pair, "f32") for pair in (("e4m3", "e4m3"), ("e5m2", "e5m2"), ("e4m3", "e5m2"))),
 ]
 
 
@@ -94,7 +50,7 @@ def matrix_of(registers: Array, dtype: Any) -> Array:
     found = np.zeros((16, 8))
     for lane in range(32):
         for i in range(4):
-            found[a_16x8(lane, i)] = values[lane, i]
+            found[OF_C(lane, i)] = values[lane, i]
     return found
 
 
@@ -119,12 +75,13 @@ def multiply(opcode: str, *operands: Array, before: str = "") -> Array:
 def product(shape: str, types: str, a: Array, b: Array, c: Array, word: str = "") -> Array:
     """Returns D = A B + C by one mma of a shape; ``types``: those of D, A, B and C."""
     kind, depth = types.split(".")[1], a.shape[1]
-    place_a, place_b = PLACES.get((kind, depth), (a_8bit, b_8bit))
+    names = {"f16": (f"a 16x{depth}", "b"), "bf16": (f"a 16x{depth}", "b"), "tf32": ("a tf32", "b tf32")}
+    name_a, name_b = names.get(kind, ("a of bytes", "b of bytes"))
     found = multiply(
         f"mma.sync.aligned.{shape}.row.col{word}.{types}",
-        fragments(a, place_a, depth // 2),
-        fragments(b, place_b, depth // 4),
-        fragments(c, a_16x8, 4),
+        fragments(a, PLACES[name_a], depth // 2),
+        fragments(b, PLACES[name_b], depth // 4),
+        fragments(c, OF_C, 4),
     )
     return matrix_of(found, c.dtype)
 
@@ -177,9 +134,8 @@ def test_tf32_ignores_the_low_bits_of_its_operands() -> None:
 
 def test_a_warp_that_is_not_whole_cannot_multiply() -> None:
     zeros, leave = [np.zeros((32, n), np.uint32) for n in (4, 2, 4)], "setp.ge.u32 %q1, %t, 30; @%q1 ret;"
-    with pytest.raises(SimulationError, match="has 30 of 32 threads here, allowed all") as error:
+    with fault(Defect.DIVERGENCE, match="has 30 of 32 threads here, allowed all"):
         multiply("mma.sync.aligned.m16n8k16.row.col.f32.f16.f16.f32", *zeros, before=leave)
-    assert error.value.kind is Defect.DIVERGENCE
 
 
 @pytest.mark.parametrize(
@@ -209,6 +165,12 @@ FILL = """shl.b32 %r9, %t, 5; mov.u32 %r8, tile; add.u32 %r7, %r8, %r9; cvt.u64.
   st.shared.v4.b32 [%r7+16], {%r1, %r2, %r3, %r4}; bar.sync 0;"""
 
 
+def stored(address: str, count: int) -> str:
+    """Returns the code that stores the first registers of each lane next to one another."""
+    stores = "".join(f"st.global.b32 [%rd6+{4 * i}], %r{i + 1}; " for i in range(count))
+    return f"mul.wide.u32 %rd6, %t, {4 * count}; add.s64 %rd6, %rd6, {address}; {stores}"
+
+
 @pytest.mark.parametrize("count", [1, 2, 4])
 @pytest.mark.parametrize("trans", ["", ".trans"])
 @pytest.mark.parametrize("is_generic", [False, True])
@@ -221,8 +183,7 @@ def test_ldmatrix_gives_each_lane_two_elements_of_a_row(count: int, trans: str, 
     code = f"""{FILL} and.b32 %r5, %t, 7; shr.u32 %r6, %t, 3; mad.lo.u32 %r5, %r5, 3, %r6;
       shl.b32 %r5, %r5, 5; add.u32 %r5, %r5, %r8; cvt.u64.u32 %rd7, %r5; {convert}
       ldmatrix.sync.aligned.m8n8.x{count}{trans}{space}.b16 {{{names}}}, [%rd7];
-      mul.wide.u32 %rd6, %t, {4 * count}; add.s64 %rd6, %rd6, %p1;
-      {"".join(f"st.global.b32 [%rd6+{4 * i}], %r{i + 1}; " for i in range(count))}"""
+      {stored("%p1", count)}"""
     found = run(code, a, out, variables=TILE)
     rows = a.reshape(32, 16)
     for lane in range(32):
@@ -243,8 +204,7 @@ def test_stmatrix_is_the_inverse_of_ldmatrix(count: int, trans: str) -> None:
       stmatrix.sync.aligned.m8n8.x{count}{trans}.shared.b16 [%r8], {{{names}}}; bar.sync 0;
       {"".join(f"mov.b32 %r{i + 1}, 0; " for i in range(count))}
       ldmatrix.sync.aligned.m8n8.x{count}{trans}.shared.b16 {{{names}}}, [%r8];
-      mul.wide.u32 %rd6, %t, {4 * count}; add.s64 %rd6, %rd6, %p0;
-      {"".join(f"st.global.b32 [%rd6+{4 * i}], %r{i + 1}; " for i in range(count))}"""
+      {stored("%p0", count)}"""
     found = run(code, out, variables=TILE)
     np.testing.assert_array_equal(out, np.arange(32)[:, None] * 100 + np.arange(count))
     assert found.races == ()
@@ -252,9 +212,8 @@ def test_stmatrix_is_the_inverse_of_ldmatrix(count: int, trans: str) -> None:
 
 def test_rows_that_no_lane_names_are_not_looked_at() -> None:
     """x1 reads the addresses of lanes 0 to 7 alone; those of the others may be anything."""
-    a = np.zeros(512, np.uint16)
     elsewhere = "setp.ge.u32 %q1, %t, 8; selp.b32 %r8, -1, %r8, %q1;"
-    assert run(f"{FILL} {elsewhere} {LOAD} [%r8];", a, variables=TILE).races == ()
+    assert run(f"{FILL} {elsewhere} {LOAD} [%r8];", np.zeros(512, np.uint16), variables=TILE).races == ()
 
 
 @pytest.mark.parametrize(
@@ -262,10 +221,7 @@ def test_rows_that_no_lane_names_are_not_looked_at() -> None:
     [
         (f"{LOAD} [%r8+8];", "allowed multiples of 16 bytes"),
         (f"{LOAD} [%r8+1024];", "allowed up to 1024"),
-        (
-            "cvta.global.u64 %rd1, %p0; ldmatrix.sync.aligned.m8n8.x1.b16 {%r1}, [%rd1];",
-            "allowed shared memory",
-        ),
+        (f"cvta.global.u64 %rd1, %p0; {LOAD.replace('.shared', '')} [%rd1];", "allowed shared memory"),
         (f"setp.lt.u32 %q1, %t, 9; @%q1 {LOAD} [%r8];", "has 9 of 32 threads"),
     ],
 )

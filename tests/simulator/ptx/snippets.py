@@ -1,14 +1,18 @@
 """Small kernels around a few instructions: every thread loads its operands, runs code, stores its result."""
 
 import math
+from collections.abc import Iterator
+from contextlib import contextmanager
 from fractions import Fraction
 from typing import Any
 
 import numpy as np
+import pytest
 from hypothesis import strategies as st
 from numpy.typing import NDArray
 
 from tuner.simulator.launch import Simulation, simulate
+from tuner.simulator.ptx.defects import Defect, SimulationError, UnsupportedInstruction
 from tuner.simulator.ptx.geometry import Index3
 
 Array = NDArray[Any]
@@ -53,29 +57,31 @@ def each_lane(code: str, *inputs: Array, result: str, declare: str = "", grid: I
     out = np.zeros(count, result)
     names = "abcdefgh"[: len(arrays)].replace("d", "x")
     loads = [_access("ld", name, array) for name, array in zip(names, arrays, strict=True)]
-    dtype = out.dtype
+    named = (*zip(names, arrays, strict=True), ("d", out))
+    registers = "".join(f".reg .{register_type(array.dtype)} %{name}; " for name, array in named)
     text = kernel(
         "\n".join([*loads, code, _access("st", "d", out)]),
         parameters=[f".param .u64 p{name}" for name in (*names, "d")],
-        declare=f"{''.join(_register(name, array.dtype) for name, array in zip(names, arrays, strict=True))}"
-        f"{_register('d', dtype)} .reg .b64 %at, %tid64; .reg .b32 %thread; {declare}",
+        declare=f"{registers} .reg .b64 %at, %tid64; .reg .b32 %thread; {declare}",
         before="mov.u32 %thread, %tid.x; cvt.u64.u32 %tid64, %thread;",
     )
     simulate(text, "snippet", grid, (count, 1, 1), (*arrays, out))
     return out
 
 
-def _register(name: str, dtype: "np.dtype[Any]") -> str:
-    return f".reg .{register_type(dtype)} %{name}; "
-
-
 def _access(kind: str, name: str, array: Array) -> str:
-    size = array.dtype.itemsize
-    pair = (f"%{name}", "[%at]") if kind == "ld" else ("[%at]", f"%{name}")
-    return (
-        f"ld.param.u64 %at, [p{name}]; mad.lo.s64 %at, %tid64, {size}, %at; "
-        f"{kind}.global.u{8 * size} {pair[0]}, {pair[1]};"
-    )
+    bits = 8 * array.dtype.itemsize
+    move = f"ld.global.u{bits} %{name}, [%at]" if kind == "ld" else f"st.global.u{bits} [%at], %{name}"
+    return f"ld.param.u64 %at, [p{name}]; mad.lo.s64 %at, %tid64, {bits // 8}, %at; {move};"
+
+
+@contextmanager
+def fault(kind: Defect, match: str) -> Iterator[None]:
+    """Expects that a simulation ends with a defect of this kind, for this reason."""
+    error = UnsupportedInstruction if kind is Defect.UNSUPPORTED else SimulationError
+    with pytest.raises(error, match=match) as caught:
+        yield
+    assert caught.value.kind is kind
 
 
 def kernel(
@@ -110,15 +116,8 @@ def run(
     text = kernel(code, [f".param .u64 {name}" for name in names], declare, before, variables)
     sizes = ", ".join(map(str, cluster))
     text = text.replace(")\n{", f")\n.explicitcluster .reqnctapercluster {sizes}\n{{", 1)
-    return simulate(
-        text,
-        "snippet",
-        grid,
-        (threads, 1, 1),
-        tuple(arguments),
-        dynamic_shared_bytes=shared,
-        schedule_seed=seed,
-    )
+    launch = (text, "snippet", grid, (threads, 1, 1), tuple(arguments))
+    return simulate(*launch, dynamic_shared_bytes=shared, schedule_seed=seed)
 
 
 def same_bits(found: Array, expected: Array) -> bool:

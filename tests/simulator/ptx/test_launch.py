@@ -7,10 +7,10 @@ import numpy as np
 import pytest
 
 from tests.simulator.ptx.matmuls import DATA, MATMULS
-from tests.simulator.ptx.snippets import each_lane, kernel, run
-from tuner.core.errors import TunerError, UsageError
+from tests.simulator.ptx.snippets import each_lane, fault, kernel, run
+from tuner.core.errors import UsageError
 from tuner.simulator.launch import simulate
-from tuner.simulator.ptx.defects import Defect, SimulationError, UnsupportedInstruction
+from tuner.simulator.ptx.defects import Defect, UnsupportedInstruction
 
 SCALE = kernel(
     """ld.param.u64 %rd1, [x]; ld.param.u64 %rd2, [y]; mad.lo.u32 %r1, %b, 32, %t; mul.wide.u32 %rd3, %r1, 4;
@@ -59,9 +59,8 @@ def test_the_same_array_twice_is_one_buffer_and_arrays_of_any_type_and_shape_are
 def test_too_little_shared_memory_is_found() -> None:
     matmul = MATMULS[0]
     a, b = matmul.inputs()
-    with pytest.raises(SimulationError, match=r"shared address .* allowed up to 16384") as error:
+    with fault(Defect.OUT_OF_BOUNDS, match=r"shared address .* allowed up to 16384"):
         simulate(matmul.ptx, "matmul_kernel", matmul.grid, matmul.block, (a, b, matmul.output()), 16384)
-    assert error.value.kind is Defect.OUT_OF_BOUNDS
 
 
 def test_sampled_blocks_leave_the_rest_alone() -> None:
@@ -93,17 +92,15 @@ def test_a_transpose_of_the_gpu_dialect_with_private_and_shared_memory() -> None
         ("bar.sync 0, 32, 1;", "does not know it with 3 operands"),
         ("brx.idx %r1, table;", "does not know the instruction brx"),
         ("cp.reduce.async.bulk.global.shared::cta.bulk_group.add.f32 [%rd1], [%rd2], %r1;", "does not know"),
-        ("fence.proxy.tensormap::generic.acquire.gpu [%rd1], 128;", None),
     ],
 )
-def test_an_instruction_that_is_not_known_is_named(code: str, message: str | None) -> None:
-    if message is None:
+def test_an_instruction_that_is_not_known_is_named(code: str, message: str) -> None:
+    with fault(Defect.UNSUPPORTED, match=message):
         run(code)
-        return
-    with pytest.raises(UnsupportedInstruction, match=message) as error:
-        run(code)
-    assert error.value.kind is Defect.UNSUPPORTED
-    assert isinstance(error.value, TunerError)
+
+
+def test_a_fence_of_tensor_maps_is_known() -> None:
+    run("fence.proxy.tensormap::generic.acquire.gpu [%rd1], 128;")
 
 
 @pytest.mark.slow
@@ -163,6 +160,5 @@ def test_an_instruction_of_lanes(code: str, dtype: str, result: str, reason: str
     ],
 )
 def test_an_access(code: str) -> None:
-    given: Any = np.zeros(32, np.float32)
-    with pytest.raises(UnsupportedInstruction, match="does not know"):
-        run(code, given)
+    with fault(Defect.UNSUPPORTED, match="does not know"):
+        run(code, np.zeros(32, np.float32))
