@@ -1,5 +1,7 @@
 """Dimensions of convolutions, roundings after limits, and weights that come packed."""
 
+from collections.abc import Iterator
+from contextlib import contextmanager
 from typing import Any
 
 import ml_dtypes
@@ -36,28 +38,22 @@ BODY = """%r = arith.truncf %x : f32 to bf16
   %y = arith.select %c, %r, %limit : bf16"""
 
 
-def payload(body: str = BODY) -> str:
-    return filled(__file__, "LIMITED", body=body)
+def rewritten(body: str) -> tuple[str, str]:
+    """Returns a function before and after the rewriting, without what nobody uses."""
+    text = filled(__file__, "LIMITED", body=body)
+    return changed(lambda module: round_late(walk(module, "func.func")[0]), text)[:2]
 
 
-def rewritten(body: str) -> str:
-    """Returns a function after the rewriting, without what nobody uses."""
-    return changed(lambda module: round_late(walk(module, "func.func")[0]), payload(body))[1]
-
-
-def test_a_limit_is_applied_before_the_number_is_rounded() -> None:
-    text = rewritten(BODY)
-    assert ": f32 to bf16\n    return" in text
-    assert missing(round_late.__doc__ or "", payload(), text) == []
-
-
-def test_each_limit_of_a_chain_is_applied_before() -> None:
-    text = rewritten(f"""{BODY.replace("%y", "%once")}
+def test_each_limit_of_a_chain_is_applied_before_the_number_is_rounded() -> None:
+    before, once = rewritten(BODY)
+    assert missing(round_late.__doc__ or "", before, once) == []
+    _, twice = rewritten(f"""{BODY.replace("%y", "%once")}
   %low = arith.cmpf ult, %once, %zero : bf16
   %y = arith.select %low, %zero, %once : bf16""")
-    selections = [line for line in text.splitlines() if "arith.select" in line]
-    assert [line.rsplit(" ", 1)[1] for line in selections] == ["f32", "f32"]
-    assert ": f32 to bf16\n    return" in text
+    for text, limits in ((once, 1), (twice, 2)):
+        assert ": f32 to bf16\n    return" in text
+        selections = [line for line in text.splitlines() if "arith.select" in line]
+        assert [line.rsplit(" ", 1)[1] for line in selections] == ["f32"] * limits
 
 
 @pytest.mark.parametrize(
@@ -70,8 +66,9 @@ def test_each_limit_of_a_chain_is_applied_before() -> None:
     ],
 )
 def test_other_selections_stay(body: str) -> None:
-    assert "arith.select %" in rewritten(body)
-    assert "f32 to bf16\n    return" not in rewritten(body)
+    _, text = rewritten(body)
+    assert "arith.select %" in text
+    assert "f32 to bf16\n    return" not in text
 
 
 @pytest.mark.parametrize("limit", [0.0, 6.0, -1.5])
@@ -81,27 +78,29 @@ def test_rounding_and_a_limit_may_be_exchanged(limit: float, keeps_greater: bool
     bits = rng.integers(0, 2**32, 100_000, dtype=np.uint64).astype(np.uint32).view(np.float32)
     near = (limit + rng.standard_normal(10_000) * 2.0**-9).astype(np.float32)
     x = np.concatenate([bits, near, np.array([np.inf, -np.inf, np.nan, 0.0, -0.0], np.float32)])
+
+    def limited(x: Array) -> Array:
+        """Returns ``x`` where it is greater (or less) than the limit, or NaN; else the limit."""
+        stays = ~(x <= limit) if keeps_greater else ~(x >= limit)
+        return np.where(stays, x, np.float32(limit))
+
     with np.errstate(invalid="ignore"):
-        first = _limited(x.astype(ml_dtypes.bfloat16).astype(np.float32), limit, keeps_greater=keeps_greater)
-        last = _limited(x, limit, keeps_greater=keeps_greater).astype(ml_dtypes.bfloat16)
+        first = limited(x.astype(ml_dtypes.bfloat16).astype(np.float32))
+        last = limited(x).astype(ml_dtypes.bfloat16)
     np.testing.assert_array_equal(first, last.astype(np.float32))
 
 
-def _limited(x: Array, limit: float, *, keeps_greater: bool) -> Array:
-    """Returns ``x`` where it is greater (or less) than the limit, or NaN; else the limit."""
-    stays = ~(x <= limit) if keeps_greater else ~(x >= limit)
-    return np.where(stays, x, np.float32(limit))
-
-
 # How arguments say that weights come packed.
-WEIGHTS = (
-    "func.func @f(%w: memref<64x100xf32> {tuner.weight}, %x: memref<8x3x3x3xf32> {tuner.weight}) { return }"
-)
+@contextmanager
+def of_weights() -> Iterator[Any]:
+    """Gives a function of two weights."""
+    arguments = "%w: memref<64x100xf32> {tuner.weight}, %x: memref<8x3x3x3xf32> {tuner.weight}"
+    with parsed(f"func.func @f({arguments}) {{ return }}") as module:
+        yield walk(module, "func.func")[0]
 
 
 def test_a_packed_argument_has_the_type_of_its_panels() -> None:
-    with parsed(WEIGHTS) as module:
-        (function,) = walk(module, "func.func")
+    with of_weights() as function:
         assert packing_of(function, 0) is None
         set_packed(function, 0, 48)
         assert packing_of(function, 0) == WeightPacking(48)
@@ -109,8 +108,7 @@ def test_a_packed_argument_has_the_type_of_its_panels() -> None:
 
 
 def test_an_order_words_of_unsigned_bytes_and_runs_of_rows_are_read_back_and_stay() -> None:
-    with parsed(WEIGHTS) as module:
-        (function,) = walk(module, "func.func")
+    with of_weights() as function:
         element, number = ir.F32Type.get(), ir.IntegerType.get_signless
         set_packed_as(function, 1, ir.MemRefType.get([3, 3, 3, 8], element), 8, (2, 3, 1, 0))
         assert packing_of(function, 1) == WeightPacking(8, order=(2, 3, 1, 0))
@@ -121,8 +119,7 @@ def test_an_order_words_of_unsigned_bytes_and_runs_of_rows_are_read_back_and_sta
         set_packed_as(function, 0, kind, 64, interleave=4, depth=64, unsigned=True)
         assert packing_of(function, 0) == WeightPacking(64, 4, depth=64, unsigned=True)
         assert "tuner.unsigned = 1 : i64" in str(function)
-    with parsed(WEIGHTS) as module:
-        (function,) = walk(module, "func.func")
+    with of_weights() as function:
         kind = ir.MemRefType.get([2, 8], ir.IntegerType.get_signless(32))
         set_packed_as(function, 0, kind, 8, [1, 0], interleave=2, depth=2, run=3)
         set_packed_as(function, 0, kind, 4)

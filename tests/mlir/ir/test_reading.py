@@ -12,6 +12,7 @@ from tuner.mlir import transform
 from tuner.mlir.bindings import Op, WalkResult, ir
 from tuner.mlir.ir.reading import (
     ancestor_in_block,
+    copy_of,
     parents_of,
     split_constant,
     walk,
@@ -26,53 +27,35 @@ FAILURE = CandidateError(Stage.COMPILE, "no such op")
 ASKED = ("scf.for", "scf.if", "func.func", "builtin.module", "math.exp")
 
 
-def test_ops_of_several_names_come_in_post_order_with_the_root() -> None:
+def test_a_walk_finds_ops_of_several_names_in_post_order_with_its_root_and_nothing_outside() -> None:
     with parsed(MODULE) as module:
         found = walk(module, *ASKED)
-        assert [op.name for op in found] == [
-            *("func.func", "builtin.module", "scf.for", "scf.if", "scf.for", "func.func", "builtin.module")
-        ]
+        expected = ("func.func", "builtin.module", "scf.for", "scf.if", "scf.for", "func.func")
+        assert [op.name for op in found] == [*expected, "builtin.module"]
         assert found == walk_where(module, lambda op: op.name in ASKED)
         assert found[-1] == module.operation
-
-
-def test_a_walk_of_an_op_sees_what_is_in_it_and_no_other() -> None:
-    with parsed(MODULE) as module:
         inner, outer = walk(module, "scf.for")
         assert walk(outer, "scf.for") == [inner, outer]
         assert walk(inner, "scf.for", "func.call") == [inner]
 
 
-def test_blocks_that_nothing_branches_to_are_left_out() -> None:
+def test_blocks_that_nothing_branches_to_are_left_out_and_what_was_found_can_be_erased() -> None:
     with parsed(MODULE) as module:
         found, everywhere = walk(module, "func.call"), walk_where(module, lambda op: op.name == "func.call")
         assert found == everywhere[:2]
         assert len(everywhere) == 3
-
-
-def test_what_was_found_can_be_changed_and_erased() -> None:
-    with parsed(MODULE) as module:
-        for call in walk(module, "func.call"):
+        for call in found:
             call.erase()
         assert walk(module, "func.call") == []
         assert module.operation.verify()
 
 
-NESTED = text_beside(__file__, "NESTED")
-
-
-def test_ops_around_are_named_from_the_innermost_outwards() -> None:
-    with parsed(NESTED) as module:
-        (store,) = walk(module, "memref.store")
-        names = [op.name for op in parents_of(store)]
-        assert names == ["scf.if", "scf.if", "func.func"]
-
-
-def test_an_op_has_one_holder_in_each_block_around_it() -> None:
-    with parsed(NESTED) as module:
+def test_ops_around_are_listed_from_the_innermost_outwards_one_in_each_block() -> None:
+    with parsed(text_beside(__file__, "NESTED")) as module:
         (store,), (inner, outer) = walk(module, "memref.store"), walk(module, "scf.if")
-        held_by = [ancestor_in_block(store, each.block) for each in (store, inner, outer)]
-        assert held_by == [store, inner, outer]
+        assert [op.name for op in parents_of(store)] == ["scf.if", "scf.if", "func.func"]
+        around = [store, inner, outer]
+        assert [ancestor_in_block(store, each.block) for each in around] == around
         assert ancestor_in_block(outer, store.block) is None
 
 
@@ -97,9 +80,6 @@ def test_only_this_module_calls_the_walk_of_mlir() -> None:
 
 
 def test_a_copy_is_equal_and_changes_alone() -> None:
-    from tuner.mlir.bindings import ir
-    from tuner.mlir.ir.reading import copy_of
-
     with ir.Context(), ir.Location.unknown():
         module = ir.Module.parse(text_beside(__file__, "COPIED"))
         before = module.operation.get_asm(enable_debug_info=True)
@@ -112,10 +92,8 @@ def test_a_copy_is_equal_and_changes_alone() -> None:
 # Indices split into what varies and a constant.
 def splits(*expressions: str) -> list[tuple[str, int]]:
     """Returns what each affine expression of s0 and s1 is split into, its base as text."""
-    ops = "\n".join(
-        f"%{number} = affine.apply affine_map<()[s0, s1] -> ({text})>()[%i, %j]"
-        for number, text in enumerate(expressions)
-    )
+    maps = (f"affine.apply affine_map<()[s0, s1] -> ({each})>()[%i, %j]" for each in expressions)
+    ops = "\n".join(f"%{number} = {text}" for number, text in enumerate(maps))
     with parsed(f"func.func @f(%i: index, %j: index) {{\n{ops}\nreturn\n}}") as module:
         found = [split_constant(op.results[0]) for op in walk(module, "affine.apply")]
         return [(base[0], constant) for base, constant in found if isinstance(base, tuple)]
@@ -130,9 +108,8 @@ def test_constants_are_taken_out_of_sums_and_what_varies_differently_has_another
 
 
 def test_arguments_and_constants_split_as_well() -> None:
-    with transform.new_context(), ir.Location.unknown():
-        lines = ("%c = arith.constant 7 : index", "%s = arith.addi %i, %c : index", "return")
-        module = transform.parse("func.func @f(%i: index) {\n" + "\n".join(lines) + "\n}", "payload")
+    body = "%c = arith.constant 7 : index %s = arith.addi %i, %c : index return"
+    with parsed(f"func.func @f(%i: index) {{ {body} }}") as module:
         argument = module.body.operations[0].regions[0].blocks[0].arguments[0]
         assert split_constant(argument) == (argument, 0)
         assert split_constant(walk(module, "arith.constant")[0].results[0]) == (None, 7)
@@ -167,7 +144,5 @@ def test_constants_are_added_last(lines: list[str], constant: int, base: str) ->
         with ir.InsertionPoint(use):
             found, number = without_constant(use.operands[0])
         assert number == constant
-        text = (
-            "None" if found is None else found.get_name() if isinstance(found.owner, ir.Block) else str(found)
-        )
-        assert base in text.replace("#map", "affine.apply")
+        is_argument = found is not None and isinstance(found.owner, ir.Block)
+        assert base in (found.get_name() if is_argument else str(found)).replace("#map", "affine.apply")
