@@ -5,30 +5,20 @@ import pickle
 import numpy as np
 import pytest
 
-from tuner.core.errors import (
-    PAYLOAD,
-    SCRIPT,
-    CandidateError,
-    Failure,
-    OpPlace,
-    Stage,
-    TunerError,
-    UsageError,
-    defect_line,
-    failing_at,
-    named_places,
-)
+from tuner.core import errors
+from tuner.core.errors import PAYLOAD, SCRIPT, CandidateError, Failure, OpPlace, Stage, TunerError, UsageError
 
-LACKING, HINT = "an operation lacks an attribute", "is the transform meant for it?"
+LACKING = "an operation lacks an attribute"
+NEEDED = f"{LACKING} that its kind needs here: is the transform meant for it?"
 
 
 def test_a_usage_error_within_is_the_candidates_failure_at_the_stage_and_others_stay() -> None:
-    with pytest.raises(CandidateError) as caught, failing_at(Stage.RUN):
+    with pytest.raises(CandidateError) as caught, errors.failing_at(Stage.RUN):
         raise UsageError("tile: found 7, allowed 8")
     assert caught.value.failure == Failure(Stage.RUN, "tile: found 7, allowed 8")
     assert isinstance(caught.value.__cause__, UsageError)
     for error in (CandidateError(Stage.VERIFY, "wrong"), TunerError("broken")):
-        with pytest.raises(TunerError) as other, failing_at(Stage.RUN):
+        with pytest.raises(TunerError) as other, errors.failing_at(Stage.RUN):
             raise error
         assert other.value is error
 
@@ -47,7 +37,7 @@ def test_the_bindings_say_a_missing_attribute_as_it_is_known_here() -> None:
 
     with ir.Context(), pytest.raises(KeyError) as raised:
         ir.Module.parse("module {}").operation.attributes["none"]
-    assert defect_line(raised.value).startswith(LACKING)
+    assert errors.defect_line(raised.value).startswith(LACKING)
 
 
 @pytest.mark.parametrize(
@@ -55,28 +45,23 @@ def test_the_bindings_say_a_missing_attribute_as_it_is_known_here() -> None:
     [
         (MemoryError(), "not enough memory"),
         (MemoryError("8 bytes"), "not enough memory: 8 bytes"),
-        (
-            KeyError("attempt to access a non-existent attribute"),
-            f"{LACKING} that its kind needs here: {HINT}",
-        ),
+        (KeyError("attempt to access a non-existent attribute"), NEEDED),
         (KeyError("x"), "KeyError: 'x'"),
         (ValueError("two\nlines"), "ValueError: two lines"),
     ],
 )
 def test_an_error_that_nobody_raised_on_purpose_is_one_line(error: Exception, line: str) -> None:
-    assert defect_line(error) == line
+    assert errors.defect_line(error) == line
     with pytest.raises(MemoryError) as raised:
         np.empty(2**59, np.float64)
-    assert defect_line(raised.value).startswith("not enough memory: Unable to allocate 4.00 EiB")
+    assert errors.defect_line(raised.value).startswith("not enough memory: Unable to allocate 4.00 EiB")
 
 
 # Places of ops are read from the reason of a failure.
 TWICE = "transform.loop.unroll at script:12:5"
 UNROLL, MATMUL = OpPlace(SCRIPT, "transform.loop.unroll", 12, 5), OpPlace(PAYLOAD, "linalg.matmul", 2, 14)
-ILLEGAL = (
-    "error: \"payload\":4:10: failed to legalize operation 'bufferization.to_tensor' that was explicitly "
-)
-ILLEGAL += 'marked illegal note: "payload":4:10: see current operation'  # as MLIR writes it
+ILLEGAL = "error: \"payload\":4:10: failed to legalize operation 'bufferization.to_tensor' that was "
+ILLEGAL += 'explicitly marked illegal note: "payload":4:10: see current operation'  # as MLIR writes it
 
 
 @pytest.mark.parametrize(
@@ -89,4 +74,4 @@ ILLEGAL += 'marked illegal note: "payload":4:10: see current operation'  # as ML
     ],
 )
 def test_each_op_is_named_once_in_the_order_of_the_reason(reason: str, places: tuple[OpPlace, ...]) -> None:
-    assert named_places(reason) == places
+    assert errors.named_places(reason) == places

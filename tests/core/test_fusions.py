@@ -2,15 +2,8 @@
 
 import pytest
 
-from tuner.core.fusions import (
-    FusionFacts,
-    TensorType,
-    WeightPacking,
-    facts_of,
-    packings_comment,
-    packings_in,
-    text_hash,
-)
+from tuner.core import fusions
+from tuner.core.fusions import FusionFacts, WeightPacking, facts_of, packings_comment, packings_in
 
 TEXT = """func.func @group(%a: memref<4x8xf32>) attributes {tuner.bytes = 128 : i64,
   tuner.contractions = 2 : i64, tuner.copy = 1 : i64, tuner.loops = array<i64: 4, 16, 8>,
@@ -34,20 +27,22 @@ def test_the_stride_of_a_convolution_is_the_last_of_its_strides(strides: str, st
 
 
 def test_a_hash_is_short_and_of_the_whole_text() -> None:
-    assert len(text_hash(TEXT)) == 12
-    assert text_hash(TEXT) != text_hash(TEXT + " ")
+    assert len(fusions.text_hash(TEXT)) == 12
+    assert fusions.text_hash(TEXT) != fusions.text_hash(TEXT + " ")
 
 
 # Values of a program in fusions.
 def test_a_tensor_has_bytes_and_a_weight_is_a_matrix_by_the_order_of_its_dimensions() -> None:
-    assert (TensorType((3, 5), "f32").bytes, TensorType((), "f64").bytes) == (60, 8)
+    assert (fusions.TensorType((3, 5), "f32").bytes, fusions.TensorType((), "f64").bytes) == (60, 8)
     assert WeightPacking(4).matrix_shape((3, 8)) == (3, 8)
     assert WeightPacking(4, order=(2, 3, 1, 0)).matrix_shape((64, 16, 3, 5)) == (240, 64)
 
 
+SEVERAL = (None, WeightPacking(48), WeightPacking(16, 2), WeightPacking(32, order=(2, 3, 1, 0)))
+
+
 def test_packings_are_written_in_a_line_and_code_without_it_has_none() -> None:
-    packings = (None, WeightPacking(48), WeightPacking(16, 2), WeightPacking(32, order=(2, 3, 1, 0)))
-    assert packings_comment(packings) == "// packings: - 48x1 16x2 32x1:2:3:1:0\n"
+    assert packings_comment(SEVERAL) == "// packings: - 48x1 16x2 32x1:2:3:1:0\n"
     assert packings_in("module {\n}\n") == ()
 
 
@@ -56,7 +51,7 @@ def test_packings_are_written_in_a_line_and_code_without_it_has_none() -> None:
     [
         (),
         (None,),
-        (None, WeightPacking(48), WeightPacking(16, 2), WeightPacking(32, order=(2, 3, 1, 0))),
+        SEVERAL,
         (WeightPacking(64), None),
         (WeightPacking(32, 2, depth=32), WeightPacking(32, 2, order=(1, 0), depth=32)),
         (WeightPacking(32, 2, order=(2, 3, 1, 0), depth=2, run=3), WeightPacking(32, 2, depth=32, run=3)),

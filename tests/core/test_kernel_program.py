@@ -1,15 +1,8 @@
 import pytest
 
+from tuner.core import gpu_code
 from tuner.core.gpu import TensorMapLayout
-from tuner.core.gpu_code import (
-    BufferMap,
-    KernelBuffer,
-    KernelProgram,
-    Launch,
-    Resources,
-    buffers_of,
-    code_sha256,
-)
+from tuner.core.gpu_code import BufferMap, KernelBuffer, KernelProgram, Launch, Resources, buffers_of
 from tuner.core.problem import Matmul
 
 
@@ -44,6 +37,6 @@ def test_the_hash_of_a_program_sees_its_tensor_maps() -> None:
         return KernelProgram("sm_90a", "//", b"", (Launch("k", (1, 1, 1), (1, 1, 1), 0, ("m",), maps),), ())
 
     wide, narrow = (BufferMap("m", "a", TensorMapLayout((64, 8), (128,), (box, 8), 6)) for box in (64, 32))
-    assert len({code_sha256(program(*maps)) for maps in ((), (wide,), (narrow,))}) == 3
+    assert len({gpu_code.code_sha256(program(*maps)) for maps in ((), (wide,), (narrow,))}) == 3
     launch = program(wide).launches[0]
     assert (launch.tensor_map("m"), launch.tensor_map("c")) == (wide, None)

@@ -6,6 +6,7 @@ import ml_dtypes
 import numpy as np
 import pytest
 
+from tuner.core import processors
 from tuner.core.errors import UsageError
 from tuner.core.fusions import NUMBER_TYPES, STORED, number_type
 from tuner.core.gpu import CHIPS, chip_of
@@ -22,29 +23,17 @@ from tuner.core.machine import (
 )
 from tuner.core.numpy_types import DTYPES
 from tuner.core.problem import INPUT_DTYPES
-from tuner.core.processors import (
-    PROCESSORS,
-    instruction_sets_of,
-    missing_on,
-    peak_set,
-    peak_source,
-    peak_text,
-    processor_of,
-    refusal,
-    require_instructions,
-)
+from tuner.core.processors import PROCESSORS, instruction_sets_of, processor_of
 from tuner.core.records import drift
 
 MACHINE = Machine("any", "any", "avx512", True, 4, 8, 32768, 1 << 20, 1 << 25, 1 << 34)
 COMPILER = Compiler("LLVM 23", (("numba-cuda-mlir", "0.6.1"), ("torch-mlir", "20261001")), "ab" * 32)
 
 
-@pytest.mark.parametrize(
-    ("isa", "width", "registers"), [("avx512", 64, 32), ("avx2", 32, 16), ("none", 16, 16)]
-)
-def test_vectors_follow_from_the_instruction_set(isa: str, width: int, registers: int) -> None:
+@pytest.mark.parametrize(("isa", "vectors"), [("avx512", (64, 32)), ("avx2", (32, 16)), ("none", (16, 16))])
+def test_vectors_follow_from_the_instruction_set(isa: str, vectors: tuple[int, int]) -> None:
     machine = replace(MACHINE, isa=isa)
-    assert (machine.vector_bytes, machine.vector_registers) == (width, registers)
+    assert (machine.vector_bytes, machine.vector_registers) == vectors
 
 
 def test_constraints_see_numbers_only() -> None:
@@ -77,14 +66,9 @@ def test_a_machine_with_tiles_goes_by_the_name_without_them_too_which_older_file
 def test_constraints_see_the_limits_of_a_chip() -> None:
     machine = gpu_machine("simulator", chip_of("sm_90a"), "PTX simulator")
     assert (machine.name, machine.chip, machine.isa) == ("simulator sm_90a", "sm_90a", "ptx")
-    assert dict(machine.limits()) == {
-        "compute_capability": 90,
-        "has_wgmma": 1,
-        "max_shared_bytes": 227 * 1024,
-        "registers_per_block": 65536,
-        "max_threads": 1024,
-        "sm_count": 0,
-    }
+    memory = {"max_shared_bytes": 227 * 1024, "registers_per_block": 65536}
+    others = {"compute_capability": 90, "has_wgmma": 1, "max_threads": 1024, "sm_count": 0}
+    assert dict(machine.limits()) == memory | others
 
 
 @pytest.mark.parametrize(
@@ -118,10 +102,8 @@ def test_the_limits_of_chips_are_the_published_ones() -> None:
 
 @pytest.mark.parametrize("name", ["sm_75", "sm_91", "sm_100a", "90", ""])
 def test_an_unknown_chip_is_refused_before_the_compiler_sees_it(name: str) -> None:
-    with pytest.raises(
-        UsageError,
-        match=rf"^chip: found '{name}', allowed sm_80, sm_86, [^;]*sm_120(; did you mean sm_(90|100)\?)?$",
-    ):
+    allowed = r"sm_80, sm_86, [^;]*sm_120(; did you mean sm_(90|100)\?)?"
+    with pytest.raises(UsageError, match=rf"^chip: found '{name}', allowed {allowed}$"):
         chip_of(name)
 
 
@@ -164,24 +146,20 @@ def test_drift_is_the_largest_difference_between_parts_of_enough_samples() -> No
 
 
 # The processors of other machines, as constraints and the code generator see them.
+ZEN_4 = ("avx2", "avx512", "avx512-bf16", "vnni")
 SETS = {
-    "haswell": ("avx2",),
+    **dict.fromkeys(("haswell", "znver3"), ("avx2",)),
     "skylake-avx512": ("avx2", "avx512"),
-    "cascadelake": ("avx2", "avx512", "vnni"),
-    "icelake-server": ("avx2", "avx512", "vnni"),
-    "sapphirerapids": ("avx2", "avx512", "avx512-bf16", "vnni", "amx-bf16", "amx-int8"),
-    "graniterapids": ("avx2", "avx512", "avx512-bf16", "vnni", "amx-bf16", "amx-int8"),
-    "znver3": ("avx2",),
-    "znver4": ("avx2", "avx512", "avx512-bf16", "vnni"),
-    "znver5": ("avx2", "avx512", "avx512-bf16", "vnni"),
+    **dict.fromkeys(("cascadelake", "icelake-server"), ("avx2", "avx512", "vnni")),
+    **dict.fromkeys(("znver4", "znver5"), ZEN_4),
+    **dict.fromkeys(("sapphirerapids", "graniterapids"), (*ZEN_4, "amx-bf16", "amx-int8")),
 }
 
 
 def test_constraints_see_a_described_processor_like_one_that_is_here() -> None:
     machine = processor_of("sapphirerapids").machine
-    assert machine.name == (
-        "sapphirerapids (described, avx512 bf16 vnni amx_bf16 amx_int8, caches 48K/2M/105M)"
-    )
+    offers = "avx512 bf16 vnni amx_bf16 amx_int8"
+    assert machine.name == f"sapphirerapids (described, {offers}, caches 48K/2M/105M)"
     limits = dict(machine.limits())
     assert (limits["vector_bytes"], limits["has_amx_bf16"], limits["cores"]) == (64, 1, 56)
     assert (limits["l1_bytes"], limits["l2_bytes"], limits["l3_bytes"]) == (48 << 10, 2 << 20, 105 << 20)
@@ -196,13 +174,12 @@ def test_each_processor_offers_what_its_products_do() -> None:
 
 
 def test_an_unknown_processor_is_refused_with_those_that_are_known() -> None:
-    with pytest.raises(
-        UsageError, match=r"^cpu: found 'saphirerapids', allowed haswell, .*, znver5; did you mean sapphire"
-    ):
+    line = r"^cpu: found 'saphirerapids', allowed haswell, .*, znver5; did you mean sapphire"
+    with pytest.raises(UsageError, match=line):
         processor_of("saphirerapids")
 
 
-# What a processor offers, and the refusal of code that needs more.
+# What a processor offers, and the processors.refusal of code that needs more.
 PLAIN = replace(MACHINE, has_bf16=False, processor="AMD EPYC")
 
 
@@ -230,26 +207,21 @@ def test_a_machine_offers_what_it_has() -> None:
 )
 def test_the_fastest_products_are_taken(has: str, dtype: str, name: str, source: str) -> None:
     machine = replace(PLAIN, **{f"has_{each}": True for each in has.split()})  # type: ignore[arg-type]
-    assert (peak_set(dtype, machine), peak_source(dtype, machine)) == (name, source)
+    assert (processors.peak_set(dtype, machine), processors.peak_source(dtype, machine)) == (name, source)
 
 
 def test_types_with_the_same_instructions_are_named_together() -> None:
     both = replace(PLAIN, has_amx_bf16=True, has_amx_int8=True)
-    assert peak_text(both) == "f32, f64 by FMA; bf16, i8 by AMX"
-    assert peak_text(PLAIN) == "f32, f64, bf16 by FMA; i8 by products of 16-bit integers"
+    assert processors.peak_text(both) == "f32, f64 by FMA; bf16, i8 by AMX"
+    assert processors.peak_text(PLAIN) == "f32, f64, bf16 by FMA; i8 by products of 16-bit integers"
 
 
 def test_what_is_missing_is_named_in_the_order_of_the_needs() -> None:
     needs = ("vnni", "avx512", "amx-int8")
-    assert missing_on(PLAIN, needs) == ("vnni", "amx-int8")
-    assert refusal(PLAIN, needs) == "needs vnni and amx-int8, which AMD EPYC does not offer"
-    assert refusal(PLAIN, ("avx2",)) == ""
-    require_instructions(PLAIN, ("avx512",), "best.mlir")
-    unknown = (
-        r"^best.mlir: needs amx-fp16, which AMD EPYC does not offer; tuner t"  # script of a later version
-    )
-    with pytest.raises(UsageError, match=unknown):
-        require_instructions(PLAIN, ("amx-fp16",), "best.mlir")
-
-
-# By which instructions the peak of a processor is measured.
+    assert processors.missing_on(PLAIN, needs) == ("vnni", "amx-int8")
+    assert processors.refusal(PLAIN, needs) == "needs vnni and amx-int8, which AMD EPYC does not offer"
+    assert processors.refusal(PLAIN, ("avx2",)) == ""
+    processors.require_instructions(PLAIN, ("avx512",), "best.mlir")
+    line = r"^best.mlir: needs amx-fp16, which AMD EPYC does not offer; tuner t"  # script of a later version
+    with pytest.raises(UsageError, match=line):
+        processors.require_instructions(PLAIN, ("amx-fp16",), "best.mlir")

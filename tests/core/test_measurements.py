@@ -9,21 +9,13 @@ import pytest
 from tests.db.values import MACHINE
 from tests.library.bundle.values import GPU
 from tests.trials import measurement
+from tuner.core import remote_results
 from tuner.core.gpu import CLOCK_FLOP
 from tuner.core.interfaces import fastest_baseline
 from tuner.core.machine import HostConditions, Machine, Roofline
 from tuner.core.problem import BatchMatmul, Matmul, Problem
 from tuner.core.records import Measurement, Verdict
-from tuner.core.remote_results import (
-    GPU_HZ,
-    MOST_SAMPLES,
-    most_flop_per_s,
-    why_impossible,
-    why_inconsistent,
-    why_no_baseline,
-    why_no_roofline,
-    why_no_verdict,
-)
+from tuner.core.remote_results import most_flop_per_s, why_impossible, why_inconsistent, why_no_verdict
 from tuner.core.round_quality import RoundQuality, round_quality
 from tuner.core.runs import Baseline, LibraryTime
 
@@ -51,7 +43,7 @@ OF_SAMPLES = "allowed one of its samples"
     ("changes", "why"),
     [
         ({"samples_s": ()}, "found 0 samples"),
-        ({"samples_s": (1e-3,) * (MOST_SAMPLES + 1)}, "found 10001 samples"),
+        ({"samples_s": (1e-3,) * (remote_results.MOST_SAMPLES + 1)}, "found 10001 samples"),
         ({"inner_calls": 0}, "found 0 calls per sample"),
         ({"inner_calls": 2**40}, f"found {2**40} calls per sample"),
         ({"median_s": 2e-3, "interval_s": (1e-3, 2e-3)}, f"found a median of 0.002 s, {OF_SAMPLES}"),
@@ -75,7 +67,7 @@ def test_a_kernel_above_the_peak_of_its_machine_is_refused() -> None:
     assert why_impossible(times(1.01 * fastest_s), PROBLEM, limit) == ""
     assert why_impossible(times(0.99 * fastest_s), PROBLEM, limit).endswith("on such a machine")
     baseline = Baseline("BLAS", 1, times(0.99 * fastest_s))
-    assert why_no_baseline(baseline, PROBLEM, limit).startswith("baseline: found a time of")
+    assert remote_results.why_no_baseline(baseline, PROBLEM, limit).startswith("baseline: found a time of")
 
 
 @pytest.mark.parametrize(
@@ -104,7 +96,8 @@ def test_the_limit_lies_above_documented_peaks_by_less_than_ten_times(
 def test_what_is_unknown_of_a_machine_limits_less() -> None:
     """Of a GPU whose multiprocessors are unknown the largest product counts; a name alone limits nothing."""
     unknown = replace(GPU, physical_cores=0)
-    assert most_flop_per_s(Matmul(64, 32, 16, "f16"), unknown, 0) == CLOCK_FLOP["sm_90"]["f16"] * 132 * GPU_HZ
+    limit = CLOCK_FLOP["sm_90"]["f16"] * 132 * remote_results.GPU_HZ
+    assert most_flop_per_s(Matmul(64, 32, 16, "f16"), unknown, 0) == limit
     assert most_flop_per_s(PROBLEM, NAMED_ONLY, 1) == math.inf
     assert why_impossible(times(1e-10), Matmul(4096, 4096, 4096), math.inf) == ""
 
@@ -117,28 +110,22 @@ def test_of_a_fusion_the_narrowest_numbers_count() -> None:
     assert most_flop_per_s(mixed, MACHINE, 1) == most_flop_per_s(Matmul(64, 32, 16, "bf16"), MACHINE, 1)
 
 
-OTHER_ERRORS = (-0.1, 1.5, math.nan, math.inf)
-
-
-@pytest.mark.parametrize(
-    ("error", "elements", "why"),
-    [
-        *((1.0, elements, "") for elements in (0, 1, 3 * 64 * 32)),
-        *((0.5, n, f"found {n} compared elements, allowed 0 to 6144") for n in (-7, 3 * 64 * 32 + 1)),
-        *((error, 4, f"found an error of {error:g} tolerances, allowed 0 to 1") for error in OTHER_ERRORS),
-    ],
+VERDICTS = (
+    *((1.0, n, "") for n in (0, 1, 3 * 64 * 32)),
+    *((0.5, n, f"found {n} compared elements, allowed 0 to 6144") for n in (-7, 3 * 64 * 32 + 1)),
+    *((e, 4, f"found an error of {e:g} tolerances, allowed 0 to 1") for e in (-0.1, 1.5, math.nan, math.inf)),
 )
+
+
+@pytest.mark.parametrize(("error", "elements", "why"), VERDICTS)
 def test_a_verdict_is_of_elements_of_c_within_the_tolerance(error: float, elements: int, why: str) -> None:
     assert why_no_verdict(Verdict(error, elements), BatchMatmul(3, 64, 32, 16)) == why
 
 
-@pytest.mark.parametrize(
-    "roofline",
-    [Roofline(0.0, 1.0), Roofline(-1.0, 1.0), Roofline(1e12, 1.0), Roofline(1.0, 0.0), Roofline(1.0, 1e15)],
-)
-def test_a_roofline_of_no_machine_is_refused(roofline: Roofline) -> None:
-    assert why_no_roofline(roofline, 1e11).startswith("found a roofline of")
-    assert why_no_roofline(Roofline(1e10, 1e10), 1e11) == ""
+@pytest.mark.parametrize("rates", [(0.0, 1.0), (-1.0, 1.0), (1e12, 1.0), (1.0, 0.0), (1.0, 1e15)])
+def test_a_roofline_of_no_machine_is_refused(rates: tuple[float, float]) -> None:
+    assert remote_results.why_no_roofline(Roofline(*rates), 1e11).startswith("found a roofline of")
+    assert remote_results.why_no_roofline(Roofline(1e10, 1e10), 1e11) == ""
 
 
 QUIET = HostConditions(0.1, 0.02, 0.001, 0.0, 0.0, 1e-3, 0.01)
@@ -165,16 +152,16 @@ def test_a_quiet_round_can_be_relied_on_and_comes_before_a_disturbed_one() -> No
     assert found.rank < quality(noise=0.02).rank < quality(waited_share=0.051).rank
 
 
+BUSY = {"anchor_drift": 0.4, "others_cores": 1.0}
+DRIFTED = "the reference kernel drifted by 40% (noise floor 1.0%)"
+
+
 @pytest.mark.parametrize(
     ("changes", "symptom", "cause"),
     [
         ({"noise": 0.3}, "two timings of the same code differ by 30%", "no other program was seen"),
-        (
-            {"anchor_drift": 0.4, "others_cores": 1.0},
-            "the reference kernel drifted by 40% (noise floor 1.0%)",
-            "load, other programs kept 1.0 processors busy",
-        ),
-        ({"anchor_drift": 0.4}, "the reference kernel drifted by 40%", "throttling or another clock"),
+        (BUSY, DRIFTED, "load, other programs kept 1.0 processors busy"),
+        ({"anchor_drift": 0.4}, DRIFTED, "throttling or another clock"),
         ({"quietest_s": 1e-3 / 1.5}, "the reference kernel was slower than earlier by 50%", "another clock"),
         ({"waited_share": 0.5}, "did not run all the time", "the timed threads waited 50% of the time"),
         ({"stolen_share": 0.2}, "did not run all the time", "steal time, the hypervisor took 20%"),
@@ -217,11 +204,8 @@ def test_the_fastest_comes_first_and_failures_last() -> None:
     found, alone = fastest_baseline([SLOW, FAST], [failed]), fastest_baseline([SLOW], [failed])
     assert found is not None
     assert (found.name, found.measurement) == ("MKL 2026.2 avx512", FAST[1].measurement)
-    assert found.libraries == (
-        LibraryTime("mkl", "MKL 2026.2 avx512", 1.0, (1.0, 2.0)),
-        LibraryTime("blis", "BLIS 1.0 skx", 2.0, (2.0, 4.0)),
-        failed,
-    )
+    mkl = LibraryTime("mkl", "MKL 2026.2 avx512", 1.0, (1.0, 2.0))
+    assert found.libraries == (mkl, LibraryTime("blis", "BLIS 1.0 skx", 2.0, (2.0, 4.0)), failed)
     assert alone is not None
     assert [each.library for each in alone.libraries] == ["blis", "onednn"]
     assert fastest_baseline([SLOW]) == SLOW[1]  # no choice

@@ -8,46 +8,38 @@ import pytest
 from hypothesis import given
 from hypothesis import strategies as st
 
+from tuner.core import problem as problems
 from tuner.core.errors import UsageError
 from tuner.core.problem import (
-    EPILOGUES,
-    I8_DEPTH_LIMIT,
     INPUT_DTYPES,
-    LAYOUTS,
-    NARROW_OUTPUTS,
-    SIZE_LIMIT,
     BatchMatmul,
     Matmul,
     Problem,
-    narrow_output,
-    natural_output,
-    output_names,
     parse_shape,
     parse_sizes,
-    shape_text,
     split_extents,
 )
 
 
 def sizes_for(dtype: str, sizes: tuple[int, int, int]) -> tuple[int, int, int]:
     m, n, k = sizes
-    return (m, n, min(k, I8_DEPTH_LIMIT)) if dtype == "i8" else sizes
+    return (m, n, min(k, problems.I8_DEPTH_LIMIT)) if dtype == "i8" else sizes
 
 
-SIZES = st.tuples(*[st.integers(1, SIZE_LIMIT)] * 3)
-TYPES = st.sampled_from(
-    [(dtype, "") for dtype in INPUT_DTYPES]
-    + [(dtype, output) for dtype, outputs in NARROW_OUTPUTS.items() for output in outputs]
-)
-PROBLEMS = st.builds(
-    lambda sizes, types, layout, epilogue: Problem(
-        "matmul", sizes_for(types[0], sizes), types[0], layout, epilogue, types[1]
-    ),
-    SIZES,
-    TYPES,
-    st.sampled_from(LAYOUTS),
-    st.sampled_from(EPILOGUES),
-)
+SIZES = st.tuples(*[st.integers(1, problems.SIZE_LIMIT)] * 3)
+NARROW = [(dtype, output) for dtype, outputs in problems.NARROW_OUTPUTS.items() for output in outputs]
+TYPES = st.sampled_from([*((dtype, "") for dtype in INPUT_DTYPES), *NARROW])
+FORMS = st.sampled_from(problems.LAYOUTS), st.sampled_from(problems.EPILOGUES)
+
+
+@st.composite
+def drawn_problems(draw: st.DrawFn) -> Problem:
+    (dtype, output), sizes = draw(TYPES), draw(SIZES)
+    layout, epilogue = map(draw, FORMS)
+    return Problem("matmul", sizes_for(dtype, sizes), dtype, layout, epilogue, output)
+
+
+OUTPUT = "^output dtype: found"
 
 
 @pytest.mark.parametrize(
@@ -55,14 +47,9 @@ PROBLEMS = st.builds(
     [
         ({"operation": "conv"}, r"^operation: found 'conv', allowed matmul, batch_matmul$"),
         ({"dtype": "f8"}, r"^dtype: found 'f8', allowed f32, f64, bf16"),
-        *(
-            ({"dtype": dtype, "output": output}, rf"^output dtype: found '{output}', allowed {allowed}$")
-            for dtype, output, allowed in (
-                ("f16", "bf16", "f32 or f16 for dtype f16"),
-                ("e4m3", "e4m3", "f32 or f16 or bf16 for dtype e4m3"),
-                ("tf32", "tf32", "f32 for dtype tf32"),
-            )
-        ),
+        ({"dtype": "f16", "output": "bf16"}, f"{OUTPUT} 'bf16', allowed f32 or f16 for dtype f16$"),
+        ({"dtype": "e4m3", "output": "e4m3"}, f"{OUTPUT} 'e4m3', allowed f32 or f16 or bf16 for dtype e4m3$"),
+        ({"dtype": "tf32", "output": "tf32"}, f"{OUTPUT} 'tf32', allowed f32 for dtype tf32$"),
         ({"layout": "tt"}, r"^layout: found 'tt', allowed nn, nt, tn$"),
         ({"epilogue": "gelu"}, r"^epilogue: found 'gelu', allowed none, bias_relu"),
         ({"sizes": (1, 1)}, r"^sizes: found \(1, 1\), allowed three numbers \(m, n, k\)$"),
@@ -94,16 +81,14 @@ def test_a_shape_is_read_as_written_and_a_batch_leads_it(batch: int, sizes: tupl
     assert split_extents("matmul", Matmul(*sizes).extents) == (1, sizes)
 
 
-NO_SHAPES = ("", "1x2x", "1x2x-3", "1 x2x3", "1x2x3\n", "axbxc", "1.0x2x3", "1x2x3x4x5", "9" * 5000)
-
-
-@pytest.mark.parametrize(
-    ("operation", "text"),
-    [
-        *(("matmul", text) for text in NO_SHAPES),
-        *(("batch_matmul", text) for text in ("", "1x2x3x4x5", "1x2x3x")),
-    ],
+NO_SHAPES = (
+    *(("matmul", text) for text in ("", "1x2x", "1x2x-3", "1 x2x3", "1x2x3\n", "axbxc", "1.0x2x3")),
+    *(("matmul", "1x2x3x4x5"), ("matmul", "9" * 5000)),
+    *(("batch_matmul", text) for text in ("", "1x2x3x4x5", "1x2x3x")),
 )
+
+
+@pytest.mark.parametrize(("operation", "text"), NO_SHAPES)
 def test_a_shape_that_is_none_is_quoted(operation: str, text: str) -> None:
     allowed = "MxNxK such as 512x512x512" if operation == "matmul" else "BxMxNxK such as 8x512x512x512"
     with pytest.raises(UsageError, match=rf"^shape: found .*, allowed {allowed}$"):
@@ -125,24 +110,18 @@ def test_a_shape_of_another_number_of_sizes_says_what_to_type(operation: str, te
         parse_sizes(operation, text)
 
 
-@pytest.mark.parametrize(
-    ("operation", "text", "shape"),
-    [
-        (None, "512X512X0512", "512x512x512"),
-        ("matmul", "7x8x9", "7x8x9"),
-        (None, "2X7X8X9", "2x7x8x9"),
-        ("batch_matmul", "2x7x8x9", "2x7x8x9"),
-    ],
-)
-def test_a_shape_is_spelled_as_a_problem_spells_it(operation: str | None, text: str, shape: str) -> None:
-    assert shape_text(operation, text) == shape
+def test_a_shape_is_spelled_as_a_problem_spells_it() -> None:
+    assert problems.shape_text(None, "512X512X0512") == "512x512x512"
+    assert problems.shape_text(None, "2X7X8X9") == "2x7x8x9"
+    for operation, text in (("matmul", "7x8x9"), ("batch_matmul", "2x7x8x9")):
+        assert problems.shape_text(operation, text) == text
 
 
 @pytest.mark.parametrize("size", [np.int64(7), np.uint8(7), np.int32(7)])
 def test_integers_of_numpy_become_pythons(size: int) -> None:
-    problems = Matmul(size, size, size), BatchMatmul(size, size, size, size)
-    assert problems == (Matmul(7, 7, 7), BatchMatmul(7, 7, 7, 7))
-    assert all(type(extent) is int for problem in problems for extent in problem.extents)
+    found = Matmul(size, size, size), BatchMatmul(size, size, size, size)
+    assert found == (Matmul(7, 7, 7), BatchMatmul(7, 7, 7, 7))
+    assert all(type(extent) is int for problem in found for extent in problem.extents)
 
 
 @pytest.mark.parametrize("size", [True, np.True_, np.float64(7), 7.0, "7", None])
@@ -162,33 +141,29 @@ def test_a_batch_counts_each_matrix_and_one_bias() -> None:
     assert (problem.rows, dict(problem.variables())["batch"]) == (14, 7)
 
 
-@given(PROBLEMS, PROBLEMS)
+@given(drawn_problems(), drawn_problems())
 def test_only_equal_problems_share_a_key(one: Problem, other: Problem) -> None:
     assert (one.key == other.key) == (one == other)
 
 
-@pytest.mark.parametrize(
-    ("problem", "key"),
-    [
-        (Matmul(2, 3, 5), "matmul 2x3x5 f32 nn none"),
-        (Matmul(2, 3, 5, align=64), "matmul 2x3x5 f32 nn none align=64"),
-        (BatchMatmul(2, 2, 3, 5, align="any"), "batch_matmul 2x2x3x5 f32 nn none align=any"),
-        (Matmul(2, 3, 5, align=64, cache="cold"), "matmul 2x3x5 f32 nn none align=64 cache=cold"),
-        (Matmul(2, 3, 5, "f16"), "matmul 2x3x5 f16 nn none"),
-        (Matmul(2, 3, 5, "f16", output="f16"), "matmul 2x3x5 f16->f16 nn none"),
-    ],
-)
-def test_alignment_cache_and_narrow_output_are_in_the_key_but_for_the_usual(
-    problem: Problem, key: str
-) -> None:
-    assert problem.key == key
+KEYS = {
+    "matmul 2x3x5 f32 nn none": Matmul(2, 3, 5),
+    "matmul 2x3x5 f32 nn none align=64": Matmul(2, 3, 5, align=64),
+    "batch_matmul 2x2x3x5 f32 nn none align=any": BatchMatmul(2, 2, 3, 5, align="any"),
+    "matmul 2x3x5 f32 nn none align=64 cache=cold": Matmul(2, 3, 5, align=64, cache="cold"),
+    "matmul 2x3x5 f16 nn none": Matmul(2, 3, 5, "f16"),
+    "matmul 2x3x5 f16->f16 nn none": Matmul(2, 3, 5, "f16", output="f16"),
+}
 
 
-@pytest.mark.parametrize(("dtype", "align", "offset"), [("f32", 16, 16), ("f64", 64, 0), ("i8", "any", 4)])
-def test_operands_lie_past_a_cache_line_as_their_alignment_says(
-    dtype: str, align: str | int, offset: int
-) -> None:
-    assert Matmul(2, 3, 5, dtype, align=align).offset_bytes == offset
+@pytest.mark.parametrize("key", KEYS)
+def test_alignment_cache_and_narrow_output_are_in_the_key_but_for_the_usual(key: str) -> None:
+    assert KEYS[key].key == key
+
+
+def test_operands_lie_past_a_cache_line_as_their_alignment_says() -> None:
+    for dtype, align, offset in (("f32", 16, 16), ("f64", 64, 0), ("i8", "any", 4)):
+        assert Matmul(2, 3, 5, dtype, align=align).offset_bytes == offset
 
 
 def test_flop_and_bytes_count_each_element_once_and_constraints_see_them() -> None:
@@ -202,46 +177,43 @@ def test_flop_and_bytes_count_each_element_once_and_constraints_see_them() -> No
 
 
 @pytest.mark.parametrize(
-    ("problem", "stored", "accumulator", "result", "bytes_of_both"),
+    ("dtype", "output", "types", "bytes_of_both"),  # types: stored, accumulator, result
     [
-        (Matmul(1, 1, 1, "f32"), "f32", "f32", "f32", (4, 4)),
-        (Matmul(1, 1, 1, "f64"), "f64", "f64", "f64", (8, 8)),
-        (Matmul(1, 1, 1, "tf32"), "f32", "f32", "f32", (4, 4)),
-        (Matmul(1, 1, 1, "f16"), "f16", "f32", "f32", (2, 4)),
-        (Matmul(1, 1, 1, "f16", output="f16"), "f16", "f32", "f16", (2, 2)),
-        (Matmul(1, 1, 1, "bf16", output="bf16"), "bf16", "f32", "bf16", (2, 2)),
-        (Matmul(1, 1, 1, "i8"), "i8", "i32", "i32", (1, 4)),
-        (Matmul(1, 1, 1, "e4m3"), "f8E4M3FN", "f32", "f32", (1, 4)),
-        (Matmul(1, 1, 1, "e5m2", output="bf16"), "f8E5M2", "f32", "bf16", (1, 2)),
+        ("f32", "", ("f32", "f32", "f32"), (4, 4)),
+        ("f64", "", ("f64", "f64", "f64"), (8, 8)),
+        ("tf32", "", ("f32", "f32", "f32"), (4, 4)),
+        ("f16", "", ("f16", "f32", "f32"), (2, 4)),
+        ("f16", "f16", ("f16", "f32", "f16"), (2, 2)),
+        ("bf16", "bf16", ("bf16", "f32", "bf16"), (2, 2)),
+        ("i8", "", ("i8", "i32", "i32"), (1, 4)),
+        ("e4m3", "", ("f8E4M3FN", "f32", "f32"), (1, 4)),
+        ("e5m2", "bf16", ("f8E5M2", "f32", "bf16"), (1, 2)),
     ],
 )
 def test_types_follow_from_dtype_and_output(
-    problem: Problem, stored: str, accumulator: str, result: str, bytes_of_both: tuple[int, int]
+    dtype: str, output: str, types: tuple[str, ...], bytes_of_both: tuple[int, int]
 ) -> None:
-    assert (problem.stored_dtype, problem.accumulator, problem.result_dtype) == (stored, accumulator, result)
+    problem = Matmul(1, 1, 1, dtype, output=output)
+    assert (problem.stored_dtype, problem.accumulator, problem.result_dtype) == types
     assert (problem.input_bytes, problem.output_bytes) == bytes_of_both
 
 
 @pytest.mark.parametrize("dtype", INPUT_DTYPES)
 def test_the_natural_output_said_aloud_is_the_same_problem(dtype: str) -> None:
-    assert Matmul(8, 8, 8, dtype, output=natural_output(dtype)) == Matmul(8, 8, 8, dtype)
-    assert all(Matmul(8, 8, 8, dtype, output=name).result_dtype == name for name in output_names(dtype))
-    assert narrow_output(dtype, "f8") == "f8"
+    assert Matmul(8, 8, 8, dtype, output=problems.natural_output(dtype)) == Matmul(8, 8, 8, dtype)
+    for name in problems.output_names(dtype):
+        assert Matmul(8, 8, 8, dtype, output=name).result_dtype == name
+    assert problems.narrow_output(dtype, "f8") == "f8"
 
 
 def test_types_of_numpy_are_taken_and_others_refused() -> None:
-    types = {
-        "f32": (np.float32, "float32"),
-        "f64": (np.dtype("float64"),),
-        "bf16": (ml_dtypes.bfloat16, "bfloat16"),
-        "f16": (np.float16,),
-        "i8": (np.int8,),
-        "e4m3": (np.dtype(ml_dtypes.float8_e4m3fn),),
-        "e5m2": (ml_dtypes.float8_e5m2,),
-    }
-    for name, dtypes in types.items():
-        for dtype in dtypes:
-            assert Matmul(8, 8, 8, dtype=dtype) == Matmul(8, 8, 8, dtype=name)
+    types = (
+        *(("f32", np.float32), ("f32", "float32"), ("f64", np.dtype("float64")), ("f16", np.float16)),
+        *(("bf16", ml_dtypes.bfloat16), ("bf16", "bfloat16"), ("i8", np.int8)),
+        *(("e4m3", np.dtype(ml_dtypes.float8_e4m3fn)), ("e5m2", ml_dtypes.float8_e5m2)),
+    )
+    for name, dtype in types:
+        assert Matmul(8, 8, 8, dtype=dtype) == Matmul(8, 8, 8, dtype=name)
     with pytest.raises(UsageError, match=r"^dtype: found .*complex64.*, allowed f32, f64, bf16"):
         Matmul(8, 8, 8, dtype=np.complex64)
     with pytest.raises(UsageError, match=r"^output dtype: found 3, allowed f32 or bf16 for dtype bf16$"):

@@ -13,63 +13,25 @@ from hypothesis import example, given
 from hypothesis import strategies as st
 
 from tests.library.bundle.values import NOW, RESULTS, WRONG, measured, pending
+from tuner.core import serialization
 from tuner.core.errors import UsageError
 from tuner.core.remote_results import MeasuredTrial, Origin, PendingTrial, RemoteResults
-from tuner.core.serialization import (
-    CONTROLS,
-    decode,
-    encode,
-    form,
-    has_secret,
-    known_part,
-    masked,
-    number,
-    parsed,
-    printable,
-    printable_lines,
-    read_text,
-    read_text_or_stdin,
-    require_format,
-    whole,
-    without_secrets,
-)
+from tuner.core.serialization import decode, encode, has_secret, known_part, masked, without_secrets
 from tuner.fleet.work import inflate
 
 SECRET = "hunter2Q"
 ENCODED = "".join(f"%{ord(character):02X}" for character in SECRET)
+SCHEMES = ("postgresql://", "postgresql//", "postgresql:/", "postgresql:", "postgress://", "mysql://")
+KEYS = ("password={}", "sslmode=require&password={}", "PASSWORD={}&user=u", "passwd={}", "pw={}", "pwd={}")
+MORE_KEYS = ("sslpassword={};x=y", "oauth_client_secret={}", "p%61ssword={}", "options=-c%20my.password%3D{}")
 FORMS = (  # of addresses, with a password in each place that one may have
-    "postgresql://u:{}@h/d",
-    "postgresql://:{}@h/d",
-    "postgresql://u:{}@h:5432/d?sslmode=require",
-    "postgresql://u:p@{}@h/d",
-    "postgresql://u:{}/more@h/d",
-    "postgresql://u:{}?more@h/d",
-    "postgresql://h/d?password={}",
-    "postgresql://h/d?sslmode=require&password={}",
-    "postgresql://h/d?PASSWORD={}&user=u",
-    "postgresql://h/d?passwd={}",
-    "postgresql://h/d?pw={}",
-    "postgresql://h/d?pwd={}",
-    "postgresql://h/d?sslpassword={};x=y",
-    "postgresql://h/d?oauth_client_secret={}",
-    "postgresql://h/d?p%61ssword={}",
-    "postgresql://h/d?options=-c%20my.password%3D{}",
-    "postgresql//u:{}@h/d",
-    "postgresql:/u:{}@h/d",
-    "postgresql:u:{}@h/d",
-    "postgres//h/d?password={}",
-    "postgress://u:{}@h/d",
-    "mysql://u:{}@h/d",
-    "postgresql+asyncpg://u:{}@h/d",
-    "postgresql://u:{}@h:port/d",
-    "u:{}@postgresql://h/d",
-    "u:{}@h/d",
-    "//u:{}@h/d",
-    "host=h user=u password={}",
-    "host=h password = {}",
-    "sqlite://u:{}@/a.db",
-    "sqlite:///a.db?password={}",
-    "results.db?password={}",
+    *(f"{scheme}u:{{}}@h/d" for scheme in (*SCHEMES, "postgresql+asyncpg://", "", "//")),
+    *(f"postgresql://{rest}" for rest in (":{}@h/d", "u:{}@h:5432/d?sslmode=require", "u:{}@h:port/d")),
+    *(f"postgresql://u:{secret}@h/d" for secret in ("p@{}", "{}/more", "{}?more")),
+    *(f"postgresql://h/d?{key}" for key in (*KEYS, *MORE_KEYS)),
+    *("postgres//h/d?password={}", "u:{}@postgresql://h/d", "sqlite://u:{}@/a.db"),
+    *("host=h user=u password={}", "host=h password = {}"),
+    *("sqlite:///a.db?password={}", "results.db?password={}"),
 )
 
 
@@ -149,16 +111,15 @@ def test_what_does_not_fit_is_reported_by_place(path: tuple[str, ...], found: ob
         decode(MeasuredTrial, document, "file")
 
 
-def of(pair: tuple[float, float]) -> complex:
-    return complex(*pair)
+AS_PAIR = serialization.form(tuple[float, float], lambda z: (z.real, z.imag), lambda pair: complex(*pair))
 
 
 @dataclass(frozen=True)
 class Part:
-    share: Annotated[float, number("a share", lambda share: 0 <= share <= 1)]
-    count: Annotated[int, whole(1)] | None = None
+    share: Annotated[float, serialization.number("a share", lambda share: 0 <= share <= 1)]
+    count: Annotated[int, serialization.whole(1)] | None = None
     knobs: dict[str, int | str] = field(default_factory=dict)
-    place: complex = field(default=0j, metadata=form(tuple[float, float], lambda z: (z.real, z.imag), of))
+    place: complex = field(default=0j, metadata=AS_PAIR)
 
 
 PART = Part(0.5, 3, {"tile": 4, "order": "mn"}, 1 + 2j)
@@ -173,9 +134,8 @@ def test_what_is_written_and_read_differs_in_form_alone() -> None:
     document = through_json(PART)
     assert document["place"] == [1.0, 2.0]
     assert decode(Part, document, "file") == PART
-    assert (
-        decode(Part, known_part(Part, document | {"later": 1}, "file"), "file") == PART
-    )  # of other versions
+    of_later_version = document | {"later": 1}
+    assert decode(Part, known_part(Part, of_later_version, "file"), "file") == PART
     with pytest.raises(UsageError, match=r"^file: found 3, allowed an object$"):
         known_part(Part, 3, "file")
     document = through_json(measured(1, WRONG))
@@ -203,7 +163,7 @@ def test_what_a_field_does_not_take_is_reported_in_its_words(key: str, found: ob
 @pytest.mark.parametrize("text", ["{", "[" * 100_000, b"\xff"])
 def test_text_that_is_no_json_is_refused(text: str | bytes) -> None:
     with pytest.raises(UsageError, match=r"^file: is not JSON: "):
-        parsed(text, "file")
+        serialization.parsed(text, "file")
 
 
 @pytest.mark.parametrize(
@@ -215,18 +175,18 @@ def test_text_that_is_no_json_is_refused(text: str | bytes) -> None:
     ],
 )
 def test_a_file_of_another_program_or_version_is_refused(head: object, message: str) -> None:
-    require_format({"format": "mine", "version": 1}, "mine", 1, "file")
+    serialization.require_format({"format": "mine", "version": 1}, "mine", 1, "file")
     with pytest.raises(UsageError, match=message):
-        require_format(head, "mine", 1, "file")
+        serialization.require_format(head, "mine", 1, "file")
 
 
 # Text of users, and packed text: read whole or refused by one line, shown without what does not print.
 def test_a_file_is_read_whole_and_what_has_no_end_not_for_ever(tmp_path: Path) -> None:
     (tmp_path / "a").write_bytes("module {} // \u00fc\n".encode())
-    assert read_text(tmp_path / "a", "MLIR text") == "module {} // \u00fc\n"
-    assert read_text_or_stdin(tmp_path / "a", "MLIR text", 14 + 2) == "module {} // \u00fc\n"
+    assert serialization.read_text(tmp_path / "a", "MLIR text") == "module {} // \u00fc\n"
+    assert serialization.read_text_or_stdin(tmp_path / "a", "MLIR text", 14 + 2) == "module {} // \u00fc\n"
     with pytest.raises(UsageError, match=r"^/dev/zero: found more than 100 bytes, allowed 100$"):
-        read_text(Path("/dev/zero"), "MLIR text", 100)
+        serialization.read_text(Path("/dev/zero"), "MLIR text", 100)
 
 
 @pytest.mark.parametrize(
@@ -241,7 +201,7 @@ def test_what_is_no_text_is_refused(tmp_path: Path, name: str, content: bytes | 
     if content is not None:
         (tmp_path / name).write_bytes(content)
     with pytest.raises(UsageError, match=line):
-        read_text(tmp_path / name, "MLIR text")
+        serialization.read_text(tmp_path / name, "MLIR text")
 
 
 def test_a_dash_is_standard_input(monkeypatch: pytest.MonkeyPatch) -> None:
@@ -249,17 +209,17 @@ def test_a_dash_is_standard_input(monkeypatch: pytest.MonkeyPatch) -> None:
         monkeypatch.setattr(sys, "stdin", io.TextIOWrapper(io.BytesIO(content)))
 
     given(b"module {}")
-    assert read_text_or_stdin(Path("-"), "MLIR text") == "module {}"
+    assert serialization.read_text_or_stdin(Path("-"), "MLIR text") == "module {}"
     given(b"\xff")
     with pytest.raises(UsageError, match=r"^standard input: not PTX text: byte 0 is not UTF-8"):
-        read_text_or_stdin(Path("-"), "PTX text")
+        serialization.read_text_or_stdin(Path("-"), "PTX text")
     given(b"12345")
     with pytest.raises(UsageError, match=r"^standard input: found more than 4 bytes, allowed 4$"):
-        read_text_or_stdin(Path("-"), "PTX text", 4)
+        serialization.read_text_or_stdin(Path("-"), "PTX text", 4)
     monkeypatch.setattr(sys, "stdin", None)
     message = r"^standard input: cannot be read \(it is closed\), expected MLIR text$"
     with pytest.raises(UsageError, match=message):
-        read_text_or_stdin(Path("-"), "MLIR text")
+        serialization.read_text_or_stdin(Path("-"), "MLIR text")
 
 
 @given(st.text())
@@ -267,13 +227,13 @@ def test_a_dash_is_standard_input(monkeypatch: pytest.MonkeyPatch) -> None:
 @example("a\ttab")
 @example("µ Ω 漢字 ✓")
 def test_what_does_not_print_is_spelled_out_and_json_stays_as_it_was(text: str) -> None:
-    assert printable(text).isprintable()
-    assert CONTROLS.search(printable_lines(text)) is None
+    assert serialization.printable(text).isprintable()
+    assert serialization.CONTROLS.search(serialization.printable_lines(text)) is None
     if text.isprintable():
-        assert printable(text) == text
+        assert serialization.printable(text) == text
     if text.replace("\n", "").replace("\t", "").isprintable():
-        assert printable_lines(text) == text
-    assert json.loads(printable_lines(json.dumps({"name": text}))) == {"name": text}
+        assert serialization.printable_lines(text) == text
+    assert json.loads(serialization.printable_lines(json.dumps({"name": text}))) == {"name": text}
 
 
 MIB = 1 << 20

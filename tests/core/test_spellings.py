@@ -14,9 +14,10 @@ CPU, GPU = TargetName("cpu"), TargetName("cuda", "sm_90a")
 REPLAY = TargetName("replay", "/data/a:b.t4.json")
 
 
-@pytest.mark.parametrize(
-    ("text", "target"), [("cpu", CPU), ("cuda:sm_90a", GPU), ("replay:/data/a:b.t4.json", REPLAY)]
-)
+TARGETS = {"cpu": CPU, "cuda:sm_90a": GPU, "replay:/data/a:b.t4.json": REPLAY}
+
+
+@pytest.mark.parametrize(("text", "target"), TARGETS.items())
 def test_a_target_is_spelled_as_it_is_read(text: str, target: TargetName) -> None:
     assert TargetName.parse(text) == target
     assert target.text == str(target) == text
@@ -27,15 +28,14 @@ def test_a_replay_has_no_machine_and_a_target_is_of_its_kind_whatever_its_chip()
     assert (GPU.is_of("cuda"), GPU.is_of("simulator")) == (True, False)
 
 
-@pytest.mark.parametrize(
-    ("chosen", "text"),
-    [
-        (ChosenStrategy("first"), "first"),
-        (ChosenStrategy("of=a recording"), "of=a recording"),
-        (ChosenStrategy("mine", Path("/a=b/mine.mlir")), "mine=/a=b/mine.mlir"),
-    ],
-)
-def test_what_is_stored_reads_back(chosen: ChosenStrategy, text: str) -> None:
+STRATEGIES = {
+    **{name: ChosenStrategy(name) for name in ("first", "of=a recording")},
+    "mine=/a=b/mine.mlir": ChosenStrategy("mine", Path("/a=b/mine.mlir")),
+}
+
+
+@pytest.mark.parametrize(("text", "chosen"), STRATEGIES.items())
+def test_what_is_stored_reads_back(text: str, chosen: ChosenStrategy) -> None:
     assert chosen.text == text
     assert ChosenStrategy.parse(text) == chosen
 
@@ -48,11 +48,9 @@ def test_a_moment_is_utc_unless_it_says_otherwise() -> None:
         parse_moment("now")
 
 
-@pytest.mark.parametrize(
-    ("text", "seconds"), [("60s", 60), ("5m", 300), ("1.5h", 5400), ("7", 7), ("0.5s", 0.5)]
-)
-def test_budgets(text: str, seconds: float) -> None:
-    assert parse_seconds(text) == seconds
+def test_a_budget_is_seconds_or_has_a_unit() -> None:
+    budgets = {"60s": 60, "5m": 300, "1.5h": 5400, "7": 7, "0.5s": 0.5}
+    assert {text: parse_seconds(text) for text in budgets} == budgets
 
 
 @pytest.mark.parametrize("text", ["", "s", "0", "-5s", "5 s", "1d", "1e9", "nan", "9" * 400])
