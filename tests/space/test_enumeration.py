@@ -17,11 +17,8 @@ from tuner.space.search_space import Knob, SearchSpace
 
 
 def space(knobs: str, choices: int, *constraints: str) -> SearchSpace:
-    return SearchSpace(
-        "s",
-        tuple(Knob(name, tuple(range(choices))) for name in knobs),
-        tuple(parse(text, "f") for text in constraints),
-    )
+    every = tuple(Knob(name, tuple(range(choices))) for name in knobs)
+    return SearchSpace("s", every, tuple(parse(text, "f") for text in constraints))
 
 
 def walked(one: SearchSpace) -> Indices:
@@ -48,10 +45,8 @@ def test_large_constraints_and_small_blocks_change_nothing(monkeypatch: pytest.M
         assert np.array_equal(walked(one), whole)
     monkeypatch.setattr(enumeration, "BLOCK_ROWS", 7)
     assert np.array_equal(walked(one), whole)
-    assert np.array_equal(
-        np.concatenate(list(enumeration.cartesian_blocks(one))),
-        np.stack(np.unravel_index(np.arange(6**4), (6,) * 4), axis=1),
-    )
+    every = np.stack(np.unravel_index(np.arange(6**4), (6,) * 4), axis=1)
+    assert np.array_equal(np.concatenate(list(enumeration.cartesian_blocks(one))), every)
 
 
 def test_every_combination_looked_at_is_reported_and_first_violations_count_a_row_once() -> None:
@@ -64,9 +59,7 @@ def test_every_combination_looked_at_is_reported_and_first_violations_count_a_ro
     assert walked(empty).shape == (1, 0)
 
 
-def test_possible_needs_one_row_and_a_question_without_end_is_refused(
-    monkeypatch: pytest.MonkeyPatch,
-) -> None:
+def test_possible_needs_one_row_and_an_endless_question_is_refused(monkeypatch: pytest.MonkeyPatch) -> None:
     one = space("abcdefghij", 10, "a < b", "a > 8")
     assert enumeration.is_possible(one, one.constraints[:1])
     assert not enumeration.is_possible(one, one.constraints)
@@ -103,8 +96,7 @@ def test_keys_count_the_product_with_the_last_knob_fastest(sizes: list[int], wor
 
 
 def test_a_space_that_no_word_numbers_takes_more_words() -> None:
-    keys = keys_of(*(10,) * 50)
-    row = np.arange(50, dtype=np.uint8)[np.newaxis] % 10
+    keys, row = keys_of(*(10,) * 50), np.arange(50, dtype=np.uint8)[np.newaxis] % 10
     assert len(keys.encode(row)) == 3
     assert np.array_equal(keys.decode(keys.encode(row)), row)
 
@@ -134,9 +126,8 @@ def tuples(rows: Rows) -> list[tuple[int, ...]]:
 
 def test_a_set_within_the_limit_is_whole_and_sorted(small: None) -> None:
     rows = rows_of(space("abcd", 6, "a + b == c + d"), limit=10_000)
-    assert tuples(rows) == sorted(
-        (a, b, c, a + b - c) for a in range(6) for b in range(6) for c in range(6) if 0 <= a + b - c < 6
-    )
+    every = itertools.product(range(6), repeat=3)
+    assert tuples(rows) == sorted((a, b, c, a + b - c) for a, b, c in every if 0 <= a + b - c < 6)
     assert (rows.total, rows.is_sample) == (len(rows.index), False)
 
 

@@ -14,21 +14,16 @@ from tuner.space.expressions import parse
 from tuner.space.feasible_set import FeasibleSet, nearest_row, steps_from
 from tuner.space.search_space import Knob, SearchSpace
 
+Knobs = dict[str, tuple[Value, ...]]
+
 
 def space(
-    knobs: dict[str, tuple[Value, ...]],
-    constraints: tuple[str, ...] = (),
-    strategy: str = "s",
-    **variables: Value,
+    knobs: Knobs, constraints: tuple[str, ...] = (), strategy: str = "s", **variables: Value
 ) -> SearchSpace:
-    return SearchSpace(
-        strategy,
-        tuple(Knob(name, choices) for name, choices in knobs.items()),
-        tuple(
-            parse(text, f"f.yaml: {strategy}.constraints[{place}]") for place, text in enumerate(constraints)
-        ),
-        tuple(variables.items()),
-    )
+    where = f"f.yaml: {strategy}.constraints"
+    rules = tuple(parse(text, f"{where}[{place}]") for place, text in enumerate(constraints))
+    every = tuple(Knob(name, choices) for name, choices in knobs.items())
+    return SearchSpace(strategy, every, rules, tuple(variables.items()))
 
 
 def brute_force(one: SearchSpace) -> list[Candidate]:
@@ -42,35 +37,25 @@ def all_candidates(feasible: FeasibleSet) -> list[Candidate]:
 
 
 CONSTRAINTS = (
-    "a < 16",
-    "a <= b",
-    "a % b == 0",
-    "b == 0 or a % b == 0",
-    "a * b * c < 200",
-    "m % a == 0",
-    "c in (1, 3, 8) or d == 'x'",
-    "8 <= a + b // 2 <= 28",
-    "not (a == b and d == 'y')",
-    "(a if d == 'x' else c) > 2",
-    "max(a, b, c) <= 4 * min(a, b, c)",
-    "ceil_div(m, a) >= b",
+    *("a < 16", "a <= b", "a % b == 0", "b == 0 or a % b == 0", "a * b * c < 200", "m % a == 0"),
+    *("c in (1, 3, 8) or d == 'x'", "8 <= a + b // 2 <= 28", "not (a == b and d == 'y')"),
+    *("(a if d == 'x' else c) > 2", "max(a, b, c) <= 4 * min(a, b, c)", "ceil_div(m, a) >= b"),
 )
-CHOICES = st.lists(
-    st.sampled_from([0, 1, 2, 3, 4, 6, 8, 15, 16, 17, 32]), min_size=1, max_size=6, unique=True
-)
+SIZES = st.sampled_from([0, 1, 2, 3, 4, 6, 8, 15, 16, 17, 32])
+CHOICES = st.lists(SIZES, min_size=1, max_size=6, unique=True).map(tuple)
+NUMBERS = st.fixed_dictionaries({"a": CHOICES, "b": CHOICES, "c": CHOICES})
 
 
 @given(
-    st.fixed_dictionaries({"a": CHOICES, "b": CHOICES, "c": CHOICES}),
+    NUMBERS,
     st.lists(st.sampled_from(["x", "y", "z"]), min_size=1, unique=True),
     st.lists(st.sampled_from(CONSTRAINTS), max_size=5),
     st.integers(1, 100),
 )
 def test_backtracking_finds_what_brute_force_finds_in_the_same_order(
-    numbers: dict[str, list[int]], texts: list[str], constraints: list[str], m: int
+    numbers: Knobs, texts: list[str], constraints: list[str], m: int
 ) -> None:
-    knobs: dict[str, tuple[Value, ...]] = {name: tuple(values) for name, values in numbers.items()}
-    one = space({**knobs, "d": tuple(texts)}, tuple(constraints), m=m)
+    one = space({**numbers, "d": tuple(texts)}, tuple(constraints), m=m)
     wanted = brute_force(one)
     if not wanted:
         with pytest.raises(UsageError, match="leaves strategy s none of"):
@@ -82,16 +67,11 @@ def test_backtracking_finds_what_brute_force_finds_in_the_same_order(
     assert sum(feasible.rejected().values()) == feasible.cartesian - feasible.rows
 
 
-@given(
-    st.fixed_dictionaries({"a": CHOICES, "b": CHOICES, "c": CHOICES}),
-    st.lists(st.sampled_from(CONSTRAINTS), max_size=2),
-    st.lists(st.sampled_from(CONSTRAINTS), max_size=4),
-)
+@given(NUMBERS, *(st.lists(st.sampled_from(CONSTRAINTS), max_size=most) for most in (2, 4)))
 def test_preferences_reject_no_row_and_demote_those_that_break_one(
-    numbers: dict[str, list[int]], constraints: list[str], preferences: list[str]
+    numbers: Knobs, constraints: list[str], preferences: list[str]
 ) -> None:
-    knobs: dict[str, tuple[Value, ...]] = {name: tuple(values) for name, values in numbers.items()}
-    bare = space({**knobs, "d": ("x", "y")}, tuple(constraints), m=12)
+    bare = space({**numbers, "d": ("x", "y")}, tuple(constraints), m=12)
     one = replace(bare, preferences=tuple(parse(text, "p") for text in preferences))
     wanted = brute_force(bare)
     assume(wanted)
@@ -118,11 +98,7 @@ def test_preferences_reject_no_row_and_demote_those_that_break_one(
         ),
         ([space({}, ("m > 1",), m=2)], ["s()"]),
         (
-            [
-                space({"a": (1, 2)}),
-                space({"a": (1,)}, ("a > 1",), strategy="t"),
-                space({"c": (7,)}, strategy="u"),
-            ],
+            [space({"a": (1, 2)}), space({"a": (1,)}, ("a > 1",), "t"), space({"c": (7,)}, strategy="u")],
             ["s(a=1)", "s(a=2)", "u(c=7)"],
         ),
     ],
@@ -187,12 +163,10 @@ def test_a_point_is_counted_and_named_for_the_first_constraint_that_rejects_it()
 
 def test_a_large_set_is_enumerated_without_its_cartesian_product_and_its_counts_estimated() -> None:
     hundred = tuple(range(100))
-    knobs: dict[str, tuple[Value, ...]] = dict.fromkeys("abcdef", hundred)
-    feasible = FeasibleSet.of((space(knobs, ("a == b", "c == d", "e + f == 7", "a + c + e < 20")),))
+    rules = ("a == b", "c == d", "e + f == 7", "a + c + e < 20")
+    feasible = FeasibleSet.of((space(dict.fromkeys("abcdef", hundred), rules),))
     wanted = sum(1 for a in hundred for c in hundred for e in range(8) if a + c + e < 20)
-    assert feasible.cartesian == 100**6
-    assert feasible.rows == wanted
-    assert feasible.is_estimate
+    assert (feasible.cartesian, feasible.rows, feasible.is_estimate) == (100**6, wanted, True)
     rejected = feasible.rejected()
     assert rejected == feasible.rejected()
     assert rejected["a == b"] == pytest.approx(0.99 * 100**6, rel=0.01)
@@ -208,10 +182,8 @@ def test_rows_of_a_large_set_are_a_sample_with_the_points_asked_for(monkeypatch:
     refused = Candidate.of("s", dict.fromkeys("abcd", 3))
     spaces = (space(dict.fromkeys("abcd", ten), ("a != 3",)), space({"x": ten}, strategy="t"))
     feasible = FeasibleSet.of(spaces, (wanted, refused))
-    assert feasible.is_sample
-    assert feasible.is_estimate
+    assert (feasible.is_sample, feasible.is_estimate, feasible.total) == (True, True, 9_010)
     assert 510 <= feasible.rows <= 511
-    assert feasible.total == 9_010
     assert sum(feasible.rejected().values()) == feasible.cartesian - feasible.total
     assert feasible.row_of(refused) is None
     row = feasible.row_of(wanted)
@@ -243,13 +215,8 @@ def test_a_point_or_row_outside_the_set_is_refused(candidate: Candidate, message
 
 
 def test_the_matrix_ranks_numbers_codes_texts_and_marks_missing_knobs() -> None:
-    feasible = FeasibleSet.of(
-        (
-            space({"a": (8, 2), "order": ("mn", "nm")}, strategy="s"),
-            space({"a": (4,), "b": (1,)}, strategy="t"),
-        )
-    )
-    matrix = feasible.matrix()
+    spaces = space({"a": (8, 2), "order": ("mn", "nm")}), space({"a": (4,), "b": (1,)}, strategy="t")
+    matrix = FeasibleSet.of(spaces).matrix()
     assert matrix.names == ("strategy", "a", "order", "b")
     assert matrix.is_ordinal == (False, True, False, True)
     assert matrix.levels == (2, 3, 2, 1)

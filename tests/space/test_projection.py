@@ -24,7 +24,6 @@ ENTRIES = [
     for each in SHIPPED.strategies
     if set(each.operations) & set(OPERATIONS)
 ]
-
 KNOBS = (Knob("tile", (2, 4, 8)), Knob("block", (0, 16, 24, 32)), Knob("order", ("ij", "ji")))
 RULES = ("tile <= m", "block == 0 or (block % tile == 0 and block < m)", "order == 'ij' or m > 8")
 
@@ -99,14 +98,11 @@ def test_a_projection_of_a_shipped_strategy_is_allowed_and_its_own_projection(
     name: str, machine: Machine, draw: st.DataObject
 ) -> None:
     entry = SHIPPED.strategy(name)
-    dtype = draw.draw(st.sampled_from(entry.dtypes))
-    layout = draw.draw(st.sampled_from(entry.layouts))
-    m, n, k = (draw.draw(SIZES) for _ in range(3))
-    problem = Problem("matmul", (m, n, k), dtype, layout)
-    threads = draw.draw(st.sampled_from((1, 4)))
-    space = SHIPPED.strategy(name).space(variables_of(problem, machine, threads))
-    given_values = {knob.name: draw.draw(st.sampled_from(knob.choices)) for knob in space.knobs}
-    candidate = Candidate.of(name, given_values)
+    dtype, layout = (draw.draw(st.sampled_from(each)) for each in (entry.dtypes, entry.layouts))
+    problem = Problem("matmul", draw.draw(st.tuples(SIZES, SIZES, SIZES)), dtype, layout)
+    space = entry.space(variables_of(problem, machine, draw.draw(st.sampled_from((1, 4)))))
+    picked = {knob.name: draw.draw(st.sampled_from(knob.choices)) for knob in space.knobs}
+    candidate = Candidate.of(name, picked)
     found = Projection(space).of(candidate)
     if space.violated(candidate) is None:
         assert found == candidate

@@ -12,12 +12,8 @@ from tuner.space.search_space import ConstraintTable, Knob, Rule, SearchSpace, j
 
 
 def space(*constraints: str) -> SearchSpace:
-    return SearchSpace(
-        "s",
-        (Knob("a", (1, 2, 3)), Knob("o", ("x", "y"))),
-        tuple(parse(text, "f") for text in constraints),
-        (("m", 2),),
-    )
+    rules = tuple(parse(text, "f") for text in constraints)
+    return SearchSpace("s", (Knob("a", (1, 2, 3)), Knob("o", ("x", "y"))), rules, (("m", 2),))
 
 
 @pytest.mark.parametrize(
@@ -76,9 +72,8 @@ def test_another_knob_or_choice_is_outside(strategy: str, values: dict[str, Valu
     assert space().contains(Candidate.of(strategy, values)) is is_inside
 
 
-SPACE = SearchSpace(
-    "s", (Knob("a", (1, 2, 4)), Knob("b", (0, 3)), Knob("c", ("x", "y"))), variables=(("m", 4),)
-)
+KNOBS = (Knob("a", (1, 2, 4)), Knob("b", (0, 3)), Knob("c", ("x", "y")))
+SPACE = SearchSpace("s", KNOBS, variables=(("m", 4),))
 EVERY = np.array(list(itertools.product(range(3), range(2), range(2))))
 PICKS = {place: EVERY[:, place] for place in range(3)}
 
@@ -87,9 +82,10 @@ def of(text: str) -> Rule:
     return Rule.of(SPACE, parse(text, "f.yaml: c[0]"))
 
 
-@pytest.mark.parametrize(
-    "text", ["a < m", "a % b == 0", "c == 'x'", "a * b > 3 or c == 'y'", "m == 4", "b == 0"]
-)
+RULES = ("a < m", "a % b == 0", "c == 'x'", "a * b > 3 or c == 'y'", "m == 4", "b == 0")
+
+
+@pytest.mark.parametrize("text", RULES)
 def test_a_table_says_what_the_evaluation_says(text: str, monkeypatch: pytest.MonkeyPatch) -> None:
     quick = of(text)
     assert quick.table is not None

@@ -4,6 +4,7 @@ import pytest
 
 from tuner.core.candidate import Candidate
 from tuner.core.errors import UsageError
+from tuner.space.expressions import parse
 from tuner.space.feasible_set import FeasibleSet
 from tuner.space.file import schema, yaml
 from tuner.space.file.entries import Divisors, StrategyEntry
@@ -46,9 +47,8 @@ def test_what_is_left_out_means_all_and_everything_that_is_given_is_kept() -> No
     assert [each.name for each in entry.knobs] == ["a", "b"]
     assert [each.text for each in entry.constraints] == ["a < m", "b == 'x'"]
     assert entry.constraints[1].where == "f.yaml: strategies.s.constraints[1]"
-    assert [(each.text, each.where) for each in entry.preferences] == [
-        ("a == 2", "f.yaml: strategies.s.preferences[0]")
-    ]
+    (preference,) = entry.preferences
+    assert (preference.text, preference.where) == ("a == 2", "f.yaml: strategies.s.preferences[0]")
     assert entry.projection == (("a", 1), ("b", "y"))
     assert entry.first == (Candidate.of("s", {"a": 2, "b": "x"}),)
 
@@ -67,16 +67,11 @@ def test_what_is_left_out_means_all_and_everything_that_is_given_is_kept() -> No
         ("{powers: [16, 64]}", (16, 32, 64)),
         ("{powers: [1, 30], base: 3}", (1, 3, 9, 27)),
         ("{powers: [15, 65], base: 2}", (16, 32, 64)),
+        ("{divisors_of: k, min: 4, max: 64, extra: [7]}", Divisors(parse("k", "f"), 4, 64, (7,))),
     ],
 )
-def test_a_knob_form_gives_its_choices(form: str, choices: tuple[int | str, ...]) -> None:
+def test_a_knob_form_gives_its_choices_and_divisors_wait_for_the_problem(form: str, choices: object) -> None:
     assert knob(form) == choices
-
-
-def test_divisors_wait_for_the_problem() -> None:
-    divisors = knob("{divisors_of: k, min: 4, max: 64, extra: [7]}")
-    assert isinstance(divisors, Divisors)
-    assert (divisors.of.text, divisors.min, divisors.max, divisors.extra) == ("k", 4, 64, (7,))
 
 
 @pytest.mark.parametrize(
@@ -163,13 +158,7 @@ def test_further_problems_are_counted() -> None:
 
 
 VARIABLES = (("m", 64), ("input_bytes", 4))
-KNOBS_HEAD = """\
-strategies:
-  s:
-    ops: [matmul]
-    dtypes: [f32]
-    knobs: {a: [1, 2, 4], b: [1, 2, 4], order: [x, y]}
-"""
+KNOBS_HEAD = f"{HEAD}    knobs: {{a: [1, 2, 4], b: [1, 2, 4], order: [x, y]}}\n"
 
 
 def derived(rest: str) -> StrategyEntry:
@@ -178,25 +167,21 @@ def derived(rest: str) -> StrategyEntry:
 
 
 def test_derived_names_mean_what_they_stand_for_in_constraints_preferences_and_each_other() -> None:
-    short = derived(
-        """\
+    short = derived("""\
     let:
       cost: "threads * input_bytes if order == 'x' else row"
       threads: "a * (b + 1)"
       row: "m // a"
     constraints: ["cost <= 40", "m - threads > 56", "row != 16"]
     preferences: ["min(threads, 4) == threads"]
-"""
-    )
-    long = derived(
-        """\
+""")
+    long = derived("""\
     constraints:
       - "((a * (b + 1)) * input_bytes if order == 'x' else (m // a)) <= 40"
       - "m - (a * (b + 1)) > 56"
       - "(m // a) != 16"
     preferences: ["min((a * (b + 1)), 4) == (a * (b + 1))"]
-"""
-    )
+""")
     sets = [FeasibleSet.of((entry.space(VARIABLES),)) for entry in (short, long)]
     assert [each.total for each in sets] == [7, 7]
     assert [sets[0].candidate(row) for row in range(7)] == [sets[1].candidate(row) for row in range(7)]

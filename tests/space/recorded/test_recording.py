@@ -20,11 +20,11 @@ from tuner.space.recorded.recording import Points, Raw, RecordedTime, feasible_s
 @pytest.mark.parametrize("is_compressed", [False, True])
 @pytest.mark.parametrize("name", ["space.json", "space.t4.json", "space.t4.json.gz", "space.json.gz"])
 def test_a_file_is_read_compressed_or_not(tmp_path: Path, name: str, is_compressed: bool) -> None:
-    content = json.dumps({"results": []}).encode()
+    content = b'{"results": ["\\ud83d\\ude00"]}'  # a pair of surrogates is a character
     path = tmp_path / name
     path.write_bytes(gzip.compress(content) if is_compressed else content)
     opened = open_recorded(path)
-    assert (opened.name, opened.document) == ("space", {"results": []})
+    assert (opened.name, opened.document) == ("space", {"results": ["\U0001f600"]})
     assert opened.sha256 == hashlib.sha256(path.read_bytes()).hexdigest()
 
 
@@ -36,14 +36,11 @@ def test_only_known_suffixes_leave_the_name_and_what_prints_stays(path: str, nam
     assert name_of(Path(path)) == name
 
 
-@pytest.mark.parametrize(
-    "end",
-    [',\n"b": {"time": 2.0},', ',\n"b": {"time": 2.0}', ',\n"b": {"time": 2.0}}', ',\n"b": {"time": 2.0}}}'],
-)
+@pytest.mark.parametrize("end", ["},", "}", "}}", "}}}"])
 def test_the_cache_of_an_unfinished_run_is_closed(tmp_path: Path, end: str) -> None:
     """Kernel Tuner writes the closing braces when a run ends, and not before."""
     path = tmp_path / "cache.json"
-    path.write_text('{"kernel_name": "k", "cache": {\n"a": {"time": 1.0}' + end)
+    path.write_text('{"kernel_name": "k", "cache": {\n"a": {"time": 1.0},\n"b": {"time": 2.0' + end)
     assert open_recorded(path).document["cache"] == {"a": {"time": 1.0}, "b": {"time": 2.0}}
 
 
@@ -79,12 +76,6 @@ def test_a_missing_or_too_large_file_is_refused(tmp_path: Path, monkeypatch: pyt
     for file in (path, Path("/dev/zero")):  # which has no end
         with pytest.raises(UsageError, match="found more than 1000 bytes, allowed 1000"):
             open_recorded(file)
-
-
-def test_a_pair_of_surrogates_is_a_character(tmp_path: Path) -> None:
-    path = tmp_path / "space.json"
-    path.write_text('{"name": "\\ud83d\\ude00"}')
-    assert open_recorded(path).document == {"name": "\U0001f600"}
 
 
 def cache(**changes: Any) -> dict[str, Any]:
@@ -146,10 +137,7 @@ def test_a_cache_becomes_a_space_in_seconds(tmp_path: Path) -> None:
         ({"cache": {"1": 5}}, "found another form"),
         ({"kernel_name": "k\x1b[2J"}, r"strategy or knob: found 'k\\x1b\[2J', allowed a printable name"),
         ({"kernel_name": "a\0b"}, "allowed a printable name"),  # SQLite would end the text there
-        (
-            {"tune_params": {"block_size_x": ["\x1b[31m"], "vector": [0]}},
-            "allowed numbers and printable texts",
-        ),
+        ({"tune_params": {"block_size_x": ["\x1b["], "vector": [0]}}, "allowed numbers and printable texts"),
     ],
 )
 def test_a_damaged_cache_is_refused(tmp_path: Path, changes: dict[str, Any], message: str) -> None:

@@ -40,28 +40,25 @@ def test_every_result_has_what_the_schema_requires_and_equal_recordings_are_equa
     recording = values.recording()
     assert t4_bytes(recording, is_compressed=True) == t4_bytes(recording, is_compressed=True)
     assert gzip.decompress(t4_bytes(recording, is_compressed=True)) == t4_bytes(recording)
-    recording = dataclasses.replace(values.recording(), spaces=())
-    knobs = t4_document(recording)["metadata"]["tuner"]["knobs"]
-    assert knobs == {
-        "fabricated": {k.name: sorted(k.choices, key=str if k.is_text else None) for k in values.KNOBS}
-    }
+    unnamed = t4_document(dataclasses.replace(recording, spaces=()))
+    choices = {knob.name: sorted(knob.choices, key=str if knob.is_text else None) for knob in values.KNOBS}
+    assert unnamed["metadata"]["tuner"]["knobs"] == {"fabricated": choices}
 
 
 def test_trials_that_do_not_compare_and_a_replay_are_refused() -> None:
     other = dataclasses.replace(values.RUN, machine=fakes.OTHER_MACHINE)
     settings = dataclasses.replace(values.RUN.settings, target=TargetName.parse("replay:space"))
+    replay = dataclasses.replace(values.RUN, settings=settings)
     for runs, message in (
         ((values.RUN, other), "found trials of 2 problems, targets, machines or compilers"),
         ((), "found no trials, allowed one"),
-        (
-            (dataclasses.replace(values.RUN, settings=settings),),
-            "run 3: is a replay: only runs that measured are exported",
-        ),
+        ((replay,), "run 3: is a replay: only runs that measured are exported"),
     ):
         with pytest.raises(UsageError, match=f"t4: {message}"):
             Recording(runs, ())
 
 
+NAN = float("nan")
 RESULT = {
     "configuration": {"block": 32, "unroll": 1},
     "times": {"compilation_time": 5.0, "runtimes": [1.0, 3.0]},
@@ -70,9 +67,7 @@ RESULT = {
     "measurements": [{"name": "time", "value": 2.0, "unit": ""}],
     "objectives": ["time"],
 }
-
-
-SCORE = {"name": "score", "value": 2.0, "unit": ""}
+SCORED = {"objectives": ["score"], "measurements": [{"name": "score", "value": 2.0, "unit": ""}]}
 
 
 def foreign(*results: dict[str, Any], **metadata: Any) -> dict[str, Any]:
@@ -90,7 +85,9 @@ def point(block: int, **changes: Any) -> dict[str, Any]:
 
 
 @pytest.mark.parametrize("name", ["space.t4.json", "space.t4.json.gz"])
-def test_what_was_written_is_read_back_bit_by_bit(tmp_path: Path, name: str) -> None:
+def test_what_was_written_is_read_back_bit_by_bit_and_equal_code_keeps_equal_numbers(
+    tmp_path: Path, name: str
+) -> None:
     space = read_recorded(values.write_recording(tmp_path, name))
     assert space.rows == space.feasible.rows == 120
     assert space.feasible.spaces[0].knobs == values.KNOBS
@@ -105,13 +102,8 @@ def test_what_was_written_is_read_back_bit_by_bit(tmp_path: Path, name: str) -> 
         else:
             assert (outcome.measurement, outcome.verdict) == (record.outcome, record.verdict)
             assert outcome.time_s == record.median_s
-
-
-def test_equal_code_keeps_equal_numbers(tmp_path: Path) -> None:
-    space = read_recorded(values.write_recording(tmp_path))
-    for number in range(120):
-        ours, before = values.trial(number).record, values.trial(number - 1).record
-        is_same = bool(ours.artifact_sha256) and ours.artifact_sha256 == before.artifact_sha256
+        before = values.trial(number - 1).record.artifact_sha256
+        is_same = bool(record.artifact_sha256) and record.artifact_sha256 == before
         assert number == 0 or (space.codes[number] == space.codes[number - 1]) == is_same
 
 
@@ -176,10 +168,7 @@ def test_words_of_failure_become_stages(tmp_path: Path) -> None:
         (foreign(point(10**400)), r"knob 'block': found 1000+\.\.\., allowed numbers"),
         (foreign(point(1), RESULT | {"configuration": {"block": 2}}), "found no 'unroll' where its format"),
         (foreign(point(1), tuner={"version": 2}), r"tuner\.version: found 2, allowed 1"),
-        (
-            foreign(point(1, objectives=["score"], measurements=[SCORE])),
-            "objective 'score': found unit '', allowed a time",
-        ),
+        (foreign(point(1, **SCORED)), "objective 'score': found unit '', allowed a time"),
         ({"rows": []}, r"found the keys 'rows', allowed 'results' \(T4\) or 'cache'"),
     ],
 )
@@ -188,13 +177,11 @@ def test_what_cannot_be_read_is_refused(tmp_path: Path, document: dict[str, Any]
         read(tmp_path, document)
 
 
-def test_our_point_without_samples_keeps_its_time(tmp_path: Path) -> None:
-    document = t4_document(values.recording())
-    for result in document["results"]:
-        result["times"]["runtimes"] = []
-    timed = [one for one in read(tmp_path, document).outcomes if isinstance(one, RecordedTime)]
-    assert timed
-    assert all(one.time_s > 0 and one.samples_s == () and one.measurement is None for one in timed)
+def put(document: dict[str, Any], path: tuple[str, ...], value: object) -> None:
+    """Sets the value at a path of keys."""
+    for name in path[:-1]:
+        document = document[name]
+    document[path[-1]] = value
 
 
 @pytest.mark.drawn(4)
@@ -202,10 +189,7 @@ def test_our_point_without_samples_keeps_its_time(tmp_path: Path) -> None:
     ("path", "value", "message"),
     [
         *((("inner_calls",), value, "allowed 1 or more") for value in (0, None, "2")),
-        *(
-            (("interval_s",), value, "")
-            for value in ([2.0, 1.0], [-1.0, 1.0], [float("nan"), 1.0], ["a", "b"])
-        ),
+        *((("interval_s",), value, "") for value in ([2.0, 1.0], [-1.0, 1.0], [NAN, 1.0], ["a", "b"])),
         *((("cold_median_s",), value, "allowed a time in seconds") for value in ("long", -1.0, 0)),
         (("verdict", "max_error"), "small", "allowed "),
         (("verdict", "elements"), [], "allowed "),
@@ -216,10 +200,7 @@ def test_a_value_of_a_result_that_is_none_is_refused(
     tmp_path: Path, path: tuple[str, ...], value: object, message: str
 ) -> None:
     document = t4_document(values.recording())
-    inner = document["results"][0]["tuner"]
-    for name in path[:-1]:
-        inner = inner[name]
-    inner[path[-1]] = value
+    put(document["results"][0]["tuner"], path, value)
     with pytest.raises(UsageError, match=rf"tuner\.{'.'.join(path)}: found .*{message}"):
         read(tmp_path, document)
 
@@ -229,7 +210,7 @@ def test_a_value_of_a_result_that_is_none_is_refused(
     ("path", "found"),
     [
         (("baseline", "median_s"), 0.0),
-        (("baseline", "median_s"), float("nan")),
+        (("baseline", "median_s"), NAN),
         (("baseline", "samples_s"), [-1.0]),
         (("baseline", "interval_s"), [2.0, 1.0]),
         (("baseline", "inner_calls"), 2**63),
@@ -238,6 +219,7 @@ def test_a_value_of_a_result_that_is_none_is_refused(
         (("machine", "physical_cores"), "two"),
         (("machine", "memory_bytes"), 2**70),
         (("machine", "name"), None),
+        (("machine", "chip"), "sm_potato"),
         (("compiler", "packages"), [1]),
         (("problem", "shape"), [1.5, 2, 3]),
         *((("threads",), found) for found in (2**63, "two", 0, True, 1.5)),
@@ -250,18 +232,9 @@ def test_what_cannot_be_stored_is_refused(tmp_path: Path, path: tuple[str, ...],
     timed = {"median_s": 1.0, "interval_s": [1.0, 1.0], "inner_calls": 1, "samples_s": [1.0]}
     document["metadata"]["tuner"]["baseline"] = {"name": "library", "threads": 1, **timed}
     assert read(tmp_path, document).baseline is not None
-    inner = document["metadata"]["tuner"]
-    for name in path[:-1]:
-        inner = inner[name]
-    inner[path[-1]] = found
-    with pytest.raises(UsageError, match=rf"tuner\.{path[0]}.*: found .*, allowed "):
-        read(tmp_path, document)
-
-
-def test_a_chip_that_is_none_is_refused(tmp_path: Path) -> None:
-    document = t4_document(values.recording())
-    document["metadata"]["tuner"]["machine"]["chip"] = "sm_potato"
-    with pytest.raises(UsageError, match="found 'sm_potato', allowed"):
+    put(document["metadata"]["tuner"], path, found)
+    message = "found 'sm_potato'" if path[-1] == "chip" else rf"tuner\.{path[0]}.*: found .*"
+    with pytest.raises(UsageError, match=f"{message}, allowed "):
         read(tmp_path, document)
 
 
@@ -275,16 +248,23 @@ def test_no_word_of_our_own_part_moves_the_terminal_either(tmp_path: Path) -> No
     assert space.outcomes[0].verdict.notes == ("b\\x1b[2J",)
 
 
-def test_a_verified_trial_has_no_time_and_a_cold_median_comes_back(tmp_path: Path) -> None:
+def test_a_verified_trial_has_no_time_one_without_samples_keeps_it_and_a_cold_median_comes_back(
+    tmp_path: Path,
+) -> None:
+    document = t4_document(values.recording())
+    for result in document["results"]:
+        result["times"]["runtimes"] = []
+    outcomes = [one for one in read(tmp_path, document).outcomes if isinstance(one, RecordedTime)]
+    assert outcomes
+    assert all(one.time_s > 0 and one.samples_s == () and one.measurement is None for one in outcomes)
     trial = values.trial(0)
     verified = dataclasses.replace(trial.record, outcome=Verdict(0.5, 64))
     recording = Recording((values.RUN,), (dataclasses.replace(trial, record=verified),), (values.SPACE,))
     document = t4_document(recording)
-    assert document["results"][0]["invalidity"] == "correct"
-    assert document["results"][0]["measurements"] == []
+    (result,) = document["results"]
+    assert (result["invalidity"], result["measurements"]) == ("correct", [])
     space = read(tmp_path, document)
     assert space.outcomes == (Failure(Stage.MEASURE, "recorded without a time"),)
-    trial = values.trial(0)
     time = Measurement((1.0,), 1, 1.0, (1.0, 1.0), cold_median_s=1.5)
     timed = dataclasses.replace(trial, record=dataclasses.replace(trial.record, outcome=time))
     space = read(tmp_path, t4_document(Recording((values.RUN,), (timed,), (values.SPACE,))))

@@ -3,7 +3,8 @@ from pathlib import Path
 
 import pytest
 
-from tuner.core.candidate import Candidate, ChosenStrategy
+from tests.fakes import FakeTarget
+from tuner.core.candidate import Candidate, ChosenStrategy, Value
 from tuner.core.errors import UsageError
 from tuner.core.gpu import chip_of
 from tuner.core.machine import Machine, gpu_machine, variables_of
@@ -13,6 +14,7 @@ from tuner.space.file.reading import SpaceFile, load_space_file, parse_space, sp
 from tuner.space.file.yaml import default_space_file
 from tuner.space.scripts.choice import choose, default_script, spaces, with_constants, with_knob_options
 from tuner.space.scripts.strategy import Binder, load_strategy
+from tuner.space.search_space import SearchSpace
 from tuner.targets.cpu.compiler import CpuCompiler
 
 TEXT = """
@@ -29,54 +31,46 @@ def space_file(tmp_path: Path) -> SpaceFile:
     return load_space_file(tmp_path / "space.yaml")
 
 
-def test_no_word_chooses_the_whole_file(space_file: SpaceFile, tmp_path: Path) -> None:
-    assert choose((), space_file) == (
-        ChosenStrategy("first"),
-        ChosenStrategy("mine", tmp_path / "mine.mlir.j2"),
-    )
+def spaces_of(
+    chosen: tuple[ChosenStrategy, ...], file: SpaceFile, dtype: str = "f32"
+) -> tuple[SearchSpace, ...]:
+    problem = Matmul(8, 8, 8, dtype)
+    return spaces(chosen, file, problem, "avx2", problem.variables())
 
 
-def test_a_name_chooses_one_and_repeating_it_changes_nothing(space_file: SpaceFile) -> None:
-    assert choose(("first", "first"), space_file) == (ChosenStrategy("first"),)
-
-
-def test_a_path_chooses_a_script(space_file: SpaceFile, tmp_path: Path) -> None:
+def test_no_word_chooses_the_whole_file_a_name_one_and_a_path_a_script(
+    space_file: SpaceFile, tmp_path: Path
+) -> None:
+    first, mine = ChosenStrategy("first"), ChosenStrategy("mine", tmp_path / "mine.mlir.j2")
     path = tmp_path / "my schedule.mlir"
     path.write_text("module {}  // @__transform_main")
-    (chosen,) = choose((str(path),), space_file)
-    assert chosen == ChosenStrategy("my_schedule", path)
+    assert choose((), space_file) == (first, mine)
+    assert choose(("first", "first"), space_file) == (first,)
+    assert choose((str(path),), space_file) == (ChosenStrategy("my_schedule", path),)
 
 
-def test_a_template_needs_knobs_in_the_file(space_file: SpaceFile, tmp_path: Path) -> None:
-    path = tmp_path / "other.mlir.j2"
-    path.write_text("module {}")
-    with pytest.raises(UsageError, match=r"its knobs are missing in space\.yaml; describe strategies\."):
-        choose((str(path),), space_file)
+@pytest.mark.parametrize(
+    ("word", "message"),
+    [
+        ("{}/other.mlir.j2", r"its knobs are missing in space\.yaml; describe strategies\."),
+        ("magic", r"strategy: found 'magic', allowed first, mine, or the path of"),
+        ("{}/none.mlir", r"none\.mlir: cannot be read .*strategy none"),
+    ],
+    ids=["template without knobs", "neither name nor path", "no file"],
+)
+def test_what_names_no_strategy_is_refused(
+    word: str, message: str, space_file: SpaceFile, tmp_path: Path
+) -> None:
+    (tmp_path / "other.mlir.j2").write_text("module {}")
+    with pytest.raises(UsageError, match=message):
+        choose((word.format(tmp_path),), space_file)
 
 
-def test_a_word_that_is_neither_is_refused(space_file: SpaceFile) -> None:
-    with pytest.raises(UsageError, match=r"strategy: found 'magic', allowed first, mine, or the path of"):
-        choose(("magic",), space_file)
-
-
-def test_a_script_that_is_not_there_is_refused(space_file: SpaceFile, tmp_path: Path) -> None:
-    with pytest.raises(UsageError, match=r"none\.mlir: cannot be read .*strategy none"):
-        choose((str(tmp_path / "none.mlir"),), space_file)
-
-
-def test_spaces_are_those_of_the_chosen(space_file: SpaceFile) -> None:
-    problem = Matmul(8, 8, 8)
-    found = spaces(
-        (ChosenStrategy("mine", Path("/x.mlir.j2")),), space_file, problem, "avx2", problem.variables()
-    )
-    assert [(space.strategy, space.cartesian) for space in found] == [("mine", 3)]
-
-
-def test_nothing_chosen_can_do_another_dtype() -> None:
-    problem = Matmul(8, 8, 8, "f64")
-    space_file = parse_space(TEXT, "run 3")
+def test_spaces_are_those_of_the_chosen_and_none_can_do_another_dtype(space_file: SpaceFile) -> None:
+    (found,) = spaces_of((ChosenStrategy("mine", Path("/x.mlir.j2")),), space_file)
+    assert (found.strategy, found.cartesian) == ("mine", 3)
     with pytest.raises(UsageError, match="run 3: no strategy can do matmul 8x8x8 f64"):
-        spaces((ChosenStrategy("first"),), space_file, problem, "avx2", problem.variables())
+        spaces_of((ChosenStrategy("first"),), parse_space(TEXT, "run 3"), "f64")
 
 
 SCHEDULE = """
@@ -91,30 +85,18 @@ module attributes {transform.with_named_sequence} {
 
 @pytest.mark.mlir
 def test_the_knobs_of_a_plain_script_are_read_from_it(space_file: SpaceFile, tmp_path: Path) -> None:
-    path = tmp_path / "schedule.mlir"
+    path, broken = tmp_path / "schedule.mlir", tmp_path / "broken.mlir"
     path.write_text(SCHEDULE)
-    problem = Matmul(8, 8, 8)
-    chosen = choose((str(path), "first"), space_file)
-    found = spaces(chosen, space_file, problem, "avx2", problem.variables())
+    broken.write_text("module {  // @__transform_main")
+    found = spaces_of(choose((str(path), "first"), space_file), space_file)
     assert {space.strategy: space.names for space in found} == {"first": ("x",), "schedule": ("tile",)}
     assert found[1].knobs[0].choices == (4, 8, 16)
-
-
-@pytest.mark.mlir
-def test_a_file_that_is_no_script_is_refused(space_file: SpaceFile, tmp_path: Path) -> None:
-    path = tmp_path / "broken.mlir"
-    path.write_text("module {  // @__transform_main")
-    problem = Matmul(8, 8, 8)
     with pytest.raises(UsageError, match=r"broken\.mlir: "):
-        spaces(choose((str(path),), space_file), space_file, problem, "avx2", problem.variables())
+        spaces_of(choose((str(broken),), space_file), space_file)
 
 
 PADDED = re.compile(r'"tuner\.pad_views"\(%function\) {sizes = array<i64: ([^>]+)>}')
-
-
 SIMULATOR = gpu_machine("simulator", chip_of("sm_90"), "PTX simulator")
-
-
 PROBLEMS = (
     *(Matmul(64, 64, 64), Matmul(3, 5, 7), Matmul(1, 1, 1)),
     *(Matmul(64, 32, 48, "bf16", "tn"), Matmul(8, 8, 8, "f64")),
@@ -132,15 +114,10 @@ def test_every_size_gets_a_script_for_it(problem: Problem) -> None:
         assert all(int(one) >= size for one, size in zip(sizes.split(", "), problem.sizes, strict=True))
 
 
-def test_what_the_file_wants_tried_first_is_taken_where_it_is_allowed() -> None:
+def test_what_is_tried_first_is_taken_and_a_problem_of_no_strategy_has_no_script() -> None:
     script = default_script(Matmul(256, 256, 64), SIMULATOR)
     assert script is not None
     assert "transform.nvgpu.pipeline_shared_memory_copies" in script.text  # tiled, not the naive strategy
-
-
-def test_a_problem_of_no_strategy_has_none() -> None:
-    from tests.fakes import FakeTarget
-
     assert default_script(Matmul(8, 8, 8, "f16"), FakeTarget().machine()) is None
 
 
@@ -149,27 +126,15 @@ def test_a_problem_of_no_strategy_has_none() -> None:
 PROBLEM = Matmul(96, 192, 64)
 MACHINE = Machine("any", "any", "avx512", True, 2, 2, 49152, 1 << 20, 1 << 25, 1 << 34)
 VARIABLES = variables_of(PROBLEM, MACHINE, threads=1)
-CANDIDATE = Candidate.of(
-    "matmul_cpu_direct",
-    {
-        "block_k": 0,
-        "block_m": 0,
-        "block_n": 0,
-        "loop_order": "ji",
-        "prefetch": 0,
-        "split": "none",
-        "tile_m": 4,
-        "tile_n": 32,
-        "unroll_k": 4,
-    },
-)
+CHOICES: dict[str, Value] = {"loop_order": "ji", "split": "none", "tile_m": 4, "tile_n": 32, "unroll_k": 4}
+CHOICES |= dict.fromkeys(("block_k", "block_m", "block_n", "prefetch"), 0)
+CANDIDATE = Candidate.of("matmul_cpu_direct", CHOICES)
 
 
 def with_options() -> str:
     binder = Binder((load_strategy(CANDIDATE.strategy),), PROBLEM, VARIABLES, 1)
-    (space,) = spaces_for(
-        load_space_file(default_space_file()), PROBLEM, MACHINE.isa, VARIABLES, (CANDIDATE.strategy,)
-    )
+    space_file = load_space_file(default_space_file())
+    (space,) = spaces_for(space_file, PROBLEM, MACHINE.isa, VARIABLES, (CANDIDATE.strategy,))
     return with_knob_options(binder.bind(CANDIDATE).text, CANDIDATE, binder, space)
 
 

@@ -5,7 +5,6 @@ from tuner.core.errors import UsageError
 from tuner.space.search_space import Knob
 
 pytestmark = pytest.mark.mlir
-
 knobs = pytest.importorskip("tuner.space.scripts.schedule")
 
 
@@ -23,29 +22,16 @@ def test_knobs_and_alternatives_are_read_in_the_order_of_the_text() -> None:
     assert found == (Knob("size", (16, 32)), Knob("order", (0, 1, 2)), Knob("twice", ("a", "b")))
 
 
-def test_a_knob_inside_a_region_is_read_too() -> None:
-    assert read(alternatives("order", knob("inner", "[1, 2]"), "")) == (
-        Knob("order", (0, 1)),
-        Knob("inner", (1, 2)),
-    )
-
-
-def test_ops_of_one_name_are_one_knob() -> None:
+def test_a_knob_inside_a_region_is_read_and_ops_of_one_name_are_one_knob() -> None:
+    found = read(alternatives("order", knob("inner", "[1, 2]"), ""))
+    assert found == (Knob("order", (0, 1)), Knob("inner", (1, 2)))
     found = read(knob("size", "[16, 32]"), knob("size", "[32, 16]", result="again"))
     assert found == (Knob("size", (16, 32)),)
 
 
-def test_alternatives_without_a_name_are_numbered() -> None:
-    assert [
-        each.name for each in read(alternatives("", "", ""), alternatives("a", ""), alternatives("", ""))
-    ] == [
-        "alternatives_0",
-        "a",
-        "alternatives_2",
-    ]
-
-
-def test_alternatives_that_a_parameter_picks_are_no_knob() -> None:
+def test_alternatives_without_a_name_are_numbered_and_those_that_a_parameter_picks_are_no_knob() -> None:
+    found = read(alternatives("", "", ""), alternatives("a", ""), alternatives("", ""))
+    assert [each.name for each in found] == ["alternatives_0", "a", "alternatives_2"]
     picked = alternatives("order", "", "", selected=f"%which : {'!transform.param<i64>'}")
     assert read(knob("which", "[0, 1]"), picked) == (Knob("which", (0, 1)),)
 
@@ -63,55 +49,39 @@ def test_one_selection_decides_for_all_ops_of_the_name(places: tuple[str, str]) 
     assert found == (Knob("size", (32,)),)
 
 
-def test_two_selections_for_one_name_are_refused() -> None:
-    with pytest.raises(
-        UsageError, match=r"own.mlir:6:14: knob 'size': 16 is selected, but 32 at own.mlir:5:13"
-    ):
-        read(knob("size", "[16, 32]", "32"), knob("size", "[16, 32]", "16", result="again"))
-
-
-def test_options_that_differ_under_one_name_are_refused() -> None:
-    with pytest.raises(
-        UsageError,
-        match=r"own.mlir:6:14: knob 'size': its options 16, 64 differ from those of own.mlir:5:13: 16, 32",
-    ):
-        read(knob("size", "[16, 32]"), knob("size", "[16, 64]", result="again"))
-
-
-def test_a_selection_outside_a_dictionary_is_refused_though_mlir_takes_it() -> None:
-    # `knob < 16` that admits 17: MLIR checks selections of arrays only
-    with pytest.raises(
-        UsageError, match=r"own.mlir:5:13: knob 'size': found 17 : i64 selected, allowed 1, 2, 3"
-    ):
-        read(knob("size", "{max = 16}", selected="17"))
-
-
-def test_a_selection_outside_an_array_is_refused_in_mlirs_words() -> None:
-    with pytest.raises(
-        UsageError, match=r"own.mlir: error: .*provided `selected` attribute is not an element"
-    ):
-        read(knob("size", "[16]", selected="17"))
-
-
-@pytest.mark.parametrize("selected", ["2", "-1"])
-def test_a_region_that_is_not_there_is_refused_in_mlirs_words(selected: str) -> None:
-    with pytest.raises(
-        UsageError, match=f"own.mlir: error: .*region at index {selected} while op has only 2"
-    ):
-        read(alternatives("order", "", "", selected=selected))
-
-
-def test_alternatives_with_no_regions_are_refused() -> None:
-    with pytest.raises(UsageError, match=r"own.mlir:5:5: alternatives 'order': has no regions"):
-        read('transform.tune.alternatives<"order">')
-
-
-@pytest.mark.parametrize("option", ["16 : i32", '"sixteen"'])
-def test_an_option_of_another_type_than_the_result_is_refused(option: str) -> None:
-    with pytest.raises(UsageError, match=f"knob 'size': found option {option}, allowed i64"):
-        read(knob("size", f"[{option}]"))
-
-
-def test_options_with_a_mistake_name_their_knob_and_place() -> None:
-    with pytest.raises(UsageError, match=r"own.mlir:5:13: knob 'size': options: found 0 values"):
-        read(knob("size", "[]"))
+@pytest.mark.drawn(8)
+@pytest.mark.parametrize(
+    ("ops", "message"),
+    [
+        (
+            (knob("size", "[16, 32]", "32"), knob("size", "[16, 32]", "16", result="again")),
+            r"own.mlir:6:14: knob 'size': 16 is selected, but 32 at own.mlir:5:13",
+        ),
+        (
+            (knob("size", "[16, 32]"), knob("size", "[16, 64]", result="again")),
+            r"own.mlir:6:14: knob 'size': its options 16, 64 differ from those of own.mlir:5:13: 16, 32",
+        ),
+        (  # `knob < 16` that admits 17: MLIR checks selections of arrays only
+            (knob("size", "{max = 16}", selected="17"),),
+            r"own.mlir:5:13: knob 'size': found 17 : i64 selected, allowed 1, 2, 3",
+        ),
+        (
+            (knob("size", "[16]", selected="17"),),
+            r"own.mlir: error: .*provided `selected` attribute is not an element",
+        ),
+        *(
+            (
+                (alternatives("order", "", "", selected=region),),
+                f"own.mlir: error: .*region at index {region} while op has only 2",
+            )
+            for region in ("2", "-1")
+        ),
+        (('transform.tune.alternatives<"order">',), r"own.mlir:5:5: alternatives 'order': has no regions"),
+        ((knob("size", "[16 : i32]"),), "knob 'size': found option 16 : i32, allowed i64"),
+        ((knob("size", '["sixteen"]'),), "knob 'size': found option \"sixteen\", allowed i64"),
+        ((knob("size", "[]"),), r"own.mlir:5:13: knob 'size': options: found 0 values"),
+    ],
+)
+def test_a_wrong_selection_or_option_is_refused_with_its_place(ops: tuple[str, ...], message: str) -> None:
+    with pytest.raises(UsageError, match=message):
+        read(*ops)

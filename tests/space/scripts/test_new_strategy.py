@@ -13,22 +13,16 @@ def test_the_files_are_named_by_the_strategy_and_name_each_other() -> None:
     compile(test.text, test.name, "exec")
 
 
-def test_nothing_is_left_to_be_filled_in() -> None:
-    assert not [file.name for file in starter_files("mine", ()) if "NAME" in file.text]
-
-
-def test_every_knob_of_the_space_stands_in_the_template() -> None:
-    template, space, _test = starter_files("mine", ())
+def test_nothing_is_left_to_be_filled_in_and_every_knob_of_the_space_stands_in_the_template() -> None:
+    template, space, test = starter_files("mine", ())
+    assert not [file.name for file in (template, space, test) if "NAME" in file.text]
     (entry,) = parse_space(space.text.replace("extends: default\n", ""), space.name).strategies
     assert all(f"{{{{ {knob.name} }}}}" in template.text for knob in entry.knobs)
 
 
-@pytest.mark.parametrize("name", ["", "my-tiles", "../mine", "7up", "a b"])
-def test_what_is_no_name_is_refused(name: str) -> None:
-    with pytest.raises(UsageError, match=r"^NAME: found .*, allowed letters, digits and _, no digit first$"):
-        starter_files(name, ())
-
-
-def test_the_name_of_a_shipped_strategy_is_refused() -> None:
-    with pytest.raises(UsageError, match=r"^NAME: 'shipped' is a shipped strategy; choose another name$"):
-        starter_files("shipped", ("shipped",))
+@pytest.mark.parametrize("name", ["", "my-tiles", "../mine", "7up", "a b", "shipped"])
+def test_what_is_no_name_or_that_of_a_shipped_strategy_is_refused(name: str) -> None:
+    found = "'shipped' is a shipped strategy; choose another name"
+    message = found if name == "shipped" else "found .*, allowed letters, digits and _, no digit first"
+    with pytest.raises(UsageError, match=f"^NAME: {message}$"):
+        starter_files(name, ("shipped",))

@@ -18,14 +18,8 @@ from tuner.payload.gpu import Scratch, gpu_payload_mlir
 from tuner.space.scripts.requirements import custom_ops, instructions_needed
 
 AMX = '"tuner.amx_block"(%block) {tiles_m = 2 : i64} : (!transform.any_op) -> ()'
-
-
 VNNI = '"tuner.vnni_block"(%block) {{tile_m = 6 : i64, lanes = {} : i64}} : (!transform.any_op) -> ()'
-
-
 PAIRS = '"tuner.pair_block"(%block) {{tile_m = 6 : i64, dots = {} : i64}} : (!transform.any_op) -> ()'
-
-
 PATTERN = "transform.apply_patterns.x86.vector_contract_to_{}_dot_product"
 
 
@@ -39,6 +33,7 @@ PATTERN = "transform.apply_patterns.x86.vector_contract_to_{}_dot_product"
         (VNNI.format(16), "i8", ("avx512", "vnni")),
         (VNNI.format(8), "i8", ("vnni",)),
         (f"{VNNI.format(8)}\n{VNNI.format(16)}", "i8", ("avx512", "vnni")),
+        (f"{VNNI.format(8)}\n{AMX}", "i8", ("amx-int8", "vnni")),
         (PAIRS.format(1), "bf16", ("avx512-bf16",)),
         (PAIRS.format(0), "bf16", ()),
         (PATTERN.format("amx"), "i8", ("amx-int8",)),
@@ -47,22 +42,20 @@ PATTERN = "transform.apply_patterns.x86.vector_contract_to_{}_dot_product"
         ("transform.structured.vectorize %tile vector_sizes [12, 32, 1] : !transform.any_op", "f32", ()),
     ],
 )
-def test_ops_decide_what_a_script_needs(line: str, dtype: str, needs: tuple[str, ...]) -> None:
+def test_ops_decide_what_a_script_needs_sorted(line: str, dtype: str, needs: tuple[str, ...]) -> None:
     assert instructions_needed(f"module {{\n{line}\n}}\n", dtype) == needs
 
 
-def test_several_needs_are_sorted() -> None:
-    assert instructions_needed(f"{VNNI.format(8)}\n{AMX}", "i8") == ("amx-int8", "vnni")
+def test_custom_ops_are_found_in_code_and_not_in_comments() -> None:
+    script = '// "tuner.a"(%x)\n"tuner.prefetch"(%x) : (!a) -> ()\n %y = "tuner.dot"(%x)\n"transform.b"(%x)\n'
+    assert custom_ops(script) == ("tuner.dot", "tuner.prefetch")
+    assert custom_ops("module attributes {transform.with_named_sequence} {\n}\n") == ()
 
 
 # Exported scripts on payloads of others: what fits is transformed as it was timed, the rest is refused.
 
 MLIR_OPT = shutil.which("mlir-opt-22")  # Debian: mlir-22-tools
-
-
 PROBLEM = Matmul(24, 64, 32)
-
-
 Run = Callable[[str, str], str]  # (script, payload) -> the payload after it, or the error's first line
 
 
@@ -95,10 +88,6 @@ def run(request: pytest.FixtureRequest, tmp_path: Path) -> Run:
     return run_stock
 
 
-def own_payload(problem: Problem, script: str) -> str:
-    return payload_mlir(problem, partitions_in(script, problem))
-
-
 def buffers(problem: Problem, name: str = "of_others") -> str:
     """Returns another program's function on buffers, with a fill."""
     return product(name, problem, on_buffers=True).text
@@ -106,18 +95,22 @@ def buffers(problem: Problem, name: str = "of_others") -> str:
 
 @pytest.mark.mlir
 def test_the_name_of_the_function_does_not_matter(run: Run) -> None:
-    payload = own_payload(PROBLEM, script_of(PROBLEM))
-    renamed = run(script_of(PROBLEM), payload.replace("@matmul", "@of_others"))
-    assert renamed.replace("@of_others", "@matmul") == run(script_of(PROBLEM), payload)
+    script = script_of(PROBLEM)
+    payload = payload_mlir(PROBLEM, partitions_in(script, PROBLEM))
+    renamed = run(script, payload.replace("@matmul", "@of_others"))
+    assert renamed.replace("@of_others", "@matmul") == run(script, payload)
 
 
 @pytest.mark.mlir
-def test_no_fill_is_needed(run: Run) -> None:
+def test_no_fill_is_needed_and_a_function_may_take_and_return_tensors(run: Run) -> None:
     payload = buffers(PROBLEM).replace("outs(%cleared", "outs(%start")
     lines = [line for line in payload.splitlines(keepends=True) if "linalg.fill" not in line]
-    transformed = run(script_of(PROBLEM), "".join(lines))
-    assert "vector." in transformed
-    assert "linalg." not in transformed
+    unfilled = run(script_of(PROBLEM), "".join(lines))
+    of_tensors = run(script_of(PROBLEM), product("of_others", PROBLEM).text)
+    assert "vector." in unfilled
+    assert "vector." in of_tensors
+    assert "linalg." not in unfilled + of_tensors
+    assert "tensor<" not in of_tensors
 
 
 @pytest.mark.mlir
@@ -160,7 +153,7 @@ def test_no_matmul_one_on_buffers_and_two_that_fit_are_refused(run: Run) -> None
 
 
 @pytest.mark.mlir
-def test_a_second_contraction_in_the_function_is_refused(run: Run) -> None:
+def test_a_second_contraction_and_a_missing_epilogue_are_refused(run: Run) -> None:
     text = buffers(PROBLEM)
     (fill,) = [line for line in text.splitlines(keepends=True) if "linalg.fill" in line]
     small, a, b = "tensor<24x24xf32>", "tensor<24x32xf32>", "tensor<32x24xf32>"
@@ -173,27 +166,9 @@ def test_a_second_contraction_in_the_function_is_refused(run: Run) -> None:
     refused = run(script_of(PROBLEM, block_k=16), text.replace(fill, second + fill))
     assert 'this schedule is for a function with one linalg.matmul; such ops"): ' in refused
     assert "expected parameter to be equal to 1, got 2" in refused
-
-
-@pytest.mark.mlir
-def test_a_function_may_take_and_return_tensors(run: Run) -> None:
-    transformed = run(script_of(PROBLEM), product("of_others", PROBLEM).text)
-    assert "vector." in transformed
-    assert "linalg." not in transformed
-    assert "tensor<" not in transformed
-
-
-@pytest.mark.mlir
-def test_a_missing_epilogue_is_refused(run: Run) -> None:
-    refused = run(script_of(Matmul(24, 64, 32, epilogue="bias_relu")), buffers(PROBLEM))
+    refused = run(script_of(Matmul(24, 64, 32, epilogue="bias_relu")), text)
     assert "one linalg.matmul and one linalg.generic after it (bias_relu to f32); such ops" in refused
     assert "expected parameter to be equal to 2, got 1" in refused
-
-
-def test_custom_ops_are_found_in_code_and_not_in_comments() -> None:
-    script = '// "tuner.a"(%x)\n"tuner.prefetch"(%x) : (!a) -> ()\n %y = "tuner.dot"(%x)\n"transform.b"(%x)\n'
-    assert custom_ops(script) == ("tuner.dot", "tuner.prefetch")
-    assert custom_ops("module attributes {transform.with_named_sequence} {\n}\n") == ()
 
 
 # Scripts for GPUs: the same guard, for functions that take buffers.

@@ -11,6 +11,10 @@ from tuner.space.scripts.matchers import ScriptHalves, halves_of
 PROBLEM = Matmul(24, 64, 32)
 
 
+def code(script: str) -> list[str]:
+    return [line for line in script.splitlines() if line.strip() and not line.strip().startswith("//")]
+
+
 @pytest.mark.parametrize("knobs", [{}, {"pack_a": 0, "block_k": 16}, {"block_n": 64, "tile_n": 16}])
 def test_the_halves_of_a_script_are_the_whole(knobs: dict[str, Any]) -> None:
     script = script_of(PROBLEM, **knobs)
@@ -19,10 +23,6 @@ def test_the_halves_of_a_script_are_the_whole(knobs: dict[str, Any]) -> None:
     assert code(halves.script(PROBLEM)) == code(script)
     assert "one_shot_bufferize" not in halves.tensors + halves.buffers
     assert "vectorize" in halves.tensors
-
-
-def code(script: str) -> list[str]:
-    return [line for line in script.splitlines() if line.strip() and not line.strip().startswith("//")]
 
 
 def test_a_script_of_partitions_has_no_halves() -> None:

@@ -30,28 +30,22 @@ def bind(text: str, threads: int = 1, folder: Path = Path("nowhere"), **knobs: i
 
 
 def test_a_template_sees_knobs_sizes_limits_and_element_words() -> None:
-    text = (
-        "{{ tile }} {{ l2_bytes }} {{ dtype }} {{ accumulator }} {{ lanes }} {{ zero_in }} {{ panels[0].m }}"
-    )
+    names = ("tile", "l2_bytes", "dtype", "accumulator", "lanes", "zero_in", "panels[0].m")
+    text = " ".join(f"{{{{ {name} }}}}" for name in names)
     assert bind(text, tile=8) == "8 7 f32 f32 16 0.0 : f32 100\n"
 
 
-def test_panels_of_one_size_are_scheduled_once_and_named_in_the_first_line() -> None:
+def test_panels_are_whole_register_tiles_scheduled_once_per_size_and_named_in_the_first_line() -> None:
     text = "{% for panel in panels %}{{ panel.name }} {{ panel.m }}x{{ panel.n }};{% endfor %}"
     script = bind(text, threads=2, split="n", tile_n=20, tile_m=1)
     assert script.splitlines()[1] == "matmul_100x100 100x100;"
     partitions = partitions_in(script, Matmul(100, 200, 30))
     assert [(partition.row, partition.column) for partition in partitions] == [(0, 0), (0, 100)]
 
-
-@pytest.mark.parametrize(
-    ("split", "extents"), [("n", [(100, 112), (100, 88)]), ("m", [(52, 200), (48, 200)])]
-)
-def test_panels_are_whole_register_tiles(split: str, extents: list[tuple[int, int]]) -> None:
-    script = bind("", threads=2, split=split, tile_n=16, tile_m=4)
-    assert [
-        (partition.m, partition.n) for partition in partitions_in(script, Matmul(100, 200, 30))
-    ] == extents
+    for split, extents in (("n", [(100, 112), (100, 88)]), ("m", [(52, 200), (48, 200)])):
+        script = bind("", threads=2, split=split, tile_n=16, tile_m=4)
+        partitions = partitions_in(script, Matmul(100, 200, 30))
+        assert [(partition.m, partition.n) for partition in partitions] == extents
 
 
 def test_a_strategy_that_the_run_does_not_have_is_named() -> None:
@@ -91,36 +85,28 @@ def test_a_broken_or_hostile_template_is_a_failure_to_bind(template: str, reason
     assert "\n" not in caught.value.reason
 
 
-def test_a_template_includes_from_its_own_folder_first_and_then_from_the_shipped(tmp_path: Path) -> None:
-    (tmp_path / "part.j2").write_text("mine")
+def test_what_a_template_includes_is_in_its_hash_of_its_own_folder_first_then_shipped(tmp_path: Path) -> None:
+    strategy, hashes = Strategy("mine", tmp_path / "mine.mlir.j2", "{% include 'part.j2' %}"), set()
+    for text in ("first", "mine"):
+        (tmp_path / "part.j2").write_text(text)
+        binder = Binder((strategy,), Matmul(100, 200, 30), (), 1)
+        hashes.add(binder.bind(Candidate.of("mine", {})).sha256)
+    assert len(hashes) == 2
     assert bind("{% include 'part.j2' %}", folder=tmp_path) == "mine\n"
     shipped = "{% from '_matmul_cpu.mlir.j2' import op with context %}{{ op }}"
     assert bind(shipped, folder=tmp_path) == "!op\n"
 
 
-def test_an_included_part_is_in_the_hash_of_the_script(tmp_path: Path) -> None:
-    part = tmp_path / "part.j2"
-    strategy = Strategy("mine", tmp_path / "mine.mlir.j2", "{% from 'part.j2' import op %}{{ op }}")
-    hashes = set()
-    for text in ("first", "second"):
-        part.write_text(f"{{% set op = '{text}' %}}")
-        binder = Binder((strategy,), Matmul(100, 200, 30), (), 1)
-        hashes.add(binder.bind(Candidate.of("mine", {})).sha256)
-    assert len(hashes) == 2
-
-
-def test_a_strategy_file_that_cannot_be_read_is_named(tmp_path: Path) -> None:
+def test_a_strategy_file_that_cannot_be_read_is_named_and_a_template_known_by_its_suffix(
+    tmp_path: Path,
+) -> None:
     with pytest.raises(UsageError, match=r"none\.mlir\.j2: cannot be read .*strategy none$"):
         load_strategy("none")
     binary = tmp_path / "binary.mlir"
     binary.write_bytes(b"\xff\xfe")
-    with pytest.raises(
-        UsageError, match=r"binary\.mlir: not the script of strategy binary: byte 0 is not UTF-8$"
-    ):
+    message = r"binary\.mlir: not the script of strategy binary: byte 0 is not UTF-8$"
+    with pytest.raises(UsageError, match=message):
         load_strategy("binary", binary)
-
-
-def test_a_template_is_reported_by_its_suffix() -> None:
     assert Strategy("one", Path("a.mlir.j2"), "text").is_template
     assert not Strategy("other", Path("b.mlir"), "text").is_template
 
