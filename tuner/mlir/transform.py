@@ -239,10 +239,13 @@ def _unregistered(match: re.Match[str], text: str) -> str:
 SEQUENCE = "transform.named_sequence"
 
 
-def apply_script(payload: ir.Module, script: ir.Module, *, allows_effects: bool = False) -> None:
+def apply_script(
+    payload: ir.Module, script: ir.Module, *, allows_effects: bool = False, trailing: tuple[str, ...] = ()
+) -> None:
     """Applies a transform script to a payload, in place: runs the script's entry sequence.
 
     The script may have schedules in nested modules, which are applied one after another, and a payload.
+    ``trailing`` says what the entry's arguments after the first stand for, as ``bind_trailing_arguments``.
     Passes with effects (``require_no_effects``) are rejected unless ``allows_effects``, matches that find
     nothing as ``tuner.mlir.empty_matches`` says. Raises CandidateError: BIND for a script without an entry
     sequence or with a rejected pass, COMPILE where an op of the script fails.
@@ -251,12 +254,21 @@ def apply_script(payload: ir.Module, script: ir.Module, *, allows_effects: bool 
         require_no_effects(script)
     for schedule in schedules_of(script):
         sequence = entry_sequence(schedule)
+        bind_trailing_arguments(sequence, trailing)
         locations = OpLocations(payload)
         try:
             with empty_matches_refused(schedule):
                 interpreter.apply_named_sequence(payload, sequence, schedule)
         except (ir.MLIRError, ValueError, RuntimeError) as error:
             raise CandidateError(Stage.COMPILE, locations.diagnostic(error, schedule)) from error
+
+
+def verify(payload: ir.Module) -> None:
+    """Raises CandidateError(COMPILE) for a payload that a script left invalid; MLIR does not verify it."""
+    try:
+        payload.operation.verify()
+    except ir.MLIRError as error:
+        raise CandidateError(Stage.COMPILE, f"after the script: {first_diagnostic(error)}") from error
 
 
 SCHEDULE = "transform.with_named_sequence"  # attribute of a module that is a schedule
@@ -295,6 +307,54 @@ def entry_sequence(script: ir.Module) -> ir.Operation:
             Stage.BIND, f"script: found sequences {found}, allowed one named @__transform_main"
         )
     return (named or sequences)[0].operation
+
+
+def bind_trailing_arguments(sequence: ir.Operation, trailing: tuple[str, ...]) -> None:
+    """Replaces a sequence's arguments after the first, in place, by what each text of ``trailing`` names.
+
+    Texts are those of mlir-opt's option ``debug-bind-trailing-args``: "linalg.matmul" for all such ops,
+    "^linalg.matmul" for their results, "#8;16" for parameters. Raises CandidateError(BIND) for another number
+    of texts, and for a text that does not fit its argument's type.
+    """
+    block = sequence.regions[0].blocks[0]
+    root, *arguments = block.arguments
+    if len(arguments) != len(trailing):
+        found = f"found {len(trailing)} bindings of the entry's arguments after the first"
+        option = "tuner apply --debug-bind-trailing-args"
+        raise CandidateError(Stage.BIND, f"script: {found}, allowed {len(arguments)} ({option})")
+    if not arguments:
+        return
+    with ir.InsertionPoint.at_block_begin(block), sequence.location:
+        for argument, text in zip(arguments, trailing, strict=True):
+            argument.replace_all_uses_with(_bound_argument(root, text, argument.type))
+    for argument in reversed(arguments):
+        block.erase_argument(argument.arg_number)
+    results = sequence.attributes["function_type"].value.results
+    sequence.attributes["function_type"] = ir.TypeAttr.get(ir.FunctionType.get([root.type], results))
+    if "arg_attrs" in sequence.attributes:
+        sequence.attributes["arg_attrs"] = ir.ArrayAttr.get([sequence.attributes["arg_attrs"][0]])
+
+
+def _bound_argument(root: ir.Value, text: str, type_: ir.Type) -> ir.Value:
+    def made(op: str, result: ir.Type, operands: list[ir.Value], **attributes: str) -> ir.Value:
+        parsed = {name: ir.Attribute.parse(each) for name, each in attributes.items()}
+        built = ir.Operation.create(op, [result], operands, parsed)
+        built.verify()  # the interpreter trusts the types of a script
+        return built.result
+
+    try:
+        if text.startswith("#"):
+            numbers = [f"{int(each)} : i64" for each in text[1:].split(";")]
+            constants = [made("transform.param.constant", type_, [], value=each) for each in numbers]
+            return made("transform.merge_handles", type_, constants)
+        name = f'["{text.removeprefix("^")}"]'
+        if not text.startswith("^"):
+            return made("transform.structured.match", type_, [root], ops=name)
+        ops = made("transform.structured.match", ir.Type.parse("!transform.any_op"), [root], ops=name)
+        return made("transform.get_result", type_, [ops], raw_position_list="array<i64>", is_all="unit")
+    except (ir.MLIRError, ValueError) as error:
+        reason = f"script: {text!r}: cannot be bound to an argument of type {type_}"
+        raise CandidateError(Stage.BIND, reason) from error
 
 
 def first_diagnostic(error: Exception) -> str:

@@ -18,8 +18,14 @@ from tuner.targets.interface import MeasurementBackend, TargetBackend, TargetSta
 class Apply(Protocol):
     """Applies a transform script to a payload; returns the new text. Raises TunerError where that fails."""
 
-    def __call__(self, script: str, payload: str, allows_effects: bool = False) -> str:
-        """Passes that write files or start programs run only if ``allows_effects``; texts are MLIR."""
+    def __call__(
+        self, script: str, payload: str, allows_effects: bool = False, trailing: tuple[str, ...] = ()
+    ) -> str:
+        """Passes that write files or start programs run only if ``allows_effects``; texts are MLIR.
+
+        ``trailing``: what the entry's arguments after the first stand for, as mlir-opt's
+        ``debug-bind-trailing-args`` has it.
+        """
 
 
 @dataclass(frozen=True)

@@ -118,14 +118,15 @@ class ChildBinder:
 # Functions that targets call in a child process; only the child imports the heavy modules.
 
 
-def apply_script(script: str, payload: str, allows_effects: bool) -> str:
-    """Does what ``Apply`` says; raises CandidateError for a script that fails."""
+def apply_script(script: str, payload: str, allows_effects: bool, trailing: tuple[str, ...] = ()) -> str:
+    """Does what ``Apply`` says; raises CandidateError for a script that fails or leaves invalid MLIR."""
     from tuner.mlir import bindings, transform  # loads MLIR
 
     with transform.new_context(), bindings.ir.Location.unknown():
         module = transform.without_schedules(transform.parse(payload, "payload"))
         bound = transform.parse(script, "script")
-        transform.apply_script(module, bound, allows_effects=allows_effects)
+        transform.apply_script(module, bound, allows_effects=allows_effects, trailing=trailing)
+        transform.verify(module)
         return str(module)
 
 

@@ -39,8 +39,9 @@ def real_backends() -> Backends:
     )
 
 
-def _apply(script: str, payload: str, allows_effects: bool = False) -> str:
-    return call_in_child("apply", partial(apply_script, script, payload, allows_effects), APPLY_TIMEOUT_S)
+def _apply(script: str, payload: str, allows_effects: bool = False, trailing: tuple[str, ...] = ()) -> str:
+    call = partial(apply_script, script, payload, allows_effects, trailing)
+    return call_in_child("apply", call, APPLY_TIMEOUT_S)
 
 
 def _failing_op(script: str, payload: str) -> OpPlace | None:

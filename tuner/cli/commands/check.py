@@ -78,6 +78,13 @@ def check(context: click.Context, script: Path, max_slowdown: str, seed: int, as
     "--cpu", default="", metavar="NAME", help="The result is for this processor: sapphirerapids, znver4, ..."
 )
 @click.option("--strict", is_flag=True, help="Of a library: exit with 1 where it left a contraction alone.")
+@click.option(
+    "--debug-bind-trailing-args",
+    "trailing",
+    default="",
+    metavar="LIST",
+    help="Arguments of the entry after the first, as mlir-opt's option: linalg.matmul,^linalg.fill,#8;16.",
+)
 @json_option
 @click.pass_context
 def apply(
@@ -87,6 +94,7 @@ def apply(
     allow_effects: bool,
     cpu: str,
     strict: bool,
+    trailing: str,
     as_json: bool,
 ) -> None:
     """Applies a transform script of any origin to a payload and prints the result; - is stdin.
@@ -117,7 +125,10 @@ def apply(
         context.exit(FAILED if strict and not all(report.entry for report in reports) else DONE)
     if strict:
         raise UsageError(f"--strict: {script} is not a library", "tuner export --format library -o DIR")
-    text = applied(backends, script_text, payload_text, script.name, allows_effects=allow_effects)
+    arguments = tuple(trailing.split(",")) if trailing else ()
+    text = applied(
+        backends, script_text, payload_text, script.name, allows_effects=allow_effects, trailing=arguments
+    )
     print_found(as_json, {"payload": text}, text.rstrip("\n"))
 
 
@@ -135,13 +146,22 @@ TIMEOUT_S = 60.0
 SHOWN = 3  # contractions of a payload in a message, which is one line
 
 
-def applied(backends: "Backends", script: str, payload: str, name: str, *, allows_effects: bool) -> str:
+def applied(
+    backends: "Backends",
+    script: str,
+    payload: str,
+    name: str,
+    *,
+    allows_effects: bool,
+    trailing: tuple[str, ...] = (),
+) -> str:
     """Returns a payload after a script; both are MLIR text, ``name`` is the script's name for messages.
 
-    ``name``: of the script. Raises TunerError where it fails, with both contractions if it is for another.
+    ``allows_effects`` and ``trailing`` are those of ``Apply``. Raises TunerError where the script fails, with
+    both contractions if it is for another.
     """
     try:
-        return backends.apply(script, payload, allows_effects)
+        return backends.apply(script, payload, allows_effects, trailing)
     except TunerError as error:
         misfit = _misfit(script, payload, name)
         if misfit:
