@@ -17,7 +17,8 @@ func.func @main(%a: tensor<8x8xf32>, %b: tensor<8x8xf32>, %c: tensor<8x8xf32>) -
 BOUND = """
 module attributes {transform.with_named_sequence} {
   transform.named_sequence @__transform_main(%root: !transform.any_op,
-      %product: !transform.op<"linalg.matmul">, %sizes: !transform.param<i64>, %results: !transform.any_value) {
+      %product: !transform.op<"linalg.matmul">, %sizes: !transform.param<i64>,
+      %results: !transform.any_value) {
     %count = transform.num_associations %sizes : (!transform.param<i64>) -> !transform.param<i64>
     transform.annotate %product "count" = %count : !transform.op<"linalg.matmul">, !transform.param<i64>
     %found = transform.get_defining_op %results : (!transform.any_value) -> !transform.any_op
