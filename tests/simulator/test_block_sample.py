@@ -51,10 +51,11 @@ def test_the_corners_of_c_are_held_where_bands_are_swept_by_columns(x: int, y: i
 # Which tiles were written: whole ones are found, anything else is a failure that names an element.
 Sizes = tuple[int, int]
 GRIDS = st.tuples(st.integers(1, 9), st.integers(1, 9))
+LARGER_GRIDS = st.tuples(st.integers(4, 9), st.integers(4, 9))
 TILES = st.tuples(st.integers(1, 20), st.integers(1, 20))
 
 
-def mask_of(shape: Sizes, tile: Sizes, blocks: tuple[Block, ...]) -> Mask:
+def mask_of(shape: tuple[int, ...], tile: Sizes, blocks: tuple[Block, ...]) -> Mask:
     """Returns what blocks write whose columns run along x."""
     mask = np.zeros(shape, bool)
     for x, y, _ in blocks:
@@ -68,10 +69,8 @@ def test_sampled_tiles_are_found_whatever_their_size(
 ) -> None:
     """The grid is rounded up to clusters, and with each sampled block the others of its cluster ran."""
     (x, y), (height, width), (i, j) = grid, tile, cluster
-    shape = (
-        data.draw(st.integers((y - 1) * height + 1, y * height)),
-        data.draw(st.integers((x - 1) * width + 1, x * width)),
-    )
+    tiles = ((y, height), (x, width))
+    shape = tuple(data.draw(st.integers((n - 1) * size + 1, n * size)) for n, size in tiles)
     rounded = -(-x // i) * i, -(-y // j) * j
     blocks = whole_clusters(sample((*rounded, 1), 17), (i, j, 1))
     mask = mask_of(shape, tile, blocks)
@@ -85,25 +84,19 @@ def test_sampled_tiles_are_found_whatever_their_size(
     assert np.array_equal(again, mask)
 
 
-@given(
-    st.tuples(st.integers(4, 9), st.integers(4, 9)),
-    st.tuples(st.integers(2, 12), st.integers(2, 12)),
-    st.data(),
-)
+@given(LARGER_GRIDS, st.tuples(st.integers(2, 12), st.integers(2, 12)), st.data())
 def test_one_element_more_or_less_is_a_failure(grid: Sizes, tile: Sizes, data: st.DataObject) -> None:
     shape = (grid[1] * tile[0], grid[0] * tile[1])
     blocks = sample((*grid, 1), 9)
     mask = mask_of(shape, tile, blocks)
     place = tuple(data.draw(st.integers(0, extent - 1)) for extent in shape)
     mask[place] = not mask[place]
-    with pytest.raises(
-        CandidateError, match=r"were not written, first|were written, first|tiles wrote"
-    ) as caught:
+    with pytest.raises(CandidateError, match=r"were (not )?written, first|tiles wrote") as caught:
         written_tiles(mask, len(blocks), grid)
     assert caught.value.stage is Stage.VERIFY
 
 
-@given(st.tuples(st.integers(4, 9), st.integers(4, 9)), st.tuples(st.integers(3, 12), st.integers(3, 12)))
+@given(LARGER_GRIDS, st.tuples(st.integers(3, 12), st.integers(3, 12)))
 def test_tiles_that_all_lack_their_last_row_are_a_failure(grid: Sizes, tile: Sizes) -> None:
     blocks = sample((*grid, 1), 17)
     mask = mask_of((grid[1] * tile[0], grid[0] * tile[1]), tile, blocks)

@@ -22,6 +22,7 @@ KERNEL = b""".version 8.0
 .visible .entry k(.param .u64 a, .param .u32 n, .param .u64 b) { ret; }
 """
 BYTES = 256
+Step = Callable[[], object]
 SOURCE = np.arange(64, dtype=np.float32)
 
 
@@ -36,21 +37,20 @@ class Program:
         self.device = SimulatedDevice(order=order, seed=seed)
         self.result = np.zeros(64, np.float32)
         self.source = SOURCE.copy()
+        self.result_at, self.source_at = self.result.ctypes.data, self.source.ctypes.data
         self.first, self.second = self.device.create_stream(), self.device.create_stream()
         self.function = self.device.function(self.device.load_module(SCALE), "scale")
 
-    def run(
-        self, without: str = "", instead: dict[str, Callable[[], object]] | None = None
-    ) -> set[HostDefect]:
+    def run(self, without: str = "", instead: dict[str, Step] | None = None) -> set[HostDefect]:
         """Runs all steps but one; returns the kinds that were reported."""
         steps = self.steps()
         assert without == "" or without in steps
         for name, step in steps.items():
             if name != without:
                 (instead or {}).get(name, step)()
-        return {report.kind for report in self.device.reports}
+        return set(kinds_of(self.device))
 
-    def steps(self) -> dict[str, Callable[[], object]]:
+    def steps(self) -> dict[str, Step]:
         device, watch = self.device, self.watch
         fork, ready, join = (device.create_event() for _ in range(3))
         made: dict[str, int] = {}
@@ -76,20 +76,18 @@ class Program:
             "free x": lambda: self.free("x", self.first),
             "end": lambda: watch.end_call(self.first),
             "synchronize": lambda: device.synchronize_stream(self.first),
-            "read": lambda: watch.host_reads(self.result.ctypes.data, BYTES),
+            "read": lambda: watch.host_reads(self.result_at, BYTES),
         }
-
-    # What the wrong steps are made of.
 
     @property
     def watch(self) -> Any:
         return self.device.watch
 
     def copy_back(self) -> None:
-        self.device.copy(self.result.ctypes.data, self.made["y"], BYTES, self.second)
+        self.device.copy(self.result_at, self.made["y"], BYTES, self.second)
 
     def copy_in(self, size_bytes: int, shift: int = 0) -> None:
-        self.device.copy(self.made["x"] + shift, self.source.ctypes.data, size_bytes, self.first)
+        self.device.copy(self.made["x"] + shift, self.source_at, size_bytes, self.first)
 
     def free(self, name: str, stream: int) -> None:
         self.device.free(self.made[name], stream)
@@ -114,60 +112,32 @@ def test_nothing_is_done_before_it_is_needed_and_nothing_is_reported(order: Orde
     assert not not_copied.result.any()
 
 
+FREED_TWICE, FREED = HostDefect.DOUBLE_FREE, HostDefect.USE_AFTER_FREE
+NEVER, LEAK, RACE = HostDefect.NEVER_RECORDED, HostDefect.LEAK, HostDefect.RACE
+LEFT_OUT = {"fork": HostDefect.MISSING_FORK, "join": HostDefect.MISSING_JOIN}
+LEFT_OUT |= dict.fromkeys(("record fork", "record ready", "record join"), NEVER)
+LEFT_OUT |= dict.fromkeys(("copy in", "launch"), HostDefect.UNWRITTEN)
+LEFT_OUT |= dict.fromkeys(("free y", "free x"), LEAK) | dict.fromkeys(("wait ready", "synchronize"), RACE)
+
+
 @pytest.mark.parametrize("order", ORDERS)
-@pytest.mark.parametrize(
-    ("left_out", "kind"),
-    [
-        ("fork", HostDefect.MISSING_FORK),
-        ("record fork", HostDefect.NEVER_RECORDED),
-        ("copy in", HostDefect.UNWRITTEN),
-        ("record ready", HostDefect.NEVER_RECORDED),
-        ("wait ready", HostDefect.RACE),
-        ("launch", HostDefect.UNWRITTEN),
-        ("free y", HostDefect.LEAK),
-        ("record join", HostDefect.NEVER_RECORDED),
-        ("join", HostDefect.MISSING_JOIN),
-        ("free x", HostDefect.LEAK),
-        ("synchronize", HostDefect.RACE),
-    ],
-)
+@pytest.mark.parametrize(("left_out", "kind"), LEFT_OUT.items())
 def test_each_step_left_out_is_reported_in_any_order(order: Order, left_out: str, kind: HostDefect) -> None:
     assert kind in Program(order).run(without=left_out)
 
 
-FREED_TWICE, FREED = HostDefect.DOUBLE_FREE, HostDefect.USE_AFTER_FREE
 WRONG_STEPS: dict[str, tuple[str, Callable[[Any], object], HostDefect]] = {
     "freed elsewhere": ("copy out", lambda p: (p.free("x", p.second), p.copy_back()), FREED_TWICE),
     "read after free": ("copy out", lambda p: (p.free("y", p.second), p.copy_back()), FREED),
     "freed before the launch": ("launch", lambda p: (p.free("x", p.second), p.start()), FREED),
     "freed twice": ("free x", lambda p: [p.free("x", p.first) for _ in range(2)], FREED_TWICE),
-    "another event": (
-        "record ready",
-        lambda p: p.device.record_event(p.device.create_event(), 0),
-        HostDefect.NEVER_RECORDED,
-    ),
-    "left at the end": (
-        "end",
-        lambda p: (p.device.allocate(8, p.first), p.watch.end_call(p.first)),
-        HostDefect.LEAK,
-    ),
+    "another event": ("record ready", lambda p: p.device.record_event(p.device.create_event(), 0), NEVER),
+    "left at the end": ("end", lambda p: (p.device.allocate(8, p.first), p.watch.end_call(p.first)), LEAK),
     "copied too much": ("copy in", lambda p: p.copy_in(BYTES + 1), HostDefect.OUT_OF_BOUNDS),
-    "copied too early a byte": ("copy in", lambda p: p.copy_in(BYTES, -8), HostDefect.OUT_OF_BOUNDS),
-    "filled while read": (
-        "launch",
-        lambda p: (p.start(), p.device.fill(p.made["x"], 0, 4, 64, p.first)),
-        HostDefect.RACE,
-    ),
-    "read by the host too early": (
-        "copy out",
-        lambda p: (p.copy_back(), p.watch.host_reads(p.result.ctypes.data, 4)),
-        HostDefect.RACE,
-    ),
-    "written by the host too early": (
-        "copy in",
-        lambda p: (p.copy_in(BYTES), p.watch.host_writes(p.source.ctypes.data, 4)),
-        HostDefect.RACE,
-    ),
+    "copied to too early a byte": ("copy in", lambda p: p.copy_in(BYTES, -8), HostDefect.OUT_OF_BOUNDS),
+    "filled amid reads": ("launch", lambda p: (p.start(), p.device.fill(p.made["x"], 0, 4, 64, 0)), RACE),
+    "read too early": ("copy out", lambda p: (p.copy_back(), p.watch.host_reads(p.result_at, 4)), RACE),
+    "written too early": ("copy in", lambda p: (p.copy_in(BYTES), p.watch.host_writes(p.source_at, 4)), RACE),
 }
 
 
@@ -263,11 +233,14 @@ def test_a_race_inside_of_a_kernel_is_reported() -> None:
 def test_a_fault_shows_when_it_is_waited_for() -> None:
     program = Program("fifo")
     program.launch(64, 128, program.first)
-    with pytest.raises(
-        DeviceError, match=r"kernel scale: CUDA_ERROR_LAUNCH_FAILED: .*in no buffer"
-    ) as caught:
+    message = "kernel scale: CUDA_ERROR_LAUNCH_FAILED: .*in no buffer"
+    with pytest.raises(DeviceError, match=message) as caught:
         program.device.synchronize_stream(program.first)
     assert caught.value.is_sticky
+
+
+INTERLEAVED = TensorMapLayout((8,), (), (8,), 7, interleave=1)
+IN_CLUSTERS = KernelLaunch(1, Extent(2), Extent(1), cluster=Extent(2))
 
 
 @pytest.mark.parametrize(
@@ -285,12 +258,9 @@ def test_a_fault_shows_when_it_is_waited_for() -> None:
         (lambda d: d.fill(64, 0, 4, 1, 0), "INVALID_VALUE: found a fill at 0x40, allowed device memory"),
         (lambda d: d.fill(64, 0, 3, 1, 0), r"INVALID_VALUE: found items of 3 bytes, allowed \(1, 2, 4\)"),
         (lambda d: d.elapsed_s(1, 2), "the simulator has no clock"),
+        (lambda d: d.tensor_map(0, INTERLEAVED), "found interleave 1 and fill 0, allowed 0 and 0"),
         (
-            lambda d: d.tensor_map(0, TensorMapLayout((8,), (), (8,), 7, interleave=1)),
-            "found interleave 1 and fill 0, allowed 0 and 0",
-        ),
-        (
-            lambda d: d.launch(KernelLaunch(1, Extent(2), Extent(1), cluster=Extent(2)), 0),
+            lambda d: d.launch(IN_CLUSTERS, 0),
             r"found clusters of \(2, 1, 1\) blocks, which are not simulated",
         ),
     ],

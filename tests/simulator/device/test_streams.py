@@ -113,7 +113,7 @@ def test_a_kernel_that_counts_for_many_turns_ends(monkeypatch: pytest.MonkeyPatc
     assert counter.value() == 1
 
 
-# Streams that run as late as they may, and only what is needed.
+# Streams run as late as they may, and only what is needed. Of each work: its queue, and what it waits for.
 PLANS = st.lists(st.tuples(st.integers(0, 3), st.lists(st.integers(0, 20), max_size=2)), max_size=14)
 
 
@@ -183,19 +183,14 @@ def test_all_but_the_dropped_work_runs_and_keeps_its_order(
 
 
 def test_orders_differ_among_streams_that_nothing_orders() -> None:
-    plan = [(queue, [int(queue == 9)] * 0) for queue in (0, 1, 2, 0, 1, 2)]
-    found = {}
-    for order in ("fifo", "lifo"):
-        ran: list[int] = []
-        streams = LazyStreams(order, 0)
+    plan: list[tuple[int, list[int]]] = [(queue, []) for queue in (0, 1, 2, 0, 1, 2)]
+    found: dict[Order, list[int]] = {order: [] for order in ORDERS}
+    for order, ran in found.items():
+        streams = LazyStreams(order, 1)
         works = submitted(streams, plan, ran)
         streams.wait_for(streams.submit(9, StreamOperation("join"), works))
-        found[order] = ran
+    ran = found.pop("random")
     assert found == {"fifo": [0, 1, 2, 3, 4, 5], "lifo": [2, 5, 1, 4, 0, 3]}
-    ran = []
-    streams = LazyStreams("random", 1)
-    works = submitted(streams, plan, ran)
-    streams.wait_for(streams.submit(9, StreamOperation("join"), works))
     assert sorted(ran) == [0, 1, 2, 3, 4, 5]
     assert ran not in found.values()
 
@@ -212,8 +207,6 @@ def test_work_after_a_wait_of_the_host_is_ordered_after_it() -> None:
 
 
 # The order by vector clocks against reachability in a graph, and what is a race.
-
-# Each moment: its queue, and which earlier ones it waits for beside the last of its queue.
 BYTES = ByteRanges.one(64, 8)
 
 
@@ -260,9 +253,7 @@ def test_unordered_accesses_race_when_one_writes_where_the_other_is(
 
 def test_a_race_does_not_depend_on_which_access_is_known_first() -> None:
     texts = set()
-    one, other = (
-        MemoryAccess(name, moment_after(queue, ()), NO_BYTES, BYTES) for queue, name in enumerate("ab")
-    )
+    one, other = (MemoryAccess(name, moment_after(queue, ()), *WRITE) for queue, name in enumerate("ab"))
     for order in ((one, other), (other, one)):
         accesses, log = history()
         for access in order:
@@ -292,10 +283,7 @@ def test_equal_reports_are_counted() -> None:
     for _ in range(2):
         log.add(HostDefect.LEAK, "d0 is never freed")
     log.add(HostDefect.DOUBLE_FREE, "d0")
-    assert [str(report) for report in log.reports()] == [
-        "leak: d0 is never freed (2 times)",
-        "double free: d0",
-    ]
+    assert [*map(str, log.reports())] == ["leak: d0 is never freed (2 times)", "double free: d0"]
 
 
 FLAGS = st.lists(st.booleans(), max_size=30)
@@ -309,8 +297,8 @@ def ranges(flags: list[bool], start: int = 100) -> ByteRanges:
 
 @given(FLAGS, FLAGS)
 def test_the_first_common_byte_is_that_of_the_sets(mine: list[bool], theirs: list[bool]) -> None:
-    common = [100 + index for index, both in enumerate(zip(mine, theirs, strict=False)) if all(both)]
-    expected = common[0] if common else None
+    common = (100 + index for index, both in enumerate(zip(mine, theirs, strict=False)) if all(both))
+    expected = next(common, None)
     assert ranges(mine).first_common(ranges(theirs)) == expected
     assert ranges(theirs).first_common(ranges(mine)) == expected
 

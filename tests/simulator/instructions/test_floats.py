@@ -69,15 +69,14 @@ def test_fma_of_bf16_is_rounded_once(a: Array, b: Array, c: Array) -> None:
 @pytest.mark.parametrize("type_", ["f16", "bf16"])
 def test_packed_halves_are_two_numbers(type_: str) -> None:
     half: Any = np.float16 if type_ == "f16" else ml_dtypes.bfloat16
-    a, b, c = (np.array(values).astype(half) for values in ([1, 2, 3, 4], [0.5, -1, 8, 0.25], [1, 1, -2, 2]))
-    found = each_lane(
-        f"fma.rn.{type_}x2 %d, %a, %b, %c;", *(x.view(np.uint32) for x in (a, b, c)), result="u4"
-    )
-    assert found.view(half).astype(float).tolist() == [1.5, -1.0, 22.0, 3.0]
-    found = each_lane(f"add.rn.{type_}x2 %d, %a, %b;", a.view(np.uint32), b.view(np.uint32), result="u4")
-    assert found.view(half).astype(float).tolist() == [1.5, 1.0, 11.0, 4.25]
-    found = each_lane(f"mul.rn.{type_}x2 %d, %a, 0x0;", a.view(np.uint32), result="u4")
-    assert found.view(half).astype(float).tolist() == [0.0] * 4
+    numbers = ([1, 2, 3, 4], [0.5, -1, 8, 0.25], [1, 1, -2, 2])
+    a, b, c = (np.array(each).astype(half).view(np.uint32) for each in numbers)
+    for code, operands, expected in (
+        (f"fma.rn.{type_}x2 %d, %a, %b, %c;", (a, b, c), [1.5, -1.0, 22.0, 3.0]),
+        (f"add.rn.{type_}x2 %d, %a, %b;", (a, b), [1.5, 1.0, 11.0, 4.25]),
+        (f"mul.rn.{type_}x2 %d, %a, 0x0;", (a,), [0.0] * 4),
+    ):
+        assert each_lane(code, *operands, result="u4").view(half).astype(float).tolist() == expected
 
 
 @pytest.mark.parametrize("type_", TYPES)
@@ -231,9 +230,8 @@ def test_numbers_in_the_text(text: str, value: float) -> None:
 def test_special_registers_report_the_thread() -> None:
     out = np.zeros((2, 3, 40, 5), np.uint32)
     names = ("tid.x", "ntid.x", "ctaid.y", "laneid", "warpid")
-    stores = "".join(
-        f"mov.u32 %r{i}, %{name}; st.global.u32 [%rd1+{4 * i}], %r{i};" for i, name in enumerate(names)
-    )
+    texts = (f"mov.u32 %r{i}, %{name}; st.global.u32 [%rd1+{4 * i}], %r{i};" for i, name in enumerate(names))
+    stores = "".join(texts)
     code = f"""mov.u32 %r6, %ctaid.y; mov.u32 %r7, %nctaid.x; mad.lo.u32 %r6, %r6, %r7, %b;
       mad.lo.u32 %r6, %r6, 40, %t; mul.wide.u32 %rd1, %r6, 20; add.s64 %rd1, %rd1, %p0; {stores}"""
     run(code, out, threads=40, grid=(3, 2, 1))

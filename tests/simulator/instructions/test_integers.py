@@ -1,17 +1,14 @@
 """Arithmetic and bits of integers."""
 
 from collections.abc import Callable
-from typing import Any
 
 import numpy as np
 import pytest
 from hypothesis import given, settings
 from hypothesis import strategies as st
-from numpy.typing import NDArray
 
-from tests.simulator.ptx.snippets import each_lane, lanes_of
+from tests.simulator.ptx.snippets import Array, each_lane, lanes_of
 
-Array = NDArray[Any]
 TYPES = ("u16", "s16", "u32", "s32", "u64", "s64")
 
 
@@ -102,9 +99,7 @@ def test_highest_bit_of_signed_numbers_and_its_shift_and_two_numbers_in_a_regist
     assert each_lane("min.u16x2 %d, %a, %b;", a, b, result="u4").tolist() == [0x0001_0001, 0x0003_0001]
 
 
-AMOUNTS = st.lists(st.integers(0, 80), min_size=64, max_size=64).map(
-    lambda amounts: np.array(amounts, np.uint32)
-)
+AMOUNTS = st.lists(st.integers(0, 80), min_size=64, max_size=64).map(lambda each: np.array(each, np.uint32))
 
 
 @pytest.mark.parametrize("bits", [16, 32, 64])

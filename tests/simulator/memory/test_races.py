@@ -102,10 +102,8 @@ def between(code: str, *arrays: Any, grid: int = 2, seed: int | None = None) -> 
     ],
 )
 def test_blocks_must_not_share_what_one_of_them_writes(code: str, kind: Defect, seed: int | None) -> None:
-    found = between(
-        f"mov.u32 %r6, 0; {PLACE} setp.eq.u32 %q1, %b, 0; {code}", np.full(32, 99, np.uint32), seed=seed
-    )
-    assert kinds(found) == {kind}
+    code = f"mov.u32 %r6, 0; {PLACE} setp.eq.u32 %q1, %b, 0; {code}"
+    assert kinds(between(code, np.full(32, 99, np.uint32), seed=seed)) == {kind}
 
 
 @pytest.mark.parametrize(
@@ -244,6 +242,7 @@ def test_any_pattern_of_two_warps(words: list[int], active: list[bool]) -> None:
 
 # What a kernel touches of its buffers, told as ranges of bytes; pointers into the middle of arrays.
 
+Ranges = list[list[int]]
 # Thread t moves 4 bytes from x + 8 t to y + 4 t.
 GATHER = kernel(
     """ld.param.u64 %rd1, [x]; ld.param.u64 %rd2, [y]; mul.wide.u32 %rd3, %t, 8; add.s64 %rd1, %rd1, %rd3;
@@ -255,9 +254,7 @@ GATHER = kernel(
 )
 
 
-def gather(
-    x: Pointer, y: Pointer, load: str = "global"
-) -> dict[int, tuple[list[list[int]], list[list[int]]]]:
+def gather(x: Pointer, y: Pointer, load: str = "global") -> dict[int, tuple[Ranges, Ranges]]:
     module = parse(GATHER.replace("LOAD", load))
     simulation = prepare(module, module.kernels[0]).run((1, 1, 1), (4, 1, 1), (x, y))
     return {one.address: (one.reads.tolist(), one.writes.tolist()) for one in simulation.touched}

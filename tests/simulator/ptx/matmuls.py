@@ -53,9 +53,10 @@ class Matmul:
         return np.full((m, n), 0 if self.is_zeroed else np.nan, DTYPES[self.out])
 
     def expected(self, a: Array, b: Array) -> Array:
-        left = a.astype(np.float64) if self.layout[0] == "n" else a.astype(np.float64).T
-        right = b.astype(np.float64) if self.layout[1] == "n" else b.astype(np.float64).T
-        return np.asarray(left @ right)
+        left, right = (x.astype(float) for x in (a, b))
+        return np.asarray(
+            (left.T if self.layout[0] == "t" else left) @ (right.T if self.layout[1] == "t" else right)
+        )
 
     def run(self, ptx: str | None = None, seed: int | None = None) -> tuple[Simulation, Array, Array]:
         """Returns the simulation, C, and what C should be."""
@@ -63,10 +64,8 @@ class Matmul:
         c = self.output()
         bias = np.linspace(-1, 1, self.sizes[1], dtype=np.float32)
         arguments = (a, b, bias, c) if self.has_epilogue else (a, b, c)
-        text = self.ptx if ptx is None else ptx
-        simulation = simulate(
-            text, "matmul_kernel", self.grid, self.block, arguments, self.shared_bytes, schedule_seed=seed
-        )
+        launch = (ptx or self.ptx, "matmul_kernel", self.grid, self.block, arguments, self.shared_bytes)
+        simulation = simulate(*launch, schedule_seed=seed)
         expected = self.expected(a, b)
         return simulation, c, np.maximum(expected + bias, 0) if self.has_epilogue else expected
 
@@ -114,7 +113,7 @@ class WarpgroupMatmul:
         a, b = a.astype(self.dtype), b.astype(self.dtype)
         c = np.full((SIZE, SIZE), np.nan, np.float16 if self.stores_by_tma else np.float32)
         simulation = simulate(
-            self.ptx if ptx is None else ptx,
+            ptx or self.ptx,
             "gemm",
             (SIZE // TILE, SIZE // TILE, 1),
             (128 * (self.consumers + 1), 1, 1),

@@ -1,7 +1,7 @@
 """Small kernels around a few instructions: every thread loads its operands, runs code, stores its result."""
 
 import math
-from collections.abc import Iterator
+from collections.abc import Iterator, Sequence
 from contextlib import contextmanager
 from fractions import Fraction
 from typing import Any
@@ -85,13 +85,11 @@ def fault(kind: Defect, match: str) -> Iterator[None]:
 
 
 def kernel(
-    code: str, parameters: list[str] | None = None, declare: str = "", before: str = "", variables: str = ""
+    code: str, parameters: Sequence[str] = (), declare: str = "", before: str = "", variables: str = ""
 ) -> str:
     """Returns a PTX file with one kernel, ``snippet``."""
-    listed = ", ".join(parameters or [])
-    return (
-        f"{HEADER}{variables}\n.visible .entry snippet({listed})\n{{\n{declare}\n{before}\n{code}\nret;\n}}\n"
-    )
+    head = f"{HEADER}{variables}\n.visible .entry snippet({', '.join(parameters)})"
+    return f"{head}\n{{\n{declare}\n{before}\n{code}\nret;\n}}\n"
 
 
 def run(

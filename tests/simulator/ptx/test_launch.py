@@ -22,9 +22,8 @@ SCALE = kernel(
 )
 BLOCKS, THREADS = (4, 1, 1), (32, 1, 1)
 X = np.zeros(128, np.float32)
-UP_TO_64, OF_8_X_8 = (
-    SCALE.replace("\n{", f" {each}\n{{", 1) for each in (".maxntid 64, 1, 1", ".reqntid 8, 8")
-)
+LIMITS = (".maxntid 64, 1, 1", ".reqntid 8, 8")
+UP_TO_64, OF_8_X_8 = (SCALE.replace("\n{", f" {each}\n{{", 1) for each in LIMITS)
 
 
 @pytest.mark.parametrize(

@@ -31,10 +31,11 @@ def test_accumulators_zeroed_after_the_fence_are_reported_but_do_no_harm() -> No
     assert {hazard.kind for hazard in simulation.benign} == {Defect.LATE_ACCUMULATOR}
 
 
+NO_CONFLICTS = ("mma_f16", "mma_bf16", "mma_f16_tn", "mma_f16_odd", "mma_tf32_nt", "simt_f32_sync")
+
+
 @pytest.mark.drawn(2)
-@pytest.mark.parametrize(
-    "name", ["mma_f16", "mma_bf16", "mma_f16_tn", "mma_f16_odd", "mma_tf32_nt", "simt_f32_sync"]
-)
+@pytest.mark.parametrize("name", NO_CONFLICTS)
 def test_a_good_kernel_is_free_of_bank_conflicts(name: str) -> None:
     simulation, _, _ = shuffled(name)
     assert simulation.conflict_ratio == 1.0
@@ -101,10 +102,8 @@ RACE, FLIGHT, UNFINISHED = Defect.SHARED_RACE, Defect.IN_FLIGHT, Defect.UNFINISH
 BOUNDS, MISALIGNED, UNINITIALISED = Defect.OUT_OF_BOUNDS, Defect.MISALIGNED, Defect.UNINITIALISED
 NN, NT = "wgmma_f16_nn", "wgmma_f16_nt"
 DESCRIPTOR = 4611686293305360384  # swizzle 128 bytes, stride 1024, leading 16
-VECTOR_STORE, ASYNC_COPY = (
-    r"(st\.global\.v2\.b32\s+\[%rd\d+)\]",
-    r"(cp\.async\.cg\.shared\.global \[%rd\d+)\]",
-)
+VECTOR_STORE = r"(st\.global\.v2\.b32\s+\[%rd\d+)\]"
+ASYNC_COPY = r"(cp\.async\.cg\.shared\.global \[%rd\d+)\]"
 XOR, ADD_SUM = r"xor\.b64\s+(%rd\d+), (%rd\d+), %rd\d+;", r"(?:atom|red)[\w.]*\.add\.f32\s+(?:%r\d+, )?"
 LANE = r"(mov\.u32\s+(%r\d+), %laneid;)"
 HALF = r"\1 .reg .pred %half; setp.lt.u32 %half, \2, 16; @%half ret;"

@@ -55,15 +55,10 @@ def test_a_kernel_has_parameters_sizes_registers_and_variables() -> None:
         Parameter("x", "f32", 4, 4, False),
     )
     assert (kernel.max_threads, kernel.required_threads) == ((128, 1, 1), None)
-    assert kernel.registers == (
-        RegisterBank("%r", "b32", 5),
-        RegisterBank("p", "pred", None),
-        RegisterBank("q", "pred", None),
-    )
-    assert [(v.name, v.space, v.bytes) for v in kernel.variables] == [
-        ("bars", "shared", 16),
-        ("depot", "local", 64),
-    ]
+    predicates = (RegisterBank(name, "pred", None) for name in "pq")
+    assert kernel.registers == (RegisterBank("%r", "b32", 5), *predicates)
+    variables = [(each.name, each.space, each.bytes) for each in kernel.variables]
+    assert variables == [("bars", "shared", 16), ("depot", "local", 64)]
 
 
 @pytest.mark.parametrize(
@@ -93,11 +88,7 @@ def test_operands(text: str, operand: Any) -> None:
 
 
 def test_an_instruction_has_its_guard_line_and_text() -> None:
-    source = (
-        f"{HEADER}.entry k() {{ {REGISTERS}\n\n@!%p3 st.global.v2.b32\n   [%rd1], {{%r1, // low\n %r2}}; }}"
-    )
-    (found,) = parse(source).kernels[0].body
-    assert isinstance(found, Instruction)
+    found = only("\n\n@!%p3 st.global.v2.b32\n   [%rd1], {%r1, // low\n %r2};")
     assert found.guard == Guard(Register("%p3"), is_negated=True)
     assert (found.line, found.text) == (6, "@!%p3 st.global.v2.b32 [%rd1], {%r1, %r2}")
     assert found.parts == ("st", "global", "v2", "b32")

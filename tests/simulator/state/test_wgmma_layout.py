@@ -6,13 +6,12 @@ from typing import Any
 import ml_dtypes
 import numpy as np
 import pytest
-from numpy.typing import NDArray
 
-from tests.simulator.ptx.snippets import run
+from tests.simulator.ptx.snippets import Array, run
 from tuner.simulator.ptx.defects import Defect, Fault, SimulationError, UnsupportedInstruction
 from tuner.simulator.state.fragments import accumulator, accumulator_registers, operand_addresses
 
-Array = NDArray[Any]
+Flags = tuple[bool, bool]
 UNIT = 8  # elements of 16 bits in 16 bytes
 LEADING, STRIDE = 8192, 1024  # bytes between groups, so that no two elements meet
 MODES = {"none": (0, 0), "32": (3, 1), "64": (2, 2), "128": (1, 3)}  # swizzle: descriptor's mode, bits
@@ -81,7 +80,7 @@ FILL = f"""mov.u32 %r1, %t; LOOP: mul.wide.u32 %rd1, %r1, 16; add.s64 %rd2, %p0,
 TILE = ".extern .shared .align 1024 .b8 tile[];\n"
 
 
-def image(a: Array, b: Array, swizzle: str, transposed: tuple[bool, bool]) -> Array:
+def image(a: Array, b: Array, swizzle: str, transposed: Flags) -> Array:
     """Returns shared memory with A at one place and B, as n x k, at another."""
     memory = np.zeros(BYTES // 2, np.float16)
     for matrix, start, is_transposed in ((a, A_START, transposed[0]), (b.T, B_START, transposed[1])):
@@ -96,9 +95,7 @@ def run_on(memory: Array, swizzle: str, code: str, *arrays: Array) -> Any:
     return run(f"{FILL} {code}", memory, *descriptors, *arrays, threads=128, shared=BYTES, variables=TILE)
 
 
-def multiply(
-    a: Array, b: Array, swizzle: str, transposed: tuple[bool, bool], code: str, *arrays: Array
-) -> Any:
+def multiply(a: Array, b: Array, swizzle: str, transposed: Flags, code: str, *arrays: Array) -> Any:
     return run_on(image(a, b, swizzle, transposed), swizzle, code, *arrays)
 
 
@@ -127,7 +124,7 @@ def wgmma(flags: str, result: str = "f32", before: str = "", registers: str = "%
 
 @pytest.mark.parametrize("swizzle", MODES)
 @pytest.mark.parametrize("transposed", [(False, False), (True, False), (False, True), (True, True)])
-def test_products_of_every_layout(swizzle: str, transposed: tuple[bool, bool]) -> None:
+def test_products_of_every_layout(swizzle: str, transposed: Flags) -> None:
     a, b = operands()
     out = np.zeros((128, 4), np.float32)
     code = wgmma(f"%rd3, %rd4, %q2, 1, 1, {int(transposed[0])}, {int(transposed[1])}")
@@ -198,10 +195,8 @@ def test_products_of_8_bit_integers_wrap_or_saturate(left: str, right: str, word
     a, b = (rng.integers(0, 256, (rows, 32), np.uint8) for rows in (64, 8))
     out, start = np.zeros((128, 4), np.uint32), 2**31 - 2_000
     multiply_bytes(a, b, f"{word}s32.{left}.{right}", "", str(start), out)
-    wide = [
-        each.view(f"{kind[0]}1".replace("s", "i")).astype(np.int64) for each, kind in ((a, left), (b, right))
-    ]
-    total = wide[0] @ wide[1].T + start
+    views = {"s8": np.int8, "u8": np.uint8}
+    total = a.view(views[left]).astype(np.int64) @ b.view(views[right]).astype(np.int64).T + start
     assert (total > 2**31 - 1).any()
     expected = np.clip(total, -(2**31), 2**31 - 1) if word else total.astype(np.int32)
     np.testing.assert_array_equal(accumulator([out[:, i] for i in range(4)], "s32"), expected)
