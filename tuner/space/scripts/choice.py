@@ -5,7 +5,7 @@ from dataclasses import replace
 from pathlib import Path
 from typing import TYPE_CHECKING
 
-from tuner.core.candidate import Candidate, ChosenStrategy, Value
+from tuner.core.candidate import Candidate, ChosenStrategy, TargetName, Value
 from tuner.core.errors import CandidateError, UsageError, unknown_value
 from tuner.core.interfaces import Script
 from tuner.core.machine import Machine, variables_of
@@ -14,6 +14,7 @@ from tuner.space.feasible_set import FeasibleSet
 from tuner.space.file.reading import SpaceFile, load_space_file, spaces_for
 from tuner.space.file.yaml import default_space_file
 from tuner.space.projection import projected
+from tuner.space.scripts.header import MARK, read_provenance
 from tuner.space.scripts.strategy import TEMPLATE_SUFFIX, Binder, load_strategy
 from tuner.space.search_space import SearchSpace
 
@@ -72,6 +73,26 @@ def spaces(
         own = schedules[name]
         result.append(SearchSpace(name, own.knobs, own.constraints + own.idle, variables))
     return tuple(result)
+
+
+def require_exported_for(chosen: tuple[ChosenStrategy, ...], problem: Problem, target: TargetName) -> None:
+    """Raises UsageError for a script that was exported for another problem or another kind of target.
+
+    Its guard would refuse the payload of each trial. Alignment and caches are conditions of a measurement, not of
+    the script; a script without the line of its export is not refused.
+    """
+    for one in filter(_is_plain, chosen):
+        text = load_strategy(one.name, one.path).text
+        if MARK not in text:
+            continue
+        exported = read_provenance(text, f"{one.name}{PLAIN_SUFFIX}")
+        made = replace(exported.problem, align=problem.align, cache=problem.cache)
+        if made != problem or exported.target.kind != target.kind:
+            raise UsageError(
+                f"strategy {one.name}{PLAIN_SUFFIX}: was exported for {made.key} on {exported.target.kind}, "
+                f"the run is for {problem.key} on {target.kind}",
+                "tuner tune without --strategy searches all strategies for it",
+            )
 
 
 def _of_name(given: str, space_file: SpaceFile) -> ChosenStrategy:
