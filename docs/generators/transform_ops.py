@@ -1,6 +1,6 @@
 """The transform ops of the dialect ``tuner``: attributes, failures, and IR before and after.
 
-All of it stands in the docstring of an op's class; ``tests/mlir/test_transform.py`` runs
+All of it stands in the docstring of an op's class; ``tests/mlir/test_documented_ir.py`` runs
 each op and compares the IR.
 """
 

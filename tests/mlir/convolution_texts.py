@@ -2,11 +2,10 @@
 
 from dataclasses import dataclass
 
-from tests.texts import filled
+from tests.group_texts import PARALLEL, Argument, fusion, generic, tensor
 from tuner.mlir.ir.linalg import LAYOUTS
 
-LOOPS = "abcde"
-NEXT = "\n              "
+READ = {"none": (), "bias_relu": ("bias",), "residual": ("bias", "residual")}  # by the epilogue
 
 
 @dataclass(frozen=True)
@@ -44,16 +43,16 @@ class Convolution:
     def shapes(self) -> tuple[tuple[int, ...], ...]:
         """Returns the shapes of the arguments: input, weights, what the epilogue reads, output."""
         x, w, y = LAYOUTS[self.name]
-        bias = tuple(self._sizes(y)[each] for each in self._of_bias)
-        more = {"none": (), "bias_relu": (bias,), "residual": (bias, self._shape(y))}[self.epilogue]
-        return (self._shape(x, is_input=True), self._shape(w), *more, self._shape(y))
+        read = {"bias": self._shape(self._of_bias), "residual": self._shape(y)}
+        of_read = (read[name] for name in READ[self.epilogue])
+        return (self._shape(x, is_input=True), self._shape(w), *of_read, self._shape(y))
 
     @property
     def _of_bias(self) -> str:
         output = LAYOUTS[self.name][2]
         return "".join(each for each in output if each in ("gf" if "f" in output else "c"))
 
-    def _sizes(self, letters: str, *, is_input: bool = False) -> dict[str, int]:
+    def _shape(self, letters: str, *, is_input: bool = False) -> tuple[int, ...]:
         sizes = {"n": self.images, "g": self.groups, "c": self.channels, "f": self.filters}
         sizes |= {"H": self.height, "W": self.width}
         sizes |= dict(zip("hw", self.window, strict=True))
@@ -61,98 +60,47 @@ class Convolution:
             for place, name in enumerate("HW"):
                 seen = (self.window[place] - 1) * self.dilations[place] + 1
                 sizes[name] = (sizes[name] - 1) * self.strides[place] + seen
-        return {each: sizes[each] for each in letters}
-
-    def _shape(self, letters: str, *, is_input: bool = False) -> tuple[int, ...]:
-        return tuple(self._sizes(letters, is_input=is_input).values())
+        return tuple(sizes[each] for each in letters)
 
     def text(self) -> str:
         """Returns the text of the fusion."""
-        shapes, last = self.shapes, len(self.shapes) - 1
-        marks = ["" if place in (0, 3, last) else " {tuner.weight}" for place in range(len(shapes))]
-        marks[1] = " {tuner.weight}" if self.is_weight else ""
-        elements = [*[self.element] * last, self.output]
-        arguments = ", ".join(
-            f"%m{place}: {self._type('memref', shape, element)}{mark}"
-            for place, (shape, mark, element) in enumerate(zip(shapes, marks, elements, strict=True))
-        )
-        reads = "\n".join(
-            f"%t{place} = bufferization.to_tensor %m{place} restrict : {self._type('memref', shape)}"
-            f" to {self._type('tensor', shape)}"
-            for place, shape in enumerate(shapes[:-1])
-        )
-        of_y, stored = (self._type("tensor", shapes[-1], each) for each in (self.sums, self.output))
-        return filled(
-            __file__,
-            "FUSION",
-            arguments=arguments,
-            reads=reads,
-            sums=self.sums,
-            of_y=of_y,
-            name=self.name,
-            steps=self._steps(),
-            root=", root" if self.epilogue == "none" else "",
-            of_x=self._type("tensor", shapes[0]),
-            of_w=self._type("tensor", shapes[1]),
-            epilogue=self._epilogue(),
-            result="p" if self.epilogue == "none" else "r",
-            last=last,
-            stored=stored,
-            memref=self._type("memref", shapes[-1], self.output),
-        )
-
-    def _steps(self) -> str:
+        x, w, *read, y = self.shapes
+        weights = Argument("w", w, self.element, self.is_weight)
+        names = zip(READ[self.epilogue], read, strict=True)
+        more = [Argument(name, shape, self.element, name == "bias") for name, shape in names]
+        of_x, of_w, of_y = tensor(x, self.element), tensor(w, self.element), tensor(y, self.sums)
         count = LAYOUTS[self.name][1].count("h") + 1
-        parts = (("strides", self.strides), ("dilations", self.dilations))
-        return ", ".join(
-            f"{name} = dense<{list(steps[-count:])}> : tensor<{count}xi64>" for name, steps in parts
+        steps = ", ".join(
+            f"{name} = dense<{list(each[-count:])}> : tensor<{count}xi64>"
+            for name, each in (("strides", self.strides), ("dilations", self.dilations))
         )
+        lines = [
+            f"%z = arith.constant 0.0 : {self.sums}",
+            f"%e = tensor.empty() : {of_y}",
+            f"%zeros = linalg.fill ins(%z : {self.sums}) outs(%e : {of_y}) -> {of_y}",
+            f"%p = {self.name} {{contraction, {steps}{'' if more else ', root'}}}",
+            f"  ins(%x_t, %w_t : {of_x}, {of_w}) outs(%zeros : {of_y}) -> {of_y}",
+            *(self._epilogue(more) if more else ()),
+        ]
+        inputs, output = [Argument("x", x, self.element), weights, *more], Argument("y", y, self.output)
+        return fusion(inputs, output, "\n".join(lines), "%r" if more else "%p")
 
-    def _type(self, kind: str, shape: tuple[int, ...], element: str = "") -> str:
-        return f"{kind}<{''.join(f'{size}x' for size in shape)}{element or self.element}>"
-
-    def _epilogue(self) -> str:
-        if self.epilogue == "none":
-            return ""
-        output = LAYOUTS[self.name][2]
-        loops = LOOPS[: len(output)]
-        bias = ", ".join(loops[output.index(each)] for each in self._of_bias)
-        whole = f"affine_map<({', '.join(loops)}) -> ({', '.join(loops)})>"
-        maps = [whole, f"affine_map<({', '.join(loops)}) -> ({bias})>", whole][: len(self.shapes) - 2]
-        operands = ["%p", "%t2", "%t3"][: len(maps)]
-        kinds = [self._type("tensor", shape) for shape in self.shapes[2:-1]]
-        kinds = [self._type("tensor", self.shapes[-1], self.sums), *kinds]
-        element, of_y = self.sums, self._type("tensor", self.shapes[-1], self.output)
-        read = [element] + [self.element] * (len(maps) - 1)
-        wide = [f"%w{place} = arith.extf %x{place} : bf16 to f32" for place in range(1, len(maps))]
-        is_narrow = self.element == "bf16"
+    def _epilogue(self, read: list[Argument]) -> list[str]:
+        letters, sums = LAYOUTS[self.name][2], self.sums
+        loops = "abcde"[: len(letters)]
+        of_bias = [loops[letters.index(each)] for each in self._of_bias]
+        whole, bias = (f"affine_map<({', '.join(loops)}) -> ({', '.join(to)})>" for to in (loops, of_bias))
+        maps = [whole, bias, whole][: 1 + len(read)]
+        operands = [(f"%{each.name}_t", tensor(each.shape, each.element)) for each in read]
+        operands = [("%p", tensor(self.shapes[-1], sums)), *operands]
+        is_narrow, kind = self.element == "bf16", tensor(self.shapes[-1], self.output)
         letter = "w" if is_narrow else "x"
-        residual = f"%s = arith.addf %b, %{letter}2 : {element}" if self.epilogue == "residual" else ""
-        given = ", ".join(f"%x{place}: {each}" for place, each in enumerate(read))
-        start = "%e"
-        if is_narrow:
-            start = "%y"
-        lines = NEXT.join(
-            [
-                *(wide if is_narrow else []),
-                f"%b = arith.addf %x0, %{letter}1 : {element}",
-                residual,
-                f"%q = arith.maximumf {'%s' if residual else '%b'}, %z : {element}",
-                "%n = arith.truncf %q : f32 to bf16" if is_narrow else "",
-            ]
-        )
-        return filled(
-            __file__,
-            "EPILOGUE",
-            empty=f"%y = tensor.empty() : {of_y}" if is_narrow else "",
-            maps=", ".join([*maps, whole]),
-            parallel=", ".join(['"parallel"'] * len(output)),
-            operands=", ".join(operands),
-            types=", ".join(kinds),
-            start=start,
-            of_y=of_y,
-            given=given,
-            output=self.output,
-            lines=lines,
-            yielded="%n" if is_narrow else "%q",
-        )
+        wide = [f"%w{place} = arith.extf %x{place} : bf16 to f32" for place in range(1, len(operands))]
+        steps = [*(wide * is_narrow), f"%b = arith.addf %x0, %{letter}1 : {sums}"]
+        steps += [f"%s = arith.addf %b, %{letter}2 : {sums}"] * (len(read) == 2)
+        steps += [f"%q = arith.maximumf {'%s' if len(read) == 2 else '%b'}, %z : {sums}"]
+        steps += ["%n = arith.truncf %q : f32 to bf16"] * is_narrow
+        steps += [f"linalg.yield {'%n' if is_narrow else '%q'} : {self.output}"]
+        parallel, start = [PARALLEL] * len(letters), ("%narrow" if is_narrow else "%e", kind)
+        empty = [f"%narrow = tensor.empty() : {kind}"] * is_narrow
+        return [*empty, generic("%r", [*maps, whole], parallel, operands, start, "\n".join(steps), "root")]

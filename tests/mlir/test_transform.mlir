@@ -1,29 +1,33 @@
-// ----- SQRT
-gpu.module @m {
-  llvm.func @k(%x: f32) -> f32 {
-    %y = llvm.intr.sqrt(%x) : (f32) -> f32
-    llvm.return %y : f32
+// ----- PAYLOAD
+
+module {
+  func.func @f(%m: memref<8xf32>) {
+    %c0 = arith.constant 0 : index
+    %c8 = arith.constant 8 : index
+    %c1 = arith.constant 1 : index
+    %z = arith.constant 0.0 : f32
+    scf.for %i = %c0 to %c8 step %c1 {
+      memref.store %z, %m[%i] : memref<8xf32>
+    }
+    return
   }
 }
-// ----- DOCUMENTED_IR_TILE
-func.func @f(%m: memref<64x32xbf16>, %i: index, %j: index) {
-  %a = x86.amx.tile_load %m[%i, %j] : memref<64x32xbf16> into !x86.amx.tile<16x32xbf16>
-  x86.amx.tile_store %m[%j, %i], %a : memref<64x32xbf16>, !x86.amx.tile<16x32xbf16>
-  return
-}
-// ----- DOT
-func.func private @vpdpbusd_512(vector<16xi32>, vector<64xi8>, vector<64xi8>) -> vector<16xi32>
-func.func @f(%s: vector<16xi32>, %u: vector<64xi8>, %v: vector<64xi8>) -> vector<16xi32> {
-  %r = func.call @vpdpbusd_512(%s, %u, %v)
-    : (vector<16xi32>, vector<64xi8>, vector<64xi8>) -> vector<16xi32>
-  return %r : vector<16xi32>
-}
-// ----- RSQRT
-gpu.module @m {
-  gpu.func @k(%p: memref<4xf16>, %i: index) kernel {
-    %x = memref.load %p[%i] : memref<4xf16>
-    %y = math.rsqrt %x : f16
-    memref.store %y, %p[%i] : memref<4xf16>
-    gpu.return
+// ----- OLD
+module attributes {gpu.container_module} {
+  gpu.module @m {
+    gpu.func @k(%x: f32, %offset: i32, %width: i32) kernel {
+      %n = "gpu.block_dim"() {dimension = "x"} : () -> (index)
+      %t = "gpu.thread_id"() { dimension = "y" } : () -> index
+      %s = "gpu.all_reduce"(%x) ({}) {op = "add"} : (f32) -> (f32)
+      %r = "gpu.all_reduce"(%x) ({
+      ^bb(%a: f32, %b: f32):
+        %sum = arith.addf %a, %b : f32
+        "gpu.yield"(%sum) : (f32) -> ()
+      }) {op = "mul"} : (f32) -> (f32)
+      %v, %p = "gpu.shuffle"(%x, %offset, %width) {mode = "xor"} : (f32, i32, i32) -> (f32, i1)
+      %own = gpu.dynamic_shared_memory : memref<?xi8, 3>
+      gpu.return
+    }
+    "gpu.module_end"() : () -> ()
   }
 }

@@ -1,175 +1,268 @@
-import sys
-from collections.abc import Callable
-from typing import Any
+"""Scripts applied to payloads, and what is reported when they cannot be; schedules as others write them."""
+
+from collections.abc import Iterator
+from pathlib import Path
 
 import pytest
 
-from tests.mlir.cpu import test_lowering as test_cpu_lowering
-from tests.mlir.documented_ir import missing, parts
-from tests.mlir.gpu import test_device_ops, test_kernel_memory, test_kernel_passes, test_modules
-from tests.mlir.ir import test_memrefs
-from tests.mlir.kernels import BARRIER, kernel, load, parsed, store
-from tests.mlir.ops.conftest import SCRIPT
-from tests.mlir.ops.test_every_op import SHOWN
-from tests.mlir.scripts import PAYLOAD, TILE, script
+from tests.mlir.kernels import parsed
+from tests.mlir.scripts import PAYLOAD as MATMUL
+from tests.mlir.scripts import TILE
+from tests.mlir.scripts import script as product_script
 from tests.texts import text_beside
-from tuner.core.errors import CandidateError, Stage
-from tuner.core.interfaces import Partition
+from tuner.cli.models import read_payload_text
+from tuner.core.errors import SCRIPT, CandidateError, OpPlace, Stage
+from tuner.core.interfaces import Script
+from tuner.core.problem import Matmul
 from tuner.mlir import transform
 from tuner.mlir.bindings import ir
-from tuner.mlir.cpu import lowering as cpu_lowering
-from tuner.mlir.cpu.amx_emulation import tiles_as_vectors
-from tuner.mlir.cpu.bf16_emulation import store_bf16_as_integers
-from tuner.mlir.cpu.lowering import with_batch_loops
-from tuner.mlir.gpu import kernel_memory, lowering, modules, shared_memory
-from tuner.mlir.gpu.kernel_memory import expand_copies, use_private_memory
-from tuner.mlir.gpu.kernel_passes import (
-    call_intrinsics_directly,
-    expand_composed_ops,
-    expand_warp_ids,
-    outline_with_bounds,
-    relax_unused_atomics,
-    widen_narrow_shuffles,
+from tuner.mlir.transform import failing_op, require_no_effects
+from tuner.targets.children import apply_script
+from tuner.targets.cpu.compiler import CpuCompiler
+
+PAYLOAD = text_beside(__file__, "PAYLOAD")
+MATCH = (
+    '%loop = transform.structured.match ops{["scf.for"]} in %root : (!transform.any_op) -> !transform.any_op'
 )
-from tuner.mlir.gpu.modules import merge_gpu_modules
-from tuner.mlir.gpu.reductions import expand_reductions
-from tuner.mlir.gpu.shared_memory import make_shared_memory_external, use_dynamic_shared_memory
-from tuner.mlir.ir import memrefs
-from tuner.mlir.ir.vnni import lower_byte_dots
-from tuner.mlir.math.lowering import lower_math
-from tuner.mlir.transform import OPS
 
 
-def diagnostic(text: str, payload: str = PAYLOAD) -> str:
+def sequence(name: str, *lines: str) -> str:
+    body = "\n".join((*lines, "transform.yield"))
+    return f"transform.named_sequence @{name}(%root: !transform.any_op {{transform.readonly}}) {{\n{body}\n}}"
+
+
+def script(*sequences: str) -> str:
+    return "module attributes {transform.with_named_sequence} {\n" + "\n".join(sequences) + "\n}"
+
+
+@pytest.fixture(autouse=True)
+def context() -> Iterator[None]:
     with transform.new_context(), ir.Location.unknown():
-        module = transform.parse(payload, "payload")
-        with pytest.raises(CandidateError) as failure:
-            transform.apply_script(module, transform.parse(text, "script"))
+        yield
+
+
+def apply(text: str, payload_text: str = PAYLOAD) -> str:
+    payload = transform.parse(payload_text, "payload")
+    transform.apply_script(payload, transform.parse(text, "script"))
+    return payload.operation.get_asm(enable_debug_info=True, use_local_scope=True)
+
+
+def main(*lines: str) -> str:
+    return sequence("__transform_main", MATCH, *lines)
+
+
+def annotate(name: str) -> str:
+    return f'transform.annotate %loop "{name}" : !transform.any_op'
+
+
+def test_the_only_sequence_or_the_main_one_changes_the_payload() -> None:
+    unrolled = apply(script(main("transform.loop.unroll %loop {factor = 8} : !transform.any_op")))
+    assert unrolled.count("memref.store") == 8
+    assert "scf.for" not in unrolled
+    assert "{seen}" in apply(script(sequence("mine", MATCH, annotate("seen"))))
+    assert "{main}" in apply(script(sequence("other", MATCH, annotate("other")), main(annotate("main"))))
+
+
+def test_a_transform_that_fails_names_op_and_place() -> None:
+    text = script(main("transform.loop.unroll %loop {factor = 0} : !transform.any_op"))
+    with pytest.raises(CandidateError, match=r"transform\.loop\.unroll") as caught:
+        apply(text)
+    assert caught.value.stage in (Stage.BIND, Stage.COMPILE)
+
+
+@pytest.mark.parametrize(
+    ("text", "found"), [(script(), "none"), (script(sequence("one"), sequence("two")), "one, two")]
+)
+def test_a_script_without_a_main_sequence_says_which_it_has(text: str, found: str) -> None:
+    reason = rf"^script: found sequences {found}, allowed one named @__transform_main$"
+    with pytest.raises(CandidateError, match=reason) as caught:
+        apply(text)
+    assert caught.value.stage == Stage.BIND
+
+
+@pytest.mark.parametrize(
+    ("text", "diagnostic"),
+    [
+        ("module {", r"^script: .*expected"),
+        ("module { transform.no_such_op }", r"^script: .*no_such_op"),
+        ('module { "tuner.no_such_op"() : () -> () }', r"^script: .*tuner\.no_such_op"),
+    ],
+)
+def test_text_that_does_not_parse_is_a_failure_to_bind(text: str, diagnostic: str) -> None:
+    assert str(transform.parse("", "script")).strip() == "module {\n}"
+    with pytest.raises(CandidateError, match=diagnostic) as caught:
+        transform.parse(text, "script")
+    assert caught.value.stage == Stage.BIND
+    assert "\n" not in caught.value.reason
+
+
+def test_every_new_context_has_this_projects_ops() -> None:
+    match = MATCH.replace("scf.for", "func.func")
+    for _ in range(3):
+        with transform.new_context(), ir.Location.unknown():
+            prefetch = '"tuner.prefetch_reads"(%loop) {argument = 0 : i64} : (!transform.any_op) -> ()'
+            assert "memref.store" in apply(script(sequence("__transform_main", match, prefetch)))
+
+
+def script_of(options: str) -> ir.Module:
+    """Returns a script that applies a pass."""
+    kind = "(!transform.any_op) -> !transform.any_op"
+    line = f"%done = transform.apply_registered_pass {options} to %root : {kind}"
+    return transform.parse(
+        script(sequence("__transform_main", line).replace(" {transform.readonly}", "")), "script"
+    )
+
+
+@pytest.mark.parametrize(
+    ("options", "name"),
+    [
+        ('"snapshot-op-locations" with options = {filename = "x"}', "snapshot-op-locations"),
+        ('"gpu-module-to-binary" with options = {toolkit = "x"}', "gpu-module-to-binary"),
+        *((f'"{name}"', name) for name in ("gpu-lower-to-nvvm-pipeline", "print-ir", "print-op-stats")),
+        *((f'"{name}"', name) for name in ("view-op-graph", "transform-interpreter")),
+        ('"inline" with options = {"default-pipeline" = "canonicalize,print-ir"}', "print-ir"),
+        ('"composite-fixed-point-pass" with options = {pipeline = "any(\\70rint-ir)"}', "print-ir"),
+    ],
+)
+def test_a_pass_with_effects_is_refused_wherever_it_is_named(options: str, name: str) -> None:
+    reason = f"^script: found pass {name}, which writes files, starts programs or prints; allowed with "
+    with pytest.raises(CandidateError, match=reason) as caught:
+        require_no_effects(script_of(options))
+    assert caught.value.stage == Stage.BIND
+
+
+@pytest.mark.parametrize("name", ["canonicalize", "cse", "convert-linalg-to-loops", "sccp"])
+def test_other_passes_are_not(name: str) -> None:
+    require_no_effects(script_of(f'"{name}"'))
+
+
+def test_a_file_is_written_only_where_effects_are_allowed(tmp_path: Path) -> None:
+    file = tmp_path / "written.mlir"
+    script = script_of(f'"snapshot-op-locations" with options = {{filename = "{file}"}}')
+    payload = transform.parse("module { func.func @f() { return } }", "payload")
+    with pytest.raises(CandidateError, match="found pass snapshot-op-locations"):
+        transform.apply_script(payload, script)
+    assert not file.exists()
+    transform.apply_script(payload, script, allows_effects=True)
+    assert file.exists()
+
+
+# Diagnostics name the transform op or that of the payload; where MLIR names the latter alone, both are found.
+ANNOTATE = 'transform.annotate %product "seen" : !transform.any_op'
+VECTORIZE = "transform.structured.vectorize %product vector_sizes [3, 3] : !transform.any_op"
+NOT_VECTORIZED = "linalg.matmul at payload:2:14: Attempted to vectorize, but failed"
+
+
+def diagnostic(text: str, payload: str = MATMUL) -> str:
+    with pytest.raises(CandidateError) as failure:
+        apply(text, payload)
     assert failure.value.stage is Stage.COMPILE
     return failure.value.reason
 
 
-VECTORIZE = "transform.structured.vectorize %product vector_sizes [1, 2] : !transform.any_op"
-
-
 def test_a_diagnostic_names_the_transform_op_or_that_of_the_payload_and_its_place() -> None:
-    found = diagnostic(script("transform.loop.unroll %product {factor = 2} : !transform.any_op"))
+    found = diagnostic(product_script("transform.loop.unroll %product {factor = 2} : !transform.any_op"))
     assert found == "transform.loop.unroll at script:5:5: failed to unroll, incorrect type of payload"
-    text = script(VECTORIZE)
-    assert diagnostic(text) == "linalg.matmul at payload:2:14: Attempted to vectorize, but failed"
+    text = product_script(VECTORIZE)
     # both texts have an op at 5:5
     assert text.splitlines()[4].startswith("    transform.structured.vectorize")
-    payload = "\n\n" + PAYLOAD.replace("  %product = ", "%product =\n    ")
+    payload = "\n\n" + MATMUL.replace("  %product = ", "%product =\n    ")
     assert payload.splitlines()[4].startswith("    linalg.matmul")
     assert diagnostic(text, payload).startswith("linalg.matmul at payload:5:5: ")
 
 
 def test_the_note_of_a_diagnostic_is_named_as_well() -> None:
-    sizes = ", ".join(["1"] * 4)
-    handles = ", ".join(["!transform.any_op"] * 5)
-    text = script(
-        f"%tile, %loops:4 = transform.structured.tile_using_for %product tile_sizes [{sizes}]"
-        f" : (!transform.any_op) -> ({handles})"
+    tile = f"%tile, %loops:4 = {TILE.partition(' = ')[2].partition(' tile_sizes')[0]} tile_sizes [1, 1, 1, 1]"
+    found = diagnostic(
+        product_script(f"{tile} : (!transform.any_op) -> ({', '.join(['!transform.any_op'] * 5)})")
     )
-    found = diagnostic(text)
     assert found.startswith("transform.structured.tile_using_for at script:5:23: too many tiles provided")
     assert found.endswith("; linalg.matmul at payload:2:14: target op")
 
 
+@pytest.mark.parametrize(
+    ("ops", "line"),
+    [((VECTORIZE,), 5), ((ANNOTATE, VECTORIZE), 6), ((ANNOTATE, VECTORIZE, ANNOTATE, ANNOTATE), 6)],
+)
+def test_the_op_is_found_wherever_it_stands(ops: tuple[str, ...], line: int) -> None:
+    text = product_script(*ops)
+    assert diagnostic(text) == NOT_VECTORIZED
+    assert failing_op(text, MATMUL) == OpPlace(SCRIPT, "transform.structured.vectorize", line, 5)
+
+
+@pytest.mark.parametrize("text", [product_script(ANNOTATE), "module {", "module {}"])
+def test_a_script_that_applies_or_is_none_has_no_such_op(text: str) -> None:
+    assert failing_op(text, MATMUL) is None
+
+
 def test_applying_leaves_what_the_payload_says_of_itself() -> None:
     returned = "return %product : tensor<64x64xf32>"
-    tiled = script(TILE.replace("%size", "8").replace(", !transform.param<i64>", ""))
-    with transform.new_context(), ir.Location.unknown():
-        module = transform.parse(PAYLOAD.replace(returned, f'{returned} loc("mine":7:1)'), "payload")
-        transform.apply_script(module, transform.parse(tiled, "script"))
-        assert 'loc("mine":7:1)' in module.operation.get_asm(enable_debug_info=True, use_local_scope=True)
-        assert "scf.for" in str(module)
+    tiled = product_script(TILE.replace("%size", "8").replace(", !transform.param<i64>", ""))
+    text = apply(tiled, MATMUL.replace(returned, f'{returned} loc("mine":7:1)'))
+    assert 'loc("mine":7:1)' in text
+    assert "scf.for" in text
 
 
-# What each transform op and each pass shows in its docstring is what it does.
-SQRT = text_beside(__file__, "SQRT")
-BF16 = "llvm.func @f(%x: bf16) -> f32 { %wide = llvm.fpext %x : bf16 to f32 llvm.return %wide : f32 }"
-TEMPORARY = """scf.for %i = %c0 to %n step %c1 {
-  %t = memref.alloc() : memref<4xf32>
-  memref.dealloc %t : memref<4xf32>
-}"""
-ONE_LAUNCH = f"%t = memref.alloc() : {test_kernel_memory.SHARED} {test_kernel_memory.STORE}"
-# Pass -> the module that it changes, or that it returns as a text.
-OF_PASSES: dict[Callable[..., Any], str] = {
-    expand_composed_ops: test_kernel_passes.GLOBAL_ID,
-    expand_reductions: test_device_ops.ALL_REDUCE,
-    widen_narrow_shuffles: test_kernel_passes.SHUFFLE,
-    relax_unused_atomics: test_kernel_passes.ATOMICS,
-    use_dynamic_shared_memory: kernel(store("a"), store("b"), load("a"), load("b")),
-    make_shared_memory_external: test_kernel_passes.SYMBOLS,
-    call_intrinsics_directly: SQRT,
-    lower_math: text_beside(__file__, "RSQRT"),
-    outline_with_bounds: test_kernel_passes.BOUNDS,
-    merge_gpu_modules: test_kernel_passes.TWO_MODULES,
-    use_private_memory: test_kernel_memory.PRIVATE_KERNEL.format(TEMPORARY),
-    expand_warp_ids: test_kernel_passes.WARPS,
-    expand_copies: test_kernel_memory.kernel(BARRIER, test_kernel_memory.COPY, BARRIER),
-    shared_memory.use_dynamic_shared_globals: test_kernel_passes.SHARED_GLOBALS,
-    modules.inline_device_functions: test_modules.CALLS,
-    kernel_memory.declare_launch_memory: test_kernel_memory.program(
-        (ONE_LAUNCH.format(test_kernel_memory.SHARED),)
-    ),
-    memrefs.name_memory_spaces: test_memrefs.MODULE,
-    cpu_lowering.lower_to_llvm: test_cpu_lowering.STORE,
-    store_bf16_as_integers: BF16,
-    tiles_as_vectors: text_beside(__file__, "DOCUMENTED_IR_TILE"),
-    with_batch_loops: test_cpu_lowering.ADD_ONE,
-}
-ARGUMENTS: dict[Callable[..., Any], tuple[Any, ...]] = {
-    use_dynamic_shared_memory: (4096,),
-    make_shared_memory_external: (1024,),
-    outline_with_bounds: (lowering.OUTLINE,),
-    with_batch_loops: ((Partition("matmul", 0, 0, 1, 2, 0, 8),), (8, 0, 4)),
-}
+OLD = text_beside(__file__, "OLD")
 
 
-def shown_but_not_there(documented: Any, change: Callable[[Any], object], text: str) -> list[str]:
-    """Returns the lines of the docstring of a function's or class's module that are not what it does."""
-    with parsed(text) as module:
-        before = str(module)
-        after = change(module)
-        assert module.operation.verify()
-        docstring = documented.__doc__ or ""
-        if not parts(docstring):
-            docstring = sys.modules[documented.__module__].__doc__ or ""
-        return missing(docstring, before, after if isinstance(after, str) else str(module))
+def test_what_documents_show_parses_and_no_line_moves() -> None:
+    assert transform.with_current_spellings(OLD.replace(', op = "mul"', "")).count("\n") == OLD.count("\n")
+    with parsed(OLD.replace('{op = "mul"}', "")) as module:
+        printed = str(module).replace("  ", " ")
+    for expected in ("gpu.block_dim x", "gpu.thread_id y", "gpu.all_reduce add", "gpu.shuffle xor"):
+        assert expected in printed
+    assert "gpu.dynamic_shared_memory : memref<?xi8, #gpu.address_space<workgroup>>" in printed
 
 
-@pytest.mark.parametrize("op", OPS, ids=lambda op: op.OPERATION_NAME)
-def test_the_ir_of_an_op_is_real(op: Any) -> None:
-    line, payload = SHOWN[op.OPERATION_NAME.partition(".")[2]]
-
-    def apply(module: Any) -> None:
-        transform.apply_script(module, transform.parse(SCRIPT.format(line=line), "script"))
-
-    assert shown_but_not_there(op, apply, payload) == []
-
-
-@pytest.mark.parametrize("change", OF_PASSES, ids=lambda change: change.__name__)
-def test_the_ir_of_a_pass_is_real(change: Callable[..., Any]) -> None:
-    given = ARGUMENTS.get(change, ())
-
-    def apply(module: Any) -> object:
-        return change(str(module) if change is with_batch_loops else module, *given)
-
-    assert shown_but_not_there(change, apply, OF_PASSES[change]) == []
+def test_the_kind_of_an_elementwise_op_may_be_in_angle_brackets() -> None:
+    kind = "tensor<4xf32>"
+    op = f"%0 = linalg.elementwise KIND ins(%x, %x : {kind}, {kind}) outs(%x : {kind}) -> {kind}"
+    text = f"func.func @f(%x: {kind}) -> {kind} {{ {op} return %0 : {kind} }}"
+    older = text.replace("KIND", "kind=#linalg.elementwise_kind<max_signed>")
+    with parsed(text.replace("KIND", "<max_signed>")) as module, parsed(older) as same:
+        assert str(module) == str(same)
 
 
-def test_the_ir_of_a_dot_product_is_real() -> None:
-    def lower(module: Any) -> None:
-        lower_byte_dots(module, emulates=False)
+def test_words_outside_of_these_ops_stay() -> None:
+    for text in (
+        'func.func @f() attributes {mode = "xor", op = "add", dimension = "x"} { return }',
+        '"gpu.terminator"() {name = "gpu.module_ending"} : () -> ()',
+    ):
+        assert transform.with_current_spellings(text) == text
 
-    assert shown_but_not_there(lower_byte_dots, lower, text_beside(__file__, "DOT")) == []
+
+def test_the_after_of_the_docstring_is_what_becomes_of_the_before() -> None:
+    lines = [line for line in (transform.__doc__ or "").splitlines() if line.startswith("    ")]
+    half = len(lines) // 2
+    assert transform.with_current_spellings("\n".join(lines[:half])) == "\n".join(lines[half:])
 
 
-def test_ir_that_no_module_has_is_found() -> None:
-    shown = "Adds.\n\nTakes i32.\n\n    %y = f.old %x : i32\n  becomes\n    %y = f.new %x : ...\n    f.same\n"
-    assert missing(shown, "%0 = f.old %arg0 : i32", "%0 = f.new %arg0 : i32\nf.same") == []
-    assert missing(shown, "%0 = f.older %arg0 : i32", "%0 = f.new %arg0 : i32") == [
-        *("    %y = f.old %x : i32", "    f.same")
-    ]
+# Schedules as others write them: next to their payload, in nested modules, several, in the old form.
+FILE = Path(__file__).with_name("schedules.mlir")
+BOTH = FILE.read_text()
+SCHEDULED, SCHEDULES = BOTH[: BOTH.index("module @tiles")], BOTH[BOTH.index("module @tiles") :]
+TILES = SCHEDULES[: SCHEDULES.index("module @vectors")]
+
+
+def test_schedules_of_a_file_are_applied_to_its_functions_one_after_another() -> None:
+    applied = apply_script(BOTH, BOTH, allows_effects=False)
+    assert applied == apply_script(SCHEDULES, SCHEDULED, allows_effects=False)
+    assert applied.count("scf.for") == 2
+    assert "vector.transfer_read" in applied
+    assert "transform." not in applied
+    assert read_payload_text(FILE) == applied
+
+
+def test_the_old_form_of_a_script_is_named() -> None:
+    old = "transform.sequence failures(propagate) {\n^bb0(%root: !transform.any_op):\n}\n"
+    with pytest.raises(
+        CandidateError, match=r"found transform\.sequence, the old form of a script, allowed "
+    ):
+        apply_script(old, SCHEDULED, allows_effects=False)
+
+
+@pytest.mark.parametrize("text", [TILES, f"module {{\n{TILES}}}\n", SCHEDULED + TILES, BOTH])
+def test_a_schedule_that_leaves_tensors_is_bufferized_after_it(text: str) -> None:
+    code = CpuCompiler().compile(Matmul(64, 64, 64), Script.of(text)).code
+    assert "llvm.func @matmul(" in code

@@ -10,6 +10,7 @@ import pytest
 from tests.texts import text_beside
 from tuner.mlir import transform
 from tuner.mlir.bindings import ir
+from tuner.mlir.cpu.bf16_emulation import store_bf16_as_integers
 from tuner.mlir.cpu.lowering import jit_text
 from tuner.runtime.cpu.jit import CompiledFunction, JittedModule, PackedArguments
 
@@ -17,6 +18,8 @@ Array = Any
 LANES = 16
 VECTOR = f"vector<{LANES}xbf16>"
 WIDE = f"vector<{LANES}xf32>"
+WIDENED = "llvm.func @f(%x: bf16) -> f32 { %wide = llvm.fpext %x : bf16 to f32 llvm.return %wide : f32 }"
+SHOWN = {store_bf16_as_integers: (WIDENED,)}
 
 
 @pytest.fixture(autouse=True)

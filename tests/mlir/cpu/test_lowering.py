@@ -1,7 +1,8 @@
 """From transformed payload to LLVM-dialect text; loops over the matrices of a batch."""
 
 import itertools
-from collections.abc import Iterator
+from collections.abc import Callable, Iterator
+from typing import Any
 
 import numpy as np
 import pytest
@@ -26,8 +27,11 @@ def context() -> Iterator[None]:
         yield
 
 
-BUFFERS = text_beside(__file__, "BUFFERS")
-STORE = text_beside(__file__, "STORE")
+BUFFERS, ADD_ONE = (text_beside(__file__, name) for name in ("BUFFERS", "ADD_ONE"))
+SHOWN: dict[Callable[..., object], tuple[Any, ...]] = {
+    lowering.lower_to_llvm: (text_beside(__file__, "STORE"),),
+    with_batch_loops: (ADD_ONE, (Partition("matmul", 0, 0, 1, 2, 0, 8),), (8, 0, 4)),
+}
 
 
 def test_lowered_code_takes_bare_pointers_and_every_function_is_an_entry() -> None:
@@ -73,9 +77,6 @@ def test_the_compiler_is_named_with_its_versions() -> None:
 
 
 # Loops over the matrices of a batch: each is called once, where its matrices lie.
-ADD_ONE = text_beside(__file__, "ADD_ONE")
-
-
 def test_each_matrix_is_visited_once() -> None:
     partitions = (Partition("matmul", 0, 0, 1, 2, 1, 4), Partition("matmul", 0, 0, 1, 2, 5, 1))
     code = JittedModule(with_batch_loops(ADD_ONE, partitions, (8, 0, 4)), ("matmul", "matmul_x4"))

@@ -145,6 +145,7 @@ def test_other_kinds_are_refused(kind: str, operands: list[str], result: str, re
 
 # Reductions of blocks and subgroups: the ops they become; their results are in tests/programs.
 ALL_REDUCE = text_beside(__file__, "ALL_REDUCE")
+SHOWN = {reductions.expand_reductions: (ALL_REDUCE,)}
 SUBGROUP = ALL_REDUCE.replace("all_reduce add %x uniform {\n    }", "subgroup_reduce add %x ")
 
 

@@ -208,6 +208,14 @@ def test_a_temporary_of_each_thread_is_its_own() -> None:
 PRIVATE_KERNEL = text_beside(__file__, "PRIVATE_KERNEL")
 
 
+ONE_LAUNCH = f"%t = memref.alloc() : {SHARED} {STORE.format(SHARED)}"
+SHOWN = {
+    kernel_memory.use_private_memory: (PRIVATE_KERNEL.format(text_beside(__file__, "FREED_IN_A_LOOP")),),
+    kernel_memory.expand_copies: (kernel("gpu.barrier", COPY, "gpu.barrier"),),
+    kernel_memory.declare_launch_memory: (program((ONE_LAUNCH,)),),
+}
+
+
 def rewritten(body: str) -> str:
     return changed(kernel_memory.use_private_memory, PRIVATE_KERNEL.format(body))[1]
 

@@ -40,6 +40,17 @@ SHUFFLE = text_beside(__file__, "SHUFFLE")
 SPACE = "#gpu.address_space<workgroup>"
 SHARED_GLOBALS = text_beside(__file__, "SHARED_GLOBALS")
 TWO_MODULES = text_beside(__file__, "TWO_MODULES")
+BOUNDS = text_beside(__file__, "BOUNDS")
+SHOWN: dict[Callable[..., Any], tuple[Any, ...]] = {
+    expand_composed_ops: (GLOBAL_ID,),
+    widen_narrow_shuffles: (SHUFFLE,),
+    relax_unused_atomics: (ATOMICS,),
+    make_shared_memory_external: (SYMBOLS, 1024),
+    outline_with_bounds: (BOUNDS, lowering.OUTLINE),
+    merge_gpu_modules: (TWO_MODULES,),
+    expand_warp_ids: (WARPS,),
+    use_dynamic_shared_globals: (SHARED_GLOBALS,),
+}
 
 
 @pytest.mark.parametrize(
@@ -143,9 +154,6 @@ def test_pointers_of_kernels_are_noted_and_go_by_value_with_their_attributes() -
 
 
 # Launch bounds: the kernel of a launch gets what the launch says, and ptxas obeys.
-BOUNDS = text_beside(__file__, "BOUNDS")
-
-
 def test_the_kernel_of_a_launch_gets_its_bounds(golden: Callable[[str, str], None]) -> None:
     golden("launch_bounds.mlir", changed(outline_with_bounds, BOUNDS, lowering.OUTLINE)[1])
 

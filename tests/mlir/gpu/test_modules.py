@@ -140,6 +140,7 @@ def test_what_is_no_launch_of_kernels_on_buffers_is_refused(what: str) -> None:
 
 
 CALLS = text_beside(__file__, "CALLS")
+SHOWN = {modules.inline_device_functions: (CALLS,)}
 
 
 def inlined(callee: str, around: str = "") -> str:

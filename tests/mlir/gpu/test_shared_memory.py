@@ -96,7 +96,9 @@ def test_constants_of_every_launch_are_brought_into_the_kernel() -> None:
             assert module.operation.verify()
 
 
+APART = kernel(store("a"), store("b"), load("a"), load("b"))
 REUSED = (store("a"), BARRIER, load("a"), BARRIER, store("b"), BARRIER, load("b"))
+SHOWN = {shared_memory.use_dynamic_shared_memory: (APART, 4096)}
 LIMIT_BYTES = 232448
 WS = "#gpu.address_space<workgroup>"
 
@@ -142,10 +144,9 @@ def test_attributions_are_buffers_as_well(golden: Callable[[str, str], None]) ->
 
 
 def test_more_than_the_chip_has_is_refused_which_no_compiler_rejects() -> None:
-    text = kernel(store("a"), store("b"), load("a"), load("b"))
     large = kernel(f"%c = memref.alloc() : memref<480x1024xi8, {WS}>", store("a"))
-    assert rewrite(text, 2048)[1][0].bytes == 2048
-    for too_large, limit, found in ((text, 2047, "2048"), (large, LIMIT_BYTES, r"4\d+")):
+    assert rewrite(APART, 2048)[1][0].bytes == 2048
+    for too_large, limit, found in ((APART, 2047, "2048"), (large, LIMIT_BYTES, r"4\d+")):
         message = rf"^shared memory of k: found {found} bytes, allowed {limit} \(at line \d+:\d+\)$"
         with pytest.raises(CandidateError, match=message) as failure:
             rewrite(too_large, limit)
@@ -169,9 +170,7 @@ def test_memory_that_the_kernel_asked_for_itself_stays_in_front() -> None:
 
 def test_a_larger_alignment_that_was_asked_for_is_kept() -> None:
     aligned = f"%b = memref.alloc() {{alignment = 1024 : i64}} : {SHARED}"
-    text = kernel(store("a"), store("b"), load("a"), load("b")).replace(
-        f"%b = memref.alloc() : {SHARED}", aligned
-    )
+    text = APART.replace(f"%b = memref.alloc() : {SHARED}", aligned)
     assert rewrite(text)[1] == (shared_memory.SharedBlock("k", 2048, 1024),)
 
 

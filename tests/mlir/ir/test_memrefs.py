@@ -107,6 +107,7 @@ def test_shared_memory_is_reported_by_its_space_and_only_a_type_without_strides_
 
 WORKGROUP, PRIVATE = "#gpu.address_space<workgroup>", "#gpu.address_space<private>"
 MODULE = text_beside(__file__, "MODULE")
+SHOWN = {memrefs.name_memory_spaces: (MODULE,)}
 
 
 def renamed(text: str) -> str:

@@ -1,0 +1,340 @@
+"""Convolutions on a processor compute what numpy computes: by its vectors, or by AMX tiles as vector code."""
+
+from collections.abc import Sequence
+from dataclasses import replace
+from functools import lru_cache
+from typing import Any
+
+import numpy as np
+import pytest
+from hypothesis import given, settings
+from hypothesis import strategies as st
+
+from benchmarks.fuzzing.cpu_points import emulated_machine
+from tests.group_runs import as_problem, compiled
+from tests.mlir.convolution_texts import Convolution
+from tuner.core.candidate import Candidate
+from tuner.core.fusions import CONVOLUTION, TensorType, View, WeightPacking
+from tuner.core.machine import Machine, variables_of
+from tuner.core.numpy_types import DTYPES
+from tuner.core.problem import Problem
+from tuner.mlir.ir.linalg import LAYOUTS
+from tuner.mlir.reference.fusion_reference import evaluate, worst_error
+from tuner.payload.packed_weights import pack
+from tuner.programs.run.fused_code import packed_bytes
+from tuner.runtime.cpu.host import describe_machine
+from tuner.runtime.cpu.jit import CompiledFunction, JittedModule, PackedArguments
+from tuner.space.feasible_set import FeasibleSet
+from tuner.space.file.reading import load_space_file
+from tuner.space.file.yaml import default_space_file
+from tuner.space.scripts.choice import choose, first_configuration, spaces
+from tuner.space.scripts.strategy import Binder, load_strategy
+
+Array = Any
+STRATEGY, BY_TILES = "convolution_cpu", "convolution_cpu_amx"
+HERE = describe_machine()
+AVX2 = Machine("any", "any", "avx2", False, 1, 1, 49152, 1 << 20, 1 << 25, 1 << 34)
+WITH_PAIRS = replace(AVX2, isa="avx512", has_bf16=True)
+WITH_TILES = replace(emulated_machine(), has_bf16=True)
+PAIRS = replace(HERE, has_amx_bf16=False)  # a processor with AMX computes most of these by tiles
+NEEDS_PAIRS = pytest.mark.skipif(not HERE.multiplies_pairs, reason="this processor has no AVX512-BF16")
+PLACE = st.floats(0, 1, exclude_max=True)  # in the list of configurations
+OF_BF16 = tuple(each for each in sorted(LAYOUTS) if "depthwise" not in each)  # others are of f32 in groups
+CHANNELS_FIRST = tuple(each for each in OF_BF16 if not any(last in each for last in ("nhwc", "nwc", "nhwgc")))
+
+
+def problem_of(convolution: Convolution) -> Problem:
+    return as_problem(CONVOLUTION, convolution.text())
+
+
+@lru_cache
+def space_file() -> Any:
+    return load_space_file(default_space_file())
+
+
+def some_candidate(
+    problem: Problem, place: float, machine: Machine = HERE, strategy: str = STRATEGY
+) -> Candidate:
+    """Returns the preferred configuration at a place from 0 to 1 of their list; else any."""
+    variables = variables_of(problem, machine, threads=1)
+    chosen = choose((strategy,), space_file())
+    some = FeasibleSet.of(spaces(chosen, space_file(), problem, machine.isa, variables))
+    preferred = np.flatnonzero(some.is_preferred)
+    rows = preferred if len(preferred) else np.arange(len(some.is_preferred))
+    return some.candidate(int(rows[int(place * len(rows))]))
+
+
+def first(convolution: Convolution, machine: Machine = HERE) -> tuple[Candidate, str]:
+    """Returns the first configuration, which every size has, and its script."""
+    found = first_configuration(problem_of(convolution), machine)
+    assert found is not None, "a first configuration is for every size"
+    return found[0], found[1].text
+
+
+def compiled_first(convolution: Convolution, machine: Machine = HERE) -> Any:
+    """Returns the code of the first configuration."""
+    return compiled(problem_of(convolution).fusion, first(convolution, machine)[1])
+
+
+def packed(array: Array, packing: WeightPacking | None) -> Array:
+    """Returns a weight as the code takes it."""
+    if packing is None:
+        return array
+    element = next(name for name, dtype in DTYPES.items() if dtype == array.dtype)
+    view = View(0, 0, TensorType(array.shape, element), ())
+    target = np.empty(packed_bytes(view, packing) // array.itemsize, array.dtype)
+    pack(array, packing, target)
+    return target
+
+
+def drawn(convolution: Convolution) -> list[Array]:
+    """Returns random inputs of a convolution."""
+    rng, dtype = np.random.default_rng(0), DTYPES[convolution.element]
+    return [rng.standard_normal(shape).astype(dtype) for shape in convolution.shapes[:-1]]
+
+
+def computed(
+    convolution: Convolution, script: str, inputs: Sequence[Array], *, emulates: bool = False
+) -> Array:
+    """Returns what a fusion's code computes; ``emulates``: AMX tiles by vector code."""
+    code = compiled(problem_of(convolution).fusion, script, emulates=emulates)
+    output = np.full(convolution.shapes[-1], np.nan, DTYPES[convolution.output])
+    arrays = [*(packed(*each) for each in zip(inputs, code.packings, strict=True)), output]
+    exported = code.llvm_text.replace("{passthrough", "{llvm.emit_c_interface, passthrough", 1)
+    jitted = JittedModule(exported, ("group",))
+    CompiledFunction(jitted.addresses["group"])(PackedArguments(*(each.ctypes.data for each in arrays)))
+    return output
+
+
+def error_of(
+    convolution: Convolution, script: str, inputs: Sequence[Array] = (), *, emulates: bool = False
+) -> float:
+    """Returns the error of what a fusion's code computes of inputs, in units of the tolerance.
+
+    ``inputs``: (): random ones.
+    """
+    given = tuple(inputs or drawn(convolution))
+    (expected,) = evaluate(problem_of(convolution).fusion, given)
+    return worst_error(expected, computed(convolution, script, given, emulates=emulates))
+
+
+def require_windows(
+    convolution: Convolution, machine: Machine, inputs: list[Array], *, emulates: bool = False
+) -> None:
+    """The first configuration is right for NaN and infinities, which stay in their windows."""
+    script = first(convolution, machine)[1]
+    assert error_of(convolution, script, inputs, emulates=emulates) <= 1
+    made = computed(convolution, script, inputs, emulates=emulates)
+    assert 0 < np.isfinite(made).sum() < made.size
+
+
+def require_first(convolution: Convolution, machine: Machine) -> None:
+    candidate, script = first(convolution, machine)
+    assert candidate.strategy == STRATEGY
+    assert error_of(convolution, script) <= 1
+
+
+def require_candidate(
+    convolution: Convolution, place: float, machine: Machine = HERE, strategy: str = STRATEGY
+) -> None:
+    problem = problem_of(convolution)
+    candidate = some_candidate(problem, place, machine, strategy)
+    binder = Binder((load_strategy(strategy),), problem, variables_of(problem, machine, threads=1), threads=1)
+    script = binder.bind(candidate).text
+    assert error_of(convolution, script, emulates=machine is WITH_TILES) <= 1, candidate
+
+
+@st.composite
+def convolutions(draw: st.DrawFn, element: str = "f32", *, by_tiles: bool = False) -> Convolution:
+    """Draws small convolutions of each layout, with ragged sizes; of bf16 none that are depthwise.
+
+    ``by_tiles``: at least 16 channels and filters, channels before pixels.
+    """
+    layouts = CHANNELS_FIRST if by_tiles else OF_BF16 if element == "bf16" else sorted(LAYOUTS)
+    name = draw(st.sampled_from(layouts))
+    has_rows = "h" in LAYOUTS[name][1]
+
+    def pair(most: int, columns: st.SearchStrategy[int]) -> tuple[int, int]:
+        return (draw(st.integers(1, most)) if has_rows else 1, draw(columns))
+
+    if by_tiles:
+        channels, filters = st.integers(16, 80), st.sampled_from((16, 17, 24, 32, 45, 64))
+        sizes = pair(7, st.integers(2, 40)), pair(3, st.integers(1, 3)), pair(2, st.just(1))
+    else:
+        channels = st.integers(1, 40 if "depthwise" in name else 20)
+        filters = st.sampled_from((1, 3, 5, 8, 16, 17, 24, 32, 40))
+        sizes = pair(18, st.integers(1, 18)), pair(5, st.integers(1, 5)), pair(3, st.integers(1, 3))
+    (height, width), window, strides = sizes
+    return Convolution(
+        name=name,
+        images=draw(st.integers(1, 2 if by_tiles else 3)),
+        groups=draw(st.integers(1, 2 if by_tiles else 3)),
+        channels=draw(channels),
+        filters=draw(filters),
+        height=height,
+        width=width,
+        window=window,
+        strides=strides,
+        dilations=pair(2, st.integers(1, 2)),
+        epilogue=draw(st.sampled_from(("none", "bias_relu", "residual"))),
+        is_weight=draw(st.booleans()) or draw(st.booleans()),
+        element=element,
+    )
+
+
+@pytest.mark.slow
+@settings(max_examples=40, deadline=None)
+@given(convolution=convolutions())
+def test_the_first_configuration_computes_the_convolution(convolution: Convolution) -> None:
+    require_first(convolution, HERE)
+
+
+@pytest.mark.slow
+@settings(max_examples=30, deadline=None)
+@given(convolution=convolutions(), place=PLACE)
+def test_every_configuration_computes_the_convolution(convolution: Convolution, place: float) -> None:
+    require_candidate(convolution, place)
+
+
+@NEEDS_PAIRS
+@settings(max_examples=40, deadline=None)
+@given(convolution=convolutions("bf16"))
+def test_the_first_configuration_computes_a_convolution_of_bf16(convolution: Convolution) -> None:
+    require_first(convolution, PAIRS)
+
+
+@NEEDS_PAIRS
+@settings(max_examples=30, deadline=None)
+@given(convolution=convolutions("bf16"), place=PLACE)
+def test_every_configuration_computes_a_convolution_of_bf16(convolution: Convolution, place: float) -> None:
+    require_candidate(convolution, place)
+
+
+@pytest.mark.slow
+@settings(max_examples=25, deadline=None)
+@given(convolution=convolutions("bf16", by_tiles=True), place=PLACE)
+def test_every_configuration_of_tiles_computes_the_convolution(
+    convolution: Convolution, place: float
+) -> None:
+    require_candidate(convolution, place, WITH_TILES, BY_TILES)
+
+
+@NEEDS_PAIRS
+@pytest.mark.parametrize(("name", "channel"), [("conv_2d_nchw_fchw", 1), ("conv_2d_nhwc_hwcf", 3)])
+@pytest.mark.parametrize("is_weight", [True, False])
+def test_nan_and_infinities_of_bf16_stay_in_their_windows(name: str, channel: int, is_weight: bool) -> None:
+    sizes: dict[str, Any] = {"channels": 5, "filters": 17, "height": 3, "width": 19}
+    convolution = Convolution(f"linalg.{name}", **sizes, element="bf16", is_weight=is_weight)
+    inputs = drawn(convolution)
+    last = np.moveaxis(inputs[0], channel, 0)[4]  # the odd channel, which is paired with zeros
+    last[np.unravel_index([7, 60], last.shape)] = np.nan, np.inf
+    inputs[1].reshape(-1)[11] = -np.inf
+    require_windows(convolution, PAIRS, inputs)
+
+
+@pytest.mark.slow
+def test_nan_and_infinities_stay_in_their_windows_of_tiles() -> None:
+    convolution = Convolution(channels=35, filters=24, height=3, width=19, element="bf16")
+    inputs = drawn(convolution)
+    inputs[0][0, 34, 2, [3, 12]] = np.nan, np.inf
+    inputs[1][5, 34, 1, 1] = -np.inf
+    require_windows(convolution, WITH_TILES, inputs, emulates=True)
+
+
+@NEEDS_PAIRS
+def test_dot_products_of_bf16_take_subnormal_numbers_as_zeros() -> None:
+    convolution = Convolution(channels=4, filters=16, width=16, element="bf16")
+    x, w = drawn(convolution)
+    x[:, 1], w[...] = 2.0**-130, 2.0**100
+    script = first(convolution, PAIRS)[1]
+    made = computed(convolution, script, (x, w))
+    x[:, 1] = 0
+    np.testing.assert_array_equal(made, computed(convolution, script, (x, w)))
+
+
+@pytest.mark.parametrize("name", ["linalg.conv_2d_nchw_fchw", "linalg.conv_2d_nhwc_hwcf"])
+def test_float64_is_computed_in_float64(name: str) -> None:
+    convolution = Convolution(name, channels=5, filters=17, width=9, epilogue="bias_relu", element="f64")
+    require_first(convolution, HERE)
+
+
+@pytest.mark.parametrize("name", ["linalg.conv_2d_nchw_fchw", "linalg.depthwise_conv_2d_nchw_chw"])
+def test_registers_of_eight_lanes_compute_the_same(name: str) -> None:
+    convolution = Convolution(name, channels=5, filters=24, height=5, width=9, epilogue="residual")
+    assert "lanes = 8 : i64" in first(convolution, AVX2)[1]
+    require_first(convolution, AVX2)
+
+
+@pytest.mark.drawn(2)
+@pytest.mark.parametrize("name", CHANNELS_FIRST)
+def test_a_processor_with_tiles_uses_them(name: str) -> None:
+    height, rows = (56, 3) if "2d" in name else (1, 1)
+    convolution = Convolution(name, 1, 2, 64, 64, height, 56, (rows, 3), element="bf16")
+    assert first(convolution, WITH_TILES)[0].strategy == BY_TILES
+
+
+@pytest.mark.parametrize(
+    "sizes",
+    [
+        {"channels": 3, "filters": 64},
+        {"channels": 64, "filters": 8},
+        {"channels": 64, "filters": 64, "strides": (2, 2)},
+        {"name": "linalg.conv_2d_nhwc_hwcf", "channels": 64, "filters": 64},
+    ],
+    ids=str,
+)
+def test_other_convolutions_multiply_pairs(sizes: dict[str, Any]) -> None:
+    assert first(Convolution(**sizes, element="bf16"), WITH_TILES)[0].strategy == STRATEGY
+
+
+def test_depthwise_convolutions_of_bf16_have_no_configuration() -> None:
+    for name, height in (("depthwise_conv_2d_nchw_chw", 4), ("depthwise_conv_1d_nwc_wc", 1)):
+        convolution = Convolution(f"linalg.{name}", height=height, window=(1, 3), element="bf16")
+        assert first_configuration(problem_of(convolution), WITH_PAIRS) is None
+
+
+def test_weights_are_packed_to_panels_of_filters_and_those_of_bf16_to_pairs_of_channels() -> None:
+    pairs: dict[str, Any] = {"interleave": 2, "depth": 2, "run": 15}
+    for machine, channels, element, form in ((HERE, 16, "f32", {}), (WITH_PAIRS, 15, "bf16", pairs)):
+        convolution = Convolution(filters=64, channels=channels, epilogue="bias_relu", element=element)
+        columns = int(dict(first(convolution, machine)[0].choices)["tile_f"]) or 64
+        packing = WeightPacking(columns, order=(2, 3, 1, 0), **form)
+        assert compiled_first(convolution, machine).packings == (None, packing, None)
+
+
+def test_weights_of_tiles_are_rows_of_channels_of_each_filter_padded_to_equal_steps() -> None:
+    convolution = Convolution(filters=64, channels=65, epilogue="bias_relu", element="bf16")
+    code = compiled_first(convolution, WITH_TILES)
+    # 33 words in 3 steps of 11
+    assert code.packings == (None, WeightPacking(66, order=(2, 3, 0, 1)), None)
+    assert "tdpbf16ps" in code.llvm_text
+
+
+def test_a_convolution_is_a_problem_of_filters_pixels_and_what_is_summed() -> None:
+    problem = problem_of(Convolution("linalg.conv_2d_ngchw_gfchw", 2, 3, 4, 5, 6, 7, (3, 2)))
+    assert (problem.batch, problem.sizes) == (6, (5, 42, 24))
+    assert dict(problem.variables())["dimensions"] == "ngfHW"
+    assert dict(problem.variables())["channels"] == 4
+    problem = problem_of(Convolution("linalg.depthwise_conv_2d_nhwc_hwc", 2, 1, 4, 5, 6, 7, (3, 2)))
+    assert (problem.batch, problem.sizes) == (2, (4, 42, 6))
+    assert dict(problem.variables())["channels"] == 1
+
+
+EVERY = [
+    *((name, isa, "f32") for name in sorted(LAYOUTS) for isa in ("avx512", "avx2")),
+    *((name, "avx512", "bf16") for name in OF_BF16),
+]
+
+
+@pytest.mark.parametrize(
+    ("filters", "channels", "height", "width"), [(64, 64, 56, 56), (509, 3, 1, 1), (1, 1, 1, 1)]
+)
+@pytest.mark.parametrize(("name", "isa", "element"), EVERY)
+def test_every_size_has_a_first_configuration(
+    name: str, filters: int, channels: int, height: int, width: int, isa: str, element: str
+) -> None:
+    machine = replace(AVX2, isa=isa, has_bf16=element == "bf16")
+    rows = height if "h" in LAYOUTS[name][1] else 1
+    window = (1, 1) if rows == 1 else (3, 3)
+    convolution = Convolution(name, 1, 2, channels, filters, rows, width, window, element=element)
+    assert first_configuration(problem_of(convolution), machine) is not None

@@ -1,0 +1,88 @@
+"""What each transform op and each pass shows in its docstring is what it does."""
+
+import functools
+import sys
+from collections.abc import Callable
+from typing import Any
+
+import pytest
+
+from tests.mlir.cpu import test_bf16_as_integers, test_lowering
+from tests.mlir.documented_ir import missing, parts
+from tests.mlir.gpu import (
+    test_device_ops,
+    test_kernel_memory,
+    test_kernel_passes,
+    test_modules,
+    test_shared_memory,
+)
+from tests.mlir.ir import test_memrefs
+from tests.mlir.kernels import parsed
+from tests.mlir.ops.conftest import SCRIPT
+from tests.mlir.ops.test_every_op import SHOWN
+from tests.texts import text_beside
+from tuner.mlir import transform
+from tuner.mlir.cpu.amx_emulation import tiles_as_vectors
+from tuner.mlir.gpu.kernel_passes import call_intrinsics_directly
+from tuner.mlir.ir.vnni import lower_byte_dots
+from tuner.mlir.math.lowering import lower_math
+
+# Pass -> the module that it changes, or that it returns as a text, and its further arguments.
+OF_PASSES: dict[Callable[..., Any], tuple[Any, ...]] = {
+    **test_kernel_passes.SHOWN,
+    **test_device_ops.SHOWN,
+    **test_shared_memory.SHOWN,
+    **test_kernel_memory.SHOWN,
+    **test_modules.SHOWN,
+    **test_memrefs.SHOWN,
+    **test_lowering.SHOWN,
+    **test_bf16_as_integers.SHOWN,
+    call_intrinsics_directly: (text_beside(__file__, "SQRT"),),
+    lower_math: (text_beside(__file__, "RSQRT"),),
+    tiles_as_vectors: (text_beside(__file__, "TILE"),),
+}
+
+
+def shown_but_not_there(documented: Any, change: Callable[[Any], object], text: str) -> list[str]:
+    """Returns the lines of the docstring of a function's or class's module that are not what it does."""
+    with parsed(text) as module:
+        before = str(module)
+        after = change(module)
+        assert module.operation.verify()
+        docstring = documented.__doc__ or ""
+        if not parts(docstring):
+            docstring = sys.modules[documented.__module__].__doc__ or ""
+        return missing(docstring, before, after if isinstance(after, str) else str(module))
+
+
+@pytest.mark.parametrize("op", transform.OPS, ids=lambda op: op.OPERATION_NAME)
+def test_the_ir_of_an_op_is_real(op: Any) -> None:
+    line, payload = SHOWN[op.OPERATION_NAME.partition(".")[2]]
+
+    def apply(module: Any) -> None:
+        transform.apply_script(module, transform.parse(SCRIPT.format(line=line), "script"))
+
+    assert shown_but_not_there(op, apply, payload) == []
+
+
+@pytest.mark.parametrize("change", OF_PASSES, ids=lambda change: change.__name__)
+def test_the_ir_of_a_pass_is_real(change: Callable[..., Any]) -> None:
+    text, *arguments = OF_PASSES[change]
+
+    def apply(module: Any) -> object:
+        takes_text = change is test_lowering.with_batch_loops
+        return change(str(module) if takes_text else module, *arguments)
+
+    assert shown_but_not_there(change, apply, text) == []
+
+
+def test_the_ir_of_a_dot_product_is_real() -> None:
+    lower = functools.partial(lower_byte_dots, emulates=False)
+    assert shown_but_not_there(lower_byte_dots, lower, text_beside(__file__, "DOT")) == []
+
+
+def test_ir_that_no_module_has_is_found() -> None:
+    shown = "Adds.\n\nTakes i32.\n\n    %y = f.old %x : i32\n  becomes\n    %y = f.new %x : ...\n    f.same\n"
+    assert missing(shown, "%0 = f.old %arg0 : i32", "%0 = f.new %arg0 : i32\nf.same") == []
+    found = missing(shown, "%0 = f.older %arg0 : i32", "%0 = f.new %arg0 : i32")
+    assert found == ["    %y = f.old %x : i32", "    f.same"]
