@@ -35,9 +35,9 @@ def test_the_passes_of_a_verified_trial_are_timed(tmp_path: Path) -> None:
         stored = store.trial(trial.id).compile_seconds
     assert stored is not None
     assert stored.passes == found
-    names = {each.name for each in found}
-    assert any("Canonicalizer" in name for name in names)
-    assert any("NVVM" in name or "Nvvm" in name for name in names)
+    names = " ".join(each.name for each in found)
+    assert "Canonicalizer" in names
+    assert "nvvm" in names.lower()
     assert found == tuple(sorted(found, key=lambda each: (-each.seconds, each.name)))
 
 
@@ -55,7 +55,6 @@ def test_a_replay_is_refused_what_cannot_be_stored_reported(tried: tuple[Store, 
         pass_seconds(fakes.backends(), store, replace(trial, script_text=""))
     with pytest.raises(UsageError, match="does not compile any more: target fake: compiles nothing"):
         pass_seconds(fakes.backends(), store, trial)
-    store, trial = tried
     compiling = replace(fakes.FAKE, code=lambda _target, _problem, _script: "")
     backends = replace(fakes.backends(), kinds={"fake": compiling})
     assert pass_seconds(backends, store, replace(trial, id=99)) == ()  # stored nowhere: no such trial

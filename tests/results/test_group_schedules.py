@@ -15,10 +15,8 @@ from tuner.programs.fusion_schedules import fusion_schedules
 
 pytestmark = pytest.mark.mlir
 
-KNOBS: dict[str, int | str] = {
-    "panel": 16, "tile_m": 4, "block_m": 0, "block_k": 0, "unroll_k": 1,
-    "loop_order": "ji", "epilogue_on": "tile", "ahead": 0,
-}  # fmt: skip
+SIZES = {"panel": 16, "tile_m": 4, "block_m": 0, "block_k": 0, "unroll_k": 1, "ahead": 0}
+KNOBS: dict[str, int | str] = {**SIZES, "loop_order": "ji", "epilogue_on": "tile"}
 SMALL = Candidate.of("contraction_cpu_packed", KNOBS)
 LARGE = Candidate.of("contraction_cpu_packed", KNOBS | {"panel": 32})
 ROWS = Candidate.of("rows_cpu", {"chunk": 16})

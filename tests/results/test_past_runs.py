@@ -3,16 +3,13 @@
 import datetime
 import importlib.util
 import sys
-from collections.abc import Callable
 from dataclasses import replace
 from pathlib import Path
 
 import pytest
 
-from tests import trials
-from tests import trials as made
 from tests.db import values
-from tests.trials import measurement, trial
+from tests.trials import measurement, run, top_trial, trial
 from tuner.analysis.ratios import Comparable, NotComparable
 from tuner.core.errors import Failure, Stage, UsageError
 from tuner.core.records import Verdict
@@ -35,13 +32,13 @@ def test_conditions_may_be_said_in_any_way_and_an_unknown_one_is_refused() -> No
 
 
 def test_a_trial_whose_outcome_never_arrived_is_none_to_tell(store: Store) -> None:
-    run = values.begin(store)
-    known = values.add(store, run, 0, values.outcome(values.timed(1e-3)))
-    values.add(store, run, 1, None)
-    assert [trial.id for trial in past_trials(store, asked_query(run=run))] == [known]
+    begun = values.begin(store)
+    known = values.add(store, begun, 0, values.outcome(values.timed(1e-3)))
+    values.add(store, begun, 1, None)
+    assert [each.id for each in past_trials(store, asked_query(run=begun))] == [known]
 
 
-SLOW, FAILED = made.trial(4, made.measurement(2e-3)), made.trial(5, Failure(Stage.VERIFY, "wrong"))
+SLOW, FAILED = trial(4, measurement(2e-3)), trial(5, Failure(Stage.VERIFY, "wrong"))
 
 
 def test_a_row_has_the_columns_of_the_csv_and_a_frame_needs_pandas(monkeypatch: pytest.MonkeyPatch) -> None:
@@ -61,10 +58,9 @@ def test_a_frame_has_a_row_per_trial() -> None:
     assert frame["knob.knob_0"].sum() == 9
 
 
-RUN = trials.run()
-FAST = trials.trial(1, trials.measurement(1e-3), trials.measurement(1e-3), knobs=2)
-SLOWER = trials.top_trial(2, trials.measurement(2e-3))
-WRONG = trials.trial(3, Failure(Stage.VERIFY, "wrong"))
+RUN = run()
+FAST = trial(1, measurement(1e-3), measurement(1e-3), knobs=2)
+SLOWER = top_trial(2, measurement(2e-3))
 
 
 def test_knobs_that_one_does_not_have_differ_and_the_second_is_compared_with_the_first() -> None:
@@ -72,7 +68,7 @@ def test_knobs_that_one_does_not_have_differ_and_the_second_is_compared_with_the
     assert found.knobs == (("knob_0", 1, 2), ("knob_1", 1, None))
     assert isinstance(found.compared, Comparable)
     assert found.compared.longer == pytest.approx(1.0)
-    assert trial_difference(RUN, FAST, WRONG, (), ()).compared is None
+    assert trial_difference(RUN, FAST, FAILED, (), ()).compared is None
     for other in (replace(FAST, final=None), replace(FAST, run=4)):
         found = trial_difference(RUN, other, SLOWER, (), ())
         assert found.compared == NotComparable("not timed interleaved in one round")
@@ -100,26 +96,22 @@ FIRST = (trial(0, measurement(1.0)), trial(1, Failure(Stage.RUN, "no")), trial(2
 
 
 def with_record(**changes: object) -> StoredTrial:
-    record = FIRST[0].record
-    return replace(FIRST[0], record=replace(record, **changes))  # type: ignore[arg-type]
+    return replace(FIRST[0], record=replace(FIRST[0].record, **changes))  # type: ignore[arg-type]
 
 
-@pytest.mark.parametrize(
-    ("other", "what"),
-    [
-        (lambda: replace(FIRST[0], row=9), "row"),
-        (lambda: replace(FIRST[0], final=measurement(2.0)), "final"),
-        (lambda: with_record(outcome=measurement(1.5)), "outcome"),
-        (lambda: with_record(verdict=Verdict(0.5, 64)), "verdict"),
-        (lambda: with_record(artifact_sha256="other"), "code"),
-        (lambda: with_record(script_sha256="other"), "script"),
-        (lambda: with_record(reused_from=101), "reused from"),
-    ],
-)
-def test_everything_else_counts_once_per_trial(other: Callable[[], StoredTrial], what: str) -> None:
-    (found,) = differences(FIRST, (other(), *FIRST[1:]))
-    assert (found.number, found.what) == (0, what)
-    assert found.text.startswith(f"trial 0: {what}: ")
+def test_everything_else_counts_once_per_trial() -> None:
+    for what, other in {
+        "row": replace(FIRST[0], row=9),
+        "final": replace(FIRST[0], final=measurement(2.0)),
+        "outcome": with_record(outcome=measurement(1.5)),
+        "verdict": with_record(verdict=Verdict(0.5, 64)),
+        "code": with_record(artifact_sha256="other"),
+        "script": with_record(script_sha256="other"),
+        "reused from": with_record(reused_from=101),
+    }.items():
+        (found,) = differences(FIRST, (other, *FIRST[1:]))
+        assert (found.number, found.what) == (0, what)
+        assert found.text.startswith(f"trial 0: {what}: ")
 
 
 def test_a_trial_that_one_run_lacks_is_a_difference_and_ids_and_clocks_are_none() -> None:
@@ -152,22 +144,19 @@ def test_a_name_counts_then_the_environment_then_the_users_own(monkeypatch: pyte
         which_database(3)  # type: ignore[arg-type]
 
 
-@pytest.mark.parametrize(
-    ("named", "options"),
-    [
-        (None, ""),
-        ("a b.db", " --db 'a b.db'"),
-        (Path("a.db"), " --db a.db"),
-        ("me@home.db", " --db me@home.db"),
-        ("postgresql://me@host/results", " --db postgresql://me@host/results"),
-        ("postgresql://me:secret@host/results", " --db URL"),
-        ("postgresql://me:sec@ret@host/results", " --db URL"),
-        ("postgresql://me@host/results?password=secret", " --db URL"),
-        ("postgresql:///results?host=host&user=me&password=secret", " --db URL"),
-    ],
-)
-def test_the_next_command_names_it_without_a_password(named: str | Path | None, options: str) -> None:
-    assert database_text(named) == options
+def test_the_next_command_names_it_without_a_password() -> None:
+    for named, options in {
+        None: "",
+        "a b.db": " --db 'a b.db'",
+        Path("a.db"): " --db a.db",
+        "me@home.db": " --db me@home.db",
+        "postgresql://me@host/results": " --db postgresql://me@host/results",
+        "postgresql://me:secret@host/results": " --db URL",
+        "postgresql://me:sec@ret@host/results": " --db URL",
+        "postgresql://me@host/results?password=secret": " --db URL",
+        "postgresql:///results?host=host&user=me&password=secret": " --db URL",
+    }.items():
+        assert database_text(named) == options
 
 
 def test_the_advice_of_an_error_names_it() -> None:

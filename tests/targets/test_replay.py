@@ -8,7 +8,7 @@ import pytest
 
 from tests.space.recorded import values
 from tests.tuning import fakes
-from tests.tuning.test_run import trials_of
+from tests.tuning.fakes import trials_of
 from tuner.core.candidate import Candidate, TargetName
 from tuner.core.errors import CandidateError, Failure, Stage, UsageError
 from tuner.core.interfaces import Artifact, Effort
@@ -36,7 +36,6 @@ from tuner.tuning.run import begin, resume
 from tuner.tuning.tuned_run import TunedRun
 
 PROBLEM = values.RUN.settings.problem
-
 RNG = np.random.default_rng(0)
 
 

@@ -14,7 +14,8 @@ from tuner.core.machine import Compiler, Machine, Roofline
 from tuner.core.problem import Matmul, Problem
 from tuner.core.processors import PresentLoad, Processors
 from tuner.core.records import Measurement
-from tuner.core.runs import Baseline, RunSettings, StoredTrial
+from tuner.core.runs import Baseline, RunSettings, StoredTrial, TrialQuery
+from tuner.db.store import Store
 from tuner.runtime.workers.protocol import Factory, Limits
 from tuner.runtime.workers.runner import LocalRunner, RunnerOrder, RunnerProcesses, WorkerRunner
 from tuner.runtime.workers.services import compile_spec, evaluation_spec
@@ -32,6 +33,9 @@ from tuner.targets.interface import (
 )
 from tuner.targets.registry import KINDS
 from tuner.targets.replay import RECORDINGS
+from tuner.tuning.events import Interruption
+from tuner.tuning.run import begin
+from tuner.tuning.tuned_run import TunedRun
 
 BASELINE_S = 2e-3
 ROOFLINE = Roofline(2e9, 1e9)
@@ -67,8 +71,7 @@ def local_runner(order: RunnerOrder, how: RunnerSettings) -> AbstractRunner:
 
 def runner_without_baseline(order: RunnerOrder, how: RunnerSettings) -> AbstractRunner:
     """Returns a runner whose evaluator has no baseline that could be timed interleaved."""
-    evaluator = ForwardingTarget(FakeTarget(), FakeTarget())
-    return LocalRunner(order, FakeTarget(), evaluator, how.seed)
+    return LocalRunner(order, FakeTarget(), ForwardingTarget(FakeTarget(), FakeTarget()), how.seed)
 
 
 def worker_runner(target: Factory) -> Callable[[RunnerOrder, RunnerSettings], AbstractRunner]:
@@ -91,16 +94,23 @@ def no_baseline(problem: Problem, threads: int, seed: int) -> Baseline:
     raise TunerError("baseline: exited with status 3")
 
 
+def tune(store: Store, parts: Backends | None = None, **changes: Any) -> TunedRun:
+    """Returns a run of changed settings, which has ended."""
+    return begin(settings(**changes), parts or backends(), store, Interruption())
+
+
+def trials_of(store: Store, run: int = 1) -> tuple[StoredTrial, ...]:
+    return store.trials(TrialQuery(run=run, sort="number"))
+
+
+def candidates_of(store: Store, run: int) -> list[Candidate]:
+    return [trial.record.candidate for trial in trials_of(store, run)]
+
+
 def load(problem: Problem, trial: StoredTrial, program: KernelProgram | None) -> Callable[..., object]:
-    """Returns a function that reports its script and the arguments of its calls."""
-    return lambda *arrays: (problem, trial.script_text, trial.threads, arrays)
-
-
-def load_program(
-    problem: Problem, trial: StoredTrial, program: KernelProgram | None
-) -> Callable[..., object]:
-    """Returns a function that reports its program and the arguments of its calls."""
-    return lambda *arrays: (problem, program, arrays)
+    """Returns a function that reports the program, else the script, and the arguments of its calls."""
+    code = (trial.script_text, trial.threads) if program is None else (program,)
+    return lambda *arrays: (problem, *code, arrays)
 
 
 def no_code(target: TargetName, problem: Problem, script: Script) -> str:
@@ -145,7 +155,6 @@ def kind_of(status: TargetStatus, **changes: Any) -> TargetBackend:
         fake,
         default_chip=real.default_chip,
         require_types=real.require_types,
-        load=load_program if real.default_chip else load,
         times_processors=real.outcomes.times_processors,
         cross_compiled=None if real.cross_compiled is None else fake,
         details=real.details,

@@ -3,8 +3,9 @@
 import dataclasses
 import json
 import shutil
-from collections.abc import Callable, Iterator
+from collections.abc import Iterator
 from pathlib import Path
+from typing import Any
 
 import pytest
 
@@ -12,7 +13,6 @@ from tests.db import values as db_values
 from tests.fakes import FakeTarget
 from tests.space.recorded import values
 from tests.tuning import fakes
-from tests.tuning.test_run import trials_of
 from tuner.core.candidate import Candidate, ChosenStrategy, TargetName
 from tuner.core.errors import REPEATABLE, Failure, Stage, UsageError
 from tuner.core.gpu import CHIPS
@@ -26,7 +26,6 @@ from tuner.space import enumeration
 from tuner.space.expressions import parse
 from tuner.space.feasible_set import FeasibleSet
 from tuner.space.search_space import Knob, SearchSpace
-from tuner.targets.backends import Backends
 from tuner.targets.interface import Plan
 from tuner.tuning.earlier_results import (
     EarlierRuns,
@@ -56,15 +55,9 @@ def compiled(store: Store, problem: Problem, x: int, chip: str, *kernels: Resour
     machine = dataclasses.replace(GPU, chip=chip)
     run = store.begin_run(gpu_settings(problem), machine, FakeTarget().compiler(), "0.1.0", None)
     candidate = Candidate.of("fake", {"x": x})
-    record = Record(
-        problem=problem,
-        candidate=candidate,
-        target=TargetName("simulator", "sm_90"),
-        outcome=Verdict(0.1, 4),
-        artifact_sha256=f"hash {x}",
-        resources=kernels,
-        program=KernelProgram(chip, f"code {x}", b"elf", (), (), kernels),
-    )
+    program = KernelProgram(chip, f"code {x}", b"elf", (), (), kernels)
+    verified = Record(problem, candidate, TargetName("simulator", "sm_90"), Verdict(0.1, 4), "", f"hash {x}")
+    record = dataclasses.replace(verified, resources=kernels, program=program)
     store.record(store.propose(run, 0, x, candidate), record, "")
     return candidate
 
@@ -108,12 +101,8 @@ def warm(trials: int, **changes: object) -> RunSettings:
     return fakes.settings(trials, problem=OTHER, warm_start=True, **changes)
 
 
-def tune(store: Store, settings: RunSettings, parts: Backends | None = None) -> TunedRun:
-    return begin(settings, parts or fakes.backends(), store, Interruption())
-
-
-def candidates(store: Store, run: int) -> list[Candidate]:
-    return [trial.record.candidate for trial in trials_of(store, run)]
+def tune(store: Store, settings: RunSettings, **changes: Any) -> TunedRun:
+    return begin(settings, fakes.backends(**changes), store, Interruption())
 
 
 def first_of(store: Store, tuned: TunedRun) -> tuple[InitialConfiguration, ...]:
@@ -137,10 +126,8 @@ def searched(whole_run: Path, tmp_path: Path) -> Iterator[Store]:
         yield opened
 
 
-def planned(
-    first: tuple[int, ...] = (), seeds: tuple[int, ...] = ()
-) -> Callable[[RunSettings, Machine], Plan]:
-    return lambda _settings, _machine: Plan(FeasibleSet.of((SPACE,)), first, lambda _known: seeds)
+def planned(first: tuple[int, ...] = (), seeds: tuple[int, ...] = (), space: SearchSpace = SPACE) -> Any:
+    return lambda _settings, _machine: Plan(FeasibleSet.of((space,)), first, lambda _known: seeds)
 
 
 def test_a_run_begins_with_the_best_of_the_nearest_problem(searched: Store) -> None:
@@ -148,7 +135,7 @@ def test_a_run_begins_with_the_best_of_the_nearest_problem(searched: Store) -> N
     first = first_of(searched, tuned)
     assert {(point.origin, point.source) for point in first} == {(WARM_START, "8x8x8 (run 1)")}
     assert [dict(point.candidate.choices)["x"] for point in first] == [7, 6, 8, 5, 9, 4, 3, 2]
-    assert candidates(searched, tuned.run.id) == [point.candidate for point in first[:3]]
+    assert fakes.candidates_of(searched, tuned.run.id) == [point.candidate for point in first[:3]]
     assert first_of(searched, tune(searched, warm(strategies=(ChosenStrategy("other"),), trials=1))) == ()
 
 
@@ -156,28 +143,26 @@ def test_a_run_begins_with_the_best_of_the_nearest_problem(searched: Store) -> N
 def test_without_a_warm_start_or_with_even_draws_the_sampler_begins(searched: Store) -> None:
     cold = tune(searched, fakes.settings(problem=OTHER, trials=8))
     assert first_of(searched, cold) == ()
-    assert candidates(searched, cold.run.id) != candidates(searched, tune(searched, warm(trials=8)).run.id)
-    even = tune(searched, warm(trials=3, first=()), fakes.backends(plan=planned(first=(14, 1), seeds=(0,))))
+    assert fakes.candidates_of(searched, cold.run.id) != fakes.candidates_of(
+        searched, tune(searched, warm(trials=8)).run.id
+    )
+    even = tune(searched, warm(trials=3, first=()), plan=planned(first=(14, 1), seeds=(0,)))
     assert first_of(searched, even) == ()
-    assert [trial.row for trial in trials_of(searched, even.run.id)] != [14, 1, 0]
+    assert [trial.row for trial in fakes.trials_of(searched, even.run.id)] != [14, 1, 0]
 
 
 def test_known_points_are_interleaved_with_the_file_and_seeds_none_of_them_twice(searched: Store) -> None:
-    backends = fakes.backends(plan=planned(first=(14, 1), seeds=(1, 0)))
-    tuned = tune(searched, warm(trials=11), backends)
+    tuned = tune(searched, warm(trials=11), plan=planned(first=(14, 1), seeds=(1, 0)))
     first = first_of(searched, tuned)
     assert [point.origin for point in first] == [WARM_START, SPACE_FILE, WARM_START, SEED] + [WARM_START] * 6
-    assert [dict(point.candidate.choices) for point in first[1:4:2]] == [
-        {"comment": "b", "x": 0},
-        {"comment": "a", "x": 0},
-    ]
-    assert candidates(searched, tuned.run.id)[:10] == [point.candidate for point in first]
+    chosen = [dict(point.candidate.choices) for point in first[1:4:2]]
+    assert chosen == [{"comment": "b", "x": 0}, {"comment": "a", "x": 0}]
+    assert fakes.candidates_of(searched, tuned.run.id)[:10] == [point.candidate for point in first]
 
 
 def test_what_is_not_feasible_here_is_proposed_at_the_nearest_point(searched: Store) -> None:
     even = dataclasses.replace(SPACE, constraints=(parse("x % 4 == 2", "f"),))
-    backends = fakes.backends(plan=lambda _settings, _machine: Plan(FeasibleSet.of((even,))))
-    tuned = tune(searched, warm(trials=2), backends)
+    tuned = tune(searched, warm(trials=2), plan=planned(space=even))
     assert [dict(point.candidate.choices)["x"] for point in first_of(searched, tuned)] == [6, 2]
 
 
@@ -196,11 +181,9 @@ def test_a_resumed_run_begins_as_it_began_though_more_is_known_by_now(searched: 
 def test_a_run_from_before_first_points_were_stored_resumes_with_the_files(store: Store) -> None:
     settings = fakes.settings(trials=2, sampler="exhaustive")
     backends = fakes.backends(plan=planned(first=(5, 3), seeds=(9,)))
-    run = store.begin_run(
-        settings, fakes.MACHINE, backends.outcomes(settings.target).compiler(settings.target), "0.1.0", None
-    )
+    run = store.begin_run(settings, fakes.MACHINE, FakeTarget().compiler(), "0.1.0", None)
     resumed = resume(run, backends, store, Interruption())
-    assert [trial.row for trial in trials_of(store, resumed.run.id)] == [5, 3]
+    assert [trial.row for trial in fakes.trials_of(store, resumed.run.id)] == [5, 3]
 
 
 @pytest.mark.slow
@@ -215,16 +198,14 @@ def test_known_points_are_rows_of_a_sampled_space(searched: Store, monkeypatch: 
     def plan(settings: RunSettings, _machine: Machine) -> Plan:
         return Plan(FeasibleSet.of((large,), tuple(point.candidate for point in settings.first or ())))
 
-    tune(searched, fakes.settings(problem=Matmul(8, 8, 12), trials=20), fakes.backends(plan=plan))
-    backends = fakes.backends(plan=plan)
-    begun = tune(searched, warm(trials=9), backends)
-    known = set(candidates(searched, 2))
-    exact = [point for point in first_of(searched, begun) if point.candidate in known]
-    assert exact
+    tune(searched, fakes.settings(problem=Matmul(8, 8, 12), trials=20), plan=plan)
+    begun = tune(searched, warm(trials=9), plan=plan)
+    known = set(fakes.candidates_of(searched, 2))
+    assert [point for point in first_of(searched, begun) if point.candidate in known]
     assert plan(begun.run.settings, fakes.MACHINE).feasible.is_sample
-    uninterrupted = candidates(searched, begun.run.id)
-    resumed = resume(begun.run.id, backends, searched, Interruption())
-    assert candidates(searched, resumed.run.id) == uninterrupted
+    uninterrupted = fakes.candidates_of(searched, begun.run.id)
+    resumed = resume(begun.run.id, fakes.backends(plan=plan), searched, Interruption())
+    assert fakes.candidates_of(searched, resumed.run.id) == uninterrupted
 
 
 def test_a_recording_is_learned_from_unless_of_another_tuner(store: Store, tmp_path: Path) -> None:
@@ -236,8 +217,7 @@ def test_a_recording_is_learned_from_unless_of_another_tuner(store: Store, tmp_p
     assert store.runs() == ()
     file = values.write_recording(tmp_path)
     settings = fakes.settings(strategies=(ChosenStrategy("fabricated"),), warm_files=(str(file),), trials=1)
-    backends = fakes.backends(plan=lambda _settings, _machine: Plan(FeasibleSet.of((values.SPACE,))))
-    first = first_of(store, tune(store, settings, backends))
+    first = first_of(store, tune(store, settings, plan=planned(space=values.SPACE)))
     records = [trial.record for trial in map(values.trial, range(120)) if trial.record]
     times = {record.candidate: record.median_s for record in records if record.median_s is not None}
     assert {point.source for point in first} == {"8x8x8 (fabricated)"}
@@ -245,19 +225,18 @@ def test_a_recording_is_learned_from_unless_of_another_tuner(store: Store, tmp_p
     assert times[first[0].candidate] == min(times.values())
 
 
-SCRIPT, CODE = "1" * 64, "2" * 64
-CUT_OFF = Measurement((1.0,), 1, 1.0, (1.0, 1.0), is_complete=False)
+Outcomes = dict[Measurement | Verdict | Failure, bool]
+SCRIPT, CODE, STORED = "1" * 64, "2" * 64, db_values.sha256(db_values.SCRIPT)
+TIME = Measurement((1.0,), 1, 1.0, (1.0, 1.0))
+CUT_OFF = dataclasses.replace(TIME, is_complete=False)
 
 
 def known(store: Store, fresh: bool = False) -> KnownOutcomes:
-    return KnownOutcomes(
-        store, store.run(db_values.begin(store, dataclasses.replace(db_values.SETTINGS, fresh=fresh)))
-    )
+    run = db_values.begin(store, dataclasses.replace(db_values.SETTINGS, fresh=fresh))
+    return KnownOutcomes(store, store.run(run))
 
 
-@pytest.mark.parametrize(
-    ("script", "code"), [(db_values.sha256(db_values.SCRIPT), ""), ("", "a" * 64), ("", "")]
-)
+@pytest.mark.parametrize(("script", "code"), [(STORED, ""), ("", "a" * 64), ("", "")])
 @pytest.mark.parametrize("fresh", [False, True])
 def test_earlier_runs_are_known_to_runs_not_fresh(store: Store, script: str, code: str, fresh: bool) -> None:
     measured = db_values.outcome(db_values.timed(1e-3), artifact="a" * 64)
@@ -266,48 +245,27 @@ def test_earlier_runs_are_known_to_runs_not_fresh(store: Store, script: str, cod
     assert (None if found is None else found.reused_from) == (None if fresh or not script + code else trial)
 
 
-@pytest.mark.parametrize(
-    ("measured", "fresh"), [(db_values.timed(1e-3), True), (CUT_OFF, True), (CUT_OFF, False)]
-)
+@pytest.mark.parametrize(("measured", "fresh"), [(TIME, True), (CUT_OFF, True), (CUT_OFF, False)])
 def test_a_run_repeats_nothing_of_its_own(store: Store, measured: Measurement, fresh: bool) -> None:
     outcomes = known(store, fresh)
-    outcomes.add(
-        7, dataclasses.replace(db_values.outcome(measured), script_sha256=SCRIPT, artifact_sha256=CODE)
-    )
+    own = dataclasses.replace(db_values.outcome(measured), script_sha256=SCRIPT, artifact_sha256=CODE)
+    outcomes.add(7, own)
     for script, code in ((SCRIPT, ""), ("", CODE)):
         found = outcomes.recall(script, code)
         assert found is not None
         assert (found.outcome, found.reused_from) == (measured, 7)
 
 
-TIME = Measurement((1.0,), 1, 1.0, (1.0, 1.0))
-
-
 def record(outcome: Measurement | Verdict | Failure, reused_from: int | None = None) -> Record:
-    return Record(
-        fakes.settings().problem,
-        Candidate("s", ()),
-        TargetName("cpu"),
-        outcome,
-        "script",
-        "code",
-        (),
-        reused_from,
-    )
+    problem, target = fakes.settings().problem, TargetName("cpu")
+    return Record(problem, Candidate("s", ()), target, outcome, "script", "code", (), reused_from)
 
 
-@pytest.mark.parametrize(
-    ("outcome", "lasts"),
-    [
-        (TIME, True),
-        (Verdict(0.1, 4), True),
-        (CUT_OFF, False),
-        *((Failure(stage, "no"), stage in REPEATABLE) for stage in Stage),
-    ],
-)
-def test_what_is_not_due_to_the_machine_lasts(outcome: Measurement | Verdict | Failure, lasts: bool) -> None:
-    assert is_reusable(record(outcome)) == lasts
-    assert is_early_stopped(record(outcome)) == (outcome is CUT_OFF)
+def test_what_is_not_due_to_the_machine_lasts() -> None:
+    whole: Outcomes = {TIME: True, Verdict(0.1, 4): True, CUT_OFF: False}
+    for outcome, lasts in (whole | {Failure(s, "no"): s in REPEATABLE for s in Stage}).items():
+        assert is_reusable(record(outcome)) == lasts
+        assert is_early_stopped(record(outcome)) == (outcome is CUT_OFF)
 
 
 def test_an_outcome_is_known_by_script_and_by_code_and_by_its_origin_and_no_hash_is_no_key() -> None:

@@ -37,24 +37,30 @@ def limits(trials: int | None = 15, budget_s: float | None = None) -> CampaignSe
     return CampaignSettings("shapes.yaml", trials, budget_s, 0, ())
 
 
-def tuned(store: Store, trials: int = 15) -> TunedCampaign:
-    return begin_campaign(limits(trials), members(), fakes.backends(), store, Interruption())
+def begun(
+    store: Store, trials: int | None = 15, budget_s: float | None = None, **changes: Any
+) -> TunedCampaign:
+    backends = fakes.backends(**changes)
+    return begin_campaign(limits(trials, budget_s), members(), backends, store, Interruption())
+
+
+def resumed(store: Store, **changes: Any) -> TunedCampaign:
+    limit = RunLimit(**{name: changes.pop(name) for name in ("trials", "budget_s") if name in changes})
+    wanted = None if limit == RunLimit() else limit
+    return resume_campaign(1, fakes.backends(**changes), store, Interruption(), limit=wanted)
 
 
 def test_all_problems_share_one_budget_and_each_is_an_ordinary_run(store: Store) -> None:
-    found = tuned(store)
+    found = begun(store)
     assert (found.campaign.status, found.trials) == ("done", 15)
-    assert found.problems == PROBLEMS
-    assert found.counts == COUNTS
+    assert (found.problems, found.counts) == (PROBLEMS, COUNTS)
     assert all(each.counts.proposed >= 4 for each in found.runs)
     for each in found.runs:
         assert each.run.status == "done"
         assert each.run.settings.trials == each.counts.proposed
-        assert each.selected is not None
-        assert [trial.number for trial in store.trials(TrialQuery(run=each.run.id, sort="number"))] == [
-            *range(each.counts.proposed)
-        ]
-        assert each.run.baseline is not None
+        numbers = [trial.number for trial in fakes.trials_of(store, each.run.id)]
+        assert numbers == [*range(each.counts.proposed)]
+        assert None not in (each.selected, each.run.baseline)
         assert each.run.roofline == fakes.ROOFLINE
     times = [best.best_s for best in found.best if best is not None and best.best_s is not None]
     assert found.total_s == pytest.approx(sum(c * t for c, t in zip(COUNTS, times, strict=True)))
@@ -69,8 +75,7 @@ def test_the_pool_comes_from_first_points_and_seeds_and_is_stored(store: Store) 
         whole = fakes.FAKE.outcomes.plan(*arguments)  # type: ignore[arg-type]
         return replace(whole, first=(6, 3), seeds=lambda _resources: (3, 14))
 
-    backends = fakes.backends(plan=plan)
-    found = begin_campaign(limits(6), members(), backends, store, Interruption())
+    found = begun(store, 6, plan=plan)
     columns = found.campaign.settings.columns
     assert [dict(column.choices)["x"] for column in columns] == [3, 1, 7]
     proposed = store.campaign_proposals(found.campaign.id)
@@ -79,10 +84,8 @@ def test_the_pool_comes_from_first_points_and_seeds_and_is_stored(store: Store) 
 
 
 def test_a_failing_problem_leaves_the_others(store: Store) -> None:
-    backends = fakes.backends(
-        bind=lambda _strategies, problem, *_: fakes.failing_bind if problem == PROBLEMS[1] else bind
-    )
-    found = begin_campaign(limits(), members(), backends, store, Interruption())
+    binds = {PROBLEMS[1]: fakes.failing_bind}
+    found = begun(store, bind=lambda _strategies, problem, *_: binds.get(problem, bind))
     assert [each.has_worked for each in found.runs] == [True, False, True]
     assert found.total_s is None
     assert not found.has_worked
@@ -111,56 +114,48 @@ def test_an_interrupted_campaign_is_resumed_to_its_end(store: Store) -> None:
     assert {each.run.status for each in found.runs} == {"interrupted"}
     with pytest.raises(UsageError, match="run 2: belongs to campaign 1, whose runs share one budget"):
         resume(2, fakes.backends(), store, Interruption())
-    resumed = resume_campaign(1, fakes.backends(), store, Interruption())
-    assert (resumed.campaign.status, resumed.trials) == ("done", 15)
+    whole = resumed(store)
+    assert (whole.campaign.status, whole.trials) == ("done", 15)
 
 
 @pytest.mark.slow
 def test_a_campaign_is_extended_to_what_that_budget_would_have_done(store: Store, tmp_path: Path) -> None:
-    first = tuned(store)
-    assert resume_campaign(1, fakes.backends(), store, Interruption()) == first
-    longer = resume_campaign(1, fakes.backends(), store, Interruption(), limit=RunLimit(trials=30))
+    first = begun(store)
+    assert resumed(store) == first
+    longer = resumed(store, trials=30)
     assert (longer.trials, longer.campaign.settings.trials) == (30, 30)
     proposed = [each.counts.proposed for each in longer.runs]
     assert [each.run.settings.trials for each in longer.runs] == proposed
     with Store.open(str(tmp_path / "other.db")) as other:
-        tuned(other, trials=30)
+        begun(other, trials=30)
         at_once = [(each.run, each.column) for each in other.campaign_proposals(1)]
     assert [(each.run, each.column) for each in store.campaign_proposals(1)] == at_once
 
 
 def test_a_run_of_a_finished_campaign_can_be_extended_and_then_the_campaign_no_more(store: Store) -> None:
-    tuned(store)
+    begun(store)
     longer = resume(2, fakes.backends(), store, Interruption(), limit=RunLimit(trials=12))
     assert longer.counts.proposed == 12
     with pytest.raises(UsageError, match="campaign 1: run 2 was extended on its own; start a new campaign"):
-        resume_campaign(1, fakes.backends(), store, Interruption(), limit=RunLimit(trials=40))
+        resumed(store, trials=40)
 
 
-@pytest.mark.parametrize(
-    ("limit", "changes", "message"),
-    [
-        (RunLimit(trials=14), {}, "trials: found 14, but campaign 1 has 15 trials already"),
-        (RunLimit(budget_s=1e-9), {}, "budget: found 1e-09 s, but campaign 1 has searched for"),
-        (
-            RunLimit(trials=30),
-            {"compiler": lambda _target: fakes.OTHER_COMPILER},
-            "run 1: was made by another version of the compiler",
-        ),
-    ],
-)
-def test_a_limit_below_what_is_done_is_refused(
-    store: Store, limit: RunLimit, changes: dict[str, Any], message: str
-) -> None:
-    tuned(store)
-    with pytest.raises(UsageError, match=message):
-        resume_campaign(1, fakes.backends(**changes), store, Interruption(), limit=limit)
+def test_a_limit_below_what_is_done_and_another_compiler_are_refused(store: Store) -> None:
+    begun(store)
+    other = {"compiler": lambda _target: fakes.OTHER_COMPILER}
+    for changes, message in (
+        ({"trials": 14}, "trials: found 14, but campaign 1 has 15 trials already"),
+        ({"budget_s": 1e-9}, "budget: found 1e-09 s, but campaign 1 has searched for"),
+        ({"trials": 30, **other}, "run 1: was made by another version of the compiler"),
+    ):
+        with pytest.raises(UsageError, match=message):
+            resumed(store, **changes)
 
 
 def test_a_budget_of_time_ends_the_search_and_a_large_one_tries_everything_once(store: Store) -> None:
-    least = begin_campaign(limits(None, 1e-9), members(), fakes.backends(), store, Interruption())
+    least = begun(store, None, 1e-9)
     assert (least.trials, least.campaign.status) == (1, "done")
-    found = tuned(store, trials=1000)
+    found = begun(store, trials=1000)
     assert [each.counts.proposed for each in found.runs] == [20, 20, 20]
     assert found.total_s == pytest.approx(sum(COUNTS) * fakes.BEST_S)
 
@@ -170,7 +165,7 @@ def test_what_cannot_be_tuned_is_refused_before_anything_is_stored(store: Store)
         raise UsageError("no strategy can do it")
 
     with pytest.raises(UsageError, match="matmul 8x8x8 f32 nn none: no strategy can do it"):
-        begin_campaign(limits(), members(), fakes.backends(plan=plan), store, Interruption())
+        begun(store, plan=plan)
     with pytest.raises(UsageError, match="no problem to tune"):
         begin_campaign(limits(), (), fakes.backends(), store, Interruption())
     assert store.campaigns() == ()
@@ -179,7 +174,7 @@ def test_what_cannot_be_tuned_is_refused_before_anything_is_stored(store: Store)
 @pytest.fixture
 def finished(store: Store) -> Store:
     """Gives a database with a finished campaign of three problems and few trials."""
-    tuned(store, 5)
+    begun(store, 5)
     return store
 
 
@@ -231,10 +226,8 @@ def test_the_campaign_is_finished_and_can_be_extended_afterwards(finished: Store
     run = campaign.runs[place]
     assert run.settings.trials == len(finished.trials(TrialQuery(run=run.id)))
     done = len(finished.campaign_proposals(1))
-    limit = RunLimit.of(done + 3, None)
-    again = resume_campaign(1, fakes.backends(), finished, Interruption(), limit=limit)
-    assert again.problems == PROBLEMS
-    assert again.trials == done + 3
+    again = resumed(finished, trials=done + 3)
+    assert (again.problems, again.trials) == (PROBLEMS, done + 3)
 
 
 def test_an_interruption_leaves_the_rest_and_an_unfinished_campaign_is_refused(finished: Store) -> None:

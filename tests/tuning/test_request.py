@@ -2,25 +2,34 @@
 
 import dataclasses
 import re
-from collections.abc import Callable
 from pathlib import Path
 from typing import Any
 
 import pytest
 
+from tests.space.recorded.values import write_recording
 from tests.tuning import fakes
 from tests.tuning.fakes import MACHINE
 from tuner.core.candidate import ChosenStrategy, TargetName
 from tuner.core.errors import UsageError
 from tuner.core.problem import Matmul, Problem
 from tuner.core.processors import Processors
-from tuner.core.requests import RunRequest, nothing_matches, tune_command
-from tuner.core.runs import DatabaseInfo, RunSettings, StoredTrial, TaskQuery, TrialQuery
+from tuner.core.requests import FleetRequest, RunRequest, nothing_matches, tune_command
+from tuner.core.runs import (
+    Baseline,
+    DatabaseInfo,
+    LibraryTime,
+    RunSettings,
+    TaskQuery,
+)
 from tuner.db.store import Store
+from tuner.fleet.runner import fleet_kind
 from tuner.results.differences import differences
 from tuner.search.samplers import SAMPLERS
 from tuner.space.file.yaml import default_space_file
-from tuner.targets.interface import TargetStatus
+from tuner.targets.backends import Backends
+from tuner.targets.interface import BaselineChoice, MeasurementBackend, TargetStatus
+from tuner.targets.registry import KINDS
 from tuner.tuning.events import Event, Interruption, TrialDone
 from tuner.tuning.request import GIB, RunLimit, require_memory, require_threads, require_workers, run_settings
 from tuner.tuning.run import begin, resume
@@ -71,22 +80,16 @@ def test_threads_run_on_processors_that_the_process_may_use(processors: Processo
 
 # A run that is extended ends with the trials of one that was started with the larger limit.
 
-PARTS = fakes.backends()
 SHORT, LONG = 5, 12
 
 
-def tune(store: Store, trials: int, sampler: str = "random", **more: object) -> TunedRun:
-    return begin(fakes.settings(trials=trials, sampler=sampler, **more), PARTS, store, Interruption())
+def extended(store: Store, **limit: float) -> TunedRun:
+    return resume(1, fakes.backends(), store, Interruption(), limit=RunLimit(**limit))  # type: ignore[arg-type]
 
 
-def extended(
-    store: Store, limit: RunLimit, observe: Callable[[Event], None] = lambda _event: None
-) -> TunedRun:
-    return resume(1, PARTS, store, Interruption(), observe, limit=limit)
-
-
-def trials_of(store: Store) -> tuple[StoredTrial, ...]:
-    return store.trials(TrialQuery(run=1, sort="number"))
+def three_tried(store: Store) -> TunedRun:
+    """Returns a run of x = 0, 0, 1: the best, x = 7, comes later."""
+    return fakes.tune(store, trials=3, sampler="exhaustive")
 
 
 @pytest.mark.slow
@@ -95,10 +98,10 @@ def trials_of(store: Store) -> tuple[StoredTrial, ...]:
 )
 def test_an_extended_run_has_the_trials_of_a_longer_one(tmp_path: Path, sampler: str, workers: int) -> None:
     with Store.open(str(tmp_path / "whole.db")) as whole, Store.open(str(tmp_path / "extended.db")) as store:
-        expected = tune(whole, LONG, sampler, workers=workers)
-        tune(store, SHORT, sampler, workers=workers)
-        done = extended(store, RunLimit(trials=LONG))
-        assert differences(trials_of(whole), trials_of(store)) == ()
+        expected = fakes.tune(whole, trials=LONG, sampler=sampler, workers=workers)
+        fakes.tune(store, trials=SHORT, sampler=sampler, workers=workers)
+        done = extended(store, trials=LONG)
+        assert differences(fakes.trials_of(whole), fakes.trials_of(store)) == ()
         assert done.run.settings == expected.run.settings
         assert (done.run.status, done.counts) == ("done", expected.counts)
         assert done.best is not None
@@ -107,30 +110,33 @@ def test_an_extended_run_has_the_trials_of_a_longer_one(tmp_path: Path, sampler:
 
 
 def test_the_best_of_all_trials_are_timed_again_and_only_that_round_answers(store: Store) -> None:
-    tune(store, 3, "exhaustive")  # x = 0, 0, 1: the best, x = 7, comes later
-    done = extended(store, RunLimit(trials=20))
+    three_tried(store)
+    done = extended(store, trials=20)
     assert [(each.of_trials, each.is_answering) for each in done.rounds] == [(3, False), (20, True)]
     assert done.best is not None
     assert done.best.knobs["x"] == 7
     assert done.best.final is not None
-    again = resume(1, PARTS, store, Interruption(), retime=True)  # of equally quiet ones the earlier stays
-    assert [each.is_answering for each in again.rounds] == [False, True, False]
+    again = resume(1, fakes.backends(), store, Interruption(), retime=True)
+    assert [each.is_answering for each in again.rounds] == [
+        False,
+        True,
+        False,
+    ]  # the earlier of equally quiet
 
 
 @pytest.mark.slow
 def test_an_extension_that_is_interrupted_keeps_the_earlier_answer_until_it_is_done(store: Store) -> None:
-    before = tune(store, 3, "exhaustive")
-    interruption = Interruption()
+    before, interruption = three_tried(store), Interruption()
 
     def interrupt(event: Event) -> None:
         if isinstance(event, TrialDone) and event.number == 9:
             interruption.ask()
 
-    cut = resume(1, PARTS, store, interruption, interrupt, limit=RunLimit(trials=20))
+    cut = resume(1, fakes.backends(), store, interruption, interrupt, limit=RunLimit(trials=20))
     assert cut.is_interrupted
     assert 3 < cut.counts.proposed < 20
     assert cut.best == before.best
-    done = resume(1, PARTS, store, Interruption())
+    done = resume(1, fakes.backends(), store, Interruption())
     assert (done.counts.proposed, done.run.settings.trials) == (20, 20)
     assert [each.of_trials for each in done.rounds] == [3, 20]
     assert done.best is not None
@@ -140,21 +146,20 @@ def test_an_extension_that_is_interrupted_keeps_the_earlier_answer_until_it_is_d
 @pytest.mark.slow
 def test_with_all_trials_only_the_round_is_timed(store: Store, monkeypatch: pytest.MonkeyPatch) -> None:
     """As after a kill between the last trial and the end of the final re-measurement."""
-    tune(store, 3, "exhaustive")
-    rounds: Callable[..., None] = store.add_round
-    monkeypatch.setattr(store, "add_round", lambda *_text: None)
-    extended(store, RunLimit(trials=6))
-    monkeypatch.setattr(store, "add_round", rounds)
+    three_tried(store)
+    with monkeypatch.context() as patch:
+        patch.setattr(store, "add_round", lambda *_text: None)
+        extended(store, trials=6)
     store.finish_run(1, "interrupted", 0.0)
-    done = resume(1, PARTS, store, Interruption())
+    done = resume(1, fakes.backends(), store, Interruption())
     assert [each.of_trials for each in done.rounds] == [3, 6]
 
 
 @pytest.mark.slow
 def test_a_limit_of_time_counts_the_search_alone(store: Store) -> None:
-    tune(store, 3, "exhaustive")
+    three_tried(store)
     store.finish_run(1, "done", 1000.0)  # as long as a final re-measurement may have taken
-    done = extended(store, RunLimit(budget_s=600.0))
+    done = extended(store, budget_s=600.0)
     assert done.counts.proposed == 20  # the whole space
     assert (done.run.settings.trials, done.run.settings.budget_s) == (None, 600.0)
 
@@ -162,26 +167,24 @@ def test_a_limit_of_time_counts_the_search_alone(store: Store) -> None:
 @pytest.mark.parametrize(
     ("limit", "message"),
     [
-        (RunLimit(trials=4), "^trials: found 4, but run 1 has 5 trials already$"),
-        (RunLimit(budget_s=1e-9), r"^budget: found 1e-09 s, but run 1 has searched for .* s already$"),
+        ({"trials": 4}, "^trials: found 4, but run 1 has 5 trials already$"),
+        ({"budget_s": 1e-9}, r"^budget: found 1e-09 s, but run 1 has searched for .* s already$"),
     ],
 )
-def test_a_limit_that_was_passed_is_refused_changing_nothing(
-    store: Store, limit: RunLimit, message: str
-) -> None:
-    before = tune(store, SHORT)
+def test_a_limit_that_was_passed_is_refused_changing_nothing(store: Store, limit: Any, message: str) -> None:
+    before = fakes.tune(store, trials=SHORT)
     with pytest.raises(UsageError, match=message):
-        extended(store, limit)
+        extended(store, **limit)
     assert (store.run(1), store.rounds(1)) == (before.run, before.rounds)
-    assert extended(store, RunLimit(trials=SHORT)).rounds == before.rounds  # reached: nothing is timed again
+    assert extended(store, trials=SHORT).rounds == before.rounds  # reached: nothing is timed again
 
 
 @pytest.mark.slow
 def test_a_pruned_run_is_not_extended(store: Store) -> None:
-    tune(store, 20, "exhaustive")
+    fakes.tune(store, trials=20, sampler="exhaustive")
     assert store.prune().trials > 0
     with pytest.raises(UsageError, match=r"^run 1: some of its trials were pruned; start a new run$"):
-        extended(store, RunLimit(trials=30))
+        extended(store, trials=30)
 
 
 @pytest.mark.parametrize(("trials", "budget_s"), [(0, None), (True, None), (None, 0.0), (None, -1.0)])
@@ -214,11 +217,8 @@ def test_defaults_are_filled_in_and_files_may_be_named_by_texts() -> None:
     assert RunRequest(PROBLEM, trials=3, budget_s=5.0).trials_limit == 3
     assert RunRequest(PROBLEM).workers_on(MACHINE) == MACHINE.physical_cores
     assert RunRequest(PROBLEM, workers=3).workers_on(MACHINE) == 3
-    request = RunRequest(
-        PROBLEM,
-        strategies=(Path("mine.mlir"), "matmul_cpu_packed"),
-        warm_files=("a.t4.json", Path("b.t4.json")),
-    )
+    strategies = (Path("mine.mlir"), "matmul_cpu_packed")
+    request = RunRequest(PROBLEM, strategies=strategies, warm_files=("a.t4.json", Path("b.t4.json")))
     assert request.warm_paths == (str(Path("a.t4.json").absolute()), str(Path("b.t4.json").absolute()))
     assert request.strategy_text == ("mine.mlir", "matmul_cpu_packed")
 
@@ -234,9 +234,8 @@ def test_without_times_the_sampler_needs_none_and_what_processors_do_not_take_is
     assert made("simulator").target == TargetName("simulator", "sm_90")
     assert made("simulator", "exhaustive").sampler == "exhaustive"
     assert made("fake").sampler == "tpe"
-    with pytest.raises(
-        UsageError, match="sampler: found 'tpe', allowed random, exhaustive: target simulator"
-    ):
+    allowed = "sampler: found 'tpe', allowed random, exhaustive: target simulator"
+    with pytest.raises(UsageError, match=allowed):
         made("simulator", "tpe")
     backends = fakes.backends((TargetStatus("cpu", True, "here"),))
     with pytest.raises(UsageError, match="dtype: found 'f16', allowed f32, f64, bf16, i8 on target cpu"):
@@ -269,9 +268,9 @@ def test_a_request_outside_what_is_allowed_is_refused(options: dict[str, Any], m
 
 
 BATCH_PROBLEM = Problem("batch_matmul", (4, 8, 16), "f16", "nt", "bias_relu", "f16", 2)
-BATCHES = (
-    "tuner tune batch_matmul 2x4x8x16 --dtype f16 --layout nt --epilogue bias_relu --output-dtype f16 "
-    "--threads 2 --target simulator:sm_90"
+OF_BATCHES = "tuner tune batch_matmul"
+OPTIONS = (
+    "--dtype f16 --layout nt --epilogue bias_relu --output-dtype f16 --threads 2 --target simulator:sm_90"
 )
 
 
@@ -280,12 +279,12 @@ BATCHES = (
     [
         (TaskQuery(), None, "tuner tune matmul 512x512x512"),
         (TaskQuery(shape="8x8x8", dtype="f32", threads=1), None, "tuner tune matmul 8x8x8"),
-        (TaskQuery.of(BATCH_PROBLEM, target="simulator:sm_90", threads=2), None, BATCHES),
         (
-            TaskQuery(operation="batch_matmul"),
-            "my tiles",
-            "tuner tune batch_matmul 8x512x512x512 --strategy 'my tiles'",
+            TaskQuery.of(BATCH_PROBLEM, target="simulator:sm_90", threads=2),
+            None,
+            f"{OF_BATCHES} 2x4x8x16 {OPTIONS}",
         ),
+        (TaskQuery("batch_matmul"), "my tiles", f"{OF_BATCHES} 8x512x512x512 --strategy 'my tiles'"),
     ],
 )
 def test_advice_leaves_out_what_is_usual(task: TaskQuery, strategy: str | None, command: str) -> None:
@@ -303,3 +302,82 @@ def test_advice_leaves_out_what_is_usual(task: TaskQuery, strategy: str | None, 
 def test_where_nothing_matches_a_next_command_is_advised(listed: str, runs: int, text: str) -> None:
     command = tune_command(TaskQuery(shape="8x8x8", dtype="f64"))
     assert nothing_matches(command, listed, DatabaseInfo("sqlite:///x.db", "0001", runs, trials=2)) == text
+
+
+# A run is compared with the baseline that its user chose, and so is what continues it.
+
+FAST = LibraryTime("fast", "FastBLAS 2.0", 1.0, (1.0, 1.0))
+LIBRARIES = (FAST, LibraryTime("broken", "", failure="crashed"))
+
+
+def parts_with_a_choice(*installed: str) -> Backends:
+    """Returns backends of one target, whose baseline may be one of ``installed``."""
+
+    def require(choice: str, _problem: Problem) -> None:
+        if choice not in installed:
+            raise UsageError(f"baseline {choice}: not installed", f"pip install {choice}")
+
+    def outcomes(choice: str) -> MeasurementBackend:
+        def chosen(problem: Problem, threads: int, seed: int) -> Baseline:
+            found = fakes.baseline(problem, threads, seed)
+            return dataclasses.replace(found, name=f"{choice} of the user", libraries=LIBRARIES)
+
+        return fakes.changed_kind(fakes.FAKE, baseline=chosen, runner=fakes.runner_without_baseline).outcomes
+
+    baselines = BaselineChoice(require, outcomes, lambda _name, _problem: "")
+    kind = dataclasses.replace(fakes.FAKE, baselines=baselines)
+    return dataclasses.replace(fakes.backends(), kinds={"fake": kind})
+
+
+CHOICES = [("mkl", ("mkl of the user", LIBRARIES)), ("", ("FakeBLAS 1.0", ()))]
+
+
+@pytest.mark.parametrize(("choice", "expected"), CHOICES)
+def test_the_chosen_or_default_baseline_is_measured_and_kept(
+    store: Store, choice: str, expected: Any
+) -> None:
+    parts = parts_with_a_choice("mkl")
+    settings = run_settings(RunRequest(PROBLEM, trials=3, baseline=choice), parts)
+    run = begin(settings, parts, store, Interruption()).run
+    assert store.run(run.id).settings.baseline_library == choice
+    again = resume(run.id, parts, store, Interruption(), retime=True).run
+    for baseline in (store.run(run.id).baseline, again.baseline):
+        assert baseline is not None
+        assert (baseline.name, baseline.libraries) == expected
+
+
+def test_a_missing_library_is_refused_before_a_run_begins_and_is_resumed(store: Store) -> None:
+    request = RunRequest(PROBLEM, trials=3, baseline="mkl")
+    missing = r"^baseline mkl: not installed; pip install mkl$"
+    with pytest.raises(UsageError, match=missing):
+        run_settings(request, parts_with_a_choice())
+    parts = parts_with_a_choice("mkl")
+    run = begin(run_settings(request, parts), parts, store, Interruption()).run
+    with pytest.raises(UsageError, match=missing):
+        resume(run.id, parts_with_a_choice(), store, Interruption(), retime=True)
+
+
+def with_baselines(kind: str) -> Backends:
+    """Returns backends of fakes, one of which has the baselines of a real kind."""
+    status = TargetStatus(kind if kind == "cpu" else "fake", True, "here")
+    fake = dataclasses.replace(fakes.kind_of(status), baselines=KINDS[kind].baselines)
+    return dataclasses.replace(fakes.backends(), kinds={fake.name: fake})
+
+
+def test_targets_with_one_baseline_refuse_a_choice_and_the_cpu_an_unknown_one(tmp_path: Path) -> None:
+    cuda, cpu, replay = with_baselines("cuda"), with_baselines("cpu"), f"replay:{write_recording(tmp_path)}"
+    for backends, target, baseline, message in (
+        (cuda, "auto", "best", "^--baseline best cannot be combined with this target: the base"),
+        (cpu, "auto", "mlk", "^baseline: found 'mlk', allowed best, openblas, mkl.*did you mean mkl"),
+        (fakes.backends(), replay, "mkl", "^baseline 'mkl' cannot be combined with replay:FILE"),
+    ):
+        with pytest.raises(UsageError, match=message):
+            run_settings(RunRequest(PROBLEM, target, baseline=baseline), backends)
+    allowed = RunRequest(PROBLEM, baseline="openblas")
+    assert run_settings(allowed, with_baselines("cpu")).baseline_library == "openblas"
+    with pytest.raises(UsageError, match=r"^--baseline best cannot be combined with this target"):
+        KINDS["simulator"].outcomes_with("best")
+    kind = fleet_kind(parts_with_a_choice("mkl").kinds["fake"], FleetRequest("postgresql://nowhere"))
+    with pytest.raises(UsageError, match=r"^--baseline mkl cannot be combined with --fleet: nodes compare"):
+        kind.require_baseline("mkl", PROBLEM)
+    kind.require_baseline("", PROBLEM)

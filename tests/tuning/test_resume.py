@@ -2,12 +2,14 @@
 
 import contextlib
 import dataclasses
+import datetime
 import functools
 import itertools
 import shutil
+import time
 from collections.abc import Callable, Iterator
 from pathlib import Path
-from typing import Any, cast
+from typing import Any, Self, cast
 
 import pytest
 from hypothesis import given
@@ -18,7 +20,9 @@ from tests.space.recorded.values import write_recording
 from tests.tuning import fakes
 from tuner.core.requests import RunRequest
 from tuner.core.runs import RunSettings, StoredTrial, TrialQuery
+from tuner.db import store as store_file
 from tuner.db.store import Store
+from tuner.fleet import node_children
 from tuner.results.differences import differences
 from tuner.search.samplers import SAMPLERS
 from tuner.targets import replay
@@ -28,6 +32,7 @@ from tuner.tuning.events import Interruption
 from tuner.tuning.run import begin, resume
 from tuner.tuning.run_steps import choose_top_trials
 
+Trials = tuple[StoredTrial, ...]
 RUNS = costly(25, 60)
 TRIALS = 12
 TOP_TRIALS = 3  # enough to be killed between two of them
@@ -37,14 +42,8 @@ MOMENTS = (
     *((ReplayEvaluator, name) for name in ("load", "verify", "measure", "measure_together")),
 )
 WRITES = (
-    "begin_run",
-    "propose",
-    "record",
-    "add_round",
-    "set_baseline",
-    "add_search",
-    "finish_run",
-    "resume_run",
+    *("begin_run", "propose", "record", "add_round", "set_baseline"),
+    *("add_search", "finish_run", "resume_run"),
 )
 
 
@@ -101,7 +100,7 @@ class Bed:
 
     file: Path
     store: Store
-    uninterrupted: dict[RunSettings, tuple[tuple[StoredTrial, ...], int]]
+    uninterrupted: dict[RunSettings, tuple[Trials, int]]
 
     def settings(self, sampler: str, workers: int) -> RunSettings:
         problem, target = fakes.settings().problem, f"replay:{self.file}"
@@ -118,12 +117,19 @@ class Bed:
             with contextlib.suppress(KilledError):
                 session(fakes.backends(), cast(Store, MortalStore(self.store, life)), life.interruption)
 
-    def reference(self, settings: RunSettings) -> tuple[tuple[StoredTrial, ...], int]:
+    def begun(self, life: Life, settings: RunSettings) -> int:
+        """Begins a run in a session; returns the latest run of the store."""
+        self.lived(life, lambda parts, store, stop: begin(settings, parts, store, stop))
+        return self.store.runs(1)[0].id
+
+    def resumed(self, life: Life, run: int) -> None:
+        self.lived(life, lambda parts, store, stop: resume(run, parts, store, stop))
+
+    def reference(self, settings: RunSettings) -> tuple[Trials, int]:
         """Returns the trials of an unbroken run, and how many moments it had."""
         if settings not in self.uninterrupted:
             life = Life()
-            self.lived(life, lambda parts, store, stop: begin(settings, parts, store, stop))
-            self.uninterrupted[settings] = (self.trials(self.store.runs(1)[0].id), life.moments)
+            self.uninterrupted[settings] = (self.trials(self.begun(life, settings)), life.moments)
         return self.uninterrupted[settings]
 
 
@@ -149,15 +155,12 @@ def test_a_run_killed_anywhere_resumes_to_the_same_trials(
     settings = bed.settings(sampler, workers)
     uninterrupted, moments = bed.reference(settings)
     before = {run.id for run in bed.store.runs(1)}
-    share, is_polite = ends[0]
-    first = Life(int(share * moments), is_polite)
-    bed.lived(first, lambda parts, store, stop: begin(settings, parts, store, stop))
-    run = bed.store.runs(1)[0].id
+    first, *later = (Life(int(share * moments), is_polite) for share, is_polite in ends)
+    run = bed.begun(first, settings)
     if run in before:  # killed before it was stored
         return
-    for share, is_polite in ends[1:]:
-        life = Life(int(share * moments), is_polite)
-        bed.lived(life, lambda parts, store, stop: resume(run, parts, store, stop))
+    for life in later:
+        bed.resumed(life, run)
     done = resume(run, fakes.backends(), bed.store, Interruption())
     assert done.run.status == "done"
     assert [each.text for each in differences(uninterrupted, bed.trials(run))] == []
@@ -168,9 +171,7 @@ def test_a_run_killed_anywhere_resumes_to_the_same_trials(
 def test_a_time_budget_ends_a_killed_run_somewhere_in_the_same_list(bed: Bed, sampler: str) -> None:
     """Seconds decide how many trials there are, never which."""
     settings = dataclasses.replace(bed.settings(sampler, 2), trials=None, budget_s=0.2)
-    life = Life(20)
-    bed.lived(life, lambda parts, store, stop: begin(settings, parts, store, stop))
-    run = bed.store.runs(1)[0].id
+    run = bed.begun(Life(20), settings)
     resume(run, fakes.backends(), bed.store, Interruption())
     trials = without_remeasurement(bed.trials(run))
     longer = dataclasses.replace(settings, trials=len(trials), budget_s=None)
@@ -178,7 +179,7 @@ def test_a_time_budget_ends_a_killed_run_somewhere_in_the_same_list(bed: Bed, sa
     assert differences(without_remeasurement(bed.trials(uninterrupted)), trials) == ()
 
 
-def without_remeasurement(trials: tuple[StoredTrial, ...]) -> tuple[StoredTrial, ...]:
+def without_remeasurement(trials: Trials) -> Trials:
     return tuple(dataclasses.replace(trial, final=None) for trial in trials)
 
 
@@ -186,11 +187,10 @@ def without_remeasurement(trials: tuple[StoredTrial, ...]) -> tuple[StoredTrial,
 def test_the_seconds_of_killed_sessions_count_for_the_budget(bed: Bed, kills: int) -> None:
     """However often it is killed, a run does not get its time again."""
     settings = dataclasses.replace(bed.settings("random", 1), trials=None, budget_s=1e9)
-    bed.lived(Life(30), lambda parts, store, stop: begin(settings, parts, store, stop))
-    run = bed.store.runs(1)[0].id
+    run = bed.begun(Life(30), settings)
     seconds = [bed.store.run(run).seconds or 0.0]
     for _ in range(kills):
-        bed.lived(Life(60), lambda parts, store, stop: resume(run, parts, store, stop))
+        bed.resumed(Life(60), run)
         seconds.append(bed.store.run(run).seconds or 0.0)
     assert seconds[0] > 0.0
     assert all(before < after for before, after in itertools.pairwise(seconds))
@@ -214,15 +214,101 @@ def test_a_run_that_reuses_an_earlier_one_resumes_to_the_same_trials(bed: Bed, s
         assert [each.text for each in differences(uninterrupted, trials)] == []
 
 
-def lived_on_copy(
-    bed: Bed, seeded: Path, settings: RunSettings, ends_at: int | None
-) -> tuple[StoredTrial, ...]:
+def lived_on_copy(bed: Bed, seeded: Path, settings: RunSettings, ends_at: int | None) -> Trials:
     """Returns the trials of a run, killed or not, in a copy of a database: ids are the same in each."""
     path = shutil.copy(seeded, seeded.with_name(f"copy_{ends_at}.db"))
     with Store.open(str(path)) as store:
         copied = Bed(bed.file, store, {})
-        copied.lived(Life(ends_at), lambda parts, mortal, stop: begin(settings, parts, mortal, stop))
+        copied.begun(Life(ends_at), settings)
         if ends_at is not None:
             assert store.run(2).status == "running"  # nobody told the store of the kill
             resume(2, fakes.backends(), store, Interruption())
         return copied.trials(2)
+
+
+# The wall clock is set back and forward by an hour while runs go on: only dates change.
+
+HOUR = datetime.timedelta(hours=1)
+STEPS = (0 * HOUR, -HOUR, HOUR, 0 * HOUR, HOUR, -2 * HOUR)
+HELD = 3  # looks at the clock between two steps
+
+
+class SteppedClock(datetime.datetime):
+    """The wall clock of a machine that is set again and again, to an hour before or after the true time."""
+
+    looks = itertools.count()
+
+    @classmethod
+    def now(cls, zone: datetime.tzinfo | None = None) -> Self:
+        """Returns the moment by a clock that is set at every third look."""
+        return super().now(zone) + STEPS[next(cls.looks) // HELD % len(STEPS)]
+
+
+class SteppedModule:
+    """What a file that imports ``datetime`` finds."""
+
+    datetime, timedelta, UTC, date = SteppedClock, datetime.timedelta, datetime.UTC, datetime.date
+
+
+@pytest.fixture
+def stepped(monkeypatch: pytest.MonkeyPatch) -> Iterator[None]:
+    """Lets the wall clock jump, wherever it is looked at."""
+    SteppedClock.looks = itertools.count()
+    for file in (store_file, node_children):
+        monkeypatch.setattr(file, "datetime", SteppedModule)
+    true_s = time.time
+    monkeypatch.setattr(
+        time, "time", lambda: true_s() + STEPS[next(SteppedClock.looks) % len(STEPS)].total_seconds()
+    )
+    yield
+    assert next(SteppedClock.looks) > 0  # somebody looked
+
+
+def undated(trials: Trials) -> list[tuple[object, ...]]:
+    """Returns what a trial is, without ids, dates and seconds, which differ between any two runs."""
+    return [(trial.number, trial.row, trial.record.candidate, trial.record.status) for trial in trials]
+
+
+@pytest.mark.slow
+def test_a_run_has_the_same_trials_in_the_same_order_and_its_seconds(bed: Bed, stepped: None) -> None:
+    settings = bed.settings("random", 2)
+    with pytest.MonkeyPatch.context() as true:
+        true.setattr(store_file, "datetime", datetime)
+        expected = undated(bed.trials(begin(settings, fakes.backends(), bed.store, Interruption()).run.id))
+    started_s = time.monotonic()
+    run = begin(settings, fakes.backends(), bed.store, Interruption()).run
+    took_s = time.monotonic() - started_s
+    assert run.seconds is not None
+    assert 0.0 < run.seconds <= took_s
+    listed = bed.store.trials(TrialQuery(run=run.id))  # sorted by what ``history`` sorts by
+    assert undated(listed) == expected
+    assert listed[::-1] == bed.store.trials(TrialQuery(run=run.id, sort="-created"))
+    assert next(SteppedClock.looks) > HELD * len(STEPS)  # the clock had each of its steps
+
+
+def test_a_step_of_the_clock_spends_no_budget(
+    bed: Bed, stepped: None, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    """It is killed after its first proposals, before an outcome says how long it took."""
+    monkeypatch.setattr(SteppedClock, "looks", itertools.chain([0], itertools.repeat(2 * HELD)))  # forward
+    settings = bed.settings("random", 1)
+    run = bed.begun(Life(7), dataclasses.replace(settings, budget_s=1800.0))  # half an hour
+    assert bed.store.proposals(run)
+    assert bed.trials(run) == ()
+    assert resume(run, fakes.backends(), bed.store, Interruption()).counts.proposed == settings.trials
+
+
+@pytest.mark.slow
+def test_the_latest_run_is_the_one_that_was_stored_last(stepped: None, store: Store) -> None:
+    begun = [fakes.tune(store).run.id for _ in range(4)]
+    assert [run.id for run in store.runs()] == begun[::-1]
+    assert [run.id for run in store.runs(2)] == begun[:1:-1]
+    dates = [run.created for run in store.runs()]
+    assert dates != sorted(dates, reverse=True)
+
+
+def test_a_node_s_intervals_are_as_long_as_they_were(stepped: None) -> None:
+    for _ in range(HELD * len(STEPS)):
+        started_s = time.monotonic()
+        interval = node_children.began()()
+        assert 0.0 <= (interval.ended - interval.began).total_seconds() <= time.monotonic() - started_s + 1e-6

@@ -1,35 +1,31 @@
 """Runs with a fake target: what is proposed, stored, reused, answered; and what a resumed run does again."""
 
 import dataclasses
-import datetime
 import itertools
 import time
-from collections.abc import Callable, Iterator
-from pathlib import Path
-from typing import Any, Self
+from collections.abc import Callable
+from functools import partial
+from typing import Any
 
 import pytest
 
-from tests.fakes import BEST_X, bind, fake_factory
-from tests.space.recorded.values import write_recording
+from tests.fakes import BEST_X, TOO_MUCH_MEMORY, bind, fake_factory
+from tests.results.regression.test_gate import audited
 from tests.tuning import fakes
-from tests.tuning.test_resume import Bed, Life, bed
-from tuner.core.candidate import Candidate
-from tuner.core.errors import CandidateError, Stage, UsageError
+from tuner.core.candidate import Candidate, TargetName
+from tuner.core.errors import CandidateError, Failure, Stage, UsageError
 from tuner.core.interfaces import AbstractRunner, BoundRecord, Effort, Script
-from tuner.core.machine import Machine
+from tuner.core.machine import Machine, processor_class
 from tuner.core.problem import Matmul, Problem
-from tuner.core.requests import FleetRequest, RunRequest
-from tuner.core.runs import Baseline, LibraryTime, RunSettings, StoredTrial, TrialQuery
-from tuner.db import store as store_file
+from tuner.core.records import Verdict
+from tuner.core.runs import Baseline, Run, RunSettings, TrialQuery
 from tuner.db.store import Store
-from tuner.fleet import node_children
-from tuner.fleet.runner import fleet_kind
+from tuner.results.best_trials import best_here, best_known, best_result
 from tuner.results.differences import differences
+from tuner.results.regression.gate import recorded_entry
 from tuner.runtime.workers.runner import RunnerOrder
 from tuner.targets.backends import Backends
-from tuner.targets.interface import BaselineChoice, MeasurementBackend, Plan, RunnerSettings, TargetStatus
-from tuner.targets.registry import KINDS
+from tuner.targets.interface import Plan, RunnerSettings
 from tuner.tuning.events import (
     BaselineFailed,
     Event,
@@ -39,41 +35,42 @@ from tuner.tuning.events import (
     RunStarted,
     TrialDone,
 )
-from tuner.tuning.request import run_settings
-from tuner.tuning.run import begin, resume
+from tuner.tuning.run import begin, resume, transfer_settings
 from tuner.tuning.tuned_run import TunedRun
 
 
-def tune(store: Store, settings: RunSettings, parts: Backends | None = None) -> TunedRun:
-    return begin(settings, parts or fakes.backends(), store, Interruption())
+def runner_with(**methods: Callable[..., Callable[..., Any]]) -> Any:
+    """Returns a maker of runners some of whose methods are replaced, each by what is made of the real one."""
+
+    def runner(order: RunnerOrder, how: RunnerSettings) -> AbstractRunner:
+        watched = fakes.local_runner(order, how)
+        for name, made_of in methods.items():
+            setattr(watched, name, made_of(getattr(watched, name)))
+        return watched
+
+    return runner
 
 
-def trials_of(store: Store, run: int) -> tuple[StoredTrial, ...]:
-    return store.trials(TrialQuery(run=run, sort="number"))
-
-
-def interrupted(store: Store, settings: RunSettings, after: int) -> TunedRun:
+def interrupted(store: Store, after: int, **changes: Any) -> TunedRun:
     """Runs until Ctrl-C comes while the run waits for the candidate after ``after`` others."""
     interruption, left = Interruption(), itertools.count(after, -1)
 
-    def runner(order: RunnerOrder, how: RunnerSettings) -> AbstractRunner:
-        asking = fakes.local_runner(order, how)
-        finish = asking.finish
+    def ask_then(finish: Callable[[], BoundRecord]) -> BoundRecord:
+        if next(left) <= 0:
+            interruption.ask()
+        return finish()
 
-        def asked() -> BoundRecord:
-            if next(left) <= 0:
-                interruption.ask()
-            return finish()
-
-        asking.finish = asked  # type: ignore[method-assign]
-        return asking
-
-    return begin(settings, fakes.backends(runner=runner), store, interruption)
+    return begin(
+        fakes.settings(**changes),
+        fakes.backends(runner=runner_with(finish=lambda finish: partial(ask_then, finish))),
+        store,
+        interruption,
+    )
 
 
 def test_an_exhaustive_search_finds_the_best_and_times_the_same_code_once(store: Store) -> None:
     """``comment`` changes the script but not the code."""
-    tuned = tune(store, fakes.settings(trials=None, sampler="exhaustive"))
+    tuned = fakes.tune(store, trials=None, sampler="exhaustive")
     assert (tuned.counts.proposed, tuned.counts.measured, tuned.counts.reused) == (20, 20, 10)
     assert tuned.best is not None
     assert dict(tuned.best.record.candidate.choices)["x"] == BEST_X
@@ -84,23 +81,16 @@ def test_an_exhaustive_search_finds_the_best_and_times_the_same_code_once(store:
 def noting(note: Callable[[Candidate], object]) -> Backends:
     """Calls a function with each candidate before it is started."""
 
-    def runner(order: RunnerOrder, how: RunnerSettings) -> AbstractRunner:
-        watched = fakes.local_runner(order, how)
-        start = watched.start
+    def noted(start: Callable[..., None], number: int, candidate: Candidate, effort: Effort) -> None:
+        note(candidate)
+        start(number, candidate, effort)
 
-        def noted(number: int, candidate: Candidate, effort: Effort) -> None:
-            note(candidate)
-            start(number, candidate, effort)
-
-        watched.start = noted  # type: ignore[method-assign]
-        return watched
-
-    return fakes.backends(runner=runner)
+    return fakes.backends(runner=runner_with(start=lambda start: partial(noted, start)))
 
 
 def test_every_proposal_is_stored_before_it_runs_and_a_candidate_is_bound_once(store: Store) -> None:
     seen: list[int] = []
-    tune(store, fakes.settings(trials=5), noting(lambda _candidate: seen.append(store.info().trials)))
+    fakes.tune(store, noting(lambda _candidate: seen.append(store.info().trials)), trials=5)
     assert seen == [1, 2, 3, 4, 5]
     asked = []
 
@@ -108,21 +98,21 @@ def test_every_proposal_is_stored_before_it_runs_and_a_candidate_is_bound_once(s
         asked.append(candidate)
         return bind(candidate)
 
-    tuned = tune(store, fakes.settings(trials=6), fakes.backends(bind=lambda *_: note))
+    tuned = fakes.tune(store, fakes.backends(bind=lambda *_: note), trials=6)
     assert len(asked) == len(set(asked)) == 6
-    for trial in trials_of(store, tuned.run.id):
+    for trial in fakes.trials_of(store, tuned.run.id):
         assert trial.script_text == bind(trial.record.candidate).text
 
 
 @pytest.mark.slow
 def test_a_second_run_reuses_everything_and_a_fresh_one_what_it_has_measured_itself(store: Store) -> None:
-    first, second = (tune(store, fakes.settings(trials=None, sampler="exhaustive")) for _ in range(2))
+    first, second = (fakes.tune(store, trials=None, sampler="exhaustive") for _ in range(2))
     assert second.counts.reused == second.counts.proposed == 20
-    originals = {trial.id for trial in trials_of(store, first.run.id)}
-    assert {trial.record.reused_from for trial in trials_of(store, second.run.id)} <= originals
-    fresh = tune(store, fakes.settings(trials=None, sampler="exhaustive", fresh=True))
+    originals = {trial.id for trial in fakes.trials_of(store, first.run.id)}
+    assert {trial.record.reused_from for trial in fakes.trials_of(store, second.run.id)} <= originals
+    fresh = fakes.tune(store, trials=None, sampler="exhaustive", fresh=True)
     assert fresh.counts.reused == 10  # the same code twice in this run
-    for trial in trials_of(store, fresh.run.id):
+    for trial in fakes.trials_of(store, fresh.run.id):
         assert trial.record.reused_from is None or trial.record.reused_from > 40
 
 
@@ -135,7 +125,7 @@ def test_observers_hear_the_start_every_trial_and_the_final_remeasurement(store:
     assert [event.number for event in done] == list(range(12))
     assert done[-1].counts.measured == 12
     assert done[-1].best is not None
-    final_times = [trial for trial in trials_of(store, tuned.run.id) if trial.final is not None]
+    final_times = [trial for trial in fakes.trials_of(store, tuned.run.id) if trial.final is not None]
     assert RemeasurementStarted(len(final_times)) in events
     assert 0 < len(final_times) <= 8
     assert tuned.run.noise == 0.0  # the fake's clock is exact
@@ -149,11 +139,8 @@ def test_failures_of_the_baseline_or_of_all_candidates_end_nothing(store: Store)
     assert BaselineFailed("baseline: exited with status 3") in events
     assert tuned.run.baseline is None
     assert tuned.best is not None
-    backends = fakes.backends(bind=lambda *_: fakes.failing_bind)
-    tuned = tune(store, fakes.settings(trials=3), backends)
-    assert tuned.selected is None
-    assert tuned.counts.failed == 3
-    assert tuned.run.status == "done"
+    tuned = fakes.tune(store, fakes.backends(bind=lambda *_: fakes.failing_bind), trials=3)
+    assert (tuned.selected, tuned.counts.failed, tuned.run.status) == (None, 3, "done")
 
 
 def test_a_time_budget_ends_the_search(store: Store) -> None:
@@ -162,31 +149,31 @@ def test_a_time_budget_ends_the_search(store: Store) -> None:
         return bind(candidate)
 
     backends = fakes.backends(plan=fakes.plan({"x": tuple(range(1000))}), bind=lambda *_: slow)
-    tuned = tune(store, fakes.settings(trials=None, budget_s=0.3), backends)
-    assert 1 <= tuned.counts.proposed < 100
-    spent_before = tune(store, fakes.settings(trials=None, budget_s=1e-9, fresh=True))
+    assert 1 <= fakes.tune(store, backends, trials=None, budget_s=0.3).counts.proposed < 100
+    spent_before = fakes.tune(store, trials=None, budget_s=1e-9, fresh=True)
     assert (spent_before.counts.measured, spent_before.run.status) == (1, "done")
 
 
 @pytest.mark.parametrize("sampler", ["random", "tpe"])
-def test_an_interrupted_run_resumes_to_the_same_trials_measuring_none_twice(
+def test_an_interrupted_run_resumes_to_the_same_trials_and_measures_none_twice(
     store: Store, sampler: str
 ) -> None:
-    settings = fakes.settings(trials=14, sampler=sampler, fresh=True)
-    uninterrupted = tune(store, settings)
-    broken = interrupted(store, settings, after=6)
-    before = {trial.id: trial.record for trial in trials_of(store, broken.run.id)}
+    uninterrupted = fakes.tune(store, trials=14, sampler=sampler, fresh=True)
+    broken = interrupted(store, after=6, trials=14, sampler=sampler, fresh=True)
+    before = {trial.id: trial.record for trial in fakes.trials_of(store, broken.run.id)}
     started: list[Candidate] = []
     resumed = resume(broken.run.id, noting(started.append), store, Interruption())
-    trials = trials_of(store, resumed.run.id)
-    assert [trial.row for trial in trials] == [trial.row for trial in trials_of(store, uninterrupted.run.id)]
+    trials = fakes.trials_of(store, resumed.run.id)
+    assert [trial.row for trial in trials] == [
+        trial.row for trial in fakes.trials_of(store, uninterrupted.run.id)
+    ]
     assert (resumed.run.id, resumed.run.status, resumed.counts.measured) == (broken.run.id, "done", 14)
     assert len(started) == 14 - 6
     assert {trial.id: trial.record for trial in trials}.items() >= before.items()
 
 
 def test_ctrl_c_stores_what_was_measured_and_what_was_in_flight_is_run_first(store: Store) -> None:
-    broken = interrupted(store, fakes.settings(trials=14, fresh=True), after=4)
+    broken = interrupted(store, after=4, trials=14, fresh=True)
     assert broken.is_interrupted
     assert (broken.counts.measured, broken.counts.proposed) == (4, 6)  # two were in flight
     assert store.run(broken.run.id).seconds is not None
@@ -204,18 +191,14 @@ def test_ctrl_c_stores_what_was_measured_and_what_was_in_flight_is_run_first(sto
 
 
 def test_the_runner_is_closed_when_something_breaks(store: Store) -> None:
-    closed: list[AbstractRunner] = []
-
-    def runner(order: RunnerOrder, how: RunnerSettings) -> AbstractRunner:
-        watched = fakes.local_runner(order, how)
-        watched.close = lambda: closed.append(watched)  # type: ignore[method-assign]
-        return watched
+    closed = []
 
     def broken(problem: Problem, threads: int, seed: int) -> Baseline:
         raise RuntimeError("a defect")
 
+    watched = runner_with(close=lambda close: lambda: closed.append(close))
     with pytest.raises(RuntimeError, match="a defect"):
-        tune(store, fakes.settings(), fakes.backends(runner=runner, baseline=broken))
+        fakes.tune(store, fakes.backends(runner=watched, baseline=broken))
     assert len(closed) == 1
     assert store.runs(1)[0].status == "interrupted"
 
@@ -232,6 +215,9 @@ def empty(_settings: RunSettings, _machine: Machine) -> Plan:
     raise UsageError("constraint 'x > 99' leaves nothing")
 
 
+OTHER_VERSION = r"was made by another version of the compiler; changed: .*; start a new run"
+
+
 @pytest.mark.drawn(2)
 @pytest.mark.parametrize(
     ("changes", "message"),
@@ -240,19 +226,16 @@ def empty(_settings: RunSettings, _machine: Machine) -> Plan:
         # else finals would time new code in the name of the old one
         ({"bind": lambda *_: changed}, "strategy 'fake' was changed since; start a new run"),
         ({"bind": lambda *_: unbound}, "strategy 'fake' was changed since; start a new run"),
+        ({"compiler": lambda _: fakes.OTHER_COMPILER}, OTHER_VERSION),
         (
-            {"compiler": lambda _: fakes.OTHER_COMPILER},
-            r"was made by another version of the compiler; changed: .*; start a new run",
-        ),
-        (
-            {"plan": fakes.plan({"x": tuple(range(20))})},
+            {"plan": fakes.plan({"x": (*range(20),)})},
             r"row \d+ of its search space is no longer fake\(.*new run",
         ),
     ],
     ids=["machine", "script", "no script", "compiler", "rows"],
 )
 def test_a_run_does_not_resume_as_another(store: Store, changes: dict[str, Any], message: str) -> None:
-    interrupted(store, fakes.settings(), after=2)
+    interrupted(store, after=2)
     with pytest.raises(UsageError, match=f"run 1: {message}"):
         resume(1, fakes.backends(**changes), store, Interruption())
     assert store.run(1).status == "interrupted"
@@ -261,30 +244,24 @@ def test_a_run_does_not_resume_as_another(store: Store, changes: dict[str, Any],
 
 
 @pytest.mark.parametrize(
-    ("settings", "parts", "message"),
+    ("changes", "message"),
     [
-        (fakes.settings(problem=Matmul(100_000, 100_000, 100_000)), {}, "GiB, available 1.0 GiB"),
-        (fakes.settings(sampler="guess"), {}, "sampler: found 'guess', allowed"),
-        (fakes.settings(), {"plan": empty}, "x > 99"),
-        (fakes.settings(workers=10**6), {}, "workers: found 1000000, allowed 1 to"),
-        (
-            fakes.settings(threads=10**6),
-            {},
-            "threads: found 1000000, allowed up to 2, the processors of fake",
-        ),
+        ({"problem": Matmul(100_000, 100_000, 100_000)}, "GiB, available 1.0 GiB"),
+        ({"sampler": "guess"}, "sampler: found 'guess', allowed"),
+        ({"parts": fakes.backends(plan=empty)}, "x > 99"),
+        ({"workers": 10**6}, "workers: found 1000000, allowed 1 to"),
+        ({"threads": 10**6}, "threads: found 1000000, allowed up to 2, the processors of fake"),
     ],
 )
-def test_what_cannot_begin_is_refused_before_anything_is_stored(
-    store: Store, settings: RunSettings, parts: dict[str, Any], message: str
-) -> None:
+def test_what_cannot_begin_is_refused_and_not_stored(store: Store, changes: Any, message: str) -> None:
     with pytest.raises(UsageError, match=message):
-        tune(store, settings, fakes.backends(**parts))
+        fakes.tune(store, **changes)
     assert store.runs() == ()
 
 
 def test_real_processes_serve_a_run(store: Store) -> None:
     backends = fakes.backends(runner=fakes.worker_runner(fake_factory()))
-    tuned = tune(store, fakes.settings(trials=8, workers=2), backends)
+    tuned = fakes.tune(store, backends, trials=8, workers=2)
     assert tuned.counts.measured == 8
     assert tuned.selected is not None
 
@@ -292,201 +269,146 @@ def test_real_processes_serve_a_run(store: Store) -> None:
 @pytest.mark.slow
 def test_a_fresh_run_knows_its_own_outcomes_whatever_later_runs_found(store: Store) -> None:
     """The store recalls the latest outcome, which may be of a run that came between kill and resume."""
-    settings = fakes.settings(trials=20, sampler="exhaustive", fresh=True)
-    broken = interrupted(store, settings, after=7)
-    uninterrupted = tune(store, settings)
+    broken = interrupted(store, after=7, trials=20, sampler="exhaustive", fresh=True)
+    uninterrupted = fakes.tune(store, trials=20, sampler="exhaustive", fresh=True)
     resumed = resume(broken.run.id, fakes.backends(), store, Interruption())
     assert resumed.counts == uninterrupted.counts
-    assert differences(trials_of(store, uninterrupted.run.id), trials_of(store, resumed.run.id)) == ()
-
-
-# A run is compared with the baseline that its user chose, and so is what continues it.
-
-PROBLEM = Matmul(8, 8, 8)
-LIBRARIES = (
-    LibraryTime("fast", "FastBLAS 2.0", 1.0, (1.0, 1.0)),
-    LibraryTime("broken", "", failure="crashed"),
-)
-
-
-def parts_with_a_choice(*installed: str) -> Backends:
-    """Returns backends of one target, whose baseline may be one of ``installed``."""
-
-    def require(choice: str, _problem: Problem) -> None:
-        if choice not in installed:
-            raise UsageError(f"baseline {choice}: not installed", f"pip install {choice}")
-
-    def outcomes(choice: str) -> MeasurementBackend:
-        def chosen(problem: Problem, threads: int, seed: int) -> Baseline:
-            found = fakes.baseline(problem, threads, seed)
-            return dataclasses.replace(found, name=f"{choice} of the user", libraries=LIBRARIES)
-
-        return fakes.changed_kind(fakes.FAKE, baseline=chosen, runner=fakes.runner_without_baseline).outcomes
-
-    backends = fakes.backends()
-    baselines = BaselineChoice(require, outcomes, lambda _name, _problem: "")
-    kind = dataclasses.replace(backends.kinds["fake"], baselines=baselines)
-    return dataclasses.replace(backends, kinds={"fake": kind})
-
-
-@pytest.mark.parametrize(
-    ("choice", "expected"), [("mkl", ("mkl of the user", LIBRARIES)), ("", ("FakeBLAS 1.0", ()))]
-)
-def test_the_chosen_or_default_baseline_is_measured_and_kept_when_the_run_is_resumed(
-    store: Store, choice: str, expected: tuple[str, tuple[LibraryTime, ...]]
-) -> None:
-    parts = parts_with_a_choice("mkl")
-    settings = run_settings(RunRequest(PROBLEM, trials=3, baseline=choice), parts)
-    run = begin(settings, parts, store, Interruption()).run
-    assert store.run(run.id).settings.baseline_library == choice
-    again = resume(run.id, parts, store, Interruption(), retime=True).run
-    for baseline in (store.run(run.id).baseline, again.baseline):
-        assert baseline is not None
-        assert (baseline.name, baseline.libraries) == expected
-
-
-def test_a_missing_library_is_refused_before_a_run_begins_and_is_resumed(store: Store) -> None:
-    request, missing = (
-        RunRequest(PROBLEM, trials=3, baseline="mkl"),
-        r"^baseline mkl: not installed; pip install mkl$",
+    assert (
+        differences(fakes.trials_of(store, uninterrupted.run.id), fakes.trials_of(store, resumed.run.id))
+        == ()
     )
-    with pytest.raises(UsageError, match=missing):
-        run_settings(request, parts_with_a_choice())
-    parts = parts_with_a_choice("mkl")
-    run = begin(run_settings(request, parts), parts, store, Interruption()).run
-    with pytest.raises(UsageError, match=missing):
-        resume(run.id, parts_with_a_choice(), store, Interruption(), retime=True)
 
 
-def with_baselines(kind: str) -> Backends:
-    """Returns backends of fakes, one of which has the baselines of a real kind."""
-    backends = fakes.backends((TargetStatus(kind if kind == "cpu" else "fake", True, "here"),))
-    kinds = {
-        name: dataclasses.replace(each, baselines=KINDS[kind].baselines)
-        for name, each in backends.kinds.items()
-    }
-    return dataclasses.replace(backends, kinds=kinds)
+# Without a clock: what is right is verified, what cannot launch is refused, nothing is ranked.
 
 
-def test_targets_with_one_baseline_refuse_a_choice_and_the_cpu_an_unknown_one(tmp_path: Path) -> None:
-    replay = f"replay:{write_recording(tmp_path)}"
-    for backends, request, message in (
-        (
-            with_baselines("cuda"),
-            RunRequest(PROBLEM, baseline="best"),
-            "^--baseline best cannot be combined with this target: the base",
-        ),
-        (
-            with_baselines("cpu"),
-            RunRequest(PROBLEM, baseline="mlk"),
-            "^baseline: found 'mlk', allowed best, openblas, mkl.*did you mean mkl",
-        ),
-        (
-            fakes.backends(),
-            RunRequest(PROBLEM, replay, baseline="mkl"),
-            "^baseline 'mkl' cannot be combined with replay:FILE",
-        ),
-    ):
-        with pytest.raises(UsageError, match=message):
-            run_settings(request, backends)
-    allowed = RunRequest(PROBLEM, baseline="openblas")
-    assert run_settings(allowed, with_baselines("cpu")).baseline_library == "openblas"
-    with pytest.raises(UsageError, match=r"^--baseline best cannot be combined with this target"):
-        KINDS["simulator"].outcomes_with("best")
-    kind = fleet_kind(parts_with_a_choice("mkl").kinds["fake"], FleetRequest("postgresql://nowhere"))
-    with pytest.raises(UsageError, match=r"^--baseline mkl cannot be combined with --fleet: nodes compare"):
-        kind.require_baseline("mkl", PROBLEM)
-    kind.require_baseline("", PROBLEM)
+UNTIMED = {"sampler": "exhaustive", "problem": Matmul(8, 8, 8, "f16", output="f16")}
+SETTINGS = fakes.settings(20, target=TargetName("simulator", "sm_90"), **UNTIMED)
 
 
-# The wall clock is set back and forward by an hour while runs go on: only dates change.
+def test_without_a_clock_what_is_right_is_verified_and_what_cannot_launch_is_refused(store: Store) -> None:
+    events: list[Event] = []
+    tuned = begin(SETTINGS, fakes.untimed_backends(), store, Interruption(), events.append)
+    counts = tuned.counts
+    # x = 3 is refused with either comment; equal code is reused, twenty scripts are ten programs
+    assert (counts.proposed, counts.measured, counts.verified, counts.failed) == (20, 0, 18, 2)
+    assert counts.reused == 9
+    assert (tuned.selected, tuned.best, tuned.run.roofline, tuned.run.baseline) == (None, None, None, None)
+    assert tuned.has_worked
+    assert tuned.run.status == "done"
+    assert {type(event) for event in events} == {RunStarted, TrialDone}
+    verified = store.trials(TrialQuery(run=tuned.run.id, status="verified", sort="number"))
+    for trial in verified:
+        assert isinstance(trial.record.outcome, Verdict)
+        assert trial.record.outcome.notes == ("1 of 1 blocks",)
+        assert (trial.best_s, trial.record.verdict) == (None, None)
+        assert [each.registers for each in trial.record.resources] == [32]
+        program = store.program(trial.id)
+        assert program is not None
+        assert program.launches[0].kernel == "k"
+    spilled = [each.spilled_bytes for trial in verified for each in trial.record.resources]
+    assert spilled.count(100) == 2  # what spills is verified like any other, with either comment
+    (refused, _) = store.trials(TrialQuery(run=tuned.run.id, status="failed"))
+    assert refused.record.outcome == Failure(Stage.RESOURCES, TOO_MUCH_MEMORY)
+    assert [each.dynamic_shared_bytes for each in refused.record.resources] == [2**18]
+    assert [stage for stage, _ in refused.record.stage_s] == ["bind", "transform", "lower"]
 
-__all__ = ["bed"]
-HOUR = datetime.timedelta(hours=1)
-STEPS = (0 * HOUR, -HOUR, HOUR, 0 * HOUR, HOUR, -2 * HOUR)
-HELD = 3  # looks at the clock between two steps
+
+def test_another_run_reuses_the_verdicts_and_there_is_no_best(store: Store) -> None:
+    begin(SETTINGS, fakes.untimed_backends(), store, Interruption())
+    again = begin(SETTINGS, fakes.untimed_backends(), store, Interruption())
+    assert (again.counts.verified, again.counts.reused) == (18, 20)
+    (reused,) = store.trials(TrialQuery(run=again.run.id, status="verified", limit=1))
+    assert [each.registers for each in reused.record.resources] == [32]
+    given = r"matmul 8x8x8 f16 nn none simulator: nothing measured, only verified, .* is (\d+) of run \d; "
+    with pytest.raises(UsageError, match=f"{given}tuner export --trial \\1$"):
+        best_result(store, SETTINGS.problem, "fake", "simulator")
 
 
-class SteppedClock(datetime.datetime):
-    """The wall clock of a machine that is set again and again, to an hour before or after the true time."""
+def test_an_interrupted_run_without_a_clock_goes_on(store: Store) -> None:
+    interruption = Interruption()
 
-    looks = itertools.count()
+    def stop(event: Event) -> None:
+        if isinstance(event, TrialDone) and event.number == 4:
+            interruption.ask()
 
-    @classmethod
-    def now(cls, zone: datetime.tzinfo | None = None) -> Self:
-        """Returns the moment by a clock that is set at every third look."""
-        return super().now(zone) + STEPS[next(cls.looks) // HELD % len(STEPS)]
+    broken = begin(SETTINGS, fakes.untimed_backends(), store, interruption, stop)
+    assert broken.is_interrupted
+    whole = resume(broken.run.id, fakes.untimed_backends(), store, Interruption())
+    assert (whole.counts.proposed, whole.counts.verified) == (20, 18)
 
 
-class SteppedModule:
-    """What a file that imports ``datetime`` finds."""
+# On other machines: a run that follows another one's candidates; a processor that lacks an extension.
 
-    datetime, timedelta, UTC, date = SteppedClock, datetime.timedelta, datetime.UTC, datetime.date
+
+FAKE = TargetName("fake")
+
+
+def elsewhere(*xs: int) -> Backends:
+    """Returns the parts of a run on another machine, where only some values of x are feasible."""
+    plan = fakes.plan({"x": xs or tuple(range(10)), "comment": ("a", "b")})
+    return fakes.backends(machine=lambda _target: fakes.OTHER_MACHINE, plan=plan)
 
 
 @pytest.fixture
-def stepped(monkeypatch: pytest.MonkeyPatch) -> Iterator[None]:
-    """Lets the wall clock jump, wherever it is looked at."""
-    SteppedClock.looks = itertools.count()
-    for file in (store_file, node_children):
-        monkeypatch.setattr(file, "datetime", SteppedModule)
-    true_s = time.time
-    monkeypatch.setattr(
-        time, "time", lambda: true_s() + STEPS[next(SteppedClock.looks) % len(STEPS)].total_seconds()
-    )
-    yield
-    assert next(SteppedClock.looks) > 0  # somebody looked
-
-
-def undated(trials: tuple[StoredTrial, ...]) -> list[tuple[object, ...]]:
-    """Returns what a trial is, without ids, dates and seconds, which differ between any two runs."""
-    return [(trial.number, trial.row, trial.record.candidate, trial.record.status) for trial in trials]
+def source_run(store: Store) -> Run:
+    return fakes.tune(store, trials=8).run
 
 
 @pytest.mark.slow
-def test_a_run_has_the_same_trials_in_the_same_order_and_its_seconds(bed: Bed, stepped: None) -> None:
-    settings = bed.settings("random", 2)
-    with pytest.MonkeyPatch.context() as true:
-        true.setattr(store_file, "datetime", datetime)
-        expected = undated(bed.trials(begin(settings, fakes.backends(), bed.store, Interruption()).run.id))
-    started_s = time.monotonic()
-    run = begin(settings, fakes.backends(), bed.store, Interruption()).run
-    took_s = time.monotonic() - started_s
-    assert run.seconds is not None
-    assert 0.0 < run.seconds <= took_s
-    listed = bed.store.trials(TrialQuery(run=run.id))  # sorted by what ``history`` sorts by
-    assert undated(listed) == expected
-    assert listed[::-1] == bed.store.trials(TrialQuery(run=run.id, sort="-created"))
-    assert next(SteppedClock.looks) > HELD * len(STEPS)  # the clock had each of its steps
+def test_it_proposes_what_the_source_run_has_and_is_resumed_if_begun(store: Store, source_run: Run) -> None:
+    settings, begun = transfer_settings(source_run, FAKE, elsewhere(), store)
+    assert settings is not None
+    assert begun is None
+    run = begin(settings, elsewhere(), store, Interruption()).run
+    assert (run.machine, run.status) == (fakes.OTHER_MACHINE, "done")
+    assert fakes.candidates_of(store, run.id) == fakes.candidates_of(store, source_run.id)
+    assert len(fakes.candidates_of(store, source_run.id)) == 8
+    assert transfer_settings(source_run, FAKE, elsewhere(), store) == (None, run.id)
+    again = fakes.tune(store, trials=3, seed=1).run
+    assert transfer_settings(again, FAKE, elsewhere(), store)[1] is None
 
 
-def test_a_step_of_the_clock_spends_no_budget(
-    bed: Bed, stepped: None, monkeypatch: pytest.MonkeyPatch
-) -> None:
-    """It is killed after its first proposals, before an outcome says how long it took."""
-    monkeypatch.setattr(SteppedClock, "looks", itertools.chain([0], itertools.repeat(2 * HELD)))  # forward
-    settings = bed.settings("random", 1)
-    life = Life(7)
-    half_an_hour = dataclasses.replace(settings, budget_s=1800.0)
-    bed.lived(life, lambda parts, store, stop: begin(half_an_hour, parts, store, stop))
-    run = bed.store.runs(1)[0]
-    assert bed.store.proposals(run.id)
-    assert bed.trials(run.id) == ()
-    done = resume(run.id, fakes.backends(), bed.store, Interruption())
-    assert done.counts.proposed == settings.trials
+def test_candidates_not_feasible_there_are_left_out_unless_all_are(store: Store, source_run: Run) -> None:
+    with pytest.raises(UsageError, match="no candidate that is feasible on 'another', allowed 1 or more"):
+        transfer_settings(source_run, FAKE, elsewhere(77), store)
+    known = [dict(candidate.choices)["x"] for candidate in fakes.candidates_of(store, source_run.id)]
+    kept = tuple(sorted({int(x) for x in known[:2]}))
+    settings, _ = transfer_settings(source_run, FAKE, elsewhere(*kept), store)
+    assert settings is not None
+    tuned = begin(settings, elsewhere(*kept), store, Interruption())
+    expected = [each for each in fakes.candidates_of(store, source_run.id) if dict(each.choices)["x"] in kept]
+    assert fakes.candidates_of(store, tuned.run.id) == expected
+
+
+def machine(*extensions: str) -> Machine:
+    name = processor_class("Xeon", "family 6 model 143", ("avx512", *extensions), (48 << 10, 2 << 20, 0))
+    return dataclasses.replace(fakes.MACHINE, name=name, has_bf16="bf16" in extensions)
+
+
+WITH_BF16, WITHOUT = machine("bf16", "vnni"), machine("vnni")
+
+
+def on(host: Machine) -> Backends:
+    backends = fakes.backends()
+    kind = fakes.changed_kind(backends.kinds["fake"], machine=lambda _target: host)
+    return dataclasses.replace(backends, kinds={"fake": kind}, machine=lambda: host)
 
 
 @pytest.mark.slow
-def test_the_latest_run_is_the_one_that_was_stored_last(stepped: None, store: Store) -> None:
-    begun = [begin(fakes.settings(), fakes.backends(), store, Interruption()).run.id for _ in range(4)]
-    assert [run.id for run in store.runs()] == begun[::-1]
-    assert [run.id for run in store.runs(2)] == begun[:1:-1]
-    dates = [run.created for run in store.runs()]
-    assert dates != sorted(dates, reverse=True)
-
-
-def test_a_node_s_intervals_are_as_long_as_they_were(stepped: None) -> None:
-    for _ in range(HELD * len(STEPS)):
-        started_s = time.monotonic()
-        interval = node_children.began()()
-        assert 0.0 <= (interval.ended - interval.began).total_seconds() <= time.monotonic() - started_s + 1e-6
+def test_nothing_of_a_processor_with_bf16_is_used_on_one_without(store: Store) -> None:
+    tuned, other = fakes.tune(store, on(WITH_BF16), trials=4), on(WITHOUT)
+    assert tuned.best is not None
+    assert audited(other, store) == []
+    only_with = r"nothing measured on .*, avx512 vnni, .* only on .*, avx512 bf16 vnni"
+    with pytest.raises(UsageError, match=only_with):
+        best_known(store, other, fakes.settings().problem, "fake")
+    with pytest.raises(UsageError, match="nothing measured on"):
+        best_here(store, other, fakes.settings().problem, "fake")  # as load_best asks
+    with pytest.raises(UsageError, match=r"was timed on 'Xeon .* bf16 vnni, .*, this machine is 'Xeon"):
+        recorded_entry(other, store, tuned.best)
+    again = fakes.tune(store, other, trials=4)
+    trials = store.trials(TrialQuery(run=again.run.id))
+    assert {each.record.reused_from for each in trials} <= {None, *(each.id for each in trials)}
+    with pytest.raises(UsageError, match=r"run 1: was made on 'Xeon .* bf16"):
+        resume(tuned.run.id, other, store, Interruption(), retime=True)

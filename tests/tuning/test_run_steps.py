@@ -52,16 +52,13 @@ def test_the_best_is_the_fastest_and_an_outcome_of_an_earlier_session_counts_but
     assert progress.evaluated_s == evaluated_s(SLOW) > 0
 
 
-@pytest.mark.parametrize(
-    ("stage_s", "seconds"),
-    [
+def test_loading_verifying_and_timing_occupy_the_evaluator() -> None:
+    for stage_s, seconds in (
         ({"bind": 1.0, "transform": 2.0, "lower": 4.0, "load": 8.0, "verify": 16.0, "measure": 32.0}, 56.0),
         ({"compile": 1.0}, 0.0),
         ({"bind": 1.0, "run": 5.0}, 5.0),  # a crash
-    ],
-)
-def test_loading_verifying_and_timing_occupy_the_evaluator(stage_s: dict[str, float], seconds: float) -> None:
-    assert evaluated_s(replace(SLOW, stage_s=tuple(stage_s.items()))) == seconds
+    ):
+        assert evaluated_s(replace(SLOW, stage_s=tuple(stage_s.items()))) == seconds
 
 
 class RemeasurementRunner(AbstractRunner):
@@ -85,19 +82,14 @@ class RemeasurementRunner(AbstractRunner):
         raise NotImplementedError
 
 
-@pytest.mark.parametrize(
-    ("budget_s", "problems", "top_trials", "seconds"),
-    [
+def test_a_part_of_the_budget_is_reserved_for_the_final_remeasurement() -> None:
+    for budget_s, problems, top_trials, seconds in (
         (None, 1, 8, 0.0),
         (60.0, 1, 8, 1.5 + 24 * 0.3),
         (120.0, 6, 4, 6 * (1.5 + 16 * 0.3)),
         (5.0, 1, 8, 2.0),  # the search gets three fifths at least
-    ],
-)
-def test_a_part_of_the_budget_is_reserved_for_the_final_remeasurement(
-    budget_s: float | None, problems: int, top_trials: int, seconds: float
-) -> None:
-    assert reserved_s(budget_s, problems, top_trials) == pytest.approx(seconds)
+    ):
+        assert reserved_s(budget_s, problems, top_trials) == pytest.approx(seconds)
 
 
 @pytest.mark.parametrize(
@@ -175,6 +167,5 @@ def test_stored_rows_and_outcomes_come_first_and_the_method_hears_of_them() -> N
     for number, x in enumerate((1, 7, 7)):
         runner.start(number, candidate(x), Effort())
     assert runner.finish() is known
-    assert runner.finish().record.median_s == 1e-3
-    assert runner.finish().record.median_s == 1e-3
+    assert [runner.finish().record.median_s for _ in range(2)] == [1e-3, 1e-3]
     runner.close()

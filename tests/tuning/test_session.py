@@ -1,6 +1,12 @@
+import dataclasses
+import math
+import os
+import subprocess
+import sys
 import time
 from collections import deque
-from collections.abc import Callable
+from pathlib import Path
+from typing import Any
 
 import pytest
 from hypothesis import given
@@ -9,7 +15,7 @@ from hypothesis import strategies as st
 from tests.fakes import BASELINE_X, BEST_X, FakeTarget, candidate, order, time_of
 from tests.tuning import fakes
 from tuner.core.candidate import Candidate
-from tuner.core.errors import Failure
+from tuner.core.errors import Failure, UsageError
 from tuner.core.interfaces import (
     AbstractRunner,
     AbstractSampler,
@@ -20,12 +26,14 @@ from tuner.core.interfaces import (
     Script,
 )
 from tuner.core.problem import Problem
+from tuner.core.processors import PresentLoad, Processors
 from tuner.core.records import Measurement
 from tuner.core.runs import Baseline
 from tuner.db.store import Store
 from tuner.runtime.workers.runner import LocalRunner, RunnerOrder
+from tuner.targets.backends import Backends
 from tuner.targets.interface import RunnerSettings
-from tuner.tuning.events import BaselineMeasured, Event, Interruption
+from tuner.tuning.events import BaselineMeasured, Event, Interruption, MachineBusy, RunStarted
 from tuner.tuning.run import begin, resume
 from tuner.tuning.session import EARLY_STOPPED, Trial, search
 
@@ -52,9 +60,8 @@ def test_the_baseline_library_that_is_timed_interleaved_with_the_top_trials_is_k
         return fakes.baseline(problem, threads, seed)
 
     events: list[Event] = []
-    tuned = begin(
-        fakes.settings(), fakes.backends(baseline=alone), store, Interruption(), observe=events.append
-    )
+    backends = fakes.backends(baseline=alone)
+    tuned = begin(fakes.settings(), backends, store, Interruption(), observe=events.append)
     assert calls == [fakes.settings().problem]  # before the search; not again after the final re-measurement
     baseline = store.run(tuned.run.id).baseline
     assert baseline is not None
@@ -65,7 +72,7 @@ def test_the_baseline_library_that_is_timed_interleaved_with_the_top_trials_is_k
 @pytest.mark.slow
 def test_waiting_for_compiles_is_reported_as_idle_and_counts_once_for_each_session(store: Store) -> None:
     trials, backends = 6, fakes.backends(runner=slow_runner)
-    tuned = begin(fakes.settings(trials), backends, store, Interruption())
+    tuned = fakes.tune(store, backends, trials=trials)
     before = store.run(tuned.run.id)
     assert before.idle_s is not None
     assert before.search_s is not None
@@ -75,8 +82,7 @@ def test_waiting_for_compiles_is_reported_as_idle_and_counts_once_for_each_sessi
     assert after.idle_s is not None
     assert after.search_s is not None
     searched_s = after.search_s - before.search_s
-    assert after.idle_s - before.idle_s == pytest.approx(searched_s)
-    assert searched_s > 0
+    assert 0 < searched_s == pytest.approx(after.idle_s - before.idle_s)
 
 
 ROWS = 20
@@ -139,23 +145,12 @@ def candidate_of(row: int) -> Candidate:
 
 
 def run(
-    sampler: LineSampler,
-    runner: AbstractRunner,
-    is_over: Callable[[int], bool] = lambda proposed: False,
-    pending_limit: int = 1,
-    first: int = 0,
-    incumbent_s: float | None = None,
-) -> tuple[list[Trial], list[tuple[int, int]]]:
-    proposals: list[tuple[int, int]] = []
+    sampler: LineSampler, runner: AbstractRunner, limit: float = math.inf, pending_limit: int = 1, **more: Any
+) -> tuple[list[Trial], list[tuple[int, int, Candidate]]]:
+    proposals: list[tuple[int, int, Candidate]] = []
+    propose = more.pop("propose", lambda *proposal: proposals.append(proposal))
     trials = search(
-        sampler,
-        candidate_of,
-        runner,
-        is_over,
-        lambda number, row, chosen: proposals.append((number, row)),
-        pending_limit,
-        first,
-        incumbent_s=incumbent_s,
+        sampler, candidate_of, runner, lambda proposed: proposed >= limit, propose, pending_limit, **more
     )
     return list(trials), proposals
 
@@ -164,10 +159,9 @@ def run(
 def test_trials_come_in_the_order_of_proposals_and_know(pending_limit: int, rows: int, first: int) -> None:
     sampler, runner = LineSampler(rows), NotingRunner()
     trials, proposals = run(sampler, runner, pending_limit=pending_limit, first=first)
-    expected = [(first + row, row) for row in range(rows)]
-    assert [(trial.number, trial.row) for trial in trials] == proposals == expected
-    assert [trial.bound.record.candidate for trial in trials] == [candidate_of(row) for row in range(rows)]
-    assert sampler.numbers == [number for number, _ in expected]
+    expected = [(first + row, row, candidate_of(row)) for row in range(rows)]
+    assert [(each.number, each.row, each.bound.record.candidate) for each in trials] == proposals == expected
+    assert sampler.numbers == [number for number, *_ in expected]
     assert sampler.knew == [max(0, row - pending_limit + 1) for row in range(rows)]
     assert [row for row, _ in sampler.told] == list(range(rows))
     assert runner.most_in_flight == min(pending_limit, rows)
@@ -177,16 +171,11 @@ def test_trials_come_in_the_order_of_proposals_and_know(pending_limit: int, rows
 def test_failures_end_no_search_and_proposals_are_reported_before_they_start(pending_limit: int) -> None:
     sampler, runner = LineSampler(), NotingRunner()
     already_started: list[bool] = []
-    trials = list(
-        search(
-            sampler,
-            candidate_of,
-            runner,
-            lambda proposed: False,
-            lambda number, row, chosen: already_started.append(chosen in runner.started),
-            pending_limit,
-        )
-    )
+
+    def propose(number: int, row: int, chosen: Candidate) -> None:
+        already_started.append(chosen in runner.started)
+
+    trials, _ = run(sampler, runner, pending_limit=pending_limit, propose=propose)
     assert [trial.bound.record.candidate for trial in trials] == runner.started
     assert already_started == [False] * ROWS
     failed = [trial.row for trial in trials if isinstance(trial.bound.record.outcome, Failure)]
@@ -200,8 +189,7 @@ def test_early_stopped_is_measured_against_the_fastest_so_far_or_of_an_earlier_s
     fastest: float | None = None
     for trial, effort in zip(trials, runner.efforts, strict=True):
         assert effort.stop_above_s == (None if fastest is None else EARLY_STOPPED * fastest)
-        seconds = trial.bound.record.median_s
-        fastest = min(filter(None, (fastest, seconds)), default=None)
+        fastest = min(filter(None, (fastest, trial.bound.record.median_s)), default=None)
     assert fastest == time_of(BEST_X)
     assert not any(
         trial.bound.record.outcome.is_complete
@@ -215,7 +203,79 @@ def test_early_stopped_is_measured_against_the_fastest_so_far_or_of_an_earlier_s
 
 @given(budget=st.integers(0, 25), pending_limit=st.integers(1, 5), first=st.integers(0, 3))
 def test_a_spent_budget_ends_proposals_not_trials(budget: int, pending_limit: int, first: int) -> None:
-    trials, proposals = run(
-        LineSampler(), NotingRunner(), lambda proposed: proposed >= budget, pending_limit, first
-    )
+    trials, proposals = run(LineSampler(), NotingRunner(), budget, pending_limit, first=first)
     assert len(trials) == len(proposals) == min(ROWS, max(0, budget - first))
+
+
+# What is looked at before a run begins: load, and the processors that this process may use.
+
+
+PINNED = (
+    "import os; os.sched_setaffinity(0, {min(os.sched_getaffinity(0))}); import tuner.cli; tuner.cli.main()"
+)
+
+
+def busy(load: PresentLoad) -> Backends:
+    return dataclasses.replace(fakes.backends(), present_load=lambda: load)
+
+
+@pytest.mark.drawn(2)
+@pytest.mark.parametrize(
+    ("load", "is_reported"), [((0.1, 0.0), False), ((1.8, 0.0), True), ((0.0, 0.2), True)]
+)
+def test_load_is_reported_before_timing(store: Store, load: tuple[float, float], is_reported: bool) -> None:
+    events: list[Event] = []
+    begin(fakes.settings(), busy(PresentLoad(*load)), store, Interruption(), events.append)
+    assert isinstance(events[0], RunStarted)
+    assert isinstance(events[1], MachineBusy) is is_reported
+    assert sum(isinstance(event, MachineBusy) for event in events) == is_reported
+
+
+@pytest.mark.slow
+def test_load_is_reported_before_the_best_are_timed_again(store: Store) -> None:
+    run = fakes.tune(store).run.id
+    events: list[Event] = []
+    resume(run, busy(PresentLoad(1.8, 0.0)), store, Interruption(), events.append, retime=True)
+    assert events[1] == MachineBusy(run, PresentLoad(1.8, 0.0), 2)
+
+
+def test_a_run_whose_threads_may_not_run_at_once_is_neither_begun_nor_resumed(store: Store) -> None:
+    pinned = dataclasses.replace(fakes.backends(), processors=lambda: Processors(present=8, allowed=1))
+    message = "threads: found 2, allowed up to 1: the affinity mask of this process"
+    with pytest.raises(UsageError, match=message):
+        fakes.tune(store, pinned, threads=2)
+    run = fakes.tune(store, threads=2).run.id
+    with pytest.raises(UsageError, match=message):
+        resume(run, pinned, store, Interruption(), retime=True)
+
+
+@pytest.mark.slow
+@pytest.mark.mlir
+def test_the_command_names_the_affinity_mask_that_limits_its_threads(tmp_path: Path) -> None:
+    options = ("tune", "matmul", "16x16x16", "--target", "cpu", "--threads", "2", "--db")
+    command = [sys.executable, "-c", PINNED, *options, str(tmp_path / "r.db")]
+    done = subprocess.run(command, capture_output=True, text=True, check=False)
+    assert (done.returncode, done.stderr.count("\n")) == (2, 1)
+    assert "threads: found 2, allowed up to 1" in done.stderr
+    if (os.cpu_count() or 1) > 1:
+        assert "(taskset, cpuset) allows 1 of" in done.stderr
+
+
+def test_a_request_cuts_waiting_off_and_then_waiting_does_not_begin() -> None:
+    interruption = Interruption()
+    with pytest.raises(KeyboardInterrupt), interruption.waiting():
+        interruption.ask()
+    assert interruption.is_asked
+    with pytest.raises(KeyboardInterrupt), interruption.waiting():
+        raise AssertionError("waiting began")
+
+
+@pytest.mark.parametrize("waits", [0, 1])
+def test_a_request_before_or_after_waiting_raises_nothing(waits: int) -> None:
+    """Such as while a trial is stored, which must not be cut off."""
+    interruption = Interruption()
+    for _ in range(waits):
+        with interruption.waiting():
+            pass
+    interruption.ask()
+    assert interruption.is_asked

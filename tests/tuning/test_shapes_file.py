@@ -1,10 +1,18 @@
 from pathlib import Path
 
+import numpy as np
 import pytest
 
 from tuner.core.errors import UsageError
-from tuner.core.problem import BatchMatmul, Matmul
+from tuner.core.machine import variables_of
+from tuner.core.problem import BatchMatmul, Matmul, Problem
+from tuner.core.processors import processor_of
+from tuner.search.cost_model.configurations import model_of
+from tuner.space.feasible_set import FeasibleSet
+from tuner.space.file.reading import load_space_file, spaces_for
+from tuner.space.file.yaml import default_space_file
 from tuner.tuning.campaign import NamedProblem
+from tuner.tuning.campaign_session import PoolProblem, projected_pool
 from tuner.tuning.shapes_file import read_shapes
 
 EVERYTHING = """\
@@ -82,3 +90,57 @@ def test_an_error_is_one_line_with_line_and_key(tmp_path: Path, text: str, messa
     with pytest.raises(UsageError, match=message) as raised:
         read_shapes(written(tmp_path, text, "shapes.csv" if "csv" in message else "shapes.yaml"))
     assert "\n" not in raised.value.message
+
+
+# What a campaign tries of each problem: the columns of all, projected onto it.
+
+
+SHIPPED = load_space_file(default_space_file())
+MACHINE = processor_of("sapphirerapids").machine
+NAMES = tuple(f"matmul_cpu_{kind}" for kind in ("packed", "direct", "dot"))
+FIRST = tuple(point for name in NAMES for point in SHIPPED.strategy(name).first)
+
+
+def place(problem: Problem, count: int = 1) -> PoolProblem:
+    variables = variables_of(problem, MACHINE, 1)
+    return PoolProblem(problem, count, spaces_for(SHIPPED, problem, MACHINE.isa, variables, None))
+
+
+def test_every_column_is_projected_onto_every_problem() -> None:
+    places = (place(Matmul(128, 768, 768)), place(Matmul(1, 768, 768), 3))
+    pool = projected_pool(places, FIRST, MACHINE, 1)
+    assert (pool.counts, pool.columns) == ((1, 3), FIRST)
+    for each, row in zip(places, pool.candidates, strict=True):
+        by_name = {space.strategy: space for space in each.spaces}
+        for column, candidate in zip(FIRST, row, strict=True):
+            if candidate is not None:
+                assert candidate.strategy == column.strategy
+                assert by_name[candidate.strategy].violated(candidate) is None
+    packed, _, dots = ([at for at, column in enumerate(FIRST) if column.strategy == name] for name in NAMES)
+    assert all(pool.candidates[1][at] is None for at in packed)  # m = 1
+    assert all(row[at] is None for row in pool.candidates for at in dots)  # layout nn
+
+
+def test_costs_and_preferences_are_those_of_the_projection() -> None:
+    problem = Matmul(100, 300, 200)
+    here = place(problem)
+    pool = projected_pool((here,), FIRST, MACHINE, 1)
+    feasible = FeasibleSet.of(here.spaces)
+    projected = zip(pool.candidates[0], pool.costs[0], pool.is_demoted[0], strict=True)
+    for candidate, cost, is_demoted in projected:
+        if candidate is None:
+            assert (cost, is_demoted) == (np.inf, False)
+            continue
+        row = feasible.row_of(candidate)
+        assert row is not None
+        assert is_demoted == (feasible.demoted_by(candidate) is not None)
+        at = [space.strategy for space in feasible.spaces].index(candidate.strategy)
+        model = model_of(feasible.spaces[at], problem, MACHINE, 1)
+        assert model is not None
+        within = row - sum(map(len, feasible.index[:at]))
+        costs = model.costs(feasible.index[at][within : within + 1], {})
+        assert cost == pytest.approx(float(costs[0]))
+    bf16, columns = Matmul(64, 64, 64, dtype="bf16"), SHIPPED.strategy("matmul_cpu_amx").first
+    pool = projected_pool((place(bf16),), columns, MACHINE, 1)
+    assert set(pool.costs[0]) == {np.inf}
+    assert any(candidate is not None for candidate in pool.candidates[0])

@@ -1,15 +1,28 @@
-"""What commands print of values that several of them show."""
+"""What commands print of values that several of them show, of a run under way, and into files."""
 
+import io
+import os
+import stat
+from collections.abc import Callable
 from dataclasses import replace
+from pathlib import Path
+
+import pytest
+from rich.console import Console
+from rich.progress import Progress
 
 from tests.analysis.test_importance import grid, of
+from tests.results.report.values import with_candidate
 from tests.trials import measurement, run, trial
+from tests.tuning.fakes import MACHINE, baseline, settings
 from tuner.analysis.importance import TooFew, ablate
-from tuner.core.candidate import Candidate, Value
-from tuner.core.errors import PAYLOAD, SCRIPT, Failure, OpPlace, Stage
+from tuner.core.candidate import Value
+from tuner.core.errors import PAYLOAD, SCRIPT, Failure, OpPlace, Stage, UsageError
 from tuner.core.machine import Conditions, GpuState, Span
+from tuner.core.processors import PresentLoad
 from tuner.core.records import Measurement, Verdict
-from tuner.core.runs import StoredTrial
+from tuner.core.reliability import unreliable
+from tuner.core.runs import Counts, StoredTrial
 from tuner.core.serialization import interval_text, seconds_text
 from tuner.results.differences import SHOWN, Difference, run_difference_document, run_difference_lines
 from tuner.results.explanations import (
@@ -19,6 +32,7 @@ from tuner.results.explanations import (
     explain_document,
     explain_lines,
 )
+from tuner.results.output.files import write_atomically, write_folder
 from tuner.results.output.formatting import (
     SUMMARY_COLUMNS,
     count_text,
@@ -29,8 +43,29 @@ from tuner.results.output.formatting import (
     varying_columns,
     wrapped,
 )
+from tuner.results.output.progress import (
+    LiveProgress,
+    PlainProgress,
+    event_line,
+    progress,
+    share_done,
+    time_left_s,
+    trial_line,
+)
 from tuner.results.output.run_result import gpu_lines
 from tuner.results.output.tables import history_table
+from tuner.tuning.events import (
+    BaselineFailed,
+    BaselineMeasured,
+    Event,
+    MachineBusy,
+    NoiseMeasured,
+    RemeasurementStarted,
+    RunStarted,
+    TrialDone,
+    WaitsForLock,
+    WaitsForNode,
+)
 
 
 def test_strategies_are_compared_where_the_best_one_has_too_few_trials() -> None:
@@ -46,10 +81,9 @@ def test_strategies_are_compared_where_the_best_one_has_too_few_trials() -> None
 
 
 FAILED = trial(7, Failure(Stage.COMPILE, "linalg.fill at payload:7:16: Attempted to vectorize, but failed"))
+OP = "transform.structured.vectorize"
 OPS = (
-    FailedOp(
-        OpPlace(SCRIPT, "transform.structured.vectorize", 12, 5), "transform.structured.vectorize %fill"
-    ),
+    FailedOp(OpPlace(SCRIPT, OP, 12, 5), f"{OP} %fill"),
     FailedOp(OpPlace(PAYLOAD, "linalg.fill", 7, 16), f"%cleared = linalg.fill {'x' * 90}"),
 )
 
@@ -68,22 +102,18 @@ def test_an_op_is_reported_with_its_place_and_its_line_within_the_columns() -> N
         "texts     tuner show 107 --json",
     ]
     assert max(map(len, explain_lines(FAILED, OPS))) == SUMMARY_COLUMNS
-    assert explain_document(FAILED, OPS)["failed_ops"][0] == {
-        "text": "script",
-        "op": "transform.structured.vectorize",
-        "line": 12,
-        "column": 5,
-        "line_text": "transform.structured.vectorize %fill",
-    }
+    first = {"text": "script", "op": OP, "line": 12, "column": 5, "line_text": f"{OP} %fill"}
+    assert explain_document(FAILED, OPS)["failed_ops"][0] == first
     assert explain_document(FAILED, ())["failed_ops"] == []
 
 
 def test_what_did_not_fail_is_reported_with_its_time() -> None:
-    for outcome, options in (
+    timed, verified = (
         (measurement(1e-3), "measured, 1 ms, unknown"),
         (Verdict(0.5, 64), "verified, not timed"),
-    ):
-        assert explain_lines(trial(7, outcome), ()) == [f"trial 107 did not fail: {options}"]
+    )
+    for outcome, text in (timed, verified):
+        assert explain_lines(trial(7, outcome), ()) == [f"trial 107 did not fail: {text}"]
 
 
 HEADER = ("id", "problem", "share", "what")
@@ -153,9 +183,7 @@ def test_a_message_is_one_line_that_moves_no_terminal() -> None:
 
 
 def test_lines_of_a_summary_end_at_80_columns_below_their_text_or_where_the_terminal_does() -> None:
-    given = (
-        "tied      with 25 (-0.0%), 4 (-0.0%), 16 (+0.0%): not shown to differ by more than noise; and so on"
-    )
+    given = "tied      with 25 (-0.0%), 4 (-0.0%), 16 (+0.0%): not shown to differ by more than noise; etc"
     command = f"next      tuner export --trial 7 -o {'long/' * 20}best.mlir"
     first, second, kept = wrapped([given, command])
     assert first == given[: len(first)]
@@ -186,9 +214,8 @@ def test_cold_time_sensors_clocks_and_slowdowns_are_reported_where_there_are_any
         f"sensors   {cool}; after: SM 1410 MHz, memory 2619 MHz, 83 C, 700 W",
         "throttled by power cap, thermal: the GPU can be faster than this time",
     ]
-    assert gpu_lines(measured(None, Conditions(SILENT, COOL)))[0].startswith(
-        "sensors   nothing reported; after: SM"
-    )
+    (silent,) = gpu_lines(measured(None, Conditions(SILENT, COOL)))
+    assert silent.startswith("sensors   nothing reported; after: SM")
     between = Span(34, 1.41e9, 1.98e9, ("power cap",))
     assert gpu_lines(measured(None, Conditions(COOL, COOL, between)))[1:] == [
         "clocks    SM 1410 to 1980 MHz in 34 readings between the rounds",
@@ -208,13 +235,11 @@ def test_all_differences_are_counted_and_the_first_ones_shown() -> None:
 
 
 def of_knobs(number: int, **knobs: Value) -> StoredTrial:
-    timed = trial(number, measurement(1e-3))
-    return replace(timed, record=replace(timed.record, candidate=Candidate.of("fake", knobs)))
+    return with_candidate(trial(number, measurement(1e-3)), "fake", knobs)
 
 
 def test_what_all_trials_share_stands_below_the_table_and_columns_that_vary_in_it() -> None:
-    trials = (of_knobs(1, x=1, y=2, z="a"), of_knobs(2, x=1, y=3, z="a"))
-    *rows, shared, below = history_table(trials)
+    *rows, shared, below = history_table((of_knobs(1, x=1, y=2, z="a"), of_knobs(2, x=1, y=3, z="a")))
     assert [row.split("  ")[-1] for row in rows[1:]] == ["fake y=2", "fake y=3"]
     assert shared == "in every row: run 3, problem matmul 8x8x8 f32, target fake, threads 1"
     assert below == "fake everywhere: x=1 z=a"
@@ -226,12 +251,160 @@ def test_what_all_trials_share_stands_below_the_table_and_columns_that_vary_in_i
 
 
 def test_many_knobs_go_on_below_where_a_terminal_ends() -> None:
-    knobs = {f"knob_{number}": number for number in range(12)}
-    trials = tuple(
-        of_knobs(number, **{name: number + value for name, value in knobs.items()}) for number in (1, 2)
-    )
+    trials = tuple(of_knobs(n, **{f"knob_{value}": n + value for value in range(12)}) for n in (1, 2))
     whole = history_table(trials)
     assert max(map(len, whole)) > 140
     narrow = history_table(trials, 80)
     assert max(map(len, narrow)) <= 80
     assert " ".join(" ".join(narrow).split()) == " ".join(" ".join(whole).split())
+
+
+# A run under way.
+
+
+STARTED = RunStarted(3, settings(trials=10), MACHINE, 20, 15, proposed_before=0)
+RECORD = trial(4, measurement(1e-6)).record
+DONE = TrialDone(104, 4, RECORD, Counts(5, 3, 0, 2, 1), RECORD, elapsed_s=10.0)
+BASELINE = baseline(settings().problem, 1, 0)
+
+
+def busy(busy: float, stolen: float, processors: int) -> MachineBusy:
+    return MachineBusy(3, PresentLoad(busy, stolen), processors)
+
+
+def test_a_trial_line_reports_counts_best_and_time_left() -> None:
+    line = "5/10 trials: 3 measured, 2 failed, 1 reused (same code); best 1 us (1.024 GFLOP/s); 10 s left"
+    assert trial_line(DONE, settings(trials=10)) == line
+    disturbed = trial_line(replace(DONE, best_reliability=unreliable("load")), settings(trials=10))
+    assert "best 1 us (1.024 GFLOP/s), unreliable: load; 10 s left" in disturbed
+    assert "left" not in trial_line(DONE, settings(trials=None, budget_s=5.0))
+    assert trial_line(DONE, settings(trials=None, budget_s=60.0)).startswith("5 trials: ")
+
+
+def test_time_left_and_the_share_done_are_those_of_the_nearer_budget() -> None:
+    for trials, budget_s, left_s, share in (
+        *((10, None, 10.0, 0.5), (None, 60.0, 50.0, None), (10, 13.0, 3.0, None), (10, 300.0, 10.0, None)),
+        *((None, 5.0, 0.0, None), (None, None, None, None), (100, 20.0, 10.0, 0.5), (5, 5.0, 0.0, 1.0)),
+    ):
+        chosen = settings(trials=trials, budget_s=budget_s)
+        assert time_left_s(DONE, chosen) == left_s
+        assert share is None or share_done(DONE, chosen) == share
+
+
+BEGUN = "run 3: matmul 8x8x8 f32 nn none, fake, 1 thread on fake; 15 of 20 combinations"
+LEAVES_NOTHING = RunStarted(3, settings(), MACHINE, 20, 15, 0, ("'x > 9' leaves f nothing",))
+BUSY = "busy with other programs; times"
+TIMED = "baseline: FakeBLAS 1.0 2 ms (0.000512 GFLOP/s)"
+
+
+@pytest.mark.parametrize(
+    ("event", "text"),
+    [
+        (LEAVES_NOTHING, f"{BEGUN} are feasible\nnote: 'x > 9' leaves f nothing"),
+        (STARTED, BEGUN),
+        (busy(1.84, 0.0, 2), f"note: 1.8 of 2 processors are {BUSY} will be unreliable\nhint: once"),
+        (busy(1.0, 0.0, 1), f"note: 1.0 of 1 processor is {BUSY}"),
+        (busy(0.1, 0.9, 2), "note: the hypervisor gives 0.9 of 2 away; times will"),
+        (BaselineMeasured(BASELINE), TIMED),
+        (BaselineMeasured(BASELINE, unreliable("load")), f"{TIMED}, unreliable: load"),
+        (BaselineFailed("no BLAS"), "baseline: not measured: no BLAS"),
+        (RemeasurementStarted(8), "final re-measurement: timing the best 8 again, interleaved"),
+        (NoiseMeasured(0.0123), "noise floor: 1.23%"),
+        (DONE, "trial 104: measured"),
+        (WaitsForLock("process 7"), "waiting for process 7: it times on the same device"),
+        (WaitsForNode("no node compiles cpu"), "waiting for the fleet: no node compiles cpu"),
+    ],
+)
+def test_every_event_has_a_line(event: Event, text: str) -> None:
+    assert event_line(event, settings()).startswith(text)
+
+
+def test_plain_lines_are_rare(capsys: pytest.CaptureFixture[str], monkeypatch: pytest.MonkeyPatch) -> None:
+    observe = PlainProgress()
+    observe(STARTED)
+    for _ in range(100):
+        observe(DONE)
+    observe(NoiseMeasured(0.01))
+    out, err = capsys.readouterr()
+    assert out == ""
+    assert [line.split(":")[0] for line in err.splitlines()] == ["run 3", "noise floor"]
+    monkeypatch.setattr("tuner.results.output.progress.PLAIN_EVERY_S", 0.0)
+    observe(DONE)
+    assert "5/10 trials" in capsys.readouterr().err
+
+
+def test_a_terminal_gets_a_line_that_moves_for_the_run_under_way_and_a_pipe_plain_lines() -> None:
+    screen = io.StringIO()
+    console = Console(file=screen, force_terminal=True, width=200, highlight=False)
+    with Progress("{task.description}", console=console) as bar:
+        observe = LiveProgress(console, bar)
+        observe(STARTED)
+        observe(DONE)
+        bar.refresh()
+        observe(STARTED)  # a program tunes one matmul after another
+        assert [task.description for task in bar.tasks] == ["starting"]
+    assert "15 of 20 combinations are feasible" in screen.getvalue()
+    assert "5/10 trials: 3 measured" in screen.getvalue()
+    with progress() as plain:
+        assert isinstance(plain, PlainProgress)
+
+
+# Files that commands write, whatever is at the place; several of them in one folder.
+
+
+def test_a_file_is_written_whole_through_a_link_and_to_a_device(tmp_path: Path) -> None:
+    path = tmp_path / "best.mlir"
+    path.write_text("old")
+    write_atomically(path, b"new")
+    assert path.read_text() == "new"
+    umask = os.umask(0)
+    os.umask(umask)
+    assert stat.S_IMODE(path.stat().st_mode) == 0o666 & ~umask
+    assert list(tmp_path.iterdir()) == [path]
+    link = tmp_path / "link"
+    link.symlink_to(path)
+    write_atomically(link, b"newer")
+    assert link.is_symlink()
+    assert path.read_text() == "newer"
+    write_atomically(Path("/dev/null"), b"new")
+    assert not Path("/dev/null").is_file()
+
+
+@pytest.mark.parametrize(
+    ("file", "reason"),
+    [
+        (lambda folder: folder / "none" / "best.mlir", "No such file or directory"),
+        (lambda folder: Path("/proc/best.mlir"), "cannot be written"),
+        (lambda folder: Path("/dev/full"), "No space left on device"),
+        (lambda folder: folder, "Is a directory"),
+    ],
+)
+def test_what_cannot_be_written_is_named(file: Callable[[Path], Path], reason: str, tmp_path: Path) -> None:
+    path = file(tmp_path)
+    with pytest.raises(UsageError, match=f"{path}: cannot be written") as found:
+        write_atomically(path, b"new")
+    assert reason in str(found.value)
+    assert list(tmp_path.iterdir()) == []
+
+
+def test_a_missing_folder_is_made_and_other_files_stay(tmp_path: Path) -> None:
+    folder = tmp_path / "new" / "library"
+    paths = write_folder(folder, {"a.mlir": b"a", "x86_64/f32.yaml": b"b"})
+    assert [path.read_bytes() for path in paths] == [b"a", b"b"]
+    assert write_folder(folder, {"a.mlir": b"c"}) == (folder / "a.mlir",)
+    assert (folder / "a.mlir").read_bytes() == b"c"
+    assert sorted(path.name for path in folder.iterdir()) == ["a.mlir", "x86_64"]
+
+
+def test_a_folder_that_cannot_be_written_is_one_line_and_is_left_as_it_was(tmp_path: Path) -> None:
+    path = tmp_path / "a.mlir"
+    path.write_text("old")
+    for folder, texts, message in (
+        (path, {"a.mlir": b"a"}, r"a.mlir: is a file, not a folder to write into"),
+        (tmp_path, {"a.mlir": b"new", "a.mlir/b.yaml": b"b"}, "cannot be written: "),
+        (Path("/proc/none/library"), {"a.mlir": b"a"}, "/proc/none/library: cannot be written: "),
+    ):
+        with pytest.raises(UsageError, match=message):
+            write_folder(folder, texts)
+        assert [each.name for each in tmp_path.iterdir()] == ["a.mlir"]
+        assert path.read_text() == "old"

@@ -50,38 +50,38 @@ def lines(*trials: StoredTrial, baseline_s: float | None = 2e-3, of: Run | None 
 
 def test_the_answer_is_reported_with_interval_and_noise_or_why_it_is_unreliable() -> None:
     best = top_trial(0, measurement(1e-3, 0.02))
-    quiet, disturbed = (
-        lines(best, of=run(unreliable=why)) for why in ("", "the baseline drifted by 34%: load")
-    )
+    drifted = "the baseline drifted by 34%: load"
+    quiet, disturbed = (lines(best, of=run(unreliable=why)) for why in ("", drifted))
     assert "time      1 ms (95 % interval 990 us .. 1.01 ms; noise floor 1.0%)" in quiet
     assert "200.0% of FakeBLAS 1.0" in quiet
-    assert "tied" not in quiet
-    assert "unreliable" not in quiet
-    assert "libraries" not in quiet
-    assert "idle" not in quiet
+    assert not [word for word in ("tied", "unreliable", "libraries", "idle") if word in quiet]
     assert ", unreliable next to FakeBLAS 1.0 (2 ms, " in disturbed
     assert "% of FakeBLAS" not in disturbed
-    assert "badge     unreliable: the baseline drifted by 34%: load\n" in disturbed
+    assert f"badge     unreliable: {drifted}\n" in disturbed
     assert f"on a quiet machine: tuner tune --resume {run().id} --retime" in disturbed
     given = lines(best, of=replace(run(), search_s=8.0, idle_s=1.0))
     assert "in 12 s; measuring worker idle 12% of the search" in given
 
 
+MKL = LibraryTime("mkl", "MKL 2026.2 avx512", 2e-3, (1.9e-3, 2.1e-3))
+BLIS = LibraryTime("blis", "", failure="exited with SIGSEGV")
+
+
+def compared_with(*libraries: LibraryTime, of: Run = run()) -> Run:  # noqa: B008 - frozen
+    """Returns a run whose baseline was chosen as the best of some libraries."""
+    assert of.baseline is not None
+    settings = replace(of.settings, baseline_library="best")
+    return replace(of, settings=settings, baseline=replace(of.baseline, libraries=libraries))
+
+
 def test_the_libraries_of_a_chosen_baseline_are_listed_with_times_and_operands() -> None:
-    libraries = (
-        LibraryTime("mkl", "MKL 2026.2 avx512", 2e-3, (1.9e-3, 2.1e-3)),
-        LibraryTime("openblas", "openblas 0.3.30 SkylakeX", 3e-3, (2.9e-3, 3.1e-3)),
-        LibraryTime("blis", "", failure="exited with SIGSEGV"),
-    )
-    stored = run()
-    assert stored.baseline is not None
-    chosen = replace(stored.settings, baseline_library="best")
-    best = replace(stored, settings=chosen, baseline=replace(stored.baseline, libraries=libraries))
+    openblas = LibraryTime("openblas", "openblas 0.3.30 SkylakeX", 3e-3, (2.9e-3, 3.1e-3))
+    best = compared_with(MKL, openblas, BLIS)
     assert (
         "\nlibraries MKL 2026.2 avx512 2 ms; openblas 0.3.30 SkylakeX 3 ms; "
         "blis: failed: exited with SIGSEGV (1 thread, operands 16 bytes past a cache line)\n"
     ) in lines(top_trial(0, measurement(1e-3, 0.02)), of=best)
-    one = lines(top_trial(0, measurement(1e-3, 0.02)), of=replace(stored, settings=chosen))
+    one = lines(top_trial(0, measurement(1e-3, 0.02)), of=compared_with())
     assert "\nlibraries FakeBLAS 1.0 (1 thread, operands 16 bytes past a cache line)\n" in one
 
 
@@ -97,12 +97,11 @@ def test_a_round_that_cannot_separate_trials_calls_none_tied() -> None:
 
 
 def test_the_answer_is_compared_with_the_limits_of_the_machine() -> None:
+    share = "of what 1 thread can do"
+    reached = f"roofline  100.0% {share} ({FLOP / 1e6:.4g} GFLOP/s, reached by a kernel and"
     for limits, text in (
-        (Roofline(FLOP / 0.5e-3, MOVED / 0.2e-3), "roofline  50.0% of what 1 thread can do"),
-        (
-            Roofline(1e5, 1e9),  # at least what the best trial reached
-            f"roofline  100.0% of what 1 thread can do ({FLOP / 1e6:.4g} GFLOP/s, reached by a kernel and",
-        ),
+        (Roofline(FLOP / 0.5e-3, MOVED / 0.2e-3), f"roofline  50.0% {share}"),
+        (Roofline(1e5, 1e9), reached),  # at least what the best trial reached
         (Roofline(2e12, 1e11, "measured by AMX"), "(2000 GFLOP/s by AMX and 100.0 GB/s, measured)"),
         (Roofline(2e12, 1e11, "measured by FMA"), "(2000 GFLOP/s and 100.0 GB/s, measured)"),
     ):
@@ -128,9 +127,8 @@ def test_on_a_gpu_nothing_is_said_of_threads_and_the_source_of_the_peak_is() -> 
 
 
 def test_without_a_baseline_only_the_speed_is_reported() -> None:
-    assert (
-        "%" not in lines(top_trial(0, measurement(1e-3)), baseline_s=None).split("speed")[1].splitlines()[0]
-    )
+    text = lines(top_trial(0, measurement(1e-3)), baseline_s=None)
+    assert "%" not in text.split("speed")[1].splitlines()[0]
     assert baseline_text(run(baseline_s=None), top_trial(0, measurement(1.0))) == ""
 
 
@@ -146,8 +144,7 @@ def test_the_tied_are_listed_but_not_without_end_and_a_throttled_time_is_reporte
 def test_counts_and_a_run_that_found_nothing_report_what_became_of_trials() -> None:
     assert counts_text(COUNTS) == "12 trials: 9 measured, 3 failed, 4 of them reused (same code)"
     assert counts_text(Counts(1, 1)) == "1 trial: 1 measured, 0 failed"
-    nothing = failure_lines(TunedRun(run(), Counts(0, 0, 0, 0), None, 1.0), [])
-    assert nothing == ["no candidate was tried"]
+    assert failure_lines(TunedRun(run(), Counts(), None, 1.0), []) == ["no candidate was tried"]
     given = failure_lines(TunedRun(run(), Counts(3, 0, 0, 3), None, 1.0), [("run: killed by SIGSEGV", 3)])
     assert given[0] == "no candidate worked: 3 trials: 0 measured, 3 failed"
     assert given[1] == "  3 x run: killed by SIGSEGV"
@@ -165,8 +162,9 @@ HISTORY_KEYS = {
 }
 
 
-def tuned_document() -> Document:
-    return tune_document(run(), DOCUMENT_COUNTS, select_result((MEASURED,), 0.01), 12.5)
+def tuned_document(of: Run = run(), best: StoredTrial | None = MEASURED) -> Document:  # noqa: B008 - frozen
+    selected = None if best is None else answered(best)
+    return tune_document(of, DOCUMENT_COUNTS, selected, 12.5)
 
 
 def test_tune_has_the_keys_of_the_contract_and_null_for_what_it_did_not_find() -> None:
@@ -185,30 +183,14 @@ def test_tune_has_the_keys_of_the_contract_and_null_for_what_it_did_not_find() -
     assert best["interval_s"] == [pytest.approx(0.99e-3), pytest.approx(1.01e-3)]
     assert best["baseline"]["ratio"] == pytest.approx(2.0)  # twice as fast as the baseline
     own = trial(7, measurement(1e-3, 0.02), script='"tuner.dot"(%x)\n')
-    assert tune_document(run(), DOCUMENT_COUNTS, select_result((own,), 0.01), 1.0)["best"]["custom_ops"] == [
-        "tuner.dot"
-    ]
+    assert tuned_document(best=own)["best"]["custom_ops"] == ["tuner.dot"]
     assert tuned_document()["best"]["custom_ops"] == []
-    assert tune_document(run(), DOCUMENT_COUNTS, None, 1.0)["best"] is None
-    document = tune_document(run(baseline_s=None), DOCUMENT_COUNTS, select_result((MEASURED,), None), 1.0)
-    assert document["best"]["baseline"] is None
+    assert tuned_document(best=None)["best"] is None
+    assert tuned_document(run(baseline_s=None))["best"]["baseline"] is None
 
 
 def test_a_baseline_names_what_was_chosen_and_every_library_with_its_time_or_its_failure() -> None:
-    libraries = (
-        LibraryTime("mkl", "MKL 2026.2 avx512", 2e-3, (1.9e-3, 2.1e-3)),
-        LibraryTime("blis", "", failure="exited with SIGSEGV"),
-    )
-    stored = run()
-    assert stored.baseline is not None
-    best = replace(
-        stored,
-        settings=replace(stored.settings, baseline_library="best"),
-        baseline=replace(stored.baseline, libraries=libraries),
-    )
-    document = tune_document(best, DOCUMENT_COUNTS, select_result((MEASURED,), 0.01), 12.5)["best"][
-        "baseline"
-    ]
+    document = tuned_document(compared_with(MKL, BLIS))["best"]["baseline"]
     assert (document["choice"], document["threads"], document["operands_offset_bytes"]) == ("best", 1, 16)
     mkl, blis = document["libraries"]
     assert (mkl["library"], mkl["name"], mkl["median_s"]) == ("mkl", "MKL 2026.2 avx512", 2e-3)
@@ -218,13 +200,13 @@ def test_a_baseline_names_what_was_chosen_and_every_library_with_its_time_or_its
 
 
 def test_of_an_unreliable_answer_no_ratio_is_reported() -> None:
-    document = tune_document(run(unreliable="load"), DOCUMENT_COUNTS, select_result((MEASURED,), 0.01), 12.5)
+    document = tuned_document(run(unreliable="load"))
     best, tied = document["best"], document["tied_set"][0]
     assert best["unreliable"] == best["baseline"]["ratio_unknown"] == tied["slowdown_unknown"] == "load"
     assert best["baseline"]["ratio"] is best["baseline"]["ratio_interval"] is tied["slowdown"] is None
-    assert document["can_separate"] is False
-    assert tuned_document()["best"]["unreliable"] is None
-    assert tuned_document()["can_separate"] is True
+    quiet = tuned_document()
+    assert (document["can_separate"], quiet["can_separate"]) == (False, True)
+    assert quiet["best"]["unreliable"] is None
     assert history_document(replace(MEASURED, reliability=unreliable("load")))["unreliable"] == "load"
 
 
@@ -240,8 +222,7 @@ def test_of_an_unreliable_answer_no_ratio_is_reported() -> None:
 )
 def test_history_reports_what_became_of_a_trial(tried: StoredTrial, given: tuple[object, ...]) -> None:
     document = history_document(tried)
-    assert document.keys() >= HISTORY_KEYS
-    assert document.keys() == history_document(MEASURED).keys()
+    assert document.keys() == history_document(MEASURED).keys() >= HISTORY_KEYS
     assert tuple(document[key] for key in ("status", "stage", "reason", "median_s")) == given
     assert (document["gflop_per_s"] is None) == (given[-1] is None)
     assert document["created"] == "2026-01-31T12:00:00Z"
@@ -258,8 +239,7 @@ def test_documents_are_json_and_hold_everything() -> None:
     assert document["compiler"].startswith("fake 1.0")
     for each in (tuned_document(), document, trial_document(FAILED)):
         assert json.loads(json.dumps(each, allow_nan=False)) == each
-    info = DatabaseInfo("sqlite:///x.db", "0001", 2, 30, ("matmul 8x8x8 f32 nn none",))
-    document = database_document(info)
+    document = database_document(DatabaseInfo("sqlite:///x.db", "0001", 2, 30, ("matmul 8x8x8 f32 nn none",)))
     assert (document["runs"], document["trials"], document["revision"]) == (2, 30, "0001")
 
 

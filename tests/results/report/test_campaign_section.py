@@ -33,20 +33,14 @@ from tuner.targets.backends import Backends
 from tuner.tuning.campaign import begin_campaign
 from tuner.tuning.events import Interruption
 
-COLUMNS = tuple(Candidate.of("fake", {"x": x}) for x in range(3))
-NEVER = (True, True, True)
-
 
 def matrix() -> TimeMatrix:
     """Three m of one n and k: configuration 0 is best for few rows, 1 for many; 2 was timed once."""
-    return TimeMatrix(
-        problems=tuple(Matmul(m, 64, 64) for m in (8, 16, 32)),
-        counts=(1, 1, 1),
-        columns=COLUMNS,
-        times_s=((1.0, 2.0, None), (2.0, 2.5, 4.0), (8.0, 4.0, None)),
-        applies=((True, True, False), NEVER, NEVER),
-        costs=((1.0, 1.0, 1.0),) * 3,
-    )
+    problems = tuple(Matmul(m, 64, 64) for m in (8, 16, 32))
+    columns = tuple(Candidate.of("fake", {"x": x}) for x in range(3))
+    times_s = ((1.0, 2.0, None), (2.0, 2.5, 4.0), (8.0, 4.0, None))
+    applies = ((True, True, False), *((True,) * 3,) * 2)
+    return TimeMatrix(problems, (1, 1, 1), columns, times_s, applies, costs=((1.0, 1.0, 1.0),) * 3)
 
 
 def test_the_map_has_a_line_per_problem_and_the_most_timed_configurations_first() -> None:
@@ -62,8 +56,7 @@ def test_the_map_has_a_line_per_problem_and_the_most_timed_configurations_first(
 
 
 def test_a_cell_of_unreliable_times_has_no_ratio_and_one_of_times_of_unknown_reliability_a_mark() -> None:
-    trusts = (RELIABLE, unreliable("load"), unknown("timed once"))
-    drawn = time_map_of(matrix(), trusts)
+    drawn = time_map_of(matrix(), (RELIABLE, unreliable("load"), unknown("timed once")))
     texts = {(cell.problem, cell.column): cell.text for cell in drawn.cells}
     assert (texts["8x64x64", 1], texts["16x64x64", 1]) == ("50.0% of the best", "timed, unreliable")
     assert texts["32x64x64", 0] == "50.0% of the best (unknown)"
@@ -123,20 +116,15 @@ def stored(store: Store, result: ProgramResult | None = PROGRAM) -> Campaign:
 def test_each_fusion_is_a_bar_and_a_row_and_baselines_are_bars_or_rows_with_a_reason(store: Store) -> None:
     found = program_section_of(stored(store))
     assert found is not None
-    assert [(bar.name, bar.share, bar.kind) for bar in found.bars] == [
-        ("g0 contraction, tuned", 1.0, "ours"),
-        ("g1 loops, loops", 0.25, "failed"),
-    ]
+    bars = [(bar.name, bar.share, bar.kind) for bar in found.bars]
+    assert bars == [("g0 contraction, tuned", 1.0, "ours"), ("g1 loops, loops", 0.25, "failed")]
     assert found.bars[1].figure == "2 us, 20%, roofline 1%"
     header, first, second = found.fusions
     row = dict(zip(header, first, strict=True))
     assert (row["before"], row["time"], row["schedule"]) == ("15 us", "8 us", "tuned")
     assert dict(zip(header, second, strict=True))["strategy and knobs"] == "<pooling>"
-    assert found is not None
-    assert [(bar.name, bar.figure, bar.kind) for bar in found.baseline_bars] == [
-        ("tuner", "10 us", "ours"),
-        ("eager", "30 us", "baseline"),
-    ]
+    bars_of_all = [(bar.name, bar.figure, bar.kind) for bar in found.baseline_bars]
+    assert bars_of_all == [("tuner", "10 us", "ours"), ("eager", "30 us", "baseline")]
     assert found.baselines[1:] == (
         ("eager", "30 us", "reliable", "3.00 times as fast (95 % interval 2.50 .. 3.50)"),
         ("onnxruntime", "-", "-", "not compared: not installed"),

@@ -3,42 +3,43 @@ from dataclasses import replace
 
 import pytest
 
-from tests.results.report.parsed import page, parsed
+from tests.results.report.parsed import Parsed, page, parsed
 from tests.results.report.values import best_of, many, report, reported, with_candidate
 from tests.trials import measurement, run, top_trial, trial
 from tests.tuning.fakes import MACHINE
+from tuner.analysis.ratios import Comparable
+from tuner.core.candidate import TargetName
 from tuner.core.errors import Failure, Stage
 from tuner.core.machine import Roofline
-from tuner.core.records import Verdict
+from tuner.core.records import PassSeconds, Verdict
 from tuner.core.runs import Baseline
 from tuner.results.report import content
+from tuner.results.report.content import BestKnown
 from tuner.results.report.page import page_html
+from tuner.results.report.run_section import card_of, pass_rows
 
 EVIL = "<script>alert('x')</script>&\"'{{ 7 * 7 }}\x1b[31m"
 HARMLESS = EVIL.replace("\x1b", "\\u001b")
 BEST = top_trial(4, measurement(1e-3, 0.1))
 
 
+def require_shown(found: Parsed, *texts: str) -> None:
+    """Requires parts of the page's text; some stand in one line, with bars between them."""
+    for text in texts:
+        for part in text.split(" | "):
+            assert part in found.text
+
+
 def test_the_page_reports_results_machine_compiler_and_noise() -> None:
-    text = page(report(reported(many()), best=(best_of(run(2e-3), BEST),))).text
-    for wanted in (
-        "matmul 8x8x8 f32 nn none",
-        "950 us .. 1.05 ms",
-        "2.00x (2.00 .. 2.00)",
-        "fake 1.0",
-        "differ by 1.0%: smaller differences mean nothing",
-        "30 trials: 30 measured, 0 failed",
-        "30 measured trials of fake",
-        "Pairs of values",
-        "All 30 trials",
-        "load 0.50 at the start",
-        "2026-02-01T00:00:00Z",
-        "30 trials, 0 failed, best 0.001024 GFLOP/s.",
+    require_shown(
+        page(report(reported(many()), best=(best_of(run(2e-3), BEST),))),
+        "matmul 8x8x8 f32 nn none | 950 us .. 1.05 ms | 2.00x (2.00 .. 2.00) | fake 1.0 | All 30 trials",
+        "differ by 1.0%: smaller differences mean nothing | 30 trials: 30 measured, 0 failed",
+        "30 measured trials of fake | Pairs of values | load 0.50 at the start | 2026-02-01T00:00:00Z",
+        "30 trials, 0 failed, best 0.001024 GFLOP/s. | decides=0, idle=0: 2 timed",
         "Line: the best so far. Bands: random 0 to 29. Dashed: FakeBLAS 1.0.",
-        "decides=0, idle=0: 2 timed",
         "1000.001024 GFLOP/s1 msunknowndecides=0 idle=0",
-    ):
-        assert wanted in text
+    )
 
 
 def test_the_page_needs_nothing_from_on_another_machine() -> None:
@@ -57,18 +58,13 @@ def test_a_run_with_remeasurement_failures_and_a_roofline_reports_them() -> None
     failed = tuple(trial(n, Failure(Stage.COMPILE, "x" * n)) for n in range(40, 60))
     of = run(roofline=Roofline(1e9, 1e9), machine=replace(MACHINE, l3_bytes=10**9))
     first, *others = many()
-    text = page(report(reported((replace(first, final=measurement(1e-3)), *others, *failed), of))).text
-    for wanted in (
-        "decides=0, idle=0: 100.0% of the best, 2 timed",
-        "Rings: the top trials, timed again, interleaved. Marks below: failed trials.",
-        "compile 20 trials",
-        "1 x compile " + "x" * 40 + " trials 140",
-        "8 rarer kinds left out.",
-        "140failed: compileknob_0=40",
+    require_shown(
+        page(report(reported((replace(first, final=measurement(1e-3)), *others, *failed), of))),
+        "decides=0, idle=0: 100.0% of the best, 2 timed | 8 rarer kinds left out. | 1 GB/s (measured).",
+        "Rings: the top trials, timed again, interleaved. Marks below: failed trials. | compile 20 trials",
+        f"1 x compile {'x' * 40} trials 140 | 140failed: compileknob_0=40",
         "of what 1 thread can do. The last cache holds the problem: only the level roof bounds it. Roofs: 1",
-        "1 GB/s (measured).",
-    ):
-        assert wanted in text
+    )
 
 
 def test_of_times_that_are_not_trusted_no_share_is_reported() -> None:
@@ -136,3 +132,68 @@ def test_what_is_left_out_was_not_measured_or_not_timed_is_reported() -> None:
     assert "3 of 3 candidates verified" in text
     assert "Nothing was timed." in text
     assert "Nothing was tuned yet: tuner tune matmul" in page(report()).text
+
+
+# The card of a best result.
+
+
+def drawn(best: BestKnown) -> Parsed:
+    return page(report(best=(best,)))
+
+
+def test_a_card_reports_speed_interval_ratio_trust_and_what_to_type() -> None:
+    assert Comparable(0.5, (0.4, 0.625), 0.01).times_text == "2.00x (1.60 .. 2.50)"
+    require_shown(
+        drawn(best_of(run(2e-3), BEST)),
+        "matmul 8x8x8 f32 nn none | 0.001024 GFLOP/s 1 ms (950 us .. 1.05 ms) | noise 1.0% | fake knob_0=4",
+        "2.00x (2.00 .. 2.00) the speed of FakeBLAS 1.0, 1 thread",
+        "trial 104 of run 3 tuner export --trial 104 -o best.mlir",
+    )
+    ours, baseline = card_of(best_of(run(2e-3), top_trial(4, measurement(1e-3)))).speeds
+    assert (ours.kind, ours.share, baseline.kind, baseline.share) == ("ours", 1, "baseline", 0.5)
+
+
+def test_a_run_that_the_page_does_not_show_is_no_link() -> None:
+    best = best_of(run(), BEST)
+    assert [each["href"] for each in drawn(best).of("a")] == ["#best"]
+    found = page(report(reported((BEST,)), best=(best,)))
+    assert [each["href"] for each in found.of("a")] == ["#best", "#run-3", "#run-3"]
+
+
+def test_what_noise_does_not_separate_is_counted_and_passes_reported_where_they_were_timed() -> None:
+    twins = (trial(4, measurement(1e-3)), trial(5, measurement(1e-3)))
+    assert "; 1 more that noise does not separate" in drawn(best_of(run(), *twins)).text
+    best = best_of(run(), BEST)
+    passes = (PassSeconds("Canonicalizer", 0.004, 3), PassSeconds("CSE", 0.0012, 2))
+    assert "passes" not in drawn(best).text
+    assert "compiled in 5 ms of 2 passes" in drawn(replace(best, passes=passes)).text
+    assert pass_rows(passes)[1] == ("Canonicalizer", "4.0", "3")
+
+
+def test_without_a_baseline_or_with_one_that_is_as_fast_there_is_no_ratio() -> None:
+    assert "No baseline was measured next to it." in drawn(best_of(run(None), BEST)).text
+    assert [bar.kind for bar in card_of(best_of(run(None), BEST)).speeds] == ["ours"]
+    text = drawn(best_of(run(1e-3), BEST)).text
+    assert "no ratio to FakeBLAS 1.0, 1 thread: not distinguishable, the 95 % interval" in text
+    assert "0.001024 GFLOP/s 1 ms" in text
+
+
+def test_a_replay_offers_no_export_and_a_target_without_a_clock_no_rank() -> None:
+    target = TargetName("replay", "gemm")
+    replayed = replace(BEST, record=replace(BEST.record, target=target))
+    text = drawn(best_of(run(None, settings=replace(run().settings, target=target)), replayed)).text
+    assert "replayed" in text
+    assert "tuner show 104" in text
+    assert "export" not in text
+    verified = tuple(trial(n, Verdict(0.0, 64)) for n in range(3))
+    text = page(report(reported((*verified, trial(3, Failure(Stage.RUN, "no")))))).text
+    assert "3 of 4 candidates verified" in text
+    assert "Target fake has no clock: nothing is ranked." in text
+
+
+def test_an_unreliable_time_is_no_headline_and_its_reason_stands_there_once() -> None:
+    text = drawn(best_of(run(2e-3, unreliable="another program ran"), BEST)).text
+    assert "no reliable time 1 ms (950 us .. 1.05 ms)" in text
+    assert text.count("another program ran") == 1
+    assert "GFLOP/s" not in text
+    assert "the speed of" not in text
