@@ -364,14 +364,14 @@ def _session(
     observe: Observer | None,
     progress: bool,
 ) -> "TunedRun":
-    empty: list[str] = []
+    notes: list[str] = []
 
     def watch(event: Event) -> None:
-        if isinstance(event, RunStarted) and event.empty:
+        if isinstance(event, RunStarted) and event.notes:
             is_own = any(each.path is not None for each in event.settings.strategies)
             # the shipped search space and scripts need not suit every size
             if is_own or event.settings.space_yaml != load_space_file(default_space_file()).text:
-                empty.extend(event.empty)
+                notes.extend(event.notes)
         if observe is not None:
             observe(event)
 
@@ -379,8 +379,8 @@ def _session(
         with naming_database(db), opened(db) as store, _observer(watch, progress) as given:
             tuned = work(registry.real_backends(), store, Interruption(), given)
     finally:
-        for why in () if progress else empty:  # which prints it
-            warnings.warn(why, stacklevel=4)  # at the call of the public function, which is checked before
+        for note in () if progress else notes:  # which prints it
+            warnings.warn(note, stacklevel=4)  # at the call of the public function, which is checked before
     if tuned.is_interrupted:
         raise KeyboardInterrupt(
             f"run {tuned.run.id} is stored; go on with: tuner tune --resume {tuned.run.id}{database_text(db)}"

@@ -164,19 +164,20 @@ def measure_gpu_roofline(dtype: str) -> Roofline:
 def plan(settings: RunSettings, machine: Machine) -> Plan:
     """Returns what a run may try. Raises UsageError for an empty feasible set, and an invalid space file."""
     from tuner.space.file.reading import first_rows, parse_space  # loads pydantic
-    from tuner.space.scripts.choice import require_exported_for, spaces  # loads pydantic
+    from tuner.space.scripts import choice  # loads pydantic
 
     space_file = parse_space(settings.space_yaml, settings.space_name)
     variables = variables_of(settings.problem, machine, settings.threads)
-    require_exported_for(settings.strategies, settings.problem, settings.target)
-    chosen = spaces(settings.strategies, space_file, settings.problem, machine.isa, variables)
+    choice.require_exported_for(settings.strategies, settings.problem, settings.target)
+    chosen = choice.spaces(settings.strategies, space_file, settings.problem, machine.isa, variables)
     listed = [point for entry in space_file.strategies for point in entry.first]
     feasible = FeasibleSet.of(chosen, (*listed, *(point.candidate for point in settings.first or ())))
 
     def seeds(resources: Mapping[Candidate, Resources]) -> tuple[int, ...]:
         return initial_configurations(feasible, settings.problem, machine, settings.threads, resources)
 
-    return Plan(feasible, first_rows(space_file, feasible), seeds)
+    notes = choice.appended_bufferization(settings.strategies) if settings.target.is_on_cpu else ()
+    return Plan(feasible, first_rows(space_file, feasible), seeds, notes)
 
 
 def bind(strategies: tuple[ChosenStrategy, ...], problem: Problem, threads: int, machine: Machine) -> Bind:

@@ -41,6 +41,7 @@ class Plan:
     first: tuple[int, ...] = ()  # rows to propose before all others
     # returns rows that a cost model prefers, to propose after ``first``; a replay, of the search, has none
     seeds: Seeds = lambda _resources: ()
+    notes: tuple[str, ...] = ()  # what a user should know of the scripts: one sentence each
 
 
 def ignore_report(_who: str) -> None:

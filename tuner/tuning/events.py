@@ -22,7 +22,7 @@ class RunStarted:
     cartesian: int  # combinations of knob values
     feasible: int
     proposed_before: int  # trials that earlier sessions of the run proposed
-    empty: tuple[str, ...] = ()  # for each strategy without a feasible configuration, why it has none
+    notes: tuple[str, ...] = ()  # why a strategy has no feasible configuration; what a script gets appended
 
 
 @dataclass(frozen=True)

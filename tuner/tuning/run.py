@@ -166,5 +166,5 @@ def observe_load(run: Run, source: MeasurementBackend, backends: Backends, obser
 
 def _observe_start(run: Run, plan: Plan, proposed_before: int, observe: Observer) -> None:
     feasible = plan.feasible
-    sizes = (feasible.cartesian, feasible.rows, proposed_before, feasible.empty())
+    sizes = (feasible.cartesian, feasible.rows, proposed_before, (*feasible.empty(), *plan.notes))
     observe(RunStarted(run.id, run.settings, run.machine, *sizes))

@@ -135,8 +135,8 @@ def event_line(event: Event, settings: RunSettings | None = None) -> str:
             first = initial_configurations_text(event.settings.first or ())
             if event.proposed_before:
                 first = f"going on after {event.proposed_before} trials"
-            empty = "".join(f"\nnote: {why}" for why in event.empty)
-            return f"{text}; {first}{empty}" if first else f"{text}{empty}"
+            notes = "".join(f"\nnote: {note}" for note in event.notes)
+            return f"{text}; {first}{notes}" if first else f"{text}{notes}"
         case MachineBusy():
             return _busy_line(event)
         case BaselineMeasured(baseline, trust):

@@ -26,6 +26,7 @@ if TYPE_CHECKING:
 
 
 MAIN = "__transform_main"  # the sequence that the interpreter runs
+COMMENT = re.compile("//.*")
 PLAIN_SUFFIX = ".mlir"  # a script whose knobs are transform.tune ops
 
 
@@ -78,8 +79,8 @@ def spaces(
 def require_exported_for(chosen: tuple[ChosenStrategy, ...], problem: Problem, target: TargetName) -> None:
     """Raises UsageError for a script that was exported for another problem or another kind of target.
 
-    Its guard would refuse the payload of each trial. Alignment and caches are conditions of a measurement, not of
-    the script; a script without the line of its export is not refused.
+    Its guard would refuse the payload of each trial. Alignment and caches are conditions of a measurement,
+    not of the script; a script without the line of its export is not refused.
     """
     for one in filter(_is_plain, chosen):
         text = load_strategy(one.name, one.path).text
@@ -93,6 +94,16 @@ def require_exported_for(chosen: tuple[ChosenStrategy, ...], problem: Problem, t
                 f"the run is for {problem.key} on {target.kind}",
                 "tuner tune without --strategy searches all strategies for it",
             )
+
+
+def appended_bufferization(chosen: tuple[ChosenStrategy, ...]) -> tuple[str, ...]:
+    """Returns a note for each script that does not bufferize: upstream's pass then makes the buffers."""
+    plain = [load_strategy(one.name, one.path) for one in chosen if _is_plain(one)]
+    return tuple(
+        f"{script.path.name} leaves tensors: upstream's one-shot-bufferize is appended to it"
+        for script in plain
+        if "bufferiz" not in COMMENT.sub("", script.text)
+    )
 
 
 def _of_name(given: str, space_file: SpaceFile) -> ChosenStrategy:
