@@ -47,21 +47,21 @@ def transform_module(schedules: tuple[EntrySchedule, ...]) -> str:
     names = [schedule.name for schedule in schedules]
     entry = f"""  transform.named_sequence @__transform_main(%root: {ANY} {{transform.consumed}}) {{
     transform.include @{MARK_SEQUENCE} failures(propagate) (%root) : ({ANY}) -> ()
-{"".join(map(_outlined, names))}\
-{"".join(_applied("tensors", "%root", name) for name in names)}\
+{"".join(map(_outline_marked, names))}\
+{"".join(_include_half("tensors", "%root", name) for name in names)}\
     transform.structured.eliminate_empty_tensors %root : {ANY}
     %buffers = transform.bufferization.one_shot_bufferize layout{{IdentityLayoutMap}} %root
       {{bufferize_function_boundaries = true, memcpy_op = "linalg.copy"}} : {ONE}
-{"".join(_applied("buffers", "%buffers", name) for name in names)}\
+{"".join(_include_half("buffers", "%buffers", name) for name in names)}\
     %whole = transform.apply_registered_pass "drop-equivalent-buffer-results" to %buffers : {ONE}
     transform.yield
   }}
 """
-    body = "".join([entry, _marking(schedules), _SHARED, SIMPLIFY, *map(_sequences, schedules)])
+    body = "".join([entry, _mark_sequence(schedules), _SHARED, SIMPLIFY, *map(_entry_sequences, schedules)])
     return f"{ALIASES}\nmodule attributes {{transform.with_named_sequence}} {{\n{body}}}\n"
 
 
-def _marking(schedules: tuple[EntrySchedule, ...]) -> str:
+def _mark_sequence(schedules: tuple[EntrySchedule, ...]) -> str:
     pairs = [(contraction, schedule.name) for schedule in schedules for contraction in schedule.contractions]
     # Exact batches come first: the first matcher that matches an op wins.
     pairs.sort(key=lambda pair: (pair[0].operation, pair[0].layout, pair[0].batch is None))
@@ -70,16 +70,16 @@ def _marking(schedules: tuple[EntrySchedule, ...]) -> str:
         for key, group in groupby(pairs, key=lambda pair: (pair[0].operation, pair[0].layout))
     ]
     return f"""  transform.named_sequence @{MARK_SEQUENCE}(%root: {ANY} {{transform.readonly}}) {{
-{"".join(map(_named, LINALG))}\
-{"".join(_dispatched(number, *key) for number, (key, _) in enumerate(groups))}\
+{"".join(map(_specialize_generics, LINALG))}\
+{"".join(_include_dispatch(number, *key) for number, (key, _) in enumerate(groups))}\
     transform.yield
   }}
-{"".join(_dispatch(number, group) for number, (_, group) in enumerate(groups))}\
+{"".join(_dispatch_sequence(number, group) for number, (_, group) in enumerate(groups))}\
 {_GENERIC}\
 {"".join(matcher(_matcher_name(name, one), one) for one, name in pairs)}"""
 
 
-def _named(operation: str) -> str:
+def _specialize_generics(operation: str) -> str:
     """Names linalg.generic contractions of layout nn; of others MLIR 22 loses the maps: a wrong result."""
     generics, found = f"%generics_{operation}", f"%contractions_{operation}"
     maps = maps_attribute(operation, "nn")
@@ -97,7 +97,7 @@ def _named(operation: str) -> str:
 """
 
 
-def _dispatched(number: int, operation: str, layout: str) -> str:
+def _include_dispatch(number: int, operation: str, layout: str) -> str:
     found = f"%ops{number}"
     return f"""    {found} = transform.structured.match ops{{["{LINALG[operation]}"]}}
       attributes{{{maps_attribute(operation, layout)}}} in %root : {ONE}
@@ -112,7 +112,7 @@ def _dispatched(number: int, operation: str, layout: str) -> str:
 """
 
 
-def _dispatch(number: int, pairs: Iterable[tuple[MatchedContraction, str]]) -> str:
+def _dispatch_sequence(number: int, pairs: Iterable[tuple[MatchedContraction, str]]) -> str:
     listed = ",\n      ".join(f"@{_matcher_name(name, one)} -> @mark_{name}" for one, name in pairs)
     return f"""  transform.named_sequence @tuner_dispatch{number}(%op: {ANY} {{transform.consumed}}) {{
     %result = transform.get_result %op[0] : ({ANY}) -> !transform.any_value
@@ -127,7 +127,7 @@ def _matcher_name(name: str, contraction: MatchedContraction) -> str:
     return f"match_{name}{'_batch' if contraction.operation == BATCH_MATMUL else ''}"
 
 
-def _outlined(name: str) -> str:
+def _outline_marked(name: str) -> str:
     attribute = f"{PREFIX}{name}"
     ops = 'transform.structured.match ops{["linalg.matmul", "linalg.batch_matmul"]}'
     include = f"transform.include @tuner_whole failures(propagate) (%function, %call) : ({ANY}, {ANY}) -> ()"
@@ -157,7 +157,7 @@ def _outlined(name: str) -> str:
 {outline}"""
 
 
-def _applied(half: str, root: str, name: str) -> str:
+def _include_half(half: str, root: str, name: str) -> str:
     handle = f"%{half}_{name}"
     functions = f'transform.structured.match ops{{["func.func"]}} attributes{{{PREFIX}{name}}}'
     return f"""    {handle} = {functions} in {root} : {ONE}
@@ -168,7 +168,7 @@ def _applied(half: str, root: str, name: str) -> str:
 """
 
 
-def _sequences(schedule: EntrySchedule) -> str:
+def _entry_sequences(schedule: EntrySchedule) -> str:
     name, halves = schedule.name, schedule.halves
     return f"""  transform.named_sequence @mark_{name}(%op: {ANY} {{transform.readonly}}) {{
     transform.annotate %op "{PREFIX}{name}" : {ANY}

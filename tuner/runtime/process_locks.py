@@ -30,29 +30,31 @@ def free_in_forks(lock: Any) -> Any:
 
 def between_forks() -> Any:
     """Returns a lock to hold around what a fork would let hang, ``np.matmul``, SQLite, LLVM: forks wait."""
-    entered = _own.entered
-    if _taken and not entered._is_owned():  # noqa: SLF001 - as threading.Condition asks
+    lock = _of_thread.lock
+    if _held_by_fork and not lock._is_owned():  # noqa: SLF001 - as threading.Condition asks
         with _entering:
             pass
-    return entered
+    return lock
 
 
-class _Own(threading.local):
+class _LockOfThread(threading.local):
     """What a thread holds while it may not be forked."""
 
     def __init__(self) -> None:
-        self.entered: Any = threading.RLock()
+        self.lock: Any = threading.RLock()
         with _entering:
-            _entered.add(self.entered)
+            _locks_between_forks.add(self.lock)
 
 
 def _begin_fork() -> None:
     end_s = time.monotonic() + WAIT_LIMIT_S
     _entering.acquire()
     taken: list[Any] = []
-    _taken.append(taken)
-    # none is entered again: ``between_forks`` waits
-    taken += [each for each in list(_entered) if each.acquire(timeout=max(end_s - time.monotonic(), 0))]
+    _held_by_fork.append(taken)
+    # none is taken again: ``between_forks`` waits
+    taken += [
+        each for each in list(_locks_between_forks) if each.acquire(timeout=max(end_s - time.monotonic(), 0))
+    ]
     while _is_importing() and time.monotonic() < end_s:
         time.sleep(POLL_S)
 
@@ -70,12 +72,12 @@ def _is_importing() -> bool:
 
 def _end_fork() -> None:
     """Is called in both processes: the thread that has forked is the owner in the new one, too."""
-    for each in _taken.pop():
+    for each in _held_by_fork.pop():
         each.release()
     _entering.release()
 
 
-def _renew() -> None:
+def _free_locks() -> None:
     for lock in list(LOCKS):
         lock._at_fork_reinit()  # noqa: SLF001 - as threading itself renews its locks
 
@@ -85,10 +87,10 @@ WAIT_LIMIT_S = 30.0  # of a fork: longer than what is between forks takes; then 
 POLL_S = 0.001
 # process-wide on purpose: what os.fork() copies is all of the process
 LOCKS: "weakref.WeakSet[Any]" = weakref.WeakSet()
-_entered: "weakref.WeakSet[Any]" = weakref.WeakSet()  # by threads, each its own
+_locks_between_forks: "weakref.WeakSet[Any]" = weakref.WeakSet()  # by threads, each its own
 _entering = threading.RLock()
-_taken: list[list[Any]] = []  # by the thread that forks
-_own = _Own()
-os.register_at_fork(after_in_child=_renew)
+_held_by_fork: list[list[Any]] = []  # by the thread that forks
+_of_thread = _LockOfThread()
+os.register_at_fork(after_in_child=_free_locks)
 # The last hook runs first: that of logging takes a lock that the other threads may need to go on.
 os.register_at_fork(before=_begin_fork, after_in_parent=_end_fork, after_in_child=_end_fork)
