@@ -3,6 +3,7 @@
 import json
 import re
 import shutil
+from collections.abc import Collection
 from dataclasses import dataclass
 from pathlib import Path
 from typing import Any
@@ -35,21 +36,46 @@ class Tuner:
     backends: Backends
     url: str = ""  # of a server's database, instead of the file
 
-    def __call__(self, *options: str, stdin: str = "") -> Done:
+    def __call__(self, command: str, *options: str, stdin: str = "") -> Done:
+        """Runs a command; its first words may be one text: ``tuner("db merge", file)``."""
+        words = (*command.split(" "), *options)
         environment = {"TUNER_DB": self.url}  # "": the user's own database, which may be missing
         with pytest.MonkeyPatch.context() as patch:
             patch.setattr(database_name, "default_file", lambda: self.database)
-            done = CliRunner().invoke(main, options, obj=self.backends, env=environment, input=stdin)
+            done = CliRunner().invoke(main, words, obj=self.backends, env=environment, input=stdin)
         if done.exception is not None and not isinstance(done.exception, SystemExit):
             raise done.exception
         return Done(done.exit_code, done.stdout, done.stderr)
 
-    def refused(self, *options: str, stdin: str = "") -> str:
+    def done(self, command: str, *options: str, stdin: str = "") -> Done:
+        """Returns what a command that must succeed prints."""
+        done = self(command, *options, stdin=stdin)
+        assert done.code == 0, done.err
+        return done
+
+    def failed(self, command: str, *options: str, stdin: str = "") -> Done:
+        """Returns what a command that must end with 1 prints."""
+        done = self(command, *options, stdin=stdin)
+        assert done.code == 1, done.err
+        return done
+
+    def refused(self, command: str, *options: str, stdin: str = "") -> str:
         """Returns what a command that must be refused prints: an error, at most one hint; exit code 2."""
-        done = self(*options, stdin=stdin)
+        done = self(command, *options, stdin=stdin)
         assert (done.code, done.out) == (2, ""), done.err
         assert re.fullmatch(r"error: .+\n(hint: .+\n)?", done.err), done.err
         return done.err
+
+
+def require(text: Collection[str], *phrases: str, without: str | None = None) -> None:
+    """Asserts that a text holds each phrase, or a list of lines each line, and not the one of ``without``."""
+    assert [phrase for phrase in phrases if phrase not in text] == [], text
+    assert without is None or without not in text
+
+
+def require_fields(document: dict[str, Any], **fields: Any) -> None:
+    """Asserts that a document has these fields with these values; it may have others."""
+    assert {name: document[name] for name in fields} == fields
 
 
 def counts(**given: int) -> dict[str, int]:
@@ -66,8 +92,7 @@ def tuner(tmp_path: Path) -> Tuner:
 @pytest.fixture(scope="session")
 def tuned_database(tmp_path_factory: pytest.TempPathFactory) -> Path:
     tuner = Tuner(tmp_path_factory.mktemp("tuned") / "results.db", fakes.backends())
-    done = tuner("tune", "matmul", "8x8x8", "--sampler", "exhaustive", "--trials", "20")
-    assert done.code == 0, done.err
+    tuner.done("tune matmul 8x8x8 --sampler exhaustive --trials 20")
     return tuner.database
 
 

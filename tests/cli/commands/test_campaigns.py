@@ -1,11 +1,11 @@
-import json
 from pathlib import Path
 
 import numpy as np
 import pytest
 
-from tests.cli.conftest import Tuner
+from tests.cli.conftest import Tuner, require, require_fields
 from tests.cli.real import brief_remeasurement, real_candidates
+from tests.texts import text_beside
 from tests.tuning import fakes
 from tests.tuning.test_group_run import limits, members
 from tuner.analysis.dispatch import SAME_WEIGHTS, TUNED
@@ -36,74 +36,63 @@ def shapes(tmp_path: Path) -> str:
 
 
 def test_all_problems_of_a_file_are_tuned_under_one_budget(tuner: Tuner, shapes: str) -> None:
-    done = tuner("tune", "--shapes", shapes, "--trials", "11")
-    assert done.code == 0, done.err
-    assert "first, again" in done.out
-    assert "matmul 64x8x8 f64 nn none" in done.out
-    assert "campaign  1: 2 problems, 11 trials in" in done.out
-    assert "for 5 calls, each problem as often as it occurs" in done.out
-    assert "tuner history --run 1" in done.out
-    assert "campaign 1: 2 problems, fake, 1 thread on fake" in done.err
-    assert "final re-measurement: timing the best 4 again" in done.err
-    assert {trial["run"] for trial in tuner("history", "--run", "1", "--json").json} == {1}
-    exported = tuner("export", "matmul", "8x8x8", "--format", "json")
-    assert exported.code == 0, exported.err
+    done = tuner.done("tune --shapes", shapes, "--trials", "11")
+    require(done.out, "first, again", "matmul 64x8x8 f64 nn none", "campaign  1: 2 problems, 11 trials in")
+    require(done.out, "for 5 calls, each problem as often as it occurs", "tuner history --run 1")
+    phrase = "final re-measurement: timing the best 4 again"
+    require(done.err, "campaign 1: 2 problems, fake, 1 thread on fake", phrase)
+    assert {trial["run"] for trial in tuner("history --run 1 --json").json} == {1}
+    tuner.done("export matmul 8x8x8 --format json")
 
 
 def test_json_has_the_document_of_each_run(tuner: Tuner, shapes: str) -> None:
-    done = tuner("tune", "--shapes", shapes, "--trials", "11", "--json", "--seed", "3")
-    assert done.code == 0, done.err
-    assert (done.json["group"], done.json["status"], done.json["trials"]) == (1, "done", 11)
-    assert done.json["source"] == "shapes.yaml"
-    first, second = done.json["problems"]
-    assert (first["run"], first["name"], first["count"]) == (1, "first, again", 4)
-    assert (second["run"], second["name"], second["count"]) == (2, "", 1)
+    document = tuner.done("tune --shapes", shapes, "--trials", "11", "--json", "--seed", "3").json
+    require_fields(document, group=1, status="done", trials=11, source="shapes.yaml")
+    first, second = document["problems"]
+    require_fields(first, run=1, name="first, again", count=4)
+    require_fields(second, run=2, name="", count=1)
     assert first["counts"]["proposed"] + second["counts"]["proposed"] == 11
     total_s = sum(each["count"] * each["best"]["median_s"] for each in (first, second))
-    assert done.json["total_s"] == pytest.approx(total_s)
+    assert document["total_s"] == pytest.approx(total_s)
 
 
 def test_by_default_a_problem_has_eight_trials_and_failed_ones_are_named(tuner: Tuner, shapes: str) -> None:
-    assert tuner("tune", "--shapes", shapes, "--json").json["trials"] == 16
+    assert tuner("tune --shapes", shapes, "--json").json["trials"] == 16
     tuner.backends = fakes.backends(bind=lambda *_: fakes.failing_bind)
-    done = tuner("tune", "--shapes", shapes, "--trials", "4", "--fresh")
-    assert done.code == 1
-    assert "no candidate worked" in done.out
-    assert "total     unknown: a problem has no time" in done.out
+    done = tuner.failed("tune --shapes", shapes, "--trials", "4", "--fresh")
+    require(done.out, "no candidate worked", "total     unknown: a problem has no time")
 
 
 @pytest.mark.slow
 def test_a_campaign_is_resumed_by_its_number(tuner: Tuner, shapes: str) -> None:
-    tuner("tune", "--shapes", shapes, "--trials", "11")
-    again = tuner("tune", "--resume", "campaign:1", "--json")
+    tuner("tune --shapes", shapes, "--trials", "11")
+    again = tuner("tune --resume campaign:1 --json")
     assert (again.code, again.json["trials"]) == (0, 11)
-    longer = tuner("tune", "--resume", "campaign:1", "--trials", "14", "--json")
+    longer = tuner("tune --resume campaign:1 --trials 14 --json")
     assert (longer.code, longer.json["trials"]) == (0, 14)
+
+
+NOT_ON = "--shapes cannot be combined with --on: a campaign is measured on one class of machine"
 
 
 @pytest.mark.parametrize(
     ("options", "message"),
     [
-        (("matmul",), "--shapes cannot be combined with matmul: the file has the problems"),
-        (("--dtype", "f64"), "combined with --dtype: each problem of the file has its own"),
-        (("--no-warm-start",), "--shapes cannot be combined with --no-warm-start"),
-        (("--entry", "f"), "--shapes cannot be combined with --entry"),
-        (("--resume", "1"), "--resume cannot be combined with --shapes"),
-        (("--retime",), "--shapes cannot be combined with --retime"),
-        (("--trials", "0"), "trials: found 0, allowed 1 or more"),
-        (("--fleet",), "drivers and nodes meet on a server"),
-        (
-            ("--fleet", "--on", "a,b", "--db", "postgresql://x/y"),
-            "--shapes cannot be combined with --on: a campaign is measured on one class of machine",
-        ),
+        ("matmul", "--shapes cannot be combined with matmul: the file has the problems"),
+        ("--dtype f64", "combined with --dtype: each problem of the file has its own"),
+        ("--no-warm-start", "--shapes cannot be combined with --no-warm-start"),
+        ("--entry f", "--shapes cannot be combined with --entry"),
+        ("--resume 1", "--resume cannot be combined with --shapes"),
+        ("--retime", "--shapes cannot be combined with --retime"),
+        ("--trials 0", "trials: found 0, allowed 1 or more"),
+        ("--fleet", "drivers and nodes meet on a server"),
+        ("--fleet --on a,b --db postgresql://x/y", NOT_ON),
     ],
 )
-def test_options_of_one_problem_are_refused(
-    tuner: Tuner, shapes: str, options: tuple[str, ...], message: str
-) -> None:
+def test_options_of_one_problem_are_refused(tuner: Tuner, shapes: str, options: str, message: str) -> None:
     if "--fleet" in options:
         pytest.importorskip("procrastinate", reason="--fleet needs the extra fleet")
-    assert message in tuner.refused("tune", *options, "--shapes", shapes)
+    assert message in tuner.refused(f"tune {options} --shapes", shapes)
 
 
 def test_a_mistake_in_the_file_an_unknown_campaign_and_options_of_a_resumed_one_are_refused(
@@ -111,33 +100,24 @@ def test_a_mistake_in_the_file_an_unknown_campaign_and_options_of_a_resumed_one_
 ) -> None:
     path = tmp_path / "shapes.csv"
     path.write_text("shape,count\n8x8x8,2\n8x8,1\n")
-    message = tuner.refused("tune", "--shapes", str(path))
-    assert "shapes.csv: line 3: shape: found '8x8', allowed MxNxK" in message
-    tuner("tune", "--shapes", shapes, "--trials", "4")
-    assert "campaign: found 7, allowed 1 to 1" in tuner.refused("tune", "--resume", "campaign:7")
-    refused = tuner.refused("tune", "--resume", "campaign:1", "--seed", "4")
-    assert "--resume cannot be combined with --seed" in refused
-    assert tuner("tune", "--resume", "campaign:x").code == 2
+    line = "shapes.csv: line 3: shape: found '8x8', allowed MxNxK"
+    assert line in tuner.refused("tune --shapes", str(path))
+    tuner("tune --shapes", shapes, "--trials", "4")
+    for campaign, message in (
+        ("campaign:7", "campaign: found 7, allowed 1 to 1"),
+        ("campaign:1 --seed 4", "--resume cannot be combined with --seed"),
+    ):
+        assert message in tuner.refused(f"tune --resume {campaign}")
+    assert tuner("tune --resume campaign:x").code == 2
 
 
 @pytest.mark.slow
 def test_the_contractions_of_a_model_are_tuned(tuner: Tuner, tmp_path: Path) -> None:
     path = tmp_path / "model.mlir"
-    path.write_text(
-        """func.func @layer(%a: tensor<8x16xf32>, %b: tensor<16x4xf32>, %c: tensor<8x4xf32>,
-            %d: tensor<?x4xf32>, %e: tensor<?x16xf32>) -> (tensor<8x4xf32>, tensor<?x4xf32>) {
-          %0 = linalg.matmul ins(%a, %b : tensor<8x16xf32>, tensor<16x4xf32>)
-            outs(%c : tensor<8x4xf32>) -> tensor<8x4xf32>
-          %1 = linalg.matmul ins(%e, %b : tensor<?x16xf32>, tensor<16x4xf32>)
-            outs(%d : tensor<?x4xf32>) -> tensor<?x4xf32>
-          return %0, %1 : tensor<8x4xf32>, tensor<?x4xf32>
-        }"""
-    )
-    done = tuner("tune", "--shapes", str(path), "--trials", "3", "--json")
-    assert done.code == 0, done.err
-    assert [(each["name"], each["problem"]["shape"]) for each in done.json["problems"]] == [
-        ("layer", [8, 4, 16])
-    ]
+    path.write_text(text_beside(__file__, "MODEL"))
+    done = tuner.done("tune --shapes", str(path), "--trials", "3", "--json")
+    found = [(each["name"], each["problem"]["shape"]) for each in done.json["problems"]]
+    assert found == [("layer", [8, 4, 16])]
     assert "note: left out: layer: its sizes are not static" in done.err
 
 
@@ -161,56 +141,50 @@ def times(finished: Tuner) -> int:
 @pytest.mark.slow
 def test_what_the_chosen_lack_is_measured_and_stored_as_trials_of_the_runs(finished: Tuner) -> None:
     before = times(finished)
-    document = json.loads(finished("portfolio", "1", "--configs", "2", "--json").out)
-    assert len(document["configurations"]) == 2
-    assert document["predicted"] == 0
+    document = finished("portfolio 1 --configs 2 --json").json
+    assert (len(document["configurations"]), document["predicted"]) == (2, 0)
     assert sum(each["problems"] for each in document["configurations"]) == 3
     assert all(0 < each["efficiency"] <= 1 for each in document["problems"])
     assert document["in_sample"]["worst"] <= document["in_sample"]["geomean"]
     assert document["held_out"]["geomean"] <= 1
     assert times(finished) > before
-    assert len(json.loads(finished("history", "--json").out)) >= 5 + times(finished) - before
-
-    again = finished("portfolio", "1", "--configs", "2", "--json")  # nothing is missing any more
+    assert len(finished("history --json").json) >= 5 + times(finished) - before
+    again = finished("portfolio 1 --configs 2 --json")  # nothing is missing any more
     assert "measuring" not in again.err
-    assert json.loads(again.out)["configurations"] == document["configurations"]
+    assert again.json["configurations"] == document["configurations"]
 
 
 def test_the_printed_form_names_configurations_problems_and_both_figures(finished: Tuner) -> None:
-    shown = finished("portfolio", "1", "--configs", "2")
+    shown = finished("portfolio 1 --configs 2")
     assert "measuring" in shown.err
-    assert "campaign 1: 2 configurations" in shown.out
-    assert "matmul 8x8x8" in shown.out
-    assert "layer 0" in shown.out
-    assert "in sample:  geometric mean" in shown.out
-    assert "held out:   geometric mean" in shown.out
+    require(shown.out, "campaign 1: 2 configurations", "matmul 8x8x8", "layer 0")
+    require(shown.out, "in sample:  geometric mean", "held out:   geometric mean")
 
 
 @pytest.mark.drawn(2)
 @pytest.mark.parametrize(
     ("arguments", "message"),
     [
-        (("portfolio", "1", "--configs", "500"), "configs: found 500, allowed 1.."),
-        (("portfolio", "1", "--configs", "0"), "configs: found 0, allowed 1.."),
-        (("portfolio", "7", "--configs", "2"), "campaign: found 7"),
-        (("portfolio", "x", "--configs", "2"), "'x' is not a valid integer"),
-        (("portfolio", "1"), "Missing option '--configs'"),
-        (("distill", "1", "--configs", "2"), "Missing option '-o'"),
+        ("portfolio 1 --configs 500", "configs: found 500, allowed 1.."),
+        ("portfolio 1 --configs 0", "configs: found 0, allowed 1.."),
+        ("portfolio 7 --configs 2", "campaign: found 7"),
+        ("portfolio x --configs 2", "'x' is not a valid integer"),
+        ("portfolio 1", "Missing option '--configs'"),
+        ("distill 1 --configs 2", "Missing option '-o'"),
     ],
 )
-def test_wrong_arguments_are_refused(finished: Tuner, arguments: tuple[str, ...], message: str) -> None:
-    found = finished(*arguments)
-    assert found.code == 2
-    assert message in found.err
-    assert found.out == ""
+def test_wrong_arguments_are_refused(finished: Tuner, arguments: str, message: str) -> None:
+    done = finished(arguments)
+    assert (done.code, done.out) == (2, "")
+    assert message in done.err
 
 
 def test_a_campaign_that_is_not_finished_is_refused(finished: Tuner) -> None:
     with Store.open(str(finished.database)) as store:
         store.set_campaign_status(1, "interrupted")
-    found = finished("portfolio", "1", "--configs", "2")
-    assert found.code == 2
-    assert "campaign 1: is interrupted" in found.err
+    done = finished("portfolio 1 --configs 2")
+    assert done.code == 2
+    assert "campaign 1: is interrupted" in done.err
 
 
 def real_campaign(store: Store, backends: Backends, problems: tuple[Problem, ...], trials: int) -> None:
@@ -227,8 +201,7 @@ def test_a_rule_file_of_a_real_campaign_serves_products(tmp_path: Path) -> None:
     with brief_remeasurement():
         with Store.open(str(finished.database)) as store:
             real_campaign(store, backends, (Matmul(4, 48, 32), Matmul(16, 48, 32)), trials=4)
-        done = finished("distill", "1", "--configs", "2", "--stock", "-o", str(rule))
-    assert done.code == 0, done.err
+        done = finished.done("distill 1 --configs 2 --stock -o", str(rule))
     assert "mm.rule.yaml: 2 configurations, 2 problems" in " ".join(done.out.split())
     matmul = DispatchedMatmul(real_backends, lambda: tmp_path / "first-use")
     rng = np.random.default_rng(0)

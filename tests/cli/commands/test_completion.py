@@ -95,26 +95,24 @@ def test_what_is_offered_says_what_it_is_and_moves_no_terminal(
     assert offered("show 20")[0].help == "run 1: a\\x1b[2J b, measured"
 
 
+def ran(command: list[str], **variables: str) -> "subprocess.CompletedProcess[str]":
+    environment = os.environ | variables
+    return subprocess.run(command, env=environment, capture_output=True, text=True, check=True)
+
+
 def test_trials_are_offered_without_the_libraries_of_the_database(tuned_database: Path) -> None:
     code = (
         "import os, sys\nfrom tuner.cli import main\ntry:\n    main()\nexcept SystemExit:\n"
         "    print(sorted({'sqlalchemy', 'numpy', 'pydantic'} & sys.modules.keys()), file=sys.stderr)"
     )
     variables = {"_TUNER_COMPLETE": "bash_complete", "COMP_WORDS": "tuner show ", "COMP_CWORD": "2"}
-    done = subprocess.run(
-        [sys.executable, "-c", code],
-        env=os.environ | variables | {"TUNER_DB": str(tuned_database)},
-        capture_output=True,
-        text=True,
-        check=True,
-    )
+    done = ran([sys.executable, "-c", code], TUNER_DB=str(tuned_database), **variables)
     assert (done.stdout.split()[0], done.stderr) == ("plain,20", "[]\n")
 
 
 @pytest.mark.parametrize("shell", ["bash", "zsh", "fish"])
 def test_a_script_asks_the_command_by_its_variable(tuner: Tuner, shell: str) -> None:
-    done = tuner("completion", shell)
-    assert done.code == 0
+    done = tuner.done("completion", shell)
     assert f"_TUNER_COMPLETE={shell}_complete" in done.out
     document = tuner("completion", shell, "--json").json
     assert document["script"] == done.out
@@ -128,7 +126,7 @@ def test_a_script_asks_the_command_by_its_variable(tuner: Tuner, shell: str) -> 
     [("explai", ["explain"]), ("export --trial 2", ["20", "2"]), ("tune --sampler en", ["ensemble"])],
 )
 def test_bash_completes_with_the_script(tuned: Tuner, options: str, offers: list[str]) -> None:
-    script = tuned("completion", "bash").out
+    script = tuned("completion bash").out
     asking = (
         f"{script}\nCOMP_WORDS=(tuner {options}); COMP_CWORD={len(options.split())}\n"
         '_tuner_completion "$TUNER_COMMAND"\n'
@@ -137,11 +135,5 @@ def test_bash_completes_with_the_script(tuned: Tuner, options: str, offers: list
     wrapper = shutil.which("tuner", path=Path(sys.executable).parent)
     if wrapper is None:
         pytest.skip("the command is not installed beside the interpreter")
-    done = subprocess.run(
-        ["bash", "-c", asking],
-        env={**os.environ, "TUNER_COMMAND": wrapper, "TUNER_DB": str(tuned.database)},
-        capture_output=True,
-        text=True,
-        check=True,
-    )
+    done = ran(["bash", "-c", asking], TUNER_COMMAND=wrapper, TUNER_DB=str(tuned.database))
     assert done.stdout.split() == offers

@@ -6,7 +6,7 @@ from pathlib import Path
 
 import pytest
 
-from tests.cli.conftest import Tuner
+from tests.cli.conftest import Tuner, require, require_fields
 from tests.cli.real import brief_remeasurement, real_candidates
 
 pytestmark = [pytest.mark.mlir, pytest.mark.slow]
@@ -23,44 +23,41 @@ def real(tmp_path_factory: pytest.TempPathFactory) -> Tuner:
     text = EXAMPLE.read_text().replace("{min = 2, max = 16, divides = 16}", "[8, 24]")
     script.write_text(text.replace("[1, 2, 4]", "[2]"))
     tuner = Tuner(folder / "results.db", real_candidates())
-    phrase = ("--strategy", str(script), "--sampler", "exhaustive", "--trials", "20", "--workers", "1")
     with brief_remeasurement():
-        done = tuner("tune", "matmul", "128x128x128", *phrase)
-    assert done.code == 0, done.err
+        tuner.done(
+            "tune matmul 128x128x128 --sampler exhaustive --trials 20 --workers 1 --strategy", str(script)
+        )
     return tuner
 
 
 def test_every_feasible_choice_is_tried_and_timed_or_its_failing_op_reported(real: Tuner) -> None:
-    trials = real("history", "--json").json
+    trials = real("history --json").json
     assert len(trials) == 2 * (2 + 1)  # the constraint leaves 8 rows 16 or 32 columns, 24 rows 16
     for trial in trials:
-        assert trial["strategy"] == "own"
-        assert trial["status"] == ("measured" if trial["knobs"]["tile_m"] == 8 else "failed")
-    failed = real("history", "--status", "failed", "--json").json
-    assert {(trial["stage"], trial["reason"]) for trial in failed} == {
-        ("compile", "linalg.fill at payload:7:16: Attempted to vectorize, but failed")
-    }
+        status = "measured" if trial["knobs"]["tile_m"] == 8 else "failed"
+        require_fields(trial, strategy="own", status=status)
+    why = "linalg.fill at payload:7:16: Attempted to vectorize, but failed"
+    for trial in real("history --status failed --json").json:
+        require_fields(trial, stage="compile", reason=why)
 
 
 def test_its_choices_are_explained_and_its_asserts_reject_points_before_a_trial(real: Tuner) -> None:
-    done = real("explain", "matmul", "128x128x128", "matmul_knobs(tile_m=8)", "--strategy", str(EXAMPLE))
+    done = real("explain matmul 128x128x128 matmul_knobs(tile_m=8) --strategy", str(EXAMPLE))
     assert done.out.startswith("matmul_knobs(tile_m=8) is in ")
-    found = real("space", "matmul", "128x128x128", "--strategy", str(EXAMPLE), "--json").json
-    assert (found["cartesian"], found["feasible"]) == (72, 54)
-    assert found["rejected"] == {"(tile_m * tile_n) <= 384": 18}
+    found = real("space matmul 128x128x128 --strategy", str(EXAMPLE), "--json").json
+    require_fields(found, cartesian=72, feasible=54, rejected={"(tile_m * tile_n) <= 384": 18})
 
 
 def test_the_exported_script_is_one_candidate_and_applies_anywhere(real: Tuner, tmp_path: Path) -> None:
     path = tmp_path / "best.mlir"
-    assert real("export", "matmul", "128x128x128", "-o", str(path)).code == 0
+    assert real("export matmul 128x128x128 -o", str(path)).code == 0
     assert '<"tile_m"> = 8 : i64 from options' in path.read_text()
     assert "constrain_params" not in path.read_text()
-    applied = real("apply", str(path), str(tmp_path / "best.source.mlir"))
-    assert applied.code == 0, applied.err
+    applied = real.done("apply", str(path), str(tmp_path / "best.source.mlir"))
     assert "linalg.matmul" not in applied.out
     assert "vector.fma" in applied.out or "vector.outerproduct" in applied.out
-    found = real("space", "matmul", "128x128x128", "--strategy", str(path), "--json").json
-    assert (found["cartesian"], found["feasible"]) == (1, 1)
+    found = real("space matmul 128x128x128 --strategy", str(path), "--json").json
+    require_fields(found, cartesian=1, feasible=1)
     if MLIR_OPT is None:
         pytest.skip("mlir-opt-22 is not installed (Debian: mlir-22-tools)")
     preload = f"--transform-preload-library=transform-library-paths={path}"
@@ -76,15 +73,13 @@ def test_a_space_file_may_restrict_a_script_none_applies_with_open_knobs(real: T
         "strategies:\n  mine:\n    template: own.mlir\n    ops: [matmul]\n    dtypes: [f32]\n"
         "    knobs:\n      tile_n: [16, 32]\n    constraints:\n      - outer_loop == 0\n"
     )
-    found = real("space", "matmul", "128x128x128", "--space", str(tmp_path / "space.yaml"), "--json").json
+    found = real("space matmul 128x128x128 --space", str(tmp_path / "space.yaml"), "--json").json
     assert (found["cartesian"], found["feasible"]) == (4 * 2 * 3 * 2, (4 + 3) * 3)
     assert found["rejected"] == {"outer_loop == 0": 24, "(tile_m * tile_n) <= 384": 3}
     path = tmp_path / "payload.mlir"
     path.write_text("func.func @f() { return }")
-    done = real("apply", str(EXAMPLE), str(path))
-    assert done.code == 1
-    assert "transform.tune.knob at script:" in done.err
-    assert 'non-deterministic choice "tile_m"' in done.err
+    done = real.failed("apply", str(EXAMPLE), str(path))
+    require(done.err, "transform.tune.knob at script:", 'non-deterministic choice "tile_m"')
 
 
 @pytest.mark.parametrize(
@@ -100,20 +95,19 @@ def test_a_script_with_a_mistake_is_the_users_and_is_reported_in_one_line(
 ) -> None:
     path = tmp_path / "own.mlir"
     path.write_text(EXAMPLE.read_text().replace(old, new))
-    done = real("tune", "matmul", "64x64x64", "--strategy", str(path), "--trials", "1")
-    assert done.code == 2
+    done = real("tune matmul 64x64x64 --strategy", str(path), "--trials", "1")
+    assert (done.code, len(done.err.splitlines())) == (2, 1)
     assert message in done.err
-    assert len(done.err.splitlines()) == 1
 
 
 def test_a_misspelled_op_fails_each_trial_at_once_and_is_explained_with_its_line(tmp_path: Path) -> None:
     path = tmp_path / "own.mlir"
     tuner = Tuner(tmp_path / "results.db", real_candidates())
     path.write_text(EXAMPLE.read_text().replace('["linalg.matmul"]}', '["linalg.matmull"]}'))
-    assert tuner("tune", "matmul", "64x64x64", "--strategy", str(path), "--trials", "1").code == 1
-    (trial,) = tuner("history", "--json").json
+    assert tuner("tune matmul 64x64x64 --strategy", str(path), "--trials", "1").code == 1
+    (trial,) = tuner("history --json").json
     assert trial["stage"] == "compile"
-    explained = tuner("explain", "1").out
+    explained = tuner("explain 1").out
     assert "did you mean linalg.matmul?" in " ".join(explained.split())
-    assert "script    line 4, column 10: transform.structured.match\n" in explained
-    assert '%1 = transform.structured.match ops{["linalg.matmull"]} in %0' in explained
+    line = '%1 = transform.structured.match ops{["linalg.matmull"]} in %0'
+    require(explained, "script    line 4, column 10: transform.structured.match\n", line)

@@ -6,7 +6,7 @@ from pathlib import Path
 import pytest
 
 from benchmarks.fleet.verify_resume import arguments
-from tests.cli.conftest import Tuner
+from tests.cli.conftest import Tuner, require, require_fields
 from tests.fakes import children_of
 from tests.source_files import ROOT
 from tests.space.recorded import values
@@ -21,44 +21,38 @@ from tuner.targets.replay import ReplayEvaluator
 
 
 def test_info_and_upgrade_report_the_revision_and_what_a_database_holds(tuned: Tuner) -> None:
-    done = tuned("db", "info")
-    assert "1 run, 20 trials" in done.out
-    assert "matmul 8x8x8 f32 nn none" in done.out
-    document = tuned("db", "info", "--json").json
-    assert (document["runs"], document["trials"]) == (1, 20)
+    require(tuned("db info").out, "1 run, 20 trials", "matmul 8x8x8 f32 nn none")
+    document = tuned("db info --json").json
+    require_fields(document, runs=1, trials=20)
     assert document["url"].endswith("results.db")
     revision = document["revision"]
-    assert f"revision {revision}" in tuned("db", "upgrade").out
-    assert tuned("db", "upgrade", "--json").json["revision"] == revision
+    assert f"revision {revision}" in tuned("db upgrade").out
+    assert tuned("db upgrade --json").json["revision"] == revision
 
 
 def test_merge_adds_once_and_backup_writes_a_new_file_only(tuned: Tuner, tmp_path: Path) -> None:
     other = Tuner(tmp_path / "other.db", fakes.backends())
-    assert "added 1 run and 20 trials" in other("db", "merge", str(tuned.database)).out
-    assert other("db", "merge", str(tuned.database), "--json").json == {"runs": 0, "trials": 0}
-    assert len(other("history", "--json").json) == 20
+    assert "added 1 run and 20 trials" in other("db merge", str(tuned.database)).out
+    assert other("db merge", str(tuned.database), "--json").json == {"runs": 0, "trials": 0}
+    assert len(other("history --json").json) == 20
     file = tmp_path / "copy.db"
-    assert tuned("db", "backup", str(file)).out.startswith(f"wrote {file}, a copy of sqlite:///")
+    assert tuned("db backup", str(file)).out.startswith(f"wrote {file}, a copy of sqlite:///")
     assert len(Tuner(file, fakes.backends())("history", "--json").json) == 20
-    assert tuned("db", "backup", str(file)).code == 2
-    assert tuned("db", "backup", str(tmp_path / "second.db"), "--json").json["file"].endswith("second.db")
+    assert tuned("db backup", str(file)).code == 2
+    assert tuned("db backup", str(tmp_path / "second.db"), "--json").json["file"].endswith("second.db")
 
 
 def test_prune_leaves_later_runs_and_keeps_the_answer(tuned: Tuner) -> None:
-    done = tuned("db", "prune", "--before", "2001-01-01")
-    assert done.out == "deleted 0 trials, 0 scripts and 0 programs\n"
-    before = tuned("history", "--best", "--json").json
-    done = tuned("db", "prune")
-    assert done.code == 0
-    assert done.out.startswith("deleted 12 trials, ")
-    assert tuned("history", "--best", "--json").json == before
-    assert tuned("show", "run:1", "--json").json["best"] is not None
-    assert tuned("db", "prune", "--json").json == {"trials": 0, "scripts": 0, "programs": 0}
+    said = tuned("db prune --before 2001-01-01").out
+    assert said == "deleted 0 trials, 0 scripts and 0 programs\n"
+    before = tuned("history --best --json").json
+    assert tuned.done("db prune").out.startswith("deleted 12 trials, ")
+    assert tuned("history --best --json").json == before
+    assert tuned("show run:1 --json").json["best"] is not None
+    assert tuned("db prune --json").json == {"trials": 0, "scripts": 0, "programs": 0}
 
 
-# Real processes, really killed.
-
-# As the pages and the help have them: tests/docs/test_examples.py compares.
+# Real processes, really killed. As the pages and the help have them: tests/docs/test_examples.py compares.
 IN_HELP = ("verify-resume", "--runs", "1", "--sampler", "tpe", "--trials", "25")
 ON_FLEET = ("verify-resume", "--fleet", "--runs", "1")
 PRINTED = (IN_HELP, ON_FLEET)
@@ -67,8 +61,7 @@ PRINTED = (IN_HELP, ON_FLEET)
 @pytest.mark.slow
 def test_a_run_killed_by_the_kernel_resumes_exactly(tuner: Tuner) -> None:
     """The example of the help, as printed: kill -9 at random moments, then resumed to its end."""
-    done = tuner(*IN_HELP)
-    assert done.code == 0, done.err
+    done = tuner.done(*IN_HELP)
     assert re.search(r"^runs         1, killed [1-3] times? by SIGKILL in ", done.out, re.MULTILINE)
     assert "trials       25, each compared with that of a run nobody killed\n" in done.out
     assert done.out.endswith("differences  0\n")
@@ -87,29 +80,24 @@ def test_a_recording_of_ones_own_can_be_used(
 
     monkeypatch.setattr(database, "check_resume", check)
     file = values.write_recording(tmp_path)
-    done = tuner("verify-resume", "--file", str(file), "--runs", "2", "--sampler", sampler, "--trials", "5")
-    assert done.code == 0, done.err
-    assert "differences  0" in done.out
-    assert "killed 4 times" in done.out
+    done = tuner.done("verify-resume --file", str(file), "--runs", "2", "--sampler", sampler, "--trials", "5")
+    require(done.out, "differences  0", "killed 4 times")
     assert [(each, count) for _, each, count in seen] == [(file, 5)] * 2
 
 
 def test_any_difference_exits_with_1_ctrl_c_is_none(tuner: Tuner, monkeypatch: pytest.MonkeyPatch) -> None:
     found = differences((trial(0, measurement(1.0)),), (trial(0, measurement(2.0)),))
-    check = ResumeCheck("tpe", 1, 1, found)
-    monkeypatch.setattr(database, "check_resume", lambda *_text: check)
-    done = tuner("verify-resume", "--runs", "1", "--sampler", "tpe", "--trials", "2")
-    assert done.code == 1
-    assert "differences  1" in done.out
-    assert "trial 0: outcome: " in done.out
-    as_json = tuner("verify-resume", "--runs", "1", "--sampler", "tpe", "--trials", "2", "--json")
+    monkeypatch.setattr(database, "check_resume", lambda *_text: ResumeCheck("tpe", 1, 1, found))
+    done = tuner.failed("verify-resume --runs 1 --sampler tpe --trials 2")
+    require(done.out, "differences  1", "trial 0: outcome: ")
+    as_json = tuner("verify-resume --runs 1 --sampler tpe --trials 2 --json")
     assert (as_json.code, as_json.json["differences"], len(as_json.json["found"])) == (1, 1, 1)
 
     def interrupted(*_text: object) -> None:
         raise KeyboardInterrupt
 
     monkeypatch.setattr(ReplayEvaluator, "measure", interrupted)
-    done = tuner("verify-resume", "--runs", "1", "--sampler", "random", "--trials", "3")
+    done = tuner("verify-resume --runs 1 --sampler random --trials 3")
     assert (done.code, done.out) == (130, "")
 
 
@@ -153,6 +141,6 @@ def test_ctrl_c_leaves_no_child_behind(tuner: Tuner, monkeypatch: pytest.MonkeyP
         raise KeyboardInterrupt
 
     monkeypatch.setattr(database, "_proposed", interrupted)
-    assert tuner("verify-resume", "--runs", "1", "--sampler", "random", "--trials", "30").code == 130
+    assert tuner("verify-resume --runs 1 --sampler random --trials 30").code == 130
     assert len(seen[0]) == 1
     assert set(children_of(os.getpid())) == before

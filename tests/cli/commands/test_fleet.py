@@ -5,7 +5,7 @@ from pathlib import Path
 
 import pytest
 
-from tests.cli.conftest import Tuner
+from tests.cli.conftest import Tuner, require
 from tests.fleet.conftest import new_database
 from tests.fleet.values import COMPILER_BUILD, node, work
 from tuner.fleet import local_postgres, queues, tables
@@ -15,7 +15,7 @@ from tuner.results.database_name import database_text
 
 pytestmark = pytest.mark.postgres
 URL = "postgresql://tuner@db.example.org/tuner"
-FLEET = ("fleet", "status", "--db")
+FLEET = "fleet status --db"
 
 
 @pytest.fixture(scope="module")
@@ -25,68 +25,55 @@ def url(postgres_server: str) -> str:
 
 @pytest.mark.slow
 def test_a_fleet_is_set_up_and_reports_of_itself(tuner: Tuner, url: str) -> None:
-    refused = tuner(*FLEET, url)
-    assert refused.code == 2
-    assert "this database has no fleet\nhint: tuner fleet up" in refused.err
-    done = tuner("fleet", "up", "--lease", "20", "--db", url)
-    assert done.code == 0
-    assert "a node that says nothing for 20 s has lost its work" in done.out
-    start = "no node; start one with: tuner fleet worker --compile 4 --measure"
-    options = database_text(url)
-    assert tuner(*FLEET, url).out == f"{start}{options}\n\nno device\n\nno job\n"
+    assert "this database has no fleet\nhint: tuner fleet up" in tuner.refused(FLEET, url)
+    lost = "a node that says nothing for 20 s has lost its work"
+    assert lost in tuner.done("fleet up --lease 20 --db", url).out
+    start = f"no node; start one with: tuner fleet worker --compile 4 --measure{database_text(url)}"
+    assert tuner(FLEET, url).out == f"{start}\n\nno device\n\nno job\n"
     with session(url) as connection:
         tables.join(connection, node("a", compiler_build="tuner 1, fake 2.0"))
         queues.defer(connection, compile_queue(COMPILER_BUILD), work("0123456789"), 0, alone=False)
-    found = tuner(*FLEET, url).out
-    assert "a     works  fake    2 at once  here fake" in found
-    assert "compile  compiler A    0     1  run 01234567  no node compiles fake as tuner 1, fake 1.0" in found
-    assert "compiler A: tuner 1, fake 1.0\ncompiler B: tuner 1, fake 2.0\n" in found
-    document = tuner(*FLEET, url, "--json").json
+    found, builds = tuner(FLEET, url).out, "compiler A: tuner 1, fake 1.0\ncompiler B: tuner 1, fake 2.0\n"
+    waits = "compile  compiler A    0     1  run 01234567  no node compiles fake as tuner 1, fake 1.0"
+    require(found, "a     works  fake    2 at once  here fake", waits, builds)
+    document = tuner(FLEET, url, "--json").json
     assert (document["nodes"][0]["state"], document["queues"][0]["waits"]) == ("works", 1)
-    assert tuner("fleet", "drain", "a", "--db", url).out == "a ends after what it has\n"
-    assert "drains" in tuner(*FLEET, url).out
-    assert "node: found 'b', allowed a" in tuner("fleet", "drain", "b", "--db", url).err
+    assert tuner("fleet drain a --db", url).out == "a ends after what it has\n"
+    assert "drains" in tuner(FLEET, url).out
+    assert "node: found 'b', allowed a" in tuner("fleet drain b --db", url).err
 
 
 def test_a_wait_of_no_time_and_a_run_without_nodes_are_refused(tuner: Tuner, url: str) -> None:
-    assert "watch: found 0 s, allowed more than 0" in tuner(*FLEET, url, "--watch", "0").err
-    assert "rounds: found 0, allowed 1 or more" in tuner(*FLEET, url, "--check", "--rounds", "0").err
-    tuner("fleet", "up", "--db", url)
+    assert "watch: found 0 s, allowed more than 0" in tuner(FLEET, url, "--watch", "0").err
+    assert "rounds: found 0, allowed 1 or more" in tuner(FLEET, url, "--check", "--rounds", "0").err
+    tuner("fleet up --db", url)
     with session(url) as connection:
         connection.execute("DELETE FROM fleet_node")
-    assert "not available here: no node of the fleet measures for it" in tuner.refused(
-        "tune", "matmul", "8x8x8", "--target", "fake", "--fleet", "--db", url
-    )
-    assert tuner("runs", "--db", url).out.startswith("no history yet")
+    refused = tuner.refused("tune matmul 8x8x8 --target fake --fleet --db", url)
+    assert "not available here: no node of the fleet measures for it" in refused
+    assert tuner("runs --db", url).out.startswith("no history yet")
 
 
-@pytest.mark.parametrize(
-    "options",
-    [
-        ("fleet", "status"),
-        ("fleet", "up"),
-        ("fleet", "worker", "--measure"),
-        ("fleet", "drain", "a"),
-        ("tune", "matmul", "8x8x8", "--fleet"),
-    ],
-)
-def test_a_file_is_no_place_to_meet(tuner: Tuner, options: tuple[str, ...]) -> None:
-    done = tuner(*options)
-    assert (done.code, done.out) == (2, "")
-    assert "allowed postgresql://USER@HOST/DATABASE" in done.err
-    assert len(done.err.strip().splitlines()) == 1
+MEETING = ("fleet status", "fleet up", "fleet worker --measure", "fleet drain a", "tune matmul 8x8x8 --fleet")
+
+
+@pytest.mark.parametrize("command", MEETING)
+def test_a_file_is_no_place_to_meet(tuner: Tuner, command: str) -> None:
+    refused = tuner.refused(command)
+    assert "allowed postgresql://USER@HOST/DATABASE" in refused
+    assert len(refused.strip().splitlines()) == 1
 
 
 @pytest.mark.parametrize(
     ("options", "complaint"),
     [
-        (("--priority", "3"), "--priority needs --fleet"),
-        (("--fleet", "--on", "h200", "--db", URL), "--on: found 'h200', allowed two or more classes"),
-        (("--fleet", "--on", "a,b", "--machine", "a", "--db", URL), "--machine and --on cannot be combined"),
+        ("--priority 3", "--priority needs --fleet"),
+        (f"--fleet --on h200 --db {URL}", "--on: found 'h200', allowed two or more classes"),
+        (f"--fleet --on a,b --machine a --db {URL}", "--machine and --on cannot be combined"),
     ],
 )
-def test_options_that_cannot_be_combined(tuner: Tuner, options: tuple[str, ...], complaint: str) -> None:
-    assert complaint in tuner.refused("tune", "matmul", "8x8x8", *options)
+def test_options_that_cannot_be_combined(tuner: Tuner, options: str, complaint: str) -> None:
+    assert complaint in tuner.refused(f"tune matmul 8x8x8 {options}")
 
 
 # The demo from a real server to its end, on a recording: seconds rather than minutes.
@@ -106,20 +93,16 @@ def test_the_demo_tunes_and_leaves_nothing(tuner: Tuner, monkeypatch: pytest.Mon
         Path(folder).chmod(EVERYBODY)
         with monkeypatch.context() as changed:
             changed.setattr("tempfile.tempdir", folder)
-            done = tuner(*DEMO)
+            done = tuner.done(*DEMO)
         assert list(Path(folder).iterdir()) == []
-    assert done.code == 0, done.err
-    assert "4 trials: 4 measured, 0 failed" in done.out
-    assert "--db" not in done.out  # nothing to type that asks a database which is gone
+    require(done.out, "4 trials: 4 measured, 0 failed", without="--db")  # it asks a database which is gone
     assert "nodes and server have ended; their folders are gone" in done.err
 
 
 def test_a_demo_without_trials_or_without_postgresql_is_refused(
     tuner: Tuner, monkeypatch: pytest.MonkeyPatch, tmp_path: Path
 ) -> None:
-    assert "trials: found 0, allowed 1 or more" in tuner("fleet", "demo", "--trials", "0").err
+    assert "trials: found 0, allowed 1 or more" in tuner("fleet demo --trials 0").err
     monkeypatch.setattr(local_postgres, "PACKAGED", tmp_path)
-    done = tuner("fleet", "demo")
-    assert done.code == 1
     missing = f"no PostgreSQL server: found no initdb under {tmp_path}; install the package postgresql"
-    assert missing in done.err
+    assert missing in tuner.failed("fleet demo").err

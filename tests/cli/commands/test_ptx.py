@@ -3,7 +3,7 @@ from pathlib import Path
 import numpy as np
 import pytest
 
-from tests.cli.conftest import Tuner
+from tests.cli.conftest import Tuner, require_fields
 from tests.simulator.ptx.matmuls import DATA
 from tests.texts import text_beside
 
@@ -18,40 +18,32 @@ def square(tmp_path: Path) -> str:
 
 
 def test_arrays_are_read_and_written_and_a_fault_is_a_line(tuner: Tuner, square: str, tmp_path: Path) -> None:
-    saved = tmp_path / "out.npz"
-    text = ("--block", "64", "--arg", "f32[50]=range", "--arg", "u32=50", "--save", str(saved))
-    done = tuner("ptx", "run", square, *text)
+    saved, array = tmp_path / "out.npz", tmp_path / "x.npy"
+    done = tuner(f"ptx run --block 64 --arg f32[50]=range --arg u32=50 --save {saved}", square)
     assert (done.code, done.err) == (0, "")
     assert done.out.startswith("square: 1 block, 22 warp instructions\n")  # (5 + 5 + 1) * 2
     with np.load(saved) as arrays:
         np.testing.assert_array_equal(arrays["arg0"], np.arange(50.0, dtype=np.float32) ** 2)
-    np.save(tmp_path / "x.npy", np.full((2, 2), 3.0))
-    saved = tmp_path / "out.npz"
-    text = ("--block", "4", "--arg", f"f32[4]=@{tmp_path / 'x.npy'}", "--arg", "u32=4", "--save", str(saved))
-    assert tuner("ptx", "run", square, *text).code == 0
+    np.save(array, np.full((2, 2), 3.0))
+    tuner.done(f"ptx run --block 4 --arg f32[4]=@{array} --arg u32=4 --save {saved}", square)
     with np.load(saved) as arrays:
         assert arrays["arg0"].tolist() == [9.0] * 4
-    done = tuner("ptx", "run", square, "--block", "64", "--arg", "f32[50]=zeros", "--arg", "u32=64")
+    done = tuner("ptx run --block 64 --arg f32[50]=zeros --arg u32=64", square)
     assert (done.code, done.out) == (1, "")
     assert "out of bounds: thread (50, 0, 0) of block (0, 0, 0): found 4 bytes at byte 200 of x" in done.err
 
 
 def test_conflicts_and_races_are_reported_and_a_race_fails(tuner: Tuner, tmp_path: Path) -> None:
-    text = ("--grid", "2,2,1", "--block", "64,2", "--shared", "24576", "--only", "1,1")
-    arrays = ("--arg", "f16[128,64]=random", "--arg", "f16[64,128]=random", "--arg", "f32[128,128]=nan")
-    done = tuner("ptx", "run", str(DATA / "mma_f16.ptx"), *text, *arrays, "--json")
-    document = done.json
-    assert done.code == 0
-    assert (document["kernel"], document["blocks"], document["conflict_ratio"]) == ("matmul_kernel", 1, 1.0)
-    assert document["races"] == document["benign"] == []
+    where = "--grid 2,2,1 --block 64,2 --shared 24576 --only 1,1"
+    arrays = "--arg f16[128,64]=random --arg f16[64,128]=random --arg f32[128,128]=nan"
+    document = tuner.done(f"ptx run {where} {arrays} --json", str(DATA / "mma_f16.ptx")).json
+    require_fields(document, kernel="matmul_kernel", blocks=1, conflict_ratio=1.0, races=[], benign=[])
     keys = {"line", "instruction", "wavefronts", "ideal_wavefronts", "ratio"}
     assert document["conflicts"][0].keys() == keys
     path = tmp_path / "racy.ptx"
     path.write_text((DATA / "transpose.ptx").read_text().replace("bar.sync \t0;", ""))
-    text = ("--grid", "2,2", "--block", "32,8", "--arg", "f32[64,64]=random", "--arg", "f32[64,64]=zeros")
-    done = tuner("ptx", "run", str(path), *text)
-    assert done.code == 1
-    assert "race in shared memory" in done.out
+    text = "--grid 2,2 --block 32,8 --arg f32[64,64]=random --arg f32[64,64]=zeros"
+    assert "race in shared memory" in tuner.failed(f"ptx run {text}", str(path)).out
 
 
 @pytest.mark.parametrize(
@@ -73,12 +65,12 @@ def test_conflicts_and_races_are_reported_and_a_race_fails(tuner: Tuner, tmp_pat
     ],
 )
 def test_wrong_arguments_are_reported(tuner: Tuner, square: str, text: tuple[str, ...], message: str) -> None:
-    assert message in tuner.refused("ptx", "run", square, *text)
+    assert message in tuner.refused("ptx run", square, *text)
 
 
 def test_a_file_without_ptx_and_several_kernels_without_a_name_are_refused(tuner: Tuner, square: str) -> None:
     path = Path(square)
     path.write_text("module {}")
-    assert tuner.refused("ptx", "run", square) == "error: square.ptx:1: found 'module', allowed '.version'\n"
+    assert tuner.refused("ptx run", square) == "error: square.ptx:1: found 'module', allowed '.version'\n"
     path.write_text(SQUARE + SQUARE[SQUARE.index(".visible") :].replace("square", "again"))
-    assert "kernels square, again\nhint: choose one with --kernel\n" in tuner.refused("ptx", "run", square)
+    assert "kernels square, again\nhint: choose one with --kernel\n" in tuner.refused("ptx run", square)

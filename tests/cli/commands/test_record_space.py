@@ -9,7 +9,7 @@ from pathlib import Path
 
 import pytest
 
-from tests.cli.conftest import Tuner
+from tests.cli.conftest import Tuner, require
 from tests.space.recorded import values
 from tests.tuning import fakes
 from tuner.core.interfaces import AbstractRunner, BoundRecord
@@ -40,20 +40,17 @@ def trials_of(tuner: Tuner, run: int) -> Iterator[StoredTrial]:
 
 def test_a_recorded_space_replays_to_the_same_run(tuner: Tuner, file: Path) -> None:
     """Recorded on a target, read, replayed: every trial, and what it reused, is the same."""
-    done = tuner("record-space", "matmul", "8x8x8", "-o", str(file), "--json")
-    assert done.code == 0, done.err
+    done = tuner.done("record-space matmul 8x8x8 --json -o", str(file))
     assert (done.json["counts"]["measured"], done.json["bytes"]) == (20, file.stat().st_size)
-    again = tuner("tune", "matmul", "8x8x8", "--target", f"replay:{file}", "--sampler", "exhaustive")
-    assert again.code == 0, again.err
-    assert "best      trial" in again.out
-    assert "tuner show" in again.out  # a replay has no script to export
+    again = tuner.done("tune matmul 8x8x8 --sampler exhaustive --target", f"replay:{file}")
+    require(again.out, "best      trial", "tuner show")  # a replay has no script to export
     assert differences(tuple(trials_of(tuner, 1)), tuple(trials_of(tuner, 2))) == ()
 
 
 @pytest.mark.parametrize("name", ["space.t4.json.gz", "space.json"])
 def test_the_knobs_keep_their_order_and_the_file_its_next_command(tuner: Tuner, name: str) -> None:
     file = tuner.database.with_name(name)
-    done = tuner("record-space", "matmul", "8x8x8", "-o", str(file))
+    done = tuner("record-space matmul 8x8x8 -o", str(file))
     assert f"tuner tune matmul 8x8x8 --target replay:{file}" in done.out
     space = read_recorded(file)
     if file.suffix == ".json":  # without gz it is plain JSON
@@ -70,7 +67,7 @@ def preferring(_settings: RunSettings, _machine: Machine) -> Plan:
 @pytest.mark.parametrize("limit", [(), ("--limit", "17")], ids=["no limit", "limit"])
 def test_what_comes_last_is_not_recorded(tuner: Tuner, file: Path, limit: tuple[str, ...]) -> None:
     tuner.backends = fakes.backends(plan=preferring)
-    done = tuner("record-space", "matmul", "8x8x8", *limit, "-o", str(file), "--json")
+    done = tuner("record-space matmul 8x8x8", *limit, "-o", str(file), "--json")
     assert done.json["counts"]["measured"] == 14
     space = read_recorded(file)
     assert (space.rows, space.constraints) == (14, ("x < 7",))
@@ -78,7 +75,7 @@ def test_what_comes_last_is_not_recorded(tuner: Tuner, file: Path, limit: tuple[
 
 
 def test_a_limit_draws_from_the_whole_set(tuner: Tuner, file: Path) -> None:
-    assert tuner("record-space", "matmul", "8x8x8", "--limit", "7", "-o", str(file)).code == 0
+    assert tuner("record-space matmul 8x8x8 --limit 7 -o", str(file)).code == 0
     rows = sorted(trial.row for trial in trials_of(tuner, 1))
     assert len(rows) == 7
     assert rows != list(range(7))
@@ -99,19 +96,19 @@ def test_an_interrupted_recording_goes_on(tuner: Tuner, file: Path) -> None:
         return local
 
     tuner.backends = fakes.backends(runner=runner)
-    broken = tuner("record-space", "matmul", "8x8x8", "-o", str(file))
+    broken = tuner("record-space matmul 8x8x8 -o", str(file))
     assert broken.code == 130
     assert f"tuner record-space --resume 1 -o {file}" in broken.err
     assert not file.exists()
     tuner.backends = fakes.backends()
-    assert tuner("record-space", "--resume", "1", "-o", str(file)).code == 0
+    assert tuner("record-space --resume 1 -o", str(file)).code == 0
     assert read_recorded(file).rows == 20
 
 
 def test_a_folder_that_is_not_there_is_found_before_anything_is_measured(tuner: Tuner) -> None:
-    text = ("record-space", "matmul", "8x8x8", "-o")
-    assert "no such folder: /nowhere/at" in tuner.refused(*text, "/nowhere/at/all.json")
-    assert "is a folder, not a file to write" in tuner.refused(*text, str(tuner.database.parent))
+    record = "record-space matmul 8x8x8 -o"
+    assert "no such folder: /nowhere/at" in tuner.refused(record, "/nowhere/at/all.json")
+    assert "is a folder, not a file to write" in tuner.refused(record, str(tuner.database.parent))
     assert not tuner.database.exists()
 
 
@@ -119,53 +116,49 @@ def test_a_folder_that_is_not_there_is_found_before_anything_is_measured(tuner: 
 @pytest.mark.parametrize(
     ("text", "found"),
     [
-        ((), "a search by tpe on fake"),
-        (("--sampler", "exhaustive"), "a search by exhaustive on fake"),  # may reuse times of other sessions
-        (("--target", "replay:FILE", "--sampler", "random"), "a search by random on replay:space"),
+        ("--trials 5", "a search by tpe on fake"),
+        ("--trials 5 --sampler exhaustive", "a search by exhaustive on fake"),  # may reuse times of others
+        ("--trials 5 --sampler random --target replay:FILE", "a search by random on replay:space"),
     ],
 )
-def test_a_search_is_no_recording(tuner: Tuner, file: Path, text: tuple[str, ...], found: str) -> None:
-    tuner("record-space", "matmul", "8x8x8", "-o", str(file))
-    tuner("tune", "matmul", "8x8x8", "--trials", "5", *(text.replace("FILE", str(file)) for text in text))
+def test_a_search_is_no_recording(tuner: Tuner, file: Path, text: str, found: str) -> None:
+    tuner("record-space matmul 8x8x8 -o", str(file))
+    tuner(f"tune matmul 8x8x8 {text.replace('FILE', str(file))}")
     other = file.with_name("other.json")
-    assert f"run 2 is {found}, not one that record-space began" in tuner.refused(
-        "record-space", "--resume", "2", "-o", str(other)
-    )
+    refused = tuner.refused("record-space --resume 2 -o", str(other))
+    assert f"run 2 is {found}, not one that record-space began" in refused
     assert not other.exists()
 
 
 def test_history_and_export_write_t4_but_not_of_nothing_nor_of_two_machines(tuned: Tuner) -> None:
-    path = tuned.database.with_name("best.t4.json.gz")
-    plain = tuned("export", "matmul", "8x8x8", "--format", "t4")
-    assert tuned("export", "matmul", "8x8x8", "--format", "t4", "-o", str(path)).code == 0
-    assert gzip.decompress(path.read_bytes()).decode() == plain.out
-    assert tuned("export", "matmul", "8x8x8", "--format", "t4", "--json").out == plain.out
+    path, export = tuned.database.with_name("best.t4.json.gz"), "export matmul 8x8x8 --format t4"
+    plain = tuned(export)
+    tuned.done(f"{export} -o", str(path))
+    assert gzip.decompress(path.read_bytes()).decode() == tuned(f"{export} --json").out == plain.out
     (result,) = plain.json["results"]
     assert result["configuration"]["x"] == 7
     path = tuned.database.with_name("history.json")
-    path.write_text(tuned("history", "--run", "1", "--format", "t4").out)
-    times = [trial["median_s"] for trial in tuned("history", "--json").json]
+    path.write_text(tuned("history --run 1 --format t4").out)
+    times = [trial["median_s"] for trial in tuned("history --json").json]
     assert sorted(read_recorded(path).times_s.tolist()) == sorted(times)
-    assert "t4: found no trials" in tuned("history", "--shape", "9x9x9", "--format", "t4").err
-    tuned("tune", "matmul", "8x8x4", "--trials", "2")
-    assert "t4: found trials of 2 problems, targets, machines or compilers" in tuned.refused(
-        "history", "--format", "t4"
-    )
+    assert "t4: found no trials" in tuned("history --shape 9x9x9 --format t4").err
+    tuned("tune matmul 8x8x4 --trials 2")
+    refused = tuned.refused("history --format t4")
+    assert "t4: found trials of 2 problems, targets, machines or compilers" in refused
 
 
 @pytest.mark.drawn(2)
 @pytest.mark.parametrize("form", ["script", "source", "payload", "ptx", "cubin", "t4"])
 def test_a_replay_has_nothing_to_export_but_its_record(tuner: Tuner, form: str) -> None:
     file = values.write_recording(tuner.database.parent)
-    tuner("tune", "matmul", "8x8x8", "--target", f"replay:{file}", "--trials", "2", "--sampler", "exhaustive")
-    assert "replay" in tuner.refused("export", "--trial", "1", "--format", form)
-    assert tuner("export", "--trial", "1", "--format", "json").json["target"] == "replay:fabricated"
+    tuner("tune matmul 8x8x8 --trials 2 --sampler exhaustive --target", f"replay:{file}")
+    assert "replay" in tuner.refused("export --trial 1 --format", form)
+    assert tuner("export --trial 1 --format json").json["target"] == "replay:fabricated"
 
 
 def test_a_space_on_a_recording_is_its_points(tuner: Tuner) -> None:
     file = values.write_recording(tuner.database.parent)
-    done = tuner("space", "matmul", "8x8x8", "--target", f"replay:{file}", "--json")
-    assert done.json["feasible"] == 120
+    assert tuner("space matmul 8x8x8 --json --target", f"replay:{file}").json["feasible"] == 120
 
 
 # The trials of all runs of a campaign, as T4 files that a search replays.
@@ -178,72 +171,60 @@ NAMES = ("matmul_8x8x8_f32_nn_none_run1.t4.json.gz", "matmul_64x8x8_f64_nn_none_
 def grouped(tuner: Tuner, tmp_path: Path) -> Tuner:
     shapes = tmp_path / "shapes.yaml"
     shapes.write_text(SHAPES)
-    done = tuner("tune", "--shapes", str(shapes), "--trials", "11", "--target", "fake")
-    assert done.code == 0, done.err
+    tuner.done("tune --shapes", str(shapes), "--trials", "11", "--target", "fake")
     return tuner
 
 
 @pytest.mark.slow
 def test_a_campaign_is_a_folder_of_recordings_that_are_replayed(grouped: Tuner, tmp_path: Path) -> None:
     folder = tmp_path / "t4"
-    done = grouped("export", "--format", "t4", "--campaign", "1", "-o", str(folder), "--json")
-    assert done.code == 0, done.err
+    done = grouped.done("export --format t4 --campaign 1 -o", str(folder), "--json")
     assert sorted(path.name for path in folder.iterdir()) == sorted(NAMES)
     assert done.json["files"] == [str(folder / name) for name in NAMES]
     assert [each["run"] for each in done.json["runs"]] == [1, 2]
     for run, name in zip((1, 2), NAMES, strict=True):
-        history = grouped("history", "--run", str(run), "--json").json
+        history = grouped("history --run", str(run), "--json").json
         assert len(json.loads(gzip.decompress((folder / name).read_bytes()))["results"]) == len(history)
         space = read_recorded(folder / name)
         assert space.problem is not None
         assert space.problem.key.replace(" ", "_").replace("=", "_") == name.partition("_run")[0]
         assert sorted(space.times_s.tolist()) == sorted(trial["median_s"] for trial in history)
-    options = ("64x8x8", "--dtype", "f64", "--align", "64", "--sampler", "exhaustive", "--json")
-    again = grouped("tune", "matmul", *options, "--target", f"replay:{folder / NAMES[1]}")
-    assert again.code == 0, again.err
-    best = grouped("tune", "--resume", "campaign:1", "--json").json["problems"][1]["best"]
+    options = "--dtype f64 --align 64 --sampler exhaustive --json --target"
+    again = grouped.done(f"tune matmul 64x8x8 {options}", f"replay:{folder / NAMES[1]}")
+    best = grouped("tune --resume campaign:1 --json").json["problems"][1]["best"]
     assert again.json["best"]["knobs"] == best["knobs"]
 
 
 @pytest.mark.slow
-def test_runs_are_named_too_and_a_replay_is_no_recording(grouped: Tuner, tmp_path: Path) -> None:
-    folder = tmp_path / "t4"
-    done = grouped("export", "--format", "t4", "--run", "1", "--run", "1", "-o", str(folder))
-    assert done.code == 0, done.err
+def test_runs_are_named_too_but_for_one_without_trials_and_a_replay(grouped: Tuner, tmp_path: Path) -> None:
+    folder, out = tmp_path / "t4", tmp_path / "out"
+    grouped.done("export --format t4 --run 1 --run 1 -o", str(folder))
     assert [path.name for path in folder.iterdir()] == [NAMES[0]]
-    target = f"replay:{folder / NAMES[0]}"
-    grouped("tune", "matmul", "8x8x8", "--sampler", "exhaustive", "--target", target)
-    refused = grouped.refused("export", "--format", "t4", "--run", "3", "-o", str(tmp_path / "out"))
-    assert "t4: run 3: is a replay" in refused
+    grouped("tune matmul 8x8x8 --sampler exhaustive --target", f"replay:{folder / NAMES[0]}")
+    assert "t4: run 3: is a replay" in grouped.refused("export --format t4 --run 3 -o", str(out))
+    grouped("tune --trials 1 --target fake --shapes", str(tmp_path / "shapes.yaml"))
+    done = grouped.done("export --format t4 --campaign 2 -o", str(out))
+    assert "note: run 5: has no trials: matmul 64x8x8 f64 nn none align=64" in done.err
+    assert len(list(out.iterdir())) == 1
 
 
 @pytest.mark.slow
 @pytest.mark.parametrize(
     ("options", "message"),
     [
-        (("--campaign", "1"), "--format t4: writes a file per run into a folder\nhint: -o DIR"),
-        (("--campaign", "1", "-o", "OUT", "matmul", "8x8x8"), "--campaign cannot be combined with matmul"),
-        (("--run", "1", "-o", "OUT", "--stock"), "--run cannot be combined with --stock: all trials"),
-        (("--campaign", "1", "-o", "OUT", "--trial", "3"), "--campaign cannot be combined with --trial"),
-        (("--campaign", "7", "-o", "OUT"), "campaign: found 7, allowed 1 to 1"),
-        (("--run", "9", "-o", "OUT"), "9"),
-        (("--campaign", "1", "-o", "FILE"), "is a file, not a folder to write into"),
+        ("--campaign 1", "--format t4: writes a file per run into a folder\nhint: -o DIR"),
+        ("--campaign 1 -o out matmul 8x8x8", "--campaign cannot be combined with matmul"),
+        ("--run 1 -o out --stock", "--run cannot be combined with --stock: all trials"),
+        ("--campaign 1 -o out --trial 3", "--campaign cannot be combined with --trial"),
+        ("--campaign 7 -o out", "campaign: found 7, allowed 1 to 1"),
+        ("--run 9 -o out", "9"),
+        ("--campaign 1 -o file", "is a file, not a folder to write into"),
     ],
 )
 def test_what_has_no_file_per_run_is_refused(
-    grouped: Tuner, tmp_path: Path, options: tuple[str, ...], message: str
+    grouped: Tuner, tmp_path: Path, monkeypatch: pytest.MonkeyPatch, options: str, message: str
 ) -> None:
-    (tmp_path / "file").write_text("")
-    places = {"OUT": str(tmp_path / "out"), "FILE": str(tmp_path / "file")}
-    named = (places.get(each, each) for each in options)
-    assert message in grouped.refused("export", "--format", "t4", *named)
-    assert not (tmp_path / "out").exists()
-
-
-@pytest.mark.slow
-def test_a_run_without_trials_is_named_and_left_out(grouped: Tuner, tmp_path: Path) -> None:
-    grouped("tune", "--shapes", str(tmp_path / "shapes.yaml"), "--trials", "1", "--target", "fake")
-    done = grouped("export", "--format", "t4", "--campaign", "2", "-o", str(tmp_path / "out"))
-    assert done.code == 0, done.err
-    assert "note: run 4: has no trials: matmul 64x8x8 f64 nn none align=64" in done.err
-    assert len(list((tmp_path / "out").iterdir())) == 1
+    monkeypatch.chdir(tmp_path)
+    Path("file").write_text("")
+    assert message in grouped.refused(f"export --format t4 {options}")
+    assert not Path("out").exists()

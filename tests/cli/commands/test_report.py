@@ -16,49 +16,43 @@ from wsgiref.types import StartResponse, WSGIApplication, WSGIEnvironment
 import pytest
 from optuna.storages import BaseStorage
 
-from tests.cli.conftest import Tuner
+from tests.cli.conftest import Tuner, require, require_fields
 from tuner.cli.commands import report as local_server
 
 
 def test_one_page_is_written_printed_or_described_as_json(tuned: Tuner, tmp_path: Path) -> None:
     file = tmp_path / "report.html"
-    done = tuned("report", "-o", str(file))
+    done = tuned("report -o", str(file))
     assert (done.code, done.err) == (0, "")
     assert done.out.startswith(f"{file}: 1 run, the best of 1 problem, ")
     page = file.read_text()
     assert page.startswith("<!doctype html>")
-    assert "Run 1: matmul 8x8x8 f32 nn none" in page
-    assert "20 measured trials of fake" in page
+    require(page, "Run 1: matmul 8x8x8 f32 nn none", "20 measured trials of fake")
     assert tuned("report").out.rstrip().endswith("</html>")
-    document = tuned("report", "-o", str(file), "--json").json
+    document = tuned("report -o", str(file), "--json").json
     assert document == {"file": str(file), "bytes": file.stat().st_size, "problems": 1, "runs": [1]}
-    done = tuned("report", "--compile-time", "-o", str(file))
-    assert (done.code, done.err) == (0, "")
+    assert tuned.done("report --compile-time -o", str(file)).err == ""
     assert "passes</summary>" not in file.read_text()  # the fake compiles nothing
 
 
 def test_one_run_with_its_problem_alone(tuned: Tuner, tmp_path: Path) -> None:
-    assert tuned("tune", "matmul", "9x8x8", "--trials", "3").code == 0
-    text = ("report", "-o", str(tmp_path / "r.html"), "--json")
-    assert tuned(*text).json["runs"] == [2, 1]
-    assert tuned(*text).json["problems"] == 2
-    assert tuned(*text, "--limit", "1").json["runs"] == [2]
-    assert "1 earlier run left out" in (tmp_path / "r.html").read_text()
-    one = tuned(*text, "--run", "1").json
-    assert (one["runs"], one["problems"]) == ([1], 1)
-    assert "9x8x8" not in (tmp_path / "r.html").read_text()
+    tuned.done("tune matmul 9x8x8 --trials 3")
+    page = tmp_path / "r.html"
+    report = f"report --json -o {page}"
+    require_fields(tuned(report).json, runs=[2, 1], problems=2)
+    assert tuned(f"{report} --limit 1").json["runs"] == [2]
+    assert "1 earlier run left out" in page.read_text()
+    require_fields(tuned(f"{report} --run 1").json, runs=[1], problems=1)
+    assert "9x8x8" not in page.read_text()
 
 
 def test_a_replay_is_on_the_page_next_to_what_was_measured(tuned: Tuner, tmp_path: Path) -> None:
-    recording = tmp_path / "space.t4.json"
-    recording.write_text(tuned("history", "--format", "t4").out)
-    assert tuned("tune", "matmul", "8x8x8", "--target", f"replay:{recording}", "--trials", "5").code == 0
-    document = tuned("report", "-o", str(tmp_path / "r.html"), "--json").json
-    assert (document["runs"], document["problems"]) == ([2, 1], 2)
-    assert tuned("report", "--run", "2", "-o", str(tmp_path / "r.html"), "--json").json["problems"] == 1
-    page = (tmp_path / "r.html").read_text()
-    assert "replayed" in page
-    assert "tuner export" not in page
+    recording, page = tmp_path / "space.t4.json", tmp_path / "r.html"
+    recording.write_text(tuned("history --format t4").out)
+    tuned.done("tune matmul 8x8x8 --trials 5 --target", f"replay:{recording}")
+    require_fields(tuned("report --json -o", str(page)).json, runs=[2, 1], problems=2)
+    assert tuned("report --run 2 --json -o", str(page)).json["problems"] == 1
+    require(page.read_text(), "replayed", without="tuner export")
 
 
 WAIT_S = 120
@@ -66,21 +60,17 @@ WAIT_S = 120
 
 def test_without_the_package_a_hint_says_how_to_get_it(tuned: Tuner, monkeypatch: pytest.MonkeyPatch) -> None:
     monkeypatch.setitem(sys.modules, "optuna_dashboard", None)
-    assert (
-        tuned.refused("dashboard")
-        == "error: missing dependency 'optuna-dashboard'\nhint: pip install optuna-dashboard\n"
-    )
+    line = "error: missing dependency 'optuna-dashboard'\nhint: pip install optuna-dashboard\n"
+    assert tuned.refused("dashboard") == line
 
 
 def test_an_unknown_run_and_a_port_that_is_taken_give_one_line(tuned: Tuner) -> None:
     pytest.importorskip("optuna_dashboard")
-    done = tuned("dashboard", "--run", "9")
-    assert (done.code, done.err) == (2, "error: run: found 9, allowed 1 to 1\n")
+    assert tuned.refused("dashboard --run 9") == "error: run: found 9, allowed 1 to 1\n"
     with socket.create_server(("127.0.0.1", 0)) as taken:
         port = taken.getsockname()[1]
-        done = tuned("dashboard", "--port", str(port))
-    assert done.code == 2
-    assert done.err == f"error: port {port}: Address already in use\nhint: --port 0 takes a free one\n"
+        refused = tuned.refused("dashboard --port", str(port))
+    assert refused == f"error: port {port}: Address already in use\nhint: --port 0 takes a free one\n"
 
 
 # As the pages and the help have them: tests/docs/test_examples.py compares.

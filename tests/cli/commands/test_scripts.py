@@ -5,7 +5,7 @@ from pathlib import Path
 
 import pytest
 
-from tests.cli.conftest import Tuner
+from tests.cli.conftest import Tuner, require, require_fields
 from tests.results.regression.test_gate import changed
 from tests.tuning import fakes
 from tests.tuning.watched_target import Day, backends
@@ -14,7 +14,7 @@ from tests.tuning.watched_target import Day, backends
 @pytest.fixture
 def script(tuned: Tuner, tmp_path: Path) -> Path:
     path = tmp_path / "best.mlir"
-    assert tuned("export", "matmul", "8x8x8", "-o", str(path)).code == 0
+    assert tuned("export matmul 8x8x8 -o", str(path)).code == 0
     return path
 
 
@@ -22,9 +22,8 @@ def script(tuned: Tuner, tmp_path: Path) -> Path:
 def watched(tmp_path: Path) -> Tuner:
     """Gives commands a target with a library and a reference kernel, and a script that was tuned on it."""
     tuner = Tuner(tmp_path / "results.db", backends(Day()))
-    done = tuner("tune", "matmul", "8x8x8", "--sampler", "exhaustive", "--trials", "20")
-    assert done.code == 0, done.err
-    assert tuner("export", "matmul", "8x8x8", "-o", str(tmp_path / "watched.mlir")).code == 0
+    tuner.done("tune matmul 8x8x8 --sampler exhaustive --trials 20")
+    assert tuner("export matmul 8x8x8 -o", str(tmp_path / "watched.mlir")).code == 0
     return tuner
 
 
@@ -37,35 +36,29 @@ def edited(script: Path, old: str, new: str) -> str:
 
 
 def test_a_script_as_fast_as_recorded_passes(tuned: Tuner, script: Path) -> None:
-    done = tuned("check", str(script))
-    assert done.code == 0
-    assert done.out == (
-        "correct; not slower relative to the baseline library\n"
-        "time      1 ms, recorded 1 ms\n"
-        "reliable  yes\n"
-        "ratio     not distinguishable, the 99 % interval of the ratio of times is 1.000 .. 1.000, "
-        "5 sessions\n"
-    )
+    why = "not distinguishable, the 99 % interval of the ratio of times is 1.000 .. 1.000, 5 sessions"
+    assert tuned.done("check", str(script)).out.splitlines() == [
+        "correct; not slower relative to the baseline library",
+        *("time      1 ms, recorded 1 ms", "reliable  yes", f"ratio     {why}"),
+    ]
     document = tuned("check", str(script), "--json").json
-    assert document.keys() >= {"correct", "median_s", "recorded_s", "ratio"}
-    assert (document["correct"], document["ratio"], document["interval"]) == (True, None, [1.0, 1.0])
+    assert document.keys() >= {"median_s", "recorded_s"}
+    require_fields(document, correct=True, ratio=None, interval=[1.0, 1.0])
     assert document["ratio_unknown"].startswith("not distinguishable, the 99 % interval")
-    assert (document["reliability"], document["recorded_reliability"]) == ("reliable", "reliable")
+    require_fields(document, reliability="reliable", recorded_reliability="reliable")
 
 
 @pytest.mark.slow
 def test_a_slower_script_fails_unless_that_is_allowed(watched: Tuner, tmp_path: Path) -> None:
     path = edited(tmp_path / "watched.mlir", '"kernel_s": 0.001,', '"kernel_s": 0.0009,')
-    done = watched("check", path)
-    assert done.code == 1
-    assert "correct; slower relative to the baseline library and the reference kernel" in done.out
-    assert "ratio     1.111 (99 % interval 1.111 .. 1.111), 15 sessions" in done.out
-    assert watched("check", path, "--max-slowdown", "15%").code == 0
-    assert watched("check", path, "--max-slowdown", "0.15").code == 0
+    done = watched.failed("check", path)
+    slower = "correct; slower relative to the baseline library and the reference kernel"
+    require(done.out, slower, "ratio     1.111 (99 % interval 1.111 .. 1.111), 15 sessions")
+    for share in ("15%", "0.15"):
+        watched.done("check", path, "--max-slowdown", share)
     document = watched("check", path, "--json").json
-    assert (document["correct"], document["passed"], document["finding"]) == (True, False, "slower")
-    assert document["interval"] == pytest.approx([1 / 0.9, 1 / 0.9])
-    assert (document["ratio"], document["reliability"]) == (pytest.approx(1 / 0.9), "reliable")
+    require_fields(document, correct=True, passed=False, finding="slower", reliability="reliable")
+    assert [document["ratio"], *document["interval"]] == pytest.approx([1 / 0.9] * 3)
 
 
 def test_a_check_that_shows_nothing_exits_with_3_and_says_what_to_type(tuned: Tuner, script: Path) -> None:
@@ -75,18 +68,15 @@ def test_a_check_that_shows_nothing_exits_with_3_and_says_what_to_type(tuned: Tu
     assert done.out.startswith("correct; cannot tell if slower: the recorded time is unreliable: load\n")
     assert "tuner tune --resume 1 --retime" in done.err
     document = tuned("check", path, "--json").json
-    assert (document["correct"], document["passed"], document["ratio"]) == (True, False, None)
-    assert (document["finding"], document["interval"]) == ("cannot tell", None)
+    require_fields(document, correct=True, passed=False, ratio=None, finding="cannot tell", interval=None)
     assert document["reliability"].startswith("unknown: timed alone")
 
 
 def test_a_wrong_script_fails(tuned: Tuner, script: Path) -> None:
     path = edited(script, '{"comment"', '{"at": "verify", "deed": "wrong", "comment"')
-    done = tuned("check", path)
-    assert done.code == 1
+    done = tuned.failed("check", path)
     assert "failed at stage verify: element (0, 1)" in done.out
-    document = tuned("check", path, "--json").json
-    assert (document["correct"], document["median_s"], document["ratio"]) == (False, None, None)
+    require_fields(tuned("check", path, "--json").json, correct=False, median_s=None, ratio=None)
 
 
 def test_only_a_time_of_this_machine_by_any_of_its_names_is_compared(tuned: Tuner, script: Path) -> None:
@@ -116,17 +106,16 @@ def test_apply_prints_the_payload_where_the_processor_has_what_it_needs(tuner: T
     script, payload = tmp_path / "s.mlir", tmp_path / "p.mlir"
     script.write_text("script\n")
     payload.write_text("payload\n")
-    assert tuner("apply", str(script), str(payload)).out == "// applied\npayload\n"
-    allowed = tuner("apply", str(script), str(payload), "--allow-effects").out
-    assert allowed == "// applied with effects\npayload\n"
+    both = (str(script), str(payload))
+    assert tuner("apply", *both).out == "// applied\npayload\n"
+    assert tuner("apply --allow-effects", *both).out == "// applied with effects\npayload\n"
     assert tuner("apply", str(script), "-", stdin="from stdin\n").out == "// applied\nfrom stdin\n"
-    document = tuner("apply", str(script), str(payload), "--json").json
-    assert document == {"payload": "// applied\npayload\n"}
+    assert tuner("apply --json", *both).json == {"payload": "// applied\npayload\n"}
     script.write_text(NEEDS_VNNI)
-    assert tuner("apply", str(script), str(payload), "--cpu", "znver4").out == "// applied\npayload\n"
-    refused = tuner("apply", str(script), str(payload), "--cpu", "znver3")
+    assert tuner("apply --cpu znver4", *both).out == "// applied\npayload\n"
+    refused = tuner("apply --cpu znver3", *both)
     assert refused.err.startswith("error: s.mlir: needs vnni, which znver3, as EPYC 7763 does not offer\n")
-    unknown = tuner("apply", str(script), str(payload), "--cpu", "zen4")
+    unknown = tuner("apply --cpu zen4", *both)
     assert (unknown.code, unknown.err.count("\n")) == (2, 1)
     assert unknown.err.startswith("error: cpu: found 'zen4', allowed haswell, skylake-avx512, ")
     script.write_bytes(b"\xff\xfe")
@@ -140,16 +129,10 @@ def test_a_script_that_needs_another_machine_is_refused(tuned: Tuner, script: Pa
     script.write_text(script.read_text() + NEEDS_VNNI)
     payload = tmp_path / "p.mlir"
     payload.write_text("payload\n")
-    for words, what in (
-        (("check", str(script)), "the script"),
-        (("apply", str(script), str(payload)), script.name),
-    ):
-        done = tuned(*words)
-        assert (done.code, done.out) == (2, "")
-        assert done.err == (
-            f"error: {what}: needs vnni, which none does not offer\n"
-            "hint: tuner targets shows what this machine has\n"
-        )
+    hint = "tuner targets shows what this machine has"
+    for command, what in ((f"check {script}", "the script"), (f"apply {script} {payload}", script.name)):
+        line = f"error: {what}: needs vnni, which none does not offer\nhint: {hint}\n"
+        assert tuned.refused(command) == line
 
 
 # Gates and audits.
@@ -158,74 +141,68 @@ def test_a_script_that_needs_another_machine_is_refused(tuned: Tuner, script: Pa
 @pytest.fixture
 def baseline(tuned: Tuner, tmp_path: Path) -> Path:
     file = tmp_path / "gate.json"
-    done = tuned("gate", "--baseline", str(file), "--record", "best")
-    assert done.code == 0, done.err
+    done = tuned.done("gate --baseline", str(file), "--record", "best")
     assert done.out == f"recorded 1 kernel; {file} has 1\n"
     return file
 
 
 def test_unchanged_code_passes_and_wrong_arguments_exit_with_2(tuned: Tuner, baseline: Path) -> None:
-    done = tuned("gate", "--baseline", str(baseline))
-    assert done.code == 0
-    assert "### tuner gate: passed" in done.out
-    assert "| matmul 8x8x8 f32 nn none fake | same code | - |" in done.out
+    done = tuned.done("gate --baseline", str(baseline))
+    require(done.out, "### tuner gate: passed", "| matmul 8x8x8 f32 nn none fake | same code | - |")
     empty = ("--summary", "")  # a variable of CI, elsewhere
-    assert tuned("gate", "--baseline", str(baseline), *empty).code == 0
+    assert tuned("gate --baseline", str(baseline), *empty).code == 0
     for text, message in (
         (("--record", "first"), "ID: found 'first', allowed the number of a trial"),
         (("--max-slowdown", "much"), "max-slowdown: found 'much', allowed a percentage"),
     ):
-        assert message in tuned.refused("gate", "--baseline", str(baseline), *text)
+        assert message in tuned.refused("gate --baseline", str(baseline), *text)
 
 
 def test_slower_code_exits_with_1_and_a_table(tuned: Tuner, baseline: Path, tmp_path: Path) -> None:
     tuned.backends = changed(x=8)
-    done = tuned("gate", "--baseline", str(baseline), "--summary", str(tmp_path / "summary.md"))
-    assert done.code == 1
+    done = tuned.failed("gate --baseline", str(baseline), "--summary", str(tmp_path / "summary.md"))
     assert "### tuner gate: 1 of 1 kernel stopped the gate" in done.out
     row = "| **slower** | +100.0% | +100.0% .. +100.0% | 0.0% | 1 ms | 2 ms | reliable |"
     assert row in done.out
     assert row in (tmp_path / "summary.md").read_text()
     assert "fake: slower, +100.0% time (99 % interval +100.0% .. +100.0%), 5 sessions" in done.err
-    assert tuned("gate", "--baseline", str(baseline), "--max-slowdown", "200%").code == 0
-    document = tuned("gate", "--baseline", str(baseline), "--json").json
+    assert tuned("gate --baseline", str(baseline), "--max-slowdown", "200%").code == 0
+    document = tuned("gate --baseline", str(baseline), "--json").json
     (entry,) = document["entries"]
-    assert (document["passed"], entry["status"], entry["slowdown"]) == (False, "slower", pytest.approx(1.0))
-    assert (entry["recorded_s"], entry["then_s"], entry["now_s"]) == (1e-3, 1e-3, 2e-3)
-    assert (entry["slowdown_unknown"], entry["reliability"]) == (None, "reliable")
+    assert not document["passed"]
+    require_fields(entry, status="slower", slowdown=pytest.approx(1.0), slowdown_unknown=None)
+    require_fields(entry, recorded_s=1e-3, then_s=1e-3, now_s=2e-3, reliability="reliable")
 
 
 def test_code_that_is_as_fast_has_no_ratio_and_a_reason_no_markdown(tuned: Tuner, baseline: Path) -> None:
     tuned.backends = changed(another=1)
-    (entry,) = tuned("gate", "--baseline", str(baseline), "--json").json["entries"]
-    assert (entry["status"], entry["slowdown"], entry["interval"]) == ("not slower", None, [0.0, 0.0])
+    (entry,) = tuned("gate --baseline", str(baseline), "--json").json["entries"]
+    require_fields(entry, status="not slower", slowdown=None, interval=[0.0, 0.0])
     assert entry["slowdown_unknown"].startswith("not distinguishable, the 99 % interval")
-    assert "| not slower | - | +0.0% .. +0.0% |" in tuned("gate", "--baseline", str(baseline)).out
+    assert "| not slower | - | +0.0% .. +0.0% |" in tuned("gate --baseline", str(baseline)).out
     tuned.backends = changed(at="compile", deed="fail", note="|")
-    done = tuned("gate", "--baseline", str(baseline))
-    assert done.code == 1
+    done = tuned.failed("gate --baseline", str(baseline))
     assert "- matmul 8x8x8 f32 nn none fake: fails at stage compile: fails at compile" in done.out
 
 
 def test_a_trial_takes_the_place_of_the_best(tuned: Tuner, baseline: Path) -> None:
-    (trial,) = tuned("history", "--sort", "-median", "--limit", "1", "--json").json
-    done = tuned("gate", "--baseline", str(baseline), "--record", str(trial["trial"]), "--json")
+    (trial,) = tuned("history --sort -median --limit 1 --json").json
+    done = tuned("gate --baseline", str(baseline), "--record", str(trial["trial"]), "--json")
     assert done.json == {"file": str(baseline), "recorded": 1, "entries": 1}
     (entry,) = json.loads(baseline.read_text())["entries"]
     assert entry["measurement"]["median_s"] == trial["median_s"]
 
 
 def test_replays_and_empty_databases_are_refused(tuner: Tuner, tmp_path: Path) -> None:
-    done = tuner("gate", "--baseline", str(tmp_path / "gate.json"), "--record", "best")
+    done = tuner("gate --baseline", str(tmp_path / "gate.json"), "--record", "best")
     assert done.code == 2
     assert "record: nothing was timed on this machine\nhint: tuner tune" in done.err
-    assert "cannot be read" in tuner.refused("gate", "--baseline", str(tmp_path / "gate.json"))
+    assert "cannot be read" in tuner.refused("gate --baseline", str(tmp_path / "gate.json"))
     recording = files("tuner") / "space" / "recorded" / "matmul_48x64x40.t4.json.gz"
     text = ("matmul", "48x64x40", "--target", f"replay:{recording}", "--trials", "2", "--sampler", "random")
     assert tuner("tune", *text).code == 0
-    assert "trial 1: is a replay: nothing was timed" in tuner.refused(
-        "gate", "--baseline", str(tmp_path / "gate.json"), "--record", "1"
-    )
+    refused = tuner.refused("gate --record 1 --baseline", str(tmp_path / "gate.json"))
+    assert "trial 1: is a replay: nothing was timed" in refused
 
 
 def test_trials_of_another_machine_and_those_that_fail_are_not_recorded(tuned: Tuner, tmp_path: Path) -> None:
@@ -239,35 +216,32 @@ def test_trials_of_another_machine_and_those_that_fail_are_not_recorded(tuned: T
     done = failing("gate", "--baseline", str(file), "--record", "best")
     assert (done.code, done.out) == (0, f"recorded 0 kernels; {file} has 0\n")
     assert done.err.startswith("note: skipped trial ")
-    (trial,) = tuned("history", "--sort", "median", "--limit", "1", "--json").json
+    (trial,) = tuned("history --sort median --limit 1 --json").json
     assert failing("gate", "--baseline", str(file), "--record", str(trial["trial"])).code == 2
 
 
 def best_of(tuned: Tuner) -> int:
-    return int(tuned("export", "matmul", "8x8x8", "--json").json["trial"])
+    return int(tuned("export matmul 8x8x8 --json").json["trial"])
 
 
 def test_bests_that_are_asked_for_and_hold_exit_with_0(tuned: Tuner) -> None:
-    done = tuned("audit")
-    assert done.code == 0
+    done = tuned.done("audit")
     assert "matmul 8x8x8 f32 nn none fake  unchanged: the same script and compiler" in done.out
     assert done.out.endswith("1 best audited, 0 flagged\n")
-    assert tuned("audit", "--shape", "9x9x9").out == "0 bests audited, 0 flagged\n"
-    assert "max-slowdown: found 'much'" in tuned.refused("audit", "--max-slowdown", "much")
+    assert tuned("audit --shape 9x9x9").out == "0 bests audited, 0 flagged\n"
+    assert "max-slowdown: found 'much'" in tuned.refused("audit --max-slowdown much")
     tuned.backends = changed(comment="other")
-    document = tuned("audit", "--json").json
+    document = tuned("audit --json").json
     (best,) = document["audited"]
-    found = [best[key] for key in ("status", "holds", "recorded_s", "now_s")]
-    assert found == ["same code", True, 1e-3, None]
+    require_fields(best, status="same code", holds=True, recorded_s=1e-3, now_s=None)
     assert document["flagged"] == 0
 
 
 def test_slower_code_is_flagged_and_told_as_stale(tuned: Tuner) -> None:
     tuned.backends = changed(x=9)
     best = best_of(tuned)
-    done = tuned("audit")
-    assert done.code == 1
+    done = tuned.failed("audit")
     assert "slower: 5 ms, other code, recorded 1 ms in another session (run 2)" in done.out
     assert "stale     slower in an audit: other code" in tuned("show", str(best)).out
     assert best_of(tuned) != best
-    assert "  stale  " in tuned("history", "--run", "1").out
+    assert "  stale  " in tuned("history --run 1").out

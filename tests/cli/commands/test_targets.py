@@ -9,7 +9,7 @@ from pathlib import Path
 import pytest
 
 from benchmarks.gpu_check.stub_driver import stub_library
-from tests.cli.conftest import Done, Tuner, counts
+from tests.cli.conftest import Done, Tuner, counts, require, require_fields
 from tests.tuning import fakes
 from tuner.core.interfaces import AbstractRunner
 from tuner.core.processors import Processors
@@ -30,34 +30,33 @@ ROOT = Path(__file__).parents[3]
 NEEDS_PTXAS = pytest.mark.skipif(find_ptxas() is None, reason="needs ptxas")
 
 
-def run(database: Path, *phrase: str, **variables: str) -> Done:
+def run(database: Path, command: str, **variables: str) -> Done:
     """Runs a command in a process of its own, which looks for a driver anew."""
     environment = os.environ | {"TUNER_DB": str(database)} | variables
-    command = [sys.executable, "-m", "tuner", *phrase]
-    done = subprocess.run(command, cwd=ROOT, env=environment, capture_output=True, text=True, check=False)
+    words = [sys.executable, "-m", "tuner", *command.split()]
+    done = subprocess.run(words, cwd=ROOT, env=environment, capture_output=True, text=True, check=False)
     return Done(done.returncode, done.stdout, done.stderr)
 
 
 @pytest.fixture(scope="module")
 def tuned(tmp_path_factory: pytest.TempPathFactory) -> Tuner:
     tuner = Tuner(tmp_path_factory.mktemp("gpu") / "results.db", real_backends())
-    phrase = ("--dtype", "f16", "--target", "simulator", "--chip", "sm_90", "--trials", "2", "--workers", "1")
-    done = tuner("tune", "matmul", "64x48x32", *phrase, "--json")
-    assert done.code == 0, done.err
+    options = "--dtype f16 --target simulator --chip sm_90 --trials 2 --workers 1 --json"
+    done = tuner.done(f"tune matmul 64x48x32 {options}")
     assert done.json["counts"] == counts(proposed=2, verified=2)
     return tuner
 
 
 @pytest.mark.slow
 def test_verified_trials_are_reported_exported_checked_and_applied(tuned: Tuner, tmp_path: Path) -> None:
-    first, second = tuned("history", "--status", "verified", "--json").json
-    assert first["target"] == second["target"] == "simulator:sm_90"
-    assert first["machine"] == "simulator sm_90"
-    assert (first["median_s"], first["gflop_per_s"]) == (None, None)
+    first, second = tuned("history --status verified --json").json
+    assert second["target"] == "simulator:sm_90"
+    require_fields(
+        first, target="simulator:sm_90", machine="simulator sm_90", median_s=None, gflop_per_s=None
+    )
     script = tmp_path / "verified.mlir"
-    assert tuned("export", "--trial", "1", "-o", str(script)).code == 0
-    checked = tuned("check", str(script), "--json")
-    assert (checked.code, checked.json["correct"], checked.json["median_s"]) == (0, True, None), checked.err
+    tuned.done("export --trial 1 -o", str(script))
+    require_fields(tuned.done("check", str(script), "--json").json, correct=True, median_s=None)
     payload = tuned("apply", str(script), str(tmp_path / "verified.source.mlir"))
     assert "gpu.launch" in payload.out, payload.err
 
@@ -65,38 +64,25 @@ def test_verified_trials_are_reported_exported_checked_and_applied(tuned: Tuner,
 @pytest.mark.slow
 @NEEDS_PTXAS
 def test_a_verified_trial_is_exported_as_ptx_and_cubin(tuned: Tuner, tmp_path: Path) -> None:
-    ptx = tuned("export", "--trial", "1", "--format", "ptx").out
-    assert ".target sm_90" in ptx
-    assert "mma.sync" in ptx
+    ptx = tuned("export --trial 1 --format ptx").out
+    require(ptx, ".target sm_90", "mma.sync")
     cubin = tmp_path / "k.cubin"
-    assert tuned("export", "--trial", "1", "--format", "cubin", "-o", str(cubin)).code == 0
+    tuned.done("export --trial 1 --format cubin -o", str(cubin))
     assert cubin.read_bytes().startswith(b"\x7fELF")
-    (kernel, *_) = tuned("show", "1", "--json").json["resources"]
+    (kernel, *_) = tuned("show 1 --json").json["resources"]
     assert kernel["registers"] > 0
 
 
 @pytest.mark.skipif(KINDS["cuda"].status().is_available, reason="there is a GPU")
-@pytest.mark.parametrize(
-    ("phrase", "command"),
-    [
-        (("matmul", "64x48x32", "--dtype", "f16"), "tune matmul 64x48x32 --dtype f16"),
-        (("program.mlir",), "tune program.mlir"),
-    ],
-    ids=["operation", "program"],
-)
-def test_cuda_without_a_driver_is_refused_before_anything_is_compiled(
-    tmp_path: Path, phrase: tuple[str, ...], command: str
-) -> None:
+@pytest.mark.parametrize("command", ["tune matmul 64x48x32 --dtype f16", "tune program.mlir"])
+def test_cuda_without_a_driver_is_refused_before_anything_is_compiled(tmp_path: Path, command: str) -> None:
     tuner = Tuner(tmp_path / "results.db", real_backends())
-    done = tuner("tune", *phrase, "--target", "cuda:sm_80")
-    assert (done.code, done.out, done.err.count("\n")) == (2, "", 2)
-    assert done.err.startswith("error: target cuda:sm_80: nothing runs here: no CUDA driver: libcuda.so.1 ")
-    assert done.err.endswith(
-        "\nhint: to verify without a GPU, and carry the result to one by tuner bundle export: "
-        f"tuner {command} --target simulator:sm_80\n"
-    )
+    refused = tuner.refused(f"{command} --target cuda:sm_80")
+    assert refused.startswith("error: target cuda:sm_80: nothing runs here: no CUDA driver: libcuda.so.1 ")
+    hint = "to verify without a GPU, and carry the result to one by tuner bundle export"
+    assert refused.endswith(f"\nhint: {hint}: tuner {command} --target simulator:sm_80\n")
     assert not tuner.database.exists()
-    assert tuner("space", "matmul", "64x48x32", "--target", "cuda:sm_80").code == 0
+    tuner.done("space matmul 64x48x32 --target cuda:sm_80")
 
 
 @pytest.mark.slow
@@ -104,18 +90,16 @@ def test_a_gpu_is_tuned_for_by_default_and_one_that_does_nothing_is_found_out(tm
     """The driver is a stand-in that launches nothing: all else is as on a machine with a GPU."""
     gpu = {"LD_LIBRARY_PATH": str(stub_library().parent)}
     database = tmp_path / "results.db"
-    (_, cuda, *_) = run(database, "targets", "--json", **gpu).json
-    assert (cuda["name"], cuda["available"]) == ("cuda", True)
+    (_, cuda, *_) = run(database, "targets --json", **gpu).json
+    require_fields(cuda, name="cuda", available=True)
     assert cuda["reason"].startswith("stub GPU 0, sm_90, 132 multiprocessors, ")
-    done = run(
-        database, "tune", "matmul", "64x48x32", "--dtype", "f16", "--trials", "1", "--workers", "1", **gpu
-    )
+    done = run(database, "tune matmul 64x48x32 --dtype f16 --trials 1 --workers 1", **gpu)
     assert done.code == 1
-    assert "1 x verify: 3072 of 3072 elements are wrong; worst at [0, 0]: found nan" in done.err
-    assert "baseline: not measured: " in done.err
-    (trial,) = Tuner(database, real_backends())("history", "--json").json
-    assert (trial["target"], trial["machine"], trial["stage"]) == ("cuda:sm_90", "stub GPU 0", "verify")
-    refused = run(database, "tune", "matmul", "64x48x32", "--target", "cuda:sm_80", "--trials", "1", **gpu)
+    wrong = "1 x verify: 3072 of 3072 elements are wrong; worst at [0, 0]: found nan"
+    require(done.err, wrong, "baseline: not measured: ")
+    (trial,) = Tuner(database, real_backends())("history --json").json
+    require_fields(trial, target="cuda:sm_90", machine="stub GPU 0", stage="verify")
+    refused = run(database, "tune matmul 64x48x32 --target cuda:sm_80 --trials 1", **gpu)
     assert refused.code == 2
     assert "cuda:sm_80: the GPU here is sm_90\nhint: --target cuda:sm_90, or simulator:sm_80\n" in refused.err
 
@@ -123,25 +107,22 @@ def test_a_gpu_is_tuned_for_by_default_and_one_that_does_nothing_is_found_out(tm
 @pytest.mark.parametrize(
     ("phrase", "message"),
     [
+        ("--target simulator --chip sm_70", "chip: found 'sm_70', allowed sm_80,"),
+        ("--target cpu", "dtype: found 'f16', allowed f32, f64, bf16, i8 on target cpu"),
         (
-            ("--dtype", "f16", "--target", "simulator", "--chip", "sm_70"),
-            "chip: found 'sm_70', allowed sm_80,",
-        ),
-        (("--dtype", "f16"), "dtype: found 'f16', allowed f32, f64, bf16, i8 on target cpu"),
-        (
-            ("--dtype", "f16", "--target", "simulator", "--strategy", "matmul_gpu_simt"),
+            "--target simulator --strategy matmul_gpu_simt",
             "matmul_gpu_simt: dtype: found f16, allowed f32, f64",
         ),
     ],
 )
-def test_words_that_fit_no_target_exit_with_2(tmp_path: Path, phrase: tuple[str, ...], message: str) -> None:
+def test_words_that_fit_no_target_exit_with_2(tmp_path: Path, phrase: str, message: str) -> None:
     tuner = Tuner(tmp_path / "results.db", real_backends())
-    assert message in tuner.refused("tune", "matmul", "64x48x32", *phrase)
+    assert message in tuner.refused(f"tune matmul 64x48x32 --dtype f16 {phrase}")
 
 
 # ``--cpu NAME``: code for another x86 processor, what is said of it, and what is refused.
 
-SMALL = ("tune", "matmul", "16x32x16", "--trials", "2", "--seed", "1")
+SMALL = "tune matmul 16x32x16 --trials 2 --seed 1"
 
 
 def runner(order: RunnerOrder, how: RunnerSettings) -> AbstractRunner:
@@ -165,9 +146,8 @@ def crossed(tmp_path: Path) -> Tuner:
 @pytest.fixture
 def plain(monkeypatch: pytest.MonkeyPatch) -> str:
     """Pretends that this processor has vectors alone; gives its name."""
-    machine = replace(
-        describe_machine(), has_bf16=False, has_vnni=False, has_amx_bf16=False, has_amx_int8=False
-    )
+    machine = replace(describe_machine(), has_bf16=False, has_vnni=False, has_amx_bf16=False)
+    machine = replace(machine, has_amx_int8=False)
     for module in (described_compiler, evaluator):
         monkeypatch.setattr(module, "describe_machine", lambda: machine)
     return machine.processor
@@ -175,88 +155,79 @@ def plain(monkeypatch: pytest.MonkeyPatch) -> str:
 
 @pytest.mark.slow
 def test_what_runs_here_is_verified_and_no_result_of_this_machine(crossed: Tuner, tmp_path: Path) -> None:
-    done = crossed(*SMALL, "--cpu", "haswell")
-    assert done.code == 0, done.err
-    assert "verified  2 of 2 trials of run 1" in done.out
-    assert "for haswell (described, avx2, caches 32K/256K/30M)" in " ".join(done.out.split())
-    assert "times     none: code for another processor is not timed, nothing is ranked" in done.out
-    assert "compiled  " not in done.out
+    said = crossed.done(f"{SMALL} --cpu haswell").out
+    why = "times     none: code for another processor is not timed, nothing is ranked"
+    require(said, "verified  2 of 2 trials of run 1", why, without="compiled  ")
+    assert "for haswell (described, avx2, caches 32K/256K/30M)" in " ".join(said.split())
     file = tmp_path / "best.mlir"
-    assert crossed("export", "--trial", "1", "-o", str(file)).code == 0
-    assert ": verified, not timed; baseline not measured\n" in file.read_text()
-    assert " on cpu:haswell, 1 thread, " in file.read_text()
+    crossed.done("export --trial 1 -o", str(file))
+    exported = ": verified, not timed; baseline not measured\n"
+    require(file.read_text(), exported, " on cpu:haswell, 1 thread, ")
     checked = crossed("check", str(file))
     assert (checked.code, checked.out) == (0, "correct; 512 elements verified, nothing timed\n")
     for target, message in (("cpu", "nothing measured"), ("cpu:haswell", "nothing measured, only verified")):
-        assert message in crossed.refused("export", "matmul", "16x32x16", "--target", target)
-    assert crossed("tune", "--resume", "1", "--trials", "3").code == 0
+        assert message in crossed.refused("export matmul 16x32x16 --target", target)
+    crossed.done("tune --resume 1 --trials 3")
 
 
 @pytest.mark.slow
 def test_cpu_is_short_for_a_target_that_constraints_ask(crossed: Tuner) -> None:
-    assert crossed(*SMALL, "--cpu", "znver3", "--target", "cpu").code == 0
-    assert crossed(*SMALL, "--target", "cpu:znver3").code == 0
-    assert {each["target"] for each in crossed("history", "--json").json} == {"cpu:znver3"}
-    space = ("space", "matmul", "64x64x64", "--dtype", "bf16", "--json")
-    rejected = {
-        name: crossed(*space, "--cpu", name).json["rejected"] for name in ("icelake-server", "znver4")
-    }
-    (constraint,) = {each for each in rejected["znver4"] if each.endswith("dots <= has_bf16")}
-    assert rejected["icelake-server"][constraint] > 0
-    assert rejected["znver4"][constraint] == 0
+    crossed.done(f"{SMALL} --cpu znver3 --target cpu")
+    crossed.done(f"{SMALL} --target cpu:znver3")
+    assert {each["target"] for each in crossed("history --json").json} == {"cpu:znver3"}
+    space = "space matmul 64x64x64 --dtype bf16 --json --cpu"
+    without, offering = (crossed(space, cpu).json["rejected"] for cpu in ("icelake-server", "znver4"))
+    (constraint,) = {each for each in offering if each.endswith("dots <= has_bf16")}
+    assert without[constraint] > 0
+    assert offering[constraint] == 0
 
 
 @pytest.mark.slow
 def test_tiles_are_verified_by_vectors(crossed: Tuner, plain: str) -> None:
-    words = (*SMALL, "--dtype", "bf16", "--strategy", "matmul_cpu_amx", "--cpu", "sapphirerapids")
-    assert crossed(*words, "--json").json["counts"] == counts(proposed=2, verified=2)
-    assert "with vectors in place of AMX tiles" in " ".join(crossed("show", "1").out.split())
+    words = f"{SMALL} --dtype bf16 --strategy matmul_cpu_amx --cpu sapphirerapids --json"
+    assert crossed(words).json["counts"] == counts(proposed=2, verified=2)
+    assert "with vectors in place of AMX tiles" in " ".join(crossed("show 1").out.split())
 
 
 @pytest.mark.slow
 def test_what_cannot_run_here_is_compiled_only(crossed: Tuner, plain: str, tmp_path: Path) -> None:
-    words = (*SMALL, "--dtype", "bf16", "--strategy", "matmul_cpu_pairs", "--cpu", "znver4")
-    done = crossed(*words)
-    assert done.code == 0, done.err
-    said = " ".join(done.out.split())
-    assert "verified 0 of 2 trials of run 1" in said
-    assert "compiled 2 only: their code cannot run on this processor, nothing of them was verified" in said
-    assert "2 trials: 2 compiled only, 0 failed" in said
+    words = f"{SMALL} --dtype bf16 --strategy matmul_cpu_pairs --cpu znver4"
+    said = " ".join(crossed.done(words).out.split())
+    why = "compiled 2 only: their code cannot run on this processor, nothing of them was verified"
+    require(said, "verified 0 of 2 trials of run 1", why, "2 trials: 2 compiled only, 0 failed")
     assert "compiled only" in crossed("history").out
     file = tmp_path / "best.mlir"
-    assert crossed("export", "--trial", "1", "-o", str(file)).code == 0
+    crossed.done("export --trial 1 -o", str(file))
     why = f"compiled only, nothing was verified: {plain} has no avx512-bf16"
-    assert f": no time, not verified: {why}; baseline not measured\n" in file.read_text()
-    assert "Needs avx512-bf16." in file.read_text()
+    exported = f": no time, not verified: {why}; baseline not measured\n"
+    require(file.read_text(), exported, "Needs avx512-bf16.")
     checked = crossed("check", str(file))
     assert (checked.code, " ".join(checked.out.split())) == (3, why)
-    document = crossed("check", str(file), "--json").json
-    assert (document["correct"], document["finding"]) == (False, "compiled only")
-    again = crossed(*words, "--json").json["counts"]
-    assert (again["compiled"], again["reused"]) == (2, 0)  # another machine might verify them
+    require_fields(crossed("check --json", str(file)).json, correct=False, finding="compiled only")
+    again = crossed(f"{words} --json").json["counts"]
+    require_fields(again, compiled=2, reused=0)  # another machine might verify them
 
 
 @pytest.mark.parametrize(
     ("options", "message"),
     [
-        (("--cpu", "zen4"), "error: cpu: found 'zen4', allowed haswell, skylake-avx512, "),
-        (("--cpu", "znver9"), "hint: did you mean znver"),
-        (("--cpu", "haswell", "--target", "cuda"), "--cpu haswell cannot be combined with --target cuda"),
-        (("--cpu", "haswell", "--target", "cpu:znver3"), "--cpu haswell cannot be combined with --target"),
-        (("--target", "cpu:"), "error: cpu: found '', allowed haswell, "),
-        (("--cpu", "haswell", "--chip", "sm_90"), "error: chip 'sm_90' cannot be combined with target"),
-        (("--cpu", "haswell", "--threads", "3"), "threads: found 3, allowed up to 2, the processors of this"),
-        (("--cpu", "haswell", "--sampler", "tpe"), "sampler: found 'tpe', allowed random, exhaustive"),
-        (("--cpu", "haswell", "--strategy", "matmul_cpu_amx", "--dtype", "i8"), "error: "),
+        ("--cpu zen4", "error: cpu: found 'zen4', allowed haswell, skylake-avx512, "),
+        ("--cpu znver9", "hint: did you mean znver"),
+        ("--cpu haswell --target cuda", "--cpu haswell cannot be combined with --target cuda"),
+        ("--cpu haswell --target cpu:znver3", "--cpu haswell cannot be combined with --target"),
+        ("--target cpu:", "error: cpu: found '', allowed haswell, "),
+        ("--cpu haswell --chip sm_90", "error: chip 'sm_90' cannot be combined with target"),
+        ("--cpu haswell --threads 3", "threads: found 3, allowed up to 2, the processors of this"),
+        ("--cpu haswell --sampler tpe", "sampler: found 'tpe', allowed random, exhaustive"),
+        ("--cpu haswell --strategy matmul_cpu_amx --dtype i8", "error: "),
     ],
 )
-def test_what_is_wrong_is_refused_in_one_line(crossed: Tuner, options: tuple[str, ...], message: str) -> None:
-    assert message in crossed.refused(*SMALL, *options)
+def test_what_is_wrong_is_refused_in_one_line(crossed: Tuner, options: str, message: str) -> None:
+    assert message in crossed.refused(f"{SMALL} {options}")
 
 
 @pytest.mark.slow
 def test_children_verify_it_too(tmp_path: Path) -> None:
     crossed = Tuner(tmp_path / "results.db", real_backends())
-    done = crossed(*SMALL, "--cpu", "skylake-avx512", "--workers", "1")
-    assert done.code == 0, done.err
+    done = crossed.done(f"{SMALL} --cpu skylake-avx512 --workers 1")
     assert "verified  2 of 2 trials of run 1" in done.out

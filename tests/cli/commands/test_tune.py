@@ -5,7 +5,7 @@ from pathlib import Path
 
 import pytest
 
-from tests.cli.conftest import Tuner
+from tests.cli.conftest import Tuner, require, require_fields
 from tests.space.recorded import values
 from tests.tuning import fakes
 from tests.tuning.fakes import kind_of
@@ -26,12 +26,11 @@ from tuner.tuning.tuned_run import TunedRun
 
 
 def test_the_help_lists_each_option_once_under_headings(tuner: Tuner) -> None:
-    shown = tuner("tune", "--help").out
+    shown = tuner("tune --help").out
     names = [name for words in HEADINGS.values() for name in words.split()]
     assert len(names) == len(set(names))
-    assert {f"--{name}" for name in names} <= {flag for each in tune.params for flag in each.opts} | {
-        "--help"
-    }
+    known = {flag for each in tune.params for flag in each.opts} | {"--help"}
+    assert {f"--{name}" for name in names} <= known
     assert re.findall(r"^(\w+):$", shown, re.MULTILINE) == [*HEADINGS]
     flags = re.findall(r"^  (?:-h, )?(--[\w-]+)", shown, re.MULTILINE)
     assert len(flags) == len(set(flags))
@@ -41,113 +40,94 @@ def test_the_help_lists_each_option_once_under_headings(tuner: Tuner) -> None:
 
 
 def test_a_run_ends_with_the_best_and_the_next_command_on_the_database_that_was_named(tuner: Tuner) -> None:
-    done = tuner("tune", "matmul", "8x8x8", "--sampler", "exhaustive", "--trials", "20")
-    assert done.code == 0
+    done = tuner.done("tune matmul 8x8x8 --sampler exhaustive --trials 20")
     trial = re.search(r"best +trial (\d+) of run 1: fake", done.out)
     assert trial is not None
-    assert "x=7" in done.out
-    assert "200.0% of FakeBLAS 1.0" in done.out
-    assert "20 trials: 20 measured, 0 failed, 10 of them reused" in done.out
+    require(done.out, "x=7", "200.0% of FakeBLAS 1.0", "20 trials: 20 measured, 0 failed, 10 of them reused")
     assert f"tuner export --trial {trial[1]} -o best.mlir" in done.out
     path = str(tuner.database.with_name("my results.db"))
-    done = tuner("tune", "matmul", "8x8x8", "--trials", "2", "--db", path)
-    assert f"-o best.mlir --db '{path}'" in done.out
+    assert f"-o best.mlir --db '{path}'" in tuner("tune matmul 8x8x8 --trials 2 --db", path).out
 
 
 def test_json_is_the_only_thing_on_stdout_and_a_baseline_that_fails_is_reported(tuner: Tuner) -> None:
-    done = tuner("tune", "matmul", "8x8x8", "--trials", "5", "--json")
+    done = tuner("tune matmul 8x8x8 --trials 5 --json")
     assert (done.code, done.json["counts"]["proposed"]) == (0, 5)
     assert (done.json["best"]["baseline"]["name"], done.json["target"]) == ("FakeBLAS 1.0", "fake")
     assert "baseline: FakeBLAS" in done.err
     tuner.backends = fakes.backends(baseline=fakes.no_baseline)
-    done = tuner("tune", "matmul", "8x8x8", "--trials", "3")
-    assert done.code == 0
+    done = tuner.done("tune matmul 8x8x8 --trials 3")
     assert "baseline: not measured: baseline: exited with status 3" in done.err
 
 
 def test_no_working_candidate_reports_why_and_exits_with_1_and_a_null_best(tuner: Tuner) -> None:
     tuner.backends = fakes.backends(bind=lambda *_: fakes.failing_bind)
-    done = tuner("tune", "matmul", "8x8x8", "--trials", "3")
+    done = tuner("tune matmul 8x8x8 --trials 3")
     assert (done.code, done.out) == (1, "")
     assert "no candidate worked: 3 trials: 0 measured, 3 failed" in done.err
     assert "3 x verify: element (0, 1): found 2, expected 1" in done.err
-    done = tuner("tune", "matmul", "8x8x8", "--trials", "3", "--json")
+    done = tuner("tune matmul 8x8x8 --trials 3 --json")
     assert (done.code, done.json["best"]) == (1, None)
 
 
 def test_an_unknown_baseline_is_one_line_with_a_hint_and_nothing_is_stored(tuner: Tuner) -> None:
     cpu = replace(kind_of(TargetStatus("cpu", True, "here")), baselines=KINDS["cpu"].baselines)
     tuner.backends = replace(fakes.backends(), kinds={"cpu": cpu})
-    done = tuner("tune", "matmul", "8x8x8", "--trials", "3", "--baseline", "mlk")
-    assert (done.code, done.out) == (2, "")
-    assert done.err == (
-        "error: baseline: found 'mlk', allowed best, openblas, mkl, blis, onednn, onednn-torch\n"
-        "hint: did you mean mkl?\n"
-    )
+    line = "error: baseline: found 'mlk', allowed best, openblas, mkl, blis, onednn, onednn-torch"
+    refused = tuner.refused("tune matmul 8x8x8 --trials 3 --baseline mlk")
+    assert refused == f"{line}\nhint: did you mean mkl?\n"
     assert not tuner.database.exists()
 
 
 def test_a_run_that_is_done_resumes_to_its_trials_and_another_one_reuses_them(tuned: Tuner) -> None:
-    done = tuned("tune", "--resume", "1", "--json")
-    assert done.code == 0
+    done = tuned.done("tune --resume 1 --json")
     assert (done.json["run"], done.json["counts"]["proposed"]) == (1, 20)
-    done = tuned("tune", "matmul", "8x8x8", "--trials", "5", "--json")
+    done = tuned("tune matmul 8x8x8 --trials 5 --json")
     assert done.json["counts"]["reused"] == 5
-    assert all(trial["reused_from"] for trial in tuned("history", "--run", "2", "--json").json)
+    assert all(trial["reused_from"] for trial in tuned("history --run 2 --json").json)
 
 
-@pytest.mark.parametrize(
-    "text",
-    [
-        *(("--workers", "2"), ("--dtype", "f64"), ("--seed", "0"), ("--fresh",), ("matmul", "8x8x8")),
-        ("--baseline", "mkl"),
-    ],
-    ids=" ".join,
-)
-def test_resume_takes_no_settings_next_to_it(tuned: Tuner, text: tuple[str, ...]) -> None:
-    refused = tuned.refused("tune", *text, "--resume", "1")
-    assert f"--resume cannot be combined with {text[0]}: the run has its stored settings" in refused
+SETTINGS = ("--workers 2", "--dtype f64", "--seed 0", "--fresh", "matmul 8x8x8", "--baseline mkl")
+
+
+@pytest.mark.parametrize("text", SETTINGS)
+def test_resume_takes_no_settings_next_to_it(tuned: Tuner, text: str) -> None:
+    refused = tuned.refused(f"tune {text} --resume 1")
+    assert f"--resume cannot be combined with {text.split()[0]}: the run has its stored settings" in refused
 
 
 def test_settings_reach_the_run(tuner: Tuner) -> None:
-    text = ("--layout", "nt", "--epilogue", "bias_relu", "--dtype", "f64", "--align", "64", "--cache", "cold")
-    limits = ("--seed", "3", "--threads", "2", "--trials", "1", "--budget", "5m", "--workers", "2")
-    assert tuner("tune", "matmul", "4x5x6", *text, *limits).code == 0
-    run = tuner("show", "run:1", "--json").json
+    text = "--layout nt --epilogue bias_relu --dtype f64 --align 64 --cache cold"
+    tuner.done(f"tune matmul 4x5x6 {text} --seed 3 --threads 2 --trials 1 --budget 5m --workers 2")
+    run = tuner("show run:1 --json").json
     types = {"dtype": "f64", "layout": "nt", "epilogue": "bias_relu", "output": "f64"}
     assert run["problem"] == {"op": "matmul", "shape": [4, 5, 6], **types, "align": "64", "cache": "cold"}
-    found = [run[name] for name in ("seed", "threads", "trials", "budget_s", "workers")]
-    assert found == [3, 2, 1, 300.0, 2]
+    require_fields(run, seed=3, threads=2, trials=1, budget_s=300.0, workers=2)
 
 
 def test_100_trials_are_the_default_and_a_budget_alone_limits_none(tuner: Tuner) -> None:
-    assert tuner("tune", "matmul", "8x8x8").code == 0
-    assert tuner("show", "run:1", "--json").json["trials"] == 100
-    assert tuner("tune", "matmul", "8x8x8", "--budget", "60s").code == 0  # ends with the set
-    assert tuner("show", "run:2", "--json").json["trials"] is None
+    for run, options, trials in ((1, "", 100), (2, " --budget 60s", None)):  # the second ends with the set
+        tuner.done(f"tune matmul 8x8x8{options}")
+        assert tuner(f"show run:{run} --json").json["trials"] == trials
 
 
 def test_a_retiming_that_gains_no_round_says_so(tuner: Tuner) -> None:
-    assert tuner("tune", "matmul", "8x8x8", "--trials", "4").code == 0
-    done = replace(tuner, backends=cut_parts())("tune", "--resume", "1", "--retime")
-    assert done.code == 1
-    assert f"run 1: --retime gained no round: the final re-measurement was lost: {CUT}" in done.err
-    assert f"final re-measurement: lost, no times: {CUT}" in done.err
+    tuner.done("tune matmul 8x8x8 --trials 4")
+    done = replace(tuner, backends=cut_parts()).failed("tune --resume 1 --retime")
+    lost = f"run 1: --retime gained no round: the final re-measurement was lost: {CUT}"
+    require(done.err, lost, f"final re-measurement: lost, no times: {CUT}")
 
 
 @pytest.mark.slow
 def test_a_finished_run_goes_on_to_another_limit(tuner: Tuner) -> None:
-    text = ("tune", "matmul", "8x8x8", "--target", "fake", "--sampler", "exhaustive")
-    assert tuner(*text, "--trials", "3").code == 0
-    done = tuner("tune", "--resume", "1", "--trials", "20", "--json")
-    assert (done.code, done.json["run"], done.json["counts"]["proposed"]) == (0, 1, 20)
-    assert done.json["best"]["knobs"]["x"] == 7
-    refused = tuner("tune", "--resume", "1", "--trials", "9")
-    assert (refused.code, refused.out) == (2, "")
-    assert "trials: found 9, but run 1 has 20 trials already" in refused.err
-    assert tuner("tune", "--resume", "1", "--budget", "1h").code == 0
-    assert tuner("show", "run:1", "--json").json["trials"] is None
-    assert "budget 3600 s" in tuner("show", "run:1").out
+    tuner.done("tune matmul 8x8x8 --target fake --sampler exhaustive --trials 3")
+    document = tuner.done("tune --resume 1 --trials 20 --json").json
+    assert (document["run"], document["counts"]["proposed"]) == (1, 20)
+    assert document["best"]["knobs"]["x"] == 7
+    refused = tuner.refused("tune --resume 1 --trials 9")
+    assert "trials: found 9, but run 1 has 20 trials already" in refused
+    tuner.done("tune --resume 1 --budget 1h")
+    assert tuner("show run:1 --json").json["trials"] is None
+    assert "budget 3600 s" in tuner("show run:1").out
 
 
 # What is printed of runs on several classes of machines; the runs are real ones of fakes.
@@ -163,10 +143,10 @@ def tuned(store: Store, machine: str, seed: int = 0, trials: int = 6) -> TunedRu
 
 def test_the_compromise_is_reported_with_its_time_on_each_machine(store: Store) -> None:
     both = (tuned(store, "big"), tuned(store, "small"))
-    lines = compromise_lines(both, store)
-    assert lines[0] == "compromise fake, not distinguishable from the best"
-    assert lines[1].startswith("knobs     ")
-    assert [line.split(" on ")[1].split(":")[0] for line in lines[2:]] == ["big", "small"]
+    first, knobs, *others = compromise_lines(both, store)
+    assert first == "compromise fake, not distinguishable from the best"
+    assert knobs.startswith("knobs     ")
+    assert [line.split(" on ")[1].split(":")[0] for line in others] == ["big", "small"]
     document = several_document(both, store)
     assert [each["run"] for each in document["runs"]] == [1, 2]
     assert document["compromise"]["slowdowns"] == [None, None]
@@ -193,13 +173,12 @@ def test_a_run_goes_on_on_its_own_class_of_machine(store: Store, tmp_path: Path)
 @pytest.mark.slow
 def test_a_roofline_below_what_the_best_trial_reached_is_raised_where_it_is_stored(tuner: Tuner) -> None:
     tuner.backends = fakes.backends(roofline=lambda _problem, _threads: Roofline(1.0, 1e9))
-    done = tuner("tune", "matmul", "8x8x8", "--trials", "6")
-    assert done.code == 0, done.err
-    (run,) = tuner("runs", "--json").json
-    best_s = min(trial["median_s"] for trial in tuner("history", "--json").json if trial["median_s"])
+    tuner.done("tune matmul 8x8x8 --trials 6")
+    (run,) = tuner("runs --json").json
+    best_s = min(trial["median_s"] for trial in tuner("history --json").json if trial["median_s"])
     assert run["roofline"]["flop_per_s"] >= 2 * 8**3 / best_s
     assert run["roofline"]["flop_source"] == "reached by a kernel"
-    (line,) = [each for each in tuner("show", "run:1").out.splitlines() if each.startswith("roofline")]
+    (line,) = [each for each in tuner("show run:1").out.splitlines() if each.startswith("roofline")]
     assert line.startswith("roofline  100.0% of what 1 thread can do (")
 
 
@@ -217,41 +196,39 @@ def known_strategy() -> Backends:
 @pytest.mark.slow
 def test_a_second_problem_begins_with_the_best_of_the_first_and_says_so(tuner: Tuner) -> None:
     tuner.backends = known_strategy()
-    tuner("tune", "matmul", "8x8x8", "--sampler", "exhaustive", "--trials", "20")
-    done = tuner("tune", "matmul", "8x8x16", "--trials", "3", "--json")
+    tuner("tune matmul 8x8x8 --sampler exhaustive --trials 20")
+    done = tuner("tune matmul 8x8x16 --trials 3 --json")
     assert "; warm start from 8x8x8 (run 1): 8 points" in done.err
-    assert {(point["origin"], point["source"]) for point in done.json["first"]} == {
-        ("warm start", "8x8x8 (run 1)")
-    }
+    sources = {(point["origin"], point["source"]) for point in done.json["first"]}
+    assert sources == {("warm start", "8x8x8 (run 1)")}
     assert done.json["best"]["knobs"]["x"] == 7
     assert 0 <= done.json["idle_share"] <= 1
-    assert "first     warm start from 8x8x8 (run 1): 8 points" in tuner("show", "run:2").out
-    assert tuner("show", "run:2", "--json").json["warm_start"] is True
+    assert "first     warm start from 8x8x8 (run 1): 8 points" in tuner("show run:2").out
+    assert tuner("show run:2 --json").json["warm_start"] is True
 
 
 def test_no_warm_start_begins_with_nothing_known(tuner: Tuner) -> None:
     tuner.backends = known_strategy()
-    tuner("tune", "matmul", "8x8x8", "--sampler", "exhaustive", "--trials", "20")
+    tuner("tune matmul 8x8x8 --sampler exhaustive --trials 20")
     for flag in ("--no-warm-start", "--fresh"):
-        done = tuner("tune", "matmul", "8x8x16", "--trials", "3", "--json", flag)
+        done = tuner("tune matmul 8x8x16 --trials 3 --json", flag)
         assert "warm start" not in done.err
         assert done.json["first"] == []
 
 
 def test_a_replay_learns_from_the_recordings_that_are_named(tuner: Tuner, tmp_path: Path) -> None:
     file = values.write_recording(tmp_path)
-    text = ("tune", "matmul", "8x8x8", "--target", f"replay:{file}", "--trials", "3", "--json")
+    text = f"tune matmul 8x8x8 --target replay:{file} --trials 3 --json"
     best = min(values.outcome_of(n).median_s for n in range(120) if n % 7 != 3)  # type: ignore[union-attr]
-    assert tuner(*text).json["first"] == []
-    warm = tuner(*text, "--warm-start", str(file)).json
-    assert len(warm["first"]) == 8
-    assert warm["best"]["median_s"] == best
+    assert tuner(text).json["first"] == []
+    warm = tuner(text, "--warm-start", str(file)).json
+    assert (len(warm["first"]), warm["best"]["median_s"]) == (8, best)
 
 
 def test_a_file_to_learn_from_that_is_none_and_options_of_a_resumed_run_are_refused(tuned: Tuner) -> None:
-    given = ("tune", "matmul", "8x8x8", "--warm-start", "gone.t4.json")
-    assert "gone.t4.json: cannot be read" in tuned.refused(*given)
-    refused = tuned.refused("tune", "--resume", "1", "--no-warm-start")
+    refused = tuned.refused("tune matmul 8x8x8 --warm-start gone.t4.json")
+    assert "gone.t4.json: cannot be read" in refused
+    refused = tuned.refused("tune --resume 1 --no-warm-start")
     assert "--resume cannot be combined with --no-warm-start" in refused
 
 
@@ -260,9 +237,8 @@ def test_first_points_are_reported_by_where_they_come_from() -> None:
     warm = [InitialConfiguration(candidate, WARM_START, f"8x8x{k} (run 1)") for k in (8, 16, 8)]
     listed, seed = InitialConfiguration(candidate, SPACE_FILE), InitialConfiguration(candidate, SEED)
     assert initial_configurations_text(()) == ""
-    assert (
-        initial_configurations_text((listed, seed, seed)) == "1 of the space file, then 2 seed configurations"
-    )
+    text = initial_configurations_text((listed, seed, seed))
+    assert text == "1 of the space file, then 2 seed configurations"
     given = "warm start from 8x8x8 (run 1), 8x8x16 (run 1): 3 points"
     assert initial_configurations_text(tuple(warm)) == given
     assert initial_configurations_text((*warm, listed)) == f"{given}, interleaved with 1 of the space file"

@@ -4,7 +4,7 @@ from pathlib import Path
 
 import pytest
 
-from tests.cli.conftest import Tuner
+from tests.cli.conftest import Tuner, require, require_fields
 from tests.cli.real import brief_remeasurement, real_candidates
 from tests.op_group_problems import program_text
 from tuner.db.store import Store
@@ -28,7 +28,8 @@ PAYLOAD = """func.func @main(%a: tensor<16x8xf32>, %b: tensor<8x16xf32>, %c: ten
 MAIN, OTHER = "\nfunc.func @main() { return }", "\nfunc.func @other() { return }"
 FAR = "\nfunc.func private @far()"
 COUNTED = PAYLOAD.replace("@main(", "@main(%turns: i32, ")
-ON_SIMULATOR = ("--target", "simulator", "--strategy", "matmul_gpu_naive", "--trials", "1", "--workers", "1")
+ON_SIMULATOR = "tune --target simulator --strategy matmul_gpu_naive --trials 1 --workers 1"
+ON_CPU = "tune --target cpu --workers 1 --json"
 
 
 @pytest.fixture
@@ -47,20 +48,17 @@ def counted(tmp_path: Path) -> str:
 
 @pytest.mark.slow
 def test_equal_matmuls_are_tuned_once_and_the_program_is_checked(tune: Tuner, counted: str) -> None:
-    done = tune("tune", counted, *ON_SIMULATOR, "--arg", "0=7", "--json")
-    assert done.code == 0, done.err
-    (problem,) = done.json["problems"]
+    document = tune.done(f"{ON_SIMULATOR} --arg 0=7 --json", counted).json
+    (problem,), program = document["problems"], document["program"]
     assert (problem["problem"]["shape"], problem["run"]["counts"]["verified"]) == ([16, 16, 8], 1)
     assert problem["used"]["strategy"] == "matmul_gpu_naive"
-    program = done.json["program"]
     assert program["right"]
     assert [one["equal"] for one in program["comparisons"]] == [True]
-    assert (done.json["plain"], done.json["speedup"]) == (None, None)
-    done = tune("tune", counted, *ON_SIMULATOR)
-    assert done.code == 1
+    require_fields(document, plain=None, speedup=None)
+    done = tune.failed(ON_SIMULATOR, counted)
     assert done.out.splitlines()[-1].startswith("failed  program: argument 0: a value of type i32 is missing")
     message = "tune: --cache cannot be combined with a program: its types come from the file"
-    assert message in tune.refused("tune", counted, "--target", "cpu", "--cache", "cold")
+    assert message in tune.refused("tune --target cpu --cache cold", counted)
 
 
 @pytest.mark.slow
@@ -68,9 +66,7 @@ def test_a_program_on_the_host_is_timed_twice(tune: Tuner, monkeypatch: pytest.M
     """The README's example, as printed."""
     monkeypatch.chdir(ROOT)
     with brief_remeasurement():
-        done = tune(*EXAMPLE)
-    assert done.code == 0, done.err
-    lines = done.out.splitlines()
+        lines = tune.done(*EXAMPLE).out.splitlines()
     assert lines[0] == "matmul  matmul 84x84x32 f32 nn none"
     assert [line.split()[0] for line in lines[-3:]] == ["time", "plain", "gain"]
 
@@ -79,21 +75,17 @@ def test_a_program_on_the_host_is_timed_twice(tune: Tuner, monkeypatch: pytest.M
 @pytest.mark.parametrize(
     ("options", "message"),
     [
-        (("8x8x8",), "tune: 8x8x8 cannot be combined with a program: its types come from the file"),
-        (("--dtype", "f64"), "tune: --dtype cannot be combined with a program"),
-        (("--output-dtype", "f16"), "tune: --output-dtype cannot be combined with a program"),
-        (("--threads", "0"), "threads: found 0, allowed 1 to 256"),
-        (
-            ("--threads", "2", "--space", "default"),
-            "threads: found 2, allowed 1: a program without fusions runs on one thread",
-        ),
-        (("--entry", "f"), "payload.mlir: payload: entry: found 'f', allowed main"),
+        ("8x8x8", "tune: 8x8x8 cannot be combined with a program: its types come from the file"),
+        ("--dtype f64", "tune: --dtype cannot be combined with a program"),
+        ("--output-dtype f16", "tune: --output-dtype cannot be combined with a program"),
+        ("--threads 0", "threads: found 0, allowed 1 to 256"),
+        ("--threads 2 --space default", "found 2, allowed 1: a program without fusions runs on one thread"),
+        ("--entry f", "payload.mlir: payload: entry: found 'f', allowed main"),
     ],
 )
-def test_options_of_no_payload_are_refused(tune: Tuner, options: tuple[str, ...], message: str) -> None:
-    assert message in tune.refused(
-        "tune", str(tune.database.parent / "payload.mlir"), "--target", "cpu", *options
-    )
+def test_options_of_no_payload_are_refused(tune: Tuner, options: str, message: str) -> None:
+    payload = str(tune.database.parent / "payload.mlir")
+    assert message in tune.refused("tune", payload, "--target", "cpu", *options.split())
 
 
 @pytest.mark.slow
@@ -115,7 +107,7 @@ def test_messages_about_a_payload_begin_with_its_file(tune: Tuner) -> None:
 def test_a_file_of_contractions_alone_is_tuned_by_shapes(tune: Tuner, text: str, message: str) -> None:
     model = tune.database.parent / "model of two.mlir"
     model.write_text(text)
-    done = tune("tune", str(model), *ON_SIMULATOR)
+    done = tune(ON_SIMULATOR, str(model))
     assert done.code != 0
     error, hint = done.err.splitlines()
     assert message in error
@@ -126,28 +118,23 @@ def test_a_file_of_contractions_alone_is_tuned_by_shapes(tune: Tuner, text: str,
 @pytest.mark.parametrize(
     ("text", "options"),
     [
-        (MAIN, ()),
-        ("func.func @a() { return }\nfunc.func @b() { return }", ()),
-        ("func.func @main(", ()),
-        (PAYLOAD, ("--entry", "f")),
+        (MAIN, ""),
+        ("func.func @a() { return }\nfunc.func @b() { return }", ""),
+        ("func.func @main(", ""),
+        (PAYLOAD, " --entry f"),
     ],
 )
-def test_no_hint_at_shapes_where_they_are_no_help(tune: Tuner, text: str, options: tuple[str, ...]) -> None:
+def test_no_hint_at_shapes_where_they_are_no_help(tune: Tuner, text: str, options: str) -> None:
     model = tune.database.parent / "model.mlir"
     model.write_text(text)
-    assert "--shapes" not in tune.refused("tune", str(model), *ON_SIMULATOR, *options)
+    assert "--shapes" not in tune.refused(f"{ON_SIMULATOR}{options}", str(model))
 
 
-@pytest.mark.parametrize(("option", "value"), [("--arg", "0=7"), ("--entry", "f")])
-def test_what_a_payload_takes_is_refused_without_one(tune: Tuner, option: str, value: str) -> None:
-    refused = tune.refused("tune", "matmul", "8x8x8", option, value)
-    assert refused == (
-        f"error: {option} needs a program: a file of MLIR in place of an operation and a shape\n"
-        f"hint: tuner tune payload.mlir {option} {value}\n"
-    )
-
-
-FUSION_OPTIONS = ("--target", "cpu", "--workers", "1")
+@pytest.mark.parametrize("option", ["--arg 0=7", "--entry f"])
+def test_what_a_payload_takes_is_refused_without_one(tune: Tuner, option: str) -> None:
+    needs = f"{option.split()[0]} needs a program: a file of MLIR in place of an operation and a shape"
+    refused = tune.refused(f"tune matmul 8x8x8 {option}")
+    assert refused == f"error: {needs}\nhint: tuner tune payload.mlir {option}\n"
 
 
 @pytest.mark.slow
@@ -155,26 +142,20 @@ def test_a_program_of_fusions_is_tuned_under_one_budget_and_found_tuned_later(tu
     file = tune.database.parent / "layers.mlir"
     file.write_text(program_text())
     with brief_remeasurement():
-        done = tune("tune", str(file), *FUSION_OPTIONS, "--trials", "6", "--json")
-    assert done.code == 0, done.err
-    assert [each["run"]["counts"]["proposed"] for each in done.json["problems"]] == [2, 2, 2]
-    assert {each["problem"]["cache"] for each in done.json["problems"]} == {"weights-cold"}
-    assert [each["origin"] for each in done.json["groups"]] == ["tuned"] * 3
-    for fusion in done.json["groups"]:
-        assert fusion["before_s"] > 0
-        assert fusion["after_s"] > 0
-    program = done.json["program"]
-    assert program["right"]
-    assert program["times"]["call_s"] > 0
-    assert done.json["plain"]["call_s"] > 0
+        document = tune.done(f"{ON_CPU} --trials 6", str(file)).json
+    assert [each["run"]["counts"]["proposed"] for each in document["problems"]] == [2, 2, 2]
+    assert {each["problem"]["cache"] for each in document["problems"]} == {"weights-cold"}
+    assert [each["origin"] for each in document["groups"]] == ["tuned"] * 3
+    assert all(fusion[time] > 0 for fusion in document["groups"] for time in ("before_s", "after_s"))
+    assert document["program"]["right"]
+    assert document["program"]["times"]["call_s"] > 0
+    assert document["plain"]["call_s"] > 0
     with Store.open(str(tune.database)) as store:
-        assert store.campaign(done.json["group"]).settings.source == "layers.mlir"
-    explained = tune("run", str(file), "--target", "cpu", "--explain")
-    assert explained.code == 0, explained.err
-    assert explained.out.count(" tuned ") == 3
+        assert store.campaign(document["group"]).settings.source == "layers.mlir"
+    assert tune.done("run --target cpu --explain", str(file)).out.count(" tuned ") == 3
     other = tune.database.parent / "wider.mlir"
     other.write_text(program_text(hidden=48))
-    assert tune("run", str(other), "--target", "cpu", "--explain").out.count(" nearest ") == 3
+    assert tune("run --target cpu --explain", str(other)).out.count(" nearest ") == 3
 
 
 @pytest.mark.slow
@@ -182,27 +163,23 @@ def test_a_resumed_program_is_compiled_and_timed_as_by_the_first_command(tune: T
     file = tune.database.parent / "layers.mlir"
     file.write_text(program_text())
     with brief_remeasurement():
-        first = tune("tune", str(file), *FUSION_OPTIONS, "--trials", "3", "--json")
-        again = tune("tune", "--resume", "campaign:1", "--trials", "4", "--json")
+        first = tune.done(f"{ON_CPU} --trials 3", str(file)).json
+        again = tune.done("tune --resume campaign:1 --trials 4 --json").json
         file.write_text(program_text(hidden=48))
-        changed = tune("tune", "--resume", "campaign:1", "--trials", "5")
-    assert again.code == 0, again.err
-    assert set(again.json) == set(first.json)
-    assert sum(each["run"]["counts"]["proposed"] for each in again.json["problems"]) == 4
-    assert again.json["program"]["right"]
-    assert again.json["plain"]["call_s"] > 0
-    assert len(again.json["groups"]) == 3
-    assert changed.code == 0, changed.err
-    assert "note: the program is not timed: " in changed.err
-    assert "has other fusions than those that were tuned" in changed.err
+        changed = tune.done("tune --resume campaign:1 --trials 5")
+    assert set(again) == set(first)
+    assert sum(each["run"]["counts"]["proposed"] for each in again["problems"]) == 4
+    assert again["program"]["right"]
+    assert again["plain"]["call_s"] > 0
+    assert len(again["groups"]) == 3
+    require(changed.err, "note: the program is not timed: ", "has other fusions than those that were tuned")
     assert "campaign  1: 3 problems, 5 trials" in changed.out
 
 
 @pytest.mark.slow
 def test_a_program_that_cannot_be_grouped_is_tuned_matmul_by_matmul(tune: Tuner, counted: str) -> None:
     with brief_remeasurement():
-        done = tune("tune", counted, *FUSION_OPTIONS, "--trials", "1", "--arg", "0=7", "--json")
-    assert done.code == 0, done.err
+        done = tune.done(f"{ON_CPU} --trials 1 --arg 0=7", counted)
     assert "note: not tuned as fusions: argument 0: i32 is no tensor" in done.err
     assert [each["problem"]["op"] for each in done.json["problems"]] == ["matmul"]
     assert "groups" not in done.json

@@ -6,10 +6,10 @@ from pathlib import Path
 
 import pytest
 
-from tests.cli.conftest import Done, Tuner, counts
+from tests.cli.conftest import Done, Tuner, counts, require, require_fields
 from tests.tuning import fakes
 
-WORDS = ("tune", "matmul", "8x8x8", "--target", "simulator", "--dtype", "f16", "--sampler", "exhaustive")
+TUNE = "tune matmul 8x8x8 --target simulator --dtype f16 --sampler exhaustive"
 
 
 @pytest.fixture
@@ -21,8 +21,7 @@ def untimed(tmp_path: Path) -> Tuner:
 def whole_run(tmp_path_factory: pytest.TempPathFactory) -> tuple[Path, Done]:
     """Gives a database with all 20 trials, and what was said of them."""
     tuner = Tuner(tmp_path_factory.mktemp("verified") / "results.db", fakes.untimed_backends())
-    done = tuner(*WORDS, "--trials", "20", "--chip", "sm_90")
-    assert done.code == 0, done.err
+    done = tuner.done(f"{TUNE} --trials 20 --chip sm_90")
     return tuner.database, done
 
 
@@ -34,98 +33,88 @@ def verified(untimed: Tuner, whole_run: tuple[Path, Done]) -> Tuner:
 
 def test_a_run_without_times_reports_what_was_verified_and_what_to_do(whole_run: tuple[Path, Done]) -> None:
     done = whole_run[1]
-    assert "verified  18 of 20 trials of run 1" in done.out
-    assert "times     none: target simulator:sm_90 has no clock, nothing is ranked" in done.out
-    assert "order     trials 1, 3, " in done.out
-    said = " ".join(done.out.split())
-    assert re.search(  # without machine code
-        r"first, by static facts; \d+: .*\d+ bytes spilled, \d+ blocks for \d+ places, "
-        r"relative reads [\d.]+, occupancy \d+%",
-        said,
-    )
-    assert "18 verified, 2 failed, 9 of them reused" in done.out
-    assert "tuner history --run 1 --status verified" in done.out
+    why = "times     none: target simulator:sm_90 has no clock, nothing is ranked"
+    require(done.out, "verified  18 of 20 trials of run 1", why, "order     trials 1, 3, ")
+    spills = r"\d+ bytes spilled, \d+ blocks for \d+ places, relative reads [\d.]+, occupancy \d+%"
+    facts = rf"first, by static facts; \d+: .*{spills}"  # without machine code
+    assert re.search(facts, " ".join(done.out.split()))
+    require(done.out, "18 verified, 2 failed, 9 of them reused", "tuner history --run 1 --status verified")
     assert "tuner export --trial 1 -o verified.mlir" in done.out
     assert "baseline" not in done.err
 
 
 def test_json_has_no_best_and_a_run_in_which_nothing_is_right_fails(untimed: Tuner) -> None:
-    document = untimed(*WORDS, "--trials", "20", "--json").json
-    assert (document["best"], document["target"]) == (None, "simulator:sm_90")
-    assert document["counts"] == counts(proposed=20, verified=18, failed=2, reused=9)
+    document = untimed(f"{TUNE} --trials 20 --json").json
+    found = counts(proposed=20, verified=18, failed=2, reused=9)
+    require_fields(document, best=None, target="simulator:sm_90", counts=found)
     untimed.backends = fakes.backends(
         untimed.backends.targets()[:1], runner=fakes.untimed_runner, bind=lambda *_: fakes.failing_bind
     )
-    done = untimed(*WORDS, "--trials", "2", "--fresh")
-    assert done.code == 1
+    done = untimed.failed(f"{TUNE} --trials 2 --fresh")
     assert "no candidate worked: 2 trials: 0 measured, 2 failed" in done.err
 
 
 @pytest.mark.parametrize(
     ("options", "message"),
     [
-        (("--chip", "sm_1"), "chip: found 'sm_1', allowed sm_80, sm_86, sm_89, sm_90, "),
-        (("--sampler", "tpe"), "sampler: found 'tpe', allowed random, exhaustive: target simulator gives no"),
-        (("--output-dtype", "bf16"), "output dtype: found 'bf16', allowed f32 or f16 for dtype f16"),
-        (("--target", "cpu"), "target: found 'cpu', allowed auto, simulator"),
+        ("--chip sm_1", "chip: found 'sm_1', allowed sm_80, sm_86, sm_89, sm_90, "),
+        ("--sampler tpe", "sampler: found 'tpe', allowed random, exhaustive: target simulator gives no"),
+        ("--output-dtype bf16", "output dtype: found 'bf16', allowed f32 or f16 for dtype f16"),
+        ("--target cpu", "target: found 'cpu', allowed auto, simulator"),
     ],
 )
-def test_words_that_do_not_fit_are_reported(untimed: Tuner, options: tuple[str, ...], message: str) -> None:
-    assert message in untimed.refused(*WORDS, "--trials", "1", *options)
+def test_words_that_do_not_fit_are_reported(untimed: Tuner, options: str, message: str) -> None:
+    assert message in untimed.refused(f"{TUNE} --trials 1 {options}")
 
 
 def test_verified_trials_are_found_by_status_target_and_output(verified: Tuner) -> None:
-    assert len(verified("history", "--status", "verified", "--json").json) == 18
-    assert len(verified("history", "--target", "simulator", "--json").json) == 20
-    assert verified("history", "--target", "simulator:sm_80", "--json").json == []
-    assert len(verified("history", "--output-dtype", "f32", "--json").json) == 20
-    assert verified("history", "--output-dtype", "f16", "--json").json == []
-    verified(*WORDS, "--trials", "3", "--output-dtype", "f16")
-    found = verified("history", "--output-dtype", "f16", "--json").json
+    for options, count in (
+        *(("--status verified", 18), ("--target simulator", 20), ("--target simulator:sm_80", 0)),
+        *(("--output-dtype f32", 20), ("--output-dtype f16", 0)),
+    ):
+        assert len(verified(f"history {options} --json").json) == count
+    verified(f"{TUNE} --trials 3 --output-dtype f16")
+    found = verified("history --output-dtype f16 --json").json
     assert [trial["problem"]["output"] for trial in found] == ["f16"] * 3
-    assert "8x8x8 f16 -> f16" in verified("history", "--output-dtype", "f16").out
+    assert "8x8x8 f16 -> f16" in verified("history --output-dtype f16").out
 
 
 def test_show_reports_resources_and_notes_and_there_is_no_best(verified: Tuner) -> None:
-    shown = verified("show", "1").out
-    assert "status    verified" in shown
-    assert "verified  64 elements, largest error 0.25 of the tolerance" in shown
-    assert "note      1 of 1 blocks" in shown
-    assert (
-        "kernel    k: 32 registers, 0 + 0 bytes spilled, 1024 + 0 shared bytes (dynamic +\n"
-        "          static), occupancy 50%: 4 blocks\n" in shown
-    )
-    document = verified("show", "1", "--json").json
+    shown = verified("show 1").out
+    error = "verified  64 elements, largest error 0.25 of the tolerance"
+    require(shown, "status    verified", error, "note      1 of 1 blocks")
+    kernel = "k: 32 registers, 0 + 0 bytes spilled, 1024 + 0 shared bytes (dynamic +"
+    assert f"kernel    {kernel}\n          static), occupancy 50%: 4 blocks\n" in shown
+    document = verified("show 1 --json").json
     assert document["resources"][0]["registers"] == 32
     assert document["verdict"]["notes"] == ["1 of 1 blocks"]
-    assert "best      none: nothing was timed" in verified("show", "run:1").out
-    done = verified("export", "matmul", "8x8x8", "--dtype", "f16", "--target", "simulator")
+    assert "best      none: nothing was timed" in verified("show run:1").out
+    done = verified("export matmul 8x8x8 --dtype f16 --target simulator")
     assert done.code == 2
     found = "nothing measured, only verified, which ranks nothing; the latest such trial is 20 of run 1"
     assert done.err.endswith(f": {found}\nhint: tuner export --trial 20\n")
-    assert "hint: tuner export --trial 20" in verified("export", "matmul", "8x8x8", "--dtype", "f16").err
+    assert "hint: tuner export --trial 20" in verified("export matmul 8x8x8 --dtype f16").err
 
 
 def test_a_verified_trial_is_exported_in_every_form(verified: Tuner, tmp_path: Path) -> None:
-    script = verified("export", "--trial", "1").out
-    assert ": verified, not timed; baseline not measured\n" in script
-    assert " on simulator:sm_90, " in script
-    assert verified("export", "--trial", "1", "--format", "ptx").out == '{"x": 0}'
+    script = verified("export --trial 1").out
+    require(script, ": verified, not timed; baseline not measured\n", " on simulator:sm_90, ")
+    assert verified("export --trial 1 --format ptx").out == '{"x": 0}'
     cubin = tmp_path / "k.cubin"
-    done = verified("export", "--trial", "1", "--format", "cubin", "-o", str(cubin))
+    done = verified("export --trial 1 --format cubin -o", str(cubin))
     assert (done.code, "its PTX is verified; this machine code never ran" in done.err) == (0, True)
     assert cubin.read_bytes() == b"elf"
-    as_json = verified("export", "--trial", "1", "--format", "ptx", "--json").json
+    as_json = verified("export --trial 1 --format ptx --json").json
     assert as_json == {"trial": 1, "format": "ptx", "text": '{"x": 0}'}
-    refused = verified("export", "--trial", "1", "--format", "cubin", "--json")
+    refused = verified("export --trial 1 --format cubin --json")
     assert (refused.code, refused.out, refused.err.count("\n")) == (2, "", 2)
     assert "cubin: machine code cannot be printed as JSON\nhint: -o FILE\n" in refused.err
-    assert "source of 8x8x8" in verified("export", "--trial", "1", "--format", "source").out
+    assert "source of 8x8x8" in verified("export --trial 1 --format source").out
 
 
 def test_an_exported_script_is_verified_again(verified: Tuner, tmp_path: Path) -> None:
     script = tmp_path / "verified.mlir"
-    verified("export", "--trial", "1", "-o", str(script))
+    verified("export --trial 1 -o", str(script))
     done = verified("check", str(script))
     assert (done.code, done.out) == (0, "correct; 64 elements verified, nothing timed\n")
     assert verified("check", str(script), "--json").json == {
