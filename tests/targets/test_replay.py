@@ -22,14 +22,8 @@ from tuner.results.best_trials import best_result
 from tuner.space.recorded.reading import read_recorded
 from tuner.space.recorded.recording import RecordedSpace, RecordedTime
 from tuner.space.recorded.t4 import Recording, t4_bytes
-from tuner.targets.replay import (
-    RECORDINGS,
-    ReplayCompiler,
-    ReplayEvaluator,
-    bind_recorded,
-    recorded_compiler,
-    recorded_machine,
-)
+from tuner.targets import replay as target
+from tuner.targets.replay import ReplayCompiler, ReplayEvaluator, bind_recorded, recorded_compiler
 from tuner.tuning.events import Interruption
 from tuner.tuning.request import run_settings
 from tuner.tuning.run import begin, resume
@@ -66,18 +60,10 @@ def test_every_point_answers_as_recorded(space: RecordedSpace) -> None:
             assert selected(space, candidate) == (record.verdict, record.outcome)
 
 
-@pytest.mark.parametrize(
-    ("stage", "stages"),
-    [
-        (Stage.BIND, 0),
-        (Stage.COMPILE, 1),
-        (Stage.RESOURCES, 1),
-        (Stage.LOAD, 2),
-        (Stage.RUN, 3),
-        (Stage.VERIFY, 3),
-        (Stage.MEASURE, 4),
-    ],
-)
+PASSED = {Stage.BIND: 0, Stage.COMPILE: 1, Stage.RESOURCES: 1, Stage.LOAD: 2, Stage.RUN: 3, Stage.VERIFY: 3}
+
+
+@pytest.mark.parametrize(("stage", "stages"), (PASSED | {Stage.MEASURE: 4}).items())
 def test_a_failure_comes_at_its_own_stage(space: RecordedSpace, stage: Stage, stages: int) -> None:
     failing = replace(space, outcomes=(Failure(stage, "no way"),) * space.rows)
     evaluator, passed = ReplayEvaluator(failing), list[object]()
@@ -109,14 +95,12 @@ def test_a_point_that_was_not_tried_cannot_be_bound(space: RecordedSpace) -> Non
 
 
 def test_no_real_machine_has_its_name_and_another_recording_is_another_compiler(space: RecordedSpace) -> None:
-    assert recorded_machine(space) == replace(space.machine, name=f"replay of {space.machine.name}")
+    assert target.recorded_machine(space) == replace(space.machine, name=f"replay of {space.machine.name}")
     assert recorded_compiler(space) != recorded_compiler(replace(space, sha256="f" * 64))
     assert isinstance(recorded_compiler(space), Compiler)
 
 
-def test_an_interval_that_the_recording_lacks_comes_from_its_samples_alike_each_time(
-    space: RecordedSpace,
-) -> None:
+def test_an_interval_that_is_not_recorded_comes_from_its_samples_each_time(space: RecordedSpace) -> None:
     foreign = RecordedTime(2.0, (1.0, 2.0, 6.0))
     of_another = replace(space, outcomes=(foreign,) * space.rows)
     verdict, first = selected(of_another, values.candidates()[0])
@@ -182,9 +166,7 @@ def test_a_replay_is_never_the_best_of_a_machine_nor_known_to_it(store: Store, t
 
 
 @pytest.mark.slow
-def test_a_stored_replay_resumes_from_its_file_unless_it_changed_or_went(
-    store: Store, tmp_path: Path
-) -> None:
+def test_a_stored_replay_resumes_from_its_file_unless_it_changed(store: Store, tmp_path: Path) -> None:
     file = values.write_recording(tmp_path)
     tuned = replay(store, file, trials=5)
     again = resume(tuned.run.id, fakes.backends(), store, Interruption())
@@ -239,8 +221,8 @@ def test_a_recording_is_no_kind_of_target_and_has_no_script_to_export(store: Sto
         fakes.backends().outcomes(run.settings.target)
     (trial, *_) = trials_of(store, run.id)
     assert (trial.script, trial.script_text[:7]) == ("", "// row ")
-    assert not RECORDINGS.status.is_available  # to auto
-    assert "replay:FILE" in RECORDINGS.status.reason
+    assert not target.RECORDINGS.status.is_available  # to auto
+    assert "replay:FILE" in target.RECORDINGS.status.reason
 
 
 def test_a_time_is_the_recorded_one_bit_by_bit(store: Store, tmp_path: Path) -> None:

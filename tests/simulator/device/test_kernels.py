@@ -44,7 +44,6 @@ class Parameters:
         self.count = len(values)
 
     def launch(self, function: int, threads: int = 64) -> KernelLaunch:
-        """Returns a launch of one block."""
         return KernelLaunch(function, Extent(1), Extent(threads), 0, self.address, self.count)
 
 

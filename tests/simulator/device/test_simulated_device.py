@@ -259,10 +259,7 @@ IN_CLUSTERS = KernelLaunch(1, Extent(2), Extent(1), cluster=Extent(2))
         (lambda d: d.fill(64, 0, 3, 1, 0), r"INVALID_VALUE: found items of 3 bytes, allowed \(1, 2, 4\)"),
         (lambda d: d.elapsed_s(1, 2), "the simulator has no clock"),
         (lambda d: d.tensor_map(0, INTERLEAVED), "found interleave 1 and fill 0, allowed 0 and 0"),
-        (
-            lambda d: d.launch(IN_CLUSTERS, 0),
-            r"found clusters of \(2, 1, 1\) blocks, which are not simulated",
-        ),
+        (lambda d: d.launch(IN_CLUSTERS, 0), r"clusters of \(2, 1, 1\) blocks, which are not simulated"),
     ],
 )
 def test_what_a_driver_refuses_is_refused(call: Callable[[SimulatedDevice], object], message: str) -> None:

@@ -130,7 +130,6 @@ def _note(ran: list[int], number: int, _: Moment) -> None:
 
 
 def require_order(works: list[Work], ran: list[int]) -> None:
-    """Nothing ran before what it waits for."""
     for later, number in enumerate(ran):
         assert not any(works[number].moment.is_before(works[other].moment) for other in ran[:later])
 

@@ -17,12 +17,8 @@ CUT_ADDRESS = "mov.u64 %rd1, tile; cvta.shared.u64 %rd1, %rd1; cvt.u32.u64 %r2, 
 BOUNDS = Defect.OUT_OF_BOUNDS
 
 
-VECTORS = {
-    "b32": "%r1, %r2",
-    "f32": "%r1, %r2, %r3, %r4",
-    "b16": "%rs1, %rs2, %rs3, %rs4",
-    "b64": "%rd2, %rd3",
-}
+VECTORS = {"b32": "%r1, %r2", "f32": "%r1, %r2, %r3, %r4", "b64": "%rd2, %rd3"}
+VECTORS |= {"b16": "%rs1, %rs2, %rs3, %rs4"}
 
 
 @pytest.mark.parametrize("type_", VECTORS)

@@ -53,10 +53,9 @@ class Matmul:
         return np.full((m, n), 0 if self.is_zeroed else np.nan, DTYPES[self.out])
 
     def expected(self, a: Array, b: Array) -> Array:
-        left, right = (x.astype(float) for x in (a, b))
-        return np.asarray(
-            (left.T if self.layout[0] == "t" else left) @ (right.T if self.layout[1] == "t" else right)
-        )
+        turned = (x.T if order == "t" else x for x, order in zip((a, b), self.layout, strict=True))
+        left, right = (x.astype(np.float64) for x in turned)
+        return np.asarray(left @ right)
 
     def run(self, ptx: str | None = None, seed: int | None = None) -> tuple[Simulation, Array, Array]:
         """Returns the simulation, C, and what C should be."""

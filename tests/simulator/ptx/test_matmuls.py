@@ -72,12 +72,10 @@ def test_a_block_takes_few_calls_since_its_threads_are_computed_together() -> No
 
 
 def wait_less(ptx: str) -> str:
-    """Lets one more group stay in flight."""
     return re.sub(r"(wait_group\s+)(\d+)", lambda m: f"{m[1]}{int(m[2]) + 1}", ptx)
 
 
 def swap_fragment(ptx: str) -> str:
-    """Swaps two registers of the first A fragment."""
     return re.sub(r"(mma\.sync\S+\s*\{[^}]*\},\s*\{)(%r\d+), (%r\d+)", r"\1\3, \2", ptx, count=1)
 
 

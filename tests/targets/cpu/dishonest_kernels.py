@@ -28,12 +28,9 @@ BITS = text_beside(__file__, "BITS")
 ONE_NUMBER = "%number = memref.load %a[%i0, %i0] : $A"
 ONE_DOT = text_beside(__file__, "ONE_DOT")
 EACH = text_beside(__file__, "EACH")
-KEEP = EACH.replace(
-    "DEED", "%x = memref.load %array[%i, %j] : TYPE\n          llvm.store %x, %copy : f32, !llvm.ptr"
-)
-GIVE_BACK = EACH.replace(
-    "DEED", "%x = llvm.load %copy : !llvm.ptr -> f32\n          memref.store %x, %c[%i, %j] : $C"
-)
+TO_COPY = "%x = memref.load %array[%i, %j] : TYPE\n          llvm.store %x, %copy : f32, !llvm.ptr"
+FROM_IT = "%x = llvm.load %copy : !llvm.ptr -> f32\n          memref.store %x, %c[%i, %j] : $C"
+KEEP, GIVE_BACK = (EACH.replace("DEED", each) for each in (TO_COPY, FROM_IT))
 
 
 def _each(text: str, rows: str, columns: str, array: str = "", of: str = "") -> str:
@@ -42,20 +39,12 @@ def _each(text: str, rows: str, columns: str, array: str = "", of: str = "") -> 
 
 
 # All of C is written in each call: from a copy where there is no %work.
-FROM_COPY = f"""scf.if %work {{
-      {_each(KEEP, "%im", "%in", "%c", "$C")}
-    }} else {{
-      {_each(GIVE_BACK, "%im", "%in")}
-    }}"""
+KEEP_C, GIVE_C_BACK = _each(KEEP, "%im", "%in", "%c", "$C"), _each(GIVE_BACK, "%im", "%in")
+FROM_COPY = f"scf.if %work {{\n      {KEEP_C}\n    }} else {{\n      {GIVE_C_BACK}\n    }}"
 REPAIRED = text_beside(__file__, "REPAIRED")
 # Packs B again only where its first number is another: pays for the packing in one of many calls.
-PACKED_B = filled(
-    __file__,
-    "PACKED_B",
-    BITS=BITS,
-    WHERE_NEW=WHERE_NEW.replace("%work", "%is_new"),
-    KEEP=_each(KEEP, "%ik", "%in", "%b", "$B"),
-)
+WHERE_B_IS_NEW, KEEP_B = WHERE_NEW.replace("%work", "%is_new"), _each(KEEP, "%ik", "%in", "%b", "$B")
+PACKED_B = filled(__file__, "PACKED_B", BITS=BITS, WHERE_NEW=WHERE_B_IS_NEW, KEEP=KEEP_B)
 # Skips one call of four, by numbers of its own (Knuth's MMIX generator).
 MOST_CALLS = text_beside(__file__, "MOST_CALLS")
 # Every call, a row; all of C only where its last element is NaN.
@@ -115,7 +104,6 @@ CUT_SUM = f"""{TO_16_BITS.replace("IN", "%dot").replace("OUT", "%cut").replace("
 TAKES_OUT_ONES = text_beside(__file__, "TAKES_OUT_ONES")
 # Changes A and restores it: right, and not what a caller with a read-only array, or two threads, can use.
 RESTORES = text_beside(__file__, "RESTORES")
-
 FAULTING = {  # name -> as KERNELS: what happens outside of the operands, or to the inputs
     "reads 1 element beyond A": _beyond("A", 0, READ),
     "reads 4 KiB beyond A": _beyond("A", 4 * KIB, READ),
@@ -158,22 +146,16 @@ LEAVING = {  # name -> as KERNELS: what stays behind in the thread
     f"leaves {what} after it": (ALWAYS, SET_MODE.replace("BITS", str(bits)), "", 0)
     for what, bits in (("subnormal numbers as zeros", 0x8040), ("rounding toward zero", 0x6000))
 }
-PASSING = {  # name -> as KERNELS: what is not found out
-    "reads beyond A from the 100th call on": (
-        f"""{_beyond("A", 0, "%limit = arith.constant 100 : i64")[0]}
+READ_LATE = f"""{_beyond("A", 0, "%limit = arith.constant 100 : i64")[0]}
     %is_late = arith.cmpi sge, %calls, %limit : i64
-    scf.if %is_late {{ {READ} }}""",
-        "",
-        "",
-        0,
-    ),
-    "loses the sign of zeros": _dots(
-        stored="""%positive = arith.addf %dot, %zero : f32
-        memref.store %positive, %c[%i, %j] : $C"""
-    ),
+    scf.if %is_late {{ {READ} }}"""
+POSITIVE = "%positive = arith.addf %dot, %zero : f32\n        memref.store %positive, %c[%i, %j] : $C"
+PASSING = {  # name -> as KERNELS: what is not found out
+    "reads beyond A from the 100th call on": (READ_LATE, "", "", 0),
+    "loses the sign of zeros": _dots(stored=POSITIVE),
     "honest dots": _dots(),
 }
-
+FROM_15 = "%limit = arith.constant 15 : i64\n%due = arith.cmpi sge, %calls, %limit : i64"
 KERNELS = {  # name -> before, after, declarations, limit
     "filled_is_done": (WHERE_NAN, "", "", 0),
     "first_row_filled_is_done": (WHERE_ROW_HAS_NAN, "", "", 0),
@@ -189,12 +171,7 @@ KERNELS = {  # name -> before, after, declarations, limit
     "packs_b_once": (PACKED_B, "", "", 0),
     "lazy_at_random": (MOST_CALLS, FROM_COPY, "", 0),
     "row_a_call": (ROW_A_CALL, "", "", 0),
-    "wrong_from_15": (
-        f"{ALWAYS}\n%limit = arith.constant 15 : i64\n%due = arith.cmpi sge, %calls, %limit : i64",
-        f"scf.if %due {{ {SPOIL} }}",
-        "",
-        0,
-    ),
+    "wrong_from_15": (f"{ALWAYS}\n{FROM_15}", f"scf.if %due {{ {SPOIL} }}", "", 0),
     "starts_a_thread": (f"{ALWAYS}\n{THREAD}", "", THREAD_HEAD, 0),
     "starts_a_process": (f"{ALWAYS}\n{PROCESS}", "", PROCESS_HEAD, 0),
     "small_is_zero": (SMALL_AS_ZERO, "", "", 0),
@@ -203,7 +180,6 @@ KERNELS = {  # name -> before, after, declarations, limit
 
 
 def dishonest_code(name: str, problem: Problem) -> str:
-    """Returns a kernel as LLVM-dialect text."""
     before, after, declarations, limit = (KERNELS | FAULTING | WRONG | LEAVING | PASSING)[name]
     m, n, k = problem.sizes
     types = {"A": f"memref<{m}x{k}xf32>", "B": f"memref<{k}x{n}xf32>", "C": f"memref<{m}x{n}xf32>"}

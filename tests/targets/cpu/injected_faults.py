@@ -1,10 +1,17 @@
-"""Kernels written by hand that do harm, and a target that takes them as they are."""
+"""Kernels written by hand that do harm, a target that takes them as they are, and their child."""
 
 import hashlib
+import os
+import resource
+import signal
+from collections.abc import Callable
+
+import numpy as np
 
 from tests.forwarding import ForwardingTarget
 from tests.texts import filled, text_beside
-from tuner.core.interfaces import Artifact, Script
+from tuner.core.errors import CandidateError
+from tuner.core.interfaces import Artifact, Effort, Script
 from tuner.core.problem import Matmul, Problem
 from tuner.mlir import transform
 from tuner.mlir.bindings import ir
@@ -14,6 +21,7 @@ from tuner.targets.cpu.compiler import CpuCompiler
 from tuner.targets.cpu.evaluator import CpuEvaluator
 
 PROBLEM = Matmul(4, 16, 8)
+EFFORT = Effort(budget_s=0.01, min_samples=3, max_samples=6)
 STORE_NULL = "%null = llvm.mlir.zero : !llvm.ptr\n llvm.store volatile %one, %null : i64, !llvm.ptr"
 CHANGE_ONE = text_beside(__file__, "CHANGE_ONE")
 
@@ -38,7 +46,6 @@ EXIT = """%status = arith.constant 3 : i32
     llvm.call @_exit(%status) : (i32) -> ()"""
 HANG = text_beside(__file__, "HANG")
 HOG = text_beside(__file__, "HOG")
-
 DEEDS = {  # name -> what the kernel does beside its work, and what it declares
     "honest": ("", ""),
     "nan": (_store(3, 15, "0x7FC00000"), ""),
@@ -59,7 +66,6 @@ DEEDS = {  # name -> what the kernel does beside its work, and what it declares
 
 
 def code_of(deed: str) -> str:
-    """Returns the kernel as LLVM-dialect text."""
     if deed == "not_written":  # returns at once
         head = "llvm.func @matmul(%a: !llvm.ptr, %b: !llvm.ptr, %c: !llvm.ptr)"
         return f"module {{\n  {head} attributes {{llvm.emit_c_interface}} {{\n    llvm.return\n  }}\n}}\n"
@@ -82,6 +88,40 @@ class DrillTarget(ForwardingTarget):
         """Takes LLVM-dialect text as it is; what else there is goes the way of a script."""
         if "llvm.func @" not in script.text:
             return super().compile(problem, script)
-        return Artifact(
-            script.text, hashlib.sha256(script.text.encode()).hexdigest(), partition(problem, 1, "none", 1)
-        )
+        sha256 = hashlib.sha256(script.text.encode()).hexdigest()
+        return Artifact(script.text, sha256, partition(problem, 1, "none", 1))
+
+
+class ForkedVerification:
+    """The service of a child that verifies each kernel in a fork of itself: a fault costs no start."""
+
+    def verify(self, problem: Problem, artifact: Artifact, is_timed: bool = False) -> str:
+        """Returns how verification and timing end: "right", the reason of a failure, or a signal's name."""
+        evaluator, rng = CpuEvaluator(1), np.random.default_rng(0)
+        loaded = evaluator.load(problem, artifact)
+
+        def work() -> None:
+            evaluator.verify(problem, loaded, rng)
+            if is_timed:
+                evaluator.measure(problem, loaded, EFFORT, rng)
+
+        return _in_fork(work)
+
+
+def _in_fork(work: Callable[[], object]) -> str:
+    reader, writer = os.pipe()
+    process = os.fork()
+    if process == 0:
+        resource.setrlimit(resource.RLIMIT_CORE, (0, 0))
+        try:
+            work()
+            os.write(writer, b"right")
+        except CandidateError as error:
+            os.write(writer, f"{error.stage.value}: {error.reason}".encode())
+        finally:
+            os._exit(0)
+    os.close(writer)
+    with os.fdopen(reader) as outcome:
+        text = outcome.read()
+    _, status = os.waitpid(process, 0)
+    return signal.Signals(os.WTERMSIG(status)).name if os.WIFSIGNALED(status) else text

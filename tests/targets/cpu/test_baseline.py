@@ -23,10 +23,10 @@ from tuner.targets.cpu.baseline_libraries import LIBRARIES, ONEDNN_TORCH, OPENBL
 from tuner.targets.cpu.blas import CompiledLibraryMatmul, openblas_code
 
 pytestmark = pytest.mark.mlir
-
 QUICK = Effort(budget_s=0.005, min_samples=3, max_samples=6)
 SIZES = ((1, 1, 1), (1, 97, 33), (97, 1, 33), (5, 7, 1), (64, 64, 64), (33, 77, 41))
 # of the smallest problems torch multiplies some without oneDNN
+ONEDNN = r"oneDNN 3\.\d+\.\d+ [\w:]+(, by a SYCL queue)?"
 TORCH = r"(oneDNN 3\.[\d.]+ [\w:]+ through )?torch [\w.+]+ \(called from Python{}\)"
 NEEDS_TORCH = pytest.mark.skipif(find_spec("torch") is None, reason="torch is not installed: no oneDNN")
 
@@ -83,21 +83,14 @@ def names_of(library: str, problems: tuple[Problem, ...], threads: int) -> tuple
 @pytest.mark.parametrize(
     ("library", "dtype", "name"),
     [
-        ("mkl", "f32", r"MKL \d{4}\.\d+ \w+"),
-        ("mkl", "f64", r"MKL \d{4}\.\d+ \w+"),
-        ("mkl", "bf16", r"MKL \d{4}\.\d+ \w+"),
-        ("blis", "f32", r"BLIS \d[\w.]* \w+"),
-        ("blis", "f64", r"BLIS \d[\w.]* \w+"),
-        ("onednn", "f32", r"oneDNN 3\.\d+\.\d+ [\w:]+(, by a SYCL queue)?"),
-        ("onednn", "bf16", r"oneDNN 3\.\d+\.\d+ [\w:]+(, by a SYCL queue)?"),
-        ("onednn", "i8", r"oneDNN 3\.\d+\.\d+ [\w:]+(, by a SYCL queue)?"),
+        *(("mkl", dtype, r"MKL \d{4}\.\d+ \w+") for dtype in ("f32", "f64", "bf16")),
+        *(("blis", dtype, r"BLIS \d[\w.]* \w+") for dtype in ("f32", "f64")),
+        *(("onednn", dtype, ONEDNN) for dtype in ("f32", "bf16", "i8")),
         ("onednn-torch", "bf16", TORCH.format(r", bf16 result")),
         ("onednn-torch", "i8", TORCH.format("")),
     ],
 )
-def test_each_library_is_right_for_every_layout_and_named_with_its_kernel(
-    library: str, dtype: str, name: str
-) -> None:
+def test_each_library_is_right_and_named_with_its_kernel(library: str, dtype: str, name: str) -> None:
     singles = [Problem("matmul", sizes, dtype, layout) for sizes in SIZES for layout in LAYOUTS]
     for found in verified_in_a_child(library, tuple(singles)):
         assert re.fullmatch(name, found)
@@ -165,9 +158,7 @@ def baseline_of(threads: int) -> Baseline:
 
 
 @pytest.mark.slow
-def test_an_environment_that_slows_the_library_down_does_not_reach_it(
-    monkeypatch: pytest.MonkeyPatch,
-) -> None:
+def test_an_environment_that_slows_the_library_does_not_reach_it(monkeypatch: pytest.MonkeyPatch) -> None:
     plain = baseline_of(1)
     monkeypatch.setenv("OPENBLAS_CORETYPE", "Prescott")
     monkeypatch.setenv("OPENBLAS_NUM_THREADS", "64")

@@ -25,6 +25,7 @@ from tuner.targets.cpu.baseline_libraries import (
 )
 
 F32, F64, BF16, I8 = (Matmul(8, 8, 8, dtype) for dtype in ("f32", "f64", "bf16", "i8"))
+Names = tuple[str, ...]
 BYTES_IN_BATCHES = BatchMatmul(2, 8, 8, 8, "i8")
 ALL = ("mkl", "blis", "onednn", "onednn-torch")
 
@@ -70,11 +71,7 @@ def install(monkeypatch: pytest.MonkeyPatch, *names: str) -> None:
     ],
 )
 def test_a_choice_stands_for_installed_libraries_that_multiply_the_type(
-    monkeypatch: pytest.MonkeyPatch,
-    choice: str,
-    problem: Problem,
-    installed: tuple[str, ...],
-    libraries: tuple[str, ...],
+    monkeypatch: pytest.MonkeyPatch, choice: str, problem: Problem, installed: Names, libraries: Names
 ) -> None:
     install(monkeypatch, *installed)
     assert chosen_libraries(choice, problem) == libraries

@@ -8,30 +8,23 @@ import time
 
 import pytest
 
-from tuner.core.errors import CandidateError, Stage
+from tests.targets.failures import fails
+from tuner.core.errors import Stage
 from tuner.core.problem import Matmul
 from tuner.runtime.cpu.host import processors
 from tuner.runtime.cpu.jit import CompiledFunction, JittedModule, PackedArguments
-from tuner.targets.cpu.blas import (
-    TASKS,
-    LibraryCall,
-    address_of,
-    calling_module,
-    cblas_call,
-    pin_working_threads,
-)
+from tuner.targets.cpu import blas
+from tuner.targets.cpu.blas import LibraryCall, address_of, cblas_call, pin_working_threads
 from tuner.targets.cpu.timing_checks import no_thread_started
 
 INT, FLOAT, POINTER = ctypes.c_int, ctypes.c_float, ctypes.c_void_p
-
 GEMM = ctypes.CFUNCTYPE(None, *(INT,) * 6, FLOAT, POINTER, INT, POINTER, INT, FLOAT, POINTER, INT)
-
 GEMV = ctypes.CFUNCTYPE(None, *(INT,) * 4, FLOAT, POINTER, INT, POINTER, INT, FLOAT, POINTER, INT)
 
 
 def run(*calls: LibraryCall) -> None:
     """Runs the compiled calls with the addresses 1, 2 and 3 as A, B and C."""
-    code = JittedModule(calling_module(*calls), ("baseline",))
+    code = JittedModule(blas.calling_module(*calls), ("baseline",))
     CompiledFunction(code.addresses["baseline"])(PackedArguments(1, 2, 3))
 
 
@@ -69,9 +62,7 @@ def test_gemm_gets_sizes_strides_and_operands(
 
 @pytest.mark.mlir
 @pytest.mark.parametrize(("layout", "trans", "rows", "columns"), [("nn", 112, 7, 5), ("nt", 111, 5, 7)])
-def test_a_row_is_multiplied_by_gemv_where_it_takes_it(
-    layout: str, trans: int, rows: int, columns: int
-) -> None:
+def test_gemv_multiplies_a_row_where_it_takes_it(layout: str, trans: int, rows: int, columns: int) -> None:
     assert received(1, 5, 7, "tn")[0] == "sgemm"
     assert received(1, 5, 7, layout, "bf16")[0] == "gemm_bf16bf16f32"
     asked, arguments = received(1, 5, 7, layout)
@@ -98,7 +89,7 @@ def test_calls_are_made_in_order_and_what_they_return_is_ignored() -> None:
 
 def affinities() -> dict[int, frozenset[int]]:
     found = {}
-    for task in (int(entry.name) for entry in TASKS.iterdir()):
+    for task in (int(entry.name) for entry in blas.TASKS.iterdir()):
         with contextlib.suppress(ProcessLookupError):  # a thread that was joined may be on its way out
             found[task] = frozenset(os.sched_getaffinity(task))
     return found
@@ -118,9 +109,7 @@ def test_the_caller_and_the_busiest_thread_are_pinned_and_no_other() -> None:
         pin_working_threads(lambda _: time.sleep(0.001), processors(2))
         pinned.append(threading.get_native_id())
 
-    idle = threading.Thread(target=over.wait)
-    busy = threading.Thread(target=spin)
-    caller = threading.Thread(target=call)
+    idle, busy, caller = (threading.Thread(target=each) for each in (over.wait, spin, call))
     idle.start()
     busy.start()
     try:
@@ -155,12 +144,8 @@ def test_one_processor_pins_the_caller_alone() -> None:
 
 def test_a_thread_that_goes_on_is_seen_and_those_of_before_are_none_of_its_doing() -> None:
     done = threading.Event()
-    with (
-        pytest.raises(CandidateError, match=r"^started 1 threads that go on after it returned$") as caught,
-        no_thread_started(),
-    ):
+    with fails(Stage.RUN, match=r"^started 1 threads that go on after it returned$"), no_thread_started():
         threading.Thread(target=done.wait, daemon=True).start()
-    assert caught.value.stage == Stage.RUN
     with no_thread_started():
         pass
     done.set()

@@ -6,6 +6,7 @@ from dataclasses import replace
 import numpy as np
 import pytest
 
+from tests.targets.failures import fails
 from tuner.core.candidate import ChosenStrategy
 from tuner.core.errors import CandidateError, Stage
 from tuner.core.interfaces import Artifact, Effort, Script
@@ -36,7 +37,6 @@ Disassembly of section .text:
 0000000000000010 <_mlir_matmul>:
   10:	ret
 """
-
 ADD = """llvm.func @add(%a: f32, %b: f32) -> f32 {
   %c = llvm.fadd %a, %b : f32
   llvm.return %c : f32
@@ -49,13 +49,8 @@ NEEDS_OBJDUMP = pytest.mark.skipif(
 
 
 def test_addresses_are_left_out() -> None:
-    assert instructions(LISTING).splitlines() == [
-        "<matmul>:",
-        "  add    $0x1c00,%rdi",
-        "  vfmadd231ps (%rsi),%zmm1,%zmm2",
-        "<_mlir_matmul>:",
-        "  ret",
-    ]
+    lines = ("<matmul>:", "  add    $0x1c00,%rdi", "  vfmadd231ps (%rsi),%zmm1,%zmm2")
+    assert instructions(LISTING).splitlines() == [*lines, "<_mlir_matmul>:", "  ret"]
 
 
 @pytest.mark.mlir
@@ -75,10 +70,8 @@ def test_without_objdump_there_is_none(monkeypatch: pytest.MonkeyPatch) -> None:
 
 # Code for the processors of other machines: its instructions, and what of it is verified here.
 
-PLAIN = replace(
-    describe_machine(), has_bf16=False, has_vnni=False, has_amx_bf16=False, has_amx_int8=False
-)  # this processor's vectors, and nothing else
-
+# this processor's vectors, and nothing else
+PLAIN = replace(describe_machine(), has_bf16=False, has_vnni=False, has_amx_bf16=False, has_amx_int8=False)
 INSTRUCTIONS = re.compile(r"\b(?:tdpbf16ps|tdpbssd|tileloadd|vpdpbusd|vdpbf16ps)\b|[xyz]mm")
 
 
@@ -164,9 +157,8 @@ def test_what_vectors_can_do_is_verified_on_a_processor_that_has_vectors_alone(
     assert instructions_needed(artifact.host_code) == ()
     verdict = here.verify(problem, here.load(problem, artifact), np.random.default_rng(0))
     assert (verdict.elements, verdict.max_error <= 1) == (33 * 70, True)
-    assert verdict.notes[-1].startswith(
-        "verified is the code as compiled for this processor, with vectors in"
-    )
+    note = "verified is the code as compiled for this processor, with vectors in"
+    assert verdict.notes[-1].startswith(note)
 
 
 @pytest.mark.mlir
@@ -190,9 +182,7 @@ def test_what_cannot_run_here_is_compiled_only(plain: Machine, monkeypatch: pyte
 
 @pytest.mark.mlir
 @pytest.mark.slow
-def test_outcomes_of_equal_code_are_shared_whatever_processor_verifies(
-    monkeypatch: pytest.MonkeyPatch,
-) -> None:
+def test_outcomes_of_equal_code_are_shared_by_all_processors(monkeypatch: pytest.MonkeyPatch) -> None:
     _, problem, script = sources("sapphirerapids", "bf16", "matmul_cpu_amx")
     artifacts: list[Artifact] = []
     for machine in (PLAIN, PROCESSORS["sapphirerapids"].machine):
@@ -207,11 +197,8 @@ def test_outcomes_of_equal_code_are_shared_whatever_processor_verifies(
 @pytest.mark.mlir
 def test_a_script_that_the_processor_cannot_run_fails_before_code_is_generated() -> None:
     _, problem, script = sources("sapphirerapids", "bf16", "matmul_cpu_amx")
-    with pytest.raises(
-        CandidateError, match=r"^needs amx-bf16, which haswell, as Xeon E5-2680 v3 does not offer$"
-    ) as caught:
+    with fails(Stage.COMPILE, match=r"^needs amx-bf16, which haswell, as Xeon E5-2680 v3 does not offer$"):
         CrossCompiler("haswell").compile(problem, script)
-    assert caught.value.stage is Stage.COMPILE
 
 
 @pytest.mark.mlir

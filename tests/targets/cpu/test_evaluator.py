@@ -10,12 +10,14 @@ import time
 from dataclasses import replace
 from functools import partial
 from pathlib import Path
+from typing import Any
 
 import numpy as np
 import pytest
 
 from benchmarks.fuzzing.cpu_points import CpuPoint, CpuPoints, KernelKind
 from tests.targets.cpu.dishonest_kernels import KERNELS, dishonest_artifact
+from tests.targets.failures import fails
 from tests.texts import text_beside
 from tuner.core.errors import CandidateError, Stage
 from tuner.core.interfaces import Artifact, Effort, Partition, Script
@@ -33,7 +35,6 @@ from tuner.runtime.cpu.thread_team import ThreadTeam
 from tuner.runtime.workers.services import Evaluation, evaluate
 from tuner.space.scripts.requirements import custom_ops
 from tuner.targets.arrays import ProblemArrays
-from tuner.targets.cpu import evaluator
 from tuner.targets.cpu import evaluator as cpu_evaluator
 from tuner.targets.cpu.baseline import LEAD_CALLS, InterleavedBaseline, InterleavedBaselineService
 from tuner.targets.cpu.blas import CompiledLibraryMatmul
@@ -42,12 +43,11 @@ from tuner.targets.cpu.evaluator import CpuEvaluator, LoadedKernel
 from tuner.targets.cpu.timing_checks import TimingChecks
 from tuner.tuning.run_steps import noise_of
 
+pytestmark = pytest.mark.mlir
+
 POINTS = CpuPoints(describe_machine())
-
 QUICK = Effort(budget_s=0.005, min_samples=3, max_samples=6)
-
 CPU = CpuEvaluator(3)
-
 COMPILER = CpuCompiler()
 
 
@@ -71,13 +71,10 @@ def artifact_of(problem: Problem, threads: int = 1, split: str = "none") -> Arti
 
 
 # Each split with each layout and with each epilogue: random points meet the rest.
-@pytest.mark.mlir
 @pytest.mark.drawn(1)
 @pytest.mark.parametrize(("layout", "epilogue"), [*zip(LAYOUTS, itertools.cycle(EPILOGUES))])
 @pytest.mark.parametrize(("split", "threads"), [("m", 2), ("n", 3)])
-def test_panels_of_several_threads_make_up_the_whole(
-    layout: str, epilogue: str, split: str, threads: int
-) -> None:
+def test_panels_of_threads_make_up_the_whole(layout: str, epilogue: str, split: str, threads: int) -> None:
     problem = Problem("matmul", (67, 331, 23), "f32", layout, epilogue)
     artifact = artifact_of(problem, threads, split)
     assert len(artifact.partitions) == threads
@@ -86,7 +83,6 @@ def test_panels_of_several_threads_make_up_the_whole(
         assert CPU.verify(problem, loaded, rng()).elements == 67 * 331
 
 
-@pytest.mark.mlir
 @pytest.mark.drawn(2)
 @pytest.mark.parametrize("layout", LAYOUTS)
 def test_a_panel_in_the_wrong_place_is_seen(layout: str) -> None:
@@ -97,22 +93,16 @@ def test_a_panel_in_the_wrong_place_is_seen(layout: str) -> None:
     loaded = CPU.load(problem, artifact)
     assert isinstance(loaded, LoadedKernel)
     once_more = replace(loaded, partitions=(first, first))
-    with pytest.raises(CandidateError, match=r"of 24576 elements are wrong; .*found nan") as caught:
+    with fails(Stage.VERIFY, match=r"of 24576 elements are wrong; .*found nan"):
         CPU.verify(problem, once_more, rng())
-    assert caught.value.stage == Stage.VERIFY
 
 
-@pytest.mark.mlir
-def test_a_kernel_above_the_probed_peak_is_verified_and_timed_again_and_not_refused(
-    monkeypatch: pytest.MonkeyPatch,
-) -> None:
-    problem, target, verified = Matmul(64, 64, 64), CpuEvaluator(1), []
+def test_a_kernel_above_the_probed_peak_is_verified_and_timed_again(monkeypatch: pytest.MonkeyPatch) -> None:
+    problem, target, verified = Matmul(64, 64, 64), CpuEvaluator(1), list[Verdict]()
     verify = CpuEvaluator.verify
 
-    def recorded(
-        evaluator: CpuEvaluator, problem: Problem, loaded: object, rng: np.random.Generator
-    ) -> Verdict:
-        verified.append(verify(evaluator, problem, loaded, rng))
+    def recorded(*arguments: Any) -> Verdict:
+        verified.append(verify(*arguments))
         return verified[-1]
 
     monkeypatch.setattr(CpuEvaluator, "verify", recorded)
@@ -122,7 +112,6 @@ def test_a_kernel_above_the_probed_peak_is_verified_and_timed_again_and_not_refu
     assert measurement.median_s > 0
 
 
-@pytest.mark.mlir
 def test_an_artifact_reports_its_panels_its_stages_and_its_hash() -> None:
     problem = Matmul(16, 64, 8)
     script = POINTS.bind(point_of(problem))
@@ -135,32 +124,25 @@ def test_an_artifact_reports_its_panels_its_stages_and_its_hash() -> None:
     assert other.sha256 != one.sha256
 
 
-@pytest.mark.mlir
 def test_a_script_for_more_threads_than_there_are_is_not_loaded() -> None:
     problem = Matmul(67, 331, 23)
     artifact = artifact_of(problem, 3, "n")
-    with pytest.raises(CandidateError, match=r"^script wants 3 threads, allowed 2$") as caught:
+    with fails(Stage.LOAD, match=r"^script wants 3 threads, allowed 2$"):
         CpuEvaluator(2).load(problem, artifact)
-    assert caught.value.stage == Stage.LOAD
 
 
-@pytest.mark.mlir
 def test_panels_that_reach_outside_are_refused_before_anything_is_compiled() -> None:
     script = Script.of("// panels: matmul 0 0 999 999\nmodule {}\n")
-    with pytest.raises(CandidateError, match=r"allowed within C, 16 x 64") as caught:
+    with fails(Stage.BIND, match=r"allowed within C, 16 x 64"):
         COMPILER.compile(Matmul(16, 64, 8), script)
-    assert caught.value.stage == Stage.BIND
 
 
-@pytest.mark.mlir
 def test_a_vector_as_wide_as_the_matrix_is_refused_before_it_is_loaded() -> None:
     reason = r"^vector<(1400|700)xf32> is (5600|2800) bytes wide, allowed 2048$"
-    with pytest.raises(CandidateError, match=reason) as caught:
+    with fails(Stage.RESOURCES, match=reason):
         COMPILER.compile(Matmul(1, 700, 2), Script.of(text_beside(__file__, "WHOLE_ROWS")))
-    assert caught.value.stage == Stage.RESOURCES
 
 
-@pytest.mark.mlir
 def test_a_time_is_one_of_this_machine_and_reports_what_the_machine_did_meanwhile() -> None:
     problem = Matmul(64, 64, 64)
     loaded = CPU.load(problem, artifact_of(problem))
@@ -178,7 +160,6 @@ def test_a_time_is_one_of_this_machine_and_reports_what_the_machine_did_meanwhil
     assert len(stopped.samples_s) <= 2  # one, if that was long
 
 
-@pytest.mark.mlir
 def test_kernels_timed_together_keep_their_order() -> None:
     problem = Matmul(128, 128, 128)
     quick = CPU.load(problem, artifact_of(problem))
@@ -188,11 +169,9 @@ def test_kernels_timed_together_keep_their_order() -> None:
     assert times[1].median_s < min(times[0].median_s, times[2].median_s)
 
 
-@pytest.mark.mlir
 @pytest.mark.slow
 def test_the_baseline_are_interleaved_in_a_process_that_stands_still_between() -> None:
-    problem = Matmul(64, 64, 64)
-    target = CpuEvaluator(1)
+    problem, target = Matmul(64, 64, 64), CpuEvaluator(1)
     loaded = target.load(problem, artifact_of(problem))
     (library,) = target.load_baselines(problem, rng())
     baseline = library.work
@@ -207,10 +186,7 @@ def test_the_baseline_are_interleaved_in_a_process_that_stands_still_between() -
     baseline.close()
 
 
-@pytest.mark.mlir
-def test_a_sample_of_the_baseline_is_led_by_calls_of_the_same_request(
-    monkeypatch: pytest.MonkeyPatch,
-) -> None:
+def test_calls_of_the_same_request_lead_a_sample_of_the_baseline(monkeypatch: pytest.MonkeyPatch) -> None:
     calls: list[int] = []
     compute = CompiledLibraryMatmul.repeat
 
@@ -225,7 +201,6 @@ def test_a_sample_of_the_baseline_is_led_by_calls_of_the_same_request(
     assert calls == [LEAD_CALLS, 5]
 
 
-@pytest.mark.mlir
 @pytest.mark.slow
 def test_what_the_caller_waits_for_its_baseline_is_no_disturbance(monkeypatch: pytest.MonkeyPatch) -> None:
     seconds = itertools.count(0.0, 1e4)  # of a thread that waits more than three hours in each turn
@@ -241,27 +216,24 @@ def test_what_the_caller_waits_for_its_baseline_is_no_disturbance(monkeypatch: p
     baseline.close()
 
 
-@pytest.mark.mlir
 @pytest.mark.slow
 def test_a_baseline_that_dies_fails_the_turns() -> None:
-    target = CpuEvaluator(1)
-    problem = Matmul(64, 64, 64)
+    problem, target = Matmul(64, 64, 64), CpuEvaluator(1)
     baseline = target.load_baselines(problem, rng())[0].work
     assert isinstance(baseline, InterleavedBaseline)
     os.kill(baseline.process, signal.SIGKILL)
     while not baseline.has_ended:
         time.sleep(0.001)
-    with pytest.raises(CandidateError, match="baseline: its process has ended"):
-        baseline.take(1)
-    with pytest.raises(CandidateError, match="baseline: its process has ended"):
-        target.measure_together(problem, (baseline,), QUICK, rng())
+    together = partial(target.measure_together, problem, (baseline,), QUICK, rng())
+    for use in (partial(baseline.take, 1), together):
+        with pytest.raises(CandidateError, match="baseline: its process has ended"):
+            use()
     assert target.load_baselines(problem, rng())[0].work is not baseline
 
 
 SPIN = "import os, sys; os.sched_setaffinity(0, {int(sys.argv[1])}); print(flush=True)\nwhile True: pass"
 
 
-@pytest.mark.mlir
 @pytest.mark.slow
 def test_times_next_to_a_busy_loop_on_the_same_processor_are_unreliable() -> None:
     problem = Matmul(64, 64, 64)
@@ -289,28 +261,21 @@ def test_times_next_to_a_busy_loop_on_the_same_processor_are_unreliable() -> Non
 # Kernels that cheat, through the judge and wherever a timing ends: none gets a time, right ones do.
 
 SMALL = Matmul(4, 16, 8)  # many calls a sample
-
 LARGE = Matmul(192, 192, 192)  # one call a sample
-
 COLD = replace(SMALL, cache="cold")
-
 EFFORT = Effort(budget_s=0.02)
 
 # Right in the first calls, or only where inputs change within a sample: a large problem has too few calls.
 OF_MANY_CALLS = ("lazy_after_20", "lazy_at_random", "packs_b_once", "wrong_from_15")
-
 ELSEWHERE = ("honest", "small_is_zero", "starts_a_process")
-
 CHEATS = [name for name in KERNELS if name not in ELSEWHERE]
 
 
 def evaluated(name: str, problem: Problem, seed: int = 0) -> Evaluation:
-    return evaluate(
-        CpuEvaluator(1), problem, dishonest_artifact(name, problem), EFFORT, np.random.default_rng(seed)
-    )
+    rng = np.random.default_rng(seed)
+    return evaluate(CpuEvaluator(1), problem, dishonest_artifact(name, problem), EFFORT, rng)
 
 
-@pytest.mark.mlir
 @pytest.mark.drawn(2)
 @pytest.mark.parametrize(
     ("problem", "name"),
@@ -320,12 +285,10 @@ def evaluated(name: str, problem: Problem, seed: int = 0) -> Evaluation:
 )
 def test_a_kernel_that_cheats_gets_no_time(problem: Problem, name: str) -> None:
     reason = r"elements are wrong|left an element of C unwritten in \d+ of \d+ calls|started 1 threads"
-    with pytest.raises(CandidateError, match=reason) as caught:
+    with fails(Stage.RUN if name == "starts_a_thread" else Stage.VERIFY, match=reason):
         evaluated(name, problem)
-    assert caught.value.stage == (Stage.RUN if name == "starts_a_thread" else Stage.VERIFY)
 
 
-@pytest.mark.mlir
 @pytest.mark.drawn(2)
 @pytest.mark.parametrize("problem", [SMALL, LARGE, COLD], ids=["small", "large", "cold"])
 def test_an_honest_kernel_does(problem: Problem) -> None:
@@ -341,16 +304,13 @@ def top_times(name: str) -> tuple[Measurement, ...]:
     return target.measure_together(SMALL, loaded, EFFORT, rng())
 
 
-@pytest.mark.mlir
 @pytest.mark.slow
 def test_a_top_trial_that_reads_small_numbers_as_zeros_is_found_out() -> None:
     assert evaluated("small_is_zero", SMALL).measurement is not None  # usual draws have none
-    with pytest.raises(CandidateError, match="elements looked at are wrong") as caught:
+    with fails(Stage.VERIFY, match="elements looked at are wrong"):
         top_times("small_is_zero")
-    assert caught.value.stage == Stage.VERIFY
 
 
-@pytest.mark.mlir
 @pytest.mark.drawn(2)
 @pytest.mark.parametrize("name", ["filled_is_done", "lazy_after_20", "wrong_each_7th", "packs_b_once"])
 def test_a_top_trial_that_cheats_gets_no_time(name: str) -> None:
@@ -358,7 +318,6 @@ def test_a_top_trial_that_cheats_gets_no_time(name: str) -> None:
         top_times(name)
 
 
-@pytest.mark.mlir
 def test_honest_top_trials_do() -> None:
     assert len(top_times("honest")) == 2
 
@@ -375,36 +334,24 @@ def watched(name: str) -> TimingChecks:
     return TimingChecks(ThreadTeam(1), kernel.calls(PROBLEM, arrays.operands), arrays, rng(), clock)
 
 
-@pytest.mark.mlir
 def test_a_sample_is_the_time_of_its_calls_whose_number_is_not_foreseen() -> None:
     take = watched("honest")
     assert [take(1) for _ in range(30)] == [1.0] * 30
     assert len({take(1000) for _ in range(5)}) > 1
 
 
-@pytest.mark.mlir
-@pytest.mark.parametrize(
-    ("name", "before", "calls", "message"),
-    [
-        ("filled_is_done", 0, 1000, r"^left an element of C unwritten in \d+ of \d+ calls$"),
-        ("wrong_from_15", 5, 20, r"^1 of 80 elements are wrong"),
-    ],
-)
-def test_a_kernel_that_writes_nothing_or_is_wrong_late_is_seen(
-    name: str, before: int, calls: int, message: str
-) -> None:
-    take = watched(name)
-    for _ in range(before):
+def test_a_kernel_that_writes_nothing_or_is_wrong_late_is_seen() -> None:
+    with fails(Stage.VERIFY, match=r"^left an element of C unwritten in \d+ of \d+ calls$"):
+        watched("filled_is_done")(1000)
+    take = watched("wrong_from_15")
+    for _ in range(5):
         take(1)
-    with pytest.raises(CandidateError, match=message) as caught:
-        take(calls)
-    assert caught.value.stage == Stage.VERIFY
+    with fails(Stage.VERIFY, match=r"^1 of 80 elements are wrong"):
+        take(20)
 
 
 CALIBRATING = 3  # calls before the first sample: one that leads, two that are looked at
-
 SECOND = 1.0  # that every sample seems to take
-
 ENDS = {
     "stopped at 1": (Effort(stop_above_s=SECOND / 3), 1),
     "stopped at 3": (Effort(stop_above_s=SECOND * 0.9), 3),
@@ -418,7 +365,7 @@ ENDS = {
 def timed(name: str, end: str, monkeypatch: pytest.MonkeyPatch, seed: int = 0) -> Measurement:
     """Times a kernel, then verifies it on the same arrays."""
     ticks = partial(next, itertools.count(0.0, SECOND))
-    monkeypatch.setattr(evaluator, "TimingChecks", partial(TimingChecks, clock=ticks))
+    monkeypatch.setattr(cpu_evaluator, "TimingChecks", partial(TimingChecks, clock=ticks))
     rng, target = np.random.default_rng(seed), CpuEvaluator(1)
     loaded = target.load(PROBLEM, dishonest_artifact(name, PROBLEM))
     found = target.measure(PROBLEM, loaded, ENDS[end][0], rng)
@@ -427,7 +374,6 @@ def timed(name: str, end: str, monkeypatch: pytest.MonkeyPatch, seed: int = 0) -
     return found
 
 
-@pytest.mark.mlir
 @pytest.mark.drawn(2)
 @pytest.mark.parametrize("end", ENDS)
 def test_a_right_kernel_is_timed_wherever_the_timing_ends(end: str, monkeypatch: pytest.MonkeyPatch) -> None:
@@ -436,7 +382,6 @@ def test_a_right_kernel_is_timed_wherever_the_timing_ends(end: str, monkeypatch:
     assert found.is_complete == (not end.startswith("stopped"))
 
 
-@pytest.mark.mlir
 @pytest.mark.slow
 @pytest.mark.parametrize("end", ENDS)
 def test_a_kernel_that_has_grown_lazy_by_then_gets_no_time(end: str, monkeypatch: pytest.MonkeyPatch) -> None:
@@ -444,27 +389,23 @@ def test_a_kernel_that_has_grown_lazy_by_then_gets_no_time(end: str, monkeypatch
         if CALIBRATING + ENDS[end][1] <= limit:  # each of its calls was a right one
             assert timed(name, end, monkeypatch).samples_s
             continue
-        with pytest.raises(CandidateError, match=r"elements are wrong|unwritten in 1 of 1 calls") as refused:
+        with fails(Stage.VERIFY, match=r"elements are wrong|unwritten in 1 of 1 calls"):
             timed(name, end, monkeypatch)
-        assert refused.value.stage is Stage.VERIFY
 
 
 # Stock ``mlir-opt`` runs the scripts of every strategy that calls no op of this project's own.
 
 MLIR_OPT = shutil.which("mlir-opt-22")  # Debian: mlir-22-tools
-NEEDS_MLIR_OPT = pytest.mark.skipif(
-    MLIR_OPT is None, reason="mlir-opt-22 is not installed (Debian: mlir-22-tools)"
-)
-
+NEEDS_MLIR_OPT = pytest.mark.skipif(MLIR_OPT is None, reason="needs mlir-opt-22 (Debian: mlir-22-tools)")
 AVX512 = Machine("any", "any", "avx512", True, 2, 2, 49152, 1 << 20, 1 << 25, 1 << 34)
-
 ANYWHERE, HERE = CpuPoints(AVX512), CpuPoints(describe_machine())
-
 STOCK = ("matmul_cpu_packed", "matmul_cpu_direct", "matmul_cpu_dot")
-
 FEW = 5  # of the kinds: every fifth, with two threads others than with one; what runs, in turn
-
 TRIES = 50  # until a point calls no op of our own
+
+
+def kinds_of(points: CpuPoints, strategy: str, threads: int) -> list[KernelKind]:
+    return [kind for kind in points.kinds(threads) if kind.strategy == strategy]
 
 
 def stock_point(points: CpuPoints, kind: KernelKind) -> tuple[CpuPoint, Script]:
@@ -490,21 +431,19 @@ def run_mlir_opt(point: CpuPoint, script: Script, folder: Path) -> str:
 
 
 @NEEDS_MLIR_OPT
-@pytest.mark.mlir
 @pytest.mark.slow
 @pytest.mark.parametrize("strategy", STOCK)
 @pytest.mark.parametrize("threads", [1, 2])
 def test_mlir_opt_vectorizes_kinds_of_problems(strategy: str, threads: int, tmp_path: Path) -> None:
-    kinds = [kind for kind in ANYWHERE.kinds(threads) if kind.strategy == strategy][threads - 1 :: FEW]
+    kinds = kinds_of(ANYWHERE, strategy, threads)
     assert kinds
-    for kind in kinds:
+    for kind in kinds[threads - 1 :: FEW]:
         text = run_mlir_opt(*stock_point(ANYWHERE, kind), tmp_path)
         assert "linalg.matmul" not in text
         assert "vector." in text
 
 
 @NEEDS_MLIR_OPT
-@pytest.mark.mlir
 @pytest.mark.drawn(1)
 @pytest.mark.skipif(not HERE.kinds(1), reason="this processor has neither AVX-512 nor AVX2")
 @pytest.mark.parametrize("strategy", STOCK)
@@ -512,9 +451,7 @@ def test_mlir_opt_vectorizes_kinds_of_problems(strategy: str, threads: int, tmp_
 def test_what_mlir_opt_makes_is_right(strategy: str, threads: int, tmp_path: Path) -> None:
     """Lowered and run here: the other compiler's transforms give the right numbers."""
     evaluator = CpuEvaluator(threads)
-    for kind in [kind for kind in HERE.kinds(threads) if kind.strategy == strategy][
-        FEW * (threads - 1) :: 2 * FEW
-    ]:
+    for kind in kinds_of(HERE, strategy, threads)[FEW * (threads - 1) :: 2 * FEW]:
         point, script = stock_point(HERE, kind)
         text = run_mlir_opt(point, script, tmp_path)
         with transform.new_context(), ir.Location.unknown():
@@ -526,7 +463,6 @@ def test_what_mlir_opt_makes_is_right(strategy: str, threads: int, tmp_path: Pat
 
 
 @NEEDS_MLIR_OPT
-@pytest.mark.mlir
 def test_mlir_opt_does_not_know_this_projects_ops(tmp_path: Path) -> None:
     """So the header of such a script must say how to run it."""
     point = ANYWHERE.draw(KernelKind("matmul_cpu_pairs", "bf16", "nn", "none", 1), np.random.default_rng(0))

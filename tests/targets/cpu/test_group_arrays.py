@@ -126,7 +126,6 @@ def test_calls_read_copies_of_weights_one_after_the_other(cache: str, copies: in
 
 
 def loops_of(problem: Problem) -> Artifact:
-    """Returns the code of a fusion as loops."""
     with transform.new_context(), ir.Location.unknown():
         code = compile_fusion(problem.fusion, None)
     return Artifact(packings_comment(code.packings) + code.llvm_text, "", (), ())

@@ -1,6 +1,7 @@
 """Strategies of fusions on random sizes and configurations: compiled, run, right; NaN and infinities kept."""
 
 import functools
+from collections.abc import Callable
 from dataclasses import replace
 
 import ml_dtypes
@@ -27,21 +28,17 @@ from tuner.targets.cpu.compiler import CpuCompiler
 from tuner.targets.cpu.evaluator import CpuEvaluator
 
 pytestmark = pytest.mark.mlir
+Sizes = tuple[int, int, int]  # m, n, k
 SIZES = st.integers(1, 90)
+THREE_SIZES = st.tuples(SIZES, SIZES, SIZES)
 NUMBERS = st.integers(0, 10**6)  # which configuration, and which inputs
 FEW = settings(max_examples=12, deadline=None)  # each is compiled
 QUICK = Effort(budget_s=0.005, min_samples=3, max_samples=6)
-PACKED, DIRECT, PAIRS, AMX, VNNI = (
-    f"contraction_cpu_{name}" for name in ("packed", "direct", "pairs", "amx", "vnni")
-)
+NAMES = ("packed", "direct", "pairs", "amx", "vnni")
+PACKED, DIRECT, PAIRS, AMX, VNNI = (f"contraction_cpu_{name}" for name in NAMES)
 FORMS = {PACKED: ("one", "pairs"), DIRECT: ("batch",)}  # else all
-FIRST_SIZES = [
-    ((1, 5, 3), 0),
-    ((16, 176, 64), 0),
-    ((128, 1024, 512), 0),
-    ((700, 300, 700), 3),
-    ((2000, 3, 33), 3),
-]
+FIRST_SIZES = [((1, 5, 3), 0), ((16, 176, 64), 0), ((128, 1024, 512), 0)]  # and a batch
+FIRST_SIZES += [((700, 300, 700), 3), ((2000, 3, 33), 3)]
 
 
 @functools.cache
@@ -54,7 +51,6 @@ def avx2() -> Machine:
 
 
 def drawn_script(problem: Problem, strategy: str, number: int, processor: Machine) -> str:
-    """Returns the script of one feasible configuration of a strategy."""
     file = load_space_file(default_space_file())
     variables = variables_of(problem, processor, threads=1)
     able = spaces(choose((), file), file, problem, processor.isa, variables)
@@ -71,7 +67,7 @@ def require_right(kind: str, text: str, strategy: str, number: int, processor: M
     assert error <= 1, (problem.key, script)
 
 
-def contraction(sizes: tuple[int, int, int], epilogue: str, form: str, element: str) -> str:
+def contraction(sizes: Sizes, epilogue: str, form: str, element: str) -> str:
     batch, pairs = 3 * (form == "batch"), form == "pairs"
     if element == "i8":
         return byte_texts.product(*sizes, epilogue, batch=batch, pairs=pairs)
@@ -85,9 +81,9 @@ def contraction(sizes: tuple[int, int, int], epilogue: str, form: str, element: 
     [(PACKED, "f32"), (DIRECT, "f32"), (PAIRS, "bf16"), (AMX, "bf16"), (VNNI, "i8"), (AMX, "i8")],
 )
 @settings(max_examples=8, deadline=None)
-@given(st.tuples(SIZES, SIZES, SIZES), NUMBERS, NUMBERS, st.integers(0, 2))
+@given(THREE_SIZES, NUMBERS, NUMBERS, st.integers(0, 2))
 def test_contractions_are_right(
-    strategy: str, element: str, sizes: tuple[int, int, int], epilogue: int, number: int, form: int
+    strategy: str, element: str, sizes: Sizes, epilogue: int, number: int, form: int
 ) -> None:
     epilogues = byte_texts.NAMES if element == "i8" else texts.EPILOGUES
     forms = FORMS.get(strategy, ("one", "pairs", "batch"))
@@ -99,57 +95,38 @@ def test_contractions_are_right(
 
 @pytest.mark.skipif(not machine().has_vnni, reason="this processor has no VNNI")
 @FEW
-@given(
-    st.tuples(SIZES, SIZES, SIZES),
-    st.sampled_from(byte_texts.NAMES),
-    st.sampled_from(["one", "pairs", "batch"]),
-    NUMBERS,
-)
-def test_dot_products_of_bytes_are_right(
-    sizes: tuple[int, int, int], epilogue: str, form: str, number: int
-) -> None:
+@given(THREE_SIZES, st.sampled_from(byte_texts.NAMES), st.sampled_from(["one", "pairs", "batch"]), NUMBERS)
+def test_dot_products_of_bytes_are_right(sizes: Sizes, epilogue: str, form: str, number: int) -> None:
     require_right("contraction", contraction(sizes, epilogue, form, "i8"), VNNI, number)
+
+
+UNARY = ("math.tanh %x0", "arith.mulf %x0, %x0", "math.exp %x0")
 
 
 @pytest.mark.drawn(4)
 @pytest.mark.parametrize(
-    ("kind", "text", "strategy", "number", "processor"),
+    ("text", "strategy", "number", "processor"),
     [
-        ("contraction", contraction((13, 37, 29), "bias_relu", "one", "f64"), PACKED, 5, None),
-        ("contraction", contraction((13, 37, 29), "bias_relu", "batch", "f64"), DIRECT, 5, None),
-        ("contraction", contraction((17, 40, 35), "bias_relu", "one", "bf16"), AMX, 7, emulated_machine()),
-        ("contraction", contraction((17, 40, 35), "none", "one", "bf16"), AMX, 7, emulated_machine()),
-        ("contraction", contraction((17, 43, 35), "columns", "one", "i8"), VNNI, 3, avx2()),
-        ("elementwise", texts.elementwise((3, 77), "math.tanh %x0", "bf16"), "elementwise_cpu", 1, None),
-        (
-            "elementwise",
-            texts.elementwise((3, 77), "arith.mulf %x0, %x0", "bf16"),
-            "elementwise_cpu",
-            1,
-            None,
-        ),
-        ("elementwise", texts.elementwise((3, 77), "math.exp %x0", "bf16"), "elementwise_cpu", 1, None),
-        ("elementwise", texts.transpose((32, 48), (1, 0), "bf16"), "elementwise_cpu", 0, None),
-        ("elementwise", texts.transpose((17, 35), (1, 0), "bf16"), "elementwise_cpu", 0, None),
+        (contraction((13, 37, 29), "bias_relu", "one", "f64"), PACKED, 5, None),
+        (contraction((13, 37, 29), "bias_relu", "batch", "f64"), DIRECT, 5, None),
+        (contraction((17, 40, 35), "bias_relu", "one", "bf16"), AMX, 7, emulated_machine()),
+        (contraction((17, 40, 35), "none", "one", "bf16"), AMX, 7, emulated_machine()),
+        (contraction((17, 43, 35), "columns", "one", "i8"), VNNI, 3, avx2()),
+        *((texts.elementwise((3, 77), operation, "bf16"), "elementwise_cpu", 1, None) for operation in UNARY),
+        (texts.transpose((32, 48), (1, 0), "bf16"), "elementwise_cpu", 0, None),
+        (texts.transpose((17, 35), (1, 0), "bf16"), "elementwise_cpu", 0, None),
     ],
 )
-def test_other_types_are_right(
-    kind: str, text: str, strategy: str, number: int, processor: Machine | None
-) -> None:
-    require_right(kind, text, strategy, number, processor)
+def test_other_types_are_right(text: str, strategy: str, number: int, processor: Machine | None) -> None:
+    require_right(strategy.partition("_")[0], text, strategy, number, processor)
 
 
 @pytest.mark.parametrize(("sizes", "batch"), FIRST_SIZES)
 @pytest.mark.parametrize("has", ["amx", "bf16", "neither", "avx2"])
-def test_each_processor_has_a_first_configuration_for_bf16(
-    sizes: tuple[int, int, int], batch: int, has: str
-) -> None:
+def test_each_processor_has_a_first_configuration_for_bf16(sizes: Sizes, batch: int, has: str) -> None:
     text = texts.product(*sizes, "bias", batch=batch, element="bf16", sums="f32")
-    processor = replace(
-        avx2() if has == "avx2" else emulated_machine(),
-        has_amx_bf16=has == "amx",
-        has_bf16=has in ("amx", "bf16"),
-    )
+    machine = avx2() if has == "avx2" else emulated_machine()
+    processor = replace(machine, has_amx_bf16=has == "amx", has_bf16=has in ("amx", "bf16"))
     found = first_configuration(as_problem("contraction", text), processor)
     assert found is not None
     candidate = found[0]
@@ -165,33 +142,24 @@ def emulated_machine_of(has: str) -> Machine:
 
 
 @pytest.mark.parametrize(("sizes", "batch"), FIRST_SIZES)
-@pytest.mark.parametrize(
-    ("has", "strategy"), [("amx", AMX), ("vnni", VNNI), ("avx-vnni", VNNI), ("neither", "")]
-)
-def test_each_processor_has_a_first_configuration_for_bytes_or_none(
-    sizes: tuple[int, int, int], batch: int, has: str, strategy: str
-) -> None:
+@pytest.mark.parametrize("has", ["amx", "vnni", "avx-vnni", "neither"])
+def test_each_processor_has_a_first_one_for_bytes_or_none(sizes: Sizes, batch: int, has: str) -> None:
+    strategy = {"amx": AMX, "neither": ""}.get(has, VNNI)
     problem = as_problem("contraction", byte_texts.product(*sizes, "scale", batch=batch))
     found = first_configuration(problem, emulated_machine_of(has))
     assert (found[0].strategy if found else "") == strategy
 
 
+ROWS: list[Callable[[int, int], str]] = [texts.softmax, texts.row_sums, texts.narrow_rows]
+ROWS += [functools.partial(texts.layer_norm, statistics=each) for each in ("f64", "f32")]
+ROWS += [functools.partial(texts.layer_norm, statistics="f32", has_mean=False)]
+
+
 @pytest.mark.slow
 @FEW
-@given(
-    SIZES,
-    st.integers(1, 300),
-    st.sampled_from(["softmax", "f64", "f32", "rms", "sums", "bf16"]),
-    st.integers(0, 9),
-)
-def test_rows_are_right(rows: int, columns: int, kind: str, number: int) -> None:
-    text = {
-        "softmax": lambda: texts.softmax(rows, columns),
-        "sums": lambda: texts.row_sums(rows, columns),
-        "rms": lambda: texts.layer_norm(rows, columns, "f32", has_mean=False),
-        "bf16": lambda: texts.narrow_rows(rows, columns),
-    }.get(kind, lambda: texts.layer_norm(rows, columns, kind))()
-    require_right("rows", text, "rows_cpu", number)
+@given(SIZES, st.integers(1, 300), st.sampled_from(ROWS), st.integers(0, 9))
+def test_rows_are_right(rows: int, columns: int, text: Callable[[int, int], str], number: int) -> None:
+    require_right("rows", text(rows, columns), "rows_cpu", number)
 
 
 @pytest.mark.slow
@@ -334,15 +302,9 @@ def test_a_b_that_is_no_weight_is_packed_inside() -> None:
     [
         (texts.product(8, 40, 64, "bias"), "arith.addf %x0, %x1", "arith.subf %x0, %x1", "f32", 100),
         (byte_texts.product(8, 40, 64, "bias"), "arith.addi %x0", "arith.subi %x0", "i32", 1e300),
-        (
-            byte_texts.product(8, 40, 64, "bias"),
-            "arith.addi %x0",
-            "arith.addi %x1",
-            "i32",
-            1e300,
-        ),  # no tolerance
+        (byte_texts.product(8, 40, 64, "bias"), "arith.addi %x0", "arith.addi %x1", "i32", 1e300),
     ],
-    ids=["f32", "i32", "other"],
+    ids=["f32", "i32", "other"],  # of integers there is no tolerance
 )
 def test_a_wrong_epilogue_is_noticed(text: str, add: str, wrong: str, element: str, least: float) -> None:
     inputs = draw_inputs(text, np.random.default_rng(4))

@@ -7,15 +7,8 @@ from pathlib import Path
 
 import pytest
 
-from tests.targets.cpu.dishonest_kernels import (
-    FAULTING,
-    KERNELS,
-    LEAVING,
-    PASSING,
-    WRONG,
-    dishonest_artifact,
-    dishonest_code,
-)
+from tests.targets.cpu import dishonest_kernels as dishonest
+from tests.targets.cpu.dishonest_kernels import FAULTING, LEAVING, PASSING, WRONG, dishonest_artifact
 from tests.targets.cpu.injected_faults import DEEDS, PROBLEM, code_of
 from tests.texts import text_beside
 from tuner.core.candidate import Candidate, TargetName
@@ -39,16 +32,13 @@ HURRIED = Limits(compile_timeout_s=120.0, evaluation_timeout_s=3.0)
 BROKEN_SCRIPT = "module attributes {transform.with_named_sequence} { transform.named_sequence"
 NO_SUCH_LOOP = text_beside(__file__, "NO_SUCH_LOOP")
 SCRIPTS = {"broken": BROKEN_SCRIPT, "no_loop": NO_SUCH_LOOP}
-
+OUTSIDE = r"^killed by SIGSEGV, as by an access outside of its operands or a write to an input$"
 FAILURES = {  # deed: stage, reason
     "nan": (Stage.VERIFY, r"1 of 64 elements are wrong; worst at \[3, 15\]: found nan, expected "),
     "infinite": (Stage.VERIFY, r"1 of 64 elements are wrong; worst at \[0, 0\]: found inf, expected "),
     "one_element": (Stage.VERIFY, r"1 of 64 elements are wrong; worst at \[2, 5\]: found "),
     "not_written": (Stage.VERIFY, r"64 of 64 elements are wrong; worst at .*: found nan"),
-    "after_c": (
-        Stage.RUN,
-        r"^killed by SIGSEGV, as by an access outside of its operands or a write to an input$",
-    ),
+    "after_c": (Stage.RUN, OUTSIDE),
     "before_c": (Stage.VERIFY, r"wrote [1-4] bytes outside of C$"),
     "null": (Stage.RUN, r"killed by SIGSEGV"),
     "abort": (Stage.RUN, r"killed by SIGABRT"),
@@ -69,18 +59,16 @@ FAILURES = {  # deed: stage, reason
 
 def bind(candidate: Candidate) -> Script:
     deed = str(dict(candidate.choices)["deed"])
-    if deed in KERNELS and deed not in DEEDS:
-        return Script.of(dishonest_code(deed, PROBLEM))
+    if deed in dishonest.KERNELS and deed not in DEEDS:
+        return Script.of(dishonest.dishonest_code(deed, PROBLEM))
     return Script.of(SCRIPTS[deed] if deed in SCRIPTS else code_of(deed))
 
 
 def evaluated(deeds: list[str], limits: Limits) -> list[Record]:
-    """One run over the deeds."""
     factory = Factory("tests.targets.cpu.injected_faults:DrillTarget", (1,))
     order = RunnerOrder(PROBLEM, TargetName("drill"), bind, lambda script, code: None)
-    runner = WorkerRunner(
-        order, RunnerProcesses(compile_spec(factory), evaluation_spec(factory), 1, limits), 0
-    )
+    processes = RunnerProcesses(compile_spec(factory), evaluation_spec(factory), 1, limits)
+    runner = WorkerRunner(order, processes, 0)
     try:
         for number, deed in enumerate(deeds):
             runner.start(number, Candidate.of("drill", {"deed": deed}), Effort(budget_s=0.01))
@@ -129,20 +117,21 @@ PAGE = Path(__file__).parents[3] / "docs" / "concepts" / "what-is-verified.md"
 
 @pytest.fixture(scope="module")
 def child() -> Iterator[Worker]:
-    spec = ServiceSpec("forks", Factory("tests.targets.cpu.forked_verification:ForkedVerification"))
+    spec = ServiceSpec("forks", Factory("tests.targets.cpu.injected_faults:ForkedVerification"))
     worker = Worker(spec, memory_bytes=4 << 30)
     yield worker
     worker.kill()
 
 
-def outcome_of(child: Worker, method: str, name: str, problem: Problem) -> object:
+def outcome_of(child: Worker, name: str, problem: Problem, *, is_timed: bool = False) -> object:
     """How verification ends, for numbers drawn from a fixed seed."""
-    return child.call(method, problem, dishonest_artifact(name, problem), stage=Stage.RUN, timeout_s=60)
+    artifact = dishonest_artifact(name, problem)
+    return child.call("verify", problem, artifact, is_timed, stage=Stage.RUN, timeout_s=60)
 
 
 @pytest.mark.slow
 def test_what_happens_outside_of_the_operands_or_to_the_inputs_faults(child: Worker) -> None:
-    found = {name: outcome_of(child, "verify", name, SMALL) for name in FAULTING}
+    found = {name: outcome_of(child, name, SMALL) for name in FAULTING}
     canaries = {"writes 1 element before C": "verify: wrote 4 bytes outside of C"}  # in the page of C
     assert found == dict.fromkeys(FAULTING, "SIGSEGV") | canaries
 
@@ -152,9 +141,9 @@ def test_what_happens_outside_of_the_operands_or_to_the_inputs_faults(child: Wor
 def test_an_element_next_to_operands_of_any_alignment_and_odd_size_faults(child: Worker, align: str) -> None:
     """Of an odd size the last bytes of a page may be free: then those before the operands fault."""
     problem = Matmul(3, 5, 7, align=align)
-    assert outcome_of(child, "verify", "reads 1 element before A", problem) == "SIGSEGV"
-    assert outcome_of(child, "verify", "reads 4 KiB beyond A", problem) == "SIGSEGV"
-    beyond = outcome_of(child, "verify", "reads 1 element beyond A", problem)
+    assert outcome_of(child, "reads 1 element before A", problem) == "SIGSEGV"
+    assert outcome_of(child, "reads 4 KiB beyond A", problem) == "SIGSEGV"
+    beyond = outcome_of(child, "reads 1 element beyond A", problem)
     assert beyond == ("SIGSEGV" if align == "any" else "right")
 
 
@@ -163,32 +152,31 @@ def test_a_panel_that_reaches_beyond_c_faults(child: Worker) -> None:
     script = default_script(problem, describe_machine())
     assert script is not None
     whole = CpuCompiler().compile(problem, script)
-    assert child.call("verify", problem, whole, stage=Stage.RUN, timeout_s=60) == "right"
-    (panel,) = whole.partitions
-    shifted = replace(whole, partitions=(replace(panel, column=3),))
-    assert child.call("verify", problem, shifted, stage=Stage.RUN, timeout_s=60) == "SIGSEGV"
+    shifted = replace(whole, partitions=(replace(whole.partitions[0], column=3),))
+    for artifact, expected in ((whole, "right"), (shifted, "SIGSEGV")):
+        assert child.call("verify", problem, artifact, stage=Stage.RUN, timeout_s=60) == expected
 
 
 @pytest.mark.slow
 def test_what_usual_numbers_hide_is_wrong_next_to_nan_infinity_and_unit_vectors(child: Worker) -> None:
-    found = {name: outcome_of(child, "verify", name, DEEP) for name in WRONG}
+    found = {name: outcome_of(child, name, DEEP) for name in WRONG}
     assert [name for name, outcome in found.items() if "elements are wrong" not in str(outcome)] == []
 
 
 def test_products_with_zeros_count_where_c_has_one_row(child: Worker) -> None:
-    outcome = outcome_of(child, "verify", "skips products where A is 0", Matmul(1, 16, 8))
+    outcome = outcome_of(child, "skips products where A is 0", Matmul(1, 16, 8))
     assert "elements are wrong" in str(outcome)
 
 
 def test_another_mode_of_rounding_is_found_and_does_not_stay(child: Worker) -> None:
     for name in LEAVING:
-        assert "changed how its thread rounds" in str(outcome_of(child, "verify", name, SMALL)), name
-        assert outcome_of(child, "verify", "honest dots", SMALL) == "right"
+        assert "changed how its thread rounds" in str(outcome_of(child, name, SMALL)), name
+        assert outcome_of(child, "honest dots", SMALL) == "right"
 
 
 def test_what_still_passes_is_listed(child: Worker) -> None:
     for name in PASSING:
-        assert outcome_of(child, "verify_and_time", name, SMALL) == "right", name
+        assert outcome_of(child, name, SMALL, is_timed=True) == "right", name
 
 
 @pytest.mark.slow
@@ -200,13 +188,10 @@ def test_a_fault_is_a_failure_with_its_stage_and_its_reason() -> None:
     finally:
         worker.kill()
     assert isinstance(reply.value, Failure)
-    assert reply.value.stage == Stage.RUN
-    assert reply.value.reason.startswith("killed by SIGSEGV")
+    assert (reply.value.stage, reply.value.reason[:17]) == (Stage.RUN, "killed by SIGSEGV")
 
 
 @pytest.mark.slow
 def test_the_page_names_each_kernel() -> None:
-    page = PAGE.read_text()
-    assert [name for name in (*FAULTING, *WRONG, *LEAVING, *PASSING) if f"| {name} |" not in page] == [
-        "honest dots"
-    ]
+    page, names = PAGE.read_text(), (*FAULTING, *WRONG, *LEAVING, *PASSING)
+    assert [name for name in names if f"| {name} |" not in page] == ["honest dots"]

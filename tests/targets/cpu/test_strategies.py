@@ -26,15 +26,16 @@ from tuner.targets.cpu.compiler import CpuCompiler
 from tuner.targets.cpu.evaluator import CpuEvaluator
 
 pytestmark = pytest.mark.mlir
-
 POINTS = CpuPoints(describe_machine())
 # other types than f32 on one thread: threads share out panels, whatever is in them
 KINDS = [kind for threads in (1, 2) for kind in POINTS.kinds(threads) if threads == 1 or kind.dtype == "f32"]
+OF_ONE_THREAD = [kind for kind in KINDS if kind.threads == 1 and kind.layout == "nn"]
+Checks = dict[int, KernelCheck]  # by the number of threads
 THIN = ((1, 1, 1), (1, 97, 64), (97, 1, 64), (97, 64, 1), (1, 1, 130), (130, 1, 1), (1, 130, 1), (2, 17, 3))
 
 
 @pytest.fixture(scope="module")
-def checks() -> Iterator[dict[int, KernelCheck]]:
+def checks() -> Iterator[Checks]:
     made = {threads: KernelCheck(threads) for threads in (1, 2)}
     yield made
     for check in made.values():
@@ -46,7 +47,7 @@ def rng_of(kind: KernelKind, number: int = 0) -> np.random.Generator:
     return np.random.default_rng((zlib.crc32(repr(kind).encode()), number))
 
 
-def require_right(point: CpuPoint, checks: dict[int, KernelCheck]) -> None:
+def require_right(point: CpuPoint, checks: Checks) -> None:
     outcome, _ = checks[point.threads].check(point.problem, POINTS.bind(point), seed=7)
     assert isinstance(outcome, Verdict), f"{point.text}: {outcome}"
     assert outcome.elements == point.problem.rows * point.problem.sizes[1]
@@ -54,17 +55,13 @@ def require_right(point: CpuPoint, checks: dict[int, KernelCheck]) -> None:
 
 @pytest.mark.drawn(1)
 @pytest.mark.parametrize("kind", KINDS, ids=lambda kind: "-".join(map(str, vars(kind).values())))
-def test_random_points_on_random_shapes_are_right(kind: KernelKind, checks: dict[int, KernelCheck]) -> None:
+def test_random_points_on_random_shapes_are_right(kind: KernelKind, checks: Checks) -> None:
     require_right(POINTS.draw(kind, rng_of(kind)), checks)
 
 
 @pytest.mark.drawn(2)
-@pytest.mark.parametrize(
-    "kind", [kind for kind in KINDS if kind.threads == 1 and kind.layout == "nn"], ids=repr
-)
-def test_the_thinnest_shapes_are_right_or_not_allowed(
-    kind: KernelKind, checks: dict[int, KernelCheck]
-) -> None:
+@pytest.mark.parametrize("kind", OF_ONE_THREAD, ids=repr)
+def test_the_thinnest_shapes_are_right_or_not_allowed(kind: KernelKind, checks: Checks) -> None:
     epilogues = [each for each in EPILOGUES if replace(kind, epilogue=each) in KINDS]
     for number, sizes in enumerate(THIN):
         if epilogues[number % len(epilogues)] != kind.epilogue:
@@ -80,17 +77,13 @@ def test_the_thinnest_shapes_are_right_or_not_allowed(
 @pytest.mark.drawn(2)
 @pytest.mark.parametrize("epilogue", ["none", "bias_relu"])
 @pytest.mark.parametrize("loop_order", ["ij", "ji"])
-def test_tiles_of_c_are_prefetched_where_k_is_in_blocks(
-    loop_order: str, epilogue: str, checks: dict[int, KernelCheck]
-) -> None:
+def test_tiles_of_c_are_prefetched_where_k_is_cut(loop_order: str, epilogue: str, checks: Checks) -> None:
     values: dict[str, Value] = dict.fromkeys(("block_m", "block_n", "pack_a", "prefetch"), 0)
     values |= {"tile_m": 4, "tile_n": 32, "block_k": 128, "unroll_k": 1}
     values |= {"loop_order": loop_order, "pack_order": "rows", "split": "none"}
     problem = Problem("matmul", (33, 77, 290), "f32", "nn", epilogue)
-    without, with_prefetch = (
-        CpuPoint(problem, 1, Candidate.of("matmul_cpu_packed", values | {"prefetch_c": each}))
-        for each in (0, 1)
-    )
+    knobs = (values | {"prefetch_c": each} for each in (0, 1))
+    without, with_prefetch = (CpuPoint(problem, 1, Candidate.of("matmul_cpu_packed", one)) for one in knobs)
     assert "tuner.prefetch_reads" not in POINTS.bind(without).text
     assert f"argument = {3 if epilogue == 'bias_relu' else 2} : i64" in POINTS.bind(with_prefetch).text
     require_right(with_prefetch, checks)
@@ -138,9 +131,7 @@ SIZES = draw.integers(1, 300)
 @pytest.mark.parametrize(
     ("strategy", "dtype", "output"),
     [
-        ("matmul_cpu_amx", "bf16", ""),
-        ("matmul_cpu_amx", "bf16", "bf16"),
-        ("matmul_cpu_amx", "i8", ""),
+        *(("matmul_cpu_amx", *types) for types in (("bf16", ""), ("bf16", "bf16"), ("i8", ""))),
         ("matmul_cpu_vnni", "i8", ""),
     ],
 )

@@ -1,5 +1,6 @@
 """The evaluator of CUDA programs on a simulated GPU: all is real but the hardware and its clock."""
 
+from tuner.core.gpu import DeviceError
 from tuner.core.machine import GpuState
 from tuner.runtime.cuda.driver import CudaFacts
 from tuner.runtime.cuda.probe import GpuHere
@@ -23,6 +24,10 @@ SAMPLE_S = 0.02  # that every sample seems to take
 COOL = GpuState(1.98e9, 2.6e9, 40.0, 100.0)
 
 
+def nothing_here() -> GpuHere:
+    raise DeviceError("no CUDA driver: libcuda.so.1 cannot be loaded")
+
+
 def device_with_a_clock() -> SimulatedDevice:
     """Returns a device on which any work seems to take SAMPLE_S; such times are never kept."""
     device = SimulatedDevice(FACTS.chip, order="random")
@@ -31,6 +36,5 @@ def device_with_a_clock() -> SimulatedDevice:
 
 
 def evaluator_on(device: SimulatedDevice, chip: str = "sm_90") -> GpuEvaluator:
-    """Returns an evaluator that finds this device."""
     gpu = LocalGpu(device, FACTS.l2_bytes, lambda: COOL)
     return GpuEvaluator(chip, lambda: HERE, lambda here: gpu)

@@ -8,6 +8,7 @@ import numpy as np
 import pytest
 
 from benchmarks.gpu_check.stub_driver import StubDriver
+from tests.targets.failures import fails
 from tests.targets.gpu.simulated_cuda import device_with_a_clock
 from tests.texts import text_beside
 from tuner.core.errors import RAN, CandidateError, Stage
@@ -16,14 +17,8 @@ from tuner.core.gpu_code import BufferMap, KernelBuffer, KernelProgram, Launch
 from tuner.core.problem import Matmul, Problem
 from tuner.payload.reference import output_dtype
 from tuner.simulator.device.simulated_device import SimulatedDevice
-from tuner.targets.gpu.arrays import (
-    OUT_OF_MEMORY,
-    Arguments,
-    GpuProblemArrays,
-    LoadedKernels,
-    allocating,
-    failing_as,
-)
+from tuner.targets.gpu import arrays as module
+from tuner.targets.gpu.arrays import Arguments, GpuProblemArrays, LoadedKernels, allocating, failing_as
 
 
 def refusal(error_name: str) -> DeviceError:
@@ -32,15 +27,14 @@ def refusal(error_name: str) -> DeviceError:
 
 @pytest.mark.parametrize("stage", [Stage.LOAD, Stage.RUN, Stage.MEASURE])
 def test_a_refusal_fails_the_candidate_at_its_stage(stage: Stage) -> None:
-    refused = pytest.raises(CandidateError, match=r"^cuLaunchKernel: CUDA_ERROR_INVALID_VALUE$")
-    with refused as caught, failing_as(stage):
+    with fails(stage, match=r"^cuLaunchKernel: CUDA_ERROR_INVALID_VALUE$"), failing_as(stage):
         raise refusal("CUDA_ERROR_INVALID_VALUE")
-    assert caught.value.stage is stage
 
 
-@pytest.mark.parametrize(
-    "name", ["ILLEGAL_ADDRESS", "LAUNCH_FAILED", "ECC_UNCORRECTABLE", "MISALIGNED_ADDRESS"]
-)
+LOSING = ("ILLEGAL_ADDRESS", "LAUNCH_FAILED", "ECC_UNCORRECTABLE", "MISALIGNED_ADDRESS")
+
+
+@pytest.mark.parametrize("name", LOSING)
 def test_an_error_that_takes_the_context_ends_the_process_even_from_load(name: str) -> None:
     with pytest.raises(CandidateError, match=name) as caught, failing_as(Stage.LOAD):
         raise refusal(f"CUDA_ERROR_{name}")
@@ -55,12 +49,10 @@ def test_other_errors_pass() -> None:
 
 
 def test_a_lack_of_memory_reports_what_for() -> None:
-    refused = pytest.raises(
-        CandidateError, match=r"^1\.50 GiB of GPU memory for scratch are not free: CUDA_E"
-    )
-    with refused as caught, failing_as(Stage.RUN), allocating("scratch", 3 << 29, Stage.LOAD):
-        raise refusal(OUT_OF_MEMORY)
-    assert caught.value.stage is Stage.LOAD
+    reason = r"^1\.50 GiB of GPU memory for scratch are not free: CUDA_E"
+    allocated = allocating("scratch", 3 << 29, Stage.LOAD)
+    with fails(Stage.LOAD, match=reason), failing_as(Stage.RUN), allocated:
+        raise refusal(module.OUT_OF_MEMORY)
 
 
 # The arrays of a problem on a device: judged whole, guards and inputs as well.
@@ -114,9 +106,8 @@ def test_a_right_answer_is_right(device: SimulatedDevice) -> None:
 
 def test_what_nobody_wrote_or_wrote_again_is_wrong(device: SimulatedDevice) -> None:
     arrays = arrays_of(device)
-    with pytest.raises(CandidateError, match=r"30 of 30 elements are wrong.*found nan") as caught:
+    with fails(Stage.VERIFY, match=r"30 of 30 elements are wrong.*found nan"):
         arrays.evaluate()
-    assert caught.value.stage is Stage.VERIFY
     selected(device, arrays)
     arrays.evaluate()
     old = download(device, arrays.addresses["c"], np.empty((6, 5), np.float32))
@@ -153,47 +144,36 @@ def test_a_write_outside_of_c_or_to_an_input_is_seen_at_once_or_after_a_right_ru
     if again:
         selected(device, arrays)
         arrays.evaluate()
-        with pytest.raises(CandidateError, match=message):
-            arrays.verify_run(run, rng())
     else:
         run(0)
-        with pytest.raises(CandidateError, match=message):
-            arrays.evaluate()
+    with pytest.raises(CandidateError, match=message):
+        arrays.verify_run(run, rng()) if again else arrays.evaluate()
 
 
-def test_everything_is_freed_even_if_half_of_it_was_had(
-    device: SimulatedDevice, monkeypatch: pytest.MonkeyPatch
-) -> None:
+def test_half_of_it_is_freed_as_well(device: SimulatedDevice, monkeypatch: pytest.MonkeyPatch) -> None:
     arrays_of(device).close()
     assert device.counts.allocations == device.counts.frees == 4
     allocate = device.allocate
 
     def scarce(size_bytes: int, stream: int) -> int:
         if device.counts.allocations == 6:
-            raise refusal(OUT_OF_MEMORY)
+            raise refusal(module.OUT_OF_MEMORY)
         return allocate(size_bytes, stream)
 
     monkeypatch.setattr(device, "allocate", scarce)
-    with pytest.raises(
-        CandidateError, match=r"GiB of GPU memory for matmul 6x5x4 f32 nn bias_relu are not free"
-    ):
+    with pytest.raises(CandidateError, match="GiB of GPU memory for matmul 6x5x4 f32 nn bias_relu are not"):
         GpuProblemArrays(device, PROBLEM, rng())
     assert device.counts.allocations == device.counts.frees == 6
 
 
 @pytest.mark.parametrize("dtype", ["f32", "f16", "bf16", "tf32", "f64", "i8"])
-def test_before_a_sample_one_number_has_another_top_bit_and_none_after_it(
-    device: SimulatedDevice, dtype: str
-) -> None:
+def test_one_number_has_another_top_bit_during_a_sample(device: SimulatedDevice, dtype: str) -> None:
     arrays, stream = arrays_of(device, Matmul(6, 5, 4, dtype)), device.create_stream()
     item_bytes = arrays.problem.input_bytes
 
     def inputs() -> np.ndarray:
-        arrays_of_bytes = [np.empty((count, item_bytes), np.uint8) for count in (24, 20)]
-        at = arrays.addresses
-        return np.concatenate(
-            [download(device, at[x], y) for x, y in zip("ab", arrays_of_bytes, strict=True)]
-        )
+        empty = ((name, np.empty((count, item_bytes), np.uint8)) for name, count in (("a", 24), ("b", 20)))
+        return np.concatenate([download(device, arrays.addresses[name], like) for name, like in empty])
 
     before = inputs()
     arrays.prepare_sample(rng(), stream)
@@ -205,9 +185,7 @@ def test_before_a_sample_one_number_has_another_top_bit_and_none_after_it(
 
 
 @pytest.mark.parametrize("dtype", ["f32", "f16", "bf16", "i8"])
-def test_c_of_a_sample_that_writes_nothing_is_nan_or_is_found_wrong(
-    device: SimulatedDevice, dtype: str
-) -> None:
+def test_c_of_a_sample_that_writes_nothing_is_nan_or_wrong(device: SimulatedDevice, dtype: str) -> None:
     arrays, stream = arrays_of(device, Matmul(6, 5, 4, dtype)), device.create_stream()
     found = set()
     for seed in range(8):
@@ -225,13 +203,8 @@ BUFFERS = (
     KernelBuffer("c", 4, "output", is_zeroed=True),
     KernelBuffer("workspace", 6, "scratch"),  # no whole number of words
 )
-PROGRAM = KernelProgram(
-    "sm_90",
-    text_beside(__file__, "PTX"),
-    b"",
-    (Launch("count", (1, 1, 1), (1, 1, 1), 0, ("c", "workspace")),),
-    BUFFERS,
-)
+LAUNCH = Launch("count", (1, 1, 1), (1, 1, 1), 0, ("c", "workspace"))
+PROGRAM = KernelProgram("sm_90", text_beside(__file__, "PTX"), b"", (LAUNCH,), BUFFERS)
 
 
 @pytest.fixture
@@ -283,9 +256,7 @@ def test_scratch_memory_is_poisoned_to_its_last_byte(stub: StubDriver) -> None:
 
 
 @pytest.mark.parametrize("is_lost", [False, True])  # a warning of a finalizer that raised would be an error
-def test_code_and_scratch_are_given_back_with_the_program_even_if_the_context_is_lost(
-    stub: StubDriver, is_lost: bool
-) -> None:
+def test_what_a_program_held_is_given_back_or_the_context_is_lost(stub: StubDriver, is_lost: bool) -> None:
     loaded = LoadedKernels(stub.open(), PROGRAM)
     assert stub.live_blocks == 1
     if is_lost:

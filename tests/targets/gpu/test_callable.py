@@ -19,7 +19,6 @@ from tuner.targets.gpu.callables import GpuCallable
 from tuner.targets.gpu.compiler import GpuCompiler
 
 pytestmark = pytest.mark.mlir
-
 M, N, K = SIZES = (16, 8, 8)
 PROBLEM = Matmul(*SIZES)
 A = np.arange(M * K, dtype=np.float32).reshape(M, K) / 64
@@ -56,9 +55,8 @@ def on_device(device: SimulatedDevice, host: Any) -> OnDevice:
 
 @pytest.fixture(scope="module")
 def program() -> KernelProgram:
-    compiled = GpuCompiler(chip_of("sm_90"), lambda: None).compile(
-        PROBLEM, Script.of(gpu_script(block=8, depth=8, tile=2))
-    )
+    script = Script.of(gpu_script(block=8, depth=8, tile=2))
+    compiled = GpuCompiler(chip_of("sm_90"), lambda: None).compile(PROBLEM, script)
     assert compiled.program is not None
     return compiled.program
 
@@ -81,9 +79,7 @@ def test_numpy_arrays_are_multiplied(matmul: GpuCallable, device: SimulatedDevic
     assert not device.reports
 
 
-def test_arrays_on_the_device_are_multiplied_on_the_callers_stream(
-    matmul: GpuCallable, device: SimulatedDevice
-) -> None:
+def test_arrays_on_the_device_are_multiplied_there(matmul: GpuCallable, device: SimulatedDevice) -> None:
     a, b, c = (on_device(device, host) for host in (A, B, np.zeros((M, N), np.float32)))
     stream = device.create_stream()
     assert matmul(a, b, out=c, stream=stream) is c
@@ -100,10 +96,7 @@ def test_arrays_that_do_not_fit_are_refused(matmul: GpuCallable, device: Simulat
         (lambda: matmul(A), "found 1 arrays, allowed a, b"),
         (lambda: matmul(B, A), r"a: found float32 of shape \(8, 8\), allowed float32 of shape \(16, 8\)"),
         (lambda: matmul(A.astype(np.float64), B), "a: found float64"),
-        (
-            lambda: matmul(np.asfortranarray(A), B),
-            "a: found strides .*, allowed a C-contiguous array; copy it",
-        ),
+        (lambda: matmul(np.asfortranarray(A), B), "a: found strides .*, allowed a C-contiguous array; copy"),
         (lambda: matmul(A, np.ma.masked_array(B)), "b: masked arrays are not supported"),
         (lambda: matmul(A, B, out=a), "out: found OnDevice, allowed a numpy array; convert it"),
         (lambda: matmul(A, B, out=read_only), "out: is read-only, but is written to"),

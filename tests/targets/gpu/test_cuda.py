@@ -1,44 +1,40 @@
-"""CUDA programs: on a simulated GPU all of it, without one code and a clear word instead of a result."""
+"""CUDA programs: on a simulated GPU, without one, and in their processes on a stand-in for libcuda."""
 
 import gc
 import re
+from collections.abc import Iterator
 from dataclasses import replace
 
 import numpy as np
 import pytest
 
 from tests.mlir.gpu_matmul import gpu_script
-from tests.targets.gpu.simulated_cuda import COOL, FACTS, HERE, SAMPLE_S, device_with_a_clock, evaluator_on
-from tuner.core.candidate import TargetName
-from tuner.core.errors import CandidateError, Stage, TunerError
+from tests.targets.failures import fails
+from tests.targets.gpu.simulated_cuda import COOL, SAMPLE_S, device_with_a_clock, evaluator_on, nothing_here
+from tests.targets.gpu.stub_cuda import FEW, stub_factory
+from tuner.core.candidate import Candidate, TargetName
+from tuner.core.errors import CandidateError, Failure, Stage
 from tuner.core.gpu import DeviceError, chip_of
 from tuner.core.gpu_code import KernelProgram
-from tuner.core.interfaces import Artifact, Effort, Script
+from tuner.core.interfaces import Artifact, BoundRecord, Effort, Script
 from tuner.core.machine import Conditions, Span
 from tuner.core.problem import Matmul
-from tuner.core.records import Verdict
-from tuner.mlir.fingerprint import GPU_SOURCES, sources_sha256
-from tuner.runtime.cuda import probe
-from tuner.runtime.cuda.probe import GpuHere
+from tuner.core.records import Measurement, Record, Verdict
+from tuner.runtime.workers.protocol import Limits
+from tuner.runtime.workers.runner import RunnerOrder, RunnerProcesses, WorkerRunner
+from tuner.runtime.workers.services import compile_spec, evaluation_spec
 from tuner.simulator.device.simulated_device import SimulatedDevice
 from tuner.targets.gpu import event_timing
 from tuner.targets.gpu.arrays import GpuProblemArrays
 from tuner.targets.gpu.compiler import GpuCompiler
-from tuner.targets.gpu.cuda import KIND, cuda_limits
 from tuner.targets.gpu.evaluator import GpuEvaluator
-from tuner.targets.gpu.simulator_target import simulator_limits
+
+pytestmark = pytest.mark.mlir
 
 PROBLEM = Matmul(16, 8, 8)
-
 SCRIPT = gpu_script(block=8, depth=8, tile=2)
-
 COMPILER = GpuCompiler(chip_of("sm_90"), lambda: None)  # without ptxas: PTX is what is simulated
-
 BRIEF = Effort(budget_s=0.0, min_samples=2)
-
-
-def nothing_here() -> GpuHere:
-    raise DeviceError("no CUDA driver: libcuda.so.1 cannot be loaded")
 
 
 def rng() -> np.random.Generator:
@@ -63,7 +59,6 @@ def device() -> SimulatedDevice:
 
 
 def edited(artifact: Artifact, old: str, new: str) -> Artifact:
-    """Returns the artifact with its PTX broken."""
     program = program_of(artifact)
     assert re.search(old, program.ptx), old
     return replace(artifact, program=replace(program, ptx=re.sub(old, new, program.ptx, count=1)))
@@ -75,16 +70,13 @@ def program_of(artifact: Artifact) -> KernelProgram:
 
 
 def with_workspace(artifact: Artifact, role: str) -> Artifact:
-    """Returns the artifact with one more buffer."""
     program = program_of(artifact)
     workspace = replace(program.buffers[0], name="workspace", role=role)
     return replace(artifact, program=replace(program, buffers=(*program.buffers, workspace)))
 
 
-@pytest.mark.mlir
-def test_a_right_program_is_verified_on_every_element_and_timed(
-    device: SimulatedDevice, artifact: Artifact, few_samples: None
-) -> None:
+@pytest.mark.usefixtures("few_samples")
+def test_a_right_program_is_verified_and_timed(device: SimulatedDevice, artifact: Artifact) -> None:
     evaluator = evaluator_on(device)
     loaded = evaluator.load(PROBLEM, artifact)
     verdict = evaluator.verify(PROBLEM, loaded, rng())
@@ -96,10 +88,8 @@ def test_a_right_program_is_verified_on_every_element_and_timed(
     assert device.reports == ()  # nothing that only luck had ordered
 
 
-@pytest.mark.mlir
-def test_top_trials_are_timed_on_the_same_arrays(
-    device: SimulatedDevice, artifact: Artifact, few_samples: None
-) -> None:
+@pytest.mark.usefixtures("few_samples")
+def test_top_trials_are_timed_on_the_same_arrays(device: SimulatedDevice, artifact: Artifact) -> None:
     evaluator = evaluator_on(device)
     loaded = (evaluator.load(PROBLEM, artifact), evaluator.load(PROBLEM, artifact))
     times = evaluator.measure_together(PROBLEM, loaded, BRIEF, rng())
@@ -111,10 +101,7 @@ def test_top_trials_are_timed_on_the_same_arrays(
     assert device.reports == ()  # nothing was verified here before: inputs are uploaded all the same
 
 
-@pytest.mark.mlir
-def test_what_a_program_holds_is_given_back_when_it_is_forgotten(
-    device: SimulatedDevice, artifact: Artifact
-) -> None:
+def test_what_a_forgotten_program_held_is_given_back(device: SimulatedDevice, artifact: Artifact) -> None:
     evaluator = evaluator_on(device)
     loaded = evaluator.load(PROBLEM, with_workspace(artifact, "scratch"))
     evaluator.verify(PROBLEM, loaded, rng())
@@ -125,10 +112,7 @@ def test_what_a_program_holds_is_given_back_when_it_is_forgotten(
     assert device.counts.modules_unloaded == 1
 
 
-@pytest.mark.mlir
-def test_another_problem_takes_the_memory_of_the_one_before(
-    device: SimulatedDevice, artifact: Artifact
-) -> None:
+def test_another_problem_takes_the_same_memory(device: SimulatedDevice, artifact: Artifact) -> None:
     evaluator = evaluator_on(device)
     evaluator.verify(PROBLEM, evaluator.load(PROBLEM, artifact), rng())
     other = Matmul(8, 8, 8)
@@ -136,7 +120,6 @@ def test_another_problem_takes_the_memory_of_the_one_before(
     assert device.counts.allocations - device.counts.frees == 3
 
 
-@pytest.mark.mlir
 def test_a_wrong_program_fails_with_an_element(device: SimulatedDevice, artifact: Artifact) -> None:
     evaluator, program = evaluator_on(device), program_of(artifact)
     half = replace(program, launches=(replace(program.launches[0], grid=(1, 1, 1)),))
@@ -144,12 +127,10 @@ def test_a_wrong_program_fails_with_an_element(device: SimulatedDevice, artifact
         (edited(artifact, r"mul\.rn\.f32", "add.rn.f32"), r"^\d+ of 128 elements are wrong; worst at"),
         (replace(artifact, program=half), r"^64 of 128 elements are wrong; .*: found nan"),
     ):
-        with pytest.raises(CandidateError, match=message) as caught:
+        with fails(Stage.VERIFY, match=message):
             evaluator.verify(PROBLEM, evaluator.load(PROBLEM, wrong), rng())
-        assert caught.value.stage is Stage.VERIFY
 
 
-@pytest.mark.mlir
 @pytest.mark.slow
 def test_a_run_that_leaves_other_bits_is_evaluated_element_by_element(
     device: SimulatedDevice, artifact: Artifact, few_samples: None, monkeypatch: pytest.MonkeyPatch
@@ -173,37 +154,30 @@ def test_a_run_that_leaves_other_bits_is_evaluated_element_by_element(
     assert len(looked_at) == 4
 
 
-@pytest.mark.mlir
-def test_what_timed_runs_left_is_evaluated(
-    device: SimulatedDevice, artifact: Artifact, few_samples: None
-) -> None:
+@pytest.mark.usefixtures("few_samples")
+def test_what_timed_runs_left_is_evaluated(device: SimulatedDevice, artifact: Artifact) -> None:
     evaluator = evaluator_on(device)
     evaluator.verify(PROBLEM, evaluator.load(PROBLEM, artifact), rng())
     loaded = evaluator.load(PROBLEM, edited(artifact, r"mul\.rn\.f32", "add.rn.f32"))
-    with pytest.raises(CandidateError, match=r"elements (looked at )?are wrong") as caught:
+    with fails(Stage.VERIFY, match=r"elements (looked at )?are wrong"):
         evaluator.measure(PROBLEM, loaded, BRIEF, rng())
-    assert caught.value.stage is Stage.VERIFY
 
 
-@pytest.mark.mlir
 def test_code_that_the_driver_refuses_fails_to_load_and_a_lost_context_fails_the_run(
     device: SimulatedDevice, artifact: Artifact, monkeypatch: pytest.MonkeyPatch
 ) -> None:
     other = replace(artifact, program=replace(program_of(artifact), cubin=b"\x7fELF of another GPU"))
-    with pytest.raises(CandidateError, match="CUDA_ERROR_NO_BINARY_FOR_GPU") as caught:
+    with fails(Stage.LOAD, match="CUDA_ERROR_NO_BINARY_FOR_GPU"):
         evaluator_on(device).load(PROBLEM, other)
-    assert caught.value.stage is Stage.LOAD
 
     def lost(image: bytes) -> int:
         raise DeviceError("cuModuleLoadData: CUDA_ERROR_ILLEGAL_ADDRESS", "CUDA_ERROR_ILLEGAL_ADDRESS")
 
     monkeypatch.setattr(device, "load_module", lost)
-    with pytest.raises(CandidateError, match="CUDA_ERROR_ILLEGAL_ADDRESS") as caught:
+    with fails(Stage.RUN, match="CUDA_ERROR_ILLEGAL_ADDRESS"):  # at whatever stage it shows
         evaluator_on(device).load(PROBLEM, artifact)
-    assert caught.value.stage is Stage.RUN  # at whatever stage it shows
 
 
-@pytest.mark.mlir
 @pytest.mark.parametrize(("role", "stage"), [("scratch", Stage.LOAD), ("input", Stage.RUN)])
 def test_a_lack_of_memory_reports_how_much_was_wanted(
     device: SimulatedDevice, artifact: Artifact, monkeypatch: pytest.MonkeyPatch, role: str, stage: Stage
@@ -213,102 +187,102 @@ def test_a_lack_of_memory_reports_how_much_was_wanted(
 
     monkeypatch.setattr(device, "allocate", full)
     evaluator = evaluator_on(device)
-    with pytest.raises(
-        CandidateError, match=r"GiB of GPU memory for .* are not free: CUDA_ERROR_O"
-    ) as caught:
+    with fails(stage, match=r"GiB of GPU memory for .* are not free: CUDA_ERROR_O"):
         evaluator.verify(PROBLEM, evaluator.load(PROBLEM, with_workspace(artifact, role)), rng())
-    assert caught.value.stage is stage
 
 
-@pytest.mark.mlir
 def test_without_a_gpu_code_is_made_and_nothing_is_run() -> None:
     evaluator = GpuEvaluator("sm_80", describe=nothing_here)
     artifact = GpuCompiler(chip_of("sm_80")).compile(PROBLEM, Script.of(SCRIPT))
     assert ".target sm_80" in artifact.code
-    with pytest.raises(
-        CandidateError,
-        match=r"^compiled only: no CUDA driver: libcuda\S+ cannot be loaded; verify with --target simulator",
-    ) as caught:
+    reason = r"no CUDA driver: libcuda\S+ cannot be loaded; verify with --target simulator"
+    with fails(Stage.LOAD, match=f"^compiled only: {reason}"):
         evaluator.load(PROBLEM, artifact)
-    assert caught.value.stage is Stage.LOAD
 
 
-# NVIDIA GPUs as a kind of target, with a GPU that is described and one that is not there.
+# In processes, on a stand-in for libcuda: a lost context takes only its candidate.
 
-NEEDS_NONE = pytest.mark.skipif("not _has_none()", reason="there is a GPU here")
-
-
-@pytest.fixture
-def no_gpu(monkeypatch: pytest.MonkeyPatch) -> None:
-    monkeypatch.setattr(probe, "describe_gpu", nothing_here)
+CUDA = TargetName("cuda", "sm_90")
+LIMITS = Limits(compile_timeout_s=60.0, evaluation_timeout_s=60.0, memory_bytes=2 << 30)
 
 
-@pytest.fixture
-def gpu(monkeypatch: pytest.MonkeyPatch) -> None:
-    monkeypatch.setattr(probe, "describe_gpu", lambda: HERE)
+def candidate(deed: str = "", number: int = 0) -> Candidate:
+    return Candidate.of("by_hand", {"deed": deed, "number": number})
 
 
-def _has_none() -> bool:
-    try:
-        probe.describe_gpu()
-    except DeviceError:
-        return True
-    return False
+def bind(chosen: Candidate) -> Script:
+    knobs = dict(chosen.choices)
+    deed = f"// deed: {knobs['deed']}\n" * bool(knobs["deed"])
+    return Script.of(f"{deed}// number: {knobs['number']}\n{SCRIPT}")
 
 
-def test_without_a_gpu_code_is_made_and_the_reason_told(no_gpu: None) -> None:
-    cuda = KIND.status()
-    assert (cuda.name, cuda.is_available, cuda.can_compile, cuda.is_timed) == ("cuda", False, True, False)
-    assert cuda.reason.startswith("compiles only: no CUDA driver: libcuda.so.1 cannot be loaded; ")
-    assert "ptxas" in cuda.reason
-    assert cuda.chip == ""
-    assert KIND.outcomes.machine(TargetName("cuda", "sm_90")).name == "cuda sm_90"
+def bound(record: Record) -> BoundRecord:
+    return BoundRecord(record, bind(record.candidate))
 
 
-def test_a_gpu_is_reported_with_all_that_is_known_of_it(gpu: None) -> None:
-    cuda = KIND.status()
-    assert (cuda.is_available, cuda.is_timed, cuda.chip) == (True, True, "sm_90")
-    assert cuda.reason.startswith("Simulated GPU, sm_90, 4 multiprocessors, 1 GiB, CUDA driver 13.0; ")
-    assert "no clocks or temperatures: " in cuda.reason or "by NVML" in cuda.reason
+@pytest.fixture(scope="module")
+def runner() -> Iterator[WorkerRunner]:
+    order = RunnerOrder(PROBLEM, CUDA, bind, lambda _s, _c: None)
+    factory = stub_factory()
+    made = WorkerRunner(order, RunnerProcesses(compile_spec(factory), evaluation_spec(factory), 1, LIMITS), 0)
+    yield made
+    made.close()
 
 
-def test_a_gpu_that_no_code_can_be_made_for_is_not_used(monkeypatch: pytest.MonkeyPatch) -> None:
-    old = GpuHere(replace(FACTS, name="Tesla T4", chip="sm_75"), HERE.bus)
-    monkeypatch.setattr(probe, "describe_gpu", lambda: old)
-    cuda = KIND.status()
-    assert (cuda.is_available, cuda.can_compile, cuda.chip) == (False, True, "")
-    assert "Tesla T4 is sm_75, allowed sm_80, sm_86" in cuda.reason
+def run(runner: WorkerRunner, *candidates: Candidate) -> list[Record]:
+    for number, chosen in enumerate(candidates):
+        runner.start(number, chosen, BRIEF)
+    return [runner.finish().record for _ in candidates]
 
 
-def test_the_machine_is_described_by_the_gpu_here_if_it_is_of_the_chip(gpu: None) -> None:
-    machine = KIND.outcomes.machine(TargetName("cuda", "sm_90"))
-    assert (machine.name, machine.chip, machine.physical_cores) == ("Simulated GPU", "sm_90", 4)
-    assert machine.processor == "Simulated GPU, CUDA driver 13.0"
-    assert (machine.l3_bytes, machine.memory_bytes) == (FACTS.l2_bytes, FACTS.memory_bytes)
-    assert dict(machine.limits())["sm_count"] == 4
-    assert KIND.outcomes.machine(TargetName("cuda", "sm_90a")).name == "Simulated GPU"
-    assert KIND.outcomes.machine(TargetName("cuda", "sm_80")).name == "cuda sm_80"
+@pytest.mark.slow
+def test_a_right_program_is_verified_and_timed_through_the_driver(runner: WorkerRunner) -> None:
+    (record,) = run(runner, candidate())
+    assert isinstance(record.outcome, Measurement), record.outcome
+    assert record.verdict is not None
+    assert record.verdict.elements == 16 * 8
+    assert record.outcome.cold_median_s is not None
+    assert record.outcome.cold_median_s > 0
+    assert record.resources == ()
 
 
-@pytest.mark.mlir
-def test_the_compiler_is_the_wheel_the_assembler_and_what_makes_code() -> None:
-    compiler = KIND.outcomes.compiler(TargetName("cuda", "sm_80"))
-    assert "ptxas" in dict(compiler.packages)
-    assert compiler.pipeline_sha256 == sources_sha256(GPU_SOURCES)
+@pytest.mark.slow
+@pytest.mark.parametrize(
+    ("deed", "reason"),
+    [
+        ("beyond", "CUDA_ERROR_LAUNCH_FAILED"),
+        ("lost at load", "cuModuleLoadData: .*CUDA_ERROR_ILLEGAL_ADDRESS"),
+        ("lost while timed", "CUDA_ERROR_ILLEGAL_ADDRESS"),
+        ("no memory", r"^0\.00 GiB of GPU memory for matmul 16x8x8 .* not free: CUDA_ERROR_OUT_OF_MEMORY$"),
+    ],
+)
+def test_the_candidate_after_a_lost_context_or_a_lack_of_memory_is_timed(
+    runner: WorkerRunner, deed: str, reason: str
+) -> None:
+    if deed == "no memory":  # in a new process: in this one the problem has its memory
+        run(runner, candidate("beyond"))
+    failed, honest = run(runner, candidate(deed), candidate(number=1))
+    assert isinstance(failed.outcome, Failure), failed.outcome
+    assert failed.outcome.stage is Stage.RUN
+    assert re.search(reason, failed.outcome.reason), failed.outcome.reason
+    assert isinstance(honest.outcome, Measurement), honest.outcome
 
 
-def test_a_hanging_kernel_is_ended_sooner_than_a_slow_simulation() -> None:
-    problem, effort = Matmul(4096, 4096, 4096), Effort()
-    limits = cuda_limits(1 << 30)
-    first, later = (limits.evaluation_limit_s(problem, effort, call_s) for call_s in (None, 1e-3))
-    assert first < 600
-    assert later < 120
-    assert simulator_limits(1 << 30).evaluation_timeout_s == 300
+@pytest.mark.slow
+def test_top_trials_are_interleaved_and_a_broken_one_takes_no_other_with_it(runner: WorkerRunner) -> None:
+    (right,) = run(runner, candidate(number=2))
+    broken = Record(PROBLEM, candidate("beyond"), CUDA, right.outcome)
+    found = runner.remeasure((bound(right), bound(broken)), BRIEF)
+    assert [time is None for time in found.times] == [False, True]
+    assert found.baseline is None  # it did not take part again
 
 
-@NEEDS_NONE
-@pytest.mark.parametrize("work", ["baseline", "roofline"])
-def test_without_a_gpu_nothing_of_it_is_measured(work: str) -> None:
-    problem = Matmul(64, 64, 64, "f16")
-    with pytest.raises(TunerError, match=f"^{work}: no (CUDA|cuBLAS)"):
-        KIND.outcomes.baseline(problem, 1, 0) if work == "baseline" else KIND.outcomes.roofline(problem, 1)
+@pytest.mark.slow
+def test_cublas_are_interleaved_with_the_top_trials(runner: WorkerRunner) -> None:
+    (right,) = run(runner, candidate(number=3))
+    found = runner.remeasure((bound(right), bound(right)), BRIEF)
+    assert found.baseline is not None
+    assert found.baseline.name == "cuBLAS 13.1.2"
+    times = [*found.times, found.baseline.measurement]
+    assert [time is not None and len(time.samples_s) == FEW for time in times] == [True] * 3
+    assert found.baseline.measurement.cold_median_s is not None

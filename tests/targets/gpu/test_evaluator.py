@@ -10,9 +10,9 @@ import pytest
 
 from benchmarks.gpu_check.stub_driver import StubDriver
 from tests.runtime.cuda.stub_cublas import stub_cublas
+from tests.targets.failures import fails
 from tests.targets.gpu.simulated_cuda import COOL, FACTS, HERE, device_with_a_clock
-from tests.targets.gpu.small_matmul import small_matmul
-from tests.texts import text_beside
+from tests.texts import filled, text_beside
 from tuner.core.errors import CandidateError, Stage, TunerError, UsageError
 from tuner.core.gpu import AbstractDevice, DeviceError
 from tuner.core.gpu_code import KernelBuffer, KernelProgram, Launch, buffers_of
@@ -31,8 +31,21 @@ from tuner.targets.gpu import event_timing
 from tuner.targets.gpu.evaluator import GpuEvaluator, LocalGpu, time_cublas
 
 PROBLEM = Matmul(4, 4, 4)
-
 NOTHING = ".visible .entry nothing(.param .u64 a, .param .u64 b, .param .u64 c, .param .u64 calls) { ret; }"
+
+
+def small_matmul(before: str = "") -> str:
+    """Returns the kernel ``small(a, b, c, calls)``: 4x4x4 in f32, one of 16 threads for each element of C.
+
+    ``before`` is PTX that runs once %element and %call are known, the addresses of the thread's element of C
+    and of its word of ``calls``, scratch memory of 64 bytes; it may jump to DONE.
+    """
+    products = "\n".join(
+        f"ld.global.f32 %x, [%row + {4 * k}]; ld.global.f32 %y, [%column + {16 * k}]; "
+        "fma.rn.f32 %sum, %x, %y, %sum;"
+        for k in range(4)
+    )
+    return filled(__file__, "SMALL", before=before, products=products)
 
 
 def artifact_of(kernel: str, name: str) -> Artifact:
@@ -43,7 +56,6 @@ def artifact_of(kernel: str, name: str) -> Artifact:
 
 
 ARTIFACT = artifact_of(NOTHING, "nothing")
-
 RIGHT = artifact_of(small_matmul(), "small")
 
 
@@ -69,9 +81,8 @@ def test_nothing_is_opened_before_the_first_program() -> None:
 def test_code_for_another_chip_is_not_loaded_and_an_unknown_one_refused() -> None:
     evaluator = GpuEvaluator("sm_80", lambda: HERE, opened)
     message = r"^compiled only: code is for sm_80, the GPU here is Simulated GPU, sm_90; verify with"
-    with pytest.raises(CandidateError, match=message) as failed:
+    with fails(Stage.LOAD, match=message):
         evaluator.load(PROBLEM, ARTIFACT)
-    assert failed.value.stage is Stage.LOAD
     with pytest.raises(DeviceError, match="code is for sm_80"):
         evaluator.usable()
     with pytest.raises(UsageError, match=r"^chip: found 'sm_1', allowed sm_80"):
@@ -98,14 +109,12 @@ def stub_opened(_here: GpuHere) -> LocalGpu:
 
 
 def library_evaluator(compare: Compare = reference.compare) -> GpuEvaluator:
-    """Returns an evaluator on stand-ins for the driver and cuBLAS."""
     return GpuEvaluator("sm_90", lambda: HERE, stub_opened, compare, stub_cublas)
 
 
 @pytest.mark.parametrize("epilogue", ["none", "bias_relu"])
-def test_cublas_are_interleaved_on_the_stream_and_the_arrays_of_the_programs(
-    brief: None, epilogue: str
-) -> None:
+@pytest.mark.usefixtures("brief")
+def test_cublas_are_interleaved_on_the_stream_and_the_arrays_of_the_programs(epilogue: str) -> None:
     problem = Matmul(4, 4, 4, epilogue=epilogue)
     evaluator, rng = library_evaluator(), np.random.default_rng(0)
     (library,) = evaluator.load_baselines(problem, rng)
@@ -135,9 +144,8 @@ def test_cublas_that_is_wrong_takes_no_turn() -> None:
     def strict(inputs: Inputs, result: Array) -> tuple[Verdict, str]:
         return Verdict(2.0, 16), "element (0, 0) is wrong"
 
-    with pytest.raises(CandidateError, match=r"^cuBLAS 13\.1\.2: element \(0, 0\) is wrong$") as failed:
+    with fails(Stage.VERIFY, match=r"^cuBLAS 13\.1\.2: element \(0, 0\) is wrong$"):
         library_evaluator(strict).load_baselines(PROBLEM, np.random.default_rng(0))
-    assert failed.value.stage is Stage.VERIFY
 
 
 @contextmanager
@@ -169,9 +177,8 @@ def test_c_is_compared_as_the_judge_was_reported() -> None:
     assert blind.verify(PROBLEM, blind.load(PROBLEM, ARTIFACT), rng) == Verdict(0.0, 7, ("not looked at",))
 
 
-def test_a_program_is_evaluated_with_every_sign_turned_and_again_on_inputs_that_were_not_timed(
-    brief: None,
-) -> None:
+@pytest.mark.usefixtures("brief")
+def test_a_program_is_evaluated_with_every_sign_turned_and_again_on_inputs_that_were_not_timed() -> None:
     seen: list[tuple[Array, Array]] = []
 
     def watched(inputs: Inputs, result: Array) -> tuple[Verdict, str]:
@@ -194,7 +201,6 @@ def test_a_program_is_evaluated_with_every_sign_turned_and_again_on_inputs_that_
 # cuBLAS beside our kernels, by stand-ins for it and for libcuda that compute on host memory.
 
 SIZES = (5, 7, 3)  # nothing fits by chance
-
 BRIEF = Effort(budget_s=0.0, min_samples=1)
 
 
@@ -207,10 +213,7 @@ def timed(problem: Problem, effort: Effort = BRIEF, find: Callable[[], str] = st
 @pytest.mark.parametrize(
     ("dtype", "output", "compute"),
     [
-        ("f16", "", cublas.COMPUTE_32F),
-        ("f16", "f16", cublas.COMPUTE_32F),
-        ("bf16", "", cublas.COMPUTE_32F),
-        ("bf16", "bf16", cublas.COMPUTE_32F),
+        *((dtype, output, cublas.COMPUTE_32F) for dtype in ("f16", "bf16") for output in ("", dtype)),
         ("f32", "", cublas.COMPUTE_32F),
         ("tf32", "", cublas.COMPUTE_32F_FAST_TF32),
         ("f64", "", cublas.COMPUTE_64F),
@@ -238,9 +241,7 @@ def test_a_library_that_is_wrong_is_no_measure(monkeypatch: pytest.MonkeyPatch) 
         timed(Matmul(5, 3, 5, layout="nt"))
 
 
-def test_a_library_that_does_not_load_or_is_missing_is_reported_with_what_to_install(
-    monkeypatch: pytest.MonkeyPatch,
-) -> None:
+def test_a_library_that_does_not_load_or_is_missing_is_reported(monkeypatch: pytest.MonkeyPatch) -> None:
     with pytest.raises(TunerError, match=r"^cuBLAS: libcublas-of-nobody\.so: cannot open"):
         timed(Matmul(*SIZES), find=lambda: "libcublas-of-nobody.so")
     pathfinder = pytest.importorskip("cuda.pathfinder")
@@ -256,10 +257,8 @@ def test_a_library_that_does_not_load_or_is_missing_is_reported_with_what_to_ins
 # Wherever a timing on a GPU ends, right programs keep their time and those that spare work get none.
 
 
-DEVICES: dict[str, Callable[[], AbstractDevice]] = {
-    "simulated": device_with_a_clock,
-    "driver": lambda: StubDriver().open(),
-}
+DEVICES: dict[str, Callable[[], AbstractDevice]] = {"simulated": device_with_a_clock}
+DEVICES |= {"driver": lambda: StubDriver().open()}
 COLD_RUNS = 2
 UNTIMED = 1 + 1 + 2  # runs before the first sample: the graph's first, to raise clocks, to calibrate
 COUNTED = "ld.global.u32 %n, [%call]; add.u32 %n, %n, 1; st.global.u32 [%call], %n;"  # the first run: 0
@@ -278,7 +277,6 @@ class End:
 
     @property
     def runs(self) -> int:
-        """Returns how often the program has run by then."""
         return UNTIMED + self.samples + COLD_RUNS * self.is_complete
 
 
@@ -347,9 +345,8 @@ def remembering() -> Artifact:
 
 @pytest.mark.drawn(2)
 @pytest.mark.parametrize("name", ENDS)
-def test_a_right_kernel_is_timed_wherever_the_timing_ends(
-    device: AbstractDevice, name: str, few_samples: None
-) -> None:
+@pytest.mark.usefixtures("few_samples")
+def test_a_right_kernel_is_timed_wherever_the_timing_ends(device: AbstractDevice, name: str) -> None:
     end = ENDS[name]
     for seed in range(2):
         found = timed_until(device, end, small_kernel(), seed)
@@ -358,17 +355,13 @@ def test_a_right_kernel_is_timed_wherever_the_timing_ends(
 
 @pytest.mark.drawn(2)
 @pytest.mark.parametrize("name", ENDS)
-def test_a_kernel_that_has_grown_lazy_by_then_gets_no_time(
-    device: AbstractDevice, name: str, few_samples: None
-) -> None:
+@pytest.mark.usefixtures("few_samples")
+def test_a_kernel_that_has_grown_lazy_by_then_gets_no_time(device: AbstractDevice, name: str) -> None:
     end = ENDS[name]
     for worked in (end.runs // 2, end.runs):
-        with pytest.raises(CandidateError, match=r"elements (looked at )?are wrong|are NaN or") as refused:
+        with fails(Stage.VERIFY, match=r"elements (looked at )?are wrong|are NaN or"):
             timed_until(device, end, lazy(worked + 1, 99))
-        assert refused.value.stage is Stage.VERIFY
-    assert timed_until(
-        device, end, lazy(end.runs + 2, 99)
-    ).samples_s  # it ran once more than it was timed_until
+    assert timed_until(device, end, lazy(end.runs + 2, 99)).samples_s  # it ran once more than it was timed
 
 
 @pytest.mark.drawn(2)
@@ -399,19 +392,15 @@ def test_an_honest_top_trial_is_timed(seed: int, few_cold_samples: None) -> None
 
 @pytest.mark.parametrize("seed", range(5))
 @pytest.mark.parametrize("artifact", [lazy(9, 10**6), lazy_where_filled()], ids=["lazy", "where-filled"])
-def test_a_top_trial_that_spares_itself_work_gets_no_time(
-    artifact: Artifact, seed: int, few_cold_samples: None
-) -> None:
-    with pytest.raises(CandidateError, match=r"elements looked at are wrong|are NaN or infinite") as refused:
+@pytest.mark.usefixtures("few_cold_samples")
+def test_a_top_trial_that_spares_itself_work_gets_no_time(artifact: Artifact, seed: int) -> None:
+    with fails(Stage.VERIFY, match=r"elements looked at are wrong|are NaN or infinite"):
         timed_until(device_with_a_clock(), BOTH, artifact, seed, is_finalist=True)
-    assert refused.value.stage is Stage.VERIFY
 
 
-def test_a_time_below_the_roofline_is_refused(
-    few_cold_samples: None, monkeypatch: pytest.MonkeyPatch
-) -> None:
+@pytest.mark.usefixtures("few_cold_samples")
+def test_a_time_below_the_roofline_is_refused(monkeypatch: pytest.MonkeyPatch) -> None:
     monkeypatch.setattr(event_timing, "WARM_UP_S", 0.0)  # which takes a thousand calls of such a time
     message = r"^faster than Simulated GPU: found .* TFLOP/s, allowed 2\.23"
-    with pytest.raises(CandidateError, match=message) as refused:
+    with fails(Stage.VERIFY, match=message):
         timed_until(device_with_a_clock(), replace(BOTH, sample_s=1e-12), small_kernel(), is_finalist=True)
-    assert refused.value.stage is Stage.VERIFY

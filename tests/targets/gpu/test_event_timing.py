@@ -31,9 +31,7 @@ def timer(device: ScriptedDevice) -> GpuTimer:
 
 
 @pytest.mark.parametrize("call_s", [2e-6, 35e-6, 4e-4, 3e-3, 0.2])
-def test_warm_and_cold_times_are_those_of_the_work(
-    device: ScriptedDevice, timer: GpuTimer, call_s: float
-) -> None:
+def test_times_are_those_of_the_work(device: ScriptedDevice, timer: GpuTimer, call_s: float) -> None:
     found = timer.measure(device.work(call_s, cold_s=5e-6), EFFORT, rng())
     assert found.median_s == pytest.approx(call_s, rel=1e-6)
     assert found.cold_median_s == pytest.approx(call_s + 5e-6, rel=1e-6)
@@ -49,9 +47,7 @@ def test_samples_go_on_until_the_budget_is_spent(device: ScriptedDevice, timer: 
     assert len(most.samples_s) == 30
 
 
-def test_a_early_stopped_work_stops_at_once_and_is_never_run_cold(
-    device: ScriptedDevice, timer: GpuTimer
-) -> None:
+def test_an_early_stopped_work_is_never_run_cold(device: ScriptedDevice, timer: GpuTimer) -> None:
     found = timer.measure(device.work(0.05), Effort(stop_above_s=0.02), rng())
     assert not found.is_complete
     assert len(found.samples_s) == 1
@@ -60,9 +56,7 @@ def test_a_early_stopped_work_stops_at_once_and_is_never_run_cold(
     assert not any(line.startswith("fill") for line in device.log)
 
 
-def test_a_flush_fills_twice_the_cache_or_a_large_one_if_its_size_is_unknown(
-    device: ScriptedDevice, timer: GpuTimer
-) -> None:
+def test_a_flush_fills_twice_the_cache_or_a_large_one(device: ScriptedDevice, timer: GpuTimer) -> None:
     timer.measure(device.work(1e-3), EFFORT, rng())
     assert device.log.count(f"allocate {2 * CACHE_BYTES}") == 1
     assert device.log.count(f"fill {2 * CACHE_BYTES}") == COLD_SAMPLES
@@ -100,9 +94,7 @@ def test_top_trials_are_interleaved_and_keep_their_own_times(device: ScriptedDev
     assert {len(each.samples_s) for each in found} == {MIN_SAMPLES}
 
 
-def test_between_rounds_everybody_has_had_a_turn_and_nothing_is_timed(
-    device: ScriptedDevice, timer: GpuTimer
-) -> None:
+def test_between_rounds_all_have_run_and_nothing_is_timed(device: ScriptedDevice, timer: GpuTimer) -> None:
     runs: list[int] = []
 
     def look() -> None:
@@ -133,9 +125,7 @@ def test_everything_is_given_back(device: ScriptedDevice, timer: GpuTimer) -> No
 
 
 @pytest.mark.parametrize("fail_after", [0, 1, 7, 30])
-def test_a_work_that_fails_says_so_and_leaves_no_graph(
-    device: ScriptedDevice, timer: GpuTimer, fail_after: int
-) -> None:
+def test_a_work_that_fails_leaves_no_graph(device: ScriptedDevice, timer: GpuTimer, fail_after: int) -> None:
     before = set(device.alive)
     device.fail_after = fail_after
     with pytest.raises(DeviceError, match="CUDA_ERROR_LAUNCH_FAILED"):

@@ -6,26 +6,14 @@ from typing import Any
 
 import pytest
 
+from tests.targets.failures import fails
 from tests.texts import text_beside
 from tuner.core.errors import CandidateError, MachineError, Stage, UsageError
 from tuner.core.gpu import CHIPS, chip_of
 from tuner.core.gpu_code import KernelBuffer, KernelProgram, Launch, Resources, code_sha256
 from tuner.mlir.fingerprint import GPU_SOURCES
-from tuner.targets.gpu.compiler import (
-    DEFECTS,
-    KernelReport,
-    Ptxas,
-    Tool,
-    ask_ptxas,
-    defect_line,
-    defects_of,
-    find_ptxas,
-    first_fault,
-    gpu_compiler_build,
-    locate,
-    read_report,
-    refusal_of,
-)
+from tuner.targets.gpu import compiler as gpu
+from tuner.targets.gpu.compiler import KernelReport, Ptxas, Tool, defects_of, find_ptxas, locate, refusal_of
 
 PTX = text_beside(__file__, "PTX")
 PROGRAM = KernelProgram("sm_80", PTX, b"", (Launch("first", (1, 1, 1), (256, 1, 1), 4096, ("p",)),), ())
@@ -62,9 +50,8 @@ def test_the_same_program_gives_the_same_code(ptxas: Ptxas) -> None:
 
 def test_an_error_of_the_ptx_or_a_timeout_is_the_candidates(ptxas: Ptxas) -> None:
     wrong = replace(PROGRAM, ptx=PTX.replace("ld.shared.b32", "ld.shared.b33"))
-    with pytest.raises(CandidateError, match=r"^ptxas: line 6: .*b33") as failure:
+    with fails(Stage.COMPILE, match=r"^ptxas: line 6: .*b33"):
         ptxas.assemble(wrong)
-    assert failure.value.stage is Stage.COMPILE
     with pytest.raises(CandidateError, match=r"^ptxas: no result within 0\.0001 s$"):
         ptxas.assemble(PROGRAM, timeout_s=1e-4)
 
@@ -76,7 +63,7 @@ def test_a_chip_that_this_ptxas_does_not_know_is_refused_before_a_run(ptxas: Ptx
     for use in (
         lambda: old.require(chip_of("sm_90")),
         lambda: old.assemble(replace(PROGRAM, chip="sm_90")),
-        lambda: gpu_compiler_build(chip_of("sm_90"), old, GPU_SOURCES),
+        lambda: gpu.gpu_compiler_build(chip_of("sm_90"), old, GPU_SOURCES),
     ):
         with pytest.raises(UsageError, match=message):
             use()
@@ -110,9 +97,9 @@ def test_a_ptxas_that_dies_or_something_else_called_ptxas_is_reported(tmp_path: 
     with pytest.raises(CandidateError, match=r"^ptxas: ended by signal 11$"):
         dying.assemble(PROGRAM)
     with pytest.raises(UsageError, match=r"^ptxas: .*ptxas prints neither a version nor chips"):
-        ask_ptxas(tool(tmp_path, "echo hello"))
+        gpu.ask_ptxas(tool(tmp_path, "echo hello"))
     with pytest.raises(UsageError, match=r"^ptxas: .*absent does not run"):
-        ask_ptxas(Tool(tmp_path / "absent", "PATH"))
+        gpu.ask_ptxas(Tool(tmp_path / "absent", "PATH"))
 
 
 @pytest.fixture
@@ -178,13 +165,13 @@ SLOW = "(C7519) Potential Performance Loss: wgmma.mma_async instructions are ser
 
 
 def test_every_figure_of_every_kernel_is_read_and_none_is_taken_for_zero() -> None:
-    assert read_report(REPORT) == (
+    assert gpu.read_report(REPORT) == (
         KernelReport("reduce", 20, 0, 64, 8, 12, 1024, (BEFORE, SLOW)),
         KernelReport("matmul", 234, 1, 0, 0, 0, 0, (BEFORE,)),
     )
     message = r"^ptxas -v: found no registers of matmul, allowed 'Used N registers'"
     with pytest.raises(ValueError, match=message):
-        read_report(REPORT.replace("Used 234 registers", "234 registers"))
+        gpu.read_report(REPORT.replace("Used 234 registers", "234 registers"))
 
 
 @pytest.mark.parametrize(
@@ -197,41 +184,34 @@ def test_every_figure_of_every_kernel_is_read_and_none_is_taken_for_zero() -> No
     ],
 )
 def test_the_first_fault_is_reported_without_the_temporary_file(text: str, fault: str) -> None:
-    assert first_fault(text) == fault
+    assert gpu.first_fault(text) == fault
 
 
-MISCOMPILING = {  # version: chip and number of its known defects
-    "9.2.148": ("sm_80", 1),
-    "11.0.221": ("sm_80", 1),
-    "11.1": ("sm_80", 0),
-    "11.1.74": ("sm_80", 0),
-    "11.3.58": ("sm_80", 1),
-    "11.6.124": ("sm_80", 1),
-    "11.8.89": ("sm_80", 0),
-    "12.3.103": ("sm_90", 2),
-    "12.3.107": ("sm_80", 0),
-    "12.6.77": ("sm_90a", 1),
-    "12.6.85": ("sm_90", 0),
-    "12.8.93": ("sm_90", 0),
-    "13.1.80": ("sm_90", 0),
+# chip and number of known defects -> versions
+MISCOMPILING: dict[tuple[str, int], tuple[str, ...]] = {
+    ("sm_80", 1): ("9.2.148", "11.0.221", "11.3.58", "11.6.124", "12.3.103"),
+    ("sm_80", 0): ("11.1", "11.1.74", "11.8.89", "12.3.107"),
+    ("sm_89", 0): ("12.6.77",),
+    ("sm_90a", 1): ("12.6.77",),
+    ("sm_90", 2): ("12.3.103",),
+    ("sm_90", 0): ("12.6.85", "12.8.93", "13.1.80"),
 }
 
 
 def test_a_version_is_known_to_miscompile_for_the_chips_that_it_concerns() -> None:
-    for version, (chip, count) in MISCOMPILING.items():
-        assert len(defects_of(version, chip_of(chip))) == count, version
-    assert len(defects_of("12.3.103", chip_of("sm_80"))) == 1
-    assert defects_of("12.6.77", chip_of("sm_89")) == ()
+    for (chip, count), versions in MISCOMPILING.items():
+        found = [len(defects_of(version, chip_of(chip))) for version in versions]
+        assert found == [count] * len(versions), (chip, versions)
     assert (len(defects_of("12.8.93")), len(defects_of("12.3.103"))) == (1, 2)  # without a chip: all
 
 
 def test_every_defect_has_a_range_and_a_source_and_a_line_that_names_what_and_where() -> None:
-    for defect in DEFECTS:
+    for defect in gpu.DEFECTS:
         assert defect.since < defect.before
         assert defect.capabilities[0] <= defect.capabilities[1]
         assert defect.source.startswith("https://")
     (defect,) = defects_of("12.6.77", chip_of("sm_90"))
-    assert defect_line(defect) == (
+    assert gpu.defect_line(defect) == (
         "this version is known to miscompile: NVIDIA's bug 4826023, of Hopper and later "
         "(https://github.com/openxla/xla/pull/19927)"
     )
@@ -242,9 +222,8 @@ def test_every_defect_has_a_range_and_a_source_and_a_line_that_names_what_and_wh
 LAUNCH = Launch("k", (4, 4, 1), (128, 1, 1), 49152, ("a",))
 RESOURCES = Resources("k", 128, 0, 0, 0, 49152, 0, 0.25, 4)
 TINY = KernelProgram("sm_90", "ptx", b"cubin", (LAUNCH,), (KernelBuffer("a", 4, "output"),), (RESOURCES,))
-EMPTY_KERNEL = (
-    ".version 8.0\n.target sm_90\n.address_size 64\n.visible .entry k(.param .u64 a) {{ {} ret; }}\n"
-)
+HEADER = ".version 8.0\n.target sm_90\n.address_size 64\n"
+EMPTY_KERNEL = HEADER + ".visible .entry k(.param .u64 a) {{ {} ret; }}\n"
 
 
 @pytest.mark.mlir
@@ -279,7 +258,7 @@ def test_registers_by_another_name_give_the_same_machine_code(ptxas: Ptxas) -> N
 
 @pytest.mark.mlir
 def test_without_an_assembler_the_compiler_says_so() -> None:
-    compiler = gpu_compiler_build(chip_of("sm_90"), None, GPU_SOURCES)
+    compiler = gpu.gpu_compiler_build(chip_of("sm_90"), None, GPU_SOURCES)
     assert dict(compiler.packages)["ptxas"] == "none"
 
 

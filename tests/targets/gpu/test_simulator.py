@@ -12,9 +12,10 @@ import pytest
 
 from tests.mlir.gpu_matmul import gpu_script
 from tests.simulator.ptx.test_launch import BLOCKS, SCALE, THREADS
+from tests.targets.failures import fails
 from tests.targets.gpu.strategies.points import mma_sync, wgmma
 from tests.texts import text_beside
-from tuner.core.errors import CandidateError, Failure, Stage, UsageError
+from tuner.core.errors import CandidateError, Stage, UsageError
 from tuner.core.gpu import chip_of
 from tuner.core.gpu_code import KernelBuffer, KernelProgram, Launch
 from tuner.core.interfaces import Artifact, Effort, Script
@@ -25,20 +26,11 @@ from tuner.simulator.ptx.defects import SimulationError
 from tuner.simulator.ptx.geometry import whole_clusters
 from tuner.targets.gpu import simulator
 from tuner.targets.gpu.compiler import GpuCompiler, find_ptxas
-from tuner.targets.gpu.simulator import (
-    NO_RESOURCES,
-    SimulatorEvaluator,
-    notes_of,
-    simulate_program,
-    simulated_launches,
-)
+from tuner.targets.gpu.simulator import SimulatorEvaluator, simulate_program, simulated_launches
 
 SMALL = Matmul(64, 64, 32)
-
 WIDE = Matmul(64 * 4 - 9, 64 * 6 - 1, 40, "f16")
-
 INTEGERS = Matmul(240, 376, 128, "i8", "nt")
-
 PARTS = {"splits": 2, "block_k": 32, "depth": 0}
 
 
@@ -71,7 +63,6 @@ def tensor_cores(compiler: GpuCompiler, problem: Problem, **knobs: Any) -> Kerne
 
 
 def edited(program: KernelProgram, old: str, new: str, count: int = 1) -> KernelProgram:
-    """Returns the program with its PTX broken."""
     assert re.search(old, program.ptx), old
     return replace(program, ptx=re.sub(old, new, program.ptx, count=count))
 
@@ -90,41 +81,25 @@ def with_grid(program: KernelProgram, grid: tuple[int, int, int]) -> KernelProgr
     return replace(program, launches=(replace(program.launches[0], grid=grid),))
 
 
+WRONG = r"^\d+ of 4096 elements are wrong; worst at \[\d+, \d+\]: found .*, expected"
+RACE = r"^matmul_kernel: line \d+: .*race in shared memory"
+UNWRITTEN = r"^2048 of 4096 elements are wrong; worst at .*: found nan"
+BROKEN: dict[str, tuple[Callable[[KernelProgram], KernelProgram], str]] = {
+    "wrong": (lambda one: edited(one, r"mul\.rn\.f32", "add.rn.f32"), WRONG),
+    "race": (lambda one: edited(one, r"bar\.sync\s+0;", "", 0), RACE),
+    "blocks missing": (lambda one: with_grid(one, (2, 1, 1)), UNWRITTEN),
+    "a block too many": (lambda one: with_grid(one, (2, 3, 1)), "out of bounds"),
+    "unknown": (lambda one: edited(one, r"\bret;", "brkpt;\nret;"), "the simulator does not know"),
+}
+
+
 @pytest.mark.mlir
-@pytest.mark.parametrize(
-    ("change", "stage", "message"),
-    [
-        (
-            lambda program: edited(program, r"mul\.rn\.f32", "add.rn.f32"),
-            Stage.VERIFY,
-            r"^\d+ of 4096 elements are wrong; worst at \[\d+, \d+\]: found .*, expected",
-        ),
-        (
-            lambda program: edited(program, r"bar\.sync\s+0;", "", count=0),
-            Stage.VERIFY,
-            r"^matmul_kernel: line \d+: .*race in shared memory",
-        ),
-        (
-            lambda program: with_grid(program, (2, 1, 1)),
-            Stage.VERIFY,
-            r"^2048 of 4096 elements are wrong; worst at .*: found nan",
-        ),
-        (lambda program: with_grid(program, (2, 3, 1)), Stage.VERIFY, "out of bounds"),
-        (
-            lambda program: edited(program, r"\bret;", "brkpt;\nret;"),
-            Stage.RUN,
-            "the simulator does not know",
-        ),
-    ],
-    ids=["wrong", "race", "blocks missing", "a block too many", "unknown"],
-)
-def test_a_broken_kernel_fails_with_what_is_wrong(
-    artifact: Artifact, change: Callable[[KernelProgram], KernelProgram], stage: Stage, message: str
-) -> None:
+@pytest.mark.parametrize("name", BROKEN)
+def test_a_broken_kernel_fails_with_what_is_wrong(artifact: Artifact, name: str) -> None:
+    change, message = BROKEN[name]
     assert artifact.program is not None
-    with pytest.raises(CandidateError, match=message) as caught:
+    with fails(Stage.RUN if name == "unknown" else Stage.VERIFY, match=message):
         evaluated(SMALL, change(artifact.program))
-    assert caught.value.stage is stage
 
 
 @pytest.mark.mlir
@@ -161,8 +136,7 @@ def test_of_a_large_problem_sampled_blocks_are_verified(
 @pytest.mark.parametrize(
     ("knobs", "blocks", "corners"),
     [
-        ({"cluster": "2x1"}, "14 of 30", 4),
-        ({"cluster": "1x2"}, "14 of 30", 4),
+        *(({"cluster": each}, "14 of 30", 4) for each in ("2x1", "1x2")),
         ({"cluster": "1x2", "tiles": 2}, "6 of 16", 2),
     ],
 )
@@ -187,22 +161,13 @@ def test_of_sampled_blocks_all_tiles_are_verified(sampling: None) -> None:
 
 
 @pytest.mark.mlir
-@pytest.mark.parametrize(
-    ("old", "new", "message"),
-    [
-        (
-            r"(mma\.sync\S+\s+\{[^}]*\},\s*\{)([^,]*), ([^,]*),",
-            r"\1\3, \2,",
-            r"elements are wrong; worst at \[\d+, \d+\]: found",
-        ),
-        (r"(?m)^.*st\.global\S*\s.*;$", "", r"of a tile were not written, first \[\d+, \d+\]"),
-    ],
-)
-def test_a_wrong_or_unwritten_element_of_a_sampled_tile_is_named(
-    compiler: GpuCompiler, sampling: None, old: str, new: str, message: str
-) -> None:
-    with pytest.raises(CandidateError, match=message):
-        evaluated(WIDE, edited(tensor_cores(compiler, WIDE), old, new))
+@pytest.mark.usefixtures("sampling")
+def test_a_wrong_or_unwritten_element_of_a_sampled_tile_is_named(compiler: GpuCompiler) -> None:
+    program, first_of_a = tensor_cores(compiler, WIDE), r"(mma\.sync\S+\s+\{[^}]*\},\s*\{)([^,]*), ([^,]*),"
+    with fails(Stage.VERIFY, match=r"elements are wrong; worst at \[\d+, \d+\]: found"):
+        evaluated(WIDE, edited(program, first_of_a, r"\1\3, \2,"))
+    with fails(Stage.VERIFY, match=r"of a tile were not written, first \[\d+, \d+\]"):
+        evaluated(WIDE, edited(program, r"(?m)^.*st\.global\S*\s.*;$", ""))
 
 
 @pytest.mark.mlir
@@ -211,7 +176,7 @@ def test_without_ptxas_there_is_ptx_and_a_note_instead_of_resources(artifact: Ar
     assert bare.program is not None
     assert (bare.program.cubin, bare.program.resources, bare.refusal) == (b"", (), None)
     assert bare.code == artifact.code
-    assert evaluated(SMALL, bare.program).notes[-1] == NO_RESOURCES
+    assert evaluated(SMALL, bare.program).notes[-1] == simulator.NO_RESOURCES
 
 
 @pytest.mark.mlir
@@ -233,16 +198,14 @@ def test_more_shared_memory_than_the_chip_has_is_a_failure_of_resources() -> Non
     script = Script.of(gpu_script(block=64, depth=256))  # 128 KiB
     problem = Matmul(64, 64, 512)
     assert GpuCompiler(chip_of("sm_90")).compile(problem, script).refusal is None
-    with pytest.raises(CandidateError, match="131072") as caught:
+    with fails(Stage.RESOURCES, match="131072"):
         GpuCompiler(chip_of("sm_86")).compile(problem, script)
-    assert caught.value.failure.stage is Stage.RESOURCES
 
 
 @pytest.mark.mlir
 def test_a_comment_that_is_wrong_is_a_failure_to_bind(compiler: GpuCompiler) -> None:
-    with pytest.raises(CandidateError, match="script: workspace m: found 8, allowed 64") as caught:
+    with fails(Stage.BIND, match="script: workspace m: found 8, allowed 64"):
         compiler.compile(SMALL, Script.of("// workspace: 2 8 64\n" + gpu_script()))
-    assert caught.value.failure == Failure(Stage.BIND, caught.value.reason)
 
 
 @pytest.mark.mlir
@@ -262,7 +225,6 @@ HEAD = text_beside(__file__, "HEAD")
 
 # Each thread of a block leaves its number in shared memory; another one fetches it.
 EXCHANGE = text_beside(__file__, "EXCHANGE")
-
 STORE = """  mad.lo.u32 %r7, %r2, 64, %r1; mul.wide.u32 %rd2, %r7, 4; add.u64 %rd3, %rd1, %rd2;
   st.global.u32 [%rd3], %r6; ret; }
 """
@@ -293,11 +255,8 @@ def test_what_a_launch_wrote_is_known_whatever_it_is() -> None:
 
 
 def test_blocks_come_with_their_clusters() -> None:
-    assert whole_clusters(((5, 1, 2), (4, 0, 2), (0, 0, 0)), (2, 1, 1)) == (
-        *((4, 1, 2), (5, 1, 2)),
-        *((4, 0, 2), (5, 0, 2)),
-        *((0, 0, 0), (1, 0, 0)),
-    )
+    in_pairs = ((4, 1, 2), (5, 1, 2)), ((4, 0, 2), (5, 0, 2)), ((0, 0, 0), (1, 0, 0))
+    assert whole_clusters(((5, 1, 2), (4, 0, 2), (0, 0, 0)), (2, 1, 1)) == sum(in_pairs, ())
     assert whole_clusters(((5, 1, 2), (5, 0, 2)), (1, 2, 1)) == ((5, 0, 2), (5, 1, 2))
 
 
@@ -313,16 +272,15 @@ def test_blocks_come_with_their_clusters() -> None:
     ids=["race", "bounds", "unknown", "no PTX", "launch"],
 )
 def test_what_is_wrong_is_a_failure_of_its_stage(broken: KernelProgram, stage: Stage, reason: str) -> None:
-    with pytest.raises(CandidateError, match=reason) as caught:
+    with fails(stage, match=reason):
         c_of(broken)
-    assert caught.value.stage is stage
 
 
 def test_blocks_and_bank_conflicts_are_noted() -> None:
     for stride, conflicts in ((4, 0), (8, 1)):
         one = program(stride)
         simulations = simulated_launches(one, {"c": np.zeros(128, np.int32)}, {0: ((0, 0, 0),)})
-        notes = notes_of(one, simulations)
+        notes = simulator.notes_of(one, simulations)
         assert notes[0] == "k: 1 of 2 blocks simulated"
         assert len(notes) == 1 + conflicts
         assert all("2.00 times as long as without bank conflicts, most at line" in each for each in notes[1:])
@@ -335,15 +293,11 @@ def test_a_fault_names_the_parameter_of_the_kernel() -> None:
 
 def twice(is_zeroed: bool = False) -> KernelProgram:
     """Returns a program of two launches, each of which doubles a buffer into the next."""
-    buffers = (
-        KernelBuffer("a", 512, "input"),
-        KernelBuffer("workspace", 512, "scratch", is_zeroed),
-        KernelBuffer("c", 512, "output", is_zeroed),
-    )
-    launches = (
-        Launch("snippet", BLOCKS, THREADS, 0, ("a", "workspace")),
-        Launch("snippet", BLOCKS, THREADS, 0, ("workspace", "c")),
-    )
+    scratch, c = ("workspace", 512, "scratch"), ("c", 512, "output")
+    written = (KernelBuffer(*each, is_zeroed) for each in (scratch, c))
+    buffers = (KernelBuffer("a", 512, "input"), *written)
+    arguments = (("a", "workspace"), ("workspace", "c"))
+    launches = tuple(Launch("snippet", BLOCKS, THREADS, 0, each) for each in arguments)
     return KernelProgram("sm_90", SCALE, b"", launches, buffers)
 
 
@@ -381,10 +335,7 @@ def test_buffers_that_must_be_zero_are_zeroed() -> None:
     [
         ({"a": np.zeros(128, np.float32)}, "buffer c: found nothing, allowed an array of 512 bytes"),
         ({"a": np.zeros(2), "c": np.zeros(64)}, "buffer a: found 16 bytes, allowed 512"),
-        (
-            {"a": np.zeros(128, np.float32), "c": np.zeros(128)[::2]},
-            "buffer c: the array is not C-contiguous",
-        ),
+        ({"a": np.zeros(64), "c": np.zeros(128)[::2]}, "buffer c: the array is not C-contiguous"),
     ],
 )
 def test_buffers_that_do_not_fit_are_refused(buffers: dict[str, Any], message: str) -> None:

@@ -17,6 +17,7 @@ from tuner.space.file.yaml import default_space_file
 from tuner.space.search_space import SearchSpace
 from tuner.targets.gpu.compiler import find_ptxas
 
+Seed, Simulations = int | None, tuple[Simulation, ...]
 NAIVE, SIMT, MMA_SYNC, WGMMA = (f"matmul_gpu_{name}" for name in ("naive", "simt", "mma_sync", "wgmma"))
 HOPPER = "sm_90a"
 SIMT_LARGE: dict[str, Any] = {
@@ -83,7 +84,6 @@ def is_feasible(one: GpuPoint) -> bool:
 
 
 def space_of(problem: Problem, strategy: str, chip: str = "sm_90") -> SearchSpace:
-    """Returns the default search space of a strategy."""
     (space,) = spaces_for(_space_file(), problem, "ptx", gpu_variables(problem, chip), (strategy,))
     return space
 
@@ -109,9 +109,7 @@ def outcome(one: GpuPoint, program: KernelProgram, seed: int | None = None) -> t
     return verdict.max_error <= 1.0 and not hazards, "; ".join([worst, *hazards])
 
 
-def require_right(
-    one: GpuPoint, program: KernelProgram | None = None, seed: int | None = None
-) -> tuple[Simulation, ...]:
+def require_right(one: GpuPoint, program: KernelProgram | None = None, seed: Seed = None) -> Simulations:
     """Asserts that all of C is right without races, in a random order of threads with a seed."""
     verdict, worst, simulations = one.run(program or compiled(one), schedule_seed=seed)
     assert verdict.max_error <= 1.0, f"{by_name(one)}: {worst}"

@@ -9,20 +9,12 @@ import pytest
 
 from benchmarks.gpu_check.gpu_point import GpuPoint
 from tests.simulator.ptx.mutations import Edit, change, drop
-from tests.targets.gpu.strategies.points import (
-    by_name,
-    compiled,
-    is_feasible,
-    is_noticed,
-    mma_sync,
-    require_right,
-    wgmma,
-)
+from tests.targets.gpu.strategies import points
+from tests.targets.gpu.strategies.points import compiled, mma_sync, require_right, wgmma
 from tuner.core.problem import Matmul, Problem
 from tuner.targets.gpu.simulator import simulate_program
 
 pytestmark = pytest.mark.mlir
-
 WAIT = r"mbarrier\.try_wait\.parity\.shared\.b64 P1, [^;]*;"  # of any role
 
 
@@ -52,6 +44,8 @@ class Breaks:
 
 DESCRIPTOR = 4611686293305360384  # of A: swizzle 128 bytes, stride 1024
 EMPTY = r"(mbarrier\.init\S+\s+\[[^\]]+\]), %r\d+;"
+EXPECTED = r"mbarrier\.arrive\.expect_tx\S+(\s+%rd\d+, \[[^\]]+\]), %r\d+;"
+PLACED = r"(cvt\.u32\.u64\s+(%r\d+), %rd\d+;)"
 ARRIVAL = r"mbarrier.arrive.expect_tx.shared.b64\1, 0;"
 # Of as many steps as LLVM wants to keep the loops, and no more; the last one is cut.
 RING = Breaks(wgmma(Matmul(128, 64, 1160, "f16"), block_m=128, stages=3, consumers=2), (
@@ -65,10 +59,7 @@ RING = Breaks(wgmma(Matmul(128, 64, 1160, "f16"), block_m=128, stages=3, consume
     ("a stage waits for a third consumer", only(1, EMPTY, r"\1, 3;")),
     ("one mbarrier is not made", only(-1, r"mbarrier\.init[^;]*;", "")),
     ("roles begin before the mbarriers are made", only(0, r"bar\.sync\s+0;", "")),
-    (
-        "no bytes are announced",
-        change(r"mbarrier\.arrive\.expect_tx\S+(\s+%rd\d+, \[[^\]]+\]), %r\d+;", ARRIVAL),
-    ),
+    ("no bytes are announced", change(EXPECTED, ARRIVAL)),
     ("a box is not copied", only(-1, r"cp\.async\.bulk\.tensor\.2d[^;]*;", "")),
     ("a box is copied twice", only(-1, r"(cp\.async\.bulk\.tensor\.2d[^;]*;)", r"\1 \1")),
     ("coordinates are exchanged", change(r"\{(%r\d+), (%r\d+)\}(\], \[)", r"{\2, \1}\3")),
@@ -79,22 +70,12 @@ RING = Breaks(wgmma(Matmul(128, 64, 1160, "f16"), block_m=128, stages=3, consume
     ("sums are set anew by each product", change(r"setp\.ne\.b32 p, 1, 0;", "setp.ne.b32 p, 0, 0;")),
     ("B is read as if k were innermost", change(r"p, 1,  1, 0,  1;", "p, 1,  1, 0,  0;")),
     ("A is read as if k were not innermost", change(r"p, 1,  1, 0,  1;", "p, 1,  1, 1,  1;")),
-    (
-        "the swizzle of the descriptors is another",
-        change(r"46116862\d{11}", lambda found: str(int(found[0]) ^ 3 << 62)),
-    ),
+    ("the descriptors' swizzle is another", change(r"46116862\d{11}", lambda m: str(int(m[0]) ^ 3 << 62))),
     ("the stride of A's descriptor is wrong", change(str(DESCRIPTOR), str(DESCRIPTOR - (1 << 32)))),
     ("a product takes the same k again", change("4611686293305360390", "4611686293305360388")),
-    (
-        "tiles do not begin at an atom of the swizzle",
-        change(r"(cvt\.u32\.u64\s+(%r\d+), %rd\d+;)", r"\1 add.s32 \2, \2, 128;"),
-    ),
-    (
-        "consumers take the rows of others",
-        change(r"shl\.b32\s+(%r\d+), (%r\d+), 13;", r"shl.b32 \1, \2, 12;"),
-    ),
+    ("tiles do not begin at an atom of the swizzle", change(PLACED, r"\1 add.s32 \2, \2, 128;")),
+    ("consumers take others' rows", change(r"shl\.b32\s+(%r\d+), (%r\d+), 13;", r"shl.b32 \1, \2, 12;")),
 ))  # fmt: skip
-
 COPY = r"(cp\.async\.bulk\.tensor\.2d\S+?)\.multicast::cluster ([^;]*), %rs\d+;"
 BARRIER = r"barrier\.cluster\.arrive;\s+barrier\.cluster\.wait;"
 REMOTE = r"mapa\.shared::cluster\.u64\s+(%rd\d+), (%rd\d+), %r\d+;"
@@ -123,7 +104,6 @@ CLUSTERS = Breaks(wgmma(Matmul(128, 64, 1160, "f16"), cluster="2x1", stages=3), 
     ("nothing is waited for at the end", only(-1, r"barrier\.cluster\.wait;", "")),
     ("there are no clusters", drop(r"\.explicitcluster\s+\.reqnctapercluster 1, 2, 1")),
 ))  # fmt: skip
-
 PART_OF_K = r"(%r\d+, %ctaid\.z;\s+shl\.b32\s+%r\d+, %r\d+), 7;"
 PART_OF_SUMS = r"(%r\d+, %ctaid\.z;\s+shl\.b32\s+%r\d+, %r\d+), 12;"
 PARTS_OF_K = Breaks(wgmma(Matmul(64, 64, 256, "f16"), splits=2), (
@@ -135,7 +115,6 @@ PARTS_OF_K = Breaks(wgmma(Matmul(64, 64, 256, "f16"), splits=2), (
     ("the second part is not added", change(r"\+16384\]", "]")),
     ("nothing is added up", drop(r"st\.global\.v4\.b32[^;]*;")),
 ))  # fmt: skip
-
 RELEASE = r"mbarrier\.arrive\.shared\.b64[^;]*;"
 # What each loop over tiles of C begins with, and its stage and parity.
 FETCHING = r"(?s)(elect\.sync.*?\n\$\w+:)(.*?shl\.b32\s+%r\d+, (%r\d+), 3;.*?P1, \[%r\d+\], (%r\d+), )"
@@ -157,7 +136,6 @@ TILES = Breaks(wgmma(Matmul(192, 128, 200, "f16"), stages=3, tiles=3), (
     ("the producer fetches a tile too few", only(-1, ANY_LEFT, r"\1, 2;")),
     ("consumers leave out a tile", only(0, ANY_LEFT, r"\1, 2;")),
 ))  # fmt: skip
-
 BOX = r"cp\.async\.bulk\.tensor\.2d\.global[^;]*;"
 PLACE = r"(2d\.global\.\S+\s+\[%rd\d+, \{)"
 FREED = r"(cp\.async\.bulk\.wait_group\.read\s+)1;"
@@ -189,15 +167,8 @@ EXCHANGE = Breaks(exchanging(Matmul(32, 32, 32, "f16", output="f16")), (
     ("the wrong tile is sent", change(r"(selp\.b32\s+%r\d+), (%r\d+), (%r\d+),", r"\1, \3, \2,", 1)),
     ("columns are stored in another order", only(0, ROW_STORE, r"\1\3, \2")),
 ))  # fmt: skip
-
-BREAKS = {
-    "ring": RING,
-    "clusters": CLUSTERS,
-    "parts of K": PARTS_OF_K,
-    "tiles": TILES,
-    "stores": STORES,
-    "exchange": EXCHANGE,
-}
+BREAKS = {"ring": RING, "clusters": CLUSTERS, "parts of K": PARTS_OF_K, "tiles": TILES}
+BREAKS |= {"stores": STORES, "exchange": EXCHANGE}
 
 
 @pytest.mark.drawn(2)
@@ -217,7 +188,7 @@ def test_the_kernel_that_is_broken_below_is_right(breaks: Breaks, seed: int | No
     ],
 )
 def test_a_broken_kernel_is_noticed(one: GpuPoint, edit: Edit) -> None:
-    assert is_noticed(one, edit)
+    assert points.is_noticed(one, edit)
 
 
 def test_both_loops_over_tiles_are_broken_above() -> None:
@@ -252,10 +223,10 @@ def test_boxes_are_filled_without_bank_conflicts() -> None:
         exchanging(Matmul(32, 64, 32, "f16", "tn", "bias_relu"), block_n=64),  # f32
         exchanging(Matmul(40, 32, 32, "tf32", "nt")),
     ],
-    ids=by_name,
+    ids=points.by_name,
 )
 def test_exchanged_rows_are_right_in_any_order_and_stored_by_16_bytes(one: GpuPoint) -> None:
-    assert is_feasible(one)
+    assert points.is_feasible(one)
     ptx = compiled(one).ptx
     assert ptx.count("st.global") == ptx.count("st.global.v4") > 0
     for seed in (None, 1, 2):

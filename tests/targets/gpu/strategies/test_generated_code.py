@@ -22,7 +22,7 @@ from tests.targets.gpu.strategies.points import (
 from tests.targets.gpu.strategies.test_points import OF_F64, OF_NT
 from tuner.core.candidate import Candidate
 from tuner.core.gpu import chip_of
-from tuner.core.gpu_code import buffers_of
+from tuner.core.gpu_code import KernelProgram, buffers_of
 from tuner.core.problem import Matmul, Problem
 from tuner.mlir import transform
 from tuner.mlir.bindings import ir
@@ -31,14 +31,15 @@ from tuner.mlir.ir.reading import walk
 from tuner.payload.gpu import gpu_payload_mlir, scratch_in
 from tuner.payload.reference import draw, draw_base, output_dtype
 from tuner.search.cost_model.occupancy import require_launchable
+from tuner.simulator.ptx.geometry import Index3
 from tuner.targets.gpu.compiler import Ptxas, find_ptxas
 from tuner.targets.gpu.simulator import simulate_program
 
 pytestmark = pytest.mark.mlir
-
 SEED_CASE = Matmul(5376, 2048, 5376)
 SHALLOW = replace(SEED_CASE, sizes=(5376, 2048, 672))  # as many blocks, an eighth of the steps to simulate
-SEED_TILE: dict[str, Any] = dict.fromkeys(("block_m", "block_n"), 64) | {"block_k": 32, "depth": 4}
+Knobs = dict[str, Any]
+SEED_TILE: Knobs = dict.fromkeys(("block_m", "block_n"), 64) | {"block_k": 32, "depth": 4}
 SEED_TILE |= {"split_m": 1, "split_n": 1}
 WGMMA_16 = "wgmma.mma_async.sync.aligned.m64n256k16.f32.f16.f16"
 
@@ -49,6 +50,14 @@ def ptxas() -> Ptxas:
     if found is None:
         pytest.skip("needs ptxas")
     return found
+
+
+def require_no_spills(program: KernelProgram) -> None:
+    """Asserts, where there is ptxas, that registers are enough."""
+    ptxas = find_ptxas()
+    if ptxas is not None:
+        (resources,) = ptxas.assemble(program).resources
+        assert (resources.spilled_bytes, resources.registers <= 255) == (0, True)
 
 
 @pytest.mark.slow
@@ -62,19 +71,13 @@ def ptxas() -> Ptxas:
     ],
     ids=str,
 )
-def test_large_tiles_of_cuda_cores_have_no_bank_conflicts_and_no_spills(
-    problem: Problem, knobs: dict[str, Any]
-) -> None:
+def test_large_tiles_of_cuda_cores_have_no_conflicts_and_no_spills(problem: Problem, knobs: Knobs) -> None:
     one = GpuPoint(problem, Candidate.of(SIMT, SIMT_LARGE | knobs))
     (simulation,) = require_right(one)
     reads = [each for each in simulation.conflicts if each.instruction.startswith("ld.shared")]
     assert {each.ratio for each in reads} == {1.0}
     assert simulation.conflict_ratio == 1.0
-    ptxas = find_ptxas()
-    if ptxas is not None:
-        (resources,) = ptxas.assemble(compiled(one)).resources
-        assert (resources.spill_store_bytes, resources.spill_load_bytes) == (0, 0)
-        assert resources.registers <= 255
+    require_no_spills(compiled(one))
 
 
 @pytest.mark.slow
@@ -159,11 +162,7 @@ def test_the_main_loop_of_mma_sync_is_tensor_cores_fed_by_ldmatrix_and_cp_async(
     assert len(copies) == 8 * (3 + 1)  # before the loop and in it
     assert program.launches[0].dynamic_shared_bytes == 65536
     assert ".extern .shared" in program.ptx
-    ptxas = find_ptxas()
-    if ptxas is not None:
-        (resources,) = ptxas.assemble(program).resources
-        assert resources.spill_store_bytes == 0
-        assert resources.registers <= 255
+    require_no_spills(program)
 
 
 @pytest.mark.slow
@@ -195,9 +194,7 @@ def test_the_first_points_of_the_space_file_can_be_launched(ptxas: Ptxas) -> Non
 
 
 @pytest.mark.parametrize(("output", "stores", "shuffles"), [("f16", 16, 64), ("f32", 32, 64)])
-def test_a_warp_of_64x64_stores_all_of_it_in_16_bytes_per_lane(
-    output: str, stores: int, shuffles: int
-) -> None:
+def test_a_warp_stores_all_of_64x64_by_16_bytes_per_lane(output: str, stores: int, shuffles: int) -> None:
     problem = Matmul(128, 128, 64, "f16", output="" if output == "f32" else output)
     ptx = mma_sync(problem, block_m=128, block_n=128, exchange=1, prefetch=1).program().ptx
     assert (ptx.count("st.global.v4"), ptx.count("st.global")) == (stores, stores)
@@ -221,9 +218,7 @@ def test_the_large_tile_of_hopper_is_four_wgmma_per_step_fed_by_one_thread() -> 
 
 
 @pytest.mark.parametrize(("dtype", "options"), [("e4m3", "f32.e4m3.e4m3"), ("i8", "s32.s8.s8")])
-def test_bytes_are_multiplied_in_as_many_steps_as_halves_of_them(
-    dtype: str, options: str, ptxas: Ptxas
-) -> None:
+def test_bytes_take_as_many_steps_as_half_as_many_halves(dtype: str, options: str, ptxas: Ptxas) -> None:
     program = large_wgmma(Matmul(4096, 4096, 4096, dtype, "nt"), block_k=128).program()
     assert program.ptx.count(f"wgmma.mma_async.sync.aligned.m64n256k32.{options}") == 8  # first tile, loop
     assert [each.layout.dtype for each in program.launches[0].tensor_maps] == [0, 0]  # bytes
@@ -256,9 +251,7 @@ def test_the_large_tile_keeps_its_registers_with_parts_of_k() -> None:
 
 @pytest.mark.slow
 @pytest.mark.parametrize(("cluster", "grid"), [("1x1", (128, 1, 1)), ("2x1", (64, 2, 1))])
-def test_the_large_tile_keeps_its_loop_and_its_registers_with_several_tiles_per_block(
-    cluster: str, grid: tuple[int, int, int]
-) -> None:
+def test_the_large_tile_keeps_its_loop_with_several_tiles_per_block(cluster: str, grid: Index3) -> None:
     program = large_wgmma(tiles=4, cluster=cluster).program()
     (launch,) = program.launches
     assert (launch.grid, launch.tile_grid) == (grid, (16, 32))
@@ -271,9 +264,7 @@ def test_the_large_tile_keeps_its_loop_and_its_registers_with_several_tiles_per_
     ("stores", "instruction", "count"),
     [("tma", "cp.async.bulk.tensor.2d.global", 4), ("exchange", "v4.b32", 16)],
 )
-def test_the_large_tile_keeps_its_registers_whatever_stores_c(
-    stores: str, instruction: str, count: int
-) -> None:
+def test_the_large_tile_keeps_registers_whatever_stores_c(stores: str, instruction: str, count: int) -> None:
     problem = replace(large_wgmma().problem, output="f16")
     program = large_wgmma(problem, stores=stores).program()
     assert program.ptx.count(instruction) == count

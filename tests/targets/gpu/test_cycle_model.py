@@ -1,0 +1,327 @@
+"""What is counted of machine code, on listings written by hand; cycles that are predicted for real cubins."""
+
+from dataclasses import dataclass
+from pathlib import Path
+from typing import Any
+
+import pytest
+
+from benchmarks.gpu_points import CUDA_CORES, TENSOR_CORES, Builder, Point, point
+from tests.library.bundle.values import program
+from tests.texts import text_beside
+from tuner.core.problem import Matmul, Problem
+from tuner.search.cost_model.gpu import LATENCY
+from tuner.simulator.memory.access_log import Access
+from tuner.targets.gpu import sass as module
+from tuner.targets.gpu.compiler import Tool, find_ptxas, locate
+from tuner.targets.gpu.cycle_model import (
+    BARRIER_CYCLES,
+    LATENCIES,
+    LAUNCH_CYCLES,
+    BlockWork,
+    KernelCounts,
+    Parts,
+    critical_path,
+    executions,
+    main_loop,
+    memory_cycles,
+    multiply_adds,
+    predicted,
+)
+from tuner.targets.gpu.sass import (
+    NO_BARRIER,
+    Kernel,
+    MachineInstruction,
+    assembly_mix,
+    instruction_mix,
+    read_kernels,
+    sass,
+)
+
+# What ``nvdisasm -c -hex`` prints of kernels that are written by hand.
+
+
+@dataclass(frozen=True)
+class Line:
+    """An instruction and its control code."""
+
+    text: str
+    stall_cycles: int = 1
+    sets: int = NO_BARRIER
+    waits: tuple[int, ...] = ()
+
+    @property
+    def word(self) -> str:
+        mask = sum(1 << number for number in self.waits)
+        return f"{self.stall_cycles << 41 | self.sets << 46 | mask << 52 | 0b111:016x}"
+
+
+def listing(*lines: Line | str) -> str:
+    text, address = [".section .text.k", ".text.k:"], 0
+    for line in lines:
+        if isinstance(line, str):
+            text.append(f"{line}:")
+        else:
+            text.append(f"        /*{address:04x}*/          {line.text} ;   /* 0x0123456789abcdef */")
+            text.append(f"                                   /* 0x{line.word} */")
+            address += 16
+    return "\n".join(text)
+
+
+def kernel_of(*lines: Line | str) -> Kernel:
+    (kernel,) = read_kernels(listing(*lines))
+    return kernel
+
+
+FFMA, LDS = Line("FFMA R0, R1, R2, R0", 2), Line("LDS.128 R4, [R8]", 1, sets=0)
+
+
+def loop(label: str, *body: Line | str) -> tuple[Line | str, ...]:
+    """Returns a loop around lines; the branch back is one more instruction."""
+    return (label, *body, Line(f"@P0 BRA `({label})", 5))
+
+
+NESTED = kernel_of(
+    Line("MOV R1, c[0x0][0x28]"),
+    *loop(".L_x_0", LDS, *loop(".L_x_1", FFMA, FFMA), FFMA),
+    FFMA,
+    Line("EXIT", 5),
+    *loop(".L_x_2"),
+)
+
+
+def test_an_instruction_has_its_name_its_words_and_its_control_code() -> None:
+    wait = Line("@!P0 HMMA.16816.F32 R4, R8.reuse, R12, R4", 8, waits=(0, 5))
+    copy, product = kernel_of(LDS, wait).code
+    assert (copy.name, copy.mnemonic, copy.words, copy.sets, copy.waits) == ("LDS.128", "LDS", 4, 0, ())
+    assert (product.text, product.stall_cycles) == ("HMMA.16816.F32 R4, R8.reuse, R12, R4", 8)
+    assert (product.sets, product.waits) == (None, (0, 5))
+    assert product.sources == ((8, True), (12, False), (4, False))
+    names = ("LDG.E.128.CONSTANT R0", "LDS.64 R0", "STS R0", "LDS.U.8 R0")
+    assert [MachineInstruction(0, name).words for name in names] == [4, 2, 1, 1]
+    with pytest.raises(AssertionError, match="allowed the high word of an instruction"):
+        read_kernels(listing(FFMA).rpartition("\n")[0])
+
+
+def test_loops_are_what_branches_back_close_but_no_jump_from_after_the_end() -> None:
+    assert NESTED.loops() == ((2, 5), (1, 7))  # the endless branch to itself at the end is none
+    again = Line("BRA `(.L_x_0)", 5)  # a wait outside of the loop has succeeded at last
+    waiting = kernel_of(".L_x_0", FFMA, *loop(".L_x_1", FFMA), Line("EXIT"), again)
+    assert waiting.loops() == ((1, 3),)
+
+
+def test_kernels_are_reported_instruction_by_instruction(monkeypatch: pytest.MonkeyPatch) -> None:
+    monkeypatch.setattr(module, "nvdisasm", lambda: Tool(Path("nvdisasm"), "PATH"))
+    monkeypatch.setattr(module, "listing_of", lambda _cubin, _tool: listing(LDS, FFMA))
+    assert sass(program(cubin=b"code")) == "<k>:\n  LDS.128 R4, [R8]\n  FFMA R0, R1, R2, R0\n"
+    assert sass(None) == sass(program(cubin=b"")) == ""
+    monkeypatch.setattr(module, "nvdisasm", lambda: None)
+    assert sass(program(cubin=b"code")) == ""
+
+
+def test_instructions_are_counted_without_types_guards_constants_names_of_functions_and_prefixes() -> None:
+    once = ("add", "bra", "ld.global", "ld.param", "ret")
+    assert instruction_mix(text_beside(__file__, "PTX")) == (("fma.rn", 2), *((name, 1) for name in once))
+    llvm = tuple((name, 1) for name in ("intr.fmuladd", "load", "return", "store"))
+    assert instruction_mix(text_beside(__file__, "LLVM")) == llvm
+    x86 = "<matmul>:\n  vxorps %xmm0,%xmm0,%xmm0\n  data16 cs nopw 0x0(%rax)\n  vxorps %xmm1,%xmm1,%xmm1\n"
+    assert assembly_mix(x86) == (("vxorps", 2), ("nopw", 1))
+    assert assembly_mix("<k>:\n  HMMA.16816.F32 R4, R8, R12, R4\n") == (("HMMA.16816.F32", 1),)
+
+
+@pytest.mark.parametrize(
+    ("name", "expected"),
+    [
+        ("FFMA.FTZ", 1),
+        ("HFMA2.MMA", 2),
+        ("HMMA.16816.F32.BF16", 64),
+        ("HMMA.1688.F32.TF32", 32),
+        ("IMMA.16832.S8.S8", 128),
+        ("DMMA.884", 8),
+        ("HGMMA.64x256x16.F32", 2048),
+        ("IMAD.WIDE", 0),
+        ("LDSM.16.MT88.4", 0),
+    ],
+)
+def test_products_of_a_lane_by_shape(name: str, expected: int) -> None:
+    assert multiply_adds(MachineInstruction(0, f"{name} R0, R4, R8, R0")) == expected
+
+
+def test_the_main_loop_is_the_innermost_with_most_products() -> None:
+    few, many = loop(".L_x_0", FFMA), loop(".L_x_1", FFMA, FFMA, LDS)
+    assert main_loop(kernel_of(*few, *many)) == (2, 6)
+    assert main_loop(NESTED) == (2, 5)
+    assert main_loop(kernel_of(*loop(".L_x_0", LDS))) is None
+
+
+def test_a_loop_turns_as_often_as_the_products_want_and_what_is_around_it_as_given() -> None:
+    assert executions(kernel_of(FFMA, Line("EXIT")), owed=100) == (1, 1)  # without a loop of products
+    one_loop = kernel_of(FFMA, *loop(".L_x_0", LDS, FFMA, FFMA), Line("EXIT"))
+    assert executions(one_loop, owed=101) == (1, 50, 50, 50, 50, 1)
+    counts = executions(NESTED, owed=1 + 8 * (1 + 2 * 5), outer_iterations=8)
+    assert counts[:9] == (1, 8, 40, 40, 40, 8, 8, 1, 1)
+
+
+LOADS = kernel_of(Line("LDS R0, [R1]"), Line("FFMA R0, R1, R2, R3"), Line("LDS.128 R4, [R1]"))
+ROW = tuple(range(32))
+CONFLICT, BROADCAST = tuple(32 * lane for lane in range(32)), (0,) * 32
+
+
+def access(words: tuple[int, ...], width: int = 1, opcode: str = "ld.shared.b32") -> Access:
+    return Access(opcode, 1, words, width)
+
+
+VECTOR, BULK = "ld.shared.v4.b32", "cp.async.bulk.tensor.2d.shared::cluster.global"
+SPILL = pytest.approx(128 * 2 / 24)
+
+
+@pytest.mark.parametrize(
+    ("kernel", "seen", "capability", "expected"),
+    [
+        (LOADS, (), 80, {0: 1.0, 2: 4.0}),  # without accesses lanes ask for words in a row
+        (LOADS, (), 75, {0: 2.0, 2: 8.0}),
+        # an access costs what those of its width cost, else what the others cost
+        (LOADS, (access(ROW), access(CONFLICT), access(BROADCAST, 4, VECTOR)), 80, {0: (1 + 32) / 2, 2: 2.0}),
+        (LOADS, (access(tuple(2 * lane for lane in range(32))),), 80, {0: 2.0, 2: 2.0}),
+        # a bulk copy is no access of lanes
+        (kernel_of(Line("LDGSTS.E.BYPASS.128 [R0], [R2]")), (access(BROADCAST, 4, BULK),), 80, {0: 4.0}),
+        # spills go to the second level
+        (kernel_of(Line("LDL.64 R0, [R1]"), Line("STG.E.128 [R2], R4")), (), 80, {0: SPILL, 1: 4.0}),
+    ],
+)
+def test_memory_costs_what_its_accesses_cost(
+    kernel: Kernel, seen: tuple[Access, ...], capability: int, expected: dict[int, float]
+) -> None:
+    assert memory_cycles(kernel, seen, capability) == expected
+
+
+@pytest.mark.parametrize(
+    ("line", "opcode"),
+    [
+        ("LDSM.16.M88.4 R0, [R1]", "ldmatrix.sync.aligned.m8n8.x4.shared.b16"),
+        ("LDGSTS.E.BYPASS.128 [R0], [R2]", "cp.async.cg.shared.global"),
+        ("STS.128 [R0], R4", "st.shared.v4.b32"),
+    ],
+)
+def test_rows_of_one_bank_are_served_one_by_one(line: str, opcode: str) -> None:
+    kernel = kernel_of(Line(line))
+    in_a_row = tuple(4 * lane for lane in range(32))
+    for words, cycles in ((in_a_row, 4.0), (CONFLICT, 32.0)):
+        assert memory_cycles(kernel, (access(words, 4, opcode),), 80) == {0: cycles}
+
+
+LOAD = Line("LDG.E R4, [R8]", 1, sets=0)
+USE = Line("FADD R5, R4, R5", 4, waits=(0,))
+
+
+def test_stall_counts_add_up_and_a_use_waits_for_its_load() -> None:
+    assert critical_path(kernel_of(FFMA, FFMA, Line("EXIT", 0)), (1, 3, 1)) == 2 + 6 + 1
+    assert critical_path(kernel_of(LOAD, USE), (1, 1)) == LATENCY + 4
+    assert critical_path(kernel_of(LOAD, *[FFMA] * 5, USE), (1,) * 7) == LATENCY + 4  # done meanwhile
+    second = Line("LDG.E R6, [R8+0x10]", 1, sets=1)
+    both = Line("FADD R5, R4, R6", 4, waits=(0, 1))  # waits once for loads that are under way together
+    assert critical_path(kernel_of(LOAD, second, both), (1, 1, 1)) == 1 + LATENCY + 4
+    assert critical_path(kernel_of(Line("BAR.SYNC 0x0", 6)), (2,)) == 2 * (6 + BARRIER_CYCLES)
+    assert LATENCIES["LDS"] < LATENCIES["LDG"]
+
+
+def test_what_a_turn_before_loaded_is_there() -> None:
+    ahead = kernel_of(*loop(".L_x_0", USE, *[FFMA] * 150, LOAD))
+    late = kernel_of(*loop(".L_x_0", LOAD, USE, *[FFMA] * 150))
+    turns = 10.0
+    counts = (turns,) * 153
+    assert critical_path(ahead, counts) == turns * (4 + 300 + 1 + 5 + LATENCY - 6)  # the load ends the turn
+    assert critical_path(late, counts) == turns * (LATENCY + 4 + 300 + 5)
+
+
+BLOCKS = BlockWork(blocks=200, warps=8, resident=2, fetched_bytes=2400.0, stored_bytes=0.0)
+
+
+def counts(kernel: Kernel, executed: float = 10.0, capability: int = 80, path: float = 0.0) -> KernelCounts:
+    each = (executed,) * len(kernel.code)
+    return KernelCounts(kernel, each, {0: path} if path else {}, 1024.0, capability)
+
+
+def test_each_part_is_counted_for_the_warps_that_share_it() -> None:
+    kernel = kernel_of(LDS, FFMA, Line("IADD3 R0, R1, R2, R3"), Line("HMMA.16816.F32 R4, R8, R12, R4", 8))
+    parts = counts(kernel, path=3.0).parts(BLOCKS, 2)
+    assert parts.issue == 4 * 40  # 16 warps on 4 partitions
+    assert parts.products == 4 * 10 * (2 + 64 * 32 * 4 / 1024)
+    assert parts.integers == 4 * 10 * 2
+    assert parts.memory == 16 * 10 * 3
+    assert parts.second_level == pytest.approx(2 * 2400 / 24)
+    assert parts.critical_path == 10 * (1 + 2 + 1 + 8)
+    assert parts.bottleneck == parts.memory
+
+
+@pytest.mark.parametrize(
+    ("line", "capability", "cycles"),
+    [
+        (FFMA, 80, 2),
+        (FFMA, 86, 1),
+        (Line("FFMA R0, R2, R4, R6"), 86, 2),  # one bank
+        (Line("FFMA R0, R2.reuse, R4, R6"), 86, 1),
+    ],
+)
+def test_two_pipes_are_twice_as_fast_but_for_one_bank(line: Line, capability: int, cycles: int) -> None:
+    assert counts(kernel_of(line), 1, capability).parts(BLOCKS, 2).products == 4 * cycles
+
+
+def test_waves_follow_one_another_and_the_last_takes_its_share() -> None:
+    one = counts(kernel_of(FFMA), 1000.0)
+    wave = one.parts(BLOCKS, 2).bottleneck
+    assert one.cycles(BLOCKS, 100) == wave + LAUNCH_CYCLES
+    assert one.cycles(BLOCKS, 50) == 2 * (wave + LAUNCH_CYCLES)
+    assert one.cycles(BLOCKS, 80) == wave + LAUNCH_CYCLES + wave / 2 + LAUNCH_CYCLES
+
+
+def test_few_blocks_do_not_share_a_multiprocessor() -> None:
+    one = counts(kernel_of(FFMA), 1000.0)
+    assert BLOCKS.together(200) == BLOCKS.together(10_000) == 1
+    assert one.cycles(BLOCKS, 200) == one.parts(BLOCKS, 1).bottleneck + LAUNCH_CYCLES
+
+
+# Real cubins of our strategies.
+
+HALF, TRANSPOSED = Matmul(1024, 1024, 1024, "f16"), Matmul(1024, 1024, 1024, "f32", "nt")
+
+
+@pytest.fixture(scope="module")
+def builder() -> Builder:
+    if locate("nvdisasm") is None or find_ptxas() is None:
+        pytest.skip("needs nvdisasm and ptxas (pip install -e '.[bench,cuda]')")
+    return Builder("sm_80")
+
+
+def parts(builder: Builder, wanted: Point) -> tuple[float, Parts]:
+    found = predicted(wanted.problem, builder.build(wanted).program)
+    assert found is not None
+    assert found.parts is not None
+    return found.cycles, found.parts
+
+
+@pytest.mark.mlir
+def test_tensor_cores_are_predicted_between_their_peak_and_an_eighth_of_it(builder: Builder) -> None:
+    cycles, _ = parts(builder, point(TENSOR_CORES, HALF))
+    peak = 1024**3 / 1024 / 108  # multiply-adds per cycle and multiprocessor, multiprocessors of an A100
+    assert peak < cycles < 8 * peak
+
+
+@pytest.mark.mlir
+def test_bank_conflicts_are_seen_in_the_lanes_addresses(builder: Builder) -> None:
+    padded, dense = (parts(builder, point(CUDA_CORES, TRANSPOSED, pad_bytes=each))[1] for each in (16, 0))
+    assert 2 * padded.memory < dense.memory
+
+
+@pytest.mark.mlir
+@pytest.mark.parametrize(
+    ("strategy", "problem", "knobs"),
+    [(TENSOR_CORES, HALF, {}), (CUDA_CORES, Matmul(1024, 1024, 1024), {"unroll_k": 2})],
+    ids=str,
+)
+def test_a_warp_that_reads_ahead_waits_less(
+    builder: Builder, strategy: str, problem: Problem, knobs: dict[str, Any]
+) -> None:
+    points = (point(strategy, problem, **knobs, prefetch=each) for each in (1, 0))
+    ahead, behind = (parts(builder, each)[1] for each in points)
+    assert ahead.critical_path < behind.critical_path
