@@ -2,7 +2,7 @@
 
 from dataclasses import dataclass
 
-from tests.group_texts import PARALLEL, Argument, fusion, generic, tensor
+from tests.group_texts import PARALLEL, Argument, fusion, generic, shapes, tensor
 from tests.texts import text_beside
 
 
@@ -31,8 +31,7 @@ def product(m: int, n: int, k: int, epilogue: str = "none", *, batch: int = 0, p
 
     ``pairs``: two products of one A, of which the second, in f32, is the factor of the first's scaled sums.
     """
-    lead = (batch,) if batch else ()
-    a, b, c = (*lead, m, k), (*lead, k, n), (*lead, m, n)
+    a, b, c = shapes(m, n, k, batch)
     op, kind = "linalg.batch_matmul" if batch else "linalg.matmul", tensor(c, "i32")
     inputs = [Argument("a", a, "i8"), Argument("b", b, "i8", not batch)]
     inputs += [Argument("d", b, "i8", not batch)] * pairs
@@ -78,13 +77,6 @@ def quantized(shape: tuple[int, ...]) -> str:
     loops = ", ".join(f"d{number}" for number in range(len(shape)))
     identity = f"affine_map<({loops}) -> ({loops})>"
     start, kinds = ("%out_t", tensor(shape, "i8")), [PARALLEL] * len(shape)
-    text = generic(
-        "%r",
-        [identity] * 2,
-        kinds,
-        [("%a_t", tensor(shape))],
-        start,
-        text_beside(__file__, "quantized"),
-        "root",
-    )
+    maps, body = [identity] * 2, text_beside(__file__, "quantized")
+    text = generic("%r", maps, kinds, [("%a_t", tensor(shape))], start, body, "root")
     return fusion([Argument("a", shape)], Argument("out", shape, "i8"), text)

@@ -18,7 +18,7 @@ from dataclasses import dataclass, replace
 from pathlib import Path
 from typing import Any, TypeVar
 
-import numpy as np
+from numpy.random import Generator
 
 from tests.forwarding import ForwardingTarget
 from tuner.core.candidate import Candidate, TargetName, Value
@@ -45,6 +45,8 @@ BEST_X = 7
 HANG_S = 120.0  # longer than any wait on a busy machine that is not stuck
 BASELINE_X = 8  # as fast as the baseline
 Times = TypeVar("Times")
+Knobs = dict[str, Value]
+Deed = Callable[[Knobs], object]
 
 STAGES = ("bind", "transform", "lower", "load", "verify", "measure")
 
@@ -56,10 +58,8 @@ def time_of(x: int) -> float:
 
 def candidate(x: int, deed: str = "", at: str = "", **more: Value) -> Candidate:
     """Returns a fake candidate; ``deed`` is one of DEEDS and happens at stage ``at``."""
-    values: dict[str, Value] = {"x": x, **more}
-    if deed:
-        values |= {"deed": deed, "at": at}
-    return Candidate.of("fake", values)
+    misdeed = {"deed": deed, "at": at} if deed else {}
+    return Candidate.of("fake", {"x": x, **more, **misdeed})
 
 
 def script_of(text: str) -> Script:
@@ -136,25 +136,23 @@ class FakeTarget(AbstractCompiler, AbstractEvaluator, AbstractBaselineSource):
         _maybe_misbehave("load", knobs)
         return Loaded(tuple(knobs.items()))
 
-    def verify(self, problem: Problem, loaded: object, rng: np.random.Generator) -> Verdict:
+    def verify(self, problem: Problem, loaded: object, rng: Generator) -> Verdict:
         assert isinstance(loaded, Loaded)
         _maybe_misbehave("verify", dict(loaded.knobs))
         return Verdict(0.25, problem.sizes[0] * problem.sizes[1])
 
-    def measure(
-        self, problem: Problem, loaded: object, effort: Effort, rng: np.random.Generator
-    ) -> Measurement:
+    def measure(self, problem: Problem, loaded: object, effort: Effort, rng: Generator) -> Measurement:
         assert isinstance(loaded, Loaded)
         _maybe_misbehave("measure", dict(loaded.knobs))
         call_s = loaded.call_s
         is_complete = effort.stop_above_s is None or call_s <= effort.stop_above_s
         return Measurement((call_s,) * effort.min_samples, 1, call_s, (call_s, call_s), is_complete)
 
-    def load_baselines(self, problem: Problem, rng: np.random.Generator) -> tuple[LoadedLibrary, ...]:
+    def load_baselines(self, problem: Problem, rng: Generator) -> tuple[LoadedLibrary, ...]:
         return (LoadedLibrary("fake", "FakeBLAS 1.0", Loaded((("x", BASELINE_X),))),)
 
     def measure_together(
-        self, problem: Problem, loaded: tuple[object, ...], effort: Effort, rng: np.random.Generator
+        self, problem: Problem, loaded: tuple[object, ...], effort: Effort, rng: Generator
     ) -> tuple[Measurement, ...]:
         for kernel in loaded:
             assert isinstance(kernel, Loaded)
@@ -167,9 +165,7 @@ class ClockedTarget(ForwardingTarget):
 
     def __init__(self, log: str, compile_s: float, measure_s: float) -> None:
         super().__init__(FakeTarget(), FakeTarget())
-        self._log = Path(log)
-        self._compile_s = compile_s
-        self._measure_s = measure_s
+        self._log, self._compile_s, self._measure_s = Path(log), compile_s, measure_s
 
     def compile(self, problem: Problem, script: Script) -> Artifact:
         """Records the monotonic clock every half millisecond: pauses of the process show as gaps."""
@@ -180,13 +176,11 @@ class ClockedTarget(ForwardingTarget):
         self._write("compile", ticks)
         return super().compile(problem, script)
 
-    def measure(
-        self, problem: Problem, loaded: object, effort: Effort, rng: np.random.Generator
-    ) -> Measurement:
+    def measure(self, problem: Problem, loaded: object, effort: Effort, rng: Generator) -> Measurement:
         return self._note(lambda: self._evaluator.measure(problem, loaded, effort, rng))
 
     def measure_together(
-        self, problem: Problem, loaded: tuple[object, ...], effort: Effort, rng: np.random.Generator
+        self, problem: Problem, loaded: tuple[object, ...], effort: Effort, rng: Generator
     ) -> tuple[Measurement, ...]:
         return self._note(lambda: self._evaluator.measure_together(problem, loaded, effort, rng))
 
@@ -222,7 +216,7 @@ class UntimedTarget(ForwardingTarget):
         refusal = Failure(Stage.RESOURCES, TOO_MUCH_MEMORY) if x == 3 else None
         return replace(artifact, host_code="", program=program, refusal=refusal)
 
-    def verify(self, problem: Problem, loaded: object, rng: np.random.Generator) -> Verdict:
+    def verify(self, problem: Problem, loaded: object, rng: Generator) -> Verdict:
         return replace(super().verify(problem, loaded, rng), notes=("1 of 1 blocks",))
 
     def measure(self, *_: Any, **__: Any) -> Measurement:
@@ -280,93 +274,72 @@ def await_death(pids: list[int], within_s: float = HANG_S) -> list[int]:
     return left
 
 
-def _maybe_misbehave(stage: str, knobs: dict[str, Value]) -> None:
+def _maybe_misbehave(stage: str, knobs: Knobs) -> None:
     if knobs.get("at") == stage:
         DEEDS[str(knobs["deed"])](knobs)
 
 
-def _segfault(knobs: dict[str, Value]) -> None:
-    ctypes.string_at(0)
-
-
-def _abort(knobs: dict[str, Value]) -> None:
+def _abort(_: Knobs) -> None:
     os.write(2, b"LLVM ERROR: Cannot select: t5: f32 = fancy\n  t4: f32 = undef\nIn function: kernel\n")
     os.abort()
 
 
-def _loop(knobs: dict[str, Value]) -> None:
+def _write(_: Knobs) -> None:
+    """Writes a MiB to the disk, as a compiler may do."""
+    with tempfile.TemporaryFile() as file:
+        file.write(b"x" * (1 << 20))
+
+
+def _loop(_: Knobs) -> None:
     while True:
         pass
 
 
-def _sleep(knobs: dict[str, Value]) -> None:
-    time.sleep(1000)
-
-
-def _hog(knobs: dict[str, Value]) -> None:
+def _hog(_: Knobs) -> None:
     held = []
     while True:
         held.append(b"x" * (16 << 20))
         time.sleep(0.005)
 
 
-def _exit(knobs: dict[str, Value]) -> None:
-    os._exit(3)
-
-
-def _polite_exit(knobs: dict[str, Value]) -> None:
-    sys.exit("enough")
-
-
-def _write(knobs: dict[str, Value]) -> None:
-    """Writes a MiB to the disk, as a compiler may do."""
-    with tempfile.TemporaryFile() as file:
-        file.write(b"x" * (1 << 20))
-
-
-def _babble(knobs: dict[str, Value]) -> None:
+def _babble(_: Knobs) -> None:
     print("garbage on stdout")  # noqa: T201 - where a protocol on stdout would break
     os.write(1, b"\x00\xff" * 100_000)
     os.write(2, b"and on stderr")
 
 
-def _odd(knobs: dict[str, Value]) -> None:
-    raise KeyError("tile_m")
+def _raising(error: Callable[[Knobs], Exception]) -> Deed:
+    def deed(knobs: Knobs) -> None:
+        raise error(knobs)
+
+    return deed
 
 
-def _unprintable(knobs: dict[str, Value]) -> None:
-    raise UnprintableError
-
-
-def _fail(knobs: dict[str, Value]) -> None:
-    raise CandidateError(Stage(str(knobs["at"])), f"fails at {knobs['at']}")
-
-
-def _wrong(knobs: dict[str, Value]) -> None:
-    raise CandidateError(Stage.VERIFY, "element (0, 1): found 2, expected 1")
-
-
-def _grandchild(knobs: dict[str, Value]) -> None:
+def _grandchild(knobs: Knobs) -> None:
     """Starts a process that would outlive its parent, writes its id to a file, and hangs."""
     sleeper = subprocess.Popen([sys.executable, "-c", "import time; time.sleep(1000)"])
     Path(str(knobs["note"])).write_text(str(sleeper.pid))
-    _sleep(knobs)
-
-
-def _crash_if_used(knobs: dict[str, Value]) -> None:
-    """Crashes in a process that has evaluated another candidate, as after a write out of bounds."""
-    if _scars:
-        _segfault(knobs)
-
-
-def _scar(knobs: dict[str, Value]) -> None:
-    _scars.append(1)
+    time.sleep(1000)
 
 
 _scars: list[int] = []
 
-WORK = (
-    *(_segfault, _abort, _write, _loop, _sleep, _hog, _exit, _polite_exit, _babble, _odd, _unprintable),
-    *(_fail, _wrong, _grandchild, _scar, _crash_if_used),
-)
-DEEDS: dict[str, Callable[[dict[str, Value]], None]] = {work.__name__[1:]: work for work in WORK}
+DEEDS: dict[str, Deed] = {
+    "segfault": lambda _: ctypes.string_at(0),
+    "abort": _abort,
+    "write": _write,
+    "loop": _loop,
+    "sleep": lambda _: time.sleep(1000),
+    "hog": _hog,
+    "exit": lambda _: os._exit(3),
+    "polite_exit": lambda _: sys.exit("enough"),
+    "babble": _babble,
+    "odd": _raising(lambda _: KeyError("tile_m")),
+    "unprintable": _raising(lambda _: UnprintableError()),
+    "fail": _raising(lambda knobs: CandidateError(Stage(str(knobs["at"])), f"fails at {knobs['at']}")),
+    "wrong": _raising(lambda _: CandidateError(Stage.VERIFY, "element (0, 1): found 2, expected 1")),
+    "grandchild": _grandchild,
+    "scar": lambda _: _scars.append(1),
+    # in a process that has evaluated another candidate, as after a write out of bounds
+    "crash_if_used": lambda _: ctypes.string_at(0) if _scars else None,
+}

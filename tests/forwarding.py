@@ -1,6 +1,6 @@
 """Both ports of a target, forwarded to other targets, to be changed where a test needs that."""
 
-import numpy as np
+from numpy.random import Generator
 
 from tuner.core.interfaces import AbstractCompiler, AbstractEvaluator, Artifact, Effort, Script
 from tuner.core.problem import Problem
@@ -20,15 +20,13 @@ class ForwardingTarget(AbstractCompiler, AbstractEvaluator):
     def load(self, problem: Problem, artifact: Artifact) -> object:
         return self._evaluator.load(problem, artifact)
 
-    def verify(self, problem: Problem, loaded: object, rng: np.random.Generator) -> Verdict:
+    def verify(self, problem: Problem, loaded: object, rng: Generator) -> Verdict:
         return self._evaluator.verify(problem, loaded, rng)
 
-    def measure(
-        self, problem: Problem, loaded: object, effort: Effort, rng: np.random.Generator
-    ) -> Measurement:
+    def measure(self, problem: Problem, loaded: object, effort: Effort, rng: Generator) -> Measurement:
         return self._evaluator.measure(problem, loaded, effort, rng)
 
     def measure_together(
-        self, problem: Problem, loaded: tuple[object, ...], effort: Effort, rng: np.random.Generator
+        self, problem: Problem, loaded: tuple[object, ...], effort: Effort, rng: Generator
     ) -> tuple[Measurement, ...]:
         return self._evaluator.measure_together(problem, loaded, effort, rng)

@@ -51,18 +51,15 @@ def packed(weight: Array, packing: WeightPacking) -> Array:
 
 def run(code: FusionCode, inputs: Sequence[Array], outputs: Sequence[Expected], element: str) -> list[Array]:
     """Returns what a fusion's code computes. Fails where it writes outside of its outputs."""
-    given = [
-        each if packing is None else packed(each, packing)
-        for each, packing in zip(inputs, code.packings, strict=True)
-    ]
+    pairs = zip(inputs, code.packings, strict=True)
+    given = [each if packing is None else packed(each, packing) for each, packing in pairs]
     unwritten = np.iinfo(f"{element[0]}{int(element[1:]) // 8}").min if element[0] == "i" else np.nan
     made = [np.full(each.value.shape, unwritten, DTYPES[element]) for each in outputs]
     arrays = [_guarded(each) for each in (*given, *made)]
     before = [whole.copy() for whole, _ in arrays]
-    addresses = (ctypes.c_void_p * len(arrays))(*[part.ctypes.data for _, part in arrays])
-    slots = (ctypes.c_void_p * len(arrays))(
-        *[ctypes.addressof(addresses) + 8 * number for number in range(len(arrays))]
-    )
+    pointers = ctypes.c_void_p * len(arrays)
+    addresses = pointers(*[part.ctypes.data for _, part in arrays])
+    slots = pointers(*[ctypes.addressof(addresses) + 8 * number for number in range(len(arrays))])
     jitted = JittedModule(code.llvm_text, ("group",))
     ctypes.CFUNCTYPE(None, ctypes.c_void_p)(jitted.addresses["group"])(ctypes.addressof(slots))
     for number, ((whole, part), old) in enumerate(zip(arrays, before, strict=True)):

@@ -2,12 +2,11 @@
 
 from dataclasses import dataclass
 
-from tests.texts import text_beside
+from tests.texts import filled
 
 EPILOGUES = ("none", "bias", "bias_relu", "gelu", "silu", "residual", "scale")
+Shape = tuple[int, ...]
 PARALLEL, REDUCTION = '"parallel"', '"reduction"'
-ROWS = "affine_map<(i, j) -> (i, j)>"
-OF_ROW, OF_COLUMN = "affine_map<(i, j) -> (i)>", "affine_map<(i, j) -> (j)>"
 
 
 @dataclass(frozen=True)
@@ -15,7 +14,7 @@ class Argument:
     """An argument of a fusion's function."""
 
     name: str
-    shape: tuple[int, ...]
+    shape: Shape
     element: str = "f32"
     is_weight: bool = False
 
@@ -24,7 +23,7 @@ class Argument:
         return tensor(self.shape, self.element).replace("tensor", "memref")
 
 
-def tensor(shape: tuple[int, ...], element: str = "f32") -> str:
+def tensor(shape: Shape, element: str = "f32") -> str:
     return "tensor<" + "".join(f"{size}x" for size in shape) + f"{element}>"
 
 
@@ -66,6 +65,12 @@ def generic(
     }} -> {start[1]}"""
 
 
+def shapes(m: int, n: int, k: int, batch: int) -> tuple[Shape, Shape, Shape]:
+    """Returns the shapes of A, B and C."""
+    lead = (batch,) if batch else ()
+    return (*lead, m, k), (*lead, k, n), (*lead, m, n)
+
+
 def product(
     m: int,
     n: int,
@@ -84,8 +89,7 @@ def product(
     and its result is rounded to ``element``.
     """
     sums = sums or element
-    lead = (batch,) if batch else ()
-    a, b, c = (*lead, m, k), (*lead, k, n), (*lead, m, n)
+    a, b, c = shapes(m, n, k, batch)
     name = "linalg.batch_matmul" if batch else "linalg.matmul"
     kind = tensor(c, sums)
     inputs = [Argument("a", a, element), Argument("b", b, element, not batch)]
@@ -106,9 +110,7 @@ def product(
     return fusion(inputs, output, "\n".join(lines), "%p" if only else "%r")
 
 
-def _epilogue(
-    epilogue: str, c: tuple[int, ...], types: tuple[str, str], extra: tuple[int, ...] | None, pairs: bool
-) -> str:
+def _epilogue(epilogue: str, c: Shape, types: tuple[str, str], extra: Shape | None, pairs: bool) -> str:
     element, sums = types
     names = [f"d{number}" for number in range(len(c))]
     loops = ", ".join(names)
@@ -118,9 +120,7 @@ def _epilogue(
     if extra:
         operands.append(("%e_t", tensor(extra, element if extra == c else sums)))
         maps.append(whole if extra == c else columns)
-    body = (
-        f"%cz = arith.constant 0.0 : {sums}\n      " + text_beside(__file__, epilogue).format(e=sums).rstrip()
-    )
+    body = f"%cz = arith.constant 0.0 : {sums}\n      {filled(__file__, epilogue, e=sums).rstrip()}"
     if extra == c and element != sums:
         body = f"%wide = arith.extf %x1 : {element} to {sums}\n      " + body.replace("%x1", "%wide")
     last = "%r"
@@ -137,90 +137,49 @@ def _epilogue(
     return generic("%r", [*maps, whole], [PARALLEL] * len(c), operands, start, body, "root")
 
 
+def of_rows(part: str, rows: int, columns: int, output: Shape, element: str = "f32") -> str:
+    """Returns a fusion of one matrix, whose body is a part of group_texts.mlir."""
+    shape = (rows, columns)
+    body = filled(__file__, part, whole=tensor(shape, element), each=tensor((rows,)))
+    return fusion([Argument("a", shape, element)], Argument("out", output, element), body)
+
+
 def softmax(rows: int, columns: int) -> str:
     """Returns the softmax of each row: the maximum subtracted, exp, divided by the sum."""
-    whole, each = tensor((rows, columns)), tensor((rows,))
-    lines = ["%least = arith.constant 0xFF800000 : f32", "%z = arith.constant 0.0 : f32"]
-    lines += [f"%e1 = tensor.empty() : {each}", f"%e2 = tensor.empty() : {whole}"]
-    lines.append(f"%f1 = linalg.fill ins(%least : f32) outs(%e1 : {each}) -> {each}")
-    lines.append(f"%f2 = linalg.fill ins(%z : f32) outs(%e1 : {each}) -> {each}")
-    reduce, map_ = [PARALLEL, REDUCTION], [PARALLEL, PARALLEL]
-    most = "%m = arith.maximumf %x0, %o : f32\n linalg.yield %m : f32"
-    lines.append(generic("%most", [ROWS, OF_ROW], reduce, [("%a_t", whole)], ("%f1", each), most))
-    power = "%d = arith.subf %x0, %x1 : f32\n %e = math.exp %d : f32\n linalg.yield %e : f32"
-    operands = [("%a_t", whole), ("%most", each)]
-    lines.append(generic("%powers", [ROWS, OF_ROW, ROWS], map_, operands, ("%e2", whole), power))
-    add = "%s = arith.addf %x0, %o : f32\n linalg.yield %s : f32"
-    lines.append(generic("%sum", [ROWS, OF_ROW], reduce, [("%powers", whole)], ("%f2", each), add))
-    divide = "%q = arith.divf %x0, %x1 : f32\n linalg.yield %q : f32"
-    operands = [("%powers", whole), ("%sum", each)]
-    lines.append(generic("%r", [ROWS, OF_ROW, ROWS], map_, operands, ("%out_t", whole), divide, "root"))
-    return fusion([Argument("a", (rows, columns))], Argument("out", (rows, columns)), "\n".join(lines))
-
-
-def layer_norm(rows: int, columns: int, statistics: str = "f64", *, has_mean: bool = True) -> str:
-    """Returns a layer norm with scale and shift, without the mean an RMS norm; sums are of ``statistics``."""
-    whole, each, scale = tensor((rows, columns)), tensor((rows,)), tensor((columns,))
-    wide, sums = tensor((rows, columns), statistics), tensor((rows,), statistics)
-    s, is_wide = statistics, statistics != "f32"
-    extend = f"%w = arith.extf %x0 : f32 to {s}" if is_wide else "%w = arith.addf %x0, %cz : f32"
-    zero = f"%cz = arith.constant 0.0 : {s}\n "
-    lines = [f"%z = arith.constant 0.0 : {s}", f"%n = arith.constant {float(columns)} : {s}"]
-    lines += [f"%e1 = tensor.empty() : {each}", f"%es = tensor.empty() : {sums}"]
-    lines += [f"%ew = tensor.empty() : {wide}"]
-    lines.append(f"%f = linalg.fill ins(%z : {s}) outs(%es : {sums}) -> {sums}")
-    reduce, map_, line = [PARALLEL, REDUCTION], [PARALLEL, PARALLEL], ["affine_map<(i) -> (i)>"] * 2
-    total = f"{zero}{extend}\n %t = arith.addf %w, %o : {s}\n linalg.yield %t : {s}"
-    lines.append(generic("%sum", [ROWS, OF_ROW], reduce, [("%a_t", whole)], ("%f", sums), total))
-    quotient = f"%q = arith.divf %x0, %n : {s}\n linalg.yield %q : {s}"
-    lines.append(generic("%mean", line, [PARALLEL], [("%sum", sums)], ("%es", sums), quotient))
-    subtract = f"{zero}{extend}\n %d = arith.subf %w, %x1 : {s}\n linalg.yield %d : {s}"
-    if not has_mean:
-        subtract = f"{zero}{extend}\n linalg.yield %w : {s}"
-    operands = [("%a_t", whole), ("%mean", sums)]
-    lines.append(generic("%c", [ROWS, OF_ROW, ROWS], map_, operands, ("%ew", wide), subtract))
-    square = f"%q = arith.mulf %x0, %x0 : {s}\n %t = arith.addf %q, %o : {s}\n linalg.yield %t : {s}"
-    lines.append(generic("%squares", [ROWS, OF_ROW], reduce, [("%c", wide)], ("%f", sums), square))
-    narrow = f"arith.truncf %v : {s} to f32" if is_wide else "arith.addf %v, %v : f32"
-    root = text_beside(__file__, "inverse_root").format(s=s, narrow=narrow)
-    lines.append(generic("%root", line, [PARALLEL], [("%squares", sums)], ("%e1", each), root))
-    narrow = f"arith.truncf %x0 : {s} to f32" if is_wide else "arith.mulf %x0, %x2 : f32"
-    last = text_beside(__file__, "scale_and_shift").format(narrow=narrow)
-    operands = [("%c", wide), ("%root", each), ("%g_t", scale), ("%b_t", scale)]
-    maps = [ROWS, OF_ROW, OF_COLUMN, OF_COLUMN, ROWS]
-    lines.append(generic("%r", maps, map_, operands, ("%out_t", whole), last, "root"))
-    inputs = [Argument("a", (rows, columns)), Argument("g", (columns,), is_weight=True)]
-    inputs.append(Argument("b", (columns,), is_weight=True))
-    return fusion(inputs, Argument("out", (rows, columns)), "\n".join(lines))
+    return of_rows("softmax", rows, columns, (rows, columns))
 
 
 def row_sums(rows: int, columns: int) -> str:
     """Returns the sum of each row: the root is the reduction."""
-    whole, each = tensor((rows, columns)), tensor((rows,))
-    add = "%s = arith.addf %x0, %o : f32\n linalg.yield %s : f32"
-    lines = ["%z = arith.constant 0.0 : f32"]
-    lines.append(f"%f = linalg.fill ins(%z : f32) outs(%out_t : {each}) -> {each}")
-    loops = [PARALLEL, REDUCTION]
-    lines.append(generic("%r", [ROWS, OF_ROW], loops, [("%a_t", whole)], ("%f", each), add, "root"))
-    return fusion([Argument("a", (rows, columns))], Argument("out", (rows,)), "\n".join(lines))
+    return of_rows("row_sums", rows, columns, (rows,))
 
 
 def narrow_rows(rows: int, columns: int) -> str:
     """Returns rows of bf16, divided by one more than the sum of their squares, which is of f32."""
-    whole, each = tensor((rows, columns), "bf16"), tensor((rows,))
-    lines = ["%z = arith.constant 0.0 : f32", "%c1 = arith.constant 1.0 : f32"]
-    lines.append(f"%e = tensor.empty() : {each}")
-    lines.append(f"%f = linalg.fill ins(%z : f32) outs(%e : {each}) -> {each}")
-    add, divide = (text_beside(__file__, name) for name in ("squares_narrow", "divide_narrow"))
-    reduce, map_ = [PARALLEL, REDUCTION], [PARALLEL, PARALLEL]
-    lines.append(generic("%sum", [ROWS, OF_ROW], reduce, [("%a_t", whole)], ("%f", each), add))
-    operands = [("%a_t", whole), ("%sum", each)]
-    lines.append(generic("%r", [ROWS, OF_ROW, ROWS], map_, operands, ("%out_t", whole), divide, "root"))
-    shape = (rows, columns)
-    return fusion([Argument("a", shape, "bf16")], Argument("out", shape, "bf16"), "\n".join(lines))
+    return of_rows("narrow_rows", rows, columns, (rows, columns), "bf16")
 
 
-def transpose(shape: tuple[int, ...], order: tuple[int, ...], element: str = "f32") -> str:
+def layer_norm(rows: int, columns: int, statistics: str = "f64", *, has_mean: bool = True) -> str:
+    """Returns a layer norm with scale and shift, without the mean an RMS norm; sums are of ``statistics``."""
+    whole, line, is_wide = (rows, columns), (columns,), statistics != "f32"
+    kinds = {"whole": tensor(whole), "each": tensor((rows,)), "scale": tensor(line), "s": statistics}
+    kinds |= {"wide": tensor(whole, statistics), "sums": tensor((rows,), statistics)}
+    body = filled(
+        __file__,
+        "layer_norm",
+        extend=f"arith.extf %x0 : f32 to {statistics}" if is_wide else "arith.addf %x0, %cz : f32",
+        subtract=f"%d = arith.subf %w, %x1 : {statistics}" if has_mean else "",
+        centred="%d" if has_mean else "%w",
+        narrow_mean=f"arith.truncf %v : {statistics} to f32" if is_wide else "arith.addf %v, %v : f32",
+        narrow=f"arith.truncf %x0 : {statistics} to f32" if is_wide else "arith.mulf %x0, %x2 : f32",
+        n=float(columns),
+        **kinds,
+    )
+    weights = [Argument(name, line, is_weight=True) for name in ("g", "b")]
+    return fusion([Argument("a", whole), *weights], Argument("out", whole), body)
+
+
+def transpose(shape: Shape, order: Shape, element: str = "f32") -> str:
     """Returns a transpose; dimension i of the result is dimension ``order[i]`` of the operand."""
     loops = ", ".join(f"d{number}" for number in range(len(shape)))
     read = ", ".join(f"d{order.index(number)}" for number in range(len(shape)))
@@ -228,13 +187,12 @@ def transpose(shape: tuple[int, ...], order: tuple[int, ...], element: str = "f3
     result = tuple(shape[each] for each in order)
     operands = [("%a_t", tensor(shape, element))]
     start = ("%out_t", tensor(result, element))
-    body = generic(
-        "%r", maps, [PARALLEL] * len(shape), operands, start, f"linalg.yield %x0 : {element}", "root"
-    )
+    kinds, last = [PARALLEL] * len(shape), f"linalg.yield %x0 : {element}"
+    body = generic("%r", maps, kinds, operands, start, last, "root")
     return fusion([Argument("a", shape, element)], Argument("out", result, element), body)
 
 
-def elementwise(shape: tuple[int, ...], op: str = "math.tanh %x0", element: str = "f32") -> str:
+def elementwise(shape: Shape, op: str = "math.tanh %x0", element: str = "f32") -> str:
     """Returns one function of each element."""
     loops = ", ".join(f"d{number}" for number in range(len(shape)))
     identity = f"affine_map<({loops}) -> ({loops})>"

@@ -38,16 +38,15 @@ def database(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> str:
     return str(tmp_path / "results.db")
 
 
-def test_the_environment_names_the_database(
-    database: str, tmp_path: Path, monkeypatch: pytest.MonkeyPatch
-) -> None:
-    monkeypatch.setenv("XDG_DATA_HOME", str(tmp_path / "data"))  # of the user's own database
+def test_the_environment_names_the_database(database: str, monkeypatch: pytest.MonkeyPatch) -> None:
+    data = Path(database).with_name("data")
+    monkeypatch.setenv("XDG_DATA_HOME", str(data))  # of the user's own database
     monkeypatch.setenv("TUNER_DB", database)
     run = tuner.tune(PROBLEM, trials=20, sampler="exhaustive")
     assert run.best is not None
     assert len(tuner.history()) == len(tuner.history(Path(database))) == 20
     assert tuner.load_best(PROBLEM)("a", "b") == (PROBLEM, run.best.script_text, 1, ("a", "b"))
-    assert not (tmp_path / "data").exists()
+    assert not data.exists()
 
 
 def test_history_and_runs_take_the_fields_of_a_query_and_numpy_types(database: str) -> None:
@@ -70,13 +69,10 @@ def test_a_run_and_a_trial_are_one_short_line(database: str) -> None:
     run = tuner.tune(PROBLEM, trials=20, sampler="exhaustive", db=database)
     best = run.best
     assert best is not None
-    assert repr(best) == (
-        f"StoredTrial({best.id} of run 1: matmul 8x8x8 f32 nn none, fake: fake(comment=a, x=7), "
-        "measured 0.001 s, reliable)"
-    )
-    assert (
-        repr(run) == f"TunedRun(1: matmul 8x8x8 f32 nn none, fake, done, 20 trials, 0 failed; best {best!r})"
-    )
+    problem, trials = "matmul 8x8x8 f32 nn none, fake", "20 trials, 0 failed"
+    of_best = f"{best.id} of run 1: {problem}: fake(comment=a, x=7), measured 0.001 s, reliable"
+    assert repr(best) == f"StoredTrial({of_best})"
+    assert repr(run) == f"TunedRun(1: {problem}, done, {trials}; best {best!r})"
     assert (best.strategy, best.knobs) == ("fake", {"x": 7, "comment": "a"})
     assert (best.time_s, best.best_s, best.script) == (fakes.BEST_S, fakes.BEST_S, best.script_text)
 
@@ -89,8 +85,7 @@ def test_a_strategy_of_ones_own_space_without_a_configuration_is_warned_of(
     backends = real_candidates()
     monkeypatch.setattr("tuner.targets.registry.real_backends", lambda: backends)
     space, db = tmp_path / "mine.yaml", tmp_path / "results.db"
-    constraint = "extends: default\nstrategies:\n  matmul_cpu_packed:\n    constraints: ['m / 0 > 1']\n"
-    space.write_text(constraint)
+    space.write_text("{extends: default, strategies: {matmul_cpu_packed: {constraints: ['m / 0 > 1']}}}")
     why = "^'m / 0 > 1' leaves strategy matmul_cpu_packed none of [0-9]+ combinations, as it divides by zero$"
     problem = tuner.Matmul(16, 32, 16)
     with brief_remeasurement():
@@ -106,23 +101,12 @@ def test_a_strategy_of_ones_own_space_without_a_configuration_is_warned_of(
     assert f"note: {warned[0].message}\n" in capsys.readouterr().err
 
 
-@pytest.mark.parametrize(
-    "ask",
-    [
-        lambda db: tuner.history(db),
-        lambda db: tuner.runs(db),
-        lambda db: tuner.export(PROBLEM, db=db),
-        lambda db: tuner.load_best(PROBLEM, db=db),
-        lambda db: tuner.report(db=db),
-        lambda db: tuner.resume(1, db=db),
-    ],
-    ids=["history", "runs", "export", "load_best", "report", "resume"],
-)
-def test_a_question_creates_no_database(ask: Callable[[str], object], tmp_path: Path) -> None:
+@pytest.mark.parametrize("name", ["history", "runs", "export", "load_best", "report", "resume"])
+def test_a_question_creates_no_database(name: str, tmp_path: Path) -> None:
     missing = tmp_path / "none" / "missing.db"
     line = f"^database sqlite:///{missing}: no such file; tuner tune .* --db {missing}$"
     with pytest.raises(UsageError, match=line):
-        ask(str(missing))
+        getattr(tuner, name)(**CALLS[name] | {"db": str(missing)})
     assert not missing.parent.exists()
 
 
@@ -143,10 +127,9 @@ def test_an_interrupted_run_raises_and_is_resumed(database: str, monkeypatch: py
     assert (extended.run.settings.trials, extended.run.settings.budget_s) == (None, 3600.0)
     with pytest.raises(UsageError, match="trials: found 4, but run 1 has 20 trials already"):
         tuner.resume(1, db=database, trials=4)
-    with pytest.raises(UsageError, match="run: found 7, allowed 1 to 1"):
-        tuner.resume(7, db=database)
-    with pytest.raises(UsageError, match="run: found '1', allowed an integer"):
-        tuner.resume("1", db=database)  # type: ignore[arg-type]
+    for number, allowed in ((7, "7, allowed 1 to 1"), ("1", "'1', allowed an integer")):
+        with pytest.raises(UsageError, match=f"run: found {allowed}"):
+            tuner.resume(number, db=database)  # type: ignore[arg-type]
 
 
 @pytest.mark.parametrize(
@@ -181,23 +164,22 @@ def test_a_real_kernel_is_tuned_loaded_and_right(tmp_path: Path, monkeypatch: py
 
 
 GPU = gpu_machine("cuda", chip_of("sm_90"), "NVIDIA GPU")
-Stored = tuple[Problem, TargetName]
+Storing = Callable[[str, tuple[tuple[Problem, TargetName], ...]], KernelProgram]
 
 
 @pytest.fixture
-def stored(
-    database: str, monkeypatch: pytest.MonkeyPatch
-) -> Callable[[str, tuple[Stored, ...]], KernelProgram]:
+def stored(database: str, monkeypatch: pytest.MonkeyPatch) -> Storing:
     """Stores a trial of each problem and target; there is a GPU. Returns the program of all."""
 
-    def store_all(chip: str, found: tuple[Stored, ...]) -> KernelProgram:
+    def store_all(chip: str, found: tuple[tuple[Problem, TargetName], ...]) -> KernelProgram:
         program = KernelProgram(chip, "// ptx", b"cubin", (), ())
-        record = replace(values.outcome(values.timed(1e-3), artifact="a" * 64), program=program)
+        on_cpu = values.outcome(values.timed(1e-3))
+        on_gpu = replace(values.outcome(values.timed(1e-3), artifact="a" * 64), program=program)
         with Store.open(database) as store:
             for problem, target in found:
                 settings = replace(values.SETTINGS, problem=problem, target=target)
                 run = values.begin(store, settings, fakes.MACHINE if target == CPU else GPU)
-                values.add(store, run, 0, replace(record, target=target))
+                values.add(store, run, 0, replace(on_cpu if target == CPU else on_gpu, target=target))
         return program
 
     backends = fakes.backends(
@@ -208,7 +190,7 @@ def stored(
     return store_all
 
 
-def test_load_best_takes_the_cpu_where_the_gpu_has_nothing(database: str, stored: Any) -> None:
+def test_load_best_takes_the_cpu_where_the_gpu_has_nothing(database: str, stored: Storing) -> None:
     alone, both, on_cpu = (tuner.Matmul(size, size, size) for size in (8, 16, 24))
     program = stored("sm_90", ((alone, CUDA), (both, CPU), (both, CUDA), (on_cpu, CPU)))
     for target in ("auto", "cuda"):
@@ -220,7 +202,7 @@ def test_load_best_takes_the_cpu_where_the_gpu_has_nothing(database: str, stored
     assert tuner.load_best(on_cpu, db=database)("a") == (on_cpu, values.SCRIPT, 1, ("a",))
 
 
-def test_load_best_finds_what_was_tuned_for_another_name_of_the_chip(database: str, stored: Any) -> None:
+def test_load_best_finds_what_was_tuned_for_another_name_of_the_chip(database: str, stored: Storing) -> None:
     program = stored("sm_90a", ((PROBLEM, TargetName("cuda", "sm_90a")),))
     for text in ("auto", "cuda", "cuda:sm_90a"):
         assert tuner.load_best(PROBLEM, db=database, target=text)("a")[1] == program
@@ -273,12 +255,11 @@ def test_progress_is_reported_on_stderr_if_asked(database: str, capsys: pytest.C
 
 @pytest.mark.slow
 def test_words_are_those_of_the_command_line(database: str) -> None:
-    by_names = tuner.tune(
-        PROBLEM, budget="1h", trials=3, strategy="matmul_cpu_packed", warm_start=False, db=database
-    )
+    packed = "matmul_cpu_packed"
+    by_names = tuner.tune(PROBLEM, budget="1h", trials=3, strategy=packed, warm_start=False, db=database)
     assert by_names.run.settings.budget_s == 3600.0
-    assert by_names.run.settings.strategies == (ChosenStrategy("matmul_cpu_packed"),)
-    both = tuner.tune(PROBLEM, trials=3, strategy=("matmul_cpu_packed",), budget=7200, db=database)
+    assert by_names.run.settings.strategies == (ChosenStrategy(packed),)
+    both = tuner.tune(PROBLEM, trials=3, strategy=(packed,), budget=7200, db=database)
     assert both.run.settings.budget_s == 7200
     with pytest.raises(UsageError, match=r"absent\.json"):
         tuner.tune(PROBLEM, trials=3, warm_start=Path("absent.json"), db=database)
@@ -299,12 +280,10 @@ CALLS: dict[str, dict[str, Any]] = {  # public function -> arguments of a call t
     "tune_many": {"problems": [PROBLEM], "target": "replay:/nonexistent", "trials": 1},
     "resume": {"run": 1, "db": MISSING},
     "resume_many": {"campaign": 1, "db": MISSING},
-    "history": {"db": MISSING},
-    "runs": {"db": MISSING},
+    **{name: {"db": MISSING} for name in ("history", "runs", "report")},
     "export": {"what": PROBLEM, "db": MISSING},
     "load_best": {"problem": PROBLEM, "db": MISSING},
     "portfolio": {"campaign": 1, "configs": 1, "db": MISSING},
-    "report": {"db": MISSING},
     "compile_program": {"payload": "/nonexistent.mlir", "target": "cpu"},
     "load": {"folder": "/nonexistent"},
     "Matmul": {"m": 8, "n": 8, "k": 8},

@@ -21,11 +21,8 @@ from tests.cli.real import brief_remeasurement, real_candidates
 from tuner.db.store import Store
 
 FUNCTIONS = {name: found for name in tuner.__all__ if inspect.isfunction(found := getattr(tuner, name))}
-EXCEPTIONS = {
-    name: found
-    for name in tuner.__all__
-    if inspect.isclass(found := getattr(tuner, name)) and issubclass(found, Exception)
-}
+CLASSES = {name: found for name in tuner.__all__ if inspect.isclass(found := getattr(tuner, name))}
+EXCEPTIONS = {name: found for name, found in CLASSES.items() if issubclass(found, Exception)}
 METHODS = {
     f"{kind.__name__}.{name}": found
     for kind in RETURNED
@@ -102,11 +99,8 @@ def test_a_public_exception_has_arguments_and_an_example(name: str) -> None:
 
 @pytest.mark.parametrize("kind", RETURNED)
 def test_a_property_of_what_is_returned_says_what_it_is(kind: type) -> None:
-    properties = {name: found for name, found in vars(kind).items() if isinstance(found, property)}
-    wrong = [
-        name for name, each in properties.items() if not re.match("Returns |True if", each.__doc__ or "")
-    ]
-    assert wrong == []
+    properties = {name: each.__doc__ for name, each in vars(kind).items() if isinstance(each, property)}
+    assert [name for name, doc in properties.items() if not re.match("Returns |True if", doc or "")] == []
 
 
 def test_an_example_that_is_wrong_is_found(monkeypatch: pytest.MonkeyPatch) -> None:

@@ -22,9 +22,9 @@ ENVIRONMENT_READERS = {
 }
 PTX = ("simulator.", "cli.commands.ptx")  # whose types have their own names
 ADVICE = re.compile(r"(?::|;|, with:?|by) tuner [a-z]")  # a command as the end of a message begins
-OLD_MESSAGE = re.compile(
-    r"\bfound (no|none|neither|both)\b.*\ballowed\b|\ballowed (with|without|none|one of (both|them))\b"
-)
+OLD_ALLOWED = r"\ballowed (with|without|none|one of (both|them))\b"
+OLD_MESSAGE = re.compile(rf"\bfound (no|none|neither|both)\b.*\ballowed\b|{OLD_ALLOWED}")
+Check = Callable[[ast.AST], list[str]]
 BELOW_CLI = [name for name in MODULES if not name.startswith(("cli.", "fleet.commands."))]
 
 
@@ -67,10 +67,8 @@ def environment_reads(tree: ast.AST) -> list[str]:
 
 def prints(tree: ast.AST) -> list[str]:
     """Returns where a module prints."""
-    calls = (node for node in ast.walk(tree) if isinstance(node, ast.Call))
-    return [
-        f"line {node.lineno}" for node in calls if isinstance(node.func, ast.Name) and node.func.id == "print"
-    ]
+    called = (node.func for node in ast.walk(tree) if isinstance(node, ast.Call))
+    return [f"line {each.lineno}" for each in called if isinstance(each, ast.Name) and each.id == "print"]
 
 
 def simulator_questions(tree: ast.AST) -> list[str]:
@@ -101,11 +99,8 @@ def _is_of_table(key: str, value: str) -> bool:
 
 def swallowed(tree: ast.AST) -> list[str]:
     """Returns where any exception at all is caught and forgotten: neither raised again nor looked at."""
-    return [
-        f"line {node.lineno}"
-        for node in ast.walk(tree)
-        if isinstance(node, ast.ExceptHandler) and _is_broad(node) and not _is_used(node)
-    ]
+    handlers = (node for node in ast.walk(tree) if isinstance(node, ast.ExceptHandler))
+    return [f"line {each.lineno}" for each in handlers if _is_broad(each) and not _is_used(each)]
 
 
 def _is_broad(handler: ast.ExceptHandler) -> bool:
@@ -117,10 +112,8 @@ def _is_broad(handler: ast.ExceptHandler) -> bool:
 
 def _is_used(handler: ast.ExceptHandler) -> bool:
     nodes = [node for statement in handler.body for node in ast.walk(statement)]
-    return any(
-        isinstance(node, ast.Raise) or (isinstance(node, ast.Name) and node.id == handler.name)
-        for node in nodes
-    )
+    names = [node.id for node in nodes if isinstance(node, ast.Name)]
+    return handler.name in names or any(isinstance(node, ast.Raise) for node in nodes)
 
 
 def test_neither_product_nor_benchmarks_name_a_test_or_a_public_class_twice() -> None:
@@ -166,9 +159,7 @@ PEOPLE = ("cli.", "output.", "tuning.")
     ],
     ids=lambda value: getattr(value, "__name__", ""),
 )
-def test_no_module_does_what_one_place_does(
-    modules: list[str], check: Callable[[ast.AST], list[str]]
-) -> None:
+def test_no_module_does_what_one_place_does(modules: list[str], check: Check) -> None:
     assert modules
     assert found_in(modules, check) == {}
 
@@ -205,5 +196,5 @@ def test_no_module_does_what_one_place_does(
         (error_titles, "print(f'error: {line}')", 1),
     ],
 )
-def test_what_is_planted_is_found(check: Callable[[ast.AST], list[str]], source: str, count: int) -> None:
+def test_what_is_planted_is_found(check: Check, source: str, count: int) -> None:
     assert len(check(ast.parse(source))) == count

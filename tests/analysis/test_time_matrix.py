@@ -153,15 +153,15 @@ def test_an_m_outside_of_the_tuned_ones_follows_the_nearest_within_two_octaves()
     assert ranked_columns(DISPATCH, asked(Matmul(1, 512, 256))).source == MODEL
 
 
-OTHERS = (
+CHANGES: tuple[dict[str, Any], ...] = (
     *({"n": 513}, {"k": 255}, {"dtype": "f64"}, {"layout": "nt"}, {"epilogue": "bias_relu"}),
     *({"align": "64"}, {"cache": "cold"}),
 )
+OTHERS = [Matmul(**{"m": 16, "n": 512, "k": 256} | change) for change in CHANGES]
 
 
-@pytest.mark.parametrize("changed", OTHERS, ids=str)
-def test_other_weights_types_and_layouts_are_not_the_same(changed: dict[str, Any]) -> None:
-    problem = Matmul(**{"m": 16, "n": 512, "k": 256} | changed)
+@pytest.mark.parametrize("problem", OTHERS, ids=lambda problem: problem.key)
+def test_other_weights_types_and_layouts_are_not_the_same(problem: Problem) -> None:
     assert ranked_columns(DISPATCH, asked(problem)).source == MODEL
 
 
