@@ -3,13 +3,14 @@
 import contextlib
 import io
 import re
+from pathlib import Path
 
 from filecheck.finput import FInput
 from filecheck.matcher import Matcher
 from filecheck.options import Options
 from filecheck.parser import Parser, pattern_for_opts
 
-from tests.texts import text_beside
+from tests.texts import BEGIN, text_beside
 
 
 def require(source: str, output: str) -> None:
@@ -19,6 +20,16 @@ def require(source: str, output: str) -> None:
     with contextlib.redirect_stderr(io.StringIO()) as errors:
         status = Matcher(options, FInput("output", FInput.canonicalize_line_ends(output)), checks).run()
     assert status == 0, f"{errors.getvalue()}\n{output}"
+
+
+def checked(test: str) -> list[str]:
+    """Returns the parts of ``test_x.mlir`` that have CHECK lines, but for those with names in capitals."""
+    _, *parts = BEGIN.split(Path(test).with_suffix(".mlir").read_text())
+    return [
+        name
+        for name, text in zip(parts[::2], parts[1::2], strict=True)
+        if "// CHECK" in text and name.islower()
+    ]
 
 
 def cases(text: str) -> list[tuple[dict[str, str], str]]:

@@ -1,4 +1,5 @@
 from collections.abc import Iterator
+from itertools import combinations
 from typing import Any
 
 import pytest
@@ -25,20 +26,21 @@ from tuner.mlir.effects import memory_effects as kernel_effects
 from tuner.mlir.ir import reading as walking
 from tuner.programs.streams import async_ops as drop_tokens
 from tuner.programs.streams import dependency_graph
-from tuner.programs.streams.stream_plan import BEGIN, Node, NodeKind, plan_streams
+from tuner.programs.streams.stream_plan import BEGIN, Node, NodeKind, StreamPlan, plan_streams
 
 pytestmark = pytest.mark.mlir
 Found = list[tuple[str, list[int]]]
+LOOP = ("scf.for %i = %c0 to %n step %c1 {", launch("inc", "a"), *store("b"), copy("b", "a"), "}")
+LOAD = f"%v = memref.load %b[%c0] : {BUFFER}"
+BRANCH = ("scf.if %flag {", *store("b"), launch("inc", "a"), "}")
 
 
 def graph_of(text: str) -> list[tuple[str, list[int], list[Found]]]:
     with main_function(text) as (module, function):
         effects = kernel_effects.KernelEffects(module)
         graph = dependency_graph.dependency_graph(function, effects, bodies_run_on_streams=True)
-        return [
-            (item.op.name, sorted(item.node.before), [found(body) for body in item.bodies])
-            for item in graph.items
-        ]
+        nodes = zip(found(graph), graph.items, strict=True)
+        return [(*node, [found(body) for body in item.bodies]) for node, item in nodes]
 
 
 def found(graph: Any) -> Found:
@@ -62,15 +64,10 @@ def before(text: str) -> list[list[int]]:
             [[], [0], [0, 1], [], [3]],
         ),
         # memory that the host shares is no work of the device
-        (
-            (f"%d = gpu.alloc host_shared () : {BUFFER}", copy("d", "a"), *store("d")),
-            [[], [0], [0, 1]],
-        ),
+        ((f"%d = gpu.alloc host_shared () : {BUFFER}", copy("d", "a"), *store("d")), [[], [0], [0, 1]]),
     ],
 )
-def test_work_follows_what_it_conflicts_with_and_nothing_else(
-    lines: tuple[str, ...], expected: list[list[int]]
-) -> None:
+def test_work_follows_what_it_conflicts_with_alone(lines: tuple[str, ...], expected: list[list[int]]) -> None:
     assert before(host_function(*lines, buffers="abc")) == expected
 
 
@@ -83,9 +80,9 @@ def test_a_view_is_its_buffer() -> None:
 
 
 def launches(text: str) -> list[list[int]]:
-    numbered = [(name, earlier) for name, earlier, _ in graph_of(text)]
-    launches = [number for number, (name, _) in enumerate(numbered) if name == "gpu.launch_func"]
-    return [[launches.index(each) for each in numbered[number][1] if each in launches] for number in launches]
+    nodes = graph_of(text)
+    launches = [number for number, node in enumerate(nodes) if node[0] == "gpu.launch_func"]
+    return [[launches.index(each) for each in nodes[number][1] if each in launches] for number in launches]
 
 
 def test_parts_of_a_buffer_follow_the_parts_that_they_overlap_with() -> None:
@@ -112,18 +109,11 @@ def test_the_host_takes_part_where_it_touches_buffers() -> None:
     assert before(text) == [[], [], [1], [0], [0, 3], [0, 3, 4]]
 
 
-LOOP = ("scf.for %i = %c0 to %n step %c1 {", launch("inc", "a"), *store("b"), copy("b", "a"), "}")
-
-
 def test_what_the_host_does_in_a_loop_waits_for_earlier_rounds() -> None:
     items = graph_of(host_function(*LOOP, launch("inc", "b")))
     assert [item[:2] for item in items] == [("scf.for", []), ("gpu.launch_func", [0])]
     host = [("memref.load", [BEGIN]), ("memref.store", [BEGIN, 1])]
     assert items[0][2] == [[("gpu.launch_func", []), *host, ("gpu.memcpy", [0, 1, 2])]]
-
-
-LOAD = f"%v = memref.load %b[%c0] : {BUFFER}"
-BRANCH = ("scf.if %flag {", *store("b"), launch("inc", "a"), "}")
 
 
 def test_what_the_host_does_in_a_branch_waits_there_for_work_before_it_once() -> None:
@@ -147,10 +137,8 @@ def test_without_streams_in_bodies_a_loop_is_the_hosts() -> None:
 
 def test_a_loop_without_device_work_is_one_node_of_the_host() -> None:
     loop = ("scf.for %i = %c0 to %n step %c1 {", *store("b"), "}")
-    assert graph_of(host_function(launch("inc", "b"), *loop)) == [
-        ("gpu.launch_func", [], []),
-        ("scf.for", [0], []),
-    ]
+    nodes = graph_of(host_function(launch("inc", "b"), *loop))
+    assert nodes == [("gpu.launch_func", [], []), ("scf.for", [0], [])]
 
 
 def test_a_branch_carries_nothing_over() -> None:
@@ -162,11 +150,8 @@ def test_a_branch_carries_nothing_over() -> None:
 def test_a_pointer_of_unknown_origin_may_lead_anywhere() -> None:
     text = host_function(launch("inc", "a"), launch("any", "p"), launch("inc", "b"), others="%p: !llvm.ptr")
     text = text.replace("args(%p : memref<16xf32>)", "args(%p : !llvm.ptr)")
-    text = text.replace(
-        "gpu.func @inc", "gpu.func @any(%p: !llvm.ptr) kernel {\n gpu.return\n }\n    gpu.func @inc", 1
-    )
-    use = "%v = llvm.load %p : !llvm.ptr -> f32\n gpu.return"
-    assert before(text.replace("gpu.return", use, 1)) == [[], [0], [1]]
+    kernel = "gpu.func @any(%p: !llvm.ptr) kernel {\n %v = llvm.load %p : !llvm.ptr -> f32\n gpu.return\n }\n"
+    assert before(text.replace("gpu.func @inc", f"{kernel} gpu.func @inc", 1)) == [[], [0], [1]]
 
 
 @pytest.mark.parametrize(
@@ -228,6 +213,11 @@ def nodes_of(body: tuple[Any, ...]) -> tuple[Any, ...]:
     return tuple(made)
 
 
+def planned(body: tuple[Any, ...], limit: int = 99) -> StreamPlan:
+    carried = dependency_graph.carried_dependences(body)
+    return plan_streams(nodes_of(body), has_caller=True, limit=limit, carried=carried)
+
+
 def before_each(plan: Any, skipped: int | None = None) -> dict[Place, set[Place]]:
     """Follows a plan for some iterations; returns what is done before each node. One wait may be skipped."""
     done: dict[Place, set[Place]] = {}
@@ -258,12 +248,8 @@ def before_each(plan: Any, skipped: int | None = None) -> dict[Place, set[Place]
 
 def required(body: tuple[Any, ...]) -> set[tuple[Place, Place]]:
     places = [(iteration, number) for iteration in range(ITERATIONS) for number in range(len(body))]
-    return {
-        (one, other)
-        for position, other in enumerate(places)
-        for one in places[:position]
-        if body[one[1]].own.conflicts_with(body[other[1]].own)
-    }
+    pairs = combinations(places, 2)
+    return {(u, v) for u, v in pairs if body[u[1]].own.conflicts_with(body[v[1]].own)}
 
 
 def ordered(done: dict[Place, set[Place]]) -> set[tuple[Place, Place]]:
@@ -273,8 +259,7 @@ def ordered(done: dict[Place, set[Place]]) -> set[tuple[Place, Place]]:
 @settings(max_examples=60)
 @given(bodies(), st.sampled_from([1, 2, 99]))
 def test_streams_that_go_on_keep_every_dependence(body: tuple[Any, ...], limit: int) -> None:
-    carried = dependency_graph.carried_dependences(body)
-    plan = plan_streams(nodes_of(body), has_caller=True, limit=limit, carried=carried)
+    plan = planned(body, limit)
     assert plan.slots <= limit
     assert required(body) <= ordered(before_each(plan))
 
@@ -282,8 +267,7 @@ def test_streams_that_go_on_keep_every_dependence(body: tuple[Any, ...], limit: 
 @settings(max_examples=60, derandomize=True)
 @given(bodies(hosts=0))
 def test_no_wait_of_a_loop_can_be_left_out(body: tuple[Any, ...]) -> None:
-    carried = dependency_graph.carried_dependences(body)
-    plan = plan_streams(nodes_of(body), has_caller=True, limit=99, carried=carried)
+    plan = planned(body)
     assert plan.carried_waits is not None
     waits = sum(len(step.waits) for step in plan.steps) + len(plan.last_waits) + len(plan.carried_waits)
     assert all(not required(body) <= ordered(before_each(plan, skipped=wait)) for wait in range(waits))
@@ -291,8 +275,7 @@ def test_no_wait_of_a_loop_can_be_left_out(body: tuple[Any, ...]) -> None:
 
 def test_the_host_waits_for_what_it_reads_and_not_for_other_chains() -> None:
     body = (*(node(NodeKind.WORK, writes=each) for each in "ab"), node(NodeKind.HOST, reads="a"))
-    carried = dependency_graph.carried_dependences(body)
-    plan = plan_streams(nodes_of(body), has_caller=True, limit=99, carried=carried)
+    plan = planned(body)
     assert [step.waits for step in plan.steps] == [(), (), (0,)]
     assert (plan.slots, plan.last_waits, plan.carried_waits) == (2, (), ())
 
@@ -315,24 +298,19 @@ def test_memory_that_other_iterations_use_keeps_the_joins(kind: Any) -> None:
 
 # Launches that tokens leave unordered stay so where kernels meet in memory that they use atomically.
 
-M = "memref<i32>"
-MODULE = text_beside(__file__, "MODULE")
+ONE = "(%c1, %c1, %c1)"
+PLAIN = f"gpu.launch_func @m::@count blocks in {ONE} threads in {ONE} args(%a : memref<i32>)\n"
 
 
 def launched(result: str, after: str, kernel: str = "count") -> str:
-    return f"""{result} = gpu.launch_func async [{after}] @m::@{kernel} blocks in (%c1, %c1, %c1)
-      threads in (%c1, %c1, %c1) args(%a : {M})\n"""
-
-
-PLAIN = (
-    "gpu.launch_func @m::@count blocks in (%c1, %c1, %c1) threads in (%c1, %c1, %c1) args(%a : memref<i32>)\n"
-)
+    begin = f"{result} = gpu.launch_func async [{after}]"
+    return PLAIN.replace("gpu.launch_func", begin).replace("count", kernel)
 
 
 def dependences(body: str) -> list[list[int]]:
     """Returns, for each launch of the body, which earlier nodes it is ordered after."""
-    with parsed(MODULE.replace("BODY", body)) as module:
-        function = next(op for op in walking.walk(module, "func.func"))
+    with parsed(text_beside(__file__, "MODULE").replace("BODY", body)) as module:
+        function = walking.walk(module, "func.func")[0]
         dependency_graph.note_concurrency(module, function)
         drop_tokens.drop_tokens(function)
         effects = kernel_effects.KernelEffects(module)

@@ -4,20 +4,17 @@ from collections.abc import Callable
 
 import pytest
 
-from tests.programs.file_check import cases, filled, require
+from tests.programs.file_check import cases, checked, filled, require
 from tests.programs.lowering.device_programs import KERNELS, host_text
 from tests.texts import text_beside
 from tuner.core.errors import CandidateError
-from tuner.mlir import bindings
-from tuner.mlir import transform as interpreter
 from tuner.mlir.bindings import ir
+from tuner.mlir.ir.reading import walk
 from tuner.mlir.transform import new_context
 from tuner.programs.streams import gpux, gpux_ops
 from tuner.programs.streams.gpux_syntax import to_generic
 
 pytestmark = pytest.mark.mlir
-
-
 STREAM, BUFFER = "!gpux.StreamType", "memref<16xf32>"
 CREATE = f'%s = "gpux.create_stream"() : () -> {STREAM}'
 WAIT = f'"gpux.wait"(%s) : ({STREAM}) -> ()'
@@ -36,6 +33,8 @@ LAUNCH = (
     " operandSegmentSizes = array<i32: 0, 1, 1, 1, 1, 1, 1, 1, 0, 1>}"
     f" : ({STREAM}, index, index, index, index, index, index, {BUFFER}) -> ()"
 )
+SHARED = ALLOC.replace("{operand", "{hostShared, operand")
+KEPT = ('"a gpux.wait %s"', "// gpux.wait %s", "@gpux.wait", "#gpux.wait", "!gpux.StreamType", "gpux.no %s")
 
 
 def copy(target: str, source: str) -> str:
@@ -52,10 +51,13 @@ OWN_STREAM = program(CREATE, *WORK, WAIT, DESTROY)
 CALLERS_STREAM = program(*WORK, WAIT, arguments=f"%s: {STREAM}, %a: {BUFFER}")
 
 
+Golden = Callable[[str, str], None]
+
+
 def lowered(text: str) -> tuple[str, int]:
-    with interpreter.new_context() as context, bindings.ir.Location.unknown():
+    with new_context() as context, ir.Location.unknown():
         module = gpux_ops.parse_with_gpux(text, "test")
-        function = next(op.operation for op in module.body.operations if op.operation.name == "func.func")
+        function = walk(module, "func.func")[0]
         assert gpux_ops.uses_gpux(function)
         gpux.take_stream_from_caller(function)
         count = gpux.lower_gpux(function)
@@ -65,24 +67,17 @@ def lowered(text: str) -> tuple[str, int]:
 
 
 @pytest.mark.parametrize(("name", "text", "count"), [("own", OWN_STREAM, 2), ("callers", CALLERS_STREAM, 1)])
-def test_a_stream_of_its_own_is_one_more_and_an_argument_is_the_callers(
-    name: str, text: str, count: int, golden: Callable[[str, str], None]
-) -> None:
+def test_a_stream_of_its_own_is_one_more(name: str, text: str, count: int, golden: Golden) -> None:
     found, streams = lowered(text)
     golden(f"gpux_{name}_stream.mlir", found)
     assert streams == count
-
-
-SHARED = ALLOC.replace("{operand", "{hostShared, operand")
 
 
 @pytest.mark.parametrize(
     ("alloc", "found"),
     [*((each, "gpu.alloc async [%1] ()") for each in ALLOCS), (SHARED, "= gpu.alloc  host_shared ()")],
 )
-def test_all_spellings_of_segments_are_taken_and_shared_memory_is_allocated_at_once(
-    alloc: str, found: str
-) -> None:
+def test_all_spellings_are_taken_and_shared_memory_is_allocated_at_once(alloc: str, found: str) -> None:
     assert f"{found} : memref<16xf32>" in lowered(program(CREATE, alloc, FREE, DESTROY))[0]
 
 
@@ -96,20 +91,15 @@ def test_a_fill_and_shared_memory_of_a_launch() -> None:
     fill = f'"gpux.memset"(%s, %a, %x) : ({STREAM}, {BUFFER}, f32) -> ()'
     launch = LAUNCH.replace("%c1, %d", "%c1, %bytes, %d").replace("1, 0, 1>", "1, 1, 1>")
     launch = launch.replace(f"index, {BUFFER}", f"index, i32, {BUFFER}")
-    text = lowered(
-        program(
-            *(CREATE, "%x = arith.constant 0.0 : f32", "%bytes = arith.constant 64 : i32"),
-            *(ALLOC, fill, launch, FREE, DESTROY),
-        )
-    )[0]
+    numbers = ("%x = arith.constant 0.0 : f32", "%bytes = arith.constant 64 : i32")
+    text, _ = lowered(program(CREATE, *numbers, ALLOC, fill, launch, FREE, DESTROY))
     assert "gpu.memset async [%1] %arg0, %cst : memref<16xf32>, f32" in text
     assert "dynamic_shared_memory_size %c64_i32 args(%memref : memref<16xf32>)" in text
 
 
 def test_a_stream_is_joined_unless_it_has_no_work_or_the_host_has_waited_for_it_last() -> None:
-    assert lowered(program(CREATE, *WORK, WAIT, DESTROY))[0].count("call @mgpuEventRecord") == 1
-    assert lowered(program(CREATE, *WORK, DESTROY))[0].count("call @mgpuEventRecord") == 2
-    assert lowered(program(CREATE, *WORK[:-1], WAIT, FREE, DESTROY))[0].count("call @mgpuEventRecord") == 2
+    for work, records in (((*WORK, WAIT), 1), (WORK, 2), ((*WORK[:-1], WAIT, FREE), 2)):
+        assert lowered(program(CREATE, *work, DESTROY))[0].count("call @mgpuEventRecord") == records
     lines = lowered(program(CREATE, *WORK))[0].splitlines()  # never destroyed: joined at the end
     assert "@mgpuStreamWaitEvent(%arg1, %" in lines[lines.index("    return") - 2]
     assert lowered(program(CREATE, DESTROY))[1] == 1
@@ -136,9 +126,9 @@ def test_a_stream_that_control_flow_chooses_is_a_pointer() -> None:
     assert count == 3
     assert "arith.select %arg0, %arg3, %arg4 : !llvm.ptr" in text
     assert "call @mgpuStreamSynchronize(%" in text
-    lines = text.splitlines()
-    joins = [line for line in lines if "@mgpuStreamWaitEvent(%arg2, %" in line]
-    assert len(joins) >= 2  # both are joined where the function ends: any of them may have had work
+    assert (
+        text.count("@mgpuStreamWaitEvent(%arg2, %") >= 2
+    )  # both are joined where the function ends: any of them may have had work
 
 
 def test_the_device_and_the_context_are_the_programs_own() -> None:
@@ -154,31 +144,17 @@ def test_the_device_and_the_context_are_the_programs_own() -> None:
 
 def gpux_tokens_lowered(*lines: str, arguments: str = "") -> list[str]:
     """Returns the lines of a function between its constants and its return."""
-    text = "\n".join(lines)
-    streams = f"%s: !gpux.StreamType, %r: !gpux.StreamType, %a: {BUFFER}, %d: {BUFFER}, %x: i1{arguments}"
-    with interpreter.new_context(), bindings.ir.Location.unknown():
-        module = gpux_ops.parse_with_gpux(
-            filled(__file__, "OF_TOKENS", streams=streams, text=text, kernels=KERNELS),
-            "test",
-        )
-        function = next(op.operation for op in module.body.operations if op.operation.name == "func.func")
-        gpux.lower_tokens(function)
+    streams = f"%s: {STREAM}, %r: {STREAM}, %a: {BUFFER}, %d: {BUFFER}, %x: i1{arguments}"
+    text = filled(__file__, "OF_TOKENS", streams=streams, text="\n".join(lines), kernels=KERNELS)
+    with new_context(), ir.Location.unknown():
+        module = gpux_ops.parse_with_gpux(text, "test")
+        gpux.lower_tokens(walk(module, "func.func")[0])
         assert module.operation.verify()
         found = [line.strip() for line in host_text(module).splitlines()]
     return [line.partition(" : ")[0] for line in found if '"gpux.' in line]
 
 
-ORDERED = (
-    "a_token_of_another_stream_is_an_event_after_its_work",
-    "a_token_of_the_same_stream_orders_nothing_more",
-    "an_event_serves_all_who_take_its_token",
-    "an_asynchronous_wait_for_tokens_joins_them",
-    "a_wait_for_tokens_holds_the_host",
-    "a_wait_of_a_stream_with_a_token_is_no_wait_of_the_host",
-    "a_loop_that_hands_a_token_on_along_one_stream_needs_no_event",
-    "a_token_that_control_flow_chooses_is_a_stream_to_wait_for",
-    "the_token_of_no_work_is_the_callers_stream",
-)
+ORDERED = checked(__file__)
 
 
 @pytest.mark.drawn(len(ORDERED))
@@ -195,15 +171,10 @@ def test_other_tokens_are_refused(options: dict[str, str], text: str) -> None:
 
 
 @pytest.mark.parametrize(("options", "text"), cases(text_beside(__file__, "FORMS")))
-def test_a_printed_operation_becomes_generic_and_what_is_generic_stays(
-    options: dict[str, str], text: str
-) -> None:
+def test_a_printed_operation_becomes_generic_and_that_stays(options: dict[str, str], text: str) -> None:
     _, _, generic = text.partition("\n")
     assert to_generic(f"{options['printed']}\n  return") == f"{generic}\n  return"
     assert to_generic(generic) == generic
-
-
-KEPT = ('"a gpux.wait %s"', "// gpux.wait %s", "@gpux.wait", "#gpux.wait", "!gpux.StreamType", "gpux.no %s")
 
 
 def test_strings_comments_names_and_the_unknown_stay_and_the_older_prefix_is_known() -> None:

@@ -1,5 +1,5 @@
 from dataclasses import replace
-from itertools import pairwise
+from itertools import chain, combinations, pairwise
 
 import pytest
 from hypothesis import given
@@ -10,10 +10,12 @@ from tuner.programs.streams.stream_plan import BEGIN, Node, NodeKind, StreamPlan
 
 WORK, HOST, ALLOCATION, FREE = NodeKind.WORK, NodeKind.HOST, NodeKind.ALLOCATION, NodeKind.FREE
 END = -2
+Nodes = tuple[Node, ...]
+Order = tuple[frozenset[int], ...]
 
 
 @st.composite
-def programs(draw: st.DrawFn) -> tuple[Node, ...]:
+def programs(draw: st.DrawFn) -> Nodes:
     """Draws nodes with direct conflicts; a free waits for some, nothing waits for a free."""
     nodes: list[Node] = []
     for number in range(draw(st.integers(0, 12))):
@@ -26,7 +28,7 @@ def programs(draw: st.DrawFn) -> tuple[Node, ...]:
     return tuple(nodes)
 
 
-def required(nodes: tuple[Node, ...], has_caller: bool) -> set[tuple[int, int]]:
+def required(nodes: Nodes, has_caller: bool) -> set[tuple[int, int]]:
     pairs = {(u, v) for v, node in enumerate(nodes) for u in node.before}
     if has_caller:
         device = [v for v, node in enumerate(nodes) if node.kind is not HOST]
@@ -44,9 +46,8 @@ def happens_before(plan: StreamPlan, has_caller: bool) -> set[tuple[int, int]]:
         known = [u for u in (follows, last.get(None), *step.waits) if u is not None]
         seen[step.node] = set().union(*({u} | seen[u] for u in known))
         last[step.slot] = step.node
-    end = [
-        u for u in (last.get(0) if has_caller else None, last.get(None), *plan.last_waits) if u is not None
-    ]
+    at_end = (last.get(0) if has_caller else None, last.get(None), *plan.last_waits)
+    end = [u for u in at_end if u is not None]
     seen[END] = set().union(*({u} | seen[u] for u in end))
     for free in plan.last_frees:
         seen[free] = set(seen[END])
@@ -69,9 +70,7 @@ def waits_of(plan: StreamPlan) -> list[tuple[int, int]]:
 
 @costly(40, 100)
 @given(programs(), st.booleans(), st.sampled_from([1, 2, 3, 99]))
-def test_every_dependency_holds_and_everything_is_done_once_on_a_stream_there_is(
-    nodes: tuple[Node, ...], has_caller: bool, limit: int
-) -> None:
+def test_every_dependency_holds_and_all_is_done_once(nodes: Nodes, has_caller: bool, limit: int) -> None:
     plan = plan_streams(nodes, has_caller=has_caller, limit=limit)
     assert required(nodes, has_caller) <= happens_before(plan, has_caller)
     assert sorted([step.node for step in plan.steps] + list(plan.last_frees)) == list(range(len(nodes)))
@@ -81,16 +80,15 @@ def test_every_dependency_holds_and_everything_is_done_once_on_a_stream_there_is
 
 @costly(40, 100)
 @given(programs(), st.booleans(), st.sampled_from([1, 2, 3, 99]))
-def test_no_wait_is_implied_by_the_others(nodes: tuple[Node, ...], has_caller: bool, limit: int) -> None:
-    if not has_caller:
-        limit = 99  # a lower one keeps an order that nothing else asks for
-    plan = plan_streams(nodes, has_caller=has_caller, limit=limit)
+def test_no_wait_is_implied_by_the_others(nodes: Nodes, has_caller: bool, limit: int) -> None:
+    # without a caller a lower limit keeps an order that nothing else asks for
+    plan = plan_streams(nodes, has_caller=has_caller, limit=limit if has_caller else 99)
     for index, wait in waits_of(plan):
         assert not required(nodes, has_caller) <= happens_before(without(plan, index, wait), has_caller)
 
 
 @given(programs())
-def test_the_order_of_issue_stays_but_for_frees_and_only_work_takes_streams(nodes: tuple[Node, ...]) -> None:
+def test_the_order_of_issue_stays_but_for_frees_and_only_work_takes_streams(nodes: Nodes) -> None:
     plan = plan_streams(nodes, has_caller=True, limit=99)
     others = [step.node for step in plan.steps if nodes[step.node].kind is not FREE]
     assert others == sorted(others)
@@ -98,44 +96,43 @@ def test_the_order_of_issue_stays_but_for_frees_and_only_work_takes_streams(node
     assert {step.slot for step in plan.steps if step.slot} <= used
 
 
-def kernel(*before: int) -> Node:
-    return Node(WORK, frozenset(before), is_kernel=True)
+def kernel(*before: int, kind: NodeKind = WORK) -> Node:
+    return Node(kind, frozenset(before), is_kernel=kind is WORK)
 
 
-def copy(*before: int) -> Node:
-    return Node(WORK, frozenset(before))
+def plan_of(*nodes: Node) -> StreamPlan:
+    return plan_streams(nodes, has_caller=True, limit=99)
 
 
 def test_two_chains_that_join_take_two_streams() -> None:
-    plan = plan_streams((kernel(), kernel(), kernel(0), kernel(1), kernel(2, 3)), has_caller=True, limit=99)
-    assert [(step.slot, step.waits) for step in plan.steps] == [
-        *((1, (BEGIN,)), (0, ()), (1, ()), (0, ()), (0, (2,)))
-    ]
+    plan = plan_of(kernel(), kernel(), kernel(0), kernel(1), kernel(2, 3))
+    expected = [(1, (BEGIN,)), (0, ()), (1, ()), (0, ()), (0, (2,))]
+    assert [(step.slot, step.waits) for step in plan.steps] == expected
     assert (plan.slots, plan.last_waits) == (2, ())
 
 
 def test_kernels_stay_on_one_stream_and_copies_go_next_to_them() -> None:
-    nodes = (copy(), kernel(0), copy(), kernel(1, 2), copy(), kernel(3, 4))
-    plan = plan_streams(nodes, has_caller=True, limit=99)
+    copy = Node(WORK)
+    nodes = (copy, kernel(0), copy, kernel(1, 2), copy, kernel(3, 4))
+    plan = plan_of(*nodes)
     assert len({step.slot for step in plan.steps if nodes[step.node].is_kernel}) == 1
     assert plan.slots == 3
 
 
 def test_the_host_waits_for_what_it_reads_alone_and_work_after_it_waits_no_second_time() -> None:
-    plan = plan_streams((kernel(), kernel(), Node(HOST, frozenset({1}))), has_caller=True, limit=99)
+    plan = plan_of(kernel(), kernel(), kernel(1, kind=HOST))
     assert (plan.steps[2].slot, plan.steps[2].waits) == (None, (1,))
-    nodes = (kernel(), kernel(), Node(HOST, frozenset({0, 1})), kernel(0), kernel(1))
-    plan = plan_streams(nodes, has_caller=True, limit=99)
+    plan = plan_of(kernel(), kernel(), kernel(0, 1, kind=HOST), kernel(0), kernel(1))
     assert [step.waits for step in plan.steps[3:]] == [(), ()]
 
 
 def test_a_free_waits_where_the_streams_have_met_anyway_or_until_the_end() -> None:
     # 0 is read on two streams, which meet at 3: the free before it would make one of them wait
-    nodes = (kernel(), kernel(0), kernel(0), Node(FREE, frozenset({0, 1, 2})), kernel(1, 2))
-    plan = plan_streams(nodes, has_caller=True, limit=99)
+    nodes = (kernel(), kernel(0), kernel(0), kernel(0, 1, 2, kind=FREE), kernel(1, 2))
+    plan = plan_of(*nodes)
     assert [step.node for step in plan.steps] == [0, 1, 2, 4, 3]
     assert plan.steps[-1].waits == ()
-    plan = plan_streams(nodes[:-1], has_caller=True, limit=99)
+    plan = plan_of(*nodes[:-1])
     assert (plan.last_frees, len(plan.last_waits)) == ((3,), 1)
 
 
@@ -144,9 +141,6 @@ def test_no_work_needs_no_wait(has_caller: bool) -> None:
     plan = plan_streams((Node(HOST), Node(HOST, frozenset({0}))), has_caller=has_caller, limit=4)
     assert (plan.slots, plan.last_waits) == (1, ())
     assert [step.waits for step in plan.steps] == [(), ()]
-
-
-Order = tuple[frozenset[int], ...]
 
 
 @st.composite
@@ -164,26 +158,19 @@ def orders(draw: st.DrawFn, size: int = 8) -> Order:
 
 def widest_antichain(before: Order) -> int:
     """Returns by brute force how many elements can be pairwise unordered."""
-    count = len(before)
-    best = 0
-    for mask in range(1 << count):
-        chosen = [v for v in range(count) if mask >> v & 1]
-        if all(u not in before[v] for v in chosen for u in chosen):
-            best = max(best, len(chosen))
-    return best
+    subsets = chain.from_iterable(combinations(range(len(before)), size) for size in range(len(before) + 1))
+    return max(len(each) for each in subsets if all(u not in before[v] for v in each for u in each))
 
 
 @given(orders(), st.integers(1, 3) | st.just(99), st.integers())
-def test_each_element_is_in_one_chain_in_order_and_no_cover_has_fewer(
-    before: Order, limit: int, seed: int
-) -> None:
+def test_each_element_is_in_one_chain_and_no_cover_has_fewer(before: Order, limit: int, seed: int) -> None:
     """Whatever the preference: it never costs a chain."""
     chains = chain_cover(before, lambda u, v: hash((seed, u, v)) % 5, limit)
-    assert sorted(v for chain in chains for v in chain) == list(range(len(before)))
-    assert all(list(chain) == sorted(chain) for chain in chains)
+    assert sorted(v for one in chains for v in one) == list(range(len(before)))
+    assert all(list(one) == sorted(one) for one in chains)
     assert len(chains) == min(limit, widest_antichain(before))
     if limit == 99:
-        assert all(u in before[v] for chain in chains for u, v in pairwise(chain))
+        assert all(u in before[v] for one in chains for u, v in pairwise(one))
 
 
 def test_a_preference_decides_between_equal_covers() -> None:
