@@ -52,10 +52,8 @@ def compiled(
     names = [*(f"%{name}: {spelled(type_)}" for name, type_ in zip("abcdefgh", arguments, strict=False))]
     names += [f"%s{number}: !llvm.ptr" for number in range(streams)]
     outs = ", ".join(spelled(result) for result in results)
-    tokens = "\n".join(
-        f"    %t_s{number} = builtin.unrealized_conversion_cast %s{number} : !llvm.ptr to !gpu.async.token"
-        for number in range(streams)
-    )
+    cast = "%t_s{0} = builtin.unrealized_conversion_cast %s{0} : !llvm.ptr to !gpu.async.token"
+    tokens = "\n".join(map(cast.format, range(streams)))
     parts = {"kind": M, "size": N, "declarations": DECLARATIONS, "kernels": KERNELS}
     signature = {"names": ", ".join(names), "outs": outs, "tokens": tokens, "body": body}
     text = filled(__file__, "MODULE", **parts, **signature)
@@ -84,10 +82,6 @@ def host_only(types: tuple[ValueType, ...]) -> DeviceProgram:
     names = [f"%v{number}" for number in range(len(types))]
     listed = ", ".join(f"{name}: {spelled(type_)}" for name, type_ in zip(names, types, strict=True))
     spellings = ", ".join(map(spelled, types))
-    text = f"""module {{
-  func.func @main({listed}) -> ({spellings}) attributes {{llvm.emit_c_interface}} {{
-    return {", ".join(names)} : {spellings}
-  }}
-}}
-"""
+    head = f"func.func @main({listed}) -> ({spellings}) attributes {{llvm.emit_c_interface}}"
+    text = f"module {{ {head} {{ return {', '.join(names)} : {spellings} }} }}"
     return DeviceProgram(to_llvm(text), "main", types, types, (False,) * len(types))

@@ -1,5 +1,6 @@
-"""A program of fusions is called, exported, loaded."""
+"""A program of fusions is called, exported, loaded; its weights are packed, its results used again."""
 
+import gc
 import json
 import pickle
 import subprocess
@@ -13,27 +14,37 @@ import pytest
 
 from tests.programs.fusions.hand_written import compiled_code, compiled_function
 from tests.programs.run.test_marshalling import Tensor
-from tuner.core.errors import UsageError
-from tuner.core.fusions import TensorType
-from tuner.programs.run import exported
+from tuner.core.errors import CandidateError, UsageError
+from tuner.core.fusions import (
+    ARGUMENT,
+    CONTRACTION,
+    WEIGHT,
+    Buffer,
+    FusedProgram,
+    Fusion,
+    FusionCode,
+    TensorType,
+    View,
+    WeightPacking,
+)
+from tuner.core.numpy_types import DTYPES
+from tuner.programs.run import exported, fused_code
 from tuner.programs.run.exported import CODE, DOCUMENT, WEIGHTS, code_of, document_text
-from tuner.programs.run.fused_code import Fill
 from tuner.programs.run.fused_program import FusedFunction, load
 
-pytestmark = pytest.mark.mlir
-
-
-WEIGHT = np.linspace(-1, 1, 8).astype(np.float32)
+FACTORS = np.linspace(-1, 1, 8).astype(np.float32)
 X, Y = np.random.default_rng(0).standard_normal((2, 8)).astype(np.float32)
+PANELS = WeightPacking(4)
+PAIRS = WeightPacking(4, interleave=2)
 
 
 @pytest.fixture
 def function() -> FusedFunction:
-    return compiled_function(WEIGHT)
+    return compiled_function(FACTORS)
 
 
 def expected(x: Any, y: Any) -> Any:
-    return np.exp(np.asarray(x) * WEIGHT + np.asarray(y))
+    return np.exp(np.asarray(x) * FACTORS + np.asarray(y))
 
 
 def test_results_are_right_and_used_again_only_when_they_are_dropped(function: FusedFunction) -> None:
@@ -66,9 +77,7 @@ def test_other_arrays_of_host_memory_are_taken(function: FusedFunction) -> None:
         ((X, np.ma.masked_array(Y)), "argument 1: masked arrays are not supported"),
     ],
 )
-def test_what_does_not_fit_is_named(
-    function: FusedFunction, arguments: tuple[Any, ...], message: str
-) -> None:
+def test_what_does_not_fit_is_named(function: FusedFunction, arguments: Any, message: str) -> None:
     with pytest.raises(UsageError, match=message):
         function(*arguments)
     np.testing.assert_allclose(function(X, Y)[0], expected(X, Y), rtol=1e-6)  # it can still be called
@@ -121,7 +130,7 @@ print(sorted(heavy & {name.partition(".")[0] for name in sys.modules}))
 
 @pytest.fixture
 def folder(tmp_path: Path) -> Path:
-    compiled_function(WEIGHT).export(tmp_path / "program")
+    compiled_function(FACTORS).export(tmp_path / "program")
     return tmp_path / "program"
 
 
@@ -131,7 +140,7 @@ def test_a_fresh_process_runs_it_without_a_compiler(folder: Path, tmp_path: Path
     command += [tmp_path / "xy.npy", tmp_path / "z.npy"]
     ran = subprocess.run(command, capture_output=True, text=True, check=False, timeout=60)
     assert (ran.stdout, ran.stderr, ran.returncode) == ("[]\n", "", 0)
-    np.testing.assert_array_equal(np.load(tmp_path / "z.npy"), compiled_function(WEIGHT)(X, Y)[0])
+    np.testing.assert_array_equal(np.load(tmp_path / "z.npy"), compiled_function(FACTORS)(X, Y)[0])
 
 
 def test_a_loaded_program_is_exported_again(folder: Path, tmp_path: Path) -> None:
@@ -143,7 +152,7 @@ def test_a_loaded_program_is_exported_again(folder: Path, tmp_path: Path) -> Non
 
 def test_a_document_has_all_of_a_program() -> None:
     whole = compiled_code()
-    fills = (Fill(64, TensorType((2, 3), "bf16"), float("-inf")),)
+    fills = (fused_code.Fill(64, TensorType((2, 3), "bf16"), float("-inf")),)
     changed = type(whole)(**{**vars(whole), "fills": fills, "needs": ("avx512",)})
     assert code_of(json.loads(document_text(changed, {})), whole.object_code) == changed
 
@@ -185,7 +194,7 @@ def test_a_folder_without_a_program_is_refused(folder: Path, tmp_path: Path) -> 
 def test_another_processor_is_refused(folder: Path, monkeypatch: pytest.MonkeyPatch) -> None:
     whole = compiled_code()
     other = type(whole)(**{**vars(whole), "needs": ("sve",)})
-    exported.save_program(other, compiled_function(WEIGHT).weights, folder)
+    exported.save_program(other, compiled_function(FACTORS).weights, folder)
     with pytest.raises(UsageError, match=r"program: needs sve, which this processor does not have$"):
         load(folder)
 
@@ -193,10 +202,10 @@ def test_another_processor_is_refused(folder: Path, monkeypatch: pytest.MonkeyPa
 def test_a_folder_of_something_else_is_left_alone(tmp_path: Path) -> None:
     (tmp_path / "notes.txt").write_text("mine")
     with pytest.raises(UsageError, match=r"has other files, such as notes\.txt; name a new folder"):
-        compiled_function(WEIGHT).export(tmp_path)
+        compiled_function(FACTORS).export(tmp_path)
     (tmp_path / "file").write_text("")
     with pytest.raises(UsageError, match="file: cannot be written: File exists"):
-        compiled_function(WEIGHT).export(tmp_path / "file")
+        compiled_function(FACTORS).export(tmp_path / "file")
 
 
 def test_an_export_that_is_cut_off_is_no_program(folder: Path, monkeypatch: pytest.MonkeyPatch) -> None:
@@ -205,6 +214,143 @@ def test_an_export_that_is_cut_off_is_no_program(folder: Path, monkeypatch: pyte
 
     monkeypatch.setattr(exported, "_write_array", fails)
     with pytest.raises(UsageError, match="program: cannot be written: No space left on device"):
-        compiled_function(WEIGHT).export(folder)
+        compiled_function(FACTORS).export(folder)
     with pytest.raises(UsageError, match=r"program\.json is missing"):
         load(folder)
+
+
+def matrix(buffer: int, rows: int, columns: int, element: str = "f32", offset: int = 0) -> View:
+    return View(buffer, offset, TensorType((rows, columns), element), (columns, 1))
+
+
+def plan_of(buffers: tuple[Buffer, ...], *reads: tuple[View, WeightPacking | None]) -> fused_code.WeightPlan:
+    fusions = tuple(Fusion(CONTRACTION, "", (view,), (), ()) for view, _ in reads)
+    codes = tuple(FusionCode("", (packing,)) for _, packing in reads)
+    return fused_code.weight_plan(FusedProgram(fusions, buffers, (), ()), codes)
+
+
+def block_of(plan: fused_code.WeightPlan, *weights: np.ndarray) -> np.ndarray:
+    block = np.full(plan.bytes, 0xFF, np.uint8)
+    fused_code.fill_weights(plan, weights, block)
+    return block
+
+
+@pytest.mark.parametrize(
+    ("weight", "element", "packing", "expected"),
+    [
+        # panels of columns are padded with zeros
+        (np.arange(12).reshape(2, 6), "f32", PANELS, [0, 1, 2, 3, 6, 7, 8, 9, 4, 5, 0, 0, 10, 11, 0, 0]),
+        # pairs of rows lie next to each other
+        (np.arange(12).reshape(3, 4), "bf16", PAIRS, [0, 4, 1, 5, 2, 6, 3, 7, 8, 0, 9, 0, 10, 0, 11, 0]),
+    ],
+)
+def test_a_weight_is_packed(weight: Any, element: str, packing: WeightPacking, expected: list[int]) -> None:
+    dtype, view = DTYPES[element], matrix(0, weight.shape[0], weight.shape[1], element)
+    plan = plan_of((Buffer(WEIGHT, 0, view.type),), (view, packing))
+    found = block_of(plan, weight.astype(dtype)).view(dtype)[: plan.places[0].bytes // dtype.itemsize]
+    assert found.astype(int).tolist() == expected
+
+
+def test_a_transposed_part_of_a_weight_is_packed_as_the_fusion_sees_it() -> None:
+    weight = np.arange(24, dtype=np.float32).reshape(4, 6)
+    view = View(0, 6, TensorType((6, 2), "f32"), (1, 6))  # columns 1 and 2 are rows 1 and 2 of the buffer
+    plan = plan_of((Buffer(WEIGHT, 0, TensorType((4, 6), "f32")),), (view, WeightPacking(2)))
+    found = block_of(plan, weight).view(np.float32)[:12]
+    assert found.reshape(6, 2).tolist() == weight[1:3].T.tolist()
+
+
+def test_filters_are_the_columns_of_a_convolution_s_weights() -> None:
+    weight = np.arange(6 * 2 * 3, dtype=np.float32).reshape(6, 2, 3)  # filters x channels x window
+    view = View(0, 0, TensorType((6, 2, 3), "f32"), (6, 3, 1))
+    plan = plan_of((Buffer(WEIGHT, 0, view.type),), (view, WeightPacking(3, order=(2, 1, 0))))
+    found = block_of(plan, weight).view(np.float32)[:36].reshape(2, 3, 2, 3)  # panel, window, channel, filter
+    assert np.array_equal(found[0], weight[:3].transpose(2, 1, 0))
+    assert np.array_equal(found[1], weight[3:].transpose(2, 1, 0))
+
+
+def test_what_two_fusions_read_alike_is_stored_once() -> None:
+    view = matrix(0, 2, 6)
+    packings = (PANELS, None, WeightPacking(2))
+    plan = plan_of((Buffer(WEIGHT, 0, view.type),), (view, PANELS), *((view, each) for each in packings))
+    assert [place.packing for place in plan.places] == [*packings]
+    assert [place.bytes for place in plan.places] == [64, 48, 48]
+    assert [plan.offset_bytes(view, packing) for packing in packings] == [0, 64, 128]
+
+
+def test_a_part_that_is_not_packed_is_a_place_in_its_buffer() -> None:
+    whole, part = matrix(1, 4, 6), matrix(1, 2, 6, offset=12)
+    buffers = (Buffer(ARGUMENT, 0, whole.type), Buffer(WEIGHT, 0, whole.type))
+    plan = plan_of(buffers, (whole, None), (part, None))
+    assert len(plan.places) == 1
+    assert plan.offset_bytes(part, None) == 48
+    weight = np.arange(24, dtype=np.float32).reshape(4, 6)
+    found = block_of(plan, weight)[48:96].view(np.float32)
+    assert found.reshape(2, 6).tolist() == weight[2:].tolist()
+
+
+def test_only_a_matrix_is_packed() -> None:
+    view = View(0, 0, TensorType((2, 3, 4), "f32"), (12, 4, 1))
+    with pytest.raises(ValueError, match=r"shape \(2, 3, 4\) cannot be packed: it is no matrix"):
+        plan_of((Buffer(WEIGHT, 0, view.type),), (view, PANELS))
+
+
+def test_another_processor_and_tiles_are_refused_before_loading(monkeypatch: pytest.MonkeyPatch) -> None:
+    refused = "folder: needs sve and neon, which this processor does not have"
+    with pytest.raises(CandidateError, match=refused):
+        fused_code.require_processor(("sve", "neon"), "folder")
+    monkeypatch.setattr(fused_code, "own_flags", lambda: {"amx_tile", "amx_bf16"})
+    monkeypatch.setattr(fused_code, "may_use_tiles", lambda: False)
+    with pytest.raises(CandidateError, match="main: needs AMX, which the operating system refuses"):
+        fused_code.require_processor(("amx-bf16",), "main")
+
+
+# Results are used again only when nobody can see them any more.
+
+F32 = np.dtype(np.float32)
+TYPES = (fused_code.ArrayType((2, 3), F32), fused_code.ArrayType((), F32))
+
+
+@pytest.fixture
+def pool() -> fused_code.ResultPool:
+    return fused_code.ResultPool(TYPES, 1, (7, 8))
+
+
+def test_a_frame_has_room_for_arguments_then_results_then_what_is_constant(
+    pool: fused_code.ResultPool,
+) -> None:
+    taken = pool.take()
+    assert list(taken.frame) == [0, *[each.ctypes.data for each in taken.arrays], 7, 8]
+    assert [each.ctypes.data % fused_code.ALIGNMENT_BYTES for each in taken.arrays] == [0, 0]
+    assert [(each.shape, each.dtype) for each in taken.arrays] == [((2, 3), F32), ((), F32)]
+
+
+@pytest.mark.parametrize(
+    "hold",
+    [
+        lambda arrays: arrays[0],
+        lambda arrays: arrays[1],
+        lambda arrays: arrays[0][1],
+        lambda arrays: arrays[0].reshape(3, 2)[1:].T,
+        lambda arrays: memoryview(arrays[0]),
+        lambda arrays: np.from_dlpack(arrays[0]),
+        lambda arrays: arrays[0].base,
+    ],
+    ids=["array", "second", "row", "view of a view", "memoryview", "dlpack", "owner"],
+)
+def test_results_that_somebody_holds_are_not_used_again(pool: fused_code.ResultPool, hold: Any) -> None:
+    assert pool.take() is pool.take()  # nobody holds it
+    taken = pool.take()
+    held = hold(taken.arrays)
+    assert not taken.is_free
+    assert pool.take() is not taken
+    del held
+    gc.collect()
+    assert taken.is_free
+
+
+def test_a_pool_keeps_few_results(pool: fused_code.ResultPool) -> None:
+    held = [pool.take().arrays[0] for _ in range(fused_code.POOL_LIMIT + 3)]
+    assert len({each.ctypes.data for each in held}) == fused_code.POOL_LIMIT + 3
+    first = held[0].ctypes.data
+    del held
+    assert first not in {pool.take().arrays[0].ctypes.data for _ in range(10)}

@@ -9,12 +9,10 @@ import ml_dtypes
 import numpy as np
 import pytest
 
-from benchmarks.fuzzing.program_check import SIMULATOR
-from benchmarks.program_compiler import compiler_of
+from tests.programs.kernel_programs import ran
 from tests.programs.lowering.compiled import host_function
 from tests.texts import text_beside
 from tuner.mlir.effects.op_effects import C_INTERFACE, MEMREFS, RUNNER_FUNCTIONS
-from tuner.programs.run.device_function import DeviceFunction
 from tuner.programs.run.marshalling import dtype_of
 from tuner.programs.run.runner_functions import (
     HostHeap,
@@ -82,10 +80,9 @@ def test_numbers_have_six_digits(number: Any, text: str) -> None:
     assert number_text(number) == text
 
 
-@pytest.mark.parametrize("element", MEMREFS.values())
-def test_every_element_type_is_printed(element: str) -> None:
+@pytest.mark.parametrize(("name", "element"), MEMREFS.items())
+def test_every_element_type_is_printed(name: str, element: str) -> None:
     array = np.arange(4).astype(dtype_of(element))
-    name = next(name for name, known in MEMREFS.items() if known == element)
     options = descriptor(MemRef.of(array.ctypes.data, (4,)))
     head = f"Unranked Memref base@ = {array.ctypes.data:#x} rank = 1 offset = 0 sizes = [4] strides = [1]"
     text = f"{head} data = \n[0,  1,  2,  3]\n"
@@ -178,21 +175,19 @@ def test_functions_of_numbers_give_what_numpy_gives(name: str) -> None:
     np.testing.assert_allclose(host_function(text)(a), getattr(np, name)(a), rtol=1e-6)
 
 
+ISNAN = "%is = math.isnan %z : f32 %r = arith.select %is, %x, %z : f32"
 FORMULAS: dict[str, Callable[[Any, Any, Any], Any]] = {
     "%r = math.rsqrt %x : f32": lambda x, _z, _k: 1 / np.sqrt(x),
     "%r = math.copysign %x, %z : f32": lambda x, z, _k: np.copysign(x, z),
     "%r = math.fpowi %z, %k : f32, i32": lambda _x, z, k: z.astype(np.float64) ** k,
-    "%is = math.isnan %z : f32 %r = arith.select %is, %x, %z : f32": lambda x, z, _k: np.where(
-        np.isnan(z), x, z
-    ),
+    ISNAN: lambda x, z, _k: np.where(np.isnan(z), x, z),
 }
 
 
 @pytest.mark.mlir
 @pytest.mark.parametrize("op", FORMULAS)
 def test_what_the_library_lacks_gives_what_numpy_gives(op: str) -> None:
-    a = np.linspace(0.1, 4, 16, dtype=np.float32)
-    b = np.linspace(-2, 2, 16, dtype=np.float32)
+    a, b = (np.linspace(low, high, 16, dtype=np.float32) for low, high in ((0.1, 4), (-2, 2)))
     b[3] = np.nan
     n, y = np.arange(-8, 8, dtype=np.int32), np.zeros(16, np.float32)
     host_function(text_beside(__file__, "OP").replace("COMPUTE", op))(a, b, n, y)
@@ -201,15 +196,11 @@ def test_what_the_library_lacks_gives_what_numpy_gives(op: str) -> None:
 
 @pytest.mark.mlir
 def test_math_next_to_kernels_gives_what_numpy_gives() -> None:
-    code = compiler_of(SIMULATOR).compile(text_beside(__file__, "NEXT_TO_KERNELS"), None, None).code
-    program = DeviceFunction(code, SimulatedDevice("sm_90"))
     y = np.zeros(64, np.float32)
-    program(np.float32(0.5), y)
-    program.close()
+    ran(text_beside(__file__, "NEXT_TO_KERNELS"), np.float32(0.5), y)
     np.testing.assert_allclose(y, np.exp(-0.25), rtol=1e-6)
 
 
-@pytest.mark.mlir
 def test_only_what_the_library_has_is_found() -> None:
     text = "llvm.func @math_expf(f32) -> f32\nllvm.func @math_none(f32) -> f32\nllvm.func @malloc(i64)"
     assert set(math_symbols(text)) == {"math_expf"}
