@@ -209,13 +209,9 @@ def test_a_recording_of_another_problem_is_refused(tmp_path: Path) -> None:
         run_settings(RunRequest(Matmul(8, 8, 16), f"replay:{file}"), fakes.backends())
 
 
-def test_other_targets_keep_their_parts() -> None:
-    backends = fakes.backends()
-    settings = fakes.settings()
-    assert backends.outcomes_of_run(settings) is backends.kind(settings.target).outcomes
-
-
 def test_a_recording_is_no_kind_of_target_and_has_no_script_to_export(store: Store, tmp_path: Path) -> None:
+    backends, settings = fakes.backends(), fakes.settings()
+    assert backends.outcomes_of_run(settings) is backends.kind(settings.target).outcomes
     run = replay(store, values.write_recording(tmp_path), trials=5).run
     with pytest.raises(UsageError, match=r"^target 'replay:fabricated': not known here$"):
         fakes.backends().outcomes(run.settings.target)

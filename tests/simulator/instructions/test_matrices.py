@@ -8,6 +8,7 @@ import numpy as np
 import pytest
 
 from tests.simulator.ptx.snippets import Array, fault, run
+from tests.texts import text_beside
 from tuner.simulator.ptx.defects import Defect, SimulationError, UnsupportedInstruction
 
 Place = Callable[[int, int], tuple[int, int]]  # lane, element of the fragment -> row, column
@@ -158,11 +159,7 @@ def test_what_is_not_known_is_refused(opcode: str, counts: tuple[int, ...]) -> N
 
 TILE = ".shared .align 16 .b8 tile[1024];\n"
 LOAD = "ldmatrix.sync.aligned.m8n8.x1.shared.b16 {%r1},"
-FILL = """shl.b32 %r9, %t, 5; mov.u32 %r8, tile; add.u32 %r7, %r8, %r9; cvt.u64.u32 %rd9, %r9;
-  add.s64 %rd8, %p0, %rd9;
-  ld.global.v4.b32 {%r1, %r2, %r3, %r4}, [%rd8]; st.shared.v4.b32 [%r7], {%r1, %r2, %r3, %r4};
-  ld.global.v4.b32 {%r1, %r2, %r3, %r4}, [%rd8+16];
-  st.shared.v4.b32 [%r7+16], {%r1, %r2, %r3, %r4}; bar.sync 0;"""
+FILL = text_beside(__file__, "FILL")  # of the tile, 32 bytes per lane
 
 
 def stored(address: str, count: int) -> str:

@@ -122,10 +122,7 @@ def test_registers_name_the_block_in_its_cluster(cluster: tuple[int, int, int]) 
 
 
 # Every thread writes what its neighbour in the other block reads.
-EXCHANGE = """mov.u32 %r1, tile; add.u32 %r1, %r1, %t4; mad.lo.u32 %r2, %b, 100, %t; st.shared.b32 [%r1], %r2;
-  {first} mov.u32 %r3, %cluster_ctarank; xor.b32 %r3, %r3, 1; mapa.shared::cluster.u32 %r4, %r1, %r3;
-  getctarank.shared::cluster.u32 %r6, %r4; setp.ne.u32 %q1, %r3, %r6; @%q1 trap;
-  ld.{space}.b32 %r5, [%r4]; {last} {place} st.global.b32 [%rd9], %r5;"""
+EXCHANGE = text_beside(__file__, "EXCHANGE")
 
 
 def exchange(first: str = SYNC, last: str = SYNC, space: str = "shared::cluster", seed: Seed = None) -> Any:

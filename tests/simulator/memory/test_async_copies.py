@@ -4,6 +4,7 @@ import numpy as np
 import pytest
 
 from tests.simulator.ptx.snippets import fault, run
+from tests.texts import text_beside
 from tuner.core.errors import UsageError
 from tuner.core.gpu import TensorMapLayout
 from tuner.simulator.memory.async_copies import TensorMap, extent_bytes, swizzled
@@ -11,10 +12,7 @@ from tuner.simulator.ptx.defects import Defect
 
 BOX = ".shared .align 128 .b8 box[16];\n"
 # Thread 0 stores four words of 1 by the TMA; it writes box and reads its target when it has waited.
-STORE = """mov.u32 %r8, box; mov.u32 %r1, 1; setp.ne.u32 %q1, %t, 0; @%q1 ret;
-  st.shared.v4.b32 [%r8], {{%r1, %r1, %r1, %r1}}; fence.proxy.async.shared::cta;
-  cp.async.bulk.global.shared::cta.bulk_group [%p0], [%r8], 16; cp.async.bulk.commit_group;
-  {wait} {then}"""
+STORE = text_beside(__file__, "STORE")
 OVERWRITE = "mov.u32 %r2, 2; st.shared.b32 [%r8], %r2;"
 READ = "ld.global.b32 %r3, [%p0]; st.global.b32 [%p1], %r3;"
 FENCE = "fence.proxy.async.shared::cta;"
@@ -118,9 +116,7 @@ def test_a_bulk_load_that_is_not_waited_for_is_nan() -> None:
     assert {hazard.kind for hazard in found.races} >= {Defect.SHARED_RACE, Defect.UNFINISHED}
 
 
-TENSOR_MAP_STORE = """mov.u32 %r8, tile; add.u32 %r8, %r8, %t4; st.shared.b32 [%r8], %t; {fence} bar.sync 0;
-  setp.eq.u32 %q1, %t, 0; @!%q1 bra END; mov.u32 %r3, 128;
-  cp.async.bulk.global.shared::cta.bulk_group [%p0], [tile], %r3; cp.async.bulk.commit_group; {after} END:"""
+TENSOR_MAP_STORE = text_beside(__file__, "TENSOR_MAP_STORE")
 
 
 @pytest.mark.parametrize("seed", [None, 1, 2])

@@ -9,7 +9,7 @@ from hypothesis import given, settings
 from hypothesis import strategies as st
 from hypothesis.extra import numpy as hnp
 
-from tests.simulator.ptx.snippets import kernel, run
+from tests.simulator.ptx.snippets import run
 from tests.texts import text_beside
 from tuner.core.errors import UsageError
 from tuner.simulator.launch import Simulation, kernel_of, prepare
@@ -241,17 +241,9 @@ def test_any_pattern_of_two_warps(words: list[int], active: list[bool]) -> None:
 
 
 # What a kernel touches of its buffers, told as ranges of bytes; pointers into the middle of arrays.
-
 Ranges = list[list[int]]
 # Thread t moves 4 bytes from x + 8 t to y + 4 t.
-GATHER = kernel(
-    """ld.param.u64 %rd1, [x]; ld.param.u64 %rd2, [y]; mul.wide.u32 %rd3, %t, 8; add.s64 %rd1, %rd1, %rd3;
-    mul.wide.u32 %rd3, %t, 4; add.s64 %rd2, %rd2, %rd3; ld.LOAD.f32 %r2, [%rd1];
-    st.global.f32 [%rd2], %r2;""",
-    [".param .u64 x", ".param .u64 y"],
-    ".reg .b32 %t, %r<3>; .reg .b64 %rd<4>;",
-    "mov.u32 %t, %tid.x;",
-)
+GATHER = text_beside(__file__, "GATHER")
 
 
 def gather(x: Pointer, y: Pointer, load: str = "global") -> dict[int, tuple[Ranges, Ranges]]:

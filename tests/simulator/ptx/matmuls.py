@@ -1,6 +1,8 @@
-"""The matmul kernels of data/, those of Hopper too, with their launches and what they compute."""
+"""The matmul kernels of data/, those of Hopper too, with what they compute, and edits of their PTX."""
 
 import functools
+import re
+from collections.abc import Callable
 from dataclasses import dataclass
 from pathlib import Path
 from typing import Any
@@ -14,6 +16,7 @@ from tuner.simulator.memory.async_copies import TensorMap
 from tuner.simulator.ptx.geometry import Index3
 
 Array = NDArray[Any]
+Edit = Callable[[str], str]  # of PTX, which it breaks
 DATA = Path(__file__).parent / "data"
 DTYPES = {"f16": np.float16, "bf16": ml_dtypes.bfloat16, "f32": np.float32, "tf32": np.float32}
 
@@ -147,3 +150,12 @@ BY_NAME: dict[str, Matmul | WarpgroupMatmul] = {each.name: each for each in (*MA
 def shuffled(name: str) -> tuple[Simulation, Array, Array]:
     """Returns what a kernel gives whose threads run in random order; nobody may change it."""
     return BY_NAME[name].run(seed=1)
+
+
+def change(pattern: str, text: str | Callable[["re.Match[str]"], str], count: int = 0) -> Edit:
+    """Returns the edit that replaces what matches, all of it or the first few."""
+    return lambda ptx: re.sub(pattern, text, ptx, count=count)
+
+
+def drop(pattern: str, count: int = 0) -> Edit:
+    return change(pattern, "", count)

@@ -6,9 +6,8 @@ import sys
 import numpy as np
 import pytest
 
-from tests.simulator.ptx.matmuls import BY_NAME, Matmul, shuffled
-from tests.simulator.ptx.mutations import Edit, change, drop, drop_last, outcome
-from tuner.simulator.ptx.defects import Defect
+from tests.simulator.ptx.matmuls import BY_NAME, Edit, Matmul, WarpgroupMatmul, change, drop, shuffled
+from tuner.simulator.ptx.defects import Defect, SimulationError
 
 CALLS_LIMIT = 100_000  # of Python functions: 73,597 when this was written, 128 times as many one by one
 # half a unit of the largest results
@@ -69,6 +68,21 @@ def test_a_block_takes_few_calls_since_its_threads_are_computed_together() -> No
     finally:
         sys.setprofile(None)
     assert calls[0] <= CALLS_LIMIT
+
+
+def drop_last(word: str) -> Edit:
+    """Returns the edit that deletes the last line with a word."""
+    return lambda ptx: re.sub(rf"(?s)(.*\n)[^\n]*{re.escape(word)}[^\n]*\n", r"\1", ptx, count=1)
+
+
+def outcome(matmul: Matmul | WarpgroupMatmul, ptx: str, tolerance: float) -> tuple[set[Defect], bool]:
+    """Returns the kinds of everything found, and whether the result is right."""
+    try:
+        simulation, result, expected = matmul.run(ptx)
+    except SimulationError as error:
+        return {error.kind}, False
+    kinds = {hazard.kind for hazard in simulation.races}
+    return kinds, bool(np.allclose(result.astype(np.float64), expected, rtol=0, atol=tolerance))
 
 
 def wait_less(ptx: str) -> str:
@@ -164,7 +178,7 @@ def test_a_broken_kernel_is_noticed(name: str) -> None:
     kernel, edit, kind = MUTATIONS[name]
     broken = edit(BY_NAME[kernel].ptx)
     assert broken != BY_NAME[kernel].ptx
-    found, is_right = outcome(BY_NAME[kernel].run, broken, tolerance=0.1 if "wgmma" in kernel else 2e-2)
+    found, is_right = outcome(BY_NAME[kernel], broken, tolerance=0.1 if "wgmma" in kernel else 2e-2)
     if kind is WRONG_NUMBERS:
         assert not is_right
     else:

@@ -1,5 +1,6 @@
 """Kernels that spare themselves work, or are right where they think that somebody looks; each as MLIR."""
 
+import functools
 import itertools
 from string import Template
 
@@ -11,26 +12,22 @@ from tuner.mlir.bindings import ir
 from tuner.mlir.cpu import lowering
 from tuner.payload.cpu import partition
 
+part = functools.partial(text_beside, __file__)
 # The product is computed where %work holds. @memory keeps words between calls, @kept a product.
-KERNEL = text_beside(__file__, "KERNEL")
+KERNEL = part("KERNEL")
 ALWAYS = "%work = arith.constant true"
 # As if C were filled: its last element is a number.
-WHERE_NAN = text_beside(__file__, "WHERE_NAN")
-WHERE_ROW_HAS_NAN = text_beside(__file__, "WHERE_ROW_HAS_NAN")
-FIRST_CALLS = text_beside(__file__, "FIRST_CALLS")
-IS_DUE = text_beside(__file__, "IS_DUE")
-SPOIL = text_beside(__file__, "SPOIL")
+WHERE_NAN = part("WHERE_NAN")
+FIRST_CALLS = part("FIRST_CALLS")
+SPOIL = part("SPOIL")
 FIRST_OF_A = "%first = memref.load %a[%i0, %i0] : $A"
 # Not where the word is as it was in the last call.
-WHERE_NEW = text_beside(__file__, "WHERE_NEW")
-ADDRESSES = text_beside(__file__, "ADDRESSES")
-BITS = text_beside(__file__, "BITS")
+WHERE_NEW = part("WHERE_NEW")
+BITS = part("BITS")
 ONE_NUMBER = "%number = memref.load %a[%i0, %i0] : $A"
-ONE_DOT = text_beside(__file__, "ONE_DOT")
-EACH = text_beside(__file__, "EACH")
 TO_COPY = "%x = memref.load %array[%i, %j] : TYPE\n          llvm.store %x, %copy : f32, !llvm.ptr"
 FROM_IT = "%x = llvm.load %copy : !llvm.ptr -> f32\n          memref.store %x, %c[%i, %j] : $C"
-KEEP, GIVE_BACK = (EACH.replace("DEED", each) for each in (TO_COPY, FROM_IT))
+KEEP, GIVE_BACK = (part("EACH").replace("DEED", each) for each in (TO_COPY, FROM_IT))
 
 
 def _each(text: str, rows: str, columns: str, array: str = "", of: str = "") -> str:
@@ -41,26 +38,11 @@ def _each(text: str, rows: str, columns: str, array: str = "", of: str = "") -> 
 # All of C is written in each call: from a copy where there is no %work.
 KEEP_C, GIVE_C_BACK = _each(KEEP, "%im", "%in", "%c", "$C"), _each(GIVE_BACK, "%im", "%in")
 FROM_COPY = f"scf.if %work {{\n      {KEEP_C}\n    }} else {{\n      {GIVE_C_BACK}\n    }}"
-REPAIRED = text_beside(__file__, "REPAIRED")
 # Packs B again only where its first number is another: pays for the packing in one of many calls.
 WHERE_B_IS_NEW, KEEP_B = WHERE_NEW.replace("%work", "%is_new"), _each(KEEP, "%ik", "%in", "%b", "$B")
 PACKED_B = filled(__file__, "PACKED_B", BITS=BITS, WHERE_NEW=WHERE_B_IS_NEW, KEEP=KEEP_B)
-# Skips one call of four, by numbers of its own (Knuth's MMIX generator).
-MOST_CALLS = text_beside(__file__, "MOST_CALLS")
 # Every call, a row; all of C only where its last element is NaN.
 ROW_A_CALL = filled(__file__, "ROW_A_CALL", WHERE_NAN=WHERE_NAN)
-THREAD = text_beside(__file__, "THREAD")
-THREAD_HEAD = text_beside(__file__, "THREAD_HEAD")
-PROCESS = text_beside(__file__, "PROCESS")
-PROCESS_HEAD = text_beside(__file__, "PROCESS_HEAD")
-# Reads numbers below a millionth as zeros: right on usual draws.
-SMALL_AS_ZERO = text_beside(__file__, "SMALL_AS_ZERO")
-
-# Sets bits of MXCSR (Intel 64 manual, volume 1, section 10.2.3).
-SET_MODE = text_beside(__file__, "SET_MODE")
-
-# One access of an element at a distance in bytes from the first one of an array.
-ACCESS = text_beside(__file__, "ACCESS")
 READ = "%read = llvm.load volatile %outside : !llvm.ptr -> f32"
 WRITE = "llvm.store volatile %zero, %outside : f32, !llvm.ptr"
 WRITE_BACK = f"{READ}\n    llvm.store volatile %read, %outside : f32, !llvm.ptr"
@@ -68,42 +50,37 @@ KIB, MIB = 1 << 10, 1 << 20
 
 
 def _access(array: str, place: str, acts: str) -> tuple[str, str, str, int]:
-    text = ACCESS.replace("ARRAY", array.lower()).replace("TYPE", f"${array}").replace("DISTANCE", place)
-    return f"{ALWAYS}\n    {text.replace('ACTS', acts)}", "", "", 0
+    """One access of an element at a distance in bytes from the first one of an array."""
+    text = part("ACCESS").replace("ARRAY", array.lower()).replace("TYPE", f"${array}").replace("ACTS", acts)
+    return f"{ALWAYS}\n    {text.replace('DISTANCE', place)}", "", "", 0
 
 
 def _beyond(array: str, distance: int, acts: str) -> tuple[str, str, str, int]:
     return _access(array, f"${{beyond_{array.lower()}_{distance}}}", acts)
 
 
-# C by dot products, of numbers x and y that are first CHANGED.
-DOTS = text_beside(__file__, "DOTS")
 STORED = "memref.store %dot, %c[%i, %j] : $C"
 
 
+# C by dot products, of numbers x and y that are first changed.
 def _dots(x: str = "", y: str = "", following: str = "", stored: str = STORED) -> tuple[str, str, str, int]:
     changed = "\n".join(
         change.replace("IN", f"%{name}0").replace("OUT", f"%{name}").replace("NAME", name)
         for name, change in (("x", x or SAME), ("y", y or SAME))
     )
-    text = DOTS.replace("CHANGED", changed).replace("NEXT", following or "scf.yield %next : f32")
+    text = part("DOTS").replace("CHANGED", changed).replace("NEXT", following or "scf.yield %next : f32")
     return text.replace("STORED", stored), "", "", 0
 
 
 SAME = "OUT = arith.addf IN, %minus_zero : f32"
-CUT = text_beside(__file__, "CUT")
+CUT = part("CUT")
 TO_BF16, TO_16_BITS = CUT.replace("MASK", "-65536"), CUT.replace("MASK", "-256")
-NAN_IS_ZERO = text_beside(__file__, "NAN_IS_ZERO")
-CLIPPED = text_beside(__file__, "CLIPPED")
+NAN_IS_ZERO = part("NAN_IS_ZERO")
+CLIPPED = part("CLIPPED")
 CLIPPED_BELOW = CLIPPED.replace("3.0e38", "-3.0e38").replace("minimumf", "maximumf")
-WITHOUT_ZEROS = text_beside(__file__, "WITHOUT_ZEROS")
-WITHOUT_NAN = text_beside(__file__, "WITHOUT_NAN")
+WITHOUT_ZEROS = part("WITHOUT_ZEROS")
 CUT_SUM = f"""{TO_16_BITS.replace("IN", "%dot").replace("OUT", "%cut").replace("NAME", "c")}
         memref.store %cut, %c[%i, %j] : $C"""
-# Adds to what C holds, less the one that is there instead of NaN: right if C is filled with ones or NaN.
-TAKES_OUT_ONES = text_beside(__file__, "TAKES_OUT_ONES")
-# Changes A and restores it: right, and not what a caller with a read-only array, or two threads, can use.
-RESTORES = text_beside(__file__, "RESTORES")
 FAULTING = {  # name -> as KERNELS: what happens outside of the operands, or to the inputs
     "reads 1 element beyond A": _beyond("A", 0, READ),
     "reads 4 KiB beyond A": _beyond("A", 4 * KIB, READ),
@@ -123,13 +100,14 @@ FAULTING = {  # name -> as KERNELS: what happens outside of the operands, or to 
     "writes A": _access("A", "0", WRITE),
     "writes B": _access("B", "0", WRITE),
     "writes back what it read from A": _access("A", "0", WRITE_BACK),
-    "changes A and restores it": (f"{ALWAYS}\n    {FIRST_OF_A}", RESTORES, "", 0),
+    # right, and not what a caller with a read-only array, or two threads, can use
+    "changes A and restores it": (f"{ALWAYS}\n    {FIRST_OF_A}", part("RESTORES"), "", 0),
     "writes 1 element beyond A": _beyond("A", 0, WRITE),
 }
 WRONG = {  # name -> as KERNELS: what usual draws, and sums of many products, hide
     "skips products where A is 0": _dots(following=WITHOUT_ZEROS.replace("NUMBER", "x0")),
     "skips products where B is 0": _dots(following=WITHOUT_ZEROS.replace("NUMBER", "y0")),
-    "skips sums that are NaN": _dots(following=WITHOUT_NAN),
+    "skips sums that are NaN": _dots(following=part("WITHOUT_NAN")),
     "reads NaN in B as 0": _dots(y=NAN_IS_ZERO),
     "reads NaN in A as 0": _dots(x=NAN_IS_ZERO),
     "clips infinity in A": _dots(x=CLIPPED),
@@ -142,8 +120,8 @@ WRONG = {  # name -> as KERNELS: what usual draws, and sums of many products, hi
     "cuts B to 16 bits of precision": _dots(y=TO_16_BITS),
     "cuts C to 16 bits of precision": _dots(stored=CUT_SUM),
 }
-LEAVING = {  # name -> as KERNELS: what stays behind in the thread
-    f"leaves {what} after it": (ALWAYS, SET_MODE.replace("BITS", str(bits)), "", 0)
+LEAVING = {  # name -> as KERNELS: what stays behind in MXCSR (Intel 64 manual, volume 1, section 10.2.3)
+    f"leaves {what} after it": (ALWAYS, part("SET_MODE").replace("BITS", str(bits)), "", 0)
     for what, bits in (("subnormal numbers as zeros", 0x8040), ("rounding toward zero", 0x6000))
 }
 READ_LATE = f"""{_beyond("A", 0, "%limit = arith.constant 100 : i64")[0]}
@@ -158,23 +136,36 @@ PASSING = {  # name -> as KERNELS: what is not found out
 FROM_15 = "%limit = arith.constant 15 : i64\n%due = arith.cmpi sge, %calls, %limit : i64"
 KERNELS = {  # name -> before, after, declarations, limit
     "filled_is_done": (WHERE_NAN, "", "", 0),
-    "first_row_filled_is_done": (WHERE_ROW_HAS_NAN, "", "", 0),
-    "same_addresses_are_done": (f"{ADDRESSES}\n{WHERE_NEW}", "", "", 0),
+    "first_row_filled_is_done": (part("WHERE_ROW_HAS_NAN"), "", "", 0),
+    "same_addresses_are_done": (f"{part('ADDRESSES')}\n{WHERE_NEW}", "", "", 0),
     "lazy_after_2": (FIRST_CALLS, "", "", 2),
     "lazy_after_20": (FIRST_CALLS, FROM_COPY, "", 20),
-    "wrong_each_7th": (f"{ALWAYS}\n{IS_DUE}", f"scf.if %due {{ {SPOIL} }}", "", 7),
+    "wrong_each_7th": (f"{ALWAYS}\n{part('IS_DUE')}", f"scf.if %due {{ {SPOIL} }}", "", 7),
     "right_for_positive": (f"{FIRST_OF_A}\n%work = arith.cmpf ogt, %first, %zero : f32", FROM_COPY, "", 0),
     "same_number_is_same": (f"{ONE_NUMBER}\n{BITS}\n{WHERE_NEW}", FROM_COPY, "", 0),
-    "same_dot_is_same": (f"{ONE_DOT}\n{BITS}\n{WHERE_NEW}", FROM_COPY, "", 0),
-    "takes_out_ones": (*_dots(stored=TAKES_OUT_ONES)[:2], "", 0),
-    "repairs_nan": (f"%work = arith.constant false\n{REPAIRED}", "", "", 0),
+    "same_dot_is_same": (f"{part('ONE_DOT')}\n{BITS}\n{WHERE_NEW}", FROM_COPY, "", 0),
+    # adds to what C holds, less the one that is there instead of NaN: right if C is filled with ones or NaN
+    "takes_out_ones": (*_dots(stored=part("TAKES_OUT_ONES"))[:2], "", 0),
+    "repairs_nan": (f"%work = arith.constant false\n{part('REPAIRED')}", "", "", 0),
     "packs_b_once": (PACKED_B, "", "", 0),
-    "lazy_at_random": (MOST_CALLS, FROM_COPY, "", 0),
+    # skips one call of four, by numbers of its own (Knuth's MMIX generator)
+    "lazy_at_random": (
+        part("MOST_CALLS"),
+        FROM_COPY,
+        "",
+        0,
+    ),
     "row_a_call": (ROW_A_CALL, "", "", 0),
     "wrong_from_15": (f"{ALWAYS}\n{FROM_15}", f"scf.if %due {{ {SPOIL} }}", "", 0),
-    "starts_a_thread": (f"{ALWAYS}\n{THREAD}", "", THREAD_HEAD, 0),
-    "starts_a_process": (f"{ALWAYS}\n{PROCESS}", "", PROCESS_HEAD, 0),
-    "small_is_zero": (SMALL_AS_ZERO, "", "", 0),
+    "starts_a_thread": (f"{ALWAYS}\n{part('THREAD')}", "", part("THREAD_HEAD"), 0),
+    "starts_a_process": (f"{ALWAYS}\n{part('PROCESS')}", "", part("PROCESS_HEAD"), 0),
+    # reads numbers below a millionth as zeros: right on usual draws
+    "small_is_zero": (
+        part("SMALL_AS_ZERO"),
+        "",
+        "",
+        0,
+    ),
     "honest": (ALWAYS, "", "", 0),
 }
 

@@ -8,7 +8,7 @@ import time
 
 import pytest
 
-from tests.targets.failures import fails
+from tests.targets.evaluation import fails
 from tuner.core.errors import Stage
 from tuner.core.problem import Matmul
 from tuner.runtime.cpu.host import processors

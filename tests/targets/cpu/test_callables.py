@@ -61,7 +61,6 @@ def test_threads_call_one_kernel_at_once() -> None:
 
 
 # A tuned kernel as a callable on the user's own arrays.
-
 SMALL = Matmul(4, 64, 3)
 A, B = np.ones((4, 3), np.float32), np.ones((3, 64), np.float32)
 SHARED, READ_ONLY = np.ones((4, 64), np.float32), np.empty((4, 64), np.float32)

@@ -6,7 +6,7 @@ from dataclasses import replace
 import numpy as np
 import pytest
 
-from tests.targets.failures import fails
+from tests.targets.evaluation import fails
 from tuner.core.candidate import ChosenStrategy
 from tuner.core.errors import CandidateError, Stage
 from tuner.core.interfaces import Artifact, Effort, Script

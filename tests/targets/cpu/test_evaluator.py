@@ -17,7 +17,7 @@ import pytest
 
 from benchmarks.fuzzing.cpu_points import CpuPoint, CpuPoints, KernelKind
 from tests.targets.cpu.dishonest_kernels import KERNELS, dishonest_artifact
-from tests.targets.failures import fails
+from tests.targets.evaluation import fails, rng
 from tests.texts import text_beside
 from tuner.core.errors import CandidateError, Stage
 from tuner.core.interfaces import Artifact, Effort, Partition, Script
@@ -49,10 +49,6 @@ POINTS = CpuPoints(describe_machine())
 QUICK = Effort(budget_s=0.005, min_samples=3, max_samples=6)
 CPU = CpuEvaluator(3)
 COMPILER = CpuCompiler()
-
-
-def rng() -> np.random.Generator:
-    return np.random.default_rng(0)
 
 
 def point_of(problem: Problem, threads: int = 1, split: str = "none") -> CpuPoint:
@@ -124,20 +120,14 @@ def test_an_artifact_reports_its_panels_its_stages_and_its_hash() -> None:
     assert other.sha256 != one.sha256
 
 
-def test_a_script_for_more_threads_than_there_are_is_not_loaded() -> None:
+def test_panels_outside_of_c_too_wide_vectors_and_too_many_threads_fail_before_anything_runs() -> None:
+    script = Script.of("// panels: matmul 0 0 999 999\nmodule {}\n")
+    with fails(Stage.BIND, match=r"allowed within C, 16 x 64"):
+        COMPILER.compile(Matmul(16, 64, 8), script)
     problem = Matmul(67, 331, 23)
     artifact = artifact_of(problem, 3, "n")
     with fails(Stage.LOAD, match=r"^script wants 3 threads, allowed 2$"):
         CpuEvaluator(2).load(problem, artifact)
-
-
-def test_panels_that_reach_outside_are_refused_before_anything_is_compiled() -> None:
-    script = Script.of("// panels: matmul 0 0 999 999\nmodule {}\n")
-    with fails(Stage.BIND, match=r"allowed within C, 16 x 64"):
-        COMPILER.compile(Matmul(16, 64, 8), script)
-
-
-def test_a_vector_as_wide_as_the_matrix_is_refused_before_it_is_loaded() -> None:
     reason = r"^vector<(1400|700)xf32> is (5600|2800) bytes wide, allowed 2048$"
     with fails(Stage.RESOURCES, match=reason):
         COMPILER.compile(Matmul(1, 700, 2), Script.of(text_beside(__file__, "WHOLE_ROWS")))
@@ -259,7 +249,6 @@ def test_times_next_to_a_busy_loop_on_the_same_processor_are_unreliable() -> Non
 
 
 # Kernels that cheat, through the judge and wherever a timing ends: none gets a time, right ones do.
-
 SMALL = Matmul(4, 16, 8)  # many calls a sample
 LARGE = Matmul(192, 192, 192)  # one call a sample
 COLD = replace(SMALL, cache="cold")
@@ -316,10 +305,6 @@ def test_a_top_trial_that_reads_small_numbers_as_zeros_is_found_out() -> None:
 def test_a_top_trial_that_cheats_gets_no_time(name: str) -> None:
     with pytest.raises(CandidateError, match=r"elements (looked at )?are wrong|unwritten in|NaN or infinite"):
         top_times(name)
-
-
-def test_honest_top_trials_do() -> None:
-    assert len(top_times("honest")) == 2
 
 
 PROBLEM = Matmul(5, 16, 8)
@@ -394,7 +379,6 @@ def test_a_kernel_that_has_grown_lazy_by_then_gets_no_time(end: str, monkeypatch
 
 
 # Stock ``mlir-opt`` runs the scripts of every strategy that calls no op of this project's own.
-
 MLIR_OPT = shutil.which("mlir-opt-22")  # Debian: mlir-22-tools
 NEEDS_MLIR_OPT = pytest.mark.skipif(MLIR_OPT is None, reason="needs mlir-opt-22 (Debian: mlir-22-tools)")
 AVX512 = Machine("any", "any", "avx512", True, 2, 2, 49152, 1 << 20, 1 << 25, 1 << 34)

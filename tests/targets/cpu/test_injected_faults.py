@@ -108,8 +108,6 @@ def test_the_run_goes_on_and_the_honest_kernel_wins(records: dict[str, Record]) 
 
 
 # Kernels that read or write where nothing is theirs, or compute less than a product: which are caught.
-
-
 SMALL = Matmul(4, 16, 8)
 DEEP = Matmul(16, 16, 4096)  # rounding of many products hides cut numbers
 PAGE = Path(__file__).parents[3] / "docs" / "concepts" / "what-is-verified.md"

@@ -7,7 +7,7 @@ from dataclasses import dataclass, field, replace
 import pytest
 
 from tests.db.values import MACHINE
-from tests.targets.failures import fails
+from tests.targets.evaluation import fails
 from tuner.core.errors import Stage
 from tuner.core.machine import Machine, Roofline
 from tuner.core.problem import Matmul

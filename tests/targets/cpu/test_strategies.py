@@ -122,7 +122,6 @@ def test_the_fence_next_to_an_array_is_really_there(is_at_end: bool) -> None:
 
 
 # Strategies for AMX and VNNI on any processor: right with tiles and dot products as vectors.
-
 EMULATED, COMPILER, EVALUATOR = CpuPoints(emulated_machine()), CpuCompiler(emulates=True), CpuEvaluator(1)
 SIZES = draw.integers(1, 300)
 

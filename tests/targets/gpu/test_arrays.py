@@ -8,7 +8,7 @@ import numpy as np
 import pytest
 
 from benchmarks.gpu_check.stub_driver import StubDriver
-from tests.targets.failures import fails
+from tests.targets.evaluation import fails, rng
 from tests.targets.gpu.simulated_cuda import device_with_a_clock
 from tests.texts import text_beside
 from tuner.core.errors import RAN, CandidateError, Stage
@@ -56,17 +56,12 @@ def test_a_lack_of_memory_reports_what_for() -> None:
 
 
 # The arrays of a problem on a device: judged whole, guards and inputs as well.
-
 PROBLEM = Matmul(6, 5, 4, epilogue="bias_relu")
 
 
 @pytest.fixture
 def device() -> SimulatedDevice:
     return device_with_a_clock()
-
-
-def rng() -> np.random.Generator:
-    return np.random.default_rng(0)
 
 
 def arrays_of(device: SimulatedDevice, problem: Problem = PROBLEM) -> GpuProblemArrays:
@@ -198,7 +193,6 @@ def test_c_of_a_sample_that_writes_nothing_is_nan_or_wrong(device: SimulatedDevi
 
 
 # A program on a device: pointers arrive, zeros are zeros before every run, memory is given back.
-
 BUFFERS = (
     KernelBuffer("c", 4, "output", is_zeroed=True),
     KernelBuffer("workspace", 6, "scratch"),  # no whole number of words

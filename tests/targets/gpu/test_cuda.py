@@ -1,19 +1,21 @@
-"""CUDA programs: on a simulated GPU, without one, and in their processes on a stand-in for libcuda."""
+"""CUDA programs: on a simulated GPU, without one, in processes on a stand-in for libcuda, as callables."""
 
 import gc
+import pickle
 import re
-from collections.abc import Iterator
-from dataclasses import replace
+from collections.abc import Callable, Iterator
+from dataclasses import dataclass, replace
+from typing import Any
 
 import numpy as np
 import pytest
 
 from tests.mlir.gpu_matmul import gpu_script
-from tests.targets.failures import fails
+from tests.targets.evaluation import fails, rng
 from tests.targets.gpu.simulated_cuda import COOL, SAMPLE_S, device_with_a_clock, evaluator_on, nothing_here
 from tests.targets.gpu.stub_cuda import FEW, stub_factory
 from tuner.core.candidate import Candidate, TargetName
-from tuner.core.errors import CandidateError, Failure, Stage
+from tuner.core.errors import CandidateError, Failure, Stage, UsageError
 from tuner.core.gpu import DeviceError, chip_of
 from tuner.core.gpu_code import KernelProgram
 from tuner.core.interfaces import Artifact, BoundRecord, Effort, Script
@@ -26,6 +28,7 @@ from tuner.runtime.workers.services import compile_spec, evaluation_spec
 from tuner.simulator.device.simulated_device import SimulatedDevice
 from tuner.targets.gpu import event_timing
 from tuner.targets.gpu.arrays import GpuProblemArrays
+from tuner.targets.gpu.callables import GpuCallable
 from tuner.targets.gpu.compiler import GpuCompiler
 from tuner.targets.gpu.evaluator import GpuEvaluator
 
@@ -35,10 +38,6 @@ PROBLEM = Matmul(16, 8, 8)
 SCRIPT = gpu_script(block=8, depth=8, tile=2)
 COMPILER = GpuCompiler(chip_of("sm_90"), lambda: None)  # without ptxas: PTX is what is simulated
 BRIEF = Effort(budget_s=0.0, min_samples=2)
-
-
-def rng() -> np.random.Generator:
-    return np.random.default_rng(0)
 
 
 @pytest.fixture(scope="module")
@@ -101,7 +100,7 @@ def test_top_trials_are_timed_on_the_same_arrays(device: SimulatedDevice, artifa
     assert device.reports == ()  # nothing was verified here before: inputs are uploaded all the same
 
 
-def test_what_a_forgotten_program_held_is_given_back(device: SimulatedDevice, artifact: Artifact) -> None:
+def test_memory_is_given_back_or_goes_to_the_next(device: SimulatedDevice, artifact: Artifact) -> None:
     evaluator = evaluator_on(device)
     loaded = evaluator.load(PROBLEM, with_workspace(artifact, "scratch"))
     evaluator.verify(PROBLEM, loaded, rng())
@@ -110,11 +109,6 @@ def test_what_a_forgotten_program_held_is_given_back(device: SimulatedDevice, ar
     gc.collect()
     assert device.counts.allocations - device.counts.frees == kept - 1
     assert device.counts.modules_unloaded == 1
-
-
-def test_another_problem_takes_the_same_memory(device: SimulatedDevice, artifact: Artifact) -> None:
-    evaluator = evaluator_on(device)
-    evaluator.verify(PROBLEM, evaluator.load(PROBLEM, artifact), rng())
     other = Matmul(8, 8, 8)
     evaluator.verify(other, evaluator.load(other, COMPILER.compile(other, Script.of(SCRIPT))), rng())
     assert device.counts.allocations - device.counts.frees == 3
@@ -201,7 +195,6 @@ def test_without_a_gpu_code_is_made_and_nothing_is_run() -> None:
 
 
 # In processes, on a stand-in for libcuda: a lost context takes only its candidate.
-
 CUDA = TargetName("cuda", "sm_90")
 LIMITS = Limits(compile_timeout_s=60.0, evaluation_timeout_s=60.0, memory_bytes=2 << 30)
 
@@ -286,3 +279,89 @@ def test_cublas_are_interleaved_with_the_top_trials(runner: WorkerRunner) -> Non
     times = [*found.times, found.baseline.measurement]
     assert [time is not None and len(time.samples_s) == FEW for time in times] == [True] * 3
     assert found.baseline.measurement.cold_median_s is not None
+
+
+# As callables: nothing is left allocated, nothing unordered.
+M, N, K = PROBLEM.sizes
+A = np.arange(M * K, dtype=np.float32).reshape(M, K) / 64
+B = np.arange(K * N, dtype=np.float32).reshape(K, N) / 32
+
+
+@dataclass(frozen=True)
+class OnDevice:
+    """An array of a device as other packages show theirs."""
+
+    device: SimulatedDevice
+    address: int
+    shape: tuple[int, ...]
+    is_read_only: bool = False
+
+    @property
+    def __cuda_array_interface__(self) -> dict[str, Any]:
+        data = (self.address, self.is_read_only)
+        return {"data": data, "shape": self.shape, "typestr": "<f4", "version": 3}
+
+    def content(self) -> Any:
+        host = np.empty(self.shape, np.float32)
+        self.device.copy(host.ctypes.data, self.address, host.nbytes, 0)
+        self.device.synchronize_stream(0)
+        return host
+
+
+def on_device(device: SimulatedDevice, host: Any) -> OnDevice:
+    address = device.allocate(host.nbytes, 0)
+    device.copy(address, host.ctypes.data, host.nbytes, 0)
+    device.synchronize_stream(0)
+    return OnDevice(device, address, host.shape)
+
+
+@pytest.fixture
+def matmul(artifact: Artifact, device: SimulatedDevice) -> GpuCallable:
+    return GpuCallable(PROBLEM, program_of(artifact), device)
+
+
+def test_numpy_arrays_are_multiplied(matmul: GpuCallable, device: SimulatedDevice) -> None:
+    out = np.empty((M, N), np.float32)
+    np.testing.assert_allclose(matmul(A, B), A @ B, rtol=1e-5)
+    assert matmul(A, B, out=out) is out
+    np.testing.assert_allclose(out, A @ B, rtol=1e-5)
+    assert not device.reports
+
+
+def test_arrays_on_the_device_are_multiplied_there(matmul: GpuCallable, device: SimulatedDevice) -> None:
+    a, b, c = (on_device(device, host) for host in (A, B, np.zeros((M, N), np.float32)))
+    stream = device.create_stream()
+    assert matmul(a, b, out=c, stream=stream) is c
+    device.synchronize_stream(stream)
+    np.testing.assert_allclose(c.content(), A @ B, rtol=1e-5)
+    assert not device.reports
+
+
+def test_arrays_that_do_not_fit_are_refused(matmul: GpuCallable, device: SimulatedDevice) -> None:
+    a, b, c = (on_device(device, host) for host in (A, B, np.zeros((M, N), np.float32)))
+    read_only = np.zeros((M, N), np.float32)
+    read_only.flags.writeable = False
+    calls: tuple[tuple[Callable[[], Any], str], ...] = (
+        (lambda: matmul(A), "found 1 arrays, allowed a, b"),
+        (lambda: matmul(B, A), r"a: found float32 of shape \(8, 8\), allowed float32 of shape \(16, 8\)"),
+        (lambda: matmul(A.astype(np.float64), B), "a: found float64"),
+        (lambda: matmul(np.asfortranarray(A), B), "a: found strides .*, allowed a C-contiguous array; copy"),
+        (lambda: matmul(A, np.ma.masked_array(B)), "b: masked arrays are not supported"),
+        (lambda: matmul(A, B, out=a), "out: found OnDevice, allowed a numpy array; convert it"),
+        (lambda: matmul(A, B, out=read_only), "out: is read-only, but is written to"),
+        (lambda: matmul(a, b), r"out: missing: it needs an array on the device, of float32 \(16, 8\)"),
+        (lambda: matmul(a, B, out=a), "b: found ndarray, allowed DLPack"),
+        (lambda: matmul(a, b, out=b), r"out: found float32 of shape \(8, 8\)"),
+        (lambda: matmul(A, B, stream="main"), "stream: found str"),
+        (lambda: matmul(a, b, out=replace(c, is_read_only=True)), "^out: is read-only, but is written to$"),
+        (lambda: matmul(a, b, out=a), "^out: shares memory with a$"),
+    )
+    for call, message in calls:
+        with pytest.raises(UsageError, match=message):
+            call()
+    assert matmul(replace(a, is_read_only=True), b, out=c) is c
+
+
+def test_a_program_is_not_pickled(matmul: GpuCallable) -> None:
+    with pytest.raises(TypeError, match=r"load it in the other process: tuner\.load_best\(problem\)$"):
+        pickle.dumps(matmul)

@@ -1,10 +1,9 @@
 """The CUDA target on a real GPU."""
 
-import numpy as np
 import pytest
 
 from tests.mlir.gpu_matmul import gpu_script
-from tests.targets.failures import fails
+from tests.targets.evaluation import fails, rng
 from tuner.core.errors import CandidateError, Stage, TunerError
 from tuner.core.gpu import DeviceError, chip_of
 from tuner.core.interfaces import Artifact, Effort, Script
@@ -41,10 +40,6 @@ def evaluator(here: GpuHere) -> GpuEvaluator:
 @pytest.fixture(scope="module")
 def artifact(compiler: GpuCompiler) -> Artifact:
     return compiler.compile(PROBLEM, Script.of(gpu_script()))
-
-
-def rng() -> np.random.Generator:
-    return np.random.default_rng(0)
 
 
 def test_a_right_program_is_verified_and_timed(evaluator: GpuEvaluator, artifact: Artifact) -> None:

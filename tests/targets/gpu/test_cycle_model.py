@@ -282,7 +282,6 @@ def test_few_blocks_do_not_share_a_multiprocessor() -> None:
 
 
 # Real cubins of our strategies.
-
 HALF, TRANSPOSED = Matmul(1024, 1024, 1024, "f16"), Matmul(1024, 1024, 1024, "f32", "nt")
 
 

@@ -10,7 +10,7 @@ import pytest
 
 from benchmarks.gpu_check.stub_driver import StubDriver
 from tests.runtime.cuda.stub_cublas import stub_cublas
-from tests.targets.failures import fails
+from tests.targets.evaluation import fails
 from tests.targets.gpu.simulated_cuda import COOL, FACTS, HERE, device_with_a_clock
 from tests.texts import filled, text_beside
 from tuner.core.errors import CandidateError, Stage, TunerError, UsageError
@@ -199,7 +199,6 @@ def test_a_program_is_evaluated_with_every_sign_turned_and_again_on_inputs_that_
 
 
 # cuBLAS beside our kernels, by stand-ins for it and for libcuda that compute on host memory.
-
 SIZES = (5, 7, 3)  # nothing fits by chance
 BRIEF = Effort(budget_s=0.0, min_samples=1)
 
@@ -255,8 +254,6 @@ def test_a_library_that_does_not_load_or_is_missing_is_reported(monkeypatch: pyt
 
 
 # Wherever a timing on a GPU ends, right programs keep their time and those that spare work get none.
-
-
 DEVICES: dict[str, Callable[[], AbstractDevice]] = {"simulated": device_with_a_clock}
 DEVICES |= {"driver": lambda: StubDriver().open()}
 COLD_RUNS = 2

@@ -2,9 +2,9 @@
 
 from itertools import pairwise
 
-import numpy as np
 import pytest
 
+from tests.targets.evaluation import rng
 from tests.targets.gpu.scripted_device import ScriptedDevice
 from tuner.core.gpu import DeviceError
 from tuner.core.interfaces import Effort
@@ -14,10 +14,6 @@ from tuner.targets.gpu.event_timing import COLD_SAMPLES, MIN_SAMPLES, GpuTimer
 
 CACHE_BYTES = 50 << 20
 EFFORT = Effort()
-
-
-def rng() -> np.random.Generator:
-    return np.random.default_rng(0)
 
 
 @pytest.fixture

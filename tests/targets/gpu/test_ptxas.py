@@ -6,7 +6,7 @@ from typing import Any
 
 import pytest
 
-from tests.targets.failures import fails
+from tests.targets.evaluation import fails
 from tests.texts import text_beside
 from tuner.core.errors import CandidateError, MachineError, Stage, UsageError
 from tuner.core.gpu import CHIPS, chip_of
@@ -32,8 +32,9 @@ def test_ptxas_reports_its_version_and_chips(ptxas: Ptxas) -> None:
     assert ptxas.chips >= {"sm_80", "sm_86", "sm_89", "sm_90", "sm_90a"}
 
 
-def test_a_program_gets_machine_code_and_figures_of_each_kernel(ptxas: Ptxas) -> None:
+def test_a_program_gets_machine_code_the_same_again_and_figures_of_each_kernel(ptxas: Ptxas) -> None:
     program = ptxas.assemble(PROGRAM)
+    assert ptxas.assemble(PROGRAM) == program
     assert program.cubin.startswith(b"\x7fELF")
     assert replace(program, cubin=b"", resources=()) == PROGRAM
     first, second = sorted(program.resources, key=lambda each: each.kernel)
@@ -42,10 +43,6 @@ def test_a_program_gets_machine_code_and_figures_of_each_kernel(ptxas: Ptxas) ->
     # 8 blocks of 8 warps fill the 64 warps of sm_80
     assert (first.blocks_per_multiprocessor, first.occupancy) == (8, 1.0)
     assert (second.kernel, second.dynamic_shared_bytes) == ("second", 0)
-
-
-def test_the_same_program_gives_the_same_code(ptxas: Ptxas) -> None:
-    assert ptxas.assemble(PROGRAM) == ptxas.assemble(PROGRAM)
 
 
 def test_an_error_of_the_ptx_or_a_timeout_is_the_candidates(ptxas: Ptxas) -> None:
@@ -147,19 +144,7 @@ def test_a_file_that_cannot_be_run_is_passed_over_and_no_tool_anywhere_is_none(s
     assert Tool(executable(site / "bin/ptxas"), "PATH") == locate("ptxas")
 
 
-REPORT = """ptxas warning : Unsupported .version 9.9; current version is '9.0'
-ptxas info    : 0 bytes gmem
-ptxas info    : Compiling entry function 'reduce' for 'sm_90'
-ptxas info    : Function properties for reduce
-    64 bytes stack frame, 8 bytes spill stores, 12 bytes spill loads
-ptxas info    : Used 20 registers, used 0 barriers, 64 bytes cumulative stack size, 1024 bytes smem
-ptxas info    : Compile time = 5.121 ms
-ptxas info    : (C7519) Potential Performance Loss: wgmma.mma_async instructions are serialized
-ptxas info    : Compiling entry function 'matmul' for 'sm_90'
-ptxas info    : Function properties for matmul
-    0 bytes stack frame, 0 bytes spill stores, 0 bytes spill loads
-ptxas info    : Used 234 registers, used 1 barriers, 376 bytes cmem[0]
-"""
+REPORT = text_beside(__file__, "REPORT")  # of ptxas -v
 BEFORE = "Unsupported .version 9.9; current version is '9.0'"
 SLOW = "(C7519) Potential Performance Loss: wgmma.mma_async instructions are serialized"
 
@@ -218,7 +203,6 @@ def test_every_defect_has_a_range_and_a_source_and_a_line_that_names_what_and_wh
 
 
 # What is hashed of a GPU program, and which programs are refused.
-
 LAUNCH = Launch("k", (4, 4, 1), (128, 1, 1), 49152, ("a",))
 RESOURCES = Resources("k", 128, 0, 0, 0, 49152, 0, 0.25, 4)
 TINY = KernelProgram("sm_90", "ptx", b"cubin", (LAUNCH,), (KernelBuffer("a", 4, "output"),), (RESOURCES,))
@@ -226,7 +210,6 @@ HEADER = ".version 8.0\n.target sm_90\n.address_size 64\n"
 EMPTY_KERNEL = HEADER + ".visible .entry k(.param .u64 a) {{ {} ret; }}\n"
 
 
-@pytest.mark.mlir
 def test_equal_machine_code_is_equal_whatever_its_ptx_which_decides_without_it() -> None:
     assert code_sha256(TINY) == code_sha256(replace(TINY, ptx="other words"))
     assert code_sha256(TINY) == code_sha256(replace(TINY, resources=()))
@@ -234,7 +217,6 @@ def test_equal_machine_code_is_equal_whatever_its_ptx_which_decides_without_it()
     assert code_sha256(bare) != code_sha256(replace(bare, ptx="other"))
 
 
-@pytest.mark.mlir
 @pytest.mark.parametrize(
     "other",
     [
@@ -248,7 +230,6 @@ def test_whatever_changes_what_runs_changes_the_hash(other: KernelProgram) -> No
     assert code_sha256(other) != code_sha256(TINY)
 
 
-@pytest.mark.mlir
 def test_registers_by_another_name_give_the_same_machine_code(ptxas: Ptxas) -> None:
     bodies = (".reg .u64 %rd1; ld.param.u64 %rd1, [a];", "// a comment\n.reg .u64 %x; ld.param.u64 %x, [a];")
     programs = [ptxas.assemble(replace(TINY, cubin=b"", ptx=EMPTY_KERNEL.format(body))) for body in bodies]
@@ -270,13 +251,11 @@ def with_launch(**changes: Any) -> KernelProgram:
     return replace(TINY, launches=(replace(LAUNCH, **changes),))
 
 
-@pytest.mark.mlir
 def test_what_fits_is_not_refused_though_it_spills() -> None:
     assert refusal_of(TINY) is None
     assert refusal_of(with_resources(spill_store_bytes=400)) is None
 
 
-@pytest.mark.mlir
 @pytest.mark.parametrize(
     ("program", "reason"),
     [

@@ -12,7 +12,7 @@ import pytest
 
 from tests.mlir.gpu_matmul import gpu_script
 from tests.simulator.ptx.test_launch import BLOCKS, SCALE, THREADS
-from tests.targets.failures import fails
+from tests.targets.evaluation import fails
 from tests.targets.gpu.strategies.points import mma_sync, wgmma
 from tests.texts import text_beside
 from tuner.core.errors import CandidateError, Stage, UsageError
@@ -220,7 +220,6 @@ def test_there_is_no_clock() -> None:
 
 
 # A program on the simulated GPU: what runs, what is a failure at which stage, and what is a note.
-
 HEAD = text_beside(__file__, "HEAD")
 
 # Each thread of a block leaves its number in shared memory; another one fetches it.
@@ -242,12 +241,9 @@ def c_of(one: KernelProgram, blocks: tuple[tuple[int, int, int], ...] | None = N
     return list(c)
 
 
-def test_a_program_changes_its_output_where_blocks_run() -> None:
+def test_a_program_changes_its_output_where_blocks_run_and_what_they_wrote_is_known() -> None:
     assert c_of(program()) == [*range(63, -1, -1)] * 2
     assert c_of(program(), ((1, 0, 0),)) == [-1] * 64 + [*range(63, -1, -1)]
-
-
-def test_what_a_launch_wrote_is_known_whatever_it_is() -> None:
     c = np.full(128, -1, np.int32)
     (simulation,) = simulate_program(program(), {"c": c}, {0: ((1, 0, 0),)})
     assert simulation.written(c).tolist() == [False] * 64 + [True] * 64
@@ -301,30 +297,24 @@ def twice(is_zeroed: bool = False) -> KernelProgram:
     return KernelProgram("sm_90", SCALE, b"", launches, buffers)
 
 
-def test_a_program_runs_its_launches_in_order() -> None:
+def test_a_program_runs_its_launches_in_order_and_of_each_by_its_number_the_chosen_blocks() -> None:
     a, c = np.arange(128, dtype=np.float32), np.zeros(128, np.float32)
     simulations = simulate_program(twice(), {"a": a, "c": c})
     np.testing.assert_array_equal(c, 4 * a)
     assert [(s.kernel, s.blocks, s.races) for s in simulations] == [("snippet", 4, ())] * 2
-
-
-def test_blocks_are_chosen_for_each_launch_by_its_number() -> None:
     a, c = np.ones(128, np.float32), np.zeros(128, np.float32)
     simulations = simulate_program(twice(), {"a": a, "c": c}, blocks={1: ((2, 0, 0), (2, 0, 0))})
     assert [simulation.blocks for simulation in simulations] == [4, 1]
     assert np.flatnonzero(c).tolist() == list(range(64, 96))
 
 
-def test_scratch_is_nan_until_it_is_written_or_begins_as_it_is_given() -> None:
+def test_scratch_is_nan_until_it_is_written_or_begins_as_it_is_given_or_as_zeros() -> None:
     a, c, scratch = np.ones(128, np.float32), np.zeros(128, np.float32), np.full(128, 3, np.float32)
     simulate_program(twice(), {"a": a, "c": c}, blocks={0: ((0, 0, 0),)})
     assert np.isnan(c).tolist() == [False] * 32 + [True] * 96
     simulate_program(twice(), {"a": a, "c": c, "workspace": scratch}, blocks={0: ((0, 0, 0),)})
     assert c.tolist() == [4.0] * 32 + [6.0] * 96
     assert scratch.tolist() == [2.0] * 32 + [3.0] * 96
-
-
-def test_buffers_that_must_be_zero_are_zeroed() -> None:
     c, blocks = np.ones(128, np.float32), {0: ((0, 0, 0),), 1: ((1, 0, 0),)}
     simulate_program(twice(is_zeroed=True), {"a": c.copy(), "c": c}, blocks=blocks)
     assert not c.any()

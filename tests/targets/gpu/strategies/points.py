@@ -6,7 +6,7 @@ from dataclasses import replace
 from typing import Any
 
 from benchmarks.gpu_check.gpu_point import GpuPoint, gpu_variables
-from tests.simulator.ptx.mutations import Edit
+from tests.simulator.ptx.matmuls import Edit
 from tuner.core.candidate import Candidate
 from tuner.core.gpu_code import KernelProgram
 from tuner.core.problem import Matmul, Problem
@@ -17,7 +17,8 @@ from tuner.space.file.yaml import default_space_file
 from tuner.space.search_space import SearchSpace
 from tuner.targets.gpu.compiler import find_ptxas
 
-Seed, Simulations = int | None, tuple[Simulation, ...]
+Seed = int | None
+Simulations = tuple[Simulation, ...]
 NAIVE, SIMT, MMA_SYNC, WGMMA = (f"matmul_gpu_{name}" for name in ("naive", "simt", "mma_sync", "wgmma"))
 HOPPER = "sm_90a"
 SIMT_LARGE: dict[str, Any] = {

@@ -8,7 +8,7 @@ import numpy as np
 import pytest
 
 from benchmarks.gpu_check.gpu_point import GpuPoint
-from tests.simulator.ptx.mutations import Edit, change, drop
+from tests.simulator.ptx.matmuls import Edit, change, drop
 from tests.targets.gpu.strategies import points
 from tests.targets.gpu.strategies.points import compiled, mma_sync, require_right, wgmma
 from tuner.core.problem import Matmul, Problem

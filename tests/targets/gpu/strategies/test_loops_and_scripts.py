@@ -8,8 +8,8 @@ from typing import Any
 import pytest
 
 from benchmarks.gpu_check.gpu_point import GpuPoint
-from tests.simulator.ptx.mutations import Edit
-from tests.targets.failures import fails
+from tests.simulator.ptx.matmuls import Edit
+from tests.targets.evaluation import fails
 from tests.targets.gpu.strategies.points import compiled, mma_sync, outcome, require_right, simt
 from tests.targets.gpu.strategies.test_points import OF_F64, Build, Knobs, Seed, case
 from tuner.core.errors import Stage
@@ -65,8 +65,8 @@ def test_a_loop_is_right_in_any_order(build: Build, problem: Problem, knobs: Kno
 
 
 # Changes that break a rotated loop of a script's payload, after its barrier or around it.
-
 READS = ("nvgpu.ldmatrix", "vector.load")
+HALF = Matmul(32, 32, 192, "f16")
 
 
 @dataclass(frozen=True)
@@ -86,28 +86,21 @@ class Rotated:
     @property
     def after_the_barrier(self) -> list[Op]:
         body = self.body
-        return body[body.index(self.one("gpu.barrier")) + 1 :]
+        return body[body.index(self.one(BARRIER)) + 1 :]
+
+    @property
+    def read(self) -> list[Any]:
+        return [op.results[0] for op in self.after_the_barrier if op.name in READS]
 
 
+WAIT, BARRIER, COMMIT = "nvgpu.device_async_wait", "gpu.barrier", "nvgpu.device_async_create_group"
 Change = Callable[[Rotated], None]
 
 
-def drop_wait(rotated: Rotated) -> None:
-    rotated.one("nvgpu.device_async_wait").erase()
-
-
 def wait_one_step_late(rotated: Rotated) -> None:
-    wait = rotated.one("nvgpu.device_async_wait")
+    wait = rotated.one(WAIT)
     groups = int(ir.IntegerAttr(wait.attributes["numGroups"]).value)
     wait.attributes["numGroups"] = ir.IntegerAttr.get(ir.IntegerType.get_signless(32), groups + 1)
-
-
-def drop_barrier(rotated: Rotated) -> None:
-    rotated.one("gpu.barrier").erase()
-
-
-def barrier_before_wait(rotated: Rotated) -> None:
-    rotated.one("gpu.barrier").move_before(rotated.one("nvgpu.device_async_wait"))
 
 
 def read_the_stage_of_this_tile(rotated: Rotated) -> None:
@@ -125,22 +118,13 @@ def use_fragments_one_step_late(rotated: Rotated) -> None:
     arguments = list(rotated.loop.regions[0].blocks[0].arguments)[1:]
     end = rotated.body[-1]
     for number, argument in enumerate(arguments):
-        if isinstance(argument.type, ir.VectorType) and end.operands[number] in _reads(rotated):
+        if isinstance(argument.type, ir.VectorType) and end.operands[number] in rotated.read:
             end.operands[number] = argument
 
 
-def _reads(rotated: Rotated) -> list[Any]:
-    return [op.results[0] for op in rotated.after_the_barrier if op.name in READS]
-
-
 def read_before_the_wait(rotated: Rotated) -> None:
-    reads = [op for op in rotated.after_the_barrier if op.name in READS]
-    rotated.one("gpu.barrier").move_after(reads[-1])
-    rotated.one("nvgpu.device_async_wait").move_after(reads[-1])
-
-
-def commit_after_the_wait(rotated: Rotated) -> None:
-    rotated.one("nvgpu.device_async_create_group").move_before(rotated.body[-1])
+    for name in (BARRIER, WAIT):
+        rotated.one(name).move_after(rotated.read[-1].owner)
 
 
 def count_a_stage_too_few(rotated: Rotated) -> None:
@@ -166,27 +150,30 @@ def broken(one: GpuPoint, change: Change) -> KernelProgram:
         return lower_to_program(module, chip_of(one.chip), buffers_of(one.problem))
 
 
-OF_COPIES: list[Change] = [drop_wait, wait_one_step_late, barrier_before_wait, commit_after_the_wait]
-OF_COPIES += [count_a_stage_too_few]
-OF_READS: list[Change] = [drop_barrier, read_the_stage_of_this_tile, use_fragments_one_step_late]
-OF_READS += [read_before_the_wait]
+CHANGES: dict[str, Change] = {
+    "no wait": lambda rotated: rotated.one(WAIT).erase(),
+    "wait one step late": wait_one_step_late,
+    "barrier before wait": lambda rotated: rotated.one(BARRIER).move_before(rotated.one(WAIT)),
+    "commit after the wait": lambda rotated: rotated.one(COMMIT).move_before(rotated.body[-1]),
+    "a stage too few": count_a_stage_too_few,
+}
+OF_READS: dict[str, Change] = {
+    "no barrier": lambda rotated: rotated.one(BARRIER).erase(),
+    "read the stage of this tile": read_the_stage_of_this_tile,
+    "use fragments one step late": use_fragments_one_step_late,
+    "read before the wait": read_before_the_wait,
+}
+CHANGES |= OF_READS
 
 
 @pytest.mark.drawn(2)
 @pytest.mark.parametrize(
-    ("build", "problem", "knobs", "change"),
-    [
-        *((simt, Matmul(32, 32, 40), TINY_SIMT, change) for change in OF_READS),
-        *(
-            (mma_sync, Matmul(32, 32, 192, "f16"), TINY | {"prefetch": 1 + number % 2}, change)
-            for number, change in enumerate(OF_COPIES + OF_READS)
-        ),
-    ],
-    ids=lambda each: getattr(each, "__name__", ""),
+    ("strategy", "name"), [*(("simt", name) for name in OF_READS), *(("mma_sync", name) for name in CHANGES)]
 )
-def test_a_broken_loop_is_caught(build: Build, problem: Problem, knobs: Knobs, change: Change) -> None:
-    one = build(problem, **knobs)
-    is_right, _ = outcome(one, broken(one, change))
+def test_a_broken_loop_is_caught(strategy: str, name: str) -> None:
+    of_half = TINY | {"prefetch": 1 + list(CHANGES).index(name) % 2}
+    one = simt(Matmul(32, 32, 40), **TINY_SIMT) if strategy == "simt" else mma_sync(HALF, **of_half)
+    is_right, _ = outcome(one, broken(one, CHANGES[name]))
     assert not is_right
 
 
@@ -208,7 +195,6 @@ def test_rows_of_any_length_have_no_conflicts(problem: Problem, knobs: Knobs, sh
 
 
 # Why scripts have what they have: without it a kernel races, is wrong, or is not made.
-
 PLAIN = partial(simt, Matmul(64, 64, 64), depth=0)
 PIPELINED = partial(simt, Matmul(64, 64, 64), depth=2)
 TENSOR_CORES = partial(mma_sync, Matmul(64, 64, 256, "f16"))

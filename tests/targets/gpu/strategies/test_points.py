@@ -11,7 +11,7 @@ import pytest
 
 from benchmarks.gpu_check.gpu_point import GpuPoint, feasible_set
 from benchmarks.gpu_check.points import gpu_strategies, is_allowed
-from tests.targets.failures import fails
+from tests.targets.evaluation import fails
 from tests.targets.gpu.strategies.points import (
     HOPPER,
     MMA_SYNC,
@@ -42,7 +42,8 @@ pytestmark = pytest.mark.mlir
 OF_F64 = {"thread_m": 2, "thread_n": 2, "unroll_k": 2}  # vectors of 16 bytes
 OF_NT = {"thread_n": 1, "split_n": 8, "pad_bytes": 16}  # neighbours read neighbouring rows of B
 Knobs = dict[str, Any]
-Build, Seed = Callable[..., GpuPoint], int | None
+Build = Callable[..., GpuPoint]
+Seed = int | None
 KINDS = list(itertools.product(("f32", "f64", "i8"), LAYOUTS))
 THIN = ((1, 1, 1), (1, 97, 3))
 NAIVE_KINDS = list(itertools.product(("f32", "f64", "i8"), LAYOUTS, EPILOGUES))
@@ -252,8 +253,6 @@ def test_hopper_does_uneven_rows_by_mma_sync(
 
 
 # What the search spaces of the strategies for GPUs allow, and what comes last.
-
-
 BASES = {
     SIMT: GpuPoint(Matmul(512, 512, 512), Candidate.of(SIMT, SIMT_LARGE)),
     MMA_SYNC: GpuPoint(Matmul(512, 512, 512, "f16"), Candidate.of(MMA_SYNC, MMA_SYNC_SMALL)),

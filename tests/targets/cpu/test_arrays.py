@@ -1,0 +1,279 @@
+"""Operands lie where their problem says; the arrays of a fusion, and what a kernel must leave alone."""
+
+import warnings
+from collections.abc import Callable
+from dataclasses import replace
+
+import numpy as np
+import pytest
+
+from tests import byte_group_texts as byte_texts
+from tests.group_runs import as_problem
+from tests.op_group_problems import first_script, fusion_problems
+from tests.targets.cpu.test_evaluator import COMPILER, CPU, POINTS, QUICK, point_of
+from tests.targets.evaluation import fails, rng
+from tests.texts import text_beside
+from tuner.core.errors import CandidateError, Stage
+from tuner.core.fusions import WeightPacking, packings_comment
+from tuner.core.interfaces import Artifact
+from tuner.core.problem import ALIGNMENTS, CACHES, COLD, WARM, WEIGHTS_COLD, Matmul, Problem
+from tuner.core.records import Measurement
+from tuner.mlir import transform
+from tuner.mlir.bindings import ir
+from tuner.mlir.cpu.lowering import compile_fusion
+from tuner.payload.reference import draw, draw_base
+from tuner.runtime.cpu.memory import placed_copy
+from tuner.runtime.cpu.thread_team import ThreadTeam
+from tuner.targets.arrays import ProblemArrays
+from tuner.targets.cpu import timing_checks
+from tuner.targets.cpu.baseline import BaselineService, InterleavedBaselineService
+from tuner.targets.cpu.blas import CompiledLibraryMatmul, openblas_code
+from tuner.targets.cpu.callables import load_callable
+from tuner.targets.cpu.compiler import CpuCompiler
+from tuner.targets.cpu.evaluator import CpuEvaluator, LoadedKernel
+from tuner.targets.cpu.fusion_arrays import FusionArrays
+
+pytestmark = pytest.mark.mlir
+WITH_OFFSETS = replace(QUICK, has_offsets=True)
+
+
+def loaded(problem: Problem) -> LoadedKernel:
+    return CPU.load(problem, COMPILER.compile(problem, POINTS.bind(point_of(problem))))
+
+
+@pytest.mark.parametrize("dtype", ["f32", "f64", "bf16", "i8"])
+@pytest.mark.parametrize("align", ALIGNMENTS)
+def test_candidates_and_baseline_have_the_alignment_and_no_more(align: str, dtype: str) -> None:
+    problem = Matmul(9, 7, 5, dtype, epilogue="bias_relu", align=align)
+    arrays = ProblemArrays(problem, rng())
+    assert {each.ctypes.data % 64 for each in arrays.operands} == {problem.offset_bytes}
+    if dtype in ("f32", "f64"):
+        inputs = draw(problem, draw_base(problem, rng()), rng())
+        library = CompiledLibraryMatmul(problem, inputs, 1, openblas_code)
+        assert library.operands[-1] is library.result
+        assert {each.ctypes.data % 64 for each in library.operands} == {problem.offset_bytes}
+
+
+@pytest.mark.slow
+@pytest.mark.parametrize("align", ALIGNMENTS)
+def test_kernels_are_right_at_each_alignment_and_the_fastest_are_timed_at_others(align: str) -> None:
+    problem = Matmul(33, 77, 41, align=align)
+    kernel = loaded(problem)
+    assert CPU.verify(problem, kernel, rng()).max_error <= 1.0
+    if align != "any":
+        return
+    (time,) = CPU.measure_together(problem, (kernel,), WITH_OFFSETS, rng())
+    assert [each.offset for each in time.offsets] == [0, 4, 16, 32, 48]
+    assert all(each.interval_s[0] <= each.median_s <= each.interval_s[1] for each in time.offsets)
+    (time,) = CPU.measure_together(problem, (kernel,), QUICK, rng())
+    assert time.offsets == ()
+
+
+def test_those_near_the_fastest_are_chosen_but_few_and_only_if_their_operands_can_be_copied() -> None:
+    medians_s = enumerate((1.2, 1.04, 1.0, 1.03, 1.01, 1.02))
+    times = {index: Measurement((each,), 1, each, (each, each)) for index, each in medians_s}
+    assert timing_checks.fastest(times) == (2, 4, 5, 3)
+    assert timing_checks.fits(Matmul(2048, 2048, 2048))
+    assert not timing_checks.fits(Matmul(10000, 10000, 10000))
+
+
+def test_a_kernel_whose_result_depends_on_addresses_is_refused() -> None:
+    problem = Matmul(8, 64, 8)
+    kernel, arrays = loaded(problem), ProblemArrays(problem, rng())
+    placed = timing_checks.PlacedOperands(problem, arrays.operands)
+    placed.operands[2][0][...] += 1  # as if it read past its A
+    calls = tuple(kernel.calls(problem, each) for each in placed.operands)
+    with fails(Stage.VERIFY, match="another C where the operands lie 32 bytes"):
+        placed.times(ThreadTeam(1), calls, QUICK, rng())
+
+
+@pytest.mark.drawn(2)
+@pytest.mark.parametrize(("align", "offset", "is_reported"), [(64, 16, True), (16, 4, True), (16, 48, False)])
+def test_an_array_that_promises_less_is_reported_once(align: int, offset: int, is_reported: bool) -> None:
+    problem = Matmul(8, 64, 8, align=align)
+    kernel = load_callable(problem, POINTS.bind(point_of(problem)).text, 1)
+    a, b = (placed_copy(np.ones(shape, np.float32), offset) for shape in ((8, 8), (8, 64)))
+    if is_reported:
+        with pytest.warns(UserWarning, match=f"a and b: not at a multiple of {align} bytes") as found:
+            kernel(a, b)
+        assert found[0].filename == __file__
+    with warnings.catch_warnings():
+        warnings.simplefilter("error")
+        c = kernel(a, b)
+    assert (c == 8.0).all()
+
+
+@pytest.mark.slow
+@pytest.mark.parametrize("threads", [1, 2])
+@pytest.mark.parametrize("cache", ["weights-cold", "cold"])
+def test_calls_with_cold_caches_are_watched_one_by_one(cache: str, threads: int) -> None:
+    problem = Matmul(33, 77, 41, cache=cache)
+    point = point_of(problem, threads, "n" if threads > 1 else "none")
+    kernel = CPU.load(problem, COMPILER.compile(problem, POINTS.bind(point)))
+    time = CPU.measure(problem, kernel, QUICK, rng())
+    assert time.median_s > 0
+    (time,) = CPU.measure_together(problem, (kernel,), WITH_OFFSETS, rng())
+    assert len(time.offsets) == 4
+
+
+@pytest.mark.drawn(2)
+@pytest.mark.parametrize("cache", CACHES)
+def test_the_baseline_is_timed_in_the_same_state(cache: str) -> None:
+    service = BaselineService(Matmul(64, 64, 64, cache=cache), 1, 0)
+    assert service.sample(QUICK).median_s > 0
+    assert InterleavedBaselineService(Matmul(64, 64, 64, cache=cache), 1, 0).sample(2) > 0
+
+
+# y = 2 x + w, rows of 8 elements in memory of 16; w is a weight
+STRIDED = text_beside(__file__, "STRIDED")
+FUSION = Problem("elementwise", (4, 8, 1), "f32", fusion=STRIDED)
+EVICTING_BYTES = 300  # ten copies of 32 bytes: sixteen
+Kernel = Callable[[FusionArrays], None]
+
+
+def arrays_of(problem: Problem = FUSION) -> FusionArrays:
+    return FusionArrays(problem, rng(), EVICTING_BYTES)
+
+
+def correct(arrays: FusionArrays) -> None:
+    """Computes y of x and w: of x and y rows of 8 of 16 elements are read and written."""
+    x, w, y = arrays.operands
+    for row in range(4):
+        part = slice(16 * row, 16 * row + 8)
+        y[part] = 2 * x[part] + w
+
+
+def one_wrong(arrays: FusionArrays) -> None:
+    correct(arrays)
+    arrays.operands[2][16 + 3] += 1e-4
+
+
+def harm(array: int, element: int, value: float) -> Kernel:
+    """Returns a kernel that is right but for one element of memory."""
+
+    def kernel(arrays: FusionArrays) -> None:
+        correct(arrays)
+        arrays.operands[array][element] = value
+
+    return kernel
+
+
+def test_a_correct_result_is_accepted_for_all_inputs() -> None:
+    arrays, source = arrays_of(), rng()
+    for change in (arrays.flip_signs, lambda: arrays.fill(source), lambda: arrays.fill_with_extremes(source)):
+        change()
+        with pytest.raises(CandidateError, match="output 0"):
+            arrays.evaluate()  # what was expected before is not any more
+        correct(arrays)
+        verdict = arrays.evaluate()
+        assert verdict.elements == 32
+        assert verdict.max_error <= 1.0
+        arrays.compare_some_rows(source)
+
+
+@pytest.mark.parametrize(
+    ("kernel", "message"),
+    [
+        (one_wrong, r"output 0: 1 of 32 elements are wrong; worst at \[1, 3\]: found"),
+        (harm(2, 3, np.nan), r"output 0: 1 of 32 elements are wrong; worst at \[0, 3\]: found nan"),
+        (harm(2, 8, 0.0), "wrote [1-4] bytes outside of its outputs"),
+        (harm(1, 0, 0.0), "changed its input 1"),
+        (harm(0, 8, 0.0), "changed its input 0"),
+    ],
+)
+def test_a_dishonest_kernel_is_refused(kernel: Kernel, message: str) -> None:
+    arrays = arrays_of()
+    kernel(arrays)
+    with pytest.raises(CandidateError, match=message):
+        arrays.evaluate()
+
+
+def test_marks_are_elements_of_the_output() -> None:
+    arrays = arrays_of()
+    y = arrays.operands[2]
+    places = (arrays.marks(rng(), 5)[:, 1] - np.uint64(y.ctypes.data + 2)) // np.uint64(4)
+    assert {int(place) % 16 for place in places} <= set(range(8))
+    assert len(set(places.tolist())) > 16
+
+
+@pytest.mark.drawn(2)
+@pytest.mark.parametrize(("cache", "copies"), [(WARM, 1), (WEIGHTS_COLD, 16), (COLD, 1)])
+def test_calls_read_copies_of_weights_one_after_the_other(cache: str, copies: int) -> None:
+    problem = replace(FUSION, cache=cache)
+    arrays, team = arrays_of(problem), ThreadTeam(1)
+    loaded = CpuEvaluator(1).load(problem, loops_of(problem))
+    prepared = loaded.fusion_calls(arrays)
+    assert len(prepared.weights) == copies
+    assert len({each.ctypes.data for each in prepared.weights}) == copies
+    for each in prepared.weights[1:]:
+        each[...] = 0.0
+    for call in range(copies + 1):  # only the first copy has the numbers
+        arrays.poison()
+        team.repeat(prepared.calls, 1)
+        if call % copies == 0:
+            arrays.evaluate()
+        else:
+            with pytest.raises(CandidateError, match="32 of 32 elements are wrong"):
+                arrays.evaluate()
+    if copies > 1:
+        with pytest.raises(CandidateError, match="changed its weights"):
+            arrays.require_same_weights(loaded.packings)
+
+
+def loops_of(problem: Problem) -> Artifact:
+    with transform.new_context(), ir.Location.unknown():
+        code = compile_fusion(problem.fusion, None)
+    return Artifact(packings_comment(code.packings) + code.llvm_text, "", (), ())
+
+
+@pytest.mark.drawn(1)
+@pytest.mark.parametrize("cache", [WARM, WEIGHTS_COLD, COLD])
+@pytest.mark.parametrize("place", range(3))
+def test_first_scripts_of_a_program_are_verified_and_timed(place: int, cache: str) -> None:
+    problem = replace(fusion_problems()[place], cache=cache)
+    cpu = CpuEvaluator(1)
+    loaded = cpu.load(problem, CpuCompiler().compile(problem, first_script(problem)))
+    verdict = cpu.verify(problem, loaded, rng())
+    assert verdict.elements in (8 * 32, 8 * 24)
+    assert cpu.measure(problem, loaded, QUICK, rng()).median_s > 0
+    both = cpu.measure_together(problem, (loaded, loaded), QUICK, rng())
+    assert len(both) == 2
+    assert cpu.load_baselines(problem, rng()) == ()
+
+
+def test_a_weight_that_a_script_packs_is_packed() -> None:
+    arrays = arrays_of(fusion_problems()[0])
+    panels = arrays.calls(0, (None, WeightPacking(16), None)).weights[0].reshape(2, 24, 16)
+    weight = arrays.operands[1].reshape(24, 32)
+    assert np.array_equal(panels[1], weight[:, 16:])
+
+
+def test_a_fusion_that_numpy_cannot_compute_is_refused() -> None:
+    unknown = replace(FUSION, fusion=STRIDED.replace("arith.addf %a, %a", "arith.remf %a, %a"))
+    with pytest.raises(CandidateError, match=r"no reference: fusion: found arith\.remf"):
+        arrays_of(unknown)
+
+
+# Bytes: all of them are drawn, then the extreme ones; a mark is a pair of neighbours within a row.
+
+
+def arrays_of_bytes(m: int, n: int, k: int, epilogue: str) -> FusionArrays:
+    return FusionArrays(as_problem("contraction", byte_texts.product(m, n, k, epilogue)), rng(), 4096)
+
+
+def test_inputs_are_all_bytes_and_then_the_extreme_ones() -> None:
+    arrays = arrays_of_bytes(30, 40, 50, "bias")
+    a, b, *_ = arrays.operands
+    assert {a.min(), b.min(), a.max(), b.max()} == {-128, 127}
+    assert len(set(a.tolist())) > 200
+    arrays.fill_with_extremes(rng())
+    assert set(a.tolist()) == {-128, 0, 127}
+
+
+def test_marks_of_bytes_are_pairs_within_a_row() -> None:
+    arrays = arrays_of_bytes(6, 9, 5, "requantized")
+    places = arrays.marks(rng(), 5)[:, 1].astype(np.int64) - arrays.operands[-1].ctypes.data
+    assert {int(each) % 9 for each in places} == set(range(8))
+    assert 0 <= min(places) <= max(places) < 6 * 9 - 1
+    with pytest.raises(CandidateError, match=r"no element of the result is finite .*, or has a byte next to"):
+        arrays_of_bytes(6, 1, 5, "requantized").marks(rng(), 5)
