@@ -8,6 +8,7 @@ from typing import Any
 import numpy as np
 
 from benchmarks.program_compiler import compiler_of
+from tests.programs.payload_runs import listed
 from tests.texts import text_beside
 from tuner.core.candidate import TargetName
 from tuner.core.programs import DeviceWork
@@ -47,9 +48,9 @@ def simulated(text: str, *arguments: Any, as_fusions: bool = True) -> Simulated:
     recorder = RecordingDevice(device)
     with closing(DeviceFunction(made.code, recorder, lambda _: None)) as program:
         loaded = recorder.work
-        first = _listed(program(*arguments))
+        first = listed(program(*arguments))
         after_first, lines = recorder.work, len(recorder.trace)
-        second = _listed(program(*arguments))
+        second = listed(program(*arguments))
         work = recorder.work.since(after_first)
     assert program.host_allocations == 0
     assert not device.reports, [str(report) for report in device.reports]
@@ -74,7 +75,3 @@ def require_close(found: Any, wanted: Any, tolerance: float = 2e-6) -> None:
     exact = np.asarray(wanted, np.float64)
     error = np.abs(found.astype(np.float64) - exact).max() / np.abs(exact).max()
     assert error <= tolerance, error
-
-
-def _listed(found: Any) -> tuple[Any, ...]:
-    return found if isinstance(found, tuple) else (found,)

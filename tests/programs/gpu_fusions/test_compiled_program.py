@@ -8,10 +8,8 @@ import pytest
 
 from benchmarks.program_compiler import compiler_of
 from tests.programs.fusions.payload_text import PayloadText
+from tests.programs.gpu_fusions import simulated as on_gpu
 from tests.programs.gpu_fusions.simulated import (
-    CONVOLUTION,
-    LAYER_NORM,
-    ROWS_OF_A_TABLE,
     SIMULATOR,
     compiled,
     require_close,
@@ -31,10 +29,9 @@ from tuner.programs.run.device_function import DeviceFunction
 from tuner.simulator.device.simulated_device import SimulatedDevice
 
 pytestmark = pytest.mark.mlir
-
-
 RNG = np.random.default_rng(5)
 EXAMPLES = Path(__file__).parents[3] / "examples"
+SOFTMAX = EXAMPLES / "softmax.mlir"
 
 
 def numbers(*shape: int) -> np.ndarray:
@@ -43,25 +40,21 @@ def numbers(*shape: int) -> np.ndarray:
 
 @pytest.mark.slow
 def test_a_layer_with_bias_and_relu_is_one_launch_and_its_weights_stay_on_the_device() -> None:
-    payload, arrays = PayloadText(), [numbers(64, 128), numbers(128), numbers(128, 32), numbers(32)]
-    x = value = payload.argument(32, 64)
-    for matrix, bias in (arrays[:2], arrays[2:]):
+    payload, given = PayloadText(), numbers(32, 64)
+    layers = [(numbers(64, 128), numbers(128)), (numbers(128, 32), numbers(32))]
+    value, wanted = payload.argument(32, 64), given.astype(np.float64)
+    for matrix, bias in layers:
         product = payload.matmul(value, payload.weight(matrix))
         value = payload.unary("relu", payload.binary("add", product, payload.weight(bias)))
-    text, given = payload.text(value), numbers(*x.shape)
-    ran = simulated(text, given)
-    wanted = given.astype(np.float64)
-    for matrix, bias in (arrays[:2], arrays[2:]):
         wanted = np.maximum(wanted @ matrix + bias, 0)
+    text = payload.text(value)
+    ran = simulated(text, given)
     require_close(ran.results[0], wanted)
     assert ran.work.launches == 2
     assert (ran.work.copied_in_bytes, ran.work.copied_out_bytes) == (given.nbytes, 4 * 32 * 32)
-    weights_bytes = sum(each.nbytes for each in arrays)
-    assert (
-        ran.loaded.copied_in_bytes
-        == weights_bytes
-        == sum(len(each.content) for each in ran.compiled.code.resident)
-    )
+    weights_bytes = sum(each.nbytes for layer in layers for each in layer)
+    resident_bytes = sum(len(each.content) for each in ran.compiled.code.resident)
+    assert ran.loaded.copied_in_bytes == weights_bytes == resident_bytes
     before = without_fusions(text)
     assert before.launches > ran.work.launches
     assert before.copied_in_bytes >= given.nbytes + weights_bytes
@@ -82,10 +75,8 @@ def test_independent_products_stay_apart_and_run_on_streams_of_their_own() -> No
 def test_a_product_of_another_product_takes_the_sum_of_both() -> None:
     payload, weight = PayloadText(), numbers(32, 32)
     hidden = payload.matmul(payload.argument(16, 32), payload.weight(weight))
-    text, x = (
-        payload.text(payload.binary("add", payload.matmul(hidden, payload.weight(weight)), hidden)),
-        numbers(16, 32),
-    )
+    text = payload.text(payload.binary("add", payload.matmul(hidden, payload.weight(weight)), hidden))
+    x = numbers(16, 32)
     wanted = x.astype(np.float64) @ weight
     ran = simulated(text, x)
     require_close(ran.results[0], wanted @ weight + wanted)
@@ -93,7 +84,7 @@ def test_a_product_of_another_product_takes_the_sum_of_both() -> None:
 
 
 def test_a_softmax_is_one_launch() -> None:
-    text, x = (EXAMPLES / "softmax.mlir").read_text(), numbers(40, 96)
+    text, x = SOFTMAX.read_text(), numbers(40, 96)
     x[3, 5], x[4], x[5, ::2] = np.nan, -np.inf, -np.inf
     ran = simulated(text, x)
     with np.errstate(invalid="ignore"):
@@ -105,23 +96,23 @@ def test_a_softmax_is_one_launch() -> None:
 
 def test_a_layer_norm_is_one_launch() -> None:
     x, scale, shift = numbers(6, 75), numbers(75), numbers(75)
-    ran = simulated(LAYER_NORM, x, scale, shift)
+    ran = simulated(on_gpu.LAYER_NORM, x, scale, shift)
     wide = x.astype(np.float64)
     centered = wide - wide.mean(axis=1, keepdims=True)
     wanted = centered / np.sqrt((centered**2).mean(axis=1, keepdims=True) + 1e-5) * scale + shift
     require_close(ran.results[0], wanted)
-    assert ran.work.launches == 1 < without_fusions(LAYER_NORM).launches
+    assert ran.work.launches == 1 < without_fusions(on_gpu.LAYER_NORM).launches
 
 
 def test_a_convolution_with_batch_norm_and_relu_is_one_launch_after_padding() -> None:
     x, w, scale, shift = numbers(1, 3, 7, 6), numbers(4, 3, 3, 3), numbers(4), numbers(4)
-    ran = simulated(CONVOLUTION, x, w, scale, shift)
+    ran = simulated(on_gpu.CONVOLUTION, x, w, scale, shift)
     padded = np.pad(x.astype(np.float64), ((0, 0), (0, 0), (1, 1), (1, 1)))
     windows = np.lib.stride_tricks.sliding_window_view(padded, (3, 3), axis=(2, 3))
     sums = np.einsum("ncyxhw,fchw->nfyx", windows, w)
     wanted = np.maximum(sums * scale[:, None, None] + shift[:, None, None], 0)
     require_close(ran.results[0], wanted)
-    assert ran.work.launches == 2 < without_fusions(CONVOLUTION).launches
+    assert ran.work.launches == 2 < without_fusions(on_gpu.CONVOLUTION).launches
     assert [each.is_written for each in ran.compiled.code.resident] == [True]  # the padding is there
 
 
@@ -150,33 +141,29 @@ def test_programs_that_compute_nothing_or_have_dynamic_sizes_are_compiled_as_a_w
 
 @pytest.mark.parametrize("form", ["tokens", "sync"])
 def test_other_forms_give_the_same(form: Any) -> None:
-    text, x = (EXAMPLES / "softmax.mlir").read_text(), numbers(40, 96)
+    text, x = SOFTMAX.read_text(), numbers(40, 96)
     code = compiler_of(SIMULATOR).compile(text, options=DeviceOptions(form=form), as_fusions=True).code
     np.testing.assert_array_equal(called(code, x), simulated(text, x).results[0])
-
-
-SHARED_SUM = text_beside(__file__, "SHARED_SUM")
 
 
 def test_a_batch_of_matmuls_with_its_epilogue_is_one_launch() -> None:
     payload = PayloadText()
     a, b = payload.argument(3, 5, 7), payload.argument(3, 7, 6)
-    text = payload.text(payload.unary("exp", payload.matmul(a, b)))
     given = [numbers(*each.shape) for each in (a, b)]
-    ran = simulated(text, *given)
+    ran = simulated(payload.text(payload.unary("exp", payload.matmul(a, b))), *given)
     require_close(ran.results[0], np.exp(given[0].astype(np.float64) @ given[1]))
     assert ran.work.launches == 1
 
 
 def test_rows_of_a_table_are_gathered() -> None:
     rows, table = np.array([8, 0, 3, 3, 1]), numbers(9, 8)
-    ran = simulated(ROWS_OF_A_TABLE, rows, table)
+    ran = simulated(on_gpu.ROWS_OF_A_TABLE, rows, table)
     np.testing.assert_array_equal(ran.results[0], table[rows])
     assert ran.work.launches == 1
 
 
 def test_an_index_outside_of_the_table_is_an_error_of_the_call() -> None:
-    program = DeviceFunction(compiled(ROWS_OF_A_TABLE).code, SimulatedDevice("sm_90"))
+    program = DeviceFunction(compiled(on_gpu.ROWS_OF_A_TABLE).code, SimulatedDevice("sm_90"))
     with pytest.raises(DeviceError, match="an index into tensor<9x8xf32> is outside of dimension 0"):
         program(np.array([0, 1, 9, 0, 0]), np.zeros((9, 8), np.float32))
 
@@ -185,22 +172,18 @@ def test_a_sum_that_many_elements_need_is_refused() -> None:
     with new_context(), ir.Location.unknown():
         module = ir.Module.parse("func.func @f(%a: memref<4x8xf32>, %b: memref<4x8xf32>) { return }")
         block = module.body.operations[0].regions[0].blocks[0]
-        fusion = Fusion(LOOPS, SHARED_SUM, (), (), ())
+        fusion = Fusion(LOOPS, text_beside(__file__, "SHARED_SUM"), (), (), ())
         function = fusion_function(fusion, list(block.arguments), is_generalized=True)
-        with (
-            ir.InsertionPoint.at_block_begin(block),
-            pytest.raises(CandidateError, match="several elements need the same sum"),
-        ):
+        refused = pytest.raises(CandidateError, match="several elements need the same sum")
+        with ir.InsertionPoint.at_block_begin(block), refused:
             launch_elements(function)
 
 
 @pytest.mark.drawn(2)
 @pytest.mark.parametrize("columns", [1, 31, 33, 300])
 def test_rows_of_any_length_are_one_launch(columns: int) -> None:
-    payload = PayloadText()
-    text = payload.text(payload.softmax(payload.argument(3, columns)))
-    x = numbers(3, columns)
-    ran = simulated(text, x)
+    payload, x = PayloadText(), numbers(3, columns)
+    ran = simulated(payload.text(payload.softmax(payload.argument(3, columns))), x)
     powers = np.exp(x.astype(np.float64))
     require_close(ran.results[0], powers / powers.sum(axis=1, keepdims=True))
     assert ran.work.launches == 1
@@ -208,22 +191,18 @@ def test_rows_of_any_length_are_one_launch(columns: int) -> None:
 
 @pytest.mark.slow
 def test_a_largest_number_keeps_nan_and_infinities() -> None:
-    payload = PayloadText()
-    text = payload.text(payload.reduced("max", payload.argument(4, 70)))
-    x = numbers(4, 70)
+    payload, x = PayloadText(), numbers(4, 70)
     x[0, 69], x[1], x[2, 40] = np.nan, -np.inf, np.inf
-    ran = simulated(text, x)
+    ran = simulated(payload.text(payload.reduced("max", payload.argument(4, 70))), x)
     np.testing.assert_array_equal(ran.results[0], x.max(axis=1))
     assert ran.work.launches == 1
 
 
 def test_a_number_for_each_row_is_computed_once_and_read_by_all_columns() -> None:
-    payload = PayloadText()
+    payload, given = PayloadText(), numbers(2, 3, 40) / 8
     x = payload.argument(2, 3, 40)
     total = payload.unary("exp", payload.reduced("sum", x))
-    text = payload.text(payload.by_row("mul", x, total), total)
-    given = numbers(2, 3, 40) / 8
-    ran = simulated(text, given)
+    ran = simulated(payload.text(payload.by_row("mul", x, total), total), given)
     powers = np.exp(given.astype(np.float64).sum(axis=2))
     require_close(ran.results[0], given * powers[..., None])
     require_close(ran.results[1], powers)
@@ -254,15 +233,12 @@ def test_an_epilogue_reads_matrices_rows_and_columns() -> None:
 
 @pytest.mark.slow
 def test_equal_layers_have_one_kernel() -> None:
-    payload, arrays = PayloadText(), [numbers(64, 64) / 8 for _ in range(3)]
-    value = payload.argument(32, 64)
-    for array in arrays:
+    payload, given = PayloadText(), numbers(32, 64)
+    value, wanted = payload.argument(32, 64), given.astype(np.float64)
+    for array in (numbers(64, 64) / 8 for _ in range(3)):
         value = payload.unary("tanh", payload.matmul(value, payload.weight(array)))
-    text, given = payload.text(value), numbers(32, 64)
-    ran = simulated(text, given)
-    wanted = given.astype(np.float64)
-    for array in arrays:
         wanted = np.tanh(wanted @ array)
+    ran = simulated(payload.text(value), given)
     require_close(ran.results[0], wanted)
     assert len(ran.kernels) == 3
     assert len(set(ran.kernels)) == 1
@@ -285,11 +261,26 @@ def test_a_result_among_others_is_a_kernel_apart_with_its_reason() -> None:
 
 @pytest.mark.slow
 def test_counted_is_what_a_call_does() -> None:
-    softmax = (EXAMPLES / "softmax.mlir").read_text()
-    for text, shapes in ((softmax, ((40, 96),)), (CONVOLUTION, ((1, 3, 7, 6), (4, 3, 3, 3), (4,), (4,)))):
+    of_convolution = ((1, 3, 7, 6), (4, 3, 3, 3), (4,), (4,))
+    for text, shapes in ((SOFTMAX.read_text(), ((40, 96),)), (on_gpu.CONVOLUTION, of_convolution)):
         arguments = [np.ones(shape, np.float32) for shape in shapes]
         assert without_fusions(text) == simulated(text, *arguments, as_fusions=False).work
 
 
 def test_launches_in_a_loop_are_not_counted() -> None:
     assert compiler_of(SIMULATOR).work_without_fusions(text_beside(__file__, "LOOP"), None) is None
+
+
+@pytest.mark.slow
+def test_an_encoder_that_torch_exports_is_ten_launches() -> None:
+    pytest.importorskip("torch", reason="torch is not installed: it makes the export")
+    from tests.programs.exports import corpus, export
+
+    made, text = corpus.built("encoder"), corpus.text_of("encoder")
+    arguments = [export.array_of(each) for each in made.inputs]
+    ran = simulated(text, *arguments)
+    export.require_equal(ran.results, made.expected, corpus.EXPORTS["encoder"].tolerance)
+    before = without_fusions(text)
+    assert (len(ran.compiled.code.fusions), ran.work.launches) == (10, 10)
+    assert before.launches == 70
+    assert ran.work.copied_in_bytes == sum(each.nbytes for each in arguments) < before.copied_in_bytes

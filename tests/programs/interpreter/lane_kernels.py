@@ -26,27 +26,20 @@ def kernel_of(text: str) -> Any:
     return read_kernels(text)["k"]
 
 
-def module_text(body: str, kinds: tuple[str, ...], own: str = "", surrounding: str = "") -> str:
-    """Returns a module with a kernel of parameters %0, %1, ...; ``own`` is its own memory."""
+def module_text(body: str, kinds: tuple[str, ...], surrounding: str = "") -> str:
+    """Returns a module with a kernel of parameters %0, %1, ..."""
     parameters = ", ".join(f"%{number}: {kind}" for number, kind in enumerate(kinds))
-    return f"gpu.module @m {{ {surrounding} gpu.func @k({parameters}) {own} kernel {{ {body} gpu.return }} }}"
+    return f"gpu.module @m {{ {surrounding} gpu.func @k({parameters}) kernel {{ {body} gpu.return }} }}"
 
 
 def launch(
-    body: str,
-    *arrays: Any,
-    grid: Sizes3 = (1, 1, 1),
-    block: Sizes3 = (32, 1, 1),
-    own: str = "",
-    surrounding: str = "",
-    shared_bytes: int | None = None,
+    body: str, *arrays: Any, grid: Sizes3 = (1, 1, 1), block: Sizes3 = (32, 1, 1), surrounding: str = ""
 ) -> str:
     """Runs a kernel on arrays, which it changes in place; returns what it prints."""
-    kernel = kernel_of(module_text(body, tuple(map(memref_type, arrays)), own, surrounding))
+    kernel = kernel_of(module_text(body, tuple(map(memref_type, arrays)), surrounding))
     options = [np.array(MemRef.of(each.ctypes.data, each.shape).words, np.int64) for each in arrays]
     printed: list[str] = []
-    sizes = LaneLaunch(grid, block, shared_bytes)
-    kernel.launch(sizes, [each.ctypes.data for each in options], printed.append)
+    kernel.launch(LaneLaunch(grid, block, None), [each.ctypes.data for each in options], printed.append)
     return "".join(printed)
 
 
@@ -59,10 +52,8 @@ def each_applied(cases: Sequence[tuple[str, Any]], *operands: Any) -> list[Any]:
     """Returns ``%r`` of each (lines, type) for 1-D operands %a, %b, %c: all in one kernel."""
     count = len(operands[0])
     found = [np.zeros(count, result) for _, result in cases]
-    loads = "\n".join(
-        f"%{name} = memref.load %{number}[%t] : {memref_type(each)}"
-        for number, (name, each) in enumerate(zip("abc", operands, strict=False))
-    )
+    types = map(memref_type, operands)
+    loads = "\n".join(f"%{'abc'[at]} = memref.load %{at}[%t] : {each}" for at, each in enumerate(types))
     body = "\n".join(
         f"{numbered(lines, number, 'qrx')}\n"
         f"memref.store %r{number}, %{number + len(operands)}[%t] : {memref_type(found[number])}"

@@ -116,3 +116,9 @@ gpu.barrier
 %x = nvgpu.ldmatrix %s[%t, %c0] {numTiles = TILES : i32, transpose = TRANSPOSED}
   : memref<32x8xf16, 3> -> vector<TILESx2xf16>
 vector.store %x, %1[%t, %c0, %c0] : memref<32xTILESx2xf16>, vector<TILESx2xf16>
+// ----- MMA_SYNC
+%t = gpu.thread_id x
+%c0 = arith.constant 0 : index
+LOADS
+%d = PRODUCT : (KINDS) -> KIND
+vector.store %d, %3[%t, %c0, %c0] : MEMREF, KIND

@@ -1,18 +1,18 @@
 """What lanes do together, and tensor cores, whose fragments are laid out by the text of the PTX ISA."""
 
 from collections.abc import Callable
+from itertools import product
 from typing import Any
 
 import numpy as np
 import pytest
 
+from tests.programs.file_check import filled
 from tests.programs.interpreter.lane_kernels import DTYPES, NAMES, launch, memref_type
 from tests.texts import text_beside
 from tuner.core.errors import CandidateError, Stage
 
 pytestmark = pytest.mark.mlir
-
-
 BLOCKS = 3
 INTEGERS: dict[str, Callable[[Any], Any]] = {
     "add": lambda x: x.sum(dtype=x.dtype),
@@ -28,30 +28,30 @@ INTEGERS: dict[str, Callable[[Any], Any]] = {
 FLOATS: dict[str, Callable[[Any], Any]] = {
     "add": lambda x: x.astype(np.float64).sum(),
     "mul": lambda x: x.astype(np.float64).prod(),
-    "maximumf": np.max,
-    "minimumf": np.min,
-    "maxnumf": np.max,
-    "minnumf": np.min,
+    **dict.fromkeys(("maximumf", "maxnumf"), np.max),
+    **dict.fromkeys(("minimumf", "minnumf"), np.min),
 }
 CASES = [
     *((name, kind) for name in INTEGERS for kind in ("i8", "i16", "i32", "i64")),
     *((name, kind) for name in FLOATS for kind in ("f16", "bf16", "f32", "f64")),
 ]
 RTOL = {"f16": 0.05, "bf16": 0.3, "f32": 1e-5, "f64": 1e-12}  # of sums and products that round in each step
+ONE_OF_ALL = "%o = arith.constant 1 : i32 %w = arith.constant 32 : i32"
+Place = Callable[[int, int, int], tuple[int, int]]  # of group, number in it, and index -> row, column
+Shape = tuple[int, int, int]
+MATRIX = '!gpu.mma_matrix<16x16x{}, "{}Op">'
 
 
 def drawn(kind: str, threads: int) -> Any:
-    rng = np.random.default_rng(threads)
-    if kind[0] == "i":
-        return rng.integers(-100, 100, (BLOCKS, threads)).astype(DTYPES[kind])
-    return rng.uniform(0.9, 1.1, (BLOCKS, threads)).astype(DTYPES[kind])
+    rng, shape = np.random.default_rng(threads), (BLOCKS, threads)
+    numbers = rng.integers(-100, 100, shape) if kind[0] == "i" else rng.uniform(0.9, 1.1, shape)
+    return numbers.astype(DTYPES[kind])
 
 
 def over_lanes(lines: str, values: Any) -> Any:
-    kind, threads = next(name for name, dtype in DTYPES.items() if dtype == values.dtype), values.shape[1]
-    memref, found = f"memref<{BLOCKS}x{threads}x{kind}>", np.zeros_like(values)
-    text = text_beside(__file__, "OVER_LANES").replace("LINES", lines).replace("KIND", memref)
-    launch(text, values, found, grid=(BLOCKS, 1, 1), block=(threads, 1, 1))
+    found = np.zeros_like(values)
+    text = text_beside(__file__, "OVER_LANES").replace("LINES", lines).replace("KIND", memref_type(values))
+    launch(text, values, found, grid=(BLOCKS, 1, 1), block=(values.shape[1], 1, 1))
     return found
 
 
@@ -62,12 +62,12 @@ def require_near(found: Any, expected: Any, kind: str) -> None:
         np.testing.assert_allclose(found.astype(float), expected.astype(float), rtol=RTOL[kind])
 
 
-def per_group(function: Callable[[Any], Any], values: Any, groups: list[list[int]]) -> Any:
-    """Returns in each lane a function of the values of its group."""
-    wanted = np.zeros(values.shape, values.dtype if values.dtype.kind in "ib" else np.float64)
-    for block in range(len(values)):
-        for group in groups:
-            wanted[block, group] = function(values[block, group])
+def per_group(name: str, values: Any, groups: list[list[int]]) -> Any:
+    """Returns in each lane the reduction of the values of its group."""
+    functions, kind = (INTEGERS, values.dtype) if values.dtype.kind == "i" else (FLOATS, np.float64)
+    wanted = np.zeros(values.shape, kind)
+    for block, group in product(range(len(values)), groups):
+        wanted[block, group] = functions[name](values[block, group])
     return wanted
 
 
@@ -76,8 +76,7 @@ def per_group(function: Callable[[Any], Any], values: Any, groups: list[list[int
 def test_a_reduction_over_a_block_takes_every_thread(name: str, kind: str, threads: int) -> None:
     values = drawn(kind, threads)
     found = over_lanes(f"%r = gpu.all_reduce {name} %x {{}} : ({kind}) -> ({kind})", values)
-    function = (INTEGERS if kind[0] == "i" else FLOATS)[name]
-    require_near(found, per_group(function, values, [list(range(threads))]), kind)
+    require_near(found, per_group(name, values, [list(range(threads))]), kind)
 
 
 def test_a_reduction_by_a_region_does_what_the_region_says() -> None:
@@ -101,20 +100,15 @@ def clusters(threads: int, size: int, stride: int) -> list[list[int]]:
     return list(groups.values())
 
 
-SOME_REDUCTIONS = [("add", "f32"), ("maxsi", "i16"), ("xor", "i32"), ("mul", "bf16")]
-
-
 @pytest.mark.parametrize(("size", "stride"), [(32, 1), (4, 1), (8, 2), (2, 16), (1, 1)])
-@pytest.mark.parametrize(("name", "kind"), SOME_REDUCTIONS)
+@pytest.mark.parametrize("reduction", ["add f32", "maxsi i16", "xor i32", "mul bf16"])
 @pytest.mark.parametrize("threads", [64, 70])
-def test_a_reduction_over_a_subgroup_takes_the_lanes_of_its_cluster(
-    name: str, kind: str, size: int, stride: int, threads: int
-) -> None:
+def test_a_reduction_over_a_subgroup(reduction: str, size: int, stride: int, threads: int) -> None:
+    name, kind = reduction.split()
     values = drawn(kind, threads)
     cluster = "" if size == 32 else f"cluster(size = {size}, stride = {stride})"
     found = over_lanes(f"%r = gpu.subgroup_reduce {name} %x {cluster} : ({kind}) -> {kind}", values)
-    function = (INTEGERS if kind[0] == "i" else FLOATS)[name]
-    require_near(found, per_group(function, values, clusters(threads, size, stride)), kind)
+    require_near(found, per_group(name, values, clusters(threads, size, stride)), kind)
 
 
 def test_a_subgroup_reduces_the_elements_of_vectors_one_by_one() -> None:
@@ -131,27 +125,19 @@ def test_only_lanes_that_take_part_are_reduced_in_a_subgroup() -> None:
     np.testing.assert_allclose(over_lanes(lines, values), wanted)
 
 
-def source_of(mode: str, lane: int, offset: int) -> int:
-    return {"xor": lane ^ offset, "up": lane - offset, "down": lane + offset, "idx": offset}[mode]
-
-
 @pytest.mark.parametrize("kind", ["f16", "i64"])
 @pytest.mark.parametrize(("offset", "width"), [(1, 32), (4, 32), (5, 16), (0, 8), (31, 32)])
 @pytest.mark.parametrize("mode", ["xor", "up", "down", "idx"])
 def test_a_shuffle_reads_the_lane_that_its_mode_names(mode: str, offset: int, width: int, kind: str) -> None:
     values = np.arange(BLOCKS * 64).reshape(BLOCKS, 64).astype(DTYPES[kind])
-    text = text_beside(__file__, "SHUFFLE").replace("ZERO", "0.0" if kind[0] == "f" else "0")
-    for name, part in (("OFFSET", str(offset)), ("WIDTH", str(width)), ("MODE", mode), ("TYPE", kind)):
-        text = text.replace(name, part)
-    found = over_lanes(text, values)
+    parts = {"offset": offset, "width": width, "mode": mode, "type": kind}
+    found = over_lanes(filled(__file__, "SHUFFLE", zero="0.0" if kind[0] == "f" else "0", **parts), values)
     for thread in range(64):
-        lane, source = thread % 32, source_of(mode, thread % 32, offset)
+        lane = thread % 32
+        source = {"xor": lane ^ offset, "up": lane - offset, "down": lane + offset, "idx": offset}[mode]
         is_valid = 0 <= source < width and lane < width
         wanted = values[:, thread - lane + source] if is_valid else np.zeros(BLOCKS)
         np.testing.assert_array_equal(found[:, thread], wanted)
-
-
-ONE_OF_ALL = "%o = arith.constant 1 : i32 %w = arith.constant 32 : i32"
 
 
 def test_a_value_that_a_shuffle_does_not_have_is_poison() -> None:
@@ -164,9 +150,8 @@ def test_a_value_that_a_shuffle_does_not_have_is_poison() -> None:
 def test_a_rotation_goes_around_in_parts_of_its_width_and_a_broadcast_gives_the_value_of_one() -> None:
     values = np.arange(BLOCKS * 64, dtype=np.int32).reshape(BLOCKS, 64)
     narrow = values[:, :32].copy()
-    lines = """%y, %ok = gpu.rotate %x, 3, 8 : i32
-      %z = arith.constant -1 : i32 %r = arith.select %ok, %y, %z : i32"""
-    found = over_lanes(lines, narrow)
+    other = "%z = arith.constant -1 : i32 %r = arith.select %ok, %y, %z : i32"
+    found = over_lanes(f"%y, %ok = gpu.rotate %x, 3, 8 : i32 {other}", narrow)
     np.testing.assert_array_equal(found[:, :8], np.roll(narrow[:, :8], -3, 1))
     assert (found[:, 8:] == -1).all()
     first = over_lanes("%r = gpu.subgroup_broadcast %x, first_active_lane : i32", values)
@@ -206,8 +191,8 @@ def test_what_all_must_do_is_a_fault_where_some_do(lines: str, found: str) -> No
 
 
 def test_where_a_lane_is() -> None:
-    names = [*(f"{what} {axis}" for what in ("thread_id", "block_id", "global_id") for axis in "xyz")]
-    names += [*(f"{what} {axis}" for what in ("block_dim", "grid_dim") for axis in "xyz")]
+    of_axes = ("thread_id", "block_id", "global_id", "block_dim", "grid_dim")
+    names = [f"{what} {axis}" for what in of_axes for axis in "xyz"]
     names += ["lane_id", "subgroup_id : index", "num_subgroups : index", "subgroup_size : index"]
     grid, block = (2, 3, 2), (5, 4, 3)
     lines = []
@@ -216,21 +201,16 @@ def test_where_a_lane_is() -> None:
         lines.append(f"%i{number} = arith.index_cast %v{number} : index to i64")
         lines.append(f"memref.store %i{number}, %0[%n{number}, %q, %p] : memref<{len(names)}x12x60xi64>")
     found = np.zeros((len(names), 12, 60), np.int64)
-    place = text_beside(__file__, "PLACE")
-    launch("\n".join([place, *lines]), found, grid=grid, block=block)
-    by_name = dict(zip(names, found, strict=True))
+    launch("\n".join([text_beside(__file__, "PLACE"), *lines]), found, grid=grid, block=block)
+    wanted: dict[str, Any] = {"lane_id": np.arange(60) % 32, "subgroup_id : index": np.arange(60) // 32}
+    wanted |= {"num_subgroups : index": 2, "subgroup_size : index": 32}
     for axis, name in enumerate("xyz"):
         thread = np.indices(block[::-1])[2 - axis].ravel()[None, :]
         number = np.indices(grid[::-1])[2 - axis].ravel()[:, None]
-        assert (by_name[f"thread_id {name}"] == thread).all()
-        assert (by_name[f"block_id {name}"] == number).all()
-        assert (by_name[f"global_id {name}"] == number * block[axis] + thread).all()
-        assert (by_name[f"block_dim {name}"] == block[axis]).all()
-        assert (by_name[f"grid_dim {name}"] == grid[axis]).all()
-    assert (by_name["lane_id"] == np.arange(60) % 32).all()
-    assert (by_name["subgroup_id : index"] == np.arange(60) // 32).all()
-    assert (by_name["num_subgroups : index"] == 2).all()
-    assert (by_name["subgroup_size : index"] == 32).all()
+        here = (thread, number, number * block[axis] + thread, block[axis], grid[axis])
+        wanted |= {f"{what} {name}": each for what, each in zip(of_axes, here, strict=True)}
+    for name, values in zip(names, found, strict=True):
+        assert (values == wanted[name]).all(), name
 
 
 def test_what_is_printed_comes_lane_by_lane_and_a_format_that_does_not_fit_is_refused() -> None:
@@ -241,57 +221,39 @@ def test_what_is_printed_comes_lane_by_lane_and_a_format_that_does_not_fit_is_re
         launch('%i = arith.constant 1 : i32 gpu.printf "%s", %i : i32')
 
 
-Place = Callable[[int, int, int], tuple[int, int]]  # of group, number in it, and index -> row, column
-Shape = tuple[int, int, int]
-# (shape, type of A and B, type of C) -> where the elements of A, B and C are: PTX ISA, fragments for mma
-MULTIPLICATIONS: dict[tuple[Shape, str, str], tuple[Place, Place, Place]] = {}
-
-
-def add(shape: Shape, kinds: list[tuple[str, str]], a: Place, b: Place, c: Place) -> None:
-    for of_factor, of_sum in kinds:
-        MULTIPLICATIONS[shape, of_factor, of_sum] = (a, b, c)
-
-
 def of_sums(g: int, t: int, i: int) -> tuple[int, int]:
     return (g if i < 2 else g + 8), t * 2 + (i & 1)
 
 
-add(
-    (16, 8, 16),
-    [("f16", "f32"), ("f16", "f16"), ("bf16", "f32")],
+# PTX ISA, fragments for mma: where the elements of A and B are, and of C if not as ``of_sums``
+OF_HALVES: tuple[Place, ...] = (
     lambda g, t, i: (g if i in (0, 1, 4, 5) else g + 8, t * 2 + (i & 1) + (0 if i < 4 else 8)),
     lambda g, t, i: (t * 2 + (i & 1) + (0 if i < 2 else 8), g),
-    of_sums,
 )
-add(
-    (16, 8, 8),
-    [("f16", "f32")],
-    lambda g, t, i: (g if i < 2 else g + 8, t * 2 + (i & 1)),
-    lambda g, t, i: (t * 2 + i, g),
-    of_sums,
-)
-add(
-    (16, 8, 8),
-    [("f32", "f32")],
-    lambda g, t, i: (g if i in (0, 2) else g + 8, t if i < 2 else t + 4),
-    lambda g, t, i: (t + 4 * i, g),
-    of_sums,
-)
-add((16, 8, 4), [("f32", "f32")], lambda g, t, i: (g + 8 * i, t), lambda g, t, i: (t, g), of_sums)
-add(
-    (16, 8, 32),
-    [("i8", "i32")],
+OF_BYTES: tuple[Place, ...] = (
     lambda g, t, i: (g if i // 4 % 2 == 0 else g + 8, t * 4 + (i & 3) + (0 if i < 8 else 16)),
     lambda g, t, i: (t * 4 + (i & 3) + (0 if i < 4 else 16), g),
-    of_sums,
 )
-add(
-    (8, 8, 4),
-    [("f64", "f64")],
-    lambda g, t, i: (g, t),
-    lambda g, t, i: (t, g),
-    lambda g, t, i: (g, t * 2 + i),
+OF_FEW_HALVES: tuple[Place, ...] = (
+    lambda g, t, i: (g if i < 2 else g + 8, t * 2 + (i & 1)),
+    lambda g, t, i: (t * 2 + i, g),
 )
+OF_TF32: tuple[Place, ...] = (
+    lambda g, t, i: (g if i in (0, 2) else g + 8, t if i < 2 else t + 4),
+    lambda g, t, i: (t + 4 * i, g),
+)
+OF_FEW_TF32: tuple[Place, ...] = (lambda g, t, i: (g + 8 * i, t), lambda g, t, i: (t, g))
+OF_F64: tuple[Place, ...] = (lambda g, t, i: (g, t), lambda g, t, i: (t, g), lambda g, t, i: (g, t * 2 + i))
+MULTIPLICATIONS: dict[tuple[Shape, str, str], tuple[Place, ...]] = {  # (shape, type of A and B, type of C)
+    ((16, 8, 16), "f16", "f32"): OF_HALVES,
+    ((16, 8, 16), "f16", "f16"): OF_HALVES,
+    ((16, 8, 16), "bf16", "f32"): OF_HALVES,
+    ((16, 8, 8), "f16", "f32"): OF_FEW_HALVES,
+    ((16, 8, 8), "f32", "f32"): OF_TF32,
+    ((16, 8, 4), "f32", "f32"): OF_FEW_TF32,
+    ((16, 8, 32), "i8", "i32"): OF_BYTES,
+    ((8, 8, 4), "f64", "f64"): OF_F64,
+}
 
 
 def numbers(kind: str, *shape: int, seed: int = 0) -> Any:
@@ -309,31 +271,21 @@ def fragments(matrix: Any, place: Place, per_register: int) -> Any:
 
 
 @pytest.mark.parametrize(("shape", "narrow", "wide"), MULTIPLICATIONS)
-def test_a_multiplication_is_that_of_the_matrices_whose_fragments_lanes_hold(
+def test_a_multiplication_is_that_of_the_matrices_of_the_fragments(
     shape: Shape, narrow: str, wide: str
 ) -> None:
-    (m, n, k), layouts = shape, MULTIPLICATIONS[shape, narrow, wide]
+    (m, n, k), layouts = shape, (*MULTIPLICATIONS[shape, narrow, wide], of_sums)[:3]
     a, b, c = (numbers(narrow, m, k), numbers(narrow, k, n, seed=1), numbers(wide, m, n, seed=2))
-    per_register = max(4 // a.itemsize, 1)
-    held = [
-        fragments(matrix, place, each)
-        for matrix, place, each in zip((a, b, c), layouts, (per_register, per_register, 2), strict=True)
-    ]
+    sizes = [max(4 // a.itemsize, 1)] * 2 + [2]  # of a register
+    held = [fragments(*each) for each in zip((a, b, c), layouts, sizes, strict=True)]
     found = np.zeros_like(held[2])
     kinds = [f"vector<{each.shape[1]}x{each.shape[2]}x{NAMES[each.dtype]}>" for each in held]
-    loads = "\n".join(
-        f"%f{number} = vector.load %{number}[%t, %c0, %c0] : {memref_type(each)}, {kind}"
-        for number, (each, kind) in enumerate(zip(held, kinds, strict=True))
-    )
+    types = [f"{memref_type(each)}, {kind}" for each, kind in zip(held, kinds, strict=True)]
+    loads = "\n".join(f"%f{at} = vector.load %{at}[%t, %c0, %c0] : {each}" for at, each in enumerate(types))
     tf32 = ", tf32Enabled" if narrow == "f32" else ""
-    launch(
-        f"""%t = gpu.thread_id x %c0 = arith.constant 0 : index
-        {loads}
-        %d = nvgpu.mma.sync (%f0, %f1, %f2) {{mmaShape = [{m}, {n}, {k}]{tf32}}}
-          : ({", ".join(kinds)}) -> {kinds[2]}
-        vector.store %d, %3[%t, %c0, %c0] : {memref_type(found)}, {kinds[2]}""",
-        *(*held, found),
-    )
+    product = f"nvgpu.mma.sync (%f0, %f1, %f2) {{mmaShape = [{m}, {n}, {k}]{tf32}}}"
+    parts = {"loads": loads, "product": product, "kinds": ", ".join(kinds), "kind": kinds[2]}
+    launch(filled(__file__, "MMA_SYNC", memref=memref_type(found), **parts), *held, found)
     wanted = (a.astype(np.float64) @ b.astype(np.float64) + c.astype(np.float64)).astype(c.dtype)
     np.testing.assert_array_equal(found, fragments(wanted, layouts[2], 2))
 
@@ -363,16 +315,9 @@ def test_tiles_of_eight_rows_are_loaded_as_fragments(tiles: int, is_transposed: 
 
 def test_an_asynchronous_copy_fills_up_with_zeros() -> None:
     source, found = numbers("f32", 32, 4), np.zeros((32, 4), np.float32)
-    launch(
-        text_beside(__file__, "ASYNC_COPY"),
-        source,
-        found,
-        surrounding='memref.global "private" @shared : memref<32x4xf32, 3>',
-    )
+    shared = 'memref.global "private" @shared : memref<32x4xf32, 3>'
+    launch(text_beside(__file__, "ASYNC_COPY"), source, found, surrounding=shared)
     np.testing.assert_array_equal(found, np.where(np.arange(4) < np.arange(32)[:, None] % 4, source, 0))
-
-
-MATRIX = '!gpu.mma_matrix<16x16x{}, "{}Op">'
 
 
 def test_matrices_of_a_subgroup_are_loaded_multiplied_and_stored() -> None:

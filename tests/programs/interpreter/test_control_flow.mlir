@@ -35,6 +35,7 @@ cf.br ^head(%c0, %a : i64, i64)
     %h = arith.divsi %x, %c2 : i64
     cf.br ^head(%m, %h : i64, i64)
   ^exit:
+%r = arith.addi %n, %c0 : i64
 // ----- JUMPS
 %w = arith.trunci %a : i64 to i32
     cf.switch %w : i32, [

@@ -14,10 +14,11 @@ from tuner.core.errors import CandidateError, Stage
 from tuner.programs.interpreter.kernels import LaneLaunch
 
 pytestmark = pytest.mark.mlir
-
-
 CONSTANTS = "\n".join(f"%c{n} = arith.constant {n} : i64" for n in range(8))
 NUMBERS = np.array([1, 2, 3, 6, 7, 9, 27, 97, 5, 16], np.int64)
+FOR = text_beside(__file__, "FOR")
+SMALL = st.lists(st.integers(-20, 20), min_size=12, max_size=12)
+STEPS = st.lists(st.integers(1, 7), min_size=12, max_size=12)
 
 
 def collatz(number: int) -> int:
@@ -28,35 +29,19 @@ def collatz(number: int) -> int:
     return steps
 
 
-WHILE = text_beside(__file__, "WHILE")
+LOOPS = {"WHILE": collatz, "GRAPH": collatz, "SQUARES": lambda x: (x - 1) ** 2}
 
 
-def test_a_loop_ends_in_each_lane_by_itself() -> None:
-    assert applied(f"{CONSTANTS}\n{WHILE}", np.int64, NUMBERS).tolist() == [collatz(int(x)) for x in NUMBERS]
-
-
-GRAPH = text_beside(__file__, "GRAPH")
-
-
-def test_the_same_as_a_graph_of_blocks() -> None:
-    lines = f"{CONSTANTS}\n{GRAPH}\n%r = arith.addi %n, %c0 : i64"
-    assert applied(lines, np.int64, NUMBERS).tolist() == [collatz(int(x)) for x in NUMBERS]
-
-
-def test_what_a_lane_has_computed_before_it_left_a_loop_of_blocks_stays() -> None:
-    lines = CONSTANTS + text_beside(__file__, "SQUARES")
-    assert applied(lines, np.int64, NUMBERS).tolist() == [(int(x) - 1) ** 2 for x in NUMBERS]
+@pytest.mark.parametrize("name", LOOPS)
+def test_a_loop_and_a_graph_of_blocks_end_in_each_lane_and_what_it_has_computed_stays(name: str) -> None:
+    lines = f"{CONSTANTS}\n{text_beside(__file__, name)}"
+    assert applied(lines, np.int64, NUMBERS).tolist() == [LOOPS[name](int(x)) for x in NUMBERS]
 
 
 def test_lanes_that_return_early_take_no_part_in_what_follows() -> None:
     found = np.zeros(8, np.int64)
     launch(text_beside(__file__, "EARLY_RETURN"), found, block=(8, 1, 1))
     assert found.tolist() == [4, 4, 4, 4, 0, 0, 0, 0]
-
-
-FOR = text_beside(__file__, "FOR")
-SMALL = st.lists(st.integers(-20, 20), min_size=12, max_size=12)
-STEPS = st.lists(st.integers(1, 7), min_size=12, max_size=12)
 
 
 @hypothesis.given(SMALL, SMALL, STEPS)
@@ -81,13 +66,9 @@ def test_unsigned_bounds_are_compared_as_such() -> None:
     assert found.tolist() == [0, 5, -56]
 
 
-SWITCH = text_beside(__file__, "SWITCH")
-JUMPS = text_beside(__file__, "JUMPS")
-
-
-@pytest.mark.parametrize("lines", [SWITCH, JUMPS])
-def test_a_switch_takes_the_case_of_each_lane(lines: str) -> None:
-    found = applied(f"{CONSTANTS}\n{lines}", np.int64, np.array([2, 7, 3, 2, -7]))
+@pytest.mark.parametrize("name", ["SWITCH", "JUMPS"])
+def test_a_switch_takes_the_case_of_each_lane(name: str) -> None:
+    found = applied(f"{CONSTANTS}\n{text_beside(__file__, name)}", np.int64, np.array([2, 7, 3, 2, -7]))
     assert found.tolist() == [1, 14, 5, 1, 5]
 
 
@@ -98,14 +79,14 @@ def test_a_function_next_to_the_kernel_is_called_by_the_lanes_that_get_there() -
     assert found.tolist() == [0, 4, 6, 0]
 
 
+RECURSIVE = "func.func @f(%x: i32) -> i32 { %y = func.call @f(%x) : (i32) -> i32 return %y : i32 }"
+
+
 @pytest.mark.parametrize(
     ("surrounding", "message"),
     [
         ("func.func private @f(i32) -> i32", r"func\.call at .*: found @f, which has no body"),
-        (
-            "func.func @f(%x: i32) -> i32 { %y = func.call @f(%x) : (i32) -> i32 return %y : i32 }",
-            r"func\.call at .*: found @f, which calls itself",
-        ),
+        (RECURSIVE, r"func\.call at .*: found @f, which calls itself"),
     ],
 )
 def test_a_call_that_leads_nowhere_is_refused(surrounding: str, message: str) -> None:
@@ -122,22 +103,18 @@ def test_a_nest_of_parallel_loops_runs_in_each_lane() -> None:
 
 
 def test_an_assertion_names_the_lane_that_fails() -> None:
-    body = """%t = gpu.thread_id x
-      %c3 = arith.constant 3 : index
-      %p = arith.cmpi ult, %t, %c3 : index
-      cf.assert %p, "too far" """
+    bound = "%t = gpu.thread_id x %c3 = arith.constant 3 : index %p = arith.cmpi ult, %t, %c3 : index"
     message = r"cf\.assert at .*found false, 'too far', in .*thread \(3, 0, 0\)"
     with pytest.raises(CandidateError, match=message):
-        launch(body)
+        launch(f'{bound} cf.assert %p, "too far"')
 
 
-SCALE = """%t = gpu.thread_id x %x = memref.load %0[%t] : memref<{}xf32{}>
-  %y = arith.mulf %x, %1 : f32 memref.store %y, %0[%t] : memref<{}xf32{}>"""
+SCALE = """%t = gpu.thread_id x %x = memref.load %0[%t] : KIND
+  %y = arith.mulf %x, %1 : f32 memref.store %y, %0[%t] : KIND"""
 
 
-def kernel(size: str = "4", layout: str = "") -> Any:
-    kind = f"memref<{size}xf32{layout}>"
-    return kernel_of(module_text(SCALE.format(size, layout, size, layout), (kind, "f32")))
+def kernel(kind: str = "memref<4xf32>") -> Any:
+    return kernel_of(module_text(SCALE.replace("KIND", kind), (kind, "f32")))
 
 
 def options(*numbers: int) -> list[bytes]:
@@ -160,7 +137,7 @@ def test_a_memref_is_an_address_or_a_descriptor(is_bare: bool) -> None:
 def test_a_descriptor_reports_offset_and_strides() -> None:
     a = np.arange(9, dtype=np.float32)
     address = a.ctypes.data
-    dynamic = kernel("?", ", strided<[?], offset: ?>")
+    dynamic = kernel("memref<?xf32, strided<[?], offset: ?>>")
     launched(dynamic, [*options(address, address, 1, 4, 2), struct.pack("<f", 10.0)])
     assert a.tolist() == [0, 10, 2, 30, 4, 50, 6, 70, 8]
     assert dynamic.pointers([*options(address, address, 1, 4, 2), bytes(4)]) == [(address + 4, "f32")]
@@ -176,8 +153,8 @@ def test_a_descriptor_reports_offset_and_strides() -> None:
 )
 def test_what_does_not_fit_is_refused(size: str, contents: list[bytes], message: str) -> None:
     with pytest.raises(ValueError, match=message):
-        launched(kernel(size), contents)
+        launched(kernel(f"memref<{size}xf32>"), contents)
 
 
 def test_terms_of_a_sum_are_the_longest_dimension_that_is_known() -> None:
-    assert (kernel("40").terms, kernel("?").terms) == (40, 1)
+    assert (kernel("memref<40xf32>").terms, kernel("memref<?xf32>").terms) == (40, 1)

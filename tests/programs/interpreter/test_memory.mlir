@@ -219,3 +219,20 @@ vector.store %b, %0[%c1, %c0] : memref<2x3xf32>, vector<3xf32>
 %r = vector.outerproduct %a, %b, %c : vector<2xf32>, vector<3xf32>
 // ----- outerproduct_with_a_number
 %r = vector.outerproduct %a, %b, %c : vector<3xf32>, f32
+// ----- CONTRACT
+%r = vector.contract {
+    indexing_maps = [affine_map<(m, n, k) -> (m, k)>, affine_map<(m, n, k) -> (n, k)>, affine_map<(m, n, k) -> (m, n)>],
+    iterator_types = ["parallel", "parallel", "reduction"], kind = #vector.kind<add>} %a, %b, %c
+  : vector<2x4xNARROW>, vector<3x4xNARROW> into vector<2x3xWIDE>
+// ----- TRANSFER_MASK
+%m = vector.constant_mask [1, 2] : vector<2x3xi1>
+%v = vector.transfer_read %0[%c0, %c0], %z, %m {in_bounds = [true, true], permutation_map = affine_map<(i, j) -> (j, i)>}
+  : memref<4x6xf32>, vector<3x2xf32>
+vector.store %v, %1[%c0, %c0] : memref<3x2xf32>, vector<3x2xf32>
+// ----- FAULTS_OF_VECTORS
+// fault: an index outside of dimension 0, said to be in bounds
+%v = vector.transfer_read %0[%c6], %z {in_bounds = [true]} : memref<8xf32>, vector<4xf32>
+vector.store %v, %0[%c0] : memref<8xf32>, vector<4xf32>
+
+// fault: an address outside of its buffer
+%v = vector.load %0[%c6] : memref<8xf32>, vector<4xf32>

@@ -1,21 +1,24 @@
 """Memory and vectors of lanes: loads, stores, views, copies, atomic updates, slices, against numpy."""
 
+import operator
 import re
 from typing import Any
 
 import numpy as np
 import pytest
 
-from tests.programs.file_check import cases
+from tests.programs.file_check import cases, filled
 from tests.programs.interpreter.lane_kernels import DTYPES, NAMES, launch, memref_type
 from tests.texts import text_beside
 from tuner.core.errors import CandidateError, Stage
 
 pytestmark = pytest.mark.mlir
-
-
 INDICES = "\n".join(f"%c{n} = arith.constant {n} : index" for n in range(9))
 WORKGROUP = "#gpu.address_space<workgroup>"
+LANES = 4
+INSIDE = "in_bounds = [true, true]"
+TRANSPOSED = "permutation_map = affine_map<(i, j) -> (j, i)>"
+REPEATED = "permutation_map = affine_map<(i, j) -> (0, j)>"
 
 
 def numbers(*shape: int) -> Any:
@@ -25,15 +28,12 @@ def numbers(*shape: int) -> Any:
 def copied(name: str, source: Any, shape: tuple[int, ...]) -> Any:
     view = text_beside(__file__, name)
     kind = re.split(r"\b(?:to|into)\b", view)[-1].strip()
-    found = np.zeros(shape, np.float32)
-    target = "x".join(map(str, shape)) + "xf32"
-    names = "ijk"[: len(shape)]
-    loops = "".join(f"scf.for %{name} = %c0 to %n{axis} step %c1 {{\n" for axis, name in enumerate(names))
-    sizes = "\n".join(f"%n{axis} = arith.constant {size} : index" for axis, size in enumerate(shape))
-    places = ", ".join(f"%{name}" for name in names)
-    body = f"""{INDICES}\n{sizes}\n{view}\n{loops}
+    found, axes = np.zeros(shape, np.float32), range(len(shape))
+    loops = "".join(f"scf.for %i{axis} = %c0 to %c{shape[axis]} step %c1 {{\n" for axis in axes)
+    places = ", ".join(f"%i{axis}" for axis in axes)
+    body = f"""{INDICES}\n%c48 = arith.constant 48 : index\n{view}\n{loops}
       %x = memref.load %v[{places}] : {kind}
-      memref.store %x, %1[{places}] : memref<{target}>
+      memref.store %x, %1[{places}] : {memref_type(found)}
       {"}" * len(shape)}"""
     launch(body, source, found, block=(1, 1, 1))
     return found
@@ -77,29 +77,18 @@ def test_of_several_lanes_that_store_at_one_place_the_last_wins() -> None:
     assert found.tolist() == [0, 4]
 
 
-ATOMIC = {
-    "addi": lambda old, new: old + new,
-    "muli": lambda old, new: old * new,
-    "maxs": max,
-    "mins": min,
-    "maxu": lambda old, new: max(old % 2**32, new % 2**32),
-    "minu": lambda old, new: min(old % 2**32, new % 2**32),
-    "ori": lambda old, new: old | new,
-    "andi": lambda old, new: old & new,
-    "xori": lambda old, new: old ^ new,
-    "assign": lambda _, new: new,
-}
+ATOMIC: dict[str, Any] = {"addi": operator.add, "muli": operator.mul, "maxs": max, "mins": min}
+ATOMIC |= {"ori": operator.or_, "andi": operator.and_, "xori": operator.xor, "assign": lambda _, new: new}
+ATOMIC |= {"maxu": lambda *both: max(each % 2**32 for each in both)}
+ATOMIC |= {"minu": lambda *both: min(each % 2**32 for each in both)}
 
 
-def in_turn(
-    function: Any, start: list[int], operands: list[int], places: list[int]
-) -> tuple[list[int], list[int]]:
+def in_turn(function: Any, cells: list[int], operands: list[int], places: list[int]) -> Any:
     """Returns what lanes find and what they leave, one after another."""
-    cells, found = list(start), []
+    found = []
     for operand, place in zip(operands, places, strict=True):
         found.append(cells[place])
-        whole = function(cells[place], operand)
-        cells[place] = (whole + 2**31) % 2**32 - 2**31
+        cells[place] = (function(cells[place], operand) + 2**31) % 2**32 - 2**31
     return found, cells
 
 
@@ -157,7 +146,7 @@ PRIVATE = {
     "alloca": "%m = memref.alloca() : memref<4xf32>",
     "alloca in space 5": "%n = memref.alloca() : memref<4xf32, 5>"
     " %m = memref.memory_space_cast %n : memref<4xf32, 5> to memref<4xf32>",
-    "of dynamic size": "%m = memref.alloc(%c4) : memref<4xf32>".replace("memref<4xf32>", "memref<?xf32>"),
+    "of dynamic size": "%m = memref.alloc(%c4) : memref<?xf32>",
 }
 
 
@@ -195,9 +184,6 @@ def test_an_index_outside_of_memory_where_no_lane_runs_is_none() -> None:
     assert found.tolist() == [0, 2, 4, 6]
 
 
-LANES = 4
-
-
 def vector_type(array: Any) -> str:
     """Returns the MLIR type of one lane's part of an array of lanes."""
     sizes = "".join(f"{size}x" for size in array.shape[1:])
@@ -213,13 +199,10 @@ def drawn(*shape: int, kind: str = "f32", seed: int = 0) -> Any:
 def applied(lines: str, expected: Any, *operands: Any) -> Any:
     """Returns ``%r`` of some lines, of the type of ``expected``, for vectors %a, %b, %c of each lane."""
     found = np.zeros_like(expected)
-    arrays = [*operands, found]
-    moves = []
-    for number, (name, array) in enumerate(zip("abc", operands, strict=False)):
-        moves.append(moved("load", f"%{name}", number, array))
+    loads = [moved("load", f"%{'abc'[number]}", number, array) for number, array in enumerate(operands)]
     store = moved("store", "%r", len(operands), found)
-    body = "\n".join([INDICES, "%t = gpu.thread_id x", *moves, lines, store])
-    launch(body, *arrays, block=(LANES, 1, 1))
+    body = "\n".join([INDICES, "%t = gpu.thread_id x", *loads, lines, store])
+    launch(body, *operands, found, block=(LANES, 1, 1))
     return found
 
 
@@ -231,7 +214,9 @@ def moved(verb: str, value: str, number: int, array: Any) -> str:
 
 
 A, B = drawn(2, 3), drawn(2, 3, seed=1)
-ROW, COLUMN = drawn(3, seed=2), drawn(2, 1, seed=3)
+ROW, OTHER, COLUMN = drawn(3, seed=2), drawn(3, seed=5), drawn(2, 1, seed=3)
+PAIR, FIRST, CORNER = ROW[:, :2].copy(), ROW[:, 0].copy(), A[:, 0, 0].copy()
+LANE, THREE, UPPER = np.arange(LANES), np.arange(3), np.array([[True], [False]])
 
 
 @pytest.mark.parametrize(
@@ -239,51 +224,33 @@ ROW, COLUMN = drawn(3, seed=2), drawn(2, 1, seed=3)
     [
         ("broadcast_of_a_row", [ROW], np.repeat(ROW[:, None], 2, 1)),
         ("broadcast_of_a_column", [COLUMN], np.repeat(COLUMN, 3, 2)),
-        ("broadcast_of_a_number", [ROW[:, 0].copy()], np.repeat(ROW[:, :1], 2, 1)),
+        ("broadcast_of_a_number", [FIRST], np.repeat(ROW[:, :1], 2, 1)),
         ("extract_a_row", [A], A[:, 1]),
         ("extract_a_number", [A], A[:, 1, 2]),
-        ("extract_at_an_index", [A], A[np.arange(LANES), np.arange(LANES) % 2, 2]),
+        ("extract_at_an_index", [A], A[LANE, LANE % 2, 2]),
         ("insert_a_row", [ROW, B], np.stack([ROW, B[:, 1]], 1)),
-        (
-            "insert_at_an_index",
-            [ROW[:, 0].copy(), drawn(3, seed=5)],
-            np.where(np.arange(3) == (np.arange(LANES) % 3)[:, None], ROW[:, :1], drawn(3, seed=5)),
-        ),
+        ("insert_at_an_index", [FIRST, OTHER], np.where((LANE % 3)[:, None] == THREE, ROW[:, :1], OTHER)),
         ("extract_strided_slice", [A], A[:, 1:, :2]),
-        (
-            "insert_strided_slice",
-            [ROW[:, :2].copy(), B],
-            np.stack([B[:, 0], np.concatenate([B[:, 1, :1], ROW[:, :2]], 1)], 1),
-        ),
+        ("insert_strided_slice", [PAIR, B], np.stack([B[:, 0], np.hstack([B[:, 1, :1], PAIR])], 1)),
         ("shape_cast", [A], A.reshape(LANES, 3, 2)),
         ("transpose_of_rows", [A], A.transpose(0, 2, 1)),
         ("bitcast", [ROW], ROW.view(np.int16)),
-        ("shuffle", [ROW, drawn(3, seed=6)], np.concatenate([ROW, drawn(3, seed=6)], 1)[:, [0, 5, 2, 3]]),
-        ("interleave", [ROW, drawn(3, seed=6)], np.stack([ROW, drawn(3, seed=6)], -1).reshape(LANES, 6)),
+        ("shuffle", [ROW, OTHER], np.hstack([ROW, OTHER])[:, [0, 5, 2, 3]]),
+        ("interleave", [ROW, OTHER], np.stack([ROW, OTHER], -1).reshape(LANES, 6)),
         ("deinterleave", [drawn(6)], drawn(6)[:, 1::2]),
         ("elements", [ROW], ROW[:, [2, 0, 1, 2]].reshape(LANES, 2, 2)),
-        (
-            "create_mask",
-            [A, B],
-            np.where(
-                (np.arange(2) < 1)[None, :, None] & (np.arange(3) < np.arange(LANES)[:, None])[:, None], A, B
-            ),
-        ),
-        ("constant_mask", [A, B], np.where((np.arange(2) < 1)[:, None] & (np.arange(3) < 2), A, B)),
-        ("step", [ROW], np.broadcast_to(np.arange(3), (LANES, 3))),
+        ("create_mask", [A, B], np.where(UPPER & (LANE[:, None] > THREE)[:, None], A, B)),
+        ("constant_mask", [A, B], np.where(UPPER & (THREE < 2), A, B)),
+        ("step", [ROW], np.broadcast_to(THREE, (LANES, 3))),
         ("fma", [A, B], A * B + A),
         ("sum", [ROW], ROW.sum(1)),
-        ("product_with_a_start", [ROW, A[:, 0, 0].copy()], ROW.prod(1) * A[:, 0, 0]),
+        ("product_with_a_start", [ROW, CORNER], ROW.prod(1) * CORNER),
         ("minimum", [ROW], ROW.min(1)),
         ("sums_of_columns", [A, ROW], A.sum(1) + ROW),
-        ("maximum_of_all", [A, ROW[:, 0].copy()], np.maximum(A.max((1, 2)), ROW[:, 0])),
-        ("outerproduct", [ROW[:, :2].copy(), ROW], ROW[:, :2, None] * ROW[:, None]),
-        ("outerproduct_with_a_start", [ROW[:, :2].copy(), ROW, A], ROW[:, :2, None] * ROW[:, None] + A),
-        (
-            "outerproduct_with_a_number",
-            [ROW, A[:, 0, 0].copy(), drawn(3, seed=8)],
-            ROW * A[:, :1, 0] + drawn(3, seed=8),
-        ),
+        ("maximum_of_all", [A, FIRST], np.maximum(A.max((1, 2)), FIRST)),
+        ("outerproduct", [PAIR, ROW], PAIR[:, :, None] * ROW[:, None]),
+        ("outerproduct_with_a_start", [PAIR, ROW, A], PAIR[:, :, None] * ROW[:, None] + A),
+        ("outerproduct_with_a_number", [ROW, CORNER, OTHER], ROW * CORNER[:, None] + OTHER),
     ],
 )
 def test_operations_on_vectors_give_what_numpy_gives(name: str, operands: list[Any], expected: Any) -> None:
@@ -296,11 +263,7 @@ def test_operations_on_vectors_give_what_numpy_gives(name: str, operands: list[A
 def test_a_contraction_is_a_matmul_by_its_maps(narrow: str, wide: str) -> None:
     a, b = drawn(2, 4, kind=narrow), drawn(3, 4, kind=narrow, seed=1)
     c = drawn(2, 3, kind=wide, seed=2)
-    lines = f"""%r = vector.contract {{
-        indexing_maps = [affine_map<(m, n, k) -> (m, k)>, affine_map<(m, n, k) -> (n, k)>,
-                         affine_map<(m, n, k) -> (m, n)>],
-        iterator_types = ["parallel", "parallel", "reduction"], kind = #vector.kind<add>}} %a, %b, %c
-      : vector<2x4x{narrow}>, vector<3x4x{narrow}> into vector<2x3x{wide}>"""
+    lines = filled(__file__, "CONTRACT", narrow=narrow, wide=wide)
     wanted = np.einsum("lmk,lnk->lmn", a.astype(c.dtype), b.astype(c.dtype)) + c
     np.testing.assert_array_equal(applied(lines, c, a, b, c), wanted)
 
@@ -312,11 +275,6 @@ def in_memory(lines: str, *arrays: Any, lanes: int = 1) -> None:
 
 def counted(*shape: int) -> Any:
     return np.arange(1, np.prod(shape) + 1, dtype=np.float32).reshape(shape)
-
-
-INSIDE = "in_bounds = [true, true]"
-TRANSPOSED = "permutation_map = affine_map<(i, j) -> (j, i)>"
-REPEATED = "permutation_map = affine_map<(i, j) -> (0, j)>"
 
 
 @pytest.mark.parametrize(
@@ -333,25 +291,15 @@ def test_a_transfer_reads_by_its_map_and_pads(
     places: str, attributes: str, shape: str, expected: Any
 ) -> None:
     source, found = counted(4, 6), np.zeros(expected.shape, np.float32)
-    in_memory(
-        f"""%v = vector.transfer_read %0[{places}], %z {{{attributes}}} : memref<4x6xf32>, vector<{shape}xf32>
-        vector.store %v, %1[%c0, %c0] : {memref_type(found)}, vector<{shape}xf32>""",
-        source,
-        found,
-    )
+    kinds = f"{memref_type(source)}, vector<{shape}xf32>", f"{memref_type(found)}, vector<{shape}xf32>"
+    read = f"%v = vector.transfer_read %0[{places}], %z {{{attributes}}} : {kinds[0]}"
+    in_memory(f"{read} vector.store %v, %1[%c0, %c0] : {kinds[1]}", source, found)
     np.testing.assert_array_equal(found, expected)
 
 
 def test_a_mask_of_a_transfer_has_the_order_of_the_memory() -> None:
     source, found = counted(4, 6), np.zeros((3, 2), np.float32)
-    in_memory(
-        f"""%m = vector.constant_mask [1, 2] : vector<2x3xi1>
-        %v = vector.transfer_read %0[%c0, %c0], %z, %m {{in_bounds = [true, true], {TRANSPOSED}}}
-          : memref<4x6xf32>, vector<3x2xf32>
-        vector.store %v, %1[%c0, %c0] : memref<3x2xf32>, vector<3x2xf32>""",
-        source,
-        found,
-    )
+    in_memory(text_beside(__file__, "TRANSFER_MASK"), source, found)
     np.testing.assert_array_equal(found, [[1, 0], [2, 0], [0, 0]])
 
 
@@ -377,18 +325,8 @@ def test_a_memref_of_vectors_has_rows_of_powers_of_two() -> None:
     np.testing.assert_array_equal(found, [[1, 2, 3], [2, 4, 6]])
 
 
-@pytest.mark.parametrize(
-    ("lines", "found"),
-    [
-        (
-            """%v = vector.transfer_read %0[%c6], %z {in_bounds = [true]} : memref<8xf32>, vector<4xf32>
-            vector.store %v, %0[%c0] : memref<8xf32>, vector<4xf32>""",
-            "an index outside of dimension 0, said to be in bounds",
-        ),
-        ("%v = vector.load %0[%c6] : memref<8xf32>, vector<4xf32>", "an address outside of its buffer"),
-    ],
-)
-def test_a_vector_outside_of_memory_is_a_fault(lines: str, found: str) -> None:
-    with pytest.raises(CandidateError, match=found) as caught:
-        in_memory(lines, counted(8))
+@pytest.mark.parametrize(("options", "body"), cases(text_beside(__file__, "FAULTS_OF_VECTORS")))
+def test_a_vector_outside_of_memory_is_a_fault(options: dict[str, str], body: str) -> None:
+    with pytest.raises(CandidateError, match=options["fault"]) as caught:
+        in_memory(f"\n{body}\n", counted(8))
     assert caught.value.stage is Stage.RUN

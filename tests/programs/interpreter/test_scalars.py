@@ -16,10 +16,9 @@ from tests.texts import text_beside
 from tuner.core.errors import CandidateError, Stage
 
 pytestmark = pytest.mark.mlir
-
-
 LANES = 24
 PRECISIONS = {"f32": "f4", "f64": "f8"}
+NUMBERS = [0, 1, -1, 5, 127, -128, 255, 32767, -32768, 2**31 - 1, -(2**31), 2**63 - 1, -(2**63)]
 
 
 def floats(kind: str) -> Any:
@@ -60,7 +59,6 @@ def test_a_remainder_has_the_sign_of_the_dividend_and_a_negation_changes_that_of
 # Integer arithmetic beyond the table of ``tests.operators``: wide results, divisions by zero.
 
 WIDTHS = {"i1": 1, "i8": 8, "i16": 16, "i32": 32, "i64": 64}
-DIVISIONS = ("divsi", "floordivsi", "ceildivsi", "remsi", "divui", "ceildivui", "remui")
 
 
 def lists(width: int, *, is_signed: bool) -> Any:
@@ -71,21 +69,17 @@ def lists(width: int, *, is_signed: bool) -> Any:
 
 
 def stored(numbers: list[int], kind: str) -> Any:
-    width = WIDTHS[kind]
-    if width == 1:
+    if kind == "i1":
         return np.array([number & 1 for number in numbers]).astype(bool)
-    half = 1 << (width - 1)
-    return np.array([(number + half) % (2 * half) - half for number in numbers], DTYPES[kind])
+    return np.array([cut(number, WIDTHS[kind], is_signed=True) for number in numbers], DTYPES[kind])
 
 
 @pytest.mark.parametrize("kind", WIDTHS)
-@pytest.mark.parametrize(
-    ("name", "is_signed"), [("mulsi_extended", True), ("mului_extended", False), ("addui_extended", False)]
-)
+@pytest.mark.parametrize("name", ["mulsi_extended", "mului_extended", "addui_extended"])
 @hypothesis.given(st.data())
 @hypothesis.settings(max_examples=4, deadline=None)
-def test_both_halves_of_a_wide_result_are_right(name: str, is_signed: bool, kind: str, data: Any) -> None:
-    width, is_sum = WIDTHS[kind], name == "addui_extended"
+def test_both_halves_of_a_wide_result_are_right(name: str, kind: str, data: Any) -> None:
+    width, is_sum, is_signed = WIDTHS[kind], name == "addui_extended", name == "mulsi_extended"
     one, other = (data.draw(lists(width, is_signed=is_signed)) for _ in range(2))
     of_high = "i1" if is_sum else kind
     line = f"arith.{name} %a, %b : {kind}, i1" if is_sum else f"arith.{name} %a, %b : {kind}"
@@ -96,16 +90,12 @@ def test_both_halves_of_a_wide_result_are_right(name: str, is_signed: bool, kind
     assert list(high) == list(stored([each >> width for each in wholes], of_high))
 
 
-@pytest.mark.parametrize("name", DIVISIONS)
+@pytest.mark.parametrize("name", ["divsi", "floordivsi", "ceildivsi", "remsi", "divui", "ceildivui", "remui"])
 def test_a_division_by_zero_is_a_fault_that_names_its_lane(name: str) -> None:
-    divisors = [1, 1, 0, 1]
+    ones, divisors = np.ones(4, np.int32), np.array([1, 1, 0, 1], np.int32)
     message = rf"kernel k: arith\.{name} at .*: found a division by zero in block .*, thread \(2, 0, 0\)"
     with pytest.raises(CandidateError, match=message) as caught:
-        applied(
-            f"%r = arith.{name} %a, %b : i32",
-            np.int32,
-            *(np.array(each, np.int32) for each in ([1] * 4, divisors)),
-        )
+        applied(f"%r = arith.{name} %a, %b : i32", np.int32, ones, divisors)
     assert caught.value.stage is Stage.RUN
 
 
@@ -113,9 +103,6 @@ def test_a_division_by_zero_where_no_lane_runs_is_none() -> None:
     lines = text_beside(__file__, "GUARDED_DIVISION")
     a, b = np.array([7, 8, 9], np.int32), np.array([2, 0, -2], np.int32)
     assert applied(lines, np.int32, a, b).tolist() == [3, 0, -4]
-
-
-NUMBERS = [0, 1, -1, 5, 127, -128, 255, 32767, -32768, 2**31 - 1, -(2**31), 2**63 - 1, -(2**63)]
 
 
 def cut(number: int, width: int, *, is_signed: bool) -> int:
@@ -166,8 +153,8 @@ VECTORS = {
 
 @pytest.mark.parametrize("kind", VECTORS)
 def test_constants_of_vectors_have_their_elements(kind: str) -> None:
-    text = VECTORS[kind]
-    wanted = [{"true": 1.0, "false": 0.0}.get(text) or float(text.replace("false", "0")) for text in text]
+    text, truths = VECTORS[kind], {"true": 1.0, "false": 0.0}
+    wanted = [truths[each] if each in truths else float(each) for each in text]
     for content, values in ((", ".join(text), wanted), (text[1], [wanted[1]] * 3)):
         brackets = f"[{content}]" if "," in content else content
         assert elements(f"dense<{brackets}> : vector<3x{kind}>", kind, 3) == values
@@ -231,13 +218,10 @@ def test_functions_of_one_number_are_right_but_for_rounding(numbers: list[float]
         np.testing.assert_allclose(found.astype(float), wanted, rtol, atol, err_msg=name)
 
 
-BINARY: dict[str, Callable[[Any, Any], float]] = {"atan2": math.atan2, "copysign": math.copysign}
-BINARY["powf"] = math.pow
-
-
 def test_functions_of_several_numbers_or_results_are_right() -> None:
     one, other = (np.array(each) for each in ([2.0, 0.5, 3.0], [-1.0, 2.0, 0.0]))
-    for name, function in BINARY.items():
+    binary: dict[str, Any] = {"atan2": math.atan2, "copysign": math.copysign, "powf": math.pow}
+    for name, function in binary.items():
         found = applied(f"%r = math.{name} %a, %b : f64", np.float64, one, other)
         wanted = np.array(list(map(function, one, other)))
         np.testing.assert_allclose(found, wanted, rtol=2**-51, err_msg=name)
