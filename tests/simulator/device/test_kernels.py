@@ -16,16 +16,7 @@ from tuner.core.gpu import DEVICE_ADDRESS_BITS, DEVICE_ADDRESS_TAG, DeviceError,
 from tuner.simulator.device import kernels, memory
 from tuner.simulator.device.happens_before import moment_after
 from tuner.simulator.device.kernels import SimulatedKernels
-from tuner.simulator.device.memory import (
-    LARGEST_BYTES,
-    MAP_BYTES,
-    RED_ZONE_BYTES,
-    EncodedMap,
-    MemoryKind,
-    SimulatedMemory,
-    device_bytes,
-    is_map,
-)
+from tuner.simulator.device.memory import EncodedMap, MemoryKind, SimulatedMemory, device_bytes
 from tuner.simulator.launch import PreparedKernel, prepare
 from tuner.simulator.ptx.parser import parse
 from tuner.simulator.ptx.syntax_tree import PtxKernel, PtxModule
@@ -186,11 +177,13 @@ def test_a_modules_variables_keep_their_content_until_it_is_unloaded() -> None:
     assert seen == [8, 9, 8]
 
 
+RED_ZONE = memory.RED_ZONE_BYTES
+
+
 def test_memory_is_aligned_nan_and_named_in_order() -> None:
     found = SimulatedMemory()
-    regions = [found.allocate(12, MemoryKind.DEVICE) for _ in range(3)] + [
-        found.allocate(4, MemoryKind.PINNED)
-    ]
+    kinds = (MemoryKind.DEVICE,) * 3 + (MemoryKind.PINNED,)
+    regions = [found.allocate(12, kind) for kind in kinds]
     assert [region.name for region in regions] == ["d0", "d1", "d2", "p0"]
     assert all(region.address % 256 == 0 for region in regions)
     assert all(np.isnan(region.bytes.view(np.float32)).all() for region in regions)
@@ -203,7 +196,7 @@ def test_addresses_are_found_by_their_region_red_zones_included() -> None:
     found = SimulatedMemory()
     regions = [found.allocate(100, MemoryKind.DEVICE) for _ in range(20)]
     for region in regions:
-        near = (region.address - RED_ZONE_BYTES, region.address, region.end, region.end + RED_ZONE_BYTES - 1)
+        near = (region.address - RED_ZONE, region.address, region.end, region.end + RED_ZONE - 1)
         assert all(found.near(address) is region for address in near)
         assert found.at(region.address) is region
         assert found.at(region.address + 1) is None
@@ -216,8 +209,8 @@ def test_overlaps_are_seen_from_both_sides() -> None:
     found = SimulatedMemory()
     region = found.allocate(100, MemoryKind.DEVICE)
     assert found.overlapping(region.address + 50, 10) is region
-    assert found.overlapping(region.address - RED_ZONE_BYTES - 8, 9) is region
-    assert found.overlapping(region.address - RED_ZONE_BYTES - 8, 8) is None
+    assert found.overlapping(region.address - RED_ZONE - 8, 9) is region
+    assert found.overlapping(region.address - RED_ZONE - 8, 8) is None
     assert found.overlapping(region.address - 10**6, 10**7) is region
 
 
@@ -270,7 +263,7 @@ def test_device_memory_has_addresses_that_no_other_has_until_its_last_view_is_go
     address = int(device_bytes(1 << 20)[5:].ctypes.data) - 5
     assert f"{address:x}-" not in Path("/proc/self/maps").read_text()
     with pytest.raises(MemoryError, match="bytes"):
-        device_bytes(LARGEST_BYTES + 1)
+        device_bytes(memory.LARGEST_BYTES + 1)
 
 
 def test_a_process_may_end_with_device_memory() -> None:
@@ -285,7 +278,8 @@ REGION = MEMORY.allocate(4096, MemoryKind.DEVICE)
 def test_a_map_says_in_128_bytes_what_it_was_made_of_and_views_its_tensor_outermost_first() -> None:
     found = EncodedMap(REGION.address + 256, (64, 8), (128,), (32, 4), 6, 2)
     content = found.encode()
-    assert (len(content), is_map(content), is_map(bytes(128))) == (MAP_BYTES, True, False)
+    assert (memory.is_map(content), memory.is_map(bytes(128))) == (True, False)
+    assert len(content) == memory.MAP_BYTES
     assert EncodedMap.decode(content) == found
     tensor = found.tensor(MEMORY.near)
     tensor.array[1, 3] = 7

@@ -11,16 +11,8 @@ from hypothesis import strategies as st
 from tests.simulator.device.test_kernels import Parameters
 from tests.texts import text_beside
 from tuner.core.gpu import DeviceError, Extent, KernelLaunch
-from tuner.simulator.device.happens_before import (
-    NO_BYTES,
-    AccessHistory,
-    ByteRanges,
-    DefectLog,
-    HostDefect,
-    MemoryAccess,
-    Moment,
-    moment_after,
-)
+from tuner.simulator.device import happens_before
+from tuner.simulator.device.happens_before import ByteRanges, DefectLog, MemoryAccess, Moment, moment_after
 from tuner.simulator.device.simulated_device import SimulatedDevice
 from tuner.simulator.device.streams import ORDERS, LazyStreams, Order, StreamOperation, Work
 
@@ -206,7 +198,7 @@ def test_work_after_a_wait_of_the_host_is_ordered_after_it() -> None:
 
 
 # The order by vector clocks against reachability in a graph, and what is a race.
-BYTES = ByteRanges.one(64, 8)
+BYTES, NO_BYTES = ByteRanges.one(64, 8), happens_before.NO_BYTES
 
 
 @given(PLANS)
@@ -225,9 +217,9 @@ def test_order_is_reachability(plan: list[tuple[int, list[int]]]) -> None:
             assert not moments[later].is_before(moments[earlier])
 
 
-def history() -> tuple[AccessHistory, DefectLog]:
+def history() -> tuple[happens_before.AccessHistory, DefectLog]:
     log = DefectLog()
-    return AccessHistory(log, lambda address: f"byte {address}"), log
+    return happens_before.AccessHistory(log, lambda address: f"byte {address}"), log
 
 
 READ, WRITE, ELSEWHERE = (BYTES, NO_BYTES), (NO_BYTES, BYTES), (NO_BYTES, ByteRanges.one(72, 8))
@@ -247,7 +239,7 @@ def test_unordered_accesses_race_when_one_writes_where_the_other_is(
     accesses, log = history()
     accesses.add(MemoryAccess("a", moment_after(1, ()), *first))
     accesses.add(MemoryAccess("b", moment_after(2, ()), *second))
-    assert [report.kind for report in log.reports()] == [HostDefect.RACE] * races
+    assert [report.kind for report in log.reports()] == [happens_before.HostDefect.RACE] * races
 
 
 def test_a_race_does_not_depend_on_which_access_is_known_first() -> None:
@@ -280,8 +272,8 @@ def test_an_access_known_late_is_ordered_by_its_moment_and_what_is_forgotten_rac
 def test_equal_reports_are_counted() -> None:
     log = DefectLog()
     for _ in range(2):
-        log.add(HostDefect.LEAK, "d0 is never freed")
-    log.add(HostDefect.DOUBLE_FREE, "d0")
+        log.add(happens_before.HostDefect.LEAK, "d0 is never freed")
+    log.add(happens_before.HostDefect.DOUBLE_FREE, "d0")
     assert [*map(str, log.reports())] == ["leak: d0 is never freed (2 times)", "double free: d0"]
 
 

@@ -14,6 +14,8 @@ from hypothesis import strategies as st
 from tests.simulator.instructions.test_integers import numpy_name
 from tests.simulator.ptx.snippets import Array, each_lane, lanes_of, rounded, run, same_bits
 
+ROUNDED = {"rn": [1, 1, -1, -1], "rz": [1, 1, -1, -1], "rm": [1, 1, -2, -2], "rp": [2, 2, -1, -1]}
+VALUES = {"0f3FC00000": 1.5, "0xFF": 255, "-1": -1, "017": 15, "0b101": 5, "1.5": 1.5}
 TYPES = {"f16": "f2", "f32": "f4", "f64": "f8"}
 
 
@@ -142,16 +144,13 @@ def test_integers_are_clamped(source: str, data: st.DataObject) -> None:
         assert found.tolist() == [min(max(value, int(limits.min)), int(limits.max)) for value in a.tolist()]
 
 
-@pytest.mark.parametrize(
-    ("mode", "expected"),
-    [("rn", [1, 1, -1, -1]), ("rz", [1, 1, -1, -1]), ("rm", [1, 1, -2, -2]), ("rp", [2, 2, -1, -1])],
-)
-def test_directed_rounding(mode: str, expected: list[int]) -> None:
+@pytest.mark.parametrize("mode", ROUNDED)
+def test_directed_rounding(mode: str) -> None:
     """1 and 2 stand for the two neighbours of 1 + a quarter of f16's unit."""
     unit = 2.0**-10
     a = np.array([1 + unit / 4, 1 + unit / 2, -1 - unit / 4, -1 - unit / 2], np.float32)
     found = each_lane(f"cvt.{mode}.f16.f32 %d, %a;", a, result="f2").astype(np.float64)
-    assert found.tolist() == [np.sign(e) * (1 + (abs(e) - 1) * unit) for e in expected]
+    assert found.tolist() == [np.sign(e) * (1 + (abs(e) - 1) * unit) for e in ROUNDED[mode]]
 
 
 def test_rounding_towards_zero_does_not_overflow_and_whole_floats_stay_floats() -> None:
@@ -217,10 +216,7 @@ def test_registers_are_cut_into_parts_and_joined(a: Array) -> None:
     np.testing.assert_array_equal(each_lane("mov.b64 {_, %d}, %a;", a, result="u4"), a >> 32)
 
 
-@pytest.mark.parametrize(
-    ("text", "value"),
-    [("0f3FC00000", 1.5), ("0xFF", 255), ("-1", -1), ("017", 15), ("0b101", 5), ("1.5", 1.5)],
-)
+@pytest.mark.parametrize(("text", "value"), VALUES.items())
 def test_numbers_in_the_text(text: str, value: float) -> None:
     dtype = "f4" if "f3" in text or "." in text else "i4"
     type_ = "f32" if dtype == "f4" else "s32"

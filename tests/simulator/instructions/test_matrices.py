@@ -27,11 +27,8 @@ PLACES: dict[str, Place] = {
     "b of bytes": lambda lane, i: (lane % 4 * 4 + i % 4 + 16 * (i >= 4), lane // 4),
 }
 OF_C = PLACES["a 16x8"]
-SHAPES = [
-    *(("m16n8k16", kind) for kind in ("f16", "bf16")),
-    *(("m16n8k8", kind) for kind in ("f16", "bf16", "tf32")),
-    ("m16n8k4", "tf32"),
-]
+SHAPES = [*((shape, kind) for shape in ("m16n8k16", "m16n8k8") for kind in ("f16", "bf16"))]
+SHAPES += [("m16n8k8", "tf32"), ("m16n8k4", "tf32")]
 OF_8_BITS = [
     *(("m16n8k32", left, right, "s32") for left, right in (("s8", "s8"), ("u8", "s8"), ("u8", "u8"))),
     *(("m16n8k16", "s8", right, "s32") for right in ("s8", "u8")),

@@ -44,11 +44,9 @@ def test_shuffles(mode: str, amount: int, width: int) -> None:
 BELOW_3 = "setp.lt.u32 %q, %a, 3;"
 VOTE = "vote.sync.{}.pred %s, {}%q, 0xffffffff; selp.b32 %d, 1, 0, %s;"
 REDUCTIONS = {"add.u32": 496, "min.u32": 0, "max.s32": 31, "and.b32": 0, "or.b32": 31, "xor.b32": 0}
+FROM_NOWHERE = [4, 5, 6, 7] + [0xFFFFFFFF] * 4 + [0] * 24  # from a lane that is not there: NaN
 LANES: dict[str, list[int]] = {
-    # from a lane that is not there: NaN
-    "setp.lt.u32 %q, %a, 8; mov.b32 %d, 0; @%q shfl.sync.down.b32 %d, %a, 4, 31, 255;": (
-        [4, 5, 6, 7] + [0xFFFFFFFF] * 4 + [0] * 24
-    ),
+    "setp.lt.u32 %q, %a, 8; mov.b32 %d, 0; @%q shfl.sync.down.b32 %d, %a, 4, 31, 255;": FROM_NOWHERE,
     f"{BELOW_3} vote.sync.ballot.b32 %d, %q, 0xffffffff;": [7] * 32,
     **{f"{BELOW_3} {VOTE.format(mode, '')}": [n] * 32 for mode, n in (("all", 0), ("any", 1), ("uni", 0))},
     f"setp.lt.u32 %q, %a, 64; {VOTE.format('uni', '!')}": [1] * 32,

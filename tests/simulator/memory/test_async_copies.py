@@ -207,9 +207,8 @@ def test_what_the_source_does_not_give_is_zero(given: int) -> None:
 def test_waiting_leaves_the_newest_groups_and_what_is_not_committed(waits: int, is_there: list[int]) -> None:
     a = np.ones((3, 32), np.float32)
     out = np.zeros_like(a)
-    copies = "cp.async.commit_group;".join(
-        f"cp.async.ca.shared.global [%r8+{128 * i}], [%rd8+{128 * i}], 4; " for i in range(3)
-    )
+    copy = "cp.async.ca.shared.global [%r8+{0}], [%rd8+{0}], 4; "
+    copies = "cp.async.commit_group;".join(copy.format(128 * i) for i in range(3))
     places = (0, 128, 256)
     back = "".join(f"ld.shared.b32 %r1, [%r8+{at}]; st.global.b32 [%rd7+{at}], %r1; " for at in places)
     code = f"{PLACE.format(size=4)} {copies} cp.async.wait_group {waits}; {back}"

@@ -12,25 +12,11 @@ from tests.simulator.ptx.snippets import each_lane, fault, run
 from tests.texts import text_beside
 from tuner.core.errors import UsageError
 from tuner.simulator.launch import simulate
+from tuner.simulator.ptx import syntax_tree
 from tuner.simulator.ptx.defects import Defect, SimulationError, UnsupportedInstruction
 from tuner.simulator.ptx.layout import Flow, flow_of
 from tuner.simulator.ptx.parser import parse
-from tuner.simulator.ptx.syntax_tree import (
-    Address,
-    Guard,
-    Immediate,
-    Instruction,
-    Label,
-    Negated,
-    Pair,
-    Parameter,
-    PtxModule,
-    Register,
-    RegisterBank,
-    Symbol,
-    Variable,
-    Vector,
-)
+from tuner.simulator.ptx.syntax_tree import Address, Immediate, Instruction, Label, Register, Symbol
 
 HEADER = ".version 8.3\n.target sm_90a, debug\n.address_size 64\n"
 REGISTERS = ".reg .b32 %r<9>; .reg .b64 %rd<9>; .reg .pred %p<9>;"
@@ -50,17 +36,17 @@ def test_a_kernel_has_parameters_sizes_registers_and_variables() -> None:
     module = parse(text_beside(__file__, "KERNEL"))
     (kernel,) = module.kernels
     assert module.variables == (
-        Variable("dyn", "shared", 128, 0, True),
-        Variable("table", "global", 4, 12, False, (1, 0, 0, 0, 2, 0, 0, 0, 255, 255, 255, 255)),
+        syntax_tree.Variable("dyn", "shared", 128, 0, True),
+        syntax_tree.Variable("table", "global", 4, 12, False, (1, 0, 0, 0, 2, 0, 0, 0, 255, 255, 255, 255)),
     )
     assert kernel.parameters == (
-        Parameter("a", "u64", 8, 8, False),
-        Parameter("map", "b8", 64, 128, True),
-        Parameter("x", "f32", 4, 4, False),
+        syntax_tree.Parameter("a", "u64", 8, 8, False),
+        syntax_tree.Parameter("map", "b8", 64, 128, True),
+        syntax_tree.Parameter("x", "f32", 4, 4, False),
     )
     assert (kernel.max_threads, kernel.required_threads) == ((128, 1, 1), None)
-    predicates = (RegisterBank(name, "pred", None) for name in "pq")
-    assert kernel.registers == (RegisterBank("%r", "b32", 5), *predicates)
+    predicates = (syntax_tree.RegisterBank(name, "pred", None) for name in "pq")
+    assert kernel.registers == (syntax_tree.RegisterBank("%r", "b32", 5), *predicates)
     variables = [(each.name, each.space, each.bytes) for each in kernel.variables]
     assert variables == [("bars", "shared", 16), ("depot", "local", 64)]
 
@@ -75,9 +61,9 @@ def test_a_kernel_has_parameters_sizes_registers_and_variables() -> None:
         ("0f3F800000", Immediate(0x3F800000, is_f32=True)),
         ("0d3FF0000000000000", Immediate(0x3FF0000000000000, is_f64=True)),
         ("name", Symbol("name")),
-        ("!%p1", Negated(Register("%p1"))),
-        ("%p1|%p2", Pair(Register("%p1"), Register("%p2"))),
-        ("{%r1, _, 3}", Vector((Register("%r1"), Register("_"), Immediate(3)))),
+        ("!%p1", syntax_tree.Negated(Register("%p1"))),
+        ("%p1|%p2", syntax_tree.Pair(Register("%p1"), Register("%p2"))),
+        ("{%r1, _, 3}", syntax_tree.Vector((Register("%r1"), Register("_"), Immediate(3)))),
         ("[%rd1]", Address(Register("%rd1"))),
         ("[%rd1+16]", Address(Register("%rd1"), 16)),
         ("[%rd1+-16]", Address(Register("%rd1"), -16)),
@@ -93,7 +79,7 @@ def test_operands(text: str, operand: Any) -> None:
 
 def test_an_instruction_has_its_guard_line_and_text() -> None:
     found = only("\n\n@!%p3 st.global.v2.b32\n   [%rd1], {%r1, // low\n %r2};")
-    assert found.guard == Guard(Register("%p3"), is_negated=True)
+    assert found.guard == syntax_tree.Guard(Register("%p3"), is_negated=True)
     assert (found.line, found.text) == (6, "@!%p3 st.global.v2.b32 [%rd1], {%r1, %r2}")
     assert found.parts == ("st", "global", "v2", "b32")
 
@@ -114,7 +100,7 @@ def test_names_of_inner_scopes_are_their_own() -> None:
 
 def test_a_module_names_its_version_and_chip_and_functions_and_debug_sections_are_skipped() -> None:
     module = parse(f"// hello\n/* two\nlines */{HEADER}")
-    assert module == PtxModule("kernel.ptx", "8.3", "sm_90a", (), ())
+    assert module == syntax_tree.PtxModule("kernel.ptx", "8.3", "sm_90a", (), ())
     (kernel,) = parse(text_beside(__file__, "SKIPPED")).kernels
     assert [item.text for item in kernel.body if isinstance(item, Instruction)] == ["ret"]
     body = parse(text_beside(__file__, "LOCATIONS")).kernels[0].body  # the place that the last .loc says

@@ -12,17 +12,7 @@ import pytest
 from tuner.core.errors import UsageError
 from tuner.core.problem import BatchMatmul, Matmul, Problem
 from tuner.targets.cpu import baseline_libraries
-from tuner.targets.cpu.baseline_libraries import (
-    BEST,
-    DEFAULT,
-    LIBRARIES,
-    baseline_environment,
-    chosen_libraries,
-    find_extension,
-    find_shared_library,
-    load_library,
-    recorded_library,
-)
+from tuner.targets.cpu.baseline_libraries import BEST, DEFAULT, LIBRARIES, chosen_libraries, load_library
 
 F32, F64, BF16, I8 = (Matmul(8, 8, 8, dtype) for dtype in ("f32", "f64", "bf16", "i8"))
 Names = tuple[str, ...]
@@ -116,11 +106,11 @@ def test_a_recorded_library_is_chosen_again_where_it_is_installed(
     monkeypatch: pytest.MonkeyPatch, name: str, dtype: str, choice: str
 ) -> None:
     install(monkeypatch, "mkl", "blis", "onednn")  # and no torch
-    assert recorded_library(name, Matmul(8, 8, 8, dtype)) == choice
+    assert baseline_libraries.recorded_library(name, Matmul(8, 8, 8, dtype)) == choice
 
 
 def test_the_process_of_a_library_has_its_number_of_threads_and_no_foreign_settings() -> None:
-    environment = dict(baseline_environment("mkl", 3))
+    environment = dict(baseline_libraries.baseline_environment("mkl", 3))
     assert environment["MKL_NUM_THREADS"] == environment["BLIS_NUM_THREADS"] == "3"
     assert environment["OPENBLAS_CORETYPE"] is environment["MKL_ENABLE_INSTRUCTIONS"] is None
     assert environment["ONEDNN_MAX_CPU_ISA"] is None
@@ -133,18 +123,19 @@ def test_the_first_name_that_is_there_is_found_else_by_the_loader(tmp_path: Path
     (tmp_path / "libfound.so").touch()
     (tmp_path / "libfound.so.2").touch()
     names = ("libfound.so.3", "libfound.so.2", "libfound.so")
-    assert find_shared_library(names, (tmp_path / "missing", tmp_path)) == str(tmp_path / "libfound.so.2")
-    found = find_shared_library(("libc.so.99",), (tmp_path,))
+    folders = (tmp_path / "missing", tmp_path)
+    assert baseline_libraries.find_shared_library(names, folders) == str(tmp_path / "libfound.so.2")
+    found = baseline_libraries.find_shared_library(("libc.so.99",), (tmp_path,))
     assert found is not None
     assert found.startswith("libc.so")
-    assert find_shared_library(("libnoneofthese.so",), (tmp_path,)) is None
+    assert baseline_libraries.find_shared_library(("libnoneofthese.so",), (tmp_path,)) is None
 
 
 def test_an_extension_is_found_without_importing_its_package() -> None:
-    found = find_extension("ctypes", "__in*.py")
+    found = baseline_libraries.find_extension("ctypes", "__in*.py")
     assert found == ctypes.__file__
-    assert find_extension("ctypes", "*.f90") is None
-    assert find_extension("no_such_package", "*") is None
+    assert baseline_libraries.find_extension("ctypes", "*.f90") is None
+    assert baseline_libraries.find_extension("no_such_package", "*") is None
 
 
 @pytest.fixture

@@ -43,9 +43,8 @@ ADD = """llvm.func @add(%a: f32, %b: f32) -> f32 {
 }"""
 
 
-NEEDS_OBJDUMP = pytest.mark.skipif(
-    not (shutil.which("objdump") or shutil.which("llvm-objdump")), reason="needs objdump (binutils)"
-)
+OBJDUMP = shutil.which("objdump") or shutil.which("llvm-objdump")
+NEEDS_OBJDUMP = pytest.mark.skipif(not OBJDUMP, reason="needs objdump (binutils)")
 
 
 def test_addresses_are_left_out() -> None:

@@ -32,6 +32,7 @@ Sizes = tuple[int, int, int]  # m, n, k
 SIZES = st.integers(1, 90)
 THREE_SIZES = st.tuples(SIZES, SIZES, SIZES)
 NUMBERS = st.integers(0, 10**6)  # which configuration, and which inputs
+TRANSPOSED = [((32, 48), (1, 0)), ((17, 35), (1, 0)), ((3, 40, 20), (0, 2, 1)), ((4, 6, 8), (1, 0, 2))]
 FEW = settings(max_examples=12, deadline=None)  # each is compiled
 QUICK = Effort(budget_s=0.005, min_samples=3, max_samples=6)
 NAMES = ("packed", "direct", "pairs", "amx", "vnni")
@@ -190,10 +191,7 @@ def test_numbers_are_quantized(isa: str, shape: list[int], number: int) -> None:
 
 
 @pytest.mark.drawn(2)
-@pytest.mark.parametrize(
-    ("shape", "order"),
-    [((32, 48), (1, 0)), ((17, 35), (1, 0)), ((3, 40, 20), (0, 2, 1)), ((4, 6, 8), (1, 0, 2))],
-)
+@pytest.mark.parametrize(("shape", "order"), TRANSPOSED)
 @pytest.mark.parametrize("isa", ["avx512", "avx2"])
 def test_bytes_are_transposed(isa: str, shape: tuple[int, ...], order: tuple[int, ...]) -> None:
     problem = as_problem("elementwise", texts.transpose(shape, order, "i8"))

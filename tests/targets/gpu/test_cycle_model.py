@@ -12,31 +12,11 @@ from tests.texts import text_beside
 from tuner.core.problem import Matmul, Problem
 from tuner.search.cost_model.gpu import LATENCY
 from tuner.simulator.memory.access_log import Access
+from tuner.targets.gpu import cycle_model
 from tuner.targets.gpu import sass as module
 from tuner.targets.gpu.compiler import Tool, find_ptxas, locate
-from tuner.targets.gpu.cycle_model import (
-    BARRIER_CYCLES,
-    LATENCIES,
-    LAUNCH_CYCLES,
-    BlockWork,
-    KernelCounts,
-    Parts,
-    critical_path,
-    executions,
-    main_loop,
-    memory_cycles,
-    multiply_adds,
-    predicted,
-)
-from tuner.targets.gpu.sass import (
-    NO_BARRIER,
-    Kernel,
-    MachineInstruction,
-    assembly_mix,
-    instruction_mix,
-    read_kernels,
-    sass,
-)
+from tuner.targets.gpu.cycle_model import BlockWork, KernelCounts, critical_path, executions, memory_cycles
+from tuner.targets.gpu.sass import Kernel, MachineInstruction, read_kernels, sass
 
 # What ``nvdisasm -c -hex`` prints of kernels that are written by hand.
 
@@ -47,7 +27,7 @@ class Line:
 
     text: str
     stall_cycles: int = 1
-    sets: int = NO_BARRIER
+    sets: int = module.NO_BARRIER
     waits: tuple[int, ...] = ()
 
     @property
@@ -81,13 +61,8 @@ def loop(label: str, *body: Line | str) -> tuple[Line | str, ...]:
     return (label, *body, Line(f"@P0 BRA `({label})", 5))
 
 
-NESTED = kernel_of(
-    Line("MOV R1, c[0x0][0x28]"),
-    *loop(".L_x_0", LDS, *loop(".L_x_1", FFMA, FFMA), FFMA),
-    FFMA,
-    Line("EXIT", 5),
-    *loop(".L_x_2"),
-)
+OUTER = loop(".L_x_0", LDS, *loop(".L_x_1", FFMA, FFMA), FFMA)
+NESTED = kernel_of(Line("MOV R1, c[0x0][0x28]"), *OUTER, FFMA, Line("EXIT", 5), *loop(".L_x_2"))
 
 
 def test_an_instruction_has_its_name_its_words_and_its_control_code() -> None:
@@ -120,13 +95,13 @@ def test_kernels_are_reported_instruction_by_instruction(monkeypatch: pytest.Mon
 
 
 def test_instructions_are_counted_without_types_guards_constants_names_of_functions_and_prefixes() -> None:
-    once = ("add", "bra", "ld.global", "ld.param", "ret")
-    assert instruction_mix(text_beside(__file__, "PTX")) == (("fma.rn", 2), *((name, 1) for name in once))
+    ptx = (("fma.rn", 2), *((name, 1) for name in ("add", "bra", "ld.global", "ld.param", "ret")))
+    assert module.instruction_mix(text_beside(__file__, "PTX")) == ptx
     llvm = tuple((name, 1) for name in ("intr.fmuladd", "load", "return", "store"))
-    assert instruction_mix(text_beside(__file__, "LLVM")) == llvm
+    assert module.instruction_mix(text_beside(__file__, "LLVM")) == llvm
     x86 = "<matmul>:\n  vxorps %xmm0,%xmm0,%xmm0\n  data16 cs nopw 0x0(%rax)\n  vxorps %xmm1,%xmm1,%xmm1\n"
-    assert assembly_mix(x86) == (("vxorps", 2), ("nopw", 1))
-    assert assembly_mix("<k>:\n  HMMA.16816.F32 R4, R8, R12, R4\n") == (("HMMA.16816.F32", 1),)
+    assert module.assembly_mix(x86) == (("vxorps", 2), ("nopw", 1))
+    assert module.assembly_mix("<k>:\n  HMMA.16816.F32 R4, R8, R12, R4\n") == (("HMMA.16816.F32", 1),)
 
 
 @pytest.mark.parametrize(
@@ -144,14 +119,14 @@ def test_instructions_are_counted_without_types_guards_constants_names_of_functi
     ],
 )
 def test_products_of_a_lane_by_shape(name: str, expected: int) -> None:
-    assert multiply_adds(MachineInstruction(0, f"{name} R0, R4, R8, R0")) == expected
+    assert cycle_model.multiply_adds(MachineInstruction(0, f"{name} R0, R4, R8, R0")) == expected
 
 
 def test_the_main_loop_is_the_innermost_with_most_products() -> None:
     few, many = loop(".L_x_0", FFMA), loop(".L_x_1", FFMA, FFMA, LDS)
-    assert main_loop(kernel_of(*few, *many)) == (2, 6)
-    assert main_loop(NESTED) == (2, 5)
-    assert main_loop(kernel_of(*loop(".L_x_0", LDS))) is None
+    assert cycle_model.main_loop(kernel_of(*few, *many)) == (2, 6)
+    assert cycle_model.main_loop(NESTED) == (2, 5)
+    assert cycle_model.main_loop(kernel_of(*loop(".L_x_0", LDS))) is None
 
 
 def test_a_loop_turns_as_often_as_the_products_want_and_what_is_around_it_as_given() -> None:
@@ -221,8 +196,8 @@ def test_stall_counts_add_up_and_a_use_waits_for_its_load() -> None:
     second = Line("LDG.E R6, [R8+0x10]", 1, sets=1)
     both = Line("FADD R5, R4, R6", 4, waits=(0, 1))  # waits once for loads that are under way together
     assert critical_path(kernel_of(LOAD, second, both), (1, 1, 1)) == 1 + LATENCY + 4
-    assert critical_path(kernel_of(Line("BAR.SYNC 0x0", 6)), (2,)) == 2 * (6 + BARRIER_CYCLES)
-    assert LATENCIES["LDS"] < LATENCIES["LDG"]
+    assert critical_path(kernel_of(Line("BAR.SYNC 0x0", 6)), (2,)) == 2 * (6 + cycle_model.BARRIER_CYCLES)
+    assert cycle_model.LATENCIES["LDS"] < cycle_model.LATENCIES["LDG"]
 
 
 def test_what_a_turn_before_loaded_is_there() -> None:
@@ -270,15 +245,15 @@ def test_two_pipes_are_twice_as_fast_but_for_one_bank(line: Line, capability: in
 def test_waves_follow_one_another_and_the_last_takes_its_share() -> None:
     one = counts(kernel_of(FFMA), 1000.0)
     wave = one.parts(BLOCKS, 2).bottleneck
-    assert one.cycles(BLOCKS, 100) == wave + LAUNCH_CYCLES
-    assert one.cycles(BLOCKS, 50) == 2 * (wave + LAUNCH_CYCLES)
-    assert one.cycles(BLOCKS, 80) == wave + LAUNCH_CYCLES + wave / 2 + LAUNCH_CYCLES
+    assert one.cycles(BLOCKS, 100) == wave + cycle_model.LAUNCH_CYCLES
+    assert one.cycles(BLOCKS, 50) == 2 * (wave + cycle_model.LAUNCH_CYCLES)
+    assert one.cycles(BLOCKS, 80) == wave + cycle_model.LAUNCH_CYCLES + wave / 2 + cycle_model.LAUNCH_CYCLES
 
 
 def test_few_blocks_do_not_share_a_multiprocessor() -> None:
     one = counts(kernel_of(FFMA), 1000.0)
     assert BLOCKS.together(200) == BLOCKS.together(10_000) == 1
-    assert one.cycles(BLOCKS, 200) == one.parts(BLOCKS, 1).bottleneck + LAUNCH_CYCLES
+    assert one.cycles(BLOCKS, 200) == one.parts(BLOCKS, 1).bottleneck + cycle_model.LAUNCH_CYCLES
 
 
 # Real cubins of our strategies.
@@ -292,8 +267,8 @@ def builder() -> Builder:
     return Builder("sm_80")
 
 
-def parts(builder: Builder, wanted: Point) -> tuple[float, Parts]:
-    found = predicted(wanted.problem, builder.build(wanted).program)
+def parts(builder: Builder, wanted: Point) -> tuple[float, cycle_model.Parts]:
+    found = cycle_model.predicted(wanted.problem, builder.build(wanted).program)
     assert found is not None
     assert found.parts is not None
     return found.cycles, found.parts

@@ -40,11 +40,8 @@ def small_matmul(before: str = "") -> str:
     ``before`` is PTX that runs once %element and %call are known, the addresses of the thread's element of C
     and of its word of ``calls``, scratch memory of 64 bytes; it may jump to DONE.
     """
-    products = "\n".join(
-        f"ld.global.f32 %x, [%row + {4 * k}]; ld.global.f32 %y, [%column + {16 * k}]; "
-        "fma.rn.f32 %sum, %x, %y, %sum;"
-        for k in range(4)
-    )
+    step = "ld.global.f32 %x, [%row + {}]; ld.global.f32 %y, [%column + {}]; fma.rn.f32 %sum, %x, %y, %sum;"
+    products = "\n".join(step.format(4 * k, 16 * k) for k in range(4))
     return filled(__file__, "SMALL", before=before, products=products)
 
 

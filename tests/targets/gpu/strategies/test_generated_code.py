@@ -8,17 +8,8 @@ import numpy as np
 import pytest
 
 from benchmarks.gpu_check.gpu_point import GpuPoint, feasible_set
-from tests.targets.gpu.strategies.points import (
-    MMA_SYNC,
-    SIMT,
-    SIMT_LARGE,
-    compiled,
-    large_wgmma,
-    mma_sync,
-    require_large_tile_kept,
-    require_right,
-    simt,
-)
+from tests.targets.gpu.strategies import points
+from tests.targets.gpu.strategies.points import SIMT, SIMT_LARGE, compiled, large_wgmma, require_right
 from tests.targets.gpu.strategies.test_points import OF_F64, OF_NT
 from tuner.core.candidate import Candidate
 from tuner.core.gpu import chip_of
@@ -101,7 +92,7 @@ def test_the_main_loop_of_cuda_cores_is_multiply_adds_fed_by_wide_loads_and_cp_a
 
 
 def test_the_seed_case_takes_dynamic_shared_memory() -> None:
-    one = simt(SEED_CASE, **SEED_TILE)
+    one = points.simt(SEED_CASE, **SEED_TILE)
     text = one.script()
     with transform.new_context(), ir.Location.unknown():
         module = transform.parse(gpu_payload_mlir(one.problem, scratch_in(text, one.problem)), "payload")
@@ -121,7 +112,7 @@ def test_the_seed_case_takes_dynamic_shared_memory() -> None:
 
 @pytest.mark.slow
 def test_blocks_of_a_large_grid_are_right_where_they_are_sampled() -> None:
-    program = simt(SHALLOW, **SEED_TILE).program()
+    program = points.simt(SHALLOW, **SEED_TILE).program()
     rng = np.random.default_rng(3)
     inputs = draw(SHALLOW, draw_base(SHALLOW, rng), rng)
     c = np.full(SHALLOW.sizes[:2], np.nan, output_dtype(SHALLOW))
@@ -155,7 +146,7 @@ def test_the_main_loop_of_mma_sync_is_tensor_cores_fed_by_ldmatrix_and_cp_async(
     # of e4m3 Hopper has no mma.sync: ptxas makes it of conversions to f16 and their mma
     chip = "sm_89" if dtype == "e4m3" else "sm_90"
     problem = Matmul(4096, 4096, 4096, dtype, layout)
-    program = mma_sync(problem, chip, block_m=128, block_n=128, block_k=block_k, depth=3).program()
+    program = points.mma_sync(problem, chip, block_m=128, block_n=128, block_k=block_k, depth=3).program()
     assert program.ptx.count(f"mma.sync.aligned.{instruction}") == 64
     assert program.ptx.count("ldmatrix.sync.aligned.m8n8.x4") == 16
     copies = re.findall(r"cp\.async\.cg\.shared\.global[^;]*, 16", program.ptx)
@@ -169,8 +160,8 @@ def test_the_main_loop_of_mma_sync_is_tensor_cores_fed_by_ldmatrix_and_cp_async(
 def test_what_spills_is_right_comes_last_and_is_not_refused(ptxas: Ptxas) -> None:
     """Its 128 x 128 sums of one warp are 512 registers of each thread."""
     knobs: dict[str, Any] = {"block_m": 128, "block_n": 128, "block_k": 16, "warps_m": 1, "warps_n": 1}
-    one = mma_sync(Matmul(128, 128, 64, "f16"), **knobs)
-    allowed = feasible_set(one.problem, MMA_SYNC)
+    one = points.mma_sync(Matmul(128, 128, 64, "f16"), **knobs)
+    allowed = feasible_set(one.problem, points.MMA_SYNC)
     row = allowed.row_of(one.candidate)
     assert row is not None
     assert not allowed.is_preferred[row]
@@ -181,14 +172,14 @@ def test_what_spills_is_right_comes_last_and_is_not_refused(ptxas: Ptxas) -> Non
 
 
 def test_sums_stay_in_registers_for_all_of_k() -> None:
-    ptx = mma_sync(Matmul(256, 256, 4096, "f16")).program().ptx
+    ptx = points.mma_sync(Matmul(256, 256, 4096, "f16")).program().ptx
     assert "st.global" not in ptx[ptx.index("ldmatrix") : ptx.rindex("mma.sync")]
 
 
 def test_the_first_points_of_the_space_file_can_be_launched(ptxas: Ptxas) -> None:
     knobs: dict[str, Any] = {"block_m": 128, "block_n": 256}
     knobs |= {"block_k": 32, "warps_n": 4, "depth": 3, "group": 8}
-    program = ptxas.assemble(mma_sync(Matmul(5376, 5376, 2048, "f16"), **knobs).program())
+    program = ptxas.assemble(points.mma_sync(Matmul(5376, 5376, 2048, "f16"), **knobs).program())
     require_launchable(program)
     assert program.launches[0].dynamic_shared_bytes >= 81920
 
@@ -196,7 +187,7 @@ def test_the_first_points_of_the_space_file_can_be_launched(ptxas: Ptxas) -> Non
 @pytest.mark.parametrize(("output", "stores", "shuffles"), [("f16", 16, 64), ("f32", 32, 64)])
 def test_a_warp_stores_all_of_64x64_by_16_bytes_per_lane(output: str, stores: int, shuffles: int) -> None:
     problem = Matmul(128, 128, 64, "f16", output="" if output == "f32" else output)
-    ptx = mma_sync(problem, block_m=128, block_n=128, exchange=1, prefetch=1).program().ptx
+    ptx = points.mma_sync(problem, block_m=128, block_n=128, exchange=1, prefetch=1).program().ptx
     assert (ptx.count("st.global.v4"), ptx.count("st.global")) == (stores, stores)
     assert ptx.count("shfl.sync.bfly") == shuffles
 
@@ -214,7 +205,7 @@ def test_the_large_tile_of_hopper_is_four_wgmma_per_step_fed_by_one_thread() -> 
     assert (launch.block, launch.dynamic_shared_bytes) == ((384, 1, 1), 4 * (49152 + 16))
     assert launch.arguments == ("a_map0", "b_map0", "c")
     assert [each.layout.box for each in launch.tensor_maps] == [(64, 128), (64, 64)]
-    require_large_tile_kept(program)
+    points.require_large_tile_kept(program)
 
 
 @pytest.mark.parametrize(("dtype", "options"), [("e4m3", "f32.e4m3.e4m3"), ("i8", "s32.s8.s8")])
@@ -239,14 +230,14 @@ def test_the_large_tile_copies_halves_of_what_blocks_share(
     assert program.ptx.count(".multicast::cluster") == multicasts
     (launch,) = program.launches
     assert [each.layout.box for each in launch.tensor_maps] == boxes
-    require_large_tile_kept(program)
+    points.require_large_tile_kept(program)
 
 
 def test_the_large_tile_keeps_its_registers_with_parts_of_k() -> None:
     program = large_wgmma(Matmul(512, 512, 16384, "f16"), group=1, splits=4).program()
     grids = {launch.kernel: launch.grid for launch in program.launches}
     assert grids == {"matmul_kernel": (2, 4, 4), "reduce_kernel": (8, 64, 1)}
-    require_large_tile_kept(program)
+    points.require_large_tile_kept(program)
 
 
 @pytest.mark.slow
@@ -257,7 +248,7 @@ def test_the_large_tile_keeps_its_loop_with_several_tiles_per_block(cluster: str
     assert (launch.grid, launch.tile_grid) == (grid, (16, 32))
     assert program.ptx.count(WGMMA_16) == 8  # first tile, loop
     assert "call" not in program.ptx
-    require_large_tile_kept(program)
+    points.require_large_tile_kept(program)
 
 
 @pytest.mark.parametrize(
@@ -269,4 +260,4 @@ def test_the_large_tile_keeps_registers_whatever_stores_c(stores: str, instructi
     program = large_wgmma(problem, stores=stores).program()
     assert program.ptx.count(instruction) == count
     assert ("c_map0" in program.launches[0].arguments) == (stores == "tma")
-    require_large_tile_kept(program)
+    points.require_large_tile_kept(program)

@@ -12,23 +12,8 @@ import pytest
 from benchmarks.gpu_check.gpu_point import GpuPoint, feasible_set
 from benchmarks.gpu_check.points import gpu_strategies, is_allowed
 from tests.targets.evaluation import fails
-from tests.targets.gpu.strategies.points import (
-    HOPPER,
-    MMA_SYNC,
-    MMA_SYNC_SMALL,
-    NAIVE,
-    SIMT,
-    SIMT_LARGE,
-    WGMMA,
-    compiled,
-    is_feasible,
-    mma_sync,
-    naive,
-    require_right,
-    simt,
-    space_of,
-    wgmma,
-)
+from tests.targets.gpu.strategies import points
+from tests.targets.gpu.strategies.points import MMA_SYNC, SIMT, compiled, mma_sync, require_right, simt, wgmma
 from tuner.core.candidate import Candidate
 from tuner.core.errors import CandidateError, Stage, UsageError
 from tuner.core.gpu import chip_of
@@ -142,7 +127,7 @@ POINTS = (
 @pytest.mark.parametrize(("build", "problem", "knobs", "seed"), POINTS)
 def test_a_point_is_right_and_free_of_races(build: Build, problem: Problem, knobs: Knobs, seed: Seed) -> None:
     one = build(problem, **knobs)
-    assert is_feasible(one)
+    assert points.is_feasible(one)
     require_shared_bytes(one)
     require_right(one, seed=seed)
 
@@ -164,7 +149,7 @@ def test_a_random_point_of_cuda_cores_is_right_and_free_of_races(dtype: str, lay
     ("strategy", "chip", "rng_seed", "multiple", "kinds"),
     [
         (MMA_SYNC, "sm_90", 5, 1, (("f16", "nn"), ("bf16", "nt"), ("tf32", "tn"))),
-        (WGMMA, HOPPER, 7, 8, (("f16", "nn"), ("bf16", "tn"), ("tf32", "nt"))),
+        (points.WGMMA, points.HOPPER, 7, 8, (("f16", "nn"), ("bf16", "tn"), ("tf32", "nt"))),
     ],
 )
 def test_random_points_of_tensor_cores_are_right_and_free_of_races(
@@ -208,7 +193,7 @@ def test_the_naive_strategy_is_right_and_free_of_races_for_every_kind_and_shape(
     sizes: tuple[int, int, int], dtype: str, layout: str, epilogue: str
 ) -> None:
     problem = Matmul(*sizes, dtype, layout, epilogue)
-    allowed = feasible_set(problem, NAIVE)
+    allowed = feasible_set(problem, points.NAIVE)
     for row in {0, allowed.rows - 1}:
         require_right(GpuPoint(problem, allowed.candidate(row)))
 
@@ -216,7 +201,7 @@ def test_the_naive_strategy_is_right_and_free_of_races_for_every_kind_and_shape(
 @pytest.mark.parametrize("epilogue", EPILOGUES)
 def test_the_naive_strategy_gives_rows_to_blocks_and_columns_to_threads(epilogue: str) -> None:
     """Buddy's mapping, with columns cut into blocks of at most 1024 threads."""
-    program = naive(Matmul(100, 3000, 16, epilogue=epilogue), block_n=1024).program()
+    program = points.naive(Matmul(100, 3000, 16, epilogue=epilogue), block_n=1024).program()
     (launch,) = program.launches
     assert (launch.grid, launch.block) == ((100, 3, 1), (1, 1024, 1))
     assert launch.dynamic_shared_bytes == 0
@@ -224,7 +209,7 @@ def test_the_naive_strategy_gives_rows_to_blocks_and_columns_to_threads(epilogue
 
 
 def test_columns_beyond_c_are_guarded() -> None:
-    one = naive(Matmul(3, 33, 4))
+    one = points.naive(Matmul(3, 33, 4))
     assert compiled(one).launches[0].grid == (3, 2, 1)
     require_right(one)
 
@@ -246,7 +231,7 @@ def test_hopper_does_uneven_rows_by_mma_sync(
     build: Build, problem: Problem, knobs: Knobs, seed: Seed
 ) -> None:
     one = build(problem, **knobs)
-    assert is_feasible(one)
+    assert points.is_feasible(one)
     assert "mma.sync" in compiled(one).ptx
     assert "wgmma" not in compiled(one).ptx
     require_right(one, seed=seed)
@@ -254,8 +239,8 @@ def test_hopper_does_uneven_rows_by_mma_sync(
 
 # What the search spaces of the strategies for GPUs allow, and what comes last.
 BASES = {
-    SIMT: GpuPoint(Matmul(512, 512, 512), Candidate.of(SIMT, SIMT_LARGE)),
-    MMA_SYNC: GpuPoint(Matmul(512, 512, 512, "f16"), Candidate.of(MMA_SYNC, MMA_SYNC_SMALL)),
+    SIMT: GpuPoint(Matmul(512, 512, 512), Candidate.of(SIMT, points.SIMT_LARGE)),
+    MMA_SYNC: GpuPoint(Matmul(512, 512, 512, "f16"), Candidate.of(MMA_SYNC, points.MMA_SYNC_SMALL)),
 }
 LARGE_BLOCK = {"block_m": 256, "block_n": 128, "warps_m": 8, "warps_n": 4, "block_k": 64}
 SMALL_BLOCK = {"block_m": 32, "block_n": 32, "block_k": 16, "warps_m": 2, "warps_n": 2}
@@ -288,7 +273,7 @@ def test_what_cannot_work_or_is_not_new_is_not_in_the_space(strategy: str, knobs
     allowed = feasible_set(BASES[strategy].problem, strategy)
     assert allowed.row_of(BASES[strategy].candidate) is not None
     assert allowed.row_of(changed(strategy, knobs).candidate) is None, why
-    assert not is_feasible(changed(strategy, knobs)), why
+    assert not points.is_feasible(changed(strategy, knobs)), why
 
 
 @pytest.mark.parametrize(
@@ -316,7 +301,7 @@ SHAPES = [(1, 1, 1), (1, 97, 64), (97, 1, 3), (33, 70, 2), (4096, 1, 4096), (193
 @pytest.mark.parametrize("sizes", SHAPES)
 @pytest.mark.parametrize(("dtype", "layout"), [("f32", "nt"), ("f64", "tn"), ("i8", "nn")])
 def test_cuda_cores_have_some_point_for_every_shape(sizes: Index3, dtype: str, layout: str) -> None:
-    space = space_of(Matmul(*sizes, dtype, layout), SIMT)
+    space = points.space_of(Matmul(*sizes, dtype, layout), SIMT)
     assert is_possible(space, space.constraints)
 
 
@@ -332,9 +317,9 @@ def test_a_chip_with_less_shared_memory_allows_less(strategy: str, problem: Prob
 
 
 def test_more_columns_than_a_grid_has_blocks_are_not_in_the_space_of_the_naive_strategy() -> None:
-    candidate = naive(Matmul(1, 1, 1)).candidate
-    assert feasible_set(Matmul(1, 32 * 65535 + 1, 1), NAIVE).row_of(candidate) is None
-    assert feasible_set(Matmul(1, 32 * 65535, 1), NAIVE).row_of(candidate) == 0
+    candidate = points.naive(Matmul(1, 1, 1)).candidate
+    assert feasible_set(Matmul(1, 32 * 65535 + 1, 1), points.NAIVE).row_of(candidate) is None
+    assert feasible_set(Matmul(1, 32 * 65535, 1), points.NAIVE).row_of(candidate) == 0
 
 
 @pytest.mark.slow
@@ -349,11 +334,11 @@ def test_too_much_shared_memory_is_refused_by_the_constraint_and_by_the_compiler
 def test_other_chips_and_layouts_that_wgmma_refuses_have_no_point() -> None:
     for problem, chip, why in (
         (Matmul(64, 64, 64, "f16"), "sm_90", "has_wgmma == 1"),
-        (Matmul(64, 64, 64, "tf32"), HOPPER, "input_bytes == 2 or layout == 'nt'"),
-        (Matmul(64, 64, 64, "e4m3"), HOPPER, "input_bytes == 2 or layout == 'nt'"),
+        (Matmul(64, 64, 64, "tf32"), points.HOPPER, "input_bytes == 2 or layout == 'nt'"),
+        (Matmul(64, 64, 64, "e4m3"), points.HOPPER, "input_bytes == 2 or layout == 'nt'"),
     ):
         with pytest.raises(UsageError, match=re.escape(why)):
-            feasible_set(problem, WGMMA, chip)
+            feasible_set(problem, points.WGMMA, chip)
     small = Matmul(64, 64, 64, "f16")
     with pytest.raises(CandidateError, match=r"^nvvm\.\S+ at line .*: found chip sm_90, allowed sm_90a"):
         GpuPoint(small, wgmma(small).candidate, "sm_90").program()
@@ -361,11 +346,11 @@ def test_other_chips_and_layouts_that_wgmma_refuses_have_no_point() -> None:
 
 def test_points_of_hopper_for_rows_of_no_whole_16_bytes_come_last() -> None:
     problem = Matmul(40, 72, 60, "f16", "nn", "bias_relu", "f16")
-    allowed = feasible_set(problem, WGMMA, HOPPER)
+    allowed = feasible_set(problem, points.WGMMA, points.HOPPER)
     assert allowed.rows > 0
     assert not allowed.is_preferred.any()
-    (entry,) = [each for each in gpu_strategies() if each.name == WGMMA]
-    assert not is_allowed(entry, problem, HOPPER)
-    script = default_script(problem, gpu_machine("simulator", chip_of(HOPPER), "PTX simulator"))
+    (entry,) = [each for each in gpu_strategies() if each.name == points.WGMMA]
+    assert not is_allowed(entry, problem, points.HOPPER)
+    script = default_script(problem, gpu_machine("simulator", chip_of(points.HOPPER), "PTX simulator"))
     assert script is not None
     assert "wgmma" not in script.text

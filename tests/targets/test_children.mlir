@@ -1,8 +1,0 @@
-// ----- RENAME
-module attributes {transform.with_named_sequence} {
-  transform.named_sequence @__transform_main(%root: !transform.any_op) {
-    %func = transform.structured.match ops{["func.func"]} in %root : (!transform.any_op) -> !transform.any_op
-    transform.annotate %func "seen" : !transform.any_op
-    transform.yield
-  }
-}
