@@ -119,17 +119,11 @@ class DeviceError(TunerError):
         error_name: the driver's name of the error, such as "CUDA_ERROR_ILLEGAL_ADDRESS"; "" if it named none.
 
     Example:
-        >>> import numpy as np
         >>> import tuner
-        >>> payload = '''
-        ... func.func @twice(%x: tensor<4xf32>) -> tensor<4xf32> {
-        ...   %y = arith.addf %x, %x : tensor<4xf32>
-        ...   return %y : tensor<4xf32>
-        ... }
-        ... '''
+        >>> payload = "func.func @twice(%x: f32) -> f32 { %y = arith.addf %x, %x : f32 return %y : f32 }"
         >>> program = tuner.compile_program(payload, target="simulator")
         >>> try:
-        ...     program(np.ones(4, np.float32), stream=7)
+        ...     program(1.0, stream=7)
         ... except tuner.DeviceError as error:
         ...     print(error.error_name)
         CUDA_ERROR_INVALID_HANDLE

@@ -51,18 +51,12 @@ class ProgramGraph:
             DeviceError: the device or its driver refused.
 
         Example:
-            >>> import numpy as np
             >>> import tuner
-            >>> payload = '''
-            ... func.func @twice(%x: tensor<4xf32>) -> tensor<4xf32> {
-            ...   %y = arith.addf %x, %x : tensor<4xf32>
-            ...   return %y : tensor<4xf32>
-            ... }
-            ... '''
+            >>> payload = "func.func @twice(%x: f32) -> f32 { %y = arith.addf %x, %x : f32 return %y : f32 }"
             >>> program = tuner.compile_program(payload, target="simulator")
-            >>> graph = program.as_graph(np.ones(4, np.float32))
+            >>> graph = program.as_graph(1.0)
             >>> graph.launch()
-            (array([2., 2., 2., 2.], dtype=float32),)
+            (np.float32(2.0),)
         """
         if self._graph is None:
             raise UsageError(f"{self._program.entry}: the graph is closed")
@@ -93,16 +87,10 @@ class ProgramGraph:
             DeviceError: the device or its driver refused.
 
         Example:
-            >>> import numpy as np
             >>> import tuner
-            >>> payload = '''
-            ... func.func @twice(%x: tensor<4xf32>) -> tensor<4xf32> {
-            ...   %y = arith.addf %x, %x : tensor<4xf32>
-            ...   return %y : tensor<4xf32>
-            ... }
-            ... '''
+            >>> payload = "func.func @twice(%x: f32) -> f32 { %y = arith.addf %x, %x : f32 return %y : f32 }"
             >>> program = tuner.compile_program(payload, target="simulator")
-            >>> graph = program.as_graph(np.ones(4, np.float32))
+            >>> graph = program.as_graph(1.0)
             >>> graph.close()
         """
         if self._graph is None:

@@ -200,18 +200,12 @@ class DeviceFunction(LoadedCode):
             DeviceError: the device or its driver refused.
 
         Example:
-            >>> import numpy as np
             >>> import tuner
-            >>> payload = '''
-            ... func.func @twice(%x: tensor<4xf32>) -> tensor<4xf32> {
-            ...   %y = arith.addf %x, %x : tensor<4xf32>
-            ...   return %y : tensor<4xf32>
-            ... }
-            ... '''
+            >>> payload = "func.func @twice(%x: f32) -> f32 { %y = arith.addf %x, %x : f32 return %y : f32 }"
             >>> program = tuner.compile_program(payload, target="simulator")
-            >>> graph = program.as_graph(np.ones(4, np.float32))
+            >>> graph = program.as_graph(1.0)
             >>> graph.launch()
-            (array([2., 2., 2., 2.], dtype=float32),)
+            (np.float32(2.0),)
         """
         entry = self.program.entry
         with self._lock:
@@ -255,14 +249,8 @@ class DeviceFunction(LoadedCode):
             DeviceError: the device or its driver refused; everything else is released nevertheless.
 
         Example:
-            >>> import numpy as np
             >>> import tuner
-            >>> payload = '''
-            ... func.func @twice(%x: tensor<4xf32>) -> tensor<4xf32> {
-            ...   %y = arith.addf %x, %x : tensor<4xf32>
-            ...   return %y : tensor<4xf32>
-            ... }
-            ... '''
+            >>> payload = "func.func @twice(%x: f32) -> f32 { %y = arith.addf %x, %x : f32 return %y : f32 }"
             >>> program = tuner.compile_program(payload, target="simulator")
             >>> program.close()
         """

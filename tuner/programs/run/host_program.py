@@ -55,16 +55,10 @@ class AbstractHostProgram(LoadedCode, abc.ABC):
             UsageError: arguments of another number, shape, type or strides.
 
         Example:
-            >>> import numpy as np
             >>> import tuner
-            >>> payload = '''
-            ... func.func @twice(%x: tensor<4xf32>) -> tensor<4xf32> {
-            ...   %y = arith.addf %x, %x : tensor<4xf32>
-            ...   return %y : tensor<4xf32>
-            ... }
-            ... '''
+            >>> payload = "func.func @twice(%x: f32) -> f32 { %y = arith.addf %x, %x : f32 return %y : f32 }"
             >>> program = tuner.compile_program(payload, target="cpu")
-            >>> call = program.prepare(np.ones(4, np.float32))
+            >>> call = program.prepare(1.0)
             >>> program.repeat(call, 3)
         """
 
@@ -84,16 +78,10 @@ class AbstractHostProgram(LoadedCode, abc.ABC):
                 too, where an index is out of range.
 
         Example:
-            >>> import numpy as np
             >>> import tuner
-            >>> payload = '''
-            ... func.func @twice(%x: tensor<4xf32>) -> tensor<4xf32> {
-            ...   %y = arith.addf %x, %x : tensor<4xf32>
-            ...   return %y : tensor<4xf32>
-            ... }
-            ... '''
+            >>> payload = "func.func @twice(%x: f32) -> f32 { %y = arith.addf %x, %x : f32 return %y : f32 }"
             >>> program = tuner.compile_program(payload, target="cpu")
-            >>> program.repeat(program.prepare(np.ones(4, np.float32)), 3)
+            >>> program.repeat(program.prepare(1.0), 3)
             >>> program.allocations
             0
         """
@@ -113,12 +101,7 @@ class AbstractHostProgram(LoadedCode, abc.ABC):
 
         Example:
             >>> import tuner
-            >>> payload = '''
-            ... func.func @twice(%x: tensor<4xf32>) -> tensor<4xf32> {
-            ...   %y = arith.addf %x, %x : tensor<4xf32>
-            ...   return %y : tensor<4xf32>
-            ... }
-            ... '''
+            >>> payload = "func.func @twice(%x: f32) -> f32 { %y = arith.addf %x, %x : f32 return %y : f32 }"
             >>> program = tuner.compile_program(payload, target="cpu")
             >>> try:
             ...     program.as_graph()
@@ -139,11 +122,6 @@ class AbstractHostProgram(LoadedCode, abc.ABC):
 
         Example:
             >>> import tuner
-            >>> payload = '''
-            ... func.func @twice(%x: tensor<4xf32>) -> tensor<4xf32> {
-            ...   %y = arith.addf %x, %x : tensor<4xf32>
-            ...   return %y : tensor<4xf32>
-            ... }
-            ... '''
+            >>> payload = "func.func @twice(%x: f32) -> f32 { %y = arith.addf %x, %x : f32 return %y : f32 }"
             >>> tuner.compile_program(payload, target="cpu").close()
         """
