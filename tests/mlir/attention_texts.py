@@ -2,10 +2,19 @@
 
 from dataclasses import dataclass
 
-from tests.group_texts import PARALLEL, REDUCTION, Argument, fusion, generic, tensor
+from tests.group_texts import PARALLEL, REDUCTION, Argument, fusion, tensor
+from tests.texts import text_beside
 
-MASKS = ("none", "scale", "bias", "bias_of_heads", "seen", "hidden_rows")
 INFINITIES = {"f32": "0xFF800000", "f64": "0xFFF0000000000000"}  # negative
+CHANGES = {
+    "none": "arith.addf %x0, %z",
+    "scale": "arith.mulf %x0, %scale",
+    "bias": "arith.addf %x0, %x1",
+    "bias_of_heads": "arith.addf %x0, %x1",
+    "seen": "arith.select %x1, %x0, %least",
+    "hidden_rows": "arith.mulf %x0, %scale",
+}
+MASKS = tuple(CHANGES)
 
 
 @dataclass(frozen=True)
@@ -41,105 +50,39 @@ class Attention:
 
     def text(self) -> str:
         """Returns the module with the function ``group``."""
-        q, k, v, _, _, out = self.shapes
+        q, k, v, _, row, out = self.shapes
         named = (("q", q), ("k", k), ("v", v), *((("r", out),) if self.has_epilogue else ()))
         inputs = [Argument(name, shape, self.element) for name, shape in named]
         if self.mask_argument:
             inputs.insert(2, self.mask_argument)
-        lines = [*self._constants(), *self._scores(), *self._softmax(), *self._result()]
-        last = "%y" if self.has_epilogue else "%u"
-        return fusion(inputs, Argument("out", out, self.element), "\n".join(lines), last)
+        weights = "WEIGHTS_OF_HIDDEN_ROWS" if self.mask == "hidden_rows" else "WEIGHTS"
+        parts = [text_beside(__file__, "ATTENTION").replace("{weights}", text_beside(__file__, weights))]
+        parts += [text_beside(__file__, "RESIDUAL")] * self.has_epilogue
+        names = ("q", "k", "v", "scores", "row", "out")
+        values = {name: tensor(shape, self.element) for name, shape in zip(names, self.shapes, strict=True)}
+        values |= {"e": self.element, "truths": tensor(row, "i1"), "least": INFINITIES[self.element]}
+        values |= {"change": CHANGES[self.mask], **self._of_mask(), **self._loops()}
+        values["matmul"] = "linalg.batch_matmul" if self.batch else "linalg.matmul"
+        values["marks"] = "{contraction}" if self.has_epilogue else "{contraction, root}"
+        body = "".join(parts)
+        for name, value in values.items():
+            body = body.replace(f"{{{name}}}", value)
+        return fusion(inputs, Argument("out", out, self.element), body, "%y" if self.has_epilogue else "%u")
 
-    def _constants(self) -> list[str]:
-        *_, scores, row, out = (tensor(shape, self.element) for shape in self.shapes)
-        element, truths = self.element, tensor(self.shapes[4], "i1")
-        lines = [f"%least = arith.constant {INFINITIES[element]} : {element}"]
-        lines += [f"%z = arith.constant 0.0 : {element}", "%true = arith.constant true"]
-        lines += [f"%scale = arith.constant 0.125 : {element}"]
-        starts = (("z", scores), ("least", row), ("z", row), ("true", truths), ("z", out))
-        for at, (number, kind) in enumerate(starts):
-            of = "i1" if number == "true" else element
-            lines.append(f"%e{at} = tensor.empty() : {kind}")
-            lines.append(f"%f{at} = linalg.fill ins(%{number} : {of}) outs(%e{at} : {kind}) -> {kind}")
-        return lines
+    def _of_mask(self) -> dict[str, str]:
+        mask = self.mask_argument
+        if mask is None:
+            return dict.fromkeys(("mask", "mask_type", "mask_element", "mask_map"), "")
+        parts = {"mask": "%mask_t", "mask_type": tensor(mask.shape, mask.element)}
+        parts |= {"mask_element": f"%x1: {mask.element}", "mask_map": self._map(-len(mask.shape), None)}
+        return {name: f", {part}" for name, part in parts.items()}
 
-    def _scores(self) -> list[str]:
-        whole, operands = tensor(self.shapes[3], self.element), [("%p", tensor(self.shapes[3], self.element))]
-        maps = [self._map()]
-        if self.mask_argument:
-            argument = self.mask_argument
-            operands.append(("%mask_t", tensor(argument.shape, argument.element)))
-            maps.append(self._map(lead=len(argument.shape) > 2))
-        change = {
-            "none": "arith.addf %x0, %z",
-            "seen": "arith.select %x1, %x0, %least",
-            "bias": "arith.addf %x0, %x1",
-            "bias_of_heads": "arith.addf %x0, %x1",
-        }.get(self.mask, "arith.mulf %x0, %scale")
-        product = self._product("%p", ("%q_t", "%k_t", "%f0"), (0, 1, 3), "{contraction}")
-        return [product, self._parallel("%s", maps, operands, ("%e0", whole), [change])]
+    def _loops(self) -> dict[str, str]:
+        count = len(self.lead) + 2
+        loops = {"parallel": [PARALLEL] * count, "reduced": [*[PARALLEL] * (count - 1), REDUCTION]}
+        maps = {"whole": self._map(0, None), "by_row": self._map(0, -1)}
+        return maps | {name: ", ".join(kinds) for name, kinds in loops.items()}
 
-    def _softmax(self) -> list[str]:
-        whole, row = (tensor(shape, self.element) for shape in self.shapes[3:5])
-        maps, truths = [self._map(), self._map(1)], tensor(self.shapes[4], "i1")
-        power = ["arith.subf %x0, %x1", "math.exp %v0"]
-        lines = [
-            self._reduced("%most", "%s", ("%f1", row), [("arith.maximumf %x0, %o", self.element)]),
-            self._parallel("%powers", maps, [("%s", whole), ("%most", row)], ("%e0", whole), power),
-            self._reduced("%sum", "%powers", ("%f2", row), [("arith.addf %x0, %o", self.element)]),
-        ]
-        operands, change = [("%powers", whole), ("%sum", row)], ["arith.divf %x0, %x1"]
-        if self.mask == "hidden_rows":
-            steps = [("arith.cmpf oeq, %x0, %least", self.element), ("arith.andi %v0, %o", "i1")]
-            lines.append(self._reduced("%hidden", "%s", ("%f3", truths), steps))
-            operands, maps = [*operands, ("%hidden", truths)], [*maps, self._map(1)]
-            change = [*change, "arith.select %x2, %z, %v0"]
-        return [*lines, self._parallel("%w", maps, operands, ("%e0", whole), change)]
-
-    def _result(self) -> list[str]:
-        kind = tensor(self.shapes[5], self.element)
-        marks = "{contraction}" if self.has_epilogue else "{contraction, root}"
-        lines = [self._product("%u", ("%w", "%v_t", "%f4"), (3, 2, 5), marks)]
-        if self.has_epilogue:
-            maps, operands = [self._map()] * 2, [("%u", kind), ("%r_t", kind)]
-            lines.append(
-                self._parallel("%y", maps, operands, ("%out_t", kind), ["arith.addf %x0, %x1"], "root")
-            )
-        return lines
-
-    def _product(self, result: str, names: tuple[str, ...], shapes: tuple[int, int, int], marks: str) -> str:
-        name = "linalg.batch_matmul" if self.batch else "linalg.matmul"
-        left, right, out = (tensor(self.shapes[each], self.element) for each in shapes)
-        ins = f"ins({names[0]}, {names[1]} : {left}, {right})"
-        return f"{result} = {name} {marks} {ins} outs({names[2]} : {out}) -> {out}"
-
-    def _map(self, dropped: int = 0, *, lead: bool = True) -> str:
+    def _map(self, first: int, end: int | None) -> str:
         names = ["b", "i", "j"] if self.batch else ["i", "j"]
-        read = names[: len(names) - dropped] if lead else names[-2:]
-        return f"affine_map<({', '.join(names)}) -> ({', '.join(read)})>"
-
-    def _parallel(
-        self,
-        result: str,
-        maps: list[str],
-        operands: list[tuple[str, str]],
-        start: tuple[str, str],
-        steps: list[str],
-        attributes: str = "",
-    ) -> str:
-        lines = _steps([(step, self.element) for step in steps])
-        loops = [PARALLEL] * (len(self.lead) + 2)
-        return generic(result, [*maps, self._map()], loops, operands, start, lines, attributes)
-
-    def _reduced(
-        self, result: str, operand: str, start: tuple[str, str], steps: list[tuple[str, str]]
-    ) -> str:
-        loops = [PARALLEL] * (len(self.lead) + 1) + [REDUCTION]
-        operands = [(operand, tensor(self.shapes[3], self.element))]
-        return generic(result, [self._map(), self._map(1)], loops, operands, start, _steps(steps))
-
-
-def _steps(steps: list[tuple[str, str]]) -> str:
-    """Returns the body of a generic whose operations are %v0, %v1, ...; the last one is yielded."""
-    lines = [f"%v{number} = {step} : {kind}" for number, (step, kind) in enumerate(steps)]
-    return "\n      ".join([*lines, f"linalg.yield %v{len(steps) - 1} : {steps[-1][1]}"])
+        return f"affine_map<({', '.join(names)}) -> ({', '.join(names[first:end])})>"

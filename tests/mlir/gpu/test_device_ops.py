@@ -22,53 +22,48 @@ CASES = {
 }
 
 
+def kernel_of(body: str, declared: str = "") -> str:
+    return f"gpu.module @m {{ {declared} llvm.func @k() {{ {body}\n llvm.return }} }}"
+
+
+def require_chip(op: str, chip: str) -> None:
+    with parsed(kernel_of(op)) as module:
+        chip_guards.reject_what_the_chip_lacks(module, chip_of(chip))
+
+
 @pytest.mark.parametrize("op", CASES)
 @pytest.mark.parametrize("chip", CHIPS)
 def test_an_instruction_passes_only_on_chips_that_have_it(op: str, chip: str) -> None:
-    with parsed(f"gpu.module @m {{ llvm.func @k() {{ {op}\n llvm.return }} }}") as module:
-        if chip in CASES[op]:
-            chip_guards.reject_what_the_chip_lacks(module, chip_of(chip))
-            return
-        message = rf"^nvvm\.\S+ at line .*: found chip {chip}, allowed "
-        with pytest.raises(CandidateError, match=message) as failure:
-            chip_guards.reject_what_the_chip_lacks(module, chip_of(chip))
+    if chip in CASES[op]:
+        require_chip(op, chip)
+        return
+    with pytest.raises(
+        CandidateError, match=rf"^nvvm\.\S+ at line .*: found chip {chip}, allowed "
+    ) as failure:
+        require_chip(op, chip)
     assert failure.value.stage is Stage.COMPILE
-    assert set(failure.value.reason.partition("allowed ")[2].split(", ")) == (
-        CASES[op] or {"none that is known"}
-    )
-
-
-FP8 = 'llvm.inline_asm "mma.sync.aligned.m16n8k32.row.col.f32.e4m3.e4m3.f32 ...;", "" : () -> ()'
+    allowed = CASES[op] or {"none that is known"}
+    assert set(failure.value.reason.partition("allowed ")[2].split(", ")) == allowed
 
 
 def test_inline_ptx_of_8_bit_floats_passes_only_on_chips_that_have_them() -> None:
-    text = "gpu.module @m {{ llvm.func @k() {{ {}\n llvm.return }} }}"
-    with parsed(text.format(FP8)) as module:
-        chip_guards.reject_what_the_chip_lacks(module, chip_of("sm_89"))
-        message = (
-            r"^llvm\.inline_asm at line .*: found chip sm_86, allowed sm_89, sm_90, sm_90a, sm_100, sm_120$"
-        )
-        with pytest.raises(CandidateError, match=message):
-            chip_guards.reject_what_the_chip_lacks(module, chip_of("sm_86"))
-    with parsed(text.format(FP8.replace("e4m3", "f16"))) as module:
-        chip_guards.reject_what_the_chip_lacks(module, chip_of("sm_80"))
+    fp8 = 'llvm.inline_asm "mma.sync.aligned.m16n8k32.row.col.f32.e4m3.e4m3.f32 ...;", "" : () -> ()'
+    require_chip(fp8, "sm_89")
+    found = "found chip sm_86, allowed sm_89, sm_90, sm_90a, sm_100, sm_120"
+    with pytest.raises(CandidateError, match=rf"^llvm\.inline_asm at line .*: {found}$"):
+        require_chip(fp8, "sm_86")
+    require_chip(fp8.replace("e4m3", "f16"), "sm_80")
 
 
 ONE = "%x = llvm.mlir.constant(1 : i64) : i64\n"
 CAST = "%y = builtin.unrealized_conversion_cast %x : i64 to index\n"
-
-
-def kernel_of(body: str, declared: str = "") -> str:
-    return f"gpu.module @m {{ {declared} llvm.func @k() {{ {body}\n llvm.return }} }}"
+EXP = "%x = llvm.mlir.constant(1.0 : f32) : f32\n %y = math.exp %x : f32"
 
 
 @pytest.mark.parametrize(
     ("text", "found"),
     [
-        (
-            kernel_of("%x = llvm.mlir.constant(1.0 : f32) : f32\n %y = math.exp %x : f32"),
-            r"math\.exp at .*no lowering",
-        ),
+        (kernel_of(EXP), r"math\.exp at .*no lowering"),
         (kernel_of("gpu.barrier"), r"gpu\.barrier at .*no lowering"),
         (kernel_of(ONE + CAST), r"builtin\.unrealized_conversion_cast at .*no lowering"),
         (kernel_of(ONE + CAST + "%z = arith.addi %y, %y : index"), r"arith\.addi at .*no lowering"),
@@ -163,11 +158,9 @@ def test_threads_that_a_warp_may_lack_are_left_out() -> None:
     assert expand(unknown).count("gpu.shuffle idx") == 1
 
 
-@pytest.mark.parametrize(
-    ("cluster", "shuffles"), [("", 5), ("cluster(size = 4)", 2), ("cluster(size = 1)", 0)]
-)
+@pytest.mark.parametrize(("cluster", "shuffles"), [("", 5), ("(size = 4)", 2), ("(size = 1)", 0)])
 def test_a_subgroup_reduces_by_halves(cluster: str, shuffles: int) -> None:
-    text = expand(SUBGROUP.replace("add %x ", f"add %x {cluster} "))
+    text = expand(SUBGROUP.replace("add %x ", f"add %x cluster{cluster} " if cluster else "add %x "))
     assert text.count("gpu.shuffle") == shuffles
     assert "gpu.barrier" not in text
 

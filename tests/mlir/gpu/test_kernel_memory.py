@@ -18,6 +18,8 @@ from tuner.core.gpu_code import buffers_of
 from tuner.core.problem import Matmul
 from tuner.mlir import transform
 from tuner.mlir.gpu import kernel_memory, lowering
+from tuner.programs.run.device_function import DeviceFunction
+from tuner.simulator.device.simulated_device import SimulatedDevice
 from tuner.targets.gpu.simulator import simulated_launches
 
 TILE = "memref<16x16xf32, #gpu.address_space<workgroup>>"
@@ -41,47 +43,37 @@ def rows(index: str) -> tuple[str, ...]:
     )
 
 
-def expanded(text: str) -> tuple[str, int]:
-    _, after, shared = changed(kernel_memory.expand_copies, text)
-    assert "memref.copy" not in after
-    return after, shared
-
-
-def test_a_copy_between_barriers_is_shared_out(golden: Callable[[str, str], None]) -> None:
-    text, shared = expanded(kernel("gpu.barrier", COPY, "gpu.barrier"))
-    assert shared == 1
-    golden("copies_in_kernels.mlir", text)
+BETWEEN = ("gpu.barrier", COPY, "gpu.barrier")
 
 
 @pytest.mark.parametrize(
     ("body", "expected"),
     [
-        (("gpu.barrier", COPY), 0),
-        ((COPY, "gpu.barrier"), 0),
-        ((COPY,), 0),
-        (rows("%n"), 1),
+        *((BETWEEN, 1), (BETWEEN[:-1], 0), (BETWEEN[1:], 0), ((COPY,), 0), (rows("%n"), 1)),
         (rows("%i"), 0),  # each thread copies a row of its own
     ],
 )
-def test_only_what_all_threads_do_together_is_shared_out(body: tuple[str, ...], expected: int) -> None:
-    assert expanded(kernel(*body))[1] == expected
+def test_only_what_all_threads_do_together_is_shared_out(
+    body: tuple[str, ...], expected: int, golden: Callable[[str, str], None]
+) -> None:
+    _, text, shared = changed(kernel_memory.expand_copies, kernel(*body))
+    assert "memref.copy" not in text
+    assert shared == expected
+    if body == BETWEEN:
+        golden("copies_in_kernels.mlir", text)
 
 
-def script(promoted: str, more: str = "") -> str:
-    """Returns a user's strategy of upstream's ops: blocks of 16 x 16 threads, A and B promoted."""
-    return SCRIPT.replace("PROMOTED", promoted).replace("MORE", more)
+def checked(promoted: str, more: str = "") -> Any:
+    """Compares a user's strategy for a small matmul on the simulator; returns its shared bytes.
 
-
-def checked(text: str) -> Any:
-    """Compiles the strategy for a small matmul and compares on the simulator; returns its shared bytes."""
-    problem = Matmul(32, 48, 32)
-    with parsed(""):
-        module = transform.parse(gpu_payload(problem), "payload")
+    It is of upstream's ops: blocks of 16 x 16 threads, A and B promoted.
+    """
+    problem, text = Matmul(32, 48, 32), SCRIPT.replace("PROMOTED", promoted).replace("MORE", more)
+    with parsed(gpu_payload(problem)) as module:
         transform.apply_script(module, transform.parse(text, "script"))
         program = lowering.lower_to_program(module, chip_of("sm_90"), buffers_of(problem))
     rng = np.random.default_rng(0)
-    a = rng.integers(-4, 4, (32, 32)).astype(np.float32)
-    b = rng.integers(-4, 4, (32, 48)).astype(np.float32)
+    a, b = (rng.integers(-4, 4, shape).astype(np.float32) for shape in ((32, 32), (32, 48)))
     c = np.zeros((32, 48), np.float32)
     names = [buffer.name for buffer in program.buffers]
     simulated_launches(program, dict(zip(names, (a, b, c), strict=True)), {})
@@ -89,10 +81,9 @@ def checked(text: str) -> Any:
     return program.launches[0].dynamic_shared_bytes
 
 
-@pytest.mark.parametrize("space", ["#gpu.memory_space<workgroup>"])
 @pytest.mark.parametrize("full", ["", ", use_full_tiles_by_default"])
-def test_operands_that_a_script_promotes_to_a_mapping(space: str, full: str) -> None:
-    assert checked(script(f"mapping = [{space}]{full}")) == 2 * 16 * 16 * 4
+def test_operands_that_a_script_promotes_to_a_mapping(full: str) -> None:
+    assert checked(f"mapping = [#gpu.memory_space<workgroup>]{full}") == 2 * 16 * 16 * 4
 
 
 @pytest.mark.drawn(2)
@@ -100,13 +91,13 @@ def test_operands_that_a_script_promotes_to_a_mapping(space: str, full: str) -> 
     "space", ["#gpu.address_space<workgroup>", "#gpu.memory_space<workgroup>", "3 : i64"]
 )
 def test_operands_that_a_script_promotes_and_copies_by_its_threads(space: str) -> None:
-    assert checked(script(f"memory_space = {space}", BY_THREADS)) == 2 * 16 * 16 * 4
+    assert checked(f"memory_space = {space}", BY_THREADS) == 2 * 16 * 16 * 4
 
 
 @pytest.mark.slow
 def test_copies_that_all_threads_do_without_a_barrier_are_found_to_race() -> None:
     with pytest.raises(CandidateError, match="race in shared memory"):
-        checked(script("memory_space = 3 : i64"))
+        checked("memory_space = 3 : i64")
 
 
 SHARED = "memref<16xf32, #gpu.address_space<workgroup>>"
@@ -115,10 +106,9 @@ STORE = "memref.store %f, %t[%i] : {0}"
 
 
 def program(launches: tuple[str, ...], outside: str = "", attributions: str = "") -> str:
-    threads = (
-        "blocks(%a, %b, %c) in (%u = %i, %v = %i, %w = %i) threads(%d, %e, %h) in (%x = %i, %y = %i, %z = %i)"
-    )
-    made = "\n".join(f"gpu.launch {threads} {attributions} {{ {body} gpu.terminator }}" for body in launches)
+    blocks = "blocks(%a, %b, %c) in (%u = %i, %v = %i, %w = %i)"
+    grid = f"{blocks} threads(%d, %e, %h) in (%x = %i, %y = %i, %z = %i) {attributions}"
+    made = "\n".join(f"gpu.launch {grid} {{ {body} gpu.terminator }}" for body in launches)
     return f"func.func @main(%i: index, %f: f32) {{ {outside} {made} return }}"
 
 
@@ -157,32 +147,22 @@ def test_memory_that_the_host_allocates_moves_into_each_launch_that_uses_it() ->
     assert "memref.alloca()" in third
 
 
-def test_deallocations_go_with_the_memory() -> None:
+def test_deallocations_go_with_the_memory_which_the_host_may_not_use() -> None:
     outside = f"%t = memref.alloc() : {SHARED}"
     text = program((STORE.format(SHARED),), outside).replace("return", f"memref.dealloc %t : {SHARED} return")
     assert "memref.dealloc" not in declared(text)
-
-
-def test_memory_of_kernels_that_the_host_uses_is_refused() -> None:
-    outside = f"%t = memref.alloc() : {SHARED} {STORE.format(SHARED)}"
     found = "found a use by memref.store outside of kernels, allowed uses in kernels"
     with pytest.raises(CandidateError, match=f"^memref.alloc at .*: {found}$"):
-        declared(program((), outside))
+        declared(program((), f"{outside} {STORE.format(SHARED)}"))
 
 
-# Temporaries that threads allocate in kernels: compiled and run, or refused.
-
-# Each thread copies its row, and takes the element of it that %n says: LLVM cannot do without the copy.
-FORALL = text_beside(__file__, "FORALL")
-# The same, a temporary in each of four iterations
-LOOP = text_beside(__file__, "LOOP")
+# Temporaries that threads allocate in kernels: compiled and run, or refused. Each thread copies its row, and
+# takes the element of it that %n says, for which LLVM needs the copy; the same, in each of four iterations.
+FORALL, LOOP, PRIVATE_KERNEL = (text_beside(__file__, name) for name in ("FORALL", "LOOP", "PRIVATE_KERNEL"))
 
 
 def ran(text: str, *arguments: Any) -> Any:
     """Runs a program on the simulator, which must find nothing wrong."""
-    from tuner.programs.run.device_function import DeviceFunction
-    from tuner.simulator.device.simulated_device import SimulatedDevice
-
     device = SimulatedDevice("sm_90")
     program = DeviceFunction(compiler_of(SIMULATOR).compile(text, None, None).code, device)
     result = program(*arguments)
@@ -205,13 +185,10 @@ def test_a_temporary_of_each_thread_is_its_own() -> None:
     np.testing.assert_array_equal(ran(text_beside(__file__, "TENSORS"), x, n), 2 * x[lanes, n])
 
 
-PRIVATE_KERNEL = text_beside(__file__, "PRIVATE_KERNEL")
-
-
 ONE_LAUNCH = f"%t = memref.alloc() : {SHARED} {STORE.format(SHARED)}"
 SHOWN = {
     kernel_memory.use_private_memory: (PRIVATE_KERNEL.format(text_beside(__file__, "FREED_IN_A_LOOP")),),
-    kernel_memory.expand_copies: (kernel("gpu.barrier", COPY, "gpu.barrier"),),
+    kernel_memory.expand_copies: (kernel(*BETWEEN),),
     kernel_memory.declare_launch_memory: (program((ONE_LAUNCH,)),),
 }
 

@@ -1,6 +1,7 @@
 import functools
 import re
-from collections.abc import Callable
+from collections.abc import Callable, Iterator
+from contextlib import contextmanager
 from typing import Any
 
 import pytest
@@ -23,27 +24,29 @@ TWO_KERNELS = text_beside(__file__, "TWO_KERNELS")
 AB = (KernelBuffer("a", 256, "input"), KernelBuffer("c", 256, "output"))
 
 
-def transformed(problem: Problem, script: str) -> Any:
-    module = transform.parse(gpu_payload(problem), "payload")
-    transform.apply_script(module, transform.parse(script, "script"))
-    return module
+@contextmanager
+def transformed(problem: Problem, script: str) -> Iterator[Any]:
+    with parsed(gpu_payload(problem)) as module:
+        transform.apply_script(module, transform.parse(script, "script"))
+        yield module
+
+
+def program_of(module: Any, chip: str, buffers: tuple[KernelBuffer, ...]) -> KernelProgram:
+    program = lowering.lower_to_program(module, chip_of(chip), buffers)
+    assert isinstance(program, KernelProgram)
+    return program
 
 
 @functools.cache
 def lower_matmul(chip: str = "sm_90") -> KernelProgram:
-    with parsed(""):
-        module = transformed(PROBLEM, gpu_script())
-        program = lowering.lower_to_program(module, chip_of(chip), buffers_of(PROBLEM))
-    assert isinstance(program, KernelProgram)
-    return program
+    with transformed(PROBLEM, gpu_script()) as module:
+        return program_of(module, chip, buffers_of(PROBLEM))
 
 
 @functools.cache
 def lower(text: str) -> KernelProgram:
     with parsed(text) as module:
-        program = lowering.lower_to_program(module, chip_of("sm_90"), AB)
-    assert isinstance(program, KernelProgram)
-    return program
+        return program_of(module, "sm_90", AB)
 
 
 def test_a_script_becomes_a_program_that_can_be_launched() -> None:
@@ -59,8 +62,7 @@ def test_a_script_becomes_a_program_that_can_be_launched() -> None:
 
 
 def test_the_launch_of_the_module_reports_its_shared_memory() -> None:
-    with parsed(""):
-        module = transformed(PROBLEM, gpu_script())
+    with transformed(PROBLEM, gpu_script()) as module:
         lowering.outline(module, chip_of("sm_90"), buffers_of(PROBLEM))
         text = str(module)
     assert "dynamic_shared_memory_size %c4096_i32" in text
@@ -86,10 +88,9 @@ def test_buffers_above_the_limit_of_the_chip_are_refused() -> None:
     # two tiles of 128 x 256 f32 are 256 KiB: neither MLIR nor ptxas would mind
     problem = Matmul(128, 128, 512)
     found = r"^shared memory of matmul_kernel: found 262144 bytes, allowed 232448 \(at line \d+:\d+\)$"
-    with parsed(""):
-        module = transformed(problem, gpu_script(block=128, depth=256))
-        with pytest.raises(CandidateError, match=found) as failure:
-            lowering.lower_to_program(module, chip_of("sm_90"), buffers_of(problem))
+    large = transformed(problem, gpu_script(block=128, depth=256))
+    with large as module, pytest.raises(CandidateError, match=found) as failure:
+        program_of(module, "sm_90", buffers_of(problem))
     assert failure.value.stage is Stage.RESOURCES
 
 
@@ -116,10 +117,9 @@ def test_what_no_pass_can_lower_is_the_candidates_failure_in_one_line() -> None:
 
 
 def test_code_outside_of_the_kernels_is_refused() -> None:
-    with parsed(""):
-        module = transform.parse(gpu_payload(PROBLEM), "payload")
-        with pytest.raises(CandidateError, match=r"^matmul: found \S+ outside of every gpu\.launch$"):
-            lowering.lower_to_program(module, chip_of("sm_90"), buffers_of(PROBLEM))
+    outside = pytest.raises(CandidateError, match=r"^matmul: found \S+ outside of every gpu\.launch$")
+    with parsed(gpu_payload(PROBLEM)) as module, outside:
+        program_of(module, "sm_90", buffers_of(PROBLEM))
 
 
 def test_outlined_kernels_stay_as_they_are(golden: Callable[[str, str], None]) -> None:

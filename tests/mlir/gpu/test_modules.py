@@ -39,8 +39,8 @@ def read(text: str) -> Any:
 
 
 def refusal(text: str) -> str:
-    with parsed(text) as parsed_module, pytest.raises(CandidateError, match=r"found|constant") as failure:
-        modules.read_launches(parsed_module, (A, C))
+    with pytest.raises(CandidateError, match=r"found|constant") as failure:
+        read(text)
     assert failure.value.stage is Stage.COMPILE
     return failure.value.reason
 
@@ -55,10 +55,9 @@ def test_launches_come_in_host_order_with_buffers_in_parameter_order() -> None:
 
 
 def test_a_kernel_may_say_of_how_many_tiles_its_blocks_make_several() -> None:
-    said = module(host(ALLOCATED, PACK, MATMUL)).replace(
-        "kernel { gpu.return }\n  }",
-        "kernel attributes {tuner.tile_grid = array<i32: 4, 2>} { gpu.return }\n  }",
-    )
+    last = "kernel { gpu.return }\n  }"
+    grid = last.replace("kernel", "kernel attributes {tuner.tile_grid = array<i32: 4, 2>}")
+    said = module(host(ALLOCATED, PACK, MATMUL)).replace(last, grid)
     assert [launch.tile_grid for launch in read(said).launches] == [None, (4, 2)]
 
 
@@ -101,13 +100,10 @@ def test_scratch_is_as_large_as_its_true_sizes() -> None:
 
 
 def test_private_functions_are_not_run_and_not_called() -> None:
-    helper = (
-        "  func.func private @helper(%x: f32) -> f32 { return %x : f32 }\n  func.func private @declared(f32)"
-    )
-    body = ("%p = memref.alloc() : memref<9xf32>", PACK)
-    assert read(module(helper, host(*body))) == read(module(host(*body)))
+    helper = "func.func private @helper(%x: f32) -> f32 { return %x : f32 } func.func private @declared(f32)"
+    assert read(module(helper, host(ALLOCATED, PACK))) == read(module(host(ALLOCATED, PACK)))
     call = "%x = arith.constant 1.0 : f32 %y = func.call @helper(%x) : (f32) -> f32"
-    assert refusal(module(helper, host(*body, call))) == "host: found func.call outside of every gpu.launch"
+    assert refusal(module(helper, host(ALLOCATED, PACK, call))) == f"host: found func.call {OUTSIDE}"
 
 
 OUTSIDE = "outside of every gpu.launch"
@@ -117,16 +113,13 @@ OF_GLOBAL = "%q = memref.alloc() : memref<9xf32> %p = memref.get_global @table :
 GLOBAL, BY_SIZE = "memref.global @table : memref<9xf32>", PACK.replace("in (%c2", "in (%n")
 OF_ARGUMENT = "host: found argument"
 NAMED = "allowed 2 of the problem, or with tuner.buffer"
-THREE = "%a: memref<4xf32>, %c: memref<8xf32>, %p: memref<9xf32>"
+OF_NUMBER, THREE = "%a: memref<4xf32>, %n: index", "%a: memref<4xf32>, %c: memref<8xf32>, %p: memref<9xf32>"
 REFUSED = {
     "work of the host": (host(FILL), f"host: found linalg.fill {OUTSIDE}"),
     "a loop": (host("scf.for %i = %c1 to %c2 step %c1 { }"), f"host: found scf.for {OUTSIDE}"),
     "control flow": (host("cf.br ^next", "^next:"), f"host: found control flow {OUTSIDE}"),
     "no launch": (host(), "the script made no kernel: found no gpu.launch"),
-    "a number": (
-        host(arguments="%a: memref<4xf32>, %n: index"),
-        f"{OF_ARGUMENT} 1 of type index, allowed memrefs",
-    ),
+    "a number": (host(arguments=OF_NUMBER), f"{OF_ARGUMENT} 1 of type index, allowed memrefs"),
     "a size that only the run knows": (host(GROWN, BY_SIZE), f"host: found arith.addi {OUTSIDE}"),
     "a global": (f"{GLOBAL}\n{host(OF_GLOBAL, PACK)}", "module: found memref.global, allowed functions"),
     "an argument without a name": (host(arguments=THREE), f"{OF_ARGUMENT} 2 without a name, {NAMED}"),

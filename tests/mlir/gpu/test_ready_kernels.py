@@ -10,12 +10,17 @@ import pytest
 from benchmarks.fuzzing.program_check import SIMULATOR
 from benchmarks.gpu_check.gpu_point import GpuPoint
 from benchmarks.program_compiler import compiler_of
+from tests.mlir.kernels import parsed
 from tests.programs.lowering.test_kernels import MMA
 from tests.targets.gpu.strategies.points import simt
 from tests.texts import filled, text_beside
 from tuner.core.candidate import Candidate
 from tuner.core.interfaces import Script
 from tuner.core.problem import Matmul, Problem
+from tuner.mlir.bindings import gpu, ir
+from tuner.mlir.ir.reading import walk
+from tuner.programs.run.device_function import DeviceFunction
+from tuner.simulator.device.simulated_device import SimulatedDevice
 
 POINTS = {
     "naive": GpuPoint(Matmul(40, 24, 64), Candidate.of("matmul_gpu_naive", {"block_m": 4, "block_n": 32})),
@@ -35,21 +40,18 @@ def payload(problem: Problem, surrounding: str) -> str:
 
 def texts_of(llvm: str) -> list[str]:
     """Returns the PTX of each binary of a program."""
-    from tuner.mlir.bindings import gpu, ir
-    from tuner.mlir.ir.reading import walk
-    from tuner.mlir.transform import new_context, parse
-
-    with new_context(), ir.Location.unknown():
-        binaries = walk(parse(llvm, "program"), "gpu.binary")
+    with parsed(llvm) as module:
+        binaries = walk(module, "gpu.binary")
         objects = [gpu.ObjectAttr(ir.ArrayAttr(each.attributes["objects"])[0]) for each in binaries]
         return [bytes(each.object).rstrip(b"\0").decode() for each in objects]
 
 
 @functools.cache
-def compiled(strategy: str, surrounding: str) -> Any:
+def compiled(strategy: str, surrounding: str, *, keeps_kernels: bool = False) -> Any:
     """Returns the code of a program with a tuned kernel."""
     problem, script = POINTS[strategy].problem, Script.of(POINTS[strategy].script())
-    return compiler_of(SIMULATOR).compile(payload(problem, surrounding), "f", {problem: script}).code
+    text, scripts = payload(problem, surrounding), {problem: script}
+    return compiler_of(SIMULATOR).compile(text, "f", scripts, keeps_kernels=keeps_kernels).code
 
 
 @functools.cache
@@ -63,29 +65,19 @@ def ptx_of_trial(strategy: str) -> str:
 def test_the_ptx_in_a_program_is_that_of_the_trial(strategy: str, surrounding: str) -> None:
     expected = ptx_of_trial(strategy)
     (name,) = set(re.findall(r"\.entry (\w+)\(", expected))
-    found = [
-        re.sub(rf"\b{name}_\w+?(?=_param|\b)", name, text)
-        for text in texts_of(compiled(strategy, surrounding).llvm)
-    ]
+    texts = texts_of(compiled(strategy, surrounding).llvm)
+    found = [re.sub(rf"\b{name}_\w+?(?=_param|\b)", name, text) for text in texts]
     assert expected in found
     assert len(found) == 1 + bool(surrounding)
 
 
 def test_the_reference_of_a_program_does_not_say_how_long_its_kernels_took_to_make() -> None:
-    point = POINTS["naive"]
-    script = {point.problem: Script.of(point.script())}
-    code = (
-        compiler_of(SIMULATOR).compile(payload(point.problem, STATIC), "f", script, keeps_kernels=True).code
-    )
-    assert "properties = {O = 3 : i32}" in code.reference
+    assert "properties = {O = 3 : i32}" in compiled("naive", STATIC, keeps_kernels=True).reference
 
 
 @pytest.mark.drawn(2)
 @pytest.mark.parametrize("strategy", POINTS)
 def test_a_tuned_kernel_runs_next_to_one_that_takes_descriptors(strategy: str) -> None:
-    from tuner.programs.run.device_function import DeviceFunction
-    from tuner.simulator.device.simulated_device import SimulatedDevice
-
     point = POINTS[strategy]
     m, n, k = point.problem.sizes
     rng, dtype = np.random.default_rng(0), np.float16 if point.problem.dtype == "f16" else np.float32

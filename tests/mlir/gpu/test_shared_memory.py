@@ -8,14 +8,15 @@ import pytest
 from hypothesis import given
 from hypothesis import strategies as st
 
-from tests.mlir.kernels import BARRIER, SHARED, kernel, load, parsed, store
+from tests.mlir.kernels import BARRIER, SHARED, changed, kernel, load, parsed, store
 from tuner.core.errors import CandidateError, Stage
 from tuner.mlir.gpu import kernel_passes, shared_memory
 from tuner.mlir.gpu.shared_memory import AllocationRequest, align, first_fit_offsets, total_bytes
 from tuner.mlir.ir.reading import walk
 
-BYTES = "memref<?xi8, #gpu.address_space<workgroup>>"
-FLOATS = "memref<64xf32, #gpu.address_space<workgroup>>"
+LIMIT_BYTES = 232448
+WS = "#gpu.address_space<workgroup>"
+BYTES, FLOATS = f"memref<?xi8, {WS}>", f"memref<64xf32, {WS}>"
 ALLOCATED = (f"%c = memref.alloc() : {SHARED} memref.store %v, %c[%i] : {SHARED}",)
 VIEWS = (
     "%c0 = arith.constant 0 : index %c256 = arith.constant 256 : index",
@@ -41,11 +42,14 @@ def asking(body: tuple[str, ...], size: int | None) -> str:
     return text.replace("%c1 =", f"%size = arith.constant {size} : i32\n    %c1 =", 1)
 
 
+def rewrite(text: str, limit_bytes: int = LIMIT_BYTES) -> tuple[str, Any]:
+    _, text, blocks = changed(shared_memory.use_dynamic_shared_memory, text, limit_bytes)
+    return text, blocks
+
+
 def rewritten(text: str) -> tuple[str, int]:
-    with parsed(text) as module:
-        blocks = shared_memory.use_dynamic_shared_memory(module, 4096)
-        assert module.operation.verify()
-        return str(module), blocks[0].bytes
+    text, blocks = rewrite(text, 4096)
+    return text, blocks[0].bytes
 
 
 def test_a_launch_that_asks_for_nothing_gets_what_the_views_need_and_allocations_after_them() -> None:
@@ -58,20 +62,17 @@ def test_a_launch_that_asks_for_nothing_gets_what_the_views_need_and_allocations
 
 
 def test_a_launch_that_asks_for_less_is_refused() -> None:
-    message = (
-        r"launch of k at .*: found dynamic_shared_memory_size 511, allowed at least 512 bytes,"
-        r" which memref\.view at line 19:.* needs"
-    )
-    with pytest.raises(CandidateError, match=f"^{message}$") as failure:
+    found = "found dynamic_shared_memory_size 511, allowed at least 512 bytes"
+    message = rf"^launch of k at .*: {found}, which memref\.view at line 19:.* needs$"
+    with pytest.raises(CandidateError, match=message) as failure:
         rewritten(asking(VIEWS, 511))
     assert failure.value.stage is Stage.RESOURCES
 
 
 def test_a_place_that_is_not_constant_needs_a_size() -> None:
     found = "found a place that is not constant and no dynamic_shared_memory_size"
-    with pytest.raises(
-        CandidateError, match=f"^memref.view at .*: {found}, allowed a launch of k that says the size$"
-    ):
+    allowed = "allowed a launch of k that says the size"
+    with pytest.raises(CandidateError, match=f"^memref.view at .*: {found}, {allowed}$"):
         rewritten(views_only(*AT_RUN_TIME))
     assert rewritten(asking(AT_RUN_TIME, 1000))[1] == 1000
 
@@ -99,15 +100,6 @@ def test_constants_of_every_launch_are_brought_into_the_kernel() -> None:
 APART = kernel(store("a"), store("b"), load("a"), load("b"))
 REUSED = (store("a"), BARRIER, load("a"), BARRIER, store("b"), BARRIER, load("b"))
 SHOWN = {shared_memory.use_dynamic_shared_memory: (APART, 4096)}
-LIMIT_BYTES = 232448
-WS = "#gpu.address_space<workgroup>"
-
-
-def rewrite(text: str, limit_bytes: int = LIMIT_BYTES) -> tuple[str, Any]:
-    with parsed(text) as module:
-        blocks = shared_memory.use_dynamic_shared_memory(module, limit_bytes)
-        assert module.operation.verify()
-        return str(module), blocks
 
 
 @pytest.mark.parametrize(
@@ -154,14 +146,10 @@ def test_more_than_the_chip_has_is_refused_which_no_compiler_rejects() -> None:
 
 
 def test_memory_that_the_kernel_asked_for_itself_stays_in_front() -> None:
-    own = (
-        f"%own = gpu.dynamic_shared_memory : memref<?xi8, {WS}>",
-        "%c0 = arith.constant 0 : index %byte = arith.constant 1 : i8",
-        f"memref.store %byte, %own[%c0] : memref<?xi8, {WS}>",
-        store("a"),
-    )
-    launch = "dynamic_shared_memory_size %c200"
-    text = kernel(*own, launch=launch).replace("%c1 =", "%c200 = arith.constant 200 : i32\n    %c1 =")
+    own = f"%own = gpu.dynamic_shared_memory : {BYTES} %c0 = arith.constant 0 : index"
+    byte = f"%byte = arith.constant 1 : i8 memref.store %byte, %own[%c0] : {BYTES}"
+    text = kernel(own, byte, store("a"), launch="dynamic_shared_memory_size %c200")
+    text = text.replace("%c1 =", "%c200 = arith.constant 200 : i32\n    %c1 =")
     text, blocks = rewrite(text)
     assert "memref.view" in text
     assert "%c256_0 = arith.constant 256 : index" in text or "%c256 = arith.constant 256 : index" in text
@@ -203,14 +191,13 @@ GLOBAL = "#gpu.address_space<global>"
 PART = f"memref<128xf32, strided<[1]>, {WS}>"
 SUBVIEW = f"%part = memref.subview %a[0][128][1] : {SHARED} to {PART}"
 STORE_PART = f"memref.store %v, %part[%i] : {PART}"
-CAST = f"%cast = memref.cast %a : {SHARED} to memref<?xf32, #gpu.address_space<workgroup>>"
+DYNAMIC = f"memref<?xf32, {WS}>"
+CAST = f"%cast = memref.cast %a : {SHARED} to {DYNAMIC}"
+STORE_CAST = f"memref.store %v, %cast[%i] : {DYNAMIC}"
 ALIGNED = f"%aligned = memref.assume_alignment %a, 16 : {SHARED}"
 STORE_ALIGNED = f"memref.store %v, %aligned[%i] : {SHARED}"
-PLAIN = "memref<f32, #gpu.address_space<workgroup>>"
-METADATA = (
-    "%base, %at, %size, %stride = memref.extract_strided_metadata %a :"
-    f" {SHARED} -> {PLAIN}, index, index, index"
-)
+PLAIN, OF_A = f"memref<f32, {WS}>", "%base, %at, %size, %stride = memref.extract_strided_metadata %a"
+METADATA = f"{OF_A} : {SHARED} -> {PLAIN}, index, index, index"
 STORE_BASE = f"memref.store %v, %base[] : {PLAIN}"
 ESCAPE = "%address = memref.extract_aligned_pointer_as_index %a : " + SHARED + " -> index"
 SEPARATE = {
@@ -247,10 +234,7 @@ TOGETHER = {
         *(BARRIER, store("b"), COPY[1]),
     ),
     "a view used later": (SUBVIEW, store("a"), BARRIER, store("b"), STORE_PART),
-    "a view of a view used later": (
-        *(CAST, store("a"), BARRIER, store("b")),
-        "memref.store %v, %cast[%i] : memref<?xf32, #gpu.address_space<workgroup>>",
-    ),
+    "a view of a view used later": (CAST, store("a"), BARRIER, store("b"), STORE_CAST),
     "an alignment used later": (ALIGNED, store("a"), BARRIER, store("b"), STORE_ALIGNED),
     "metadata used later": (METADATA, store("a"), BARRIER, store("b"), STORE_BASE),
     "an address that escapes": (store("a"), ESCAPE, BARRIER, store("b")),
@@ -290,9 +274,7 @@ def test_buffers_that_live_together_share_no_byte(
 
 
 @given(REQUESTS)
-def test_buffers_take_the_bytes_of_the_largest_or_no_more_than_all_of_them_padded(
-    requests: tuple[AllocationRequest, ...],
-) -> None:
+def test_buffers_take_the_largest_size_or_at_most_all_padded(requests: tuple[AllocationRequest, ...]) -> None:
     offsets = first_fit_offsets(requests, lambda one, other: False)
     assert set(offsets) <= {0}
     assert total_bytes(requests, offsets) == max((request.bytes for request in requests), default=0)

@@ -20,6 +20,13 @@ TURN = """transform.apply_patterns to %func {
     } : !transform.any_op"""
 
 
+def maps_of(layout: str) -> str:
+    if layout == "nn":
+        return ""
+    maps = (f"affine_map<(m, n, k) -> {each}>" for each in (*MAPS[layout], "(m, n)"))
+    return f" indexing_maps = [{', '.join(maps)}]"
+
+
 def payload(
     m: int, n: int, k: int, element: str, layout: str = "nn", *, fill: str = "0", more: int = 0
 ) -> str:
@@ -29,22 +36,24 @@ def payload(
     of_a = f"{rows}x{columns}x{element}" + (f", strided<[{columns + more}, 1]>" if more else "")
     of_b = f"{n}x{k}x{element}" if layout == "nt" else f"{k}x{n}x{element}"
     of_c = f"{m}x{n}x{total}"
-    maps = ", ".join(f"affine_map<(m, n, k) -> {each}>" for each in (*MAPS.get(layout, ()), "(m, n)"))
-    maps = f" indexing_maps = [{maps}]" if layout != "nn" else ""
     number = fill if total == "i32" or "." in fill else f"{fill}.0"
     cleared = f"""
     %start = arith.constant {number} : {total}
     linalg.fill ins(%start : {total}) outs(%c : memref<{of_c}>)"""
-    return filled(
-        __file__, "MATMUL", of_a=of_a, of_b=of_b, of_c=of_c, cleared=cleared if fill else "", maps=maps
-    )
+    types = {"of_a": of_a, "of_b": of_b, "of_c": of_c}
+    return filled(__file__, "MATMUL", **types, cleared=cleared if fill else "", maps=maps_of(layout))
 
 
-def run(apply: Apply, line: str, text: str, arrays: tuple[Array, ...], *, emulates: bool) -> None:
-    """Applies a line of script, compiles function f and calls it with arrays."""
-    with parsed(apply(f"{line}\n    {TURN}", text)) as module:
+def call(text: str, *arrays: Array, emulates: bool = False) -> None:
+    """Compiles function f of a module and calls it with arrays."""
+    with parsed(text) as module:
         code = JittedModule(lowering.lower_to_llvm(module, emulates=emulates), ("f",))
     CompiledFunction(code.addresses["f"])(PackedArguments(*(array.ctypes.data for array in arrays)))
+
+
+def run(apply: Apply, line: str, text: str, arrays: tuple[Array, ...], *, emulates: bool = False) -> None:
+    """Calls function f with arrays after a line of script, and transposes lowered."""
+    call(apply(f"{line}\n    {TURN}", text), *arrays, emulates=emulates)
 
 
 def exact(a: Array, b: Array, layout: str = "nn") -> Array:
@@ -85,22 +94,6 @@ def blocks_payload(m: int, n: int, k: int, element: str, layout: str, block: int
         f"memref<{shape}, strided<[{row}, 1], offset: ?>>"
         for shape, row in ((part_of_b, row_of_b), (f"{m}x?x{total}", n))
     )
-    maps = ", ".join(f"affine_map<(m, n, k) -> {each}>" for each in (*MAPS.get(layout, ()), "(m, n)"))
-    maps = f" indexing_maps = [{maps}]" if layout != "nn" else ""
-    return filled(
-        __file__,
-        "BLOCKS",
-        of_a=of_a,
-        of_b=of_b,
-        of_c=of_c,
-        zero="0.0" if total == "f32" else "0",
-        total=total,
-        block=block,
-        n=n,
-        place=place,
-        size=size,
-        part_of_b=part_of_b,
-        m=m,
-        part_of_c=part_of_c,
-        maps=maps,
-    )
+    zero, parts = "0.0" if total == "f32" else "0", {"part_of_b": part_of_b, "part_of_c": part_of_c}
+    whole = {"of_a": of_a, "of_b": of_b, "of_c": of_c, "zero": zero, "total": total, "maps": maps_of(layout)}
+    return filled(__file__, "BLOCKS", block=block, m=m, n=n, place=place, size=size, **whole, **parts)

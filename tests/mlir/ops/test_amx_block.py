@@ -122,19 +122,14 @@ def test_a_function_without_matmuls_is_left_alone(apply: Apply) -> None:
 
 SHOWN = [(line(1, 1), payload(32, 32, 64, "bf16"))]
 BECOMES = {"amx_block": (line(1, 1), payload(16, 16, 64, "bf16"))}
+OF_F32 = payload(32, 64, 64, "bf16").replace("xbf16", "xf32")
+DYNAMIC = payload(32, 64, 64, "bf16").replace("32x64xbf16", "?x64xbf16")
+TYPES = r"memref<\?x64xbf16> x memref<64x64xbf16> x memref<32x64xf32>"
 REFUSED = [
     (line(2, 4), payload(32, 64, 64, "bf16"), "found 2 x 4 tiles, which need 11 registers, allowed 8"),
     (line(0, 1), payload(32, 64, 64, "bf16"), "found 0 x 1 tiles"),
     (line(2, 2, 0), payload(33, 64, 64, "bf16"), "found pack_a = 0 for 33 rows and 64 of K, layout nn"),
     (line(2, 2, 0), payload(32, 64, 64, "i8", "tn"), "found pack_a = 0 for 32 rows and 64 of K, layout tn"),
-    (
-        line(),
-        payload(32, 64, 64, "bf16").replace("xbf16", "xf32"),
-        "found a matmul of f32 into f32, allowed bf16 into f32 or i8 into i32",
-    ),
-    (
-        line(),
-        payload(32, 64, 64, "bf16").replace("32x64xbf16", "?x64xbf16"),
-        r"found a matmul of memref<\?x64xbf16> x memref<64x64xbf16> x memref<32x64xf32>, allowed memrefs",
-    ),
+    (line(), OF_F32, "found a matmul of f32 into f32, allowed bf16 into f32 or i8 into i32"),
+    (line(), DYNAMIC, rf"found a matmul of {TYPES}, allowed memrefs"),
 ]

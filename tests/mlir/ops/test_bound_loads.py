@@ -28,10 +28,5 @@ BECOMES = {
     "bound_loads_synchronous": (LINE.format(1), payload("{tuner.bounds = array<i64: 50, 60>}")),
     "bound_loads_synchronous_cut": (LINE.format(1), payload("{tuner.bounds = array<i64: 64, 59>}")),
 }
-REFUSED = [
-    (
-        LINE.format(0),
-        payload("{tuner.bounds = array<i64: 50, 60>}", read="vector.transfer_read %a[%i, %j], %zero"),
-        r"found vector\.transfer_read of a padded view, allowed vector",
-    )
-]
+TRANSFER = payload("{tuner.bounds = array<i64: 50, 60>}", read="vector.transfer_read %a[%i, %j], %zero")
+REFUSED = [(LINE.format(0), TRANSFER, r"found vector\.transfer_read of a padded view, allowed vector")]

@@ -5,21 +5,13 @@ from typing import Any
 import numpy as np
 import pytest
 
+from tests.mlir.ops import block_runs
 from tests.mlir.ops.conftest import Apply
 from tests.texts import text_beside
-from tuner.mlir import transform
-from tuner.mlir.bindings import ir
-from tuner.mlir.cpu import lowering
-from tuner.runtime.cpu.jit import CompiledFunction, JittedModule, PackedArguments
 
 Array = Any
-TRANSPOSES = """transform.apply_patterns to %func {
-      transform.apply_patterns.vector.lower_transpose lowering_strategy = "shuffle_16x16"
-      transform.apply_patterns.canonicalization
-    } : !transform.any_op"""
 FILL = "linalg.fill ins(%zero : f32) outs(%sums : memref<1x{filters}x1x4xf32>)"
-DYNAMIC = text_beside(__file__, "DYNAMIC")
-PAYLOAD = text_beside(__file__, "PAYLOAD")
+DYNAMIC, PAYLOAD, K_GROUPS = (text_beside(__file__, name) for name in ("DYNAMIC", "PAYLOAD", "K_GROUPS"))
 
 
 def line(along: str = "filters", lanes: int = 16, channels: int = 0, unroll: int = 1) -> str:
@@ -35,15 +27,12 @@ def payload(filters: int = 16, fill: str = FILL, element: str = "f32") -> str:
 
 def run(apply: Apply, script: str, text: str, columns: int) -> tuple[Array, Array]:
     """Returns what the code computes of random operands, and numpy's result."""
-    with transform.new_context(), ir.Location.unknown():
-        code = lowering.lower_to_llvm(transform.parse(apply(f"{script}\n    {TRANSPOSES}", text), "payload"))
     rng = np.random.default_rng(0)
     x, w = rng.standard_normal((1, 3, 6, 6)), rng.standard_normal((3, 3, 3, 32))
     x, w = x.astype(np.float32), w.astype(np.float32)
     y = np.full((1, 32, 4, 4), np.nan, np.float32)
     panels = np.ascontiguousarray(w.reshape(27, 32 // columns, columns).transpose(1, 0, 2)) if columns else w
-    jitted = JittedModule(code, ("f",))
-    CompiledFunction(jitted.addresses["f"])(PackedArguments(*(each.ctypes.data for each in (x, panels, y))))
+    block_runs.run(apply, script, text, (x, panels, y))
     windows = np.lib.stride_tricks.sliding_window_view(x[0].astype(np.float64), (3, 3), axis=(1, 2))
     return y[0], np.einsum("chwab,abcf->fhw", windows, w.astype(np.float64))
 
@@ -51,21 +40,16 @@ def run(apply: Apply, script: str, text: str, columns: int) -> tuple[Array, Arra
 @pytest.mark.drawn(2)
 @pytest.mark.parametrize("filters", [1, 4, 8, 16, 32])
 @pytest.mark.parametrize(
-    "script",
+    "knobs",
     [
-        line(),
-        line("last"),
-        line(channels=1, unroll=3),
-        line("last", unroll=3),
-        line(channels=2),  # does not divide 3: all channels
+        *({}, {"along": "last"}, {"channels": 1, "unroll": 3}, {"along": "last", "unroll": 3}),
+        {"channels": 2},  # does not divide 3: all channels
     ],
+    ids=str,
 )
-def test_sums_are_those_of_the_convolution(script: str, filters: int, apply: Apply) -> None:
-    found, expected = run(apply, script, payload(filters), filters if filters < 32 else 0)
+def test_sums_are_those_of_the_convolution(knobs: dict[str, Any], filters: int, apply: Apply) -> None:
+    found, expected = run(apply, line(**knobs), payload(filters), filters if filters < 32 else 0)
     np.testing.assert_allclose(found, expected, rtol=1e-4, atol=1e-5)
-
-
-K_GROUPS = text_beside(__file__, "K_GROUPS")
 
 
 def test_without_a_fill_of_zero_the_buffer_is_added_to(apply: Apply) -> None:

@@ -15,9 +15,12 @@ ANY = "!transform.any_op"
 
 
 def match(result: str, name: str, attributes: str = "", scope: str = "%root") -> str:
-    return (
-        f'{result} = transform.structured.match ops{{["{name}"]}} {attributes} in {scope} : ({ANY}) -> {ANY}'
-    )
+    kind = f"({ANY}) -> {ANY}"
+    return f'{result} = transform.structured.match ops{{["{name}"]}} {attributes} in {scope} : {kind}'
+
+
+def foreach(handle: str, line: str) -> str:
+    return f"transform.foreach {handle} : {ANY} {{\n^bb0(%each: {ANY}):\n{line}\n}}"
 
 
 def tile(handle: str, name: str = "x") -> str:
@@ -53,10 +56,8 @@ def test_an_op_that_the_payload_has_not_is_reported_with_what_needs_it() -> None
         "transform.structured.match at script:3:6: for transform.structured.tile_using_for at script:4:15, "
         "found no linalg.generic in the payload, which has linalg.matmul"
     )
-    assert [(place.op, place.line) for place in named_places(found)] == [
-        ("transform.structured.match", 3),
-        ("transform.structured.tile_using_for", 4),
-    ]
+    places = [("transform.structured.match", 3), ("transform.structured.tile_using_for", 4)]
+    assert [(place.op, place.line) for place in named_places(found)] == places
 
 
 def test_attributes_that_no_op_has_are_reported_with_those_there_are() -> None:
@@ -81,10 +82,7 @@ def test_a_region_that_is_not_selected_needs_nothing() -> None:
         (match("%p", "scf.for"), f"transform.apply_licm to %p : {ANY}"),
         (match("%p", "scf.for"),),
         (match("%q", "linalg.matmul"), tile("%q"), match("%p", "linalg.generic"), tile("%p", "y")),
-        (
-            match("%p", "linalg.generic"),
-            f"transform.foreach %p : {ANY} {{\n^bb0(%each: {ANY}):\n{tile('%each')}\n}}",
-        ),
+        (match("%p", "linalg.generic"), foreach("%p", tile("%each"))),
     ],
     ids=["a cleanup", "unused", "after another match", "foreach"],
 )
@@ -101,6 +99,5 @@ def test_a_name_that_mlir_does_not_have_is_reported_with_its_line_and_the_neares
     with pytest.raises(CandidateError, match=r"which has linalg\.matmul, linalg\.fill, .*did you mean"):
         CpuCompiler().compile(Matmul(32, 32, 32), Script.of(broken))
     # after other matches and in foreach as well
-    body = match("%p", "linalg.fil", scope="%each")
-    loop = f"transform.foreach %q : {ANY} {{\n^bb0(%each: {ANY}):\n{body}\n}}"
+    loop = foreach("%q", match("%p", "linalg.fil", scope="%each"))
     assert "found no linalg.fil in the payload" in reason(script(match("%q", "linalg.matmul"), loop))

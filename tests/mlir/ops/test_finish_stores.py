@@ -23,12 +23,10 @@ TO_F16 = text_beside(__file__, "TO_F16")
 def pieces(tiles: int, row: int = 64, bounds: str = "50, 64", epilogue: str = "") -> str:
     """Returns the stores of one lane's pieces of tiles side by side, the last first."""
     c = f"memref<64x64xf32, strided<[{row}, 1]>>"
-    stores = "".join(
-        f"""
-    %j{tile} = affine.apply affine_map<()[s0] -> (s0 * 2 + {8 * tile})>()[%j]
-    vector.store %sums, %c[%i, %j{tile}] : {c}, vector<2xf32>"""
-        for tile in reversed(range(tiles))
-    )
+    each = "%jT = affine.apply affine_map<()[s0] -> (s0 * 2 + OFFSET)>()[%j]\n"
+    each += f"    vector.store %sums, %c[%i, %jT] : {c}, vector<2xf32>"
+    numbers = reversed(range(tiles))
+    stores = "\n    ".join(each.replace("%jT", f"%j{one}").replace("OFFSET", str(8 * one)) for one in numbers)
     return filled(__file__, "PIECES", c=c, bounds=bounds, stores=stores, epilogue=epilogue)
 
 

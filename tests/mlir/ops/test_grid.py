@@ -50,13 +50,8 @@ def places(text: str, columns: int, rows: int) -> list[tuple[int, int]]:
 @pytest.mark.parametrize(("columns", "rows", "group"), [(3, 4, 2), (2, 5, 2), (4, 3, 8), (5, 2, 1)])
 def test_every_block_comes_once_and_bands_in_order(columns: int, rows: int, group: int, apply: Apply) -> None:
     found = places(apply(LINE.format(group), payload(columns, rows)), columns, rows)
-    wanted = [
-        (row, column)
-        for first in range(0, rows, group)
-        for column in range(columns)
-        for row in range(first, min(first + group, rows))
-    ]
-    assert found == wanted
+    bands = [range(first, min(first + group, rows)) for first in range(0, rows, group)]
+    assert found == [(row, column) for band in bands for column in range(columns) for row in band]
 
 
 @pytest.mark.drawn(2)
@@ -94,21 +89,16 @@ SHOWN = [(SPLIT_K.format(4), split_payload()), (LINE.format(2), payload(4, 4))]
 BECOMES = {"split_k": SHOWN[0]}
 VARIABLE = "arith.addi %any, %any : index"
 CONSTANTS, ONE_OR_MORE = "allowed constants, from 0", "allowed constant grids and a group of 1 or more"
-BLOCKS, NOTHING = (
-    LINE.format(2).replace("i64}", 'i64, bands = "blocks"}'),
-    "module { func.func @f() { return } }",
-)
+BLOCKS = LINE.format(2).replace("i64}", 'i64, bands = "blocks"}')
+NOTHING = "module { func.func @f() { return } }"
+UNKNOWN_END, LATER_START = (split_payload(LOOP.replace(*each)) for each in (("%c96", "%any"), ("%c0", "%c8")))
 REFUSED = [
     (SPLIT_K.format(2), split_payload(body=""), "found 0 loops in a launch, allowed 1"),
     (SPLIT_K.format(2), split_payload(body=LOOP + LOOP), "found 2 loops in a launch, allowed 1"),
     (SPLIT_K.format(2), split_payload(z="%c8"), "found a launch with more than one block along z"),
     (SPLIT_K.format(2), split_payload(z="%any"), "with more than one block along z, or not constant"),
-    (
-        SPLIT_K.format(2),
-        split_payload(LOOP.replace("%c96", "%any")),
-        f"a loop from 0 to None by 8, {CONSTANTS}",
-    ),
-    (SPLIT_K.format(2), split_payload(LOOP.replace("%c0", "%c8")), f"a loop from 8 to 96 by 8, {CONSTANTS}"),
+    (SPLIT_K.format(2), UNKNOWN_END, f"a loop from 0 to None by 8, {CONSTANTS}"),
+    (SPLIT_K.format(2), LATER_START, f"a loop from 8 to 96 by 8, {CONSTANTS}"),
     (SPLIT_K.format(5), split_payload(), "slices: found 5, allowed what divides 12 trips"),
     (SPLIT_K.format(0), split_payload(), "slices: found 0, allowed what divides 12 trips"),
     (BLOCKS, payload(2, 2), "bands: found blocks, allowed columns or rows"),

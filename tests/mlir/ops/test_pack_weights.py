@@ -1,5 +1,6 @@
 """``tuner.pack_weights``: weights read from panels; ``tuner.pack_by_rows``: loops exchanged; others stay."""
 
+import functools
 import re
 
 import pytest
@@ -41,6 +42,7 @@ def test_other_weights_stay_as_they_lie(old: str, new: str, apply: Apply) -> Non
 PACK_BY_ROWS = '"tuner.pack_by_rows"(%func) : (!transform.any_op) -> ()'
 # Copies 64 columns of B at a time to panels of 32 rows; a mask leaves out the last columns.
 COPIES = text_beside(__file__, "COPIES")
+USE = "func.call @use(%packed) : (!packed) -> ()"
 
 
 def steps(text: str) -> list[str]:
@@ -55,34 +57,26 @@ def steps(text: str) -> list[str]:
         ("%j = %c0 to %c200 step %c64", "%j = %c0 to %c200 step %c1"),  # nor over panels
         ("%i = %c0 to %c32", "%i = %panel to %c32"),  # begins where the outer loop says
         ("%packed = memref.alloc() : !packed", "%packed = call @given() : () -> !packed"),  # may alias B
-        (  # what is written is read as well
+        (
             "vector.transfer_read %b[%i, %j]",
             "vector.transfer_read %of_packed[%i, %c0]",
-        ),
-        ("vector.transfer_write %x", "func.call @use(%packed) : (!packed) -> ()\n vector.transfer_write %x"),
-        (  # is not the last of the outer loop
-            "    func.call @use(%packed) : (!packed) -> ()\n    return",
-            "    return",
-        ),
+        ),  # reads what is written
+        ("vector.transfer_write %x", f"{USE}\n vector.transfer_write %x"),
+        (f"    {USE}\n    return", "    return"),  # is not the last of the outer loop
     ],
     ids=["rows", "panels", "bounds", "alias", "read", "call", "after"],
 )
 def test_other_loops_stay(old: str, new: str, apply: Apply) -> None:
-    payload = COPIES.replace(old, new, 1).replace(
-        "func.func private @use(!packed)",
-        "func.func private @use(!packed)\n  func.func private @given() -> !packed",
-    )
+    declared = "func.func private @use(!packed)"
+    changes = [(old, new), (declared, f"{declared}\n  func.func private @given() -> !packed")]
     if "of_packed" in new:
-        view = "%of_packed = memref.subview %packed[0, 0, 0] [1, 32, 64] [1, 1, 1]"
-        view += " : !packed to memref<32x64xf32>"
-        payload = payload.replace("    scf.for %j", f"    {view}\n    scf.for %j", 1)
-        payload = payload.replace(
-            "{in_bounds = [false]} : !b", "{in_bounds = [false]} : memref<32x64xf32>", 1
-        )
+        kind = "memref<32x64xf32>"
+        view = f"%of_packed = memref.subview %packed[0, 0, 0] [1, 32, 64] [1, 1, 1] : !packed to {kind}"
+        changes += [("    scf.for %j", f"    {view}\n    scf.for %j")]
+        changes += [("{in_bounds = [false]} : !b", f"{{in_bounds = [false]}} : {kind}")]
     if new == "    return":
-        payload = payload.replace(
-            "      }\n    }\n", "      }\n      func.call @use(%packed) : (!packed) -> ()\n    }\n", 1
-        )
+        changes += [("      }\n    }\n", f"      }}\n      {USE}\n    }}\n")]
+    payload = functools.reduce(lambda text, change: text.replace(*change, 1), changes, COPIES)
     assert steps(apply(PACK_BY_ROWS, payload)) == steps(payload)
 
 

@@ -64,28 +64,20 @@ def changed(changes: dict[str, str]) -> str:
 
 OTHER_MEMORY = "expected tensors of arguments or of their first elements, got other memory"
 SHORTER = {"4x4xf32": "3x4xf32"}
+EVERY_SECOND = {"[4, 6] [1, 1]": "[3, 6] [2, 1]", "4x6xf32": "3x6xf32", "[6, 1]>>": "[12, 1]>>"} | SHORTER
+WIDE = "memref<5x4xf32, strided<[9, 1]>>"
+GAPS = {"%b: memref<5x4xf32>": f"%b: {WIDE}", " : memref<5x4xf32> to": f" : {WIDE} to"}
+CAST = {PRODUCT: f"  %cast = tensor.cast %B : tensor<5x4xf32> to tensor<?x?xf32>\n{PRODUCT}"}
+TURNED = {RETURN: f"  %T = {TRANSPOSED}\n{RETURN}"}
 OF_PARTS = [
     ({"%a[0, 0]": "%a[1, 0]", "strided<[6, 1]>": "strided<[6, 1], offset: 6>"}, OTHER_MEMORY),
-    (
-        {"[4, 6] [1, 1]": "[3, 6] [2, 1]", "4x6xf32": "3x6xf32", "[6, 1]>>": "[12, 1]>>"} | SHORTER,
-        OTHER_MEMORY,
-    ),
+    (EVERY_SECOND, OTHER_MEMORY),
     ({"low[0, 0] high[1, 0]": "low[1, 0] high[0, 0]"}, r"expected a tensor\.pad of an argument by zeros"),
     ({"yield %zero": "yield %one"}, r"expected a tensor\.pad of an argument by zeros at its ends"),
-    (
-        {"%b: memref<5x4xf32>": "%b: memref<5x4xf32, strided<[9, 1]>>"}
-        | {" : memref<5x4xf32> to": " : memref<5x4xf32, strided<[9, 1]>> to"},
-        "argument 1: expected rows without gaps, got memref<5x4xf32, strided<",
-    ),
-    (
-        {PRODUCT: f"  %cast = tensor.cast %B : tensor<5x4xf32> to tensor<?x?xf32>\n{PRODUCT}"},
-        r"expected linalg ops on tensors of arguments, got tensor\.cast",
-    ),
+    (GAPS, "argument 1: expected rows without gaps, got memref<5x4xf32, strided<"),
+    (CAST, r"expected linalg ops on tensors of arguments, got tensor\.cast"),
     ({RETURN: APART + RETURN}, r"expected linalg ops on one another's tensors, got linalg\.copy apart"),
-    (
-        {RETURN: f"  %T = {TRANSPOSED}\n{RETURN}"},
-        r"expected linalg ops with indexing maps, got linalg\.transpose",
-    ),
+    (TURNED, r"expected linalg ops with indexing maps, got linalg\.transpose"),
 ]
 MATMUL = payload("f32", (50, 40, 60))
 SHOWN = [(PADDED, MATMUL)]

@@ -36,22 +36,8 @@ def payload(
     b = f"memref<{sizes.replace(', ', 'x')}x{dtype}, strided<[{columns}, 1], offset: ?>>"
     maps = f"{ROWS}, {COLUMNS[layout]}, affine_map<(d0, d1, d2) -> (d0, d1)>"
     body = (body or FILL + "\n      " + PRODUCT).format(a=a, b=b, c=c, maps=maps)
-    return filled(
-        __file__,
-        "LAUNCH",
-        a=a,
-        rows=rows,
-        columns=columns,
-        dtype=dtype,
-        m=m,
-        n2=2 * n,
-        n=n,
-        offsets=offsets,
-        sizes=sizes,
-        b=b,
-        c=c,
-        body=body,
-    )
+    whole = {"rows": rows, "columns": columns, "dtype": dtype, "m": m, "n2": 2 * n, "n": n}
+    return filled(__file__, "LAUNCH", **whole, a=a, b=b, c=c, offsets=offsets, sizes=sizes, body=body)
 
 
 def of_wide_rows(text: str) -> str:
@@ -78,9 +64,8 @@ def test_results_go_through_boxes_in_shared_memory_to_where_the_tma_stores_them(
 def test_tf32_is_rounded_by_the_copies(apply: Apply) -> None:
     text = apply(line(block_k=32), payload("f32", "nt", k=32))
     assert text.count("{tuner.tf32}") == 2
-    assert (
-        "<m = 64, n = 64, k = 8>, D[<f32>, <zero>], A[<tf32>, <one>, <row>], B[<tf32>, <one>, <col>]" in text
-    )
+    of_a_and_b = "A[<tf32>, <one>, <row>], B[<tf32>, <one>, <col>]"
+    assert f"<m = 64, n = 64, k = 8>, D[<f32>, <zero>], {of_a_and_b}" in text
 
 
 MADE = "%made = memref.alloc() : memref<64x192xf16>\n      linalg.fill"

@@ -20,9 +20,8 @@ def payload(steps: int = 1, wait: str = WAIT, other: str = "") -> str:
     """Returns a loop that multiplies ``steps`` fragments of a tile and starts the copies of the next."""
     products, sums = "", "%sum"
     for step in range(steps):
-        at = "%c0" if step == 0 else "%c16"
         products += f"""
-      %x{step} = {READ_A.format(at, A, "vector<4x2xf16>")}
+      %x{step} = {READ_A.format("%c16" if step else "%c0", A, "vector<4x2xf16>")}
       %y{step} = {READ_B.format("%c0", B, "vector<2x2xf16>")}
       %sum{step} = nvgpu.mma.sync(%x{step}, %y{step}, {sums}) {{mmaShape = [16, 8, 16]}}
         : (vector<4x2xf16>, vector<2x2xf16>, vector<2x2xf32>) -> vector<2x2xf32>"""
@@ -39,9 +38,8 @@ def of_vectors(text: str) -> str:
 
 
 @pytest.mark.parametrize("steps", [1, 2])
-def test_reads_of_a_tile_come_before_the_barrier_after_which_it_is_overwritten(
-    steps: int, apply: Apply
-) -> None:
+def test_reads_of_a_tile_come_before_the_barrier_that_ends_it(steps: int, apply: Apply) -> None:
+    """After the barrier the tile is overwritten."""
     text = apply(LINE.format(0), payload(steps))
     loop = text[text.index("scf.for") :]
     behind = loop[loop.index("gpu.barrier") :]

@@ -14,17 +14,14 @@ def line(**attributes: int) -> str:
     return f'"tuner.prefetch_reads"(%func) {{{listed}}} : (!transform.any_op) -> ()'
 
 
-@pytest.mark.parametrize(
-    ("width", "cache_line", "count"), [(40, 16, 4), (40, 64, 2), (16, 16, 2), (1, 16, 1)]
-)
-def test_each_cache_line_of_a_vector_is_asked_for_and_the_one_its_end_reaches(
-    width: int, cache_line: int, count: int, apply: Apply
-) -> None:
+@pytest.mark.parametrize(("width", "step", "count"), [(40, 16, 4), (40, 64, 2), (16, 16, 2), (1, 16, 1)])
+def test_each_cache_line_of_a_vector_is_asked_for(width: int, step: int, count: int, apply: Apply) -> None:
+    """And the one that its end reaches."""
     payload = PAYLOAD.replace("vector<40xf32>", f"vector<{width}xf32>").replace(
         "%view[%i, %c0]", "%own[%i, %c0]"
     )
     payload = payload.replace(": !view, vector<16xf32>", ": memref<32x64xf32>, vector<16xf32>")
-    assert apply(line(argument=1, line=cache_line), payload).count("memref.prefetch") == count
+    assert apply(line(argument=1, line=step), payload).count("memref.prefetch") == count
 
 
 def test_an_argument_that_is_not_read_gets_nothing_and_the_handle_stays_valid(apply: Apply) -> None:
@@ -41,6 +38,7 @@ def test_an_argument_that_is_not_read_gets_nothing_and_the_handle_stays_valid(ap
     assert "went_on" in apply(guarded, PAYLOAD)
 
 
+ON_ROOT = line().replace("%func", "%root")
 SHOWN = [(line(), PAYLOAD)]
 BECOMES = {
     "prefetch_reads_rows": (line(argument=1, rows=4, line=16), PAYLOAD),
@@ -49,9 +47,5 @@ BECOMES = {
 }
 REFUSED = [
     (line(argument=7), PAYLOAD, r"found func\.func, allowed func\.func with argument 7$"),
-    (
-        line().replace("%func", "%root"),
-        PAYLOAD,
-        r"found builtin\.module, allowed func\.func with argument 1$",
-    ),
+    (ON_ROOT, PAYLOAD, r"found builtin\.module, allowed func\.func with argument 1$"),
 ]

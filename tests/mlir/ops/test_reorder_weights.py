@@ -16,18 +16,15 @@ SHAPES = {  # name of a convolution -> input, weights, output; windows of 3, 8 f
 }
 
 
-def payload(
-    name: str = "conv_2d_nchw_fchw",
-    weight: str = " {tuner.weight}",
-    mark: str = "contraction, ",
-    more: str = "",
-) -> str:
+WEIGHT, MARK = " {tuner.weight}", "contraction, "
+
+
+def payload(name: str = "conv_2d_nchw_fchw", weight: str = WEIGHT, mark: str = MARK, more: str = "") -> str:
     """Returns f(input, weights, output) with one convolution, of strides and dilations of 1."""
     x, w, y = SHAPES[name]
     ones = f"dense<1> : tensor<{1 if '1d' in name else 2}xi64>"
-    return filled(
-        __file__, "CONVOLUTION", x=x, w=w, weight=weight, y=y, more=more, name=name, mark=mark, ones=ones
-    )
+    parts = {"x": x, "w": w, "weight": weight, "y": y, "more": more}
+    return filled(__file__, "CONVOLUTION", **parts, name=name, mark=mark, ones=ones)
 
 
 @pytest.mark.parametrize(
@@ -66,9 +63,8 @@ def test_weights_of_bf16_that_are_computed_become_k_groups_in_the_function(name:
     assert text.count("linalg.generic") == 1
 
 
-def test_weights_that_are_computed_are_transposed_and_strides_and_dilations_part_of_the_index(
-    apply: Apply,
-) -> None:
+def test_weights_that_are_computed_are_transposed_and_steps_are_part_of_the_index(apply: Apply) -> None:
+    """Strides and dilations."""
     text = apply(LINE, payload(weight=""))
     assert "memref<8x3x3x3xf32>" in text
     assert "tuner.order" not in text
@@ -86,20 +82,14 @@ EMPTY = "%empty = tensor.empty() : tensor<1x3x6x6xbf16>"
 DYNAMIC = payload().replace("1x8x4x4", "?x8x4x4").replace("1x3x6x6", "?x3x6x6")
 OF_BF16, ONE_USE = "allowed bf16 x bf16 x f32 that sums over", "found weights with a second use, allowed one"
 DEPTHWISE = "depthwise_conv_2d_nchw_chw"
+OF_BF16_SUMS = payload().replace("xf32", "xbf16")
+COMPUTED = narrow(payload(more=EMPTY)).replace("ins(%input", "ins(%empty")
 REFUSED = [
     (LINE, payload(mark=""), "found no convolution marked contraction, allowed conv_1d_ncw_fcw, "),
     (LINE, payload(more=AGAIN), ONE_USE),
     (LINE, DYNAMIC, "found linalg.conv_2d_nchw_fchw of dynamic sizes, allowed static sizes"),
     (LINE, narrow(payload(DEPTHWISE)), f"found bf16 x bf16 x f32 x {DEPTHWISE}, {OF_BF16}"),
-    (
-        LINE,
-        payload().replace("xf32", "xbf16"),
-        f"found bf16 x bf16 x bf16 x conv_2d_nchw_fchw, {OF_BF16} channels",
-    ),
-    (
-        LINE,
-        narrow(payload(more=EMPTY)).replace("ins(%input", "ins(%empty"),
-        "found bf16 that is computed in the fusion, allowed arguments",
-    ),
+    (LINE, OF_BF16_SUMS, f"found bf16 x bf16 x bf16 x conv_2d_nchw_fchw, {OF_BF16} channels"),
+    (LINE, COMPUTED, "found bf16 that is computed in the fusion, allowed arguments"),
     (LINE, narrow(payload(more=AGAIN.replace("xf32", "xbf16"))), ONE_USE),
 ]

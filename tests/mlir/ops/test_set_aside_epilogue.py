@@ -17,14 +17,12 @@ def payload(dtype: str, epilogue: str, output: str = "") -> str:
 COMPUTED = re.sub(r"%BIAS = .*", "%BIAS = tensor.empty() : tensor<30xf32>", payload("f32", "bias_relu"))
 SHOWN = [(LINE, payload("f16", "bias_relu"))]
 BECOMES = {
-    **{
-        f"set_aside_epilogue_{dtype}_{epilogue}_{output or 'f32'}": (PADDED, payload(dtype, epilogue, output))
-        for dtype, epilogue, output in (
-            ("f16", "bias_relu", ""),
-            ("bf16", "bias_relu", "bf16"),
-            ("f16", "none", "f16"),
-        )
-    }
+    f"set_aside_epilogue_{dtype}_{epilogue}_{output or 'f32'}": (PADDED, payload(dtype, epilogue, output))
+    for dtype, epilogue, output in (
+        ("f16", "bias_relu", ""),
+        ("bf16", "bias_relu", "bf16"),
+        ("f16", "none", "f16"),
+    )
 }
 REFUSED = [
     (LINE, payload("f16", "none"), r"found no elementwise linalg\.generic that consumes another"),

@@ -74,10 +74,5 @@ BECOMES = {
     "insert_barriers_0": (INSERT_BARRIERS.format(0), TWO_LOOPS),
     "insert_barriers_1": SHOWN[2],
 }
-REFUSED = [
-    (
-        INSERT_BARRIERS.format(0),
-        TWO_LOOPS.replace(", #gpu.address_space<workgroup>", ""),
-        "found 2 loops, allowed one that writes shared memory",
-    )
-]
+OF_GLOBAL = TWO_LOOPS.replace(", #gpu.address_space<workgroup>", "")
+REFUSED = [(INSERT_BARRIERS.format(0), OF_GLOBAL, "found 2 loops, allowed one that writes shared memory")]

@@ -34,9 +34,8 @@ def together(vectors: int) -> int:
 
 
 @pytest.mark.parametrize("place", [swizzled, with_gaps])
-def test_neither_eight_rows_of_a_column_nor_128_bytes_of_neighbours_share_banks(
-    place: Callable[[int, int, int], int],
-) -> None:
+def test_neither_rows_of_a_column_nor_neighbours_share_banks(place: Callable[[int, int, int], int]) -> None:
+    """Eight rows of a column, and 128 bytes of neighbours."""
     for vectors in range(1, 65):
         for column in range(vectors):
             assert len({place(vectors, row, column) % 8 for row in range(8)}) == 8, vectors
@@ -69,12 +68,9 @@ BECOMES = {
     "shared_layout_swizzled_odd": (LINE.format(1, 0), payload(48)),
     "shared_layout_padded": (LINE.format(0, 32), payload(32)),
 }
+COPIED = payload(read=f"memref.copy %tile, %other : {TILE} to {TILE}")
 REFUSED = [
-    (
-        LINE.format(1, 16),
-        payload(read=f"memref.copy %tile, %other : {TILE} to {TILE}"),
-        r"found memref\.copy of shared memory, allowed memref\.load",
-    ),
+    (LINE.format(1, 16), COPIED, r"found memref\.copy of shared memory, allowed memref\.load"),
     (LINE.format(1, -16), payload(), "pad_bytes: found -16, allowed a multiple of 16"),
     (LINE.format(1, 8), payload(), "pad_bytes: found 8, allowed a multiple of 16"),
 ]

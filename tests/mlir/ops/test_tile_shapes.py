@@ -3,12 +3,9 @@
 import numpy as np
 import pytest
 
+from tests.mlir.ops import block_runs
 from tests.mlir.ops.conftest import Apply
 from tests.texts import text_beside
-from tuner.mlir import transform
-from tuner.mlir.bindings import ir
-from tuner.mlir.cpu import lowering
-from tuner.runtime.cpu.jit import CompiledFunction, JittedModule, PackedArguments
 
 DROP_UNIT_BATCH = '"tuner.drop_unit_batch"(%func) : (!transform.any_op) -> ()'
 BATCH, OF_TWO = (text_beside(__file__, name) for name in ("BATCH", "OF_TWO"))
@@ -31,6 +28,9 @@ CANONICALIZE = f"""transform.apply_patterns to %func {{
 TO_BUFFERS = f"%buffers = transform.bufferization.one_shot_bufferize %func : ({ANY}) -> {ANY}"
 
 
+PAYLOAD = text_beside(__file__, "SHOWN_PAYLOAD")
+
+
 def tiled(size: int) -> str:
     return f"""%generic = transform.structured.match ops{{["linalg.generic"]}} in %func : ({ANY}) -> {ANY}
     %tile, %loop = transform.structured.tile_using_for %generic tile_sizes [{size}]
@@ -42,18 +42,11 @@ def payload(extent: int) -> str:
     return text_beside(__file__, "DOUBLED").replace("EXTENT", str(extent))
 
 
-# What the docstring shows: before and after.
-PAYLOAD = text_beside(__file__, "SHOWN_PAYLOAD")
-
-
 @pytest.mark.parametrize("size", [1, 5, 11, 14, 54, 55])
 def test_what_the_tiles_compute_stays(size: int, apply: Apply) -> None:
     text = apply(f"{tiled(size)}\n    {OVERLAP}\n    {CANONICALIZE}\n    {TO_BUFFERS}", payload(55))
-    with transform.new_context(), ir.Location.unknown():
-        code = lowering.lower_to_llvm(transform.parse(text, "payload"))
     x, y = np.arange(55, dtype=np.float32), np.zeros(55, np.float32)
-    jitted = JittedModule(code, ("f",))
-    CompiledFunction(jitted.addresses["f"])(PackedArguments(x.ctypes.data, y.ctypes.data))
+    block_runs.call(text, x, y)
     assert np.array_equal(y, 2 * x)
 
 

@@ -38,9 +38,8 @@ def test_pairs_multiply(sizes: tuple[int, int, int], knobs: tuple[int, ...], dot
         pytest.skip("this processor has no AVX512-BF16")
     if dots and knobs[2:] == (8,):
         pytest.skip("vdpbf16ps of 256 bits is not made")
-    require_product(
-        apply, pair_line(*knobs, dots=dots), payload(*sizes, "bf16"), sizes, drawn_bf16, emulates=False
-    )
+    script = pair_line(*knobs, dots=dots)
+    require_product(apply, script, payload(*sizes, "bf16"), sizes, drawn_bf16, emulates=False)
 
 
 @pytest.mark.drawn(2)
@@ -114,19 +113,16 @@ def test_dot_products_give_the_product(
 @pytest.mark.parametrize("layout", ["nn", "nt", "tn"])
 def test_panels_outside_of_strips_give_the_same_or_add_to_c_without_a_fill(layout: str, apply: Apply) -> None:
     script, sizes = line(4, 32, more=", panels_first = 1 : i64"), (17, 70, 67)
-    require_product(apply, script, payload(*sizes, "i8", layout), sizes, drawn, layout=layout)
-    require_product(
-        apply, script, payload(*sizes, "i8", layout, fill=""), sizes, drawn, layout=layout, start=7
-    )
+    for fill, start in (("0", 0), ("", 7)):
+        text = payload(*sizes, "i8", layout, fill=fill)
+        require_product(apply, script, text, sizes, drawn, layout=layout, start=start)
 
 
 @pytest.mark.drawn(2)
 @pytest.mark.parametrize("panels_first", [0, 1])
-@pytest.mark.parametrize(
-    ("layout", "fetched"), [("nt", {0: 2, 1: 4}), ("tn", {0: 0, 1: 0})]
-)  # tn: A is packed
+@pytest.mark.parametrize(("layout", "fetched"), [("nt", (2, 4)), ("tn", (0, 0))])  # tn: A is packed
 def test_rows_of_the_next_strip_are_divided_among_panels(
-    layout: str, fetched: dict[int, int], panels_first: int, apply: Apply
+    layout: str, fetched: tuple[int, int], panels_first: int, apply: Apply
 ) -> None:
     sizes = 8, 64, 68
     script = line(4, 32, more=f", fetches_a = 1 : i64, panels_first = {panels_first} : i64")
@@ -159,6 +155,10 @@ BECOMES = {
     "pair_block": (pair_line(2, 16), payload(2, 16, 64, "bf16")),
     "vnni_block": (line(2, 16), payload(2, 16, 64, "i8")),
 }
+OF_BYTES = payload(32, 64, 64, "i8")
+UNSIGNED = OF_BYTES.replace("linalg.matmul", "linalg.matmul {cast = #linalg.type_fn<cast_unsigned>}")
+DYNAMIC = OF_BYTES.replace("64x64xi8", "64x?xi8")
+TYPES = r"memref<32x64xi8> x memref<64x\?xi8> x memref<32x64xi32>"
 REFUSED = [
     (pair_line(6, 24), payload(32, 64, 64, "bf16"), "found 6 x 24 sums in registers of 16, allowed whole"),
     (pair_line(0, 16), payload(32, 64, 64, "bf16"), "found 0 x 16 sums"),
@@ -167,16 +167,6 @@ REFUSED = [
     (line(6, 24), payload(32, 64, 64, "i8"), "found 6 x 24 sums in registers of 16, allowed whole"),
     (line(0, 16), payload(32, 64, 64, "i8"), "found 0 x 16 sums"),
     (line(), payload(32, 64, 64, "bf16"), "found a matmul of bf16 into f32, allowed i8 into i32"),
-    (
-        line(),
-        payload(32, 64, 64, "i8").replace(
-            "linalg.matmul", "linalg.matmul {cast = #linalg.type_fn<cast_unsigned>}"
-        ),
-        "found a matmul of unsigned integers, allowed memrefs",
-    ),
-    (
-        line(),
-        payload(32, 64, 64, "i8").replace("64x64xi8", "64x?xi8"),
-        r"found a matmul of memref<32x64xi8> x memref<64x\?xi8> x memref<32x64xi32>, allowed memrefs",
-    ),
+    (line(), UNSIGNED, "found a matmul of unsigned integers, allowed memrefs"),
+    (line(), DYNAMIC, rf"found a matmul of {TYPES}, allowed memrefs"),
 ]

@@ -15,6 +15,9 @@ def plan(rows: int = 128, columns: int = 256, stages: int = 4, consumers: int = 
     return PipelinePlan(a, b, 1000, stages, consumers, "f16")
 
 
+BOXES_OF_96 = replace(plan(columns=96), stores="tma")
+
+
 def test_a_plan_counts_what_a_block_needs() -> None:
     found, split = plan(), replace(plan(), k=1024, splits=4)
     boxed, clustered = replace(plan(), stores="tma"), replace(plan(), cluster=(2, 1))
@@ -46,10 +49,7 @@ def test_registers_move_from_the_producer_only_where_equal_parts_are_too_few() -
         (replace(plan(), splits=2), "splits: found 2 of 1000 elements, allowed equal parts of whole tiles"),
         (replace(plan(), k=1024, splits=2, stores="tma"), "splits: found results stored by tma, allowed"),
         (replace(plan(), stores="tensor"), "stores: found 'tensor', allowed direct, tma"),
-        (
-            replace(plan(columns=96), stores="tma"),
-            "stores: found tma for 96 columns of C, allowed multiples of 64",
-        ),
+        (BOXES_OF_96, "stores: found tma for 96 columns of C, allowed multiples of 64"),
         (plan(stages=1), "stages: found 1, allowed 2 or more"),
         (plan(columns=320), "B: found 320 columns of C, allowed 256"),
         (plan(rows=128, consumers=1), "consumers: found 256 sums per thread, allowed 192 with 1"),
@@ -75,29 +75,22 @@ TILES = (
 )
 
 
-def filled(tile: OperandTile, matrix: "np.ndarray[tuple[int, int], np.dtype[np.unsignedinteger]]") -> bytes:
-    """Returns shared memory after the tile's copies; ``matrix`` is stored as the operand is."""
-    shared = np.zeros(START + tile.bytes, np.uint8)
-    tensor = TensorMap(matrix, tile.box)
-    for box in tile.boxes:
-        at = (box.k, box.row) if tile.is_k_major else (box.row, box.k)
-        shared[tensor.shared_addresses(START + box.offset_bytes)] = tensor.content(at)
-    return shared.tobytes()
-
-
 @pytest.mark.parametrize(("tile", "rows_of_one"), TILES, ids=str)
 def test_a_descriptor_selects_what_the_copies_brought(tile: OperandTile, rows_of_one: int) -> None:
     kind = np.dtype(f"u{tile.item_bytes}")
     matrix = np.arange(tile.rows * tile.depth, dtype=kind).reshape(tile.rows, tile.depth)
-    stored = matrix if tile.is_k_major else np.ascontiguousarray(matrix.T)
-    shared = np.frombuffer(filled(tile, stored), kind)
+    tensor = TensorMap(matrix if tile.is_k_major else np.ascontiguousarray(matrix.T), tile.box)
+    copied = np.zeros(START + tile.bytes, np.uint8)
+    for box in tile.boxes:
+        at = (box.k, box.row) if tile.is_k_major else (box.row, box.k)
+        copied[tensor.shared_addresses(START + box.offset_bytes)] = tensor.content(at)
+    shared = copied.view(kind)
     depth = MMA_DEPTH_BYTES // tile.item_bytes
     for row in range(0, tile.rows, rows_of_one):
         for step in range(tile.steps):
             descriptor = tile.descriptor + (START + tile.offset_bytes(row, step) >> 4)
-            addresses = operand_addresses(
-                descriptor, rows_of_one, depth, tile.item_bytes, not tile.is_k_major
-            )
+            shape = (rows_of_one, depth, tile.item_bytes)
+            addresses = operand_addresses(descriptor, *shape, not tile.is_k_major)
             expected = matrix[row : row + rows_of_one, step * depth : (step + 1) * depth]
             np.testing.assert_array_equal(shared[addresses // tile.item_bytes], expected)
 
@@ -106,9 +99,8 @@ def test_copies_and_their_parts_fill_a_tile_without_gaps() -> None:
     parts = OperandTile(64, 128, 2, is_k_major=True, parts=2), OperandTile(128, 64, 2, False, 2)
     for tile in (*(each for each, _ in TILES), *parts):
         assert tile.part_bytes == tile.box[0] * tile.box[1] * tile.item_bytes
-        starts = [
-            box.offset_bytes + part * tile.part_bytes for box in tile.boxes for part in range(tile.parts)
-        ]
+        offsets = [part * tile.part_bytes for part in range(tile.parts)]
+        starts = [box.offset_bytes + offset for box in tile.boxes for offset in offsets]
         assert starts == list(range(0, tile.bytes, tile.part_bytes))
 
 
