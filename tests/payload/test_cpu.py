@@ -58,46 +58,43 @@ def test_a_script_without_panels_is_for_the_whole_problem() -> None:
     assert partitions_in("module {}\n", BatchMatmul(4, 5, 7, 3)) == (Partition(ENTRY, 0, 0, 5, 7, 0, 4),)
 
 
-@pytest.mark.parametrize(
-    ("comment", "message"),
-    [
-        ("a 0 0 5 7 0 2", r"cover 70 elements of C, not all 140"),
-        ("a 0 0 5 7 0 3; a 0 0 5 7 2 2", r"two overlap"),
-        ("a 0 0 5 7 1 4", r"allowed within a batch of 4"),
-        ("a 0 0 5 7 0 0", r"allowed within a batch of 4"),
-        ("a 0 0 5 7 0", r"allowed 'entry row column m n \[first matrices\]'"),
-    ],
-)
-def test_panels_that_are_none_of_the_batch_are_refused(comment: str, message: str) -> None:
-    with pytest.raises(UsageError, match=rf"^script: panels: .*{message}"):
-        partitions_in(f"{PARTITIONS_COMMENT}{comment}\nmodule {{}}\n", BatchMatmul(4, 5, 7, 3))
-
-
 def test_whole_matrices_are_dealt_out_evenly() -> None:
     dealt = partition(BatchMatmul(5, 8, 8, 8), 3, "none", 1)
     assert [(part.first, part.matrices) for part in dealt] == [(0, 1), (1, 2), (3, 2)]
     assert [part.called for part in dealt] == ["matmul", "matmul_x2", "matmul_x2"]
 
 
+ONE, BATCH = Matmul(5, 7, 3), BatchMatmul(4, 5, 7, 3)
+
+
+@pytest.mark.drawn(16)
 @pytest.mark.parametrize(
-    ("comment", "message"),
+    ("problem", "comment", "message"),
     [
-        ("matmul 0 0 5", r"found 'matmul 0 0 5', allowed 'entry row column m n'"),
-        ("matmul 0 0 -5 7", r"found 'matmul 0 0 -5 7', allowed 'entry row column m n'"),
-        ("", r"found '', allowed 'entry row column m n'"),
-        ("matmul 0 0 6 7", r"allowed within C, 5 x 7"),  # would be written out of bounds
-        ("matmul 0 1 5 7", r"allowed within C, 5 x 7"),
-        ("matmul 0 0 0 7", r"allowed within C, 5 x 7"),
-        ("a 0 0 3 7; b 2 0 3 7", r"two overlap"),
-        ("a 0 0 3 7; b 3 0 1 7", r"cover 28 elements of C, not all 35"),
-        ("a 0 0 3 7; b 1 2 2 5; c 3 0 1 4", r"two overlap"),  # 35 elements all the same
-        ("a 0 0 3 7; a 3 0 2 7", r"'a' has two sizes"),
-        ("; ".join(["a 0 0 1 1"] * 1025), r"found 1025, allowed 1024"),
+        (ONE, "matmul 0 0 5", r"found 'matmul 0 0 5', allowed 'entry row column m n'"),
+        (ONE, "matmul 0 0 -5 7", r"found 'matmul 0 0 -5 7', allowed 'entry row column m n'"),
+        (ONE, "", r"found '', allowed 'entry row column m n'"),
+        (ONE, "matmul 0 0 6 7", r"allowed within C, 5 x 7"),  # would be written out of bounds
+        (ONE, "matmul 0 1 5 7", r"allowed within C, 5 x 7"),
+        (ONE, "matmul 0 0 0 7", r"allowed within C, 5 x 7"),
+        (ONE, "a 0 0 3 7; b 2 0 3 7", r"two overlap"),
+        (ONE, "a 0 0 3 7; b 3 0 1 7", r"cover 28 elements of C, not all 35"),
+        (ONE, "a 0 0 3 7; b 1 2 2 5; c 3 0 1 4", r"two overlap"),  # 35 elements all the same
+        (ONE, "a 0 0 3 7; a 3 0 2 7", r"'a' has two sizes"),
+        (ONE, "; ".join(["a 0 0 1 1"] * 1025), r"found 1025, allowed 1024"),
+        (BATCH, "a 0 0 5 7 0 2", r"cover 70 elements of C, not all 140"),
+        (BATCH, "a 0 0 5 7 0 3; a 0 0 5 7 2 2", r"two overlap"),
+        (BATCH, "a 0 0 5 7 1 4", r"allowed within a batch of 4"),
+        (BATCH, "a 0 0 5 7 0 0", r"allowed within a batch of 4"),
+        (BATCH, "a 0 0 5 7 0", r"allowed 'entry row column m n \[first matrices\]'"),
     ],
+    ids=lambda each: each.shape if isinstance(each, Problem) else str(each)[:40],
 )
-def test_panels_that_are_none_of_the_problem_are_refused(comment: str, message: str) -> None:
+def test_panels_that_are_none_of_the_problem_are_refused(
+    problem: Problem, comment: str, message: str
+) -> None:
     with pytest.raises(UsageError, match=rf"^script: panels: .*{message}"):
-        partitions_in(f"{PARTITIONS_COMMENT}{comment}\nmodule {{}}\n", Matmul(5, 7, 3))
+        partitions_in(f"{PARTITIONS_COMMENT}{comment}\nmodule {{}}\n", problem)
 
 
 @pytest.mark.parametrize(("dtype", "layout", "epilogue"), KINDS)

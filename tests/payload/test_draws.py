@@ -10,7 +10,7 @@ from hypothesis import strategies as st
 from tuner.core.errors import UsageError
 from tuner.core.fusions import FLOAT8S
 from tuner.core.numpy_types import FLOAT8_STEPS, widened
-from tuner.core.problem import INPUT_DTYPES, LAYOUTS, BatchMatmul, Matmul, Problem
+from tuner.core.problem import EPILOGUES, INPUT_DTYPES, LAYOUTS, BatchMatmul, Matmul, Problem
 from tuner.payload import reference
 from tuner.payload.inputs import draw_extremes
 from tuner.payload.reference import (
@@ -49,19 +49,16 @@ def product(inputs: Inputs) -> Array:
     return c
 
 
+def problems(*dtypes: str, epilogues: tuple[str, ...] = ("none",)) -> st.SearchStrategy[Problem]:
+    """Draws small problems of batches."""
+    kinds = (st.sampled_from(each) for each in (dtypes, LAYOUTS, epilogues))
+    return st.builds(BatchMatmul, SIZES, SIZES, SIZES, SIZES, *kinds)
+
+
 @settings(max_examples=25)
-@given(
-    st.tuples(SIZES, SIZES, SIZES, SIZES),
-    st.sampled_from(["f32", "f64", "bf16"]),
-    st.sampled_from(["nn", "nt", "tn"]),
-    st.sampled_from(["none", "bias_relu"]),
-    st.integers(0, 9),
-)
-def test_the_product_of_the_arrays_is_what_is_expected(
-    sizes: tuple[int, int, int, int], dtype: str, layout: str, epilogue: str, seed: int
-) -> None:
-    inputs = drawn(BatchMatmul(*sizes, dtype, layout, epilogue), seed)
-    problem = inputs.problem
+@given(problems("f32", "f64", "bf16", epilogues=EPILOGUES), st.integers(0, 9))
+def test_the_product_of_the_arrays_is_what_is_expected(problem: Problem, seed: int) -> None:
+    inputs, dtype = drawn(problem, seed), problem.dtype
     result = product(inputs).astype(np.float64 if dtype == "f64" else np.float32)
     verdict, worst = compare(inputs, result)
     assert verdict.max_error <= 1, worst
@@ -118,11 +115,9 @@ def test_nan_and_infinities_of_either_sign_count_in_either_operand(operand: str,
     inputs = drawn(Matmul(16, 16, 8), 0)
     a, b = (each.astype(np.float64) for each in (inputs.a, inputs.b))
     changed = a if operand == "A" else b
-    where, number = {
-        "NaN as 0": (np.isnan(changed), 0.0),
-        "no infinity": (changed == np.inf, 3e38),
-        "no minus infinity": (changed == -np.inf, -3e38),
-    }[read]
+    infinity = -np.inf if "minus" in read else np.inf
+    is_nan = read == "NaN as 0"
+    where, number = (np.isnan(changed), 0.0) if is_nan else (changed == infinity, np.sign(infinity) * 3e38)
     assert where.sum() == 1
     changed[where] = number
     with np.errstate(invalid="ignore", over="ignore"):
@@ -131,13 +126,11 @@ def test_nan_and_infinities_of_either_sign_count_in_either_operand(operand: str,
 
 
 @settings(max_examples=25)
-@given(st.tuples(SIZES, SIZES, SIZES, SIZES), st.sampled_from(["nn", "nt", "tn"]), st.integers(0, 9))
-def test_bytes_have_a_row_and_a_column_of_the_least(
-    sizes: tuple[int, int, int, int], layout: str, seed: int
-) -> None:
-    inputs = drawn(BatchMatmul(*sizes, "i8", layout), seed)
+@given(problems("i8"), st.integers(0, 9))
+def test_bytes_have_a_row_and_a_column_of_the_least(problem: Problem, seed: int) -> None:
+    inputs = drawn(problem, seed)
     result = product(inputs)
-    assert result.max() >= 2**14 * sizes[3]
+    assert result.max() >= 2**14 * problem.sizes[2]
     verdict, worst = compare(inputs, result.astype(np.int32))
     assert verdict.max_error == 0, worst
     least_is_another = replace(inputs, a=np.maximum(inputs.a, -127))

@@ -1,16 +1,23 @@
 """The payload of a GPU: what a script may ask for, and the text that comes of it."""
 
+import itertools
 import re
 from collections.abc import Callable
 
 import numpy as np
 import pytest
 
+from tests.mlir.kernels import parsed
 from tuner.core.errors import UsageError
 from tuner.core.problem import Matmul, Problem
+from tuner.mlir.cpu.lowering import lower_to_llvm
+from tuner.mlir.ir.memrefs import copy_by_loops
+from tuner.mlir.passes import run_passes
 from tuner.payload.gpu import Scratch, gpu_payload_mlir, scratch_in
+from tuner.runtime.cpu.jit import CompiledFunction, JittedModule, PackedArguments
 
 PROBLEM = Matmul(200, 136, 72, "f16")
+WITH_BIAS = Matmul(15, 31, 7, "f16", epilogue="bias_relu")
 FUNCTION = re.compile("func.func @.*")
 BUFFERIZE = "builtin.module(one-shot-bufferize,func.func(promote-buffers-to-stack))"  # no malloc
 BUFFER = re.compile(r'tuner.buffer = "(\w+)"')
@@ -46,11 +53,7 @@ def test_what_cannot_be_is_refused(script: str, reason: str) -> None:
         ("plain", Matmul(200, 136, 72, "f16"), ""),
         ("tn_bf16_epilogue", Matmul(15, 30, 7, "bf16", "tn", "bias_relu", "bf16"), ""),
         ("nt_tf32", Matmul(16, 32, 8, "tf32", "nt"), ""),
-        (
-            "packed_workspace",
-            Matmul(15, 31, 7, "f16", epilogue="bias_relu"),
-            "// workspace: 4 16 32\n// packed: a b",
-        ),
+        ("packed_workspace", WITH_BIAS, "// workspace: 4 16 32\n// packed: a b"),
     ],
 )
 def test_payloads_read(name: str, problem: Problem, script: str, golden: Callable[[str, str], None]) -> None:
@@ -61,29 +64,17 @@ def test_payloads_read(name: str, problem: Problem, script: str, golden: Callabl
 @pytest.mark.parametrize("dtype", ["f16", "bf16", "tf32", "f32", "f64"])
 @pytest.mark.parametrize("layout", ["nn", "nt", "tn"])
 def test_every_kind_of_payload_is_valid(dtype: str, layout: str) -> None:
-    from tuner.mlir import transform
-    from tuner.mlir.bindings import ir
-
     outputs = ("", dtype) if dtype in ("f16", "bf16") else ("",)
-    with transform.new_context(), ir.Location.unknown():
-        for epilogue in ("none", "bias_relu"):
-            for output in outputs:
-                problem = Matmul(15, 31, 7, dtype, layout, epilogue, output)
-                for scratch in (Scratch(), Scratch((4, 16, 32)), Scratch(packed=("a", "b"))):
-                    assert transform.parse(gpu_payload_mlir(problem, scratch), "payload").operation.verify()
+    scratches = (Scratch(), Scratch((4, 16, 32)), Scratch(packed=("a", "b")))
+    for epilogue, output, scratch in itertools.product(("none", "bias_relu"), outputs, scratches):
+        with parsed(gpu_payload_mlir(Matmul(15, 31, 7, dtype, layout, epilogue, output), scratch)) as module:
+            assert module.operation.verify()
 
 
 @pytest.mark.mlir
 @pytest.mark.parametrize("scratch", [Scratch(), Scratch((4, 16, 32)), Scratch((2, 16, 31), ("a", "b"))])
 @pytest.mark.parametrize("layout", ["nn", "nt", "tn"])
 def test_a_payload_is_a_program_without_any_script(layout: str, scratch: Scratch) -> None:
-    from tuner.mlir import transform
-    from tuner.mlir.bindings import ir
-    from tuner.mlir.cpu.lowering import lower_to_llvm
-    from tuner.mlir.ir.memrefs import copy_by_loops
-    from tuner.mlir.passes import run_passes
-    from tuner.runtime.cpu.jit import CompiledFunction, JittedModule, PackedArguments
-
     rng = np.random.default_rng(3)
     m, n, k = 15, 31, 7
     arrays = {
@@ -98,14 +89,12 @@ def test_a_payload_is_a_program_without_any_script(layout: str, scratch: Scratch
     arrays = {name: array.astype(np.float32) for name, array in arrays.items()}
     text = gpu_payload_mlir(Matmul(m, n, k, layout=layout, epilogue="bias_relu"), scratch)
     functions = [(line.split("@")[1].split("(")[0], BUFFER.findall(line)) for line in FUNCTION.findall(text)]
-    with transform.new_context(), ir.Location.unknown():
-        module = transform.parse(text, "payload")
+    with parsed(text) as module:
         run_passes(module, BUFFERIZE)
         copy_by_loops(module)
         code = JittedModule(lower_to_llvm(module), tuple(name for name, _ in functions))
     for name, buffers in functions:
-        CompiledFunction(code.addresses[name])(
-            PackedArguments(*(arrays[each].ctypes.data for each in buffers))
-        )
+        arguments = PackedArguments(*(arrays[each].ctypes.data for each in buffers))
+        CompiledFunction(code.addresses[name])(arguments)
     a, b = arrays["a"].T if layout == "tn" else arrays["a"], arrays["b"].T if layout == "nt" else arrays["b"]
     np.testing.assert_allclose(arrays["c"], np.maximum(a @ b + arrays["bias"], 0), rtol=1e-5, atol=1e-5)

@@ -48,25 +48,31 @@ FEW = settings(max_examples=40)
 SEED = st.integers(0, 2**32)
 LARGEST_K = 4096
 LARGEST_K_OF = dict.fromkeys(FLOAT8S, 64)  # of which one product is seen: their sums are allowed 14 bits
-SIZES = st.tuples(
-    st.integers(1, 24), st.integers(1, 24), st.sampled_from((1, 2, 5, 64, 333, 1024, LARGEST_K))
-)
-PROBLEMS = st.builds(
-    lambda sizes, dtype, layout, epilogue: Problem(
-        "matmul", (*sizes[:2], min(sizes[2], LARGEST_K_OF.get(dtype, LARGEST_K))), dtype, layout, epilogue
-    ),
-    SIZES,
-    st.sampled_from(tuple(INPUT_DTYPES)),
-    st.sampled_from(LAYOUTS),
-    st.sampled_from(EPILOGUES),
-)
-NARROW_PROBLEMS = st.builds(
-    lambda sizes, types, layout, epilogue: Problem("matmul", sizes, types[0], layout, epilogue, types[1]),
-    st.tuples(st.integers(1, 24), st.integers(1, 24), st.sampled_from((1, 2, 5, 64))),
-    st.sampled_from([(dtype, output) for dtype, outputs in NARROW_OUTPUTS.items() for output in outputs]),
-    st.sampled_from(LAYOUTS),
-    st.sampled_from(EPILOGUES),
-)
+DTYPE, LAYOUT, EPILOGUE = (st.sampled_from(tuple(each)) for each in (INPUT_DTYPES, LAYOUTS, EPILOGUES))
+SMALL, DEPTH = st.integers(1, 24), st.sampled_from((1, 2, 5, 64, 333, 1024, LARGEST_K))
+NARROW = st.sampled_from([(dtype, each) for dtype, outputs in NARROW_OUTPUTS.items() for each in outputs])
+
+
+@st.composite
+def problems(draw: st.DrawFn) -> Problem:
+    dtype = draw(DTYPE)
+    k = min(draw(DEPTH), LARGEST_K_OF.get(dtype, LARGEST_K))
+    return Problem("matmul", (draw(SMALL), draw(SMALL), k), dtype, draw(LAYOUT), draw(EPILOGUE))
+
+
+@st.composite
+def narrow_problems(draw: st.DrawFn) -> Problem:
+    sizes, (dtype, output) = (draw(SMALL), draw(SMALL), draw(st.sampled_from((1, 2, 5, 64)))), draw(NARROW)
+    return Problem("matmul", sizes, dtype, draw(LAYOUT), draw(EPILOGUE), output)
+
+
+@st.composite
+def batches(draw: st.DrawFn) -> Problem:
+    sizes, batch = (draw(SMALL), draw(SMALL), draw(SMALL)), draw(st.integers(1, 5))
+    return Problem("batch_matmul", sizes, draw(DTYPE), draw(LAYOUT), draw(EPILOGUE), batch=batch)
+
+
+PROBLEMS, NARROW_PROBLEMS = problems(), narrow_problems()
 # In tolerances. The worst over 1,500 random shapes, K up to 20,000, any order of sums, is 0.21.
 RIGHT = 0.5
 
@@ -116,18 +122,6 @@ def blocked_answer(inputs: Inputs, rng: np.random.Generator) -> Array:
     return finish(inputs, total)
 
 
-BATCHES = st.builds(
-    lambda batch, sizes, dtype, layout, epilogue: Problem(
-        "batch_matmul", sizes, dtype, layout, epilogue, batch=batch
-    ),
-    st.integers(1, 5),
-    st.tuples(*[st.integers(1, 24)] * 3),
-    st.sampled_from(tuple(INPUT_DTYPES)),
-    st.sampled_from(LAYOUTS),
-    st.sampled_from(EPILOGUES),
-)
-
-
 def right_answer_of_batch(inputs: Inputs) -> Array:
     """Returns C as it is compared: the rows of each pair's product after those of the one before."""
     a, b = operands(inputs)
@@ -135,7 +129,7 @@ def right_answer_of_batch(inputs: Inputs) -> Array:
 
 
 @FEW
-@given(BATCHES, SEED)
+@given(batches(), SEED)
 def test_the_answer_of_a_batch_is_that_of_each_pair(problem: Problem, seed: int) -> None:
     inputs = inputs_of(problem, seed)
     assert (inputs.a.shape, inputs.b.shape) == (problem.a_shape, problem.b_shape)
@@ -148,7 +142,7 @@ def test_the_answer_of_a_batch_is_that_of_each_pair(problem: Problem, seed: int)
 
 
 @FEW
-@given(BATCHES, SEED, st.data())
+@given(batches(), SEED, st.data())
 def test_parts_of_a_batch_are_parts_of_the_whole(problem: Problem, seed: int, data: st.DataObject) -> None:
     inputs, n = inputs_of(problem, seed), problem.sizes[1]
     rows = np.array(data.draw(st.lists(st.integers(0, problem.rows - 1), min_size=1, max_size=9)))
