@@ -26,14 +26,13 @@ PROGRAM = ProgramSource("/models/mlp.py:mlp", None, ("0=[8,4]zeros",), "weights-
 SUMMARY = CompiledFusion(
     "contraction", ("linalg.matmul",), "packed", (("panel", 32), ("order", "ji")), "tuned", "", "f32", 8, 64
 )
+TIME, RATIO = MedianInterval(3e-5, 2e-5, 4e-5), MedianInterval(3.0, 2.5, 3.5)
 RESULT = ProgramResult(
     *(1e-5, 2e-5, MedianInterval(2.0, 1.9, 2.1)),
     (ExplainedFusion(SUMMARY, 8e-6, 1.0, 0.5, 1.5e-5, RELIABLE),),
     ("g1 linalg.pooling: no schedule",),
     (
-        ProgramBaseline(
-            "eager", MedianInterval(3e-5, 2e-5, 4e-5), MedianInterval(3.0, 2.5, 3.5), "", RELIABLE
-        ),
+        ProgramBaseline("eager", TIME, RATIO, "", RELIABLE),
         ProgramBaseline("onnxruntime", reason="not installed"),
     ),
     RELIABLE,
@@ -62,10 +61,8 @@ def test_a_campaign_is_read_back_with_its_runs_its_program_and_what_came_of_it(s
     found = store.campaign(begin_campaign(store))
     assert (found.settings, found.status, found.seconds, found.search_s) == (CAMPAIGN, "running", 0.0, 0.0)
     assert [run.settings for run in found.runs] == [member.settings for member in MEMBERS]
-    assert [run.campaign for run in found.runs] == [
-        CampaignPlace(found.id, 0, "attention", 12),
-        CampaignPlace(found.id, 1, "", 1),
-    ]
+    places = [CampaignPlace(found.id, 0, "attention", 12), CampaignPlace(found.id, 1, "", 1)]
+    assert [run.campaign for run in found.runs] == places
     assert [run.campaign for run in store.runs()][-1] is None
     assert store.campaigns() == (found,)
     settings = replace(CAMPAIGN, program=PROGRAM)
@@ -81,11 +78,8 @@ def test_proposals_of_a_campaign_are_in_its_order_with_their_unprojected_configu
     campaign = fill(store)
     first, second = (run.id for run in store.campaign(campaign).runs)
     found = store.campaign_proposals(campaign)
-    assert [(each.number, each.run, each.column) for each in found] == [
-        (0, first, CANDIDATE),
-        (1, second, WIDE),
-        (2, first, WIDE),
-    ]
+    asked = [(each.number, each.run, each.column) for each in found]
+    assert asked == [(0, first, CANDIDATE), (1, second, WIDE), (2, first, WIDE)]
     assert [each.proposal.candidate for each in found] == [CANDIDATE, CANDIDATE, WIDE]
     assert [each.proposal.number for each in found] == [0, 0, 1]
     assert [each.proposal.trial and each.proposal.trial.best_s for each in found] == [0.5, 0.25, None]
@@ -122,9 +116,8 @@ def test_a_merge_keeps_campaigns_and_a_second_one_adds_nothing(store: Store, tmp
     assert len(store.campaigns()) == 2
     assert replace(ours, id=0, runs=()) == replace(theirs, id=0, runs=())
     assert [run.uuid for run in ours.runs] == [run.uuid for run in theirs.runs]
-    assert [run.campaign for run in ours.runs] == [
-        replace(run.campaign, campaign=ours.id) for run in theirs.runs if run.campaign is not None
-    ]
+    places = [replace(run.campaign, campaign=ours.id) for run in theirs.runs if run.campaign is not None]
+    assert [run.campaign for run in ours.runs] == places
     merged = store.campaign_proposals(ours.id)
     assert [(each.number, each.column) for each in merged] == [(each.number, each.column) for each in before]
 

@@ -207,10 +207,8 @@ def test_what_may_not_be_read_or_needs_an_upgrade_but_is_read_only_is_refused(pu
 @pytest.mark.slow
 def test_opening_a_database_at_head_loads_nothing_slow(tmp_path: Path) -> None:
     path = filled(tmp_path / "tuner.db")
-    code = (
-        "import sys; from tuner.db.store import Store; Store.open(sys.argv[1]).close();"
-        "print(*{name.partition('.')[0] for name in sys.modules})"
-    )
+    opens = "import sys; from tuner.db.store import Store; Store.open(sys.argv[1]).close()"
+    code = f"{opens}; print(*{{name.partition('.')[0] for name in sys.modules}})"
     environment = {**os.environ, "PYTHONPATH": os.pathsep.join(entry for entry in sys.path if entry)}
     options = [sys.executable, "-c", code, str(path)]
     done = subprocess.run(options, capture_output=True, text=True, check=True, env=environment)
@@ -263,23 +261,13 @@ def test_a_user_without_rights_is_reported(postgres_url: str) -> None:
 # Addresses of databases.
 
 
-@pytest.mark.parametrize(
-    ("text", "path"),
-    [
-        ("/data/tuner.db", "/data/tuner.db"),
-        ("sqlite:////data/tuner.db", "/data/tuner.db"),
-        ("/data/50% of a/tu?ner#.db", "/data/50% of a/tu?ner#.db"),
-        ("~/tuner.db", f"{Path.home()}/tuner.db"),
-        ("postgres/tuner.db", f"{Path.cwd()}/postgres/tuner.db"),
-        ("sqlite.db", f"{Path.cwd()}/sqlite.db"),
-        ("./postgresql:a", f"{Path.cwd()}/postgresql:a"),
-        ("/data/a:b@c.db", "/data/a:b@c.db"),
-        ("tuner.db", f"{Path.cwd()}/tuner.db"),
-        ("sqlite:///tuner.db", f"{Path.cwd()}/tuner.db"),
-    ],
-)
-def test_a_path_or_sqlite_url_means_a_file(text: str, path: str) -> None:
-    assert parse_address(text) == FileAddress(Path(path))
+def test_a_path_or_sqlite_url_means_a_file() -> None:
+    for text in ("/data/tuner.db", "/data/50% of a/tu?ner#.db", "/data/a:b@c.db"):
+        assert parse_address(text) == FileAddress(Path(text))
+    assert parse_address("sqlite:////data/tuner.db") == FileAddress(Path("/data/tuner.db"))
+    assert parse_address("~/tuner.db") == FileAddress(Path.home() / "tuner.db")
+    for text in ("postgres/tuner.db", "sqlite.db", "./postgresql:a", "tuner.db", "sqlite:///tuner.db"):
+        assert parse_address(text) == FileAddress(Path.cwd() / text.removeprefix("sqlite:///"))
 
 
 def test_a_file_is_shown_as_its_url_and_a_password_is_kept_but_never_shown() -> None:
@@ -291,11 +279,14 @@ def test_a_file_is_shown_as_its_url_and_a_password_is_kept_but_never_shown() -> 
 
 
 def test_every_spelling_of_postgresql_means_psycopg() -> None:
+    results = "://me@host:5433/results?sslmode=require"
     for scheme in ("postgres", "postgresql", "postgresql+psycopg"):
-        address = parse_address(f"{scheme}://me@host:5433/results?sslmode=require")
+        address = parse_address(scheme + results)
         assert isinstance(address, ServerAddress)
-        expected = "postgresql+psycopg://me@host:5433/results?sslmode=require"
-        assert address.url.render_as_string(hide_password=False) == expected
+        assert address.url.render_as_string(hide_password=False) == f"postgresql+psycopg{results}"
+
+
+MISTYPED = "found a mistyped URL"
 
 
 @pytest.mark.parametrize(
@@ -311,18 +302,14 @@ def test_every_spelling_of_postgresql_means_psycopg() -> None:
         ("sqlite:///:memory:", "found sqlite:///:memory:, allowed"),
         ("sqlite:///a.db?mode=ro", r"found sqlite:///a.db\?mode=ro, allowed"),
         ("sqlite://host/a.db", "found sqlite://host/a.db, allowed"),
-        (
-            "postgresql//me:secret@host/results",
-            "found a mistyped URL, allowed .*; a file of that name: ./NAME$",
+        ("postgresql//me:secret@host/results", f"{MISTYPED}, allowed .*; a file of that name: ./NAME$"),
+        *((text, MISTYPED) for text in ("postgres:/results", "postgresql:results", "mysql//results")),
+        *(
+            (text, MISTYPED)
+            for text in ("http:/results", "me:secret@host/results", "host=host password=secret")
         ),
-        ("postgres:/results", "found a mistyped URL"),
-        ("postgresql:results", "found a mistyped URL"),
-        ("mysql//results", "found a mistyped URL"),
-        ("http:/results", "found a mistyped URL"),
         ("postgress://me:secret@host/results", "found a postgress URL, allowed"),
         ("me:secret@postgresql://host/results", "malformed URL, allowed"),
-        ("me:secret@host/results", "found a mistyped URL"),
-        ("host=host password=secret", "found a mistyped URL"),
         ("sqlite://me:secret@/a.db", r"found sqlite://me:\*\*\*@/a.db, allowed"),
         ("~nobody-of-that-name/a.db", "found '~nobody-of-that-name/a.db', allowed"),
     ],

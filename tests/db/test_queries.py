@@ -114,7 +114,7 @@ def ids(store: Store, **options: Any) -> list[int]:
     ids=str,
 )
 def test_a_query_finds_exactly_what_it_asks_for(
-    shared_store: Store, past: Past, options: dict[str, Any], names: str
+    shared_store: Store, past: Past, options: Any, names: str
 ) -> None:
     assert ids(shared_store, **options) == [getattr(past, name) for name in names.split()]
 
@@ -131,13 +131,14 @@ def test_trials_of_a_run_or_since_a_time_in_any_zone_are_found(shared_store: Sto
 @pytest.mark.slow
 def test_best_is_evaluated_by_the_final_timing(store: Store) -> None:
     past = fill(store)
-    (best,) = past_trials(store, TrialQuery(TaskQuery(shape="512x512x512", machine=MACHINE.name), best=True))
+    here = {"best": True, "shape": "512x512x512", "machine": MACHINE.name}
+    (best,) = past_trials(store, query_of(**here))
     assert best.best_s == 0.25
     again = (past.slow, timed(0.24)), (past.fast, timed(0.25))
     time_again(store, best.run, *again, unreliable="load")
-    assert ids(store, best=True, shape="512x512x512", machine=MACHINE.name) == [past.fast]
+    assert ids(store, **here) == [past.fast]
     time_again(store, best.run, *again, noise=0.01)
-    assert ids(store, best=True, shape="512x512x512", machine=MACHINE.name) == [past.slow]
+    assert ids(store, **here) == [past.slow]
 
 
 def test_the_best_is_the_first_of_equally_fast_trials_and_none_that_was_cut_short(store: Store) -> None:
@@ -164,7 +165,7 @@ def test_the_best_is_the_first_of_equally_fast_trials_and_none_that_was_cut_shor
     ids=str,
 )
 def test_a_query_with_a_wrong_word_says_what_is_allowed(
-    shared_store: Store, options: dict[str, Any], message: str
+    shared_store: Store, options: Any, message: str
 ) -> None:
     with pytest.raises(UsageError, match=message):
         shared_store.trials(query_of(**options))
@@ -205,10 +206,9 @@ def test_the_best_is_not_asked_of_sql_alone_and_of_a_shape_of_an_index(tmp_path:
         trials_of_query(TrialQuery(best=True))
     with Store.open(str(tmp_path / "plan.db")) as store:
         add(store, begin(store), 0, outcome(timed(0.1)))
+    bound = bounds(TrialQuery(TaskQuery(shape="512x512x512")))
+    statement = bound.compile(dialect=sqlite.dialect(), compile_kwargs={"literal_binds": True})
     with closing(sqlite3.connect(tmp_path / "plan.db")) as connection:
-        statement = bounds(TrialQuery(TaskQuery(shape="512x512x512"))).compile(
-            dialect=sqlite.dialect(), compile_kwargs={"literal_binds": True}
-        )
         plan = [row[3] for row in connection.execute(f"EXPLAIN QUERY PLAN {statement}")]
     assert any("ix_trial_run_id_ranked_s" in step for step in plan)
     assert not [step for step in plan if step.startswith(("SCAN trial", "SCAN measurement"))]
@@ -221,12 +221,8 @@ def test_the_best_is_not_asked_of_sql_alone_and_of_a_shape_of_an_index(tmp_path:
 @pytest.mark.parametrize("result", [timed(0.5), Verdict(0.25, 4096)], ids=["timed", "verified"])
 def test_a_known_outcome_is_recalled_by_script_or_code(store: Store, result: Measurement | Verdict) -> None:
     known = add(store, begin(store), 0, outcome(result, artifact="c0de"))
-    for options in (
-        {"script_sha256": sha256(SCRIPT)},
-        {"artifact_sha256": "c0de"},
-        {"script_sha256": sha256(SCRIPT), "artifact_sha256": "c0de"},
-    ):
-        found = store.recall(KEY, **options)
+    for script, artifact in ((sha256(SCRIPT), None), (None, "c0de"), (sha256(SCRIPT), "c0de")):
+        found = store.recall(KEY, script, artifact)
         assert found is not None
         assert (found.id, found.record) == (known, outcome(result, artifact="c0de"))
 
@@ -237,14 +233,10 @@ def test_nothing_is_recalled_without_equal_code_or_under_another_key(store: Stor
     for script, artifact in (("", ""), (sha256("another"), ""), ("", "beef"), (sha256(SCRIPT), "beef")):
         assert store.recall(KEY, script, artifact) is None
     assert store.recall(KEY) is None
-    for key in (
-        replace(KEY, problem=Matmul(512, 512, 513)),
-        replace(KEY, target=TargetName("simulator")),
-        replace(KEY, threads=2),
-        replace(KEY, machine="Ryzen 9 avx2"),
-        replace(KEY, compiler="LLVM 22"),
-    ):
-        assert store.recall(key, sha256(SCRIPT)) is None
+    others: dict[str, Any] = {"machine": "Ryzen 9 avx2", "compiler": "LLVM 22", "threads": 2}
+    others |= {"problem": Matmul(512, 512, 513), "target": TargetName("simulator")}
+    for name, other in others.items():
+        assert store.recall(replace(KEY, **{name: other}), sha256(SCRIPT)) is None
     assert store.recall(KEY, sha256(SCRIPT)) is not None
 
 
@@ -253,11 +245,8 @@ def test_nothing_is_recalled_without_equal_code_or_under_another_key(store: Stor
 def test_failures_are_recalled_when_they_would_repeat(store: Store, stage: Stage) -> None:
     add(store, begin(store), 0, outcome(Failure(stage, "why")))
     found = store.recall(KEY, sha256(SCRIPT))
-    if stage in (Stage.BIND, Stage.COMPILE, Stage.RESOURCES, Stage.VERIFY):
-        assert found is not None
-        assert found.record == outcome(Failure(stage, "why"))
-    else:
-        assert found is None
+    repeats = stage in (Stage.BIND, Stage.COMPILE, Stage.RESOURCES, Stage.VERIFY)
+    assert (found and found.record) == (outcome(Failure(stage, "why")) if repeats else None)
 
 
 def test_the_latest_outcome_is_recalled_unless_it_is_incomplete_pending_reused_or_stale(store: Store) -> None:
@@ -267,12 +256,10 @@ def test_the_latest_outcome_is_recalled_unless_it_is_incomplete_pending_reused_o
     original = add(store, run, 2, outcome(timed(0.4)))
     add(store, run, 3, replace(outcome(timed(0.4)), reused_from=original))
     found = store.recall(KEY, sha256(SCRIPT))
-    assert found is not None
-    assert found.id == original
+    assert (found and found.id) == original
     latest = add(store, begin(store), 0, outcome(timed(0.6)))
     found = store.recall(KEY, sha256(SCRIPT))
-    assert found is not None
-    assert found.id == latest
+    assert (found and found.id) == latest
     for known in (latest, original):
         store.mark_stale(known, "the code is another one now")
     assert store.recall(KEY, script_sha256=sha256(SCRIPT)) is None

@@ -31,9 +31,8 @@ from tuner.db.store import Store
 
 texts = st.text(st.characters(exclude_characters="\0", exclude_categories=["Cs"]), max_size=20)
 kinds = st.text(st.characters(exclude_characters="\0:", exclude_categories=["Cs"]), max_size=20)
-targets = st.builds(TargetName, kinds) | st.sampled_from(
-    [TargetName("cuda", "sm_90"), TargetName.parse("replay:a:b")]
-)
+with_words = [TargetName("cuda", "sm_90"), TargetName.parse("replay:a:b")]
+targets = st.builds(TargetName, kinds) | st.sampled_from(with_words)
 seconds = st.floats(allow_nan=False, allow_infinity=False)
 call_seconds = st.floats(LEAST_S, MOST_S)
 counts64 = st.integers(0, 2**63 - 1)
@@ -51,11 +50,8 @@ measurements = st.builds(
     st.none() | call_seconds,
     st.none() | st.builds(Conditions, gpu_states, gpu_states, st.none() | spans),
 )
-strategies = st.builds(
-    ChosenStrategy,
-    texts.filter(lambda name: PATH_FOLLOWS not in name),
-    st.none() | texts.map(lambda path: Path(f"/{path}")),
-)
+names = texts.filter(lambda name: PATH_FOLLOWS not in name)
+strategies = st.builds(ChosenStrategy, names, st.none() | texts.map(lambda path: Path(f"/{path}")))
 failures = st.builds(Failure, st.sampled_from(Stage), texts)
 problems = st.builds(
     Problem,
@@ -65,9 +61,8 @@ problems = st.builds(
     st.sampled_from(LAYOUTS),
     st.sampled_from(EPILOGUES),
 )
-candidates = st.builds(
-    Candidate.of, texts, st.dictionaries(st.text(max_size=8), st.integers() | st.text(max_size=8), max_size=4)
-)
+knobs = st.dictionaries(st.text(max_size=8), st.integers() | st.text(max_size=8), max_size=4)
+candidates = st.builds(Candidate.of, texts, knobs)
 points = st.builds(InitialConfiguration, candidates, st.sampled_from(ORIGINS), texts)
 
 
@@ -174,21 +169,15 @@ def test_a_fusion_of_operations_keeps_its_text() -> None:
 
 RESOURCES = Resources("matmul", 234, 0, 8, 1024, 98304, 16, 0.125, 2, ("C7519: slow", "and more"))
 A_MAP = BufferMap("a_map0", "a", TensorMapLayout((8, 4), (16,), (8, 4), 6, swizzle=3))
-PROGRAM = KernelProgram(
-    chip="sm_90",
-    ptx=".version 8.0\n.target sm_90\n// größer\n",
-    cubin=b"\x7fELF\0\xff",
-    launches=(
-        Launch("matmul", (4, 2, 1), (128, 1, 1), 98304, ("a_map0", "b", "workspace"), (A_MAP,), (8, 2)),
-        Launch("reduce", (8, 1, 1), (256, 1, 1), 0, ("workspace", "c")),
-    ),
-    buffers=(
-        KernelBuffer("a", 64, "input"),
-        KernelBuffer("c", 64, "output"),
-        KernelBuffer("workspace", 256, "scratch", is_zeroed=True),
-    ),
-    resources=(RESOURCES, replace(RESOURCES, kernel="reduce", registers=32, notes=())),
+LAUNCHES = (
+    Launch("matmul", (4, 2, 1), (128, 1, 1), 98304, ("a_map0", "b", "workspace"), (A_MAP,), (8, 2)),
+    Launch("reduce", (8, 1, 1), (256, 1, 1), 0, ("workspace", "c")),
 )
+WORKSPACE = KernelBuffer("workspace", 256, "scratch", is_zeroed=True)
+BUFFERS = (KernelBuffer("a", 64, "input"), KernelBuffer("c", 64, "output"), WORKSPACE)
+BOTH = (RESOURCES, replace(RESOURCES, kernel="reduce", registers=32, notes=()))
+PTX = ".version 8.0\n.target sm_90\n// größer\n"
+PROGRAM = KernelProgram("sm_90", PTX, b"\x7fELF\0\xff", LAUNCHES, BUFFERS, BOTH)
 VERDICT = Verdict(0.25, 4096, ("4 of 64 blocks simulated",))
 
 
@@ -212,11 +201,8 @@ def test_a_program_comes_back_with_its_resources_and_notes_even_if_pruned(store:
     assert isinstance(record.outcome, Verdict)
     assert record.outcome.notes == VERDICT.notes
     refused = replace(verified(), outcome=Failure(Stage.RESOURCES, "matmul: shared bytes"))
-    trial = add(store, begin(store), 0, refused)
-    assert store.program(trial) == PROGRAM
-    found = store.trials(TrialQuery(status="failed"))[0].record
-    assert found is not None
-    assert found.resources == PROGRAM.resources
+    assert store.program(add(store, begin(store), 0, refused)) == PROGRAM
+    assert store.trials(TrialQuery(status="failed"))[0].record.resources == PROGRAM.resources
 
 
 def test_equal_code_is_kept_once_and_none_of_an_outcome_that_is_refused(url: str) -> None:
@@ -261,15 +247,10 @@ def test_runs_for_a_chip_and_narrow_problems_come_back(store: Store) -> None:
     assert (run.settings, run.machine) == (settings, machine)
     begin(store)
     add(store, run.id, 0, verified())
-    for query, count in (
-        (TrialQuery(TaskQuery(target="simulator")), 1),
-        (TrialQuery(TaskQuery(target="simulator:sm_90")), 1),
-        (TrialQuery(TaskQuery(target="simulator:sm_80")), 0),
-        (TrialQuery(TaskQuery(target="sim%")), 0),
-        (TrialQuery(TaskQuery(output="f16")), 1),
-        (TrialQuery(TaskQuery(output="")), 0),
-    ):
-        assert len(store.trials(query)) == count, query
+    for target, count in (("simulator", 1), ("simulator:sm_90", 1), ("simulator:sm_80", 0), ("sim%", 0)):
+        assert len(store.trials(TrialQuery(TaskQuery(target=target)))) == count, target
+    for output, count in (("f16", 1), ("", 0)):
+        assert len(store.trials(TrialQuery(TaskQuery(output=output)))) == count, output
     assert MACHINE.name != machine.name
 
 

@@ -3,6 +3,7 @@
 import datetime
 import math
 from dataclasses import replace
+from functools import partial
 
 import pytest
 
@@ -91,20 +92,16 @@ def test_a_roofline_is_known_where_a_run_on_the_same_machine_has_it(store: Store
     assert store.known_roofline(quiet) == Roofline(1e11, 1e10)
     store.set_roofline(later, Roofline(9e10, 1e10))
     assert store.known_roofline(asking) == Roofline(1e11, 1e10)  # a quiet one is better than the latest
-    others = (
-        begin(store, replace(SETTINGS, threads=3)),
-        begin(store, replace(SETTINGS, problem=replace(PROBLEM, dtype="f64"))),
-        begin(store, machine=replace(MACHINE, logical_cores=77)),
-    )
+    f64 = replace(SETTINGS, problem=replace(PROBLEM, dtype="f64"))
+    others = [begin(store, settings) for settings in (replace(SETTINGS, threads=3), f64)]
+    others.append(begin(store, machine=replace(MACHINE, logical_cores=77)))
     assert [store.known_roofline(other) for other in others] == [None, None, None]
 
 
 def test_the_choice_of_a_baseline_and_the_times_it_was_chosen_by_are_stored(store: Store) -> None:
     run = begin(store, replace(SETTINGS, baseline_library="best"))
-    libraries = (
-        LibraryTime("mkl", "MKL 2026.2 avx512", 0.1, (0.1, 0.2)),
-        LibraryTime("blis", "", failure="exited with SIGSEGV"),
-    )
+    mkl = LibraryTime("mkl", "MKL 2026.2 avx512", 0.1, (0.1, 0.2))
+    libraries = (mkl, LibraryTime("blis", "", failure="exited with SIGSEGV"))
     alone = Baseline("MKL 2026.2 avx512", 1, timed(0.1), libraries=libraries)
     store.set_baseline(run, alone)
     assert store.run(run).settings.baseline_library == "best"
@@ -142,10 +139,9 @@ def test_an_unreliable_round_counts_without_another_and_one_of_no_run_is_refused
     time_again(store, run, (trial, timed(0.4)), unreliable="load")
     assert store.trial(trial).unreliable == store.run(run).unreliable == "load"
     assert store.run(run).baseline is None
-    with pytest.raises(UsageError, match=r"run: found 99, allowed 1 to 1"):
-        time_again(store, 99)
-    with pytest.raises(UsageError, match=r"run: found 99, allowed 1 to 1"):
-        store.rounds(99)
+    for ask in (store.rounds, partial(time_again, store)):
+        with pytest.raises(UsageError, match=r"run: found 99, allowed 1 to 1"):
+            ask(99)
     with pytest.raises(UsageError, match=r"trial: found 7, allowed 1 to 1"):
         time_again(store, run, (7, timed(0.1)))
     assert len(store.rounds(run)) == 1
@@ -187,8 +183,7 @@ def test_a_proposal_without_outcome_is_no_trial_yet(store: Store) -> None:
     assert (first.trial, first.number, first.row) == (done, 0, done.row)
     assert second == Proposal(proposed, 3, 17, CANDIDATE, None)
     assert store.trials(TrialQuery(run=run)) == (done,)
-    says = rf"^trial {proposed}: was proposed, .*; tuner tune --resume {run}$"
-    with pytest.raises(UsageError, match=says):
+    with pytest.raises(UsageError, match=rf"^trial {proposed}: was proposed, .*; tuner tune --resume {run}$"):
         store.trial(proposed)
 
 
@@ -230,14 +225,12 @@ def test_a_time_that_is_no_number_is_refused(store: Store) -> None:
 
 def test_a_verdict_of_nan_and_a_reason_with_bytes_that_are_no_text_are_stored_visibly(store: Store) -> None:
     wrong = replace(outcome(Failure(Stage.VERIFY, "element (0, 1) is NaN")), verdict=Verdict(math.nan, 4))
-    found = store.trial(add(store, begin(store), 0, wrong)).record
-    assert found is not None
-    assert found.verdict is not None
-    assert math.isnan(found.verdict.max_error)
-    assert found.verdict.elements == 4
+    verdict = store.trial(add(store, begin(store), 0, wrong)).record.verdict
+    assert verdict is not None
+    assert math.isnan(verdict.max_error)
+    assert verdict.elements == 4
     record = outcome(Failure(Stage.COMPILE, "crashed: \0\udcff"))
     found = store.trial(add(store, begin(store), 0, record)).record
-    assert found is not None
     assert found.outcome == Failure(Stage.COMPILE, r"crashed: \x00\udcff")
 
 

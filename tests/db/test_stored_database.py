@@ -55,12 +55,9 @@ def test_it_opens_with_all_its_trials_and_a_new_run_shares_its_rows(stored: str)
         assert store.counts(REPLAY) == Counts(proposed=4, measured=3)
         for trial in store.trials(TrialQuery()):
             assert trial.record.script_sha256 == sha256(trial.script_text)
-        run = store.run(CPU)
-        assert run.baseline is not None
-        assert run.roofline is not None
-        (timing_round,) = store.rounds(CPU)
+        run, (timing_round,) = store.run(CPU), store.rounds(CPU)
         assert timing_round.is_answering
-        assert timing_round.quality.host is not None
+        assert None not in (run.baseline, run.roofline, timing_round.quality.host)
         assert sum(trial.final is not None for trial in store.trials(TrialQuery(run=CPU))) == 2
         for trial in store.trials(TrialQuery(run=SIMULATOR)):
             program = store.program(trial.id)
@@ -100,13 +97,9 @@ def replay_columns(url: str) -> tuple[object, ...]:
         return tuple(connection.execute(sa.text(f"SELECT * FROM run WHERE id = {REPLAY}")).one())
 
 
-@pytest.fixture
-def tuner(stored: str) -> Tuner:
-    return commands_on(stored)
-
-
 @pytest.mark.slow
-def test_it_is_asked_and_its_interrupted_run_goes_on_to_its_end(tuner: Tuner) -> None:
+def test_it_is_asked_and_its_interrupted_run_goes_on_to_its_end(stored: str) -> None:
+    tuner = commands_on(stored)
     for options in ("history", "history --best", "runs", "show run:1", "show run:3", "export --trial 1"):
         done = tuner(*options.split())
         assert done.code == 0, (options, done.err)
@@ -125,27 +118,23 @@ def commands_on(url: str) -> Tuner:
     return Tuner(cast(Path, url), fakes.backends())  # which becomes the text of TUNER_DB
 
 
-@pytest.fixture
-def empty_tuner(url: str) -> Tuner:
-    return commands_on(url)
-
-
 @pytest.mark.slow
-def test_a_run_is_tuned_asked_for_audited_gated_pruned_and_copied(empty_tuner: Tuner, tmp_path: Path) -> None:
-    assert empty_tuner("tune", "matmul", "8x8x8", "--sampler", "exhaustive", "--trials", "20").code == 0
-    assert len(empty_tuner("history", "--json").json) == 20
-    (best,) = empty_tuner("history", "--best", "--shape", "8x8x8", "--json").json
+def test_a_run_is_tuned_asked_for_audited_gated_pruned_and_copied(url: str, tmp_path: Path) -> None:
+    tuner = commands_on(url)
+    assert tuner("tune", "matmul", "8x8x8", "--sampler", "exhaustive", "--trials", "20").code == 0
+    assert len(tuner("history", "--json").json) == 20
+    (best,) = tuner("history", "--best", "--shape", "8x8x8", "--json").json
     assert best["median_s"] == fakes.BEST_S
-    assert empty_tuner("audit", "--json").json["flagged"] == 0
+    assert tuner("audit", "--json").json["flagged"] == 0
     gate = str(tmp_path / "gate.json")
-    assert empty_tuner("gate", "--baseline", gate, "--record", "best").code == 0
-    empty_tuner.backends = changed(x=8)
-    assert empty_tuner("gate", "--baseline", gate).code == 1
-    assert empty_tuner("db", "prune", "--json").json["trials"] > 0
-    assert empty_tuner("history", "--best", "--json").json == [best]
+    assert tuner("gate", "--baseline", gate, "--record", "best").code == 0
+    tuner.backends = changed(x=8)
+    assert tuner("gate", "--baseline", gate).code == 1
+    assert tuner("db", "prune", "--json").json["trials"] > 0
+    assert tuner("history", "--best", "--json").json == [best]
     copy = tmp_path / "copy.db"
-    assert empty_tuner("db", "backup", str(copy)).code == 0
-    assert empty_tuner("db", "merge", str(copy), "--json").json == {"runs": 0, "trials": 0}
+    assert tuner("db", "backup", str(copy)).code == 0
+    assert tuner("db", "merge", str(copy), "--json").json == {"runs": 0, "trials": 0}
     assert commands_on(str(copy))("history", "--best", "--json").json[0]["median_s"] == best["median_s"]
 
 

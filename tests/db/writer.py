@@ -7,11 +7,12 @@ import signal
 import subprocess
 import sys
 import tempfile
+from contextlib import suppress
 from pathlib import Path
 from typing import Any
 
-from tests.db.test_groups import CAMPAIGN, MEMBERS
-from tests.db.values import CANDIDATE, COMPILER, MACHINE, add, begin, outcome, timed
+from tests.db.test_groups import begin_campaign
+from tests.db.values import CANDIDATE, add, begin, outcome, timed
 from tuner.core.errors import UsageError
 from tuner.core.runs import TrialQuery
 from tuner.db.store import Store
@@ -38,8 +39,7 @@ def propose_and_die(url: str) -> None:
 def run_and_wait(url: str) -> None:
     """Begins a run and a campaign, and works on them until it is killed."""
     store = Store.open(url)
-    run = begin(store)
-    tell(run=run, campaign=store.begin_campaign(CAMPAIGN, MEMBERS, MACHINE, COMPILER, "0.1.0", None))
+    tell(run=begin(store), campaign=begin_campaign(store))
     signal.pause()
 
 
@@ -63,16 +63,9 @@ def fill(url: str, limit_bytes: str = "") -> None:
 
 
 def open_full(url: str) -> None:
-    with (Path(url).parent / "ballast").open("wb", buffering=0) as ballast:
-        try:
-            while True:
-                ballast.write(b"x" * 4096)
-        except OSError:
-            pass
-    refuse(url)
-
-
-def refuse(url: str) -> None:
+    with (Path(url).parent / "ballast").open("wb", buffering=0) as ballast, suppress(OSError):
+        while True:
+            ballast.write(b"x" * 4096)
     try:
         Store.open(url).close()
     except UsageError as error:
@@ -123,10 +116,8 @@ def facts(process: subprocess.Popen[str], status: int = 0) -> dict[str, Any]:
     return given
 
 
-TASKS = {
-    task.__name__: task
-    for task in (write, propose_and_die, run_and_wait, fill, open_full, refuse, read_as_nobody)
-}
+WORK = (write, propose_and_die, run_and_wait, fill, open_full, read_as_nobody)
+TASKS = {task.__name__: task for task in WORK}
 
 if __name__ == "__main__":
     TASKS[sys.argv[1]](*sys.argv[2:])
