@@ -52,21 +52,15 @@ def pytest_addoption(parser: pytest.Parser) -> None:
     parser.addoption("--all-exports", action="store_true", help="compile every PyTorch module of the corpus")
 
 
-def _skip_without_compiler() -> Generator[None, object, object]:
+@pytest.hookimpl(wrapper=True)
+def pytest_runtest_setup() -> Generator[None, object, object]:
     try:
         return (yield)
     except NoCompilerError as error:
         pytest.skip(str(error))
 
 
-@pytest.hookimpl(wrapper=True)
-def pytest_runtest_setup() -> Generator[None, object, object]:
-    return (yield from _skip_without_compiler())
-
-
-@pytest.hookimpl(wrapper=True)
-def pytest_runtest_call() -> Generator[None, object, object]:
-    return (yield from _skip_without_compiler())
+pytest_runtest_call = pytest_runtest_setup  # a fixture or the test itself may need the compiler
 
 
 @pytest.fixture(scope="session", autouse=True)

@@ -21,19 +21,11 @@ from typing import Any, TypeVar
 from numpy.random import Generator
 
 from tests.forwarding import ForwardingTarget
+from tuner.core import interfaces
 from tuner.core.candidate import Candidate, TargetName, Value
 from tuner.core.errors import CandidateError, Failure, Stage
 from tuner.core.gpu_code import KernelProgram, Launch, Resources
-from tuner.core.interfaces import (
-    AbstractBaselineSource,
-    AbstractCompiler,
-    AbstractEvaluator,
-    Artifact,
-    BoundRecord,
-    Effort,
-    LoadedLibrary,
-    Script,
-)
+from tuner.core.interfaces import Artifact, Effort, Script
 from tuner.core.machine import Compiler, Machine
 from tuner.core.problem import Matmul, Problem
 from tuner.core.records import Measurement, Record, Verdict
@@ -90,9 +82,9 @@ class Memory:
         return None
 
 
-def bound(record: Record) -> BoundRecord:
+def bound(record: Record) -> interfaces.BoundRecord:
     """Returns a record as a runner takes it for the final re-measurement."""
-    return BoundRecord(record, bind(record.candidate))
+    return interfaces.BoundRecord(record, bind(record.candidate))
 
 
 def order(memory: Memory | None = None) -> RunnerOrder:
@@ -112,7 +104,9 @@ class Loaded:
         return time_of(int(dict(self.knobs)["x"]))
 
 
-class FakeTarget(AbstractCompiler, AbstractEvaluator, AbstractBaselineSource):
+class FakeTarget(
+    interfaces.AbstractCompiler, interfaces.AbstractEvaluator, interfaces.AbstractBaselineSource
+):
     """Times are a function of the knobs; deeds happen at the stage they name."""
 
     baseline_threads = 1
@@ -148,8 +142,8 @@ class FakeTarget(AbstractCompiler, AbstractEvaluator, AbstractBaselineSource):
         is_complete = effort.stop_above_s is None or call_s <= effort.stop_above_s
         return Measurement((call_s,) * effort.min_samples, 1, call_s, (call_s, call_s), is_complete)
 
-    def load_baselines(self, problem: Problem, rng: Generator) -> tuple[LoadedLibrary, ...]:
-        return (LoadedLibrary("fake", "FakeBLAS 1.0", Loaded((("x", BASELINE_X),))),)
+    def load_baselines(self, problem: Problem, rng: Generator) -> tuple[interfaces.LoadedLibrary, ...]:
+        return (interfaces.LoadedLibrary("fake", "FakeBLAS 1.0", Loaded((("x", BASELINE_X),))),)
 
     def measure_together(
         self, problem: Problem, loaded: tuple[object, ...], effort: Effort, rng: Generator

@@ -5,6 +5,7 @@ from collections.abc import Sequence
 from typing import Any
 
 import numpy as np
+from numpy.random import Generator
 
 from tuner.core.fusions import Fusion, FusionCode, WeightPacking
 from tuner.core.numpy_types import DTYPES
@@ -70,12 +71,7 @@ def run(code: FusionCode, inputs: Sequence[Array], outputs: Sequence[Expected], 
 
 
 def error_of(
-    text: str,
-    script: str | None,
-    rng: np.random.Generator,
-    inputs: Sequence[Array] = (),
-    *,
-    emulates: bool = False,
+    text: str, script: str | None, rng: Generator, inputs: Sequence[Array] = (), *, emulates: bool = False
 ) -> float:
     """Returns the largest error of a compiled fusion on random inputs, in units of the tolerance."""
     given = tuple(inputs) or draw_inputs(text, rng)

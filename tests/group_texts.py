@@ -1,5 +1,6 @@
 """Texts of fusions, as ``tuner.core.fusions`` describes them."""
 
+from collections.abc import Iterable
 from dataclasses import dataclass
 
 from tests.texts import filled
@@ -65,10 +66,40 @@ def generic(
     }} -> {start[1]}"""
 
 
-def shapes(m: int, n: int, k: int, batch: int) -> tuple[Shape, Shape, Shape]:
-    """Returns the shapes of A, B and C."""
+def affine_map(rank: int, read: Iterable[int] | None = None) -> str:
+    """Returns a map from ``rank`` loops to some of them, by their numbers, else to all."""
+    loops = [f"d{number}" for number in range(rank)]
+    results = loops if read is None else [loops[number] for number in read]
+    return f"affine_map<({', '.join(loops)}) -> ({', '.join(results)})>"
+
+
+def contraction(
+    sizes: Shape, types: tuple[str, str, str], extra: list[Argument], body: str, *, pairs: bool = False
+) -> str:
+    """Returns a product, or two of one A, with ``body`` as its epilogue, "" for none.
+
+    ``sizes``: (batch, m, n, k), batch 0: a matmul, whose B is a weight; ``types``: of operands, sums, result.
+    """
+    (batch, m, n, k), (element, sums, output) = sizes, types
     lead = (batch,) if batch else ()
-    return (*lead, m, k), (*lead, k, n), (*lead, m, n)
+    a, b, c = (*lead, m, k), (*lead, k, n), (*lead, m, n)
+    name, kind = "linalg.batch_matmul" if batch else "linalg.matmul", tensor(c, sums)
+    inputs = [Argument("a", a, element), Argument("b", b, element, not batch)]
+    inputs += [Argument("d", b, element, not batch)] * pairs
+    zero = "0" if sums.startswith("i") else "0.0"
+    lines = [f"%z = arith.constant {zero} : {sums}", f"%empty = tensor.empty() : {kind}"]
+    lines.append(f"%f = linalg.fill ins(%z : {sums}) outs(%empty : {kind}) -> {kind}")
+    marks = "{contraction}" if body else "{contraction, root}"
+    kinds = f"{tensor(a, element)}, {tensor(b, element)}"
+    for result, right in [("%p", "%b_t"), ("%q", "%d_t")][: 1 + pairs]:
+        lines.append(f"{result} = {name} {marks} ins(%a_t, {right} : {kinds}) outs(%f : {kind}) -> {kind}")
+    if body:
+        whole, columns = affine_map(len(c)), affine_map(len(c), [len(c) - 1])
+        maps = [whole, *(columns if each.is_weight else whole for each in extra), *[whole] * (1 + pairs)]
+        read = [(f"%{each.name}_t", tensor(each.shape, each.element)) for each in extra]
+        operands, start = [("%p", kind), *read, *[("%q", kind)] * pairs], ("%out_t", tensor(c, output))
+        lines.append(generic("%r", maps, [PARALLEL] * len(c), operands, start, body, "root"))
+    return fusion([*inputs, *extra], Argument("out", c, output), "\n".join(lines), "%r" if body else "%p")
 
 
 def product(
@@ -89,52 +120,23 @@ def product(
     and its result is rounded to ``element``.
     """
     sums = sums or element
-    a, b, c = shapes(m, n, k, batch)
-    name = "linalg.batch_matmul" if batch else "linalg.matmul"
-    kind = tensor(c, sums)
-    inputs = [Argument("a", a, element), Argument("b", b, element, not batch)]
-    inputs += [Argument("d", b, element, not batch)] * pairs
-    extra = {"bias": (n,), "bias_relu": (n,), "gelu": (n,), "residual": c}.get(epilogue)
-    is_residual = epilogue == "residual"
-    inputs += [Argument("e", extra, element if is_residual else sums, not is_residual)] if extra else []
-    lines = [f"%z = arith.constant 0.0 : {sums}", f"%empty = tensor.empty() : {kind}"]
-    lines.append(f"%f = linalg.fill ins(%z : {sums}) outs(%empty : {kind}) -> {kind}")
-    only = epilogue == "none" and not pairs
-    marks = "{contraction, root}" if only else "{contraction}"
-    for result, right in [("%p", "%b_t"), ("%q", "%d_t")][: 1 + pairs]:
-        kinds = f"{tensor(a, element)}, {tensor(b, element)}"
-        lines.append(f"{result} = {name} {marks} ins(%a_t, {right} : {kinds}) outs(%f : {kind}) -> {kind}")
-    if not only:
-        lines.append(_epilogue(epilogue, c, (element, sums), extra, pairs))
-    output = Argument("out", c, sums if only else element)
-    return fusion(inputs, output, "\n".join(lines), "%p" if only else "%r")
-
-
-def _epilogue(epilogue: str, c: Shape, types: tuple[str, str], extra: Shape | None, pairs: bool) -> str:
-    element, sums = types
-    names = [f"d{number}" for number in range(len(c))]
-    loops = ", ".join(names)
-    whole, columns = f"affine_map<({loops}) -> ({loops})>", f"affine_map<({loops}) -> ({names[-1]})>"
-    kind = tensor(c, sums)
-    operands, maps = [("%p", kind)], [whole]
-    if extra:
-        operands.append(("%e_t", tensor(extra, element if extra == c else sums)))
-        maps.append(whole if extra == c else columns)
+    if epilogue == "none" and not pairs:
+        return contraction((batch, m, n, k), (element, sums, sums), [], "")
+    extra = [Argument("e", (n,), sums, is_weight=True)] if epilogue in ("bias", "bias_relu", "gelu") else []
     body = f"%cz = arith.constant 0.0 : {sums}\n      {filled(__file__, epilogue, e=sums).rstrip()}"
-    if extra == c and element != sums:
-        body = f"%wide = arith.extf %x1 : {element} to {sums}\n      " + body.replace("%x1", "%wide")
+    if epilogue == "residual":
+        extra = [Argument("e", (batch, m, n) if batch else (m, n), element)]
+        if element != sums:
+            body = f"%wide = arith.extf %x1 : {element} to {sums}\n      " + body.replace("%x1", "%wide")
     last = "%r"
     if pairs:
-        operands.append(("%q", kind))
-        maps.append(whole)
-        body += f"\n      %gated = arith.mulf %r, %x{len(operands) - 1} : {sums}"
+        body += f"\n      %gated = arith.mulf %r, %x{1 + len(extra)} : {sums}"
         last = "%gated"
     if element != sums:
         body += f"\n      %rounded = arith.truncf {last} : {sums} to {element}"
         last = "%rounded"
     body += f"\n      linalg.yield {last} : {element}"
-    start = ("%out_t", tensor(c, element))
-    return generic("%r", [*maps, whole], [PARALLEL] * len(c), operands, start, body, "root")
+    return contraction((batch, m, n, k), (element, sums, element), extra, body, pairs=pairs)
 
 
 def of_rows(part: str, rows: int, columns: int, output: Shape, element: str = "f32") -> str:
@@ -181,23 +183,17 @@ def layer_norm(rows: int, columns: int, statistics: str = "f64", *, has_mean: bo
 
 def transpose(shape: Shape, order: Shape, element: str = "f32") -> str:
     """Returns a transpose; dimension i of the result is dimension ``order[i]`` of the operand."""
-    loops = ", ".join(f"d{number}" for number in range(len(shape)))
-    read = ", ".join(f"d{order.index(number)}" for number in range(len(shape)))
-    maps = [f"affine_map<({loops}) -> ({read})>", f"affine_map<({loops}) -> ({loops})>"]
-    result = tuple(shape[each] for each in order)
-    operands = [("%a_t", tensor(shape, element))]
-    start = ("%out_t", tensor(result, element))
-    kinds, last = [PARALLEL] * len(shape), f"linalg.yield %x0 : {element}"
+    rank, result = len(shape), tuple(shape[each] for each in order)
+    maps = [affine_map(rank, [order.index(number) for number in range(rank)]), affine_map(rank)]
+    operands, start = [("%a_t", tensor(shape, element))], ("%out_t", tensor(result, element))
+    kinds, last = [PARALLEL] * rank, f"linalg.yield %x0 : {element}"
     body = generic("%r", maps, kinds, operands, start, last, "root")
     return fusion([Argument("a", shape, element)], Argument("out", result, element), body)
 
 
 def elementwise(shape: Shape, op: str = "math.tanh %x0", element: str = "f32") -> str:
     """Returns one function of each element."""
-    loops = ", ".join(f"d{number}" for number in range(len(shape)))
-    identity = f"affine_map<({loops}) -> ({loops})>"
-    kind = tensor(shape, element)
-    body = f"%y = {op} : {element}\n linalg.yield %y : {element}"
-    maps, kinds = [identity, identity], [PARALLEL] * len(shape)
+    kind, body = tensor(shape, element), f"%y = {op} : {element}\n linalg.yield %y : {element}"
+    maps, kinds = [affine_map(len(shape))] * 2, [PARALLEL] * len(shape)
     text = generic("%r", maps, kinds, [("%a_t", kind)], ("%out_t", kind), body, "root")
     return fusion([Argument("a", shape, element)], Argument("out", shape, element), text)

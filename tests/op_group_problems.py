@@ -2,6 +2,8 @@
 
 from functools import cache
 
+import numpy as np
+
 from tests.texts import text_beside
 from tuner.core.interfaces import Script
 from tuner.core.problem import Problem
@@ -21,13 +23,9 @@ def program_text(rows: int = 8, inner: int = 24, hidden: int = 32) -> str:
 
 def _resources(sizes: dict[str, int]) -> str:
     """Returns the data of constants: 0.25, -0.5 and 0.75 again and again, as hexadecimal f32."""
-    import numpy as np
-
-    def words(size: int) -> str:
-        numbers = np.resize(np.array([0.25, -0.5, 0.75], "<f4"), size)
-        return "0x04000000" + numbers.tobytes().hex().upper()
-
-    entries = ",\n".join(f'      {name}: "{words(size)}"' for name, size in sizes.items())
+    numbers = {name: np.resize(np.array([0.25, -0.5, 0.75], "<f4"), size) for name, size in sizes.items()}
+    words = {name: f"0x04000000{each.tobytes().hex().upper()}" for name, each in numbers.items()}
+    entries = ",\n".join(f'      {name}: "{word}"' for name, word in words.items())
     return "{-#\n  dialect_resources: {\n    builtin: {\n" + entries + "\n    }\n  }\n#-}\n"
 
 

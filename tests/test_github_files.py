@@ -45,7 +45,7 @@ def test_ci_leaves_tests_of_the_repository_out_where_it_tests_the_wheel() -> Non
     (left_out,) = re.findall(r"^REPOSITORY_TESTS=\((.+?)\)", script, re.MULTILINE | re.DOTALL)
     reads = re.compile(r"tests\.source_files|^from docs|^ROOT = ", re.MULTILINE)
     readers = [path for path in (ROOT / "tests").glob("test_*.py") if reads.search(path.read_text())]
-    assert len(readers) >= 8
+    assert len(readers) >= 7
     assert {str(path.relative_to(ROOT)) for path in readers} <= set(left_out.split())
 
 

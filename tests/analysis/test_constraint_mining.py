@@ -21,17 +21,9 @@ KNOBS: dict[str, tuple[Value, ...]] = {
 }
 SHAPES = ((64, 64, 64), (10, 30, 7), (512, 16, 16), (24, 48, 9))
 RULES = (
-    "tile_m * tile_n <= 256",
-    "tile_m < 32",
-    "split != 'n'",
-    "tile_m <= tile_n",
-    "tile_m <= m",
-    "n % tile_n == 0",
-    "n % (tile_m * unroll) == 0",
-    "tile_m * unroll <= tile_n",
-    "tile_m * tile_n * unroll < 900",
-    "split != 'm' or unroll > 1",
-    "order == 'mn' or tile_n >= 32",
+    *("tile_m * tile_n <= 256", "tile_m < 32", "split != 'n'", "tile_m <= tile_n", "tile_m <= m"),
+    *("n % tile_n == 0", "n % (tile_m * unroll) == 0", "tile_m * unroll <= tile_n"),
+    *("tile_m * tile_n * unroll < 900", "split != 'm' or unroll > 1", "order == 'mn' or tile_n >= 32"),
     "order == 'mn' or split != 'm' or tile_m < 16",
 )
 

@@ -8,18 +8,8 @@ from hypothesis import strategies as st
 
 from tests.analysis.matrices import instance
 from tests.trials import measurement, trial
-from tuner.analysis import selected_result
-from tuner.analysis.ratios import (
-    Comparable,
-    Compromise,
-    NotComparable,
-    best_compromise,
-    comparison,
-    median_interval,
-    paired_comparison,
-    paired_ratio,
-    sensitivity_text,
-)
+from tuner.analysis import ratios, selected_result
+from tuner.analysis.ratios import Comparable, Compromise, NotComparable, best_compromise, comparison
 from tuner.analysis.selected_result import SelectedResult, complexity, half_width, select_result
 from tuner.core.candidate import Candidate, Value
 from tuner.core.errors import Failure, Stage
@@ -49,14 +39,14 @@ def test_a_kernel_says_where_it_is_slower() -> None:
         (Matmul(8, 8, 8), (0.7, 1.0, 1.04, 1.0), ""),
         (Matmul(8, 8, 8, align="any"), (1.0, 2.0, 2.0, 2.0), ""),  # its own offset was not timed
     ):
-        found = sensitivity_text(timed(*medians_ms), problem, 0.01, "")
+        found = ratios.sensitivity_text(timed(*medians_ms), problem, 0.01, "")
         assert found.startswith(text)
         assert bool(found) == bool(text)
 
 
 def test_times_elsewhere_that_are_missing_or_whose_intervals_overlap_say_nothing() -> None:
     for measured in (timed(1.0, 1.3, 1.0, 1.0, half_width=0.2), measurement(MS, 0.01), None):
-        assert sensitivity_text(measured, ALIGNED, 0.01, "") == ""
+        assert ratios.sensitivity_text(measured, ALIGNED, 0.01, "") == ""
 
 
 def test_noise_says_nothing() -> None:
@@ -67,7 +57,7 @@ def test_noise_says_nothing() -> None:
         ((0.6, 0.9, 0.9, 0.9), 0.01, ""),  # the same code at the same addresses took 1 ms in the round
         ((12.0, 14.0, 14.54, 14.0), 0.01, ""),
     ):
-        assert sensitivity_text(timed(*medians_ms), ALIGNED, noise, distrusted) == ""
+        assert ratios.sensitivity_text(timed(*medians_ms), ALIGNED, noise, distrusted) == ""
 
 
 QUIET = Evidence(is_interleaved=True, noise=0.01)
@@ -131,7 +121,7 @@ def test_a_difference_within_the_noise_or_whose_interval_contains_none_is_none()
 
 
 def test_times_of_pairs_of_slices_have_the_median_of_their_ratios() -> None:
-    found = instance(Comparable, paired_comparison([2e-3] * 40, [1e-3] * 40, QUIET))
+    found = instance(Comparable, ratios.paired_comparison([2e-3] * 40, [1e-3] * 40, QUIET))
     assert (found.ratio, found.interval) == (2.0, (2.0, 2.0))
     assert found.faster_text == "0.50 times as fast (95 % interval 0.50 .. 0.50)"
 
@@ -139,11 +129,12 @@ def test_times_of_pairs_of_slices_have_the_median_of_their_ratios() -> None:
 def test_pairs_that_disagree_with_their_medians_have_no_ratio() -> None:
     """A time that is sometimes 16 times as long: the ratio of the medians is none of the pairs' ratios."""
     ours, theirs = [1e-3, 1e-3, 16e-3] * 20, [2e-3, 2e-3, 2e-3] * 20
-    assert isinstance(paired_comparison(ours[::-1], theirs, QUIET), Comparable)
+    assert isinstance(ratios.paired_comparison(ours[::-1], theirs, QUIET), Comparable)
     drifting = [1e-3 * (1 + place / 10) for place in range(40)]
-    assert instance(NotComparable, paired_comparison(drifting, drifting[::-1], QUIET)).interval is not None
+    found = instance(NotComparable, ratios.paired_comparison(drifting, drifting[::-1], QUIET))
+    assert found.interval is not None
     distrusted = replace(QUIET, unreliable="load")
-    assert paired_comparison([1e-3] * 40, [2e-3] * 40, distrusted) == NotComparable("load")
+    assert ratios.paired_comparison([1e-3] * 40, [2e-3] * 40, distrusted) == NotComparable("load")
 
 
 SAMPLES = st.lists(st.floats(1e-6, 1.0), min_size=1, max_size=20).map(lambda samples: of_samples(*samples))
@@ -197,15 +188,15 @@ def test_a_candidate_without_time_on_one_machine_is_none_for_all() -> None:
 
 # Ratios of interleaved rounds: intervals from order statistics.
 def test_the_interval_encloses_the_median_of_the_distribution_in_95_of_100_cases() -> None:
-    found = [median_interval(signs) for signs in itertools.product((-1.0, 1.0), repeat=15)]
+    found = [ratios.median_interval(signs) for signs in itertools.product((-1.0, 1.0), repeat=15)]
     assert 0.95 < sum(each.low < 0 < each.high for each in found) / len(found) < 0.99
 
 
 def test_few_values_have_all_of_them_as_their_interval_and_a_ratio_compares_the_same_rounds() -> None:
-    assert median_interval([3.0, 1.0, 2.0]) == MedianInterval(2.0, 1.0, 3.0)
-    assert median_interval([5.0]) == MedianInterval(5.0, 5.0, 5.0)
+    assert ratios.median_interval([3.0, 1.0, 2.0]) == MedianInterval(2.0, 1.0, 3.0)
+    assert ratios.median_interval([5.0]) == MedianInterval(5.0, 5.0, 5.0)
     busy = [1.0, 10.0, 100.0]  # the machine slows down: the ratio does not change
-    assert paired_ratio([2 * each for each in busy], busy) == MedianInterval(2.0, 2.0, 2.0)
+    assert ratios.paired_ratio([2 * each for each in busy], busy) == MedianInterval(2.0, 2.0, 2.0)
 
 
 # Which trial is the best.

@@ -6,21 +6,12 @@ import ml_dtypes
 import numpy as np
 import pytest
 
+from tuner.core import machine as machines
 from tuner.core import processors
 from tuner.core.errors import UsageError
 from tuner.core.fusions import NUMBER_TYPES, STORED, number_type
 from tuner.core.gpu import CHIPS, chip_of
-from tuner.core.machine import (
-    EXTENSIONS,
-    Compiler,
-    Conditions,
-    GpuState,
-    Machine,
-    Span,
-    gpu_machine,
-    named_in_full,
-    processor_class,
-)
+from tuner.core.machine import Compiler, Conditions, GpuState, Machine, Span, gpu_machine
 from tuner.core.numpy_types import DTYPES
 from tuner.core.problem import INPUT_DTYPES
 from tuner.core.processors import PROCESSORS, instruction_sets_of, processor_of
@@ -39,7 +30,7 @@ def test_vectors_follow_from_the_instruction_set(isa: str, vectors: tuple[int, i
 def test_constraints_see_numbers_only() -> None:
     limits = dict(MACHINE.limits())
     assert limits["has_bf16"] == 1
-    assert [name for name in limits if name.startswith("has_")] == [*EXTENSIONS]
+    assert [name for name in limits if name.startswith("has_")] == [*machines.EXTENSIONS]
     assert dict(replace(MACHINE, has_amx_int8=True).limits())["has_amx_int8"] == 1
     assert limits["cores"] == 4
     assert {type(limit) for limit in limits.values()} == {int}
@@ -47,7 +38,8 @@ def test_constraints_see_numbers_only() -> None:
 
 def with_tiles(*words: str) -> Machine:
     """Returns a machine that has bf16, VNNI and AMX, and ``words`` in its name."""
-    name = processor_class("Xeon, 2 sockets", "family 6 model 207", ("avx512", *words), (1 << 15, 1 << 21, 0))
+    family, caches = "family 6 model 207", (1 << 15, 1 << 21, 0)
+    name = machines.processor_class("Xeon, 2 sockets", family, ("avx512", *words), caches)
     return replace(MACHINE, name=name, has_vnni=True, has_amx_bf16=True, has_amx_int8=True)
 
 
@@ -58,9 +50,9 @@ def test_a_machine_with_tiles_goes_by_the_name_without_them_too_which_older_file
     assert not before.is_named(machine.name)
     assert not machine.is_named(with_tiles("vnni").name)
     assert not machine.is_named("Xeon avx512")
-    assert named_in_full(before) == named_in_full(machine) == machine
+    assert machines.named_in_full(before) == machines.named_in_full(machine) == machine
     for other in (MACHINE, replace(machine, name="A100, of another tuner")):
-        assert named_in_full(other) == other
+        assert machines.named_in_full(other) == other
 
 
 def test_constraints_see_the_limits_of_a_chip() -> None:

@@ -10,15 +10,7 @@ from hypothesis import strategies as st
 
 from tuner.core import problem as problems
 from tuner.core.errors import UsageError
-from tuner.core.problem import (
-    INPUT_DTYPES,
-    BatchMatmul,
-    Matmul,
-    Problem,
-    parse_shape,
-    parse_sizes,
-    split_extents,
-)
+from tuner.core.problem import BatchMatmul, Matmul, Problem, parse_shape, parse_sizes, split_extents
 
 
 def sizes_for(dtype: str, sizes: tuple[int, int, int]) -> tuple[int, int, int]:
@@ -28,7 +20,7 @@ def sizes_for(dtype: str, sizes: tuple[int, int, int]) -> tuple[int, int, int]:
 
 SIZES = st.tuples(*[st.integers(1, problems.SIZE_LIMIT)] * 3)
 NARROW = [(dtype, output) for dtype, outputs in problems.NARROW_OUTPUTS.items() for output in outputs]
-TYPES = st.sampled_from([*((dtype, "") for dtype in INPUT_DTYPES), *NARROW])
+TYPES = st.sampled_from([*((dtype, "") for dtype in problems.INPUT_DTYPES), *NARROW])
 FORMS = st.sampled_from(problems.LAYOUTS), st.sampled_from(problems.EPILOGUES)
 
 
@@ -198,7 +190,7 @@ def test_types_follow_from_dtype_and_output(
     assert (problem.input_bytes, problem.output_bytes) == bytes_of_both
 
 
-@pytest.mark.parametrize("dtype", INPUT_DTYPES)
+@pytest.mark.parametrize("dtype", problems.INPUT_DTYPES)
 def test_the_natural_output_said_aloud_is_the_same_problem(dtype: str) -> None:
     assert Matmul(8, 8, 8, dtype, output=problems.natural_output(dtype)) == Matmul(8, 8, 8, dtype)
     for name in problems.output_names(dtype):

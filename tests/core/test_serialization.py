@@ -1,3 +1,4 @@
+import datetime
 import io
 import json
 import sys
@@ -14,8 +15,10 @@ from hypothesis import strategies as st
 
 from tests.library.bundle.values import NOW, RESULTS, WRONG, measured, pending
 from tuner.core import serialization
+from tuner.core.candidate import Candidate, ChosenStrategy, TargetName
 from tuner.core.errors import UsageError
 from tuner.core.remote_results import MeasuredTrial, Origin, PendingTrial, RemoteResults
+from tuner.core.runs import ORIGINS, InitialConfiguration
 from tuner.core.serialization import decode, encode, has_secret, known_part, masked, without_secrets
 from tuner.fleet.work import inflate
 
@@ -260,3 +263,59 @@ def test_a_bomb_takes_no_more_memory_than_the_limit() -> None:
         inflate(bomb, MIB)
     assert tracemalloc.get_traced_memory()[1] < 4 * MIB
     tracemalloc.stop()
+
+
+# How targets, strategies, moments and origins are spelled.
+CPU, GPU = TargetName("cpu"), TargetName("cuda", "sm_90a")
+REPLAY = TargetName("replay", "/data/a:b.t4.json")
+TARGETS = {"cpu": CPU, "cuda:sm_90a": GPU, "replay:/data/a:b.t4.json": REPLAY}
+
+
+@pytest.mark.parametrize(("text", "target"), TARGETS.items())
+def test_a_target_is_spelled_as_it_is_read(text: str, target: TargetName) -> None:
+    assert TargetName.parse(text) == target
+    assert target.text == str(target) == text
+
+
+def test_a_replay_has_no_machine_and_a_target_is_of_its_kind_whatever_its_chip() -> None:
+    assert (CPU.has_machine, REPLAY.has_machine) == (True, False)
+    assert (GPU.is_of("cuda"), GPU.is_of("simulator")) == (True, False)
+
+
+STRATEGIES = {
+    **{name: ChosenStrategy(name) for name in ("first", "of=a recording")},
+    "mine=/a=b/mine.mlir": ChosenStrategy("mine", Path("/a=b/mine.mlir")),
+}
+
+
+@pytest.mark.parametrize(("text", "chosen"), STRATEGIES.items())
+def test_what_is_stored_reads_back(text: str, chosen: ChosenStrategy) -> None:
+    assert chosen.text == text
+    assert ChosenStrategy.parse(text) == chosen
+
+
+def test_a_moment_is_utc_unless_it_says_otherwise() -> None:
+    day = datetime.datetime(2026, 1, 31, tzinfo=datetime.UTC)
+    assert serialization.parse_moment("2026-01-31") == day
+    assert serialization.with_zone(datetime.datetime(2026, 1, 31)) == day
+    assert serialization.parse_moment("2026-01-31T12:00+02:00").utcoffset() == datetime.timedelta(hours=2)
+    with pytest.raises(UsageError, match="since: found 'now', allowed such as"):
+        serialization.parse_moment("now")
+
+
+def test_a_budget_is_seconds_or_has_a_unit() -> None:
+    budgets = {"60s": 60, "5m": 300, "1.5h": 5400, "7": 7, "0.5s": 0.5}
+    assert {text: serialization.parse_seconds(text) for text in budgets} == budgets
+
+
+@pytest.mark.parametrize("text", ["", "s", "0", "-5s", "5 s", "1d", "1e9", "nan", "9" * 400])
+def test_a_budget_that_is_none_is_refused(text: str) -> None:
+    with pytest.raises(UsageError, match=r"budget: found .*, allowed a time such as 60s, 5m or 1h"):
+        serialization.parse_seconds(text)
+
+
+def test_a_point_comes_from_one_of_the_origins() -> None:
+    candidate = Candidate.of("fake", {"x": 1})
+    assert all(InitialConfiguration(candidate, origin).source == "" for origin in ORIGINS)
+    with pytest.raises(ValueError, match="origin: found 'hunch', allowed warm start, space file, seed"):
+        InitialConfiguration(candidate, "hunch")
