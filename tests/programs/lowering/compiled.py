@@ -9,7 +9,6 @@ from benchmarks.gpu_check.gpu_point import GpuPoint, feasible_set
 from tuner.core.errors import CandidateError, Stage
 from tuner.core.interfaces import Script
 from tuner.core.problem import Problem
-from tuner.mlir import transform
 from tuner.mlir.bindings import ir
 from tuner.mlir.transform import new_context
 from tuner.programs.lowering.host import lower_host_program
@@ -21,7 +20,7 @@ ADD = "%s = arith.addf %x, %y : f32 linalg.yield %s : f32"
 
 def host_function(text: str, rewrite: Callable[[Any], None] | None = None, scripts: Any = None) -> Any:
     """Returns a program as a function of numpy arrays; ``rewrite`` changes the bufferized payload before."""
-    with transform.new_context(), ir.Location.unknown():
+    with new_context(), ir.Location.unknown():
         payload = read_program(text)
         if rewrite is not None:
             rewrite(payload)
@@ -32,17 +31,14 @@ def first_script(problem: Problem, strategy: str = "matmul_gpu_naive") -> Script
     return Script.of(GpuPoint(problem, feasible_set(problem, strategy).candidate(0)).script())
 
 
-def module_text(text: str, rewrite: Callable[[Any], object]) -> str:
-    with transform.new_context(), ir.Location.unknown():
-        payload = read_program(text)
-        rewrite(payload)
+def read(text: str, rewrite: Callable[[Any], object] | None = None, entry: str | None = None) -> str:
+    """Returns a program as it is read; ``rewrite`` changes it before it is verified and printed."""
+    with new_context(), ir.Location.unknown():
+        payload = read_program(text, entry)
+        if rewrite is not None:
+            rewrite(payload)
         assert payload.module.operation.verify()
         return str(payload.module)
-
-
-def read(text: str, entry: str | None = None) -> str:
-    with new_context(), ir.Location.unknown():
-        return str(read_program(text, entry).module)
 
 
 def entry_read(text: str, entry: str | None = None) -> str:
@@ -52,5 +48,5 @@ def entry_read(text: str, entry: str | None = None) -> str:
 
 def refusal(text: str, entry: str | None = None) -> tuple[Stage, str]:
     with pytest.raises(CandidateError) as caught:
-        read(text, entry)
+        read(text, entry=entry)
     return caught.value.stage, caught.value.reason

@@ -1,4 +1,5 @@
 // ----- BY_TOKENS
+// Asynchronous already, by tokens.
 func.func @main(%a: memref<16xf32>, %b: memref<16xf32>) {
   %c1 = arith.constant 1 : index
   %c16 = arith.constant 16 : index
@@ -18,6 +19,7 @@ func.func @main(%a: memref<16xf32>, %b: memref<16xf32>) {
   return
 }
 // ----- REGISTERED
+// The caller's memory is page-locked.
 func.func @main(%a: memref<16xf32>) {
   %c1 = arith.constant 1 : index
   %c16 = arith.constant 16 : index
@@ -34,6 +36,7 @@ func.func @main(%a: memref<16xf32>) {
   return
 }
 // ----- IN_ITERATIONS
+// Each iteration has memory of its own, on the host alone.
 func.func @main(%a: memref<16xf32>, %n: index) {
   %c0 = arith.constant 0 : index
   %c1 = arith.constant 1 : index
@@ -53,6 +56,7 @@ func.func @main(%a: memref<16xf32>, %n: index) {
   return
 }
 // ----- DYNAMIC
+// The kernel's sizes are known at run time only.
 func.func @main(%a: memref<?xf32>, %x: f32) {
   %c0 = arith.constant 0 : index
   %c1 = arith.constant 1 : index
@@ -67,6 +71,7 @@ func.func @main(%a: memref<?xf32>, %x: f32) {
   return
 }
 // ----- TWO_PRODUCTS
+// Two products on buffers of their own, and their sum: a constant is uploaded, a result handed out.
 module {
   memref.global "private" constant @bias : memref<16x16xf32> = dense<0.5>
   func.func @main(%a: memref<16x16xf32>, %b: memref<16x16xf32>) -> memref<16x16xf32> {

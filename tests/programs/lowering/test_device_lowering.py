@@ -1,29 +1,20 @@
 import re
+from contextlib import AbstractContextManager, nullcontext
 from typing import Any
 
 import numpy as np
 import pytest
 
 from tests.mlir.kernels import parsed
-from tests.programs.lowering.device_programs import (
-    BUFFER,
-    TWO_CHAINS,
-    alloc,
-    copy,
-    free,
-    host_function,
-    launch,
-    main_function,
-    store,
-)
-from tests.programs.streams.test_gpux import CALLERS_STREAM, OWN_STREAM
+from tests.programs.lowering import device_programs as texts
 from tests.texts import text_beside
 from tuner.core.errors import CandidateError
-from tuner.core.gpu import KernelLaunch, chip_of
+from tuner.core.gpu import chip_of
 from tuner.core.gpu_code import BufferType, DeviceProgram, ScalarType
 from tuner.mlir import bindings
 from tuner.mlir import passes as pipeline
 from tuner.mlir import transform as interpreter
+from tuner.programs.execution import copies
 from tuner.programs.lowering import device as device_lowering
 from tuner.programs.request import FORMS, DeviceOptions
 from tuner.programs.run import device_function
@@ -33,24 +24,16 @@ from tuner.simulator.device.simulated_device import SimulatedDevice
 
 pytestmark = pytest.mark.mlir
 
-
-# Two products on buffers of their own, and their sum: a constant is uploaded, a result handed out.
 TWO_PRODUCTS = text_beside(__file__, "TWO_PRODUCTS")
-# Asynchronous already, by tokens; and the caller's memory is page-locked.
-BY_TOKENS = text_beside(__file__, "BY_TOKENS")
-REGISTERED = text_beside(__file__, "REGISTERED")
-# Each iteration has memory of its own, on the host alone.
-IN_ITERATIONS = text_beside(__file__, "IN_ITERATIONS")
-# The kernel's sizes are known at run time only.
 DYNAMIC = text_beside(__file__, "DYNAMIC")
+TO_LLVM = device_lowering.TO_LLVM.format(bare_pointers="true")
 
 
 def lowered(text: str, assemble: Any = None, **options: Any) -> DeviceProgram:
     with interpreter.new_context(), bindings.ir.Location.unknown():
         module = gpux_ops.parse_with_gpux(text, "test")
-        program = device_lowering.lower_device_program(
-            module, "main", chip_of("sm_90"), DeviceOptions(**options), assemble
-        )
+        chip, form = chip_of("sm_90"), DeviceOptions(**options)
+        program = device_lowering.lower_device_program(module, "main", chip, form, assemble)
     assert isinstance(program, DeviceProgram)
     return program
 
@@ -59,14 +42,13 @@ def called(program: DeviceProgram, *arguments: Any) -> tuple[Any, SimulatedDevic
     """Calls twice, the second time counts; closes, and asks that nothing was reported or left over."""
     device = SimulatedDevice("sm_90", "lifo")
     loaded = device_function.DeviceFunction(program, device)
-    loaded(*[argument.copy() if isinstance(argument, np.ndarray) else argument for argument in arguments])
+    loaded(*copies(arguments))
     result = loaded(*arguments)
     loaded.close()
     counts = device.counts
     assert device.reports == ()
-    assert counts.streams_created == counts.streams_destroyed
-    assert counts.events_created == counts.events_destroyed
-    assert counts.allocations == counts.frees
+    ended = (counts.streams_destroyed, counts.events_destroyed, counts.frees)
+    assert (counts.streams_created, counts.events_created, counts.allocations) == ended
     assert (counts.modules_loaded, counts.modules_unloaded) == (1, 1)
     return result, device
 
@@ -92,14 +74,14 @@ def test_the_signature_is_the_functions_without_the_streams() -> None:
     assert one == lowered(TWO_PRODUCTS, max_streams=1)
     assert one.stream_slots == 1
     assert "mgpuEvent" not in one.llvm
-    assert "args(%7 : !llvm.ptr)" in re.sub(r"%\d+ :", "%7 :", lowered(TWO_CHAINS).llvm)  # of static sizes
+    assert "args(%7 : !llvm.ptr)" in re.sub(
+        r"%\d+ :", "%7 :", lowered(texts.TWO_CHAINS).llvm
+    )  # of static sizes
 
 
 @pytest.mark.parametrize("pinned", [False, True])
-@pytest.mark.parametrize("iterations", [0, 1, 3])
-def test_memory_of_an_iteration_is_freed_with_it(
-    iterations: int, pinned: bool, monkeypatch: pytest.MonkeyPatch
-) -> None:
+@pytest.mark.parametrize("count", [0, 1, 3])
+def test_memory_of_an_iteration_is_freed(count: int, pinned: bool, monkeypatch: pytest.MonkeyPatch) -> None:
     heaps: list[HostHeap] = []
 
     def heap(watch: Any) -> HostHeap:
@@ -108,18 +90,14 @@ def test_memory_of_an_iteration_is_freed_with_it(
 
     monkeypatch.setattr(device_function, "HostHeap", heap)
     array = np.ones(16, np.float32)
-    called(lowered(IN_ITERATIONS, pinned=pinned), array, iterations)
-    assert array[0] == 2**iterations
+    called(lowered(text_beside(__file__, "IN_ITERATIONS"), pinned=pinned), array, count)
+    assert array[0] == 2**count
     assert [each.in_use for each in heaps] == [0]
 
 
 def test_launches_in_a_loop_take_the_same_stack(monkeypatch: pytest.MonkeyPatch) -> None:
     seen: list[int] = []
-
-    def launched(_: Any, launch: KernelLaunch, stream: int) -> None:
-        seen.append(launch.parameters)
-
-    monkeypatch.setattr(SimulatedDevice, "launch", launched)
+    monkeypatch.setattr(SimulatedDevice, "launch", lambda _, launch, __: seen.append(launch.parameters))
     text = DYNAMIC.replace("  gpu.launch", "  scf.for %i = %c0 to %n step %c1 {\n  gpu.launch")
     text = text.replace("  return", "  }\n  return")
     loaded = device_function.DeviceFunction(lowered(text), SimulatedDevice())
@@ -129,35 +107,24 @@ def test_launches_in_a_loop_take_the_same_stack(monkeypatch: pytest.MonkeyPatch)
     assert len(set(seen)) == 1
 
 
-@pytest.mark.parametrize(("text", "slots"), [(OWN_STREAM, 2), (CALLERS_STREAM, 1)])
-def test_gpux_runs_on_its_streams(text: str, slots: int) -> None:
-    array = np.zeros(16, np.float32)
-    program = lowered(text)
-    assert program.stream_slots == slots
-    _, device = called(program, array)
-    assert array.tolist() == [1.0] * 16
-    assert device.counts.streams_created == slots  # not again for the second call
-
-
 def test_code_of_an_assembler_takes_the_place_of_ptx() -> None:
     asked: list[tuple[str, tuple[str, ...]]] = []
 
-    def assemble(ptx: str, kernels: tuple[str, ...]) -> bytes:
-        asked.append((ptx, kernels))
+    def assemble(*code: Any) -> bytes:
+        asked.append(code)
         return b"machine code"
 
-    program = lowered(TWO_CHAINS, assemble)
-    assert [kernels for _, kernels in asked] == [("add", "inc")]
-    assert ".visible .entry inc(" in asked[0][0]
+    program = lowered(texts.TWO_CHAINS, assemble)
+    ((ptx, kernels),) = asked
+    assert kernels == ("add", "inc")
+    assert ".visible .entry inc(" in ptx
     assert 'bin = "machine code"' in program.llvm
     assert ".entry" not in program.llvm
 
 
 def test_a_function_that_is_not_there_is_refused() -> None:
-    with (
-        parsed(TWO_CHAINS) as module,
-        pytest.raises(CandidateError, match=r"^host program: function run is missing, it has main$"),
-    ):
+    missing = pytest.raises(CandidateError, match=r"^host program: function run is missing, it has main$")
+    with parsed(texts.TWO_CHAINS) as module, missing:
         device_lowering.lower_device_program(module, "run", chip_of("sm_90"))
 
 
@@ -170,7 +137,7 @@ def copy_of_a_view(where: str, layout: str) -> str:
         "gpu.memcpy %c, %d : memref<8xf32>, memref<8xf32>",
         "gpu.dealloc %d : memref<8xf32>",
     )
-    return host_function(*lines, buffers="a", others="%c: memref<8xf32>")
+    return texts.host_function(*lines, buffers="a", others="%c: memref<8xf32>")
 
 
 def filled(*numbers: float) -> list[Any]:
@@ -180,13 +147,13 @@ def filled(*numbers: float) -> list[Any]:
 RANGE = np.arange(16, dtype=np.float32)
 EIGHT = RANGE[:8].reshape(2, 4)
 OF_A_VIEW = copy_of_a_view("[4] [8] [1]", "strided<[1], offset: 4>")  # upstream takes it from the wrong place
-ON_HOST = host_function(*store("a"), buffers="a")
+ON_HOST = texts.host_function(*texts.store("a"), buffers="a")
 RUNS = {  # program: (arguments, what the last array is then)
     "sizes at run time": (DYNAMIC, [RANGE[:5], 3.0], 3 * RANGE[:5]),
-    "its own memory": (TWO_CHAINS, filled(10, 1)[::-1], filled(10)[0]),
-    "its own tokens": (BY_TOKENS, filled(3, 0), filled(6)[0]),
+    "its own memory": (texts.TWO_CHAINS, filled(10, 1)[::-1], filled(10)[0]),
+    "its own tokens": (text_beside(__file__, "BY_TOKENS"), filled(3, 0), filled(6)[0]),
     "no kernels": (ON_HOST, filled(1), np.array([1, 2, *[1] * 14], np.float32)),
-    "registered": (REGISTERED, filled(3), filled(6)[0]),
+    "registered": (text_beside(__file__, "REGISTERED"), filled(3), filled(6)[0]),
     "a thread copies views": (text_beside(__file__, "VIEWS"), [EIGHT, 0 * EIGHT], EIGHT),
     "a view": (OF_A_VIEW, [RANGE, np.zeros(8, np.float32)], RANGE[4:12]),
 }
@@ -197,8 +164,7 @@ RUNS = {  # program: (arguments, what the last array is then)
 @pytest.mark.parametrize("name", RUNS)
 def test_every_form_gives_the_same(name: str, form: str) -> None:
     text, arguments, expected = RUNS[name]
-    own = [each.copy() if isinstance(each, np.ndarray) else each for each in arguments]
-    program = lowered(text, form=form)
+    own, program = copies(tuple(arguments)), lowered(text, form=form)
     _, device = called(program, *own)
     np.testing.assert_array_equal([each for each in own if isinstance(each, np.ndarray)][-1], expected)
     if name == "its own memory":
@@ -210,8 +176,8 @@ def test_every_form_gives_the_same(name: str, form: str) -> None:
 
 
 TENSOR = (  # an operation on the host that is no LLVM
-    *('%t = "tensor.empty"() : () -> tensor<4xf32>', launch("inc", "a")),
-    *("%e = tensor.extract %t[%c0] : tensor<4xf32>", f"memref.store %e, %a[%c0] : {BUFFER}"),
+    *('%t = "tensor.empty"() : () -> tensor<4xf32>', texts.launch("inc", "a")),
+    *("%e = tensor.extract %t[%c0] : tensor<4xf32>", f"memref.store %e, %a[%c0] : {texts.BUFFER}"),
 )
 
 
@@ -219,15 +185,12 @@ TENSOR = (  # an operation on the host that is no LLVM
     ("text", "reason"),
     [
         (copy_of_a_view("[0] [8] [2]", "strided<[2]>"), r"gpu\.memcpy of memref<8xf32, strided"),
-        (host_function(*TENSOR), r"tensor\.empty, allowed what lowers to LLVM"),
+        (texts.host_function(*TENSOR), r"tensor\.empty, allowed what lowers to LLVM"),
     ],
 )
 def test_a_copy_with_gaps_and_work_that_is_no_llvm_are_refused(text: str, reason: str) -> None:
     with pytest.raises(CandidateError, match=rf"^host program: found {reason}"):
         lowered(text)
-
-
-TO_LLVM = device_lowering.TO_LLVM.format(bare_pointers="true")
 
 
 def converted(text: str) -> None:
@@ -236,18 +199,20 @@ def converted(text: str) -> None:
         device_lowering.reject_what_was_not_converted(module)
 
 
+def refused_unless(is_allowed: bool, reason: str) -> AbstractContextManager[object]:
+    return nullcontext() if is_allowed else pytest.raises(CandidateError, match=reason)
+
+
 @pytest.mark.parametrize(
     ("lines", "name"),
     [
-        ((alloc("d"), free("d")), "gpu.alloc"),
-        ((copy("a", "b"),), "gpu.memcpy"),
-        (("gpu.memset %a, %x : memref<16xf32>, f32",), "gpu.memset"),
+        (f"{texts.alloc('d')}\n{texts.free('d')}", "gpu.alloc"),
+        (texts.copy("a", "b"), "gpu.memcpy"),
+        ("gpu.memset %a, %x : memref<16xf32>, f32", "gpu.memset"),
     ],
 )
-def test_what_upstream_leaves_without_a_word_is_named_with_its_place(
-    lines: tuple[str, ...], name: str
-) -> None:
-    text = host_function(*lines, others="%x: f32").split("  gpu.module")[0] + "}"
+def test_what_upstream_leaves_without_a_word_is_named_with_its_place(lines: str, name: str) -> None:
+    text = texts.host_function(lines, others="%x: f32").split("  gpu.module")[0] + "}"
     with pytest.raises(CandidateError, match=rf"^host program: found {name}, allowed .*token \(at line 7:"):
         converted(text)
 
@@ -262,22 +227,15 @@ def test_what_upstream_leaves_without_a_word_is_named_with_its_place(
         ("[0, 0] [4, 2] [1, 1]", "4x2xf32, strided<[4, 1]>", False),
     ],
 )
-def test_views_are_copied_from_their_buffers_start_or_not_at_all(
-    view: str, layout: str, is_allowed: bool
-) -> None:
+def test_views_are_copied_from_their_start_or_not_at_all(view: str, layout: str, is_allowed: bool) -> None:
     part, plain = f"memref<{layout}>", f"memref<{layout.split(',')[0]}>"
-    lines = (
-        f"%v = memref.subview %x{view} : memref<4x4xf32> to {part}",
-        f"gpu.memcpy %y, %v : {plain}, {part}",
+    cut = f"%v = memref.subview %x{view} : memref<4x4xf32> to {part}"
+    text = texts.host_function(
+        cut, f"gpu.memcpy %y, %v : {plain}, {part}", others=f"%x: memref<4x4xf32>, %y: {plain}"
     )
-    text = host_function(*lines, others=f"%x: memref<4x4xf32>, %y: {plain}")
-    with main_function(text) as (module, _):
-        if is_allowed:
-            device_lowering.reject_copies_of_views(module)
-            return
-        refused = r"^host program: found gpu\.memcpy of memref<.*>, allowed contiguous memory .* \(at line "
-        with pytest.raises(CandidateError, match=refused):
-            device_lowering.reject_copies_of_views(module)
+    refused = r"^host program: found gpu\.memcpy of memref<.*>, allowed contiguous memory .* \(at line "
+    with texts.main_function(text) as (module, _), refused_unless(is_allowed, refused):
+        device_lowering.reject_copies_of_views(module)
 
 
 def test_an_unknown_operation_is_named_before_the_casts_that_it_leaves() -> None:
@@ -285,8 +243,8 @@ def test_an_unknown_operation_is_named_before_the_casts_that_it_leaves() -> None
     converted(text.replace("KIND", "memref<4xf32>"))
     with pytest.raises(CandidateError, match=r"^host program: found func\.func, allowed what lowers to LLVM"):
         converted(text.replace("KIND", "tensor<4xf32>"))
-    cast = pytest.raises(CandidateError, match=r"found builtin\.unrealized_conversion_")
-    with parsed(text_beside(__file__, "CAST")) as module, cast:
+    refused = r"found builtin\.unrealized_conversion_"
+    with parsed(text_beside(__file__, "CAST")) as module, refused_unless(False, refused):
         device_lowering.reject_what_was_not_converted(module)
 
 
@@ -295,9 +253,6 @@ def test_a_launch_is_left_only_of_types_that_llvm_knows(kind: str, is_left: bool
     text = text_beside(__file__, "LEFT").replace("TYPE", kind)
     if not is_left:
         text = re.sub(r" *%a = .*\n", "", text).replace("%a", "%p")
-    with parsed(text) as module:
-        if not is_left:
-            device_lowering.reject_what_was_not_converted(module)
-            return
-        with pytest.raises(CandidateError, match=r"found gpu\.launch_func, allowed what lowers to LLVM"):
-            device_lowering.reject_what_was_not_converted(module)
+    refused = r"found gpu\.launch_func, allowed what lowers to LLVM"
+    with parsed(text) as module, refused_unless(not is_left, refused):
+        device_lowering.reject_what_was_not_converted(module)

@@ -11,6 +11,7 @@ from benchmarks.fuzzing.host_programs import RandomProgram, host_programs
 from benchmarks.program_compiler import compiler_of
 from tests.programs.file_check import cases, filled
 from tests.programs.lowering.compiled import host_function
+from tests.programs.payload_runs import listed
 from tests.texts import text_beside
 from tuner.core.candidate import TargetName
 from tuner.core.errors import CandidateError, Stage
@@ -28,17 +29,16 @@ from tuner.space.file.yaml import default_space_file
 from tuner.space.scripts.strategy import Binder, load_strategy
 
 pytestmark = pytest.mark.mlir
-
-
-WORKGROUP = "#gpu.address_space<workgroup>"
+SCALARS = {"f16": 1.5, "bf16": -2.0, "f32": 0.25, "f64": 3.0, "i8": -7, "i16": 300, "i32": -70000}
+EXAMPLES = Path(__file__).parents[3] / "examples"
+NUMBERS = np.arange(128, dtype=np.float32)
+PROBLEM, OTHER = Matmul(40, 24, 16), Matmul(40, 24, 8)
+BOUND = {"both": ([PROBLEM, OTHER], 1), "one": ([OTHER], 1), "threads": ([OTHER], 2)}
+TEXT = text_beside(__file__, "TEXT")
 
 
 def launched(body: str, arguments: str = "%a: memref<2x64xf32>", sizes: str = "") -> str:
     return filled(__file__, "LAUNCHED", arguments=arguments, sizes=sizes, body=body)
-
-
-SHARED = "workgroup(%m : memref<64xf32, 3>)"
-REVERSE = text_beside(__file__, "REVERSE")
 
 
 def numbers(*shape: int) -> Any:
@@ -47,7 +47,8 @@ def numbers(*shape: int) -> Any:
 
 def reverse(looped: str = "{}") -> str:
     """Returns a program that reverses rows; the launch stands where ``{}`` does."""
-    head, launch = launched(REVERSE, sizes=SHARED).split("gpu.launch", 1)
+    shared = "workgroup(%m : memref<64xf32, 3>)"
+    head, launch = launched(text_beside(__file__, "REVERSE"), sizes=shared).split("gpu.launch", 1)
     body, end = launch.rsplit("return", 1)
     return head + looped.format("gpu.launch" + body) + "return" + end
 
@@ -73,9 +74,6 @@ def test_what_an_interpreted_kernel_only_reads_is_not_written() -> None:
     a.setflags(write=False)
     function(a, b)
     np.testing.assert_allclose(b, a.sum(1), rtol=1e-5)
-
-
-SCALARS = {"f16": 1.5, "bf16": -2.0, "f32": 0.25, "f64": 3.0, "i8": -7, "i16": 300, "i32": -70000}
 
 
 def test_numbers_of_every_kind_cross() -> None:
@@ -132,16 +130,6 @@ def test_what_is_not_known_is_refused_with_its_name_and_place() -> None:
     assert caught.value.stage is Stage.COMPILE
 
 
-def test_a_kernel_that_a_program_brings_may_have_memory_of_its_own() -> None:
-    a = np.arange(4, dtype=np.float32)
-    host_function(text_beside(__file__, "OWN_MEMORY"))(a)
-    np.testing.assert_array_equal(a, [3, 2, 1, 0])
-
-
-def listed(results: Any) -> tuple[Any, ...]:
-    return () if results is None else results if isinstance(results, tuple) else (results,)
-
-
 @pytest.mark.slow
 @hypothesis.given(host_programs())
 @hypothesis.settings(max_examples=15, deadline=None, suppress_health_check=list(hypothesis.HealthCheck))
@@ -169,10 +157,11 @@ def test_sizes_and_global_indices_are_those_of_the_launch() -> None:
     np.testing.assert_array_equal(a[:, 0, :, 0], 15 + np.arange(10).reshape(2, 5))
 
 
-def test_two_kernels_of_one_name_stay_two() -> None:
-    a = np.array(4, np.float32)
-    host_function(text_beside(__file__, "TWO_OF_ONE_NAME"))(a)
-    assert a == 14
+def test_two_kernels_of_one_name_stay_two_and_a_kernel_that_a_program_brings_may_have_own_memory() -> None:
+    for name, before, after in (("TWO_OF_ONE_NAME", 4, 14), ("OWN_MEMORY", [0, 1, 2, 3], [3, 2, 1, 0])):
+        a = np.array(before, np.float32)
+        host_function(text_beside(__file__, name))(a)
+        np.testing.assert_array_equal(a, after)
 
 
 def test_device_memory_becomes_host_memory_and_tokens_vanish() -> None:
@@ -181,10 +170,6 @@ def test_device_memory_becomes_host_memory_and_tokens_vanish() -> None:
     function(np.ones(4, np.float32), b)
     assert (b == 2).all()
     assert function.allocations == 0
-
-
-EXAMPLES = Path(__file__).parents[3] / "examples"
-NUMBERS = np.arange(128, dtype=np.float32)
 
 
 def test_streams_of_its_own_are_dropped() -> None:
@@ -207,9 +192,8 @@ def test_a_stream_of_the_caller_is_no_argument_on_the_host(segments: str) -> Non
 
 def test_an_op_that_gpux_does_not_have_is_refused() -> None:
     text = (EXAMPLES / "gpux_users_stream.mlir").read_text().replace('"gpux.wait"', '"gpux.flush"')
-    with pytest.raises(
-        CandidateError, match=r"^gpux\.flush at .*: found gpux\.flush, allowed gpux\.alloc, gpux\."
-    ):
+    refused = r"^gpux\.flush at .*: found gpux\.flush, allowed gpux\.alloc, gpux\."
+    with pytest.raises(CandidateError, match=refused):
         host_function(text)
 
 
@@ -221,31 +205,20 @@ def test_a_stream_that_control_flow_chooses_is_forgotten() -> None:
 
 @pytest.mark.parametrize("bits", [8, 32, 64])
 def test_the_magnitude_of_integers_is_numpys(bits: int) -> None:
-    kind = f"tensor<5xi{bits}>"
-    text = f"""func.func @main(%x: {kind}) -> {kind} {{
-      %y = math.absi %x : {kind}
-      return %y : {kind}
-    }}"""
-    least = -(2 ** (bits - 1))
+    kind, least = f"tensor<5xi{bits}>", -(2 ** (bits - 1))
     x = np.array([least, least + 1, -3, 0, 7], f"int{bits}")
+    text = f"func.func @main(%x: {kind}) -> {kind} {{ %y = math.absi %x : {kind} return %y : {kind} }}"
     found = HostFunction(compiler_of(TargetName("cpu")).compile(text).code)(x)
     np.testing.assert_array_equal(found, np.abs(x))
 
 
-PROBLEM, OTHER = Matmul(40, 24, 16), Matmul(40, 24, 8)
-TEXT = text_beside(__file__, "TEXT")
-
-
 def script(problem: Problem, threads: int = 1) -> Script:
-    machine = describe_machine()
-    space_file = load_space_file(default_space_file())
+    machine, names = describe_machine(), ("matmul_cpu_packed", "matmul_cpu_direct")
     variables = variables_of(problem, machine, threads)
-    names = ("matmul_cpu_packed", "matmul_cpu_direct")
-    spaces = spaces_for(space_file, problem, machine.isa, variables, names)
-    strategies = tuple(load_strategy(name) for name in names)
-    feasible = FeasibleSet.of(spaces)
+    file = load_space_file(default_space_file())
+    feasible = FeasibleSet.of(spaces_for(file, problem, machine.isa, variables, names))
     point = feasible.part(feasible.is_preferred).candidate(0)
-    return Binder(strategies, problem, variables, threads).bind(point)
+    return Binder(tuple(map(load_strategy, names)), problem, variables, threads).bind(point)
 
 
 def arrays() -> tuple[Any, ...]:
@@ -254,14 +227,8 @@ def arrays() -> tuple[Any, ...]:
     return tuple(rng.standard_normal(shape).astype(np.float32) for shape in shapes)
 
 
-@pytest.mark.parametrize(
-    ("problems", "threads"),
-    [((PROBLEM, OTHER), 1), ((OTHER,), 1), ((OTHER,), 2)],
-    ids=["both", "one", "threads"],
-)
-def test_kernels_of_scripts_are_linked_and_other_matmuls_stay_loops(
-    problems: tuple[Problem, ...], threads: int
-) -> None:
+@pytest.mark.parametrize(("problems", "threads"), BOUND.values(), ids=BOUND)
+def test_kernels_are_linked_and_other_matmuls_stay_loops(problems: list[Problem], threads: int) -> None:
     scripts = {problem: script(problem, threads) for problem in problems}
     assert ("// panels: " in scripts[OTHER].text) == (threads > 1)
     function = host_function(TEXT, scripts=scripts)

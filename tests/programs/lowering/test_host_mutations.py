@@ -10,14 +10,7 @@ import numpy as np
 import pytest
 
 from tests.mlir.kernels import parsed
-from tests.programs.lowering.device_programs import (
-    BRANCH,
-    HALVES,
-    LOOP_WITH_HOST,
-    OVERLAPPING_PARTS,
-    TWO_CHAINS,
-    host_function,
-)
+from tests.programs.lowering import device_programs as texts
 from tests.texts import text_beside
 from tuner.core.gpu import DeviceError, chip_of
 from tuner.core.gpu_code import DeviceProgram
@@ -32,19 +25,17 @@ from tuner.simulator.device.streams import Order
 
 pytestmark = pytest.mark.mlir
 
-
 # Kinds of findings beside those of ``HostDefect``.
 FAULT = "fault"  # the device refused a call, or a kernel or the host reached for what it cannot
 NUMBERS = "other numbers"  # the caller's arrays are not as they should be
 Finding = HostDefect | str
 
 
+@dataclass(frozen=True)
 class Outcome:
-    def __init__(self, arrays: list[Any], reports: tuple[Any, ...], fault: str) -> None:
-        self.arrays = tuple(tuple(array.tolist()) for array in arrays)
-        self.reports = tuple(map(str, reports))
-        self.fault = fault
-        self._kinds = {report.kind for report in reports}
+    arrays: list[list[float]]
+    reports: tuple[Any, ...]
+    fault: str
 
     @property
     def is_clean(self) -> bool:
@@ -52,12 +43,10 @@ class Outcome:
 
     def findings(self, right: "Outcome") -> set[Finding]:
         """Returns the kinds of what was found, given the outcome of the program as it should be."""
-        found: set[Finding] = {*self._kinds}
+        found: set[Finding] = {report.kind for report in self.reports}
         if self.fault:
-            found.add(FAULT)
-        elif str(self.arrays) != str(right.arrays):  # NaN is like NaN
-            found.add(NUMBERS)
-        return found
+            return found | {FAULT}
+        return found | {NUMBERS} if str(self.arrays) != str(right.arrays) else found  # NaN is like NaN
 
 
 def lowered(text: str, form: Form = "streams") -> DeviceProgram:
@@ -68,13 +57,12 @@ def lowered(text: str, form: Form = "streams") -> DeviceProgram:
 def run(program: DeviceProgram, others: tuple[Any, ...], order: Order) -> Outcome:
     device = SimulatedDevice("sm_90", order)
     arrays = [np.arange(16, dtype=np.float32) * (number + 1) for number in range(2)]
-    loaded = DeviceFunction(program, device)
+    loaded, fault = DeviceFunction(program, device), ""
     try:
         loaded(*arrays, *others)
-        fault = ""
     except DeviceError as error:
         fault = str(error)
-    return Outcome(arrays, device.reports, fault)
+    return Outcome([array.tolist() for array in arrays], device.reports, fault)
 
 
 def with_line(program: DeviceProgram, number: int, *lines: str) -> DeviceProgram:
@@ -98,14 +86,14 @@ NEEDED: dict[str, set[str]] = {"streams": {*SHOWN_BY}, "tokens": {*SHOWN_BY} - {
 ORDERS: tuple[Order, ...] = ("lifo", "fifo")  # the first shows most
 FLAGS: dict[str, tuple[tuple[bool, ...], ...]] = {"branch": ((True,), (False,))}
 PROGRAMS = {
-    "two_chains": TWO_CHAINS,
-    "loop_with_host": LOOP_WITH_HOST,
-    "loop_of_chains": host_function(text_beside(__file__, "LOOP_OF_CHAINS")),
-    "branch": BRANCH,
-    "host_between": host_function(text_beside(__file__, "HOST_BETWEEN")),
-    "diamond": host_function(text_beside(__file__, "DIAMOND")),
-    "halves": HALVES,
-    "overlapping_parts": OVERLAPPING_PARTS,
+    "two_chains": texts.TWO_CHAINS,
+    "loop_with_host": texts.LOOP_WITH_HOST,
+    "loop_of_chains": texts.host_function(text_beside(__file__, "LOOP_OF_CHAINS")),
+    "branch": texts.BRANCH,
+    "host_between": texts.host_function(text_beside(__file__, "HOST_BETWEEN")),
+    "diamond": texts.host_function(text_beside(__file__, "DIAMOND")),
+    "halves": texts.HALVES,
+    "overlapping_parts": texts.OVERLAPPING_PARTS,
 }
 
 
@@ -149,16 +137,14 @@ def test_nothing_can_be_left_out(name: str, form: Form) -> None:
 
 
 @pytest.mark.parametrize("order", ORDERS)
-def test_parts_that_are_wrongly_held_to_be_disjoint_are_a_race(
-    order: Order, monkeypatch: pytest.MonkeyPatch
-) -> None:
-    assert run(lowered(OVERLAPPING_PARTS, "streams"), (), order).is_clean
+def test_parts_that_are_wrongly_held_disjoint_race(order: Order, monkeypatch: pytest.MonkeyPatch) -> None:
+    assert run(lowered(texts.OVERLAPPING_PARTS, "streams"), (), order).is_clean
     monkeypatch.setattr(buffer_regions.StridedRegion, "overlaps", lambda *_: False)
-    (*reports,) = run(lowered(OVERLAPPING_PARTS, "streams"), (), order).reports
-    assert any("race" in report for report in reports), reports
+    reports = run(lowered(texts.OVERLAPPING_PARTS, "streams"), (), order).reports
+    assert any("race" in str(report) for report in reports), reports
 
 
-TEXT = host_function(text_beside(__file__, "SIZES"))
+TEXT = texts.host_function(text_beside(__file__, "SIZES"))
 LESS, MORE = "%less", "%more"  # bytes, where 64 are right
 COPY = r"(call @mgpuMemcpy\()(%\w+), (%\w+), (%\w+)"
 ALLOCATION = r"(call @mgpuMemAlloc\()(%\w+)"
@@ -168,35 +154,30 @@ ON_HOST = "host: found a load or store .* is device memory"
 HOST_MEMORY = "kernel .*: .*host memory that is not registered"
 
 
-@dataclass(frozen=True)
 class Change:
-    pattern: str
-    instead: str  # HOST is an array of the caller, DEVICE memory of the device
-    shown_by: frozenset[Finding]  # at least one of these
-    says: str = ""  # in the fault
-
-
-def change(pattern: str, instead: str, *shown_by: Finding, says: str = "") -> Change:
-    return Change(pattern, instead, frozenset(shown_by), says)
+    def __init__(self, pattern: str, instead: str, *shown_by: Finding, says: str = "") -> None:
+        self.pattern, self.instead = pattern, instead  # HOST is an array of the caller, DEVICE memory there
+        self.shown_by = set(shown_by)  # at least one of these
+        self.says = says  # in the fault
 
 
 CHANGES = {
-    "a copy of more": change(COPY, rf"\1\2, \3, {MORE}", HostDefect.OUT_OF_BOUNDS),
-    "a copy of less": change(COPY, rf"\1\2, \3, {LESS}", NUMBERS),
-    "a copy of nothing": change(COPY, r"\1\2, \3, %nothing", HostDefect.UNWRITTEN, NUMBERS),
-    "a copy in the wrong direction": change(COPY, r"\1\3, \2, \4", HostDefect.UNWRITTEN, NUMBERS),
-    "an allocation of less": change(ALLOCATION, rf"\1{LESS}", HostDefect.OUT_OF_BOUNDS),
-    "an allocation of nothing": change(ALLOCATION, r"\1%nothing", HostDefect.OUT_OF_BOUNDS),
-    "a memset of more": change(MEMSET, r"\1%one_more", HostDefect.OUT_OF_BOUNDS),
-    "a memset of less": change(MEMSET, r"\1%fewer", NUMBERS),
-    "a memset of nothing": change(MEMSET, r"\1%nothing", HostDefect.UNWRITTEN, NUMBERS),
-    "more threads": change(THREADS, r"\1%one_more", FAULT, says="kernel .*: .*4 bytes at byte 64 of"),
-    "fewer threads": change(THREADS, r"\1%fewer", NUMBERS),
-    "no threads": change(THREADS, r"\1%nothing", FAULT, says="CUDA_ERROR_INVALID_VALUE"),
-    "more blocks": change(r"(@inc blocks in \()(%\w+)", r"\1%two", HostDefect.KERNEL),
-    "a host load from the device": change(r"(llvm\.load )(%\w+)", r"\1DEVICE", FAULT, says=ON_HOST),
-    "a host store to the device": change(r"(llvm\.store %\w+, )(%\w+)", r"\1DEVICE", FAULT, says=ON_HOST),
-    "a kernel on host memory": change(r"(launch_func .* args\()(%\w+)", r"\1HOST", FAULT, says=HOST_MEMORY),
+    "a copy of more": Change(COPY, rf"\1\2, \3, {MORE}", HostDefect.OUT_OF_BOUNDS),
+    "a copy of less": Change(COPY, rf"\1\2, \3, {LESS}", NUMBERS),
+    "a copy of nothing": Change(COPY, r"\1\2, \3, %nothing", HostDefect.UNWRITTEN, NUMBERS),
+    "a copy in the wrong direction": Change(COPY, r"\1\3, \2, \4", HostDefect.UNWRITTEN, NUMBERS),
+    "an allocation of less": Change(ALLOCATION, rf"\1{LESS}", HostDefect.OUT_OF_BOUNDS),
+    "an allocation of nothing": Change(ALLOCATION, r"\1%nothing", HostDefect.OUT_OF_BOUNDS),
+    "a memset of more": Change(MEMSET, r"\1%one_more", HostDefect.OUT_OF_BOUNDS),
+    "a memset of less": Change(MEMSET, r"\1%fewer", NUMBERS),
+    "a memset of nothing": Change(MEMSET, r"\1%nothing", HostDefect.UNWRITTEN, NUMBERS),
+    "more threads": Change(THREADS, r"\1%one_more", FAULT, says="kernel .*: .*4 bytes at byte 64 of"),
+    "fewer threads": Change(THREADS, r"\1%fewer", NUMBERS),
+    "no threads": Change(THREADS, r"\1%nothing", FAULT, says="CUDA_ERROR_INVALID_VALUE"),
+    "more blocks": Change(r"(@inc blocks in \()(%\w+)", r"\1%two", HostDefect.KERNEL),
+    "a host load from the device": Change(r"(llvm\.load )(%\w+)", r"\1DEVICE", FAULT, says=ON_HOST),
+    "a host store to the device": Change(r"(llvm\.store %\w+, )(%\w+)", r"\1DEVICE", FAULT, says=ON_HOST),
+    "a kernel on host memory": Change(r"(launch_func .* args\()(%\w+)", r"\1HOST", FAULT, says=HOST_MEMORY),
 }
 CONSTANTS = {"less": 56, "more": 68, "nothing": 0, "fewer": 14, "one_more": 17, "two": 2}
 

@@ -64,10 +64,56 @@ func.func @f(%a: memref<KIND>EXTRA) {
       return
     }
 // ----- INNER
+func.func @f(%a: memref<3x3xf32>) { CONSTANTS ONE
 scf.parallel (%i) = (%c0) to (%c3) step (%c1) {
   scf.parallel (%j) = (%c0) to (%c3) step (%c1) {
     memref.store %one, %a[%i, %j] : memref<3x3xf32>
     scf.reduce
   }
   scf.reduce
+}
+return }
+// ----- MATMUL
+func.func @f(%a: OF_A, %b: OF_B, %c: OF_C) {
+      %zero = arith.constant 0.0 : RESULT
+      FILL
+      linalg.matmul ins(%a, %b : OF_A, OF_B) outs(%c : OF_C)
+      return
+    }
+// ----- VIEWS
+func.func @main(%a: WHOLE, %b: SQUARE, %c: SQUARE, %d: SQUARE, %flag: i1) {
+      %c1 = arith.constant 1 : index
+      %zero = arith.constant 0.0 : f32
+      %one = arith.constant 1.0 : f32
+      BODY
+      return
+    }
+// ----- OF_VIEWS
+func.func @f(%a: memref<20x7xf32>, %b: memref<7x12xf32>, %c: memref<20x12xf32>) {
+  %zero = arith.constant 0.0 : f32
+  %u = memref.subview %a[1, 0] [10, 6] [1, 1] : memref<20x7xf32> to memref<10x6xf32, strided<[7, 1], offset: 7>>
+  %v = memref.subview %b[0, 0] [6, 12] [1, 1] : memref<7x12xf32> to memref<6x12xf32, strided<[12, 1]>>
+  %w = memref.subview %c[0, 0] [10, 12] [1, 1] : memref<20x12xf32> to memref<10x12xf32, strided<[12, 1]>>
+  linalg.fill ins(%zero : f32) outs(%w : memref<10x12xf32, strided<[12, 1]>>)
+  linalg.matmul ins(%u, %v : memref<10x6xf32, strided<[7, 1], offset: 7>>, memref<6x12xf32, strided<[12, 1]>>)
+                outs(%w : memref<10x12xf32, strided<[12, 1]>>)
+  return
+}
+// ----- MAPPED
+func.func @f(%a: memref<20x12xf32>) {
+  %zero = arith.constant 0.0 : f32
+  %c0 = arith.constant 0 : index
+  %c1 = arith.constant 1 : index
+  %c20 = arith.constant 20 : index
+  %c12 = arith.constant 12 : index
+  scf.parallel (%i, %j) = (%c0, %c0) to (%c20, %c12) step (%c1, %c1) {
+    memref.store %zero, %a[%i, %j] : memref<20x12xf32>
+    scf.reduce
+  } {mapping = [#gpu.loop_dim_map<processor = block_x, map = (d0) -> (d0), bound = (d0) -> (d0)>,
+                #gpu.loop_dim_map<processor = thread_x, map = (d0) -> (d0), bound = (d0) -> (d0)>]}
+  return
+}
+// ----- NO_KERNEL
+module attributes {transform.with_named_sequence} {
+  transform.named_sequence @__transform_main(%root: !transform.any_op) { transform.yield }
 }

@@ -1,25 +1,40 @@
+"""Parallel loops and matmuls become kernels, by scripts of several kernels; views are packed once."""
+
 import re
 from typing import Any
 
 import numpy as np
 import pytest
 
+from benchmarks.fuzzing.program_check import SIMULATOR
+from benchmarks.gpu_check.gpu_point import GpuPoint
+from benchmarks.program_compiler import compiler_of
 from tests.mlir.documented_ir import missing
 from tests.mlir.kernels import parsed
 from tests.programs.file_check import filled
-from tests.programs.lowering.compiled import first_script, host_function, module_text
+from tests.programs.lowering.compiled import first_script, host_function, read
 from tests.texts import text_beside
-from tuner.core.errors import CandidateError
+from tuner.core.candidate import Candidate, TargetName
+from tuner.core.errors import CandidateError, Stage
 from tuner.core.gpu import chip_of
+from tuner.core.interfaces import Script
 from tuner.core.problem import Matmul, Problem
+from tuner.payload.reference import NUMPY_DTYPES
 from tuner.programs.lowering import kernels
+from tuner.programs.request import DeviceOptions, Form
+from tuner.programs.run.device_function import DeviceFunction
+from tuner.programs.run.host_function import HostFunction
+from tuner.programs.run.recording_device import RecordingDevice
+from tuner.simulator.device.simulated_device import SimulatedDevice
+from tuner.simulator.device.streams import ORDERS, Order
 
 pytestmark = pytest.mark.mlir
-LOOP = text_beside(__file__, "LOOP")
+CONSTANTS = "%c0 = arith.constant 0 : index %c1 = arith.constant 1 : index %c3 = arith.constant 3 : index"
+ONE = "%one = arith.constant 1.0 : f32"
 
 
 def test_loops_around_launches_are_the_hosts_and_others_stay() -> None:
-    with parsed(LOOP) as module:
+    with parsed(text_beside(__file__, "LOOP")) as module:
         before = str(module)
         assert kernels.make_host_loops(module.operation) == 2
         assert module.operation.verify()
@@ -28,10 +43,6 @@ def test_loops_around_launches_are_the_hosts_and_others_stay() -> None:
     assert text.count("scf.for") == 3
     assert text.count("scf.parallel") == 1
     assert "scf.for %arg4 = %c1 to %c8" in text.replace("%c1_", "%c1")
-
-
-CONSTANTS = "%c0 = arith.constant 0 : index %c1 = arith.constant 1 : index %c3 = arith.constant 3 : index"
-ONE = "%one = arith.constant 1.0 : f32"
 
 
 def rewrite(payload: Any) -> None:
@@ -44,12 +55,11 @@ def filling(bounds: str, kind: str, indices: str = "%i, %j", extra: str = "") ->
 
 
 def test_every_iteration_runs_once() -> None:
-    kind = "37x53xf32"
     sizes = "%c37 = arith.constant 37 : index %c53 = arith.constant 53 : index"
-    text = filling("(%i, %j) = (%c0, %c0) to (%c37, %c53) step (%c1, %c1)", kind)
+    text = filling("(%i, %j) = (%c0, %c0) to (%c37, %c53) step (%c1, %c1)", "37x53xf32")
     a = np.zeros((37, 53), np.float32)
     host_function(text.replace(ONE, f"{ONE} {sizes}"), rewrite)(a)
-    np.testing.assert_array_equal(a, np.ones((37, 53)))
+    assert (a == 1).all()
 
 
 def test_bounds_and_steps_are_kept() -> None:
@@ -63,7 +73,7 @@ def test_bounds_and_steps_are_kept() -> None:
 
 
 def test_neighbouring_threads_take_the_last_dimension() -> None:
-    text = module_text(filling("(%i, %j) = (%c0, %c0) to (%c3, %c3) step (%c1, %c1)", "3x3xf32"), rewrite)
+    text = read(filling("(%i, %j) = (%c0, %c0) to (%c3, %c3) step (%c1, %c1)", "3x3xf32"), rewrite)
     lines = [line.strip() for line in text.splitlines()]
     column = next(line for line in lines if "arith.remui" in line).split(" =")[0]
     assert f", {column}]" in next(line for line in lines if "memref.load" in line)
@@ -72,9 +82,8 @@ def test_neighbouring_threads_take_the_last_dimension() -> None:
 
 
 def test_an_inner_loop_stays_within_its_thread() -> None:
-    inner = filled(__file__, "INNER")
-    text = f"func.func @f(%a: memref<3x3xf32>) {{ {CONSTANTS} {ONE} {inner} return }}"
-    assert module_text(text, rewrite).count("gpu.launch") == 1
+    text = filled(__file__, "INNER", constants=CONSTANTS, one=ONE)
+    assert read(text, rewrite).count("gpu.launch") == 1
     a = np.zeros((3, 3), np.float32)
     host_function(text, rewrite)(a)
     assert a.all()
@@ -82,18 +91,18 @@ def test_an_inner_loop_stays_within_its_thread() -> None:
 
 def test_a_loop_that_reduces_to_a_value_stays_with_the_host() -> None:
     text = text_beside(__file__, "SUM")
-    assert "gpu.launch" not in module_text(text, rewrite)
+    assert "gpu.launch" not in read(text, rewrite)
     assert host_function(text, rewrite)(np.arange(8, dtype=np.float32)) == 4.0
 
 
 def test_a_grid_is_never_empty_and_has_a_limit() -> None:
     text = filling("(%i) = (%c0) to (%n) step (%c1)", "?xf32", "%i", ", %n: index")
-    lines = module_text(text, rewrite).splitlines()
+    lines = read(text, rewrite).splitlines()
     (largest,) = (line for line in lines if "arith.maxsi" in line and "%c1" in line)
     assert f"= {largest.split('=')[0].strip()}" in next(line for line in lines if "gpu.launch" in line)
     text = filling("(%i) = (%c0) to (%n) step (%c1)", "?xf32", "%i")
     with pytest.raises(CandidateError, match="found 549755813889 parallel iterations, allowed 549755813632"):
-        module_text(text.replace(ONE, f"{ONE} %n = arith.constant 549755813889 : index"), rewrite)
+        read(text.replace(ONE, f"{ONE} %n = arith.constant 549755813889 : index"), rewrite)
 
 
 # Programs whose work became kernels, run on the host: same numbers, nothing leaked.
@@ -135,15 +144,7 @@ def test_a_matmul_gives_the_same_as_kernels(is_scripted: bool, is_filled: bool) 
 
 
 def test_a_matmul_of_views_gives_the_same_as_kernels() -> None:
-    view = "memref<{}xf32, strided<[{}, 1]{}>>"
-    a, b, c = view.format("10x6", 7, ", offset: 7"), view.format("6x12", 12, ""), view.format("10x12", 12, "")
-    text = program(
-        f"%u = memref.subview %a[1, 0] [10, 6] [1, 1] : memref<20x7xf32> to {a}",
-        f"%v = memref.subview %b[0, 0] [6, 12] [1, 1] : memref<7x12xf32> to {b}",
-        f"%w = memref.subview %c[0, 0] [10, 12] [1, 1] : memref<20x12xf32> to {c}",
-        f"linalg.fill ins(%zero : f32) outs(%w : {c})",
-        f"linalg.matmul ins(%u, %v : {a}, {b}) outs(%w : {c})",
-    )
+    text = text_beside(__file__, "OF_VIEWS")
     problem = Matmul(10, 12, 6)
     function = host_function(text, launched({problem: first_script(problem)}))
     a_, b_, c_ = arrays()
@@ -156,19 +157,19 @@ def test_a_matmul_of_views_gives_the_same_as_kernels() -> None:
 
 def test_two_matmuls_of_one_problem_share_a_kernel_with_its_name_and_leave_no_fill() -> None:
     found: list[Problem] = []
-    module_text(program(FILL, MATMUL, MATMUL), lambda payload: found.extend(kernels.problems_of(payload)))
+    read(program(FILL, MATMUL, MATMUL), lambda payload: found.extend(kernels.problems_of(payload)))
     assert found == [PROBLEM]
-    text = module_text(program(FILL, MATMUL, MATMUL), launched({PROBLEM: first_script(PROBLEM)}))
+    text = read(program(FILL, MATMUL, MATMUL), launched({PROBLEM: first_script(PROBLEM)}))
     assert text.count("gpu.func") == 1
     assert text.count("gpu.launch_func") == 2
     assert "@kernels_20x12x7_f32_nn::@matmul_kernel_20x12x7_f32_nn" in text
-    text = module_text(program(FILL, MATMUL), launched({PROBLEM: first_script(PROBLEM)}))
+    text = read(program(FILL, MATMUL), launched({PROBLEM: first_script(PROBLEM)}))
     assert "gpu.launch blocks" not in text
 
 
 def test_elementwise_ops_and_reductions_become_kernels() -> None:
     text = text_beside(__file__, "SQUARES")
-    text_of_module = module_text(text, launched({}))
+    text_of_module = read(text, launched({}))
     assert "linalg." not in text_of_module
     assert text_of_module.count("gpu.launch blocks") == 4
     x = np.random.default_rng(0).standard_normal((9, 33)).astype(np.float32)
@@ -178,22 +179,199 @@ def test_elementwise_ops_and_reductions_become_kernels() -> None:
 
 
 def test_an_op_that_is_no_loop_is_refused() -> None:
-    with pytest.raises(
-        CandidateError, match=r"linalg\.softmax at line .*: found no loops for it, allowed linalg ops"
-    ):
-        module_text(text_beside(__file__, "SOFTMAX"), launched({}))
+    reason = r"linalg\.softmax at line .*: found no loops for it, allowed linalg ops"
+    with pytest.raises(CandidateError, match=reason):
+        read(text_beside(__file__, "SOFTMAX"), launched({}))
 
 
 def test_a_loop_gets_the_blocks_and_threads_that_it_is_mapped_to() -> None:
-    identity = "map = (d0) -> (d0), bound = (d0) -> (d0)"
-    names = ("block_x", "thread_x")
-    mapping = ", ".join(f"#gpu.loop_dim_map<processor = {name}, {identity}>" for name in names)
-    loop = f"""%c0 = arith.constant 0 : index %c1 = arith.constant 1 : index
-  %c20 = arith.constant 20 : index %c12 = arith.constant 12 : index
-  scf.parallel (%i, %j) = (%c0, %c0) to (%c20, %c12) step (%c1, %c1) {{
-    memref.store %zero, %c[%i, %j] : memref<20x12xf32>
-    scf.reduce
-  }} {{mapping = [{mapping}]}}"""
-    text = module_text(program(loop), launched({}))
+    text = read(text_beside(__file__, "MAPPED"), launched({}))
     assert re.search(r"blocks\(.*\) in \(%\w+ = %c20\w*, %\w+ = %c1\w*, ", text)
     assert re.search(r"threads\(.*\) in \(%\w+ = %c12\w*, %\w+ = %c1\w*, ", text)
+
+
+MMA: dict[str, int | str] = {"block_m": 32, "block_n": 32, "block_k": 16, "warps_m": 1, "warps_n": 1}
+MMA |= {"depth": 2, "shared": "pad", "group": 1, "splits": 1, "split_by": "atomic", "exchange": 0}
+MMA |= {"prefetch": 1, "pack": 0}
+WGMMA: dict[str, int | str] = {"block_m": 64, "block_n": 64, "block_k": 64, "stages": 2, "consumers": 1}
+WGMMA |= {"cluster": "1x1", "bands": "rows", "stores": "direct", "splits": 1, "tiles": 1, "group": 1}
+
+
+def script(problem: Problem, **knobs: Any) -> Script:
+    return Script.of(GpuPoint(problem, Candidate.of("matmul_gpu_mma_sync", MMA | knobs)).script())
+
+
+def payload(problem: Problem, is_filled: bool) -> str:
+    (m, n, k), kind, result = problem.sizes, problem.dtype, problem.output or "f32"
+    a, b, c = f"memref<{m}x{k}x{kind}>", f"memref<{k}x{n}x{kind}>", f"memref<{m}x{n}x{result}>"
+    fill = f"linalg.fill ins(%zero : {result}) outs(%c : {c})" if is_filled else ""
+    return filled(__file__, "MATMUL", of_a=a, of_b=b, of_c=c, result=result, fill=fill)
+
+
+def check(code: Any, device: SimulatedDevice, problem: Problem, *, is_filled: bool = True) -> None:
+    """Runs a program twice on random arrays, compares with numpy, and wants no report and no leak."""
+    program = DeviceFunction(code, device)
+    m, n, k = problem.sizes
+    rng = np.random.default_rng(0)
+    dtype = NUMPY_DTYPES[problem.dtype]
+    for _ in range(2):
+        a, b = (rng.standard_normal(shape).astype(dtype) for shape in ((m, k), (k, n)))
+        c = rng.standard_normal((m, n)).astype(NUMPY_DTYPES[problem.output or "f32"])
+        expected = a.astype(np.float64) @ b.astype(np.float64) + (0 if is_filled else c)
+        program(a, b, c)
+        half_unit = 0.016 if problem.output else 1e-4  # of 16 bits, up to 32
+        np.testing.assert_allclose(c.astype(np.float64), expected, rtol=0, atol=half_unit)
+    program.close()
+    assert device.reports == ()
+    assert device.counts.allocations == device.counts.frees
+
+
+@pytest.mark.drawn(1)
+@pytest.mark.parametrize(
+    ("dtype", "output", "knobs", "form"),
+    [
+        ("f16", "", {}, "streams"),
+        ("bf16", "", {}, "tokens"),
+        ("f16", "", {"cluster": "2x1", "tiles": 2}, "sync"),
+        ("f16", "f16", {"stores": "tma"}, "streams"),
+    ],
+)
+def test_kernels_of_tensor_maps_are_right(dtype: str, output: str, knobs: dict[str, Any], form: Form) -> None:
+    problem = Matmul(136, 72, 80, dtype, output=output)  # no whole tiles
+    point = GpuPoint(problem, Candidate.of("matmul_gpu_wgmma", WGMMA | knobs), "sm_90a")
+    bound, compiler = {problem: Script.of(point.script())}, compiler_of(TargetName.parse("simulator:sm_90a"))
+    code = compiler.compile(payload(problem, True), None, bound, DeviceOptions(form)).code
+    device = SimulatedDevice("sm_90a", "lifo")
+    check(code, device, problem)
+    assert device.counts.launches == 2
+
+
+@pytest.mark.slow
+@pytest.mark.parametrize("is_filled", [True, False])
+@pytest.mark.parametrize(
+    ("k", "knobs", "kernels"),
+    [
+        (64, {}, 1),
+        (64, {"splits": 2, "split_by": "atomic"}, 2),  # zeros first
+        (64, {"splits": 2, "split_by": "workspace"}, 2),
+        (61, {"pack": 1}, 2),  # A has rows of odd length
+    ],
+)
+def test_kernels_with_scratch_are_right(k: int, knobs: dict[str, Any], kernels: int, is_filled: bool) -> None:
+    problem = Matmul(40, 24, k, dtype="f16")
+    bound = {problem: script(problem, **knobs)}
+    code = compiler_of(SIMULATOR).compile(payload(problem, is_filled), None, bound).code
+    device = SimulatedDevice("sm_90", "lifo")
+    check(code, device, problem, is_filled=is_filled)
+    assert device.counts.launches == 2 * (kernels + (not is_filled))
+
+
+def test_a_script_for_other_sizes_or_without_a_kernel_is_refused() -> None:
+    problem = Matmul(40, 24, 64, dtype="f16")
+    of_other_sizes = "this schedule is for one linalg.matmul, tensor<16x16xf16> .* to be equal to 1, got 0"
+    without = Script.of(text_beside(__file__, "NO_KERNEL"))
+    refused = {
+        of_other_sizes: script(Matmul(16, 8, 16, dtype="f16")),
+        r"outside of every gpu\.launch": without,
+    }
+    for reason, wrong in refused.items():
+        with pytest.raises(CandidateError, match=reason) as caught:
+            compiler_of(SIMULATOR).compile(payload(problem, True), None, {problem: wrong})
+        assert caught.value.stage is Stage.COMPILE
+
+
+WHOLE, VIEW = "memref<32x64xf32>", "memref<32x32xf32, strided<[64, 1]>>"
+MOVED = "memref<32x32xf32, strided<[64, 1], offset: 32>>"
+SQUARE, OPEN = "memref<32x32xf32>", "memref<?x64xf32>"
+OF_A = f"%v = memref.subview %a[0, 0] [32, 32] [1, 1] : {WHOLE} to {VIEW}"
+ALSO_OF_A = OF_A.replace("%v =", "%w =")
+BESIDE = f"%w = memref.subview %a[0, 32] [32, 32] [1, 1] : {WHOLE} to {MOVED}"
+
+
+def multiply(view: str, kind: str, other: str, target: str) -> str:
+    return (
+        f"linalg.fill ins(%zero : f32) outs(%{target} : {SQUARE})\n"
+        f"linalg.matmul ins(%{view}, %{other} : {kind}, {SQUARE}) outs(%{target} : {SQUARE})"
+    )
+
+
+FIRST, SECOND = multiply("v", VIEW, "b", "c"), multiply("v", VIEW, "b", "d")
+STORE = f"memref.store %one, %a[%c1, %c1] : {WHOLE}"
+
+
+def function(*lines: str) -> str:
+    return filled(__file__, "VIEWS", whole=WHOLE, square=SQUARE, body="\n".join(lines))
+
+
+def integers() -> tuple[Any, ...]:
+    rng = np.random.default_rng(0)
+    shapes = ((32, 64), (32, 32), (32, 32), (32, 32))
+    return tuple(rng.integers(-3, 4, shape).astype(np.float32) for shape in shapes)
+
+
+def launches(text: str, *orders: Order) -> tuple[int, int]:
+    """Returns the launches of the tuned kernel, and the others: of packing, if that is all there is.
+
+    Each of the orders, of which "lifo" shows most, gives what the host's loops give, and nothing is reported.
+    """
+    expected = integers()
+    HostFunction(compiler_of(TargetName("cpu")).compile(text, "main", None).code)(*expected, True)
+    compiled = compiler_of(SIMULATOR).compile(text, "main")
+    assert compiled.problems == (Matmul(32, 32, 32),)
+    for order in orders:
+        device = SimulatedDevice("sm_90", order, seed=1)
+        recorder = RecordingDevice(device)
+        program, found = DeviceFunction(compiled.code, recorder), integers()
+        program(*found, True)
+        program.close()
+        for one, other in zip(found, expected, strict=True):
+            np.testing.assert_array_equal(one, other)
+        assert device.reports == ()
+        assert device.counts.allocations == device.counts.frees
+    launched = [line for line in recorder.trace if line.startswith("launch")]
+    tuned = sum("32x32x32" in line for line in launched)
+    return tuned, len(launched) - tuned
+
+
+LOAD = (f"%x = memref.load %a[%c1, %c1] : {WHOLE}", f"memref.store %x, %c[%c1, %c1] : {SQUARE}")
+REPEATED = ("%c3 = arith.constant 3 : index", "scf.for %i = %c1 to %c3 step %c1 {")
+OPENED = f"%u = memref.cast %a : {WHOLE} to {OPEN} memref.store %one, %u[%c1, %c1] : {OPEN}"
+INTO_A = (  # the first product is written next to the view, into the same buffer
+    f"linalg.fill ins(%zero : f32) outs(%w : {MOVED})\n"
+    f"linalg.matmul ins(%v, %b : {VIEW}, {SQUARE}) outs(%w : {MOVED})"
+)
+CASES: dict[str, tuple[tuple[str, ...], tuple[int, int], tuple[Order, ...]]] = {
+    "one copy for two": ((OF_A, FIRST, SECOND), (2, 1), ("lifo",)),
+    "equal views": ((OF_A, ALSO_OF_A, FIRST, multiply("w", VIEW, "b", "d")), (2, 1), ("lifo",)),
+    "only reads between": ((OF_A, FIRST, *LOAD, SECOND), (2, 1), ("lifo",)),
+    "a store between": ((OF_A, FIRST, STORE, SECOND), (2, 2), ORDERS),
+    "a store in a branch": ((OF_A, FIRST, f"scf.if %flag {{ {STORE} }}", SECOND), (2, 2), ("fifo",)),
+    "a store through a view": ((OF_A, FIRST, OPENED, SECOND), (2, 2), ("random",)),
+    "another view": ((OF_A, BESIDE, FIRST, multiply("w", MOVED, "b", "d")), (2, 2), ("lifo",)),
+    # two of packing, one that puts the first product in its place
+    "a matmul into the view's buffer": ((OF_A, BESIDE, INTO_A, SECOND), (2, 3), ("lifo",)),
+    "in front of a loop and in it": ((OF_A, FIRST, *REPEATED, SECOND, "}"), (3, 3), ("lifo",)),
+    "a store around their block": ((OF_A, STORE, *REPEATED, FIRST, SECOND, "}"), (4, 2), ("lifo",)),
+}
+
+
+@pytest.mark.slow
+@pytest.mark.parametrize("name", CASES)
+def test_a_view_is_packed_once_as_long_as_nobody_may_write_its_memory(name: str) -> None:
+    lines, expected, orders = CASES[name]
+    assert launches(function(*lines), *orders) == expected
+
+
+def test_on_the_host_too_one_copy_serves_both() -> None:
+    text = function(OF_A, FIRST, SECOND)
+    compiled = compiler_of(TargetName("cpu")).compile(text, "main")
+    assert compiled.problems == (Matmul(32, 32, 32),)
+    caller, _, _ = compiled.code.llvm.partition("llvm.func @matmul_0(")  # which packs B on some processors
+    assert caller.count("llvm.call @malloc(") == 1
+    found = integers()
+    program = HostFunction(compiled.code)
+    program(*found, True)
+    a, b, c, d = found
+    np.testing.assert_allclose(c, a[:, :32] @ b, rtol=0, atol=1e-4)
+    np.testing.assert_array_equal(c, d)
+    assert program.allocations == 0

@@ -257,3 +257,263 @@ func.func @main(%a: memref<4xf32>) {
   call @mgpuMemHostRegisterFloat(%any) : (memref<*xf32>) -> ()
   return
 }
+
+// refused: .*found memory on several streams that nobody frees, allowed gpux\.dealloc of it.*
+// stage: COMPILE
+func.func @f(%a: memref<4xf32>) {
+  %s = "gpux.create_stream"() : () -> !gpux.StreamType
+  %t = "gpux.create_stream"() : () -> !gpux.StreamType
+  %d = "gpux.alloc"(%s) : (!gpux.StreamType) -> memref<4xf32>
+  "gpux.memcpy"(%t, %d, %a) : (!gpux.StreamType, memref<4xf32>, memref<4xf32>) -> ()
+  return
+}
+
+// refused: .*found memory that leaves its branch, of a size that is computed there.*
+// stage: COMPILE
+func.func @f(%a: memref<?xf32>, %flag: i1, %n: index) {
+  %c1 = arith.constant 1 : index
+  %r = scf.if %flag -> (memref<?xf32>) {
+    %m = arith.addi %n, %c1 : index
+    %x = gpu.alloc (%m) : memref<?xf32>
+    scf.yield %x : memref<?xf32>
+  } else {
+    scf.yield %a : memref<?xf32>
+  }
+  gpu.memcpy %a, %r : memref<?xf32>, memref<?xf32>
+  return
+}
+
+// refused: .*found memory that leaves scf\.for and that nobody frees, allowed memory that is freed.*
+// stage: COMPILE
+func.func @f(%i: index, %m: index, %box: memref<index>, %o: memref<f32>) {
+  %r = scf.for %j = %i to %m step %i iter_args(%k = %i) -> (index) {
+    %x = gpu.alloc () : memref<4xf32>
+    %n = memref.extract_aligned_pointer_as_index %x : memref<4xf32> -> index
+    scf.yield %n : index
+  }
+  %w = arith.index_cast %r : index to i64
+  %p = llvm.inttoptr %w : i64 to !llvm.ptr
+  %v = llvm.load %p : !llvm.ptr -> f32
+  memref.store %v, %o[] : memref<f32>
+  return
+}
+
+// refused: .*found memory that leaves scf\.for and that nobody frees, allowed memory that is freed.*
+// stage: COMPILE
+func.func @f(%i: index, %m: index, %box: memref<index>, %o: memref<f32>) {
+  %r = scf.for %j = %i to %m step %i iter_args(%k = %i) -> (index) {
+    %x = gpu.alloc () : memref<4xf32>
+    %n = memref.extract_aligned_pointer_as_index %x : memref<4xf32> -> index
+    memref.store %n, %box[] : memref<index>
+    scf.yield %k : index
+  }
+  %w = arith.index_cast %r : index to i64
+  %p = llvm.inttoptr %w : i64 to !llvm.ptr
+  %v = llvm.load %p : !llvm.ptr -> f32
+  memref.store %v, %o[] : memref<f32>
+  return
+}
+// ----- TEXT
+module {
+}
+
+{-#
+  dialect_resources: {
+    builtin: {
+      plain_torch.float32: "0x040000000000803F00000040",
+      "odd, with } and : and #-}": "0x0400000001FF"
+    }
+  }
+#-}
+// ----- CHOICE
+func.func @f(%a: tensor<3x4xf32>, %b: tensor<3x4xf32>, %p: i1) -> tensor<3x4xf32> {
+  %x = arith.addf %a, %b : tensor<3x4xf32>
+  %y = arith.mulf %a, %b : tensor<3x4xf32>
+  %c1 = arith.constant 1 : index
+  %one = arith.constant 1.0 : f32
+  %r = scf.if %p -> tensor<3x4xf32> {
+    scf.yield %x : tensor<3x4xf32>
+  } else {
+    %z = tensor.insert %one into %y[%c1, %c1] : tensor<3x4xf32>
+    scf.yield %z : tensor<3x4xf32>
+  }
+  %s = arith.addf %r, %a : tensor<3x4xf32>
+  return %s : tensor<3x4xf32>
+}
+// ----- SWAPS
+func.func @f(%a: KIND, %b: KIND, %n: index) -> (KIND, KIND) {
+  %c0 = arith.constant 0 : index
+  %c1 = arith.constant 1 : index
+  %r:2 = scf.for %i = %c0 to %n step %c1 iter_args(%x = %a, %y = %b) -> (KIND, KIND) {
+    BODY
+    scf.yield YIELDS : KIND, KIND
+  }
+  return %r#0, %r#1 : KIND, KIND
+}
+// ----- BRANCH
+func.func @f(%a: KIND, %p: i1) -> KIND {
+  %r = scf.if %p -> KIND {
+    %s = arith.addf %a, %a : KIND
+    scf.yield %s : KIND
+  } else {
+    %s = arith.mulf %a, %a : KIND
+    scf.yield %s : KIND
+  }
+  return %r : KIND
+}
+// ----- WHILE_LOOP
+func.func @f(%a: KIND, %b: KIND, %n: index) -> (KIND, KIND) {
+  %c0 = arith.constant 0 : index
+  %c1 = arith.constant 1 : index
+  %r:3 = scf.while (%x = %a, %y = %b, %i = %c0) : (KIND, KIND, index) -> (KIND, KIND, index) {
+    %go = arith.cmpi slt, %i, %n : index
+    CONDITION
+  } do {
+  ^bb0(%x: KIND, %y: KIND, %i: index):
+    BODY
+    %j = arith.addi %i, %c1 : index
+    scf.yield YIELDS, %j : KIND, KIND, index
+  }
+  return %r#0, %r#1 : KIND, KIND
+}
+// ----- LOOP_IN_A_LOOP
+func.func @f(%a: KIND, %b: KIND, %n: index) -> KIND {
+  %c0 = arith.constant 0 : index
+  %c1 = arith.constant 1 : index
+  %r:2 = scf.while (%x = %b, %i = %c0) : (KIND, index) -> (KIND, index) {
+    %go = arith.cmpi slt, %i, %n : index
+    scf.condition(%go) %x, %i : KIND, index
+  } do {
+  ^bb0(%x: KIND, %i: index):
+    %s:2 = scf.for %k = %c0 to %n step %c1 iter_args(%p = %a, %q = %x) -> (KIND, KIND) {
+      %t = arith.addf %q, %b : KIND
+      scf.yield %t, %p : KIND, KIND
+    }
+    %j = arith.addi %i, %c1 : index
+    scf.yield %s#1, %j : KIND, index
+  }
+  return %r#0 : KIND
+}
+// ----- two_matmuls_from_one_fill_get_one_each
+func.func @f(%a: tensor<8x8xf32>, %b: tensor<8x8xf32>, %c: tensor<8x8xf32>) -> (tensor<8x8xf32>, tensor<8x8xf32>) {
+  %zero = arith.constant 0.0 : f32
+  %empty = tensor.empty() : tensor<8x8xf32>
+  %clear = linalg.fill ins(%zero : f32) outs(%empty : tensor<8x8xf32>) -> tensor<8x8xf32>
+  %x = linalg.matmul ins(%a, %b : tensor<8x8xf32>, tensor<8x8xf32>) outs(%clear : tensor<8x8xf32>) -> tensor<8x8xf32>
+  %y = linalg.matmul ins(%a, %b : tensor<8x8xf32>, tensor<8x8xf32>) outs(%clear : tensor<8x8xf32>) -> tensor<8x8xf32>
+  return %x, %y : tensor<8x8xf32>, tensor<8x8xf32>
+}
+// CHECK-NOT: memref.copy
+// CHECK: linalg.fill
+// CHECK-NOT: memref.copy
+// CHECK: linalg.fill
+// CHECK-NOT: {{memref\.copy|linalg\.fill}}
+// ----- a_fill_of_one_user_stays_one
+func.func @f(%a: tensor<8x8xf32>, %b: tensor<8x8xf32>, %c: tensor<8x8xf32>) -> (tensor<8x8xf32>) {
+  %zero = arith.constant 0.0 : f32
+  %empty = tensor.empty() : tensor<8x8xf32>
+  %clear = linalg.fill ins(%zero : f32) outs(%empty : tensor<8x8xf32>) -> tensor<8x8xf32>
+  %x = linalg.matmul ins(%a, %b : tensor<8x8xf32>, tensor<8x8xf32>) outs(%clear : tensor<8x8xf32>) -> tensor<8x8xf32>
+  return %x : tensor<8x8xf32>
+}
+// CHECK: linalg.fill
+// CHECK-NOT: linalg.fill
+// ----- a_fill_of_an_argument_is_left_alone
+func.func @f(%a: tensor<8x8xf32>, %b: tensor<8x8xf32>, %c: tensor<8x8xf32>) -> (tensor<8x8xf32>, tensor<8x8xf32>) {
+  %zero = arith.constant 0.0 : f32
+  %clear = linalg.fill ins(%zero : f32) outs(%c : tensor<8x8xf32>) -> tensor<8x8xf32>
+  %x = linalg.matmul ins(%a, %b : tensor<8x8xf32>, tensor<8x8xf32>) outs(%clear : tensor<8x8xf32>) -> tensor<8x8xf32>
+  %y = linalg.matmul ins(%a, %b : tensor<8x8xf32>, tensor<8x8xf32>) outs(%clear : tensor<8x8xf32>) -> tensor<8x8xf32>
+  return %x, %y : tensor<8x8xf32>, tensor<8x8xf32>
+}
+// CHECK: linalg.fill
+// CHECK-NOT: linalg.fill
+// ----- memory_of_a_stream_is_freed_in_front_of_its_end
+func.func @f(%a: memref<4xf32>) {
+  %s = "gpux.create_stream"() : () -> !gpux.StreamType
+  %d = "gpux.alloc"(%s) : (!gpux.StreamType) -> memref<4xf32>
+  "gpux.memcpy"(%s, %d, %a) : (!gpux.StreamType, memref<4xf32>, memref<4xf32>) -> ()
+  "gpux.wait"(%s) : (!gpux.StreamType) -> ()
+  "gpux.destroy_stream"(%s) : (!gpux.StreamType) -> ()
+  return
+}
+// CHECK: func.func @f
+// CHECK-NEXT: "gpux.create_stream"
+// CHECK-NEXT: "gpux.alloc"
+// CHECK-NEXT: "gpux.memcpy"
+// CHECK-NEXT: "gpux.wait"
+// CHECK-NEXT: "gpux.dealloc"
+// CHECK-NEXT: "gpux.destroy_stream"
+// CHECK-NEXT: return
+// ----- memory_whose_address_is_taken_is_freed_at_the_end
+func.func @f(%a: memref<4xf32>, %p: memref<index>) {
+  %d = gpu.alloc () : memref<4xf32>
+  gpu.memcpy %d, %a : memref<4xf32>, memref<4xf32>
+  %n = memref.extract_aligned_pointer_as_index %d : memref<4xf32> -> index
+  memref.store %n, %p[] : memref<index>
+  return
+}
+// CHECK: memref.store
+// CHECK-NEXT: gpu.dealloc
+// CHECK-NEXT: return
+// ----- memory_that_a_branch_hands_on_is_made_in_front_of_it_and_freed_behind
+func.func @f(%a: memref<4xf32>, %flag: i1) {
+  %r = scf.if %flag -> (memref<4xf32>) {
+    %x = gpu.alloc () : memref<4xf32>
+    scf.yield %x : memref<4xf32>
+  } else {
+    scf.yield %a : memref<4xf32>
+  }
+  gpu.memcpy %a, %r : memref<4xf32>, memref<4xf32>
+  return
+}
+// CHECK: func.func @f
+// CHECK-NEXT: gpu.alloc
+// CHECK: gpu.memcpy
+// CHECK-NEXT: gpu.dealloc
+// CHECK-NEXT: return
+// ----- memory_of_a_descriptor_is_freed_after_the_kernel
+func.func @f(%i: index) {
+  %x = gpu.alloc () : memref<4x4xf32>
+  %y = memref.cast %x : memref<4x4xf32> to memref<?x4xf32>
+  %any = memref.cast %y : memref<?x4xf32> to memref<*xf32>
+  %map = nvgpu.tma.create.descriptor %any box[%i, %i] : memref<*xf32> -> !nvgpu.tensormap.descriptor<tensor = memref<4x4xf32, 3>, swizzle = none, l2promo = none, oob = zero, interleave = none>
+  gpu.launch blocks(%b0, %b1, %b2) in (%g0 = %i, %g1 = %i, %g2 = %i)
+            threads(%t0, %t1, %t2) in (%s0 = %i, %s1 = %i, %s2 = %i) {
+    nvgpu.tma.prefetch.descriptor %map : !nvgpu.tensormap.descriptor<tensor = memref<4x4xf32, 3>, swizzle = none, l2promo = none, oob = zero, interleave = none>
+    gpu.terminator
+  }
+  return
+}
+// CHECK: gpu.terminator
+// CHECK-NEXT: }
+// CHECK-NEXT: gpu.dealloc
+// CHECK-NEXT: return
+// ----- LEAVES_A_BRANCH
+func.func @f(%i: index, %flag: i1, %o: memref<f32>) {
+  %r = BRANCH -> INDEX {
+    %x = ALLOCATES() : memref<4xf32>
+    %n = memref.extract_aligned_pointer_as_index %x : memref<4xf32> -> index
+    END %n : index
+  CLOSE
+  %w = arith.index_cast %r : index to i64
+  %p = llvm.inttoptr %w : i64 to !llvm.ptr
+  %v = llvm.load %p : !llvm.ptr -> f32
+  memref.store %v, %o[] : memref<f32>
+  return
+}
+// CHECK: func.func @f
+// CHECK-NEXT: ALLOCATES{{ *}}(
+// CHECK: llvm.load
+// CHECK-NEXT: FREES
+// CHECK-NEXT: memref.store
+// CHECK-NEXT: return
+// ----- PADDED
+func.func @main(%x: tensor<5x8xf32>) -> tensor<ROWSxCOLUMNSxf32> {
+      %c = arith.constant 7.0 : f32
+      %y = tensor.pad %x lowLOW highHIGH {
+      ^bb0(%i: index, %j: index):
+        tensor.yield %c : f32
+      } : tensor<5x8xf32> to tensor<ROWSxCOLUMNSxf32>
+      return %y : tensor<ROWSxCOLUMNSxf32>
+    }

@@ -1,41 +1,32 @@
-"""Payloads become programs: entry, calls, signature, buffers for tensors, memory that is freed."""
+"""Payloads become programs on buffers: entry, calls, signature, constants; memory is freed after its use."""
 
 import re
+from typing import Any
 
+import numpy as np
 import pytest
 
+from benchmarks.program_compiler import compiler_of
 from tests.mlir.kernels import parsed
-from tests.programs.file_check import cases, require
-from tests.programs.lowering.compiled import entry_read, host_function, module_text, read, refusal
+from tests.programs.file_check import cases, checked, filled, require
+from tests.programs.lowering import device_programs as texts
+from tests.programs.lowering.compiled import entry_read, host_function, read, refusal
 from tests.texts import text_beside
+from tuner.core.candidate import TargetName
 from tuner.core.errors import CandidateError, Stage
 from tuner.core.gpu_code import BufferType, ScalarType
 from tuner.mlir.bindings import ir
 from tuner.mlir.ir.reading import walk
+from tuner.programs.lowering import bufferize, explicit_memory
 from tuner.programs.lowering import entry as signature
 from tuner.programs.lowering.entry import function_named
 from tuner.programs.lowering.read_program import assert_indirect_indices
+from tuner.programs.lowering.resources import array_of, split_payload
+from tuner.programs.run.host_function import HostFunction
 
-pytestmark = pytest.mark.mlir
-
-
-READ = (
-    "calls_are_inlined_and_only_the_entry_is_left",
-    "gpux_is_read_as_documents_print_it",
-    "global_memory_as_a_number_is_the_default",
-    "global_memory_as_a_word_is_the_default",
-    "memory_of_a_kernel_may_have_a_memory_space",
-    "what_the_entry_does_not_call_may_call_anything",
-    "the_device_is_that_of_the_run_and_registration_is_an_op",
-    "tensors_become_memrefs_and_results_stay_results",
-    "a_tensor_argument_is_never_written",
-    "a_returned_argument_is_a_copy_of_it",
-    "arithmetic_on_tensors_becomes_an_op_on_memrefs",
-    "allocations_of_a_function_that_frees_nothing_are_freed",
-    "what_a_function_frees_itself_is_left_to_it",
-    "memory_of_outlined_kernels_is_freed_after_their_launch",
-    "memory_of_kernels_with_a_barrier_is_freed_after_them",
-)
+READ = checked(__file__)
+T, D = "tensor<3x4xf32>", "tensor<?x4xf32>"
+X = np.arange(40, dtype=np.float32).reshape(5, 8)
 
 
 @pytest.mark.drawn(len(READ))
@@ -48,7 +39,7 @@ def test_a_payload_is_read_as_it_says(name: str) -> None:
 @pytest.mark.parametrize(("options", "text"), cases(text_beside(__file__, "REFUSED")))
 def test_what_is_no_program_is_refused_in_one_line(options: dict[str, str], text: str) -> None:
     stage, reason = refusal(text, options.get("entry"))
-    assert stage is Stage.BIND
+    assert stage is Stage[options.get("stage", "BIND")]
     assert re.fullmatch(options["refused"], reason)
 
 
@@ -78,6 +69,11 @@ def test_arguments_that_are_only_read_are_not_written() -> None:
     assert host_function(text_beside(__file__, "WRITTEN")).program.written == (False, True, True, False)
 
 
+def read_with_argument(kind: str) -> None:
+    text = f"func.func @f(%a: {kind}) {{ return }}"
+    read(text, lambda payload: signature.arguments_of(payload.function))
+
+
 @pytest.mark.parametrize(
     ("kind", "message"),
     [
@@ -88,21 +84,14 @@ def test_arguments_that_are_only_read_are_not_written() -> None:
 )
 def test_a_type_that_no_contiguous_array_has_is_refused(kind: str, message: str) -> None:
     with pytest.raises(CandidateError, match=message):
-        module_text(
-            f"func.func @f(%a: {kind}) {{ return }}", lambda payload: signature.arguments_of(payload.function)
-        )
+        read_with_argument(kind)
 
 
 @pytest.mark.parametrize(
     "kind", ["4x4xf32, strided<[4, 1]>", "4x4xf32, strided<[?, ?], offset: ?>", "?x4xf32"]
 )
 def test_a_layout_that_a_contiguous_array_has_is_taken(kind: str) -> None:
-    text = f"func.func @f(%a: memref<{kind}>) {{ return }}"
-    module_text(text, lambda payload: signature.arguments_of(payload.function))
-
-
-GATHER = text_beside(__file__, "GATHER")
-LOOP = text_beside(__file__, "LOOP")
+    read_with_argument(f"memref<{kind}>")
 
 
 def asserted(text: str) -> list[str]:
@@ -115,8 +104,207 @@ def asserted(text: str) -> list[str]:
 @pytest.mark.parametrize("rows", ["9", "?"])
 def test_only_the_index_that_is_data_is_asserted(rows: str) -> None:
     said = f"an index into tensor<{rows}x4xf32> is outside of dimension 0"
-    assert asserted(GATHER.replace("ROWS", rows)) == [said]
+    assert asserted(text_beside(__file__, "GATHER").replace("ROWS", rows)) == [said]
 
 
 def test_what_a_loop_carries_is_data_and_its_number_is_not() -> None:
-    assert asserted(LOOP) == ["an index into tensor<8xi64> is outside of dimension 0"]
+    said = "an index into tensor<8xi64> is outside of dimension 0"
+    assert asserted(text_beside(__file__, "LOOP")) == [said]
+
+
+def test_a_text_is_split_into_module_and_data_if_there_are_any() -> None:
+    split = split_payload(text_beside(__file__, "TEXT"))
+    assert split.text == "module {\n}\n"
+    assert dict(split.resources) == {
+        "plain_torch.float32": np.array([1, 2], np.float32).tobytes(),
+        '"odd, with } and : and #-}"': b"\x01\xff",
+    }
+    split = split_payload("module {\n}\n")
+    assert (split.text, dict(split.resources)) == ("module {\n}\n", {})
+    with pytest.raises(CandidateError, match="data without a name"):
+        split_payload('module {}\n{-#\n "0x04000000"\n#-}')
+
+
+@pytest.mark.parametrize("data", [b"\x01\x00\x01", b"\x05"])
+def test_booleans_are_bytes_or_bits(data: bytes) -> None:
+    np.testing.assert_array_equal(array_of(data, (3,), "i1"), [True, False, True])
+
+
+def test_data_of_another_size_are_refused() -> None:
+    with pytest.raises(CandidateError, match=r"\(2, 2\) x f32: found 4 bytes, allowed 16"):
+        array_of(b"1234", (2, 2), "f32")
+
+
+def loop(kind: str, body: str, yields: str) -> str:
+    return filled(__file__, "SWAPS", kind=kind, body=body, yields=yields)
+
+
+def branch(kind: str) -> str:
+    return text_beside(__file__, "BRANCH").replace("KIND", kind)
+
+
+def arrays() -> tuple[Any, ...]:
+    rng = np.random.default_rng(0)
+    return tuple(rng.standard_normal((3, 4)).astype(np.float32) for _ in range(2))
+
+
+@pytest.mark.drawn(2)
+@pytest.mark.parametrize("kind", [T, D])
+@pytest.mark.parametrize("iterations", [0, 1, 4])
+def test_a_loop_that_makes_new_tensors_and_swaps_them(kind: str, iterations: int) -> None:
+    function = host_function(loop(kind, f"%s = arith.addf %x, %y : {kind}", "%y, %s"))
+    x, y = a, b = arrays()
+    found = function(a.copy(), b.copy(), iterations)
+    for _ in range(iterations):
+        x, y = y, x + y
+    np.testing.assert_array_equal(found, (x, y))
+    assert function.allocations == 0
+
+
+@pytest.mark.parametrize("kind", [T, D])
+def test_a_loop_that_only_swaps(kind: str) -> None:
+    function = host_function(loop(kind, "", "%y, %x"))
+    a, b = arrays()
+    np.testing.assert_array_equal(function(a.copy(), b.copy(), 3), (b, a))
+
+
+@pytest.mark.parametrize("kind", [T, D])
+@pytest.mark.parametrize("is_true", [True, False])
+def test_a_branch_that_makes_a_new_tensor(kind: str, is_true: bool) -> None:
+    function = host_function(branch(kind))
+    a, _ = arrays()
+    np.testing.assert_array_equal(function(a.copy(), is_true), a + a if is_true else a * a)
+    assert function.allocations == 0
+
+
+def test_no_branch_of_known_shape_yields_its_own_memory() -> None:
+    given: list[bool] = []
+    for kind in (T, D):
+        read(branch(kind), lambda it: given.append(bufferize.yields_iteration_local_memory(it.function)))
+    assert given == [False, True]
+
+
+def test_a_branch_that_yields_a_view_of_its_own_memory_yields_its_own_memory() -> None:
+    part = "tensor<2x4xf32>"
+    cut = f"tensor.extract_slice %s[1, 0] [2, 4] [1, 1] : {T} to {part}"
+    text = re.sub(rf"(-> |return %r : ){T}", rf"\1{part}", branch(T))
+    text = text.replace(f"scf.yield %s : {T}", f"%v = {cut} scf.yield %v : {part}")
+    assert re.search(r"scf\.if %\w+ ->", read(text)) is None
+    function = host_function(text)
+    a, _ = arrays()
+    np.testing.assert_array_equal(function(a.copy(), True), (a + a)[1:])
+    assert function.allocations == 0
+
+
+@pytest.mark.parametrize("is_true", [True, False])
+def test_a_branch_that_chooses_one_of_two_tensors_does_not_ask_for_addresses(is_true: bool) -> None:
+    text = text_beside(__file__, "CHOICE")
+    assert "extract_aligned_pointer" not in read(text)
+    function = host_function(text)
+    a, b = arrays()
+    expected = a + b if is_true else a * b
+    expected[1, 1] = expected[1, 1] if is_true else 1
+    np.testing.assert_array_equal(function(a, b, is_true), expected + a)
+    assert function.allocations == 0
+
+
+def test_a_loop_that_works_in_place_gets_no_copy() -> None:
+    body = f"%s = linalg.add ins(%x, %y : {T}, {T}) outs(%x : {T}) -> {T}"
+    text = read(loop(T, body, "%s, %y"))
+    start = text.index("scf.for")
+    inside = text[start : text.index("}", start)]
+    assert "linalg.add" in inside
+    assert "memref.copy" not in inside
+    assert "memref.alloc" not in inside
+
+
+@pytest.mark.drawn(2)
+@pytest.mark.parametrize("kind", [T, D])
+@pytest.mark.parametrize("iterations", [0, 1, 4])
+@pytest.mark.parametrize("is_swapped", [False, True])
+def test_a_while_loop_that_makes_new_tensors(kind: str, iterations: int, is_swapped: bool) -> None:
+    handed = "%y, %x" if is_swapped else "%x, %y"
+    condition = f"scf.condition(%go) {handed}, %i : {kind}, {kind}, index"
+    parts = {"kind": kind, "body": f"%s = arith.addf %x, %y : {kind}", "yields": "%y, %s"}
+    function = host_function(filled(__file__, "WHILE_LOOP", condition=condition, **parts))
+    x, y = a, b = arrays()
+    found = function(a.copy(), b.copy(), iterations)
+    for iteration in range(iterations + 1):
+        if is_swapped:
+            x, y = y, x
+        if iteration < iterations:
+            x, y = y, x + y
+    np.testing.assert_array_equal(found, (x, y))
+    assert function.allocations == 0
+
+
+@pytest.mark.parametrize("kind", [T, D])
+def test_a_loop_that_yields_what_a_loop_in_it_made_in_its_place(kind: str) -> None:
+    text = text_beside(__file__, "LOOP_IN_A_LOOP").replace("KIND", kind)
+    (a, b), iterations = arrays(), 3
+    x = b
+    for _ in range(iterations):
+        p, q = a, x
+        for _ in range(iterations):
+            p, q = q + b, p
+        x = q
+    np.testing.assert_array_equal(host_function(text)(a.copy(), b.copy(), iterations), x)
+
+
+@pytest.mark.parametrize(
+    ("low", "high"), [((0, -1), (0, -2)), ((-2, 1), (3, -3)), ((1, 2), (0, 0)), ((-4, 0), (2, 0))]
+)
+def test_a_padding_gives_what_slices_and_numpy_give(low: tuple[int, int], high: tuple[int, int]) -> None:
+    ends = [*zip(X.shape, low, high, strict=True)]
+    sizes = dict(zip(("rows", "columns"), (size + a + b for size, a, b in ends), strict=True))
+    text = filled(__file__, "PADDED", low=list(low), high=list(high), **sizes)
+    cut = tuple(slice(max(-a, 0), size - max(-b, 0)) for size, a, b in ends)
+    expected = np.pad(X[cut], [(max(a, 0), max(b, 0)) for _, a, b in ends], constant_values=7)
+    np.testing.assert_array_equal(
+        HostFunction(compiler_of(TargetName("cpu")).compile(text).code)(X), expected
+    )
+
+
+@pytest.mark.parametrize("allocates", ["gpu.alloc", "memref.alloc"])
+@pytest.mark.parametrize("branch", ["scf.if %flag", "scf.execute_region", "memref.alloca_scope"])
+def test_memory_whose_address_leaves_its_branch_is_freed_after_it(branch: str, allocates: str) -> None:
+    parts = {"branch": branch, "allocates": allocates, "frees": allocates.replace("alloc", "dealloc")}
+    parts["index"] = "index" if "execute" in branch else "(index)"
+    parts["end"] = "memref.alloca_scope.return" if "alloca" in branch else "scf.yield"
+    close = "} else { scf.yield %i : index }" if "if" in branch else "}"
+    text = filled(__file__, "LEAVES_A_BRANCH", close=close, **parts)
+    require(text, read(text))
+
+
+def mixes(*lines: str, **options: bool) -> bool:
+    with texts.main_function(texts.host_function(*lines)) as (_, function):
+        return bool(explicit_memory.mixes_memory(function, **options))
+
+
+def test_a_program_that_copies_for_itself_does_not_mix() -> None:
+    with texts.main_function(texts.TWO_CHAINS) as (_, function):
+        assert not explicit_memory.mixes_memory(function)
+
+
+def test_a_kernel_on_an_argument_mixes_unless_that_is_device_memory_or_registered() -> None:
+    lines = (texts.alloc("da"), texts.launch("add", "da", "b", "da"), texts.free("da"))
+    assert mixes(*lines)
+    assert not mixes(*lines, device_arguments=True)
+    any_rank = "memref<*xf32>"
+    register = (f"%u = memref.cast %b : {texts.BUFFER} to {any_rank}", f"gpu.host_register %u : {any_rank}")
+    assert not mixes(*register, *lines)
+
+
+def test_a_host_load_of_device_memory_mixes_unless_it_is_shared() -> None:
+    lines = (texts.alloc("da"), texts.copy("da", "a"), *texts.store("da"), texts.free("da"))
+    assert mixes(*lines)
+    assert not mixes(*(line.replace("gpu.alloc", "gpu.alloc host_shared") for line in lines))
+
+
+def test_memory_of_one_kind_is_left() -> None:
+    with texts.main_function(texts.TWO_CHAINS) as (module, function):
+        explicit_memory.without_explicit_memory(function)
+        text = str(module).split("gpu.module")[0]
+    assert text.count("memref.alloc()") == text.count("memref.dealloc") == 3
+    assert text.count("memref.copy") == 3
+    assert "gpu.alloc" not in text
