@@ -42,9 +42,7 @@ def test_the_newest_of_the_system_is_taken(site: Path, tmp_path: Path) -> None:
     assert cublas_file((tmp_path / "none", system)) == system / "libcublas.so.12"
 
 
-def test_without_cuda_pathfinder_the_files_are_looked_at(
-    monkeypatch: pytest.MonkeyPatch, tmp_path: Path
-) -> None:
+def test_without_cuda_pathfinder_files_are_looked_at(monkeypatch: pytest.MonkeyPatch, tmp_path: Path) -> None:
     monkeypatch.setitem(sys.modules, "cuda.pathfinder", None)
     monkeypatch.setattr(cublas, "cublas_file", lambda: tmp_path / "libcublas.so.12")
     assert cublas.find_cublas() == str(tmp_path / "libcublas.so.12")

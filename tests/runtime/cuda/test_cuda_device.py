@@ -4,7 +4,7 @@ import ctypes
 import os
 import subprocess
 import sys
-import threading
+from concurrent.futures import ThreadPoolExecutor
 from pathlib import Path
 
 import numpy as np
@@ -13,21 +13,28 @@ import pytest
 from benchmarks.gpu_check.stub_driver import StubDriver, stub_library
 from tests.runtime.calling_every import KERNEL, call_everything
 from tuner.core.gpu import DeviceError, Extent, KernelLaunch, TensorMapLayout
+from tuner.runtime.cuda.device import CudaDevice
 
-INVALID_VALUE, OUT_OF_MEMORY, ILLEGAL_ADDRESS = 1, 2, 700
+OUT_OF_MEMORY, ILLEGAL_ADDRESS = 2, 700
 KIB = 1024
 
 
-def test_every_method_reaches_the_driver() -> None:
-    stub = StubDriver()
-    device = stub.open()
+@pytest.fixture
+def stub() -> StubDriver:
+    return StubDriver()
+
+
+@pytest.fixture
+def device(stub: StubDriver) -> CudaDevice:
+    return stub.open()
+
+
+def test_every_method_reaches_the_driver(stub: StubDriver, device: CudaDevice) -> None:
     for _, call in call_everything(device):
         call()
-    assert stub.errors == []
-    assert stub.live_blocks == 0
+    assert (stub.errors, stub.live_blocks) == ([], 0)
     assert (device.name, device.chip) == ("stub GPU 0", "sm_90")
-    assert stub.calls("cuMemcpyAsync") == 3
-    assert stub.calls("cuLaunchKernelEx") == 1
+    assert (stub.calls("cuMemcpyAsync"), stub.calls("cuLaunchKernelEx")) == (3, 1)
     assert stub.variable("stub_pool_threshold", ctypes.c_uint64).value == 2**64 - 1
 
 
@@ -45,9 +52,7 @@ def test_memory_of_an_earlier_stand_in_is_not_that_of_this_one() -> None:
     assert stub.live_blocks == 8
 
 
-def test_an_image_is_loaded_once_and_a_kernel_looked_up_once() -> None:
-    stub = StubDriver()
-    device = stub.open()
+def test_an_image_is_loaded_once_and_a_kernel_looked_up_once(stub: StubDriver, device: CudaDevice) -> None:
     module = device.load_module(KERNEL)
     assert device.load_module(KERNEL) == module
     assert device.function(module, "k") == device.function(module, "k")
@@ -62,9 +67,7 @@ def test_an_image_is_loaded_once_and_a_kernel_looked_up_once() -> None:
     assert stub.calls("cuModuleLoadData") == 2
 
 
-def test_shared_memory_above_48_kib_is_asked_for_once_per_size() -> None:
-    stub = StubDriver()
-    device = stub.open()
+def test_shared_memory_above_48_kib_is_asked_for_once_per_size(stub: StubDriver, device: CudaDevice) -> None:
     function = device.function(device.load_module(b"cubin"), "k")
     for shared_bytes in (48 * KIB, 100 * KIB, 64 * KIB, 100 * KIB, 227 * KIB):
         device.launch(KernelLaunch(function, Extent(1), Extent(1), shared_bytes), 0)
@@ -74,9 +77,7 @@ def test_shared_memory_above_48_kib_is_asked_for_once_per_size() -> None:
         device.launch(KernelLaunch(function, Extent(1), Extent(1), 228 * KIB), 0)
 
 
-def test_clusters_are_passed_and_large_ones_asked_for_once() -> None:
-    stub = StubDriver()
-    device = stub.open()
+def test_clusters_are_passed_and_large_ones_asked_for_once(stub: StubDriver, device: CudaDevice) -> None:
     function = device.function(device.load_module(b"cubin"), "k")
     for cluster, asked in ((Extent(4, 2), 0), (Extent(8, 2), 1), (Extent(16), 1)):
         device.launch(KernelLaunch(function, Extent(16, 2), Extent(32), cluster=cluster), 0)
@@ -85,8 +86,7 @@ def test_clusters_are_passed_and_large_ones_asked_for_once() -> None:
     assert stub.launches[0] == ("k", (16, 2, 1, 32, 1, 1, 0))
 
 
-def test_timed_events_measure_seconds() -> None:
-    device = StubDriver().open()
+def test_timed_events_measure_seconds(device: CudaDevice) -> None:
     start, stop = device.create_event(is_timed=True), device.create_event(is_timed=True)
     device.record_event(start, 0)
     device.record_event(stop, 0)
@@ -95,8 +95,7 @@ def test_timed_events_measure_seconds() -> None:
         device.elapsed_s(start, device.create_event())
 
 
-def test_without_pools_memory_is_allocated_and_freed_at_once() -> None:
-    stub = StubDriver()
+def test_without_pools_memory_is_allocated_and_freed_at_once(stub: StubDriver) -> None:
     stub.machine(has_pools=False)
     device = stub.open()
     device.free(device.allocate(0, 0), 0)
@@ -104,9 +103,7 @@ def test_without_pools_memory_is_allocated_and_freed_at_once() -> None:
     assert stub.calls("cuMemPoolSetAttribute") == 0
 
 
-def test_tensor_maps_carry_every_field() -> None:
-    stub = StubDriver()
-    device = stub.open()
+def test_tensor_maps_carry_every_field(stub: StubDriver, device: CudaDevice) -> None:
     address = device.allocate(4096, 0)
     found = device.tensor_map(address, TensorMapLayout((64, 8, 2), (128, 1024), (32, 4, 1), 6, 1, 3, 2, 1))
     options = np.frombuffer(found, np.uint32)
@@ -114,9 +111,9 @@ def test_tensor_maps_carry_every_field() -> None:
     assert options[7:27].reshape(4, 5)[:, :3].tolist() == [[64, 8, 2], [128, 1024, 0], [32, 4, 1], [1, 1, 1]]
 
 
-def test_an_error_reports_the_call_what_it_was_for_and_the_drivers_words() -> None:
-    stub = StubDriver()
-    device = stub.open()
+def test_an_error_reports_the_call_its_purpose_and_the_drivers_words(
+    stub: StubDriver, device: CudaDevice
+) -> None:
     stub.fail("cuMemAllocAsync", OUT_OF_MEMORY)
     message = r"^cuMemAllocAsync: 99 bytes: CUDA_ERROR_OUT_OF_MEMORY: out of memory$"
     with pytest.raises(DeviceError, match=message) as caught:
@@ -128,31 +125,22 @@ def test_an_error_reports_the_call_what_it_was_for_and_the_drivers_words() -> No
         device.synchronize_stream(0)
 
 
-def test_an_error_that_breaks_the_context_is_sticky() -> None:
-    stub = StubDriver()
-    device = stub.open()
+def test_an_error_that_breaks_the_context_is_sticky(stub: StubDriver, device: CudaDevice) -> None:
     stub.fail("cuStreamSynchronize", ILLEGAL_ADDRESS, after=1)
     device.synchronize_stream(0)
+    message = "CUDA_ERROR_ILLEGAL_ADDRESS: an illegal memory access"
     for _ in range(2):
-        with pytest.raises(
-            DeviceError, match="CUDA_ERROR_ILLEGAL_ADDRESS: an illegal memory access"
-        ) as caught:
+        with pytest.raises(DeviceError, match=message) as caught:
             device.synchronize_stream(0)
         assert caught.value.is_sticky
 
 
-def test_every_thread_gets_the_context() -> None:
-    stub = StubDriver()
-    device, found = stub.open(), []
-    thread = threading.Thread(target=lambda: found.append(device.create_stream()))
-    thread.start()
-    thread.join()
-    device.destroy_stream(found[0])
+def test_every_thread_gets_the_context_which_a_closed_device_has_given_back(
+    stub: StubDriver, device: CudaDevice
+) -> None:
+    with ThreadPoolExecutor(1) as thread:
+        device.destroy_stream(thread.submit(device.create_stream).result())
     assert stub.calls("cuCtxSetCurrent") == 2
-
-
-def test_freeing_nothing_is_allowed_and_a_closed_device_has_given_its_context_back() -> None:
-    stub = StubDriver()
     device = stub.open()
     device.free(0, 0)
     assert stub.calls("cuMemFreeAsync") == 0
@@ -203,7 +191,6 @@ def test_the_bindings_make_the_same_calls(tmp_path: Path) -> None:
     pytest.importorskip("cuda.bindings")
     folder = stub_library().parent
     environment = os.environ | {"LD_LIBRARY_PATH": str(folder), "STUB_DRIVER": str(stub_library())}
-    done = subprocess.run(
-        [sys.executable, "-c", BINDINGS], capture_output=True, text=True, env=environment, check=False
-    )
+    command = [sys.executable, "-c", BINDINGS]
+    done = subprocess.run(command, capture_output=True, text=True, env=environment, check=False)
     assert (done.stdout.strip(), done.stderr) == ("ok", "")

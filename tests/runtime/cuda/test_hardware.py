@@ -16,7 +16,6 @@ from tuner.runtime.cuda.driver import AbstractDriver, BindingsDriver, CheckedDri
 from tuner.runtime.cuda.probe import open_device
 
 pytestmark = [pytest.mark.mlir, pytest.mark.cuda]
-
 A, B = np.arange(N, dtype=np.float32), np.full(N, 0.25, np.float32)
 
 
@@ -58,14 +57,13 @@ def test_kernels_compute(device: CudaDevice) -> None:
     device.synchronize_stream(stream)
     np.testing.assert_array_equal(found, 3 * A)
     assert 0 < device.elapsed_s(start, stop) < 1
-    with pytest.raises(
-        DeviceError, match=r"cuLaunchKernel: launch of scale: CUDA_ERROR_INVALID_VALUE"
-    ) as caught:
+    message = r"cuLaunchKernel: launch of scale: CUDA_ERROR_INVALID_VALUE"
+    with pytest.raises(DeviceError, match=message) as caught:
         device.launch(given.launch(function, threads=2048), stream)
     assert not caught.value.is_sticky
 
 
-def test_programs_and_their_graphs_compute(device: CudaDevice) -> None:
+def test_programs_and_their_graphs_and_those_that_make_their_own_streams_compute(device: CudaDevice) -> None:
     loaded, a = DeviceFunction(two_chains(), device), A.copy()
     for scale in (1, 3):
         np.testing.assert_array_equal(loaded(scale * A, B), 2 * scale * A + 2 * B)
@@ -75,9 +73,6 @@ def test_programs_and_their_graphs_compute(device: CudaDevice) -> None:
         np.testing.assert_array_equal(graph.launch()[0], 2 * a + 2 * B)
     graph.close()
     loaded.close()
-
-
-def test_programs_that_make_their_own_streams_compute(device: CudaDevice) -> None:
     loaded = DeviceFunction(compiled(TOKENS, (BUFFER,), (BUFFER,), streams=0), device)
     np.testing.assert_array_equal(loaded(A), 2 * A)
     loaded.close()

@@ -20,24 +20,8 @@ from tuner.core.gpu import CLOCK_FLOP, DeviceError, chip_of
 from tuner.core.problem import INPUT_DTYPES
 from tuner.runtime.cuda import probe
 from tuner.runtime.cuda.driver import CALLS, INT, OUT_NAME, CtypesDriver
-from tuner.runtime.cuda.probe import (
-    COPIES,
-    COPY_BYTES,
-    GpuSensors,
-    SensorsError,
-    copied_bytes_per_s,
-    describe_gpu,
-    documented_flop_per_s,
-    gpu_roofline,
-    machine_of,
-    open_device,
-    open_driver,
-    require_chip,
-    slowdowns_in,
-)
 
 BUS = "00000000:3b:00.0"
-
 NOT_SUPPORTED = 3  # NVML_ERROR_NOT_SUPPORTED
 
 
@@ -57,41 +41,37 @@ def nvml(pynvml: Any, tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> ctypes
 
 
 def test_sensors_are_read_in_base_units_and_one_that_is_missing_is_no_zero(nvml: ctypes.CDLL) -> None:
-    state = GpuSensors(BUS).read()
+    state = probe.GpuSensors(BUS).read()
     assert (state.sm_clock_hz, state.memory_clock_hz) == (1.755e9, 2.619e9)
     assert state.temperature_c == 61.0
     assert state.power_w == pytest.approx(512.345)
     assert state.slowdowns == ()
     ctypes.c_ulonglong.in_dll(nvml, "stub_reasons").value = 0x1 | 0x4 | 0x40
     ctypes.c_int.in_dll(nvml, "stub_power_result").value = NOT_SUPPORTED
-    state = GpuSensors(BUS).read()
+    state = probe.GpuSensors(BUS).read()
     assert (state.power_w, state.temperature_c) == (None, 61.0)
     assert state.slowdowns == ("power cap", "thermal (hardware)")
 
 
-def test_a_gpu_that_nvml_does_not_know_is_reported(nvml: ctypes.CDLL) -> None:
-    with pytest.raises(SensorsError, match="no clocks or temperatures: NVML: Not Found"):
-        GpuSensors("00000000:99:00.0")
-
-
-def test_without_the_package_it_is_reported_what_to_install(monkeypatch: pytest.MonkeyPatch) -> None:
+def test_a_gpu_that_nvml_does_not_know_and_a_missing_package_are_reported(
+    nvml: ctypes.CDLL, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    with pytest.raises(probe.SensorsError, match="no clocks or temperatures: NVML: Not Found"):
+        probe.GpuSensors("00000000:99:00.0")
     monkeypatch.setitem(sys.modules, "pynvml", None)
-    with pytest.raises(SensorsError, match=r"no clocks or temperatures: pip install nvidia-ml-py"):
-        GpuSensors(BUS)
+    with pytest.raises(probe.SensorsError, match=r"no clocks or temperatures: pip install nvidia-ml-py"):
+        probe.GpuSensors(BUS)
 
 
 @pytest.mark.parametrize(
     ("reasons", "names"),
     [
-        (0, ()),
-        (0x1, ()),  # idle
-        (0x2, ()),  # clocks that the user chose
-        (0x4, ("power cap",)),
+        *((0, ()), (0x1, ()), (0x2, ()), (0x4, ("power cap",))),  # 1: idle, 2: clocks that the user chose
         (0x8 | 0x20 | 0x80, ("hardware slowdown", "thermal (software)", "power brake")),
     ],
 )
 def test_only_reasons_that_make_it_slower_count(reasons: int, names: tuple[str, ...]) -> None:
-    assert slowdowns_in(reasons) == names
+    assert probe.slowdowns_in(reasons) == names
 
 
 # What driver and GPU are here, asked of the stand-in for libcuda; one line says what is missing.
@@ -107,26 +87,25 @@ def stub() -> StubDriver:
 def test_no_driver(monkeypatch: pytest.MonkeyPatch) -> None:
     message = r"^no CUDA driver: libnowhere\.so cannot be loaded; it comes with the NVIDIA driver; nvidia-smi"
     with pytest.raises(DeviceError, match=message):
-        open_device(library="libnowhere.so")
+        probe.open_device(library="libnowhere.so")
     with pytest.raises(DeviceError, match=message):
-        describe_gpu("libnowhere.so")
+        probe.describe_gpu("libnowhere.so")
     monkeypatch.setattr(probe, "LIBRARY", "libnowhere.so")
     with pytest.raises(DeviceError, match=message):
-        open_device()
+        probe.open_device()
 
 
 def test_a_driver_that_does_not_start_or_finds_no_gpu(stub: StubDriver) -> None:
     stub.machine(gpus=0)
     with pytest.raises(DeviceError, match="the CUDA driver finds no GPU"):
-        describe_gpu(stub.path)
+        probe.describe_gpu(stub.path)
     stub.fail("cuInit", NO_DEVICE)
     with pytest.raises(DeviceError, match="cuInit"):
-        describe_gpu(stub.path)
+        probe.describe_gpu(stub.path)
     stub = StubDriver()
     stub.fail("cuInit", NO_DEVICE)
-    message = (
-        "^no CUDA GPU can be used: cuInit: CUDA_ERROR_NO_DEVICE: no CUDA-capable device is detected; nvid"
-    )
+    why = "CUDA_ERROR_NO_DEVICE: no CUDA-capable device is detected"
+    message = f"^no CUDA GPU can be used: cuInit: {why}; nvid"
     with pytest.raises(DeviceError, match=message) as caught:
         stub.open()
     assert caught.value.error_name == "CUDA_ERROR_NO_DEVICE"
@@ -140,30 +119,23 @@ def test_a_gpu_that_is_not_there(gpus: int, ordinal: int) -> None:
         stub.open(ordinal)
 
 
-def test_a_second_gpu_is_itself() -> None:
-    stub = StubDriver()
-    stub.machine(gpus=2)
-    assert stub.open(1).name == "stub GPU 1"
+def test_without_bindings_the_library_is_called_which_may_be_too_old(
+    stub: StubDriver, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    def missing() -> None:
+        raise ImportError("cuda")
 
-
-def test_a_driver_that_lacks_a_function_is_too_old() -> None:
+    monkeypatch.setattr(probe, "LIBRARY", stub.path)
+    monkeypatch.setattr(probe, "BindingsDriver", missing)
+    assert probe.open_driver().origin == stub.path
     driver = CtypesDriver("libc.so.6")
     with pytest.raises(DeviceError, match=r"cuInit: libc\.so\.6 has no cuInit: the CUDA driver is too old"):
         driver.call("cuInit", 0)
 
 
-def test_without_the_bindings_the_library_is_called(monkeypatch: pytest.MonkeyPatch) -> None:
-    stub = StubDriver()
-    monkeypatch.setattr(probe, "LIBRARY", stub.path)
-
-    def missing() -> None:
-        raise ImportError("cuda")
-
-    monkeypatch.setattr(probe, "BindingsDriver", missing)
-    assert open_driver().origin == stub.path
-
-
-def test_what_the_driver_says_of_a_gpu() -> None:
+def test_what_the_driver_says_of_a_gpu_and_a_second_gpu_is_itself(stub: StubDriver) -> None:
+    stub.machine(gpus=2)
+    assert stub.open(1).name == "stub GPU 1"
     facts = StubDriver().open().facts
     assert (facts.multiprocessors, facts.memory_bytes, facts.l2_bytes) == (132, 8 << 30, 50 << 20)
     assert (facts.max_shared_bytes, facts.clock_hz, facts.memory_clock_hz) == (232448, 1.755e9, 2.619e9)
@@ -176,25 +148,21 @@ def test_the_stand_in_has_every_call_of_the_table() -> None:
 
 
 def test_a_gpu_is_described_without_a_context(stub: StubDriver) -> None:
-    here = describe_gpu(stub.path)
-    assert here.facts.chip == "sm_90"
-    assert here.facts.multiprocessors == 132
+    here = probe.describe_gpu(stub.path)
+    assert (here.facts.chip, here.facts.multiprocessors) == ("sm_90", 132)
     assert re.fullmatch(r"[0-9a-f]{8}:[0-9a-f]{2}:[0-9a-f]{2}\.0", here.bus)
     assert stub.calls("cuDevicePrimaryCtxRetain") == 0
 
 
-def test_code_for_the_chip_runs_here_and_code_for_another_does_not() -> None:
+def test_code_for_the_chip_runs_here_and_equal_gpus_with_other_drivers_are_one_class_of_machine() -> None:
     for name in ("sm_90", "sm_90a"):
-        require_chip(chip_of(name), FACTS)
-        assert machine_of(chip_of(name), FACTS).chip == name
+        probe.require_chip(chip_of(name), FACTS)
+        assert probe.machine_of(chip_of(name), FACTS).chip == name
     with pytest.raises(DeviceError, match="code is for sm_80, the GPU here is Simulated GPU, sm_90"):
-        require_chip(chip_of("sm_80"), FACTS)
-
-
-def test_equal_gpus_with_other_drivers_are_one_class_of_machine() -> None:
-    machine = machine_of(chip_of("sm_90"), FACTS)
+        probe.require_chip(chip_of("sm_80"), FACTS)
+    machine = probe.machine_of(chip_of("sm_90"), FACTS)
     assert (machine.name, machine.processor) == ("Simulated GPU", "Simulated GPU, CUDA driver 13.0")
-    assert machine_of(chip_of("sm_90"), None).name == "cuda sm_90"
+    assert probe.machine_of(chip_of("sm_90"), None).name == "cuda sm_90"
 
 
 HEADER = Path("/usr/local/cuda/include/cuda.h")
@@ -234,27 +202,19 @@ def _is_pointer(ctype: object) -> bool:
 # Limits of a GPU: documented flop at its clock, bytes by copies.
 
 H100 = replace(FACTS, multiprocessors=132, clock_hz=1.83e9, memory_bytes=80 << 30)  # SXM5, boost
-
 A100 = replace(FACTS, chip="sm_80", multiprocessors=108, clock_hz=1.41e9)
 
 
 @pytest.mark.parametrize(
     ("facts", "dtype", "peak"),
     [  # the whitepapers' dense peaks
-        (H100, "f16", 989.4e12),
-        (H100, "bf16", 989.4e12),
-        (H100, "tf32", 494.7e12),
-        (H100, "i8", 1978.9e12),
-        (H100, "e4m3", 1978.9e12),
-        (A100, "i8", 624e12),
-        (A100, "f16", 312e12),
-        (A100, "tf32", 156e12),
-        (A100, "f32", 19.5e12),
-        (A100, "f64", 19.5e12),
+        *((H100, "f16", 989.4e12), (H100, "bf16", 989.4e12), (H100, "tf32", 494.7e12)),
+        *((H100, "i8", 1978.9e12), (H100, "e4m3", 1978.9e12), (A100, "i8", 624e12), (A100, "f16", 312e12)),
+        *((A100, "tf32", 156e12), (A100, "f32", 19.5e12), (A100, "f64", 19.5e12)),
     ],
 )
 def test_the_table_gives_the_peaks_of_the_whitepapers(facts: object, dtype: str, peak: float) -> None:
-    assert documented_flop_per_s(facts, dtype) == pytest.approx(peak, rel=2e-3)  # type: ignore[arg-type]
+    assert probe.documented_flop_per_s(facts, dtype) == pytest.approx(peak, rel=2e-3)  # type: ignore[arg-type]
 
 
 @pytest.mark.parametrize("chip", CLOCK_FLOP)
@@ -265,12 +225,12 @@ def test_every_dtype_that_a_chip_has_instructions_for_has_a_peak(chip: str) -> N
 
 def test_bandwidth_is_bytes_read_and_written_by_the_best_copy_and_flop_those_documented() -> None:
     device = ScriptedDevice(copy_bytes_per_s=2e12)
-    found = gpu_roofline(device, H100, "f16")
+    found = probe.gpu_roofline(device, H100, "f16")
     assert found.bytes_per_s == pytest.approx(4e12)
     assert found.flop_source == "documented, at 1830 MHz"
-    assert device.log.count(f"copy {COPY_BYTES}") == 2 * COPIES
+    assert device.log.count(f"copy {probe.COPY_BYTES}") == 2 * probe.COPIES
     assert device.alive == set()
-    copied_bytes_per_s(device, 1 << 30)  # a small GPU is not filled
+    probe.copied_bytes_per_s(device, 1 << 30)  # a small GPU is not filled
     assert f"allocate {1 << 27}" in device.log
     with pytest.raises(TunerError, match="found sm_120, allowed sm_80, sm_90: no documented peak"):
-        gpu_roofline(ScriptedDevice(), replace(FACTS, chip="sm_120"), "f16")
+        probe.gpu_roofline(ScriptedDevice(), replace(FACTS, chip="sm_120"), "f16")
