@@ -64,18 +64,18 @@ def _memory(buffer: Buffer, weights: list[Array]) -> Array:
 
 
 def _filled(buffer: Buffer, number: float) -> Array:
-    dtype = DTYPES[buffer.type.element]
-    count = int(np.prod(buffer.type.shape, dtype=np.int64))
     is_float = buffer.type.element.startswith(("f", "bf"))
     with np.errstate(over="ignore"):
-        return np.full(count, number if is_float or abs(number) < 100 else 1, dtype)
+        kept = number if is_float or abs(number) < 100 else 1
+        return np.full(_count(buffer), kept, DTYPES[buffer.type.element])
+
+
+def _count(buffer: Buffer) -> int:
+    return int(np.prod(buffer.type.shape, dtype=np.int64))
 
 
 def _module(program: FusedProgram) -> str:
-    kinds = [
-        f"memref<{int(np.prod(buffer.type.shape, dtype=np.int64))}x{buffer.type.element}>"
-        for buffer in program.buffers
-    ]
+    kinds = [f"memref<{_count(buffer)}x{buffer.type.element}>" for buffer in program.buffers]
     arguments = ", ".join(f"%b{number}: {kind}" for number, kind in enumerate(kinds))
     functions, body = [], []
     with new_context(), ir.Location.unknown():
@@ -84,11 +84,9 @@ def _module(program: FusedProgram) -> str:
             types = [_strided(view) for view in operands]
             functions.append(_with_types(fusion, f"group{at}", types))
             for number, (view, kind) in enumerate(zip(operands, types, strict=True)):
-                body.append(
-                    f"%v{at}_{number} = memref.reinterpret_cast %b{view.buffer} to offset: [{view.offset}], "
-                    f"sizes: {list(view.type.shape)}, strides: {list(view.strides)} "
-                    f": {kinds[view.buffer]} to {kind}"
-                )
+                place = f"[{view.offset}], sizes: {list(view.type.shape)}, strides: {list(view.strides)}"
+                cast = f"memref.reinterpret_cast %b{view.buffer} to offset: {place}"
+                body.append(f"%v{at}_{number} = {cast} : {kinds[view.buffer]} to {kind}")
             names = ", ".join(f"%v{at}_{number}" for number in range(len(types)))
             body.append(f"func.call @group{at}({names}) : ({', '.join(types)}) -> ()")
     lines = "\n".join(body)

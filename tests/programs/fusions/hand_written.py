@@ -4,24 +4,12 @@ import tempfile
 from collections.abc import Sequence
 from functools import cache
 from pathlib import Path
+from typing import Any
 
 import numpy as np
 
 from tests.texts import text_beside
-from tuner.core.fusions import (
-    ARGUMENT,
-    ELEMENTWISE,
-    RESULT,
-    TEMPORARY,
-    WEIGHT,
-    Buffer,
-    FusedProgram,
-    Fusion,
-    FusionCode,
-    TensorType,
-    View,
-    WeightPacking,
-)
+from tuner.core import fusions as types
 from tuner.core.programs import CompiledFusion
 from tuner.programs.fusions.linking import FusionPlaces, ProcessorLevel, linked
 from tuner.programs.fusions.memory_plan import memory_plan
@@ -30,28 +18,22 @@ from tuner.programs.run.fused_program import FusedFunction
 from tuner.targets.cpu.compiler import write_object
 
 LOOP = text_beside(__file__, "LOOP")
+PLAIN = ProcessorLevel("x86-64")  # every processor that runs the tests can run it
 
 
 def element(pointer: str, name: str) -> str:
-    return (
-        f"    %at_{name} = llvm.getelementptr {pointer}[%i] : (!llvm.ptr, i64) -> !llvm.ptr, f32\n"
-        f"    %{name} = llvm.load %at_{name} : !llvm.ptr -> f32"
-    )
+    place = f"    %at_{name} = llvm.getelementptr {pointer}[%i] : (!llvm.ptr, i64) -> !llvm.ptr, f32"
+    return f"{place}\n    %{name} = llvm.load %at_{name} : !llvm.ptr -> f32"
 
 
-def loop_code(
-    count: int, size: int, value: str, packings: tuple[WeightPacking | None, ...] = ()
-) -> FusionCode:
+def loop_code(count: int, size: int, value: str, packings: tuple[Any, ...] = ()) -> types.FusionCode:
     """Returns code that writes ``size`` elements %value, which ``value`` computes from %v0, %v1, ..."""
     arguments = ", ".join(f"%p{number}: !llvm.ptr" for number in range(count + 1))
     loads = [element(f"%p{number}", f"v{number}") for number in range(count)]
-    store = [
-        f"    %to = llvm.getelementptr %p{count}[%i] : (!llvm.ptr, i64) -> !llvm.ptr, f32",
-        "    llvm.store %value, %to : f32, !llvm.ptr",
-    ]
-    body = "\n".join([*loads, f"    {value}", *store])
+    place = f"    %to = llvm.getelementptr %p{count}[%i] : (!llvm.ptr, i64) -> !llvm.ptr, f32"
+    body = "\n".join([*loads, f"    {value}", place, "    llvm.store %value, %to : f32, !llvm.ptr"])
     text = LOOP.replace("ARGUMENTS", arguments).replace("SIZE", str(size)).replace("BODY", body)
-    return FusionCode(text, packings or (None,) * count)
+    return types.FusionCode(text, packings or (None,) * count)
 
 
 ADD = "%value = llvm.fadd %v0, %v1 : f32"
@@ -63,24 +45,24 @@ SCALE = """%factors = llvm.mlir.addressof @factors : !llvm.ptr
     %value = llvm.fmul %v0, %factor : f32"""
 
 
-def flat(buffer: int, size: int, offset: int = 0) -> View:
-    return View(buffer, offset, TensorType((size,), "f32"), (1,))
+def flat(buffer: int, size: int, offset: int = 0) -> types.View:
+    return types.View(buffer, offset, types.TensorType((size,), "f32"), (1,))
 
 
-def fusion(inputs: tuple[View, ...], output: View, op: str) -> Fusion:
-    return Fusion(ELEMENTWISE, "", inputs, (output,), (op,))
+def fusion(inputs: tuple[types.View, ...], output: types.View, op: str) -> types.Fusion:
+    return types.Fusion(types.ELEMENTWISE, "", inputs, (output,), (op,))
 
 
-def exp_of_weighted_sum(size: int = 8) -> tuple[FusedProgram, tuple[FusionCode, ...]]:
+def exp_of_weighted_sum(size: int = 8) -> tuple[types.FusedProgram, tuple[types.FusionCode, ...]]:
     """Returns exp(x * w + y), 3 * that, as five fusions of arguments x and y and one weight w."""
-    kind = TensorType((size,), "f32")
+    kind = types.TensorType((size,), "f32")
     buffers = (
-        Buffer(ARGUMENT, 0, kind),
-        Buffer(ARGUMENT, 1, kind),
-        Buffer(WEIGHT, 0, kind),
-        *(Buffer(TEMPORARY, number, kind) for number in range(3)),
-        Buffer(RESULT, 0, kind),
-        Buffer(RESULT, 1, kind),
+        types.Buffer(types.ARGUMENT, 0, kind),
+        types.Buffer(types.ARGUMENT, 1, kind),
+        types.Buffer(types.WEIGHT, 0, kind),
+        *(types.Buffer(types.TEMPORARY, number, kind) for number in range(3)),
+        types.Buffer(types.RESULT, 0, kind),
+        types.Buffer(types.RESULT, 1, kind),
     )
     x, y, w, product, total, copy, first, second = (flat(number, size) for number in range(8))
     fusions = (
@@ -90,29 +72,25 @@ def exp_of_weighted_sum(size: int = 8) -> tuple[FusedProgram, tuple[FusionCode, 
         fusion((total,), copy, "math.exp"),
         fusion((copy,), second, "arith.mulf"),
     )
-    codes = (
-        loop_code(2, size, MULTIPLY),
-        loop_code(2, size, ADD),
-        loop_code(1, size, EXP),
-        loop_code(1, size, EXP),
-        loop_code(1, size, SCALE),
-    )
-    return FusedProgram(fusions, buffers, (kind, kind), (kind, kind)), codes
+    values = ((2, MULTIPLY), (2, ADD), (1, EXP), (1, EXP), (1, SCALE))
+    codes = tuple(loop_code(count, size, value) for count, value in values)
+    return types.FusedProgram(fusions, buffers, (kind, kind), (kind, kind)), codes
 
 
-PLAIN = ProcessorLevel("x86-64")  # every processor that runs the tests can run it
+def places_of(program: types.FusedProgram, codes: Sequence[types.FusionCode]) -> FusionPlaces:
+    return FusionPlaces(program, memory_plan(program), weight_plan(program, codes))
 
 
 def function_of(
-    program: FusedProgram, codes: Sequence[FusionCode], weights: Sequence[np.ndarray] = ()
+    program: types.FusedProgram, codes: Sequence[types.FusionCode], weights: Sequence[np.ndarray] = ()
 ) -> FusedFunction:
-    places = FusionPlaces(program, memory_plan(program), weight_plan(program, codes))
+    places = places_of(program, codes)
     block = aligned_bytes(places.weights.bytes)
     fill_weights(places.weights, weights, block)
     return FusedFunction(code_of(places, codes), block)
 
 
-def code_of(places: FusionPlaces, codes: Sequence[FusionCode]) -> FusedCode:
+def code_of(places: FusionPlaces, codes: Sequence[types.FusionCode]) -> FusedCode:
     with tempfile.TemporaryDirectory() as folder:
         file = Path(folder) / "code.o"
         write_object(linked(places, codes, PLAIN), file, entry=PROGRAM_ENTRY)
@@ -136,7 +114,7 @@ def code_of(places: FusionPlaces, codes: Sequence[FusionCode]) -> FusedCode:
 @cache
 def compiled_code() -> FusedCode:
     program, codes = exp_of_weighted_sum()
-    return code_of(FusionPlaces(program, memory_plan(program), weight_plan(program, codes)), codes)
+    return code_of(places_of(program, codes), codes)
 
 
 def compiled_function(weight: np.ndarray) -> FusedFunction:

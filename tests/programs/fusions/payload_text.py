@@ -27,6 +27,10 @@ class Tensor:
         return "tensor<" + "".join(f"{size}x" for size in self.shape) + "f32>"
 
 
+Operand = tuple[Tensor, Sequence[int]]  # and which loops its dimensions are
+Operands = Sequence[Operand]
+
+
 class PayloadText:
     def __init__(self) -> None:
         self.arguments: list[Tensor] = []
@@ -39,26 +43,20 @@ class PayloadText:
         return self.arguments[-1]
 
     def weight(self, array: np.ndarray) -> Tensor:
-        tensor = self._new(array.shape)
-        name = f"weight_{len(self.weights)}"
         self.weights.append(array.astype(np.float32))
-        self.lines.append(f"{tensor.name} = arith.constant dense_resource<{name}> : {tensor.type}")
-        return tensor
+        tensor, name = self._new(array.shape), f"weight_{len(self.weights) - 1}"
+        return self._line(tensor, f"arith.constant dense_resource<{name}> : {tensor.type}")
 
     def matmul(self, left: Tensor, right: Tensor) -> Tensor:
         *batch, rows, _ = left.shape
         result = self._new((*batch, rows, right.shape[-1]))
         name = "linalg.batch_matmul" if batch else "linalg.matmul"
-        zeros = self.filled(result.shape, "%zero")
-        return self._line(
-            result,
-            f"{name} ins({left.name}, {right.name} : {left.type}, {right.type}) "
-            f"outs({zeros.name} : {result.type}) -> {result.type}",
-        )
+        outs = f"outs({self.filled(result.shape, '%zero').name} : {result.type}) -> {result.type}"
+        ins = f"ins({left.name}, {right.name} : {left.type}, {right.type})"
+        return self._line(result, f"{name} {ins} {outs}")
 
     def filled(self, shape: Sequence[int], number: str) -> Tensor:
-        empty, result = self._new(shape), self._new(shape)
-        self._line(empty, f"tensor.empty() : {empty.type}")
+        empty, result = self._empty(shape), self._new(shape)
         outs = f"outs({empty.name} : {result.type}) -> {result.type}"
         return self._line(result, f"linalg.fill ins({number} : f32) {outs}")
 
@@ -78,22 +76,15 @@ class PayloadText:
 
     def transpose(self, operand: Tensor, order: Sequence[int]) -> Tensor:
         result = self._new([operand.shape[each] for each in order])
-        empty = self._new(result.shape)
-        self._line(empty, f"tensor.empty() : {empty.type}")
-        return self._line(
-            result,
-            f"linalg.transpose ins({operand.name} : {operand.type}) outs({empty.name} : {result.type}) "
-            f"permutation = {list(order)}",
-        )
+        outs = f"outs({self._empty(result.shape).name} : {result.type}) permutation = {list(order)}"
+        return self._line(result, f"linalg.transpose ins({operand.name} : {operand.type}) {outs}")
 
     def reduced(self, name: str, operand: Tensor) -> Tensor:
         """The sum, or the largest, of each row."""
         rank = len(operand.shape)
         number, op = {"sum": ("%zero", "arith.addf"), "max": ("%least", "arith.maximumf")}[name]
-        init = self.filled(operand.shape[:-1], number)
-        return self._generic(
-            operand.shape, [(operand, range(rank))], (f"%q = {op} %x, %out : f32",), (init, range(rank - 1))
-        )
+        init, body = self.filled(operand.shape[:-1], number), (f"%q = {op} %x, %out : f32",)
+        return self._generic(operand.shape, [(operand, range(rank))], body, (init, range(rank - 1)))
 
     def softmax(self, operand: Tensor) -> Tensor:
         largest = self.reduced("max", operand)
@@ -102,40 +93,27 @@ class PayloadText:
 
     def reshape(self, operand: Tensor, shape: Sequence[int]) -> Tensor:
         """To one dimension, then to a shape of as many elements."""
-        size = int(np.prod(operand.shape))
-        flat = Tensor(operand.name, operand.shape)
+        flat = operand
         if len(operand.shape) > 1:
-            flat = self._new((size,))
-            fusions = [list(range(len(operand.shape)))]
-            self._line(
-                flat, f"tensor.collapse_shape {operand.name} {fusions} : {operand.type} into {flat.type}"
-            )
+            flat, merged = self._new((int(np.prod(operand.shape)),)), [list(range(len(operand.shape)))]
+            kinds = f"{operand.type} into {flat.type}"
+            self._line(flat, f"tensor.collapse_shape {operand.name} {merged} : {kinds}")
         if len(shape) == 1:
             return flat
-        result = self._new(shape)
-        return self._line(
-            result,
-            f"tensor.expand_shape {flat.name} {[list(range(len(shape)))]} output_shape {list(shape)} "
-            f": {flat.type} into {result.type}",
-        )
+        result, split = self._new(shape), f"{[list(range(len(shape)))]} output_shape {list(shape)}"
+        return self._line(result, f"tensor.expand_shape {flat.name} {split} : {flat.type} into {result.type}")
 
     def sliced(self, operand: Tensor, offsets: Sequence[int], shape: Sequence[int]) -> Tensor:
-        result = self._new(shape)
-        steps = [1] * len(shape)
-        places = f"{list(offsets)} {list(shape)} {steps}"
-        return self._line(
-            result, f"tensor.extract_slice {operand.name}{places} : {operand.type} to {result.type}"
-        )
+        result, places = self._new(shape), f"{list(offsets)} {list(shape)} {[1] * len(shape)}"
+        kinds = f"{operand.type} to {result.type}"
+        return self._line(result, f"tensor.extract_slice {operand.name}{places} : {kinds}")
 
     def padded(self, operand: Tensor, low: Sequence[int], high: Sequence[int]) -> Tensor:
         sizes = zip(low, operand.shape, high, strict=True)
         result = self._new([before + size + after for before, size, after in sizes])
         arguments = ", ".join(f"%i{number}: index" for number in range(len(low)))
-        return self._line(
-            result,
-            f"tensor.pad {operand.name} low{list(low)} high{list(high)} {{\n"
-            f"^bb0({arguments}):\ntensor.yield %zero : f32\n}} : {operand.type} to {result.type}",
-        )
+        region = f"{{\n^bb0({arguments}):\ntensor.yield %zero : f32\n}} : {operand.type} to {result.type}"
+        return self._line(result, f"tensor.pad {operand.name} low{list(low)} high{list(high)} {region}")
 
     def concatenated(self, operands: Sequence[Tensor], dimension: int) -> Tensor:
         shape = list(operands[0].shape)
@@ -147,10 +125,8 @@ class PayloadText:
     def inserted(self, part: Tensor, into: Tensor, offsets: Sequence[int]) -> Tensor:
         result = self._new(into.shape)
         places = f"{list(offsets)} {list(part.shape)} {[1] * len(offsets)}"
-        return self._line(
-            result,
-            f"tensor.insert_slice {part.name} into {into.name}{places} : {part.type} into {result.type}",
-        )
+        kinds = f"{part.type} into {result.type}"
+        return self._line(result, f"tensor.insert_slice {part.name} into {into.name}{places} : {kinds}")
 
     def line(self, shape: Sequence[int], text: str) -> Tensor:
         """An operation of one result, as MLIR text without the result."""
@@ -161,44 +137,33 @@ class PayloadText:
         types = ", ".join(each.type for each in results)
         body = "\n".join(self.lines)
         names = ", ".join(each.name for each in results)
-        function = (
-            f"func.func @main({arguments}) -> ({types}) {{\n%zero = arith.constant 0.0 : f32\n"
-            f"%least = arith.constant 0xFF800000 : f32\n{body}\nreturn {names} : {types}\n}}"
-        )
+        constants = "%zero = arith.constant 0.0 : f32\n%least = arith.constant 0xFF800000 : f32"
+        head = f"func.func @main({arguments}) -> ({types}) {{"
+        function = f"{head}\n{constants}\n{body}\nreturn {names} : {types}\n}}"
         data = [(ALIGNMENT_BYTES + each.tobytes()).hex().upper() for each in self.weights]
         entries = ",\n".join(f'      weight_{number}: "0x{digits}"' for number, digits in enumerate(data))
         resources = "{-#\n  dialect_resources: {\n    builtin: {\n" + entries + "\n    }\n  }\n#-}\n"
         return f"module {{\n{function}\n}}\n\n" + (resources if data else "")
 
     def _generic(
-        self,
-        loops: Sequence[int],
-        operands: Sequence[tuple[Tensor, Sequence[int]]],
-        body: Sequence[str],
-        init: tuple[Tensor, Sequence[int]] | None = None,
+        self, loops: Sequence[int], operands: Operands, body: Sequence[str], init: Operand | None = None
     ) -> Tensor:
-        if init is None:
-            empty = self._new(loops)
-            self._line(empty, f"tensor.empty() : {empty.type}")
-            init = empty, range(len(loops))
+        init = init or (self._empty(loops), range(len(loops)))
         result = self._new(init[0].shape)
         dims = ", ".join(f"d{number}" for number in range(len(loops)))
-        maps = ", ".join(
-            f"affine_map<({dims}) -> ({', '.join(f'd{each}' for each in places)})>"
-            for _, places in (*operands, init)
-        )
-        kinds = ", ".join(
-            '"parallel"' if number in init[1] else '"reduction"' for number in range(len(loops))
-        )
+        places = (", ".join(f"d{each}" for each in dimensions) for _, dimensions in (*operands, init))
+        maps = ", ".join(f"affine_map<({dims}) -> ({each})>" for each in places)
+        kinds = ", ".join(f'"{"parallel" if at in init[1] else "reduction"}"' for at in range(len(loops)))
         names, types = (", ".join(getattr(t, each) for t, _ in operands) for each in ("name", "type"))
         inputs = ", ".join(f"%{name}: f32" for name in "xy"[: len(operands)])
-        lines = "\n".join(body)
-        return self._line(
-            result,
-            f"linalg.generic {{indexing_maps = [{maps}], iterator_types = [{kinds}]}} "
-            f"ins({names} : {types}) outs({init[0].name} : {init[0].type}) {{\n"
-            f"^bb0({inputs}, %out: f32):\n{lines}\nlinalg.yield %q : f32\n}} -> {result.type}",
-        )
+        head = f"linalg.generic {{indexing_maps = [{maps}], iterator_types = [{kinds}]}}"
+        outs = f"ins({names} : {types}) outs({init[0].name} : {init[0].type})"
+        lines = "\n".join([f"^bb0({inputs}, %out: f32):", *body, "linalg.yield %q : f32"])
+        return self._line(result, f"{head} {outs} {{\n{lines}\n}} -> {result.type}")
+
+    def _empty(self, shape: Sequence[int]) -> Tensor:
+        empty = self._new(shape)
+        return self._line(empty, f"tensor.empty() : {empty.type}")
 
     def _new(self, shape: Sequence[int]) -> Tensor:
         self.count += 1

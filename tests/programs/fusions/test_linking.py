@@ -1,9 +1,13 @@
-"""Threads wait before a fusion that needs what another thread does, and before no other."""
+"""Fusions in one module, what threads wait for; views as numpy's, and the arena of live buffers."""
 
 from dataclasses import replace
+from itertools import combinations
+from typing import Any
 
 import numpy as np
 import pytest
+from hypothesis import given
+from hypothesis import strategies as st
 
 from tests.programs.fusions.hand_written import (
     ADD,
@@ -13,10 +17,12 @@ from tests.programs.fusions.hand_written import (
     function_of,
     fusion,
     loop_code,
+    places_of,
 )
 from tuner.core.errors import CandidateError
 from tuner.core.fusions import (
     ARGUMENT,
+    ELEMENTWISE,
     RESULT,
     TEMPORARY,
     WEIGHT,
@@ -28,15 +34,21 @@ from tuner.core.fusions import (
     View,
     WeightPacking,
 )
-from tuner.programs.fusions.linking import FusionPlaces, linked, waits
-from tuner.programs.fusions.memory_plan import memory_plan
-from tuner.programs.run.fused_code import weight_plan
+from tuner.programs.fusions import views
+from tuner.programs.fusions.linking import linked, waits
+from tuner.programs.fusions.memory_plan import SLACK_BYTES, extent_bytes, lifetimes, memory_plan
+from tuner.programs.run.fused_code import ALIGNMENT_BYTES
 
 ALL, FIRST = True, False  # who runs a fusion
 SLOT = 7
+Step = tuple[bool, list[tuple[int, int]], tuple[int, int]]
+A, B, C = (0, 16), (16, 32), (32, 48)
+X = TensorType((4,), "f32")
+WHOLE = views.whole(0, TensorType((2, 3, 4), "f32"))
+NUMBERS = np.arange(24)
 
 
-def found(*steps: tuple[bool, list[tuple[int, int]], tuple[int, int]]) -> tuple[bool, ...]:
+def found(*steps: Step) -> tuple[bool, ...]:
     """Returns before which steps threads wait; a step has who runs it, and ranges of f32 in and out."""
     fusions: list[Fusion] = []
     codes, places = [], []
@@ -46,9 +58,6 @@ def found(*steps: tuple[bool, list[tuple[int, int]], tuple[int, int]]) -> tuple[
         codes.append(FusionCode("", (None,) * len(reads), is_divided))
         places.append([(SLOT, 4 * start) for start, _ in (*reads, write)])
     return waits(fusions, codes, places)
-
-
-A, B, C = (0, 16), (16, 32), (32, 48)
 
 
 @pytest.mark.parametrize(
@@ -68,9 +77,7 @@ A, B, C = (0, 16), (16, 32), (32, 48)
         ([(ALL, [A], B), (ALL, [B], C), (ALL, [B], A)], (False, True, False)),
     ],
 )
-def test_threads_wait_for_what_another_thread_does(
-    steps: list[tuple[bool, list[tuple[int, int]], tuple[int, int]]], expected: tuple[bool, ...]
-) -> None:
+def test_threads_wait_for_what_another_thread_does(steps: list[Step], expected: tuple[bool, ...]) -> None:
     assert found(*steps) == expected
 
 
@@ -87,7 +94,7 @@ def test_strided_views_are_taken_as_all_bytes_from_the_first_to_the_last(is_near
 
 
 def text_of(program: FusedProgram, codes: tuple[FusionCode, ...]) -> str:
-    return linked(FusionPlaces(program, memory_plan(program), weight_plan(program, codes)), codes, PLAIN)
+    return linked(places_of(program, codes), codes, PLAIN)
 
 
 @pytest.mark.mlir
@@ -114,22 +121,12 @@ def test_code_without_the_fusion_or_that_does_not_parse_is_refused() -> None:
 @pytest.mark.mlir
 def test_views_are_addresses_in_buffers_of_each_owner() -> None:
     size = TensorType((8,), "f32")
-    buffers = (
-        Buffer(ARGUMENT, 0, size),
-        Buffer(WEIGHT, 0, size),
-        Buffer(TEMPORARY, 0, size, padding=2.0),
-        Buffer(RESULT, 0, size),
-    )
-    fusions = (
-        fusion((flat(0, 4, 4), flat(1, 4, 2)), flat(2, 4, 2), "arith.addf"),
-        fusion((flat(2, 4, 0), flat(2, 4, 4)), flat(3, 4, 1), "arith.addf"),
-    )
-    function = function_of(
-        FusedProgram(fusions, buffers, (size,), (size,)),
-        (loop_code(2, 4, ADD), loop_code(2, 4, ADD)),
-        [np.arange(8, dtype=np.float32) * 10],
-    )
-    found = function(np.arange(8, dtype=np.float32))
+    argument, weight, result = (Buffer(owner, 0, size) for owner in (ARGUMENT, WEIGHT, RESULT))
+    buffers = (argument, weight, Buffer(TEMPORARY, 0, size, padding=2.0), result)
+    views = ((flat(0, 4, 4), flat(1, 4, 2), flat(2, 4, 2)), (flat(2, 4, 0), flat(2, 4, 4), flat(3, 4, 1)))
+    fusions = tuple(fusion((one, other), result, "arith.addf") for one, other, result in views)
+    program, numbers = FusedProgram(fusions, buffers, (size,), (size,)), np.arange(8, dtype=np.float32)
+    found = function_of(program, [loop_code(2, 4, ADD)] * 2, [numbers * 10])(numbers)
     inside = np.arange(4, 8) + np.arange(2, 6) * 10
     padded = np.array([2, 2, *inside, 2, 2])
     np.testing.assert_array_equal(found[1:5], padded[:4] + padded[4:])
@@ -150,7 +147,149 @@ def test_a_packed_weight_is_read_as_panels() -> None:
 
 @pytest.mark.mlir
 def test_a_program_without_fusions_does_nothing() -> None:
-    program = FusedProgram(
-        (), (Buffer(ARGUMENT, 0, TensorType((4,), "f32")),), (TensorType((4,), "f32"),), ()
-    )
+    program = FusedProgram((), (Buffer(ARGUMENT, 0, X),), (X,), ())
     assert function_of(program, ())(np.zeros(4, np.float32)) is None
+
+
+def view(buffer: int, size: int = 4, offset: int = 0) -> View:
+    return View(buffer, offset, TensorType((size,), "f32"), (1,))
+
+
+def step(inputs: tuple[View, ...], outputs: tuple[View, ...]) -> Fusion:
+    return Fusion(ELEMENTWISE, "", inputs, outputs, ())
+
+
+def temporary(number: int, size: int = 4, padding: float | None = None) -> Buffer:
+    return Buffer(TEMPORARY, number, TensorType((size,), "f32"), padding)
+
+
+def program(buffers: tuple[Buffer, ...], *fusions: Fusion) -> FusedProgram:
+    return FusedProgram(fusions, buffers, (), ())
+
+
+def test_memory_of_a_buffer_that_nobody_reads_again_is_used_again() -> None:
+    whole = [
+        view(number, 1024) for number in range(4)
+    ]  # each fusion reads the buffer before, and writes its own
+    fusions = (step(tuple(whole[max(at - 1, 0) : at]), (whole[at],)) for at in range(4))
+    plan = memory_plan(program(tuple(temporary(number, 1024) for number in range(4)), *fusions))
+    assert plan.offsets_bytes == (0, 4096, 0, 4096)
+    assert plan.arena_bytes == 8192 + SLACK_BYTES
+
+
+def test_a_program_without_temporaries_has_slack_alone() -> None:
+    plan = memory_plan(program((Buffer(ARGUMENT, 0, X),), step((view(0),), ())))
+    assert (plan.offsets_bytes, plan.arena_bytes, plan.fills) == ((None,), SLACK_BYTES, ())
+
+
+@pytest.mark.parametrize(
+    ("fused", "reason"),
+    [
+        (step((view(0),), ()), "buffer 0: fusion 0 reads what no fusion has written"),
+        (step((), (view(0, 4, offset=1),)), "buffer 0: a fusion writes past the end of its 16 bytes"),
+    ],
+)
+def test_a_temporary_that_is_read_first_or_written_outside_is_refused(fused: Fusion, reason: str) -> None:
+    with pytest.raises(ValueError, match=reason):
+        memory_plan(program((temporary(0),), fused))
+
+
+def test_reads_past_the_end_have_memory_of_their_own() -> None:
+    buffers = (temporary(0, 16, padding=0.0), temporary(1, 16))
+    made = program(buffers, step((), (view(0, 8, 4),)), step((view(0, 32),), (view(1, 16),)))
+    plan = memory_plan(made)
+    assert extent_bytes(made, 0) == 128
+    assert plan.offsets_bytes == (0, 128)
+
+
+def test_paddings_are_shared_by_equals_that_do_not_live_together() -> None:
+    padded = (temporary(number, 16, padding) for number, padding in enumerate((0.0, 0.0, 0.0, 1.0)))
+    reads = [(), *((view(number, 16),) for number in range(3))]
+    made = program(tuple(padded), *(step(read, (view(at, 8, offset=4),)) for at, read in enumerate(reads)))
+    plan = memory_plan(made)
+    assert plan.offsets_bytes == (0, 64, 0, 128)
+    assert [(fill.offset_bytes, fill.value) for fill in plan.fills] == [(0, 0.0), (64, 0.0), (128, 1.0)]
+
+
+def test_paddings_that_are_written_at_other_places_are_not_shared() -> None:
+    made = program(
+        (temporary(0, 16, 0.0), temporary(1, 4), temporary(2, 16, 0.0)),
+        step((), (view(0, 8, offset=4),)),
+        step((view(0, 16),), (view(1, 4),)),
+        step((view(1, 4),), (view(2, 8, offset=2),)),
+    )
+    assert memory_plan(made).offsets_bytes == (0, 128, 64)
+
+
+@st.composite
+def programs(draw: st.DrawFn) -> FusedProgram:
+    """Draws a program of up to 12 fusions, each of which writes a buffer and reads some of those before."""
+    count = draw(st.integers(1, 12))
+    sizes = draw(st.lists(st.integers(1, 300), min_size=count, max_size=count))
+    paddings = draw(st.lists(st.sampled_from((None, None, 0.0, 1.0)), min_size=count, max_size=count))
+    buffers = tuple(
+        temporary(number, size if padding is None else 64, padding)
+        for number, (size, padding) in enumerate(zip(sizes, paddings, strict=True))
+    )
+    fusions = []
+    for number, buffer in enumerate(buffers):
+        read = draw(st.sets(st.integers(0, max(number - 1, 0)), max_size=3)) if number else set()
+        inputs = tuple(view(each, buffers[each].type.shape[0]) for each in sorted(read))
+        written = view(number, buffer.type.shape[0]) if buffer.padding is None else view(number, 32, offset=8)
+        fusions.append(step(inputs, (written,)))
+    return program(buffers, *fusions)
+
+
+@given(programs())
+def test_no_two_live_buffers_overlap_and_padded_ones_are_filled(made: FusedProgram) -> None:
+    plan, lives = memory_plan(made), lifetimes(made)
+    fills = {fill.offset_bytes: fill for fill in plan.fills}
+    assert len(fills) == len(plan.fills)
+    offsets: Any = plan.offsets_bytes
+    for offset, buffer in zip(offsets, made.buffers, strict=True):
+        if buffer.padding is not None:
+            assert (fills[offset].type, fills[offset].value) == (buffer.type, buffer.padding)
+    padded = {number for number in lives if made.buffers[number].padding is not None}
+    ends = {number: offsets[number] + extent_bytes(made, number) for number in lives}
+    assert all(offsets[number] % ALIGNMENT_BYTES == 0 for number in lives)
+    assert all(end + SLACK_BYTES <= plan.arena_bytes for end in ends.values())
+    for one, other in combinations(sorted(lives), 2):
+        if lives[one].overlaps(lives[other]) or (one in padded) != (other in padded):
+            assert ends[one] <= offsets[other] or ends[other] <= offsets[one]
+
+
+def elements(view: View) -> np.ndarray:
+    strides = tuple(8 * each for each in view.strides)
+    return np.lib.stride_tricks.as_strided(NUMBERS[view.offset :], view.type.shape, strides)
+
+
+def test_a_whole_tensor_is_contiguous() -> None:
+    assert WHOLE.strides == (12, 4, 1)
+    assert views.is_contiguous(WHOLE)
+    assert views.is_contiguous(views.whole(0, TensorType((), "f32")))
+
+
+def test_a_slice_and_a_transposed_view_have_the_elements_of_numpys() -> None:
+    cut, numbers = views.sliced(WHOLE, (1, 0, 1), (1, 2, 2), (1, 2, 2)), NUMBERS.reshape(2, 3, 4)
+    np.testing.assert_array_equal(elements(cut), numbers[1:2, 0:3:2, 1:4:2])
+    assert not views.is_contiguous(cut)
+    np.testing.assert_array_equal(elements(views.without(cut, (0,))), elements(cut)[0])
+    np.testing.assert_array_equal(elements(views.permuted(WHOLE, (1, 0, 2))), numbers.transpose(1, 0, 2))
+
+
+def test_dimensions_are_split_and_merged() -> None:
+    split = views.expanded(WHOLE, (2, 3, 2, 2), [[0], [1], [2, 3]])
+    np.testing.assert_array_equal(elements(split), NUMBERS.reshape(2, 3, 2, 2))
+    assert views.collapsed(split, [[0], [1], [2, 3]]) == WHOLE
+    flat = views.collapsed(WHOLE, [[0, 1, 2]])
+    assert flat == views.whole(0, TensorType((24,), "f32"))
+    cut = views.sliced(WHOLE, (0, 0, 0), (2, 2, 3), (1, 1, 1))  # with gaps
+    assert [views.collapsed(cut, each) for each in ([[0, 1], [2]], [[0], [1, 2]])] == [None, None]
+
+
+def test_dimensions_of_one_element_never_hinder() -> None:
+    one = View(0, 0, TensorType((1, 3, 1, 4), "f32"), (99, 4, 77, 1))
+    assert views.is_contiguous(one)
+    assert views.collapsed(one, [[0, 1, 2, 3]]) == views.whole(0, TensorType((12,), "f32"))
+    scalar = views.expanded(views.whole(0, TensorType((), "f32")), (1, 1), [])
+    assert scalar.type.shape == (1, 1)

@@ -1,47 +1,56 @@
-"""Which matmuls and convolutions become others, of narrower numbers or as products, and compute the same."""
+"""Which matmuls and convolutions become others, of narrower or wider numbers, and compute the same."""
+
+from typing import Any
 
 import ml_dtypes
 import numpy as np
 import pytest
 
+import tuner
 from tests.programs.fusions.grouped_execution import FusedFunction, formed, host_function
 from tests.texts import text_beside
-from tuner.core.fusions import CONTRACTION, CONVOLUTION, Fusion
+from tuner.core.fusions import ARGUMENT, CONTRACTION, CONVOLUTION, ELEMENTWISE, TEMPORARY, WEIGHT, Fusion
+from tuner.programs.run.fused_program import FusedFunction as CompiledFunction
+from tuner.runtime.cpu.host import describe_machine
 
 pytestmark = pytest.mark.mlir
+TURNED = {"shape": "5x6", "turn": text_beside(__file__, "TURN"), "right": "%t"}
+PLAIN = {"shape": "6x5", "wide": "i32", "extend": "arith.extsi", "turn": "", "right": "%b_w", "cast": ""}
 
 
-def filled(name: str, /, **parts: str) -> str:
+def filled(name: str, /, **parts: object) -> str:
     """Returns a text with its parts, whose names stand there in capitals."""
     text = text_beside(__file__, name)
     for part, value in parts.items():
-        text = text.replace(part.upper(), value)
+        text = text.replace(part.upper(), str(value))
     return text
 
 
+def drawn_bytes(seed: int, *shape: int) -> Any:
+    return np.random.default_rng(seed).integers(-128, 128, shape).astype(np.int8)
+
+
 def convolution(images: int = 1, side: int = 32, stride: int = 1) -> str:
-    sizes = {"images": images, "side": side, "stride": stride, "rows": side // stride}
-    return filled("CONVOLUTION", **{name: str(size) for name, size in sizes.items()})
+    return filled("CONVOLUTION", images=images, side=side, stride=stride, rows=side // stride)
 
 
-@pytest.mark.parametrize(
-    ("sizes", "kind"),
-    [
-        ((1, 32, 1), CONTRACTION),
-        ((1, 28, 1), CONVOLUTION),  # rows of channels are less than a page
-        ((2, 32, 1), CONVOLUTION),
-        ((1, 64, 2), CONVOLUTION),
-    ],
-)
-def test_one_large_image_without_strides_is_a_matmul(sizes: tuple[int, int, int], kind: str) -> None:
+def normal(*shape: int, seed: int = 0) -> Any:
+    return np.random.default_rng(seed).standard_normal(shape).astype(np.float32)
+
+
+def drawn(seed: int, *shape: int) -> Any:
+    return normal(*shape, seed=seed).astype(ml_dtypes.bfloat16)
+
+
+@pytest.mark.parametrize("sizes", [(1, 32, 1), (1, 28, 1), (2, 32, 1), (1, 64, 2)])
+def test_one_large_image_without_strides_is_a_matmul(sizes: tuple[int, int, int]) -> None:
+    """Rows of channels of 28 x 28 are less than a page."""
     (fusion,) = formed(convolution(*sizes)).program.fusions
-    assert fusion.kind == kind
+    assert fusion.kind == (CONTRACTION if sizes == (1, 32, 1) else CONVOLUTION)
 
 
 def test_the_matmul_computes_the_convolution_and_what_follows() -> None:
-    rng = np.random.default_rng(0)
-    x = rng.standard_normal((1, 3, 32, 32)).astype(np.float32)
-    w = rng.standard_normal((8, 3, 1, 1)).astype(np.float32)
+    x, w = normal(1, 3, 32, 32), normal(8, 3, 1, 1, seed=1)
     (found,) = FusedFunction(formed(convolution()))(x, w)
     assert found.shape == (1, 8, 32, 32)
     np.testing.assert_allclose(found, host_function(convolution())(x, w), rtol=1e-5, atol=1e-5)
@@ -54,10 +63,8 @@ EXTENDED = text_beside(__file__, "EXTENDED_BIAS")
 DOUBLED = text_beside(__file__, "DOUBLED")
 
 
-def with_bias(
-    body: str = EXTENDED, *, shape: str = "4", weight: str = "(i, j) -> (j)", constant: bool = True
-) -> str:
-    kind = f"tensor<{shape}xbf16>"
+def with_bias(body: str = EXTENDED, *, shape: str = "4", constant: bool = True) -> str:
+    kind, weight = f"tensor<{shape}xbf16>", "(i, j) -> (j)" if shape == "4" else "(i, j) -> (i, j)"
     numbers = BIAS.tolist() if shape == "4" else [BIAS.tolist()] * 8
     read = f"%b = arith.constant dense<{numbers}> : {kind}" if constant else ""
     more = "" if constant else f", %b: {kind}"
@@ -73,7 +80,7 @@ def test_a_weight_that_is_repeated_is_read_as_f32() -> None:
     program = formed(with_bias())
     assert elements(with_bias()) == [["f32", "f32"]]
     assert "arith.extf" in program.program.init
-    x = np.random.default_rng(0).standard_normal((8, 4)).astype(np.float32)
+    x = normal(8, 4)
     np.testing.assert_array_equal(FusedFunction(program)(x)[0], x + BIAS)
 
 
@@ -81,7 +88,7 @@ def test_a_weight_that_is_repeated_is_read_as_f32() -> None:
     "text",
     [
         with_bias(constant=False),  # not known when the program is loaded
-        with_bias(shape="8x4", weight="(i, j) -> (i, j)"),  # as large as the result: more bytes to read
+        with_bias(shape="8x4"),  # as large as the result: more bytes to read
         with_bias(DOUBLED),
     ],
 )
@@ -90,7 +97,7 @@ def test_others_stay_bf16(text: str) -> None:
 
 
 def test_an_argument_is_extended_at_each_call() -> None:
-    x = np.random.default_rng(0).standard_normal((8, 4)).astype(np.float32)
+    x = normal(8, 4)
     (found,) = FusedFunction(formed(with_bias(constant=False)))(x, BIAS.astype(ml_dtypes.bfloat16))
     np.testing.assert_array_equal(found, x + BIAS)
 
@@ -121,10 +128,7 @@ def test_a_matmul_of_extended_bf16_reads_bf16(sliced: bool) -> None:
     text = product(sliced=sliced)
     assert [view.type.element for view in contraction(text).inputs] == ["bf16", "bf16"]
     assert len(formed(text).program.fusions) == 1
-    rng = np.random.default_rng(0)
-    a, b = (
-        rng.standard_normal(shape).astype(ml_dtypes.bfloat16) for shape in ((8 if sliced else 4, 6), (6, 5))
-    )
+    a, b = drawn(0, 8 if sliced else 4, 6), drawn(1, 6, 5)
     (found,) = FusedFunction(formed(text))(a, b)
     expected = (a[2:6] if sliced else a).astype(np.float64) @ b.astype(np.float64)
     np.testing.assert_allclose(found, expected, rtol=1e-6, atol=1e-6)
@@ -135,20 +139,12 @@ def test_other_matmuls_stay_f32(text: str) -> None:
     assert {view.type.element for view in contraction(text).inputs} == {"f32"}
 
 
-TURN = text_beside(__file__, "TURN")
-PLAIN = {"shape": "6x5", "wide": "i32", "extend": "arith.extsi", "turn": "", "right": "%b_w", "cast": ""}
-
-
-@pytest.mark.parametrize(
-    "change", [{}, {"shape": "5x6", "turn": TURN, "right": "%t"}], ids=["plain", "transposed"]
-)
+@pytest.mark.parametrize("change", [{}, TURNED], ids=["plain", "transposed"])
 def test_a_matmul_of_extended_bytes_reads_bytes(change: dict[str, str]) -> None:
     program = formed(filled("BYTES", **PLAIN | change))
     (fusion,) = [each for each in program.program.fusions if each.kind == CONTRACTION]
     assert {view.type.element for view in fusion.inputs} == {"i8"}
-    rng = np.random.default_rng(0)
-    a = rng.integers(-128, 128, (4, 6)).astype(np.int8)
-    b = rng.integers(-128, 128, (5, 6) if change else (6, 5)).astype(np.int8)
+    a, b = drawn_bytes(0, 4, 6), drawn_bytes(1, *(5, 6) if change else (6, 5))
     (found,) = FusedFunction(program)(a, b)
     wide = b.astype(np.int32)
     np.testing.assert_array_equal(found, a.astype(np.int32) @ (wide.T if change else wide))
@@ -179,8 +175,7 @@ def test_truncated_sums_of_bytes_are_of_i32(change: dict[str, str]) -> None:
     assert fusion.kind == CONTRACTION
     assert "xi64>" not in fusion.text
     lead = (3,) if change else ()
-    rng = np.random.default_rng(0)
-    a, b = (rng.integers(-128, 128, (*lead, *shape)).astype(np.int8) for shape in ((4, 6), (6, 5)))
+    a, b = drawn_bytes(0, *lead, 4, 6), drawn_bytes(1, *lead, 6, 5)
     (found,) = FusedFunction(program)(a, b)
     np.testing.assert_array_equal(found, a.astype(np.int32) @ b.astype(np.int32))
 
@@ -196,8 +191,146 @@ def test_truncated_sums_of_bytes_are_of_i32(change: dict[str, str]) -> None:
     ids=["i32", "not zeros", "unsigned", "read as i64"],
 )
 def test_other_sums_stay_wide(change: dict[str, str]) -> None:
-    text = (
-        filled("TEXT", **SUM | change).replace("%r : (tensor", "%r : tensor").replace("i32>)\n}", "i32>\n}")
-    )
+    text = filled("TEXT", **SUM | change)
+    text = text.replace("%r : (tensor", "%r : tensor").replace("i32>)\n}", "i32>\n}")
     fusions = formed(text).program.fusions
     assert any("xi64>" in each.text and "linalg.matmul" in each.ops for each in fusions)
+
+
+X, W = "tensor<1x3x5x6xbf16>", "tensor<8x{channels}x3x3xbf16>"
+JOINED = f"%x = tensor.concat dim(1) %x0, %x1 : ({X}, {X}) -> tensor<1x6x5x6xbf16>"
+PAD = """%p = tensor.pad %x low[0, 0, 1, 1] high[0, 0, 1, 1] {{
+    ^bb0(%i: index, %j: index, %k: index, %l: index):
+      tensor.yield %padding : bf16
+  }} : tensor<1x{channels}x5x6xbf16> to tensor<1x{channels}x7x8xbf16>"""
+CONVOLVED = """%r{number} = linalg.conv_2d_nchw_fchw {{
+    dilations = dense<1> : tensor<2xi64>, strides = dense<1> : tensor<2xi64>}}
+    ins(%p, %w{number} : tensor<1x{channels}x7x8xbf16>, {w}) outs(%zeros : {y}) -> {y}"""
+
+
+def weights(channels: int, number: int = 0) -> Any:
+    return drawn(1 + number, 8, channels, 3, 3)
+
+
+def payload(
+    *, constant: bool = True, joined: bool = False, element: str = "f32", padding: float = 0, count: int = 1
+) -> str:
+    """Returns convolutions of x, which is padded, with weights of 3 or 6 channels to 8.
+
+    ``constant``: the weights are constants; else an argument. ``joined``: x is two tensors of 3 channels.
+    ``element``: of the sums. ``padding``: the number around x. ``count``: convolutions that read x.
+    """
+    channels = 6 if joined else 3
+    w, y = W.format(channels=channels), f"tensor<1x8x5x6x{element}>"
+    images = [f"%x0: {X}", f"%x1: {X}"] if joined else [f"%x: {X}"]
+    numbers = [weights(channels, each).astype(np.float64).tolist() for each in range(count)]
+    constants = [f"%w{each} = arith.constant dense<{numbers[each]}> : {w}" for each in range(count)]
+    lines = [
+        *(constants if constant else []),
+        JOINED if joined else "",
+        f"%padding = arith.constant {padding:.1f} : bf16",
+        f"%zero = arith.constant 0.0 : {element}",
+        PAD.format(channels=channels),
+        f"%e = tensor.empty() : {y}",
+        f"%zeros = linalg.fill ins(%zero : {element}) outs(%e : {y}) -> {y}",
+        *(CONVOLVED.format(number=each, channels=channels, w=w, y=y) for each in range(count)),
+        f"return {', '.join(f'%r{each}' for each in range(count))} : {', '.join([y] * count)}",
+    ]
+    arguments = ", ".join([*images, *([] if constant else [f"%w0: {w}"])])
+    return f"func.func @main({arguments}) -> ({', '.join([y] * count)}) {{\n" + "\n".join(lines) + "\n}"
+
+
+def convolved(x: Any, w: Any, padding: float = 0.0) -> Any:
+    wide = np.pad(x.astype(np.float64), ((0, 0), (0, 0), (1, 1), (1, 1)), constant_values=padding)
+    windows = np.lib.stride_tricks.sliding_window_view(wide, (3, 3), axis=(2, 3))
+    return np.einsum("nchwij,fcij->nfhw", windows, w.astype(np.float64))
+
+
+def kinds(text: str) -> list[str]:
+    return [fusion.kind for fusion in formed(text).program.fusions]
+
+
+def elements_read(fusion: Fusion) -> list[str]:
+    return [view.type.element for view in fusion.inputs]
+
+
+def test_a_convolution_of_bf16_reads_f32_and_its_input_is_extended_into_the_padding() -> None:
+    program = formed(payload()).program
+    extension, convolution = program.fusions
+    assert (extension.kind, convolution.kind) == (ELEMENTWISE, CONVOLUTION)
+    assert extension.ops == ("arith.extf",)
+    assert elements_read(extension) == ["bf16"]
+    assert elements_read(convolution) == ["f32", "f32"]
+    (padded,) = (each for each in program.buffers if each.owner == TEMPORARY)
+    assert (padded.type.element, padded.type.shape, padded.padding) == ("f32", (3, 7, 8), 0.0)
+
+
+def test_constant_weights_are_extended_when_a_program_is_loaded_and_arguments_at_each_call() -> None:
+    found = formed(payload())
+    assert [each.dtype for each in found.weights] == [ml_dtypes.bfloat16]
+    assert "arith.extf" in found.program.init
+    (weight,) = (each for each in found.program.buffers if each.owner == WEIGHT)
+    assert weight.type.element == "f32"
+    program = formed(payload(constant=False)).program
+    assert program.init == ""
+    assert kinds(payload(constant=False)) == [ELEMENTWISE, ELEMENTWISE, CONVOLUTION]
+    assert [each.type.element for each in program.buffers if each.owner == ARGUMENT] == ["bf16", "bf16"]
+    assert kinds(payload(count=2)) == [ELEMENTWISE, CONVOLUTION, CONVOLUTION]  # x is extended once
+    assert kinds(payload(element="bf16")) == [ELEMENTWISE, CONVOLUTION]
+
+
+def test_parts_of_a_concatenation_are_extended_into_their_places() -> None:
+    fusions = formed(payload(joined=True)).program.fusions
+    assert [fusion.ops for fusion in fusions[:-1]] == [("arith.extf",), ("arith.extf",)]
+    assert len({fusion.outputs[0].buffer for fusion in fusions[:-1]}) == 1
+    x, y = drawn(0, 1, 3, 5, 6), drawn(2, 1, 3, 5, 6)
+    (found,) = FusedFunction(formed(payload(joined=True)))(x, y)
+    expected = convolved(np.concatenate([x, y], 1), weights(6))
+    np.testing.assert_allclose(found, expected, rtol=1e-5, atol=1e-5)
+
+
+@pytest.mark.parametrize(
+    ("options", "multiplies_pairs"),
+    [
+        ({"padding": -2}, False),
+        ({"padding": -2, "constant": False}, False),
+        ({"element": "bf16"}, False),  # rounded once
+        ({}, True),
+        ({"element": "bf16"}, True),
+    ],
+)
+def test_the_results_are_those_of_the_convolution(options: dict[str, Any], multiplies_pairs: bool) -> None:
+    x, w, is_narrow = drawn(0, 1, 3, 5, 6), weights(3), options.get("element") == "bf16"
+    inputs = (x,) if options.get("constant", True) else (x, w)
+    (found,) = FusedFunction(formed(payload(**options), multiplies_pairs=multiplies_pairs))(*inputs)
+    expected = convolved(x, w, options.get("padding", 0.0))
+    rtol = 2**-8 if is_narrow else 1e-5
+    np.testing.assert_allclose(found.astype(np.float64), expected, rtol=rtol, atol=1e-5)
+
+
+def test_convolutions_over_channels_read_bf16_where_pairs_are_multiplied() -> None:
+    program = formed(payload(), multiplies_pairs=True).program
+    padding, convolution = program.fusions
+    assert (padding.kind, padding.ops) == (ELEMENTWISE, ("linalg.copy",))
+    assert elements_read(convolution) == ["bf16", "bf16"]
+    assert program.init == ""
+
+
+@pytest.mark.parametrize("name", ["DEPTHWISE", "OF_ONE_NUMBER"])
+def test_what_has_no_pairs_is_extended_on_every_processor(name: str) -> None:
+    *_, convolution = formed(text_beside(__file__, name), multiplies_pairs=True).program.fusions
+    assert convolution.kind == CONVOLUTION
+    assert "bf16" not in elements_read(convolution)
+
+
+@pytest.mark.slow
+def test_channels_may_be_last() -> None:
+    program = tuner.compile_program(text_beside(__file__, "NHWC"), target="cpu")
+    assert isinstance(program, CompiledFunction)
+    extended = 0 if describe_machine().multiplies_pairs else 2
+    strategies = [each.strategy for each in program.code.fusions]
+    assert strategies == [*["elementwise_cpu"] * extended, "convolution_cpu"]
+    x, w = drawn(0, 2, 7, 6, 3), drawn(1, 3, 3, 3, 32)
+    windows = np.lib.stride_tricks.sliding_window_view(x.astype(np.float64), (3, 3), axis=(1, 2))
+    expected = np.einsum("nhwcij,ijcf->nhwf", windows, w.astype(np.float64))
+    np.testing.assert_allclose(program(x, w).astype(np.float64), expected, rtol=2**-8, atol=1e-4)

@@ -14,12 +14,9 @@ from tuner.programs.fusions.pipeline import fuse_program
 WHY = "torch is not installed: it makes the exports that these tests group"
 torch: Any = pytest.importorskip("torch", reason=WHY)
 corpus = pytest.importorskip("tests.programs.exports.corpus", reason=WHY)
-comparison = pytest.importorskip("tests.programs.exports.comparison", reason=WHY)
 export = pytest.importorskip("tests.programs.exports.export", reason=WHY)
 functional: Any = torch.nn.functional
-
 pytestmark = [pytest.mark.mlir, pytest.mark.filterwarnings("ignore")]
-
 LETTERS = {"contraction": "C", "convolution": "V", "rows": "R", "elementwise": "E", "loops": "L"}
 MODELS = {  # in the order of the fusions
     "mlp_relu": "CCC",
@@ -32,6 +29,7 @@ MODELS = {  # in the order of the fusions
     "resnet": "EVLVVVVVVRC",
     "conv_pool_linear": "VLC",
 }
+HEADS, QUERIES, KEYS = 2, 9, 11
 
 
 @pytest.mark.slow
@@ -40,11 +38,11 @@ def test_fusions_of_a_model_are_as_expected_and_compute_what_the_model_computes(
     made, text = corpus.built(name), corpus.text_of(name)
     program = formed(text)
     assert "".join(LETTERS[fusion.kind] for fusion in program.program.fusions) == MODELS[name]
-    arrays = [comparison.array_of(each) for each in made.inputs]
+    arrays = [export.array_of(each) for each in made.inputs]
     fusions, whole = FusedFunction(program), host_function(text)(*arrays)
     fusions(*arrays)
     found = fusions(*arrays)
-    comparison.require_equal(found, made.expected, corpus.EXPORTS[name].tolerance)
+    export.require_equal(found, made.expected, corpus.EXPORTS[name].tolerance)
     for one, other in zip(found, whole if isinstance(whole, tuple) else (whole,), strict=True):
         np.testing.assert_allclose(one, other, rtol=1e-5, atol=1e-6)
 
@@ -52,11 +50,7 @@ def test_fusions_of_a_model_are_as_expected_and_compute_what_the_model_computes(
 def test_layers_of_one_shape_are_one_task() -> None:
     text = export.exported_text(corpus.linear.mlp(*[16] * 5).eval(), (torch.randn(4, 16),))
     texts = [fusion.text for fusion in formed(text).program.fusions]
-    assert len(texts) == 4
-    assert len(set(texts)) == 2  # the last one has no relu
-
-
-HEADS, QUERIES, KEYS = 2, 9, 11
+    assert (len(texts), len(set(texts))) == (4, 2)  # the last one has no relu
 
 
 def weights(q: Any, k: Any) -> Any:
@@ -105,8 +99,8 @@ FORMS: dict[str, tuple[Any, list[Any]]] = {
 
 @pytest.fixture
 def _of_any_size(monkeypatch: pytest.MonkeyPatch) -> None:
-    monkeypatch.setattr(formation, "LEAST_KEYS", 1)
-    monkeypatch.setattr(formation, "LEAST_SCORES", 1)
+    for name in ("LEAST_KEYS", "LEAST_SCORES"):
+        monkeypatch.setattr(formation, name, 1)
 
 
 @pytest.mark.drawn(1)
@@ -155,10 +149,9 @@ def test_a_device_has_three_fusions() -> None:
 
 
 @pytest.mark.parametrize("least", ["LEAST_KEYS", "LEAST_SCORES"])
+@pytest.mark.usefixtures("_of_any_size")
 def test_short_rows_and_few_scores_are_three_fusions(least: str, monkeypatch: pytest.MonkeyPatch) -> None:
     scores = {"LEAST_KEYS": KEYS, "LEAST_SCORES": HEADS * QUERIES * KEYS}
-    for name in scores:
-        monkeypatch.setattr(formation, name, 1)
     text = exported(FORMS["plain"][0], tensors())
     monkeypatch.setattr(formation, least, scores[least])
     assert ATTENTION in kinds(text)

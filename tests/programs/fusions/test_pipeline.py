@@ -1,27 +1,37 @@
-"""Payloads become fusions: how many, of which kinds, and what is refused."""
+"""Payloads become fusions: how many, of which kinds, what is refused; drawn ones compute the same."""
 
 import hashlib
 import re
+from collections.abc import Callable
+from typing import Any
 
 import numpy as np
 import pytest
+from hypothesis import HealthCheck, given, settings
+from hypothesis import strategies as st
 
+from benchmarks.program_compiler import compiler_of
 from tests.programs.file_check import cases
 from tests.programs.fusions.grouped_execution import FusedFunction, formed, host_function
 from tests.programs.fusions.payload_text import PayloadText, Tensor, with_weights
 from tests.texts import text_beside
+from tuner.core.candidate import TargetName
 from tuner.core.errors import CandidateError
 from tuner.core.fusions import RESULT, TEMPORARY, WEIGHT, FusedProgram
 from tuner.mlir import transform
 from tuner.mlir.bindings import ir
+from tuner.programs.execution import host_function as compiled_function
 from tuner.programs.fusion_compiler import initialized
 from tuner.programs.fusions.hoisting import init_parts
 from tuner.programs.fusions.payload import NotFused
 from tuner.programs.fusions.pipeline import fuse_program
 
 pytestmark = pytest.mark.mlir
-
 RNG = np.random.default_rng(0)
+SHAPES = ((6, (2, 3)), (6, (2, 3)), (2, (2,)))
+INIT = text_beside(__file__, "INIT")
+CONSTANT = "%w = arith.constant dense_resource<w> : tensor<9xf32>"
+WITHOUT_DATA = f"func.func @main() -> tensor<9xf32> {{\n{CONSTANT}\nreturn %w : tensor<9xf32>\n}}"
 
 
 def weight(payload: PayloadText, *shape: int) -> Tensor:
@@ -98,17 +108,12 @@ def test_the_text_has_no_weights_init_transposes_them_and_results_are_the_caller
     assert not any("dense_resource" in text for text in texts)
 
 
-SHAPES = ((6, (2, 3)), (6, (2, 3)), (2, (2,)))
-INIT = text_beside(__file__, "INIT")
-
-
 def test_what_weights_decide_is_computed_in_parts_that_share_nothing_but_free_operations() -> None:
     with transform.new_context(), ir.Location.unknown():
         first, kept, both = init_parts(INIT)
         again, *_ = init_parts(INIT.replace("@init(%a", "@init(%x").replace("ins(%a", "ins(%x"))
-    assert [(part.inputs, part.results) for part in (first, kept, both)] == [
-        *(((0,), (0,)), ((2,), (1,)), ((1,), (2, 3)))
-    ]
+    parts = [(part.inputs, part.results) for part in (first, kept, both)]
+    assert parts == [((0,), (0,)), ((2,), (1,)), ((1,), (2, 3))]
     assert kept.text == ""
     assert again.text == first.text  # compiled once
     assert "absf" not in first.text
@@ -173,22 +178,16 @@ def test_identical_fusions_have_one_text_whatever_surrounds_them() -> None:
     assert keys(formed(mlp()).program) == keys(formed(mlp()).program)
 
 
-GATHER = text_beside(__file__, "GATHER")
-
-
 def test_what_no_schedule_is_for_is_a_fusion_of_loops_with_its_reason() -> None:
-    program = formed(GATHER)
+    program = formed(text_beside(__file__, "GATHER"))
     (fusion,) = program.program.fusions
     assert (fusion.kind, fusion.reason) == ("loops", "no schedule is for elements of type i64")
     rows, table = np.array([8, 0, 3]), RNG.standard_normal((9, 4)).astype(np.float32)
     np.testing.assert_array_equal(FusedFunction(program)(rows, table)[0], table[rows])
 
 
-MAXIMUM = text_beside(__file__, "MAXIMUM")
-
-
 def test_indices_of_a_maximum_that_nobody_uses_are_dropped() -> None:
-    program = formed(MAXIMUM)
+    program = formed(text_beside(__file__, "MAXIMUM"))
     (fusion,) = program.program.fusions
     assert fusion.kind == "rows"
     assert "i64" not in fusion.text
@@ -200,11 +199,9 @@ def test_indices_of_a_maximum_that_nobody_uses_are_dropped() -> None:
 def test_weights_of_each_element_type_are_read(element: str) -> None:
     numbers = {"f": "1.0, -2.5, 3.0", "b": "1.0, -2.5, 3.0", "i": "1, -2, 3"}[element[0]]
     numbers = "true, false, true" if element == "i1" else numbers
-    text = f"""func.func @main(%x: tensor<3x{element}>) -> (tensor<3x{element}>, tensor<3x{element}>) {{
-      %w = arith.constant dense<[{numbers}]> : tensor<3x{element}>
-      return %x, %w : tensor<3x{element}>, tensor<3x{element}>
-    }}"""
-    program = formed(text)
+    kind = f"tensor<3x{element}>"
+    text = f"{{ %w = arith.constant dense<[{numbers}]> : {kind} return %x, %w : {kind}, {kind} }}"
+    program = formed(f"func.func @main(%x: {kind}) -> ({kind}, {kind}) {text}")
     (found,) = program.weights
     wanted = [True, False, True] if element == "i1" else [float(each) for each in numbers.split(",")]
     np.testing.assert_array_equal(found.astype(np.float64), wanted)
@@ -212,28 +209,154 @@ def test_weights_of_each_element_type_are_read(element: str) -> None:
 
 
 @pytest.mark.parametrize(("options", "text"), cases(text_beside(__file__, "REFUSED")))
-def test_a_program_that_must_stay_whole_is_refused_with_its_reason(
-    options: dict[str, str], text: str
-) -> None:
+def test_a_program_that_must_stay_whole_is_refused_with_reason(options: dict[str, str], text: str) -> None:
     refused = fuse_program(text)
     assert isinstance(refused, NotFused)
     assert re.search(options["refused"], refused.reason)
     assert "\n" not in refused.reason
 
 
-CONSTANT = "%w = arith.constant dense_resource<w> : tensor<9xf32>"
-
-
 @pytest.mark.parametrize(
     ("text", "reason"),
     [
-        (
-            f"func.func @main() -> tensor<9xf32> {{\n{CONSTANT}\nreturn %w : tensor<9xf32>\n}}",
-            "dense_resource<w> has no data after the module",
-        ),
+        (WITHOUT_DATA, "dense_resource<w> has no data after the module"),
         ("func.func @main() {", "payload: "),
     ],
 )
 def test_constants_without_data_and_text_that_does_not_parse_are_refused(text: str, reason: str) -> None:
     with pytest.raises(CandidateError, match=reason):
         fuse_program(text)
+
+
+def test_a_convolution_is_added_to_the_argument_that_it_starts_from() -> None:
+    rng = np.random.default_rng(0)
+    x, w, bias = (rng.standard_normal(shape, np.float32) for shape in ((2, 3, 10), (4, 3, 3), (2, 4, 8)))
+    kept = bias.copy()
+    compiled = compiler_of(TargetName("cpu")).compile(text_beside(__file__, "STARTED"), as_fusions=True)
+    assert compiled.image is not None
+    windows = np.lib.stride_tricks.sliding_window_view(x, 3, 2)  # batch, channel, place, window
+    expected = bias + np.einsum("bcpw,fcw->bfp", windows, w)
+    np.testing.assert_allclose(compiled_function(compiled)(x, w, bias), expected, rtol=1e-5, atol=1e-5)
+    np.testing.assert_array_equal(bias, kept)
+
+
+SIZES = st.sampled_from([1, 2, 3, 4, 6])
+STEPS = (
+    *("matmul", "bias", "relu", "tanh", "softmax", "transpose", "rows", "flat", "expand"),
+    *("slice", "pad", "residual", "concat", "insert", "overwrite", "batch"),
+)
+
+
+@st.composite
+def programs(draw: Any) -> tuple[PayloadText, str]:
+    """A program of up to eight steps, each on one of the last values, with up to three results."""
+    payload = PayloadText()
+    values = [payload.argument(draw(SIZES), draw(SIZES))]
+    for _ in range(draw(st.integers(1, 8))):
+        step, value = draw(st.sampled_from(STEPS)), draw(st.sampled_from(values[-3:]))
+        values.append(_applied(draw, payload, step, value, values))
+    results = draw(st.lists(st.sampled_from(values), min_size=0, max_size=2))
+    return payload, payload.text(values[-1], *results)
+
+
+def _applied(draw: Any, payload: PayloadText, step: str, value: Tensor, values: list[Tensor]) -> Tensor:
+    """The value of a step; tanh where the step cannot be applied."""
+    rank = len(value.shape)
+    if step in ANY_RANK or (step in OF_ROWS and rank) or (step in RANKS and RANKS[step](value)):
+        apply = {**ANY_RANK, **OF_ROWS, **APPLIED}[step]
+        return apply(draw, payload, value, values)
+    return payload.unary("tanh", value)
+
+
+def _weight(draw: Any, payload: PayloadText, *shape: int) -> Tensor:
+    rng = np.random.default_rng(draw(st.integers(0, 9)))
+    return payload.weight(rng.standard_normal(shape) / shape[-1])
+
+
+def _padded(draw: Any, payload: PayloadText, value: Tensor, _: list[Tensor]) -> Tensor:
+    paddings = st.lists(st.integers(0, 2), min_size=len(value.shape), max_size=len(value.shape))
+    return payload.padded(value, draw(paddings), draw(paddings))
+
+
+def _concatenated(draw: Any, payload: PayloadText, value: Tensor, values: list[Tensor]) -> Tensor:
+    others = [each for each in values if each.shape == value.shape]
+    dimension = draw(st.integers(0, len(value.shape) - 1))
+    return payload.concatenated([value, draw(st.sampled_from(others))], dimension)
+
+
+def _inserted(draw: Any, payload: PayloadText, value: Tensor, _: list[Tensor]) -> Tensor:
+    """Into zeros, or into a larger copy of itself."""
+    if draw(st.booleans()):
+        into = payload.filled([size + 1 for size in value.shape], "%zero")
+    else:
+        into = payload.padded(value, [0] * len(value.shape), [1] * len(value.shape))
+    return payload.inserted(value, into, [draw(st.integers(0, 1)) for _ in value.shape])
+
+
+def _overwritten(draw: Any, payload: PayloadText, value: Tensor, values: list[Tensor]) -> Tensor:
+    """Another value with a part of this one in it; later steps may read the other value as it was."""
+    rank = len(value.shape)
+    larger = [each for each in values if len(each.shape) == rank]
+    larger = [each for each in larger if all(a >= b for a, b in zip(each.shape, value.shape, strict=True))]
+    into = draw(st.sampled_from(larger))
+    room = zip(into.shape, value.shape, strict=True)
+    return payload.inserted(value, into, [draw(st.integers(0, size - part)) for size, part in room])
+
+
+def _linear(draw: Any, payload: PayloadText, value: Tensor, _: list[Tensor]) -> Tensor:
+    weights = _weight(draw, payload, draw(SIZES), value.shape[1])
+    return payload.matmul(value, payload.transpose(weights, (1, 0)))
+
+
+def _sliced(_: Any, payload: PayloadText, value: Tensor, __: list[Tensor]) -> Tensor:
+    *others, last = value.shape
+    return payload.sliced(value, [0] * len(others) + [1], [*others, last - 1])
+
+
+Apply = Callable[[Any, PayloadText, Tensor, list[Tensor]], Tensor]
+ANY_RANK: dict[str, Apply] = {
+    "relu": lambda _, payload, value, __: payload.unary("relu", value),
+    "residual": lambda _, payload, value, __: payload.binary("add", value, payload.unary("square", value)),
+}
+OF_ROWS: dict[str, Apply] = {
+    "bias": lambda draw, it, value, _: it.binary("add", value, _weight(draw, it, value.shape[-1])),
+    "softmax": lambda _, payload, value, __: payload.softmax(value),
+    "rows": lambda _, it, value, __: it.by_row("sub", value, it.unary("tanh", it.reduced("sum", value))),
+    "pad": _padded,
+    "concat": _concatenated,
+    "insert": _inserted,
+    "overwrite": _overwritten,
+}
+RANKS: dict[str, Callable[[Tensor], bool]] = {
+    "matmul": lambda value: len(value.shape) == 2,
+    "batch": lambda value: len(value.shape) == 3,
+    "transpose": lambda value: len(value.shape) > 1,
+    "flat": lambda value: len(value.shape) > 1,
+    "expand": lambda value: 0 < len(value.shape) < 4 and value.shape[0] % 2 == 0,
+    "slice": lambda value: bool(value.shape) and value.shape[-1] > 1,
+}
+APPLIED: dict[str, Apply] = {
+    "matmul": _linear,
+    "batch": lambda _, payload, value, __: payload.matmul(value, payload.transpose(value, (0, 2, 1))),
+    "transpose": lambda draw, it, value, _: it.transpose(
+        value, draw(st.permutations(range(len(value.shape))))
+    ),
+    "flat": lambda _, payload, value, __: payload.reshape(value, (int(np.prod(value.shape)),)),
+    "expand": lambda _, it, value, __: it.reshape(value, (2, value.shape[0] // 2, *value.shape[1:])),
+    "slice": _sliced,
+}
+
+
+@settings(max_examples=40, deadline=None, suppress_health_check=list(HealthCheck))
+@given(programs(), st.integers(0, 9))
+@pytest.mark.slow
+def test_fusions_compute_what_the_whole_program_computes(program: tuple[PayloadText, str], seed: int) -> None:
+    payload, text = program
+    whole, fusions = host_function(text), FusedFunction(formed(text))
+    rng = np.random.default_rng(seed)
+    for _ in range(2):  # paddings must be there at the second call, too
+        arguments = [rng.standard_normal(each.shape).astype(np.float32) for each in payload.arguments]
+        expected = whole(*arguments)
+        found = fusions(*arguments)
+        for one, other in zip(found, expected if isinstance(expected, tuple) else [expected], strict=True):
+            np.testing.assert_allclose(one, other, rtol=1e-4, atol=1e-5)
