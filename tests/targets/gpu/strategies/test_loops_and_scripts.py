@@ -123,8 +123,9 @@ def use_fragments_one_step_late(rotated: Rotated) -> None:
 
 
 def read_before_the_wait(rotated: Rotated) -> None:
+    last = rotated.read[-1].owner
     for name in (BARRIER, WAIT):
-        rotated.one(name).move_after(rotated.read[-1].owner)
+        rotated.one(name).move_after(last)
 
 
 def count_a_stage_too_few(rotated: Rotated) -> None:
