@@ -19,7 +19,6 @@ from tuner.mlir.gpu_ops.bound_loads import BoundLoadsOp
 from tuner.mlir.gpu_ops.count_stages import CountStagesOp
 from tuner.mlir.gpu_ops.element_types import ElementTypesOp, UseFp8Op, UseTf32Op
 from tuner.mlir.gpu_ops.finish_stores import FinishStoresOp
-from tuner.mlir.gpu_ops.forward_stores import ForwardStoresOp
 from tuner.mlir.gpu_ops.grid import SplitKOp, SwizzleBlocksOp
 from tuner.mlir.gpu_ops.ldmatrix import FixTransposedAOp, MergeLdmatrixOp
 from tuner.mlir.gpu_ops.pad_views import PadViewsOp
@@ -172,7 +171,6 @@ OPS = (
     FinishStoresOp,
     FixTransposedAOp,
     FlatCopiesOp,
-    ForwardStoresOp,
     InsertBarriersOp,
     MergeLdmatrixOp,
     ReorderWeightsOp,
