@@ -18,10 +18,8 @@ BRIEF = Effort(budget_s=0.02, min_samples=5, max_samples=20)  # no test here ask
 
 def real_candidates() -> Backends:
     """Returns the real thing with a baseline and a roofline that nobody measures."""
-    kinds = {
-        name: fakes.changed_kind(kind, baseline=fakes.baseline, roofline=fakes.FAKE.outcomes.roofline)
-        for name, kind in KINDS.items()
-    }
+    quick = {"baseline": fakes.baseline, "roofline": fakes.FAKE.outcomes.roofline}
+    kinds = {name: fakes.changed_kind(kind, **quick) for name, kind in KINDS.items()}
     return dataclasses.replace(real_backends(), kinds=kinds)
 
 

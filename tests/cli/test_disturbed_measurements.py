@@ -13,8 +13,8 @@ from functools import cache, cached_property
 from pathlib import Path
 from typing import Any
 
-import numpy as np
 import pytest
+from numpy.random import Generator, default_rng
 
 from tests.cli.conftest import Done, Tuner
 from tests.fakes import FakeTarget, Loaded
@@ -97,45 +97,36 @@ class DisturbedTarget(ForwardingTarget, AbstractBaselineSource):
     def __init__(self, disturbance: Disturbance) -> None:
         super().__init__(FakeTarget(), FakeTarget())
         self._disturbance = disturbance
-        self._trials = self._samples = 0
+        self._trials, self._samples = 0, itertools.count(1)
 
-    def load_baselines(self, problem: Problem, rng: np.random.Generator) -> tuple[LoadedLibrary, ...]:
+    def load_baselines(self, problem: Problem, rng: Generator) -> tuple[LoadedLibrary, ...]:
         return FakeTarget().load_baselines(problem, rng)
 
-    def measure(
-        self, problem: Problem, loaded: object, effort: Effort, rng: np.random.Generator
-    ) -> Measurement:
+    def measure(self, problem: Problem, loaded: object, effort: Effort, rng: Generator) -> Measurement:
         self._trials += 1
         if self._disturbance.interrupted_at == "search" and self._trials == 5:
             raise KeyboardInterrupt
         taken, factor = self._evaluator.measure(problem, loaded, effort, rng), self._disturbance.search
         time_s = taken.median_s * factor
-        load = LOAD if factor > 1 else QUIET_HOST
-        host = replace(load, anchor_s=QUIET_HOST.anchor_s * factor)
-        return replace(
-            taken, samples_s=(time_s,) * 6, median_s=time_s, interval_s=(time_s, time_s), host=host
-        )
+        host = replace(LOAD if factor > 1 else QUIET_HOST, anchor_s=QUIET_HOST.anchor_s * factor)
+        times = replace(taken, samples_s=(time_s,) * 6, median_s=time_s, interval_s=(time_s, time_s))
+        return replace(times, host=host)
 
     def measure_together(
-        self, problem: Problem, loaded: tuple[object, ...], effort: Effort, rng: np.random.Generator
+        self, problem: Problem, loaded: tuple[object, ...], effort: Effort, rng: Generator
     ) -> tuple[Measurement, ...]:
         if self._disturbance.interrupted_at == "finals":
             raise KeyboardInterrupt
         if self._disturbance.is_cut:
             raise CandidateError(Stage.RUN, "timed out after 24 s")
-        self._samples = 0
+        self._samples = itertools.count(1)
         times = timing.measure_together_by(tuple(map(self._stopwatch, loaded)), effort, rng)
         return tuple(replace(each, host=self._disturbance.host) for each in times)
 
     def _stopwatch(self, one: object) -> timing.Stopwatch:
         assert isinstance(one, Loaded)
         call_s = one.call_s
-
-        def take(times: int) -> float:
-            self._samples += 1
-            return call_s * self._disturbance.final_times(self._samples)
-
-        return take
+        return lambda _times: call_s * self._disturbance.final_times(next(self._samples))
 
 
 class DisturbedPrograms(Programs):
@@ -154,7 +145,7 @@ class DisturbedPrograms(Programs):
             return lambda _times: call_s * self._disturbance.final_times(next(count))
 
         stopwatches = tuple(map(stopwatch, (1e-3, 2e-3, 1e-3)))
-        times = timing.measure_together_by(stopwatches, FINAL_EFFORT, np.random.default_rng(0))
+        times = timing.measure_together_by(stopwatches, FINAL_EFFORT, default_rng(0))
         return TimedPair(*(replace(each, host=self._disturbance.host) for each in times))
 
 
@@ -207,10 +198,7 @@ class Disturbed:
         trials = [str(each["trial"]) for each in self.ask("history --sort median --json").json]
         return (*trials[2:], "1")[0]  # the second is of the same code as the first
 
-    def page(self) -> str:
-        return self.page_of()
-
-    def page_of(self, *options: str) -> str:
+    def page(self, *options: str) -> str:
         """Returns the text of a report, a line per element, a row of a table in one line."""
         file = self.tuner.database.parent / "report.html"
         self.tuner("report", *options, "-o", str(file))
@@ -221,7 +209,7 @@ class Disturbed:
     @cached_property
     def script(self) -> Path:
         file = self.tuner.database.parent / "best.mlir"
-        self.tuner("export", "--trial", self.best, "-o", str(file))
+        self.tuner("export --trial", self.best, "-o", str(file))
         return file
 
     def program(self) -> str:
@@ -230,10 +218,8 @@ class Disturbed:
         tuner = Tuner(folder / "program.db", parts(self.disturbance))
         (folder / "program.mlir").write_text("module {}")
         programs = DisturbedPrograms(self.disturbance)
-        no_fusions = replace(
-            child_fusion_parts(),
-            fusions=lambda _request, _cache: TunableFusions(why_none="the module is empty"),
-        )
+        none = TunableFusions(why_none="the module is empty")
+        no_fusions = replace(child_fusion_parts(), fusions=lambda _request, _cache: none)
         with pytest.MonkeyPatch.context() as patch:
             patch.setattr("tuner.cli.commands.tune_program.child_process_parts", lambda: programs.parts)
             patch.setattr("tuner.cli.commands.tune_program.child_fusion_parts", lambda: no_fusions)
@@ -241,8 +227,8 @@ class Disturbed:
 
     def gate(self) -> str:
         file = str(self.tuner.database.parent / "gate.json")
-        self.tuner("gate", "--baseline", file, "--record", self.best)
-        return _all(self.tuner("gate", "--baseline", file))
+        self.tuner("gate --baseline", file, "--record", self.best)
+        return _all(self.tuner("gate --baseline", file))
 
 
 def _all(done: Done) -> str:
@@ -302,7 +288,7 @@ def run(request: pytest.FixtureRequest, tmp_path_factory: pytest.TempPathFactory
             return datetime.datetime.now(datetime.UTC) + asked[0] % 2 * disturbance.clock_steps
 
         patch.setattr(store, "_now", stepped)
-        tuned = tuner("tune", "matmul", "8x8x8", "--sampler", "exhaustive", "--trials", "20")
+        tuned = tuner("tune matmul 8x8x8 --sampler exhaustive --trials 20")
     return Disturbed(disturbance, tuner, tuned)
 
 
@@ -335,11 +321,10 @@ def _ratios(document: Any) -> Iterator[float | None]:
             yield from _ratios(each)
     elif isinstance(document, dict):
         for key, value in document.items():
-            if key in ("ratio", "slowdown"):
-                if value is not None or document[f"{key}_interval"] is None:
-                    yield value
-            else:
+            if key not in ("ratio", "slowdown"):
                 yield from _ratios(value)
+            elif value is not None or document[f"{key}_interval"] is None:
+                yield value
 
 
 @pytest.mark.drawn(2)

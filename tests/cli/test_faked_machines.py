@@ -47,34 +47,7 @@ from tuner.targets.interface import RunnerSettings
 
 pytestmark = pytest.mark.mlir
 
-SPACE = """strategies:
-  matmul_cpu_direct:
-    ops: [matmul]
-    dtypes: [bf16, i8]
-    isas: [avx512, avx2]
-    knobs: {tile_m: [4], tile_n: [16], block_m: [0], block_n: [0], block_k: [0], unroll_k: [1],
-            loop_order: [ji], prefetch: [0], split: [none]}
-  matmul_cpu_pairs:
-    ops: [matmul]
-    dtypes: [bf16]
-    isas: [avx512]
-    knobs: {dots: [1], tile_m: [4], tile_n: [16], block_n: [0], block_k: [0], loop_order: [ij],
-            prefetch_a: [0], prefetch_b: [0], split: [none]}
-    constraints: ["has_bf16 == 1"]
-  matmul_cpu_amx:
-    ops: [matmul]
-    dtypes: [bf16, i8]
-    isas: [avx512]
-    knobs: {tiles_m: [1], tiles_n: [1], block_n: [0], block_k: [0], pack_a: [1], split: [none]}
-    constraints: ["(has_amx_bf16 if dtype == 'bf16' else has_amx_int8) == 1"]
-  matmul_cpu_vnni:
-    ops: [matmul]
-    dtypes: [i8]
-    isas: [avx512, avx2]
-    knobs: {tile_m: [4], tile_n: [16], block_n: [0], block_k: [0], loop_order: [ij],
-            prefetch_a: [0], prefetch_b: [0], split: [none]}
-    constraints: ["has_vnni == 1"]
-"""
+SPACE = Path(__file__).with_suffix(".yaml").read_text()
 SHAPE = "20x36x24"
 DTYPES = ("bf16", "i8")
 VECTORS = tuple(each for each in FAKED if "fma" in each.flags)  # the others have no AVX2
@@ -151,8 +124,7 @@ class Faked:
     folder: Path
 
     def tune(self, dtype: str, *options: str) -> None:
-        done = self.tuner(*self.words(dtype), *options)
-        assert done.code == 0, done.err
+        self.tuner.done(*self.words(dtype), *options)
 
     def words(self, dtype: str) -> tuple[str, ...]:
         space = ("--space", str(self.folder / "space.yaml"), "--sampler", "exhaustive")
@@ -160,15 +132,13 @@ class Faked:
 
     def tried(self, run: int) -> dict[str, str]:
         return {
-            each["strategy"]: each["status"]
-            for each in self.tuner("history", "--run", str(run), "--json").json
+            each["strategy"]: each["status"] for each in self.tuner("history --run", str(run), "--json").json
         }
 
     def exported(self, dtype: str) -> tuple[Path, ScriptProvenance]:
         """Exports the best script of the machine of the moment; returns its file, and its header."""
         file = self.folder / f"best_{dtype}.mlir"
-        done = self.tuner("export", "matmul", SHAPE, "--dtype", dtype, "--target", "cpu", "-o", str(file))
-        assert done.code == 0, done.err
+        self.tuner.done("export matmul", SHAPE, "--dtype", dtype, "--target", "cpu", "-o", str(file))
         return file, read_provenance(file.read_text(), file.name)
 
 
@@ -210,7 +180,7 @@ def test_a_machine_tunes_what_it_has_and_takes_its_results_back(faked: Faked, ma
     assert missing_on(describe_machine(), provenance.needs) == ()
     assert bool(provenance.needs) == (len(offered(machine, dtype)) > 1)
     assert faked.tuner("check", str(file)).code in (0, 3)
-    assert faked.tuner("tune", "--resume", str(run), "--retime").code == 0
+    assert faked.tuner("tune --resume", str(run), "--retime").code == 0
     with Store.open(str(faked.tuner.database)) as store:
         trial = best_here(store, faked.tuner.backends, Matmul(20, 36, 24, dtype), "cpu").best
         assert isinstance(KIND.load(trial.record.problem, trial, None), CpuCallable)

@@ -20,7 +20,7 @@ import pytest
 from click.testing import CliRunner
 
 from tests.cli import command_lines
-from tests.cli.conftest import Tuner
+from tests.cli.conftest import Tuner, require, require_fields
 from tests.core.test_serialization import ENCODED, FORMS, SECRET
 from tests.db.conftest import empty_schema
 from tests.tuning import fakes
@@ -41,20 +41,9 @@ from tuner.tuning.events import Interruption
 from tuner.version import __version__
 
 COMMANDS = [
-    *(
-        "tune",
-        "history",
-        "show",
-        "explain",
-        "export",
-        "check",
-        "apply",
-        "strategies",
-        "space",
-        "targets",
-        "db",
-    ),
-    *("bundle", "measure", "ptx", "record-space", "verify-resume", "report", "run", "lower", "audit", "gate"),
+    *("tune", "history", "show", "explain", "export", "check", "apply", "strategies", "space", "targets"),
+    *("db", "bundle", "measure", "ptx", "record-space", "verify-resume", "report", "run", "lower", "audit"),
+    "gate",
     *("dashboard", "runs", "completion", "diff", "new-strategy", "fleet", "portfolio", "distill", "library"),
 ]
 GROUPS = {
@@ -80,16 +69,14 @@ def test_the_table_has_every_command_of_the_contract_and_says_what_its_help_says
 def test_every_command_has_help_with_an_example_and_json(options: tuple[str, ...]) -> None:
     text = help_of(options)
     assert re.search(rf"Examples?: tuner {' '.join(options)}\b", " ".join(text.split()))
-    assert "--json" in text
-    assert "--debug" in text
+    require(text, "--json", "--debug")
 
 
 def test_help_lists_each_command_once_by_its_job_with_its_whole_summary() -> None:
     done = CliRunner().invoke(main, ["--help"], terminal_width=80)
     titles = re.findall(r"^(\w[\w ]*):$", done.output, re.MULTILINE)
-    assert titles == [
-        *("Options", "Tune", "Ask", "Export", "Programs", "Measure on other machines", "Database", "Shell")
-    ]
+    assert titles[:5] == ["Options", "Tune", "Ask", "Export", "Programs"]
+    assert titles[5:] == ["Measure on other machines", "Database", "Shell"]
     assert sorted(re.findall(r"^  ([a-z][\w-]+)  +[A-Z]", done.output, re.MULTILINE)) == sorted(COMMANDS)
     assert "..." not in done.output.partition("Options:")[2]
     assert max(map(len, done.output.splitlines())) <= 80
@@ -141,8 +128,8 @@ def test_every_command_line_ends_in_a_result_or_one_clear_line() -> None:
 
 
 def test_a_line_with_a_defect_or_without_json_is_found(tuner: Tuner, monkeypatch: pytest.MonkeyPatch) -> None:
-    for options in (("history",), ("history", "--status", "odd"), ("history", "--json")):
-        assert command_lines.complaint(options, tuner) == ""
+    for options in ("history", "history --status odd", "history --json"):
+        assert command_lines.complaint((options,), tuner) == ""
     with monkeypatch.context() as patch:
         patch.setattr(json, "dumps", lambda *_, **__: "none")
         assert "--json printed" in command_lines.complaint(("history", "--json"), tuner)
@@ -151,28 +138,15 @@ def test_a_line_with_a_defect_or_without_json_is_found(tuner: Tuner, monkeypatch
 
 
 # No command prints a password of its database's address, or writes one to a file.
-
-# Words with which a command comes as far as its database.
-WORDS = {
-    "tune": ("matmul", "8x8x8", "--trials", "3"),
-    "space": ("matmul", "8x8x8"),
-    "show": ("1",),
-    "diff": ("1", "2"),
-    "explain": ("1",),
-    "export": ("matmul", "8x8x8"),
-    "merge": ("none.db",),
-    "backup": ("copy.db",),
-    "suggest": ("matmul", "8x8x8"),
-    "drain": ("node",),
-    "cancel": ("1",),
-    "worker": ("--compile", "1"),
-    "ssh": ("host", "--compile", "1"),
-    "slurm": ("--compile", "1"),
-    "kubernetes": ("--compile", "1", "--image", "tuner"),
-    "record-space": ("matmul", "8x8x8", "-o", "space.json"),
-    "import": ("none.jsonl",),
-    "gate": ("--record", "1", "gate.json"),
-}
+# Words with which a command comes as far as its database:
+TYPED = (
+    *("tune matmul 8x8x8 --trials 3", "space matmul 8x8x8", "show 1", "diff 1 2", "explain 1", "cancel 1"),
+    *("export matmul 8x8x8", "merge none.db", "backup copy.db", "suggest matmul 8x8x8", "drain node"),
+    *("worker --compile 1", "ssh host --compile 1", "slurm --compile 1", "import none.jsonl"),
+    *("kubernetes --compile 1 --image tuner", "record-space matmul 8x8x8 -o space.json"),
+    "gate --record 1 gate.json",
+)
+WORDS = {name: tuple(words) for name, *words in map(str.split, TYPED)}
 
 
 def commands(group: Commands, *options: str) -> Iterator[tuple[str, ...]]:
@@ -198,9 +172,8 @@ def require_silent(tuner: Tuner, folder: Path, *options: str) -> None:
 
 
 def test_all_commands_with_a_database_are_looked_at() -> None:
-    assert {"tune", "history", "runs", "report", "export", "merge", "worker"} <= {
-        text for options in DATABASE_SECRETS_COMMANDS for text in options
-    }
+    words = {word for options in DATABASE_SECRETS_COMMANDS for word in options}
+    assert {"tune", "history", "runs", "report", "export", "merge", "worker"} <= words
 
 
 @pytest.mark.parametrize("form", FORMS)
@@ -212,10 +185,10 @@ def test_an_address_that_leads_nowhere_is_refused_without_its_password(
     address = nowhere.format(SECRET).replace("host=h", "host=/none")
     if address.startswith("postgresql://"):
         address += f"{'&' if '?' in address else '?'}host=/none"
-    for options in (("db", "info"), ("db", "upgrade", "--debug"), ("fleet", "status", "--debug")):
-        require_silent(tuner, tmp_path, *options, "--db", address)
-    assert tuner("db", "upgrade", "--db", address).code == 2
-    require_silent(tuner, tmp_path, "db", "merge", address, "--debug")
+    for command in ("db info", "db upgrade --debug", "fleet status --debug"):
+        require_silent(tuner, tmp_path, command, "--db", address)
+    assert tuner("db upgrade --db", address).code == 2
+    require_silent(tuner, tmp_path, "db merge", address, "--debug")
     assert {path.name for path in tmp_path.iterdir()} <= {"results.db", "results.db-wal", "results.db-shm"}
 
 
@@ -224,10 +197,8 @@ def test_no_command_prints_the_password_of_a_server_that_does_not_answer(
     tuner: Tuner, tmp_path: Path, monkeypatch: pytest.MonkeyPatch, options: tuple[str, ...]
 ) -> None:
     monkeypatch.chdir(tmp_path)
-    for address in (
-        f"postgresql://u:{SECRET}@/d?host=/none&sslpassword={ENCODED}",
-        f"postgresql//u:{SECRET}@h/d",
-    ):
+    url = f"postgresql://u:{SECRET}@/d?host=/none&sslpassword={ENCODED}"
+    for address in (url, f"postgresql//u:{SECRET}@h/d"):
         require_silent(tuner, tmp_path, *options, "--db", address, "--debug")
         tuner.url = address
         require_silent(tuner, tmp_path, *options)
@@ -240,14 +211,13 @@ def test_no_command_prints_the_password_of_a_server_that_answers(
 ) -> None:
     monkeypatch.chdir(tmp_path)
     address = f"{empty_schema(postgres_server)}&password={ENCODED}".replace("tuner@", f"tuner:{SECRET}@")
-    assert tuner("tune", "matmul", "8x8x8", "--trials", "3", "--db", address).code == 0
+    tuner.done("tune matmul 8x8x8 --trials 3 --db", address)
     for options in DATABASE_SECRETS_COMMANDS:
         if options[0] not in ("verify-resume", "fleet", "record-space", "gate"):
             require_silent(tuner, tmp_path, *options, "--db", address)
-    for options in (("db", "info"), ("runs", "--json")):
-        assert tuner(*options, "--db", address).code == 0
-    assert "***" in tuner("db", "info", "--db", address).out
-    require_silent(tuner, tmp_path, "db", "merge", address)
+    tuner.done("runs --json --db", address)
+    assert "***" in tuner.done("db info --db", address).out
+    require_silent(tuner, tmp_path, "db merge", address)
 
 
 def _text(group: Commands = main, names: tuple[str, ...] = ()) -> Iterator[tuple[str, ...]]:
@@ -297,18 +267,18 @@ def terminal(columns: int) -> Iterator[list[bytes]]:
     ours, theirs = pty.openpty()
     fcntl.ioctl(theirs, termios.TIOCSWINSZ, struct.pack("HHHH", 24, columns, 0, 0))
     shown: list[bytes] = []
-    reader = threading.Thread(target=lambda: shown.extend(chunks(ours)))
+
+    def read() -> None:
+        with contextlib.suppress(OSError):  # Linux's word for the end: the last writer has closed
+            while chunk := os.read(ours, 1 << 16):
+                shown.append(chunk)
+
+    reader = threading.Thread(target=read)
     reader.start()
     with os.fdopen(theirs, "w") as file, contextlib.redirect_stdout(file):
         yield shown
     reader.join()
     os.close(ours)
-
-
-def chunks(descriptor: int) -> Iterator[bytes]:
-    with contextlib.suppress(OSError):  # Linux's word for the end: the last writer has closed
-        while chunk := os.read(descriptor, 1 << 16):
-            yield chunk
 
 
 @pytest.mark.parametrize(("columns", "found"), [(80, 80), (133, 133), (0, USUAL_COLUMNS)])
@@ -324,8 +294,8 @@ def test_every_table_fits_a_terminal_of_80_columns(
     tuned: Tuner, monkeypatch: pytest.MonkeyPatch, capsys: pytest.CaptureFixture[str]
 ) -> None:
     folder: Path = tuned.database.parent
-    assert tuned("tune", "matmul", "16x8x8", "--trials", "1", "--threads", "2").code == 0
-    assert tuned("gate", "--baseline", str(folder / "gate.json"), "--record", "best").code == 0
+    tuned.done("tune matmul 16x8x8 --trials 1 --threads 2")
+    tuned.done("gate --record best --baseline", str(folder / "gate.json"))
     monkeypatch.chdir(folder)
     monkeypatch.setenv("TUNER_DB", str(tuned.database))
     with terminal(COLUMNS) as shown:
@@ -401,23 +371,13 @@ REPORT = ProgramReport("main", ("2x?xf32", "index"), ("2x3xf32",), (Matmul(8, 8,
 def test_a_run_is_reported_as_json_with_times_where_a_device_ran_it() -> None:
     found = run_document(REQUEST, replace(REPORT, comparisons=(Comparison("result 0", 1e-7, 1e-6),)))
     assert json.loads(json.dumps(found, allow_nan=False)) == found
-    assert (found["results"], found["streams"], found["right"]) == (["2x3xf32"], 2, True)
-    assert found["arguments"] == ["2x?xf32", "index"]
-    assert found["problems"] == ["matmul 8x8x8 f32 nn none"]
-    assert found["comparisons"] == [
-        {"name": "result 0", "equal": True, "error": 1e-7, "tolerance": 1e-6, "blind": False}
-    ]
-    assert found["times"] is None
+    compared = {"name": "result 0", "equal": True, "error": 1e-7, "tolerance": 1e-6, "blind": False}
+    require_fields(found, comparisons=[compared], times=None, results=["2x3xf32"], streams=2, right=True)
+    require_fields(found, arguments=["2x?xf32", "index"], problems=["matmul 8x8x8 f32 nn none"])
     kernels = (KernelTime("a", 0.0, 1.0), KernelTime("b", 1.0, 2.0))
     found = run_document(REQUEST, replace(REPORT, times=ProgramTimes(3.0, kernels, 2)))
-    assert found["times"] == {
-        "call_s": 3.0,
-        "interval_s": None,
-        "reliability": "unknown: it was not recorded",
-        "kernel_s": 2.0,
-        "overlap": 1.0,
-        "serialized": True,
-    }
+    times = {"call_s": 3.0, "kernel_s": 2.0, "overlap": 1.0, "serialized": True}
+    assert found["times"] == {**times, "interval_s": None, "reliability": "unknown: it was not recorded"}
 
 
 def test_a_report_or_a_number_that_is_missing_makes_it_wrong_and_what_was_not_asked_for_is_null() -> None:

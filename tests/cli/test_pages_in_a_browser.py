@@ -64,13 +64,10 @@ def pages(tmp_path_factory: pytest.TempPathFactory, tuned_database: Path) -> dic
     write_large_database(folder / "large.db", LARGE)
     recording = files("tuner") / "space" / "recorded" / "matmul_48x64x40.t4.json.gz"
     replay = Tuner(folder / "replay.db", fakes.backends())
-    phrase = ("tune", "matmul", "48x64x40", "--target", f"replay:{recording}", "--trials", "30")
-    assert replay(*phrase).code == 0
-    written = {}
-    for name in ("large", "replay", "empty"):
-        written[name] = folder / f"{name}.html"
-        done = Tuner(folder / f"{name}.db", fakes.backends())("report", "-o", str(written[name]))
-        assert done.code == 0, done.err
+    replay.done("tune matmul 48x64x40 --trials 30 --target", f"replay:{recording}")
+    written = {name: folder / f"{name}.html" for name in ("large", "replay", "empty")}
+    for name, page in written.items():
+        Tuner(folder / f"{name}.db", fakes.backends()).done("report -o", str(page))
     return written
 
 
@@ -83,6 +80,12 @@ def test_what_would_be_wrong_is_noticed(browser: Browser, tmp_path: Path) -> Non
     assert [text[:3] for text in browser.value(HIDDEN)] == ["<p "]
 
 
+def require_fits(browser: Browser, width: int) -> None:
+    assert browser.value("[document.documentElement.scrollWidth, innerWidth]") == [width, width]
+    assert browser.value(HIDDEN) == []
+    assert browser.value(CUT) == []
+
+
 @pytest.mark.parametrize("name", ["large", "replay", "empty"])
 def test_a_page_fits_screens_light_and_dark(browser: Browser, pages: dict[str, Path], name: str) -> None:
     page = pages[name]
@@ -91,9 +94,7 @@ def test_a_page_fits_screens_light_and_dark(browser: Browser, pages: dict[str, P
     for width, is_dark in product((1280, 400), (False, True)):
         browser.open(page, width, is_dark)
         assert (browser.problems, browser.requests) == ([], [page.as_uri()])
-        assert browser.value("[document.documentElement.scrollWidth, innerWidth]") == [width, width]
-        assert browser.value(HIDDEN) == []
-        assert browser.value(CUT) == []
+        require_fits(browser, width)
         papers.add(browser.value("getComputedStyle(document.body).backgroundColor"))
     assert len(papers) == 2
 
@@ -109,9 +110,7 @@ def test_words_however_long_stay_within_the_page(browser: Browser, tmp_path: Pat
     for width in (1280, 400):
         browser.open(page, width, False)
         browser.value("document.querySelectorAll('details').forEach((each) => { each.open = true; })")
-        assert browser.value("[document.documentElement.scrollWidth, innerWidth]") == [width, width]
-        assert browser.value(HIDDEN) == []
-        assert browser.value(CUT) == []
+        require_fits(browser, width)
 
 
 def test_a_replay_is_on_the_page_and_the_index_stays_in_sight_and_reports_where_one_is(

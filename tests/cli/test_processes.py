@@ -12,6 +12,7 @@ import tomllib
 from collections.abc import Iterator
 from contextlib import closing, suppress
 from pathlib import Path
+from typing import Any
 
 import pytest
 
@@ -23,6 +24,7 @@ from tuner.core.runs import StoredTrial, TrialQuery
 from tuner.db.store import Store
 
 SLOW_S = "0.1"  # of every timing
+CAPTURED: dict[str, Any] = {"cwd": ROOT, "stdout": subprocess.PIPE, "stderr": subprocess.PIPE, "text": True}
 
 
 class Command:
@@ -30,23 +32,19 @@ class Command:
         self.database = folder / "results.db"
         self._started: list[subprocess.Popen[str]] = []
 
-    def start(self, *phrase: str, seconds: str = SLOW_S, **options: object) -> "subprocess.Popen[str]":
-        arguments = [sys.executable, "-m", "tests.cli.fake_tuner", seconds, *phrase]
+    def start(self, phrase: str, seconds: str = SLOW_S, **options: object) -> "subprocess.Popen[str]":
         process: subprocess.Popen[str] = subprocess.Popen(
-            arguments,
-            cwd=ROOT,
+            [sys.executable, "-m", "tests.cli.fake_tuner", seconds, *phrase.split()],
             env=os.environ | {"TUNER_DB": str(self.database)},
-            stdout=subprocess.PIPE,
-            stderr=subprocess.PIPE,
-            text=True,
             start_new_session=True,  # a signal reaches it alone, as Ctrl-C in a terminal would not
+            **CAPTURED,
             **options,  # type: ignore[call-overload]
         )
         self._started.append(process)
         return process
 
-    def run(self, *phrase: str) -> tuple[int, str, str]:
-        process = self.start(*phrase, seconds="0")
+    def run(self, phrase: str) -> tuple[int, str, str]:
+        process = self.start(phrase, seconds="0")
         out, err = process.communicate(timeout=HANG_S)
         return process.returncode, out, err
 
@@ -56,11 +54,9 @@ class Command:
 
     def await_trials(self, count: int) -> None:
         give_up = time.monotonic() + HANG_S
-        while time.monotonic() < give_up:
-            if self._stored() >= count:
-                return
+        while self._stored() < count:
+            assert time.monotonic() < give_up, f"{self._stored()} trials stored, wanted {count}"
             time.sleep(0.02)
-        raise AssertionError(f"{self._stored()} trials stored, wanted {count}")
 
     def _stored(self) -> int:
         if not self.database.exists():
@@ -83,15 +79,15 @@ def command(tmp_path: Path) -> Iterator[Command]:
     made.end()
 
 
-TUNE = ("tune", "matmul", "8x8x8", "--sampler", "exhaustive", "--trials", "14")
+TUNE = "tune matmul 8x8x8 --sampler exhaustive --trials 14"
 
 
 @pytest.mark.drawn(1)
 @pytest.mark.parametrize(
-    ("number", "phrase"), [(signal.SIGINT, ()), (signal.SIGTERM, ("--json",))], ids=["SIGINT", "SIGTERM"]
+    ("number", "phrase"), [(signal.SIGINT, ""), (signal.SIGTERM, " --json")], ids=["SIGINT", "SIGTERM"]
 )
-def test_a_signal_loses_nothing(command: Command, number: signal.Signals, phrase: tuple[str, ...]) -> None:
-    process = command.start(*TUNE, *phrase)
+def test_a_signal_loses_nothing(command: Command, number: signal.Signals, phrase: str) -> None:
+    process = command.start(f"{TUNE}{phrase}")
     command.await_trials(3)
     children = children_of(process.pid)
     process.send_signal(number)
@@ -107,7 +103,7 @@ def test_a_signal_loses_nothing(command: Command, number: signal.Signals, phrase
 
 @pytest.mark.slow
 def test_a_second_signal_kills_at_once(command: Command) -> None:
-    process = command.start(*TUNE, seconds="1000")
+    process = command.start(TUNE, seconds="1000")
     give_up = time.monotonic() + HANG_S
     while not children_of(process.pid) and time.monotonic() < give_up:
         time.sleep(0.02)
@@ -119,7 +115,7 @@ def test_a_second_signal_kills_at_once(command: Command) -> None:
 
 
 def test_kill_9_loses_no_stored_trial_and_resume_goes_on(command: Command) -> None:
-    process = command.start(*TUNE)
+    process = command.start(TUNE)
     command.await_trials(4)
     children = children_of(process.pid)
     process.kill()
@@ -127,7 +123,7 @@ def test_kill_9_loses_no_stored_trial_and_resume_goes_on(command: Command) -> No
     assert await_death(children) == []
     finished = {trial.id: trial.record for trial in command.trials()}
     assert len(finished) >= 4
-    code, out, err = command.run("tune", "--resume", "1", "--json")
+    code, out, err = command.run("tune --resume 1 --json")
     assert code == 0, err
     after = {trial.id: trial.record for trial in command.trials()}
     assert [trial.number for trial in command.trials()] == list(range(14))
@@ -140,29 +136,23 @@ def test_kill_9_loses_no_stored_trial_and_resume_goes_on(command: Command) -> No
 def test_a_reader_that_stops_early_is_no_error(tuned_database: Path) -> None:
     read_end, write_end = os.pipe()
     os.close(read_end)
+    command = [sys.executable, "-m", "tuner", "history", "--db", str(tuned_database)]
     with os.fdopen(write_end, "w") as closed:
-        done = subprocess.run(
-            [sys.executable, "-m", "tuner", "history", "--db", str(tuned_database)],
-            cwd=ROOT,
-            stdout=closed,
-            stderr=subprocess.PIPE,
-            text=True,
-            check=False,
-        )
+        done = subprocess.run(command, **CAPTURED | {"stdout": closed}, check=False)
     assert (done.returncode, done.stderr) == (0, "")
 
 
 @pytest.mark.slow
 def test_a_full_disk_is_one_line_and_loses_nothing(command: Command) -> None:
-    assert Tuner(command.database, fakes.backends())("tune", "matmul", "8x8x8", "--trials", "2").code == 0
+    Tuner(command.database, fakes.backends()).done("tune matmul 8x8x8 --trials 2")
     limit = command.database.stat().st_size + 200_000
 
     def full_disk() -> None:
         resource.setrlimit(resource.RLIMIT_FSIZE, (limit, limit))
 
-    phrase = ("tune", "matmul", "8x8x8", "--trials", "20", "--fresh", "--threads", "2")
+    phrase = "tune matmul 8x8x8 --trials 20 --fresh --threads 2"
     for _ in range(60):  # each run adds some
-        process = command.start(*phrase, seconds="0", preexec_fn=full_disk)
+        process = command.start(phrase, seconds="0", preexec_fn=full_disk)
         _, err = process.communicate(timeout=HANG_S)
         if process.returncode != 0:
             break
@@ -181,9 +171,8 @@ print("importing click", flush=True)
 while True:
     signal.pause()
 """
-MODULE, _, FUNCTION = tomllib.loads((ROOT / "pyproject.toml").read_text())["project"]["scripts"][
-    "tuner"
-].partition(":")
+PROJECT = tomllib.loads((ROOT / "pyproject.toml").read_text())["project"]
+MODULE, _, FUNCTION = PROJECT["scripts"]["tuner"].partition(":")
 SCRIPT = f"import sys; from {MODULE} import {FUNCTION}; sys.exit({FUNCTION}())"  # as installers write it
 
 
@@ -202,15 +191,9 @@ def test_an_ignored_interrupt_stays_ignored(tmp_path: Path) -> None:
     """As in the background of a shell's script."""
     given = "import signal\nprint(signal.getsignal(signal.SIGINT) is signal.SIG_IGN)\nraise SystemExit"
     (tmp_path / "click.py").write_text(given)
-    done = subprocess.run(
-        ["/bin/sh", "-c", "trap '' INT; exec \"$0\" -m tuner history", sys.executable],
-        cwd=ROOT,
-        env=os.environ | {"PYTHONPATH": os.pathsep.join((str(tmp_path), str(ROOT)))},
-        capture_output=True,
-        text=True,
-        check=True,
-    )
-    assert done.stdout == "True\n"
+    command = ["/bin/sh", "-c", "trap '' INT; exec \"$0\" -m tuner history", sys.executable]
+    variables = os.environ | {"PYTHONPATH": os.pathsep.join((str(tmp_path), str(ROOT)))}
+    assert subprocess.run(command, env=variables, **CAPTURED, check=True).stdout == "True\n"
 
 
 @pytest.mark.slow
@@ -234,21 +217,13 @@ def test_a_terminal_has_its_cursor_after_ctrl_c(tmp_path: Path, signals: tuple[s
 
 
 @pytest.mark.drawn(1)
-@pytest.mark.parametrize(
-    "phrase", [("history",), ("runs",), ("--help",), ("history", "--json")], ids=" ".join
-)
+@pytest.mark.parametrize("phrase", ["history", "runs", "--help", "history --json"])
 def test_a_closed_stdout_is_no_error_and_nothing_is_written_to_the_database(
-    tmp_path: Path, tuned_database: Path, phrase: tuple[str, ...]
+    tuned_database: Path, phrase: str
 ) -> None:
-    done = subprocess.run(
-        ["/bin/sh", "-c", 'exec "$0" -m tuner "$@" >&-', sys.executable, *phrase],
-        cwd=ROOT,
-        env=os.environ | {"TUNER_DB": str(tuned_database)},
-        stdin=subprocess.DEVNULL,
-        stderr=subprocess.PIPE,
-        text=True,
-        check=False,
-    )
+    command = ["/bin/sh", "-c", 'exec "$0" -m tuner "$@" >&-', sys.executable, *phrase.split()]
+    variables = os.environ | {"TUNER_DB": str(tuned_database)}
+    done = subprocess.run(command, env=variables, stdin=subprocess.DEVNULL, **CAPTURED, check=False)
     assert (done.returncode, done.stderr) == (0, "")
     with sqlite3.connect(tuned_database) as connection:
         assert connection.execute("pragma integrity_check").fetchone() == ("ok",)
@@ -270,8 +245,7 @@ print("went on")
 
 def test_an_interrupt_that_python_drops_ends_the_process() -> None:
     for is_installed, code, out in ((False, 0, "went on\n"), (True, 130, "")):
-        ended = subprocess.run(
-            [sys.executable, "-c", LOSES.format(is_installed=is_installed)], capture_output=True, text=True
-        )
+        command = [sys.executable, "-c", LOSES.format(is_installed=is_installed)]
+        ended = subprocess.run(command, **CAPTURED, check=False)
         assert (ended.returncode, ended.stdout) == (code, out)
         assert bool(ended.stderr) != is_installed

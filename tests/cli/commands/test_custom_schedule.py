@@ -12,6 +12,7 @@ from tests.cli.real import brief_remeasurement, real_candidates
 pytestmark = [pytest.mark.mlir, pytest.mark.slow]
 
 EXAMPLE = Path(__file__).parents[3] / "examples" / "matmul_knobs.mlir"
+TUNE = "tune matmul 128x128x128"
 MLIR_OPT = shutil.which("mlir-opt-22")  # Debian: mlir-22-tools
 
 
@@ -24,9 +25,7 @@ def real(tmp_path_factory: pytest.TempPathFactory) -> Tuner:
     script.write_text(text.replace("[1, 2, 4]", "[2]"))
     tuner = Tuner(folder / "results.db", real_candidates())
     with brief_remeasurement():
-        tuner.done(
-            "tune matmul 128x128x128 --sampler exhaustive --trials 20 --workers 1 --strategy", str(script)
-        )
+        tuner.done(f"{TUNE} --sampler exhaustive --trials 20 --workers 1 --strategy {script}")
     return tuner
 
 

@@ -60,7 +60,6 @@ PRINTED = (IN_HELP, ON_FLEET)
 
 @pytest.mark.slow
 def test_a_run_killed_by_the_kernel_resumes_exactly(tuner: Tuner) -> None:
-    """The example of the help, as printed: kill -9 at random moments, then resumed to its end."""
     done = tuner.done(*IN_HELP)
     assert re.search(r"^runs         1, killed [1-3] times? by SIGKILL in ", done.out, re.MULTILINE)
     assert "trials       25, each compared with that of a run nobody killed\n" in done.out
@@ -71,7 +70,6 @@ def test_a_run_killed_by_the_kernel_resumes_exactly(tuner: Tuner) -> None:
 def test_a_recording_of_ones_own_can_be_used(
     tuner: Tuner, tmp_path: Path, monkeypatch: pytest.MonkeyPatch, sampler: str
 ) -> None:
-    """Unbroken and resumed runs are both of the file that is named."""
     seen = []
 
     def check(settings: object, file: Path, uninterrupted: tuple[object, ...], *_rest: object) -> ResumeCheck:
@@ -104,7 +102,6 @@ def test_any_difference_exits_with_1_ctrl_c_is_none(tuner: Tuner, monkeypatch: p
 def test_fault_injection_on_a_fleet_is_run_in_a_clone_only(
     tuner: Tuner, monkeypatch: pytest.MonkeyPatch, tmp_path: Path
 ) -> None:
-    """What it does is in tests/benchmarks/fleet/test_fault_check.py."""
     started: list[list[str]] = []
 
     def run(command: list[str], cwd: Path, check: bool) -> "subprocess.CompletedProcess[str]":

@@ -123,7 +123,9 @@ def test_passes_are_of_a_trial_that_compiles_and_stages_of_a_script_that_applies
     assert tuned.refused("show run:1 --passes").startswith("error: --passes needs a trial's ID")
     assert tuned("show 1 --passes").code == 2
 
-    def refuse(script: str, payload: str, allows_effects: bool = False) -> str:
+    def refuse(
+        script: str, payload: str, allows_effects: bool = False, trailing: tuple[str, ...] = ()
+    ) -> str:
         raise TunerError("apply: found no op to match")
 
     refusing = Tuner(tuned.database, replace(tuned.backends, apply=refuse))

@@ -39,7 +39,6 @@ def trials_of(tuner: Tuner, run: int) -> Iterator[StoredTrial]:
 
 
 def test_a_recorded_space_replays_to_the_same_run(tuner: Tuner, file: Path) -> None:
-    """Recorded on a target, read, replayed: every trial, and what it reused, is the same."""
     done = tuner.done("record-space matmul 8x8x8 --json -o", str(file))
     assert (done.json["counts"]["measured"], done.json["bytes"]) == (20, file.stat().st_size)
     again = tuner.done("tune matmul 8x8x8 --sampler exhaustive --target", f"replay:{file}")

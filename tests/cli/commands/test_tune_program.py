@@ -63,7 +63,6 @@ def test_equal_matmuls_are_tuned_once_and_the_program_is_checked(tune: Tuner, co
 
 @pytest.mark.slow
 def test_a_program_on_the_host_is_timed_twice(tune: Tuner, monkeypatch: pytest.MonkeyPatch) -> None:
-    """The README's example, as printed."""
     monkeypatch.chdir(ROOT)
     with brief_remeasurement():
         lines = tune.done(*EXAMPLE).out.splitlines()

@@ -47,9 +47,8 @@ def test_json_has_no_best_and_a_run_in_which_nothing_is_right_fails(untimed: Tun
     document = untimed(f"{TUNE} --trials 20 --json").json
     found = counts(proposed=20, verified=18, failed=2, reused=9)
     require_fields(document, best=None, target="simulator:sm_90", counts=found)
-    untimed.backends = fakes.backends(
-        untimed.backends.targets()[:1], runner=fakes.untimed_runner, bind=lambda *_: fakes.failing_bind
-    )
+    target = untimed.backends.targets()[:1]
+    untimed.backends = fakes.backends(target, runner=fakes.untimed_runner, bind=lambda *_: fakes.failing_bind)
     done = untimed.failed(f"{TUNE} --trials 2 --fresh")
     assert "no candidate worked: 2 trials: 0 measured, 2 failed" in done.err
 
@@ -117,17 +116,11 @@ def test_an_exported_script_is_verified_again(verified: Tuner, tmp_path: Path) -
     verified("export --trial 1 -o", str(script))
     done = verified("check", str(script))
     assert (done.code, done.out) == (0, "correct; 64 elements verified, nothing timed\n")
-    assert verified("check", str(script), "--json").json == {
-        **dict.fromkeys(("median_s", "recorded_s", "recorded_reliability", "ratio", "interval")),
-        "reliability": "unknown: not timed",
-        "ratio_unknown": "64 elements verified, nothing timed",
-        "correct": True,
-        "passed": True,
-        "finding": "verified",
-        "sessions": 0,
-        "reason": "64 elements verified, nothing timed",
-    }
-    script.write_text(
-        script.read_text().replace('{"comment": "a", "x": 0}', '{"x": 0, "deed": "wrong", "at": "verify"}')
-    )
+    nothing = ("median_s", "recorded_s", "recorded_reliability", "ratio", "interval")
+    reasons = dict.fromkeys(("ratio_unknown", "reason"), "64 elements verified, nothing timed")
+    found = {"correct": True, "passed": True, "finding": "verified", "sessions": 0, **reasons}
+    document = {**dict.fromkeys(nothing), **found, "reliability": "unknown: not timed"}
+    assert verified("check", str(script), "--json").json == document
+    wrong = '{"x": 0, "deed": "wrong", "at": "verify"}'
+    script.write_text(script.read_text().replace('{"comment": "a", "x": 0}', wrong))
     assert verified("check", str(script)).code == 1
