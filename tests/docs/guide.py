@@ -8,14 +8,14 @@ import sys
 from collections.abc import Iterator
 from dataclasses import dataclass
 from pathlib import Path
+from typing import Any
 
 ROOT = Path(__file__).parents[2]
 COPIED = ("tuner", "db", "strategies", "search_space.yaml", "pyproject.toml")
 BLOCK = re.compile(r"^```(\w+)\n(.*?)^```$", re.MULTILINE | re.DOTALL)
 SECTION = re.compile(r"^## (.+)$", re.MULTILINE)
-FILE_NAME = re.compile(
-    r"(?:#|//|/\*|\{#-) ([\w/]+(?:\.\w+)+)"
-)  # in the comment that a file's block begins with
+# In the comment that a file's block begins with:
+FILE_NAME = re.compile(r"(?:#|//|/\*|\{#-) ([\w/]+(?:\.\w+)+)")
 STEP_TIMEOUT_S = 300.0
 # The guide's sources are what is imported, and compiled once for all processes.
 KEPT_OUT = ("PYTHONPATH", "PYTHONDONTWRITEBYTECODE", "TUNER_DB")
@@ -78,24 +78,14 @@ class Guide:
     def _run(self, commands: str) -> str:
         """Runs commands up to the first that fails; both outputs together."""
         variables = {name: value for name, value in os.environ.items() if name not in KEPT_OUT}
-        environment = {
-            **variables,
-            "PATH": f"{self.folder / 'bin'}:{variables['PATH']}",
-            "PYTHONPATH": str(self._sources),
-            "XDG_DATA_HOME": str(self.folder / "data"),
-        }
-        done = subprocess.run(
-            ["bash", "-ec", commands],
-            cwd=self.folder,
-            env=environment,
-            stdout=subprocess.PIPE,
-            stderr=subprocess.STDOUT,
-            text=True,
-            timeout=STEP_TIMEOUT_S,
-            check=False,
-        )
+        variables |= {"PYTHONPATH": str(self._sources), "XDG_DATA_HOME": str(self.folder / "data")}
+        variables["PATH"] = f"{self.folder / 'bin'}:{variables['PATH']}"
+        both: dict[str, Any] = {"stdout": subprocess.PIPE, "stderr": subprocess.STDOUT, "text": True}
+        command, limit_s = ["bash", "-ec", commands], STEP_TIMEOUT_S
+        done = subprocess.run(command, cwd=self.folder, env=variables, timeout=limit_s, check=False, **both)
         assert done.returncode == 0, f"{commands}\n{done.stdout}"
-        return done.stdout
+        printed: str = done.stdout
+        return printed
 
     def _change(self, diff: str) -> None:
         """Applies a diff whose context is whole lines: ``--- file``, then runs of lines with ' ', - and +."""

@@ -19,6 +19,7 @@ import click
 import pytest
 
 from tests.cli.conftest import Tuner
+from tests.cli.test_main import help_of
 from tests.docs.guide import ROOT, blocks_of
 from tests.tuning import fakes
 from tuner.cli import main
@@ -57,11 +58,11 @@ PAGES_RUN_BY_OTHER_TESTS = {  # page -> the test that runs what is left of it
     "bundle.md": "tests/cli/commands/test_bundle.py",
     "fleet.md": "tests/docs/test_fleet_examples.py",
     "extending.md": "tests/docs/test_guides.py",  # with the files of the page
-    "new-strategy.md": "tests/docs/test_templates.py",
+    "new-strategy.md": "tests/docs/test_guides.py",
     "your-kernel.md": "tests/docs/test_guides.py",
     "model-shapes.md": "tests/docs/test_guides.py",  # with the real compiler
     "c-library.md": "tests/docs/test_guides.py",
-    "pytorch.md": "tests/docs/test_pytorch.py",  # with the model of the page
+    "pytorch.md": "tests/docs/test_guides.py",  # with the model of the page
 }
 STANDING_IN = tuple(  # tests that name their examples
     f"tests/cli/commands/test_{name}.py" for name in ("bundle", "report", "fleet", "tune_program", "database")
@@ -130,8 +131,7 @@ def is_run(example: Example) -> bool:
         or example.words == ("show", "campaign:1")  # tests/cli/commands/test_history.py
         or PROGRAM in example.words  # tests/cli/commands/test_tune_program.py
         or "--shapes" in example.words  # tests/cli/commands/test_campaigns.py
-        or {*FORMATS, "mm/library.mlir"}
-        & {*example.words}  # tests/cli/commands/test_export.py, tests/library
+        or {*FORMATS, "mm/library.mlir"} & {*example.words}  # test_export.py, tests/library
     )
 
 
@@ -151,8 +151,7 @@ def results(tmp_path_factory: pytest.TempPathFactory) -> Path:
     """Gives the database that the examples ask."""
     tuner = Tuner(tmp_path_factory.mktemp("examples") / "results.db", fakes.backends())
     for seed in range(RUNS):
-        words = ("--trials", "20", "--sampler", "random", "--seed", str(seed))
-        assert tuner("tune", "matmul", "512x512x512", *words).code == 0
+        tuner.done("tune matmul 512x512x512 --trials 20 --sampler random --seed", str(seed))
     return tuner.database
 
 
@@ -181,7 +180,7 @@ def test_a_combination_of_a_shipped_strategy_is_explained(tmp_path: Path) -> Non
 
 def test_what_is_run_on_another_machine_has_tests_there() -> None:
     for given, test in RUN_BY_OTHER_TESTS.items():
-        assert f'"{given}"' in (ROOT / test).read_text(), given
+        assert re.search(rf'"{given}[ "]', (ROOT / test).read_text()), given
 
 
 def words_run_in(test: str) -> set[tuple[str, ...]]:
@@ -200,8 +199,16 @@ def test_examples_that_stand_in_other_tests_are_those_printed() -> None:
     assert run <= {each.words for each in EXAMPLES}
     commands = [command for command, test in RUN_BY_OTHER_TESTS.items() if test in STANDING_IN]
     assert {each.words for each in EXAMPLES if each.words[0] in commands} <= run
-    programs = {
-        each for each in EXAMPLES if PROGRAM in each.words and each.words[0] not in RUN_BY_OTHER_TESTS
-    }
-    assert {each.words for each in EXAMPLES if each.place == "bundle.md" or each in programs} <= run
+    programs = (each for each in EXAMPLES if PROGRAM in each.words)
+    assert {each.words for each in programs if each.words[0] not in RUN_BY_OTHER_TESTS} <= run
+    assert {each.words for each in EXAMPLES if each.place == "bundle.md"} <= run
     assert {each.words for each in EXAMPLES if each.words[:2] == ("fleet", "demo")} <= run
+
+
+def test_every_example_of_help_stands_there_as_a_line_to_copy() -> None:
+    examples = [each for each in EXAMPLES if each.place.endswith(" --help")]
+    assert len(examples) > len(main.all_commands())
+    for example in examples:
+        text = help_of(tuple(example.place.split()[:-1])).replace("\\\n", " ").replace("'", "")
+        lines = [" ".join(line.split()).removeprefix("Example: ") for line in text.splitlines()]
+        assert f"tuner {' '.join(example.words)}" in lines, example

@@ -33,11 +33,8 @@ from tuner.simulator.launch import SECONDS_LIMIT
 
 DOCS = ROOT / "docs"
 COMPUTED = "results.md"  # whole: test_readme.py
-PAGES = sorted(
-    str(page.relative_to(DOCS))
-    for page in DOCS.rglob("*.md")
-    if "decisions" not in page.parts and page.name != COMPUTED
-)
+OTHERS = (page for page in DOCS.rglob("*.md") if "decisions" not in page.parts and page.name != COMPUTED)
+PAGES = sorted(str(page.relative_to(DOCS)) for page in OTHERS)
 UNIT = r"(?:%|[mun]?s|[kM]B|[KM]iB|G?FLOP/s|G?flop/s|jobs|minutes?|seconds?|hours?|times (?:as|per|faster))"
 FIGURE = re.compile(rf"\b\d[\d.,]* {UNIT}(?!\w)|\b\d+ of \d[\d,]*\b|\b\d+ \w+ (?:slowdowns|kernels)\b")
 
@@ -73,11 +70,9 @@ def simulated_fleets() -> Iterator[str]:
     yield f"{settings['evaluations']} trials, {settings['seeds']} seeds"
     within = {each["pending"]: each["median_trials"] for each in simulated["staleness"]}
     shown = (1, 2, 3, 4, 8, 16)
+    trials = " | ".join(f"{within[pending]:.1f}" for pending in shown)
     yield f"| proposals in flight | {' | '.join(map(str, shown))} |"
-    yield (
-        "| trials until 95 % of the optimum, median | "
-        f"{' | '.join(f'{within[pending]:.1f}' for pending in shown)} |"
-    )
+    yield f"| trials until 95 % of the optimum, median | {trials} |"
     idle = {
         each["fleet"]["pending"]: f"{each['idle'] * 100:.1f} %"
         for each in simulated["rows"]
@@ -112,27 +107,23 @@ def real_fleets() -> Iterator[str]:
 
 
 def settings() -> Iterator[tuple[str, str]]:
-    limits = SlowdownLimits()
     interval = f"{PERCENTILES[1] - PERCENTILES[0]:.0f} % interval"
+    excluded = f"a slowdown of {SlowdownLimits().excluded * 100:.0f} % is ruled out"
     yield "concepts/gate.md", f"gives the {interval} of the median over sessions"
-    yield (
-        "concepts/gate.md",
-        f"a slowdown of {limits.excluded * 100:.0f} % is ruled out, or {SESSIONS_LIMIT} sessions",
-    )
-    yield "guides/gate.md", f"| not slower | a slowdown of {limits.excluded * 100:.0f} % is ruled out |"
+    yield "concepts/gate.md", f"{excluded}, or {SESSIONS_LIMIT} sessions"
+    yield "guides/gate.md", f"| not slower | {excluded} |"
     yield "guides/gate.md", f"{SESSIONS_LIMIT} sessions were too noisy"
     yield "concepts/fleet.md", f"after its lease ({FleetSettings().lease_s:.0f} s;"
     yield "concepts/fleet.md", f"a timeout of {RETRY_LIMIT_S / 60:.0f} minutes"
     yield "concepts/fleet.md", f"more than {BLOB_LIMIT_BYTES >> 20} MiB"
     yield "concepts/fleet.md", "a node reports what cannot be: 0 s"
-    yield "concepts/how-results-are-made.md", f"samples of {SAMPLE_S * 1e3:.0f} ms or more"
-    # of tuner.runtime.timing.summarize
-    yield "concepts/how-results-are-made.md", "has a 95 % bootstrap interval"
-    yield "concepts/how-results-are-made.md", "the 95 % interval of the ratio contains 1"
-    yield (
-        "concepts/how-results-are-made.md",
+    for text in (
+        f"samples of {SAMPLE_S * 1e3:.0f} ms or more",
+        "has a 95 % bootstrap interval",  # of tuner.runtime.timing.summarize
+        "the 95 % interval of the ratio contains 1",
         f"the interval is wider than {WIDTH_LIMIT * 100:.0f} % to a side",
-    )
+    ):
+        yield "concepts/how-results-are-made.md", text
     yield "concepts/glossary.md", "so no share is above 100 %"
     yield "concepts/what-is-verified.md", f"{FAULTING_BYTES >> 20} MiB on each side fault"
     yield "concepts/what-is-verified.md", f"reads or writes more than {FAULTING_BYTES >> 20} MiB away"

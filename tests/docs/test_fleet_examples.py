@@ -74,8 +74,7 @@ def example_of(command: str, page: str) -> Example:
 
 @pytest.mark.parametrize("example", SCRIPTS, ids=str)
 def test_a_script_is_printed(example: Example, tuner: Tuner) -> None:
-    done = tuner(*example.words)
-    assert done.code == 0, done.err
+    done = tuner.done(*example.words)
     assert re.search(r"tuner\W+fleet\W+worker", done.out)
 
 
@@ -97,11 +96,9 @@ def fake_node(url: str) -> Iterator[None]:
 @pytest.mark.usefixtures("fake_node")
 def test_the_page_tunes_on_the_fleet_and_asks_how_it_is(tuner: Tuner, url: str) -> None:
     (tune,) = (each for each in EXAMPLES if each.words[0] == "tune" and "--fleet" in each.words)
-    done = tuner(*there(tune.words, url))
-    assert done.code == 0, done.err
+    done = tuner.done(*there(tune.words, url))
     assert "20 trials: 20 measured, 0 failed" in done.out
-    asked = tuner(*there(example_of("status", "fleet.md").words, url))
-    assert asked.code == 0, asked.err
+    asked = tuner.done(*there(example_of("status", "fleet.md").words, url))
     assert "fake device  fake" in asked.out
 
 
@@ -150,17 +147,14 @@ def test_workers_are_at_work_until_they_are_drained(tuner: Tuner, url: str, tmp_
         at_work = sorted((each.node.slots, bool(each.node.device)) for each in found)
         assert at_work == [(0, True), (8, False)], nodes.last_line("0")
         for each in found:
-            assert tuner("fleet", "drain", each.node.name, "--db", url).code == 0
+            assert tuner("fleet drain", each.node.name, "--db", url).code == 0
         assert [nodes.wait(str(number), LIMIT_S) for number in range(len(examples))] == [0, 0]
 
 
 def test_the_page_shows_the_script_of_each_kind_as_it_is_printed() -> None:
     blocks = blocks_of((ROOT / "docs" / "guides" / "fleet.md").read_text())
-    shown = {
-        asked.text: block.text
-        for asked, block in itertools.pairwise(blocks)
-        if asked.text.startswith("tuner fleet script ") and block.language != "sh"
-    }
+    pairs = ((asked.text, block) for asked, block in itertools.pairwise(blocks) if block.language != "sh")
+    shown = {asked: block.text for asked, block in pairs if asked.startswith("tuner fleet script ")}
     assert [asked.split()[3] for asked in shown] == ["ssh", "slurm", "kubernetes"]
     for asked, text in shown.items():
         done = CliRunner().invoke(main, shlex.split(asked)[1:])
@@ -214,19 +208,14 @@ def set_up(folder: Path, certificates: Path, port: int) -> None:
 @pytest.mark.skipif(shutil.which("openssl") is None, reason="needs openssl")
 @pytest.mark.slow
 def test_a_node_gets_in_by_its_certificate_and_as_nobody_else(port: int, certificates: Path) -> None:
-    own = {
-        "sslmode": "verify-full",
-        "sslrootcert": str(certificates / "ca.crt"),
-        "sslcert": str(certificates / "tls.crt"),
-        "sslkey": str(certificates / "tls.key"),
-    }
+    files = {"sslrootcert": "ca.crt", "sslcert": "tls.crt", "sslkey": "tls.key"}
+    own = {"sslmode": "verify-full", **{key: str(certificates / name) for key, name in files.items()}}
     of_fleet = {"host": "localhost", "port": port, "dbname": "tuner", "user": "fleet_worker"}
     with psycopg.connect("", **of_fleet, **own) as connection:  # type: ignore[arg-type]
         encrypted = connection.execute("SELECT ssl FROM pg_stat_ssl WHERE pid = pg_backend_pid()")
         assert encrypted.fetchone() == (True,)
-    with connected(
-        f"postgresql://fleet_worker@localhost:{port}/tuner?{urlencode(own)}"
-    ) as connection:  # hears of one that vanishes
+    url = f"postgresql://fleet_worker@localhost:{port}/tuner?{urlencode(own)}"
+    with connected(url) as connection:  # hears of one that vanishes
         assert connection.execute("SHOW tcp_keepalives_idle").fetchone() == ("10",)
     refusals = (
         ({"sslmode": "disable"}, "no pg_hba.conf entry"),

@@ -1,38 +1,46 @@
 """Guides run as printed to their end: a kernel, a model's shapes, a C library; speed is not asked."""
 
 import json
+import os
+import shlex
 import shutil
+import subprocess
+import sys
 from pathlib import Path
 
 import pytest
 
+from tests.cli.conftest import require
 from tests.docs.guide import OWN_DATABASE, ROOT, Block, Guide, blocks_of, guide_in_copy, sections
 from tuner.api import history
 from tuner.core.candidate import Candidate
 from tuner.core.problem import Matmul
+from tuner.core.records import Record
 from tuner.space.scripts.header import read_provenance
 from tuner.space.scripts.strategy import Binder, load_strategy
 
-pytestmark = pytest.mark.mlir
+pytestmark = [pytest.mark.mlir, pytest.mark.slow]
 
 GUIDES = ROOT / "docs" / "guides"
 NEEDS_CC = pytest.mark.skipif(shutil.which("cc") is None, reason="needs a C compiler: cc on PATH")
+
+
+def records_in(folder: Path) -> list[Record]:
+    return [trial.record for trial in history(f"sqlite:///{folder / OWN_DATABASE}") if trial.record]
 
 
 def followed(page: str, folder: Path) -> str:
     return Guide(folder).follow(blocks_of((GUIDES / page).read_text()))
 
 
-@pytest.mark.slow
 def test_a_kernel_of_ones_own_is_made_and_used(tmp_path: Path) -> None:
     assert followed("your-kernel.md", tmp_path) == "(200, 100)\n"
-    records = [trial.record for trial in history(f"sqlite:///{tmp_path / OWN_DATABASE}") if trial.record]
-    assert {record.problem.operation for record in records} == {"contraction"}
-    assert {record.problem.sizes for record in records} == {(200, 100, 300)}
+    records = records_in(tmp_path)
+    problems = {(record.problem.operation, record.problem.sizes) for record in records}
+    assert problems == {("contraction", (200, 100, 300))}
     assert any(record.status == "measured" for record in records)
 
 
-@pytest.mark.slow
 @NEEDS_CC
 def test_the_shapes_of_a_model_are_tuned_distilled_used_and_exported(tmp_path: Path) -> None:
     followed("model-shapes.md", tmp_path)
@@ -40,11 +48,17 @@ def test_the_shapes_of_a_model_are_tuned_distilled_used_and_exported(tmp_path: P
     assert (tmp_path / "mm.rule.yaml").read_text().startswith("format: tuner-rule")
 
 
-@pytest.mark.slow
 @NEEDS_CC
 def test_a_c_library_is_tuned_exported_compiled_and_run(tmp_path: Path) -> None:
     assert followed("c-library.md", tmp_path).splitlines()[-2:] == ["small_matmul.c", "small_matmul.h"]
     assert (tmp_path / "libmm.so").stat().st_size > 0
+
+
+def test_a_strategy_of_ones_own_is_made_tested_tuned_and_exported(tmp_path: Path) -> None:
+    guide_in_copy(tmp_path).follow(blocks_of((GUIDES / "new-strategy.md").read_text()))
+    records = records_in(tmp_path)
+    assert [(each.candidate.strategy, each.status) for each in records] == [("my_strategy", "measured")] * 2
+    assert read_provenance((tmp_path / "best.mlir").read_text(), "best.mlir").strategy == "my_strategy"
 
 
 # ``docs/guides/extending.md`` is followed literally, in a copy of the repository.
@@ -62,15 +76,13 @@ def guide(tmp_path: Path) -> Guide:
     return Guide(tmp_path)
 
 
-@pytest.mark.slow
 def test_a_strategy_is_found_tuned_and_exported(guide: Guide) -> None:
     guide.follow(EXTENDING["A strategy"])
-    records = [trial.record for trial in history(f"sqlite:///{guide.folder / OWN_DATABASE}") if trial.record]
+    records = records_in(guide.folder)
     assert [(each.candidate.strategy, each.status) for each in records] == [("my_tiles", "measured")] * 2
     assert read_provenance((guide.folder / "best.mlir").read_text(), "best.mlir").strategy == "my_tiles"
 
 
-@pytest.mark.slow
 def test_a_knob_is_searched_and_bound(guide: Guide) -> None:
     shipped = guide.follow((Block("sh", "tuner space matmul 96x96x96 --json"),))
     guide.follow(tuple(block for block in EXTENDING["A strategy"] if block.language not in ("sh", "text")))
@@ -81,19 +93,46 @@ def test_a_knob_is_searched_and_bound(guide: Guide) -> None:
     assert "tile_sizes [0, 0, 4]" in script.text
 
 
-@pytest.mark.slow
 def test_a_transform_op_is_called_by_a_script(tmp_path: Path) -> None:
     guide_in_copy(tmp_path).follow(EXTENDING["A transform op"])
 
 
-@pytest.mark.slow
 def test_a_sampler_is_found_and_keeps_the_contract(tmp_path: Path) -> None:
     assert " passed" in guide_in_copy(tmp_path, *TESTS, "tests/search").follow(EXTENDING["A sampler"])
 
 
-@pytest.mark.slow
 def test_a_target_verifies_candidates_and_is_asked_for_by_name_alone(tmp_path: Path) -> None:
     guide = guide_in_copy(tmp_path, *TESTS, "tests/source_files.py", "tests/test_target_kinds.py")
     assert " passed" in guide.follow(EXTENDING["A target"])
-    records = [trial.record for trial in history(f"sqlite:///{guide.folder / OWN_DATABASE}") if trial.record]
+    records = records_in(guide.folder)
     assert [(record.target.text, record.status) for record in records] == [("busy", "verified")] * 2
+
+
+# The guide to PyTorch models runs as printed: Python, the file of a model, and the command.
+
+BLOCKS = blocks_of((GUIDES / "pytorch.md").read_text())
+PYTHON = [block.text for block in BLOCKS if block.language == "python"]
+PRINTED = [block.text for block in BLOCKS if block.language == "text"]
+(COMMAND,) = (block.text for block in BLOCKS if block.language == "sh")
+
+
+def ran(folder: Path, *arguments: str) -> "subprocess.CompletedProcess[str]":
+    pytest.importorskip("torch", reason="torch is not installed")
+    pytest.importorskip("torch_mlir.fx", reason="torch-mlir has no importer here")
+    command, variables = [sys.executable, *arguments], {**os.environ, "PYTHONPATH": str(ROOT)}
+    return subprocess.run(
+        command, cwd=folder, env=variables, capture_output=True, text=True, check=False, timeout=300
+    )
+
+
+@pytest.mark.parametrize("number", range(len(PRINTED)))
+def test_python_prints_what_the_page_on_pytorch_says(number: int, tmp_path: Path) -> None:
+    done = ran(tmp_path, "-W", "ignore", "-c", PYTHON[number])
+    assert done.stdout.split() == PRINTED[number].split(), done.stderr
+
+
+def test_the_command_explains_the_model_of_the_page_on_pytorch(tmp_path: Path) -> None:
+    (tmp_path / "model.py").write_text(PYTHON[-1])
+    done = ran(tmp_path, "-m", "tuner", *shlex.split(COMMAND)[1:])
+    assert done.returncode == 0, done.stderr
+    require(done.stdout, "equal   result 0", "g0     contraction")

@@ -3,11 +3,14 @@
 import re
 from collections.abc import Iterator
 from pathlib import Path
+from xml.etree import ElementTree
 
 import pytest
 
+from tests import test_layers
 from tests.docs.guide import ROOT, blocks_of, sections
 from tuner.core.errors import Stage
+from tuner.programs.run.exported import CODE, DOCUMENT
 
 PAGES = (
     *sorted(ROOT.glob("*.md")),
@@ -64,10 +67,8 @@ def test_what_a_page_names_exists(page: Path) -> None:
         ("`coherence.py`, `search_space.yaml` and `families.py`", ["families.py"]),
         ("`tuner.search.cost_model.occupancy`, `python -m benchmarks.gpu_check`", []),
         ("the attribute `tuner.device`, tuner.load_best, benchmarks.none", []),
-        (
-            "`tuner.launchable.limits`, python -m benchmarks.none",
-            ["tuner.launchable.limits", "benchmarks.none"],
-        ),
+        ("`tuner.launchable.limits` of it", ["tuner.launchable.limits"]),
+        ("python -m benchmarks.none", ["benchmarks.none"]),
         ("[page](decisions/packages.md#names), [site](https://mlir.llvm.org)", []),
         ("[page](decisions/nothing.md)", ["decisions/nothing.md"]),
     ],
@@ -90,3 +91,70 @@ def test_quoted_messages_are_the_tuners() -> None:
 
 def test_every_stage_has_its_row() -> None:
     assert re.findall(r"^\| `(\w+)` \|", PAGE, re.MULTILINE) == [stage.value for stage in Stage]
+
+
+# The map for newcomers shows every package, on the layer where the table of imports puts it.
+
+CONCEPTS = ROOT / "docs" / "concepts"
+SVG = "{http://www.w3.org/2000/svg}"
+# Package -> its layer, from 1 for the lowest; what users enter by (``tuner/__init__.py``) has no number.
+LAYERS = {package: number for number, line in enumerate(test_layers.LAYERS[:-1], start=1) for package in line}
+
+
+def test_the_page_has_every_package_on_its_layer() -> None:
+    text = (CONCEPTS / "architecture.md").read_text()
+    rows = re.findall(r"^\| (\d+) \| `tuner/(\w+)(?:/|\.py)` \|", text, re.MULTILINE)
+    assert {package: int(number) for number, package in rows} == LAYERS
+    assert len(rows) == len(LAYERS)
+    assert [int(number) for number, _ in rows] == sorted(LAYERS.values(), reverse=True)
+
+
+def test_the_picture_has_every_package_on_its_layer_and_a_lower_layer_lower() -> None:
+    groups = ElementTree.parse(CONCEPTS / "architecture.svg").iter(f"{SVG}g")
+    ids = [(layer, layer.attrib["id"].partition("layer-")[2]) for layer in groups]
+    layers = [(layer, int(number)) for layer, number in ids if number]
+    drawn = {
+        str(name.text): number
+        for layer, number in layers
+        for name in layer.iter(f"{SVG}text")
+        if name.attrib["class"] == "package"
+    }
+    assert drawn == LAYERS
+    tops = {number: float(box.attrib["y"]) for layer, number in layers for box in layer.iter(f"{SVG}rect")}
+    assert sorted(tops, key=tops.__getitem__) == sorted(tops, reverse=True)
+
+
+def test_every_step_of_the_picture_is_a_row_of_the_page() -> None:
+    picture = (CONCEPTS / "architecture.svg").read_text()
+    text = (CONCEPTS / "architecture.md").read_text()
+    steps = re.findall(r"^\| (\d+c?) \| [^`]", text, re.MULTILINE)
+    trial, program = steps[:13], steps[13:]
+    assert trial == [str(number) for number in range(1, 14)]
+    numbers = re.findall(r'class="nt">(\w+)<', picture)
+    assert sorted(numbers[:13]) == sorted(trial)
+    assert set(numbers[13:]) == set(program)
+    assert "(architecture.svg)" in text
+
+
+def test_the_decision_has_as_many_layers_as_the_table() -> None:
+    decisions = ROOT / "docs" / "decisions" / "packages.md"
+    names = {10: "Ten", 11: "Eleven", 12: "Twelve"}
+    assert f"{names[max(LAYERS.values())]} layers of packages" in decisions.read_text()
+
+
+# The page on untrusted scripts names each kind of file whose code runs when it is given to tuner.
+
+UNTRUSTED = " ".join((ROOT / "docs" / "guides" / "untrusted-scripts.md").read_text().split())
+
+
+@pytest.mark.parametrize(
+    "named", ["transform script", "`tuner gate`", "bundles", "exported programs", "databases", "rule files"]
+)
+def test_each_kind_of_file_that_runs_code_is_named(named: str) -> None:
+    assert named in UNTRUSTED
+
+
+def test_a_folder_of_an_exported_program_has_an_object_file_that_runs_in_this_process() -> None:
+    assert CODE.endswith(".o")
+    assert "object file `tuner.load` and `tuner.torch.load` run in your process" in UNTRUSTED
+    assert f"hashes in `{DOCUMENT}` show damage" in UNTRUSTED

@@ -31,6 +31,12 @@ FIRST_PROGRAM = python_of("docs/getting-started/first-program.md")
 EXAMPLES = sorted((ROOT / "examples").glob("*.py"))
 
 
+def executed(source: str) -> dict[str, Any]:
+    names: dict[str, Any] = {}
+    exec(source, names)
+    return names
+
+
 @pytest.fixture
 def own_database(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> Path:
     """Gives the path of a new results database, which is the one of the environment."""
@@ -58,8 +64,7 @@ def test_a_problem_is_tuned_exported_and_called(
     tmp_path: Path, monkeypatch: pytest.MonkeyPatch, capsys: pytest.CaptureFixture[str]
 ) -> None:
     monkeypatch.chdir(tmp_path)
-    names: dict[str, Any] = {}
-    exec(TUNED, names)
+    names = executed(TUNED)
     assert names["run"].run.settings.target == TargetName("cpu")
     assert capsys.readouterr().out.startswith(f"{names['run'].best.time_s * 1e6:.0f} us, ")
     assert names["run"].best.script_text in (tmp_path / "best.mlir").read_text()
@@ -74,8 +79,7 @@ def test_a_module_is_compiled_called_and_exported(tmp_path: Path, monkeypatch: p
     torch = pytest.importorskip("torch", reason="PyTorch is not installed: pip install 'torch>=2.6'")
     pytest.importorskip("torch_mlir.fx", reason="torch-mlir has no importer here")
     monkeypatch.chdir(tmp_path)
-    names: dict[str, Any] = {}
-    exec(MODULE, names)
+    names = executed(MODULE)
     with torch.no_grad():
         expected = names["module"](names["x"])
     torch.testing.assert_close(names["y"], expected)
@@ -88,8 +92,7 @@ def test_a_program_is_compiled_and_called(monkeypatch: pytest.MonkeyPatch) -> No
     monkeypatch.chdir(ROOT)
     *lines, graph = PROGRAM.replace('target="cuda"', 'target="simulator"').splitlines()
     assert "program.as_graph(a, b, c, d)" in graph  # which a GPU alone has
-    names: dict[str, Any] = {}
-    exec("\n".join(lines), names)
+    names = executed("\n".join(lines))
     a, b, c, d = (names[name] for name in "abcd")
     np.testing.assert_allclose(names["sums"], a @ b + c @ d, rtol=1e-5)
     names["program"].close()
@@ -99,17 +102,13 @@ def test_a_program_is_compiled_and_called(monkeypatch: pytest.MonkeyPatch) -> No
 def test_the_first_kernel_is_called() -> None:
     problem = tuner.Matmul(256, 256, 256)
     tuner.tune(problem, trials=2)
-    names: dict[str, Any] = {}
-    exec(FIRST_KERNEL, names)
-    assert names["c"][0] == problem
+    assert executed(FIRST_KERNEL)["c"][0] == problem
 
 
 @pytest.mark.mlir
 def test_the_first_program_is_called(monkeypatch: pytest.MonkeyPatch) -> None:
     monkeypatch.chdir(ROOT)
-    names: dict[str, Any] = {}
-    exec(FIRST_PROGRAM, names)
-    np.testing.assert_allclose(names["total"], np.full((64, 64), 128 + 96), rtol=1e-5)
+    np.testing.assert_allclose(executed(FIRST_PROGRAM)["total"], np.full((64, 64), 128 + 96), rtol=1e-5)
 
 
 @pytest.mark.slow

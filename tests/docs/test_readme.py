@@ -3,13 +3,12 @@
 import re
 from xml.etree import ElementTree
 
-import pytest
-
 from benchmarks.model_tables import models_sentence
 from benchmarks.ratio_picture import svg
 from benchmarks.ratios import F32_1_THREAD, coverage, f32_pairs, ratios_in
 from benchmarks.result_tables import TEXTS, headline_table
 from benchmarks.terminal_recording import STILL_FORMAT
+from tests.cli.conftest import require
 from tests.docs.guide import BLOCK, ROOT, blocks_of
 
 README = (ROOT / "README.md").read_text()
@@ -31,11 +30,8 @@ def prose(page: str) -> str:
     return LINK.sub(r"\1", IMAGE.sub("", BLOCK.sub("", page)))
 
 
-def test_the_readme_is_short() -> None:
+def test_the_readme_is_short_its_first_sentences_hold_the_limits_and_every_number_is_computed() -> None:
     assert len(README.split()) <= MOST_WORDS
-
-
-def test_the_first_sentences_hold_the_limits_and_every_number_is_computed() -> None:
     sentences = re.split(r"(?<=\.) (?=[A-Z`])", " ".join(prose(README).partition("\n\n")[2].split()))
     for sentence, wanted in zip(sentences, LIMITS, strict=False):
         assert all(phrase in sentence for phrase in wanted), sentence
@@ -53,18 +49,13 @@ PICTURE = (ROOT / "docs" / "first-run.svg").read_text()
 WORDS = "".join(ElementTree.fromstring(PICTURE).itertext()).replace("\N{NO-BREAK SPACE}", " ")
 
 
-def test_the_picture_is_of_the_quickstarts_commands() -> None:
+def test_the_picture_is_of_the_quickstarts_commands_and_fetches_nothing() -> None:
     quickstart = next(block for block in blocks_of(README) if block.language == "sh").text.splitlines()
     typed = [line.split(" #")[0].strip() for line in quickstart if line.startswith("tuner ")]
-    assert len(quickstart) == 6
-    assert len(typed) == 3
-    assert all(f"$ {command}" in WORDS for command in typed)
+    assert (len(quickstart), len(typed)) == (6, 3)
+    require(WORDS, *(f"$ {command}" for command in typed))
     assert README.index("## Quick start") < README.index("(docs/first-run.svg)") < README.index("## How")
-
-
-def test_the_picture_fetches_nothing() -> None:
-    assert "font-face" not in PICTURE
-    assert "font-face" not in STILL_FORMAT
+    assert "font-face" not in PICTURE + STILL_FORMAT
     assert not re.search(r"(?:href|src)=|url\((?!#)", PICTURE)
 
 
@@ -75,9 +66,8 @@ def test_the_picture_shows_the_lines_that_a_run_ends_with() -> None:
         assert re.search(rf"{label:<10}", WORDS), label
         assert f'"{label:<10}' in source, label
     progress = (output / "progress.py").read_text()
-    for beginning in ("final re-measurement: ", "noise floor: "):
-        assert beginning in WORDS
-        assert beginning in progress
+    for text in (WORDS, progress):
+        require(text, "final re-measurement: ", "noise floor: ")
 
 
 # Every number of the page of results is computed from the results files.
@@ -86,20 +76,12 @@ RESULTS = " ".join(prose((ROOT / "docs" / "concepts" / "results.md").read_text()
 OTHER_VERSIONS = {"1.5", "2.13"}  # of Kernel Tuner, PyTorch
 
 
-def computed(text: str) -> str:
-    return " ".join(text.split())
-
-
-@pytest.mark.parametrize("text", TEXTS, ids=lambda text: str(text.__name__))
-def test_the_page_has_what_the_files_give(text: object) -> None:
-    assert callable(text)
-    assert computed(text()) in RESULTS, "run: python -m benchmarks.result_tables"
-
-
-def test_the_page_has_no_other_number() -> None:
+def test_the_page_has_what_the_files_give_and_no_other_number() -> None:
     rest = RESULTS
     for text in TEXTS:
-        rest = rest.replace(computed(text()), "")
+        computed = " ".join(text().split())
+        assert computed in RESULTS, f"{text.__name__}: run: python -m benchmarks.result_tables"
+        rest = rest.replace(computed, "")
     assert set(NUMBER.findall(rest)) <= OTHER_VERSIONS
 
 
@@ -128,12 +110,9 @@ def test_every_ratio_has_a_mark_and_an_interval_and_a_disturbed_one_is_hollow() 
     titles = [title.text for title in picture.iter(f"{SVG}title")]
     for each in (ratio for pair in f32_pairs() for ratio in (pair.one, pair.two)):
         assert f"{each.shape}: {each.ratio:.3f}, {each.low:.3f} to {each.high:.3f}" in titles
-    bars = [line for line in picture.iter(f"{SVG}line") if "bar" in line.attrib["class"].split()]
-    circles = list(picture.iter(f"{SVG}circle"))
-    assert len(bars) == len(circles)
-    for bar, circle in zip(bars, circles, strict=True):
-        low, middle, high = (float(bar.attrib["x1"]), float(circle.attrib["cx"]), float(bar.attrib["x2"]))
-        assert low <= middle <= high
+    bars = [line.attrib for line in picture.iter(f"{SVG}line") if "bar" in line.attrib["class"].split()]
+    for bar, circle in zip(bars, picture.iter(f"{SVG}circle"), strict=True):
+        assert float(bar["x1"]) <= float(circle.attrib["cx"]) <= float(bar["x2"])
     hollow = [pair.two.shape for pair in f32_pairs() if pair.is_disturbed]
     assert svg().count(' hollow"') == len(hollow)
     assert all(f"Hollow ({shape})" in svg() for shape in hollow)

@@ -1,14 +1,15 @@
-"""The page that explains exported scripts shows the scripts that their strategies write today."""
+"""The pages on exported scripts and on names of templates show what their strategies write and see today."""
 
 import re
 
 from benchmarks.golden_hashes.machines import AVX512
 from benchmarks.gpu_check.gpu_point import GpuPoint
-from tests.docs.guide import blocks_of
-from tests.source_files import ROOT
+from tests.docs.guide import ROOT, blocks_of
 from tuner.cli.options import parse_candidate
-from tuner.core.machine import variables_of
-from tuner.core.problem import Matmul
+from tuner.core.candidate import Candidate
+from tuner.core.gpu import chip_of
+from tuner.core.machine import Machine, gpu_machine, variables_of
+from tuner.core.problem import Matmul, Problem
 from tuner.space.file.reading import load_space_file, spaces_for
 from tuner.space.file.yaml import default_space_file
 from tuner.space.scripts.choice import with_knob_options
@@ -51,3 +52,35 @@ def test_the_lines_in_the_readme_are_those_of_the_example_and_of_the_page() -> N
 def test_the_page_has_every_line_of_a_script_for_gpus() -> None:
     point = GpuPoint(Matmul(256, 256, 256, "f16"), parse_candidate(f"matmul_gpu_mma_sync({ON_GPU})"))
     assert shown(PAGE.partition("## A script for a GPU")[2]) == point.script()
+
+
+# What templates see, no more and no less.
+
+TEMPLATES = (ROOT / "docs" / "reference" / "templates.md").read_text()
+PROCESSOR = Machine("any", "any", "avx512", True, 2, 2, 49152, 1 << 20, 1 << 25, 1 << 34)
+GPU = gpu_machine("simulator", chip_of("sm_90a"), "any")
+EVERYWHERE, PROCESSORS, GPUS, FUSIONS = (
+    frozenset(re.findall(r"`(\w+)`", "".join(re.findall(r"^\| (`.*?) \|", part, re.MULTILINE))))
+    for part in re.split(r"^For (?:processors|GPUs|fusions) also:$", TEMPLATES, flags=re.MULTILINE)
+)
+
+
+def seen(machine: Machine, problem: Problem) -> frozenset[str]:
+    """Returns the names that a template without knobs sees."""
+    binder = Binder((), problem, variables_of(problem, machine, threads=1), threads=1)
+    return frozenset(binder.names_for(Candidate.of("any", {})))
+
+
+def test_the_page_lists_what_templates_see() -> None:
+    assert seen(PROCESSOR, Matmul(64, 64, 64)) == EVERYWHERE | PROCESSORS
+    assert seen(GPU, Matmul(64, 64, 64)) == EVERYWHERE | GPUS
+    fusion = Problem("rows", (4, 8, 1), "f32", fusion="func.func @group() {}")
+    assert seen(PROCESSOR, fusion) == EVERYWHERE | PROCESSORS | FUSIONS
+
+
+def test_a_panel_has_the_names_of_the_page() -> None:
+    problem = Matmul(64, 64, 64)
+    binder = Binder((), problem, variables_of(problem, PROCESSOR, threads=1), threads=1)
+    (partition,) = binder.names_for(Candidate.of("any", {}))["panels"]
+    (row,) = (line for line in TEMPLATES.splitlines() if line.startswith("| `panels` |"))
+    assert frozenset(re.findall(r"`(\w+)`", row)) == {"panels", "split", *partition}
