@@ -23,9 +23,8 @@ LARGE, SKINNY = "1024x1024x1024", "16x4096x4096"
 
 
 def ratio(shape: str, value: float, gflop_per_s: float = 100.0) -> Ratio:
-    return Ratio(
-        shape, value, value - 0.1, value + 0.1, ROUNDS, gflop_per_s, gflop_per_s / value, "library 1.0"
-    )
+    speeds = (gflop_per_s, gflop_per_s / value)
+    return Ratio(shape, value, value - 0.1, value + 0.1, ROUNDS, *speeds, "library 1.0")
 
 
 @pytest.mark.parametrize("rounds", [3, 7, 11])
@@ -100,26 +99,18 @@ BOTH = {"eager": RATIO, "compile": RATIO}
 TWICE = {name: {key: 2 * value for key, value in found.items()} for name, found in BOTH.items()}
 
 
-def document(models: dict[str, dict[str, Any]]) -> dict[str, Any]:
-    return {
-        "rows": [
-            {"model": model, "is_large": model == "a", "best_compile": "compile", "ratios": found}
-            for model, found in models.items()
-        ]
-    }
+def row(model: str, ratios: dict[str, Any]) -> dict[str, Any]:
+    return {"model": model, "is_large": model == "a", "best_compile": "compile", "ratios": ratios}
 
 
-@pytest.fixture
-def results(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> None:
+def test_a_model_that_a_file_lacks_has_a_dash_and_counts_as_it_was_measured_last(
+    tmp_path: Path, monkeypatch: pytest.MonkeyPatch
+) -> None:
     monkeypatch.setattr(model_tables, "RESULTS", tmp_path)
     files = [file for each in COLUMNS.values() for file in each]
     models = ({"a": BOTH, "b": BOTH}, {"a": {"eager": RATIO}}, {"b": BOTH}, {"b": TWICE})
     for file, found in zip(files, models, strict=True):
-        (tmp_path / file).write_text(json.dumps(document(found)))
-
-
-@pytest.mark.usefixtures("results")
-def test_a_model_that_a_file_lacks_has_a_dash_and_counts_as_it_was_measured_last() -> None:
+        (tmp_path / file).write_text(json.dumps({"rows": [row(*each) for each in found.items()]}))
     _, _, first, second, *means = models_table().splitlines()
     ratio = "1.50 [1.25, 1.75]"
     assert first == f"| a | {ratio} | {ratio} | {ratio} | - | - | - |"

@@ -18,12 +18,8 @@ WAITS = "import sys; print('up', flush=True); sys.stdin.read()"
 
 
 def waiting(token: str) -> "subprocess.Popen[bytes]":
-    process = subprocess.Popen(
-        [sys.executable, "-c", WAITS],
-        env={**os.environ, stress.VARIABLE: token},
-        stdin=subprocess.PIPE,
-        stdout=subprocess.PIPE,
-    )
+    command, variables = [sys.executable, "-c", WAITS], {**os.environ, stress.VARIABLE: token}
+    process = subprocess.Popen(command, env=variables, stdin=subprocess.PIPE, stdout=subprocess.PIPE)
     assert process.stdout is not None
     assert process.stdout.readline() == b"up\n"
     return process
@@ -57,15 +53,17 @@ def test_tests_exist_and_rounds_with_other_settings_are_not_continued(tmp_path: 
         stress.finished_rounds(output, {"seed": 0})
 
 
+def stressed(*options: str) -> "subprocess.CompletedProcess[str]":
+    command = [sys.executable, "-m", "benchmarks.stress", "--loops", "1", *options]
+    return subprocess.run(command, cwd=stress.ROOT, capture_output=True, text=True, check=False)
+
+
 @pytest.mark.parametrize(("body", "is_right"), [("pass", True), ("assert False", False)])
 @pytest.mark.slow
 def test_a_failure_of_a_round_is_named_and_ends_with_1(body: str, is_right: bool, tmp_path: Path) -> None:
     file, output = tmp_path / "test_it.py", tmp_path / "stress.json"
     file.write_text(f"def test_it():\n    {body}\n\ndef test_other():\n    pass\n")
-    command = ["--rounds", "2", "--loops", "1", "--output", str(output), str(file)]
-    ended = subprocess.run(
-        [sys.executable, "-m", "benchmarks.stress", *command], cwd=stress.ROOT, capture_output=True, text=True
-    )
+    ended = stressed("--rounds", "2", "--output", str(output), str(file))
     assert ended.returncode == (0 if is_right else 1), ended.stderr
     document = json.loads(output.read_text())
     assert document["summary"]["tests"] == 4
@@ -78,10 +76,9 @@ def test_a_failure_of_a_round_is_named_and_ends_with_1(body: str, is_right: bool
 def test_a_series_goes_on_with_the_rounds_that_are_missing(tmp_path: Path) -> None:
     file, output = tmp_path / "test_it.py", tmp_path / "stress.json"
     file.write_text("def test_it():\n    pass\n")
-    command = [sys.executable, "-m", "benchmarks.stress", "--loops", "1", "--output", str(output), "--resume"]
     documents = []
     for rounds in ("1", "2"):
-        subprocess.run([*command, "--rounds", rounds, str(file)], cwd=stress.ROOT, check=True)
+        stressed("--resume", "--rounds", rounds, "--output", str(output), str(file)).check_returncode()
         documents.append(json.loads(output.read_text()))
     assert [row["round"] for row in documents[1]["rows"]] == [0, 1]
     assert documents[1]["rows"][0] == documents[0]["rows"][0]

@@ -59,58 +59,48 @@ def test_points_have_the_knobs_that_are_asked_for_and_break_no_preference_where_
         draw(nothing, np.random.default_rng(0))
 
 
+def fuzz(monkeypatch: pytest.MonkeyPatch, options: str) -> int:
+    monkeypatch.setattr(sys, "argv", ["fuzz_gpu", *options.split()])
+    return main()
+
+
 @pytest.mark.slow
 def test_a_fuzz_goes_on_where_it_was(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> None:
-    """The rows of two short commands are those of one."""
     whole, parts = tmp_path / "whole.json", tmp_path / "parts.json"
     monkeypatch.setattr(gpu_points, "LARGEST", 5)
     for points, output in ((2, whole), (1, parts), (2, parts)):
-        limits = ["--points", str(points), "--output", str(output)]
-        options = ["fuzz_gpu", "--strategy", "matmul_gpu_naive", *limits]
-        monkeypatch.setattr(sys, "argv", options)
-        assert main() == 0
+        options = f"--strategy matmul_gpu_naive --points {points} --output {output}"
+        assert fuzz(monkeypatch, options) == 0
     assert json.loads(parts.read_text())["rows"] == json.loads(whole.read_text())["rows"]
-    monkeypatch.setattr(sys, "argv", [*options, "--seed", "1"])
-    message = r"^--output: found a fuzz of .*'seed': 0.*, allowed one of .*'seed': 1"
-    with pytest.raises(SystemExit, match=message):
-        main()
-    joined = ["fuzz_gpu", str(whole), str(parts), "--output", str(tmp_path / "all.json")]
-    monkeypatch.setattr(sys, "argv", joined)
-    assert main() == 0
+    with pytest.raises(
+        SystemExit, match=r"^--output: found a fuzz of .*'seed': 0.*, allowed one of .*'seed': 1"
+    ):
+        fuzz(monkeypatch, f"{options} --seed 1")
+    assert fuzz(monkeypatch, f"{whole} {parts} --output {tmp_path / 'all.json'}") == 0
     together = json.loads((tmp_path / "all.json").read_text())
     assert together["summary"]["points"] == len(together["rows"]) == 4
     assert [each["seed"] for each in together["settings"]["fuzzes"]] == [0, 0]
     monkeypatch.setattr(gpu_points, "SHAPES_TRIED", 2)
-    monkeypatch.setattr(sys, "argv", ["fuzz_gpu", "--strategy", WGMMA, "--knob", "tiles=5"])
     with pytest.raises(SystemExit, match=r"^--knob: found tiles=5, allowed what GpuKernelKind.* has on any"):
-        main()
-    monkeypatch.setattr(sys, "argv", ["fuzz_gpu", "--knob", "shared"])
+        fuzz(monkeypatch, f"--strategy {WGMMA} --knob tiles=5")
     with pytest.raises(SystemExit, match="2"):
-        main()
-
-
-def smallest() -> GpuPoint:
-    """Returns a point of one block."""
-    problem = Matmul(8, 8, 72, "f16")
-    return GpuPoint(problem, feasible_set(problem, WGMMA, "sm_90a").candidate(0), "sm_90a")
+        fuzz(monkeypatch, "--knob shared")
 
 
 def test_wrong_results_races_faults_and_what_does_not_compile_are_failures() -> None:
-    point = smallest()
+    problem = Matmul(8, 8, 72, "f16")  # of one block
+    point = GpuPoint(problem, feasible_set(problem, WGMMA, "sm_90a").candidate(0), "sm_90a")
     found = check(point, (None, 7), 0)
     assert (found.failures, found.is_swizzled) == ((), False)
     assert 0.0 < found.max_error <= 1.0
     program = point.program()
-    for edit, why in (
-        (("wgmma.fence.sync.aligned;", ""), "wgmma"),
-        (("mbarrier.init", "// mbarrier.init"), "mbarrier"),
-    ):
-        broken = replace(program, ptx=program.ptx.replace(*edit))
+    for instruction, edited in (("wgmma.fence.sync.aligned;", ""), ("mbarrier.init", "// mbarrier.init")):
+        broken = replace(program, ptx=program.ptx.replace(instruction, edited))
         outcome = simulate(point, broken, (None,), 0)
         assert not outcome.is_right
         assert outcome.failures[0].startswith("schedule None: ")
-        assert why in outcome.failures[0]
-    (failure,) = check(replace(smallest(), chip="sm_80"), (None,), 0).failures
+        assert instruction.partition(".")[0] in outcome.failures[0]
+    (failure,) = check(replace(point, chip="sm_80"), (None,), 0).failures
     assert failure.startswith("compile: ")
 
 

@@ -29,14 +29,14 @@ def test_every_strategy_and_element_type_of_the_space_has_a_candidate_with_a_nam
 
 
 def test_one_file_alone_imports_from_the_tuner() -> None:
-    files = sorted((ROOT / "benchmarks" / "golden_hashes").glob("*.py"))
-    importing = [
-        file.name for file in files if any(name.startswith("tuner.") for name in imports(tree_of(file)))
-    ]
-    assert importing == [Path(tuner_names.__file__).name]
+    files = (ROOT / "benchmarks" / "golden_hashes").glob("*.py")
+    importing = {file.name for file in files for name in imports(tree_of(file)) if name.startswith("tuner.")}
+    assert importing == {Path(tuner_names.__file__).name}
 
 
 THEN = {"01 one": {"script": "a", "code": "b"}, "02 two": {"script": "c", "code": "d"}}
+OTHER = {"01 one": {"script": "a", "shown": "b"}, "03 three": {"script": "e"}}
+MISSING = "02 two: script (missing), code (missing)"
 
 
 @pytest.mark.parametrize(
@@ -45,14 +45,7 @@ THEN = {"01 one": {"script": "a", "code": "b"}, "02 two": {"script": "c", "code"
         (dict(reversed(THEN.items())), []),
         (THEN | {"02 two": {"script": "x", "code": "y"}}, ["02 two: script, code"]),
         (THEN | {"01 one": {"script": "a", "code": "y"}}, ["01 one: code"]),
-        (
-            {"01 one": {"script": "a", "shown": "b"}, "03 three": {"script": "e"}},
-            [
-                "01 one: code (missing), shown (new)",
-                "02 two: script (missing), code (missing)",
-                "03 three: script (new)",
-            ],
-        ),
+        (OTHER, ["01 one: code (missing), shown (new)", MISSING, "03 three: script (new)"]),
     ],
 )
 def test_changed_missing_and_new_parts_are_named(now: dict[str, dict[str, str]], lines: list[str]) -> None:
@@ -62,10 +55,9 @@ def test_changed_missing_and_new_parts_are_named(now: dict[str, dict[str, str]],
 def test_the_exit_code_says_whether_all_is_equal(capsys: pytest.CaptureFixture[str]) -> None:
     rows = [{"item": name, "sha256": hashes} for name, hashes in THEN.items()]
     before = {"rows": rows, "settings": {"packages": dict(packages())}}
-    assert compared(before, THEN) == 0
-    assert capsys.readouterr().err == "all of 2 items are equal\n"
-    assert compared(before, THEN | {"01 one": {"script": "a", "code": "y"}}) == 1
-    assert capsys.readouterr().err == "01 one: code\n"
+    assert (compared(before, THEN), capsys.readouterr().err) == (0, "all of 2 items are equal\n")
+    now = THEN | {"01 one": {"script": "a", "code": "y"}}
+    assert (compared(before, now), capsys.readouterr().err) == (1, "01 one: code\n")
     other = {"rows": [], "settings": {"packages": {"torch-mlir": "1"}}}
     assert compared(other, {"01 one": {"code": "b"}}) == 1
     assert "other compilers: {'torch-mlir': '1'} then, " in capsys.readouterr().err

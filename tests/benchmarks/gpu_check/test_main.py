@@ -22,8 +22,8 @@ from tests.cuda_driver import has_driver
 ROOT = Path(__file__).parents[3]
 
 
-def command(*options: str) -> "subprocess.CompletedProcess[str]":
-    call = [sys.executable, "-m", "benchmarks.gpu_check", *options]
+def command(options: str = "") -> "subprocess.CompletedProcess[str]":
+    call = [sys.executable, "-m", "benchmarks.gpu_check", *options.split()]
     return subprocess.run(call, cwd=ROOT, capture_output=True, text=True, timeout=120, check=False)
 
 
@@ -36,17 +36,14 @@ def part(name: str, *rows: Row) -> PartResult:
 @pytest.mark.usefixtures("built_stub")
 def test_what_needs_no_gpu_passes_through_the_stand_in_for_the_driver(tmp_path: Path) -> None:
     output = tmp_path / "check.json"
-    parts = ("--parts", "strategies", "timing")
-    done = command("--device", STUB, "--quick", *parts, "--json", "--output", str(output))
+    done = command(f"--device {STUB} --quick --parts strategies timing --json --output {output}")
     assert done.returncode == 0, done.stderr
     document: dict[str, Any] = json.loads(done.stdout)
     assert document == json.loads(output.read_text())
     assert document["summary"]["passed"]
     found = document["summary"]["parts"]
-    assert {name: each["status"] for name, each in found.items()} == {
-        "strategies": "passed",
-        "timing": "skipped",
-    }
+    statuses = {name: each["status"] for name, each in found.items()}
+    assert statuses == {"strategies": "passed", "timing": "skipped"}
     assert found["strategies"]["passed"] >= 3
     assert all(row["part"] in found for row in document["rows"])
 
@@ -62,16 +59,13 @@ def test_without_a_gpu_one_line_reports_so() -> None:
 @pytest.mark.parametrize(
     ("options", "message"),
     [
-        (("--seconds", "-5"), "found '-5', allowed seconds above 0"),
-        (("--seconds", "nan"), "found 'nan', allowed seconds above 0"),
-        (
-            ("--output", "none/check.json"),
-            r"^gpu-check: output: found no folder \S+, allowed one that is there\n$",
-        ),
+        ("--seconds -5", "found '-5', allowed seconds above 0"),
+        ("--seconds nan", "found 'nan', allowed seconds above 0"),
+        ("--output none/c.json", r"^gpu-check: output: found no folder \S+, allowed one that is there\n$"),
     ],
 )
-def test_wrong_options_are_refused_before_anything_runs(options: tuple[str, ...], message: str) -> None:
-    done = command("--device", STUB, *options)
+def test_wrong_options_are_refused_before_anything_runs(options: str, message: str) -> None:
+    done = command(f"--device {STUB} {options}")
     assert (done.returncode, done.stdout) == (2, "")
     assert re.search(message, done.stderr)
 
@@ -105,13 +99,9 @@ def test_the_table_has_a_line_for_each_part_and_one_that_failed_is_an_exit_code_
     assert default_output(Bed(STUB, "sm_90")) is None
 
 
-BED = Bed(SIMULATOR, "sm_90")
-
-
 def child_result(checks: str, limit_s: float) -> PartResult:
-    return run_part(
-        "timing", BED, limit_s, (sys.executable, "-m", "tests.benchmarks.gpu_check.scripted_child", checks)
-    )
+    child = (sys.executable, "-m", "tests.benchmarks.gpu_check.scripted_child", checks)
+    return run_part("timing", Bed(SIMULATOR, "sm_90"), limit_s, child)
 
 
 @pytest.mark.slow
@@ -190,10 +180,9 @@ def test_no_use_of_the_limits_takes_longer_than_all_seconds(used: list[float], t
 
 
 def test_what_a_part_leaves_goes_to_the_others_by_their_weights() -> None:
-    budget = Budget(ALL, 100.0)
-    assert budget.limit_s("environment", 0.0) == pytest.approx(3.0)
-    assert budget.limit_s("strategies", 3.0) == pytest.approx(20.0)
-    assert budget.limit_s("tuning", 40.0) == pytest.approx(60.0)
+    spent = {"environment": 0.0, "strategies": 3.0, "tuning": 40.0}
+    limits = [Budget(ALL, 100.0).limit_s(part, spent_s) for part, spent_s in spent.items()]
+    assert limits == pytest.approx([3.0, 20.0, 60.0])
     assert Budget(("tuning",), 50.0).limit_s("tuning", 0.0) == pytest.approx(50.0)
     assert Budget(ALL, 10.0).limit_s("tuning", 11.0) == 0.0  # all is spent
     with pytest.raises(ValueError, match="part: found 'speed', allowed environment, strategies"):

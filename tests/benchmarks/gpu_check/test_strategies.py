@@ -25,8 +25,7 @@ def inputs(problem: Problem) -> Inputs:
     return draw(problem, draw_base(problem, rng), rng)
 
 
-PROBLEM = Matmul(4, 6, 8)
-INPUTS = inputs(PROBLEM)
+INPUTS = inputs(Matmul(4, 6, 8))
 RIGHT = INPUTS.expected.astype(np.float32)
 
 
@@ -50,8 +49,7 @@ def test_every_strategy_has_every_dtype_and_layout_and_odd_sizes_also_in_a_list_
 
 def test_equal_results_agree_and_other_bits_within_rounding_are_counted_but_right() -> None:
     outcome = compared(INPUTS, RIGHT, RIGHT.copy(), {})
-    assert outcome.status == "passed"
-    assert (outcome.facts["other_bits"], outcome.facts["difference"]) == (0, 0.0)
+    assert (outcome.status, outcome.facts["other_bits"], outcome.facts["difference"]) == ("passed", 0, 0.0)
     found = RIGHT.copy()
     found[1, 2] = np.nextafter(found[1, 2], np.float32(np.inf))
     outcome = compared(INPUTS, found, RIGHT, {})
@@ -152,13 +150,9 @@ def tool(tmp_path: Path) -> Path:
 @pytest.mark.slow
 @pytest.mark.mlir
 @pytest.mark.usefixtures("built_stub")
-def test_the_run_that_is_watched_computes_the_right_c(tool: Path) -> None:
-    outcome = watch(tool, "memcheck", Bed(STUB, "sm_90", is_quick=True), "matmul_gpu_naive")
-    assert (outcome.status, outcome.words) == ("passed", "memcheck: 0 errors, exit code 0")
-
-
-@pytest.mark.slow
-@pytest.mark.mlir
-def test_a_run_that_cannot_begin_has_failed(tool: Path) -> None:
-    outcome = watch(tool, "memcheck", Bed(STUB, "sm_70"), "matmul_gpu_naive")
-    assert (outcome.status, outcome.words) == ("failed", "memcheck: 0 errors, exit code 1")
+def test_the_run_that_is_watched_computes_the_right_c_and_one_that_cannot_begin_has_failed(
+    tool: Path,
+) -> None:
+    for chip, status, code in (("sm_90", "passed", 0), ("sm_70", "failed", 1)):
+        outcome = watch(tool, "memcheck", Bed(STUB, chip, is_quick=True), "matmul_gpu_naive")
+        assert (outcome.status, outcome.words) == (status, f"memcheck: 0 errors, exit code {code}")

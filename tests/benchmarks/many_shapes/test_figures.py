@@ -46,22 +46,19 @@ def test_a_problem_held_out_is_evaluated_by_its_own_times_and_chosen_by_the_othe
 
 def test_the_figures_follow_from_an_earlier_document(pool: ColumnPool, tmp_path: Path) -> None:
     rng = np.random.default_rng(1)
-    rows = [
-        {
-            "shape": problem.shape,
-            "cells": [
-                {"rounds_s": list(rng.uniform(1e-6, 2e-6, 2)), "code": "c", "failure": ""} for _ in range(2)
-            ],
-        }
-        for problem in pool.problems
+
+    def cell() -> dict[str, Any]:
+        return {"rounds_s": list(rng.uniform(1e-6, 2e-6, 2)), "code": "c", "failure": ""}
+
+    rows: list[dict[str, Any]] = [
+        {"shape": problem.shape, "cells": [cell(), cell()]} for problem in pool.problems
     ]
     document = {"settings": {"columns": [candidate_document(each) for each in pool.columns]}, "rows": rows}
     file = tmp_path / "many_shapes.json"
     file.write_text(json.dumps(document))
     again, cells = benchmark.read_document(file, machine())
-    assert again.columns == pool.columns
-    assert again.candidates == pool.candidates
+    assert (again.columns, again.candidates) == (pool.columns, pool.candidates)
     first = cells[0][0]
-    assert first == Cell(tuple(rows[0]["cells"][0]["rounds_s"]), "c")  # type: ignore[index]
     assert first is not None
+    assert first == Cell(tuple(rows[0]["cells"][0]["rounds_s"]), "c")
     assert benchmark.matrix_of(again, cells).times_s[0][0] == first.time_s

@@ -1,5 +1,7 @@
 """A result that differs from eager's is found, and rounding is none."""
 
+import re
+
 import pytest
 
 torch = pytest.importorskip("torch", reason="needs PyTorch")
@@ -24,8 +26,6 @@ NAN, INF = float("nan"), float("inf")
     ],
 )
 def test_what_differs_is_named(found: object, wanted: object, line: str) -> None:
-    import re
-
     assert re.search(line, comparison.difference(found, wanted))
 
 

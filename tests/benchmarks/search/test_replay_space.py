@@ -1,7 +1,7 @@
-"""Searches replayed on recorded spaces, tuner's and others'."""
+"""Searches replayed on recorded and synthetic spaces, tuner's and others'; how well a model orders points."""
 
-import itertools
 import json
+from itertools import combinations, product
 from pathlib import Path
 
 import numpy as np
@@ -9,8 +9,10 @@ import pytest
 
 from benchmarks.search import replay_run, tree_rivals
 from benchmarks.search.kernel_tuner import is_installed, replay_kernel_tuner, write_cache
+from benchmarks.search.ordering import ordering, rank_correlation
 from benchmarks.search.replay_run import replay
 from benchmarks.search.replay_space import ReplaySpace
+from benchmarks.search.synthetic_space import NOISE, ROWS, SPREAD, STEPS_MIN, synthetic_space
 from benchmarks.search.tree_rivals import RIVALS, START_ROWS, _features, _logs, replay_tree_rival
 from tests.search.tasks import line
 from tuner.core.errors import UsageError
@@ -31,7 +33,7 @@ def test_random_search_is_the_mean_over_all_draws_and_zero_on_average() -> None:
     times = (5.0, 1.0, 2.0, 9.0, 2.0)
     random_s = space(*times, np.nan).random_s
     for draws in range(1, 6):
-        least = [min(drawn) for drawn in itertools.combinations(times, draws)]
+        least = [min(drawn) for drawn in combinations(times, draws)]
         assert random_s[draws - 1] == pytest.approx(np.mean(least))
     many = np.random.default_rng(0).lognormal(size=400)
     recorded = space(*many)
@@ -140,14 +142,10 @@ NUMBERS = tuple(range(12))
 def valley() -> ReplaySpace:
     knobs = (Knob("tile", NUMBERS), Knob("depth", NUMBERS), Knob("order", ("mn", "nm")))
     feasible = FeasibleSet.of((SearchSpace("s", knobs),))
-    times_s = [
-        1e-3 * (2 + (tile - 8) ** 2 + (depth - 3) ** 2 + (order == "nm"))
-        for tile in NUMBERS
-        for depth in NUMBERS
-        for order in ("mn", "nm")
-    ]
+    rows = product(NUMBERS, NUMBERS, (0, 1))  # the rank of an order
+    times_s = np.array([1e-3 * (2 + (tile - 8) ** 2 + (depth - 3) ** 2 + late) for tile, depth, late in rows])
     times_s[5] = np.nan
-    return ReplaySpace("valley", feasible, np.array(times_s))
+    return ReplaySpace("valley", feasible, times_s)
 
 
 def test_trees_see_the_values_of_numbers_and_the_ranks_of_texts_and_failures_count_as_the_slowest() -> None:
@@ -163,3 +161,78 @@ def test_a_rival_finds_the_valley_and_tries_no_row_twice(rival: str) -> None:
     assert done.found_s[-1] < done.found_s[START_ROWS] < 0.1
     assert done.found_s[-1] <= space.ordered_s[10]
     assert len(done.found_s) == done.evaluations == 60
+
+
+# Synthetic spaces of searches, and how well a model orders points.
+
+
+@pytest.fixture(scope="module")
+def spaces() -> list[ReplaySpace]:
+    return [synthetic_space(seed) for seed in range(12)]
+
+
+@pytest.mark.slow
+def test_spaces_have_interactions_and_reach_from_nearly_flat_to_steep(spaces: list[ReplaySpace]) -> None:
+    for space in spaces:
+        assert ROWS[0] <= space.feasible.rows <= ROWS[1]
+        assert space.feasible.rows < 0.9 * space.feasible.cartesian
+        assert np.isnan(space.times_s).mean() < 0.25
+        assert space.steps >= STEPS_MIN
+    spreads = [float(np.log(np.median(space.ordered_s) / space.ordered_s[0])) for space in spaces]
+    assert all(SPREAD[0] < spread < SPREAD[1] + 5 * NOISE[1] for spread in spreads)
+    assert min(spreads) < 0.3 < 0.7 < max(spreads)
+
+
+@pytest.mark.slow
+def test_the_best_of_most_have_twins_half_have_even_steps_and_equal_seeds_give_equal_spaces(
+    spaces: list[ReplaySpace],
+) -> None:
+    one, again, other = spaces[3], synthetic_space(3), spaces[5]
+    assert one.feasible.spaces == again.feasible.spaces != other.feasible.spaces
+    assert np.array_equal(one.times_s, again.times_s, equal_nan=True)
+    near = [float(space.ordered_s[4] / space.ordered_s[0]) for space in spaces]
+    assert sum(share < 1.03 for share in near) > len(near) / 2
+    assert max(near) > 1.03  # and a few are alone
+    stepped = 0
+    for space in spaces:
+        numbers = [knob.choices for knob in space.feasible.spaces[0].knobs if not knob.is_text]
+        stepped += any(len(each) > 2 and each[2] == 3 * int(each[0]) for each in numbers)
+    assert stepped >= len(spaces) / 2
+
+
+TIMES_S = np.random.default_rng(1).permutation(np.arange(1.0, 201.0))
+
+
+def fixed_rng() -> np.random.Generator:
+    return np.random.default_rng(0)
+
+
+def test_an_order_by_the_times_has_no_regret_and_random_points_are_as_good_as_their_expectation() -> None:
+    found = ordering(3 * TIMES_S, TIMES_S, fixed_rng())
+    assert found.rank_correlation == pytest.approx(1.0)
+    assert found.regret == ((1, 0.0), (8, 0.0), (16, 0.0))
+    assert found.is_accepted
+    (_, one), (_, eight), _ = found.random_regret
+    assert one == pytest.approx(99.5, rel=0.05)  # the mean of 1 to 200, less the optimum
+    assert eight == pytest.approx(201 / 9 - 1, rel=0.1)
+
+
+def test_an_order_the_other_way_round_and_a_lucky_first_point_are_not_accepted() -> None:
+    found = ordering(-TIMES_S, TIMES_S, fixed_rng())
+    assert found.rank_correlation == pytest.approx(-1.0)
+    assert found.regret[1] == (8, 192.0)  # the best of the eight slowest takes 193 s, the optimum 1 s
+    assert found.beats_random == 0.0
+    assert not found.is_accepted
+    costs = fixed_rng().permutation(np.arange(200.0))
+    costs[TIMES_S.argmin()] = -1.0
+    lucky = ordering(costs, TIMES_S, fixed_rng())
+    assert lucky.regret[0] == (1, 0.0)
+    assert not lucky.is_accepted
+
+
+def test_points_that_failed_or_have_no_prediction_count_not_and_equal_predictions_share_their_rank() -> None:
+    times, costs = TIMES_S.copy(), TIMES_S.copy()
+    times[:10], costs[10:30] = np.nan, np.inf
+    assert ordering(costs, times, fixed_rng()).points == 170
+    tied = rank_correlation(np.array([1.0, 1.0, 2.0]), np.array([1.0, 2.0, 3.0]))
+    assert tied == pytest.approx(0.866, abs=1e-3)

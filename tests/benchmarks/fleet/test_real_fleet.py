@@ -1,29 +1,49 @@
-"""What is measured of a fleet: queue, devices, the noise and the processors of nodes; a full disk."""
+"""A real fleet: what is measured of its queue, devices and nodes; a full disk; runs whose parts all fail."""
 
+import contextlib
 import datetime
+import json
 import os
 import shutil
 import subprocess
 import sys
 import time
+from collections.abc import Iterator
 from pathlib import Path
 
+import numpy as np
 import pytest
 
-from benchmarks.fleet import processor_use
+from benchmarks.fleet import processor_use, verify_resume
 from benchmarks.fleet.device_idle import device_of_last_run
+from benchmarks.fleet.fault_check import FleetCheck, check_fleet
+from benchmarks.fleet.fault_injection import FAULTS
 from benchmarks.fleet.measured_queue import gaps, hops, idle, throughput
 from benchmarks.fleet.node_noise import row_of
 from benchmarks.fleet.processor_use import children_of, family_s, parent_of, processor_s, wakes
 from benchmarks.fleet.sleeping_nodes import sleeping_nodes, wait_until
 from benchmarks.fleet.small_disk import fill_disk, small_disk
+from benchmarks.fleet.verify_resume import main
+from tests.fleet.conftest import LEASE_S, new_database
+from tests.fleet.recorded_runs import RECORDING, calm_trials, replayed
 from tests.fleet.values import work
+from tests.postgres_server import server_or_skip
 from tuner.analysis.slowdown import PairedSlowdown
 from tuner.core.errors import TunerError
-from tuner.fleet import tables
+from tuner.fleet import local_postgres, tables
+from tuner.fleet.install import install
 from tuner.fleet.noise_check import NoiseCheck
 from tuner.fleet.server import session
+from tuner.fleet.tables import FleetSettings
 from tuner.fleet.work import COMPILE, EVALUATE
+
+
+@pytest.fixture
+def url(postgres_server: str) -> str:
+    """Returns the address of a fleet without nodes, which measurements of the queue have to themselves."""
+    url = new_database(postgres_server)
+    install(url, FleetSettings())
+    return url
 
 
 @pytest.mark.postgres
@@ -36,9 +56,8 @@ def test_a_sleeping_node_does_each_job_once_and_is_measured(url: str) -> None:
         assert hops(url, 2)["median_ms"] > 0
         assert 0 <= idle(url, nodes[0], 0.1)["node_processor_share"] < 1
     with session(url) as connection:
-        assert connection.execute("SELECT count(*) FROM fleet_work").fetchone() == (27,)
-        blobs = connection.execute("SELECT count(*) FROM fleet_blob").fetchone()
-    assert blobs == (27,)  # each has code of its own
+        for table in ("fleet_work", "fleet_blob"):  # each has code of its own
+            assert connection.execute(f"SELECT count(*) FROM {table}").fetchone() == (27,)
 
 
 @pytest.mark.postgres
@@ -112,12 +131,8 @@ def test_a_disk_of_one_process_is_filled_and_no_other_process_sees_it(tmp_path: 
         before = small_disk(tmp_path, DISK_KIB)
     except TunerError as error:
         pytest.skip(str(error))
-    with subprocess.Popen(
-        [*before, "sh", "-c", "echo; read _; cp $0/all $0/more", tmp_path],
-        stdin=subprocess.PIPE,
-        stdout=subprocess.PIPE,
-        stderr=subprocess.PIPE,
-    ) as process:
+    command, pipe = [*before, "sh", "-c", "echo; read _; cp $0/all $0/more", str(tmp_path)], subprocess.PIPE
+    with subprocess.Popen(command, stdin=pipe, stdout=pipe, stderr=pipe) as process:
         assert process.stdout is not None
         process.stdout.readline()  # the disk is there
         fill_disk(process.pid, tmp_path)
@@ -135,3 +150,72 @@ def test_a_disk_that_cannot_be_mounted_says_why(monkeypatch: pytest.MonkeyPatch,
     monkeypatch.setattr(shutil, "which", lambda _name: None)
     with pytest.raises(TunerError, match=r"^small disk: found no unshare, which gives a process"):
         small_disk(tmp_path, DISK_KIB)
+
+
+# Every part of a fleet fails in the middle of a run, which ends as one that nothing happened to.
+
+TRIALS = 56  # more than all faults last
+
+
+@pytest.fixture
+def killed_url() -> Iterator[str]:
+    """Gives a fleet on a server of its own, which is killed."""
+    with server_or_skip() as url:
+        install(url, FleetSettings(LEASE_S))
+        yield url
+
+
+@pytest.mark.postgres
+@pytest.mark.slow
+def test_a_run_survives_every_fault(killed_url: str, tmp_path: Path) -> None:
+    settings = replayed(trials=TRIALS, sampler="random")
+    calm = calm_trials(settings, tmp_path)
+    check = check_fleet(killed_url, settings, RECORDING, calm, np.random.default_rng(0))
+    assert set(check.faults) == set(FAULTS)
+    assert check.trials == TRIALS
+    assert check.is_exact, check
+    assert " jobs wait for " in check.untrusted
+
+
+def test_a_check_is_exact_if_no_more_was_repeated_than_failed() -> None:
+    def found(repeated: int = 0, overlaps: int = 0, orphans: int = 0, strange: int = 0) -> FleetCheck:
+        return FleetCheck("tpe", ("driver killed",), 9, (), repeated, overlaps, orphans, strange, "")
+
+    assert found(repeated=1).is_exact
+    for wrong in (found(repeated=2), found(overlaps=1), found(orphans=1), found(strange=1)):
+        assert not wrong.is_exact
+
+
+WORDS = ("--runs", "1", "--sampler", "tpe", "--trials", "2", "--seed", "0", "--file", str(RECORDING))
+
+
+@pytest.mark.slow
+@pytest.mark.postgres
+@pytest.mark.parametrize(("repeated", "code"), [(2, 0), (3, 1)])
+def test_what_became_of_runs_on_a_fleet_is_reported(
+    postgres_server: str,
+    monkeypatch: pytest.MonkeyPatch,
+    capsys: pytest.CaptureFixture[str],
+    repeated: int,
+    code: int,
+) -> None:
+    check = FleetCheck("tpe", ("driver killed", "database killed"), 2, (), repeated, 0, 0, 0, "")
+    url = new_database(postgres_server)
+    monkeypatch.setattr(verify_resume, "server", lambda: contextlib.nullcontext(url))
+    monkeypatch.setattr(verify_resume, "check_fleet", lambda *_text: check)
+    assert main(WORDS) == code
+    out, err = capsys.readouterr()
+    assert "1/1 tpe: driver killed, database killed, 2 trials, 0 differences" in err
+    assert "runs         1 with 2 faults" in out
+    assert f"done again   {repeated} pieces" in out
+    assert main((*WORDS, "--json")) == code
+    assert json.loads(capsys.readouterr().out)["repeated"] == repeated
+
+
+def test_a_machine_without_postgresql_says_what_is_missing(
+    monkeypatch: pytest.MonkeyPatch, capsys: pytest.CaptureFixture[str], tmp_path: object
+) -> None:
+    pytest.importorskip("procrastinate")
+    monkeypatch.setattr(local_postgres, "PACKAGED", tmp_path)
+    assert main(WORDS) == 1
+    assert "error: no PostgreSQL server: found no initdb under" in capsys.readouterr().err
