@@ -286,7 +286,7 @@ class FleetRun:
 # Outcomes from a fleet: nodes compile and measure; everything else of a run stays as without a fleet.
 
 
-PENDING_OF_ONE: Final = 3  # proposals in flight of a run on one device: docs/guides/fleet.md
+PENDING_OF_ONE: Final = 3  # proposals in flight of a run on one device: docs/concepts/fleet.md
 NO_NODE: Final = "no node of the fleet measures for it; start one: tuner fleet worker --measure"
 PENDING_PER_DEVICE: Final = 2  # and as many more for every device where there are several
 
