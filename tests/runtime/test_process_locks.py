@@ -19,12 +19,9 @@ from tuner.runtime.process_locks import between_forks, reentrant_lock, thread_lo
 pytestmark = pytest.mark.filterwarnings("ignore:.*multi-threaded, use of fork:DeprecationWarning")
 
 
-def test_locks_of_other_threads_are_free_in_a_forked_process() -> None:
+def test_locks_of_other_threads_and_of_this_one_are_free_in_a_forked_process() -> None:
     lock, reentrant = thread_lock(), reentrant_lock()
     assert in_child_amid_calls(lambda: lock.acquire(timeout=5) and reentrant.acquire(timeout=5))
-
-
-def test_a_lock_of_this_thread_is_free_in_a_forked_process_and_held_here() -> None:
     lock = thread_lock()
     with lock:
         assert in_child(lambda: lock.acquire(timeout=5))
@@ -82,9 +79,8 @@ def test_a_fork_waits_for_an_import_of_another_thread(
     begun: threading.Event, monkeypatch: pytest.MonkeyPatch, tmp_path: Path
 ) -> None:
     """The module's text waits until the fork has begun; the new process can import it as well."""
-    (tmp_path / "imported_late.py").write_text(
-        "import sys; entered, begun = sys.late; entered.set(); begun.wait(); done = True"
-    )
+    text = "import sys; entered, begun = sys.late; entered.set(); begun.wait(); done = True"
+    (tmp_path / "imported_late.py").write_text(text)
     is_entered = threading.Event()
     monkeypatch.setattr(sys, "late", (is_entered, begun), raising=False)
     monkeypatch.syspath_prepend(tmp_path)

@@ -10,6 +10,7 @@ from hypothesis import given
 from hypothesis import strategies as st
 
 from tuner.core.interfaces import Effort
+from tuner.core.records import Measurement
 from tuner.runtime import timing
 from tuner.runtime.timing import LEAST_ROUNDS, WAKING_CALLS, before_slice_of, interleaved_times
 
@@ -30,9 +31,9 @@ class Clock:
 class Action:
     """Takes ``call_s`` a call; ``drift_s`` is added to it after every repeat."""
 
-    clock: Clock
     call_s: float
     drift_s: float = 0.0
+    clock: Clock = field(default_factory=Clock)
     repeats: list[int] = field(default_factory=list)
 
     def __call__(self, times: int) -> None:
@@ -45,11 +46,14 @@ def rng() -> np.random.Generator:
     return np.random.default_rng(0)
 
 
+def measured(action: Action, effort: Effort = EFFORT) -> Measurement:
+    return timing.measure(action, effort, rng(), action.clock)
+
+
 @pytest.mark.parametrize("call_s", [1e-9, 1e-7, 3e-6, 1e-4, 9e-4, 1e-3, 0.5, 30.0])
 def test_a_fast_action_is_repeated_until_a_sample_is_long_enough(call_s: float) -> None:
-    clock = Clock()
-    action = Action(clock, call_s)
-    inner = timing.calibrate(timing.stopwatch_of(action, clock), EFFORT)
+    action = Action(call_s)
+    inner = timing.calibrate(timing.stopwatch_of(action, action.clock), EFFORT)
     if call_s < 1e-3:
         assert timing.SAMPLE_S <= inner * call_s <= 3 * timing.SAMPLE_S
     else:  # called once a sample
@@ -57,18 +61,18 @@ def test_a_fast_action_is_repeated_until_a_sample_is_long_enough(call_s: float) 
         assert action.repeats == [1, 1]  # the first warms up
 
 
-def test_a_first_call_that_is_slow_is_not_taken_for_the_rule() -> None:
-    clock = Clock()
-    action = Action(clock, 1.0, drift_s=-1.0 + 1e-6)
-    timing.sample(action, 1, clock)
+def test_a_slow_first_call_is_not_the_rule_and_one_good_sample_saves_an_action() -> None:
+    action = Action(1.0, drift_s=-1.0 + 1e-6)
+    timing.sample(action, 1, action.clock)
     action.drift_s = 0.0
-    assert timing.calibrate(timing.stopwatch_of(action, clock), EFFORT) * 1e-6 >= timing.SAMPLE_S
+    assert timing.calibrate(timing.stopwatch_of(action, action.clock), EFFORT) * 1e-6 >= timing.SAMPLE_S
+    action = Action(1.4e-3, drift_s=-0.1e-3)  # below the limit at the fifth sample at the latest
+    assert measured(action, replace(EFFORT, stop_above_s=1.15e-3, max_samples=6)).is_complete
 
 
 @given(st.floats(1e-8, 1.0))
 def test_the_times_of_a_steady_action_are_its_own(call_s: float) -> None:
-    clock = Clock(0.0)
-    result = timing.measure(Action(clock, call_s), EFFORT, rng(), clock)
+    result = measured(Action(call_s, clock=Clock(0.0)))
     assert result.median_s == pytest.approx(call_s, rel=1e-6)
     assert result.interval_s == pytest.approx((call_s, call_s), rel=1e-6)
     assert result.is_complete
@@ -78,8 +82,7 @@ def test_the_times_of_a_steady_action_are_its_own(call_s: float) -> None:
 @pytest.mark.parametrize(("call_s", "samples"), [(1e-3, 40), (4e-3, 10), (0.02, 5), (1.0, 5)])
 def test_the_budget_decides_how_many_samples_are_taken(call_s: float, samples: int) -> None:
     """A short call counts twice: an untimed one may lead it."""
-    clock = Clock()
-    assert len(timing.measure(Action(clock, call_s), EFFORT, rng(), clock).samples_s) == samples
+    assert len(measured(Action(call_s)).samples_s) == samples
 
 
 @pytest.mark.parametrize(
@@ -93,23 +96,12 @@ def test_the_budget_decides_how_many_samples_are_taken(call_s: float, samples: i
     ],
 )
 def test_a_early_stopped_action_stops_early(call_s: float, samples: int, is_complete: bool) -> None:
-    clock = Clock()
-    effort = replace(EFFORT, stop_above_s=1e-3)
-    result = timing.measure(Action(clock, call_s), effort, rng(), clock)
+    result = measured(Action(call_s), replace(EFFORT, stop_above_s=1e-3))
     assert (len(result.samples_s), result.is_complete) == (samples, is_complete)
 
 
-def test_one_good_sample_saves_an_action_from_being_early_stopped() -> None:
-    clock = Clock()
-    action = Action(clock, 1.4e-3, drift_s=-0.1e-3)  # below the limit at the fifth sample at the latest
-    effort = replace(EFFORT, stop_above_s=1.15e-3, max_samples=6)
-    assert timing.measure(action, effort, rng(), clock).is_complete
-
-
 @pytest.mark.parametrize(("call_s", "is_complete"), [(3e-4, True), (9e-4, False)])
-def test_a_turn_of_another_process_does_not_make_an_action_early_stopped(
-    call_s: float, is_complete: bool
-) -> None:
+def test_a_turn_of_another_process_makes_no_action_early_stopped(call_s: float, is_complete: bool) -> None:
     inner = timing.calibrate(lambda calls: call_s, EFFORT)
     turns_s = iter([0.0, 0.0, 0.0, 4e-3])  # two calls warm up, a sample calibrates, the next is the first
 
@@ -131,22 +123,18 @@ def test_a_pause_of_the_process_does_not_make_an_action_early_stopped(paused: in
     assert result.median_s == 3e-4
 
 
-def test_a_pause_of_the_process_costs_interleaved_actions_no_rounds() -> None:
-    takes = tuple(
-        (lambda calls, each=each: 2e-3 + next(each, 0.0)) for each in (iter([0.0] * 5 + [12.0]), iter(()))
-    )
-    results = timing.measure_together_by(takes, replace(EFFORT, min_samples=15), rng())
-    assert [len(result.samples_s) for result in results] == [15, 15]
-    assert [result.median_s for result in results] == [2e-3, 2e-3]
-
-
-def test_interleaved_actions_are_interleaved_and_keep_their_own_times() -> None:
+def test_interleaved_actions_keep_their_own_times_and_a_pause_costs_no_rounds() -> None:
     clock = Clock()
-    actions = tuple(Action(clock, call_s) for call_s in (1e-3, 4e-3, 2e-4))
+    actions = tuple(Action(call_s, clock=clock) for call_s in (1e-3, 4e-3, 2e-4))
     results = timing.measure_together(actions, EFFORT, rng(), clock)
     assert [result.median_s for result in results] == pytest.approx([1e-3, 4e-3, 2e-4])
     assert len({len(result.samples_s) for result in results}) == 1
     assert [result.inner_calls > 1 for result in results] == [False, False, True]
+    pauses_s = iter([0.0] * 5 + [12.0])
+    takes = (lambda calls: 2e-3 + next(pauses_s, 0.0)), (lambda calls: 2e-3)
+    results = timing.measure_together_by(takes, replace(EFFORT, min_samples=15), rng())
+    assert [len(result.samples_s) for result in results] == [15, 15]
+    assert [result.median_s for result in results] == [2e-3, 2e-3]
 
 
 def together_after_untimed_calls(actions: tuple[Action, ...], effort: Effort) -> int:
@@ -159,7 +147,7 @@ def together_after_untimed_calls(actions: tuple[Action, ...], effort: Effort) ->
 @pytest.mark.parametrize("call_s", [0.02, 0.07, 0.12, 0.5, 4.0])
 def test_a_top_trial_costs_ten_long_calls_or_a_second(call_s: float) -> None:
     clock = Clock()
-    actions = tuple(Action(clock, call_s * share) for share in (1.0, 0.9, 0.5))
+    actions = tuple(Action(call_s * share, clock=clock) for share in (1.0, 0.9, 0.5))
     rounds = together_after_untimed_calls(actions, Effort(budget_s=0.4, min_samples=15, max_samples=200))
     calls = sum(actions[0].repeats) + 2  # of a verification
     assert calls <= 10 or calls * call_s <= 1.0
@@ -168,7 +156,7 @@ def test_a_top_trial_costs_ten_long_calls_or_a_second(call_s: float) -> None:
 
 def test_a_call_that_is_not_timed_fills_the_caches_before_a_sample_of_short_calls() -> None:
     clock = Clock()
-    actions = (Action(clock, 1e-3), Action(clock, 0.1))
+    actions = (Action(1e-3, clock=clock), Action(0.1, clock=clock))
     rounds = together_after_untimed_calls(actions, EFFORT)
     assert sum(actions[0].repeats) == 3 + 2 * rounds  # the second call of the calibration is led as well
     assert sum(actions[1].repeats) == 2 + rounds
@@ -176,12 +164,10 @@ def test_a_call_that_is_not_timed_fills_the_caches_before_a_sample_of_short_call
 
 def test_drift_hits_interleaved_actions_alike() -> None:
     """The machine slows down by a third while two equal actions are timed."""
-    clock = Clock()
-    shared = Action(clock, 3e-3, drift_s=4e-5)
-    one, other = timing.measure_together((shared, shared), EFFORT, rng(), clock)
+    shared, apart = Action(3e-3, drift_s=4e-5), Action(3e-3, drift_s=4e-5)
+    one, other = timing.measure_together((shared, shared), EFFORT, rng(), shared.clock)
     assert one.median_s == pytest.approx(other.median_s, rel=0.02)
-    apart = Action(clock, 3e-3, drift_s=4e-5)
-    first, second = (timing.measure(apart, EFFORT, rng(), clock) for _ in range(2))
+    first, second = (measured(apart) for _ in range(2))
     assert second.median_s > 1.1 * first.median_s  # what one after the other would have given
 
 
@@ -235,8 +221,7 @@ def test_single_calls_are_timed_without_what_comes_before_each() -> None:
         done.append("prepare")
         return run
 
-    take = timing.after_each(evict, prepare, lambda: now[0])
-    assert take(3) == 2.0
+    assert timing.after_each(evict, prepare, lambda: now[0])(3) == 2.0
     assert done == ["prepare", "evict", "run"] * 3
 
 
