@@ -1,10 +1,13 @@
 import re
+from dataclasses import replace
 from pathlib import Path
 
 import pytest
 
 from tests.fakes import FakeTarget
-from tuner.core.candidate import Candidate, ChosenStrategy, Value
+from tests.mlir.scripts import knob, script
+from tests.space.scripts.test_header import PROVENANCE, exported
+from tuner.core.candidate import Candidate, ChosenStrategy, TargetName, Value
 from tuner.core.errors import UsageError
 from tuner.core.gpu import chip_of
 from tuner.core.machine import Machine, gpu_machine, variables_of
@@ -12,7 +15,15 @@ from tuner.core.problem import Matmul, Problem
 from tuner.space.feasible_set import FeasibleSet
 from tuner.space.file.reading import SpaceFile, load_space_file, parse_space, spaces_for
 from tuner.space.file.yaml import default_space_file
-from tuner.space.scripts.choice import choose, default_script, spaces, with_constants, with_knob_options
+from tuner.space.scripts.choice import (
+    appended_bufferization,
+    choose,
+    default_script,
+    require_exported_for,
+    spaces,
+    with_constants,
+    with_knob_options,
+)
 from tuner.space.scripts.strategy import Binder, load_strategy
 from tuner.space.search_space import SearchSpace
 from tuner.targets.cpu.compiler import CpuCompiler
@@ -38,9 +49,7 @@ def spaces_of(
     return spaces(chosen, file, problem, "avx2", problem.variables())
 
 
-def test_no_word_chooses_the_whole_file_a_name_one_and_a_path_a_script(
-    space_file: SpaceFile, tmp_path: Path
-) -> None:
+def test_no_word_chooses_all_a_name_one_and_a_path_a_script(space_file: SpaceFile, tmp_path: Path) -> None:
     first, mine = ChosenStrategy("first"), ChosenStrategy("mine", tmp_path / "mine.mlir.j2")
     path = tmp_path / "my schedule.mlir"
     path.write_text("module {}  // @__transform_main")
@@ -58,9 +67,7 @@ def test_no_word_chooses_the_whole_file_a_name_one_and_a_path_a_script(
     ],
     ids=["template without knobs", "neither name nor path", "no file"],
 )
-def test_what_names_no_strategy_is_refused(
-    word: str, message: str, space_file: SpaceFile, tmp_path: Path
-) -> None:
+def test_what_is_none_is_refused(word: str, message: str, space_file: SpaceFile, tmp_path: Path) -> None:
     (tmp_path / "other.mlir.j2").write_text("module {}")
     with pytest.raises(UsageError, match=message):
         choose((word.format(tmp_path),), space_file)
@@ -73,20 +80,10 @@ def test_spaces_are_those_of_the_chosen_and_none_can_do_another_dtype(space_file
         spaces_of((ChosenStrategy("first"),), parse_space(TEXT, "run 3"), "f64")
 
 
-SCHEDULE = """
-module attributes {transform.with_named_sequence} {
-  transform.named_sequence @__transform_main(%root: !transform.any_op) {
-    %tile = transform.tune.knob<"tile"> options = [4, 8, 16] -> !transform.param<i64>
-    transform.yield
-  }
-}
-"""
-
-
 @pytest.mark.mlir
 def test_the_knobs_of_a_plain_script_are_read_from_it(space_file: SpaceFile, tmp_path: Path) -> None:
     path, broken = tmp_path / "schedule.mlir", tmp_path / "broken.mlir"
-    path.write_text(SCHEDULE)
+    path.write_text(script(knob("tile", "[4, 8, 16]")))
     broken.write_text("module {  // @__transform_main")
     found = spaces_of(choose((str(path), "first"), space_file), space_file)
     assert {space.strategy: space.names for space in found} == {"first": ("x",), "schedule": ("tile",)}
@@ -106,18 +103,18 @@ PROBLEMS = (
 @pytest.mark.drawn(2)
 @pytest.mark.parametrize("problem", PROBLEMS)
 def test_every_size_gets_a_script_for_it(problem: Problem) -> None:
-    script = default_script(problem, SIMULATOR)
-    assert script is not None
-    padded = PADDED.findall(script.text)
+    found = default_script(problem, SIMULATOR)
+    assert found is not None
+    padded = PADDED.findall(found.text)
     assert padded or all(size % 8 == 0 for size in problem.sizes)  # whole tiles
     for sizes in padded:
         assert all(int(one) >= size for one, size in zip(sizes.split(", "), problem.sizes, strict=True))
 
 
 def test_what_is_tried_first_is_taken_and_a_problem_of_no_strategy_has_no_script() -> None:
-    script = default_script(Matmul(256, 256, 64), SIMULATOR)
-    assert script is not None
-    assert "transform.nvgpu.pipeline_shared_memory_copies" in script.text  # tiled, not the naive strategy
+    found = default_script(Matmul(256, 256, 64), SIMULATOR)
+    assert found is not None
+    assert "transform.nvgpu.pipeline_shared_memory_copies" in found.text  # tiled, not the naive strategy
     assert default_script(Matmul(8, 8, 8, "f16"), FakeTarget().machine()) is None
 
 
@@ -139,11 +136,11 @@ def with_options() -> str:
 
 
 def test_a_knob_lists_the_values_that_leave_the_rest_of_the_script_as_it_is() -> None:
-    script = with_options()
-    assert '%tile_m = transform.tune.knob<"tile_m"> = 4 from options = [4, 6, 8, 12] -> !size' in script
-    assert '%unroll_k = transform.tune.knob<"unroll_k"> = 4 from options = [1, 2, 4, 8] -> !size' in script
-    assert "%tile_m = transform.param.constant 4 : i64 -> !size" in with_constants(script)
-    assert "transform.tune" not in with_constants(script)
+    text = with_options()
+    assert '%tile_m = transform.tune.knob<"tile_m"> = 4 from options = [4, 6, 8, 12] -> !size' in text
+    assert '%unroll_k = transform.tune.knob<"unroll_k"> = 4 from options = [1, 2, 4, 8] -> !size' in text
+    assert "%tile_m = transform.param.constant 4 : i64 -> !size" in with_constants(text)
+    assert "transform.tune" not in with_constants(text)
 
 
 def test_every_configuration_of_a_reopened_script_compiles(tmp_path: Path) -> None:
@@ -168,3 +165,33 @@ def test_a_strategy_without_selected_knobs_cannot_be_reopened(tmp_path: Path) ->
     path.write_text(with_constants(with_options()))
     with pytest.raises(UsageError, match="--reopen: plain: no knob of the script has more than one option"):
         choose((str(path),), space_file, reopens=True)
+
+
+@pytest.mark.parametrize(
+    ("problem", "target"),
+    [
+        (Matmul(512, 256, 64, "bf16", "nt", "bias_relu"), "cpu"),
+        (Matmul(512, 256, 128, "bf16", "nn", "bias_relu"), "cpu"),
+        (PROVENANCE.problem, "cuda:sm_90"),
+    ],
+    ids=["size", "layout", "target"],
+)
+def test_a_script_that_was_exported_for_something_else_is_refused(
+    problem: Problem, target: str, tmp_path: Path
+) -> None:
+    path = tmp_path / "best.mlir"
+    path.write_text(exported())
+    chosen = (ChosenStrategy("best", path),)
+    aligned = replace(PROVENANCE.problem, align="64", cache="cold")  # how it is measured, not what it is for
+    require_exported_for(chosen, aligned, TargetName("cpu"))
+    wanted = r"best\.mlir: was exported for matmul 512x256x128 bf16 nt bias_relu on cpu, the run is for"
+    with pytest.raises(UsageError, match=wanted):
+        require_exported_for(chosen, problem, TargetName.parse(target))
+
+
+def test_a_script_that_leaves_tensors_is_noted(tmp_path: Path) -> None:
+    tiles, whole = (ChosenStrategy(name, tmp_path / f"{name}.mlir") for name in ("tiles", "whole"))
+    (tmp_path / "tiles.mlir").write_text("module {}  // does not bufferize")
+    (tmp_path / "whole.mlir").write_text("transform.bufferization.one_shot_bufferize %root")
+    (note,) = appended_bufferization((tiles, whole, ChosenStrategy("matmul_cpu")))
+    assert note == "tiles.mlir leaves tensors: upstream's one-shot-bufferize is appended to it"
