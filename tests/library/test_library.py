@@ -12,22 +12,9 @@ from tests.library.values import Array, ProgramFunction, entry, product, two_wit
 from tests.texts import text_beside
 from tuner.analysis.slowdown import PairedSlowdown
 from tuner.core.errors import UsageError
-from tuner.core.problem import Matmul, Problem
-from tuner.library import library as library_format
+from tuner.core.problem import BatchMatmul, Matmul
+from tuner.library import library
 from tuner.library.entries import LibraryEntries, LibraryEntry, LibraryFile
-from tuner.library.library import (
-    MARK,
-    LibraryText,
-    for_version,
-    is_library,
-    library_text,
-    merged,
-    read_document,
-    read_entries,
-    schedule_of,
-    suitable,
-    versions_text,
-)
 from tuner.library.script_comparison import OutliningCost, lowered
 from tuner.library.transform_module import PREFIX
 from tuner.mlir import transform
@@ -35,21 +22,19 @@ from tuner.mlir.bindings import ir
 from tuner.runtime.cpu.jit import CompiledFunction, JittedModule, PackedArguments
 from tuner.runtime.cpu.memory import placed_copy
 
+pytestmark = pytest.mark.mlir
 ENTRIES = (entry(Matmul(24, 64, 32), trial=4, pack_a=0), entry(Matmul(24, 64, 32, layout="nt"), trial=5))
 COSTS = (
     OutliningCost(PairedSlowdown(0.01, (-0.01, 0.03), 0.008), PairedSlowdown(0.02, (0.015, 0.04), 0.01)),
     OutliningCost(PairedSlowdown(0.0, (-0.01, 0.01), 0.0), None),
 )
-TEXT = library_text(ENTRIES, COSTS)
+TEXT = library.library_text(ENTRIES, COSTS)
 
 
-def test_entries_are_read_with_their_scripts() -> None:
-    assert is_library(TEXT)
-    assert read_entries(TEXT, "library.mlir") == ENTRIES
-    assert tuple(each.cost for each in read_document(TEXT, "library.mlir").entries) == COSTS
-
-
-def test_the_header_says_what_each_entry_costs() -> None:
+def test_entries_are_read_with_their_scripts_and_the_header_says_what_each_costs() -> None:
+    assert library.is_library(TEXT)
+    assert library.read_entries(TEXT, "library.mlir") == ENTRIES
+    assert tuple(each.cost for each in library.read_document(TEXT, "library.mlir").entries) == COSTS
     lines = TEXT.splitlines()
     time = "trial 4, 10 us (unknown: it was not recorded)"
     at = lines.index(f"// entry     matmul 24x64x32 f32 nn none: {time}; OpenBLAS: 20 us")
@@ -58,19 +43,19 @@ def test_the_header_says_what_each_entry_costs() -> None:
         "tensors not distinguishable, the 99 % interval of the ratio of times is 0.990 .. 1.030, "
         "batch +2.0% time (99 % interval +1.5% .. +4.0%)"
     )
-    without = library_text((replace(ENTRIES[0], baseline_s=None),))
+    without = library.library_text((replace(ENTRIES[0], baseline_s=None),))
     assert f"// entry     matmul 24x64x32 f32 nn none: {time}\n" in without
 
 
 def test_a_script_is_no_library_and_a_damaged_one_is_one_line() -> None:
-    assert not is_library(ENTRIES[0].script)
+    assert not library.is_library(ENTRIES[0].script)
     message = r"best.mlir: is not a library that 'tuner export --format library' wro"
     with pytest.raises(UsageError, match=message):
-        read_document(ENTRIES[0].script, "best.mlir")
+        library.read_document(ENTRIES[0].script, "best.mlir")
     with pytest.raises(UsageError, match=r"a.mlir: its line '// tuner library:' is damaged: "):
-        read_document(f"{MARK}{{\n", "a.mlir")
+        library.read_document(f"{library.MARK}{{\n", "a.mlir")
     with pytest.raises(UsageError, match=r"a.mlir: the schedule of matmul_24x64x32_f32_nn is missing"):
-        read_entries(TEXT.replace("@buffers_matmul_24x64x32_f32_nn(", "@gone("), "a.mlir")
+        library.read_entries(TEXT.replace("@buffers_matmul_24x64x32_f32_nn(", "@gone("), "a.mlir")
 
 
 # A library on a program of others: every form of a contraction is right, and the rest is left alone.
@@ -79,12 +64,9 @@ MLIR_OPT = shutil.which("mlir-opt-22")  # Debian: mlir-22-tools
 NO_STOCK = "mlir-opt-22 is not installed (Debian: mlir-22-tools)"
 PROJECTION, UP, DOWN = Matmul(24, 64, 32), Matmul(16, 96, 32), Matmul(16, 32, 96)
 SQUARE = Matmul(16, 48, 48)
-TRANSPOSED, EXACT_BATCH = (
-    Matmul(20, 32, 48, layout="nt"),
-    Problem("batch_matmul", (8, 32, 16), "f32", batch=3),
-)
+TRANSPOSED, EXACT_BATCH = Matmul(20, 32, 48, layout="nt"), BatchMatmul(3, 8, 32, 16)
 HEADS = replace(PROJECTION, operation="batch_matmul", batch=5)
-LIBRARY_FORMAT_ENTRIES = (
+TUNED = (
     entry(PROJECTION, pack_a=0, tile_m=6, block_k=0),
     entry(UP, tile_m=4),
     entry(DOWN, block_k=32, pack_a=0, tile_n=16),
@@ -118,21 +100,21 @@ PROGRAM = "".join(function.text for function in FUNCTIONS) + ON_MEMREFS
 
 
 @pytest.fixture(scope="module")
-def library() -> str:
-    return library_text(LIBRARY_FORMAT_ENTRIES)
+def text() -> str:
+    return library.library_text(TUNED)
 
 
-def by_the_wheel(library: str) -> str:
+def by_the_wheel(text: str) -> str:
     with transform.new_context(), ir.Location.unknown():
         module = transform.parse(PROGRAM, "payload")
-        transform.apply_script(module, transform.parse(library, "library"))
+        transform.apply_script(module, transform.parse(text, "library"))
         return str(module)
 
 
-def by_stock(library: str, folder: Path) -> str:
+def by_stock(text: str, folder: Path) -> str:
     if MLIR_OPT is None:
         pytest.skip(NO_STOCK)
-    (folder / "library.mlir").write_text(library)
+    (folder / "library.mlir").write_text(text)
     (folder / "program.mlir").write_text(PROGRAM)
     preload = f"--transform-preload-library=transform-library-paths={folder / 'library.mlir'}"
     command = [MLIR_OPT, str(folder / "program.mlir"), preload, "--transform-interpreter"]
@@ -142,13 +124,11 @@ def by_stock(library: str, folder: Path) -> str:
 
 
 @pytest.fixture(scope="module", params=["wheel", "stock"])
-def applied(request: pytest.FixtureRequest, library: str, tmp_path_factory: pytest.TempPathFactory) -> str:
+def applied(request: pytest.FixtureRequest, text: str, tmp_path_factory: pytest.TempPathFactory) -> str:
     """Gives the program after the library, by both compilers."""
-    return (
-        by_the_wheel(library)
-        if request.param == "wheel"
-        else by_stock(library, tmp_path_factory.mktemp("stock"))
-    )
+    if request.param == "wheel":
+        return by_the_wheel(text)
+    return by_stock(text, tmp_path_factory.mktemp("stock"))
 
 
 def run(function: ProgramFunction, code: JittedModule) -> tuple[Array, Array]:
@@ -162,7 +142,6 @@ def run(function: ProgramFunction, code: JittedModule) -> tuple[Array, Array]:
     return arrays[-1], wanted
 
 
-@pytest.mark.mlir
 @pytest.mark.slow
 def test_every_function_equals_numpy(applied: str) -> None:
     with transform.new_context(), ir.Location.unknown():
@@ -173,7 +152,6 @@ def test_every_function_equals_numpy(applied: str) -> None:
         assert np.abs(found - wanted).max() <= 2e-6 * np.abs(wanted).max(), function.name
 
 
-@pytest.mark.mlir
 def test_each_contraction_of_an_entry_is_tuned_and_nothing_else(applied: str) -> None:
     functions = applied.split("func.func ")[1:]
     tuned = [text for text in functions if text.startswith("private @tuned_")]
@@ -188,7 +166,6 @@ def test_each_contraction_of_an_entry_is_tuned_and_nothing_else(applied: str) ->
     assert applied.split("@on_memrefs(")[1].count("linalg.matmul") == 1  # an op on buffers is left alone
 
 
-@pytest.mark.mlir
 def test_a_batch_is_not_copied_at_the_boundary_of_its_function(applied: str) -> None:
     """Its outlined function takes whole arrays, and the result is written in place."""
     (text,) = [text for text in applied.split("func.func ") if text.startswith("@heads(")]
@@ -198,72 +175,56 @@ def test_a_batch_is_not_copied_at_the_boundary_of_its_function(applied: str) -> 
     assert call.endswith("-> ()")
 
 
-@pytest.mark.mlir
-def test_the_entry_sequence_is_the_first_op(library: str) -> None:
-    first = next(line for line in library.splitlines() if "transform.named_sequence @" in line)
+def test_the_entry_sequence_is_the_first_op(text: str) -> None:
+    first = next(line for line in text.splitlines() if "transform.named_sequence @" in line)
     assert "@__transform_main(" in first
 
 
 EPILOGUE = replace(PROJECTION, epilogue="bias_relu")
+PLAIN = entry(PROJECTION)
 
 
-@pytest.mark.mlir
-@pytest.mark.parametrize(
-    ("wrong", "message"),
-    [
-        (
-            replace(entry(PROJECTION), problem=EPILOGUE),
-            f"{EPILOGUE.key}: trial 1: no matcher sees what an epilogue computes \\(bias_relu\\)",
-        ),
-        (
-            replace(entry(PROJECTION), problem=replace(PROJECTION, dtype="bf16")),
-            "bf16 nn none: trial 1: no matcher tells bf16 from other types of as many bits",
-        ),
-        (
-            entry(PROJECTION, prefetch=64),
-            r"calls tuner's transform ops \(tuner.prefetch_reads\), which other",
-        ),
-        (
-            replace(entry(PROJECTION), script="module {}\n"),
-            "trial 1: its steps are not those of a shipped strategy",
-        ),
-    ],
-    ids=["epilogue", "bf16", "op", "steps"],
-)
-def test_what_no_matcher_recognizes_or_no_library_can_have_is_refused(
-    wrong: LibraryEntry, message: str
-) -> None:
+UNRECOGNIZED = [
+    (
+        replace(PLAIN, problem=EPILOGUE),
+        f"{EPILOGUE.key}: trial 1: no matcher sees what an epilogue computes \\(bias_relu\\)",
+    ),
+    (
+        replace(PLAIN, problem=replace(PROJECTION, dtype="bf16")),
+        "bf16 nn none: trial 1: no matcher tells bf16 from other types of as many bits",
+    ),
+    (entry(PROJECTION, prefetch=64), r"calls tuner's transform ops \(tuner.prefetch_reads\), which other"),
+    (replace(PLAIN, script="module {}\n"), "trial 1: its steps are not those of a shipped strategy"),
+]
+
+
+@pytest.mark.parametrize(("wrong", "message"), UNRECOGNIZED, ids=["epilogue", "bf16", "op", "steps"])
+def test_what_no_matcher_recognizes_is_refused(wrong: LibraryEntry, message: str) -> None:
     with pytest.raises(UsageError, match=message):
-        schedule_of(wrong)
+        library.schedule_of(wrong)
 
 
-@pytest.mark.mlir
 def test_what_no_library_can_have_is_left_out_with_a_note() -> None:
-    wrong = replace(entry(PROJECTION), problem=replace(PROJECTION, epilogue="bias_relu"))
-    found = suitable(LibraryEntries((wrong, LIBRARY_FORMAT_ENTRIES[1]), ("before",)))
-    assert found.entries == LIBRARY_FORMAT_ENTRIES[1:2]
-    assert found.notes[0] == "before"
+    wrong = replace(PLAIN, problem=EPILOGUE)
+    found = library.suitable(LibraryEntries((wrong, TUNED[1]), ("before",)))
+    assert (found.entries, found.notes[0]) == (TUNED[1:2], "before")
     assert found.notes[1].startswith("left out: matmul 24x64x32 f32 nn bias_relu: trial 1: no matcher sees")
     with pytest.raises(UsageError, match=r"^matmul 24x64x32 f32 nn bias_relu: trial 1: no matcher"):
-        suitable(LibraryEntries((wrong,), ("before",)))
+        library.suitable(LibraryEntries((wrong,), ("before",)))
 
 
-@pytest.mark.mlir
 @pytest.mark.slow
 def test_the_cost_of_each_entry_is_in_the_header() -> None:
-    (file,) = library_format.write_library(LIBRARY_FORMAT_ENTRIES[1:2])
+    (file,) = library.write_library(TUNED[1:2])
     lines = [line for line in file.content.decode().splitlines() if line.startswith("// ")]
     (cost,) = [line for line in lines if "in the library, against its script alone: tensors " in line]
     assert cost.count("99 % interval") == 2
     assert file.name == "library.mlir"
 
 
-@pytest.mark.mlir
 def test_the_cost_is_not_measured_for_another_machine() -> None:
-    elsewhere = replace(
-        LIBRARY_FORMAT_ENTRIES[1], machine=replace(LIBRARY_FORMAT_ENTRIES[1].machine, name="another")
-    )
-    (file,) = library_format.write_library((elsewhere,))
+    elsewhere = replace(TUNED[1], machine=replace(TUNED[1].machine, name="another"))
+    (file,) = library.write_library((elsewhere,))
     assert "in the library: not timed, for want of the machine" in file.content.decode()
 
 
@@ -274,46 +235,38 @@ PROBLEM, OTHER = Matmul(64, 128, 128), Matmul(24, 64, 32)
 SLOW, FAST = entry(PROBLEM, trial=1, tile_m=1, tile_n=16), entry(PROBLEM, trial=2, tile_m=4, tile_n=16)
 
 
-def merge_library(name: str, *entries: object) -> LibraryText:
-    return LibraryText(name, library_text(entries))  # type: ignore[arg-type]
+def merge_library(name: str, *entries: object) -> library.LibraryText:
+    return library.LibraryText(name, library.library_text(entries))  # type: ignore[arg-type]
 
 
-@pytest.mark.mlir
 @pytest.mark.slow
 @pytest.mark.parametrize("is_turned", [False, True])
 def test_the_faster_of_two_stays(is_turned: bool) -> None:
     slow, fast = merge_library("slow.mlir", SLOW, entry(OTHER)), merge_library("fast.mlir", FAST)
-    found = merged((fast, slow) if is_turned else (slow, fast))
-    assert {each.trial for each in read_entries(found.text, "merged") if each.problem == PROBLEM} == {2}
+    found = library.merged((fast, slow) if is_turned else (slow, fast))
+    entries = library.read_entries(found.text, "merged")
+    assert [each.trial for each in entries if each.problem == PROBLEM] == [2]
     assert found.entries == 2
     (duel,) = found.duels
     assert (duel.kept, duel.left) == ("fast.mlir", "slow.mlir")
     assert duel.slowdown.median > 0.2
-    line_start = "matmul 64x128x128 f32 nn none: from fast.mlir; that of slow.mlir: "
-    assert duel.line.startswith(
-        (f"{line_start}+", f"{line_start}unknown, the 99 % interval")
-    )  # the latter on a busy machine
+    start = "matmul 64x128x128 f32 nn none: from fast.mlir; that of slow.mlir: "
+    assert duel.line.startswith((f"{start}+", f"{start}unknown, the 99 % interval"))  # on a busy machine
 
 
-@pytest.mark.mlir
-def test_equal_schedules_and_other_problems_are_not_timed() -> None:
+def test_equal_schedules_are_not_timed_and_libraries_of_other_machines_are_refused() -> None:
     same = merge_library("b.mlir", replace(FAST, trial=9), entry(OTHER))
-    found = merged((merge_library("a.mlir", FAST), same))
+    found = library.merged((merge_library("a.mlir", FAST), same))
     assert (found.entries, found.duels) == (2, ())
-    assert [each.trial for each in read_entries(found.text, "merged")] == [1, 2]
-
-
-@pytest.mark.mlir
-def test_libraries_of_two_machines_and_of_another_than_this_are_refused() -> None:
-    other, slow, fast = (
-        replace(each, machine=replace(each.machine, name="another")) for each in (entry(OTHER), SLOW, FAST)
-    )
+    assert [each.trial for each in library.read_entries(found.text, "merged")] == [1, 2]
+    another = replace(SLOW.machine, name="another")
+    other, slow, fast = (replace(each, machine=another) for each in (entry(OTHER), SLOW, FAST))
     message = r"a.mlir is of '.*' and b.mlir of 'another': a library is of one machine"
     with pytest.raises(UsageError, match=message):
-        merged((merge_library("a.mlir", FAST), merge_library("b.mlir", other)))
+        library.merged((merge_library("a.mlir", FAST), merge_library("b.mlir", other)))
     message = "several libraries have a schedule; only 'another' can compare them"
     with pytest.raises(UsageError, match=message):
-        merged((merge_library("a.mlir", slow), merge_library("b.mlir", fast)))
+        library.merged((merge_library("a.mlir", slow), merge_library("b.mlir", fast)))
 
 
 # Names of dialects by the version of MLIR.
@@ -324,13 +277,13 @@ OP = "      transform.apply_patterns.x86.vector_contract_to_fma\n"
 
 def test_a_renamed_dialect_has_the_name_of_its_version_and_what_both_versions_read_stays() -> None:
     newer = LibraryFile("library.mlir", (HEADER + OP).encode())
-    older = for_version("mlir-22", newer)
+    older = library.for_version("mlir-22", newer)
     renamed = (HEADER + OP).replace("mlir-23", "mlir-22").replace(".x86.", ".x86vector.")
     assert older.content.decode() == renamed
-    assert for_version("mlir-23", older) == newer
-    assert versions_text(renamed) == "mlir-22"
+    assert library.for_version("mlir-23", older) == newer
+    assert library.versions_text(renamed) == "mlir-22"
     text = "// made by   tuner 0.1.0, for mlir-22 and mlir-23\nmodule {\n}\n"
     file = LibraryFile("library.mlir", text.encode())
-    assert for_version("mlir-22", file) == for_version("mlir-23", file) == file
+    assert library.for_version("mlir-22", file) == library.for_version("mlir-23", file) == file
     other = LibraryFile("mm.o", OP.encode() + b"\xff")
-    assert for_version("mlir-22", other) == other
+    assert library.for_version("mlir-22", other) == other

@@ -13,7 +13,7 @@ import yaml
 from tests.library.c.c_programs import entry_of, write
 from tests.texts import text_beside
 from tuner.core.candidate import Candidate
-from tuner.core.problem import BatchMatmul, Matmul, Problem
+from tuner.core.problem import BatchMatmul, Matmul
 from tuner.core.processors import PROCESSORS
 from tuner.library.entries import LibraryEntry
 from tuner.library.library import lighthouse_files
@@ -23,7 +23,6 @@ from tuner.mlir.bindings import ir
 from tuner.runtime.cpu.host import describe_machine
 
 pytestmark = pytest.mark.mlir
-
 ARCH = "x86_64"
 STAGES = {"transform", "pass", "include", "bundle"}
 SMALL, BATCH = Matmul(64, 128, 64), BatchMatmul(2, 64, 96, 32)
@@ -50,9 +49,8 @@ def transform_of(descriptor: Path) -> Path:
 @pytest.fixture(scope="module")
 def base(tmp_path_factory: pytest.TempPathFactory) -> Path:
     elsewhere = replace(describe_machine(), name="another machine")  # so that nothing is timed here
-    entries = tuple(
-        replace(entry_of(problem, "matmul_cpu_direct"), machine=elsewhere) for problem in (SMALL, BATCH)
-    )
+    direct = (entry_of(problem, "matmul_cpu_direct") for problem in (SMALL, BATCH))
+    entries = tuple(replace(each, machine=elsewhere) for each in direct)
     folder = tmp_path_factory.mktemp("lighthouse")
     for file in lighthouse_files(entries):
         (folder / file.name).parent.mkdir(parents=True, exist_ok=True)
@@ -60,11 +58,9 @@ def base(tmp_path_factory: pytest.TempPathFactory) -> Path:
     return folder
 
 
-@pytest.mark.parametrize("operation", ["matmul", "batch_matmul"])
-def test_a_descriptor_per_operation_and_type_is_found_and_names_the_library(
-    operation: str, base: Path
-) -> None:
-    assert transform_of(found(base, operation, "f32")).resolve() == base / "library.mlir"
+def test_a_descriptor_per_operation_and_type_is_found_and_names_the_library(base: Path) -> None:
+    for operation in ("matmul", "batch_matmul"):
+        assert transform_of(found(base, operation, "f32")).resolve() == base / "library.mlir"
 
 
 def test_the_first_op_of_the_module_applied_to_a_module_gives_a_tuned_function(base: Path) -> None:
@@ -82,10 +78,8 @@ def test_the_first_op_of_the_module_applied_to_a_module_gives_a_tuned_function(b
 
 def test_the_parameters_are_a_list_of_flat_objects(base: Path) -> None:
     listed = json.loads((base / "schedule_parameters.json").read_text())
-    assert [(each["layer_kind"], each["m"], each["n"], each["k"]) for each in listed] == [
-        ("matmul", 64, 128, 64),
-        ("batch_matmul", 64, 96, 32),
-    ]
+    sizes = [(each["layer_kind"], each["m"], each["n"], each["k"]) for each in listed]
+    assert sizes == [("matmul", 64, 128, 64), ("batch_matmul", 64, 96, 32)]
     for each in listed:
         assert all(isinstance(value, int | str | list) for value in each.values())
         assert len(each["block_factors"]) == 3
@@ -96,9 +90,8 @@ def test_the_parameters_are_a_list_of_flat_objects(base: Path) -> None:
 def test_tiles_that_a_strategy_does_not_have_are_left_out(monkeypatch: pytest.MonkeyPatch) -> None:
     monkeypatch.setattr("tuner.library.library.write_library", lambda _entries: ())
     candidate = Candidate.of("matmul_cpu_dot", {"block_m": 16, "split": "none"})
-    machine = PROCESSORS["haswell"].machine
-    problem: Problem = Matmul(64, 96, 32)
-    entry = LibraryEntry(problem, candidate, "", machine, 1, 1e-3, "", None, 1)
+    haswell = PROCESSORS["haswell"].machine
+    entry = LibraryEntry(Matmul(64, 96, 32), candidate, "", haswell, 1, 1e-3, "", None, 1)
     (parameters,) = json.loads(lighthouse_files((entry,))[-1].content)
     sizes = {"layer_kind": "matmul", "m": 64, "n": 96, "k": 32, "dtype": "f32", "layout": "nn"}
     assert parameters == sizes | {"block_factors": [16, 96, 32]}

@@ -15,17 +15,8 @@ from tuner.runtime.cpu.host import describe_machine
 from tuner.space.scripts.strategy import Binder, load_strategy
 
 Array = npt.NDArray[np.floating]
-DIRECT: dict[str, Value] = {
-    "tile_m": 4,
-    "tile_n": 32,
-    "block_m": 0,
-    "block_n": 0,
-    "block_k": 0,
-    "unroll_k": 1,
-    "loop_order": "ji",
-    "prefetch": 0,
-    "split": "none",
-}
+DIRECT: dict[str, Value] = {"tile_m": 4, "tile_n": 32, "unroll_k": 1, "loop_order": "ji", "split": "none"}
+DIRECT |= dict.fromkeys(("block_m", "block_n", "block_k", "prefetch"), 0)
 PACKED: dict[str, Value] = {**DIRECT, "pack_a": 0, "pack_order": "panels"}
 
 
@@ -44,17 +35,8 @@ def _candidate(knobs: Mapping[str, Value]) -> Candidate:
 
 def entry(problem: Problem, trial: int = 1, **knobs: Any) -> LibraryEntry:
     """Returns an entry with a time that nobody measured."""
-    return LibraryEntry(
-        problem=problem,
-        candidate=_candidate(knobs),
-        script=script_of(problem, **knobs),
-        machine=describe_machine(),
-        threads=1,
-        median_s=1e-5,
-        baseline="OpenBLAS",
-        baseline_s=2e-5,
-        trial=trial,
-    )
+    bound = problem, _candidate(knobs), script_of(problem, **knobs), describe_machine()
+    return LibraryEntry(*bound, 1, 1e-5, "OpenBLAS", 2e-5, trial)
 
 
 @dataclass(frozen=True)

@@ -31,12 +31,7 @@ BARE = {"PATH": "/nowhere"}  # no Python is found there
 
 @functools.cache
 def entry_of(
-    problem: Problem,
-    strategy: str,
-    threads: int = 1,
-    machine: Machine | None = None,
-    split: str = "none",
-    median_s: float = 1e-4,
+    problem: Problem, strategy: str, threads: int = 1, machine: Machine | None = None, split: str = "none"
 ) -> LibraryEntry:
     """Returns an entry with a feasible configuration of a strategy; ``machine`` None: this one."""
     machine = machine or describe_machine()
@@ -46,7 +41,7 @@ def entry_of(
     candidates = (feasible.candidate(row) for row in range(feasible.rows))
     candidate = next(each for each in candidates if dict(each.choices)["split"] == split)
     script = children.bind(chosen, problem, threads, machine)(candidate)
-    return LibraryEntry(problem, candidate, script.text, machine, threads, median_s, "", None, 7)
+    return LibraryEntry(problem, candidate, script.text, machine, threads, 1e-4, "", None, 7)
 
 
 def write(files: Iterable[LibraryFile], folder: Path) -> Path:

@@ -3,8 +3,8 @@
 import ctypes
 import shutil
 import subprocess
-import threading
 from collections.abc import Iterator
+from concurrent.futures import ThreadPoolExecutor
 from dataclasses import replace
 from pathlib import Path
 from typing import Any
@@ -29,7 +29,6 @@ from tuner.runtime.cuda.device import CudaDevice
 from tuner.simulator.device.memory import EncodedMap
 
 pytestmark = [pytest.mark.mlir, NEEDS_CC]
-
 SPLIT = Matmul(64, 64, 128, "f16", output="f16")
 SMALL = Matmul(5, 33, 7)
 POINTS = (
@@ -47,9 +46,8 @@ OUT_OF_MEMORY, LAUNCH_FAILED = 2, 719  # CUresult
 def entry_of(point: GpuPoint, **changes: Any) -> LibraryEntry:
     """Returns an entry that was verified on the simulator."""
     machine = gpu_machine("simulator", chip_of(point.chip), "PTX simulator")
-    plain = LibraryEntry(
-        point.problem, point.candidate, point.script(), machine, 1, None, "", None, 9, program=compiled(point)
-    )
+    bound = point.problem, point.candidate, point.script()
+    plain = LibraryEntry(*bound, machine, 1, None, "", None, 9, program=compiled(point))
     return replace(plain, **changes)
 
 
@@ -126,23 +124,17 @@ def run(library: ctypes.CDLL, device: CudaDevice, problem: Problem) -> int:
 
 @pytest.mark.drawn(1)
 @pytest.mark.parametrize("point", POINTS, ids=lambda point: f"{point.candidate.strategy} {point.problem.key}")
-def test_a_kernel_is_launched_as_its_program_says_and_is_right(
-    point: GpuPoint, built: ctypes.CDLL, stub: StubDriver
-) -> None:
-    device = stub.open()
-    assert run(built, device, point.problem) == LAUNCHED
+def test_a_kernel_is_launched_and_right(point: GpuPoint, built: ctypes.CDLL, stub: StubDriver) -> None:
+    assert run(built, stub.open(), point.problem) == LAUNCHED
     assert stub.errors == []
-    expected = [
-        (launch.kernel, (*launch.grid, *launch.block, launch.dynamic_shared_bytes))
-        for launch in compiled(point).launches
+    launches = compiled(point).launches
+    assert stub.launches == [
+        (each.kernel, (*each.grid, *each.block, each.dynamic_shared_bytes)) for each in launches
     ]
-    assert stub.launches == expected
     assert stub.live_blocks == 0  # scratch memory was given back
 
 
-def test_a_kernel_with_tensor_maps_gets_them_and_is_right(
-    built: ctypes.CDLL, stub: StubDriver, with_maps: str
-) -> None:
+def test_a_kernel_gets_its_tensor_maps(built: ctypes.CDLL, stub: StubDriver, with_maps: str) -> None:
     built.tuner_gpu_use_driver(with_maps.encode())
     assert run(built, stub.open(), WITH_MAPS.problem) == LAUNCHED
     (launch,) = compiled(WITH_MAPS).launches
@@ -156,9 +148,7 @@ def test_a_kernel_is_loaded_once_and_launched_at_each_call(built: ctypes.CDLL, s
     assert (stub.calls("cuModuleLoadData"), stub.calls("cuLaunchKernel")) == (1, 3)
 
 
-def test_other_sizes_and_other_gpus_have_no_kernel(
-    built: ctypes.CDLL, stub: StubDriver, tmp_path: Path
-) -> None:
+def test_other_sizes_and_gpus_have_no_kernel(built: ctypes.CDLL, stub: StubDriver, tmp_path: Path) -> None:
     assert run(built, stub.open(), replace(SMALL, sizes=(5, 33, 8))) == NO_KERNEL
     program = replace(compiled(naive(SMALL)), chip="sm_100")
     machine = gpu_machine("simulator", chip_of("sm_100"), "none")
@@ -169,22 +159,14 @@ def test_other_sizes_and_other_gpus_have_no_kernel(
     assert stub.launches == []
 
 
-def test_without_a_current_context_that_of_the_first_gpu_is_used(
-    built: ctypes.CDLL, stub: StubDriver
-) -> None:
+def test_without_a_context_that_of_the_first_gpu_is_used(built: ctypes.CDLL, stub: StubDriver) -> None:
     device = stub.open()
     address = device.allocate(4096, 0)
-    codes: list[int] = []
-
-    def other_thread() -> None:
-        codes.append(built.tuner_gpu_matmul_f32_nn(*arguments_of(SMALL, [address] * 3)))
-
+    call, arguments = built.tuner_gpu_matmul_f32_nn, arguments_of(SMALL, [address] * 3)
     before = stub.calls("cuDevicePrimaryCtxRetain")
     for _ in range(2):
-        thread = threading.Thread(target=other_thread)
-        thread.start()
-        thread.join()
-    assert codes == [LAUNCHED] * 2
+        with ThreadPoolExecutor(1) as other_thread:
+            assert other_thread.submit(call, *arguments).result() == LAUNCHED
     assert stub.calls("cuDevicePrimaryCtxRetain") == before + 1
 
 
@@ -203,9 +185,7 @@ def test_bad_sizes_and_addresses_are_refused(
     assert stub.calls("cuInit") == 0
 
 
-def test_a_call_of_the_driver_that_fails_is_reported_and_scratch_memory_given_back(
-    built: ctypes.CDLL, stub: StubDriver
-) -> None:
+def test_a_failing_call_is_reported_and_scratch_memory_freed(built: ctypes.CDLL, stub: StubDriver) -> None:
     device = stub.open()
     stub.fail("cuLaunchKernel", LAUNCH_FAILED)
     addresses = [device.allocate(1 << 16, 0) for _ in range(3)]
@@ -217,9 +197,7 @@ def test_a_call_of_the_driver_that_fails_is_reported_and_scratch_memory_given_ba
     assert blocks == 3
 
 
-def test_a_gpu_without_memory_for_the_code_is_reported_and_the_next_call_tries_again(
-    built: ctypes.CDLL, stub: StubDriver
-) -> None:
+def test_a_lack_of_memory_is_reported_and_loading_tried_again(built: ctypes.CDLL, stub: StubDriver) -> None:
     device = stub.open()
     stub.fail("cuModuleLoadData", OUT_OF_MEMORY)
     assert run(built, device, SMALL) == FAILED
@@ -235,13 +213,9 @@ def test_without_a_gpu_the_code_says_so(built: ctypes.CDLL, stub: StubDriver) ->
 @pytest.mark.slow
 @pytest.mark.skipif(has_driver(), reason="a CUDA driver is here")
 def test_a_program_without_a_driver_links_and_gets_no_device(folder: Path, tmp_path: Path) -> None:
-    (folder / "use.c").write_text(
-        '#include "tuner_matmul_gpu.h"\n'
-        "int main(void) {\n"
-        "  int code = tuner_gpu_matmul_f32_nn(16, 16, 16, 5, 33, 7, 0);\n"
-        "  return code == TUNER_GPU_NO_DEVICE && tuner_gpu_error() == 0 ? 0 : 1;\n"
-        "}\n"
-    )
+    code = "int code = tuner_gpu_matmul_f32_nn(16, 16, 16, 5, 33, 7, 0);"
+    result = "return code == TUNER_GPU_NO_DEVICE && tuner_gpu_error() == 0 ? 0 : 1;"
+    (folder / "use.c").write_text(f'#include "tuner_matmul_gpu.h"\nint main(void) {{ {code} {result} }}\n')
     cc(folder, "use.c", "tuner_matmul_gpu.c", "-o", str(tmp_path / "use"))
     assert subprocess.run([tmp_path / "use"], env=BARE, check=False).returncode == 0
 
@@ -254,16 +228,14 @@ def test_the_example_of_cmake_builds_the_library(folder: Path, tmp_path: Path) -
         assert done.returncode == 0, done.stdout + done.stderr
 
 
-def test_the_header_says_that_nothing_was_timed(folder: Path) -> None:
+def test_the_header_says_what_was_timed_and_a_cubin_is_taken_where_there_is_one(
+    folder: Path, tmp_path: Path
+) -> None:
     header = (folder / "tuner_matmul_gpu.h").read_text()
     assert "NOT TIMED: every kernel was verified in tuner's PTX simulator and never timed on a GPU" in header
     assert " *   5x33x7, sm_90, verified, not timed, trial 9\n" in header
-
-
-def test_a_cubin_is_taken_where_there_is_one(tmp_path: Path) -> None:
     program = replace(compiled(naive(SMALL)), cubin=b"\x7fELF and more")
-    timed = entry_of(naive(SMALL), program=program, median_s=2e-6)
-    write(c_files((timed,)), tmp_path)
+    write(c_files((entry_of(naive(SMALL), program=program, median_s=2e-6),)), tmp_path)
     source = (tmp_path / "tuner_matmul_gpu.c").read_text()
     assert "0x7f,0x45,0x4c,0x46,0x20,0x61,0x6e,0x64,0x20,0x6d,0x6f,0x72,0x65,\n" in source
     assert "/* cubin for sm_90 */" in source

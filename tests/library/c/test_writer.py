@@ -5,6 +5,7 @@ import re
 import shutil
 import subprocess
 import threading
+from concurrent.futures import ThreadPoolExecutor
 from dataclasses import replace
 from pathlib import Path
 
@@ -12,17 +13,18 @@ import pytest
 
 from tests.library.c.c_programs import BARE, NEEDS_CC, call, cc, entry_of, shared_object, write
 from tuner.analysis.ratios import Comparable, NotComparable
+from tuner.core import processors
 from tuner.core.errors import TunerError, UsageError
 from tuner.core.problem import I8_DEPTH_LIMIT, BatchMatmul, Matmul, Problem
 from tuner.core.processors import PROCESSORS
 from tuner.core.reliability import RELIABLE, unreliable
-from tuner.library.c.functions import function_of
+from tuner.library.c.functions import CodeTarget, code_target, function_of
+from tuner.library.c.kernels import with_hidden_symbols
 from tuner.library.c.writer import c_files
 from tuner.library.entries import LibraryEntry
 from tuner.runtime.cpu.host import describe_machine
 
 pytestmark = [pytest.mark.mlir, NEEDS_CC]
-
 HERE = describe_machine()
 HASWELL = PROCESSORS["haswell"].machine
 LARGE, ODD = Matmul(64, 128, 64), Matmul(33, 70, 40)
@@ -45,10 +47,6 @@ RUN_PARTS = ctypes.CFUNCTYPE(None, ctypes.c_void_p, ctypes.c_int, ctypes.c_void_
 C_LIBRARY = {"malloc", "free", "aligned_alloc", "memcpy", "memset", "memmove"}
 
 
-def ids(problem: Problem) -> str:
-    return problem.key.replace(" ", "-")
-
-
 @pytest.fixture(scope="module")
 def folder(tmp_path_factory: pytest.TempPathFactory) -> Path:
     entries = tuple(entry_of(problem, strategy) for problem, strategy in PROBLEMS)
@@ -61,10 +59,8 @@ def library(folder: Path) -> ctypes.CDLL:
 
 
 @pytest.mark.drawn(2)
-@pytest.mark.parametrize("problem", [problem for problem, _ in PROBLEMS], ids=ids)
-def test_a_tuned_size_runs_its_kernel_and_any_other_the_portable_loop(
-    problem: Problem, library: ctypes.CDLL
-) -> None:
+@pytest.mark.parametrize("problem", [problem for problem, _ in PROBLEMS], ids=lambda problem: problem.key)
+def test_a_tuned_size_runs_its_kernel_others_a_portable_loop(problem: Problem, library: ctypes.CDLL) -> None:
     function = library[function_of(problem, "tuner").name]
     other = replace(problem, sizes=(5, 131, 67), batch=2 if problem.lead else 1)
     assert (call(function, problem), call(function, other)) == (TUNED, FALLBACK)
@@ -97,9 +93,8 @@ def test_bad_sizes_are_refused_and_nothing_is_touched(sizes: tuple[int, ...], li
 @pytest.mark.slow
 def test_the_check_says_that_all_is_right_where_neither_python_nor_tuner_is(folder: Path) -> None:
     cc(folder, "check.c", *SOURCES, "-o", "check")
-    done = subprocess.run(
-        [folder / "check"], cwd=folder, env=BARE, capture_output=True, text=True, check=False
-    )
+    command = [folder / "check"]
+    done = subprocess.run(command, cwd=folder, env=BARE, capture_output=True, text=True, check=False)
     lines = done.stdout.splitlines()
     assert (done.returncode, done.stderr) == (0, "")
     assert len(lines) == len(PROBLEMS) + 2 * FUNCTIONS  # and each with another size, and without its kernel
@@ -121,11 +116,8 @@ def test_the_check_fails_where_a_kernel_is_wrong(folder: Path, tmp_path: Path) -
 
 
 @pytest.mark.skipif(shutil.which("nm") is None, reason="needs nm (binutils)")
-def test_only_the_c_library_is_needed_and_only_the_header_s_names_are_given(
-    folder: Path, library: ctypes.CDLL
-) -> None:
-    undefined = _names("--undefined-only", folder / "tuner_kernels.o")
-    assert undefined - {"_GLOBAL_OFFSET_TABLE_"} <= C_LIBRARY
+def test_only_libc_is_needed_and_the_header_s_names_are_given(folder: Path, library: ctypes.CDLL) -> None:
+    assert _names("--undefined-only", folder / "tuner_kernels.o") - {"_GLOBAL_OFFSET_TABLE_"} <= C_LIBRARY
     of_libc = _names("-D --undefined-only", folder / "library.so")
     assert {name for name in of_libc if "@GLIBC" not in name} <= {
         *("__gmon_start__", "_ITM_deregisterTMCloneTable", "_ITM_registerTMCloneTable")  # weak, of any object
@@ -157,9 +149,8 @@ def test_the_example_of_cmake_builds_and_tests_the_library(folder: Path, tmp_pat
 @pytest.mark.skipif(shutil.which("c++") is None, reason="needs a C++ compiler")
 def test_the_header_is_c_plus_plus_as_well(folder: Path, tmp_path: Path) -> None:
     program = tmp_path / "use.cpp"
-    program.write_text(
-        '#include "tuner_matmul.h"\nint main() { return tuner_matmul_f32_nn(0, 0, 0, 0, 1, 1) + 1; }\n'
-    )
+    code = "int main() { return tuner_matmul_f32_nn(0, 0, 0, 0, 1, 1) + 1; }"
+    program.write_text(f'#include "tuner_matmul.h"\n{code}\n')
     cc(folder, "-c", "tuner_matmul.c", "-o", str(tmp_path / "matmul.o"))
     objects = [tmp_path / "matmul.o", folder / "tuner_kernels.o"]
     subprocess.run(["c++", "-Werror", f"-I{folder}", program, *objects, "-o", tmp_path / "use"], check=True)
@@ -175,9 +166,8 @@ def test_other_systems_have_the_portable_loop_without_the_object_file(folder: Pa
 
 def test_a_kernel_of_two_threads_runs_by_the_threads_that_it_is_given(tmp_path: Path) -> None:
     problem = Matmul(64, 96, 64, epilogue="bias_relu")
-    library = shared_object(
-        write(c_files((entry_of(problem, "matmul_cpu_packed", 2, split="n"),)), tmp_path), *SOURCES
-    )
+    entry = entry_of(problem, "matmul_cpu_packed", 2, split="n")
+    library = shared_object(write(c_files((entry,)), tmp_path), *SOURCES)
     function = library.tuner_matmul_f32_nn_bias_relu
     assert call(function, problem) == TUNED  # one part after the other
     used: list[int] = []
@@ -189,11 +179,8 @@ def test_a_kernel_of_two_threads_runs_by_the_threads_that_it_is_given(tmp_path: 
             PART(part)(work, number)
 
         both = threading.Barrier(parts, timeout=60)
-        threads = [threading.Thread(target=one, args=(number,)) for number in range(parts)]
-        for thread in threads:
-            thread.start()
-        for thread in threads:
-            thread.join()
+        with ThreadPoolExecutor(parts) as pool:
+            [*pool.map(one, range(parts))]
 
     callback = RUN_PARTS(run)
     library.tuner_use_threads(2, callback, None)
@@ -223,10 +210,8 @@ def test_of_kernels_of_a_size_the_one_with_the_most_threads_allowed_runs(tmp_pat
 
 @pytest.mark.skipif(HERE.isa != "avx512", reason="needs AVX-512, to have more than the other processor")
 def test_a_processor_takes_the_kernel_with_the_most_instruction_sets_that_it_has(tmp_path: Path) -> None:
-    entries = (
-        entry_of(LARGE, "matmul_cpu_packed", machine=HASWELL, median_s=1e-6),
-        entry_of(LARGE, "matmul_cpu_packed"),
-    )
+    faster = replace(entry_of(LARGE, "matmul_cpu_packed", machine=HASWELL), median_s=1e-6)
+    entries = (faster, entry_of(LARGE, "matmul_cpu_packed"))
     library = shared_object(write(c_files(entries), tmp_path), *SOURCES)
     listed = (tmp_path / "tuner_matmul.c").read_text()
     (table,) = re.findall(r"kernels_of_tuner_matmul_f32_nn\[\] = \{\n(.*?)\n\};", listed, re.S)
@@ -248,8 +233,7 @@ def test_a_kernel_has_no_instruction_beyond_the_sets_that_are_asked_for(tmp_path
 
 @pytest.mark.skipif(not HERE.has_amx_bf16, reason="needs AMX, and the permission to use it")
 def test_a_kernel_with_tiles_asks_for_the_permission_and_runs(tmp_path: Path) -> None:
-    problem = Matmul(64, 128, 64, "bf16")
-    write(c_files((entry_of(problem, "matmul_cpu_amx"),)), tmp_path)
+    write(c_files((entry_of(Matmul(64, 128, 64, "bf16"), "matmul_cpu_amx"),)), tmp_path)
     cc(tmp_path, "check.c", *SOURCES, "-o", "check")
     done = subprocess.run([tmp_path / "check"], env=BARE, capture_output=True, text=True, check=False)
     assert done.stdout.splitlines()[0] == "tuner_matmul_bf16_nn 1x64x128x64 tuned ok"
@@ -266,29 +250,20 @@ def test_two_libraries_with_their_prefixes_are_in_one_program(tmp_path: Path) ->
     assert call(library.first_matmul_f32_nn, ODD) == call(library.second_matmul_f32_nn, ODD) == TUNED
 
 
-@pytest.mark.parametrize("prefix", ["", "Tuner", "2nd", "a-b", "x" * 32])
-def test_a_prefix_that_begins_no_name_of_c_is_refused(prefix: str) -> None:
-    with pytest.raises(UsageError, match=rf"--prefix: found '{prefix}', allowed a lower-case letter"):
-        c_files((entry_of(ODD, "matmul_cpu_direct"),), prefix)
-
-
-def test_a_script_that_does_not_compile_is_named(tmp_path: Path) -> None:
+def test_a_prefix_that_begins_no_name_of_c_and_a_script_that_does_not_compile_are_refused() -> None:
     entry: LibraryEntry = replace(entry_of(ODD, "matmul_cpu_direct"), script="module {")
+    for prefix in ("", "Tuner", "2nd", "a-b", "x" * 32):
+        with pytest.raises(UsageError, match=rf"--prefix: found '{prefix}', allowed a lower-case letter"):
+            c_files((entry,), prefix)
     with pytest.raises(TunerError, match=r"trial 7: matmul 33x70x40 f32 nn none: script: "):
         c_files((entry,))
 
 
 def test_the_header_says_where_kernels_come_from_in_one_comment(folder: Path, tmp_path: Path) -> None:
     hostile = replace(HERE, name="a */ int x; /* b")
-    entry = replace(
-        entry_of(LARGE, "matmul_cpu_packed"),
-        machine=hostile,
-        baseline="openblas 1",
-        baseline_s=1.5e-4,
-        reliability=RELIABLE,
-        compared=Comparable(1 / 1.5, (0.64, 0.68), 0.01),
-        threads=1,
-    )
+    timed = replace(entry_of(LARGE, "matmul_cpu_packed"), machine=hostile, reliability=RELIABLE)
+    compared = Comparable(1 / 1.5, (0.64, 0.68), 0.01)
+    entry = replace(timed, baseline="openblas 1", baseline_s=1.5e-4, compared=compared)
     header = next(file for file in c_files((entry,)) if file.name.endswith(".h")).content.decode()
     assert "a * / int x; / * b" in header
     ratio = r"1\.50x \(1\.47 \.\. 1\.56\) openblas 1"
@@ -297,3 +272,42 @@ def test_the_header_says_where_kernels_come_from_in_one_comment(folder: Path, tm
     header = next(file for file in c_files((disturbed,)) if file.name.endswith(".h")).content.decode()
     assert re.search(r"^ \*   64x128x64, 100 us \(unreliable: load\), avx\w+, trial 7$", header, re.M)
     assert "multiples of 16 bytes" in header
+
+
+# Which instruction sets kernels use, by the machine that timed them.
+
+WITH_TILES = "+avx512vnni,+amx-tile,+amx-int8"
+F32, I8 = Matmul(8, 8, 8), Matmul(8, 8, 8, "i8")
+
+
+@pytest.mark.parametrize(
+    ("processor", "problem", "needs", "expected"),
+    [
+        ("haswell", F32, (), CodeTarget("x86-64-v3", "", (processors.AVX2,))),
+        ("sapphirerapids", F32, (), CodeTarget("x86-64-v4", "", (processors.AVX512,))),
+        ("skylake-avx512", I8, (), CodeTarget("x86-64-v4", "", (processors.AVX512,))),
+        ("cascadelake", I8, (), CodeTarget("x86-64-v4", "+avx512vnni", (processors.AVX512, processors.VNNI))),
+        (
+            "sapphirerapids",
+            I8,
+            (processors.AMX_INT8,),
+            CodeTarget("x86-64-v4", WITH_TILES, (processors.AVX512, processors.VNNI, processors.AMX_INT8)),
+        ),
+    ],
+)
+def test_a_kernel_needs_the_vectors_of_its_machine_and_what_it_calls(
+    processor: str, problem: Problem, needs: tuple[str, ...], expected: CodeTarget
+) -> None:
+    assert code_target(problem, PROCESSORS[processor].machine, needs) == expected
+
+
+def test_dot_products_without_avx_512_are_those_of_avx_vnni_and_unknown_vectors_are_not_used() -> None:
+    expected = CodeTarget("x86-64-v3", "+avxvnni", (processors.AVX2, processors.AVX_VNNI))
+    assert code_target(I8, replace(HASWELL, has_vnni=True), (processors.VNNI,)) == expected
+    assert code_target(F32, replace(HASWELL, isa="none"), ()) == CodeTarget("x86-64", "", ())
+
+
+@pytest.mark.parametrize("code", [b"", b"\x7fELF\x01\x01" + bytes(64), b"\x7fELF\x02\x02" + bytes(64)])
+def test_symbols_of_another_file_than_an_object_file_of_64_bits_are_not_hidden(code: bytes) -> None:
+    with pytest.raises(ValueError, match="no ELF-64 object file in little-endian order"):
+        with_hidden_symbols(code)

@@ -5,13 +5,7 @@ from functools import cache
 
 from tuner.core.machine import Machine
 from tuner.core.problem import Problem
-from tuner.library.dispatch.rule import (
-    Configuration,
-    DispatchRule,
-    RuleProblem,
-    SpaceOfProblems,
-    StatedRegret,
-)
+from tuner.library.dispatch import rule
 from tuner.runtime.cpu.host import describe_machine
 
 
@@ -21,30 +15,32 @@ def machine() -> Machine:
 
 
 @cache
-def space(threads: int = 1) -> SpaceOfProblems:
-    return SpaceOfProblems.shipped(machine(), threads)
+def space(threads: int = 1) -> rule.SpaceOfProblems:
+    return rule.SpaceOfProblems.shipped(machine(), threads)
 
 
-def configurations() -> tuple[Configuration, ...]:
+def configurations() -> tuple[rule.Configuration, ...]:
     """Returns a packed configuration and a direct one, which applies to every problem."""
     first = {each.strategy: each for each in reversed(space().first)}
     chosen = (first["matmul_cpu_packed"], first["matmul_cpu_direct"])
-    return tuple(Configuration(each.strategy, each.choices) for each in chosen)
+    return tuple(rule.Configuration(each.strategy, each.choices) for each in chosen)
 
 
-def rule_of(times_s: Mapping[Problem, tuple[float, ...]], baseline_s: float | None = None) -> DispatchRule:
+def rule_of(
+    times_s: Mapping[Problem, tuple[float, ...]], baseline_s: float | None = None
+) -> rule.DispatchRule:
     """Returns a rule with these times of the packed and the direct configuration, in two equal rounds."""
-    return DispatchRule(
+    return rule.DispatchRule(
         tuner="0.1.0",
         date="2026-01-01T00:00:00+00:00",
         machine=machine().name,
         threads=1,
         compiler="of a test",
         space_sha256=space().sha256(each.strategy for each in configurations()),
-        regret=StatedRegret(0.98, 0.9, 0.95, 0.8),
+        regret=rule.StatedRegret(0.98, 0.9, 0.95, 0.8),
         configurations=configurations(),
         problems=tuple(
-            RuleProblem(
+            rule.RuleProblem(
                 problem,
                 1,
                 min(range(len(times)), key=lambda place: times[place]),

@@ -1,4 +1,5 @@
 import threading
+from concurrent.futures import ThreadPoolExecutor
 from dataclasses import replace
 from pathlib import Path
 from typing import Any, cast
@@ -10,22 +11,7 @@ from tests.library.dispatch.rules import configurations, space
 from tuner.core.candidate import Candidate
 from tuner.core.problem import Matmul, Problem
 from tuner.core.reliability import NOT_RECORDED, RELIABLE, unreliable
-from tuner.library.dispatch.first_use import (
-    MISALIGNED,
-    OUT,
-    BoundCandidate,
-    FirstUse,
-    FirstUseCache,
-    FirstUseKey,
-    KernelCall,
-    KernelLoader,
-    MatmulCall,
-    TimedConfiguration,
-    baseline_name,
-    numpy_product,
-    problem_of,
-    time_first_use,
-)
+from tuner.library.dispatch import first_use
 from tuner.payload.reference import Array
 from tuner.runtime.cpu.memory import placed_copy
 
@@ -36,39 +22,38 @@ def refused(_a: Array, _b: Array, _out: Array | None, reason: str) -> Array:
     raise AssertionError(reason)
 
 
-def bound(script_text: str = "") -> BoundCandidate:
+def bound(script_text: str = "") -> first_use.BoundCandidate:
     (direct,) = space().projected(PROBLEM, (configurations()[1].candidate,)).candidates
     assert direct is not None
     if script_text:
-        return BoundCandidate(Candidate.of("broken", {}), script_text)
-    return BoundCandidate(direct, space().script(PROBLEM, direct).text)
+        return first_use.BoundCandidate(Candidate.of("broken", {}), script_text)
+    return first_use.BoundCandidate(direct, space().script(PROBLEM, direct).text)
 
 
 def test_the_baseline_is_named_with_its_threads() -> None:
-    assert baseline_name().rpartition(" x")[2].isdecimal() or baseline_name() == f"numpy {np.__version__}"
+    name = first_use.baseline_name()
+    assert name.rpartition(" x")[2].isdecimal() or name == f"numpy {np.__version__}"
 
 
 @pytest.mark.mlir
 def test_what_fails_is_left_out_with_its_reason_and_the_rest_is_timed() -> None:
-    found, calls = time_first_use(PROBLEM, (bound("no MLIR"), bound()), KernelLoader(1), refused)
+    both, loader = (bound("no MLIR"), bound()), first_use.KernelLoader(1)
+    found, calls = first_use.time_first_use(PROBLEM, both, loader, refused)
     broken, direct = found.timed
     assert broken.median_s is None
     assert broken.failure.startswith("bind: script: error")
     assert direct.median_s is not None
     assert found.baseline_s > 0
     assert [*calls] == [direct.configuration.candidate]
-    rng = np.random.default_rng(0)
-    a = rng.standard_normal((6, 24)).astype(np.float32)
-    b = rng.standard_normal((40, 24)).astype(np.float32).T
-    assert np.allclose(
-        calls[direct.configuration.candidate](a, b, None), numpy_product(a, b, None), atol=1e-4
-    )
+    a, b = (RNG.standard_normal(shape).astype(np.float32) for shape in ((6, 24), (40, 24)))
+    call = calls[direct.configuration.candidate]
+    assert np.allclose(call(a, b.T, None), first_use.numpy_product(a, b.T, None), atol=1e-4)
 
 
 class WrongLoader:
     """Loads a kernel that leaves the last element out."""
 
-    def loaded(self, _problem: Problem, _script_text: str, _otherwise: object) -> MatmulCall:
+    def loaded(self, _problem: Problem, _script_text: str, _otherwise: object) -> first_use.MatmulCall:
         def call(a: Array, b: Array, out: Array | None) -> Array:
             assert out is not None
             kept = out[-1, -1].copy()
@@ -80,7 +65,8 @@ class WrongLoader:
 
 
 def test_a_wrong_kernel_is_neither_timed_nor_used() -> None:
-    found, calls = time_first_use(PROBLEM, (bound(),), cast(KernelLoader, WrongLoader()), refused)
+    loader = cast(first_use.KernelLoader, WrongLoader())
+    found, calls = first_use.time_first_use(PROBLEM, (bound(),), loader, refused)
     (wrong,) = found.timed
     assert wrong.median_s is None
     assert wrong.failure.startswith("verify: ")
@@ -89,21 +75,34 @@ def test_a_wrong_kernel_is_neither_timed_nor_used() -> None:
     assert found.why_baseline == wrong.failure
 
 
-KEY = FirstUseKey(Matmul(64, 64, 64), "a machine", "a compiler", 1, "a library x1")
+KEY = first_use.FirstUseKey(Matmul(64, 64, 64), "a machine", "a compiler", 1, "a library x1")
 PACKED, DIRECT = configurations()
-FOUND = FirstUse(
+FOUND = first_use.FirstUse(
     "a library x1",
     2e-6,
-    (TimedConfiguration(PACKED, 1e-6), TimedConfiguration(DIRECT, None, "why")),
+    (first_use.TimedConfiguration(PACKED, 1e-6), first_use.TimedConfiguration(DIRECT, None, "why")),
     RELIABLE,
 )
 
 
-def test_what_was_written_is_read(tmp_path: Path) -> None:
-    cache = FirstUseCache(tmp_path / "new" / "folder")
+def test_what_was_written_is_read_and_a_folder_that_cannot_be_written_is_no_error(tmp_path: Path) -> None:
+    cache = first_use.FirstUseCache(tmp_path / "new" / "folder")
     assert cache.read(KEY) is None
     cache.write(KEY, FOUND)
     assert cache.read(KEY) == FOUND
+    (tmp_path / "file").write_text("no folder")
+    cache = first_use.FirstUseCache(tmp_path / "file")
+    with cache.held(KEY):
+        cache.write(KEY, FOUND)
+    assert cache.read(KEY) is None
+
+
+@pytest.fixture
+def cache(tmp_path: Path) -> first_use.FirstUseCache:
+    """Gives a folder that has the first use of KEY."""
+    made = first_use.FirstUseCache(tmp_path)
+    made.write(KEY, FOUND)
+    return made
 
 
 @pytest.mark.parametrize(
@@ -119,9 +118,9 @@ def test_what_was_written_is_read(tmp_path: Path) -> None:
     ],
     ids=["m", "align", "layout", "machine", "compiler", "threads", "baseline"],
 )
-def test_each_part_of_a_key_counts_as_it_is(tmp_path: Path, other: FirstUseKey) -> None:
-    cache = FirstUseCache(tmp_path)
-    cache.write(KEY, FOUND)
+def test_each_part_of_a_key_counts_as_it_is(
+    cache: first_use.FirstUseCache, tmp_path: Path, other: first_use.FirstUseKey
+) -> None:
     assert cache.read(other) is None
     (file,) = tmp_path.glob("*.json")
     file.rename(tmp_path / f"{other.name}.json")  # as if two keys had one name
@@ -131,47 +130,36 @@ def test_each_part_of_a_key_counts_as_it_is(tmp_path: Path, other: FirstUseKey) 
 @pytest.mark.parametrize(
     "content", [b"", b"{", b"[]", b'{"format": "tuner-first-use", "version": 2}', b"\xff\xfe"]
 )
-def test_a_damaged_file_counts_as_none_and_is_replaced(tmp_path: Path, content: bytes) -> None:
-    cache = FirstUseCache(tmp_path)
-    cache.write(KEY, FOUND)
+def test_a_damaged_file_counts_as_none_and_is_replaced(
+    cache: first_use.FirstUseCache, tmp_path: Path, content: bytes
+) -> None:
     (tmp_path / f"{KEY.name}.json").write_bytes(content)
     assert cache.read(KEY) is None
     cache.write(KEY, FOUND)
     assert cache.read(KEY) == FOUND
 
 
-def test_a_folder_that_cannot_be_written_is_no_error(tmp_path: Path) -> None:
-    (tmp_path / "file").write_text("no folder")
-    cache = FirstUseCache(tmp_path / "file")
-    with cache.held(KEY):
-        cache.write(KEY, FOUND)
-    assert cache.read(KEY) is None
-
-
-def test_readers_meet_whole_files_while_others_write(tmp_path: Path) -> None:
-    cache = FirstUseCache(tmp_path)
-    cache.write(KEY, FOUND)
-    read: list[FirstUse | None] = []
+def test_readers_meet_whole_files_while_others_write(cache: first_use.FirstUseCache, tmp_path: Path) -> None:
+    read: list[first_use.FirstUse | None] = []
 
     def write() -> None:
         for _ in range(20):
             cache.write(KEY, FOUND)
 
-    writers = [threading.Thread(target=write) for _ in range(3)]
-    for writer in writers:
-        writer.start()
-    while any(writer.is_alive() for writer in writers):
-        read.append(cache.read(KEY))
+    with ThreadPoolExecutor(3) as pool:
+        writers = [pool.submit(write) for _ in range(3)]
+        while not all(writer.done() for writer in writers):
+            read.append(cache.read(KEY))
     assert all(each == FOUND for each in read)
     assert len(list(tmp_path.iterdir())) == 1
 
 
 def test_one_at_a_time_holds_a_key(tmp_path: Path) -> None:
-    cache, inside, order = FirstUseCache(tmp_path), threading.Event(), []
+    cache, inside, order = first_use.FirstUseCache(tmp_path), threading.Event(), []
 
     def second() -> None:
         inside.wait()
-        with FirstUseCache(tmp_path).held(KEY):
+        with first_use.FirstUseCache(tmp_path).held(KEY):
             order.append("second")
 
     thread = threading.Thread(target=second)
@@ -196,7 +184,7 @@ def test_the_fastest_is_a_configuration_asked_for_that_clearly_beats_the_baselin
         slow = replace(FOUND, baseline_s=baseline_s)
         assert (slow.fastest(both), slow.why_baseline) == (None, why)
     assert replace(FOUND, baseline_s=1.021e-6).fastest(both) == PACKED.candidate
-    asked = tuple(BoundCandidate(each, "") for each in both)
+    asked = tuple(first_use.BoundCandidate(each, "") for each in both)
     assert FOUND.has(asked)
     assert not replace(FOUND, timed=FOUND.timed[:1]).has(asked)
 
@@ -209,9 +197,7 @@ def test_the_fastest_is_a_configuration_asked_for_that_clearly_beats_the_baselin
         ({"reliability": NOT_RECORDED}, "unknown: it was not recorded"),
     ],
 )
-def test_times_of_a_first_use_that_are_no_evidence_are_not_called_faster(
-    doubt: dict[str, Any], reason: str
-) -> None:
+def test_times_that_are_no_evidence_are_not_called_faster(doubt: dict[str, Any], reason: str) -> None:
     found = replace(FOUND, baseline_s=1e-6, **doubt).why_baseline
     assert found == f"no kernel was clearly faster at first use: 1 us, the best kernel 1 us; {reason}"
 
@@ -222,10 +208,10 @@ A, B = RNG.standard_normal((6, 20)).astype(np.float32), RNG.standard_normal((20,
 
 def test_arrays_are_the_problem_of_their_exact_sizes_a_transposed_view_is_a_layout() -> None:
     wide = Matmul(6, 33, 20, "f64", align="any")
-    assert problem_of(A, B, "16") == Matmul(6, 33, 20)
-    assert problem_of(A.astype(np.float64), B.astype(np.float64), "any") == wide
-    assert problem_of(A, np.asfortranarray(B), "16") == Matmul(6, 33, 20, layout="nt")
-    assert problem_of(np.asfortranarray(A), B, "16") == Matmul(6, 33, 20, layout="tn")
+    assert first_use.problem_of(A, B, "16") == Matmul(6, 33, 20)
+    assert first_use.problem_of(A.astype(np.float64), B.astype(np.float64), "any") == wide
+    assert first_use.problem_of(A, np.asfortranarray(B), "16") == Matmul(6, 33, 20, layout="nt")
+    assert first_use.problem_of(np.asfortranarray(A), B, "16") == Matmul(6, 33, 20, layout="tn")
 
 
 @pytest.mark.parametrize(
@@ -243,7 +229,7 @@ def test_arrays_are_the_problem_of_their_exact_sizes_a_transposed_view_is_a_layo
     ],
 )
 def test_what_no_kernel_is_tuned_for_is_said(a: Array, b: Array, reason: str) -> None:
-    found = problem_of(a, b, "16")
+    found = first_use.problem_of(a, b, "16")
     assert isinstance(found, str)
     assert reason in found
 
@@ -252,26 +238,32 @@ def reason_of(_a: Array, _b: Array, _out: Array | None, reason: str) -> Array:
     return np.array([reason])
 
 
-def loaded(problem: Problem, threads: int = 1) -> KernelCall:
+def loaded(problem: Problem, threads: int = 1) -> first_use.KernelCall:
     (candidate,) = space(threads).projected(problem, (DIRECT.candidate,)).candidates
     assert candidate is not None
-    return KernelLoader(threads).loaded(problem, space(threads).script(problem, candidate).text, reason_of)
+    text = space(threads).script(problem, candidate).text
+    return first_use.KernelLoader(threads).loaded(problem, text, reason_of)
 
 
 @pytest.fixture(scope="module")
-def call() -> KernelCall:
+def call() -> first_use.KernelCall:
     return loaded(Matmul(6, 33, 20))
 
 
 @pytest.mark.mlir
-def test_a_kernel_computes_the_product_in_a_new_array_or_in_out(call: KernelCall) -> None:
-    expected = numpy_product(A, B, None)
+def test_a_kernel_computes_the_product_in_a_new_array_or_in_out_of_enough_alignment(
+    call: first_use.KernelCall,
+) -> None:
+    expected = first_use.numpy_product(A, B, None)
     a = A.copy()
     a.flags.writeable = False
     assert np.allclose(call(a, B, None), expected, atol=1e-5)
     out = np.full((6, 33), np.nan, np.float32)
     assert call(A, B, out) is out
     assert np.allclose(out, expected, atol=1e-5)
+    off = placed_copy(A, 4)
+    assert call(off, B, None)[0] == first_use.MISALIGNED.format(16)
+    assert np.allclose(loaded(Matmul(6, 33, 20, align="any"))(off, B, None), A @ B, atol=1e-5)
 
 
 @pytest.mark.mlir
@@ -283,24 +275,11 @@ def test_a_transposed_view_is_read_as_it_is_stored(layout: str) -> None:
 
 
 @pytest.mark.mlir
-def test_outputs_that_kernels_cannot_write_are_left_to_numpy(call: KernelCall) -> None:
+def test_outputs_that_kernels_cannot_write_are_left_to_numpy(call: first_use.KernelCall) -> None:
     read_only = np.empty((6, 33), np.float32)
     read_only.flags.writeable = False
     square = RNG.standard_normal((33, 33)).astype(np.float32)
-    others = (
-        read_only,
-        np.empty((6, 33), np.float64),
-        np.empty((7, 33), np.float32),
-        np.empty((6, 66), np.float32)[:, ::2],
-        np.asfortranarray(np.empty((6, 33), np.float32)),
-    )
-    assert [call(A, B, out)[0] for out in others] == [OUT] * len(others)
-    assert call(A, square[:20], square[:6])[0] == OUT  # shares memory with b
-
-
-@pytest.mark.mlir
-def test_arrays_with_less_alignment_are_left_to_another_kernel(call: KernelCall) -> None:
-    off = placed_copy(A, 4)
-    assert call(off, B, None)[0] == MISALIGNED.format(16)
-    anywhere = loaded(Matmul(6, 33, 20, align="any"))
-    assert np.allclose(anywhere(off, B, None), A @ B, atol=1e-5)
+    shaped = (np.empty((7, 33), np.float32), np.empty((6, 66), np.float32)[:, ::2])
+    others = (read_only, np.empty((6, 33)), *shaped, np.empty((33, 6), np.float32).T)
+    assert [call(A, B, out)[0] for out in others] == [first_use.OUT] * len(others)
+    assert call(A, square[:20], square[:6])[0] == first_use.OUT  # shares memory with b

@@ -1,3 +1,4 @@
+import itertools
 from collections.abc import Iterator
 from pathlib import Path
 
@@ -59,12 +60,8 @@ def test_a_configuration_that_failed_on_a_problem_does_not_serve_it(store: Store
     grouped(store, backends, trials=40)
     found = campaign_matrix(1, backends, store)
     measured = measured_campaign(found, store.campaign(1))
-    failed = [
-        (row, column)
-        for row, cells in enumerate(found.cells)
-        for column, cell in enumerate(cells)
-        if cell.state == FAILED
-    ]
+    pairs = itertools.product(range(len(found.cells)), range(len(found.cells[0])))
+    failed = [(row, column) for row, column in pairs if found.cells[row][column].state == FAILED]
     assert failed
     assert not any(measured.matrix.applies[row][column] for row, column in failed)
 

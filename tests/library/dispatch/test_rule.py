@@ -21,33 +21,26 @@ PROBLEMS = (Matmul(8, 64, 64), Matmul(32, 64, 64))
 RULE = rule_of({PROBLEMS[0]: (2e-6, 1e-6), PROBLEMS[1]: (1e-6, 2e-6)})
 
 
-def test_the_table_of_a_rule_is_a_matrix_of_the_least_rounds() -> None:
+def test_a_rule_is_a_matrix_of_the_least_rounds_and_finds_exact_sizes_alone() -> None:
     slower = replace(RULE.problems[0], rounds_s=((2.5e-6, 2e-6), (1e-6,)))
     matrix = replace(RULE, problems=(slower, RULE.problems[1])).matrix()
-    assert matrix.times_s == ((2e-6, 1e-6), (1e-6, 2e-6))
-    assert matrix.columns == RULE.columns
+    assert (matrix.times_s, matrix.columns) == (((2e-6, 1e-6), (1e-6, 2e-6)), RULE.columns)
     assert matrix.applies == ((True, True), (True, True))
-
-
-def test_a_problem_is_found_by_its_exact_sizes_alone() -> None:
     assert RULE.tuned(PROBLEMS[0]) == RULE.problems[0]
     assert RULE.tuned(Matmul(9, 64, 64)) is None
     assert RULE.tuned(Matmul(8, 64, 64, layout="nt")) is None
 
 
-@pytest.mark.parametrize(
-    ("changes", "message"),
-    [
-        ({"configurations": ()}, "is empty"),
-        ({"configurations": (RULE.configurations[0],) * 2}, "has one twice"),
-        ({"problems": (RULE.problems[0],) * 2}, "problems: has one twice"),
-        (
-            {"problems": (replace(RULE.problems[0], rounds_s=((1e-6,),)),)},
-            "lists of another length, allowed 2",
-        ),
-        ({"problems": (replace(RULE.problems[0], serves=2),)}, r"serves: found 2, allowed 0\.\.1"),
-    ],
-)
+UNFIT = [
+    ({"configurations": ()}, "is empty"),
+    ({"configurations": (RULE.configurations[0],) * 2}, "has one twice"),
+    ({"problems": (RULE.problems[0],) * 2}, "problems: has one twice"),
+    ({"problems": (replace(RULE.problems[0], rounds_s=((1e-6,),)),)}, "lists of another length, allowed 2"),
+    ({"problems": (replace(RULE.problems[0], serves=2),)}, r"serves: found 2, allowed 0\.\.1"),
+]
+
+
+@pytest.mark.parametrize(("changes", "message"), UNFIT)
 def test_a_table_that_does_not_fit_is_refused(changes: dict[str, object], message: str) -> None:
     with pytest.raises(ValueError, match=message):
         replace(RULE, **changes)  # type: ignore[arg-type]
@@ -59,25 +52,22 @@ def test_a_distilled_rule_chooses_as_the_matrix_does() -> None:
     matrix = matrix_of(times, costs=costs)
     portfolio = choose_portfolio(matrix, 2)
     rounds = tuple(tuple((time, 1.1 * time) for time in row) for row in times)
-    campaign = MeasuredCampaign(
-        matrix, rounds, (None, 0.5, None), (RELIABLE,) * 3, machine(), 1, Compiler("22", (), "0" * 64)
-    )
+    compiler = Compiler("22", (), "0" * 64)
+    campaign = MeasuredCampaign(matrix, rounds, (None, 0.5, None), (RELIABLE,) * 3, machine(), 1, compiler)
     regret = StatedRegret.of(regret_in_sample(matrix, portfolio), regret_held_out(matrix, 2))
     rule = distilled(campaign, portfolio, regret, "0" * 64, ("0.1.0", "2026-01-01"))
 
     assert rule.columns == tuple(matrix.columns[column] for column in portfolio.columns)
-    assert [each.serves for each in rule.problems] == [
-        portfolio.columns.index(column) for column in portfolio.serving if column is not None
-    ]
+    serving = [portfolio.columns.index(column) for column in portfolio.serving if column is not None]
+    assert [each.serves for each in rule.problems] == serving
     assert rule.problems[1].baseline_s == 0.5
     assert rule.problems[0].rounds_s == tuple(rounds[0][column] for column in portfolio.columns)
     assert rule.regret is not None
     assert rule.regret.geomean == regret_in_sample(matrix, portfolio).geomean
     for problem in (matrix.problems[1], Matmul(6, 64, 64), Matmul(100, 640, 64)):
         asked = AskedProblem(problem, (True,) * 4, (1.0, 1.1, 1.2, 1.3))
-        of_rule = AskedProblem(
-            problem, (True,) * 2, tuple(asked.costs[column] for column in portfolio.columns)
-        )
+        costs_of_rule = tuple(asked.costs[column] for column in portfolio.columns)
+        of_rule = AskedProblem(problem, (True,) * 2, costs_of_rule)
         found = ranked_columns(matrix, asked, portfolio.columns)
         expected = tuple(portfolio.columns[place] for place in ranked_columns(rule.matrix(), of_rule).columns)
         if found.source != "cost model":  # whose residuals are relative to the configurations in the table
@@ -90,11 +80,8 @@ def test_regret_is_not_stated_where_nothing_was_timed() -> None:
     assert StatedRegret.of(regret_in_sample(matrix, portfolio), regret_held_out(matrix, 1)) is None
 
 
-RULE_FILE_PROBLEMS = {
-    Matmul(8, 64, 64): (2e-6, 1e-6),
-    Matmul(32, 64, 64, dtype="f64", layout="nt"): (1e-6, 2e-6),
-}
-RULE_FILE_RULE = rule_of(RULE_FILE_PROBLEMS)
+F64 = Matmul(32, 64, 64, dtype="f64", layout="nt")
+RULE_FILE_RULE = rule_of({Matmul(8, 64, 64): (2e-6, 1e-6), F64: (1e-6, 2e-6)})
 FILE = rule_text(RULE_FILE_RULE)
 
 
@@ -113,16 +100,15 @@ def test_a_file_is_read_as_it_was_written_and_yaml_that_a_person_can_read(tmp_pa
     assert max(map(len, text.splitlines())) <= 250
 
 
-@pytest.mark.parametrize(
-    "changed",
-    [
-        FILE[:-40],
-        FILE.replace("tile_m: 8", "tile_m: 4"),
-        FILE + "more: 1\n",
-        "format: tuner-rule\nversion: 1\n",
-    ],
-    ids=["cut off", "a value", "a line", "head alone"],
-)
+DAMAGED = {
+    "cut off": FILE[:-40],
+    "a value": FILE.replace("tile_m: 8", "tile_m: 4"),
+    "a line": FILE + "more: 1\n",
+    "head alone": "format: tuner-rule\nversion: 1\n",
+}
+
+
+@pytest.mark.parametrize("changed", DAMAGED.values(), ids=DAMAGED)
 def test_a_damaged_file_is_refused_in_one_line(tmp_path: Path, changed: str) -> None:
     with pytest.raises(UsageError, match="damaged or was changed") as caught:
         read_rule(written(tmp_path, changed), space())
@@ -163,12 +149,9 @@ def test_a_file_of_another_machine_search_space_or_number_of_threads_is_refused(
         read_rule(written(tmp_path, rule_text(replace(RULE_FILE_RULE, **changes))), space(threads))
 
 
-def test_a_file_that_is_not_there_is_named(tmp_path: Path) -> None:
+def test_a_file_that_is_not_there_and_a_wrong_value_are_named(tmp_path: Path) -> None:
     with pytest.raises(UsageError, match=r"mm\.rule\.yaml: cannot be read"):
         read_rule(tmp_path / "mm.rule.yaml", space())
-
-
-def test_a_wrong_value_is_named_with_its_place() -> None:
     broken = replace(RULE_FILE_RULE, problems=(replace(RULE_FILE_RULE.problems[0], rounds_s=((-1.0,), ())),))
     with pytest.raises(UsageError, match=r"problems\[0\]\.rounds_s\[0\]\[0\]: found -1\.0, allowed seconds"):
         parse_rule(rule_text(broken), "mm.rule.yaml")
