@@ -103,7 +103,7 @@ def clusters(threads: int, size: int, stride: int) -> list[list[int]]:
 @pytest.mark.parametrize(("size", "stride"), [(32, 1), (4, 1), (8, 2), (2, 16), (1, 1)])
 @pytest.mark.parametrize("reduction", ["add f32", "maxsi i16", "xor i32", "mul bf16"])
 @pytest.mark.parametrize("threads", [64, 70])
-def test_a_reduction_over_a_subgroup(reduction: str, size: int, stride: int, threads: int) -> None:
+def test_a_subgroup_reduces_its_clusters(reduction: str, size: int, stride: int, threads: int) -> None:
     name, kind = reduction.split()
     values = drawn(kind, threads)
     cluster = "" if size == 32 else f"cluster(size = {size}, stride = {stride})"

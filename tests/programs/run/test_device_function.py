@@ -121,9 +121,8 @@ def test_token_form_runs_and_takes_no_stream_and_has_no_graph() -> None:
 
 
 def test_device_arguments_are_used_where_they_are() -> None:
-    program = compiled(
-        host_modules.IN_PLACE, (BUFFER, BUFFER), (), 1, written=(False, True), device_arguments=True
-    )
+    text, written = host_modules.IN_PLACE, (False, True)
+    program = compiled(text, (BUFFER, BUFFER), (), 1, written=written, device_arguments=True)
     device = SimulatedDevice()
     loaded, stream = DeviceFunction(program, device), device.create_stream()
     a, b = (device.allocate(4 * N, stream) for _ in range(2))

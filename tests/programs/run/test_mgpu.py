@@ -219,10 +219,8 @@ def test_a_recorded_device_counts_launches_and_bytes() -> None:
     assert device.work == DeviceWork(1, 1, 64, 1, 16, 32)
 
 
-BUFFERS = tuple(
-    ResidentBuffer(BufferType("f32", (4,)), np.arange(4, dtype=np.float32).tobytes(), is_written=is_written)
-    for is_written in (False, True)
-)
+OF_FOUR = (BufferType("f32", (4,)), np.arange(4, dtype=np.float32).tobytes())
+BUFFERS = tuple(ResidentBuffer(*OF_FOUR, is_written=is_written) for is_written in (False, True))
 
 
 def test_a_graph_shares_weights_and_has_its_own_padding_if_there_is_any() -> None:
