@@ -30,8 +30,7 @@ def parts(**changes: object) -> Backends:
 def tune(store: Store, problem: Problem = SMALL, backends: Backends | None = None, **settings: Any) -> int:
     """Returns the ID of a run of all points of a fake space."""
     given = {"trials": 20, "sampler": "exhaustive", "target": TargetName("cpu"), **settings}
-    chosen = fakes.settings(problem=problem, **given)
-    return begin(chosen, backends or parts(), store, Interruption()).run.id
+    return begin(fakes.settings(problem=problem, **given), backends or parts(), store, Interruption()).run.id
 
 
 @pytest.mark.slow
@@ -48,25 +47,17 @@ def test_an_entry_per_problem_of_the_best_trial(store: Store) -> None:
     assert small.script == store.trial(small.trial).script_text
     assert (small.threads, small.machine) == (1, fakes.MACHINE)
     assert small.median_s == pytest.approx(fakes.BEST_S)
+    last = tune(store, backends=parts(runner=fakes.runner_without_baseline))
+    (alone,) = library_entries(store, parts(), TaskQuery(), (last,)).entries
+    assert (alone.baseline, alone.baseline_s) == ("FakeBLAS 1.0", None)  # timed alone: not comparable
 
 
 @pytest.mark.slow
-def test_a_baseline_timed_alone_has_no_time_in_the_entry(store: Store) -> None:
-    tune(store, backends=parts(runner=fakes.runner_without_baseline))
-    (entry,) = library_entries(store, parts()).entries
-    assert (entry.baseline, entry.baseline_s) == ("FakeBLAS 1.0", None)
-
-
-@pytest.mark.slow
-def test_only_the_runs_that_are_named_count(store: Store) -> None:
+def test_only_the_runs_that_are_named_count_and_one_without_a_time_is_noted(store: Store) -> None:
     first, _ = tune(store, SMALL, trials=3), tune(store, SMALL)
     other = tune(store, LARGE)
-    found = library_entries(store, parts(), TaskQuery(), (first, other, first)).entries
-    assert [store.trial(entry.trial).run for entry in found] == [other, first]
-
-
-@pytest.mark.slow
-def test_a_run_without_a_time_is_noted(store: Store) -> None:
+    named = library_entries(store, parts(), TaskQuery(), (first, other, first)).entries
+    assert [store.trial(entry.trial).run for entry in named] == [other, first]
     failed = tune(store, LARGE, backends=parts(bind=lambda *_: fakes.failing_bind), trials=2)
     found = library_entries(store, parts(), TaskQuery(), (tune(store, SMALL), failed))
     assert [entry.problem for entry in found.entries] == [SMALL]
@@ -91,9 +82,8 @@ def test_a_fastest_script_with_custom_ops_gives_way_to_the_best_without(store: S
     assert '"tuner.fast"' in fastest.script
     assert '"tuner.fast"' not in found.entries[0].script
     (note,) = found.notes
-    assert note.startswith(
-        f"{SMALL.key}: trial {found.entries[0].trial}, since the fastest, trial {fastest.trial}, calls tuner."
-    )
+    chosen = f"{SMALL.key}: trial {found.entries[0].trial}"
+    assert note.startswith(f"{chosen}, since the fastest, trial {fastest.trial}, calls tuner.")
     assert note.endswith("it takes +100.0% time (95 % interval +100.0% .. +100.0%)")
 
 
@@ -147,9 +137,8 @@ def test_a_library_is_of_one_machine(store: Store) -> None:
 @pytest.mark.slow
 def test_problems_that_a_program_cannot_tell_apart_are_refused(store: Store) -> None:
     runs = tune(store, SMALL), tune(store, replace(SMALL, align="64"))
-    with pytest.raises(
-        UsageError, match=r"differ only in how they were timed; choose with --align or --cach"
-    ):
+    message = "differ only in how they were timed; choose with --align or --cach"
+    with pytest.raises(UsageError, match=message):
         library_entries(store, parts(), TaskQuery(), runs)
     assert len(library_entries(store, parts()).entries) == 1
 
@@ -175,9 +164,8 @@ def test_the_first_that_was_verified_is_taken_with_a_note_where_nothing_was_time
         assert (entry.median_s, entry.baseline, entry.baseline_s) == (None, "", None)
         assert entry.script == store.trial(entry.trial).script_text
         assert entry.program == store.program(entry.trial)
-    assert found.notes == (
-        "matmul 8x8x8 f16 nn none: not timed on a GPU: trial 1 is the first of 18 verified",
-    )
+    (note,) = found.notes
+    assert note == "matmul 8x8x8 f16 nn none: not timed on a GPU: trial 1 is the first of 18 verified"
 
 
 def test_runs_that_are_not_named_do_not_count(verified: Path) -> None:
@@ -200,9 +188,7 @@ def test_a_trial_that_was_timed_is_taken_before_those_that_were_verified(tmp_pat
 
 
 @pytest.mark.mlir
-def test_the_command_takes_entries_of_gpus_for_a_target_or_a_run_on_one(
-    verified: Path, tmp_path: Path
-) -> None:
+def test_the_command_takes_entries_for_a_target_or_a_run_on_one(verified: Path, tmp_path: Path) -> None:
     tuner = Tuner(verified, fakes.untimed_backends())
     for option in (("--target", "simulator"), ("--run", "1")):
         # fakes verify without code: the entry is compiled again, and its script is none
