@@ -35,12 +35,9 @@ def test_signs_and_the_order_of_elements_count(size: int) -> None:
     assert len({hash_of(each.view(np.uint8)) for each in variants}) == len(variants)
 
 
-def test_ranges_count_in_their_order() -> None:
+def test_ranges_count_in_their_order_and_a_hash_is_of_the_present_contents() -> None:
     a, b = np.arange(700, dtype=np.uint8), np.arange(9, dtype=np.uint8)
     assert len({hash_of(a, b), hash_of(b, a), hash_of(a), hash_of(b), hash_of()}) == 5
-
-
-def test_a_hash_is_of_the_present_contents() -> None:
     a = np.zeros(1000, np.uint8)
     content = ContentHash([(a.ctypes.data, a.nbytes)])
     before = content.value()

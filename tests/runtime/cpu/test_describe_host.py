@@ -36,11 +36,11 @@ def tree(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> Path:
         topology.mkdir(parents=True)
         (topology / "thread_siblings_list").write_text(siblings + "\n")
     caches = "1 Data 48K, 1 Instruction 32K, 2 Unified 1024K, 3 Unified 256M"
-    for index, (level, kind, size) in enumerate(each.split() for each in caches.split(", ")):
-        cache = tmp_path / "cpu0" / "cache" / f"index{index}"
-        cache.mkdir(parents=True)
-        for name, given in (("level", level), ("type", kind), ("size", size)):
-            (cache / name).write_text(given + "\n")
+    for index, cache in enumerate(caches.split(", ")):
+        folder = tmp_path / "cpu0" / "cache" / f"index{index}"
+        folder.mkdir(parents=True)
+        for name, given in zip(("level", "type", "size"), cache.split(), strict=True):
+            (folder / name).write_text(given + "\n")
     monkeypatch.setattr(host, "may_use_tiles", lambda: True)
     monkeypatch.setattr(host, "CPUINFO", tmp_path / "cpuinfo")
     monkeypatch.setattr(host, "PROCESSORS", tmp_path)
@@ -50,9 +50,8 @@ def tree(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> Path:
 
 def test_a_machine_is_described_by_what_linux_reports(tree: Path) -> None:
     machine = host.describe_machine()
-    assert machine.name == (
-        "AMD EPYC 9575F 64-Core Processor (family 26 model 2, avx512 bf16, caches 48K/1M/256M)"
-    )
+    processor = "AMD EPYC 9575F 64-Core Processor"
+    assert machine.name == f"{processor} (family 26 model 2, avx512 bf16, caches 48K/1M/256M)"
     assert (machine.physical_cores, machine.logical_cores) == (2, 4)
     assert (machine.l1_bytes, machine.l2_bytes, machine.l3_bytes) == (48 << 10, 1 << 20, 256 << 20)
     assert machine.has_bf16
@@ -77,20 +76,13 @@ def test_a_machine_is_described_by_what_linux_reports(tree: Path) -> None:
         (f"fma avx2 {AVX512} amx_bf16 amx_int8", "avx512"),  # no tiles
     ],
 )
-def test_a_machine_has_and_is_named_with_all_that_code_is_generated_for(
-    tree: Path, flags: str, extensions: str
-) -> None:
+def test_a_machine_is_named_with_what_code_is_generated_for(tree: Path, flags: str, extensions: str) -> None:
     (tree / "cpuinfo").write_text(f"model name : any\ncpu family : 6\nmodel : 85\nflags : {flags}\n")
     machine = host.describe_machine()
     assert machine.name == f"any (family 6 model 85, {extensions}, caches 48K/1M/256M)"
     isa, *others = extensions.split()
-    has = {
-        "bf16": machine.has_bf16,
-        "vnni": machine.has_vnni,
-        "amx_bf16": machine.has_amx_bf16,
-        "amx_int8": machine.has_amx_int8,
-    }
-    assert (machine.isa, [name for name, is_there in has.items() if is_there]) == (isa, others)
+    known = ("bf16", "vnni", "amx_bf16", "amx_int8")
+    assert (machine.isa, [name for name in known if getattr(machine, f"has_{name}")]) == (isa, others)
 
 
 def test_tiles_without_a_permission_do_not_count(tree: Path, monkeypatch: pytest.MonkeyPatch) -> None:
@@ -99,23 +91,21 @@ def test_tiles_without_a_permission_do_not_count(tree: Path, monkeypatch: pytest
     flags = f"fma avx2 {AVX512} avx512_vnni {TILES}"
     (tree / "cpuinfo").write_text(f"model name : any\nflags : {flags}\n")
     machine = host.describe_machine()
-    assert not machine.has_amx_bf16
-    assert not machine.has_amx_int8
+    assert (machine.has_amx_bf16, machine.has_amx_int8) == (False, False)
     assert "avx512 vnni, caches" in machine.name
 
 
-def test_every_limit_of_the_hardware_that_constraints_ask_is_reported_by_the_name(
-    tree: Path, monkeypatch: pytest.MonkeyPatch
-) -> None:
+def test_every_limit_that_constraints_ask_is_in_the_name(tree: Path, monkeypatch: pytest.MonkeyPatch) -> None:
     """All but the cores, which are those that the process may use: a taskset makes no other machine."""
     machine = host.describe_machine()
     seen = {machine.name: machine.limits()}
-    for cache, size in ((0, "32K"), (2, "2048K"), (3, "32M")):
-        (tree / "cpu0" / "cache" / f"index{cache}" / "size").write_text(f"{size}\n")
-        other = host.describe_machine()
-        seen[other.name] = other.limits()
-    for flags in (f"fma avx2 {AVX512} amx_tile amx_bf16", f"fma avx2 {AVX512}", "fma avx2"):
-        (tree / "cpuinfo").write_text(CPUINFO.format(core=0, flags=flags))
+    changes = [
+        (f"cpu0/cache/index{at}/size", f"{size}\n") for at, size in ((0, "32K"), (2, "2048K"), (3, "32M"))
+    ]
+    flags = (f"fma avx2 {AVX512} amx_tile amx_bf16", f"fma avx2 {AVX512}", "fma avx2")
+    changes += [("cpuinfo", CPUINFO.format(core=0, flags=each)) for each in flags]
+    for name, text in changes:
+        (tree / name).write_text(text)
         other = host.describe_machine()
         seen[other.name] = other.limits()
     assert len(seen) == 7
@@ -136,9 +126,7 @@ def test_what_is_not_reported_is_unknown(tree: Path, monkeypatch: pytest.MonkeyP
     assert host.processors(2) == (0, 1)
 
 
-def test_a_container_has_no_more_cores_than_processors_it_may_use(
-    tree: Path, monkeypatch: pytest.MonkeyPatch
-) -> None:
+def test_a_container_has_no_more_cores_than_it_may_use(tree: Path, monkeypatch: pytest.MonkeyPatch) -> None:
     monkeypatch.setattr(os, "sched_getaffinity", lambda pid: {3})
     assert host.describe_machine().physical_cores == 1
     assert host.processors(3) == (3, 3, 3)
@@ -147,26 +135,27 @@ def test_a_container_has_no_more_cores_than_processors_it_may_use(
 @pytest.mark.parametrize(
     ("siblings", "ordered"),
     [
-        (("0,2", "1,3", "0,2", "1,3"), (0, 1, 2, 3, 0)),
-        (("0-1", "0-1", "2-3", "2-3"), (0, 2, 1, 3, 0)),
-        (("0", "1", "2", "3"), (0, 1, 2, 3, 0)),
-        (("0-1,3", "0-1,3", "2", "0-1,3"), (0, 2, 1, 3, 0)),
+        ("0,2 1,3 0,2 1,3", (0, 1, 2, 3, 0)),
+        ("0-1 0-1 2-3 2-3", (0, 2, 1, 3, 0)),
+        ("0 1 2 3", (0, 1, 2, 3, 0)),
+        ("0-1,3 0-1,3 2 0-1,3", (0, 2, 1, 3, 0)),
     ],
 )
-def test_threads_take_a_core_each_before_they_share_one(
-    tree: Path, siblings: tuple[str, ...], ordered: tuple[int, ...]
-) -> None:
-    for cpu, text in enumerate(siblings):
+def test_threads_take_a_core_each_first(tree: Path, siblings: str, ordered: tuple[int, ...]) -> None:
+    for cpu, text in enumerate(siblings.split()):
         (tree / f"cpu{cpu}" / "topology" / "thread_siblings_list").write_text(text + "\n")
     assert host.processors(5) == ordered
 
 
-def test_this_machine_can_be_described() -> None:
+def test_this_machine_can_be_described_and_has_a_load_that_fits_its_processors() -> None:
     machine = host.describe_machine()
     assert machine.isa in ("avx512", "avx2", "none")
     assert 1 <= machine.physical_cores <= machine.logical_cores == len(os.sched_getaffinity(0))
     assert set(host.processors(machine.logical_cores)) == os.sched_getaffinity(0)
     assert host.load_average() >= 0.0
+    found = present_load(0.05)
+    assert 0 <= found.busy <= len(os.sched_getaffinity(0)) + 1  # a tick more than the window
+    assert found.stolen >= 0
 
 
 # Processors that a process may use: by its real affinity, and by control groups in a tree of files.
@@ -207,10 +196,13 @@ def limit(limited: Path, group: str, name: str, text: str) -> None:
     (folder / name).write_text(text)
 
 
-def test_without_a_limit_all_are_usable(limited: Path) -> None:
+def test_without_a_limit_all_are_usable_and_of_several_quotas_the_smallest_limits(limited: Path) -> None:
     limit(limited, "build.slice/job", "cpu.max", "max 100000\n")
     assert usable_processors() == Processors(8, 8, None)
     assert (usable_processors().usable, usable_processors().limit) == (8, "")
+    limit(limited, "build.slice/job", "cpu.max", "400000 100000\n")
+    limit(limited, "build.slice", "cpu.max", "50000 100000\n")
+    assert (usable_processors().quota, usable_processors().usable) == (0.5, 1)
 
 
 @pytest.mark.parametrize("group", ["build.slice/job", "build.slice", "."])
@@ -219,12 +211,6 @@ def test_the_quota_of_a_group_or_of_one_around_it_limits(limited: Path, group: s
     found = usable_processors()
     assert (found.quota, found.usable) == (2.5, 2)
     assert found.limit == "the quota of the control group (cpu.max) is 2.5 processors"
-
-
-def test_the_smallest_of_several_quotas_limits(limited: Path) -> None:
-    limit(limited, "build.slice/job", "cpu.max", "400000 100000\n")
-    limit(limited, "build.slice", "cpu.max", "50000 100000\n")
-    assert (usable_processors().quota, usable_processors().usable) == (0.5, 1)
 
 
 @pytest.mark.parametrize(("quota", "found"), [("-1\n", None), ("300000\n", 3.0)])
@@ -259,9 +245,3 @@ def test_only_the_load_of_processors_that_may_be_used_counts(
     found = present_load(4.0, counting(limited, clock))
     assert found.busy == pytest.approx(busy)
     assert found.stolen == pytest.approx(stolen)
-
-
-def test_this_machine_has_a_load_that_fits_its_processors() -> None:
-    found = present_load(0.05)
-    assert 0 <= found.busy <= len(os.sched_getaffinity(0)) + 1  # a tick more than the window
-    assert found.stolen >= 0

@@ -10,7 +10,6 @@ from tuner.core.errors import CandidateError
 from tuner.runtime.cpu.object_files import LoadedObject, read_object
 
 pytestmark = pytest.mark.mlir
-
 TEXT = text_beside(__file__, "TEXT")
 
 
@@ -35,24 +34,19 @@ def test_code_reads_its_data_keeps_its_state_and_calls_the_c_library(tmp_path: P
     assert found == [1, 21, 4021]
 
 
-def test_an_unknown_function_is_named(tmp_path: Path) -> None:
+def test_an_unknown_function_is_named_and_code_of_another_model_is_refused(tmp_path: Path) -> None:
     code = object_of(tmp_path, "labs").replace(b"\0labs\0", b"\0lobs\0")
     with pytest.raises(CandidateError, match="machine code: calls 'lobs', which the C library does not have"):
         LoadedObject(code)
-
-
-def test_code_of_another_model_is_refused(tmp_path: Path) -> None:
     with pytest.raises(CandidateError, match=r"machine code: relocations of kind \d+ are not supported"):
         LoadedObject(object_of(tmp_path, "labs", is_position_independent=True))
 
 
-@pytest.mark.parametrize("code", [b"", b"\x7fELF\x02\x01" + bytes(58), b"MZ" + bytes(100)])
-def test_what_is_no_object_file_is_refused(code: bytes) -> None:
-    with pytest.raises(CandidateError, match=r"machine code: (no object file|the object file is cut off)"):
-        LoadedObject(code)
-
-
-def test_a_file_that_is_cut_off_is_refused(tmp_path: Path) -> None:
+def test_what_is_no_object_file_or_cut_off_is_refused(tmp_path: Path) -> None:
+    for code in (b"", b"\x7fELF\x02\x01" + bytes(58), b"MZ" + bytes(100)):
+        message = r"machine code: (no object file|the object file is cut off)"
+        with pytest.raises(CandidateError, match=message):
+            LoadedObject(code)
     code = object_of(tmp_path, "labs")
     for size in range(0, len(code), 97):
         with pytest.raises(ValueError, match=r"cut off|no object file|not found|decode"):

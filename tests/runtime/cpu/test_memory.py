@@ -24,21 +24,18 @@ from tuner.runtime.cpu.memory import (
     placed_empty,
 )
 
+NEEDS_SMAPS = pytest.mark.skipif(not Path("/proc/self/smaps").exists(), reason="needs /proc/self/smaps")
 SHAPES = st.tuples(st.integers(1, 40), st.integers(1, 40))
-
 DTYPES = st.sampled_from([np.dtype(np.float32), np.dtype(np.float64)])
 
 
 @pytest.mark.parametrize("dtype", INPUT_DTYPES)
 @given(SHAPES, st.sampled_from([0, 8, 16, 32, 48]))
-def test_arrays_lie_where_they_are_asked_to_and_are_contiguous(
-    dtype: str, shape: tuple[int, int], offset: int
-) -> None:
+def test_arrays_lie_where_they_are_asked_to(dtype: str, shape: tuple[int, int], offset: int) -> None:
     array = placed_empty(shape, NUMPY_DTYPES[dtype], offset)
     assert array.ctypes.data % ALIGNMENT_BYTES == offset
     assert (array.shape, array.dtype) == (shape, NUMPY_DTYPES[dtype])
-    assert array.flags.c_contiguous
-    assert array.flags.writeable
+    assert (array.flags.c_contiguous, array.flags.writeable) == (True, True)
 
 
 def test_a_copy_holds_what_was_copied_whatever_its_strides() -> None:
@@ -92,10 +89,7 @@ print(min(faults() for _ in range(3)))
 @pytest.mark.slow
 def test_a_packing_buffer_is_faulted_in_once_not_on_every_call() -> None:
     command = [sys.executable, "-c", FAULTS]
-    kept, given_back = (
-        int(subprocess.run([*command, how], capture_output=True, text=True, check=True).stdout)
-        for how in ("kept", "given back")
-    )
+    kept, given_back = (int(subprocess.check_output([*command, how])) for how in ("kept", "given back"))
     assert kept == 0
     assert given_back > 0  # else the test would show nothing
 
@@ -113,27 +107,37 @@ def test_faulting_memory_holds_an_array_at_either_end(size: int, alignment: int,
     assert not memory.seen.flags.writeable
 
 
+def mapping_of(address: int) -> dict[str, str]:
+    """Returns the fields of /proc/self/smaps, in KiB, of the mapping that has an address; {} without one."""
+    fields: dict[str, str] = {}
+    inside = False
+    for line in Path("/proc/self/smaps").read_text().splitlines():
+        first, *rest = line.split()
+        if "-" in first and not first.endswith(":"):
+            begin, end = (int(each, 16) for each in first.split("-"))
+            inside = begin <= address < end
+            fields |= {"protection": rest[0]} if inside else {}
+        elif inside and rest:
+            fields[first] = rest[0]
+    return fields
+
+
+def protection(address: int) -> str:
+    return mapping_of(address).get("protection", "")
+
+
+@NEEDS_SMAPS
 def test_memory_is_mapped_read_only_between_pages_that_fault_and_unmapped_with_the_last_array() -> None:
     memory = FaultingMemory(5000, is_read_only=True)
     address, view = memory.seen.ctypes.data, memory.seen[:10]
     del memory
     size = 2 * mmap.PAGESIZE
-    around = [_protection(at) for at in (address - FAULTING_BYTES, address - 1, address, address + size - 1)]
+    around = [protection(at) for at in (address - FAULTING_BYTES, address - 1, address, address + size - 1)]
     assert around == ["---p", "---p", "r--s", "r--s"]
-    assert _protection(address + size) == _protection(address + size + FAULTING_BYTES - 1) == "---p"
+    assert protection(address + size) == protection(address + size + FAULTING_BYTES - 1) == "---p"
     assert view[0] == 0xFF
     del view
-    assert _protection(address) != "r--s"
-
-
-def _protection(address: int) -> str:
-    """Returns how /proc/self/maps describes the page of an address; "" where nothing is mapped."""
-    for line in Path("/proc/self/maps").read_text().splitlines():
-        bounds, protection, *_ = line.split()
-        first, end = (int(each, 16) for each in bounds.split("-"))
-        if first <= address < end:
-            return protection
-    return ""
+    assert protection(address) != "r--s"
 
 
 # Copies of arrays on small pages: their numbers, their place, and the pages that they have.
@@ -152,22 +156,9 @@ def test_a_copy_has_the_numbers_and_the_offset(offset: int) -> None:
     assert array[0, 0] == 0
 
 
-@pytest.mark.skipif(not Path("/proc/self/smaps").exists(), reason="the system has no /proc/self/smaps")
+@NEEDS_SMAPS
 def test_no_page_is_a_large_one() -> None:
     copy = copy_on_small_pages(np.ones(2**21, np.float64))
     mapping = mapping_of(copy.ctypes.data)
     assert int(mapping["Rss:"]) >= 2**14
     assert mapping["AnonHugePages:"] == "0"
-
-
-def mapping_of(address: int) -> dict[str, str]:
-    """The fields of /proc/self/smaps of the mapping that has an address: name -> number of KiB."""
-    fields: dict[str, str] = {}
-    for line in Path("/proc/self/smaps").read_text().splitlines():
-        first, *rest = line.split()
-        if "-" in first and not first.endswith(":"):
-            begin, end = (int(each, 16) for each in first.split("-"))
-            inside = begin <= address < end
-        elif inside and rest:
-            fields[first] = rest[0]
-    return fields

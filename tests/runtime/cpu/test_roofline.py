@@ -10,26 +10,18 @@ from tuner.core.machine import Machine
 from tuner.core.processors import peak_source
 from tuner.runtime.cpu import roofline as roofline_module
 from tuner.runtime.cpu.host import describe_machine
-from tuner.runtime.cpu.roofline import (
-    SUMS,
-    TILE_ITERATIONS,
-    flop_per_s,
-    measure_roofline,
-    multiply_add_loops,
-    multiply_adds,
-)
+from tuner.runtime.cpu.roofline import flop_per_s
 from tuner.runtime.cpu.thread_team import ThreadTeam
 from tuner.runtime.cpu.timing_conditions import INNER, ROWS, VALUE, VECTORS, PanelProduct
 
 pytestmark = pytest.mark.mlir
-
 AVX512 = Machine("any", "any", "avx512", True, 1, 1, 1, 1, 1, 1, has_vnni=True)
 
 
 @pytest.mark.drawn(1)
 @pytest.mark.parametrize("dtype", ["f32", "f64", "bf16", "i8"])
 def test_limits_are_of_a_plausible_processor(dtype: str) -> None:
-    roofline = measure_roofline(dtype, 1, describe_machine())
+    roofline = roofline_module.measure_roofline(dtype, 1, describe_machine())
     assert is_plausible(roofline.flop_per_s)
     assert 0.1e9 < roofline.bytes_per_s < 2e12
     assert roofline.flop_source == f"measured by {peak_source(dtype, describe_machine())}"
@@ -49,9 +41,9 @@ def test_bytes_are_multiplied_as_words_where_there_is_no_vnni() -> None:
 
 @pytest.mark.parametrize("dtype", ["f32", "bf16", "i8"])
 def test_each_loop_holds_as_many_sums_as_are_counted(dtype: str) -> None:
-    for isa, sums in (("avx512", SUMS[32]), ("avx2", SUMS[16])):
+    for isa, sums in (("avx512", roofline_module.SUMS[32]), ("avx2", roofline_module.SUMS[16])):
         machine = replace(AVX512, isa=isa, has_bf16=isa == "avx512")
-        text, loops = multiply_add_loops(dtype, machine, sums)
+        text, loops = roofline_module.multiply_add_loops(dtype, machine, sums)
         functions = text.split("llvm.func @multiply_add_")[1:]
         assert [each.count("llvm.call @step(%s") for each in functions] == list(sums)
         one = loops[0].flop // sums[0]
@@ -75,28 +67,27 @@ def test_the_loop_has_the_fastest_instruction_of_the_machine(
     monkeypatch: pytest.MonkeyPatch, changes: dict[str, Any], dtype: str, flop: int, instruction: str
 ) -> None:
     monkeypatch.setattr(roofline_module, "may_use_tiles", lambda: True)
-    machine = replace(AVX512, **changes)
-    text, (loop,) = multiply_add_loops(dtype, machine, (10,))
+    text, (loop,) = roofline_module.multiply_add_loops(dtype, replace(AVX512, **changes), (10,))
     assert loop.flop == flop
     assert instruction in text
 
 
 def test_tiles_that_the_system_refuses_are_not_used(monkeypatch: pytest.MonkeyPatch) -> None:
     monkeypatch.setattr(roofline_module, "may_use_tiles", lambda: False)
-    text, _ = multiply_add_loops("bf16", replace(AVX512, has_amx_bf16=True), (10,))
+    text, _ = roofline_module.multiply_add_loops("bf16", replace(AVX512, has_amx_bf16=True), (10,))
     assert "tdpbf16ps" not in text
 
 
 @pytest.mark.skipif(not describe_machine().has_amx_int8, reason="this processor has no AMX, or no permission")
 def test_the_loop_of_tiles_adds_all_products() -> None:
     team = ThreadTeam(2)
-    (loops,) = multiply_adds(team, "i8", describe_machine())
+    (loops,) = roofline_module.multiply_adds(team, "i8", describe_machine())
     for sink in loops.sinks:
         sink[:1024] = 3  # a tile of A and of B
     loops.repeat(1)
     team.close()
     for sink in loops.sinks:
-        assert set(sink[1024:].view(np.int32)) == {TILE_ITERATIONS * 64 * 3 * 3}
+        assert set(sink[1024:].view(np.int32)) == {roofline_module.TILE_ITERATIONS * 64 * 3 * 3}
 
 
 @pytest.mark.parametrize("threads", [1, 2])

@@ -14,15 +14,6 @@ from tuner.payload.reference import Array
 from tuner.runtime.cpu import host, timing_conditions
 from tuner.runtime.cpu.memory import placed_empty
 from tuner.runtime.cpu.thread_team import ThreadTeam
-from tuner.runtime.cpu.timing_conditions import (
-    LINE_BYTES,
-    Eviction,
-    HostActivity,
-    HostWatch,
-    eviction_of,
-    lines_of,
-    read_activity,
-)
 
 
 @pytest.mark.mlir
@@ -30,16 +21,17 @@ from tuner.runtime.cpu.timing_conditions import (
 @pytest.mark.parametrize("size", [1, 3, 4, 5, 16, 100])
 def test_every_line_that_an_array_touches_is_evicted(size: int, offset: int) -> None:
     array = placed_empty((size,), np.dtype(np.float32), offset)
-    start, lines = lines_of(array)
-    touched = {byte // LINE_BYTES for byte in range(array.ctypes.data, array.ctypes.data + array.nbytes)}
-    assert {start // LINE_BYTES + line for line in range(lines)} == touched
+    start, lines = timing_conditions.lines_of(array)
+    begin, line_bytes = array.ctypes.data, timing_conditions.LINE_BYTES
+    touched = {byte // line_bytes for byte in range(begin, begin + array.nbytes)}
+    assert {start // line_bytes + line for line in range(lines)} == touched
 
 
 @pytest.mark.mlir
 def test_an_eviction_changes_no_number() -> None:
     arrays: list[Array] = [np.arange(1000.0, dtype=np.float32), np.ones((33, 7))]
     copies = [each.copy() for each in arrays]
-    Eviction(arrays)()
+    timing_conditions.Eviction(arrays)()
     assert all(np.array_equal(one, other) for one, other in zip(arrays, copies, strict=True))
 
 
@@ -47,7 +39,7 @@ def test_an_eviction_changes_no_number() -> None:
 @pytest.mark.parametrize(("cache", "evicted"), [("warm", 0), ("weights-cold", 1), ("cold", 4)])
 def test_what_is_evicted_follows_from_the_state(cache: str, evicted: int) -> None:
     operands = [np.zeros(4, np.float32) for _ in range(4)]
-    found = eviction_of(Matmul(2, 2, 2, epilogue="bias_relu", cache=cache), operands)
+    found = timing_conditions.eviction_of(Matmul(2, 2, 2, epilogue="bias_relu", cache=cache), operands)
     assert (found is None) == (evicted == 0)
     if found is not None:
         assert len(found.arrays) == evicted
@@ -57,21 +49,20 @@ def test_what_is_evicted_follows_from_the_state(cache: str, evicted: int) -> Non
 # What other programs do on this machine meanwhile, and what is made of two readings.
 
 SPIN = "import time\nend = time.process_time() + 0.2\nwhile time.process_time() < end: pass"
-
 STAT = "cpu  100 20 30 4000 9 7 3 50 0 0\ncpu0 100 20 30 4000 9 7 3 50 0 0\n"
 
 
 def test_work_of_other_programs_is_reported_apart_from_our_own() -> None:
-    before = read_activity((os.getpid(),))
+    before = timing_conditions.read_activity((os.getpid(),))
     subprocess.run([sys.executable, "-c", SPIN], check=True)
-    after = read_activity((os.getpid(),))
+    after = timing_conditions.read_activity((os.getpid(),))
     others_s = (after.busy_s - before.busy_s) - (after.own_s - before.own_s)
     assert others_s >= 0.15
     assert after.clock_s > before.clock_s
     end = time.process_time() + 0.1
     while time.process_time() < end:
         pass
-    assert read_activity((os.getpid(),)).own_s - after.own_s >= 0.08
+    assert timing_conditions.read_activity((os.getpid(),)).own_s - after.own_s >= 0.08
 
 
 def test_counters_are_read_by_their_place_and_those_that_are_missing_are_zero(
@@ -79,7 +70,7 @@ def test_counters_are_read_by_their_place_and_those_that_are_missing_are_zero(
 ) -> None:
     monkeypatch.setattr(timing_conditions, "PROC", tmp_path)
     monkeypatch.setattr(timing_conditions, "THROTTLING", ())
-    found = read_activity((7,))
+    found = timing_conditions.read_activity((7,))
     assert (found.busy_s, found.stolen_s, found.own_s, found.waited_s, found.throttled_s) == (0,) * 5
     assert timing_conditions.thread_waited_s() == 0.0
     files = {
@@ -94,7 +85,7 @@ def test_counters_are_read_by_their_place_and_those_that_are_missing_are_zero(
         (tmp_path / name).write_text(text)
     throttling = ((tmp_path / "missing", "x", 1.0), (tmp_path / "cpu.stat", "throttled_usec", 1e-6))
     monkeypatch.setattr(timing_conditions, "THROTTLING", throttling)
-    found, tick_s = read_activity((7,)), host.TICK_S
+    found, tick_s = timing_conditions.read_activity((7,)), host.TICK_S
     assert found.busy_s == pytest.approx(160 * tick_s)
     assert found.stolen_s == pytest.approx(50 * tick_s)
     assert found.own_s == pytest.approx(300 * tick_s)
@@ -103,15 +94,15 @@ def test_counters_are_read_by_their_place_and_those_that_are_missing_are_zero(
     assert timing_conditions.thread_waited_s() == 4.0
 
 
-def activity(clock_s: float, busy_s: float, own_s: float, *others: float) -> HostActivity:
+def activity(clock_s: float, busy_s: float, own_s: float, *others: float) -> timing_conditions.HostActivity:
     stolen_s, waited_s, throttled_s = others or (0.0, 0.0, 0.0)
-    return HostActivity(clock_s, busy_s, stolen_s, own_s, waited_s, throttled_s)
+    return timing_conditions.HostActivity(clock_s, busy_s, stolen_s, own_s, waited_s, throttled_s)
 
 
 @pytest.mark.mlir
 def test_conditions_are_what_changed_between_two_readings() -> None:
     team = ThreadTeam(2)
-    watch = HostWatch(team)
+    watch = timing_conditions.HostWatch(team)
     before = activity(10.0, 100.0, 50.0, 1.0, 2.0, 3.0)
     after = activity(14.0, 110.0, 54.0, 1.8, 3.6, 3.4)
     found = watch.conditions(before, after, (1e-3, 3e-3, 2e-3), turns_s=(4e-3,) * 3 + (5e-3,) * 3)
@@ -127,7 +118,7 @@ def test_conditions_are_what_changed_between_two_readings() -> None:
 @pytest.mark.mlir
 def test_the_anchor_is_timed_next_to_it() -> None:
     team = ThreadTeam(1)
-    samples_s = HostWatch(team).sample_reference()
+    samples_s = timing_conditions.HostWatch(team).sample_reference()
     team.close()
     assert len(samples_s) == 3
     assert min(samples_s) > 0
