@@ -124,14 +124,13 @@ def tuples(rows: Rows) -> list[tuple[int, ...]]:
     return [tuple(row) for row in rows.index.tolist()]
 
 
-def test_a_set_within_the_limit_is_whole_and_sorted(small: None) -> None:
+def test_a_set_within_the_limit_is_whole_and_a_sample_of_distinct_rows_the_same_each_time(
+    small: None,
+) -> None:
     rows = rows_of(space("abcd", 6, "a + b == c + d"), limit=10_000)
     every = itertools.product(range(6), repeat=3)
     assert tuples(rows) == sorted((a, b, c, a + b - c) for a, b, c in every if 0 <= a + b - c < 6)
     assert (rows.total, rows.is_sample) == (len(rows.index), False)
-
-
-def test_a_sample_is_of_distinct_allowed_rows_sorted_and_the_same_each_time(small: None) -> None:
     one = space("abcdef", 6, "a + b == c + d", "e * f % 3 != 1")
     rows = rows_of(one, limit=1000)
     assert rows.is_sample

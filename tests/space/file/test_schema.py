@@ -74,81 +74,71 @@ def test_a_knob_form_gives_its_choices_and_divisors_wait_for_the_problem(form: s
     assert knob(form) == choices
 
 
-@pytest.mark.parametrize(
-    ("text", "message"),
-    [
-        ("", "the file: found nothing, allowed a mapping (key: value)"),
-        ("[]", "the file: found [], allowed a mapping (key: value)"),
-        ("strategies: {}", "strategies: found {}, allowed at least 1 of them"),
-        ("strategys: {}", "strategys: found the key 'strategys', allowed extends, strategies (and 1 more)"),
-        ("strategies: {s: 1}", "strategies.s: found 1, allowed a mapping (key: value)"),
-        ("strategies: {s-1: {}}", "strategies.s-1: found 's-1', allowed letters, digits and _"),
-        ("strategies: {s: {ops: [matmul]}}", "strategies.s.dtypes: is missing; it has no default"),
-        (
-            "strategies: {s: {ops: [conv], dtypes: [f32]}}",
-            "strategies.s.ops[0]: found 'conv', allowed matmul",
-        ),
-    ],
-)
-def test_a_wrong_file_is_reported_with_its_key_path(text: str, message: str) -> None:
+WRONG_FILES = [
+    ("", "the file: found nothing, allowed a mapping (key: value)"),
+    ("[]", "the file: found [], allowed a mapping (key: value)"),
+    ("strategies: {}", "strategies: found {}, allowed at least 1 of them"),
+    ("strategys: {}", "strategys: found the key 'strategys', allowed extends, strategies (and 1 more)"),
+    ("strategies: {s: 1}", "strategies.s: found 1, allowed a mapping (key: value)"),
+    ("strategies: {s-1: {}}", "strategies.s-1: found 's-1', allowed letters, digits and _"),
+    ("strategies: {s: {ops: [matmul]}}", "strategies.s.dtypes: is missing; it has no default"),
+    ("strategies: {s: {ops: [conv], dtypes: [f32]}}", "strategies.s.ops[0]: found 'conv', allowed matmul"),
+]
+
+
+WRONG_LINES = [
+    ("isas: [avx2, sse]", "isas[1]: found 'sse', allowed avx512, avx2, none, ptx"),
+    ("layouts: []", "layouts: found [], allowed at least 1 of them"),
+    ("constraint: [a]", "constraint: found the key 'constraint', allowed ops, dtypes"),
+    ("constraints: true", "constraints: found True, allowed a valid list"),
+    ("constraints: [a b]", "constraints[0]: 'a b' is not an expression"),
+    ("""constraints: ["__import__('os')"]""", """constraints[0]: found "__import__('os')", allowed names"""),
+    ("knobs: {t: [1]}\n    first: [{u: 1}]", "first[0]: gives u; must give each knob: t"),
+    ("projection: {c: 1}", "projection: knob: found 'c', allowed a, b"),
+    ("projection: {a: x}", "projection.a: found 'x', allowed an integer"),
+    ("projection: {b: 1}", "projection.b: found 1, allowed a text"),
+    ("projection: [a]", "projection: found ['a'], allowed a mapping"),
+    ("projection: {a: 1.5}", "projection.a: found 1.5, allowed an integer or a text"),
+]
+
+
+WRONG_KNOBS = [
+    ("8", "t: found 8, allowed a list of integers or of texts, {range:"),
+    ("{}", "t: found {}, allowed a list of integers"),
+    ("[]", "t: found [], allowed at least 1 of them"),
+    ("[1, x]", "t: found [1, 'x'], allowed all integers or all texts"),
+    ("[1, 2.5]", "t[1]: found 2.5, allowed an integer or a text"),
+    ("[on]", "t[0]: found True, allowed an integer or a text (in quotes"),
+    ("[[1]]", "t[0]: found [1], allowed an integer or a text"),
+    ("{range: [1, 2, 3]}", "t.range: found [1, 2, 3], allowed at most 2 of them"),
+    ("{range: [1, x]}", "t.range[1]: found 'x', allowed a valid integer"),
+    ("{range: [9, 1]}", "t: found {'range': [9, 1]}, allowed lo <= hi with at most 4096"),
+    ("{range: [1, 99999999999]}", "t: found {'range': [1, 99999999999]}, allowed lo <= hi"),
+    ("{range: [1, 5], step: 0}", "t.step: found 0, allowed greater than or equal to 1"),
+    ("{range: [1, 5], stp: 2}", "t.stp: found the key 'stp', allowed range, step"),
+    ("{powers: [3, 3]}", "t: found {'powers': [3, 3]}, allowed 1 <= lo <= hi with a power of 2"),
+    ("{powers: [0, 8]}", "t: found {'powers': [0, 8]}, allowed 1 <= lo"),
+    ("{powers: [1, 8], base: 1}", "t.base: found 1, allowed greater than or equal to 2"),
+    ("{divisors_of: 8}", "t.divisors_of: found 8, allowed a valid string"),
+    ("{divisors_of: k, mn: 8}", "t.mn: found the key 'mn', allowed divisors_of, min, max, extra"),
+    ("{divisors_of: k, min: 0}", "t.min: found 0, allowed greater than or equal to 1"),
+    ("{divisors_of: 'k.real'}", "t.divisors_of: found 'k.real', allowed names"),
+]
+A_AND_B = "    knobs: {a: [1, 2], b: [x]}\n"
+WRONG = [
+    *WRONG_FILES,
+    *(
+        (f"{HEAD}{A_AND_B * ('projection' in line)}    {line}\n", f"strategies.s.{found}")
+        for line, found in WRONG_LINES
+    ),
+    *((f"{HEAD}    knobs:\n      t: {form}\n", f"strategies.s.knobs.{found}") for form, found in WRONG_KNOBS),
+]
+
+
+@pytest.mark.parametrize(("text", "message"), WRONG)
+def test_what_is_wrong_is_reported_with_its_key_path(text: str, message: str) -> None:
     with pytest.raises(UsageError, match=re.escape(f"f.yaml: {message}")):
         read(text)
-
-
-@pytest.mark.parametrize(
-    ("line", "message"),
-    [
-        ("isas: [avx2, sse]", "isas[1]: found 'sse', allowed avx512, avx2, none, ptx"),
-        ("layouts: []", "layouts: found [], allowed at least 1 of them"),
-        ("constraint: [a]", "constraint: found the key 'constraint', allowed ops, dtypes"),
-        ("constraints: true", "constraints: found True, allowed a valid list"),
-        ("constraints: [a b]", "constraints[0]: 'a b' is not an expression"),
-        (
-            """constraints: ["__import__('os')"]""",
-            """constraints[0]: found "__import__('os')", allowed names""",
-        ),
-        ("knobs: {t: [1]}\n    first: [{u: 1}]", "first[0]: gives u; must give each knob: t"),
-        ("projection: {c: 1}", "projection: knob: found 'c', allowed a, b"),
-        ("projection: {a: x}", "projection.a: found 'x', allowed an integer"),
-        ("projection: {b: 1}", "projection.b: found 1, allowed a text"),
-        ("projection: [a]", "projection: found ['a'], allowed a mapping"),
-        ("projection: {a: 1.5}", "projection.a: found 1.5, allowed an integer or a text"),
-    ],
-)
-def test_a_wrong_line_of_a_strategy_is_reported_with_its_key_path(line: str, message: str) -> None:
-    knobs = "    knobs: {a: [1, 2], b: [x]}\n" if "projection" in line else ""
-    with pytest.raises(UsageError, match=re.escape(f"f.yaml: strategies.s.{message}")):
-        read(f"{HEAD}{knobs}    {line}\n")
-
-
-@pytest.mark.parametrize(
-    ("form", "message"),
-    [
-        ("8", "t: found 8, allowed a list of integers or of texts, {range:"),
-        ("{}", "t: found {}, allowed a list of integers"),
-        ("[]", "t: found [], allowed at least 1 of them"),
-        ("[1, x]", "t: found [1, 'x'], allowed all integers or all texts"),
-        ("[1, 2.5]", "t[1]: found 2.5, allowed an integer or a text"),
-        ("[on]", "t[0]: found True, allowed an integer or a text (in quotes"),
-        ("[[1]]", "t[0]: found [1], allowed an integer or a text"),
-        ("{range: [1, 2, 3]}", "t.range: found [1, 2, 3], allowed at most 2 of them"),
-        ("{range: [1, x]}", "t.range[1]: found 'x', allowed a valid integer"),
-        ("{range: [9, 1]}", "t: found {'range': [9, 1]}, allowed lo <= hi with at most 4096"),
-        ("{range: [1, 99999999999]}", "t: found {'range': [1, 99999999999]}, allowed lo <= hi"),
-        ("{range: [1, 5], step: 0}", "t.step: found 0, allowed greater than or equal to 1"),
-        ("{range: [1, 5], stp: 2}", "t.stp: found the key 'stp', allowed range, step"),
-        ("{powers: [3, 3]}", "t: found {'powers': [3, 3]}, allowed 1 <= lo <= hi with a power of 2"),
-        ("{powers: [0, 8]}", "t: found {'powers': [0, 8]}, allowed 1 <= lo"),
-        ("{powers: [1, 8], base: 1}", "t.base: found 1, allowed greater than or equal to 2"),
-        ("{divisors_of: 8}", "t.divisors_of: found 8, allowed a valid string"),
-        ("{divisors_of: k, mn: 8}", "t.mn: found the key 'mn', allowed divisors_of, min, max, extra"),
-        ("{divisors_of: k, min: 0}", "t.min: found 0, allowed greater than or equal to 1"),
-        ("{divisors_of: 'k.real'}", "t.divisors_of: found 'k.real', allowed names"),
-    ],
-)
-def test_a_wrong_knob_is_reported_with_its_key_path(form: str, message: str) -> None:
-    with pytest.raises(UsageError, match=re.escape(f"f.yaml: strategies.s.knobs.{message}")):
-        knob(form)
 
 
 def test_further_problems_are_counted() -> None:
@@ -222,18 +212,15 @@ def test_wrong_derived_names_are_reported_when_the_file_is_read(let: str, messag
 KNOWN = "known: a, b, c, input_bytes, m, order"
 
 
-@pytest.mark.parametrize(
-    ("rest", "message"),
-    [
-        ("let: {c: a + aa}\n    constraints: [c < 5]", f"s.let.c: 'a + aa': unknown name 'aa', {KNOWN}"),
-        (
-            "let: {c: a + 1}\n    constraints: [cc < 5]",
-            f"s.constraints[0]: 'cc < 5': unknown name 'cc', {KNOWN}",
-        ),
-        ("let: {m: a + 1}", "s.let.m: 'm' is the name of a variable too: give it another name"),
-        ("let: {of_script: a}", "s.let.of_script: 'of_script' is the name of a knob too: give it another"),
-    ],
-)
+WRONG_NAMES = [
+    ("let: {c: a + aa}\n    constraints: [c < 5]", f"s.let.c: 'a + aa': unknown name 'aa', {KNOWN}"),
+    ("let: {c: a + 1}\n    constraints: [cc < 5]", f"s.constraints[0]: 'cc < 5': unknown name 'cc', {KNOWN}"),
+    ("let: {m: a + 1}", "s.let.m: 'm' is the name of a variable too: give it another name"),
+    ("let: {of_script: a}", "s.let.of_script: 'of_script' is the name of a knob too: give it another"),
+]
+
+
+@pytest.mark.parametrize(("rest", "message"), WRONG_NAMES)
 def test_wrong_names_are_reported_when_problem_and_script_are_known(rest: str, message: str) -> None:
     knobs = (Knob("of_script", (1,)),) if "of_script" in rest else ()
     with pytest.raises(UsageError, match=f"^{re.escape(f'f.yaml: strategies.{message}')}"):

@@ -201,15 +201,15 @@ def test_choices_keep_the_order_that_the_file_lists_and_are_not_too_many() -> No
         feasible_set_of((points([(value,) for value in range(4097)], ((),)),))
 
 
-@pytest.mark.parametrize(
-    ("raw", "plain"),
-    [
-        ((True, False), (0, 1)),
-        ((1.0, 2.0), (1, 2)),
-        ((0.5, 1.0), ("0.5", "1.0")),
-        ((1, "auto"), ("1", "auto")),
-    ],
-)
+PLAIN_CHOICES = [
+    ((True, False), (0, 1)),
+    ((1.0, 2.0), (1, 2)),
+    ((0.5, 1.0), ("0.5", "1.0")),
+    ((1, "auto"), ("1", "auto")),
+]
+
+
+@pytest.mark.parametrize(("raw", "plain"), PLAIN_CHOICES)
 def test_a_knob_takes_whole_numbers_or_texts(raw: tuple[Raw, ...], plain: tuple[Raw, ...]) -> None:
     feasible, _ = feasible_set_of((points([(value,) for value in raw], ((),)),))
     assert feasible.spaces[0].knobs[0].choices == plain

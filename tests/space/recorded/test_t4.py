@@ -19,10 +19,16 @@ from tuner.space.recorded.recording import RecordedTime
 from tuner.space.recorded.t4 import Recording, invalidity_of, t4_bytes, t4_document
 
 
-def test_every_stage_has_a_word() -> None:
+def test_every_stage_has_a_word_and_words_of_failure_become_stages(tmp_path: Path) -> None:
     for stage in Stage:
         assert invalidity_of(Failure(stage, "no")) in ("compile", "runtime", "correctness")
         assert invalidity_of(Failure(stage, "timed out after 3 s")) == "timeout"
+    phrase = ("compile", "runtime", "correctness", "timeout", "constraints")
+    results = [point(2**place, invalidity=given, measurements=[]) for place, given in enumerate(phrase)]
+    space = read(tmp_path, foreign(point(64), *results, point(128, measurements=[])))
+    stages = [outcome.stage for outcome in space.outcomes if isinstance(outcome, Failure)]
+    assert stages == [Stage.COMPILE, Stage.RUN, Stage.VERIFY, Stage.RUN, Stage.MEASURE]
+    assert space.forbidden == 1
 
 
 def test_every_result_has_what_the_schema_requires_and_equal_recordings_are_equal_bytes() -> None:
@@ -85,9 +91,7 @@ def point(block: int, **changes: Any) -> dict[str, Any]:
 
 
 @pytest.mark.parametrize("name", ["space.t4.json", "space.t4.json.gz"])
-def test_what_was_written_is_read_back_bit_by_bit_and_equal_code_keeps_equal_numbers(
-    tmp_path: Path, name: str
-) -> None:
+def test_what_was_written_is_read_back_and_equal_code_keeps_equal_numbers(tmp_path: Path, name: str) -> None:
     space = read_recorded(values.write_recording(tmp_path, name))
     assert space.rows == space.feasible.rows == 120
     assert space.feasible.spaces[0].knobs == values.KNOBS
@@ -119,17 +123,12 @@ def test_other_programs_see_a_space_of_plain_times(tmp_path: Path) -> None:
     assert space.problem is None
 
 
-@pytest.mark.parametrize(
-    ("given", "seconds"),
-    [
-        ({}, 2e-3),
-        ({"timeunit": "seconds"}, 2.0),
-        ({"timeunit": "miliseconds"}, 2e-3),
-        ({"timeunit": "ns"}, 2e-9),
-    ],
-)
-def test_times_are_in_the_unit_of_the_file(tmp_path: Path, given: dict[str, str], seconds: float) -> None:
-    space = read(tmp_path, foreign(point(32), device="A4000", **given))
+UNITS_S = {None: 2e-3, "seconds": 2.0, "miliseconds": 2e-3, "ns": 2e-9}
+
+
+@pytest.mark.parametrize(("unit", "seconds"), UNITS_S.items())
+def test_times_are_in_the_unit_of_the_file(tmp_path: Path, unit: str | None, seconds: float) -> None:
+    space = read(tmp_path, foreign(point(32), device="A4000", **({"timeunit": unit} if unit else {})))
     assert space.outcomes == (RecordedTime(seconds, (seconds / 2, seconds * 1.5)),)
     assert space.machine.name == "A4000"
     assert space.feasible.candidate(0).text == "foreign(block=32, unroll=1)"
@@ -143,15 +142,6 @@ def test_a_measurement_may_have_a_unit_of_its_own_that_fits_its_samples(tmp_path
     message = r"foreign\.json: time: 2e-06 s does not fit samples of 0.001 to 0.003 s"
     with pytest.raises(UsageError, match=message):
         read(tmp_path, foreign(point(32, measurements=measured)))
-
-
-def test_words_of_failure_become_stages(tmp_path: Path) -> None:
-    phrase = ("compile", "runtime", "correctness", "timeout", "constraints")
-    results = [point(2**place, invalidity=given, measurements=[]) for place, given in enumerate(phrase)]
-    space = read(tmp_path, foreign(point(64), *results, point(128, measurements=[])))
-    stages = [outcome.stage for outcome in space.outcomes if isinstance(outcome, Failure)]
-    assert stages == [Stage.COMPILE, Stage.RUN, Stage.VERIFY, Stage.RUN, Stage.MEASURE]
-    assert space.forbidden == 1
 
 
 @pytest.mark.parametrize(
@@ -248,9 +238,7 @@ def test_no_word_of_our_own_part_moves_the_terminal_either(tmp_path: Path) -> No
     assert space.outcomes[0].verdict.notes == ("b\\x1b[2J",)
 
 
-def test_a_verified_trial_has_no_time_one_without_samples_keeps_it_and_a_cold_median_comes_back(
-    tmp_path: Path,
-) -> None:
+def test_a_verified_trial_has_no_time_and_others_keep_it_without_samples_or_cold(tmp_path: Path) -> None:
     document = t4_document(values.recording())
     for result in document["results"]:
         result["times"]["runtimes"] = []

@@ -48,11 +48,12 @@ def exported(provenance: ScriptProvenance = PROVENANCE, ops: tuple[str, ...] = (
     return script_with_header(SCRIPT, provenance, ops, "best.mlir", "best.source.mlir")
 
 
-def test_four_lines_for_people_stand_above_an_untouched_script_and_one_for_programs_after_it() -> None:
+def test_four_lines_stand_above_an_untouched_script_one_after_it_and_a_second_export_adds_none() -> None:
     lines = exported().splitlines(keepends=True)
     assert "".join(lines[4:-1]) == SCRIPT
     assert all(line.startswith("//") for line in lines[:4])
     assert lines[-1].startswith(MARK)
+    assert script_with_header(exported(), PROVENANCE, (), "best.mlir", "best.source.mlir") == exported()
 
 
 def test_the_header_reports_people_and_whether_another_alignment_is_slower() -> None:
@@ -93,37 +94,29 @@ def test_a_script_of_before_was_timed_on_a_cache_line(target: str, align: str) -
     assert found.problem == replace(PROVENANCE.problem, align=align)
 
 
-def test_a_stock_script_says_how_mlir_opt_applies_it() -> None:
+def test_a_script_says_how_mlir_opt_or_tuner_applies_it() -> None:
     command = "--transform-preload-library=transform-library-paths=best.mlir --transform-interpreter"
     assert f"mlir-opt best.source.mlir {command}" in exported()
-
-
-def test_a_script_with_custom_ops_names_them_and_tuner_apply() -> None:
     line = "// Run it by tuner apply best.mlir best.source.mlir; stock mlir-opt lacks tuner.prefetch\n"
     assert line in exported(ops=("tuner.prefetch",))
 
 
-def test_a_script_says_which_instruction_sets_it_needs() -> None:
+def test_a_script_says_which_instruction_sets_it_needs_and_hides_none() -> None:
     text = exported(replace(PROVENANCE, needs=("amx-bf16", "vnni")))
     assert " Needs amx-bf16, vnni. " in text
     assert read_provenance(text, "best.mlir").needs == ("amx-bf16", "vnni")
     assert "Needs" not in exported()
+    text = exported(replace(PROVENANCE, needs=("vnni",)))
+    text += '"tuner.pair_block"(%f) {dots = 1 : i64} : (!any) -> ()\n'
+    assert read_provenance(text, "best.mlir").needs == ("avx512-bf16", "vnni")
 
 
 @pytest.mark.parametrize(("dtype", "needs"), [("bf16", ("amx-bf16",)), ("i8", ("amx-int8",)), ("f32", ())])
-def test_what_a_script_of_an_older_header_needs_is_read_from_its_ops(
-    dtype: str, needs: tuple[str, ...]
-) -> None:
+def test_what_an_older_script_needs_is_read_from_its_ops(dtype: str, needs: tuple[str, ...]) -> None:
     text = exported(replace(PROVENANCE, problem=Matmul(512, 256, 128, dtype))).replace('"needs": [], ', "")
     text += '"tuner.amx_block"(%block) : (!transform.any_op) -> ()\n'
     assert '"needs"' not in text
     assert read_provenance(text, "best.mlir").needs == needs
-
-
-def test_a_header_cannot_hide_what_its_script_needs() -> None:
-    text = exported(replace(PROVENANCE, needs=("vnni",)))
-    text += '"tuner.pair_block"(%f) {dots = 1 : i64} : (!any) -> ()\n'
-    assert read_provenance(text, "best.mlir").needs == ("avx512-bf16", "vnni")
 
 
 @pytest.mark.parametrize(
@@ -156,11 +149,6 @@ def test_the_header_of_an_older_tuner_is_read_without_a_round_and_left_out() -> 
     older = "// Transform script of it\n" + exported().splitlines()[-1] + "\n" + SCRIPT
     assert read_provenance(older, "best.mlir") == PROVENANCE
     assert without_header(older) == SCRIPT
-
-
-def test_exporting_an_export_keeps_one_header() -> None:
-    again = script_with_header(exported(), PROVENANCE, (), "best.mlir", "best.source.mlir")
-    assert again == exported()
 
 
 def test_a_script_that_was_not_exported_is_refused() -> None:

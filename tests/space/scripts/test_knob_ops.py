@@ -2,27 +2,23 @@ import pytest
 
 from tests.mlir.scripts import alternatives, knob, script
 from tuner.core.errors import UsageError
+from tuner.space.scripts.schedule import Schedule
 from tuner.space.search_space import Knob
 
 pytestmark = pytest.mark.mlir
-knobs = pytest.importorskip("tuner.space.scripts.schedule")
 
 
 def read(*ops: str) -> tuple[Knob, ...]:
-    found: tuple[Knob, ...] = knobs.Schedule(script(*ops), "own.mlir").knobs
-    return found
+    return Schedule(script(*ops), "own.mlir").knobs
 
 
-def test_knobs_and_alternatives_are_read_in_the_order_of_the_text() -> None:
+def test_knobs_and_alternatives_are_read_in_order_inside_regions_too_and_one_name_once() -> None:
     found = read(
         knob("size", "[16, 32]"),
         alternatives("order", "", "", ""),
         knob("twice", '["a", "b"]', kind="!transform.any_param"),
     )
     assert found == (Knob("size", (16, 32)), Knob("order", (0, 1, 2)), Knob("twice", ("a", "b")))
-
-
-def test_a_knob_inside_a_region_is_read_and_ops_of_one_name_are_one_knob() -> None:
     found = read(alternatives("order", knob("inner", "[1, 2]"), ""))
     assert found == (Knob("order", (0, 1)), Knob("inner", (1, 2)))
     found = read(knob("size", "[16, 32]"), knob("size", "[32, 16]", result="again"))

@@ -5,15 +5,12 @@ from tuner.core.errors import UsageError
 from tuner.space.file.reading import parse_space
 
 
-def test_the_files_are_named_by_the_strategy_and_name_each_other() -> None:
+def test_starter_files_name_each_other_and_every_knob_and_leave_nothing_to_be_filled_in() -> None:
     template, space, test = starter_files("mine", ())
     assert (template.name, space.name, test.name) == ("mine.mlir.j2", "mine.yaml", "test_mine.py")
     assert "template: mine.mlir.j2" in space.text
     assert 'with_name("mine.yaml")' in test.text
     compile(test.text, test.name, "exec")
-
-
-def test_nothing_is_left_to_be_filled_in_and_every_knob_of_the_space_stands_in_the_template() -> None:
     template, space, test = starter_files("mine", ())
     assert not [file.name for file in (template, space, test) if "NAME" in file.text]
     (entry,) = parse_space(space.text.replace("extends: default\n", ""), space.name).strategies

@@ -17,6 +17,7 @@ from tuner.payload.cpu import partitions_in, payload_mlir
 from tuner.payload.gpu import Scratch, gpu_payload_mlir
 from tuner.space.scripts.requirements import custom_ops, instructions_needed
 
+pytestmark = pytest.mark.mlir
 AMX = '"tuner.amx_block"(%block) {tiles_m = 2 : i64} : (!transform.any_op) -> ()'
 VNNI = '"tuner.vnni_block"(%block) {{tile_m = 6 : i64, lanes = {} : i64}} : (!transform.any_op) -> ()'
 PAIRS = '"tuner.pair_block"(%block) {{tile_m = 6 : i64, dots = {} : i64}} : (!transform.any_op) -> ()'
@@ -93,7 +94,6 @@ def buffers(problem: Problem, name: str = "of_others") -> str:
     return product(name, problem, on_buffers=True).text
 
 
-@pytest.mark.mlir
 def test_the_name_of_the_function_does_not_matter(run: Run) -> None:
     script = script_of(PROBLEM)
     payload = payload_mlir(PROBLEM, partitions_in(script, PROBLEM))
@@ -101,7 +101,6 @@ def test_the_name_of_the_function_does_not_matter(run: Run) -> None:
     assert renamed.replace("@of_others", "@matmul") == run(script, payload)
 
 
-@pytest.mark.mlir
 def test_no_fill_is_needed_and_a_function_may_take_and_return_tensors(run: Run) -> None:
     payload = buffers(PROBLEM).replace("outs(%cleared", "outs(%start")
     lines = [line for line in payload.splitlines(keepends=True) if "linalg.fill" not in line]
@@ -113,10 +112,8 @@ def test_no_fill_is_needed_and_a_function_may_take_and_return_tensors(run: Run) 
     assert "tensor<" not in of_tensors
 
 
-@pytest.mark.mlir
 def test_other_functions_and_their_contractions_are_left_alone(run: Run) -> None:
-    other = buffers(Matmul(24, 64, 33), "other")
-    transformed = run(script_of(PROBLEM), buffers(PROBLEM) + other)
+    transformed = run(script_of(PROBLEM), buffers(PROBLEM) + buffers(Matmul(24, 64, 33), "other"))
     assert transformed.count("linalg.matmul") == 1
     assert "tuner." not in transformed
     mine, left = transformed.split("func.func @")[1:]
@@ -130,7 +127,6 @@ UNFIT = (
 )
 
 
-@pytest.mark.mlir
 @pytest.mark.parametrize(
     "problem",
     [
@@ -142,7 +138,6 @@ def test_another_contraction_is_refused_by_one_line(problem: Problem, run: Run) 
     assert f"{UNFIT}0" in run(script_of(PROBLEM, block_k=16), buffers(problem))
 
 
-@pytest.mark.mlir
 def test_no_matmul_one_on_buffers_and_two_that_fit_are_refused(run: Run) -> None:
     kinds = "memref<24x32xf32>, memref<32x64xf32>"
     head = "func.func @f(%a: memref<24x32xf32>, %b: memref<32x64xf32>, %c: memref<24x64xf32>)"
@@ -152,7 +147,6 @@ def test_no_matmul_one_on_buffers_and_two_that_fit_are_refused(run: Run) -> None
         assert f"{UNFIT}{found}" in run(script_of(PROBLEM), payload)
 
 
-@pytest.mark.mlir
 def test_a_second_contraction_and_a_missing_epilogue_are_refused(run: Run) -> None:
     text = buffers(PROBLEM)
     (fill,) = [line for line in text.splitlines(keepends=True) if "linalg.fill" in line]
@@ -198,10 +192,8 @@ def unfit_for(problem: Problem) -> dict[str, tuple[str, int]]:
     other_type = "f16" if problem.dtype == "f32" else "f64"
     function = mine[mine.index("  func.func") : mine.rindex("}")]
     a, b, c = "memref<64x64xf32>", "memref<64x96xf32>", "memref<64x96xf32>"
-    on_buffers = (
-        f"func.func @matmul(%a: {a}, %b: {b}, %c: {c}) "
-        f"{{ linalg.matmul ins(%a, %b : {a}, {b}) outs(%c : {c}) return }}"
-    )
+    head = f"func.func @matmul(%a: {a}, %b: {b}, %c: {c})"
+    on_buffers = f"{head} {{ linalg.matmul ins(%a, %b : {a}, {b}) outs(%c : {c}) return }}"
     kind = (problem.dtype, problem.layout, problem.epilogue, problem.output)
     others = [each for each in ("nn", "nt", "tn") if each != problem.layout]
     return {
@@ -217,7 +209,6 @@ def unfit_for(problem: Problem) -> dict[str, tuple[str, int]]:
     }
 
 
-@pytest.mark.mlir
 @pytest.mark.parametrize("name", GPU_SCRIPTS)
 def test_a_script_for_gpus_refuses_other_payloads_by_one_line(name: str) -> None:
     one = GPU_SCRIPTS[name]
@@ -229,10 +220,8 @@ def test_a_script_for_gpus_refuses_other_payloads_by_one_line(name: str) -> None
         assert f"expected parameter to be equal to 1, got {found}" in said
 
 
-@pytest.mark.mlir
 @pytest.mark.parametrize("name", ["naive", "mma_sync", "wgmma"])
 def test_a_script_for_gpus_refuses_a_function_without_the_epilogue(name: str) -> None:
     m, n, k = F16.sizes
-    plain = gpu_payload(Matmul(m, n, k, "f16"))
-    refused = run_wheel(GPU_SCRIPTS[name].script(), plain)
+    refused = run_wheel(GPU_SCRIPTS[name].script(), gpu_payload(Matmul(m, n, k, "f16")))
     assert "one linalg.matmul and one linalg.generic after it (bias_relu to f16); such ops" in refused

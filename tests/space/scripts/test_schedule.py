@@ -1,5 +1,6 @@
 import itertools
 import math
+import operator
 import re
 from collections.abc import Callable
 from dataclasses import dataclass
@@ -16,35 +17,34 @@ from tuner.core.candidate import Candidate, Value
 from tuner.core.errors import CandidateError, Failure, Stage, UsageError
 from tuner.core.interfaces import AbstractCompiler, Effort
 from tuner.core.problem import Matmul, Problem
+from tuner.mlir import transform
+from tuner.mlir.bindings import ir
 from tuner.payload.cpu import PARTITIONS_COMMENT
 from tuner.space.feasible_set import FeasibleSet
+from tuner.space.scripts.schedule import Schedule
 from tuner.space.scripts.strategy import Binder, Strategy
 from tuner.space.search_space import SearchSpace
+from tuner.targets.cpu.compiler import CpuCompiler
+from tuner.targets.cpu.evaluator import CpuEvaluator
 
 pytestmark = pytest.mark.mlir
-knobs = pytest.importorskip("tuner.space.scripts.schedule")
-interpreter = pytest.importorskip("tuner.mlir.transform")
-ir = pytest.importorskip("tuner.mlir.bindings").ir
-CpuCompiler = pytest.importorskip("tuner.targets.cpu.compiler").CpuCompiler
-CpuEvaluator = pytest.importorskip("tuner.targets.cpu.evaluator").CpuEvaluator
 EXAMPLE = Path(__file__).parents[3] / "examples" / "matmul_knobs.mlir"
 SIZE = knob("size", "[8, 16]")
 
 
 def bind(text: str, **values: Value) -> str:
-    bound: str = knobs.Schedule(text).select(Candidate.of("own", values))
-    return bound
+    return Schedule(text).select(Candidate.of("own", values))
 
 
 def apply(text: str) -> str:
-    with interpreter.new_context(), ir.Location.unknown():
-        module = interpreter.parse(PAYLOAD, "payload")
-        interpreter.apply_script(module, interpreter.parse(text, "script"))
+    with transform.new_context(), ir.Location.unknown():
+        module = transform.parse(PAYLOAD, "payload")
+        transform.apply_script(module, transform.parse(text, "script"))
         return str(module)
 
 
 def candidates(text: str) -> list[Candidate]:
-    schedule = knobs.Schedule(text)
+    schedule = Schedule(text)
     rows = FeasibleSet.of((SearchSpace("own", schedule.knobs, schedule.constraints + schedule.idle),))
     return [rows.candidate(row) for row in range(rows.rows)]
 
@@ -73,7 +73,7 @@ def test_a_bound_script_leaves_one_candidate_binds_to_itself_and_the_schedule_is
     bound = bind(script(SIZE, TILE, alternatives("order", "", "")), size=16, order=1)
     assert [dict(each.choices) for each in candidates(bound)] == [{"order": 1, "size": 16}]
     assert bind(bound, size=16, order=1) == bound
-    schedule = knobs.Schedule(script(SIZE, TILE))
+    schedule = Schedule(script(SIZE, TILE))
     first = schedule.select(Candidate.of("own", {"size": 8}))
     assert "= 16 : i64 from" in schedule.select(Candidate.of("own", {"size": 16}))
     assert schedule.select(Candidate.of("own", {"size": 8})) == first
@@ -104,21 +104,18 @@ def test_what_is_no_choice_of_the_script_fails_to_bind(values: dict[str, Value],
         bind(script(), size=8)
 
 
-@pytest.mark.parametrize(
-    ("text", "message"),
-    [
-        ("module {", "own.mlir: error: line 1:7: expected operation name in quotes"),
-        ("tile this", "own.mlir: error: .*custom op 'tile' is unknown"),
-        (
-            script("%x = transform.bogus"),
-            "own.mlir: error: line 5:10: custom op 'transform.bogus' is unknown",
-        ),
-        (script(SIZE.replace("]", "")), r"own.mlir: error: line 5:\d+: expected"),
-    ],
-)
+NO_MLIR = [
+    ("module {", "own.mlir: error: line 1:7: expected operation name in quotes"),
+    ("tile this", "own.mlir: error: .*custom op 'tile' is unknown"),
+    (script("%x = transform.bogus"), "own.mlir: error: line 5:10: custom op 'transform.bogus' is unknown"),
+    (script(SIZE.replace("]", "")), r"own.mlir: error: line 5:\d+: expected"),
+]
+
+
+@pytest.mark.parametrize(("text", "message"), NO_MLIR)
 def test_what_is_no_mlir_is_refused_with_mlirs_first_diagnostic(text: str, message: str) -> None:
     with pytest.raises(UsageError, match=message):
-        knobs.Schedule(text, "own.mlir")
+        Schedule(text, "own.mlir")
 
 
 def test_knobs_of_regions_that_are_not_run_do_not_multiply_the_candidates() -> None:
@@ -173,8 +170,8 @@ def test_every_candidate_of_any_schedule_binds_and_is_applied(ops: list[str], da
     text = re.sub("%_ =", lambda _: f"%v{next(numbers)} =", text)  # results have names of their own
     found = candidates(text)
     candidate = data.draw(st.sampled_from(found))
-    bound = knobs.Schedule(text).select(candidate)
-    read = knobs.Schedule(bound).knobs
+    bound = Schedule(text).select(candidate)
+    read = Schedule(bound).knobs
     assert {each.name: each.choices for each in read} == {name: (value,) for name, value in candidate.choices}
     assert "linalg.matmul" in apply(bound)
 
@@ -227,7 +224,7 @@ def test_ops_of_ours_work_in_a_context_after_another_was_made() -> None:
     text = f"{head}{prefetch}\n    {end}{tail}"
     compiler, binder, problem = cpu(text)
     first = compiler.compile(problem, binder.bind(Candidate.of("own", VALUES)))
-    knobs.Schedule(text)
+    Schedule(text)
     second = compiler.compile(problem, binder.bind(Candidate.of("own", VALUES | {"tile_n": 32})))
     assert all("llvm.intr.prefetch" in artifact.code for artifact in (first, second))
 
@@ -247,12 +244,11 @@ def constrain(body: str, parameters: str = "%a, %b", results: str = "", gives: s
 
 
 def texts(*ops: str) -> list[str]:
-    return [each.text for each in knobs.Schedule(script(*ops), "own.mlir").constraints]
+    return [each.text for each in Schedule(script(*ops), "own.mlir").constraints]
 
 
-def smt_constraints_bind(schedule: object, **values: Value) -> str:
-    text: str = schedule.select(Candidate.of("s", values))  # type: ignore[attr-defined]
-    return text
+def smt_constraints_bind(schedule: Schedule, **values: Value) -> str:
+    return schedule.select(Candidate.of("s", values))
 
 
 def test_what_is_asserted_becomes_a_constraint_and_results_of_one_may_enter_the_next() -> None:
@@ -268,7 +264,7 @@ def test_what_is_asserted_becomes_a_constraint_and_results_of_one_may_enter_the_
 
 
 def test_a_constraint_reports_where_it_stands_in_the_script() -> None:
-    schedule = knobs.Schedule(script(A, B, constrain(EQUAL)), "own.mlir")
+    schedule = Schedule(script(A, B, constrain(EQUAL)), "own.mlir")
     assert [each.where for each in schedule.constraints] == ["own.mlir:7:5"]
     with pytest.raises(CandidateError, match=r"own.mlir:7:5: 'a == b' does not hold") as failure:
         smt_constraints_bind(schedule, a=1, b=2)
@@ -283,8 +279,7 @@ def test_the_op_is_gone_from_the_bound_script_and_its_results_are_constants() ->
         " -> (!transform.any_op, !transform.any_op, !transform.any_op)"
     )
     sizes = constrain(body, results="%size:2", gives=f"{INTEGER}, {INTEGER}")
-    schedule = knobs.Schedule(script(A, B, sizes, tile))
-    text = smt_constraints_bind(schedule, a=8, b=5)
+    text = smt_constraints_bind(Schedule(script(A, B, sizes, tile)), a=8, b=5)
     assert "smt" not in text
     constants = re.findall(r"(%\w+) = transform.param.constant (\d+) : i64", text)
     assert [number for _, number in constants] == ["8", "13"]
@@ -292,25 +287,22 @@ def test_the_op_is_gone_from_the_bound_script_and_its_results_are_constants() ->
 
 
 def test_a_region_that_is_not_run_asserts_nothing() -> None:
-    schedule = knobs.Schedule(script(A, B, alternatives("order", "", constrain(EQUAL))))
+    schedule = Schedule(script(A, B, alternatives("order", "", constrain(EQUAL))))
     assert [each.text for each in schedule.constraints] == ["not (order == 1) or (a == b)"]
     assert smt_constraints_bind(schedule, a=1, b=2, order=0)
     with pytest.raises(CandidateError, match="does not hold"):
         smt_constraints_bind(schedule, a=1, b=2, order=1)
 
 
-def test_a_division_by_a_knob_that_is_zero_is_not_allowed() -> None:
+def test_a_division_by_zero_and_a_result_wider_than_any_word_fail_to_bind() -> None:
     body = "%q = smt.int.div %y, %x\nsmt.yield %q : !smt.int"
-    schedule = knobs.Schedule(script(A, B, constrain(body, results="%q", gives=INTEGER)))
+    schedule = Schedule(script(A, B, constrain(body, results="%q", gives=INTEGER)))
     assert [each.text for each in schedule.constraints] == ["a != 0"]
     with pytest.raises(CandidateError, match="'a != 0' does not hold"):
         smt_constraints_bind(schedule, a=0, b=2)
-
-
-def test_a_result_wider_than_any_word_fails_to_bind() -> None:
     wide = "\n".join(f"%p{n + 1} = smt.int.mul %p{n}, %p{n}" for n in range(1, 6))
     body = f"%p1 = smt.int.mul %x, %x\n{wide}\nsmt.yield %p6 : !smt.int"
-    schedule = knobs.Schedule(script(A, constrain(body, "%a", results="%q", gives=INTEGER)))
+    schedule = Schedule(script(A, constrain(body, "%a", results="%q", gives=INTEGER)))
     assert "transform.param.constant 1 :" in smt_constraints_bind(schedule, a=1)
     with pytest.raises(CandidateError, match=f"{8**64} does not fit i64"):
         smt_constraints_bind(schedule, a=8)
@@ -324,7 +316,7 @@ def test_a_result_has_the_type_that_the_script_gives_it_or_fails_to_bind(
     kind: str, fits: tuple[int, ...], wide: tuple[int, ...]
 ) -> None:
     op = constrain("smt.yield %x : !smt.int", "%a", results="%q", gives=f"!transform.param<{kind}>")
-    schedule = knobs.Schedule(script(knob("a", "[1, 100, 200, 300, -1]"), op))
+    schedule = Schedule(script(knob("a", "[1, 100, 200, 300, -1]"), op))
     for a in fits:
         assert f"transform.param.constant {a} : {kind} ->" in smt_constraints_bind(schedule, a=a)
     for a in wide:
@@ -386,31 +378,22 @@ def smt_div(a: int, b: int) -> int:
     return math.floor(a / b) if b > 0 else math.ceil(a / b)
 
 
-NUMBERS: dict[str, Callable[[int, int], int]] = {
-    "smt.int.add": lambda a, b: a + b,
-    "smt.int.sub": lambda a, b: a - b,
-    "smt.int.mul": lambda a, b: a * b,
+Meaning = Callable[[int, int], int]
+NUMBERS: dict[str, Meaning] = {
+    **{f"smt.int.{name}": getattr(operator, name) for name in ("add", "sub", "mul")},
     "smt.int.div": smt_div,
     "smt.int.mod": lambda a, b: a - b * smt_div(a, b),
 }
-TRUTHS: dict[str, Callable[[int, int], int]] = {
-    "smt.int.cmp lt": lambda a, b: a < b,
-    "smt.int.cmp le": lambda a, b: a <= b,
-    "smt.int.cmp gt": lambda a, b: a > b,
-    "smt.int.cmp ge": lambda a, b: a >= b,
-    "smt.eq": lambda a, b: a == b,
-    "smt.distinct": lambda a, b: a != b,
+TRUTHS: dict[str, Meaning] = {
+    f"smt.int.cmp {name}": getattr(operator, name) for name in ("lt", "le", "gt", "ge")
 }
-JUNCTIONS: dict[str, Callable[[int, int], int]] = {
-    "smt.and": lambda a, b: bool(a) and bool(b),
-    "smt.or": lambda a, b: bool(a) or bool(b),
-    "smt.xor": lambda a, b: bool(a) != bool(b),
-    "smt.implies": lambda a, b: not a or bool(b),
-}
+TRUTHS |= {"smt.eq": operator.eq, "smt.distinct": operator.ne}
+JUNCTIONS: dict[str, Meaning] = {f"smt.{name}": getattr(operator, f"{name}_") for name in ("and", "or")}
+JUNCTIONS |= {"smt.xor": operator.ne, "smt.implies": operator.le}  # of truths
 TYPED = {"smt.eq": " : !smt.int", "smt.distinct": " : !smt.int"}
 
 
-def combine(op: str, left: Smt, right: Smt, result: str, meaning: Callable[[int, int], int]) -> Smt:
+def combine(op: str, left: Smt, right: Smt, result: str, meaning: Meaning) -> Smt:
     def means(a: int, b: int) -> int | None:
         x, y = left.meaning(a, b), right.meaning(a, b)
         if x is None or y is None or (op in ("smt.int.div", "smt.int.mod") and y == 0):
@@ -450,7 +433,7 @@ def truth(draw: st.DrawFn, prefix: str) -> Smt:
 def test_constraints_admit_what_smt_admits_and_yield_what_smt_yields(condition: Smt, value: Smt) -> None:
     ends = f"smt.assert {condition.result}", f"smt.yield {value.result} : !smt.int"
     body = "\n".join((*condition.lines, ends[0], *value.lines, ends[1]))
-    schedule = knobs.Schedule(script(A, B, constrain(body, results="%out", gives=INTEGER)))
+    schedule = Schedule(script(A, B, constrain(body, results="%out", gives=INTEGER)))
     feasible = {}
     for a in range(-3, 9):
         for b in range(1, 7):
@@ -482,7 +465,7 @@ def test_every_other_op_means_what_smt_says() -> None:
       %some = smt.ite %big, %x, %size : !smt.int
       %ok = smt.distinct %some, %y, %five : !smt.int
       smt.assert %ok"""
-    schedule = knobs.Schedule(script(A, B, constrain(body)))
+    schedule = Schedule(script(A, B, constrain(body)))
     rows = FeasibleSet.of((SearchSpace("s", schedule.knobs, schedule.constraints),))
     points = {tuple(value for _, value in rows.candidate(row).choices) for row in range(rows.rows)}
     assert points == {

@@ -55,29 +55,26 @@ def test_a_strategy_that_the_run_does_not_have_is_named() -> None:
     assert caught.value.stage == Stage.BIND
 
 
-@pytest.mark.parametrize(
-    ("template", "reason"),
-    [
-        ("{{ tile_k }}", r"'tile_k' is undefined$"),
-        ("{% for %}", r"Expected "),
-        ("{{ 1 // 0 }}", r"zero"),
-        ("{{ 'a' + 1 }}", r"can only concatenate str"),
-        ("{{ [].pop() }}", r"pop from empty list$"),
-        ("{{ {}.popitem() }}", r"dictionary is empty"),
-        ("{{ 'x' * 10 ** 14 }}", r"not enough memory$"),
-        ("{% macro again() %}{{ again() }}{% endmacro %}{{ again() }}", r"maximum recursion depth exceeded"),
-        ("{% for i in range(10 ** 9) %}{% endfor %}", r"Range too big"),
-        (
-            "{% for i in range(99999) %}" + "x" * 99 + "{% endfor %}",
-            r"script of more than 4194304 characters",
-        ),
-        ("{% include '/etc/passwd' %}", r"/etc/passwd"),
-        ("{% include '../../etc/passwd' %}", r"etc/passwd"),
-        ("{{ ''.__class__.__mro__ }}", r"access to attribute '__class__' of 'str' object is unsafe"),
-        ("{{ cycler.__init__.__globals__ }}", r"access to attribute '__init__' of 'type' object is unsafe"),
-        ("{{ self._TemplateReference__context.environment }}", r"unsafe"),
-    ],
-)
+HOSTILE_TEMPLATES = [
+    ("{{ tile_k }}", r"'tile_k' is undefined$"),
+    ("{% for %}", r"Expected "),
+    ("{{ 1 // 0 }}", r"zero"),
+    ("{{ 'a' + 1 }}", r"can only concatenate str"),
+    ("{{ [].pop() }}", r"pop from empty list$"),
+    ("{{ {}.popitem() }}", r"dictionary is empty"),
+    ("{{ 'x' * 10 ** 14 }}", r"not enough memory$"),
+    ("{% macro again() %}{{ again() }}{% endmacro %}{{ again() }}", r"maximum recursion depth exceeded"),
+    ("{% for i in range(10 ** 9) %}{% endfor %}", r"Range too big"),
+    ("{% for i in range(99999) %}" + "x" * 99 + "{% endfor %}", r"script of more than 4194304 characters"),
+    ("{% include '/etc/passwd' %}", r"/etc/passwd"),
+    ("{% include '../../etc/passwd' %}", r"etc/passwd"),
+    ("{{ ''.__class__.__mro__ }}", r"access to attribute '__class__' of 'str' object is unsafe"),
+    ("{{ cycler.__init__.__globals__ }}", r"access to attribute '__init__' of 'type' object is unsafe"),
+    ("{{ self._TemplateReference__context.environment }}", r"unsafe"),
+]
+
+
+@pytest.mark.parametrize(("template", "reason"), HOSTILE_TEMPLATES)
 def test_a_broken_or_hostile_template_is_a_failure_to_bind(template: str, reason: str) -> None:
     with pytest.raises(CandidateError, match=rf"^mine\.mlir\.j2: .*{reason}") as caught:
         bind(template)
@@ -97,9 +94,7 @@ def test_what_a_template_includes_is_in_its_hash_of_its_own_folder_first_then_sh
     assert bind(shipped, folder=tmp_path) == "!op\n"
 
 
-def test_a_strategy_file_that_cannot_be_read_is_named_and_a_template_known_by_its_suffix(
-    tmp_path: Path,
-) -> None:
+def test_an_unreadable_strategy_file_is_named_and_a_template_known_by_its_suffix(tmp_path: Path) -> None:
     with pytest.raises(UsageError, match=r"none\.mlir\.j2: cannot be read .*strategy none$"):
         load_strategy("none")
     binary = tmp_path / "binary.mlir"
@@ -130,8 +125,7 @@ def test_binding_depends_on_the_candidate_alone(threads: int) -> None:
         candidates += [points.draw_again(kind, point.problem, rng) for _ in range(5)]
         binder = points.binder(point.problem, threads, point.candidate.strategy)
         once = [binder.bind(candidate) for candidate in candidates]
-        again = [binder.bind(candidate) for candidate in reversed(candidates)]
-        assert again[::-1] == once
+        assert [binder.bind(candidate) for candidate in reversed(candidates)][::-1] == once
         assert points.bind(point) == once[0]  # a binder of its own
         assert not any("{{" in script.text or "{%" in script.text for script in once)
 
