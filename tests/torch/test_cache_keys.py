@@ -5,8 +5,8 @@ Components: types, signs, sizes, strides, addresses, lazy signs, sharing, weight
 devices, and static attributes of a module.
 """
 
-import threading
 from collections.abc import Callable, Iterator
+from concurrent.futures import ThreadPoolExecutor
 from contextlib import AbstractContextManager, contextmanager, nullcontext
 from typing import Any
 
@@ -15,10 +15,8 @@ import pytest
 from tests.forked import in_child
 from tuner.core.errors import UsageError
 
-pytestmark = [
-    pytest.mark.mlir,
-    pytest.mark.filterwarnings("ignore"),  # of torch, about its own code; of fork next to threads
-]
+# warnings are of torch, about its own code; of fork next to threads
+pytestmark = [pytest.mark.mlir, pytest.mark.filterwarnings("ignore")]
 
 torch = pytest.importorskip("torch", reason="torch is not installed")
 pytest.importorskip("torch_mlir.fx", reason="torch-mlir has no importer here")
@@ -27,6 +25,7 @@ from torch import nn  # noqa: E402 - after the skip
 from torch.autograd import forward_ad  # noqa: E402
 
 import tuner.torch  # noqa: E402
+from tests.programs.exports.export import Function  # noqa: E402
 
 SIZE = 16  # of all matrices: one that takes another for it is wrong, and does not fail
 torch.manual_seed(0)
@@ -117,14 +116,6 @@ def right_or_refused(call: Call, eager: Call, *tensors: Any) -> bool:
     return equal(found, expected)
 
 
-def other_thread(call: Callable[[], bool]) -> bool:
-    found: list[bool] = []
-    thread = threading.Thread(target=lambda: found.append(call()))
-    thread.start()
-    thread.join()
-    return found == [True]
-
-
 def require_all(call: Call, eager: Call) -> None:
     """Calls with X and Y, then with one component changed, then with X and Y again, which must be right."""
     wrong = []
@@ -152,7 +143,8 @@ def require_all(call: Call, eager: Call) -> None:
     check("made under inference mode", *made, mode=torch.no_grad())
     assert wrong == []
     with torch.no_grad():
-        assert other_thread(lambda: equal(call(Y, X), eager(Y, X)))
+        with ThreadPoolExecutor(1) as thread:
+            assert thread.submit(lambda: equal(call(Y, X), eager(Y, X))).result()
         expected = eager(Y, X)  # here: MKL may loop for ever in a forked process (mm_account_ptr_by_tid)
         assert in_child(lambda: equal(call(Y, X), expected))
 
@@ -175,10 +167,8 @@ def test_operations_with_a_tensor(name: str) -> None:
 @pytest.mark.parametrize("name", ["mm", "linear"])
 def test_operations_with_a_parameter(name: str) -> None:
     """The second operand is packed; the same parameter is given to the other operation in between."""
-    weight = nn.Parameter(Y.clone())
-    other = torch.ops.tuner.linear if name == "mm" else torch.ops.tuner.mm
-    call = getattr(torch.ops.tuner, name)
-    eager = torch.mm if name == "mm" else nn.functional.linear
+    weight, pairs = nn.Parameter(Y.clone()), [PRODUCTS["mm"], PRODUCTS["linear"]]
+    (call, eager), (other, _) = pairs if name == "mm" else reversed(pairs)
 
     def packed(x: Any, y: Any) -> Any:
         if y is not Y:
@@ -220,12 +210,8 @@ def test_programs() -> None:
 
 @pytest.mark.parametrize(("dtype", "other"), [(torch.int8, torch.uint8), (torch.int32, torch.int64)])
 def test_programs_of_whole_numbers_take_no_other_kind(dtype: Any, other: Any) -> None:
-    class Sum(nn.Module):
-        def forward(self, x: Any) -> Any:
-            return x + x
-
     x = torch.arange(5).to(dtype)
-    program = tuner.torch.compile(Sum(), (x,))
+    program = tuner.torch.compile(Function(lambda x: x + x), (x,))
     assert equal(program(x), x + x)
     with pytest.raises(UsageError, match="argument 0: found"):
         program(x.to(other))

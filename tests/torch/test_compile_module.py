@@ -1,8 +1,12 @@
-"""tuner.torch.compile: modules equal eager mode; what does not fit is refused in one line."""
+"""tuner.torch.compile: modules equal eager mode; what does not fit is refused in one line.
+
+torch-mlir runs in a child process: a crash is a refusal, and weights are never sent there.
+"""
 
 import gc
 import threading
-from collections.abc import Callable
+from concurrent.futures import ThreadPoolExecutor
+from functools import partial
 from pathlib import Path
 from typing import Any
 
@@ -26,6 +30,7 @@ import tuner.torch  # noqa: E402
 from tests.programs.exports.export import Function  # noqa: E402
 from tuner.programs.run.fused_program import FusedFunction  # noqa: E402
 from tuner.torch.export import export_module  # noqa: E402
+from tuner.torch.lowering import first_line, lower_in_child, lower_in_process  # noqa: E402
 from tuner.torch.program import TensorProgram  # noqa: E402
 
 
@@ -37,18 +42,20 @@ def mlp() -> Any:
 X = torch.linspace(-2, 2, 64).reshape(4, 16)
 
 
+Compiled = tuple[Any, TensorProgram]  # a module and its program
+
+
 @pytest.fixture(scope="module")
-def compiled() -> tuple[Any, TensorProgram]:
+def compiled() -> Compiled:
     module = mlp()
     return module, tuner.torch.compile(module, (X,))
 
 
-def equal(found: Any, expected: Any) -> None:
-    torch.testing.assert_close(found, expected, rtol=1e-5, atol=1e-5)
+equal = partial(torch.testing.assert_close, rtol=1e-5, atol=1e-5)
 
 
 @pytest.mark.slow
-def test_a_module_gives_what_it_gives_in_eager_mode(compiled: tuple[Any, TensorProgram]) -> None:
+def test_a_module_gives_what_it_gives_in_eager_mode(compiled: Compiled) -> None:
     module, program = compiled
     with torch.no_grad():
         equal(program(X), module(X))
@@ -61,7 +68,7 @@ def test_a_module_gives_what_it_gives_in_eager_mode(compiled: tuple[Any, TensorP
 
 
 @pytest.mark.slow
-def test_results_share_memory_with_no_result_that_is_held(compiled: tuple[Any, TensorProgram]) -> None:
+def test_results_share_memory_with_no_result_that_is_held(compiled: Compiled) -> None:
     _, program = compiled
     view = program(X)[1:].t()
     before = view.clone()
@@ -73,7 +80,7 @@ def test_results_share_memory_with_no_result_that_is_held(compiled: tuple[Any, T
 
 
 @pytest.mark.slow
-def test_other_layouts_of_the_same_tensor_are_taken(compiled: tuple[Any, TensorProgram]) -> None:
+def test_other_layouts_of_the_same_tensor_are_taken(compiled: Compiled) -> None:
     module, program = compiled
     with torch.no_grad():
         turned = X.t().contiguous().t()
@@ -92,15 +99,13 @@ def test_other_layouts_of_the_same_tensor_are_taken(compiled: tuple[Any, TensorP
         ((X.clone().requires_grad_(),), r"autograd is not supported: call the program under torch\.no_grad"),
     ],
 )
-def test_what_does_not_fit_is_named(
-    compiled: tuple[Any, TensorProgram], arguments: tuple[Any, ...], message: str
-) -> None:
+def test_what_does_not_fit_is_named(compiled: Compiled, arguments: tuple[Any, ...], message: str) -> None:
     with pytest.raises(UsageError, match=message):
         compiled[1](*arguments)
 
 
 @pytest.mark.slow
-def test_changed_weights_are_named_and_the_state_stays(compiled: tuple[Any, TensorProgram]) -> None:
+def test_changed_weights_are_named_and_the_state_stays(compiled: Compiled) -> None:
     module = mlp()
     before = {name: value.clone() for name, value in module.state_dict().items()}
     program = tuner.torch.compile(module, (X,))
@@ -130,20 +135,16 @@ class Several(nn.Module):
 
 
 def test_structures_go_in_and_come_out() -> None:
-    a, b = torch.randn(3, 5), torch.randn(3, 5)
-    scale = torch.tensor(2.0)
-    module = Several().eval()
-    program = tuner.torch.compile(module, ((a, b),), {"scale": scale})
-    found, expected = program((a, b), scale=scale), module((a, b), scale=scale)
+    pair, scale, module = (torch.randn(3, 5), torch.randn(3, 5)), torch.tensor(2.0), Several().eval()
+    program = tuner.torch.compile(module, (pair,), {"scale": scale})
+    found, expected = program(pair, scale=scale), module(pair, scale=scale)
     equal(found["both"][0], expected["both"][0])
     assert torch.equal(found["both"][1], expected["both"][1])
     equal(found["sum"], expected["sum"])
-    assert found["number"] == 3
-    assert found["sum"].shape == ()
-    with pytest.raises(
-        UsageError, match="arguments: found another structure than that of the example inputs"
-    ):
-        program(a, b, scale=scale)
+    assert (found["number"], found["sum"].shape) == (3, ())
+    line = "arguments: found another structure than that of the example inputs"
+    with pytest.raises(UsageError, match=line):
+        program(*pair, scale=scale)
 
 
 @pytest.mark.drawn(2)
@@ -155,7 +156,7 @@ def test_types_of_torch_are_those_of_the_results(dtype: str) -> None:
     assert torch.equal(found, x + x)
 
 
-def test_an_export_runs_on_arrays_and_on_tensors(compiled: tuple[Any, TensorProgram], tmp_path: Path) -> None:
+def test_an_export_runs_on_arrays_and_on_tensors(compiled: Compiled, tmp_path: Path) -> None:
     _, program = compiled
     program.export(tmp_path / "mlp")
     assert np.array_equal(tuner.load(tmp_path / "mlp")(X.numpy()), program(X).numpy())
@@ -196,17 +197,10 @@ def test_threads_compile_one_after_the_other() -> None:
         if not torch.allclose(program(X), nn.functional.linear(X, module.weight, module.bias), atol=1e-5):
             wrong.append("result")
 
-    threads = [threading.Thread(target=compile_one) for _ in range(start.parties)]
-    for thread in threads:
-        thread.start()
-    for thread in threads:
-        thread.join()
+    with ThreadPoolExecutor(start.parties) as threads:
+        for each in [threads.submit(compile_one) for _ in range(start.parties)]:
+            each.result()
     assert wrong == []
-
-
-class Branches(nn.Module):
-    def forward(self, x: Any) -> Any:
-        return x if x.sum() > 0 else -x
 
 
 class InPlace(nn.Module):
@@ -214,27 +208,21 @@ class InPlace(nn.Module):
         return x.add_(1) * 2
 
 
-class Decomposed(nn.Module):
-    def forward(self, x: Any) -> Any:
-        return torch.linalg.eigh(x @ x.t())[0]
+TRAINED = nn.BatchNorm1d(16).train()
+EIGENVALUES = Function(lambda x: torch.linalg.eigh(x @ x.t())[0])
+REFUSED: dict[str, tuple[Any, str]] = {
+    "branches": (Function(lambda x: x if x.sum() > 0 else -x), r"^torch\.export refuses the module: [^\n]+$"),
+    "buffers": (TRAINED, r"the module changes .*: only results are supported; call module\.eval"),
+    "input": (InPlace(), r"^the module changes its input x: only results are supported; .*\.clone\(\)$"),
+    "operation": (EIGENVALUES, r"^torch-mlir refuses the module: it does not lower aten\._linalg_eigh$"),
+}
 
 
-@pytest.mark.parametrize(
-    ("make", "message"),
-    [
-        (Branches, r"^torch\.export refuses the module: [^\n]+$"),
-        (
-            lambda: nn.BatchNorm1d(16).train(),
-            r"the module changes .*: only results are supported; call module\.eval",
-        ),
-        (InPlace, r"^the module changes its input x: only results are supported; .*\.clone\(\)$"),
-        (Decomposed, r"^torch-mlir refuses the module: it does not lower aten\._linalg_eigh$"),
-    ],
-    ids=["branches", "buffers", "input", "operation"],
-)
-def test_a_module_that_is_refused_is_one_line(make: Callable[[], Any], message: str) -> None:
+@pytest.mark.parametrize("name", REFUSED)
+def test_a_module_that_is_refused_is_one_line(name: str) -> None:
+    module, message = REFUSED[name]
     with pytest.raises(UsageError, match=message):
-        tuner.torch.compile(make(), (X,))
+        tuner.torch.compile(module, (X,))
 
 
 def test_dynamic_sizes_are_refused() -> None:
@@ -275,19 +263,18 @@ def test_an_index_out_of_range_is_an_error_as_in_eager_mode() -> None:
 @pytest.mark.slow
 def test_a_class_out_of_range_is_an_error() -> None:
     functional = nn.functional
+
+    def both(x: Any, i: Any) -> Any:
+        return functional.one_hot(i, 5), functional.nll_loss(x, i, reduction="none")
+
     x, i = torch.randn(4, 5).log_softmax(1), torch.tensor([0, 3, 2, 4])
-    program = tuner.torch.compile(
-        Function(lambda x, i: (functional.one_hot(i, 5), functional.nll_loss(x, i, reduction="none"))), (x, i)
-    )
+    program = tuner.torch.compile(Function(both), (x, i))
     alone = tuner.torch.compile(Function(lambda i: functional.one_hot(i, 5)), (i,))
     for wrong in (i + 1, i - 1, i + 2**40):
-        with pytest.raises(IndexError, match="index must be"):
-            program(x, wrong)
-        with pytest.raises(IndexError, match="index must be"):
-            alone(wrong)
-    classes, losses = program(x, i)
-    assert torch.equal(classes, functional.one_hot(i, 5))
-    assert torch.equal(losses, functional.nll_loss(x, i, reduction="none"))
+        for call, arguments in ((program, (x, wrong)), (alone, (wrong,))):
+            with pytest.raises(IndexError, match="index must be"):
+                call(*arguments)
+    assert all(map(torch.equal, program(x, i), both(x, i)))
     ignored = torch.tensor([-100, 3, -100, 4])
     loss = tuner.torch.compile(Function(functional.nll_loss), (x, i))
     equal(loss(x, ignored), functional.nll_loss(x, ignored))
@@ -310,21 +297,18 @@ def test_a_tuned_module_is_compiled_with_its_schedules(tmp_path: Path) -> None:
     with brief_remeasurement():
         program = tuner.torch.tune(module, (x,), trials=2, workers=1, baseline="eager", db=database)
     assert torch.allclose(program(x), module(x), atol=1e-5)
-    assert program.tuned is not None
-    assert program.tuned.campaign is not None
-    assert program.tuned.campaign.trials == 2
-    assert [each.fusion.origin for each in program.tuned.fusions] == ["tuned", "tuned"]
-    (eager,) = program.tuned.baselines
+    tuned: Any = program.tuned
+    assert tuned.campaign.trials == 2
+    assert [each.fusion.origin for each in tuned.fusions] == ["tuned", "tuned"]
+    (eager,) = tuned.baselines
     assert eager.name == "eager"
-    assert eager.call_s is not None
     assert 0 < eager.call_s.low <= eager.call_s.median <= eager.call_s.high
     assert (eager.speed is None) == bool(eager.reason)
     with Store.open(str(database)) as store:
         (campaign,) = store.campaigns()
-    assert campaign.result is not None
-    assert (campaign.result.baselines, campaign.result.fusions) == ((eager,), program.tuned.fusions)
-    again = tuner.torch.compile(module, (x,), db=database)
-    assert isinstance(again.function, FusedFunction)
+    result: Any = campaign.result
+    assert (result.baselines, result.fusions) == ((eager,), tuned.fusions)
+    again: Any = tuner.torch.compile(module, (x,), db=database)
     assert [each.origin for each in again.function.code.fusions] == ["tuned", "tuned"]
     with pytest.raises(UsageError, match="no such file"):
         tuner.torch.compile(module, (x,), db=tmp_path / "missing.db")
@@ -334,3 +318,38 @@ def test_an_unknown_baseline_is_refused_before_anything_is_tuned(tmp_path: Path)
     with pytest.raises(UsageError, match="baseline: found 'mkl', allowed all, eager, "):
         tuner.torch.tune(nn.Linear(4, 4), (torch.ones(2, 4),), baseline="mkl", db=tmp_path / "results.db")
     assert not (tmp_path / "results.db").exists()
+
+
+# torch-mlir in a child process.
+CRASHING, WEIGHTED, NEGATED = (text_beside(__file__, part) for part in ("CRASHING", "WEIGHTED", "NEGATED"))
+
+
+@pytest.mark.slow
+def test_a_crash_of_torch_mlir_is_a_refusal() -> None:
+    for _ in range(2):  # the second finds the thread's child gone
+        with pytest.raises(UsageError, match="torch-mlir refuses the module: killed by SIGSEGV"):
+            lower_in_child(CRASHING)
+    assert "dense_resource<weight>" in lower_in_child(WEIGHTED)
+
+
+def test_bytes_of_weights_stay_here() -> None:
+    lowered = lower_in_process(WEIGHTED)
+    assert "torch" not in lowered
+    assert lowered.endswith(WEIGHTED[WEIGHTED.index("\n{-#") :])
+
+
+def test_integers_that_would_be_floats_are_refused() -> None:
+    with pytest.raises(UsageError, match=r"refuses the module: aten\.neg would compute integers as floats"):
+        lower_in_process(NEGATED)
+    floats = NEGATED.replace("integers ", "")
+    assert "arith.sitofp" in lower_in_process(floats)  # torch-mlir alone is wrong
+
+
+def test_what_does_not_lower_is_one_line() -> None:
+    with pytest.raises(UsageError, match=r"^torch-mlir refuses the module: error: [^\n]+$"):
+        lower_in_process(NEGATED.replace("torch.aten.neg", "torch.aten.no_such"))
+
+
+def test_a_line_that_ends_with_error_does_not_hide_what_is_wrong() -> None:
+    lines = "Could not guard on Eq(u0, 1)\n\nThe following call raised this error:\n  if x.sum() > 0:"
+    assert first_line(RuntimeError(lines)) == "Could not guard on Eq(u0, 1)"

@@ -1,25 +1,36 @@
-"""What torch-mlir alone gets wrong comes out as from torch: NaN, constants, reciprocals of zero, scans."""
+"""What torch-mlir alone gets wrong comes out as from torch: NaN, constants, reciprocals of zero, scans.
+
+Integers are computed exactly, or refused: large ones, negative divisors, all 256 numbers of uint8.
+"""
 
 from collections.abc import Callable
+from pathlib import Path
 from typing import Any
 
 import pytest
 
+import tuner
+from benchmarks.program_compiler import compiler_of
+from tuner.core.candidate import TargetName
+from tuner.core.errors import UsageError
+
 pytestmark = pytest.mark.mlir
 
-NO_TORCH = "needs PyTorch: pip install torch==2.13.0 --index-url https://download.pytorch.org/whl/cpu"
-torch = pytest.importorskip("torch", reason=NO_TORCH)
-export = pytest.importorskip("tests.programs.exports.export")
-exported_module = pytest.importorskip("tuner.torch.export")
+torch = pytest.importorskip("torch", reason="torch is not installed")
+pytest.importorskip("torch_mlir.fx", reason="torch-mlir has no importer here")
+
+import tuner.torch  # noqa: E402 - after the skip
+from tests.programs.exports.export import Function  # noqa: E402
+from tuner.programs.execution import host_function  # noqa: E402
+from tuner.torch.export import export_module  # noqa: E402
 
 F = torch.nn.functional
 INF, NAN = float("inf"), float("nan")
 NUMBER = torch.tensor(2.0)
 SPECIAL = torch.tensor([0.0, -0.0, 1.0, -1.5, 1e-40, 3e38, -3e38, 100.0, -100.0, INF, -INF, NAN])
 GRID = torch.linspace(-4, 4, 36).reshape(4, 9)
-HOLES = torch.tensor(
-    [[1, NAN, 3, NAN], [2, 5, 5, -INF], [INF, INF, -1, 0], [-INF, -INF, NAN, INF], [-0.0, 0, -0.0, 0]]
-)
+ROWS = [[1, NAN, 3, NAN], [2, 5, 5, -INF], [INF, INF, -1, 0], [-INF, -INF, NAN, INF], [-0.0, 0, -0.0, 0]]
+HOLES = torch.tensor(ROWS)
 SMALL = torch.stack([torch.zeros(9), torch.full((9,), 1e-4), GRID[0]])
 BOUNDARIES = torch.tensor([1.0, -1.5, 0.0, 100.0, -100.0])
 HUGE = torch.tensor([1e18, -1e30, 3.4e38, 0.5, INF, NAN, -0.0, 2.0**32, 6e4] * 3)
@@ -74,25 +85,16 @@ FUNCTIONS: dict[str, tuple[Callable[[Any], Any], Any]] = {
     "sums of integers": (lambda x: (x.cumsum(0),), torch.arange(12).reshape(3, 4)),
     "RMS norms": (lambda x: (F.rms_norm(x, (9,)), F.rms_norm(x, (9,), x[2], 1e-3)), SMALL),
     "RMS norm of f64": (lambda x: (F.rms_norm(x, (9,)),), SMALL.double()),
-    "extrema and their indices": (
-        lambda x: (*x.max(1), *x.min(0), *x.max(0, keepdim=True), x.argmin(1)),
-        HOLES,
-    ),
-    "indices": (
-        lambda x: (x.argmax(), x.argmin(), x.argmax(0), x.argmax(-1, keepdim=True), x[1:3].argmax()),
-        HOLES,
-    ),
+    "extrema, indices": (lambda x: (*x.max(1), *x.min(0), *x.max(0, keepdim=True), x.argmin(1)), HOLES),
+    "indices": (lambda x: (x.argmax(), x.argmin(), x.argmax(0)), HOLES),
+    "indices of parts": (lambda x: (x.argmax(-1, keepdim=True), x[1:3].argmax()), HOLES),
     "softmax of a number": (lambda x: (x.softmax(0), (x * INF).softmax(0), x.log_softmax(0)), NUMBER),
     "clamps of booleans": (lambda x: (x.clamp_max(~x), x.clamp_min(~x)), torch.tensor([True, False])),
     "reciprocals of integers": (lambda x: (x.reciprocal(),), torch.tensor([0, 1, -4])),
-    "variances of nothing": (
-        lambda x: (x.var(), x.var(1), x.std(0), *torch.var_mean(x), *torch.std_mean(x, 0)),
-        torch.ones(0, 3),
-    ),
-    "unordered boundaries": (
-        lambda x: (torch.bucketize(x, BOUNDARIES), torch.bucketize(x, BOUNDARIES, right=True)),
-        SPECIAL,
-    ),
+    "variances of nothing": (lambda x: (x.var(), x.var(1), x.std(0)), torch.ones(0, 3)),
+    "means of nothing": (lambda x: (*torch.var_mean(x), *torch.std_mean(x, 0)), torch.ones(0, 3)),
+    "unordered boundaries": (lambda x: (torch.bucketize(x, BOUNDARIES),), SPECIAL),
+    "unordered right boundaries": (lambda x: (torch.bucketize(x, BOUNDARIES, right=True),), SPECIAL),
     "RMS norms of f16": (lambda x: (F.rms_norm(x, (9,)),), SMALL.half()),
     "comparisons of i8 with large numbers": (compared_wrapped, WHOLE.char()),
     "comparisons of i32 with large numbers": (compared_wrapped, WHOLE),
@@ -104,10 +106,8 @@ FUNCTIONS: dict[str, tuple[Callable[[Any], Any], Any]] = {
     "comparisons with numbers": (compared, TENTHS),
     "comparisons of integers with floats": (compared, WHOLE),
     "comparisons of i64 with floats": (compared, WHOLE.long() * 2**31),
-    "thresholds": (
-        lambda x: (F.threshold(x, 0.1, 5.0), F.hardshrink(x, 0.1), F.softplus(x, threshold=0.3)),
-        TENTHS,
-    ),
+    "thresholds": (lambda x: (F.threshold(x, 0.1, 5.0), F.hardshrink(x, 0.1)), TENTHS),
+    "threshold of softplus": (lambda x: (F.softplus(x, threshold=0.3),), TENTHS),
     "thresholds of integers": (lambda x: (F.threshold(x, 0.5, 3.5),), WHOLE),
     "classes": (lambda x: (F.one_hot(x, 5), F.one_hot(x[0] % 2, 2)), torch.tensor([[0, 3], [2, 4]])),
     "constants": (constants, GRID),
@@ -121,12 +121,8 @@ FUNCTIONS: dict[str, tuple[Callable[[Any], Any], Any]] = {
 @pytest.mark.filterwarnings("ignore:.*degrees of freedom")  # torch says so of variances of nothing
 @pytest.mark.parametrize("name", FUNCTIONS)
 def test_a_program_gives_what_torch_gives(name: str) -> None:
-    from benchmarks.program_compiler import compiler_of
-    from tuner.core.candidate import TargetName
-    from tuner.programs.execution import host_function
-
     function, x = FUNCTIONS[name]
-    text = exported_module.export_module(export.Function(function), (x,)).text
+    text = export_module(Function(function), (x,)).text
     results = host_function(compiler_of(TargetName("cpu")).compile(text, as_fusions=True))(x.numpy())
     with torch.no_grad():
         expected = function(x)
@@ -135,25 +131,98 @@ def test_a_program_gives_what_torch_gives(name: str) -> None:
         torch.testing.assert_close(torch.from_numpy(found), wanted, rtol=2e-6, atol=1e-6, equal_nan=True)
 
 
+LARGEST = {torch.int32: 2**31 - 1, torch.int64: 2**63 - 1}
+BYTES = torch.arange(256, dtype=torch.uint8)
+WIDE = torch.uint16
+OTHERS = BYTES.flip(0) * 3
+FLOATS = torch.linspace(-300, 300, 256)
+
+
+def quotients(x: Any) -> tuple[Any, ...]:
+    return (
+        -x,
+        *(x // 3, x // -3, x % 3, x % -3, torch.div(x, 7, rounding_mode="trunc"), torch.remainder(x, 5)),
+        *(x.abs(), x * x - 3, x.sum(), x.amax(), x.argmax(), x >> 3, ~x, x.clamp(-3, 16777217), x.cumsum(0)),
+    )
+
+
+@pytest.mark.slow
+@pytest.mark.parametrize("dtype", LARGEST, ids=str)
+def test_operations_of_large_integers_are_exact(dtype: Any) -> None:
+    most = LARGEST[dtype]
+    numbers = [0, 1, -1, 3, -7, 16777217, -16777217, most, -most, most // 2 + 85, -most // 3]
+    x = torch.tensor(numbers, dtype=dtype)
+    for found, expected in zip(tuner.torch.compile(Function(quotients), (x,))(x), quotients(x), strict=True):
+        assert found.dtype is expected.dtype
+        assert torch.equal(found, expected)
+
+
+def divided(x: Any) -> Any:
+    return x + torch.ones(4, dtype=torch.int64).bitwise_and(0).remainder(0)
+
+
 @pytest.mark.parametrize(
-    ("function", "size", "message"),
+    ("function", "message"),
     [
-        (
-            lambda x: torch.linspace(0, 9, 7, dtype=torch.int64) + x,  # would round otherwise
-            7,
-            "linspace of integers is not supported",
-        ),
-        (
-            lambda x: x + torch.ones(3, dtype=torch.int64).bitwise_and(0).remainder(0),
-            3,
-            r"of constants fails: .*ZeroDivisionError",
-        ),
+        (lambda x: torch.linspace(0, 9, 4, dtype=torch.int64) + x, "linspace of integers is not supported"),
+        (divided, r"of constants fails: .*ZeroDivisionError"),
+    ],
+    ids=["rounded otherwise", "constants"],
+)
+def test_what_torch_computes_otherwise_or_not_at_all_is_refused(function: Any, message: str) -> None:
+    with pytest.raises(UsageError, match=message):
+        export_module(Function(function), (torch.arange(4),))
+
+
+@pytest.mark.drawn(2)
+@pytest.mark.parametrize("function", [lambda x: x // (x + 1), lambda x: x % x, lambda x: x // 0])
+def test_a_divisor_that_may_be_0_is_refused(function: Any) -> None:
+    line = "torch-mlir refuses the module: integers are divided by what may be 0"
+    with pytest.raises(UsageError, match=line):
+        export_module(Function(function), (torch.arange(4),))
+
+
+BYTE_OPERATIONS: tuple[Callable[[Any, Any, Any], Any], ...] = (
+    lambda x, _, floats: (floats.to(torch.uint8), x.int().mul(-1).to(torch.uint8), x.to(torch.int8)),
+    lambda x, *_: (x.float(), x.double(), x.bfloat16(), x.half(), x.int(), x.long(), x.bool(), ~x),
+    lambda x, y, z: (x / 255, x * 0.5, x + z, x / y.clamp(min=1), x + y.int(), x.sum(), x.cumsum(0)),
+    lambda x, y, _: (x + y, x - y, x * y, x + 200, 1 - x, -x, x & y, x ^ y, x | y, x & 15, x >> 1, x << 1),
+    lambda x, y, floats: (x < y, x >= y, x == y, x != y, x > 200, x == 200, x <= 127.5, x < floats),
+    lambda x, y, _: (x.amax(), x.amin(), torch.maximum(x, y), torch.minimum(x, y), x.clamp(10, 150)),
+    lambda x, y, _: (torch.where(x == y, x, y), x.masked_fill(x == 1, 250)),
+    lambda x, *_: (torch.full((3,), 200).byte() + x[:3],),
+    lambda x, y, _: (torch.cat([x, y]), torch.stack([x, y]).t(), x.flip(0), x.repeat(2), y.split(128)[1]),
+    lambda x, *_: (x.view(16, 16)[:, 3:5].sum(), x.index_select(0, torch.arange(3))),
+    lambda x, *_: (x[torch.tensor([1, 200])], x.gather(0, torch.tensor([1, 200]))),
+)
+
+
+@pytest.mark.drawn(1)
+@pytest.mark.parametrize("number", range(len(BYTE_OPERATIONS)))
+def test_uint8_is_as_in_eager_mode(number: int) -> None:
+    function, arguments = BYTE_OPERATIONS[number], (BYTES, OTHERS, FLOATS)
+    program = tuner.torch.compile(Function(function), arguments)
+    for found, expected in zip(program(*arguments), function(*arguments), strict=True):
+        assert found.dtype is expected.dtype
+        torch.testing.assert_close(found, expected, rtol=1e-6, atol=0)
+
+
+@pytest.mark.drawn(2)
+@pytest.mark.parametrize(
+    ("function", "message"),
+    [
+        (lambda x: x // 2, "aten.div.Tensor_mode of uint8 is not supported: convert to int32 before it"),
+        (lambda x: x.abs(), "aten.abs.default of uint8 is not supported"),
+        (lambda x: torch.nn.functional.pad(x, (1, 1), value=200), "aten.constant_pad_nd.default of uint8"),
+        (lambda x: x.to(WIDE).view(16, 16), "uint16.* is not supported: of unsigned types, only uint8"),
     ],
 )
-def test_what_torch_computes_otherwise_or_not_at_all_is_refused(
-    function: Callable[[Any], Any], size: int, message: str
-) -> None:
-    from tuner.core.errors import UsageError
-
+def test_what_would_need_a_sign_is_refused(function: Any, message: str) -> None:
     with pytest.raises(UsageError, match=message):
-        exported_module.export_module(export.Function(function), (torch.ones(size, dtype=torch.int64),))
+        export_module(Function(function), (BYTES,))
+
+
+def test_a_program_of_uint8_is_not_exported(tmp_path: Path) -> None:
+    program = tuner.torch.compile(Function(lambda x: x + x), (BYTES,))
+    with pytest.raises(UsageError, match="a program of unsigned integers is not exported"):
+        program.export(tmp_path / "bytes")

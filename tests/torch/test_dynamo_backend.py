@@ -1,15 +1,13 @@
-"""torch.compile(backend="tuner"): graphs are taken or left and counted; parameters may change."""
+"""torch.compile(backend="tuner"): graphs are taken or left and counted; parameters may change; networks."""
 
 from collections.abc import Iterator
+from functools import partial
 from pathlib import Path
 from typing import Any
 
 import pytest
 
-pytestmark = [
-    pytest.mark.mlir,
-    pytest.mark.filterwarnings("ignore"),  # of torch, about its own code
-]
+pytestmark = [pytest.mark.mlir, pytest.mark.filterwarnings("ignore")]  # of torch, about its own code
 
 torch = pytest.importorskip("torch", reason="torch is not installed")
 pytest.importorskip("torch_mlir.fx", reason="torch-mlir has no importer here")
@@ -19,6 +17,7 @@ from torch import nn  # noqa: E402
 from torch.autograd import forward_ad  # noqa: E402
 
 import tuner.torch  # noqa: E402
+from tests.programs.exports import export, networks  # noqa: E402
 from tuner.core.errors import UsageError  # noqa: E402
 from tuner.torch import dynamo_backend  # noqa: E402
 
@@ -35,8 +34,7 @@ def fresh(monkeypatch: pytest.MonkeyPatch) -> Iterator[None]:
     dynamo.reset()
 
 
-def equal(found: Any, expected: Any) -> None:
-    torch.testing.assert_close(found, expected, rtol=1e-5, atol=1e-5)
+equal = partial(torch.testing.assert_close, rtol=1e-5, atol=1e-5)
 
 
 def require_counts(taken: int, left: int, reason: str = "") -> None:
@@ -65,8 +63,7 @@ def test_a_module_is_one_graph_and_changed_parameters_are_seen() -> None:
 @pytest.mark.slow
 def test_changes_that_versions_do_not_show_are_seen() -> None:
     module: Any = nn.Linear(16, 16).eval()
-    module.register_buffer("scale", torch.ones(16))
-    module.offset = torch.zeros(16)
+    module.scale, module.offset = nn.Buffer(torch.ones(16)), torch.zeros(16)
     module.forward = lambda x: nn.functional.linear(x, module.weight) * module.scale + module.offset
     compiled: Any = torch.compile(module, backend="tuner")
     with torch.no_grad():
@@ -192,3 +189,29 @@ def test_a_named_database_that_is_missing_is_refused(tmp_path: Path, monkeypatch
     module = torch.fx.symbolic_trace(torch.nn.Linear(4, 2).eval())
     with pytest.raises(UsageError, match=r"missing.db: no such file"):
         dynamo_backend.backend(module, (torch.ones(3, 4),))
+
+
+NETWORKS = {each.name: each for each in networks.EXPORTS}
+CONVOLUTIONS = (nn.Conv2d, nn.ConvTranspose2d)
+ALLOWED = 1e-5  # of the largest number of a result
+
+
+def test_there_are_twelve_networks() -> None:
+    assert len(NETWORKS) == len(networks.EXPORTS) == 12
+
+
+@pytest.mark.drawn(1)
+@pytest.mark.parametrize("name", NETWORKS)
+def test_a_network_is_one_graph_that_gives_what_eager_gives(name: str) -> None:
+    dynamo.utils.counters.clear()
+    made = export.build(NETWORKS[name])
+    compiled = torch.compile(made.module, backend="tuner")
+    (wanted,) = made.expected
+    with torch.no_grad():
+        for _ in range(2):
+            assert (compiled(*made.inputs) - wanted).abs().max() <= ALLOWED * wanted.abs().max()
+    counts = tuner.torch.graph_counts()
+    assert counts.taken + counts.left == 1
+    assert all(reason.startswith("convolution would run as loops") for reason in counts.reasons)
+    assert counts.taken == 1 or any(isinstance(each, CONVOLUTIONS) for each in made.module.modules())
+    assert sum(dynamo.utils.counters["graph_break"].values()) == 0

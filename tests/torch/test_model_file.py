@@ -39,11 +39,8 @@ def model(tmp_path: Path) -> Path:
 
 
 def test_names_of_models_are_known() -> None:
-    assert [is_model(name) for name in ("m.py:f", "a/m.pt2", "m.py", "m.mlir", "m.py:f()", "-")] == [
-        True,
-        True,
-        *[False] * 4,
-    ]
+    assert all(map(is_model, ("m.py:f", "a/m.pt2")))
+    assert not any(map(is_model, ("m.py", "m.mlir", "m.py:f()", "-")))
 
 
 @pytest.mark.slow
@@ -53,11 +50,8 @@ def test_a_function_of_a_file_is_run_and_explained(model: Path, tmp_path: Path) 
     assert done.code == 0, done.err
     assert done.json["right"]
     (fusion,) = done.json["groups"]
-    assert (fusion["kind"], fusion["strategy"], fusion["origin"]) == (
-        "contraction",
-        "contraction_cpu_packed",
-        "first",
-    )
+    expected = {"kind": "contraction", "strategy": "contraction_cpu_packed", "origin": "first"}
+    assert fusion.items() >= expected.items()
     assert fusion["share"] == (1 if fusion["reliability"] == "reliable" else None)
     assert fusion["roofline"] is None or 0 < fusion["roofline"] < 1
 

@@ -1,6 +1,7 @@
 """tuner::mm, addmm, bmm, linear: equal to torch's, traced by fakes, weights packed once for each version."""
 
 from collections.abc import Callable
+from functools import partial
 from typing import Any
 
 import pytest
@@ -22,8 +23,7 @@ A, B, BIAS = torch.randn(6, 16), torch.randn(16, 24), torch.randn(24)
 BATCH = torch.randn(3, 6, 16)
 
 
-def equal(found: Any, expected: Any) -> None:
-    torch.testing.assert_close(found, expected, rtol=1e-5, atol=1e-5)
+equal = partial(torch.testing.assert_close, rtol=1e-5, atol=1e-5)
 
 
 def test_products_are_those_of_torch() -> None:
@@ -51,10 +51,6 @@ def test_a_weight_is_packed_once_for_each_version(monkeypatch: pytest.MonkeyPatc
     assert is_transposed
 
 
-def _transpose(weight: Any) -> None:
-    weight.data = weight.data.t()
-
-
 def _allocate_again(weight: Any) -> None:
     weight.data = torch.zeros(0)  # frees the memory, which the next tensor of its size may get
     weight.data = torch.randn(16, 16)
@@ -72,7 +68,7 @@ def _set_one_element(weight: Any) -> None:
         lambda weight: weight.data.neg_(),
         lambda weight: weight.data.copy_(weight.data.flip(0)),
         _set_one_element,
-        _transpose,
+        lambda weight: setattr(weight, "data", weight.data.t()),
         _allocate_again,
     ],
     ids=["version", "data", "negated", "rows swapped", "numpy", "strides", "address"],
@@ -122,6 +118,11 @@ def test_gradients_are_refused_and_a_batch_of_vmap_is_computed() -> None:
     equal(torch.vmap(CALLS["mm"])(BATCH), BATCH @ B)
 
 
+FOUND = "^tuner::mm: a: found"
+NUMBER, B_T, META = torch.tensor(1.0), B.t(), (A.to("meta"), B.to("meta"))
+NESTED = partial(torch.nested.nested_tensor, [A, A])  # which warns
+
+
 @pytest.mark.filterwarnings("ignore:The PyTorch API of nested tensors is in prototype stage:UserWarning")
 @pytest.mark.parametrize(
     ("call", "message"),
@@ -135,27 +136,12 @@ def test_gradients_are_refused_and_a_batch_of_vmap_is_computed() -> None:
         (lambda: tuner.torch.mm(A, B.numpy()), "^tuner::mm: b: found numpy.ndarray, allowed a torch.Tensor$"),
         (lambda: tuner.torch.mm(None, B), "^tuner::mm: a: found None, allowed a torch.Tensor$"),
         (lambda: tuner.torch.addmm(1.0, A, B), "^tuner::addmm: bias: found 1.0, allowed a torch.Tensor$"),
-        (
-            lambda: tuner.torch.linear(A, B.t(), "x"),
-            "^tuner::linear: bias: found 'x', allowed a torch.Tensor$",
-        ),
-        (
-            lambda: tuner.torch.mm(A, torch.tensor(1.0)),
-            r"^tuner::mm: shapes 6x16 and \(\) do not fit together$",
-        ),
-        (
-            lambda: tuner.torch.bmm(A.to("meta"), B.to("meta")),
-            "^tuner::bmm: shapes 6x16 and 16x24 do not fit together$",
-        ),
-        (lambda: tuner.torch.mm(A.to("meta"), A.to("meta")), "^tuner::mm: shapes 6x16 and 6x16 do not fit"),
-        (
-            lambda: tuner.torch.mm(A.to_sparse(), B),
-            "^tuner::mm: a: found layout torch.sparse_coo, allowed a dense",
-        ),
-        (
-            lambda: tuner.torch.mm(torch.nested.nested_tensor([A, A]), B),
-            "^tuner::mm: a: found a nested tensor, allowed a dense tensor$",
-        ),
+        (lambda: tuner.torch.linear(A, B_T, "x"), "^tuner::linear: bias: found 'x', allowed a torch.Tensor$"),
+        (lambda: tuner.torch.mm(A, NUMBER), r"^tuner::mm: shapes 6x16 and \(\) do not fit together$"),
+        (lambda: tuner.torch.bmm(*META), "^tuner::bmm: shapes 6x16 and 16x24 do not fit together$"),
+        (lambda: tuner.torch.mm(META[0], META[0]), "^tuner::mm: shapes 6x16 and 6x16 do not fit"),
+        (lambda: tuner.torch.mm(A.to_sparse(), B), f"{FOUND} layout torch.sparse_coo, allowed a dense"),
+        (lambda: tuner.torch.mm(NESTED(), B), f"{FOUND} a nested tensor, allowed a dense tensor$"),
         (lambda: tuner.torch.mm(A, B.double()), "tuner::mm: found float32 and float64, allowed"),
         (lambda: tuner.torch.mm(A[:0], B), "a matrix has no elements"),
     ],

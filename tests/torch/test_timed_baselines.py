@@ -68,9 +68,8 @@ def test_a_baseline_has_a_ratio_only_where_nothing_disturbed_it(
 def test_without_a_cpp_compiler_torch_compile_is_named_with_its_reason(example: Any) -> None:
     options = {"cpp.cxx": ("no-such-compiler",), "force_disable_caches": True}
     with torch._inductor.config.patch(options):  # noqa: SLF001 - its documented name
-        eager, compiled = timed_baselines(
-            example.module, example, ("eager", "torch.compile freezing"), seconds=0.0
-        )
+        names = ("eager", "torch.compile freezing")
+        eager, compiled = timed_baselines(example.module, example, names, seconds=0.0)
     assert eager.call_s is not None
     assert (compiled.call_s, compiled.speed) == (None, None)
     assert compiled.reason

@@ -1,8 +1,9 @@
-"""Modules of bf16 and with products of int8: as exact as eager mode, by schedules for their types."""
+"""Models of bf16, with products of int8 or with attentions: as exact as eager mode, by schedules for them."""
 
 from collections.abc import Callable
 from typing import Any
 
+import numpy as np
 import pytest
 
 pytestmark = pytest.mark.mlir
@@ -15,33 +16,39 @@ from torch import nn  # noqa: E402 - after the skip
 import tuner.torch  # noqa: E402
 from benchmarks.model_zoo.convolutional import batch_norm  # noqa: E402
 from benchmarks.model_zoo.models import MODELS, build  # noqa: E402
+from tests.programs.exports.export import Function  # noqa: E402
 from tests.programs.exports.signatures import QuantizedLinear  # noqa: E402
-from tuner.core.fusions import CONTRACTION, CONVOLUTION, ELEMENTWISE  # noqa: E402
+from tuner.core.fusions import ATTENTION, CONTRACTION, CONVOLUTION, ELEMENTWISE  # noqa: E402
+from tuner.mlir.reference.fusion_reference import input_shapes  # noqa: E402
+from tuner.programs.fusion_schedules import tunable_fusions  # noqa: E402
 from tuner.runtime.cpu.host import describe_machine  # noqa: E402
+from tuner.torch.export import export_module  # noqa: E402
 
 F = torch.nn.functional
 OF_BF16 = ("contraction_cpu_amx", "contraction_cpu_pairs")
 ROUNDINGS = 2**-8  # of the largest number: PyTorch and tuner may round once more where the other does not
 
 
-def errors(module: Any, inputs: tuple[Any, ...]) -> tuple[float, float, Any]:
-    """Returns the errors of eager mode and of a program against f32, of the largest number; the program."""
+def fusions_as_exact(module: Any, inputs: tuple[Any, ...]) -> Any:
+    """Compares the errors of a program and of eager mode against f32; returns the program's fusions."""
     with torch.no_grad():
-        program = tuner.torch.compile(module, inputs)
+        program: Any = tuner.torch.compile(module, inputs)
         eager, found = module(*inputs).float(), program(*inputs).float()
         exact = module.float()(*(each.float() for each in inputs))
-    largest = exact.abs().max()
-    return float((eager - exact).abs().max() / largest), float((found - exact).abs().max() / largest), program
+    of_eager, of_ours = (float((each - exact).abs().max() / exact.abs().max()) for each in (eager, found))
+    assert of_ours <= of_eager + 2 * ROUNDINGS
+    return program.function.code.fusions
+
+
+def model_of_bf16(name: str) -> tuple[Any, tuple[Any, ...]]:
+    return build(next(each for each in MODELS if each.name == name), torch.bfloat16)
 
 
 @pytest.mark.drawn(1)
 @pytest.mark.parametrize("name", ["mlp", "encoder", "llama_mlp", "resnet", "mobilenet"])
 def test_a_model_of_bf16_is_as_exact_as_in_eager_mode(name: str) -> None:
-    model = next(each for each in MODELS if each.name == name)
-    module, inputs = build(model, torch.bfloat16)
-    of_eager, of_ours, program = errors(module, inputs)
-    assert of_ours <= of_eager + 2 * ROUNDINGS
-    fusions = program.function.code.fusions
+    module, inputs = model_of_bf16(name)
+    fusions = fusions_as_exact(module, inputs)
     assert {each.strategy for each in fusions if each.kind == CONTRACTION} <= set(OF_BF16)
     assert all(each.strategy for each in fusions)
 
@@ -81,9 +88,7 @@ def test_a_convolution_of_bf16_has_a_schedule_and_is_as_exact_as_in_eager_mode(n
     torch.manual_seed(0)
     make, shape = CONVOLUTIONS[name]
     module, x = make().eval().to(torch.bfloat16), torch.randn(shape).to(torch.bfloat16)
-    of_eager, of_ours, program = errors(module, (x,))
-    assert of_ours <= of_eager + 2 * ROUNDINGS
-    fusions = program.function.code.fusions
+    fusions = fusions_as_exact(module, (x,))
     assert {each.strategy for each in fusions if each.kind == CONVOLUTION} == {"convolution_cpu"}
     assert all(each.strategy for each in fusions)
 
@@ -93,39 +98,28 @@ def test_a_large_1x1_convolution_of_bf16_multiplies_bf16_and_is_extended_where_i
     torch.manual_seed(0)
     alone = nn.Conv2d(8, 24, 1).eval().to(torch.bfloat16)
     x = torch.randn(1, 8, 48, 48).to(torch.bfloat16)  # 4608 bytes a channel: a page or more
-    of_eager, of_ours, program = errors(alone, (x,))
-    assert of_ours <= of_eager + 2 * ROUNDINGS
-    assert {each.strategy for each in program.function.code.fusions} <= set(OF_BF16)
+    assert {each.strategy for each in fusions_as_exact(alone, (x,))} <= set(OF_BF16)
     each = nn.Conv2d(24, 24, 3, padding=1, groups=24)
     module = nn.Sequential(nn.Conv2d(8, 24, 1), each).eval().to(torch.bfloat16)
-    of_eager, of_ours, program = errors(module, (x,))
-    assert of_ours <= of_eager + 2 * ROUNDINGS
-    fusions = program.function.code.fusions
+    fusions = fusions_as_exact(module, (x,))
     assert [fusion.kind for fusion in fusions] == [CONTRACTION, ELEMENTWISE, CONVOLUTION]
     assert fusions[1].ops == ("arith.extf",)
 
 
 @pytest.mark.slow
 def test_threads_do_not_change_a_bit_of_a_convolution_of_bf16() -> None:
-    model = next(each for each in MODELS if each.name == "resnet")
-    module, inputs = build(model, torch.bfloat16)
+    module, inputs = model_of_bf16("resnet")
     one, three = (tuner.torch.compile(module, inputs, threads=threads)(*inputs) for threads in (1, 3))
     assert torch.equal(one, three)
 
 
-class Sums(nn.Module):
-    """Sums and means of many numbers, and GELU, which torch-mlir would compute in bf16."""
-
-    def forward(self, x: Any) -> Any:
-        return x.sum(-1), x.mean(-1), (x * x).mean((0, 1)), F.gelu(x)
-
-
 @pytest.mark.slow
 def test_sums_of_bf16_are_of_f32_as_in_eager_mode() -> None:
+    """Sums and means of many numbers, and GELU, which torch-mlir would compute in bf16."""
     torch.manual_seed(0)
     x = torch.rand(3, 1000).to(torch.bfloat16)
-    program = tuner.torch.compile(Sums(), (x,))
-    for found, expected in zip(program(x), Sums()(x), strict=True):
+    module = Function(lambda x: (x.sum(-1), x.mean(-1), (x * x).mean((0, 1)), F.gelu(x)))
+    for found, expected in zip(tuner.torch.compile(module, (x,))(x), module(x), strict=True):
         torch.testing.assert_close(found, expected, rtol=2**-7, atol=0)
 
 
@@ -141,7 +135,6 @@ def test_nan_and_infinities_pass_through_a_layer_of_bf16() -> None:
 
 
 # Products of int8: by schedules for i8, with the integers that PyTorch has.
-
 OF_BYTES = {"contraction_cpu_amx", "contraction_cpu_vnni"}
 
 
@@ -189,3 +182,67 @@ def test_a_quantized_layer_is_a_fusion_for_its_input_and_one_for_its_product() -
         (of_input, quantizes), (of_product, multiplies) = schedules(program)
         assert (of_input, quantizes) == ("elementwise", "elementwise_cpu")
         assert (of_product, multiplies in OF_BYTES) == (CONTRACTION, True)
+
+
+# A long attention is one fusion by ``attention_cpu``.
+HEADS, WIDTH = 2, 24
+
+
+class SelfAttention(nn.Module):
+    """Attention of all positions to those that a mask shows, with projections before and after it."""
+
+    def __init__(self, positions: int, *, is_explicit: bool) -> None:
+        super().__init__()
+        self.is_explicit = is_explicit
+        self.qkv, self.out = nn.Linear(WIDTH, 3 * WIDTH), nn.Linear(WIDTH, WIDTH)
+        self.register_buffer("seen", torch.rand(positions, positions) > 0.3)
+        self.seen[7] = False
+
+    def forward(self, x: Any) -> Any:
+        positions = x.shape[0]
+        q, k, v = (each.view(positions, HEADS, -1).transpose(0, 1) for each in self.qkv(x).chunk(3, -1))
+        if self.is_explicit:
+            scores = (q @ k.transpose(-2, -1) * 0.25).masked_fill(~self.seen, -torch.inf)
+            y = torch.softmax(scores, -1) @ v
+        else:
+            y = F.scaled_dot_product_attention(q, k, v, attn_mask=self.seen)
+        return self.out(y.transpose(0, 1).reshape(positions, WIDTH))
+
+
+def made(positions: int, *, is_explicit: bool) -> tuple[Any, Any]:
+    torch.manual_seed(0)
+    return SelfAttention(positions, is_explicit=is_explicit).eval(), torch.randn(positions, WIDTH)
+
+
+@pytest.mark.slow
+@pytest.mark.parametrize("is_explicit", [True, False])
+def test_a_long_attention_is_one_fusion_that_gives_what_eager_mode_gives(is_explicit: bool) -> None:
+    """A row of which nothing is seen is NaN if written out, 0 by torch's own attention."""
+    module, x = made(523, is_explicit=is_explicit)
+    program: Any = tuner.torch.compile(module, (x,))
+    with torch.no_grad():
+        expected = module(x).numpy()
+    np.testing.assert_allclose(program(x).numpy(), expected, rtol=1e-4, atol=1e-5)
+    assert np.isnan(expected[7]).all() == is_explicit
+    (fusion,) = [each for each in program.function.code.fusions if each.kind == ATTENTION]
+    assert fusion.strategy == "attention_cpu"
+    product, power = "linalg.batch_matmul", "math.exp"
+    assert [each for each in fusion.ops if "matmul" in each or "exp" in each] == [product, power, product]
+    assert fusion.flop == 2 * HEADS * 523 * 523 * WIDTH
+
+
+@pytest.mark.slow
+def test_a_short_attention_stays_three_fusions() -> None:
+    module, x = made(64, is_explicit=True)
+    kinds = [kind for kind, _ in schedules(tuner.torch.compile(module, (x,)))]
+    assert ATTENTION not in kinds
+    assert "rows" in kinds
+
+
+@pytest.mark.slow
+def test_an_attention_is_tuned_as_one_problem() -> None:
+    module, x = made(520, is_explicit=False)
+    found = tunable_fusions(export_module(module, (x,)).text, None, "warm", describe_machine())
+    (problem,) = [each.problem for each in found.problems if each.problem.operation == ATTENTION]
+    assert problem.extents == (HEADS, 520, 520, WIDTH // HEADS)
+    assert len(input_shapes(problem.fusion)) == 4  # queries, keys, the mask, values
