@@ -15,22 +15,14 @@ ARRAY = "memref<2x64xf32>"
 CONSTANTS = "\n".join(f"  %c{n} = arith.constant {n} : index" for n in (0, 1, 2, 3, 4, 63, 64))
 
 
-def program(
-    body: str,
-    attributions: str = "",
-    more: str = "",
-    before: str = "",
-    element: str = "f32",
-    outside: str = "",
-) -> str:
+def program(body: str, attributions: str = "", more: str = "", before: str = "", element: str = "f32") -> str:
     """Returns a module whose @main launches ``body``; %v is the thread's element of %x, %y the result.
 
-    ``more`` are arguments of @main, ``before`` its ops, ``outside`` other functions.
+    ``more`` are arguments of @main, ``before`` its ops.
     """
     array = ARRAY.replace("f32", element)
     arguments = ", ".join([f"%x: {array}", f"%y: {array}", *filter(None, [more])])
-    return f"""{outside}
-func.func @main({arguments}) {{
+    return f"""func.func @main({arguments}) {{
 {CONSTANTS}
   {before}
   gpu.launch blocks(%bx, %by, %bz) in (%gx = %c2, %gy = %c1, %gz = %c1)

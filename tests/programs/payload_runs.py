@@ -9,6 +9,7 @@ import numpy as np
 from benchmarks.program_compiler import compiler_of
 from tests.programs.lowering.device_programs import BUFFER, KERNELS, ONE_BLOCK
 from tuner.core.candidate import TargetName
+from tuner.programs.execution import copies
 from tuner.programs.request import DEFAULTS, DeviceOptions
 from tuner.programs.run.device_function import DeviceFunction
 from tuner.programs.run.host_function import HostFunction
@@ -16,8 +17,7 @@ from tuner.programs.run.recording_device import RecordingDevice
 from tuner.simulator.device.simulated_device import SimulatedDevice
 from tuner.simulator.device.streams import ORDERS
 
-__all__ = ["BUFFER", "KERNELS", "ONE_BLOCK", "A", "B", "ended", "launched", "payload", "trace_of"]
-
+__all__ = ["BUFFER", "KERNELS", "ONE_BLOCK", "A", "B", "ended", "launched", "listed", "payload", "trace_of"]
 A = np.arange(16, dtype=np.float32)
 B = 10 + 2 * A
 SIMULATOR, CPU = TargetName.parse("simulator:sm_90"), TargetName("cpu")
@@ -58,16 +58,16 @@ def ended(text: str, *arguments: Any, options: DeviceOptions = DEFAULTS) -> tupl
     Nothing is reported, nothing leaks on either side, and device memory is freed once.
     """
     plain = HostFunction(compiled(text, CPU), lambda _: None)
-    own = _copies(arguments)
-    expected = (*_listed(plain(*own)), *own)
+    own = copies(arguments)
+    expected = (*listed(plain(*own)), *own)
     assert plain.allocations == 0
     code = compiled(text, SIMULATOR, options)
     for order in ORDERS:
         device = SimulatedDevice("sm_90", order, seed=1)
         program = DeviceFunction(code, device, lambda _: None)
-        own = _copies(arguments)
+        own = copies(arguments)
         try:
-            found = (*_listed(program(*own)), *own)
+            found = (*listed(program(*own)), *own)
         finally:
             program.close()
         assert not device.reports, [str(report) for report in device.reports]
@@ -83,15 +83,11 @@ def trace_of(text: str, *arguments: Any, options: DeviceOptions = DEFAULTS) -> l
     recorder = RecordingDevice(SimulatedDevice("sm_90"))
     program = DeviceFunction(compiled(text, SIMULATOR, options), recorder, lambda _: None)
     before = len(recorder.trace)
-    program(*_copies(arguments))
+    program(*copies(arguments))
     trace = list(recorder.trace[before:])
     program.close()
     return trace
 
 
-def _copies(arguments: tuple[Any, ...]) -> tuple[Any, ...]:
-    return tuple(each.copy() if isinstance(each, np.ndarray) else each for each in arguments)
-
-
-def _listed(results: Any) -> tuple[Any, ...]:
+def listed(results: Any) -> tuple[Any, ...]:
     return () if results is None else results if isinstance(results, tuple) else (results,)

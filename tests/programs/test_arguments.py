@@ -31,12 +31,11 @@ def test_words_give_sizes_and_numbers() -> None:
     assert (second.shape, str(second.dtype), third, fourth) == ((5, 4), "bfloat16", 7, 0.5)
 
 
-@pytest.mark.parametrize(
-    ("content", "expected"), [("zeros", 0), ("ones", 1), ("2.5", 2.5), ("nan", np.nan), ("-1e3", -1000)]
-)
-def test_contents_fill_an_array(content: str, expected: float) -> None:
-    np.testing.assert_array_equal(made(*ENOUGH, f"0={content}")[0], np.full((2, 3), expected, np.float32))
-    np.testing.assert_array_equal(made(*ENOUGH, "0=range")[0], np.arange(6).reshape(2, 3))
+def test_contents_fill_an_array() -> None:
+    filled: dict[str, Any] = {"zeros": 0, "ones": 1, "2.5": 2.5, "nan": np.nan, "-1e3": -1000}
+    filled["range"] = [[0, 1, 2], [3, 4, 5]]
+    for content, expected in filled.items():
+        np.testing.assert_array_equal(made(*ENOUGH, f"0={content}")[0], np.full((2, 3), expected, np.float32))
 
 
 def test_a_file_gives_an_array_also_of_a_type_that_numpy_has_no_name_for(tmp_path: Path) -> None:
@@ -90,9 +89,7 @@ def test_a_word_that_does_not_fit_is_refused(options: tuple[str, ...], message: 
         (np.full((2, 3), "x"), r"found <U1, allowed numbers that int8 has"),
     ],
 )
-def test_a_file_of_another_shape_or_numbers_that_the_type_has_not_is_refused(
-    tmp_path: Path, content: Any, message: str
-) -> None:
+def test_a_file_that_does_not_fit_the_type_is_refused(tmp_path: Path, content: Any, message: str) -> None:
     np.save(tmp_path / "a.npy", content)
     with pytest.raises(UsageError, match=message):
         made(f"0=@{tmp_path / 'a.npy'}", types=(BufferType("i8", (2, 3)),))
@@ -104,11 +101,11 @@ def test_a_number_that_an_array_cannot_hold_is_refused(element: str, number: str
         made(f"0={number}", types=(BufferType(element, (2, 3)),))
 
 
-def claiming(path: Path, shape: str, dtype: str = "<f4") -> Path:
+def claiming(path: Path, shape: str) -> Path:
     """Writes a file whose header claims a shape, and 64 bytes of content."""
     file = io.BytesIO()
     np.lib.format.write_array_header_1_0(file, {"descr": "<f4", "fortran_order": False, "shape": (16,)})
-    header = file.getvalue().replace(b"'<f4'", repr(dtype).encode()).replace(b"(16,)", shape.encode())
+    header = file.getvalue().replace(b"(16,)", shape.encode())
     head, text = header[:10], header[10:].rstrip()
     text += b" " * (-(len(head) + len(text) + 1) % 64) + b"\n"
     path.write_bytes(head[:8] + len(text).to_bytes(2, "little") + text + bytes(64))
@@ -124,10 +121,10 @@ def test_an_array_is_read_as_it_was_written(tmp_path: Path) -> None:
     assert np.array_equal(read_npy(claiming(tmp_path / "y.npy", "(16,)"), "y"), np.zeros(16, np.float32))
 
 
-@pytest.mark.parametrize(
-    "shape",
-    ["(17,)", "(10**3,)", f"({2**40},)", f"({2**70},)", f"({2**40}, {2**40})", "(-1,)", "(1e9,)", "7"],
-)
+SHAPES = ["(17,)", "(10**3,)", f"({2**40},)", f"({2**70},)", f"({2**40}, {2**40})", "(-1,)", "(1e9,)", "7"]
+
+
+@pytest.mark.parametrize("shape", SHAPES)
 def test_a_header_that_claims_more_than_there_is_or_no_shape_is_refused(tmp_path: Path, shape: str) -> None:
     path = claiming(tmp_path / "x.npy", shape)
     with pytest.raises(UsageError, match=r"^x: cannot be read as \.npy: .") as caught:
@@ -135,33 +132,23 @@ def test_a_header_that_claims_more_than_there_is_or_no_shape_is_refused(tmp_path
     assert "\n" not in str(caught.value)
 
 
-@pytest.mark.parametrize("content", [b"", b"text", b"\x93NUMPY", b"\x93NUMPY\x01\x00\xff\xff{"])
-def test_a_file_that_is_none_is_refused(tmp_path: Path, content: bytes) -> None:
-    path = tmp_path / "x.npy"
-    path.write_bytes(content)
-    with pytest.raises(UsageError, match=r"^x: cannot be read as \.npy: ."):
-        read_npy(path, "x")
-
-
-def test_objects_and_several_arrays_are_refused(tmp_path: Path) -> None:
-    np.save(tmp_path / "x.npy", np.array([{}], dtype=object))
-    with pytest.raises(UsageError, match=r"^x: cannot be read as \.npy: "):
-        read_npy(tmp_path / "x.npy", "x")
+def test_what_is_no_npy_objects_and_several_arrays_are_refused(tmp_path: Path) -> None:
+    file = io.BytesIO()
+    np.save(file, np.array([{}], dtype=object))
+    for content in (b"", b"text", b"\x93NUMPY", b"\x93NUMPY\x01\x00\xff\xff{", file.getvalue()):
+        (tmp_path / "x.npy").write_bytes(content)
+        with pytest.raises(UsageError, match=r"^x: cannot be read as \.npy: ."):
+            read_npy(tmp_path / "x.npy", "x")
     np.savez(tmp_path / "x.npz", np.zeros(1), np.zeros(2))
     with pytest.raises(UsageError, match=r"^x: several arrays in one file: save one as \.npy$"):
         read_npy(tmp_path / "x.npz", "x")
 
 
-@pytest.mark.parametrize(
-    ("options", "message"),
-    [
-        ({"form": "async"}, r"^form: found 'async', allowed streams, tokens, sync$"),
-        ({"max_streams": 0}, r"^max_streams: found 0, allowed 1 and more$"),
-    ],
-)
-def test_unknown_options_are_refused(options: dict[str, Any], message: str) -> None:
-    with pytest.raises(UsageError, match=message):
-        DeviceOptions(**options)
+def test_unknown_options_are_refused() -> None:
+    with pytest.raises(UsageError, match=r"^form: found 'async', allowed streams, tokens, sync$"):
+        DeviceOptions(form="async")  # type: ignore[arg-type] # which is none of its words
+    with pytest.raises(UsageError, match=r"^max_streams: found 0, allowed 1 and more$"):
+        DeviceOptions(max_streams=0)
 
 
 @pytest.mark.parametrize(

@@ -1,17 +1,33 @@
+"""Comparison of results with a reference: differences, kernels, and PTX against interpreted IR."""
+
 import math
-from dataclasses import replace
+import re
+from collections.abc import Callable
+from contextlib import closing
+from dataclasses import dataclass, replace
+from functools import cache
 from typing import Any
 
 import ml_dtypes
 import numpy as np
 import pytest
 
+from benchmarks.program_compiler import compiler_of
+from tests.texts import text_beside
+from tuner.core.candidate import TargetName
 from tuner.core.gpu_code import BufferType, DeviceProgram, ScalarType
 from tuner.programs.comparison import compare, compare_printed, max_error, outputs, samples_of, tolerance
+from tuner.programs.execution import copies
 from tuner.programs.request import KernelSample
+from tuner.programs.run.device_function import DeviceFunction
+from tuner.programs.run.host_function import HostFunction
 from tuner.programs.run.sampled_launches import ComparedElements, LaunchSample
+from tuner.simulator.device.simulated_device import SimulatedDevice
 
 F32 = BufferType("f32", (2, 3))
+PRINTING = DeviceProgram("", "main", (), (), ())
+ONES = np.ones(8, np.float32)
+SIMULATOR = TargetName.parse("simulator:sm_90")
 
 
 def program(results: tuple[Any, ...] = (F32,), written: tuple[bool, ...] = (False, True)) -> DeviceProgram:
@@ -36,9 +52,8 @@ def test_rounding_is_no_difference_and_a_wrong_element_is_one() -> None:
     near = expected * np.float32(1 + 2**-23)
     whole = np.arange(2, dtype=np.int32)
     right, unchanged = compare(program(), (near, whole), (expected, whole))
-    assert right.is_equal
-    assert unchanged.is_equal
-    assert (right.name, unchanged.name) == ("result 0", "argument 1")
+    assert (right.is_equal, right.name) == (True, "result 0")
+    assert (unchanged.is_equal, unchanged.name) == (True, "argument 1")
     assert not compare(program(), (wrong, whole), (expected, whole))[0].is_equal
 
 
@@ -67,9 +82,8 @@ def test_zeros_are_equal_to_rounding_around_zero() -> None:
 
 def test_the_coarsest_type_decides_what_rounding_may_do() -> None:
     result = np.zeros((2, 3), np.float32)
-    codes = (
-        DeviceProgram("", "f", (BufferType(each, (2, 100)),), (F32,), (False,)) for each in ("f16", "f32")
-    )
+    kinds = (BufferType(each, (2, 100)) for each in ("f16", "f32"))
+    codes = (DeviceProgram("", "f", (kind,), (F32,), (False,)) for kind in kinds)
     (coarse,), (fine,) = (compare(each, (result,), (result,)) for each in codes)
     assert coarse.tolerance == tolerance("f16", 100) > fine.tolerance == tolerance("f32", 100)
     assert tolerance("f32", 10_000) > tolerance("f32", 100) > tolerance("f64", 100)
@@ -96,9 +110,6 @@ def test_the_largest_difference_is_reported(found: Any, expected: Any, error: fl
     assert max_error(found, expected) == error
 
 
-PRINTING = DeviceProgram("", "main", (), (), ())
-
-
 @pytest.mark.parametrize(
     ("llvm", "found", "expected", "verdicts"),
     [
@@ -112,14 +123,11 @@ PRINTING = DeviceProgram("", "main", (), (), ())
         ("", "[1]\n", "", ["WRONG"]),
     ],
 )
-def test_what_was_printed_is_the_same_but_for_addresses_times_and_the_order_of_threads(
+def test_addresses_times_and_the_order_of_threads_are_not_compared(
     llvm: str, found: str, expected: str, verdicts: list[str]
 ) -> None:
     compared = compare_printed(replace(PRINTING, llvm=llvm), found, expected)
     assert [one.verdict for one in compared] == verdicts
-
-
-ONES = np.ones(8, np.float32)
 
 
 def launch(found: object, expected: object = ONES, element: str = "f32", kernel: str = "k") -> LaunchSample:
@@ -169,3 +177,100 @@ def test_blocks_that_a_reference_left_out_are_counted() -> None:
     launches = [LaunchSample("k", 70, 7, "the interpreter", finished) for finished in (70, 30)]
     (sample,) = samples_of(launches)
     assert (sample.blocks, sample.finished) == (140, 100)
+
+
+@dataclass(frozen=True)
+class SharedProgram:
+    """A program of arrays, the last of which is written; threads wait for one another, and share memory."""
+
+    name: str
+    shapes: tuple[tuple[int, ...], ...]
+    expected: Callable[..., Any]  # of the arrays before: the last of them after
+    dtype: Any = np.float32  # of the last array
+
+    @property
+    def text(self) -> str:
+        return re.sub(r"^// change: .*\n", "", text_beside(__file__, self.name), flags=re.MULTILINE)
+
+    @property
+    def mutations(self) -> list[tuple[str, str]]:
+        """Returns (text, what stands there instead) that change what the program computes."""
+        return re.findall(r"^// change: (.*) => (.*)$", text_beside(__file__, self.name), re.MULTILINE)
+
+    def arguments(self) -> tuple[Any, ...]:
+        """Returns small whole numbers, whose sums are exact."""
+        rng = np.random.default_rng(0)
+        *first, last = (rng.integers(1, 8, shape).astype(np.float32) for shape in self.shapes)
+        return (*first, last.astype(self.dtype))
+
+
+def reductions(a: Any) -> Any:
+    """Row n: n times its largest number is added to all its numbers; from row 2 on, the sum of all."""
+    rows = []
+    for number, row in enumerate(a):
+        for _ in range(number):
+            row = row + row.max()
+        rows.append(np.broadcast_to(row.sum(), row.shape) if number >= 2 else row)
+    return np.stack(rows)
+
+
+def shuffled(a: Any) -> Any:
+    """Sums of subgroups, less the value of the lane before, 0 in the first of a subgroup."""
+    before = np.roll(a, 1, 1)
+    before[:, ::32] = 0
+    return a.reshape(2, 2, 32).sum(-1).repeat(32, 1) - before
+
+
+def counted(a: Any) -> Any:
+    return np.stack([np.bincount(row.astype(int), minlength=8) for row in a])
+
+
+PROGRAMS = (
+    SharedProgram("MATMUL", ((32, 48), (48, 32), (32, 32)), lambda a, b, _: a @ b),  # with two tiles
+    SharedProgram("TRANSPOSE", ((64, 32), (32, 64)), lambda a, _: a.T),  # with a padded tile
+    SharedProgram("TREE", ((8, 64), (8,)), lambda a, _: a.sum(1)),  # sums of rows
+    SharedProgram("REDUCTIONS", ((4, 33), (4, 33)), lambda a, _: reductions(a)),  # in a loop and a branch
+    SharedProgram("SHUFFLES", ((2, 64), (2, 64)), lambda a, _: shuffled(a)),
+    SharedProgram("HISTOGRAM", ((4, 64), (4, 8)), lambda a, _: counted(a), np.int32),  # by atomic updates
+)
+MUTATIONS = {f"{each.name}, {change[1]}": (each, change) for each in PROGRAMS for change in each.mutations}
+
+
+def interpreted(text: str, arguments: tuple[Any, ...]) -> tuple[Any, ...]:
+    code = compiler_of(TargetName("cpu")).compile(text, None, None).code
+    assert code.interpreted
+    own = copies(arguments)
+    return outputs(code, HostFunction(code)(*own), own)
+
+
+@cache
+def right(program: SharedProgram) -> tuple[Any, ...]:
+    return interpreted(program.text, program.arguments())
+
+
+def simulated(text: str, arguments: tuple[Any, ...]) -> tuple[Any, tuple[Any, ...]]:
+    code, own = compiler_of(SIMULATOR).compile(text, None, None).code, copies(arguments)
+    device = SimulatedDevice("sm_90")  # may report: a changed program has races
+    with closing(DeviceFunction(code, device)) as program:
+        return code, outputs(code, program(*own), own)
+
+
+@pytest.mark.drawn(2)
+@pytest.mark.parametrize("program", PROGRAMS, ids=lambda program: program.name)
+def test_the_interpretation_gives_what_numpy_gives_and_so_does_the_simulator(program: SharedProgram) -> None:
+    arguments = program.arguments()
+    (on_host,) = right(program)
+    np.testing.assert_array_equal(on_host, program.expected(*arguments))
+    code, found = simulated(program.text, arguments)
+    assert [one.verdict for one in compare(code, found, (on_host,))] == ["equal"]
+
+
+@pytest.mark.drawn(2)
+@pytest.mark.parametrize(("program", "change"), MUTATIONS.values(), ids=MUTATIONS)
+def test_a_wrong_index_or_operation_is_noticed(program: SharedProgram, change: tuple[str, str]) -> None:
+    """On the device a changed program gives other numbers than the right one, its interpretation too."""
+    assert program.text.count(change[0]) == 1
+    arguments, text = program.arguments(), program.text.replace(*change)
+    code, found = simulated(text, arguments)
+    assert [one.verdict for one in compare(code, found, right(program))] == ["WRONG"]
+    assert [one.verdict for one in compare(code, found, interpreted(text, arguments))] == ["equal"]

@@ -1,4 +1,4 @@
-"""``tuner.compile_program``: options, files, scripts, graphs, and compilers that crash."""
+"""``tuner.compile_program``: options, files, scripts, graphs, compilers that crash, forked processes."""
 
 import multiprocessing
 from concurrent.futures import ThreadPoolExecutor
@@ -9,6 +9,7 @@ import numpy as np
 import pytest
 
 import tuner
+from tests.forked import in_child_amid_calls
 from tests.programs.crashing_compiler import crash
 from tests.programs.lowering.compiled import first_script
 from tests.texts import text_beside
@@ -16,17 +17,23 @@ from tuner.core.errors import CandidateError, Stage, UsageError
 from tuner.core.problem import Matmul
 from tuner.programs import compile as compile_child
 from tuner.programs.run.device_function import DeviceFunction
+from tuner.programs.run.fused_program import FusedFunction
+from tuner.programs.run.host_function import HostFunction
 
-pytestmark = pytest.mark.mlir
-
-
-PROBLEM = Matmul(16, 16, 8)
+PROBLEM, OTHER = Matmul(16, 16, 8), Matmul(8, 8, 8)
+WITH_KEYS = "allowed a dictionary with keys such as"
 TEXT = text_beside(__file__, "TEXT")
+CRASHES = {"{segfault": "killed by SIGSEGV", "{abort": "killed by SIGABRT", "{hang": "timed out"}
+RIGHT = "func.func @f(%a: memref<4xf32>) { return }"
 
 
-def arrays() -> tuple[Any, ...]:
+def require_product(program: Any) -> tuple[Any, ...]:
+    """Calls a program with A, B and C, which must become A B; returns them."""
     rng = np.random.default_rng(0)
-    return tuple(rng.standard_normal(shape).astype(np.float32) for shape in ((16, 8), (8, 16), (16, 16)))
+    a, b, c = (rng.standard_normal(shape).astype(np.float32) for shape in ((16, 8), (8, 16), (16, 16)))
+    program(a, b, c)
+    np.testing.assert_allclose(c, a @ b, rtol=0, atol=1e-5)
+    return a, b, c
 
 
 def test_a_script_does_its_matmul() -> None:
@@ -34,21 +41,17 @@ def test_a_script_does_its_matmul() -> None:
     program = tuner.compile_program(TEXT, "simulator", scripts={PROBLEM: script})
     assert isinstance(program, DeviceFunction)
     assert "matmul_kernel_16x16x8_f32_nn" in program.program.llvm
-    a, b, c = arrays()
-    program(a, b, c)
-    np.testing.assert_allclose(c, a @ b, rtol=0, atol=1e-5)
+    require_product(program)
     program.close()
 
 
 def test_a_file_on_the_host_does_the_same(tmp_path: Path) -> None:
     (tmp_path / "f.mlir").write_text(TEXT)
-    a, b, c = arrays()
-    tuner.compile_program(tmp_path / "f.mlir", "cpu")(a, b, c)
-    np.testing.assert_allclose(c, a @ b, rtol=0, atol=1e-5)
+    require_product(tuner.compile_program(tmp_path / "f.mlir", "cpu"))
 
 
 @pytest.mark.parametrize("is_given", [False, True])
-def test_a_named_database_that_is_missing_is_one_clear_line(
+def test_a_missing_database_is_one_line(
     is_given: bool, tmp_path: Path, monkeypatch: pytest.MonkeyPatch
 ) -> None:
     missing = tmp_path / "missing.db"
@@ -64,9 +67,7 @@ def test_a_named_database_that_is_missing_is_one_clear_line(
 def test_page_locked_host_memory_gives_the_same_and_a_graph_reads_its_arguments_anew() -> None:
     options: dict[str, Any] = {"pinned": True, "order": "random", "seed": 3}
     program: Any = tuner.compile_program(TEXT, "simulator", **options)
-    a, b, c = arrays()
-    program(a, b, c)
-    np.testing.assert_allclose(c, a @ b, rtol=0, atol=1e-5)
+    a, b, c = require_product(program)
     graph = program.as_graph(a, b, c)
     graph.launch()
     a *= 2
@@ -88,15 +89,9 @@ def test_page_locked_host_memory_gives_the_same_and_a_graph_reads_its_arguments_
         ({"seed": -1}, "seed: found -1, allowed 0 or more"),
         ({"target": "tpu"}, "target: found 'tpu'"),
         ({"order": "best"}, "order: found 'best', allowed fifo, lifo, random"),
-        (
-            {"scripts": {Matmul(8, 8, 8): ""}},
-            "scripts: found matmul 8x8x8 .*, allowed .*: matmul 16x16x8 f32",
-        ),
-        (
-            {"scripts": {"matmul": "text"}},
-            "scripts: found {'matmul': 'text'}, allowed a dictionary with keys such as tuner.Matmul",
-        ),
-        ({"scripts": {PROBLEM: 5}}, "scripts: found .*: 5}, allowed a dictionary with keys such as"),
+        ({"scripts": {OTHER: ""}}, "scripts: found matmul 8x8x8 .*, allowed .*: matmul 16x16x8 f32"),
+        ({"scripts": {"matmul": "text"}}, f"scripts: found {{'matmul': 'text'}}, {WITH_KEYS} tuner.Matmul"),
+        ({"scripts": {PROBLEM: 5}}, f"scripts: found .*: 5}}, {WITH_KEYS}"),
         ({"payload": " "}, "payload: is empty; it must be MLIR or the path of a file"),
         ({"payload": "none.mlir"}, r"none\.mlir: cannot be read \(No such file"),
         ({"payload": "func.func @f() {"}, r"payload:1:15: expected operation name"),
@@ -120,30 +115,20 @@ def test_what_does_not_lower_is_the_candidates_failure(target: str) -> None:
         tuner.compile_program(text_beside(__file__, "SOFTMAX"), target)
 
 
-RIGHT = "func.func @f(%a: memref<4xf32>) { return }"
-
-
 @pytest.mark.drawn(1)
-@pytest.mark.parametrize(
-    ("payload", "reason"),
-    [("{segfault", "killed by SIGSEGV"), ("{abort", "killed by SIGABRT"), ("{hang", "timed out")],
-)
-def test_a_crash_or_hang_of_the_compiler_is_an_error(
-    payload: str, reason: str, monkeypatch: pytest.MonkeyPatch
-) -> None:
+@pytest.mark.parametrize(("payload", "reason"), CRASHES.items())
+def test_a_crash_or_hang_is_an_error(payload: str, reason: str, monkeypatch: pytest.MonkeyPatch) -> None:
     monkeypatch.setattr(compile_child, "compile_and_check", crash)
     monkeypatch.setattr(compile_child, "TIMEOUT_S", 1.0)
 
-    def compiled_twice() -> list[CandidateError]:
-        found = []
+    def compile_twice() -> None:
         for _ in range(2):  # the second finds the thread's child gone
             with pytest.raises(CandidateError, match=f"payload: compiler: .*{reason}") as caught:
                 tuner.compile_program(payload, "simulator")
-            found.append(caught.value)
-        return found
+            assert caught.value.stage is Stage.COMPILE
 
     with ThreadPoolExecutor(1) as fresh:  # a thread that has no child yet
-        assert [error.stage for error in fresh.submit(compiled_twice).result()] == [Stage.COMPILE] * 2
+        fresh.submit(compile_twice).result()
 
 
 def test_programs_of_a_thread_share_a_child() -> None:
@@ -172,3 +157,34 @@ def test_a_forked_process_compiles_with_a_child_of_its_own() -> None:
     forked.join()
     tuner.compile_program(RIGHT, "simulator").close()
     assert compile_child.CHILDREN.of_this_thread().child is child is not None
+
+
+def square(n: int, more: str = "") -> str:
+    return text_beside(__file__, "SQUARE").replace("SIZE", str(n)).replace("MORE", more)
+
+
+def right_in_child(function: Any, n: int, *more: int) -> bool:
+    x = np.eye(n, dtype=np.float32) * 3
+    assert np.array_equal(function(x, *more), x * 3)
+    return in_child_amid_calls(lambda: np.array_equal(function(-x, *more), x * 3))
+
+
+def test_programs_of_fusions_on_one_thread_and_several() -> None:
+    for n, threads in ((16, 1), (256, 2)):
+        function = tuner.compile_program(square(n), target="cpu", threads=threads)
+        assert isinstance(function, FusedFunction)
+        assert function.code.threads == threads
+        assert right_in_child(function, n)
+        assert right_in_child(function, n)
+
+
+def test_programs_as_a_whole_on_the_host_and_on_the_simulator() -> None:
+    text = square(4, ", %unused: index")
+    function: Any = tuner.compile_program(text, target="cpu")
+    assert isinstance(function, HostFunction)
+    assert right_in_child(function, 4, 1)
+    assert right_in_child(tuner.compile_program(text, target="simulator"), 4, 1)
+
+
+def test_products_of_arrays() -> None:
+    assert right_in_child(lambda x: tuner.matmul(x, x, measure="never"), 24)

@@ -8,6 +8,7 @@ import numpy as np
 import pytest
 
 from benchmarks.program_compiler import compiler_of
+from tests.programs.file_check import filled
 from tests.programs.kernel_programs import called
 from tests.texts import text_beside
 from tuner.core.candidate import TargetName
@@ -17,12 +18,19 @@ from tuner.core.numpy_types import DTYPES as NUMPY_DTYPES
 from tuner.programs.run.host_function import HostFunction
 
 pytestmark = pytest.mark.mlir
-
-
 TARGETS = {"cpu": TargetName("cpu"), "simulator": TargetName("simulator", "sm_90")}
 FIXED = text_beside(__file__, "MAPS")
 NAN, INF = math.nan, math.inf
 SPECIAL = np.array([[0.0, -0.0, INF, -INF, NAN, 1e-40], [-1e-42, 3e38, 88.0, -104.0, 0.5, -3.0]], np.float32)
+EMBEDDING = text_beside(__file__, "EMBEDDING")
+MUST_BE = "index must be (smaller|larger)"
+CHECKS = text_beside(__file__, "CHECKS")
+TABLE = np.arange(36, dtype=np.float32).reshape(9, 4)
+RANK0 = text_beside(__file__, "RANK0")
+POOL = text_beside(__file__, "POOL")
+QUOTED = '"odd name, with } and #-}"'
+ALIGNMENT_BYTES = (4).to_bytes(4, "little")  # with which the data begin
+GLOBAL = text_beside(__file__, "GLOBAL")
 
 
 def ran(target: str, text: str, *arguments: Any) -> Any:
@@ -63,12 +71,6 @@ def test_special_numbers_are_those_of_numpy(name: str, element: str, target: str
     np.testing.assert_allclose(found, expected, rtol=3e-6 if element == "f32" else 1e-13, atol=0)
 
 
-OF_CONSTANTS = ("f32", "f64", "f16", "i64", "i32", "i8")
-EMBEDDING = text_beside(__file__, "EMBEDDING")
-CHECKS = text_beside(__file__, "CHECKS")
-TABLE = np.arange(36, dtype=np.float32).reshape(9, 4)
-
-
 @pytest.mark.parametrize("target", TARGETS)
 @pytest.mark.parametrize("checks", [CHECKS, ""])
 def test_rows_of_a_table_are_looked_up(target: str, checks: str) -> None:
@@ -79,40 +81,29 @@ def test_rows_of_a_table_are_looked_up(target: str, checks: str) -> None:
 
 @pytest.mark.parametrize("target", TARGETS)
 @pytest.mark.parametrize("wrong", [9, -1, 1 << 40])
-@pytest.mark.parametrize(
-    ("checks", "said"), [(CHECKS, "index must be (smaller|larger)"), ("", "outside of dimension 0")]
-)
+@pytest.mark.parametrize(("checks", "said"), [(CHECKS, MUST_BE), ("", "outside of dimension 0")])
 def test_a_row_that_is_not_there_is_an_error(checks: str, said: str, wrong: int, target: str) -> None:
     at = np.array([8, 0, wrong, 3, 7])
     with pytest.raises((CandidateError, DeviceError), match=said):
         ran(target, EMBEDDING.replace("CHECKS", checks), TABLE, at)
 
 
-ARGMAX = text_beside(__file__, "ARGMAX")
-
-
 @pytest.mark.parametrize("target", TARGETS)
 def test_the_largest_of_a_row_comes_with_its_place(target: str) -> None:
     values = np.random.default_rng(1).standard_normal((2, 6)).astype(np.float32)
-    most, place = ran(target, ARGMAX, values)
+    most, place = ran(target, text_beside(__file__, "ARGMAX"), values)
     np.testing.assert_array_equal(most, values.max(1))
     np.testing.assert_array_equal(place, values.argmax(1))
-
-
-SOFTMAX = text_beside(__file__, "SOFTMAX")
 
 
 @pytest.mark.parametrize("target", TARGETS)
 def test_a_masked_softmax_has_zeros_and_a_row_of_masks_is_nan(target: str) -> None:
     values = np.random.default_rng(2).standard_normal((2, 6)).astype(np.float32)
     mask = np.array([[False, True, False, True, False, False], [True] * 6])
-    found = ran(target, SOFTMAX, values, mask)
+    found = ran(target, text_beside(__file__, "SOFTMAX"), values, mask)
     kept = np.where(mask[0], 0, np.exp(values[0].astype(np.float64)))
     np.testing.assert_allclose(found[0], kept / kept.sum(), rtol=1e-6)
     assert np.isnan(found[1]).all()
-
-
-RANK0 = text_beside(__file__, "RANK0")
 
 
 @pytest.mark.parametrize("target", TARGETS)
@@ -128,9 +119,6 @@ def windows(x: Any, size: int, stride: int, dilation: int) -> Any:
     return all_of[..., ::stride, ::stride, ::dilation, ::dilation]
 
 
-DEPTHWISE = text_beside(__file__, "DEPTHWISE")
-
-
 @pytest.mark.drawn(2)
 @pytest.mark.parametrize("target", TARGETS)
 @pytest.mark.parametrize(("stride", "dilation"), [(1, 1), (2, 1), (1, 2), (2, 3)])
@@ -138,13 +126,8 @@ def test_depthwise_convolutions_have_strides_and_dilations(stride: int, dilation
     rng = np.random.default_rng(3)
     x, w = (rng.standard_normal(size).astype(np.float32) for size in ((1, 3, 9, 9), (3, 3, 3)))
     expected = np.einsum("bcijkl,ckl->bcij", windows(x, 3, stride, dilation), w)
-    text = DEPTHWISE
-    for name, number in (("ROWS", expected.shape[-1]), ("STRIDE", stride), ("DILATION", dilation)):
-        text = text.replace(name, str(number))
+    text = filled(__file__, "DEPTHWISE", rows=expected.shape[-1], stride=stride, dilation=dilation)
     np.testing.assert_allclose(ran(target, text, x, w), expected, rtol=1e-5, atol=1e-5)
-
-
-POOL = text_beside(__file__, "POOL")
 
 
 @pytest.mark.parametrize("target", TARGETS)
@@ -166,10 +149,6 @@ def test_sizes_of_the_call_are_taken(target: str) -> None:
     np.testing.assert_array_equal(ran(target, DYNAMIC, values), values + values)
 
 
-QUOTED = '"odd name, with } and #-}"'
-ALIGNMENT_BYTES = (4).to_bytes(4, "little")  # with which the data begin
-
-
 def program(body: str, **constants: Any) -> str:
     data = {name: (ALIGNMENT_BYTES + array.tobytes()).hex().upper() for name, array in constants.items()}
     listed = ",\n".join(f'{name}: "0x{digits}"' for name, digits in data.items())
@@ -179,18 +158,13 @@ def program(body: str, **constants: Any) -> str:
 
 def plus_constant(name: str, element: str) -> str:
     """A sum with a constant of 37 x 5."""
-    text = text_beside(__file__, "PLUS_CONSTANT").replace("CONSTANT", name).replace("ELEMENT", element)
-    return text.replace("ADD", "addi" if element.startswith("i") else "addf")
-
-
-def times_constant(size: int) -> str:
-    """A matmul with a constant that is turned, then with the constant itself."""
-    return text_beside(__file__, "TIMES_CONSTANT").replace("SIZE", str(size))
+    add = "addi" if element.startswith("i") else "addf"
+    return filled(__file__, "PLUS_CONSTANT", constant=name, element=element, add=add)
 
 
 @pytest.mark.drawn(2)
 @pytest.mark.parametrize("target", TARGETS)
-@pytest.mark.parametrize("element", OF_CONSTANTS)
+@pytest.mark.parametrize("element", ["f32", "f64", "f16", "i64", "i32", "i8"])
 def test_constants_of_each_type_are_those_of_the_file(target: str, element: str) -> None:
     rng, dtype = np.random.default_rng(1), NUMPY_DTYPES[element].name
     constant, argument = ((rng.standard_normal((37, 5)) * 9).astype(dtype) for _ in range(2))
@@ -212,12 +186,10 @@ def test_a_weight_is_multiplied_with_as_it_is_and_turned(target: str, size: int)
     rng = np.random.default_rng(2)
     weight = (rng.standard_normal((size, size)) / size**0.5).astype(np.float32)
     argument = rng.standard_normal((4, size)).astype(np.float32)
-    text = program(times_constant(size), **{f"torch_tensor_{size}_{size}_torch.float32": weight})
+    turned = text_beside(__file__, "TIMES_CONSTANT").replace("SIZE", str(size))
+    text = program(turned, **{f"torch_tensor_{size}_{size}_torch.float32": weight})
     expected = argument.astype(np.float64) @ weight.T @ weight
     np.testing.assert_allclose(ran(target, text, argument), expected, atol=1e-4)
-
-
-GLOBAL = text_beside(__file__, "GLOBAL")
 
 
 @pytest.mark.parametrize("target", TARGETS)
@@ -226,7 +198,7 @@ GLOBAL = text_beside(__file__, "GLOBAL")
     [(plus_constant("w", "f32"), "w", 740), (plus_constant(QUOTED, "i8"), QUOTED, 185), (GLOBAL, "w", 16)],
     ids=["tensor", "quoted", "memref"],
 )
-def test_a_constant_with_data_of_another_size_is_refused_with_both_sizes(
+def test_a_constant_with_data_of_another_size_is_refused(
     target: str, body: str, name: str, allowed: int
 ) -> None:
     for size in (0, 1, allowed - 1, allowed + 1):

@@ -1,8 +1,12 @@
 """Programs as fusions: quantized layers, schedules, threads, shares of times; saved, loaded and explained."""
 
 import json
-from collections.abc import Callable, Iterator
+import subprocess
+import sys
+from collections.abc import Iterator
+from concurrent.futures import ThreadPoolExecutor
 from dataclasses import replace
+from functools import cache
 from pathlib import Path
 from typing import Any
 
@@ -13,15 +17,19 @@ import tuner
 from tests.cli.conftest import Tuner
 from tests.db.test_groups import SUMMARY
 from tests.op_group_problems import first_script, program_text
+from tests.programs.fusions.payload_text import with_weights
 from tests.texts import text_beside
 from tuner.core.candidate import Candidate
+from tuner.core.errors import UsageError
 from tuner.core.fusions import CONTRACTION
+from tuner.core.machine import Machine
 from tuner.core.problem import WARM, Problem
 from tuner.core.programs import FIRST, NEAREST, TUNED, ExplainedFusion, FusionSchedule
 from tuner.core.reliability import RELIABLE, unreliable
 from tuner.programs import fusion_compiler
 from tuner.programs.fusion_compiler import compile_fusions, schedule_fusion, with_shares
 from tuner.programs.fusion_schedules import tunable_fusions
+from tuner.programs.fusions import formation
 from tuner.programs.fusions.payload import NotFused
 from tuner.programs.fusions.pipeline import FormedProgram, fuse_program
 from tuner.programs.run.fused_code import FusedImage
@@ -32,11 +40,11 @@ from tuner.runtime.cpu.host import describe_machine
 from tuner.targets.registry import real_backends
 
 pytestmark = pytest.mark.mlir
-
-
 M, K, HIDDEN, N = 29, 43, 230, 150
 SCALE = 2.0**-7
 STRATEGIES = {"contraction_cpu_vnni", "contraction_cpu_amx"}
+CANDIDATE = Candidate.of("rows_cpu", {"chunk": 16})
+BROKEN = "module attributes {transform.with_named_sequence} { transform.named_sequence @other() }"
 
 
 def bytes_of(seed: int, *shape: int) -> np.ndarray:
@@ -69,13 +77,12 @@ def expected(x: np.ndarray) -> np.ndarray:
     return result
 
 
-def compiled(threads: int = 1) -> FusedImage:
-    found = compile_fusions(TEXT, None, describe_machine(), threads=threads)
+def compiled(text: str = TEXT, machine: Machine | None = None, threads: int = 1) -> FusedImage:
+    found = compile_fusions(text, None, machine or describe_machine(), threads=threads)
     assert not isinstance(found, NotFused), found
     return found
 
 
-@pytest.mark.mlir
 @pytest.mark.slow
 def test_each_layer_is_one_fusion_with_a_schedule_and_gives_what_numpy_gives() -> None:
     fusions = compiled().code.fusions
@@ -88,12 +95,10 @@ def test_each_layer_is_one_fusion_with_a_schedule_and_gives_what_numpy_gives() -
         np.testing.assert_allclose(program(x), expected(x), rtol=1e-6, atol=1e-6)
 
 
-@pytest.mark.mlir
 @pytest.mark.slow
 def test_without_dot_products_of_bytes_layers_are_loops_and_say_so() -> None:
     plain = replace(describe_machine(), has_vnni=False, has_amx_int8=False, processor="Plain processor")
-    found = compile_fusions(TEXT, None, plain)
-    assert not isinstance(found, NotFused), found
+    found = compiled(machine=plain)
     why = "no strategy is for contraction of i8 of these sizes on Plain processor"
     assert [(each.strategy, each.reason) for each in found.code.fusions] == [("", why)] * 2
     x = bytes_of(8, M, K)
@@ -104,19 +109,17 @@ def test_without_dot_products_of_bytes_layers_are_loops_and_say_so() -> None:
     assert all(each.endswith(why) for each in tunable.left_out)
 
 
-@pytest.mark.mlir
 def test_a_layer_counts_by_the_peak_of_what_it_multiplies() -> None:
     if not describe_machine().has_vnni:
         pytest.skip("this processor has no VNNI")
     assert [each.element for each in compiled().code.fusions] == ["i8", "i8"]
 
 
-@pytest.mark.mlir
 @pytest.mark.slow
 @pytest.mark.parametrize("threads", [2, 3])
 def test_several_threads_give_the_bits_of_one(threads: int, monkeypatch: pytest.MonkeyPatch) -> None:
     monkeypatch.setattr(fusion_compiler, "LEAST_S", 0.0)
-    alone, together = (compiled(each) for each in (1, threads))
+    alone, together = (compiled(threads=each) for each in (1, threads))
     assert [each.is_divided for each in together.code.fusions] == [True, True]
     x = bytes_of(6, M, K)
     one, several = (FusedFunction(each.code, each.weights) for each in (alone, together))
@@ -125,7 +128,6 @@ def test_several_threads_give_the_bits_of_one(threads: int, monkeypatch: pytest.
         assert np.asarray(several(x)).tobytes() == bits
 
 
-@pytest.mark.mlir
 def test_a_saved_program_has_packed_weights_and_needs_no_compiler(tmp_path: Path) -> None:
     x = bytes_of(7, M, K)
     program = tuner.compile_program(TEXT, target="cpu")
@@ -141,7 +143,6 @@ LINEAR = text_beside(__file__, "LINEAR").replace("DATA", WEIGHTS.tobytes().hex()
 LOOP = text_beside(__file__, "LOOP")
 
 
-@pytest.mark.mlir
 def test_a_payload_with_weights_is_fusions_that_read_packed_weights() -> None:
     program: Any = tuner.compile_program(LINEAR, target="cpu")
     assert isinstance(program, FusedFunction)
@@ -152,7 +153,6 @@ def test_a_payload_with_weights_is_fusions_that_read_packed_weights() -> None:
     assert program.code.needs[0] in ("avx512", "avx2")
 
 
-@pytest.mark.mlir
 def test_a_payload_with_control_flow_is_compiled_as_a_whole() -> None:
     program: Any = tuner.compile_program(LOOP, target="cpu")
     assert isinstance(program, HostFunction)
@@ -160,32 +160,26 @@ def test_a_payload_with_control_flow_is_compiled_as_a_whole() -> None:
     assert "index is no tensor" in program.why_no_fusions
 
 
-@pytest.fixture
-def explain(tmp_path: Path) -> Callable[..., Any]:
-    def run(text: str, *options: str) -> Any:
-        (tmp_path / "program.mlir").write_text(text)
-        tool = Tuner(tmp_path / "results.db", real_backends())
-        return tool("run", str(tmp_path / "program.mlir"), "--explain", *options)
-
-    return run
+def explain(folder: Path, text: str, *options: str) -> Any:
+    (folder / "program.mlir").write_text(text)
+    tool = Tuner(folder / "results.db", real_backends())
+    return tool("run", str(folder / "program.mlir"), "--explain", *options)
 
 
-@pytest.mark.mlir
 @pytest.mark.slow
-def test_run_says_why_a_program_is_computed_as_a_whole(explain: Callable[..., Any]) -> None:
-    done = explain(LOOP, "--target", "cpu", "--arg", "1=3")
+def test_run_says_why_a_program_is_computed_as_a_whole(tmp_path: Path) -> None:
+    done = explain(tmp_path, LOOP, "--target", "cpu", "--arg", "1=3")
     assert done.code == 0, done.err
     assert "whole   no fusions, " in done.out
     assert "argument 1: index is no tensor" in done.out
-    refused = explain(LOOP, "--target", "simulator")
+    refused = explain(tmp_path, LOOP, "--target", "simulator")
     assert refused.code == 2
     assert "--explain cannot be combined with target simulator" in refused.err
 
 
-@pytest.mark.mlir
 @pytest.mark.slow
-def test_run_explains_each_fusion_and_how_to_tune_them(explain: Callable[..., Any]) -> None:
-    done = explain(LINEAR, "--target", "cpu")
+def test_run_explains_each_fusion_and_how_to_tune_them(tmp_path: Path) -> None:
+    done = explain(tmp_path, LINEAR, "--target", "cpu")
     assert done.code == 0, done.err
     *_, header, row, following = done.out.splitlines()
     assert header.split()[:6] == ["group", "kind", "time", "reliability", "share", "roofline"]
@@ -193,7 +187,7 @@ def test_run_explains_each_fusion_and_how_to_tune_them(explain: Callable[..., An
     assert "100%" in row or "unreliable" in row
     assert " first " in row
     assert following.startswith("next    tuner tune ")
-    (fusion,) = json.loads(explain(LINEAR, "--target", "cpu", "--json").out)["groups"]
+    (fusion,) = json.loads(explain(tmp_path, LINEAR, "--target", "cpu", "--json").out)["groups"]
     assert fusion["ops"] == ["linalg.matmul", "arith.maximumf"]
     assert (fusion["flop"], fusion["reason"]) == (2 * 5 * 4 * 6, None)
     assert fusion["share"] == (1 if fusion["reliability"] == "reliable" else None)
@@ -237,33 +231,137 @@ def test_one_disturbed_fusion_leaves_the_others_without_a_share() -> None:
     assert (document["share"], document["roofline"]) == (None, None)
 
 
-CANDIDATE = Candidate.of("rows_cpu", {"chunk": 16})
-BROKEN = "module attributes {transform.with_named_sequence} { transform.named_sequence @other() }"
-
-
 def test_the_first_schedule_that_compiles_is_used() -> None:
     formed = fuse_program(program_text())
     assert isinstance(formed, FormedProgram)
     rows = formed.program.fusions[1]
 
-    def two(problem: Problem) -> Iterator[FusionSchedule]:
-        yield FusionSchedule(CANDIDATE, BROKEN, TUNED, 1)
-        yield FusionSchedule(CANDIDATE, first_script(problem).text, NEAREST, 2)
+    broken = FusionSchedule(CANDIDATE, BROKEN, TUNED, 1)
 
-    def broken(_problem: Problem) -> Iterator[FusionSchedule]:
-        yield FusionSchedule(CANDIDATE, BROKEN, TUNED, 1)
+    def two(problem: Problem) -> Iterator[FusionSchedule]:
+        yield broken
+        yield FusionSchedule(CANDIDATE, first_script(problem).text, NEAREST, 2)
 
     machine = describe_machine()
     assert schedule_fusion(rows, machine, two).summary.origin == NEAREST
-    assert schedule_fusion(rows, machine, broken).summary.origin == FIRST
-
-
-PAIR = text_beside(__file__, "PAIR")
+    assert schedule_fusion(rows, machine, lambda _problem: iter([broken])).summary.origin == FIRST
 
 
 def test_two_products_of_one_a_count_once_each() -> None:
-    formed = fuse_program(PAIR)
+    formed = fuse_program(text_beside(__file__, "PRODUCTS_OF_ONE_A"))
     assert isinstance(formed, FormedProgram)
     (pair,) = formed.program.fusions
     summary = schedule_fusion(pair, describe_machine(), lambda _problem: iter(())).summary
     assert summary.flop == 2 * 2 * 8 * 32 * 16
+
+
+def program(name: str, **sizes: int) -> str:
+    """Returns a program of sizes whose names stand in its text; its weights are many different numbers."""
+    text = text_beside(__file__, "MAPS") + text_beside(__file__, name.upper())
+    for size, number in sizes.items():
+        text = text.replace(size.upper(), str(number))
+    return with_weights(text)
+
+
+KINDS = ("pair", "batch_matmul", "attention", "rows", "elementwise", "convolution", "loops")
+PROGRAMS = {
+    "contraction": program("contraction", rows=29, inner=40, columns=70),
+    "contraction of whole tiles": program("contraction", rows=12, inner=32, columns=128),
+    "contraction of one row": program("contraction", rows=1, inner=32, columns=300),
+} | {name: program(name) for name in KINDS}
+
+
+@cache
+def divided(name: str, threads: int) -> FusedFunction:
+    """Returns a program whose fusions are all divided between threads; an attention is one fusion."""
+    with pytest.MonkeyPatch.context() as patch:
+        patch.setattr(fusion_compiler, "LEAST_S", 0.0)
+        patch.setattr(formation, "LEAST_KEYS", 1)
+        patch.setattr(formation, "LEAST_SCORES", 1)
+        found = compiled(PROGRAMS[name], threads=threads)
+    return FusedFunction(found.code, found.weights)
+
+
+def inputs_of(function: FusedFunction, seed: int = 0) -> list[np.ndarray]:
+    rng = np.random.default_rng(seed)
+    return [rng.standard_normal(each.shape).astype(np.float32) for each in function.code.arguments]
+
+
+def results(function: Any, inputs: list[np.ndarray]) -> list[bytes]:
+    found = function(*inputs)
+    return [each.tobytes() for each in (found if isinstance(found, tuple) else (found,))]
+
+
+@pytest.mark.drawn(2)
+@pytest.mark.parametrize("threads", [2, 3])
+@pytest.mark.parametrize("name", PROGRAMS)
+def test_each_kind_of_fusion_gives_the_bits_of_one_thread(name: str, threads: int) -> None:
+    alone, together = divided(name, 1), divided(name, threads)
+    inputs = inputs_of(alone)
+    expected = results(alone, inputs)
+    assert together.code.threads == threads
+    assert (name == "attention") == ([each.strategy for each in alone.code.fusions] == ["attention_cpu"])
+    assert any(each.is_divided for each in together.code.fusions)
+    for _ in range(10):
+        assert results(together, inputs) == expected
+
+
+def test_two_threads_of_python_may_call_programs_at_once() -> None:
+    """The same program and another one, from two threads: calls wait for each other."""
+    functions = [divided(name, 2) for name in ("rows", "contraction", "rows")]
+    inputs = [inputs_of(each, at) for at, each in enumerate(functions)]
+    expected = [results(*each) for each in zip(functions, inputs, strict=True)]
+
+    def is_right(at: int) -> bool:
+        return all(results(functions[at], inputs[at]) == expected[at] for _ in range(50))
+
+    with ThreadPoolExecutor(3) as threads:
+        assert all(threads.map(is_right, range(3)))
+
+
+IN_A_FRESH_PROCESS = """
+import sys
+import numpy as np
+import tuner
+program = tuner.load(sys.argv[1], **({"threads": int(sys.argv[3])} if len(sys.argv) > 3 else {}))
+np.save(sys.argv[2], program(np.load(sys.argv[2])))
+print(program.code.threads, "numba_cuda_mlir" in sys.modules)
+"""
+
+
+@pytest.mark.drawn(2)
+@pytest.mark.parametrize(("given", "threads"), [((), 3), (("2",), 2), (("1",), 1)])
+def test_a_program_is_exported_with_its_threads(tmp_path: Path, given: tuple[str, ...], threads: int) -> None:
+    function = divided("contraction", 3)
+    (inputs,) = inputs_of(function)
+    function.export(tmp_path / "program")
+    np.save(tmp_path / "x.npy", inputs)
+    command: list[str | Path] = [sys.executable, "-c", IN_A_FRESH_PROCESS]
+    command += [tmp_path / "program", tmp_path / "x.npy", *given]
+    ran = subprocess.run(command, capture_output=True, text=True, check=False, timeout=120)
+    assert (ran.stdout, ran.stderr, ran.returncode) == (f"{threads} False\n", "", 0)
+    assert results(function, [inputs]) == [np.load(tmp_path / "x.npy").tobytes()]
+
+
+def test_a_program_of_one_thread_is_loaded_for_one(tmp_path: Path) -> None:
+    divided("rows", 1).export(tmp_path / "one")
+    with pytest.raises(UsageError, match=r"^threads: found 2, allowed 1; compile the program with threads=2"):
+        tuner.load(tmp_path / "one", threads=2)
+    divided("rows", 2).export(tmp_path / "two")
+    with pytest.raises(UsageError, match=r"^threads: found 0, allowed 1 to 256$"):
+        tuner.load(tmp_path / "two", threads=0)
+
+
+def test_fusions_of_little_work_are_left_to_one_thread(monkeypatch: pytest.MonkeyPatch) -> None:
+    monkeypatch.setattr(fusion_compiler, "LEAST_S", 15e-6)
+    found = compiled(PROGRAMS["rows"], threads=2)
+    assert (found.code.threads, [each.is_divided for each in found.code.fusions]) == (1, [False])
+    assert b"program_part" not in found.code.object_code
+
+
+@pytest.mark.parametrize("threads", [0, 257])
+def test_other_numbers_of_threads_are_refused(threads: Any) -> None:
+    with pytest.raises(UsageError, match=rf"^threads: found {threads!r}, allowed 1 to 256$"):
+        tuner.compile_program(PROGRAMS["rows"], target="cpu", threads=threads)
+    with pytest.raises(UsageError, match="threads 2 cannot be combined with target simulator"):
+        tuner.compile_program(PROGRAMS["rows"], target="simulator", threads=2)

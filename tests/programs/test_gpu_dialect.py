@@ -1,5 +1,6 @@
-"""The GPU dialect's ops among threads, for every type that they take, compared with numpy."""
+"""The GPU dialect among threads, compared with numpy; memory of kernels, copies of parts, lines of faults."""
 
+from contextlib import closing
 from typing import Any
 
 import numpy as np
@@ -7,35 +8,28 @@ import pytest
 
 from benchmarks.fuzzing.program_check import SIMULATOR
 from benchmarks.program_compiler import compiler_of
+from tests.mlir.kernels import parsed
+from tests.programs.file_check import filled
 from tests.programs.interpreter.lane_kernels import numbered
 from tests.programs.kernel_programs import ARRAY, arrays, program, ran, store
 from tests.texts import text_beside
+from tuner.core.errors import CandidateError
+from tuner.core.gpu import DeviceError, chip_of
+from tuner.mlir.gpu.lowering import kernels_to_ptx, outline_kernels, without_debug_sections
+from tuner.programs.request import FORMS, DeviceOptions
 from tuner.programs.run.device_function import DeviceFunction
 from tuner.programs.run.marshalling import dtype_of
 from tuner.simulator.device.simulated_device import SimulatedDevice
 from tuner.simulator.device.streams import ORDERS
 
 pytestmark = pytest.mark.mlir
-
-
 DTYPES = {name: dtype_of(name) for name in ("i8", "i16", "i32", "i64", "f16", "bf16", "f32", "f64")}
-OF_FLOATS: dict[str, Any] = {
-    "add": np.add,
-    "minnumf": np.minimum,
-    "maxnumf": np.maximum,
-    "minimumf": np.minimum,
-    "maximumf": np.maximum,
-}
-OF_INTEGERS: dict[str, Any] = {
-    "add": np.add,
-    "mul": np.multiply,
-    "minsi": np.minimum,
-    "maxsi": np.maximum,
-    "minui": lambda a, b: np.minimum(*(each.view(f"u{each.itemsize}") for each in (a, b))).view(a.dtype),
-    "and": np.bitwise_and,
-    "or": np.bitwise_or,
-    "xor": np.bitwise_xor,
-}
+OF_FLOATS: dict[str, Any] = {"add": np.add, "minnumf": np.minimum, "maxnumf": np.maximum}
+OF_FLOATS |= {"minimumf": np.minimum, "maximumf": np.maximum}
+OF_INTEGERS: dict[str, Any] = {"add": np.add, "mul": np.multiply, "minsi": np.minimum, "maxsi": np.maximum}
+OF_INTEGERS |= {"and": np.bitwise_and, "or": np.bitwise_or, "xor": np.bitwise_xor}
+OF_INTEGERS |= {"minui": lambda *both: np.minimum(*(each.view(f"u{each.itemsize}") for each in both))}
+NAMES = ("r", "d", "w", "moved", "ok")  # of values in the bodies
 
 
 def result(body: str, element: str, **more: Any) -> tuple[Any, Any]:
@@ -43,9 +37,6 @@ def result(body: str, element: str, **more: Any) -> tuple[Any, Any]:
     order = more.pop("order", "fifo")
     ran(program(f"{body} {store('%r', element)}", element=element, **more), x, y, order=order)
     return x, y
-
-
-NAMES = ("r", "d", "w", "moved", "ok")  # of values in the bodies
 
 
 def results(bodies: dict[str, str], element: str) -> tuple[Any, dict[str, Any]]:
@@ -116,12 +107,9 @@ def test_blocks_whose_last_warp_is_not_whole(threads: int) -> None:
 @pytest.mark.drawn(2)
 @pytest.mark.parametrize("element", DTYPES)
 def test_shuffles_of_every_size(element: str) -> None:
-    bodies = {
-        mode: f"""%d = arith.constant {distance} : i32 %w = arith.constant 32 : i32
-        %moved, %ok = gpu.shuffle {mode} %v, %d, %w : {element}
-        %r = arith.select %ok, %moved, %v : {element}"""
-        for mode, distance in {"xor": 1, "up": 3, "down": 3, "idx": 7}.items()
-    }
+    distances = {"xor": 1, "up": 3, "down": 3, "idx": 7}
+    parts = {mode: {"mode": mode, "by": by, "type": element} for mode, by in distances.items()}
+    bodies = {mode: filled(__file__, "SHUFFLED", **each) for mode, each in parts.items()}
     x, found = results(bodies, element)
     lane = np.arange(32)
     sources = {"xor": lane ^ 1, "up": lane - 3, "down": lane + 3, "idx": 0 * lane + 7}
@@ -130,15 +118,8 @@ def test_shuffles_of_every_size(element: str) -> None:
         np.testing.assert_array_equal(found[mode], x.reshape(2, 2, 32)[:, :, source].reshape(2, 64), mode)
 
 
-OF_FRAGMENTS = {
-    "addf": np.add,
-    "subf": np.subtract,
-    "mulf": np.multiply,
-    "divf": np.divide,
-    "maxf": np.maximum,
-    "minf": np.minimum,
-    "negatef": np.negative,
-}
+OF_FRAGMENTS: dict[str, Any] = {"addf": np.add, "subf": np.subtract, "mulf": np.multiply, "divf": np.divide}
+OF_FRAGMENTS |= {"maxf": np.maximum, "minf": np.minimum, "negatef": np.negative}
 
 
 @pytest.mark.drawn(2)
@@ -161,36 +142,233 @@ def test_elementwise_operations_of_tensor_core_fragments(name: str, element: str
 @pytest.mark.parametrize("first", ["block_x", "block_y", "thread_y", "sequential"])
 def test_loops_that_are_mapped_to_processors(first: str, high: str) -> None:
     x, y = np.arange(32, dtype=np.float32).reshape(8, 4), np.zeros((8, 4), np.float32)
-    text = text_beside(__file__, "LOOPS").replace("FIRST", first).replace("SECOND", "thread_x")
-    ran(text.replace("HIGH", high), x, y, 8)
+    ran(filled(__file__, "LOOPS", first=first, second="thread_x", high=high), x, y, 8)
     np.testing.assert_array_equal(y, x)
-
-
-LAUNCHES_IN_A_LOOP = text_beside(__file__, "LAUNCHES_IN_A_LOOP")
 
 
 @pytest.mark.parametrize("order", ORDERS)
 def test_launches_in_a_parallel_loop(order: str) -> None:
     x, y = np.arange(32, dtype=np.float32).reshape(8, 4), np.zeros((8, 4), np.float32)
-    ran(LAUNCHES_IN_A_LOOP, x, y, order=order)
+    ran(text_beside(__file__, "LAUNCHES_IN_A_LOOP"), x, y, order=order)
     np.testing.assert_array_equal(y, x)
-
-
-TWO_MODULES = text_beside(__file__, "TWO_MODULES")
 
 
 def test_functions_that_kernels_of_two_modules_call() -> None:
     x, y = np.arange(64, dtype=np.float32), np.zeros(64, np.float32)
-    ran(TWO_MODULES, x, y)
+    ran(text_beside(__file__, "TWO_MODULES"), x, y)
     np.testing.assert_array_equal(y, 4 * x * x)
 
 
-def test_what_kernels_print_is_shown() -> None:
+WORDS = "#gpu.address_space<workgroup>"
+REVERSE = text_beside(__file__, "REVERSE")
+VIEWS = text_beside(__file__, "VIEWS")
+BESIDE = "%mine = memref.alloc() : memref<64xf32, 3> memref.store %v, %mine[%tx] : memref<64xf32, 3>\n"
+SUM = text_beside(__file__, "SUM")
+ASKED = "dynamic_shared_memory_size %size"
+
+
+def check(text: str, expected: Any, *more: Any, order: str = "fifo", form: Any = "streams") -> None:
     x, y = arrays()
-    shown: list[str] = []
-    device = SimulatedDevice("sm_90", write=shown.append)
-    code = compiler_of(SIMULATOR).compile(program(text_beside(__file__, "PRINTS"))).code
-    loaded = DeviceFunction(code, device)
-    loaded(x, y)
-    loaded.close()
-    assert "".join(shown) == "".join(f"block {block}: {x[block, 0]:f}\n" for block in range(2))
+    ran(text, x, y, *more, order=order, options=DeviceOptions(form=form))
+    np.testing.assert_array_equal(y, expected(x))
+
+
+def reversed_rows(x: Any) -> Any:
+    return x[:, ::-1]
+
+
+@pytest.mark.drawn(2)
+@pytest.mark.parametrize("space", ["3", "3 : i32", WORDS, "#gpu.memory_space<workgroup>"])
+@pytest.mark.parametrize("kind", ["alloc", "alloca"])
+def test_shared_memory_in_every_spelling(space: str, kind: str) -> None:
+    made = f"%s = memref.{kind}() : memref<64xf32, {space}>"
+    check(program(f"{made} {REVERSE.replace('SPACE', space)}"), reversed_rows)
+
+
+@pytest.mark.parametrize("order", ORDERS)
+def test_shared_memory_next_to_attributions_and_memory_of_the_host(order: str) -> None:
+    attributions = "workgroup(%w0 : memref<64xf32, 3>) private(%p0 : memref<4xf32, 5>)"
+    before = "%h = memref.alloc() : memref<4xf32> memref.store %f, %h[%c0] : memref<4xf32>"
+    text = program(text_beside(__file__, "BESIDE_ATTRIBUTIONS"), attributions, "%f: f32", before)
+    text = text.replace("  return", "  memref.dealloc %h : memref<4xf32>\n  return")
+    check(text, lambda x: 2 * x + x[:, ::-1] + 3, 3.0, order=order)
+
+
+@pytest.mark.drawn(2)
+@pytest.mark.parametrize("space", ["", ", 5", ", #gpu.address_space<private>"])
+@pytest.mark.parametrize("kind", ["alloc", "alloca"])
+def test_a_threads_own_memory_first_in_the_kernel_and_in_a_loop(space: str, kind: str) -> None:
+    own = f"memref<4xf32{space}>"
+    body = filled(__file__, "OWN_IN_A_LOOP", kind=kind, own=own, stored=store("%w"))
+    check(program(body), lambda x: x * (1 + np.arange(64) % 4).astype(np.float32))
+
+
+@pytest.mark.drawn(2)
+@pytest.mark.parametrize("order", ORDERS)
+def test_shared_memory_in_loops_and_branches_without_deallocations(order: str) -> None:
+    check(program(text_beside(__file__, "LOOPS_AND_BRANCHES")), lambda x: x + x[:, ::-1], order=order)
+
+
+def test_two_buffers_of_one_turn_of_a_loop_share_no_byte() -> None:
+    check(program(text_beside(__file__, "TWO_BUFFERS")), lambda x: 3 * x[:, ::-1])
+
+
+def test_views_of_dynamic_shared_memory_get_their_bytes() -> None:
+    check(program(VIEWS), reversed_rows)
+    check(program(VIEWS.replace(WORDS, "3")), reversed_rows)
+    check(program(BESIDE + VIEWS + SUM), lambda x: x + x[:, ::-1])
+
+
+def test_a_size_that_only_the_run_knows_is_passed_to_the_launch() -> None:
+    check(program(VIEWS, ASKED, "%size: i32"), reversed_rows, 512)
+    check(program(BESIDE + VIEWS + SUM, ASKED, "%size: i32"), lambda x: x + x[:, ::-1], 512)
+    with pytest.raises(DeviceError, match="out of bounds"):
+        check(program(VIEWS, ASKED, "%size: i32"), reversed_rows, 508)
+
+
+def test_a_place_that_only_the_run_knows_works_with_a_size() -> None:
+    views = VIEWS.replace("%block[%at]", "%block[%place]")
+    size = "%size = arith.constant 512 : i32"
+    check(program(views, ASKED, "%place: index", size), reversed_rows, 256)
+    with pytest.raises(CandidateError, match="found a place that is not constant"):
+        check(program(views, more="%place: index"), reversed_rows, 256)
+
+
+def test_a_size_that_is_too_small_is_refused_at_compile_time() -> None:
+    size = "%size = arith.constant 511 : i32"
+    with pytest.raises(CandidateError, match="found dynamic_shared_memory_size 511, allowed at least 512"):
+        check(program(VIEWS, ASKED, before=size), reversed_rows)
+
+
+def line_of(text: str, part: str) -> int:
+    return next(number for number, line in enumerate(text.splitlines(), 1) if part in line)
+
+
+def test_an_access_out_of_bounds() -> None:
+    text = program(text_beside(__file__, "OUT_OF_BOUNDS"))
+    place = f"at line {line_of(text, '[%c1, %far]')}:"
+    with pytest.raises(DeviceError, match=rf"ld\.global.*\({place}\d+\): out of bounds"):
+        ran(text, *arrays())
+
+
+def test_a_race() -> None:
+    text, device = program(text_beside(__file__, "RACE")), SimulatedDevice("sm_90")
+    with closing(DeviceFunction(compiler_of(SIMULATOR).compile(text, None, None).code, device)) as loaded:
+        loaded(*arrays())
+    assert f"(at line {line_of(text, '%s[%r]')}:" in " ".join(map(str, device.reports))
+
+
+def test_code_for_a_gpu_is_the_same_but_for_the_places() -> None:
+    def ptx(*, has_lines: bool) -> list[str]:
+        with parsed(program(store("%v"))) as module:
+            alignment_bytes = outline_kernels(module, chip_of("sm_90"))
+            text = kernels_to_ptx(module, chip_of("sm_90"), alignment_bytes, has_lines=has_lines)
+        return without_debug_sections(text).splitlines()
+
+    marks = ("\t.loc", "\t.file", "$L__")
+    plain = [line for line in ptx(has_lines=True) if not line.startswith(marks) and line]
+    assert plain == [line for line in ptx(has_lines=False) if line]
+    assert np.any([".loc" in line for line in ptx(has_lines=True)])
+
+
+WHOLE = {"i8": "-5", "i16": "-300", "i32": "70000", "i64": "5000000000"}
+NUMBERS = WHOLE | {"f16": "1.5", "bf16": "1.5", "f32": "1.5", "f64": "1.1"}
+COLUMNS = "memref<2x32xf32, strided<[64, 1], offset: 16>>"
+ANY_COLUMNS = "memref<2x?xf32, strided<[64, 1], offset: ?>>"
+ROW = "memref<1x64xf32, strided<[64, 1], offset: 64>>"
+EVERY_SECOND = "memref<2x32xf32, strided<[64, 2]>>"
+
+
+def copying(*lines: str, element: str = "f32", more: str = "") -> str:
+    """Returns @main of host arrays %x and %y, with %d in device memory, all of 2 x 64 elements."""
+    array = ARRAY.replace("f32", element)
+    return filled(__file__, "COPYING", array=array, more=more, lines=" ".join(lines))
+
+
+def copied(first: str, second: str, kind: str) -> str:
+    return f"gpu.memcpy {second}, {first} : {kind}, {kind}"
+
+
+def part(name: str, of: str, where: str, kind: str) -> str:
+    return f"{name} = memref.subview {of}{where} : {ARRAY} to {kind}"
+
+
+FILL = f"gpu.memset %d, %zero : {ARRAY}, f32"
+BACK = copied("%d", "%y", ARRAY)
+
+
+@pytest.mark.parametrize("form", FORMS)
+@pytest.mark.parametrize("element", NUMBERS)
+def test_fills_of_every_size(element: str, form: Any) -> None:
+    dtype, number = DTYPES[element], NUMBERS[element]
+    array = ARRAY.replace("f32", element)
+    fill = (f"%k = arith.constant {number} : {element}", f"gpu.memset %d, %k : {array}, {element}")
+    x, y = arrays(dtype)
+    text = copying(*fill, copied("%d", "%y", array), element=element)
+    ran(text, x, y, options=DeviceOptions(form=form))
+    filled_with = float(number) if "f" in element else int(number)
+    np.testing.assert_array_equal(y, np.full((2, 64), filled_with, dtype))
+
+
+def test_a_fill_with_tokens_keeps_its_place() -> None:
+    x, y = arrays(np.int8)
+    ran(text_beside(__file__, "TOKENS"), x, y, 7)
+    np.testing.assert_array_equal(y, np.full((2, 64), 7, np.int8))
+
+
+WHERE, DYNAMIC, LAST_ROW = "[0, 16] [2, 32] [1, 1]", "[0, %at] [2, %size] [1, 1]", "[1, 0] [1, 64] [1, 1]"
+APART = "[0, 0] [2, 32] [1, 2]"
+LANE = np.arange(64)
+INSIDE = (LANE >= 16) & (LANE < 48)
+OF_COLUMNS = copying(
+    *(FILL, part("%a", "%x", WHERE, COLUMNS), part("%b", "%d", WHERE, COLUMNS)),
+    *(copied("%a", "%b", COLUMNS), BACK),
+)
+CASES: dict[str, tuple[str, Any, tuple[int, ...]]] = {  # text, what the caller gets of x, further arguments
+    "a place that only the run knows": (
+        copying(
+            *(FILL, part("%a", "%x", DYNAMIC, ANY_COLUMNS), part("%b", "%d", DYNAMIC, ANY_COLUMNS)),
+            *(copied("%a", "%b", ANY_COLUMNS), BACK),
+            more=", %at: index, %size: index",
+        ),
+        lambda x: np.where((LANE >= 5) & (LANE < 12), x, 0),
+        (5, 7),
+    ),
+    "elements apart, among memory of the device": (
+        copying(
+            *(f"%e = gpu.alloc () : {ARRAY}", FILL, part("%a", "%x", APART, EVERY_SECOND)),
+            *(part("%b", "%e", APART, EVERY_SECOND), copied("%a", "%b", EVERY_SECOND)),
+            *(part("%c", "%d", APART, EVERY_SECOND), copied("%b", "%c", EVERY_SECOND), BACK),
+            f"gpu.dealloc %e : {ARRAY}",
+        ),
+        lambda x: x * (LANE % 2 == 0),
+        (),
+    ),
+    "a fill of a part": (
+        copying(
+            *(copied("%x", "%d", ARRAY), part("%b", "%d", WHERE, COLUMNS)),
+            *(f"gpu.memset %b, %zero : {COLUMNS}, f32", BACK),
+        ),
+        lambda x: np.where(INSIDE, 0, x),
+        (),
+    ),
+}
+
+
+@pytest.mark.parametrize("name", CASES)
+def test_copies_and_fills_of_parts(name: str) -> None:
+    text, expected, more = CASES[name]
+    check(text, expected, *more)
+
+
+@pytest.mark.parametrize("order", ORDERS)
+@pytest.mark.parametrize("form", FORMS)
+def test_copies_of_columns_to_the_device_and_back(order: str, form: Any) -> None:
+    check(OF_COLUMNS, lambda x: np.where(INSIDE, x, 0), order=order, form=form)
+
+
+@pytest.mark.parametrize("form", FORMS)
+def test_copies_of_contiguous_memory_after_an_offset(form: Any) -> None:
+    parts = (part(name, of, LAST_ROW, ROW) for name, of in (("%a", "%x"), ("%b", "%d"), ("%c", "%y")))
+    text = copying(*parts, copied("%a", "%b", ROW), copied("%b", "%c", ROW))
+    check(text, lambda x: x * [[0], [1]], form=form)

@@ -16,11 +16,11 @@ from tuner.programs.service import run_in_child, run_program
 from tuner.simulator.device.streams import ORDERS
 
 pytestmark = pytest.mark.mlir
-
-
-SIMULATOR = "simulator:sm_90"
+SIMULATOR, OLDER = "simulator:sm_90", "simulator:sm_80"
 SQUARES = text_beside(__file__, "SQUARES")
 ROWS = "[[1,   4,   9], \n [4,   9,   16]]\n42\n"
+WRONG = ("", "// CHECK: c\n// CHECK: a", "// CHECK: a\n// CHECK-NEXT: c", "// CHECK: b = {{[0-9]+}} e")
+OUTPUT = "a  = 1, 2\nb = 0x7f end\n c\n"
 
 
 def ran(text: str, target: str, **arguments: object) -> ProgramReport:
@@ -57,14 +57,8 @@ def test_vectors_are_printed() -> None:
 
 
 # What streams, launches and the host do may change places in these; the others have a lone kernel.
-SEVERAL: tuple[str, ...] = (
-    "async_fork_join",
-    "called_host_functions",
-    "concurrent_kernels",
-    "gpux_tokens",
-    "host_shared",
-)
-SEVERAL += ("tokens", "two_gpu_modules", "two_modules")
+SEVERAL: tuple[str, ...] = ("async_fork_join", "called_host_functions", "concurrent_kernels", "gpux_tokens")
+SEVERAL += ("host_shared", "tokens", "two_gpu_modules", "two_modules")
 CASES = [
     (path, order)
     for path in sorted((Path(__file__).parent / "runner").glob("*.mlir"))
@@ -79,10 +73,6 @@ def test_a_program_prints_what_it_says(path: Path, order: str) -> None:
     report = ran(source, target, options=ProgramOptions(order=order, seed=3))
     require(source, report.printed)
     assert report.is_right, report.reports
-
-
-WRONG = ("", "// CHECK: c\n// CHECK: a", "// CHECK: a\n// CHECK-NEXT: c", "// CHECK: b = {{[0-9]+}} e")
-OUTPUT = "a  = 1, 2\nb = 0x7f end\n c\n"
 
 
 def test_checks_of_a_file_do_not_let_a_wrong_output_pass() -> None:
@@ -137,24 +127,11 @@ def test_the_process_that_ran_the_program_hands_on_what_it_printed() -> None:
 
 
 # Way of the address -> what the kernel loads from; the text of the way makes that of the memory %d.
-WAYS = {
-    "unranked": "FROM_MEMREF",
-    "metadata": "FROM_VIEW",
-    "arithmetic": "FROM_NUMBER",
-    "vector": "FROM_NUMBER",
-    "double": "FROM_NUMBER",
-    "struct": "FROM_NUMBER",
-    "descriptor": "FROM_POINTER",
-    "branch": "FROM_NUMBER",
-    "loop": "FROM_NUMBER",
-    "while": "FROM_NUMBER",
-    "blocks": "FROM_NUMBER",
-    "memory": "FROM_NUMBER",
-    "device memory": "FROM_KEPT",
-    "kernel": "FROM_KEPT",  # another kernel stores where the memory is
-    "yielded": "FROM_NUMBER",
-    "token": "FROM_MEMREF",
-}
+OF_NUMBERS: tuple[str, ...] = ("arithmetic", "vector", "double", "struct", "branch", "loop", "while")
+OF_NUMBERS += ("blocks", "memory", "yielded")
+WAYS = dict.fromkeys(OF_NUMBERS, "FROM_NUMBER") | dict.fromkeys(("unranked", "token"), "FROM_MEMREF")
+WAYS |= {"metadata": "FROM_VIEW", "descriptor": "FROM_POINTER"}
+WAYS |= dict.fromkeys(("device memory", "kernel"), "FROM_KEPT")  # the kernel stores where the memory is
 
 
 def program(way: str, load: str) -> str:
@@ -204,10 +181,8 @@ BY_VIEWS = UNFREED.replace(
     "  %any = memref.cast %view : memref<16x64xf16>",
 )
 HOST_TENSOR = TMA.replace("memref.cast %da", "memref.cast %a")
-SEEN_BY_HOST = TMA.replace(
-    "  %t5 = ",
-    "  %seen = memref.load %da[%c0, %c0] : memref<16x64xf16>\n  vector.print %seen : f16\n  %t5 = ",
-)
+SEEN = "  %seen = memref.load %da[%c0, %c0] : memref<16x64xf16>\n  vector.print %seen : f16\n"
+SEEN_BY_HOST = TMA.replace("  %t5 = ", f"{SEEN}  %t5 = ")
 
 
 @pytest.mark.parametrize("text", [UNFREED, BY_VIEWS])
@@ -228,11 +203,7 @@ def test_a_map_of_memory_that_is_placed_anew_is_refused(text: str) -> None:
 @pytest.mark.parametrize(
     ("text", "target", "reason"),
     [
-        (
-            TMA,
-            "simulator:sm_80",
-            r"nvgpu.tma.prefetch.descriptor at .*:5: found chip sm_80, allowed sm_90, sm_90a, ",
-        ),
+        (TMA, OLDER, r"nvgpu.tma.prefetch.descriptor at .*:5: found chip sm_80, allowed sm_90, sm_90a, "),
         (GEMM, SIMULATOR, r"nvgpu.warpgroup\S+ at line \d+:\d+: found chip sm_90, allowed sm_90a$"),
         (TMA, "cpu", r"gpu.launch_func at .*: found an argument of type !nvgpu.tensormap.*allowed memrefs"),
     ],
@@ -256,8 +227,7 @@ def test_a_kernel_waits_for_copies_into_what_its_map_describes() -> None:
 def test_a_box_in_memory_that_ends_before_it_is_a_fault() -> None:
     small, big = "memref<16x64xf16>", "memref<32x64xf16>"
     view = f"memref.reinterpret_cast %da to offset: [0], sizes: [32, 64], strides: [64, 1] : {small} to {big}"
-    text = TMA.replace(
-        f"%any = memref.cast %da : {small}", f"%big = {view}\n  %any = memref.cast %big : {big}"
-    )
+    cast = f"%big = {view}\n  %any = memref.cast %big : {big}"
+    text = TMA.replace(f"%any = memref.cast %da : {small}", cast)
     with pytest.raises(TunerError, match=r"tensor map: found .* bytes at .*, which are in no buffer"):
         ran(text, SIMULATOR, is_timed=False)

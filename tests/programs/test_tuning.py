@@ -1,6 +1,7 @@
 """Tuning programs, with fakes for compiler, clock and the program's runs."""
 
 from dataclasses import replace
+from functools import partial
 from pathlib import Path
 from typing import Any
 
@@ -20,7 +21,7 @@ from tuner.db.store import Store
 from tuner.programs.request import Comparison, ProgramReport, ProgramRequest
 from tuner.programs.service import time_pair
 from tuner.programs.speedup import TimedPair
-from tuner.programs.tuning import ProgramParts, ProgramTuning, TunedProgram, campaign_budget_s
+from tuner.programs.tuning import ProgramParts, ProgramTuning, campaign_budget_s
 from tuner.tuning.events import Interruption, ignore
 
 ONE, TWO = Matmul(8, 8, 8), Matmul(16, 8, 8)
@@ -64,17 +65,13 @@ def settings(problem: Problem, **changes: object) -> RunSettings:
     return fakes.settings(**{"trials": 3, "problem": problem} | changes)  # type: ignore[arg-type]
 
 
-def tuned(
-    programs: Programs, store: Store, backends: Any = None, settings_of: Any = settings
-) -> TunedProgram:
+def tuned(programs: Programs, store: Store, backends: Any = None, settings_of: Any = settings) -> Any:
     tuning = ProgramTuning(backends or fakes.backends(), programs.parts, store, Interruption(), ignore)
     return tuning.tune(REQUEST, settings_of)
 
 
 @pytest.mark.parametrize(("budget_s", "searched_s"), [(None, None), (100.0, 100 - 3.2 * 10), (40.0, 20.0)])
-def test_a_budget_covers_finding_the_fusions_and_running_the_program(
-    budget_s: float | None, searched_s: float | None
-) -> None:
+def test_a_budget_covers_fusions_and_the_run(budget_s: float | None, searched_s: float | None) -> None:
     assert campaign_budget_s(budget_s, found_s=10.0) == searched_s
 
 
@@ -82,22 +79,17 @@ def test_each_problem_is_tuned_and_its_best_script_used(store: Store) -> None:
     programs = Programs((ONE, TWO))
     found = tuned(programs, store)
     assert [each.problem for each in found.problems] == [ONE, TWO]
-    best = programs.asked[0].scripts or ()
-    for (problem, script), each in zip(best, found.problems, strict=True):
-        assert problem == each.problem
-        assert each.tuned is not None
-        assert each.tuned.best is not None
-        assert script == each.tuned.best.script_text
+    best = [(each.problem, each.tuned.best.script_text) for each in found.problems]
+    assert programs.asked[0].scripts == tuple(best)
     assert found.has_worked
     assert not tuned(Programs((ONE,), WRONG), store).has_worked
 
 
 def test_the_best_of_earlier_runs_is_used(store: Store) -> None:
-    first = tuned(Programs((ONE,)), store, settings_of=lambda problem: settings(problem, trials=20))
-    again = tuned(Programs((ONE,)), store, settings_of=lambda problem: settings(problem, trials=1, seed=9))
-    assert first.problems[0].trial is not None
-    assert again.problems[0].trial is not None
-    assert again.problems[0].trial.best_s <= first.problems[0].trial.best_s  # type: ignore[operator]
+    first = tuned(Programs((ONE,)), store, settings_of=partial(settings, trials=20))
+    again = tuned(Programs((ONE,)), store, settings_of=partial(settings, trials=1, seed=9))
+    earlier, later = (found.problems[0].trial.best_s for found in (first, again))
+    assert later <= earlier
 
 
 def test_the_program_is_timed_against_itself_without_scripts(store: Store) -> None:
@@ -105,10 +97,9 @@ def test_the_program_is_timed_against_itself_without_scripts(store: Store) -> No
     found = tuned(programs, store)
     assert [request.scripts is None for request in programs.asked] == [False, True]
     assert found.speedup == pytest.approx(4.0)
-    assert program_lines(found)[-2:] == [
-        "plain   10 us a call; reliable: the same without scripts",
-        "gain    4.00 times as fast (95 % interval 4.00 .. 4.00)",
-    ]
+    plain, gain = program_lines(found)[-2:]
+    assert plain == "plain   10 us a call; reliable: the same without scripts"
+    assert gain == "gain    4.00 times as fast (95 % interval 4.00 .. 4.00)"
 
 
 @pytest.mark.drawn(2)
@@ -121,9 +112,7 @@ def test_the_program_is_timed_against_itself_without_scripts(store: Store) -> No
     ],
     ids=["load", "noise", "noise on a GPU"],
 )
-def test_a_gain_that_was_measured_while_disturbed_is_not_printed(
-    store: Store, pair: TimedPair, reason: str
-) -> None:
+def test_a_gain_while_disturbed_is_not_printed(store: Store, pair: TimedPair, reason: str) -> None:
     programs = Programs((ONE,))
     programs.pair = pair
     found = tuned(programs, store)
@@ -138,12 +127,8 @@ def test_a_gain_that_was_measured_while_disturbed_is_not_printed(
 
 def test_without_times_it_runs_once(store: Store) -> None:
     programs = Programs((ONE,), replace(REPORT, times=None))
-    found = tuned(
-        programs,
-        store,
-        fakes.untimed_backends(),
-        lambda problem: settings(problem, target=TargetName("simulator")),
-    )
+    on_simulator = partial(settings, target=TargetName("simulator"))
+    found = tuned(programs, store, fakes.untimed_backends(), on_simulator)
     assert len(programs.asked) == 1
     assert found.speedup is None
     assert found.has_worked
@@ -210,10 +195,8 @@ def test_a_program_that_fails_to_run_leaves_what_was_tuned(store: Store) -> None
 
 def test_an_interruption_ends_it_before_the_program_runs(store: Store) -> None:
     programs, interruption = Programs((ONE, TWO)), Interruption()
-    tuning = ProgramTuning(
-        fakes.backends(), programs.parts, store, interruption, lambda _: interruption.ask()
-    )
-    found = tuning.tune(REQUEST, settings)
+    events = (interruption, lambda _: interruption.ask())
+    found = ProgramTuning(fakes.backends(), programs.parts, store, *events).tune(REQUEST, settings)
     assert found.is_interrupted
     assert len(found.problems) == 1
     assert programs.asked == []
@@ -226,10 +209,8 @@ def test_the_document_reports_all_of_it(store: Store) -> None:
     assert found["problems"][0]["run"]["counts"]["proposed"] == 3
     assert found["problems"][0]["used"]["trial"] > 0
     times = found["program"]["times"], found["plain"]
-    assert [(each["call_s"], each["reliability"]) for each in times] == [
-        (2.5e-6, "reliable"),
-        (1e-5, "reliable"),
-    ]
+    assert [each["call_s"] for each in times] == [2.5e-6, 1e-5]
+    assert [each["reliability"] for each in times] == ["reliable"] * 2
     assert found["speedup"] == pytest.approx(4.0)
     assert found["speedup_interval"] == pytest.approx([4.0, 4.0])
     assert found["speedup_unknown"] is None

@@ -2,6 +2,7 @@
 
 import math
 import re
+from contextlib import closing
 from functools import cache
 from pathlib import Path
 from typing import Any
@@ -17,6 +18,7 @@ from benchmarks.fuzzing.program_check import SIMULATOR, check_program
 from benchmarks.program_compiler import compiler_of
 from tests.programs.kernel_programs import called
 from tests.texts import text_beside
+from tuner.core.errors import TunerError
 from tuner.programs.request import FORMS, DeviceOptions
 from tuner.programs.run.device_function import DeviceFunction
 from tuner.programs.run.recording_device import RecordingDevice
@@ -24,8 +26,6 @@ from tuner.simulator.device.simulated_device import SimulatedDevice
 from tuner.simulator.device.streams import ORDERS
 
 pytestmark = pytest.mark.mlir
-
-
 EXAMPLES = Path(__file__).parents[2] / "examples"
 HEALTH = list(hypothesis.HealthCheck)
 
@@ -42,11 +42,10 @@ def arrays(*shapes: tuple[int, ...]) -> tuple[Any, ...]:
 def traced(code: Any, *arguments: Any, order: str = "fifo") -> tuple[list[str], Any]:
     device = SimulatedDevice("sm_90", order)  # type: ignore[arg-type] # one of its words
     recorder = RecordingDevice(device)
-    program = DeviceFunction(code, recorder)
-    before = len(recorder.trace)
-    result = program(*arguments)
-    trace = recorder.trace[before:]
-    program.close()
+    with closing(DeviceFunction(code, recorder)) as program:
+        before = len(recorder.trace)
+        result = program(*arguments)
+        trace = recorder.trace[before:]
     assert device.reports == ()
     return trace, result
 
@@ -107,15 +106,11 @@ def test_two_matmuls_run_on_two_streams_that_join_before_the_sum(order: str) -> 
     trace, result = traced(code_of((EXAMPLES / "two_matmuls.mlir").read_text()), *INPUTS, order=order)
     np.testing.assert_allclose(result, a @ b + c @ d, rtol=0, atol=2e-5)
     launches = [number for number, line in enumerate(trace) if line.startswith("launch")]
-    assert len(launches) == 3
     first, second, last = (_stream(trace[number]) for number in launches)
     assert first != second
     assert last in (first, second)
     other = launches[0] if last == second else launches[1]
-    behind = trace[other : launches[2]]
-    pattern = rf"record e\d+ on {_stream(trace[other])}"
-    recorded = [line.split()[1] for line in behind if re.fullmatch(pattern, line)]
-    assert any(f"wait for {event} on {last}" in behind for event in recorded)
+    assert _has_wait(trace[other : launches[2]], _stream(trace[other]), last)
 
 
 def test_without_copies_two_streams_are_enough() -> None:
@@ -156,15 +151,19 @@ def test_products_in_the_halves_of_one_buffer_are_on_two_streams_and_others_in_o
         assert code.stream_slots == slots
     trace, _ = traced(code_of_products(8), *FACTORS, *arrays((16, 16)))
     launches = [number for number, line in enumerate(trace) if line.startswith("launch")]
-    first, second_stream = (_stream(trace[number]) for number in launches)
-    assert first != second_stream
-    between = trace[launches[0] : launches[1]]
-    recorded = [line.split()[1] for line in between if line.startswith("record") and _stream(line) == first]
-    assert not any(f"wait for {event} on {second_stream}" in between for event in recorded)
+    one, other = (_stream(trace[number]) for number in launches)
+    assert one != other
+    assert not _has_wait(trace[launches[0] : launches[1]], one, other)
 
 
 def _stream(line: str) -> str:
     return line.rsplit(" ", 1)[1]
+
+
+def _has_wait(lines: list[str], stream: str, other: str) -> bool:
+    """Returns whether the other stream waits for an event of the first one in these lines."""
+    recorded = re.findall(rf"^record (e\d+) on {stream}$", "\n".join(lines), re.MULTILINE)
+    return any(f"wait for {event} on {other}" in lines for event in recorded)
 
 
 def test_gpux_on_streams_of_its_own_gives_what_numpy_gives_and_makes_them_once() -> None:
@@ -196,7 +195,56 @@ def test_gpux_on_the_callers_stream_gives_what_numpy_gives() -> None:
 @pytest.mark.slow
 @hypothesis.settings(max_examples=20, suppress_health_check=HEALTH, derandomize=True)
 @hypothesis.given(host_programs(), st.sampled_from(FORMS), st.sampled_from(ORDERS))
-def test_random_programs_do_the_same_on_the_device_and_on_the_host(
-    program: RandomProgram, form: str, order: str
-) -> None:
+def test_random_programs_do_as_on_the_host(program: RandomProgram, form: str, order: str) -> None:
     check_program(program, form, order)
+
+
+STREAM, BUFFER = "!gpux.StreamType", "memref<16xf32>"
+KERNEL = text_beside(__file__, "KERNEL")
+REGION = text_beside(__file__, "REGION")
+CHOICES = text_beside(__file__, "CHOICES")
+OWN = text_beside(__file__, "OWN")
+
+
+def module(arguments: str, *parts: str) -> str:
+    body = "\n".join(parts)
+    main = f"func.func @main({arguments}) {{{body}\n}}"
+    return f"module attributes {{gpu.container_module}} {{ {KERNEL}\n{REGION}\n{main} }}"
+
+
+PROGRAMS = {
+    "own streams": module(f"%a: {BUFFER}, %first: i1", OWN, CHOICES),
+    "streams as arguments": module(f"%p: {STREAM}, %a: {BUFFER}, %first: i1, %q: {STREAM}", CHOICES),
+}
+
+
+@pytest.mark.parametrize(("target", "order"), [("cpu", "fifo"), *(("simulator", order) for order in ORDERS)])
+@pytest.mark.parametrize("first", [False, True])
+@pytest.mark.parametrize("name", PROGRAMS)
+def test_regions_run_on_the_stream_that_was_chosen(name: str, first: bool, target: str, order: str) -> None:
+    program = tuner.compile_program(PROGRAMS[name], target, order=order)
+    a = np.arange(16, dtype=np.float32)
+    program(a, first)
+    assert np.array_equal(a, np.arange(16) + 4)
+    assert not getattr(getattr(program, "device", None), "reports", ())
+
+
+def test_work_that_the_program_leaves_unordered_on_two_streams_is_found() -> None:
+    text = PROGRAMS["own streams"].replace("gpux.wait %s\n", "\n")
+    program = tuner.compile_program(text, "simulator", order="lifo")
+    program(np.arange(16, dtype=np.float32), True)
+    assert any("nothing orders" in str(report) for report in program.device.reports)  # type: ignore[union-attr]
+
+
+@pytest.mark.parametrize("options", [{"form": "tokens"}, {"form": "sync"}, {"pinned": True}])
+def test_words_that_say_nothing_to_gpux_are_refused(options: dict[str, object]) -> None:
+    refused = rf"{next(iter(options))}.* cannot be combined with a program that .*\(GPUX\)"
+    with pytest.raises(TunerError, match=refused):
+        tuner.compile_program(PROGRAMS["own streams"], "simulator", **options)  # type: ignore[arg-type]
+
+
+def test_a_region_of_several_blocks_is_refused() -> None:
+    blocks = REGION.replace("  gpux.launch_func", "  cf.br ^next\n^next:\n  gpux.launch_func", 1)
+    text = PROGRAMS["own streams"].replace(REGION, blocks)
+    with pytest.raises(TunerError, match="found @region with several blocks and streams, allowed one block"):
+        tuner.compile_program(text, "simulator")

@@ -1,16 +1,14 @@
 """Exports of attention: written by hand and by ``scaled_dot_product_attention``, with the usual masks."""
 
 import torch
-from torch import nn
+from torch import Tensor, nn
 from torch.nn import functional as F
 
 from benchmarks.model_zoo.transformers import join_heads, split_heads
 from tests.programs.exports.export import export, of
 
 
-def attend(
-    q: torch.Tensor, k: torch.Tensor, v: torch.Tensor, bias: torch.Tensor | None = None
-) -> torch.Tensor:
+def attend(q: Tensor, k: Tensor, v: Tensor, bias: Tensor | None = None) -> Tensor:
     """Returns softmax(q k^T / sqrt(d) + bias) v."""
     scores = q @ k.transpose(-2, -1) * q.shape[-1] ** -0.5
     if bias is not None:
@@ -18,7 +16,7 @@ def attend(
     return torch.softmax(scores, -1) @ v
 
 
-def causal_bias(positions: int) -> torch.Tensor:
+def causal_bias(positions: int) -> Tensor:
     """Returns 0 where a position is seen, -inf where it comes later."""
     return torch.full((positions, positions), -torch.inf).triu(1)
 
@@ -32,7 +30,7 @@ class Attention(nn.Module):
         self.qkv, self.out = nn.Linear(width, 3 * width), nn.Linear(width, width)
         self.register_buffer("mask", causal_bias(16))
 
-    def forward(self, x: torch.Tensor) -> torch.Tensor:
+    def forward(self, x: Tensor) -> Tensor:
         q, k, v = (split_heads(each, self.heads) for each in self.qkv(x).chunk(3, -1))
         if self.form.startswith("sdpa"):
             y = F.scaled_dot_product_attention(q, k, v, is_causal=self.form == "sdpa_causal")
@@ -42,12 +40,12 @@ class Attention(nn.Module):
         return self.out(join_heads(y))
 
 
-def grouped_query(q: torch.Tensor, k: torch.Tensor, v: torch.Tensor) -> torch.Tensor:
+def grouped_query(q: Tensor, k: Tensor, v: Tensor) -> Tensor:
     """Several heads of queries share one head of keys and values."""
     return attend(q, *(each.repeat_interleave(q.shape[1] // k.shape[1], 1) for each in (k, v)))
 
 
-def rotate(x: torch.Tensor) -> torch.Tensor:
+def rotate(x: Tensor) -> Tensor:
     """Returns x with rotary position embeddings."""
     positions, width = x.shape[-2:]
     rates = 10000 ** (-torch.arange(0, width, 2, dtype=torch.float32) / width)
@@ -57,7 +55,7 @@ def rotate(x: torch.Tensor) -> torch.Tensor:
     return x * cos + torch.cat((-high, low), -1) * sin
 
 
-def alibi(heads: int, positions: int) -> torch.Tensor:
+def alibi(heads: int, positions: int) -> Tensor:
     """Returns a bias that grows with the distance, and hides what comes later."""
     slopes = 2 ** (-8 * torch.arange(1, heads + 1, dtype=torch.float32) / heads)
     steps = torch.arange(positions)
@@ -65,22 +63,24 @@ def alibi(heads: int, positions: int) -> torch.Tensor:
     return slopes[:, None, None] * distance + causal_bias(positions)
 
 
-def with_padding(q: torch.Tensor, k: torch.Tensor, v: torch.Tensor, seen: torch.Tensor) -> torch.Tensor:
+def with_padding(q: Tensor, k: Tensor, v: Tensor, seen: Tensor) -> Tensor:
     """Attends to the positions that ``seen`` (batch, positions) has true."""
     return attend(q, k, v, torch.zeros(seen.shape).masked_fill(~seen, -torch.inf)[:, None, None, :])
 
 
+def sdpa_with_padding(q: Tensor, k: Tensor, v: Tensor, seen: Tensor) -> Tensor:
+    return F.scaled_dot_product_attention(q, k, v, attn_mask=seen[:, None, None, :])
+
+
 def cached_step(
-    q: torch.Tensor, k: torch.Tensor, v: torch.Tensor, keys: torch.Tensor, values: torch.Tensor
-) -> tuple[torch.Tensor, torch.Tensor, torch.Tensor]:
+    q: Tensor, k: Tensor, v: Tensor, keys: Tensor, values: Tensor
+) -> tuple[Tensor, Tensor, Tensor]:
     """One position after those of a cache of static size; returns the cache without its oldest position."""
     keys, values = torch.cat((keys[:, :, 1:], k), 2), torch.cat((values[:, :, 1:], v), 2)
     return attend(q, keys, values), keys, values
 
 
-def cached_at(
-    q: torch.Tensor, k: torch.Tensor, keys: torch.Tensor, position: torch.Tensor
-) -> tuple[torch.Tensor, torch.Tensor]:
+def cached_at(q: Tensor, k: Tensor, keys: Tensor, position: Tensor) -> tuple[Tensor, Tensor]:
     """Writes a key into a cache at a position that is an argument, and attends to those up to it."""
     steps = torch.arange(keys.shape[2])
     keys = torch.where((steps == position)[:, None], k, keys)
@@ -88,7 +88,7 @@ def cached_at(
     return attend(q, keys, keys, bias), keys
 
 
-def windowed(q: torch.Tensor, k: torch.Tensor, v: torch.Tensor) -> torch.Tensor:
+def windowed(q: Tensor, k: Tensor, v: Tensor) -> Tensor:
     steps = torch.arange(q.shape[2])
     near = (steps[:, None] - steps[None, :]).abs() <= 2
     scores = (q @ k.transpose(-2, -1)).masked_fill(~near, -torch.inf)
@@ -107,11 +107,7 @@ EXPORTS = (
     of("attention_grouped_query", grouped_query, (2, 4, 12, 8), (2, 2, 12, 8), (2, 2, 12, 8)),
     of("attention_cross", attend, (2, 4, 5, 8), (2, 4, 9, 8), (2, 4, 9, 8)),
     of("attention_padding_mask", with_padding, *QKV, SEEN),
-    of(
-        "attention_sdpa_padding_mask",
-        lambda q, k, v, seen: F.scaled_dot_product_attention(q, k, v, attn_mask=seen[:, None, None, :]),
-        *(*QKV, SEEN),
-    ),
+    of("attention_sdpa_padding_mask", sdpa_with_padding, *QKV, SEEN),
     of("attention_wide_mask", with_padding, *((2, 2, 40, 32),) * 3, WIDE_SEEN),
     of("attention_window", windowed, *QKV),
     of("attention_alibi", lambda q, k, v: attend(q, k, v, alibi(4, 10)), *QKV),

@@ -1,16 +1,26 @@
 """Exports of convolutions, pooling and resizing."""
 
+from typing import Any
+
 import torch
 from torch import nn
 from torch.nn import functional as F
 
+from tests.programs.exports.elementwise import with_statistics
 from tests.programs.exports.export import export, of
-from tests.programs.exports.norms import with_statistics
 
 
 def normed(*layers: nn.Module) -> nn.Sequential:
     """Returns layers whose batch norms have statistics that are not those of the start."""
     return nn.Sequential(*(with_statistics(x) if isinstance(x, nn.BatchNorm2d) else x for x in layers))
+
+
+def conv(inner: int, outer: int, **options: Any) -> nn.Conv2d:
+    return nn.Conv2d(inner, outer, 3, padding=1, **options)
+
+
+def pooled_and_linear() -> nn.Sequential:
+    return normed(nn.Conv2d(3, 8, 3), nn.ReLU(), nn.MaxPool2d(2), nn.Flatten(), nn.Linear(128, 10))
 
 
 class SqueezeAndExcite(nn.Module):
@@ -44,30 +54,16 @@ EXPORTS = (
     export("conv_3d", lambda: nn.Conv3d(2, 4, 3, padding=1), (1, 2, 5, 6, 7)),
     export("conv_transposed", lambda: nn.ConvTranspose2d(6, 4, 3, stride=2, padding=1), (1, 6, 7, 7)),
     export(
-        "conv_batch_norm_relu",
-        lambda: normed(nn.Conv2d(8, 8, 3, padding=1, bias=False), nn.BatchNorm2d(8), nn.ReLU()),
-        IMAGE,
+        "conv_batch_norm_relu", lambda: normed(conv(8, 8, bias=False), nn.BatchNorm2d(8), nn.ReLU()), IMAGE
     ),
-    export(
-        "conv_relu_conv",
-        lambda: normed(nn.Conv2d(8, 12, 3, padding=1), nn.ReLU(), nn.Conv2d(12, 8, 3, padding=1)),
-        IMAGE,
-    ),
-    export(
-        "conv_separable", lambda: normed(nn.Conv2d(8, 8, 3, padding=1, groups=8), nn.Conv2d(8, 16, 1)), IMAGE
-    ),
-    export(
-        "conv_pool_linear",
-        lambda: normed(nn.Conv2d(3, 8, 3), nn.ReLU(), nn.MaxPool2d(2), nn.Flatten(), nn.Linear(128, 10)),
-        (2, 3, 10, 10),
-    ),
+    export("conv_relu_conv", lambda: normed(conv(8, 12), nn.ReLU(), conv(12, 8)), IMAGE),
+    export("conv_separable", lambda: normed(conv(8, 8, groups=8), nn.Conv2d(8, 16, 1)), IMAGE),
+    export("conv_pool_linear", pooled_and_linear, (2, 3, 10, 10)),
     export("squeeze_and_excite", lambda: SqueezeAndExcite(8, 4), IMAGE),
     export("conv_reflected", lambda: nn.Conv2d(8, 8, 3, padding=1, padding_mode="reflect"), IMAGE),
     export("max_pool", lambda: nn.MaxPool2d(3, stride=2, padding=1), IMAGE),
     export("average_pool", lambda: nn.AvgPool2d(2), IMAGE),
-    export(
-        "average_pool_padded", lambda: nn.AvgPool2d(3, stride=2, padding=1, count_include_pad=False), IMAGE
-    ),
+    export("average_pool_padded", lambda: nn.AvgPool2d(3, 2, padding=1, count_include_pad=False), IMAGE),
     export("adaptive_pool", lambda: nn.AdaptiveAvgPool2d((3, 4)), IMAGE),
     of("global_pool", lambda x: x.mean((-2, -1)), IMAGE),
     of("nearest_upsampling", lambda x: F.interpolate(x, scale_factor=2), (1, 3, 5, 5)),

@@ -1,4 +1,4 @@
-"""A PyTorch module with example inputs, and its export as MLIR text by torch-mlir."""
+"""A PyTorch module with example inputs, its export as MLIR text, and comparison of results with torch's."""
 
 import warnings
 import zlib
@@ -6,6 +6,8 @@ from collections.abc import Callable
 from dataclasses import dataclass
 from typing import Any
 
+import ml_dtypes
+import numpy as np
 import torch
 from torch import nn
 
@@ -49,10 +51,8 @@ def build(wanted: Export) -> Built:
     """Makes a module and its inputs, the same ones each time, and calls the module."""
     torch.manual_seed(zlib.crc32(wanted.name.encode()))
     module = wanted.make().to(wanted.dtype).eval()
-    inputs = tuple(
-        each.clone() if isinstance(each, torch.Tensor) else torch.randn(each).to(wanted.dtype)
-        for each in wanted.inputs
-    )
+    dtype, tensor = wanted.dtype, torch.Tensor
+    inputs = tuple(x.clone() if isinstance(x, tensor) else torch.randn(x).to(dtype) for x in wanted.inputs)
     with torch.no_grad(), warnings.catch_warnings():
         warnings.simplefilter("ignore")  # of torch about its own calls
         expected = module(*(each.clone() for each in inputs))
@@ -64,3 +64,44 @@ def exported_text(module: nn.Module, inputs: tuple[torch.Tensor, ...]) -> str:
     from tuner.torch.export import export_module
 
     return export_module(module, inputs).text
+
+
+# Allowed error relative to the largest number of the result: sums in another order, other formulas of exp
+TOLERANCES = {"float64": 1e-13, "float32": 4e-6, "float16": 2**-9, "bfloat16": 2**-6}
+
+
+def array_of(tensor: torch.Tensor) -> Any:
+    """Returns a tensor's numbers as an array of numpy, bf16 as ``ml_dtypes.bfloat16``."""
+    tensor = tensor.detach().contiguous()
+    if tensor.dtype == torch.bfloat16:
+        return tensor.view(torch.int16).numpy().view(ml_dtypes.bfloat16)
+    return tensor.numpy()
+
+
+def require_equal(results: object, expected: tuple[torch.Tensor, ...], tolerance: float | None) -> None:
+    """Raises AssertionError where a result has another shape, type or numbers than torch's.
+
+    Integers and booleans are equal; NaN and infinities are at the same places with the same signs.
+    """
+    listed = results if isinstance(results, tuple) else (results,)
+    assert len(listed) == len(expected)
+    for number, (result, tensor) in enumerate(zip(listed, expected, strict=True)):
+        wanted = array_of(tensor)
+        found = np.asarray(result)
+        assert (found.shape, found.dtype) == (wanted.shape, wanted.dtype), f"result {number}"
+        if wanted.dtype.name not in TOLERANCES:
+            np.testing.assert_array_equal(found, wanted)
+            continue
+        allowed = TOLERANCES[wanted.dtype.name] if tolerance is None else tolerance
+        _require_close(found.astype(np.float64), wanted.astype(np.float64), allowed, f"result {number}")
+
+
+def _require_close(found: Any, wanted: Any, allowed: float, name: str) -> None:
+    finite = np.isfinite(wanted)
+    np.testing.assert_array_equal(found[~finite], wanted[~finite], err_msg=name)
+    assert np.isfinite(found[finite]).all(), f"{name}: not finite where torch is"
+    if not finite.any():
+        return
+    largest = np.abs(wanted[finite]).max()
+    error = np.abs(found[finite] - wanted[finite]).max()
+    assert error <= allowed * largest, f"{name}: error {error:.3g} of {largest:.3g}, allowed {allowed:.1g}"

@@ -1,13 +1,15 @@
-"""Twelve small networks of the kinds that torchvision and transformers have, without their weights."""
+"""Twelve small networks as of torchvision and transformers, recurrent cells, models that benchmarks time."""
 
 import torch
 from torch import nn
 from torch.nn import functional as F
 
+from benchmarks.model_zoo import transformers
 from benchmarks.model_zoo.convolutional import InvertedResidual, ResBlock, batch_norm
+from benchmarks.model_zoo.perceptrons import DLRM
 from benchmarks.model_zoo.transformers import LlamaMLP, RMSNorm, ViTBlock, join_heads, split_heads
 from tests.programs.exports.attention import attend, causal_bias, rotate
-from tests.programs.exports.export import export
+from tests.programs.exports.export import export, of
 
 
 class ResNet(nn.Module):
@@ -238,4 +240,14 @@ EXPORTS = (
     export("unet", lambda: UNet(6), (1, 3, 12, 12)),
     export("lstm_classifier", lambda: LSTMClassifier(20, 16, 5), TOKENS),
     export("mixer", lambda: Mixer(16, 10), IMAGE),
+)
+
+CACHE = (1, 4, 12, 8)
+RECURRENT = (
+    export("lstm_cell", lambda: nn.LSTMCell(12, 16), (5, 12)),
+    export("gru_cell", lambda: nn.GRUCell(12, 16), (5, 12), (5, 16)),
+    export("encoder", lambda: transformers.Encoder(32, 4, 64), (1, 12, 32)),
+    export("gpt2_step", lambda: transformers.GPT2Step(32, 4), (1, 1, 32), CACHE, CACHE, torch.tensor(7)),
+    export("dlrm", lambda: DLRM(5, 3, 20, 4), (6, 5), torch.arange(18).view(6, 3)),
+    of("exponential_average", lambda x, y: torch.lerp(x, y.tanh(), 0.1), (5, 16), (5, 16)),
 )

@@ -1,17 +1,21 @@
-"""Lowering up to a step, and programs of many operations: an answer in seconds, or one line."""
+"""Lowering up to a step, many operations, and indices out of range: an answer in seconds, or one line."""
 
+import threading
+from concurrent.futures import ThreadPoolExecutor
 from functools import cache
 from pathlib import Path
+from typing import Any
 
 import numpy as np
 import pytest
 
 import tuner
 from tests.mlir.kernels import parsed
+from tests.programs.file_check import filled
 from tests.programs.test_export_constructs import TARGETS
 from tests.texts import text_beside
 from tuner.core.candidate import TargetName
-from tuner.core.errors import CandidateError, Stage, UsageError
+from tuner.core.errors import CandidateError, IndexOutOfRange, Stage, UsageError
 from tuner.mlir import transform
 from tuner.mlir.bindings import ir
 from tuner.mlir.ir.reading import walk
@@ -22,17 +26,17 @@ from tuner.programs.lowering.read_program import read_program
 from tuner.programs.request import STEPS, DeviceOptions, LoweringStep, ProgramOptions, ProgramRequest
 from tuner.programs.run.device_function import DeviceFunction
 from tuner.programs.run.fused_program import FusedFunction
+from tuner.programs.run.host_function import HostFunction
 from tuner.programs.service import INDEXED, compile_and_check, lower, run_program
 from tuner.programs.streams.gpux_ops import parse_with_gpux
 from tuner.simulator.device.simulated_device import SimulatedDevice
 from tuner.simulator.device.streams import ORDERS
 
 pytestmark = pytest.mark.mlir
-
-
 EXAMPLES = Path(__file__).parents[2] / "examples"
 # A loop in which the host reads what a kernel wrote, and a branch.
 HOST_READS = text_beside(__file__, "HOST_READS")
+KIND, OWN_STREAMS = "tensor<8x16xf32>", "gpux_own_streams.mlir"
 
 
 @cache
@@ -56,20 +60,18 @@ def test_each_step_reads_again(name: str, step: LoweringStep) -> None:
 
 @pytest.mark.parametrize("step", ["async", "streams", "gpux", "llvm"])
 def test_a_program_that_names_its_streams_is_lowered_too(step: LoweringStep) -> None:
-    assert reads_again(lowered((EXAMPLES / "gpux_own_streams.mlir").read_text(), step))
+    assert reads_again(lowered((EXAMPLES / OWN_STREAMS).read_text(), step))
 
 
 def test_the_steps_say_what_they_are_for_the_chip_and_in_the_form_that_is_chosen() -> None:
     of = {step: lowered(HOST_READS, step) for step in STEPS}
-    assert "gpu.memcpy  %" in of["device-memory"]
+    said: dict[LoweringStep, str] = {"device-memory": "gpu.memcpy  %", "async": "gpu.launch_func async"}
+    said |= {"streams": "mgpuStreamSynchronize", "llvm": "gpu.binary", "ptx": ".entry main_kernel"}
+    assert [step for step, text in said.items() if text not in of[step]] == []
     assert "async" not in of["device-memory"]
-    assert "gpu.launch_func async" in of["async"]
-    assert "mgpuStreamSynchronize" in of["streams"]
     assert of["gpux"].count('"gpux.create_stream"') == of["gpux"].count('"gpux.destroy_stream"') == 1
     assert "mgpu" not in of["gpux"]
-    assert "gpu.binary" in of["llvm"]
     assert of["ptx"].lstrip().startswith("//")
-    assert ".entry main_kernel" in of["ptx"]
     assert ".target sm_80" in lowered(HOST_READS, "ptx", "sm_80")
     assert "mgpuStreamCreate" in lowered(HOST_READS, "llvm", form="tokens")
     assert "mgpuStreamCreate" not in of["llvm"]
@@ -104,10 +106,7 @@ def test_gpux_of_matmuls_runs_to_the_same_results() -> None:
 @pytest.mark.parametrize(
     ("text", "step", "reason"),
     [
-        (
-            *("gpux_own_streams.mlir", "device-memory"),
-            "found device-memory for a program that names its streams",
-        ),
+        (OWN_STREAMS, "device-memory", "found device-memory for a program that names its streams"),
         ("func.func @f() { return }", "ptx", "no kernel: nothing in it runs on a device"),
         ("func.func @f( {", "async", "payload"),
     ],
@@ -119,20 +118,11 @@ def test_what_has_no_such_step_is_refused(text: str, step: LoweringStep, reason:
         lowered(text, step)
 
 
-KIND = "tensor<8x16xf32>"
-
-
 def chain(count: int) -> str:
     """Returns a program that adds ``%one`` ``count`` times, with one empty tensor for all additions."""
-    ops = "".join(
-        text_beside(__file__, "ADDITION").replace("TO", f"v{at + 1}").replace("FIRST", f"v{at}")
-        for at in range(count)
-    )
-    return (
-        "#m = affine_map<(i, j) -> (i, j)>\n"
-        f"func.func @main(%v0: {KIND}, %one: {KIND}) -> {KIND} {{\n"
-        f"  %empty = tensor.empty() : {KIND}\n{ops}  return %v{count} : {KIND}\n}}"
-    )
+    ops = "".join(filled(__file__, "ADDITION", to=f"v{at + 1}", first=f"v{at}") for at in range(count))
+    head = f"#m = affine_map<(i, j) -> (i, j)>\nfunc.func @main(%v0: {KIND}, %one: {KIND}) -> {KIND} {{"
+    return f"{head}\n  %empty = tensor.empty() : {KIND}\n{ops}  return %v{count} : {KIND}\n}}"
 
 
 @pytest.mark.slow
@@ -162,16 +152,12 @@ def test_as_a_whole_an_empty_tensor_that_many_operations_share_becomes_several_b
 
 def test_a_chain_of_slices_has_an_answer() -> None:
     """Longer than Python's stack: each is a view of the one before it."""
-    lines = []
+    lines = ["func.func @main(%v2500: tensor<2500xf32>) -> tensor<1000xf32> {"]
     for size in range(2500, 1000, -1):
         slices = f"[0] [{size - 1}] [1] : tensor<{size}xf32> to tensor<{size - 1}xf32>"
         lines.append(f"  %v{size - 1} = tensor.extract_slice %v{size}{slices}")
-    text = "\n".join(
-        (
-            "func.func @main(%v2500: tensor<2500xf32>) -> tensor<1000xf32> {",
-            *(*lines, "  %r = math.absf %v1000 : tensor<1000xf32>", "  return %r : tensor<1000xf32>", "}"),
-        )
-    )
+    lines += ["%r = math.absf %v1000 : tensor<1000xf32>", "return %r : tensor<1000xf32>", "}"]
+    text = "\n".join(lines)
     assert run_program(ProgramRequest(text, TARGETS["cpu"], is_timed=False)).is_right
 
 
@@ -181,9 +167,8 @@ def test_a_program_of_too_many_operations_is_refused_in_one_line() -> None:
     with pytest.raises(CandidateError) as caught:
         compile_and_check(ProgramRequest(text, TARGETS["cpu"]))
     assert caught.value.stage is Stage.BIND
-    assert caught.value.reason == (
-        "payload: found 20001 operations, allowed 20000: divide it into several programs"
-    )
+    reason = "payload: found 20001 operations, allowed 20000: divide it into several programs"
+    assert caught.value.reason == reason
 
 
 def test_operations_in_a_linalg_operation_do_not_count() -> None:
@@ -216,3 +201,125 @@ BY_VALUES = (
 
 def test_accesses_by_values_are_told_from_static_ones() -> None:
     assert [bool(INDEXED.search(op)) for op in (*STATIC, *BY_VALUES)] == [False] * 3 + [True] * 4
+
+
+ROWS, COLUMNS, COUNT = 9, 256, 64
+# Rows of a table, then a product that several threads share, then a division by what was gathered.
+LOOKUP = text_beside(__file__, "LOOKUP")
+TABLE = np.repeat(np.arange(1, ROWS + 1, dtype=np.float32)[:, None], COLUMNS, axis=1)
+GOOD = np.arange(COUNT, dtype=np.int64) % ROWS
+
+
+def with_row(number: int) -> Any:
+    wrong = GOOD.copy()
+    wrong[COUNT // 2] = number
+    return wrong
+
+
+def require_errors(function: Any, *more: int) -> None:
+    """Calls a program with wrong indices, at first before any other call, and with right ones after each."""
+    for wrong in (ROWS, -1, 2**62, -(2**63)):
+        outside = "index into tensor<9x256xf32> is outside of dimension 0"
+        with pytest.raises(IndexError, match=outside) as error:
+            function(with_row(wrong), TABLE, *more)
+        assert isinstance(error.value, CandidateError)
+        assert error.value.stage is Stage.RUN
+        sums, parts = function(GOOD, TABLE, *more)
+        assert np.array_equal(sums, TABLE[GOOD] * COLUMNS)
+        assert np.array_equal(parts, 84 // TABLE[GOOD].astype(np.int64))
+
+
+@pytest.mark.parametrize("threads", [1, 2])
+def test_a_program_of_fusions_goes_on_after_an_index_out_of_range(threads: int, tmp_path: Path) -> None:
+    function = tuner.compile_program(LOOKUP.replace("MORE", ""), target="cpu", threads=threads)
+    assert isinstance(function, FusedFunction)
+    assert function.code.threads == threads
+    assert function.code.asserts
+    require_errors(function)
+    function.export(tmp_path / "lookup")
+    for loaded_threads in {1, threads}:
+        require_errors(tuner.load(tmp_path / "lookup", threads=loaded_threads))
+
+
+def test_calls_of_several_threads_do_not_get_errors_of_others() -> None:
+    function: Any = tuner.compile_program(LOOKUP.replace("MORE", ""), target="cpu")
+
+    def outcome(rows: Any) -> str:
+        try:
+            return "right" if np.array_equal(function(rows, TABLE)[0], TABLE[GOOD] * COLUMNS) else "wrong"
+        except IndexOutOfRange:
+            return "error"
+
+    wrong = with_row(ROWS)
+    with ThreadPoolExecutor(4) as threads:
+        found = threads.map(lambda rows: {outcome(rows) for _ in range(50)}, (GOOD, wrong, GOOD, wrong))
+        assert list(found) == [{"right"}, {"error"}, {"right"}, {"error"}]
+
+
+def test_a_program_as_a_whole_goes_on_too() -> None:
+    function: Any = tuner.compile_program(LOOKUP.replace("MORE", ", %unused: index"), target="cpu")
+    assert isinstance(function, HostFunction)
+    require_errors(function, 1)
+    threads = threading.active_count()
+    for _ in range(20):
+        with pytest.raises(IndexError):
+            function(with_row(ROWS), TABLE, 1)
+    assert function.allocations == 0
+    assert threading.active_count() == threads
+
+
+# The memory of an iteration that an assertion ends; a function that branches is not inlined in a loop.
+IN_LOOP = text_beside(__file__, "IN_LOOP")
+IN_ANOTHER = text_beside(__file__, "IN_ANOTHER")
+
+
+def test_an_assertion_in_a_loop_leaves_no_memory_and_no_thread() -> None:
+    function: Any = tuner.compile_program(IN_LOOP, target="cpu")
+    function(5)
+    threads = threading.active_count()
+    for _ in range(20):
+        with pytest.raises(CandidateError, match="too many"):
+            function(9)
+    assert threading.active_count() == threads
+    assert function.allocations == 0
+    assert np.array_equal(function(5), np.ones(4, np.float32))
+
+
+def test_an_assertion_in_a_function_that_is_not_inlined_is_an_error_too() -> None:
+    function: Any = tuner.compile_program(IN_ANOTHER, target="cpu")
+    function(5)
+    with pytest.raises(CandidateError, match="too many"):
+        function(6)
+    function(5)
+
+
+def run(target: str, name: str, *arguments: str) -> tuple[str, ...]:
+    text = text_beside(__file__, name)
+    request = ProgramRequest(text, TARGETS[target], arguments=arguments, is_compared=True, is_timed=False)
+    return tuple(each.verdict for each in run_program(request).comparisons)
+
+
+@pytest.mark.drawn(2)
+@pytest.mark.parametrize("target", TARGETS)
+@pytest.mark.parametrize("count", [9, 2000, 2000000])
+def test_a_write_beyond_an_argument_is_refused_with_its_line(target: str, count: int) -> None:
+    found = r"^host: memref\.store at line 6:5: found out-of-bounds access"
+    with pytest.raises(CandidateError, match=found) as caught:
+        run(target, "FILL", f"1={count}")
+    assert caught.value.stage is Stage.RUN
+
+
+@pytest.mark.parametrize("target", TARGETS)
+def test_all_of_an_argument_may_be_accessed_and_sizes_of_the_call_count(target: str) -> None:
+    assert run(target, "FILL", "1=8") == ("equal",)
+    assert run(target, "READ", "0=[8]zeros", "1=[8]range") == ("equal",)
+    with pytest.raises(CandidateError, match=r"^host: memref\.load at line 3:8: "):
+        run(target, "READ", "0=[8]zeros", "1=[7]range")
+    with pytest.raises(CandidateError, match=r"^host: memref\.store at line 4:3: "):
+        run(target, "READ", "0=[7]zeros", "1=[8]range")
+
+
+@pytest.mark.parametrize("target", TARGETS)
+def test_an_assertion_of_the_program_is_reported_with_its_text(target: str) -> None:
+    with pytest.raises(CandidateError, match=r"^the program's assertion fails: n is too large$"):
+        run(target, "ASSERT", "1=9")

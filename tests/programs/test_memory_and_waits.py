@@ -1,0 +1,296 @@
+"""Memory of programs is copied where it must be and freed once; the order of tokens and streams is kept."""
+
+from collections import Counter
+from collections.abc import Iterator
+from typing import Any
+
+import numpy as np
+import pytest
+
+from benchmarks.program_compiler import compiler_of
+from tests.programs.file_check import filled
+from tests.programs.lowering.device_programs import BUFFER, KERNELS, ONE_BLOCK
+from tests.programs.payload_runs import SIMULATOR, A, B, ended, launched, payload, trace_of
+from tests.texts import text_beside
+from tuner.core.errors import CandidateError
+from tuner.core.gpu import DeviceError
+from tuner.programs.lowering import device as device_lowering
+from tuner.programs.request import FORMS, DeviceOptions
+from tuner.programs.run.device_function import DeviceFunction
+from tuner.simulator.device.simulated_device import SimulatedDevice
+from tuner.simulator.device.streams import ORDERS
+
+pytestmark = pytest.mark.mlir
+EVERY_SECOND = "memref<8xf32, strided<[2]>>"
+STREAM = "!gpux.StreamType"
+FREE = f"gpux.dealloc %s, %d : {BUFFER}"
+
+
+def named(name: str, **options: str) -> str:
+    return payload(text_beside(__file__, name), **options)
+
+
+@pytest.mark.drawn(2)
+@pytest.mark.parametrize("form", FORMS)
+def test_host_arguments_next_to_device_memory_are_copied(form: str) -> None:
+    text = named("host_arguments_next_to_device_memory_are_copied")
+    found = ended(text, A, B, options=DeviceOptions(form=form))  # type: ignore[arg-type] # one of its words
+    np.testing.assert_array_equal(found[0], A + B)
+
+
+def test_shared_memory_stays_where_both_reach_it_next_to_copied_arguments() -> None:
+    text = named("shared_memory_stays_where_both_reach_it_next_to_copied_arguments")
+    assert ended(text, A, B)[0][0] == A[3] + B[3]
+    assert [line for line in trace_of(text, A, B) if "copy" in line] == ["copy 64 to d0 from host on s0"]
+
+
+def test_a_program_that_copies_for_itself_stays_as_it_is() -> None:
+    text = named("a_program_that_copies_for_itself_stays_as_it_is")
+    calls = [line.split()[0] for line in trace_of(text, A, B)]
+    assert calls == ["allocate", "copy", "launch", "copy", "free", "synchronize"]
+
+
+@pytest.mark.parametrize(
+    ("name", "place", "expected"),
+    [
+        ("the_host_loads_and_stores_what_the_device_holds", 0, [A[0] + 2, 2, *(A[2:] + 2)]),
+        ("the_host_loads_and_stores_what_the_device_holds", 1, [A[3] + 1, *B[1:]]),
+        ("what_the_device_holds_is_printed_and_returned", 0, A + 1),
+        ("a_fill_of_host_memory_is_done", 0, A + 1),
+        ("a_fill_of_host_memory_is_done", 1, np.ones_like(B)),
+        ("memory_of_a_stream_that_the_host_reads_is_copied", 1, [A[3], *B[1:]]),
+        ("a_loop_over_host_and_device_memory", 0, None),
+        ("memory_that_a_kernel_fills_is_returned", 0, 2 * A),
+        ("memory_that_is_neither_freed_nor_returned_is_freed", 0, 4 * A),
+        ("what_the_author_frees_is_freed_once_next_to_what_he_leaves", 1, 4 * A + 1),
+        ("shared_memory_is_returned_after_a_wait", 0, 2 * (A + 1)),
+        ("memory_of_asynchronous_work_is_freed_after_the_wait", 1, A + 1),
+        ("memory_of_an_iteration_is_freed_in_it", 1, B + 6 * A),
+    ],
+)
+def test_numbers_are_right_and_nothing_is_left(name: str, place: int, expected: Any) -> None:
+    text = text_beside(__file__, name)
+    found = ended(payload(text, results=BUFFER if "return" in text else ""), A, B)
+    assert expected is None or np.array_equal(found[place], expected)
+
+
+@pytest.mark.parametrize(
+    ("name", "flag", "expected"),
+    [
+        ("memory_of_either_branch_is_returned", True, 2 * A),
+        ("memory_of_either_branch_is_returned", False, 2 * B),
+        ("an_argument_or_own_memory_is_returned", True, 2 * A),
+        ("an_argument_or_own_memory_is_returned", False, B),
+    ],
+)
+def test_control_flow_decides_what_is_returned(name: str, flag: bool, expected: Any) -> None:
+    text = named(name, arguments="%flag: i1", results=BUFFER)
+    np.testing.assert_array_equal(ended(text, A, B, flag)[0], expected)
+
+
+def test_the_same_memory_and_a_view_of_it_are_returned_once_each() -> None:
+    part = "memref<8xf32, strided<[1], offset: 8>>"
+    results = f"{BUFFER}, {part}, {BUFFER}"
+    text = named("the_same_memory_and_a_view_of_it_are_returned_once_each", results=results)
+    whole, view, same = ended(text, A, B)[:3]
+    np.testing.assert_array_equal(whole[8:], view)
+    np.testing.assert_array_equal(same, A)
+
+
+WITHOUT_ONE_OWNER = {
+    "memory_that_leaves_an_iteration_is_refused_by_name": (
+        "memref.alloc at .*: found memory that leaves scf.for and that nobody frees, allowed memory that"
+    ),
+    "shared_memory_that_is_exchanged_for_other_memory_is_refused_by_name": (
+        "gpu.alloc at .*: found shared memory that control flow exchanges for other memory, allowed one"
+    ),
+}
+
+
+@pytest.mark.parametrize(("name", "reason"), WITHOUT_ONE_OWNER.items())
+def test_memory_without_one_owner_is_refused_by_name(name: str, reason: str) -> None:
+    with pytest.raises(CandidateError, match=reason):
+        ended(named(name, arguments="%flag: i1"), A, B, True)
+
+
+def uploads(text: str) -> int:
+    ended(text, A, B)
+    return sum(line.startswith("copy") and "from host" in line for line in trace_of(text, A, B))
+
+
+def test_an_output_that_a_kernel_overwrites_is_not_uploaded() -> None:
+    assert uploads(payload(launched("twice", "a", "b"))) == 1
+
+
+@pytest.mark.slow
+def test_an_output_that_a_fill_or_a_map_overwrites_is_not_uploaded() -> None:
+    assert uploads(payload(f"linalg.fill ins(%one : f32) outs(%b : {BUFFER})", launched("inc", "b"))) == 0
+    assert uploads(payload(f"linalg.abs ins(%a : {BUFFER}) outs(%b : {BUFFER})")) == 1
+
+
+def test_an_output_of_which_something_is_left_is_uploaded() -> None:
+    assert uploads(payload(launched("twice", "a", "b").replace("threads in (%c16", "threads in (%c3"))) == 2
+    assert uploads(payload(launched("inc", "b"))) == 1
+
+
+def of_view(name: str) -> tuple[str, ...]:
+    """Returns a kernel that reads every second element of %a through a view of its own."""
+    return (
+        f"%{name} = memref.subview %a[0] [8] [2] : {BUFFER} to {EVERY_SECOND}",
+        "gpu.launch blocks(%bx, %by, %bz) in (%gx = %c1, %gy = %c1, %gz = %c1)",
+        "threads(%tx, %ty, %tz) in (%sx = %c3, %sy = %c1, %sz = %c1) {",
+        f"%x = memref.load %{name}[%tx] : {EVERY_SECOND}",
+        f"memref.store %x, %b[%tx] : {BUFFER}",
+        *("gpu.terminator", "}"),
+    )
+
+
+def test_equal_views_of_two_launches_are_uploaded_once_as_long_as_nobody_writes() -> None:
+    first, second = of_view("v"), of_view("w")
+    store = f"memref.store %one, %a[%c0] : {BUFFER}"
+    of_b = 1  # of which kernels write a part
+    assert uploads(payload(*first, *second)) == of_b + 1
+    assert uploads(payload(*first, store, *second)) == of_b + 2
+
+
+BEGIN = (f"%d = gpu.alloc () : {BUFFER}", f"gpu.memcpy %d, %a : {BUFFER}, {BUFFER}", launched("inc", "d"))
+END = f"gpu.dealloc %d : {BUFFER}"
+LOAD = f"%x = memref.load %d[%c3] : {BUFFER} memref.store %x, %b[%c0] : {BUFFER}"
+PRINT = f"%u = memref.cast %d : {BUFFER} to memref<*xf32> call @printMemrefF32(%u) : (memref<*xf32>) -> ()"
+OF_DEVICE = r"of d0 \(64 bytes\), which is device memory, allowed host memory, gpu.alloc host_shared"
+ACCESS = "host: found a load or store"
+OF_HOST = "kernel add: .*found global address .*; host memory that is not registered is in parameter 1"
+FAULTS = {
+    "load": (LOAD, f"{ACCESS} of byte 12 {OF_DEVICE}"),
+    "store": (f"memref.store %one, %d[%c1] : {BUFFER}", f"{ACCESS} of byte 4 {OF_DEVICE}"),
+    "copy": (f"memref.copy %d, %b : {BUFFER} to {BUFFER}", f"{ACCESS} of byte 0 {OF_DEVICE}"),
+    "print": (PRINT, f"host: found a print of byte 0 {OF_DEVICE}"),
+    "kernel": (launched("add", "d", "b", "d"), OF_HOST),
+}
+
+
+def loaded(text: str, written: list[str]) -> Iterator[Any]:
+    code = compiler_of(SIMULATOR).compile(text, "main", None).code
+    for order in ORDERS:
+        yield DeviceFunction(code, SimulatedDevice("sm_90", order), written.append)
+
+
+@pytest.mark.drawn(2)
+@pytest.mark.parametrize("name", FAULTS)
+def test_memory_out_of_reach_is_a_fault(name: str, monkeypatch: pytest.MonkeyPatch) -> None:
+    monkeypatch.setattr(device_lowering, "mixes_memory", lambda *_, **__: False)
+    line, fault = FAULTS[name]
+    written: list[str] = []
+    for program in loaded(payload(*BEGIN, line, END), written):
+        with pytest.raises(DeviceError, match=fault):
+            program(A.copy(), B.copy())
+    assert not written
+
+
+def test_shared_and_registered_memory_are_in_reach_of_both() -> None:
+    text = named("shared_and_registered_memory_are_in_reach_of_both")
+    for program in loaded(text, []):
+        first, second = A.copy(), B.copy()
+        program(first, second)
+        assert not program.device.reports
+        assert list(second) == list(A + B)
+
+
+def in_an_iteration(text: str, *arguments: Any) -> dict[str, int]:
+    """Returns how many calls of each kind one more iteration makes; their number is the last argument."""
+    ended(text, *arguments, 3)
+    few, many = (counted(trace_of(text, *arguments, count)) for count in (2, 3))
+    return {kind: many[kind] - few[kind] for kind in ("launch", "record", "wait", "synchronize", "free")}
+
+
+def counted(trace: list[str]) -> Counter[str]:
+    return Counter(line.split()[0] for line in trace)
+
+
+def looped(*lines: str) -> str:
+    return payload("scf.for %i = %c0 to %n step %c1 {", *lines, "}", arguments="%n: index")
+
+
+def test_chains_of_a_loop_have_two_streams() -> None:
+    text = looped(*(launched("inc", name) for name in "abab"))
+    assert in_an_iteration(text, A, B) == {"launch": 4, "record": 0, "wait": 0, "synchronize": 0, "free": 0}
+    streams = {line.split()[-1] for line in trace_of(text, A, B, 3) if line.startswith("launch")}
+    assert len(streams) == 2
+
+
+@pytest.mark.slow
+def test_two_matmuls_of_each_iteration_go_on_without_events() -> None:
+    rng = np.random.default_rng(0)
+    arrays = tuple(rng.integers(-3, 4, (16, 16)).astype(np.float32) for _ in range(4))
+    calls = in_an_iteration(text_beside(__file__, "TWO_MATMULS"), *arrays)
+    assert (calls["launch"], calls["record"]) == (2, 0)
+
+
+# Each chain has a buffer of its own, which is new in every iteration.
+CHAINS = [
+    *(f"%da = memref.alloc() : {BUFFER}", launched("twice", "a", "da"), launched("add", "da", "a", "a")),
+    *(f"memref.dealloc %da : {BUFFER}", f"%db = memref.alloc() : {BUFFER}", launched("twice", "b", "db")),
+    *(launched("add", "db", "b", "b"), f"memref.dealloc %db : {BUFFER}"),
+]
+LOOPS = {  # calls of one more iteration
+    "chains_that_the_author_carries_by_tokens_go_on_without_events": {"record": 0, "synchronize": 0},
+    "a_dependence_between_chains_is_one_event": {"record": 2, "wait": 2},
+    "the_host_waits_in_a_loop_for_what_it_reads_alone": {"synchronize": 1, "record": 0},
+    "memory of an iteration joins no chains": {"free": 2, "record": 0},
+}
+
+
+@pytest.mark.parametrize("name", LOOPS)
+def test_a_loop_waits_for_what_it_needs_alone(name: str) -> None:
+    """Of the dependence: the sum needs both chains, and the second may write again only behind the sum."""
+    if "author" in name:
+        text = named(name, arguments="%n: index")
+    else:
+        text = looped(*CHAINS) if "_" not in name else looped(text_beside(__file__, name))
+    calls = in_an_iteration(text, A, B)
+    assert {call: calls[call] for call in LOOPS[name]} == LOOPS[name]
+
+
+@pytest.mark.parametrize("free", [FREE, ""], ids=["the author's", "ours"])
+def test_the_authors_wait_before_a_free_is_kept_and_no_other_is_added(free: str) -> None:
+    parts = {"stream": STREAM, "buffer": BUFFER, "one_block": ONE_BLOCK, "kernels": KERNELS}
+    text = filled(__file__, "FREED_AFTER_A_WAIT", free=free, **parts)
+    ended(text, A)
+    *program, end_of_call = trace_of(text, A)
+    calls = ["allocate", "copy", "launch", "copy", "synchronize", "free"]
+    assert [line.split()[0] for line in program] == calls
+    assert end_of_call == "synchronize s0"
+
+
+@pytest.mark.parametrize("form", ["streams", "tokens"])
+def test_a_wait_of_tokens_before_a_free_is_one_wait(form: Any) -> None:
+    text = named("a_wait_of_tokens_before_a_free_is_one_wait")
+    options = DeviceOptions(form=form)
+    ended(text, A, B, options=options)
+    calls = counted(trace_of(text, A, B, options=options))
+    assert (calls["synchronize"], calls["record"], calls["free"]) == (1, 0, 1)
+
+
+@pytest.mark.drawn(2)
+@pytest.mark.parametrize("form", FORMS)
+def test_a_loop_carries_a_token(form: str) -> None:
+    text = named("a_loop_carries_a_token")
+    found = ended(text, A, B, options=DeviceOptions(form=form))  # type: ignore[arg-type] # one of its words
+    np.testing.assert_array_equal(found[1], A + 6)
+
+
+@pytest.mark.parametrize("flag", [True, False])
+def test_a_branch_hands_on_a_token(flag: bool) -> None:
+    text = named("a_branch_hands_on_a_token", arguments="%flag: i1")
+    np.testing.assert_array_equal(ended(text, A, B, flag)[1], A + B + flag)
+
+
+def test_regions_of_the_async_dialect_hand_on_memory_and_wait_for_one_another() -> None:
+    text = named("regions_of_the_async_dialect")
+    np.testing.assert_array_equal(ended(text, A, B)[1], A + 1 + B + 1)
+
+
+def test_groups_of_the_async_dialect_are_refused_by_name() -> None:
+    refused = r"^async\.add_to_group at line .*allowed async\.execute, async\.await"
+    with pytest.raises(CandidateError, match=refused):
+        ended(named("groups_of_the_async_dialect_are_refused_by_name"), A, B)
