@@ -169,7 +169,7 @@ def changed_kind(kind: TargetBackend, **changes: Any) -> TargetBackend:
     return dataclasses.replace(kind, outcomes=outcomes, **own)
 
 
-def _apply(script: str, payload: str, allows_effects: bool = False) -> str:
+def _apply(script: str, payload: str, allows_effects: bool = False, trailing: tuple[str, ...] = ()) -> str:
     return f"// applied{' with effects' * allows_effects}\n{payload}"
 
 

@@ -13,6 +13,7 @@ from tests.db import values as db_values
 from tests.fakes import FakeTarget
 from tests.space.recorded import values
 from tests.tuning import fakes
+from tests.tuning.fakes import candidates_of, trials_of
 from tuner.core.candidate import Candidate, ChosenStrategy, TargetName
 from tuner.core.errors import REPEATABLE, Failure, Stage, UsageError
 from tuner.core.gpu import CHIPS
@@ -135,7 +136,7 @@ def test_a_run_begins_with_the_best_of_the_nearest_problem(searched: Store) -> N
     first = first_of(searched, tuned)
     assert {(point.origin, point.source) for point in first} == {(WARM_START, "8x8x8 (run 1)")}
     assert [dict(point.candidate.choices)["x"] for point in first] == [7, 6, 8, 5, 9, 4, 3, 2]
-    assert fakes.candidates_of(searched, tuned.run.id) == [point.candidate for point in first[:3]]
+    assert candidates_of(searched, tuned.run.id) == [point.candidate for point in first[:3]]
     assert first_of(searched, tune(searched, warm(strategies=(ChosenStrategy("other"),), trials=1))) == ()
 
 
@@ -143,12 +144,11 @@ def test_a_run_begins_with_the_best_of_the_nearest_problem(searched: Store) -> N
 def test_without_a_warm_start_or_with_even_draws_the_sampler_begins(searched: Store) -> None:
     cold = tune(searched, fakes.settings(problem=OTHER, trials=8))
     assert first_of(searched, cold) == ()
-    assert fakes.candidates_of(searched, cold.run.id) != fakes.candidates_of(
-        searched, tune(searched, warm(trials=8)).run.id
-    )
+    warmed = tune(searched, warm(trials=8))
+    assert candidates_of(searched, cold.run.id) != candidates_of(searched, warmed.run.id)
     even = tune(searched, warm(trials=3, first=()), plan=planned(first=(14, 1), seeds=(0,)))
     assert first_of(searched, even) == ()
-    assert [trial.row for trial in fakes.trials_of(searched, even.run.id)] != [14, 1, 0]
+    assert [trial.row for trial in trials_of(searched, even.run.id)] != [14, 1, 0]
 
 
 def test_known_points_are_interleaved_with_the_file_and_seeds_none_of_them_twice(searched: Store) -> None:
@@ -157,7 +157,7 @@ def test_known_points_are_interleaved_with_the_file_and_seeds_none_of_them_twice
     assert [point.origin for point in first] == [WARM_START, SPACE_FILE, WARM_START, SEED] + [WARM_START] * 6
     chosen = [dict(point.candidate.choices) for point in first[1:4:2]]
     assert chosen == [{"comment": "b", "x": 0}, {"comment": "a", "x": 0}]
-    assert fakes.candidates_of(searched, tuned.run.id)[:10] == [point.candidate for point in first]
+    assert candidates_of(searched, tuned.run.id)[:10] == [point.candidate for point in first]
 
 
 def test_what_is_not_feasible_here_is_proposed_at_the_nearest_point(searched: Store) -> None:
@@ -183,7 +183,7 @@ def test_a_run_from_before_first_points_were_stored_resumes_with_the_files(store
     backends = fakes.backends(plan=planned(first=(5, 3), seeds=(9,)))
     run = store.begin_run(settings, fakes.MACHINE, FakeTarget().compiler(), "0.1.0", None)
     resumed = resume(run, backends, store, Interruption())
-    assert [trial.row for trial in fakes.trials_of(store, resumed.run.id)] == [5, 3]
+    assert [trial.row for trial in trials_of(store, resumed.run.id)] == [5, 3]
 
 
 @pytest.mark.slow
@@ -200,12 +200,12 @@ def test_known_points_are_rows_of_a_sampled_space(searched: Store, monkeypatch: 
 
     tune(searched, fakes.settings(problem=Matmul(8, 8, 12), trials=20), plan=plan)
     begun = tune(searched, warm(trials=9), plan=plan)
-    known = set(fakes.candidates_of(searched, 2))
+    known = set(candidates_of(searched, 2))
     assert [point for point in first_of(searched, begun) if point.candidate in known]
     assert plan(begun.run.settings, fakes.MACHINE).feasible.is_sample
-    uninterrupted = fakes.candidates_of(searched, begun.run.id)
+    uninterrupted = candidates_of(searched, begun.run.id)
     resumed = resume(begun.run.id, fakes.backends(plan=plan), searched, Interruption())
-    assert fakes.candidates_of(searched, resumed.run.id) == uninterrupted
+    assert candidates_of(searched, resumed.run.id) == uninterrupted
 
 
 def test_a_recording_is_learned_from_unless_of_another_tuner(store: Store, tmp_path: Path) -> None:

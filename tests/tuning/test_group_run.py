@@ -37,17 +37,14 @@ def limits(trials: int | None = 15, budget_s: float | None = None) -> CampaignSe
     return CampaignSettings("shapes.yaml", trials, budget_s, 0, ())
 
 
-def begun(
-    store: Store, trials: int | None = 15, budget_s: float | None = None, **changes: Any
-) -> TunedCampaign:
-    backends = fakes.backends(**changes)
-    return begin_campaign(limits(trials, budget_s), members(), backends, store, Interruption())
+def begun(store: Store, *limit: float | None, **changes: Any) -> TunedCampaign:
+    """Returns a campaign begun with a limit of trials and seconds, on backends that are changed."""
+    of = limits(*limit)  # type: ignore[arg-type]
+    return begin_campaign(of, members(), fakes.backends(**changes), store, Interruption())
 
 
-def resumed(store: Store, **changes: Any) -> TunedCampaign:
-    limit = RunLimit(**{name: changes.pop(name) for name in ("trials", "budget_s") if name in changes})
-    wanted = None if limit == RunLimit() else limit
-    return resume_campaign(1, fakes.backends(**changes), store, Interruption(), limit=wanted)
+def resumed(store: Store, limit: RunLimit | None = None, **changes: Any) -> TunedCampaign:
+    return resume_campaign(1, fakes.backends(**changes), store, Interruption(), limit=limit)
 
 
 def test_all_problems_share_one_budget_and_each_is_an_ordinary_run(store: Store) -> None:
@@ -122,12 +119,12 @@ def test_an_interrupted_campaign_is_resumed_to_its_end(store: Store) -> None:
 def test_a_campaign_is_extended_to_what_that_budget_would_have_done(store: Store, tmp_path: Path) -> None:
     first = begun(store)
     assert resumed(store) == first
-    longer = resumed(store, trials=30)
+    longer = resumed(store, RunLimit(trials=30))
     assert (longer.trials, longer.campaign.settings.trials) == (30, 30)
     proposed = [each.counts.proposed for each in longer.runs]
     assert [each.run.settings.trials for each in longer.runs] == proposed
     with Store.open(str(tmp_path / "other.db")) as other:
-        begun(other, trials=30)
+        begun(other, 30)
         at_once = [(each.run, each.column) for each in other.campaign_proposals(1)]
     assert [(each.run, each.column) for each in store.campaign_proposals(1)] == at_once
 
@@ -137,25 +134,25 @@ def test_a_run_of_a_finished_campaign_can_be_extended_and_then_the_campaign_no_m
     longer = resume(2, fakes.backends(), store, Interruption(), limit=RunLimit(trials=12))
     assert longer.counts.proposed == 12
     with pytest.raises(UsageError, match="campaign 1: run 2 was extended on its own; start a new campaign"):
-        resumed(store, trials=40)
+        resumed(store, RunLimit(trials=40))
 
 
 def test_a_limit_below_what_is_done_and_another_compiler_are_refused(store: Store) -> None:
     begun(store)
-    other = {"compiler": lambda _target: fakes.OTHER_COMPILER}
-    for changes, message in (
-        ({"trials": 14}, "trials: found 14, but campaign 1 has 15 trials already"),
-        ({"budget_s": 1e-9}, "budget: found 1e-09 s, but campaign 1 has searched for"),
-        ({"trials": 30, **other}, "run 1: was made by another version of the compiler"),
+    for limit, message in (
+        (RunLimit(trials=14), "trials: found 14, but campaign 1 has 15 trials already"),
+        (RunLimit(budget_s=1e-9), "budget: found 1e-09 s, but campaign 1 has searched for"),
     ):
         with pytest.raises(UsageError, match=message):
-            resumed(store, **changes)
+            resumed(store, limit)
+    with pytest.raises(UsageError, match="run 1: was made by another version of the compiler"):
+        resumed(store, RunLimit(trials=30), compiler=lambda _target: fakes.OTHER_COMPILER)
 
 
 def test_a_budget_of_time_ends_the_search_and_a_large_one_tries_everything_once(store: Store) -> None:
     least = begun(store, None, 1e-9)
     assert (least.trials, least.campaign.status) == (1, "done")
-    found = begun(store, trials=1000)
+    found = begun(store, 1000)
     assert [each.counts.proposed for each in found.runs] == [20, 20, 20]
     assert found.total_s == pytest.approx(sum(COUNTS) * fakes.BEST_S)
 
@@ -226,7 +223,7 @@ def test_the_campaign_is_finished_and_can_be_extended_afterwards(finished: Store
     run = campaign.runs[place]
     assert run.settings.trials == len(finished.trials(TrialQuery(run=run.id)))
     done = len(finished.campaign_proposals(1))
-    again = resumed(finished, trials=done + 3)
+    again = resumed(finished, RunLimit(trials=done + 3))
     assert (again.problems, again.trials) == (PROBLEMS, done + 3)
 
 

@@ -117,11 +117,7 @@ def test_the_best_of_all_trials_are_timed_again_and_only_that_round_answers(stor
     assert done.best.knobs["x"] == 7
     assert done.best.final is not None
     again = resume(1, fakes.backends(), store, Interruption(), retime=True)
-    assert [each.is_answering for each in again.rounds] == [
-        False,
-        True,
-        False,
-    ]  # the earlier of equally quiet
+    assert [each.is_answering for each in again.rounds] == [False, True, False]  # the earlier of quiet ones
 
 
 @pytest.mark.slow
@@ -268,10 +264,8 @@ def test_a_request_outside_what_is_allowed_is_refused(options: dict[str, Any], m
 
 
 BATCH_PROBLEM = Problem("batch_matmul", (4, 8, 16), "f16", "nt", "bias_relu", "f16", 2)
-OF_BATCHES = "tuner tune batch_matmul"
-OPTIONS = (
-    "--dtype f16 --layout nt --epilogue bias_relu --output-dtype f16 --threads 2 --target simulator:sm_90"
-)
+OF_BATCHES, ON_TWO = "tuner tune batch_matmul", "--threads 2 --target simulator:sm_90"
+OPTIONS = f"--dtype f16 --layout nt --epilogue bias_relu --output-dtype f16 {ON_TWO}"
 
 
 @pytest.mark.parametrize(

@@ -12,6 +12,7 @@ import pytest
 from tests.fakes import BEST_X, TOO_MUCH_MEMORY, bind, fake_factory
 from tests.results.regression.test_gate import audited
 from tests.tuning import fakes
+from tests.tuning.fakes import candidates_of, trials_of
 from tuner.core.candidate import Candidate, TargetName
 from tuner.core.errors import CandidateError, Failure, Stage, UsageError
 from tuner.core.interfaces import AbstractRunner, BoundRecord, Effort, Script
@@ -60,12 +61,8 @@ def interrupted(store: Store, after: int, **changes: Any) -> TunedRun:
             interruption.ask()
         return finish()
 
-    return begin(
-        fakes.settings(**changes),
-        fakes.backends(runner=runner_with(finish=lambda finish: partial(ask_then, finish))),
-        store,
-        interruption,
-    )
+    runner = runner_with(finish=lambda finish: partial(ask_then, finish))
+    return begin(fakes.settings(**changes), fakes.backends(runner=runner), store, interruption)
 
 
 def test_an_exhaustive_search_finds_the_best_and_times_the_same_code_once(store: Store) -> None:
@@ -100,7 +97,7 @@ def test_every_proposal_is_stored_before_it_runs_and_a_candidate_is_bound_once(s
 
     tuned = fakes.tune(store, fakes.backends(bind=lambda *_: note), trials=6)
     assert len(asked) == len(set(asked)) == 6
-    for trial in fakes.trials_of(store, tuned.run.id):
+    for trial in trials_of(store, tuned.run.id):
         assert trial.script_text == bind(trial.record.candidate).text
 
 
@@ -108,11 +105,11 @@ def test_every_proposal_is_stored_before_it_runs_and_a_candidate_is_bound_once(s
 def test_a_second_run_reuses_everything_and_a_fresh_one_what_it_has_measured_itself(store: Store) -> None:
     first, second = (fakes.tune(store, trials=None, sampler="exhaustive") for _ in range(2))
     assert second.counts.reused == second.counts.proposed == 20
-    originals = {trial.id for trial in fakes.trials_of(store, first.run.id)}
-    assert {trial.record.reused_from for trial in fakes.trials_of(store, second.run.id)} <= originals
+    originals = {trial.id for trial in trials_of(store, first.run.id)}
+    assert {trial.record.reused_from for trial in trials_of(store, second.run.id)} <= originals
     fresh = fakes.tune(store, trials=None, sampler="exhaustive", fresh=True)
     assert fresh.counts.reused == 10  # the same code twice in this run
-    for trial in fakes.trials_of(store, fresh.run.id):
+    for trial in trials_of(store, fresh.run.id):
         assert trial.record.reused_from is None or trial.record.reused_from > 40
 
 
@@ -125,7 +122,7 @@ def test_observers_hear_the_start_every_trial_and_the_final_remeasurement(store:
     assert [event.number for event in done] == list(range(12))
     assert done[-1].counts.measured == 12
     assert done[-1].best is not None
-    final_times = [trial for trial in fakes.trials_of(store, tuned.run.id) if trial.final is not None]
+    final_times = [trial for trial in trials_of(store, tuned.run.id) if trial.final is not None]
     assert RemeasurementStarted(len(final_times)) in events
     assert 0 < len(final_times) <= 8
     assert tuned.run.noise == 0.0  # the fake's clock is exact
@@ -160,13 +157,11 @@ def test_an_interrupted_run_resumes_to_the_same_trials_and_measures_none_twice(
 ) -> None:
     uninterrupted = fakes.tune(store, trials=14, sampler=sampler, fresh=True)
     broken = interrupted(store, after=6, trials=14, sampler=sampler, fresh=True)
-    before = {trial.id: trial.record for trial in fakes.trials_of(store, broken.run.id)}
+    before = {trial.id: trial.record for trial in trials_of(store, broken.run.id)}
     started: list[Candidate] = []
     resumed = resume(broken.run.id, noting(started.append), store, Interruption())
-    trials = fakes.trials_of(store, resumed.run.id)
-    assert [trial.row for trial in trials] == [
-        trial.row for trial in fakes.trials_of(store, uninterrupted.run.id)
-    ]
+    trials = trials_of(store, resumed.run.id)
+    assert [trial.row for trial in trials] == [trial.row for trial in trials_of(store, uninterrupted.run.id)]
     assert (resumed.run.id, resumed.run.status, resumed.counts.measured) == (broken.run.id, "done", 14)
     assert len(started) == 14 - 6
     assert {trial.id: trial.record for trial in trials}.items() >= before.items()
@@ -273,10 +268,7 @@ def test_a_fresh_run_knows_its_own_outcomes_whatever_later_runs_found(store: Sto
     uninterrupted = fakes.tune(store, trials=20, sampler="exhaustive", fresh=True)
     resumed = resume(broken.run.id, fakes.backends(), store, Interruption())
     assert resumed.counts == uninterrupted.counts
-    assert (
-        differences(fakes.trials_of(store, uninterrupted.run.id), fakes.trials_of(store, resumed.run.id))
-        == ()
-    )
+    assert differences(trials_of(store, uninterrupted.run.id), trials_of(store, resumed.run.id)) == ()
 
 
 # Without a clock: what is right is verified, what cannot launch is refused, nothing is ranked.
@@ -362,8 +354,8 @@ def test_it_proposes_what_the_source_run_has_and_is_resumed_if_begun(store: Stor
     assert begun is None
     run = begin(settings, elsewhere(), store, Interruption()).run
     assert (run.machine, run.status) == (fakes.OTHER_MACHINE, "done")
-    assert fakes.candidates_of(store, run.id) == fakes.candidates_of(store, source_run.id)
-    assert len(fakes.candidates_of(store, source_run.id)) == 8
+    assert candidates_of(store, run.id) == candidates_of(store, source_run.id)
+    assert len(candidates_of(store, source_run.id)) == 8
     assert transfer_settings(source_run, FAKE, elsewhere(), store) == (None, run.id)
     again = fakes.tune(store, trials=3, seed=1).run
     assert transfer_settings(again, FAKE, elsewhere(), store)[1] is None
@@ -372,13 +364,13 @@ def test_it_proposes_what_the_source_run_has_and_is_resumed_if_begun(store: Stor
 def test_candidates_not_feasible_there_are_left_out_unless_all_are(store: Store, source_run: Run) -> None:
     with pytest.raises(UsageError, match="no candidate that is feasible on 'another', allowed 1 or more"):
         transfer_settings(source_run, FAKE, elsewhere(77), store)
-    known = [dict(candidate.choices)["x"] for candidate in fakes.candidates_of(store, source_run.id)]
+    known = [dict(candidate.choices)["x"] for candidate in candidates_of(store, source_run.id)]
     kept = tuple(sorted({int(x) for x in known[:2]}))
     settings, _ = transfer_settings(source_run, FAKE, elsewhere(*kept), store)
     assert settings is not None
     tuned = begin(settings, elsewhere(*kept), store, Interruption())
-    expected = [each for each in fakes.candidates_of(store, source_run.id) if dict(each.choices)["x"] in kept]
-    assert fakes.candidates_of(store, tuned.run.id) == expected
+    expected = [each for each in candidates_of(store, source_run.id) if dict(each.choices)["x"] in kept]
+    assert candidates_of(store, tuned.run.id) == expected
 
 
 def machine(*extensions: str) -> Machine:

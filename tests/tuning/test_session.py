@@ -149,10 +149,8 @@ def run(
 ) -> tuple[list[Trial], list[tuple[int, int, Candidate]]]:
     proposals: list[tuple[int, int, Candidate]] = []
     propose = more.pop("propose", lambda *proposal: proposals.append(proposal))
-    trials = search(
-        sampler, candidate_of, runner, lambda proposed: proposed >= limit, propose, pending_limit, **more
-    )
-    return list(trials), proposals
+    of = (sampler, candidate_of, runner, lambda proposed: proposed >= limit, propose, pending_limit)
+    return list(search(*of, **more)), proposals
 
 
 @given(pending_limit=st.integers(1, 30), rows=st.integers(0, ROWS), first=st.sampled_from((0, 3, 40)))
@@ -210,9 +208,7 @@ def test_a_spent_budget_ends_proposals_not_trials(budget: int, pending_limit: in
 # What is looked at before a run begins: load, and the processors that this process may use.
 
 
-PINNED = (
-    "import os; os.sched_setaffinity(0, {min(os.sched_getaffinity(0))}); import tuner.cli; tuner.cli.main()"
-)
+PINNED = "import os, tuner.cli; os.sched_setaffinity(0, {min(os.sched_getaffinity(0))}); tuner.cli.main()"
 
 
 def busy(load: PresentLoad) -> Backends:

@@ -82,9 +82,7 @@ OTHER_CHIP = "^target cuda:sm_80: the GPU here is sm_90; --target cuda:sm_90, or
         *(((H200,), of, OTHER_CHIP) for of in (("cuda:sm_80",), ("cuda", "sm_80"), ("auto", "sm_80"))),
     ],
 )
-def test_what_does_not_work_here_is_refused_with_every_reason(
-    statuses: Any, options: Any, message: str
-) -> None:
+def test_what_works_nowhere_is_refused_with_every_reason(statuses: Any, options: Any, message: str) -> None:
     text, *chip = options
     with pytest.raises(UsageError, match=message):
         resolve_target(text, fakes.backends(statuses), *chip)

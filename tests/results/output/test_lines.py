@@ -108,12 +108,9 @@ def test_an_op_is_reported_with_its_place_and_its_line_within_the_columns() -> N
 
 
 def test_what_did_not_fail_is_reported_with_its_time() -> None:
-    timed, verified = (
-        (measurement(1e-3), "measured, 1 ms, unknown"),
-        (Verdict(0.5, 64), "verified, not timed"),
-    )
-    for outcome, text in (timed, verified):
-        assert explain_lines(trial(7, outcome), ()) == [f"trial 107 did not fail: {text}"]
+    timed, verified = (explain_lines(trial(7, each), ()) for each in (measurement(1e-3), Verdict(0.5, 64)))
+    assert timed == ["trial 107 did not fail: measured, 1 ms, unknown"]
+    assert verified == ["trial 107 did not fail: verified, not timed"]
 
 
 HEADER = ("id", "problem", "share", "what")
@@ -157,15 +154,8 @@ def test_words_are_broken_before_a_line_is_too_long_and_numbers_never() -> None:
 
 
 def test_values_have_a_unit_that_suits_them_and_agree_with_their_noun() -> None:
-    texts = {
-        12.3456: "12.35 s",
-        1.0: "1 s",
-        0.0123456: "12.35 ms",
-        1.5e-5: "15 us",
-        2e-8: "20 ns",
-        0.0: "0 ns",
-    }
-    assert {seconds: seconds_text(seconds) for seconds in texts} == texts
+    given = (12.3456, 1.0, 0.0123456, 1.5e-5, 2e-8, 0.0)
+    assert [*map(seconds_text, given)] == ["12.35 s", "1 s", "12.35 ms", "15 us", "20 ns", "0 ns"]
     assert interval_text((1e-3, 2e-3)) == "1 ms .. 2 ms"
     assert knobs_line((("x", 1), ("order", "mnk"))) == "knobs     x=1 order=mnk"
     assert knobs_line(()) == "knobs     none"
