@@ -1,5 +1,6 @@
 """Tasks for the tests of methods and models."""
 
+from tuner.core.interfaces import AbstractSampler
 from tuner.search.configurations import Pool
 from tuner.search.task import SearchTask
 from tuner.space.feasible_set import FeasibleSet
@@ -17,6 +18,12 @@ def grid(knobs: str, levels: int = 8, name: str = "s") -> SearchSpace:
 def task(*spaces: SearchSpace, seed: int = 0) -> SearchTask:
     feasible = FeasibleSet.of(spaces)
     return SearchTask(feasible, Pool(feasible.rows), seed)
+
+
+def ask(sampler: AbstractSampler, number: int) -> int:
+    row = sampler.ask(number)
+    assert row is not None
+    return row
 
 
 def tell(task: SearchTask, *outcomes: tuple[int, float | None]) -> None:

@@ -8,6 +8,7 @@ import pytest
 from hypothesis import given, settings
 from hypothesis import strategies as st
 
+from tests.search.tasks import ask
 from tuner.core.errors import UsageError
 from tuner.core.interfaces import AbstractSampler
 from tuner.search.samplers import OPTUNA, SAMPLERS, make_sampler
@@ -39,13 +40,9 @@ OUTCOMES: dict[str, Outcome] = {
     "some failures": lambda row: None if row % 3 else float(row + 1),
 }
 
+OF_OPTUNA = "allowed .*optuna:tpe, optuna:gp, "
+
 every_sampler = pytest.mark.parametrize("name", NAMES)
-
-
-def ask(sampler: AbstractSampler, number: int) -> int:
-    row = sampler.ask(number)
-    assert row is not None
-    return row
 
 
 def run(sampler: AbstractSampler, trials: range, outcome: Outcome, pending_limit: int = 1) -> list[int]:
@@ -99,9 +96,7 @@ def test_a_hundred_thousand_rows_are_handled(name: str) -> None:
 
 @pytest.mark.slow
 def test_ten_million_rows_are_handled() -> None:
-    huge = FeasibleSet.of(
-        (SearchSpace("s", tuple(Knob(f"k{place}", tuple(range(10))) for place in range(7))),)
-    )
+    huge = FeasibleSet.of((SearchSpace("s", tuple(Knob(f"k{place}", (*range(10),)) for place in range(7))),))
     assert huge.rows == 10_000_000
     for name in ("ensemble", "random", "optuna:nsgaii"):  # an ensemble is four of them
         rows = run(make_sampler(name, huge, seed=5), range(16), OUTCOMES["different times"], 2)
@@ -149,10 +144,7 @@ def test_a_row_that_is_not_pending_cannot_be_reported(name: str) -> None:
     ("name", "seed", "message"),
     [
         ("anneal", 0, "sampler: found 'anneal', allowed tpe, local, ensemble, random"),
-        *(
-            (name, 0, f"sampler: found '{name}', allowed .*optuna:tpe, optuna:gp, ")
-            for name in ("optuna:", "optuna:guess", "gp")
-        ),
+        *((name, 0, f"found '{name}', {OF_OPTUNA}") for name in ("optuna:", "optuna:guess", "gp")),
         ("random", -1, "seed: found -1, allowed 0 and more"),
     ],
 )
@@ -197,12 +189,8 @@ def test_demoted_rows_change_no_proposal_before_them(name: str) -> None:
 @every_sampler
 @settings(max_examples=8)
 @given(
-    st.sampled_from((SMALL, FEASIBLE)),
-    st.integers(0, 2**32),
-    st.integers(0, 30),
-    st.integers(1, 4),
-    st.sampled_from(sorted(OUTCOMES)),
-    st.randoms(use_true_random=False),
+    *(st.sampled_from((SMALL, FEASIBLE)), st.integers(0, 2**32), st.integers(0, 30), st.integers(1, 4)),
+    *(st.sampled_from(sorted(OUTCOMES)), st.randoms(use_true_random=False)),
 )
 def test_a_resumed_run_proposes_what_an_uninterrupted_one_would(
     name: str,

@@ -75,9 +75,7 @@ def test_strategies_with_other_knobs_have_a_posterior() -> None:
 
 
 def squares_and_values() -> tuple[np.ndarray, np.ndarray]:
-    square = task(grid("ab", 7))
-    rows = np.random.default_rng(3).permutation(49)[:30]
-    table = square.table.part(rows)
+    table = task(grid("ab", 7)).table.part(np.random.default_rng(3).permutation(49)[:30])
     values = np.cos(table.codes[:, 0] / 2.0)  # b does not matter
     return table.squares(), (values - values.mean()) / values.std()
 
@@ -85,9 +83,9 @@ def squares_and_values() -> tuple[np.ndarray, np.ndarray]:
 def test_correlation_falls_from_one_to_zero() -> None:
     values = correlation(np.array([0, 0.1, 1, 100], np.float32))
     assert values[0] == 1
+    assert values.dtype == np.float32
     assert (np.diff(values) < 0).all()
     assert 0 <= values[-1] < 1e-9
-    assert values.dtype == np.float32
 
 
 def test_a_knob_that_matters_gets_the_larger_weight_and_values_without_a_pattern_are_noise() -> None:

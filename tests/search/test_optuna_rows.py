@@ -65,10 +65,11 @@ def test_proposals_depend_on_seed_number_and_history_alone(name: str) -> None:
     assert len(several.pool.order) == SOURCES_MIN + 3
 
 
+LEARNING = ("tpe", "nsgaii", "nsgaiii", "cmaes", "gp")
+
+
 @pytest.mark.slow
-@pytest.mark.parametrize(
-    "name", [name for name in ("tpe", "nsgaii", "nsgaiii", "cmaes", "gp") if installed(name)]
-)
+@pytest.mark.parametrize("name", [name for name in LEARNING if installed(name)])
 def test_what_learns_proposes_better_rows_than_random(name: str) -> None:
     """So the history reaches it: generations, sources and constraints are where it looks for them."""
     later = {
@@ -80,7 +81,6 @@ def test_what_learns_proposes_better_rows_than_random(name: str) -> None:
 
 def test_a_missing_package_is_named(monkeypatch: pytest.MonkeyPatch) -> None:
     monkeypatch.setattr(importlib.util, "find_spec", lambda _: None)
-    with pytest.raises(
-        UsageError, match="sampler optuna:cmaes: the package cmaes is missing; pip install cmaes"
-    ):
+    missing = "sampler optuna:cmaes: the package cmaes is missing; pip install cmaes"
+    with pytest.raises(UsageError, match=missing):
         OptunaRows(task(line(3)), "cmaes")

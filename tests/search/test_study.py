@@ -12,6 +12,7 @@ from optuna.trial import TrialState
 
 import tuner
 from tests import trials
+from tests.search.tasks import ask
 from tests.trials import measurement
 from tuner.core.candidate import Candidate, Value
 from tuner.core.errors import Failure, Stage
@@ -39,8 +40,7 @@ def seconds(row: int) -> float | None:
 def searched(name: str = "random") -> StudySampler:
     sampler = make_sampler(name, space().feasible, seed=0)
     for number in range(TRIALS):
-        row = sampler.ask(number)
-        assert row is not None
+        row = ask(sampler, number)
         sampler.tell(row, seconds(row))
     return sampler
 
@@ -59,18 +59,17 @@ def test_a_trial_has_its_strategy_and_knobs_as_parameters_with_the_values_that_s
     assert best.params["strategy"] == space().feasible.candidate(sampler.row_of(best.number)).strategy
     trial = next(each for each in searched().study.trials if "pack_a" in each.params)
     strategies = CategoricalDistribution(("matmul_cpu_direct", "matmul_cpu_packed"))
-    assert trial.distributions["strategy"] == strategies
-    assert trial.distributions["loop_order"] == CategoricalDistribution(("ij", "ji"))
-    assert trial.distributions["tile_n"] == IntDistribution(16, 64)
-    assert trial.distributions["block_m"] == IntDistribution(0, 0)  # the problem is smaller than any block
+    orders, nothing = CategoricalDistribution(("ij", "ji")), IntDistribution(0, 0)  # smaller than any block
+    expected = {"strategy": strategies, "loop_order": orders, "block_m": nothing}
+    expected |= {"tile_n": IntDistribution(16, 64)}
+    assert {name: trial.distributions[name] for name in expected} == expected
 
 
 def test_a_candidate_that_fails_is_a_failed_trial_and_one_in_flight_runs() -> None:
     sampler = make_sampler("tpe", space().feasible, seed=0)
-    rows = [sampler.ask(number) for number in range(3)]
-    assert None not in rows
-    sampler.tell(rows[0] or 0, None)
-    sampler.tell(rows[1] or 0, 0.0)
+    failing, fast, _ = (ask(sampler, number) for number in range(3))
+    sampler.tell(failing, None)
+    sampler.tell(fast, 0.0)
     states = [trial.state for trial in sampler.study.trials]
     assert states == [TrialState.FAIL, TrialState.COMPLETE, TrialState.RUNNING]
     with pytest.raises(ValueError, match="trial: found 4, allowed 3"):

@@ -40,20 +40,14 @@ def test_no_schedule_beats_the_multipliers_and_pairs_of_f32_that_are_parted_cost
         assert cost(problem, tile_m=6, unroll_k=2) == cost(problem, tile_m=6)
     plain = tiles()
     assert cycles(replace(plain, packs_a=np.array([True])), PROBLEM, AVX512) > cycles(plain, PROBLEM, AVX512)
-    unknown = replace(AVX512, l1_bytes=0, l2_bytes=0)
-    assert cycles(plain, PROBLEM, unknown) == cycles(plain, PROBLEM, AVX512)
+    assert cycles(plain, PROBLEM, replace(AVX512, l1_bytes=0, l2_bytes=0)) == cycles(plain, PROBLEM, AVX512)
 
 
-@pytest.mark.parametrize(
-    ("better", "worse"),
-    [
-        ({"tile_m": 12, "tile_n": 32}, {"tile_m": 2, "tile_n": 16}),  # too few sums to hide the latency
-        ({"tile_m": 12, "tile_n": 32}, {"tile_m": 12, "tile_n": 16}),  # a load for each product
-        ({"block_k": 256}, {"block_k": 8}),  # C is read and written 64 times
-    ],
-)
-def test_what_wastes_the_core_costs_more(better: dict[str, float], worse: dict[str, float]) -> None:
-    assert cost(PROBLEM, **better) < cost(PROBLEM, **worse)
+def test_what_wastes_the_core_costs_more() -> None:
+    good = cost(tile_m=12, tile_n=32)
+    assert good < cost(tile_m=2, tile_n=16)  # too few sums to hide the latency
+    assert good < cost(tile_m=12, tile_n=16)  # a load for each product
+    assert cost(block_k=256) < cost(block_k=8)  # C is read and written 64 times
 
 
 def test_rows_left_over_cost_what_they_have_to_do_and_columns_beyond_the_edge_are_paid_for() -> None:
@@ -80,10 +74,8 @@ def test_a_block_a_little_above_the_cache_costs_a_little_more() -> None:
     problem = Matmul(480, 528, 512)
     plain = replace(tiles(problem, tile_n=16), is_packed=False)
     twice_bytes = 2 * 512 * 528 * 4  # half of a cache is for what stays
-    fitting, above, far_above = (
-        float(cycles(plain, problem, replace(AVX512, l2_bytes=int(share * twice_bytes)))[0])
-        for share in (1, 0.95, 0.1)
-    )
+    machines = (replace(AVX512, l2_bytes=int(share * twice_bytes)) for share in (1, 0.95, 0.1))
+    fitting, above, far_above = (float(cycles(plain, problem, each)[0]) for each in machines)
     assert fitting < above < far_above
     assert above - fitting < 0.2 * (far_above - fitting)
 
@@ -99,8 +91,7 @@ def test_b_costs_most_where_columns_are_missing_and_rows_are_cut_or_begin_within
 
 @given(EXTENTS, EXTENTS, EXTENTS, st.integers(1, 14), st.integers(1, 64))
 def test_every_cost_is_a_positive_number(m: int, n: int, k: int, tile_m: int, tile_n: int) -> None:
-    found = cost(Matmul(m, n, k), tile_m=tile_m, tile_n=tile_n)
-    assert 0 < found < np.inf
+    assert 0 < cost(Matmul(m, n, k), tile_m=tile_m, tile_n=tile_n) < np.inf
 
 
 def test_few_rows_of_a_large_b_gain_by_prefetching_and_a_b_that_stays_in_the_cache_loses() -> None:
@@ -121,17 +112,14 @@ def test_no_step_is_done_before_its_multiply_adds_and_loads(rows: int, vectors: 
     assert step(rows, vectors, is_paired) >= max(rows * vectors, rows + vectors) / 2
 
 
-@pytest.mark.parametrize(
-    ("better", "worse"),
-    [
+def test_a_multiply_add_costs_least_on_its_own() -> None:
+    for better, worse in (
         ((12, 2), (2, 2)),  # four sums wait for one another
         ((14, 2), (14, 1)),  # a load for each multiply-add
         ((6, 4), (8, 3)),  # as many sums, but no register left for eight elements of A and a vector of B
         ((6, 4), (8, 4)),  # all registers are sums
-    ],
-)
-def test_a_multiply_add_costs_least_on_its_own(better: tuple[int, int], worse: tuple[int, int]) -> None:
-    assert step(*better) / np.prod(better) < step(*worse) / np.prod(worse)
+    ):
+        assert step(*better) / np.prod(better) < step(*worse) / np.prod(worse)
 
 
 def test_shuffles_are_interleaved_and_a_tile_of_few_steps_does_not_wait_for_its_sums() -> None:

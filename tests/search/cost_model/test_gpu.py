@@ -5,6 +5,7 @@
 """
 
 import csv
+import itertools
 from collections import Counter
 from dataclasses import replace
 from pathlib import Path
@@ -66,9 +67,8 @@ def test_no_schedule_beats_the_multipliers_and_a_block_more_than_a_wave_costs_an
     assert cost(LARGE, splits=8) > cost(LARGE)
 
 
-@pytest.mark.parametrize(
-    ("better", "worse"),
-    [
+def test_what_wastes_the_gpu_costs_more_and_what_cannot_be_launched_costs_without_end() -> None:
+    changes: tuple[tuple[dict[str, float], dict[str, float]], ...] = (
         ({"depth": 2}, {"depth": 0}),  # every tile is waited for
         ({"block_k": 32}, {"block_k": 8}),  # more turns than latency can be hidden in
         # one warp keeps one partition busy at most, where only one block fits
@@ -78,29 +78,23 @@ def test_no_schedule_beats_the_multipliers_and_a_block_more_than_a_wave_costs_an
         ({"waits": 2, "depth": 0}, {"waits": 200, "depth": 0}),
         ({"registers": 100}, {"registers": 255, "threads": 256}),
         ({}, {"block_m": 32, "block_n": 32}),  # four times the way from the second level of cache
-    ],
-)
-def test_what_wastes_the_gpu_costs_more(better: dict[str, float], worse: dict[str, float]) -> None:
-    assert cost(LARGE, MULTIPROCESSORS, **better) < cost(LARGE, MULTIPROCESSORS, **worse)
+    )
+    for better, worse in changes:
+        assert cost(LARGE, MULTIPROCESSORS, **better) < cost(LARGE, MULTIPROCESSORS, **worse)
+    for name, value in (("shared_bytes", 300 * 1024), ("registers", 300), ("threads", 2048)):
+        assert cost(LARGE, MULTIPROCESSORS, **{name: value}) == np.inf
 
 
-@pytest.mark.parametrize("changes", [{"shared_bytes": 300 * 1024}, {"registers": 300}, {"threads": 2048}])
-def test_a_block_that_cannot_be_launched_costs_without_end(changes: dict[str, float]) -> None:
-    assert cost(LARGE, MULTIPROCESSORS, **changes) == np.inf
-
-
-@pytest.mark.parametrize("dtype", ["f16", "bf16", "tf32", "f32", "f64"])
-def test_every_chip_and_type_has_a_rate(dtype: str) -> None:
-    for name in CHIPS:
+def test_every_chip_and_type_has_a_rate() -> None:
+    for name, dtype in itertools.product(CHIPS, ("f16", "bf16", "tf32", "f32", "f64")):
         assert fma_per_cycle(Matmul(8, 8, 8, dtype), replace(CHIP, name=name)) > 0
 
 
 LANES = np.arange(32)
 
 
-@pytest.mark.parametrize(
-    ("words", "width", "expected"),
-    [
+def test_passes_are_words_of_one_bank() -> None:
+    for words, width, expected in (
         (LANES, 1, 1),  # each bank once
         (0 * LANES, 1, 1),  # one word for all lanes
         (2 * LANES, 1, 2),
@@ -111,10 +105,8 @@ LANES = np.arange(32)
         (0 * LANES, 4, 1),  # all parts ask for the same four words
         (4 * (LANES // 8), 4, 1),  # sixteen words, of sixteen banks
         (32 * LANES, 4, 32),
-    ],
-)
-def test_passes_are_words_of_one_bank(words: np.ndarray, width: int, expected: int) -> None:
-    assert passes(words, width) == expected
+    ):
+        assert passes(words, width) == expected
 
 
 @given(st.lists(st.integers(0, 4096), min_size=32, max_size=32))
@@ -134,23 +126,16 @@ def test_wide_accesses_take_no_more_passes_than_their_parts_alone(words: list[in
     assert max(alone) <= passes(starts, width) <= sum(alone)
 
 
-@pytest.mark.parametrize(
-    ("operation", "words", "width", "compute_capability", "expected"),
-    [
+def test_an_access_costs_its_layer_at_least() -> None:
+    for operation, words, width, compute_capability, expected in (
         ("load_shared", 0 * LANES, 4, 86, 2.0),
         ("load_shared", 0 * LANES, 4, 75, 4.0),  # twice as much on Turing
         ("load_global", LANES, 1, 86, 1.5),
         ("load_shared", 2 * LANES, 1, 86, 2.0),
-        *(
-            ("load_shared", 0 * LANES, width, 90, access_cycles("load_shared", 0 * LANES, like, 90))
-            for width, like in ((0, 1), (3, 2), (8, 4))  # the next narrower one
-        ),
-    ],
-)
-def test_an_access_costs_its_layer_at_least(
-    operation: str, words: np.ndarray, width: int, compute_capability: int, expected: float
-) -> None:
-    assert access_cycles(operation, words, width, compute_capability) == expected
+    ):
+        assert access_cycles(operation, words, width, compute_capability) == expected
+    costs = [access_cycles("load_shared", 0 * LANES, width, 90) for width in (0, 1, 3, 2, 8, 4)]
+    assert costs[::2] == costs[1::2]  # as of the next narrower one
     assert stream_cycles("store_shared", 4, 90) == 4.0
 
 
@@ -168,9 +153,8 @@ def test_equal_rows_are_looked_at_once() -> None:
 
 REFERENCE = Path(__file__).parent / "occupancy_reference.csv"
 ROWS = list(csv.DictReader(REFERENCE.read_text().splitlines()))
-NEEDS = st.builds(
-    BlockNeeds, st.integers(1, 1024), st.integers(0, 255), st.integers(0, 227 * 1024), st.integers(0, 16)
-)
+NEEDED = (st.integers(1, 1024), st.integers(0, 255), st.integers(0, 227 * 1024), st.integers(0, 16))
+NEEDS = st.builds(BlockNeeds, *NEEDED)
 ANY_CHIP = st.sampled_from(list(CHIPS.values()))
 
 
@@ -211,10 +195,8 @@ LAUNCH = Launch("k", (2, 3, 1), (64, 2, 1), 49152, ("a", "c"))
 RESOURCES = Resources("k", 234, 0, 0, 0, 49152, 0, 0.125, 2)
 
 
-def program(
-    launch: Launch = LAUNCH, resources: Resources | None = RESOURCES, chip: str = "sm_90"
-) -> KernelProgram:
-    return KernelProgram(chip, "", b"", (launch,), (), () if resources is None else (resources,))
+def program(launch: Launch = LAUNCH, resources: Resources = RESOURCES, chip: str = "sm_90") -> KernelProgram:
+    return KernelProgram(chip, "", b"", (launch,), (), (resources,))
 
 
 def refusal(of: KernelProgram) -> str:
@@ -226,7 +208,7 @@ def refusal(of: KernelProgram) -> str:
 
 def test_a_program_within_all_limits_passes_also_where_it_spills() -> None:
     require_launchable(program())
-    require_launchable(program(resources=None))
+    require_launchable(replace(program(), resources=()))
     spilling = replace(RESOURCES, registers=255, spill_store_bytes=4000, spill_load_bytes=9000)
     assert spilling.spilled_bytes == 13000
     require_launchable(program(resources=spilling))
@@ -261,16 +243,13 @@ def test_registers_of_all_threads_must_fit() -> None:
     assert reason.startswith("k: registers: found 129 for each of 512 threads, allowed 65536 for a block")
 
 
-@pytest.mark.parametrize(
-    ("change", "found"),
-    [
-        ({"block": (1025, 1, 1)}, "threads of a block: found 1025, allowed 1024"),
-        ({"block": (32, 33, 1)}, "threads of a block: found 1056, allowed 1024"),
-        ({"block": (1, 1, 65)}, "block z: found 65, allowed 64"),
-        ({"grid": (1, 65536, 1)}, "grid y: found 65536, allowed 65535"),
-        ({"grid": (2**31, 1, 1)}, "grid x: found 2147483648, allowed 2147483647"),
-        ({"grid": (1, 1, 0)}, "grid or block z: found 0, allowed 1 or more"),
-    ],
-)
-def test_a_geometry_beyond_the_limits_is_refused(change: dict[str, tuple[int, int, int]], found: str) -> None:
-    assert refusal(program(replace(LAUNCH, **change))) == f"k: {found}"  # type: ignore[arg-type]
+def test_a_geometry_beyond_the_limits_is_refused() -> None:
+    for launch, found in (
+        (replace(LAUNCH, block=(1025, 1, 1)), "threads of a block: found 1025, allowed 1024"),
+        (replace(LAUNCH, block=(32, 33, 1)), "threads of a block: found 1056, allowed 1024"),
+        (replace(LAUNCH, block=(1, 1, 65)), "block z: found 65, allowed 64"),
+        (replace(LAUNCH, grid=(1, 65536, 1)), "grid y: found 65536, allowed 65535"),
+        (replace(LAUNCH, grid=(2**31, 1, 1)), "grid x: found 2147483648, allowed 2147483647"),
+        (replace(LAUNCH, grid=(1, 1, 0)), "grid or block z: found 0, allowed 1 or more"),
+    ):
+        assert refusal(program(launch)) == f"k: {found}"
