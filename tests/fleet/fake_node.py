@@ -25,16 +25,8 @@ def children(_target: TargetName, _problem: Problem, _threads: int) -> RunnerChi
 
 def started_node(url: str, *before: str, device: str = "") -> "subprocess.Popen[str]":
     """Starts such a node, behind the words of another command; it says all on its standard output."""
-    options = (
-        *before,
-        sys.executable,
-        "-u",
-        "-m",
-        "tests.fleet.fake_node",
-        url,
-        *([device] if device else []),
-    )
-    return subprocess.Popen(options, stdout=subprocess.PIPE, text=True)
+    node = (sys.executable, "-u", "-m", "tests.fleet.fake_node", url, *([device] if device else []))
+    return subprocess.Popen((*before, *node), stdout=subprocess.PIPE, text=True)
 
 
 def queue_script(connection: Connection, run: str, script: bytes) -> FleetWork:

@@ -3,6 +3,7 @@ import time
 import uuid
 from collections.abc import Iterator
 from dataclasses import replace
+from typing import Any
 
 import pytest
 
@@ -78,43 +79,46 @@ def new_runs(count: int) -> tuple[str, ...]:
     return tuple(str(uuid.uuid4()) for _ in range(count))
 
 
+@pytest.fixture
+def two(fleet: FleetRun, fleet_url: str) -> Iterator[tuple[tuple[str, ...], Any, Any, Connection]]:
+    """Gives the uuids and runners of two runs of a campaign, each of which has begun its first candidate."""
+    runs = new_runs(2)
+    first, second = runners_of(fleet, runs)
+    with contextlib.closing(first), contextlib.closing(second), session(fleet_url) as connection:
+        first.start(0, candidate(3), Effort())
+        second.start(0, candidate(4), Effort())
+        yield runs, first, second, connection
+
+
 def test_runs_of_a_campaign_are_queued_under_their_uuids_and_read_by_whichever_waits(
-    fleet: FleetRun, fleet_url: str, monkeypatch: pytest.MonkeyPatch
+    two: Any, monkeypatch: pytest.MonkeyPatch
 ) -> None:
-    runs = new_runs(2)
-    first, second = runners_of(fleet, runs)
-    with contextlib.closing(first), contextlib.closing(second), session(fleet_url) as connection:
-        first.start(0, candidate(3), Effort())
-        second.start(0, candidate(4), Effort())
-        for run in runs:
-            assert under_way(connection, run) == {(0, COMPILE)}
-        for run in reversed(runs):
-            tables.tell(connection, (run, 0, COMPILE), FAILED, "a")
-        assert first.finish().record.outcome == FAILED.value
+    runs, first, second, connection = two
+    for run in runs:
+        assert under_way(connection, run) == {(0, COMPILE)}
+    for run in reversed(runs):
+        tables.tell(connection, (run, 0, COMPILE), FAILED, "a")
+    assert first.finish().record.outcome == FAILED.value
 
-        def no_wait(_connection: object) -> None:
-            raise AssertionError("waits for what was read")
+    def no_wait(_connection: object) -> None:
+        raise AssertionError("waits for what was read")
 
-        monkeypatch.setattr(driver.DriverConnection, "wait", no_wait)
-        found = second.finish().record
-        assert isinstance(found.outcome, Failure)
-        assert found.candidate == candidate(4)
+    monkeypatch.setattr(driver.DriverConnection, "wait", no_wait)
+    found = second.finish().record
+    assert isinstance(found.outcome, Failure)
+    assert found.candidate == candidate(4)
 
 
-def test_what_is_compiled_is_queued_while_another_run_waits(fleet: FleetRun, fleet_url: str) -> None:
-    runs = new_runs(2)
-    first, second = runners_of(fleet, runs)
-    with contextlib.closing(first), contextlib.closing(second), session(fleet_url) as connection:
-        first.start(0, candidate(3), Effort())
-        second.start(0, candidate(4), Effort())
-        artifact = FakeTarget().compile(PROBLEMS[1], bind(candidate(4)))
-        blob = packed(artifact)
-        tables.put_blob(connection, hash_of(blob), blob)
-        compiled = Outcome(Compiled(hash_of(blob), artifact.sha256, is_refused=False), 0.1)
-        tables.tell(connection, (runs[1], 0, COMPILE), compiled, "a")
-        tables.tell(connection, (runs[0], 0, COMPILE), FAILED, "a")
-        first.finish()
-        assert (0, EVALUATE) in under_way(connection, runs[1])
+def test_what_is_compiled_is_queued_while_another_run_waits(two: Any) -> None:
+    runs, first, _, connection = two
+    artifact = FakeTarget().compile(PROBLEMS[1], bind(candidate(4)))
+    blob = packed(artifact)
+    tables.put_blob(connection, hash_of(blob), blob)
+    compiled = Outcome(Compiled(hash_of(blob), artifact.sha256, is_refused=False), 0.1)
+    tables.tell(connection, (runs[1], 0, COMPILE), compiled, "a")
+    tables.tell(connection, (runs[0], 0, COMPILE), FAILED, "a")
+    first.finish()
+    assert (0, EVALUATE) in under_way(connection, runs[1])
 
 
 @pytest.mark.slow
@@ -167,9 +171,8 @@ def test_classes_of_machines_are_named_by_options(connection: Connection, shared
 def test_a_described_processor_is_measured_for_by_nodes_too(fleet_url: str) -> None:
     backends = fleet_backends(real_backends(), FleetRequest(fleet_url))
     target = TargetName("cpu", "znver4")
-    with pytest.raises(
-        UsageError, match="no node measures cpu:znver4; tuner fleet worker --target cpu:znver4"
-    ):
+    message = "no node measures cpu:znver4; tuner fleet worker --target cpu:znver4"
+    with pytest.raises(UsageError, match=message):
         backends.outcomes(target).machine(target)
 
 

@@ -16,6 +16,7 @@ from tests.fleet.conftest import LEASE_S, new_database
 from tests.fleet.fake_node import started_node
 from tests.fleet.values import under_way, work
 from tests.tuning import fakes
+from tests.tuning.test_campaign import SHAPES as REAL_SHAPES
 from tests.tuning.test_campaign import WRITES, backends, proposed, trials
 from tests.tuning.test_group_run import limits, members
 from tests.tuning.test_resume import KilledError, Life, MortalStore
@@ -147,17 +148,15 @@ def test_trials_of_a_campaign_go_to_all_its_devices_by_turns(url: str) -> None:
 
 @pytest.mark.slow
 def test_the_command_tunes_and_resumes_a_file_of_shapes_on_a_fleet(tuner: Tuner, shapes: str) -> None:
-    done = tuner(
-        "tune", "--shapes", shapes, "--fleet", "--trials", "9", "--json", "--target", "fake", "--fresh"
-    )
+    asked = ("tune", "--shapes", shapes, "--json", "--target", "fake", "--fresh", "--trials")
+    done = tuner(*asked, "9", "--fleet")
     assert done.code == 0, done.err
     assert done.json["trials"] == 9
     campaign = done.json["group"]
     longer = tuner("tune", "--resume", f"campaign:{campaign}", "--fleet", "--trials", "12", "--json")
     assert (longer.code, longer.json["trials"]) == (0, 12), longer.err
     calm = dataclasses.replace(tuner, url="")
-    asked = ("tune", "--shapes", shapes, "--trials", "12", "--json", "--target", "fake", "--fresh")
-    best = [each["best"]["knobs"] for each in calm(*asked, "--workers", str(WORKERS)).json["problems"]]
+    best = [each["best"]["knobs"] for each in calm(*asked, "12", "--workers", str(WORKERS)).json["problems"]]
     assert [each["best"]["knobs"] for each in longer.json["problems"]] == best
 
 
@@ -204,33 +203,28 @@ def require_equal(store: Store, campaign: int, expected: tuple[Any, Any]) -> Non
 
 KILLED_TRIALS = 7
 KILLED_AFTER = 4  # proposals
-GIVE_UP_S = 120.0
-KILLED_SHAPES = (
-    "- {shape: 16x32x16, count: 3}\n- {shape: 1x48x32, layout: nt}\n- {shape: 2x8x16x8, dtype: f64}\n"
-)
 
 
 @pytest.mark.mlir
 @pytest.mark.slow
 def test_a_campaign_whose_driver_is_killed_goes_on_with_its_trials(fleet_url: str, tmp_path: Path) -> None:
     file = tmp_path / "shapes.yaml"
-    file.write_text(KILLED_SHAPES)
+    file.write_text(REAL_SHAPES)
     tune = ("tune", "--shapes", str(file), "--fleet", "--target", "cpu", "--trials", str(KILLED_TRIALS))
     with LocalNodes(fleet_url, "cpu", tmp_path) as nodes, Store.open(fleet_url) as store:
         nodes.start("both", "--compile", "1", "--measure")
         nodes.wait_until_ready("both")
         nodes.start_command("driver", (*tune, "--db", fleet_url))
-        give_up_s = time.monotonic() + GIVE_UP_S
+        give_up_s = time.monotonic() + LIMIT_S
         while store.info().trials < KILLED_AFTER and not nodes.has_ended("driver"):
             assert time.monotonic() < give_up_s, nodes.said("driver")
             time.sleep(0.01)
         nodes.kill("driver")
         before = store.campaign_proposals(1)
         assert len(before) >= KILLED_AFTER, nodes.said("driver")
+        tuner = Tuner(tmp_path / "none.db", real_backends(), fleet_url)
         with brief_remeasurement():
-            done = Tuner(tmp_path / "none.db", real_backends(), fleet_url)(
-                "tune", "--resume", "campaign:1", "--fleet", "--json"
-            )
+            done = tuner("tune", "--resume", "campaign:1", "--fleet", "--json")
         assert done.code == 0, (done.err, store.trials(TrialQuery(status="failed")))
         assert (done.json["status"], done.json["trials"]) == ("done", KILLED_TRIALS)
         for one, other in zip(before, store.campaign_proposals(1), strict=False):

@@ -30,7 +30,8 @@ from tuner.fleet.tables import LEAST_LEASE_S, FleetSettings
 from tuner.runtime.workers.processes import PROCESSES
 
 LIMIT_S = 120
-SLEEPING = json.dumps({"x": 3, "at": "compile", "deed": "sleep"}).encode()
+DEEDS = ({"x": 3, "at": "compile", "deed": deed} for deed in ("sleep", "write"))
+SLEEPING, WRITING = (json.dumps(deed).encode() for deed in DEEDS)
 
 
 @pytest.fixture
@@ -69,7 +70,6 @@ def test_a_node_goes_on_after_a_lost_heartbeat_and_ends_by_two_ctrl_c(brief_url:
 
 # A real disk without room: a small file system of a node's own, that ends with it.
 
-SCRIPT = json.dumps({"x": 3, "at": "compile", "deed": "write"}).encode()
 DISK_KIB = 512  # half of what the deed writes
 
 
@@ -87,7 +87,7 @@ def test_a_node_whose_disk_fills_up_gives_the_job_back_and_ends(
     fleet_url: str, run: str, little_disk_space: tuple[str, ...]
 ) -> None:
     with session(fleet_url) as connection:
-        asked = queue_script(connection, run, SCRIPT)
+        asked = queue_script(connection, run, WRITING)
         with started_node(fleet_url, *little_disk_space) as full:
             said, _ = full.communicate(timeout=LIMIT_S)
         assert full.returncode == 1
@@ -119,7 +119,6 @@ def test_a_node_that_cannot_work_is_reported_of_and_none_is_left(shared_url: str
 # What is left by processes that end by SIGKILL: nothing.
 
 EVERYBODY = 0o755  # may enter: the server has a user of its own
-DEMO_RECORDING = Path(__file__).parents[2] / "tuner" / "space" / "recorded" / "matmul_48x64x40.t4.json.gz"
 OWNER = """
 import subprocess, sys, time
 from pathlib import Path
@@ -142,9 +141,8 @@ def wait_until(is_so: Callable[[], bool]) -> None:
 def test_a_killed_process_leaves_neither_processes_nor_its_folder(tmp_path: Path) -> None:
     mark, folder = uuid.uuid4().hex, tmp_path / "folder"
     (folder / "below").mkdir(parents=True)
-    with subprocess.Popen(
-        [sys.executable, "-c", OWNER, mark, str(folder)], stdout=subprocess.PIPE, text=True
-    ) as owner:
+    command = [sys.executable, "-c", OWNER, mark, str(folder)]
+    with subprocess.Popen(command, stdout=subprocess.PIPE, text=True) as owner:
         assert owner.stdout is not None
         sleeper = int(owner.stdout.readline())
         wait_until(lambda: marked(mark) == (sleeper,))
@@ -189,7 +187,7 @@ def naming(phrase: str) -> tuple[str, ...]:
 @pytest.mark.postgres
 @pytest.mark.usefixtures("postgres_server")  # skipped where none can be
 def test_a_killed_demo_leaves_nothing(short_folder: Path) -> None:
-    phrase = ("fleet", "demo", "matmul", "48x64x40", "--target", f"replay:{DEMO_RECORDING}")
+    phrase = ("fleet", "demo", "matmul", "48x64x40", "--target", TARGET)
     with subprocess.Popen(
         ["env", f"TMPDIR={short_folder}", sys.executable, "-m", "tuner", *phrase], stderr=subprocess.DEVNULL
     ) as demo:

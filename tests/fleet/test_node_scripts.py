@@ -40,15 +40,8 @@ def run_with(folder: Path, script: str, **programs: str) -> str:
     for name in ("bash", "nohup", "sh"):
         found = next(Path(place) / name for place in os.defpath.split(":") if (Path(place) / name).exists())
         (folder / name).symlink_to(found)
-    done = subprocess.run(
-        ["bash", "-c", script],
-        cwd=folder,
-        env={"PATH": str(folder)},
-        capture_output=True,
-        text=True,
-        check=True,
-    )
-    return done.stdout
+    command, path = ["bash", "-c", script], {"PATH": str(folder)}
+    return subprocess.run(command, cwd=folder, env=path, capture_output=True, text=True, check=True).stdout
 
 
 def assert_is_bash(script: str) -> None:
@@ -63,13 +56,9 @@ def test_the_command_names_what_a_node_does_and_the_environment_where_it_gets_wo
 
 def test_certificates_are_in_the_environment_and_a_gpu_is_needed_where_times_of_one_are_taken() -> None:
     command = NodeCommand(URL, slots=1, certificates="/my certs")
-    assert dict(command.environment) == {
-        "TUNER_DB": URL,
-        "PGSSLMODE": "verify-full",
-        "PGSSLROOTCERT": "/my certs/ca.crt",
-        "PGSSLCERT": "/my certs/tls.crt",
-        "PGSSLKEY": "/my certs/tls.key",
-    }
+    files = {"PGSSLROOTCERT": "ca.crt", "PGSSLCERT": "tls.crt", "PGSSLKEY": "tls.key"}
+    paths = {name: f"/my certs/{file}" for name, file in files.items()}
+    assert dict(command.environment) == {"TUNER_DB": URL, "PGSSLMODE": "verify-full", **paths}
     assert command.assignments[-1] == "PGSSLKEY='/my certs/tls.key'"
     assert NodeCommand(URL, "cuda:sm_90", has_device=True).needs_gpu
     assert not NodeCommand(URL, "cuda:sm_90", slots=1).needs_gpu
@@ -104,10 +93,9 @@ def test_an_address_that_means_another_machine_on_another_machine_is_reported() 
 
 def test_numbers_and_words_of_scripts_are_checked() -> None:
     assert (at_least_one("nodes", 1), one_line("host", "a b")) == (1, "a b")
-    with pytest.raises(UsageError, match="nodes: found 0, allowed 1 or more"):
-        at_least_one("nodes", 0)
-    with pytest.raises(UsageError, match="nodes: found 0, allowed 1 or more"):
-        manifest(NodeCommand(URL, slots=8), nodes=0)
+    for make in (lambda: at_least_one("nodes", 0), lambda: manifest(NodeCommand(URL, slots=8), nodes=0)):
+        with pytest.raises(UsageError, match="nodes: found 0, allowed 1 or more"):
+            make()
     with pytest.raises(UsageError, match="cores: found -1, allowed 1 or more"):
         kubernetes_manifest(NodeCommand(URL, slots=8), "n", 1, -1, "i", "")
     for nodes, cores, limit, options, message in (
@@ -126,10 +114,8 @@ FAR = '#!/bin/sh\necho "$1 $2"\nexec sh -c "$3"\n'  # in place of ssh: the other
 
 def test_there_is_a_line_for_each_host_and_no_host_is_an_option() -> None:
     lines = ssh_lines(COMMAND, ("build1", "me@build2"))
-    assert [line.split()[:3] for line in lines.splitlines()] == [
-        ["ssh", "-n", "build1"],
-        ["ssh", "-n", "me@build2"],
-    ]
+    first, second = (line.split()[:3] for line in lines.splitlines())
+    assert (first, second) == (["ssh", "-n", "build1"], ["ssh", "-n", "me@build2"])
     assert_is_bash(lines)
     for text in ("-oProxyCommand=reboot", "", "a\nb"):
         with pytest.raises(UsageError, match="host: found"):
@@ -141,10 +127,7 @@ def test_a_line_starts_the_command_with_its_environment_whatever_quotes_are_in_i
     until_s = time.monotonic() + 120
     while not (tmp_path / LOG).read_text() and time.monotonic() < until_s:
         time.sleep(0.01)  # it runs beside us
-    assert ast.literal_eval((tmp_path / LOG).read_text()) == [
-        list(COMMAND.words[1:]),
-        dict(COMMAND.environment),
-    ]
+    assert ast.literal_eval((tmp_path / LOG).read_text()) == [[*COMMAND.words[1:]], dict(COMMAND.environment)]
 
 
 COMPILING = NodeCommand(URL + "?options=-c a", slots=16, certificates="/my certs")

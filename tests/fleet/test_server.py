@@ -34,9 +34,8 @@ def test_a_role_has_the_same_address() -> None:
 
 def test_a_missing_extra_is_one_line(monkeypatch: pytest.MonkeyPatch) -> None:
     monkeypatch.setattr(importlib.util, "find_spec", lambda name: None)
-    with pytest.raises(
-        UsageError, match=r"found no procrastinate and no psycopg; in a clone: pip install -e '\.\[fleet\]'$"
-    ):
+    missing = r"found no procrastinate and no psycopg; in a clone: pip install -e '\.\[fleet\]'$"
+    with pytest.raises(UsageError, match=missing):
         connected("postgresql://db/t")
 
 
@@ -44,13 +43,9 @@ def test_a_missing_extra_is_one_line(monkeypatch: pytest.MonkeyPatch) -> None:
 def test_what_the_server_refuses_is_one_line_and_vanished_machines_are_heard_of(postgres_server: str) -> None:
     with pytest.raises(UsageError, match=r"^fleet: its database does not answer: .*absent"):
         connected(postgres_server.replace("/postgres?", "/absent?"))
-    with (
-        connected(postgres_server) as connection,
-        pytest.raises(TunerError, match=r"^fleet: database: syntax error"),
-        plain_errors(),
-    ):
-        connection.execute("SELEC 1")
     with connected(postgres_server) as connection:
+        with pytest.raises(TunerError, match=r"^fleet: database: syntax error"), plain_errors():
+            connection.execute("SELEC 1")
         given = connection.info.get_parameters()
         assert {name: int(given[name]) for name in KEEP_ALIVE} == KEEP_ALIVE
 
@@ -102,9 +97,8 @@ def test_a_lost_question_is_asked_again_and_a_wrong_one_reported_at_once(postgre
 def test_a_server_that_stays_away_is_reported_of(monkeypatch: pytest.MonkeyPatch) -> None:
     pytest.importorskip("psycopg")
     monkeypatch.setattr(server, "ENDING_RETRY_LIMIT_S", 0.0)
-    with pytest.raises(
-        TunerError, match=r"^fleet: its database went away: fleet: its database does not answer"
-    ):
+    away = r"^fleet: its database went away: fleet: its database does not answer"
+    with pytest.raises(TunerError, match=away):
         asked(NOBODY, lambda connection: connection.info.backend_pid)
 
 

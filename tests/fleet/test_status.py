@@ -5,10 +5,10 @@ from typing import Any
 
 import pytest
 
-from tests.fleet.values import COMPILER_BUILD, Connection, node, outcomes, take_job, work
+from tests.fleet.values import COMPILER_BUILD, Connection, defer, node, outcomes, take_job, work
 from tuner.core.errors import Failure, Stage
 from tuner.core.requests import FleetRequest
-from tuner.fleet import driver, queues, tables
+from tuner.fleet import driver, tables
 from tuner.fleet.node_children import now
 from tuner.fleet.server import session
 from tuner.fleet.status import KEPT_DAYS, LOCK, FleetStatus, delete_old, fleet_status, sweep
@@ -17,7 +17,7 @@ from tuner.fleet.work import EVALUATE, compile_queue, measure_queue
 
 pytestmark = pytest.mark.postgres
 LEASE_S = 30.0
-DEVICE = "here fake"
+DEVICE, MACHINE = "here fake", "fake"
 
 
 def joined(connection: Connection, name: str, silent_s: float = 0.0, **changes: Any) -> None:
@@ -31,17 +31,12 @@ def joined(connection: Connection, name: str, silent_s: float = 0.0, **changes: 
 
 
 def compile_job(connection: Connection, run: str, number: int = 0) -> None:
-    queues.defer(connection, compile_queue(COMPILER_BUILD), work(run, number), 0, alone=False)
+    defer(connection, work(run, number), compile_queue(COMPILER_BUILD))
 
 
 def why(status: FleetStatus) -> str:
     (queue,) = status.queues
     return queue.why
-
-
-@pytest.fixture
-def machine() -> str:
-    return node("a").machine.name
 
 
 def test_a_fleet_without_work_waits_for_nothing(connection: Connection) -> None:
@@ -53,12 +48,10 @@ def test_a_fleet_without_work_waits_for_nothing(connection: Connection) -> None:
     assert (device.device, device.idle_share, device.doing) == (DEVICE, 1.0, None)
 
 
-def test_a_job_that_no_node_can_compile_or_measure_says_which_nodes_there_are(
-    connection: Connection, run: str, machine: str
-) -> None:
+def test_a_job_that_no_node_can_do_says_which_nodes_there_are(connection: Connection, run: str) -> None:
     joined(connection, "a", device="there fake")
-    queues.defer(connection, measure_queue("fake", DEVICE), work(run, stage=EVALUATE), 0, alone=True)
-    expected = f"no node measures on its device of fake; found there fake of {machine}"
+    defer(connection, work(run, stage=EVALUATE), measure_queue("fake", DEVICE), alone=True)
+    expected = f"no node measures on its device of fake; found there fake of {MACHINE}"
     assert why(fleet_status(connection, LEASE_S)) == expected
     connection.execute("DELETE FROM procrastinate_jobs")
     joined(connection, "a", compiler_build="tuner 1, fake 2.0")
@@ -94,30 +87,27 @@ def test_a_silent_node_and_one_that_drains_are_named(connection: Connection, run
     assert status.state_of(status.nodes[0]) == "lost"
 
 
-def test_the_idle_share_is_of_the_last_minute(connection: Connection, run: str, machine: str) -> None:
+def test_the_idle_share_is_of_the_last_minute(connection: Connection, run: str) -> None:
     connection.execute("DELETE FROM fleet_work")
     joined(connection, "a")
     ended = now()
     for began_s, ended_s in ((80, 70), (70, 45), (20, 5)):  # before, half within, within the window
-        whole = Interval(
-            ended - datetime.timedelta(seconds=began_s), ended - datetime.timedelta(seconds=ended_s)
-        )
+        whole = Interval(*(ended - datetime.timedelta(seconds=ago_s) for ago_s in (began_s, ended_s)))
         tables.note_work(connection, work(run, stage=EVALUATE), Execution("a", DEVICE, whole))
     (device,) = fleet_status(connection, LEASE_S).devices
     assert device.idle_share == pytest.approx(0.5, abs=0.1)
-    assert device.machine == machine
+    assert device.machine == MACHINE
 
 
-def test_what_a_device_is_doing_is_reported(connection: Connection, run: str, machine: str) -> None:
+def test_what_a_device_is_doing_is_reported(connection: Connection, run: str) -> None:
     joined(connection, "a")
-    queues.defer(
-        connection, measure_queue(machine, DEVICE), work(run, 7, EVALUATE, machine=machine), 0, alone=True
-    )
+    defer(connection, work(run, 7, EVALUATE, machine=MACHINE), measure_queue(MACHINE, DEVICE), alone=True)
     take_job(connection)
-    (device,) = fleet_status(connection, LEASE_S).devices
+    status = fleet_status(connection, LEASE_S)
+    (device,) = status.devices
     assert device.doing is not None
     assert (device.doing.number, device.doing.run) == (7, run)
-    assert fleet_status(connection, LEASE_S).run_text(run) == f"run {run[:8]}"
+    assert status.run_text(run) == f"run {run[:8]}"
 
 
 def test_nodes_that_were_all_silent_get_the_time_to_send_a_heartbeat(
@@ -146,7 +136,7 @@ def test_nodes_that_were_all_silent_get_the_time_to_send_a_heartbeat(
 
 def taken_by_a_node(connection: Connection, run: str, silent_s: float, attempts: int = 0) -> None:
     """Queues a piece of work that a node has begun, which then said nothing."""
-    queues.defer(connection, "compile:a", work(run), 0, alone=False)
+    defer(connection, work(run))
     (worker,) = connection.execute(
         "INSERT INTO procrastinate_workers (last_heartbeat) VALUES (now() - make_interval(secs => %s)) "
         "RETURNING id",

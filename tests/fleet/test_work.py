@@ -9,7 +9,7 @@ from tests.trials import measurement
 from tuner.core.errors import Failure, Stage, UsageError
 from tuner.core.interfaces import Artifact, Effort, FinalTimes, Partition
 from tuner.core.machine import Compiler, Roofline
-from tuner.core.records import Verdict
+from tuner.core.records import Measurement, Verdict
 from tuner.core.runs import Baseline
 from tuner.fleet.report_checks import admitted, admitted_artifact
 from tuner.fleet.work import (
@@ -33,11 +33,16 @@ from tuner.runtime.workers.services import Evaluation
 LIMIT_FLOP_PER_S = 1e12
 TIMED = measurement(1e-3)
 TOO_FAST = measurement(1e-9)
-EVALUATED = Evaluation(Verdict(0.5, 64, ("note",)), TIMED, (("load", 0.1),))
+
+
+def evaluated(time: Measurement | None = TIMED, elements: int = 64, load_s: float = 0.1) -> Evaluation:
+    return Evaluation(Verdict(0.5, elements, ("note",)), time, (("load", load_s),))
+
+
 BLOBS = {REMEASURE: ("a", "b")}
 GOOD = {
     COMPILE: Compiled("b" * 64, "c" * 64, False),
-    EVALUATE: EVALUATED,
+    EVALUATE: evaluated(),
     REMEASURE: FinalTimes((TIMED, None), Baseline("BLAS", 1, TIMED)),
     BASELINE: Baseline("BLAS", 1, TIMED),
     ROOFLINE: Roofline(1e9, 2e9),
@@ -59,8 +64,7 @@ def test_outcomes_of_their_stage_and_failures_are_let_in_and_those_of_others_ref
 
 
 def test_an_evaluation_without_a_time_is_let_in_and_the_seconds_of_work_are_a_time() -> None:
-    evaluated = Evaluation(Verdict(0.5, 64), None, ())
-    assert let_in(EVALUATE, evaluated).value == evaluated
+    assert let_in(EVALUATE, evaluated(None)).value == evaluated(None)
     with pytest.raises(UsageError, match="found -1 seconds of work"):
         let_in(COMPILE, GOOD[COMPILE], seconds=-1.0)
 
@@ -68,13 +72,9 @@ def test_an_evaluation_without_a_time_is_let_in_and_the_seconds_of_work_are_a_ti
 @pytest.mark.parametrize(
     ("stage", "value", "why"),
     [
-        (EVALUATE, Evaluation(Verdict(0.5, -7), TIMED, ()), "found -7 compared elements, allowed 0 to 64"),
-        (
-            EVALUATE,
-            Evaluation(Verdict(0.5, 64), TOO_FAST, ()),
-            r"1024 GFLOP/s, allowed at most 1000 on such a machine",
-        ),
-        (EVALUATE, Evaluation(Verdict(0.5, 64), TIMED, (("load", -1.0),)), "found -1 seconds of load"),
+        (EVALUATE, evaluated(elements=-7), "found -7 compared elements, allowed 0 to 64"),
+        (EVALUATE, evaluated(TOO_FAST), r"1024 GFLOP/s, allowed at most 1000 on such a machine"),
+        (EVALUATE, evaluated(load_s=-1.0), "found -1 seconds of load"),
         (REMEASURE, FinalTimes((TIMED,)), "found 1 final times, allowed 2"),
         (REMEASURE, FinalTimes((TIMED, TOO_FAST)), "on such a machine"),
         (REMEASURE, FinalTimes((TIMED, TIMED), Baseline("BLAS", 1, TOO_FAST)), "baseline: found a time of"),
@@ -139,6 +139,4 @@ def test_code_of_a_gpu_and_of_a_processor_comes_back_as_it_was() -> None:
         on_cpu = Artifact("llvm.func @f()", "0" * 64, (Partition("f", 0, 0, 8, 8),), (("lower", 0.1),))
         for artifact in (on_gpu, on_cpu):
             assert unpacked(packed(artifact)) == artifact
-            assert packed(unpacked(packed(artifact))) == packed(
-                artifact
-            )  # so equal artifacts have equal hashes
+            assert packed(unpacked(packed(artifact))) == packed(artifact)  # equal artifacts, equal hashes

@@ -20,28 +20,15 @@ FAILED = Outcome(Failure(Stage.COMPILE, "no"), 0.5)
 
 
 def work(run: str, number: int = 0, stage: str = COMPILE, **changes: Any) -> FleetWork:
-    plain: dict[str, Any] = {
-        "compiler_build": COMPILER_BUILD,
-        "machine": "fake",
-        "problem": PROBLEM,
-        "target": TargetName("fake"),
-        "threads": 1,
-        "seed": 0,
-    }
+    plain: dict[str, Any] = {"compiler_build": COMPILER_BUILD, "machine": "fake", "threads": 1, "seed": 0}
+    plain |= {"problem": PROBLEM, "target": TargetName("fake")}
     return FleetWork(run, number, stage, **(plain | changes))
 
 
 def node(name: str, **changes: Any) -> FleetNode:
-    plain: dict[str, Any] = {
-        "host": "here",
-        "process": 1,
-        "target": "fake",
-        "slots": 2,
-        "device": "here fake",
-        "machine": FakeTarget().machine(),
-        "compiler_build": COMPILER_BUILD,
-        "tuner_version": "1",
-    }
+    plain: dict[str, Any] = {"host": "here", "process": 1, "target": "fake", "slots": 2}
+    plain |= {"device": "here fake", "machine": FakeTarget().machine()}
+    plain |= {"compiler_build": COMPILER_BUILD, "tuner_version": "1"}
     return FleetNode(name, **(plain | changes))
 
 
@@ -52,6 +39,13 @@ def outcomes(connection: Connection, run: str, numbers: list[int] | None = None)
 
 def under_way(connection: Connection, run: str) -> set[tuple[int, str]]:
     return set(queues.under_way(connection, run))
+
+
+def defer(
+    connection: Connection, asked: FleetWork, queue: str = "compile:a", priority: int = 0, alone: bool = False
+) -> int:
+    """Queues a piece of work."""
+    return queues.defer(connection, queue, asked, priority, alone=alone)
 
 
 def take_job(connection: Connection, worker: int | None = None) -> None:
