@@ -45,9 +45,8 @@ def store(buffer: str) -> str:
 def load(buffer: str, name: str = "") -> str:
     """Returns a read of %a or %b, and a use of it."""
     result = name or f"of_{buffer}"
-    return (
-        f"%{result} = memref.load %{buffer}[%i] : {SHARED} memref.store %{result}, %g[%i] : memref<256xf32>"
-    )
+    use = f"memref.store %{result}, %g[%i] : memref<256xf32>"
+    return f"%{result} = memref.load %{buffer}[%i] : {SHARED} {use}"
 
 
 BARRIER = "gpu.barrier"

@@ -28,6 +28,5 @@ def knob(name: str, options: str, selected: str = "", kind: str = INTEGER, resul
 def alternatives(name: str, *regions: str, selected: str = "") -> str:
     """Returns alternatives whose regions are these ops and give nothing."""
     chosen = f" selected_region = {selected}" if selected else ""
-    return f'transform.tune.alternatives<"{name}">{chosen} ' + ", ".join(
-        f"{{ {each}\n }}" for each in regions
-    )
+    listed = ", ".join(f"{{ {each}\n }}" for each in regions)
+    return f'transform.tune.alternatives<"{name}">{chosen} {listed}'

@@ -3,40 +3,28 @@
 import functools
 import sys
 from collections.abc import Callable
+from importlib import import_module
 from typing import Any
 
 import pytest
 
-from tests.mlir.cpu import test_bf16_as_integers, test_lowering
 from tests.mlir.documented_ir import missing, parts
-from tests.mlir.gpu import (
-    test_device_ops,
-    test_kernel_memory,
-    test_kernel_passes,
-    test_modules,
-    test_shared_memory,
-)
-from tests.mlir.ir import test_memrefs
 from tests.mlir.kernels import parsed
-from tests.mlir.ops.conftest import SCRIPT
+from tests.mlir.ops.conftest import apply_line
 from tests.mlir.ops.test_every_op import SHOWN
 from tests.texts import text_beside
 from tuner.mlir import transform
 from tuner.mlir.cpu.amx_emulation import tiles_as_vectors
+from tuner.mlir.cpu.lowering import with_batch_loops
 from tuner.mlir.gpu.kernel_passes import call_intrinsics_directly
 from tuner.mlir.ir.vnni import lower_byte_dots
 from tuner.mlir.math.lowering import lower_math
 
 # Pass -> the module that it changes, or that it returns as a text, and its further arguments.
+FILES = ("device_ops", "kernel_memory", "kernel_passes", "modules", "shared_memory")
+MODULES = ("cpu.test_lowering", "ir.test_memrefs", *(f"gpu.test_{name}" for name in FILES))
 OF_PASSES: dict[Callable[..., Any], tuple[Any, ...]] = {
-    **test_kernel_passes.SHOWN,
-    **test_device_ops.SHOWN,
-    **test_shared_memory.SHOWN,
-    **test_kernel_memory.SHOWN,
-    **test_modules.SHOWN,
-    **test_memrefs.SHOWN,
-    **test_lowering.SHOWN,
-    **test_bf16_as_integers.SHOWN,
+    **{change: of for name in MODULES for change, of in import_module(f"tests.mlir.{name}").SHOWN.items()},
     call_intrinsics_directly: (text_beside(__file__, "SQRT"),),
     lower_math: (text_beside(__file__, "RSQRT"),),
     tiles_as_vectors: (text_beside(__file__, "TILE"),),
@@ -58,11 +46,7 @@ def shown_but_not_there(documented: Any, change: Callable[[Any], object], text: 
 @pytest.mark.parametrize("op", transform.OPS, ids=lambda op: op.OPERATION_NAME)
 def test_the_ir_of_an_op_is_real(op: Any) -> None:
     line, payload = SHOWN[op.OPERATION_NAME.partition(".")[2]]
-
-    def apply(module: Any) -> None:
-        transform.apply_script(module, transform.parse(SCRIPT.format(line=line), "script"))
-
-    assert shown_but_not_there(op, apply, payload) == []
+    assert shown_but_not_there(op, functools.partial(apply_line, line), payload) == []
 
 
 @pytest.mark.parametrize("change", OF_PASSES, ids=lambda change: change.__name__)
@@ -70,7 +54,7 @@ def test_the_ir_of_a_pass_is_real(change: Callable[..., Any]) -> None:
     text, *arguments = OF_PASSES[change]
 
     def apply(module: Any) -> object:
-        takes_text = change is test_lowering.with_batch_loops
+        takes_text = change is with_batch_loops
         return change(str(module) if takes_text else module, *arguments)
 
     assert shown_but_not_there(change, apply, text) == []

@@ -7,17 +7,10 @@ from pathlib import Path
 
 import pytest
 
-from tuner.mlir.fingerprint import (
-    CPU_SOURCES,
-    GPU_SOURCES,
-    PACKAGE,
-    SIMULATOR_SOURCES,
-    Sources,
-    files_of,
-    sources_sha256,
-)
+from tuner.mlir import fingerprint
+from tuner.mlir.fingerprint import CPU_SOURCES, PACKAGE, SIMULATOR_SOURCES, files_of, sources_sha256
 
-ALL = {"cpu": CPU_SOURCES, "gpu": GPU_SOURCES, "simulator": SIMULATOR_SOURCES}
+ALL = {"cpu": CPU_SOURCES, "gpu": fingerprint.GPU_SOURCES, "simulator": SIMULATOR_SOURCES}
 # Where each begins: what a target calls to compile, or to judge.
 ENTRIES = {
     "cpu": ("targets/cpu/compiler.py", "runtime/cpu/jit.py"),
@@ -52,11 +45,9 @@ def imported_by(path: str) -> frozenset[str]:
 def file_of(name: str) -> str:
     """Returns the file that is a module, or that defines a name: ``tuner.mlir.transform.load_custom_ops``."""
     parts = name.split(".")[1:]
-    for length in range(len(parts), 0, -1):
-        for path in ("/".join(parts[:length]) + ".py", "/".join(parts[:length]) + "/__init__.py"):
-            if (PACKAGE / path).exists():
-                return path
-    raise LookupError(name)
+    stems = ["/".join(parts[:length]) for length in range(len(parts), 0, -1)]
+    paths = (path for stem in stems for path in (f"{stem}.py", f"{stem}/__init__.py"))
+    return next(path for path in paths if (PACKAGE / path).exists())
 
 
 def needed_by(entries: tuple[str, ...]) -> set[str]:
@@ -71,16 +62,15 @@ def needed_by(entries: tuple[str, ...]) -> set[str]:
     return needed
 
 
-def hashed(sources: Sources, package: Path = PACKAGE) -> set[str]:
+def hashed(sources: fingerprint.Sources, package: Path = PACKAGE) -> set[str]:
     return {path.relative_to(package).as_posix() for path in files_of(sources, package)}
 
 
 @pytest.fixture
 def copy(tmp_path: Path) -> Path:
     """Returns a copy of the package that may be changed."""
-    folder = tmp_path / "tuner"
-    shutil.copytree(PACKAGE, folder, ignore=shutil.ignore_patterns(*NOT_COPIED))
-    return folder
+    ignored = shutil.ignore_patterns(*NOT_COPIED)
+    return Path(shutil.copytree(PACKAGE, tmp_path / "tuner", ignore=ignored))
 
 
 @pytest.fixture
@@ -95,8 +85,7 @@ def sample(tmp_path: Path) -> Path:
     return folder
 
 
-def read_anew(sources: Sources, package: Path) -> str:
-    """Returns the hash of files that may have changed since it was asked for."""
+def read_anew(sources: fingerprint.Sources, package: Path) -> str:
     sources_sha256.cache_clear()
     return sources_sha256(sources, package)
 
@@ -130,7 +119,7 @@ def test_what_targets_share_is_in_the_fingerprint_of_each_and_the_rest_in_one() 
     of_processors = {"mlir/cpu/lowering.py", "targets/cpu/compiler.py"}
     assert of_processors <= hashed(CPU_SOURCES) - hashed(SIMULATOR_SOURCES)
     of_simulator = {"simulator/launch.py", "simulator/memory/races.py", "targets/gpu/simulator.py"}
-    assert of_simulator <= hashed(SIMULATOR_SOURCES) - hashed(GPU_SOURCES)
+    assert of_simulator <= hashed(SIMULATOR_SOURCES) - hashed(fingerprint.GPU_SOURCES)
 
 
 @pytest.mark.slow
@@ -143,15 +132,13 @@ def test_host_programs_are_in_no_fingerprint_nor_is_the_place_of_the_package(cop
 
 
 def test_a_new_file_and_a_renamed_one_change_the_fingerprint_and_caches_of_python_do_not(copy: Path) -> None:
-    before = read_anew(CPU_SOURCES, copy)
-    cached = copy / "mlir" / "gpu_ops" / "__pycache__" / "any.pyc"
-    cached.parent.mkdir(exist_ok=True)
-    cached.write_bytes(b"any")
+    before, folder = read_anew(CPU_SOURCES, copy), copy / "mlir" / "gpu_ops"
+    (folder / "__pycache__").mkdir(exist_ok=True)
+    (folder / "__pycache__" / "any.pyc").write_bytes(b"any")
     assert read_anew(CPU_SOURCES, copy) == before
-    new = copy / "mlir" / "gpu_ops" / "new.py"
-    new.touch()
+    (folder / "new.py").touch()
     added = read_anew(CPU_SOURCES, copy)
-    new.rename(new.with_name("renamed.py"))
+    (folder / "new.py").rename(folder / "renamed.py")
     assert len({before, added, read_anew(CPU_SOURCES, copy)}) == 3
 
 

@@ -38,16 +38,16 @@ def test_values_go_in_and_a_result_comes_out_as_long_as_the_module_lives() -> No
     assert place.value == 7
 
 
+UNRESOLVED = body("llvm.call @nowhere() : () -> ()", "llvm.func @nowhere()")
+
+
 @pytest.mark.parametrize(
     ("text", "reason"),
     [
         ("module {", r"expected"),
         ("func.func @f() { return }", r"^Failure while creating the ExecutionEngine"),  # not lowered
         (SUM, r"^function 'f' is not in the code$"),
-        (
-            body("llvm.call @nowhere() : () -> ()", "llvm.func @nowhere()"),
-            r"^function 'f' calls what the JIT cannot resolve$",
-        ),
+        (UNRESOLVED, r"^function 'f' calls what the JIT cannot resolve$"),
     ],
 )
 def test_code_that_cannot_be_loaded_is_a_failure_to_load(text: str, reason: str) -> None:
@@ -88,9 +88,8 @@ print(before, is_granted())
 
 @pytest.mark.skipif(not describe_machine().has_amx_bf16, reason="this processor has no AMX, or no permission")
 def test_a_process_that_loads_tiles_has_the_permission_from_then_on() -> None:
-    done = subprocess.run(
-        [sys.executable, "-c", LOADING], cwd=ROOT, capture_output=True, text=True, timeout=60, check=True
-    )
+    program = [sys.executable, "-c", LOADING]
+    done = subprocess.run(program, cwd=ROOT, capture_output=True, text=True, timeout=60, check=True)
     assert done.stdout.split() == ["False", "True"]
 
 

@@ -7,8 +7,6 @@ import pytest
 from tests.mlir.kernels import parsed
 from tests.texts import text_beside
 from tuner.core.errors import CandidateError, Stage
-from tuner.mlir import transform
-from tuner.mlir.bindings import ir
 from tuner.mlir.cpu.lowering import lower_to_llvm
 from tuner.mlir.passes import PassTimes, kept_stages, run_passes, timed_passes
 
@@ -28,8 +26,8 @@ def after(pipeline: str, text: str) -> str:
 
 
 def lowered() -> str:
-    with transform.new_context(), ir.Location.unknown():
-        return lower_to_llvm(transform.parse(COPY, "payload"))
+    with parsed(COPY) as module:
+        return lower_to_llvm(module)
 
 
 def test_passes_change_the_module_in_place() -> None:
@@ -52,10 +50,7 @@ def test_what_mlir_says_is_a_failure_to_compile(pipeline: str, text: str, diagno
 def test_a_report_is_read_pass_by_pass() -> None:
     times = PassTimes()
     times.add(text_beside(__file__, "REPORT"))
-    assert [(each.name, each.runs) for each in times.passes] == [
-        ("CSEPass", 2),
-        ("ConvertLinalgToLoopsPass", 1),
-    ]
+    assert {each.name: each.runs for each in times.passes} == {"CSEPass": 2, "ConvertLinalgToLoopsPass": 1}
     assert [each.seconds for each in times.passes] == pytest.approx([0.0003, 0.0003])
 
 

@@ -10,7 +10,7 @@ import operator
 from collections.abc import Callable, Iterable, Sequence
 from dataclasses import dataclass
 from fractions import Fraction
-from typing import Any, Protocol
+from typing import Any
 
 import ml_dtypes
 import numpy as np
@@ -29,9 +29,10 @@ PRECISIONS = {"f16": "f2", "bf16": "b2", "f32": "f4", "f64": "f8"}
 
 def dtype_of(kind: str) -> "np.dtype[Any]":
     """Returns numpy's type of ``s32``, ``u8``, ``f16``; of integers of one bit that of truths."""
-    if kind in FLOATS:
-        return np.dtype(FLOATS[kind])
-    return np.dtype("?" if kind[1:] == "1" else f"{'i' if kind[0] == 's' else 'u'}{int(kind[1:]) // 8}")
+    bits = int(kind.lstrip("subf"))
+    integer = "?" if bits == 1 else f"{'i' if kind[0] == 's' else 'u'}{bits // 8}"
+    dtype: np.dtype[Any] = np.dtype(FLOATS.get(kind) or integer)
+    return dtype
 
 
 @dataclass(frozen=True)
@@ -68,9 +69,7 @@ def remainder(a: int, b: int) -> int:
     return a - quotient(a, b) * b
 
 
-ORDERS: dict[str, Callable[[Any, Any], bool]] = {
-    name: getattr(operator, name) for name in ("lt", "le", "gt", "ge")
-}
+ORDERS = {name: getattr(operator, name) for name in ("lt", "le", "gt", "ge")}
 INTEGERS = (
     integer("addi", "add.{type}", operator.add),
     integer("subi", "sub.{type}", operator.sub),
@@ -98,9 +97,7 @@ SHIFTS = (
 )
 # exact on fractions; rounded once
 ROUNDED = {"add": operator.add, "sub": operator.sub, "mul": operator.mul, "div": operator.truediv}
-FLOAT_OPERATORS = tuple(
-    Operator(f"{name}f", f"{name}.rn.{{type}} %d, %a, %b;", exact, "") for name, exact in ROUNDED.items()
-)
+FLOAT_OPERATORS = [Operator(f"{one}f", f"{one}.rn.{{type}} %d, %a, %b;", ROUNDED[one], "") for one in ROUNDED]
 
 
 def extreme(name: str, ptx: str, order: Any, *, keeps_nan: bool) -> Operator:
@@ -114,10 +111,7 @@ def extreme(name: str, ptx: str, order: Any, *, keeps_nan: bool) -> Operator:
 
 
 EXTREMES = (
-    *(
-        extreme(f"{order.__name__}imumf", f"{order.__name__}.NaN", order, keeps_nan=True)
-        for order in (max, min)
-    ),
+    *(extreme(f"{each.__name__}imumf", f"{each.__name__}.NaN", each, keeps_nan=True) for each in (max, min)),
     *(extreme(f"{order.__name__}numf", order.__name__, order, keeps_nan=False) for order in (max, min)),
 )
 
@@ -138,31 +132,6 @@ ORDERINGS = (
 )
 
 
-class Machine(Protocol):
-    """A machine that computes operators for each element of two arrays."""
-
-    @property
-    def integers(self) -> tuple[int, ...]:
-        """Widths in bits."""
-
-    @property
-    def floats(self) -> tuple[str, ...]:
-        """Names of types."""
-
-    def text(self, operator: Operator) -> str:
-        """Returns the operator's text on this machine, "" where it has none."""
-
-    def results(self, operators: Sequence[Operator], kind: str, a: Array, b: Array) -> list[Array]:
-        """Returns the results of operators on operands of a type: ``s32``, ``u8``, ``f16``."""
-
-    @property
-    def roundings(self) -> tuple[str, ...]:
-        """Ways to whole numbers: to zero ``rzi``, the nearest ``rni``, down ``rmi``, up ``rpi``."""
-
-    def converted(self, source: str, target: str, a: Array, mode: str = "rzi") -> Array:
-        """Returns numbers of one type as numbers of another; ``mode``: from floats to integers."""
-
-
 def is_wider(target: str, source: str) -> bool:
     return int(target.lstrip("subf")) > int(source.lstrip("subf"))
 
@@ -171,20 +140,22 @@ def is_wider(target: str, source: str) -> bool:
 class Interpreter:
     """Kernels in MLIR: integers have no sign there, an operator says how it reads them."""
 
-    integers: tuple[int, ...] = (1, 8, 16, 32, 64)
+    integers: tuple[int, ...] = (1, 8, 16, 32, 64)  # widths in bits
     floats: tuple[str, ...] = ("f16", "bf16", "f32", "f64")
-    roundings: tuple[str, ...] = ("rzi",)
+    roundings: tuple[str, ...] = ("rzi",)  # to whole numbers; rni: the nearest, rmi: down, rpi: up
 
     def text(self, operator: Operator) -> str:
         return operator.mlir
 
     def results(self, operators: Sequence[Operator], kind: str, a: Array, b: Array) -> list[Array]:
+        """Returns the results of operators on operands of a type: ``s32``, ``u8``, ``f16``."""
         named, result = self._named(kind), self._dtype(kind)
         truth = np.dtype(bool)
         lines = [(each.mlir.format(type=named), truth if each.is_truth else result) for each in operators]
         return each_applied(lines, a.astype(result), b.astype(result))
 
     def converted(self, source: str, target: str, a: Array, mode: str = "rzi") -> Array:
+        """Returns numbers of one type as numbers of another; ``mode``: from floats to integers."""
         assert mode == "rzi"
         widens = is_wider(target, source)
         if source in FLOATS:
@@ -232,10 +203,8 @@ class Ptx:
         return found.view(FLOATS[target]) if target == "bf16" else found
 
 
-MACHINES: tuple[tuple[Machine, list[pytest.MarkDecorator]], ...] = (
-    (Interpreter(), [pytest.mark.mlir]),
-    (Ptx(), []),
-)
+Machine = Interpreter | Ptx
+MACHINES: tuple[tuple[Machine, Any], ...] = ((Interpreter(), [pytest.mark.mlir]), (Ptx(), []))
 
 
 def for_each(cases: Callable[[Machine], Iterable[tuple[Any, ...]]]) -> list[Any]:
@@ -265,14 +234,12 @@ def numbers(kind: str) -> st.SearchStrategy[list[int]]:
     return st.lists(one, min_size=LANES, max_size=LANES)
 
 
-def require(
-    machine: Machine, operators: tuple[Operator, ...], kind: str, one: list[int], other: list[int]
-) -> None:
+def require(machine: Machine, table: tuple[Operator, ...], kind: str, one: list[int], two: list[int]) -> None:
     mask = (1 << int(kind[1:])) - 1
-    of_sign = [each for each in operators if kind[0] in each.sign and machine.text(each)]
-    arrays = (np.array(each, dtype_of(kind)) for each in (one, other))
+    of_sign = [each for each in table if kind[0] in each.sign and machine.text(each)]
+    arrays = (np.array(each, dtype_of(kind)) for each in (one, two))
     for each, found in zip(of_sign, machine.results(of_sign, kind, *arrays), strict=True):
-        expected = [int(each.exact(a, b)) & mask for a, b in zip(one, other, strict=True)]
+        expected = [int(each.exact(a, b)) & mask for a, b in zip(one, two, strict=True)]
         assert [int(value) & mask for value in found] == expected, each.name
 
 
@@ -350,9 +317,7 @@ def test_comparisons_say_what_they_do_with_nan(machine: Machine, kind: str) -> N
 
 
 # Conversions.
-SOURCES = for_each(
-    lambda machine: [(f"{sign}{bits}",) for bits in sorted({*machine.integers, 8}) for sign in "su"]
-)
+SOURCES = for_each(lambda machine: [(f"{s}{bits}",) for bits in sorted({*machine.integers, 8}) for s in "su"])
 WHOLE: dict[str, Callable[[Fraction], int]] = {"rzi": int, "rni": round, "rmi": math.floor, "rpi": math.ceil}
 CUTS = for_each(lambda machine: itertools.product(machine.roundings, ("f16", "f32", "f64")))
 WIDENINGS = [("f16", "f32"), ("f16", "f64"), ("f32", "f64"), ("bf16", "f32")]

@@ -10,16 +10,8 @@ from hypothesis import strategies as st
 from tuner.core.errors import UsageError
 from tuner.core.interfaces import Partition
 from tuner.core.problem import EPILOGUES, INPUT_DTYPES, LAYOUTS, BatchMatmul, Matmul, Problem
-from tuner.payload.cpu import (
-    ENTRY,
-    PARTITIONS_COMMENT,
-    element_offsets,
-    matrix_bytes,
-    partition,
-    partitions_comment,
-    partitions_in,
-    payload_mlir,
-)
+from tuner.payload import cpu
+from tuner.payload.cpu import PARTITIONS_COMMENT, partition, partitions_comment, partitions_in, payload_mlir
 
 SIZE = st.integers(1, 300)
 SPLITS = st.sampled_from(("none", "m", "n"))
@@ -54,8 +46,8 @@ def test_panels_but_the_last_are_whole_tiles_and_share_a_function_exactly_when_t
 
 
 def test_a_script_without_panels_is_for_the_whole_problem() -> None:
-    assert partitions_in("module {}\n", Matmul(5, 7, 3)) == (Partition(ENTRY, 0, 0, 5, 7),)
-    assert partitions_in("module {}\n", BatchMatmul(4, 5, 7, 3)) == (Partition(ENTRY, 0, 0, 5, 7, 0, 4),)
+    assert partitions_in("module {}\n", Matmul(5, 7, 3)) == (Partition(cpu.ENTRY, 0, 0, 5, 7),)
+    assert partitions_in("module {}\n", BatchMatmul(4, 5, 7, 3)) == (Partition(cpu.ENTRY, 0, 0, 5, 7, 0, 4),)
 
 
 def test_whole_matrices_are_dealt_out_evenly() -> None:
@@ -90,9 +82,7 @@ ONE, BATCH = Matmul(5, 7, 3), BatchMatmul(4, 5, 7, 3)
     ],
     ids=lambda each: each.shape if isinstance(each, Problem) else str(each)[:40],
 )
-def test_panels_that_are_none_of_the_problem_are_refused(
-    problem: Problem, comment: str, message: str
-) -> None:
+def test_panels_that_are_none_of_a_problem_are_refused(problem: Problem, comment: str, message: str) -> None:
     with pytest.raises(UsageError, match=rf"^script: panels: .*{message}"):
         partitions_in(f"{PARTITIONS_COMMENT}{comment}\nmodule {{}}\n", problem)
 
@@ -110,13 +100,13 @@ def test_offsets_lead_to_the_panels_part_of_each_array(
         of_b = (b.swapaxes(1, 2) if layout == "nt" else b)[part.first, 0, part.column]
         of_bias = (bias[part.column],) if epilogue == "bias_relu" else ()
         of_c = c[part.first, part.row, part.column]
-        assert element_offsets(problem, part) == (of_a, of_b, *of_bias, of_c)
+        assert cpu.element_offsets(problem, part) == (of_a, of_b, *of_bias, of_c)
 
 
 def test_a_matrix_ends_where_the_next_begins() -> None:
     problem = BatchMatmul(3, 4, 5, 6, "bf16", epilogue="bias_relu")
     sizes = (problem.one.a_shape, problem.one.b_shape)
-    assert matrix_bytes(problem) == (*(2 * np.prod(each) for each in sizes), 0, 4 * 4 * 5)
+    assert cpu.matrix_bytes(problem) == (*(2 * np.prod(each) for each in sizes), 0, 4 * 4 * 5)
 
 
 def test_a_panel_walks_by_the_strides_of_the_whole() -> None:

@@ -1,5 +1,6 @@
-"""Draws: special numbers, extremes of every type, and 8-bit floats."""
+"""Draws: special numbers, extremes, 8-bit floats; of large results some rows are compared."""
 
+import itertools
 from dataclasses import replace
 
 import numpy as np
@@ -13,18 +14,7 @@ from tuner.core.numpy_types import FLOAT8_STEPS, widened
 from tuner.core.problem import EPILOGUES, INPUT_DTYPES, LAYOUTS, BatchMatmul, Matmul, Problem
 from tuner.payload import reference
 from tuner.payload.inputs import draw_extremes
-from tuner.payload.reference import (
-    NUMPY_DTYPES,
-    Array,
-    Inputs,
-    compare,
-    compare_tile,
-    draw,
-    draw_base,
-    negated,
-    round_inputs,
-    with_special_numbers,
-)
+from tuner.payload.reference import Array, Inputs, compare, compare_sampled, draw, draw_base, sampled_rows
 from tuner.payload.special_numbers import COLUMN_KINDS, UNIT
 
 SIZES = st.integers(1, 9)
@@ -32,7 +22,7 @@ SIZES = st.integers(1, 9)
 
 def drawn(problem: Problem, seed: int) -> Inputs:
     rng = np.random.default_rng(seed)
-    return with_special_numbers(draw(problem, draw_base(problem, rng), rng), rng)
+    return reference.with_special_numbers(draw(problem, draw_base(problem, rng), rng), rng)
 
 
 def product(inputs: Inputs) -> Array:
@@ -63,7 +53,7 @@ def test_the_product_of_the_arrays_is_what_is_expected(problem: Problem, seed: i
     verdict, worst = compare(inputs, result)
     assert verdict.max_error <= 1, worst
     rows, columns = np.arange(0, problem.rows, 2), slice(problem.sizes[1] // 2, problem.sizes[1])
-    assert compare_tile(inputs, result, rows, columns)[0].max_error <= 1
+    assert reference.compare_tile(inputs, result, rows, columns)[0].max_error <= 1
 
 
 def test_most_elements_stay_numbers_and_each_kind_is_there() -> None:
@@ -139,7 +129,7 @@ def test_bytes_have_a_row_and_a_column_of_the_least(problem: Problem, seed: int)
 
 def test_the_next_draw_has_usual_numbers_again_and_types_without_infinity_have_no_others() -> None:
     inputs = drawn(Matmul(16, 16, 8), 0)
-    after = negated(inputs, (np.empty_like(inputs.a), np.empty_like(inputs.b)))
+    after = reference.negated(inputs, (np.empty_like(inputs.a), np.empty_like(inputs.b)))
     assert np.isfinite(after.expected).all()
     assert compare(after, product(after))[0].max_error <= 1
     assert drawn(Matmul(16, 16, 8, "tf32"), 0).special is None
@@ -149,7 +139,7 @@ def test_the_next_draw_has_usual_numbers_again_and_types_without_infinity_have_n
 
 def multiplied(a: Array, b: Array, dtype: str) -> Array:
     """Adds up term by term in the type of the sums."""
-    total = np.zeros((a.shape[0], b.shape[1]), NUMPY_DTYPES[dtype])
+    total = np.zeros((a.shape[0], b.shape[1]), reference.NUMPY_DTYPES[dtype])
     for term in range(a.shape[1]):
         total += a[:, term, None].astype(total.dtype) * b[term].astype(total.dtype)
     return total
@@ -194,7 +184,7 @@ LARGEST = 16.0  # of what is drawn, by far
 def test_halves_and_doubles_of_what_is_drawn_are_exact_by_the_finest_step(dtype: str) -> None:
     stored = reference.NUMPY_DTYPES[dtype]
     numbers = np.arange(2**8, dtype=np.uint8).view(stored).astype(np.float32)
-    numbers = round_inputs(numbers[np.abs(numbers) <= LARGEST], dtype).astype(np.float32)
+    numbers = reference.round_inputs(numbers[np.abs(numbers) <= LARGEST], dtype).astype(np.float32)
     for factor in (0.5, 2.0):
         scaled = numbers * np.float32(factor)
         assert np.array_equal(scaled.astype(stored).astype(np.float32), scaled)
@@ -204,7 +194,7 @@ def test_halves_and_doubles_of_what_is_drawn_are_exact_by_the_finest_step(dtype:
 
 @pytest.mark.parametrize(("dtype", "number", "rounded"), [("e4m3", 1.0625, 1.0), ("e5m2", 1.375, 1.5)])
 def test_draws_are_rounded_to_nearest_ties_to_even(dtype: str, number: float, rounded: float) -> None:
-    found = round_inputs(np.array([number, -number], np.float32), dtype)
+    found = reference.round_inputs(np.array([number, -number], np.float32), dtype)
     assert found.astype(np.float32).tolist() == [rounded, -rounded]
 
 
@@ -213,3 +203,65 @@ def test_without_their_package_none_are_drawn(monkeypatch: pytest.MonkeyPatch) -
     missing = "^dtype: e4m3 needs the package ml_dtypes, which is missing; pip install ml_dtypes$"
     with pytest.raises(UsageError, match=missing):
         draw_base(Matmul(8, 8, 8, "e4m3"), np.random.default_rng(0))
+
+
+# Of a large result some rows are compared, and that all elements are finite.
+LARGE = Matmul(1024, 6, 5)
+
+
+@pytest.fixture
+def large(monkeypatch: pytest.MonkeyPatch) -> None:
+    """Lets a small problem pass for a large one."""
+    monkeypatch.setattr(reference, "WHOLE_FLOP", 1)
+
+
+def drawn_large() -> tuple[Inputs, Array]:
+    rng = np.random.default_rng(0)
+    inputs = draw(LARGE, draw_base(LARGE, rng), rng)
+    return inputs, inputs.expected.astype(reference.output_dtype(LARGE))
+
+
+def test_a_small_problem_is_compared_whole() -> None:
+    inputs, right = drawn_large()
+    verdict, _ = compare_sampled(inputs, right)
+    assert (verdict.elements, verdict.notes) == (1024 * 6, ())
+
+
+@pytest.mark.usefixtures("large")
+def test_a_right_result_passes_and_the_verdict_reports_how_much_was_looked_at() -> None:
+    verdict, _ = compare_sampled(*drawn_large())
+    rows = len(sampled_rows(1024))
+    assert verdict.max_error <= 1
+    assert verdict.elements == rows * 6
+    assert verdict.notes == (f"{rows} of 1024 rows compared, all elements finite",)
+
+
+@pytest.mark.usefixtures("large")
+@pytest.mark.parametrize("start", [0, 8, 504, 1016])
+def test_a_wrong_tile_is_found_wherever_it_is(start: int) -> None:
+    inputs, result = drawn_large()
+    result[start : start + 8, 3] += 1
+    verdict, options = compare_sampled(inputs, result)
+    assert verdict.max_error > 1
+    assert ", 3]" in options
+
+
+@pytest.mark.usefixtures("large")
+def test_one_element_never_written_is_found_in_any_row() -> None:
+    inputs, result = drawn_large()
+    row = next(row for row in range(1024) if row not in sampled_rows(1024))
+    result[row, 2] = np.nan
+    verdict, options = compare_sampled(inputs, result)
+    assert verdict.max_error == np.inf
+    assert options == "1 of 6144 elements are NaN or infinite"
+    assert reference.not_finite(np.array([[1.0, np.nan], [np.inf, 2.0]], np.float32)) == 2
+
+
+@given(st.integers(1, 5000))
+def test_rows_are_spread_over_all_of_c(m: int) -> None:
+    rows = sampled_rows(m)
+    assert rows[0] == 0
+    assert rows[-1] == m - 1
+    assert list(rows) == sorted(set(rows))
+    steps = [after - before for before, after in itertools.pairwise(rows)]
+    assert max(steps, default=0) <= 2 * -(-m // 256)

@@ -1,7 +1,6 @@
 """``attention_cpu``: attentions of any size compute what numpy computes, infinities and NaN included."""
 
 from dataclasses import replace
-from functools import cache
 from typing import Any
 
 import numpy as np
@@ -11,40 +10,27 @@ from hypothesis import strategies as st
 
 from tests.group_runs import as_problem, compiled, error_of
 from tests.mlir.attention_texts import MASKS, Attention
-from tuner.core.machine import Machine, variables_of
-from tuner.runtime.cpu.host import describe_machine
-from tuner.space.feasible_set import FeasibleSet
-from tuner.space.file.reading import load_space_file
-from tuner.space.file.yaml import default_space_file
-from tuner.space.scripts.choice import choose, first_configuration, spaces
-from tuner.space.scripts.strategy import Binder, load_strategy
+from tests.mlir.cpu.test_convolutions import AVX2, HERE, feasible, script_of
+from tuner.core.machine import Machine
+from tuner.core.problem import Problem
+from tuner.space.scripts.choice import first_configuration
 
 SIZES = st.integers(1, 70)
-AVX2 = Machine("any", "any", "avx2", False, 1, 1, 49152, 1 << 20, 1 << 25, 1 << 34)
 
 
-@cache
-def machine() -> Machine:
-    return describe_machine()
+def problem_of(attention: Attention) -> Problem:
+    return as_problem("attention", attention.text())
 
 
-def first_script(attention: Attention, processor: Machine | None = None) -> str:
-    found = first_configuration(as_problem("attention", attention.text()), processor or machine())
+def first_script(attention: Attention, machine: Machine = HERE) -> str:
+    found = first_configuration(problem_of(attention), machine)
     assert found is not None
     assert found[0].strategy == "attention_cpu"
     return found[1].text
 
 
-def drawn_script(attention: Attention, place: float) -> str:
-    """Returns the script of the feasible configuration at a place in the set, from 0 to below 1."""
-    problem, file = as_problem("attention", attention.text()), load_space_file(default_space_file())
-    variables = variables_of(problem, machine(), threads=1)
-    feasible = FeasibleSet.of(
-        spaces(choose(("attention_cpu",), file), file, problem, machine().isa, variables)
-    )
-    candidate = feasible.candidate(int(place * feasible.rows))
-    strategies = (load_strategy("attention_cpu"),)
-    return Binder(strategies, problem, variables, threads=1).bind(candidate).text
+def require(attention: Attention, script: str | None, rng: int = 0, inputs: Any = ()) -> None:
+    assert error_of(problem_of(attention).fusion, script, np.random.default_rng(rng), inputs) <= 1
 
 
 @st.composite
@@ -59,16 +45,16 @@ def attentions(draw: st.DrawFn) -> Attention:
 @settings(max_examples=15, deadline=None)
 @given(attentions(), st.floats(0, 1, exclude_max=True))
 def test_every_configuration_computes_the_attention(attention: Attention, place: float) -> None:
-    problem = as_problem("attention", attention.text())
-    assert error_of(problem.fusion, drawn_script(attention, place), np.random.default_rng(0)) <= 1
+    problem = problem_of(attention)
+    some = feasible(problem, HERE, "attention_cpu")
+    require(attention, script_of(problem, some.candidate(int(place * some.rows)), HERE))
 
 
 @pytest.mark.drawn(1)
 @pytest.mark.parametrize("sizes", [(1, 17, 1, 1), (7, 100, 20, 33), (49, 130, 16, 80), (97, 128, 64, 64)])
 def test_the_first_configuration_computes_the_attention(sizes: tuple[int, int, int, int]) -> None:
     attention = Attention(sizes, batch=2, has_epilogue=True)
-    problem = as_problem("attention", attention.text())
-    assert error_of(problem.fusion, first_script(attention), np.random.default_rng(0)) <= 1
+    require(attention, first_script(attention))
 
 
 @pytest.mark.drawn(2)
@@ -77,7 +63,7 @@ def test_the_first_configuration_computes_the_attention(sizes: tuple[int, int, i
 def test_every_first_configuration_has_scores_that_fit_the_cache(keys: int, element: str) -> None:
     attention = Attention((512, keys, 64, 64), batch=8, element=element)
     for processor in (AVX2, replace(AVX2, isa="avx512")):
-        found = first_configuration(as_problem("attention", attention.text()), processor)
+        found = first_configuration(problem_of(attention), processor)
         assert found is not None
         knobs: dict[str, Any] = dict(found[0].choices)
         bytes_each = 4 if element == "f32" else 8
@@ -87,8 +73,7 @@ def test_every_first_configuration_has_scores_that_fit_the_cache(keys: int, elem
 @pytest.mark.slow
 def test_the_scripts_of_avx2_compile() -> None:
     attention = Attention((50, 130, 20, 36), "hidden_rows", batch=2)
-    script = first_script(attention, AVX2)
-    assert error_of(as_problem("attention", attention.text()).fusion, script, np.random.default_rng(0)) <= 1
+    require(attention, first_script(attention, AVX2))
 
 
 @pytest.mark.drawn(2)
@@ -105,18 +90,16 @@ def test_masked_and_infinite_scores_are_those_of_numpy(mask: str, keys: int) -> 
         inputs[2][4] = -np.inf
     q[1], q[2, 0], q[3] = -np.inf, np.nan, np.inf
     q[5:7], k[:, 7] = -np.inf, 0.5
-    script = first_script(attention)
-    assert error_of(as_problem("attention", attention.text()).fusion, script, rng, inputs) <= 1
+    require(attention, first_script(attention), inputs=inputs)
 
 
 def test_scores_are_in_buffers_of_a_block_of_rows_alone() -> None:
     """No number is kept for each pair of a query and a key: 512 x 384 of them would be allocated."""
     attention = Attention((512, 384, 8, 8))
-    code = compiled(as_problem("attention", attention.text()).fusion, first_script(attention)).llvm_text
+    code = compiled(problem_of(attention).fusion, first_script(attention)).llvm_text
     assert any(f"llvm.mlir.constant({48 * 384} : {kind})" in code for kind in ("i64", "index"))
     assert str(512 * 384) not in code
 
 
 def test_without_a_script_an_attention_is_loops() -> None:
-    problem = as_problem("attention", Attention((7, 20, 5, 6), "seen", batch=2).text())
-    assert error_of(problem.fusion, None, np.random.default_rng(3)) <= 1
+    require(Attention((7, 20, 5, 6), "seen", batch=2), None, rng=3)

@@ -31,6 +31,7 @@ from tuner.space.scripts.choice import choose, first_configuration, spaces
 from tuner.space.scripts.strategy import Binder, load_strategy
 
 Array = Any
+Arrays = Sequence[Array]
 STRATEGY, BY_TILES = "convolution_cpu", "convolution_cpu_amx"
 HERE = describe_machine()
 AVX2 = Machine("any", "any", "avx2", False, 1, 1, 49152, 1 << 20, 1 << 25, 1 << 34)
@@ -52,16 +53,17 @@ def space_file() -> Any:
     return load_space_file(default_space_file())
 
 
-def some_candidate(
-    problem: Problem, place: float, machine: Machine = HERE, strategy: str = STRATEGY
-) -> Candidate:
-    """Returns the preferred configuration at a place from 0 to 1 of their list; else any."""
+def feasible(problem: Problem, machine: Machine, strategy: str) -> FeasibleSet:
+    """Returns the feasible set of one strategy."""
     variables = variables_of(problem, machine, threads=1)
     chosen = choose((strategy,), space_file())
-    some = FeasibleSet.of(spaces(chosen, space_file(), problem, machine.isa, variables))
-    preferred = np.flatnonzero(some.is_preferred)
-    rows = preferred if len(preferred) else np.arange(len(some.is_preferred))
-    return some.candidate(int(rows[int(place * len(rows))]))
+    return FeasibleSet.of(spaces(chosen, space_file(), problem, machine.isa, variables))
+
+
+def script_of(problem: Problem, candidate: Candidate, machine: Machine) -> str:
+    """Returns the script of a configuration."""
+    strategies, variables = (load_strategy(candidate.strategy),), variables_of(problem, machine, threads=1)
+    return Binder(strategies, problem, variables, threads=1).bind(candidate).text
 
 
 def first(convolution: Convolution, machine: Machine = HERE) -> tuple[Candidate, str]:
@@ -93,9 +95,7 @@ def drawn(convolution: Convolution) -> list[Array]:
     return [rng.standard_normal(shape).astype(dtype) for shape in convolution.shapes[:-1]]
 
 
-def computed(
-    convolution: Convolution, script: str, inputs: Sequence[Array], *, emulates: bool = False
-) -> Array:
+def computed(convolution: Convolution, script: str, inputs: Arrays, *, emulates: bool = False) -> Array:
     """Returns what a fusion's code computes; ``emulates``: AMX tiles by vector code."""
     code = compiled(problem_of(convolution).fusion, script, emulates=emulates)
     output = np.full(convolution.shapes[-1], np.nan, DTYPES[convolution.output])
@@ -106,9 +106,7 @@ def computed(
     return output
 
 
-def error_of(
-    convolution: Convolution, script: str, inputs: Sequence[Array] = (), *, emulates: bool = False
-) -> float:
+def error_of(convolution: Convolution, script: str, inputs: Arrays = (), *, emulates: bool = False) -> float:
     """Returns the error of what a fusion's code computes of inputs, in units of the tolerance.
 
     ``inputs``: (): random ones.
@@ -118,11 +116,9 @@ def error_of(
     return worst_error(expected, computed(convolution, script, given, emulates=emulates))
 
 
-def require_windows(
-    convolution: Convolution, machine: Machine, inputs: list[Array], *, emulates: bool = False
-) -> None:
+def require_windows(convolution: Convolution, machine: Machine, inputs: Arrays) -> None:
     """The first configuration is right for NaN and infinities, which stay in their windows."""
-    script = first(convolution, machine)[1]
+    script, emulates = first(convolution, machine)[1], machine is WITH_TILES
     assert error_of(convolution, script, inputs, emulates=emulates) <= 1
     made = computed(convolution, script, inputs, emulates=emulates)
     assert 0 < np.isfinite(made).sum() < made.size
@@ -134,13 +130,14 @@ def require_first(convolution: Convolution, machine: Machine) -> None:
     assert error_of(convolution, script) <= 1
 
 
-def require_candidate(
-    convolution: Convolution, place: float, machine: Machine = HERE, strategy: str = STRATEGY
-) -> None:
+def require_candidate(convolution: Convolution, place: float, machine: Machine, strategy: str) -> None:
+    """The preferred configuration at a place from 0 to 1 of their list, else any, is right."""
     problem = problem_of(convolution)
-    candidate = some_candidate(problem, place, machine, strategy)
-    binder = Binder((load_strategy(strategy),), problem, variables_of(problem, machine, threads=1), threads=1)
-    script = binder.bind(candidate).text
+    some = feasible(problem, machine, strategy)
+    preferred = np.flatnonzero(some.is_preferred)
+    rows = preferred if len(preferred) else np.arange(len(some.is_preferred))
+    candidate = some.candidate(int(rows[int(place * len(rows))]))
+    script = script_of(problem, candidate, machine)
     assert error_of(convolution, script, emulates=machine is WITH_TILES) <= 1, candidate
 
 
@@ -193,7 +190,7 @@ def test_the_first_configuration_computes_the_convolution(convolution: Convoluti
 @settings(max_examples=30, deadline=None)
 @given(convolution=convolutions(), place=PLACE)
 def test_every_configuration_computes_the_convolution(convolution: Convolution, place: float) -> None:
-    require_candidate(convolution, place)
+    require_candidate(convolution, place, HERE, STRATEGY)
 
 
 @NEEDS_PAIRS
@@ -207,15 +204,13 @@ def test_the_first_configuration_computes_a_convolution_of_bf16(convolution: Con
 @settings(max_examples=30, deadline=None)
 @given(convolution=convolutions("bf16"), place=PLACE)
 def test_every_configuration_computes_a_convolution_of_bf16(convolution: Convolution, place: float) -> None:
-    require_candidate(convolution, place)
+    require_candidate(convolution, place, HERE, STRATEGY)
 
 
 @pytest.mark.slow
 @settings(max_examples=25, deadline=None)
 @given(convolution=convolutions("bf16", by_tiles=True), place=PLACE)
-def test_every_configuration_of_tiles_computes_the_convolution(
-    convolution: Convolution, place: float
-) -> None:
+def test_every_configuration_of_tiles_computes_a_convolution(convolution: Convolution, place: float) -> None:
     require_candidate(convolution, place, WITH_TILES, BY_TILES)
 
 
@@ -238,7 +233,7 @@ def test_nan_and_infinities_stay_in_their_windows_of_tiles() -> None:
     inputs = drawn(convolution)
     inputs[0][0, 34, 2, [3, 12]] = np.nan, np.inf
     inputs[1][5, 34, 1, 1] = -np.inf
-    require_windows(convolution, WITH_TILES, inputs, emulates=True)
+    require_windows(convolution, WITH_TILES, inputs)
 
 
 @NEEDS_PAIRS
@@ -326,13 +321,10 @@ EVERY = [
 ]
 
 
-@pytest.mark.parametrize(
-    ("filters", "channels", "height", "width"), [(64, 64, 56, 56), (509, 3, 1, 1), (1, 1, 1, 1)]
-)
+@pytest.mark.parametrize("sizes", [(64, 64, 56, 56), (509, 3, 1, 1), (1, 1, 1, 1)], ids=str)
 @pytest.mark.parametrize(("name", "isa", "element"), EVERY)
-def test_every_size_has_a_first_configuration(
-    name: str, filters: int, channels: int, height: int, width: int, isa: str, element: str
-) -> None:
+def test_every_size_has_a_first_configuration(name: str, isa: str, element: str, sizes: Any) -> None:
+    filters, channels, height, width = sizes
     machine = replace(AVX2, isa=isa, has_bf16=element == "bf16")
     rows = height if "h" in LAYOUTS[name][1] else 1
     window = (1, 1) if rows == 1 else (3, 3)

@@ -48,28 +48,22 @@ def results(body: str, threads: int) -> list[np.ndarray]:
     return found
 
 
-HALVES = text_beside(__file__, "HALVES")
-# Rows in threes; the last two are code after the loop.
-RAGGED = text_beside(__file__, "RAGGED")
-# A row of sums in a buffer that every iteration writes anew.
-SCRATCH = text_beside(__file__, "SCRATCH")
-# A row that every thread computes, since all read it.
-SHARED_ROW = text_beside(__file__, "SHARED_ROW")
-# The output is filled first: equal loops, so each thread fills what it adds to.
-FILLED = text_beside(__file__, "FILLED")
+HALVES, RAGGED = (text_beside(__file__, name) for name in ("HALVES", "RAGGED"))  # RAGGED: rows in threes
 X = np.arange(32, dtype=np.float32).reshape(8, 4)
+WHOLE = {
+    "HALVES": X / 2,
+    "SCRATCH": X + 0.5,  # a row of sums in a buffer that every iteration writes anew
+    "SHARED_ROW": X + 0.5,  # a row that every thread computes, since all read it
+    "FILLED": X,  # the output is filled first: equal loops, so each thread fills what it adds to
+}
 
 
 @pytest.mark.drawn(2)
 @pytest.mark.parametrize("threads", [2, 3, 11])
-@pytest.mark.parametrize(
-    ("body", "expected"),
-    [(HALVES, X / 2), (SCRATCH, X + 0.5), (SHARED_ROW, X + 0.5), (FILLED, X)],
-    ids=["halves", "scratch", "shared row", "filled"],
-)
-def test_the_parts_are_the_whole_whoever_comes_first(body: str, expected: np.ndarray, threads: int) -> None:
-    for found in results(body, threads):
-        np.testing.assert_array_equal(found, expected)
+@pytest.mark.parametrize("name", WHOLE)
+def test_the_parts_are_the_whole_whoever_comes_first(name: str, threads: int) -> None:
+    for found in results(text_beside(__file__, name), threads):
+        np.testing.assert_array_equal(found, WHOLE[name])
 
 
 def test_what_a_loop_leaves_over_is_done_by_one_thread() -> None:

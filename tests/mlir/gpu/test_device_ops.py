@@ -37,9 +37,8 @@ def test_an_instruction_passes_only_on_chips_that_have_it(op: str, chip: str) ->
     if chip in CASES[op]:
         require_chip(op, chip)
         return
-    with pytest.raises(
-        CandidateError, match=rf"^nvvm\.\S+ at line .*: found chip {chip}, allowed "
-    ) as failure:
+    found = rf"^nvvm\.\S+ at line .*: found chip {chip}, allowed "
+    with pytest.raises(CandidateError, match=found) as failure:
         require_chip(op, chip)
     assert failure.value.stage is Stage.COMPILE
     allowed = CASES[op] or {"none that is known"}
@@ -77,22 +76,18 @@ def test_what_was_not_lowered_is_named_where_it_is(text: str, found: str) -> Non
         chip_guards.reject_what_was_not_lowered(module)
 
 
-@pytest.mark.parametrize(
-    "text", ["func.func @host() { gpu.wait\n return }", kernel_of("", "llvm.func @vprintf(f32) -> f32")]
-)
-def test_code_of_the_host_and_functions_of_the_device_pass(text: str) -> None:
-    with parsed(text) as module:
-        chip_guards.reject_what_was_not_lowered(module)
+def test_code_of_the_host_and_functions_of_the_device_pass() -> None:
+    for text in ("func.func @host() { gpu.wait\n return }", kernel_of("", "llvm.func @vprintf(f32) -> f32")):
+        with parsed(text) as module:
+            chip_guards.reject_what_was_not_lowered(module)
 
 
 def lowered(kind: str, *types: str, result: str) -> str:
     """Returns a function after the lowering; its operands are fragments of these types."""
     arguments = ", ".join(f"%x{number}: {each}" for number, each in enumerate(types))
     names = ", ".join(f"%x{number}" for number in range(len(types)))
-    text = f"""func.func @f({arguments}) -> {result} {{
-      %z = gpu.subgroup_mma_elementwise {kind} {names} : ({", ".join(types)}) -> {result}
-      return %z : {result}
-    }}"""
+    op = f"gpu.subgroup_mma_elementwise {kind} {names} : ({', '.join(types)}) -> {result}"
+    text = f"func.func @f({arguments}) -> {result} {{ %z = {op} return %z : {result} }}"
     return changed(fragment_elementwise.lower_fragment_elementwise, text)[1]
 
 
@@ -101,7 +96,7 @@ def fragment(element: str, operand: str = "COp") -> str:
 
 
 @pytest.mark.parametrize(
-    ("kind", "element", "operand", "registers", "made"),
+    ("kind", "element", "operand", "count", "made"),
     [
         ("subf", "f32", "COp", 8, "llvm.fsub %{} : f32"),
         ("minf", "f16", "COp", 4, "llvm.intr.minimum(%{}) : (vector<2xf16>, vector<2xf16>)"),
@@ -109,20 +104,18 @@ def fragment(element: str, operand: str = "COp") -> str:
         ("muli", "i32", "COp", 8, "llvm.mul %{} : i32"),
     ],
 )
-def test_a_register_is_computed_once(
-    kind: str, element: str, operand: str, registers: int, made: str
-) -> None:
+def test_a_register_is_computed_once(kind: str, element: str, operand: str, count: int, made: str) -> None:
     one = fragment(element, operand)
     text = lowered(kind, one, one, result=one)
     before, after = made.split("{}")
     lines = [line for line in text.splitlines() if before in line and after in line]
-    assert (len(lines), text.count("llvm.extractvalue")) == (registers, 2 * registers)
+    assert (len(lines), text.count("llvm.extractvalue")) == (count, 2 * count)
     assert "subgroup_mma_elementwise" not in text
 
 
 def test_an_integer_is_negated_by_taking_it_from_zero() -> None:
     text = lowered("negates", fragment("i32"), result=fragment("i32"))
-    assert (text.count("llvm.mlir.constant(0 : i32)"), text.count("llvm.sub")) == (8, 8)
+    assert text.count("llvm.mlir.constant(0 : i32)") == text.count("llvm.sub") == 8
 
 
 @pytest.mark.parametrize(

@@ -26,6 +26,7 @@ TILE = "memref<16x16xf32, #gpu.address_space<workgroup>>"
 COPY = f"memref.copy %a, %t : memref<16x16xf32> to {TILE}"
 ROW = "memref<1x16xf32, strided<[16, 1], offset: ?>>"
 SHARED_ROW = "memref<1x16xf32, strided<[16, 1], offset: ?>, #gpu.address_space<workgroup>>"
+SPACES = ("#gpu.address_space<workgroup>", "#gpu.memory_space<workgroup>", "3 : i64")
 SCRIPT, BY_THREADS = (text_beside(__file__, name) for name in ("SCRIPT", "BY_THREADS"))
 
 
@@ -87,9 +88,7 @@ def test_operands_that_a_script_promotes_to_a_mapping(full: str) -> None:
 
 
 @pytest.mark.drawn(2)
-@pytest.mark.parametrize(
-    "space", ["#gpu.address_space<workgroup>", "#gpu.memory_space<workgroup>", "3 : i64"]
-)
+@pytest.mark.parametrize("space", SPACES)
 def test_operands_that_a_script_promotes_and_copies_by_its_threads(space: str) -> None:
     assert checked(f"memory_space = {space}", BY_THREADS) == 2 * 16 * 16 * 4
 

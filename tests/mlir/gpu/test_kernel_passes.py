@@ -12,75 +12,48 @@ from tests.texts import text_beside
 from tuner.core.candidate import Candidate
 from tuner.core.errors import CandidateError
 from tuner.core.problem import Matmul
-from tuner.mlir.gpu import lowering
-from tuner.mlir.gpu.kernel_passes import (
-    expand_composed_ops,
-    expand_warp_ids,
-    outline_with_bounds,
-    relax_unused_atomics,
-    sink_undefined_values,
-    widen_narrow_shuffles,
-    widen_printed_integers,
-)
+from tuner.mlir.gpu import kernel_passes, lowering, shared_memory
 from tuner.mlir.gpu.modules import merge_gpu_modules
-from tuner.mlir.gpu.shared_memory import (
-    custom_shared_views,
-    make_shared_memory_external,
-    use_dynamic_shared_globals,
-)
 from tuner.mlir.gpu.tensor_maps import note_tensor_maps, pass_tensor_maps_by_value
 from tuner.mlir.ir.reading import walk
 from tuner.targets.gpu.compiler import find_ptxas
 
-ATOMICS = text_beside(__file__, "ATOMICS")
-SYMBOLS = text_beside(__file__, "SYMBOLS")
-WARPS = text_beside(__file__, "WARPS")
-GLOBAL_ID = text_beside(__file__, "GLOBAL_ID")
-SHUFFLE = text_beside(__file__, "SHUFFLE")
-SPACE = "#gpu.address_space<workgroup>"
-SHARED_GLOBALS = text_beside(__file__, "SHARED_GLOBALS")
-TWO_MODULES = text_beside(__file__, "TWO_MODULES")
-BOUNDS = text_beside(__file__, "BOUNDS")
+NAMES = ("SHUFFLE", "SHARED_GLOBALS", "TWO_MODULES", "GLOBAL_ID")
+SHUFFLE, SHARED_GLOBALS, TWO_MODULES, GLOBAL_ID = (text_beside(__file__, name) for name in NAMES)
+WIDE = ("i32", "f32", "i64", "f64")
 SHOWN: dict[Callable[..., Any], tuple[Any, ...]] = {
-    expand_composed_ops: (GLOBAL_ID,),
-    widen_narrow_shuffles: (SHUFFLE,),
-    relax_unused_atomics: (ATOMICS,),
-    make_shared_memory_external: (SYMBOLS, 1024),
-    outline_with_bounds: (BOUNDS, lowering.OUTLINE),
+    kernel_passes.expand_composed_ops: (GLOBAL_ID,),
+    kernel_passes.widen_narrow_shuffles: (SHUFFLE,),
+    kernel_passes.relax_unused_atomics: (text_beside(__file__, "ATOMICS"),),
+    shared_memory.make_shared_memory_external: (text_beside(__file__, "SYMBOLS"), 1024),
+    kernel_passes.outline_with_bounds: (text_beside(__file__, "BOUNDS"), lowering.OUTLINE),
     merge_gpu_modules: (TWO_MODULES,),
-    expand_warp_ids: (WARPS,),
-    use_dynamic_shared_globals: (SHARED_GLOBALS,),
+    kernel_passes.expand_warp_ids: (text_beside(__file__, "WARPS"),),
+    shared_memory.use_dynamic_shared_globals: (SHARED_GLOBALS,),
+}
+# Golden file -> the pass, and what it returns.
+GOLDEN: dict[str, tuple[Callable[..., Any], int | None]] = {
+    "device_atomics": (kernel_passes.relax_unused_atomics, 1),  # not the one whose result is read
+    "external_shared_memory": (shared_memory.make_shared_memory_external, 1),  # the symbol of dynamic memory
+    "warp_ids": (kernel_passes.expand_warp_ids, 2),  # in the order of threads
+    "merge_gpu_modules": (merge_gpu_modules, None),  # kernels of all modules move into the first
+    "launch_bounds": (kernel_passes.outline_with_bounds, None),  # what the launch says
 }
 
 
-@pytest.mark.parametrize(
-    ("change", "text", "given", "count"),
-    [
-        (relax_unused_atomics, ATOMICS, (), 1),  # not the one whose result is read
-        (make_shared_memory_external, SYMBOLS, (1024,), 1),  # the symbol of dynamic memory alone
-        (expand_warp_ids, WARPS, (), 2),  # in the order of threads
-        (merge_gpu_modules, TWO_MODULES, (), None),  # kernels of all modules move into the first
-    ],
-    ids=["device_atomics", "external_shared_memory", "warp_ids", "merge_gpu_modules"],
-)
-def test_a_pass_makes_of_a_module(
-    change: Callable[..., Any],
-    text: str,
-    given: tuple[int, ...],
-    count: int | None,
-    request: pytest.FixtureRequest,
-    golden: Callable[[str, str], None],
-) -> None:
-    _, after, result = changed(change, text, *given)
+@pytest.mark.parametrize("name", GOLDEN)
+def test_a_pass_makes_of_a_module(name: str, golden: Callable[[str, str], None]) -> None:
+    change, count = GOLDEN[name]
+    _, after, result = changed(change, *SHOWN[change])
     assert result == count
-    golden(f"{request.node.callspec.id}.mlir", after)
+    golden(f"{name}.mlir", after)
 
 
 @pytest.mark.parametrize(
     ("change", "text"),
     [
-        (expand_composed_ops, GLOBAL_ID.replace("gpu.global_id", "gpu.thread_id")),
-        *((widen_narrow_shuffles, SHUFFLE.replace("f16", kind)) for kind in ("i32", "f32", "i64", "f64")),
+        (kernel_passes.expand_composed_ops, GLOBAL_ID.replace("gpu.global_id", "gpu.thread_id")),
+        *((kernel_passes.widen_narrow_shuffles, SHUFFLE.replace("f16", kind)) for kind in WIDE),
     ],
 )
 def test_what_needs_no_pass_stays_as_it_is(change: Callable[..., Any], text: str) -> None:
@@ -91,7 +64,7 @@ def test_what_needs_no_pass_stays_as_it_is(change: Callable[..., Any], text: str
 
 @pytest.mark.parametrize("kind", ["i8", "i16", "f16", "bf16"])
 def test_shuffles_of_less_than_32_bits_move_32(kind: str) -> None:
-    _, text, count = changed(widen_narrow_shuffles, SHUFFLE.replace("f16", kind))
+    _, text, count = changed(kernel_passes.widen_narrow_shuffles, SHUFFLE.replace("f16", kind))
     assert count == 1
     assert "gpu.shuffle xor" in text.replace("  ", " ")
     assert text.count("arith.bitcast") == (0 if kind.startswith("i") else 2)
@@ -100,9 +73,9 @@ def test_shuffles_of_less_than_32_bits_move_32(kind: str) -> None:
 
 def test_a_global_of_no_elements_is_the_start_of_dynamic_shared_memory_of_unknown_size() -> None:
     with parsed(SHARED_GLOBALS) as module:
-        use_dynamic_shared_globals(module)
+        shared_memory.use_dynamic_shared_globals(module)
         assert module.operation.verify()
-        text, views = str(module), custom_shared_views(walk(module, "gpu.func")[0])
+        text, views = str(module), shared_memory.custom_shared_views(walk(module, "gpu.func")[0])
     assert "@all" not in text
     assert text.count("@tile") == 2
     assert text.count("gpu.dynamic_shared_memory") == 1
@@ -113,34 +86,29 @@ def test_a_global_of_no_elements_is_the_start_of_dynamic_shared_memory_of_unknow
 def test_merged_modules_stay_merged_and_helpers_of_one_name_are_refused() -> None:
     _, text, _ = changed(merge_gpu_modules, TWO_MODULES)
     assert changed(merge_gpu_modules, text)[1] == text
-    text = TWO_MODULES.replace(
-        "gpu.func @k() kernel { gpu.barrier", "func.func private @k2() gpu.func @k() kernel {"
-    )
+    head = "gpu.func @k() kernel {"
+    text = TWO_MODULES.replace(f"{head} gpu.barrier", f"func.func private @k2() {head}")
     text = text.replace("@first {", "@first { func.func private @k2()")
-    with pytest.raises(
-        CandidateError, match=r"^@second: found a second func\.func @k2, allowed one in all modules$"
-    ):
+    allowed = "allowed one in all modules"
+    with pytest.raises(CandidateError, match=rf"^@second: found a second func\.func @k2, {allowed}$"):
         changed(merge_gpu_modules, text)
 
 
 def test_global_ids_become_block_and_thread_ids_and_undefined_values_go_where_they_are_used() -> None:
-    _, text, _ = changed(expand_composed_ops, GLOBAL_ID)
+    _, text, _ = changed(kernel_passes.expand_composed_ops, GLOBAL_ID)
     assert "gpu.global_id" not in text
     assert "gpu.block_id" in text
     undefined = text_beside(__file__, "UNDEFINED")
-    before, _, inside = changed(sink_undefined_values, undefined)[1].partition("gpu.launch")
+    before, _, inside = changed(kernel_passes.sink_undefined_values, undefined)[1].partition("gpu.launch")
     assert "llvm.mlir.undef" not in before
     assert inside.count("llvm.mlir.undef") == 2
 
 
 def test_narrow_printed_integers_are_widened_and_others_stay() -> None:
-    _, found, _ = changed(widen_printed_integers, text_beside(__file__, "PRINTED"))
-    for widened in (
-        "extsi %arg0 : i8 to i32",
-        "extui %arg1 : i1 to i32",
-        ", %arg2, %arg3 : i32, i32, i32, f32",
-    ):
-        assert widened in found
+    _, found, _ = changed(kernel_passes.widen_printed_integers, text_beside(__file__, "PRINTED"))
+    assert "extsi %arg0 : i8 to i32" in found
+    assert "extui %arg1 : i1 to i32" in found
+    assert ", %arg2, %arg3 : i32, i32, i32, f32" in found
 
 
 def test_pointers_of_kernels_are_noted_and_go_by_value_with_their_attributes() -> None:
@@ -151,11 +119,6 @@ def test_pointers_of_kernels_are_noted_and_go_by_value_with_their_attributes() -
     by_value = "llvm.align = 64 : i64, llvm.byval = !llvm.array<128 x i8>, llvm.noalias, nvvm.grid_constant"
     assert f"%arg0: !llvm.ptr {{{by_value}}}, %arg1: !llvm.ptr {{llvm.nonnull}}" in found
     assert "tuner.tensor_maps" not in found
-
-
-# Launch bounds: the kernel of a launch gets what the launch says, and ptxas obeys.
-def test_the_kernel_of_a_launch_gets_its_bounds(golden: Callable[[str, str], None]) -> None:
-    golden("launch_bounds.mlir", changed(outline_with_bounds, BOUNDS, lowering.OUTLINE)[1])
 
 
 @pytest.mark.slow

@@ -16,7 +16,7 @@ from tests.targets.gpu.strategies.points import simt
 from tests.texts import filled, text_beside
 from tuner.core.candidate import Candidate
 from tuner.core.interfaces import Script
-from tuner.core.problem import Matmul, Problem
+from tuner.core.problem import Matmul
 from tuner.mlir.bindings import gpu, ir
 from tuner.mlir.ir.reading import walk
 from tuner.programs.run.device_function import DeviceFunction
@@ -32,12 +32,6 @@ STATIC = """linalg.fill ins(%zero : f32) outs(%e : memref<8xf32>)"""
 DYNAMIC = text_beside(__file__, "DYNAMIC")
 
 
-def payload(problem: Problem, surrounding: str) -> str:
-    m, n, k = problem.sizes
-    a, b, c = f"memref<{m}x{k}x{problem.dtype}>", f"memref<{k}x{n}x{problem.dtype}>", f"memref<{m}x{n}xf32>"
-    return filled(__file__, "PROGRAM", a=a, b=b, c=c, surrounding=surrounding)
-
-
 def texts_of(llvm: str) -> list[str]:
     """Returns the PTX of each binary of a program."""
     with parsed(llvm) as module:
@@ -50,7 +44,9 @@ def texts_of(llvm: str) -> list[str]:
 def compiled(strategy: str, surrounding: str, *, keeps_kernels: bool = False) -> Any:
     """Returns the code of a program with a tuned kernel."""
     problem, script = POINTS[strategy].problem, Script.of(POINTS[strategy].script())
-    text, scripts = payload(problem, surrounding), {problem: script}
+    (m, n, k), dtype = problem.sizes, problem.dtype
+    a, b, c = f"memref<{m}x{k}x{dtype}>", f"memref<{k}x{n}x{dtype}>", f"memref<{m}x{n}xf32>"
+    text, scripts = filled(__file__, "PROGRAM", a=a, b=b, c=c, surrounding=surrounding), {problem: script}
     return compiler_of(SIMULATOR).compile(text, "f", scripts, keeps_kernels=keeps_kernels).code
 
 

@@ -13,6 +13,7 @@ from tuner.mlir.ir.reading import walk
 TILE = "memref<16x64xf16, #gpu.address_space<workgroup>>"
 MAP = "!nvgpu.tensormap.descriptor<tensor = {}, swizzle = {}, l2promo = none, oob = zero, interleave = none>"
 ALLOCATION = f"%m = memref.alloc() : {TILE} %x = memref.load %m[%c0, %c0] : {TILE}"
+ALIGNED = [("none", 0, 128), ("none", 256, 256), ("swizzle_128b", 64, 1024)]
 
 
 def program(swizzle: str = "none", alignment: str = "", body: str = "") -> str:
@@ -30,9 +31,7 @@ def test_a_kernel_takes_the_address_of_a_map_and_its_launch_passes_it() -> None:
     assert text.count("builtin.unrealized_conversion_cast") == 2
 
 
-@pytest.mark.parametrize(
-    ("swizzle", "given", "expected"), [("none", 0, 128), ("none", 256, 256), ("swizzle_128b", 64, 1024)]
-)
+@pytest.mark.parametrize(("swizzle", "given", "expected"), ALIGNED)
 def test_shared_memory_is_aligned_for_boxes(swizzle: str, given: int, expected: int) -> None:
     with parsed(program(swizzle, f"{{alignment = {given} : i64}}" if given else "")) as module:
         tensor_maps.align_shared_globals(module)

@@ -18,13 +18,10 @@ from tuner.mlir.ir.reading import walk
 from tuner.mlir.ir.vnni import packing_of, set_packed, set_packed_as
 
 
-def test_a_form_has_the_dimensions_and_steps_of_its_op() -> None:
+def test_a_form_has_the_dimensions_and_steps_of_its_op_and_sums_over_a_window_only_if_depthwise() -> None:
     with parsed(text_beside(__file__, "CONVOLUTION")) as module:
         (op,) = walk(module, "linalg.conv_1d_ncw_fcw")
         assert convolution_form(op) == ConvolutionForm("ncW", "fcw", "nfW", (2,), (4,))
-
-
-def test_a_depthwise_convolution_sums_over_its_window_only() -> None:
     usual = ConvolutionForm("ncHW", "fchw", "nfHW", (1, 1), (1, 1))
     depthwise = ConvolutionForm("nHWc", "hwc", "nHWc", (1, 1), (1, 1))
     assert (usual.is_depthwise, usual.reduced, usual.filters) == (False, "hwc", "f")

@@ -17,6 +17,7 @@ from tuner.mlir.ir.memrefs import bounds_of, elements_inside, is_inside
 from tuner.mlir.ir.reading import walk
 
 PLAIN, VIEW = "memref<?x4xf32>", "memref<?x4xf32, strided<[8, 1], offset: 4>>"
+BOUNDS: dict[tuple[int, int], dict[int, int]] = {(16, 16): {}, (13, 16): {0: 13}, (13, 10): {0: 13, 1: 10}}
 
 
 @pytest.mark.parametrize(("source", "target"), [(PLAIN, VIEW), (VIEW, PLAIN), (VIEW, VIEW), (PLAIN, PLAIN)])
@@ -56,12 +57,10 @@ def test_elements_inside_counts_what_is_there(true: tuple[int, int], width: int)
     assert counts == [max(0, min(width, true[1] - column)) * (row < true[0]) for row, column in places]
 
 
-@pytest.mark.parametrize(
-    ("true", "bounds"), [((16, 16), {}), ((13, 16), {0: 13}), ((13, 10), {0: 13, 1: 10})]
-)
-def test_bounds_are_where_the_type_is_larger(true: tuple[int, int], bounds: dict[int, int]) -> None:
+@pytest.mark.parametrize("true", BOUNDS)
+def test_bounds_are_where_the_type_is_larger(true: tuple[int, int]) -> None:
     with bounded(*true) as (_, block):
-        assert [bounds_of(each) for each in block.arguments] == [bounds, {}]
+        assert [bounds_of(each) for each in block.arguments] == [BOUNDS[true], {}]
         assert is_inside([], {}) is None
 
 

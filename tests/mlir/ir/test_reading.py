@@ -10,16 +10,8 @@ from tests.texts import text_beside
 from tuner.core.errors import CandidateError, Stage
 from tuner.mlir import transform
 from tuner.mlir.bindings import Op, WalkResult, ir
-from tuner.mlir.ir.reading import (
-    ancestor_in_block,
-    copy_of,
-    parents_of,
-    split_constant,
-    walk,
-    walk_ops,
-    walk_where,
-    without_constant,
-)
+from tuner.mlir.ir import reading
+from tuner.mlir.ir.reading import split_constant, walk, walk_where
 
 MODULE = text_beside(__file__, "MODULE")
 MLIR_WALK = re.compile(r"(?<!ast)\.walk\(")
@@ -53,10 +45,10 @@ def test_blocks_that_nothing_branches_to_are_left_out_and_what_was_found_can_be_
 def test_ops_around_are_listed_from_the_innermost_outwards_one_in_each_block() -> None:
     with parsed(text_beside(__file__, "NESTED")) as module:
         (store,), (inner, outer) = walk(module, "memref.store"), walk(module, "scf.if")
-        assert [op.name for op in parents_of(store)] == ["scf.if", "scf.if", "func.func"]
+        assert [op.name for op in reading.parents_of(store)] == ["scf.if", "scf.if", "func.func"]
         around = [store, inner, outer]
-        assert [ancestor_in_block(store, each.block) for each in around] == around
-        assert ancestor_in_block(outer, store.block) is None
+        assert [reading.ancestor_in_block(store, each.block) for each in around] == around
+        assert reading.ancestor_in_block(outer, store.block) is None
 
 
 @pytest.mark.parametrize("error", [FAILURE, RecursionError("too deep"), KeyboardInterrupt()])
@@ -68,7 +60,7 @@ def test_an_exception_in_a_walk_comes_out_as_itself(error: BaseException) -> Non
         raise error
 
     with parsed(MODULE) as module, pytest.raises(type(error)) as caught:
-        walk_ops(module, visit, is_pre_order=True)
+        reading.walk_ops(module, visit, is_pre_order=True)
     assert caught.value is error
     assert visited == ["builtin.module"]
 
@@ -83,7 +75,7 @@ def test_a_copy_is_equal_and_changes_alone() -> None:
     with ir.Context(), ir.Location.unknown():
         module = ir.Module.parse(text_beside(__file__, "COPIED"))
         before = module.operation.get_asm(enable_debug_info=True)
-        copied = copy_of(module)
+        copied = reading.copy_of(module)
         assert copied.operation.get_asm(enable_debug_info=True) == before
         copied.body.operations[0].operation.erase()
         assert module.operation.get_asm(enable_debug_info=True) == before
@@ -142,7 +134,7 @@ def test_constants_are_added_last(lines: list[str], constant: int, base: str) ->
         module = transform.parse(f"func.func @f(%i: index) {{\n{body}\n}}", "payload")
         use = walk(module, "test.use")[0]
         with ir.InsertionPoint(use):
-            found, number = without_constant(use.operands[0])
+            found, number = reading.without_constant(use.operands[0])
         assert number == constant
-        is_argument = found is not None and isinstance(found.owner, ir.Block)
-        assert base in (found.get_name() if is_argument else str(found)).replace("#map", "affine.apply")
+        text = found.get_name() if found and isinstance(found.owner, ir.Block) else str(found)
+        assert base in text.replace("#map", "affine.apply")

@@ -46,30 +46,15 @@ DOUBLE_EDGES = (
 
 def program_of(op: str, arguments: tuple[str, ...], result: str, count: int = COUNT) -> KernelProgram:
     """Returns a kernel of one thread per element."""
-    names = [f"%p{number}" for number in range(len(arguments))]
-    parameters = ", ".join(
-        f"{name}: memref<{count}x{kind}>" for name, kind in zip(names, arguments, strict=True)
-    )
-    loads = "\n".join(
-        f"%x{number} = memref.load %p{number}[%i] : memref<{count}x{kind}>"
-        for number, kind in enumerate(arguments)
-    )
-    text = filled(
-        __file__,
-        "KERNEL",
-        parameters=parameters,
-        count=count,
-        result=result,
-        threads=THREADS,
-        blocks=count // THREADS,
-        loads=loads,
-        op=op,
-    )
-    buffers = tuple(KernelBuffer(f"p{number}", count * 8, "input") for number in range(len(arguments)))
+    kinds = [f"memref<{count}x{kind}>" for kind in arguments]
+    parameters = ", ".join(f"%p{number}: {kind}" for number, kind in enumerate(kinds))
+    loads = "\n".join(f"%x{at} = memref.load %p{at}[%i] : {kind}" for at, kind in enumerate(kinds))
+    sizes = {"count": count, "threads": THREADS, "blocks": count // THREADS}
+    text = filled(__file__, "KERNEL", parameters=parameters, result=result, loads=loads, op=op, **sizes)
+    buffers = [KernelBuffer(f"p{number}", count * 8, "input") for number in range(len(arguments))]
+    buffers += [KernelBuffer("out", count * 8, "output")]
     with parsed(text) as module:
-        program = lowering.lower_to_program(
-            module, chip_of("sm_80"), (*buffers, KernelBuffer("out", count * 8, "output"))
-        )
+        program = lowering.lower_to_program(module, chip_of("sm_80"), tuple(buffers))
     assert isinstance(program, KernelProgram)
     return program
 
@@ -80,9 +65,8 @@ def computed(op: str, *arrays: Array, types: tuple[str, ...], result: str) -> Ar
     (launch,) = program.launches
     found = np.zeros(len(arrays[0]), DTYPES[result])
     held = {f"p{number}": array for number, array in enumerate(arrays)} | {"out": found}
-    simulate(
-        program.ptx, launch.kernel, launch.grid, launch.block, tuple(held[name] for name in launch.arguments)
-    )
+    arguments = tuple(held[name] for name in launch.arguments)
+    simulate(program.ptx, launch.kernel, launch.grid, launch.block, arguments)
     return found
 
 
@@ -127,14 +111,8 @@ def of_doubles(function: Callable[..., Array], *values: Array) -> Array:
 def doubles() -> Array:
     """Returns float64 numbers: around 0, within the range of exp, of all sizes, and the edges."""
     rng, part = np.random.default_rng(0), COUNT // 4
-    found = np.concatenate(
-        [
-            rng.uniform(-1, 1, part),
-            rng.uniform(-20, 20, part),
-            rng.uniform(-750, 750, part),
-            np.exp(rng.uniform(-50, 30, part)) * rng.choice([-1, 1], part),
-        ]
-    )
+    near = [rng.uniform(-size, size, part) for size in (1, 20, 750)]
+    found = np.concatenate([*near, np.exp(rng.uniform(-50, 30, part)) * rng.choice([-1, 1], part)])
     found[: len(EDGES)] = EDGES
     found[len(EDGES) : len(EDGES) + len(DOUBLE_EDGES)] = DOUBLE_EDGES
     return found

@@ -6,17 +6,8 @@ from collections.abc import Callable
 import numpy as np
 import pytest
 
-from tests.mlir.math.kernel_math import (
-    COUNT,
-    EDGES,
-    Array,
-    computed,
-    doubles,
-    of_doubles,
-    ulps,
-    unary,
-    worst_ulps,
-)
+from tests.mlir.math import kernel_math
+from tests.mlir.math.kernel_math import COUNT, EDGES, Array, computed, doubles, of_doubles, unary, worst_ulps
 from tests.texts import filled
 from tuner.mlir.math.float64 import TWO_OVER_PI
 
@@ -42,10 +33,7 @@ def test_erf_is_as_close_as_it_says() -> None:
 
 
 # What the formulas say of themselves.
-TRIGONOMETRIC = {
-    **dict.fromkeys(("sin", "cos", "arctan"), 2.0),
-    **dict.fromkeys(("tan", "arcsin", "arccos"), 3.0),
-}
+TRIGONOMETRIC = dict.fromkeys(("sin", "cos", "arctan"), 2.0) | dict.fromkeys(("tan", "arcsin", "arccos"), 3.0)
 ULPS = {
     **dict.fromkeys(("exp", "exp2", "log"), 1.0),
     **dict.fromkeys(("expm1", "log2", "log10", "log1p"), 2.0),
@@ -87,7 +75,7 @@ def test_large_numbers_of_f32_are_rounded_once(name: str) -> None:
     rng = np.random.default_rng(0)
     values = np.ldexp(rng.uniform(1, 2, COUNT), rng.integers(40, 128, COUNT)).astype(np.float32)
     values[:4] = 1e18, -1e30, np.finfo(np.float32).max, np.inf
-    assert ulps(unary(name, values, "f32"), of_doubles(getattr(np, name), values)).max() <= 0.5001
+    assert kernel_math.ulps(unary(name, values, "f32"), of_doubles(getattr(np, name), values)).max() <= 0.5001
 
 
 @pytest.mark.drawn(2)

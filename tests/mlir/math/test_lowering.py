@@ -6,20 +6,8 @@ from collections.abc import Callable
 import numpy as np
 import pytest
 
-from tests.mlir.math.kernel_math import (
-    COUNT,
-    DTYPES,
-    EDGES,
-    MANY,
-    THREADS,
-    Array,
-    computed,
-    of_doubles,
-    program_of,
-    ulps,
-    unary,
-    values_of,
-)
+from tests.mlir.math import kernel_math
+from tests.mlir.math.kernel_math import COUNT, THREADS, Array, computed, of_doubles, ulps, unary, values_of
 from tests.texts import text_beside
 from tuner.core.errors import CandidateError, Stage
 from tuner.targets.gpu.compiler import find_ptxas
@@ -31,6 +19,7 @@ ULPS = {
     **dict.fromkeys(("erf", "expm1", "log1p", "log2", "log10", "rsqrt"), 2.0),
     "tanh": 3.0,
 }
+DTYPES, EDGES, MANY = kernel_math.DTYPES, kernel_math.EDGES, kernel_math.MANY
 FLOATS = ("f16", "bf16", "f32", "f64")
 EXACT: dict[str, Callable[[Array], Array]] = {
     "absf": np.abs,
@@ -153,9 +142,8 @@ def test_a_power_is_rounded_once_and_has_the_edges_of_c99() -> None:
 def test_a_power_of_an_integer_is_rounded_once(kind: str) -> None:
     base = values_of(kind)
     exponent = np.random.default_rng(0).integers(-9, 9, COUNT, np.int32)
-    found = computed(
-        f"%y = math.fpowi %x0, %x1 : {kind}, i32", base, exponent, types=(kind, "i32"), result=kind
-    )
+    op = f"%y = math.fpowi %x0, %x1 : {kind}, i32"
+    found = computed(op, base, exponent, types=(kind, "i32"), result=kind)
     assert ulps(found, of_doubles(np.power, base, exponent)).max() <= 0.5001
 
 
@@ -177,7 +165,7 @@ def test_a_power_of_a_small_constant_is_a_product(op: str, product: Callable[[Ar
     with np.errstate(all="ignore"):
         expected = product(values)
     np.testing.assert_array_equal(computed(op, values, types=("f32",), result="f32"), expected)
-    assert "f64" not in program_of(op, ("f32",), "f32").ptx
+    assert "f64" not in kernel_math.program_of(op, ("f32",), "f32").ptx
 
 
 def test_vectors_are_computed_by_element() -> None:
@@ -193,30 +181,28 @@ def test_ptxas_takes_all_of_it() -> None:
     lines = [f"%y{number} = math.{name} %x0 : f32" for number, name in enumerate([*ULPS, *EXACT])]
     sums = [f"%s{number + 1} = arith.addf %s{number}, %y{number} : f32" for number in range(len(lines))]
     last = f"%z = math.powf %s{len(lines)}, %x0 : f32 %y = math.copysign %z, %x0 : f32"
-    program = program_of("\n".join([*lines, "%s0 = arith.constant 0.0 : f32", *sums, last]), ("f32",), "f32")
-    ptxas = find_ptxas()
-    assert ptxas is not None
+    body = "\n".join([*lines, "%s0 = arith.constant 0.0 : f32", *sums, last])
+    program = kernel_math.program_of(body, ("f32",), "f32")
+    assert (ptxas := find_ptxas())
     assert ptxas.assemble(program).cubin
 
 
 VECTOR_REMAINDER = """%v = vector.broadcast %x0 : f32 to vector<2xf32>
   %r = arith.remf %v, %v : vector<2xf32>
   %y = vector.extract %r[0] : f32 from vector<2xf32>"""
+ALL_MATH = r"math\.absf, math\.absi, .*, math\.trunc"
 
 
 @pytest.mark.parametrize(
     ("op", "message"),
     [
-        (
-            "%y = math.cbrt %x0 : f32",
-            r"^kernel: found math\.cbrt, allowed math\.absf, math\.absi, .*, math\.trunc$",
-        ),
+        ("%y = math.cbrt %x0 : f32", rf"^kernel: found math\.cbrt, allowed {ALL_MATH}$"),
         (VECTOR_REMAINDER, r"arith\.remf of vector<2xf32>, allowed scalars"),
     ],
 )
 def test_what_has_no_formula_is_refused_in_one_line(op: str, message: str) -> None:
     with pytest.raises(CandidateError, match=message) as failure:
-        program_of(op, ("f32",), "f32")
+        kernel_math.program_of(op, ("f32",), "f32")
     assert failure.value.stage is Stage.COMPILE
 
 
@@ -247,11 +233,10 @@ def test_an_exponent_of_64_bits_keeps_its_lowest_bit(kind: str) -> None:
 def test_a_remainder_is_exact(kind: str) -> None:
     rng, dtype = np.random.default_rng(0), DTYPES[kind]
     with np.errstate(all="ignore"):
-        x, y = (grid.ravel().astype(dtype) for grid in np.meshgrid(EDGES, EDGES))
-        more = (rng.normal(size=(2, COUNT - len(x))) * 10 ** rng.uniform(-3, 3, (2, COUNT - len(x)))).astype(
-            dtype
-        )
-        x, y = np.concatenate([x, more[0]]), np.concatenate([y, more[1]])
+        edges = np.stack([grid.ravel() for grid in np.meshgrid(EDGES, EDGES)])
+        shape = (2, COUNT - edges.shape[1])
+        more = rng.normal(size=shape) * 10 ** rng.uniform(-3, 3, shape)
+        x, y = np.concatenate([edges, more], axis=1).astype(dtype)
         expected = np.fmod(x, y)
     found = computed(f"%y = arith.remf %x0, %x1 : {kind}", x, y, types=(kind, kind), result=kind)
     require_same(found, expected)

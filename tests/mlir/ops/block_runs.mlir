@@ -22,3 +22,8 @@ module {
     return
   }
 }
+// ----- TURN
+transform.apply_patterns to %func {
+      transform.apply_patterns.vector.lower_transpose lowering_strategy = "shuffle_16x16"
+      transform.apply_patterns.canonicalization
+    } : !transform.any_op

@@ -7,17 +7,13 @@ import numpy as np
 
 from tests.mlir.kernels import parsed
 from tests.mlir.ops.conftest import Apply
-from tests.texts import filled
+from tests.texts import filled, text_beside
 from tuner.mlir.cpu import lowering
 from tuner.runtime.cpu.jit import CompiledFunction, JittedModule, PackedArguments
 
 Array = Any
 SUMS = {"bf16": "f32", "i8": "i32"}
 MAPS = {"nt": ("(m, k)", "(n, k)"), "tn": ("(k, m)", "(k, n)")}
-TURN = """transform.apply_patterns to %func {
-      transform.apply_patterns.vector.lower_transpose lowering_strategy = "shuffle_16x16"
-      transform.apply_patterns.canonicalization
-    } : !transform.any_op"""
 
 
 def maps_of(layout: str) -> str:
@@ -27,14 +23,12 @@ def maps_of(layout: str) -> str:
     return f" indexing_maps = [{', '.join(maps)}]"
 
 
-def payload(
-    m: int, n: int, k: int, element: str, layout: str = "nn", *, fill: str = "0", more: int = 0
-) -> str:
+def payload(m: int, n: int, k: int, dtype: str, layout: str = "nn", *, fill: str = "0", more: int = 0) -> str:
     """Returns f(A, B, C): C = fill + A B, or C += A B without ``fill``; ``more``: elements behind a row."""
-    total = SUMS[element]
+    total = SUMS[dtype]
     rows, columns = (k, m) if layout == "tn" else (m, k)
-    of_a = f"{rows}x{columns}x{element}" + (f", strided<[{columns + more}, 1]>" if more else "")
-    of_b = f"{n}x{k}x{element}" if layout == "nt" else f"{k}x{n}x{element}"
+    of_a = f"{rows}x{columns}x{dtype}" + (f", strided<[{columns + more}, 1]>" if more else "")
+    of_b = f"{n}x{k}x{dtype}" if layout == "nt" else f"{k}x{n}x{dtype}"
     of_c = f"{m}x{n}x{total}"
     number = fill if total == "i32" or "." in fill else f"{fill}.0"
     cleared = f"""
@@ -53,7 +47,12 @@ def call(text: str, *arrays: Array, emulates: bool = False) -> None:
 
 def run(apply: Apply, line: str, text: str, arrays: tuple[Array, ...], *, emulates: bool = False) -> None:
     """Calls function f with arrays after a line of script, and transposes lowered."""
-    call(apply(f"{line}\n    {TURN}", text), *arrays, emulates=emulates)
+    call(apply(f"{line}\n    {text_beside(__file__, 'TURN')}", text), *arrays, emulates=emulates)
+
+
+def small_numbers(dtype: Any) -> Callable[[tuple[int, int]], Array]:
+    """Draws small whole numbers: every sum is exact, in any order."""
+    return lambda shape: np.random.default_rng(0).integers(-8, 8, shape).astype(dtype)
 
 
 def exact(a: Array, b: Array, layout: str = "nn") -> Array:

@@ -1,18 +1,17 @@
 """``tuner.amx_block``: the code it makes of a matmul of buffers, that it is right, and what it refuses."""
 
-from collections.abc import Callable
-
 import ml_dtypes
 import numpy as np
 import pytest
 
 from tests.mlir.kernels import parsed
-from tests.mlir.ops.block_runs import SUMS, Array, blocks_payload, exact, payload, require_product, run
+from tests.mlir.ops import block_runs
+from tests.mlir.ops.block_runs import SUMS, blocks_payload, exact, payload, require_product, run
 from tests.mlir.ops.conftest import Apply
 from tuner.mlir.cpu.lowering import lower_to_llvm
 from tuner.runtime.cpu.host import describe_machine
 
-DTYPES = {"bf16": ml_dtypes.bfloat16, "i8": np.int8}
+DRAWN = {"bf16": block_runs.small_numbers(ml_dtypes.bfloat16), "i8": block_runs.small_numbers(np.int8)}
 HERE = describe_machine()
 HAS = {"bf16": HERE.has_amx_bf16, "i8": HERE.has_amx_int8}
 
@@ -20,11 +19,6 @@ HAS = {"bf16": HERE.has_amx_bf16, "i8": HERE.has_amx_int8}
 def line(tiles_m: int = 2, tiles_n: int = 2, pack_a: int = 1, *, more: str = "") -> str:
     knobs = f"tiles_m = {tiles_m} : i64, tiles_n = {tiles_n} : i64, pack_a = {pack_a} : i64{more}"
     return f'"tuner.amx_block"(%func) {{{knobs}}} : (!transform.any_op) -> ()'
-
-
-def drawn(element: str) -> Callable[[tuple[int, int]], Array]:
-    """Draws small whole numbers: every sum is exact, in any order."""
-    return lambda shape: np.random.default_rng(0).integers(-8, 8, shape).astype(DTYPES[element])
 
 
 @pytest.mark.drawn(2)
@@ -59,7 +53,7 @@ def test_tiles_give_the_product(
     if not emulates and not HAS[element]:
         pytest.skip(f"this processor has no AMX for {element}, or may not use it")
     text = payload(*sizes, element, layout)
-    require_product(apply, line(*knobs), text, sizes, drawn(element), layout=layout, emulates=emulates)
+    require_product(apply, line(*knobs), text, sizes, DRAWN[element], layout=layout, emulates=emulates)
 
 
 @pytest.mark.slow
@@ -69,7 +63,7 @@ def test_tiles_give_the_product(
 def test_blocks_of_two_widths_share_code(n: int, block: int, element: str, layout: str, apply: Apply) -> None:
     script = line(more=f", columns = {block} : i64, last_columns = {n % block or block} : i64")
     text = blocks_payload(18, n, 37, element, layout, block)
-    require_product(apply, script, text, (18, n, 37), drawn(element), layout=layout)
+    require_product(apply, script, text, (18, n, 37), DRAWN[element], layout=layout)
 
 
 @pytest.mark.parametrize(("layout", "transposes"), [("nn", 0), ("nt", 1), ("tn", 1)], ids=["nn", "nt", "tn"])
@@ -89,7 +83,7 @@ def test_llvm_leaves_the_loops_of_rests_as_loops(apply: Apply) -> None:
 @pytest.mark.parametrize(("fill", "start"), [("", 7), ("3", 3)])
 def test_without_a_fill_of_zero_c_is_added_to(fill: str, start: int, apply: Apply) -> None:
     text = payload(33, 17, 40, "i8", fill=fill)
-    require_product(apply, line(), text, (33, 17, 40), drawn("i8"), start=start)
+    require_product(apply, line(), text, (33, 17, 40), DRAWN["i8"], start=start)
 
 
 def test_a_weight_comes_packed_to_k_groups_unless_something_else_reads_it(apply: Apply) -> None:
@@ -108,8 +102,8 @@ def test_a_weight_comes_packed_to_k_groups_unless_something_else_reads_it(apply:
 
 def test_what_lies_behind_the_last_of_k_never_reaches_c(apply: Apply) -> None:
     a = np.full((17, 64), np.nan, ml_dtypes.bfloat16)
-    a[:, :35] = drawn("bf16")((17, 35))
-    b, c = drawn("bf16")((35, 20)), np.zeros((17, 20), np.float32)
+    a[:, :35] = DRAWN["bf16"]((17, 35))
+    b, c = DRAWN["bf16"]((35, 20)), np.zeros((17, 20), np.float32)
     run(apply, line(), payload(17, 20, 35, "bf16", more=29), (a, b, c), emulates=True)
     assert np.array_equal(c, exact(a[:, :35], b))
 

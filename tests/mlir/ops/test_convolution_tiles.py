@@ -7,15 +7,13 @@ LINE = '"tuner.convolution_tiles"(%func) : (!transform.any_op) -> ()'
 FILL = "linalg.fill ins(%zero : f32) outs(%sums : {sums})"
 
 
-def payload(
-    filters: int = 16, pixels: int = 14, fill: str = FILL, element: str = "i32", stride: int = 1
-) -> str:
+def payload(filters: int = 16, pixels: int = 14, start: str = FILL, of: str = "i32", stride: int = 1) -> str:
     """Returns f(input, weights, sums): one tile of a 3x3 convolution of 24 K groups of channels."""
-    x = f"memref<1x24x3x{(pixels - 1) * stride + 3}x{element}>"
-    w, sums = f"memref<3x3x{filters}x24x{element}>", f"memref<1x{filters}x1x{pixels}xf32>"
+    x = f"memref<1x24x3x{(pixels - 1) * stride + 3}x{of}>"
+    w, sums = f"memref<3x3x{filters}x24x{of}>", f"memref<1x{filters}x1x{pixels}xf32>"
     column = f"p * {stride} + b" if stride > 1 else "p + b"
-    start = fill.format(sums=sums)
-    return filled(__file__, "TILE", x=x, w=w, sums=sums, filled_sums=start, column=column, element=element)
+    start = start.format(sums=sums)
+    return filled(__file__, "TILE", x=x, w=w, sums=sums, filled_sums=start, column=column, element=of)
 
 
 def test_filters_and_pixels_are_cut_to_tiles_of_16(apply: Apply) -> None:
@@ -26,7 +24,7 @@ def test_filters_and_pixels_are_cut_to_tiles_of_16(apply: Apply) -> None:
 
 
 def test_without_a_fill_of_zero_sums_start_from_the_buffer(apply: Apply) -> None:
-    text = apply(LINE, payload(fill=""))
+    text = apply(LINE, payload(start=""))
     assert "tile_zero" not in text
     assert text.count("x86.amx.tile_load") == 3
 
@@ -36,7 +34,7 @@ SHOWN = [(LINE, payload())]
 BECOMES = {"convolution_tiles": SHOWN[0]}
 REFUSED = [
     (LINE, payload(48, 32), "found 6 sums, which need 10 tile registers, allowed 8"),
-    (LINE, payload(element="bf16"), "of other operands, allowed K groups of channels and adjacent pixels"),
+    (LINE, payload(of="bf16"), "of other operands, allowed K groups of channels and adjacent pixels"),
     (LINE, payload(stride=2), "of other operands, allowed K groups of channels and adjacent pixels"),
     (LINE, DYNAMIC, "allowed memrefs of static sizes"),
 ]

@@ -33,10 +33,9 @@ USE_FP8 = '"tuner.use_fp8"(%func) {{kind = "{0}"}} : (!transform.any_op) -> ()'
 BYTES = text_beside(__file__, "BYTES")
 
 
-def bytes_payload(
-    a: str = "vector<4x4xi8>", b: str = "vector<2x4xi8>", shape: str = "16, 8, 32", c: str = "f32"
-) -> str:
-    return BYTES.replace("OF_A", a).replace("OF_B", b).replace("SHAPE", shape).replace("SUM", c)
+def bytes_payload(a: str = "4x4xi8", b: str = "2x4xi8", shape: str = "16, 8, 32", c: str = "f32") -> str:
+    text = BYTES.replace("OF_A", f"vector<{a}>").replace("OF_B", f"vector<{b}>")
+    return text.replace("SHAPE", shape).replace("SUM", c)
 
 
 def test_both_kinds_are_spelled_as_ptx_spells_them(apply: Apply) -> None:
@@ -48,24 +47,25 @@ USE_TF32 = '"tuner.use_tf32"(%func) : (!transform.any_op) -> ()'
 
 
 def f32_payload(a: str, b: str, shape: str) -> str:
-    return text_beside(__file__, "FLOATS").replace("OF_A", a).replace("OF_B", b).replace("SHAPE", shape)
+    text = text_beside(__file__, "FLOATS").replace("SHAPE", shape)
+    return text.replace("OF_A", f"vector<{a}>").replace("OF_B", f"vector<{b}>")
 
 
 def test_products_of_f32_are_marked(apply: Apply) -> None:
-    text = apply(USE_TF32, f32_payload("vector<4x1xf32>", "vector<2x1xf32>", "16, 8, 8"))
+    text = apply(USE_TF32, f32_payload("4x1xf32", "2x1xf32", "16, 8, 8"))
     assert text.count("tf32Enabled") == 1
 
 
 SHOWN = [
     (LINE.format("bf16", "f16"), PAYLOAD),
     (USE_FP8.format("e4m3"), bytes_payload()),
-    (USE_TF32, f32_payload("vector<4x1xf32>", "vector<2x1xf32>", "16, 8, 8")),
+    (USE_TF32, f32_payload("4x1xf32", "2x1xf32", "16, 8, 8")),
 ]
 BECOMES = {"element_types": SHOWN[0], "use_fp8": SHOWN[1]}
 TO_F16, TO_I8, OF_E4M3 = LINE.format("bf16", "f16"), LINE.format("f8E5M2", "i8"), USE_FP8.format("e4m3")
 NO_BYTES = r"found no nvgpu\.mma\.sync of i8 fragments and f32 sums"
-HALVES = ("vector<4x2xf16>", "vector<2x2xf16>", "16, 8, 16")
-SMALL = bytes_payload("vector<2x4xi8>", "vector<1x4xi8>", "16, 8, 16")
+HALVES = ("4x2xf16", "2x2xf16", "16, 8, 16")
+SMALL = bytes_payload("2x4xi8", "1x4xi8", "16, 8, 16")
 COMPUTES = with_line("%s = arith.addf %zero, %zero : bf16")
 OF_ONE = [with_line(f"%one = arith.constant {each}").replace("bf16", "f8E5M2") for each in NUMBERS]
 REFUSED = [

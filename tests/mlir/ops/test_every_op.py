@@ -16,18 +16,15 @@ from tuner.mlir.transform import OPS
 
 FILES = dict.fromkeys(op.__module__.rpartition(".")[2] for op in OPS)
 TABLES = [vars(import_module(f"tests.mlir.ops.test_{file}")) for file in FILES]
-SHOWN = {
-    re.findall(r'"tuner\.(\w+)"', line)[-1]: (line, text) for table in TABLES for line, text in table["SHOWN"]
-}
+ROWS = [row for table in TABLES for row in table["SHOWN"]]
+SHOWN = {re.findall(r'"tuner\.(\w+)"', line)[-1]: (line, text) for line, text in ROWS}
 BECOMES = {name: call for table in TABLES for name, call in table.get("BECOMES", {}).items()}
 REFUSED = [row for table in TABLES for row in table.get("REFUSED", ())]
 
 
 @pytest.mark.drawn(len(BECOMES))
 @pytest.mark.parametrize("name", BECOMES)
-def test_a_function_becomes_its_golden_file(
-    name: str, apply: Apply, golden: Callable[[str, str], None]
-) -> None:
+def test_a_function_becomes_its_golden(name: str, apply: Apply, golden: Callable[[str, str], None]) -> None:
     golden(f"{name}.mlir", apply(*BECOMES[name]))
 
 

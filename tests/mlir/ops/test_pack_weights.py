@@ -57,10 +57,7 @@ def steps(text: str) -> list[str]:
         ("%j = %c0 to %c200 step %c64", "%j = %c0 to %c200 step %c1"),  # nor over panels
         ("%i = %c0 to %c32", "%i = %panel to %c32"),  # begins where the outer loop says
         ("%packed = memref.alloc() : !packed", "%packed = call @given() : () -> !packed"),  # may alias B
-        (
-            "vector.transfer_read %b[%i, %j]",
-            "vector.transfer_read %of_packed[%i, %c0]",
-        ),  # reads what is written
+        ("vector.transfer_read %b[%i, %j]", "vector.transfer_read %of_packed[%i, %c0]"),  # reads its output
         ("vector.transfer_write %x", f"{USE}\n vector.transfer_write %x"),
         (f"    {USE}\n    return", "    return"),  # is not the last of the outer loop
     ],

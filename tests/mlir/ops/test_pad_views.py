@@ -24,14 +24,6 @@ def function(name: str, scratch: Scratch, problem: Problem = BIAS) -> str:
     return gpu_payload_mlir(problem, scratch).replace(f"@{name}(", "@f(")
 
 
-def with_epilogue() -> str:
-    """Returns a matmul whose epilogue reads a matrix, a row and a column."""
-    operands = tuple(
-        EpilogueOperand(f"other{at}", dimensions, "f32") for at, dimensions in enumerate([(0, 1), (1,), (0,)])
-    )
-    return matmul_with_epilogue_mlir(replace(BIAS, epilogue="none"), operands, "f16").replace("@matmul", "@f")
-
-
 def test_true_sizes_change_nothing(apply: Apply) -> None:
     text = payload("f32", (50, 40, 60))
     nothing = 'transform.annotate %func "tuner.seen" : !transform.any_op'
@@ -49,9 +41,8 @@ def test_a_part_has_the_bounds_of_its_argument_and_a_pad_goes(apply: Apply) -> N
 RETURN, PRODUCT = "  return\n", "  %product = linalg.matmul"
 COPY = "linalg.copy ins(%D : tensor<4x4xf32>) outs(%D : tensor<4x4xf32>) -> tensor<4x4xf32>"
 APART = f"  %D = tensor.empty() : tensor<4x4xf32>\n  %d = {COPY}\n"
-TRANSPOSED = (
-    "linalg.transpose ins(%product : tensor<4x4xf32>) outs(%product : tensor<4x4xf32>) permutation = [1, 0]"
-)
+OPERAND = "(%product : tensor<4x4xf32>)"
+TRANSPOSED = f"linalg.transpose ins{OPERAND} outs{OPERAND} permutation = [1, 0]"
 
 
 def changed(changes: dict[str, str]) -> str:
@@ -79,6 +70,9 @@ OF_PARTS = [
     ({RETURN: APART + RETURN}, r"expected linalg ops on one another's tensors, got linalg\.copy apart"),
     (TURNED, r"expected linalg ops with indexing maps, got linalg\.transpose"),
 ]
+READ = enumerate([(0, 1), (1,), (0,)])  # a matrix, a row and a column
+OPERANDS = tuple(EpilogueOperand(f"other{at}", dimensions, "f32") for at, dimensions in READ)
+WITH_EPILOGUE = matmul_with_epilogue_mlir(replace(BIAS, epilogue="none"), OPERANDS, "f16")
 MATMUL = payload("f32", (50, 40, 60))
 SHOWN = [(PADDED, MATMUL)]
 BECOMES = {
@@ -86,7 +80,7 @@ BECOMES = {
     "pad_views_equal_sizes": (LINE.format("16, 32, 64"), payload("f16", (8, 8, 8), "tn")),
     "pad_views_rows_only": (LINE.format("64, 40, 60"), payload("f32", (50, 40, 60), "nt")),
     "pad_views_bias": (LINE.format("16, 32, 64"), function("matmul", Scratch())),
-    "pad_views_epilogue": (LINE.format("16, 32, 64"), with_epilogue()),
+    "pad_views_epilogue": (LINE.format("16, 32, 64"), WITH_EPILOGUE.replace("@matmul", "@f")),
     "pad_views_packed": (LINE.format("16, 32, 64"), function("matmul", Scratch((4, 16, 32), ("a", "b")))),
     "pad_views_pack": (LINE.format("16, 64"), function("pack_a", Scratch(packed=("a",)))),
     "pad_views_reduce": (LINE.format("4, 16, 32"), function("reduce", Scratch((4, 16, 32)))),

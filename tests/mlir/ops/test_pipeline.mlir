@@ -15,3 +15,8 @@ module {
     return
   }
 }
+// ----- EPILOGUE
+func.func private @f_epilogue(%sum: f32) -> {result} {
+  %narrow = arith.truncf %sum : f32 to {result}
+  return %narrow : {result}
+}

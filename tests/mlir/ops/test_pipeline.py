@@ -9,27 +9,17 @@ PRODUCT = "linalg.matmul indexing_maps = [{maps}] ins(%x, %y : {a}, {b}) outs(%z
 ANY = "%any = memref.dim %c, %c1 : memref<64x128xf32>\n    %c2 = arith.addi %any, %any : index"
 FILL = "linalg.fill ins(%zero : f32) outs(%z : {c})"
 PART_OF_C = "memref<64x64xf32, strided<[128, 1]"
-EPILOGUE = """
-  func.func private @f_epilogue(%sum: f32) -> {0} {{
-    %narrow = arith.truncf %sum : f32 to {0}
-    return %narrow : {0}
-  }}
-}}
-"""
 
 
-def line(
-    block_k: int = 64, stages: int = 2, consumers: int = 1, tiles: int = 1, stores: str = "direct"
-) -> str:
-    knobs = f"block_k = {block_k} : i64, stages = {stages} : i64, consumers = {consumers} : i64"
-    knobs += f', tiles = {tiles} : i64, stores = "{stores}"'
-    return f'"tuner.wgmma_pipeline"(%func) {{{knobs}}} : (!transform.any_op) -> ()'
+def line(stores: str = "direct", **knobs: int) -> str:
+    sizes = {"block_k": 64, "stages": 2, "consumers": 1, "tiles": 1} | knobs
+    listed = ", ".join(f"{name} = {size} : i64" for name, size in sizes.items())
+    return f'"tuner.wgmma_pipeline"(%func) {{{listed}, stores = "{stores}"}} : (!transform.any_op) -> ()'
 
 
-def payload(
-    dtype: str = "f16", layout: str = "nn", k: int = 192, tile: tuple[int, int] = (64, 64), body: str = ""
-) -> str:
-    m, n = tile
+def payload(dtype: str = "f16", layout: str = "nn", k: int = 192, body: str = "") -> str:
+    """Returns a launch whose blocks multiply tiles of 64 x 64."""
+    m, n = 64, 64
     rows, columns = (k, 2 * n) if layout == "nn" else (2 * n, k)
     a, c = f"memref<{m}x{k}x{dtype}>", f"memref<{m}x{n}xf32, strided<[{2 * n}, 1], offset: ?>>"
     sizes, offsets = (f"{k}, {n}", "0, %j") if layout == "nn" else (f"{n}, {k}", "%j, 0")
@@ -40,15 +30,9 @@ def payload(
     return filled(__file__, "LAUNCH", **whole, a=a, b=b, c=c, offsets=offsets, sizes=sizes, body=body)
 
 
-def of_wide_rows(text: str) -> str:
-    """Returns a payload whose C lies in rows of 132 elements."""
-    text = text.replace("memref<64x128xf32>", "memref<64x128xf32, strided<[132, 1]>>")
-    return text.replace(PART_OF_C, PART_OF_C.replace("128", "132"))
-
-
 def with_epilogue(text: str, result: str) -> str:
     """Returns a payload whose sums become results of another type."""
-    return text.rstrip().removesuffix("}") + EPILOGUE.format(result)
+    return text.rstrip().removesuffix("}") + filled(__file__, "EPILOGUE", result=result) + "}\n"
 
 
 def test_results_go_through_boxes_in_shared_memory_to_where_the_tma_stores_them(apply: Apply) -> None:
@@ -77,7 +61,8 @@ BECOMES = {
 }
 OF_GRID = payload().replace("affine.apply affine_map<(d0) -> (d0 * 64)>(%bx)", "gpu.grid_dim x")
 ANY_GRID = payload().replace("%gx = %c2", "%gx = %any").replace("%c2 = arith.constant 2 : index", ANY)
-WIDE_ROWS = with_epilogue(of_wide_rows(payload()), "f16")
+WIDE_ROWS = payload().replace("memref<64x128xf32>", "memref<64x128xf32, strided<[132, 1]>>")  # of C
+WIDE_ROWS = with_epilogue(WIDE_ROWS.replace(PART_OF_C, PART_OF_C.replace("128", "132")), "f16")
 REFUSED = [
     (line(), payload(body=PRODUCT), "found 1 linalg.matmul and 0 linalg.fill, allowed one of each"),
     (line(), payload("f64"), "found elements f64 summed in f32, allowed f16, .* summed in f32, i8 in i32"),

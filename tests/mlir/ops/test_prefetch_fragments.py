@@ -55,9 +55,10 @@ def test_steps_of_few_products_start_copies_after_the_reads_of_the_third(apply: 
     assert "create_group" in behind[: behind.index("nvgpu.mma.sync")]
 
 
-@pytest.mark.parametrize(
-    "other", ["", "scf.if %is { }", "memref.store %h, %from[%row, %k] : memref<16x64xf16>"]
-)
+STORE = "memref.store %h, %from[%row, %k] : memref<16x64xf16>"
+
+
+@pytest.mark.parametrize("other", ["", "scf.if %is { }", STORE])
 def test_a_loop_that_waits_for_nothing_or_has_what_cannot_be_moved_is_left(other: str, apply: Apply) -> None:
     constants = "%is = arith.constant true\n      %h = arith.constant 0.0 : f16\n      "
     text = payload(other=constants + other) if other else payload(wait="")

@@ -22,3 +22,9 @@ module {
     return
   }
 }
+// ----- GUARDED
+transform.sequence %root : !transform.any_op failures(suppress) {
+^bb0(%inner: !transform.any_op):
+  "tuner.prefetch_reads"(%inner) : (!transform.any_op) -> ()
+}
+transform.annotate %func "went_on" : !transform.any_op

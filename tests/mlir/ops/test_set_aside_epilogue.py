@@ -16,13 +16,10 @@ def payload(dtype: str, epilogue: str, output: str = "") -> str:
 
 COMPUTED = re.sub(r"%BIAS = .*", "%BIAS = tensor.empty() : tensor<30xf32>", payload("f32", "bias_relu"))
 SHOWN = [(LINE, payload("f16", "bias_relu"))]
+CASES = (("f16", "bias_relu", ""), ("bf16", "bias_relu", "bf16"), ("f16", "none", "f16"))
 BECOMES = {
     f"set_aside_epilogue_{dtype}_{epilogue}_{output or 'f32'}": (PADDED, payload(dtype, epilogue, output))
-    for dtype, epilogue, output in (
-        ("f16", "bias_relu", ""),
-        ("bf16", "bias_relu", "bf16"),
-        ("f16", "none", "f16"),
-    )
+    for dtype, epilogue, output in CASES
 }
 REFUSED = [
     (LINE, payload("f16", "none"), r"found no elementwise linalg\.generic that consumes another"),

@@ -57,3 +57,13 @@ module {
     return
   }
 }
+// ----- ANOTHER_READ
+      %k{number} = arith.constant {number} : index
+      %at{number} = arith.addi {index}, %k{number} : index
+      %read{number} = nvgpu.ldmatrix %tile[%stage, %at{number}, %c0] {numTiles = 4 : i32, transpose = false}
+        : memref<2x16x32xf16, #gpu.address_space<workgroup>> -> vector<4x2xf16>
+      vector.store %read{number}, %out[%c0, %c0] : memref<4x2xf16>, vector<4x2xf16>
+// ----- CLEAN_UP
+transform.apply_patterns to %func {
+  transform.apply_patterns.canonicalization
+} {apply_cse} : !transform.any_op

@@ -5,7 +5,7 @@ import re
 import pytest
 
 from tests.mlir.ops.conftest import Apply
-from tests.texts import text_beside
+from tests.texts import filled, text_beside
 
 BYPASS_L1 = '"tuner.bypass_l1"(%func) : (!transform.any_op) -> ()'
 
@@ -25,8 +25,6 @@ def test_copies_of_sixteen_bytes_bypass(dtype: str, elements: int, bypasses: boo
 
 # ``tuner.flat_copies``: flat views, one base for all that differ by constants, and where views are made.
 FLAT_COPIES = '"tuner.flat_copies"(%func) : (!transform.any_op) -> ()'
-TILE = "memref<2x16x32xf16, #gpu.address_space<workgroup>>"
-ARGUMENT = "memref<64x64xf16, strided<[60, 1]>>"
 
 
 def two_copies(inside: str = "") -> str:
@@ -45,20 +43,8 @@ def test_the_view_of_an_argument_is_made_in_the_launch_and_without_copies_none(a
 @pytest.mark.parametrize("index", ["%row", "%row8", "%k16"])
 def test_accesses_that_differ_by_constants_have_one_base(index: str, apply: Apply) -> None:
     """Once common subexpressions are gone: the script cleans up behind the op."""
-    others = "".join(
-        f"""
-      %k{number} = arith.constant {number} : index
-      %at{number} = arith.addi {index}, %k{number} : index
-      %read{number} = nvgpu.ldmatrix %tile[%stage, %at{number}, %c0] {{numTiles = 4 : i32, transpose = false}}
-        : {TILE} -> vector<4x2xf16>
-      vector.store %read{number}, %out[%c0, %c0] : memref<4x2xf16>, vector<4x2xf16>"""
-        for number in (1, 2)
-    )
-    clean = f"""{FLAT_COPIES}
-    transform.apply_patterns to %func {{
-      transform.apply_patterns.canonicalization
-    }} {{apply_cse}} : !transform.any_op"""
-    text = apply(clean, two_copies(others))
+    others = [filled(__file__, "ANOTHER_READ", number=number, index=index) for number in (1, 2)]
+    text = apply(f"{FLAT_COPIES}\n{text_beside(__file__, 'CLEAN_UP')}", two_copies("".join(others)))
     base_of = dict(re.findall(r"(%\w+) = arith\.addi (%\w+), %c\w+ : index", text))
     places = re.findall(r"nvgpu\.ldmatrix %\w+\[(%\w+)\]", text)
     assert len(places) == 2
@@ -69,10 +55,7 @@ def test_accesses_that_differ_by_constants_have_one_base(index: str, apply: Appl
 INSERT_BARRIERS = '"tuner.insert_barriers"(%func) {{loop_top = {0} : i64}} : (!transform.any_op) -> ()'
 TWO_LOOPS = text_beside(__file__, "TWO_LOOPS")
 SHOWN = [(BYPASS_L1, one_copy("f16", 8)), (FLAT_COPIES, two_copies()), (INSERT_BARRIERS.format(1), TWO_LOOPS)]
-BECOMES = {
-    "flat_copies": SHOWN[1],
-    "insert_barriers_0": (INSERT_BARRIERS.format(0), TWO_LOOPS),
-    "insert_barriers_1": SHOWN[2],
-}
+BECOMES = {"flat_copies": SHOWN[1], "insert_barriers_1": SHOWN[2]}
+BECOMES["insert_barriers_0"] = (INSERT_BARRIERS.format(0), TWO_LOOPS)
 OF_GLOBAL = TWO_LOOPS.replace(", #gpu.address_space<workgroup>", "")
 REFUSED = [(INSERT_BARRIERS.format(0), OF_GLOBAL, "found 2 loops, allowed one that writes shared memory")]

@@ -8,9 +8,8 @@ import pytest
 from tests.mlir.ops.conftest import Apply
 from tests.texts import filled, text_beside
 
-LINE = (
-    '"tuner.shared_layout"(%func) {{swizzle = {0} : i64, pad_bytes = {1} : i64}} : (!transform.any_op) -> ()'
-)
+KNOBS = "{{swizzle = {0} : i64, pad_bytes = {1} : i64}}"
+LINE = f'"tuner.shared_layout"(%func) {KNOBS} : (!transform.any_op) -> ()'
 TILE = "memref<16x32xf16, #gpu.address_space<workgroup>>"
 
 

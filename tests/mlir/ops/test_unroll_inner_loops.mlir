@@ -59,3 +59,8 @@ module {
     return
   }
 }
+// ----- GUARDED
+transform.sequence %func : !transform.any_op failures(suppress) {
+^bb0(%inner: !transform.any_op):
+  "tuner.unroll_inner_loops"(%inner) : (!transform.any_op) -> ()
+}

@@ -31,19 +31,13 @@ def test_the_copies_compute_what_the_loops_did(apply: Apply) -> None:
 
 
 def test_a_function_without_loops_is_left_alone(apply: Apply) -> None:
-    empty, mark = (
-        "module { func.func @f() { return } }",
-        'transform.annotate %func "seen" : !transform.any_op',
-    )
+    empty = "module { func.func @f() { return } }"
+    mark = 'transform.annotate %func "seen" : !transform.any_op'
     assert apply(f"{LINE}\n    {mark}", empty) == apply(mark, empty)
 
 
 def test_a_loop_of_variable_bounds_stays_where_a_script_goes_on_after_the_refusal(apply: Apply) -> None:
-    guarded = f"""transform.sequence %func : !transform.any_op failures(suppress) {{
-    ^bb0(%inner: !transform.any_op):
-      {LINE.replace("%func", "%inner")}
-    }}"""
-    assert apply(guarded, VARIABLE).count("scf.for") == 4
+    assert apply(text_beside(__file__, "GUARDED"), VARIABLE).count("scf.for") == 4
 
 
 def test_as_many_copies_of_a_body_as_the_limit_are_made(apply: Apply) -> None:

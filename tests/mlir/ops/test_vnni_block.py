@@ -1,24 +1,25 @@
 """``tuner.pair_block`` of bf16 and ``tuner.vnni_block`` of bytes: the code is right, and what is refused."""
 
+from typing import Any
+
 import ml_dtypes
 import numpy as np
 import pytest
 
+from tests.mlir.ops import block_runs
 from tests.mlir.ops.block_runs import Array, blocks_payload, exact, payload, require_product, run
 from tests.mlir.ops.conftest import Apply
 from tuner.runtime.cpu.host import describe_machine
 
 HERE = describe_machine()
+Sizes = tuple[int, int, int]
+ODD = (17, 49, 35)
+drawn_bf16 = block_runs.small_numbers(ml_dtypes.bfloat16)
 
 
 def pair_line(tile_m: int = 6, tile_n: int = 64, lanes: int = 16, *, dots: int = 0, more: str = "") -> str:
     knobs = f"tile_m = {tile_m} : i64, tile_n = {tile_n} : i64, lanes = {lanes} : i64, dots = {dots} : i64"
     return f'"tuner.pair_block"(%func) {{{knobs}{more}}} : (!transform.any_op) -> ()'
-
-
-def drawn_bf16(shape: tuple[int, int]) -> Array:
-    """Small whole numbers: every sum is exact, in any order."""
-    return np.random.default_rng(0).integers(-8, 8, shape).astype(ml_dtypes.bfloat16)
 
 
 @pytest.mark.parametrize("dots", [0, 1], ids=["f32", "dots"])
@@ -33,7 +34,7 @@ def drawn_bf16(shape: tuple[int, int]) -> Array:
     ],
     ids=str,
 )
-def test_pairs_multiply(sizes: tuple[int, int, int], knobs: tuple[int, ...], dots: int, apply: Apply) -> None:
+def test_pairs_multiply(sizes: Sizes, knobs: tuple[int, ...], dots: int, apply: Apply) -> None:
     if dots and not HERE.has_bf16:
         pytest.skip("this processor has no AVX512-BF16")
     if dots and knobs[2:] == (8,):
@@ -44,12 +45,8 @@ def test_pairs_multiply(sizes: tuple[int, int, int], knobs: tuple[int, ...], dot
 
 @pytest.mark.drawn(2)
 @pytest.mark.parametrize("panels_first", [0, 1])
-@pytest.mark.parametrize(
-    ("sizes", "layout"), [((17, 49, 35), "nt"), ((17, 49, 35), "tn"), ((33, 65, 131), "tn")]
-)
-def test_every_layout_and_order_of_loops(
-    sizes: tuple[int, int, int], layout: str, panels_first: int, apply: Apply
-) -> None:
+@pytest.mark.parametrize(("sizes", "layout"), [(ODD, "nt"), (ODD, "tn"), ((33, 65, 131), "tn")])
+def test_every_layout_and_order_of_loops(sizes: Sizes, layout: str, panels_first: int, apply: Apply) -> None:
     script = pair_line(4, 32, more=f", panels_first = {panels_first} : i64")
     text = payload(*sizes, "bf16", layout)
     require_product(apply, script, text, sizes, drawn_bf16, layout=layout, emulates=False)
@@ -100,9 +97,7 @@ def drawn(shape: tuple[int, int]) -> Array:
     ],
     ids=str,
 )
-def test_dot_products_give_the_product(
-    sizes: tuple[int, int, int], layout: str, knobs: tuple[int, ...], emulates: bool, apply: Apply
-) -> None:
+def test_dot_products_multiply(sizes: Sizes, layout: str, knobs: Any, emulates: bool, apply: Apply) -> None:
     if not emulates and not HERE.has_vnni:
         pytest.skip("this processor has no VNNI")
     text = payload(*sizes, "i8", layout)
