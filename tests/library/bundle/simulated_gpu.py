@@ -39,9 +39,7 @@ def here(baseline: Any) -> Here:
     facts = describe_gpu(library).facts
 
     def turn(problem: Problem, report: Callable[[str], None]) -> TimingLock:
-        return TimingLock(
-            "stub", "a test", report, Path("/nowhere")
-        )  # a folder that takes no file locks nothing
+        return TimingLock("stub", "a test", report, Path("/nowhere"))  # a folder that takes no file: no lock
 
     def factory(chip: str) -> Factory:
         return Factory("tests.library.bundle.simulated_gpu:evaluator", (chip, library))

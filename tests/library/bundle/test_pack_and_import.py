@@ -15,44 +15,38 @@ from tuner.library.bundle.exchange import choose_pending, import_file, packed, p
 ANY = TrialQuery(sort="number")
 
 
-def filled(store: Store) -> None:
+@pytest.fixture
+def filled(store: Store) -> Store:
     """Stores three trials of one problem, the first of them spilling, and one of another."""
     run = run_of(store)
     for number, spills in enumerate((8, 0, 0)):
         code = program(f"//\n.version 8.0 // {number}", spills=spills)
         add(store, run, number, code=code, script=f"// {number}\n")
     add(store, run_of(store, problem=Matmul(32, 8, 8)), 7)
+    return store
 
 
-def test_the_most_promising_of_each_problem_are_chosen(store: Store) -> None:
-    filled(store)
-    assert [trial.origin.number for trial in choose_pending(store, ANY)] == [1, 2, 0, 7]
-    assert [trial.origin.number for trial in choose_pending(store, ANY, limit=1)] == [1, 7]
-
-
-def test_code_of_one_chip_can_be_chosen(store: Store) -> None:
-    filled(store)
-    assert len(choose_pending(store, ANY, chip="sm_90")) == 4
+def test_the_most_promising_of_each_problem_or_of_one_chip_are_chosen_and_packed(
+    filled: Store, tmp_path: Path
+) -> None:
+    assert [trial.origin.number for trial in choose_pending(filled, ANY)] == [1, 2, 0, 7]
+    assert [trial.origin.number for trial in choose_pending(filled, ANY, limit=1)] == [1, 7]
+    assert len(choose_pending(filled, ANY, chip="sm_90")) == 4
     with pytest.raises(TunerError, match=r"^no compiled trial waits for a time; tuner tune "):
-        choose_pending(store, ANY, chip="sm_80")
-
-
-def test_what_is_packed_is_what_was_chosen(store: Store, tmp_path: Path) -> None:
-    filled(store)
-    trials = choose_pending(store, ANY)
+        choose_pending(filled, ANY, chip="sm_80")
+    trials = choose_pending(filled, ANY)
     (tmp_path / "b").write_bytes(packed(trials, 5))
     bundle = read_bundle(tmp_path / "b")
     assert (bundle.trials, bundle.seed) == (trials, 5)
 
 
-def test_results_of_a_passing_bundle_are_stored_even_when_the_user_interrupts(store: Store) -> None:
-    filled(store)
-    trials = choose_pending(store, ANY)
+def test_results_of_a_passing_bundle_are_stored_even_when_the_user_interrupts(filled: Store) -> None:
+    trials = choose_pending(filled, ANY)
     done: list[Imported] = []
     used: list[Path] = []
 
     def measure_and_interrupt() -> None:
-        with passing_bundle(store, trials, 0, done.append) as path:
+        with passing_bundle(filled, trials, 0, done.append) as path:
             used.append(path)
             with closing(ResultsFile(path.with_name(f"{path.name}.results.jsonl"), PROVENANCE)) as file:
                 file.append(result(trials[0], timed()))
@@ -62,19 +56,17 @@ def test_results_of_a_passing_bundle_are_stored_even_when_the_user_interrupts(st
         measure_and_interrupt()
     assert done == [Imported(runs=1, trials=1, known=0)]
     assert not used[0].exists()
-    assert len(choose_pending(store, ANY)) == 3
+    assert len(choose_pending(filled, ANY)) == 3
 
 
-def test_a_passing_bundle_without_results_stores_nothing(store: Store) -> None:
-    filled(store)
+def test_a_passing_bundle_without_results_stores_nothing(filled: Store) -> None:
     done: list[Imported] = []
-    with passing_bundle(store, choose_pending(store, ANY), 0, done.append) as path:
+    with passing_bundle(filled, choose_pending(filled, ANY), 0, done.append) as path:
         assert len(read_bundle(path).trials) == 4
     assert done == []
 
 
-def test_a_results_file_is_imported(store: Store, tmp_path: Path) -> None:
-    filled(store)
+def test_a_results_file_is_imported(filled: Store, tmp_path: Path) -> None:
     with closing(ResultsFile(tmp_path / "r", PROVENANCE)) as file:
-        file.append(result(choose_pending(store, ANY)[0], timed()))
-    assert import_file(store, tmp_path / "r") == Imported(1, 1, 0)
+        file.append(result(choose_pending(filled, ANY)[0], timed()))
+    assert import_file(filled, tmp_path / "r") == Imported(1, 1, 0)

@@ -46,9 +46,8 @@ class PickyEvaluator(AbstractEvaluator):
 
 
 def service(announced: list[str], **refused: Stage) -> MeasuringService:
-    return MeasuringService(
-        announced.append, Factory("tests.library.bundle.test_service:PickyEvaluator", (refused,))
-    )
+    picky = Factory("tests.library.bundle.test_service:PickyEvaluator", (refused,))
+    return MeasuringService(announced.append, picky)
 
 
 def artifact(cubin: bytes = CUBIN_CODE) -> Artifact:
@@ -69,15 +68,10 @@ def test_cublas_in_the_child_chooses_for_itself() -> None:
         (CUBIN_CODE, {CUBIN: Stage.LOAD, PTX: Stage.LOAD}, "no cubin here"),
         (CUBIN_CODE, {CUBIN: Stage.LOAD, PTX: Stage.RUN}, "no ptx here"),
         # what failed later is not tried again
-        *(
-            (CUBIN_CODE, {CUBIN: stage}, "no cubin here")
-            for stage in (Stage.RUN, Stage.VERIFY, Stage.MEASURE)
-        ),
+        *((CUBIN_CODE, {CUBIN: each}, "no cubin here") for each in (Stage.RUN, Stage.VERIFY, Stage.MEASURE)),
     ],
 )
-def test_machine_code_runs_where_it_is_taken_else_ptx(
-    cubin: bytes, refused: dict[str, Stage], found: str
-) -> None:
+def test_machine_code_runs_where_it_can_else_ptx(cubin: bytes, refused: dict[str, Stage], found: str) -> None:
     announced: list[str] = []
     measuring = service(announced, **refused)
     if found in (CUBIN, PTX):

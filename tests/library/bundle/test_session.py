@@ -4,56 +4,30 @@ import datetime
 import json
 import threading
 from collections.abc import Callable
+from concurrent.futures import ThreadPoolExecutor
 from dataclasses import dataclass, field, replace
 from pathlib import Path
 from typing import Any
 
 import pytest
 
-from tests.library.bundle.values import (
-    GPU,
-    NOW,
-    PROBLEM,
-    PROVENANCE,
-    RESULTS,
-    measured,
-    pending,
-    program,
-    timed,
-)
+from tests.library.bundle import values
 from tests.targets.gpu.simulated_cuda import FACTS
+from tuner.core import remote_results as remote
 from tuner.core.errors import Failure, Stage, TunerError, UsageError
 from tuner.core.interfaces import Effort, FinalTimes
 from tuner.core.problem import Matmul, Problem
 from tuner.core.records import Verdict
-from tuner.core.remote_results import (
-    BaselineTime,
-    FinalTime,
-    MeasuredTrial,
-    NoiseFloor,
-    PendingTrial,
-    RemoteResults,
-)
 from tuner.core.runs import Baseline
 from tuner.library.bundle import session
 from tuner.library.bundle.archive import Bundle, Line, ResultsFile, pack, read_bundle
 from tuner.library.bundle.command import MeasuringRequest, main, measure
 from tuner.library.bundle.gpu_child import EvaluatedCode
-from tuner.library.bundle.session import (
-    Gpu,
-    MeasuringCounts,
-    MeasuringOrder,
-    MeasuringSession,
-    best_lines,
-    best_of,
-    summary_document,
-)
 from tuner.runtime.workers.processes import TimingLock
-from tuner.runtime.workers.protocol import Factory
 from tuner.runtime.workers.services import Evaluation
 
 OTHER = Matmul(32, 8, 8)
-NOTHING = RemoteResults(PROVENANCE, ())
+NOTHING = remote.RemoteResults(values.PROVENANCE, ())
 CUT = "cut"
 SelectedResult = float | Failure | str  # seconds of a median, a failure, or CUT
 
@@ -73,8 +47,9 @@ class World:
     def child(self, problem: Problem, evaluate: Any) -> "Child":
         return Child(self)
 
-    def measure(self, order: MeasuringOrder, gpu: Gpu) -> MeasuringCounts:
-        return MeasuringSession(order, gpu, self.lines.append, self.told.append, lambda: self.now_s).run()
+    def measure(self, order: session.MeasuringOrder, gpu: session.Gpu) -> session.MeasuringCounts:
+        options = self.lines.append, self.told.append, lambda: self.now_s
+        return session.MeasuringSession(order, gpu, *options).run()
 
     def of(self, kind: type[Any]) -> list[Any]:
         return [line for line in self.lines if isinstance(line, kind)]
@@ -86,7 +61,7 @@ class Child:
 
     world: World
 
-    def evaluate(self, trial: PendingTrial, effort: Effort, seed: int, within_s: float) -> Any:
+    def evaluate(self, trial: remote.PendingTrial, effort: Effort, seed: int, within_s: float) -> Any:
         world, number = self.world, trial.origin.number
         world.asked.append((number, effort.stop_above_s, within_s))
         world.now_s += world.takes_s
@@ -97,11 +72,11 @@ class Child:
             return selected
         assert isinstance(selected, float)
         is_complete = effort.stop_above_s is None or selected <= effort.stop_above_s
-        time = replace(timed(selected), is_complete=is_complete)
+        time = replace(values.timed(selected), is_complete=is_complete)
         return EvaluatedCode(Evaluation(Verdict(0.1, 128), time, (("load", 0.1),)), "ptx")
 
     def remeasure(self, artifacts: Any, effort: Effort, seed: int, within_s: float) -> Any:
-        times = tuple(timed(1e-3 * (1 + number)) for number in range(len(artifacts)))
+        times = tuple(values.timed(1e-3 * (1 + number)) for number in range(len(artifacts)))
         return FinalTimes(times, self.world.library)
 
     def close(self) -> None:
@@ -115,9 +90,11 @@ def world(monkeypatch: pytest.MonkeyPatch) -> World:
     return made
 
 
-def order(*trials: PendingTrial, seconds: float = 1000.0, known: RemoteResults = NOTHING) -> MeasuringOrder:
+def order(
+    *trials: remote.PendingTrial, seconds: float = 1000.0, known: remote.RemoteResults = NOTHING
+) -> session.MeasuringOrder:
     bundle = Bundle("ab", datetime.datetime.now(datetime.UTC), "0.1.0", 0, trials)
-    return MeasuringOrder(bundle, seconds, known)
+    return session.MeasuringOrder(bundle, seconds, known)
 
 
 def no_baseline(problem: Problem, effort: Effort, seed: int) -> Baseline:
@@ -128,44 +105,53 @@ def alone(problem: Problem, report: Callable[[str], None]) -> TimingLock:
     return TimingLock("test", "a test", report, Path("/nowhere"))  # a folder that takes no file locks nothing
 
 
-HERE = Gpu(FACTS, alone, lambda chip: None, no_baseline)  # type: ignore[arg-type, return-value]
+HERE = session.Gpu(FACTS, alone, lambda chip: None, no_baseline)  # type: ignore[arg-type, return-value]
 WRONG = Failure(Stage.VERIFY, "3 of 128 elements are wrong")
 
 
 def test_the_most_promising_is_first_and_every_outcome_is_kept(world: World) -> None:
-    spilling = pending(0, code=program(spills=8))
+    spilling = values.pending(0, code=values.program(spills=8))
     world.answers = {2: WRONG}
-    counts = world.measure(order(spilling, pending(1), pending(2)), HERE)
-    assert [trial.origin.number for trial in world.of(MeasuredTrial)] == [1, 2, 0]
-    assert [trial.outcome == WRONG for trial in world.of(MeasuredTrial)] == [False, True, False]
-    assert counts == MeasuringCounts(measured=2, failed=1, left=0)
+    counts = world.measure(order(spilling, values.pending(1), values.pending(2)), HERE)
+    trials = world.of(remote.MeasuredTrial)
+    outcomes = [(each.origin.number, each.outcome == WRONG) for each in trials]
+    assert outcomes == [(1, False), (2, True), (0, False)]
+    assert counts == session.MeasuringCounts(measured=2, failed=1, left=0)
+
+
+def test_a_candidate_that_was_cut_off_stays_pending_and_code_for_other_chips_is_counted(world: World) -> None:
+    world.answers = {1: CUT}
+    other = values.pending(3, code=replace(values.program(), chip="sm_80"))
+    counts = world.measure(order(*map(values.pending, range(3)), other), HERE)
+    assert counts == session.MeasuringCounts(measured=1, failed=0, left=2, other_chips=1)
 
 
 def test_what_is_far_slower_than_the_best_is_given_up_early(world: World) -> None:
     world.answers = {0: 2e-3, 1: 1e-3, 2: 9e-3}
-    world.measure(order(*map(pending, range(4))), HERE)
+    world.measure(order(*map(values.pending, range(4))), HERE)
     assert [stop for _, stop, _ in world.asked] == [None, 4e-3, 2e-3, 2e-3]
-    assert [trial.outcome.is_complete for trial in world.of(MeasuredTrial)] == [True, True, False, True]
+    is_complete = [trial.outcome.is_complete for trial in world.of(remote.MeasuredTrial)]
+    assert is_complete == [True, True, False, True]
 
 
 def test_nothing_is_begun_when_the_time_is_over(world: World) -> None:
     world.takes_s = 4.0
-    counts = world.measure(order(*map(pending, range(9)), seconds=20.0), HERE)
+    counts = world.measure(order(*map(values.pending, range(9)), seconds=20.0), HERE)
     assert len(world.asked) == 5  # 18 s, less what finals are kept
-    assert counts == MeasuringCounts(measured=5, failed=0, left=4)
+    assert counts == session.MeasuringCounts(measured=5, failed=0, left=4)
     assert all(within_s <= 18.0 for _, _, within_s in world.asked)
 
 
 def test_problems_share_the_time_and_what_one_leaves_the_others_get(world: World) -> None:
     world.takes_s = 4.0
-    first = [pending(number) for number in range(9)]
-    world.measure(order(*first, pending(20, OTHER), seconds=40.0), HERE)
+    first = [values.pending(number) for number in range(9)]
+    world.measure(order(*first, values.pending(20, OTHER), seconds=40.0), HERE)
     numbers = [number for number, _, _ in world.asked]
     assert numbers[-1] == 20
     assert len(numbers) == 6  # 20 s of candidates of the first problem
     world.asked.clear()
     world.now_s = 0.0
-    world.measure(order(pending(20, OTHER), *first, seconds=40.0), HERE)
+    world.measure(order(values.pending(20, OTHER), *first, seconds=40.0), HERE)
     assert len(world.asked) == 1 + 8  # of 36 s, less what finals are kept
 
 
@@ -185,66 +171,52 @@ def test_a_gpu_that_another_tuner_times_on_is_waited_for(world: World, tmp_path:
 
         return TimingLock("gpu", "me", told, tmp_path)
 
-    thread = threading.Thread(target=other)
-    thread.start()
-    is_free.wait()
-    counts = world.measure(order(pending(0), pending(1)), replace(HERE, turn=turn))
-    thread.join()
+    with ThreadPoolExecutor(1) as thread:
+        thread.submit(other)
+        is_free.wait()
+        counts = world.measure(order(values.pending(0), values.pending(1)), replace(HERE, turn=turn))
     assert counts.measured == 2
     assert world.told.count("  waits for process 7, matmul 8x8x8") == 1
 
 
-def test_a_candidate_that_was_cut_off_stays_pending(world: World) -> None:
-    world.answers = {1: CUT}
-    counts = world.measure(order(*map(pending, range(3))), HERE)
-    assert counts == MeasuringCounts(measured=1, failed=0, left=2)
-
-
 def test_the_best_are_timed_again_and_the_fastest_twice_but_a_lone_one_is_not(world: World) -> None:
-    world.measure(order(pending(0)), HERE)
-    assert world.of(FinalTime) == []
+    world.measure(order(values.pending(0)), HERE)
+    assert world.of(remote.FinalTime) == []
     world.answers = {number: 1e-3 * (number + 1) for number in range(2)}
-    world.measure(order(*map(pending, range(2))), HERE)
-    assert [line.origin.number for line in world.of(FinalTime)] == [0, 1]
-    (floor,) = world.of(NoiseFloor)
+    world.measure(order(*map(values.pending, range(2))), HERE)
+    assert [line.origin.number for line in world.of(remote.FinalTime)] == [0, 1]
+    (floor,) = world.of(remote.NoiseFloor)
     assert floor.noise == pytest.approx(2.0)  # 1 ms, then 3 ms
 
 
 def test_the_library_that_took_turns_is_kept_and_not_measured_alone(world: World) -> None:
-    alone, between = (Baseline("cuBLAS", 0, timed(each)) for each in (1e-3, 2e-3))
+    alone, between = (Baseline("cuBLAS", 0, values.timed(each)) for each in (1e-3, 2e-3))
     world.library = between
-    world.measure(order(pending(0), pending(1)), replace(HERE, baseline=lambda *_: alone))
-    assert world.of(BaselineTime) == [BaselineTime(PROBLEM, between)]
+    world.measure(order(values.pending(0), values.pending(1)), replace(HERE, baseline=lambda *_: alone))
+    assert world.of(remote.BaselineTime) == [remote.BaselineTime(values.PROBLEM, between)]
     world.library = None
-    world.measure(order(pending(0), pending(1)), replace(HERE, baseline=lambda *_: alone))
-    assert world.of(BaselineTime)[1:] == [BaselineTime(PROBLEM, alone)]
+    world.measure(order(values.pending(0), values.pending(1)), replace(HERE, baseline=lambda *_: alone))
+    assert world.of(remote.BaselineTime)[1:] == [remote.BaselineTime(values.PROBLEM, alone)]
 
 
 def test_what_is_known_is_not_measured_again_and_counts_for_the_rest(world: World) -> None:
-    known = replace(NOTHING, trials=(measured(0, timed(1e-4)), measured(1, WRONG)))
-    counts = world.measure(order(*map(pending, range(3)), known=known), HERE)
+    known = replace(NOTHING, trials=(values.measured(0, values.timed(1e-4)), values.measured(1, WRONG)))
+    counts = world.measure(order(*map(values.pending, range(3)), known=known), HERE)
     assert [(number, stop) for number, stop, _ in world.asked] == [(2, 2e-4)]
-    assert counts == MeasuringCounts(measured=1)
-
-
-def test_code_for_other_chips_is_left_out_and_counted(world: World) -> None:
-    other = pending(1, code=replace(program(), chip="sm_80"))
-    assert world.measure(order(pending(0), other), HERE) == MeasuringCounts(measured=1, other_chips=1)
+    assert counts == session.MeasuringCounts(measured=1)
 
 
 def test_the_baseline_is_timed_once_for_a_problem_and_only_where_something_is_right(world: World) -> None:
-    def baseline(problem: Problem, effort: Effort, seed: int) -> Baseline:
-        return Baseline("cuBLAS", 0, timed())
-
-    here = replace(HERE, baseline=baseline)
-    world.measure(order(pending(0)), here)
-    assert [line.problem for line in world.of(BaselineTime)] == [PROBLEM]
-    known = replace(NOTHING, baselines=(BaselineTime(PROBLEM, Baseline("cuBLAS", 0, timed())),))
+    timed = Baseline("cuBLAS", 0, values.timed())
+    here = replace(HERE, baseline=lambda *_: timed)
+    world.measure(order(values.pending(0)), here)
+    assert [line.problem for line in world.of(remote.BaselineTime)] == [values.PROBLEM]
+    known = replace(NOTHING, baselines=(remote.BaselineTime(values.PROBLEM, timed),))
     world.lines.clear()
-    world.measure(order(pending(0), known=known), here)
+    world.measure(order(values.pending(0), known=known), here)
     world.answers = {0: WRONG}
-    world.measure(order(pending(0)), here)
-    assert world.of(BaselineTime) == []
+    world.measure(order(values.pending(0)), here)
+    assert world.of(remote.BaselineTime) == []
 
 
 def test_the_process_is_ended_whatever_happens(world: World, monkeypatch: pytest.MonkeyPatch) -> None:
@@ -253,28 +225,30 @@ def test_the_process_is_ended_whatever_happens(world: World, monkeypatch: pytest
 
     monkeypatch.setattr(Child, "evaluate", interrupted)
     with pytest.raises(KeyboardInterrupt):
-        world.measure(order(pending(0)), HERE)
+        world.measure(order(values.pending(0)), HERE)
     assert world.told[-1] == "closed"
 
 
 def test_the_best_is_the_fastest_that_was_not_cut_short_by_remeasurement_where_there_is_any() -> None:
-    slow, fast = measured(0, timed(2e-3)), measured(1, timed(1e-3))
-    assert best_of(replace(RESULTS, trials=(slow, fast), final_times=()))[PROBLEM][0] == fast
-    cut = measured(0, replace(timed(), is_complete=False))
-    assert best_of(replace(RESULTS, trials=(cut,), final_times=())) == {}
-    lucky, steady, slow = (measured(number, timed(s)) for number, s in ((0, 1e-3), (1, 2e-3), (2, 3e-3)))
+    slow, fast = values.measured(0, values.timed(2e-3)), values.measured(1, values.timed(1e-3))
+    alone = replace(values.RESULTS, final_times=())
+    assert session.best_of(replace(alone, trials=(slow, fast)))[values.PROBLEM][0] == fast
+    cut = values.measured(0, replace(values.timed(), is_complete=False))
+    assert session.best_of(replace(alone, trials=(cut,))) == {}
+    lucky, steady, slow = (values.measured(number, values.timed(1e-3 * (number + 1))) for number in range(3))
     final_times = tuple(
-        FinalTime(trial.origin, PROBLEM, timed(s)) for trial, s in ((steady, 2.1e-3), (slow, 2.9e-3))
+        remote.FinalTime(trial.origin, values.PROBLEM, values.timed(median_s))
+        for trial, median_s in ((steady, 2.1e-3), (slow, 2.9e-3))
     )
-    results = RemoteResults(RESULTS.provenance, (lucky, steady, slow), final_times)
-    assert best_of(results)[PROBLEM] == (steady, timed(2.1e-3))
+    results = replace(alone, trials=(lucky, steady, slow), final_times=final_times, noises=(), baselines=())
+    assert session.best_of(results)[values.PROBLEM] == (steady, values.timed(2.1e-3))
 
 
 def test_a_line_and_the_document_report_time_speed_and_the_baseline() -> None:
-    (line,) = best_lines(RESULTS)
+    (line,) = session.best_lines(values.RESULTS)
     time = "2 ms (reliable), 0 GFLOP/s, 1.50x (1.50 .. 1.50) cuBLAS 13.1.0"
     assert line.startswith(f"matmul 16x8x8 f32 nn none: {time}; trial 100: ")
-    document = summary_document("r.jsonl", MeasuringCounts(1, 1, 2, 3), RESULTS, 4.0)
+    document = session.summary_document("r.jsonl", session.MeasuringCounts(1, 1, 2, 3), values.RESULTS, 4.0)
     assert document["counts"] == {"measured": 1, "failed": 1, "left": 2, "other_chips": 3}
     (best,) = document["best"]
     assert (best["trial"], best["median_s"], best["baseline_s"]) == (100, 2e-3, 3e-3)
@@ -284,34 +258,28 @@ def test_a_line_and_the_document_report_time_speed_and_the_baseline() -> None:
 # The command around a session.
 
 
-def no_evaluator(chip: str) -> Factory:
-    raise AssertionError("nothing is to be judged")
-
-
-def here() -> Gpu:
-    return Gpu(FACTS, alone, no_evaluator, no_baseline)
+def here() -> session.Gpu:
+    return session.Gpu(FACTS, alone, lambda chip: pytest.fail("nothing is to be judged"), no_baseline)
 
 
 @pytest.fixture
 def request_(tmp_path: Path) -> MeasuringRequest:
     """Gives a request for a bundle of one candidate."""
-    (tmp_path / "pending.bundle").write_bytes(pack((pending(0),), 0, "0.1.0", NOW))
+    (tmp_path / "pending.bundle").write_bytes(pack((values.pending(0),), 0, "0.1.0", values.NOW))
     return MeasuringRequest(tmp_path / "pending.bundle")
 
 
-def test_results_go_next_to_the_bundle(tmp_path: Path) -> None:
+def test_results_go_next_to_the_bundle_and_a_time_that_is_none_is_refused(tmp_path: Path) -> None:
     assert MeasuringRequest(tmp_path / "x.bundle").results_file == tmp_path / "x.bundle.results.jsonl"
-
-
-@pytest.mark.parametrize("seconds", [0.0, -1.0, float("nan"), float("inf")])
-def test_a_time_that_is_none_is_refused(seconds: float) -> None:
-    with pytest.raises(UsageError, match=r"^seconds: found .*, allowed more than 0$"):
-        MeasuringRequest(Path("x"), seconds)
+    for seconds in (0.0, -1.0, float("nan"), float("inf")):
+        with pytest.raises(UsageError, match=r"^seconds: found .*, allowed more than 0$"):
+            MeasuringRequest(Path("x"), seconds)
 
 
 def test_code_for_another_chip_is_reported_with_both_chips(tmp_path: Path) -> None:
     path = tmp_path / "other.bundle"
-    path.write_bytes(pack((pending(0, code=replace(program(), chip="sm_80")),), 0, "0.1.0", NOW))
+    other = values.pending(0, code=replace(values.program(), chip="sm_80"))
+    path.write_bytes(pack((other,), 0, "0.1.0", values.NOW))
     message = r"^bundle: has code for sm_80, but this GPU is Simulated GPU, sm_90$"
     with pytest.raises(UsageError, match=message):
         measure(MeasuringRequest(path), here)
@@ -320,15 +288,15 @@ def test_code_for_another_chip_is_reported_with_both_chips(tmp_path: Path) -> No
 
 def test_an_empty_bundle_is_done_at_once(tmp_path: Path, capsys: pytest.CaptureFixture[str]) -> None:
     path = tmp_path / "empty.bundle"
-    path.write_bytes(pack((), 0, "0.1.0", NOW))
+    path.write_bytes(pack((), 0, "0.1.0", values.NOW))
     assert measure(MeasuringRequest(path, as_json=True), here) == 0
     assert json.loads(capsys.readouterr().out)["counts"]["measured"] == 0
 
 
 def test_results_of_another_bundle_or_machine_are_not_added_to(request_: MeasuringRequest) -> None:
-    other = replace(PROVENANCE, bundle=read_bundle(request_.bundle).sha256, machine=GPU)
+    other = replace(values.PROVENANCE, bundle=read_bundle(request_.bundle).sha256, machine=values.GPU)
     for provenance, message in (
-        (PROVENANCE, r"has results of bundle abababababab on Stub GPU"),
+        (values.PROVENANCE, r"has results of bundle abababababab on Stub GPU"),
         (other, r"on Stub GPU, tuner 0\.1\.0; name another file: --results FILE"),
     ):
         request_.results_file.unlink(missing_ok=True)
@@ -338,11 +306,8 @@ def test_results_of_another_bundle_or_machine_are_not_added_to(request_: Measuri
 
 
 def test_the_bundle_is_read_before_a_gpu_is_looked_for(tmp_path: Path) -> None:
-    def no_gpu() -> Gpu:
-        raise AssertionError("looked for")
-
     with pytest.raises(UsageError, match=r"none\.bundle: cannot be read"):
-        measure(MeasuringRequest(tmp_path / "none.bundle"), no_gpu)
+        measure(MeasuringRequest(tmp_path / "none.bundle"), lambda: pytest.fail("looked for"))
 
 
 def test_a_defect_is_one_line_with_its_trace_for_debug_and_ctrl_c_is_130(

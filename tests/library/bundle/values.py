@@ -3,23 +3,13 @@
 import datetime
 import hashlib
 
+from tuner.core import remote_results as remote
 from tuner.core.candidate import Candidate
 from tuner.core.errors import Failure, Stage
 from tuner.core.gpu_code import KernelBuffer, KernelProgram, Launch, Resources
 from tuner.core.machine import Machine
 from tuner.core.problem import Matmul, Problem
 from tuner.core.records import Measurement, Verdict
-from tuner.core.remote_results import (
-    PTX,
-    BaselineTime,
-    FinalTime,
-    MeasuredTrial,
-    MeasuringProvenance,
-    NoiseFloor,
-    Origin,
-    PendingTrial,
-    RemoteResults,
-)
 from tuner.core.runs import Baseline
 
 PROBLEM = Matmul(16, 8, 8)
@@ -27,33 +17,27 @@ NOW = datetime.datetime(2026, 3, 4, 5, 6, 7, 89, datetime.UTC)
 RUN = "0b6b4d1e-6c4e-4c1f-9a53-0f6f5b3c9d11"
 SCRIPT = "module attributes {transform.with_named_sequence} {}\n"
 GPU = Machine("Stub GPU", "Stub GPU, CUDA driver 13.0", "ptx", True, 4, 4, 0, 0, 4096, 2**30, "sm_90")
-PROVENANCE = MeasuringProvenance("5d2b1f8a-0000-4000-8000-000000000001", "ab" * 32, "0.1.0", NOW, GPU, "13.0")
+SESSION = "5d2b1f8a-0000-4000-8000-000000000001"
+PROVENANCE = remote.MeasuringProvenance(SESSION, "ab" * 32, "0.1.0", NOW, GPU, "13.0")
 
 
 def program(
-    ptx: str = "//\n.version 8.0",
-    blocks: int = 4,
-    cubin: bytes = b"",
-    registers: int = 32,
-    spills: int = 0,
-    note: str = "a note",
+    ptx: str = "//\n.version 8.0", blocks: int = 4, cubin: bytes = b"", spills: int = 0, note: str = "a note"
 ) -> KernelProgram:
     """Returns a program of one kernel."""
     launch = Launch("matmul", (blocks, 1, 1), (32, 1, 1), 0, ("a", "b", "c"))
-    buffers = tuple(
-        KernelBuffer(name, 4 * size, role)
-        for name, size, role in (("a", 128, "input"), ("b", 64, "input"), ("c", 128, "output"))
-    )
-    resources = Resources("matmul", registers, spills, 0, 0, 0, 0, 0.5, 2, (note,))
+    operands = (("a", 128, "input"), ("b", 64, "input"), ("c", 128, "output"))
+    buffers = tuple(KernelBuffer(name, 4 * size, role) for name, size, role in operands)
+    resources = Resources("matmul", 32, spills, 0, 0, 0, 0, 0.5, 2, (note,))
     return KernelProgram("sm_90", ptx, cubin, (launch,), buffers, (resources,))
 
 
 def pending(
     number: int = 0, problem: Problem = PROBLEM, code: KernelProgram | None = None, script: str = SCRIPT
-) -> PendingTrial:
+) -> remote.PendingTrial:
     """Returns a pending trial."""
-    return PendingTrial(
-        origin=Origin(RUN, number),
+    return remote.PendingTrial(
+        origin=remote.Origin(RUN, number),
         id=100 + number,
         target="simulator:sm_90",
         problem=problem,
@@ -71,14 +55,16 @@ def timed(median_s: float = 1e-3) -> Measurement:
     return Measurement((median_s,) * 6, 3, median_s, (median_s, median_s), cold_median_s=2 * median_s)
 
 
-def measured(number: int = 0, outcome: Measurement | Failure | None = None) -> MeasuredTrial:
+def measured(number: int = 0, outcome: Measurement | Failure | None = None) -> remote.MeasuredTrial:
     """Returns the result of the pending trial of that number."""
     return result(pending(number), timed() if outcome is None else outcome)
 
 
-def result(of: PendingTrial, outcome: Measurement | Failure, code: str = PTX) -> MeasuredTrial:
+def result(
+    of: remote.PendingTrial, outcome: Measurement | Failure, code: str = remote.PTX
+) -> remote.MeasuredTrial:
     """Returns the result of a pending trial on another machine."""
-    return MeasuredTrial(
+    return remote.MeasuredTrial(
         origin=of.origin,
         id=of.id,
         problem=of.problem,
@@ -95,10 +81,10 @@ def result(of: PendingTrial, outcome: Measurement | Failure, code: str = PTX) ->
 
 
 WRONG = Failure(Stage.VERIFY, "3 of 128 elements are wrong")
-RESULTS = RemoteResults(
+RESULTS = remote.RemoteResults(
     PROVENANCE,
     (measured(0), measured(1, WRONG)),
-    (FinalTime(Origin(RUN, 0), PROBLEM, timed(2e-3)),),
-    (NoiseFloor(PROBLEM, 0.01),),
-    (BaselineTime(PROBLEM, Baseline("cuBLAS 13.1.0", 0, timed(3e-3), is_interleaved=True)),),
+    (remote.FinalTime(remote.Origin(RUN, 0), PROBLEM, timed(2e-3)),),
+    (remote.NoiseFloor(PROBLEM, 0.01),),
+    (remote.BaselineTime(PROBLEM, Baseline("cuBLAS 13.1.0", 0, timed(3e-3), is_interleaved=True)),),
 )
