@@ -11,12 +11,7 @@ import pytest
 
 from tests.fakes import HANG_S, await_death, is_alive, state_of
 from tuner.core.errors import Stage
-from tuner.runtime.workers.child_process import (
-    OUTPUT_LIMIT_BYTES,
-    ChildProcess,
-    quoted_line,
-    sleep_until_news,
-)
+from tuner.runtime.workers import child_process
 from tuner.runtime.workers.protocol import CallRequest, Factory, Message, Ready, Reply, ServiceSpec
 from tuner.runtime.workers.worker import Worker
 
@@ -24,22 +19,22 @@ ECHO = Factory("tests.runtime.workers.echo:Echo")
 CHILD = [sys.executable, "-m", "tuner.runtime.workers.child"]
 
 
-def started(*environment: tuple[str, str | None]) -> ChildProcess:
+def started(*environment: tuple[str, str | None]) -> child_process.ChildProcess:
     """Starts a child and waits until it is ready."""
-    child = ChildProcess(ServiceSpec("echo", ECHO, environment, announces=True))
+    child = child_process.ChildProcess(ServiceSpec("echo", ECHO, environment, announces=True))
     assert isinstance(hear(child), Ready)
     return child
 
 
-def hear(child: ChildProcess) -> Message:
+def hear(child: child_process.ChildProcess) -> Message:
     give_up = time.monotonic() + HANG_S
     while (message := child.receive()) is None:
         assert time.monotonic() < give_up
-        sleep_until_news([child], 0.1)
+        child_process.sleep_until_news([child], 0.1)
     return message
 
 
-def ask(child: ChildProcess, method: str, *args: object) -> object:
+def ask(child: child_process.ChildProcess, method: str, *args: object) -> object:
     child.send(CallRequest(method, args))
     reply = hear(child)
     assert isinstance(reply, Reply)
@@ -59,20 +54,19 @@ def ask(child: ChildProcess, method: str, *args: object) -> object:
     ],
 )
 def test_the_line_that_reports_is_found(output: str, line: str) -> None:
-    assert quoted_line(output) == line
+    assert child_process.quoted_line(output) == line
 
 
 def test_the_environment_is_the_parents_with_the_specs_changes(monkeypatch: pytest.MonkeyPatch) -> None:
     monkeypatch.setenv("OPENBLAS_CORETYPE", "Haswell")
     monkeypatch.setenv("KEPT", "yes")
     child = started(("OPENBLAS_CORETYPE", None), ("OMP_NUM_THREADS", "3"))
-    names = ("OPENBLAS_CORETYPE", "OMP_NUM_THREADS", "KEPT")
-    assert ask(child, "environment", names) == (None, "3", "yes")
+    assert ask(child, "environment", ("OPENBLAS_CORETYPE", "OMP_NUM_THREADS", "KEPT")) == (None, "3", "yes")
     child.destroy()
 
 
 def test_a_message_larger_than_the_pipe_crosses_in_both_directions() -> None:
-    child = ChildProcess(ServiceSpec("echo", ECHO, announces=True))
+    child = child_process.ChildProcess(ServiceSpec("echo", ECHO, announces=True))
     large = os.urandom(5 << 20)
     child.send(CallRequest("echo", (large,)))  # before the child reads: must not block
     assert isinstance(hear(child), Ready)
@@ -91,18 +85,15 @@ def test_a_stopped_group_stands_still_and_goes_on() -> None:
     assert child.destroy() == "killed by SIGKILL"
 
 
-def test_endless_output_is_cut() -> None:
+def test_endless_output_is_cut_and_an_unnamed_signal_is_reported_by_its_number() -> None:
     child = started()
-    ask(child, "shout", OUTPUT_LIMIT_BYTES // (1 << 20) + 1)
+    ask(child, "shout", child_process.OUTPUT_LIMIT_BYTES // (1 << 20) + 1)
     child.cut_output()
     ask(child, "shout", 1)
     child.send(CallRequest("die", (signal.SIGTERM,)))
     while not child.has_ended:
-        sleep_until_news([child], 0.1)
+        child_process.sleep_until_news([child], 0.1)
     assert child.destroy() == "killed by SIGTERM: " + "y" * 300
-
-
-def test_an_unnamed_signal_is_reported_by_its_number() -> None:
     child = started()
     os.kill(child.pid, 40)
     assert await_death([child.pid]) == []
@@ -111,7 +102,7 @@ def test_an_unnamed_signal_is_reported_by_its_number() -> None:
 
 def test_destroying_reaps_and_closes_everything() -> None:
     before = len(list(Path("/proc/self/fd").iterdir()))
-    child = ChildProcess(ServiceSpec("echo", ECHO, announces=True))
+    child = child_process.ChildProcess(ServiceSpec("echo", ECHO, announces=True))
     assert child.resident_bytes > 0
     child.destroy()
     assert state_of(child.pid) == ""
@@ -132,16 +123,13 @@ def test_a_child_imports_nothing_heavy_before_its_service() -> None:
     assert (done.stderr.strip(), done.returncode) == ("", 0)
 
 
-def test_a_child_whose_parent_is_gone_already_ends() -> None:
+def test_a_child_ends_where_its_parent_is_gone_or_closes_the_pipe() -> None:
     read_fd, write_fd = os.pipe()
     arguments = [str(read_fd), str(write_fd), "1", "token"]  # process 1 is not its parent
     child = subprocess.Popen([*CHILD, *arguments], pass_fds=(read_fd, write_fd))
     assert child.wait(timeout=HANG_S) == -signal.SIGKILL
     os.close(read_fd)
     os.close(write_fd)
-
-
-def test_a_child_ends_when_the_parent_closes_the_pipe() -> None:
     to_child, from_parent = os.pipe()
     to_parent, from_child = os.pipe()
     arguments = [str(to_child), str(from_child), str(os.getpid()), "token"]
@@ -166,18 +154,20 @@ def test_ctrl_c_is_not_the_childs() -> None:
     worker.kill()
 
 
+STARTING = """
+import time
+from tuner.runtime.workers.protocol import Factory, ServiceSpec
+from tuner.runtime.workers.worker import Worker
+worker = Worker(ServiceSpec("slow", Factory("tests.fakes:_sleep"), announces=True), 1 << 30)
+worker.start()
+print(worker.child.pid, flush=True)
+time.sleep(1000)
+"""
+
+
 @pytest.mark.parametrize("number", [signal.SIGKILL, signal.SIGTERM])
 def test_the_end_of_the_tuner_ends_a_child_that_is_still_starting(number: signal.Signals) -> None:
-    code = (
-        "import time\n"
-        "from tuner.runtime.workers.protocol import Factory, ServiceSpec\n"
-        "from tuner.runtime.workers.worker import Worker\n"
-        "worker = Worker(ServiceSpec('slow', Factory('tests.fakes:_sleep'), announces=True), 1 << 30)\n"
-        "worker.start()\n"
-        "print(worker.child.pid, flush=True)\n"
-        "time.sleep(1000)\n"
-    )
-    parent = subprocess.Popen([sys.executable, "-c", code], stdout=subprocess.PIPE, text=True)
+    parent = subprocess.Popen([sys.executable, "-c", STARTING], stdout=subprocess.PIPE, text=True)
     with parent:
         assert parent.stdout is not None
         child = int(parent.stdout.readline())

@@ -12,15 +12,7 @@ from tuner.core.interfaces import AbstractBaselineSource, Artifact, Effort, Fina
 from tuner.core.problem import Problem
 from tuner.core.records import Measurement, Verdict
 from tuner.core.runs import Baseline
-from tuner.runtime.workers.services import (
-    Evaluation,
-    EvaluationService,
-    Group,
-    evaluate,
-    time_finals,
-    time_together,
-    work_seed,
-)
+from tuner.runtime.workers import services
 
 
 def artifact_of(x: int, deed: str = "", at: str = "") -> Artifact:
@@ -33,27 +25,31 @@ def median_of(measurement: Measurement | None) -> float | None:
 
 def test_timing_is_announced_once_for_a_candidate_and_once_for_the_remeasurement_if_there_is_any() -> None:
     heard: list[str] = []
-    service = EvaluationService(heard.append, fake_factory())
+    service = services.EvaluationService(heard.append, fake_factory())
     with pytest.raises(CandidateError, match="found 2, expected 1"):
         service.evaluate(PROBLEM, artifact_of(3, "wrong", "verify"), Effort(), seed=1)
-    nothing = service.remeasure(PROBLEM, Group((artifact_of(1, "fail", "load"),)), Effort(), seed=1)
+    nothing = service.remeasure(PROBLEM, services.Group((artifact_of(1, "fail", "load"),)), Effort(), seed=1)
     assert nothing == FinalTimes((None,))
     assert heard == []
     evaluation = service.evaluate(PROBLEM, artifact_of(3), Effort(), seed=1)
     assert heard == ["timing"]
     assert median_of(evaluation.measurement) == time_of(3)
-    found = service.remeasure(PROBLEM, Group((artifact_of(3), artifact_of(BEST_X))), Effort(), seed=1)
+    both = services.Group((artifact_of(3), artifact_of(BEST_X)))
+    found = service.remeasure(PROBLEM, both, Effort(), seed=1)
     assert heard == ["timing", "timing"]
     assert [median_of(time) for time in found.times] == [time_of(3), time_of(BEST_X)]
 
 
-def test_what_takes_its_process_with_it_while_it_loads_ends_the_remeasurement() -> None:
+def test_what_takes_its_process_with_it_ends_the_remeasurement() -> None:
     class LostTarget(FakeTarget):
         def load(self, problem: Problem, artifact: Artifact) -> object:
             raise CandidateError(Stage.RUN, "CUDA_ERROR_ILLEGAL_ADDRESS")
 
+    group = services.Group((artifact_of(2),))
     with pytest.raises(CandidateError, match="CUDA_ERROR_ILLEGAL_ADDRESS"):
-        time_together(LostTarget(), PROBLEM, Group((artifact_of(2),)), Effort(), np.random.default_rng(0))
+        services.time_together(LostTarget(), PROBLEM, group, Effort(), np.random.default_rng(0))
+    with pytest.raises(CandidateError, match="CUDA_ERROR_ILLEGAL_ADDRESS"):
+        together(CandidateError(Stage.RUN, "CUDA_ERROR_ILLEGAL_ADDRESS"))
 
 
 class LibraryTarget(FakeTarget, AbstractBaselineSource):
@@ -71,9 +67,8 @@ class LibraryTarget(FakeTarget, AbstractBaselineSource):
 
 
 def together(refusal: Exception | None, *, has_baseline: bool = True) -> FinalTimes:
-    artifacts = (artifact_of(1, "fail", "load"), artifact_of(2))
-    group = Group(artifacts, has_baseline=has_baseline)
-    return time_together(LibraryTarget(refusal), PROBLEM, group, Effort(), np.random.default_rng(0))
+    group = services.Group((artifact_of(1, "fail", "load"), artifact_of(2)), has_baseline=has_baseline)
+    return services.time_together(LibraryTarget(refusal), PROBLEM, group, Effort(), np.random.default_rng(0))
 
 
 def test_the_baseline_library_is_interleaved_where_that_is_wanted_and_has_a_time_of_its_own() -> None:
@@ -85,18 +80,14 @@ def test_the_baseline_library_is_interleaved_where_that_is_wanted_and_has_a_time
     assert together(None, has_baseline=False).baseline is None
 
 
-@pytest.mark.parametrize(
-    "refusal", [TunerError("no cuBLAS found"), CandidateError(Stage.VERIFY, "4 elements are wrong")]
-)
+WRONG = CandidateError(Stage.VERIFY, "4 elements are wrong")
+
+
+@pytest.mark.parametrize("refusal", [TunerError("no cuBLAS found"), WRONG])
 def test_without_a_baseline_library_that_works_the_others_are_timed(refusal: Exception) -> None:
     found = together(refusal)
     assert [median_of(time) for time in found.times] == [None, time_of(2)]
     assert found.baseline is None
-
-
-def test_a_baseline_library_that_takes_its_process_with_it_ends_the_remeasurement() -> None:
-    with pytest.raises(CandidateError, match="CUDA_ERROR_ILLEGAL_ADDRESS"):
-        together(CandidateError(Stage.RUN, "CUDA_ERROR_ILLEGAL_ADDRESS"))
 
 
 class SeveralLibraries(FakeTarget, AbstractBaselineSource):
@@ -125,8 +116,8 @@ class SeveralLibraries(FakeTarget, AbstractBaselineSource):
 
 
 def with_several(target: SeveralLibraries) -> FinalTimes:
-    group = Group((artifact_of(2),), has_baseline=True)
-    return time_together(target, PROBLEM, group, Effort(), np.random.default_rng(0))
+    group = services.Group((artifact_of(2),), has_baseline=True)
+    return services.time_together(target, PROBLEM, group, Effort(), np.random.default_rng(0))
 
 
 def test_the_fastest_of_several_libraries_is_the_baseline_and_all_are_listed() -> None:
@@ -134,15 +125,12 @@ def test_the_fastest_of_several_libraries_is_the_baseline_and_all_are_listed() -
     assert [median_of(time) for time in found.times] == [time_of(2)]
     assert found.baseline is not None
     assert (found.baseline.name, found.baseline.measurement.median_s) == ("libb 1.0", time_of(6))
-    assert [(each.library, each.median_s, each.failure) for each in found.baseline.libraries] == [
-        ("b", time_of(6), ""),
-        ("a", time_of(5), ""),
-        ("c", time_of(4), ""),
-        ("missing", None, "no such library"),
-    ]
+    listed = [(each.library, each.median_s, each.failure) for each in found.baseline.libraries]
+    timed = [("b", time_of(6), ""), ("a", time_of(5), ""), ("c", time_of(4), "")]
+    assert listed == [*timed, ("missing", None, "no such library")]
 
 
-def test_a_library_whose_process_ends_fails_alone_and_the_others_are_timed_anew() -> None:
+def test_a_library_whose_process_ends_fails_alone_and_the_others_or_the_kernels_are_timed_anew() -> None:
     target = SeveralLibraries(ending=("b",))
     found = with_several(target)
     assert target.sessions == [4, 3]  # the kernel with three libraries, then with two
@@ -151,9 +139,6 @@ def test_a_library_whose_process_ends_fails_alone_and_the_others_are_timed_anew(
     assert found.baseline.name == "liba 1.0"
     failed = {each.library: each.failure for each in found.baseline.libraries if each.failure}
     assert failed == {"missing": "no such library", "b": "baseline: its process has ended"}
-
-
-def test_kernels_are_timed_where_every_library_has_ended() -> None:
     found = with_several(SeveralLibraries(ending=("a", "b", "c")))
     assert [median_of(time) for time in found.times] == [time_of(2)]
     assert found.baseline is None
@@ -162,23 +147,26 @@ def test_kernels_are_timed_where_every_library_has_ended() -> None:
 # What a judge finds of a candidate, and of several that are timed together.
 
 
+Target = FakeTarget | UntimedTarget
+
+
 def evaluated(
-    x: int,
-    deed: str = "",
-    at: str = "",
-    heard: list[str] | None = None,
-    target: FakeTarget | UntimedTarget | None = None,
-) -> Evaluation:
+    heard: list[str], x: int, deed: str = "", at: str = "", target: Target | None = None
+) -> services.Evaluation:
     """Evaluates by a clock that goes on by a second with each look."""
-    target, notes = target or FakeTarget(), [] if heard is None else heard
+    target = target or FakeTarget()
     artifact = target.compile(PROBLEM, bind(candidate(x, deed, at)))
     rng, clock = np.random.default_rng(0), partial(next, itertools.count(1.0))
-    return evaluate(target, PROBLEM, artifact, Effort(), rng, lambda: notes.append("quiet"), clock)
+    return services.evaluate(target, PROBLEM, artifact, Effort(), rng, lambda: heard.append("quiet"), clock)
 
 
-def test_a_correct_artifact_has_verdict_time_and_the_seconds_of_its_stages_on_a_quiet_machine() -> None:
+def test_a_correct_artifact_has_verdict_stages_and_a_time_on_a_quiet_machine_where_there_is_a_clock() -> None:
     heard: list[str] = []
-    evaluation = evaluated(3, heard=heard)
+    evaluation = evaluated(heard, 5, target=UntimedTarget())
+    verdict = Verdict(0.25, 64, ("1 of 1 blocks",))
+    assert evaluation == services.Evaluation(verdict, None, (("load", 1.0), ("verify", 1.0)))
+    assert heard == []
+    evaluation = evaluated(heard, 3)
     assert evaluation.verdict == Verdict(0.25, 64)
     assert median_of(evaluation.measurement) == time_of(3)
     assert evaluation.stage_s == (("load", 1.0), ("verify", 1.0), ("measure", 1.0))
@@ -193,50 +181,33 @@ def test_a_correct_artifact_has_verdict_time_and_the_seconds_of_its_stages_on_a_
         ("fail", "measure", Failure(Stage.MEASURE, "fails at measure"), True),
     ],
 )
-def test_what_does_not_load_or_is_wrong_is_never_timed(
-    deed: str, at: str, failure: Failure, is_timed: bool
-) -> None:
+def test_what_is_wrong_is_never_timed(deed: str, at: str, failure: Failure, is_timed: bool) -> None:
     heard: list[str] = []
     with pytest.raises(CandidateError, match=re.escape(failure.reason)) as caught:
-        evaluated(3, deed, at, heard)
+        evaluated(heard, 3, deed, at)
     assert caught.value.failure == failure
     assert heard == ["quiet"] * is_timed
 
 
-def test_where_there_is_no_clock_a_correct_artifact_has_a_verdict_only() -> None:
-    heard: list[str] = []
-    evaluation = evaluated(5, heard=heard, target=UntimedTarget())
-    verdict = Verdict(0.25, 64, ("1 of 1 blocks",))
-    assert evaluation == Evaluation(verdict, None, (("load", 1.0), ("verify", 1.0)))
-    assert heard == []
-
-
 def test_each_piece_of_work_has_its_seed_in_whatever_process() -> None:
-    seeds = [work_seed(seed, number) for seed in (0, 1) for number in (-2, -1, 0, 1, 2)]
+    seeds = [services.work_seed(seed, number) for seed in (0, 1) for number in (-2, -1, 0, 1, 2)]
     assert len(set(seeds)) == len(seeds)
-    assert seeds == [work_seed(seed, number) for seed in (0, 1) for number in (-2, -1, 0, 1, 2)]
+    assert seeds == [services.work_seed(seed, number) for seed in (0, 1) for number in (-2, -1, 0, 1, 2)]
 
 
 A, B, C = (Artifact(code, code, ()) for code in "ABC")
-
 SLOW = Measurement((1.0,), 1, 1.0, (1.0, 1.0))
-
 BROKEN = Failure(Stage.RUN, "killed by SIGSEGV")
-
 BASELINE = Baseline("cuBLAS 13.1.2", 0, SLOW)
-
-
-def never(_group: Group) -> bool:
-    return False
 
 
 @pytest.mark.parametrize(
     ("artifacts", "breaks", "expected", "groups"),
     [
-        ((None, A, None), never, FinalTimes((None, SLOW, None), BASELINE), [("A", True)]),
-        ((A, None, B), never, FinalTimes((SLOW, None, SLOW), BASELINE), [("AB", True)]),
-        ((A, A), never, FinalTimes((SLOW, SLOW), BASELINE), [("AA", True)]),
-        ((None, None), never, FinalTimes((None, None), reason="nothing compiles any more"), []),
+        ((None, A, None), lambda _: False, FinalTimes((None, SLOW, None), BASELINE), [("A", True)]),
+        ((A, None, B), lambda _: False, FinalTimes((SLOW, None, SLOW), BASELINE), [("AB", True)]),
+        ((A, A), lambda _: False, FinalTimes((SLOW, SLOW), BASELINE), [("AA", True)]),
+        ((None, None), lambda _: False, FinalTimes((None, None), reason="nothing compiles any more"), []),
         (  # the one that breaks the others is left out
             (A, B, C),
             lambda group: B in group.artifacts,
@@ -259,17 +230,17 @@ def never(_group: Group) -> bool:
 )
 def test_all_are_timed_together_in_one_call_but_those_that_break_the_others(
     artifacts: tuple[Artifact | None, ...],
-    breaks: Callable[[Group], bool],
+    breaks: Callable[[services.Group], bool],
     expected: FinalTimes,
     groups: list[tuple[str, bool]],
 ) -> None:
     asked = []
 
-    def together(group: Group) -> FinalTimes | Failure:
+    def together(group: services.Group) -> FinalTimes | Failure:
         asked.append(("".join(each.code for each in group.artifacts), group.has_baseline))
         if breaks(group):
             return BROKEN
         return FinalTimes((SLOW,) * len(group.artifacts), BASELINE if group.has_baseline else None)
 
-    assert time_finals(artifacts, together) == expected
+    assert services.time_finals(artifacts, together) == expected
     assert asked == groups

@@ -34,11 +34,16 @@ def pid_of(worker: Worker) -> int:
     return worker.child.pid
 
 
-def test_one_child_serves_many_calls(worker: Worker) -> None:
+def test_one_child_serves_many_calls_and_its_death_between_two_is_nobodys_failure(worker: Worker) -> None:
     assert call(worker, "echo", (1, "two")).value == (1, "two")
     pid = pid_of(worker)
     assert call(worker, "echo", None).value is None
     assert pid_of(worker) == pid
+    call(worker, "die_later")
+    first = pid_of(worker)
+    assert await_death([first]) == []
+    assert call(worker, "echo", 1).value == 1
+    assert pid_of(worker) != first
 
 
 @pytest.mark.parametrize(
@@ -52,9 +57,7 @@ def test_one_child_serves_many_calls(worker: Worker) -> None:
         ("babble", Stage.LOAD, "sent no message but UnpicklingError: "),
     ],
 )
-def test_what_goes_wrong_in_a_call_is_its_failure_and_the_next_is_served(
-    worker: Worker, method: str, stage: Stage, reason: str
-) -> None:
+def test_a_call_fails_and_the_next_is_served(worker: Worker, method: str, stage: Stage, reason: str) -> None:
     failure = call(worker, method).value
     assert isinstance(failure, Failure)
     assert (failure.stage, failure.reason[: len(reason)]) == (stage, reason)
@@ -79,9 +82,7 @@ def test_events_wait_for_the_go_ahead(worker: Worker) -> None:
     assert reply.value == "done"
 
 
-def test_a_call_lets_the_service_go_on_and_gives_what_it_returned_or_raises_its_failure(
-    worker: Worker,
-) -> None:
+def test_a_call_lets_the_service_go_on_and_returns_what_it_did_or_raises_its_failure(worker: Worker) -> None:
     assert worker.call("announce_twice", stage=Stage.RUN, timeout_s=HANG_S) == "done"
     with pytest.raises(CandidateError, match=r"^killed by SIGFPE$") as caught:
         worker.call("die", signal.SIGFPE, stage=Stage.LOAD, timeout_s=HANG_S)
@@ -104,26 +105,15 @@ def test_a_function_with_its_first_arguments_is_a_service() -> None:
     worker.kill()
 
 
-def test_a_child_that_died_is_replaced_and_a_death_after_other_calls_is_doubtful(worker: Worker) -> None:
+def test_a_death_after_other_calls_is_doubtful_and_a_time_out_not(worker: Worker) -> None:
     first = call(worker, "die", signal.SIGFPE)
     assert first == Reply(Failure(Stage.LOAD, "killed by SIGFPE"), first.seconds, is_doubtful=False)
     assert call(worker, "echo", 1).value == 1
     assert call(worker, "die", signal.SIGFPE).is_doubtful
-
-
-def test_a_time_out_after_other_calls_is_not_doubtful(worker: Worker) -> None:
     call(worker, "echo", 1)
     reply = call(worker, "nap", 100.0, timeout_s=0.25)
     assert reply.value == Failure(Stage.LOAD, "timed out after 0.2 s")
     assert not reply.is_doubtful
-
-
-def test_a_death_between_calls_is_nobodys_failure(worker: Worker) -> None:
-    call(worker, "die_later")
-    first = pid_of(worker)
-    assert await_death([first]) == []
-    assert call(worker, "echo", 1).value == 1
-    assert pid_of(worker) != first
 
 
 @pytest.fixture
@@ -249,23 +239,16 @@ def mortal(tmp_path: Path, deaths: int) -> Worker:
 
 
 @pytest.mark.slow
-def test_a_child_killed_twice_while_it_restarts_serves_the_call_the_third_time(
-    tmp_path: Path,
-) -> None:
-    worker = mortal(tmp_path, 2)
+@pytest.mark.parametrize(
+    ("deaths", "value"),
+    [(2, 1), (3, Failure(Stage.LOAD, "echo worker did not start: killed by SIGKILL, 3 attempts"))],
+)
+def test_a_call_starts_a_killed_child_three_times(deaths: int, value: object, tmp_path: Path) -> None:
+    worker = mortal(tmp_path, deaths)
     call(worker, "die", signal.SIGKILL)
-    assert call(worker, "echo", 1).value == 1
-    assert (tmp_path / "log").read_text() == "...."
-    worker.kill()
-
-
-@pytest.mark.slow
-def test_a_child_killed_three_times_while_it_restarts_costs_that_call_only(tmp_path: Path) -> None:
-    worker = mortal(tmp_path, 3)
-    call(worker, "die", signal.SIGKILL)
-    reason = "echo worker did not start: killed by SIGKILL, 3 attempts"
-    assert call(worker, "echo", 1).value == Failure(Stage.LOAD, reason)
+    assert call(worker, "echo", 1).value == value
     assert call(worker, "echo", 2).value == 2
+    assert (tmp_path / "log").read_text() == "." * (deaths + 2)
     worker.kill()
 
 
