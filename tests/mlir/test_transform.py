@@ -1,5 +1,6 @@
 """Scripts applied to payloads, and what is reported when they cannot be; schedules as others write them."""
 
+import inspect
 from collections.abc import Iterator
 from pathlib import Path
 
@@ -216,9 +217,21 @@ def test_words_outside_of_these_ops_stay() -> None:
 
 
 def test_the_after_of_the_docstring_is_what_becomes_of_the_before() -> None:
-    lines = [line for line in (transform.__doc__ or "").splitlines() if line.startswith("    ")]
-    half = len(lines) // 2
-    assert transform.with_current_spellings("\n".join(lines[:half])) == "\n".join(lines[half:])
+    shown = inspect.getdoc(transform.with_current_spellings).split("  becomes\n")
+    before, after = ([line for line in part.splitlines() if line.startswith("    ")] for part in shown)
+    assert len(before) == 2
+    assert transform.with_current_spellings("\n".join(before)) == "\n".join(after)
+
+
+def test_one_pattern_for_reductions_is_three_today() -> None:
+    old = "transform.apply_patterns.vector.lower_multi_reduction lowering_strategy = innerparallel  // both"
+    today = transform.with_current_spellings(old)
+    assert (
+        today.count("lowering_strategy = innerparallel")
+        == today.count("transform.apply_patterns.vector")
+        == 3
+    )
+    assert today.endswith("multi_reduction_unrolling lowering_strategy = innerparallel  // both")
 
 
 # Schedules as others write them: next to their payload, in nested modules, several, in the old form.

@@ -118,7 +118,11 @@ def require_no_effects(script: ir.Module) -> None:
 
 # Of linalg.elementwise since September 2026, https://github.com/llvm/llvm-project/pull/222569
 ELEMENTWISE = re.compile(r"\blinalg\.elementwise\s*<\s*(\w+)\s*>")
-MARK = "gpu."  # every text with an older spelling contains this
+X86 = re.compile(r"\bx86vector\.")  # a dialect that LLVM 23 calls x86
+# One op up to LLVM 22; its attributes are those of each of the three of today.
+LOWER_REDUCTION = re.compile(r"\b(transform\.apply_patterns\.vector\.)lower_multi_reduction\b((?:(?!//).)*)")
+REDUCTION_STEPS = ("reorder_multi_reduction_dims", "multi_reduction_flattening", "multi_reduction_unrolling")
+MARK = "gpu."  # every text with an older spelling of the ops below contains this
 DIMENSION = re.compile(r'("gpu\.\w+"\s*\(\s*\)\s*(?:<\s*)?\{\s*dimension\s*=\s*)"([xyz])"')
 SHUFFLE_MODE = re.compile(r'("gpu\.shuffle"\s*\([^)]*\)\s*(?:<\s*)?\{\s*mode\s*=\s*)"(xor|up|down|idx)"')
 REDUCED_BY = re.compile(r'(?<![\w.])(op\s*=\s*)"(add|mul|and|or|xor)"')  # of gpu.all_reduce, after its region
@@ -139,6 +143,7 @@ def with_current_spellings(text: str) -> str:
         %s = "gpu.all_reduce"(%x) ({}) {op = #gpu<all_reduce_op add>} : (f32) -> (f32)
     """
     text = ELEMENTWISE.sub(r"linalg.elementwise kind=#linalg.elementwise_kind<\1>", text)
+    text = LOWER_REDUCTION.sub(" ".join(rf"\1{step}\2" for step in REDUCTION_STEPS), X86.sub("x86.", text))
     if MARK not in text:
         return text
     text = DIMENSION.sub(r"\1#gpu<dim \2>", text)
