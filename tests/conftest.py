@@ -24,7 +24,6 @@ hypothesis.settings.load_profile("same")
 # A shell that starts the tests in the background has interrupts ignored, and so would every child.
 signal.signal(signal.SIGINT, signal.default_int_handler)
 
-
 share_statements()
 share_schema()
 
