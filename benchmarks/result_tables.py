@@ -7,7 +7,9 @@ Tests compare the pages with these texts: no number of a result is typed by hand
 
 import argparse
 import json
+import re
 import statistics
+from collections import Counter
 from collections.abc import Iterable
 from typing import Any
 
@@ -191,6 +193,47 @@ def overhead_sentence() -> str:
     )
 
 
+UNKNOWN_OPS = "ops of a dialect that MLIR does not have, `test` among them"
+OTHER_REASONS = "others, most of them an op that changed since LLVM 22"
+REASONS = (  # what a refusal says -> why
+    (re.compile("unregistered dialect|of dialect test"), UNKNOWN_OPS),
+    (
+        re.compile("custom op '(transform\\.)?test|pass: unknown pass"),
+        "ops and passes of upstream's test executables",
+    ),
+    (re.compile("found no "), "a match that finds nothing is an error here"),
+    (re.compile("^after the script"), "the result is not valid MLIR"),
+)
+
+
+def upstream_sentence() -> str:
+    """Returns which tests of the transform dialect in LLVM's sources ``tuner apply`` takes."""
+    document = json.loads((RESULTS / "upstream_tests.json").read_text())
+    counts, release = document["summary"], document["settings"]["tests"]
+    modules = sum(row["modules"] for row in document["rows"])
+    return (
+        f"`mlir/test` of LLVM {release} has {counts['files']} such files with {modules} payloads. For "
+        f"{counts['equal']} of them `tuner apply` and `mlir-opt` {release} give the same module, for "
+        f"{counts['differs']} another one: MLIR here is newer, and orders or forms some ops in another way. "
+        f"{counts['refused by both']} are refused by both, as most of these tests want, "
+        f"{counts['only tuner']} by `mlir-opt` alone and {counts['refused']} by `tuner apply` alone:"
+    )
+
+
+def upstream_table() -> str:
+    """Returns why ``tuner apply`` alone refuses upstream's tests, with the number of files."""
+    files: Counter[str] = Counter()
+    for row in json.loads((RESULTS / "upstream_tests.json").read_text())["rows"]:
+        files.update({_why_refused(reason) for reason in row["reasons"]})
+    return markdown_table(
+        ("refused because of", "files"), [(why, str(count)) for why, count in files.most_common()]
+    )
+
+
+def _why_refused(reason: str) -> str:
+    return next((why for pattern, why in REASONS if pattern.search(reason)), OTHER_REASONS)
+
+
 def _rows(file: str) -> list[dict[str, Any]]:
     rows: list[dict[str, Any]] = json.loads((RESULTS / file).read_text())["rows"]
     return rows
@@ -246,6 +289,8 @@ TEXTS = (
     overhead_sentence,
     search_table,
     warm_start_sentence,
+    upstream_sentence,
+    upstream_table,
 )
 
 

@@ -217,7 +217,7 @@ def test_words_outside_of_these_ops_stay() -> None:
 
 
 def test_the_after_of_the_docstring_is_what_becomes_of_the_before() -> None:
-    shown = inspect.getdoc(transform.with_current_spellings).split("  becomes\n")
+    shown = (inspect.getdoc(transform.with_current_spellings) or "").split("  becomes\n")
     before, after = ([line for line in part.splitlines() if line.startswith("    ")] for part in shown)
     assert len(before) == 2
     assert transform.with_current_spellings("\n".join(before)) == "\n".join(after)
