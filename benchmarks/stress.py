@@ -38,7 +38,6 @@ TESTS = (
     "tests/fleet",
     "tests/db/test_merge.py",
     "tests/db/test_database.py",
-    "tests/db/test_database.py",
     "tests/db/test_opening.py",
     "tests/db/test_rows.py",
     "tests/library/bundle",
