@@ -90,7 +90,9 @@ def names_of(library: str, problems: tuple[Problem, ...], threads: int) -> tuple
         ("onednn-torch", "i8", TORCH.format("")),
     ],
 )
-def test_each_library_is_right_and_named_with_its_kernel(library: str, dtype: str, name: str) -> None:
+def test_each_library_is_right_for_every_layout_and_named_with_its_kernel(
+    library: str, dtype: str, name: str
+) -> None:
     singles = [Problem("matmul", sizes, dtype, layout) for sizes in SIZES for layout in LAYOUTS]
     for found in verified_in_a_child(library, tuple(singles)):
         assert re.fullmatch(name, found)

@@ -56,7 +56,9 @@ POINTS = (  # the first of each strategy in all orders, others in two
 
 @pytest.mark.drawn(2)
 @pytest.mark.parametrize(("build", "problem", "knobs", "seed"), POINTS)
-def test_a_loop_is_right_in_any_order(build: Build, problem: Problem, knobs: Knobs, seed: Seed) -> None:
+def test_a_rotated_loop_is_right_under_all_schedules(
+    build: Build, problem: Problem, knobs: Knobs, seed: Seed
+) -> None:
     one = build(problem, **knobs)
     if build is simt:
         *others, behind = (part.count("ld.shared") for part in compiled(one).ptx.split("bar.sync"))
