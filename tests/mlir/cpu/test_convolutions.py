@@ -39,6 +39,7 @@ WITH_PAIRS = replace(AVX2, isa="avx512", has_bf16=True)
 WITH_TILES = replace(emulated_machine(), has_bf16=True)
 PAIRS = replace(HERE, has_amx_bf16=False)  # a processor with AMX computes most of these by tiles
 NEEDS_PAIRS = pytest.mark.skipif(not HERE.multiplies_pairs, reason="this processor has no AVX512-BF16")
+CHANNELS_AT = {"conv_2d_nchw_fchw": 1, "conv_2d_nhwc_hwcf": 3, "conv_2d_ngchw_gfchw": 2}
 PLACE = st.floats(0, 1, exclude_max=True)  # in the list of configurations
 OF_BF16 = tuple(each for each in sorted(LAYOUTS) if "depthwise" not in each)  # others are of f32 in groups
 CHANNELS_FIRST = tuple(each for each in OF_BF16 if not any(last in each for last in ("nhwc", "nwc", "nhwgc")))
@@ -74,12 +75,10 @@ def first(convolution: Convolution, machine: Machine = HERE) -> tuple[Candidate,
 
 
 def compiled_first(convolution: Convolution, machine: Machine = HERE) -> Any:
-    """Returns the code of the first configuration."""
     return compiled(problem_of(convolution).fusion, first(convolution, machine)[1])
 
 
 def packed(array: Array, packing: WeightPacking | None) -> Array:
-    """Returns a weight as the code takes it."""
     if packing is None:
         return array
     element = next(name for name, dtype in DTYPES.items() if dtype == array.dtype)
@@ -90,7 +89,6 @@ def packed(array: Array, packing: WeightPacking | None) -> Array:
 
 
 def drawn(convolution: Convolution) -> list[Array]:
-    """Returns random inputs of a convolution."""
     rng, dtype = np.random.default_rng(0), DTYPES[convolution.element]
     return [rng.standard_normal(shape).astype(dtype) for shape in convolution.shapes[:-1]]
 
@@ -215,24 +213,26 @@ def test_every_configuration_of_tiles_computes_a_convolution(convolution: Convol
 
 
 @NEEDS_PAIRS
-@pytest.mark.parametrize(("name", "channel"), [("conv_2d_nchw_fchw", 1), ("conv_2d_nhwc_hwcf", 3)])
+@pytest.mark.parametrize("name", CHANNELS_AT)
 @pytest.mark.parametrize("is_weight", [True, False])
-def test_nan_and_infinities_of_bf16_stay_in_their_windows(name: str, channel: int, is_weight: bool) -> None:
-    sizes: dict[str, Any] = {"channels": 5, "filters": 17, "height": 3, "width": 19}
+def test_nan_and_infinities_of_bf16_stay_in_their_windows(name: str, is_weight: bool) -> None:
+    sizes: dict[str, Any] = {"groups": 2, "channels": 5, "filters": 17, "height": 3, "width": 19}
     convolution = Convolution(f"linalg.{name}", **sizes, element="bf16", is_weight=is_weight)
     inputs = drawn(convolution)
-    last = np.moveaxis(inputs[0], channel, 0)[4]  # the odd channel, which is paired with zeros
+    last = np.moveaxis(inputs[0], CHANNELS_AT[name], 0)[4]  # the odd channel, which is paired with zeros
     last[np.unravel_index([7, 60], last.shape)] = np.nan, np.inf
     inputs[1].reshape(-1)[11] = -np.inf
     require_windows(convolution, PAIRS, inputs)
 
 
 @pytest.mark.slow
-def test_nan_and_infinities_stay_in_their_windows_of_tiles() -> None:
-    convolution = Convolution(channels=35, filters=24, height=3, width=19, element="bf16")
+@pytest.mark.parametrize(("channels", "is_weight"), [(35, True), (37, False)])
+def test_nan_and_infinities_stay_in_their_windows_of_tiles(channels: int, is_weight: bool) -> None:
+    sizes: dict[str, Any] = {"channels": channels, "filters": 24, "height": 3, "width": 19}
+    convolution = Convolution(**sizes, element="bf16", is_weight=is_weight)
     inputs = drawn(convolution)
-    inputs[0][0, 34, 2, [3, 12]] = np.nan, np.inf
-    inputs[1][5, 34, 1, 1] = -np.inf
+    inputs[0][0, channels - 1, 2, [3, 12]] = np.nan, np.inf
+    inputs[1][5, channels - 1, 1, 1] = -np.inf
     require_windows(convolution, WITH_TILES, inputs)
 
 
