@@ -77,7 +77,7 @@ def spaces(
 
 
 def require_exported_for(chosen: tuple[ChosenStrategy, ...], problem: Problem, target: TargetName) -> None:
-    """Raises UsageError for a script that was exported for another problem or another kind of target.
+    """Raises UsageError for a script that was exported for another problem, or a CPU's in place of a GPU's.
 
     Its guard would refuse the payload of each trial. Alignment and caches are conditions of a measurement,
     not of the script; a script without the line of its export is not refused.
@@ -88,7 +88,7 @@ def require_exported_for(chosen: tuple[ChosenStrategy, ...], problem: Problem, t
             continue
         exported = read_provenance(text, f"{one.name}{PLAIN_SUFFIX}")
         made = replace(exported.problem, align=problem.align, cache=problem.cache)
-        if made != problem or exported.target.kind != target.kind:
+        if made != problem or exported.target.is_on_cpu != target.is_on_cpu:
             raise UsageError(
                 f"strategy {one.name}{PLAIN_SUFFIX}: was exported for {made.key} on {exported.target.kind}, "
                 f"the run is for {problem.key} on {target.kind}",
