@@ -47,17 +47,25 @@ def test_an_entry_per_problem_of_the_best_trial(store: Store) -> None:
     assert small.script == store.trial(small.trial).script_text
     assert (small.threads, small.machine) == (1, fakes.MACHINE)
     assert small.median_s == pytest.approx(fakes.BEST_S)
-    last = tune(store, backends=parts(runner=fakes.runner_without_baseline))
-    (alone,) = library_entries(store, parts(), TaskQuery(), (last,)).entries
-    assert (alone.baseline, alone.baseline_s) == ("FakeBLAS 1.0", None)  # timed alone: not comparable
 
 
 @pytest.mark.slow
-def test_only_the_runs_that_are_named_count_and_one_without_a_time_is_noted(store: Store) -> None:
+def test_a_baseline_timed_alone_has_no_time_in_the_entry(store: Store) -> None:
+    tune(store, backends=parts(runner=fakes.runner_without_baseline))
+    (entry,) = library_entries(store, parts()).entries
+    assert (entry.baseline, entry.baseline_s) == ("FakeBLAS 1.0", None)
+
+
+@pytest.mark.slow
+def test_only_the_runs_that_are_named_count(store: Store) -> None:
     first, _ = tune(store, SMALL, trials=3), tune(store, SMALL)
     other = tune(store, LARGE)
     named = library_entries(store, parts(), TaskQuery(), (first, other, first)).entries
     assert [store.trial(entry.trial).run for entry in named] == [other, first]
+
+
+@pytest.mark.slow
+def test_a_run_without_a_time_is_noted(store: Store) -> None:
     failed = tune(store, LARGE, backends=parts(bind=lambda *_: fakes.failing_bind), trials=2)
     found = library_entries(store, parts(), TaskQuery(), (tune(store, SMALL), failed))
     assert [entry.problem for entry in found.entries] == [SMALL]
