@@ -54,6 +54,18 @@ def test_a_binding_that_does_not_fit_is_one_line(trailing: tuple[str, ...], mess
         apply_script(BOUND, PAYLOAD, False, trailing)
 
 
+DECLARED = """
+module attributes {transform.with_named_sequence} {
+  transform.named_sequence @__transform_main(!transform.any_op {transform.readonly})
+}
+"""
+
+
+def test_an_entry_without_a_body_is_refused_by_mlir() -> None:
+    with pytest.raises(CandidateError, match=r"op expects a single-block region"):
+        apply_script(DECLARED, PAYLOAD, allows_effects=False)
+
+
 RETURNED = "func.func @main(%x: memref<?xi8>) -> memref<?xi8> {\n  return %x : memref<?xi8>\n}\n"
 CONVERTED = """
 module attributes {transform.with_named_sequence} {

@@ -319,21 +319,24 @@ def bind_trailing_arguments(sequence: ir.Operation, trailing: tuple[str, ...]) -
     "^linalg.matmul" for their results, "#8;16" for parameters. Raises CandidateError(BIND) for another number
     of texts, and for a text that does not fit its argument's type.
     """
-    block = sequence.regions[0].blocks[0]
-    root, *arguments = block.arguments
-    if len(arguments) != len(trailing):
+    signature = sequence.attributes["function_type"].value
+    allowed = max(len(signature.inputs) - 1, 0)
+    if allowed != len(trailing):
         found = f"found {len(trailing)} bindings of the entry's arguments after the first"
         option = "tuner apply --debug-bind-trailing-args"
-        raise CandidateError(Stage.BIND, f"script: {found}, allowed {len(arguments)} ({option})")
-    if not arguments:
+        raise CandidateError(Stage.BIND, f"script: {found}, allowed {allowed} ({option})")
+    blocks = list(sequence.regions[0].blocks)
+    if not trailing or not blocks:  # of a declaration MLIR says that it has no body
         return
-    with ir.InsertionPoint.at_block_begin(block), sequence.location:
+    root, *arguments = blocks[0].arguments
+    with ir.InsertionPoint.at_block_begin(blocks[0]), sequence.location:
         for argument, text in zip(arguments, trailing, strict=True):
             argument.replace_all_uses_with(_bound_argument(root, text, argument.type))
     for argument in reversed(arguments):
-        block.erase_argument(argument.arg_number)
-    results = sequence.attributes["function_type"].value.results
-    sequence.attributes["function_type"] = ir.TypeAttr.get(ir.FunctionType.get([root.type], results))
+        blocks[0].erase_argument(argument.arg_number)
+    sequence.attributes["function_type"] = ir.TypeAttr.get(
+        ir.FunctionType.get([root.type], signature.results)
+    )
     if "arg_attrs" in sequence.attributes:
         sequence.attributes["arg_attrs"] = ir.ArrayAttr.get([sequence.attributes["arg_attrs"][0]])
 
