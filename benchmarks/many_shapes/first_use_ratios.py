@@ -67,7 +67,7 @@ def _without(cells: Cells, rows: list[int]) -> Cells:
 def _rule(matrix: TimeMatrix, cells: Cells, machine: Machine) -> str:
     target = TargetName.parse(CPU)
     rounds = tuple(tuple(() if cell is None else cell.rounds_s for cell in row) for row in cells)
-    compiler = real_backends().outcomes(target).compiler(target)
+    compiler = real_backends().measurement(target).compiler(target)
     trusts = (NOT_RECORDED,) * len(rounds)
     campaign = MeasuredCampaign(matrix, rounds, (None,) * len(rounds), trusts, machine, 1, compiler)
     portfolio = choose_portfolio(matrix, min(SIZE, len(matrix.columns)))

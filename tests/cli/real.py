@@ -18,7 +18,7 @@ BRIEF = Effort(budget_s=0.02, min_samples=5, max_samples=20)  # no test here ask
 
 def real_candidates() -> Backends:
     """Returns the real thing with a baseline and a roofline that nobody measures."""
-    quick = {"baseline": fakes.baseline, "roofline": fakes.FAKE.outcomes.roofline}
+    quick = {"baseline": fakes.baseline, "roofline": fakes.FAKE.measurement.roofline}
     kinds = {name: fakes.changed_kind(kind, **quick) for name, kind in KINDS.items()}
     return dataclasses.replace(real_backends(), kinds=kinds)
 

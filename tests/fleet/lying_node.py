@@ -13,7 +13,7 @@ from typing import Any, Final
 from tests.fleet.values import Connection
 from tuner.core.interfaces import Artifact
 from tuner.fleet import node, tables
-from tuner.fleet.commands.fleet import _outcomes_of
+from tuner.fleet.commands.fleet import _measurement_of
 from tuner.fleet.node_children import Done
 from tuner.fleet.work import COMPILE, EVALUATE, FleetWork, Key, Outcome, hash_of, packed, to_json
 from tuner.targets.registry import real_backends
@@ -99,6 +99,6 @@ if __name__ == "__main__":
     url, target, *only = sys.argv[1 : sys.argv.index("--")]  # what follows is the command that it replaces
     liar = Liar(int(only[0]) if only else None)
     node._settled, tables.tell = liar.settled, liar.tell  # type: ignore[assignment] # noqa: SLF001
-    source, wanted = _outcomes_of(target, real_backends())
+    source, wanted = _measurement_of(target, real_backends())
     request = node.NodeRequest(wanted, name="liar", slots=1, has_device=True)
     sys.exit(0 if node.run_node(url, request, source, lambda line: print(line)) else 1)  # noqa: T201

@@ -38,7 +38,7 @@ from tuner.targets.registry import real_backends
 pytestmark = pytest.mark.postgres
 TARGET = TargetName("fake")
 PROBLEMS = (Matmul(8, 8, 8), Matmul(64, 8, 8), Matmul(64, 64, 8))
-BUILD = compiler_build_of(fakes.FAKE.outcomes.compiler(TARGET))
+BUILD = compiler_build_of(fakes.FAKE.measurement.compiler(TARGET))
 
 
 def test_a_whole_name_is_itself_and_words_are_in_names() -> None:
@@ -57,7 +57,7 @@ def test_more_devices_than_measure_are_refused_before_a_run_is_stored(fleet_url:
         for name in ("a", "b"):
             tables.join(connection, node(name, device=f"device of {name}"))
     for devices, allowed in ((2, None), (3, "devices: found 3, allowed 1 to 2: nodes measure on so many")):
-        run = FleetRun(fakes.FAKE.outcomes, FleetRequest(fleet_url, devices=devices))
+        run = FleetRun(fakes.FAKE.measurement, FleetRequest(fleet_url, devices=devices))
         with contextlib.nullcontext() if allowed is None else pytest.raises(UsageError, match=allowed):
             run.machine(TargetName("fake"))
 
@@ -67,7 +67,7 @@ def fleet(fleet_url: str) -> FleetRun:
     """Returns the parts of runs on a fleet with one node, which is a row: outcomes are told by hand."""
     with session(fleet_url) as connection:
         tables.join(connection, node("a", compiler_build=BUILD))
-    return FleetRun(fakes.FAKE.outcomes, FleetRequest(fleet_url))
+    return FleetRun(fakes.FAKE.measurement, FleetRequest(fleet_url))
 
 
 def runners_of(fleet: FleetRun, runs: tuple[str, ...]) -> tuple[AbstractRunner, ...]:
@@ -173,7 +173,7 @@ def test_a_described_processor_is_measured_for_by_nodes_too(fleet_url: str) -> N
     target = TargetName("cpu", "znver4")
     message = "no node measures cpu:znver4; tuner fleet worker --target cpu:znver4"
     with pytest.raises(UsageError, match=message):
-        backends.outcomes(target).machine(target)
+        backends.measurement(target).machine(target)
 
 
 # A driver against a real server; what nodes would do is done by hand.

@@ -43,7 +43,7 @@ def no_children(*_: Any) -> Any:
 
 
 def node_children() -> NodeChildren:
-    return NodeChildren(replace(FAKE.outcomes, children=no_children), slots=1)
+    return NodeChildren(replace(FAKE.measurement, children=no_children), slots=1)
 
 
 def no_file_left(*_: Any) -> None:

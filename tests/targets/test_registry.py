@@ -47,7 +47,7 @@ REFUSED = "has AMX, but the operating system refuses it"
 def test_the_cpu_is_a_target_whose_machine_is_this_one() -> None:
     status = cpu.KIND.status()
     assert (status.name, status.is_timed) == ("cpu", True)
-    assert cpu.KIND.outcomes.machine(CPU) == cpu.host_machine()
+    assert cpu.KIND.measurement.machine(CPU) == cpu.host_machine()
     assert "linalg.matmul" in cpu.KIND.source(PROBLEM, "module {}")
 
 
@@ -72,10 +72,10 @@ def test_a_processor_without_avx2_is_no_target(tmp_path: Path, monkeypatch: pyte
 
 @pytest.mark.mlir
 def test_the_compiler_reports_its_packages_without_importing_them() -> None:
-    assert dict(cpu.KIND.outcomes.compiler(CPU).packages).keys() == {"numba-cuda-mlir", "torch-mlir"}
+    assert dict(cpu.KIND.measurement.compiler(CPU).packages).keys() == {"numba-cuda-mlir", "torch-mlir"}
     program = (
         "import sys; from tuner.targets.cpu.target import KIND; from tuner.core.candidate import TargetName;"
-        "print(KIND.outcomes.compiler(TargetName('cpu')).fingerprint);"
+        "print(KIND.measurement.compiler(TargetName('cpu')).fingerprint);"
         "sys.exit('numba_cuda_mlir' in sys.modules)"
     )
     given = subprocess.run([sys.executable, "-c", program], capture_output=True, text=True, check=True)
@@ -86,7 +86,7 @@ def test_the_compiler_reports_its_packages_without_importing_them() -> None:
 @pytest.mark.mlir
 def test_the_baseline_is_measured_in_a_clean_environment(monkeypatch: pytest.MonkeyPatch) -> None:
     monkeypatch.setenv("OPENBLAS_CORETYPE", "Prescott")
-    baseline = cpu.KIND.outcomes.baseline(PROBLEM, 1, 0)
+    baseline = cpu.KIND.measurement.baseline(PROBLEM, 1, 0)
     assert "Prescott" not in baseline.name
     assert baseline.threads == 1
     assert baseline.measurement.median_s > 0
@@ -106,13 +106,13 @@ def test_a_library_that_crashes_fails_alone(tmp_path: Path, monkeypatch: pytest.
     subprocess.run([compiler, "-shared", "-fPIC", "-o", library, tmp_path / "crash.c"], check=True)
     monkeypatch.setattr(site, "USER_BASE", str(tmp_path))
     monkeypatch.setenv("PYTHONUSERBASE", str(tmp_path))
-    baseline = cpu.KIND.outcomes_with("best").baseline(PROBLEM, 1, 0)
+    baseline = cpu.KIND.measurement_with("best").baseline(PROBLEM, 1, 0)
     failed = {each.library: each.failure for each in baseline.libraries if each.failure}
     assert failed.keys() == {"blis"}
     assert "SIGILL" in failed["blis"]
     assert {each.library for each in baseline.libraries} >= {"openblas", "blis"}
     with pytest.raises(TunerError, match="SIGILL"):
-        cpu.KIND.outcomes_with("blis").baseline(PROBLEM, 1, 0)
+        cpu.KIND.measurement_with("blis").baseline(PROBLEM, 1, 0)
 
 
 def test_processors_take_their_types_and_what_only_gpus_take_is_refused() -> None:
@@ -132,13 +132,13 @@ def test_the_simulator_is_always_there_and_gives_no_times() -> None:
     assert (status.name, status.is_available, status.is_timed) == ("simulator", True, False)
     assert status.chip == ""
     assert "ptxas" in status.reason
-    machine = simulator.KIND.outcomes.machine(SIMULATOR)
+    machine = simulator.KIND.measurement.machine(SIMULATOR)
     assert machine.name == "simulator sm_90"
     assert dict(machine.limits())["max_shared_bytes"] == chip_of("sm_90").max_shared_bytes
     with pytest.raises(TunerError, match="the simulator has no clock"):
-        simulator.KIND.outcomes.baseline(PROBLEM, 1, 0)
+        simulator.KIND.measurement.baseline(PROBLEM, 1, 0)
     with pytest.raises(TunerError, match="the simulator has no clock"):
-        simulator.KIND.outcomes.roofline(PROBLEM, 1)
+        simulator.KIND.measurement.roofline(PROBLEM, 1)
 
 
 def test_the_source_for_a_gpu_has_true_sizes_and_the_buffers_that_the_script_adds() -> None:
@@ -183,7 +183,7 @@ def test_without_a_gpu_code_is_made_and_the_reason_told(no_gpu: None) -> None:
     assert status.reason.startswith("compiles only: no CUDA driver: libcuda.so.1 cannot be loaded; ")
     assert "ptxas" in status.reason
     assert status.chip == ""
-    assert cuda.KIND.outcomes.machine(TargetName("cuda", "sm_90")).name == "cuda sm_90"
+    assert cuda.KIND.measurement.machine(TargetName("cuda", "sm_90")).name == "cuda sm_90"
 
 
 def test_a_gpu_is_reported_with_all_that_is_known_of_it(gpu: None) -> None:
@@ -202,19 +202,19 @@ def test_a_gpu_that_no_code_can_be_made_for_is_not_used(monkeypatch: pytest.Monk
 
 
 def test_the_machine_is_described_by_the_gpu_here_if_it_is_of_the_chip(gpu: None) -> None:
-    machine = cuda.KIND.outcomes.machine(TargetName("cuda", "sm_90"))
+    machine = cuda.KIND.measurement.machine(TargetName("cuda", "sm_90"))
     assert (machine.name, machine.chip, machine.physical_cores) == ("Simulated GPU", "sm_90", 4)
     assert machine.processor == "Simulated GPU, CUDA driver 13.0"
     assert (machine.l3_bytes, machine.memory_bytes) == (FACTS.l2_bytes, FACTS.memory_bytes)
     assert dict(machine.limits())["sm_count"] == 4
-    assert cuda.KIND.outcomes.machine(TargetName("cuda", "sm_90a")).name == "Simulated GPU"
-    assert cuda.KIND.outcomes.machine(TargetName("cuda", "sm_80")).name == "cuda sm_80"
+    assert cuda.KIND.measurement.machine(TargetName("cuda", "sm_90a")).name == "Simulated GPU"
+    assert cuda.KIND.measurement.machine(TargetName("cuda", "sm_80")).name == "cuda sm_80"
 
 
 @pytest.mark.mlir
 @pytest.mark.parametrize(("kind", "sources"), [(cuda, GPU_SOURCES), (simulator, SIMULATOR_SOURCES)])
 def test_the_compiler_is_the_wheel_the_assembler_and_what_makes_code(kind: Any, sources: Sources) -> None:
-    compiler = kind.KIND.outcomes.compiler(TargetName(kind.KIND.name, "sm_80"))
+    compiler = kind.KIND.measurement.compiler(TargetName(kind.KIND.name, "sm_80"))
     assert dict(compiler.packages).keys() == {"numba-cuda-mlir", "ptxas"}
     assert compiler.pipeline_sha256 == sources_sha256(sources)
 
@@ -232,7 +232,7 @@ def test_a_hanging_kernel_is_ended_sooner_than_a_slow_simulation() -> None:
 def test_without_a_gpu_nothing_of_it_is_measured(work: str) -> None:
     with contextlib.suppress(DeviceError):
         pytest.skip(f"there is a GPU here: {probe.describe_gpu()}")
-    outcomes, problem = cuda.KIND.outcomes, Matmul(64, 64, 64, "f16")
+    outcomes, problem = cuda.KIND.measurement, Matmul(64, 64, 64, "f16")
     with pytest.raises(TunerError, match=f"^{work}: no (CUDA|cuBLAS)"):
         outcomes.baseline(problem, 1, 0) if work == "baseline" else outcomes.roofline(problem, 1)
 
@@ -329,7 +329,7 @@ BROKEN = RENAME.replace('transform.annotate %func "seen"', "transform.loop.unrol
 
 def test_each_target_has_a_machine_of_its_own_processors_come_first_and_simulations_give_no_times() -> None:
     def machine(target: TargetName) -> Machine:
-        return real_backends().outcomes(target).machine(target)
+        return real_backends().measurement(target).machine(target)
 
     processor = real_backends().machine()
     assert processor.physical_cores >= 1
@@ -379,7 +379,7 @@ def modules_imported_by(factory: Factory) -> set[str]:
 @pytest.mark.mlir
 @pytest.mark.parametrize("target", CHILDREN_OF, ids=str)
 def test_a_child_builds_one_of_both_ports(target: TargetName) -> None:
-    children_of = KINDS[target.kind].outcomes.children
+    children_of = KINDS[target.kind].measurement.children
     assert children_of is not None
     children = children_of(target, Matmul(8, 8, 8), 1)
     compiler, evaluator = children.compiler.build(), children.evaluator.build()

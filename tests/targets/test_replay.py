@@ -211,10 +211,10 @@ def test_a_recording_of_another_problem_is_refused(tmp_path: Path) -> None:
 
 def test_a_recording_is_no_kind_of_target_and_has_no_script_to_export(store: Store, tmp_path: Path) -> None:
     backends, settings = fakes.backends(), fakes.settings()
-    assert backends.outcomes_of_run(settings) is backends.kind(settings.target).outcomes
+    assert backends.measurement_of_run(settings) is backends.kind(settings.target).measurement
     run = replay(store, values.write_recording(tmp_path), trials=5).run
     with pytest.raises(UsageError, match=r"^target 'replay:fabricated': not known here$"):
-        fakes.backends().outcomes(run.settings.target)
+        fakes.backends().measurement(run.settings.target)
     (trial, *_) = trials_of(store, run.id)
     assert (trial.script, trial.script_text[:7]) == ("", "// row ")
     assert not target.RECORDINGS.status.is_available  # to auto

@@ -120,7 +120,7 @@ def no_code(target: TargetName, problem: Problem, script: Script) -> str:
 FAKE: TargetBackend = TargetBackend(
     name="fake",
     status=lambda: TargetStatus("fake", True, "for tests"),
-    outcomes=MeasurementBackend(
+    measurement=MeasurementBackend(
         machine=lambda _target: MACHINE,
         compiler=lambda _target: FakeTarget().compiler(),
         plan=plan({"x": tuple(range(10)), "comment": ("a", "b")}),
@@ -137,7 +137,7 @@ FAKE: TargetBackend = TargetBackend(
     require_types=lambda _problem, _target: None,
     baselines=BaselineChoice(
         require=lambda _choice, _problem: None,
-        outcomes=lambda _choice: FAKE.outcomes,  # whatever is chosen is FakeBLAS
+        measurement=lambda _choice: FAKE.measurement,  # whatever is chosen is FakeBLAS
         recorded=lambda _name, _problem: "",
     ),
 )
@@ -155,7 +155,7 @@ def kind_of(status: TargetStatus, **changes: Any) -> TargetBackend:
         fake,
         default_chip=real.default_chip,
         require_types=real.require_types,
-        times_processors=real.outcomes.times_processors,
+        times_processors=real.measurement.times_processors,
         cross_compiled=None if real.cross_compiled is None else fake,
         details=real.details,
     )
@@ -164,9 +164,9 @@ def kind_of(status: TargetStatus, **changes: Any) -> TargetBackend:
 def changed_kind(kind: TargetBackend, **changes: Any) -> TargetBackend:
     """Returns a kind with other fields, some of them fields of its outcomes."""
     of_outcomes = {field.name for field in dataclasses.fields(MeasurementBackend)} & changes.keys()
-    outcomes = dataclasses.replace(kind.outcomes, **{name: changes[name] for name in of_outcomes})
+    outcomes = dataclasses.replace(kind.measurement, **{name: changes[name] for name in of_outcomes})
     own = {name: value for name, value in changes.items() if name not in of_outcomes}
-    return dataclasses.replace(kind, outcomes=outcomes, **own)
+    return dataclasses.replace(kind, measurement=outcomes, **own)
 
 
 def _apply(script: str, payload: str, allows_effects: bool = False, trailing: tuple[str, ...] = ()) -> str:

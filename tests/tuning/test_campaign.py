@@ -215,13 +215,13 @@ def hanging() -> Backends:
     """Returns the real thing, but that the code of contractions hangs."""
 
     def children(target: TargetName, problem: Problem, threads: int) -> RunnerChildren:
-        assert cpu.KIND.outcomes.children is not None
-        made = cpu.KIND.outcomes.children(target, problem, threads)
+        assert cpu.KIND.measurement.children is not None
+        made = cpu.KIND.measurement.children(target, problem, threads)
         compiler = Factory("tests.tuning.hanging_groups:HangingCompiler")
         limits = Limits(compile_timeout_s=120.0, evaluation_timeout_s=10.0)
         return dataclasses.replace(made, compiler=compiler, limits=limits)
 
-    roofline = fakes.FAKE.outcomes.roofline
+    roofline = fakes.FAKE.measurement.roofline
     kind = fakes.changed_kind(cpu.KIND, runners=child_runners(children), roofline=roofline)
     real = real_candidates()
     return dataclasses.replace(real, kinds={**real.kinds, "cpu": kind})

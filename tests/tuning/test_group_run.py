@@ -69,7 +69,7 @@ def test_all_problems_share_one_budget_and_each_is_an_ordinary_run(store: Store)
 
 def test_the_pool_comes_from_first_points_and_seeds_and_is_stored(store: Store) -> None:
     def plan(*arguments: object) -> object:
-        whole = fakes.FAKE.outcomes.plan(*arguments)  # type: ignore[arg-type]
+        whole = fakes.FAKE.measurement.plan(*arguments)  # type: ignore[arg-type]
         return replace(whole, first=(6, 3), seeds=lambda _resources: (3, 14))
 
     found = begun(store, 6, plan=plan)

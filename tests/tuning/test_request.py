@@ -316,7 +316,9 @@ def parts_with_a_choice(*installed: str) -> Backends:
             found = fakes.baseline(problem, threads, seed)
             return dataclasses.replace(found, name=f"{choice} of the user", libraries=LIBRARIES)
 
-        return fakes.changed_kind(fakes.FAKE, baseline=chosen, runner=fakes.runner_without_baseline).outcomes
+        return fakes.changed_kind(
+            fakes.FAKE, baseline=chosen, runner=fakes.runner_without_baseline
+        ).measurement
 
     baselines = BaselineChoice(require, outcomes, lambda _name, _problem: "")
     kind = dataclasses.replace(fakes.FAKE, baselines=baselines)
@@ -370,7 +372,7 @@ def test_targets_with_one_baseline_refuse_a_choice_and_the_cpu_an_unknown_one(tm
     allowed = RunRequest(PROBLEM, baseline="openblas")
     assert run_settings(allowed, with_baselines("cpu")).baseline_library == "openblas"
     with pytest.raises(UsageError, match=r"^--baseline best cannot be combined with this target"):
-        KINDS["simulator"].outcomes_with("best")
+        KINDS["simulator"].measurement_with("best")
     kind = fleet_kind(parts_with_a_choice("mkl").kinds["fake"], FleetRequest("postgresql://nowhere"))
     with pytest.raises(UsageError, match=r"^--baseline mkl cannot be combined with --fleet: nodes compare"):
         kind.require_baseline("mkl", PROBLEM)

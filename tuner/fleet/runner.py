@@ -302,7 +302,7 @@ def fleet_backends(backends: Backends, fleet: FleetRequest) -> Backends:
     return replace(
         backends,
         kinds={name: fleet_kind(kind, fleet) for name, kind in backends.kinds.items()},
-        recordings=replace(here, of_run=lambda settings: fleet_outcomes(here.of_run(settings), fleet)),
+        recordings=replace(here, of_run=lambda settings: fleet_measurement(here.of_run(settings), fleet)),
         # whether a problem fits in memory is checked by nodes: 0 bytes are an unknown size
         machine=lambda: replace(backends.machine(), memory_bytes=0),
     )
@@ -310,20 +310,20 @@ def fleet_backends(backends: Backends, fleet: FleetRequest) -> Backends:
 
 def fleet_kind(kind: TargetBackend, fleet: FleetRequest) -> TargetBackend:
     """Returns a target kind whose candidates are compiled and timed by the nodes of a fleet."""
-    outcomes = replace(
-        fleet_outcomes(kind.outcomes, fleet), is_timed=lambda: fleet_status(kind, fleet).is_timed
+    measurement = replace(
+        fleet_measurement(kind.measurement, fleet), is_timed=lambda: fleet_status(kind, fleet).is_timed
     )
     cross_compiled = None if kind.cross_compiled is None else fleet_kind(kind.cross_compiled, fleet)
     return replace(
         kind,
         status=lambda: fleet_status(kind, fleet),
-        outcomes=outcomes,
+        measurement=measurement,
         cross_compiled=cross_compiled,
         baselines=no_choice("--fleet: nodes compare with their default library"),
     )
 
 
-def fleet_outcomes(own: MeasurementBackend, fleet: FleetRequest) -> MeasurementBackend:
+def fleet_measurement(own: MeasurementBackend, fleet: FleetRequest) -> MeasurementBackend:
     """Returns an outcome source whose machine, runner, baseline and roofline are those of fleet nodes."""
     run = FleetRun(own, fleet)
     return replace(

@@ -77,7 +77,7 @@ class ProgramCompiler:
     def of(cls, target: TargetName, backends: Backends) -> Self:
         """Returns the compiler for a target. Raises UsageError for one that runs single operations only."""
         support = program_support(target, backends)
-        return cls(backends.outcomes(target).machine(target), support)
+        return cls(backends.measurement(target).machine(target), support)
 
     def compile(
         self,

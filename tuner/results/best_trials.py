@@ -167,7 +167,7 @@ def best_trials_here(store: "Store", backends: Backends, query: TrialQuery) -> t
         target = TargetName.parse(group.target)
         if backends.kinds.get(target.kind) is None:
             return False
-        return backends.outcomes(target).machine(target).name == group.machine
+        return backends.measurement(target).machine(target).name == group.machine
 
     best = [each.best for each in best_results(store, query, is_of_here).values()]
     return tuple(sorted(best, key=lambda trial: (trial.created, trial.id)))
@@ -189,7 +189,7 @@ def _best_of(
     asked: str,  # a kind means all its chips: code for sm_90a runs where code for sm_90 does
     threads: int | None,
 ) -> SelectedResult:
-    machine = backends.outcomes(target).machine(target)
+    machine = backends.measurement(target).machine(target)
     return best_result(store, problem, machine.name, asked, threads)
 
 

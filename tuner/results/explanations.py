@@ -145,7 +145,7 @@ def pass_seconds(backends: Backends, store: Store, trial: StoredTrial) -> tuple[
     record = trial.record
     if not trial.script or record.status == "failed":
         raise UsageError(f"trial {trial.id}: does not compile")
-    compiler = backends.outcomes(record.target).compiler(record.target).fingerprint
+    compiler = backends.measurement(record.target).compiler(record.target).fingerprint
     machine = backends.machine().name
     stored = trial.compile_seconds
     if stored is not None and (stored.compiler, stored.machine) == (compiler, machine):

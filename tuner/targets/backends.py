@@ -58,14 +58,14 @@ class Backends:
             raise UsageError(f"target {target.text!r}: not known here")
         return kind.cross_compiled if kind.cross_compiled is not None and target.detail else kind
 
-    def outcomes(self, target: TargetName) -> MeasurementBackend:
+    def measurement(self, target: TargetName) -> MeasurementBackend:
         """Returns what compiles, verifies and times for a target; raises UsageError for a replay."""
-        return self.kind(target).outcomes
+        return self.kind(target).measurement
 
-    def outcomes_of_run(self, settings: RunSettings) -> MeasurementBackend:
-        """Returns the outcomes of a run's target, or of its recording; raises UsageError."""
+    def measurement_of_run(self, settings: RunSettings) -> MeasurementBackend:
+        """Returns what measures for a run: its target, or its recording; raises UsageError."""
         if settings.target.has_machine:
-            return self.kind(settings.target).outcomes_with(settings.baseline_library)
+            return self.kind(settings.target).measurement_with(settings.baseline_library)
         return self.recordings.of_run(settings)
 
     def status(self, target: TargetName) -> TargetStatus:

@@ -185,13 +185,13 @@ def bind(strategies: tuple[ChosenStrategy, ...], problem: Problem, threads: int,
     return binding(strategies, problem, variables_of(problem, machine, threads), threads)
 
 
-def untimed_outcomes(
+def untimed_measurement(
     machine: Callable[[TargetName], Machine],
     compiler: Callable[[TargetName], Compiler],
     children: Children,
     why: str,
 ) -> MeasurementBackend:
-    """Returns outcomes that verify in ``children``; a baseline or roofline raises TunerError with ``why``."""
+    """Returns what verifies in ``children``; its baseline and roofline raise TunerError with ``why``."""
 
     def refuse(*_arguments: object) -> NoReturn:
         raise TunerError(why)

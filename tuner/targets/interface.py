@@ -143,7 +143,7 @@ class BaselineChoice:
 
     # (choice, problem) -> None; raises UsageError for a choice that is unknown, missing or cannot compute it
     require: Callable[[str, Problem], object]
-    outcomes: Callable[[str], MeasurementBackend]  # choice -> outcomes that are compared with it
+    measurement: Callable[[str], MeasurementBackend]  # choice -> how candidates are compared with it
     # (recorded name of a library, problem) -> choice of the same library here; "": the default
     recorded: Callable[[str, Problem], str]
 
@@ -166,7 +166,7 @@ class TargetBackend:
 
     name: str  # "cpu": ``TargetName.kind``
     status: Callable[[], TargetStatus]
-    outcomes: MeasurementBackend  # of runs on this machine
+    measurement: MeasurementBackend  # of runs on this machine
     source: Callable[[Problem, str], str]  # (problem, script) -> payload of the script
     # (problem, trial, its compiled program if one is stored) -> kernel to call
     load: Callable[[Problem, StoredTrial, KernelProgram | None], Callable[..., object]]
@@ -182,9 +182,9 @@ class TargetBackend:
     details: tuple[str, ...] = ()  # the processors that ``cross_compiled`` takes: "znver4"
     baselines: BaselineChoice = ONE_BASELINE
 
-    def outcomes_with(self, baseline: str) -> MeasurementBackend:
-        """Returns the outcomes of runs compared with a baseline ("": the default one). Raises UsageError."""
-        return self.baselines.outcomes(baseline) if baseline else self.outcomes
+    def measurement_with(self, baseline: str) -> MeasurementBackend:
+        """Returns what measures against a baseline ("": the default one). Raises UsageError."""
+        return self.baselines.measurement(baseline) if baseline else self.measurement
 
     def require_baseline(self, baseline: str, problem: Problem) -> None:
         """Raises UsageError unless a problem can be compared with a chosen baseline; "" always can."""

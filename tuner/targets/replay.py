@@ -192,7 +192,7 @@ def _no_roofline(_problem: Problem, _threads: int) -> Roofline:
     raise TunerError("a replay has no machine to measure")
 
 
-def outcomes_of_file(file: Path) -> tuple[MeasurementBackend, TargetName]:
+def measurement_of_file(file: Path) -> tuple[MeasurementBackend, TargetName]:
     """Returns the outcomes recorded in a file, and its target ``replay:NAME``; raises UsageError."""
     space = _recorded(file.absolute())
     return replaying_source(space), TargetName(REPLAY, space.name)
@@ -212,6 +212,6 @@ def _read(file: Path, _stamp: tuple[int, ...]) -> RecordedSpace:
 RECORDINGS = Recordings(
     status=TargetStatus(REPLAY, False, f"with a file only, a recorded space: --target {REPLAY}:FILE"),
     settings=replay_settings,
-    of_file=outcomes_of_file,
-    of_run=lambda settings: outcomes_of_file(Path(settings.recording))[0],
+    of_file=measurement_of_file,
+    of_run=lambda settings: measurement_of_file(Path(settings.recording))[0],
 )

@@ -72,7 +72,7 @@ def begin_campaign(
         for each in members
     )
     common = members[0].settings
-    source = backends.outcomes_of_run(common)
+    source = backends.measurement_of_run(common)
     if source.needs_local_resources:
         require_workers(common.workers, backends.machine())
         for each in members:
@@ -109,7 +109,7 @@ def resume_campaign(
         return tuned_campaign(store, campaign_id)
     common = campaign.runs[0].settings
     require_runs_here(common.target, backends, "tuner tune --shapes FILE")
-    source = backends.outcomes_of_run(common)
+    source = backends.measurement_of_run(common)
     machine = machine_of_run(common, source, backends)
     stored = store.campaign_proposals(campaign_id)
     _require_all_stored(campaign, stored, store)
@@ -258,7 +258,7 @@ def measure_cells(
     campaign = store.campaign(campaign_id)
     if campaign.status != "done":
         raise UsageError(f"campaign {campaign_id}: is {campaign.status}, so its times are not complete")
-    source = backends.outcomes_of_run(campaign.runs[0].settings)
+    source = backends.measurement_of_run(campaign.runs[0].settings)
     machine = machine_of_run(campaign.runs[0].settings, source, backends)
     number, done = len(store.campaign_proposals(campaign_id)), 0
     for place, run in enumerate(campaign.runs):

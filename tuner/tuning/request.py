@@ -58,7 +58,7 @@ PLAIN_SUFFIX = ".mlir"  # a template may choose its ops by the machine: only its
 def require_offered(backends: Backends, target: TargetName, needs: Collection[str], what: str) -> None:
     """Raises UsageError, beginning with ``what``, where a target lacks one of ``needs``: "amx-bf16"."""
     if needs:
-        require_instructions(backends.outcomes(target).machine(target), needs, what)
+        require_instructions(backends.measurement(target).machine(target), needs, what)
 
 
 def require_scripts_offered(backends: Backends, settings: RunSettings) -> None:

@@ -51,7 +51,7 @@ def transfer_settings(
     It proposes the feasible candidates of ``source_run`` in order. Raises UsageError for none of them.
     """
     settings = replace(source_run.settings, target=target)
-    source = backends.outcomes_of_run(settings)
+    source = backends.measurement_of_run(settings)
     machine = source.machine(target)
     name = SOURCE.format(source_run.id)
     for run in store.matching_runs(RunQuery(TaskQuery(machine=machine.name))):
@@ -81,7 +81,7 @@ def begin(
 
     ``observe`` is called with events. Raises UsageError, before anything is stored, for what cannot run.
     """
-    source = backends.outcomes_of_run(settings)
+    source = backends.measurement_of_run(settings)
     if source.needs_local_resources:
         require_workers(settings.workers, backends.machine())
         require_memory(settings.problem, backends.machine())
@@ -125,7 +125,7 @@ def resume(
         backends.kind(run.settings.target).require_baseline(
             run.settings.baseline_library, run.settings.problem
         )
-    source = backends.outcomes_of_run(run.settings)
+    source = backends.measurement_of_run(run.settings)
     machine = machine_of_run(run.settings, source, backends)
     require_same_code(run, machine, source.compiler(run.settings.target))
     plan = source.plan(run.settings, machine)

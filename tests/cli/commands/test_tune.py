@@ -186,7 +186,7 @@ def known_strategy() -> Backends:
     """Returns parts whose strategy is among those of the shipped file, which a run takes by default."""
 
     def renamed(settings: RunSettings, machine: Machine) -> Plan:
-        feasible = fakes.FAKE.outcomes.plan(settings, machine).feasible
+        feasible = fakes.FAKE.measurement.plan(settings, machine).feasible
         spaces = tuple(dataclasses.replace(space, strategy="matmul_cpu_packed") for space in feasible.spaces)
         return Plan(dataclasses.replace(feasible, spaces=spaces))
 

@@ -103,7 +103,7 @@ def test_a_script_is_timed_with_the_library_that_it_was_compared_with(script: st
 
     def outcomes(choice: str) -> MeasurementBackend:
         assert choice == "mkl"
-        return chosen.kinds["fake"].outcomes
+        return chosen.kinds["fake"].measurement
 
     def recorded(name: str, _problem: Problem) -> str:
         return "mkl" if name == "FakeMKL 2.0" else ""

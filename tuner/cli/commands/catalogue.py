@@ -194,7 +194,7 @@ def targets(context: click.Context, as_json: bool) -> None:
 def plan_of(backends: "Backends", request: "RunRequest") -> "Plan":
     """Returns the plan of a run that is not started. Raises UsageError for a request that no run can have."""
     settings = planned_settings(request, backends)
-    source = backends.outcomes_of_run(settings)
+    source = backends.measurement_of_run(settings)
     return source.plan(settings, source.machine(settings.target))
 
 

@@ -107,7 +107,7 @@ def record_space(
         if tuned.is_interrupted:
             print_interrupted(f"tuner record-space --resume {run.id} -o {shlex.quote(str(output))}{named}")
             context.exit(INTERRUPTED)
-        spaces = backends.outcomes(run.settings.target).plan(run.settings, run.machine).feasible.spaces
+        spaces = backends.measurement(run.settings.target).plan(run.settings, run.machine).feasible.spaces
         trials = store.trials(TrialQuery(run=run.id, sort="number"))
         write_atomically(output, t4_bytes(Recording((run,), trials, spaces), output.suffix == ".gz"))
     size_bytes = output.stat().st_size
@@ -142,7 +142,7 @@ def _settings(context: click.Context, limit: int | None, **arguments: Any) -> "R
     # fresh: times of other sessions are not comparable
     request = run_request(problem, sampler=sampler, trials=trials, fresh=True, **arguments)
     settings = run_settings(request, backends)
-    source = backends.outcomes(settings.target)
+    source = backends.measurement(settings.target)
     feasible = source.plan(settings, source.machine(settings.target)).feasible
     points = int(feasible.is_preferred.sum()) or feasible.rows
     if limit is not None:  # first configurations would bias the sample

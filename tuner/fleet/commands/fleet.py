@@ -179,18 +179,18 @@ def worker(
 
     Example: tuner fleet worker --compile 8 --db postgresql://fleet_worker@db/tuner
     """
-    source, wanted = _outcomes_of(target, backends_of(context))
+    source, wanted = _measurement_of(target, backends_of(context))
     request = NodeRequest(wanted, name, slots, has_device, device, keep_free_mib * MIB)
     is_well = run_node(which_database(database), request, source, lambda line: print(line, file=sys.stderr))
     context.exit(DONE if is_well else FAILED)
 
 
-def _outcomes_of(text: str, backends: "Backends") -> "tuple[MeasurementBackend, TargetName]":
+def _measurement_of(text: str, backends: "Backends") -> "tuple[MeasurementBackend, TargetName]":
     asked = TargetName.parse(text)
     if not asked.has_machine:
         return backends.recordings.of_file(Path(asked.detail))
     wanted = resolve_target(text, backends)
-    return backends.outcomes(wanted), wanted
+    return backends.measurement(wanted), wanted
 
 
 @fleet.command()

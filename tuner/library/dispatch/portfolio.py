@@ -176,7 +176,7 @@ def _missing(portfolio: Portfolio, found: CampaignMatrix) -> tuple[MissingCell, 
 def _universal(found: CampaignMatrix, backends: Backends, runs: tuple[Run, ...]) -> tuple[int, ...]:
     """Returns the columns that can do a problem of any size, of every kind of problem in the campaign."""
     kinds = {replace(run.settings.problem, sizes=(1, 1, 1)): run for run in runs}
-    source = backends.outcomes_of_run(runs[0].settings)
+    source = backends.measurement_of_run(runs[0].settings)
     able = set(range(len(found.columns)))
     for smallest, run in kinds.items():
         try:
@@ -192,7 +192,7 @@ def _universal(found: CampaignMatrix, backends: Backends, runs: tuple[Run, ...])
 def _stock(found: CampaignMatrix, backends: Backends, runs: tuple[Run, ...]) -> tuple[int, ...]:
     """Returns the columns whose scripts call none of tuner's transform ops, for any of the problems."""
     custom = set()
-    source = backends.outcomes_of_run(runs[0].settings)
+    source = backends.measurement_of_run(runs[0].settings)
     for run, row in zip(runs, found.cells, strict=True):
         settings = run.settings
         bind = source.bind(settings.strategies, settings.problem, settings.threads, run.machine)

@@ -64,7 +64,7 @@ def runner_of(
     """Context manager: yields a runner with one compile worker, and closes it."""
     require_memory(case.problem, backends.machine())
     order = RunnerOrder(case.problem, case.target, bind, recall)
-    outcomes = backends.kind(case.target).outcomes_with(case.baseline)
+    outcomes = backends.kind(case.target).measurement_with(case.baseline)
     runner = outcomes.runner(order, RunnerSettings(case.threads, 1, case.seed))
     try:
         yield runner
@@ -141,10 +141,10 @@ def audit(
 def _audited(backends: Backends, store: "Store", trial: StoredTrial, tolerated: float, seed: int) -> Audited:
     record, run = trial.record, store.run(trial.run)
     kind = backends.kind(record.target)
-    compiler = kind.outcomes.compiler(record.target)
+    compiler = kind.measurement.compiler(record.target)
     try:
-        machine = kind.outcomes.machine(record.target)
-        bind = kind.outcomes.bind(run.settings.strategies, record.problem, trial.threads, machine)
+        machine = kind.measurement.machine(record.target)
+        bind = kind.measurement.bind(run.settings.strategies, record.problem, trial.threads, machine)
         script = bind(record.candidate)
     except CandidateError as error:
         return Audited(trial, AuditStatus.FAILED, f"at stage {error.stage.value}: {error.reason}")
@@ -210,8 +210,8 @@ def _stored(
     )
     run = store.begin_run(
         settings,
-        kind.outcomes.machine(record.target),
-        kind.outcomes.compiler(record.target),
+        kind.measurement.machine(record.target),
+        kind.measurement.compiler(record.target),
         __version__,
         backends.load_average(),
     )

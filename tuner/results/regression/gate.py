@@ -201,7 +201,7 @@ def recorded_entry(backends: Backends, store: "Store", trial: StoredTrial) -> Ga
     record, run = trial.record, store.run(trial.run)
     if not record.target.has_machine:
         raise UsageError(f"trial {trial.id}: is a replay: nothing was timed")
-    source = backends.outcomes(record.target)
+    source = backends.measurement(record.target)
     machine = source.machine(record.target)
     if machine.name != trial.machine.name:
         raise UsageError(
@@ -242,14 +242,14 @@ def check_entry(backends: Backends, entry: GateEntry, limits: SlowdownLimits, se
     with runner_of(backends, case, bind, known_code(entry_record(entry))) as runner:
         current = evaluated(runner, entry.candidate)
         if current.record.reused_from is not None:
-            mlir = backends.outcomes(entry.target).compiler(entry.target).mlir
+            mlir = backends.measurement(entry.target).compiler(entry.target).mlir
             reason = f"the same LLVM dialect; its machine code is made by {mlir}, then by {entry.mlir}"
             if mlir == entry.mlir or entry.artifact.program is not None:
                 reason = "it compiles to the recorded code"
             return GateResult(entry, GateStatus.SAME_CODE, reason)
         if not isinstance(current.record.outcome, Measurement):
             return GateResult(entry, GateStatus.FAILED, _why_no_time(current.record))
-        machine = backends.outcomes(entry.target).machine(entry.target)
+        machine = backends.measurement(entry.target).machine(entry.target)
         return compared(runner, entry, current, limits, machine.physical_cores - entry.threads)
 
 
@@ -319,7 +319,7 @@ def session_quality(
 
 
 def _bind(backends: Backends, case: EvaluationCase, strategy: ChosenStrategy) -> Bind:
-    source = backends.outcomes(case.target)
+    source = backends.measurement(case.target)
     return source.bind((strategy,), case.problem, case.threads, source.machine(case.target))
 
 

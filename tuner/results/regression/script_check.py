@@ -117,7 +117,7 @@ def checked(
             if current.record.is_compiled_only:
                 return ScriptCheck(CheckFinding.COMPILED, "; ".join(outcome.notes))
             return ScriptCheck(CheckFinding.VERIFIED, f"{outcome.elements} elements verified, nothing timed")
-        machine = backends.outcomes(provenance.target).machine(provenance.target)
+        machine = backends.measurement(provenance.target).machine(provenance.target)
         spare_cores = machine.physical_cores - provenance.threads
         alone = ScriptCheck(
             CheckFinding.VERIFIED,

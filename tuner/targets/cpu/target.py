@@ -27,7 +27,7 @@ from tuner.targets.children import (
     measure_cpu_baseline,
     measure_cpu_roofline,
     plan,
-    untimed_outcomes,
+    untimed_measurement,
 )
 from tuner.targets.cpu.baseline_libraries import (
     BEST,
@@ -167,7 +167,7 @@ def _require_types(problem: Problem, _target: TargetName) -> None:
         raise UsageError(f"dtype: found {problem.dtype!r}, allowed {', '.join(DTYPES)} {GPUS_TAKE_IT}")
 
 
-def _outcomes(choice: str) -> MeasurementBackend:
+def _measurement(choice: str) -> MeasurementBackend:
     children = partial(_children, choice)
     return MeasurementBackend(
         machine=lambda _target: host_machine(),
@@ -186,7 +186,7 @@ def _outcomes(choice: str) -> MeasurementBackend:
 CROSS_COMPILED = TargetBackend(
     name=CPU,
     status=lambda: TargetStatus(f"{CPU}:NAME", True, CROSS_COMPILES, is_timed=False),
-    outcomes=untimed_outcomes(
+    measurement=untimed_measurement(
         lambda target: processor_of(target.detail).machine,
         lambda _target: replace(cpu_compiler(), pipeline_sha256=sources_sha256(CPU_SOURCES)),
         _described_children,
@@ -202,7 +202,7 @@ CROSS_COMPILED = TargetBackend(
 KIND = TargetBackend(
     name=CPU,
     status=_status,
-    outcomes=_outcomes(""),
+    measurement=_measurement(""),
     source=_source,
     load=_load,
     code=_code,
@@ -212,5 +212,5 @@ KIND = TargetBackend(
     sources=CPU_SOURCES,
     cross_compiled=CROSS_COMPILED,
     details=tuple(PROCESSORS),
-    baselines=BaselineChoice(chosen_libraries, _outcomes, recorded_library),
+    baselines=BaselineChoice(chosen_libraries, _measurement, recorded_library),
 )

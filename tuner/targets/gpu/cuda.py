@@ -203,7 +203,7 @@ def _assembler(chip: str) -> "Assemble | None":
 KIND = TargetBackend(
     name=CUDA,
     status=_status,
-    outcomes=MeasurementBackend(
+    measurement=MeasurementBackend(
         machine=lambda target: machine_for(chip_of(target.detail)),
         compiler=partial(compiler_with, GPU_SOURCES),
         plan=plan,

@@ -12,7 +12,7 @@ from tuner.mlir.fingerprint import SIMULATOR_SOURCES
 from tuner.runtime.workers.protocol import Factory, Limits
 from tuner.runtime.workers.services import library_environment
 from tuner.runtime.workers.worker import child_memory_bytes
-from tuner.targets.children import untimed_outcomes
+from tuner.targets.children import untimed_measurement
 from tuner.targets.gpu.cuda import (
     COMPILE_TIMEOUT_S,
     DEFAULT_CHIP,
@@ -71,7 +71,7 @@ def _open_device(
 KIND = TargetBackend(
     name=SIMULATOR,
     status=_status,
-    outcomes=untimed_outcomes(
+    measurement=untimed_measurement(
         lambda target: gpu_machine(SIMULATOR, chip_of(target.detail), "PTX simulator"),
         partial(compiler_with, SIMULATOR_SOURCES),
         _children,
