@@ -45,7 +45,7 @@ async def _serve(url: str, service: Service, code_bytes: int) -> None:
             return await asyncio.get_running_loop().run_in_executor(asking, question, connection)
 
         async def do(work: FleetWork) -> None:
-            if await ask(lambda opened: tables.is_reported(opened, work.key)):
+            if await ask(lambda opened: tables.has_outcome(opened, work.key)):
                 return
             began = now()
             await asyncio.sleep(WORK_S)
@@ -59,9 +59,9 @@ def _settle(connection: "Connection", work: FleetWork, interval: tables.Interval
     with connection.pipeline(), connection.transaction():
         sha256 = hash_of(code)
         if code:
-            tables.put_blob(connection, sha256, code)
-        tables.note_work(connection, work, tables.Execution("sleeping", work.machine, interval))
-        tables.tell(
+            tables.store_blob(connection, sha256, code)
+        tables.store_execution(connection, work, tables.Execution("sleeping", work.machine, interval))
+        tables.store_outcome(
             connection, work.key, Outcome(Compiled(sha256, sha256, is_refused=False), WORK_S), "sleeping"
         )
 

@@ -84,7 +84,7 @@ def fake_node(url: str) -> Iterator[None]:
     with subprocess.Popen(command, stdout=subprocess.PIPE, text=True) as process, session(url) as connection:
         try:
             give_up_s = time.monotonic() + LIMIT_S
-            while not tables.nodes(connection) and time.monotonic() < give_up_s:
+            while not tables.stored_nodes(connection) and time.monotonic() < give_up_s:
                 time.sleep(0.02)
             yield
         finally:
@@ -125,10 +125,10 @@ def test_a_node_is_drained_and_a_run_cancelled(tuner: Tuner, url: str) -> None:
         made = (plain.settings, plain.machine, plain.compiler, plain.tuner_version, None)
         while store.begin_run(*made) < RUN:
             pass
-        tables.join(connection, node(NODE))
+        tables.store_node(connection, node(NODE))
         drained = on_server(*example_of("drain", "fleet drain --help").words)
         assert (drained.code, drained.out) == (0, f"{NODE} ends after what it has\n")
-        tables.leave(connection, NODE, 1)
+        tables.delete_node(connection, NODE, 1)
     cancelled = on_server(*example_of("cancel", "fleet cancel --help").words)
     assert (cancelled.code, cancelled.out) == (0, f"took back 0 jobs of run {RUN}\n")
 
@@ -142,7 +142,7 @@ def test_workers_are_at_work_until_they_are_drained(tuner: Tuner, url: str, tmp_
         for number, options in enumerate(examples):
             nodes.start_command(str(number), options)
         give_up_s = time.monotonic() + LIMIT_S
-        while len(found := tables.nodes(connection)) < len(examples) and time.monotonic() < give_up_s:
+        while len(found := tables.stored_nodes(connection)) < len(examples) and time.monotonic() < give_up_s:
             time.sleep(0.02)
         at_work = sorted((each.node.slots, bool(each.node.device)) for each in found)
         assert at_work == [(0, True), (8, False)], nodes.last_line("0")

@@ -31,7 +31,7 @@ def started_node(url: str, *before: str, device: str = "") -> "subprocess.Popen[
 
 def queue_script(connection: Connection, run: str, script: bytes) -> FleetWork:
     asked = work(run, compiler_build=COMPILER_BUILD, blobs=(hash_of(script),))
-    tables.put_blob(connection, hash_of(script), script)
+    tables.store_blob(connection, hash_of(script), script)
     queues.defer(connection, compile_queue(COMPILER_BUILD), asked, 0, alone=False)
     return asked
 

@@ -92,13 +92,13 @@ class Liar:
             LIES[number % len(LIES) if number >= 0 else 0](body)
             self._lied.add(key)
         connection.execute(INSERT_OUTCOME, (*key, json.dumps(body), name))
-        tables.wake(connection, key[0])
+        tables.notify_driver(connection, key[0])
 
 
 if __name__ == "__main__":
     url, target, *only = sys.argv[1 : sys.argv.index("--")]  # what follows is the command that it replaces
     liar = Liar(int(only[0]) if only else None)
-    node._settled, tables.tell = liar.settled, liar.tell  # type: ignore[assignment] # noqa: SLF001
+    node._settled, tables.store_outcome = liar.settled, liar.tell  # type: ignore[assignment] # noqa: SLF001
     source, wanted = _measurement_of(target, real_backends())
     request = node.NodeRequest(wanted, name="liar", slots=1, has_device=True)
     sys.exit(0 if node.run_node(url, request, source, lambda line: print(line)) else 1)  # noqa: T201

@@ -55,7 +55,7 @@ def test_a_whole_name_is_itself_and_words_are_in_names() -> None:
 def test_more_devices_than_measure_are_refused_before_a_run_is_stored(fleet_url: str) -> None:
     with session(fleet_url) as connection:
         for name in ("a", "b"):
-            tables.join(connection, node(name, device=f"device of {name}"))
+            tables.store_node(connection, node(name, device=f"device of {name}"))
     for devices, allowed in ((2, None), (3, "devices: found 3, allowed 1 to 2: nodes measure on so many")):
         run = FleetRun(fakes.FAKE.measurement, FleetRequest(fleet_url, devices=devices))
         with contextlib.nullcontext() if allowed is None else pytest.raises(UsageError, match=allowed):
@@ -66,7 +66,7 @@ def test_more_devices_than_measure_are_refused_before_a_run_is_stored(fleet_url:
 def fleet(fleet_url: str) -> FleetRun:
     """Returns the parts of runs on a fleet with one node, which is a row: outcomes are told by hand."""
     with session(fleet_url) as connection:
-        tables.join(connection, node("a", compiler_build=BUILD))
+        tables.store_node(connection, node("a", compiler_build=BUILD))
     return FleetRun(fakes.FAKE.measurement, FleetRequest(fleet_url))
 
 
@@ -97,7 +97,7 @@ def test_runs_of_a_campaign_are_queued_under_their_uuids_and_read_by_whichever_w
     for run in runs:
         assert under_way(connection, run) == {(0, COMPILE)}
     for run in reversed(runs):
-        tables.tell(connection, (run, 0, COMPILE), FAILED, "a")
+        tables.store_outcome(connection, (run, 0, COMPILE), FAILED, "a")
     assert first.finish().record.outcome == FAILED.value
 
     def no_wait(_connection: object) -> None:
@@ -113,10 +113,10 @@ def test_what_is_compiled_is_queued_while_another_run_waits(two: Any) -> None:
     runs, first, _, connection = two
     artifact = FakeTarget().compile(PROBLEMS[1], bind(candidate(4)))
     blob = packed(artifact)
-    tables.put_blob(connection, hash_of(blob), blob)
+    tables.store_blob(connection, hash_of(blob), blob)
     compiled = Outcome(Compiled(hash_of(blob), artifact.sha256, is_refused=False), 0.1)
-    tables.tell(connection, (runs[1], 0, COMPILE), compiled, "a")
-    tables.tell(connection, (runs[0], 0, COMPILE), FAILED, "a")
+    tables.store_outcome(connection, (runs[1], 0, COMPILE), compiled, "a")
+    tables.store_outcome(connection, (runs[0], 0, COMPILE), FAILED, "a")
     first.finish()
     assert (0, EVALUATE) in under_way(connection, runs[1])
 
@@ -151,7 +151,7 @@ def test_a_campaign_with_a_run_driven_by_another(fleet: FleetRun, monkeypatch: p
 
 def join_class(connection: Connection, name: str, machine: str, target: str) -> None:
     described = replace(node(name).machine, name=machine)
-    tables.join(connection, node(name, machine=described, target=target, device=f"device of {name}"))
+    tables.store_node(connection, node(name, machine=described, target=target, device=f"device of {name}"))
 
 
 def test_classes_of_machines_are_named_by_options(connection: Connection, shared_url: str) -> None:
@@ -189,7 +189,7 @@ def driving(connection: Connection, shared_url: str, run: str) -> Iterator[Drive
 def test_what_is_known_or_under_way_is_not_queued_again(
     connection: Connection, shared_url: str, driving: Driver, run: str
 ) -> None:
-    tables.tell(connection, work(run, 1).key, FAILED, "node")
+    tables.store_outcome(connection, work(run, 1).key, FAILED, "node")
     driving.begin(work(run, 0))
     driving.close()
     with contextlib.closing(Driver(FleetRequest(shared_url), run, ("device",))) as successor:
@@ -203,12 +203,12 @@ def test_a_job_that_ends_after_its_outcome_was_taken_is_none_that_was_cancelled(
     connection: Connection, driving: Driver, run: str
 ) -> None:
     asked = driving.ask(work(run, stage=BASELINE))
-    tables.tell(connection, asked.key, FAILED, "node")
+    tables.store_outcome(connection, asked.key, FAILED, "node")
     assert driving.selected(asked) == FAILED
-    tables.wake(connection, run)
+    tables.notify_driver(connection, run)
     driving.wait()  # while the node has not said yet that the job is over
     connection.execute("DELETE FROM procrastinate_jobs")
-    tables.wake(connection, run)
+    tables.notify_driver(connection, run)
     driving.wait()
 
 
@@ -229,7 +229,7 @@ def test_a_run_that_waits_for_long_says_why_once_a_lease(
             waiting.wait()
         assert given == [f"no node compiles fake as {COMPILER_BUILD}; found none"]
         monkeypatch.setattr(line, "_heard_s", time.monotonic() - LEASE_S)
-        tables.tell(connection, work(run).key, FAILED, "node")
+        tables.store_outcome(connection, work(run).key, FAILED, "node")
         waiting.wait()
         assert len(given) == 1
 
@@ -237,7 +237,7 @@ def test_a_run_that_waits_for_long_says_why_once_a_lease(
 def test_jobs_that_are_taken_back_end_the_run(connection: Connection, driving: Driver, run: str) -> None:
     driving.begin(work(run))
     assert queues.cancel_run(connection, run) == 1
-    tables.wake(connection, run)
+    tables.notify_driver(connection, run)
     with pytest.raises(TunerError, match="the jobs of the run were cancelled; go on with it by --resume"):
         driving.wait()
 

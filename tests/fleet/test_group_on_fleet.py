@@ -53,7 +53,7 @@ def url(postgres_server: str) -> Iterator[str]:
         nodes += [started_node(url, device=device) for device in DEVICES]
         give_up_s = time.monotonic() + LIMIT_S
         with session(url) as connection:
-            while len(tables.nodes(connection)) < len(DEVICES) and time.monotonic() < give_up_s:
+            while len(tables.stored_nodes(connection)) < len(DEVICES) and time.monotonic() < give_up_s:
                 time.sleep(0.02)
         yield url
     finally:

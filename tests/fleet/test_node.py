@@ -65,7 +65,7 @@ def test_a_node_goes_on_after_a_lost_heartbeat_and_ends_by_two_ctrl_c(brief_url:
             node.wait(0.3)
         node.send_signal(signal.SIGINT)
         assert node.wait(LIMIT_S) != 0
-        assert tables.nodes(connection) == ()
+        assert tables.stored_nodes(connection) == ()
 
 
 # A real disk without room: a small file system of a node's own, that ends with it.
@@ -96,7 +96,7 @@ def test_a_node_whose_disk_fills_up_gives_the_job_back_and_ends(
         assert f": gives compile of trial 0 back: {reason}" in gives
         assert f": ended: {reason}" in ends
         assert under_way(connection, run) == {(0, "compile")}
-        assert not tables.is_reported(connection, asked.key)
+        assert not tables.has_outcome(connection, asked.key)
 
 
 @pytest.mark.postgres

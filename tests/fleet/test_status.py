@@ -22,7 +22,7 @@ DEVICE, MACHINE = "here fake", "fake"
 
 def joined(connection: Connection, name: str, silent_s: float = 0.0, **changes: Any) -> None:
     """Lets a node join that has said nothing for a while."""
-    tables.join(connection, node(name, **changes))
+    tables.store_node(connection, node(name, **changes))
     connection.execute(
         "UPDATE fleet_node SET seen = now() - make_interval(secs => %s), "
         "started = now() - make_interval(secs => 3600) WHERE name = %s",
@@ -78,7 +78,7 @@ def test_a_silent_node_and_one_that_drains_are_named(connection: Connection, run
     compile_job(connection, run)
     assert why(fleet_status(connection, LEASE_S)) == "a: silent; its work is given to another in 5 s"
     joined(connection, "a")
-    tables.drain(connection, "a")
+    tables.ask_to_end(connection, "a")
     status = fleet_status(connection, LEASE_S)
     assert why(status) == "a: asked to end after what it has"
     assert status.state_of(status.nodes[0]) == "drains"
@@ -93,7 +93,7 @@ def test_the_idle_share_is_of_the_last_minute(connection: Connection, run: str) 
     ended = now()
     for began_s, ended_s in ((80, 70), (70, 45), (20, 5)):  # before, half within, within the window
         whole = Interval(*(ended - datetime.timedelta(seconds=ago_s) for ago_s in (began_s, ended_s)))
-        tables.note_work(connection, work(run, stage=EVALUATE), Execution("a", DEVICE, whole))
+        tables.store_execution(connection, work(run, stage=EVALUATE), Execution("a", DEVICE, whole))
     (device,) = fleet_status(connection, LEASE_S).devices
     assert device.idle_share == pytest.approx(0.5, abs=0.1)
     assert device.machine == MACHINE
@@ -181,8 +181,8 @@ def test_one_sweeps_at_a_time_and_old_ones_go(connection: Connection, shared_url
         other.execute("SELECT pg_advisory_xact_lock(%s)", (LOCK,))
         assert sweep(connection, lease_s=30.0) == 0
     assert sweep(connection, lease_s=30.0) == 1
-    tables.put_blob(connection, run, b"old")
-    tables.put_blob(connection, f"{run} new", b"new")
+    tables.store_blob(connection, run, b"old")
+    tables.store_blob(connection, f"{run} new", b"new")
     connection.execute(
         "UPDATE fleet_blob SET stored = stored - make_interval(days => %s) WHERE sha256 = %s",
         (KEPT_DAYS + 1, run),

@@ -137,26 +137,26 @@ LATE = Outcome(Failure(Stage.RUN, "late"), 9.0)
 
 def test_the_first_outcome_stays_and_wakes_its_driver_alone(connection: Connection, run: str) -> None:
     key = work(run, 4).key
-    assert not tables.is_reported(connection, key)
-    tables.tell(connection, key, FAILED, "first")
-    tables.tell(connection, key, LATE, "late")
-    assert tables.is_reported(connection, key)
+    assert not tables.has_outcome(connection, key)
+    tables.store_outcome(connection, key, FAILED, "first")
+    tables.store_outcome(connection, key, LATE, "late")
+    assert tables.has_outcome(connection, key)
     assert outcomes(connection, run) == {(4, "compile"): FAILED}
     connection.execute(f'LISTEN "{tables.channel_of(run)}"'.encode())
-    tables.tell(connection, work("another").key, FAILED, "n")
-    tables.tell(connection, work(run).key, FAILED, "n")
+    tables.store_outcome(connection, work("another").key, FAILED, "n")
+    tables.store_outcome(connection, work(run).key, FAILED, "n")
     (notice,) = connection.notifies(timeout=120, stop_after=1)
     assert notice.channel == tables.channel_of(run)
 
 
 def test_questions_are_forgotten_and_outcomes_read_by_number(connection: Connection, run: str) -> None:
     for number in (-7, 0, 1):
-        tables.tell(connection, work(run, number).key, FAILED, "n")
+        tables.store_outcome(connection, work(run, number).key, FAILED, "n")
     tables.delete_outcomes_outside_of_trials(connection, run)
-    tables.forget(connection, work(run, 1).key)
+    tables.delete_outcome(connection, work(run, 1).key)
     assert set(outcomes(connection, run)) == {(0, "compile")}
     for number in range(1, 4):
-        tables.tell(connection, work(run, number).key, FAILED, "n")
+        tables.store_outcome(connection, work(run, number).key, FAILED, "n")
     assert set(outcomes(connection, run, [3, 1, 9])) == {(1, "compile"), (3, "compile")}
     assert outcomes(connection, run, []) == {}
 
@@ -165,7 +165,7 @@ def test_work_whose_answer_was_lost_is_noted_once(connection: Connection, run: s
     began, other = now(), now()
     for moment in (began, began, other):
         done = tables.Execution("n", "d", tables.Interval(moment, moment))
-        tables.note_work(connection, work(run), done)
+        tables.store_execution(connection, work(run), done)
     assert repeated(connection, run) == 1
     found = connection.execute("SELECT began FROM fleet_work WHERE run = %s ORDER BY began", (run,))
     assert [moment for (moment,) in found] == [began, other]
@@ -174,30 +174,30 @@ def test_work_whose_answer_was_lost_is_noted_once(connection: Connection, run: s
 def test_a_blob_is_stored_once_checked_and_takes_the_place_of_a_false_one(connection: Connection) -> None:
     sha256 = hash_of(b"script")
     assert tables.blob_of(connection, sha256) is None
-    tables.put_blob(connection, sha256, b"script")
-    tables.put_blob(connection, sha256, b"script")
+    tables.store_blob(connection, sha256, b"script")
+    tables.store_blob(connection, sha256, b"script")
     assert tables.blob_of(connection, sha256) == b"script"
     wrong = hash_of(b"other")
-    tables.put_blob(connection, wrong, b"script")
+    tables.store_blob(connection, wrong, b"script")
     with pytest.raises(UsageError, match="its content does not match its hash"):
         tables.blob_of(connection, wrong)
     sha256 = hash_of(b"a script")
-    tables.put_blob(connection, sha256, b"what a node put there first")
+    tables.store_blob(connection, sha256, b"what a node put there first")
     tables.replace_blob(connection, sha256, b"a script")
-    tables.put_blob(connection, sha256, b"what a node puts there later")
+    tables.store_blob(connection, sha256, b"what a node puts there later")
     assert tables.blob_of(connection, sha256) == b"a script"
-    tables.forget_blob(connection, sha256)
+    tables.delete_blob(connection, sha256)
     assert tables.blob_of(connection, sha256) is None
 
 
 def test_a_report_or_a_blob_above_the_limit_is_refused(
     connection: Connection, run: str, monkeypatch: pytest.MonkeyPatch
 ) -> None:
-    tables.tell(connection, work(run).key, FAILED, "n")
+    tables.store_outcome(connection, work(run).key, FAILED, "n")
     monkeypatch.setattr(tables, "REPORT_LIMIT_BYTES", 10)
     assert tables.reports_of(connection, run) == {(0, "compile"): tables.NodeReport(None, "n")}
     monkeypatch.setattr(tables, "BLOB_LIMIT_BYTES", 1000)
-    tables.put_blob(connection, "many", bytes(1001))
+    tables.store_blob(connection, "many", bytes(1001))
     with pytest.raises(UsageError, match="found more than 1000 bytes once unpacked, allowed 1000"):
         tables.blob_of(connection, "many")
     connection.execute("UPDATE fleet_blob SET body = %s WHERE sha256 = 'many'", (bytes(1001),))
@@ -206,20 +206,20 @@ def test_a_report_or_a_blob_above_the_limit_is_refused(
 
 
 def test_a_node_joins_beats_drains_and_leaves(connection: Connection) -> None:
-    tables.join(connection, node("a"))
-    tables.join(connection, node("a", process=2, slots=0))
-    (seen,) = tables.nodes(connection)
+    tables.store_node(connection, node("a"))
+    tables.store_node(connection, node("a", process=2, slots=0))
+    (seen,) = tables.stored_nodes(connection)
     assert (seen.node, seen.drains, seen.load) == (node("a", process=2, slots=0), False, None)
     assert seen.silent_s < 60
-    assert not tables.beat(connection, "a", LOAD)
-    assert tables.nodes(connection)[0].load == LOAD
-    assert tables.drain(connection, "a")
-    assert not tables.drain(connection, "b")
-    assert tables.beat(connection, "a", LOAD)
-    tables.leave(connection, "a", process=1)  # of a process that lost its name
-    assert len(tables.nodes(connection)) == 1
-    tables.leave(connection, "a", process=2)
-    assert tables.nodes(connection) == ()
+    assert not tables.store_heartbeat(connection, "a", LOAD)
+    assert tables.stored_nodes(connection)[0].load == LOAD
+    assert tables.ask_to_end(connection, "a")
+    assert not tables.ask_to_end(connection, "b")
+    assert tables.store_heartbeat(connection, "a", LOAD)
+    tables.delete_node(connection, "a", process=1)  # of a process that lost its name
+    assert len(tables.stored_nodes(connection)) == 1
+    tables.delete_node(connection, "a", process=2)
+    assert tables.stored_nodes(connection) == ()
 
 
 psycopg = pytest.importorskip("psycopg")

@@ -209,7 +209,7 @@ class Driver:
                         blob = tables.blob_of(self._connection, outcome.value.blob)
                         self.artifacts[begun.work.number] = admitted_artifact(outcome.value, blob)
                     except UsageError:
-                        tables.forget_blob(self._connection, outcome.value.blob)
+                        tables.delete_blob(self._connection, outcome.value.blob)
                         raise
         except UsageError as error:
             self._refuse(key, begun, f"{report.node}: {begun.work.words}: {error}")
@@ -226,7 +226,7 @@ class Driver:
         begun.refusals += 1
         self._tell(f"refused the outcome of node {why}")
         with plain_errors(), self._connection.transaction():
-            tables.forget(self._connection, begun.work.key)
+            tables.delete_outcome(self._connection, begun.work.key)
             if begun.refusals < queues.ATTEMPTS:
                 self._defer(key, begun)
                 return
@@ -279,7 +279,7 @@ class Driver:
     def forget(self, number: int, stage: str) -> None:
         """Deletes the outcome of a piece of work, here and in the database: it can be begun again."""
         with plain_errors():
-            tables.forget(self._connection, (self.run, number, stage))
+            tables.delete_outcome(self._connection, (self.run, number, stage))
         self.known.pop((number, stage), None)
         self._begun.pop((number, stage), None)
         self._under_way.pop((number, stage), None)
@@ -299,7 +299,7 @@ def alive_nodes(request: FleetRequest) -> tuple[tables.FleetNode, ...]:
         settings = read_settings(connection)
         end_s = time.monotonic() + settings.lease_s
         while True:
-            seen = [each for each in tables.nodes(connection) if not each.drains]
+            seen = [each for each in tables.stored_nodes(connection) if not each.drains]
             alive = tuple(each.node for each in seen if not each.is_lost(settings.lease_s))
             if alive or not seen or time.monotonic() >= end_s:
                 return alive

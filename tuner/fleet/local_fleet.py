@@ -70,7 +70,7 @@ class LocalNodes:
         with session(self.url) as connection:
             lease_s = read_settings(connection).lease_s
             while True:
-                seen = [each for each in tables.nodes(connection) if not each.is_lost(lease_s)]
+                seen = [each for each in tables.stored_nodes(connection) if not each.is_lost(lease_s)]
                 missing = set(names) - {each.node.name for each in seen}
                 if not missing:
                     return

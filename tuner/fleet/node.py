@@ -84,7 +84,7 @@ def run_node(url: str, request: NodeRequest, source: MeasurementBackend, say: Ca
     with session(url) as connection:
         settings = read_settings(connection)
         node = node_of(request, source)
-        tables.join(connection, node)
+        tables.store_node(connection, node)
     return asyncio.run(NodeProcess(url, node, source, request, settings, say).run())
 
 
@@ -135,7 +135,7 @@ class NodeProcess:
             beating.cancel()
             self._children.close()
             with contextlib.suppress(TunerError):
-                await self._database.ask(tables.leave, node.name, node.process)
+                await self._database.ask(tables.delete_node, node.name, node.process)
             self._database.close()
         self._say(f"{node.name}: ended{': ' * bool(self._trouble)}{self._trouble}")
         return not self._trouble
@@ -167,7 +167,7 @@ class NodeProcess:
         An error returns the job to its queue for another node.
         """
         try:
-            if not await self._database.ask(tables.is_reported, work.key):
+            if not await self._database.ask(tables.has_outcome, work.key):
                 blobs = tuple([await self._database.ask(_required_blob, each) for each in work.blobs])
                 try:
                     self._require_fit(work)
@@ -267,8 +267,8 @@ def _settled(connection: "Connection", work: FleetWork, done: Done, execution: t
     with connection.pipeline(), connection.transaction():  # one round trip to the server
         value = done.value
         given = _stored(connection, value) if isinstance(value, Artifact) else value
-        tables.note_work(connection, work, execution)
-        tables.tell(connection, work.key, Outcome(given, done.seconds), execution.node)
+        tables.store_execution(connection, work, execution)
+        tables.store_outcome(connection, work.key, Outcome(given, done.seconds), execution.node)
 
 
 def _stored(connection: "Connection", artifact: Artifact) -> Compiled | Failure:
@@ -277,10 +277,10 @@ def _stored(connection: "Connection", artifact: Artifact) -> Compiled | Failure:
         return Failure(
             Stage.COMPILE, f"found {len(blob)} bytes of code, a fleet allows {tables.BLOB_LIMIT_BYTES}"
         )
-    tables.put_blob(connection, hash_of(blob), blob)
+    tables.store_blob(connection, hash_of(blob), blob)
     return Compiled(hash_of(blob), artifact.sha256, artifact.refusal is not None)
 
 
 def _beaten(connection: "Connection", name: str, lease_s: float, load: tables.QueueLoad) -> bool:
     sweep(connection, lease_s)
-    return tables.beat(connection, name, load)
+    return tables.store_heartbeat(connection, name, load)

@@ -64,7 +64,7 @@ class FleetStatus:
 
 def fleet_status(connection: "Connection", lease_s: float) -> FleetStatus:
     """Returns a fleet's state from its database; a node is lost ``lease_s`` after its last heartbeat."""
-    nodes = tables.nodes(connection)
+    nodes = tables.stored_nodes(connection)
     waiting = {each.queue: each for each in queues.waiting(connection)}
     busy_s = tables.busy_seconds(connection, IDLE_WINDOW_S)
     devices = tuple(_device(seen, waiting, busy_s) for seen in nodes if seen.node.device)
@@ -75,7 +75,7 @@ def fleet_status(connection: "Connection", lease_s: float) -> FleetStatus:
 
 def why_waiting(connection: "Connection", run: str, lease_s: float) -> str:
     """Returns why jobs of a run (uuid) wait, a reason for each queue; "" where none waits."""
-    nodes = tables.nodes(connection)
+    nodes = tables.stored_nodes(connection)
     return "; ".join(_why(each, nodes, lease_s) for each in queues.waiting(connection) if run in each.runs)
 
 
@@ -167,7 +167,7 @@ def sweep(connection: "Connection", lease_s: float) -> int:
 
 def _give_up(connection: "Connection", job: queues.Job, why: str) -> None:
     reason = f"{job.work.stage}: {why}"
-    tables.tell(connection, job.work.key, Outcome(Failure(Stage.RUN, reason), 0.0), SWEEPER)
+    tables.store_outcome(connection, job.work.key, Outcome(Failure(Stage.RUN, reason), 0.0), SWEEPER)
     queues.delete(connection, job)
 
 

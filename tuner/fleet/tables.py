@@ -144,7 +144,10 @@ class Execution:
     timed: Interval | None = None  # while nothing else ran on the device
 
 
-def put_blob(connection: "Connection", sha256: str, blob: bytes) -> None:
+# Compiled code, by the hash of its bytes.
+
+
+def store_blob(connection: "Connection", sha256: str, blob: bytes) -> None:
     """Stores bytes under their hash unless there are some: a node's role may not change what is stored."""
     connection.execute(
         "INSERT INTO fleet_blob (sha256, body, stored) VALUES (%s, %s, now()) ON CONFLICT DO NOTHING",
@@ -161,7 +164,7 @@ def replace_blob(connection: "Connection", sha256: str, blob: bytes) -> None:
     )
 
 
-def forget_blob(connection: "Connection", sha256: str) -> None:
+def delete_blob(connection: "Connection", sha256: str) -> None:
     """Deletes the bytes that are stored under a hash, such as bytes that do not have that hash."""
     connection.execute("DELETE FROM fleet_blob WHERE sha256 = %s", (sha256,))
 
@@ -181,17 +184,20 @@ def blob_of(connection: "Connection", sha256: str) -> bytes | None:
     return require_hash(sha256, blob)
 
 
-def tell(connection: "Connection", key: Key, outcome: Outcome, node: str) -> None:
+# Outcomes of work, and the notification that there is one.
+
+
+def store_outcome(connection: "Connection", key: Key, outcome: Outcome, node: str) -> None:
     """Stores the outcome of a piece of work unless there is one; notifies the process that drives the run."""
     connection.execute(
         "INSERT INTO fleet_outcome (run, number, stage, body, node, told) VALUES (%s, %s, %s, %s, %s, now()) "
         "ON CONFLICT DO NOTHING",
         (*key, json.dumps(to_json(outcome)), node),
     )
-    wake(connection, key[0])
+    notify_driver(connection, key[0])
 
 
-def wake(connection: "Connection", run: str) -> None:
+def notify_driver(connection: "Connection", run: str) -> None:
     """Notifies the process that drives a run (uuid), to look for new outcomes or a cancellation."""
     connection.execute("SELECT pg_notify(%s, '')", (channel_of(run),))
 
@@ -201,7 +207,7 @@ def channel_of(run: str) -> str:
     return f"fleet_{run}"
 
 
-def is_reported(connection: "Connection", key: Key) -> bool:
+def has_outcome(connection: "Connection", key: Key) -> bool:
     """Returns whether the outcome of a piece of work is stored."""
     row = connection.execute(
         "SELECT 1 FROM fleet_outcome WHERE run = %s AND number = %s AND stage = %s", key
@@ -221,7 +227,7 @@ def reports_of(
     return {(number, stage): NodeReport(text, node) for number, stage, text, node in rows}
 
 
-def forget(connection: "Connection", key: Key) -> None:
+def delete_outcome(connection: "Connection", key: Key) -> None:
     """Deletes the outcome of a piece of work; ``key`` is (run uuid, trial number, stage)."""
     connection.execute("DELETE FROM fleet_outcome WHERE run = %s AND number = %s AND stage = %s", key)
 
@@ -231,7 +237,10 @@ def delete_outcomes_outside_of_trials(connection: "Connection", run: str) -> Non
     connection.execute("DELETE FROM fleet_outcome WHERE run = %s AND number < 0", (run,))
 
 
-def note_work(connection: "Connection", work: FleetWork, done: Execution) -> None:
+# When and where work was done.
+
+
+def store_execution(connection: "Connection", work: FleetWork, done: Execution) -> None:
     """Stores, once, when, by which node and on which device a piece of work was done."""
     timed = done.timed
     connection.execute(
@@ -271,7 +280,10 @@ def busy_seconds(connection: "Connection", window_s: float) -> dict[str, float]:
     return {str(node): float(busy_s) for node, busy_s in rows}
 
 
-def join(connection: "Connection", node: FleetNode) -> None:
+# Nodes: a row each, from its start to its end, with its last heartbeat.
+
+
+def store_node(connection: "Connection", node: FleetNode) -> None:
     """Stores a node that begins to work, in place of an earlier node of the same name."""
     connection.execute(
         "INSERT INTO fleet_node (name, host, process, target, seats, device, machine, fingerprint, "
@@ -286,7 +298,7 @@ def join(connection: "Connection", node: FleetNode) -> None:
     )
 
 
-def beat(connection: "Connection", name: str, load: QueueLoad) -> bool:
+def store_heartbeat(connection: "Connection", name: str, load: QueueLoad) -> bool:
     """Stores a heartbeat; returns True if the node is to end: asked to, or not stored any more."""
     row = connection.execute(
         "UPDATE fleet_node SET seen = now(), cpu_share = %s, wakeups_per_s = %s WHERE name = %s "
@@ -296,17 +308,17 @@ def beat(connection: "Connection", name: str, load: QueueLoad) -> bool:
     return row is None or bool(row[0])
 
 
-def leave(connection: "Connection", name: str, process: int) -> None:
+def delete_node(connection: "Connection", name: str, process: int) -> None:
     """Deletes a node that has ended, unless another process than ``process`` has taken its name."""
     connection.execute("DELETE FROM fleet_node WHERE name = %s AND process = %s", (name, process))
 
 
-def drain(connection: "Connection", name: str) -> bool:
+def ask_to_end(connection: "Connection", name: str) -> bool:
     """Asks the node called ``name`` to end after its current work; returns False if there is no such node."""
     return connection.execute("UPDATE fleet_node SET drains = true WHERE name = %s", (name,)).rowcount > 0
 
 
-def nodes(connection: "Connection") -> tuple[SeenNode, ...]:
+def stored_nodes(connection: "Connection") -> tuple[SeenNode, ...]:
     """Returns all nodes that the fleet's database stores, by name, lost nodes included."""
     rows = connection.execute(
         "SELECT name, host, process, target, seats, device, machine, fingerprint, tuner_version, "

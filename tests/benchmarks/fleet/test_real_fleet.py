@@ -89,7 +89,7 @@ def test_a_device_is_idle_between_its_measurements(url: str) -> None:
     with session(url) as connection:
         for run, number, stage, whole, timed in done:
             execution = tables.Execution("n", "device", whole, timed)
-            tables.note_work(connection, work(run, number, stage), execution)
+            tables.store_execution(connection, work(run, number, stage), execution)
         found = device_of_last_run(connection)
     shares = {"idle_share": 0.1, "timed_share": 0.3}
     gaps_ms = {"median_gap_ms": 500.0, "longest_gap_ms": 1000.0}

@@ -31,7 +31,7 @@ def test_a_fleet_is_set_up_and_reports_of_itself(tuner: Tuner, url: str) -> None
     start = f"no node; start one with: tuner fleet worker --compile 4 --measure{database_text(url)}"
     assert tuner(FLEET, url).out == f"{start}\n\nno device\n\nno job\n"
     with session(url) as connection:
-        tables.join(connection, node("a", compiler_build="tuner 1, fake 2.0"))
+        tables.store_node(connection, node("a", compiler_build="tuner 1, fake 2.0"))
         queues.defer(connection, compile_queue(COMPILER_BUILD), work("0123456789"), 0, alone=False)
     found, builds = tuner(FLEET, url).out, "compiler A: tuner 1, fake 1.0\ncompiler B: tuner 1, fake 2.0\n"
     waits = "compile  compiler A    0     1  run 01234567  no node compiles fake as tuner 1, fake 1.0"

@@ -202,8 +202,8 @@ def drain(node: str, database: str | None) -> None:
     Example: tuner fleet drain gpu-3
     """
     with session(which_database(database)) as connection:
-        if not tables.drain(connection, node):
-            raise unknown_value("node", node, [each.node.name for each in tables.nodes(connection)])
+        if not tables.ask_to_end(connection, node):
+            raise unknown_value("node", node, [each.node.name for each in tables.stored_nodes(connection)])
     print(f"{node} ends after what it has")
 
 
@@ -223,7 +223,7 @@ def cancel(run: int, database: str | None) -> None:
     with session(which_database(database)) as connection:
         count = sum(queues.cancel_run(connection, each.uuid) for each in runs)
         for each in runs:
-            tables.wake(connection, each.uuid)
+            tables.notify_driver(connection, each.uuid)
     print(f"took back {count_text(count, 'job')} of {'campaign' if is_campaign else 'run'} {run}")
 
 
