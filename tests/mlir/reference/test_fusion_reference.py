@@ -12,9 +12,9 @@ from tests import group_texts as texts
 from tests.mlir.convolution_texts import Convolution
 from tuner.core.errors import UsageError
 from tuner.mlir.ir.linalg import LAYOUTS
-from tuner.mlir.reference import scalar_ops
+from tuner.mlir.reference import bounded_ops
+from tuner.mlir.reference.bounded_ops import Bounded, converted_integer, integer_op
 from tuner.mlir.reference.fusion_reference import draw_inputs, evaluate, input_shapes, worst_error
-from tuner.mlir.reference.scalar_ops import Bounded, converted_integer, integer_op
 
 Array = npt.NDArray[np.float64]
 
@@ -151,13 +151,13 @@ def test_all_pairs_of_bytes_give_what_numpy_gives(name: str) -> None:
     np.testing.assert_array_equal(shifted.value, BYTES >> 3)
 
 
-@pytest.mark.parametrize("predicate", range(len(scalar_ops.INTEGER_COMPARISONS)))
+@pytest.mark.parametrize("predicate", range(len(bounded_ops.INTEGER_COMPARISONS)))
 def test_comparisons_are_those_of_signed_and_unsigned_bytes(predicate: int) -> None:
     names = ["eq", "ne", "slt", "sle", "sgt", "sge", "ult", "ule", "ugt", "uge"]
     kind = np.uint8 if names[predicate][0] == "u" else np.int8
     of = {"eq": "equal", "ne": "not_equal", "lt": "less", "le": "less_equal", "gt": "greater"}
     ufunc = getattr(np, (of | {"ge": "greater_equal"})[names[predicate][-2:]])
-    found = scalar_ops.compared_integers(predicate, exact(LEFT), exact(RIGHT), "i8")
+    found = bounded_ops.compared_integers(predicate, exact(LEFT), exact(RIGHT), "i8")
     np.testing.assert_array_equal(found.value, ufunc(LEFT.view(kind), RIGHT.view(kind)))
 
 

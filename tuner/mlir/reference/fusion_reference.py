@@ -14,7 +14,7 @@ from tuner.mlir.bindings import Op, Value, ir
 from tuner.mlir.fusions import STORE, fusion_function, indexing_maps, loop_extents, parse_fusion
 from tuner.mlir.ir.linalg import LAYOUTS, ConvolutionForm, convolution_form
 from tuner.mlir.ir.reading import walk
-from tuner.mlir.reference.scalar_ops import (
+from tuner.mlir.reference.bounded_ops import (
     BINARY,
     LOGIC,
     Bounded,

@@ -10,9 +10,9 @@ import numpy as np
 from tuner.core.numpy_types import DType
 from tuner.mlir.bindings import Op, ir
 from tuner.mlir.ir.reading import unsupported
+from tuner.programs.interpreter.arithmetic import elementwise, of_result, step_of
 from tuner.programs.interpreter.decoding import Decode, FunctionScope, LaneFrame, Step
 from tuner.programs.interpreter.lanes import BOOL, Array, merged, signed, to_integer, unsigned
-from tuner.programs.interpreter.scalar_ops import elementwise, of_result, step_of
 
 F64 = np.dtype(np.float64)
 NUMBER = re.compile(r"0x[0-9A-F]+|-?[0-9][0-9.]*(?:[eE][-+]?[0-9]+)?")  # a number in MLIR's printed form

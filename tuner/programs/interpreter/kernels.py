@@ -12,11 +12,11 @@ from tuner.mlir.bindings import Op, Type, ir
 from tuner.mlir.ir.reading import function_type, name_of, unsupported, walk
 from tuner.mlir.transform import new_context, parse
 from tuner.programs.interpreter import (
+    arithmetic,
     control_flow,
     conversions,
     matrices,
     memory_ops,
-    scalar_ops,
     subgroup_ops,
     vector_memory,
     vectors,
@@ -44,7 +44,7 @@ from tuner.programs.interpreter.lanes import (
 from tuner.programs.interpreter.memory_ops import filled, new_buffer
 
 FAMILIES = (
-    *(control_flow, conversions, matrices, memory_ops, scalar_ops),
+    *(control_flow, conversions, matrices, memory_ops, arithmetic),
     *(subgroup_ops, vector_memory, vectors, views),
 )
 NOTHING = frozenset(

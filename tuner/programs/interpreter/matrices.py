@@ -8,7 +8,8 @@ import numpy as np
 
 from tuner.mlir.bindings import Op, ir
 from tuner.mlir.ir.reading import unsupported
-from tuner.programs.interpreter import memory, scalar_ops
+from tuner.programs.interpreter import arithmetic, memory
+from tuner.programs.interpreter.arithmetic import Compute, aligned, combination, fused, step_of
 from tuner.programs.interpreter.decoding import Decode, FunctionScope, LaneFrame, Step, require, where_of
 from tuner.programs.interpreter.lanes import (
     SUBGROUP,
@@ -19,7 +20,6 @@ from tuner.programs.interpreter.lanes import (
     to_integer,
     with_trailing_axes,
 )
-from tuner.programs.interpreter.scalar_ops import Compute, aligned, combination, fused, step_of
 from tuner.programs.interpreter.subgroup_ops import (
     active_by_subgroup,
     by_lane,
@@ -87,7 +87,7 @@ def outer_product(op: Op, scope: FunctionScope) -> Step:
         if start is None:
             return one * other
         if is_whole:
-            return scalar_ops.INTEGER_BINARY["addi"](one * other, start)
+            return arithmetic.INTEGER_BINARY["addi"](one * other, start)
         return fused(one, other, start)
 
     return step_of(op, scope, compute)
@@ -223,9 +223,9 @@ TENSOR_CORES: dict[str, Decode] = {"nvgpu.mma.sync": multiply_fragments, "nvgpu.
 
 SHAPE = re.compile(r"!gpu\.mma_matrix<([0-9]+)x([0-9]+)x(\w+),")
 ELEMENTWISE: dict[str, Compute] = {
-    **{name: scalar_ops.FLOAT_BINARY[name] for name in ("addf", "subf", "mulf", "divf")},
-    **{f"{name}f": scalar_ops.FLOAT_BINARY[f"{name}imumf"] for name in ("max", "min")},
-    **{name: scalar_ops.INTEGER_BINARY[name] for name in ("addi", "subi", "muli")},
+    **{name: arithmetic.FLOAT_BINARY[name] for name in ("addf", "subf", "mulf", "divf")},
+    **{f"{name}f": arithmetic.FLOAT_BINARY[f"{name}imumf"] for name in ("max", "min")},
+    **{name: arithmetic.INTEGER_BINARY[name] for name in ("addi", "subi", "muli")},
     **dict.fromkeys(("negatef", "negates"), np.negative),
 }
 

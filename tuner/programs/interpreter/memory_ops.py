@@ -9,8 +9,8 @@ import numpy as np
 from tuner.mlir.bindings import Op, Value, ir
 from tuner.mlir.ir.memrefs import is_workgroup
 from tuner.mlir.ir.reading import unsupported
+from tuner.programs.interpreter import arithmetic
 from tuner.programs.interpreter import memory as flat_memory
-from tuner.programs.interpreter import scalar_ops
 from tuner.programs.interpreter.conversions import constant_of
 from tuner.programs.interpreter.decoding import Decode, FunctionScope, LaneFrame, Step, fault, where_of
 from tuner.programs.interpreter.lanes import (
@@ -165,8 +165,8 @@ def async_copy(op: Op, scope: FunctionScope) -> Step:
 
 
 UPDATES: dict[str, Callable[[Array, Array], Array]] = {
-    **scalar_ops.FLOAT_BINARY,
-    **scalar_ops.INTEGER_BINARY,
+    **arithmetic.FLOAT_BINARY,
+    **arithmetic.INTEGER_BINARY,
     "assign": lambda _, new: new,
 }
 ATOMIC_KINDS = (  # in the order of arith's enum

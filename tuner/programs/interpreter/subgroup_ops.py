@@ -8,6 +8,7 @@ import numpy as np
 from tuner.mlir.bindings import Op, ir
 from tuner.mlir.ir.reading import axis_of, unsupported
 from tuner.programs.interpreter import memory
+from tuner.programs.interpreter.arithmetic import Combine, combination
 from tuner.programs.interpreter.decoding import (
     AbstractBody,
     Decode,
@@ -28,7 +29,6 @@ from tuner.programs.interpreter.lanes import (
     unsigned,
     with_trailing_axes,
 )
-from tuner.programs.interpreter.scalar_ops import Combine, combination
 
 INDICES: dict[str, Callable[[LaneGrid, int], Array]] = {  # from the axis; 0 for those without one
     "gpu.thread_id": LaneGrid.thread_id,

@@ -6,10 +6,10 @@ from typing import Any
 import numpy as np
 
 from tuner.mlir.bindings import Op, ir
+from tuner.programs.interpreter.arithmetic import elementwise, step_of
 from tuner.programs.interpreter.decoding import Decode, FunctionScope, LaneFrame, Step
 from tuner.programs.interpreter.lanes import INDEX, Array, uniform, with_trailing_axes
 from tuner.programs.interpreter.memory_ops import MixedNumbers
-from tuner.programs.interpreter.scalar_ops import elementwise, step_of
 from tuner.programs.interpreter.subgroup_ops import poison
 
 

@@ -8,10 +8,10 @@ import numpy as np
 
 from tuner.mlir.bindings import Op, ir
 from tuner.mlir.ir.reading import groups_of, unsupported
+from tuner.programs.interpreter.arithmetic import elementwise, step_of
 from tuner.programs.interpreter.decoding import Decode, FunctionScope, LaneFrame, Step
 from tuner.programs.interpreter.lanes import INDEX, Array, BufferView, row_major, uniform
 from tuner.programs.interpreter.memory_ops import MixedNumbers, filled
-from tuner.programs.interpreter.scalar_ops import elementwise, step_of
 
 
 def _mixed(op: Op, scope: FunctionScope) -> tuple[MixedNumbers, MixedNumbers, MixedNumbers]:
