@@ -23,7 +23,7 @@ FOLDERS = ("tuner", "tests", "benchmarks", "db", "docs", "strategies", "examples
 PATH = re.compile(rf"(?<![\w./-])(?:{'|'.join(FOLDERS)})/(?:[\w./*-]*[\w*])?")
 FILE_NAME = re.compile(r"`([\w-]+(?:\.[\w-]+)*\.(?:py|yaml|mlir|j2|csv|gz))`")
 MODULE = re.compile(r"\b(?:tuner|benchmarks|tests)(?:\.[a-z_0-9]+)+")
-PUBLIC = re.compile(r"tuner\.(?:torch\.)?\w+")  # an op, an attribute or a function of the Python API
+PUBLIC = re.compile(r"tuner\.(?:torch\.|matmul\.)?\w+")  # an op, an attribute or a function of the Python API
 MODULE_MARKS = ("`", "-m ")  # before a module; anything else with dots is an op, an attribute or a sentence
 LINK = re.compile(r"\]\(([^)#:]+)(?:#[^)]*)?\)")
 
