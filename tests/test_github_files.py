@@ -2,6 +2,7 @@
 
 import re
 import subprocess
+import tomllib
 from pathlib import Path
 from typing import Any
 
@@ -35,9 +36,18 @@ def test_the_nightly_workflow_calls_targets_of_make_that_exist() -> None:
     jobs = yaml_of(GITHUB / "workflows" / "nightly.yml")["jobs"].values()
     commands = [step["run"].split() for job in jobs for step in job["steps"] if "run" in step]
     targets = [options[1] for options in commands if options[0] == "make"]
-    assert targets == ["stress", "test-all", "torch", "torch"]
+    assert targets == ["stress", "test-all", "torch", "torch", ".venv/.installed-dev", "test"]
+    rules = (ROOT / "Makefile").read_text().replace("$(VENV)", ".venv")
     for target in targets:
-        assert re.search(rf"^{target}:", (ROOT / "Makefile").read_text(), re.MULTILINE)
+        assert re.search(rf"^{re.escape(target)}:", rules, re.MULTILINE)
+
+
+def test_the_newest_of_each_pinned_package_is_tried_at_night() -> None:
+    (newer,) = yaml_of(GITHUB / "workflows" / "nightly.yml")["jobs"]["newer-packages"]["strategy"][
+        "matrix"
+    ].values()
+    needs = tomllib.loads((ROOT / "pyproject.toml").read_text())["project"]["dependencies"]
+    assert set(newer) == {need.partition("==")[0] for need in needs if "==" in need} | {"optuna"}
 
 
 def test_ci_leaves_tests_of_the_repository_out_where_it_tests_the_wheel() -> None:
