@@ -15,6 +15,8 @@ from tuner.core.candidate import CPU, Candidate, TargetName
 from tuner.core.errors import UsageError
 from tuner.core.problem import (
     BATCH_MATMUL,
+    EPILOGUES,
+    LAYOUTS,
     MATMUL,
     NUMPY_ALIGNMENT,
     WARM,
@@ -35,6 +37,7 @@ if TYPE_CHECKING:
 P = ParamSpec("P")
 R = TypeVar("R")
 F = TypeVar("F", bound=Callable[..., Any])
+LAYOUT, EPILOGUE = (f"[{'|'.join(choices)}]" for choices in (LAYOUTS, EPILOGUES))  # as helps show them
 FLAGS = {"fleet_machine": "--machine", "on": "--on", "devices": "--devices", "priority": "--priority"}
 
 
@@ -135,10 +138,15 @@ problem_options = combined(
         "--dtype",
         default="f32",
         show_default=True,
+        metavar="DTYPE",
         help="f32, f64, bf16, i8; on GPUs also f16, tf32, e4m3, e5m2.",
     ),
-    click.option("--layout", default="nn", show_default=True, help="nn, nt, tn: t is stored transposed."),
-    click.option("--epilogue", default="none", show_default=True, help="none or bias_relu."),
+    click.option(
+        "--layout", default="nn", show_default=True, metavar=LAYOUT, help="Of A, then of B: t is transposed."
+    ),
+    click.option(
+        "--epilogue", default="none", show_default=True, metavar=EPILOGUE, help="What follows the product."
+    ),
     click.option(
         "--output-dtype",
         default="",

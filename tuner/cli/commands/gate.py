@@ -47,9 +47,9 @@ if TYPE_CHECKING:
 
 
 @click.command()
-@click.option("--op", help="Operation, such as matmul.")
+@click.option("--op", metavar="OPERATION", help="Such as matmul.")
 @click.option("--shape", metavar="[Bx]MxNxK")
-@click.option("--dtype")
+@click.option("--dtype", metavar="DTYPE")
 @click.option("--target", help="Such as cpu, cuda, cuda:sm_90.")
 @click.option("--max-slowdown", default="5%", show_default=True, metavar="SHARE", help="Slower is flagged.")
 @seed_option("Of the random inputs.")

@@ -6,7 +6,16 @@ from typing import Any
 import click
 
 from tuner.cli.main import screen_columns
-from tuner.cli.options import F, combined, database_option, json_option, open_known_store, print_json
+from tuner.cli.options import (
+    EPILOGUE,
+    LAYOUT,
+    F,
+    combined,
+    database_option,
+    json_option,
+    open_known_store,
+    print_json,
+)
 from tuner.core.errors import UsageError
 from tuner.core.requests import nothing_matches, tune_command
 from tuner.results.output.formatting import wrapped
@@ -17,11 +26,11 @@ RUNS_LISTED = 20
 def task_options(machine_named_by: str) -> Callable[[F], F]:
     """Returns a decorator that adds conditions on problem, target, machine and threads to a command."""
     return combined(
-        click.option("--op", help="Operation, such as matmul."),
+        click.option("--op", metavar="OPERATION", help="Such as matmul."),
         click.option("--shape", metavar="[Bx]MxNxK"),
-        click.option("--dtype"),
-        click.option("--layout"),
-        click.option("--epilogue"),
+        click.option("--dtype", metavar="DTYPE"),
+        click.option("--layout", metavar=LAYOUT),
+        click.option("--epilogue", metavar=EPILOGUE),
         click.option("--output-dtype", metavar="DTYPE", help="Type of C: f16, bf16, f32, f64 or i32."),
         click.option("--align", metavar="BYTES", help="16, 64 or any."),
         click.option("--cache", metavar="STATE", help="warm, weights-cold or cold."),
@@ -33,7 +42,7 @@ def task_options(machine_named_by: str) -> Callable[[F], F]:
 
 @click.command()
 @task_options("'tuner show run:ID'")
-@click.option("--status", help="running, done or interrupted.")
+@click.option("--status", metavar="[running|done|interrupted]")
 @click.option("--since", metavar="DATE", help="Begun since then, UTC: 2026-01-31 or 2026-01-31T12:00.")
 @click.option(
     "--limit", type=int, default=RUNS_LISTED, show_default=True, help="At most so many, the latest."
@@ -69,13 +78,17 @@ BY_MEDIAN = "median"  # a value of --sort
 @click.command()
 @task_options("the table")
 @click.option("--strategy")
-@click.option("--status", help="measured, verified or failed.")
+@click.option("--status", metavar="[measured|verified|failed]")
 @click.option("--run", type=int, help="Only the trials of this run.")
 @click.option("--since", metavar="DATE", help="Proposed since then, UTC: 2026-01-31 or 2026-01-31T12:00.")
 @click.option("--best", is_flag=True, help="Only the best per problem, target, threads and machine.")
 @click.option("--limit", type=int, default=None, help="At most so many.")
 @click.option(
-    "--sort", default="created", show_default=True, help="created, median or number; -median reverses."
+    "--sort",
+    default="created",
+    show_default=True,
+    metavar="[created|median|number]",
+    help="-median reverses.",
 )
 @click.option("--format", "form", type=click.Choice(FORMATS), default="table", show_default=True)
 @database_option

@@ -21,6 +21,7 @@ from tuner.core.errors import UsageError
 from tuner.core.programs import LOOPS, TUNED, DeviceWork, ProgramTimes
 from tuner.core.serialization import read_text_or_stdin, seconds_text
 from tuner.programs.request import (
+    FORMS,
     STEPS,
     WITH_FORM,
     Comparison,
@@ -55,13 +56,14 @@ if TYPE_CHECKING:
 
 LOWERING_TARGET = "simulator"  # compiles for every chip and needs no GPU
 LOWER_TIMEOUT_S = 600.0
+FORM = f"[{'|'.join(FORMS)}]"
 
 
 @click.command()
 @click.argument("payload", type=click.Path(path_type=Path, allow_dash=True))
 @click.option("--to", "step", required=True, type=click.Choice(STEPS), help="The last step.")
 @click.option("--entry", metavar="NAME", help="Function to lower. Default: main, or the only public one.")
-@click.option("--form", help="streams (default), tokens or sync, of --to llvm and --to ptx.")
+@click.option("--form", metavar=FORM, help="Of --to llvm and --to ptx. Default: streams.")
 @click.option("--chip", default="", metavar="CHIP", help="sm_90 (default), sm_80, ...")
 @click.option("--pinned", is_flag=True, help="Page-lock the host memory that is copied.")
 @click.option("-o", "--output", type=click.Path(path_type=Path), help="Write to this file.")
@@ -118,8 +120,10 @@ SLOW_S = 10.0  # after which a command says that it is still at work
     metavar="N=[SIZES]CONTENT",
     help="An argument, such as 0=[64,64]zeros; others are random.",
 )
-@click.option("--form", default="streams", show_default=True, help="streams, tokens or sync.")
-@click.option("--order", default="fifo", show_default=True, help="Of the simulator: fifo, lifo or random.")
+@click.option("--form", default="streams", show_default=True, metavar=FORM, help="How async work is ordered.")
+@click.option(
+    "--order", default="fifo", show_default=True, metavar="[fifo|lifo|random]", help="Of the simulator."
+)
 @click.option("--seed", type=int, default=0, show_default=True, help="Of random arguments and order.")
 @click.option("--threads", type=int, default=1, show_default=True, help="Of fusions on the CPU.")
 @click.option("--pinned", is_flag=True, help="Page-lock the host memory that is copied.")
