@@ -1,5 +1,6 @@
 """Every wrong word or file: one clear line on stderr, exit 2, nothing stored, nothing executed."""
 
+import re
 import shlex
 import sqlite3
 from pathlib import Path
@@ -105,6 +106,19 @@ def test_words_of_tune(tuner: Tuner, options: str, message: str) -> None:
 )
 def test_the_line_of_every_wrong_word(tuner: Tuner, options: str, line: str) -> None:
     assert refused(tuner, options) == f"error: {line}\n"
+
+
+@pytest.mark.parametrize(
+    ("command", "option"),
+    [
+        *[("history", each) for each in ("status", "layout", "epilogue", "sort")],
+        ("runs", "status"),
+        *[("space matmul 8x8x8", each) for each in ("layout", "epilogue")],
+    ],
+)
+def test_a_help_shows_the_values_that_are_allowed(tuned: Tuner, command: str, option: str) -> None:
+    (shown,) = re.findall(rf"--{option} \[([\w|]+)\]", tuned(f"{command.split()[0]} --help").out)
+    assert f"found 'x', allowed {shown.replace('|', ', ')}" in tuned(f"{command} --{option} x").err
 
 
 def test_a_script_without_a_sequence_is_refused(tuner: Tuner, tmp_path: Path) -> None:
