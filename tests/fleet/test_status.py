@@ -78,7 +78,7 @@ def test_a_silent_node_and_one_that_drains_are_named(connection: Connection, run
     compile_job(connection, run)
     assert why(fleet_status(connection, LEASE_S)) == "a: silent; its work is given to another in 5 s"
     joined(connection, "a")
-    tables.ask_to_end(connection, "a")
+    tables.drain(connection, "a")
     status = fleet_status(connection, LEASE_S)
     assert why(status) == "a: asked to end after what it has"
     assert status.state_of(status.nodes[0]) == "drains"

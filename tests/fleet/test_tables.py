@@ -213,8 +213,8 @@ def test_a_node_joins_beats_drains_and_leaves(connection: Connection) -> None:
     assert seen.silent_s < 60
     assert not tables.store_heartbeat(connection, "a", LOAD)
     assert tables.stored_nodes(connection)[0].load == LOAD
-    assert tables.ask_to_end(connection, "a")
-    assert not tables.ask_to_end(connection, "b")
+    assert tables.drain(connection, "a")
+    assert not tables.drain(connection, "b")
     assert tables.store_heartbeat(connection, "a", LOAD)
     tables.delete_node(connection, "a", process=1)  # of a process that lost its name
     assert len(tables.stored_nodes(connection)) == 1

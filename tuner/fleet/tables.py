@@ -313,7 +313,7 @@ def delete_node(connection: "Connection", name: str, process: int) -> None:
     connection.execute("DELETE FROM fleet_node WHERE name = %s AND process = %s", (name, process))
 
 
-def ask_to_end(connection: "Connection", name: str) -> bool:
+def drain(connection: "Connection", name: str) -> bool:
     """Asks the node called ``name`` to end after its current work; returns False if there is no such node."""
     return connection.execute("UPDATE fleet_node SET drains = true WHERE name = %s", (name,)).rowcount > 0
 

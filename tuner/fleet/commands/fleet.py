@@ -202,7 +202,7 @@ def drain(node: str, database: str | None) -> None:
     Example: tuner fleet drain gpu-3
     """
     with session(which_database(database)) as connection:
-        if not tables.ask_to_end(connection, node):
+        if not tables.drain(connection, node):
             raise unknown_value("node", node, [each.node.name for each in tables.stored_nodes(connection)])
     print(f"{node} ends after what it has")
 
