@@ -1,6 +1,7 @@
 """The strategies that a run tries, chosen by names or files, with their spaces and first scripts."""
 
 import re
+from collections.abc import Iterator
 from dataclasses import replace
 from pathlib import Path
 from typing import TYPE_CHECKING
@@ -15,7 +16,7 @@ from tuner.space.file.reading import SpaceFile, load_space_file, spaces_for
 from tuner.space.file.yaml import default_space_file
 from tuner.space.projection import projected
 from tuner.space.scripts.header import MARK, read_provenance
-from tuner.space.scripts.strategy import TEMPLATE_SUFFIX, Binder, load_strategy
+from tuner.space.scripts.strategy import TEMPLATE_SUFFIX, Binder, Strategy, load_strategy
 from tuner.space.search_space import SearchSpace
 
 if TYPE_CHECKING:
@@ -82,15 +83,14 @@ def require_exported_for(chosen: tuple[ChosenStrategy, ...], problem: Problem, t
     Its guard would refuse the payload of each trial. Alignment and caches are conditions of a measurement,
     not of the script; a script without the line of its export is not refused.
     """
-    for one in filter(_is_plain, chosen):
-        text = load_strategy(one.name, one.path).text
-        if MARK not in text:
+    for script in _plain_scripts(chosen):
+        if MARK not in script.text:
             continue
-        exported = read_provenance(text, f"{one.name}{PLAIN_SUFFIX}")
+        exported = read_provenance(script.text, script.path.name)
         made = replace(exported.problem, align=problem.align, cache=problem.cache)
         if made != problem or exported.target.is_on_cpu != target.is_on_cpu:
             raise UsageError(
-                f"strategy {one.name}{PLAIN_SUFFIX}: was exported for {made.key} on {exported.target.kind}, "
+                f"strategy {script.path.name}: was exported for {made.key} on {exported.target.kind}, "
                 f"the run is for {problem.key} on {target.kind}",
                 "tuner tune without --strategy searches all strategies for it",
             )
@@ -98,12 +98,15 @@ def require_exported_for(chosen: tuple[ChosenStrategy, ...], problem: Problem, t
 
 def appended_bufferization(chosen: tuple[ChosenStrategy, ...]) -> tuple[str, ...]:
     """Returns a note for each script that does not bufferize: upstream's pass then makes the buffers."""
-    plain = [load_strategy(one.name, one.path) for one in chosen if _is_plain(one)]
     return tuple(
         f"{script.path.name} leaves tensors: upstream's one-shot-bufferize is appended to it"
-        for script in plain
+        for script in _plain_scripts(chosen)
         if "bufferiz" not in COMMENT.sub("", script.text)
     )
+
+
+def _plain_scripts(chosen: tuple[ChosenStrategy, ...]) -> Iterator[Strategy]:
+    return (load_strategy(one.name, one.path) for one in chosen if _is_plain(one))
 
 
 def _of_name(given: str, space_file: SpaceFile) -> ChosenStrategy:
