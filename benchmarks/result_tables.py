@@ -214,7 +214,8 @@ def upstream_sentence() -> str:
     return (
         f"`mlir/test` of LLVM {release} has {counts['files']} such files with {modules} payloads. For "
         f"{counts['equal']} of them `tuner apply` and `mlir-opt` {release} give the same module, for "
-        f"{counts['differs']} another one: MLIR here is newer, and orders or forms some ops in another way. "
+        f"{counts['differs']} another one: MLIR here is newer, and orders or forms some ops in another way; "
+        "in a few of them the order changes from run to run of `mlir-opt` itself. "
         f"{counts['refused by both']} are refused by both, as most of these tests want, "
         f"{counts['only tuner']} by `mlir-opt` alone and {counts['refused']} by `tuner apply` alone:"
     )

@@ -42,10 +42,7 @@ def main() -> None:
     files = [file for file in sorted(options.tests.rglob("*.mlir")) if _is_counted(file.read_text())]
     with ThreadPoolExecutor(options.jobs) as jobs:
         rows = list(jobs.map(lambda file: _row(file, options.tests, options.mlir_opt), files))
-    rows = [row for row in rows if row["modules"]]
-    findings: Counter[str] = Counter()
-    for row in rows:
-        findings.update(row["findings"])
+    findings = sum((Counter(row["findings"]) for row in rows), Counter[str]())
     version = subprocess.run(
         (options.mlir_opt, "--version"), text=True, capture_output=True, check=True
     ).stdout
@@ -62,15 +59,13 @@ def main() -> None:
 
 def _is_counted(text: str) -> bool:
     commands = [command["rest"] for command in COMMAND.finditer(text.replace("\\\n// RUN:", " "))]
-    return any(INTERPRETER.search(command) and not OTHERS.search(command) for command in commands)
+    runs = any(INTERPRETER.search(command) and not OTHERS.search(command) for command in commands)
+    return runs and any(_modules(text))
 
 
 def _row(file: Path, tests: Path, mlir_opt: str) -> dict[str, Any]:
     modules = tuple(_modules(file.read_text()))
-    try:
-        found = call_in_child("apply", partial(_findings, modules, mlir_opt), TIMEOUT_S)
-    except TunerError:  # one ended the child: each in a child of its own
-        found = [_in_a_child(text, mlir_opt) for text in modules]
+    found = _found_in_child(modules, mlir_opt)
     reasons = tuple(dict.fromkeys(PLACE.sub("", reason) for _, reason in found if reason))
     findings = dict(Counter(finding for finding, _ in found))
     return {
@@ -81,11 +76,14 @@ def _row(file: Path, tests: Path, mlir_opt: str) -> dict[str, Any]:
     }
 
 
-def _in_a_child(text: str, mlir_opt: str) -> tuple[str, str]:
+def _found_in_child(modules: tuple[str, ...], mlir_opt: str) -> list[tuple[str, str]]:
+    """Returns (finding, reason) of each module; where one ends the child, each has a child of its own."""
     try:
-        return call_in_child("apply", partial(_finding, text, mlir_opt), TIMEOUT_S)
+        return call_in_child("apply", partial(_findings, modules, mlir_opt), TIMEOUT_S)
     except TunerError as error:
-        return REFUSED, str(error)
+        if len(modules) == 1:
+            return [(REFUSED, str(error))]
+        return [found for text in modules for found in _found_in_child((text,), mlir_opt)]
 
 
 def _findings(modules: tuple[str, ...], mlir_opt: str) -> list[tuple[str, str]]:
