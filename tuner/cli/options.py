@@ -37,8 +37,15 @@ if TYPE_CHECKING:
 P = ParamSpec("P")
 R = TypeVar("R")
 F = TypeVar("F", bound=Callable[..., Any])
-LAYOUT, EPILOGUE = (f"[{'|'.join(choices)}]" for choices in (LAYOUTS, EPILOGUES))  # as helps show them
 FLAGS = {"fleet_machine": "--machine", "on": "--on", "devices": "--devices", "priority": "--priority"}
+
+
+def shown_choices(values: Collection[str]) -> str:
+    """Returns the values of an option as its help shows them: [nn|nt|tn]."""
+    return f"[{'|'.join(values)}]"
+
+
+LAYOUT, EPILOGUE = shown_choices(LAYOUTS), shown_choices(EPILOGUES)
 
 
 def combined(*options: Callable[[Any], Any]) -> Callable[[F], F]:

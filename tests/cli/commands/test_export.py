@@ -218,6 +218,8 @@ def test_apply_lists_contractions_and_strict_needs_all(real: Tuner, exported: Pa
     for problem, options, taken in ((OTHER, ("--strict",), 1), (PROBLEM, (), 0)):
         done = real.done("apply", str(exported), write(tmp_path, product("f", problem).text), *options)
         assert done.err.splitlines()[-1] == f"library.mlir: took {taken} of 1 contractions"
+    refused = real.refused("apply", str(exported), program, "--debug-bind-trailing-args", "linalg.matmul")
+    assert "library.mlir is a library, whose entry takes the root alone" in refused
 
 
 @pytest.mark.mlir

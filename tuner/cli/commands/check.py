@@ -121,6 +121,10 @@ def apply(
     if needs:
         require_instructions(_result_machine(backends, cpu, script_text), needs, script.name)
     if is_library(script_text):
+        if trailing:
+            raise UsageError(
+                f"--debug-bind-trailing-args: {script} is a library, whose entry takes the root alone"
+            )
         reports = applied_library(backends, script_text, payload_text, script.name, as_json=as_json)
         context.exit(FAILED if strict and not all(report.entry for report in reports) else DONE)
     if strict:

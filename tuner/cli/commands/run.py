@@ -16,7 +16,14 @@ import click
 from tuner.analysis.ratios import Comparable, NotComparable
 from tuner.cli.main import DONE, FAILED, screen_columns
 from tuner.cli.models import read_payload_text
-from tuner.cli.options import backends_of, database_option, json_option, print_json, target_options
+from tuner.cli.options import (
+    backends_of,
+    database_option,
+    json_option,
+    print_json,
+    shown_choices,
+    target_options,
+)
 from tuner.core.errors import UsageError
 from tuner.core.programs import LOOPS, TUNED, DeviceWork, ProgramTimes
 from tuner.core.serialization import read_text_or_stdin, seconds_text
@@ -56,7 +63,7 @@ if TYPE_CHECKING:
 
 LOWERING_TARGET = "simulator"  # compiles for every chip and needs no GPU
 LOWER_TIMEOUT_S = 600.0
-FORM = f"[{'|'.join(FORMS)}]"
+FORM = shown_choices(FORMS)
 
 
 @click.command()
