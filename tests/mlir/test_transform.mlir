@@ -31,3 +31,36 @@ module attributes {gpu.container_module} {
     "gpu.module_end"() : () -> ()
   }
 }
+// ----- BOUND
+module attributes {transform.with_named_sequence} {
+  transform.named_sequence @__transform_main(%root: !transform.any_op,
+      %product: !transform.op<"linalg.matmul">, %sizes: !transform.param<i64>,
+      %results: !transform.any_value) {
+    %count = transform.num_associations %sizes : (!transform.param<i64>) -> !transform.param<i64>
+    transform.annotate %product "count" = %count : !transform.op<"linalg.matmul">, !transform.param<i64>
+    %found = transform.get_defining_op %results : (!transform.any_value) -> !transform.any_op
+    transform.annotate %found "found" : !transform.any_op
+    transform.yield
+  }
+}
+// ----- DECLARED
+module attributes {transform.with_named_sequence} {
+  transform.named_sequence @__transform_main(!transform.any_op {transform.readonly})
+}
+// ----- CONVERTED
+module attributes {transform.with_named_sequence} {
+  transform.named_sequence @__transform_main(%root: !transform.any_op) {
+    %function = transform.structured.match ops{["func.func"]} in %root
+        : (!transform.any_op) -> !transform.any_op
+    transform.apply_conversion_patterns to %function {
+      transform.apply_conversion_patterns.func.func_to_llvm
+    } with type_converter {
+      transform.apply_conversion_patterns.memref.memref_to_llvm_type_converter {use_bare_ptr_call_conv = true}
+    } {legal_dialects = ["llvm"], partial_conversion} : !transform.any_op
+    transform.yield
+  }
+}
+// ----- RETURNED
+func.func @main(%x: memref<?xi8>) -> memref<?xi8> {
+  return %x : memref<?xi8>
+}

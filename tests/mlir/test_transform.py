@@ -261,3 +261,44 @@ def test_the_old_form_of_a_script_is_named() -> None:
 def test_a_schedule_that_leaves_tensors_is_bufferized_after_it(text: str) -> None:
     code = CpuCompiler().compile(Matmul(64, 64, 64), Script.of(text)).code
     assert "llvm.func @matmul(" in code
+
+
+BOUND, DECLARED = (text_beside(__file__, name) for name in ("BOUND", "DECLARED"))
+CONVERTED, RETURNED = (text_beside(__file__, name) for name in ("CONVERTED", "RETURNED"))
+
+
+@pytest.mark.parametrize(("sizes", "count"), [("#8", 1), ("#8;16", 2)])
+def test_trailing_arguments_are_bound_as_by_the_option_of_mlir_opt(sizes: str, count: int) -> None:
+    applied = apply_script(BOUND, SCHEDULED, False, ("linalg.matmul", sizes, "^linalg.matmul"))
+    assert f"linalg.matmul {{count = {count} : i64, found}}" in applied
+
+
+@pytest.mark.parametrize(
+    ("trailing", "message"),
+    [
+        ((), r"found 0 bindings of the entry's arguments after the first, allowed 3"),
+        (
+            ("linalg.matmul", "#a", "^linalg.matmul"),
+            r"'#a': cannot be bound to an argument of type !transform",
+        ),
+        (
+            ("#8", "#8", "#8"),
+            r"'#8': cannot be bound to an argument of type !transform.op<\"linalg.matmul\">",
+        ),
+    ],
+)
+def test_a_binding_that_does_not_fit_is_one_line(trailing: tuple[str, ...], message: str) -> None:
+    with pytest.raises(CandidateError, match=message):
+        apply_script(BOUND, SCHEDULED, False, trailing)
+
+
+def test_an_entry_without_a_body_is_refused_by_mlir() -> None:
+    with pytest.raises(CandidateError, match=r"op expects a single-block region"):
+        apply_script(DECLARED, SCHEDULED, allows_effects=False)
+
+
+def test_a_script_that_leaves_invalid_mlir_fails() -> None:
+    with pytest.raises(
+        CandidateError, match=r"after the script: error: .* doesn't match function result type"
+    ):
+        apply_script(CONVERTED, RETURNED, allows_effects=False)
