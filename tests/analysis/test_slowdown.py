@@ -4,6 +4,7 @@ from hypothesis import given
 from hypothesis import strategies as st
 
 from tests.trials import measurement
+from tuner.analysis.selected_result import slowdown
 from tuner.analysis.slowdown import (
     LEAST_SESSIONS,
     LIBRARY,
@@ -16,7 +17,6 @@ from tuner.analysis.slowdown import (
     finding_of,
     paired_slowdown,
     relative_slowdown,
-    slowdown,
 )
 from tuner.core.candidate import RecordedRound
 from tuner.core.records import Measurement

@@ -6,8 +6,8 @@ from collections.abc import Sequence
 from dataclasses import dataclass
 from typing import Any
 
-from tuner.analysis.selected_result import timed, top_trials_of
-from tuner.analysis.slowdown import PairedSlowdown, slowdown
+from tuner.analysis.selected_result import slowdown, timed, top_trials_of
+from tuner.analysis.slowdown import PairedSlowdown
 from tuner.core.problem import Problem
 from tuner.core.records import Measurement, MedianInterval
 from tuner.core.round_quality import DRIFT_LIMIT, Evidence, objection

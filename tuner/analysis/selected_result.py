@@ -2,7 +2,6 @@
 
 from dataclasses import dataclass
 
-from tuner.analysis.slowdown import Slowdown, slowdown
 from tuner.core.candidate import Candidate, Value
 from tuner.core.records import Measurement
 from tuner.core.round_quality import NOISE_LIMIT
@@ -11,6 +10,16 @@ from tuner.space.scripts.requirements import custom_ops
 
 OFF: tuple[Value, ...] = (0, 1, "none")  # values that switch a knob's transform off: no block, no unrolling
 SIMPLICITY_LIMIT = 0.05  # relative: how much slower a simpler script may be, however noisy the session
+RESAMPLES = 1000  # of the bootstrap
+SEED = 0  # fixed: equal samples give equal intervals
+
+
+@dataclass(frozen=True)
+class Slowdown:
+    """The relative difference of two median times, with its 95 % interval: 0.02 is 2 % longer."""
+
+    median: float
+    interval: tuple[float, float]  # 95 %
 
 
 @dataclass(frozen=True)
@@ -73,6 +82,21 @@ def select_result(trials: tuple[StoredTrial, ...], noise: float | None) -> Selec
     equal = [tie for tie in ties if tie.slowdown.median <= min(floor, SIMPLICITY_LIMIT)]
     best = min(equal, key=lambda tie: (*complexity(tie.trial), tie.slowdown.median))
     return SelectedResult(best.trial, ties, floor)
+
+
+def slowdown(measurement: Measurement, fastest: Measurement) -> Slowdown:
+    """Returns how much longer ``measurement`` is than ``fastest``, which is any other measurement."""
+    import numpy as np
+
+    rng = np.random.default_rng(SEED)
+    ours, theirs = np.array(measurement.samples_s), np.array(fastest.samples_s)
+    draws = rng.integers(len(ours), size=(RESAMPLES, len(ours)))
+    others = draws
+    if len(ours) != len(theirs):
+        others = rng.integers(len(theirs), size=(RESAMPLES, len(theirs)))
+    ratios = np.median(ours[draws], axis=1) / np.median(theirs[others], axis=1) - 1
+    low, high = np.percentile(ratios, (2.5, 97.5))
+    return Slowdown(measurement.median_s / fastest.median_s - 1, (float(low), float(high)))
 
 
 def top_trials_of(trials: tuple[StoredTrial, ...]) -> tuple[StoredTrial, ...]:

@@ -1,10 +1,9 @@
-"""Slowdowns with confidence intervals: of two measurements, of interleaved sessions, of recorded kernels."""
+"""Slowdowns with confidence intervals: of interleaved sessions, of recorded kernels."""
 
 import enum
 from dataclasses import dataclass, replace
 
 from tuner.core.candidate import RecordedRound
-from tuner.core.records import Measurement
 
 PAIRED_RESAMPLES = 2000  # of the bootstrap
 SEED = 0  # fixed: equal samples give equal intervals
@@ -171,29 +170,3 @@ def _slowdown(
         for first, last, each in zip(by_first, by_last, sessions, strict=True)
     )
     return replace(paired_slowdown(paired), noise=recorded.noise)
-
-
-RESAMPLES = 1000  # of the bootstrap
-
-
-@dataclass(frozen=True)
-class Slowdown:
-    """The relative difference of two median times, with its 95 % interval: 0.02 is 2 % longer."""
-
-    median: float
-    interval: tuple[float, float]  # 95 %
-
-
-def slowdown(measurement: Measurement, fastest: Measurement) -> Slowdown:
-    """Returns how much longer ``measurement`` is than ``fastest``, which is any other measurement."""
-    import numpy as np
-
-    rng = np.random.default_rng(SEED)
-    ours, theirs = np.array(measurement.samples_s), np.array(fastest.samples_s)
-    draws = rng.integers(len(ours), size=(RESAMPLES, len(ours)))
-    others = draws
-    if len(ours) != len(theirs):
-        others = rng.integers(len(theirs), size=(RESAMPLES, len(theirs)))
-    ratios = np.median(ours[draws], axis=1) / np.median(theirs[others], axis=1) - 1
-    low, high = np.percentile(ratios, (2.5, 97.5))
-    return Slowdown(measurement.median_s / fastest.median_s - 1, (float(low), float(high)))

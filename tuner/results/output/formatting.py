@@ -132,6 +132,11 @@ def trial_time_text(trial: StoredTrial) -> str:
     return "-" if trial.best_s is None else seconds_text(trial.best_s)
 
 
+def gflop_per_s(problem: Problem, median_s: float | None) -> float | None:
+    """Returns a kernel's speed in 1e9 flop per second; None if its time ``median_s`` is None or 0."""
+    return problem.flop / median_s / 1e9 if median_s else None
+
+
 def speed_text(gflop_per_s: float | None) -> str:
     """Returns a speed with its unit; '-' for None (not timed)."""
     return "-" if gflop_per_s is None else f"{gflop_per_s:.4g} GFLOP/s"

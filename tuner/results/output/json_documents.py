@@ -26,6 +26,7 @@ from tuner.core.records import Measurement
 from tuner.core.round_quality import StoredRound
 from tuner.core.runs import Counts, DatabaseInfo, Run, StoredTrial
 from tuner.core.serialization import encode, printable, utc_text
+from tuner.results.output.formatting import gflop_per_s
 from tuner.space.scripts.requirements import custom_ops
 
 if TYPE_CHECKING:
@@ -274,11 +275,6 @@ def history_columns(trial: StoredTrial) -> dict[str, Any]:
             for name in ("shape", "dtype", "layout", "epilogue", "align", "cache")
         },
     }
-
-
-def gflop_per_s(problem: Problem, median_s: float | None) -> float | None:
-    """Returns a kernel's speed in 1e9 flop per second; None if its time ``median_s`` is None or 0."""
-    return problem.flop / median_s / 1e9 if median_s else None
 
 
 def _selected_documents(selected: SelectedResult | None, run: Run) -> Document:

@@ -6,8 +6,8 @@ from tuner.analysis.ratios import faster_text
 from tuner.core.programs import ExplainedFusion, ProgramBaseline, ProgramResult
 from tuner.core.records import MedianInterval
 from tuner.core.serialization import seconds_text
-from tuner.results.output.formatting import Row, count_text, knobs_text, speed_text, table_lines
-from tuner.results.output.json_documents import Document, gflop_per_s, tune_document
+from tuner.results.output.formatting import Row, count_text, gflop_per_s, knobs_text, speed_text, table_lines
+from tuner.results.output.json_documents import Document, tune_document
 from tuner.tuning.tuned_run import TunedCampaign, TunedRun
 
 GROUP_HEADER: Row = (

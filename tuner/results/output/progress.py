@@ -13,8 +13,13 @@ from tuner.core.reliability import Reliability
 from tuner.core.requests import Campaign
 from tuner.core.runs import RunSettings
 from tuner.core.serialization import seconds_text
-from tuner.results.output.formatting import count_text, initial_configurations_text, one_line, speed_text
-from tuner.results.output.json_documents import gflop_per_s
+from tuner.results.output.formatting import (
+    count_text,
+    gflop_per_s,
+    initial_configurations_text,
+    one_line,
+    speed_text,
+)
 from tuner.results.output.run_result import measured_text
 from tuner.tuning.events import (
     BaselineFailed,

@@ -16,8 +16,7 @@ from tuner.core.machine import GpuState, Roofline
 from tuner.core.records import Measurement
 from tuner.core.runs import Counts, Run, StoredTrial
 from tuner.core.serialization import interval_text, seconds_text
-from tuner.results.output.formatting import count_text, knobs_line, one_line, speed_text
-from tuner.results.output.json_documents import gflop_per_s
+from tuner.results.output.formatting import count_text, gflop_per_s, knobs_line, one_line, speed_text
 from tuner.space.scripts.requirements import custom_ops
 
 if TYPE_CHECKING:

@@ -15,6 +15,7 @@ from tuner.results.output.formatting import (
     bound_text,
     count_text,
     early_stopped_text,
+    gflop_per_s,
     initial_configurations_text,
     knobs_line,
     knobs_text,
@@ -25,7 +26,6 @@ from tuner.results.output.formatting import (
     varying_columns,
     wrapped,
 )
-from tuner.results.output.json_documents import gflop_per_s
 from tuner.results.output.run_result import counts_text, gpu_lines, idle_text, result_lines
 
 if TYPE_CHECKING:

@@ -8,7 +8,7 @@ from itertools import combinations, pairwise
 
 from tuner.core.candidate import Value
 from tuner.core.runs import StoredTrial
-from tuner.results.output.json_documents import gflop_per_s
+from tuner.results.output.formatting import gflop_per_s
 from tuner.results.report.content import HEIGHT, Ticks, choices_of, line, round_numbers, varying_knobs
 
 VALUES_SHOWN = 24  # per side, over all knobs: limited by the width of a screen

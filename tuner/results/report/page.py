@@ -23,8 +23,13 @@ from tuner.results.database import open_known
 from tuner.results.database_name import database_text, naming_database
 from tuner.results.explanations import pass_seconds
 from tuner.results.output.files import write_atomically
-from tuner.results.output.formatting import count_text, initial_configurations_text, knobs_text, speed_text
-from tuner.results.output.json_documents import gflop_per_s
+from tuner.results.output.formatting import (
+    count_text,
+    gflop_per_s,
+    initial_configurations_text,
+    knobs_text,
+    speed_text,
+)
 from tuner.results.output.run_result import counts_text, idle_text
 from tuner.results.report import RUNS_SHOWN
 from tuner.results.report.campaign_section import (

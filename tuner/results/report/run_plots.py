@@ -10,7 +10,7 @@ from tuner.analysis.selected_result import timed
 from tuner.core.machine import Roofline
 from tuner.core.runs import Run, StoredTrial
 from tuner.results.explanations import GAIN_HEADER, held_row, strategy_row, without_row
-from tuner.results.output.json_documents import gflop_per_s
+from tuner.results.output.formatting import gflop_per_s
 from tuner.results.report.content import HEIGHT, WIDTH, Bar, Ticks, line, number, powers_of_ten, round_numbers
 
 FINALS = 90.0  # units to the right of the plotting area, for the finally re-measured top-k trials

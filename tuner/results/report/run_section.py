@@ -10,8 +10,7 @@ from tuner.analysis.selected_result import SelectedResult, select_result
 from tuner.core.errors import Failure, Stage
 from tuner.core.records import Measurement, PassSeconds
 from tuner.core.runs import Counts, Run, StoredTrial
-from tuner.results.output.formatting import count_text, knobs_text, speed_text, trial_time_text
-from tuner.results.output.json_documents import gflop_per_s
+from tuner.results.output.formatting import count_text, gflop_per_s, knobs_text, speed_text, trial_time_text
 from tuner.results.report.content import (
     Badge,
     Bar,
