@@ -30,7 +30,7 @@ from tuner.targets.children import (
     plan,
 )
 from tuner.targets.cpu.target import host_machine
-from tuner.targets.gpu.baseline import BASELINE_TIMEOUT_S, gpu_baseline
+from tuner.targets.gpu.baseline import BASELINE_TIMEOUT_S, time_cublas_in_child
 from tuner.targets.interface import (
     MeasurementBackend,
     ProgramSupport,
@@ -153,7 +153,7 @@ def _bus() -> str:
 
 def _baseline(problem: Problem, _threads: int, seed: int) -> Baseline:
     with TimingLock(_bus(), holder_text(problem)).held():
-        return gpu_baseline(problem, FINAL_EFFORT, seed)
+        return time_cublas_in_child(problem, FINAL_EFFORT, seed)
 
 
 def _roofline(problem: Problem, _threads: int) -> Roofline:

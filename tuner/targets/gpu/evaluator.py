@@ -262,7 +262,7 @@ def evaluator_here() -> GpuEvaluator:
 
 
 def time_cublas(evaluator: GpuEvaluator, problem: Problem, effort: Effort, seed: int) -> Baseline:
-    """Times cuBLAS as ``measure_gpu_baseline`` does, by ``evaluator``."""
+    """Times cuBLAS on a problem without its epilogue. Raises TunerError where it fails."""
     rng = np.random.default_rng(seed)
     try:
         (library,) = evaluator.load_baselines(problem, rng)
