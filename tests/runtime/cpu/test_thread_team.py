@@ -231,7 +231,7 @@ def loaded(tmp_path_factory: pytest.TempPathFactory) -> LoadedObject:
 
 
 def team_of(loaded: LoadedObject) -> ProgramTeam:
-    return ProgramTeam(loaded, loaded.addresses["team_member"], loaded.addresses["team_repeat"])
+    return ProgramTeam(loaded, "team_member", "team_repeat")
 
 
 def test_callers_with_more_and_fewer_threads_share_one_team(loaded: LoadedObject) -> None:

@@ -261,7 +261,7 @@ class TeamCall:
     """A program on several threads: the caller's and others of the process's team, which runs one call."""
 
     def __init__(self, loaded: "LoadedObject", threads: int) -> None:
-        self._team = PROCESS_TEAM.team(loaded, loaded.addresses, MEMBER_ENTRY, REPEAT_ENTRY)
+        self._team = PROCESS_TEAM.team(loaded, MEMBER_ENTRY, REPEAT_ENTRY)
         self._part = loaded.addresses[PART_ENTRY]
         self._call = aligned_bytes(CALL_BYTES)
         self._call[...] = 0

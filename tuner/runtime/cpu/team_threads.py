@@ -1,28 +1,28 @@
-"""The threads of a team, which wait in compiled code for work, and the one team that programs share."""
+"""The threads of a team, and the one team that all compiled programs of a process share.
+
+A thread of a team is a Python thread inside of one call of compiled code, ``thread_team.mlir``, which has
+released the interpreter lock and waits there for work that is written into the thread's slot of memory.
+First the threads, without a compiler; then the team of programs, which takes that code from one of them.
+"""
 
 import ctypes
 import os
 import threading
 import weakref
-from collections.abc import Callable, Mapping
+from collections.abc import Callable, Iterable
 from contextlib import suppress
 from typing import Any
 
 from tuner.core.errors import UsageError
 from tuner.runtime.process_locks import thread_lock
 
-# The threads of a team: each waits in compiled code for work that is written into its slot of memory.
-#
-# Each thread is a Python thread inside of one compiled call, which has released the interpreter lock. The
-# compiled code is ``thread_team.mlir``. After os.fork() the child process has none of the threads: new ones
-# are started when they are needed next.
-
-
 SLOT_BYTES = 512  # of a thread: each word that threads share is in a separate cache line
+LINE_BYTES = 64
 FUNCTION_OFFSET, ARGUMENTS_OFFSET = 8, 16  # next to the counter of posts, and written before it
 SEMAPHORE_OFFSET = 384
 CURRENT_PROCESSOR: Any = ctypes.PyDLL(None).sched_getcpu  # takes 60 ns; keeps the interpreter lock
 STACK_BYTES = 8 << 20  # as of the main thread by default; fusions have buffers on the stack
+TEAMS: "weakref.WeakSet[TeamThreads]" = weakref.WeakSet()  # of this process, for forks
 
 
 class TeamThreads:
@@ -32,17 +32,18 @@ class TeamThreads:
         """Reserves slots; ``member`` runs what is posted in a slot until a function of address 0."""
         self._member = member
         self._capacity = capacity
-        self._slots = _Memory(max(capacity, 1) * SLOT_BYTES)
         self._processors: tuple[int, ...] = ()  # that the threads are pinned to
         self._allowed: frozenset[int] = frozenset()  # processors of the threads that are not pinned
         self._kept_off: int | None = None  # the processor that these keep off
         self.lock = thread_lock()  # for callers that share the threads
-        self.threads: list[threading.Thread] = []
+        self.forget()
         TEAMS.add(self)
 
-    @property
-    def slots(self) -> int:
-        return self._slots.address
+    def forget(self) -> None:
+        """Drops threads and slots for new ones: a forked process has none of the threads."""
+        self.threads: list[threading.Thread] = []
+        self._slots = (ctypes.c_uint8 * (max(self._capacity, 1) * SLOT_BYTES + LINE_BYTES))()
+        self.slots_address = -(-ctypes.addressof(self._slots) // LINE_BYTES) * LINE_BYTES
 
     def require(self, count: int) -> None:
         """Starts threads until there are ``count``. Raises ValueError for more than there are slots."""
@@ -54,7 +55,7 @@ class TeamThreads:
         before = threading.stack_size(STACK_BYTES)
         try:
             for index in range(len(self.threads), count):
-                slot = self._slots.address + index * SLOT_BYTES
+                slot = self.slots_address + index * SLOT_BYTES
                 libc.sem_init(ctypes.c_void_p(slot + SEMAPHORE_OFFSET), 0, 0)
                 self.threads.append(threading.Thread(target=self._member, args=(slot,), daemon=True))
                 self.threads[-1].start()
@@ -63,10 +64,12 @@ class TeamThreads:
         self._kept_off = None
         self._pin()
 
-    def write(self, index: int, function: int, arguments: int) -> None:
-        slot = self._slots.address + index * SLOT_BYTES
-        ctypes.c_uint64.from_address(slot + FUNCTION_OFFSET).value = function
-        ctypes.c_uint64.from_address(slot + ARGUMENTS_OFFSET).value = arguments
+    def post(self, calls: Iterable[tuple[int, int]]) -> None:
+        """Writes (function address, argument address) into the slots; compiled code starts the work."""
+        for index, (function, arguments) in enumerate(calls):
+            slot = self.slots_address + index * SLOT_BYTES
+            ctypes.c_uint64.from_address(slot + FUNCTION_OFFSET).value = function
+            ctypes.c_uint64.from_address(slot + ARGUMENTS_OFFSET).value = arguments
 
     def pin(self, processors: tuple[int, ...]) -> None:
         self._processors = processors
@@ -83,11 +86,6 @@ class TeamThreads:
                     with suppress(OSError):  # a container's processors were changed: threads stay
                         os.sched_setaffinity(thread.native_id, allowed)
 
-    def forget(self) -> None:
-        """Drops the threads and the slots: for a forked process, which has no such threads."""
-        self.threads = []
-        self._slots = _Memory(max(self._capacity, 1) * SLOT_BYTES)
-
     def join(self) -> None:
         """Waits for the end of the threads, which have got a function of address 0."""
         for thread in self.threads:
@@ -95,15 +93,9 @@ class TeamThreads:
         self.threads = []
 
     def _pin(self) -> None:
-        for thread, processor in zip(self.threads, self._processors, strict=False):
+        for thread, processor in zip(self.threads, self._processors, strict=False):  # some may not exist yet
             if thread.native_id is not None:
                 os.sched_setaffinity(thread.native_id, {processor})
-
-
-class _Memory:
-    def __init__(self, size: int) -> None:
-        self._bytes = (ctypes.c_uint8 * (size + 64))()
-        self.address = -(-ctypes.addressof(self._bytes) // 64) * 64
 
 
 def _forget_threads() -> None:
@@ -111,16 +103,7 @@ def _forget_threads() -> None:
         team.forget()
 
 
-TEAMS: "weakref.WeakSet[TeamThreads]" = weakref.WeakSet()
 os.register_at_fork(after_in_child=_forget_threads)
-
-
-# Runs programs on the threads of one team that all programs of the process share, without a compiler.
-#
-# The team's fork and join are in the object file of each program for several threads; the first program that
-# is run lends its code to all others. So the threads of one program never wait in a loop while another one
-# works.
-
 
 THREADS_LIMIT = 256  # of a program
 SPIN_LIMIT = 20_000  # pauses, some 0.2 to 1 ms, before a thread without work sleeps
@@ -136,11 +119,12 @@ def checked_threads(threads: object, most: int = THREADS_LIMIT) -> int:
 class ProgramTeam:
     """Threads that run a function together with the caller's thread, each with an argument of its own."""
 
-    def __init__(self, loaded: Any, member: int, repeat: int) -> None:
-        self._loaded = loaded
-        self._member: Any = ctypes.CFUNCTYPE(None, ctypes.c_void_p, ctypes.c_int64)(member)
-        self._repeat: Any = ctypes.CFUNCTYPE(None, *[ctypes.c_uint64] * 5)(repeat)
-        self.members = TeamThreads(self._live, THREADS_LIMIT - 1)
+    def __init__(self, loaded: Any, member: str, repeat: str) -> None:
+        """Takes the team's two compiled functions, by name, from the machine code of a program."""
+        self._loaded = loaded  # keeps the code in memory, which the threads run also after its program ends
+        self._member: Any = ctypes.CFUNCTYPE(None, ctypes.c_void_p, ctypes.c_int64)(loaded.addresses[member])
+        self._repeat: Any = ctypes.CFUNCTYPE(None, *[ctypes.c_uint64] * 5)(loaded.addresses[repeat])
+        self.members = TeamThreads(self._wait_for_work, THREADS_LIMIT - 1)
         self._posted: tuple[int, ...] = ()  # what is in the slots
 
     @property
@@ -158,28 +142,26 @@ class ProgramTeam:
         members = self.members
         self.require(len(arguments))
         members.keep_off_caller()
-        if self._posted is not arguments:
-            for index, argument in enumerate(arguments[1:]):
-                members.write(index, function, argument)
+        if self._posted is not arguments:  # identity: a program passes one tuple, with one function
+            members.post((function, argument) for argument in arguments[1:])
             self._posted = arguments
-        self._repeat(members.slots, len(arguments) - 1, function, arguments[0], 1)
+        self._repeat(members.slots_address, len(arguments) - 1, function, arguments[0], 1)
 
-    def _live(self, slot: int) -> None:
+    def _wait_for_work(self, slot: int) -> None:
         self._member(slot, SPIN_LIMIT)
 
 
 class TeamHolder:
-    """The team of this process, made when it is needed first."""
+    """The team of this process, made when it is needed first, of the code of the program that needs it."""
 
     def __init__(self) -> None:
         self._lock = thread_lock()
         self._team: ProgramTeam | None = None
 
-    def team(self, loaded: Any, functions: Mapping[str, int], member: str, repeat: str) -> ProgramTeam:
-        """Returns the team; ``functions`` has the addresses of its code, by name, in loaded machine code."""
+    def team(self, loaded: Any, member: str, repeat: str) -> ProgramTeam:
         with self._lock:
             if self._team is None:
-                self._team = ProgramTeam(loaded, functions[member], functions[repeat])
+                self._team = ProgramTeam(loaded, member, repeat)
             return self._team
 
 

@@ -7,12 +7,11 @@ that fork and join take less than a microsecond for a busy team, and an idle tea
 import os
 import threading
 from collections.abc import Callable
-from importlib.resources import files
 
 import numpy as np
 import numpy.typing as npt
 
-from tuner.runtime.cpu.jit import CompiledFunction, JittedModule, PackedArguments
+from tuner.runtime.cpu.jit import CompiledFunction, JittedModule, PackedArguments, loop_text
 from tuner.runtime.cpu.team_threads import TeamThreads
 
 SPIN_LIMIT = 200_000  # pauses, about 2 ms, before a thread sleeps
@@ -23,12 +22,11 @@ class ThreadTeam:
 
     def __init__(self, size: int) -> None:
         """Compiles the team's code and starts the threads, which end with ``close`` or with the process."""
-        text = (files("tuner.runtime.cpu") / "thread_team.mlir").read_text()
-        self._code = JittedModule(text, ("team_member", "team_repeat", "team_watch"))
+        self._code = JittedModule(loop_text("thread_team"), ("team_member", "team_repeat", "team_watch"))
         self._repeat = CompiledFunction(self._code.addresses["team_repeat"])
         self._watch = CompiledFunction(self._code.addresses["team_watch"])
         self.size = size
-        self.members = TeamThreads(self._live, size - 1)
+        self.members = TeamThreads(self._wait_for_work, size - 1)
         self.members.require(size - 1)
 
     @property
@@ -81,9 +79,8 @@ class ThreadTeam:
         if len(self.members.threads) < self.size - 1:  # in a forked process
             self.members.require(self.size - 1)
         self.members.keep_off_caller()
-        for index, (function, arguments) in enumerate(calls[1:]):
-            self.members.write(index, function, arguments)
-        return (self.members.slots, len(calls) - 1, *calls[0])
+        self.members.post(calls[1:])
+        return (self.members.slots_address, len(calls) - 1, *calls[0])
 
     def pin(self, processors: tuple[int, ...]) -> None:
         """Pins the caller's thread to the first processor, other threads to the next ones, if any."""
@@ -94,10 +91,9 @@ class ThreadTeam:
         """Ends the team's threads and waits for their end; it must not be used afterwards."""
         count = len(self.members.threads)
         if count:
-            for index in range(count):
-                self.members.write(index, 0, 0)
-            self._repeat(PackedArguments(self.members.slots, count, 0, 0, 1))
+            self.members.post([(0, 0)] * count)
+            self._repeat(PackedArguments(self.members.slots_address, count, 0, 0, 1))
             self.members.join()
 
-    def _live(self, slot: int) -> None:
+    def _wait_for_work(self, slot: int) -> None:
         CompiledFunction(self._code.addresses["team_member"])(PackedArguments(slot, SPIN_LIMIT))
