@@ -242,10 +242,10 @@ class TrialRow(Base):
     script_sha256: Mapped[str | None] = mapped_column(ForeignKey("script.sha256"), index=True)
     artifact_sha256: Mapped[str | None] = mapped_column(index=True)
     reused_from_id: Mapped[int | None] = mapped_column(ForeignKey("trial.id"), index=True)
-    ranked_s: Mapped[float | None]  # tuner.db.queries; NULL: not timed, cut short, or stale
+    ranked_s: Mapped[float | None]  # tuner.db.queries; NULL: not timed, early-stopped, or stale
     stale: Mapped[str | None]  # why its time no longer holds
     compile_s: Mapped[dict[str, Any] | None] = mapped_column(JSON_OR_NULL)  # of CompileSeconds
-    group_number: Mapped[int | None]  # in the order of proposals of the run's fusion
+    group_number: Mapped[int | None]  # in the order of proposals of the run's campaign
     unprojected: Mapped[dict[str, Any] | None] = mapped_column(JSON_OR_NULL)  # knobs before the projection
 
     run: Mapped[RunRow] = relationship(lazy="raise")

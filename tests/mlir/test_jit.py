@@ -14,8 +14,8 @@ from tests.texts import text_beside
 from tuner.core.errors import CandidateError, Stage
 from tuner.runtime.cpu import host as tile_permission
 from tuner.runtime.cpu.host import describe_machine
-from tuner.runtime.cpu.jit import CompiledFunction, JittedModule, PackedArguments
-from tuner.runtime.cpu.roofline import TILE_DOTS, loop_text
+from tuner.runtime.cpu.jit import CompiledFunction, JittedModule, PackedArguments, loop_text
+from tuner.runtime.cpu.roofline import TILE_DOTS
 
 SUM = text_beside(__file__, "SUM")
 
@@ -95,7 +95,7 @@ def test_a_process_that_loads_tiles_has_the_permission_from_then_on() -> None:
 
 def test_code_with_tiles_alone_is_not_loaded_without_the_permission(monkeypatch: pytest.MonkeyPatch) -> None:
     monkeypatch.setattr(tile_permission, "may_use_tiles", lambda: False)
-    tile_permission.request_for("llvm.func @f(%x: vector<16xf32>) { llvm.return }")
+    tile_permission.require_tiles_for("llvm.func @f(%x: vector<16xf32>) { llvm.return }")
     with pytest.raises(CandidateError, match=r"^needs AMX, which the operating system refuses") as caught:
         JittedModule(LOOP, ("multiply_add",))
     assert caught.value.stage is Stage.LOAD

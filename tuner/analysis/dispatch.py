@@ -114,7 +114,7 @@ class HeldOutChoice:
 
     problem: Problem
     column: int  # of the matrix
-    source: str  # one of ``choice.SOURCES``
+    source: str  # one of SOURCES
     efficiency: float | None  # best time of the problem / time with the choice; None: not timed
 
 

@@ -218,9 +218,9 @@ def session_comparison(found: PairedSlowdown, objection: str = "") -> Comparable
 def paired_comparison(
     ours_s: Sequence[float], reference_s: Sequence[float], evidence: Evidence
 ) -> Comparable | NotComparable:
-    """Returns what ``comparison`` does, of times whose n-th ones are of the same round: of a pair of slices.
+    """Returns what ``comparison`` does, of times where ``ours_s[n]`` and ``reference_s[n]`` are of one round.
 
-    The ratio is the median of the rounds' ratios; none where the ratio of the medians is not in its interval.
+    The ratio is the median of the rounds' ratios; its interval is widened to hold the ratio of the medians.
     """
     times = tuple(measurement_of(each) for each in (ours_s, reference_s))
     reason = objection(times, evidence)

@@ -15,6 +15,7 @@ import click
 from tuner.cli.completion import COMPLETION_VARIABLE, offer_completions
 from tuner.core.errors import TunerError, UsageError, defect_line, error_lines
 from tuner.core.serialization import printable_lines, without_secrets
+from tuner.results.database_name import VARIABLE
 from tuner.results.output.formatting import one_line
 from tuner.version import __version__
 
@@ -73,9 +74,6 @@ MISUSED = 2  # the user's arguments or files are wrong
 UNDECIDED = 3  # the work was done, but the result is inconclusive: a check on a busy machine
 HELP_COLUMNS = 80  # the usual width of a terminal
 INTERRUPTED = 130  # 128 + SIGINT, as shells report it
-
-
-DATABASE_VARIABLE = "TUNER_DB"  # same as in tuner.results.database_name, which takes longer to import
 
 
 @dataclass(frozen=True)
@@ -203,7 +201,7 @@ def _sizes_as_option(error: Exception, arguments: Sequence[str]) -> Exception:
 
 
 def _without_secrets(text: str, arguments: Sequence[str]) -> str:
-    return without_secrets(text, *arguments, os.environ.get(DATABASE_VARIABLE, ""))
+    return without_secrets(text, *arguments, os.environ.get(VARIABLE, ""))
 
 
 def _reported(error: Exception, arguments: Sequence[str]) -> int:

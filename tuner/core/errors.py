@@ -49,7 +49,7 @@ class TunerError(Exception):
     """
 
     def __init__(self, message: str = "", hint: str = "") -> None:
-        super().__init__(message, *([hint] if hint else []))
+        super().__init__(message, *([hint] if hint else []))  # args: what pickle makes it anew of
         self.message = message
         self.hint = hint
 
@@ -130,8 +130,8 @@ def unknown_value(what: str, found: object, allowed: Collection[str]) -> UsageEr
 
 def error_lines(message: str, hint: str = "") -> str:
     """Returns what a command prints for an error: ``error: MESSAGE``, and on a second line ``hint: HINT``."""
-    titled = {"error": message, "hint": hint}
-    return "\n".join(f"{title}: {' '.join(text.split())}" for title, text in titled.items() if text)
+    lines = {"error": message, "hint": hint}
+    return "\n".join(f"{title}: {' '.join(text.split())}" for title, text in lines.items() if text)
 
 
 def last_line(printed: str) -> str:
@@ -147,6 +147,14 @@ def failing_at(stage: Stage) -> Iterator[None]:
         yield
     except UsageError as error:
         raise CandidateError(stage, str(error)) from error
+
+
+REASON_LIMIT = 300  # characters
+
+
+def reason_of(error: object) -> str:
+    """Returns the text of an error as one line of at most REASON_LIMIT (300) characters."""
+    return " ".join(str(error).split())[:REASON_LIMIT]
 
 
 NO_ATTRIBUTE = "attempt to access a non-existent attribute"  # MLIR's bindings; the name is not in it

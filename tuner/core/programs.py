@@ -66,6 +66,7 @@ class ProgramSource:
     arguments: tuple[str, ...]  # as typed: "0=[8,4]zeros"
     cache: str  # what the caches hold when a fusion is timed
     baselines: tuple[str, ...]  # names of those that are timed next to the program
+    threads: int = 1  # of the program's calls
 
 
 @dataclass(frozen=True)

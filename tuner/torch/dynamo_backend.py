@@ -1,8 +1,9 @@
 """``torch.compile(module, backend="tuner")``: what is refused is left to inductor, else to eager.
 
-A graph is taken if torch-mlir lowers it, it can become fusions, and none of its contractions or
-convolutions would run as scalar loops. Parameters are constants of the program: their contents are compared
-at each call, and changed ones make the graph be compiled again.
+Dynamo cuts a module into graphs; each is taken or left as a whole. A graph is taken if its inputs are plain
+tensors without gradients, torch-mlir lowers it, it returns tensors that share no memory, it can become
+fusions, and none of its contractions or convolutions would run as scalar loops. Parameters are constants of
+the program: their contents are compared at each call, and changed ones make the graph be compiled again.
 """
 
 from collections.abc import Callable, Sequence
@@ -32,7 +33,10 @@ CONVOLUTIONS = ("linalg.conv", "linalg.depthwise_conv")  # how their names begin
 
 @dataclass(frozen=True)
 class GraphCounts:
-    """How many graphs this process has compiled by the backend, and how many it has left to another one."""
+    """How many graphs this process has compiled by the backend, and how many it has left to another one.
+
+    A graph that was taken, and that could not be compiled again after a parameter changed, counts in both.
+    """
 
     taken: int = 0
     left: int = 0
@@ -112,8 +116,9 @@ def backend(graph: torch.fx.GraphModule, inputs: Sequence[Any], **_options: Any)
     try:
         compiled = _BoundGraph(graph, tuple(inputs))
     except TunerError as error:
-        _COUNTER.leave(" ".join(str(error).split()))
-        return _left(graph, inputs)
+        fallback, why_eager = _fallback_of(graph, inputs)
+        _COUNTER.leave(" ".join(f"{error}{why_eager}".split()))
+        return fallback
     _COUNTER.take()
     return compiled
 
@@ -169,7 +174,7 @@ class _BoundGraph:
         if not all(each.result == number for number, each in enumerate(exported.outputs)):
             raise UsageError("the graph returns what is no tensor")
         function: Any = compile_program(exported.text, target="cpu")
-        _require_fast(function)
+        _require_schedules(function)
         return TensorProgram(function, exported), state
 
 
@@ -185,10 +190,10 @@ class _WithConstants(torch.nn.Module):  # type: ignore[misc,unused-ignore]
 
     def forward(self, *variables: Any) -> Any:
         """Calls the graph with the constants at their places."""
-        left = iter(variables)
+        rest = iter(variables)
         count = len(variables) + len(self._places)
         known = {at: getattr(self, f"constant_{at}") for at in self._places}
-        return self._graph(*[known[at] if at in known else next(left) for at in range(count)])
+        return self._graph(*[known[at] if at in known else next(rest) for at in range(count)])
 
 
 def _require_tensors(inputs: tuple[Any, ...]) -> None:
@@ -200,7 +205,7 @@ def _require_tensors(inputs: tuple[Any, ...]) -> None:
             raise UsageError(NO_GRADIENTS)
 
 
-def _require_fast(function: Any) -> None:
+def _require_schedules(function: Any) -> None:
     if not isinstance(function, FusedFunction):
         raise UsageError(f"no fusions: {function.why_no_fusions}")
     for each in function.code.fusions:
@@ -209,13 +214,11 @@ def _require_fast(function: Any) -> None:
             raise UsageError(f"{products[0]} would run as scalar loops: {each.reason}")
 
 
-def _left(graph: torch.fx.GraphModule, inputs: Sequence[Any]) -> Compiled:
+def _fallback_of(graph: torch.fx.GraphModule, inputs: Sequence[Any]) -> tuple[Compiled, str]:
+    # the graph by inductor, else in eager mode with the reason
     from torch._dynamo import lookup_backend
 
-    compiled: Compiled
     try:
-        compiled = lookup_backend(FALLBACK)(graph, list(inputs))
+        return lookup_backend(FALLBACK)(graph, list(inputs)), ""
     except Exception as error:  # noqa: BLE001 - inductor needs a C++ compiler, and more
-        _COUNTER.leave(f"{FALLBACK}: {first_line(error)}")
-        compiled = graph.forward
-    return compiled
+        return graph.forward, f"; {FALLBACK}: {first_line(error)}"

@@ -136,7 +136,9 @@ def _tuned_fusions(
         if given:
             raise UsageError(f"{given[0]} cannot be combined with a program, whose fusions share one budget")
         payload = str(Path(name).absolute())
-        source = ProgramSource(payload, request.entry, request.arguments, cache, baselines)
+        source = ProgramSource(
+            payload, request.entry, request.arguments, cache, baselines, request.options.threads
+        )
         request_of = partial(run_request, **of_runs, warm_start=False)
         return tuning.tune(request, found, request_of, Path(name).name, source)
 
@@ -203,7 +205,7 @@ def program_lines(tuned: "TunedProgram") -> list[str]:
 def _problem_lines(each: "TunedProblem") -> list[str]:
     lines = [f"matmul  {each.problem.key}"]
     if each.trial is None:
-        return [*lines, f"        stays loops, or by default: {each.reason}"]
+        return [*lines, f"        stays as loops, or by default: {each.reason}"]
     record = each.trial.record
     is_timed = each.trial.final is not None or isinstance(record.outcome, Measurement)
     time = seconds_text(timed(each.trial).median_s) if is_timed else "verified, no time"
@@ -271,7 +273,7 @@ def _read(
         text=read_payload_text(Path(source.payload)),
         target=tuned.campaign.runs[0].settings.target,
         entry=source.entry,
-        options=ProgramOptions(seed=tuned.campaign.settings.seed),
+        options=ProgramOptions(seed=tuned.campaign.settings.seed, threads=source.threads),
         arguments=source.arguments,
         is_compared=True,
         model=source.payload if is_model(source.payload) else "",

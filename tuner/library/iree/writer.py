@@ -12,7 +12,7 @@ from typing import Any
 import numpy as np
 
 from tuner.analysis.ratios import Comparable, NotComparable, comparison
-from tuner.core.errors import TunerError, UsageError
+from tuner.core.errors import TunerError, UsageError, reason_of
 from tuner.core.interfaces import Effort
 from tuner.core.problem import Problem
 from tuner.core.records import Measurement, Verdict
@@ -84,7 +84,7 @@ class IreeCompiler:
                 raise IreeCompileError(f"iree-compile: no end after {TIMEOUT_S:.0f} s") from error
             if done.returncode:
                 lines = ERROR.findall(done.stderr) or done.stderr.splitlines() or ["no message"]
-                raise IreeCompileError(f"iree-compile: {' '.join(lines[0].split())[:300]}")
+                raise IreeCompileError(f"iree-compile: {reason_of(lines[0])}")
             return made.read_bytes()
 
 
@@ -116,7 +116,7 @@ class IreeProduct:
         try:
             context.add_vm_module(runtime.VmModule.copy_buffer(context.instance, code))
         except (RuntimeError, ValueError) as error:
-            raise TunerError(f"IREE's runtime: {' '.join(str(error).split())[:300]}") from error
+            raise TunerError(f"IREE's runtime: {reason_of(error)}") from error
         self._function: Any = context.modules.module.product
         arrays = self._inputs.arrays[:2]
         self._arguments = [
@@ -128,7 +128,7 @@ class IreeProduct:
         try:
             result = np.asarray(self._function(*self._arguments).to_host())
         except (RuntimeError, ValueError) as error:
-            raise TunerError(f"IREE's runtime: {' '.join(str(error).split())[:300]}") from error
+            raise TunerError(f"IREE's runtime: {reason_of(error)}") from error
         return compare(self._inputs, result.reshape(-1, result.shape[-1]))
 
     @property

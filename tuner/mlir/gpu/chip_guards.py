@@ -15,20 +15,22 @@ CAST = "builtin.unrealized_conversion_cast"
 class Requirement:
     """The least compute capability (90: sm_90) that ops need whose names start with ``prefix``.
 
-    With ``is_specific``, the chip's name must also end in "a". With ``words``, only inline PTX with this
-    text.
+    With ``is_specific``, the chip's name must also end in "a"; what sm_90a has so, sm_100a need not have,
+    hence ``most``. With ``words``, only inline PTX with this text.
     """
 
     prefix: str  # of the op's name
     capability: int  # the lowest compute capability, major * 10 + minor
     is_specific: bool = False  # only chips whose name ends in "a"
+    most: int = 1000  # the highest compute capability
     words: str = ""  # of inline PTX: a part of its text; "" for any op of the prefix
 
     def is_of(self, op: Op) -> bool:
         return not self.words or self.words in ir.StringAttr(op.attributes["asm_string"]).value
 
     def allows(self, chip: Chip) -> bool:
-        return chip.capability >= self.capability and (chip.is_specific or not self.is_specific)
+        is_between = self.capability <= chip.capability <= self.most
+        return is_between and (chip.is_specific or not self.is_specific)
 
 
 # Each was tried on every chip of the table: LLVM of numba-cuda-mlir 0.6 aborts, or gives no useful message.
@@ -44,9 +46,9 @@ REQUIREMENTS = (
         Requirement(f"nvgpu.{name}", 90)
         for name in ("tma.", "mbarrier.arrive.expect_tx", "mbarrier.try_wait")  # of PTX: sm_90
     ),
-    Requirement("nvgpu.warpgroup.", 90, is_specific=True),
+    Requirement("nvgpu.warpgroup.", 90, is_specific=True, most=90),
     Requirement("nvvm.setmaxregister", 90, is_specific=True),
-    Requirement("nvvm.wgmma.", 90, is_specific=True),
+    Requirement("nvvm.wgmma.", 90, is_specific=True, most=90),
     Requirement("nvvm.tcgen05.", 100, is_specific=True),
     *(Requirement("llvm.inline_asm", 89, words=f".f32.{kind}.") for kind in ("e4m3", "e5m2")),  # mma.sync
 )

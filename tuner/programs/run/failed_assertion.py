@@ -2,7 +2,7 @@
 
 import re
 
-from tuner.core.errors import CandidateError, IndexOutOfRange, Stage
+from tuner.core.errors import CandidateError, IndexOutOfRange, Stage, reason_of
 
 INDEX = "index"  # in assertions of indices, of tuner (``assert_indirect_indices``) and of torch-mlir
 # The message of generate-runtime-verification: operation, reason, location
@@ -17,6 +17,6 @@ def failed_assertion(text: str) -> CandidateError:
         wrong = " ".join(match[2].split())
         reason = f"host: {match[1]} at line {match[3]}: found {wrong}, allowed what lies in its memory"
     else:
-        reason = f"the program's assertion fails: {' '.join(text.split())}"[:300]
+        reason = reason_of(f"the program's assertion fails: {text}")
     error = IndexOutOfRange if INDEX in text else CandidateError
     return error(Stage.RUN, reason)

@@ -7,7 +7,7 @@ import sys
 from dataclasses import dataclass
 from typing import Any, Never
 
-from tuner.core.errors import CandidateError, Stage, UsageError
+from tuner.core.errors import CandidateError, Stage, UsageError, reason_of
 from tuner.core.gpu_code import DeviceProgram
 from tuner.mlir.bindings import jit_bindings
 from tuner.programs.run.host_errors import ABORT, HostAssertions, addresses_of, has_assertions, with_checks
@@ -22,7 +22,7 @@ from tuner.programs.run.marshalling import (
 from tuner.programs.run.mgpu import SIGNATURES
 from tuner.programs.run.runner_functions import HostHeap, RunnerFunctions, Write, math_symbols
 from tuner.programs.run.sampled_launches import InterpretedKernels
-from tuner.runtime.cpu.host import request_for
+from tuner.runtime.cpu.host import require_tiles_for
 from tuner.runtime.process_locks import thread_lock
 
 
@@ -39,7 +39,7 @@ class HostCode:
         catches_assertions: bool = False,  # a failing assertion is an error of the call
     ) -> None:
         """Compiles with LLVM -O2, and runs the constructors. Raises CandidateError(LOAD)."""
-        request_for(llvm_text)
+        require_tiles_for(llvm_text)
         jit_ir, execution_engine = jit_bindings()
         is_caught = catches_assertions and has_assertions(llvm_text)
         self._assertions = HostAssertions(aborts=f"@{ABORT}(" in llvm_text) if is_caught else None
@@ -56,7 +56,7 @@ class HostCode:
                 self._engine.initialize()
             address = self._engine.raw_lookup(f"_mlir_ciface_{entry}")
         except (RuntimeError, ValueError, jit_ir.MLIRError) as error:
-            raise CandidateError(Stage.LOAD, " ".join(str(error).split())[:300]) from error
+            raise CandidateError(Stage.LOAD, reason_of(error)) from error
         if not address:
             raise CandidateError(Stage.LOAD, f"function {entry!r} is not there with a C interface")
         self._function: Any = ctypes.CFUNCTYPE(None, ctypes.c_void_p)(address)

@@ -216,7 +216,7 @@ def failure_lines(
 
 
 def idle_text(run: Run) -> str:
-    """Returns the share of a run's search that the measuring worker waited for compilation; '' if unknown."""
+    """Returns the share of a run's search in which the worker neither verified nor timed; '' if unknown."""
     return "" if run.idle_share is None else f"; measuring worker idle {run.idle_share:.0%} of the search"
 
 

@@ -40,7 +40,7 @@ RUNS_HEADER = (
     *("run", "begun", "problem", "target", "status", "trials", "failed", "best", "reliability"),
     "GFLOP/s",
 )
-RUNS_MAY_BE_SHARED = ("problem", "target")  # columns of HEADER
+RUNS_MAY_BE_SHARED = ("problem", "target")  # columns of RUNS_HEADER
 RUNS_SPARED = ("failed", "GFLOP/s", "begun", "trials")  # columns that a narrow terminal loses first
 
 

@@ -25,14 +25,17 @@ REFUSED = "needs AMX, which the operating system refuses to this process"
 
 @cache
 def may_use_tiles() -> bool:
-    """Requests AMX tiles, without which the first ends the process by SIGILL; again after exec."""
+    """Asks Linux for AMX tiles, and returns whether it grants them; to be asked again after exec.
+
+    Without the permission the first tile instruction ends the process with SIGILL.
+    """
     if platform.machine() != "x86_64" or platform.system() != "Linux":
         return False
     library = ctypes.CDLL(None, use_errno=True)
     return bool(library.syscall(ARCH_PRCTL, REQUEST_PERMISSION, TILE_DATA) == 0)
 
 
-def request_for(llvm_text: str) -> None:
+def require_tiles_for(llvm_text: str) -> None:
     """Requests the permission where LLVM-dialect code uses tiles; CandidateError(LOAD) if refused."""
     if TILES.search(llvm_text) and not may_use_tiles():
         raise CandidateError(Stage.LOAD, REFUSED)
@@ -60,7 +63,7 @@ FLAGS = {
 
 def own_flags() -> set[str]:
     """Returns the flags of the processor of this process; an empty set where Linux does not give them."""
-    return flags_of(CPUINFO.read_text()) if CPUINFO.exists() else set()
+    return flags_of(text_of(CPUINFO))
 
 
 def flags_of(cpuinfo: str) -> set[str]:
@@ -71,7 +74,7 @@ def flags_of(cpuinfo: str) -> set[str]:
 
 
 def missing_sets(needs: tuple[str, ...], flags: set[str]) -> tuple[str, ...]:
-    """Returns which of the instruction sets ``needs`` a processor with ``flags`` lacks, or nobody knows."""
+    """Returns which of ``needs``, instruction sets, are unknown or not of a processor with ``flags``."""
     return tuple(name for name in needs if name not in FLAGS or not flags >= FLAGS[name])
 
 
@@ -81,7 +84,7 @@ VNNI = {"avx512_vnni", "avx_vnni"}  # either: LLVM compiles dot products of four
 
 def describe_machine() -> Machine:
     """Returns this machine's description. Logical cores: those this process may use; cache 0: unknown."""
-    cpuinfo = _cpuinfo()
+    cpuinfo = text_of(CPUINFO)
     flags = flags_of(cpuinfo)
     processor = _field(cpuinfo, "model name") or "unknown processor"
     family = f"family {_field(cpuinfo, 'cpu family')} model {_field(cpuinfo, 'model')}"
@@ -116,7 +119,7 @@ def describe_machine() -> Machine:
 
 def has_refused_tiles() -> bool:
     """Returns whether the processor has AMX and the operating system refuses it to this process."""
-    return AMX_TILE in flags_of(_cpuinfo()) and not may_use_tiles()
+    return AMX_TILE in own_flags() and not may_use_tiles()
 
 
 def load_average() -> float:
@@ -127,19 +130,15 @@ def load_average() -> float:
 def processors(count: int) -> tuple[int, ...]:
     """Returns ``count`` processors to pin to: one hardware thread of each core first, then repeated."""
     allowed = sorted(os.sched_getaffinity(0))
-    seconds = {sibling for cpu in allowed for sibling in _siblings(cpu)[1:]}
-    ordered = [cpu for cpu in allowed if cpu not in seconds] + [cpu for cpu in allowed if cpu in seconds]
+    second_threads = {sibling for cpu in allowed for sibling in _siblings(cpu)[1:]}
+    ordered = sorted(allowed, key=lambda cpu: (cpu in second_threads, cpu))
     return tuple(ordered[index % len(ordered)] for index in range(count))
 
 
 def _siblings(cpu: int) -> list[int]:
-    path = PROCESSORS / f"cpu{cpu}" / "topology" / "thread_siblings_list"
-    ranges = re.findall(r"(\d+)(?:-(\d+))?", path.read_text()) if path.exists() else []
+    text = text_of(PROCESSORS / f"cpu{cpu}" / "topology" / "thread_siblings_list")
+    ranges = re.findall(r"(\d+)(?:-(\d+))?", text)
     return [number for low, high in ranges for number in range(int(low), int(high or low) + 1)]
-
-
-def _cpuinfo() -> str:
-    return CPUINFO.read_text() if CPUINFO.exists() else ""
 
 
 def _field(cpuinfo: str, name: str) -> str:

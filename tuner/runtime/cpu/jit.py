@@ -5,9 +5,9 @@ from functools import cache
 from importlib.resources import files
 from typing import Any
 
-from tuner.core.errors import CandidateError, Stage
+from tuner.core.errors import CandidateError, Stage, reason_of
 from tuner.mlir.bindings import jit_bindings
-from tuner.runtime.cpu.host import request_for
+from tuner.runtime.cpu.host import require_tiles_for
 
 
 class JittedModule:
@@ -15,7 +15,7 @@ class JittedModule:
 
     def __init__(self, llvm_text: str, entries: tuple[str, ...]) -> None:
         """Compiles with -O3 and looks up ``entries``; requests AMX tiles. Raises CandidateError(LOAD)."""
-        request_for(llvm_text)
+        require_tiles_for(llvm_text)
         jit_ir, execution_engine = jit_bindings()
         try:
             with jit_ir.Context(), jit_ir.Location.unknown():
@@ -23,19 +23,24 @@ class JittedModule:
                 self._engine: Any = execution_engine.ExecutionEngine(module, opt_level=3)
                 addresses = {entry: self._engine.raw_lookup(entry) for entry in entries}
         except (RuntimeError, ValueError, jit_ir.MLIRError) as error:
-            raise CandidateError(Stage.LOAD, " ".join(str(error).split())[:300]) from error
+            raise CandidateError(Stage.LOAD, reason_of(error)) from error
         missing = [entry for entry, address in addresses.items() if not address]
         if missing:  # where a symbol is unresolved, the JIT prints its name to stderr
-            is_there = f"@{missing[0]}(" in llvm_text
-            why = "calls what the JIT cannot resolve" if is_there else "is not in the code"
+            is_defined = f"@{missing[0]}(" in llvm_text
+            why = "calls what the JIT cannot resolve" if is_defined else "is not in the code"
             raise CandidateError(Stage.LOAD, f"function {missing[0]!r} {why}")
         self.addresses = addresses  # entry -> address of its packed wrapper, void(void **arguments)
+
+
+def loop_text(name: str) -> str:
+    """Returns the MLIR text, in LLVM dialect, of the file ``name``.mlir in the folder tuner/runtime/cpu."""
+    return (files("tuner.runtime.cpu") / f"{name}.mlir").read_text()
 
 
 @cache
 def shipped_module(name: str, entry: str) -> JittedModule:
     """Returns the machine code of ``name``.mlir of this folder with its function, compiled once."""
-    return JittedModule((files("tuner.runtime.cpu") / f"{name}.mlir").read_text(), (entry,))
+    return JittedModule(loop_text(name), (entry,))
 
 
 class PackedArguments:

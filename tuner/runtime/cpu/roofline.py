@@ -1,9 +1,11 @@
-"""The limits of the roofline model (Williams et al., CACM 2009) here, as times of compiled loops."""
+"""Measures peak flop/s and bytes/s of this processor by compiled loops, for the roofline model.
+
+Williams et al., Roofline, CACM 2009.
+"""
 
 import time
 from collections.abc import Sequence
 from dataclasses import dataclass, replace
-from importlib.resources import files
 from string import Template
 from typing import Protocol, final
 
@@ -13,32 +15,78 @@ from tuner.core.fusions import number_type
 from tuner.core.machine import Machine, Roofline
 from tuner.core.processors import AMX_BF16, AMX_INT8, AVX512_BF16, VNNI, peak_set, peak_source
 from tuner.runtime.cpu.host import may_use_tiles, processors
-from tuner.runtime.cpu.jit import JittedModule, PackedArguments
+from tuner.runtime.cpu.jit import JittedModule, PackedArguments, loop_text
 from tuner.runtime.cpu.memory import placed_empty
 from tuner.runtime.cpu.thread_team import ThreadTeam
 from tuner.runtime.timing import Clock, sample
 
+# Of the loop of multiply-adds in vector registers, multiply_add.mlir.
 # Numbers of independent sums that are tried, by the registers that there are: a latency of 3 to 8 cycles
 # times one or two units needs 3 to 16, and factors need registers too. No number is best everywhere: on a
 # Cascade Lake loops of 12 reach 115 GFLOP/s of f32, loops of 10 reach 129; on a Zen 5 loops of 10 find 400 of
 # the 458 GFLOP/s of bf16 that kernels with 12 reach.
 SUMS = {32: (8, 10, 12, 16, 20, 24), 16: (8, 10, 12, 13)}
 REFERENCE_SUMS = 10  # of the loop whose times show a slower host: the same in every version
-# Of the stream: four times the last cache within these bounds. A virtual machine shows the cache of the whole
-# socket (480 MB on one Xeon); to touch four times that takes 5 s, and reads not a byte per second more.
-STREAM_BYTES = (256 * 2**20, 1024 * 2**20)
-ITERATION_BYTES = 256  # that stream.mlir reads per iteration
-# Of multiply_add.mlir per sample, some 0.15 ms: long compared with a call, too short to be disturbed often.
-ITERATIONS = 100_000
+ITERATIONS = 100_000  # per sample, some 0.15 ms: long compared with a call, too short to be disturbed often
 SAMPLES = 500
-# independent sums of multiply_add_amx.mlir: four hide a latency of 52 cycles, 16 for each product
-TILE_SUMS = 4
 LEAST_SAMPLES = 5  # of each number of sums
-TILE_ITERATIONS = 6_000  # of it per sample: a product of tiles takes 16 cycles
+WORD_DOTS = {"avx512": "llvm.x86.avx512.pmaddw.d.512", "avx2": "llvm.x86.avx2.pmadd.wd"}  # by isa
+
+# Of the loop of products of tiles, multiply_add_amx.mlir.
+TILE_SUMS = 4  # independent: four hide a latency of 52 cycles, 16 for each product
+TILE_ITERATIONS = 6_000  # per sample: a product of tiles takes 16 cycles
 TILE_BYTES = 1024  # 16 rows of 64 bytes
+TILE_ELEMENTS = 16 * 16  # of a tile of sums, 4 bytes each
 TILE_DOTS = {"bf16": "llvm.x86.tdpbf16ps.internal", "i8": "llvm.x86.tdpbssd.internal"}  # by dtype
 TILE_DEPTH = {"bf16": 32, "i8": 64}  # products per element of the sum, in one instruction
-WORD_DOTS = {"avx512": "llvm.x86.avx512.pmaddw.d.512", "avx2": "llvm.x86.avx2.pmadd.wd"}  # by isa
+
+# Of the loop that reads memory, stream.mlir.
+# Four times the last cache within these bounds. A virtual machine shows the cache of the whole socket (480 MB
+# on one Xeon); to touch four times that takes 5 s, and reads not a byte per second more.
+STREAM_CACHES = 4
+STREAM_BYTES = (256 * 2**20, 1024 * 2**20)
+STREAM_SAMPLES = 5
+ITERATION_BYTES = 256  # read per iteration
+
+
+def measure_roofline(dtype: str, threads: int, machine: Machine) -> Roofline:
+    """Returns flop/s and bytes/s that pinned threads reach, the highest of several samples."""
+    machine = _without_refused_tiles(machine)
+    team = ThreadTeam(threads)
+    team.pin(processors(threads))
+    source = f"measured by {peak_source(dtype, machine)}"
+    try:
+        return Roofline(flop_per_s(team, dtype, machine), _bytes_per_s(team, machine), source)
+    finally:
+        team.close()
+
+
+def _without_refused_tiles(machine: Machine) -> Machine:
+    has_tiles = (machine.has_amx_bf16 or machine.has_amx_int8) and not may_use_tiles()
+    return replace(machine, has_amx_bf16=False, has_amx_int8=False) if has_tiles else machine
+
+
+class CountedLoop(Protocol):
+    """Work whose floating-point operations are known."""
+
+    @property
+    def flop(self) -> int:
+        """Returns the operations of ``repeat(1)``."""
+
+    def repeat(self, times: int) -> None:
+        """Does the work ``times`` times."""
+
+
+def flop_per_s(team: ThreadTeam, dtype: str, machine: Machine, samples: int = SAMPLES) -> float:
+    """Returns a team's flop/s in registers, the highest of ``samples``, shared among loops of SUMS."""
+    loops = multiply_adds(team, dtype, machine, SUMS[machine.vector_registers])
+    return highest_flop_per_s(loops, samples)
+
+
+def highest_flop_per_s(loops: Sequence[CountedLoop], samples: int, clock: Clock = time.perf_counter) -> float:
+    """Returns the highest flop/s of any loop, of about ``samples`` samples of all, timed interleaved."""
+    rounds = max(LEAST_SAMPLES, samples // len(loops))
+    return max(loop.flop / sample(loop.repeat, 1, clock) for _ in range(rounds) for loop in loops)
 
 
 @dataclass(frozen=True)
@@ -49,17 +97,6 @@ class MultiplyAddLoop:
     flop: int  # of one iteration; for integers, operations
     iterations: int  # of one call
     sink_bytes: int  # that the function reads and writes, zeros at first
-
-
-class CountedLoop(Protocol):
-    """Work whose floating-point operations are known."""
-
-    @property
-    def flop(self) -> int:
-        """Returns the operations of one ``repeat(1)``."""
-
-    def repeat(self, times: int) -> None:
-        """Does the work ``times`` times."""
 
 
 @final
@@ -89,46 +126,17 @@ def multiply_adds(
     return tuple(MultiplyAdds(team, loop, code) for loop in loops)
 
 
-def measure_roofline(dtype: str, threads: int, machine: Machine) -> Roofline:
-    """Returns flop/s and bytes/s that pinned threads reach, the highest of several samples."""
-    machine = _without_refused_tiles(machine)
-    team = ThreadTeam(threads)
-    team.pin(processors(threads))
-    source = f"measured by {peak_source(dtype, machine)}"
-    try:
-        return Roofline(flop_per_s(team, dtype, machine), _bytes_per_s(team, machine), source)
-    finally:
-        team.close()
-
-
-def flop_per_s(team: ThreadTeam, dtype: str, machine: Machine, samples: int = SAMPLES) -> float:
-    """Returns a team's flop/s in registers, the highest of ``samples``, shared among loops of SUMS."""
-    loops = multiply_adds(team, dtype, machine, SUMS[machine.vector_registers])
-    return highest_flop_per_s(loops, samples)
-
-
-def highest_flop_per_s(loops: Sequence[CountedLoop], samples: int, clock: Clock = time.perf_counter) -> float:
-    """Returns the highest flop/s of any loop, of about ``samples`` samples of all, timed interleaved."""
-    rounds = max(LEAST_SAMPLES, samples // len(loops))
-    return max(loop.flop / sample(loop.repeat, 1, clock) for _ in range(rounds) for loop in loops)
-
-
-def _without_refused_tiles(machine: Machine) -> Machine:
-    has_tiles = (machine.has_amx_bf16 or machine.has_amx_int8) and not may_use_tiles()
-    return replace(machine, has_amx_bf16=False, has_amx_int8=False) if has_tiles else machine
-
-
 def multiply_add_loops(
     dtype: str, machine: Machine, sums: tuple[int, ...]
 ) -> tuple[str, tuple[MultiplyAddLoop, ...]]:
     """Returns the fastest instructions' loops for ``dtype`` and ``sums`` registers, and their module.
 
-    Raises KeyError for another dtype, and for i8 on a machine without VNNI and AVX2.
+    ``dtype``: f32, f64, bf16, or i8 on a machine with VNNI or AVX2.
     """
     machine = _without_refused_tiles(machine)
     if peak_set(dtype, machine) in (AMX_BF16, AMX_INT8):
         text = loop_text("multiply_add_amx").replace("INTRINSIC", TILE_DOTS[dtype])
-        flop = TILE_SUMS * 2 * 16 * 16 * TILE_DEPTH[dtype]
+        flop = TILE_SUMS * 2 * TILE_ELEMENTS * TILE_DEPTH[dtype]
         loop = MultiplyAddLoop("multiply_add", flop, TILE_ITERATIONS, (1 + TILE_SUMS) * TILE_BYTES)
         return text, (loop,)
     step, flop = _step(dtype, machine)
@@ -161,8 +169,9 @@ def _function_of(name: str, sums: int) -> str:
 
 
 def _step(dtype: str, machine: Machine) -> tuple[str, int]:
+    """Returns the text of ``!vector`` and of ``@step``, one multiply-add, and the operations that it does."""
     if dtype == "i8":
-        return i8_step(machine, is_in_fours=peak_set(dtype, machine) == VNNI)
+        return _i8_step(machine, is_in_fours=peak_set(dtype, machine) == VNNI)
     element = {"f64": "f64", "f32": "f32", "bf16": "f32"}[dtype]
     lanes = machine.vector_bytes // number_type(element).bytes
     is_in_pairs = peak_set(dtype, machine) == AVX512_BF16
@@ -170,8 +179,7 @@ def _step(dtype: str, machine: Machine) -> tuple[str, int]:
     return text, (4 if is_in_pairs else 2) * lanes
 
 
-def i8_step(machine: Machine, *, is_in_fours: bool) -> tuple[str, int]:
-    """Returns !vector, @step and operations of i8 multiply-adds; raises KeyError without VNNI and AVX2."""
+def _i8_step(machine: Machine, *, is_in_fours: bool) -> tuple[str, int]:
     lanes = machine.vector_bytes // 4
     if is_in_fours:
         dots, factors, step = 4, "i8", "dot_4_bytes"
@@ -185,7 +193,7 @@ def i8_step(machine: Machine, *, is_in_fours: bool) -> tuple[str, int]:
 
 def _bytes_per_s(team: ThreadTeam, machine: Machine) -> float:
     least, most = STREAM_BYTES
-    size = max(least, min(4 * machine.l3_bytes, most))
+    size = max(least, min(STREAM_CACHES * machine.l3_bytes, most))
     memory = placed_empty((size // 4,), np.dtype(np.float32))
     memory.fill(1.0)
     share = size // team.size // ITERATION_BYTES * ITERATION_BYTES
@@ -196,10 +204,5 @@ def _bytes_per_s(team: ThreadTeam, machine: Machine) -> float:
         for index, sink in enumerate(sinks)
     ]
     calls = tuple((code.addresses["stream"], one.address) for one in arguments)
-    best_s = min(sample(lambda times: team.repeat(calls, times), 1) for _ in range(5))
+    best_s = min(sample(lambda times: team.repeat(calls, times), 1) for _ in range(STREAM_SAMPLES))
     return share * team.size / best_s
-
-
-def loop_text(name: str) -> str:
-    """Returns the MLIR text, in LLVM dialect, of the file ``name``.mlir in the folder tuner/runtime/cpu."""
-    return (files("tuner.runtime.cpu") / f"{name}.mlir").read_text()

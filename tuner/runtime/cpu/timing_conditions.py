@@ -17,9 +17,9 @@ from tuner.core.machine import HostConditions, Machine
 from tuner.core.problem import COLD, WEIGHTS_COLD, Problem
 from tuner.core.records import drift
 from tuner.runtime.cpu.host import BUSY, PROC, STOLEN, TICK_S, describe_machine, load_average, text_of
-from tuner.runtime.cpu.jit import CompiledFunction, JittedModule, PackedArguments, shipped_module
+from tuner.runtime.cpu.jit import CompiledFunction, JittedModule, PackedArguments, loop_text, shipped_module
 from tuner.runtime.cpu.memory import placed_empty
-from tuner.runtime.cpu.roofline import loop_text, multiply_adds
+from tuner.runtime.cpu.roofline import multiply_adds
 from tuner.runtime.cpu.thread_team import ThreadTeam
 from tuner.runtime.timing import Stopwatch, sample, stopwatch_of
 

@@ -78,7 +78,7 @@ def slowdowns_in(reasons: int) -> tuple[str, ...]:
     return tuple(name for bit, name in SLOWDOWNS if reasons & bit)
 
 
-SEE = "nvidia-smi shows what is there"
+HINT = "nvidia-smi shows what is there"
 
 
 def open_device(ordinal: int = 0, library: str | None = None) -> CudaDevice:
@@ -88,9 +88,11 @@ def open_device(ordinal: int = 0, library: str | None = None) -> CudaDevice:
         driver("cuInit", 0)
         count = driver("cuDeviceGetCount")
     except DeviceError as error:
-        raise DeviceError(f"no CUDA GPU can be used: {error}; {SEE}", error.error_name) from error
+        raise DeviceError(f"no CUDA GPU can be used: {error}; {HINT}", error.error_name) from error
+    if not count:
+        raise DeviceError(f"the CUDA driver finds no GPU; {HINT}")
     if not 0 <= ordinal < count:
-        raise DeviceError(f"CUDA GPU {ordinal}: found {count} GPUs, allowed 0 to {count - 1}; {SEE}")
+        raise DeviceError(f"CUDA GPU {ordinal}: found {count} GPUs, allowed 0 to {count - 1}; {HINT}")
     return CudaDevice(driver, ordinal)
 
 
@@ -109,7 +111,7 @@ def _by_ctypes(library: str) -> CtypesDriver:
     try:
         return CtypesDriver(library)
     except OSError as error:
-        reason = f"no CUDA driver: {library} cannot be loaded; it comes with the NVIDIA driver; {SEE}"
+        reason = f"no CUDA driver: {library} cannot be loaded; it comes with the NVIDIA driver; {HINT}"
         raise DeviceError(reason) from error
 
 

@@ -13,7 +13,7 @@ import jinja2
 import jinja2.sandbox
 
 from tuner.core.candidate import Candidate, Value
-from tuner.core.errors import CandidateError, Stage, defect_line
+from tuner.core.errors import CandidateError, Stage, defect_line, reason_of
 from tuner.core.fusions import facts_of
 from tuner.core.interfaces import Partition, Script
 from tuner.core.problem import Problem
@@ -121,8 +121,8 @@ class Binder:
             partitions = self._partitions(candidate)
             body = _join(_template(strategy.path.parent, strategy.text).generate(**self.names_for(candidate)))
         except Exception as error:  # a template is a program: it may raise anything
-            said = defect_line(error) if isinstance(error, MemoryError) else " ".join(str(error).split())
-            reason = said[:300] or type(error).__name__
+            said = reason_of(defect_line(error) if isinstance(error, MemoryError) else error)
+            reason = said or type(error).__name__
             raise CandidateError(Stage.BIND, f"{strategy.path.name}: {reason}") from error
         header = partitions_comment(partitions) + "\n" if len(partitions) > 1 else ""
         return header + body.strip() + "\n"

@@ -11,7 +11,7 @@ from dataclasses import replace
 from pathlib import Path
 from typing import final
 
-from tuner.core.errors import CandidateError, Stage, failing_at
+from tuner.core.errors import CandidateError, Stage, failing_at, reason_of
 from tuner.core.fusions import packings_comment
 from tuner.core.interfaces import AbstractCompiler, Artifact, Script
 from tuner.core.problem import Problem
@@ -87,7 +87,7 @@ def write_object(
                 raise CandidateError(stage, f"function {entry!r} calls what the JIT cannot resolve")
             engine.dump_to_object_file(str(file))
     except (RuntimeError, ValueError, jit_ir.MLIRError) as error:
-        raise CandidateError(stage, " ".join(str(error).split())[:300]) from error
+        raise CandidateError(stage, reason_of(error)) from error
 
 
 TIMEOUT_S = 60.0
