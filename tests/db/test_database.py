@@ -140,13 +140,6 @@ def test_a_directory_that_is_gone_leaves_one_line(database: Database, tmp_path: 
         moved.rename(tmp_path)
 
 
-def test_a_file_in_its_place_is_written_to(database: Database, tmp_path: Path) -> None:
-    write(database, 1)
-    write(database, 2)
-    database.close()
-    assert numbers_in(tmp_path / "x.db") == [1, 2]
-
-
 # The schema: migrations make what the models say; a database that is not ours stays as it is.
 
 

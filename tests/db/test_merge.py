@@ -112,21 +112,6 @@ def test_seconds_of_passes_arrive_where_the_trial_is(store: Store, other: Store,
 
 
 @pytest.mark.slow
-def test_ids_that_are_taken_are_given_anew(store: Store, other: Store, other_url: str) -> None:
-    fill(other)
-    fill(store)
-    assert store.merge(other_url) == (2, 6)
-    assert store.info().runs == 4
-    assert len(store.info().problems) == 2
-    (ours, our_original), (theirs, their_original) = (pair for pair in given(store)[1] if pair[1] is not None)
-    assert our_original is not None
-    assert their_original is not None
-    assert ours.created != theirs.created
-    assert our_original.created != their_original.created
-    assert ours.record == theirs.record
-
-
-@pytest.mark.slow
 def test_a_run_continued_elsewhere_takes_what_it_lacks(store: Store, other: Store, other_url: str) -> None:
     run = begin(other)
     timed_again = add(other, run, 0, outcome(timed(0.5)))
@@ -363,14 +348,11 @@ def test_without_remeasurement_the_fastest_of_each_run_stays(store: Store) -> No
     assert [numbers(store, run) for run in runs] == [[3], [3]]
 
 
-def test_runs_that_may_go_on_stay_whole(store: Store) -> None:
+def test_runs_that_may_go_on_stay_whole_and_what_is_only_verified_stays(store: Store) -> None:
     for status in ("running", "interrupted"):
         run = prune_fill(store, status)
         assert store.prune() == Pruned(0, 0, 0)
         assert numbers(store, run) == [0, 1, 2, 3, 4]
-
-
-def test_what_is_only_verified_stays(store: Store) -> None:
     run = begin(store)
     add(store, run, 0, outcome(Verdict(0.5, 4)))
     add(store, run, 1, outcome(TOO_WIDE))

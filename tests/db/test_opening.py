@@ -261,24 +261,18 @@ def test_a_user_without_rights_is_reported(postgres_url: str) -> None:
 # Addresses of databases.
 
 
-def test_a_path_or_sqlite_url_means_a_file() -> None:
+def test_each_spelling_of_an_address_is_parsed_and_shown_without_its_password() -> None:
     for text in ("/data/tuner.db", "/data/50% of a/tu?ner#.db", "/data/a:b@c.db"):
         assert parse_address(text) == FileAddress(Path(text))
     assert parse_address("sqlite:////data/tuner.db") == FileAddress(Path("/data/tuner.db"))
     assert parse_address("~/tuner.db") == FileAddress(Path.home() / "tuner.db")
     for text in ("postgres/tuner.db", "sqlite.db", "./postgresql:a", "tuner.db", "sqlite:///tuner.db"):
         assert parse_address(text) == FileAddress(Path.cwd() / text.removeprefix("sqlite:///"))
-
-
-def test_a_file_is_shown_as_its_url_and_a_password_is_kept_but_never_shown() -> None:
     assert FileAddress(Path("/data/tuner.db")).shown == "sqlite:////data/tuner.db"
     address = parse_address("postgresql://me:secret@host/results")
     assert isinstance(address, ServerAddress)
     assert address.url.password == "secret"
     assert address.shown == "postgresql+psycopg://me:***@host/results"
-
-
-def test_every_spelling_of_postgresql_means_psycopg() -> None:
     results = "://me@host:5433/results?sslmode=require"
     for scheme in ("postgres", "postgresql", "postgresql+psycopg"):
         address = parse_address(scheme + results)

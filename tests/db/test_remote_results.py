@@ -237,13 +237,7 @@ def test_nothing_else_is_pending(store: Store) -> None:
         ("cuda:sm_90", PROBLEM, Failure(Stage.RUN, "timed out"), SAME, True),  # may have been the machine's
         ("cuda:sm_80", PROBLEM, TIMED, SAME, True),
         ("cuda:sm_90", Matmul(32, 8, 8), TIMED, SAME, True),
-        (
-            "cuda:sm_90",
-            PROBLEM,
-            TIMED,
-            program("other"),
-            False,
-        ),  # of the same script: the driver compiled PTX
+        ("cuda:sm_90", PROBLEM, TIMED, program("other"), False),  # of this script: the driver compiled PTX
     ],
 )
 def test_what_a_gpu_has_evaluated_is_no_longer_pending(

@@ -59,7 +59,9 @@ def here() -> RunProcess:
 
 
 @pytest.mark.slow
-def test_runs_are_interrupted_once_their_process_is_killed(url: str, child: Child, here: RunProcess) -> None:
+def test_runs_of_a_killed_process_are_interrupted_wherever_they_are_listed_until_they_are_resumed(
+    url: str, child: Child, here: RunProcess
+) -> None:
     process, ids = child
     with Store.open(url) as store:
         assert store.run(ids["run"]).status == "running"
@@ -72,6 +74,19 @@ def test_runs_are_interrupted_once_their_process_is_killed(url: str, child: Chil
             process.wait()
     with connected(url) as connection:  # readers have not written it
         assert set(connection.execute(sa.text("SELECT status FROM run")).scalars()) == {"running"}
+    tuner: Tuner = commands_on(url)
+    assert {run["status"] for run in tuner("runs", "--json").json} == {"interrupted"}
+    assert f"run       {ids['run']}: interrupted" in tuner("show", f"run:{ids['run']}").out
+    assert tuner("show", f"campaign:{ids['campaign']}", "--json").json["status"] == "interrupted"
+    assert len(tuner("runs", "--status", "interrupted", "--json").json) == 3
+    assert tuner("runs", "--status", "running", "--json").json == []
+    if "://" not in url:
+        assert all(text.endswith(", interrupted") for _, text in latest_runs(Path(url), ""))
+    with Store.open(url) as store:
+        store.resume_run(ids["run"])
+        store.set_campaign_status(ids["campaign"], "running")
+        campaign = store.campaign(ids["campaign"])
+        assert {run.status for run in (*campaign.runs, *store.runs())} == {campaign.status} == {"running"}
 
 
 @pytest.mark.slow
@@ -92,31 +107,6 @@ def test_runs_are_asked_for_by_the_status_that_is_shown(url: str, child: Child, 
         assert asked("done") == []
         with pytest.raises(UsageError, match="limit: found 0"):
             asked("running", 0)
-
-
-@pytest.mark.slow
-def test_a_resumed_run_belongs_to_the_process_that_resumes(url: str, child: Child, here: RunProcess) -> None:
-    process, ids = child
-    killed(process)
-    with Store.open(url) as store:
-        store.resume_run(ids["run"])
-        store.set_campaign_status(ids["campaign"], "running")
-        campaign = store.campaign(ids["campaign"])
-        assert {run.status for run in (*campaign.runs, *store.runs())} == {campaign.status} == {"running"}
-
-
-@pytest.mark.slow
-def test_commands_and_completion_say_interrupted(url: str, child: Child, here: RunProcess) -> None:
-    process, ids = child
-    killed(process)
-    tuner: Tuner = commands_on(url)
-    assert {run["status"] for run in tuner("runs", "--json").json} == {"interrupted"}
-    assert f"run       {ids['run']}: interrupted" in tuner("show", f"run:{ids['run']}").out
-    assert tuner("show", f"campaign:{ids['campaign']}", "--json").json["status"] == "interrupted"
-    assert len(tuner("runs", "--status", "interrupted", "--json").json) == 3
-    assert tuner("runs", "--status", "running", "--json").json == []
-    if "://" not in url:
-        assert all(text.endswith(", interrupted") for _, text in latest_runs(Path(url), ""))
 
 
 @pytest.mark.slow
