@@ -104,22 +104,6 @@ def test_a_gpu_is_tuned_for_by_default_and_one_that_does_nothing_is_found_out(tm
     assert "cuda:sm_80: the GPU here is sm_90\nhint: --target cuda:sm_90, or simulator:sm_80\n" in refused.err
 
 
-@pytest.mark.parametrize(
-    ("phrase", "message"),
-    [
-        ("--target simulator --chip sm_70", "chip: found 'sm_70', allowed sm_80,"),
-        ("--target cpu", "dtype: found 'f16', allowed f32, f64, bf16, i8 on target cpu"),
-        (
-            "--target simulator --strategy matmul_gpu_simt",
-            "matmul_gpu_simt: dtype: found f16, allowed f32, f64",
-        ),
-    ],
-)
-def test_words_that_fit_no_target_exit_with_2(tmp_path: Path, phrase: str, message: str) -> None:
-    tuner = Tuner(tmp_path / "results.db", real_backends())
-    assert message in tuner.refused(f"tune matmul 64x48x32 --dtype f16 {phrase}")
-
-
 # ``--cpu NAME``: code for another x86 processor, what is said of it, and what is refused.
 
 SMALL = "tune matmul 16x32x16 --trials 2 --seed 1"

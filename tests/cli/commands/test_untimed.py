@@ -53,19 +53,6 @@ def test_json_has_no_best_and_a_run_in_which_nothing_is_right_fails(untimed: Tun
     assert "no candidate worked: 2 trials: 0 measured, 2 failed" in done.err
 
 
-@pytest.mark.parametrize(
-    ("options", "message"),
-    [
-        ("--chip sm_1", "chip: found 'sm_1', allowed sm_80, sm_86, sm_89, sm_90, "),
-        ("--sampler tpe", "sampler: found 'tpe', allowed random, exhaustive: target simulator gives no"),
-        ("--output-dtype bf16", "output dtype: found 'bf16', allowed f32 or f16 for dtype f16"),
-        ("--target cpu", "target: found 'cpu', allowed auto, simulator"),
-    ],
-)
-def test_words_that_do_not_fit_are_reported(untimed: Tuner, options: str, message: str) -> None:
-    assert message in untimed.refused(f"{TUNE} --trials 1 {options}")
-
-
 def test_verified_trials_are_found_by_status_target_and_output(verified: Tuner) -> None:
     for options, count in (
         *(("--status verified", 18), ("--target simulator", 20), ("--target simulator:sm_80", 0)),
