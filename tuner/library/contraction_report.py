@@ -19,7 +19,7 @@ NAMED = (
 )
 CONVOLUTIONS = ("linalg.conv_", "linalg.depthwise_conv_")
 MULTIPLY = ("arith.mulf", "arith.muli")
-LAYOUTS = {"".join(maps).replace(" ", ""): layout for layout, maps in MAPS.items()}
+LAYOUTS = {maps: layout for layout, maps in MAPS.items()}
 
 
 @dataclass(frozen=True)
@@ -137,8 +137,8 @@ def _layout(op: Op) -> str | None:
     m, n = results[2]
     (k,) = set(names) - {m, n} or {""}
     letters = {m: "m", n: "n", k: "k"}
-    spelled = [",".join(letters.get(each, "?") for each in found) for found in results[:2]]
-    return LAYOUTS.get("".join(f"({operand})" for operand in spelled))
+    a, b = ("".join(letters.get(each, "?") for each in found) for found in results[:2])
+    return LAYOUTS.get((a, b))
 
 
 def _why_none(contraction: ContractionReport, problems: Iterable[Problem]) -> str:

@@ -21,15 +21,9 @@ from tuner.library.entries import LibraryEntries, LibraryEntry, LibraryFile
 from tuner.library.script_comparison import OutliningCost, outlining_cost, slower_by
 from tuner.library.transform_module import EntrySchedule, transform_module
 from tuner.runtime.cpu.host import describe_machine
-from tuner.space.scripts.matchers import (
-    AMBIGUOUS,
-    BODIES,
-    MATMUL_OF,
-    ScriptHalves,
-    contractions_of,
-    halves_of,
-)
+from tuner.space.scripts.matchers import AMBIGUOUS, BODIES, contractions_of
 from tuner.space.scripts.requirements import custom_ops
+from tuner.space.scripts.script_halves import MATMUL_OF, ScriptHalves, halves_of
 from tuner.version import __version__
 
 # A function from entries to files; raises UsageError and TunerError.

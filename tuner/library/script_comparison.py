@@ -13,10 +13,10 @@ from tuner.mlir import bindings, transform
 from tuner.mlir.cpu.lowering import lower_to_llvm, reject_what_the_jit_cannot_take
 from tuner.mlir.ir.memrefs import copy_by_loops
 from tuner.mlir.passes import run_passes
-from tuner.payload.cpu import zero
+from tuner.payload.cpu import maps_attribute, zero
 from tuner.runtime.workers.processes import TimingLock, holder_text
 from tuner.runtime.workers.worker import call_in_child, child_memory_bytes
-from tuner.space.scripts.matchers import LINALG, contractions_of, maps_attribute
+from tuner.space.scripts.matchers import LINALG, contractions_of
 from tuner.targets.cpu.compiler import CpuCompiler
 
 # A program on tensors, a library applied to it, lowered to LLVM dialect for this processor.

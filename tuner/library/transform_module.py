@@ -15,17 +15,14 @@ from dataclasses import dataclass
 from itertools import groupby
 
 from tuner.core.problem import BATCH_MATMUL
+from tuner.payload.cpu import maps_attribute
 from tuner.space.scripts.matchers import (
-    ALIASES,
     ANY,
     LINALG,
-    MATMUL_OF,
-    SIMPLIFY,
     MatchedContraction,
-    ScriptHalves,
-    maps_attribute,
     matcher,
 )
+from tuner.space.scripts.script_halves import ALIASES, MATMUL_OF, SIMPLIFY, ScriptHalves
 
 ONE, PAIR = f"({ANY}) -> {ANY}", f"({ANY}) -> ({ANY}, {ANY})"  # types of ops of one handle
 TWO = f"({ANY}, {ANY}) -> ({ANY}, {ANY})"

@@ -2,11 +2,11 @@
 
 import itertools
 import re
-from dataclasses import dataclass
+from dataclasses import dataclass, replace
 
 from tuner.core.errors import UsageError
 from tuner.core.interfaces import Partition
-from tuner.core.problem import Problem
+from tuner.core.problem import BATCH_MATMUL, MATMUL, Problem
 
 PARTITIONS_COMMENT = (
     "// panels: "  # in a script for several threads: entry row column m n [first matrices]; ...
@@ -14,11 +14,8 @@ PARTITIONS_COMMENT = (
 PARTITIONS_LIMIT = 1024  # of a script; threads of the largest machines
 ENTRY = "matmul"  # of the whole problem; functions of partitions append _<rows>x<columns>
 LINE_END = "\n"
-MAPS = {  # layout -> indexing maps of A and B over (m, n, k)
-    "nn": ("(m, k)", "(k, n)"),
-    "nt": ("(m, k)", "(n, k)"),
-    "tn": ("(k, m)", "(k, n)"),
-}
+# layout -> dimensions of A and B in memory
+MAPS = {"nn": ("mk", "kn"), "nt": ("mk", "nk"), "tn": ("km", "kn")}
 
 
 def partition(problem: Problem, parts: int, split: str, multiple: int) -> tuple[Partition, ...]:
@@ -98,10 +95,20 @@ def matrix_bytes(problem: Problem) -> tuple[int, ...]:
 
 def indexing_maps(layout: str) -> str:
     """Returns the attribute ``indexing_maps`` of a ``linalg.matmul``, with a space before it; "" for nn."""
-    if layout == "nn":
-        return ""
-    maps = ", ".join(f"affine_map<(m, n, k) -> {results}>" for results in (*MAPS[layout], "(m, n)"))
-    return f" indexing_maps = [{maps}]"
+    return "" if layout == "nn" else f" {maps_attribute(MATMUL, layout)}"
+
+
+def maps_attribute(operation: str, layout: str) -> str:
+    """Returns ``indexing_maps = [affine_map<(m, n, k) -> (m, k)>, ...]``, by which ops are found."""
+    lead = "b" if operation == BATCH_MATMUL else ""
+    domain, *results = (", ".join(lead + names) for names in ("mnk", *MAPS[layout], "mn"))
+    maps = (f"affine_map<({domain}) -> ({result})>" for result in results)
+    return f"indexing_maps = [{', '.join(maps)}]"
+
+
+def has_epilogue(problem: Problem) -> bool:
+    """Returns whether an elementwise operation follows the matmul: an epilogue, or a conversion of C."""
+    return problem.epilogue != "none" or problem.result_dtype != problem.accumulator
 
 
 def zero(element: str) -> str:
@@ -153,13 +160,12 @@ def _overlap(one: Partition, other: Partition) -> bool:
 
 
 def _function(problem: Problem, panel: Partition) -> str:
-    m, n, k = problem.sizes
     source, sums, result = problem.stored_dtype, problem.accumulator, problem.result_dtype
-    a_rows, a_columns, a_stride = (k, panel.m, m) if problem.layout == "tn" else (panel.m, k, k)
-    b_rows, b_columns, b_stride = (panel.n, k, k) if problem.layout == "nt" else (k, panel.n, n)
-    a = _Buffer("a", a_rows, a_columns, a_stride, source)
-    b = _Buffer("b", b_rows, b_columns, b_stride, source)
-    c = _Buffer("c", panel.m, panel.n, n, result)
+    part = replace(problem, sizes=(panel.m, panel.n, problem.sizes[2]))
+    (a_rows, a_columns), (b_rows, b_columns) = part.a_shape[-2:], part.b_shape[-2:]
+    a = _Buffer("a", a_rows, a_columns, problem.a_shape[-1], source)
+    b = _Buffer("b", b_rows, b_columns, problem.b_shape[-1], source)
+    c = _Buffer("c", panel.m, panel.n, problem.sizes[1], result)
     has_bias = problem.epilogue == "bias_relu"
     bias = f", %bias: memref<{panel.n}x{result}>" if has_bias else ""
     is_rounded = result != sums

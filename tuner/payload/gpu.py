@@ -17,7 +17,7 @@ from dataclasses import dataclass, replace
 
 from tuner.core.errors import UsageError
 from tuner.core.problem import SIZE_LIMIT, Problem
-from tuner.payload.cpu import ENTRY, MAPS, batch_comment, indexing_maps, scalar_op, zero
+from tuner.payload.cpu import ENTRY, batch_comment, has_epilogue, indexing_maps, scalar_op, zero
 
 COMMENT = re.compile(r"// (workspace|packed): (.*)")
 PACKED_BYTES = 16  # of which a packed row is a multiple: the widest copy
@@ -158,9 +158,8 @@ class _Array:
 
 
 def _stored(problem: Problem, name: str) -> tuple[int, int]:
-    letters = MAPS[problem.layout]["ab".index(name)]
-    sizes = dict(zip("mnk", problem.sizes, strict=True))
-    return sizes[letters[1]], sizes[letters[4]]  # of "(m, k)"
+    rows, columns = (problem.a_shape if name == "a" else problem.b_shape)[-2:]  # of one pair of a batch
+    return rows, columns
 
 
 def _packed(problem: Problem, name: str) -> tuple[int, int]:
@@ -190,7 +189,7 @@ def _matmul(problem: Problem, scratch: Scratch) -> str:
     inputs = [a, b]
     if problem.epilogue == "bias_relu":
         inputs.append(_bias(problem))
-    if problem.epilogue == "none" and c.element == sums:
+    if not has_epilogue(problem):
         body, last = _product(problem, a, b, "%C", c.tensor), "%product"
     else:
         between = f"tensor<{_sizes(c.sizes)}x{sums}>"
@@ -211,11 +210,10 @@ def _reduce(problem: Problem, workspace: tuple[int, int, int]) -> str:
     c, sums = _output(problem), problem.accumulator
     slices = _Array("slices", (workspace[0], *problem.sizes[:2]), sums, "workspace", workspace)
     inputs = [slices, *([_bias(problem)] if problem.epilogue == "bias_relu" else [])]
-    has_epilogue = problem.epilogue != "none" or c.element != sums
     total = f"tensor<{_sizes(c.sizes)}x{sums}>"
-    start = "%between" if has_epilogue else "%C"
+    start = "%between" if has_epilogue(problem) else "%C"
     maps = "affine_map<(s, m, n) -> (s, m, n)>, affine_map<(s, m, n) -> (m, n)>"
-    body = f"    %between = tensor.empty() : {total}\n" if has_epilogue else ""
+    body = f"    %between = tensor.empty() : {total}\n" if has_epilogue(problem) else ""
     body += f"""    %cleared = linalg.fill ins(%zero : {sums}) outs({start} : {total}) -> {total}
     %product = linalg.generic {{indexing_maps = [{maps}],
       iterator_types = ["reduction", "parallel", "parallel"]}}
@@ -225,9 +223,9 @@ def _reduce(problem: Problem, workspace: tuple[int, int, int]) -> str:
       linalg.yield %more : {sums}
     }} -> {total}
 """
-    if has_epilogue:
+    if has_epilogue(problem):
         body += _epilogue(problem, total, inputs[1:], c)
-    return _function("reduce", inputs, c, sums, body, "%result" if has_epilogue else "%product")
+    return _function("reduce", inputs, c, sums, body, "%result" if has_epilogue(problem) else "%product")
 
 
 def _pack(problem: Problem, name: str) -> str:

@@ -6,7 +6,7 @@ import pytest
 
 from tests.library.values import script_of
 from tuner.core.problem import Matmul
-from tuner.space.scripts.matchers import ScriptHalves, halves_of
+from tuner.space.scripts.script_halves import ScriptHalves, halves_of
 
 PROBLEM = Matmul(24, 64, 32)
 

@@ -7,7 +7,7 @@ from dataclasses import dataclass, replace
 from tuner.core.problem import NUMPY_ALIGNMENT, WARM, Problem
 from tuner.core.serialization import printable
 from tuner.library.entries import LibraryEntry
-from tuner.payload.cpu import zero
+from tuner.payload.cpu import MAPS, zero
 
 # Configurations of IREE's CPU pipeline for a problem: from an entry's knobs, and known good ones.
 #
@@ -70,8 +70,6 @@ def _of_knobs(entry: LibraryEntry) -> Iterator[IreeConfiguration]:
     yield IreeConfiguration(blocks, (ROWS, COLUMNS), step)
 
 
-# layout -> dimensions of A and B in memory
-MAPS = {"nn": ("mk", "kn"), "nt": ("mk", "nk"), "tn": ("km", "kn")}
 NUMBERED = {"m": 0, "n": 1, "k": 2}  # dimensions as IREE numbers them, without a batch
 
 

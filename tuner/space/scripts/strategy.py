@@ -18,8 +18,8 @@ from tuner.core.fusions import facts_of
 from tuner.core.interfaces import Partition, Script
 from tuner.core.problem import Problem
 from tuner.core.serialization import read_text
-from tuner.payload.cpu import partition, partitions_comment, zero
-from tuner.space.scripts.matchers import guard_name, has_epilogue, payload_sequences
+from tuner.payload.cpu import has_epilogue, partition, partitions_comment, zero
+from tuner.space.scripts.guard import guard_name, payload_sequences
 
 if TYPE_CHECKING:
     from tuner.space.scripts.schedule import Schedule
