@@ -186,11 +186,18 @@ def test_without_a_gpu_code_is_made_and_the_reason_told(no_gpu: None) -> None:
     assert cuda.KIND.measurement.machine(TargetName("cuda", "sm_90")).name == "cuda sm_90"
 
 
-def test_a_gpu_is_reported_with_all_that_is_known_of_it(gpu: None) -> None:
+def test_a_gpu_and_its_machine_are_reported_with_all_that_is_known_of_them(gpu: None) -> None:
     status = cuda.KIND.status()
     assert (status.is_available, status.is_timed, status.chip) == (True, True, "sm_90")
     assert status.reason.startswith("Simulated GPU, sm_90, 4 multiprocessors, 1 GiB, CUDA driver 13.0; ")
     assert "no clocks or temperatures: " in status.reason or "by NVML" in status.reason
+    machine = cuda.KIND.measurement.machine(TargetName("cuda", "sm_90"))
+    assert (machine.name, machine.chip, machine.physical_cores) == ("Simulated GPU", "sm_90", 4)
+    assert machine.processor == "Simulated GPU, CUDA driver 13.0"
+    assert (machine.l3_bytes, machine.memory_bytes) == (FACTS.l2_bytes, FACTS.memory_bytes)
+    assert dict(machine.limits())["sm_count"] == 4
+    assert cuda.KIND.measurement.machine(TargetName("cuda", "sm_90a")).name == "Simulated GPU"
+    assert cuda.KIND.measurement.machine(TargetName("cuda", "sm_80")).name == "cuda sm_80"
 
 
 def test_a_gpu_that_no_code_can_be_made_for_is_not_used(monkeypatch: pytest.MonkeyPatch) -> None:
@@ -199,16 +206,6 @@ def test_a_gpu_that_no_code_can_be_made_for_is_not_used(monkeypatch: pytest.Monk
     status = cuda.KIND.status()
     assert (status.is_available, status.can_compile, status.chip) == (False, True, "")
     assert "Tesla T4 is sm_75, allowed sm_80, sm_86" in status.reason
-
-
-def test_the_machine_is_described_by_the_gpu_here_if_it_is_of_the_chip(gpu: None) -> None:
-    machine = cuda.KIND.measurement.machine(TargetName("cuda", "sm_90"))
-    assert (machine.name, machine.chip, machine.physical_cores) == ("Simulated GPU", "sm_90", 4)
-    assert machine.processor == "Simulated GPU, CUDA driver 13.0"
-    assert (machine.l3_bytes, machine.memory_bytes) == (FACTS.l2_bytes, FACTS.memory_bytes)
-    assert dict(machine.limits())["sm_count"] == 4
-    assert cuda.KIND.measurement.machine(TargetName("cuda", "sm_90a")).name == "Simulated GPU"
-    assert cuda.KIND.measurement.machine(TargetName("cuda", "sm_80")).name == "cuda sm_80"
 
 
 @pytest.mark.mlir

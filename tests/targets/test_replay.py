@@ -189,7 +189,6 @@ def test_a_stored_replay_resumes_from_its_file_unless_it_changed(store: Store, t
         ({"space": Path("s.yaml")}, r"space 's\.yaml' cannot be combined with replay:FILE"),
         ({"chip": "sm_90"}, "chip 'sm_90' cannot be combined with replay:FILE"),
         ({"threads": 2}, "threads: found 2, recorded 1"),
-        ({"sampler": "guess"}, "sampler: found 'guess', allowed"),
         ({"target": "replay:"}, "target replay: the recording is missing; --target replay:FILE"),
         ({"target": "replay"}, "target replay: the recording is missing; --target replay:FILE"),
         ({"target": "replay:none.json"}, r"none\.json: cannot be read"),
@@ -219,10 +218,3 @@ def test_a_recording_is_no_kind_of_target_and_has_no_script_to_export(store: Sto
     assert (trial.script, trial.script_text[:7]) == ("", "// row ")
     assert not target.RECORDINGS.status.is_available  # to auto
     assert "replay:FILE" in target.RECORDINGS.status.reason
-
-
-def test_a_time_is_the_recorded_one_bit_by_bit(store: Store, tmp_path: Path) -> None:
-    tuned = replay(store, values.write_recording(tmp_path), sampler="tpe", trials=14)
-    assert tuned.best is not None
-    assert isinstance(tuned.best.final, Measurement)
-    assert tuned.best.final == tuned.best.record.outcome

@@ -317,19 +317,6 @@ def test_another_run_reuses_the_verdicts_and_there_is_no_best(store: Store) -> N
         best_result(store, SETTINGS.problem, "fake", "simulator")
 
 
-def test_an_interrupted_run_without_a_clock_goes_on(store: Store) -> None:
-    interruption = Interruption()
-
-    def stop(event: Event) -> None:
-        if isinstance(event, TrialDone) and event.number == 4:
-            interruption.ask()
-
-    broken = begin(SETTINGS, fakes.untimed_backends(), store, interruption, stop)
-    assert broken.is_interrupted
-    whole = resume(broken.run.id, fakes.untimed_backends(), store, Interruption())
-    assert (whole.counts.proposed, whole.counts.verified) == (20, 18)
-
-
 # On other machines: a run that follows another one's candidates; a processor that lacks an extension.
 
 

@@ -148,15 +148,6 @@ def test_a_run_that_leaves_other_bits_is_evaluated_element_by_element(
     assert len(looked_at) == 4
 
 
-@pytest.mark.usefixtures("few_samples")
-def test_what_timed_runs_left_is_evaluated(device: SimulatedDevice, artifact: Artifact) -> None:
-    evaluator = evaluator_on(device)
-    evaluator.verify(PROBLEM, evaluator.load(PROBLEM, artifact), rng())
-    loaded = evaluator.load(PROBLEM, edited(artifact, r"mul\.rn\.f32", "add.rn.f32"))
-    with fails(Stage.VERIFY, match=r"elements (looked at )?are wrong"):
-        evaluator.measure(PROBLEM, loaded, BRIEF, rng())
-
-
 def test_code_that_the_driver_refuses_fails_to_load_and_a_lost_context_fails_the_run(
     device: SimulatedDevice, artifact: Artifact, monkeypatch: pytest.MonkeyPatch
 ) -> None:

@@ -28,8 +28,11 @@ def ptxas() -> Ptxas:
 
 
 def test_ptxas_reports_its_version_and_chips(ptxas: Ptxas) -> None:
-    assert int(ptxas.version.partition(".")[0]) >= 12
+    major = int(ptxas.version.partition(".")[0])
+    assert major >= 12
     assert ptxas.chips >= {"sm_80", "sm_86", "sm_89", "sm_90", "sm_90a"}
+    if major >= 13:  # earlier ones know fewer
+        assert ptxas.chips >= set(CHIPS)
 
 
 def test_a_program_gets_machine_code_the_same_again_and_figures_of_each_kernel(ptxas: Ptxas) -> None:
@@ -64,12 +67,6 @@ def test_a_chip_that_this_ptxas_does_not_know_is_refused_before_a_run(ptxas: Ptx
     ):
         with pytest.raises(UsageError, match=message):
             use()
-
-
-def test_every_chip_of_the_table_is_a_name_that_ptxas_knows(ptxas: Ptxas) -> None:
-    if int(ptxas.version.partition(".")[0]) < 13:
-        pytest.skip("ptxas before CUDA 13 knows fewer chips")
-    assert set(CHIPS) <= ptxas.chips
 
 
 def test_a_cubin_that_the_disk_has_no_package_for_is_no_machine_code(ptxas: Ptxas, tmp_path: Path) -> None:
