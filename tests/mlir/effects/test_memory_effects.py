@@ -9,7 +9,7 @@ import pytest
 from tests.mlir.kernels import parsed
 from tests.texts import text_beside
 from tuner.core.errors import CandidateError, Stage
-from tuner.mlir.effects import aliases, memory_effects
+from tuner.mlir.effects import aliases, full_overwrites, memory_effects
 from tuner.mlir.ir.reading import walk
 
 M = "memref<4x4xf32>"
@@ -68,8 +68,8 @@ def test_an_op_with_all_in_it_is_one_access(body: str, found: list[tuple[str, tu
 def test_only_a_fill_is_known_to_overwrite_a_buffer(body: str, is_whole: bool) -> None:
     with block_of(body) as (_, block):
         op = block.operations[0].operation
-        assert memory_effects.is_overwritten(op, block.arguments[0]) == is_whole
-        assert not memory_effects.is_overwritten(op, block.arguments[1])
+        assert memory_effects.is_filled(op, block.arguments[0]) == is_whole
+        assert not memory_effects.is_filled(op, block.arguments[1])
 
 
 WAITED = LAUNCH.replace("@m", "async [%t] @m").replace("gpu.launch", "%u = gpu.launch")
@@ -180,7 +180,7 @@ def proved(body: str, shape: str, grid: int = 4, block: int = 8) -> bool:
     text = text.replace("GRID", str(grid)).replace("BLOCK", str(block))
     with parsed(text) as module:
         (launch,), (kernel,) = walk(module, "gpu.launch_func"), walk(module, "gpu.func")
-        return bool(memory_effects.overwrites(launch, kernel, 0))
+        return bool(full_overwrites.stores_every_element(launch, kernel, 0))
 
 
 @pytest.mark.parametrize(

@@ -1,12 +1,16 @@
-"""Memory effects of kernels and host ops on buffers, and proofs that a launch overwrites a whole buffer."""
+"""Which buffers kernels and host ops read and write: side-effect (mod/ref) summaries.
 
-import math
-from collections.abc import Sequence
+Of outlined kernels that are not lowered yet there is one summary per ``gpu.func``: for each argument, the
+union of the effects of its uses and of the uses of its views (interprocedural side-effect analysis, Cooper
+and Kennedy 1988, for calls that nest no deeper than one). Effects of single ops are in ``op_effects.py``.
+"""
+
 from typing import NamedTuple
 
 from tuner.core.errors import CandidateError, Stage
 from tuner.mlir.bindings import Op, Type, Value, ir
 from tuner.mlir.effects.aliases import VIEWS, described, is_buffer, is_from_elsewhere
+from tuner.mlir.effects.full_overwrites import stores_every_element
 from tuner.mlir.effects.op_effects import (
     ANYTHING,
     NO_MEMORY_EFFECT,
@@ -15,162 +19,7 @@ from tuner.mlir.effects.op_effects import (
     Effect,
     effect_on_operand,
 )
-from tuner.mlir.ir.reading import (
-    ARGUMENTS,
-    BLOCK,
-    GRID,
-    axis_of,
-    constant_of,
-    function_type,
-    name_of,
-    op_of,
-    operands,
-    walk,
-    walk_where,
-)
-
-LESS = (2, 6)  # predicates of arith.cmpi: slt, ult
-Linear = dict[str, int]  # a linear form: block or thread id, or "" for the constant term -> its coefficient
-
-
-def overwrites(launch: Op, kernel: Op, number: int) -> bool:
-    """Returns whether a launch is proved to store every element of its memref argument ``number``.
-
-    False: not proved, as for a dynamic shape or a kernel of several blocks. Loads are not looked at.
-
-    Two forms are proved, of launches of constant sizes: stores that every thread executes once, at indices
-    that are linear in its ids and cover the whole buffer (a mixed radix), and the guarded linear index,
-    delinearized, that ``launch_parallel_loops`` makes.
-
-        %i = gpu.block_id x        // of 4
-        %j = gpu.thread_id x       // of 8
-        memref.store %v, %a[%i, %j] : memref<4x8xf32>
-    """
-    reading = _Reading(launch, kernel)
-    blocks = list(kernel.regions[0].blocks)
-    target = blocks[0].arguments[number]
-    kind = target.type
-    if len(blocks) != 1 or not isinstance(kind, ir.MemRefType) or not kind.has_static_shape:
-        return False
-    stores = [op for op in walk(kernel, "memref.store") if op.operands[1] == target]
-    return any(reading.covers(store, list(kind.shape)) for store in stores)
-
-
-class _Reading:
-    """Values of a kernel's body, evaluated for one of its launches."""
-
-    def __init__(self, launch: Op, kernel: Op) -> None:
-        self._body = kernel.regions[0].blocks[0]
-        given = operands(launch, ARGUMENTS)
-        self._given = dict(zip(self._body.arguments, given, strict=False))
-        self._sizes = {
-            name: [constant_of(operands(launch, place)[0]) for place in range(part.start, part.stop)]
-            for name, part in (("block_id", GRID), ("thread_id", BLOCK))
-        }
-
-    def covers(self, store: Op, shape: list[int]) -> bool:
-        indices = list(store.operands)[2:]
-        if store.block == self._body:
-            return self._cover_all([self._linear(each) for each in indices], shape)
-        guard = store.parent.operation
-        if guard.name != "scf.if" or guard.block != self._body or store.block != guard.regions[0].blocks[0]:
-            return False
-        compare = op_of(guard.operands[0], "arith.cmpi")
-        if compare is None or ir.IntegerAttr(compare.attributes["predicate"]).value not in LESS:
-            return False
-        number, total = compare.operands
-        count = self._number(total)
-        run = self._run(self._linear(number))
-        if count is None or run is None or run < count or count != math.prod(shape):
-            return False
-        return all(
-            self._is_digit(each, number, size, math.prod(shape[axis + 1 :]), is_first=axis == 0)
-            for axis, (each, size) in enumerate(zip(indices, shape, strict=True))
-        )
-
-    def _is_digit(self, each: Value, number: Value, size: int, below: int, *, is_first: bool) -> bool:
-        """Returns whether an index is ``number / below % size``; the first index needs no remainder."""
-        if size == 1 and self._number(each) == 0:
-            return True
-        remainder = op_of(each, "arith.remui")
-        if remainder is not None and self._number(remainder.operands[1]) == size:
-            each = remainder.operands[0]
-        elif not is_first:
-            return False
-        divisor = 1
-        while each != number:
-            quotient = op_of(each, "arith.divui")
-            by = None if quotient is None else self._number(quotient.operands[1])
-            if quotient is None or by is None:
-                return False
-            each, divisor = quotient.operands[0], divisor * by
-        return divisor == below
-
-    def _cover_all(self, indices: Sequence[Linear | None], shape: list[int]) -> bool:
-        """Returns whether the indices cover their sizes, each linear in ids that no other index uses."""
-        known = [each for each in indices if each is not None]
-        ids = [name for each in known for name in each if name]
-        runs = [self._run(each) for each in known]
-        return len(known) == len(shape) and len(set(ids)) == len(ids) and runs == shape
-
-    def _run(self, linear: Linear | None) -> int | None:
-        """Returns n if a linear form takes every value from 0 to n - 1, else None."""
-        if linear is None or linear.get("", 0):
-            return None
-        run = 1
-        for name, factor in sorted(linear.items(), key=lambda term: term[1]):
-            size = self._size(name) if name else 1
-            if size is None or (name and factor != run):
-                return None
-            run *= size
-        return run
-
-    def _size(self, name: str) -> int | None:
-        kind, axis = name.split(".")
-        return self._sizes[kind][int(axis)]
-
-    def _number(self, each: Value) -> int | None:
-        return constant_of(self._given.get(each, each))
-
-    def _linear(self, each: Value) -> Linear | None:
-        """Returns a value as a linear form of block and thread ids; None for a value that is not linear."""
-        number = self._number(each)
-        if number is not None:
-            return {"": number}
-        if isinstance(each.owner, ir.Block):
-            return None
-        op = each.owner.operation
-        if op.name in ("gpu.block_id", "gpu.thread_id"):
-            return {f"{op.name.removeprefix('gpu.')}.{axis_of(op)}": 1}
-        if op.name in ("gpu.block_dim", "gpu.grid_dim"):
-            kind = "thread_id" if op.name == "gpu.block_dim" else "block_id"
-            size = self._sizes[kind][axis_of(op)]
-            return None if size is None else {"": size}
-        if op.name not in ("arith.addi", "arith.muli"):
-            return None
-        left, right = (self._linear(operand) for operand in op.operands)
-        if left is None or right is None:
-            return None
-        if op.name == "arith.addi":
-            return {name: left.get(name, 0) + right.get(name, 0) for name in {**left, **right}}
-        return _product(left, right)
-
-
-def _product(left: Linear, right: Linear) -> Linear | None:
-    if set(left) != {""}:
-        left, right = right, left
-    if set(left) != {""}:
-        return None
-    return {name: factor * left[""] for name, factor in right.items()}
-
-
-# Which buffers a kernel reads and writes: side-effect (mod/ref) summaries of outlined kernels.
-#
-# There is one summary per ``gpu.func``: for each argument, the union of the effects of its uses and of the
-# uses of its views (interprocedural side-effect analysis, Cooper and Kennedy 1988, for calls that nest no
-# deeper than one). Takes outlined kernels that are not lowered yet. Effects of single ops are in
-# ``op_effects.py``.
-
+from tuner.mlir.ir.reading import ARGUMENTS, function_type, name_of, operands, walk, walk_where
 
 ATOMIC = ("memref.atomic_rmw", "memref.generic_atomic_rmw")
 POINTERS = ("!llvm.ptr", "!llvm.ptr<1>")  # to memory that kernels share
@@ -202,21 +51,23 @@ class KernelEffects:
             if str(op.results[0].type) in POINTERS and is_from_elsewhere(op.results[0])
         }
 
-    def overwrites(self, launch: Op, value: Value) -> bool:
+    def overwrites_unread(self, launch: Op, value: Value) -> bool:
         """Returns whether a launch is proved to store all of an argument ``value`` and to read none of it."""
         kernel = self._kernels.get(str(launch.attributes["kernel"]))
         numbers = [number for number, each in enumerate(operands(launch, ARGUMENTS)) if each == value]
         if kernel is None or len(numbers) != 1:
             return False
         effect = self._effects[str(launch.attributes["kernel"])][numbers[0]]
-        return not effect.reads and overwrites(launch, kernel, numbers[0])
+        return not effect.reads and stores_every_element(launch, kernel, numbers[0])
 
     def of_launch(self, launch: Op) -> tuple[EffectInstance, ...]:
         """Returns what a launch may do to each argument but scalars and vectors; all if it is not known."""
         values = operands(launch, ARGUMENTS)
         effects = self._effects.get(str(launch.attributes["kernel"]), (ANYTHING,) * len(values))
         pairs = zip(values, effects, strict=True)
-        return tuple(EffectInstance(value, effect) for value, effect in pairs if not is_number(value.type))
+        return tuple(
+            EffectInstance(value, effect) for value, effect in pairs if not is_passed_by_value(value.type)
+        )
 
     def of_launch_without_atomics(self, launch: Op) -> tuple[EffectInstance, ...]:
         """Returns ``of_launch`` without the arguments whose elements a kernel only uses atomically."""
@@ -240,7 +91,7 @@ def effect_of(buffer: Value) -> Effect:
     )
 
 
-def is_number(kind: Type) -> bool:
+def is_passed_by_value(kind: Type) -> bool:
     """Returns whether a launch passes values of a type by value: scalars (also complex) and vectors."""
     return isinstance(kind, ir.IntegerType | ir.IndexType | ir.FloatType | ir.VectorType | ir.ComplexType)
 
@@ -248,7 +99,9 @@ def is_number(kind: Type) -> bool:
 def _effects_of_arguments(function: Op) -> tuple[Effect, ...]:
     inputs = function_type(function).inputs
     arguments = list(function.regions[0].blocks[0].arguments)[: len(inputs)]  # attributions follow them
-    return tuple(NOTHING if is_number(argument.type) else effect_of(argument) for argument in arguments)
+    return tuple(
+        NOTHING if is_passed_by_value(argument.type) else effect_of(argument) for argument in arguments
+    )
 
 
 def _atomic_arguments(function: Op) -> tuple[bool, ...]:
@@ -272,7 +125,7 @@ def effect_of_use(op: Op, number: int) -> Effect:
     return effect._replace(is_bounded=effect.is_bounded and op.name not in UNBOUNDED)
 
 
-# Takes ops of a host function before they are lowered. An op that is not listed may read and write each of
+# Of ops of a host function before they are lowered. An op that is not listed may read and write each of
 # its memref operands. Not handled: ops through which a buffer's address escapes, and asynchronous device
 # code; both are errors.
 
@@ -306,22 +159,26 @@ def host_effects(op: Op) -> tuple[EffectInstance, ...]:
     return tuple(EffectInstance(value, effect) for value, effect in effects if effect != NOTHING)
 
 
-def is_overwritten(op: Op, buffer: Value) -> bool:
-    """Returns whether ``op`` is known to overwrite all of memref ``buffer`` unread: a ``linalg.fill``."""
+def is_filled(op: Op, buffer: Value) -> bool:
+    """Returns whether ``op`` is a ``linalg.fill`` of memref ``buffer``, which overwrites all of it unread."""
     return bool(op.name == "linalg.fill" and len(op.operands) == 2 and op.operands[1] == buffer)
 
 
 def _effects_of_operands(op: Op) -> list[tuple[Value, Effect]]:
-    found = [(number, value) for number, value in enumerate(op.operands) if is_buffer(value.type)]
-    if op.name in ESCAPES and found:
-        raise CandidateError(
-            Stage.COMPILE,
-            f"{described(found[0][1])}: found {op.name}, allowed operations that do not keep its address",
-        )
     return [
         (value, NOTHING if op.name in NO_READ_OR_WRITE else effect_on_operand(op, number))
-        for number, value in found
+        for number, value in enumerate(op.operands)
+        if is_buffer(value.type)
     ]
+
+
+def _reject_escapes(op: Op) -> None:
+    buffers = [value for value in op.operands if is_buffer(value.type)]
+    if op.name in ESCAPES and buffers:
+        raise CandidateError(
+            Stage.COMPILE,
+            f"{described(buffers[0])}: found {op.name}, allowed operations that do not keep its address",
+        )
 
 
 def _used_inside(op: Op) -> list[Value]:
@@ -329,7 +186,7 @@ def _used_inside(op: Op) -> list[Value]:
     used: dict[Value, None] = {}
     made: set[Value] = set()
     for each in _with_nested(op):
-        _effects_of_operands(each)  # for its error
+        _reject_escapes(each)
         used.update(dict.fromkeys(value for value in each.operands if is_buffer(value.type)))
         made.update(() if each == op else each.results)
         made.update(value for region in each.regions for block in region.blocks for value in block.arguments)

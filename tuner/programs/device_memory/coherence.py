@@ -15,7 +15,7 @@ from collections.abc import Collection, Iterable
 
 from tuner.mlir.bindings import Block, Op, Value
 from tuner.mlir.effects.aliases import STRUCTURED, AliasSets, is_buffer, last_of, terminator_of
-from tuner.mlir.effects.memory_effects import EffectInstance, KernelEffects, host_effects, is_overwritten
+from tuner.mlir.effects.memory_effects import EffectInstance, KernelEffects, host_effects, is_filled
 from tuner.mlir.effects.op_effects import ANYTHING
 from tuner.mlir.ir.memrefs import is_row_major
 from tuner.mlir.ir.reading import walk
@@ -173,7 +173,9 @@ class CoherenceWalk:
         accesses = [access for access in self._effects.of_launch(op) if self._on_device([access.value])]
         for access in accesses:
             is_touched = access.effect.reads or access.effect.writes
-            is_whole = self._is_all_of_alias_set(access.value) and self._effects.overwrites(op, access.value)
+            is_whole = self._is_all_of_alias_set(access.value) and self._effects.overwrites_unread(
+                op, access.value
+            )
             if is_touched and not is_whole:
                 valid = self._need(access.value, Side.DEVICE, valid, op, actions)
         actions.launch(op)
@@ -183,7 +185,7 @@ class CoherenceWalk:
         accesses = [access for access in host_effects(op) if self._on_device([access.value])]
         for access in accesses:
             actions.touch_on_host(self._alias_sets.of(access.value))
-            if not (self._is_all_of_alias_set(access.value) and is_overwritten(op, access.value)):
+            if not (self._is_all_of_alias_set(access.value) and is_filled(op, access.value)):
                 valid = self._need(access.value, Side.HOST, valid, op, actions)
         valid = self._write(accesses, Side.HOST, valid)
         for alias_set in (

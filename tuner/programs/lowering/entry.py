@@ -10,7 +10,7 @@ from tuner.core.gpu_code import BufferType, ScalarType, ValueType
 from tuner.mlir.bindings import Attribute, Op, Type, WalkResult, ir
 from tuner.mlir.cpu.lowering import RESOLVABLE
 from tuner.mlir.effects.aliases import is_buffer
-from tuner.mlir.effects.memory_effects import effect_of, is_number
+from tuner.mlir.effects.memory_effects import effect_of, is_passed_by_value
 from tuner.mlir.effects.op_effects import RUNNER_FUNCTIONS
 from tuner.mlir.ir.reading import (
     callee_of,
@@ -255,7 +255,7 @@ def _value_type(kind: Type, what: str) -> ValueType:
     if isinstance(kind, ir.MemRefType):
         shape = tuple(None if kind.is_dynamic_dim(n) else kind.shape[n] for n in range(kind.rank))
         return BufferType(str(kind.element_type), shape)
-    if is_number(kind) and not isinstance(kind, ir.VectorType | ir.ComplexType):
+    if is_passed_by_value(kind) and not isinstance(kind, ir.VectorType | ir.ComplexType):
         return ScalarType(str(kind))
     raise CandidateError(
         Stage.COMPILE, f"payload: {what}: found {kind}, allowed memrefs, tensors and numbers"

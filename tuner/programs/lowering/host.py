@@ -11,7 +11,7 @@ from tuner.mlir.cpu.failed_assertions import leave_at_failed_assertions
 from tuner.mlir.cpu.lowering import jit_text
 from tuner.mlir.cpu.pipeline import EXPORTED
 from tuner.mlir.effects.aliases import is_buffer
-from tuner.mlir.effects.memory_effects import KernelEffects, is_number
+from tuner.mlir.effects.memory_effects import KernelEffects, is_passed_by_value
 from tuner.mlir.effects.op_effects import WRITES_ATTRIBUTE
 from tuner.mlir.gpu.modules import merge_gpu_modules
 from tuner.mlir.ir.building import create, index, value
@@ -122,7 +122,7 @@ def _as_buffer(launch: Op, argument: Value) -> Value:
     """Returns an argument that is a buffer, or a buffer that contains it. Raises CandidateError(COMPILE)."""
     if is_buffer(argument.type):
         return argument
-    if not is_number(argument.type):
+    if not is_passed_by_value(argument.type):
         found = f"an argument of type {argument.type}, which has no meaning on the host"
         raise unsupported(launch, found, "memrefs and numbers")
     buffer = _room(launch, ir.MemRefType.get([], argument.type))
