@@ -4,18 +4,22 @@ import re
 import subprocess
 import sys
 from pathlib import Path
+from typing import Any
 
 import numpy as np
 import pytest
 
 from benchmarks.fuzzing.cpu_points import CpuPoints
+from tests.library.values import script_of
+from tuner.cli.commands.catalogue import starter_files
 from tuner.core.candidate import Candidate
 from tuner.core.errors import CandidateError, Stage, UsageError
 from tuner.core.machine import Machine
 from tuner.core.problem import Matmul
 from tuner.payload.cpu import partitions_in
-from tuner.space.file.reading import load_space_file
+from tuner.space.file.reading import load_space_file, parse_space
 from tuner.space.file.yaml import default_space_file
+from tuner.space.scripts.script_halves import ScriptHalves, halves_of
 from tuner.space.scripts.strategy import Binder, Strategy, load_strategy, strategy_folder
 
 MACHINE = Machine("any", "any", "avx512", True, 2, 2, 49152, 1 << 20, 1 << 25, 1 << 34)
@@ -140,3 +144,62 @@ def test_importing_a_value_or_a_template_imports_no_compiler(module: str) -> Non
     done = subprocess.run([sys.executable, "-c", program], capture_output=True, text=True, check=True)
     heavy = {"numba_cuda_mlir", "torch_mlir", "optuna", "sqlalchemy", "pydantic", "torch", "cuda"}
     assert not set(done.stdout.split()) & heavy
+
+
+# The files that a new strategy starts with.
+
+
+def test_starter_files_name_each_other_and_every_knob_and_leave_nothing_to_be_filled_in() -> None:
+    template, space, test = starter_files("mine", ())
+    assert (template.name, space.name, test.name) == ("mine.mlir.j2", "mine.yaml", "test_mine.py")
+    assert "template: mine.mlir.j2" in space.text
+    assert 'with_name("mine.yaml")' in test.text
+    compile(test.text, test.name, "exec")
+    assert not [file.name for file in (template, space, test) if "NAME" in file.text]
+    (entry,) = parse_space(space.text.replace("extends: default\n", ""), space.name).strategies
+    assert all(f"{{{{ {knob.name} }}}}" in template.text for knob in entry.knobs)
+
+
+@pytest.mark.parametrize("name", ["", "my-tiles", "../mine", "7up", "a b", "shipped"])
+def test_what_is_no_name_or_that_of_a_shipped_strategy_is_refused(name: str) -> None:
+    found = "'shipped' is a shipped strategy; choose another name"
+    message = found if name == "shipped" else "found .*, allowed letters, digits and _, no digit first"
+    with pytest.raises(UsageError, match=f"^NAME: {message}$"):
+        starter_files(name, ("shipped",))
+
+
+# A bound script in two halves, and put together again.
+
+
+PROBLEM = Matmul(24, 64, 32)
+
+
+def code(script: str) -> list[str]:
+    return [line for line in script.splitlines() if line.strip() and not line.strip().startswith("//")]
+
+
+@pytest.mark.parametrize("knobs", [{}, {"pack_a": 0, "block_k": 16}, {"block_n": 64, "tile_n": 16}])
+def test_the_halves_of_a_script_are_the_whole(knobs: dict[str, Any]) -> None:
+    script = script_of(PROBLEM, **knobs)
+    halves = halves_of(script, PROBLEM)
+    assert isinstance(halves, ScriptHalves)
+    assert code(halves.script(PROBLEM)) == code(script)
+    assert "one_shot_bufferize" not in halves.tensors + halves.buffers
+    assert "vectorize" in halves.tensors
+
+
+def test_a_script_of_partitions_has_no_halves() -> None:
+    problem = Matmul(24, 72, 32)
+    script = script_of(problem, threads=2, split="n", tile_n=16)
+    assert halves_of(script, problem) == "it is for several partitions of C, one for each thread"
+
+
+@pytest.mark.parametrize(
+    "left_out", ["@the_matmul failures", "get_parent_op %matmul", "one_shot_bufferize", "@simplify("]
+)
+def test_a_script_of_another_form_has_no_halves(left_out: str) -> None:
+    script = script_of(PROBLEM)
+    assert left_out in script
+    lines = [line for line in script.splitlines(keepends=True) if left_out not in line]
+    reason = "its steps are not those of a shipped strategy: one matmul, one bufferization"
+    assert halves_of("".join(lines), PROBLEM) == reason
