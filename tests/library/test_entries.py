@@ -34,9 +34,10 @@ def tune(store: Store, problem: Problem = SMALL, backends: Backends | None = Non
 
 
 @pytest.mark.slow
-def test_an_entry_per_problem_of_the_best_trial(store: Store) -> None:
-    tune(store, LARGE)
-    tune(store, SMALL, trials=3)
+def test_an_entry_per_problem_of_the_best_trial_of_the_runs_named_or_that_fit_the_options(
+    store: Store,
+) -> None:
+    large, small_run = tune(store, LARGE), tune(store, SMALL, trials=3)
     tune(store, SMALL)
     found = library_entries(store, parts())
     assert [entry.problem for entry in found.entries] == [LARGE, SMALL]
@@ -47,6 +48,12 @@ def test_an_entry_per_problem_of_the_best_trial(store: Store) -> None:
     assert small.script == store.trial(small.trial).script_text
     assert (small.threads, small.machine) == (1, fakes.MACHINE)
     assert small.median_s == pytest.approx(fakes.BEST_S)
+    named = library_entries(store, parts(), TaskQuery(), (small_run, large, small_run)).entries
+    assert [store.trial(entry.trial).run for entry in named] == [large, small_run]
+    tune(store, SMALL, threads=2)
+    task = replace(ONE_THREAD, shape=SMALL.shape, threads=2)
+    (entry,) = library_entries(store, parts(), task).entries
+    assert (entry.problem, entry.threads) == (SMALL, 2)
 
 
 @pytest.mark.slow
@@ -57,29 +64,11 @@ def test_a_baseline_timed_alone_has_no_time_in_the_entry(store: Store) -> None:
 
 
 @pytest.mark.slow
-def test_only_the_runs_that_are_named_count(store: Store) -> None:
-    first, _ = tune(store, SMALL, trials=3), tune(store, SMALL)
-    other = tune(store, LARGE)
-    named = library_entries(store, parts(), TaskQuery(), (first, other, first)).entries
-    assert [store.trial(entry.trial).run for entry in named] == [other, first]
-
-
-@pytest.mark.slow
 def test_a_run_without_a_time_is_noted(store: Store) -> None:
     failed = tune(store, LARGE, backends=parts(bind=lambda *_: fakes.failing_bind), trials=2)
     found = library_entries(store, parts(), TaskQuery(), (tune(store, SMALL), failed))
     assert [entry.problem for entry in found.entries] == [SMALL]
     assert found.notes == (f"run {failed}: {LARGE.key}: no successful trial that fits the options",)
-
-
-@pytest.mark.slow
-def test_conditions_narrow_the_problems(store: Store) -> None:
-    tune(store, LARGE)
-    tune(store, SMALL)
-    tune(store, SMALL, threads=2)
-    task = replace(ONE_THREAD, shape=SMALL.shape, threads=2)
-    (entry,) = library_entries(store, parts(), task).entries
-    assert (entry.problem, entry.threads) == (SMALL, 2)
 
 
 @pytest.mark.slow

@@ -239,38 +239,22 @@ def test_the_best_over_runs_is_the_answer_of_the_better_run(store: Store) -> Non
 def test_what_was_not_measured_is_named_with_what_to_type(store: Store) -> None:
     fakes.tune(store, trials=2)
     nine, here, nothing = Matmul(9, 9, 9), "fake", "nothing measured"
-    for problem, machine, of, message in (
-        (Matmul(9, 8, 8), here, (), f"9x8x8 f32 nn none: {nothing} yet; tuner tune"),
-        (EIGHT, here, ("fake", 2), r"yet; tuner tune matmul 8x8x8 --threads 2 --target fake$"),
-        (EIGHT, here, ("cpu", 4), f"cpu with threads=4: {nothing} yet"),
-        (EIGHT, "mine", (), f"{nothing} on 'mine', only on fake; .* --machine, in Python with machine=$"),
-        (
-            replace(EIGHT, align="64"),
-            here,
-            (),
-            f"{nothing} with align=64, only with align=16; .* --align 16, in",
-        ),
-        (
-            replace(nine, align="any"),
-            here,
-            (),
-            r"with align=any: .* yet; tuner tune matmul 9x9x9 --align any$",
-        ),
-        (
-            replace(EIGHT, cache="cold"),
-            here,
-            (),
-            f"{nothing} with cache=cold, only with .* --cache warm, in Py",
-        ),
+    for problem, machine, message, *of in (
+        (Matmul(9, 8, 8), here, f"9x8x8 f32 nn none: {nothing} yet; tuner tune"),
+        (EIGHT, here, r"yet; tuner tune matmul 8x8x8 --threads 2 --target fake$", "fake", 2),
+        (EIGHT, here, f"cpu with threads=4: {nothing} yet", "cpu", 4),
+        (EIGHT, "mine", f"{nothing} on 'mine', only on fake; .* --machine, in Python with machine=$"),
+        (replace(EIGHT, align="64"), here, f"{nothing} with align=64, only with align=16; .* --align 16, in"),
+        (replace(nine, align="any"), here, r"with align=any: .* yet; tuner tune matmul 9x9x9 --align any$"),
+        (replace(EIGHT, cache="cold"), here, f"{nothing} with cache=cold, only with .* --cache warm, in Py"),
         (
             replace(nine, cache="cold"),
             here,
-            (),
             r"with cache=cold: .* yet; tuner tune matmul 9x9x9 --cache cold$",
         ),
     ):
         with pytest.raises(UsageError, match=message):
-            best_result(store, problem, machine, *of)
+            best_result(store, problem, machine, *of)  # type: ignore[arg-type]
 
 
 def test_what_is_only_verified_is_named_and_the_hint_keeps_a_type(store: Store) -> None:

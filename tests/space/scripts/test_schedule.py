@@ -198,7 +198,7 @@ def test_the_example_is_bound_compiled_verified_and_timed() -> None:
         assert 1e-7 < measurement.median_s < 1e-2
 
 
-def test_a_knob_that_makes_an_illegal_transform_fails_to_compile_with_op_and_place() -> None:
+def test_an_illegal_transform_or_a_tile_that_does_not_divide_fails_to_compile_with_op_and_place() -> None:
     unroll = "transform.loop.unroll %product {factor = 2} : !transform.any_op"
     line = next(each for each in EXAMPLE.read_text().splitlines() if "%product =" in each)
     text = EXAMPLE.read_text().replace(line, f"{line}\n{alternatives('unroll', '', unroll)}")
@@ -208,9 +208,6 @@ def test_a_knob_that_makes_an_illegal_transform_fails_to_compile_with_op_and_pla
         compiler.compile(problem, binder.bind(Candidate.of("own", VALUES | {"unroll": 1})))
     reason = "transform.loop.unroll at script:7:7: failed to unroll, incorrect type of payload"
     assert error.value.failure == Failure(Stage.COMPILE, reason)
-
-
-def test_a_tile_that_does_not_divide_fails_to_compile_with_payload_op_and_place() -> None:
     compiler, binder, problem = cpu(EXAMPLE.read_text().replace("divides = 16", "step = 1"))
     with pytest.raises(CandidateError) as error:
         compiler.compile(problem, binder.bind(Candidate.of("own", VALUES | {"tile_m": 7})))
