@@ -5,9 +5,11 @@ from dataclasses import dataclass, replace
 
 from tuner.core.candidate import RecordedRound
 
+# numpy is imported by the functions that need it: ratios.py and with it the tables of results load without.
 PAIRED_RESAMPLES = 2000  # of the bootstrap
 SEED = 0  # fixed: equal samples give equal intervals
 PERCENTILES = (0.5, 99.5)  # of the interval: tested after each session, so 99 % in place of 95 %
+NOISE_PERCENTILE = 95
 QUARTILE = 0.25
 LEAST_SESSIONS = 5  # a bootstrap over fewer sessions says little
 
@@ -76,7 +78,9 @@ def paired_slowdown(sessions: tuple[InterleavedSession, ...]) -> PairedSlowdown:
     medians = np.expm1(np.median(np.array(slower).T[rows, chosen], axis=1))
     floors = np.abs(np.expm1(np.median(np.array(noisy).T[rows, chosen], axis=1)))
     low, high = np.percentile(medians, PERCENTILES)
-    return PairedSlowdown(float(medians[0]), (float(low), float(high)), float(np.percentile(floors, 95)))
+    return PairedSlowdown(
+        float(medians[0]), (float(low), float(high)), float(np.percentile(floors, NOISE_PERCENTILE))
+    )
 
 
 def lower_quartile(samples_s: tuple[float, ...]) -> float:
@@ -110,7 +114,7 @@ class RoundTimes:
 
     kernel_s: tuple[float, ...]  # one sample per round
     library_s: tuple[float, ...] | None  # in the same rounds; None: no library here, or another one
-    reference_kernel_s: float | None  # lower quartile
+    panel_product_s: float | None  # the reference kernel, lower quartile
 
 
 @dataclass(frozen=True)
@@ -131,40 +135,47 @@ class RelativeSlowdown:
     @property
     def cancels_drift(self) -> bool:
         """True if the baseline library is among the references: its time drifts as a kernel's does."""
-        return any(name == LIBRARY for name, _slowdown in self.by_reference)
+        return any(name == LIBRARY for name, _found in self.by_reference)
 
 
 def relative_slowdown(recorded: RecordedRound, sessions: tuple[RoundTimes, ...]) -> RelativeSlowdown:
     """Returns how much longer a recorded kernel takes in today's sessions, relative to the references."""
+    counts = [len(each.kernel_s) for each in sessions]
     libraries_s = [each.library_s or () for each in sessions]
-    kernels_s = [
-        () if each.reference_kernel_s is None else (each.reference_kernel_s,) * len(each.kernel_s)
-        for each in sessions
+    products_s = [
+        () if each.panel_product_s is None else (each.panel_product_s,) * count
+        for each, count in zip(sessions, counts, strict=True)
     ]
-    named = (
-        (LIBRARY, recorded.library_s, libraries_s),
-        (REFERENCE_KERNEL, recorded.panel_product_s, kernels_s),
-    )
     references = [
-        (name, then_s, now_s) for name, then_s, now_s in named if then_s is not None and all(now_s)
-    ] or [(RECORDED_TIME, 1.0, [(1.0,) * len(each.kernel_s) for each in sessions])]
+        (name, then_s, now_s)
+        for name, then_s, now_s in (
+            (LIBRARY, recorded.library_s, libraries_s),
+            (REFERENCE_KERNEL, recorded.panel_product_s, products_s),
+        )
+        if then_s is not None and all(now_s)
+    ]
+    if not references:
+        references = [(RECORDED_TIME, 1.0, [(1.0,) * count for count in counts])]
+    # the kernel's times of today, had they drifted as the reference's
     expected = [
         (name, [tuple(recorded.kernel_s * seconds / then_s for seconds in each) for each in now_s])
         for name, then_s, now_s in references
     ]
+    (_, by_first), (_, by_last) = expected[0], expected[-1]  # the same one twice, where there is one
     return RelativeSlowdown(
-        tuple((name, _slowdown(recorded, one, one, sessions)) for name, one in expected),
-        _slowdown(recorded, expected[0][1], expected[-1][1], sessions),
+        tuple((name, _slowdown_from(times, times, recorded, sessions)) for name, times in expected),
+        _slowdown_from(by_first, by_last, recorded, sessions),
     )
 
 
-def _slowdown(
-    recorded: RecordedRound,
+def _slowdown_from(
     by_first: list[tuple[float, ...]],
     by_last: list[tuple[float, ...]],
+    recorded: RecordedRound,
     sessions: tuple[RoundTimes, ...],
 ) -> PairedSlowdown:
-    """Compares each session's times with the times expected from the first and from the last reference."""
+    # Times expected from two references stand where earlier code, timed twice, stands elsewhere: the mean of
+    # the two logarithms makes the geometric mean of the references. Their difference is no noise.
     paired = tuple(
         InterleavedSession(first, last, each.kernel_s)
         for first, last, each in zip(by_first, by_last, sessions, strict=True)
