@@ -11,7 +11,9 @@ from tuner.simulator.ptx.geometry import WARP_LANES
 from tuner.simulator.state.resident_blocks import UNWRITTEN, ResidentBlocks
 
 LANE = np.arange(WARP_LANES)
-REDUCTIONS: dict[str, Callable[[Array, Array], Array]] = {
+BIT = LANE.astype(np.uint32)  # of each lane in a mask
+UNDEFINED = np.uint32(UNWRITTEN & 0xFFFFFFFF)  # the low 32 bits of an unwritten register
+REDUCTIONS: dict[str, np.ufunc] = {
     "add": np.add,
     "min": np.minimum,
     "max": np.maximum,
@@ -28,12 +30,13 @@ def members(resident: ResidentBlocks, mask: Array) -> Bools:
     Fault where a named lane is neither active nor exited, or an active lane is not in its mask.
     """
     active = resident.mask.reshape(-1, WARP_LANES)
-    named = (resident.full(mask).reshape(-1, WARP_LANES) >> LANE.astype(np.uint32)) & 1 == 1
+    masks = resident.full(mask).reshape(-1, WARP_LANES)
+    named = masks >> BIT & 1 == 1  # each lane in its own mask
     if (active & ~named).any():
         lane = int((active & ~named).ravel().argmax())
         raise Fault(Defect.ILLEGAL, f"{resident.geometry.who(lane)} is not in its own member mask")
-    masks = np.where(active, resident.full(mask).reshape(-1, WARP_LANES), 0).max(axis=1)
-    wanted = (masks[:, None] >> LANE.astype(np.uint32)) & 1 == 1
+    # active lanes of a warp have one mask in a correct program, the greatest next to 0 for inactive lanes
+    wanted = np.where(active, masks, 0).max(axis=1, keepdims=True) >> BIT & 1 == 1
     missing = wanted & ~resident.exited.reshape(-1, WARP_LANES) & ~active & active.max(axis=1, keepdims=True)
     if missing.any():
         lane = int(missing.ravel().argmax())
@@ -61,6 +64,8 @@ def shuffle(operands: Operands) -> Step:
     def step(resident: ResidentBlocks) -> None:
         here = members(resident, mask(resident))
         distance, limits = (_by_warp(resident, each).astype(np.int64) for each in (amount, bound))
+        # PTX ISA, shfl.sync: c has the clamp in bits 0 to 4, the mask of a segment in bits 8 to 12, and
+        # maxLane = (lane[4:0] & segmask) | (cval[4:0] & ~segmask)
         distance, segment = distance & 31, limits >> 8 & 31
         limit = (LANE & segment) | (limits & 31 & ~segment)
         source = {
@@ -73,7 +78,7 @@ def shuffle(operands: Operands) -> Step:
         source = np.where(in_range, source, LANE)
         moved = np.take_along_axis(_by_warp(resident, value), source, axis=1)
         is_there = np.take_along_axis(here, source, axis=1)
-        write(resident, np.where(is_there, moved, np.uint32(UNWRITTEN & 0xFFFFFFFF)).ravel())
+        write(resident, np.where(is_there, moved, UNDEFINED).ravel())
         if write_in_range is not None:
             write_in_range(resident, in_range.ravel())
 
@@ -107,7 +112,7 @@ def vote(operands: Operands) -> Step:
 
 
 def _ballot(bits: Bools) -> Array:
-    found: Array = (bits.astype(np.uint32) << LANE.astype(np.uint32)).sum(axis=1, dtype=np.uint32)
+    found: Array = (bits.astype(np.uint32) << BIT).sum(axis=1, dtype=np.uint32)
     return found
 
 
@@ -136,10 +141,7 @@ def reduce_warp(operands: Operands) -> Step:
         here, values = members(resident, mask(resident)), _by_warp(resident, read)
         results = np.zeros(len(here), type_.dtype)
         for warp in np.flatnonzero(here.any(axis=1)):
-            total = values[warp, here[warp]][0]
-            for value in values[warp, here[warp]][1:]:
-                total = function(total, value)
-            results[warp] = total
+            results[warp] = function.reduce(values[warp, here[warp]], dtype=type_.dtype)
         _write_warps(resident, write, results)
 
     return step
