@@ -115,14 +115,11 @@ def test_two_causes_are_distinguished() -> None:
     assert found == {"tile_m < 32": "spills", "split != 'n'": "is"}
 
 
-def test_fewer_failures_than_asked_for_are_not_explained() -> None:
+def test_too_few_failures_or_failures_of_all_or_none_are_not_explained() -> None:
     observations = observed(drawn(2, 200), "tile_m < 32")
     failed = sum(each.failure is not None for each in observations)
     assert len(mine(observations, tuple(KNOBS), failed)) == 1
     assert mine(observations, tuple(KNOBS), failed + 1) == ()
-
-
-def test_where_all_fail_or_none_does_or_nothing_was_observed_nothing_can_be_said() -> None:
     for rule in ("1 == 0", "1 == 1"):
         assert mine(observed(drawn(0, 50), rule), tuple(KNOBS)) == ()
     assert mine((), ()) == ()

@@ -44,12 +44,9 @@ def test_a_kernel_says_where_it_is_slower() -> None:
         assert bool(found) == bool(text)
 
 
-def test_times_elsewhere_that_are_missing_or_whose_intervals_overlap_say_nothing() -> None:
+def test_missing_times_overlapping_intervals_and_noise_say_nothing() -> None:
     for measured in (timed(1.0, 1.3, 1.0, 1.0, half_width=0.2), measurement(MS, 0.01), None):
         assert ratios.sensitivity_text(measured, ALIGNED, 0.01, "") == ""
-
-
-def test_noise_says_nothing() -> None:
     for medians_ms, noise, distrusted in (
         ((1.0, 1.3, 1.3, 1.3), None, ""),  # nothing was timed twice
         ((1.0, 1.3, 1.3, 1.3), 0.01, "the baseline drifted by 34%: load"),
@@ -84,7 +81,7 @@ def test_quiet_times_taken_together_have_a_ratio_and_its_interval() -> None:
     assert found.speed_interval == pytest.approx((0.8, 0.8))
 
 
-def test_without_evidence_of_quiet_there_is_a_reason_and_no_ratio() -> None:
+def test_without_evidence_of_quiet_or_enough_samples_there_is_a_reason_and_no_ratio() -> None:
     drifted = "the reference kernel drifted by 40%"
     for evidence, reason in (
         (replace(QUIET, unreliable=f"{drifted}: load"), drifted),
@@ -93,9 +90,6 @@ def test_without_evidence_of_quiet_there_is_a_reason_and_no_ratio() -> None:
         (replace(QUIET, noise=1.22), "two timings of the same code differ by 122%"),
     ):
         assert reason in instance(NotComparable, comparison(slower(0.5), REFERENCE, evidence)).reason
-
-
-def test_early_stopped_and_few_samples_are_no_basis() -> None:
     few = LEAST_SAMPLES - 1
     for poor, reason in (
         (replace(REFERENCE, is_complete=False), "stopped early"),
@@ -120,19 +114,17 @@ def test_a_difference_within_the_noise_or_whose_interval_contains_none_is_none()
     assert "95 % interval of the ratio of times is 1.00 .. 3.00" in found.reason
 
 
-def test_times_of_pairs_of_slices_have_the_median_of_their_ratios() -> None:
+def test_pairs_of_slices_have_the_median_of_their_ratios_unless_they_disagree_with_it() -> None:
     found = instance(Comparable, ratios.paired_comparison([2e-3] * 40, [1e-3] * 40, QUIET))
     assert (found.ratio, found.interval) == (2.0, (2.0, 2.0))
     assert found.faster_text == "0.50 times as fast (95 % interval 0.50 .. 0.50)"
-
-
-def test_pairs_that_disagree_with_their_medians_have_no_ratio() -> None:
-    """A time that is sometimes 16 times as long: the ratio of the medians is none of the pairs' ratios."""
     ours, theirs = [1e-3, 1e-3, 16e-3] * 20, [2e-3, 2e-3, 2e-3] * 20
     assert isinstance(ratios.paired_comparison(ours[::-1], theirs, QUIET), Comparable)
     drifting = [1e-3 * (1 + place / 10) for place in range(40)]
-    found = instance(NotComparable, ratios.paired_comparison(drifting, drifting[::-1], QUIET))
-    assert found.interval is not None
+    assert (
+        instance(NotComparable, ratios.paired_comparison(drifting, drifting[::-1], QUIET)).interval
+        is not None
+    )
     distrusted = replace(QUIET, unreliable="load")
     assert ratios.paired_comparison([1e-3] * 40, [2e-3] * 40, distrusted) == NotComparable("load")
 
@@ -166,7 +158,7 @@ def times(*medians_s: float | None) -> tuple[StoredTrial, ...]:
     return tuple(trial(number, outcome) for number, outcome in enumerate(outcomes))
 
 
-def test_the_candidate_that_is_nowhere_much_slower_than_the_best_final_time_is_chosen() -> None:
+def test_the_candidate_with_times_everywhere_that_is_nowhere_much_slower_is_chosen() -> None:
     found = instance(Compromise, best_compromise((times(1.0, 2.0, 1.2), times(9.0, 3.0, 3.3))))
     assert [each.number for each in found.trials] == [2, 2]
     assert found.slowdowns == pytest.approx((0.2, 0.1))
@@ -175,9 +167,6 @@ def test_the_candidate_that_is_nowhere_much_slower_than_the_best_final_time_is_c
     machines = (final, trial(1, measurement(0.5))), times(1.0, 9.0)
     found = instance(Compromise, best_compromise(machines))
     assert (found.trials[0], found.slowdowns) == (final, (0.0, 0.0))
-
-
-def test_a_candidate_without_time_on_one_machine_is_none_for_all() -> None:
     found = instance(Compromise, best_compromise((times(1.0, 2.0), times(None, 3.0))))
     assert found.slowdowns == pytest.approx((1.0, 0.0))
     assert best_compromise((times(1.0, None), times(None, 3.0))) is None
@@ -187,12 +176,9 @@ def test_a_candidate_without_time_on_one_machine_is_none_for_all() -> None:
 
 
 # Ratios of interleaved rounds: intervals from order statistics.
-def test_the_interval_encloses_the_median_of_the_distribution_in_95_of_100_cases() -> None:
+def test_the_interval_holds_the_median_in_95_of_100_cases_and_few_values_are_all_in_it() -> None:
     found = [ratios.median_interval(signs) for signs in itertools.product((-1.0, 1.0), repeat=15)]
     assert 0.95 < sum(each.low < 0 < each.high for each in found) / len(found) < 0.99
-
-
-def test_few_values_have_all_of_them_as_their_interval_and_a_ratio_compares_the_same_rounds() -> None:
     assert ratios.median_interval([3.0, 1.0, 2.0]) == MedianInterval(2.0, 1.0, 3.0)
     assert ratios.median_interval([5.0]) == MedianInterval(5.0, 5.0, 5.0)
     busy = [1.0, 10.0, 100.0]  # the machine slows down: the ratio does not change
@@ -235,9 +221,6 @@ def test_tied_is_what_is_not_shown_to_be_slower_by_more_than_noise() -> None:
         pair = trial(0, noisy(1.0, spread)), trial(1, noisy(slower_s, spread, seed=1))
         selected = selected_of(noise, *pair)
         assert len(selected.tied) == 1 + is_tied
-
-
-def test_without_a_noise_layer_half_the_interval_of_the_fastest_is_taken() -> None:
     fastest = noisy(1.0, 0.1)
     within = measurement(1 + 0.9 * half_width(fastest))
     selected = selected_of(None, trial(0, fastest), trial(1, within), trial(2, measurement(1.5)))

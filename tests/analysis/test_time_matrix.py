@@ -30,15 +30,12 @@ MATRIX = TimeMatrix(
 )
 
 
-def test_times_are_seconds_and_nan_where_there_is_none() -> None:
+def test_times_are_seconds_and_efficiency_is_relative_to_the_best_time_of_the_problem() -> None:
     assert np.array_equal(MATRIX.times(), [[2e-6, 1e-6], [4e-6, np.nan]], equal_nan=True)
     assert MATRIX.is_timed().tolist() == [[True, True], [True, False]]
     assert MATRIX.is_applicable().tolist() == [[True, True], [True, False]]
     assert MATRIX.model_costs()[1, 1] == np.inf
     assert MATRIX.log_sizes().tolist() == [[6, 5, 4], [0, 5, 4]]
-
-
-def test_efficiency_is_relative_to_the_best_time_of_the_problem_which_needs_one() -> None:
     assert MATRIX.best_s().tolist() == [1e-6, 4e-6]
     assert np.array_equal(MATRIX.efficiency(), [[0.5, 1.0], [1.0, np.nan]], equal_nan=True)
     untimed = replace(MATRIX, times_s=((None, None), (4e-6, None)))
@@ -100,13 +97,19 @@ def known(*times: object) -> KnownTimes:
     return KnownTimes(COSTS[: len(times)], numbers(*times), OCTAVES[: len(times)])
 
 
-def test_without_times_or_with_those_of_one_configuration_the_order_is_that_of_the_cost_model() -> None:
+def test_without_times_the_cost_model_decides_and_what_has_no_model_counts_as_the_cheapest() -> None:
     nothing = KnownTimes(np.empty((0, 3)), np.empty((0, 3)), np.empty((0, 3)))
     # a whole problem is slower than the model says, or has one time
     for times in (nothing, known([1e3, 2e3, 4e3]), known([NAN, 1.0, NAN])):
         assert corrected_scores(times, *ASKED) == pytest.approx(np.log(COSTS[0]))
     # the second column took a third of what the model says
     assert np.argsort(corrected_scores(known([3.0, 2.0, 12.0]), *ASKED)).tolist() == [1, 0, 2]
+    costs = numbers([np.inf, 20, 40], [np.inf, np.inf, np.inf])
+    assert time_matrix.filled_costs(costs).tolist() == [[20, 20, 40], [1, 1, 1]]
+    assert time_matrix.filled_costs(np.empty((2, 0))).shape == (2, 0)
+    times = KnownTimes(costs, numbers([1, 1, 2], [NAN] * 3), OCTAVES[:2])
+    scores = corrected_scores(times, costs[0], OCTAVES[0])
+    assert np.isfinite(scores).all()
 
 
 def test_the_score_is_the_shrunken_mean_of_residuals_by_distance() -> None:
@@ -116,15 +119,6 @@ def test_the_score_is_the_shrunken_mean_of_residuals_by_distance() -> None:
     second = (near * np.log(2) / 2 + far * -np.log(2) / 3) / (time_matrix.SHRINKAGE + near + far)
     third = far * np.log(2) * 2 / 3 / (time_matrix.SHRINKAGE + far)
     assert found == pytest.approx(np.log(COSTS[0]) + numbers(first, second, third))
-
-
-def test_what_has_no_model_counts_as_the_cheapest_of_the_problem() -> None:
-    costs = numbers([np.inf, 20, 40], [np.inf, np.inf, np.inf])
-    assert time_matrix.filled_costs(costs).tolist() == [[20, 20, 40], [1, 1, 1]]
-    assert time_matrix.filled_costs(np.empty((2, 0))).shape == (2, 0)
-    times = KnownTimes(costs, numbers([1, 1, 2], [NAN] * 3), OCTAVES[:2])
-    scores = corrected_scores(times, costs[0], OCTAVES[0])
-    assert np.isfinite(scores).all()
 
 
 # fastest: column 0 at m = 8, column 2 at m = 32; column 1 is next to the best of both
@@ -144,16 +138,13 @@ def test_a_tuned_problem_has_its_own_order_and_one_between_two_is_served_for_bot
     assert ranked_columns(DISPATCH, far) == RankedColumns((1, 2, 0), MODEL)
 
 
-def test_no_size_is_rounded_to_a_bucket() -> None:
+def test_no_size_is_rounded_and_an_m_outside_follows_the_nearest_within_two_octaves() -> None:
     for m in (9, 15, 16, 17, 31):
         problem = Matmul(m, 512, 256)
         assert ranked_columns(DISPATCH, asked(problem)).source == SAME_WEIGHTS
         one = matrix_of([[3.0, 2.0, 1.0], *TIMES], (problem, *WEIGHTS))
         assert ranked_columns(one, asked(problem)).source == TUNED
         assert ranked_columns(one, asked(Matmul(m + 1 if m < 31 else m - 1, 512, 256))).source == SAME_WEIGHTS
-
-
-def test_an_m_outside_of_the_tuned_ones_follows_the_nearest_within_two_octaves() -> None:
     assert ranked_columns(DISPATCH, asked(Matmul(128, 512, 256))) == RankedColumns((2, 1, 0), SAME_WEIGHTS)
     assert ranked_columns(DISPATCH, asked(Matmul(129, 512, 256))).source == MODEL
     assert ranked_columns(DISPATCH, asked(Matmul(2, 512, 256))) == RankedColumns((0, 1, 2), SAME_WEIGHTS)
@@ -237,15 +228,12 @@ def test_a_column_that_does_every_problem_is_kept_in_every_portfolio(matrix: Tim
     assert 2 in choose_portfolio(matrix, size, universal=(2,)).columns
 
 
-def test_a_tie_of_the_mean_goes_to_the_better_worst_problem_then_to_more_problems() -> None:
+def test_ties_go_to_the_better_worst_problem_then_to_more_problems_as_do_times_within_noise() -> None:
     matrix = matrix_of([[4.0, 2.0, 1.0, 9.0], [1.0, 2.0, 9.0, 1.0]], applies=[[True] * 4] * 2)
     assert mean_log(matrix, (0,)) == pytest.approx(mean_log(matrix, (1,)))
     assert choose_portfolio(matrix, 1).columns == (1,)
     matrix = matrix_of([[1.0, 1.0, 2.0], [1.0, 1.0, 2.0], [1.0, 1.0, 1.0]])
     assert chosen_by_swaps(matrix, 2) == (0, 1)
-
-
-def test_times_within_noise_are_served_by_the_column_of_more_problems() -> None:
     matrix = matrix_of([[1.0, 2.0], [1.0, 2.0], [1.0 + NOISE / 2, 1.0]])
     assert choose_portfolio(matrix, 2).serving == (0, 0, 0)
     apart = matrix_of([[1.0, 2.0], [1.0, 2.0], [1.0 + 2 * NOISE, 1.0]])
@@ -280,7 +268,7 @@ def test_columns_are_chosen_among_those_allowed_and_a_problem_that_none_can_do_i
 OF_THREE = matrix_of([[1.0, 2.0, 4.0], [2.0, 1.0, 4.0], [4.0, 2.0, 1.0]])
 
 
-def test_regret_in_sample_is_best_time_over_the_time_of_what_serves() -> None:
+def test_regret_in_sample_is_best_time_over_that_of_what_serves_and_counts_in_total() -> None:
     found = regret_in_sample(OF_THREE, choose_portfolio(OF_THREE, 2))
     assert sorted(found.known) == [0.5, 1.0, 1.0]
     assert found.geomean == pytest.approx(0.5 ** (1 / 3))
@@ -288,9 +276,6 @@ def test_regret_in_sample_is_best_time_over_the_time_of_what_serves() -> None:
     assert regret_in_sample(OF_THREE, choose_portfolio(OF_THREE, 3)).known == (1.0, 1.0, 1.0)
     assert portfolio.geometric_mean(()) is None
     assert portfolio.geometric_mean((0.5, 2.0)) == pytest.approx(1.0)
-
-
-def test_total_time_counts_problems_as_often_as_they_occur() -> None:
     matrix = matrix_of([[1.0, 2.0], [4.0, 1.0]])
     chosen = choose_portfolio(matrix, 1)
     seldom = regret_in_sample(matrix, chosen)

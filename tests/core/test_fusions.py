@@ -26,24 +26,20 @@ def test_the_stride_of_a_convolution_is_the_last_of_its_strides(strides: str, st
     assert facts_of(text).stride == stride
 
 
-def test_a_hash_is_short_and_of_the_whole_text() -> None:
+def test_a_tensor_has_bytes_a_short_hash_and_packings_that_are_written_in_a_line() -> None:
     assert len(fusions.text_hash(TEXT)) == 12
     assert fusions.text_hash(TEXT) != fusions.text_hash(TEXT + " ")
-
-
-# Values of a program in fusions.
-def test_a_tensor_has_bytes_and_a_weight_is_a_matrix_by_the_order_of_its_dimensions() -> None:
     assert (fusions.TensorType((3, 5), "f32").bytes, fusions.TensorType((), "f64").bytes) == (60, 8)
     assert WeightPacking(4).matrix_shape((3, 8)) == (3, 8)
     assert WeightPacking(4, order=(2, 3, 1, 0)).matrix_shape((64, 16, 3, 5)) == (240, 64)
+    assert packings_comment(SEVERAL) == "// packings: - 48x1 16x2 32x1:2:3:1:0\n"
+    assert packings_in("module {\n}\n") == ()
+
+
+# Values of a program in fusions.
 
 
 SEVERAL = (None, WeightPacking(48), WeightPacking(16, 2), WeightPacking(32, order=(2, 3, 1, 0)))
-
-
-def test_packings_are_written_in_a_line_and_code_without_it_has_none() -> None:
-    assert packings_comment(SEVERAL) == "// packings: - 48x1 16x2 32x1:2:3:1:0\n"
-    assert packings_in("module {\n}\n") == ()
 
 
 @pytest.mark.parametrize(

@@ -27,13 +27,25 @@ def test_vectors_follow_from_the_instruction_set(isa: str, vectors: tuple[int, i
     assert (machine.vector_bytes, machine.vector_registers) == vectors
 
 
-def test_constraints_see_numbers_only() -> None:
+def test_constraints_see_numbers_alone_the_limits_of_a_chip_and_of_a_described_processor() -> None:
     limits = dict(MACHINE.limits())
     assert limits["has_bf16"] == 1
     assert [name for name in limits if name.startswith("has_")] == [*machines.EXTENSIONS]
     assert dict(replace(MACHINE, has_amx_int8=True).limits())["has_amx_int8"] == 1
     assert limits["cores"] == 4
     assert {type(limit) for limit in limits.values()} == {int}
+    machine = gpu_machine("simulator", chip_of("sm_90a"), "PTX simulator")
+    assert (machine.name, machine.chip, machine.isa) == ("simulator sm_90a", "sm_90a", "ptx")
+    memory = {"max_shared_bytes": 227 * 1024, "registers_per_block": 65536}
+    others = {"compute_capability": 90, "has_wgmma": 1, "max_threads": 1024, "sm_count": 0}
+    assert dict(machine.limits()) == memory | others
+    machine = processor_of("sapphirerapids").machine
+    offers = "avx512 bf16 vnni amx_bf16 amx_int8"
+    assert machine.name == f"sapphirerapids (described, {offers}, caches 48K/2M/105M)"
+    limits = dict(machine.limits())
+    assert (limits["vector_bytes"], limits["has_amx_bf16"], limits["cores"]) == (64, 1, 56)
+    assert (limits["l1_bytes"], limits["l2_bytes"], limits["l3_bytes"]) == (48 << 10, 2 << 20, 105 << 20)
+    assert dict(processor_of("znver3").machine.limits())["has_vnni"] == 0
 
 
 def with_tiles(*words: str) -> Machine:
@@ -53,14 +65,6 @@ def test_a_machine_with_tiles_goes_by_the_name_without_them_too_which_older_file
     assert machines.named_in_full(before) == machines.named_in_full(machine) == machine
     for other in (MACHINE, replace(machine, name="A100, of another tuner")):
         assert machines.named_in_full(other) == other
-
-
-def test_constraints_see_the_limits_of_a_chip() -> None:
-    machine = gpu_machine("simulator", chip_of("sm_90a"), "PTX simulator")
-    assert (machine.name, machine.chip, machine.isa) == ("simulator sm_90a", "sm_90a", "ptx")
-    memory = {"max_shared_bytes": 227 * 1024, "registers_per_block": 65536}
-    others = {"compute_capability": 90, "has_wgmma": 1, "max_threads": 1024, "sm_count": 0}
-    assert dict(machine.limits()) == memory | others
 
 
 @pytest.mark.parametrize(
@@ -118,20 +122,14 @@ def state(*slowdowns: str, sm_clock_hz: float | None = 1.98e9) -> GpuState:
     return GpuState(sm_clock_hz, 2.6e9, 60.0, 500.0, slowdowns)
 
 
-def test_slowdowns_are_reported_once_those_between_the_rounds_too() -> None:
+def test_rounds_keep_slowdowns_clocks_and_the_largest_drift() -> None:
     assert Conditions(state(), state()).slowdowns == ()
     assert Conditions(state("power cap"), state("thermal", "power cap")).slowdowns == ("power cap", "thermal")
     between = Span.of([state(), state("power cap"), state("thermal", "power cap"), state()])
     assert Conditions(state(), state(), between).slowdowns == ("power cap", "thermal")
-
-
-def test_the_clocks_between_the_rounds_are_kept_from_the_lowest_to_the_highest() -> None:
     clocks = (1.9e9, 1.2e9, None, 1.7e9)
     assert Span.of([state(sm_clock_hz=each) for each in clocks]) == Span(4, 1.2e9, 1.9e9)
     assert Span.of([state(sm_clock_hz=None)]) == Span(1, None, None)
-
-
-def test_drift_is_the_largest_difference_between_parts_of_enough_samples() -> None:
     assert drift((1.0,) * 6 + (1.5,) * 6) == pytest.approx(0.5)
     assert drift((1.0, 1.0, 9.0) * 4) == 0.0  # what hits each part alike is no drift
     assert drift((1.0,)) == drift((1.0, 2.0, 3.0, 4.0, 5.0)) == 0.0
@@ -148,40 +146,24 @@ SETS = {
 }
 
 
-def test_constraints_see_a_described_processor_like_one_that_is_here() -> None:
-    machine = processor_of("sapphirerapids").machine
-    offers = "avx512 bf16 vnni amx_bf16 amx_int8"
-    assert machine.name == f"sapphirerapids (described, {offers}, caches 48K/2M/105M)"
-    limits = dict(machine.limits())
-    assert (limits["vector_bytes"], limits["has_amx_bf16"], limits["cores"]) == (64, 1, 56)
-    assert (limits["l1_bytes"], limits["l2_bytes"], limits["l3_bytes"]) == (48 << 10, 2 << 20, 105 << 20)
-    assert dict(processor_of("znver3").machine.limits())["has_vnni"] == 0
-
-
-def test_each_processor_offers_what_its_products_do() -> None:
+def test_each_processor_and_machine_offers_what_it_has_and_an_unknown_one_is_refused() -> None:
     assert {name: instruction_sets_of(each.machine) for name, each in PROCESSORS.items()} == SETS
     assert len({each.machine.name for each in PROCESSORS.values()}) == len(PROCESSORS)
     assert processor_of("znver3").features == "+avx2,+fma"
     assert processor_of("graniterapids").features.endswith("+avx512vnni,+amx-tile,+amx-bf16,+amx-int8")
-
-
-def test_an_unknown_processor_is_refused_with_those_that_are_known() -> None:
     line = r"^cpu: found 'saphirerapids', allowed haswell, .*, znver5; did you mean sapphire"
     with pytest.raises(UsageError, match=line):
         processor_of("saphirerapids")
-
-
-# What a processor offers, and the processors.refusal of code that needs more.
-PLAIN = replace(MACHINE, has_bf16=False, processor="AMD EPYC")
-
-
-def test_a_machine_offers_what_it_has() -> None:
     tiles = replace(PLAIN, has_vnni=True, has_amx_bf16=True, has_amx_int8=True)
     assert instruction_sets_of(tiles) == ("avx2", "avx512", "vnni", "amx-bf16", "amx-int8")
     assert instruction_sets_of(MACHINE) == ("avx2", "avx512", "avx512-bf16")
     assert instruction_sets_of(replace(PLAIN, isa="avx2")) == ("avx2",)
     assert instruction_sets_of(replace(PLAIN, isa="none")) == ()
     assert instruction_sets_of(gpu_machine("simulator", chip_of("sm_90"), "PTX simulator")) == ()
+
+
+# What a processor offers, and the processors.refusal of code that needs more.
+PLAIN = replace(MACHINE, has_bf16=False, processor="AMD EPYC")
 
 
 # By which instructions the peak of a processor is measured.
@@ -202,13 +184,10 @@ def test_the_fastest_products_are_taken(has: str, dtype: str, name: str, source:
     assert (processors.peak_set(dtype, machine), processors.peak_source(dtype, machine)) == (name, source)
 
 
-def test_types_with_the_same_instructions_are_named_together() -> None:
+def test_types_with_the_same_instructions_and_what_is_missing_are_named() -> None:
     both = replace(PLAIN, has_amx_bf16=True, has_amx_int8=True)
     assert processors.peak_text(both) == "f32, f64 by FMA; bf16, i8 by AMX"
     assert processors.peak_text(PLAIN) == "f32, f64, bf16 by FMA; i8 by products of 16-bit integers"
-
-
-def test_what_is_missing_is_named_in_the_order_of_the_needs() -> None:
     needs = ("vnni", "avx512", "amx-int8")
     assert processors.missing_on(PLAIN, needs) == ("vnni", "amx-int8")
     assert processors.refusal(PLAIN, needs) == "needs vnni and amx-int8, which AMD EPYC does not offer"

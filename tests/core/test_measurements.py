@@ -61,13 +61,22 @@ def test_what_kernels_take_is_a_time(time_s: float) -> None:
     assert why_inconsistent(replace(measurement(time_s, width=0.5), cold_median_s=2 * time_s)) == ""
 
 
-def test_a_kernel_above_the_peak_of_its_machine_is_refused() -> None:
+def test_a_kernel_above_the_peak_is_refused_by_what_is_known_and_by_the_narrowest_numbers() -> None:
     limit = most_flop_per_s(PROBLEM, MACHINE, threads=1)
     fastest_s = PROBLEM.flop / limit
     assert why_impossible(times(1.01 * fastest_s), PROBLEM, limit) == ""
     assert why_impossible(times(0.99 * fastest_s), PROBLEM, limit).endswith("on such a machine")
     baseline = Baseline("BLAS", 1, times(0.99 * fastest_s))
     assert remote_results.why_no_baseline(baseline, PROBLEM, limit).startswith("baseline: found a time of")
+    unknown = replace(GPU, physical_cores=0)
+    limit = CLOCK_FLOP["sm_90"]["f16"] * 132 * remote_results.GPU_HZ
+    assert most_flop_per_s(Matmul(64, 32, 16, "f16"), unknown, 0) == limit
+    assert most_flop_per_s(PROBLEM, NAMED_ONLY, 1) == math.inf
+    assert why_impossible(times(1e-10), Matmul(4096, 4096, 4096), math.inf) == ""
+    plain = Problem("contraction", (64, 32, 16), "f32", fusion="tensor<64x16xf32>")
+    mixed = replace(plain, fusion="(tensor<64x16xf32>, tensor<16x32xbf16>)")
+    assert most_flop_per_s(plain, MACHINE, 1) == most_flop_per_s(PROBLEM, MACHINE, 1)
+    assert most_flop_per_s(mixed, MACHINE, 1) == most_flop_per_s(Matmul(64, 32, 16, "bf16"), MACHINE, 1)
 
 
 @pytest.mark.parametrize(
@@ -91,23 +100,6 @@ def test_the_limit_lies_above_documented_peaks_by_less_than_ten_times(
     machine: Machine, dtype: str, threads: int, peak: float
 ) -> None:
     assert peak < most_flop_per_s(Matmul(64, 32, 16, dtype), machine, threads) < 10 * peak
-
-
-def test_what_is_unknown_of_a_machine_limits_less() -> None:
-    """Of a GPU whose multiprocessors are unknown the largest product counts; a name alone limits nothing."""
-    unknown = replace(GPU, physical_cores=0)
-    limit = CLOCK_FLOP["sm_90"]["f16"] * 132 * remote_results.GPU_HZ
-    assert most_flop_per_s(Matmul(64, 32, 16, "f16"), unknown, 0) == limit
-    assert most_flop_per_s(PROBLEM, NAMED_ONLY, 1) == math.inf
-    assert why_impossible(times(1e-10), Matmul(4096, 4096, 4096), math.inf) == ""
-
-
-def test_of_a_fusion_the_narrowest_numbers_count() -> None:
-    """An f32 product may be computed in the bf16 that its operand is stored in."""
-    plain = Problem("contraction", (64, 32, 16), "f32", fusion="tensor<64x16xf32>")
-    mixed = replace(plain, fusion="(tensor<64x16xf32>, tensor<16x32xbf16>)")
-    assert most_flop_per_s(plain, MACHINE, 1) == most_flop_per_s(PROBLEM, MACHINE, 1)
-    assert most_flop_per_s(mixed, MACHINE, 1) == most_flop_per_s(Matmul(64, 32, 16, "bf16"), MACHINE, 1)
 
 
 VERDICTS = (
@@ -144,12 +136,21 @@ def quality(
     return round_quality(noise, baseline, conditions, quietest_anchor_s=quietest_s, spare_cores=spare_cores)
 
 
-def test_a_quiet_round_can_be_relied_on_and_comes_before_a_disturbed_one() -> None:
+def test_a_quiet_round_can_be_relied_on_a_drifting_or_noisy_one_not() -> None:
     found = quality()
     assert (found.unreliable, found.host) == ("", QUIET)
     assert found.disturbance == pytest.approx(0.01)
     assert quality(others_cores=1.1).unreliable == ""  # load that leaves the timed threads alone
     assert found.rank < quality(noise=0.02).rank < quality(waited_share=0.051).rank
+    found = quality(baseline=replace(STEADY, samples_s=(1e-3,) * 6 + (2e-3,) * 6))
+    assert found.unreliable.startswith("the baseline drifted by 100% (noise floor 1.0%)")
+    assert found.disturbance == pytest.approx(1.0)
+    quiet = round_quality(0.01, STEADY, None, quietest_anchor_s=None, spare_cores=0)
+    noisy = round_quality(0.2, None, None, quietest_anchor_s=None, spare_cores=0)
+    unknown = round_quality(None, None, None, quietest_anchor_s=None, spare_cores=0)
+    assert quiet.unreliable == ""
+    assert "noise floor is not known" in unknown.unreliable
+    assert noisy.unreliable == "two timings of the same code differ by 20%: something else was running"
 
 
 BUSY = {"anchor_drift": 0.4, "others_cores": 1.0}
@@ -174,21 +175,6 @@ def test_what_disturbs_a_round_has_its_reason(changes: dict[str, float], symptom
     found = quality(**changes)  # type: ignore[arg-type]
     assert symptom in found.unreliable
     assert cause in found.unreliable
-
-
-def test_a_drifting_baseline_makes_a_round_unreliable() -> None:
-    found = quality(baseline=replace(STEADY, samples_s=(1e-3,) * 6 + (2e-3,) * 6))
-    assert found.unreliable.startswith("the baseline drifted by 100% (noise floor 1.0%)")
-    assert found.disturbance == pytest.approx(1.0)
-
-
-def test_without_counters_the_noise_and_the_baseline_decide() -> None:
-    quiet = round_quality(0.01, STEADY, None, quietest_anchor_s=None, spare_cores=0)
-    noisy = round_quality(0.2, None, None, quietest_anchor_s=None, spare_cores=0)
-    unknown = round_quality(None, None, None, quietest_anchor_s=None, spare_cores=0)
-    assert quiet.unreliable == ""
-    assert "noise floor is not known" in unknown.unreliable
-    assert noisy.unreliable == "two timings of the same code differ by 20%: something else was running"
 
 
 # The fastest of several libraries is the baseline; what the others took, or why they failed, is kept.

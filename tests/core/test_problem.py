@@ -124,13 +124,22 @@ def test_what_is_no_integer_is_no_size(size: int) -> None:
         BatchMatmul(size, 8, 8, 8)
 
 
-def test_a_batch_counts_each_matrix_and_one_bias() -> None:
+def test_a_batch_counts_each_matrix_flop_and_bytes_each_element_and_operands_are_aligned() -> None:
     problem = BatchMatmul(7, 2, 3, 5, layout="nt", epilogue="bias_relu")
     assert problem.flop == 7 * Matmul(2, 3, 5).flop
     assert problem.bytes == 4 * (7 * (10 + 15 + 6) + 3)
     assert (problem.a_shape, problem.b_shape, problem.c_shape) == ((7, 2, 5), (7, 3, 5), (7, 2, 3))
     assert problem.one == Matmul(2, 3, 5, layout="nt", epilogue="bias_relu")
     assert (problem.rows, dict(problem.variables())["batch"]) == (14, 7)
+    for dtype, align, offset in (("f32", 16, 16), ("f64", 64, 0), ("i8", "any", 4)):
+        assert Matmul(2, 3, 5, dtype, align=align).offset_bytes == offset
+    assert Matmul(2, 3, 5).flop == 2 * 2 * 3 * 5
+    assert Matmul(2, 3, 5).bytes == 4 * (10 + 15 + 6)
+    assert Matmul(2, 3, 5, "f64").bytes == 8 * (10 + 15 + 6)
+    assert Matmul(2, 3, 5, "bf16", epilogue="bias_relu").bytes == 2 * (10 + 15) + 4 * (6 + 3)
+    sizes = {"m": 2, "n": 3, "k": 5, "input_bytes": 2, "output_bytes": 4}
+    options = {"layout": "nt", "epilogue": "none", "dtype": "bf16", "output": "f32"}
+    assert dict(Matmul(2, 3, 5, "bf16", "nt").variables()).items() >= (sizes | options).items()
 
 
 @given(drawn_problems(), drawn_problems())
@@ -151,21 +160,6 @@ KEYS = {
 @pytest.mark.parametrize("key", KEYS)
 def test_alignment_cache_and_narrow_output_are_in_the_key_but_for_the_usual(key: str) -> None:
     assert KEYS[key].key == key
-
-
-def test_operands_lie_past_a_cache_line_as_their_alignment_says() -> None:
-    for dtype, align, offset in (("f32", 16, 16), ("f64", 64, 0), ("i8", "any", 4)):
-        assert Matmul(2, 3, 5, dtype, align=align).offset_bytes == offset
-
-
-def test_flop_and_bytes_count_each_element_once_and_constraints_see_them() -> None:
-    assert Matmul(2, 3, 5).flop == 2 * 2 * 3 * 5
-    assert Matmul(2, 3, 5).bytes == 4 * (10 + 15 + 6)
-    assert Matmul(2, 3, 5, "f64").bytes == 8 * (10 + 15 + 6)
-    assert Matmul(2, 3, 5, "bf16", epilogue="bias_relu").bytes == 2 * (10 + 15) + 4 * (6 + 3)
-    sizes = {"m": 2, "n": 3, "k": 5, "input_bytes": 2, "output_bytes": 4}
-    options = {"layout": "nt", "epilogue": "none", "dtype": "bf16", "output": "f32"}
-    assert dict(Matmul(2, 3, 5, "bf16", "nt").variables()).items() >= (sizes | options).items()
 
 
 @pytest.mark.parametrize(

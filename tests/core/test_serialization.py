@@ -184,30 +184,15 @@ def test_a_file_of_another_program_or_version_is_refused(head: object, message: 
 
 
 # Text of users, and packed text: read whole or refused by one line, shown without what does not print.
-def test_a_file_is_read_whole_and_what_has_no_end_not_for_ever(tmp_path: Path) -> None:
+def test_a_file_is_read_whole_or_from_standard_input_and_what_has_no_end_not_for_ever(
+    tmp_path: Path, monkeypatch: pytest.MonkeyPatch
+) -> None:
     (tmp_path / "a").write_bytes("module {} // \u00fc\n".encode())
     assert serialization.read_text(tmp_path / "a", "MLIR text") == "module {} // \u00fc\n"
     assert serialization.read_text_or_stdin(tmp_path / "a", "MLIR text", 14 + 2) == "module {} // \u00fc\n"
     with pytest.raises(UsageError, match=r"^/dev/zero: found more than 100 bytes, allowed 100$"):
         serialization.read_text(Path("/dev/zero"), "MLIR text", 100)
 
-
-@pytest.mark.parametrize(
-    ("name", "content", "line"),
-    [
-        ("none", None, r"/none: cannot be read \(No such file or directory\), expected MLIR text$"),
-        (".", None, r": cannot be read \(Is a directory\), expected MLIR text$"),
-        ("binary", b"ab\xff", r"/binary: not MLIR text: byte 2 is not UTF-8$"),
-    ],
-)
-def test_what_is_no_text_is_refused(tmp_path: Path, name: str, content: bytes | None, line: str) -> None:
-    if content is not None:
-        (tmp_path / name).write_bytes(content)
-    with pytest.raises(UsageError, match=line):
-        serialization.read_text(tmp_path / name, "MLIR text")
-
-
-def test_a_dash_is_standard_input(monkeypatch: pytest.MonkeyPatch) -> None:
     def given(content: bytes) -> None:
         monkeypatch.setattr(sys, "stdin", io.TextIOWrapper(io.BytesIO(content)))
 
@@ -223,6 +208,21 @@ def test_a_dash_is_standard_input(monkeypatch: pytest.MonkeyPatch) -> None:
     message = r"^standard input: cannot be read \(it is closed\), expected MLIR text$"
     with pytest.raises(UsageError, match=message):
         serialization.read_text_or_stdin(Path("-"), "MLIR text")
+
+
+@pytest.mark.parametrize(
+    ("name", "content", "line"),
+    [
+        ("none", None, r"/none: cannot be read \(No such file or directory\), expected MLIR text$"),
+        (".", None, r": cannot be read \(Is a directory\), expected MLIR text$"),
+        ("binary", b"ab\xff", r"/binary: not MLIR text: byte 2 is not UTF-8$"),
+    ],
+)
+def test_what_is_no_text_is_refused(tmp_path: Path, name: str, content: bytes | None, line: str) -> None:
+    if content is not None:
+        (tmp_path / name).write_bytes(content)
+    with pytest.raises(UsageError, match=line):
+        serialization.read_text(tmp_path / name, "MLIR text")
 
 
 @given(st.text())
@@ -294,28 +294,22 @@ def test_what_is_stored_reads_back(text: str, chosen: ChosenStrategy) -> None:
     assert ChosenStrategy.parse(text) == chosen
 
 
-def test_a_moment_is_utc_unless_it_says_otherwise() -> None:
+def test_a_moment_is_utc_a_budget_has_a_unit_and_a_point_an_origin() -> None:
     day = datetime.datetime(2026, 1, 31, tzinfo=datetime.UTC)
     assert serialization.parse_moment("2026-01-31") == day
     assert serialization.with_zone(datetime.datetime(2026, 1, 31)) == day
     assert serialization.parse_moment("2026-01-31T12:00+02:00").utcoffset() == datetime.timedelta(hours=2)
     with pytest.raises(UsageError, match="since: found 'now', allowed such as"):
         serialization.parse_moment("now")
-
-
-def test_a_budget_is_seconds_or_has_a_unit() -> None:
     budgets = {"60s": 60, "5m": 300, "1.5h": 5400, "7": 7, "0.5s": 0.5}
     assert {text: serialization.parse_seconds(text) for text in budgets} == budgets
+    candidate = Candidate.of("fake", {"x": 1})
+    assert all(InitialConfiguration(candidate, origin).source == "" for origin in ORIGINS)
+    with pytest.raises(ValueError, match="origin: found 'hunch', allowed warm start, space file, seed"):
+        InitialConfiguration(candidate, "hunch")
 
 
 @pytest.mark.parametrize("text", ["", "s", "0", "-5s", "5 s", "1d", "1e9", "nan", "9" * 400])
 def test_a_budget_that_is_none_is_refused(text: str) -> None:
     with pytest.raises(UsageError, match=r"budget: found .*, allowed a time such as 60s, 5m or 1h"):
         serialization.parse_seconds(text)
-
-
-def test_a_point_comes_from_one_of_the_origins() -> None:
-    candidate = Candidate.of("fake", {"x": 1})
-    assert all(InitialConfiguration(candidate, origin).source == "" for origin in ORIGINS)
-    with pytest.raises(ValueError, match="origin: found 'hunch', allowed warm start, space file, seed"):
-        InitialConfiguration(candidate, "hunch")

@@ -124,17 +124,16 @@ def test_a_process_of_another_kind_or_with_less_memory_is_replaced(
     assert pid(workers, 9, changed) not in first
 
 
-def test_a_problem_of_a_little_more_memory_takes_over_a_process(workers: MeasurementWorkers) -> None:
+def test_a_problem_of_a_little_more_memory_or_after_a_killed_worker_has_a_process(
+    workers: MeasurementWorkers,
+) -> None:
     small = replace(CHILDREN, limits=Limits(memory_bytes=8 * GIB + 1))
     first = [pid(workers, m, small) for m in range(1, KEPT + 1)]
     assert pid(workers, 9, replace(CHILDREN, limits=Limits(memory_bytes=9 * GIB))) == first[0]
-
-
-def test_a_killed_worker_is_followed_by_a_new_process(workers: MeasurementWorkers) -> None:
-    first = pid(workers, 1)
+    one = pid(workers, 1)
     workers.kill(on(1))
     workers.kill(on(2))  # there is none
-    assert pid(workers, 1) != first
+    assert pid(workers, 1) != one
 
 
 LONG_S = 240.0
@@ -194,7 +193,7 @@ def test_quiet_and_loud_are_what_was_shown() -> None:
         assert (check.is_quiet, check.exceeds_limit) == (is_quiet, exceeds_limit)
 
 
-def test_a_node_is_checked_and_goes_on(process: int) -> None:
+def test_a_node_is_checked_and_what_cannot_be_checked_or_ends_meanwhile_is_reported(process: int) -> None:
     asked = node("a", process=process)
     assert nodes_to_check(fleet_status(asked), "here") == (asked,)
     before = os.sched_getaffinity(0)
@@ -203,9 +202,6 @@ def test_a_node_is_checked_and_goes_on(process: int) -> None:
     assert check.longer.interval[0] <= check.longer.interval[1]
     assert state_of(process) != "T"  # it is not left stopped
     assert os.sched_getaffinity(0) == before
-
-
-def test_what_cannot_be_checked_is_refused(process: int) -> None:
     asked = node("a", process=process)
     with pytest.raises(UsageError, match="no node measures on there; nodes measure on here"):
         nodes_to_check(fleet_status(asked), "there")
@@ -215,9 +211,6 @@ def test_what_cannot_be_checked_is_refused(process: int) -> None:
         nodes_to_check(fleet_status(asked, busy=True), "here")
     with pytest.raises(UsageError, match=rf"check: process {os.getpid()} of node a is not on this machine"):
         nodes_to_check(fleet_status(node("a", process=os.getpid())), "here")
-
-
-def test_a_node_that_ends_meanwhile_is_reported_of() -> None:
     gone = subprocess.Popen([sys.executable, "-c", ""])
     gone.wait()
     with pytest.raises(TunerError, match=rf"^check: the node's process {gone.pid} ended during the check$"):

@@ -48,13 +48,10 @@ def assert_is_bash(script: str) -> None:
     subprocess.run(["bash", "-n"], input=script, text=True, check=True)
 
 
-def test_the_command_names_what_a_node_does_and_the_environment_where_it_gets_work() -> None:
+def test_the_command_names_what_a_node_does_and_the_environment_its_work_and_certificates() -> None:
     command = NodeCommand(URL, "cuda:sm_90", 4, has_device=True, program="/opt/tuner")
     options = "/opt/tuner fleet worker --target cuda:sm_90 --compile 4 --measure"
     assert (command.words, command.environment) == (tuple(options.split()), (("TUNER_DB", URL),))
-
-
-def test_certificates_are_in_the_environment_and_a_gpu_is_needed_where_times_of_one_are_taken() -> None:
     command = NodeCommand(URL, slots=1, certificates="/my certs")
     files = {"PGSSLROOTCERT": "ca.crt", "PGSSLCERT": "tls.crt", "PGSSLKEY": "tls.key"}
     paths = {name: f"/my certs/{file}" for name, file in files.items()}
@@ -84,14 +81,11 @@ def test_what_no_node_can_have_is_refused(options: dict[str, Any], message: str)
     assert "secret" not in str(refused.value)
 
 
-def test_an_address_that_means_another_machine_on_another_machine_is_reported() -> None:
+def test_numbers_words_and_addresses_of_scripts_are_checked() -> None:
     local = ("localhost/tuner", "[::1]:5433/tuner", "/tuner", "/tuner?host=/run/postgresql")
     for address in (*local, "db.example.org/tuner", "/tuner?host=db"):
         command = NodeCommand(f"postgresql://tuner@{address}", slots=1)
         assert command.has_address_of_this_machine == (address in local)
-
-
-def test_numbers_and_words_of_scripts_are_checked() -> None:
     assert (at_least_one("nodes", 1), one_line("host", "a b")) == (1, "a b")
     for make in (lambda: at_least_one("nodes", 0), lambda: manifest(NodeCommand(URL, slots=8), nodes=0)):
         with pytest.raises(UsageError, match="nodes: found 0, allowed 1 or more"):
@@ -112,7 +106,7 @@ COMMAND = NodeCommand(URL, slots=16, certificates="/home/o'neil/my certs")
 FAR = '#!/bin/sh\necho "$1 $2"\nexec sh -c "$3"\n'  # in place of ssh: the other machine is this one
 
 
-def test_there_is_a_line_for_each_host_and_no_host_is_an_option() -> None:
+def test_there_is_a_line_for_each_host_that_starts_the_command_with_its_environment(tmp_path: Path) -> None:
     lines = ssh_lines(COMMAND, ("build1", "me@build2"))
     first, second = (line.split()[:3] for line in lines.splitlines())
     assert (first, second) == (["ssh", "-n", "build1"], ["ssh", "-n", "me@build2"])
@@ -120,9 +114,6 @@ def test_there_is_a_line_for_each_host_and_no_host_is_an_option() -> None:
     for text in ("-oProxyCommand=reboot", "", "a\nb"):
         with pytest.raises(UsageError, match="host: found"):
             ssh_lines(COMMAND, (text,))
-
-
-def test_a_line_starts_the_command_with_its_environment_whatever_quotes_are_in_it(tmp_path: Path) -> None:
     assert run_with(tmp_path, ssh_lines(COMMAND, ("build 1",)), ssh=FAR, tuner=TELLS) == "-n build 1\n"
     until_s = time.monotonic() + 120
     while not (tmp_path / LOG).read_text() and time.monotonic() < until_s:
@@ -138,7 +129,9 @@ def directives(job: str) -> list[str]:
     return [line.removeprefix("#SBATCH ") for line in job.splitlines() if line.startswith("#SBATCH ")]
 
 
-def test_an_array_has_a_job_for_each_node_and_its_device_alone_where_it_measures() -> None:
+def test_an_array_has_a_job_for_each_node_that_starts_the_command_with_its_environment(
+    tmp_path: Path,
+) -> None:
     found = directives(slurm_job(COMPILING, 4, 16, "01:00:00", ("--partition=short",)))
     assert {"--array=0-3", "--cpus-per-task=16", "--time=01:00:00", "--partition=short"} <= set(found)
     assert "--signal=TERM@120" in found
@@ -146,9 +139,6 @@ def test_an_array_has_a_job_for_each_node_and_its_device_alone_where_it_measures
     for target, is_asked_for in (("cuda:sm_90", "--gres=gpu:1"), ("cpu", "--exclusive")):
         found = directives(slurm_job(NodeCommand(URL, target, has_device=True), 1, 1, "01:00:00"))
         assert [text for text in found if text in ("--gres=gpu:1", "--exclusive")] == [is_asked_for]
-
-
-def test_the_job_starts_the_command_with_its_environment(tmp_path: Path) -> None:
     job = slurm_job(COMPILING, 2, 16, "01:00:00")
     assert_is_bash(job)
     said = run_with(tmp_path, job, srun=HERE, tuner=TELLS)
@@ -164,7 +154,7 @@ def node_of(document: Any) -> Any:
     return container
 
 
-def test_a_deployment_has_a_pod_for_each_node_and_a_gpu_where_one_is_measured_on() -> None:
+def test_a_deployment_has_a_pod_for_each_node_with_its_gpu_its_secret_and_its_volume() -> None:
     command = NodeCommand(URL, slots=8)
     document = manifest(command)
     labels = {"app.kubernetes.io/name": "tuner: yes"}
@@ -180,9 +170,6 @@ def test_a_deployment_has_a_pod_for_each_node_and_a_gpu_where_one_is_measured_on
     document = manifest(NodeCommand(URL, "cuda:sm_90", has_device=True), nodes=1)
     assert node_of(document)["resources"]["limits"] == {"cpu": "8", "nvidia.com/gpu": "1"}
     assert document["spec"]["strategy"] == {"type": "Recreate"}
-
-
-def test_certificates_are_those_of_a_secret_and_the_node_writes_to_no_volume_but_its_own() -> None:
     document = manifest(NodeCommand(URL, slots=8, certificates=MOUNTED), secret="fleet-tls")
     pod, node = document["spec"]["template"]["spec"], node_of(document)
     (volume,) = [each for each in pod["volumes"] if "secret" in each]

@@ -12,7 +12,7 @@ from tuner.fleet.server import KEEP_ALIVE, ReconnectingSession, as_role, connect
 from tuner.fleet.tables import FleetSettings
 
 
-def test_every_spelling_of_a_server_is_taken_another_database_refused_and_no_password_repeated() -> None:
+def test_every_spelling_of_a_server_is_taken_and_no_password_repeated_also_for_a_role() -> None:
     for scheme in ("postgres", "postgresql", "postgresql+psycopg"):
         assert server_of(f"{scheme}://me@db/t") == "postgresql://me@db/t"
     for url, found in (("runs.db", r"'runs\.db'"), ("mysql://me:secret@db/t", "a mysql URL")):
@@ -20,9 +20,6 @@ def test_every_spelling_of_a_server_is_taken_another_database_refused_and_no_pas
         with pytest.raises(UsageError, match=message) as refused:
             server_of(url)
         assert "secret" not in str(refused.value)
-
-
-def test_a_role_has_the_same_address() -> None:
     for url, role, found in (
         ("postgresql://me:secret@db/t", "node", "postgresql://node@db/t"),
         ("postgresql://db:5432/t?sslmode=require", "node", "postgresql://node@db:5432/t?sslmode=require"),

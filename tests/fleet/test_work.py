@@ -63,10 +63,19 @@ def test_outcomes_of_their_stage_and_failures_are_let_in_and_those_of_others_ref
             let_in(stage, GOOD[other])
 
 
-def test_an_evaluation_without_a_time_is_let_in_and_the_seconds_of_work_are_a_time() -> None:
+def test_an_evaluation_without_a_time_is_let_in_and_only_the_artifact_that_was_reported() -> None:
     assert let_in(EVALUATE, evaluated(None)).value == evaluated(None)
     with pytest.raises(UsageError, match="found -1 seconds of work"):
         let_in(COMPILE, GOOD[COMPILE], seconds=-1.0)
+    refusal = Failure(Stage.RESOURCES, "too much")
+    artifact = Artifact("code", "c" * 64, ())
+    assert admitted_artifact(Compiled("b", "c" * 64, False), packed(artifact)) == artifact
+    for other in (Artifact("code", "d" * 64, ()), Artifact("code", "c" * 64, (), refusal=refusal)):
+        with pytest.raises(UsageError, match=r"artifact .* is not the reported cccccccccccc"):
+            admitted_artifact(Compiled("b", "c" * 64, False), packed(other))
+    for blob in (None, b"", b"[", b"[" * 100_000, b"{}", b"\xff"):  # no artifact
+        with pytest.raises(UsageError, match=r"found|allowed|missing"):
+            admitted_artifact(Compiled("b", "c" * 64, False), blob)
 
 
 @pytest.mark.parametrize(
@@ -104,35 +113,17 @@ def test_what_is_no_outcome_is_refused(report: str | None, why: str) -> None:
         admitted(work("run", 1, EVALUATE), report)
 
 
-def test_an_artifact_is_the_one_that_was_reported() -> None:
-    refusal = Failure(Stage.RESOURCES, "too much")
-    artifact = Artifact("code", "c" * 64, ())
-    assert admitted_artifact(Compiled("b", "c" * 64, False), packed(artifact)) == artifact
-    for other in (Artifact("code", "d" * 64, ()), Artifact("code", "c" * 64, (), refusal=refusal)):
-        with pytest.raises(UsageError, match=r"artifact .* is not the reported cccccccccccc"):
-            admitted_artifact(Compiled("b", "c" * 64, False), packed(other))
-    for blob in (None, b"", b"[", b"[" * 100_000, b"{}", b"\xff"):  # no artifact
-        with pytest.raises(UsageError, match=r"found|allowed|missing"):
-            admitted_artifact(Compiled("b", "c" * 64, False), blob)
-
-
-def test_work_crosses_as_json_and_is_reported_to_people_by_number() -> None:
+def test_work_and_code_cross_as_json_and_are_reported_to_people_by_number_and_queue() -> None:
     asked = work("r", 3, blobs=("a", "b"), effort=Effort(stop_above_s=0.1), slowest_s=None)
     assert work_from_json(json.loads(json.dumps(to_json(asked)))) == asked
     assert (asked.key, asked.words) == (("r", 3, "compile"), "compile of trial 3")
     assert work("run", -2, EVALUATE).words == "evaluate"
     with pytest.raises(UsageError, match=r"work\.number: missing"):  # another version wrote it
         work_from_json({"run": "r"})
-
-
-def test_queues_are_of_what_makes_code_and_of_a_device() -> None:
     first, second = (compiler_build_of(Compiler("LLVM", (("wheel", version),), "0" * 64)) for version in "12")
     assert compile_queue(first) != compile_queue(second)
     assert measure_queue("h200", "a") != measure_queue("h200", "b") != measure_queue("a100", "b")
     assert len(measure_queue("h200" * 100, "a" * 500)) < 128  # what the engine takes
-
-
-def test_code_of_a_gpu_and_of_a_processor_comes_back_as_it_was() -> None:
     for x in (3, 5):
         on_gpu = UntimedTarget().compile(PROBLEM, bind(candidate(x)))
         assert on_gpu.program is not None

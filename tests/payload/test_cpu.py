@@ -45,12 +45,9 @@ def test_panels_but_the_last_are_whole_tiles_and_share_a_function_exactly_when_t
     assert len({part.entry for part in partitions}) == len({(part.m, part.n) for part in partitions})
 
 
-def test_a_script_without_panels_is_for_the_whole_problem() -> None:
+def test_whole_matrices_are_dealt_out_evenly_and_a_script_without_panels_is_for_the_whole() -> None:
     assert partitions_in("module {}\n", Matmul(5, 7, 3)) == (Partition(cpu.ENTRY, 0, 0, 5, 7),)
     assert partitions_in("module {}\n", BatchMatmul(4, 5, 7, 3)) == (Partition(cpu.ENTRY, 0, 0, 5, 7, 0, 4),)
-
-
-def test_whole_matrices_are_dealt_out_evenly() -> None:
     dealt = partition(BatchMatmul(5, 8, 8, 8), 3, "none", 1)
     assert [(part.first, part.matrices) for part in dealt] == [(0, 1), (1, 2), (3, 2)]
     assert [part.called for part in dealt] == ["matmul", "matmul_x2", "matmul_x2"]
@@ -103,13 +100,10 @@ def test_offsets_lead_to_the_panels_part_of_each_array(
         assert cpu.element_offsets(problem, part) == (of_a, of_b, *of_bias, of_c)
 
 
-def test_a_matrix_ends_where_the_next_begins() -> None:
+def test_a_matrix_ends_where_the_next_begins_and_a_panel_walks_by_the_strides_of_the_whole() -> None:
     problem = BatchMatmul(3, 4, 5, 6, "bf16", epilogue="bias_relu")
     sizes = (problem.one.a_shape, problem.one.b_shape)
     assert cpu.matrix_bytes(problem) == (*(2 * np.prod(each) for each in sizes), 0, 4 * 4 * 5)
-
-
-def test_a_panel_walks_by_the_strides_of_the_whole() -> None:
     text = payload_mlir(Matmul(8, 64, 16), partition(Matmul(8, 64, 16), 2, "n", 32))
     assert text.count("func.func") == 1  # equal panels
     assert "%a: memref<8x16xf32>," in text

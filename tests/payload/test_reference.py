@@ -135,10 +135,21 @@ def test_parts_of_a_batch_are_parts_of_the_whole(problem: Problem, seed: int, da
     assert compare(changed, right_answer_of_batch(stored))[0].max_error <= RIGHT
 
 
-def test_two_matrices_that_changed_places_are_seen() -> None:
+def test_changed_places_and_signs_are_seen_and_rows_compared_alone() -> None:
     inputs = inputs_of(BatchMatmul(3, 4, 5, 6), 1)
     swapped = right_answer_of_batch(inputs).reshape(3, 4, 5)[[1, 0, 2]].reshape(12, 5)
     assert compare(inputs, swapped)[0].max_error > 1
+    inputs = inputs_of(Matmul(3, 5, 7), 1)
+    turned = reference.negated(inputs, (np.empty_like(inputs.a), np.empty_like(inputs.b)))
+    assert np.array_equal(turned.a, -inputs.a)
+    assert np.array_equal(turned.b, -inputs.b)
+    assert np.array_equal(turned.expected, inputs.expected)
+    inputs = inputs_of(Matmul(6, 5, 7), 1)
+    result = right_answer(inputs)
+    result[1, 2] += 1.0
+    assert reference.compare_rows(inputs, result, 2, 6)[0].max_error <= RIGHT
+    verdict, text = reference.compare_rows(inputs, result, 1, 3)
+    assert (verdict.elements, text[:42]) == (10, "1 of 10 elements are wrong; worst at [1, 2")
 
 
 @given(PROBLEMS, SEED, st.booleans(), st.data())
@@ -155,23 +166,6 @@ def test_the_answer_knows_of_a_number_whose_top_bit_is_another(
     changed = replace(inputs, flip=reference.Flip("A" if is_a else "B", row, column))
     near = 1e-12 * np.linalg.norm(a) * np.linalg.norm(b)
     assert np.abs(changed.expected - finish(inputs, a @ b)).max() <= near
-
-
-def test_negated_inputs_have_the_same_product_and_every_sign_turned() -> None:
-    inputs = inputs_of(Matmul(3, 5, 7), 1)
-    turned = reference.negated(inputs, (np.empty_like(inputs.a), np.empty_like(inputs.b)))
-    assert np.array_equal(turned.a, -inputs.a)
-    assert np.array_equal(turned.b, -inputs.b)
-    assert np.array_equal(turned.expected, inputs.expected)
-
-
-def test_some_rows_are_compared_and_no_other() -> None:
-    inputs = inputs_of(Matmul(6, 5, 7), 1)
-    result = right_answer(inputs)
-    result[1, 2] += 1.0
-    assert reference.compare_rows(inputs, result, 2, 6)[0].max_error <= RIGHT
-    verdict, text = reference.compare_rows(inputs, result, 1, 3)
-    assert (verdict.elements, text[:42]) == (10, "1 of 10 elements are wrong; worst at [1, 2")
 
 
 @given(PROBLEMS, SEED)
@@ -277,7 +271,7 @@ def test_two_rows_that_changed_places_are_seen(problem: Problem, seed: int, data
     assert compare(inputs, swapped)[0].max_error > 1.0
 
 
-def test_a_wrong_element_is_found_in_whichever_block_of_rows_it_lies() -> None:
+def test_a_wrong_element_is_found_in_any_block_and_a_less_precise_library_gets_more_room() -> None:
     n = 1000
     m = 3 * (reference.BLOCK_ELEMENTS // n)  # compared in three blocks
     inputs = inputs_of(Problem("matmul", (m, n, 2), "f32"), 0)
@@ -285,9 +279,6 @@ def test_a_wrong_element_is_found_in_whichever_block_of_rows_it_lies() -> None:
         selected = right_answer(inputs)
         selected[row, n - 1] += 1.0
         assert f"1 of {m * n} elements are wrong; worst at [{row}, {n - 1}]" in compare(inputs, selected)[1]
-
-
-def test_a_library_that_stores_less_precisely_gets_that_much_more_room() -> None:
     inputs = inputs_of(Problem("matmul", (16, 16, 64), "bf16"), 0)
     rounded = right_answer(inputs).astype(NUMPY_DTYPES["bf16"]).astype(np.float32)
     assert compare(inputs, rounded)[0].max_error > 1.0
@@ -347,10 +338,15 @@ def test_inputs_have_the_bits_of_their_types(seed: int) -> None:
     assert all((array.astype(np.float32) != array).all() for array in (base.a, base.b))
 
 
-def test_tf32_inputs_are_rounded_to_the_nearest_ties_to_even() -> None:
+def test_tf32_is_rounded_to_even_and_every_bf16_widened_as_ml_dtypes_does() -> None:
     step = np.float32(2.0**-10)
     numbers = np.array([1 + step / 2, 1 + 3 * step / 2, 1 + step * 0.51, -1 - step * 0.49], np.float32)
     assert reference.round_inputs(numbers, "tf32").tolist() == [1.0, 1 + 2 * step, 1 + step, -1.0]
+    every = np.arange(2**16, dtype=np.uint16).view(BF16)
+    assert widened(every).dtype == np.float32
+    assert np.array_equal(widened(every), every.astype(np.float32), equal_nan=True)
+    array = np.arange(3, dtype=np.float16)
+    assert widened(array) is array
 
 
 NUMBERS = st.lists(st.floats(width=32, allow_nan=False), min_size=1, max_size=40)
@@ -379,14 +375,6 @@ def test_rounding_is_that_of_ml_dtypes(numbers: list[float]) -> None:
     with np.errstate(over="ignore"):
         expected = array.astype(ml_dtypes.bfloat16)
     assert np.array_equal(narrowed(array).view(np.uint16), expected.view(np.uint16))
-
-
-def test_every_number_of_bf16_is_widened_as_ml_dtypes_does_and_other_types_stay() -> None:
-    every = np.arange(2**16, dtype=np.uint16).view(BF16)
-    assert widened(every).dtype == np.float32
-    assert np.array_equal(widened(every), every.astype(np.float32), equal_nan=True)
-    array = np.arange(3, dtype=np.float16)
-    assert widened(array) is array
 
 
 @pytest.mark.parametrize("factor", [0.5, 1.0, 2.0, -0.5, -1.0, -2.0])

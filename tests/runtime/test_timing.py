@@ -123,7 +123,7 @@ def test_a_pause_of_the_process_does_not_make_an_action_early_stopped(paused: in
     assert result.median_s == 3e-4
 
 
-def test_interleaved_actions_keep_their_own_times_and_a_pause_costs_no_rounds() -> None:
+def test_interleaved_actions_keep_their_own_times_and_drift_hits_them_alike() -> None:
     clock = Clock()
     actions = tuple(Action(call_s, clock=clock) for call_s in (1e-3, 4e-3, 2e-4))
     results = timing.measure_together(actions, EFFORT, rng(), clock)
@@ -135,6 +135,11 @@ def test_interleaved_actions_keep_their_own_times_and_a_pause_costs_no_rounds() 
     results = timing.measure_together_by(takes, replace(EFFORT, min_samples=15), rng())
     assert [len(result.samples_s) for result in results] == [15, 15]
     assert [result.median_s for result in results] == [2e-3, 2e-3]
+    shared, apart = Action(3e-3, drift_s=4e-5), Action(3e-3, drift_s=4e-5)
+    one, other = timing.measure_together((shared, shared), EFFORT, rng(), shared.clock)
+    assert one.median_s == pytest.approx(other.median_s, rel=0.02)
+    first, second = (measured(apart) for _ in range(2))
+    assert second.median_s > 1.1 * first.median_s  # what one after the other would have given
 
 
 def together_after_untimed_calls(actions: tuple[Action, ...], effort: Effort) -> int:
@@ -160,15 +165,6 @@ def test_a_call_that_is_not_timed_fills_the_caches_before_a_sample_of_short_call
     rounds = together_after_untimed_calls(actions, EFFORT)
     assert sum(actions[0].repeats) == 3 + 2 * rounds  # the second call of the calibration is led as well
     assert sum(actions[1].repeats) == 2 + rounds
-
-
-def test_drift_hits_interleaved_actions_alike() -> None:
-    """The machine slows down by a third while two equal actions are timed."""
-    shared, apart = Action(3e-3, drift_s=4e-5), Action(3e-3, drift_s=4e-5)
-    one, other = timing.measure_together((shared, shared), EFFORT, rng(), shared.clock)
-    assert one.median_s == pytest.approx(other.median_s, rel=0.02)
-    first, second = (measured(apart) for _ in range(2))
-    assert second.median_s > 1.1 * first.median_s  # what one after the other would have given
 
 
 @given(st.lists(st.floats(1e-9, 10.0), min_size=1, max_size=60), st.integers(0, 2**32))
@@ -253,7 +249,7 @@ def times_of(machine: Machine, seconds: float, **lengths: float) -> dict[str, tu
     return interleaved_times(calls, seconds, lambda: machine.now)
 
 
-def test_a_slice_has_as_many_calls_as_take_two_milliseconds_and_at_least_one(machine: Machine) -> None:
+def test_a_slice_has_calls_of_two_milliseconds_and_what_precedes_it_is_not_timed(machine: Machine) -> None:
     found = times_of(machine, 0.1, short=1e-4, long=5e-3)
     rounds = len(found["short"])
     assert found["short"] == pytest.approx([1e-4] * rounds)  # seconds per call
@@ -261,6 +257,14 @@ def test_a_slice_has_as_many_calls_as_take_two_milliseconds_and_at_least_one(mac
     first = 3  # calls that measure how long one takes
     assert machine.called.count("short") == 20 * rounds + first
     assert machine.called.count("long") == rounds + first
+    call = machine.call("a", 2e-3)
+
+    def before_slice(given: Callable[[], object]) -> None:
+        assert given is call
+        machine.now += 1.0
+
+    found = interleaved_times({"a": call}, 5.0, lambda: machine.now, before_slice)
+    assert found["a"] == pytest.approx([2e-3] * LEAST_ROUNDS)
 
 
 def test_rounds_go_on_until_the_time_is_over_and_each_begins_with_another_one(machine: Machine) -> None:
@@ -270,17 +274,6 @@ def test_rounds_go_on_until_the_time_is_over_and_each_begins_with_another_one(ma
     rounds = len(times_of(machine, 0.0, a=2e-3, b=2e-3, c=2e-3)["a"])
     measured = machine.called[9:]
     assert [measured[3 * number] for number in range(rounds)] == list("abcabca")
-
-
-def test_what_precedes_a_slice_is_not_timed(machine: Machine) -> None:
-    call = machine.call("a", 2e-3)
-
-    def before_slice(given: Callable[[], object]) -> None:
-        assert given is call
-        machine.now += 1.0
-
-    found = interleaved_times({"a": call}, 5.0, lambda: machine.now, before_slice)
-    assert found["a"] == pytest.approx([2e-3] * LEAST_ROUNDS)
 
 
 def test_threads_are_woken_by_calls_before_a_slice_of_several_threads(machine: Machine) -> None:

@@ -12,15 +12,12 @@ from tuner.space.feasible_set import FeasibleSet
 from tuner.space.search_space import Knob, SearchSpace
 
 
-def test_values_rank_by_their_power_of_two() -> None:
+def test_values_rank_by_their_power_of_two_in_a_column_for_each_knob_that_has_them() -> None:
     assert alignments((16, 32, 48, 64, 80)) == (0, 1, 0, 2, 0)
     assert alignments((0, 3, 4, 6)) == (0, 0, 2, 1)  # 0 is "off", not divisible by everything
     says_so_already: tuple[tuple[Value, ...], ...] = ((1, 2, 4, 8), (1, 3, 5), (2, 3))
     for values in (*says_so_already, ("a", "b", "c"), (-4, 3, 8, 5)):
         assert alignments(values) == ()
-
-
-def test_a_table_gets_a_column_for_each_knob_that_has_them() -> None:
     both = SearchSpace("s", (Knob("a", (16, 32, 48)), Knob("b", (1, 2))))
     table = RowTable.of(FeasibleSet.of((both, SearchSpace("t", (Knob("b", (1, 2)),)))))
     given = table.with_alignments()
@@ -53,17 +50,11 @@ def test_a_row_goes_from_unseen_over_pending_to_told_once() -> None:
     pool.propose(1)
     assert (list(pool.unseen), pool.proposed, pool.outcomes) == ([True, False], {1}, {})
     pool.tell(1, None)
-    assert pool.outcomes == {1: None}
-    assert not pool.is_exhausted
-    pool.propose(0)
-    assert pool.is_exhausted
-
-
-def test_a_row_is_proposed_once_and_reported_once_while_pending() -> None:
-    pool = Pool(2)
+    assert (pool.outcomes, pool.is_exhausted) == ({1: None}, False)
     with pytest.raises(ValueError, match="row 0 is not pending"):
         pool.tell(0, 1.0)
     pool.propose(0)
+    assert pool.is_exhausted
     for row, message in (
         (-1, r"row: found -1, allowed 0\.\.1"),
         (2, "found 2"),
@@ -108,16 +99,13 @@ def test_the_fastest_come_first_and_failures_not_at_all_and_rows_wait_in_order()
     assert waiting == [8, 4, 7]
 
 
-def test_a_missing_number_is_in_the_middle_and_a_missing_text_between() -> None:
+def test_missing_values_lie_between_and_differences_add_up_to_distances_of_points() -> None:
     number = Column(5, is_ordinal=True, is_strategy=False)
     assert number.differences(1).tolist() == [0.25, 0, 0.25, 0.5, 0.75, 0.25]
     assert number.differences(-1).tolist() == [0.5, 0.25, 0, 0.25, 0.5, 0]
     text = Column(3, is_ordinal=False, is_strategy=False)
     assert text.differences(1).tolist() == [1, 0, 1, 0.5]
     assert text.differences(-1).tolist() == [0.5, 0.5, 0.5, 0]
-
-
-def test_columns_with_one_value_are_left_out_and_differences_add_up_over_the_others() -> None:
     space = SearchSpace("s", (Knob("one", (7,)), Knob("a", (1, 2, 4)), Knob("o", ("x", "y"))))
     table = RowTable.of(FeasibleSet.of((space,)))
     assert table.columns == (Column(3, True, False), Column(2, False, False))
@@ -128,9 +116,6 @@ def test_columns_with_one_value_are_left_out_and_differences_add_up_over_the_oth
     assert far[:3].tolist() == [0, 0.5, 1]
     assert far[3:6].tolist() == [1.5, 1, 1.5]  # another strategy, b is missing here
     assert (table.part(np.array([4, 0])).differences(table.codes[0]) == far[[4, 0]]).all()
-
-
-def test_squares_are_distances_of_points_so_that_correlations_are_covariances() -> None:
     spaces = (grid("ab", 3, "s"), SearchSpace("t", (Knob("a", (0, 1, 2)), Knob("o", ("x", "y", "z")))))
     squares = RowTable.of(FeasibleSet.of(spaces)).squares().sum(axis=0)
     count = len(squares)
@@ -144,7 +129,7 @@ def rng(seed: int = 0) -> np.random.Generator:
     return np.random.default_rng(seed)
 
 
-def test_a_small_set_is_looked_at_whole_and_a_large_one_sampled_around_its_best_rows() -> None:
+def test_the_best_is_the_unseen_row_with_the_highest_score_of_a_small_set_or_a_sample() -> None:
     small = task(line(9))
     assert small.scope(rng(0)) is small.scope(rng(1))
     large = task(grid("abcdef"))
@@ -154,9 +139,6 @@ def test_a_small_set_is_looked_at_whole_and_a_large_one_sampled_around_its_best_
     assert (scopes[0].rows == scopes[1].rows).all()
     assert len(np.setdiff1d(scopes[0].rows, scopes[2].rows)) > 1000
     assert {*large.neighbours.of(77_777), *large.neighbours.of(3)} <= set(scopes[0].rows.tolist())
-
-
-def test_the_best_is_the_unseen_row_with_the_highest_score_by_lot_among_equals() -> None:
     small = task(line(5))
     tell(small, (4, 1.0))
     score = np.array([0, 2, 1, 2, 9], np.float32)
@@ -166,15 +148,12 @@ def test_the_best_is_the_unseen_row_with_the_highest_score_by_lot_among_equals()
     assert small.best_unseen(scope, np.zeros(5, np.float32), rng()) == 2  # the last one
 
 
-def test_the_first_row_is_in_the_middle_of_a_large_set_of_a_sample() -> None:
+def test_the_first_row_is_in_the_middle_and_the_next_ones_apart() -> None:
     square = task(grid("ab", 9))
     assert square.feasible.candidate(start_row(square, rng())).choices == (("a", 4), ("b", 4))
     large = task(grid("abcdef"))
     picked = dict(large.feasible.candidate(start_row(large, rng())).choices)
     assert all(2 <= int(value) <= 5 for value in picked.values())
-
-
-def test_the_next_rows_are_apart() -> None:
     gaps = {True: 0.0, False: 0.0}
     for seed in range(10):
         square = task(grid("ab", 30))

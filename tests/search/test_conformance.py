@@ -119,27 +119,6 @@ def test_another_seed_gives_other_proposals(name: str) -> None:
     assert one != other
 
 
-@pytest.mark.drawn(2)
-@every_sampler
-def test_a_replayed_row_that_was_never_reported_stays_pending(name: str) -> None:
-    sampler = make_sampler(name, SMALL, seed=0)
-    sampler.replay(0, 9)
-    assert 9 not in run(sampler, range(1, SMALL.rows), OUTCOMES["ties"])
-    assert sampler.ask(SMALL.rows) is None
-    sampler.tell(9, 1.0)
-
-
-@every_sampler
-def test_a_row_that_is_not_pending_cannot_be_reported(name: str) -> None:
-    sampler = make_sampler(name, SMALL, seed=0)
-    row = ask(sampler, 0)
-    with pytest.raises(ValueError, match="is not pending"):
-        sampler.tell((row + 1) % SMALL.rows, 1.0)
-    sampler.tell(row, 1.0)
-    with pytest.raises(ValueError, match="is not pending"):
-        sampler.tell(row, 1.0)
-
-
 @pytest.mark.parametrize(
     ("name", "seed", "message"),
     [

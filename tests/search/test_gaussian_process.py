@@ -80,15 +80,12 @@ def squares_and_values() -> tuple[np.ndarray, np.ndarray]:
     return table.squares(), (values - values.mean()) / values.std()
 
 
-def test_correlation_falls_from_one_to_zero() -> None:
-    values = correlation(np.array([0, 0.1, 1, 100], np.float32))
-    assert values[0] == 1
-    assert values.dtype == np.float32
-    assert (np.diff(values) < 0).all()
-    assert 0 <= values[-1] < 1e-9
-
-
-def test_a_knob_that_matters_gets_the_larger_weight_and_values_without_a_pattern_are_noise() -> None:
+def test_correlation_falls_to_zero_and_weights_and_noise_follow_the_slope_of_the_loss() -> None:
+    falling = correlation(np.array([0, 0.1, 1, 100], np.float32))
+    assert falling[0] == 1
+    assert falling.dtype == np.float32
+    assert (np.diff(falling) < 0).all()
+    assert 0 <= falling[-1] < 1e-9
     squares, values = squares_and_values()
     widths = fit(squares, values)
     assert widths.weights[0] > 5 * widths.weights[1]
@@ -96,10 +93,6 @@ def test_a_knob_that_matters_gets_the_larger_weight_and_values_without_a_pattern
     mixed = np.random.default_rng(1).normal(size=len(values))
     assert fit(squares, mixed).noise > 2 * widths.noise
     assert len(fit(np.zeros((0, 1, 1)), np.zeros(1)).weights) == 0  # a row without knobs
-
-
-def test_the_slope_is_that_of_the_loss() -> None:
-    squares, values = squares_and_values()
     at = np.array([0.3, -0.4, -2.0])
     _, slope = _loss(squares, values, at)
     for place in range(3):
@@ -108,7 +101,7 @@ def test_the_slope_is_that_of_the_loss() -> None:
         assert slope[place] == pytest.approx(difference, rel=1e-4, abs=1e-6)
 
 
-def test_logarithms_have_mean_zero_and_deviation_one_failures_and_pending_rows_are_slow() -> None:
+def test_logarithms_are_modelled_of_the_fastest_and_latest_and_failures_are_slow() -> None:
     one = task(line(8))
     tell(one, (0, 1.0), (1, 2.0), (2, 3.0), (3, 40.0))
     values = standardized(one.pool, [0, 1, 2, 3])
@@ -125,9 +118,6 @@ def test_logarithms_have_mean_zero_and_deviation_one_failures_and_pending_rows_a
         equal = task(line(8))
         tell(equal, (0, value), (1, value))
         assert standardized(equal.pool, [0, 1]).tolist() == [0, 0]
-
-
-def test_of_many_rows_the_fastest_and_the_latest_are_modelled() -> None:
     one = task(line(20))
     tell(one, *((row, 1.0 + (row * 7) % 20) for row in range(12)))
     assert rows_to_model(one.pool, 12, 12) == list(range(12))

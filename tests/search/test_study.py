@@ -65,7 +65,7 @@ def test_a_trial_has_its_strategy_and_knobs_as_parameters_with_the_values_that_s
     assert {name: trial.distributions[name] for name in expected} == expected
 
 
-def test_a_candidate_that_fails_is_a_failed_trial_and_one_in_flight_runs() -> None:
+def test_failures_and_trials_in_flight_are_such_and_a_resumed_search_has_the_same_study() -> None:
     sampler = make_sampler("tpe", space().feasible, seed=0)
     failing, fast, _ = (ask(sampler, number) for number in range(3))
     sampler.tell(failing, None)
@@ -74,9 +74,6 @@ def test_a_candidate_that_fails_is_a_failed_trial_and_one_in_flight_runs() -> No
     assert states == [TrialState.FAIL, TrialState.COMPLETE, TrialState.RUNNING]
     with pytest.raises(ValueError, match="trial: found 4, allowed 3"):
         sampler.ask(4)
-
-
-def test_a_resumed_search_has_the_study_of_an_uninterrupted_one() -> None:
     uninterrupted, resumed = searched(), make_sampler("random", space().feasible, seed=0)
     for trial in uninterrupted.study.trials:
         row = uninterrupted.row_of(trial.number)

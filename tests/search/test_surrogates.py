@@ -43,7 +43,7 @@ def rng(seed: int = 0) -> np.random.Generator:
     return np.random.default_rng(seed)
 
 
-def test_a_cliff_is_learned_and_what_was_not_seen_is_less_sure() -> None:
+def test_a_forest_learns_a_cliff_asks_about_texts_and_missing_knobs_and_is_equal_for_a_seed() -> None:
     square = task(grid("abc"))
     values = np.where(square.table.codes[:, 0] + square.table.codes[:, 1] > 8, 1.0, -1.0)
     seen = rng(1).permutation(512)[:150]
@@ -54,18 +54,12 @@ def test_a_cliff_is_learned_and_what_was_not_seen_is_less_sure() -> None:
     forest = surrogates.grow(one.table.part(np.repeat(np.arange(20), 5)), np.zeros(100), rng())
     _, deviation = forest.predict(one.table)
     assert deviation[:15].mean() < deviation[40:].mean()
-
-
-def test_texts_and_missing_knobs_are_asked_about() -> None:
     a, o = Knob("a", (1, 2, 4)), Knob("o", ("x", "y", "z"))
     table = RowTable.of(FeasibleSet.of((SearchSpace("s", (o, a)), SearchSpace("t", (a,)))))
     values = np.array([0, 0, 0, 2, 2, 2, 0, 0, 0, -1, -1, -1.0])
     mean, _ = surrogates.grow(table, values - values.mean(), rng()).predict(table)
     assert mean[3:6].min() > mean[[0, 1, 2, 6, 7, 8]].max()
     assert mean[9:].mean() < mean[[0, 1, 2, 6, 7, 8]].mean()
-
-
-def test_answers_part_the_codes_of_the_column_asked_about() -> None:
     asked, results = _questions((Column(3, True, False), Column(7, True, False)), rng())
     levels = np.array([3, 7])[asked]
     for place, said in zip(levels.ravel(), results.reshape(-1, results.shape[-1]), strict=True):
@@ -73,13 +67,10 @@ def test_answers_part_the_codes_of_the_column_asked_about() -> None:
         assert 1 <= above < place
         assert said[above:place].all()
         assert said[-1] == ((place - 1) / 2 > above - 1)
-
-
-def test_equal_randomness_gives_equal_forests_and_a_table_without_columns_has_one_leaf() -> None:
     square = task(grid("ab"))
     values = rng(2).normal(size=64)
-    one, other = (surrogates.grow(square.table, values, rng(5)).predict(square.table) for _ in range(2))
-    assert (one[0] == other[0]).all()
+    first, second = (surrogates.grow(square.table, values, rng(5)).predict(square.table) for _ in range(2))
+    assert (first[0] == second[0]).all()
     for count in (1, 2):
         table = RowTable(np.zeros((count, 0), np.int16), ())
         mean, _ = surrogates.grow(table, np.ones(count), rng()).predict(table)
@@ -101,16 +92,13 @@ def given(rows: list[int]) -> SearchTask:
     return square
 
 
-def test_the_gain_is_largest_in_the_valley_and_small_next_to_pending_rows() -> None:
+def test_the_gain_is_largest_in_the_valley_and_knows_what_a_power_of_two_divides() -> None:
     square = given([0, 9, 18, 27, 36, 60, 14, 5, 50, 33])
     assert all(square.table.codes[row][0] in (4, 5, 6) for row in np.argsort(-gain(square))[:5])
     free, busy = given([0, 9, 18, 27]), given([0, 9, 18, 27])
     best = int(np.argmax(gain(free)))
     busy.pool.propose(best)
     assert gain(busy)[best] < gain(free)[best] - 1
-
-
-def test_what_a_power_of_two_divides_is_known_from_few_rows() -> None:
     steps = task(SearchSpace("s", (Knob("a", tuple(16 * rank for rank in range(1, 33))),)))
     tell(steps, *((row, 2.0 if row % 2 == 0 else 1.0 + row / 100) for row in (1, 4, 7, 10, 13, 16, 22, 25)))
     scope = steps.scope(rng())
@@ -167,13 +155,6 @@ def test_it_finds_better_rows_than_random_and_settles_on_the_better_strategy() -
     assert sum(of_s) >= 40  # of 60
 
 
-def test_the_start_visits_every_strategy_however_small() -> None:
-    feasible = FeasibleSet.of((grid("abcd"), grid("abcd", name="t"), SearchSpace("u", (Knob("a", (1, 2)),))))
-    sampler = make_sampler("tpe", feasible, seed=0)
-    met = [feasible.candidate(ask(sampler, number)).strategy for number in range(9)]
-    assert [met.count(name) for name in "stu"] == [4, 3, 2]
-
-
 @pytest.mark.slow
 @pytest.mark.parametrize("is_reported", [False, True])
 def test_rows_in_flight_and_failures_keep_the_next_ask_away(is_reported: bool) -> None:
@@ -203,7 +184,7 @@ def test_a_time_of_zero_is_the_fastest_not_a_failure() -> None:
     assert near[0] > near[1]
 
 
-def test_most_choices_are_below_the_cliff() -> None:
+def test_most_choices_are_below_the_cliff_where_the_ratio_is_largest() -> None:
     square = task(grid("abc"))
     rows = rng().permutation(512)[:80].tolist()
     low = square.table.codes.sum(axis=1) < 8
@@ -211,9 +192,6 @@ def test_most_choices_are_below_the_cliff() -> None:
     chosen = [Trees(square).choose(np.random.default_rng(seed)) for seed in range(10)]
     assert sum(bool(low[row]) for row in chosen) >= 8
     assert all(square.pool.unseen[row] for row in chosen)
-
-
-def test_the_ratio_is_largest_where_fast_rows_are_and_failures_and_pending_rows_repel() -> None:
     one = task(line(40))
     tell(one, (10, 1.0), (11, 1.1), (30, 5.0), (31, 6.0), (5, 7.0))
     gain = Densities(one).log_gain(one.scope(rng()))
@@ -226,7 +204,7 @@ def test_the_ratio_is_largest_where_fast_rows_are_and_failures_and_pending_rows_
     assert gain[20] > max(gain[10], gain[30])
 
 
-def test_the_sums_are_the_same_as_if_made_at_once_and_so_are_those_of_a_part_of_the_rows() -> None:
+def test_the_sums_are_the_same_as_if_made_at_once_by_a_kernel_that_is_a_density() -> None:
     """Rows become good and stop being so; integers forget nothing."""
     square = task(grid("ab"))
     kept = Densities(square)
@@ -238,14 +216,6 @@ def test_the_sums_are_the_same_as_if_made_at_once_and_so_are_those_of_a_part_of_
     rows = np.array([1, 3, 40, 63])
     part = Densities(square).log_gain(Scope(rows, square.table.part(rows), is_whole=False))
     assert (part == kept.log_gain(scope)[rows]).all()
-
-
-def around(feasible: FeasibleSet, row: int) -> np.ndarray:
-    table = RowTable.of(feasible)
-    return RowSimilarity(table).around(table.codes[row])
-
-
-def test_the_kernel_is_a_density_in_which_nearer_values_are_likelier() -> None:
     density = around(FeasibleSet.of((grid("abcd"),)), 123)
     assert abs(float(density.mean()) / PRIOR - 1) < 0.01
     assert int(np.argmax(density)) == 123
@@ -257,3 +227,8 @@ def test_the_kernel_is_a_density_in_which_nearer_values_are_likelier() -> None:
     density = around(FeasibleSet.of((SearchSpace("s", (a,)), SearchSpace("t", (a, b)))), 0)  # s(a=1)
     assert density[0] > density[1] > density[2] > density[4]
     assert density[2] == density[3]
+
+
+def around(feasible: FeasibleSet, row: int) -> np.ndarray:
+    table = RowTable.of(feasible)
+    return RowSimilarity(table).around(table.codes[row])

@@ -36,7 +36,7 @@ class Tensor:
         return self.array.__dlpack__()
 
 
-def test_a_dlpack_tensor_on_its_producers_stream_and_a_cuda_array_interface_are_viewed_in_place() -> None:
+def test_a_dlpack_tensor_bfloat16_too_and_a_cuda_array_interface_are_viewed_in_place() -> None:
     array = np.zeros((3, 4), np.float32)[1:]
     tensor, other = Tensor(array), Tensor(array)
     found = arrays.device_array("a", tensor, 99)
@@ -49,9 +49,6 @@ def test_a_dlpack_tensor_on_its_producers_stream_and_a_cuda_array_interface_are_
     assert (found.address, found.shape, found.strides) == (4096, (2, 3), (8, 1))
     assert (found.dtype, found.is_read_only) == (np.dtype(np.float16), False)
     assert arrays.device_array("a", interface(data=(4096, True), shape=(2,)), 0).is_read_only
-
-
-def test_bfloat16_comes_by_its_own_code() -> None:
     tensor = Tensor(np.zeros(4, np.float16))
     capsule = tensor.array.__dlpack__()
     pointer = ctypes.pythonapi.PyCapsule_GetPointer
@@ -146,11 +143,8 @@ def test_a_descriptor_is_read_as_it_was_written(shape: tuple[int, ...], address:
     assert view.address(8) == address + 8 * offset
 
 
-def test_a_strided_view_ends_after_its_last_element() -> None:
+def test_a_strided_view_ends_after_its_last_element_and_tensor_map_elements_have_their_sizes() -> None:
     assert arrays.MemRef(0, 0, 3, (2, 4), (100, 2)).extent_bytes(4) == (100 + 6 + 1) * 4
-
-
-def test_elements_of_tensor_maps_have_the_sizes_of_their_types() -> None:
     sizes = [arrays.element_bytes_of_tensor_map(number) for number in (0, 6, 7, 8, 9, 11)]
     assert sizes == [1, 2, 4, 8, 2, 4]
     with pytest.raises(DeviceError, match="tensor map: found type 13, allowed 0 to 12"):

@@ -115,7 +115,9 @@ def test_every_limit_that_constraints_ask_is_in_the_name(tree: Path, monkeypatch
     assert host.describe_machine().name == [*seen][-1]
 
 
-def test_what_is_not_reported_is_unknown(tree: Path, monkeypatch: pytest.MonkeyPatch) -> None:
+def test_what_is_not_reported_is_unknown_and_a_container_has_the_cores_it_may_use(
+    tree: Path, monkeypatch: pytest.MonkeyPatch
+) -> None:
     """As on a machine of another make, in a container without /sys."""
     monkeypatch.setattr(host, "CPUINFO", tree / "none")
     monkeypatch.setattr(host, "PROCESSORS", tree / "none")
@@ -124,9 +126,6 @@ def test_what_is_not_reported_is_unknown(tree: Path, monkeypatch: pytest.MonkeyP
     assert (machine.l1_bytes, machine.l2_bytes, machine.l3_bytes) == (0, 0, 0)
     assert (machine.physical_cores, machine.logical_cores) == (4, 4)
     assert host.processors(2) == (0, 1)
-
-
-def test_a_container_has_no_more_cores_than_it_may_use(tree: Path, monkeypatch: pytest.MonkeyPatch) -> None:
     monkeypatch.setattr(os, "sched_getaffinity", lambda pid: {3})
     assert host.describe_machine().physical_cores == 1
     assert host.processors(3) == (3, 3, 3)

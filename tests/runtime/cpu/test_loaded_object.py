@@ -34,15 +34,14 @@ def test_code_reads_its_data_keeps_its_state_and_calls_the_c_library(tmp_path: P
     assert found == [1, 21, 4021]
 
 
-def test_an_unknown_function_is_named_and_code_of_another_model_is_refused(tmp_path: Path) -> None:
+def test_an_unknown_function_and_what_is_no_object_of_this_model_or_cut_off_are_refused(
+    tmp_path: Path,
+) -> None:
     code = object_of(tmp_path, "labs").replace(b"\0labs\0", b"\0lobs\0")
     with pytest.raises(CandidateError, match="machine code: calls 'lobs', which the C library does not have"):
         LoadedObject(code)
     with pytest.raises(CandidateError, match=r"machine code: relocations of kind \d+ are not supported"):
         LoadedObject(object_of(tmp_path, "labs", is_position_independent=True))
-
-
-def test_what_is_no_object_file_or_cut_off_is_refused(tmp_path: Path) -> None:
     for code in (b"", b"\x7fELF\x02\x01" + bytes(58), b"MZ" + bytes(100)):
         message = r"machine code: (no object file|the object file is cut off)"
         with pytest.raises(CandidateError, match=message):

@@ -111,7 +111,7 @@ def test_tensor_maps_carry_every_field(stub: StubDriver, device: CudaDevice) -> 
     assert options[7:27].reshape(4, 5)[:, :3].tolist() == [[64, 8, 2], [128, 1024, 0], [32, 4, 1], [1, 1, 1]]
 
 
-def test_an_error_reports_the_call_its_purpose_and_the_drivers_words(
+def test_an_error_reports_call_purpose_and_words_and_one_that_breaks_the_context_is_sticky(
     stub: StubDriver, device: CudaDevice
 ) -> None:
     stub.fail("cuMemAllocAsync", OUT_OF_MEMORY)
@@ -123,9 +123,6 @@ def test_an_error_reports_the_call_its_purpose_and_the_drivers_words(
     stub.fail("cuStreamSynchronize", 4242)
     with pytest.raises(DeviceError, match=r"^cuStreamSynchronize: CUDA error 4242$"):
         device.synchronize_stream(0)
-
-
-def test_an_error_that_breaks_the_context_is_sticky(stub: StubDriver, device: CudaDevice) -> None:
     stub.fail("cuStreamSynchronize", ILLEGAL_ADDRESS, after=1)
     device.synchronize_stream(0)
     message = "CUDA_ERROR_ILLEGAL_ADDRESS: an illegal memory access"

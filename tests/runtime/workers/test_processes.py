@@ -235,14 +235,11 @@ def test_messages_arrive_whole_and_in_order(messages: list[protocol.Message], da
     assert arrived == messages
 
 
-def test_garbage_is_no_message() -> None:
+def test_garbage_is_no_message_and_a_factory_builds_with_what_it_is_given_first() -> None:
     inbox = protocol.Inbox()
     inbox.add(protocol.LENGTH.pack(7) + b"garbage")
     with pytest.raises(pickle.UnpicklingError, match="pickle data was truncated"):
         inbox.take()
-
-
-def test_a_factory_names_module_and_callable_and_builds_with_what_it_is_given_first() -> None:
     assert protocol.Factory("builtins:dict", (), (("a", 1),)).build() == {"a": 1}
     assert protocol.Factory("builtins:divmod", (3,)).build(17) == (5, 2)
     assert isinstance(protocol.Factory("tests.fakes:FakeTarget").build(), FakeTarget)
@@ -256,7 +253,7 @@ def test_a_factory_names_module_and_callable_and_builds_with_what_it_is_given_fi
 EFFORT = Effort(budget_s=0.1)
 
 
-def test_the_limit_follows_the_expected_time_or_else_the_size_and_the_machine() -> None:
+def test_the_limit_follows_the_expected_time_or_size_and_the_machine_and_is_not_nothing() -> None:
     limits, large = protocol.Limits(evaluation_timeout_s=10.0), Matmul(1024, 1024, 1024)
     quick = limits.evaluation_limit_s(PROBLEM, EFFORT, call_s=1e-6)
     slow = limits.evaluation_limit_s(PROBLEM, EFFORT, call_s=2.0)
@@ -269,11 +266,6 @@ def test_the_limit_follows_the_expected_time_or_else_the_size_and_the_machine() 
     faster = protocol.Limits(slowest_flop_per_s=1e11, calls=60)
     saved_s = of_large - faster.evaluation_limit_s(large, EFFORT, None)
     assert saved_s == pytest.approx(large.flop * (protocol.CALLS / 1e9 - 60 / 1e11))
-
-
-def test_remeasurement_has_the_time_of_all_and_to_compare_results_of_a_large_problem_on_a_busy_machine() -> (
-    None
-):
     alone = protocol.Limits().evaluation_limit_s(PROBLEM, EFFORT, 0.5)
     one = protocol.Limits().remeasurement_limit_s(PROBLEM, EFFORT, 0.5, participants=1)
     eight = protocol.Limits().remeasurement_limit_s(PROBLEM, EFFORT, 0.5, participants=8)
@@ -285,9 +277,6 @@ def test_remeasurement_has_the_time_of_all_and_to_compare_results_of_a_large_pro
     quiet_s = participants * rounds * 2 * (8e-3 + 22e-3)
     assert protocol.Limits().remeasurement_limit_s(problem, FINAL_EFFORT, 8e-3, participants) > 3 * quiet_s
     assert protocol.Limits().remeasurement_limit_s(PROBLEM, FINAL_EFFORT, 1e-6, participants) < 30
-
-
-def test_a_limit_of_nothing_is_refused() -> None:
     for name in ("compile_timeout_s", "evaluation_timeout_s", "memory_bytes", "slowest_flop_per_s", "calls"):
         with pytest.raises(ValueError, match=rf"limits: found .*{name}=0.*, allowed positive numbers"):
             protocol.Limits(**{name: 0})

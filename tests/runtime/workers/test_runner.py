@@ -78,14 +78,11 @@ def run(runner: AbstractRunner, *candidates: Candidate, memory: fakes.Memory | N
     return records
 
 
-def test_records_come_in_the_order_of_starts(runner: AbstractRunner) -> None:
+def test_records_come_in_the_order_of_starts_and_report_the_whole_way(runner: AbstractRunner) -> None:
     chosen = [candidate(x) for x in (3, 9, 1, 7, 5)]
     records = run(runner, *chosen)
     assert [record.candidate for record in records] == chosen
     assert [record.median_s for record in records] == [time_of(x) for x in (3, 9, 1, 7, 5)]
-
-
-def test_a_record_reports_the_whole_way(runner: AbstractRunner) -> None:
     (record,) = run(runner, candidate(BEST_X))
     assert isinstance(record.outcome, Measurement)
     assert record.verdict == Verdict(0.25, 64)

@@ -23,7 +23,7 @@ def median_of(measurement: Measurement | None) -> float | None:
     return None if measurement is None else measurement.median_s
 
 
-def test_timing_is_announced_once_for_a_candidate_and_once_for_the_remeasurement_if_there_is_any() -> None:
+def test_timing_is_announced_once_and_what_takes_its_process_with_it_ends_the_remeasurement() -> None:
     heard: list[str] = []
     service = services.EvaluationService(heard.append, fake_factory())
     with pytest.raises(CandidateError, match="found 2, expected 1"):
@@ -39,8 +39,6 @@ def test_timing_is_announced_once_for_a_candidate_and_once_for_the_remeasurement
     assert heard == ["timing", "timing"]
     assert [median_of(time) for time in found.times] == [time_of(3), time_of(BEST_X)]
 
-
-def test_what_takes_its_process_with_it_ends_the_remeasurement() -> None:
     class LostTarget(FakeTarget):
         def load(self, problem: Problem, artifact: Artifact) -> object:
             raise CandidateError(Stage.RUN, "CUDA_ERROR_ILLEGAL_ADDRESS")

@@ -43,11 +43,25 @@ def test_no_schedule_beats_the_multipliers_and_pairs_of_f32_that_are_parted_cost
     assert cycles(plain, PROBLEM, replace(AVX512, l1_bytes=0, l2_bytes=0)) == cycles(plain, PROBLEM, AVX512)
 
 
-def test_what_wastes_the_core_costs_more() -> None:
+def test_what_wastes_the_core_or_leaves_the_caches_costs_more() -> None:
     good = cost(tile_m=12, tile_n=32)
     assert good < cost(tile_m=2, tile_n=16)  # too few sums to hide the latency
     assert good < cost(tile_m=12, tile_n=16)  # a load for each product
     assert cost(block_k=256) < cost(block_k=8)  # C is read and written 64 times
+    deep = Matmul(480, 512, 8192)
+    assert cost(deep, block_k=128) < cost(deep)
+    usual, unlucky = Matmul(480, 1008, 1024), Matmul(480, 1024, 1024)
+    assert in_place(unlucky) / in_place(usual) > 1.01 * 1024 / 1008
+    assert in_place(unlucky, block_k=64) < in_place(unlucky)  # few rows at a time stay
+    transposed = in_place(replace(unlucky, layout="nt"), tile_n=16)  # whose columns are rows of 4 KiB
+    assert transposed < in_place(unlucky, tile_n=16)
+    problem = Matmul(480, 528, 512)
+    plain = replace(tiles(problem, tile_n=16), is_packed=False)
+    twice_bytes = 2 * 512 * 528 * 4  # half of a cache is for what stays
+    machines = (replace(AVX512, l2_bytes=int(share * twice_bytes)) for share in (1, 0.95, 0.1))
+    fitting, above, far_above = (float(cycles(plain, problem, each)[0]) for each in machines)
+    assert fitting < above < far_above
+    assert above - fitting < 0.2 * (far_above - fitting)
 
 
 def test_rows_left_over_cost_what_they_have_to_do_and_columns_beyond_the_edge_are_paid_for() -> None:
@@ -58,26 +72,6 @@ def test_rows_left_over_cost_what_they_have_to_do_and_columns_beyond_the_edge_ar
     ragged = Matmul(480, 300, 512)
     assert cost(ragged, **tile) == pytest.approx(cost(Matmul(480, 320, 512), **tile), rel=0.01)
     assert cost(ragged, **tile, block_n=256) < cost(ragged, **tile)  # 48 of the last 44
-
-
-def test_what_leaves_the_caches_costs_more() -> None:
-    deep = Matmul(480, 512, 8192)
-    assert cost(deep, block_k=128) < cost(deep)
-    usual, unlucky = Matmul(480, 1008, 1024), Matmul(480, 1024, 1024)
-    assert in_place(unlucky) / in_place(usual) > 1.01 * 1024 / 1008
-    assert in_place(unlucky, block_k=64) < in_place(unlucky)  # few rows at a time stay
-    transposed = in_place(replace(unlucky, layout="nt"), tile_n=16)  # whose columns are rows of 4 KiB
-    assert transposed < in_place(unlucky, tile_n=16)
-
-
-def test_a_block_a_little_above_the_cache_costs_a_little_more() -> None:
-    problem = Matmul(480, 528, 512)
-    plain = replace(tiles(problem, tile_n=16), is_packed=False)
-    twice_bytes = 2 * 512 * 528 * 4  # half of a cache is for what stays
-    machines = (replace(AVX512, l2_bytes=int(share * twice_bytes)) for share in (1, 0.95, 0.1))
-    fitting, above, far_above = (float(cycles(plain, problem, each)[0]) for each in machines)
-    assert fitting < above < far_above
-    assert above - fitting < 0.2 * (far_above - fitting)
 
 
 def test_b_costs_most_where_columns_are_missing_and_rows_are_cut_or_begin_within_a_line() -> None:
@@ -112,7 +106,7 @@ def test_no_step_is_done_before_its_multiply_adds_and_loads(rows: int, vectors: 
     assert step(rows, vectors, is_paired) >= max(rows * vectors, rows + vectors) / 2
 
 
-def test_a_multiply_add_costs_least_on_its_own() -> None:
+def test_shuffles_are_interleaved_and_a_multiply_add_costs_least_on_its_own() -> None:
     for better, worse in (
         ((12, 2), (2, 2)),  # four sums wait for one another
         ((14, 2), (14, 1)),  # a load for each multiply-add
@@ -120,9 +114,6 @@ def test_a_multiply_add_costs_least_on_its_own() -> None:
         ((6, 4), (8, 4)),  # all registers are sums
     ):
         assert step(*better) / np.prod(better) < step(*worse) / np.prod(worse)
-
-
-def test_shuffles_are_interleaved_and_a_tile_of_few_steps_does_not_wait_for_its_sums() -> None:
     assert step(12, 2, is_paired=True) > step(12, 2)
     assert step(4, 4, is_paired=True) == step(4, 4)  # few rows: the third unit does them meanwhile
     assert step(2, 1, steps=16) < step(2, 1, steps=64) < step(2, 1, steps=512)

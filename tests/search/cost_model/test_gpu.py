@@ -93,7 +93,7 @@ def test_every_chip_and_type_has_a_rate() -> None:
 LANES = np.arange(32)
 
 
-def test_passes_are_words_of_one_bank() -> None:
+def test_an_access_costs_its_layer_at_least_by_the_passes_of_its_words_and_equal_rows_once() -> None:
     for words, width, expected in (
         (LANES, 1, 1),  # each bank once
         (0 * LANES, 1, 1),  # one word for all lanes
@@ -107,6 +107,25 @@ def test_passes_are_words_of_one_bank() -> None:
         (32 * LANES, 4, 32),
     ):
         assert passes(words, width) == expected
+    for operation, words, width, compute_capability, cycles_of_one in (
+        ("load_shared", 0 * LANES, 4, 86, 2.0),
+        ("load_shared", 0 * LANES, 4, 75, 4.0),  # twice as much on Turing
+        ("load_global", LANES, 1, 86, 1.5),
+        ("load_shared", 2 * LANES, 1, 86, 2.0),
+    ):
+        assert access_cycles(operation, words, width, compute_capability) == cycles_of_one
+    costs = [access_cycles("load_shared", 0 * LANES, width, 90) for width in (0, 1, 3, 2, 8, 4)]
+    assert costs[::2] == costs[1::2]  # as of the next narrower one
+    assert stream_cycles("store_shared", 4, 90) == 4.0
+    seen: list[tuple[int, int]] = []
+
+    def cycles(one: int, other: int) -> float:
+        seen.append((one, other))
+        return one + 10.0 * other
+
+    found = by_kind((np.array([1.0, 2.0, 1.0]), np.array([3.0, 3.0, 3.0])), cycles)
+    assert found.tolist() == [31.0, 32.0, 31.0]
+    assert seen == [(1, 3), (2, 3)]
 
 
 @given(st.lists(st.integers(0, 4096), min_size=32, max_size=32))
@@ -124,31 +143,6 @@ def test_wide_accesses_take_no_more_passes_than_their_parts_alone(words: list[in
     ]
     alone = [max(part.values()) for part in parts]
     assert max(alone) <= passes(starts, width) <= sum(alone)
-
-
-def test_an_access_costs_its_layer_at_least() -> None:
-    for operation, words, width, compute_capability, expected in (
-        ("load_shared", 0 * LANES, 4, 86, 2.0),
-        ("load_shared", 0 * LANES, 4, 75, 4.0),  # twice as much on Turing
-        ("load_global", LANES, 1, 86, 1.5),
-        ("load_shared", 2 * LANES, 1, 86, 2.0),
-    ):
-        assert access_cycles(operation, words, width, compute_capability) == expected
-    costs = [access_cycles("load_shared", 0 * LANES, width, 90) for width in (0, 1, 3, 2, 8, 4)]
-    assert costs[::2] == costs[1::2]  # as of the next narrower one
-    assert stream_cycles("store_shared", 4, 90) == 4.0
-
-
-def test_equal_rows_are_looked_at_once() -> None:
-    seen: list[tuple[int, int]] = []
-
-    def cycles(one: int, other: int) -> float:
-        seen.append((one, other))
-        return one + 10.0 * other
-
-    found = by_kind((np.array([1.0, 2.0, 1.0]), np.array([3.0, 3.0, 3.0])), cycles)
-    assert found.tolist() == [31.0, 32.0, 31.0]
-    assert seen == [(1, 3), (2, 3)]
 
 
 REFERENCE = Path(__file__).parent / "occupancy_reference.csv"
@@ -224,7 +218,7 @@ def test_shared_memory_static_one_included_is_held_to_the_chip(chip: str, most: 
     assert f"found {most + 8}" in reason
 
 
-def test_dynamic_memory_starts_after_static_memory_at_its_alignment() -> None:
+def test_memory_registers_and_geometry_beyond_the_limits_are_refused() -> None:
     ptx = ".extern .shared .align 1024 .b8 d[];\n.shared .align 8 .b8 s[24];"
     assert block_shared_bytes(ptx, 24, 5000) == 1024 + 5000
     assert block_shared_bytes(ptx, 0, 5000) == 5000
@@ -234,16 +228,10 @@ def test_dynamic_memory_starts_after_static_memory_at_its_alignment() -> None:
     require_launchable(replace(program(full, barriers), ptx=ptx))
     wider = replace(full, dynamic_shared_bytes=full.dynamic_shared_bytes + 16)
     assert "found 232464" in refusal(replace(program(wider, barriers), ptx=ptx))
-
-
-def test_registers_of_all_threads_must_fit() -> None:
     wide = replace(LAUNCH, block=(512, 1, 1))
     require_launchable(program(wide, replace(RESOURCES, registers=128)))
     reason = refusal(program(wide, replace(RESOURCES, registers=129)))
     assert reason.startswith("k: registers: found 129 for each of 512 threads, allowed 65536 for a block")
-
-
-def test_a_geometry_beyond_the_limits_is_refused() -> None:
     for launch, found in (
         (replace(LAUNCH, block=(1025, 1, 1)), "threads of a block: found 1025, allowed 1024"),
         (replace(LAUNCH, block=(32, 33, 1)), "threads of a block: found 1056, allowed 1024"),

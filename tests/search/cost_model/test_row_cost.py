@@ -52,7 +52,7 @@ def model(
     return found, FeasibleSet.of((space(knobs),)).index[0]
 
 
-def test_knobs_decide_the_model() -> None:
+def test_knobs_decide_the_model_where_a_block_of_0_is_all_and_a_share_costs_less() -> None:
     def kind(knobs: Choices, machine: Machine) -> type[AbstractModel | None]:
         return type(model_of(space(knobs), Matmul(512, 512, 512), machine, 1))
 
@@ -61,18 +61,12 @@ def test_knobs_decide_the_model() -> None:
     assert kind(THREADS, GPU) is CudaCoreModel
     assert kind(PACKED, GPU) is kind(TENSOR, CPU) is kind({"x": (1, 2)}, CPU) is type(None)
     assert kind({**PACKED, "tile_m": ("small", "large")}, CPU) is type(None)
-
-
-def test_a_block_of_0_or_of_more_than_there_is_is_all_of_it() -> None:
     knobs: Choices = {"block_m": (0, 64, 1024)}
     columns = KnobColumns(space(knobs), FeasibleSet.of((space(knobs),)).index[0])
     assert columns.sizes("block_m", np.full(3, 100.0)).tolist() == [100.0, 64.0, 100.0]
     assert columns.sizes("block_n", np.full(3, 50.0)).tolist() == [50.0] * 3
     assert columns.equal("block_m", 64).tolist() == [False, True, False]
     assert columns.equal("order", "ij").tolist() == [False] * 3
-
-
-def test_a_share_of_the_work_costs_less_than_all_of_it() -> None:
     shared, rows = model({**PACKED, "split": ("none", "n", "m")}, CPU, Matmul(480, 512, 512), threads=4)
     costs = shared.costs(rows, {}).reshape(-1, 3)
     assert (costs[:, 1:] < costs[:, :1] / 2).all()
@@ -164,18 +158,15 @@ def test_seeds_are_distinct_rows_and_worth_trying(m: int, n: int, k: int) -> Non
             assert max(costs[own]) <= WORTH * costs.min()
 
 
-def test_a_candidate_that_ptxas_saw_fail_or_spill_is_no_seed() -> None:
+def test_what_failed_spilled_or_comes_last_is_no_seed_nor_what_has_no_model() -> None:
     feasible = FeasibleSet.of((space(TENSOR, "tensor"),))
     problem = Matmul(4096, 4096, 4096, "f16")
     best = chosen(problem, feasible, GPU)[0]
     fails, spills = (256, 0, 0, 0, 0, 0, 0.0, 0), (255, 400, 800, 0, 49152, 0, 0.25, 1)
     for seen in (Resources("k", *fails), Resources("k", *spills)):
-        rows = initial_configurations(feasible, problem, GPU, 1, {feasible.candidate(best): seen})
-        assert rows
-        assert best not in rows
-
-
-def test_a_row_that_comes_last_is_no_seed() -> None:
+        seeds = initial_configurations(feasible, problem, GPU, 1, {feasible.candidate(best): seen})
+        assert seeds
+        assert best not in seeds
     tile_m = dict(FEASIBLE.candidate(chosen()[0]).choices)["tile_m"]
     demoting = replace(space(MANY_PACKED, "packed"), preferences=(parse(f"tile_m != {tile_m}", "f"),))
     feasible = FeasibleSet.of((demoting, *FEASIBLE.spaces[1:]))
@@ -185,9 +176,6 @@ def test_a_row_that_comes_last_is_no_seed() -> None:
     others = FeasibleSet.of((replace(demoting, constraints=demoting.preferences), *FEASIBLE.spaces[1:]))
     expected = [others.candidate(row) for row in chosen(feasible=others)]
     assert [feasible.candidate(row) for row in rows] == expected
-
-
-def test_a_strategy_without_a_model_or_of_which_nothing_is_feasible_has_no_seeds() -> None:
     assert chosen(feasible=FeasibleSet.of((space({"x": (1, 2)}),))) == []
     nothing = replace(space(MANY_PACKED, "empty"), constraints=(parse("tile_m > 99", "f"),))
     feasible = FeasibleSet.of((nothing, space(MANY_PACKED, "packed")))
