@@ -250,13 +250,6 @@ def test_schedules_of_a_file_are_applied_to_its_functions_one_after_another() ->
     assert read_payload_text(FILE) == applied
 
 
-def test_the_old_form_of_a_script_is_named() -> None:
-    old = "transform.sequence failures(propagate) {\n^bb0(%root: !transform.any_op):\n}\n"
-    found = r"found transform\.sequence, the old form of a script, allowed "
-    with pytest.raises(CandidateError, match=found):
-        apply_script(old, SCHEDULED, allows_effects=False)
-
-
 @pytest.mark.parametrize("text", [TILES, f"module {{\n{TILES}}}\n", SCHEDULED + TILES, BOTH])
 def test_a_schedule_that_leaves_tensors_is_bufferized_after_it(text: str) -> None:
     code = CpuCompiler().compile(Matmul(64, 64, 64), Script.of(text)).code
@@ -292,13 +285,18 @@ def test_a_binding_that_does_not_fit_is_one_line(trailing: tuple[str, ...], mess
         apply_script(BOUND, SCHEDULED, False, trailing)
 
 
-def test_an_entry_without_a_body_is_refused_by_mlir() -> None:
-    with pytest.raises(CandidateError, match=r"op expects a single-block region"):
-        apply_script(DECLARED, SCHEDULED, allows_effects=False)
+OLD_FORM = "transform.sequence failures(propagate) {\n^bb0(%root: !transform.any_op):\n}\n"
 
 
-def test_a_script_that_leaves_invalid_mlir_fails() -> None:
-    with pytest.raises(
-        CandidateError, match=r"after the script: error: .* doesn't match function result type"
-    ):
-        apply_script(CONVERTED, RETURNED, allows_effects=False)
+@pytest.mark.parametrize(
+    ("text", "payload", "message"),
+    [
+        (OLD_FORM, SCHEDULED, r"found transform\.sequence, the old form of a script, allowed "),
+        (DECLARED, SCHEDULED, r"op expects a single-block region"),
+        (CONVERTED, RETURNED, r"after the script: error: .* doesn't match function result type"),
+    ],
+    ids=["the old form", "no body", "invalid MLIR after it"],
+)
+def test_a_script_that_cannot_be_applied_says_why(text: str, payload: str, message: str) -> None:
+    with pytest.raises(CandidateError, match=message):
+        apply_script(text, payload, allows_effects=False)

@@ -288,16 +288,13 @@ def test_depthwise_convolutions_of_bf16_have_no_configuration() -> None:
         assert first_configuration(problem_of(convolution), WITH_PAIRS) is None
 
 
-def test_weights_are_packed_to_panels_of_filters_and_those_of_bf16_to_pairs_of_channels() -> None:
+def test_weights_are_panels_of_filters_pairs_of_channels_of_bf16_and_rows_of_channels_for_tiles() -> None:
     pairs: dict[str, Any] = {"interleave": 2, "depth": 2, "run": 15}
     for machine, channels, element, form in ((HERE, 16, "f32", {}), (WITH_PAIRS, 15, "bf16", pairs)):
         convolution = Convolution(filters=64, channels=channels, epilogue="bias_relu", element=element)
         columns = int(dict(first(convolution, machine)[0].choices)["tile_f"]) or 64
         packing = WeightPacking(columns, order=(2, 3, 1, 0), **form)
         assert compiled_first(convolution, machine).packings == (None, packing, None)
-
-
-def test_weights_of_tiles_are_rows_of_channels_of_each_filter_padded_to_equal_steps() -> None:
     convolution = Convolution(filters=64, channels=65, epilogue="bias_relu", element="bf16")
     code = compiled_first(convolution, WITH_TILES)
     # 33 words in 3 steps of 11

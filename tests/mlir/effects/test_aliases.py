@@ -148,30 +148,24 @@ def roots(body: str, kind: str = OF_16) -> list[str]:
         return [aliases.described(root) for root in found]
 
 
-def test_views_belong_to_what_they_are_views_of_and_an_allocation_to_itself() -> None:
+def test_views_belong_to_what_they_view_and_loops_and_branches_may_give_one_of_several() -> None:
     of_view = "memref<2x2xf32, strided<[2, 1], offset: 4>>"
     assert roots(text_beside(__file__, "VIEW_OF_A_VIEW"), of_view) == ["argument %arg0"]
     assert roots(f"%v = memref.alloc() : {OF_16}") == ["%alloc of memref.alloc"]
-
-
-def test_loops_are_followed_and_one_that_swaps_two_buffers_may_give_either() -> None:
     for loop in ("CASTS_IN_A_LOOP", "WHILE"):
         assert roots(text_beside(__file__, loop)) == ["argument %arg0"]
     body = f"{SWAP} %v = memref.cast %r#0 : {OF_16} to {OF_16}"
     assert roots(body) == ["argument %arg0", "argument %arg1"]
+    for other, found in (("%a", ["argument %arg0"]), ("%b", ["argument %arg0", "argument %arg1"])):
+        branches = f"{{ scf.yield %a : {OF_16} }} else {{ scf.yield {other} : {OF_16} }}"
+        assert roots(f"%v = scf.if %c -> {OF_16} {branches}") == found
+        assert roots(f"%v = arith.select %c, %a, {other} : {OF_16}") == found
 
 
 def test_a_global_is_one_buffer_however_often_it_is_named() -> None:
     body = f"%x = memref.get_global @g : {OF_16} %v = memref.get_global @g : {OF_16}"
     with root_values(body) as (module, found):
         assert found == (walk(module, "memref.get_global")[0].results[0],)
-
-
-def test_branches_may_yield_different_buffers() -> None:
-    for other, found in (("%a", ["argument %arg0"]), ("%b", ["argument %arg0", "argument %arg1"])):
-        branches = f"{{ scf.yield %a : {OF_16} }} else {{ scf.yield {other} : {OF_16} }}"
-        assert roots(f"%v = scf.if %c -> {OF_16} {branches}") == found
-        assert roots(f"%v = arith.select %c, %a, {other} : {OF_16}") == found
 
 
 UNKNOWN = r"%0 of func\.call: found a buffer of unknown origin, allowed allocations and views"

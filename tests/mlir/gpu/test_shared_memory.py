@@ -156,13 +156,10 @@ def test_memory_that_the_kernel_asked_for_itself_stays_in_front() -> None:
     assert blocks[0].bytes == 256 + 1024
 
 
-def test_a_larger_alignment_that_was_asked_for_is_kept() -> None:
+def test_an_alignment_that_was_asked_for_is_kept_and_a_kernel_without_shared_memory_asks_for_none() -> None:
     aligned = f"%b = memref.alloc() {{alignment = 1024 : i64}} : {SHARED}"
     text = APART.replace(f"%b = memref.alloc() : {SHARED}", aligned)
     assert rewrite(text)[1] == (shared_memory.SharedBlock("k", 2048, 1024),)
-
-
-def test_a_kernel_without_shared_memory_asks_for_none() -> None:
     after, blocks = rewrite(views_only())
     assert blocks == (shared_memory.SharedBlock("k", 0, 128),)
     assert "dynamic_shared_memory" not in after

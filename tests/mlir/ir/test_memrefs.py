@@ -86,16 +86,13 @@ NO_BYTES = {
 SHARED = {"#gpu.address_space<workgroup>": True, "3": True, "#gpu.address_space<private>": False, "1": False}
 
 
-def test_the_bytes_of_a_buffer_reach_to_its_last_element() -> None:
+def test_a_buffer_has_bytes_to_its_last_element_a_space_and_an_order() -> None:
     with parsed(""):
         assert {text: memrefs.memref_bytes(memref(text)) for text in BYTES} == BYTES
         for text, message in NO_BYTES.items():
             with pytest.raises(CandidateError, match=message) as failure:
                 memrefs.memref_bytes(memref(text))
             assert failure.value.stage is Stage.COMPILE
-
-
-def test_shared_memory_is_reported_by_its_space_and_only_a_type_without_strides_is_row_major() -> None:
     with parsed(""):
         assert {each: memrefs.is_workgroup(memref(f"memref<4xf32, {each}>")) for each in SHARED} == SHARED
         assert not memrefs.is_workgroup(memref("memref<4xf32>"))

@@ -188,7 +188,7 @@ def test_a_large_integer_is_rounded_to_a_float() -> None:
     assert list(found.error > 0) == [False, True, True]
 
 
-def test_floats_round_to_zero_and_what_no_integer_is_near_to_may_be_any() -> None:
+def test_floats_round_to_zero_and_those_near_two_integers_or_none_may_be_others() -> None:
     numbers = exact([-128.9, 1.5, -1.5, 127.9, 128.0, np.nan, np.inf, -129.0], "f32")
     found = converted_integer("arith.fptosi", numbers, "f32", "i8")
     np.testing.assert_array_equal(found.value[:4], [-128, 1, -1, 127])
@@ -197,9 +197,6 @@ def test_floats_round_to_zero_and_what_no_integer_is_near_to_may_be_any() -> Non
     found = converted_integer("arith.fptoui", exact([200.5, -0.5, -1.0], "f32"), "f32", "i8")
     assert list(found.value[:2]) == [200 - 256, 0]
     assert list(found.error > 0) == [False, False, True]
-
-
-def test_a_float_that_may_be_another_integer_may_give_that_one() -> None:
     near = Bounded(np.array([2.0, 2.5]), np.array([1e-6, 1e-6]), "f32")
     found = converted_integer("arith.fptosi", near, "f32", "i8")
     np.testing.assert_array_equal(found.value, [2, 2])

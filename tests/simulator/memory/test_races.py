@@ -179,7 +179,9 @@ def accesses(instructions: int = 4000, threads: int = 32) -> tuple[Access, ...]:
     return kernel.accesses((1, 1, 1), (threads, 1, 1), (np.zeros(64, np.uint32),), instructions=instructions)
 
 
-def test_words_of_lanes_are_kept_for_the_first_accesses_of_each_instruction() -> None:
+def test_words_of_lanes_are_kept_for_the_first_accesses_and_of_lanes_that_do_not_run_those_of_the_first() -> (
+    None
+):
     found = accesses()
     load, store = found[0], found[-1]
     assert len(found) == 2 * SAMPLES
@@ -187,9 +189,6 @@ def test_words_of_lanes_are_kept_for_the_first_accesses_of_each_instruction() ->
     assert np.diff(load.words).tolist() == [2] * 31
     assert (store.opcode, store.width) == ("st.shared.b32", 1)
     assert np.diff(store.words).tolist() == [32] * 31
-
-
-def test_lanes_that_do_not_run_ask_for_what_the_first_asks_for_and_it_ends_after_some_instructions() -> None:
     words = accesses(threads=4)[0].words
     assert words[4:] == (words[0],) * 28
     assert len(accesses(instructions=20)) == 2 * 3  # eight before the loop, five in each iteration

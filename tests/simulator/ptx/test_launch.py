@@ -155,15 +155,12 @@ def texts(found: Flow) -> list[list[str]]:
     return [[instruction.text for instruction in block.instructions] for block in found.blocks]
 
 
-def test_a_loop_stands_before_what_follows_it_wherever_it_is_written() -> None:
+def test_loops_and_both_sides_of_branches_stand_before_what_follows_them() -> None:
     code = """bra HEAD; AFTER: mov.u32 %r3, 3; ret;
       HEAD: mov.u32 %r1, 1; @%p1 bra AFTER; BODY: mov.u32 %r2, 2; bra HEAD;"""
     found = flow(code)
     first = [block[0] for block in texts(found) if block]
     assert first.index("mov.u32 %r2, 2") < first.index("mov.u32 %r3, 3")
-
-
-def test_both_sides_of_a_branch_stand_before_where_they_meet() -> None:
     found = flow("@%p1 bra LEFT; mov.u32 %r1, 1; bra MEET; LEFT: mov.u32 %r1, 2; MEET: ret;")
     order = [block[0] for block in texts(found) if block]
     assert order[0] == "@%p1 bra LEFT"

@@ -261,16 +261,13 @@ def arrays_of_bytes(m: int, n: int, k: int, epilogue: str) -> FusionArrays:
     return FusionArrays(as_problem("contraction", byte_texts.product(m, n, k, epilogue)), rng(), 4096)
 
 
-def test_inputs_are_all_bytes_and_then_the_extreme_ones() -> None:
+def test_inputs_are_all_bytes_then_the_extreme_ones_and_marks_are_pairs_within_a_row() -> None:
     arrays = arrays_of_bytes(30, 40, 50, "bias")
     a, b, *_ = arrays.operands
     assert {a.min(), b.min(), a.max(), b.max()} == {-128, 127}
     assert len(set(a.tolist())) > 200
     arrays.fill_with_extremes(rng())
     assert set(a.tolist()) == {-128, 0, 127}
-
-
-def test_marks_of_bytes_are_pairs_within_a_row() -> None:
     arrays = arrays_of_bytes(6, 9, 5, "requantized")
     places = arrays.marks(rng(), 5)[:, 1].astype(np.int64) - arrays.operands[-1].ctypes.data
     assert {int(each) % 9 for each in places} == set(range(8))
