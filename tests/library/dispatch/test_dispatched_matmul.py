@@ -108,16 +108,6 @@ def test_after_first_use_nothing_slower_than_the_baseline_as_timed_is_used(tmp_p
 
 
 @pytest.mark.slow
-def test_another_process_finds_what_was_measured(tmp_path: Path, compilations: list[Problem]) -> None:
-    a, b = arrays(5, 17, 9)
-    first = matmul(tmp_path).chosen(a, b)
-    before = len(compilations)
-    again = matmul(tmp_path).chosen(a, b)  # as a new process would
-    assert again == first
-    assert len(compilations) - before == (first.candidate is not None)
-
-
-@pytest.mark.slow
 def test_threads_that_come_first_together_measure_once(tmp_path: Path, compilations: list[Problem]) -> None:
     mm, (a, b) = matmul(tmp_path), arrays(5, 18, 9)
     with ThreadPoolExecutor(6) as threads:
@@ -229,18 +219,6 @@ def test_arrays_that_no_kernel_takes_are_numpys_and_counted_by_reason(tmp_path: 
     assert counted["baseline: types int64 and int64"] == 2
     assert counted["baseline: not two plain numpy arrays"] == 2
     assert counted["baseline: shapes (2, 3) and (4, 2)"] == 1
-
-
-def test_an_output_and_too_little_alignment_are_served(tmp_path: Path) -> None:
-    rule = rule_file(tmp_path, {Matmul(8, 48, 32): (SLOW_S, FAST_S)})
-    mm, (a, b) = matmul(tmp_path), arrays(8, 48, 32)
-    out = np.empty((8, 48), np.float32)
-    assert mm(a, b, rule=rule, measure="never", out=out) is out
-    assert np.allclose(out, a @ b, atol=1e-4)
-    assert np.allclose(mm(placed_copy(a, 4), b, rule=rule, measure="never"), a @ b, atol=1e-4)
-    transposed = np.empty((48, 8), np.float32).T
-    assert mm(a, b, rule=rule, measure="never", out=transposed) is transposed
-    assert [miss.reason[:20] for miss in mm.misses()] == ["baseline: out is rea"]
 
 
 @pytest.mark.parametrize(
