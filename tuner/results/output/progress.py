@@ -47,9 +47,6 @@ if TYPE_CHECKING:
     from rich.table import Table
 
 
-# Live progress on stderr: a line updated in place on a terminal; otherwise plain lines at intervals.
-
-
 PLAIN_EVERY_S = 5.0  # at most one line in this time, so that the log of a long run stays readable
 
 
@@ -89,7 +86,7 @@ class PlainProgress:
 
     def __init__(self) -> None:
         self._settings: RunSettings | None = None
-        self._printed_s = time.monotonic()
+        self._trials = _SlowLines()
 
     def __call__(self, event: Event) -> None:
         if isinstance(event, RunStarted):
@@ -99,9 +96,19 @@ class PlainProgress:
                 _print(line)
             return
         assert self._settings is not None
+        self._trials.print(trial_line(event, self._settings))
+
+
+class _SlowLines:
+    """Prints a line at most every PLAIN_EVERY_S, and leaves out those between."""
+
+    def __init__(self) -> None:
+        self._printed_s = time.monotonic()
+
+    def print(self, line: str) -> None:
         if time.monotonic() - self._printed_s >= PLAIN_EVERY_S:
             self._printed_s = time.monotonic()
-            _print(trial_line(event, self._settings))
+            _print(line)
 
 
 class LiveProgress:
@@ -130,7 +137,7 @@ class LiveProgress:
         self._bar.update(self._task, completed=done, description=one_line(trial_line(event, self._settings)))
 
 
-def event_line(event: Event, settings: RunSettings | None = None) -> str:
+def event_line(event: Event, settings: RunSettings | None) -> str:
     """Returns an event of a run as one or two lines; ``settings``: the run's, None before RunStarted."""
     match event:
         case RunStarted():
@@ -146,12 +153,16 @@ def event_line(event: Event, settings: RunSettings | None = None) -> str:
             return _busy_line(event)
         case BaselineMeasured(baseline, trust):
             assert settings is not None
-            pace = _pace(settings.problem, baseline.measurement.median_s)
-            return f"baseline: {baseline.name} {pace}{_doubt(trust)}"
+            reached = _time_and_speed(settings.problem, baseline.measurement.median_s)
+            return f"baseline: {baseline.name} {reached}{_doubt(trust)}"
         case BaselineFailed(reason):
             return f"baseline: not measured: {reason}"
-        case RemeasurementStarted() | NoiseMeasured() | RoundLost():
-            return _remeasurement_line(event)
+        case RemeasurementStarted(trials):
+            return f"final re-measurement: timing the best {trials} again, interleaved"
+        case NoiseMeasured(noise):
+            return f"noise floor: {noise:.2%}"
+        case RoundLost(reason):
+            return f"final re-measurement: lost, no times: {reason}"
         case WaitsForLock(who):
             return f"waiting for {who}: it times on the same device"
         case WaitsForNode(why):
@@ -170,16 +181,6 @@ def _busy_line(event: MachineBusy) -> str:
     return f"note: {what}; times will be unreliable\n{hint}"
 
 
-def _remeasurement_line(event: RemeasurementStarted | NoiseMeasured | RoundLost) -> str:
-    match event:
-        case RemeasurementStarted(trials):
-            return f"final re-measurement: timing the best {trials} again, interleaved"
-        case NoiseMeasured(noise):
-            return f"noise floor: {noise:.2%}"
-        case RoundLost(reason):
-            return f"final re-measurement: lost, no times: {reason}"
-
-
 def trial_line(event: TrialDone, settings: RunSettings) -> str:
     """Returns a progress line: numbers of trials, best time so far, estimated time left."""
     counts, total = event.counts, settings.trials
@@ -190,12 +191,12 @@ def trial_line(event: TrialDone, settings: RunSettings) -> str:
         text += f", {counts.reused} reused (same code)"  # as that of a trial of this run or an earlier one
     if event.best is not None:
         assert event.best.median_s is not None
-        text += f"; best {_pace(event.best.problem, event.best.median_s)}{_doubt(event.best_reliability)}"
+        text += f"; best {_time_and_speed(event.best.problem, event.best.median_s)}{_doubt(event.best_reliability)}"
     left_s = time_left_s(event, settings)
     return text + (f"; {left_s:.0f} s left" if left_s else "")
 
 
-def _pace(problem: Problem, median_s: float) -> str:
+def _time_and_speed(problem: Problem, median_s: float) -> str:
     return f"{seconds_text(median_s)} ({speed_text(gflop_per_s(problem, median_s))})"
 
 
@@ -227,7 +228,7 @@ def share_done(event: TrialDone, settings: RunSettings) -> float:
 # Live progress of a campaign on stderr: a table on a terminal; otherwise plain lines at intervals.
 
 
-FREE_LINES = 6  # of the terminal, around the table
+FREE_LINES = 6  # of the terminal: three of the table's head, its end, its caption, and the cursor's
 
 
 class CampaignState:
@@ -301,7 +302,7 @@ class PlainCampaignProgress:
 
     def __init__(self) -> None:
         self._state: CampaignState | None = None
-        self._printed_s = time.monotonic()
+        self._trials = _SlowLines()
 
     def __call__(self, event: CampaignEvent) -> None:
         if isinstance(event, CampaignStarted):
@@ -311,12 +312,8 @@ class PlainCampaignProgress:
         assert self._state is not None
         self._state.take(event)
         if isinstance(event.event, TrialDone):
-            if time.monotonic() - self._printed_s >= PLAIN_EVERY_S:
-                self._printed_s = time.monotonic()
-                _print(self._state.line)
-            return
-        line = _run_line(event, self._state)
-        if line:
+            self._trials.print(self._state.line)
+        elif line := _run_line(event, self._state):
             _print(line)
 
 
