@@ -92,8 +92,9 @@ Row = TypeVar("Row", RunRow, TrialRow, CampaignRow)
 class Store:
     """An open results database. A call that returns has committed what it stored: no kill can lose it.
 
-    Every method raises UsageError for an id that the database does not have, unless it says otherwise, and
-    when the file or server fails: full disk, lock, damage, lost connection.
+    A method of one run, trial or campaign raises UsageError for an id that the database does not have; one
+    that returns several returns none. All raise it when the file or server fails: full disk, lock, damage,
+    lost connection.
     """
 
     def __init__(self, database: Database, url: str) -> None:
@@ -179,8 +180,7 @@ class Store:
 
     def set_campaign_status(self, campaign_id: int, status: str) -> None:
         """Stores the status of a campaign and of its runs: "running", "done" or "interrupted"."""
-        if status not in RUN_STATUSES:
-            raise ValueError(f"status of a campaign: found {status!r}, allowed {', '.join(RUN_STATUSES)}")
+        _require_status(status)
         with self._database.writing() as session:
             campaign = _known(session, CampaignRow, campaign_id)
             campaign.status = status
@@ -190,7 +190,10 @@ class Store:
             session.execute(sa.update(RunRow).where(RunRow.group_id == campaign_id).values(of_runs))
 
     def set_campaign_seconds(self, campaign_id: int, seconds: float, search_s: float) -> None:
-        """Stores the seconds of all sessions of a campaign, and the part that counts for its budget."""
+        """Stores the seconds of all sessions of a campaign, and the part that counts for its budget.
+
+        An id that the database does not have is ignored.
+        """
         with self._database.transaction() as connection:
             set_campaign_seconds(connection, campaign_id, seconds, search_s)
 
@@ -221,8 +224,7 @@ class Store:
 
         ``seconds``: those not yet stored. ValueError unless "done", "running" or "interrupted".
         """
-        if status not in RUN_STATUSES:
-            raise ValueError(f"status of a run: found {status!r}, allowed {', '.join(RUN_STATUSES)}")
+        _require_status(status)
         with self._database.writing() as session:
             run = _known(session, RunRow, run_id)
             run.status = status
@@ -500,6 +502,11 @@ def _begun_run(
     run.environment = interned(session, rows.environment_row(compiler))
     session.add(run)
     return run
+
+
+def _require_status(status: str) -> None:
+    if status not in RUN_STATUSES:
+        raise ValueError(f"status: found {status!r}, allowed {', '.join(RUN_STATUSES)}")
 
 
 def _known(session: Session, table: type[Row], row_id: int) -> Row:

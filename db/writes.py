@@ -2,7 +2,6 @@
 
 import datetime
 import uuid
-from collections.abc import Mapping
 from typing import Any
 
 import sqlalchemy as sa
@@ -162,19 +161,8 @@ def add_outcome(connection: Connection, trial_id: int, record: Record, now: date
     rank = {"ranked_s": None if timed is None else ranked_s(FIRST, timed)}
     connection.execute(sa.update(TRIAL).where(TRIAL.c.id == trial_id), outcome_columns(record, now) | rank)
     if timed is not None:
-        _add_measurement(connection, {"trial_id": trial_id, "kind": FIRST}, timed)
-
-
-def put_measurement(
-    connection: Connection, owner: Owner, measurement: Measurement, of_baseline: dict[str, Any] | None = None
-) -> None:
-    """Stores a measurement in place of an earlier one of the same ``owner`` (trial or run, kind, round)."""
-    connection.execute(sa.delete(MEASUREMENT).filter_by(**owner))
-    _add_measurement(connection, {**owner, **(of_baseline or {"is_interleaved": False})}, measurement)
-
-
-def _add_measurement(connection: Connection, columns: Mapping[str, Any], measurement: Measurement) -> None:
-    connection.execute(sa.insert(MEASUREMENT), {**columns, **measurement_columns(measurement)})
+        columns = {"trial_id": trial_id, "kind": FIRST, **measurement_columns(timed)}
+        connection.execute(sa.insert(MEASUREMENT), columns)
 
 
 def set_seconds(connection: Connection, run_id: int, seconds: float) -> None:
@@ -260,9 +248,17 @@ def put_baseline(session: Session, run: RunRow, baseline: Baseline) -> None:
 def _put_baseline(session: Session, run: RunRow, baseline: Baseline, number: int) -> None:
     owner: Owner = {"run_id": run.id, "kind": BASELINE, "round": number}
     columns = {"is_interleaved": baseline.is_interleaved, "libraries": encode(baseline.libraries) or None}
-    put_measurement(session.connection(), owner, baseline.measurement, columns)
+    _put_measurement(session.connection(), owner, baseline.measurement, columns)
 
 
 def _put_final(session: Session, trial_id: int, measurement: Measurement, number: int) -> None:
     owner: Owner = {"trial_id": trial_id, "kind": FINAL, "round": number}
-    put_measurement(session.connection(), owner, measurement)
+    _put_measurement(session.connection(), owner, measurement, {"is_interleaved": False})
+
+
+def _put_measurement(
+    connection: Connection, owner: Owner, measurement: Measurement, columns: dict[str, Any]
+) -> None:
+    # in place of an earlier one of the same owner: trial or run, kind, round
+    connection.execute(sa.delete(MEASUREMENT).filter_by(**owner))
+    connection.execute(sa.insert(MEASUREMENT), {**owner, **columns, **measurement_columns(measurement)})

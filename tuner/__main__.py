@@ -17,8 +17,8 @@ def main() -> None:
     ``measure --bundle``, or ``measure`` where click is missing, runs without the command-line packages.
     """
     before = signal.getsignal(signal.SIGINT)
-    _end_by_interrupts(before)
-    end_by_lost_interrupts()
+    _exit_on_interrupts(before)
+    exit_on_dropped_interrupts()
     # Closed streams (``>&-``) point nowhere: the next file that is opened, such as the database's, would get
     # their descriptor and what is printed
     for name, mode in STANDARD_STREAMS:
@@ -31,7 +31,7 @@ def main() -> None:
     except KeyboardInterrupt:
         sys.exit(INTERRUPTED)
     finally:
-        _end_by_interrupts(before)  # the interpreter's own end would print where it was interrupted
+        _exit_on_interrupts(before)  # the interpreter's own end would print where it was interrupted
 
 
 def _run_command(_text: list[str], handler: object) -> None:
@@ -57,7 +57,7 @@ def _is_bundle_measured(options: list[str]) -> bool:
     return has_bundle or importlib.util.find_spec("click") is None
 
 
-def _end_by_interrupts(before: object) -> None:
+def _exit_on_interrupts(before: object) -> None:
     # Ctrl-C ends the process at once, where Python would print a traceback; nothing is lost here. A process
     # that ignores it, such as one in the background of a shell's script, goes on to do so.
     if before is signal.default_int_handler:
@@ -68,7 +68,7 @@ def _end(_number: int, _frame: FrameType | None) -> NoReturn:
     os._exit(INTERRUPTED)
 
 
-def end_by_lost_interrupts() -> None:
+def exit_on_dropped_interrupts() -> None:
     """Installs a ``sys.unraisablehook`` that exits with 130 where Python would drop a KeyboardInterrupt.
 
     Python drops exceptions in finalizers and weak-reference callbacks, which run during imports. The hook

@@ -231,11 +231,11 @@ def test_a_closed_stdout_is_no_error_and_nothing_is_written_to_the_database(
 
 LOSES = """
 import signal, weakref
-from tuner.__main__ import end_by_lost_interrupts
+from tuner.__main__ import exit_on_dropped_interrupts
 class Module: pass
 signal.signal(signal.SIGINT, signal.default_int_handler)
 if {is_installed}:
-    end_by_lost_interrupts()
+    exit_on_dropped_interrupts()
 module = Module()
 callback = weakref.ref(module, lambda _: signal.raise_signal(signal.SIGINT))
 del module

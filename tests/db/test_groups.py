@@ -98,7 +98,7 @@ def test_progress_and_limits_of_a_campaign_are_kept_and_an_unknown_one_is_refuse
     assert (found.settings.trials, found.settings.budget_s) == (None, 90.0)
     with pytest.raises(UsageError, match=f"campaign: found 77, allowed {campaign} to {campaign}"):
         store.extend_campaign(77, 1, None)
-    with pytest.raises(ValueError, match="status of a campaign: found 'asleep'"):
+    with pytest.raises(ValueError, match="status: found 'asleep'"):
         store.set_campaign_status(campaign, "asleep")
 
 

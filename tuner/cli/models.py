@@ -1,9 +1,9 @@
 """Payloads that the command line takes: MLIR files, stdin, PyTorch models; and the baselines of a model.
 
-A file of Python is the user's own code, so it runs in a child process (``model_text_in_child``).
+A model is ``model.pt2``, or ``model.py:function``, whose function returns a module and its example inputs:
+``return module, (x,)``. That is the user's own code, so it runs in a child process.
 """
 
-from dataclasses import dataclass
 from functools import partial
 from pathlib import Path
 from typing import TYPE_CHECKING, Any
@@ -47,37 +47,22 @@ def model_baselines(request: ProgramRequest) -> tuple[ProgramBaseline, ...]:
     return timed_baselines(program, example_of(module, arguments, {}), request.baselines, threads)
 
 
-# Models that the command line takes: ``model.py:function`` and ``model.pt2``, as text of a payload.
-# The function returns a module and its example inputs: ``return module, (x,)``. A file of Python is the
-# user's own code, which runs in a child process.
-
-
 EXPORT_TIMEOUT_S = 600.0
 NO_TORCH = "pip install 'torch>=2.6'"
 
 
-@dataclass(frozen=True)
-class _Reader:
-    """What a child process does: a value, so that it can be sent there."""
-
-    name: str
-
-    def __call__(self) -> str:
-        with failing_at(Stage.BIND):
-            return model_text(self.name)
-
-
 def model_text_in_child(name: str) -> str:
     """Returns the payload of a model. Raises UsageError for one that torch-mlir refuses, without PyTorch."""
-    return call_in_child("model", _Reader(name), EXPORT_TIMEOUT_S)
+    return call_in_child("model", partial(model_text, name), EXPORT_TIMEOUT_S)
 
 
 def model_text(name: str) -> str:
-    """Returns the payload of a model, made in this process. Raises UsageError as ``model_text_in_child``."""
+    """Returns the payload of a model, made in this process; raises CandidateError(BIND)."""
     from tuner.torch.export import export_module  # not at start-up
     from tuner.torch.lowering import lower_in_process  # not at start-up
 
-    return export_module(*read_model(name), lower=lower_in_process).text
+    with failing_at(Stage.BIND):
+        return export_module(*read_model(name), lower=lower_in_process).text
 
 
 def read_model(name: str) -> "tuple[torch.nn.Module | torch.export.ExportedProgram, tuple[Any, ...]]":
@@ -119,10 +104,7 @@ SCHEDULE = "transform.with_named_sequence"  # attribute of a module that is a sc
 
 
 def read_payload_text(payload: Path) -> str:
-    """Returns MLIR text of a file, of stdin ("-"), or of a model: ``model.py:function``, ``model.pt2``.
-
-    Schedules in the file are applied to its functions.
-    """
+    """Returns MLIR text of a file, of stdin ("-") or of a model; schedules in the file are applied to it."""
     name = str(payload)
     if is_model(name):
         return model_text_in_child(name)

@@ -32,7 +32,7 @@ class Reliability:
         word, _, reason = text.partition(": ")
         if word in (Trust.UNRELIABLE.value, Trust.UNKNOWN.value) and reason:
             return cls(Trust(word), reason)
-        return RELIABLE if text == Trust.RELIABLE.value else unknown("it was not recorded")
+        return RELIABLE if text == Trust.RELIABLE.value else NOT_RECORDED
 
     @property
     def word(self) -> str:

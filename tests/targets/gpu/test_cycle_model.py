@@ -263,7 +263,7 @@ def builder() -> Builder:
     return Builder("sm_80")
 
 
-def parts(builder: Builder, wanted: Point) -> tuple[float, cycle_model.Parts]:
+def parts(builder: Builder, wanted: Point) -> tuple[float, cycle_model.BusyCycles]:
     found = cycle_model.predicted(wanted.problem, builder.build(wanted).program)
     assert found is not None
     assert found.parts is not None

@@ -100,9 +100,9 @@ def distill(
 
 def portfolio_document(found: "CampaignPortfolio") -> dict[str, Any]:
     """Returns the JSON document of a portfolio."""
-    inside, outside = found.regret(), found.regret(held_out=True)
+    in_sample, held_out = found.regret(), found.regret(held_out=True)
     serving = found.portfolio.serving
-    losses = (inside.losses, outside.losses, found.names, serving, found.measured.reliability)
+    losses = (in_sample.losses, held_out.losses, found.names, serving, found.measured.reliability)
     return {
         "group": found.campaign,
         "reliability": reliability_of_all(found.measured.reliability).text,
@@ -110,8 +110,8 @@ def portfolio_document(found: "CampaignPortfolio") -> dict[str, Any]:
             {**candidate_document(candidate), "problems": serving.count(column)}
             for column, candidate in zip(found.portfolio.columns, found.columns, strict=True)
         ],
-        "in_sample": _figures(inside),
-        "held_out": _figures(outside),
+        "in_sample": _figures(in_sample),
+        "held_out": _figures(held_out),
         "problems": [
             {
                 "problem": loss.problem.key,
@@ -135,7 +135,7 @@ def _measured(
     store: "Store", backends: "Backends", campaign: int, configs: int, is_stock: bool
 ) -> "CampaignPortfolio":
     def report(missing: int) -> None:
-        click.echo(f"measuring {count_text(missing, 'missing time')} of the chosen", err=True)
+        click.echo(f"measuring {count_text(missing, 'missing time')} of the chosen configurations", err=True)
 
     interruption = Interruption()
     with ended_by_signals(interruption):
@@ -145,7 +145,7 @@ def _measured(
 
 
 def _lines(found: "CampaignPortfolio") -> Iterator[str]:
-    inside, outside, serving = found.regret(), found.regret(held_out=True), found.portfolio.serving
+    in_sample, held_out, serving = found.regret(), found.regret(held_out=True), found.portfolio.serving
     yield f"campaign {found.campaign}: {count_text(len(found.columns), 'configuration')}"
     chosen = zip(found.portfolio.columns, found.columns, strict=True)
     for number, (column, candidate) in enumerate(chosen, start=1):
@@ -154,7 +154,7 @@ def _lines(found: "CampaignPortfolio") -> Iterator[str]:
     yield "problem: configuration, time, efficiency"
     trusts, matrix = found.measured.reliability, found.measured.matrix
     times_s = dict(zip(matrix.problems, matrix.times_s, strict=True))
-    for loss, name, index, trust in zip(inside.losses, found.names, serving, trusts, strict=True):
+    for loss, name, index, trust in zip(in_sample.losses, found.names, serving, trusts, strict=True):
         time_s = None if index is None else times_s[loss.problem][index]
         shown = "no time" if time_s is None else seconds_text(time_s)
         is_known = loss.efficiency is not None and trust.is_reliable
@@ -164,8 +164,8 @@ def _lines(found: "CampaignPortfolio") -> Iterator[str]:
         yield f"  {problem_text(loss.problem)}{f' {name}' if name else ''}: {used}, {shown}, {efficiency}"
     whole = reliability_of_all(trusts)
     doubt = "" if whole.is_reliable else f"; {whole.text}"
-    yield f"in sample:  {_figures_text(inside)}{doubt}"
-    yield f"held out:   {_figures_text(outside)}{doubt}"
+    yield f"in sample:  {_figures_text(in_sample)}{doubt}"
+    yield f"held out:   {_figures_text(held_out)}{doubt}"
     if found.missing:
         yield f"{count_text(len(found.missing), 'time')} could not be measured and are predicted"
 

@@ -49,95 +49,7 @@ if TYPE_CHECKING:
     from tuner.tuning.tuned_run import TunedRun
 
 
-def fleet_of_run(fleet: "FleetRequest", resumed: int | None, database: str | None) -> "FleetRequest":
-    """Returns ``fleet``, without --machine and --on with the machine class of the ``resumed`` run, if any."""
-    if resumed is None or fleet.machine:
-        return fleet
-    with open_known_store(database) as store:
-        is_campaign = isinstance(resumed, CampaignNumber)
-        run = store.campaign(resumed).runs[0] if is_campaign else store.run(resumed)
-        return replace(fleet, machine=run.machine.name)
-
-
-def target_text(fleet: "FleetRequest", target: str) -> str:
-    """Returns the target of the first machine class in --on, as text; for a recording ``target`` itself."""
-    from tuner.fleet.runner import target_on  # not at start-up
-
-    asked = TargetName.parse(target)
-    first, *_ = [target_on(fleet, given, asked.kind).text for given in fleet.on]
-    return first if asked.has_machine else target
-
-
-def transfer_runs(
-    backends: "Backends", fleet: "FleetRequest", source_run: "TunedRun", store: "Store"
-) -> "Iterator[TunedRun]":
-    """Tunes on each further machine class of --on, one after another, and yields its run."""
-    from tuner.fleet.runner import fleet_backends, target_on  # not at start-up
-    from tuner.tuning.run import transfer_settings  # not at start-up
-
-    tuned = source_run
-    for given in fleet.on[1:]:
-        if tuned.is_interrupted or not tuned.has_worked:
-            return
-        target = target_on(fleet, given, source_run.run.settings.target.kind)
-        there = fleet_backends(backends, replace(fleet, machine=given, on=()))
-        settings, begun = transfer_settings(source_run.run, target, there, store)
-        tuned = run_session(there, store, settings, begun)
-        yield tuned
-
-
-def compromise_lines(all_tuned: "tuple[TunedRun, ...]", store: "Store") -> list[str]:
-    """Returns lines on the candidate with the least worst-case slowdown over the machines of --on."""
-    compromise, compared = _compromise(all_tuned, store)
-    if compromise is None:
-        return ["compromise: no candidate has a time on each machine"]
-    first = compromise.trials[0].record.candidate
-    worst = max((each.longer for each in compared if isinstance(each, Comparable)), default=0.0)
-    is_known = all(isinstance(each, Comparable) or each.is_equal for each in compared)
-    slower = f"at most {worst:.1%} slower than" if worst > 0 else "not distinguishable from"
-    most = f", {slower} the best" if is_known else ""
-    lines = [f"compromise {first.strategy}{most}", knobs_line(first.choices)]
-    for tuned, trial, one in zip(all_tuned, compromise.trials, compared, strict=True):
-        time = f"{seconds_text(trial.best_s or 0.0)} on {tuned.run.machine.name}"
-        phrase = one.longer_text if isinstance(one, Comparable) else f"no ratio to the best: {one.reason}"
-        lines.append(f"          {time}: {phrase}, trial {trial.id}")
-    return lines
-
-
-def several_document(all_tuned: "tuple[TunedRun, ...]", store: "Store") -> dict[str, Any]:
-    """Returns the JSON document of ``tuner tune --on A,B --json``: the runs and the compromise."""
-    from tuner.results.output.json_documents import tune_document  # not at start-up
-
-    compromise, compared = _compromise(all_tuned, store)
-    runs = [tune_document(each.run, each.counts, each.selected, each.seconds) for each in all_tuned]
-    if compromise is None:
-        return {"runs": runs, "compromise": None}
-    return {
-        "runs": runs,
-        "compromise": {
-            **candidate_document(compromise.trials[0].record.candidate),
-            "trials": [trial.id for trial in compromise.trials],
-            "slowdowns": [
-                max(0.0, each.longer) if isinstance(each, Comparable) else None for each in compared
-            ],
-            "slowdowns_unknown": [
-                each.reason if isinstance(each, NotComparable) else None for each in compared
-            ],
-        },
-    }
-
-
-def _compromise(
-    all_tuned: "tuple[TunedRun, ...]", store: "Store"
-) -> "tuple[Compromise | None, list[Comparable | NotComparable]]":
-    compromise = best_compromise(tuple(store.trials(TrialQuery(run=each.run.id)) for each in all_tuned))
-    if compromise is None:
-        return None, []
-    trios = zip(all_tuned, compromise.trials, compromise.fastest, strict=True)
-    return compromise, [between_trials(tuned.run, trial, fastest) for tuned, trial, fastest in trios]
-
-
-LOOKED_AT = 8  # trials whose machine code the cycle prediction reads at the end of a run: half a second each
+PREDICTED_LIMIT = 8  # trials whose cycles are predicted at the end of a run, in half a second each
 REASONS_SHOWN = 3
 EXAMPLE_SIZES = "512x512x512"
 HEADINGS = {  # of the help -> options
@@ -266,8 +178,8 @@ def tune(
 
     backends = backends_of(context)
     fleet = popped_fleet(arguments, database)
-    is_campaign = _is_campaign(shapes, resume, retime, fleet)
-    alone = backends
+    is_campaign = _checked_campaign(shapes, resume, retime, fleet)
+    local_backends = backends
     if fleet is not None:
         fleet = fleet_of_run(fleet, resume, database)
         backends = _on_fleet(backends, fleet, arguments)
@@ -290,13 +202,13 @@ def tune(
     opened = open_store if resume is None else open_known_store
     with opened(database) as store:
         tuned = run_session(backends, store, settings, resume, retime, limit)
-        all_tuned = (tuned, *(() if fleet is None else transfer_runs(alone, fleet, tuned, store)))
-        go_on = _resume_text(tuned.run.id, fleet, database)
+        all_tuned = (tuned, *(() if fleet is None else _transfer_runs(local_backends, fleet, tuned, store)))
+        resume_with = _resume_text(tuned.run.id, fleet, database)
         if fleet is not None and fleet.on and as_json:
             print_json(several_document(all_tuned, store))
         else:
             for each in all_tuned:
-                _print(each, store, as_json, database, go_on)
+                _print(each, store, as_json, database, resume_with)
             if len(all_tuned) > 1:
                 print("\n".join(wrapped(compromise_lines(all_tuned, store), screen_columns())))
     if retime and tuned.lost and not tuned.is_interrupted:
@@ -320,7 +232,10 @@ def _tune_campaign(
     return resume_shapes(*parts, campaign, **arguments)
 
 
-def _is_campaign(shapes: Path | None, resume: int | None, retime: bool, fleet: "FleetRequest | None") -> bool:
+def _checked_campaign(
+    shapes: Path | None, resume: int | None, retime: bool, fleet: "FleetRequest | None"
+) -> bool:
+    # whether a campaign is asked for; UsageError for options that do not go with one
     if shapes is None and not isinstance(resume, CampaignNumber):
         return False
     campaign = "--shapes" if shapes is not None else f"--resume campaign:{resume}"
@@ -343,7 +258,7 @@ def _on_fleet(backends: "Backends", fleet: "FleetRequest", arguments: dict[str, 
     if is_payload(operation):
         raise UsageError(f"--fleet cannot be combined with {operation}: programs run on this machine")
     if operation is not None and fleet.on:
-        arguments["target"] = target_text(fleet, arguments["target"])
+        arguments["target"] = _first_target(fleet, arguments["target"])
     return fleet_backends(backends, fleet)
 
 
@@ -363,7 +278,7 @@ def _reject_program_options(context: click.Context, **arguments: object) -> None
             raise UsageError(line, f"tuner tune payload.mlir{options}")
 
 
-def _print(tuned: "TunedRun", store: "Store", as_json: bool, database: str | None, go_on: str) -> None:
+def _print(tuned: "TunedRun", store: "Store", as_json: bool, database: str | None, resume_with: str) -> None:
     from tuner.results.best_trials import other_winners  # not at start-up
     from tuner.results.database_name import database_text  # not at start-up
     from tuner.results.output.json_documents import tune_document  # not at start-up
@@ -385,14 +300,105 @@ def _print(tuned: "TunedRun", store: "Store", as_json: bool, database: str | Non
         from tuner.library.bundle.archive import deciding_facts  # not at start-up
         from tuner.library.bundle.exchange import predicted_first  # not at start-up
 
-        promising = predicted_first(store.pending(TrialQuery(run=tuned.run.id)), LOOKED_AT)
+        promising = predicted_first(store.pending(TrialQuery(run=tuned.run.id)), PREDICTED_LIMIT)
         facts = deciding_facts(promising[0]) if promising else ""
         print("\n".join(wrapped(verified_lines(tuned, promising, arguments, facts))))
     if tuned.is_interrupted:
-        print_interrupted(go_on)
+        print_interrupted(resume_with)
     elif not tuned.has_worked:
         failed = store.trials(TrialQuery(run=tuned.run.id, status="failed"))
         failures = [each.record.outcome for each in failed if isinstance(each.record.outcome, Failure)]
         reasons = Counter(f"{failure.stage.value}: {failure.reason}" for failure in failures)
         lines = failure_lines(tuned, reasons.most_common(REASONS_SHOWN), arguments)
         print("\n".join(lines), file=sys.stderr)
+
+
+# With --fleet: the machine class of a resumed run; with --on: a run on each class, and the compromise.
+
+
+def fleet_of_run(fleet: "FleetRequest", resumed: int | None, database: str | None) -> "FleetRequest":
+    """Returns ``fleet``, without --machine and --on with the machine class of the ``resumed`` run, if any."""
+    if resumed is None or fleet.machine:
+        return fleet
+    with open_known_store(database) as store:
+        is_campaign = isinstance(resumed, CampaignNumber)
+        run = store.campaign(resumed).runs[0] if is_campaign else store.run(resumed)
+        return replace(fleet, machine=run.machine.name)
+
+
+def _first_target(fleet: "FleetRequest", target: str) -> str:
+    """Returns the target of the first machine class in --on, as text; for a recording ``target`` itself."""
+    from tuner.fleet.runner import target_on  # not at start-up
+
+    asked = TargetName.parse(target)
+    first, *_ = [target_on(fleet, given, asked.kind).text for given in fleet.on]
+    return first if asked.has_machine else target
+
+
+def _transfer_runs(
+    backends: "Backends", fleet: "FleetRequest", source_run: "TunedRun", store: "Store"
+) -> "Iterator[TunedRun]":
+    """Tunes on each further machine class of --on, one after another, and yields its run."""
+    from tuner.fleet.runner import fleet_backends, target_on  # not at start-up
+    from tuner.tuning.run import transfer_settings  # not at start-up
+
+    tuned = source_run
+    for given in fleet.on[1:]:
+        if tuned.is_interrupted or not tuned.has_worked:
+            return
+        target = target_on(fleet, given, source_run.run.settings.target.kind)
+        there = fleet_backends(backends, replace(fleet, machine=given, on=()))
+        settings, begun = transfer_settings(source_run.run, target, there, store)
+        tuned = run_session(there, store, settings, begun)
+        yield tuned
+
+
+def compromise_lines(all_tuned: "tuple[TunedRun, ...]", store: "Store") -> list[str]:
+    """Returns lines on the candidate with the least worst-case slowdown over the machines of --on."""
+    compromise, compared = _compromise(all_tuned, store)
+    if compromise is None:
+        return ["compromise: no candidate has a time on each machine"]
+    first = compromise.trials[0].record.candidate
+    worst = max((each.longer for each in compared if isinstance(each, Comparable)), default=0.0)
+    is_known = all(isinstance(each, Comparable) or each.is_equal for each in compared)
+    slower = f"at most {worst:.1%} slower than" if worst > 0 else "not distinguishable from"
+    most = f", {slower} the best" if is_known else ""
+    lines = [f"compromise {first.strategy}{most}", knobs_line(first.choices)]
+    for tuned, trial, one in zip(all_tuned, compromise.trials, compared, strict=True):
+        time = f"{seconds_text(trial.best_s or 0.0)} on {tuned.run.machine.name}"
+        phrase = one.longer_text if isinstance(one, Comparable) else f"no ratio to the best: {one.reason}"
+        lines.append(f"          {time}: {phrase}, trial {trial.id}")
+    return lines
+
+
+def several_document(all_tuned: "tuple[TunedRun, ...]", store: "Store") -> dict[str, Any]:
+    """Returns the JSON document of ``tuner tune --on A,B --json``: the runs and the compromise."""
+    from tuner.results.output.json_documents import tune_document  # not at start-up
+
+    compromise, compared = _compromise(all_tuned, store)
+    runs = [tune_document(each.run, each.counts, each.selected, each.seconds) for each in all_tuned]
+    if compromise is None:
+        return {"runs": runs, "compromise": None}
+    return {
+        "runs": runs,
+        "compromise": {
+            **candidate_document(compromise.trials[0].record.candidate),
+            "trials": [trial.id for trial in compromise.trials],
+            "slowdowns": [
+                max(0.0, each.longer) if isinstance(each, Comparable) else None for each in compared
+            ],
+            "slowdowns_unknown": [
+                each.reason if isinstance(each, NotComparable) else None for each in compared
+            ],
+        },
+    }
+
+
+def _compromise(
+    all_tuned: "tuple[TunedRun, ...]", store: "Store"
+) -> "tuple[Compromise | None, list[Comparable | NotComparable]]":
+    compromise = best_compromise(tuple(store.trials(TrialQuery(run=each.run.id)) for each in all_tuned))
+    if compromise is None:
+        return None, []
+    trios = zip(all_tuned, compromise.trials, compromise.fastest, strict=True)
+    return compromise, [between_trials(tuned.run, trial, fastest) for tuned, trial, fastest in trios]

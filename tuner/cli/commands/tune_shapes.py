@@ -11,6 +11,7 @@ from tuner.cli.main import screen_columns
 from tuner.cli.options import (
     OF_ONE_PROBLEM,
     PROBLEM_OPTIONS,
+    SUFFIX,
     is_typed,
     open_known_store,
     open_store,
@@ -38,7 +39,6 @@ if TYPE_CHECKING:
     from tuner.targets.backends import Backends
     from tuner.tuning.tuned_run import TunedCampaign
 
-MODEL_SUFFIX = ".mlir"
 OF_ONE_RUN = ("warm_files", "entry", "arguments")  # options of other ways to tune
 
 
@@ -55,7 +55,7 @@ def tune_shapes(
     _require_campaign_options(context, texts)
     of_runs = {name: typed for name, typed in texts.items() if name not in (*PROBLEM_OPTIONS, *OF_ONE_RUN)}
     of_runs["warm_start"] = False  # problems of the campaign are each other's warm start
-    is_model = file.suffix.lower() == MODEL_SUFFIX
+    is_model = file.suffix.lower() == SUFFIX
     problems, left_out = model_contractions(file) if is_model else (read_shapes(file), ())
     for line in left_out:
         print(f"note: left out: {line}", file=sys.stderr)

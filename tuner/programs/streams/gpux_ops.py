@@ -117,13 +117,13 @@ def gpu_attributes(op: Op, tokens: int) -> dict[str, Attribute]:
 
     ``hostShared`` is left to the caller; raises as ``segment_sizes``.
     """
-    attributes = {name: op.attributes[name] for name in ("kernel",) if name in op.attributes}
+    attributes = {"kernel": op.attributes["kernel"]} if "kernel" in op.attributes else {}
     if op.name == ALLOC:
         attributes[SEGMENTS] = ir.DenseI32ArrayAttr.get([tokens, *segment_sizes(op)])
     elif op.name == GPUX_LAUNCH:
         sizes = segment_sizes(op)
-        no_clusters = [0, 0, 0]  # GPUX has no clusters
-        attributes[SEGMENTS] = ir.DenseI32ArrayAttr.get([tokens, *sizes[:6], *no_clusters, *sizes[6:], 0])
+        grid_and_block, no_clusters, others = sizes[:6], [0, 0, 0], sizes[6:]  # GPUX has no clusters
+        attributes[SEGMENTS] = ir.DenseI32ArrayAttr.get([tokens, *grid_and_block, *no_clusters, *others, 0])
     return attributes
 
 

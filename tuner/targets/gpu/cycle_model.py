@@ -1,11 +1,17 @@
-"""Models the cycles of a GPU program from its machine code: to order candidates, never as a time."""
+"""Models the cycles of a GPU program from its machine code: to order candidates, never as a time.
+
+A launch takes as long as its bottleneck on a multiprocessor. Counted are the instructions that each partition
+issues, the multiplications and integer operations of its pipes, accesses to shared memory and the L1 cache
+(one path), bytes from the L2 cache, and the critical path of one warp: stall counts, and the latency of loads
+that the warp waits for. How often an instruction is executed comes from the multiply-adds that the problem
+needs: the main loop runs until a thread has done its share.
+"""
 
 import math
 import re
 import subprocess
 from collections.abc import Iterable, Mapping, Sequence
 from dataclasses import astuple, dataclass
-from pathlib import Path
 
 import numpy as np
 
@@ -28,7 +34,7 @@ from tuner.simulator.launch import program_accesses
 from tuner.simulator.memory.access_log import Access
 from tuner.targets.gpu.sass import Kernel, MachineInstruction, listing_of, nvdisasm, read_kernels
 
-WARP_LANES, WARPGROUP_LANES = 32, 128
+WARPGROUP_LANES = 128
 # Shapes of mma.sync in names: "HMMA.16816.F32" has 16 x 8 x 16; of wgmma: "HGMMA.64x256x16.F32".
 WARP_SHAPE = re.compile(r"\.(16|8)(8|4)(64|32|16|8|4)(?:\.|$)")
 GROUP_SHAPE = re.compile(r"\.(\d+)x(\d+)x(\d+)")
@@ -42,7 +48,7 @@ def multiply_adds(instruction: MachineInstruction) -> int:
     name = instruction.mnemonic
     if name in SCALAR_PRODUCTS:
         return SCALAR_PRODUCTS[name]
-    shape, lanes = None, WARP_LANES
+    shape, lanes = None, WARP_THREADS
     if name in WARP_PRODUCTS:
         shape = WARP_SHAPE.search(instruction.name)
     elif name in GROUP_PRODUCTS:
@@ -51,7 +57,11 @@ def multiply_adds(instruction: MachineInstruction) -> int:
 
 
 def executions(kernel: Kernel, owed: float, outer_iterations: float = 1.0) -> tuple[float, ...]:
-    """Returns each instruction's executions, the most in the loop with most products, for ``owed``."""
+    """Returns how often a warp executes each instruction of a kernel.
+
+    ``owed``: multiply-adds that a lane has to do. Those outside of the main loop are done as often as the
+    loop around it runs (``outer_iterations``); the main loop runs as often as the rest needs.
+    """
     products = [multiply_adds(each) for each in kernel.code]
     counts = [1.0] * len(products)
     inner = main_loop(kernel)
@@ -81,12 +91,7 @@ def _holds(loop: tuple[int, int], other: tuple[int, int]) -> bool:
     return loop[0] <= other[0] and other[1] <= loop[1]
 
 
-# Models the cycles of a kernel from its machine code: those of the bottleneck of a multiprocessor.
-#
-# Counted are the instructions that each partition issues, the multiplications and integer operations of its
-# pipes, accesses to shared memory and the L1 cache (one path), bytes from the L2 cache, and the critical path
-# of one warp: stall counts, and the latency of loads that the warp waits for. The model orders kernels before
-# any kernel was run, and is for nothing else: its cycles are never a time.
+# The cycles of a launch: those of the bottleneck.
 
 
 F32_PIPES = {75: 1, 80: 1}  # of a partition, 16 lanes each: white papers of TU102, GA100, GA102, AD102, H100
@@ -124,15 +129,15 @@ class BlockWork:
 
 
 @dataclass(frozen=True)
-class Parts:
-    """The predicted cycles for which each part of a multiprocessor, such as its memory, is busy."""
+class BusyCycles:
+    """The predicted cycles for which each part of a multiprocessor is busy, and of one warp alone."""
 
     issue: float  # of instructions
     products: float  # arithmetic pipes
     integers: float  # arithmetic pipes
     memory: float  # shared memory and L1
     second_level: float  # bytes from the L2
-    critical_path: float  # not a part: of one warp in sequence, whatever other warps do
+    critical_path: float  # of one warp in sequence, whatever other warps do
 
     @property
     def bottleneck(self) -> float:
@@ -157,16 +162,16 @@ class KernelCounts:
         pairs = zip(self.kernel.code, self.executed, strict=True)
         return sum(count * multiply_adds(one) for one, count in pairs)
 
-    def parts(self, work: BlockWork, blocks: int) -> Parts:
-        """Returns the predicted busy cycles of each part of a multiprocessor with ``blocks`` blocks."""
+    def parts(self, work: BlockWork, blocks: int) -> BusyCycles:
+        """Returns the predicted busy cycles of a multiprocessor with ``blocks`` blocks."""
         warps = work.warps * blocks
-        bottleneck = math.ceil(warps / PARTITIONS)  # warps of a partition
+        partition_warps = math.ceil(warps / PARTITIONS)  # of the partition with most
         each = list(zip(self.kernel.code, self.executed, strict=True))
         memory = sum(cycles * self.executed[index] for index, cycles in self.memory_cycles.items())
-        return Parts(
-            issue=bottleneck * sum(self.executed),
-            products=bottleneck * sum(count * self._product_cycles(one) for one, count in each),
-            integers=bottleneck * sum(count * _integer_cycles(one) for one, count in each),
+        return BusyCycles(
+            issue=partition_warps * sum(self.executed),
+            products=partition_warps * sum(count * self._product_cycles(one) for one, count in each),
+            integers=partition_warps * sum(count * _integer_cycles(one) for one, count in each),
             memory=warps * memory,
             second_level=blocks * work.fetched_bytes / L2_BYTES_PER_CYCLE,
             critical_path=critical_path(self.kernel, self.executed),
@@ -267,7 +272,7 @@ def _cycles(instruction: MachineInstruction, costs: dict[tuple[str, int], float]
     return float(width) if name in ("STG", "RED", "ATOM", "ATOMG") else 0.0
 
 
-# Predicts cycles of a compiled kernel program from its machine code, to order candidates: never a time.
+# The cycles of a program: of its launches, one after the other.
 
 
 WGMMA_RATE = 2.0  # times the rate of mma.sync on sm_90; H100 white paper
@@ -279,18 +284,26 @@ class PredictedCycles:
     """Cycles that a model of the GPU predicts for a program; never seconds, never stored as a measurement."""
 
     cycles: float  # of one call
-    parts: Parts | None  # of a multiprocessor, in the launch with most multiply-adds; None: no such launch
+    parts: BusyCycles | None  # in the launch with most multiply-adds; None: none has any
 
 
-def predict_cycles(
-    problem: Problem, program: KernelProgram, nvdisasm: Path, multiprocessors: int | None = None
-) -> PredictedCycles:
-    """Returns the predicted cycles of a call; raises errors of nvdisasm and of the simulator."""
-    chip, count = chip_of(program.chip), multiprocessors or USUAL_MULTIPROCESSORS.get(program.chip, 1)
-    kernels = {each.name: each for each in read_kernels(listing_of(program.cubin, nvdisasm))}
+def predicted(problem: Problem, program: KernelProgram) -> PredictedCycles | None:
+    """Returns a program's predicted cycles; None without nvdisasm or cubin, and where that fails."""
+    tool = nvdisasm()
+    if tool is None or not program.cubin:
+        return None
+    try:
+        return _predicted(problem, program, read_kernels(listing_of(program.cubin, tool.path)))
+    except (TunerError, subprocess.SubprocessError):
+        return None
+
+
+def _predicted(problem: Problem, program: KernelProgram, kernels: Iterable[Kernel]) -> PredictedCycles:
+    chip, multiprocessors = chip_of(program.chip), USUAL_MULTIPROCESSORS.get(program.chip, 1)
+    kernel_of = {each.name: each for each in kernels}
     cycles, most, parts = LAUNCH * (len(program.launches) - 1), 0.0, None
     for launch, accesses in zip(program.launches, program_accesses(program), strict=True):
-        kernel = kernels[launch.kernel]
+        kernel = kernel_of[launch.kernel]
         work = _work(problem, program, launch, kernel)
         owed = problem.flop / 2 / (work.blocks * work.warps * WARP_THREADS)
         mnemonics = {each.mnemonic for each in kernel.code}
@@ -301,14 +314,13 @@ def predict_cycles(
             fma_per_cycle(problem, chip) * (WGMMA_RATE if mnemonics & set(GROUP_PRODUCTS) else 1.0),
             chip.capability,
         )
-        cycles += counts.cycles(work, count)
+        cycles += counts.cycles(work, multiprocessors)
         if counts.multiply_adds > most:
-            most, parts = counts.multiply_adds, counts.parts(work, work.together(count))
+            most, parts = counts.multiply_adds, counts.parts(work, work.together(multiprocessors))
     return PredictedCycles(cycles, parts)
 
 
 def _work(problem: Problem, program: KernelProgram, launch: Launch, kernel: Kernel) -> BlockWork:
-    # bytes of a block as if its tiles of C were square, which reads least
     _, n, k = problem.sizes
     elements = problem.rows * n
     blocks, tiles = math.prod(launch.grid), launch.tiles_of((0, 0, 0))
@@ -318,17 +330,7 @@ def _work(problem: Problem, program: KernelProgram, launch: Launch, kernel: Kern
         blocks=blocks,
         warps=-(-(math.prod(launch.block) - copies_only) // WARP_THREADS),
         resident=max([1, *resident]),
+        # as if its tiles of C were square, which reads least
         fetched_bytes=2 * math.sqrt(tiles * elements / blocks) * k * problem.input_bytes,
         stored_bytes=elements / blocks * problem.output_bytes,
     )
-
-
-def predicted(problem: Problem, program: KernelProgram) -> PredictedCycles | None:
-    """Returns a program's predicted cycles; None without nvdisasm or cubin, and where that fails."""
-    tool = nvdisasm()
-    if tool is None or not program.cubin:
-        return None
-    try:
-        return predict_cycles(problem, program, tool.path)
-    except (TunerError, subprocess.SubprocessError):
-        return None

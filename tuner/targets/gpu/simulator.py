@@ -34,11 +34,15 @@ def simulate_program(
     blocks: Mapping[int, tuple[Index3, ...]] | None = None,
     schedule_seed: int | None = None,
 ) -> tuple[Simulation, ...]:
-    """Simulates launches in order, from PTX; returns one simulation per launch.
+    """Simulates the launches of a program in order, from PTX; returns one simulation per launch.
 
-    ``arrays``: by buffer name, in place; scratch without one is NaN. ``blocks`` by launch; without: all.
-    ``schedule_seed``: of a random order, several times slower; races found do not depend on the order.
-    Raises UsageError: misfit, SimulationError: fault, UnsupportedInstruction, DeviceError.
+    ``arrays``, by buffer name, are read and written in place; scratch buffers without one begin as NaN.
+    ``blocks``: which blocks of a launch run, by its index; a launch without an entry runs whole.
+    ``schedule_seed``: of a random order of warps, several times slower; None: each in turn. The races that
+    are found do not depend on the order.
+
+    Raises UsageError for an array that does not fit its buffer, SimulationError for a fault of a kernel,
+    UnsupportedInstruction and DeviceError.
     """
     simulations: list[Simulation] = []
 
@@ -77,6 +81,7 @@ def _require_fitting(buffer: KernelBuffer, arrays: Arrays) -> None:
 
 
 def _by_parameters(launch: PreparedLaunch, near: Near) -> Near:
+    # memory regions are named by the kernel's parameters that point to them, for messages
     names: dict[int, str] = {}
     for parameter, content in zip(launch.kernel.entry.parameters, launch.parameters, strict=True):
         names.setdefault(int.from_bytes(content, "little"), parameter.name)
@@ -194,7 +199,7 @@ def _chosen_blocks(problem: Problem, program: KernelProgram) -> dict[int, tuple[
         return {}
     launch = program.launches[main[0]]
     x, y, z = launch.grid
-    slices = z // problem.batch
+    slices = z // problem.batch  # of K: the grid's z is (matrix of the batch) * slices + slice
     matrices = sorted({0, problem.batch // 2, problem.batch - 1})
     flop = len(matrices) * problem.one.flop
     columns = int(SAMPLE_S * flop_per_s * x * y / flop)  # of a matrix; each has ``slices`` blocks
@@ -209,7 +214,7 @@ def _unwritten_parts(problem: Problem, program: KernelProgram) -> dict[str, Arra
     if problem.accumulator != "i32":
         return {}
     slices = next(launch.grid[2] for launch in program.launches if launch.kernel.startswith(ENTRY))
-    part = UNWRITTEN_SUM * problem.batch // slices
+    part = UNWRITTEN_SUM * problem.batch // slices  # all slices of an element add up to UNWRITTEN_SUM
     return {
         buffer.name: np.full(buffer.bytes // 4, part, np.int32)
         for buffer in program.buffers
@@ -249,7 +254,8 @@ def _tiles_of_batch(
             count = sum(map(launch.tiles_of, first_parts))
             own = written_tiles(part, count, launch.tile_grid or (x, y), cluster[:2])
             first = matrix * m
-            tiles += [Tile(slice(first + t.rows.start, first + t.rows.stop), t.columns) for t in own]
+            rows = (slice(first + tile.rows.start, first + tile.rows.stop) for tile in own)
+            tiles += [Tile(of_c, tile.columns) for of_c, tile in zip(rows, own, strict=True)]
         elif part.any():
             raise CandidateError(Stage.VERIFY, f"matrix {matrix} was written, none of whose blocks ran")
     return tuple(tiles)
