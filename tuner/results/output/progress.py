@@ -141,14 +141,7 @@ def event_line(event: Event, settings: RunSettings | None) -> str:
     """Returns an event of a run as one or two lines; ``settings``: the run's, None before RunStarted."""
     match event:
         case RunStarted():
-            text = f"run {event.run}: {event.settings.problem.key}, {event.settings.target}, "
-            text += f"{count_text(event.settings.threads, 'thread')} on {event.machine.name}; "
-            text += f"{event.feasible} of {event.cartesian} combinations are feasible"
-            first = initial_configurations_text(event.settings.first or ())
-            if event.proposed_before:
-                first = f"going on after {event.proposed_before} trials"
-            notes = "".join(f"\nnote: {note}" for note in event.notes)
-            return f"{text}; {first}{notes}" if first else f"{text}{notes}"
+            return _run_line(event)
         case MachineBusy():
             return _busy_line(event)
         case BaselineMeasured(baseline, trust):
@@ -171,6 +164,17 @@ def event_line(event: Event, settings: RunSettings | None) -> str:
             return f"trial {event.trial}: {event.record.status}"
 
 
+def _run_line(event: RunStarted) -> str:
+    text = f"run {event.run}: {event.settings.problem.key}, {event.settings.target}, "
+    text += f"{count_text(event.settings.threads, 'thread')} on {event.machine.name}; "
+    text += f"{event.feasible} of {event.cartesian} combinations are feasible"
+    first = initial_configurations_text(event.settings.first or ())
+    if event.proposed_before:
+        first = f"going on after {event.proposed_before} trials"
+    notes = "".join(f"\nnote: {note}" for note in event.notes)
+    return f"{text}; {first}{notes}" if first else f"{text}{notes}"
+
+
 def _busy_line(event: MachineBusy) -> str:
     load = event.load
     verb = "is" if event.processors == 1 else "are"
@@ -191,7 +195,8 @@ def trial_line(event: TrialDone, settings: RunSettings) -> str:
         text += f", {counts.reused} reused (same code)"  # as that of a trial of this run or an earlier one
     if event.best is not None:
         assert event.best.median_s is not None
-        text += f"; best {_time_and_speed(event.best.problem, event.best.median_s)}{_doubt(event.best_reliability)}"
+        best = _time_and_speed(event.best.problem, event.best.median_s)
+        text += f"; best {best}{_doubt(event.best_reliability)}"
     left_s = time_left_s(event, settings)
     return text + (f"; {left_s:.0f} s left" if left_s else "")
 
@@ -313,7 +318,7 @@ class PlainCampaignProgress:
         self._state.take(event)
         if isinstance(event.event, TrialDone):
             self._trials.print(self._state.line)
-        elif line := _run_line(event, self._state):
+        elif line := _event_line_of_run(event, self._state):
             _print(line)
 
 
@@ -331,7 +336,7 @@ class LiveCampaignProgress:
             return
         assert self._state is not None
         self._state.take(event)
-        line = "" if isinstance(event.event, TrialDone) else _run_line(event, self._state)
+        line = "" if isinstance(event.event, TrialDone) else _event_line_of_run(event, self._state)
         if line:
             self._live.console.print(one_line(line), markup=False)
         rows = max(1, self._live.console.size.height - FREE_LINES)
@@ -357,7 +362,7 @@ def progress_table(state: CampaignState, rows: int) -> "Table":
     return table
 
 
-def _run_line(event: RunEvent, state: CampaignState) -> str:
+def _event_line_of_run(event: RunEvent, state: CampaignState) -> str:
     run = state.campaign.runs[event.place]
     if isinstance(event.event, BaselineMeasured | NoiseMeasured):
         return ""
