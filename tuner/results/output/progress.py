@@ -160,8 +160,7 @@ def event_line(event: Event, settings: RunSettings | None) -> str:
             return f"waiting for {who}: it times on the same device"
         case WaitsForNode(why):
             return f"waiting for the fleet: {why}"
-        case TrialDone():
-            return f"trial {event.trial}: {event.record.status}"
+    return f"trial {event.trial}: {event.record.status}"
 
 
 def _run_line(event: RunStarted) -> str:
