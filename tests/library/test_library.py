@@ -104,13 +104,6 @@ def text() -> str:
     return library.library_text(TUNED)
 
 
-def by_the_wheel(text: str) -> str:
-    with transform.new_context(), ir.Location.unknown():
-        module = transform.parse(PROGRAM, "payload")
-        transform.apply_script(module, transform.parse(text, "library"))
-        return str(module)
-
-
 def by_stock(text: str, folder: Path) -> str:
     if MLIR_OPT is None:
         pytest.skip(NO_STOCK)
@@ -126,9 +119,12 @@ def by_stock(text: str, folder: Path) -> str:
 @pytest.fixture(scope="module", params=["wheel", "stock"])
 def applied(request: pytest.FixtureRequest, text: str, tmp_path_factory: pytest.TempPathFactory) -> str:
     """Gives the program after the library, by both compilers."""
-    if request.param == "wheel":
-        return by_the_wheel(text)
-    return by_stock(text, tmp_path_factory.mktemp("stock"))
+    if request.param == "stock":
+        return by_stock(text, tmp_path_factory.mktemp("stock"))
+    with transform.new_context(), ir.Location.unknown():
+        module = transform.parse(PROGRAM, "payload")
+        transform.apply_script(module, transform.parse(text, "library"))
+        return str(module)
 
 
 def run(function: ProgramFunction, code: JittedModule) -> tuple[Array, Array]:

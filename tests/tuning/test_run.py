@@ -21,7 +21,7 @@ from tuner.core.problem import Matmul, Problem
 from tuner.core.records import Verdict
 from tuner.core.runs import Baseline, Run, RunSettings, TrialQuery
 from tuner.db.store import Store
-from tuner.results.best_trials import best_here, best_known, best_result
+from tuner.results.best_trials import best_here, best_known
 from tuner.results.differences import differences
 from tuner.results.regression.gate import recorded_entry
 from tuner.runtime.workers.runner import RunnerOrder
@@ -312,9 +312,6 @@ def test_another_run_reuses_the_verdicts_and_there_is_no_best(store: Store) -> N
     assert (again.counts.verified, again.counts.reused) == (18, 20)
     (reused,) = store.trials(TrialQuery(run=again.run.id, status="verified", limit=1))
     assert [each.registers for each in reused.record.resources] == [32]
-    given = r"matmul 8x8x8 f16 nn none simulator: nothing measured, only verified, .* is (\d+) of run \d; "
-    with pytest.raises(UsageError, match=f"{given}tuner export --trial \\1$"):
-        best_result(store, SETTINGS.problem, "fake", "simulator")
 
 
 # On other machines: a run that follows another one's candidates; a processor that lacks an extension.

@@ -30,9 +30,8 @@ from tuner.core.processors import PresentLoad, Processors
 from tuner.core.records import Measurement
 from tuner.core.runs import Baseline
 from tuner.db.store import Store
-from tuner.runtime.workers.runner import LocalRunner, RunnerOrder
+from tuner.runtime.workers.runner import LocalRunner
 from tuner.targets.backends import Backends
-from tuner.targets.interface import RunnerSettings
 from tuner.tuning.events import BaselineMeasured, Event, Interruption, MachineBusy, RunStarted
 from tuner.tuning.run import begin, resume
 from tuner.tuning.session import EARLY_STOPPED, Trial, search
@@ -46,10 +45,6 @@ class SlowCompiler(FakeTarget):
     def compile(self, problem: Problem, script: Script) -> Artifact:
         time.sleep(COMPILE_S)
         return FakeTarget.compile(self, problem, script)
-
-
-def slow_runner(order: RunnerOrder, how: RunnerSettings) -> AbstractRunner:
-    return LocalRunner(order, SlowCompiler(), FakeTarget(), how.seed)
 
 
 def test_the_baseline_library_that_is_timed_interleaved_with_the_top_trials_is_kept(store: Store) -> None:
@@ -71,7 +66,9 @@ def test_the_baseline_library_that_is_timed_interleaved_with_the_top_trials_is_k
 
 @pytest.mark.slow
 def test_waiting_for_compiles_is_reported_as_idle_and_counts_once_for_each_session(store: Store) -> None:
-    trials, backends = 6, fakes.backends(runner=slow_runner)
+    trials = 6
+    slow = SlowCompiler()
+    backends = fakes.backends(runner=lambda order, how: LocalRunner(order, slow, FakeTarget(), how.seed))
     tuned = fakes.tune(store, backends, trials=trials)
     before = store.run(tuned.run.id)
     assert before.idle_s is not None

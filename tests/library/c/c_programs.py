@@ -15,7 +15,7 @@ from tuner.core.candidate import ChosenStrategy
 from tuner.core.machine import Machine, variables_of
 from tuner.core.problem import Problem
 from tuner.library.entries import LibraryEntry, LibraryFile
-from tuner.payload.reference import Array, compare, draw, draw_base, unwritten_output
+from tuner.payload.reference import compare, draw, draw_base, unwritten_output
 from tuner.runtime.cpu.host import describe_machine
 from tuner.space.feasible_set import FeasibleSet
 from tuner.space.file.reading import load_space_file
@@ -68,12 +68,9 @@ def call(function: Any, problem: Problem, seed: int = 0) -> int:
     rng = np.random.default_rng(seed)
     inputs = draw(problem, draw_base(problem, rng), rng)
     c = unwritten_output(problem)
-    code = int(function(*map(_pointer, (*inputs.arrays, c)), *map(ctypes.c_int64, problem.extents)))
+    pointers = (ctypes.c_void_p(array.ctypes.data) for array in (*inputs.arrays, c))
+    code = int(function(*pointers, *map(ctypes.c_int64, problem.extents)))
     if code >= 0:
         verdict, worst = compare(inputs, c)
         assert verdict.max_error <= 1.0, f"{problem.key}: {worst}"
     return code
-
-
-def _pointer(array: Array) -> ctypes.c_void_p:
-    return ctypes.c_void_p(array.ctypes.data)

@@ -234,15 +234,13 @@ def test_what_no_kernel_is_tuned_for_is_said(a: Array, b: Array, reason: str) ->
     assert reason in found
 
 
-def reason_of(_a: Array, _b: Array, _out: Array | None, reason: str) -> Array:
-    return np.array([reason])
-
-
 def loaded(problem: Problem, threads: int = 1) -> first_use.KernelCall:
     (candidate,) = space(threads).projected(problem, (DIRECT.candidate,)).candidates
     assert candidate is not None
     text = space(threads).script(problem, candidate).text
-    return first_use.KernelLoader(threads).loaded(problem, text, reason_of)
+    return first_use.KernelLoader(threads).loaded(
+        problem, text, lambda _a, _b, _out, reason: np.array([reason])
+    )
 
 
 @pytest.fixture(scope="module")

@@ -51,15 +51,11 @@ def compiled(strategy: str, surrounding: str, *, keeps_kernels: bool = False) ->
 
 
 @functools.cache
-def ptx_of_trial(strategy: str) -> str:
-    return POINTS[strategy].program().ptx
-
-
 @pytest.mark.drawn(2)
 @pytest.mark.parametrize("surrounding", ["", STATIC, DYNAMIC], ids=["alone", "static", "dynamic"])
 @pytest.mark.parametrize("strategy", POINTS)
 def test_the_ptx_in_a_program_is_that_of_the_trial(strategy: str, surrounding: str) -> None:
-    expected = ptx_of_trial(strategy)
+    expected = POINTS[strategy].program().ptx
     (name,) = set(re.findall(r"\.entry (\w+)\(", expected))
     texts = texts_of(compiled(strategy, surrounding).llvm)
     found = [re.sub(rf"\b{name}_\w+?(?=_param|\b)", name, text) for text in texts]

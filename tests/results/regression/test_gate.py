@@ -15,7 +15,7 @@ import pytest
 from tests.fakes import bind as bind_fake
 from tests.trials import measurement
 from tests.tuning import fakes
-from tuner.analysis.slowdown import LEAST_SESSIONS, SlowdownLimits
+from tuner.analysis.slowdown import SlowdownLimits
 from tuner.core.candidate import Candidate, ChosenStrategy, TargetName, Value
 from tuner.core.errors import CandidateError, Failure, Stage, UsageError
 from tuner.core.gpu_code import KernelBuffer, KernelProgram, Launch
@@ -76,17 +76,6 @@ def test_an_entry_has_the_code_and_its_time_and_equal_code_is_not_timed(entry: G
     found = check_entry(fakes.backends(), replace(entry, mlir="fake 0.9"), LIMITS)
     assert found.status is GateStatus.SAME_CODE
     assert found.reason == "the same LLVM dialect; its machine code is made by fake 1.0, then by fake 0.9"
-
-
-def test_slower_code_stops_the_gate_and_other_code_that_is_as_fast_passes(entry: GateEntry) -> None:
-    found = check_entry(changed(x=8), entry, LIMITS)
-    assert (found.status, found.sessions) == (GateStatus.SLOWER, LEAST_SESSIONS)
-    assert found.slowdown is not None
-    assert found.slowdown.median == pytest.approx(1.0)
-    assert (found.then_s, found.now_s) == (fakes.BEST_S, 2 * fakes.BEST_S)
-    assert not found.status.passes
-    found = check_entry(changed(another=1), entry, LIMITS)
-    assert (found.status, found.status.passes) == (GateStatus.NOT_SLOWER, True)
 
 
 @pytest.mark.slow
@@ -263,16 +252,6 @@ def test_other_code_is_timed_and_takes_the_place_of_the_old_time(store: Store) -
     assert (run.compiler, run.status) == (fakes.OTHER_COMPILER, "done")
     assert "timed again in an audit" in store.trial(found[0].trial.id).stale
     assert {each.status for each in audited(upgraded(changed(another=1)), store)} == {AuditStatus.UNCHANGED}
-
-
-def test_slower_code_is_flagged(store: Store) -> None:
-    first = audited(changed(x=9), store)[0]
-    assert (first.status, first.now_s) == (AuditStatus.SLOWER, 5 * fakes.BEST_S)
-    assert first.reason == "other code, recorded 1 ms in another session"
-    assert not first.status.holds
-    assert best_result(store, PROBLEM, "fake").measurement.median_s > fakes.BEST_S
-    (best,) = past_trials(store, TrialQuery(best=True))
-    assert (best.best_s or 0.0) > fakes.BEST_S
 
 
 def test_wrong_code_is_flagged_and_its_time_forgotten(store: Store) -> None:

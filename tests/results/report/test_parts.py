@@ -15,7 +15,7 @@ from tuner.core.candidate import TargetName, Value
 from tuner.core.errors import Failure, Stage
 from tuner.core.machine import Roofline
 from tuner.core.records import Measurement, Verdict
-from tuner.core.runs import SEED, WARM_START, InitialConfiguration, Run, StoredTrial
+from tuner.core.runs import SEED, WARM_START, InitialConfiguration, StoredTrial
 from tuner.results.report import content, run_plots
 from tuner.results.report.content import (
     HEIGHT,
@@ -299,11 +299,6 @@ def best_line(of: Convergence) -> list[tuple[str, float]]:
     return [("M", float(start)), *((c, float(v)) for c, v in re.findall(r"([HV])([\d.]+)", rest))]
 
 
-def begun_with(*first: tuple[StoredTrial, str]) -> Run:
-    points = tuple(InitialConfiguration(of.record.candidate, origin) for of, origin in first)
-    return replace(run(), settings=replace(run().settings, first=points))
-
-
 def test_the_line_is_a_staircase_that_only_rises_and_reaches_the_edge_with_bands_for_phases() -> None:
     found = curve(*at(4e-6, 2e-6, None, 3e-6, 1e-6))
     line = best_line(found)
@@ -330,7 +325,9 @@ def test_top_trials_have_a_band_of_their_own_with_their_second_time() -> None:
 
 def test_phases_are_named_by_the_origins_of_first_points_and_then_by_the_sampler() -> None:
     assert convergence_of(run(), ()) is convergence_of(run(), (trial(0, WRONG),)) is None
-    begun = begun_with((SIX[0], WARM_START), (SIX[1], SEED), (SIX[2], WARM_START))
+    origins = zip(SIX, (WARM_START, SEED, WARM_START), strict=False)
+    first = tuple(InitialConfiguration(of.record.candidate, origin) for of, origin in origins)
+    begun = replace(run(), settings=replace(run().settings, first=first))
     assert phases_of(begun, SIX) == (Phase("warm start, seed", 0, 2), Phase("random", 3, 5))
     assert phases_of(run(), SIX[::-1]) == (Phase("random", 0, 5),)
     assert phases_of(run(), ()) == ()

@@ -240,16 +240,13 @@ UNSIGNED = {"lo": operator.lt, "ls": operator.le, "hi": operator.gt, "hs": opera
 PREDICATES = ".reg .pred %q, %s, %u;"
 
 
-def holds(compare: str, a: Array, b: Array) -> Array:
-    code = f"setp.{compare} %q, %a, %b; selp.b32 %d, 1, 0, %q;"
-    return each_lane(code, a, b, result="u4", declare=PREDICATES)
-
-
 @pytest.mark.parametrize("type_", ["u16", "u32", "u64"])
 def test_other_names_of_unsigned_comparisons(type_: str) -> None:
     a, b = (np.array(each, f"u{int(type_[1:]) // 8}") for each in ([0, 1, 2, 65535], [1, 1, 1, 0]))
     for name, function in UNSIGNED.items():
-        assert holds(f"{name}.{type_}", a, b).tolist() == function(a, b).tolist()
+        code = f"setp.{name}.{type_} %q, %a, %b; selp.b32 %d, 1, 0, %q;"
+        found = each_lane(code, a, b, result="u4", declare=PREDICATES)
+        assert found.tolist() == function(a, b).tolist()
 
 
 @pytest.mark.parametrize(("word", "function"), [("and", "__and__"), ("or", "__or__"), ("xor", "__xor__")])

@@ -20,16 +20,14 @@ BYTES_IN_BATCHES = BatchMatmul(2, 8, 8, 8, "i8")
 ALL = ("mkl", "blis", "onednn", "onednn-torch")
 
 
-def nothing() -> None:
-    """Returns None, as for a library that is not installed."""
-
-
 def install(monkeypatch: pytest.MonkeyPatch, *names: str) -> None:
     """Makes libraries look installed: those of ``names`` and OpenBLAS alone."""
     for name, library in LIBRARIES.items():
         is_there = name == "openblas" or name in names
         path = f"/lib/{name}.so" if is_there else None
-        monkeypatch.setitem(LIBRARIES, name, replace(library, find=partial(str, path) if path else nothing))
+        monkeypatch.setitem(
+            LIBRARIES, name, replace(library, find=partial(str, path) if path else lambda: None)
+        )
     for name, function in (("onednn", "find_onednn"), ("onednn-torch", "find_torch")):
         monkeypatch.setattr(baseline_libraries, function, LIBRARIES[name].find)
 

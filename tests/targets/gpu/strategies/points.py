@@ -12,7 +12,7 @@ from tuner.core.gpu_code import KernelProgram
 from tuner.core.problem import Matmul, Problem
 from tuner.simulator.launch import Simulation
 from tuner.simulator.ptx.defects import SimulationError
-from tuner.space.file.reading import SpaceFile, load_space_file, spaces_for
+from tuner.space.file.reading import load_space_file, spaces_for
 from tuner.space.file.yaml import default_space_file
 from tuner.space.search_space import SearchSpace
 from tuner.targets.gpu.compiler import find_ptxas
@@ -85,15 +85,12 @@ def is_feasible(one: GpuPoint) -> bool:
 
 
 def space_of(problem: Problem, strategy: str, chip: str = "sm_90") -> SearchSpace:
-    (space,) = spaces_for(_space_file(), problem, "ptx", gpu_variables(problem, chip), (strategy,))
+    file = load_space_file(default_space_file())
+    (space,) = spaces_for(file, problem, "ptx", gpu_variables(problem, chip), (strategy,))
     return space
 
 
 @functools.cache
-def _space_file() -> SpaceFile:
-    return load_space_file(default_space_file())
-
-
 @functools.lru_cache(maxsize=256)
 def compiled(one: GpuPoint) -> KernelProgram:
     """Returns the program of a point, which each process of the tests compiles once."""

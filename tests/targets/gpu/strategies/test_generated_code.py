@@ -12,14 +12,8 @@ from tests.targets.gpu.strategies import points
 from tests.targets.gpu.strategies.points import SIMT, SIMT_LARGE, compiled, large_wgmma, require_right
 from tests.targets.gpu.strategies.test_points import OF_F64, OF_NT
 from tuner.core.candidate import Candidate
-from tuner.core.gpu import chip_of
-from tuner.core.gpu_code import KernelProgram, buffers_of
+from tuner.core.gpu_code import KernelProgram
 from tuner.core.problem import Matmul, Problem
-from tuner.mlir import transform
-from tuner.mlir.bindings import ir
-from tuner.mlir.gpu.lowering import outline
-from tuner.mlir.ir.reading import walk
-from tuner.payload.gpu import gpu_payload_mlir, scratch_in
 from tuner.payload.reference import draw, draw_base, output_dtype
 from tuner.search.cost_model.occupancy import require_launchable
 from tuner.simulator.ptx.geometry import Index3
@@ -92,16 +86,7 @@ def test_the_main_loop_of_cuda_cores_is_multiply_adds_fed_by_wide_loads_and_cp_a
 
 
 def test_the_seed_case_takes_dynamic_shared_memory() -> None:
-    one = points.simt(SEED_CASE, **SEED_TILE)
-    text = one.script()
-    with transform.new_context(), ir.Location.unknown():
-        module = transform.parse(gpu_payload_mlir(one.problem, scratch_in(text, one.problem)), "payload")
-        transform.apply_script(module, transform.parse(text, "script"))
-        outline(module, chip_of(one.chip), buffers_of(one.problem))
-        host = "".join(str(function) for function in walk(module, "func.func"))
-    (size,) = re.findall(r"gpu\.launch_func[^>]*dynamic_shared_memory_size (%\w+)", host)
-    assert f"{size} = arith.constant 81920 : i32" in host
-    program = one.program()
+    program = points.simt(SEED_CASE, **SEED_TILE).program()
     assert program.launches[0].dynamic_shared_bytes == 81920
     ptxas = find_ptxas()
     if ptxas is not None:
