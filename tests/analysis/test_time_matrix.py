@@ -35,7 +35,7 @@ def test_times_are_seconds_and_efficiency_is_relative_to_the_best_time_of_the_pr
     assert MATRIX.is_timed().tolist() == [[True, True], [True, False]]
     assert MATRIX.is_applicable().tolist() == [[True, True], [True, False]]
     assert MATRIX.model_costs()[1, 1] == np.inf
-    assert MATRIX.log_sizes().tolist() == [[6, 5, 4], [0, 5, 4]]
+    assert time_matrix.octaves_of(MATRIX.problems).tolist() == [[6, 5, 4], [0, 5, 4]]
     assert MATRIX.best_s().tolist() == [1e-6, 4e-6]
     assert np.array_equal(MATRIX.efficiency(), [[0.5, 1.0], [1.0, np.nan]], equal_nan=True)
     untimed = replace(MATRIX, times_s=((None, None), (4e-6, None)))

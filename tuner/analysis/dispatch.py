@@ -7,7 +7,14 @@ from dataclasses import dataclass, replace
 import numpy as np
 
 from tuner.analysis.portfolio import NOISE, without
-from tuner.analysis.time_matrix import KnownTimes, Numbers, TimeMatrix, completed_times, corrected_scores
+from tuner.analysis.time_matrix import (
+    KnownTimes,
+    Numbers,
+    TimeMatrix,
+    completed_times,
+    corrected_scores,
+    octaves_of,
+)
 from tuner.core.problem import Problem
 
 # The configuration for a problem that is asked for: tuned, of the same weights, or never tuned at all.
@@ -60,20 +67,20 @@ def ranked_columns(
 def by_model(matrix: TimeMatrix, asked: AskedProblem, columns: Iterable[int]) -> tuple[int, ...]:
     """Returns columns ordered by model cost, corrected by the residuals of similar problems; best first."""
     like = [_kind(problem) == _kind(asked.problem) for problem in matrix.problems]
-    known = KnownTimes(matrix.model_costs()[like], matrix.times()[like], matrix.log_sizes()[like])
-    at: Numbers = np.log2(np.array(asked.problem.sizes, np.float64))
-    expected = corrected_scores(known, np.array(asked.costs, np.float64), at, WIDTH)
+    octaves = octaves_of((*matrix.problems, asked.problem))
+    known = KnownTimes(matrix.model_costs()[like], matrix.times()[like], octaves[:-1][like])
+    expected = corrected_scores(known, np.array(asked.costs, np.float64), octaves[-1], WIDTH)
     return _ordered(matrix, list(columns), expected)
 
 
 def _of_same_weights(matrix: TimeMatrix, problem: Problem, usable: list[int]) -> tuple[int, ...]:
     """Returns the tuned problems with the nearest m below and above, all else equal to ``problem``."""
     m = problem.sizes[0]
-    timed = [any(row[column] is not None for column in usable) for row in matrix.times_s]
+    is_timed = matrix.is_timed()[:, usable]
     row_of = {
         other.sizes[0]: row
         for row, other in enumerate(matrix.problems)
-        if timed[row] and replace(other, sizes=(m, *other.sizes[1:])) == problem
+        if is_timed[row].any() and replace(other, sizes=(m, *other.sizes[1:])) == problem
     }
     below = max((each for each in row_of if each < m), default=None)
     above = min((each for each in row_of if each > m), default=None)

@@ -6,7 +6,7 @@ from dataclasses import dataclass
 import numpy as np
 import numpy.typing as npt
 
-from tuner.analysis.time_matrix import KnownTimes, corrected_scores
+from tuner.analysis.time_matrix import KnownTimes, corrected_scores, octaves_of, require_counts, require_sizes
 from tuner.core.candidate import Candidate
 from tuner.core.problem import Problem
 
@@ -24,28 +24,15 @@ class ColumnPool:
     is_demoted: tuple[tuple[bool, ...], ...]  # [problem][column]: it breaks a preference, so it comes last
 
     def __post_init__(self) -> None:
-        if len(self.counts) != len(self.problems) or any(count < 1 for count in self.counts):
-            raise ValueError(f"counts: found {self.counts}, allowed one of at least 1 for each problem")
-        for name, table in (
-            ("candidates", self.candidates),
-            ("costs", self.costs),
-            ("is_demoted", self.is_demoted),
-        ):
-            if len(table) != len(self.problems) or any(len(row) != len(self.columns) for row in table):
-                raise ValueError(
-                    f"{name}: found another size, allowed a row per problem, an entry per column"
-                )
+        require_counts(self.counts, len(self.problems))
+        tables = {"candidates": self.candidates, "costs": self.costs, "is_demoted": self.is_demoted}
+        require_sizes(tables, len(self.problems), len(self.columns))
         if any(cost <= 0 or math.isnan(cost) for row in self.costs for cost in row):
             raise ValueError("costs: found a cost that is not positive")
 
     def equal_columns(self, problem: int, candidate: Candidate) -> list[int]:
         """Returns the columns whose projection onto ``problem``, an index, is ``candidate``."""
         return [column for column, each in enumerate(self.candidates[problem]) if each == candidate]
-
-    def octaves(self) -> npt.NDArray[np.float64]:
-        sizes = np.array([problem.sizes for problem in self.problems], np.float64)
-        octaves: npt.NDArray[np.float64] = np.log2(sizes.reshape(len(self.problems), 3))
-        return octaves
 
 
 # One budget of trials for many problems: which problem comes next, and what is tried on it.
@@ -88,7 +75,7 @@ class Scheduler:
         self._seed = seed
         size = (len(pool.problems), len(pool.columns))
         self._costs = np.array(pool.costs, np.float64).reshape(size)
-        self._octaves = pool.octaves()
+        self._octaves = octaves_of(pool.problems)
         self._times_s = np.full(size, np.nan)
         applies = [[each is not None for each in row] for row in pool.candidates]
         self._is_open = np.array(applies, np.bool_).reshape(size)
@@ -139,11 +126,14 @@ class Scheduler:
         gains = np.full(len(self._taken), np.inf)  # seconds; inf: a problem without a time yet
         for problem, least_s in enumerate(self._least_s):
             if least_s and np.isfinite(least_s[-1]):
+                # saved per trial by the last WINDOW trials; nothing where there was no time before them
                 before = least_s[max(0, len(least_s) - 1 - WINDOW)]
                 latest = (before - least_s[-1]) / WINDOW if np.isfinite(before) else 0.0
+                # what could be saved at all, of which each trial so far makes the next one less promising
                 left = max(least_s[-1] - self._floors_s[problem], LEAST_LEFT * least_s[-1])
                 gains[problem] = LATEST * latest + (1 - LATEST) * left / max(1, self._taken[problem])
         gains *= np.array(self._pool.counts, np.float64)
+        # without a time: as the most promising one after ROUNDS trials, and less with each trial that failed
         known = gains[np.isfinite(gains)]
         most = float(known.max()) if len(known) else 1.0
         return np.where(np.isfinite(gains), gains, ROUNDS * most / np.maximum(1, self._taken))

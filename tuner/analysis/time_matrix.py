@@ -1,6 +1,7 @@
 """Times of one set of configurations on many problems, and predictions for those not measured."""
 
 import math
+from collections.abc import Mapping, Sequence
 from dataclasses import dataclass
 
 import numpy as np
@@ -42,6 +43,13 @@ def corrected_scores(known: KnownTimes, costs: Numbers, octaves: Numbers, width:
     return scores
 
 
+def octaves_of(problems: Sequence[Problem]) -> Numbers:
+    """Returns log2 of (m, n, k) per problem [problem, 3], for distances in octaves."""
+    sizes = np.array([problem.sizes for problem in problems], np.float64)
+    octaves: Numbers = np.log2(sizes.reshape(len(problems), 3))
+    return octaves
+
+
 def residuals(known: KnownTimes) -> Numbers:
     """Returns log(time / cost) [problem, column], less the mean over the problem; nan without a time."""
     logs = log_ratios(known)
@@ -73,6 +81,19 @@ def filled_costs(costs: Numbers) -> Numbers:
 Flags = npt.NDArray[np.bool_]
 
 
+def require_counts(counts: tuple[int, ...], problems: int) -> None:
+    """Raises ValueError if there is not one count of at least 1 for each problem."""
+    if len(counts) != problems or any(count < 1 for count in counts):
+        raise ValueError(f"counts: found {counts}, allowed one of at least 1 for each problem")
+
+
+def require_sizes(tables: Mapping[str, Sequence[Sequence[object]]], rows: int, columns: int) -> None:
+    """Raises ValueError, with its name, for a table of another size."""
+    for name, table in tables.items():
+        if len(table) != rows or any(len(row) != columns for row in table):
+            raise ValueError(f"{name}: found another size, allowed {rows} rows of {columns}")
+
+
 @dataclass(frozen=True)
 class TimeMatrix:
     """Median times of unprojected configurations (columns) on problems (rows), where they were measured."""
@@ -87,12 +108,9 @@ class TimeMatrix:
     def __post_init__(self) -> None:
         if len(set(self.problems)) != len(self.problems) or len(set(self.columns)) != len(self.columns):
             raise ValueError("found a problem or a column twice")
-        if len(self.counts) != len(self.problems) or any(count < 1 for count in self.counts):
-            raise ValueError(f"counts: found {self.counts}, allowed one of at least 1 for each problem")
-        for name, table in (("times_s", self.times_s), ("applies", self.applies), ("costs", self.costs)):
-            if len(table) != len(self.problems) or any(len(row) != len(self.columns) for row in table):
-                allowed = f"{len(self.problems)} rows of {len(self.columns)}"
-                raise ValueError(f"{name}: found another size, allowed {allowed}")
+        require_counts(self.counts, len(self.problems))
+        tables = {"times_s": self.times_s, "applies": self.applies, "costs": self.costs}
+        require_sizes(tables, len(self.problems), len(self.columns))
         times = [time for row in self.times_s for time in row if time is not None]
         if not all(math.isfinite(time) and time > 0 for time in times):
             raise ValueError("times_s: found a time that is not a positive number of seconds")
@@ -111,17 +129,12 @@ class TimeMatrix:
         return is_timed
 
     def is_applicable(self) -> Flags:
+        """Returns ``applies`` as an array."""
         return np.array(self.applies, np.bool_).reshape(self._shape)
 
     def model_costs(self) -> Numbers:
         """Returns what the cost model expects [problem, column]; inf where it says nothing."""
         return np.array(self.costs, np.float64).reshape(self._shape)
-
-    def log_sizes(self) -> Numbers:
-        """Returns log2 of (m, n, k) per problem [problem, 3], for distances in octaves."""
-        sizes = [problem.sizes for problem in self.problems]
-        octaves: Numbers = np.log2(np.array(sizes, np.float64).reshape(len(sizes), 3))
-        return octaves
 
     def best_s(self) -> Numbers:
         """Returns the least time of each problem in seconds; nan where it has none."""
@@ -166,4 +179,4 @@ def completed_times(matrix: TimeMatrix) -> CompletedTimes:
 
 def known_times(matrix: TimeMatrix) -> KnownTimes:
     """Returns the matrix as the corrected model takes it."""
-    return KnownTimes(matrix.model_costs(), matrix.times(), matrix.log_sizes())
+    return KnownTimes(matrix.model_costs(), matrix.times(), octaves_of(matrix.problems))
