@@ -3,7 +3,6 @@
 https://chromedevtools.github.io/devtools-protocol: JSON messages, each ended by a zero byte, over two pipes.
 """
 
-import base64
 import json
 import os
 import select
@@ -64,10 +63,6 @@ class Browser:
         selected = self.ask("Runtime.evaluate", expression=expression, returnByValue=True, awaitPromise=True)
         assert "exceptionDetails" not in selected, selected
         return selected["result"].get("value")
-
-    def picture(self, file: Path) -> None:
-        """Writes a screenshot as PNG."""
-        file.write_bytes(base64.b64decode(self.ask("Page.captureScreenshot")["data"]))
 
     def ask(self, method: str, **parameters: Any) -> dict[str, Any]:
         """Sends a command and returns its reply."""

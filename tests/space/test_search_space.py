@@ -141,13 +141,13 @@ ENTRIES = [
     for each in SHIPPED.strategies
     if set(each.operations) & set(OPERATIONS)
 ]
-KNOBS = (Knob("tile", (2, 4, 8)), Knob("block", (0, 16, 24, 32)), Knob("order", ("ij", "ji")))
-RULES = ("tile <= m", "block == 0 or (block % tile == 0 and block < m)", "order == 'ij' or m > 8")
+PROJECTED_KNOBS = (Knob("tile", (2, 4, 8)), Knob("block", (0, 16, 24, 32)), Knob("order", ("ij", "ji")))
+PROJECTED_RULES = ("tile <= m", "block == 0 or (block % tile == 0 and block < m)", "order == 'ij' or m > 8")
 
 
 def space_of(m: int, **changed: object) -> SearchSpace:
-    rules = tuple(parse(text, "f") for text in RULES)
-    space = SearchSpace("s", KNOBS, rules, (("m", m),), projection=(("block", 0),))
+    rules = tuple(parse(text, "f") for text in PROJECTED_RULES)
+    space = SearchSpace("s", PROJECTED_KNOBS, rules, (("m", m),), projection=(("block", 0),))
     return replace(space, **changed)  # type: ignore[arg-type]
 
 

@@ -3,7 +3,6 @@
 import os
 import re
 from collections.abc import Iterator
-from dataclasses import replace
 from functools import partial
 from importlib.util import find_spec
 
@@ -13,11 +12,8 @@ import pytest
 from tuner.core.errors import TunerError
 from tuner.core.interfaces import Effort
 from tuner.core.problem import LAYOUTS, BatchMatmul, Matmul, Problem
-from tuner.core.runs import Baseline
 from tuner.payload.reference import compare, draw, draw_base
-from tuner.runtime.workers.services import library_environment
 from tuner.runtime.workers.worker import call_in_child
-from tuner.targets.children import measure_cpu_baseline
 from tuner.targets.cpu.baseline import BaselineService
 from tuner.targets.cpu.baseline_libraries import LIBRARIES, ONEDNN_TORCH, OPENBLAS, baseline_environment
 from tuner.targets.cpu.blas import CompiledLibraryMatmul, openblas_code
@@ -151,17 +147,3 @@ def test_a_wrong_answer_of_the_library_is_no_baseline(monkeypatch: pytest.Monkey
     monkeypatch.setattr(CompiledLibraryMatmul, "repeat", spoil)
     with pytest.raises(TunerError, match=r"^baseline openblas .*: 64 of 64 elements are wrong; worst at"):
         BaselineService(Matmul(8, 8, 8), 1, seed=0)
-
-
-def baseline_of(threads: int) -> Baseline:
-    """Measures in a child of its own, as a run does."""
-    work = partial(measure_cpu_baseline, Matmul(64, 64, 64), threads, QUICK, 0)
-    return call_in_child("baseline", work, 60.0, 2 << 30, library_environment(threads))
-
-
-@pytest.mark.slow
-def test_an_environment_that_slows_the_library_does_not_reach_it(monkeypatch: pytest.MonkeyPatch) -> None:
-    plain = baseline_of(1)
-    monkeypatch.setenv("OPENBLAS_CORETYPE", "Prescott")
-    monkeypatch.setenv("OPENBLAS_NUM_THREADS", "64")
-    assert replace(baseline_of(1), measurement=plain.measurement) == plain
