@@ -57,28 +57,6 @@ class ChosenStrategy:
         return cls(name.removesuffix(REOPENED), path, name.endswith(REOPENED))
 
 
-SECONDS_LIMIT = 1e6  # of one call: eleven days
-SHARE_LIMIT = 1e6  # of the noise: two timings of the same code, all processes paused during one of the two
-SECONDS_TEXT = f"seconds, more than 0 and up to {SECONDS_LIMIT:.0f}"
-Seconds = Annotated[float, number(SECONDS_TEXT, lambda found: 0 < found <= SECONDS_LIMIT)]
-Share = Annotated[
-    float, number(f"a number from 0 to {SHARE_LIMIT:.0f}", lambda found: 0 <= found <= SHARE_LIMIT)
-]
-
-
-@dataclass(frozen=True)
-class RecordedRound:
-    """Times of an exported script's kernel and of other codes, timed interleaved in one timing round.
-
-    ``tuner check`` later compares with them. Seconds are per call; on another day all codes may be slower.
-    """
-
-    kernel_s: Seconds  # of the script's kernel: lower quartile of its samples
-    noise: Share  # relative difference between two timings of the same code in the round
-    library_s: Seconds | None = None  # of the baseline library: lower quartile; None: not timed in the round
-    panel_product_s: Seconds | None = None  # lower quartile, a product of small packed panels; None: on a GPU
-
-
 CPU = "cpu"
 CUDA = "cuda"
 SIMULATOR = "simulator"  # runs the same PTX as CUDA
@@ -115,9 +93,6 @@ class TargetName:
         """Returns whether candidates run on a real GPU: True for cuda, False for the simulator of a GPU."""
         return self.kind == CUDA
 
-    def is_of(self, kind: str) -> bool:
-        return self.kind == kind
-
     @classmethod
     def parse(cls, text: str) -> "TargetName":
         """Returns the target of a text ``kind`` or ``kind:detail``; does not check that it exists."""
@@ -141,14 +116,33 @@ class ProblemDocument:
 
     @classmethod
     def of(cls, problem: Problem) -> "ProblemDocument":
-        types = (problem.dtype, problem.layout, problem.epilogue, problem.output)
-        return cls(problem.operation, problem.extents, *types, problem.align, problem.cache, problem.fusion)
+        return cls(
+            op=problem.operation,
+            shape=problem.extents,
+            dtype=problem.dtype,
+            layout=problem.layout,
+            epilogue=problem.epilogue,
+            output=problem.output,
+            align=problem.align,
+            cache=problem.cache,
+            fusion=problem.fusion,
+        )
 
     @property
     def problem(self) -> Problem:
         batch, sizes = split_extents(self.op, self.shape)
-        types = (self.dtype, self.layout, self.epilogue, self.output)
-        return Problem(self.op, sizes, *types, batch, self.align, self.cache, self.fusion)
+        return Problem(
+            operation=self.op,
+            sizes=sizes,
+            dtype=self.dtype,
+            layout=self.layout,
+            epilogue=self.epilogue,
+            output=self.output,
+            batch=batch,
+            align=self.align,
+            cache=self.cache,
+            fusion=self.fusion,
+        )
 
 
 def with_alignment(document: Any) -> Any:
@@ -175,3 +169,28 @@ PROBLEM: Final = form(ProblemDocument, ProblemDocument.of, lambda document: docu
 def candidate_document(candidate: Candidate) -> dict[str, Any]:
     """Converts a candidate to ``{"strategy": name, "knobs": {knob: value}}``, for JSON."""
     return {"strategy": candidate.strategy, "knobs": dict(candidate.choices)}
+
+
+# What an exported script says of the round in which it was timed.
+
+
+SECONDS_LIMIT = 1e6  # of one call: eleven days
+NOISE_LIMIT = 1e6  # two timings of the same code, all processes paused during one of the two
+SECONDS_TEXT = f"seconds, more than 0 and up to {SECONDS_LIMIT:.0f}"
+Seconds = Annotated[float, number(SECONDS_TEXT, lambda found: 0 < found <= SECONDS_LIMIT)]
+Share = Annotated[
+    float, number(f"a number from 0 to {NOISE_LIMIT:.0f}", lambda found: 0 <= found <= NOISE_LIMIT)
+]
+
+
+@dataclass(frozen=True)
+class RecordedRound:
+    """Times of an exported script's kernel and of other codes, timed interleaved in one timing round.
+
+    ``tuner check`` later compares with them. Seconds are per call; on another day all codes may be slower.
+    """
+
+    kernel_s: Seconds  # of the script's kernel: lower quartile of its samples
+    noise: Share  # relative difference between two timings of the same code in the round
+    library_s: Seconds | None = None  # of the baseline library: lower quartile; None: not timed in the round
+    panel_product_s: Seconds | None = None  # lower quartile, a product of small packed panels; None: on a GPU
