@@ -7,7 +7,7 @@ import pytest
 from tests.db.test_groups import CAMPAIGN, MEMBERS, RESULT
 from tests.db.values import COMPILER, MACHINE
 from tests.fakes import bind
-from tests.results.report.parsed import parsed
+from tests.results.report.values import parsed
 from tests.tuning import fakes
 from tests.tuning.test_campaign import plan
 from tests.tuning.test_group_run import COUNTS, PROBLEMS, limits, members

@@ -3,8 +3,7 @@ from dataclasses import replace
 
 import pytest
 
-from tests.results.report.parsed import Parsed, page, parsed
-from tests.results.report.values import best_of, many, report, reported, with_candidate
+from tests.results.report.values import Parsed, best_of, many, page, parsed, report, reported, with_candidate
 from tests.trials import measurement, run, top_trial, trial
 from tests.tuning.fakes import MACHINE
 from tuner.analysis.ratios import Comparable
