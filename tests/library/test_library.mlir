@@ -16,3 +16,37 @@ func.func @other(%a: tensor<8x64xf32>, %b: tensor<64x128xf32>, %c: tensor<8x128x
     outs(%c : tensor<8x128xf32>) -> tensor<8x128xf32>
   return %d : tensor<8x128xf32>
 }
+// ----- BROADCAST
+
+!c = tensor<24x64xf32>
+func.func @broadcast(%a: tensor<24x32xf32>, %b: tensor<32xf32>, %c: !c) -> !c {
+  %r = linalg.generic {indexing_maps = [affine_map<(m, n, k) -> (m, k)>, affine_map<(m, n, k) -> (k)>,
+    affine_map<(m, n, k) -> (m, n)>], iterator_types = ["parallel", "parallel", "reduction"]}
+    ins(%a, %b : tensor<24x32xf32>, tensor<32xf32>) outs(%c : tensor<24x64xf32>) {
+  ^bb0(%x: f32, %y: f32, %s: f32):
+    %p = arith.mulf %x, %y : f32
+    %t = arith.addf %s, %p : f32
+    linalg.yield %t : f32
+  } -> tensor<24x64xf32>
+  return %r : tensor<24x64xf32>
+}
+// ----- DYNAMIC
+!a = tensor<?x32xf32>
+!b = tensor<32x64xf32>
+!c = tensor<?x64xf32>
+func.func @dynamic(%a: !a, %b: !b, %c: !c) -> !c {
+  %r = linalg.matmul ins(%a, %b : !a, !b) outs(%c : !c) -> !c
+  return %r : !c
+}
+// ----- VECTOR
+func.func @vector(%a: tensor<24x32xf32>, %b: tensor<32xf32>, %c: tensor<24xf32>)
+  -> tensor<24xf32> {
+  %r = linalg.matvec
+    ins(%a, %b : tensor<24x32xf32>, tensor<32xf32>) outs(%c : tensor<24xf32>) -> tensor<24xf32>
+  return %r : tensor<24xf32>
+}
+// ----- BUFFERS
+func.func @buffers(%a: memref<24x32xf32>, %b: memref<32x64xf32>, %c: memref<24x64xf32>) {
+  linalg.matmul ins(%a, %b : memref<24x32xf32>, memref<32x64xf32>) outs(%c : memref<24x64xf32>)
+  return
+}

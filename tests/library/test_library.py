@@ -15,10 +15,11 @@ from tests.library.values import Array, ProgramFunction, entry, product, two_wit
 from tests.texts import text_beside
 from tuner.analysis.slowdown import PairedSlowdown
 from tuner.core.candidate import Candidate
-from tuner.core.errors import UsageError
+from tuner.core.errors import CandidateError, UsageError
 from tuner.core.problem import BatchMatmul, Matmul
 from tuner.core.processors import PROCESSORS
 from tuner.library import library
+from tuner.library.contraction_report import contraction_reports, payload_contractions
 from tuner.library.entries import LibraryEntries, LibraryEntry, LibraryFile
 from tuner.library.library import lighthouse_files
 from tuner.library.script_comparison import OutliningCost, lowered
@@ -369,3 +370,66 @@ def test_tiles_that_a_strategy_does_not_have_are_left_out(monkeypatch: pytest.Mo
     (parameters,) = json.loads(lighthouse_files((entry,))[-1].content)
     sizes = {"layer_kind": "matmul", "m": 64, "n": 96, "k": 32, "dtype": "f32", "layout": "nn"}
     assert parameters == sizes | {"block_factors": [16, 96, 32]}
+
+
+# What a library did with each contraction of a program.
+
+
+OF_LIBRARY = (PROJECTION, UP)
+LIBRARY = library.library_text((entry(PROJECTION), entry(UP)))
+DYNAMIC = text_beside(__file__, "DYNAMIC")
+VECTOR = text_beside(__file__, "VECTOR")
+BUFFERS = text_beside(__file__, "BUFFERS")
+BROADCAST = text_beside(__file__, "BROADCAST")
+NT, F64 = (
+    product("f", each).text for each in (replace(PROJECTION, layout="nt"), replace(PROJECTION, dtype="f64"))
+)
+GENERIC = product("f", replace(PROJECTION, layout="nt"), generic=True).text
+OF_BATCH = product("f", replace(PROJECTION, layout="tn", operation="batch_matmul", batch=2)).text
+
+
+def reported(program: str) -> list[str]:
+    return [report.text for report in contraction_reports(LIBRARY, program, OF_LIBRARY)]
+
+
+def test_each_contraction_has_its_entry_and_one_of_two_may_have_none() -> None:
+    heads = replace(PROJECTION, operation="batch_matmul", batch=3)
+    program = product("heads", heads).text + product("plain", PROJECTION, generic=True).text
+    assert reported(program) == [
+        "@heads: linalg.batch_matmul 3x24x64x32 f32 nn: matmul_24x64x32_f32_nn",
+        "@plain: linalg.generic 24x64x32 f32 nn: matmul_24x64x32_f32_nn",
+    ]
+    assert reported(two_with_relu("mlp", UP, DOWN).text) == [
+        "@mlp: linalg.matmul 16x96x32 f32 nn: matmul_16x96x32_f32_nn",
+        "@mlp: linalg.matmul 16x32x96 f32 nn: no entry: no entry has the sizes 16x32x96",
+    ]
+
+
+@pytest.mark.parametrize(
+    ("program", "op", "why"),
+    [
+        (NT, "@f: linalg.matmul 24x64x32 f32 nt", "entries of these sizes have layout nn, not nt"),
+        (F64, "@f: linalg.matmul 24x64x32 f64 nn", "entries of these sizes are of f32, not f64"),
+        (GENERIC, "@f: linalg.generic 24x64x32 f32 nt", "generic ops are recognized in layout nn only"),
+        (OF_BATCH, "@f: linalg.batch_matmul 2x24x64x32 f32 tn", "batches are recognized in layout nn only"),
+        (DYNAMIC, "@dynamic: linalg.matmul", "it has sizes that are not known when it is compiled"),
+        (VECTOR, "@vector: linalg.matvec", "only matmuls and batches of them are matched"),
+        (BUFFERS, "@buffers: linalg.matmul 24x64x32 f32 nn", "it works on buffers; an entry needs tensors"),
+        (BROADCAST, "@broadcast: linalg.generic", "its indexing maps are those of no layout (nn, nt, tn)"),
+    ],
+)
+def test_why_no_entry_took_it(program: str, op: str, why: str) -> None:
+    assert reported(program) == [f"{op}: no entry: {why}"]
+
+
+def test_contractions_are_listed_without_a_library_and_a_program_without_one_has_no_report() -> None:
+    ops = [report.op for report in payload_contractions(product("f", PROJECTION).text + VECTOR)]
+    assert ops == ["linalg.matmul 24x64x32 f32 nn", "linalg.matvec"]
+    assert reported("func.func @nothing() {\n  return\n}\n") == []
+
+
+def test_a_program_that_does_not_parse_and_a_library_without_its_matchers_are_one_line() -> None:
+    with pytest.raises(CandidateError, match="payload: "):
+        contraction_reports(LIBRARY, "func.func @f(", OF_LIBRARY)
+    with pytest.raises(CandidateError, match="library: the sequence @tuner_mark is missing"):
+        contraction_reports("module {\n}\n", BUFFERS, OF_LIBRARY)

@@ -21,7 +21,7 @@ from tuner.mlir.ir.vnni import lower_byte_dots
 from tuner.mlir.math.lowering import lower_math
 
 # Pass -> the module that it changes, or that it returns as a text, and its further arguments.
-FILES = ("device_ops", "kernel_memory", "kernel_passes", "modules", "shared_memory")
+FILES = ("device_ops", "kernel_memory", "lowering", "modules", "shared_memory")
 MODULES = ("cpu.test_lowering", "ir.test_memrefs", *(f"gpu.test_{name}" for name in FILES))
 OF_PASSES: dict[Callable[..., Any], tuple[Any, ...]] = {
     **{change: of for name in MODULES for change, of in import_module(f"tests.mlir.{name}").SHOWN.items()},

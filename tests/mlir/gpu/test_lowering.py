@@ -6,15 +6,21 @@ from typing import Any
 
 import pytest
 
+from benchmarks.gpu_check.gpu_point import GpuPoint
 from tests.mlir.gpu_matmul import gpu_payload, gpu_script
-from tests.mlir.kernels import parsed
+from tests.mlir.kernels import changed, parsed
+from tests.targets.gpu.strategies.points import SIMT, SIMT_LARGE
 from tests.texts import text_beside
+from tuner.core.candidate import Candidate
 from tuner.core.errors import CandidateError, Stage
 from tuner.core.gpu import CHIPS, chip_of
 from tuner.core.gpu_code import KernelBuffer, KernelProgram, Launch, buffers_of
 from tuner.core.problem import Matmul, Problem
 from tuner.mlir import transform
-from tuner.mlir.gpu import lowering
+from tuner.mlir.gpu import kernel_passes, lowering, shared_memory
+from tuner.mlir.gpu.modules import merge_gpu_modules
+from tuner.mlir.gpu.tensor_maps import note_tensor_maps, pass_tensor_maps_by_value
+from tuner.mlir.ir.reading import walk
 from tuner.search.cost_model.occupancy import require_launchable
 from tuner.targets.gpu.compiler import find_ptxas
 
@@ -126,3 +132,121 @@ def test_outlined_kernels_stay_as_they_are(golden: Callable[[str, str], None]) -
     with parsed(TWO_KERNELS) as module:
         lowering.outline(module, chip_of("sm_90"), AB)
         golden("gpu_lowering_two_kernels.mlir", str(module))
+
+
+# Passes of one rewrite each: what they change, and what they leave.
+
+
+NAMES = ("SHUFFLE", "SHARED_GLOBALS", "TWO_MODULES", "GLOBAL_ID")
+SHUFFLE, SHARED_GLOBALS, TWO_MODULES, GLOBAL_ID = (text_beside(__file__, name) for name in NAMES)
+WIDE = ("i32", "f32", "i64", "f64")
+SHOWN: dict[Callable[..., Any], tuple[Any, ...]] = {
+    kernel_passes.expand_composed_ops: (GLOBAL_ID,),
+    kernel_passes.widen_narrow_shuffles: (SHUFFLE,),
+    kernel_passes.relax_unused_atomics: (text_beside(__file__, "ATOMICS"),),
+    shared_memory.make_shared_memory_external: (text_beside(__file__, "SYMBOLS"), 1024),
+    kernel_passes.outline_with_bounds: (text_beside(__file__, "BOUNDS"), lowering.OUTLINE),
+    merge_gpu_modules: (TWO_MODULES,),
+    kernel_passes.expand_warp_ids: (text_beside(__file__, "WARPS"),),
+    shared_memory.use_dynamic_shared_globals: (SHARED_GLOBALS,),
+}
+# Golden file -> the pass, and what it returns.
+GOLDEN: dict[str, tuple[Callable[..., Any], int | None]] = {
+    "device_atomics": (kernel_passes.relax_unused_atomics, 1),  # not the one whose result is read
+    "external_shared_memory": (shared_memory.make_shared_memory_external, 1),  # the symbol of dynamic memory
+    "warp_ids": (kernel_passes.expand_warp_ids, 2),  # in the order of threads
+    "merge_gpu_modules": (merge_gpu_modules, None),  # kernels of all modules move into the first
+    "launch_bounds": (kernel_passes.outline_with_bounds, None),  # what the launch says
+}
+
+
+@pytest.mark.parametrize("name", GOLDEN)
+def test_a_pass_makes_of_a_module(name: str, golden: Callable[[str, str], None]) -> None:
+    change, count = GOLDEN[name]
+    _, after, result = changed(change, *SHOWN[change])
+    assert result == count
+    golden(f"{name}.mlir", after)
+
+
+@pytest.mark.parametrize(
+    ("change", "text"),
+    [
+        (kernel_passes.expand_composed_ops, GLOBAL_ID.replace("gpu.global_id", "gpu.thread_id")),
+        *((kernel_passes.widen_narrow_shuffles, SHUFFLE.replace("f16", kind)) for kind in WIDE),
+    ],
+)
+def test_what_needs_no_pass_stays_as_it_is(change: Callable[..., Any], text: str) -> None:
+    before, after, result = changed(change, text)
+    assert after == before
+    assert not result
+
+
+@pytest.mark.parametrize("kind", ["i8", "i16", "f16", "bf16"])
+def test_shuffles_of_less_than_32_bits_move_32(kind: str) -> None:
+    _, text, count = changed(kernel_passes.widen_narrow_shuffles, SHUFFLE.replace("f16", kind))
+    assert count == 1
+    assert "gpu.shuffle xor" in text.replace("  ", " ")
+    assert text.count("arith.bitcast") == (0 if kind.startswith("i") else 2)
+    assert ": i32" in text.split("gpu.shuffle")[1].splitlines()[0]
+
+
+def test_a_global_of_no_elements_is_the_start_of_dynamic_shared_memory_of_unknown_size() -> None:
+    with parsed(SHARED_GLOBALS) as module:
+        shared_memory.use_dynamic_shared_globals(module)
+        assert module.operation.verify()
+        text, views = str(module), shared_memory.custom_shared_views(walk(module, "gpu.func")[0])
+    assert "@all" not in text
+    assert text.count("@tile") == 2
+    assert text.count("gpu.dynamic_shared_memory") == 1
+    assert views.bytes == 0
+    assert "memref.view" in views.unbounded
+
+
+def test_merged_modules_stay_merged_and_helpers_of_one_name_are_refused() -> None:
+    _, text, _ = changed(merge_gpu_modules, TWO_MODULES)
+    assert changed(merge_gpu_modules, text)[1] == text
+    head = "gpu.func @k() kernel {"
+    text = TWO_MODULES.replace(f"{head} gpu.barrier", f"func.func private @k2() {head}")
+    text = text.replace("@first {", "@first { func.func private @k2()")
+    allowed = "allowed one in all modules"
+    with pytest.raises(CandidateError, match=rf"^@second: found a second func\.func @k2, {allowed}$"):
+        changed(merge_gpu_modules, text)
+
+
+def test_global_ids_become_block_and_thread_ids_and_undefined_values_go_where_they_are_used() -> None:
+    _, text, _ = changed(kernel_passes.expand_composed_ops, GLOBAL_ID)
+    assert "gpu.global_id" not in text
+    assert "gpu.block_id" in text
+    undefined = text_beside(__file__, "UNDEFINED")
+    before, _, inside = changed(kernel_passes.sink_undefined_values, undefined)[1].partition("gpu.launch")
+    assert "llvm.mlir.undef" not in before
+    assert inside.count("llvm.mlir.undef") == 2
+
+
+def test_narrow_printed_integers_are_widened_and_others_stay() -> None:
+    _, found, _ = changed(kernel_passes.widen_printed_integers, text_beside(__file__, "PRINTED"))
+    assert "extsi %arg0 : i8 to i32" in found
+    assert "extui %arg1 : i1 to i32" in found
+    assert ", %arg2, %arg3 : i32, i32, i32, f32" in found
+
+
+def test_pointers_of_kernels_are_noted_and_go_by_value_with_their_attributes() -> None:
+    _, found, _ = changed(note_tensor_maps, text_beside(__file__, "POINTERS"))
+    assert found.count("tuner.tensor_maps") == 1
+    assert "tuner.tensor_maps = array<i64: 0, 2>" in found
+    _, found, _ = changed(pass_tensor_maps_by_value, text_beside(__file__, "NOTED"))
+    by_value = "llvm.align = 64 : i64, llvm.byval = !llvm.array<128 x i8>, llvm.noalias, nvvm.grid_constant"
+    assert f"%arg0: !llvm.ptr {{{by_value}}}, %arg1: !llvm.ptr {{llvm.nonnull}}" in found
+    assert "tuner.tensor_maps" not in found
+
+
+@pytest.mark.slow
+def test_two_blocks_have_half_of_the_registers_each() -> None:
+    program = GpuPoint(Matmul(256, 256, 64), Candidate.of(SIMT, SIMT_LARGE | {"min_blocks": 2})).program()
+    assert ".minnctapersm 2" in program.ptx
+    ptxas = find_ptxas()
+    if ptxas is not None:
+        (resources,) = ptxas.assemble(program).resources
+        assert resources.registers <= 128
+        assert resources.spilled_bytes == 0
+        assert resources.blocks_per_multiprocessor == 2
