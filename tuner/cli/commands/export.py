@@ -9,7 +9,6 @@ from typing import TYPE_CHECKING, Any
 import click
 
 from tuner.analysis.ratios import ratio_document
-from tuner.cli.commands.record_space import export_runs_as_t4
 from tuner.cli.main import Commands
 from tuner.cli.options import (
     backends_of,
@@ -21,8 +20,10 @@ from tuner.cli.options import (
     problem_options,
     taken_problem,
 )
+from tuner.cli.session import settings_given
 from tuner.core.candidate import TargetName
 from tuner.core.errors import UsageError
+from tuner.core.runs import Run, StoredTrial, TaskQuery, TrialQuery
 from tuner.core.serialization import encode, read_text
 from tuner.library.c.writer import c_files
 from tuner.library.entries import gpu_entries, library_entries
@@ -34,11 +35,11 @@ from tuner.results.output.formatting import count_text
 from tuner.results.output.json_documents import problem_document, trial_document
 from tuner.results.output.run_result import best_text, stock_text
 from tuner.results.past_runs import asked_query
+from tuner.space.recorded.t4 import Recording, t4_bytes
 from tuner.space.scripts.requirements import custom_ops
 from tuner.targets.backends import AUTO
 
 if TYPE_CHECKING:
-    from tuner.core.runs import StoredTrial, TaskQuery
     from tuner.db.store import Store
     from tuner.library.entries import LibraryEntries
     from tuner.results.best_trials import BestStock
@@ -184,14 +185,14 @@ def _best(
     target: str,
     threads: int | None,
     machine: str | None,
-) -> "StoredTrial":
+) -> StoredTrial:
     if arguments["shape"] is None:
         raise UsageError("export: the problem is missing", "give matmul 512x512x512, or --trial ID")
     return best_known(store, backends, taken_problem(arguments), target, threads, machine).best
 
 
 def _stock(
-    store: "Store", trial: "StoredTrial", form: str, output: Path | None, *, is_asked: bool
+    store: "Store", trial: StoredTrial, form: str, output: Path | None, *, is_asked: bool
 ) -> "BestStock | None":
     """Returns the best trial that stock mlir-opt runs, if asked or if a script to write calls tuner's ops.
 
@@ -222,11 +223,11 @@ def _refuse_options_of_libraries(
 def _write(
     backends: "Backends",
     store: "Store",
-    trial: "StoredTrial",
+    trial: StoredTrial,
     form: str,
     output: Path | None,
     as_json: bool,
-    stock: "StoredTrial | None" = None,
+    stock: StoredTrial | None = None,
     *,
     constants: bool,
 ) -> None:
@@ -267,6 +268,51 @@ def _print(content: bytes, trial: int, form: str, as_json: bool) -> None:
         print_json({"trial": trial, "format": form, "text": content.decode()})
     else:
         print(content.decode(), end="")
+
+
+SUFFIX = ".t4.json.gz"
+OF_RUNS = ("runs", "campaign", "form", "output", "database", "as_json", "debug")  # options that runs have
+
+
+def export_runs_as_t4(
+    context: click.Context,
+    runs: tuple[int, ...],
+    campaign: int | None,
+    folder: Path | None,
+    database: str | None,
+    *,
+    as_json: bool,
+) -> None:
+    """Writes all trials of each run into a folder, a T4 file per run, since T4 has one problem per file."""
+    operation, names = context.params["operation"], set(context.params) - set(OF_RUNS)
+    narrowing = [*([] if operation is None else [operation]), *settings_given(context, names)]
+    if narrowing:
+        option = "--campaign" if campaign is not None else "--run"
+        raise UsageError(f"{option} cannot be combined with {', '.join(narrowing)}: all trials are written")
+    if folder is None:
+        raise UsageError("--format t4: writes a file per run into a folder", "-o DIR")
+    require_folder(folder)
+    files: dict[str, bytes] = {}
+    written: list[Run] = []
+    with open_known_store(database) as store:
+        if campaign is not None:
+            runs += tuple(run.id for run in store.campaign(campaign).runs)
+        for run in (store.run(number) for number in dict.fromkeys(runs)):
+            trials = store.trials(TrialQuery(run=run.id, sort="number"))
+            if not trials:
+                print(f"note: run {run.id}: has no trials: {run.settings.problem.key}", file=sys.stderr)
+                continue
+            problem = run.settings.problem.key.replace("->", "_to_").replace("=", "_").replace(" ", "_")
+            files[f"{problem}_run{run.id}{SUFFIX}"] = t4_bytes(Recording((run,), trials), is_compressed=True)
+            written.append(run)
+    if not files:
+        raise UsageError("t4: found no trials")
+    paths = write_folder(folder, files)
+    for path in paths:
+        print(f"wrote {path}", file=sys.stderr)
+    if as_json:
+        listed = [{"run": run.id, "file": str(path)} for run, path in zip(written, paths, strict=True)]
+        print_json({"format": "t4", "files": [str(path) for path in paths], "runs": listed})
 
 
 @click.group(cls=Commands)
@@ -353,13 +399,13 @@ def export_library(
         print_json(_document(form, paths, found))
 
 
-def _is_on_gpu(store: "Store", task: "TaskQuery", runs: tuple[int, ...]) -> bool:
+def _is_on_gpu(store: "Store", task: TaskQuery, runs: tuple[int, ...]) -> bool:
     if task.target is not None:
         return not TargetName.parse(task.target).is_on_cpu
     return bool(runs) and not store.run(runs[0]).settings.target.is_on_cpu
 
 
-def _task(context: click.Context, has_runs: bool) -> "TaskQuery":
+def _task(context: click.Context, has_runs: bool) -> TaskQuery:
     params = context.params
     typed = {
         name: params[name] for name in FROM_TYPED if is_typed(context, name) and params[name] is not None

@@ -18,7 +18,13 @@ from tuner.cli.options import (
 )
 from tuner.core.errors import UsageError
 from tuner.core.requests import nothing_matches, tune_command
+from tuner.results.best_trials import why_first_is_not_best
+from tuner.results.database_name import database_text
 from tuner.results.output.formatting import wrapped
+from tuner.results.output.json_documents import history_csv, listed_documents, listed_run_document
+from tuner.results.output.tables import history_table, runs_table
+from tuner.results.past_runs import asked_query, asked_runs, best_results_among, past_runs, past_trials
+from tuner.space.recorded.t4 import Recording, t4_bytes
 
 RUNS_LISTED = 20
 
@@ -54,11 +60,6 @@ def runs(database: str | None, as_json: bool, output_dtype: str | None, **condit
 
     Example: tuner runs --shape 512x512x512 --status done
     """
-    from tuner.results.database_name import database_text  # not at start-up
-    from tuner.results.output.json_documents import listed_run_document  # not at start-up
-    from tuner.results.output.tables import runs_table  # not at start-up
-    from tuner.results.past_runs import asked_runs, past_runs  # not at start-up
-
     query = asked_runs(output=output_dtype, **conditions)
     with open_known_store(database) as store:
         listed = past_runs(store, query)
@@ -82,7 +83,7 @@ BY_MEDIAN = "median"  # a value of --sort
 @click.option("--run", type=int, help="Only the trials of this run.")
 @click.option("--since", metavar="DATE", help="Proposed since then, UTC: 2026-01-31 or 2026-01-31T12:00.")
 @click.option("--best", is_flag=True, help="Only the best per problem, target, threads and machine.")
-@click.option("--limit", type=int, default=None, help="At most so many.")
+@click.option("--limit", type=int, help="At most so many.")
 @click.option(
     "--sort",
     default="created",
@@ -100,9 +101,6 @@ def history(
 
     Example: tuner history --shape 512x512x512 --dtype f32 --sort median --limit 10
     """
-    from tuner.results.best_trials import why_first_is_not_best  # not at start-up
-    from tuner.results.past_runs import asked_query, best_results_among, past_trials  # not at start-up
-
     if as_json and form == "csv":
         raise UsageError("--format csv and --json cannot be combined")
     query = asked_query(output=output_dtype, **conditions)
@@ -111,20 +109,17 @@ def history(
         best_of_runs = best_results_among(store, query, trials)
         why = why_first_is_not_best(store, trials, best_of_runs) if query.sort == BY_MEDIAN else ""
         info = store.info()
-        runs = tuple(store.run(run) for run in {trial.run: None for trial in trials} if form == "t4")
-    from tuner.results.database_name import database_text  # not at start-up
-    from tuner.results.output.json_documents import history_csv, listed_documents  # not at start-up
-    from tuner.results.output.tables import history_table  # not at start-up
+        of_trials = dict.fromkeys(trial.run for trial in trials) if form == "t4" else ()
+        runs = tuple(store.run(run) for run in of_trials)
 
     best = {each.best.id for each in best_of_runs}
-    match "json" if as_json and form != "t4" else form:  # T4 is a JSON document, too
+    shown = "json" if as_json and form != "t4" else form  # T4 is a JSON document, too
+    match shown:
         case "json":
             print_json(listed_documents(trials, best))
         case "csv":
             print(history_csv(trials, best), end="")
         case "t4":
-            from tuner.space.recorded.t4 import Recording, t4_bytes  # not at start-up
-
             print(t4_bytes(Recording(runs, trials)).decode(), end="")
         case _ if not trials:
             command = tune_command(query.task, query.strategy)

@@ -1,7 +1,6 @@
-"""``tuner record-space``, which tries every configuration of a problem, and the export of runs as T4."""
+"""``tuner record-space``, which tries every configuration of a problem."""
 
 import shlex
-import sys
 from dataclasses import replace
 from pathlib import Path
 from typing import TYPE_CHECKING, Any
@@ -17,26 +16,24 @@ from tuner.cli.options import (
     open_store,
     popped_problem,
     print_found,
-    print_json,
     problem_options,
     run_request,
     space_option,
     target_options,
 )
-from tuner.cli.session import exit_code, print_interrupted, require_no_arguments, run_session, settings_given
+from tuner.cli.session import exit_code, print_interrupted, require_no_arguments, run_session
 from tuner.core.candidate import TargetName
 from tuner.core.errors import UsageError
 from tuner.core.requests import tune_command
-from tuner.core.runs import TaskQuery, TrialQuery
+from tuner.core.runs import RunSettings, TaskQuery, TrialQuery
 from tuner.results.database_name import database_text
-from tuner.results.output.files import require_folder, write_atomically, write_folder
+from tuner.results.output.files import write_atomically
 from tuner.results.output.json_documents import counts_document, problem_document
 from tuner.results.output.run_result import counts_text
 from tuner.space.recorded.t4 import Recording, t4_bytes
 from tuner.tuning.request import run_settings
 
 if TYPE_CHECKING:
-    from tuner.core.runs import Run, RunSettings
     from tuner.db.store import Store
 
 
@@ -56,7 +53,7 @@ ALL, DRAWN = "exhaustive", "random"  # samplers: all configurations, or a random
     help="Strategy to record; may be repeated. Default: all that fit.",
 )
 @space_option
-@click.option("--limit", type=int, help="Record only so many points, drawn evenly. Default: all.")
+@click.option("--limit", type=int, help="Record only so many points, drawn at random. Default: all.")
 @click.option("--seed", type=int, default=0, show_default=True, help="Of the draw and the inputs.")
 @click.option("--threads", type=int, default=1, show_default=True, help="Threads of the kernel.")
 @click.option("--workers", type=int, help="Candidates compiled at once. Default: the cores, at most 4.")
@@ -93,12 +90,11 @@ def record_space(
         raise UsageError(f"{output}: no such folder: {output.absolute().parent}")
     if output.is_dir():
         raise UsageError(f"{output}: is a folder, not a file to write")
+    settings, opened = None, open_known_store
     if resume is None:
-        settings = _settings(context, **arguments)
+        settings, opened = _settings(context, **arguments), open_store
     else:
         require_no_arguments(context, arguments)
-        settings = None
-    opened = open_store if resume is None else open_known_store
     with opened(database) as store:
         if resume is not None:
             _require_recording(store, resume)
@@ -131,14 +127,14 @@ def record_space(
     context.exit(exit_code(tuned))
 
 
-def _settings(context: click.Context, limit: int | None, **arguments: Any) -> "RunSettings":
+def _settings(context: click.Context, limit: int | None, **arguments: Any) -> RunSettings:
     backends = backends_of(context)
     problem = popped_problem(context, arguments, EXAMPLE_SIZES)
     if limit is not None and limit < 1:
         raise UsageError(f"limit: found {limit}, allowed 1 or more")
     if not TargetName.parse(arguments["target"]).has_machine:
         raise UsageError(f"target {arguments['target']!r} measures nothing: it is a recording already")
-    sampler, trials = (ALL, 1) if limit is None else (DRAWN, limit)
+    sampler, trials = (ALL, 1) if limit is None else (DRAWN, limit)  # of all, the number is not known yet
     # fresh: times of other sessions are not comparable
     request = run_request(problem, sampler=sampler, trials=trials, fresh=True, **arguments)
     settings = run_settings(request, backends)
@@ -157,48 +153,3 @@ def _require_recording(store: "Store", run: int) -> None:
             f"--resume: run {run} is a search by {settings.sampler} on {settings.target}, "
             "not one that record-space began"
         )
-
-
-SUFFIX = ".t4.json.gz"
-OF_RUNS = ("runs", "campaign", "form", "output", "database", "as_json", "debug")  # options that runs have
-
-
-def export_runs_as_t4(
-    context: click.Context,
-    runs: tuple[int, ...],
-    campaign: int | None,
-    folder: Path | None,
-    database: str | None,
-    *,
-    as_json: bool,
-) -> None:
-    """Writes all trials of each run into a folder, a T4 file per run, since T4 has one problem per file."""
-    operation, names = context.params["operation"], set(context.params) - set(OF_RUNS)
-    narrowing = [*([] if operation is None else [operation]), *settings_given(context, names)]
-    if narrowing:
-        option = "--campaign" if campaign is not None else "--run"
-        raise UsageError(f"{option} cannot be combined with {', '.join(narrowing)}: all trials are written")
-    if folder is None:
-        raise UsageError("--format t4: writes a file per run into a folder", "-o DIR")
-    require_folder(folder)
-    files: dict[str, bytes] = {}
-    written: list[Run] = []
-    with open_known_store(database) as store:
-        if campaign is not None:
-            runs += tuple(run.id for run in store.campaign(campaign).runs)
-        for run in (store.run(number) for number in dict.fromkeys(runs)):
-            trials = store.trials(TrialQuery(run=run.id, sort="number"))
-            if not trials:
-                print(f"note: run {run.id}: has no trials: {run.settings.problem.key}", file=sys.stderr)
-                continue
-            problem = run.settings.problem.key.replace("->", "_to_").replace("=", "_").replace(" ", "_")
-            files[f"{problem}_run{run.id}{SUFFIX}"] = t4_bytes(Recording((run,), trials), is_compressed=True)
-            written.append(run)
-    if not files:
-        raise UsageError("t4: found no trials")
-    paths = write_folder(folder, files)
-    for path in paths:
-        print(f"wrote {path}", file=sys.stderr)
-    if as_json:
-        listed = [{"run": run.id, "file": str(path)} for run, path in zip(written, paths, strict=True)]
-        print_json({"format": "t4", "files": [str(path) for path in paths], "runs": listed})
