@@ -67,13 +67,18 @@ def test_a_planted_rule_is_found(rule: str) -> None:
     assert found.chance < 1e-6
 
 
-def test_a_rule_reads_as_one_would_write_it() -> None:
+def test_a_rule_reads_as_one_would_write_it_and_two_causes_are_distinguished() -> None:
     shapes = tuple((m, 64, 64) for m in (5, 10, 20, 40))
     wanted = {rule: rule for rule in ("tile_m < 32", "split != 'n'", "tile_m <= m")}
     wanted["tile_m * tile_n <= 256"] = "tile_m * tile_n < 512"  # nothing between was tried
     for rule, constraint in wanted.items():
         (found,) = mine(observed(drawn(1, 300, shapes), rule), tuple(KNOBS))
         assert found.constraint == constraint
+    points = drawn(5, 400)
+    wide, split = observed(points, "tile_m < 32"), observed(points, "split != 'n'", "is not supported")
+    both = tuple(a if a.failure is not None else b for a, b in zip(wide, split, strict=True))
+    reasons = {each.constraint: each.reason.split()[0] for each in mine(both, tuple(KNOBS))}
+    assert reasons == {"tile_m < 32": "spills", "split != 'n'": "is"}
 
 
 @settings(deadline=None, max_examples=20)
@@ -107,14 +112,6 @@ def test_failures_without_a_cause_give_no_suggestion(seed: int) -> None:
     assert mine(tuple(observations), tuple(KNOBS)) == ()
 
 
-def test_two_causes_are_distinguished() -> None:
-    points = drawn(5, 400)
-    wide, split = observed(points, "tile_m < 32"), observed(points, "split != 'n'", "is not supported")
-    both = tuple(a if a.failure is not None else b for a, b in zip(wide, split, strict=True))
-    found = {each.constraint: each.reason.split()[0] for each in mine(both, tuple(KNOBS))}
-    assert found == {"tile_m < 32": "spills", "split != 'n'": "is"}
-
-
 def test_too_few_failures_or_failures_of_all_or_none_are_not_explained() -> None:
     observations = observed(drawn(2, 200), "tile_m < 32")
     failed = sum(each.failure is not None for each in observations)
@@ -125,14 +122,11 @@ def test_too_few_failures_or_failures_of_all_or_none_are_not_explained() -> None
     assert mine((), ()) == ()
 
 
-def test_a_zero_knob_counts_as_a_divisor_that_a_constraint_refuses() -> None:
+def test_a_zero_knob_counts_as_a_divisor_and_a_name_that_some_points_lack_is_not_used() -> None:
     sizes, rule = itertools.product((0, 32, 48, 96), range(1, 33)), "block % tile == 0"
     observations = observed([{"block": block, "tile": tile, "m": 48} for block, tile in sizes], rule)
     (found,) = mine(observations, ("block", "tile"))
     assert truth(found.constraint, observations) == truth(rule, observations)
-
-
-def test_a_name_that_some_points_lack_is_not_used() -> None:
     observations = observed(drawn(4, 200), "tile_m < 32")
     cut = Observation(observations[0].values[1:], None, 1, "p")
     assert all("tile_m" not in each.constraint for each in mine((*observations[1:], cut), tuple(KNOBS)))

@@ -73,7 +73,7 @@ def test_a_value_held_at_the_best_or_as_fast_gains_nothing_and_by_too_few_trials
         assert (gain.slower, gain.trials, gain.chance) == (0.0, 4, 1.0)
 
 
-def test_strategies_are_compared_by_their_best() -> None:
+def test_strategies_are_compared_by_their_best_and_too_few_or_stale_trials_left_out() -> None:
     others = (
         of(50, "t", {"x": 1}, measurement(1.5e-3, 0.1)),
         of(51, "t", {"x": 2}, WRONG),
@@ -91,15 +91,11 @@ def test_strategies_are_compared_by_their_best() -> None:
     assert gain.interval == pytest.approx((1.425 / 1.01 - 1, 1.575 / 0.99 - 1))
     assert (third.strategy, third.best_s, third.gain) == ("v", 5e-3, None)  # one trial is too few
     assert (fourth.strategy, fourth.failed, fourth.best_s, fourth.gain) == ("u", 1, None, None)
-
-
-def test_too_few_trials_are_reported_and_a_stale_time_is_left_out() -> None:
     for count, of_strategy in ((0, ""), (19, " of s")):
         found = instance(TooFew, ablate((*grid()[:count], trial(90, WRONG))))
         assert found.reason == f"ablation: found {count} measured trials{of_strategy}, it needs 20 or more"
-    first, *others = grid()
-    stale = replace(first, stale="the code is another one now")
-    assert ablated((stale, *others)).measured == ablated(grid()).measured - 1
+    stale = replace(grid()[0], stale="the code is another one now")
+    assert ablated((stale, *grid()[1:])).measured == ablated(grid()).measured - 1
 
 
 @pytest.mark.slow

@@ -32,7 +32,7 @@ def timed(*medians_ms: float, half_width: float = 0.01) -> Measurement:
 ALIGNED = Matmul(8, 8, 8, align=64)
 
 
-def test_a_kernel_says_where_it_is_slower() -> None:
+def test_a_kernel_says_where_it_is_slower_unless_times_are_missing_noisy_or_overlap() -> None:
     for problem, medians_ms, text in (
         (ALIGNED, (1.0, 1.3, 1.31, 1.2), "1.31 times as long with operands 32 bytes past a"),
         (Matmul(8, 8, 8), (1.2, 1.0, 1.0, 1.0), "1.20 times as long with operands on a cache line"),
@@ -42,9 +42,6 @@ def test_a_kernel_says_where_it_is_slower() -> None:
         found = ratios.sensitivity_text(timed(*medians_ms), problem, 0.01, "")
         assert found.startswith(text)
         assert bool(found) == bool(text)
-
-
-def test_missing_times_overlapping_intervals_and_noise_say_nothing() -> None:
     for measured in (timed(1.0, 1.3, 1.0, 1.0, half_width=0.2), measurement(MS, 0.01), None):
         assert ratios.sensitivity_text(measured, ALIGNED, 0.01, "") == ""
     for medians_ms, noise, distrusted in (
@@ -72,13 +69,25 @@ def slower(by: float) -> Measurement:
     return of_samples(*((1 + by) * each for each in STEADY))
 
 
-def test_quiet_times_taken_together_have_a_ratio_and_its_interval() -> None:
+def test_quiet_times_have_a_ratio_and_its_interval_and_a_difference_within_the_noise_is_none() -> None:
     found = instance(Comparable, comparison(slower(0.25), REFERENCE, QUIET))
     assert found.ratio == pytest.approx(1.25)
     assert found.interval == pytest.approx((1.25, 1.25))
     assert found.speed == pytest.approx(0.8)
     assert found.longer == pytest.approx(0.25)
     assert found.speed_interval == pytest.approx((0.8, 0.8))
+    within = instance(NotComparable, comparison(slower(0.009), REFERENCE, QUIET))
+    ratio = "the ratio of times is within 1.009 .. 1.009"
+    assert within.reason == f"not distinguishable, {ratio}, the noise floor is 1.0%"
+    assert within.is_equal
+    assert isinstance(comparison(slower(-0.011), REFERENCE, QUIET), Comparable)
+    shuffled = of_samples(*STEADY[1::2], *STEADY[::2])
+    within = instance(NotComparable, comparison(shuffled, REFERENCE, replace(QUIET, noise=0.0)))
+    assert "not distinguishable, the 95 % interval of the ratio of times is 0.99" in within.reason
+    assert within.is_equal
+    unsteady = of_samples(*(1e-3, 3e-3) * 10)
+    within = instance(NotComparable, comparison(unsteady, of_samples(*(1e-3,) * 20), QUIET))
+    assert "95 % interval of the ratio of times is 1.00 .. 3.00" in within.reason
 
 
 def test_without_evidence_of_quiet_or_enough_samples_there_is_a_reason_and_no_ratio() -> None:
@@ -97,21 +106,6 @@ def test_without_evidence_of_quiet_or_enough_samples_there_is_a_reason_and_no_ra
     ):
         for pair in ((poor, REFERENCE), (REFERENCE, poor)):
             assert reason in instance(NotComparable, comparison(*pair, QUIET)).reason
-
-
-def test_a_difference_within_the_noise_or_whose_interval_contains_none_is_none() -> None:
-    within = instance(NotComparable, comparison(slower(0.009), REFERENCE, QUIET))
-    ratio = "the ratio of times is within 1.009 .. 1.009"
-    assert within.reason == f"not distinguishable, {ratio}, the noise floor is 1.0%"
-    assert within.is_equal
-    assert isinstance(comparison(slower(-0.011), REFERENCE, QUIET), Comparable)
-    shuffled = of_samples(*STEADY[1::2], *STEADY[::2])
-    found = instance(NotComparable, comparison(shuffled, REFERENCE, replace(QUIET, noise=0.0)))
-    assert "not distinguishable, the 95 % interval of the ratio of times is 0.99" in found.reason
-    assert found.is_equal
-    unsteady = of_samples(*(1e-3, 3e-3) * 10)
-    found = instance(NotComparable, comparison(unsteady, of_samples(*(1e-3,) * 20), QUIET))
-    assert "95 % interval of the ratio of times is 1.00 .. 3.00" in found.reason
 
 
 def test_pairs_of_slices_have_the_median_of_their_ratios_unless_they_disagree_with_it() -> None:
@@ -197,7 +191,7 @@ def noisy(median_s: float, spread: float, seed: int = 0) -> Measurement:
     return summarize(list(samples / np.median(samples) * median_s), 1, rng)
 
 
-def test_the_fastest_of_the_top_trials_is_the_best_when_nothing_is_tied() -> None:
+def test_tied_is_what_is_not_slower_by_more_than_noise_and_a_slow_round_separates_nobody() -> None:
     selected = selected_of(0.01, trial(0, measurement(2.0)), trial(1, measurement(1.0)), trial(2, FAILED))
     assert (selected.best.number, selected.tied) == (1, (selected.best,))
     assert select_result((trial(0, FAILED),), 0.01) is None
@@ -208,9 +202,6 @@ def test_the_fastest_of_the_top_trials_is_the_best_when_nothing_is_tied() -> Non
     assert (selected.best.number, selected.measurement.median_s) == (1, 1.0)
     tied = trial(3, measurement(1.005, 0.02)), trial(2, measurement(1.0, 0.02))
     assert selected_of(0.01, *tied).best.number == 2
-
-
-def test_tied_is_what_is_not_shown_to_be_slower_by_more_than_noise() -> None:
     for slower_s, spread, noise, is_tied in (
         (1.005, 0.001, 0.01, True),  # certainly slower, by less than two timings of the same code differ
         (1.02, 0.001, 0.01, False),  # certainly slower by more than that
@@ -225,11 +216,7 @@ def test_tied_is_what_is_not_shown_to_be_slower_by_more_than_noise() -> None:
     within = measurement(1 + 0.9 * half_width(fastest))
     selected = selected_of(None, trial(0, fastest), trial(1, within), trial(2, measurement(1.5)))
     assert [each.number for each in selected.tied] == [0, 1]
-
-
-def test_a_round_that_was_slow_for_all_separates_nobody_and_hides_nothing() -> None:
-    """Both were slowed down by up to a half; one is 3 % behind in every round."""
-    rounds = 1 + np.random.default_rng(0).random(40) / 2
+    rounds = 1 + np.random.default_rng(0).random(40) / 2  # both are slowed down; one is 3 % behind in each
     fast, slow = (summarize(list(rounds * scale), 1, np.random.default_rng(0)) for scale in (1.0, 1.03))
     assert slow.interval_s[0] < fast.interval_s[1]
     assert [each.number for each in selected_of(0.01, trial(0, fast), trial(1, slow)).tied] == [0]

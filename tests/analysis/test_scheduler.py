@@ -54,12 +54,9 @@ def replayed(
     return found
 
 
-def test_every_problem_has_its_rounds_first_by_the_cost_model() -> None:
+def test_every_problem_has_its_rounds_first_and_what_one_showed_orders_the_others() -> None:
     assert [problem for problem, _ in replayed(POOL, ROUNDS * len(PROBLEMS))] == [0, 1, 2] * ROUNDS
     assert [x for _, x in replayed(POOL, 3)] == [0, 0, 0]
-
-
-def test_what_one_problem_showed_orders_the_others() -> None:
     # column 9 is much faster than the model says, on the first problem; it is the model's last on the others
     expensive = tuple(1.0 + (2.0 if x == 9 else x / 100) for x in range(10))
     pool = replace(POOL, costs=((*(1.0,) * 9, 0.5), expensive, expensive))
@@ -78,7 +75,7 @@ def test_then_trials_go_where_time_is_spent_and_often_but_not_all_where_all_fail
     assert Counter(problem for problem, _ in found)[1] < 12
 
 
-def test_the_whole_pool_is_tried_once_and_then_nothing() -> None:
+def test_the_whole_pool_is_tried_once_and_equal_seeds_give_equal_trials_after_a_replay() -> None:
     found = replayed(POOL, 1000, pending=2)
     assert len(found) == len(set(found)) == len(PROBLEMS) * len(COLUMNS)
     assert len(replayed(POOL, 1000, lambda _problem, _x: None)) == 30  # where all fail, too
@@ -87,16 +84,16 @@ def test_the_whole_pool_is_tried_once_and_then_nothing() -> None:
     for candidates, tried in ((same, [0, 1, 2, 3, 4]), (only, [9])):
         found = replayed(replace(POOL, candidates=(candidates, COLUMNS, COLUMNS)), 1000)
         assert sorted(x for problem, x in found if problem == 0 and x is not None) == tried
+    assert replayed(POOL, 25, seed=3, pending=2) == replayed(POOL, 25, seed=3, pending=2)
+    every = [replayed(POOL, 25, seed=seed) for seed in range(8)]
+    assert any(one != every[0] for one in every)  # some trials explore
 
 
-def test_what_breaks_a_preference_comes_last_after_what_the_sampler_proposes() -> None:
+def test_every_second_trial_is_the_samplers_and_what_breaks_a_preference_comes_last() -> None:
     demoted = replace(POOL, is_demoted=(tuple(x < 8 for x in range(10)),) * 3)
     for asks, last in ((False, 0), (True, None)):
         found = replayed(demoted, 9, asks=asks)
         assert [x for problem, x in found if problem == 0] == [8, 9, last]
-
-
-def test_after_some_trials_the_sampler_proposes_every_second_one() -> None:
     found = replayed(POOL, 400, asks=True)
     of_slowest = [x for problem, x in found if problem == 2]
     assert None not in of_slowest[: len(COLUMNS)]
@@ -107,12 +104,6 @@ def test_after_some_trials_the_sampler_proposes_every_second_one() -> None:
     asked = [x is None for _, x in found]
     assert not any(asked[:POOL_TRIALS])
     assert asked[POOL_TRIALS:] == [POOL_TRIALS % 2 == 1, POOL_TRIALS % 2 == 0] * 3
-
-
-def test_equal_seeds_give_equal_trials_also_after_a_replay() -> None:
-    assert replayed(POOL, 25, seed=3, pending=2) == replayed(POOL, 25, seed=3, pending=2)
-    every = [replayed(POOL, 25, seed=seed) for seed in range(8)]
-    assert any(one != every[0] for one in every)  # some trials explore
 
 
 @pytest.mark.parametrize(

@@ -97,7 +97,7 @@ def known(*times: object) -> KnownTimes:
     return KnownTimes(COSTS[: len(times)], numbers(*times), OCTAVES[: len(times)])
 
 
-def test_without_times_the_cost_model_decides_and_what_has_no_model_counts_as_the_cheapest() -> None:
+def test_the_score_is_the_mean_of_residuals_by_distance_and_without_times_the_cost_model() -> None:
     nothing = KnownTimes(np.empty((0, 3)), np.empty((0, 3)), np.empty((0, 3)))
     # a whole problem is slower than the model says, or has one time
     for times in (nothing, known([1e3, 2e3, 4e3]), known([NAN, 1.0, NAN])):
@@ -110,9 +110,6 @@ def test_without_times_the_cost_model_decides_and_what_has_no_model_counts_as_th
     times = KnownTimes(costs, numbers([1, 1, 2], [NAN] * 3), OCTAVES[:2])
     scores = corrected_scores(times, costs[0], OCTAVES[0])
     assert np.isfinite(scores).all()
-
-
-def test_the_score_is_the_shrunken_mean_of_residuals_by_distance() -> None:
     found = corrected_scores(known([10.0, 40.0, NAN], [NAN, NAN, NAN], [10.0, 20.0, 80.0]), *ASKED)
     near, far = 1.0, np.exp(-4 / time_matrix.WIDTH)
     first = (near * -np.log(2) / 2 + far * -np.log(2) / 3) / (time_matrix.SHRINKAGE + near + far)
@@ -131,14 +128,11 @@ def asked(problem: Problem, costs: tuple[float, ...] = (1.0, 2.0, 3.0), applies:
     return AskedProblem(problem, tuple(each == "1" for each in applies), costs)
 
 
-def test_a_tuned_problem_has_its_own_order_and_one_between_two_is_served_for_both() -> None:
+def test_a_tuned_problem_has_its_own_order_and_no_size_is_rounded() -> None:
     assert ranked_columns(DISPATCH, asked(WEIGHTS[1])) == RankedColumns((2, 1, 0), TUNED)
     assert ranked_columns(DISPATCH, asked(Matmul(16, 512, 256))) == RankedColumns((1, 0, 2), SAME_WEIGHTS)
     far = asked(Matmul(4096, 7, 4096), (3.0, 1.0, 2.0))  # nothing similar was tuned
     assert ranked_columns(DISPATCH, far) == RankedColumns((1, 2, 0), MODEL)
-
-
-def test_no_size_is_rounded_and_an_m_outside_follows_the_nearest_within_two_octaves() -> None:
     for m in (9, 15, 16, 17, 31):
         problem = Matmul(m, 512, 256)
         assert ranked_columns(DISPATCH, asked(problem)).source == SAME_WEIGHTS
@@ -163,7 +157,7 @@ def test_other_weights_types_and_layouts_are_not_the_same(problem: Problem) -> N
     assert ranked_columns(DISPATCH, asked(problem)).source == MODEL
 
 
-def test_the_model_is_corrected_by_neighbours_and_chooses_only_what_can_do_the_problem() -> None:
+def test_the_model_is_corrected_by_neighbours_and_within_noise_more_problems_come_first() -> None:
     matrix = matrix_of([[4.0, 1.0], [4.0, 1.0]], WEIGHTS, costs=[[1.0, 1.0]] * 2)
     near = AskedProblem(Matmul(16, 500, 256), (True, True), (1.0, 1.2))
     assert ranked_columns(matrix, near).columns == (1, 0)
@@ -172,9 +166,6 @@ def test_the_model_is_corrected_by_neighbours_and_chooses_only_what_can_do_the_p
     assert ranked_columns(DISPATCH, asked(Matmul(16, 512, 256), applies="101")).columns == (0, 2)
     assert ranked_columns(DISPATCH, asked(WEIGHTS[0], applies="000")).columns == ()
     assert ranked_columns(DISPATCH, asked(WEIGHTS[0]), columns=(1, 2)).columns == (1, 2)
-
-
-def test_within_noise_the_column_of_more_problems_comes_first() -> None:
     problems = (Matmul(8, 512, 256), Matmul(8, 64, 64), Matmul(8, 64, 128))
     times = [[1.0, 1.0 + NOISE / 2], [2.0, 1.0], [2.0, 1.0]]
     first = AskedProblem(problems[0], (True, True), (1.0, 1.0))
@@ -268,7 +259,7 @@ def test_columns_are_chosen_among_those_allowed_and_a_problem_that_none_can_do_i
 OF_THREE = matrix_of([[1.0, 2.0, 4.0], [2.0, 1.0, 4.0], [4.0, 2.0, 1.0]])
 
 
-def test_regret_in_sample_is_best_time_over_that_of_what_serves_and_counts_in_total() -> None:
+def test_regret_counts_best_times_over_what_serves_and_a_problem_is_held_out_of_its_portfolio() -> None:
     found = regret_in_sample(OF_THREE, choose_portfolio(OF_THREE, 2))
     assert sorted(found.known) == [0.5, 1.0, 1.0]
     assert found.geomean == pytest.approx(0.5 ** (1 / 3))
@@ -283,9 +274,6 @@ def test_regret_in_sample_is_best_time_over_that_of_what_serves_and_counts_in_to
     assert chosen.columns == (1,)
     assert seldom.total == pytest.approx(2 / 3)
     assert often.total == pytest.approx(10 / 11)
-
-
-def test_a_problem_is_held_out_of_the_choice_of_its_portfolio() -> None:
     found = regret_held_out(OF_THREE, 1)
     expected = [choose_portfolio(portfolio.without(OF_THREE, row), 1).columns[0] for row in range(3)]
     assert [loss.column for loss in found.losses] == expected

@@ -12,7 +12,7 @@ LACKING = "an operation lacks an attribute"
 NEEDED = f"{LACKING} that its kind needs here: is the transform meant for it?"
 
 
-def test_a_usage_error_within_is_the_candidates_failure_at_the_stage_and_others_stay() -> None:
+def test_a_usage_error_within_is_the_candidates_failure_and_what_to_type_ends_the_line() -> None:
     with pytest.raises(CandidateError) as caught, errors.failing_at(Stage.RUN):
         raise UsageError("tile: found 7, allowed 8")
     assert caught.value.failure == Failure(Stage.RUN, "tile: found 7, allowed 8")
@@ -21,9 +21,6 @@ def test_a_usage_error_within_is_the_candidates_failure_at_the_stage_and_others_
         with pytest.raises(TunerError) as other, errors.failing_at(Stage.RUN):
             raise error
         assert other.value is error
-
-
-def test_what_to_type_ends_the_line_in_another_process_too() -> None:
     error = UsageError("best: nothing measured", "tuner tune matmul 8x8x8")
     error.hint += " --db x.db"
     assert str(pickle.loads(pickle.dumps(error))) == str(error)

@@ -6,9 +6,17 @@ from tuner.core.gpu_code import BufferMap, KernelBuffer, KernelProgram, Launch, 
 from tuner.core.problem import Matmul
 
 
-def test_a_problem_has_its_inputs_and_its_output() -> None:
+def test_a_problem_has_its_inputs_and_output_and_the_hash_sees_tensor_maps() -> None:
     a, b = KernelBuffer("a", 3 * 7 * 4, "input"), KernelBuffer("b", 7 * 5 * 4, "input")
     assert buffers_of(Matmul(3, 5, 7)) == (a, b, KernelBuffer("c", 3 * 5 * 4, "output"))
+
+    def program(*maps: BufferMap) -> KernelProgram:
+        return KernelProgram("sm_90a", "//", b"", (Launch("k", (1, 1, 1), (1, 1, 1), 0, ("m",), maps),), ())
+
+    wide, narrow = (BufferMap("m", "a", TensorMapLayout((64, 8), (128,), (box, 8), 6)) for box in (64, 32))
+    assert len({gpu_code.code_sha256(program(*maps)) for maps in ((), (wide,), (narrow,))}) == 3
+    launch = program(wide).launches[0]
+    assert (launch.tensor_map("m"), launch.tensor_map("c")) == (wide, None)
 
 
 @pytest.mark.parametrize("layout", ["nn", "nt", "tn"])
@@ -30,13 +38,3 @@ def test_blocks_share_the_tiles_of_c(grid: tuple[int, int, int], tiles: tuple[in
     assert sum(counts) == tiles[0] * tiles[1]
     assert max(counts) - min(counts) <= 1
     assert Launch("k", grid, (1, 1, 1), 0, ()).tiles_of((2, 0, 0)) == 1
-
-
-def test_the_hash_of_a_program_sees_its_tensor_maps() -> None:
-    def program(*maps: BufferMap) -> KernelProgram:
-        return KernelProgram("sm_90a", "//", b"", (Launch("k", (1, 1, 1), (1, 1, 1), 0, ("m",), maps),), ())
-
-    wide, narrow = (BufferMap("m", "a", TensorMapLayout((64, 8), (128,), (box, 8), 6)) for box in (64, 32))
-    assert len({gpu_code.code_sha256(program(*maps)) for maps in ((), (wide,), (narrow,))}) == 3
-    launch = program(wide).launches[0]
-    assert (launch.tensor_map("m"), launch.tensor_map("c")) == (wide, None)

@@ -102,11 +102,22 @@ def test_a_shape_of_another_number_of_sizes_says_what_to_type(operation: str, te
         parse_sizes(operation, text)
 
 
-def test_a_shape_is_spelled_as_a_problem_spells_it() -> None:
+def test_a_shape_and_types_are_spelled_as_a_problem_and_numpy_spell_them() -> None:
     assert problems.shape_text(None, "512X512X0512") == "512x512x512"
     assert problems.shape_text(None, "2X7X8X9") == "2x7x8x9"
     for operation, text in (("matmul", "7x8x9"), ("batch_matmul", "2x7x8x9")):
         assert problems.shape_text(operation, text) == text
+    types = (
+        *(("f32", np.float32), ("f32", "float32"), ("f64", np.dtype("float64")), ("f16", np.float16)),
+        *(("bf16", ml_dtypes.bfloat16), ("bf16", "bfloat16"), ("i8", np.int8)),
+        *(("e4m3", np.dtype(ml_dtypes.float8_e4m3fn)), ("e5m2", ml_dtypes.float8_e5m2)),
+    )
+    for name, dtype in types:
+        assert Matmul(8, 8, 8, dtype=dtype) == Matmul(8, 8, 8, dtype=name)
+    with pytest.raises(UsageError, match=r"^dtype: found .*complex64.*, allowed f32, f64, bf16"):
+        Matmul(8, 8, 8, dtype=np.complex64)
+    with pytest.raises(UsageError, match=r"^output dtype: found 3, allowed f32 or bf16 for dtype bf16$"):
+        Matmul(8, 8, 8, "bf16", output=3)
 
 
 @pytest.mark.parametrize("size", [np.int64(7), np.uint8(7), np.int32(7)])
@@ -190,17 +201,3 @@ def test_the_natural_output_said_aloud_is_the_same_problem(dtype: str) -> None:
     for name in problems.output_names(dtype):
         assert Matmul(8, 8, 8, dtype, output=name).result_dtype == name
     assert problems.narrow_output(dtype, "f8") == "f8"
-
-
-def test_types_of_numpy_are_taken_and_others_refused() -> None:
-    types = (
-        *(("f32", np.float32), ("f32", "float32"), ("f64", np.dtype("float64")), ("f16", np.float16)),
-        *(("bf16", ml_dtypes.bfloat16), ("bf16", "bfloat16"), ("i8", np.int8)),
-        *(("e4m3", np.dtype(ml_dtypes.float8_e4m3fn)), ("e5m2", ml_dtypes.float8_e5m2)),
-    )
-    for name, dtype in types:
-        assert Matmul(8, 8, 8, dtype=dtype) == Matmul(8, 8, 8, dtype=name)
-    with pytest.raises(UsageError, match=r"^dtype: found .*complex64.*, allowed f32, f64, bf16"):
-        Matmul(8, 8, 8, dtype=np.complex64)
-    with pytest.raises(UsageError, match=r"^output dtype: found 3, allowed f32 or bf16 for dtype bf16$"):
-        Matmul(8, 8, 8, "bf16", output=3)

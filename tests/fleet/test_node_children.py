@@ -50,16 +50,15 @@ def no_file_left(*_: Any) -> None:
     raise OSError("too many open files")
 
 
-def test_an_error_reaches_who_gave_the_order_and_the_next_one_is_taken() -> None:
+def test_an_error_reaches_who_gave_the_order_which_is_refused_once_the_thread_is_over(
+    monkeypatch: pytest.MonkeyPatch,
+) -> None:
     for stage in ("compile", EVALUATE):
         with contextlib.closing(node_children()) as children:
             for number in range(2):
                 order = children.submit(work("run", number, stage), (b"",))
                 with pytest.raises(ValueError, match="odd"):
                     order.done.result(WITHIN_S)
-
-
-def test_orders_are_refused_once_the_thread_is_over(monkeypatch: pytest.MonkeyPatch) -> None:
     monkeypatch.setattr("tuner.fleet.node_children.sleep_until_news", no_file_left)
     with contextlib.closing(node_children()) as children:
         for thread in threading.enumerate():

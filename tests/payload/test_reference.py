@@ -338,7 +338,7 @@ def test_inputs_have_the_bits_of_their_types(seed: int) -> None:
     assert all((array.astype(np.float32) != array).all() for array in (base.a, base.b))
 
 
-def test_tf32_is_rounded_to_even_and_every_bf16_widened_as_ml_dtypes_does() -> None:
+def test_few_numbers_are_hard_to_scale_and_tf32_and_bf16_are_as_ml_dtypes_has_them() -> None:
     step = np.float32(2.0**-10)
     numbers = np.array([1 + step / 2, 1 + 3 * step / 2, 1 + step * 0.51, -1 - step * 0.49], np.float32)
     assert reference.round_inputs(numbers, "tf32").tolist() == [1.0, 1 + 2 * step, 1 + step, -1.0]
@@ -347,6 +347,12 @@ def test_tf32_is_rounded_to_even_and_every_bf16_widened_as_ml_dtypes_does() -> N
     assert np.array_equal(widened(every), every.astype(np.float32), equal_nan=True)
     array = np.arange(3, dtype=np.float16)
     assert widened(array) is array
+    numbers = narrowed(np.array([1.0, 0.0, -2.0, 1e-39, -1.8e-38, 3e38, np.inf, 0.25]))
+    assert hard_to_scale(numbers)[0].tolist() == [1, 3, 4, 5, 6]
+    one, other = (narrowed(np.array([1.0, number])) for number in (2.0, 2.5))
+    assert are_equal(one, one.copy())
+    assert not are_equal(one, other)
+    assert not are_equal(np.zeros(2), np.ones(2))
 
 
 NUMBERS = st.lists(st.floats(width=32, allow_nan=False), min_size=1, max_size=40)
@@ -395,15 +401,6 @@ def test_factors_of_rows_and_columns_scale_zeros_too(is_row: bool) -> None:
     scaled = np.empty_like(array)
     scale(array, across, scaled, hard_to_scale(array))
     assert are_equal(scaled, narrowed(widened(array) * widened(across)))
-
-
-def test_few_numbers_are_hard_to_scale_and_equal_bits_are_equal_numbers() -> None:
-    numbers = narrowed(np.array([1.0, 0.0, -2.0, 1e-39, -1.8e-38, 3e38, np.inf, 0.25]))
-    assert hard_to_scale(numbers)[0].tolist() == [1, 3, 4, 5, 6]
-    one, other = (narrowed(np.array([1.0, number])) for number in (2.0, 2.5))
-    assert are_equal(one, one.copy())
-    assert not are_equal(one, other)
-    assert not are_equal(np.zeros(2), np.ones(2))
 
 
 @pytest.mark.parametrize("dtype", [BF16, *map(np.dtype, ("f2", "f4", "f8", "i4"))], ids=str)

@@ -18,27 +18,24 @@ def made(*options: str, types: tuple[ValueType, ...] = TYPES, seed: int = 0) -> 
     return make_arguments(types, options, np.random.default_rng(seed))
 
 
-def test_what_no_word_names_is_random_and_follows_the_seed() -> None:
+def test_what_no_word_names_is_random_and_follows_the_seed_integers_too() -> None:
     first, again, other = made(*ENOUGH), made(*ENOUGH), made(*ENOUGH, seed=1)
     assert (first[0].shape, first[0].dtype) == ((2, 3), np.float32)
     np.testing.assert_array_equal(first[0], again[0])
     assert (first[0] != other[0]).any()
     assert first[3] == again[3] != other[3]
+    (found,) = made(types=(BufferType("i32", (50,)),))
+    assert found.dtype == np.int32
+    assert 0 <= found.min() <= found.max() < 100
 
 
-def test_words_give_sizes_and_numbers() -> None:
+def test_words_and_files_give_sizes_numbers_and_contents(tmp_path: Path) -> None:
     _, second, third, fourth = made(*ENOUGH, "3=0.5")
     assert (second.shape, str(second.dtype), third, fourth) == ((5, 4), "bfloat16", 7, 0.5)
-
-
-def test_contents_fill_an_array() -> None:
     filled: dict[str, Any] = {"zeros": 0, "ones": 1, "2.5": 2.5, "nan": np.nan, "-1e3": -1000}
     filled["range"] = [[0, 1, 2], [3, 4, 5]]
     for content, expected in filled.items():
         np.testing.assert_array_equal(made(*ENOUGH, f"0={content}")[0], np.full((2, 3), expected, np.float32))
-
-
-def test_a_file_gives_an_array_also_of_a_type_that_numpy_has_no_name_for(tmp_path: Path) -> None:
     np.save(tmp_path / "a.npy", np.arange(6.0).reshape(2, 3))
     found = made(*ENOUGH, f"0=@{tmp_path / 'a.npy'}")[0]
     assert found.dtype == np.float32
@@ -46,12 +43,6 @@ def test_a_file_gives_an_array_also_of_a_type_that_numpy_has_no_name_for(tmp_pat
     array = np.arange(20).reshape(5, 4).astype(made(*ENOUGH)[1].dtype)
     np.save(tmp_path / "b.npy", array)
     np.testing.assert_array_equal(made("2=7", f"1=[5,4]@{tmp_path / 'b.npy'}")[1], array)
-
-
-def test_integers_are_random_whole_numbers() -> None:
-    (found,) = made(types=(BufferType("i32", (50,)),))
-    assert found.dtype == np.int32
-    assert 0 <= found.min() <= found.max() < 100
 
 
 @pytest.mark.parametrize(
@@ -112,13 +103,24 @@ def claiming(path: Path, shape: str) -> Path:
     return path
 
 
-def test_an_array_is_read_as_it_was_written(tmp_path: Path) -> None:
+def test_a_file_is_read_as_it_was_written_whatever_its_type_and_what_is_no_array_is_refused(
+    tmp_path: Path,
+) -> None:
     array = np.arange(6.0).reshape(2, 3)
     np.save(tmp_path / "x.npy", array)
     assert np.array_equal(read_npy(tmp_path / "x.npy", "x"), array)
     np.save(tmp_path / "none.npy", np.zeros((0, 3)))
     assert read_npy(tmp_path / "none.npy", "x").shape == (0, 3)
     assert np.array_equal(read_npy(claiming(tmp_path / "y.npy", "(16,)"), "y"), np.zeros(16, np.float32))
+    file = io.BytesIO()
+    np.save(file, np.array([{}], dtype=object))
+    for content in (b"", b"text", b"\x93NUMPY", b"\x93NUMPY\x01\x00\xff\xff{", file.getvalue()):
+        (tmp_path / "x.npy").write_bytes(content)
+        with pytest.raises(UsageError, match=r"^x: cannot be read as \.npy: ."):
+            read_npy(tmp_path / "x.npy", "x")
+    np.savez(tmp_path / "x.npz", np.zeros(1), np.zeros(2))
+    with pytest.raises(UsageError, match=r"^x: several arrays in one file: save one as \.npy$"):
+        read_npy(tmp_path / "x.npz", "x")
 
 
 SHAPES = ["(17,)", "(10**3,)", f"({2**40},)", f"({2**70},)", f"({2**40}, {2**40})", "(-1,)", "(1e9,)", "7"]
@@ -130,18 +132,6 @@ def test_a_header_that_claims_more_than_there_is_or_no_shape_is_refused(tmp_path
     with pytest.raises(UsageError, match=r"^x: cannot be read as \.npy: .") as caught:
         read_npy(path, "x")
     assert "\n" not in str(caught.value)
-
-
-def test_what_is_no_npy_objects_and_several_arrays_are_refused(tmp_path: Path) -> None:
-    file = io.BytesIO()
-    np.save(file, np.array([{}], dtype=object))
-    for content in (b"", b"text", b"\x93NUMPY", b"\x93NUMPY\x01\x00\xff\xff{", file.getvalue()):
-        (tmp_path / "x.npy").write_bytes(content)
-        with pytest.raises(UsageError, match=r"^x: cannot be read as \.npy: ."):
-            read_npy(tmp_path / "x.npy", "x")
-    np.savez(tmp_path / "x.npz", np.zeros(1), np.zeros(2))
-    with pytest.raises(UsageError, match=r"^x: several arrays in one file: save one as \.npy$"):
-        read_npy(tmp_path / "x.npz", "x")
 
 
 def test_unknown_options_are_refused() -> None:

@@ -38,14 +38,7 @@ def array(*numbers: float) -> Any:
     return np.array(numbers, np.float32)
 
 
-def test_results_come_before_arguments_that_may_be_written() -> None:
-    first, second = array(1), array(2)
-    assert outputs(program(), "result", (first, second)) == ("result", second)
-    assert outputs(program((F32, ScalarType("f32"))), (1, 2), (first, second)) == (1, 2, second)
-    assert outputs(program((), (False, False)), None, (first, second)) == ()
-
-
-def test_rounding_is_no_difference_and_a_wrong_element_is_one() -> None:
+def test_rounding_is_no_difference_and_results_come_before_arguments() -> None:
     expected = np.linspace(-1, 1, 6, dtype=np.float32).reshape(2, 3)
     wrong = expected.copy()
     wrong[1, 1] += 1e-3
@@ -55,14 +48,25 @@ def test_rounding_is_no_difference_and_a_wrong_element_is_one() -> None:
     assert (right.is_equal, right.name) == (True, "result 0")
     assert (unchanged.is_equal, unchanged.name) == (True, "argument 1")
     assert not compare(program(), (wrong, whole), (expected, whole))[0].is_equal
-
-
-def test_whole_numbers_must_be_the_same() -> None:
     result = np.zeros((2, 3), np.float32)
     _, argument = compare(program(), (result, np.array([1, 2])), (result, np.array([1, 3])))
     assert (argument.tolerance, argument.is_equal) == (0.0, False)
     large = np.array([2**60], np.int64)  # no float is as exact
     assert 0 < max_error(large + 1, large) < 1e-9
+    first, second = array(1), array(2)
+    assert outputs(program(), "result", (first, second)) == ("result", second)
+    assert outputs(program((F32, ScalarType("f32"))), (1, 2), (first, second)) == (1, 2, second)
+    assert outputs(program((), (False, False)), None, (first, second)) == ()
+    (sample,) = samples_of([launch(ONES), launch(ONES + np.float32(1e-6)), launch(ONES)])
+    assert (sample.launches, sample.blocks, sample.simulated, sample.elements) == (3, 300, 12, 24)
+    assert sample.comparison is not None
+    assert sample.comparison.max_error == pytest.approx(1e-6, rel=0.1)
+    assert sample.is_right
+    found = ONES.copy()
+    found[3] = np.nan
+    (sample,) = samples_of([launch(found), launch(2 * ONES)])
+    assert sample.comparison is not None
+    assert sample.comparison.max_error == math.inf
 
 
 @pytest.mark.parametrize("scale", [1e-8, 1.0])
@@ -75,16 +79,13 @@ def test_what_zeros_are_within_as_well_is_reported_and_is_not_equal(scale: float
     assert (zeros.is_equal, zeros.verdict) == (False, "unclear")
 
 
-def test_zeros_are_equal_to_rounding_around_zero() -> None:
+def test_zeros_are_equal_to_rounding_whose_size_the_coarsest_type_decides() -> None:
     result, _ = compare(program(), (np.full((2, 3), 1e-8, np.float32), array()), (np.zeros((2, 3)), array()))
     assert result.is_equal
-
-
-def test_the_coarsest_type_decides_what_rounding_may_do() -> None:
-    result = np.zeros((2, 3), np.float32)
+    zeros = np.zeros((2, 3), np.float32)
     kinds = (BufferType(each, (2, 100)) for each in ("f16", "f32"))
     codes = (DeviceProgram("", "f", (kind,), (F32,), (False,)) for kind in kinds)
-    (coarse,), (fine,) = (compare(each, (result,), (result,)) for each in codes)
+    (coarse,), (fine,) = (compare(each, (zeros,), (zeros,)) for each in codes)
     assert coarse.tolerance == tolerance("f16", 100) > fine.tolerance == tolerance("f32", 100)
     assert tolerance("f32", 10_000) > tolerance("f32", 100) > tolerance("f64", 100)
 
@@ -135,14 +136,6 @@ def launch(found: object, expected: object = ONES, element: str = "f32", kernel:
     return LaunchSample(kernel, 100, 4, "the interpreter", 100, (compared,))
 
 
-def test_launches_of_one_kernel_are_reported_together_with_the_worst_of_them() -> None:
-    (sample,) = samples_of([launch(ONES), launch(ONES + np.float32(1e-6)), launch(ONES)])
-    assert (sample.launches, sample.blocks, sample.simulated, sample.elements) == (3, 300, 12, 24)
-    assert sample.comparison is not None
-    assert sample.comparison.max_error == pytest.approx(1e-6, rel=0.1)
-    assert sample.is_right
-
-
 @pytest.mark.parametrize(
     ("launches", "is_right"),
     [
@@ -159,21 +152,10 @@ def test_a_kernel_is_right_where_all_its_launches_are(launches: list[LaunchSampl
     assert (sample.comparison is None) == (launches[0].compared == ())
 
 
-def test_a_launch_that_ran_whole_has_nothing_to_compare() -> None:
+def test_a_launch_that_ran_whole_has_nothing_to_compare_and_blocks_left_out_are_counted() -> None:
     (sample,) = samples_of([LaunchSample("k", 7, 7)])
     assert sample == KernelSample("k", 1, 7, 7)
     assert sample.is_right
-
-
-def test_a_number_that_is_missing_is_the_worst() -> None:
-    found = ONES.copy()
-    found[3] = np.nan
-    (sample,) = samples_of([launch(found), launch(2 * ONES)])
-    assert sample.comparison is not None
-    assert sample.comparison.max_error == math.inf
-
-
-def test_blocks_that_a_reference_left_out_are_counted() -> None:
     launches = [LaunchSample("k", 70, 7, "the interpreter", finished) for finished in (70, 30)]
     (sample,) = samples_of(launches)
     assert (sample.blocks, sample.finished) == (140, 100)

@@ -36,16 +36,13 @@ def require_product(program: Any) -> tuple[Any, ...]:
     return a, b, c
 
 
-def test_a_script_does_its_matmul() -> None:
+def test_a_script_does_its_matmul_on_the_host_too(tmp_path: Path) -> None:
     script = first_script(PROBLEM).text
     program = tuner.compile_program(TEXT, "simulator", scripts={PROBLEM: script})
     assert isinstance(program, DeviceFunction)
     assert "matmul_kernel_16x16x8_f32_nn" in program.program.llvm
     require_product(program)
     program.close()
-
-
-def test_a_file_on_the_host_does_the_same(tmp_path: Path) -> None:
     (tmp_path / "f.mlir").write_text(TEXT)
     require_product(tuner.compile_program(tmp_path / "f.mlir", "cpu"))
 
@@ -101,12 +98,6 @@ def test_page_locked_host_memory_gives_the_same_and_a_graph_reads_its_arguments_
 def test_words_that_are_wrong_are_reported(options: dict[str, Any], message: str) -> None:
     with pytest.raises(UsageError, match=message):
         tuner.compile_program(**{"payload": TEXT, "target": "simulator"} | options)
-
-
-def test_a_payload_that_is_no_text_is_reported(tmp_path: Path) -> None:
-    (tmp_path / "f.mlir").write_bytes(b"\xff\xfe")
-    with pytest.raises(UsageError, match=r"f\.mlir: not MLIR text: byte 0 is not UTF-8"):
-        tuner.compile_program(tmp_path / "f.mlir", "cpu")
 
 
 @pytest.mark.parametrize("target", ["simulator", "cpu"])
@@ -169,22 +160,16 @@ def right_in_child(function: Any, n: int, *more: int) -> bool:
     return in_child_amid_calls(lambda: np.array_equal(function(-x, *more), x * 3))
 
 
-def test_programs_of_fusions_on_one_thread_and_several() -> None:
+def test_programs_of_fusions_as_a_whole_on_the_simulator_and_of_arrays() -> None:
     for n, threads in ((16, 1), (256, 2)):
-        function = tuner.compile_program(square(n), target="cpu", threads=threads)
-        assert isinstance(function, FusedFunction)
-        assert function.code.threads == threads
-        assert right_in_child(function, n)
-        assert right_in_child(function, n)
-
-
-def test_programs_as_a_whole_on_the_host_and_on_the_simulator() -> None:
+        fused = tuner.compile_program(square(n), target="cpu", threads=threads)
+        assert isinstance(fused, FusedFunction)
+        assert fused.code.threads == threads
+        assert right_in_child(fused, n)
+        assert right_in_child(fused, n)
     text = square(4, ", %unused: index")
     function: Any = tuner.compile_program(text, target="cpu")
     assert isinstance(function, HostFunction)
     assert right_in_child(function, 4, 1)
     assert right_in_child(tuner.compile_program(text, target="simulator"), 4, 1)
-
-
-def test_products_of_arrays() -> None:
     assert right_in_child(lambda x: tuner.matmul(x, x, measure="never"), 24)

@@ -102,7 +102,7 @@ def test_denormals_of_a_schedule_are_not_flushed_to_zero() -> None:
     assert error_of(product.fusion, first_script(product), np.random.default_rng(0), inputs) <= 1
 
 
-def test_a_value_may_be_a_and_residual_of_one_fusion() -> None:
+def test_a_value_may_be_a_and_residual_and_a_weight_of_two_fusions_is_right_in_both() -> None:
     payload, weights = PayloadText(), RNG.standard_normal((40, 40)).astype(np.float32)
     x = payload.argument(11, 40)
     program = fused(payload.text(payload.binary("add", payload.matmul(x, payload.weight(weights)), x)))
@@ -111,9 +111,6 @@ def test_a_value_may_be_a_and_residual_of_one_fusion() -> None:
     for _ in range(2):  # the second call's result may lie where the first one's was
         value = RNG.standard_normal((11, 40)).astype(np.float32)
         np.testing.assert_allclose(program(value), value @ weights + value, rtol=1e-4, atol=1e-5)
-
-
-def test_a_weight_that_two_fusions_read_is_right_in_both() -> None:
     payload, weights = PayloadText(), RNG.standard_normal((24, 48)).astype(np.float32)
     one, other = payload.argument(3, 24), payload.argument(70, 24)
     shared = payload.weight(weights)
@@ -166,9 +163,12 @@ def test_kernels_overlap_by_what_they_share(spans: Any, overlap: float | None, i
     assert ProgramTimes(1.0).kernel_s == 0.0
 
 
-def test_a_kernel_that_stops_before_it_starts_is_refused() -> None:
+def test_a_kernel_that_stops_before_it_starts_is_refused_and_the_round_of_the_median_typical() -> None:
     with pytest.raises(ValueError, match="k: found stop 1 s before start 2 s"):
         KernelTime("k", 2, 1)
+    rounds = [kernels(1.0, 2.0), kernels(9.0), kernels(0.5), kernels(2.0, 2.0), kernels(0.1)]
+    assert typical(rounds) == kernels(1.0, 2.0)
+    assert typical([kernels(1.0), kernels(2.0)]) == kernels(1.0)
 
 
 @given(st.lists(SPANS, max_size=8))
@@ -181,12 +181,6 @@ def test_busy_time_is_the_measure_of_the_union(spans: list[KernelTime]) -> None:
 
 def kernels(*seconds: float) -> tuple[KernelTime, ...]:
     return tuple(KernelTime("k", 0.0, each) for each in seconds)
-
-
-def test_the_round_of_the_median_sum_is_typical_and_the_first_of_two() -> None:
-    rounds = [kernels(1.0, 2.0), kernels(9.0), kernels(0.5), kernels(2.0, 2.0), kernels(0.1)]
-    assert typical(rounds) == kernels(1.0, 2.0)
-    assert typical([kernels(1.0), kernels(2.0)]) == kernels(1.0)
 
 
 @pytest.fixture(scope="module")
@@ -215,16 +209,13 @@ def test_launches_are_timed_and_results_stay_right(code: Any) -> None:
     timer.close()
 
 
-def test_whole_calls_and_their_kernels_are_timed(code: Any) -> None:
+def test_whole_calls_and_their_kernels_are_timed_and_a_device_that_refuses_is_reported(code: Any) -> None:
     stub = StubDriver()
     times = time_on_device(stub.open(), code, arrays(), seed=0)
     assert times.call_s > 0
     assert times.streams == 3
     assert times.kernel_s > 0
     assert len(stub.launches) > 2 * ROUNDS
-
-
-def test_a_device_that_refuses_is_reported(code: Any) -> None:
     stub = StubDriver()
     device = stub.open()
     stub.fail("cuEventElapsedTime", 999)

@@ -89,28 +89,29 @@ def test_a_row_that_is_not_there_is_an_error(checks: str, said: str, wrong: int,
 
 
 @pytest.mark.parametrize("target", TARGETS)
-def test_the_largest_of_a_row_comes_with_its_place(target: str) -> None:
+def test_maxima_come_with_places_masked_rows_are_nan_and_names_have_any_characters(target: str) -> None:
     values = np.random.default_rng(1).standard_normal((2, 6)).astype(np.float32)
     most, place = ran(target, text_beside(__file__, "ARGMAX"), values)
     np.testing.assert_array_equal(most, values.max(1))
     np.testing.assert_array_equal(place, values.argmax(1))
-
-
-@pytest.mark.parametrize("target", TARGETS)
-def test_a_masked_softmax_has_zeros_and_a_row_of_masks_is_nan(target: str) -> None:
+    x = np.random.default_rng(4).standard_normal((1, 2, 7, 7)).astype(np.float32)
+    x[0, 1, 6, 6] = NAN
+    padded = np.pad(x, ((0, 0), (0, 0), (1, 1), (1, 1)), constant_values=-INF)
+    np.testing.assert_array_equal(ran(target, POOL, x), windows(padded, 3, 2, 1).max((-2, -1)))
     values = np.random.default_rng(2).standard_normal((2, 6)).astype(np.float32)
     mask = np.array([[False, True, False, True, False, False], [True] * 6])
     found = ran(target, text_beside(__file__, "SOFTMAX"), values, mask)
     kept = np.where(mask[0], 0, np.exp(values[0].astype(np.float64)))
     np.testing.assert_allclose(found[0], kept / kept.sum(), rtol=1e-6)
     assert np.isnan(found[1]).all()
-
-
-@pytest.mark.parametrize("target", TARGETS)
-def test_tensors_without_dimensions_are_numbers(target: str) -> None:
     total, scaled = ran(target, RANK0, np.array(1.5, np.float32), np.arange(4, dtype=np.float32))
     assert (total.shape, float(total)) == ((), 18.0)
     np.testing.assert_array_equal(scaled, np.arange(4) * 3)
+    values = np.ones((3, 6), np.float32)
+    np.testing.assert_array_equal(ran(target, DYNAMIC, values), values + values)
+    constant, argument = np.arange(185.0).reshape(37, 5), np.ones((37, 5))
+    text = program(plus_constant(QUOTED, "f64"), **{QUOTED: constant})
+    np.testing.assert_array_equal(ran(target, text, argument), constant + 1)
 
 
 def windows(x: Any, size: int, stride: int, dilation: int) -> Any:
@@ -130,23 +131,9 @@ def test_depthwise_convolutions_have_strides_and_dilations(stride: int, dilation
     np.testing.assert_allclose(ran(target, text, x, w), expected, rtol=1e-5, atol=1e-5)
 
 
-@pytest.mark.parametrize("target", TARGETS)
-def test_pooling_pads_with_the_least_number_and_keeps_nan(target: str) -> None:
-    x = np.random.default_rng(4).standard_normal((1, 2, 7, 7)).astype(np.float32)
-    x[0, 1, 6, 6] = NAN
-    padded = np.pad(x, ((0, 0), (0, 0), (1, 1), (1, 1)), constant_values=-INF)
-    np.testing.assert_array_equal(ran(target, POOL, x), windows(padded, 3, 2, 1).max((-2, -1)))
-
-
 SIZED = "%c0 = arith.constant 0 : index %d = tensor.dim %a0, %c0 : tensor<?x6xf32>\n%e = tensor.empty(%d)"
 DOUBLED = each("%y = arith.addf %x0, %x0 : f32")
 DYNAMIC = DOUBLED.replace("2x6", "?x6").replace("%e = tensor.empty()", SIZED)
-
-
-@pytest.mark.parametrize("target", TARGETS)
-def test_sizes_of_the_call_are_taken(target: str) -> None:
-    values = np.ones((3, 6), np.float32)
-    np.testing.assert_array_equal(ran(target, DYNAMIC, values), values + values)
 
 
 def program(body: str, **constants: Any) -> str:
@@ -171,13 +158,6 @@ def test_constants_of_each_type_are_those_of_the_file(target: str, element: str)
     name = f"torch_tensor_37_5_torch.{dtype}"
     text = program(plus_constant(name, element), **{name: constant})
     np.testing.assert_array_equal(ran(target, text, argument), constant + argument)
-
-
-@pytest.mark.parametrize("target", TARGETS)
-def test_a_name_may_have_any_characters(target: str) -> None:
-    constant, argument = np.arange(185.0).reshape(37, 5), np.ones((37, 5))
-    text = program(plus_constant(QUOTED, "f64"), **{QUOTED: constant})
-    np.testing.assert_array_equal(ran(target, text, argument), constant + 1)
 
 
 @pytest.mark.slow

@@ -128,14 +128,6 @@ def test_several_threads_give_the_bits_of_one(threads: int, monkeypatch: pytest.
         assert np.asarray(several(x)).tobytes() == bits
 
 
-def test_a_saved_program_has_packed_weights_and_needs_no_compiler(tmp_path: Path) -> None:
-    x = bytes_of(7, M, K)
-    program = tuner.compile_program(TEXT, target="cpu")
-    assert isinstance(program, FusedFunction)
-    program.export(tmp_path / "program")
-    np.testing.assert_array_equal(tuner.load(tmp_path / "program")(x), program(x))
-
-
 # Payloads on the CPU: as fusions where they can be, else as a whole, and the reason is given.
 
 WEIGHTS = np.linspace(-1, 1, 24, dtype=np.float32).reshape(6, 4)
@@ -143,7 +135,7 @@ LINEAR = text_beside(__file__, "LINEAR").replace("DATA", WEIGHTS.tobytes().hex()
 LOOP = text_beside(__file__, "LOOP")
 
 
-def test_a_payload_with_weights_is_fusions_that_read_packed_weights() -> None:
+def test_payloads_with_weights_are_fusions_and_those_with_control_flow_a_whole() -> None:
     program: Any = tuner.compile_program(LINEAR, target="cpu")
     assert isinstance(program, FusedFunction)
     x = np.random.default_rng(0).standard_normal((5, 4)).astype(np.float32)
@@ -151,10 +143,7 @@ def test_a_payload_with_weights_is_fusions_that_read_packed_weights() -> None:
     (fusion,) = program.code.fusions
     assert (fusion.kind, fusion.origin) == ("contraction", "first")
     assert program.code.needs[0] in ("avx512", "avx2")
-
-
-def test_a_payload_with_control_flow_is_compiled_as_a_whole() -> None:
-    program: Any = tuner.compile_program(LOOP, target="cpu")
+    program = tuner.compile_program(LOOP, target="cpu")
     assert isinstance(program, HostFunction)
     np.testing.assert_array_equal(program(np.ones(4, np.float32), 2), [3, 3, 3, 3])
     assert "index is no tensor" in program.why_no_fusions
@@ -201,23 +190,14 @@ SHORT = ExplainedFusion(replace(SUMMARY, kind="rows"), 2e-6, reliability=RELIABL
 
 
 @pytest.mark.slow
-def test_reliable_times_have_shares_of_the_whole_and_of_the_roofline() -> None:
+def test_shares_are_of_reliable_times_and_one_disturbed_fusion_leaves_the_others_without() -> None:
     first, second = with_shares((LONG, SHORT), describe_machine(), 8e-6)
     assert (first.share, second.share) == (0.75, 0.25)
     assert first.roofline is not None
-
-
-@pytest.mark.slow
-def test_a_part_that_takes_longer_than_the_whole_is_unreliable_and_nothing_has_a_share() -> None:
-    """Measured: 75.21 us and 39.74 us for parts of a program of 11.55 us."""
     parts = (replace(LONG, time_s=75.21e-6), replace(SHORT, time_s=39.74e-6))
     why = unreliable("it takes longer than a whole call, 11.55 us")
     for each in with_shares(parts, describe_machine(), 11.55e-6):
         assert (each.reliability, each.share, each.roofline) == (why, None, None)
-
-
-@pytest.mark.slow
-def test_one_disturbed_fusion_leaves_the_others_without_a_share() -> None:
     disturbed = replace(SHORT, reliability=unreliable("the reference kernel drifted by 34%: load"))
     found = with_shares((LONG, disturbed), describe_machine(), 8e-6)
     assert [each.share for each in found] == [None, None]
@@ -231,7 +211,7 @@ def test_one_disturbed_fusion_leaves_the_others_without_a_share() -> None:
     assert (document["share"], document["roofline"]) == (None, None)
 
 
-def test_the_first_schedule_that_compiles_is_used() -> None:
+def test_the_first_schedule_that_compiles_is_used_and_two_products_of_one_a_count_once() -> None:
     formed = fuse_program(program_text())
     assert isinstance(formed, FormedProgram)
     rows = formed.program.fusions[1]
@@ -245,9 +225,6 @@ def test_the_first_schedule_that_compiles_is_used() -> None:
     machine = describe_machine()
     assert schedule_fusion(rows, machine, two).summary.origin == NEAREST
     assert schedule_fusion(rows, machine, lambda _problem: iter([broken])).summary.origin == FIRST
-
-
-def test_two_products_of_one_a_count_once_each() -> None:
     formed = fuse_program(text_beside(__file__, "PRODUCTS_OF_ONE_A"))
     assert isinstance(formed, FormedProgram)
     (pair,) = formed.program.fusions

@@ -147,16 +147,22 @@ def test_loops_that_are_mapped_to_processors(first: str, high: str) -> None:
 
 
 @pytest.mark.parametrize("order", ORDERS)
-def test_launches_in_a_parallel_loop(order: str) -> None:
+def test_launches_in_a_parallel_loop_and_shared_memory_next_to_attributions(order: str) -> None:
     x, y = np.arange(32, dtype=np.float32).reshape(8, 4), np.zeros((8, 4), np.float32)
     ran(text_beside(__file__, "LAUNCHES_IN_A_LOOP"), x, y, order=order)
     np.testing.assert_array_equal(y, x)
+    attributions = "workgroup(%w0 : memref<64xf32, 3>) private(%p0 : memref<4xf32, 5>)"
+    before = "%h = memref.alloc() : memref<4xf32> memref.store %f, %h[%c0] : memref<4xf32>"
+    text = program(text_beside(__file__, "BESIDE_ATTRIBUTIONS"), attributions, "%f: f32", before)
+    text = text.replace("  return", "  memref.dealloc %h : memref<4xf32>\n  return")
+    check(text, lambda x: 2 * x + x[:, ::-1] + 3, 3.0, order=order)
 
 
-def test_functions_that_kernels_of_two_modules_call() -> None:
+def test_functions_of_two_modules_and_buffers_of_one_turn_of_a_loop() -> None:
     x, y = np.arange(64, dtype=np.float32), np.zeros(64, np.float32)
     ran(text_beside(__file__, "TWO_MODULES"), x, y)
     np.testing.assert_array_equal(y, 4 * x * x)
+    check(program(text_beside(__file__, "TWO_BUFFERS")), lambda x: 3 * x[:, ::-1])
 
 
 WORDS = "#gpu.address_space<workgroup>"
@@ -185,15 +191,6 @@ def test_shared_memory_in_every_spelling(space: str, kind: str) -> None:
     check(program(f"{made} {REVERSE.replace('SPACE', space)}"), reversed_rows)
 
 
-@pytest.mark.parametrize("order", ORDERS)
-def test_shared_memory_next_to_attributions_and_memory_of_the_host(order: str) -> None:
-    attributions = "workgroup(%w0 : memref<64xf32, 3>) private(%p0 : memref<4xf32, 5>)"
-    before = "%h = memref.alloc() : memref<4xf32> memref.store %f, %h[%c0] : memref<4xf32>"
-    text = program(text_beside(__file__, "BESIDE_ATTRIBUTIONS"), attributions, "%f: f32", before)
-    text = text.replace("  return", "  memref.dealloc %h : memref<4xf32>\n  return")
-    check(text, lambda x: 2 * x + x[:, ::-1] + 3, 3.0, order=order)
-
-
 @pytest.mark.drawn(2)
 @pytest.mark.parametrize("space", ["", ", 5", ", #gpu.address_space<private>"])
 @pytest.mark.parametrize("kind", ["alloc", "alloca"])
@@ -209,32 +206,19 @@ def test_shared_memory_in_loops_and_branches_without_deallocations(order: str) -
     check(program(text_beside(__file__, "LOOPS_AND_BRANCHES")), lambda x: x + x[:, ::-1], order=order)
 
 
-def test_two_buffers_of_one_turn_of_a_loop_share_no_byte() -> None:
-    check(program(text_beside(__file__, "TWO_BUFFERS")), lambda x: 3 * x[:, ::-1])
-
-
-def test_views_of_dynamic_shared_memory_get_their_bytes() -> None:
+def test_dynamic_shared_memory_has_the_bytes_of_its_views_or_a_size_that_suffices() -> None:
     check(program(VIEWS), reversed_rows)
     check(program(VIEWS.replace(WORDS, "3")), reversed_rows)
     check(program(BESIDE + VIEWS + SUM), lambda x: x + x[:, ::-1])
-
-
-def test_a_size_that_only_the_run_knows_is_passed_to_the_launch() -> None:
     check(program(VIEWS, ASKED, "%size: i32"), reversed_rows, 512)
     check(program(BESIDE + VIEWS + SUM, ASKED, "%size: i32"), lambda x: x + x[:, ::-1], 512)
     with pytest.raises(DeviceError, match="out of bounds"):
         check(program(VIEWS, ASKED, "%size: i32"), reversed_rows, 508)
-
-
-def test_a_place_that_only_the_run_knows_works_with_a_size() -> None:
     views = VIEWS.replace("%block[%at]", "%block[%place]")
     size = "%size = arith.constant 512 : i32"
     check(program(views, ASKED, "%place: index", size), reversed_rows, 256)
     with pytest.raises(CandidateError, match="found a place that is not constant"):
         check(program(views, more="%place: index"), reversed_rows, 256)
-
-
-def test_a_size_that_is_too_small_is_refused_at_compile_time() -> None:
     size = "%size = arith.constant 511 : i32"
     with pytest.raises(CandidateError, match="found dynamic_shared_memory_size 511, allowed at least 512"):
         check(program(VIEWS, ASKED, before=size), reversed_rows)
@@ -244,14 +228,11 @@ def line_of(text: str, part: str) -> int:
     return next(number for number, line in enumerate(text.splitlines(), 1) if part in line)
 
 
-def test_an_access_out_of_bounds() -> None:
+def test_an_access_out_of_bounds_and_a_race_are_reported_with_their_lines() -> None:
     text = program(text_beside(__file__, "OUT_OF_BOUNDS"))
     place = f"at line {line_of(text, '[%c1, %far]')}:"
     with pytest.raises(DeviceError, match=rf"ld\.global.*\({place}\d+\): out of bounds"):
         ran(text, *arrays())
-
-
-def test_a_race() -> None:
     text, device = program(text_beside(__file__, "RACE")), SimulatedDevice("sm_90")
     with closing(DeviceFunction(compiler_of(SIMULATOR).compile(text, None, None).code, device)) as loaded:
         loaded(*arrays())

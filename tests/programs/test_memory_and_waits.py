@@ -38,13 +38,10 @@ def test_host_arguments_next_to_device_memory_are_copied(form: str) -> None:
     np.testing.assert_array_equal(found[0], A + B)
 
 
-def test_shared_memory_stays_where_both_reach_it_next_to_copied_arguments() -> None:
+def test_shared_memory_and_a_program_that_copies_for_itself_stay_as_they_are() -> None:
     text = named("shared_memory_stays_where_both_reach_it_next_to_copied_arguments")
     assert ended(text, A, B)[0][0] == A[3] + B[3]
     assert [line for line in trace_of(text, A, B) if "copy" in line] == ["copy 64 to d0 from host on s0"]
-
-
-def test_a_program_that_copies_for_itself_stays_as_it_is() -> None:
     text = named("a_program_that_copies_for_itself_stays_as_it_is")
     calls = [line.split()[0] for line in trace_of(text, A, B)]
     assert calls == ["allocate", "copy", "launch", "copy", "free", "synchronize"]
@@ -118,19 +115,21 @@ def uploads(text: str) -> int:
     return sum(line.startswith("copy") and "from host" in line for line in trace_of(text, A, B))
 
 
-def test_an_output_that_a_kernel_overwrites_is_not_uploaded() -> None:
+def test_an_output_is_uploaded_where_a_kernel_leaves_something_of_it_equal_views_once() -> None:
     assert uploads(payload(launched("twice", "a", "b"))) == 1
+    assert uploads(payload(launched("twice", "a", "b").replace("threads in (%c16", "threads in (%c3"))) == 2
+    assert uploads(payload(launched("inc", "b"))) == 1
+    first, second = of_view("v"), of_view("w")
+    store = f"memref.store %one, %a[%c0] : {BUFFER}"
+    of_b = 1  # of which kernels write a part
+    assert uploads(payload(*first, *second)) == of_b + 1
+    assert uploads(payload(*first, store, *second)) == of_b + 2
 
 
 @pytest.mark.slow
 def test_an_output_that_a_fill_or_a_map_overwrites_is_not_uploaded() -> None:
     assert uploads(payload(f"linalg.fill ins(%one : f32) outs(%b : {BUFFER})", launched("inc", "b"))) == 0
     assert uploads(payload(f"linalg.abs ins(%a : {BUFFER}) outs(%b : {BUFFER})")) == 1
-
-
-def test_an_output_of_which_something_is_left_is_uploaded() -> None:
-    assert uploads(payload(launched("twice", "a", "b").replace("threads in (%c16", "threads in (%c3"))) == 2
-    assert uploads(payload(launched("inc", "b"))) == 1
 
 
 def of_view(name: str) -> tuple[str, ...]:
@@ -143,14 +142,6 @@ def of_view(name: str) -> tuple[str, ...]:
         f"memref.store %x, %b[%tx] : {BUFFER}",
         *("gpu.terminator", "}"),
     )
-
-
-def test_equal_views_of_two_launches_are_uploaded_once_as_long_as_nobody_writes() -> None:
-    first, second = of_view("v"), of_view("w")
-    store = f"memref.store %one, %a[%c0] : {BUFFER}"
-    of_b = 1  # of which kernels write a part
-    assert uploads(payload(*first, *second)) == of_b + 1
-    assert uploads(payload(*first, store, *second)) == of_b + 2
 
 
 BEGIN = (f"%d = gpu.alloc () : {BUFFER}", f"gpu.memcpy %d, %a : {BUFFER}, {BUFFER}", launched("inc", "d"))
@@ -285,12 +276,9 @@ def test_a_branch_hands_on_a_token(flag: bool) -> None:
     np.testing.assert_array_equal(ended(text, A, B, flag)[1], A + B + flag)
 
 
-def test_regions_of_the_async_dialect_hand_on_memory_and_wait_for_one_another() -> None:
+def test_regions_of_the_async_dialect_wait_for_one_another_and_groups_are_refused() -> None:
     text = named("regions_of_the_async_dialect")
     np.testing.assert_array_equal(ended(text, A, B)[1], A + 1 + B + 1)
-
-
-def test_groups_of_the_async_dialect_are_refused_by_name() -> None:
     refused = r"^async\.add_to_group at line .*allowed async\.execute, async\.await"
     with pytest.raises(CandidateError, match=refused):
         ended(named("groups_of_the_async_dialect_are_refused_by_name"), A, B)

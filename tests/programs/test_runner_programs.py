@@ -45,13 +45,10 @@ def test_what_a_kernel_wrote_is_printed(target: str, arguments: dict[str, object
     assert report.is_right
 
 
-def test_a_program_that_prints_is_compared_without_printing_twice() -> None:
+def test_a_program_that_prints_is_compared_without_printing_twice_vectors_too() -> None:
     report = ran(SQUARES.replace("INTERFACE", ""), SIMULATOR, is_compared=True)
     assert report.printed.count("Unranked") == 1
     assert [(one.name, one.verdict) for one in report.comparisons] == [("printed", "equal")]
-
-
-def test_vectors_are_printed() -> None:
     printed = ran(text_beside(__file__, "VECTORS"), "cpu", is_timed=False).printed
     assert printed == "( ( 1.5, 2 ), ( 3, -4 ) )\n7\nend\n"
 
@@ -151,12 +148,9 @@ def test_memory_lives_until_the_kernel_has_read_it(way: str, order: str) -> None
     assert not found_right(program(way, WAYS[way]), order).reports
 
 
-def test_memory_of_each_iteration_lives_until_its_kernel_has_ended() -> None:
+def test_memory_of_an_iteration_lives_until_its_kernel_ends_unless_freed_too_early() -> None:
     text = program("of_each_iteration", "FROM_NUMBER").replace("  gpu.memcpy %out", "  }\n  gpu.memcpy %out")
     assert not found_right(text, "lifo").reports
-
-
-def test_memory_that_the_program_frees_too_early_is_found_by_its_stored_address() -> None:
     options = ProgramOptions(order="fifo", seed=3)
     report = ran(program("freed_too_early", "FROM_KEPT"), SIMULATOR, is_timed=False, options=options)
     assert ["d1 is freed before" in each for each in report.reports] == [True]
@@ -213,18 +207,12 @@ def test_what_a_target_does_not_have_is_refused(text: str, target: str, reason: 
         ran(text, target, is_timed=False)
 
 
-def test_tiles_that_are_read_too_soon_are_a_race() -> None:
+def test_tiles_that_are_read_too_soon_are_a_race_and_a_box_that_ends_before_it_a_fault() -> None:
     text = TMA.replace("nvgpu.mbarrier.try_wait.parity", "// ")
     reports = ran(text, SIMULATOR, is_timed=False).reports
     assert any("shared memory" in str(report) for report in reports)
-
-
-def test_a_kernel_waits_for_copies_into_what_its_map_describes() -> None:
     text = TMA.replace("gpu.launch async [%t3]", "gpu.launch async [%t0]")
     assert not ran(text, SIMULATOR, is_timed=False).reports
-
-
-def test_a_box_in_memory_that_ends_before_it_is_a_fault() -> None:
     small, big = "memref<16x64xf16>", "memref<32x64xf16>"
     view = f"memref.reinterpret_cast %da to offset: [0], sizes: [32, 64], strides: [64, 1] : {small} to {big}"
     cast = f"%big = {view}\n  %any = memref.cast %big : {big}"

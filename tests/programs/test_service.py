@@ -144,14 +144,10 @@ def test_operations_that_read_no_reshape_are_not_traced_back(monkeypatch: pytest
     assert traced == []
 
 
-def test_as_a_whole_an_empty_tensor_that_many_operations_share_becomes_several_buffers() -> None:
+def test_chains_of_slices_shared_empty_tensors_and_operations_without_reshapes_have_answers() -> None:
     with transform.new_context(), ir.Location.unknown():
         payload = read_program(chain(100))
         assert 1 < len(walk(payload.function, "memref.alloc")) < 10
-
-
-def test_a_chain_of_slices_has_an_answer() -> None:
-    """Longer than Python's stack: each is a view of the one before it."""
     lines = ["func.func @main(%v2500: tensor<2500xf32>) -> tensor<1000xf32> {"]
     for size in range(2500, 1000, -1):
         slices = f"[0] [{size - 1}] [1] : tensor<{size}xf32> to tensor<{size - 1}xf32>"
@@ -161,7 +157,7 @@ def test_a_chain_of_slices_has_an_answer() -> None:
     assert run_program(ProgramRequest(text, TARGETS["cpu"], is_timed=False)).is_right
 
 
-def test_a_program_of_too_many_operations_is_refused_in_one_line() -> None:
+def test_a_program_of_too_many_operations_is_refused_in_one_line_and_inner_ones_do_not_count() -> None:
     lines = "".join(f"  %v{at + 1} = arith.addf %v{at}, %v{at} : f32\n" for at in range(OPERATIONS_LIMIT + 1))
     text = f"func.func @main(%v0: f32) -> f32 {{\n{lines}  return %v{OPERATIONS_LIMIT + 1} : f32\n}}"
     with pytest.raises(CandidateError) as caught:
@@ -169,16 +165,10 @@ def test_a_program_of_too_many_operations_is_refused_in_one_line() -> None:
     assert caught.value.stage is Stage.BIND
     reason = "payload: found 20001 operations, allowed 20000: divide it into several programs"
     assert caught.value.reason == reason
-
-
-def test_operations_in_a_linalg_operation_do_not_count() -> None:
     with parsed(chain(3)) as module:
         require_few_operations(module, 4)  # an empty tensor, three additions
         with pytest.raises(CandidateError, match="found 4 operations, allowed 3"):
             require_few_operations(module, 3)
-
-
-def test_as_a_whole_fewer_operations_are_allowed() -> None:
     found = "found 3 operations on tensors in a program that is compiled as a whole, allowed 2"
     with transform.new_context(), ir.Location.unknown():
         read_program(chain(3), limit=3)
@@ -273,7 +263,7 @@ IN_LOOP = text_beside(__file__, "IN_LOOP")
 IN_ANOTHER = text_beside(__file__, "IN_ANOTHER")
 
 
-def test_an_assertion_in_a_loop_leaves_no_memory_and_no_thread() -> None:
+def test_an_assertion_in_a_loop_or_a_function_is_an_error_and_leaves_nothing_behind() -> None:
     function: Any = tuner.compile_program(IN_LOOP, target="cpu")
     function(5)
     threads = threading.active_count()
@@ -283,10 +273,7 @@ def test_an_assertion_in_a_loop_leaves_no_memory_and_no_thread() -> None:
     assert threading.active_count() == threads
     assert function.allocations == 0
     assert np.array_equal(function(5), np.ones(4, np.float32))
-
-
-def test_an_assertion_in_a_function_that_is_not_inlined_is_an_error_too() -> None:
-    function: Any = tuner.compile_program(IN_ANOTHER, target="cpu")
+    function = tuner.compile_program(IN_ANOTHER, target="cpu")
     function(5)
     with pytest.raises(CandidateError, match="too many"):
         function(6)
@@ -310,16 +297,12 @@ def test_a_write_beyond_an_argument_is_refused_with_its_line(target: str, count:
 
 
 @pytest.mark.parametrize("target", TARGETS)
-def test_all_of_an_argument_may_be_accessed_and_sizes_of_the_call_count(target: str) -> None:
+def test_all_of_an_argument_may_be_accessed_and_an_assertion_is_reported_with_its_text(target: str) -> None:
     assert run(target, "FILL", "1=8") == ("equal",)
     assert run(target, "READ", "0=[8]zeros", "1=[8]range") == ("equal",)
     with pytest.raises(CandidateError, match=r"^host: memref\.load at line 3:8: "):
         run(target, "READ", "0=[8]zeros", "1=[7]range")
     with pytest.raises(CandidateError, match=r"^host: memref\.store at line 4:3: "):
         run(target, "READ", "0=[7]zeros", "1=[8]range")
-
-
-@pytest.mark.parametrize("target", TARGETS)
-def test_an_assertion_of_the_program_is_reported_with_its_text(target: str) -> None:
     with pytest.raises(CandidateError, match=r"^the program's assertion fails: n is too large$"):
         run(target, "ASSERT", "1=9")

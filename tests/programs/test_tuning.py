@@ -75,7 +75,7 @@ def test_a_budget_covers_fusions_and_the_run(budget_s: float | None, searched_s:
     assert campaign_budget_s(budget_s, found_s=10.0) == searched_s
 
 
-def test_each_problem_is_tuned_and_its_best_script_used(store: Store) -> None:
+def test_each_problem_is_tuned_and_the_best_also_of_earlier_runs_used(store: Store) -> None:
     programs = Programs((ONE, TWO))
     found = tuned(programs, store)
     assert [each.problem for each in found.problems] == [ONE, TWO]
@@ -83,9 +83,6 @@ def test_each_problem_is_tuned_and_its_best_script_used(store: Store) -> None:
     assert programs.asked[0].scripts == tuple(best)
     assert found.has_worked
     assert not tuned(Programs((ONE,), WRONG), store).has_worked
-
-
-def test_the_best_of_earlier_runs_is_used(store: Store) -> None:
     first = tuned(Programs((ONE,)), store, settings_of=partial(settings, trials=20))
     again = tuned(Programs((ONE,)), store, settings_of=partial(settings, trials=1, seed=9))
     earlier, later = (found.problems[0].trial.best_s for found in (first, again))
@@ -125,7 +122,7 @@ def test_a_gain_while_disturbed_is_not_printed(store: Store, pair: TimedPair, re
     assert found.has_worked
 
 
-def test_without_times_it_runs_once(store: Store) -> None:
+def test_without_times_it_runs_once_and_a_problem_of_no_strategy_is_left_to_loops(store: Store) -> None:
     programs = Programs((ONE,), replace(REPORT, times=None))
     on_simulator = partial(settings, target=TargetName("simulator"))
     found = tuned(programs, store, fakes.untimed_backends(), on_simulator)
@@ -134,8 +131,6 @@ def test_without_times_it_runs_once(store: Store) -> None:
     assert found.has_worked
     assert found.problems[0].trial is not None  # the first that was right
 
-
-def test_a_problem_that_no_strategy_can_do_is_left_to_loops(store: Store) -> None:
     def only_one(problem: Problem) -> RunSettings:
         if problem == TWO:
             raise UsageError("no strategy can do it")

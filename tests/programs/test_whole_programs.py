@@ -113,11 +113,6 @@ def test_two_matmuls_run_on_two_streams_that_join_before_the_sum(order: str) -> 
     assert _has_wait(trace[other : launches[2]], _stream(trace[other]), last)
 
 
-def test_without_copies_two_streams_are_enough() -> None:
-    text, options = text_beside(__file__, "TWO_MATMULS"), DeviceOptions(device_arguments=True)
-    assert compiler_of(SIMULATOR).compile(text, None, None, options).code.stream_slots == 2
-
-
 def two_products(second: int) -> str:
     """Returns a program that adds a product to the first 8 rows of %c, and one to 8 from ``second`` on."""
     text = text_beside(__file__, "TWO_PRODUCTS").replace("OFFSET", str(16 * second))
@@ -166,7 +161,7 @@ def _has_wait(lines: list[str], stream: str, other: str) -> bool:
     return any(f"wait for {event} on {other}" in lines for event in recorded)
 
 
-def test_gpux_on_streams_of_its_own_gives_what_numpy_gives_and_makes_them_once() -> None:
+def test_unordered_work_is_found_and_gpux_runs_on_streams_of_its_own_or_the_callers() -> None:
     program = compiled("gpux_own_streams", order="lifo")
     assert program.program.stream_slots == 3  # the caller's and two of its own
     for _ in range(3):
@@ -178,9 +173,6 @@ def test_gpux_on_streams_of_its_own_gives_what_numpy_gives_and_makes_them_once()
         assert (counts.streams_created, counts.modules_loaded) == (3, 1)
     program.close()
     assert program.device.reports == ()
-
-
-def test_gpux_on_the_callers_stream_gives_what_numpy_gives() -> None:
     program = compiled("gpux_users_stream")
     stream = program.device.create_stream()
     a, b = arrays((128,), (128,))
@@ -190,6 +182,14 @@ def test_gpux_on_the_callers_stream_gives_what_numpy_gives() -> None:
     assert set(re.findall(r" on (\w+)", "\n".join(trace))) == {"s0"}
     program.close()
     assert program.device.reports == ()
+    text = PROGRAMS["own streams"].replace("gpux.wait %s\n", "\n")
+    program = tuner.compile_program(text, "simulator", order="lifo")
+    program(np.arange(16, dtype=np.float32), True)
+    assert any("nothing orders" in str(report) for report in program.device.reports)  # type: ignore[union-attr]
+    blocks = REGION.replace("  gpux.launch_func", "  cf.br ^next\n^next:\n  gpux.launch_func", 1)
+    text = PROGRAMS["own streams"].replace(REGION, blocks)
+    with pytest.raises(TunerError, match="found @region with several blocks and streams, allowed one block"):
+        tuner.compile_program(text, "simulator")
 
 
 @pytest.mark.slow
@@ -229,22 +229,8 @@ def test_regions_run_on_the_stream_that_was_chosen(name: str, first: bool, targe
     assert not getattr(getattr(program, "device", None), "reports", ())
 
 
-def test_work_that_the_program_leaves_unordered_on_two_streams_is_found() -> None:
-    text = PROGRAMS["own streams"].replace("gpux.wait %s\n", "\n")
-    program = tuner.compile_program(text, "simulator", order="lifo")
-    program(np.arange(16, dtype=np.float32), True)
-    assert any("nothing orders" in str(report) for report in program.device.reports)  # type: ignore[union-attr]
-
-
 @pytest.mark.parametrize("options", [{"form": "tokens"}, {"form": "sync"}, {"pinned": True}])
 def test_words_that_say_nothing_to_gpux_are_refused(options: dict[str, object]) -> None:
     refused = rf"{next(iter(options))}.* cannot be combined with a program that .*\(GPUX\)"
     with pytest.raises(TunerError, match=refused):
         tuner.compile_program(PROGRAMS["own streams"], "simulator", **options)  # type: ignore[arg-type]
-
-
-def test_a_region_of_several_blocks_is_refused() -> None:
-    blocks = REGION.replace("  gpux.launch_func", "  cf.br ^next\n^next:\n  gpux.launch_func", 1)
-    text = PROGRAMS["own streams"].replace(REGION, blocks)
-    with pytest.raises(TunerError, match="found @region with several blocks and streams, allowed one block"):
-        tuner.compile_program(text, "simulator")

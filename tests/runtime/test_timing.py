@@ -175,16 +175,13 @@ def test_the_interval_contains_the_median_and_lies_among_the_samples(samples: li
     assert (result.samples_s, result.inner_calls) == (tuple(samples), 3)
 
 
-def test_the_interval_holds_the_true_median_about_as_often_as_it_says() -> None:
+def test_the_interval_holds_the_true_median_of_a_real_clock_about_as_often_as_it_says() -> None:
     draws = np.random.default_rng(0)
     hits = 0
     for _ in range(300):
         low_s, high_s = timing.summarize(list(draws.normal(1.0, 0.1, 30)), 1, draws).interval_s
         hits += low_s <= 1.0 <= high_s
     assert 0.90 <= hits / 300 <= 0.99  # 0.95 is claimed
-
-
-def test_real_time_is_read_from_a_real_clock() -> None:
     result = timing.measure(lambda times: time.sleep(2e-3 * times), replace(EFFORT, budget_s=0.02), rng())
     assert 2e-3 <= result.median_s < 10
 
@@ -267,16 +264,14 @@ def test_a_slice_has_calls_of_two_milliseconds_and_what_precedes_it_is_not_timed
     assert found["a"] == pytest.approx([2e-3] * LEAST_ROUNDS)
 
 
-def test_rounds_go_on_until_the_time_is_over_and_each_begins_with_another_one(machine: Machine) -> None:
+def test_rounds_go_on_until_the_time_is_over_and_threads_are_woken_before_a_slice(machine: Machine) -> None:
     assert len(times_of(machine, 1.0, a=2e-3, b=2e-3)["a"]) == 250
     assert len(times_of(machine, 0.0, a=1.0)["a"]) == LEAST_ROUNDS  # however little time there is
     machine.called.clear()
     rounds = len(times_of(machine, 0.0, a=2e-3, b=2e-3, c=2e-3)["a"])
     measured = machine.called[9:]
     assert [measured[3 * number] for number in range(rounds)] == list("abcabca")
-
-
-def test_threads_are_woken_by_calls_before_a_slice_of_several_threads(machine: Machine) -> None:
+    machine.called.clear()
     before_slice_of(2)(machine.call("a", 1.0))
     assert machine.called == ["a"] * WAKING_CALLS
     before_slice_of(1)(machine.call("b", 1.0))

@@ -29,7 +29,7 @@ def test_values_rank_by_their_power_of_two_in_a_column_for_each_knob_that_has_th
     assert bare.with_alignments() is bare
 
 
-def test_a_sample_has_the_rows_asked_for_their_codes_and_an_unseen_row_even_when_one_is_left() -> None:
+def test_rows_are_sampled_and_drawn_from_the_unseen_down_to_the_last_one() -> None:
     large, rng = task(grid("abcdef")), np.random.default_rng(0)
     scope = sampled(large.table, large.pool, rng, [5, 262_143])
     assert {5, 262_143} <= set(scope.rows.tolist())
@@ -43,6 +43,17 @@ def test_a_sample_has_the_rows_asked_for_their_codes_and_an_unseen_row_even_when
     every = whole(task(line(9)).table)
     assert every.rows.tolist() == list(range(9))
     assert every.is_whole
+    pool = Pool(6)
+    pool.propose(3)
+    drawn = {row for seed in range(50) for row in pool.draw(np.random.default_rng(seed), 3, 2, 5).tolist()}
+    assert drawn == {2, 4}
+    assert len(Pool(2).draw(np.random.default_rng(0), 4)) <= 4
+    pool = Pool(1000)
+    for row in {*range(1000)} - {617}:
+        pool.propose(row)
+    assert set(pool.draw(np.random.default_rng(0), 3).tolist()) == {617}
+    pool.propose(617)
+    assert len(pool.draw(np.random.default_rng(0), 3)) == 0
 
 
 def test_a_row_goes_from_unseen_over_pending_to_told_once() -> None:
@@ -65,20 +76,6 @@ def test_a_row_goes_from_unseen_over_pending_to_told_once() -> None:
     pool.tell(0, 1.0)
     with pytest.raises(ValueError, match="row 0 is not pending"):
         pool.tell(0, 2.0)
-
-
-def test_rows_are_drawn_from_the_unseen_within_bounds_down_to_the_last_one() -> None:
-    pool = Pool(6)
-    pool.propose(3)
-    drawn = {row for seed in range(50) for row in pool.draw(np.random.default_rng(seed), 3, 2, 5).tolist()}
-    assert drawn == {2, 4}
-    assert len(Pool(2).draw(np.random.default_rng(0), 4)) <= 4
-    pool = Pool(1000)
-    for row in {*range(1000)} - {617}:
-        pool.propose(row)
-    assert set(pool.draw(np.random.default_rng(0), 3).tolist()) == {617}
-    pool.propose(617)
-    assert len(pool.draw(np.random.default_rng(0), 3)) == 0
 
 
 def test_the_fastest_come_first_and_failures_not_at_all_and_rows_wait_in_order() -> None:
@@ -148,7 +145,7 @@ def test_the_best_is_the_unseen_row_with_the_highest_score_of_a_small_set_or_a_s
     assert small.best_unseen(scope, np.zeros(5, np.float32), rng()) == 2  # the last one
 
 
-def test_the_first_row_is_in_the_middle_and_the_next_ones_apart() -> None:
+def test_every_strategy_gets_its_rows_the_first_in_the_middle_and_the_next_apart() -> None:
     square = task(grid("ab", 9))
     assert square.feasible.candidate(start_row(square, rng())).choices == (("a", 4), ("b", 4))
     large = task(grid("abcdef"))
@@ -165,9 +162,6 @@ def test_the_first_row_is_in_the_middle_and_the_next_ones_apart() -> None:
             apart = np.abs(codes[:, None] - codes).sum(axis=2) + 1000 * np.eye(len(rows), dtype=int)
             gaps[is_ours] += float(apart.min())
     assert gaps[True] > 1.5 * gaps[False]
-
-
-def test_every_strategy_gets_its_rows_until_the_start_ends() -> None:
     several = task(grid("ab", name="s"), line(2, "t"), grid("ab", name="u"))
     while is_starting(several):
         several.pool.propose(start_row(several, rng(len(several.pool.order))))

@@ -51,7 +51,9 @@ def test_the_posterior_of_blocks_too_is_that_of_the_book(process: GaussianProces
     assert count > 5 or np.abs(mean[rows] - values).max() < 0.05
 
 
-def test_what_was_known_before_does_not_change_an_answer(process: GaussianProcess) -> None:
+def test_what_was_known_before_changes_no_answer_and_strategies_with_other_knobs_have_one(
+    process: GaussianProcess,
+) -> None:
     """Rows come one by one, one within the kept blocks goes: as if only the last had been asked."""
     rows = [int(row) for row in np.random.default_rng(0).permutation(480)[: 3 * BLOCK + 5]]
     less = [row for row in rows if row != rows[BLOCK + 3]]
@@ -64,9 +66,6 @@ def test_what_was_known_before_does_not_change_an_answer(process: GaussianProces
         fresh = GaussianProcess(whole(table()), WIDTHS).posterior(some, seen, values)
         assert (again[0] == fresh[0]).all()
         assert (again[1] == fresh[1]).all()
-
-
-def test_strategies_with_other_knobs_have_a_posterior() -> None:
     several = task(grid("ab", 4, "s"), line(4, "t"))
     process = GaussianProcess(whole(several.table), Widths(np.ones(3), 1e-3))
     mean, deviation = process.posterior([0, 17], several.table.part(np.array([0, 17])), np.array([-1.0, 1.0]))

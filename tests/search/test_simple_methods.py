@@ -16,7 +16,7 @@ from tuner.search.simple_methods import (
 from tuner.search.task import SearchTask
 
 
-def test_every_method_is_probed_in_turn_and_the_best_one_chooses_between_probes() -> None:
+def test_every_method_is_probed_in_turn_and_credit_goes_to_those_that_were_fast() -> None:
     turns = [probed(turn) for turn in range(8 * PROBE_EVERY)]
     assert turns[::PROBE_EVERY] == [0, 1, 2, 3, 0, 1, 2, 3]
     assert len([turn for turn in turns if turn is None]) == 8 * (PROBE_EVERY - 1)
@@ -25,9 +25,6 @@ def test_every_method_is_probed_in_turn_and_the_best_one_chooses_between_probes(
         tell(square, (turn, 1.0 if probed(turn) == ARMS.index(Evolution) else 5.0 + turn))
     chosen = [Ensemble(square).choose(np.random.default_rng(seed)) for seed in range(5)]
     assert chosen == [Evolution(square).choose(np.random.default_rng(seed)) for seed in range(5)]
-
-
-def test_credit_goes_to_the_method_whose_probes_were_fast_and_what_was_good_long_ago_is_forgotten() -> None:
     square = task(grid("ab"))
     for turn in range(32):
         tell(square, (turn, 1.0 if probed(turn) == 1 else None if turn % 3 == 0 else 5.0 + turn))
@@ -49,7 +46,7 @@ def chosen(square: SearchTask, seeds: int = 60) -> list[int]:
     return [Evolution(square).choose(np.random.default_rng(seed)) for seed in range(seeds)]
 
 
-def test_children_have_the_values_of_their_parents_of_which_fast_ones_have_more() -> None:
+def test_children_have_the_values_of_fast_parents_and_surroundings_of_the_fastest_are_climbed() -> None:
     deep = task(grid("abcd", 6))
     parents = [row for row in range(1296) if set(deep.table.codes[row].tolist()) <= {0, 5}]  # corners
     tell(deep, *((row, 1.0) for row in parents), *((row + 1, 9.0) for row in range(43, 43 + POPULATION)))
@@ -63,13 +60,6 @@ def test_children_have_the_values_of_their_parents_of_which_fast_ones_have_more(
     square = task(grid("ab"))
     tell(square, *((row, 1.0 + row) for row in range(POPULATION - 1)))
     assert len(set(chosen(square))) > 25
-
-
-def local_chosen(square: SearchTask, seeds: int = 40) -> list[int]:
-    return [Local(square).choose(np.random.default_rng(seed)) for seed in range(seeds)]
-
-
-def test_the_surroundings_of_the_fastest_row_are_climbed_then_the_next_fastest_then_the_nearest() -> None:
     square = task(grid("ab"))
     tell(square, (27, 1.0), *((row, 5.0 + row) for row in (0, 7, 56, 63, 50)))
     surrounding = set(square.neighbours.of(27))
@@ -86,3 +76,7 @@ def test_the_surroundings_of_the_fastest_row_are_climbed_then_the_next_fastest_t
     square = task(grid("ab"))
     tell(square, *((row, None) for row in range(10)))
     assert len(set(local_chosen(square))) > 20
+
+
+def local_chosen(square: SearchTask, seeds: int = 40) -> list[int]:
+    return [Local(square).choose(np.random.default_rng(seed)) for seed in range(seeds)]

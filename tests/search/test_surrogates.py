@@ -107,7 +107,7 @@ def test_the_gain_is_largest_in_the_valley_and_knows_what_a_power_of_two_divides
     assert gains[unseen_even].mean() > gains[unseen_odd].mean() + 1
 
 
-def test_the_order_of_reports_means_nothing_and_late_ones_are_heard() -> None:
+def test_the_order_of_reports_means_nothing_and_fits_come_less_and_less_often() -> None:
     rows = [0, 9, 18, 27, 36, 60, 14, 5]
     early, late = given(rows), task(grid("ab"))
     for row in rows:
@@ -118,9 +118,6 @@ def test_the_order_of_reports_means_nothing_and_late_ones_are_heard() -> None:
         surrogate.log_gain(scope)  # with less than all
         late.pool.tell(row, valley(late, row))
     assert (surrogate.log_gain(scope) == gain(early)).all()
-
-
-def test_fits_come_less_and_less_often() -> None:
     fits = sorted({_fit_rows(count) for count in range(1, 300)})
     assert fits[:6] == [1, 2, 3, 4, 5, 6]
     assert all(after <= max(before + 1, before * FIT_GROWTH) for before, after in pairwise(fits))

@@ -104,6 +104,28 @@ scf.for %i = %c0 to %c4 step %c1 {
   DOUBLED(%x, %y)
   scf.yield %y, %x : M, M
 }
+// ----- numbered
+// A loop carries a buffer next to a number.
+%r:2 = scf.for %i = %c0 to %c4 step %c1 iter_args(%x = %a, %k = %c0) -> (M, index) {
+  DOUBLED(%x, %b)
+  scf.yield %b, %i : M, index
+}
+// ----- turns
+// A while loop hands on a buffer in another place.
+%r:2 = scf.while (%x = %a, %k = %c0) : (M, index) -> (index, M) {
+  %go = arith.cmpi slt, %k, %c4 : index
+  scf.condition(%go) %k, %x : index, M
+} do {
+^bb0(%k: index, %x: M):
+  DOUBLED(%x, %b)
+  %next = arith.addi %k, %c1 : index
+  scf.yield %b, %next : M, index
+}
+// ----- chosen
+// A branch yields one of two buffers.
+// arguments: %a: M, %b: M, %flag: i1
+%r = scf.if %flag -> M { scf.yield %a : M } else { scf.yield %b : M }
+DOUBLED(%b, %r)
 // ----- while
 // Tests on the host what kernels write.
 // arguments: %a: M, %limit: f32
@@ -241,44 +263,3 @@ func.call @inner(%a) : (M) -> ()
 // refused: ^argument %arg0: found memref<4x4xf32, strided<\[8, 1\]>> in device memory, used on the host
 %x = memref.load %a[%c0, %c0] : memref<4x4xf32, strided<[8, 1]>>
 memref.store %x, %b[%c0, %c0] : M
-// ----- MODULE
-module attributes {gpu.container_module} {
-  func.func @main(%a: memref<4xf32>, %b: memref<4xf32>, %c: memref<4xf32>, %x: f32, %flag: i1, %n: index) {
-    %c0 = arith.constant 0 : index
-    %c1 = arith.constant 1 : index
-    BODY
-    return
-  }
-  gpu.module @m {
-    gpu.func @read(%a: memref<4xf32>) kernel {
-      %c0 = arith.constant 0 : index
-      %v = memref.load %a[%c0] : memref<4xf32>
-      gpu.return
-    }
-    gpu.func @write(%a: memref<4xf32>) kernel {
-      %c0 = arith.constant 0 : index
-      %v = arith.constant 0.0 : f32
-      memref.store %v, %a[%c0] : memref<4xf32>
-      gpu.return
-    }
-  }
-}
-// ----- WITH_ITER_ARGS
-func.func @main(%a: memref<4xf32>, %b: memref<4xf32>, %c: i1, %n: index) {
-  %c0 = arith.constant 0 : index
-  %c1 = arith.constant 1 : index
-  BODY
-  return
-}
-// ----- FOR
-%r:2 = scf.for %i = %c0 to %n step %c1 iter_args(%x = %a, %k = %c0) -> (memref<4xf32>, index) {
-  scf.yield %b, %i : memref<4xf32>, index
-}
-// ----- WHILE
-%r:2 = scf.while (%x = %a, %k = %c0) : (memref<4xf32>, index) -> (index, memref<4xf32>) {
-  %go = arith.cmpi slt, %k, %n : index
-  scf.condition(%go) %k, %x : index, memref<4xf32>
-} do {
-^bb0(%k: index, %x: memref<4xf32>):
-  scf.yield %b, %k : memref<4xf32>, index
-}

@@ -113,20 +113,20 @@ def require_same(found: Any, wanted: Any, name: str = "") -> None:
 
 
 @pytest.mark.slow
-def test_elementwise_functions_of_special_values_give_what_torch_gives() -> None:
+def test_special_values_masked_rows_and_denormals_are_as_in_torch() -> None:
     """One program for all functions: torch.export takes longer than all that follows."""
     x = torch.tensor(VALUES)
     results = results_of(lambda x: tuple(function(x) for function in FUNCTIONS.values()), x)
     for name, found, wanted in zip(FUNCTIONS, *results, strict=True):
         require_same(found, wanted, name)
-
-
-@pytest.mark.slow
-def test_a_row_of_which_all_is_masked_is_nan_and_no_other_row() -> None:
     masked = torch.tensor([[0.0, -INF, -INF], [-INF, -INF, -INF], [1.0, 2.0, 3.0]])
     found, wanted = results_of(lambda scores, v: torch.softmax(scores, -1) @ v, masked, torch.ones(3, 4))
     assert np.isnan(wanted).all(1).tolist() == [False, True, False]
     require_same(found, wanted)
+    x = torch.full((4, 16), 1e-40)
+    found, wanted = results_of(lambda x, w: (x @ w).sum(-1), x, torch.full((16, 8), 0.5))
+    assert 0 < wanted[0] < 1e-37
+    np.testing.assert_allclose(found, wanted, rtol=1e-5)
 
 
 @pytest.mark.drawn(1)
@@ -138,11 +138,3 @@ def test_a_special_value_stays_in_its_row(value: float) -> None:
     found, wanted = results_of(lambda x, w: F.gelu(F.layer_norm(x, (8,)) @ w), x, weight)
     assert np.isnan(wanted[2]).all()
     require_same(found, wanted)
-
-
-@pytest.mark.slow
-def test_denormals_are_summed_and_multiplied_as_torch_does() -> None:
-    x = torch.full((4, 16), 1e-40)
-    found, wanted = results_of(lambda x, w: (x @ w).sum(-1), x, torch.full((16, 8), 0.5))
-    assert 0 < wanted[0] < 1e-37
-    np.testing.assert_allclose(found, wanted, rtol=1e-5)

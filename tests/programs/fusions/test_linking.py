@@ -98,7 +98,7 @@ def text_of(program: FusedProgram, codes: tuple[FusionCode, ...]) -> str:
 
 
 @pytest.mark.mlir
-def test_equal_fusions_are_one_function_and_names_never_meet() -> None:
+def test_equal_fusions_are_one_function_and_other_code_or_none_is_refused() -> None:
     text = text_of(*exp_of_weighted_sum())
     assert [f"@g{number}_group(" in text for number in range(5)] == [True, True, True, True, False]
     assert text.count("llvm.call @g2_group(") == 2
@@ -106,10 +106,6 @@ def test_equal_fusions_are_one_function_and_names_never_meet() -> None:
     assert "llvm.mlir.addressof @g3_factors" in text
     assert "emit_c_interface" not in text
     assert text.count('["target-cpu", "x86-64"]') == text.count("llvm.func") - 1  # all but the declaration
-
-
-@pytest.mark.mlir
-def test_code_without_the_fusion_or_that_does_not_parse_is_refused() -> None:
     program, codes = exp_of_weighted_sum()
     wrong = replace(codes[0], llvm_text=codes[0].llvm_text.replace("@group", "@other"))
     with pytest.raises(CandidateError, match="a fusion's code has no function 'group'"):
@@ -119,7 +115,7 @@ def test_code_without_the_fusion_or_that_does_not_parse_is_refused() -> None:
 
 
 @pytest.mark.mlir
-def test_views_are_addresses_in_buffers_of_each_owner() -> None:
+def test_views_are_addresses_a_packed_weight_is_panels_and_no_fusions_do_nothing() -> None:
     size = TensorType((8,), "f32")
     argument, weight, result = (Buffer(owner, 0, size) for owner in (ARGUMENT, WEIGHT, RESULT))
     buffers = (argument, weight, Buffer(TEMPORARY, 0, size, padding=2.0), result)
@@ -130,23 +126,14 @@ def test_views_are_addresses_in_buffers_of_each_owner() -> None:
     inside = np.arange(4, 8) + np.arange(2, 6) * 10
     padded = np.array([2, 2, *inside, 2, 2])
     np.testing.assert_array_equal(found[1:5], padded[:4] + padded[4:])
-
-
-@pytest.mark.mlir
-def test_a_packed_weight_is_read_as_panels() -> None:
     kind = TensorType((4, 2), "f32")
-    weight = View(1, 0, kind, (2, 1))
-    buffers = (Buffer(ARGUMENT, 0, TensorType((8,), "f32")), Buffer(WEIGHT, 0, kind), Buffer(RESULT, 0, kind))
-    fusions = (fusion((flat(0, 8), weight), View(2, 0, kind, (2, 1)), "arith.addf"),)
+    of_packed = (argument, Buffer(WEIGHT, 0, kind), Buffer(RESULT, 0, kind))
+    fusions = (fusion((flat(0, 8), View(1, 0, kind, (2, 1))), View(2, 0, kind, (2, 1)), "arith.addf"),)
     codes = (loop_code(2, 8, ADD, (None, WeightPacking(1))),)
-    program = FusedProgram(fusions, buffers, (buffers[0].type,), (kind,))
+    program = FusedProgram(fusions, of_packed, (size,), (kind,))
     values = np.arange(8, dtype=np.float32).reshape(4, 2)
     found = function_of(program, codes, [values])(np.zeros(8, np.float32))
     np.testing.assert_array_equal(found.reshape(-1), [0, 2, 4, 6, 1, 3, 5, 7])
-
-
-@pytest.mark.mlir
-def test_a_program_without_fusions_does_nothing() -> None:
     program = FusedProgram((), (Buffer(ARGUMENT, 0, X),), (X,), ())
     assert function_of(program, ())(np.zeros(4, np.float32)) is None
 
@@ -167,7 +154,7 @@ def program(buffers: tuple[Buffer, ...], *fusions: Fusion) -> FusedProgram:
     return FusedProgram(fusions, buffers, (), ())
 
 
-def test_memory_of_a_buffer_that_nobody_reads_again_is_used_again() -> None:
+def test_memory_that_nobody_reads_again_is_used_again_and_without_any_there_is_slack() -> None:
     whole = [
         view(number, 1024) for number in range(4)
     ]  # each fusion reads the buffer before, and writes its own
@@ -175,11 +162,13 @@ def test_memory_of_a_buffer_that_nobody_reads_again_is_used_again() -> None:
     plan = memory_plan(program(tuple(temporary(number, 1024) for number in range(4)), *fusions))
     assert plan.offsets_bytes == (0, 4096, 0, 4096)
     assert plan.arena_bytes == 8192 + SLACK_BYTES
-
-
-def test_a_program_without_temporaries_has_slack_alone() -> None:
     plan = memory_plan(program((Buffer(ARGUMENT, 0, X),), step((view(0),), ())))
     assert (plan.offsets_bytes, plan.arena_bytes, plan.fills) == ((None,), SLACK_BYTES, ())
+    buffers = (temporary(0, 16, padding=0.0), temporary(1, 16))
+    made = program(buffers, step((), (view(0, 8, 4),)), step((view(0, 32),), (view(1, 16),)))
+    plan = memory_plan(made)
+    assert extent_bytes(made, 0) == 128
+    assert plan.offsets_bytes == (0, 128)
 
 
 @pytest.mark.parametrize(
@@ -194,24 +183,13 @@ def test_a_temporary_that_is_read_first_or_written_outside_is_refused(fused: Fus
         memory_plan(program((temporary(0),), fused))
 
 
-def test_reads_past_the_end_have_memory_of_their_own() -> None:
-    buffers = (temporary(0, 16, padding=0.0), temporary(1, 16))
-    made = program(buffers, step((), (view(0, 8, 4),)), step((view(0, 32),), (view(1, 16),)))
-    plan = memory_plan(made)
-    assert extent_bytes(made, 0) == 128
-    assert plan.offsets_bytes == (0, 128)
-
-
-def test_paddings_are_shared_by_equals_that_do_not_live_together() -> None:
+def test_paddings_are_shared_by_equals_that_are_written_alike_and_do_not_live_together() -> None:
     padded = (temporary(number, 16, padding) for number, padding in enumerate((0.0, 0.0, 0.0, 1.0)))
     reads = [(), *((view(number, 16),) for number in range(3))]
     made = program(tuple(padded), *(step(read, (view(at, 8, offset=4),)) for at, read in enumerate(reads)))
     plan = memory_plan(made)
     assert plan.offsets_bytes == (0, 64, 0, 128)
     assert [(fill.offset_bytes, fill.value) for fill in plan.fills] == [(0, 0.0), (64, 0.0), (128, 1.0)]
-
-
-def test_paddings_that_are_written_at_other_places_are_not_shared() -> None:
     made = program(
         (temporary(0, 16, 0.0), temporary(1, 4), temporary(2, 16, 0.0)),
         step((), (view(0, 8, offset=4),)),
@@ -263,21 +241,15 @@ def elements(view: View) -> np.ndarray:
     return np.lib.stride_tricks.as_strided(NUMBERS[view.offset :], view.type.shape, strides)
 
 
-def test_a_whole_tensor_is_contiguous() -> None:
+def test_slices_transposed_split_and_merged_views_have_the_elements_of_numpys() -> None:
     assert WHOLE.strides == (12, 4, 1)
     assert views.is_contiguous(WHOLE)
     assert views.is_contiguous(views.whole(0, TensorType((), "f32")))
-
-
-def test_a_slice_and_a_transposed_view_have_the_elements_of_numpys() -> None:
     cut, numbers = views.sliced(WHOLE, (1, 0, 1), (1, 2, 2), (1, 2, 2)), NUMBERS.reshape(2, 3, 4)
     np.testing.assert_array_equal(elements(cut), numbers[1:2, 0:3:2, 1:4:2])
     assert not views.is_contiguous(cut)
     np.testing.assert_array_equal(elements(views.without(cut, (0,))), elements(cut)[0])
     np.testing.assert_array_equal(elements(views.permuted(WHOLE, (1, 0, 2))), numbers.transpose(1, 0, 2))
-
-
-def test_dimensions_are_split_and_merged() -> None:
     split = views.expanded(WHOLE, (2, 3, 2, 2), [[0], [1], [2, 3]])
     np.testing.assert_array_equal(elements(split), NUMBERS.reshape(2, 3, 2, 2))
     assert views.collapsed(split, [[0], [1], [2, 3]]) == WHOLE
@@ -285,9 +257,6 @@ def test_dimensions_are_split_and_merged() -> None:
     assert flat == views.whole(0, TensorType((24,), "f32"))
     cut = views.sliced(WHOLE, (0, 0, 0), (2, 2, 3), (1, 1, 1))  # with gaps
     assert [views.collapsed(cut, each) for each in ([[0, 1], [2]], [[0], [1, 2]])] == [None, None]
-
-
-def test_dimensions_of_one_element_never_hinder() -> None:
     one = View(0, 0, TensorType((1, 3, 1, 4), "f32"), (99, 4, 77, 1))
     assert views.is_contiguous(one)
     assert views.collapsed(one, [[0, 1, 2, 3]]) == views.whole(0, TensorType((12,), "f32"))

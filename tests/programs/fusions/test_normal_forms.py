@@ -76,12 +76,15 @@ def elements(text: str) -> list[list[str]]:
     return [[view.type.element for view in fusion.inputs] for fusion in formed(text).program.fusions]
 
 
-def test_a_weight_that_is_repeated_is_read_as_f32() -> None:
+def test_a_weight_that_is_repeated_is_read_as_f32_and_an_argument_extended_at_each_call() -> None:
     program = formed(with_bias())
     assert elements(with_bias()) == [["f32", "f32"]]
     assert "arith.extf" in program.program.init
     x = normal(8, 4)
     np.testing.assert_array_equal(FusedFunction(program)(x)[0], x + BIAS)
+    x = normal(8, 4)
+    (found,) = FusedFunction(formed(with_bias(constant=False)))(x, BIAS.astype(ml_dtypes.bfloat16))
+    np.testing.assert_array_equal(found, x + BIAS)
 
 
 @pytest.mark.parametrize(
@@ -94,12 +97,6 @@ def test_a_weight_that_is_repeated_is_read_as_f32() -> None:
 )
 def test_others_stay_bf16(text: str) -> None:
     assert elements(text) == [["f32", "bf16"]]
-
-
-def test_an_argument_is_extended_at_each_call() -> None:
-    x = normal(8, 4)
-    (found,) = FusedFunction(formed(with_bias(constant=False)))(x, BIAS.astype(ml_dtypes.bfloat16))
-    np.testing.assert_array_equal(found, x + BIAS)
 
 
 def product(*, b: str = "bf16", scaled: bool = False, sliced: bool = False) -> str:
@@ -254,7 +251,7 @@ def elements_read(fusion: Fusion) -> list[str]:
     return [view.type.element for view in fusion.inputs]
 
 
-def test_a_convolution_of_bf16_reads_f32_and_its_input_is_extended_into_the_padding() -> None:
+def test_a_convolution_of_bf16_reads_f32_extended_into_padding_concatenation_and_weights() -> None:
     program = formed(payload()).program
     extension, convolution = program.fusions
     assert (extension.kind, convolution.kind) == (ELEMENTWISE, CONVOLUTION)
@@ -263,9 +260,6 @@ def test_a_convolution_of_bf16_reads_f32_and_its_input_is_extended_into_the_padd
     assert elements_read(convolution) == ["f32", "f32"]
     (padded,) = (each for each in program.buffers if each.owner == TEMPORARY)
     assert (padded.type.element, padded.type.shape, padded.padding) == ("f32", (3, 7, 8), 0.0)
-
-
-def test_constant_weights_are_extended_when_a_program_is_loaded_and_arguments_at_each_call() -> None:
     found = formed(payload())
     assert [each.dtype for each in found.weights] == [ml_dtypes.bfloat16]
     assert "arith.extf" in found.program.init
@@ -277,9 +271,6 @@ def test_constant_weights_are_extended_when_a_program_is_loaded_and_arguments_at
     assert [each.type.element for each in program.buffers if each.owner == ARGUMENT] == ["bf16", "bf16"]
     assert kinds(payload(count=2)) == [ELEMENTWISE, CONVOLUTION, CONVOLUTION]  # x is extended once
     assert kinds(payload(element="bf16")) == [ELEMENTWISE, CONVOLUTION]
-
-
-def test_parts_of_a_concatenation_are_extended_into_their_places() -> None:
     fusions = formed(payload(joined=True)).program.fusions
     assert [fusion.ops for fusion in fusions[:-1]] == [("arith.extf",), ("arith.extf",)]
     assert len({fusion.outputs[0].buffer for fusion in fusions[:-1]}) == 1

@@ -96,7 +96,7 @@ def test_fusions_compute_what_the_payload_computes(name: str) -> None:
             np.testing.assert_allclose(one, other, rtol=1e-4, atol=1e-6)
 
 
-def test_the_text_has_no_weights_init_transposes_them_and_results_are_the_callers() -> None:
+def test_the_text_has_no_weights_and_gate_and_up_are_one_fusion_of_two_contractions() -> None:
     program = formed(mlp())
     (last,) = program.program.fusions[-1].outputs
     assert program.program.buffers[last.buffer].owner == RESULT
@@ -106,29 +106,6 @@ def test_the_text_has_no_weights_init_transposes_them_and_results_are_the_caller
     assert program.program.init.count("linalg.generic") == 2
     texts = [program.program.init, *(fusion.text for fusion in program.program.fusions)]
     assert not any("dense_resource" in text for text in texts)
-
-
-def test_what_weights_decide_is_computed_in_parts_that_share_nothing_but_free_operations() -> None:
-    with transform.new_context(), ir.Location.unknown():
-        first, kept, both = init_parts(INIT)
-        again, *_ = init_parts(INIT.replace("@init(%a", "@init(%x").replace("ins(%a", "ins(%x"))
-    parts = [(part.inputs, part.results) for part in (first, kept, both)]
-    assert parts == [((0,), (0,)), ((2,), (1,)), ((1,), (2, 3))]
-    assert kept.text == ""
-    assert again.text == first.text  # compiled once
-    assert "absf" not in first.text
-    assert both.text.count("linalg.transpose") == 1
-
-
-def test_the_parts_of_init_give_its_results_in_order() -> None:
-    arrays = tuple(np.arange(size, dtype=np.float32).reshape(shape) - 2 for size, shape in SHAPES)
-    program = FusedProgram((), (), (), (), INIT)
-    a, b, c = arrays
-    for found, expected in zip(initialized(program, arrays), (a.T, c, b.T, abs(b.T)), strict=True):
-        np.testing.assert_array_equal(found, expected)
-
-
-def test_gate_and_up_are_one_fusion_of_two_contractions_whose_weights_need_no_init() -> None:
     program = formed(gated())
     assert program.program.init == ""
     assert [array.shape for array in program.weights] == [(6, 8), (6, 8)]
@@ -139,7 +116,24 @@ def test_gate_and_up_are_one_fusion_of_two_contractions_whose_weights_need_no_in
     assert fusion.ops == ("linalg.matmul", "linalg.matmul", "math.tanh", "arith.mulf")
 
 
-def test_heads_of_an_attention_are_views_and_only_keys_are_transposed() -> None:
+def test_what_weights_decide_is_computed_in_parts_whose_results_are_in_order() -> None:
+    with transform.new_context(), ir.Location.unknown():
+        first, kept, both = init_parts(INIT)
+        again, *_ = init_parts(INIT.replace("@init(%a", "@init(%x").replace("ins(%a", "ins(%x"))
+    parts = [(part.inputs, part.results) for part in (first, kept, both)]
+    assert parts == [((0,), (0,)), ((2,), (1,)), ((1,), (2, 3))]
+    assert kept.text == ""
+    assert again.text == first.text  # compiled once
+    assert "absf" not in first.text
+    assert both.text.count("linalg.transpose") == 1
+    arrays = tuple(np.arange(size, dtype=np.float32).reshape(shape) - 2 for size, shape in SHAPES)
+    program = FusedProgram((), (), (), (), INIT)
+    a, b, c = arrays
+    for found, expected in zip(initialized(program, arrays), (a.T, c, b.T, abs(b.T)), strict=True):
+        np.testing.assert_array_equal(found, expected)
+
+
+def test_heads_are_views_and_a_producer_writes_inside_of_the_padding_of_its_reader() -> None:
     program = formed(text_of("attention")).program
     transposes = [fusion for fusion in program.fusions if fusion.ops == ("linalg.transpose",)]
     assert len(transposes) == 1
@@ -147,9 +141,6 @@ def test_heads_of_an_attention_are_views_and_only_keys_are_transposed() -> None:
     assert queries.strides == (4, 24, 1)
     (mixed,) = program.fusions[4].outputs
     assert (mixed.type.shape, mixed.strides) == ((2, 5, 4), (4, 8, 1))
-
-
-def test_a_producer_writes_inside_of_the_padding_of_its_reader() -> None:
     program = formed(text_of("convolution")).program
     padded = [number for number, each in enumerate(program.buffers) if each.padding is not None]
     assert [program.buffers[number].padding for number in padded] == [0.0, 0.0]
@@ -159,15 +150,20 @@ def test_a_producer_writes_inside_of_the_padding_of_its_reader() -> None:
     assert program.fusions[2].inputs[0].buffer in padded
 
 
-def test_a_number_for_each_row_is_computed_once_for_each_row() -> None:
+def test_a_number_for_each_row_is_computed_once_and_what_no_schedule_is_for_in_loops() -> None:
     (fusion,) = formed(text_of("layer_norm")).program.fusions
     assert fusion.text.count("math.exp") == 1
     power = next(line for line in fusion.text.splitlines() if "math.exp" in line)
     generic = fusion.text[: fusion.text.index(power)].rsplit("linalg.generic", 1)[1]
     assert 'iterator_types = ["parallel"]' in generic
+    program = formed(text_beside(__file__, "GATHER"))
+    (fusion,) = program.program.fusions
+    assert (fusion.kind, fusion.reason) == ("loops", "no schedule is for elements of type i64")
+    rows, table = np.array([8, 0, 3]), RNG.standard_normal((9, 4)).astype(np.float32)
+    np.testing.assert_array_equal(FusedFunction(program)(rows, table)[0], table[rows])
 
 
-def test_identical_fusions_have_one_text_whatever_surrounds_them() -> None:
+def test_identical_fusions_have_one_text_and_indices_that_nobody_uses_are_dropped() -> None:
     def keys(program: FusedProgram) -> list[str]:
         return [hashlib.sha256(fusion.text.encode()).hexdigest() for fusion in program.fusions]
 
@@ -176,23 +172,12 @@ def test_identical_fusions_have_one_text_whatever_surrounds_them() -> None:
     other = formed(payload.text(x, linear(payload, x, 8)))
     assert keys(formed(mlp()).program)[1] == keys(other.program)[-1]
     assert keys(formed(mlp()).program) == keys(formed(mlp()).program)
-
-
-def test_what_no_schedule_is_for_is_a_fusion_of_loops_with_its_reason() -> None:
-    program = formed(text_beside(__file__, "GATHER"))
-    (fusion,) = program.program.fusions
-    assert (fusion.kind, fusion.reason) == ("loops", "no schedule is for elements of type i64")
-    rows, table = np.array([8, 0, 3]), RNG.standard_normal((9, 4)).astype(np.float32)
-    np.testing.assert_array_equal(FusedFunction(program)(rows, table)[0], table[rows])
-
-
-def test_indices_of_a_maximum_that_nobody_uses_are_dropped() -> None:
     program = formed(text_beside(__file__, "MAXIMUM"))
     (fusion,) = program.program.fusions
     assert fusion.kind == "rows"
     assert "i64" not in fusion.text
-    x = RNG.standard_normal((3, 5)).astype(np.float32)
-    np.testing.assert_array_equal(FusedFunction(program)(x)[0], x.max(1))
+    given = RNG.standard_normal((3, 5)).astype(np.float32)
+    np.testing.assert_array_equal(FusedFunction(program)(given)[0], given.max(1))
 
 
 @pytest.mark.parametrize("element", ["f32", "f64", "f16", "bf16", "i64", "i32", "i8", "i1"])

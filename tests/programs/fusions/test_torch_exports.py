@@ -47,12 +47,6 @@ def test_fusions_of_a_model_are_as_expected_and_compute_what_the_model_computes(
         np.testing.assert_allclose(one, other, rtol=1e-5, atol=1e-6)
 
 
-def test_layers_of_one_shape_are_one_task() -> None:
-    text = export.exported_text(corpus.linear.mlp(*[16] * 5).eval(), (torch.randn(4, 16),))
-    texts = [fusion.text for fusion in formed(text).program.fusions]
-    assert (len(texts), len(set(texts))) == (4, 2)  # the last one has no relu
-
-
 def weights(q: Any, k: Any) -> Any:
     return torch.softmax(q @ k.transpose(-2, -1) * 0.5, -1)
 

@@ -61,7 +61,7 @@ def test_a_layer_with_bias_and_relu_is_one_launch_and_its_weights_stay_on_the_de
 
 
 @pytest.mark.slow
-def test_independent_products_stay_apart_and_run_on_streams_of_their_own() -> None:
+def test_independent_products_stay_apart_and_one_of_another_takes_the_sum_of_both() -> None:
     arrays = [numbers(64, 128), numbers(128, 64), numbers(64, 96), numbers(96, 64)]
     ran = simulated((EXAMPLES / "two_matmuls.mlir").read_text(), *arrays)
     wanted = arrays[0].astype(np.float64) @ arrays[1] + arrays[2].astype(np.float64) @ arrays[3]
@@ -69,10 +69,6 @@ def test_independent_products_stay_apart_and_run_on_streams_of_their_own() -> No
     assert ran.work.launches == 3  # the sum is a kernel of its own
     first, second, _ = ran.streams
     assert first != second
-
-
-@pytest.mark.slow
-def test_a_product_of_another_product_takes_the_sum_of_both() -> None:
     payload, weight = PayloadText(), numbers(32, 32)
     hidden = payload.matmul(payload.argument(16, 32), payload.weight(weight))
     text = payload.text(payload.binary("add", payload.matmul(hidden, payload.weight(weight)), hidden))
@@ -83,7 +79,7 @@ def test_a_product_of_another_product_takes_the_sum_of_both() -> None:
     assert ran.work.launches == 2
 
 
-def test_a_softmax_is_one_launch() -> None:
+def test_a_softmax_and_a_layer_norm_are_one_launch() -> None:
     text, x = SOFTMAX.read_text(), numbers(40, 96)
     x[3, 5], x[4], x[5, ::2] = np.nan, -np.inf, -np.inf
     ran = simulated(text, x)
@@ -92,9 +88,6 @@ def test_a_softmax_is_one_launch() -> None:
         wanted = powers / powers.sum(axis=1, keepdims=True)
     np.testing.assert_allclose(ran.results[0], wanted, rtol=2e-6, atol=1e-9)
     assert ran.work.launches == 1 < without_fusions(text).launches
-
-
-def test_a_layer_norm_is_one_launch() -> None:
     x, scale, shift = numbers(6, 75), numbers(75), numbers(75)
     ran = simulated(on_gpu.LAYER_NORM, x, scale, shift)
     wide = x.astype(np.float64)
@@ -104,7 +97,7 @@ def test_a_layer_norm_is_one_launch() -> None:
     assert ran.work.launches == 1 < without_fusions(on_gpu.LAYER_NORM).launches
 
 
-def test_a_convolution_with_batch_norm_and_relu_is_one_launch_after_padding() -> None:
+def test_a_convolution_is_one_launch_after_padding_gate_and_up_are_two() -> None:
     x, w, scale, shift = numbers(1, 3, 7, 6), numbers(4, 3, 3, 3), numbers(4), numbers(4)
     ran = simulated(on_gpu.CONVOLUTION, x, w, scale, shift)
     padded = np.pad(x.astype(np.float64), ((0, 0), (0, 0), (1, 1), (1, 1)))
@@ -114,12 +107,9 @@ def test_a_convolution_with_batch_norm_and_relu_is_one_launch_after_padding() ->
     require_close(ran.results[0], wanted)
     assert ran.work.launches == 2 < without_fusions(on_gpu.CONVOLUTION).launches
     assert [each.is_written for each in ran.compiled.code.resident] == [True]  # the padding is there
-
-
-def test_gate_and_up_are_two_launches() -> None:
     payload, gate, up = PayloadText(), numbers(64, 128), numbers(64, 128)
-    x = payload.argument(32, 64)
-    products = [payload.matmul(x, payload.weight(each)) for each in (gate, up)]
+    a = payload.argument(32, 64)
+    products = [payload.matmul(a, payload.weight(each)) for each in (gate, up)]
     text = payload.text(payload.binary("mul", payload.unary("relu", products[0]), products[1]))
     given = numbers(32, 64)
     ran = simulated(text, given)
@@ -146,29 +136,13 @@ def test_other_forms_give_the_same(form: Any) -> None:
     np.testing.assert_array_equal(called(code, x), simulated(text, x).results[0])
 
 
-def test_a_batch_of_matmuls_with_its_epilogue_is_one_launch() -> None:
+def test_a_batch_of_matmuls_is_one_launch_and_a_sum_that_many_elements_need_is_refused() -> None:
     payload = PayloadText()
     a, b = payload.argument(3, 5, 7), payload.argument(3, 7, 6)
     given = [numbers(*each.shape) for each in (a, b)]
     ran = simulated(payload.text(payload.unary("exp", payload.matmul(a, b))), *given)
     require_close(ran.results[0], np.exp(given[0].astype(np.float64) @ given[1]))
     assert ran.work.launches == 1
-
-
-def test_rows_of_a_table_are_gathered() -> None:
-    rows, table = np.array([8, 0, 3, 3, 1]), numbers(9, 8)
-    ran = simulated(on_gpu.ROWS_OF_A_TABLE, rows, table)
-    np.testing.assert_array_equal(ran.results[0], table[rows])
-    assert ran.work.launches == 1
-
-
-def test_an_index_outside_of_the_table_is_an_error_of_the_call() -> None:
-    program = DeviceFunction(compiled(on_gpu.ROWS_OF_A_TABLE).code, SimulatedDevice("sm_90"))
-    with pytest.raises(DeviceError, match="an index into tensor<9x8xf32> is outside of dimension 0"):
-        program(np.array([0, 1, 9, 0, 0]), np.zeros((9, 8), np.float32))
-
-
-def test_a_sum_that_many_elements_need_is_refused() -> None:
     with new_context(), ir.Location.unknown():
         module = ir.Module.parse("func.func @f(%a: memref<4x8xf32>, %b: memref<4x8xf32>) { return }")
         block = module.body.operations[0].regions[0].blocks[0]
@@ -177,6 +151,16 @@ def test_a_sum_that_many_elements_need_is_refused() -> None:
         refused = pytest.raises(CandidateError, match="several elements need the same sum")
         with ir.InsertionPoint.at_block_begin(block), refused:
             launch_elements(function)
+
+
+def test_rows_of_a_table_are_gathered_and_an_index_outside_is_an_error_of_the_call() -> None:
+    rows, table = np.array([8, 0, 3, 3, 1]), numbers(9, 8)
+    ran = simulated(on_gpu.ROWS_OF_A_TABLE, rows, table)
+    np.testing.assert_array_equal(ran.results[0], table[rows])
+    assert ran.work.launches == 1
+    program = DeviceFunction(compiled(on_gpu.ROWS_OF_A_TABLE).code, SimulatedDevice("sm_90"))
+    with pytest.raises(DeviceError, match="an index into tensor<9x8xf32> is outside of dimension 0"):
+        program(np.array([0, 1, 9, 0, 0]), np.zeros((9, 8), np.float32))
 
 
 @pytest.mark.drawn(2)
@@ -198,7 +182,7 @@ def test_a_largest_number_keeps_nan_and_infinities() -> None:
     assert ran.work.launches == 1
 
 
-def test_a_number_for_each_row_is_computed_once_and_read_by_all_columns() -> None:
+def test_a_number_for_each_row_is_computed_once_and_an_index_by_a_thread_for_each() -> None:
     payload, given = PayloadText(), numbers(2, 3, 40) / 8
     x = payload.argument(2, 3, 40)
     total = payload.unary("exp", payload.reduced("sum", x))
@@ -206,12 +190,9 @@ def test_a_number_for_each_row_is_computed_once_and_read_by_all_columns() -> Non
     powers = np.exp(given.astype(np.float64).sum(axis=2))
     require_close(ran.results[0], given * powers[..., None])
     require_close(ran.results[1], powers)
-
-
-def test_a_reduction_with_an_index_is_a_thread_for_each_row() -> None:
-    x = numbers(5, 9)
-    ran = simulated(text_beside(__file__, "ARGMAX"), x)
-    np.testing.assert_array_equal(ran.results[0], x.argmax(axis=1))
+    given = numbers(5, 9)
+    ran = simulated(text_beside(__file__, "ARGMAX"), given)
+    np.testing.assert_array_equal(ran.results[0], given.argmax(axis=1))
     assert ran.work.launches == 1
 
 
@@ -232,7 +213,7 @@ def test_an_epilogue_reads_matrices_rows_and_columns() -> None:
 
 
 @pytest.mark.slow
-def test_equal_layers_have_one_kernel() -> None:
+def test_equal_layers_have_one_kernel_and_a_result_among_others_one_apart_with_its_reason() -> None:
     payload, given = PayloadText(), numbers(32, 64)
     value, wanted = payload.argument(32, 64), given.astype(np.float64)
     for array in (numbers(64, 64) / 8 for _ in range(3)):
@@ -242,17 +223,13 @@ def test_equal_layers_have_one_kernel() -> None:
     require_close(ran.results[0], wanted)
     assert len(ran.kernels) == 3
     assert len(set(ran.kernels)) == 1
-
-
-@pytest.mark.slow
-def test_a_result_among_others_is_a_kernel_apart_with_its_reason() -> None:
     payload = PayloadText()
     x, w, other = payload.argument(32, 64), payload.argument(64, 32), payload.argument(32, 8)
     product = payload.unary("exp", payload.matmul(x, w))
     text = payload.text(payload.concatenated([product, payload.unary("exp", other)], 1))
-    given = [numbers(32, 64) / 8, numbers(64, 32) / 8, numbers(32, 8)]
-    ran = simulated(text, *given)
-    wanted = np.exp(np.concatenate([given[0].astype(np.float64) @ given[1], given[2]], axis=1))
+    a, b, beside = numbers(32, 64) / 8, numbers(64, 32) / 8, numbers(32, 8)
+    ran = simulated(text, a, b, beside)
+    wanted = np.exp(np.concatenate([a.astype(np.float64) @ b, beside], axis=1))
     require_close(ran.results[0], wanted)
     reasons = [fusion.reason for fusion in ran.compiled.code.fusions]
     assert any("not rows of f32" in reason for reason in reasons)

@@ -85,13 +85,6 @@ def test_a_reduction_by_a_region_does_what_the_region_says() -> None:
     np.testing.assert_array_equal(found, np.broadcast_to(values.max(1, keepdims=True), values.shape))
 
 
-def test_reductions_in_loops_and_branches_that_whole_blocks_take() -> None:
-    values = drawn("f64", 40)
-    lines = text_beside(__file__, "WHOLE_BLOCKS")
-    wanted = values.sum(1, keepdims=True) * np.arange(1, BLOCKS + 1)[:, None]
-    np.testing.assert_allclose(over_lanes(lines, values), np.broadcast_to(wanted, values.shape))
-
-
 def clusters(threads: int, size: int, stride: int) -> list[list[int]]:
     groups: dict[tuple[int, int, int], list[int]] = {}
     for thread in range(threads):
@@ -111,13 +104,10 @@ def test_a_subgroup_reduces_its_clusters(reduction: str, size: int, stride: int,
     require_near(found, per_group(name, values, clusters(threads, size, stride)), kind)
 
 
-def test_a_subgroup_reduces_the_elements_of_vectors_one_by_one() -> None:
+def test_a_subgroup_reduces_vectors_by_element_and_only_lanes_that_take_part() -> None:
     values = drawn("f32", 32)
     wanted = np.broadcast_to(-values.sum(1, keepdims=True), values.shape)
     np.testing.assert_allclose(over_lanes(text_beside(__file__, "VECTORS"), values), wanted, rtol=1e-5)
-
-
-def test_only_lanes_that_take_part_are_reduced_in_a_subgroup() -> None:
     values = drawn("f64", 32)
     lines = text_beside(__file__, "SOME_LANES")
     wanted = values.copy()
@@ -140,14 +130,11 @@ def test_a_shuffle_reads_the_lane_that_its_mode_names(mode: str, offset: int, wi
         np.testing.assert_array_equal(found[:, thread], wanted)
 
 
-def test_a_value_that_a_shuffle_does_not_have_is_poison() -> None:
+def test_a_missing_value_of_a_shuffle_is_poison_and_ballots_and_rotations_stay_in_subgroups() -> None:
     values = drawn("f32", 32)
     found = over_lanes(f"{ONE_OF_ALL}\n%r, %ok = gpu.shuffle down %x, %o, %w : f32", values)
     np.testing.assert_array_equal(found[:, :31], values[:, 1:])
     assert np.isnan(found[:, 31]).all()
-
-
-def test_a_rotation_goes_around_in_parts_of_its_width_and_a_broadcast_gives_the_value_of_one() -> None:
     values = np.arange(BLOCKS * 64, dtype=np.int32).reshape(BLOCKS, 64)
     narrow = values[:, :32].copy()
     other = "%z = arith.constant -1 : i32 %r = arith.select %ok, %y, %z : i32"
@@ -158,9 +145,6 @@ def test_a_rotation_goes_around_in_parts_of_its_width_and_a_broadcast_gives_the_
     np.testing.assert_array_equal(first, np.repeat(values[:, ::32], 32, 1))
     lines = "%l = arith.constant 5 : i32 %r = gpu.subgroup_broadcast %x, specific_lane %l : i32"
     np.testing.assert_array_equal(over_lanes(lines, values), np.repeat(values[:, 5::32], 32, 1))
-
-
-def test_a_ballot_has_a_bit_for_each_lane() -> None:
     values = drawn("i32", 40)
     lines = "%z = arith.constant 0 : i32 %p = arith.cmpi sgt, %x, %z : i32 %r = gpu.ballot %p : i32"
     votes = values > 0
@@ -290,11 +274,27 @@ def test_a_multiplication_is_that_of_the_matrices_of_the_fragments(
     np.testing.assert_array_equal(found, fragments(wanted, layouts[2], 2))
 
 
-def test_tf32_is_cut_to_the_bits_that_a_tensor_core_reads() -> None:
+def test_tf32_is_cut_and_matrices_of_a_whole_subgroup_are_multiplied_of_half_a_one_not() -> None:
     a, b, found = (np.zeros(shape, np.float32) for shape in ((32, 4, 1), (32, 2, 1), (32, 2, 2)))
     a[0, 0, 0], b[0, 0, 0] = 1 + 2.0**-10 + 2.0**-11, 1
     launch(text_beside(__file__, "TF32"), *(a, b, found))
     assert found[0, 0, 0] == 1 + 2.0**-10
+    a, b = numbers("f16", 2, 16, 20), numbers("f16", 2, 16, 16, seed=1)
+    found = np.zeros((2, 16, 24), np.float32)
+    text = text_beside(__file__, "SUBGROUP")
+    for name, each in (("OF_A", ("f16", "A")), ("OF_B", ("f16", "B")), ("OF_C", ("f32", "C"))):
+        text = text.replace(name, MATRIX.format(*each))
+    launch(text, a, b, found, block=(64, 1, 1))
+    wanted = np.zeros_like(found)
+    for warp in range(2):
+        product = a[warp, :, 2:18].astype(np.float64) @ b[warp].T.astype(np.float64)
+        wanted[warp, :, 1:17] = 3 * (2 * product + 1)
+    np.testing.assert_array_equal(found, wanted)
+    found = np.zeros((16, 16), np.float32)
+    body = text_beside(__file__, "HALF").replace("OF_C", MATRIX.format("f32", "C"))
+    with pytest.raises(CandidateError, match="some of the lanes of a subgroup only") as caught:
+        launch(body, found)
+    assert caught.value.stage is Stage.RUN
 
 
 @pytest.mark.parametrize("is_transposed", [False, True])
@@ -318,25 +318,3 @@ def test_an_asynchronous_copy_fills_up_with_zeros() -> None:
     shared = 'memref.global "private" @shared : memref<32x4xf32, 3>'
     launch(text_beside(__file__, "ASYNC_COPY"), source, found, surrounding=shared)
     np.testing.assert_array_equal(found, np.where(np.arange(4) < np.arange(32)[:, None] % 4, source, 0))
-
-
-def test_matrices_of_a_subgroup_are_loaded_multiplied_and_stored() -> None:
-    a, b = numbers("f16", 2, 16, 20), numbers("f16", 2, 16, 16, seed=1)
-    found = np.zeros((2, 16, 24), np.float32)
-    text = text_beside(__file__, "SUBGROUP")
-    for name, each in (("OF_A", ("f16", "A")), ("OF_B", ("f16", "B")), ("OF_C", ("f32", "C"))):
-        text = text.replace(name, MATRIX.format(*each))
-    launch(text, a, b, found, block=(64, 1, 1))
-    wanted = np.zeros_like(found)
-    for warp in range(2):
-        product = a[warp, :, 2:18].astype(np.float64) @ b[warp].T.astype(np.float64)
-        wanted[warp, :, 1:17] = 3 * (2 * product + 1)
-    np.testing.assert_array_equal(found, wanted)
-
-
-def test_half_a_subgroup_cannot_multiply() -> None:
-    found = np.zeros((16, 16), np.float32)
-    body = text_beside(__file__, "HALF").replace("OF_C", MATRIX.format("f32", "C"))
-    with pytest.raises(CandidateError, match="some of the lanes of a subgroup only") as caught:
-        launch(body, found)
-    assert caught.value.stage is Stage.RUN

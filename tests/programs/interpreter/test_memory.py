@@ -71,10 +71,14 @@ def test_elements_of_every_type_are_loaded_and_stored(kind: str) -> None:
     assert found.tobytes() == source.tobytes()
 
 
-def test_of_several_lanes_that_store_at_one_place_the_last_wins() -> None:
+def test_of_lanes_that_store_at_one_place_the_last_wins_and_atomic_regions_take_turns() -> None:
     found = np.zeros(2, np.int64)
     launch(INDICES + text_beside(__file__, "LAST_WINS"), found, block=(8, 1, 1))
     assert found.tolist() == [0, 4]
+    found, cells = np.zeros(6, np.int32), np.array([1, 2], np.int32)
+    launch(INDICES + text_beside(__file__, "REGION"), found, cells, block=(6, 1, 1))
+    wanted = in_turn(lambda now, x: 2 * now + x, [1, 2], list(range(6)), [0, 1] * 3)
+    assert (found.tolist(), cells.tolist()) == wanted
 
 
 ATOMIC: dict[str, Any] = {"addi": operator.add, "muli": operator.mul, "maxs": max, "mins": min}
@@ -103,13 +107,6 @@ def test_atomic_updates_of_one_place_come_one_after_another(name: str) -> None:
     assert (found.tolist(), cells.tolist()) == wanted
 
 
-def test_atomic_updates_by_a_region_come_one_after_another() -> None:
-    found, cells = np.zeros(6, np.int32), np.array([1, 2], np.int32)
-    launch(INDICES + text_beside(__file__, "REGION"), found, cells, block=(6, 1, 1))
-    wanted = in_turn(lambda now, x: 2 * now + x, [1, 2], list(range(6)), [0, 1] * 3)
-    assert (found.tolist(), cells.tolist()) == wanted
-
-
 @pytest.mark.slow
 def test_floats_are_added_atomically_over_all_blocks() -> None:
     total = np.zeros(1, np.float32)
@@ -119,10 +116,13 @@ def test_floats_are_added_atomically_over_all_blocks() -> None:
     assert total[0] == 300 * 2 * 64
 
 
-def test_a_copy_goes_between_views_of_different_strides() -> None:
+def test_a_copy_goes_between_strides_and_an_index_outside_where_no_lane_runs_is_none() -> None:
     source, found = numbers(4, 6), np.zeros((3, 2), np.float32)
     launch(text_beside(__file__, "COPY"), source, found)
     np.testing.assert_array_equal(found, source[::2, 1::2].T)
+    found = numbers(4)
+    launch(INDICES + text_beside(__file__, "SOME_LANES"), found)
+    assert found.tolist() == [0, 2, 4, 6]
 
 
 SHARED = {
@@ -158,14 +158,11 @@ def test_memory_of_a_thread_is_its_own(name: str) -> None:
     assert found.tolist() == list(range(8))
 
 
-def test_constants_of_the_module_can_be_read_and_fresh_memory_has_no_contents() -> None:
-    found = np.zeros((2, 2), np.float32)
+def test_constants_fresh_memory_and_buffers_that_lanes_choose_are_read() -> None:
+    rows = np.zeros((2, 2), np.float32)
     table = 'memref.global "private" constant @table : memref<2x2xf32> = dense<[[1.0, 2.0], [3.0, 4.0]]>'
-    launch(INDICES + text_beside(__file__, "TABLE"), found, surrounding=table)
-    np.testing.assert_array_equal(found, [[1, 2], [3, np.nan]])
-
-
-def test_buffers_can_be_chosen_and_swapped_by_lanes() -> None:
+    launch(INDICES + text_beside(__file__, "TABLE"), rows, surrounding=table)
+    np.testing.assert_array_equal(rows, [[1, 2], [3, np.nan]])
     one, other, found = numbers(4), numbers(4) + 10, np.zeros(4, np.float32)
     launch(INDICES + text_beside(__file__, "SWAPPED"), *(one, other, found), block=(4, 1, 1))
     assert found.tolist() == [10, 1, 12, 3]
@@ -176,12 +173,6 @@ def test_what_is_outside_of_memory_is_a_fault(options: dict[str, str], body: str
     with pytest.raises(CandidateError, match=options["fault"]) as caught:
         launch(f"{INDICES} %z = arith.constant 0.0 : f32\n{body}\n", SOURCE.copy())
     assert caught.value.stage is Stage.RUN
-
-
-def test_an_index_outside_of_memory_where_no_lane_runs_is_none() -> None:
-    found = numbers(4)
-    launch(INDICES + text_beside(__file__, "SOME_LANES"), found)
-    assert found.tolist() == [0, 2, 4, 6]
 
 
 def vector_type(array: Any) -> str:
@@ -297,29 +288,19 @@ def test_a_transfer_reads_by_its_map_and_pads(
     np.testing.assert_array_equal(found, expected)
 
 
-def test_a_mask_of_a_transfer_has_the_order_of_the_memory() -> None:
+def test_transfers_masked_and_scattered_accesses_touch_what_is_wanted() -> None:
     source, found = counted(4, 6), np.zeros((3, 2), np.float32)
     in_memory(text_beside(__file__, "TRANSFER_MASK"), source, found)
     np.testing.assert_array_equal(found, [[1, 0], [2, 0], [0, 0]])
-
-
-def test_a_transfer_writes_what_is_inside_and_wanted() -> None:
     source, found = counted(2, 3), np.zeros((4, 6), np.float32)
     in_memory(text_beside(__file__, "WRITES"), source, found)
     wanted = np.zeros((4, 6), np.float32)
     wanted[3, 4:] = source[0, :2]
     wanted[:2, 0] = source[:, 0]
     np.testing.assert_array_equal(found, wanted)
-
-
-def test_masked_and_scattered_accesses_touch_what_is_wanted() -> None:
     source, found = counted(8), np.zeros((4, 4), np.float32)
     in_memory(text_beside(__file__, "MASKED"), source, found)
-    wanted = [[7, 8, 9, 9], [5, 3, 9, 9], [0, 0, 7, 8], [0, 3, 0, 5]]
-    np.testing.assert_array_equal(found, wanted)
-
-
-def test_a_memref_of_vectors_has_rows_of_powers_of_two() -> None:
+    np.testing.assert_array_equal(found, [[7, 8, 9, 9], [5, 3, 9, 9], [0, 0, 7, 8], [0, 3, 0, 5]])
     found = np.zeros((2, 3), np.float32)
     in_memory(text_beside(__file__, "ROWS"), found)
     np.testing.assert_array_equal(found, [[1, 2, 3], [2, 4, 6]])

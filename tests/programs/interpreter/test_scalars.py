@@ -109,10 +109,20 @@ def test_a_division_by_zero_is_a_fault_that_names_its_lane(name: str) -> None:
     assert caught.value.stage is Stage.RUN
 
 
-def test_a_division_by_zero_where_no_lane_runs_is_none() -> None:
+def test_a_division_by_zero_is_none_where_no_lane_runs_and_lanes_return_early_or_call() -> None:
     lines = text_beside(__file__, "GUARDED_DIVISION")
     a, b = np.array([7, 8, 9], np.int32), np.array([2, 0, -2], np.int32)
     assert applied(lines, np.int32, a, b).tolist() == [3, 0, -4]
+    found = np.zeros(8, np.int64)
+    launch(text_beside(__file__, "EARLY_RETURN"), found, block=(8, 1, 1))
+    assert found.tolist() == [4, 4, 4, 4, 0, 0, 0, 0]
+    surrounding = text_beside(__file__, "FUNCTIONS")
+    found = np.array([-1.0, 2.0, 3.0, -4.0], np.float32)
+    launch(text_beside(__file__, "CALL"), found, block=(4, 1, 1), surrounding=surrounding)
+    assert found.tolist() == [0, 4, 6, 0]
+    found = np.zeros((3, 4), np.int64)
+    launch(text_beside(__file__, "NEST"), found, block=(1, 1, 1))
+    np.testing.assert_array_equal(found, np.arange(3)[:, None] * np.arange(4))
 
 
 def cut(number: int, width: int, *, is_signed: bool) -> int:
@@ -129,12 +139,14 @@ def test_indices_are_64_bits(name: str, is_signed: bool, kind: str) -> None:
     assert found.tolist() == stored(wanted, "i64").tolist()
 
 
-def test_bits_can_be_read_as_another_type_and_a_selection_takes_one_of_two() -> None:
+def test_bits_read_as_another_type_selections_and_other_roundings() -> None:
     numbers = np.array([1.0, -2.5, 1e-3], np.float32)
     found = applied("%r = arith.bitcast %a : f32 to i32", np.int32, numbers)
     assert found.tolist() == numbers.view(np.int32).tolist()
     condition, a, b = np.array([True, False]), np.array([1, 2], np.int16), np.array([3, 4], np.int16)
     assert applied("%r = arith.select %a, %b, %c : i16", np.int16, condition, a, b).tolist() == [1, 4]
+    with pytest.raises(CandidateError, match=r"arith\.truncf at .*allowed to_nearest_even"):
+        applied("%r = arith.truncf %a toward_zero : f32 to f16", np.float16, np.zeros(1, np.float32))
 
 
 @pytest.mark.parametrize(
@@ -192,11 +204,6 @@ def elements(constant: str, kind: str, count: int) -> list[float]:
     return [float(number) for number in found]
 
 
-def test_another_rounding_is_refused() -> None:
-    with pytest.raises(CandidateError, match=r"arith\.truncf at .*allowed to_nearest_even"):
-        applied("%r = arith.truncf %a toward_zero : f32 to f16", np.float16, np.zeros(1, np.float32))
-
-
 ULPS = {"f16": 2.0**-10, "bf16": 2.0**-7, "f32": 2.0**-23, "f64": 2.0**-51}
 ANY = [-3.7, -2.5, -1.5, -0.5, -0.3, 0.0, 0.3, 0.5, 1.0, 1.5, 2.5, 3.7]
 POSITIVE = [0.1, 0.5, 1.0, 2.0, 7.25]
@@ -228,7 +235,7 @@ def test_functions_of_one_number_are_right_but_for_rounding(numbers: list[float]
         np.testing.assert_allclose(found.astype(float), wanted, rtol, atol, err_msg=name)
 
 
-def test_functions_of_several_numbers_or_results_are_right() -> None:
+def test_functions_of_several_numbers_and_powers_of_integers_are_right() -> None:
     one, other = (np.array(each) for each in ([2.0, 0.5, 3.0], [-1.0, 2.0, 0.0]))
     binary: dict[str, Any] = {"atan2": math.atan2, "copysign": math.copysign, "powf": math.pow}
     for name, function in binary.items():
@@ -240,9 +247,6 @@ def test_functions_of_several_numbers_or_results_are_right() -> None:
     for names, of_angle in (("%r, %x", math.sin), ("%x, %r", math.cos)):
         found = applied(f"{names} = math.sincos %a : f64", np.float64, other)
         np.testing.assert_allclose(found, np.array(list(map(of_angle, other))), rtol=1e-15)
-
-
-def test_powers_of_integers_wrap_around_and_negative_exponents_divide() -> None:
     base = np.array([3, -2, 1, -1, -1, 5, 0, 7], np.int32)
     exponent = np.array([4, 31, -5, -3, -4, -1, 0, 40], np.int32)
     found = applied("%r = math.ipowi %a, %b : i32", np.int32, base, exponent)
@@ -302,12 +306,6 @@ def test_a_loop_and_a_graph_of_blocks_end_in_each_lane_and_what_it_has_computed_
     assert applied(lines, np.int64, NUMBERS).tolist() == [LOOPS[name](int(x)) for x in NUMBERS]
 
 
-def test_lanes_that_return_early_take_no_part_in_what_follows() -> None:
-    found = np.zeros(8, np.int64)
-    launch(text_beside(__file__, "EARLY_RETURN"), found, block=(8, 1, 1))
-    assert found.tolist() == [4, 4, 4, 4, 0, 0, 0, 0]
-
-
 @hypothesis.given(SMALL, SMALL, STEPS)
 @hypothesis.settings(max_examples=20, deadline=None)
 def test_each_lane_counts_by_its_own_bounds(low: list[int], high: list[int], by: list[int]) -> None:
@@ -316,7 +314,10 @@ def test_each_lane_counts_by_its_own_bounds(low: list[int], high: list[int], by:
     assert found.tolist() == [sum(i * i for i in range(*span)) for span in spans]
 
 
-def test_a_step_below_one_is_a_fault() -> None:
+def test_unsigned_bounds_are_compared_as_such_and_a_step_below_one_is_a_fault() -> None:
+    lines = text_beside(__file__, "UNSIGNED")
+    found = applied(lines, np.int8, np.array([0, 5, -56], np.int8))
+    assert found.tolist() == [0, 5, -56]
     numbers = [np.array(each) for each in ([0, 0], [4, 4], [1, 0])]
     message = r"scf\.for at .*: found step 0, allowed above 0, in .*thread \(1,"
     with pytest.raises(CandidateError, match=message) as caught:
@@ -324,23 +325,10 @@ def test_a_step_below_one_is_a_fault() -> None:
     assert caught.value.stage is Stage.RUN
 
 
-def test_unsigned_bounds_are_compared_as_such() -> None:
-    lines = text_beside(__file__, "UNSIGNED")
-    found = applied(lines, np.int8, np.array([0, 5, -56], np.int8))
-    assert found.tolist() == [0, 5, -56]
-
-
 @pytest.mark.parametrize("name", ["SWITCH", "JUMPS"])
 def test_a_switch_takes_the_case_of_each_lane(name: str) -> None:
     found = applied(f"{CONSTANTS}\n{text_beside(__file__, name)}", np.int64, np.array([2, 7, 3, 2, -7]))
     assert found.tolist() == [1, 14, 5, 1, 5]
-
-
-def test_a_function_next_to_the_kernel_is_called_by_the_lanes_that_get_there() -> None:
-    surrounding = text_beside(__file__, "FUNCTIONS")
-    found = np.array([-1.0, 2.0, 3.0, -4.0], np.float32)
-    launch(text_beside(__file__, "CALL"), found, block=(4, 1, 1), surrounding=surrounding)
-    assert found.tolist() == [0, 4, 6, 0]
 
 
 @pytest.mark.parametrize(
@@ -355,12 +343,6 @@ def test_a_call_that_leads_nowhere_is_refused(surrounding: str, message: str) ->
     with pytest.raises(CandidateError, match=message) as caught:
         launch(body, surrounding=surrounding)
     assert caught.value.stage is Stage.COMPILE
-
-
-def test_a_nest_of_parallel_loops_runs_in_each_lane() -> None:
-    found = np.zeros((3, 4), np.int64)
-    launch(text_beside(__file__, "NEST"), found, block=(1, 1, 1))
-    np.testing.assert_array_equal(found, np.arange(3)[:, None] * np.arange(4))
 
 
 def test_an_assertion_names_the_lane_that_fails() -> None:
@@ -395,13 +377,14 @@ def test_a_memref_is_an_address_or_a_descriptor(is_bare: bool) -> None:
     assert a.tolist() == [0, 3, 6, 9]
 
 
-def test_a_descriptor_reports_offset_and_strides() -> None:
+def test_a_descriptor_reports_offset_and_strides_and_the_longest_known_dimension_the_terms() -> None:
     a = np.arange(9, dtype=np.float32)
     address = a.ctypes.data
     dynamic = kernel("memref<?xf32, strided<[?], offset: ?>>")
     launched(dynamic, [*options(address, address, 1, 4, 2), struct.pack("<f", 10.0)])
     assert a.tolist() == [0, 10, 2, 30, 4, 50, 6, 70, 8]
     assert dynamic.pointers([*options(address, address, 1, 4, 2), bytes(4)]) == [(address + 4, "f32")]
+    assert (kernel("memref<40xf32>").terms, kernel("memref<?xf32>").terms) == (40, 1)
 
 
 @pytest.mark.parametrize(
@@ -415,7 +398,3 @@ def test_a_descriptor_reports_offset_and_strides() -> None:
 def test_what_does_not_fit_is_refused(size: str, contents: list[bytes], message: str) -> None:
     with pytest.raises(ValueError, match=message):
         launched(kernel(f"memref<{size}xf32>"), contents)
-
-
-def test_terms_of_a_sum_are_the_longest_dimension_that_is_known() -> None:
-    assert (kernel("memref<40xf32>").terms, kernel("memref<?xf32>").terms) == (40, 1)

@@ -122,10 +122,17 @@ def test_code_of_an_assembler_takes_the_place_of_ptx() -> None:
     assert ".entry" not in program.llvm
 
 
-def test_a_function_that_is_not_there_is_refused() -> None:
+def test_an_unknown_operation_and_a_function_that_is_not_there_are_refused_by_name() -> None:
     missing = pytest.raises(CandidateError, match=r"^host program: function run is missing, it has main$")
     with parsed(texts.TWO_CHAINS) as module, missing:
         device_lowering.lower_device_program(module, "run", chip_of("sm_90"))
+    text = "func.func @f(%a: KIND) -> KIND { return %a : KIND }"
+    converted(text.replace("KIND", "memref<4xf32>"))
+    with pytest.raises(CandidateError, match=r"^host program: found func\.func, allowed what lowers to LLVM"):
+        converted(text.replace("KIND", "tensor<4xf32>"))
+    refused = r"found builtin\.unrealized_conversion_"
+    with parsed(text_beside(__file__, "CAST")) as module, refused_unless(False, refused):
+        device_lowering.reject_what_was_not_converted(module)
 
 
 def copy_of_a_view(where: str, layout: str) -> str:
@@ -236,16 +243,6 @@ def test_views_are_copied_from_their_start_or_not_at_all(view: str, layout: str,
     refused = r"^host program: found gpu\.memcpy of memref<.*>, allowed contiguous memory .* \(at line "
     with texts.main_function(text) as (module, _), refused_unless(is_allowed, refused):
         device_lowering.reject_copies_of_views(module)
-
-
-def test_an_unknown_operation_is_named_before_the_casts_that_it_leaves() -> None:
-    text = "func.func @f(%a: KIND) -> KIND { return %a : KIND }"
-    converted(text.replace("KIND", "memref<4xf32>"))
-    with pytest.raises(CandidateError, match=r"^host program: found func\.func, allowed what lowers to LLVM"):
-        converted(text.replace("KIND", "tensor<4xf32>"))
-    refused = r"found builtin\.unrealized_conversion_"
-    with parsed(text_beside(__file__, "CAST")) as module, refused_unless(False, refused):
-        device_lowering.reject_what_was_not_converted(module)
 
 
 @pytest.mark.parametrize(("kind", "is_left"), [("memref<16xf32>", True), ("!llvm.ptr", False)])

@@ -53,20 +53,14 @@ def reverse(looped: str = "{}") -> str:
     return head + looped.format("gpu.launch" + body) + "return" + end
 
 
-def test_threads_that_share_memory_give_what_numpy_gives() -> None:
+def test_threads_that_share_memory_are_interpreted_and_what_is_only_read_is_not_written() -> None:
     a = numbers(2, 64)
     before = a.copy()
     function = host_function(reverse())
     function(a)
     np.testing.assert_array_equal(a, before[:, ::-1])
     assert function.program.interpreted
-
-
-def test_a_kernel_of_independent_threads_stays_loops() -> None:
     assert not host_function(launched(text_beside(__file__, "INDEPENDENT"))).program.interpreted
-
-
-def test_what_an_interpreted_kernel_only_reads_is_not_written() -> None:
     arguments = "%a: memref<2x64xf32>, %b: memref<2xf32>"
     function = host_function(launched(text_beside(__file__, "READS"), arguments))
     assert function.program.written == (False, True)
@@ -76,7 +70,7 @@ def test_what_an_interpreted_kernel_only_reads_is_not_written() -> None:
     np.testing.assert_allclose(b, a.sum(1), rtol=1e-5)
 
 
-def test_numbers_of_every_kind_cross() -> None:
+def test_numbers_of_every_kind_and_vectors_cross() -> None:
     lines = []
     for number, kind in enumerate(SCALARS):
         widen = "extf" if kind in ("f16", "bf16", "f32") else "sitofp"
@@ -87,25 +81,19 @@ def test_numbers_of_every_kind_cross() -> None:
     a = np.zeros(7)
     host_function(launched("\n".join([*lines, "gpu.barrier"]), arguments))(a, *SCALARS.values())
     np.testing.assert_array_equal(a, list(SCALARS.values()))
-
-
-def test_a_vector_crosses_as_compiled_code_lays_it_out() -> None:
     constant = "%v = arith.constant dense<[[1.0, 2.0, 3.0], [4.0, 5.0, 6.0]]> : vector<2x3xf32>"
     a = numbers(2, 64)
     host_function(launched(text_beside(__file__, "VECTOR")).replace("%c0 = ", f"{constant}\n%c0 = ", 1))(a)
     assert (a == 6).all()
 
 
-def test_launches_in_a_loop_see_what_those_before_have_left() -> None:
+def test_launches_in_a_loop_see_what_is_left_and_shared_memory_has_the_size_of_the_run() -> None:
     text = reverse("scf.for %i = %c0 to %n step %c1 {{ {} }}")
     function = host_function(text.replace("(%a: memref<2x64xf32>)", "(%a: memref<2x64xf32>, %n: index)"))
     for times in (2, 3):
         a = numbers(2, 64)
         function(a, times)
         np.testing.assert_array_equal(a, numbers(2, 64)[:, :: 1 if times == 2 else -1])
-
-
-def test_shared_memory_that_is_reported_at_run_time_has_that_size() -> None:
     arguments, sizes = "%a: memref<2x64xf32>, %n: i32", "dynamic_shared_memory_size %n"
     function = host_function(launched(text_beside(__file__, "REPORTED_SIZE"), arguments, sizes))
     function(numbers(2, 64), 256)
@@ -157,27 +145,15 @@ def test_sizes_and_global_indices_are_those_of_the_launch() -> None:
     np.testing.assert_array_equal(a[:, 0, :, 0], 15 + np.arange(10).reshape(2, 5))
 
 
-def test_two_kernels_of_one_name_stay_two_and_a_kernel_that_a_program_brings_may_have_own_memory() -> None:
+def test_device_memory_becomes_host_memory_and_kernels_of_one_name_stay_two() -> None:
     for name, before, after in (("TWO_OF_ONE_NAME", 4, 14), ("OWN_MEMORY", [0, 1, 2, 3], [3, 2, 1, 0])):
         a = np.array(before, np.float32)
         host_function(text_beside(__file__, name))(a)
         np.testing.assert_array_equal(a, after)
-
-
-def test_device_memory_becomes_host_memory_and_tokens_vanish() -> None:
     function = host_function(text_beside(__file__, "TOKENS"))
     b = np.zeros(4, np.float32)
     function(np.ones(4, np.float32), b)
     assert (b == 2).all()
-    assert function.allocations == 0
-
-
-def test_streams_of_its_own_are_dropped() -> None:
-    function = host_function((EXAMPLES / "gpux_own_streams.mlir").read_text())
-    doubled, tripled = np.zeros(128, np.float32), np.zeros(128, np.float32)
-    function(NUMBERS, NUMBERS + 1, doubled, tripled)
-    np.testing.assert_array_equal(doubled, 2 * NUMBERS)
-    np.testing.assert_array_equal(tripled, 3 * (NUMBERS + 1))
     assert function.allocations == 0
 
 
@@ -190,14 +166,11 @@ def test_a_stream_of_the_caller_is_no_argument_on_the_host(segments: str) -> Non
     np.testing.assert_array_equal(doubled, 2 * NUMBERS)
 
 
-def test_an_op_that_gpux_does_not_have_is_refused() -> None:
+def test_an_op_that_gpux_does_not_have_is_refused_and_a_chosen_stream_forgotten() -> None:
     text = (EXAMPLES / "gpux_users_stream.mlir").read_text().replace('"gpux.wait"', '"gpux.flush"')
     refused = r"^gpux\.flush at .*: found gpux\.flush, allowed gpux\.alloc, gpux\."
     with pytest.raises(CandidateError, match=refused):
         host_function(text)
-
-
-def test_a_stream_that_control_flow_chooses_is_forgotten() -> None:
     source, target = np.arange(4, dtype=np.float32), np.zeros(4, np.float32)
     host_function(text_beside(__file__, "CHOSEN"))(source, target, True)
     assert np.array_equal(target, source)
@@ -243,13 +216,10 @@ def test_kernels_are_linked_and_other_matmuls_stay_loops(problems: list[Problem]
     assert function.allocations == 0
 
 
-def test_only_the_product_of_a_kernel_is_written() -> None:
+def test_only_the_product_of_a_kernel_is_written_and_a_script_for_another_problem_refused() -> None:
     program = host_function(text_beside(__file__, "ON_BUFFERS"), scripts={OTHER: script(OTHER)}).program
     assert program.llvm.count("call @matmul_0(") == 1
     assert program.written == (False, False, True)
-
-
-def test_a_script_for_another_problem_is_refused() -> None:
     bound = Script.of(partitions_comment(partition(PROBLEM, 2, "m", 30)) + "\n" + script(OTHER).text)
     with pytest.raises(CandidateError, match="script: panels") as caught:
         host_function(TEXT.replace("40x", "44x"), scripts={Matmul(44, 24, 8): bound})

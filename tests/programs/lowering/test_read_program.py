@@ -43,13 +43,19 @@ def test_what_is_no_program_is_refused_in_one_line(options: dict[str, str], text
     assert re.fullmatch(options["refused"], reason)
 
 
-def test_the_entry_is_the_only_public_function_or_main_unless_it_is_named() -> None:
+def test_the_entry_is_the_only_public_function_and_data_are_told_from_numbers() -> None:
     private = "func.func private @h(%x: memref<4xf32>) { return }"
     assert entry_read(f"{private} func.func @f(%x: memref<4xf32>) {{ return }}") == "f"
     both = "func.func @f() { return } func.func @NAME() { return }"
     assert entry_read(both.replace("NAME", "g"), "g") == "g"
     assert entry_read(both.replace("NAME", "main")) == "main"
     assert entry_read(both.replace("NAME", "main"), "f") == "f"
+    program = host_function(text_beside(__file__, "KINDS")).program
+    assert program.arguments == (BufferType("bf16", (2, None)), ScalarType("index"), ScalarType("f64"))
+    assert program.results == (BufferType("i8", (None, 4)), ScalarType("i1"))
+    assert host_function(text_beside(__file__, "WRITTEN")).program.written == (False, True, True, False)
+    said = "an index into tensor<8xi64> is outside of dimension 0"
+    assert asserted(text_beside(__file__, "LOOP")) == [said]
 
 
 @pytest.mark.parametrize("name", ["malloc", "mgpuStreamCreate", "hello world", "a-b", "0a", "é"])
@@ -57,16 +63,6 @@ def test_a_name_that_code_cannot_have_is_refused(name: str) -> None:
     stage, reason = refusal(f'func.func @"{name}"() {{ return }}')
     assert stage is Stage.BIND
     assert reason.startswith(f"payload: func.func at line 1:1: found the name {name!r}, ")
-
-
-def test_buffers_and_numbers_are_distinguished() -> None:
-    program = host_function(text_beside(__file__, "KINDS")).program
-    assert program.arguments == (BufferType("bf16", (2, None)), ScalarType("index"), ScalarType("f64"))
-    assert program.results == (BufferType("i8", (None, 4)), ScalarType("i1"))
-
-
-def test_arguments_that_are_only_read_are_not_written() -> None:
-    assert host_function(text_beside(__file__, "WRITTEN")).program.written == (False, True, True, False)
 
 
 def read_with_argument(kind: str) -> None:
@@ -107,12 +103,7 @@ def test_only_the_index_that_is_data_is_asserted(rows: str) -> None:
     assert asserted(text_beside(__file__, "GATHER").replace("ROWS", rows)) == [said]
 
 
-def test_what_a_loop_carries_is_data_and_its_number_is_not() -> None:
-    said = "an index into tensor<8xi64> is outside of dimension 0"
-    assert asserted(text_beside(__file__, "LOOP")) == [said]
-
-
-def test_a_text_is_split_into_module_and_data_if_there_are_any() -> None:
+def test_a_text_is_split_into_module_and_data_which_have_their_size() -> None:
     split = split_payload(text_beside(__file__, "TEXT"))
     assert split.text == "module {\n}\n"
     assert dict(split.resources) == {
@@ -123,16 +114,13 @@ def test_a_text_is_split_into_module_and_data_if_there_are_any() -> None:
     assert (split.text, dict(split.resources)) == ("module {\n}\n", {})
     with pytest.raises(CandidateError, match="data without a name"):
         split_payload('module {}\n{-#\n "0x04000000"\n#-}')
+    with pytest.raises(CandidateError, match=r"\(2, 2\) x f32: found 4 bytes, allowed 16"):
+        array_of(b"1234", (2, 2), "f32")
 
 
 @pytest.mark.parametrize("data", [b"\x01\x00\x01", b"\x05"])
 def test_booleans_are_bytes_or_bits(data: bytes) -> None:
     np.testing.assert_array_equal(array_of(data, (3,), "i1"), [True, False, True])
-
-
-def test_data_of_another_size_are_refused() -> None:
-    with pytest.raises(CandidateError, match=r"\(2, 2\) x f32: found 4 bytes, allowed 16"):
-        array_of(b"1234", (2, 2), "f32")
 
 
 def loop(kind: str, body: str, yields: str) -> str:
@@ -177,14 +165,11 @@ def test_a_branch_that_makes_a_new_tensor(kind: str, is_true: bool) -> None:
     assert function.allocations == 0
 
 
-def test_no_branch_of_known_shape_yields_its_own_memory() -> None:
+def test_branches_that_yield_their_own_memory_or_a_view_of_it_are_told_from_others() -> None:
     given: list[bool] = []
     for kind in (T, D):
         read(branch(kind), lambda it: given.append(bufferize.yields_iteration_local_memory(it.function)))
     assert given == [False, True]
-
-
-def test_a_branch_that_yields_a_view_of_its_own_memory_yields_its_own_memory() -> None:
     part = "tensor<2x4xf32>"
     cut = f"tensor.extract_slice %s[1, 0] [2, 4] [1, 1] : {T} to {part}"
     text = re.sub(rf"(-> |return %r : ){T}", rf"\1{part}", branch(T))
@@ -281,27 +266,18 @@ def mixes(*lines: str, **options: bool) -> bool:
         return bool(explicit_memory.mixes_memory(function, **options))
 
 
-def test_a_program_that_copies_for_itself_does_not_mix() -> None:
+def test_memory_mixes_where_a_host_load_and_a_kernel_meet_and_memory_of_one_kind_is_left() -> None:
     with texts.main_function(texts.TWO_CHAINS) as (_, function):
         assert not explicit_memory.mixes_memory(function)
-
-
-def test_a_kernel_on_an_argument_mixes_unless_that_is_device_memory_or_registered() -> None:
-    lines = (texts.alloc("da"), texts.launch("add", "da", "b", "da"), texts.free("da"))
-    assert mixes(*lines)
-    assert not mixes(*lines, device_arguments=True)
+    added = (texts.alloc("da"), texts.launch("add", "da", "b", "da"), texts.free("da"))
+    assert mixes(*added)
+    assert not mixes(*added, device_arguments=True)
     any_rank = "memref<*xf32>"
     register = (f"%u = memref.cast %b : {texts.BUFFER} to {any_rank}", f"gpu.host_register %u : {any_rank}")
-    assert not mixes(*register, *lines)
-
-
-def test_a_host_load_of_device_memory_mixes_unless_it_is_shared() -> None:
+    assert not mixes(*register, *added)
     lines = (texts.alloc("da"), texts.copy("da", "a"), *texts.store("da"), texts.free("da"))
     assert mixes(*lines)
     assert not mixes(*(line.replace("gpu.alloc", "gpu.alloc host_shared") for line in lines))
-
-
-def test_memory_of_one_kind_is_left() -> None:
     with texts.main_function(texts.TWO_CHAINS) as (module, function):
         explicit_memory.without_explicit_memory(function)
         text = str(module).split("gpu.module")[0]

@@ -77,7 +77,9 @@ def test_shared_memory_without_an_owner_is_a_leak(change: dict[str, str], report
     assert tuple(map(str, device.reports)) == reports
 
 
-def test_streams_are_made_once_and_modules_loaded_once(chains: DeviceProgram) -> None:
+def test_streams_are_made_once_modules_loaded_once_and_slot_0_is_the_callers_stream(
+    chains: DeviceProgram,
+) -> None:
     device = SimulatedDevice()
     loaded, again = DeviceFunction(chains, device), DeviceFunction(chains, device)
     for _ in range(3):
@@ -89,9 +91,6 @@ def test_streams_are_made_once_and_modules_loaded_once(chains: DeviceProgram) ->
     again.close()
     again.close()
     assert (device.counts.streams_destroyed, device.counts.modules_unloaded) == (4, 1)
-
-
-def test_slot_0_is_the_callers_stream(chains: DeviceProgram) -> None:
     device = SimulatedDevice(order="lifo")
     loaded, stream = DeviceFunction(chains, device), device.create_stream()
     source, target = np.full(N, 3, np.float32), np.zeros(N, np.float32)
@@ -120,7 +119,7 @@ def test_token_form_runs_and_takes_no_stream_and_has_no_graph() -> None:
     assert np.isnan(result).all()
 
 
-def test_device_arguments_are_used_where_they_are() -> None:
+def test_device_arguments_are_used_where_they_are_and_pinned_results_copied_and_given_back() -> None:
     text, written = host_modules.IN_PLACE, (False, True)
     program = compiled(text, (BUFFER, BUFFER), (), 1, written=written, device_arguments=True)
     device = SimulatedDevice()
@@ -136,9 +135,6 @@ def test_device_arguments_are_used_where_they_are() -> None:
     np.testing.assert_array_equal(found, 2 * A)
     assert device.counts.copies == 2
     assert device.reports == ()
-
-
-def test_a_result_in_pinned_memory_is_copied_and_given_back() -> None:
     body = TWO_CHAINS.replace("%c = memref.alloc() :", "%c = gpu.alloc host_shared () :")
     device = SimulatedDevice()
     loaded = DeviceFunction(two_chains(body), device)
@@ -147,7 +143,7 @@ def test_a_result_in_pinned_memory_is_copied_and_given_back() -> None:
     assert device.reports == ()
 
 
-def test_written_arguments_are_as_the_program_leaves_them() -> None:
+def test_written_arguments_and_numbers_and_buffers_of_all_types_go_in_and_come_out() -> None:
     program = compiled(text_beside(__file__, "WRITTEN"), (BUFFER,), (), 1, written=(True,))
     loaded = DeviceFunction(program, SimulatedDevice(order="random"))
     array = A.copy()
@@ -156,9 +152,6 @@ def test_written_arguments_are_as_the_program_leaves_them() -> None:
     array.flags.writeable = False
     with pytest.raises(UsageError, match="main: argument 0: is read-only, but is written to"):
         loaded(array)
-
-
-def test_numbers_and_buffers_of_all_types_go_in_and_come_out() -> None:
     types = ("f64", "i8", "f32", "i64", "i1", "index", "bf16", "f16", "i16", "i32")
     scalars = tuple(ScalarType(name) for name in types)
     buffers = (BufferType("bf16", (None, 3)), BufferType("i1", (2,)), BufferType("f64", ()))
@@ -172,9 +165,6 @@ def test_numbers_and_buffers_of_all_types_go_in_and_come_out() -> None:
         np.testing.assert_array_equal(result, array)
         assert result.flags.owndata
         assert not np.may_share_memory(result, array)
-
-
-def test_a_single_number_is_returned_as_itself_and_integers_may_be_unsigned() -> None:
     for element in ("f32", "i1", "bf16", "i64"):
         assert DeviceFunction(host_only((ScalarType(element),)), SimulatedDevice())(1) == 1
     loaded = DeviceFunction(host_only((BufferType("i16", (2,)),)), SimulatedDevice())
@@ -197,7 +187,7 @@ def test_arguments_that_do_not_fit_are_refused(chains: Any, arguments: tuple[Any
         DeviceFunction(chains, SimulatedDevice())(*arguments)
 
 
-def test_an_error_of_the_device_is_raised_with_the_call_it_came_from(chains: DeviceProgram) -> None:
+def test_errors_of_the_device_and_of_code_that_does_not_load_are_told_apart(chains: DeviceProgram) -> None:
     device = SimulatedDevice()
     loaded = DeviceFunction(chains, device)
     with pytest.raises(DeviceError, match=r"mgpu\w+: CUDA_ERROR_INVALID_HANDLE: found stream 0x7,") as caught:
@@ -205,14 +195,12 @@ def test_an_error_of_the_device_is_raised_with_the_call_it_came_from(chains: Dev
     assert caught.value.error_name == "CUDA_ERROR_INVALID_HANDLE"
     np.testing.assert_array_equal(loaded(A, B), 2 * A + 2 * B)  # the program goes on
 
-
-def test_code_that_does_not_load_is_a_failure_to_load(chains: DeviceProgram) -> None:
     def load(llvm: str, entry: str) -> None:
         DeviceFunction(DeviceProgram(llvm, entry, (), (), ()), SimulatedDevice())
 
-    with pytest.raises(CandidateError, match=r"custom op|expected") as caught:
+    with pytest.raises(CandidateError, match=r"custom op|expected") as refused:
         load("nonsense", "main")
-    assert caught.value.stage is Stage.LOAD
+    assert refused.value.stage is Stage.LOAD
     with pytest.raises(CandidateError, match="function 'other' is not there with a C interface"):
         load(chains.llvm, "other")
     with pytest.raises(DeviceError, match="mgpuModuleLoadJIT: CUDA_ERROR_INVALID_PTX"):
@@ -258,7 +246,7 @@ def test_launches_refresh_the_same_arrays_also_on_the_driver(chains: DeviceProgr
     assert (stub.calls("cuGraphLaunch"), stub.calls("cuLaunchKernel"), stub.errors) == (3, 6, [])
 
 
-def test_a_program_that_waits_in_its_middle_is_refused_and_goes_on() -> None:
+def test_a_graph_of_a_wait_a_fork_that_is_not_joined_or_a_closed_program_is_refused() -> None:
     wait = "func.call @mgpuStreamSynchronize(%s0) : (!llvm.ptr) -> ()\n    %t13 ="
     program = two_chains(TWO_CHAINS.replace("%t13 =", wait))
     for device in (SimulatedDevice(), StubDriver().open()):
@@ -267,15 +255,9 @@ def test_a_program_that_waits_in_its_middle_is_refused_and_goes_on() -> None:
             loaded.as_graph(B, B)
         np.testing.assert_array_equal(loaded(B, B), 4 * B)
         loaded.close()
-
-
-def test_a_fork_that_is_not_joined_is_refused() -> None:
     loaded = DeviceFunction(two_chains(without(TWO_CHAINS, "// join")), SimulatedDevice())
     with pytest.raises(DeviceError, match="CUDA_ERROR_STREAM_CAPTURE_UNJOINED: a forked stream has work"):
         loaded.as_graph(B, B)
-
-
-def test_a_closed_program_and_its_graph_are_refused_and_the_graph_can_be_closed() -> None:
     loaded = DeviceFunction(two_chains(), SimulatedDevice())
     graph = loaded.as_graph(B, B)
     loaded.close()
@@ -286,7 +268,7 @@ def test_a_closed_program_and_its_graph_are_refused_and_the_graph_can_be_closed(
     graph.close()
 
 
-def test_buffers_and_numbers_go_in_and_come_out() -> None:
+def test_buffers_and_results_of_host_calls_leave_nothing_behind_and_are_no_graphs() -> None:
     function = host_function(SWAP)
     a = np.arange(5, dtype=np.float32)
     new, old, size = function(a, 9.0, 3)
@@ -294,29 +276,17 @@ def test_buffers_and_numbers_go_in_and_come_out() -> None:
     np.testing.assert_array_equal(a, np.arange(5))
     assert (old, size) == (3.0, 5)
     assert function.allocations == 0
-
-
-def test_one_result_is_no_tuple_and_none_is_none() -> None:
-    assert host_function("func.func @f(%x: f32) -> f32 { return %x : f32 }")(2.5) == 2.5
-    assert host_function(text_beside(__file__, "STORE"))(*np.zeros((2, 3), np.float32), 1.0) is None
-
-
-def test_a_program_is_not_pickled() -> None:
-    function = host_function("func.func @f(%x: f32) -> f32 { return %x : f32 }")
-    with pytest.raises(TypeError, match=r"other process: tuner\.compile_program\(payload\)$"):
-        pickle.dumps(function)
-
-
-def test_a_returned_buffer_twice_is_freed_once() -> None:
-    function = host_function(text_beside(__file__, "TWICE"))
-    assert np.all(function(1.0))
-    assert function.allocations == 0
-
-
-def test_repeated_calls_leave_nothing_behind() -> None:
     function = host_function(SWAP)
     call = function.prepare(np.zeros(1000, np.float32), 1.0, 0)
     function.repeat(call, 50)
+    assert function.allocations == 0
+    assert host_function("func.func @f(%x: f32) -> f32 { return %x : f32 }")(2.5) == 2.5
+    assert host_function(text_beside(__file__, "STORE"))(*np.zeros((2, 3), np.float32), 1.0) is None
+    function = host_function("func.func @f(%x: f32) -> f32 { return %x : f32 }")
+    with pytest.raises(TypeError, match=r"other process: tuner\.compile_program\(payload\)$"):
+        pickle.dumps(function)
+    function = host_function(text_beside(__file__, "TWICE"))
+    assert np.all(function(1.0))
     assert function.allocations == 0
 
 

@@ -5,7 +5,6 @@ import json
 import pickle
 import subprocess
 import sys
-from concurrent.futures import ThreadPoolExecutor
 from pathlib import Path
 from typing import Any
 
@@ -47,16 +46,15 @@ def expected(x: Any, y: Any) -> Any:
     return np.exp(np.asarray(x) * FACTORS + np.asarray(y))
 
 
-def test_results_are_right_and_used_again_only_when_they_are_dropped(function: FusedFunction) -> None:
+def test_results_are_used_again_only_when_dropped_and_other_arrays_of_host_memory_are_taken(
+    function: FusedFunction,
+) -> None:
     first, thrice = function(X, Y)
     again, _ = function(Y, X)
     np.testing.assert_allclose(first, expected(X, Y), rtol=1e-6)
     np.testing.assert_allclose(thrice, 3 * expected(X, Y), rtol=1e-6)
     np.testing.assert_allclose(again, expected(Y, X), rtol=1e-6)
     assert len({function(X, Y)[0].ctypes.data for _ in range(5)}) == 1  # memory of dropped results
-
-
-def test_other_arrays_of_host_memory_are_taken(function: FusedFunction) -> None:
     read_only = X.copy()
     read_only.flags.writeable = False
     with_unit = np.ones((1, 8), np.float32)[0]
@@ -83,20 +81,14 @@ def test_what_does_not_fit_is_named(function: FusedFunction, arguments: Any, mes
     np.testing.assert_allclose(function(X, Y)[0], expected(X, Y), rtol=1e-6)  # it can still be called
 
 
-def test_it_takes_no_stream_and_has_no_graph(function: FusedFunction) -> None:
+def test_it_takes_no_stream_has_no_graph_and_is_not_pickled(function: FusedFunction) -> None:
     with pytest.raises(UsageError, match="main: takes no stream: the program runs on the host"):
         function(X, Y, stream=0)
     with pytest.raises(UsageError, match="only a program on a GPU has a graph"):
         function.as_graph(X, Y)
-
-
-def test_threads_wait_for_one_another(function: FusedFunction) -> None:
-    def is_right(seed: int) -> bool:
-        x, y = np.random.default_rng(seed).standard_normal((2, 8)).astype(np.float32)
-        return all(np.allclose(function(x, y)[0], expected(x, y), rtol=1e-5) for _ in range(200))
-
-    with ThreadPoolExecutor(4) as threads:
-        assert all(threads.map(is_right, range(4)))
+    with pytest.raises(TypeError, match=r"load it in the other process: tuner\.compile_program"):
+        pickle.dumps(function)
+    assert pickle.loads(pickle.dumps(compiled_code())) == compiled_code()
 
 
 def test_a_prepared_call_is_repeated_whole_and_fusion_by_fusion(function: FusedFunction) -> None:
@@ -109,12 +101,6 @@ def test_a_prepared_call_is_repeated_whole_and_fusion_by_fusion(function: FusedF
     np.testing.assert_allclose(results[0], np.exp(Y), rtol=1e-6)
     with pytest.raises(IndexError, match="fusion 5: found no such fusion, allowed 0 to 4"):
         function.repeat_fusion(call, 5, 1)
-
-
-def test_a_program_is_not_pickled(function: FusedFunction) -> None:
-    with pytest.raises(TypeError, match=r"load it in the other process: tuner\.compile_program"):
-        pickle.dumps(function)
-    assert pickle.loads(pickle.dumps(compiled_code())) == compiled_code()
 
 
 IN_A_FRESH_PROCESS = """
@@ -134,16 +120,15 @@ def folder(tmp_path: Path) -> Path:
     return tmp_path / "program"
 
 
-def test_a_fresh_process_runs_it_without_a_compiler(folder: Path, tmp_path: Path) -> None:
+def test_a_fresh_process_runs_it_without_a_compiler_and_exports_it_again(
+    folder: Path, tmp_path: Path
+) -> None:
     np.save(tmp_path / "xy.npy", np.stack([X, Y]))
     command: list[str | Path] = [sys.executable, "-c", IN_A_FRESH_PROCESS, folder]
     command += [tmp_path / "xy.npy", tmp_path / "z.npy"]
     ran = subprocess.run(command, capture_output=True, text=True, check=False, timeout=60)
     assert (ran.stdout, ran.stderr, ran.returncode) == ("[]\n", "", 0)
     np.testing.assert_array_equal(np.load(tmp_path / "z.npy"), compiled_function(FACTORS)(X, Y)[0])
-
-
-def test_a_loaded_program_is_exported_again(folder: Path, tmp_path: Path) -> None:
     load(folder).export(tmp_path / "again")
     load(folder).export(folder)
     for name in (DOCUMENT, CODE, WEIGHTS):
@@ -251,33 +236,28 @@ def test_a_weight_is_packed(weight: Any, element: str, packing: WeightPacking, e
     assert found.astype(int).tolist() == expected
 
 
-def test_a_transposed_part_of_a_weight_is_packed_as_the_fusion_sees_it() -> None:
+def test_a_transposed_part_and_filters_are_packed_as_the_fusion_sees_them() -> None:
     weight = np.arange(24, dtype=np.float32).reshape(4, 6)
     view = View(0, 6, TensorType((6, 2), "f32"), (1, 6))  # columns 1 and 2 are rows 1 and 2 of the buffer
     plan = plan_of((Buffer(WEIGHT, 0, TensorType((4, 6), "f32")),), (view, WeightPacking(2)))
     found = block_of(plan, weight).view(np.float32)[:12]
     assert found.reshape(6, 2).tolist() == weight[1:3].T.tolist()
-
-
-def test_filters_are_the_columns_of_a_convolution_s_weights() -> None:
-    weight = np.arange(6 * 2 * 3, dtype=np.float32).reshape(6, 2, 3)  # filters x channels x window
+    filters = np.arange(6 * 2 * 3, dtype=np.float32).reshape(6, 2, 3)  # filters x channels x window
     view = View(0, 0, TensorType((6, 2, 3), "f32"), (6, 3, 1))
     plan = plan_of((Buffer(WEIGHT, 0, view.type),), (view, WeightPacking(3, order=(2, 1, 0))))
-    found = block_of(plan, weight).view(np.float32)[:36].reshape(2, 3, 2, 3)  # panel, window, channel, filter
-    assert np.array_equal(found[0], weight[:3].transpose(2, 1, 0))
-    assert np.array_equal(found[1], weight[3:].transpose(2, 1, 0))
+    found = block_of(plan, filters).view(np.float32)[:36]
+    found = found.reshape(2, 3, 2, 3)  # panel, window, channel, filter
+    assert np.array_equal(found[0], filters[:3].transpose(2, 1, 0))
+    assert np.array_equal(found[1], filters[3:].transpose(2, 1, 0))
 
 
-def test_what_two_fusions_read_alike_is_stored_once() -> None:
+def test_what_is_read_alike_is_stored_once_and_what_is_not_packed_in_its_buffer() -> None:
     view = matrix(0, 2, 6)
     packings = (PANELS, None, WeightPacking(2))
     plan = plan_of((Buffer(WEIGHT, 0, view.type),), (view, PANELS), *((view, each) for each in packings))
     assert [place.packing for place in plan.places] == [*packings]
     assert [place.bytes for place in plan.places] == [64, 48, 48]
     assert [plan.offset_bytes(view, packing) for packing in packings] == [0, 64, 128]
-
-
-def test_a_part_that_is_not_packed_is_a_place_in_its_buffer() -> None:
     whole, part = matrix(1, 4, 6), matrix(1, 2, 6, offset=12)
     buffers = (Buffer(ARGUMENT, 0, whole.type), Buffer(WEIGHT, 0, whole.type))
     plan = plan_of(buffers, (whole, None), (part, None))
@@ -315,13 +295,18 @@ def pool() -> fused_code.ResultPool:
     return fused_code.ResultPool(TYPES, 1, (7, 8))
 
 
-def test_a_frame_has_room_for_arguments_then_results_then_what_is_constant(
+def test_a_frame_has_room_for_arguments_results_and_constants_and_a_pool_keeps_few_results(
     pool: fused_code.ResultPool,
 ) -> None:
     taken = pool.take()
     assert list(taken.frame) == [0, *[each.ctypes.data for each in taken.arrays], 7, 8]
     assert [each.ctypes.data % fused_code.ALIGNMENT_BYTES for each in taken.arrays] == [0, 0]
     assert [(each.shape, each.dtype) for each in taken.arrays] == [((2, 3), F32), ((), F32)]
+    held = [pool.take().arrays[0] for _ in range(fused_code.POOL_LIMIT + 3)]
+    assert len({each.ctypes.data for each in held}) == fused_code.POOL_LIMIT + 3
+    first = held[0].ctypes.data
+    del held
+    assert first not in {pool.take().arrays[0].ctypes.data for _ in range(10)}
 
 
 @pytest.mark.parametrize(
@@ -346,11 +331,3 @@ def test_results_that_somebody_holds_are_not_used_again(pool: fused_code.ResultP
     del held
     gc.collect()
     assert taken.is_free
-
-
-def test_a_pool_keeps_few_results(pool: fused_code.ResultPool) -> None:
-    held = [pool.take().arrays[0] for _ in range(fused_code.POOL_LIMIT + 3)]
-    assert len({each.ctypes.data for each in held}) == fused_code.POOL_LIMIT + 3
-    first = held[0].ctypes.data
-    del held
-    assert first not in {pool.take().arrays[0].ctypes.data for _ in range(10)}

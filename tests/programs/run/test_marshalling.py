@@ -54,16 +54,13 @@ def test_a_struct_of_results_is_read_as_c_lays_it_out(results: list[ValueType], 
         assert raw == content[start : start + len(raw)]
 
 
-def test_one_number_is_left_in_the_last_slot() -> None:
+def test_a_struct_is_passed_before_the_arguments_and_element_types_are_those_of_numpy() -> None:
     five = marshalling.PassedArgument(np.int64(5).tobytes(), False, None, None)
     frame = marshalling.CallFrame((five,), (7,), (ScalarType("i64"),))
     slots = (ctypes.c_uint64 * 3).from_address(frame.address)
     assert [ctypes.c_int64.from_address(slot).value for slot in slots[:2]] == [5, 7]
     ctypes.c_int64.from_address(slots[2]).value = 42
     assert frame.results()[0] == np.int64(42)
-
-
-def test_a_struct_is_passed_before_the_arguments_and_buffers_by_a_pointer_more() -> None:
     options = np.array(MemRef.of(64, (2,)).words, np.int64).tobytes()
     passed = marshalling.PassedArgument(options, True, None, None)
     frame = marshalling.CallFrame((passed,), (), (BufferType("f32", (2,)),))
@@ -72,6 +69,13 @@ def test_a_struct_is_passed_before_the_arguments_and_buffers_by_a_pointer_more()
     assert MemRef.at(descriptor, 1) == MemRef.of(64, (2,))
     ctypes.memmove(storage, options, len(options))
     assert frame.results() == (MemRef.of(64, (2,)),)
+    assert [marshalling.dtype_of(name).itemsize for name in ("i1", "bf16", "f16", "index")] == [1, 2, 2, 8]
+    with pytest.raises(UsageError, match="element type: found i4, allowed f16, bf16"):
+        marshalling.dtype_of("i4")
+    pairs = product(("u1", "u2", "u4", "u8", "i4", "f4"), DTYPES)
+    same = {pair for pair in pairs if marshalling.is_same_bits(np.dtype(pair[0]), DTYPES[pair[1]])}
+    unsigned = {("u1", "i8"), ("u2", "i16"), ("u4", "i32"), ("u8", "i64"), ("u8", "index")}
+    assert same == unsigned | {("i4", "i32"), ("f4", "f32")}
 
 
 @pytest.mark.parametrize("shape", [(), (3,), (2, 3), (0, 3), (2, 0)])
@@ -84,19 +88,6 @@ def test_a_view_of_a_buffer_is_its_memory(shape: tuple[int, ...]) -> None:
     start = strided.ctypes.data
     found = marshalling.view_of(MemRef(start, start, 7, (3, 2), (6, 2)), BufferType("f64", (3, 2)))
     np.testing.assert_array_equal(found, strided[1:, 1:5:2])
-
-
-def test_element_types_are_those_of_numpy() -> None:
-    assert [marshalling.dtype_of(name).itemsize for name in ("i1", "bf16", "f16", "index")] == [1, 2, 2, 8]
-    with pytest.raises(UsageError, match="element type: found i4, allowed f16, bf16"):
-        marshalling.dtype_of("i4")
-
-
-def test_unsigned_integers_have_the_bits_of_signed_ones_and_nothing_else_has() -> None:
-    pairs = product(("u1", "u2", "u4", "u8", "i4", "f4"), DTYPES)
-    same = {pair for pair in pairs if marshalling.is_same_bits(np.dtype(pair[0]), DTYPES[pair[1]])}
-    unsigned = {("u1", "i8"), ("u2", "i16"), ("u4", "i32"), ("u8", "i64"), ("u8", "index")}
-    assert same == unsigned | {("i4", "i32"), ("f4", "f32")}
 
 
 def device_memory(first: int, *, is_read_only: bool = False) -> DeviceArray:
@@ -123,12 +114,17 @@ def test_a_written_argument_shares_no_memory_with_another(on_device: bool) -> No
             marshalling.check_distinct(writes, passed(writes, 0, 4))
 
 
-def test_read_only_device_memory_is_not_written() -> None:
+def test_read_only_device_memory_is_not_written_and_strides_are_the_tensors() -> None:
     program = DeviceProgram("", "f", (BUFFER,), (), (True,), device_arguments=True)
     marshalling.check_writable("a", marshalling.pass_value("a", device_memory(0), BUFFER, program, 0))
     read_only = device_memory(0, is_read_only=True)
     with pytest.raises(UsageError, match="a: is read-only, but is written to"):
         marshalling.check_writable("a", marshalling.pass_value("a", read_only, BUFFER, program, 0))
+    array = np.arange(12, dtype=np.int16).reshape(3, 4)
+    np.testing.assert_array_equal(marshalling.host_array("a", Tensor(array.T[1:])), array.T[1:])
+    assert marshalling.host_array("a", array) is array
+    array.flags.writeable = False
+    assert not marshalling.host_array("a", Tensor(array)).flags.writeable
 
 
 @pytest.mark.parametrize(
@@ -210,14 +206,6 @@ def test_a_tensor_is_viewed_in_place(kind: Any, shape: tuple[int, ...]) -> None:
     np.testing.assert_array_equal(array, np.ones(shape, np.float32))
 
 
-def test_strides_and_read_only_are_the_tensors_and_an_array_of_numpy_is_itself() -> None:
-    array = np.arange(12, dtype=np.int16).reshape(3, 4)
-    np.testing.assert_array_equal(marshalling.host_array("a", Tensor(array.T[1:])), array.T[1:])
-    assert marshalling.host_array("a", array) is array
-    array.flags.writeable = False
-    assert not marshalling.host_array("a", Tensor(array)).flags.writeable
-
-
 @pytest.mark.parametrize(
     ("value", "message"),
     [
@@ -296,7 +284,7 @@ def test_every_element_type_is_printed(name: str, element: str) -> None:
     assert Printed().call(name, c_int64(1), c_void_p(ctypes.addressof(options))) == text
 
 
-def test_views_of_any_rank_are_printed_by_their_strides() -> None:
+def test_views_of_any_rank_are_printed_by_their_strides_and_every_name_has_an_address() -> None:
     array = np.arange(6, dtype=np.int32).reshape(2, 3)
     options = descriptor(MemRef.of(array.ctypes.data, (2, 3)))
     unranked = (c_int64 * 2)(2, ctypes.addressof(options))  # whose address the C interface takes
@@ -310,10 +298,9 @@ def test_views_of_any_rank_are_printed_by_their_strides() -> None:
     options = descriptor(MemRef.of(64, (2, 5)))
     text = Printed().call("printMemrefShapeF32", c_int64(2), c_void_p(ctypes.addressof(options)))
     assert text == "Unranked Memref base@ = 0x40 rank = 2 offset = 0 sizes = [2, 5] strides = [5, 1]\n"
-
-
-def test_every_name_has_an_address() -> None:
     assert set(RunnerFunctions(str).addresses()) >= RUNNER_FUNCTIONS
+    text = "llvm.func @math_expf(f32) -> f32\nllvm.func @math_none(f32) -> f32\nllvm.func @malloc(i64)"
+    assert set(runner_functions.math_symbols(text)) == {"math_expf"}
 
 
 @pytest.mark.parametrize(("name", "kind"), [("rtclock", c_double), ("nanoTime", c_int64)])
@@ -329,7 +316,7 @@ def functions(heap: HostHeap) -> tuple[Any, Any]:
     return malloc, ctypes.CFUNCTYPE(None, ctypes.c_void_p)(addresses["free"])
 
 
-def test_freed_memory_stays_until_it_is_given_back() -> None:
+def test_freed_memory_stays_until_it_is_given_back_aligned_one_too() -> None:
     heap = HostHeap(None)
     malloc, free = functions(heap)
     first, second = malloc(64), malloc(0)
@@ -341,9 +328,6 @@ def test_freed_memory_stays_until_it_is_given_back() -> None:
     assert heap.take_freed() == ()
     free(second)
     heap.give_back((first, *heap.take_freed()))
-
-
-def test_aligned_memory_is_of_the_heap_as_well_and_memory_of_others_is_not() -> None:
     heap = HostHeap(None)
     kind = ctypes.CFUNCTYPE(ctypes.c_void_p, ctypes.c_size_t, ctypes.c_size_t)
     address = kind(heap.addresses()["aligned_alloc"])(512, 1024)
@@ -406,8 +390,3 @@ def test_math_next_to_kernels_gives_what_numpy_gives() -> None:
     y = np.zeros(64, np.float32)
     ran(text_beside(__file__, "NEXT_TO_KERNELS"), np.float32(0.5), y)
     np.testing.assert_allclose(y, np.exp(-0.25), rtol=1e-6)
-
-
-def test_only_what_the_library_has_is_found() -> None:
-    text = "llvm.func @math_expf(f32) -> f32\nllvm.func @math_none(f32) -> f32\nllvm.func @malloc(i64)"
-    assert set(runner_functions.math_symbols(text)) == {"math_expf"}

@@ -51,7 +51,7 @@ def descriptor(*options: int) -> Any:
     return (ctypes.c_int64 * len(options))(*options)
 
 
-def test_every_function_reaches_the_device() -> None:
+def test_every_signature_has_its_method_which_reaches_the_device() -> None:
     device, table, code = made()
     host = np.arange(16, dtype=np.float32)
     view = descriptor(host.ctypes.data, host.ctypes.data, 4, 2, 4, 4, 1)
@@ -100,13 +100,10 @@ def test_every_function_reaches_the_device() -> None:
         *("register 32 bytes of host", "unregister host"),
         *("synchronize s1", "destroy s1", "unload m0"),
     ]
-
-
-def test_every_signature_has_its_method() -> None:
     assert set(MgpuTable(SimulatedDevice()).addresses()) == set(SIGNATURES)
 
 
-def test_the_first_error_is_kept_and_later_calls_do_nothing() -> None:
+def test_the_first_error_is_kept_and_memory_and_tensor_maps_stay_until_the_end() -> None:
     device, table, code = made()
     code.StreamSynchronize(7)
     code.EventDestroy(9)
@@ -118,17 +115,6 @@ def test_the_first_error_is_kept_and_later_calls_do_nothing() -> None:
     assert caught.value.error_name == "CUDA_ERROR_INVALID_HANDLE"
     table.error.raise_it()  # told once
     assert code.StreamCreate()
-
-
-def test_a_mistake_of_ours_is_not_swallowed(monkeypatch: pytest.MonkeyPatch) -> None:
-    device, table, code = made()
-    monkeypatch.setattr(device, "create_event", lambda: 1 / 0)
-    code.EventCreate()
-    with pytest.raises(ZeroDivisionError, match="division by zero"):
-        table.error.raise_it()
-
-
-def test_memory_that_the_program_touches_itself_is_there_after_an_error() -> None:
     _, table, code = made()
     code.StreamDestroy(7)
     shared = code.MemAlloc(64, None, 1)
@@ -137,6 +123,24 @@ def test_memory_that_the_program_touches_itself_is_there_after_an_error() -> Non
     with pytest.raises(DeviceError, match="mgpuStreamDestroy"):
         table.error.raise_it()
     table.close()
+    device, table, code = made()
+    a = code.MemAlloc(1024, None, 0)
+    view, box = descriptor(a, a, 16, 8, 16, 16, 1), (ctypes.c_int64 * 2)(4, 8)
+    first = code.TensorMapEncodeTiledMemref(2, view, F32, 0, 0, 0, 0, box)
+    assert code.TensorMapEncodeTiledMemref(2, view, F32, 0, 0, 0, 0, box) == first
+    table.error.raise_it()
+    assert device.trace[1] == "tensor map of d0+64 sizes (16, 8) box (8, 4) swizzle 0"
+    assert [line for line in device.trace if line.startswith("allocate")][1:] == ["allocate 128 on s0 -> d1"]
+    table.close()
+    assert device.trace[-1] == "free d1 on default"
+
+
+def test_a_mistake_of_ours_is_not_swallowed(monkeypatch: pytest.MonkeyPatch) -> None:
+    device, table, code = made()
+    monkeypatch.setattr(device, "create_event", lambda: 1 / 0)
+    code.EventCreate()
+    with pytest.raises(ZeroDivisionError, match="division by zero"):
+        table.error.raise_it()
 
 
 COOPERATIVE = "mgpuLaunchKernelCooperative: cooperative launches are not supported"
@@ -158,21 +162,10 @@ def test_what_is_not_served_is_refused(name: str, arguments: tuple[Any, ...], me
         table.error.raise_it()
 
 
-def test_a_tensor_map_is_placed_once_and_given_back_at_the_end() -> None:
-    device, table, code = made()
-    a = code.MemAlloc(1024, None, 0)
-    view, box = descriptor(a, a, 16, 8, 16, 16, 1), (ctypes.c_int64 * 2)(4, 8)
-    first = code.TensorMapEncodeTiledMemref(2, view, F32, 0, 0, 0, 0, box)
-    assert code.TensorMapEncodeTiledMemref(2, view, F32, 0, 0, 0, 0, box) == first
-    table.error.raise_it()
-    assert device.trace[1] == "tensor map of d0+64 sizes (16, 8) box (8, 4) swizzle 0"
-    assert [line for line in device.trace if line.startswith("allocate")][1:] == ["allocate 128 on s0 -> d1"]
-    table.close()
-    assert device.trace[-1] == "free d1 on default"
-
-
-def test_a_launch_names_the_kernel_its_sizes_and_its_buffers() -> None:
-    device = RecordingDevice(SimulatedDevice())
+def test_every_recorded_call_names_its_launch_leaves_a_line_and_is_counted() -> None:
+    inner = SimulatedDevice("sm_80")
+    device = RecordingDevice(inner)
+    assert (device.name, device.chip, device.watch) == (inner.name, "sm_80", inner.watch)
     stream = device.create_stream()
     a, b = device.allocate(64, stream), device.allocate(64, stream)
     values = (ctypes.c_uint64 * 3)(a, 7, b + 4)
@@ -180,12 +173,6 @@ def test_a_launch_names_the_kernel_its_sizes_and_its_buffers() -> None:
     options = (Extent(2), Extent(32, 2), 1024, ctypes.addressof(pointers), 3)
     device.launch(KernelLaunch(device.function(device.load_module(OF_THREE), "k"), *options), stream)
     assert device.trace[-1] == "launch k grid 2x1x1 block 32x2x1 shared 1024 (d0, d1+4) on s0"
-
-
-def test_every_call_reaches_the_device_and_leaves_a_line_unless_it_is_refused() -> None:
-    inner = SimulatedDevice("sm_80")
-    device: AbstractDevice = RecordingDevice(inner)
-    assert (device.name, device.chip, device.watch) == (inner.name, "sm_80", inner.watch)
     recorder, called = RecordingDevice(SimulatedDevice()), set()
     with pytest.raises(DeviceError, match="CUDA_ERROR_INVALID_HANDLE: found stream 0x7"):
         recorder.destroy_stream(7)
@@ -196,16 +183,6 @@ def test_every_call_reaches_the_device_and_leaves_a_line_unless_it_is_refused() 
         call()
         assert len(recorder.trace) == before + (name not in ("function", "done")), name
     assert called == AbstractDevice.__abstractmethods__ - {"elapsed_s"} | {"done"}
-
-
-def test_each_direction_of_a_copy_has_its_bytes() -> None:
-    work = DeviceWork()
-    for to_device, from_device in ((True, False), (False, True), (True, True), (False, False), (True, False)):
-        work = work.with_copy(8, to_device=to_device, from_device=from_device)
-    assert work == DeviceWork(0, 2, 16, 1, 8, 8)
-
-
-def test_a_recorded_device_counts_launches_and_bytes() -> None:
     device = RecordingDevice(SimulatedDevice())
     host = np.zeros(16, np.float32)
     address, other = device.allocate(64, 0), device.allocate(64, 0)
@@ -268,7 +245,7 @@ def failing(assertions: HostAssertions, *, aborts: bool) -> Callable[[], None]:
 
 
 @pytest.mark.parametrize("aborts", [False, True])
-def test_an_assertion_is_an_error_of_the_call(*, aborts: bool) -> None:
+def test_an_assertion_and_another_exception_reach_the_caller(aborts: bool) -> None:
     assertions = HostAssertions(aborts=aborts)
     code = failing(assertions, aborts=aborts)
     with pytest.raises(CandidateError, match=r"^the program's assertion fails: x is odd$") as failure:
@@ -276,14 +253,11 @@ def test_an_assertion_is_an_error_of_the_call(*, aborts: bool) -> None:
     assert failure.value.stage is Stage.RUN
     assertions.call(lambda: None)  # the next call has forgotten it
 
-
-@pytest.mark.parametrize("aborts", [False, True])
-def test_another_exception_reaches_the_caller(*, aborts: bool) -> None:
-    def code() -> None:
+    def fail() -> None:
         raise ValueError("no such function")
 
     with pytest.raises(ValueError, match="no such function"):
-        HostAssertions(aborts=aborts).call(code)
+        HostAssertions(aborts=aborts).call(fail)
 
 
 def test_only_so_many_failures_may_keep_a_thread() -> None:
@@ -311,16 +285,13 @@ LINES = (  # {} stands for an address
 )
 
 
-def test_each_address_is_checked_in_front_of_its_use() -> None:
+def test_each_address_is_checked_in_front_of_its_use_and_a_fault_names_memory_and_code() -> None:
     for line, *addresses in LINES:
         checked = with_checks(f"module {{\n{line.format(*addresses)}\n}}").splitlines()
         expected = line.format(*(f"%checked{number}" for number in range(len(addresses))))
         calls = [number for number, each in enumerate(checked) if "llvm.call @tuner_on_host(" in each]
         assert len(calls) == len(addresses)
         assert max(calls) < checked.index(expected)
-
-
-def test_a_fault_names_the_memory_and_the_code_goes_on_on_another_machine() -> None:
     device = SimulatedDevice()
     found: list[DeviceError] = []
     assert device.watch is not None

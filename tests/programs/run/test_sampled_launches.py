@@ -97,12 +97,19 @@ def test_an_element_of_a_product_that_is_not_stored_is_reported(chain: Any) -> N
     assert caught.value.stage is Stage.VERIFY
 
 
-def test_an_element_that_only_the_reference_stores_is_compared(chain: Any) -> None:
+def test_what_was_not_simulated_is_sampled_also_of_a_reference_out_of_time(chain: Any) -> None:
     holes = changed(chain, r"(add\.rn\.f32 \S*%r6, %r5, %r5;.*?)st\.global\.b32[^;]*;", r"\1")
     samples, _ = ran(holes, 4, *factors())
     (compared,) = next(each.compared for each in samples if each.reference == "the interpreter")
     assert compared.found.size == 6 * 256
     assert (compared.found != compared.expected).all()
+    a = np.random.default_rng(0).standard_normal((64, 32)).astype(np.float32)
+    before = a.copy()
+    (sample,), reports = ran(compiled(OWN_KERNEL), 4, a, 5, 3.0, references_limit_s=-1.0)
+    done = (a != before).any(1)
+    assert (sample.simulated, sample.finished, int(done.sum())) == (6, 6, 6)
+    np.testing.assert_array_equal(a[done], np.roll(before, -5, 1)[done] * np.float32(3))
+    assert reports == ()
 
 
 @pytest.mark.parametrize("shape", ["64x32", "?x32"])
@@ -123,13 +130,3 @@ def test_few_blocks_and_kernels_that_nothing_else_can_do_run_whole(more: str, li
     samples, _ = ran(compiled(text), limit, a, 5, 3.0)
     assert [(each.simulated, each.blocks, each.reference) for each in samples] == [(64, 64, "")]
     assert (a == 3).all()
-
-
-def test_a_reference_out_of_time_does_the_sampled_blocks_alone() -> None:
-    a = np.random.default_rng(0).standard_normal((64, 32)).astype(np.float32)
-    before = a.copy()
-    (sample,), reports = ran(compiled(OWN_KERNEL), 4, a, 5, 3.0, references_limit_s=-1.0)
-    done = (a != before).any(1)
-    assert (sample.simulated, sample.finished, int(done.sum())) == (6, 6, 6)
-    np.testing.assert_array_equal(a[done], np.roll(before, -5, 1)[done] * np.float32(3))
-    assert reports == ()

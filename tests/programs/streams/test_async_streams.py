@@ -62,7 +62,7 @@ def test_every_kind_of_work_gets_tokens_and_keeps_the_rest() -> None:
     assert lines[-1] == f"gpu.wait [{tokens[-1]}]"
 
 
-def test_the_host_waits_for_each_piece_of_work_in_loops_too_until_tokens_are_dropped() -> None:
+def test_the_host_waits_for_each_piece_of_tokens_and_one_that_control_flow_hands_on_is_refused() -> None:
     with texts.main_function(texts.LOOP_WITH_HOST) as (module, function):
         before = texts.host_text(module)
         async_ops.wait_for_each(function)
@@ -76,9 +76,6 @@ def test_the_host_waits_for_each_piece_of_work_in_loops_too_until_tokens_are_dro
         token = begin.removesuffix(" = gpu.wait async")
         assert f" async [{token}] " in work
         assert end == f"gpu.wait [{work.split(' = ')[0].split(', ')[-1]}]"
-
-
-def test_a_token_that_control_flow_hands_on_is_refused() -> None:
     message = (
         r"^arith\.select at .*: found a token of gpu\.wait, allowed for gpu operations in the same block$"
     )
@@ -126,15 +123,6 @@ def test_ir_of_streams_and_of_tokens(name: str, golden: Callable[[str, str], Non
     golden(f"async_tokens_{name}.mlir", tokens_of(PROGRAMS[name]))
 
 
-def test_streams_are_the_last_arguments() -> None:
-    text = texts.host_function(
-        texts.launch("inc", "a"), texts.launch("inc", "b"), others="%x: f32 {tuner.note = 1}"
-    )
-    changed, count = streams_of(text)
-    assert count == 2
-    assert "%arg2: f32 {tuner.note = 1 : i64}, %arg3: !llvm.ptr, %arg4: !llvm.ptr) {" in changed
-
-
 def test_a_limit_holds_for_bodies_too_and_one_stream_or_no_work_needs_no_events() -> None:
     for text in (texts.TWO_CHAINS, texts.host_function(*texts.store("a"))):
         changed, count = streams_of(text, limit=1)
@@ -157,16 +145,6 @@ def test_the_host_waits_for_all_of_a_stream_only_when_nothing_came_behind() -> N
     assert "mgpuEvent" not in last
     assert "@mgpuEventSynchronize" in behind
     assert "mgpuStreamSynchronize" not in behind
-
-
-def tokens_of(text: str, limit: int = 8) -> str:
-    with texts.main_function(text) as (module, function):
-        async_streams.use_tokens(function, kernel_effects.KernelEffects(module), limit)
-        assert module.operation.verify()
-        return texts.host_text(module)
-
-
-def test_the_host_waits_in_passing_for_work_with_more_after_it() -> None:
     lines = [line.strip() for line in tokens_of(WAITS).splitlines()]
     waits = [line for line in lines if "gpu.wait" in line]
     works = [line for line in lines if " async [" in line and "wait" not in line]
@@ -174,6 +152,13 @@ def test_the_host_waits_in_passing_for_work_with_more_after_it() -> None:
     assert waits[1].endswith(f"= gpu.wait async [{launched}]")
     assert waits[2] == f"gpu.wait [{waits[1].split(' = ')[0]}]"
     assert waits[-1] == f"gpu.wait [{copied}]"
+
+
+def tokens_of(text: str, limit: int = 8) -> str:
+    with texts.main_function(text) as (module, function):
+        async_streams.use_tokens(function, kernel_effects.KernelEffects(module), limit)
+        assert module.operation.verify()
+        return texts.host_text(module)
 
 
 @dataclass

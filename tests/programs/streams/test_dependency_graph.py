@@ -71,29 +71,17 @@ def test_work_follows_what_it_conflicts_with_alone(lines: tuple[str, ...], expec
     assert before(host_function(*lines, buffers="abc")) == expected
 
 
-def test_a_view_is_its_buffer() -> None:
+def test_a_view_is_its_buffer_and_parts_follow_what_they_overlap_with() -> None:
     part = "memref<4xf32, strided<[1], offset: 4>>"
     view = f"%v = memref.subview %a[4] [4] [1] : {BUFFER} to {part}"
     cast = f"%w = memref.cast %v : {part} to {part.replace('4xf32', '?xf32')}"
     load = f"%x = memref.load %w[%c0] : {part.replace('4xf32', '?xf32')}"
     assert graph_of(host_function(launch("inc", "a"), view, cast, load))[1:] == [("memref.load", [0], [])]
-
-
-def launches(text: str) -> list[list[int]]:
-    nodes = graph_of(text)
-    launches = [number for number, node in enumerate(nodes) if node[0] == "gpu.launch_func"]
-    return [[launches.index(each) for each in nodes[number][1] if each in launches] for number in launches]
-
-
-def test_parts_of_a_buffer_follow_the_parts_that_they_overlap_with() -> None:
     assert launches(HALVES) == [[], [], [0], [1], [0, 2], [1, 3]]
     assert launches(OVERLAPPING_PARTS) == [[], [], [0], [1], [0, 1, 2, 3], [0, 2, 4], [1, 3, 4]]
     assert graph_of(HALVES)[-1][:2] == ("gpu.dealloc", [0, 5, 6, 7, 8, 9, 10])  # after all parts
     dynamic = HALVES.replace("%w[16]", "%w[%c16]").replace("[1], offset: 16>>", "[1], offset: ?>>")
     assert launches(dynamic)[1] == [0]
-
-
-def test_a_kernel_that_takes_the_address_of_a_part_is_kept_in_order() -> None:
     spread = "gpu.func @inc_part(%p: memref<16xf32, strided<[1], offset: ?>>) kernel {"
     all_ = "%all = memref.reinterpret_cast %p to offset: [0], sizes: [32], strides: [1]"
     kinds = "memref<16xf32, strided<[1], offset: ?>> to memref<32xf32>"
@@ -102,21 +90,28 @@ def test_a_kernel_that_takes_the_address_of_a_part_is_kept_in_order() -> None:
     assert launches(text)[2:4] == [[0, 1], [0, 1, 2]]
 
 
-def test_the_host_takes_part_where_it_touches_buffers() -> None:
+def launches(text: str) -> list[list[int]]:
+    nodes = graph_of(text)
+    launches = [number for number, node in enumerate(nodes) if node[0] == "gpu.launch_func"]
+    return [[launches.index(each) for each in nodes[number][1] if each in launches] for number in launches]
+
+
+def test_the_host_takes_part_where_it_touches_buffers_in_loops_and_by_pointers_too() -> None:
     text = host_function(launch("inc", "a"), *store("b"), *store("a"), "memref.dealloc %a : memref<16xf32>")
     names = [name for name, _, _ in graph_of(text)]
     assert names == ["gpu.launch_func", *["memref.load", "memref.store"] * 2, "memref.dealloc"]
     assert before(text) == [[], [], [1], [0], [0, 3], [0, 3, 4]]
-
-
-def test_what_the_host_does_in_a_loop_waits_for_earlier_rounds() -> None:
     items = graph_of(host_function(*LOOP, launch("inc", "b")))
     assert [item[:2] for item in items] == [("scf.for", []), ("gpu.launch_func", [0])]
     host = [("memref.load", [BEGIN]), ("memref.store", [BEGIN, 1])]
     assert items[0][2] == [[("gpu.launch_func", []), *host, ("gpu.memcpy", [0, 1, 2])]]
+    text = host_function(launch("inc", "a"), launch("any", "p"), launch("inc", "b"), others="%p: !llvm.ptr")
+    text = text.replace("args(%p : memref<16xf32>)", "args(%p : !llvm.ptr)")
+    kernel = "gpu.func @any(%p: !llvm.ptr) kernel {\n %v = llvm.load %p : !llvm.ptr -> f32\n gpu.return\n }\n"
+    assert before(text.replace("gpu.func @inc", f"{kernel} gpu.func @inc", 1)) == [[], [0], [1]]
 
 
-def test_what_the_host_does_in_a_branch_waits_there_for_work_before_it_once() -> None:
+def test_a_branch_or_loop_of_the_host_waits_for_work_before_it_and_is_one_node() -> None:
     options = {"buffers": "abc", "others": "%flag: i1"}
     items = graph_of(host_function(copy("b", "c"), *BRANCH, **options))
     host = [("memref.load", [BEGIN]), ("memref.store", [BEGIN, 0])]
@@ -125,33 +120,17 @@ def test_what_the_host_does_in_a_branch_waits_there_for_work_before_it_once() ->
     assert [earlier for _, earlier in items[-1][2][0]] == [[], [0], []]
     items = graph_of(host_function(*BRANCH, launch("inc", "b"), launch("inc", "a"), others="%flag: i1"))
     assert [item[1] for item in items] == [[], [], [0]]  # nothing waits for what the host did in a branch
-
-
-def test_without_streams_in_bodies_a_loop_is_the_hosts() -> None:
+    branch = ("scf.if %flag {", *store("b"), launch("inc", "b"), "}")
+    bodies = graph_of(host_function(*branch, others="%flag: i1"))[0][2]
+    assert bodies == [[("memref.load", []), ("memref.store", [0]), ("gpu.launch_func", [0, 1])]]
     with main_function(host_function(*LOOP)) as (module, function):
         effects = kernel_effects.KernelEffects(module)
         graph = dependency_graph.dependency_graph(function, effects, bodies_run_on_streams=False)
         assert [(item.op.name, item.node.kind) for item in graph.items] == [("scf.for", NodeKind.HOST)]
         assert BEGIN not in set().union(*(node.before for node in graph.items[0].bodies[0].nodes))
-
-
-def test_a_loop_without_device_work_is_one_node_of_the_host() -> None:
     loop = ("scf.for %i = %c0 to %n step %c1 {", *store("b"), "}")
     nodes = graph_of(host_function(launch("inc", "b"), *loop))
     assert nodes == [("gpu.launch_func", [], []), ("scf.for", [0], [])]
-
-
-def test_a_branch_carries_nothing_over() -> None:
-    branch = ("scf.if %flag {", *store("b"), launch("inc", "b"), "}")
-    bodies = graph_of(host_function(*branch, others="%flag: i1"))[0][2]
-    assert bodies == [[("memref.load", []), ("memref.store", [0]), ("gpu.launch_func", [0, 1])]]
-
-
-def test_a_pointer_of_unknown_origin_may_lead_anywhere() -> None:
-    text = host_function(launch("inc", "a"), launch("any", "p"), launch("inc", "b"), others="%p: !llvm.ptr")
-    text = text.replace("args(%p : memref<16xf32>)", "args(%p : !llvm.ptr)")
-    kernel = "gpu.func @any(%p: !llvm.ptr) kernel {\n %v = llvm.load %p : !llvm.ptr -> f32\n gpu.return\n }\n"
-    assert before(text.replace("gpu.func @inc", f"{kernel} gpu.func @inc", 1)) == [[], [0], [1]]
 
 
 @pytest.mark.parametrize(
@@ -273,14 +252,11 @@ def test_no_wait_of_a_loop_can_be_left_out(body: tuple[Any, ...]) -> None:
     assert all(not required(body) <= ordered(before_each(plan, skipped=wait)) for wait in range(waits))
 
 
-def test_the_host_waits_for_what_it_reads_and_not_for_other_chains() -> None:
+def test_the_host_waits_for_what_it_reads_and_conflicts_between_iterations_are_carried() -> None:
     body = (*(node(NodeKind.WORK, writes=each) for each in "ab"), node(NodeKind.HOST, reads="a"))
     plan = planned(body)
     assert [step.waits for step in plan.steps] == [(), (), (0,)]
     assert (plan.slots, plan.last_waits, plan.carried_waits) == (2, (), ())
-
-
-def test_conflicts_between_iterations_are_carried_and_those_of_the_host_join_the_first_stream() -> None:
     carried: Any = dependency_graph.carried_dependences
     work, other = node(NodeKind.WORK, writes="a"), node(NodeKind.WORK, writes="b")
     assert carried([work, other]) == set()

@@ -81,13 +81,10 @@ def test_all_spellings_are_taken_and_shared_memory_is_allocated_at_once(alloc: s
     assert f"{found} : memref<16xf32>" in lowered(program(CREATE, alloc, FREE, DESTROY))[0]
 
 
-def test_sizes_known_at_run_time_stay_operands() -> None:
+def test_sizes_of_the_run_fills_and_shared_memory_of_a_launch_stay_operands() -> None:
     alloc = f'%d = "gpux.alloc"(%s, %n) {{operandSegmentSizes = array<i32: 0, 1, 1, 0>}} : ({STREAM}, index)'
     text = program(CREATE, f"{alloc} -> memref<?xf32>", DESTROY, arguments="%n: index")
     assert "gpu.alloc async [%1] (%arg0) : memref<?xf32>" in lowered(text)[0]
-
-
-def test_a_fill_and_shared_memory_of_a_launch() -> None:
     fill = f'"gpux.memset"(%s, %a, %x) : ({STREAM}, {BUFFER}, f32) -> ()'
     launch = LAUNCH.replace("%c1, %d", "%c1, %bytes, %d").replace("1, 0, 1>", "1, 1, 1>")
     launch = launch.replace(f"index, {BUFFER}", f"index, i32, {BUFFER}")
@@ -97,32 +94,15 @@ def test_a_fill_and_shared_memory_of_a_launch() -> None:
     assert "dynamic_shared_memory_size %c64_i32 args(%memref : memref<16xf32>)" in text
 
 
-def test_a_stream_is_joined_unless_it_has_no_work_or_the_host_has_waited_for_it_last() -> None:
+def test_a_stream_is_joined_unless_it_has_no_work_and_one_that_is_chosen_a_pointer() -> None:
     for work, records in (((*WORK, WAIT), 1), (WORK, 2), ((*WORK[:-1], WAIT, FREE), 2)):
         assert lowered(program(CREATE, *work, DESTROY))[0].count("call @mgpuEventRecord") == records
     lines = lowered(program(CREATE, *WORK))[0].splitlines()  # never destroyed: joined at the end
     assert "@mgpuStreamWaitEvent(%arg1, %" in lines[lines.index("    return") - 2]
     assert lowered(program(CREATE, DESTROY))[1] == 1
-
-
-@pytest.mark.parametrize(("options", "text"), cases(text_beside(__file__, "REFUSED")))
-def test_what_is_no_gpux_is_refused(options: dict[str, str], text: str) -> None:
-    with pytest.raises(CandidateError, match=options["refused"]):
-        lowered(program(text, arguments=options.get("arguments", "")))
-
-
-def test_streams_as_further_arguments_are_the_programs_own() -> None:
-    text, count = lowered(program(*WORK, arguments=f"%r: {STREAM}, %a: {BUFFER}, %s: {STREAM}"))
-    assert count == 2
-    assert "func.func @main(%arg0: memref<16xf32>, %arg1: !llvm.ptr, %arg2: !llvm.ptr)" in text
-    lines = text.splitlines()
-    assert "@mgpuStreamWaitEvent(%arg1, %" in lines[lines.index("    return") - 2]
-
-
-def test_a_stream_that_control_flow_chooses_is_a_pointer() -> None:
     other, choice = CREATE.replace("%s", "%r"), f"%u = arith.select %x, %r, %s : {STREAM}"
-    work = [line.replace("%s", "%u") for line in (*WORK, WAIT, DESTROY)]
-    text, count = lowered(program(other, CREATE, choice, *work, arguments=f"%x: i1, %a: {BUFFER}"))
+    lines = [line.replace("%s", "%u") for line in (*WORK, WAIT, DESTROY)]
+    text, count = lowered(program(other, CREATE, choice, *lines, arguments=f"%x: i1, %a: {BUFFER}"))
     assert count == 3
     assert "arith.select %arg0, %arg3, %arg4 : !llvm.ptr" in text
     assert "call @mgpuStreamSynchronize(%" in text
@@ -131,7 +111,18 @@ def test_a_stream_that_control_flow_chooses_is_a_pointer() -> None:
     )  # both are joined where the function ends: any of them may have had work
 
 
-def test_the_device_and_the_context_are_the_programs_own() -> None:
+@pytest.mark.parametrize(("options", "text"), cases(text_beside(__file__, "REFUSED")))
+def test_what_is_no_gpux_is_refused(options: dict[str, str], text: str) -> None:
+    with pytest.raises(CandidateError, match=options["refused"]):
+        lowered(program(text, arguments=options.get("arguments", "")))
+
+
+def test_streams_as_arguments_device_and_context_are_the_programs_own() -> None:
+    text, count = lowered(program(*WORK, arguments=f"%r: {STREAM}, %a: {BUFFER}, %s: {STREAM}"))
+    assert count == 2
+    assert "func.func @main(%arg0: memref<16xf32>, %arg1: !llvm.ptr, %arg2: !llvm.ptr)" in text
+    lines = text.splitlines()
+    assert "@mgpuStreamWaitEvent(%arg1, %" in lines[lines.index("    return") - 2]
     device = '%v = "gpux.create_device"() : () -> !gpux.DeviceType'
     of_device = f'%s = "gpux.create_stream"(%v) : (!gpux.DeviceType) -> {STREAM}'
     text, count = lowered(program(device, of_device, *WORK, WAIT, DESTROY))
@@ -177,12 +168,9 @@ def test_a_printed_operation_becomes_generic_and_that_stays(options: dict[str, s
     assert to_generic(generic) == generic
 
 
-def test_strings_comments_names_and_the_unknown_stay_and_the_older_prefix_is_known() -> None:
+def test_strings_comments_names_and_lines_stay_and_a_whole_function_parses() -> None:
     assert [to_generic(text) for text in KEPT] == [*KEPT]
     assert to_generic('"imex.gpux.wait"(%s) : (!imex.gpux.StreamType) -> ()') == WAIT
-
-
-def test_no_line_moves_and_an_operand_is_not_the_result_of_the_next_line() -> None:
     launch = "gpux.launch_func @m::@k\n  blocks in (%a,\n %b, %c)\n threads in (%d, %e, %f)"
     text = f"{launch} // why\n// gpux.wait\nfoo"
     lines = to_generic(text).split("\n")
@@ -190,9 +178,6 @@ def test_no_line_moves_and_an_operand_is_not_the_result_of_the_next_line() -> No
     assert lines[4] == "// gpux.wait"
     text = to_generic(f"gpux.wait %s\n%0, %t = gpux.alloc async (%s) : {BUFFER}\n%1:2 = foo")
     assert text.split("\n")[0] == WAIT
-
-
-def test_a_whole_function_parses() -> None:
     with new_context() as context:
         context.allow_unregistered_dialects = True
         module = ir.Module.parse(to_generic(text_beside(__file__, "WHOLE")))

@@ -104,29 +104,20 @@ def plan_of(*nodes: Node) -> StreamPlan:
     return plan_streams(nodes, has_caller=True, limit=99)
 
 
-def test_two_chains_that_join_take_two_streams() -> None:
+def test_chains_take_two_streams_and_the_host_waits_for_what_it_reads_alone() -> None:
     plan = plan_of(kernel(), kernel(), kernel(0), kernel(1), kernel(2, 3))
     expected = [(1, (BEGIN,)), (0, ()), (1, ()), (0, ()), (0, (2,))]
     assert [(step.slot, step.waits) for step in plan.steps] == expected
     assert (plan.slots, plan.last_waits) == (2, ())
-
-
-def test_kernels_stay_on_one_stream_and_copies_go_next_to_them() -> None:
     copy = Node(WORK)
-    nodes = (copy, kernel(0), copy, kernel(1, 2), copy, kernel(3, 4))
-    plan = plan_of(*nodes)
-    assert len({step.slot for step in plan.steps if nodes[step.node].is_kernel}) == 1
+    copies = (copy, kernel(0), copy, kernel(1, 2), copy, kernel(3, 4))
+    plan = plan_of(*copies)
+    assert len({step.slot for step in plan.steps if copies[step.node].is_kernel}) == 1
     assert plan.slots == 3
-
-
-def test_the_host_waits_for_what_it_reads_alone_and_work_after_it_waits_no_second_time() -> None:
     plan = plan_of(kernel(), kernel(), kernel(1, kind=HOST))
     assert (plan.steps[2].slot, plan.steps[2].waits) == (None, (1,))
     plan = plan_of(kernel(), kernel(), kernel(0, 1, kind=HOST), kernel(0), kernel(1))
     assert [step.waits for step in plan.steps[3:]] == [(), ()]
-
-
-def test_a_free_waits_where_the_streams_have_met_anyway_or_until_the_end() -> None:
     # 0 is read on two streams, which meet at 3: the free before it would make one of them wait
     nodes = (kernel(), kernel(0), kernel(0), kernel(0, 1, 2, kind=FREE), kernel(1, 2))
     plan = plan_of(*nodes)
@@ -173,12 +164,9 @@ def test_each_element_is_in_one_chain_and_no_cover_has_fewer(before: Order, limi
         assert all(u in before[v] for one in chains for u, v in pairwise(one))
 
 
-def test_a_preference_decides_between_equal_covers() -> None:
+def test_a_preference_decides_between_equal_covers_and_a_long_path_needs_no_recursion() -> None:
     before = (frozenset[int](), frozenset[int](), frozenset({0, 1}))
     assert chain_cover(before, lambda u, v: u == 0, 9) == ((0, 2), (1,))
     assert chain_cover(before, lambda u, v: u == 1, 9) == ((1, 2), (0,))
-
-
-def test_a_long_path_needs_no_deep_recursion() -> None:
-    before = tuple(frozenset(range(v)) for v in range(400))
-    assert chain_cover(before, lambda _u, _v: 0, 9) == (tuple(range(400)),)
+    long = tuple(frozenset(range(v)) for v in range(400))
+    assert chain_cover(long, lambda _u, _v: 0, 9) == (tuple(range(400)),)

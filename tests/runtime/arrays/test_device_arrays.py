@@ -84,7 +84,7 @@ def test_what_is_no_array_on_a_gpu_is_refused(value: Any, message: str) -> None:
         arrays.device_array("a", value, 0)
 
 
-def test_a_view_that_is_not_row_major_and_memory_that_wide_loads_cannot_reach_are_refused() -> None:
+def test_views_that_are_not_row_major_and_anything_but_a_stream_handle_are_refused() -> None:
     program = DeviceProgram("", "f", (), (), (), device_arguments=True, stream_slots=1)
     expected = BufferType("f32", (2, 3))
     transposed = arrays.DeviceArray(4096, (2, 3), (1, 2), np.dtype(np.float32), None)
@@ -98,6 +98,11 @@ def test_a_view_that_is_not_row_major_and_memory_that_wide_loads_cannot_reach_ar
         arrays.device_array("a", array, 0)
     empty = arrays.DeviceArray(4, (0,), None, np.dtype(np.float32), None)
     assert arrays.device_array("a", empty, 0) is empty
+    protocol = SimpleNamespace(__cuda_stream__=lambda: (0, 42))
+    for stream in (42, protocol, SimpleNamespace(cuda_stream=42), SimpleNamespace(ptr=42)):  # PyTorch, CuPy
+        assert arrays.stream_handle(stream) == 42
+    with pytest.raises(UsageError, match="stream: found str, allowed a handle or an object with __cuda"):
+        arrays.stream_handle("s0")
 
 
 @pytest.mark.parametrize("is_by_host", [False, True])
@@ -113,14 +118,6 @@ def test_what_is_still_being_made_is_waited_for(is_by_host: bool) -> None:
     device.synchronize_stream(stream)
     np.testing.assert_array_equal(copied, source)
     assert device.reports == ()
-
-
-def test_a_stream_of_any_package_is_a_handle_and_anything_else_is_refused() -> None:
-    protocol = SimpleNamespace(__cuda_stream__=lambda: (0, 42))
-    for stream in (42, protocol, SimpleNamespace(cuda_stream=42), SimpleNamespace(ptr=42)):  # PyTorch, CuPy
-        assert arrays.stream_handle(stream) == 42
-    with pytest.raises(UsageError, match="stream: found str, allowed a handle or an object with __cuda"):
-        arrays.stream_handle("s0")
 
 
 SHAPES = st.lists(st.integers(0, 5), max_size=4).map(tuple)

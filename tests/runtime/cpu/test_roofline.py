@@ -32,11 +32,16 @@ def is_plausible(flop_per_s: float) -> bool:
     return 0.2e9 < flop_per_s < 4096 * 2 * 6e9
 
 
-def test_bytes_are_multiplied_as_words_where_there_is_no_vnni() -> None:
+def test_without_vnni_bytes_are_words_and_tiles_that_the_system_refuses_are_not_used(
+    monkeypatch: pytest.MonkeyPatch,
+) -> None:
     """Were the products made once, before the loop, 20 times as much as of f32 would be counted."""
     team, machine = ThreadTeam(1), replace(describe_machine(), has_vnni=False, has_amx_int8=False)
     assert is_plausible(flop_per_s(team, "i8", machine, 3))
     assert flop_per_s(team, "i8", machine, 40) < 8 * flop_per_s(team, "f32", machine, 40)
+    monkeypatch.setattr(roofline_module, "may_use_tiles", lambda: False)
+    text, _ = roofline_module.multiply_add_loops("bf16", replace(AVX512, has_amx_bf16=True), (10,))
+    assert "tdpbf16ps" not in text
 
 
 @pytest.mark.parametrize("dtype", ["f32", "bf16", "i8"])
@@ -70,12 +75,6 @@ def test_the_loop_has_the_fastest_instruction_of_the_machine(
     text, (loop,) = roofline_module.multiply_add_loops(dtype, replace(AVX512, **changes), (10,))
     assert loop.flop == flop
     assert instruction in text
-
-
-def test_tiles_that_the_system_refuses_are_not_used(monkeypatch: pytest.MonkeyPatch) -> None:
-    monkeypatch.setattr(roofline_module, "may_use_tiles", lambda: False)
-    text, _ = roofline_module.multiply_add_loops("bf16", replace(AVX512, has_amx_bf16=True), (10,))
-    assert "tdpbf16ps" not in text
 
 
 @pytest.mark.skipif(not describe_machine().has_amx_int8, reason="this processor has no AMX, or no permission")

@@ -274,7 +274,9 @@ def member_processors(team: ProgramTeam) -> list[set[int]]:
     return [os.sched_getaffinity(thread.native_id or 0) for thread in team.members.threads]
 
 
-def test_threads_keep_off_the_processor_of_the_caller(loaded: LoadedObject, processors: set[int]) -> None:
+def test_threads_keep_off_the_processor_of_the_caller_and_pinned_ones_stay(
+    loaded: LoadedObject, processors: set[int]
+) -> None:
     team, counters = team_of(loaded), Counters(3)
     team.require(3)
     for own in sorted(processors):
@@ -284,9 +286,6 @@ def test_threads_keep_off_the_processor_of_the_caller(loaded: LoadedObject, proc
     other, counters = team_of(loaded), Counters(2)  # which may use one processor only
     other.run(loaded.addresses["count"], counters.addresses)
     assert member_processors(other) == [{own}]
-
-
-def test_pinned_threads_stay_where_they_are(loaded: LoadedObject, processors: set[int]) -> None:
     team, counters = team_of(loaded), Counters(2)
     own = min(processors)
     team.require(2)

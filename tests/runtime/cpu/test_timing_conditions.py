@@ -100,7 +100,7 @@ def activity(clock_s: float, busy_s: float, own_s: float, *others: float) -> tim
 
 
 @pytest.mark.mlir
-def test_conditions_are_what_changed_between_two_readings() -> None:
+def test_conditions_are_what_changed_between_two_readings_and_the_anchor_is_timed() -> None:
     team = ThreadTeam(2)
     watch = timing_conditions.HostWatch(team)
     before = activity(10.0, 100.0, 50.0, 1.0, 2.0, 3.0)
@@ -113,10 +113,6 @@ def test_conditions_are_what_changed_between_two_readings() -> None:
     assert found.throttled_share == pytest.approx(0.1)
     assert found.anchor_s == 2e-3
     assert found.anchor_drift == pytest.approx(0.25)
-
-
-@pytest.mark.mlir
-def test_the_anchor_is_timed_next_to_it() -> None:
     team = ThreadTeam(1)
     samples_s = timing_conditions.HostWatch(team).sample_reference()
     team.close()

@@ -133,16 +133,13 @@ def test_without_bindings_the_library_is_called_which_may_be_too_old(
         driver.call("cuInit", 0)
 
 
-def test_what_the_driver_says_of_a_gpu_and_a_second_gpu_is_itself(stub: StubDriver) -> None:
+def test_a_gpu_is_described_without_a_context_and_a_second_gpu_is_itself(stub: StubDriver) -> None:
     stub.machine(gpus=2)
     assert stub.open(1).name == "stub GPU 1"
     facts = StubDriver().open().facts
     assert (facts.multiprocessors, facts.memory_bytes, facts.l2_bytes) == (132, 8 << 30, 50 << 20)
     assert (facts.max_shared_bytes, facts.clock_hz, facts.memory_clock_hz) == (232448, 1.755e9, 2.619e9)
     assert (facts.driver_version, facts.has_memory_pools) == ("13.0", True)
-
-
-def test_a_gpu_is_described_without_a_context(stub: StubDriver) -> None:
     here = probe.describe_gpu(stub.path)
     assert (here.facts.chip, here.facts.multiprocessors) == ("sm_90", 132)
     assert re.fullmatch(r"[0-9a-f]{8}:[0-9a-f]{2}:[0-9a-f]{2}\.0", here.bus)

@@ -134,7 +134,9 @@ def test_an_exception_that_cannot_be_printed_or_pickled_is_a_failure(runner: Abs
     assert record.outcome.reason.startswith("tests.fakes.UnprintableError: ")
 
 
-def test_a_known_script_or_failure_is_reused(runner: AbstractRunner, memory: fakes.Memory) -> None:
+def test_a_known_script_or_failure_and_code_of_another_script_are_reused(
+    runner: AbstractRunner, memory: fakes.Memory
+) -> None:
     (first,) = run(runner, candidate(3), memory=memory)
     (again,) = run(runner, candidate(3))
     assert again.reused_from == 0
@@ -145,9 +147,6 @@ def test_a_known_script_or_failure_is_reused(runner: AbstractRunner, memory: fak
     (again,) = run(runner, candidate(3, "fail", "load"))
     assert again.outcome == Failure(Stage.LOAD, "fails at load")
     assert again.reused_from is not None
-
-
-def test_known_code_of_another_script_is_reused(runner: AbstractRunner, memory: fakes.Memory) -> None:
     (first,) = run(runner, candidate(3), memory=memory)
     (same_code,) = run(runner, candidate(3, comment="spelt otherwise"))
     assert same_code.candidate == candidate(3, comment="spelt otherwise")

@@ -69,13 +69,20 @@ def together(refusal: Exception | None, *, has_baseline: bool = True) -> FinalTi
     return services.time_together(LibraryTarget(refusal), PROBLEM, group, Effort(), np.random.default_rng(0))
 
 
-def test_the_baseline_library_is_interleaved_where_that_is_wanted_and_has_a_time_of_its_own() -> None:
+def test_the_fastest_of_several_libraries_is_the_interleaved_baseline_and_all_are_listed() -> None:
     found = together(None)
     assert [median_of(time) for time in found.times] == [None, time_of(2)]
     assert found.baseline is not None
     assert (found.baseline.name, found.baseline.threads) == ("FakeBLAS 1.0", 3)
     assert found.baseline.measurement.median_s == time_of(5)
     assert together(None, has_baseline=False).baseline is None
+    found = with_several(SeveralLibraries())
+    assert [median_of(time) for time in found.times] == [time_of(2)]
+    assert found.baseline is not None
+    assert (found.baseline.name, found.baseline.measurement.median_s) == ("libb 1.0", time_of(6))
+    listed = [(each.library, each.median_s, each.failure) for each in found.baseline.libraries]
+    timed = [("b", time_of(6), ""), ("a", time_of(5), ""), ("c", time_of(4), "")]
+    assert listed == [*timed, ("missing", None, "no such library")]
 
 
 WRONG = CandidateError(Stage.VERIFY, "4 elements are wrong")
@@ -116,16 +123,6 @@ class SeveralLibraries(FakeTarget, AbstractBaselineSource):
 def with_several(target: SeveralLibraries) -> FinalTimes:
     group = services.Group((artifact_of(2),), has_baseline=True)
     return services.time_together(target, PROBLEM, group, Effort(), np.random.default_rng(0))
-
-
-def test_the_fastest_of_several_libraries_is_the_baseline_and_all_are_listed() -> None:
-    found = with_several(SeveralLibraries())
-    assert [median_of(time) for time in found.times] == [time_of(2)]
-    assert found.baseline is not None
-    assert (found.baseline.name, found.baseline.measurement.median_s) == ("libb 1.0", time_of(6))
-    listed = [(each.library, each.median_s, each.failure) for each in found.baseline.libraries]
-    timed = [("b", time_of(6), ""), ("a", time_of(5), ""), ("c", time_of(4), "")]
-    assert listed == [*timed, ("missing", None, "no such library")]
 
 
 def test_a_library_whose_process_ends_fails_alone_and_the_others_or_the_kernels_are_timed_anew() -> None:

@@ -33,7 +33,7 @@ def in_place(problem: Problem, fetches_b: float = 0, **changes: float) -> float:
     return float(cycles(made, problem, AVX512)[0])
 
 
-def test_no_schedule_beats_the_multipliers_and_pairs_of_f32_that_are_parted_cost_more() -> None:
+def test_no_schedule_beats_the_multipliers_and_what_wastes_the_core_costs_more() -> None:
     assert cost() >= 480 * 512 * 512 / 16 / 2
     assert cost(tile_m=12, unroll_k=2) > cost(tile_m=12, unroll_k=4) == cost(tile_m=12)
     for problem in (Matmul(480, 512, 512, dtype="f64"), Matmul(480, 512, 512, layout="tn")):
@@ -41,9 +41,6 @@ def test_no_schedule_beats_the_multipliers_and_pairs_of_f32_that_are_parted_cost
     plain = tiles()
     assert cycles(replace(plain, packs_a=np.array([True])), PROBLEM, AVX512) > cycles(plain, PROBLEM, AVX512)
     assert cycles(plain, PROBLEM, replace(AVX512, l1_bytes=0, l2_bytes=0)) == cycles(plain, PROBLEM, AVX512)
-
-
-def test_what_wastes_the_core_or_leaves_the_caches_costs_more() -> None:
     good = cost(tile_m=12, tile_n=32)
     assert good < cost(tile_m=2, tile_n=16)  # too few sums to hide the latency
     assert good < cost(tile_m=12, tile_n=16)  # a load for each product
@@ -64,7 +61,7 @@ def test_what_wastes_the_core_or_leaves_the_caches_costs_more() -> None:
     assert above - fitting < 0.2 * (far_above - fitting)
 
 
-def test_rows_left_over_cost_what_they_have_to_do_and_columns_beyond_the_edge_are_paid_for() -> None:
+def test_rows_left_over_and_missing_columns_of_b_cost_what_they_have_to_do() -> None:
     thin = Matmul(18, 512, 512)
     assert cost(thin, tile_m=6) < cost(thin, tile_m=14)  # 6, 6, 6; 14 and 4, too few sums to hide the latency
     assert cost(Matmul(16, 512, 512), tile_m=12) < cost(Matmul(24, 512, 512), tile_m=12)
@@ -72,28 +69,22 @@ def test_rows_left_over_cost_what_they_have_to_do_and_columns_beyond_the_edge_ar
     ragged = Matmul(480, 300, 512)
     assert cost(ragged, **tile) == pytest.approx(cost(Matmul(480, 320, 512), **tile), rel=0.01)
     assert cost(ragged, **tile, block_n=256) < cost(ragged, **tile)  # 48 of the last 44
-
-
-def test_b_costs_most_where_columns_are_missing_and_rows_are_cut_or_begin_within_a_line() -> None:
     whole, ragged, tile = Matmul(480, 192, 512), Matmul(480, 208, 512), {"tile_m": 6, "tile_n": 48}
     assert in_place(ragged, **tile) / in_place(whole, **tile) > 1.3
     assert cost(ragged, **tile) / cost(whole, **tile) < 1.3
     assert in_place(ragged, **tile) > in_place(ragged, **tile, block_n=192)
     assert in_place(Matmul(480, 515, 512, align=64)) > in_place(Matmul(480, 528, 512, align=64))
     assert in_place(Matmul(480, 528, 512)) > in_place(Matmul(480, 528, 512, align=64))
-
-
-@given(EXTENTS, EXTENTS, EXTENTS, st.integers(1, 14), st.integers(1, 64))
-def test_every_cost_is_a_positive_number(m: int, n: int, k: int, tile_m: int, tile_n: int) -> None:
-    assert 0 < cost(Matmul(m, n, k), tile_m=tile_m, tile_n=tile_n) < np.inf
-
-
-def test_few_rows_of_a_large_b_gain_by_prefetching_and_a_b_that_stays_in_the_cache_loses() -> None:
     for rows in (12, 24):
         large, tile = Matmul(rows, 896, 4864), {"tile_m": 4, "tile_n": 64}
         assert in_place(large, fetches_b=1, **tile) < 0.9 * in_place(large, **tile)
     small, tile = Matmul(96, 96, 300), {"tile_m": 4, "tile_n": 32}
     assert in_place(small, fetches_b=1, **tile) > in_place(small, **tile)
+
+
+@given(EXTENTS, EXTENTS, EXTENTS, st.integers(1, 14), st.integers(1, 64))
+def test_every_cost_is_a_positive_number(m: int, n: int, k: int, tile_m: int, tile_n: int) -> None:
+    assert 0 < cost(Matmul(m, n, k), tile_m=tile_m, tile_n=tile_n) < np.inf
 
 
 def step(rows: int, vectors: int, is_paired: bool = False, lines: int = 1, steps: int = 512) -> float:

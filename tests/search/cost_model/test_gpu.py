@@ -54,7 +54,7 @@ def cost(problem: Problem = LARGE, multiprocessors: int = MULTIPROCESSORS, **cha
     return float(cycles(tiles(**changes), problem, CHIP, multiprocessors)[0])
 
 
-def test_no_schedule_beats_the_multipliers_and_a_block_more_than_a_wave_costs_another_wave() -> None:
+def test_no_schedule_beats_the_multipliers_what_wastes_the_gpu_costs_more_and_each_has_a_rate() -> None:
     """An unknown number of multiprocessors is the usual one."""
     assert cost() >= 4096**3 / (MULTIPROCESSORS * fma_per_cycle(LARGE, CHIP))
     assert cost(multiprocessors=0) == cost(multiprocessors=132)
@@ -65,9 +65,6 @@ def test_no_schedule_beats_the_multipliers_and_a_block_more_than_a_wave_costs_an
     few = Matmul(256, 256, 8192, "f16")
     assert cost(few, splits=8) < cost(few)
     assert cost(LARGE, splits=8) > cost(LARGE)
-
-
-def test_what_wastes_the_gpu_costs_more_and_what_cannot_be_launched_costs_without_end() -> None:
     changes: tuple[tuple[dict[str, float], dict[str, float]], ...] = (
         ({"depth": 2}, {"depth": 0}),  # every tile is waited for
         ({"block_k": 32}, {"block_k": 8}),  # more turns than latency can be hidden in
@@ -83,9 +80,6 @@ def test_what_wastes_the_gpu_costs_more_and_what_cannot_be_launched_costs_withou
         assert cost(LARGE, MULTIPROCESSORS, **better) < cost(LARGE, MULTIPROCESSORS, **worse)
     for name, value in (("shared_bytes", 300 * 1024), ("registers", 300), ("threads", 2048)):
         assert cost(LARGE, MULTIPROCESSORS, **{name: value}) == np.inf
-
-
-def test_every_chip_and_type_has_a_rate() -> None:
     for name, dtype in itertools.product(CHIPS, ("f16", "bf16", "tf32", "f32", "f64")):
         assert fma_per_cycle(Matmul(8, 8, 8, dtype), replace(CHIP, name=name)) > 0
 
@@ -200,25 +194,12 @@ def refusal(of: KernelProgram) -> str:
     return failure.value.reason
 
 
-def test_a_program_within_all_limits_passes_also_where_it_spills() -> None:
+def test_within_limits_a_program_passes_also_where_it_spills_and_beyond_it_is_refused() -> None:
     require_launchable(program())
     require_launchable(replace(program(), resources=()))
     spilling = replace(RESOURCES, registers=255, spill_store_bytes=4000, spill_load_bytes=9000)
     assert spilling.spilled_bytes == 13000
     require_launchable(program(resources=spilling))
-
-
-@pytest.mark.parametrize(("chip", "most"), [("sm_80", 166912), ("sm_86", 101376), ("sm_90", 232448)])
-def test_shared_memory_static_one_included_is_held_to_the_chip(chip: str, most: int) -> None:
-    full = replace(LAUNCH, dynamic_shared_bytes=most)
-    require_launchable(program(full, chip=chip))
-    reason = refusal(program(replace(LAUNCH, dynamic_shared_bytes=most + 1), chip=chip))
-    assert reason == f"k: shared bytes: found {most + 1}, allowed {most} on {chip}"
-    reason = refusal(program(full, replace(RESOURCES, static_shared_bytes=8), chip))
-    assert f"found {most + 8}" in reason
-
-
-def test_memory_registers_and_geometry_beyond_the_limits_are_refused() -> None:
     ptx = ".extern .shared .align 1024 .b8 d[];\n.shared .align 8 .b8 s[24];"
     assert block_shared_bytes(ptx, 24, 5000) == 1024 + 5000
     assert block_shared_bytes(ptx, 0, 5000) == 5000
@@ -241,3 +222,13 @@ def test_memory_registers_and_geometry_beyond_the_limits_are_refused() -> None:
         (replace(LAUNCH, grid=(1, 1, 0)), "grid or block z: found 0, allowed 1 or more"),
     ):
         assert refusal(program(launch)) == f"k: {found}"
+
+
+@pytest.mark.parametrize(("chip", "most"), [("sm_80", 166912), ("sm_86", 101376), ("sm_90", 232448)])
+def test_shared_memory_static_one_included_is_held_to_the_chip(chip: str, most: int) -> None:
+    full = replace(LAUNCH, dynamic_shared_bytes=most)
+    require_launchable(program(full, chip=chip))
+    reason = refusal(program(replace(LAUNCH, dynamic_shared_bytes=most + 1), chip=chip))
+    assert reason == f"k: shared bytes: found {most + 1}, allowed {most} on {chip}"
+    reason = refusal(program(full, replace(RESOURCES, static_shared_bytes=8), chip))
+    assert f"found {most + 8}" in reason
