@@ -1,4 +1,4 @@
-"""The Python API: ``tune``, ``tune_many``, ``matmul``, ``resume``, ``history``, ``export``, ``load_best``."""
+"""The functions of the Python API: tuning, what the results database has, and its kernels."""
 
 import contextlib
 import warnings
@@ -15,14 +15,14 @@ from tuner.core.serialization import parse_seconds
 from tuner.core.typed_arguments import typed_arguments
 from tuner.library.dispatch.first_use import default_folder
 from tuner.library.dispatch.matmul import DispatchedMatmul
-from tuner.library.dispatch.portfolio import measured_portfolio
+from tuner.library.dispatch.portfolio import CampaignPortfolio, measured_portfolio
 from tuner.results.best_trials import best_here, best_known, best_stock
 from tuner.results.database import open_existing, open_known, open_or_create
 from tuner.results.database_name import database_text, naming_database
 from tuner.results.exported_trial import FORMS, exported, source_file, source_of
 from tuner.results.output.files import write_atomically
 from tuner.results.output.progress import campaign_progress
-from tuner.results.output.progress import progress as telling
+from tuner.results.output.progress import progress as run_progress
 from tuner.results.past_runs import Trials, asked_query, asked_runs, past_runs, past_trials
 from tuner.space.file.reading import load_space_file
 from tuner.space.file.yaml import default_space_file
@@ -39,13 +39,11 @@ from tuner.tuning.events import (
 )
 from tuner.tuning.request import RunLimit, run_settings
 from tuner.tuning.run import begin
-from tuner.tuning.run import resume as go_on
-from tuner.tuning.tuned_run import TunedCampaign
+from tuner.tuning.run import resume as resume_run
+from tuner.tuning.tuned_run import TunedCampaign, TunedRun
 
 if TYPE_CHECKING:
     from tuner.db.store import Store
-    from tuner.library.dispatch.portfolio import CampaignPortfolio
-    from tuner.tuning.tuned_run import TunedRun
 
 
 @typed_arguments
@@ -69,7 +67,7 @@ def tune(
     db: str | Path | None = None,
     observe: Observer | None = None,
     progress: bool = False,
-) -> "TunedRun":
+) -> TunedRun:
     """Tunes a problem and returns the run, whose ``best`` is the selected trial.
 
     The search ends after ``trials`` or ``budget``, whichever is reached first. The fastest trials are then
@@ -141,7 +139,7 @@ def resume(
     trials: int | None = None,
     budget: float | str | None = None,
     progress: bool = False,
-) -> "TunedRun":
+) -> TunedRun:
     """Continues an unfinished run by its stored settings, extends a finished one, or times its best again.
 
     Args:
@@ -169,10 +167,10 @@ def resume(
         >>> run.counts.proposed
         6
     """
-    limit = RunLimit.of(trials, parse_seconds(budget) if isinstance(budget, str) else budget)
+    limit = RunLimit.of(trials, _seconds(budget))
 
-    def work(*parts: Any) -> "TunedRun":
-        return go_on(run, *parts, retime=retime, limit=limit)
+    def work(*parts: Any) -> TunedRun:
+        return resume_run(run, *parts, retime=retime, limit=limit)
 
     return _session(open_known, db, work, observe, progress)
 
@@ -304,7 +302,7 @@ def resume_many(
         >>> tuner.resume_many(campaign.campaign.id, trials=4).trials
         4
     """
-    limit = RunLimit.of(trials, parse_seconds(budget) if isinstance(budget, str) else budget)
+    limit = RunLimit.of(trials, _seconds(budget))
 
     def work(*parts: Any) -> TunedCampaign:
         return resume_campaign(campaign, *parts, limit=limit)
@@ -345,12 +343,15 @@ SAME_NAMED = (
 
 def _request_fields(arguments: dict[str, Any]) -> dict[str, Any]:
     """Returns the fields of RunRequest for the arguments of ``tune`` or ``tune_many``, by their names."""
-    budget = arguments["budget"]
     return {
         **{name: arguments[name] for name in SAME_NAMED},
         "strategies": _several(arguments["strategy"]),
-        "budget_s": parse_seconds(budget) if isinstance(budget, str) else budget,
+        "budget_s": _seconds(arguments["budget"]),
     }
+
+
+def _seconds(budget: float | str | None) -> float | None:
+    return parse_seconds(budget) if isinstance(budget, str) else budget
 
 
 def _several(options: Any) -> Any:
@@ -360,10 +361,10 @@ def _several(options: Any) -> Any:
 def _session(
     opened: "Callable[[str | Path | None], Store]",
     db: str | Path | None,
-    work: Callable[..., "TunedRun"],
+    work: Callable[..., TunedRun],
     observe: Observer | None,
     progress: bool,
-) -> "TunedRun":
+) -> TunedRun:
     notes: list[str] = []
 
     def watch(event: Event) -> None:
@@ -393,7 +394,7 @@ def _observer(own: Observer, progress: bool) -> Iterator[Observer]:
     if not progress:
         yield own
         return
-    with telling() as report:
+    with run_progress() as report:
 
         def both(event: Event) -> None:
             own(event)
@@ -434,7 +435,7 @@ def history(db: str | Path | None = None, **conditions: Any) -> Trials:
 
 
 @typed_arguments
-def runs(db: str | Path | None = None, **conditions: Any) -> "tuple[TunedRun, ...]":
+def runs(db: str | Path | None = None, **conditions: Any) -> tuple[TunedRun, ...]:
     """Returns past runs with their selected results, the latest first.
 
     Args:
@@ -555,7 +556,7 @@ def load_best(
 @typed_arguments
 def portfolio(
     campaign: TunedCampaign | int, configs: int, *, db: str | Path | None = None, stock: bool = False
-) -> "CampaignPortfolio":
+) -> CampaignPortfolio:
     """Returns the configurations that serve the problems of a campaign with the least loss of speed.
 
     A time that a chosen configuration lacks on a problem is measured first, and stored as a trial.
@@ -588,6 +589,6 @@ def portfolio(
 
 
 @cache
-def dispatched_matmul() -> "DispatchedMatmul":
+def dispatched_matmul() -> DispatchedMatmul:
     """Returns ``tuner.matmul``, which keeps the kernels that this process has loaded."""
     return DispatchedMatmul(lambda: registry.real_backends(), default_folder)  # tests replace it

@@ -153,9 +153,6 @@ class TimeMatrix:
         return len(self.problems), len(self.columns)
 
 
-# Times of a matrix, the missing ones completed by predictions, which are marked and never stored.
-
-
 @dataclass(frozen=True, eq=False)
 class CompletedTimes:
     """Logarithms of times: measured where there is a measurement, else predicted by the corrected model."""

@@ -171,9 +171,6 @@ def candidate_document(candidate: Candidate) -> dict[str, Any]:
     return {"strategy": candidate.strategy, "knobs": dict(candidate.choices)}
 
 
-# What an exported script says of the round in which it was timed.
-
-
 SECONDS_LIMIT = 1e6  # of one call: eleven days
 NOISE_LIMIT = 1e6  # two timings of the same code, all processes paused during one of the two
 SECONDS_TEXT = f"seconds, more than 0 and up to {SECONDS_LIMIT:.0f}"

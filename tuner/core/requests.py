@@ -104,9 +104,6 @@ def nothing_matches(command: str, noun: str, database: DatabaseInfo) -> str:
     return f"no {noun} matches; {count} without conditions\nhint: {ASKING[noun]}"
 
 
-# A user's request for a run, with defaults; both command line and Python API create this value.
-
-
 NUMBER_MAX = 2**63 - 1  # largest integer of a database
 DEFAULT_TRIALS = 100  # when neither trials nor a budget is given
 TIMED_SAMPLER = "tpe"  # the default where candidates are timed

@@ -196,9 +196,6 @@ def _nothing_there(store: "Store", task: TaskQuery, runs: tuple[int, ...]) -> Us
     return UsageError("export: nothing measured that fits the options", "tuner history --best")
 
 
-# The entries of a library for GPUs from the results database, with the compiled code that was verified.
-
-
 ProblemOnChip = tuple[str, str]  # Problem.key, chip
 
 

@@ -105,9 +105,6 @@ def _tensor(capsule: Any) -> tuple[_Tensor, bool]:
     return managed.tensor, bool(managed.flags & READ_ONLY)
 
 
-# Memref descriptors, the ABI by which compiled MLIR passes buffers.
-
-
 # Bytes per element, by CUtensorMapDataType; 13 and later are packed 4-bit and 6-bit types.
 TENSOR_MAP_ELEMENT_BYTES = (1, 2, 4, 4, 8, 8, 2, 4, 8, 2, 4, 4, 4)
 HEADER_WORDS = 3  # allocated, aligned, offset

@@ -115,9 +115,6 @@ class ChildBinder:
         return script
 
 
-# Functions that targets call in a child process; only the child imports the heavy modules.
-
-
 def apply_script(script: str, payload: str, allows_effects: bool, trailing: tuple[str, ...] = ()) -> str:
     """Does what ``Apply`` says; raises CandidateError for a script that fails or leaves invalid MLIR."""
     from tuner.mlir import bindings, transform  # loads MLIR

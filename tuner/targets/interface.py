@@ -23,9 +23,6 @@ if TYPE_CHECKING:
     from tuner.space.feasible_set import FeasibleSet
 
 
-# The source of a run's outcomes: a machine, the nodes of a fleet, or a recording.
-
-
 Bind = Callable[[Candidate], Script]  # raises CandidateError
 RunnersFactory = Callable[
     ["tuple[RunnerOrder, ...]", "tuple[RunnerSettings, ...]"], "tuple[AbstractRunner, ...]"

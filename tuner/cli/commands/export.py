@@ -46,9 +46,6 @@ if TYPE_CHECKING:
     from tuner.targets.backends import Backends
 
 
-# ``tuner export``: writes the best script or code for a problem as self-contained files.
-
-
 EXPORT_FORMATS = ("script", "source", "payload", "ptx", "cubin", "json", "t4", *FORMATS)
 DATA_FORMATS = ("json", "t4")  # documents about a trial; the other formats are made from its script
 

@@ -64,9 +64,6 @@ def code_target(problem: Problem, machine: Machine, needs: tuple[str, ...]) -> C
     return CodeTarget(level, features, tuple(name for name in BITS if name in asked))
 
 
-# The C functions of a library: one per operation, type, layout and epilogue, for all sizes.
-
-
 # Element type in memory -> C type. C has no bf16, f16 and 8-bit floats: their bits are passed as integers.
 C_TYPES = {
     "f32": "float",

@@ -1,11 +1,11 @@
 """Expands math ops of CPU code and GPU kernels to formulas, where upstream would call a library.
 
-Ops that LLVM selects stay. Takes lowered functions or outlined kernels; gives arith ops, the math ops of ``NATIVE``, and loops for ``arith.remf``. f16 and
-bf16 are computed in float32. Trigonometric and hyperbolic functions of narrower floats are computed in
-float64 and rounded once; so are powers, except powers with a small constant exponent, which are products.
-``math.exp2`` of float32 is one instruction, ``ex2.approx``, as in CUDA's own library. LLVM does not use
-``lg2.approx`` for a logarithm: its error near 1, where the logarithm is 0, is 2**-22. Not handled: ops
-without a formula (cbrt, erfc, ...) are errors.
+Ops that LLVM selects stay. Takes lowered functions or outlined kernels; gives arith ops, the math ops of
+``NATIVE``, and loops for ``arith.remf``. f16 and bf16 are computed in float32. Trigonometric and hyperbolic
+functions of narrower floats are computed in float64 and rounded once; so are powers, except powers with a
+small constant exponent, which are products. ``math.exp2`` of float32 is one instruction, ``ex2.approx``, as
+in CUDA's own library. LLVM does not use ``lg2.approx`` for a logarithm: its error near 1, where the logarithm
+is 0, is 2**-22. Not handled: ops without a formula (cbrt, erfc, ...) are errors.
 
     %y = math.rsqrt %x : f16
   becomes

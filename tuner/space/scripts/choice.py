@@ -23,9 +23,6 @@ if TYPE_CHECKING:
     from tuner.space.scripts.schedule import Schedule
 
 
-# Which strategies a run tries: shipped strategies by name, a user's by the path of the script.
-
-
 MAIN = "__transform_main"  # the sequence that the interpreter runs
 COMMENT = re.compile("//.*")
 PLAIN_SUFFIX = ".mlir"  # a script whose knobs are transform.tune ops
@@ -157,9 +154,6 @@ def _schedule(chosen: ChosenStrategy) -> "Schedule":
 
     strategy = load_strategy(chosen.name, chosen.path, reopens=chosen.reopens)
     return Schedule(strategy.text, strategy.path.name)
-
-
-# The default script of a problem that was not tuned: the first configuration of the search space.
 
 
 def default_script(problem: Problem, machine: Machine) -> Script | None:

@@ -56,9 +56,6 @@ def load_library(path: str) -> Any:
             load_library(str(neighbour))
 
 
-# Which libraries a CPU problem can be compared with: all, those installed, those that a user chooses.
-
-
 OPENBLAS, MKL, BLIS, ONEDNN, ONEDNN_TORCH = ("openblas", "mkl", "blis", "onednn", "onednn-torch")
 BEST = "best"  # the fastest of those that are installed and can compute the problem
 DEFAULT = ""  # the choice where the user makes none

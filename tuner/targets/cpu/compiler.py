@@ -121,7 +121,11 @@ def instructions(listing: str) -> str:
 
 @final
 class CrossCompiler(AbstractCompiler):
-    """Compiles for another processor; artifacts run here: no AMX tiles or VNNI that this one lacks."""
+    """Compiles for another processor, so that candidates can be verified here.
+
+    An artifact's hash is of the other processor's code; the code in it is one that this processor can run,
+    with its instructions emulated where needed.
+    """
 
     def __init__(self, processor: str) -> None:
         """Takes LLVM's name of the processor: "sapphirerapids". Raises UsageError for an unknown one."""
@@ -143,6 +147,7 @@ class CrossCompiler(AbstractCompiler):
         stages = (*theirs.stage_s, ("object", time.perf_counter() - start))
         sha256 = hashlib.sha256((code + theirs.sha256).encode()).hexdigest()
         runnable = self._runnable(problem, script, theirs)
+        # where neither form runs here: the other processor's own, which is compiled only, as evaluators say
         return replace(theirs, host_code=runnable or code, sha256=sha256, stage_s=stages)
 
     def code_of(self, artifact: Artifact) -> str:

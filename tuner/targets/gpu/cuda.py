@@ -120,9 +120,6 @@ def assembler_text() -> str:
     return f"ptxas {ptxas.version} of {ptxas.tool.origin}: {ptxas.tool.path}{known}"
 
 
-# The target kind ``cuda``: NVIDIA GPUs. Compiling needs no GPU; verifying and timing does.
-
-
 EVALUATION_TIMEOUT_S = 60.0  # to create a context, load code, draw and upload inputs
 SLOWEST_FLOP_PER_S = 5e10  # a tenth of one multiprocessor; a slower kernel counts as a hang
 GIB = 2**30

@@ -91,9 +91,6 @@ def _holds(loop: tuple[int, int], other: tuple[int, int]) -> bool:
     return loop[0] <= other[0] and other[1] <= loop[1]
 
 
-# The cycles of a launch: those of the bottleneck.
-
-
 F32_PIPES = {75: 1, 80: 1}  # of a partition, 16 lanes each: white papers of TU102, GA100, GA102, AD102, H100
 USUAL_F32_PIPES = 2
 F32_CYCLES = 2.0  # of a warp on a pipe of 16 lanes
@@ -270,9 +267,6 @@ def _cycles(instruction: MachineInstruction, costs: dict[tuple[str, int], float]
         known = costs.get((name, width), costs.get((name, 0)))
         return known if known is not None else stream_cycles(ORIGINS[name][1], width, capability)
     return float(width) if name in ("STG", "RED", "ATOM", "ATOMG") else 0.0
-
-
-# The cycles of a program: of its launches, one after the other.
 
 
 WGMMA_RATE = 2.0  # times the rate of mma.sync on sm_90; H100 white paper

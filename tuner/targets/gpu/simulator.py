@@ -93,9 +93,6 @@ def _by_parameters(launch: PreparedLaunch, near: Near) -> Near:
     return named
 
 
-# Verifies GPU programs with the PTX simulator: needs no GPU, measures no times.
-
-
 # flop of the problem that one core simulates per second: an mma.sync is one instruction for 4096 flop.
 TENSOR_FLOP_PER_S = 5e7
 SCALAR_FLOP_PER_S = 5e6
