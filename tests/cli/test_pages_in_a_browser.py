@@ -1,23 +1,242 @@
 """The pages in a real browser: nothing on its console, nothing fetched, nothing beyond the screen's edge."""
 
+import datetime
+import json
+import math
+import os
+import random
+import select
+import shutil
+import subprocess
+import sys
+import tempfile
 from collections.abc import Iterator
-from dataclasses import replace
+from contextlib import contextmanager
+from dataclasses import dataclass, field, replace
 from importlib.resources import files
 from itertools import product
 from pathlib import Path
+from typing import Any
 
 import pytest
 
-from tests.cli.browser import FOUND, Browser, running_browser
 from tests.cli.conftest import Tuner
-from tests.results.report.large_database import write_large_database
+from tests.db.values import COMPILER, MACHINE, SETTINGS, sha256, time_again
+from tests.db.values import outcome as stored_outcome
 from tests.results.report.values import best_of, many, report, reported, with_candidate
 from tests.trials import measurement, run, trial
 from tests.tuning import fakes
-from tuner.core.candidate import TargetName
+from tuner.core.candidate import Candidate, ChosenStrategy, TargetName
 from tuner.core.errors import Failure, Stage
-from tuner.core.runs import Baseline
+from tuner.core.machine import Roofline
+from tuner.core.records import Measurement
+from tuner.core.runs import SEED, SPACE_FILE, Baseline, InitialConfiguration
+from tuner.db.database import Database
+from tuner.db.store import Store
+from tuner.db.writes import add_outcome, add_proposal, add_script
 from tuner.results.report.page import page_html
+
+# A headless Chromium that opens pages and reports their errors and requests, by the DevTools protocol: JSON
+# messages, each ended by a zero byte, over two pipes (https://chromedevtools.github.io/devtools-protocol).
+
+
+NAMES = ("chromium", "chromium-browser", "google-chrome")
+FOUND = next((path for path in map(shutil.which, NAMES) if path), None)
+FLAGS = (
+    *("--headless", "--no-sandbox", "--disable-gpu", "--disable-dev-shm-usage", "--no-first-run"),
+    *("--disable-background-networking", "--disable-extensions", "--hide-scrollbars"),
+    "--remote-debugging-pipe",
+)
+# Chromium reads commands from 3 and writes to 4: the ends of the pipes get these numbers in the child.
+START = """
+import fcntl, os, sys
+commands, replies = (fcntl.fcntl(int(end), fcntl.F_DUPFD, 10) for end in sys.argv[1:3])
+os.dup2(commands, 3)
+os.dup2(replies, 4)
+os.execv(sys.argv[3], sys.argv[3:])
+"""
+WAIT_S = 120
+
+
+@dataclass
+class Browser:
+    """One page of a running browser."""
+
+    commands: int  # file descriptors
+    replies: int
+    session: str = ""
+    problems: list[str] = field(default_factory=list)  # messages of the console, exceptions, refused requests
+    requests: list[str] = field(default_factory=list)  # addresses that the page requested
+    _asked: int = 0
+    _unread: bytes = b""
+
+    def open(self, page: Path, width: int, is_dark: bool) -> None:
+        """Opens a file on a screen ``width`` CSS pixels wide; clears what was recorded of earlier pages."""
+        self.problems.clear()
+        self.requests.clear()
+        size = {"width": width, "height": 900, "deviceScaleFactor": 1, "mobile": width < 600}
+        self.ask("Emulation.setDeviceMetricsOverride", **size)
+        theme = {"name": "prefers-color-scheme", "value": "dark" if is_dark else "light"}
+        self.ask("Emulation.setEmulatedMedia", features=[theme])
+        assert "errorText" not in self.ask("Page.navigate", url=page.as_uri())
+        while self._next().get("method") != "Page.loadEventFired":
+            pass
+
+    def value(self, expression: str) -> Any:
+        """Returns the value of a JavaScript expression in the page."""
+        selected = self.ask("Runtime.evaluate", expression=expression, returnByValue=True, awaitPromise=True)
+        assert "exceptionDetails" not in selected, selected
+        return selected["result"].get("value")
+
+    def ask(self, method: str, **parameters: Any) -> dict[str, Any]:
+        """Sends a command and returns its reply."""
+        self._asked += 1
+        message = {"id": self._asked, "method": method, "params": parameters}
+        if self.session:
+            message["sessionId"] = self.session
+        os.write(self.commands, json.dumps(message).encode() + b"\0")
+        while (reply := self._next()).get("id") != self._asked:
+            pass
+        assert "error" not in reply, reply
+        result: dict[str, Any] = reply["result"]
+        return result
+
+    def _next(self) -> dict[str, Any]:
+        """Returns the next message; records messages about the page."""
+        while b"\0" not in self._unread:
+            readable, _, _ = select.select([self.replies], [], [], WAIT_S)
+            assert readable, f"the browser told nothing for {WAIT_S} s"
+            part = os.read(self.replies, 1 << 20)
+            assert part, "the browser has ended"
+            self._unread += part
+        text, self._unread = self._unread.split(b"\0", 1)
+        message: dict[str, Any] = json.loads(text)
+        self._keep(message.get("method", ""), message.get("params", {}))
+        return message
+
+    def _keep(self, event: str, given: dict[str, Any]) -> None:
+        if event in ("Runtime.exceptionThrown", "Log.entryAdded", "Runtime.consoleAPICalled"):
+            self.problems.append(json.dumps(given))
+        if event == "Network.requestWillBeSent":
+            self.requests.append(given["request"]["url"])
+
+
+@contextmanager
+def running_browser() -> Iterator[Browser]:
+    """Gives a browser with one empty page, and ends it."""
+    assert FOUND is not None
+    command_end, commands = os.pipe()
+    replies, reply_end = os.pipe()
+    with tempfile.TemporaryDirectory(ignore_cleanup_errors=True) as profile:
+        process = subprocess.Popen(
+            [
+                *(sys.executable, "-c", START, str(command_end), str(reply_end)),
+                *(FOUND, *FLAGS, f"--user-data-dir={profile}"),
+            ],
+            pass_fds=(command_end, reply_end),
+            stderr=subprocess.DEVNULL,
+        )
+        os.close(command_end)
+        os.close(reply_end)
+        try:
+            yield _attached(Browser(commands, replies))
+        finally:
+            os.close(commands)
+            process.terminate()
+            process.wait(WAIT_S)
+            os.close(replies)
+
+
+def _attached(browser: Browser) -> Browser:
+    target = browser.ask("Target.createTarget", url="about:blank")["targetId"]
+    browser.session = browser.ask("Target.attachToTarget", targetId=target, flatten=True)["sessionId"]
+    for domain in ("Page", "Runtime", "Log", "Network"):
+        browser.ask(f"{domain}.enable")
+    return browser
+
+
+# A database of one run with thousands of trials, written in one transaction.
+
+
+STRATEGIES = ("matmul_cpu_packed", "matmul_cpu_direct")
+KNOBS = {
+    "tile_m": (2, 4, 6, 8, 10, 12, 14),
+    "tile_n": (16, 32, 48, 64),
+    "block_m": (0, 96, 192, 384),
+    "block_n": (0, 64, 128, 256),
+    "block_k": (0, 128, 256, 384),
+    "unroll_k": (1, 2, 4, 8),
+    "loop_order": ("ij", "ji"),
+}
+FAILURES = (
+    Failure(Stage.COMPILE, "tile_n=48 does not divide n=512"),
+    Failure(Stage.RESOURCES, "found 37 registers, allowed 32"),
+    Failure(Stage.RUN, "did not end within 10 s"),
+    Failure(Stage.VERIFY, "element (3, 17): found 0.25, allowed 0.5 within 1e-6"),
+)
+TOP_TRIALS = 8
+SCRIPT = "module attributes {transform.with_named_sequence} {}\n"
+
+
+def write_large_database(file: Path, trials: int) -> None:
+    chance = random.Random(0)
+    candidates = [_candidate(chance) for _ in range(trials)]
+    origins = [SPACE_FILE] * 6 + [SEED] * 8
+    first = tuple(InitialConfiguration(*pair) for pair in zip(candidates, origins, strict=False))
+    with Store.open(str(file)) as store:
+        settings = replace(
+            SETTINGS, strategies=tuple(map(ChosenStrategy, STRATEGIES)), first=first, trials=trials
+        )
+        run = store.begin_run(settings, MACHINE, COMPILER, "0.1.0", 0.25)
+        times = _write_trials(file, run, candidates, chance)
+        fastest = sorted(times.items(), key=lambda pair: pair[1])[:TOP_TRIALS]
+        final_times = ((trial, _timed(median_s)) for trial, median_s in fastest)
+        baseline = Baseline("OpenBLAS 0.3.30 SkylakeX", 1, _timed(2.4e-3))
+        time_again(store, run, *final_times, noise=0.012, baseline=baseline)
+        store.set_roofline(run, Roofline(1.9e11, 1.1e10))
+        store.finish_run(run, "done", 3600.0)
+
+
+def _write_trials(
+    file: Path, run: int, candidates: list[Candidate], chance: random.Random
+) -> dict[int, float]:
+    database = Database.open(str(file))
+    times = {}
+    with database.transaction() as connection:
+        add_script(connection, sha256(SCRIPT), SCRIPT)
+        for number, candidate in enumerate(candidates):
+            now = datetime.datetime(2026, 1, 31, tzinfo=datetime.UTC) + datetime.timedelta(seconds=number)
+            trial = add_proposal(connection, run, number, number, candidate, now)
+            outcome = _outcome(candidate, chance)
+            record = replace(stored_outcome(outcome, SCRIPT), candidate=candidate)
+            add_outcome(connection, trial, record, now)
+            if isinstance(outcome, Measurement):
+                times[trial] = outcome.median_s
+    database.close()
+    return times
+
+
+def _candidate(chance: random.Random) -> Candidate:
+    strategy = chance.choice(STRATEGIES)
+    knobs = {name: chance.choice(values) for name, values in KNOBS.items()}
+    if strategy == STRATEGIES[1]:
+        del knobs["block_k"]
+    return Candidate.of(strategy, knobs)
+
+
+def _outcome(candidate: Candidate, chance: random.Random) -> Measurement | Failure:
+    knobs = dict(candidate.choices)
+    if knobs["tile_n"] == 48 or chance.random() < 0.05:
+        return FAILURES[0 if knobs["tile_n"] == 48 else chance.randrange(1, len(FAILURES))]
+    slower = abs(math.log2(int(knobs["tile_m"]) / 8)) + abs(math.log2(int(knobs["tile_n"]) / 32)) / 2
+    slower += 0.3 * (knobs["unroll_k"] != 4) + 0.1 * (knobs["loop_order"] == "ij")
+    return _timed(1.9e-3 * (1 + slower) * chance.uniform(1.0, 1.3))
+
+
+def _timed(median_s: float) -> Measurement:
+    samples_s = tuple(median_s * factor for factor in (0.99, 1.0, 1.01))
+    return Measurement(samples_s, 4, median_s, (samples_s[0], samples_s[-1]))
+
 
 pytestmark = [
     pytest.mark.browser,

@@ -7,8 +7,9 @@ import subprocess
 import sys
 import time
 from collections.abc import Callable
+from dataclasses import replace
 from pathlib import Path
-from typing import Any, cast
+from typing import Any, cast, final
 
 import pytest
 
@@ -16,25 +17,50 @@ from tests.cli.conftest import Tuner
 from tests.cli.real import brief_remeasurement, real_candidates
 from tests.fakes import FakeTarget
 from tests.op_group_problems import fusion_problems, program_text
+from tests.texts import text_beside
 from tests.tuning import fakes
 from tests.tuning.test_group_run import limits, members
 from tests.tuning.test_resume import KilledError, Life, MortalStore
 from tuner.core.candidate import TargetName
 from tuner.core.errors import Failure, Stage
+from tuner.core.fusions import CONTRACTION
+from tuner.core.interfaces import AbstractCompiler, Artifact, Script
 from tuner.core.machine import Machine
 from tuner.core.problem import WEIGHTS_COLD, Problem
 from tuner.core.records import Measurement
 from tuner.core.requests import CampaignProposal, RunRequest
 from tuner.core.runs import RunSettings, StoredTrial, TrialQuery
 from tuner.db.store import Store
+from tuner.mlir.fusions import fusion_arguments
 from tuner.results.differences import differences
 from tuner.runtime.workers.protocol import Factory, Limits
 from tuner.targets.backends import Backends
 from tuner.targets.children import child_runners
 from tuner.targets.cpu import target as cpu
+from tuner.targets.cpu.compiler import CpuCompiler
 from tuner.targets.interface import Plan, RunnerChildren
 from tuner.tuning.campaign import NamedProblem, begin_campaign, campaign_settings, resume_campaign
 from tuner.tuning.events import Interruption
+
+
+@final
+class HangingCompiler(AbstractCompiler):
+    """A compiler of fusions of which contractions hang when they are called."""
+
+    def __init__(self) -> None:
+        self._real = CpuCompiler()
+
+    def compile(self, problem: Problem, script: Script) -> Artifact:
+        artifact = self._real.compile(problem, script)
+        if problem.operation != CONTRACTION:
+            return artifact
+        count = len(fusion_arguments(problem.fusion))
+        code = text_beside(__file__, "forever").format(
+            arguments=", ".join(f"%p{number}: !llvm.ptr" for number in range(count))
+        )
+        packings = artifact.host_code.partition("\n")[0]
+        return replace(artifact, host_code=f"{packings}\n{code}")
+
 
 TRIALS = 36  # beyond the pool: the sampler proposes, too
 MOMENTS = ("compile", "load", "verify", "measure", "measure_together")
@@ -217,7 +243,7 @@ def hanging() -> Backends:
     def children(target: TargetName, problem: Problem, threads: int) -> RunnerChildren:
         assert cpu.KIND.measurement.children is not None
         made = cpu.KIND.measurement.children(target, problem, threads)
-        compiler = Factory("tests.tuning.hanging_groups:HangingCompiler")
+        compiler = Factory("tests.tuning.test_campaign:HangingCompiler")
         limits = Limits(compile_timeout_s=120.0, evaluation_timeout_s=10.0)
         return dataclasses.replace(made, compiler=compiler, limits=limits)
 
