@@ -39,10 +39,10 @@ def latest_trials(file: Path, start: str) -> Iterator[tuple[int, str]]:
     yield from map(tuple, _asked(file, TRIALS, start))
 
 
-def _asked(file: Path, question: str, start: str) -> Iterator[sqlite3.Row]:
+def _asked(file: Path, query: str, start: str) -> Iterator[sqlite3.Row]:
     if start and not start.isdigit():
         return
     uri = f"file:{quote(str(file.absolute()))}?mode=ro"
     with contextlib.closing(sqlite3.connect(uri, timeout=BUSY_LIMIT_S, uri=True)) as connection:
         connection.row_factory = sqlite3.Row
-        yield from connection.execute(question, (start, LISTED))
+        yield from connection.execute(query, (start, LISTED))

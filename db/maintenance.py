@@ -26,7 +26,7 @@ SIDE_FILES = ("", "-wal", "-shm", "-journal")
 def backup(database: Database, url: str, file: Path) -> None:
     """Writes a copy of an open results database to a new SQLite file, whole or not at all.
 
-    Of a PostgreSQL server without a fleet's tables. Raises UsageError where ``file`` exists or fails.
+    A copy of a PostgreSQL server has no tables of a fleet. Raises UsageError where ``file`` exists or fails.
     """
     require_path(str(file))
     if file.exists():
@@ -74,9 +74,9 @@ def _copy_rows(database: Database, file: Path) -> None:
 def prune(database: Database, before: datetime.datetime | None) -> Pruned:
     """Deletes trials of finished runs that no result needs; returns how many rows were deleted.
 
-    Of runs with status "done" that began before ``before`` (None: all). Kept are re-measured and verified
-    trials, the fastest of each run, and those whose outcome a kept one reuses. One transaction per run, the
-    latest first: later runs reuse outcomes of earlier ones.
+    Trials are deleted of runs with status "done" that began before ``before`` (None: all). Re-measured and
+    verified trials, the fastest of each run, and those whose outcome a kept one reuses are kept. Each run is
+    a transaction, the latest first: later runs reuse outcomes of earlier ones.
     """
     with database.connected() as connection:
         done = select(RunRow.id).where(RunRow.status == "done").order_by(RunRow.id.desc())
@@ -100,17 +100,17 @@ def _prune_run(connection: Connection, run: int) -> int:
     of_trial = (MeasurementRow.trial_id == TrialRow.id, MeasurementRow.kind == FINAL)
     is_needed = sa.or_(
         select(MeasurementRow.id).where(*of_trial).exists(),
-        TrialRow.id == sa.func.coalesce(fastest, -1),
+        TrialRow.id == fastest,
         TrialRow.status == "verified",
     )
+    # NULL where the run has no fastest trial or the trial no status: then neither makes it needed
     is_doomed = sa.not_(sa.func.coalesce(is_needed, sa.false()))
     doomed = set(connection.scalars(select(TrialRow.id).where(TrialRow.run_id == run, is_doomed)))
     while reused := _reused(connection, doomed):
         doomed -= reused
     parts = tuple(in_parts(sorted(doomed)))
-    for ids in parts:
+    for ids in parts:  # of all parts before any trial: trials of two parts may reuse one another
         connection.execute(sa.delete(MeasurementRow).where(MeasurementRow.trial_id.in_(ids)))
-    for ids in parts:  # trials that reuse one another are deleted together
         reusing = TrialRow.reused_from_id
         connection.execute(sa.update(TrialRow).where(TrialRow.id.in_(ids)).values({reusing: None}))
     for ids in parts:
