@@ -38,7 +38,9 @@ def database(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> str:
     return str(tmp_path / "results.db")
 
 
-def test_the_environment_names_the_database(database: str, monkeypatch: pytest.MonkeyPatch) -> None:
+def test_the_environment_names_the_database_whose_history_runs_and_trials_are_short_lines(
+    database: str, monkeypatch: pytest.MonkeyPatch
+) -> None:
     data = Path(database).with_name("data")
     monkeypatch.setenv("XDG_DATA_HOME", str(data))  # of the user's own database
     monkeypatch.setenv("TUNER_DB", database)
@@ -47,28 +49,18 @@ def test_the_environment_names_the_database(database: str, monkeypatch: pytest.M
     assert len(tuner.history()) == len(tuner.history(Path(database))) == 20
     assert tuner.load_best(PROBLEM)("a", "b") == (PROBLEM, run.best.script_text, 1, ("a", "b"))
     assert not data.exists()
-
-
-def test_history_and_runs_take_the_fields_of_a_query_and_numpy_types(database: str) -> None:
-    run = tuner.tune(PROBLEM, trials=5, db=database)
-    assert len(tuner.history(database)) == 5
     assert len(tuner.history(database, shape="8x8x8", best=True)) == 1
-    assert len(tuner.history(database, shape=(8, 8, np.int64(8)))) == 5
+    assert len(tuner.history(database, shape=(8, 8, np.int64(8)))) == 20
     assert tuner.history(database, shape=[9, 9, 9]) == ()
     assert tuner.history(database, shape="9x9x9") == ()
-    assert len(tuner.history(database, op="matmul", dtype=np.dtype("float32"))) == 5
+    assert len(tuner.history(database, op="matmul", dtype=np.dtype("float32"))) == 20
     assert tuner.history(database, op="matmul", dtype=np.float64) == ()
     assert tuner.runs(database) == (run,)
     assert tuner.runs(database, op="matmul", dtype=np.float32, status="done") == (run,)
     assert tuner.runs(database, status="interrupted") == ()
     with pytest.raises(tuner.UsageError, match=r"^runs: found 'color', allowed operation, shape, dtype"):
         tuner.runs(database, color="red")
-
-
-def test_a_run_and_a_trial_are_one_short_line(database: str) -> None:
-    run = tuner.tune(PROBLEM, trials=20, sampler="exhaustive", db=database)
     best = run.best
-    assert best is not None
     problem, trials = "matmul 8x8x8 f32 nn none, fake", "20 trials, 0 failed"
     of_best = f"{best.id} of run 1: {problem}: fake(comment=a, x=7), measured 0.001 s, reliable"
     assert repr(best) == f"StoredTrial({of_best})"
@@ -211,7 +203,7 @@ def test_load_best_finds_what_was_tuned_for_another_name_of_the_chip(database: s
 
 
 @pytest.mark.slow
-def test_the_best_script_is_exported_and_written(database: str, tmp_path: Path) -> None:
+def test_the_best_script_and_a_page_are_returned_and_written(database: str, tmp_path: Path) -> None:
     run = tuner.tune(PROBLEM, trials=20, sampler="exhaustive", db=database)
     assert run.best is not None
     script = tuner.export(PROBLEM, db=database)
@@ -227,10 +219,6 @@ def test_the_best_script_is_exported_and_written(database: str, tmp_path: Path) 
     ):
         with pytest.raises(UsageError, match=message):
             tuner.export(**{"what": PROBLEM, "db": database} | options)  # type: ignore[arg-type]
-
-
-@pytest.mark.slow
-def test_a_page_is_returned_and_written(database: str, tmp_path: Path) -> None:
     tuner.tune(PROBLEM, trials=5, db=database)
     page = tuner.report(tmp_path / "report.html", db=database, run=1, compile_time=True)
     assert page.startswith("<!doctype html>")
@@ -240,7 +228,9 @@ def test_a_page_is_returned_and_written(database: str, tmp_path: Path) -> None:
 
 
 @pytest.mark.slow
-def test_progress_is_reported_on_stderr_if_asked(database: str, capsys: pytest.CaptureFixture[str]) -> None:
+def test_words_are_those_of_the_command_line_and_progress_is_reported_if_asked(
+    database: str, capsys: pytest.CaptureFixture[str]
+) -> None:
     tuner.tune(PROBLEM, trials=5, db=database)
     assert capsys.readouterr().err == ""
     events: list[object] = []
@@ -251,10 +241,6 @@ def test_progress_is_reported_on_stderr_if_asked(database: str, capsys: pytest.C
     assert {type(event).__name__ for event in events} >= {"RunStarted", "TrialDone", "RemeasurementStarted"}
     tuner.resume(2, db=database, retime=True, progress=True)
     assert "final re-measurement: " in capsys.readouterr().err
-
-
-@pytest.mark.slow
-def test_words_are_those_of_the_command_line(database: str) -> None:
     packed = "matmul_cpu_packed"
     by_names = tuner.tune(PROBLEM, budget="1h", trials=3, strategy=packed, warm_start=False, db=database)
     assert by_names.run.settings.budget_s == 3600.0

@@ -183,39 +183,32 @@ def module_table() -> dict[str, tuple[str, ...]]:
     return table
 
 
-def test_imports_go_down_the_layers() -> None:
+def test_imports_go_down_the_layers_and_a_module_of_no_package_is_refused() -> None:
     found = {name: wrong_imports(name, tree_of(path)) for name, path in MODULES.items()}
     assert {name: complaints for name, complaints in found.items() if complaints} == {}
+    TopologicalSorter(module_table()).prepare()  # CycleError names the modules of a circle
+    assert set(tuner.__all__) & set(PACKAGES) == set()
+    parts = {"/".join(name.split(".")[:length]) for name in MODULES for length in range(1, 5)}
+    named = {part for others in NARROWER.values() for part in others}
+    assert set(PACKAGES) == {package_of(name) for name in MODULES}
+    assert {*NARROWER, *named, *PURE, *READS_FILES} <= parts
+    with pytest.raises(LookupError, match=r"tuner/util: name its layer in test_layers\.py"):
+        wrong_imports("util.text", ast.parse("import tuner.core.errors"))
 
 
-def test_each_package_has_a_face_that_one_can_keep_in_mind() -> None:
+def test_each_package_has_a_face_that_one_can_keep_in_mind_and_that_others_import() -> None:
     packages = [name.partition(".")[0] for name in MODULES if re.fullmatch(r"\w+\.__init__", name)]
     assert {name for name in packages if not face_of(name)} == set()
     limits = {name: CORE_LIMIT if name == "core" else FACE_LIMIT for name in packages}
     assert {name: len(face_of(name)) for name in packages if len(face_of(name)) > limits[name]} == {}
-
-
-def test_a_face_names_nothing_that_no_other_package_imports() -> None:
     used: dict[str, set[str]] = {}
     for module, path in MODULES.items():
         for name in imports(tree_of(path)):
             package, _, inner = module_of(name.partition(".")[2]).partition(".")
             if name.startswith("tuner.") and package in PACKAGES and package != package_of(module):
                 used.setdefault(package, set()).add(inner.split(".")[0])
-    packages = {name.split(".")[0] for name in MODULES if re.fullmatch(r"\w+\.__init__", name)} - {"cli"}
-    assert {(name, each) for name in packages for each in set(face_of(name)) - used.get(name, set())} == set()
-
-
-def test_no_circle_of_modules_and_no_package_hides_a_name_of_the_python_api() -> None:
-    TopologicalSorter(module_table()).prepare()  # CycleError names the modules of a circle
-    assert set(tuner.__all__) & set(PACKAGES) == set()
-
-
-def test_every_package_and_part_of_the_tables_exists() -> None:
-    parts = {"/".join(name.split(".")[:length]) for name in MODULES for length in range(1, 5)}
-    named = {part for others in NARROWER.values() for part in others}
-    assert set(PACKAGES) == {package_of(name) for name in MODULES}
-    assert {*NARROWER, *named, *PURE, *READS_FILES} <= parts
+    unused = {(name, each) for name in packages for each in set(face_of(name)) - used.get(name, set())}
+    assert {(name, each) for name, each in unused if name != "cli"} == set()
 
 
 WITHIN = (
@@ -262,11 +255,6 @@ WITHIN = (
 )
 def test_an_import_against_the_tables_is_found(module: str, source: str) -> None:
     assert (wrong_imports(module, ast.parse(source)) != []) == ((module, source) not in WITHIN)
-
-
-def test_a_module_of_no_package_is_refused() -> None:
-    with pytest.raises(LookupError, match=r"tuner/util: name its layer in test_layers\.py"):
-        wrong_imports("util.text", ast.parse("import tuner.core.errors"))
 
 
 def test_few_imports_stand_inside_of_functions_and_each_says_why() -> None:

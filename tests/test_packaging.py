@@ -51,14 +51,11 @@ def _linked_folders(package: Path) -> set[Path]:
     return {*links, *(path for path in below if path.is_dir())}
 
 
-def test_installed_version_and_command_are_those_of_the_source() -> None:
+def test_installed_version_and_command_are_those_of_the_source_and_hints_install_the_extras() -> None:
     assert importlib.metadata.version("mlir-tuner") == tuner.__version__
     (command,) = importlib.metadata.entry_points(group="console_scripts", name="tuner")
     assert command.value == PROJECT["project"]["scripts"]["tuner"]
     assert callable(command.load())
-
-
-def test_hints_install_what_the_extras_have() -> None:
     for extra, hint in (("torch", NO_TORCH), ("iree", INSTALL)):
         assert shlex.split(hint) == ["pip", "install", *EXTRAS[extra]]
     assert f'"{NO_TORCH}"' in (ROOT / "tuner" / "torch" / "__init__.py").read_text()

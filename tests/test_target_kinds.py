@@ -53,19 +53,12 @@ def _is_word(node: ast.AST) -> bool:
     return False
 
 
-def test_the_kind_of_a_target_is_compared_in_its_own_package_alone() -> None:
+def test_each_kind_is_one_file_and_compared_in_its_own_package_alone() -> None:
     apart = (NAMES_THEM, f"{OWN_PACKAGE}.", "db.migrations.")  # a migration names the kinds of its time
     others = [name for name in MODULES if not name.startswith(apart)]
     assert found_in(others, kind_questions) == {}
-
-
-def test_nobody_asks_whether_a_target_is_a_replay() -> None:
-    """What it means is asked: ``has_machine``, a script, ``needs_local_resources``, ``times_processors``."""
-    files = [path for path in (ROOT / "tuner").rglob("*.*") if path.suffix in (".py", ".html")]
-    assert [path for path in files if "is_replay" in path.read_text()] == []
-
-
-def test_each_kind_is_one_file_and_one_line() -> None:
+    texts = [path for path in (ROOT / "tuner").rglob("*.*") if path.suffix in (".py", ".html")]
+    assert [path for path in texts if "is_replay" in path.read_text()] == []
     folder = ROOT / "tuner" / OWN_PACKAGE.replace(".", "/")
     files = {path for path in folder.rglob("*.py") if "\nKIND = " in path.read_text()}
     lines = [line for line in (folder / "registry.py").read_text().splitlines() if ".KIND," in line]

@@ -92,7 +92,9 @@ def options(picture: str) -> str:
     return "".join(ElementTree.fromstring(picture).itertext()).replace("\N{NO-BREAK SPACE}", " ")
 
 
-def test_both_outputs_of_commands_are_recorded(tmp_path: Path, capsys: pytest.CaptureFixture[str]) -> None:
+def test_both_outputs_of_commands_are_recorded_in_a_picture_that_fetches_nothing(
+    tmp_path: Path, capsys: pytest.CaptureFixture[str]
+) -> None:
     session = record(("echo one > kept; echo two >&2", "cat kept"), tmp_path)
     assert [typed.printed for typed in session] == ["two\n", "one\n"]
     with pytest.raises(RuntimeError, match=r"^echo why; exit 3: exited with 3: why"):
@@ -100,9 +102,6 @@ def test_both_outputs_of_commands_are_recorded(tmp_path: Path, capsys: pytest.Ca
     assert main([str(tmp_path / "session.svg"), "echo hello"]) == 0
     assert capsys.readouterr().out == "$ echo hello\nhello\n"
     assert "hello" in options((tmp_path / "session.svg").read_text())
-
-
-def test_the_picture_has_what_was_typed_and_printed_fetches_nothing_and_is_the_same_each_time() -> None:
     picture = svg(SESSION)
     text = options(picture)
     for line in ("$ tuner --version", "tuner 0.1.0", "compiler: LLVM", "$ true"):

@@ -178,9 +178,11 @@ def test_a_combination_of_a_shipped_strategy_is_explained(tmp_path: Path) -> Non
     assert (done.code, "feasible" in done.out) == (0, True)
 
 
-def test_what_is_run_on_another_machine_has_tests_there() -> None:
+def test_every_example_is_run_here_or_on_another_machine_that_has_tests() -> None:
     for given, test in RUN_BY_OTHER_TESTS.items():
         assert re.search(rf'"{given}[ "]', (ROOT / test).read_text()), given
+    left = {str(each) for each in EXAMPLES if is_run(each) and each.place not in PAGES_RUN_BY_OTHER_TESTS}
+    assert {each for each in left if not each.partition(":")[0].endswith(PAGES_HERE)} == set()
 
 
 def words_run_in(test: str) -> set[tuple[str, ...]]:
@@ -189,12 +191,7 @@ def words_run_in(test: str) -> set[tuple[str, ...]]:
     return set(module.PRINTED)
 
 
-def test_every_example_is_run_here_or_on_another_machine() -> None:
-    left = {str(each) for each in EXAMPLES if is_run(each) and each.place not in PAGES_RUN_BY_OTHER_TESTS}
-    assert {each for each in left if not each.partition(":")[0].endswith(PAGES_HERE)} == set()
-
-
-def test_examples_that_stand_in_other_tests_are_those_printed() -> None:
+def test_examples_of_help_are_lines_to_copy_and_those_of_other_tests_are_printed() -> None:
     run = set[tuple[str, ...]]().union(*map(words_run_in, STANDING_IN))
     assert run <= {each.words for each in EXAMPLES}
     commands = [command for command, test in RUN_BY_OTHER_TESTS.items() if test in STANDING_IN]
@@ -203,9 +200,6 @@ def test_examples_that_stand_in_other_tests_are_those_printed() -> None:
     assert {each.words for each in programs if each.words[0] not in RUN_BY_OTHER_TESTS} <= run
     assert {each.words for each in EXAMPLES if each.place == "bundle.md"} <= run
     assert {each.words for each in EXAMPLES if each.words[:2] == ("fleet", "demo")} <= run
-
-
-def test_every_example_of_help_stands_there_as_a_line_to_copy() -> None:
     examples = [each for each in EXAMPLES if each.place.endswith(" --help")]
     assert len(examples) > len(main.all_commands())
     for example in examples:

@@ -83,13 +83,10 @@ PAGE = (ROOT / "docs" / "guides" / "troubleshooting.md").read_text()
 QUOTED = [line for block in blocks_of(PAGE) if block.language == "text" for line in block.text.splitlines()]
 
 
-def test_quoted_messages_are_the_tuners() -> None:
+def test_quoted_messages_are_the_tuners_and_every_stage_has_its_row() -> None:
     sources = "\n".join(path.read_text() for path in Path(ROOT / "tuner").rglob("*.py"))
     assert len(QUOTED) >= 2
     assert [message for message in QUOTED if message not in sources] == []
-
-
-def test_every_stage_has_its_row() -> None:
     assert re.findall(r"^\| `(\w+)` \|", PAGE, re.MULTILINE) == [stage.value for stage in Stage]
 
 
@@ -101,15 +98,12 @@ SVG = "{http://www.w3.org/2000/svg}"
 LAYERS = {package: number for number, line in enumerate(test_layers.LAYERS[:-1], start=1) for package in line}
 
 
-def test_the_page_has_every_package_on_its_layer() -> None:
+def test_the_page_and_the_picture_have_every_package_on_its_layer_a_lower_one_lower() -> None:
     text = (CONCEPTS / "architecture.md").read_text()
     rows = re.findall(r"^\| (\d+) \| `tuner/(\w+)(?:/|\.py)` \|", text, re.MULTILINE)
     assert {package: int(number) for number, package in rows} == LAYERS
     assert len(rows) == len(LAYERS)
     assert [int(number) for number, _ in rows] == sorted(LAYERS.values(), reverse=True)
-
-
-def test_the_picture_has_every_package_on_its_layer_and_a_lower_layer_lower() -> None:
     groups = ElementTree.parse(CONCEPTS / "architecture.svg").iter(f"{SVG}g")
     ids = [(layer, layer.attrib["id"].partition("layer-")[2]) for layer in groups]
     layers = [(layer, int(number)) for layer, number in ids if number]
@@ -122,9 +116,6 @@ def test_the_picture_has_every_package_on_its_layer_and_a_lower_layer_lower() ->
     assert drawn == LAYERS
     tops = {number: float(box.attrib["y"]) for layer, number in layers for box in layer.iter(f"{SVG}rect")}
     assert sorted(tops, key=tops.__getitem__) == sorted(tops, reverse=True)
-
-
-def test_every_step_of_the_picture_is_a_row_of_the_page() -> None:
     picture = (CONCEPTS / "architecture.svg").read_text()
     text = (CONCEPTS / "architecture.md").read_text()
     steps = re.findall(r"^\| (\d+c?) \| [^`]", text, re.MULTILINE)
@@ -134,12 +125,6 @@ def test_every_step_of_the_picture_is_a_row_of_the_page() -> None:
     assert sorted(numbers[:13]) == sorted(trial)
     assert set(numbers[13:]) == set(program)
     assert "(architecture.svg)" in text
-
-
-def test_the_decision_has_as_many_layers_as_the_table() -> None:
-    decisions = ROOT / "docs" / "decisions" / "packages.md"
-    names = {10: "Ten", 11: "Eleven", 12: "Twelve"}
-    assert f"{names[max(LAYERS.values())]} layers of packages" in decisions.read_text()
 
 
 # The page on untrusted scripts names each kind of file whose code runs when it is given to tuner.

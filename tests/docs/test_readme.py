@@ -49,7 +49,7 @@ PICTURE = (ROOT / "docs" / "first-run.svg").read_text()
 WORDS = "".join(ElementTree.fromstring(PICTURE).itertext()).replace("\N{NO-BREAK SPACE}", " ")
 
 
-def test_the_picture_is_of_the_quickstarts_commands_and_fetches_nothing() -> None:
+def test_the_picture_is_of_the_quickstarts_commands_and_shows_the_lines_that_a_run_ends_with() -> None:
     quickstart = next(block for block in blocks_of(README) if block.language == "sh").text.splitlines()
     typed = [line.split(" #")[0].strip() for line in quickstart if line.startswith("tuner ")]
     assert (len(quickstart), len(typed)) == (6, 3)
@@ -57,9 +57,6 @@ def test_the_picture_is_of_the_quickstarts_commands_and_fetches_nothing() -> Non
     assert README.index("## Quick start") < README.index("(docs/first-run.svg)") < README.index("## How")
     assert "font-face" not in PICTURE + STILL_FORMAT
     assert not re.search(r"(?:href|src)=|url\((?!#)", PICTURE)
-
-
-def test_the_picture_shows_the_lines_that_a_run_ends_with() -> None:
     output = ROOT / "tuner" / "results" / "output"
     source = "".join((output / name).read_text() for name in ("run_result.py", "formatting.py"))
     for label in ("best", "knobs", "time", "speed", "roofline", "portable", "trials", "next"):
@@ -76,16 +73,13 @@ RESULTS = " ".join(prose((ROOT / "docs" / "concepts" / "results.md").read_text()
 OTHER_VERSIONS = {"1.5", "2.13"}  # of Kernel Tuner, PyTorch
 
 
-def test_the_page_has_what_the_files_give_and_no_other_number() -> None:
+def test_the_page_has_what_the_files_give_no_other_number_and_the_interval_of_the_rounds() -> None:
     rest = RESULTS
     for text in TEXTS:
         computed = " ".join(text().split())
         assert computed in RESULTS, f"{text.__name__}: run: python -m benchmarks.result_tables"
         rest = rest.replace(computed, "")
     assert set(NUMBER.findall(rest)) <= OTHER_VERSIONS
-
-
-def test_the_interval_is_that_of_the_rounds() -> None:
     rounds = ratios_in(F32_1_THREAD)[0].rounds
     outside = (rounds + 1) // 4
     assert f"from the {outside}th to the {rounds + 1 - outside}th of the {rounds} ratios" in RESULTS
@@ -99,13 +93,10 @@ RATIOS = ROOT / "docs" / "concepts" / "ratios.svg"
 SVG = "{http://www.w3.org/2000/svg}"
 
 
-def test_the_picture_is_what_the_script_draws_in_both_themes_and_fetches_nothing() -> None:
+def test_the_picture_is_what_the_script_draws_with_a_mark_and_an_interval_for_every_ratio() -> None:
     assert RATIOS.read_text() == svg(), "run: python -m benchmarks.ratio_picture docs/concepts/ratios.svg"
     assert "prefers-color-scheme: dark" in svg()
     assert not re.search(r"(?:href|src)=|url\(|font-face", svg())
-
-
-def test_every_ratio_has_a_mark_and_an_interval_and_a_disturbed_one_is_hollow() -> None:
     picture = ElementTree.fromstring(svg())
     titles = [title.text for title in picture.iter(f"{SVG}title")]
     for each in (ratio for pair in f32_pairs() for ratio in (pair.one, pair.two)):

@@ -37,23 +37,26 @@ def section(text: str, title: str) -> str:
     return re.split(r"^## ", text.split(f"## {title}\n")[1], maxsplit=1, flags=re.MULTILINE)[0]
 
 
-def test_pages_ask_for_every_part_once_and_for_no_other() -> None:
+def test_pages_ask_for_every_part_once_and_the_index_names_every_page() -> None:
     asked = [name for page in DOCS.rglob("*.md") for name in REQUEST.findall(page.read_text())]
     assert sorted(asked) == sorted(GENERATORS)
     with pytest.raises(KeyError, match="nothing"):
         with_generated_parts("# Page\n\n<!-- generated: nothing -->\n")
+    index = with_menu((DOCS / "README.md").read_text(), DOCS)
+    menus = re.findall(r"^```\{toctree\}\n(.*?)^```$", index, re.MULTILINE | re.DOTALL)
+    named = {page for menu in menus for page in menu.split("\n\n", 1)[1].split()}
+    pages = {str(page.relative_to(DOCS).with_suffix("")) for page in DOCS.rglob("*.md")}
+    assert named == pages - {"README"}
+    assert "(docs/README.md)" in (ROOT / "CONTRIBUTING.md").read_text()
 
 
-def test_every_command_is_listed_with_its_options() -> None:
+def test_every_command_with_its_options_and_every_public_name_and_returned_class_is_listed() -> None:
     text = commands()
     for names, command in all_commands():
         shown = section(text, " ".join(names))
         visible = [each for each in command.params if not getattr(each, "hidden", False)]
         options = [option for each in visible for option in each.opts if option.startswith("--")]
         assert [option for option in options if option not in shown] == [], names
-
-
-def test_every_public_name_and_every_class_that_is_returned_is_listed() -> None:
     listed = re.findall(r"auto\w+:: tuner\.(\w+)$", python_api(), re.MULTILINE)
     assert {*listed, "__version__"} == set(tuner.__all__)
     returned = re.findall(r"autoclass:: (tuner\.[\w.]+\.\w+)$", python_api(), re.MULTILINE)
@@ -89,12 +92,3 @@ def test_the_printed_documents_have_the_listed_keys(tmp_path: Path) -> None:
         row = next(row for row in command_documents().splitlines() if f"`tuner {command} --json`" in row)
         assert set(re.findall(r"`(\w+)`", row)) == set(document), command
     assert RUN_ONCE.keys() <= {command for command, _ in PRINTED}
-
-
-def test_the_index_names_every_page() -> None:
-    index = with_menu((DOCS / "README.md").read_text(), DOCS)
-    menus = re.findall(r"^```\{toctree\}\n(.*?)^```$", index, re.MULTILINE | re.DOTALL)
-    named = {page for menu in menus for page in menu.split("\n\n", 1)[1].split()}
-    pages = {str(page.relative_to(DOCS).with_suffix("")) for page in DOCS.rglob("*.md")}
-    assert named == pages - {"README"}
-    assert "(docs/README.md)" in (ROOT / "CONTRIBUTING.md").read_text()

@@ -32,26 +32,20 @@ def shown(text: str) -> str:
     return "\n".join(re.findall(r"^```mlir\n(.*?)^```$", text, re.MULTILINE | re.DOTALL))
 
 
-def test_the_page_has_every_line_of_a_script_for_cpus() -> None:
+def test_the_page_has_every_line_of_scripts_for_cpus_and_gpus_and_those_of_the_readme() -> None:
     candidate, variables = parse_candidate(f"matmul_cpu_packed({ON_CPU})"), variables_of(PROBLEM, AVX512, 1)
     file = load_space_file(default_space_file())
     (space,) = spaces_for(file, PROBLEM, AVX512.isa, variables, (candidate.strategy,))
     binder = Binder((load_strategy(candidate.strategy),), PROBLEM, variables, 1)
     script = with_knob_options(binder.bind(candidate).text, candidate, binder, space)
     assert shown(PAGE.partition("## A script for a GPU")[0]) == script
-
-
-def test_the_lines_in_the_readme_are_those_of_the_example_and_of_the_page() -> None:
+    point = GpuPoint(Matmul(256, 256, 256, "f16"), parse_candidate(f"matmul_gpu_mma_sync({ON_GPU})"))
+    assert shown(PAGE.partition("## A script for a GPU")[2]) == point.script()
     readme = blocks_of((ROOT / "README.md").read_text())
     given, exported = (block.text.splitlines() for block in readme if block.language == "mlir")
     assert set(given) <= set((ROOT / "examples" / "matmul_knobs.mlir").read_text().splitlines())
     assert len(exported) > 5
     assert set(exported) <= set(shown(PAGE).splitlines())
-
-
-def test_the_page_has_every_line_of_a_script_for_gpus() -> None:
-    point = GpuPoint(Matmul(256, 256, 256, "f16"), parse_candidate(f"matmul_gpu_mma_sync({ON_GPU})"))
-    assert shown(PAGE.partition("## A script for a GPU")[2]) == point.script()
 
 
 # What templates see, no more and no less.
@@ -71,14 +65,11 @@ def seen(machine: Machine, problem: Problem) -> frozenset[str]:
     return frozenset(binder.names_for(Candidate.of("any", {})))
 
 
-def test_the_page_lists_what_templates_see() -> None:
+def test_the_page_lists_what_templates_see_of_a_panel_too() -> None:
     assert seen(PROCESSOR, Matmul(64, 64, 64)) == EVERYWHERE | PROCESSORS
     assert seen(GPU, Matmul(64, 64, 64)) == EVERYWHERE | GPUS
     fusion = Problem("rows", (4, 8, 1), "f32", fusion="func.func @group() {}")
     assert seen(PROCESSOR, fusion) == EVERYWHERE | PROCESSORS | FUSIONS
-
-
-def test_a_panel_has_the_names_of_the_page() -> None:
     problem = Matmul(64, 64, 64)
     binder = Binder((), problem, variables_of(problem, PROCESSOR, threads=1), threads=1)
     (partition,) = binder.names_for(Candidate.of("any", {}))["panels"]

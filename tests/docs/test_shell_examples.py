@@ -95,9 +95,17 @@ PIP_TEXTS = (*(page.read_text() for page in PAGES), "\n".join(TYPED))
 PIP_LINES = sorted({found.strip() for text in PIP_TEXTS for found in PIP.findall(text)})
 
 
-def test_every_line_of_a_shell_block_is_run_by_some_test() -> None:
+def test_every_line_of_a_shell_block_is_run_by_some_test_and_make_has_what_pages_name() -> None:
     assert [line for line in shell_lines() if not any(re.match(begins, line) for begins in SHELL)] == []
     assert all((Path(__file__).parent / test).exists() for test in SHELL.values())
+    named = {arguments.split()[1] for arguments in RECIPES}
+    assert named >= {"demo", "test", "check", "bench", "gpu-check", "wheel", "clean"}
+    tools = r"none/bin/(tuner|pip|ruff|mypy)\b|(\w+=\S* )*none/bin/python -m |python3 -m venv "
+    left = [line for line in TYPED if not re.match(rf"{tools}|touch none/|rm -rf ", line)]
+    assert all("sys.version_info" in line for line in left)  # one that is too old is refused
+    for line in TYPED:
+        if line.startswith("none/bin/tuner "):
+            understood(Example("make", tuple(shlex.split(line)[1:])))
 
 
 def test_an_environment_is_made_and_entered(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> None:
@@ -120,17 +128,6 @@ def test_pip_takes_the_options_and_the_extras_are_there(line: str) -> None:
     assert wanted
     for extras in (re.fullmatch(r"\.\[(.+)\]", each) for each in wanted):
         assert extras is None or set(extras[1].split(",")) <= EXTRAS.keys()
-
-
-def test_make_has_what_pages_name_and_types_what_its_tools_take() -> None:
-    named = {arguments.split()[1] for arguments in RECIPES}
-    assert named >= {"demo", "test", "check", "bench", "gpu-check", "wheel", "clean"}
-    tools = r"none/bin/(tuner|pip|ruff|mypy)\b|(\w+=\S* )*none/bin/python -m |python3 -m venv "
-    left = [line for line in TYPED if not re.match(rf"{tools}|touch none/|rm -rf ", line)]
-    assert all("sys.version_info" in line for line in left)  # one that is too old is refused
-    for line in TYPED:
-        if line.startswith("none/bin/tuner "):
-            understood(Example("make", tuple(shlex.split(line)[1:])))
 
 
 @pytest.mark.slow

@@ -11,16 +11,13 @@ from tuner.targets.gpu.compiler import locate
 POINT = dict(zip(KNOBS, (64, 64, 32, 16, 8, 16, 8, 2, 4, 2, 1, 1), strict=True))
 
 
-def test_the_source_names_every_knob_and_knobs_of_staging_count_where_something_is_staged() -> None:
+def test_the_source_names_every_knob_and_narrow_accesses_are_predicted_to_cost_more() -> None:
     assert [name for name in KNOBS if name not in SOURCE] == []
     assert definitions(POINT)[:2] == ("-DMWG=64", "-DNWG=64")
     assert distinct(POINT) == tuple(POINT.values())
     direct = distinct(POINT | {"SA": 0})
     assert direct == distinct(POINT | {"SA": 0, "MDIMA": 32})
     assert direct != distinct(POINT | {"SA": 0, "NDIMB": 16})
-
-
-def test_narrow_accesses_are_predicted_to_cost_more() -> None:
     tool = locate("nvdisasm")
     try:
         nvrtc = Nvrtc()

@@ -126,7 +126,9 @@ def test_a_child_is_counted_and_one_that_ends_is_its_parents(monkeypatch: pytest
 DISK_KIB = 64
 
 
-def test_a_disk_of_one_process_is_filled_and_no_other_process_sees_it(tmp_path: Path) -> None:
+def test_a_disk_of_one_process_is_filled_and_one_that_cannot_be_mounted_says_why(
+    tmp_path: Path, monkeypatch: pytest.MonkeyPatch
+) -> None:
     try:
         before = small_disk(tmp_path, DISK_KIB)
     except TunerError as error:
@@ -141,9 +143,6 @@ def test_a_disk_of_one_process_is_filled_and_no_other_process_sees_it(tmp_path: 
         _, said = process.communicate(b"\n")
     assert b"No space left on device" in said
     assert list(tmp_path.iterdir()) == []
-
-
-def test_a_disk_that_cannot_be_mounted_says_why(monkeypatch: pytest.MonkeyPatch, tmp_path: Path) -> None:
     if shutil.which("unshare") is not None:
         with pytest.raises(TunerError, match=r"^small disk: found no leave to mount one: .*absent"):
             small_disk(tmp_path / "absent", DISK_KIB)

@@ -39,7 +39,7 @@ def test_a_run_with_one_pending_trial_pays_for_every_step_and_with_enough_for_th
     assert simulate(replace(SMALL, poll_s=1.0, pending=2)).latency_s == pytest.approx(4, abs=0.05)
 
 
-def test_failures_need_no_device_and_runs_keep_to_their_own_unless_devices_are_pooled() -> None:
+def test_what_busy_devices_give_a_run_it_loses_by_knowing_less_and_failures_need_none() -> None:
     found = simulate(replace(SMALL, failing=1.0, compile_s=(0.5, 0.5)))
     assert found.idle == 1
     assert (found.trials_per_s, found.jobs_per_s) == pytest.approx((2, 2), rel=0.01)
@@ -48,10 +48,19 @@ def test_failures_need_no_device_and_runs_keep_to_their_own_unless_devices_are_p
     assert simulate(replace(crowded, is_pooled=True)).idle == pytest.approx(0, abs=0.01)
     fleet = SimulatedFleet(minutes=0.5)
     assert simulate(fleet, 1) == simulate(fleet, 1) != simulate(fleet, 2)
+    runs = ((2, 2, 1.0), (2, 6, 4.0), (1, 1, 1.0), (1, 3, 2.0))
+    rows = [*(simulated(*run) for run in runs), simulated(1, 1, 9.0, "another question")]
+    median_trials = {1: 30, 2: 40, 3: 70, 6: 80}
+    staleness = [{"pending": each, "median_trials": trials} for each, trials in median_trials.items()]
+    soonest = [(row["devices"], row["pending"], row["seconds"]) for row in soonest_rows(rows, staleness)]
+    assert soonest == [(1, 1, 30), (1, 3, 35), (2, 6, 20), (2, 2, 40)]
+    # left out where searches did not arrive or none was made
+    rows = [simulated(1, 1, 1.0), simulated(1, 2, 1.0)]
+    assert soonest_rows(rows, [{"pending": 1, "median_trials": None}]) == []
 
 
 @pytest.mark.slow
-def test_a_slow_trial_holds_up_the_others_and_the_database_does_one_job_after_another_on_each_core() -> None:
+def test_a_slow_trial_holds_up_the_others_and_a_lost_node_costs_its_lease() -> None:
     uneven = replace(SMALL, devices=2, is_pooled=True, measure_s=(0.1, 10.0), compilers=4, minutes=60)
     assert simulate(replace(uneven, pending=2)).idle > simulate(replace(uneven, pending=16)).idle + 0.1
     many = replace(SMALL, devices=50, compilers=50, runs=50, measure_s=(0.1, 0.1), server_s=0.02, minutes=1)
@@ -59,10 +68,6 @@ def test_a_slow_trial_holds_up_the_others_and_the_database_does_one_job_after_an
     assert found.jobs_per_s == pytest.approx(50, rel=0.05)
     assert found.server_busy == pytest.approx(1, abs=0.02)
     assert simulate(replace(many, server_cores=2)).jobs_per_s == pytest.approx(100, rel=0.05)
-
-
-@pytest.mark.slow
-def test_a_lost_node_costs_its_lease_and_the_trial_is_done_all_the_same() -> None:
     calm = replace(SMALL, minutes=300)
     lost = 2 * 100 / 3600  # share of attempts; each costs its lease and half the work
     expected_s = 2 + lost / (1 - lost) * 31
@@ -74,11 +79,17 @@ def test_a_lost_node_costs_its_lease_and_the_trial_is_done_all_the_same() -> Non
 COMMITTED = json.loads((RESULTS / "fleet_simulated.json").read_text())["rows"]
 
 
-def test_every_fleet_is_simulated_once_for_a_question() -> None:
+def test_every_fleet_is_simulated_once_for_a_question_and_has_a_row_for_each_limit() -> None:
     found = [(scenario.question, scenario.fleet) for scenario in scenarios()]
     assert len(set(found)) == len(found) == len(COMMITTED)
     assert [row["question"] for row in COMMITTED] == [question for question, _fleet in found]
     assert LARGE.compilers + LARGE.devices == 1000
+    rows = list(staleness_rows(SPACE, "exhaustive", evaluations=40, seeds=2))
+    assert [row["pending"] for row in rows] == list(PENDING)
+    assert {row["p"] for row in rows} == {rows[0]["p"]}
+    assert {(row["median_trials"], row["arrived"], row["p_standard_error"]) for row in rows} == {(38, 2, 0)}
+    row = next(staleness_rows(SPACE, "exhaustive", evaluations=5, seeds=1))  # does not arrive
+    assert (row["median_trials"], row["arrived"], row["p_standard_error"]) == (None, 0, None)
 
 
 @pytest.mark.parametrize("index", [0, 2])
@@ -92,18 +103,6 @@ def simulated(devices: int, pending: int, trials_per_s: float, question: str = Q
     return {"question": question, "fleet": fleet, "idle": 0.1, "trials_per_s": trials_per_s}
 
 
-def test_what_a_run_gains_by_busy_devices_it_loses_by_knowing_less() -> None:
-    runs = ((2, 2, 1.0), (2, 6, 4.0), (1, 1, 1.0), (1, 3, 2.0))
-    rows = [*(simulated(*run) for run in runs), simulated(1, 1, 9.0, "another question")]
-    median_trials = {1: 30, 2: 40, 3: 70, 6: 80}
-    staleness = [{"pending": each, "median_trials": trials} for each, trials in median_trials.items()]
-    found = [(row["devices"], row["pending"], row["seconds"]) for row in soonest_rows(rows, staleness)]
-    assert found == [(1, 1, 30), (1, 3, 35), (2, 6, 20), (2, 2, 40)]
-    # left out where searches did not arrive or none was made
-    rows = [simulated(1, 1, 1.0), simulated(1, 2, 1.0)]
-    assert soonest_rows(rows, [{"pending": 1, "median_trials": None}]) == []
-
-
 TIMES = np.linspace(2.0, 1.0, 40)
 SPACE = ReplaySpace("s", FeasibleSet.of((line(40),)), TIMES)
 
@@ -114,12 +113,3 @@ SPACE = ReplaySpace("s", FeasibleSet.of((line(40),)), TIMES)
 def test_a_search_arrives_at_95_percent_of_the_best_speed(found_s: list[float], trials: float) -> None:
     found = ReplayedSearch(np.array(found_s), len(found_s), len(found_s), 0.0)
     assert trials_until(SPACE, found) == trials
-
-
-def test_there_is_a_row_for_each_limit_and_an_order_without_outcomes_does_not_mind() -> None:
-    rows = list(staleness_rows(SPACE, "exhaustive", evaluations=40, seeds=2))
-    assert [row["pending"] for row in rows] == list(PENDING)
-    assert {row["p"] for row in rows} == {rows[0]["p"]}
-    assert {(row["median_trials"], row["arrived"], row["p_standard_error"]) for row in rows} == {(38, 2, 0)}
-    row = next(staleness_rows(SPACE, "exhaustive", evaluations=5, seeds=1))  # does not arrive
-    assert (row["median_trials"], row["arrived"], row["p_standard_error"]) == (None, 0, None)

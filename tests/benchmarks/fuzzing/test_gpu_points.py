@@ -22,7 +22,7 @@ pytestmark = pytest.mark.mlir
 WGMMA = "matmul_gpu_wgmma"
 
 
-def test_points_are_feasible_and_alike_for_a_seed_and_kinds_are_all_that_a_strategy_is_there_for() -> None:
+def test_points_are_feasible_and_alike_for_a_seed_and_have_the_knobs_that_are_asked_for() -> None:
     for entry in gpu_strategies():
         found = kinds(entry.name)
         assert {kind.dtype for kind in found} == set(entry.dtypes)
@@ -40,9 +40,6 @@ def test_points_are_feasible_and_alike_for_a_seed_and_kinds_are_all_that_a_strat
     assert {each[0] for each in of_naive} == {None}
     assert [len(each) for each in of_naive].count(2) in range(1, 20)
     assert len(schedules(WGMMA, rng)) == 4
-
-
-def test_points_have_the_knobs_that_are_asked_for_and_break_no_preference_where_that_is_asked() -> None:
     for seed in range(2):
         point = draw(kinds("matmul_gpu_mma_sync")[0], np.random.default_rng(seed), (("shared", "swizzle"),))
         assert dict(point.candidate.choices)["shared"] == "swizzle"
@@ -87,7 +84,7 @@ def test_a_fuzz_goes_on_where_it_was(tmp_path: Path, monkeypatch: pytest.MonkeyP
         fuzz(monkeypatch, "--knob shared")
 
 
-def test_wrong_results_races_faults_and_what_does_not_compile_are_failures() -> None:
+def test_wrong_results_races_faults_bank_conflicts_and_what_does_not_compile_are_failures() -> None:
     problem = Matmul(8, 8, 72, "f16")  # of one block
     point = GpuPoint(problem, feasible_set(problem, WGMMA, "sm_90a").candidate(0), "sm_90a")
     found = check(point, (None, 7), 0)
@@ -102,9 +99,6 @@ def test_wrong_results_races_faults_and_what_does_not_compile_are_failures() -> 
         assert instruction.partition(".")[0] in outcome.failures[0]
     (failure,) = check(replace(point, chip="sm_80"), (None,), 0).failures
     assert failure.startswith("compile: ")
-
-
-def test_bank_conflicts_of_swizzled_tiles_alone_are_failures() -> None:
     rng = np.random.default_rng(3)
     while True:
         point = draw(kinds("matmul_gpu_mma_sync")[0], rng)

@@ -18,7 +18,7 @@ from tuner.space.file.reading import load_space_file
 from tuner.space.file.yaml import default_space_file
 
 
-def test_every_strategy_and_element_type_of_the_space_has_a_candidate_with_a_name_of_its_own() -> None:
+def test_every_strategy_and_element_type_has_a_candidate_and_kernel_code_is_no_part_of_the_host() -> None:
     entries = load_space_file(default_space_file()).strategies
     wanted = {(entry.name, dtype) for entry in entries for dtype in entry.dtypes}
     candidates = golden_candidates()
@@ -26,6 +26,12 @@ def test_every_strategy_and_element_type_of_the_space_has_a_candidate_with_a_nam
     assert wanted - found == set()
     assert len(candidates) == len({golden.name for golden in candidates}) == 87
     assert len({(golden.problem, golden.candidate, golden.machine) for golden in candidates}) == 87
+    host, modules = without_modules(HOST)
+    assert modules == {"one": "//\n.version 8.4", "two": 'a "word"'}
+    assert "version" not in host
+    assert "llvm.func @main()" in host
+    assert [program.file for program in PROGRAMS if not program.path.is_file()] == []
+    assert len({program.name for program in PROGRAMS}) == len(PROGRAMS) == 12
 
 
 def test_one_file_alone_imports_from_the_tuner() -> None:
@@ -82,12 +88,3 @@ HOST = r"""  gpu.binary @one  [#gpu.object<#nvvm.target<chip = "sm_90">, code = 
   gpu.binary @two  [#gpu.object<#nvvm.target<chip = "sm_90", O = "3">, assembly = "a \22word\22">]
   llvm.func @main()
 """
-
-
-def test_the_code_of_kernel_modules_is_no_part_of_the_host() -> None:
-    host, modules = without_modules(HOST)
-    assert modules == {"one": "//\n.version 8.4", "two": 'a "word"'}
-    assert "version" not in host
-    assert "llvm.func @main()" in host
-    assert [program.file for program in PROGRAMS if not program.path.is_file()] == []
-    assert len({program.name for program in PROGRAMS}) == len(PROGRAMS) == 12

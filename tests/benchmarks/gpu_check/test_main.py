@@ -88,7 +88,7 @@ def test_what_is_known_is_written_where_somebody_interrupts(tmp_path: Path) -> N
     assert list(json.loads(output.read_text())["summary"]["parts"]) == ["environment"]
 
 
-def test_the_table_has_a_line_for_each_part_and_one_that_failed_is_an_exit_code_of_1() -> None:
+def test_failures_come_first_and_the_table_has_a_line_for_each_part() -> None:
     right, wrong = part("programs", Row("a", passed(), 0.1)), part("timing", Row("b", failed("x"), 0.1))
     assert [exit_code((right,)), exit_code((right, wrong))] == [0, 1]
     _, first, _ = table((right, part("timing"))).splitlines()
@@ -97,6 +97,13 @@ def test_the_table_has_a_line_for_each_part_and_one_that_failed_is_an_exit_code_
     assert kept is not None
     assert kept.name == "gpu_check_sm_90.json"
     assert default_output(Bed(STUB, "sm_90")) is None
+    result = part_of(skipped("no tool"), failed("wrong"), skipped("no tool"), left_out=("a", "b"))
+    assert result.words == ("FAILED  check 1: wrong", "skipped 2: no tool", "no time for 2: a, b")
+    row = Row("naive", evaluated(False, "wrong", elements=3), 0.12345)
+    given = {"status": "failed", "words": "wrong", "seconds": 0.123, "elements": 3}
+    assert row.document("strategies") == {"part": "strategies", "check": "naive", **given}
+    with pytest.raises(ValueError, match="status: found 'fine', allowed passed, failed, skipped"):
+        CheckOutcome("fine")  # type: ignore[arg-type]
 
 
 def child_result(checks: str, limit_s: float) -> PartResult:
@@ -156,16 +163,6 @@ def part_of(*outcomes: CheckOutcome, left_out: tuple[str, ...] = ()) -> PartResu
 )
 def test_a_part_is_as_good_as_its_worst_check(result: PartResult, status: str) -> None:
     assert result.status == status
-
-
-def test_failures_come_first_and_equal_reasons_once_and_a_row_is_reported_with_its_facts() -> None:
-    result = part_of(skipped("no tool"), failed("wrong"), skipped("no tool"), left_out=("a", "b"))
-    assert result.words == ("FAILED  check 1: wrong", "skipped 2: no tool", "no time for 2: a, b")
-    row = Row("naive", evaluated(False, "wrong", elements=3), 0.12345)
-    given = {"status": "failed", "words": "wrong", "seconds": 0.123, "elements": 3}
-    assert row.document("strategies") == {"part": "strategies", "check": "naive", **given}
-    with pytest.raises(ValueError, match="status: found 'fine', allowed passed, failed, skipped"):
-        CheckOutcome("fine")  # type: ignore[arg-type]
 
 
 ALL = tuple(WEIGHTS)

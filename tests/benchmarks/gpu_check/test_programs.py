@@ -111,7 +111,9 @@ def test_random_programs_agree_with_the_host_and_a_graph_reads_memory_anew(devic
     assert device != STUB or as_graph(Bed(STUB, "sm_90")).status == "passed"  # on host memory
 
 
-def test_code_is_made_for_the_gpu_or_for_the_simulator_and_the_stand_in_is_described_as_a_gpu() -> None:
+def test_code_is_for_the_gpu_or_the_simulator_and_the_chip_is_that_of_the_gpu_here_if_known(
+    monkeypatch: pytest.MonkeyPatch,
+) -> None:
     targets = [Bed(device, "sm_80").target.text for device in (CUDA, SIMULATOR, STUB)]
     assert targets == ["cuda:sm_80", "simulator:sm_80", "simulator:sm_80"]
     here = Bed(STUB, "sm_90").here()
@@ -121,9 +123,6 @@ def test_code_is_made_for_the_gpu_or_for_the_simulator_and_the_stand_in_is_descr
     outcome = environment.ask_gpu(Bed(STUB, "sm_90"))
     assert (outcome.status, outcome.facts["gpu"]["chip"]) == ("passed", "sm_90")
     assert environment.ask_gpu(Bed(SIMULATOR, "sm_80")).words == "PTX simulator, sm_80"
-
-
-def test_the_chip_is_that_of_the_gpu_here_if_known(monkeypatch: pytest.MonkeyPatch) -> None:
     if not has_driver():
         with pytest.raises(DeviceError, match="no CUDA driver"):
             bed_of(CUDA)

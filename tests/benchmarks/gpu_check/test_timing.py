@@ -38,15 +38,12 @@ def timed(*samples_s: float) -> Measurement:
     return summarize(list(samples_s), 1, np.random.default_rng(0))
 
 
-def test_without_a_clock_nothing_is_timed_ranked_or_tuned() -> None:
+def test_without_a_clock_nothing_is_timed_and_the_same_code_takes_the_same_time() -> None:
     for part, devices in ((timing, (SIMULATOR, STUB)), (ranking, (SIMULATOR,)), (tuning, (STUB,))):
         for device in devices:
             (check,) = part.checks(Bed(device, "sm_90"))
             assert check.ask().status == "skipped"
     assert len(timing.checks(Bed(CUDA, "sm_90"))) == 6
-
-
-def test_the_same_code_takes_the_same_time_and_nothing_is_faster_than_the_chip() -> None:
     one = timed(1.0, 1.0)
     assert same(one, timed(1.01, 1.01), 1.0, None).status == "passed"
     outcome = same(one, timed(1.1, 1.1), 1.0, None)
@@ -82,16 +79,13 @@ def point(problem: Problem = PROBLEM) -> GpuPoint:
 
 
 @pytest.mark.mlir
-def test_a_program_and_the_library_are_timed_on_the_same_arrays(gpu: LocalGpu) -> None:
+def test_a_program_is_timed_with_the_library_alone_without_it_and_a_wrong_one_not(gpu: LocalGpu) -> None:
     outcome = versus(gpu, PROBLEM, point().program(), stub_cublas, SHORT)
     times = {"median_s": SAMPLE_S, "cold_median_s": SAMPLE_S}
     assert outcome.facts["baseline"] == {"name": "cuBLAS 13.1.2", **times}
     assert (outcome.status, outcome.facts["ratio"]) == ("passed", 1.0)
     assert outcome.words == "20000.0 us, 0.0 TFLOP/s, cuBLAS 13.1.2 / ours 1.000"
 
-
-@pytest.mark.mlir
-def test_without_the_library_the_program_is_timed_alone_and_a_wrong_one_is_not(gpu: LocalGpu) -> None:
     def nowhere() -> str:
         raise TunerError("no cuBLAS found")
 
@@ -107,7 +101,7 @@ def pairs(count: int, sign: float = 1.0) -> list[PredictedTime]:
     return [PredictedTime(sign * number, math.nan, 1e-3 * (number + 1)) for number in range(count)]
 
 
-def test_a_model_that_orders_as_the_times_do_is_accepted_and_no_other() -> None:
+def test_the_best_of_a_run_is_reported_where_models_order_as_the_times_do(store: Store) -> None:
     outcome, other = compared_pairs(pairs(40)), compared_pairs(pairs(40, sign=-1.0))
     assert (outcome.status, len(outcome.facts["pairs"])) == ("passed", 40)
     assert "40 points; by_knobs: rank correlation 1.00, regret 0% after 1," in outcome.words
@@ -117,6 +111,15 @@ def test_a_model_that_orders_as_the_times_do_is_accepted_and_no_other() -> None:
     assert "not accepted" in other.words
     few = compared_pairs(pairs(LEAST_POINTS - 1))
     assert (few.status, few.words) == ("failed", "found 7 points with times, allowed 8 or more")
+    tuned = begin(settings(trials=4), backends(), store, Interruption())
+    outcome = joined(tuned, passed("1 us", median_s=1e-6))
+    assert outcome.words.startswith("1 us; 4 tried, 4 right, 0 failed; ")
+    facts = outcome.facts
+    assert (facts["strategy"], facts["median_s"], facts["measured"]) == ("fake", 1e-6, 4)
+    assert set(facts["knobs"]) == {"x", "comment"}
+    assert facts["baseline_of_run_s"] is not None
+    without = dataclasses.replace(tuned, run=dataclasses.replace(tuned.run, baseline=None))
+    assert joined(without, passed()).facts["baseline_of_run_s"] is None
 
 
 @pytest.mark.slow
@@ -139,18 +142,6 @@ def test_on_a_gpu_the_five_problems_are_tuned_each_for_its_part_of_what_is_left(
     assert PROBLEMS[4].sizes == (5376, 2048, 5376)
     assert share_s(110.0, 10.0, 5) == share_s(110.0, 90.0, 1) == pytest.approx(10.0)
     assert share_s(110.0, 200.0, 2) == LEAST_SEARCH_S
-
-
-def test_the_best_of_a_run_is_reported_with_its_times(store: Store) -> None:
-    tuned = begin(settings(trials=4), backends(), store, Interruption())
-    outcome = joined(tuned, passed("1 us", median_s=1e-6))
-    assert outcome.words.startswith("1 us; 4 tried, 4 right, 0 failed; ")
-    facts = outcome.facts
-    assert (facts["strategy"], facts["median_s"], facts["measured"]) == ("fake", 1e-6, 4)
-    assert set(facts["knobs"]) == {"x", "comment"}
-    assert facts["baseline_of_run_s"] is not None
-    without = dataclasses.replace(tuned, run=dataclasses.replace(tuned.run, baseline=None))
-    assert joined(without, passed()).facts["baseline_of_run_s"] is None
 
 
 @pytest.mark.mlir

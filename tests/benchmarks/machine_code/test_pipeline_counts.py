@@ -29,16 +29,13 @@ def resources(*notes: str) -> Resources:
     return Resources("k", 168, 0, 0, 0, 0, 0, 0.2, 1, notes)
 
 
-def test_copies_registers_and_the_elected_thread_are_counted() -> None:
+def test_copies_registers_the_elected_thread_and_columns_of_a_wgmma_are_counted() -> None:
     found = count_pipeline(kernel(*PRODUCER), resources())
     assert found == PipelineCounts(2, is_elected=True, register_limits=(40, 232), is_serialized=False)
     for lines in (PRODUCER[:2], (*PRODUCER[3:], PRODUCER[2])):  # without copies, or after them
         assert not count_pipeline(kernel(*lines), resources()).is_elected
     note = "(C7510) Potential Performance Loss: wgmma.mma_async instructions are serialized due to ..."
     assert count_pipeline(kernel(*PRODUCER), resources(note)).is_serialized
-
-
-def test_a_wgmma_is_as_long_as_its_columns_ask_for() -> None:
     loop = kernel(
         "SYNCS.PHASECHK.TRANS64.TRYWAIT P0, [UR4], R3",
         "HGMMA.64x256x16.F32 R24, gdesc[UR16].tnspB, R24",
@@ -46,10 +43,10 @@ def test_a_wgmma_is_as_long_as_its_columns_ask_for() -> None:
         "WARPGROUP.DEPBAR.LE gsb0, 0x1",
         "BRA `(.L_x_0)",
     )
-    found = count_loop(loop, "sm_90a")
-    assert found is not None
-    assert (found.products, found.barriers, found.waits, found.before_products) == (2, 1, 1, 1)
-    assert found.ideal_cycles == 2 * 128
+    counts = count_loop(loop, "sm_90a")
+    assert counts is not None
+    assert (counts.products, counts.barriers, counts.waits, counts.before_products) == (2, 1, 1, 1)
+    assert counts.ideal_cycles == 2 * 128
 
 
 @pytest.mark.mlir

@@ -14,7 +14,7 @@ def model(name: str, is_large: bool, eager: float, compiled: float | None) -> Mo
     return ModelRatios(name, is_large, certain(eager), None if compiled is None else certain(compiled))
 
 
-def test_means_are_geometric_and_keep_large_and_small_models_apart() -> None:
+def test_means_are_geometric_and_each_missed_figure_is_named() -> None:
     found = summary([model("a", True, 1.0, 2.0), model("b", True, 4.0, 8.0), model("c", False, 3.0, 5.0)])
     assert (found.large_over_eager, found.large_over_compile) == pytest.approx((2.0, 4.0))
     assert (found.small_over_eager, found.small_over_compile) == pytest.approx((3.0, 5.0))
@@ -24,9 +24,6 @@ def test_means_are_geometric_and_keep_large_and_small_models_apart() -> None:
     found = summary([])
     assert (found.large_over_eager, found.worst, found.worst_of, found.slower) == (None, None, "", ())
     assert missed(found, "f32") == ()
-
-
-def test_each_missed_figure_is_named() -> None:
     found, mean = summary([model("a", True, 1.2, 1.1), model("b", False, 1.9, 3.0)]), "geometric mean over"
     large = f"large models, {mean} eager: 1.20, demanded 1.25"
     compiled = f"large models, {mean} torch.compile: 1.10, demanded 1.15"

@@ -64,7 +64,7 @@ def test_drawn_modules_are_right_or_refused(first: int) -> None:
     assert sum(each.kind == outcome.RIGHT for _, each in found) > len(found) / 2
 
 
-def test_inputs_have_the_shapes_and_types_of_the_example_and_are_what_their_names_say() -> None:
+def test_inputs_are_as_the_example_and_a_surrounding_makes_the_call() -> None:
     for shape in ((3, 5), (1,), (0, 2), (2, 3, 4)):
         x = torch.randn(shape)
         for variant in drawn_modules.INPUTS.values():
@@ -78,9 +78,6 @@ def test_inputs_have_the_shapes_and_types_of_the_example_and_are_what_their_name
     assert torch.equal(inputs["strided"](x), x)
     assert inputs["negated"](x).is_neg()
     assert inputs["offset"](x).storage_offset() == 1
-
-
-def test_a_surrounding_makes_the_call() -> None:
     for name, surrounded in drawn_modules.SURROUNDINGS.items():
         assert surrounded(lambda: 37) == 37, name
     assert drawn_modules.SURROUNDINGS["inference mode"](torch.is_inference_mode_enabled)

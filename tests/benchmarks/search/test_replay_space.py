@@ -29,7 +29,7 @@ def space(*times_s: float) -> ReplaySpace:
     return ReplaySpace("s", FeasibleSet.of((line(len(times_s)),)), np.array(times_s))
 
 
-def test_random_search_is_the_mean_over_all_draws_and_zero_on_average() -> None:
+def test_random_search_is_zero_on_average_and_steps_end_where_it_is_close() -> None:
     times = (5.0, 1.0, 2.0, 9.0, 2.0)
     random_s = space(*times, np.nan).random_s
     for draws in range(1, 6):
@@ -45,9 +45,6 @@ def test_random_search_is_the_mean_over_all_draws_and_zero_on_average() -> None:
     assert recorded.random_s[-1] == recorded.ordered_s[0]
     assert recorded.score(np.full(4, 1.0)) == 1.0
     assert np.isfinite(recorded.score(np.array([np.inf, 3.0, 2.0, 1.0])))
-
-
-def test_steps_end_where_random_search_is_close_and_finding_nothing_is_slowest() -> None:
     # close is 1.05: 25 ranks; the least of n has rank 1002 / (n + 1) - 1
     recorded = space(*np.linspace(1, 3, 1001))
     assert recorded.steps == 38
@@ -66,15 +63,12 @@ def test_a_space_without_a_best_is_refused(tmp_path: Path, times_ms: list[object
         ReplaySpace.read(path)
 
 
-def test_a_recording_is_read_and_what_is_none_is_refused(tmp_path: Path) -> None:
+def test_a_recording_is_read_the_best_so_far_kept_and_a_failure_an_evaluation(tmp_path: Path) -> None:
     recorded = ReplaySpace.read(SHIPPED)
     assert recorded.feasible.rows == len(recorded.times_s) == 268
     assert (np.diff(recorded.ordered_s) >= 0).all()
     with pytest.raises(UsageError, match="cannot be read"):
         ReplaySpace.read(tmp_path / "none.json")
-
-
-def test_the_best_so_far_is_kept_and_a_failure_is_an_evaluation() -> None:
     times = np.array([np.nan, 3.0, 5.0, np.nan, 2.0])
     space = ReplaySpace("s", FeasibleSet.of((line(5),)), times)
     done = replay(space, "exhaustive", seed=0, evaluations=9)
@@ -207,7 +201,7 @@ def fixed_rng() -> np.random.Generator:
     return np.random.default_rng(0)
 
 
-def test_an_order_by_the_times_has_no_regret_and_random_points_are_as_good_as_their_expectation() -> None:
+def test_an_order_has_no_regret_by_the_times_and_is_not_accepted_the_other_way_round() -> None:
     found = ordering(3 * TIMES_S, TIMES_S, fixed_rng())
     assert found.rank_correlation == pytest.approx(1.0)
     assert found.regret == ((1, 0.0), (8, 0.0), (16, 0.0))
@@ -215,9 +209,6 @@ def test_an_order_by_the_times_has_no_regret_and_random_points_are_as_good_as_th
     (_, one), (_, eight), _ = found.random_regret
     assert one == pytest.approx(99.5, rel=0.05)  # the mean of 1 to 200, less the optimum
     assert eight == pytest.approx(201 / 9 - 1, rel=0.1)
-
-
-def test_an_order_the_other_way_round_and_a_lucky_first_point_are_not_accepted() -> None:
     found = ordering(-TIMES_S, TIMES_S, fixed_rng())
     assert found.rank_correlation == pytest.approx(-1.0)
     assert found.regret[1] == (8, 192.0)  # the best of the eight slowest takes 193 s, the optimum 1 s
@@ -228,9 +219,6 @@ def test_an_order_the_other_way_round_and_a_lucky_first_point_are_not_accepted()
     lucky = ordering(costs, TIMES_S, fixed_rng())
     assert lucky.regret[0] == (1, 0.0)
     assert not lucky.is_accepted
-
-
-def test_points_that_failed_or_have_no_prediction_count_not_and_equal_predictions_share_their_rank() -> None:
     times, costs = TIMES_S.copy(), TIMES_S.copy()
     times[:10], costs[10:30] = np.nan, np.inf
     assert ordering(costs, times, fixed_rng()).points == 170

@@ -97,7 +97,9 @@ def ran(monkeypatch: pytest.MonkeyPatch, tmp_path: Path, *files: Path) -> list[d
     return rows
 
 
-def test_searches_are_ranked_space_by_space(monkeypatch: pytest.MonkeyPatch, tmp_path: Path) -> None:
+def test_searches_are_ranked_space_by_space_where_they_have_all_of_them(
+    monkeypatch: pytest.MonkeyPatch, tmp_path: Path
+) -> None:
     rows = ran(monkeypatch, tmp_path, write(tmp_path / "a.json", SCORES))
     assert [(row["search"], row["mean_rank"], row["worst_rank"]) for row in rows] == [
         ("tpe", pytest.approx(4 / 3), 2),
@@ -106,9 +108,6 @@ def test_searches_are_ranked_space_by_space(monkeypatch: pytest.MonkeyPatch, tmp
     ]
     assert rows[0]["mean_rank_standard_error"] < 0.01  # 0.05 apart, errors of 0.01
     assert rows[0]["mean_p_standard_error"] == pytest.approx(0.01 / 3**0.5)
-
-
-def test_only_searches_of_all_spaces_are_ranked(monkeypatch: pytest.MonkeyPatch, tmp_path: Path) -> None:
     files = write(tmp_path / "a.json", SCORES), write(tmp_path / "b.json", {"local": (0.9,)})
     assert "local" not in {row["search"] for row in ran(monkeypatch, tmp_path, *files)}
     with pytest.raises(SystemExit, match="found 1 searches that all spaces have, allowed 2 or more"):
@@ -156,7 +155,7 @@ def test_a_search_ends_with_the_first_good_trial(first: tuple[int, ...], limit: 
     assert trials(first, limit) == expected
 
 
-def test_a_search_begins_with_known_points_interleaved_with_seed_rows_or_with_one_of_both() -> None:
+def test_a_search_begins_with_known_points_and_good_is_within_a_share_of_the_optimum() -> None:
     settings = _settings(SHIPPED, SPACE, argparse.Namespace(sampler="random", trials=1))
     starts = _starts(SPACE, settings, (SHIPPED,))
     assert tuple(starts) == STARTS
@@ -166,8 +165,5 @@ def test_a_search_begins_with_known_points_interleaved_with_seed_rows_or_with_on
     interleaved = [starts[name][0].candidate for name in ("warm", "seeded")]
     assert [point.candidate for point in starts["both"][:2]] == interleaved
     assert starts["cold"] == ()
-
-
-def test_good_is_within_a_share_of_the_optimum_and_failures_are_not() -> None:
     best = float(np.nanmin(SPACE.times_s))
     assert _is_good(np.array([best, best / 0.97, best / 0.9, np.nan]), SPACE, 0.96).tolist() == [1, 1, 0, 0]

@@ -5,21 +5,6 @@
   %larger = scf.if %p -> f64 { scf.yield %one : f64 } else { scf.yield %other : f64 }
   gpu.yield %larger : f64
 } : (f64) -> f64
-// ----- WHOLE_BLOCKS
-%c0 = arith.constant 0 : index %c1 = arith.constant 1 : index
-%zero = arith.constant 0.0 : f64
-%bound = arith.addi %b, %c1 : index
-%s = scf.for %i = %c0 to %bound step %c1 iter_args(%acc = %zero) -> (f64) {
-  %y = gpu.all_reduce add %x uniform {} : (f64) -> (f64)
-  %u = arith.addf %acc, %y : f64
-  scf.yield %u : f64
-}
-%p = arith.cmpi eq, %b, %c1 : index
-%r = scf.if %p -> f64 {
-  gpu.barrier
-  %m = gpu.all_reduce maximumf %s {} : (f64) -> (f64)
-  scf.yield %m : f64
-} else { scf.yield %s : f64 }
 // ----- SOME_LANES
 %c10 = arith.constant 10 : index
 %p = arith.cmpi ult, %t, %c10 : index

@@ -47,11 +47,6 @@ func.func @f(%x: tensor<9x33xf32>) -> (tensor<33x9xf32>, tensor<9xf32>) {
     (%in: f32, %sum: f32) { %n = arith.addf %in, %sum : f32 linalg.yield %n : f32 }
   return %turned, %sums : tensor<33x9xf32>, tensor<9xf32>
 }
-// ----- SOFTMAX
-func.func @f(%x: memref<4x8xf32>, %y: memref<4x8xf32>) {
-  linalg.softmax dimension(1) ins(%x : memref<4x8xf32>) outs(%y : memref<4x8xf32>)
-  return
-}
 // ----- FILLING
 func.func @f(%a: memref<KIND>EXTRA) {
       CONSTANTS ONE
@@ -88,17 +83,6 @@ func.func @main(%a: WHOLE, %b: SQUARE, %c: SQUARE, %d: SQUARE, %flag: i1) {
       BODY
       return
     }
-// ----- OF_VIEWS
-func.func @f(%a: memref<20x7xf32>, %b: memref<7x12xf32>, %c: memref<20x12xf32>) {
-  %zero = arith.constant 0.0 : f32
-  %u = memref.subview %a[1, 0] [10, 6] [1, 1] : memref<20x7xf32> to memref<10x6xf32, strided<[7, 1], offset: 7>>
-  %v = memref.subview %b[0, 0] [6, 12] [1, 1] : memref<7x12xf32> to memref<6x12xf32, strided<[12, 1]>>
-  %w = memref.subview %c[0, 0] [10, 12] [1, 1] : memref<20x12xf32> to memref<10x12xf32, strided<[12, 1]>>
-  linalg.fill ins(%zero : f32) outs(%w : memref<10x12xf32, strided<[12, 1]>>)
-  linalg.matmul ins(%u, %v : memref<10x6xf32, strided<[7, 1], offset: 7>>, memref<6x12xf32, strided<[12, 1]>>)
-                outs(%w : memref<10x12xf32, strided<[12, 1]>>)
-  return
-}
 // ----- MAPPED
 func.func @f(%a: memref<20x12xf32>) {
   %zero = arith.constant 0.0 : f32
