@@ -99,6 +99,8 @@ def test_a_driver_that_does_not_start_or_finds_no_gpu(stub: StubDriver) -> None:
     stub.machine(gpus=0)
     with pytest.raises(DeviceError, match="the CUDA driver finds no GPU"):
         probe.describe_gpu(stub.path)
+    with pytest.raises(DeviceError, match="^the CUDA driver finds no GPU; nvidia-smi shows"):
+        stub.open()
     stub.fail("cuInit", NO_DEVICE)
     with pytest.raises(DeviceError, match="cuInit"):
         probe.describe_gpu(stub.path)
@@ -111,7 +113,7 @@ def test_a_driver_that_does_not_start_or_finds_no_gpu(stub: StubDriver) -> None:
     assert caught.value.error_name == "CUDA_ERROR_NO_DEVICE"
 
 
-@pytest.mark.parametrize(("gpus", "ordinal"), [(0, 0), (1, 1), (2, -1)])
+@pytest.mark.parametrize(("gpus", "ordinal"), [(1, 1), (2, -1)])
 def test_a_gpu_that_is_not_there(gpus: int, ordinal: int) -> None:
     stub = StubDriver()
     stub.machine(gpus=gpus)

@@ -78,6 +78,7 @@ def slowdowns_in(reasons: int) -> tuple[str, ...]:
     return tuple(name for bit, name in SLOWDOWNS if reasons & bit)
 
 
+# The driver and a device with a context.
 HINT = "nvidia-smi shows what is there"
 
 
@@ -115,7 +116,7 @@ def _by_ctypes(library: str) -> CtypesDriver:
         raise DeviceError(reason) from error
 
 
-# Describes this machine's GPU by queries that need no context and allocate no GPU memory.
+# This machine's GPU described, by queries that need no context and allocate no GPU memory.
 
 
 # CUdevice_attribute of cuda.h
@@ -177,13 +178,14 @@ def machine_of(chip: Chip, facts: CudaFacts | None) -> Machine:
 
 
 COPY_BYTES = 1 << 30  # many times any cache
+COPY_SHARE, COPY_MULTIPLE = 8, 256  # of the GPU's memory at most an eighth, a multiple of 256 bytes
 COPIES = 10
 
 
 def gpu_roofline(device: AbstractDevice, facts: CudaFacts, dtype: str) -> Roofline:
     """Returns documented peak flop/s in ``dtype`` (else TunerError) and measured bytes/s of copies."""
     flop_per_s = documented_flop_per_s(facts, dtype)
-    source = f"documented, at {facts.clock_hz / 1e6:.0f} MHz"
+    source = f"documented, at {facts.clock_hz / HZ_OF_MHZ:.0f} MHz"
     return Roofline(flop_per_s, copied_bytes_per_s(device, facts.memory_bytes), source)
 
 
@@ -199,10 +201,10 @@ def documented_flop_per_s(facts: CudaFacts, dtype: str) -> float:
 
 def copied_bytes_per_s(device: AbstractDevice, memory_bytes: int) -> float:
     """Returns bytes read plus written per second by the fastest of 10 copies of at most 1 GiB."""
-    size = min(COPY_BYTES, memory_bytes // 8 // 256 * 256)
+    size = min(COPY_BYTES, memory_bytes // COPY_SHARE // COPY_MULTIPLE * COPY_MULTIPLE)
     stream = device.create_stream()
     source, target = (device.allocate(size, stream) for _ in range(2))
-    events = start, stop = tuple(device.create_event(is_timed=True) for _ in range(2))
+    start, stop = (device.create_event(is_timed=True) for _ in range(2))
     device.fill(source, 0, 4, size // 4, stream)
     taken_s = []
     for _ in range(COPIES):
@@ -212,7 +214,7 @@ def copied_bytes_per_s(device: AbstractDevice, memory_bytes: int) -> float:
         device.record_event(stop, stream)
         device.synchronize_event(stop)
         taken_s.append(device.elapsed_s(start, stop))
-    for event in events:
+    for event in (start, stop):
         device.destroy_event(event)
     for address in (source, target):
         device.free(address, stream)
