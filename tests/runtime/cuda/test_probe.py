@@ -99,7 +99,7 @@ def test_a_driver_that_does_not_start_or_finds_no_gpu(stub: StubDriver) -> None:
     stub.machine(gpus=0)
     with pytest.raises(DeviceError, match="the CUDA driver finds no GPU"):
         probe.describe_gpu(stub.path)
-    with pytest.raises(DeviceError, match="^the CUDA driver finds no GPU; nvidia-smi shows"):
+    with pytest.raises(DeviceError, match=r"^the CUDA driver finds no GPU; nvidia-smi shows"):
         stub.open()
     stub.fail("cuInit", NO_DEVICE)
     with pytest.raises(DeviceError, match="cuInit"):
