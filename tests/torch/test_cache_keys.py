@@ -180,7 +180,7 @@ def test_operations_with_a_parameter(name: str) -> None:
     require_all(packed, lambda x, y: eager(x, weight if y is Y else y))
 
 
-def test_the_bias_of_an_operation() -> None:
+def test_the_bias_of_an_operation_and_programs() -> None:
     weight = nn.Parameter(Y.clone())
     biases = (None, X[0], Y[:, 3], X[0, :1].expand(SIZE), torch._neg_view(X[0]), weight[0])  # noqa: SLF001
     with torch.no_grad():
@@ -190,6 +190,8 @@ def test_the_bias_of_an_operation() -> None:
         for bias in (X[0].double(), X[0, :3], X):
             with pytest.raises(UsageError, match="tuner::linear"):
                 torch.ops.tuner.linear(X, weight, bias)
+    module = Both().eval()
+    require_all(tuner.torch.compile(module, (X, Y)), module)
 
 
 class Both(nn.Module):
@@ -201,11 +203,6 @@ class Both(nn.Module):
 
     def forward(self, x: Any, y: Any) -> Any:
         return self.line(x) * 2 + y.t() @ x
-
-
-def test_programs() -> None:
-    module = Both().eval()
-    require_all(tuner.torch.compile(module, (X, Y)), module)
 
 
 @pytest.mark.parametrize(("dtype", "other"), [(torch.int8, torch.uint8), (torch.int32, torch.int64)])

@@ -55,7 +55,7 @@ equal = partial(torch.testing.assert_close, rtol=1e-5, atol=1e-5)
 
 
 @pytest.mark.slow
-def test_a_module_gives_what_it_gives_in_eager_mode(compiled: Compiled) -> None:
+def test_a_module_gives_what_it_gives_in_eager_mode_for_other_layouts_too(compiled: Compiled) -> None:
     module, program = compiled
     with torch.no_grad():
         equal(program(X), module(X))
@@ -65,6 +65,11 @@ def test_a_module_gives_what_it_gives_in_eager_mode(compiled: Compiled) -> None:
     assert program.why_no_fusions == ""
     assert isinstance(program.function, FusedFunction)
     assert {each.strategy for each in program.function.code.fusions} == {"contraction_cpu_packed"}
+    module, program = compiled
+    with torch.no_grad():
+        turned = X.t().contiguous().t()
+        equal(program(turned), module(X))
+        equal(program(nn.Parameter(X)), module(X))
 
 
 @pytest.mark.slow
@@ -77,15 +82,6 @@ def test_results_share_memory_with_no_result_that_is_held(compiled: Compiled) ->
     del view
     gc.collect()
     assert len({program(X).data_ptr() for _ in range(4)}) == 1
-
-
-@pytest.mark.slow
-def test_other_layouts_of_the_same_tensor_are_taken(compiled: Compiled) -> None:
-    module, program = compiled
-    with torch.no_grad():
-        turned = X.t().contiguous().t()
-        equal(program(turned), module(X))
-        equal(program(nn.Parameter(X)), module(X))
 
 
 @pytest.mark.parametrize(
@@ -134,7 +130,7 @@ class Several(nn.Module):
         return {"both": (a + b * scale, (a > b)), "sum": a.sum(), "number": 3}
 
 
-def test_structures_go_in_and_come_out() -> None:
+def test_structures_go_in_and_come_out_and_bytes_of_weights_stay_here() -> None:
     pair, scale, module = (torch.randn(3, 5), torch.randn(3, 5)), torch.tensor(2.0), Several().eval()
     program = tuner.torch.compile(module, (pair,), {"scale": scale})
     found, expected = program(pair, scale=scale), module(pair, scale=scale)
@@ -145,6 +141,9 @@ def test_structures_go_in_and_come_out() -> None:
     line = "arguments: found another structure than that of the example inputs"
     with pytest.raises(UsageError, match=line):
         program(*pair, scale=scale)
+    lowered = lower_in_process(WEIGHTED)
+    assert "torch" not in lowered
+    assert lowered.endswith(WEIGHTED[WEIGHTED.index("\n{-#") :])
 
 
 @pytest.mark.drawn(2)
@@ -225,10 +224,18 @@ def test_a_module_that_is_refused_is_one_line(name: str) -> None:
         tuner.torch.compile(module, (X,))
 
 
-def test_dynamic_sizes_are_refused() -> None:
+def test_dynamic_sizes_widened_integers_and_what_does_not_lower_are_refused_in_one_line() -> None:
     dynamic = torch.export.export(mlp(), (X,), dynamic_shapes=({0: torch.export.Dim("rows", min=2)},))
     with pytest.raises(UsageError, match="the module has dynamic sizes: only static ones are supported"):
         tuner.torch.compile(dynamic)
+    with pytest.raises(UsageError, match=r"refuses the module: aten\.neg would compute integers as floats"):
+        lower_in_process(NEGATED)
+    floats = NEGATED.replace("integers ", "")
+    assert "arith.sitofp" in lower_in_process(floats)  # torch-mlir alone is wrong
+    with pytest.raises(UsageError, match=r"^torch-mlir refuses the module: error: [^\n]+$"):
+        lower_in_process(NEGATED.replace("torch.aten.neg", "torch.aten.no_such"))
+    lines = "Could not guard on Eq(u0, 1)\n\nThe following call raised this error:\n  if x.sum() > 0:"
+    assert first_line(RuntimeError(lines)) == "Could not guard on Eq(u0, 1)"
 
 
 def test_a_program_that_is_no_fusions_runs_and_is_not_exported(tmp_path: Path) -> None:
@@ -241,7 +248,7 @@ def test_a_program_that_is_no_fusions_runs_and_is_not_exported(tmp_path: Path) -
         program.export(tmp_path / "whole")
 
 
-def test_an_index_out_of_range_is_an_error_as_in_eager_mode() -> None:
+def test_an_index_out_of_range_is_an_error_as_in_eager_mode_also_under_torch_compile() -> None:
     class Rows(nn.Module):
         def __init__(self) -> None:
             super().__init__()
@@ -258,6 +265,11 @@ def test_an_index_out_of_range_is_an_error_as_in_eager_mode() -> None:
                 call(i + wrong, x)
         for one, other in zip(program(i, x), module(i, x), strict=True):
             assert torch.equal(one, other)
+    i = torch.tensor([0, 3, 2, 4])
+    compiled: Any = torch.compile(lambda i: nn.functional.one_hot(i, 5), backend="tuner")
+    assert torch.equal(compiled(i), nn.functional.one_hot(i, 5))
+    with pytest.raises((IndexError, RuntimeError)):
+        compiled(i + 1)
 
 
 @pytest.mark.slow
@@ -280,14 +292,6 @@ def test_a_class_out_of_range_is_an_error() -> None:
     equal(loss(x, ignored), functional.nll_loss(x, ignored))
     with pytest.raises(IndexError):
         loss(x, i + 1)
-
-
-def test_a_class_out_of_range_is_an_error_under_torch_compile() -> None:
-    i = torch.tensor([0, 3, 2, 4])
-    compiled: Any = torch.compile(lambda i: nn.functional.one_hot(i, 5), backend="tuner")
-    assert torch.equal(compiled(i), nn.functional.one_hot(i, 5))
-    with pytest.raises((IndexError, RuntimeError)):
-        compiled(i + 1)
 
 
 @pytest.mark.slow
@@ -330,26 +334,3 @@ def test_a_crash_of_torch_mlir_is_a_refusal() -> None:
         with pytest.raises(UsageError, match="torch-mlir refuses the module: killed by SIGSEGV"):
             lower_in_child(CRASHING)
     assert "dense_resource<weight>" in lower_in_child(WEIGHTED)
-
-
-def test_bytes_of_weights_stay_here() -> None:
-    lowered = lower_in_process(WEIGHTED)
-    assert "torch" not in lowered
-    assert lowered.endswith(WEIGHTED[WEIGHTED.index("\n{-#") :])
-
-
-def test_integers_that_would_be_floats_are_refused() -> None:
-    with pytest.raises(UsageError, match=r"refuses the module: aten\.neg would compute integers as floats"):
-        lower_in_process(NEGATED)
-    floats = NEGATED.replace("integers ", "")
-    assert "arith.sitofp" in lower_in_process(floats)  # torch-mlir alone is wrong
-
-
-def test_what_does_not_lower_is_one_line() -> None:
-    with pytest.raises(UsageError, match=r"^torch-mlir refuses the module: error: [^\n]+$"):
-        lower_in_process(NEGATED.replace("torch.aten.neg", "torch.aten.no_such"))
-
-
-def test_a_line_that_ends_with_error_does_not_hide_what_is_wrong() -> None:
-    lines = "Could not guard on Eq(u0, 1)\n\nThe following call raised this error:\n  if x.sum() > 0:"
-    assert first_line(RuntimeError(lines)) == "Could not guard on Eq(u0, 1)"

@@ -188,10 +188,6 @@ CONVOLUTIONS = (nn.Conv2d, nn.ConvTranspose2d)
 ALLOWED = 1e-5  # of the largest number of a result
 
 
-def test_there_are_twelve_networks() -> None:
-    assert len(NETWORKS) == len(networks.EXPORTS) == 12
-
-
 @pytest.mark.drawn(1)
 @pytest.mark.parametrize("name", NETWORKS)
 def test_a_network_is_one_graph_that_gives_what_eager_gives(name: str) -> None:

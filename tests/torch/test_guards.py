@@ -72,13 +72,18 @@ def test_tensors_of_inference_mode_are_taken(program: TensorProgram, is_inside: 
         assert program(X).is_inference() == is_inside
 
 
-def test_parameters_are_taken_where_no_gradients_are_asked_for(program: TensorProgram) -> None:
+def test_parameters_without_gradients_and_tensors_that_change_no_operation_are_taken(
+    program: TensorProgram,
+) -> None:
     with torch.no_grad():
         assert torch.equal(program(nn.Parameter(X)), program(X))
     with pytest.raises(UsageError, match="autograd is not supported"):
         program(nn.Parameter(X))
     with torch.device("cpu"):  # a default device that is the processor changes nothing
         assert torch.equal(program(X), program(X.clone()))
+    assert torch.equal(program(X.as_subclass(Plain)), program(X))
+    message = "found Doubling, whose __torch_function__ a program would not call"
+    require_refusal(program, X.as_subclass(Doubling), message)
 
 
 class Doubling(torch.Tensor):  # type: ignore[misc,name-defined,unused-ignore]
@@ -92,12 +97,6 @@ class Doubling(torch.Tensor):  # type: ignore[misc,name-defined,unused-ignore]
 
 class Plain(torch.Tensor):  # type: ignore[misc,name-defined,unused-ignore]
     """A type of tensors that changes nothing."""
-
-
-def test_tensors_that_change_operations_are_refused(program: TensorProgram) -> None:
-    assert torch.equal(program(X.as_subclass(Plain)), program(X))
-    message = "found Doubling, whose __torch_function__ a program would not call"
-    require_refusal(program, X.as_subclass(Doubling), message)
 
 
 AUTOCAST = r"torch\.autocast is not supported around a program; compile"
@@ -144,12 +143,18 @@ def test_the_default_dtype_is_that_of_compiling() -> None:
 
 
 @WARNED_OF
-def test_tangents_are_refused(program: TensorProgram) -> None:
+def test_tangents_and_tracing_and_compiling_inside_of_a_transform_are_refused(program: TensorProgram) -> None:
     with forward_ad.dual_level():
         assert torch.equal(program(X), program(X.clone()))
         line = "forward-mode autograd is not supported: the input has a tangent"
         with pytest.raises(UsageError, match=line):
             program(forward_ad.make_dual(X, X))
+    with pytest.raises(UsageError, match=r"transforms of torch\.func are not supported: compile outside"):
+        torch.vmap(lambda x: tuner.torch.compile(MODULE, (X,))(x))(torch.stack([X, X]))
+    with pytest.raises(UsageError, match=r"torch\.jit\.trace is not supported"):
+        torch.jit.trace(program.__call__, (X,))
+    nested = torch.nested.nested_tensor([X[0], X[1, :2]])
+    require_refusal(program, nested, "found a nested tensor, allowed a dense tensor")
 
 
 TRANSFORMS: dict[str, Callable[[Any], Any]] = {
@@ -165,14 +170,6 @@ TRANSFORMS: dict[str, Callable[[Any], Any]] = {
 def test_transforms_are_refused(program: TensorProgram, name: str) -> None:
     with pytest.raises(UsageError, match=r"argument 0: transforms of torch\.func are not supported"):
         TRANSFORMS[name](program)
-
-
-@WARNED_OF
-def test_tracing_and_compiling_inside_of_a_transform_are_refused(program: TensorProgram) -> None:
-    with pytest.raises(UsageError, match=r"transforms of torch\.func are not supported: compile outside"):
-        torch.vmap(lambda x: tuner.torch.compile(MODULE, (X,))(x))(torch.stack([X, X]))
-    with pytest.raises(UsageError, match=r"torch\.jit\.trace is not supported"):
-        torch.jit.trace(program.__call__, (X,))
 
 
 def fake() -> Any:
@@ -196,12 +193,6 @@ def test_a_tensor_without_dense_memory_is_named(program: TensorProgram, name: st
     module.register_buffer("weight", make())
     with pytest.raises(UsageError, match=f"weight: {message}"):
         export_module(module, (X,))
-
-
-@WARNED_OF
-def test_a_nested_tensor_is_refused(program: TensorProgram) -> None:
-    nested = torch.nested.nested_tensor([X[0], X[1, :2]])
-    require_refusal(program, nested, "found a nested tensor, allowed a dense tensor")
 
 
 # Other constants than those of the example inputs.

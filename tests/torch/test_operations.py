@@ -26,13 +26,20 @@ BATCH = torch.randn(3, 6, 16)
 equal = partial(torch.testing.assert_close, rtol=1e-5, atol=1e-5)
 
 
-def test_products_are_those_of_torch() -> None:
+def test_products_are_those_of_torch_and_keep_the_sign_of_lazily_negated_operands() -> None:
     equal(tuner.torch.mm(A, B), A @ B)
     equal(tuner.torch.mm(A, B.t().contiguous().t()), A @ B)
     equal(torch.ops.tuner.addmm(BIAS, A, B), torch.addmm(BIAS, A, B))
     equal(tuner.torch.bmm(BATCH, BATCH.transpose(1, 2)), BATCH @ BATCH.transpose(1, 2))
     equal(tuner.torch.linear(BATCH, B.t(), BIAS), torch.nn.functional.linear(BATCH, B.t(), BIAS))
     equal(tuner.torch.linear(A[0], B.t()), A[0] @ B)
+    pair = torch.complex(torch.randn(6, 16), torch.randn(6, 16))
+    lazy = pair.conj().imag
+    assert lazy.is_neg()
+    equal(tuner.torch.mm(lazy, B), lazy @ B)
+    weight = torch.nn.Parameter(torch._neg_view(B.t().clone()))  # noqa: SLF001 - as torch makes them
+    with torch.no_grad():
+        equal(tuner.torch.linear(A, weight), A @ weight.t())
 
 
 def test_a_weight_is_packed_once_for_each_version(monkeypatch: pytest.MonkeyPatch) -> None:
@@ -89,30 +96,14 @@ def test_changes_of_a_weight_without_versions_are_seen() -> None:
         equal(tuner.torch.linear(A, weight), A @ weight.t())
 
 
-def test_lazily_negated_operands_keep_their_sign() -> None:
-    pair = torch.complex(torch.randn(6, 16), torch.randn(6, 16))
-    lazy = pair.conj().imag
-    assert lazy.is_neg()
-    equal(tuner.torch.mm(lazy, B), lazy @ B)
-    weight = torch.nn.Parameter(torch._neg_view(B.t().clone()))  # noqa: SLF001 - as torch makes them
-    with torch.no_grad():
-        equal(tuner.torch.linear(A, weight), A @ weight.t())
-
-
-def test_torch_finds_nothing_wrong_with_them() -> None:
+def test_torch_finds_nothing_wrong_with_them_shapes_are_known_and_gradients_refused() -> None:
     torch.library.opcheck(torch.ops.tuner.linear.default, (A, B.t().contiguous(), BIAS))
     torch.library.opcheck(torch.ops.tuner.bmm.default, (BATCH, BATCH.transpose(1, 2)))
     torch.library.opcheck(torch.ops.tuner.addmm.default, (BIAS, A, B))
-
-
-def test_shapes_are_known_without_computing() -> None:
     with FakeTensorMode():
         x, w = torch.empty(2, 3, 16), torch.empty(24, 16)
         assert tuner.torch.linear(x, w).shape == (2, 3, 24)
         assert tuner.torch.mm(w, torch.empty(16, 5)).shape == (24, 5)
-
-
-def test_gradients_are_refused_and_a_batch_of_vmap_is_computed() -> None:
     with pytest.raises(UsageError, match="autograd is not supported"):
         tuner.torch.linear(A, torch.nn.Parameter(B.t().clone()))
     equal(torch.vmap(CALLS["mm"])(BATCH), BATCH @ B)
