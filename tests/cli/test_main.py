@@ -375,14 +375,6 @@ def test_a_report_or_a_number_that_is_missing_makes_it_wrong_and_what_was_not_as
     assert (found["comparisons"], found["trace"]) == (None, None)
 
 
-def test_the_first_signal_asks_the_run_to_end() -> None:
-    for number in (signal.SIGINT, signal.SIGTERM):
-        interruption = Interruption()
-        with ended_by_signals(interruption):
-            os.kill(os.getpid(), number)
-            assert interruption.is_asked
-
-
 def test_handlers_are_of_the_main_thread_alone_and_what_they_were_afterwards() -> None:
     before = [signal.getsignal(number) for number in (signal.SIGINT, signal.SIGTERM)]
     with ended_by_signals(Interruption()):

@@ -128,19 +128,6 @@ def test_trials_of_a_run_or_since_a_time_in_any_zone_are_found(shared_store: Sto
     assert ids(shared_store, since=created + datetime.timedelta(days=1)) == []
 
 
-@pytest.mark.slow
-def test_best_is_evaluated_by_the_final_timing(store: Store) -> None:
-    past = fill(store)
-    here = {"best": True, "shape": "512x512x512", "machine": MACHINE.name}
-    (best,) = past_trials(store, query_of(**here))
-    assert best.best_s == 0.25
-    again = (past.slow, timed(0.24)), (past.fast, timed(0.25))
-    time_again(store, best.run, *again, unreliable="load")
-    assert ids(store, **here) == [past.fast]
-    time_again(store, best.run, *again, noise=0.01)
-    assert ids(store, **here) == [past.slow]
-
-
 def test_the_best_is_the_first_of_equally_fast_trials_and_none_that_was_cut_short(store: Store) -> None:
     run = begin(store)
     add(store, run, 0, outcome(timed(0.1, is_complete=False)))

@@ -8,16 +8,14 @@ from pathlib import Path
 
 import pytest
 
-from tests.db import values
 from tests.trials import measurement, run, top_trial, trial
 from tuner.analysis.ratios import Comparable, NotComparable
 from tuner.core.errors import Failure, Stage, UsageError
 from tuner.core.records import Verdict
 from tuner.core.runs import StoredTrial
-from tuner.db.store import Store
 from tuner.results.database_name import database_text, naming_database, which_database
 from tuner.results.differences import differences, trial_difference
-from tuner.results.past_runs import Trials, asked_query, past_trials
+from tuner.results.past_runs import Trials, asked_query
 
 NOON = datetime.datetime(2026, 1, 31, 12, tzinfo=datetime.UTC)
 
@@ -29,13 +27,6 @@ def test_conditions_may_be_said_in_any_way_and_an_unknown_one_is_refused() -> No
         assert asked_query(output=text).task.output == stored
     with pytest.raises(UsageError, match="history: found 'color', allowed operation, shape"):
         asked_query(color="red")
-
-
-def test_a_trial_whose_outcome_never_arrived_is_none_to_tell(store: Store) -> None:
-    begun = values.begin(store)
-    known = values.add(store, begun, 0, values.outcome(values.timed(1e-3)))
-    values.add(store, begun, 1, None)
-    assert [each.id for each in past_trials(store, asked_query(run=begun))] == [known]
 
 
 SLOW, FAILED = trial(4, measurement(2e-3)), trial(5, Failure(Stage.VERIFY, "wrong"))

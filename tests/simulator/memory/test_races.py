@@ -169,7 +169,6 @@ def test_an_access_from_a_cell_on_touches_all_of_its_cells(cell_bytes: int, cell
     assert found.tolist() == [sorted({byte // cell_bytes for byte in range(start, start + size)})]
 
 
-TURNS = 40
 PTX = text_beside(__file__, "PTX")
 
 
