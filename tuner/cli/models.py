@@ -53,16 +53,20 @@ NO_TORCH = "pip install 'torch>=2.6'"
 
 def model_text_in_child(name: str) -> str:
     """Returns the payload of a model. Raises UsageError for one that torch-mlir refuses, without PyTorch."""
-    return call_in_child("model", partial(model_text, name), EXPORT_TIMEOUT_S)
+    return call_in_child("model", partial(_bound_text, name), EXPORT_TIMEOUT_S)
+
+
+def _bound_text(name: str) -> str:
+    with failing_at(Stage.BIND):
+        return model_text(name)
 
 
 def model_text(name: str) -> str:
-    """Returns the payload of a model, made in this process; raises CandidateError(BIND)."""
+    """Returns the payload of a model, made in this process. Raises UsageError as ``model_text_in_child``."""
     from tuner.torch.export import export_module  # not at start-up
     from tuner.torch.lowering import lower_in_process  # not at start-up
 
-    with failing_at(Stage.BIND):
-        return export_module(*read_model(name), lower=lower_in_process).text
+    return export_module(*read_model(name), lower=lower_in_process).text
 
 
 def read_model(name: str) -> "tuple[torch.nn.Module | torch.export.ExportedProgram, tuple[Any, ...]]":
