@@ -2,10 +2,10 @@
 
 import contextlib
 import warnings
-from collections.abc import Callable, Iterator, Mapping, Sequence
+from collections.abc import Callable, Mapping, Sequence
 from functools import cache
 from pathlib import Path
-from typing import TYPE_CHECKING, Any
+from typing import TYPE_CHECKING, Any, TypeVar
 
 from tuner.core.errors import UsageError, unknown_value
 from tuner.core.problem import Problem
@@ -29,12 +29,12 @@ from tuner.space.file.yaml import default_space_file
 from tuner.targets import registry
 from tuner.tuning.campaign import NamedProblem, begin_campaign, campaign_settings, combined, resume_campaign
 from tuner.tuning.events import (
-    CampaignEvent,
     CampaignObserver,
     Event,
     Interruption,
     Observer,
     RunStarted,
+    ignore,
     ignore_campaign,
 )
 from tuner.tuning.request import RunLimit, run_settings
@@ -44,6 +44,8 @@ from tuner.tuning.tuned_run import TunedCampaign, TunedRun
 
 if TYPE_CHECKING:
     from tuner.db.store import Store
+
+E = TypeVar("E")  # events of a run or a campaign
 
 
 @typed_arguments
@@ -317,14 +319,9 @@ def _campaign_session(
     observe: CampaignObserver | None,
     progress: bool,
 ) -> TunedCampaign:
-    own = observe or ignore_campaign
     printed = campaign_progress() if progress else contextlib.nullcontext(ignore_campaign)
     with naming_database(db), opened(db) as store, printed as show:
-
-        def both(event: CampaignEvent) -> None:
-            show(event)
-            own(event)
-
+        both = _one_after_the_other(show, observe or ignore_campaign)
         tuned = work(registry.real_backends(), store, Interruption(), both)
     if tuned.is_interrupted:
         number, named = tuned.campaign.id, database_text(db)
@@ -376,9 +373,11 @@ def _session(
         if observe is not None:
             observe(event)
 
+    printed = run_progress() if progress else contextlib.nullcontext(ignore)
     try:
-        with naming_database(db), opened(db) as store, _observer(watch, progress) as given:
-            tuned = work(registry.real_backends(), store, Interruption(), given)
+        with naming_database(db), opened(db) as store, printed as show:
+            both = _one_after_the_other(watch, show)
+            tuned = work(registry.real_backends(), store, Interruption(), both)
     finally:
         for note in () if progress else notes:  # which prints it
             warnings.warn(note, stacklevel=4)  # at the call of the public function, which is checked before
@@ -389,18 +388,12 @@ def _session(
     return tuned
 
 
-@contextlib.contextmanager
-def _observer(own: Observer, progress: bool) -> Iterator[Observer]:
-    if not progress:
-        yield own
-        return
-    with run_progress() as report:
+def _one_after_the_other(first: Callable[[E], None], second: Callable[[E], None]) -> Callable[[E], None]:
+    def both(event: E) -> None:
+        first(event)
+        second(event)
 
-        def both(event: Event) -> None:
-            own(event)
-            report(event)
-
-        yield both
+    return both
 
 
 @typed_arguments

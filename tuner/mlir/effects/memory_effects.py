@@ -42,8 +42,12 @@ class KernelEffects:
             for holder in walk(module, "gpu.module")
             for function in walk(holder, "gpu.func")
         }
-        self._effects = {name: _effects_of_arguments(function) for name, function in self._kernels.items()}
-        self._atomic = {name: _atomic_arguments(function) for name, function in self._kernels.items()}
+        arguments = {name: _arguments(function) for name, function in self._kernels.items()}
+        self._effects = {
+            name: tuple(NOTHING if is_passed_by_value(each.type) else effect_of(each) for each in values)
+            for name, values in arguments.items()
+        }
+        self._atomic = {name: tuple(map(_is_atomic, values)) for name, values in arguments.items()}
         self._go_anywhere = {
             name
             for name, function in self._kernels.items()
@@ -96,17 +100,9 @@ def is_passed_by_value(kind: Type) -> bool:
     return isinstance(kind, ir.IntegerType | ir.IndexType | ir.FloatType | ir.VectorType | ir.ComplexType)
 
 
-def _effects_of_arguments(function: Op) -> tuple[Effect, ...]:
+def _arguments(function: Op) -> list[Value]:
     inputs = function_type(function).inputs
-    arguments = list(function.regions[0].blocks[0].arguments)[: len(inputs)]  # attributions follow them
-    return tuple(
-        NOTHING if is_passed_by_value(argument.type) else effect_of(argument) for argument in arguments
-    )
-
-
-def _atomic_arguments(function: Op) -> tuple[bool, ...]:
-    inputs = function_type(function).inputs
-    return tuple(map(_is_atomic, list(function.regions[0].blocks[0].arguments)[: len(inputs)]))
+    return list(function.regions[0].blocks[0].arguments)[: len(inputs)]  # attributions follow them
 
 
 def _is_atomic(buffer: Value) -> bool:

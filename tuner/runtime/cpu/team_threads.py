@@ -125,11 +125,8 @@ class ProgramTeam:
         self._member: Any = ctypes.CFUNCTYPE(None, ctypes.c_void_p, ctypes.c_int64)(loaded.addresses[member])
         self._repeat: Any = ctypes.CFUNCTYPE(None, *[ctypes.c_uint64] * 5)(loaded.addresses[repeat])
         self.members = TeamThreads(self._wait_for_work, THREADS_LIMIT - 1)
+        self.lock = self.members.lock
         self._posted: tuple[int, ...] = ()  # what is in the slots
-
-    @property
-    def lock(self) -> threading.Lock:
-        return self.members.lock
 
     def require(self, threads: int) -> None:
         """Starts threads until there are so many, the caller's included; the caller holds the lock."""

@@ -5,7 +5,6 @@ that fork and join take less than a microsecond for a busy team, and an idle tea
 """
 
 import os
-import threading
 from collections.abc import Callable
 
 import numpy as np
@@ -27,11 +26,8 @@ class ThreadTeam:
         self._watch = CompiledFunction(self._code.addresses["team_watch"])
         self.size = size
         self.members = TeamThreads(self._wait_for_work, size - 1)
+        self.lock = self.members.lock
         self.members.require(size - 1)
-
-    @property
-    def lock(self) -> threading.Lock:
-        return self.members.lock
 
     def repeat(self, calls: tuple[tuple[int, int], ...], times: int) -> None:
         """Runs compiled functions in parallel, one per thread, the first by the caller, ``times`` rounds.
