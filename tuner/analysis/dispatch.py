@@ -17,7 +17,6 @@ from tuner.analysis.time_matrix import (
 )
 from tuner.core.problem import Problem
 
-# The configuration for a problem that is asked for: tuned, of the same weights, or never tuned at all.
 # Sizes are compared as they are: nothing is rounded to buckets, and a range is closed at both ends. In order:
 # the problem itself was tuned; the same n and k were, with fewer and with more rows; else the cost model
 # decides, corrected by what was measured on problems of similar sizes.
@@ -110,9 +109,6 @@ def fastest_counts(matrix: TimeMatrix) -> tuple[int, ...]:
 
 def _kind(problem: Problem) -> Problem:
     return replace(problem, sizes=(1, 1, 1), batch=1)
-
-
-# What dispatch would choose for each problem of a matrix if the problem had never been tuned.
 
 
 @dataclass(frozen=True)

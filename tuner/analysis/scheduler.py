@@ -35,7 +35,6 @@ class ColumnPool:
         return [column for column, each in enumerate(self.candidates[problem]) if each == candidate]
 
 
-# One budget of trials for many problems: which problem comes next, and what is tried on it.
 # Every problem gets ROUNDS trials. Then the next trial goes where it promises to save most time, as in TVM's
 # task scheduler (https://doi.org/10.48550/arXiv.1805.08166 and Ansor, https://arxiv.org/abs/2006.06762,
 # section 6), weighted by how often a problem occurs, and by how far its time is from the least that a

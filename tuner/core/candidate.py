@@ -99,6 +99,10 @@ class TargetName:
         kind, _, detail = text.partition(":")
         return cls(kind, detail)
 
+    def is_of(self, kind: str) -> bool:
+        """Returns whether the target is of a kind that a package which knows no kinds was given."""
+        return self.kind == kind
+
 
 @dataclass(frozen=True)
 class ProblemDocument:

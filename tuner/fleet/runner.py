@@ -340,7 +340,7 @@ def fleet_measurement(own: MeasurementBackend, fleet: FleetRequest) -> Measureme
 def fleet_status(kind: TargetBackend, fleet: FleetRequest) -> TargetStatus:
     """Returns whether nodes of a fleet measure for a target kind, and on which chip ("": none or several)."""
     own = kind.status()
-    nodes = [node for node in alive_nodes(fleet) if TargetName.parse(node.target).kind == kind.name]
+    nodes = [node for node in alive_nodes(fleet) if TargetName.parse(node.target).is_of(kind.name)]
     chips = {node.machine.chip for node in nodes if node.device}
     return replace(
         own,

@@ -13,10 +13,10 @@ from tuner.mlir import bindings, transform
 from tuner.mlir.cpu.lowering import lower_to_llvm, reject_what_the_jit_cannot_take
 from tuner.mlir.ir.memrefs import copy_by_loops
 from tuner.mlir.passes import run_passes
-from tuner.payload.cpu import maps_attribute, zero
+from tuner.payload.cpu import maps_attribute, tensor_program
 from tuner.runtime.workers.processes import TimingLock, holder_text
 from tuner.runtime.workers.worker import call_in_child, child_memory_bytes
-from tuner.space.scripts.matchers import LINALG, contractions_of
+from tuner.space.scripts.matchers import contractions_of
 from tuner.targets.cpu.compiler import CpuCompiler
 
 # A program on tensors, a library applied to it, lowered to LLVM dialect for this processor.
@@ -41,22 +41,6 @@ def lowered(module: bindings.ir.Module) -> str:
     return code
 
 
-def tensor_program(problem: Problem, name: str) -> str:
-    """Returns a module of a function ``name`` from the tensors A and B to their product."""
-    source, element, op = problem.stored_dtype, problem.result_dtype, LINALG[problem.operation]
-    operands = ((problem.a_shape, source), (problem.b_shape, source), (problem.c_shape, element))
-    a, b, c = (f"tensor<{'x'.join(map(str, shape))}x{dtype}>" for shape, dtype in operands)
-    return f"""func.func @{name}(%a: {a}, %b: {b}) -> {c} {{
-  %zero = arith.constant {zero(element)}
-  %empty = tensor.empty() : {c}
-  %cleared = linalg.fill ins(%zero : {element}) outs(%empty : {c}) -> {c}
-  %product = {op} {maps_attribute(problem.operation, problem.layout)}
-    ins(%a, %b : {a}, {b}) outs(%cleared : {c}) -> {c}
-  return %product : {c}
-}}
-"""
-
-
 Value = TypeVar("Value")
 SESSIONS = 3
 EFFORT = Effort(budget_s=0.05, min_samples=12, max_samples=60)  # of each code in a session
@@ -78,7 +62,9 @@ def _library_slowdowns(problems: tuple[Problem, ...], library: str, script: str)
         own = _compiled(problem, script)
         (partition,) = own.partitions
         with transform.new_context(), bindings.ir.Location.unknown():
-            module = transform.parse(tensor_program(problem, partition.called), "payload")
+            maps = maps_attribute(problem.operation, problem.layout)
+            program = tensor_program(problem, partition.called, problem.result_dtype, maps)
+            module = transform.parse(program, "payload")
             transform.apply_script(module, transform.parse(library, "library"))
             code = lowered(module)
         applied = Artifact(code, hashlib.sha256(code.encode()).hexdigest(), own.partitions)

@@ -111,6 +111,27 @@ def has_epilogue(problem: Problem) -> bool:
     return problem.epilogue != "none" or problem.result_dtype != problem.accumulator
 
 
+def tensor_type(shape: tuple[int, ...], element: str) -> str:
+    return f"tensor<{'x'.join(map(str, shape))}x{element}>"
+
+
+def tensor_program(problem: Problem, name: str, element: str, maps: str) -> str:
+    """Returns a function ``name`` from the tensors A and B to their product, a tensor of ``element``.
+
+    ``maps``: the attribute ``indexing_maps``, or "".
+    """
+    a, b = (tensor_type(shape, problem.stored_dtype) for shape in (problem.a_shape, problem.b_shape))
+    c = tensor_type(problem.c_shape, element)
+    return f"""func.func @{name}(%a: {a}, %b: {b}) -> {c} {{
+  %zero = arith.constant {zero(element)}
+  %empty = tensor.empty() : {c}
+  %cleared = linalg.fill ins(%zero : {element}) outs(%empty : {c}) -> {c}
+  %product = linalg.{problem.operation} {maps} ins(%a, %b : {a}, {b}) outs(%cleared : {c}) -> {c}
+  return %product : {c}
+}}
+"""
+
+
 def zero(element: str) -> str:
     """Returns zero as a typed MLIR attribute of an element type: ``0.0 : f32``, ``0 : i32``."""
     return f"0 : {element}" if element.startswith("i") else f"0.0 : {element}"

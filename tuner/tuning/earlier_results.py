@@ -91,7 +91,7 @@ class EarlierRuns:
         runs: dict[tuple[Problem, str, int, TargetName], Run] = {}
         for run in self._runs:
             theirs = run.settings
-            if theirs.target.kind == settings.target.kind:
+            if theirs.target.is_of(settings.target.kind):
                 runs.setdefault((theirs.problem, run.machine.name, theirs.threads, theirs.target), run)
         return tuple(runs.values())
 

@@ -7,7 +7,7 @@ from dataclasses import dataclass, replace
 from tuner.core.problem import NUMPY_ALIGNMENT, WARM, Problem
 from tuner.core.serialization import printable
 from tuner.library.entries import LibraryEntry
-from tuner.payload.cpu import MAPS, zero
+from tuner.payload.cpu import MAPS, tensor_program
 
 # Configurations of IREE's CPU pipeline for a problem: from an entry's knobs, and known good ones.
 #
@@ -91,20 +91,8 @@ def indexing_maps(problem: Problem) -> str:
 
 def program_of(problem: Problem) -> str:
     """Returns a program for IREE with one public function ``product``: tensors A and B to the tensor C."""
-    source, sums = problem.stored_dtype, problem.accumulator
-    a, b, c = (
-        f"tensor<{'x'.join(map(str, shape))}x{dtype}>"
-        for shape, dtype in ((problem.a_shape, source), (problem.b_shape, source), (problem.c_shape, sums))
-    )
-    maps = "" if problem.layout == "nn" else f" indexing_maps = {indexing_maps(problem)}"
-    return f"""func.func @product(%a: {a}, %b: {b}) -> {c} {{
-  %zero = arith.constant {zero(sums)}
-  %empty = tensor.empty() : {c}
-  %cleared = linalg.fill ins(%zero : {sums}) outs(%empty : {c}) -> {c}
-  %product = linalg.{problem.operation}{maps} ins(%a, %b : {a}, {b}) outs(%cleared : {c}) -> {c}
-  return %product : {c}
-}}
-"""
+    maps = "" if problem.layout == "nn" else f"indexing_maps = {indexing_maps(problem)}"
+    return tensor_program(problem, "product", problem.accumulator, maps)
 
 
 # The text of a tuning spec: matchers of exact sizes, each with its configuration.

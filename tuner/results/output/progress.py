@@ -229,9 +229,6 @@ def share_done(event: TrialDone, settings: RunSettings) -> float:
     return min(1.0, max(spent))
 
 
-# Live progress of a campaign on stderr: a table on a terminal; otherwise plain lines at intervals.
-
-
 FREE_LINES = 6  # of the terminal: three of the table's head, its end, its caption, and the cursor's
 
 

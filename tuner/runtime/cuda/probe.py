@@ -78,7 +78,6 @@ def slowdowns_in(reasons: int) -> tuple[str, ...]:
     return tuple(name for bit, name in SLOWDOWNS if reasons & bit)
 
 
-# The driver and a device with a context.
 HINT = "nvidia-smi shows what is there"
 
 
@@ -114,9 +113,6 @@ def _by_ctypes(library: str) -> CtypesDriver:
     except OSError as error:
         reason = f"no CUDA driver: {library} cannot be loaded; it comes with the NVIDIA driver; {HINT}"
         raise DeviceError(reason) from error
-
-
-# This machine's GPU described, by queries that need no context and allocate no GPU memory.
 
 
 # CUdevice_attribute of cuda.h

@@ -12,7 +12,7 @@ from dataclasses import replace
 
 from tuner.core.interfaces import Partition
 from tuner.core.problem import MATMUL, Problem
-from tuner.payload.cpu import has_epilogue, maps_attribute
+from tuner.payload.cpu import has_epilogue, maps_attribute, tensor_type
 
 
 def payload_sequences(
@@ -34,8 +34,8 @@ def guard_name(partition: Partition) -> str:
 
 def _guard(problem: Problem, partition: Partition, has_second_kernel: bool) -> str:
     part = replace(problem, sizes=(partition.m, partition.n, problem.sizes[2]))
-    a, b = (_tensor(shape, part.stored_dtype) for shape in (part.a_shape, part.b_shape))
-    c = _tensor(part.c_shape, part.accumulator)
+    a, b = (tensor_type(shape[-2:], part.stored_dtype) for shape in (part.a_shape, part.b_shape))
+    c = tensor_type(part.c_shape[-2:], part.accumulator)
     wanted_a = f"transposed {a}" if problem.layout == "tn" else a
     wanted_b = f"transposed {b}" if problem.layout == "nt" else b
     wanted = f"this schedule is for one linalg.matmul, {wanted_a} * {wanted_b} to {c}"
@@ -61,8 +61,3 @@ def _guard(problem: Problem, partition: Partition, has_second_kernel: bool) -> s
     transform.yield %matmul : !op
   }}
 """
-
-
-def _tensor(shape: tuple[int, ...], dtype: str) -> str:
-    rows, columns = shape[-2:]  # of one matrix of a batch
-    return f"tensor<{rows}x{columns}x{dtype}>"
