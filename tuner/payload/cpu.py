@@ -112,6 +112,7 @@ def has_epilogue(problem: Problem) -> bool:
 
 
 def tensor_type(shape: tuple[int, ...], element: str) -> str:
+    """Returns an MLIR type: ``tensor<4x8xf32>``."""
     return f"tensor<{'x'.join(map(str, shape))}x{element}>"
 
 
@@ -183,10 +184,9 @@ def _overlap(one: Partition, other: Partition) -> bool:
 def _function(problem: Problem, panel: Partition) -> str:
     source, sums, result = problem.stored_dtype, problem.accumulator, problem.result_dtype
     part = replace(problem, sizes=(panel.m, panel.n, problem.sizes[2]))
-    (a_rows, a_columns), (b_rows, b_columns) = part.a_shape[-2:], part.b_shape[-2:]
-    a = _Buffer("a", a_rows, a_columns, problem.a_shape[-1], source)
-    b = _Buffer("b", b_rows, b_columns, problem.b_shape[-1], source)
-    c = _Buffer("c", panel.m, panel.n, problem.sizes[1], result)
+    a = _Buffer("a", part.a_shape[-2:], problem.a_shape[-1], source)
+    b = _Buffer("b", part.b_shape[-2:], problem.b_shape[-1], source)
+    c = _Buffer("c", part.c_shape[-2:], problem.c_shape[-1], result)
     has_bias = problem.epilogue == "bias_relu"
     bias = f", %bias: memref<{panel.n}x{result}>" if has_bias else ""
     is_rounded = result != sums
@@ -210,22 +210,22 @@ def _function(problem: Problem, panel: Partition) -> str:
 
 @dataclass(frozen=True)
 class _Buffer:
-    """One matrix argument, a view of ``rows`` x ``columns`` into rows of ``stride`` elements."""
+    """One matrix argument, a view of ``shape`` into rows of ``stride`` elements."""
 
     name: str
-    rows: int
-    columns: int
+    shape: tuple[int, ...]
     stride: int
     dtype: str
 
     @property
     def tensor(self) -> str:
-        return f"tensor<{self.rows}x{self.columns}x{self.dtype}>"
+        return tensor_type(self.shape, self.dtype)
 
     @property
     def memref(self) -> str:
-        layout = f", strided<[{self.stride}, 1]>" if self.stride != self.columns else ""
-        return f"memref<{self.rows}x{self.columns}x{self.dtype}{layout}>"
+        rows, columns = self.shape
+        layout = f", strided<[{self.stride}, 1]>" if self.stride != columns else ""
+        return f"memref<{rows}x{columns}x{self.dtype}{layout}>"
 
     @property
     def as_tensor(self) -> str:
