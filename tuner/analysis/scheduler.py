@@ -6,7 +6,7 @@ from dataclasses import dataclass
 import numpy as np
 import numpy.typing as npt
 
-from tuner.analysis.time_matrix import KnownTimes, corrected_scores, octaves_of, require_counts, require_sizes
+from tuner.analysis.time_matrix import KnownTimes, corrected_scores, octaves_of, require_sizes
 from tuner.core.candidate import Candidate
 from tuner.core.problem import Problem
 
@@ -24,9 +24,8 @@ class ColumnPool:
     is_demoted: tuple[tuple[bool, ...], ...]  # [problem][column]: it breaks a preference, so it comes last
 
     def __post_init__(self) -> None:
-        require_counts(self.counts, len(self.problems))
         tables = {"candidates": self.candidates, "costs": self.costs, "is_demoted": self.is_demoted}
-        require_sizes(tables, len(self.problems), len(self.columns))
+        require_sizes(len(self.problems), len(self.columns), self.counts, **tables)
         if any(cost <= 0 or math.isnan(cost) for row in self.costs for cost in row):
             raise ValueError("costs: found a cost that is not positive")
 

@@ -1,7 +1,7 @@
 """Times of one set of configurations on many problems, and predictions for those not measured."""
 
 import math
-from collections.abc import Mapping, Sequence
+from collections.abc import Sequence
 from dataclasses import dataclass
 
 import numpy as np
@@ -81,14 +81,12 @@ def filled_costs(costs: Numbers) -> Numbers:
 Flags = npt.NDArray[np.bool_]
 
 
-def require_counts(counts: tuple[int, ...], problems: int) -> None:
-    """Raises ValueError if there is not one count of at least 1 for each problem."""
-    if len(counts) != problems or any(count < 1 for count in counts):
+def require_sizes(
+    rows: int, columns: int, counts: tuple[int, ...], **tables: Sequence[Sequence[object]]
+) -> None:
+    """Raises ValueError unless each row, a problem, has a count of at least 1, and all tables this size."""
+    if len(counts) != rows or any(count < 1 for count in counts):
         raise ValueError(f"counts: found {counts}, allowed one of at least 1 for each problem")
-
-
-def require_sizes(tables: Mapping[str, Sequence[Sequence[object]]], rows: int, columns: int) -> None:
-    """Raises ValueError, with its name, for a table of another size."""
     for name, table in tables.items():
         if len(table) != rows or any(len(row) != columns for row in table):
             raise ValueError(f"{name}: found another size, allowed {rows} rows of {columns}")
@@ -108,9 +106,8 @@ class TimeMatrix:
     def __post_init__(self) -> None:
         if len(set(self.problems)) != len(self.problems) or len(set(self.columns)) != len(self.columns):
             raise ValueError("found a problem or a column twice")
-        require_counts(self.counts, len(self.problems))
         tables = {"times_s": self.times_s, "applies": self.applies, "costs": self.costs}
-        require_sizes(tables, len(self.problems), len(self.columns))
+        require_sizes(*self._shape, self.counts, **tables)
         times = [time for row in self.times_s for time in row if time is not None]
         if not all(math.isfinite(time) and time > 0 for time in times):
             raise ValueError("times_s: found a time that is not a positive number of seconds")

@@ -120,33 +120,17 @@ class ProblemDocument:
 
     @classmethod
     def of(cls, problem: Problem) -> "ProblemDocument":
-        return cls(
-            op=problem.operation,
-            shape=problem.extents,
-            dtype=problem.dtype,
-            layout=problem.layout,
-            epilogue=problem.epilogue,
-            output=problem.output,
-            align=problem.align,
-            cache=problem.cache,
-            fusion=problem.fusion,
-        )
+        return cls(problem.operation, problem.extents, **_same_named(problem))
 
     @property
     def problem(self) -> Problem:
         batch, sizes = split_extents(self.op, self.shape)
-        return Problem(
-            operation=self.op,
-            sizes=sizes,
-            dtype=self.dtype,
-            layout=self.layout,
-            epilogue=self.epilogue,
-            output=self.output,
-            batch=batch,
-            align=self.align,
-            cache=self.cache,
-            fusion=self.fusion,
-        )
+        return Problem(self.op, sizes, batch=batch, **_same_named(self))
+
+
+def _same_named(given: Problem | ProblemDocument) -> dict[str, str]:
+    names = ("dtype", "layout", "epilogue", "output", "align", "cache", "fusion")
+    return {name: getattr(given, name) for name in names}
 
 
 def with_alignment(document: Any) -> Any:

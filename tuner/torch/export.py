@@ -89,7 +89,7 @@ def export_module(
         _require_followed(program)
         shared = _shared(program)
         # of the operations that torch-mlir lowers; changes of buffers are then results
-        program = _unless_refused(partial(_decomposed, program), raised=UsageError)
+        program = _unless_refused(partial(program.run_decompositions, decompositions()), raised=UsageError)
         fold_uniform(program.graph)
         _require_pure(program)
         promote_unsigned(program)
@@ -130,10 +130,6 @@ def _own_tensors(
     ]
     copied: tuple[tuple[Any, ...], dict[str, Any]] = _pytree.tree_unflatten(own, spec)
     return copied
-
-
-def _decomposed(program: torch.export.ExportedProgram) -> torch.export.ExportedProgram:
-    return program.run_decompositions(decompositions())
 
 
 def _unless_refused(

@@ -31,11 +31,6 @@ STORE_BYTES = 16
 WORD_BITS = 32  # a register, the operand of a shuffle
 
 
-def tiles_at_once(element_bits: int) -> int:
-    """Returns from how many tiles of C as many lanes exchange pieces, so that each lane stores 16 bytes."""
-    return STORE_BYTES * 8 // (PIECE * element_bits)
-
-
 def neighbours(stores: Sequence[Op], count: int) -> list[tuple[Op, ...]]:
     """Returns groups of ``count`` stores to the same row of C in adjacent tiles of 8 columns, by column."""
     rows: dict[object, dict[int, Op]] = {}
@@ -257,7 +252,8 @@ def _become_workspace(output: _Output, slices: int) -> None:
 
 def _exchange(stores: list[Op], output: _Output) -> list[Op]:
     """Replaces stores of adjacent tiles by one 16-byte store per lane; returns the remaining stores."""
-    count = tiles_at_once(output.element.width)
+    # so many lanes exchange pieces of as many tiles of C, so that each lane stores 16 bytes
+    count = STORE_BYTES * 8 // (PIECE * output.element.width)
     if not output.has_whole_rows or any(
         ir.VectorType(store.operands[0].type).shape != [2] for store in stores
     ):

@@ -6,7 +6,7 @@ releases the previous stage. Each stage has two mbarriers for these waits.
 
 from dataclasses import dataclass
 
-from tuner.mlir.bindings import Attribute, Type, Value, ir
+from tuner.mlir.bindings import Attribute, Value, ir
 from tuner.mlir.ir.building import branch, create, value
 from tuner.mlir.wgmma.integers import (
     calculate,
@@ -141,7 +141,8 @@ class Consumer:
         ``sums``: one LLVM struct of a thread's accumulators per 64 rows of C.
         """
         ring, plan = self.ring, self.ring.plan
-        kind = sums_type(plan)
+        # of a thread's accumulators for 64 rows of C: all f32, or all i32
+        kind = ir.Type.parse(f"!llvm.struct<({', '.join([plan.accumulator_kinds[1]] * plan.sums)})>")
         nothing = [value("llvm.mlir.undef", kind) for _ in range(plan.fragments)]
         sums = self._multiply(first, nothing, is_first=True)
 
@@ -198,11 +199,6 @@ class Consumer:
         """Creates arrivals at a stage's empty barriers by one thread per block: wgmma completes for all."""
         is_speaker = compare("ult", self.thread, self.ring.plan.cluster_blocks)
         branch(is_speaker, lambda: self.ring.release(stage, self.thread))
-
-
-def sums_type(plan: PipelinePlan) -> Type:
-    """Returns the LLVM struct type of a thread's accumulators for 64 rows of C: all f32, or all i32."""
-    return ir.Type.parse(f"!llvm.struct<({', '.join([plan.accumulator_kinds[1]] * plan.sums)})>")
 
 
 def _descriptor(tile: OperandTile, address: Value) -> Value:

@@ -16,7 +16,7 @@ from tuner.core.gpu_code import BufferType, DeviceProgram
 from tuner.core.programs import CompiledFusion
 from tuner.payload.packed_weights import pack, packed_shape
 from tuner.runtime.cpu.host import REFUSED, may_use_tiles, missing_sets, own_flags
-from tuner.runtime.cpu.team_threads import PROCESS_TEAM
+from tuner.runtime.cpu.team_threads import process_team
 
 if TYPE_CHECKING:
     from tuner.runtime.cpu.object_files import LoadedObject
@@ -261,7 +261,7 @@ class TeamCall:
     """A program on several threads: the caller's and others of the process's team, which runs one call."""
 
     def __init__(self, loaded: "LoadedObject", threads: int) -> None:
-        self._team = PROCESS_TEAM.team(loaded, MEMBER_ENTRY, REPEAT_ENTRY)
+        self._team = process_team(loaded, MEMBER_ENTRY, REPEAT_ENTRY)
         self._part = loaded.addresses[PART_ENTRY]
         self._call = aligned_bytes(CALL_BYTES)
         self._call[...] = 0

@@ -148,19 +148,14 @@ class ProgramTeam:
         self._member(slot, SPIN_LIMIT)
 
 
-class TeamHolder:
-    """The team of this process, made when it is needed first, of the code of the program that needs it."""
-
-    def __init__(self) -> None:
-        self._lock = thread_lock()
-        self._team: ProgramTeam | None = None
-
-    def team(self, loaded: Any, member: str, repeat: str) -> ProgramTeam:
-        with self._lock:
-            if self._team is None:
-                self._team = ProgramTeam(loaded, member, repeat)
-            return self._team
-
-
 # process-wide on purpose: threads of two teams would wait in loops on each other's processors
-PROCESS_TEAM = TeamHolder()
+_process_team: list[ProgramTeam] = []  # at most one
+_lock = thread_lock()
+
+
+def process_team(loaded: Any, member: str, repeat: str) -> ProgramTeam:
+    """Returns the team of this process, made at the first call, with the code of that call's program."""
+    with _lock:
+        if not _process_team:
+            _process_team.append(ProgramTeam(loaded, member, repeat))
+        return _process_team[0]

@@ -22,7 +22,6 @@ class ByteRanges:
 
     @classmethod
     def one(cls, address: int, size_bytes: int) -> "ByteRanges":
-        """Returns the set of ``size_bytes`` bytes from ``address``."""
         if size_bytes <= 0:
             return NO_BYTES
         return cls(np.array([address], np.int64), np.array([address + size_bytes], np.int64))
@@ -93,7 +92,6 @@ class DefectLog:
         self._found: dict[tuple[HostDefect, str], int] = {}
 
     def add(self, kind: HostDefect, text: str) -> None:
-        """Adds a defect, or counts it if one of the same kind and text was added before."""
         self._found[kind, text] = self._found.get((kind, text), 0) + 1
 
     def reports(self) -> tuple[HostReport, ...]:
