@@ -107,7 +107,7 @@ class TimeMatrix:
         if len(set(self.problems)) != len(self.problems) or len(set(self.columns)) != len(self.columns):
             raise ValueError("found a problem or a column twice")
         tables = {"times_s": self.times_s, "applies": self.applies, "costs": self.costs}
-        require_sizes(*self._shape, self.counts, **tables)
+        require_sizes(len(self.problems), len(self.columns), self.counts, **tables)
         times = [time for row in self.times_s for time in row if time is not None]
         if not all(math.isfinite(time) and time > 0 for time in times):
             raise ValueError("times_s: found a time that is not a positive number of seconds")
