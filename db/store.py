@@ -40,47 +40,16 @@ from tuner.core.runs import (
     TrialQuery,
 )
 from tuner.core.serialization import encode
-from tuner.db import rows
+from tuner.db import queries, rows, writes
 from tuner.db.address import is_missing
 from tuner.db.columns import stored_candidate
 from tuner.db.database import Database, stored_revision
 from tuner.db.maintenance import backup, prune
 from tuner.db.merge import Merge
 from tuner.db.models import CampaignRow, ProblemRow, RunRow, TrialRow
-from tuner.db.queries import (
-    RUN_STATUSES,
-    bounds,
-    count_select,
-    named,
-    proposal_select,
-    queried_runs,
-    quietest_reference_s,
-    recalled,
-    rooflines_like,
-    run_select,
-    same_code,
-    trial_select,
-    trials_of_query,
-)
 from tuner.db.remote_results import ResultsImport, pending_trials
 from tuner.db.rows import artifact_row, interned, stored_programs
 from tuner.db.run_process import RUNNING, this_process
-from tuner.db.writes import (
-    add_outcome,
-    add_proposal,
-    add_round,
-    add_script,
-    campaign_proposals,
-    campaign_row,
-    latest_moment,
-    proposal,
-    put_baseline,
-    put_in_campaign,
-    set_campaign_seconds,
-    set_seconds,
-    stored_campaign,
-    stored_round,
-)
 
 if TYPE_CHECKING:
     from tuner.db.queries import AnySelect
@@ -152,7 +121,7 @@ class Store:
     ) -> int:
         """Stores a new campaign and its runs, with status "running"; returns the id of the campaign."""
         with self._database.writing() as session:
-            campaign = campaign_row(settings, _now())
+            campaign = writes.campaign_row(settings, _now())
             session.add(campaign)
             session.flush()
             for place, member in enumerate(members):
@@ -163,20 +132,20 @@ class Store:
 
     def campaign(self, campaign_id: int) -> Campaign:
         with self._database.reading() as session:
-            return stored_campaign(session, _known(session, CampaignRow, campaign_id))
+            return writes.stored_campaign(session, _known(session, CampaignRow, campaign_id))
 
     def campaigns(self) -> tuple[Campaign, ...]:
         with self._database.reading() as session:
             campaigns = session.scalars(sa.select(CampaignRow).order_by(CampaignRow.id.desc())).all()
-            return tuple(stored_campaign(session, row) for row in campaigns)
+            return tuple(writes.stored_campaign(session, row) for row in campaigns)
 
     def campaign_proposals(self, campaign_id: int) -> tuple[CampaignProposal, ...]:
         """Returns all candidates that a campaign has proposed, by number, with their outcomes."""
         with self._database.reading() as session:
             runs = session.scalars(sa.select(RunRow.id).where(RunRow.group_id == campaign_id)).all()
-            queries = (trials_of_query(TrialQuery(run=run)) for run in runs)
-            trials = {trial.id: trial for query in queries for trial in _trials(session, query)}
-            return campaign_proposals(session, campaign_id, trials)
+            selects = (queries.trials_of_query(TrialQuery(run=run)) for run in runs)
+            trials = {trial.id: trial for select in selects for trial in _trials(session, select)}
+            return writes.campaign_proposals(session, campaign_id, trials)
 
     def set_campaign_status(self, campaign_id: int, status: str) -> None:
         """Stores the status of a campaign and of its runs: "running", "done" or "interrupted"."""
@@ -195,7 +164,7 @@ class Store:
         An id that the database does not have is ignored.
         """
         with self._database.transaction() as connection:
-            set_campaign_seconds(connection, campaign_id, seconds, search_s)
+            writes.set_campaign_seconds(connection, campaign_id, seconds, search_s)
 
     def set_program_result(self, campaign_id: int, result: ProgramResult) -> None:
         with self._database.writing() as session:
@@ -240,7 +209,7 @@ class Store:
     def set_baseline(self, run_id: int, baseline: Baseline) -> None:
         """Stores the time of the baseline library for a run without timing rounds, in place of an earlier."""
         with self._database.writing() as session:
-            put_baseline(session, _known(session, RunRow, run_id), baseline)
+            writes.put_baseline(session, _known(session, RunRow, run_id), baseline)
 
     def set_roofline(self, run_id: int, roofline: Roofline) -> None:
         """Stores a run's roofline (peak arithmetic rate and bandwidth), in place of an earlier one."""
@@ -253,7 +222,7 @@ class Store:
         Of the latest quiet run, else of the latest, unless the asking run is quiet; None where none is.
         """
         with self._database.reading() as session:
-            return rows.roofline_of(session.scalar(rooflines_like(run_id)))
+            return rows.roofline_of(session.scalar(queries.rooflines_like(run_id)))
 
     def propose(
         self,
@@ -271,20 +240,20 @@ class Store:
         that the run has: another process works on the run.
         """
         with self._database.transaction() as connection:
-            latest = latest_moment(connection, run_id) if _is_id(run_id) else None
+            latest = writes.latest_moment(connection, run_id) if _is_id(run_id) else None
             if latest is None:
                 raise _unknown(connection, RunRow, run_id)
             try:
                 moment = max(_now(), latest)  # the clock may have been set back: trials stay in order
-                trial_id = add_proposal(connection, run_id, number, row, candidate, moment)
+                trial_id = writes.add_proposal(connection, run_id, number, row, candidate, moment)
             except IntegrityError as error:
                 raise UsageError(
                     f"trial {number} was proposed already: another process works on run {run_id}"
                 ) from error
             if in_campaign is not None:
-                put_in_campaign(connection, trial_id, *in_campaign, candidate)
+                writes.put_in_campaign(connection, trial_id, *in_campaign, candidate)
             if run_seconds is not None:  # a kill before the first outcome loses no time of the budget
-                set_seconds(connection, run_id, run_seconds)
+                writes.set_seconds(connection, run_id, run_seconds)
             return trial_id
 
     def record(
@@ -302,7 +271,7 @@ class Store:
                 f"script: found hash {record.script_sha256!r}, allowed that of its text, {sha256!r}"
             )
         with self._database.transaction() as connection:
-            proposed = proposal(connection, trial_id) if _is_id(trial_id) else None
+            proposed = writes.proposal(connection, trial_id) if _is_id(trial_id) else None
             if proposed is None:
                 raise _unknown(connection, TrialRow, trial_id)
             run_id, candidate, has_outcome = proposed
@@ -313,13 +282,13 @@ class Store:
                     f"trial {trial_id}: found an outcome of {record.candidate.text}, allowed {candidate.text}"
                 )
             if record.script_sha256:
-                add_script(connection, record.script_sha256, script_text)
+                writes.add_script(connection, record.script_sha256, script_text)
             if record.program is not None:
                 with Session(connection) as session, session.begin():  # within the connection's transaction
                     interned(session, artifact_row(record.artifact_sha256, record.program))
-            add_outcome(connection, trial_id, record, _now())
+            writes.add_outcome(connection, trial_id, record, _now())
             if run_seconds is not None:  # a kill loses no more of a budget than one trial
-                set_seconds(connection, run_id, run_seconds)
+                writes.set_seconds(connection, run_id, run_seconds)
 
     def add_round(self, run_id: int, timed: TimedRound) -> None:
         """Stores a timing round of a run; from then on the times of its least disturbed round count."""
@@ -327,20 +296,20 @@ class Store:
             _known(session, RunRow, run_id)
             for trial_id, _ in timed.times:
                 _known(session, TrialRow, trial_id)
-            run = session.scalars(run_select().where(RunRow.id == run_id)).one()
-            add_round(session, run, timed, _now())
+            run = session.scalars(queries.run_select().where(RunRow.id == run_id)).one()
+            writes.add_round(session, run, timed, _now())
 
     def rounds(self, run_id: int) -> tuple[StoredRound, ...]:
         """Returns the timing rounds (final re-measurements) of a run, by number."""
         with self._database.reading() as session:
             _known(session, RunRow, run_id)
-            run = session.scalars(run_select().where(RunRow.id == run_id)).one()
-            return tuple(stored_round(each, run.round) for each in run.rounds)
+            run = session.scalars(queries.run_select().where(RunRow.id == run_id)).one()
+            return tuple(writes.stored_round(each, run.round) for each in run.rounds)
 
     def run(self, run_id: int) -> Run:
         with self._database.reading() as session:
             _known(session, RunRow, run_id)
-            return rows.run_of(session.scalars(run_select().where(RunRow.id == run_id)).one())
+            return rows.run_of(session.scalars(queries.run_select().where(RunRow.id == run_id)).one())
 
     def runs(self, limit: int | None = None) -> tuple[Run, ...]:
         """Returns the ``limit`` latest runs (None: all), the latest first; UsageError for a limit below 1."""
@@ -349,7 +318,7 @@ class Store:
     def matching_runs(self, query: RunQuery) -> tuple[Run, ...]:
         """Returns the runs that match a query, the latest first; UsageError for a bad status or limit."""
         with self._database.reading() as session:
-            runs = map(rows.run_of, session.scalars(queried_runs(query)))
+            runs = map(rows.run_of, session.scalars(queries.queried_runs(query)))
             return tuple(islice((run for run in runs if query.status in (None, run.status)), query.limit))
 
     def trial(self, trial_id: int) -> StoredTrial:
@@ -359,7 +328,7 @@ class Store:
             if row.status is None:
                 line = f"trial {trial_id}: was proposed, its outcome never arrived"
                 raise UsageError(line, f"tuner tune --resume {row.run_id}")
-            return _trials(session, trial_select().where(TrialRow.id == trial_id))[0]
+            return _trials(session, queries.trial_select().where(TrialRow.id == trial_id))[0]
 
     def program(self, trial_id: int) -> KernelProgram | None:
         """Returns the compiled GPU program of a trial; None for a trial without one."""
@@ -373,21 +342,23 @@ class Store:
         Raises UsageError for an unknown status or sort and a limit below 1, ValueError for ``query.best``.
         """
         with self._database.reading() as session:
-            return _trials(session, trials_of_query(query))
+            return _trials(session, queries.trials_of_query(query))
 
     def proposals(self, run_id: int) -> tuple[Proposal, ...]:
         """Returns all candidates that a run has proposed, by trial number, each with its outcome if any."""
         with self._database.reading() as session:
-            trials = {trial.id: trial for trial in _trials(session, trials_of_query(TrialQuery(run=run_id)))}
+            trials = {
+                trial.id: trial for trial in _trials(session, queries.trials_of_query(TrialQuery(run=run_id)))
+            }
             return tuple(
                 Proposal(id_, number, row, stored_candidate(strategy, knobs), trials.get(id_))
-                for id_, number, row, strategy, knobs in session.execute(proposal_select(run_id))
+                for id_, number, row, strategy, knobs in session.execute(queries.proposal_select(run_id))
             )
 
     def named_trials(self, ids: Collection[int], query: TrialQuery) -> tuple[StoredTrial, ...]:
         """Returns the trials with the given ids and an outcome, sorted and limited as the query says."""
         with self._database.reading() as session:
-            return _trials(session, named(ids, query))
+            return _trials(session, queries.named(ids, query))
 
     def run_bounds(self, query: TrialQuery) -> tuple[RunBound, ...]:
         """Returns, for each run, the least time in seconds by which a trial of the query is ranked.
@@ -398,14 +369,14 @@ class Store:
         with self._database.reading() as session:
             return tuple(
                 RunBound(run, BestGroup(*group), is_unreliable, least_s)
-                for run, *group, is_unreliable, least_s in session.execute(bounds(query))
+                for run, *group, is_unreliable, least_s in session.execute(queries.bounds(query))
             )
 
     def counts(self, run_id: int) -> Counts:
         """Returns how many trials of a run are proposed, measured, verified, failed and (of these) reused."""
         with self._database.reading() as session:
             _known(session, RunRow, run_id)
-            return Counts(*session.execute(count_select(run_id)).one())
+            return Counts(*session.execute(queries.count_select(run_id)).one())
 
     def recall(
         self, key: ReuseKey, script_sha256: str | None = None, artifact_sha256: str | None = None
@@ -418,10 +389,10 @@ class Store:
         if not script_sha256 and not artifact_sha256:
             return None
         with self._database.connected() as connection:
-            if connection.scalar(same_code(script_sha256, artifact_sha256)) is None:
+            if connection.scalar(queries.same_code(script_sha256, artifact_sha256)) is None:
                 return None  # the usual case: the query with all its joins takes many times as long
         with self._database.reading() as session:
-            return next(iter(_trials(session, recalled(key, script_sha256, artifact_sha256))), None)
+            return next(iter(_trials(session, queries.recalled(key, script_sha256, artifact_sha256))), None)
 
     def pending(self, query: TrialQuery) -> tuple[PendingTrial, ...]:
         """Returns the compiled trials of a query that still have to be timed on a GPU of their chip.
@@ -505,8 +476,8 @@ def _begun_run(
 
 
 def _require_status(status: str) -> None:
-    if status not in RUN_STATUSES:
-        raise ValueError(f"status: found {status!r}, allowed {', '.join(RUN_STATUSES)}")
+    if status not in queries.RUN_STATUSES:
+        raise ValueError(f"status: found {status!r}, allowed {', '.join(queries.RUN_STATUSES)}")
 
 
 def _known(session: Session, table: type[Row], row_id: int) -> Row:
@@ -531,7 +502,7 @@ def _trials(session: Session, chosen: "AnySelect") -> tuple[StoredTrial, ...]:
     selected = [*session.execute(chosen)]
     alone = {row.run_id for row, first, final in selected if first is not None and final is None}
     # the quietest moment of each run shows which times were disturbed
-    quietest_s = dict(map(tuple, session.execute(quietest_reference_s(alone)))) if alone else {}
+    quietest_s = dict(map(tuple, session.execute(queries.quietest_reference_s(alone)))) if alone else {}
     return tuple(
         rows.trial_of(row, first, final, quietest_s.get(row.run_id)) for row, first, final in selected
     )
