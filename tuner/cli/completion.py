@@ -148,7 +148,8 @@ OFFERS: Mapping[str, Offers] = {  # by name of the option or argument
     "cache": _these(CACHES),
     "sampler": _these((*SAMPLERS, *(f"{OPTUNA}{name}" for name in OPTUNA_NAMES))),
     "chip": _these(CHIPS),
-    "cpu": lambda _context, _start: ((name, each.product) for name, each in PROCESSORS.items()),
+    # the option: another machine's processor
+    **dict.fromkeys(("cpu",), lambda _context, _start: ((k, each.product) for k, each in PROCESSORS.items())),
     "target": _targets,
     **dict.fromkeys(("strategy", "strategies"), _strategies),
     **dict.fromkeys(("run", "run_id", "resume"), _runs),

@@ -27,6 +27,7 @@ from tuner.cli.options import (
     run_request,
 )
 from tuner.cli.session import ended_by_signals, exit_code, print_interrupted, settings_given
+from tuner.core.candidate import TargetName
 from tuner.core.errors import TunerError, UsageError
 from tuner.core.problem import WEIGHTS_COLD
 from tuner.core.programs import ALL, CHOICES, ProgramSource
@@ -68,15 +69,7 @@ def tune_payload(
     request_options = ProgramOptions(seed=texts["seed"], threads=texts["threads"])
     request_options.require_suiting(resolved, backends)
     require_runs_here(resolved, backends, f"tuner tune {shlex.quote(texts['operation'])}")
-    request = ProgramRequest(
-        text=read_payload_text(Path(texts["operation"])),
-        target=resolved,
-        entry=texts["entry"],
-        options=request_options,
-        arguments=texts["arguments"],
-        is_compared=True,
-        model=texts["operation"] if is_model(texts["operation"]) else "",
-    )
+    request = _request(texts["operation"], resolved, request_options, texts["entry"], texts["arguments"])
     tuned = _tuned_fusions(context, backends, database, request, of_runs)
     if tuned is not None:
         return print_program(tuned, as_json, database)
@@ -97,6 +90,20 @@ def tune_payload(
         tuning = ProgramTuning(backends, parts, store, interruption, observe)
         tuned = tuning.tune(request, settings_of, texts["operation"])
     return print_program(tuned, as_json, database)
+
+
+def _request(
+    payload: str, target: TargetName, options: ProgramOptions, entry: str | None, arguments: tuple[str, ...]
+) -> ProgramRequest:
+    return ProgramRequest(
+        text=read_payload_text(Path(payload)),
+        target=target,
+        entry=entry,
+        options=options,
+        arguments=arguments,
+        is_compared=True,
+        model=payload if is_model(payload) else "",
+    )
 
 
 def _tuned_fusions(
@@ -269,16 +276,10 @@ def resumed_program(
 def _read(
     tuned: "TunedCampaign", source: "ProgramSource", tuning: "FusionTuning"
 ) -> "tuple[ProgramRequest, TunableFusions]":
-    request = ProgramRequest(
-        text=read_payload_text(Path(source.payload)),
-        target=tuned.campaign.runs[0].settings.target,
-        entry=source.entry,
-        options=ProgramOptions(seed=tuned.campaign.settings.seed, threads=source.threads),
-        arguments=source.arguments,
-        is_compared=True,
-        model=source.payload if is_model(source.payload) else "",
-        baselines=source.baselines,
-    )
+    options = ProgramOptions(seed=tuned.campaign.settings.seed, threads=source.threads)
+    target = tuned.campaign.runs[0].settings.target
+    request = _request(source.payload, target, options, source.entry, source.arguments)
+    request = replace(request, baselines=source.baselines)
     found = tuning.found(request, source.payload, source.cache)
     if tuple(each.problem for each in found.problems) != tuned.problems:
         raise UsageError(f"{source.payload}: has other fusions than those that were tuned")
