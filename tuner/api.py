@@ -3,7 +3,7 @@
 import contextlib
 import warnings
 from collections.abc import Callable, Mapping, Sequence
-from functools import cache
+from functools import cache, partial
 from pathlib import Path
 from typing import TYPE_CHECKING, Any, TypeVar
 
@@ -128,7 +128,7 @@ def tune(
         warm_files=() if isinstance(warm_start, bool) else _several(warm_start),
     )
     settings = run_settings(request, registry.real_backends())  # before a database is opened, which makes one
-    return _session(open_or_create, db, lambda *parts: begin(settings, *parts), observe, progress)
+    return _session(open_or_create, db, partial(begin, settings), observe, progress)
 
 
 @typed_arguments
@@ -170,10 +170,7 @@ def resume(
         6
     """
     limit = RunLimit.of(trials, _seconds(budget))
-
-    def work(*parts: Any) -> TunedRun:
-        return resume_run(run, *parts, retime=retime, limit=limit)
-
+    work = partial(resume_run, run, retime=retime, limit=limit)
     return _session(open_known, db, work, observe, progress)
 
 
@@ -256,15 +253,9 @@ def tune_many(
     given = tuple(
         NamedProblem(each.problem, each.name, counts.get(each.problem, each.count)) for each in distinct
     )
-
-    def request_of(problem: Problem) -> RunRequest:
-        return RunRequest(problem, **fields, warm_start=False)
-
+    request_of = partial(RunRequest, **fields, warm_start=False)
     settings, members = campaign_settings(given, request_of, registry.real_backends())
-
-    def work(*parts: Any) -> TunedCampaign:
-        return begin_campaign(settings, members, *parts)
-
+    work = partial(begin_campaign, settings, members)
     return _campaign_session(open_or_create, db, work, observe, progress)
 
 
@@ -305,10 +296,7 @@ def resume_many(
         4
     """
     limit = RunLimit.of(trials, _seconds(budget))
-
-    def work(*parts: Any) -> TunedCampaign:
-        return resume_campaign(campaign, *parts, limit=limit)
-
+    work = partial(resume_campaign, campaign, limit=limit)
     return _campaign_session(open_known, db, work, observe, progress)
 
 

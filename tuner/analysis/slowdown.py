@@ -162,22 +162,13 @@ def relative_slowdown(recorded: RecordedRound, sessions: tuple[RoundTimes, ...])
         for name, then_s, now_s in references
     ]
     (_, by_first), (_, by_last) = expected[0], expected[-1]  # the same one twice, where there is one
-    return RelativeSlowdown(
-        tuple((name, _slowdown_from(times, times, recorded, sessions)) for name, times in expected),
-        _slowdown_from(by_first, by_last, recorded, sessions),
-    )
 
+    def slowdown_from(first: list[tuple[float, ...]], last: list[tuple[float, ...]]) -> PairedSlowdown:
+        # Times expected from two references stand where earlier code, timed twice, stands elsewhere: the mean
+        # of the two logarithms makes the geometric mean of the references. Their difference is no noise.
+        times = zip(first, last, (each.kernel_s for each in sessions), strict=True)
+        paired = tuple(InterleavedSession(*each) for each in times)
+        return replace(paired_slowdown(paired), noise=recorded.noise)
 
-def _slowdown_from(
-    by_first: list[tuple[float, ...]],
-    by_last: list[tuple[float, ...]],
-    recorded: RecordedRound,
-    sessions: tuple[RoundTimes, ...],
-) -> PairedSlowdown:
-    # Times expected from two references stand where earlier code, timed twice, stands elsewhere: the mean of
-    # the two logarithms makes the geometric mean of the references. Their difference is no noise.
-    paired = tuple(
-        InterleavedSession(first, last, each.kernel_s)
-        for first, last, each in zip(by_first, by_last, sessions, strict=True)
-    )
-    return replace(paired_slowdown(paired), noise=recorded.noise)
+    by_reference = tuple((name, slowdown_from(times_s, times_s)) for name, times_s in expected)
+    return RelativeSlowdown(by_reference, slowdown_from(by_first, by_last))

@@ -80,9 +80,6 @@ def files_of(sources: Sources, package: Path = PACKAGE) -> tuple[Path, ...]:
     return tuple(sorted(found.union(path for path in paths if not path.is_dir())))
 
 
-# Names and versions of the compiler's wheels, read without importing them, which would take 0.4 s.
-
-
 LLVM_OF_WHEEL = {"numba-cuda-mlir": "LLVM 23 snapshot", "torch-mlir": "LLVM snapshot of its date"}
 
 

@@ -274,9 +274,6 @@ def _as_passed(problem: Problem, a: Array, b: Array, c: Array) -> tuple[Array, A
     return (a.T if problem.layout == "tn" else a, b.T if problem.layout == "nt" else b, c)
 
 
-# What first uses measured, on disk: a file per problem, machine, compiler and number of threads.
-
-
 FORMAT: Final = "tuner-first-use"
 VERSION: Final = 1
 

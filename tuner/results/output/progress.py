@@ -21,24 +21,7 @@ from tuner.results.output.formatting import (
     speed_text,
 )
 from tuner.results.output.run_result import measured_text
-from tuner.tuning.events import (
-    BaselineFailed,
-    BaselineMeasured,
-    CampaignEvent,
-    CampaignObserver,
-    CampaignStarted,
-    Event,
-    MachineBusy,
-    NoiseMeasured,
-    Observer,
-    RemeasurementStarted,
-    RoundLost,
-    RunEvent,
-    RunStarted,
-    TrialDone,
-    WaitsForLock,
-    WaitsForNode,
-)
+from tuner.tuning import events
 
 if TYPE_CHECKING:
     from rich.console import Console
@@ -51,7 +34,7 @@ PLAIN_EVERY_S = 5.0  # at most one line in this time, so that the log of a long 
 
 
 @contextlib.contextmanager
-def progress() -> Iterator[Observer]:
+def progress() -> Iterator[events.Observer]:
     """Context manager: gives an observer that prints a run's progress on stderr.
 
     On a terminal one line is updated in place; otherwise lines are printed, of trials at most one in 5 s.
@@ -88,10 +71,10 @@ class PlainProgress:
         self._settings: RunSettings | None = None
         self._trials = _SlowLines()
 
-    def __call__(self, event: Event) -> None:
-        if isinstance(event, RunStarted):
+    def __call__(self, event: events.Event) -> None:
+        if isinstance(event, events.RunStarted):
             self._settings = event.settings
-        if not isinstance(event, TrialDone):
+        if not isinstance(event, events.TrialDone):
             for line in event_line(event, self._settings).splitlines():
                 _print(line)
             return
@@ -120,16 +103,18 @@ class LiveProgress:
         self._settings: RunSettings | None = None
         self._task: TaskID | None = None
 
-    def __call__(self, event: Event) -> None:
-        if isinstance(event, RunStarted):
+    def __call__(self, event: events.Event) -> None:
+        if isinstance(event, events.RunStarted):
             self._settings = event.settings
             if self._task is not None:  # of the previous run: tuning a program starts several runs
                 self._bar.remove_task(self._task)
             self._task = self._bar.add_task("starting", total=1.0)
-        if not isinstance(event, TrialDone):
+        if not isinstance(event, events.TrialDone):
             for line in event_line(event, self._settings).splitlines():
                 # its hint is a command to copy: the terminal may wrap it, a line feed would cut it
-                self._console.print(one_line(line), markup=False, soft_wrap=isinstance(event, MachineBusy))
+                self._console.print(
+                    one_line(line), markup=False, soft_wrap=isinstance(event, events.MachineBusy)
+                )
             return
         assert self._settings is not None
         assert self._task is not None
@@ -137,33 +122,33 @@ class LiveProgress:
         self._bar.update(self._task, completed=done, description=one_line(trial_line(event, self._settings)))
 
 
-def event_line(event: Event, settings: RunSettings | None) -> str:
+def event_line(event: events.Event, settings: RunSettings | None) -> str:
     """Returns an event of a run as one or two lines; ``settings``: the run's, None before RunStarted."""
     match event:
-        case RunStarted():
+        case events.RunStarted():
             return _run_line(event)
-        case MachineBusy():
+        case events.MachineBusy():
             return _busy_line(event)
-        case BaselineMeasured(baseline, trust):
+        case events.BaselineMeasured(baseline, trust):
             assert settings is not None
             reached = _time_and_speed(settings.problem, baseline.measurement.median_s)
             return f"baseline: {baseline.name} {reached}{_doubt(trust)}"
-        case BaselineFailed(reason):
+        case events.BaselineFailed(reason):
             return f"baseline: not measured: {reason}"
-        case RemeasurementStarted(trials):
+        case events.RemeasurementStarted(trials):
             return f"final re-measurement: timing the best {trials} again, interleaved"
-        case NoiseMeasured(noise):
+        case events.NoiseMeasured(noise):
             return f"noise floor: {noise:.2%}"
-        case RoundLost(reason):
+        case events.RoundLost(reason):
             return f"final re-measurement: lost, no times: {reason}"
-        case WaitsForLock(who):
+        case events.WaitsForLock(who):
             return f"waiting for {who}: it times on the same device"
-        case WaitsForNode(why):
+        case events.WaitsForNode(why):
             return f"waiting for the fleet: {why}"
     return f"trial {event.trial}: {event.record.status}"
 
 
-def _run_line(event: RunStarted) -> str:
+def _run_line(event: events.RunStarted) -> str:
     text = f"run {event.run}: {event.settings.problem.key}, {event.settings.target}, "
     text += f"{count_text(event.settings.threads, 'thread')} on {event.machine.name}; "
     text += f"{event.feasible} of {event.cartesian} combinations are feasible"
@@ -174,7 +159,7 @@ def _run_line(event: RunStarted) -> str:
     return f"{text}; {first}{notes}" if first else f"{text}{notes}"
 
 
-def _busy_line(event: MachineBusy) -> str:
+def _busy_line(event: events.MachineBusy) -> str:
     load = event.load
     verb = "is" if event.processors == 1 else "are"
     busy = f"{load.busy:.1f} of {count_text(event.processors, 'processor')} {verb} busy with other programs"
@@ -184,7 +169,7 @@ def _busy_line(event: MachineBusy) -> str:
     return f"note: {what}; times will be unreliable\n{hint}"
 
 
-def trial_line(event: TrialDone, settings: RunSettings) -> str:
+def trial_line(event: events.TrialDone, settings: RunSettings) -> str:
     """Returns a progress line: numbers of trials, best time so far, estimated time left."""
     counts, total = event.counts, settings.trials
     done = event.number + 1
@@ -208,7 +193,7 @@ def _doubt(trust: Reliability) -> str:
     return f", {trust.text}" if trust.unreliable else ""  # the noise of other times is not known yet
 
 
-def time_left_s(event: TrialDone, settings: RunSettings) -> float | None:
+def time_left_s(event: events.TrialDone, settings: RunSettings) -> float | None:
     """Returns the estimated seconds until a run reaches its limit of trials or time; None if it has none."""
     done = event.number + 1
     left = []
@@ -219,7 +204,7 @@ def time_left_s(event: TrialDone, settings: RunSettings) -> float | None:
     return max(0.0, min(left)) if left else None
 
 
-def share_done(event: TrialDone, settings: RunSettings) -> float:
+def share_done(event: events.TrialDone, settings: RunSettings) -> float:
     """Returns how much of the run's limit of trials or time is used, 0 to 1; 0 for a run without a limit."""
     spent = [0.0]
     if settings.trials is not None:
@@ -242,9 +227,9 @@ class CampaignState:
         self.proposed = 0
         self.elapsed_s = campaign.seconds
 
-    def take(self, event: RunEvent) -> None:
+    def take(self, event: events.RunEvent) -> None:
         self.proposed, self.elapsed_s = event.proposed, event.elapsed_s
-        if isinstance(event.event, TrialDone):
+        if isinstance(event.event, events.TrialDone):
             self.trials[event.place] = event.event.counts.proposed
             self.best[event.place] = event.event.best
 
@@ -272,7 +257,7 @@ class CampaignState:
 
 
 @contextlib.contextmanager
-def campaign_progress() -> Iterator[CampaignObserver]:
+def campaign_progress() -> Iterator[events.CampaignObserver]:
     """Context manager: gives an observer that prints a campaign's progress on stderr.
 
     On a terminal a table with a row per problem is updated in place; otherwise lines are printed, of trials
@@ -289,7 +274,7 @@ def campaign_progress() -> Iterator[CampaignObserver]:
         yield LiveCampaignProgress(live)
 
 
-def started_line(event: CampaignStarted) -> str:
+def started_line(event: events.CampaignStarted) -> str:
     """Returns the first line of a campaign: its problems, target, and what it begins with."""
     campaign, run = event.campaign, event.campaign.runs[0]
     text = f"campaign {campaign.id}: {count_text(len(campaign.runs), 'problem')}, {run.settings.target}, "
@@ -305,14 +290,14 @@ class PlainCampaignProgress:
         self._state: CampaignState | None = None
         self._trials = _SlowLines()
 
-    def __call__(self, event: CampaignEvent) -> None:
-        if isinstance(event, CampaignStarted):
+    def __call__(self, event: events.CampaignEvent) -> None:
+        if isinstance(event, events.CampaignStarted):
             self._state = CampaignState(event.campaign)
             _print(started_line(event))
             return
         assert self._state is not None
         self._state.take(event)
-        if isinstance(event.event, TrialDone):
+        if isinstance(event.event, events.TrialDone):
             self._trials.print(self._state.line)
         elif line := _event_line_of_run(event, self._state):
             _print(line)
@@ -325,14 +310,14 @@ class LiveCampaignProgress:
         self._live = live
         self._state: CampaignState | None = None
 
-    def __call__(self, event: CampaignEvent) -> None:
-        if isinstance(event, CampaignStarted):
+    def __call__(self, event: events.CampaignEvent) -> None:
+        if isinstance(event, events.CampaignStarted):
             self._state = CampaignState(event.campaign)
             self._live.console.print(one_line(started_line(event)), markup=False)
             return
         assert self._state is not None
         self._state.take(event)
-        line = "" if isinstance(event.event, TrialDone) else _event_line_of_run(event, self._state)
+        line = "" if isinstance(event.event, events.TrialDone) else _event_line_of_run(event, self._state)
         if line:
             self._live.console.print(one_line(line), markup=False)
         rows = max(1, self._live.console.size.height - FREE_LINES)
@@ -358,12 +343,12 @@ def progress_table(state: CampaignState, rows: int) -> "Table":
     return table
 
 
-def _event_line_of_run(event: RunEvent, state: CampaignState) -> str:
+def _event_line_of_run(event: events.RunEvent, state: CampaignState) -> str:
     run = state.campaign.runs[event.place]
-    if isinstance(event.event, BaselineMeasured | NoiseMeasured):
+    if isinstance(event.event, events.BaselineMeasured | events.NoiseMeasured):
         return ""
     line = event_line(event.event, run.settings).splitlines()[0]
-    if isinstance(event.event, RemeasurementStarted):
+    if isinstance(event.event, events.RemeasurementStarted):
         return f"{run.settings.problem.key}: {line}"
     return line
 

@@ -9,19 +9,7 @@ from tuner.simulator.instructions.operands import PREDICATE, U64, Operands, Read
 from tuner.simulator.ptx.defects import Defect, Fault
 from tuner.simulator.ptx.dtypes import UNSIGNED, Array, Indices
 from tuner.simulator.ptx.syntax_tree import Vector
-from tuner.simulator.state.fragments import (
-    ELEMENTS,
-    FLOAT8S,
-    INTEGERS,
-    RESULTS,
-    ROWS,
-    Operation,
-    Warpgroup,
-    Watched,
-    operand_addresses,
-    partners,
-    register_operand,
-)
+from tuner.simulator.state import fragments
 from tuner.simulator.state.resident_blocks import ResidentBlocks
 
 DEPTH_BYTES = 32  # bytes of an operand along K; PTX ISA, "wgmma.mma_async", shapes
@@ -62,7 +50,7 @@ class MmaAsync:
     @property
     def item_bytes(self) -> int:
         """Returns the size of an element of A and of B, which is the same, in bytes."""
-        return 4 // ELEMENTS[self.kinds[0]]
+        return 4 // fragments.ELEMENTS[self.kinds[0]]
 
 
 def _multiply(operands: Operands) -> Step:
@@ -71,7 +59,7 @@ def _multiply(operands: Operands) -> Step:
     left = (
         _register_left(operands, mma.item_bytes)
         if mma.has_left_in_registers
-        else _shared(operands, 1, ROWS, mma.depth, left_transposed)
+        else _shared(operands, 1, fragments.ROWS, mma.depth, left_transposed)
     )
     right = _shared(operands, 2, mma.columns, mma.depth, right_transposed)
     adds = operands.source(3, PREDICATE)
@@ -79,7 +67,9 @@ def _multiply(operands: Operands) -> Step:
     def step(resident: ResidentBlocks) -> None:
         for group in resident.warpgroups.executing(resident.mask):
             reads = tuple(read(resident, group, mma.item_bytes) for read in (left, right))
-            watched = tuple(Watched(content, elements) for content, elements in reads if elements is not None)
+            watched = tuple(
+                fragments.Watched(content, elements) for content, elements in reads if elements is not None
+            )
             is_added = bool(_uniform(resident, group, adds, "scale-d"))
             shared = resident.spaces.shared
             every = np.concatenate([each.elements.ravel() for each in watched])
@@ -87,7 +77,7 @@ def _multiply(operands: Operands) -> Step:
             column, fenced = group.column, resident.bulk.fenced
             clock, unordered = shared.races.async_read(group.lanes, cells, column, fenced)
             shared.report_agent(unordered, int(group.lanes[0]))
-            operation = Operation(
+            operation = fragments.Operation(
                 targets=mma.targets,
                 left=reads[0][0],
                 right=reads[1][0],
@@ -109,14 +99,14 @@ def _checked(operands: Operands) -> MmaAsync:
     modifiers = operands.modifiers
     columns, depth = SHAPES[modifiers.need(SHAPES, "a shape")]
     is_saturating = modifiers.take("satfinite") is not None
-    right, left, result = (modifiers.type(*ELEMENTS, *RESULTS).name for _ in range(3))
-    results: tuple[str, ...] = ("s32",) if left in INTEGERS else ("f32",)
-    if left in ("f16", *FLOAT8S):
+    right, left, result = (modifiers.type(*fragments.ELEMENTS, *fragments.RESULTS).name for _ in range(3))
+    results: tuple[str, ...] = ("s32",) if left in fragments.INTEGERS else ("f32",)
+    if left in ("f16", *fragments.FLOAT8S):
         results = ("f32", "f16")
-    if left not in ELEMENTS or right not in partners(left) or result not in results:
+    if left not in fragments.ELEMENTS or right not in fragments.partners(left) or result not in results:
         raise operands.unsupported("it with these types")
-    item_bytes = 4 // ELEMENTS[left]
-    is_integer = left in INTEGERS
+    item_bytes = 4 // fragments.ELEMENTS[left]
+    is_integer = left in fragments.INTEGERS
     if (
         depth * item_bytes != DEPTH_BYTES
         or (is_integer and columns not in INTEGER_COLUMNS)
@@ -145,7 +135,7 @@ def _flags(operands: Operands, item_bytes: int, in_registers: bool) -> tuple[tup
     return (bool(flags[2]) if transposes == 2 else False, right), flags[0] * flags[1]
 
 
-OperandReader = Callable[[ResidentBlocks, Warpgroup, int], tuple[Array, Indices | None]]
+OperandReader = Callable[[ResidentBlocks, fragments.Warpgroup, int], tuple[Array, Indices | None]]
 
 
 def _register_left(operands: Operands, item_bytes: int) -> OperandReader:
@@ -153,8 +143,12 @@ def _register_left(operands: Operands, item_bytes: int) -> OperandReader:
     if len(names) != 4:
         raise operands.unsupported(f"A in {len(names)} registers")
 
-    def read(resident: ResidentBlocks, group: Warpgroup, _item: int) -> tuple[Array, Indices | None]:
-        return register_operand([resident.read(name)[group.lanes] for name in names], item_bytes), None
+    def read(
+        resident: ResidentBlocks, group: fragments.Warpgroup, _item: int
+    ) -> tuple[Array, Indices | None]:
+        return fragments.register_operand(
+            [resident.read(name)[group.lanes] for name in names], item_bytes
+        ), None
 
     return read
 
@@ -162,9 +156,9 @@ def _register_left(operands: Operands, item_bytes: int) -> OperandReader:
 def _shared(operands: Operands, number: int, rows: int, depth: int, is_transposed: bool) -> OperandReader:
     descriptor = operands.source(number, U64)
 
-    def read(resident: ResidentBlocks, group: Warpgroup, item: int) -> tuple[Array, Indices | None]:
+    def read(resident: ResidentBlocks, group: fragments.Warpgroup, item: int) -> tuple[Array, Indices | None]:
         bits = int(_uniform(resident, group, descriptor, "descriptor"))
-        addresses = operand_addresses(bits, rows, depth, item, is_transposed)
+        addresses = fragments.operand_addresses(bits, rows, depth, item, is_transposed)
         shared = resident.spaces.shared
         if addresses.max() + item > shared.limit_bytes:
             reason = f"found an operand up to shared byte {addresses.max()}, allowed {shared.limit_bytes}"
@@ -175,7 +169,7 @@ def _shared(operands: Operands, number: int, rows: int, depth: int, is_transpose
     return read
 
 
-def _uniform(resident: ResidentBlocks, group: Warpgroup, read: Reader, what: str) -> int:
+def _uniform(resident: ResidentBlocks, group: fragments.Warpgroup, read: Reader, what: str) -> int:
     values = resident.full(read(resident))[group.lanes]
     if (values != values[0]).any():
         raise Fault(Defect.ILLEGAL, f"found different values of {what} inside a warpgroup")

@@ -50,9 +50,6 @@ class AccessSample:
             yield from kept
 
 
-# Bank conflicts of shared memory, counted as wavefronts. CUDA C programming guide, "Shared Memory".
-
-
 BANKS = 32  # of 4 bytes each; CUDA C programming guide, shared memory
 BANK_BYTES = 4
 

@@ -7,7 +7,6 @@ prints both in one line, of which this is an example::
     tensor<24x64xf32>; such matmuls"): expected parameter to be equal to 1, got 0
 """
 
-from collections.abc import Iterable
 from dataclasses import replace
 
 from tuner.core.interfaces import Partition
@@ -15,24 +14,18 @@ from tuner.core.problem import MATMUL, Problem
 from tuner.payload.cpu import has_epilogue, maps_attribute, tensor_type
 
 
-def payload_sequences(
-    problem: Problem, partitions: Iterable[Partition], has_second_kernel: bool = False
-) -> tuple[str, ...]:
-    """Returns the text of the sequence ``@the_matmul<entry>`` of each partition's function, in their order.
-
-    A sequence yields the one linalg.matmul of the partition's sizes, layout and types, on tensors, which is
-    alone in its function but for the epilogue. For a payload without it the sequence fails.
-    ``has_second_kernel``: the epilogue is in another function, which adds up parts of K.
-    """
-    return tuple(_guard(problem, partition, has_second_kernel) for partition in partitions)
-
-
 def guard_name(partition: Partition) -> str:
     """Returns the name of a partition's sequence: ``the_matmul``, or ``the_matmul_64x32`` of a part of C."""
     return f"the_{partition.entry}"
 
 
-def _guard(problem: Problem, partition: Partition, has_second_kernel: bool) -> str:
+def guard(problem: Problem, partition: Partition, has_second_kernel: bool = False) -> str:
+    """Returns the text of the sequence ``@the_matmul<entry>`` for a partition's function.
+
+    The sequence yields the one linalg.matmul of the partition's sizes, layout and types, on tensors, which is
+    alone in its function but for the epilogue. For a payload without it the sequence fails.
+    ``has_second_kernel``: the epilogue is in another function, which adds up parts of K.
+    """
     part = replace(problem, sizes=(partition.m, partition.n, problem.sizes[2]))
     a, b = (tensor_type(shape[-2:], part.stored_dtype) for shape in (part.a_shape, part.b_shape))
     c = tensor_type(part.c_shape[-2:], part.accumulator)

@@ -105,9 +105,6 @@ def _integers(given: dict[str, int], where: str) -> list[int]:
     ]
 
 
-# The tunable ops of a transform script: ``tune.knob`` by its value, ``tune.alternatives`` by its region.
-
-
 KNOB = "transform.tune.knob"
 ALTERNATIVES = "transform.tune.alternatives"
 PARAMETER = "!transform.param<"  # begins the type of a parameter whose attribute's type is fixed

@@ -9,7 +9,7 @@ from dataclasses import dataclass
 from tuner.core.interfaces import Partition
 from tuner.core.problem import Problem
 from tuner.payload.cpu import ENTRY
-from tuner.space.scripts.guard import payload_sequences
+from tuner.space.scripts.guard import guard
 
 # What is around the halves, a copy of what strategies/_matmul_cpu.mlir.j2 prints; that they are equal is
 # tested by tests/space/scripts/test_script_halves.py.
@@ -56,10 +56,10 @@ class ScriptHalves:
 
     def script(self, problem: Problem) -> str:
         """Returns the script that the halves are of, so that a schedule can be taken out of a library."""
-        guard = payload_sequences(problem, (Partition(ENTRY, 0, 0, *problem.sizes[:2]),))[0]
+        whole = Partition(ENTRY, 0, 0, *problem.sizes[:2])
         find, bufferize = (text.replace("%function", self.function) for text in (FIND, BUFFERIZE))
         bufferize = bufferize.replace("%on_buffers", self.buffers_function)
-        return f"{HEAD}{find}{self.tensors}{bufferize}{self.buffers}{END}\n{guard}}}\n"
+        return f"{HEAD}{find}{self.tensors}{bufferize}{self.buffers}{END}\n{guard(problem, whole)}}}\n"
 
 
 def halves_of(script: str, problem: Problem) -> ScriptHalves | str:

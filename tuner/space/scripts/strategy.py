@@ -19,7 +19,7 @@ from tuner.core.interfaces import Partition, Script
 from tuner.core.problem import Problem
 from tuner.core.serialization import read_text
 from tuner.payload.cpu import has_epilogue, partition, partitions_comment, zero
-from tuner.space.scripts.guard import guard_name, payload_sequences
+from tuner.space.scripts.guard import guard, guard_name
 
 if TYPE_CHECKING:
     from tuner.space.scripts.schedule import Schedule
@@ -106,8 +106,8 @@ class Binder:
             names["extents"] = list(facts_of(self.problem.fusion).loops)
         return names | {
             "panels": partitions,
-            "sequences": "\n".join(payload_sequences(self.problem, functions.values())),
-            "sums_sequences": "\n".join(payload_sequences(self.problem, functions.values(), True)),
+            "sequences": "\n".join(guard(self.problem, each) for each in functions.values()),
+            "sums_sequences": "\n".join(guard(self.problem, each, True) for each in functions.values()),
         }
 
     def _partitions(self, candidate: Candidate) -> tuple[Partition, ...]:

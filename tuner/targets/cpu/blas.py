@@ -69,9 +69,6 @@ def calling_module(*calls: LibraryCall) -> str:
 """
 
 
-# Calls of the C interface of BLAS: gemv for a single row, gemm otherwise.
-
-
 ROW_MAJOR, NO_TRANS, TRANS = 101, 111, 112  # cblas.h
 GEMM = {"f32": "sgemm", "f64": "dgemm", "bf16": "gemm_bf16bf16f32"}  # without the prefix cblas_
 GEMV = {"f32": "sgemv", "f64": "dgemv"}
