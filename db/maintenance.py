@@ -40,11 +40,8 @@ def backup(database: Database, url: str, file: Path) -> None:
             _copy_file(database, temporary, file)
         else:
             _copy_rows(database, temporary)
-        descriptor = os.open(temporary, os.O_RDONLY)
-        try:
-            os.fsync(descriptor)
-        finally:
-            os.close(descriptor)
+        with temporary.open("rb") as copy:
+            os.fsync(copy.fileno())
         try:
             os.link(temporary, file)  # fails where the file exists
         except OSError as error:
