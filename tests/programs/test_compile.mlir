@@ -19,3 +19,21 @@ func.func @square(%x: tensor<SIZExSIZExf32>MORE) -> tensor<SIZExSIZExf32> {
     outs(%zeros : tensor<SIZExSIZExf32>) -> tensor<SIZExSIZExf32>
   return %y : tensor<SIZExSIZExf32>
 }
+// ----- SPELLED
+#x = affine_map<(m, n, k) -> (m, k)>
+#transposed = affine_map<(m, n, k) -> (n, k)>
+#c = affine_map<(m, n, k) -> (m, n)>
+!in = tensor<8x12xf32>
+!out = tensor<8x8xf32>
+func.func @f(%x: !in, %y: !in, %zeros: !out) -> (!in, !in, !in, !in, !in, !out) {
+  %to = tensor.empty() : !in
+  %tiles = tensor.empty() : tensor<2x3x4x4xf32>
+  %sum = linalg.add ins(%x, %y : !in, !in) outs(%to : !in) -> !in
+  %exp = linalg.exp ins(%x : !in) outs(%to : !in) -> !in
+  %max = linalg.elementwise <max_signed> ins(%x, %y : !in, !in) outs(%to : !in) -> !in
+  %less = linalg.elementwise kind=#linalg.elementwise_kind<sub> ins(%x, %y : !in, !in) outs(%to : !in) -> !in
+  %packed = linalg.pack %x inner_dims_pos = [0, 1] inner_tiles = [4, 4] into %tiles : !in -> tensor<2x3x4x4xf32>
+  %same = linalg.unpack %packed inner_dims_pos = [0, 1] inner_tiles = [4, 4] into %to : tensor<2x3x4x4xf32> -> !in
+  %product = linalg.contract indexing_maps = [#x, #transposed, #c] ins(%x, %y : !in, !in) outs(%zeros : !out) -> !out
+  return %sum, %exp, %max, %less, %same, %product : !in, !in, !in, !in, !in, !out
+}

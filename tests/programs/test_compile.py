@@ -47,6 +47,15 @@ def test_a_script_does_its_matmul_on_the_host_too(tmp_path: Path) -> None:
     require_product(tuner.compile_program(tmp_path / "f.mlir", "cpu"))
 
 
+def test_ops_of_linalg_in_old_and_new_spelling_equal_numpy() -> None:
+    rng = np.random.default_rng(0)
+    x, y = (rng.standard_normal((8, 12)).astype(np.float32) for _ in range(2))
+    program = tuner.compile_program(text_beside(__file__, "SPELLED"), "cpu")
+    found = program(x, y, np.zeros((8, 8), np.float32))
+    for given, expected in zip(found, (x + y, np.exp(x), np.maximum(x, y), x - y, x, x @ y.T), strict=True):
+        np.testing.assert_allclose(given, expected, rtol=1e-5, atol=1e-5)
+
+
 @pytest.mark.parametrize("is_given", [False, True])
 def test_a_missing_database_is_one_line(
     is_given: bool, tmp_path: Path, monkeypatch: pytest.MonkeyPatch
