@@ -10,7 +10,7 @@ from sqlalchemy import ColumnElement, and_, exists, or_, select
 from sqlalchemy.orm import Session, aliased, selectinload
 
 from tuner.core.candidate import CUDA, SIMULATOR, TargetName
-from tuner.core.errors import REPEATABLE, Stage, UsageError
+from tuner.core.errors import Stage, UsageError
 from tuner.core.gpu_code import KernelProgram, code_sha256
 from tuner.core.problem import Problem
 from tuner.core.records import Record, Verdict
@@ -27,7 +27,7 @@ from tuner.core.runs import Imported, RemoteMeasurement, StoredTrial, TrialQuery
 from tuner.core.serialization import encode
 from tuner.db import rows
 from tuner.db.models import ArtifactRow, MachineRow, ProblemRow, RunRow, TrialRow
-from tuner.db.queries import run_select, trials_of_query
+from tuner.db.queries import run_select, trials_of_query, would_repeat
 from tuner.db.rows import artifact_row, interned, stored_programs
 from tuner.db.writes import add_outcome, add_proposal, put_baseline, put_final
 
@@ -69,7 +69,7 @@ def _is_evaluated() -> ColumnElement[bool]:
                 trial.artifact_sha256 == TrialRow.artifact_sha256,
                 trial.script_sha256 == TrialRow.script_sha256,
             ),
-            or_(trial.status == "measured", trial.stage.in_([stage.value for stage in REPEATABLE])),
+            or_(trial.status == "measured", would_repeat(trial)),
         )
         .correlate(TrialRow, RunRow)
     )

@@ -36,7 +36,7 @@ GATE: Final = (
     "The fields of an entry:"
 )
 RULE: Final = (
-    f"YAML of `tuner distill`: `format` {rule.FORMAT}, `version` {rule.VERSION}, `sha256` of the "
+    f"YAML of `tuner portfolio -o`: `format` {rule.FORMAT}, `version` {rule.VERSION}, `sha256` of the "
     "lines after it, then the fields of the rule:"
 )
 FILES: Final[tuple[tuple[str, str, tuple[type, ...]], ...]] = (  # title, about, dataclasses

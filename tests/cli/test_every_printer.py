@@ -126,7 +126,7 @@ def doubted(result: ProgramResult) -> ProgramResult:
 def test_each_command_is_listed() -> None:
     commands = {" ".join(path) for path, _ in leaves(main)}
     listed = {name.split(" ")[0] if name.startswith("show") else name for name in DOCUMENTS}
-    known = listed | MADE.keys() | AS_TEXTS | NO_TIMES
+    known = listed | {command.partition(" -")[0] for command in MADE} | AS_TEXTS | NO_TIMES
     assert commands ^ known == set()
     assert {"dashboard", "verify-resume", "measure", "demo"} == LEFT_OUT  # the bundle's summary: test_summary
     assert TEXTS.keys() > AS_TEXTS
@@ -166,7 +166,7 @@ def _distilled(run: Disturbed) -> Any:
     file = run.tuner.database.parent / "mm.rule.yaml"
     with pytest.MonkeyPatch.context() as patch:
         patch.setattr(SpaceOfProblems, "sha256", lambda *_: "0" * 64)  # the fake strategy is not shipped
-        printed = run.tuner("distill 1 --configs 2 -o", str(file), "--json").json
+        printed = run.tuner("portfolio 1 --configs 2 -o", str(file), "--json").json
     return [printed, yaml.safe_load(file.read_text())]
 
 
@@ -176,7 +176,7 @@ MADE: Mapping[str, Callable[[Disturbed], Any]] = {
     "check": lambda run: run.tuner("check", str(run.script), "--json").json,
     "gate": lambda run: _gate(run, "--json").json,
     "run": _ran,
-    "distill": _distilled,
+    "portfolio -o": _distilled,
 }
 
 

@@ -44,7 +44,7 @@ COMMANDS = [
     *("tune", "history", "show", "explain", "export", "check", "apply", "strategies", "space", "targets"),
     *("db", "bundle", "measure", "ptx", "record-space", "verify-resume", "report", "run", "lower", "audit"),
     "gate",
-    *("dashboard", "runs", "completion", "diff", "new-strategy", "fleet", "portfolio", "distill", "library"),
+    *("dashboard", "runs", "completion", "diff", "new-strategy", "fleet", "portfolio", "library"),
 ]
 
 
@@ -116,7 +116,7 @@ def test_a_line_with_a_defect_or_without_json_is_found(tuner: Tuner, monkeypatch
     with monkeypatch.context() as patch:
         patch.setattr(json, "dumps", lambda *_, **__: "none")
         assert "--json printed" in command_lines.complaint(("history", "--json"), tuner)
-    monkeypatch.setattr("tuner.results.past_runs.past_trials", lambda *_: 1 / 0)
+    monkeypatch.setattr("tuner.cli.commands.history.past_trials", lambda *_: 1 / 0)
     assert "defect: ZeroDivisionError" in command_lines.complaint(("history",), tuner)
 
 

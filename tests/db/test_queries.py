@@ -25,7 +25,7 @@ from tests.db.values import (
     timed,
 )
 from tuner.core.candidate import Candidate, TargetName
-from tuner.core.errors import Failure, Stage, UsageError
+from tuner.core.errors import TIMED_OUT, Failure, Stage, UsageError
 from tuner.core.problem import Matmul
 from tuner.core.records import Measurement, Verdict
 from tuner.core.runs import TaskQuery, TrialQuery
@@ -234,6 +234,11 @@ def test_failures_are_recalled_when_they_would_repeat(store: Store, stage: Stage
     found = store.recall(KEY, sha256(SCRIPT))
     repeats = stage in (Stage.BIND, Stage.COMPILE, Stage.RESOURCES, Stage.VERIFY)
     assert (found and found.record) == (outcome(Failure(stage, "why")) if repeats else None)
+
+
+def test_a_timeout_of_the_compiler_is_not_recalled(store: Store) -> None:
+    add(store, begin(store), 0, outcome(Failure(Stage.COMPILE, f"{TIMED_OUT} 30 s")))
+    assert store.recall(KEY, sha256(SCRIPT)) is None
 
 
 def test_the_latest_outcome_is_recalled_unless_it_is_incomplete_pending_reused_or_stale(store: Store) -> None:

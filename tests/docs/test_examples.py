@@ -46,7 +46,6 @@ RUN_BY_OTHER_TESTS = {  # command -> the test that runs it
     "lower": "tests/docs/test_program_examples.py",
     "ptx": "tests/docs/test_shell_examples.py",
     "portfolio": "tests/cli/commands/test_campaigns.py",  # of campaigns
-    "distill": "tests/cli/commands/test_campaigns.py",
     "dashboard": "tests/cli/commands/test_report.py",  # it serves until Ctrl-C
     "verify-resume": "tests/cli/commands/test_database.py",  # real processes
 }

@@ -23,7 +23,7 @@ from tuner.core.problem import Problem
 
 
 TUNED, SAME_WEIGHTS, MODEL = SOURCES = ("tuned", "same n and k", "cost model")
-WIDTH = 2.0  # of ``corrected_scores``: narrow, as every problem has its times; 8 reads 4 % less, held out
+WIDTH = 2.0  # of ``corrected_scores``: as every problem has its times; with 8, others lose 4 % more
 ONE_SIDE_OCTAVES = 2.0  # how far m may lie outside of all tuned m of its weights: what was studied
 
 
@@ -47,7 +47,7 @@ class RankedColumns:
 def ranked_columns(
     matrix: TimeMatrix, asked: AskedProblem, columns: Iterable[int] | None = None
 ) -> RankedColumns:
-    """Returns the columns that apply to a problem, best first, without a measurement of the problem."""
+    """Returns the columns that apply to a problem, best first; of a tuned problem its timed columns."""
     among = range(len(matrix.columns)) if columns is None else columns
     usable = [column for column in among if asked.applies[column]]
     if asked.problem in matrix.problems:

@@ -14,7 +14,7 @@ from tuner.core.runs import WARM_START, InitialConfiguration
 Item = TypeVar("Item")
 
 # Weights of differences, in doublings of one extent. They only rank known tasks: at equal sizes another
-# layout is nearer than another type, and another machine is farthest.
+# layout is nearer than another type, and another kind of machine is farthest.
 EPILOGUE = 0.5
 LAYOUT = 1.0
 OUTPUT = 0.5

@@ -40,8 +40,6 @@ SUMMARIES: Final = {
     "Export": {
         "export:export": "Writes the best transform script of a problem, or that of a trial, or what "
         "--format names.",
-        "portfolio:distill": "Writes a rule file: the K configurations of a campaign, and their times on its "
-        "problems.",
         "check:check": "Verifies an exported script and times it again; one without a recorded time is "
         "verified only.",
         "check:apply": "Applies a transform script of any origin to a payload and prints the result; - is "
@@ -90,3 +88,4 @@ COMMANDS: Final[Sections] = tuple(
 )
 
 main.add_sections(COMMANDS)
+main.gone = {"distill": "tuner portfolio CAMPAIGN --configs K -o FILE"}

@@ -6,7 +6,7 @@ import os
 import re
 import sys
 import traceback
-from collections.abc import Iterator, Sequence
+from collections.abc import Iterator, Mapping, Sequence
 from dataclasses import dataclass
 from typing import Any, Final, NoReturn, TextIO, cast, final
 
@@ -107,6 +107,7 @@ class Commands(click.Group):
 
     context_class = HelpContext
     sections: Sections = ()
+    gone: Mapping[str, str] = {}  # a name that went -> the command that does it now
 
     def add_command(self, command: click.Command, name: str | None = None) -> None:
         """Adds a command to the group, with tuner's help format, shell completion and option --debug."""
@@ -126,11 +127,16 @@ class Commands(click.Group):
         return sorted({*self.commands, *(entry.name for entry in self._entries())})
 
     def get_command(self, ctx: click.Context, cmd_name: str) -> click.Command | None:
-        """Returns a command by its name, imported now if it was not; None for an unknown name."""
+        """Returns a command by its name, imported now if it was not; None for an unknown name.
+
+        Raises UsageError for a name that went, with the command that does it now as hint.
+        """
         entry = next((each for each in self._entries() if each.name == cmd_name), None)
         if entry is not None and cmd_name not in self.commands:
             module, _, function = entry.entry_point.partition(":")
             self.add_command(getattr(importlib.import_module(module), function), cmd_name)
+        if cmd_name in self.gone:
+            raise UsageError(f"there is no command {cmd_name!r} any more", self.gone[cmd_name])
         return self.commands.get(cmd_name)
 
     def all_commands(self) -> dict[str, click.Command]:

@@ -25,8 +25,9 @@ class Stage(enum.Enum):
     MEASURE = "measure"  # timing
 
 
-# Stages whose failures would repeat; a crash or a timeout may have been the machine's fault
+# Stages whose failures would repeat, unless they are timeouts: a busy machine may have been the cause
 REPEATABLE = (Stage.BIND, Stage.COMPILE, Stage.RESOURCES, Stage.VERIFY)
+TIMED_OUT = "timed out after"  # how the reason of a timeout begins
 
 # A candidate that failed at one of these has run: it may have damaged its process's memory or a GPU's context
 RAN = (Stage.RUN, Stage.VERIFY, Stage.MEASURE)
@@ -38,6 +39,11 @@ class Failure:
 
     stage: Stage
     reason: str  # one line, to print
+
+    @property
+    def would_repeat(self) -> bool:
+        """Returns whether the same code would fail again, so that it need not be tried again."""
+        return self.stage in REPEATABLE and not self.reason.startswith(TIMED_OUT)
 
 
 class TunerError(Exception):

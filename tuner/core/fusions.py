@@ -2,7 +2,7 @@
 
 A fusion is a contraction with its elementwise consumers, rows (reductions and elementwise operations over the
 same rows), an attention (rows between two contractions), a convolution, an elementwise operation, a
-transpose. Each is a function of memrefs, of one kind, which a transform script schedules:
+transpose, or loops. Each is a function of memrefs, of one kind; a transform script schedules all but loops:
 
     func.func @group(%0: memref<128x512xf32>, %1: memref<512x1024xf32> {tuner.weight}, %2: memref<1024xf32>,
                      %3: memref<128x1024xf32>) {
@@ -22,7 +22,7 @@ from functools import lru_cache
 from math import prod
 from types import MappingProxyType
 
-# Element types: the table of their widths and names; only PTX has a table of its own.
+# Element types: the table of their widths and names. PTX and the guard of exported scripts have their own.
 # A problem's dtype is an MLIR type, or a shorter name: tf32 is f32 of which the last 13 bits of the mantissa
 # are 0, e4m3 and e5m2 are 8-bit floats.
 

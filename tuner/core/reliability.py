@@ -1,4 +1,7 @@
-"""Whether a stored time can be relied on: what stands next to it wherever it is printed or returned."""
+"""Whether a stored time can be relied on: what stands next to it wherever it is printed or returned.
+
+``tuner.core.round_quality`` decides it.
+"""
 
 import enum
 from collections.abc import Sequence

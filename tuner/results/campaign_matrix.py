@@ -31,14 +31,14 @@ class MatrixCell:
         if self.state == FAILED and self.trial is not None:
             outcome = self.trial.record.outcome
             return str(getattr(outcome, "reason", "verified, not timed"))
-        return {TIMED: "", NOT_TRIED: "not tried", INAPPLICABLE: "the strategy cannot do the problem"}[
+        return {TIMED: "", NOT_TRIED: "not tried", INAPPLICABLE: "no allowed configuration is near it"}[
             self.state
         ]
 
 
 @dataclass(frozen=True)
 class CampaignMatrix:
-    """The configurations that a campaign has tried anywhere, on each of its problems."""
+    """The configurations of a campaign's pool, and those that samplers proposed, on each of its problems."""
 
     campaign: int  # id
     problems: tuple[Problem, ...]

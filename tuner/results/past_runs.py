@@ -1,4 +1,4 @@
-"""Past trials and runs by users' conditions, as values that convert to a pandas.DataFrame."""
+"""Past runs, and past trials, which convert to a pandas.DataFrame, by users' conditions."""
 
 import datetime
 import importlib

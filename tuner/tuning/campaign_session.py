@@ -35,7 +35,7 @@ if TYPE_CHECKING:
     from tuner.db.store import Store
 
 
-TOP_TRIALS_OF_CAMPAIGN = 4  # of each problem: it has some six trials, a run of its own a hundred
+TOP_TRIALS_OF_CAMPAIGN = 4  # of each problem: it has some eight trials, a run of its own a hundred
 
 
 @dataclass(frozen=True)

@@ -10,7 +10,7 @@ import numpy as np
 
 from tuner.analysis.warm_start import POINTS, TASKS, Known, TuningTask, nearest_first, warm_points
 from tuner.core.candidate import Candidate, TargetName
-from tuner.core.errors import REPEATABLE, Failure, UsageError
+from tuner.core.errors import Failure, UsageError
 from tuner.core.gpu_code import Resources
 from tuner.core.machine import Machine
 from tuner.core.problem import Problem
@@ -263,5 +263,5 @@ def is_reusable(record: Record) -> bool:
     if isinstance(record.outcome, Verdict):
         return record.outcome.elements > 0
     if isinstance(record.outcome, Failure):
-        return record.outcome.stage in REPEATABLE
+        return record.outcome.would_repeat
     return not is_early_stopped(record)

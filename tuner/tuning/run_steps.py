@@ -386,7 +386,7 @@ class RunSteps:
             self._store.set_roofline(self.run.id, roofline)
 
     def bound_by_roofline(self) -> None:
-        """Stores the roofline, measured now if no quiet run has one, raised to the fastest trial."""
+        """Stores the roofline, measured now if none is known, raised to the fastest trial."""
         roofline = self._store.known_roofline(self.run.id)
         if roofline is None and not self._has_measured_roofline:
             roofline = self._measured_roofline()

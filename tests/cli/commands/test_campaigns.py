@@ -121,7 +121,7 @@ def test_the_contractions_of_a_model_are_tuned(tuner: Tuner, tmp_path: Path) -> 
     assert "note: left out: layer: its sizes are not static" in done.err
 
 
-# ``tuner portfolio`` and ``tuner distill``, without compiler and clock, and with the real ones.
+# ``tuner portfolio``, without compiler and clock, and with the real ones.
 
 
 @pytest.fixture
@@ -170,7 +170,7 @@ def test_the_printed_form_names_configurations_problems_and_both_figures(finishe
         ("portfolio 7 --configs 2", "campaign: found 7"),
         ("portfolio x --configs 2", "'x' is not a valid integer"),
         ("portfolio 1", "Missing option '--configs'"),
-        ("distill 1 --configs 2", "Missing option '-o'"),
+        ("distill 1 --configs 2", "there is no command 'distill' any more\nhint: tuner portfolio CAMPAIGN"),
     ],
 )
 def test_wrong_arguments_are_refused(finished: Tuner, arguments: str, message: str) -> None:
@@ -201,7 +201,7 @@ def test_a_rule_file_of_a_real_campaign_serves_products(tmp_path: Path) -> None:
     with brief_remeasurement():
         with Store.open(str(finished.database)) as store:
             real_campaign(store, backends, (Matmul(4, 48, 32), Matmul(16, 48, 32)), trials=4)
-        done = finished.done("distill 1 --configs 2 --stock -o", str(rule))
+        done = finished.done("portfolio 1 --configs 2 --stock -o", str(rule))
     assert "mm.rule.yaml: 2 configurations, 2 problems" in " ".join(done.out.split())
     matmul = DispatchedMatmul(real_backends, lambda: tmp_path / "first-use")
     rng = np.random.default_rng(0)

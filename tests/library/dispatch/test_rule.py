@@ -129,7 +129,7 @@ def test_a_damaged_file_is_refused_in_one_line(tmp_path: Path, changed: str) -> 
     with pytest.raises(UsageError, match="damaged or was changed") as caught:
         read_rule(written(tmp_path, changed), space())
     assert "\n" not in caught.value.message
-    assert caught.value.hint.startswith("tuner distill")
+    assert caught.value.hint.startswith("tuner portfolio")
 
 
 @pytest.mark.parametrize(

@@ -1,4 +1,4 @@
-"""``tuner portfolio`` and ``tuner distill``: few configurations for the problems of a campaign."""
+"""``tuner portfolio``: few configurations for the problems of a campaign, also as a rule file."""
 
 import datetime
 from collections.abc import Iterator
@@ -9,7 +9,6 @@ import click
 
 from tuner.cli.options import (
     backends_of,
-    combined,
     database_option,
     json_option,
     open_existing_store,
@@ -20,7 +19,7 @@ from tuner.core.candidate import candidate_document
 from tuner.core.reliability import reliability_of_all
 from tuner.core.serialization import seconds_text
 from tuner.library.dispatch.portfolio import measured_portfolio
-from tuner.library.dispatch.rule import SpaceOfProblems, StatedRegret, distilled, rule_text
+from tuner.library.dispatch.rule import DispatchRule, SpaceOfProblems, StatedRegret, distilled, rule_text
 from tuner.results.output.files import write_atomically
 from tuner.results.output.formatting import count_text, knobs_text, problem_text, wrapped
 from tuner.tuning.events import Interruption
@@ -32,20 +31,23 @@ if TYPE_CHECKING:
     from tuner.library.dispatch.portfolio import CampaignPortfolio
     from tuner.targets.backends import Backends
 
-portfolio_options = combined(
-    click.argument("campaign", type=click.IntRange(min=1)),
-    click.option("--configs", type=int, required=True, metavar="K", help="Number of configurations."),
-    click.option("--stock", is_flag=True, help="Only configurations whose scripts stock mlir-opt runs."),
-)
-
 
 @click.command()
-@portfolio_options
+@click.argument("campaign", type=click.IntRange(min=1))
+@click.option("--configs", type=int, required=True, metavar="K", help="Number of configurations.")
+@click.option("--stock", is_flag=True, help="Only configurations whose scripts stock mlir-opt runs.")
+@click.option("-o", "--output", type=click.Path(path_type=Path), help="Rule file to write: mm.rule.yaml.")
 @database_option
 @json_option
 @click.pass_context
 def portfolio(
-    context: click.Context, campaign: int, configs: int, stock: bool, database: str | None, as_json: bool
+    context: click.Context,
+    campaign: int,
+    configs: int,
+    stock: bool,
+    output: Path | None,
+    database: str | None,
+    as_json: bool,
 ) -> None:
     """Chooses the K configurations that serve the problems of a campaign with the least loss.
 
@@ -53,49 +55,35 @@ def portfolio(
     configurations, what each problem loses, and the efficiency (best known time / time): in sample, and with
     each problem held out while the configurations were chosen.
 
-    Example: tuner portfolio 1 --configs 8
+    With -o it writes a rule file: the configurations, and their times on the problems. tuner.matmul(a, b,
+    rule="mm.rule.yaml") serves shapes by it, those never tuned too, on this machine.
+
+    Example: tuner portfolio 1 --configs 8 -o mm.rule.yaml
     """
     with open_existing_store(database) as store:
         found = _measured(store, backends_of(context), campaign, configs, stock)
-    print_found(as_json, portfolio_document(found), *wrapped(_lines(found)))
+    document, lines = portfolio_document(found), [*_lines(found)]
+    if output is not None:
+        rule = _rule(found)
+        write_atomically(output, rule_text(rule).encode())
+        columns, problems = (
+            count_text(len(rule.columns), "configuration"),
+            count_text(len(rule.problems), "problem"),
+        )
+        document, lines = (
+            {**document, "file": str(output)},
+            [*lines, f"wrote {output}: {columns}, {problems}"],
+        )
+    print_found(as_json, document, *wrapped(lines))
 
 
-@click.command()
-@portfolio_options
-@click.option(
-    "-o", "--output", type=click.Path(path_type=Path), required=True, help="File to write: mm.rule.yaml."
-)
-@database_option
-@json_option
-@click.pass_context
-def distill(
-    context: click.Context,
-    campaign: int,
-    configs: int,
-    stock: bool,
-    output: Path,
-    database: str | None,
-    as_json: bool,
-) -> None:
-    """Writes a rule file: the K configurations of a campaign, and their times on its problems.
-
-    tuner.matmul(a, b, rule="mm.rule.yaml") serves shapes by it, those never tuned too. The file is for this
-    machine and the shipped search space.
-
-    Example: tuner distill 1 --configs 8 -o mm.rule.yaml
-    """
-    with open_existing_store(database) as store:
-        found = _measured(store, backends_of(context), campaign, configs, stock)
+def _rule(found: "CampaignPortfolio") -> DispatchRule:
     measured = found.measured
     space = SpaceOfProblems.shipped(measured.machine, measured.threads)
     regret = StatedRegret.of(found.regret(), found.regret(held_out=True))
     sha256 = space.sha256(column.strategy for column in found.columns)
     now = datetime.datetime.now(datetime.UTC).isoformat(timespec="seconds")
-    rule = distilled(measured, found.portfolio, regret, sha256, (__version__, now))
-    write_atomically(output, rule_text(rule).encode())
-    problems = count_text(len(rule.problems), "problem")
-    lines = (*_lines(found), f"wrote {output}: {count_text(len(rule.columns), 'configuration')}, {problems}")
-    print_found(as_json, {**portfolio_document(found), "file": str(output)}, *wrapped(lines))
+    return distilled(measured, found.portfolio, regret, sha256, (__version__, now))
 
 
 def portfolio_document(found: "CampaignPortfolio") -> dict[str, Any]:

@@ -54,21 +54,21 @@ def _rank(entry: LibraryEntry) -> tuple[object, ...]:
     return (replace(entry.problem, sizes=(1, 1, 1), batch=1).key, entry.problem.extents, time_s)
 
 
-def _compiled(compiler: CpuCompiler, entry: LibraryEntry, number: str, function: CFunction) -> CpuKernel:
+def _compiled(compiler: CpuCompiler, entry: LibraryEntry, prefix: str, function: CFunction) -> CpuKernel:
     problem = entry.problem
     try:
         artifact = compiler.compile(problem, Script.of(entry.script))
     except CandidateError as error:
         raise TunerError(f"trial {entry.trial}: {problem.key}: {error}") from error
     target = code_target(problem, entry.machine, instructions_needed(artifact.host_code))
-    prefix = f"{number}{problem.dtype}_{problem.layout}_{problem.shape}_"
+    name = f"{prefix}{problem.dtype}_{problem.layout}_{problem.shape}_"
     of_input, of_output = problem.input_bytes, problem.output_bytes
     shares = []
     for partition in artifact.partitions:
         a, b, *bias, c = element_offsets(problem, partition)
         offsets = (a * of_input, b * of_input, sum(bias) * of_output, c * of_output)
-        shares.append(KernelShare(prefix + partition.called, *offsets))
-    module = ModulePart(artifact.host_code, prefix, target.processor, target.features)
+        shares.append(KernelShare(name + partition.called, *offsets))
+    module = ModulePart(artifact.host_code, name, target.processor, target.features)
     return CpuKernel(entry, function, target, tuple(shares), module)
 
 

@@ -64,7 +64,7 @@ class DispatchedMatmul:
         Args:
             a: matrix of m x k, C-contiguous or the transposed view of a C-contiguous matrix.
             b: matrix of k x n, likewise.
-            rule: path of a file of ``tuner distill``; None: the best trials of the database alone.
+            rule: path of a file of ``tuner portfolio -o``; None: the best trials of the database alone.
             db: path or URL of the results database; None: as for ``tune``. Not read where ``rule`` is given.
             threads: threads of a kernel. ``np.matmul`` runs with as many as its library is set to.
             measure: "first-use", or "never": nothing is timed, and what was stored decides.

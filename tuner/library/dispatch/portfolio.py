@@ -1,4 +1,4 @@
-"""The portfolio of a stored campaign: times by timing round, chosen columns, and what is not measured."""
+"""The portfolio of a stored campaign: its times, chosen columns, and what is not measured."""
 
 from collections.abc import Callable
 from dataclasses import dataclass, replace
@@ -31,7 +31,7 @@ if TYPE_CHECKING:
     from tuner.db.store import Store
 
 
-RoundsOfCell = tuple[float, ...]  # median seconds of each timing round; (): not timed
+RoundsOfCell = tuple[float, ...]  # median seconds, of the search and of the final round; (): not timed
 
 
 @dataclass(frozen=True)

@@ -247,7 +247,7 @@ FORMAT: Final = "tuner-rule"
 VERSION: Final = 1
 LIMIT_BYTES: Final = 4_000_000
 HEAD: Final = ("format", "version", "sha256")  # the first lines; the hash is of all lines after them
-AGAIN: Final = "tuner distill CAMPAIGN --configs K -o {}"
+AGAIN: Final = "tuner portfolio CAMPAIGN --configs K -o {}"
 
 
 def rule_text(rule: DispatchRule) -> str:
@@ -271,7 +271,7 @@ def parse_rule(text: str, name: str) -> DispatchRule:
 
 def read_rule(path: Path, space: SpaceOfProblems) -> DispatchRule:
     """Returns a file's rule; raises UsageError: damaged, another machine, number of threads, search space."""
-    rule = parse_rule(read_text(path, "a rule file of tuner distill", LIMIT_BYTES), f"{path}")
+    rule = parse_rule(read_text(path, "a rule file of tuner portfolio", LIMIT_BYTES), f"{path}")
     if not space.machine.is_named(rule.machine):
         raise UsageError(
             f"{path}: was measured on {rule.machine!r}, this machine is {space.machine.name!r}",

@@ -53,7 +53,7 @@ class KGroupProducts(Protocol):
         ...
 
     def after(self, before: Value, k_groups_of_a: Value, k_groups_of_b: Value) -> Value:
-        """Creates the sums after the products of K groups of A (vector<16xi32>) and B (vector<32xbf16>)."""
+        """Creates the sums after the products of ``lanes`` K groups of A and of B, 32 bits each."""
         ...
 
 

@@ -195,10 +195,11 @@ def take_stream_from_caller(function: Op) -> None:
 def lower_gpux(function: Op) -> int:
     """Lowers a function's GPUX operations, in place, to asynchronous GPU dialect on stream arguments.
 
-    The first is the caller's. Each ``create_stream`` adds one, forked from the caller's stream there and
-    joined to it at ``destroy_stream``, by events; the caller creates the streams once. The program's order is
-    kept. A stream that control flow selects becomes a pointer. Returns the number of streams, at least one.
-    The context then rejects unregistered dialects. Raises CandidateError(COMPILE) for invalid GPUX.
+    The first is the caller's. Each ``create_stream`` with work adds one, forked from the caller's stream
+    there and joined to it at ``destroy_stream``, by events; the caller creates the streams once. The
+    program's order is kept. A stream that control flow selects becomes a pointer. Returns the number of
+    streams, at least one. The context then rejects unregistered dialects. Raises CandidateError(COMPILE) for
+    invalid GPUX.
 
         func.func @main(%a: memref<4xf32>, %b: memref<4xf32>) {
           %s = "gpux.create_stream"() : () -> !gpux.StreamType

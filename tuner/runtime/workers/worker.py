@@ -6,7 +6,7 @@ from collections.abc import Callable
 from dataclasses import dataclass, replace
 from typing import TYPE_CHECKING, Any, TypeVar
 
-from tuner.core.errors import CandidateError, Failure, MachineError, Stage, TunerError, UsageError
+from tuner.core.errors import TIMED_OUT, CandidateError, Failure, MachineError, Stage, TunerError, UsageError
 from tuner.runtime.workers.child_process import ChildProcess, sleep_until_news
 from tuner.runtime.workers.processes import TICK_S, AvailableTime
 from tuner.runtime.workers.protocol import (
@@ -248,7 +248,7 @@ class Worker:
         )
         if self._clock() - self._began_s < timeout_s:
             return None
-        reply = self._fail(f"timed out after {round(timeout_s, 1):g} s")
+        reply = self._fail(f"{TIMED_OUT} {round(timeout_s, 1):g} s")
         return None if reply is None else replace(reply, is_doubtful=False)  # not caused by an earlier call
 
     def _fail(self, reason: str | None) -> Reply | None:

@@ -67,8 +67,8 @@ def _check_count(operands: Operands, registers: int, count: int) -> None:
         raise operands.unsupported(f"{registers} registers for a vector of {count}")
 
 
-def nothing(operands: Operands) -> Step:
-    """Decodes prefetch, fence and the like, which do nothing: memory is coherent, races ignore fences."""
+def fence_or_hint(operands: Operands) -> Step:
+    """Decodes prefetch, fence and the like: only the proxy fence does something, as memory is coherent."""
     if operands.instruction.opcode.startswith("fence.proxy.async"):
         operands.modifiers.need_each("proxy")
         return proxy_fence(operands)
@@ -79,7 +79,9 @@ def nothing(operands: Operands) -> Step:
 ACCESSES: dict[str, Callable[[Operands], Step]] = {
     "ld": load,
     "st": store,
-    **dict.fromkeys(("prefetch", "prefetchu", "membar", "fence", "nanosleep", "griddepcontrol"), nothing),
+    **dict.fromkeys(
+        ("prefetch", "prefetchu", "membar", "fence", "nanosleep", "griddepcontrol"), fence_or_hint
+    ),
 }
 
 
@@ -133,7 +135,7 @@ def update(operands: Operands) -> Step:
 def _apply(
     function: Update, type_: PtxType, numbers: Array, starts: Indices, operand: Array, second: Array
 ) -> Array:
-    """Updates integers in lane order; returns each lane's old value."""
+    """Updates numbers in lane order; returns each lane's old value."""
     old = np.empty_like(operand)
     columns = np.arange(operand.shape[1])
     # in rounds, with at most one access per address in each

@@ -323,7 +323,6 @@ class Threads:
             known = clocks.known[some].max(axis=0)
             before = self._arrivals.get(key, Arrival(0, known))
             self._arrivals[key] = Arrival(before.threads + len(some), np.maximum(before.clocks, known))
-        self.expected[indices] = expected
         clocks.tick(indices)
 
     def release(self) -> None:

@@ -6,7 +6,7 @@ from dataclasses import dataclass, field
 from typing import Annotated, Any
 
 from tuner.core.candidate import PROBLEM, TargetName
-from tuner.core.errors import Failure, Stage, UsageError
+from tuner.core.errors import TIMED_OUT, Failure, Stage, UsageError
 from tuner.core.machine import Compiler, Machine
 from tuner.core.problem import Problem
 from tuner.core.records import Measurement, Record
@@ -109,7 +109,7 @@ class TunerMetadata:
 
 def invalidity_of(failure: Failure) -> str:
     """Returns T4's term for a failure: "compile", "runtime", "correctness" or "timeout"."""
-    return TIMEOUT if failure.reason.startswith("timed out") else INVALIDITY[failure.stage]
+    return TIMEOUT if failure.reason.startswith(TIMED_OUT) else INVALIDITY[failure.stage]
 
 
 COMPILING = ("bind", "compile", "transform", "lower", "assemble")  # stages that T4 counts as compilation

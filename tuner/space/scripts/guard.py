@@ -20,7 +20,7 @@ def guard_name(partition: Partition) -> str:
 
 
 def guard(problem: Problem, partition: Partition, has_second_kernel: bool = False) -> str:
-    """Returns the text of the sequence ``@the_matmul<entry>`` for a partition's function.
+    """Returns the text of the sequence ``@the_<entry>``, such as ``@the_matmul``, for a partition's function.
 
     The sequence yields the one linalg.matmul of the partition's sizes, layout and types, on tensors, which is
     alone in its function but for the epilogue. For a payload without it the sequence fails.

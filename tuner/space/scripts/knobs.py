@@ -15,7 +15,8 @@ from tuner.space.search_space import Knob
 
 # The ``options`` of a ``transform.tune.knob`` as values to choose from, each with its attribute.
 #
-# An array lists the values. A dictionary describes integers: MLIR does not verify it, so this module does.
+# An array lists the values. A dictionary describes integers, or lists values as ``options``: MLIR does not
+# verify it, so this module does.
 
 
 OPTIONS_LIMIT = 4096  # values of one knob, as in a search space file
@@ -119,7 +120,7 @@ class TunableOp:
     attribute: str
     options: tuple[Option, ...]
     selected: Value | None  # the value that the script selects already
-    conditions: tuple[str, ...]  # expressions over other knobs; the op runs where all conditions hold
+    conditions: tuple[str, ...]  # expressions over other knobs; the op runs only where all conditions hold
 
     @property
     def values(self) -> tuple[Value, ...]:
@@ -132,7 +133,7 @@ class TunableOp:
 
 
 def walk(root: ir.Operation, names: Iterable[str]) -> list[ir.Operation]:
-    """Returns the ops with one of ``names`` below ``root``, in pre-order, which is the order of the text."""
+    """Returns the ops of ``root``, itself included, with one of ``names``, in the order of the text."""
     ops: list[ir.Operation] = []
 
     def visit(op: ir.Operation) -> ir.WalkResult:

@@ -36,7 +36,7 @@ CPU, IN_ORDER, IMPLEMENTATION = 1, 1, 8  # dnnl_cpu, dnnl_stream_in_order, dnnl_
 SOURCE, WEIGHTS, DESTINATION = 1, 33, 17  # DNNL_ARG_SRC, DNNL_ARG_WEIGHTS, DNNL_ARG_DST
 TYPES = ("", "f16", "bf16", "f32", "i32", "i8")  # by the numbers of dnnl_data_type_t
 SYCL = 0x200  # dnnl_config.h: DNNL_RUNTIME_SYCL
-STATUSES = {1: "out of memory", 2: "invalid arguments", 3: "unimplemented", 6: "runtime error"}
+STATUSES = {1: "out of memory", 2: "invalid arguments", 3: "unimplemented", 5: "runtime error"}
 
 Handle = ctypes.c_void_p  # of an object of the library
 

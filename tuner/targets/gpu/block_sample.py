@@ -9,7 +9,7 @@ import numpy.typing as npt
 from tuner.core.errors import CandidateError, Stage
 
 Block = tuple[int, int, int]  # x, y, z
-LEAST = 9  # the corners of C under each block order, and one in the middle
+LEAST = 9  # the corners of C by rows and in bands of rows, and one in the middle
 BANDS = (4, 8)  # rows of blocks per band of a swizzled block order, see tuner/mlir/gpu_ops/grid.py
 
 
@@ -39,6 +39,8 @@ def sample(grid: Block, limit: int, least: int = LEAST) -> tuple[Block, ...]:
 
 
 def _band_corners(x_count: int, y_count: int, rows: int) -> list[tuple[int, int]]:
+    # the blocks of the top right and bottom left corner of C, where blocks are numbered by bands of ``rows``
+    # rows, column by column
     first_height = min(rows, y_count)
     last_start = (y_count - 1) // rows * rows
     last_height = y_count - last_start
@@ -98,6 +100,8 @@ def corners(tiles: tuple[Tile, ...], shape: tuple[int, ...]) -> int:
 
 
 def _extent(written: Mask, count: int, cluster: int) -> int:
+    # of the heights that ``count`` tiles allow, up to ``cluster - 1`` of them beyond C: the one of which most
+    # borders of written rows are multiples, the largest of equals
     size = written.shape[0]
     least, fewest = -(-size // count), count - cluster + 1
     most = size if fewest <= 1 else -(-size // (fewest - 1)) - 1
