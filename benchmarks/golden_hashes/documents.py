@@ -51,7 +51,7 @@ OF_ALL = {  # part -> command
     "history best": ("history", "--best", "--sort", "median", "--format", "json"),
     "history failed": ("history", "--status", "failed", "--format", "json"),
     "history t4": ("history", "--run", "1", "--format", "t4"),
-    "runs": ("runs", "--limit", "100", "--json"),
+    "runs": ("history", "--runs", "--limit", "100", "--json"),
     "ablation": ("show", "run:1", "--ablation", "--json"),
     "strategies": ("strategies", "--json"),
     "space f16": ("space", "matmul", "512x512x512", "--dtype", "f16", "--target", "simulator", "--json"),

@@ -55,7 +55,7 @@ PRINTED: Final = (  # command -> the function that makes its document
     ("show", "tuner.results.output.json_documents:trial_document"),
     ("show run:ID", "tuner.results.output.json_documents:run_document"),
     ("show campaign:ID", "tuner.results.output.program_tables:shown_campaign_document"),
-    ("runs", "tuner.results.output.json_documents:listed_run_document"),
+    ("history --runs", "tuner.results.output.json_documents:listed_run_document"),
     ("diff", "tuner.results.differences:difference_document"),
     ("space", "tuner.cli.commands.catalogue:_space_document"),
     ("strategies", "tuner.cli.commands.catalogue:_strategy_document"),

@@ -82,10 +82,10 @@ def test_words_of_tune(tuner: Tuner, options: str, message: str) -> None:
         (f"tune {BATCH} 8x8x8", f"shape: found '8x8x8', {BMNK}; without a batch it is: matmul 8x8x8"),
         ("history --shape 512x512", f"shape: found '512x512', {MNK}: K missing"),
         (f"history --op {BATCH} --shape 8x8", f"shape: found '8x8', {BMNK}: N and K missing"),
-        ("runs --shape 8x0x8", "size n: found 0, allowed 1..2147483647"),
+        ("history --runs --shape 8x0x8", "size n: found 0, allowed 1..2147483647"),
         ("history --op conv", "operation: found 'conv', allowed matmul, batch_matmul"),
         ("audit --dtype ", "dtype: found '', allowed f32, f64, bf16, f16, tf32, i8, e4m3, e5m2"),
-        ("runs --layout tt", "layout: found 'tt', allowed nn, nt, tn"),
+        ("history --runs --layout tt", "layout: found 'tt', allowed nn, nt, tn"),
         ("history --limit 0", "limit: found 0, allowed 1 or more"),
         ("report --limit 0", "limit: found 0, allowed 1 or more"),
         ("history --since yesterday", f"since: found 'yesterday', {SINCE} or 2026-01-31T12:00"),
@@ -99,7 +99,6 @@ def test_the_line_of_every_wrong_word(tuner: Tuner, options: str, line: str) -> 
     ("command", "option"),
     [
         *[("history", each) for each in ("status", "layout", "epilogue", "sort")],
-        ("runs", "status"),
         *[("space matmul 8x8x8", each) for each in ("layout", "epilogue")],
     ],
 )
@@ -183,7 +182,7 @@ def test_a_hostile_template_fails_its_candidates_and_executes_nothing(
         ("diff 1 one", "ID: found 'one', allowed the number of a trial"),
         ("diff 1 99", "trial: found 99, allowed 1 to 20"),
         ("diff run:9 1", "run: found 9, allowed 1 to 1"),
-        ("runs --since yesterday", f"since: found 'yesterday', {SINCE}"),
+        ("history --runs --since yesterday", f"since: found 'yesterday', {SINCE}"),
         ("report --json", "report: --json describes the file written, so it needs -o FILE"),
         ("report --run 9", "run: found 9, allowed 1 to 1"),
         ("report -o /nowhere/r.html", "/nowhere/r.html: cannot be written: No such file or directory"),
@@ -245,13 +244,21 @@ def test_knobs_of_a_wrong_shape(tuned: Tuner, command: str, knobs: str, line: st
 def test_a_missing_database_of_the_environment_is_an_error(tmp_path: Path) -> None:
     missing = tmp_path / "nowhere" / "x.db"
     tuner = Tuner(tmp_path / "own.db", fakes.backends(), url=str(missing))
-    for command in ("history", "runs", "show 1", "report"):
+    for command in ("history", "history --runs", "show 1", "report"):
         assert f"error: database sqlite:///{missing}: no such file\nhint: " in tuner.refused(command)
     assert not missing.parent.exists()
 
 
 ASKING = [  # commands that create no database: they ask one, or need what it has
-    *("history", "runs", "show 1", "show run:1", "show 1 --ablation", "show 1 --passes", "explain 1"),
+    *(
+        "history",
+        "history --runs",
+        "show 1",
+        "show run:1",
+        "show 1 --ablation",
+        "show 1 --passes",
+        "explain 1",
+    ),
     *("diff 1 2", "export matmul 8x8x8", "report", "audit", "gate --baseline g.json --record best"),
     *("db info", "db prune", "bundle export -o x.bundle", "bundle import x.jsonl"),
     *("space matmul 8x8x8 --suggest", "tune --resume 1", "record-space --resume 1 -o x.t4.json"),
@@ -274,7 +281,7 @@ def test_a_missing_database_is_named_and_not_created(
 
 def test_before_the_first_run_there_is_no_history(tuner: Tuner) -> None:
     line = f"no history yet in sqlite:///{tuner.database}\nhint: tuner tune matmul 512x512x512\n"
-    for command in ("history", "runs"):
+    for command in ("history", "history --runs"):
         assert tuner.done(command).out == line
         assert tuner(command, "--json").json == []
     assert not tuner.database.exists()
@@ -316,7 +323,7 @@ def named(tuned: Tuner, monkeypatch: pytest.MonkeyPatch) -> Tuner:
         ("show 21", "tuner tune --resume 1"),
         ("explain 21", "tuner tune --resume 1"),
         ("diff 21 1", "tuner tune --resume 1"),
-        ("diff run:x 1", "tuner runs"),
+        ("diff run:x 1", "tuner history --runs"),
         ("show x", "tuner history"),
     ],
 )
@@ -329,9 +336,9 @@ def test_an_error_ends_with_the_command_for_this_problem_and_database(
         assert done.err.splitlines()[-1].endswith(f"{advice}{database}")
 
 
-@pytest.mark.parametrize("query", ["history --shape 9x9x9", "runs --dtype f64"])
+@pytest.mark.parametrize("query", ["history --shape 9x9x9", "history --runs --dtype f64"])
 def test_no_match_names_the_unconditional_query(named: Tuner, query: str) -> None:
-    hint = f"hint: tuner {query.split()[0]} --db results.db"
+    hint = f"hint: tuner {query.partition(' --shape')[0].partition(' --dtype')[0]} --db results.db"
     assert named(f"{query} --db results.db").out.endswith(f" without conditions\n{hint}\n")
 
 
@@ -341,7 +348,7 @@ def test_an_empty_database_names_the_run_that_would_answer(
     monkeypatch.chdir(tmp_path)
     tuner = Tuner(tmp_path / "results.db", fakes.backends())
     Store.open("new.db").close()
-    for command in ("history", "runs"):
+    for command in ("history", "history --runs"):
         said = tuner(f"{command} --shape 9x9x9 --dtype f64 --db new.db").out
         assert said.startswith(f"no history yet in sqlite:///{tmp_path / 'new.db'}\n")
         assert said.endswith("\nhint: tuner tune matmul 9x9x9 --dtype f64 --db new.db\n")

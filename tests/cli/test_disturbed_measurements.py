@@ -238,7 +238,7 @@ def _all(done: Done) -> str:
 # Output -> what it prints, and the ratio that it prints of a quiet run ("" where it prints none).
 TEXTS: Mapping[str, tuple[Callable[[Disturbed], str], str]] = {
     "tune": (lambda run: _all(run.tuned), "200.0% of FakeBLAS 1.0"),
-    "runs": (lambda run: run.asked("runs"), ""),
+    "history --runs": (lambda run: run.asked("history --runs"), ""),
     "history": (lambda run: run.asked("history"), ""),
     "history --best": (lambda run: run.asked("history --best"), ""),
     "show trial": (lambda run: run.asked(f"show {run.best}"), ""),
@@ -253,13 +253,13 @@ TEXTS: Mapping[str, tuple[Callable[[Disturbed], str], str]] = {
     "check": (lambda run: _all(run.tuner("check", str(run.script))), "ratio     not distinguishable"),
 }
 DOCUMENTS: Mapping[str, Callable[[Disturbed], str]] = {
-    "runs --json": lambda run: "runs --json",
+    "history --runs --json": lambda run: "history --runs --json",
     "history --json": lambda run: "history --sort median --json",
     "show run --json": lambda run: "show run:1 --json",
     "show trial --json": lambda run: f"show {run.best} --json",
     "diff --json": lambda run: f"diff {run.best} {run.other} --json",
 }
-HAVE_RATIOS = {"runs --json", "show run --json", "diff --json"}
+HAVE_RATIOS = {"history --runs --json", "show run --json", "diff --json"}
 # What goes with a ratio, and percentages that are no ratio of measured times.
 COMPANY = re.compile(
     r"unreliable: .*|lost, no times: .*"  # a badge with its reason
@@ -329,7 +329,7 @@ def _ratios(document: Any) -> Iterator[float | None]:
 
 @pytest.mark.drawn(2)
 def test_a_disturbed_run_says_what_is_wrong_wherever_it_is_listed(run: Disturbed) -> None:
-    listed = run.ask("runs").out + run.ask("show run:1").out
-    document = run.ask("runs --json").json[0]
+    listed = run.ask("history --runs").out + run.ask("show run:1").out
+    document = run.ask("history --runs --json").json[0]
     is_marked = "unreliable" in listed or document["status"] == "interrupted"
     assert is_marked == (not run.disturbance.keeps_ratio)

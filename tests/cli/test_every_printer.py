@@ -50,7 +50,7 @@ DOUBT = "the reference kernel drifted by 34%: load"
 
 # Command -> its line whose ``--json`` is read here.
 DOCUMENTS: Mapping[str, str] = {
-    "runs": "runs --json",
+    "history --runs": "history --runs --json",
     "history": "history --json",
     "show": "show {best} --json",
     "show run": "show run:1 --json",
@@ -126,7 +126,7 @@ def doubted(result: ProgramResult) -> ProgramResult:
 def test_each_command_is_listed() -> None:
     commands = {" ".join(path) for path, _ in leaves(main)}
     listed = {name.split(" ")[0] if name.startswith("show") else name for name in DOCUMENTS}
-    known = listed | {command.partition(" -")[0] for command in MADE} | AS_TEXTS | NO_TIMES
+    known = {command.partition(" -")[0] for command in (*listed, *MADE)} | AS_TEXTS | NO_TIMES
     assert commands ^ known == set()
     assert {"dashboard", "verify-resume", "measure", "demo"} == LEFT_OUT  # the bundle's summary: test_summary
     assert TEXTS.keys() > AS_TEXTS
@@ -222,7 +222,7 @@ def _inside(document: Any) -> Iterable[Any]:
 # Table or header -> its text from a database.
 TEXTS: Mapping[str, Callable[[Disturbed], str]] = {
     "history": lambda run: run.asked("history --run 1"),
-    "runs": lambda run: run.asked("runs"),
+    "history --runs": lambda run: run.asked("history --runs"),
     "show campaign": lambda run: run.asked("show campaign:2"),
     "portfolio": lambda run: run.asked("portfolio 1 --configs 2"),
     "report": Disturbed.page,

@@ -44,7 +44,7 @@ COMMANDS = [
     *("tune", "history", "show", "explain", "export", "check", "apply", "strategies", "space", "targets"),
     *("db", "bundle", "measure", "ptx", "record-space", "verify-resume", "report", "run", "lower", "audit"),
     "gate",
-    *("dashboard", "runs", "completion", "diff", "new-strategy", "fleet", "portfolio", "library"),
+    *("dashboard", "completion", "diff", "new-strategy", "fleet", "portfolio", "library"),
 ]
 
 
@@ -156,7 +156,7 @@ def require_silent(tuner: Tuner, folder: Path, *options: str) -> None:
 
 def test_all_commands_with_a_database_are_looked_at() -> None:
     words = {word for options in DATABASE_SECRETS_COMMANDS for word in options}
-    assert {"tune", "history", "runs", "report", "export", "merge", "worker"} <= words
+    assert {"tune", "history", "report", "export", "merge", "worker"} <= words
 
 
 @pytest.mark.parametrize("form", FORMS)
@@ -198,7 +198,7 @@ def test_no_command_prints_the_password_of_a_server_that_answers(
     for options in DATABASE_SECRETS_COMMANDS:
         if options[0] not in ("verify-resume", "fleet", "record-space", "gate"):
             require_silent(tuner, tmp_path, *options, "--db", address)
-    tuner.done("runs --json --db", address)
+    tuner.done("history --runs --json --db", address)
     assert "***" in tuner.done("db info --db", address).out
     require_silent(tuner, tmp_path, "db merge", address)
 
@@ -242,7 +242,15 @@ def test_examples_are_lines_to_copy() -> None:
 
 COLUMNS = 80
 ASKED = (
-    *("runs", "history", "show 1", "show run:1", "show run:1 --ablation", "diff 1 2", "diff run:1 2"),
+    *(
+        "history --runs",
+        "history",
+        "show 1",
+        "show run:1",
+        "show run:1 --ablation",
+        "diff 1 2",
+        "diff run:1 2",
+    ),
     *("audit", "gate --baseline gate.json", "space matmul 8x8x8", "strategies", "targets", "explain 1"),
     *("explain matmul 8x8x8 fake(x=1)", "explain matmul 8x8x8 fake(x=1,comment=a)"),
 )

@@ -271,7 +271,7 @@ def test_a_terminal_has_its_cursor_after_ctrl_c(tmp_path: Path, signals: tuple[s
 
 
 @pytest.mark.drawn(1)
-@pytest.mark.parametrize("phrase", ["history", "runs", "--help", "history --json"])
+@pytest.mark.parametrize("phrase", ["history", "history --runs", "--help", "history --json"])
 def test_a_closed_stdout_is_no_error_and_nothing_is_written_to_the_database(
     tuned_database: Path, phrase: str
 ) -> None:

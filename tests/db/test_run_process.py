@@ -75,11 +75,11 @@ def test_runs_of_a_killed_process_are_interrupted_wherever_they_are_listed_until
     with connected(url) as connection:  # readers have not written it
         assert set(connection.execute(sa.text("SELECT status FROM run")).scalars()) == {"running"}
     tuner: Tuner = commands_on(url)
-    assert {run["status"] for run in tuner("runs", "--json").json} == {"interrupted"}
+    assert {run["status"] for run in tuner("history", "--runs", "--json").json} == {"interrupted"}
     assert f"run       {ids['run']}: interrupted" in tuner("show", f"run:{ids['run']}").out
     assert tuner("show", f"campaign:{ids['campaign']}", "--json").json["status"] == "interrupted"
-    assert len(tuner("runs", "--status", "interrupted", "--json").json) == 3
-    assert tuner("runs", "--status", "running", "--json").json == []
+    assert len(tuner("history", "--runs", "--status", "interrupted", "--json").json) == 3
+    assert tuner("history", "--runs", "--status", "running", "--json").json == []
     if "://" not in url:
         assert all(text.endswith(", interrupted") for _, text in latest_runs(Path(url), ""))
     with Store.open(url) as store:

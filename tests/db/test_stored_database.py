@@ -100,7 +100,14 @@ def replay_columns(url: str) -> tuple[object, ...]:
 @pytest.mark.slow
 def test_it_is_asked_and_its_interrupted_run_goes_on_to_its_end(stored: str) -> None:
     tuner = commands_on(stored)
-    for options in ("history", "history --best", "runs", "show run:1", "show run:3", "export --trial 1"):
+    for options in (
+        "history",
+        "history --best",
+        "history --runs",
+        "show run:1",
+        "show run:3",
+        "export --trial 1",
+    ):
         done = tuner(*options.split())
         assert done.code == 0, (options, done.err)
     before = tuner("history", "--run", str(REPLAY), "--json").json

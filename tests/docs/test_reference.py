@@ -24,7 +24,7 @@ from tuner.space.scripts.header import ScriptProvenance
 
 DOCS = ROOT / "docs"
 ATTRIBUTE = re.compile(r'\b(?:attribute|text|integer_list)\((?:self|op), "(\w+)"')
-RUN_ONCE = {name: name for name in ("history", "runs", "strategies")} | {  # as listed -> as typed
+RUN_ONCE = {name: name for name in ("history", "history --runs", "strategies")} | {  # as listed -> as typed
     "tune": "tune matmul 64x64x64 --trials 4",
     "space": "space matmul 64x64x64",
     "show": "show 1",

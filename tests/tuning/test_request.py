@@ -287,7 +287,7 @@ def test_advice_leaves_out_what_is_usual(task: TaskQuery, strategy: str | None, 
     ("listed", "runs", "text"),
     [
         ("run", 0, "no history yet in sqlite:///x.db\nhint: tuner tune matmul 8x8x8 --dtype f64"),
-        ("run", 1, "no run matches; 1 run without conditions\nhint: tuner runs"),
+        ("run", 1, "no run matches; 1 run without conditions\nhint: tuner history --runs"),
         ("trial", 1, "no trial matches; 2 trials without conditions\nhint: tuner history"),
     ],
 )

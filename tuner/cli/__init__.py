@@ -22,8 +22,8 @@ SUMMARIES: Final = {
         "not.",
     },
     "Ask": {
-        "history:history": "Lists past trials, filtered by problem, machine, strategy, status, run and date.",
-        "history:runs": "Lists the runs, the latest first, each with its best trial.",
+        "history:history": "Lists past trials, or runs, filtered by problem, machine, strategy, status, run "
+        "and date.",
         "show:show": "Shows what is stored about one trial, one run, or one campaign, with the program that "
         "it tuned.",
         "show:diff": "Compares two trials, or the best trials of two runs: knobs, time, text of each stage, "
@@ -88,4 +88,4 @@ COMMANDS: Final[Sections] = tuple(
 )
 
 main.add_sections(COMMANDS)
-main.gone = {"distill": "tuner portfolio CAMPAIGN --configs K -o FILE"}
+main.gone = {"distill": "tuner portfolio CAMPAIGN --configs K -o FILE", "runs": "tuner history --runs"}

@@ -62,7 +62,7 @@ class CampaignProposal:
     proposal: Proposal  # with the projected candidate, and its outcome if there is one
 
 
-ASKING = {"trial": "tuner history", "run": "tuner runs"}  # the command that lists them
+ASKING = {"trial": "tuner history", "run": "tuner history --runs"}  # the command that lists them
 FLAGS = {"output": "--output-dtype"}  # options that are not named as the field
 PLAIN = {
     "dtype": "f32",

@@ -46,7 +46,7 @@ LATEST = [str(trial) for trial in range(20, 0, -1)]
         ("history --op b", ["batch_matmul"]),
         ("tune matmul 8x8x8 --dtype ", [*INPUT_DTYPES]),
         ("export --output-dtype bf", ["bf16"]),
-        ("runs --layout ", [*LAYOUTS]),
+        ("history --runs --layout ", [*LAYOUTS]),
         ("space --epilogue ", [*EPILOGUES]),
         ("tune --target ", ["auto", *KINDS, "replay"]),
         ("history --target c", ["cpu", "cuda"]),

@@ -52,7 +52,7 @@ def test_a_wait_of_no_time_and_a_run_without_nodes_are_refused(tuner: Tuner, url
         connection.execute("DELETE FROM fleet_node")
     refused = tuner.refused("tune matmul 8x8x8 --target fake --fleet --db", url)
     assert "not available here: no node of the fleet measures for it" in refused
-    assert tuner("runs --db", url).out.startswith("no history yet")
+    assert tuner("history --runs --db", url).out.startswith("no history yet")
 
 
 MEETING = ("fleet status", "fleet up", "fleet worker --measure", "fleet drain a", "tune matmul 8x8x8 --fleet")

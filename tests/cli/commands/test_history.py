@@ -252,14 +252,14 @@ def several(tuner: Tuner, several_database: Path) -> Tuner:
 
 @pytest.mark.slow
 def test_a_run_is_a_line_with_its_best_and_the_latest_comes_first(several: Tuner) -> None:
-    header, latest, first, shared = several("runs").out.splitlines()
+    header, latest, first, shared = several("history --runs").out.splitlines()
     assert " ".join(header.split()) == "run begun problem status trials failed best reliability GFLOP/s"
     assert shared == "in every row: target fake"
     assert latest.split()[0] == "2"
     assert latest.split()[-5:] == ["2", "2", "-", "-", "-"]
     assert first.split()[0] == "1"
     require(first, "matmul 8x8x8 f32", "1 ms")
-    listed = {run["run"]: run for run in several("runs --json").json}
+    listed = {run["run"]: run for run in several("history --runs --json").json}
     assert listed[1]["best"] == several("show run:1 --json").json["best"]
     require_fields(listed[2], best=None, counts=counts(proposed=2, failed=2))
 
@@ -275,7 +275,7 @@ def test_a_run_is_a_line_with_its_best_and_the_latest_comes_first(several: Tuner
     ],
 )
 def test_conditions_choose_runs(several: Tuner, conditions: str, runs: list[int]) -> None:
-    assert [run["run"] for run in several(f"runs {conditions} --json").json] == runs
+    assert [run["run"] for run in several(f"history --runs {conditions} --json").json] == runs
 
 
 # ``tuner show campaign:N``: a campaign with the program that it tuned, as text and as JSON.

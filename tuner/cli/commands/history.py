@@ -1,6 +1,6 @@
-"""``tuner history`` and ``tuner runs``: past trials and runs."""
+"""``tuner history``: past trials, or past runs."""
 
-from collections.abc import Callable
+from dataclasses import replace
 from typing import Any
 
 import click
@@ -9,15 +9,15 @@ from tuner.cli.main import screen_columns
 from tuner.cli.options import (
     EPILOGUE,
     LAYOUT,
-    F,
-    combined,
     database_option,
     json_option,
     open_known_store,
     print_json,
 )
+from tuner.cli.session import settings_given
 from tuner.core.errors import UsageError
 from tuner.core.requests import nothing_matches, tune_command
+from tuner.core.runs import RunQuery, TrialQuery
 from tuner.results.best_trials import why_first_is_not_best
 from tuner.results.database_name import database_text
 from tuner.results.output.formatting import wrapped
@@ -26,64 +26,33 @@ from tuner.results.output.tables import history_table, runs_table
 from tuner.results.past_runs import asked_query, asked_runs, best_results_among, past_runs, past_trials
 from tuner.space.recorded.t4 import Recording, t4_bytes
 
+FORMATS = ("table", "json", "csv", "t4")
+BY_MEDIAN = "median"  # a value of --sort
+OF_TRIALS = ("strategy", "run", "best", "sort", "form")  # options that runs do not have
 RUNS_LISTED = 20
 
 
-def task_options(machine_named_by: str) -> Callable[[F], F]:
-    """Returns a decorator that adds conditions on problem, target, machine and threads to a command."""
-    return combined(
-        click.option("--op", metavar="OPERATION", help="Such as matmul."),
-        click.option("--shape", metavar="[Bx]MxNxK"),
-        click.option("--dtype", metavar="DTYPE"),
-        click.option("--layout", metavar=LAYOUT),
-        click.option("--epilogue", metavar=EPILOGUE),
-        click.option("--output-dtype", metavar="DTYPE", help="Type of C: f16, bf16, f32, f64 or i32."),
-        click.option("--align", metavar="BYTES", help="16, 64 or any."),
-        click.option("--cache", metavar="STATE", help="warm, weights-cold or cold."),
-        click.option("--target", help="Such as cpu, simulator, simulator:sm_90."),
-        click.option("--machine", help=f"Class of machine, as {machine_named_by} names it."),
-        click.option("--threads", type=int),
-    )
-
-
 @click.command()
-@task_options("'tuner show run:ID'")
-@click.option("--status", metavar="[running|done|interrupted]")
-@click.option("--since", metavar="DATE", help="Begun since then, UTC: 2026-01-31 or 2026-01-31T12:00.")
+@click.option("--op", metavar="OPERATION", help="Such as matmul.")
+@click.option("--shape", metavar="[Bx]MxNxK")
+@click.option("--dtype", metavar="DTYPE")
+@click.option("--layout", metavar=LAYOUT)
+@click.option("--epilogue", metavar=EPILOGUE)
+@click.option("--output-dtype", metavar="DTYPE", help="Type of C: f16, bf16, f32, f64 or i32.")
+@click.option("--align", metavar="BYTES", help="16, 64 or any.")
+@click.option("--cache", metavar="STATE", help="warm, weights-cold or cold.")
+@click.option("--target", help="Such as cpu, simulator, simulator:sm_90.")
+@click.option("--machine", help="Class of machine, as the table names it.")
+@click.option("--threads", type=int)
 @click.option(
-    "--limit", type=int, default=RUNS_LISTED, show_default=True, help="At most so many, the latest."
+    "--runs", "lists_runs", is_flag=True, help="List runs, the latest first, each with its best trial."
 )
-@database_option
-@json_option
-def runs(database: str | None, as_json: bool, output_dtype: str | None, **conditions: Any) -> None:
-    """Lists the runs, the latest first, each with its best trial.
-
-    Example: tuner runs --shape 512x512x512 --status done
-    """
-    query = asked_runs(output=output_dtype, **conditions)
-    with open_known_store(database) as store:
-        listed = past_runs(store, query)
-        info = store.info()
-    if as_json:
-        print_json([listed_run_document(tuned) for tuned in listed])
-    elif not listed:
-        print(f"{nothing_matches(tune_command(query.task), 'run', info)}{database_text(database)}")
-    else:
-        print("\n".join(runs_table(listed, screen_columns())))
-
-
-FORMATS = ("table", "json", "csv", "t4")
-BY_MEDIAN = "median"  # a value of --sort
-
-
-@click.command()
-@task_options("the table")
 @click.option("--strategy")
-@click.option("--status", metavar="[measured|verified|failed]")
+@click.option("--status", metavar="[measured|verified|failed]", help="Of runs: running, done or interrupted.")
 @click.option("--run", type=int, help="Only the trials of this run.")
 @click.option("--since", metavar="DATE", help="Proposed since then, UTC: 2026-01-31 or 2026-01-31T12:00.")
 @click.option("--best", is_flag=True, help="Only the best per problem, target, threads and machine.")
-@click.option("--limit", type=int, help="At most so many.")
+@click.option("--limit", type=int, help="At most so many; of runs 20, unless given.")
 @click.option(
     "--sort",
     default="created",
@@ -94,16 +63,35 @@ BY_MEDIAN = "median"  # a value of --sort
 @click.option("--format", "form", type=click.Choice(FORMATS), default="table", show_default=True)
 @database_option
 @json_option
+@click.pass_context
 def history(
-    form: str, as_json: bool, database: str | None, output_dtype: str | None, **conditions: Any
+    context: click.Context,
+    /,
+    lists_runs: bool,
+    form: str,
+    as_json: bool,
+    database: str | None,
+    output_dtype: str | None,
+    **conditions: Any,
 ) -> None:
-    """Lists past trials, filtered by problem, machine, strategy, status, run and date.
+    """Lists past trials, or runs, filtered by problem, machine, strategy, status, run and date.
 
     Example: tuner history --shape 512x512x512 --dtype f32 --sort median --limit 10
     """
-    if as_json and form == "csv":
+    if lists_runs:
+        given = settings_given(context, OF_TRIALS)
+        if given:
+            raise UsageError(f"--runs cannot be combined with {given[0]}, which is of trials")
+        conditions = {name: value for name, value in conditions.items() if name not in OF_TRIALS}
+        _list_runs(asked_runs(output=output_dtype, **conditions), database, as_json)
+    elif as_json and form == "csv":
         raise UsageError("--format csv and --json cannot be combined")
-    query = asked_query(output=output_dtype, **conditions)
+    else:
+        shown = "json" if as_json and form != "t4" else form  # T4 is a JSON document, too
+        _list_trials(asked_query(output=output_dtype, **conditions), database, shown)
+
+
+def _list_trials(query: TrialQuery, database: str | None, form: str) -> None:
     with open_known_store(database) as store:
         trials = past_trials(store, query)
         best_of_runs = best_results_among(store, query, trials)
@@ -111,10 +99,8 @@ def history(
         info = store.info()
         of_trials = dict.fromkeys(trial.run for trial in trials) if form == "t4" else ()
         runs = tuple(store.run(run) for run in of_trials)
-
     best = {each.best.id for each in best_of_runs}
-    shown = "json" if as_json and form != "t4" else form  # T4 is a JSON document, too
-    match shown:
+    match form:
         case "json":
             print_json(listed_documents(trials, best))
         case "csv":
@@ -128,3 +114,15 @@ def history(
             print("\n".join(history_table(trials, screen_columns(), best)))
             if why:
                 print("\n".join(wrapped([why], screen_columns())))
+
+
+def _list_runs(query: RunQuery, database: str | None, as_json: bool) -> None:
+    query = query if query.limit is not None else replace(query, limit=RUNS_LISTED)
+    with open_known_store(database) as store:
+        listed, info = past_runs(store, query), store.info()
+    if as_json:
+        print_json([listed_run_document(tuned) for tuned in listed])
+    elif not listed:
+        print(f"{nothing_matches(tune_command(query.task), 'run', info)}{database_text(database)}")
+    else:
+        print("\n".join(runs_table(listed, screen_columns())))

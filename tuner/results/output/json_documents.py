@@ -236,7 +236,7 @@ def run_document(
 
 
 def listed_run_document(tuned: "TunedRun") -> Document:
-    """Returns the JSON document of one run as ``tuner runs --json`` lists it."""
+    """Returns the JSON document of one run as ``tuner history --runs --json`` lists it."""
     run = tuned.run
     return {
         **tune_document(run, tuned.counts, tuned.selected, tuned.seconds),
