@@ -6,6 +6,7 @@ from collections.abc import Mapping
 
 CASES = 8  # of one test function that are all run
 DRAWN = 6  # of a function with more, drawn by their names
+ALL = 1000  # of the mark ``drawn``: cases that reach what no other test of the default suite reaches
 
 
 def left_out(cases: Mapping[str, int | None]) -> frozenset[str]:

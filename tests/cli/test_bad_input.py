@@ -8,6 +8,7 @@ from pathlib import Path
 import pytest
 
 from tests.cli.conftest import Tuner, require, require_fields
+from tests.default_suite import ALL
 from tests.tuning import fakes
 from tuner.core.candidate import Candidate
 from tuner.db.store import Store
@@ -45,6 +46,7 @@ def refused(tuner: Tuner, *options: str) -> str:
     return line
 
 
+@pytest.mark.drawn(ALL)
 @pytest.mark.parametrize(
     ("options", "message"),
     [
@@ -163,6 +165,7 @@ def test_a_hostile_template_fails_its_candidates_and_executes_nothing(
     assert not (tmp_path / "owned").exists()
 
 
+@pytest.mark.drawn(ALL)
 @pytest.mark.parametrize(
     ("options", "line"),
     [

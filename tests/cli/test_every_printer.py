@@ -18,6 +18,7 @@ import yaml
 from tests.cli.command_lines import LEFT_OUT, leaves
 from tests.cli.conftest import Done, Tuner
 from tests.cli.test_disturbed_measurements import DISTURBANCES, Disturbed, parts
+from tests.default_suite import ALL
 from tests.fakes import bind
 from tests.results.report.test_campaign_section import PROGRAM, stored
 from tests.tuning import fakes
@@ -180,7 +181,7 @@ MADE: Mapping[str, Callable[[Disturbed], Any]] = {
 }
 
 
-@pytest.mark.drawn(1)
+@pytest.mark.drawn(ALL)
 @pytest.mark.parametrize("command", [*DOCUMENTS, *MADE, "show program"])
 def test_each_time_in_json_has_its_reliability(databases: Mapping[str, Disturbed], command: str) -> None:
     line = DOCUMENTS.get(command, "show campaign:2 --json")
@@ -250,6 +251,7 @@ def _trials(run: Disturbed) -> Trials:
         return Trials(store.trials(TrialQuery(run=1, sort="median")))
 
 
+@pytest.mark.drawn(ALL)
 @pytest.mark.parametrize("output", TEXTS)
 def test_each_text_is_marked_on_a_disturbed_machine(databases: Mapping[str, Disturbed], output: str) -> None:
     disturbed, quiet = (TEXTS[output](databases[name]) for name in ("load throughout", "quiet"))

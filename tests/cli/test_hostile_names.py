@@ -70,7 +70,6 @@ def merged(tuned: Tuner, tmp_path: Path, request: pytest.FixtureRequest) -> Tune
     return ours
 
 
-@pytest.mark.slow
 def test_no_output_holds_a_control_character(merged: Tuner) -> None:
     for command in COMMANDS:
         done = merged(command)

@@ -105,7 +105,6 @@ def test_an_error_is_one_line_and_a_code(error: BaseException, code: int, line: 
 COUNT = 120  # of the lines; ``python -m tests.cli.command_lines --count 2000`` runs more
 
 
-@pytest.mark.slow
 def test_every_command_line_ends_in_a_result_or_one_clear_line() -> None:
     assert list(command_lines.complaints(COUNT, seed=1)) == []
 

@@ -8,6 +8,7 @@ import pytest
 from hypothesis import given
 from hypothesis import strategies as st
 
+from tests.default_suite import ALL
 from tuner.core import problem as problems
 from tuner.core.errors import UsageError
 from tuner.core.problem import BatchMatmul, Matmul, Problem, parse_shape, parse_sizes, split_extents
@@ -34,6 +35,7 @@ def drawn_problems(draw: st.DrawFn) -> Problem:
 OUTPUT = "^output dtype: found"
 
 
+@pytest.mark.drawn(ALL)
 @pytest.mark.parametrize(
     ("changes", "message"),
     [

@@ -106,7 +106,6 @@ def test_a_problem_keeps_its_process_and_one_more_takes_the_idlest(workers: Meas
     assert pid(workers, 2) == first[2]
 
 
-@pytest.mark.slow
 @pytest.mark.parametrize(
     "changed",
     [

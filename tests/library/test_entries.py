@@ -71,7 +71,6 @@ def test_a_run_without_a_time_is_noted(store: Store) -> None:
     assert found.notes == (f"run {failed}: {LARGE.key}: no successful trial that fits the options",)
 
 
-@pytest.mark.slow
 def test_a_fastest_script_with_custom_ops_gives_way_to_the_best_without(store: Store) -> None:
     tune(store, SMALL, parts(bind=lambda *_: fakes.bind_with_custom_op))
     (fastest,) = library_entries(store, parts()).entries
@@ -84,7 +83,6 @@ def test_a_fastest_script_with_custom_ops_gives_way_to_the_best_without(store: S
     assert note.endswith("it takes +100.0% time (95 % interval +100.0% .. +100.0%)")
 
 
-@pytest.mark.slow
 def test_a_problem_without_a_stock_script_is_left_out_and_named(store: Store) -> None:
     only_fastest = fakes.plan({"x": (7,)})
     tune(store, SMALL, parts(bind=lambda *_: fakes.bind_with_custom_op, plan=only_fastest))
@@ -107,7 +105,6 @@ def test_nothing_measured_is_one_line(store: Store) -> None:
         library_entries(store, parts(), runs=(9,))
 
 
-@pytest.mark.slow
 def test_results_of_a_gpu_are_refused(store: Store) -> None:
     run = tune(store, target=TargetName("cuda", "sm_90"))
     with pytest.raises(UsageError, match=f"run {run}: a library has schedules for a CPU, not for cuda:sm_90"):
@@ -118,7 +115,6 @@ def test_results_of_a_gpu_are_refused(store: Store) -> None:
         library_entries(store, parts(), replace(ONE_THREAD, target="cuda"))
 
 
-@pytest.mark.slow
 def test_a_library_is_of_one_machine(store: Store) -> None:
     elsewhere = replace(parts(machine=lambda _: fakes.OTHER_MACHINE), machine=lambda: fakes.OTHER_MACHINE)
     there = tune(store, SMALL, elsewhere)
@@ -131,7 +127,6 @@ def test_a_library_is_of_one_machine(store: Store) -> None:
     assert [entry.problem for entry in named.entries] == [SMALL]
 
 
-@pytest.mark.slow
 def test_problems_that_a_program_cannot_tell_apart_are_refused(store: Store) -> None:
     runs = tune(store, SMALL), tune(store, replace(SMALL, align="64"))
     message = "differ only in how they were timed; choose with --align or --cach"

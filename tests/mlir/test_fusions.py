@@ -6,6 +6,7 @@ import pytest
 
 from tests import byte_group_texts as byte_texts
 from tests import group_texts as texts
+from tests.default_suite import ALL
 from tests.group_runs import as_problem
 from tests.mlir.attention_texts import Attention
 from tests.mlir.kernels import changed
@@ -70,6 +71,7 @@ def test_what_is_no_fusion_is_refused(text: str) -> None:
 
 
 # A fusion as a problem: sizes, key, and which fusions are refused.
+@pytest.mark.drawn(ALL)
 @pytest.mark.parametrize(
     ("kind", "text", "shape", "flop"),
     [

@@ -19,6 +19,7 @@ from hypothesis import given, settings
 from hypothesis import strategies as st
 from numpy.typing import NDArray
 
+from tests.default_suite import ALL
 from tests.programs.interpreter.lane_kernels import each_applied
 from tests.simulator.ptx.snippets import each_lane, lanes_of, rounded, same_bits
 
@@ -342,6 +343,7 @@ def test_integers_are_cut_or_extended_by_their_sign(machine: Machine, source: st
         assert [wrapped(int(value), target) for value in found] == [wrapped(n, target) for n in listed]
 
 
+@pytest.mark.drawn(ALL)
 @pytest.mark.parametrize(("machine", "source"), SOURCES)
 @settings(max_examples=3)
 @given(data=st.data())

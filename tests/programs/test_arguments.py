@@ -5,6 +5,7 @@ from typing import Any
 import numpy as np
 import pytest
 
+from tests.default_suite import ALL
 from tuner.core.errors import CandidateError, Stage, TunerError, UsageError
 from tuner.core.gpu_code import BufferType, ScalarType, ValueType
 from tuner.programs.arguments import make_arguments, read_npy
@@ -45,6 +46,7 @@ def test_words_and_files_give_sizes_numbers_and_contents(tmp_path: Path) -> None
     np.testing.assert_array_equal(made("2=7", f"1=[5,4]@{tmp_path / 'b.npy'}")[1], array)
 
 
+@pytest.mark.drawn(ALL)
 @pytest.mark.parametrize(
     ("options", "message"),
     [

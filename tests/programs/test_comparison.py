@@ -13,6 +13,7 @@ import numpy as np
 import pytest
 
 from benchmarks.program_compiler import compiler_of
+from tests.default_suite import ALL
 from tests.texts import text_beside
 from tuner.core.candidate import TargetName
 from tuner.core.gpu_code import BufferType, DeviceProgram, ScalarType
@@ -90,6 +91,7 @@ def test_zeros_are_equal_to_rounding_whose_size_the_coarsest_type_decides() -> N
     assert tolerance("f32", 10_000) > tolerance("f32", 100) > tolerance("f64", 100)
 
 
+@pytest.mark.drawn(ALL)
 @pytest.mark.parametrize(
     ("found", "expected", "error"),
     [

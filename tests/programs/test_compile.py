@@ -9,6 +9,7 @@ import numpy as np
 import pytest
 
 import tuner
+from tests.default_suite import ALL
 from tests.forked import in_child_amid_calls
 from tests.programs.crashing_compiler import crash
 from tests.programs.lowering.compiled import first_script
@@ -84,6 +85,7 @@ def test_page_locked_host_memory_gives_the_same_and_a_graph_reads_its_arguments_
     assert program.device.reports == ()
 
 
+@pytest.mark.drawn(ALL)
 @pytest.mark.parametrize(
     ("options", "message"),
     [

@@ -95,7 +95,6 @@ def test_each_layer_is_one_fusion_with_a_schedule_and_gives_what_numpy_gives() -
         np.testing.assert_allclose(program(x), expected(x), rtol=1e-6, atol=1e-6)
 
 
-@pytest.mark.slow
 def test_without_dot_products_of_bytes_layers_are_loops_and_say_so() -> None:
     plain = replace(describe_machine(), has_vnni=False, has_amx_int8=False, processor="Plain processor")
     found = compiled(machine=plain)
@@ -155,7 +154,6 @@ def explain(folder: Path, text: str, *options: str) -> Any:
     return tool("run", str(folder / "program.mlir"), "--explain", *options)
 
 
-@pytest.mark.slow
 def test_run_says_why_a_program_is_computed_as_a_whole(tmp_path: Path) -> None:
     done = explain(tmp_path, LOOP, "--target", "cpu", "--arg", "1=3")
     assert done.code == 0, done.err

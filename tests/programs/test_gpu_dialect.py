@@ -8,6 +8,7 @@ import pytest
 
 from benchmarks.fuzzing.program_check import SIMULATOR
 from benchmarks.program_compiler import compiler_of
+from tests.default_suite import ALL
 from tests.mlir.kernels import parsed
 from tests.programs.file_check import filled
 from tests.programs.interpreter.lane_kernels import numbered
@@ -137,7 +138,7 @@ def test_elementwise_operations_of_tensor_core_fragments(name: str, element: str
     np.testing.assert_array_equal(a, expected)
 
 
-@pytest.mark.drawn(2)
+@pytest.mark.drawn(ALL)
 @pytest.mark.parametrize("high", ["%c8", "%n"])
 @pytest.mark.parametrize("first", ["block_x", "block_y", "thread_y", "sequential"])
 def test_loops_that_are_mapped_to_processors(first: str, high: str) -> None:
@@ -191,7 +192,7 @@ def test_shared_memory_in_every_spelling(space: str, kind: str) -> None:
     check(program(f"{made} {REVERSE.replace('SPACE', space)}"), reversed_rows)
 
 
-@pytest.mark.drawn(2)
+@pytest.mark.drawn(ALL)
 @pytest.mark.parametrize("space", ["", ", 5", ", #gpu.address_space<private>"])
 @pytest.mark.parametrize("kind", ["alloc", "alloca"])
 def test_a_threads_own_memory_first_in_the_kernel_and_in_a_loop(space: str, kind: str) -> None:

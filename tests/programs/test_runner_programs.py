@@ -6,6 +6,7 @@ from pathlib import Path
 
 import pytest
 
+from tests.default_suite import ALL
 from tests.programs.file_check import require
 from tests.programs.payload_runs import one_order
 from tests.texts import text_beside
@@ -63,7 +64,7 @@ CASES = [
 ]
 
 
-@pytest.mark.drawn(2)
+@pytest.mark.drawn(ALL)
 @pytest.mark.parametrize(("path", "order"), CASES, ids=[f"{path.stem}-{order}" for path, order in CASES])
 def test_a_program_prints_what_it_says(path: Path, order: str) -> None:
     source, target = path.read_text(), "simulator:sm_90a" if path.stem.startswith("sm90_") else SIMULATOR
@@ -102,7 +103,6 @@ def test_what_was_printed_is_kept(failure: str, reason: str, target: str) -> Non
     assert "".join(printed) == EXPECTED
 
 
-@pytest.mark.slow
 @pytest.mark.parametrize("target", [SIMULATOR, "cpu"])
 def test_a_loop_without_end_is_stopped_by_a_limit(target: str, monkeypatch: pytest.MonkeyPatch) -> None:
     monkeypatch.setattr("tuner.simulator.launch.STEPS_LIMIT", 1 << 11)
@@ -115,7 +115,6 @@ def test_a_loop_without_end_is_stopped_by_a_limit(target: str, monkeypatch: pyte
     assert "".join(printed) == EXPECTED
 
 
-@pytest.mark.slow
 def test_the_process_that_ran_the_program_hands_on_what_it_printed() -> None:
     shown: list[str] = []
     with pytest.raises(TunerError, match="'it is wrong'"):

@@ -211,7 +211,6 @@ def test_the_document_reports_all_of_it(store: Store) -> None:
     assert found["speedup_unknown"] is None
 
 
-@pytest.mark.slow
 @pytest.mark.mlir
 def test_a_program_and_its_loops_are_timed_interleaved_while_the_machine_is_watched() -> None:
     request = ProgramRequest(Path("examples/two_matmuls.mlir").read_text(), TargetName("cpu"))

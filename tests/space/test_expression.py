@@ -8,6 +8,7 @@ import pytest
 from hypothesis import given
 from hypothesis import strategies as st
 
+from tests.default_suite import ALL
 from tuner.core.errors import UsageError
 from tuner.space import partial_arithmetic
 from tuner.space.expressions import parse
@@ -153,6 +154,7 @@ NONE = ["", "a b", "a <", "a = 1", "a; b", "import os", "1or 2", "'\\d'", "a\0",
 DEEP = ["-" * 900 + "1", "not " * 240 + "a", "a+" * 400 + "a", "a if b else " * 80 + "a"]
 
 
+@pytest.mark.drawn(ALL)
 @pytest.mark.parametrize(
     ("text", "message"),
     [

@@ -6,6 +6,7 @@ from pathlib import Path
 import numpy as np
 import pytest
 
+from tests.default_suite import ALL
 from tests.space.recorded import values
 from tests.tuning import fakes
 from tests.tuning.fakes import trials_of
@@ -181,7 +182,7 @@ def test_a_stored_replay_resumes_from_its_file_unless_it_changed(store: Store, t
         resume(tuned.run.id, fakes.backends(), store, Interruption(), retime=True)
 
 
-@pytest.mark.drawn(2)
+@pytest.mark.drawn(ALL)
 @pytest.mark.parametrize(
     ("options", "message"),
     [

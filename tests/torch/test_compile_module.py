@@ -100,7 +100,6 @@ def test_what_does_not_fit_is_named(compiled: Compiled, arguments: tuple[Any, ..
         compiled[1](*arguments)
 
 
-@pytest.mark.slow
 def test_changed_weights_are_named_and_the_state_stays(compiled: Compiled) -> None:
     module = mlp()
     before = {name: value.clone() for name, value in module.state_dict().items()}

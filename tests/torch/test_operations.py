@@ -6,6 +6,7 @@ from typing import Any
 
 import pytest
 
+from tests.default_suite import ALL
 from tuner.core.errors import UsageError
 
 pytestmark = pytest.mark.mlir
@@ -114,6 +115,7 @@ NUMBER, B_T, META = torch.tensor(1.0), B.t(), (A.to("meta"), B.to("meta"))
 NESTED = partial(torch.nested.nested_tensor, [A, A])  # which warns
 
 
+@pytest.mark.drawn(ALL)
 @pytest.mark.filterwarnings("ignore:The PyTorch API of nested tensors is in prototype stage:UserWarning")
 @pytest.mark.parametrize(
     ("call", "message"),

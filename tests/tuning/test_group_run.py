@@ -8,6 +8,7 @@ from typing import Any
 import numpy as np
 import pytest
 
+from tests.default_suite import ALL
 from tests.fakes import bind
 from tests.tuning import fakes
 from tuner.core.errors import UsageError
@@ -107,7 +108,6 @@ def test_events_name_the_run(store: Store) -> None:
     assert done[-1].proposed == 6
 
 
-@pytest.mark.slow
 def test_an_interrupted_campaign_is_resumed_to_its_end(store: Store) -> None:
     interruption = Interruption()
 
@@ -291,6 +291,7 @@ def test_yaml_and_csv_give_each_problem_once_with_its_count_and_names(tmp_path: 
         read_shapes(tmp_path / "absent.yaml")
 
 
+@pytest.mark.drawn(ALL)
 @pytest.mark.parametrize(
     ("text", "message"),
     [

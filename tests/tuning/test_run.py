@@ -9,6 +9,7 @@ from typing import Any
 
 import pytest
 
+from tests.default_suite import ALL
 from tests.fakes import BEST_X, TOO_MUCH_MEMORY, bind, fake_factory
 from tests.results.regression.test_gate import audited
 from tests.tuning import fakes
@@ -213,7 +214,7 @@ def empty(_settings: RunSettings, _machine: Machine) -> Plan:
 OTHER_VERSION = r"was made by another version of the compiler; changed: .*; start a new run"
 
 
-@pytest.mark.drawn(2)
+@pytest.mark.drawn(ALL)
 @pytest.mark.parametrize(
     ("changes", "message"),
     [
@@ -331,7 +332,6 @@ def source_run(store: Store) -> Run:
     return fakes.tune(store, trials=8).run
 
 
-@pytest.mark.slow
 def test_it_proposes_what_the_source_run_has_and_is_resumed_if_begun(store: Store, source_run: Run) -> None:
     settings, begun = transfer_settings(source_run, FAKE, elsewhere(), store)
     assert settings is not None

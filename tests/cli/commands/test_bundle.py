@@ -17,7 +17,7 @@ from tuner.library.bundle import command, session
 from tuner.library.bundle.archive import read_results
 from tuner.targets.registry import real_backends
 
-pytestmark = [pytest.mark.mlir, pytest.mark.slow]
+pytestmark = pytest.mark.mlir
 
 SHAPE = "64x64x64"  # of the pages' examples, which run here as printed
 CANDIDATES = 4

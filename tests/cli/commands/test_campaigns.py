@@ -5,6 +5,7 @@ import pytest
 
 from tests.cli.conftest import Tuner, require, require_fields
 from tests.cli.real import brief_remeasurement, real_candidates
+from tests.default_suite import ALL
 from tests.texts import text_beside
 from tests.tuning import fakes
 from tests.tuning.test_group_run import limits, members
@@ -75,6 +76,7 @@ def test_a_campaign_is_resumed_by_its_number(tuner: Tuner, shapes: str) -> None:
 NOT_ON = "--shapes cannot be combined with --on: a campaign is measured on one class of machine"
 
 
+@pytest.mark.drawn(ALL)
 @pytest.mark.parametrize(
     ("options", "message"),
     [
@@ -111,7 +113,6 @@ def test_a_mistake_in_the_file_an_unknown_campaign_and_options_of_a_resumed_one_
     assert tuner("tune --resume campaign:x").code == 2
 
 
-@pytest.mark.slow
 def test_the_contractions_of_a_model_are_tuned(tuner: Tuner, tmp_path: Path) -> None:
     path = tmp_path / "model.mlir"
     path.write_text(text_beside(__file__, "MODEL"))

@@ -126,7 +126,6 @@ def failing(tmp_path_factory: pytest.TempPathFactory) -> Tuner:
     return failing
 
 
-@pytest.mark.slow
 def test_lines_of_a_search_space_file_are_suggested_in_yaml_and_json(failing: Tuner) -> None:
     said = failing.done(SUGGEST).out
     saved = "      # would have saved 24 failed trials (24 of them here, 1 problem); p-value: "

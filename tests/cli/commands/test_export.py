@@ -9,6 +9,7 @@ import pytest
 
 from tests.cli.conftest import Tuner, require
 from tests.db.values import time_again
+from tests.default_suite import ALL
 from tests.library.values import product
 from tests.tuning import fakes
 from tuner.core.problem import Matmul
@@ -75,6 +76,7 @@ def test_json_is_the_trial_or_the_text_of_a_format_and_names_files(tuned: Tuner,
     assert json.loads(script.read_text())["trial"] == 3
 
 
+@pytest.mark.drawn(ALL)
 @pytest.mark.parametrize(
     ("phrase", "message"),
     [
@@ -220,7 +222,6 @@ def test_apply_lists_contractions_and_strict_needs_all(real: Tuner, exported: Pa
 
 
 @pytest.mark.mlir
-@pytest.mark.slow
 def test_an_exported_script_is_no_library_and_names_what_it_is_for(real: Tuner, tmp_path: Path) -> None:
     script = tmp_path / "best.mlir"
     assert real("export matmul", OTHER.shape, "--stock", "-o", str(script)).code == 0

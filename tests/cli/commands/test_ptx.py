@@ -4,6 +4,7 @@ import numpy as np
 import pytest
 
 from tests.cli.conftest import Tuner, require_fields
+from tests.default_suite import ALL
 from tests.simulator.ptx.matmuls import DATA
 from tests.texts import text_beside
 
@@ -46,6 +47,7 @@ def test_conflicts_and_races_are_reported_and_a_race_fails(tuner: Tuner, tmp_pat
     assert "race in shared memory" in tuner.failed(f"ptx run {text}", str(path)).out
 
 
+@pytest.mark.drawn(ALL)
 @pytest.mark.parametrize(
     ("text", "message"),
     [

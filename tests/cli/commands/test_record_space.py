@@ -174,7 +174,6 @@ def grouped(tuner: Tuner, tmp_path: Path) -> Tuner:
     return tuner
 
 
-@pytest.mark.slow
 def test_a_campaign_is_a_folder_of_recordings_that_are_replayed(grouped: Tuner, tmp_path: Path) -> None:
     folder = tmp_path / "t4"
     done = grouped.done("export --format t4 --campaign 1 -o", str(folder), "--json")

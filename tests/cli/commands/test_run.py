@@ -9,6 +9,7 @@ from pathlib import Path
 import pytest
 
 from tests.cli.conftest import Done, Tuner, require, require_fields
+from tests.default_suite import ALL
 from tests.texts import text_beside
 from tuner.cli.commands.run import noting_slowness
 from tuner.targets.registry import real_backends
@@ -55,7 +56,6 @@ def test_the_same_as_json_and_fusions_are_counted_with_and_without(run: Tuner) -
     require_fields(document, resident_bytes=0, why_no_groups=None)
 
 
-@pytest.mark.slow
 def test_a_program_on_the_host_is_timed_and_a_sample_reports_its_share(run: Tuner) -> None:
     document = on(run, "cpu", "async_matmul", "--compare", "--json").json
     assert document["times"]["call_s"] > 0
@@ -154,14 +154,12 @@ def test_a_program_that_takes_long_is_said_to(monkeypatch: pytest.MonkeyPatch) -
 COPY = text_beside(__file__, "COPY")
 
 
-@pytest.mark.slow
 def test_the_text_and_nothing_else_is_printed(run: Tuner) -> None:
     done = run.done("lower - --to device-memory", stdin=COPY)
     assert (done.out[:6], done.out[-2:], done.err) == ("module", "}\n", "")
     assert "gpu.memcpy" in done.out
 
 
-@pytest.mark.slow
 def test_a_file_and_a_document_with_the_text(run: Tuner, tmp_path: Path) -> None:
     file = tmp_path / "out.ptx"
     done = run.done("lower - --to ptx --chip sm_80 -o", str(file), "--json", stdin=COPY)
@@ -172,7 +170,7 @@ def test_a_file_and_a_document_with_the_text(run: Tuner, tmp_path: Path) -> None
     require_fields(done.json, to="gpux", chip="sm_90")
 
 
-@pytest.mark.drawn(2)
+@pytest.mark.drawn(ALL)
 @pytest.mark.parametrize(
     ("options", "line"),
     [

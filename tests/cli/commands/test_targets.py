@@ -137,7 +137,6 @@ def plain(monkeypatch: pytest.MonkeyPatch) -> str:
     return machine.processor
 
 
-@pytest.mark.slow
 def test_what_runs_here_is_verified_and_no_result_of_this_machine(crossed: Tuner, tmp_path: Path) -> None:
     said = crossed.done(f"{SMALL} --cpu haswell").out
     why = "times     none: code for another processor is not timed, nothing is ranked"
@@ -173,7 +172,6 @@ def test_tiles_are_verified_by_vectors(crossed: Tuner, plain: str) -> None:
     assert "with vectors in place of AMX tiles" in " ".join(crossed("show 1").out.split())
 
 
-@pytest.mark.slow
 def test_what_cannot_run_here_is_compiled_only(crossed: Tuner, plain: str, tmp_path: Path) -> None:
     words = f"{SMALL} --dtype bf16 --strategy matmul_cpu_pairs --cpu znver4"
     said = " ".join(crossed.done(words).out.split())
@@ -210,7 +208,6 @@ def test_what_is_wrong_is_refused_in_one_line(crossed: Tuner, options: str, mess
     assert message in crossed.refused(f"{SMALL} {options}")
 
 
-@pytest.mark.slow
 def test_children_verify_it_too(tmp_path: Path) -> None:
     crossed = Tuner(tmp_path / "results.db", real_backends())
     done = crossed.done(f"{SMALL} --cpu skylake-avx512 --workers 1")

@@ -114,7 +114,6 @@ def test_a_retiming_that_gains_no_round_says_so(tuner: Tuner) -> None:
     require(done.err, lost, f"final re-measurement: lost, no times: {CUT}")
 
 
-@pytest.mark.slow
 def test_a_finished_run_goes_on_to_another_limit(tuner: Tuner) -> None:
     tuner.done("tune matmul 8x8x8 --target fake --sampler exhaustive --trials 3")
     document = tuner.done("tune --resume 1 --trials 20 --json").json

@@ -46,7 +46,6 @@ def counted(tmp_path: Path) -> str:
     return str(tmp_path / "counted.mlir")
 
 
-@pytest.mark.slow
 def test_equal_matmuls_are_tuned_once_and_the_program_is_checked(tune: Tuner, counted: str) -> None:
     document = tune.done(f"{ON_SIMULATOR} --arg 0=7 --json", counted).json
     (problem,), program = document["problems"], document["program"]
@@ -136,7 +135,6 @@ def test_what_a_payload_takes_is_refused_without_one(tune: Tuner, option: str) -
     assert refused == f"error: {needs}\nhint: tuner tune payload.mlir {option}\n"
 
 
-@pytest.mark.slow
 def test_a_program_of_fusions_is_tuned_under_one_budget_and_found_tuned_later(tune: Tuner) -> None:
     file = tune.database.parent / "layers.mlir"
     file.write_text(program_text())

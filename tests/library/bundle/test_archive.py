@@ -11,6 +11,7 @@ from typing import Any
 
 import pytest
 
+from tests.default_suite import ALL
 from tests.library.bundle.bare_machine import measure
 from tests.library.bundle.numpy_gpu import candidate
 from tests.library.bundle.values import NOW, PROBLEM, PROVENANCE, RESULTS, pending, program, result, timed
@@ -124,6 +125,7 @@ CHANGES = [
 ]
 
 
+@pytest.mark.drawn(ALL)
 @pytest.mark.parametrize(("change", "message"), CHANGES)
 def test_what_is_wrong_with_a_bundle_is_one_line(path: Path, change: Any, message: str) -> None:
     rewritten(path, change)
@@ -374,6 +376,7 @@ def test_a_last_line_that_was_cut_off_is_left_out_and_gone_on_with(results: Path
     assert archive.read_results(results) == RESULTS
 
 
+@pytest.mark.drawn(ALL)
 @pytest.mark.parametrize(
     ("old", "new", "message"),
     [

@@ -279,7 +279,6 @@ def test_stock_configurations_alone_are_chosen_where_wanted(store: Store) -> Non
     assert len(found.allowed) < len(found.measured.matrix.columns)
 
 
-@pytest.mark.slow
 def test_an_interruption_raises_after_what_was_measured_is_stored(store: Store) -> None:
     grouped(store, fakes.backends(), trials=5)
     asked = Interruption()
@@ -288,7 +287,6 @@ def test_an_interruption_raises_after_what_was_measured_is_stored(store: Store) 
         measured_portfolio(1, 2, fakes.backends(), store, asked)
 
 
-@pytest.mark.slow
 def test_a_campaign_without_a_time_is_refused(store: Store) -> None:
     backends = fakes.backends(bind=lambda *_: fakes.failing_bind)
     grouped(store, backends)

@@ -225,7 +225,6 @@ def test_nan_and_infinities_of_bf16_stay_in_their_windows(name: str, is_weight: 
     require_windows(convolution, PAIRS, inputs)
 
 
-@pytest.mark.slow
 @pytest.mark.parametrize(("channels", "is_weight"), [(35, True), (37, False)])
 def test_nan_and_infinities_stay_in_their_windows_of_tiles(channels: int, is_weight: bool) -> None:
     sizes: dict[str, Any] = {"channels": channels, "filters": 24, "height": 3, "width": 19}

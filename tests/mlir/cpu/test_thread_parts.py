@@ -3,6 +3,7 @@
 import numpy as np
 import pytest
 
+from tests.default_suite import ALL
 from tests.mlir.kernels import parsed
 from tests.texts import text_beside
 from tuner.mlir.bindings import ir
@@ -58,7 +59,7 @@ WHOLE = {
 }
 
 
-@pytest.mark.drawn(2)
+@pytest.mark.drawn(ALL)
 @pytest.mark.parametrize("threads", [2, 3, 11])
 @pytest.mark.parametrize("name", WHOLE)
 def test_the_parts_are_the_whole_whoever_comes_first(name: str, threads: int) -> None:

@@ -116,7 +116,6 @@ def elements(region: Any) -> set[int]:
     return {region.offset + sum(place) for place in itertools.product(*steps)}
 
 
-@pytest.mark.slow
 @costly(300, 1000)
 @given(regions(), regions())
 def test_regions_overlap_when_they_share_an_element(one: Any, other: Any) -> None:

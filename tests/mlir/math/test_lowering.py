@@ -6,6 +6,7 @@ from collections.abc import Callable
 import numpy as np
 import pytest
 
+from tests.default_suite import ALL
 from tests.mlir.math import kernel_math
 from tests.mlir.math.kernel_math import COUNT, THREADS, Array, computed, of_doubles, ulps, unary, values_of
 from tests.texts import text_beside
@@ -206,7 +207,7 @@ def test_what_has_no_formula_is_refused_in_one_line(op: str, message: str) -> No
     assert failure.value.stage is Stage.COMPILE
 
 
-@pytest.mark.drawn(2)
+@pytest.mark.drawn(ALL)
 @pytest.mark.parametrize("kind", ["f16", "f32"])
 @pytest.mark.parametrize("name", ["sin", "cos", "atan", "sinh", "acosh"])
 def test_a_rare_function_of_a_narrow_float_is_rounded_once(name: str, kind: str) -> None:

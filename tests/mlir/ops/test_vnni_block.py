@@ -6,6 +6,7 @@ import ml_dtypes
 import numpy as np
 import pytest
 
+from tests.default_suite import ALL
 from tests.mlir.ops import block_runs
 from tests.mlir.ops.block_runs import Array, blocks_payload, exact, payload, require_product, run
 from tests.mlir.ops.conftest import Apply
@@ -113,7 +114,7 @@ def test_panels_outside_of_strips_give_the_same_or_add_to_c_without_a_fill(layou
         require_product(apply, script, text, sizes, drawn, layout=layout, start=start)
 
 
-@pytest.mark.drawn(2)
+@pytest.mark.drawn(ALL)
 @pytest.mark.parametrize("panels_first", [0, 1])
 @pytest.mark.parametrize(("layout", "fetched"), [("nt", (2, 4)), ("tn", (0, 0))])  # tn: A is packed
 def test_rows_of_the_next_strip_are_divided_among_panels(
@@ -126,7 +127,6 @@ def test_rows_of_the_next_strip_are_divided_among_panels(
     require_product(apply, script, text, sizes, drawn, layout=layout)
 
 
-@pytest.mark.slow
 @pytest.mark.parametrize(("m", "fetched"), [(1, 4), (8, 2), (16, 1), (40, 1)])  # of four rows of a K group
 def test_rows_of_the_next_block_of_k_are_divided_among_strips(m: int, fetched: int, apply: Apply) -> None:
     tile, text = line(4, 64), payload(m, 128, 68, "i8")

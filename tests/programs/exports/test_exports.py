@@ -10,6 +10,7 @@ import numpy as np
 import pytest
 
 from benchmarks.program_compiler import compiler_of
+from tests.default_suite import ALL
 from tests.programs.kernel_programs import called
 from tuner.core.candidate import TargetName
 from tuner.programs.execution import host_function
@@ -28,7 +29,7 @@ def test_each_name_is_that_of_one_export() -> None:
     assert {*corpus.USUAL, *corpus.SIMULATED, *corpus.NOT_SIMULATED} <= corpus.EXPORTS.keys()
 
 
-@pytest.mark.drawn(1)
+@pytest.mark.drawn(ALL)
 def test_a_program_on_the_host_gives_what_torch_gives(export_name: str) -> None:
     """As fusions where the program can be, as ``tuner.compile_program`` compiles; twice."""
     made = corpus.built(export_name)
@@ -58,7 +59,7 @@ def require_right_on_the_simulator(name: str, *, as_fusions: bool) -> None:
     export.require_equal(results, made.expected, corpus.EXPORTS[name].tolerance)
 
 
-@pytest.mark.drawn(1)
+@pytest.mark.drawn(ALL)
 def test_a_program_on_the_simulated_gpu_gives_what_torch_gives(simulated_name: str) -> None:
     """As fusions where the program can be, as ``tuner.compile_program`` compiles."""
     require_right_on_the_simulator(simulated_name, as_fusions=True)

@@ -11,6 +11,7 @@ from hypothesis import HealthCheck, given, settings
 from hypothesis import strategies as st
 
 from benchmarks.program_compiler import compiler_of
+from tests.default_suite import ALL
 from tests.programs.file_check import cases
 from tests.programs.fusions.grouped_execution import FusedFunction, formed, host_function
 from tests.programs.fusions.payload_text import PayloadText, Tensor, with_weights
@@ -77,6 +78,7 @@ def text_of(name: str) -> str:
     return built[name]() if name in built else with_weights(text_beside(__file__, name))
 
 
+@pytest.mark.drawn(ALL)
 @pytest.mark.parametrize("name", CASES)
 def test_a_payload_becomes_the_expected_kinds_of_fusions(name: str) -> None:
     assert " ".join(fusion.kind for fusion in formed(text_of(name)).program.fusions) == CASES[name]

@@ -5,6 +5,7 @@ from typing import Any
 import numpy as np
 import pytest
 
+from tests.default_suite import ALL
 from tests.programs.fusions.grouped_execution import FusedFunction, formed, host_function
 from tuner.core.fusions import ATTENTION
 from tuner.programs.fusions import formation
@@ -112,7 +113,7 @@ def test_each_form_is_one_fusion_that_computes_what_torch_computes(name: str) ->
     np.testing.assert_allclose(np.asarray(result).reshape(expected.shape), expected, rtol=1e-4, atol=1e-5)
 
 
-@pytest.mark.drawn(2)
+@pytest.mark.drawn(ALL)
 @pytest.mark.usefixtures("_of_any_size")
 @pytest.mark.parametrize(
     "compute",

@@ -7,6 +7,7 @@ from typing import Any
 import numpy as np
 import pytest
 
+from tests.default_suite import ALL
 from tests.programs.file_check import cases, filled
 from tests.programs.interpreter.lane_kernels import DTYPES, NAMES, launch, memref_type
 from tests.texts import text_beside
@@ -42,6 +43,7 @@ def copied(name: str, source: Any, shape: tuple[int, ...]) -> Any:
 SOURCE = numbers(6, 8)
 
 
+@pytest.mark.drawn(ALL)
 @pytest.mark.parametrize(
     ("name", "expected"),
     [
@@ -210,6 +212,7 @@ PAIR, FIRST, CORNER = ROW[:, :2].copy(), ROW[:, 0].copy(), A[:, 0, 0].copy()
 LANE, THREE, UPPER = np.arange(LANES), np.arange(3), np.array([[True], [False]])
 
 
+@pytest.mark.drawn(ALL)
 @pytest.mark.parametrize(
     ("name", "operands", "expected"),
     [

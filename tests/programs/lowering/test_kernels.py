@@ -216,7 +216,6 @@ def test_kernels_of_tensor_maps_are_right(dtype: str, output: str, knobs: dict[s
     assert device.counts.launches == 2
 
 
-@pytest.mark.slow
 @pytest.mark.parametrize("is_filled", [True, False])
 @pytest.mark.parametrize(
     ("k", "knobs", "kernels"),

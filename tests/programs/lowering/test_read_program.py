@@ -7,6 +7,7 @@ import numpy as np
 import pytest
 
 from benchmarks.program_compiler import compiler_of
+from tests.default_suite import ALL
 from tests.mlir.kernels import parsed
 from tests.programs.file_check import cases, checked, filled, require
 from tests.programs.lowering import device_programs as texts
@@ -36,6 +37,7 @@ def test_a_payload_is_read_as_it_says(name: str) -> None:
     require(text, read(text))
 
 
+@pytest.mark.drawn(ALL)
 @pytest.mark.parametrize(("options", "text"), cases(text_beside(__file__, "REFUSED")))
 def test_what_is_no_program_is_refused_in_one_line(options: dict[str, str], text: str) -> None:
     stage, reason = refusal(text, options.get("entry"))

@@ -4,6 +4,7 @@ from collections.abc import Callable
 
 import pytest
 
+from tests.default_suite import ALL
 from tests.programs.file_check import cases, checked, filled, require
 from tests.programs.lowering.device_programs import KERNELS, host_text
 from tests.texts import text_beside
@@ -111,6 +112,7 @@ def test_a_stream_is_joined_unless_it_has_no_work_and_one_that_is_chosen_a_point
     )  # both are joined where the function ends: any of them may have had work
 
 
+@pytest.mark.drawn(ALL)
 @pytest.mark.parametrize(("options", "text"), cases(text_beside(__file__, "REFUSED")))
 def test_what_is_no_gpux_is_refused(options: dict[str, str], text: str) -> None:
     with pytest.raises(CandidateError, match=options["refused"]):

@@ -154,7 +154,6 @@ def parts() -> Backends:
     return fakes.backends(plan=plan, bind=lambda *_: sometimes_failing)
 
 
-@pytest.mark.slow
 def test_each_cell_has_the_trial_of_its_projection_or_a_reason(store: Store) -> None:
     begin_campaign(limits(40), members(), parts(), store, Interruption())
     found = campaign_matrix(1, parts(), store)

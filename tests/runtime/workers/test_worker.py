@@ -10,6 +10,7 @@ from subprocess import PIPE, Popen
 
 import pytest
 
+from tests.default_suite import ALL
 from tests.fakes import HANG_S, await_death
 from tests.runtime.workers.echo import spec_of
 from tuner.core.errors import CandidateError, Failure, MachineError, Stage, TunerError
@@ -198,7 +199,7 @@ def test_a_pause_of_all_processes_is_not_the_failure_of_a_call(tmp_path: Path) -
         assert caller.stdout.read().splitlines()[-1] == "done"
 
 
-@pytest.mark.drawn(2)
+@pytest.mark.drawn(ALL)
 @pytest.mark.parametrize(
     ("service", "reason"),
     [
@@ -238,7 +239,6 @@ def mortal(tmp_path: Path, deaths: int) -> Worker:
     return Worker(ServiceSpec("echo", factory, announces=True), memory_bytes=1 << 30)
 
 
-@pytest.mark.slow
 @pytest.mark.parametrize(
     ("deaths", "value"),
     [(2, 1), (3, Failure(Stage.LOAD, "echo worker did not start: killed by SIGKILL, 3 attempts"))],
@@ -252,7 +252,6 @@ def test_a_call_starts_a_killed_child_three_times(deaths: int, value: object, tm
     worker.kill()
 
 
-@pytest.mark.slow
 def test_a_stopped_child_charges_no_innocent_call_but_one_that_stops_it_each_time(tmp_path: Path) -> None:
     worker = mortal(tmp_path, 0)
     assert call(worker, "stand_still_once", str(tmp_path / "stopped"), timeout_s=HANG_S).value == "done"

@@ -8,6 +8,7 @@ from typing import Any
 import numpy as np
 import pytest
 
+from tests.default_suite import ALL
 from tests.runtime.calling_every import call_everything
 from tests.simulator.device.test_kernels import SCALE, Parameters
 from tuner.core.errors import UsageError
@@ -141,6 +142,7 @@ WRONG_STEPS: dict[str, tuple[str, Callable[[Any], object], HostDefect]] = {
 }
 
 
+@pytest.mark.drawn(ALL)
 @pytest.mark.parametrize("name", WRONG_STEPS)
 def test_each_wrong_step_is_reported(name: str) -> None:
     step, change, kind = WRONG_STEPS[name]
@@ -243,6 +245,7 @@ INTERLEAVED = TensorMapLayout((8,), (), (8,), 7, interleave=1)
 IN_CLUSTERS = KernelLaunch(1, Extent(2), Extent(1), cluster=Extent(2))
 
 
+@pytest.mark.drawn(ALL)
 @pytest.mark.parametrize(
     ("call", "message"),
     [

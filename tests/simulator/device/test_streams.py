@@ -56,7 +56,6 @@ def test_kernels_of_two_streams_that_wait_for_each_other_run_in_turns(order: Ord
     assert counter.device.reports == ()
 
 
-@pytest.mark.slow
 def test_kernels_that_nothing_lets_go_on_are_an_error_that_names_both() -> None:
     counter = Counter()
     counter.launch(3, 0)

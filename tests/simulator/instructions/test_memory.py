@@ -5,6 +5,7 @@ import ml_dtypes
 import numpy as np
 import pytest
 
+from tests.default_suite import ALL
 from tests.simulator.ptx.matmuls import DATA
 from tests.simulator.ptx.snippets import each_lane, fault, kernel, run
 from tests.texts import text_beside
@@ -80,6 +81,7 @@ def test_constants_and_parameters_of_every_type_are_read() -> None:
     assert out.tolist() == [65535, int(np.float32(2.5).view(np.int32)), 17, -2, 200]
 
 
+@pytest.mark.drawn(ALL)
 @pytest.mark.parametrize(
     ("code", "kind", "reason"),
     [

@@ -6,6 +6,7 @@ import ml_dtypes
 import numpy as np
 import pytest
 
+from tests.default_suite import ALL
 from tests.simulator.ptx.matmuls import DATA, MATMULS
 from tests.simulator.ptx.snippets import HEADER as PLAIN_HEADER
 from tests.simulator.ptx.snippets import each_lane, fault, run
@@ -119,6 +120,7 @@ def test_every_semicolon_of_a_body_ends_something_that_was_read(path: Any) -> No
     assert read <= statements + declared
 
 
+@pytest.mark.drawn(ALL)
 @pytest.mark.parametrize(
     ("source", "message"),
     [
@@ -306,12 +308,14 @@ OF_LANES = [
 ]
 
 
+@pytest.mark.drawn(ALL)
 @pytest.mark.parametrize(("code", "dtype", "result", "reason"), OF_LANES)
 def test_an_instruction_of_lanes(code: str, dtype: str, result: str, reason: str) -> None:
     with pytest.raises(UnsupportedInstruction, match=reason):
         each_lane(code, np.zeros(4, dtype), result=result, declare=".reg .pred %q; .reg .b64 %e;")
 
 
+@pytest.mark.drawn(ALL)
 @pytest.mark.parametrize(
     "code",
     [

@@ -7,6 +7,7 @@ import ml_dtypes
 import numpy as np
 import pytest
 
+from tests.default_suite import ALL
 from tests.simulator.ptx.snippets import Array, run
 from tuner.simulator.ptx.defects import Defect, Fault, SimulationError, UnsupportedInstruction
 from tuner.simulator.state.fragments import accumulator, accumulator_registers, operand_addresses
@@ -240,6 +241,7 @@ def test_a_wrong_operation_is_a_fault(code: str, reason: str) -> None:
         multiply(a, b, "128", (False, False), code, np.zeros((128, 4), np.float32))
 
 
+@pytest.mark.drawn(ALL)
 @pytest.mark.parametrize(
     "code",
     [

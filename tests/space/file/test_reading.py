@@ -4,6 +4,7 @@ from typing import Any
 
 import pytest
 
+from tests.default_suite import ALL
 from tuner.core.errors import UsageError
 from tuner.core.problem import Matmul
 from tuner.space.feasible_set import FeasibleSet
@@ -75,6 +76,7 @@ IMPOSSIBLE = [
 ]
 
 
+@pytest.mark.drawn(ALL)
 @pytest.mark.parametrize(("options", "message"), IMPOSSIBLE)
 def test_a_problem_that_no_strategy_can_do_is_refused(options: dict[str, Any], message: str) -> None:
     with pytest.raises(UsageError, match=message):
@@ -159,7 +161,6 @@ def test_a_new_strategy_comes_before_the_shipped_ones(tmp_path: Path) -> None:
         assert [(knob.name, knob.choices) for knob in known.knobs] == shipped[known.name]
 
 
-@pytest.mark.slow
 def test_what_is_given_for_a_known_strategy_takes_the_place_of_what_is_shipped(tmp_path: Path) -> None:
     change = "  matmul_cpu_packed: {dtypes: [f64], knobs: {tile_m: [2, 3]}}\n"
     changed = read(f"extends: default\nstrategies:\n{change}", tmp_path).strategy("matmul_cpu_packed")
@@ -187,7 +188,7 @@ def test_the_text_of_a_run_is_whole_and_reads_back_without_the_shipped_file(tmp_
     assert read(alone, tmp_path).text == alone  # as it was written
 
 
-@pytest.mark.drawn(2)
+@pytest.mark.drawn(ALL)
 @pytest.mark.parametrize(
     ("extended", "strategies", "message"),
     [
@@ -240,6 +241,7 @@ LAUGHS = (f"a{n}: &a{n} [{', '.join([f'*a{n - 1}'] * 10)}]" for n in range(1, 30
 BILLION_LAUGHS = "\n".join(["a0: &a0 [ha]", *LAUGHS])
 
 
+@pytest.mark.drawn(ALL)
 @pytest.mark.parametrize(
     ("text", "message"),
     [

@@ -2,6 +2,7 @@ import re
 
 import pytest
 
+from tests.default_suite import ALL
 from tuner.core.candidate import Candidate
 from tuner.core.errors import UsageError
 from tuner.space.expressions import parse
@@ -135,6 +136,7 @@ WRONG = [
 ]
 
 
+@pytest.mark.drawn(ALL)
 @pytest.mark.parametrize(("text", "message"), WRONG)
 def test_what_is_wrong_is_reported_with_its_key_path(text: str, message: str) -> None:
     with pytest.raises(UsageError, match=re.escape(f"f.yaml: {message}")):

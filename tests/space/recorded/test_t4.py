@@ -9,6 +9,7 @@ from typing import Any
 import numpy as np
 import pytest
 
+from tests.default_suite import ALL
 from tests.space.recorded import values
 from tests.tuning import fakes
 from tuner.core.candidate import TargetName
@@ -144,6 +145,7 @@ def test_a_measurement_may_have_a_unit_of_its_own_that_fits_its_samples(tmp_path
         read(tmp_path, foreign(point(32, measurements=measured)))
 
 
+@pytest.mark.drawn(ALL)
 @pytest.mark.parametrize(
     ("document", "message"),
     [

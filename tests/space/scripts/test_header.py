@@ -6,6 +6,7 @@ import pytest
 from hypothesis import given
 from hypothesis import strategies as st
 
+from tests.default_suite import ALL
 from tuner.core.candidate import RecordedRound, TargetName
 from tuner.core.errors import UsageError
 from tuner.core.problem import Matmul
@@ -163,6 +164,7 @@ def test_a_damaged_line_is_refused(line: str) -> None:
         read_provenance(f"{MARK}{line}\n{SCRIPT}", "best.mlir")
 
 
+@pytest.mark.drawn(ALL)
 @pytest.mark.parametrize(
     ("was", "value", "found"),
     [

@@ -1,5 +1,6 @@
 import pytest
 
+from tests.default_suite import ALL
 from tests.mlir.scripts import alternatives, knob, script
 from tuner.core.errors import UsageError
 from tuner.space.scripts.schedule import Schedule
@@ -45,7 +46,7 @@ def test_one_selection_decides_for_all_ops_of_the_name(places: tuple[str, str]) 
     assert found == (Knob("size", (32,)),)
 
 
-@pytest.mark.drawn(8)
+@pytest.mark.drawn(ALL)
 @pytest.mark.parametrize(
     ("ops", "message"),
     [

@@ -424,7 +424,6 @@ def truth(draw: st.DrawFn, prefix: str) -> Smt:
     return combine(junction, left, right, f"%{prefix}t", JUNCTIONS[junction])
 
 
-@pytest.mark.slow
 @costly(25, 60)
 @given(condition=truth("c"), value=number(2, "v"))
 def test_constraints_admit_what_smt_admits_and_yield_what_smt_yields(condition: Smt, value: Smt) -> None:

@@ -9,6 +9,7 @@ import numpy as np
 import pytest
 
 from benchmarks.fuzzing.cpu_points import CpuPoints
+from tests.default_suite import ALL
 from tuner.cli.commands.catalogue import starter_files
 from tuner.core.candidate import Candidate
 from tuner.core.errors import CandidateError, Stage, UsageError
@@ -75,6 +76,7 @@ HOSTILE_TEMPLATES = [
 ]
 
 
+@pytest.mark.drawn(ALL)
 @pytest.mark.parametrize(("template", "reason"), HOSTILE_TEMPLATES)
 def test_a_broken_or_hostile_template_is_a_failure_to_bind(template: str, reason: str) -> None:
     with pytest.raises(CandidateError, match=rf"^mine\.mlir\.j2: .*{reason}") as caught:

@@ -9,6 +9,7 @@ import ml_dtypes
 import numpy as np
 import pytest
 
+from tests.default_suite import ALL
 from tests.targets.cpu.test_evaluator import POINTS, point_of
 from tuner.core.errors import UsageError
 from tuner.core.interfaces import Script
@@ -180,6 +181,7 @@ def test_a_kernel_is_neither_pickled_nor_copied(small: CpuCallable) -> None:
         pickle.dumps(small)
 
 
+@pytest.mark.drawn(ALL)
 @pytest.mark.mlir
 @pytest.mark.parametrize(
     ("inputs", "out", "message"),

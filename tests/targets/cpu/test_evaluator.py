@@ -159,7 +159,6 @@ def test_kernels_timed_together_keep_their_order() -> None:
     assert times[1].median_s < min(times[0].median_s, times[2].median_s)
 
 
-@pytest.mark.slow
 def test_the_baseline_are_interleaved_in_a_process_that_stands_still_between() -> None:
     problem, target = Matmul(64, 64, 64), CpuEvaluator(1)
     loaded = target.load(problem, artifact_of(problem))
@@ -206,7 +205,6 @@ def test_what_the_caller_waits_for_its_baseline_is_no_disturbance(monkeypatch: p
     baseline.close()
 
 
-@pytest.mark.slow
 def test_a_baseline_that_dies_fails_the_turns() -> None:
     problem, target = Matmul(64, 64, 64), CpuEvaluator(1)
     baseline = target.load_baselines(problem, rng())[0].work

@@ -13,6 +13,7 @@ from hypothesis import strategies as st
 from benchmarks.fuzzing.cpu_points import emulated_machine
 from tests import byte_group_texts as byte_texts
 from tests import group_texts as texts
+from tests.default_suite import ALL
 from tests.group_runs import as_problem, compiled, error_of, run
 from tuner.core.interfaces import Effort
 from tuner.core.machine import Machine, variables_of
@@ -246,7 +247,7 @@ def test_nan_and_infinities_of_scales_stay_in_their_columns(epilogue: str) -> No
     assert error_of(problem.fusion, found.text, rng, inputs, emulates=True) <= 1
 
 
-@pytest.mark.drawn(4)
+@pytest.mark.drawn(ALL)
 @pytest.mark.parametrize(
     ("kind", "text"),
     [

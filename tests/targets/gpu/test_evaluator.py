@@ -9,6 +9,7 @@ import numpy as np
 import pytest
 
 from benchmarks.gpu_check.stub_driver import StubDriver
+from tests.default_suite import ALL
 from tests.runtime.cuda.stub_cublas import stub_cublas
 from tests.targets.evaluation import fails
 from tests.targets.gpu.simulated_cuda import COOL, FACTS, HERE, device_with_a_clock
@@ -181,6 +182,7 @@ def timed(problem: Problem, effort: Effort = BRIEF, find: Callable[[], str] = st
     return time_cublas(evaluator, problem, effort, 0)
 
 
+@pytest.mark.drawn(ALL)
 @pytest.mark.parametrize("layout", LAYOUTS)
 @pytest.mark.parametrize(
     ("dtype", "output", "compute"),

@@ -5,6 +5,7 @@ from dataclasses import replace
 import numpy as np
 import pytest
 
+from tests.default_suite import ALL
 from tuner.mlir.wgmma.plan import MMA_DEPTH_BYTES, OperandTile, PipelinePlan
 from tuner.simulator.memory.async_copies import TensorMap
 from tuner.simulator.state.fragments import operand_addresses
@@ -39,6 +40,7 @@ def test_registers_move_from_the_producer_only_where_equal_parts_are_too_few() -
     assert plan(rows=64, consumers=1).registers is None
 
 
+@pytest.mark.drawn(ALL)
 @pytest.mark.parametrize(
     ("broken", "reason"),
     [
