@@ -24,7 +24,6 @@ from tuner.results.output.formatting import wrapped
 from tuner.results.output.json_documents import history_csv, listed_documents, listed_run_document
 from tuner.results.output.tables import history_table, runs_table
 from tuner.results.past_runs import asked_query, asked_runs, best_results_among, past_runs, past_trials
-from tuner.space.recorded.t4 import Recording, t4_bytes
 
 FORMATS = ("table", "json", "csv", "t4")
 BY_MEDIAN = "median"  # a value of --sort
@@ -106,6 +105,8 @@ def _list_trials(query: TrialQuery, database: str | None, form: str) -> None:
         case "csv":
             print(history_csv(trials, best), end="")
         case "t4":
+            from tuner.space.recorded.t4 import Recording, t4_bytes  # of T4 alone: loads numpy
+
             print(t4_bytes(Recording(runs, trials)).decode(), end="")
         case _ if not trials:
             command = tune_command(query.task, query.strategy)
