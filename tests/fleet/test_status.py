@@ -69,7 +69,7 @@ def test_a_job_after_others_says_who_is_busy(connection: Connection, run: str) -
     assert why(fleet_status(connection, LEASE_S)) == "a node is about to take it"
     take_job(connection)
     (queue,) = fleet_status(connection, LEASE_S).queues
-    assert (queue.stage, queue.waits, queue.done_now, queue.runs) == ("compile", 1, 1, (run,))
+    assert (queue.stage, queue.waits, queue.doing, queue.runs) == ("compile", 1, 1, (run,))
     assert queue.why == "a: busy with 1 of 1 at once"
 
 

@@ -206,6 +206,7 @@ def mine(
 def _mined(
     columns: PointColumns, failed: Truth, worked: Truth, min_support: int, log_kinds: float
 ) -> Iterator[_Mined]:
+    # by number of conditions: the rules that match no success, best first, as long as failures are left
     left = failed.copy()
     tried = list(_distinct(conditions(columns, failed), failed, worked, min_support))
     rules = [_Rule((each,), each.truth) for each in tried if each.is_alone]
@@ -226,6 +227,7 @@ def _mined(
 def _distinct(
     every: Iterator[Condition], failed: Truth, worked: Truth, min_support: int
 ) -> Iterator[Condition]:
+    # of conditions that are equal on all trials, the simplest
     known: dict[bytes, Condition] = {}
     evaluated = failed | worked
     for each in every:

@@ -11,13 +11,12 @@ from tuner.analysis.time_matrix import CompletedTimes, Flags, Numbers, TimeMatri
 from tuner.core.errors import UsageError
 from tuner.core.problem import Problem
 
-# Portfolios: the few configurations that together serve many problems with the least loss of speed.
 # Greedy choice, then swaps until none helps (PAM: Kaufman and Rousseeuw 1987), on the mean of log(best time
 # of a problem / its time with the best chosen configuration). Where all subsets can be compared, they are.
 
 
 UNSERVED = 1e-9  # efficiency that counts where no chosen configuration applies
-SUBSETS_LIMIT = 2_000  # up to so many, all subsets are compared: 2 of 57, 3 of 23
+SUBSETS_LIMIT = 2_000  # up to so many, all subsets are compared: 2 of 63, 3 of 23
 DIGITS = 9  # of scores: a smaller difference is rounding
 NOISE = 0.01  # of two medians, each the least of two rounds: within it times are equal
 
@@ -41,9 +40,9 @@ def choose_portfolio(
 ) -> Portfolio:
     """Returns the ``size`` columns that serve the problems of a matrix best, on the mean of log efficiency.
 
-    Missing times come from the corrected cost model; ties go to the better worst problem. One column can do
-    every problem, if any can. ``allowed``: columns to choose among, ``universal``: those that can do any
-    problem (None: by the matrix). Raises UsageError for a size below 1 or above the number of columns.
+    Missing times come from the corrected cost model; ties go to the better worst problem. One of them can do
+    every problem, if any column can. ``allowed``: columns to choose among, ``universal``: those that can do
+    any problem (None: by the matrix). Raises UsageError for a size below 1 or above the number of columns.
     """
     applies = matrix.is_applicable()
     choices = np.array(usable_columns(matrix, allowed), np.int64)
@@ -122,6 +121,7 @@ class _Search:
             score, chosen = best_score, best
 
     def _extended(self, chosen: tuple[int, ...], *, must_fit: bool = True) -> tuple[Score, tuple[int, ...]]:
+        # with the column that gains most; with ``must_fit`` a universal one, unless one was chosen
         current = self._logs[:, chosen].max(axis=1, initial=math.log(UNSERVED))
         reached = np.maximum(current[:, None], self._logs)
         means, worst = reached.mean(axis=0).round(DIGITS), reached.min(axis=0).round(DIGITS)

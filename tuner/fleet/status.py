@@ -35,8 +35,8 @@ class QueueStatus:
     stage: str  # "compile" or "measure"
     compiler_build: str  # of the code
     device: str  # "" for jobs that need none; the machine's name where no node serves the queue
-    waits: int
-    done_now: int
+    waits: int  # number of jobs
+    doing: int  # number of jobs that nodes do now
     runs: tuple[str, ...]  # uuids of runs whose jobs wait, that of the next job first
     why: str  # why a job waits; "" where none waits
 
@@ -99,7 +99,7 @@ def _queue(waiting: "Waiting", nodes: tuple[SeenNode, ...], lease_s: float) -> Q
         compiler_build=work.compiler_build,
         device="" if is_compile else serving[0].node.device if serving else work.machine,
         waits=waiting.todo,
-        done_now=waiting.doing_count,
+        doing=waiting.doing_count,
         runs=waiting.runs,
         why=_why(waiting, nodes, lease_s) if waiting.todo else "",
     )

@@ -162,7 +162,10 @@ class CampaignSession:
             known[dtype] = roofline
 
     def _search(self, runners: tuple[AbstractRunner, ...]) -> None:
-        """Proposes by outcomes up to ``n - pending`` alone, so that a resumed campaign proposes the same."""
+        """Proposes and finishes in a fixed order, so that a resumed campaign proposes the same.
+
+        A proposal depends on the outcomes of those before it that are not pending, equally many each time.
+        """
         limit = self._campaign.runs[0].settings.workers + 1  # one is timed while the workers compile the next
         pending: deque[_Started] = deque()
         number = 0
@@ -187,7 +190,7 @@ class CampaignSession:
         chosen = self._stored_trial(number) if number < len(self._stored) else self._next_trial(number)
         if chosen is None:
             return None
-        started, column = chosen
+        started, unprojected = chosen
         place = started.place
         self._scheduler.take(place, started.candidate)
         self._taken[place] += 1
@@ -195,7 +198,7 @@ class CampaignSession:
             self._scheduler.end_sampler(place)
         self._proposed = max(self._proposed, number + 1)
         is_new = self._steps[place].propose(
-            started.number, started.row, started.candidate, self._run_s[place], (number, column)
+            started.number, started.row, started.candidate, self._run_s[place], (number, unprojected)
         )
         if is_new:
             self._store_seconds()
@@ -244,6 +247,7 @@ class CampaignSession:
             self._store_seconds()
 
     def _charge(self, place: int) -> None:
+        # the time since the last outcome goes to the run that has one now
         now_s = time.monotonic()
         self._run_s[place] += now_s - self._charged_s
         self._charged_s = now_s

@@ -203,7 +203,7 @@ def bound_record(trial: StoredTrial) -> BoundRecord:
 
 
 def noise_of(first: Measurement, again: Measurement) -> float:
-    """Returns the difference of two timings of a code, or half the width of their 95 % intervals."""
+    """Returns the larger of the difference of two timings and half the width of their 95 % intervals."""
     smaller = min(first.median_s, again.median_s)
     difference = abs(first.median_s - again.median_s) / smaller
     return max(difference, *(half_width(measurement) for measurement in (first, again)))

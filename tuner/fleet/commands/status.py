@@ -280,4 +280,4 @@ def _device(device: DeviceStatus, status: FleetStatus) -> tuple[str, ...]:
 def _queue(queue: QueueStatus, status: FleetStatus, letters: dict[str, str]) -> tuple[str, ...]:
     of = f"compiler {letters[queue.compiler_build]}" if queue.stage == COMPILE else queue.device
     runs = ", ".join(map(status.run_text, queue.runs)) or "-"
-    return (queue.stage, of, str(queue.done_now), str(queue.waits), runs, queue.why or "-")
+    return (queue.stage, of, str(queue.doing), str(queue.waits), runs, queue.why or "-")

@@ -109,10 +109,8 @@ def _has_separate_iterations(part: Part) -> bool:
 def _are_separate(one: Part, other: Part, buffer: Value) -> bool:
     """Returns whether no thread touches what another thread writes into a buffer in another part."""
     shares = {one.share, other.share}
-    if (
-        not (one.writes(buffer) or other.writes(buffer))
-        or len(shares - {ThreadShare.SHARED}) == len(shares) == 1
-    ):
+    is_written = one.writes(buffer) or other.writes(buffer)
+    if not is_written or one.share == other.share != ThreadShare.SHARED:
         return True  # read only, or both by the same thread
     writer_is_all = all(part.share is ThreadShare.ALL for part in (one, other) if part.writes(buffer))
     if writer_is_all and is_local(buffer):
@@ -160,8 +158,8 @@ def _places(part: Part, buffer: Value) -> list[tuple[int, int] | None]:
 
 
 DEPTHS = (0, 1, 2, 3)  # of the loops that are divided
-DEEPER_GAIN = 0.97  # inner loops are divided where that takes so much of the time of outer ones
-LEAST_GAIN = 0.8  # of the time of one thread, by the numbers of operations
+MOST_OF_OUTER = 0.97  # inner loops are divided where that takes at most so much of the time of outer ones
+MOST_OF_ONE = 0.8  # of the time of one thread, by the numbers of operations; else nothing is divided
 LANES = 16  # elements of a vector operation that counts as one
 SLOW_WEIGHT = 16  # of an elementary function: operations
 UNKNOWN_TRIPS = 8
@@ -194,11 +192,11 @@ def divide_among_threads(function: Op, threads: int) -> bool:
         found = _division(block, depth, threads)
         if found is None or not any(each.part.share is ThreadShare.SHARED for each in found.parts):
             continue
-        if best is None or found.time < best.time * DEEPER_GAIN:
+        if best is None or found.time < best.time * MOST_OF_OUTER:
             best = found
-        if best.time * DEEPER_GAIN < alone / threads:
+        if best.time * MOST_OF_OUTER < alone / threads:
             break
-    if best is None or best.time > alone * LEAST_GAIN:
+    if best is None or best.time > alone * MOST_OF_ONE:
         return False
     _rewrite(function, [each.part for each in best.parts])
     return True
@@ -254,6 +252,7 @@ def _part(ops: tuple[Op, ...]) -> Part | None:
         if bounds is not None and bounds.trips > 1 and may_run_together([shared]):
             return shared
     moved = _moved(ops)
+    # each thread may do what writes only its own memory; what writes others' is for the first thread
     if not any(each.is_write and not is_local(each.buffer) for each in accesses):
         return Part(ThreadShare.ALL, ops, tuple(accesses))
     if any(_is_used_outside(op, moved) for op in moved):
@@ -358,6 +357,7 @@ def _run_alone(ops: Sequence[Op], is_first: Value) -> None:
         then = branch.regions[0].blocks.append()
         with ir.InsertionPoint(then):
             end = ir.Operation.create("scf.yield")
+    # what stands between them is for all threads: it must not wait for the branch
     last = _body(block).index(ops[-1])
     for op in _body(block)[place + 1 : last]:
         if op in free and op.name != "memref.dealloc":

@@ -36,6 +36,7 @@ def multiply_matrices(operands: Operands) -> Step:
     modifiers.need_each("sync", "aligned", "row", "col")
     shape = modifiers.need(SHAPES, "a shape")
     is_saturating = modifiers.take("satfinite") is not None
+    # the last modifier comes first: D.A.B.C
     addend, right, left, result = (modifiers.type(*ELEMENTS, *RESULTS).name for _ in range(4))
     if right not in partners(left) or left not in SHAPES[shape] or addend != result:
         raise operands.unsupported(f"{shape} of these types")
@@ -162,7 +163,7 @@ RESULT_REGISTERS = {"f16": 4, "f32": 8}
 def load_tile(operands: Operands) -> Step:
     """Decodes PTX wmma.load: returns a function that loads a 16x16 matrix A, B or C into registers."""
     which = operands.modifiers.need(("a", "b", "c"), "a matrix")
-    kind, layout, space = _text(operands, "load")
+    kind, layout, space = _tile_modifiers(operands, "load")
     if which != "c" and kind != "f16":
         raise operands.unsupported(f".{kind} for {which}, only .f16")
     targets = operands.names(0)
@@ -187,7 +188,7 @@ def load_tile(operands: Operands) -> Step:
 def store_tile(operands: Operands) -> Step:
     """Decodes PTX ``wmma.store``: returns a function that stores a 16x16 matrix D from registers."""
     operands.modifiers.need(("d",), "a matrix")
-    kind, layout, space = _text(operands, "store")
+    kind, layout, space = _tile_modifiers(operands, "store")
     sources = fragment(operands, 1, RESULT_REGISTERS[kind])
     addresses = _addresses(operands, 0, kind, layout)
 
@@ -215,24 +216,25 @@ def multiply_tiles(operands: Operands) -> Step:
     if len(targets) != RESULT_REGISTERS[result]:
         raise operands.unsupported(f"a result of {len(targets)} registers")
 
+    addend_type, result_type = (np.float16 if kind == "f16" else np.float32 for kind in (addend, result))
+
     def step(resident: ResidentBlocks) -> None:
         lanes = resident.lanes_of_warps(resident.whole_warps())
         left, right = (
             _input(fragment_bits(resident, lanes, part), layout)
             for part, layout in zip(inputs, layouts, strict=True)
         )
-        addend = _elements(fragment_bits(resident, lanes, added), np.dtype(addend_type))
-        sums = left @ right + addend.reshape(-1, SIDE, SIDE).astype(np.float64)
+        before = _elements(fragment_bits(resident, lanes, added), np.dtype(addend_type))
+        sums = left @ right + before.reshape(-1, SIDE, SIDE).astype(np.float64)
         bits = sums.reshape(len(lanes), PART).astype(result_type).view(np.uint32)
         for number, name in enumerate(targets):
             set_lanes(resident, name, lanes, np.ascontiguousarray(bits[:, number]))
         synchronise_warp(resident, WHOLE_WARP)  # mma reads what every lane loaded, and D may overwrite it
 
-    addend_type, result_type = (np.float16 if kind == "f16" else np.float32 for kind in (addend, result))
     return step
 
 
-def _text(operands: Operands, what: str) -> tuple[str, str, str]:
+def _tile_modifiers(operands: Operands, what: str) -> tuple[str, str, str]:
     """Consumes the modifiers of a load or a store; returns (type, layout, state space)."""
     modifiers = operands.modifiers
     kind = modifiers.type(*RESULT_REGISTERS).name

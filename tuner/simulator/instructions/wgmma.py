@@ -72,6 +72,7 @@ def _multiply(operands: Operands) -> Step:
             )
             is_added = bool(_uniform(resident, group, adds, "scale-d"))
             shared = resident.spaces.shared
+            # the elements read, as the race detector of shared memory sees them
             every = np.concatenate([each.elements.ravel() for each in watched])
             cells = np.unique(every * mma.item_bytes // shared.races.cell_bytes)
             column, fenced = group.column, resident.bulk.fenced
@@ -99,6 +100,7 @@ def _checked(operands: Operands) -> MmaAsync:
     modifiers = operands.modifiers
     columns, depth = SHAPES[modifiers.need(SHAPES, "a shape")]
     is_saturating = modifiers.take("satfinite") is not None
+    # the last modifier comes first: D.A.B
     right, left, result = (modifiers.type(*fragments.ELEMENTS, *fragments.RESULTS).name for _ in range(3))
     results: tuple[str, ...] = ("s32",) if left in fragments.INTEGERS else ("f32",)
     if left in ("f16", *fragments.FLOAT8S):
@@ -135,6 +137,7 @@ def _flags(operands: Operands, item_bytes: int, in_registers: bool) -> tuple[tup
     return (bool(flags[2]) if transposes == 2 else False, right), flags[0] * flags[1]
 
 
+# -> (raw elements, their indices in shared memory, or None where they come from registers)
 OperandReader = Callable[[ResidentBlocks, fragments.Warpgroup, int], tuple[Array, Indices | None]]
 
 
@@ -163,8 +166,10 @@ def _shared(operands: Operands, number: int, rows: int, depth: int, is_transpose
         if addresses.max() + item > shared.limit_bytes:
             reason = f"found an operand up to shared byte {addresses.max()}, allowed {shared.limit_bytes}"
             raise resident.watch.out_of_bounds(int(group.lanes[0]), reason)
-        whole = (addresses + int(resident.geometry.block_index[group.lanes[0]]) * shared.stride_bytes) // item
-        return shared.bytes.view(UNSIGNED[item])[whole], whole
+        in_all_blocks = (
+            addresses + int(resident.geometry.block_index[group.lanes[0]]) * shared.stride_bytes
+        ) // item
+        return shared.bytes.view(UNSIGNED[item])[in_all_blocks], in_all_blocks
 
     return read
 

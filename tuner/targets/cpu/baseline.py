@@ -59,6 +59,7 @@ class BaselineService:
         plain = replace(problem, epilogue="none", dtype=WIDE if is_widened else problem.dtype)
         self._suffix = f", {plain.dtype} for {problem.dtype}" if is_widened else ""
         rng = np.random.default_rng(seed)
+        # torch's oneDNN stores bf16 where sums in f32 are asked for
         is_narrow = library == ONEDNN_TORCH and problem.dtype == "bf16" and not problem.output
         rounding = BF16_ROUNDING if is_narrow else 0.0
         inputs = replace(draw(plain, draw_base(plain, rng), rng), result_rounding=rounding)

@@ -200,6 +200,7 @@ def _transposed(matrices: Any) -> Any:
 
 
 def _kernel(torch: Any, multiply: Callable[[], object]) -> str:
+    # oneDNN says the name of its kernel on the process's stdout alone, so that is a file for one call
     library = ctypes.CDLL(None)
     output = os.dup(1)
     with tempfile.TemporaryFile() as log:
