@@ -111,7 +111,7 @@ WRITES = "tuner_writes"  # execution option: the transaction will write
 
 
 def open_engine(address: FileAddress | ServerAddress) -> Engine:
-    """Returns an engine of SQLAlchemy that connects on first use. Raises UsageError without psycopg."""
+    """Returns a SQLAlchemy engine that connects on first use; UsageError for PostgreSQL without psycopg."""
     if isinstance(address, FileAddress):
         return _file_engine(address.path)
     limits = {} if "connect_timeout" in address.url.query else {"connect_timeout": CONNECT_LIMIT_S}

@@ -29,7 +29,7 @@ ONE_SIDE_OCTAVES = 2.0  # how far m may lie outside of all tuned m of its weight
 
 @dataclass(frozen=True)
 class AskedProblem:
-    """A problem that a configuration is wanted for, and what is known of each column before it is timed."""
+    """A problem to choose a configuration for; of each column (configuration), what is known untimed."""
 
     problem: Problem
     applies: tuple[bool, ...]  # per column of the matrix

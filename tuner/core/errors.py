@@ -167,7 +167,7 @@ NO_ATTRIBUTE = "attempt to access a non-existent attribute"  # MLIR's bindings; 
 
 
 def defect_line(error: BaseException) -> str:
-    """Returns one line that describes an exception which was not raised on purpose: its class and message."""
+    """Returns a line for an exception not raised on purpose: class and message, or a plainer sentence."""
     said = " ".join(str(error).split())
     if isinstance(error, MemoryError):
         return f"not enough memory: {said}" if said else "not enough memory"

@@ -60,7 +60,7 @@ TINY = 1e-300  # where the tolerance is 0, any difference is wrong
 
 @dataclass(frozen=True, eq=False)
 class BaseDraw:
-    """Random A and B of a batch's rows; scaled copies cost no new product, only O(mk + kn)."""
+    """Random A and B, multiplied once: inputs with scaled rows and columns reuse their product."""
 
     a: Array  # (m, k), for layout tn (k, m); with the batch in front, if there is one
     b: Array  # (k, n), for layout nt (n, k); with the batch in front, if there is one

@@ -35,7 +35,7 @@ RUN = 1024  # at most so many bytes are -128: the sum of their products is 2**24
 
 @dataclass(frozen=True, eq=False)
 class SpecialNumbers:
-    """Expected rows and columns of one matrix of C with special numbers in A or B; the last one counts."""
+    """What special numbers in A or B make of one matrix of C; a later field overwrites earlier ones."""
 
     matrix: int  # of a batch
     less_rows: tuple[tuple[int, Float64], ...] = ()  # (row, what a zero in A takes from it, (n,))

@@ -201,7 +201,7 @@ class Comparison:
 
     @property
     def is_equal(self) -> bool:
-        """True if the error is within the tolerance, or 0 where zeros would be within the tolerance, too."""
+        """True if the error is within the tolerance; where zeros would be as well, only if it is 0."""
         return self.max_error == 0 or (self.max_error <= self.tolerance and not self.is_blind)
 
     @property

@@ -180,7 +180,7 @@ def past_trials(store: "Store", query: TrialQuery) -> Trials:
 def best_results_among(store: "Store", query: TrialQuery, trials: Trials) -> tuple[RunResult, ...]:
     """Returns the best run's result of each problem, target, threads and machine that ``trials`` has.
 
-    The best need not be one of ``trials``.
+    The best is searched in all trials that match ``query``, without its limit: it may not be in ``trials``.
     """
     groups = {group_of(trial) for trial in trials}
     return tuple(best_results(store, replace(query, best=False), groups.__contains__).values())

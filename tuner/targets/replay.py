@@ -63,7 +63,7 @@ class ReplayCompiler(AbstractCompiler):
         self._space = space
 
     def compile(self, problem: Problem, script: Script) -> Artifact:
-        """Returns an artifact with the number of a script of ``bind_recorded`` in the recording."""
+        """Returns an artifact that holds the script's row of the recording; raises the recorded failure."""
         row = int(script.text.removeprefix(ROW).split()[0])
         _raise_recorded(self._space, BEFORE_LOADING, row)
         code = f"{self._space.sha256} {self._space.codes[row]}"  # equal where the recorded code was equal

@@ -112,7 +112,7 @@ def provenance(kernel: CpuKernel) -> str:
 
 
 def times(entry: LibraryEntry) -> tuple[str, ...]:
-    """Returns the time of an entry, how reliable it is, and its ratio to the baseline, where there is one."""
+    """Returns texts: an entry's time with its reliability, or that it has none; its ratio to the baseline."""
     if entry.median_s is None:
         return ("verified, not timed",)
     compared = entry.compared

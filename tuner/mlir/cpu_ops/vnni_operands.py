@@ -157,7 +157,7 @@ class KGroupRows:
 
 @dataclass(frozen=True, eq=False)
 class KGroupStrip:
-    """Some rows of A, from row ``first`` on."""
+    """A strip of ``rows`` rows of A from row ``first`` on: packs and loads their K groups."""
 
     of: KGroupRows
     number: Value  # of the strip, from 0 on

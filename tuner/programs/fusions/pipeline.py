@@ -48,9 +48,10 @@ def fuse_program(
 ) -> FormedProgram | NotFused:
     """Returns a payload as fusions; NotFused for one that must be compiled as a whole.
 
-    ``keeps_forks``: independent products stay fusions of their own where one operation reads them, since a
-    device computes them at a time. ``multiplies_pairs``: convolutions of bf16 stay so for dot products of
-    pairs. Raises CandidateError(BIND) for text that does not parse, and for an entry that is not there.
+    ``keeps_forks``, for a GPU: an operation that reads two independent products joins neither, so that both
+    can run at once, and attention is not joined. Convolutions of bf16 are widened to f32; with
+    ``multiplies_pairs`` those over several channels keep bf16 operands, for dot products of pairs. Raises
+    CandidateError(BIND) for text that does not parse, and for an entry that is not there.
     """
     split = split_payload(text)
     with new_context(), ir.Location.unknown():

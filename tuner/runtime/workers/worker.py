@@ -44,7 +44,7 @@ def call_in_child(
     memory_bytes: int = MEMORY_BYTES,
     environment: "Environment" = (),
 ) -> Value:
-    """Calls ``work`` in a new child; raises UsageError for CandidateError(BIND), TunerError for the rest."""
+    """Calls ``work`` in a new child; a CandidateError of BIND becomes a UsageError, another a TunerError."""
     worker = Worker(ServiceSpec(name, work, environment), memory_bytes)
     try:
         value: Value = worker.call(CALL, stage=Stage.RUN, timeout_s=timeout_s)

@@ -70,7 +70,7 @@ class Copies:
         self._groups[lanes] += 1
 
     def wait(self, mask: Bools, newest: int) -> None:
-        """Completes the lanes' cp.async copies but those of the ``newest`` async-groups."""
+        """Completes the lanes' committed cp.async copies, except those of the last ``newest`` groups."""
         for copy in self._flying:
             is_old = copy.groups < self._groups[copy.lanes] - newest
             lands = mask[copy.lanes] & ~copy.is_done & is_old

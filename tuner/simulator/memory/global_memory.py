@@ -339,7 +339,7 @@ class Spaces:
     def updates(
         self, lanes: Indices, addresses: Indices, space: str, item_bytes: int, count: int
     ) -> Iterator[tuple[Array, Bools | slice, Indices]]:
-        """Yields, per memory that an atomic updates, what ``update_starts`` yields per buffer."""
+        """Yields (memory as integers, lanes' mask or slice, first indices) per memory an atomic updates."""
         for name, which, inner in _named(space, addresses):
             if name == "shared":
                 numbers, starts = self.shared.update_start(lanes[which], inner, item_bytes, count)
