@@ -158,7 +158,7 @@ STARTING = """
 import time
 from tuner.runtime.workers.protocol import Factory, ServiceSpec
 from tuner.runtime.workers.worker import Worker
-worker = Worker(ServiceSpec("slow", Factory("tests.fakes:_sleep"), announces=True), 1 << 30)
+worker = Worker(ServiceSpec("slow", Factory("time:sleep", (600.0,)), announces=True), 1 << 30)
 worker.start()
 print(worker.child.pid, flush=True)
 time.sleep(1000)
