@@ -171,7 +171,7 @@ def named(ids: Collection[int], query: TrialQuery) -> "AnySelect":
 
 
 def bounds(query: TrialQuery) -> "AnySelect":
-    """Returns the SELECT of ``Store.run_bounds``; an index finds the least time."""
+    """Returns the SELECT of the rows of ``Store.run_bounds``: each run's least time, found by an index."""
     of_round = (MeasurementRow.kind == FINAL, MeasurementRow.round == RunRow.round)
     is_final = exists().where(MeasurementRow.trial_id == TrialRow.id, *of_round).correlate(TrialRow, RunRow)
     least_s = sa.func.coalesce(_least(query, is_final), _least(query))

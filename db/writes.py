@@ -70,7 +70,7 @@ def stored_campaign(session: Session, row: CampaignRow) -> Campaign:
 def campaign_proposals(
     session: Session, campaign_id: int, trials: dict[int, StoredTrial]
 ) -> tuple[CampaignProposal, ...]:
-    """Returns ``Store.campaign_proposals``; ``trials``: those with an outcome, by id."""
+    """Builds what ``Store.campaign_proposals`` returns; ``trials``: those with an outcome, by trial id."""
     columns = (
         *(TrialRow.id, TrialRow.run_id, TrialRow.number, TrialRow.row, TrialRow.strategy, TrialRow.knobs),
         *(TrialRow.group_number, TrialRow.unprojected),

@@ -102,7 +102,7 @@ def measurement_of(values: Sequence[float]) -> Measurement:
 
 
 def paired_ratio(theirs: Sequence[float], ours: Sequence[float]) -> MedianInterval:
-    """Returns the ratio of times of the same rounds: above 1, ``ours`` are shorter."""
+    """Returns the median of ``theirs / ours`` per round, with its interval: above 1, ``ours`` are shorter."""
     return median_interval([slow / fast for slow, fast in zip(theirs, ours, strict=True)])
 
 

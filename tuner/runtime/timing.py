@@ -55,7 +55,7 @@ def interleaved_times(
 
 
 def before_slice_of(threads: int) -> Callable[[Call], object]:
-    """Returns what precedes each slice of calls that run on so many threads."""
+    """Returns what to call before each slice: for several threads a rest and waking calls, else nothing."""
     return _nothing if threads == 1 else _awake_after_a_rest
 
 

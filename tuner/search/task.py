@@ -108,7 +108,8 @@ class SearchTask:
     def scope(self, rng: np.random.Generator) -> Scope:
         """Returns the configurations to score for one proposal: all, or a random sample of a large set.
 
-        Above SCORED_LIMIT (32768), with neighbours of the 4 fastest; one is unproposed while any is left.
+        Above SCORED_LIMIT (32768): random ones and neighbours of the 4 fastest; if all of these are proposed,
+        the first unproposed ones instead.
         """
         if self.feasible.rows <= SCORED_LIMIT:
             return self._whole

@@ -151,7 +151,7 @@ def reserved_s(budget_s: float | None, problems: int = 1, top_trials: int = TOP_
 
 
 def final_effort(search_s: float, left_s: float | None = None, top_trials: int = TOP_TRIALS) -> Effort:
-    """Returns the effort per candidate: FINAL_EFFORT after a search of 15 s or more, else less.
+    """Returns the effort per candidate: FINAL_EFFORT, less after a search under 15 s or if time is short.
 
     ``left_s``: of the budget, in seconds, for all top trials of the problem; None: no budget.
     """

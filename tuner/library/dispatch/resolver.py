@@ -38,7 +38,7 @@ SOURCES = (TUNED, SAME_WEIGHTS, FIRST_USE, MODEL, BASELINE)
 
 @dataclass(frozen=True)
 class Chosen:
-    """What computes a product: "tuned", "same n and k", "first use", "cost model" or "baseline"."""
+    """How a product is computed: by a kernel (``candidate``) or by the baseline, and why; ``source`` says."""
 
     source: str  # one of SOURCES
     problem: Problem | None  # None: nothing that kernels are tuned for

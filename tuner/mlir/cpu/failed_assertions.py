@@ -36,7 +36,10 @@ PUTS, ABORT, ALLOCATE, FREE = "puts", "abort", "malloc", "free"
 
 
 def return_failed_assertions(module: ir.Module, entry: str) -> bool:
-    """Rewrites the function ``entry`` of a module in LLVM dialect, in place; returns whether it asserts."""
+    """Makes ``entry`` return its first failed assertion's text (else null) instead of aborting, in place.
+
+    Returns whether it asserts. Raises CandidateError for an assertion in a function that it calls.
+    """
     ends = [call for call in walk(module, CALL) if _callee(call) == ABORT]
     if not ends:
         return False

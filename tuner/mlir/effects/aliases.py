@@ -311,7 +311,7 @@ def roots_of(value: Value) -> tuple[Value, ...]:
 
 
 def origins_of(value: Value) -> tuple[Value, ...]:
-    """Returns the memrefs at which the backward search from ``value`` ends, at unknown ops too."""
+    """Goes back from ``value`` through views, selects and loops; returns the memrefs where that ends."""
     roots: dict[Value, None] = {}
     seen: set[Value] = set()
     open_values = [value]

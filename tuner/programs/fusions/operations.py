@@ -128,7 +128,7 @@ def dimensions(mapping: ir.AffineMap) -> tuple[int, ...] | None:
 
 
 def is_straight(op: Op) -> bool:
-    """Returns whether a ``linalg.generic`` reads and writes no operand transposed."""
+    """Returns if each operand of a ``linalg.generic`` that is indexed by distinct loops has them in order."""
     return all(
         list(loops) == sorted(loops) for each in maps_of(op) if (loops := dimensions(each)) is not None
     )

@@ -34,7 +34,7 @@ class PortfolioPoint:
 
 @dataclass(frozen=True)
 class PortfolioCurve:
-    """The plot of portfolios; coordinates are in SVG units."""
+    """The plot of the portfolios' efficiency by number of configurations; coordinates in SVG units."""
 
     points: tuple[PortfolioPoint, ...]  # by size
 

@@ -79,7 +79,7 @@ def fragment_bits(resident: ResidentBlocks, lanes: Indices, readers: list[Reader
 
 
 def set_lanes(resident: ResidentBlocks, name: str, lanes: Indices, bits: Array) -> None:
-    """Writes ``bits``, a value for each of ``lanes``, all lanes of the active warps, to register ``name``."""
+    """Writes ``bits[i]`` to lane ``lanes[i]`` of register ``name``; ``lanes``: all of the active warps."""
     if resident.is_full:
         resident.write(name, bits)
     else:

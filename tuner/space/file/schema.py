@@ -170,7 +170,7 @@ class _File(_Strict):
 
 
 def entries(document: object, file: str) -> tuple[StrategyEntry, ...]:
-    """Validates a parsed file; returns its strategies. Raises UsageError, with a key path, of ``file``."""
+    """Validates a parsed file; returns its strategies. UsageError names ``file`` and the path of the key."""
     try:
         checked = _File.model_validate(document)
     except ValidationError as error:

@@ -71,7 +71,7 @@ def compiler_factory(target: TargetName) -> "Factory":
 
 
 def compiler_with(sources: Sources, target: TargetName) -> Compiler:
-    """Returns the build that compiles for the target's chip, with the hash of ``sources``."""
+    """Returns the identity (versions, hash of ``sources``) of the compiler build for the target's chip."""
     from tuner.targets.gpu.compiler import find_ptxas, gpu_compiler_build  # loads MLIR
 
     return gpu_compiler_build(chip_of(target.detail), find_ptxas(), sources)

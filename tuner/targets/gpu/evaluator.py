@@ -189,7 +189,7 @@ class GpuEvaluator(AbstractEvaluator, AbstractBaselineSource):
     def measure_together(
         self, problem: Problem, loaded: tuple[object, ...], effort: Effort, rng: np.random.Generator
     ) -> tuple[Measurement, ...]:
-        """Reads the sensors between rounds of samples."""
+        """Times the loaded programs interleaved; reads the GPU's sensors between rounds of samples."""
         programs = [one for one in loaded if isinstance(one, LoadedKernels | LoadedCublas)]
         with failing_as(Stage.MEASURE):
             arrays, gpu = self._arrays_of(problem, rng), self._opened()
