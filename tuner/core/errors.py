@@ -27,7 +27,8 @@ class Stage(enum.Enum):
 
 # Stages whose failures would repeat, unless they are timeouts: a busy machine may have been the cause
 REPEATABLE = (Stage.BIND, Stage.COMPILE, Stage.RESOURCES, Stage.VERIFY)
-TIMED_OUT = "timed out after"  # how the reason of a timeout begins
+TIMED_OUT, NO_RESULT = "timed out after", "ptxas: no result within"
+TIMEOUTS = (TIMED_OUT, NO_RESULT)  # how the reasons of timeouts begin: of a child process, of ptxas
 
 # A candidate that failed at one of these has run: it may have damaged its process's memory or a GPU's context
 RAN = (Stage.RUN, Stage.VERIFY, Stage.MEASURE)
@@ -43,7 +44,7 @@ class Failure:
     @property
     def would_repeat(self) -> bool:
         """Returns whether the same code would fail again, so that it need not be tried again."""
-        return self.stage in REPEATABLE and not self.reason.startswith(TIMED_OUT)
+        return self.stage in REPEATABLE and not self.reason.startswith(TIMEOUTS)
 
 
 class TunerError(Exception):

@@ -8,7 +8,7 @@ from functools import partial
 from pathlib import Path
 from typing import TYPE_CHECKING, TypeVar
 
-from tuner.core.errors import CandidateError, Stage, UsageError
+from tuner.core.errors import TIMED_OUT, CandidateError, Stage, UsageError
 from tuner.core.problem import Problem
 from tuner.core.typed_arguments import typed_arguments
 from tuner.programs.compiler import CompiledProgram, payload_text
@@ -130,7 +130,7 @@ def compile_program(
 
 
 # prefixes of a worker's message about how its child process ended
-ENDS = ("killed by", "exited", "timed out", "exceeded")
+ENDS = ("killed by", "exited", TIMED_OUT, "exceeded")
 TIMEOUT_S = 600.0  # of one program, without the start of the child process
 Value = TypeVar("Value")
 

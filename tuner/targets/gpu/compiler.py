@@ -15,7 +15,7 @@ from dataclasses import dataclass, field, replace
 from pathlib import Path
 from typing import Final, final
 
-from tuner.core.errors import CandidateError, Failure, MachineError, Stage, UsageError, failing_at
+from tuner.core.errors import NO_RESULT, CandidateError, Failure, MachineError, Stage, UsageError, failing_at
 from tuner.core.gpu import Chip, chip_of
 from tuner.core.gpu_code import KernelProgram, Resources, buffers_of, code_sha256
 from tuner.core.interfaces import AbstractCompiler, Artifact, Script
@@ -242,7 +242,7 @@ class Ptxas:
             try:
                 done = _call(self.tool.path, arguments, timeout_s)
             except subprocess.TimeoutExpired as error:
-                raise CandidateError(Stage.COMPILE, f"ptxas: no result within {timeout_s:g} s") from error
+                raise CandidateError(Stage.COMPILE, f"{NO_RESULT} {timeout_s:g} s") from error
             if done.returncode < 0:
                 raise CandidateError(Stage.COMPILE, f"ptxas: ended by signal {-done.returncode}")
             if done.returncode > 0:
