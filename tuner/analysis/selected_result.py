@@ -84,19 +84,19 @@ def select_result(trials: tuple[StoredTrial, ...], noise: float | None) -> Selec
     return SelectedResult(best.trial, ties, floor)
 
 
-def slowdown(measurement: Measurement, fastest: Measurement) -> Slowdown:
-    """Returns how much longer ``measurement`` is than ``fastest``, which is any other measurement."""
+def slowdown(measurement: Measurement, reference: Measurement) -> Slowdown:
+    """Returns how much longer ``measurement`` is than ``reference``."""
     import numpy as np
 
     rng = np.random.default_rng(SEED)
-    ours, theirs = np.array(measurement.samples_s), np.array(fastest.samples_s)
+    ours, theirs = np.array(measurement.samples_s), np.array(reference.samples_s)
     draws = rng.integers(len(ours), size=(RESAMPLES, len(ours)))
     others = draws
     if len(ours) != len(theirs):
         others = rng.integers(len(theirs), size=(RESAMPLES, len(theirs)))
     ratios = np.median(ours[draws], axis=1) / np.median(theirs[others], axis=1) - 1
     low, high = np.percentile(ratios, (2.5, 97.5))
-    return Slowdown(measurement.median_s / fastest.median_s - 1, (float(low), float(high)))
+    return Slowdown(measurement.median_s / reference.median_s - 1, (float(low), float(high)))
 
 
 def top_trials_of(trials: tuple[StoredTrial, ...]) -> tuple[StoredTrial, ...]:

@@ -95,6 +95,10 @@ def _these(words: Iterable[str]) -> Offers:
     return lambda _context, _start: ((word, "") for word in words)
 
 
+def _cpus(_context: click.Context, _start: str) -> Iterable[tuple[str, str]]:
+    return ((name, each.product) for name, each in PROCESSORS.items())
+
+
 def _targets(context: click.Context, _start: str) -> Iterable[tuple[str, str]]:
     from tuner.targets.registry import KINDS  # not at start-up
 
@@ -148,8 +152,7 @@ OFFERS: Mapping[str, Offers] = {  # by name of the option or argument
     "cache": _these(CACHES),
     "sampler": _these((*SAMPLERS, *(f"{OPTUNA}{name}" for name in OPTUNA_NAMES))),
     "chip": _these(CHIPS),
-    # the option: another machine's processor
-    **dict.fromkeys(("cpu",), lambda _context, _start: ((k, each.product) for k, each in PROCESSORS.items())),
+    **dict.fromkeys(("cpu",), _cpus),  # the option: another machine's processor
     "target": _targets,
     **dict.fromkeys(("strategy", "strategies"), _strategies),
     **dict.fromkeys(("run", "run_id", "resume"), _runs),

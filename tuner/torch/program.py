@@ -86,7 +86,6 @@ class TensorProgram:
                 calls under torch.autocast or another mode that the program was not compiled under.
             CandidateError: an assertion of the program failed (stage RUN); it is an IndexError, too, where an
                 index is out of range, such as that of an embedding.
-
         """
         tensors = arguments
         if keywords or not self._is_flat:

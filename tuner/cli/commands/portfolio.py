@@ -62,33 +62,28 @@ def portfolio(
     """
     with open_existing_store(database) as store:
         found = _measured(store, backends_of(context), campaign, configs, stock)
-    document, lines = portfolio_document(found), [*_lines(found)]
+    in_sample, held_out = found.regret(), found.regret(held_out=True)
+    document = portfolio_document(found, in_sample, held_out)
+    lines = [*_lines(found, in_sample, held_out)]
     if output is not None:
-        rule = _rule(found)
+        rule = _rule(found, StatedRegret.of(in_sample, held_out))
         write_atomically(output, rule_text(rule).encode())
-        columns, problems = (
-            count_text(len(rule.columns), "configuration"),
-            count_text(len(rule.problems), "problem"),
-        )
-        document, lines = (
-            {**document, "file": str(output)},
-            [*lines, f"wrote {output}: {columns}, {problems}"],
-        )
+        columns = count_text(len(rule.columns), "configuration")
+        document["file"] = str(output)
+        lines.append(f"wrote {output}: {columns}, {count_text(len(rule.problems), 'problem')}")
     print_found(as_json, document, *wrapped(lines))
 
 
-def _rule(found: "CampaignPortfolio") -> DispatchRule:
+def _rule(found: "CampaignPortfolio", regret: StatedRegret | None) -> DispatchRule:
     measured = found.measured
     space = SpaceOfProblems.shipped(measured.machine, measured.threads)
-    regret = StatedRegret.of(found.regret(), found.regret(held_out=True))
     sha256 = space.sha256(column.strategy for column in found.columns)
     now = datetime.datetime.now(datetime.UTC).isoformat(timespec="seconds")
     return distilled(measured, found.portfolio, regret, sha256, (__version__, now))
 
 
-def portfolio_document(found: "CampaignPortfolio") -> dict[str, Any]:
+def portfolio_document(found: "CampaignPortfolio", in_sample: "Regret", held_out: "Regret") -> dict[str, Any]:
     """Returns the JSON document of a portfolio."""
-    in_sample, held_out = found.regret(), found.regret(held_out=True)
     serving = found.portfolio.serving
     losses = (in_sample.losses, held_out.losses, found.names, serving, found.measured.reliability)
     return {
@@ -132,8 +127,8 @@ def _measured(
         )
 
 
-def _lines(found: "CampaignPortfolio") -> Iterator[str]:
-    in_sample, held_out, serving = found.regret(), found.regret(held_out=True), found.portfolio.serving
+def _lines(found: "CampaignPortfolio", in_sample: "Regret", held_out: "Regret") -> Iterator[str]:
+    serving = found.portfolio.serving
     yield f"campaign {found.campaign}: {count_text(len(found.columns), 'configuration')}"
     chosen = zip(found.portfolio.columns, found.columns, strict=True)
     for number, (column, candidate) in enumerate(chosen, start=1):

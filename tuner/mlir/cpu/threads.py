@@ -357,7 +357,7 @@ def _run_alone(ops: Sequence[Op], is_first: Value) -> None:
         then = branch.regions[0].blocks.append()
         with ir.InsertionPoint(then):
             end = ir.Operation.create("scf.yield")
-    # what stands between them is for all threads: it must not wait for the branch
+    # before the branch: what stands between them, which they may use
     last = _body(block).index(ops[-1])
     for op in _body(block)[place + 1 : last]:
         if op in free and op.name != "memref.dealloc":

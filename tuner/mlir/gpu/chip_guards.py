@@ -15,8 +15,8 @@ CAST = "builtin.unrealized_conversion_cast"
 class Requirement:
     """The least compute capability (90: sm_90) that ops need whose names start with ``prefix``.
 
-    With ``is_specific``, the chip's name must also end in "a"; what sm_90a has so, sm_100a need not have,
-    hence ``most``. With ``words``, only inline PTX with this text.
+    With ``is_specific``, the chip's name must also end in "a"; sm_100a lacks some of what sm_90a has, hence
+    ``most``. With ``words``, only inline PTX with this text.
     """
 
     prefix: str  # of the op's name

@@ -165,9 +165,8 @@ class AccessHistory:
                 continue
             address = _common(earlier, access)
             if address is not None:
-                first, second = sorted(
-                    (earlier.what, access.what)
-                )  # one text for both orders: counted as one
+                # one text for both orders: counted as one
+                first, second = sorted((earlier.what, access.what))
                 text = f"nothing orders {first} and {second}, both at {self._describe(address)}"
                 self._log.add(HostDefect.RACE, text)
         self._accesses.append(access)

@@ -149,9 +149,8 @@ def _register_left(operands: Operands, item_bytes: int) -> OperandReader:
     def read(
         resident: ResidentBlocks, group: fragments.Warpgroup, _item: int
     ) -> tuple[Array, Indices | None]:
-        return fragments.register_operand(
-            [resident.read(name)[group.lanes] for name in names], item_bytes
-        ), None
+        registers = [resident.read(name)[group.lanes] for name in names]
+        return fragments.register_operand(registers, item_bytes), None
 
     return read
 
@@ -166,9 +165,8 @@ def _shared(operands: Operands, number: int, rows: int, depth: int, is_transpose
         if addresses.max() + item > shared.limit_bytes:
             reason = f"found an operand up to shared byte {addresses.max()}, allowed {shared.limit_bytes}"
             raise resident.watch.out_of_bounds(int(group.lanes[0]), reason)
-        in_all_blocks = (
-            addresses + int(resident.geometry.block_index[group.lanes[0]]) * shared.stride_bytes
-        ) // item
+        block = int(resident.geometry.block_index[group.lanes[0]])
+        in_all_blocks = (addresses + block * shared.stride_bytes) // item
         return shared.bytes.view(UNSIGNED[item])[in_all_blocks], in_all_blocks
 
     return read

@@ -59,8 +59,8 @@ def multiply_adds(instruction: MachineInstruction) -> int:
 def executions(kernel: Kernel, owed: float, outer_iterations: float = 1.0) -> tuple[float, ...]:
     """Returns how often a warp executes each instruction of a kernel.
 
-    ``owed``: multiply-adds that a lane has to do. Those outside of the main loop are done as often as the
-    loop around it runs (``outer_iterations``); the main loop runs as often as the rest needs.
+    Outside of loops that is once, in the loop around the main loop ``outer_iterations`` times. The main loop
+    runs as often as the rest of ``owed`` needs, the multiply-adds that a lane has to do.
     """
     products = [multiply_adds(each) for each in kernel.code]
     counts = [1.0] * len(products)
