@@ -26,7 +26,7 @@ from benchmarks.results_file import add_report_options, emit, report
 from tuner.core.problem import Matmul, parse_shape
 
 TOLERANCE = 0.1  # relative, of the ratio
-STRETCH_S = (0.1, 2.0)  # for which a loop runs or is stopped
+STRETCH_S = (0.1, 2.0)  # shortest and longest time for which a loop runs or is stopped
 QUIET_TRIES = 3  # for a reliable run to compare with
 
 
@@ -139,7 +139,7 @@ def busy_loops(count: int, chance: random.Random) -> Iterator[None]:
 
 
 def spin(parent: int, started: Semaphore) -> None:
-    """Loops until the parent process has ended, in whatever way; releases ``started`` at the begin."""
+    """Loops until the parent process has ended, in whatever way; releases ``started`` first."""
     started.release()
     while os.getppid() == parent:
         for _ in range(10**6):

@@ -5,8 +5,8 @@
 Begin on a quiet machine. Scripts are tuned and exported; each check then has processes of its own, as the
 command has. There are three kinds: of the unchanged code, of code with additional work in front that was
 calibrated to make a call 5 % longer, and of the unchanged code while a loop keeps each processor busy. Exits
-with 1 where the numbers miss the acceptance: no unchanged code is called slower, 9 of 10 slower ones are, and
-on a busy machine nothing is.
+with 1 where the acceptance criteria are missed: no check of unchanged code says slower or fails, 9 of 10 of
+slower code say slower, and on a busy machine each check says that it cannot tell.
 """
 
 import argparse
@@ -38,18 +38,18 @@ from tuner.targets.registry import real_backends
 
 SHAPES = ("96x96x96", "128x128x128", "160x160x160")
 TUNING_TRIALS = 8
-RECORDING_TRIES = 5  # of a run whose time is reliable
+RECORDING_TRIES = 5  # runs at most, until the time of one is reliable
 CAUGHT_SHARE = 0.9
 KINDS = ("unchanged", "slower", "busy")
 
 
 @dataclass(frozen=True)
 class RecordedScript:
-    """An exported script."""
+    """An exported script without its header, what the header says, and the calibrated additional work."""
 
     provenance: ScriptProvenance
     script: str
-    iterations: int = 0  # of additional work that make a call longer by the share asked for
+    iterations: int = 0  # of additional work that make a call longer by --share
 
 
 @dataclass(frozen=True)
@@ -64,7 +64,7 @@ class TimedCheck:
 
 
 def main() -> None:
-    """Runs the checks; exits with 1 where they miss the acceptance."""
+    """Runs the checks; exits with 1 where they miss the acceptance criteria."""
     options = _options()
     started_s = time.monotonic()
     recordings = [_calibrated(_recording(shape), options.share) for shape in options.shapes]

@@ -4,9 +4,9 @@
 
 A ratio above 1 means that the tuned kernel is faster. The baseline runs with the same threads, in a process
 of its own, called from compiled code as the tuner's kernels are, without environment variables that would
-slow it down. With --baseline best it is the library that was fastest in the run's final re-measurement; times
-of the others are in the rows of the JSON document, which also names the processor, and has the flop/s that it
-reaches with multiply-adds in registers, measured at the end of each run.
+slow it down. With --baseline best the baseline is the library that was fastest in the run's final
+re-measurement; times of the others are in the rows of the JSON document, which also names the processor, and
+the flop/s that it reaches with multiply-adds in registers, measured at the end of each run.
 """
 
 import argparse

@@ -1,9 +1,9 @@
-"""Drawn modules with drawn inputs: each is right against eager, or refused in one line.
+"""Random PyTorch modules with random inputs: each result equals eager's, or tuner refuses in one line.
 
     python -m benchmarks.drawn_modules --output benchmarks/results/drawn_modules.json
 
 A module is a chain of 2 to 5 steps, of f32, f64 or bf16, with sizes of 0 and 1 among others. It is compiled
-once and called ten times, with drawn inputs or from drawn surroundings: NaN, infinities, denormals, zeros,
+once and called ten times, with random inputs or in random surroundings: NaN, infinities, denormals, zeros,
 expanded, strided, negated and overlapping tensors, other threads, after a fork, inference mode, autocast and
 another default type. The exit status is 1 where a result is wrong, or a call crashes, hangs or ends in an
 exception that is not one of tuner's.

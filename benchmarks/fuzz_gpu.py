@@ -29,12 +29,12 @@ from tuner.core.problem import BATCH_MATMUL
 
 @dataclass(frozen=True)
 class Asked:
-    """Which points a fuzz draws."""
+    """Which points the fuzzer draws."""
 
     strategies: tuple[str, ...]
     seed: int
     knobs: Knobs  # that all points have
-    is_preferred: bool  # points that break no preference alone
+    is_preferred: bool  # only points that break no preference
 
     @property
     def settings(self) -> dict[str, Any]:
@@ -49,10 +49,10 @@ class Share:
 
     parts: int
     random_schedules: int  # in addition to the fixed one
-    randomized: float  # of its points, which are run in random schedules at all: those take most of the time
+    randomized: float  # share of its points that run in random schedules too: these take most of the time
 
 
-SHARES = {  # most to what has most knobs; warps of different roles meet in more orders
+SHARES = {  # most points for most knobs; most schedules where warps of different roles meet
     "matmul_gpu_mma_sync": Share(5, 1, 0.25),
     "matmul_gpu_wgmma": Share(2, 3, 1.0),
 }
@@ -115,7 +115,7 @@ def fuzz(asked: Asked, count: int, first: int = 0) -> Iterator[GpuOutcome]:
 
 
 def turns(names: tuple[str, ...], count: int) -> Iterator[str]:
-    """Yields strategies in proportion to their shares."""
+    """Yields ``count`` strategies, round-robin in proportion to their shares."""
     shares = [name for name in names for _ in range(SHARES.get(name, OTHERS).parts)]
     yield from itertools.islice(itertools.cycle(shares), count)
 

@@ -58,14 +58,14 @@ class Decision:
 
 def main() -> None:
     """Runs the experiment."""
-    text = _arguments()
+    options = _arguments()
     decisions: list[Decision] = []
-    for shape in text.shapes:
-        decisions += _decisions(_entry(Matmul(*parse_shape(shape)), text.threads), text)
-    settings = {name: value for name, value in vars(text).items() if name not in ("json", "output")}
-    summary = _summary(decisions, text.share)
+    for shape in options.shapes:
+        decisions += _decisions(_entry(Matmul(*parse_shape(shape)), options.threads), options)
+    settings = {name: value for name, value in vars(options).items() if name not in ("json", "output")}
+    summary = _summary(decisions, options.share)
     print(_summary_line(summary), file=sys.stderr)
-    emit(report("gate", settings, [_row(one) for one in decisions], summary), text.json, text.output)
+    emit(report("gate", settings, [_row(one) for one in decisions], summary), options.json, options.output)
 
 
 def _entry(problem: Problem, threads: int) -> GateEntry:
@@ -79,14 +79,14 @@ def _entry(problem: Problem, threads: int) -> GateEntry:
             return recorded_entry(real_backends(), store, run.best)
 
 
-def _decisions(entry: GateEntry, text: argparse.Namespace) -> Iterator[Decision]:
+def _decisions(entry: GateEntry, options: argparse.Namespace) -> Iterator[Decision]:
     base = BoundRecord(entry_record(entry), Script("", ""), entry.artifact)
-    for start in range(0, text.trials, BLOCK):
-        case = EvaluationCase(entry.problem, entry.target, entry.threads, text.seed + start)
+    for start in range(0, options.trials, BLOCK):
+        case = EvaluationCase(entry.problem, entry.target, entry.threads, options.seed + start)
         with runner_of(real_backends(), case, lambda _candidate: base.script) as runner:
-            iterations = calibrated(runner, base, text.share)
-            for _ in range(min(BLOCK, text.trials - start)):
-                for share, count in ((text.share, iterations), (0.0, 0)):
+            iterations = calibrated(runner, base, options.share)
+            for _ in range(min(BLOCK, options.trials - start)):
+                for share, count in ((options.share, iterations), (0.0, 0)):
                     yield _decision(
                         runner, entry, replace(base, artifact=slowed(entry.artifact, count)), share, count
                     )

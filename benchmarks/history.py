@@ -34,18 +34,18 @@ COMMANDS = 5
 
 def main() -> None:
     """Runs the benchmark."""
-    text = _arguments()
+    options = _arguments()
     with tempfile.TemporaryDirectory() as folder, ExitStack() as stack:
         urls = {"sqlite": str(Path(folder, "history.db"))}
         try:
             urls["postgresql"] = stack.enter_context(server())
         except NoServerError as error:
             print(error, file=sys.stderr)
-        rows = [_row(name, url, text.trials) for name, url in urls.items()]
+        rows = [_row(name, url, options.trials) for name, url in urls.items()]
     slowest_ms = max(row["best_query_ms"] for row in rows)
-    settings = {"trials": text.trials, "shape": SHAPE, "repeats": REPEATS}
+    settings = {"trials": options.trials, "shape": SHAPE, "repeats": REPEATS}
     document = report("history", settings, rows, {"best_query_ms": slowest_ms})
-    emit(document | {"best_query_ms": slowest_ms}, text.json, text.output)
+    emit(document | {"best_query_ms": slowest_ms}, options.json, options.output)
 
 
 def _row(name: str, url: str, trials: int) -> dict[str, Any]:
@@ -59,8 +59,8 @@ def _row(name: str, url: str, trials: int) -> dict[str, Any]:
         best = TrialQuery(TaskQuery(shape=SHAPE), best=True)
         found = len(past_trials(store, best))
         best_ms = [_milliseconds(lambda: past_trials(store, best)) for _ in range(REPEATS)]
-        latest = TrialQuery(TaskQuery(shape=SHAPE), limit=10, sort="median")
-        ten_fastest_ms = [_milliseconds(lambda: store.trials(latest)) for _ in range(COMMANDS)]
+        fastest = TrialQuery(TaskQuery(shape=SHAPE), limit=10, sort="median")
+        ten_fastest_ms = [_milliseconds(lambda: store.trials(fastest)) for _ in range(COMMANDS)]
         stored = store.info().trials
     command_ms = [_milliseconds(lambda: _command(url)) for _ in range(COMMANDS)]
     row = {
@@ -79,8 +79,8 @@ def _row(name: str, url: str, trials: int) -> dict[str, Any]:
 
 
 def _command(url: str) -> None:
-    text = ("history", "--best", "--shape", SHAPE, "--db", url)
-    subprocess.run([sys.executable, "-m", "tuner", *text], stdout=subprocess.DEVNULL, check=True)
+    arguments = ("history", "--best", "--shape", SHAPE, "--db", url)
+    subprocess.run([sys.executable, "-m", "tuner", *arguments], stdout=subprocess.DEVNULL, check=True)
 
 
 def _milliseconds(work: Callable[[], object]) -> float:

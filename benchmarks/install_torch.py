@@ -21,7 +21,7 @@ LIMIT_S = 600
 
 
 def main() -> None:
-    """Installs it, or says why not."""
+    """Installs PyTorch, or prints why not."""
     argparse.ArgumentParser(description=__doc__).parse_args()
     if find_spec("torch") is not None:
         print("PyTorch is installed")

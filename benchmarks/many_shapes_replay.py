@@ -3,8 +3,8 @@
     python -m benchmarks.many_shapes_replay MATRIX.json --seeds 5 --json
 
 MATRIX.json has ``shapes`` ("128x768x768"), ``columns`` ("packed tile_m=8 ...", configurations of f32
-matmuls, one thread) and ``points`` [shape][column]: null, or an object with the median seconds ``s``. The
-share of a budget is that of all points. A problem counts by best time / time found; the total is the sum of
+matmuls, one thread) and ``points`` [shape][column]: null, or an object with the median seconds ``s``. A
+budget is a share of all points. A problem counts by best time / time found; the total is the sum of
 the best times / the sum of the times found; a problem not tried yet counts as five times slower.
 """
 
@@ -27,7 +27,7 @@ from tuner.space.file.yaml import default_space_file
 from tuner.tuning.campaign_session import PoolProblem, projected_pool
 
 SHARES = (0.05, 0.10, 0.15, 0.25, 0.50)
-UNTRIED = 0.2  # efficiency of a problem without a time
+UNTRIED = 0.2  # efficiency (best time / time found) of a problem without a time
 PENDING = 2  # proposals whose outcome is not known at a proposal: as with two compile workers
 STRATEGIES = {"packed": "matmul_cpu_packed", "direct": "matmul_cpu_direct"}
 

@@ -1,4 +1,4 @@
-"""PyTorch's own samples of its operators: each is right against eager, or refused in one line.
+"""PyTorch's own samples of its operators: each result equals eager's, or tuner refuses in one line.
 
     python -m benchmarks.op_samples --kept samples.jsonl --output benchmarks/results/op_samples.json
     python -m benchmarks.op_samples --kept f32.jsonl --dtypes f32 i64 --samples 1 --jobs 2
@@ -32,13 +32,13 @@ from tuner.core.errors import Failure, Stage
 from tuner.runtime.workers.protocol import CALL, ServiceSpec
 from tuner.runtime.workers.worker import Worker
 
-LIMIT_S = 120.0  # of one module: compiling takes a second, of a dozen samples some
+LIMIT_S = 120.0  # of one module: a sample compiles in a second, a dozen in several
 MEMORY_BYTES = 6 << 30
 REFUSALS = 10  # that are listed
 REASON_CHARS = 120
 LINE_EVERY = 100  # samples
-FLOATS = ("f32", "f64", "bf16", "f16")  # of an operator: one module first, as are its other types
-LETTERS = {RIGHT: "=", REFUSED: "-", NO_SAMPLE: "."}  # in the table; what must not be is written out
+FLOATS = ("f32", "f64", "bf16", "f16")  # form one module per operator, other types another
+LETTERS = {RIGHT: "=", REFUSED: "-", NO_SAMPLE: "."}  # in the table; bad outcomes are written out
 # What differs from operator to operator in a refusal
 SPECIFIC = (
     (r"'[^']*'", "'…'"),

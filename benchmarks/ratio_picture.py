@@ -95,14 +95,14 @@ def svg() -> str:
     large = [pair for pair in pairs if pair.one.is_large]
     others = [pair for pair in pairs if not pair.one.is_large]
     panels = (
-        _partition(
+        _panel(
             f"Large: every size {LARGE} or more",
             PANEL_LEFTS[0],
             RatioAxis(0.95, 1.3, (1, 1.1, 1.2)),
             large,
             bf16,
         ),
-        _partition("Small or skinny", PANEL_LEFTS[1], RatioAxis(0.85, 2.8, (1, 1.5, 2, 2.5)), others, ()),
+        _panel("Small or skinny", PANEL_LEFTS[1], RatioAxis(0.85, 2.8, (1, 1.5, 2, 2.5)), others, ()),
     )
     bottom = max(panel.lines[-1].y for panel in panels)
     environment = Environment(
@@ -120,7 +120,7 @@ def svg() -> str:
     )
 
 
-def _partition(
+def _panel(
     title: str, left: float, axis: RatioAxis, pairs: Sequence[RatioPair], bf16: Sequence[Ratio]
 ) -> RatioPanel:
     lines = [_pair_line(pair, axis, TOP + ROW * index) for index, pair in enumerate(pairs)]

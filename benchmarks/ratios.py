@@ -33,7 +33,7 @@ class Ratio:
     gflop_per_s: float
     baseline_gflop_per_s: float
     baseline: str
-    peak_gflop_per_s: float | None = None  # of the core, measured beside it
+    peak_gflop_per_s: float | None = None  # of the core, measured in the same run
 
     @property
     def is_large(self) -> bool:

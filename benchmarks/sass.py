@@ -55,8 +55,8 @@ def main() -> None:
     rows = []
     for point in points_of(options.chip):
         rows.append(_checked(point, builder, tool))
-        holder_text = "ok  " if rows[-1]["is_right"] else "FAIL"
-        print(f"{holder_text} {point.text}: {rows[-1]['found']}", file=sys.stderr)
+        verdict = "ok  " if rows[-1]["is_right"] else "FAIL"
+        print(f"{verdict} {point.text}: {rows[-1]['found']}", file=sys.stderr)
     summary = {"points": len(rows), "right": sum(row["is_right"] for row in rows), "nvdisasm": tool.origin}
     emit(report("sass", {"chip": options.chip}, rows, summary), options.json, options.output)
     sys.exit(0 if summary["right"] == summary["points"] else 1)

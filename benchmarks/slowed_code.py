@@ -10,7 +10,7 @@ from tuner.core.interfaces import AbstractRunner, Artifact, BoundRecord
 from tuner.results.regression.gate import turns
 
 SESSIONS = 7  # of a calibration
-FIRST_SHARE = 0.25  # that the calibration adds: well above the noise
+FIRST_SHARE = 0.25  # of a call's time, added for the calibration: well above the noise
 SECONDS_PER_ITERATION = 0.3e-9  # about a cycle; only the first guess
 WORK = """
   llvm.func @additional_work() attributes {{passthrough = ["noinline"]}} {{

@@ -1,4 +1,4 @@
-"""Upstream's own tests of the transform dialect by ``tuner apply``, beside stock mlir-opt.
+"""Upstream's own tests of the transform dialect by ``tuner apply``, compared with stock mlir-opt.
 
     python -m benchmarks.upstream_tests llvm-project/mlir/test --output benchmarks/results/upstream_tests.json
 

@@ -28,7 +28,7 @@ class PlainText(sa.TypeDecorator[str]):
 
 
 class UtcDateTime(sa.TypeDecorator[datetime.datetime]):
-    """Moments: takes datetimes of any time zone, returns UTC, which is stored as SQLite stores no zone."""
+    """Moments: takes datetimes of any time zone; stores and returns UTC, since SQLite stores no zone."""
 
     impl = sa.DateTime(timezone=True)
     cache_ok = True

@@ -86,8 +86,8 @@ def damaged_rows(shown: str) -> Iterator[None]:
 
 def _sentence(error: DBAPIError) -> str | None:
     if isinstance(error.orig, sqlite3.Error):
-        name = getattr(error.orig, "sqlite_errorname", "")  # "": of Python's module, not of SQLite
-        is_no_text = not name and isinstance(error.orig, sqlite3.OperationalError)  # it is not UTF-8
+        name = getattr(error.orig, "sqlite_errorname", "")  # "": raised by Python's module, not by SQLite
+        is_no_text = not name and isinstance(error.orig, sqlite3.OperationalError)  # not UTF-8
         return DAMAGED if is_no_text else _matching(name, SQLITE_SENTENCES)
     state = getattr(error.orig, "sqlstate", None)
     if state is not None:
@@ -193,8 +193,8 @@ def _connect_to_write(path: Path) -> sqlite3.Connection:
 
 
 def _connect_to_read(path: Path) -> sqlite3.Connection:
-    # Next to a writer where possible: WAL needs two more files, a log and its index. Without a log there is
-    # no writer: SQLite need not create a log where it cannot.
+    # WAL needs two more files, a log and its index, which SQLite creates if they are missing. Where they are
+    # missing and it may not create them, no process writes: "immutable" reads without them.
     has_log = Path(f"{path}-wal").exists() or os.access(path.parent, os.W_OK)
     return _connect(f"file:{quote(str(path))}?{'mode=ro' if has_log else 'immutable=1'}", uri=True)
 

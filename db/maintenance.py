@@ -26,7 +26,7 @@ SIDE_FILES = ("", "-wal", "-shm", "-journal")
 def backup(database: Database, url: str, file: Path) -> None:
     """Writes a copy of an open results database to a new SQLite file, whole or not at all.
 
-    A copy of a PostgreSQL server has no tables of a fleet. Raises UsageError where ``file`` exists or fails.
+    A copy of a PostgreSQL server has empty tables of a fleet. Raises UsageError if ``file`` exists or fails.
     """
     require_path(str(file))
     if file.exists():

@@ -92,6 +92,7 @@ class Merge:
 
     def _take_progress(self, run: RunRow, their_run: RunRow) -> None:
         _assign(run, their_run, PROGRESS)
+        # a baseline outside of rounds; those of rounds come with ``_merge_rounds``
         their_baselines = _possible(their_run.baselines, their_run)
         theirs = next((each for each in their_baselines if each.round == 0), None)
         ours = next((each for each in run.baselines if each.round == 0), None)
@@ -133,6 +134,7 @@ class Merge:
                 self._take_trial(trial, their_trial, their_run, rounds)
             # the same outcome: it may have been timed again since
             elif _precedence(their_trial) == _precedence(trial):
+                # max and min: choices that do not depend on the direction of the merge
                 trial.stale = max(filter(None, (trial.stale, their_trial.stale)), default=None)
                 timings = filter(None, (trial.compile_s, their_trial.compile_s))
                 trial.compile_s = min(timings, key=str, default=None)

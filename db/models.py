@@ -158,7 +158,7 @@ class CampaignRow(Base):
     seed: Mapped[int]
     columns: Mapped[list[Any]] = mapped_column(sa.JSON)  # [{"strategy", "knobs"}, ...], unprojected
     floors_s: Mapped[list[Any] | None] = mapped_column(JSON_OR_NULL)  # [seconds, ...], one for each run
-    program: Mapped[dict[str, Any] | None] = mapped_column(JSON_OR_NULL)  # of ProgramSource; NULL: of a file
+    program: Mapped[dict[str, Any] | None] = mapped_column(JSON_OR_NULL)  # of ProgramSource; NULL: none
     program_result: Mapped[dict[str, Any] | None] = mapped_column(JSON_OR_NULL)  # of ProgramResult
     status: Mapped[str]  # as stored: tuner.db.run_process
     process: Mapped[dict[str, Any] | None] = mapped_column(JSON_OR_NULL)  # of RunProcess
@@ -301,7 +301,7 @@ class MeasurementRow(Base):
     is_complete: Mapped[bool]
     cold_median_s: Mapped[float | None]  # of single calls after a flush of the GPU's cache
     conditions: Mapped[dict[str, Any] | None] = mapped_column(JSON_OR_NULL)  # of Conditions
-    round: Mapped[int] = mapped_column(server_default=sa.text("0"), default=0)  # 0: the first time of a trial
+    round: Mapped[int] = mapped_column(server_default=sa.text("0"), default=0)  # 0: none, or an older tuner's
     is_interleaved: Mapped[bool] = mapped_column(server_default=sa.false(), default=False)  # for baselines
     host: Mapped[dict[str, Any] | None] = mapped_column(JSON_OR_NULL)  # of HostConditions
     offsets: Mapped[list[Any] | None] = mapped_column(JSON_OR_NULL)  # of OffsetTime

@@ -115,8 +115,8 @@ def run_select() -> "Select[RunRow]":
 def queried_runs(query: RunQuery) -> "Select[RunRow]":
     """Returns the SELECT of the runs that match a query, the latest first.
 
-    For "running" and "interrupted" all that are stored as running: the caller looks for the processes. Raises
-    UsageError for an unknown status, and for a limit below 1.
+    For "running" and "interrupted" also all that are stored as running, without limit: the caller looks for
+    their processes. Raises UsageError for an unknown status, and for a limit below 1.
     """
     if query.status is not None and query.status not in RUN_STATUSES:
         raise unknown_value("status", query.status, RUN_STATUSES)
@@ -124,11 +124,12 @@ def queried_runs(query: RunQuery) -> "Select[RunRow]":
     limit = _limit(query.limit)
     if query.status in (RUNNING, INTERRUPTED):
         chosen = chosen.where(RunRow.status.in_((RUNNING, query.status)))
-        limit = None  # the caller's
+        limit = None  # the caller applies it after looking for the processes
     else:
         chosen = chosen.where(*_equal((RunRow.status, query.status)))
     if query.since is not None:
         chosen = chosen.where(RunRow.created >= query.since)
+    # a clock may have been set back: a run counts as begun no earlier than those before it on its machine
     latest = sa.func.max(RunRow.created).over(partition_by=RunRow.machine_id, order_by=RunRow.id)
     moments = select(RunRow.id, latest.label("moment")).subquery()
     chosen = chosen.join(moments, moments.c.id == RunRow.id)
@@ -136,7 +137,7 @@ def queried_runs(query: RunQuery) -> "Select[RunRow]":
 
 
 def rooflines_like(run_id: int) -> "AnySelect":
-    """Returns the SELECT of rooflines for a run's machine, target, threads, dtype: quiet, then latest."""
+    """Returns the SELECT of ``Store.known_roofline``: at most one roofline."""
     run, problem = aliased(RunRow), aliased(ProblemRow)
     is_quiet, asks_quietly = (and_(row.noise.is_not(None), row.unreliable == "") for row in (RunRow, run))
     return (
@@ -214,7 +215,7 @@ def recalled(key: ReuseKey, script_sha256: str | None, artifact_sha256: str | No
 
 
 def would_repeat(trial: type[TrialRow]) -> ColumnElement[bool]:
-    """Selects trials whose failure the same code would have again, as ``Failure.would_repeat`` says."""
+    """Returns the SQL condition that a trial failed and would fail again: ``Failure.would_repeat``."""
     stages = [stage.value for stage in REPEATABLE]
     return and_(trial.stage.in_(stages), *(trial.reason.not_like(f"{each}%") for each in TIMEOUTS))
 
@@ -227,7 +228,7 @@ def _of_code(script_sha256: str | None, artifact_sha256: str | None) -> Iterator
 
 
 def count_select(run_id: int) -> "AnySelect":
-    """Returns the SELECT of the numbers of a run's trials: all, measured, verified, failed, reused."""
+    """Returns the SELECT of the fields of ``Counts`` for a run's trials."""
     is_compiled = and_(TrialRow.status == "verified", TrialRow.elements == 0)
     measured, verified, failed = (
         sa.func.count().filter(TrialRow.status == status, sa.not_(is_compiled)) for status in STATUSES

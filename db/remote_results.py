@@ -55,7 +55,7 @@ def pending_trials(session: Session, query: TrialQuery) -> tuple[PendingTrial, .
 
 
 def _is_evaluated() -> ColumnElement[bool]:
-    """Selects trials whose code or script was timed, or failed repeatably, on a GPU of the chip."""
+    """Returns the SQL condition that a trial's code or script was timed, or failed for good, on its chip."""
     trial, run, machine = aliased(TrialRow), aliased(RunRow), aliased(MachineRow)
     return exists(
         select(trial.id)

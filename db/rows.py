@@ -1,4 +1,4 @@
-"""Values to table rows and back, compiled GPU programs among them; rows that many others refer to."""
+"""Converts values to table rows and back; stores rows that many others refer to once."""
 
 import datetime
 import hashlib
@@ -302,7 +302,7 @@ def _reliability(
         return reliability_in_round(final, Evidence(True, run.noise, run.unreliable))
     if not isinstance(first, Measurement):
         return NOT_TIMED
-    if run.round == 0 and run.noise is None and run.unreliable:  # it lost all its rounds
+    if run.round == 0 and run.noise is None and run.unreliable:  # all its rounds were lost
         return unreliable(run.unreliable)
     if not first.is_complete:
         return unknown("stopped early, the time is a lower bound")
@@ -359,7 +359,7 @@ def roofline_of(stored: object) -> Roofline | None:
 
 
 def _content_sha256(value: Machine | Compiler) -> str:
-    # A field that was added later has a default, and counts only if it is another value: old hashes hold
+    # Fields added later have a default, and count only with another value: hashes of older rows stay valid
     defaults = {each.name: repr(each.default) for each in fields(value)}
     content = {name: field for name, field in asdict(value).items() if repr(field) != defaults[name]}
     return hashlib.sha256(json.dumps(content, sort_keys=True).encode()).hexdigest()

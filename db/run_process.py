@@ -1,7 +1,7 @@
 """The process of a run: stored when it starts to work on the run, looked for when the status is read.
 
-A killed process cannot say that its run is interrupted, and a reader does not write it: only whoever reads
-on the process's machine knows whether it lives.
+A killed process cannot store that its run is interrupted. A reader does not store it either: only a reader on
+the process's machine knows whether the process lives.
 """
 
 import hashlib

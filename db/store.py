@@ -61,9 +61,9 @@ Row = TypeVar("Row", RunRow, TrialRow, CampaignRow)
 class Store:
     """An open results database. A call that returns has committed what it stored: no kill can lose it.
 
-    A method of one run, trial or campaign raises UsageError for an id that the database does not have; one
-    that returns several returns none. All raise it when the file or server fails: full disk, lock, damage,
-    lost connection.
+    For an id that the database does not have, ``proposals``, ``campaign_proposals`` and methods with a query
+    return nothing; others raise UsageError unless they say otherwise. All raise UsageError when the file or
+    server fails: full disk, lock, damage, lost connection.
     """
 
     def __init__(self, database: Database, url: str) -> None:
@@ -219,7 +219,7 @@ class Store:
     def known_roofline(self, run_id: int) -> Roofline | None:
         """Returns a roofline that was measured with a run's machine, target, threads and dtype.
 
-        Of the latest quiet run, else of the latest, unless the asking run is quiet; None where none is.
+        Of the latest quiet run; without one, if this run is not quiet either, of the latest; else None.
         """
         with self._database.reading() as session:
             return rows.roofline_of(session.scalar(queries.rooflines_like(run_id)))
@@ -236,8 +236,8 @@ class Store:
         """Stores a candidate that a run proposes, before it is evaluated; returns the id of the new trial.
 
         ``row``: the candidate's index in the feasible set; ``run_seconds``: of the run so far (None: not
-        stored); ``in_campaign``: its number and unprojected configuration. Raises UsageError for a ``number``
-        that the run has: another process works on the run.
+        stored); ``in_campaign``: number in the campaign, unprojected configuration. Raises UsageError for a
+        ``number`` that the run has: another process works on the run.
         """
         with self._database.transaction() as connection:
             latest = writes.latest_moment(connection, run_id) if _is_id(run_id) else None
@@ -363,8 +363,8 @@ class Store:
     def run_bounds(self, query: TrialQuery) -> tuple[RunBound, ...]:
         """Returns, for each run, the least time in seconds by which a trial of the query is ranked.
 
-        Of re-measured trials only final times count; stale and early-stopped ones never. UsageError for an
-        unknown status.
+        If trials of the run were re-measured, only these count; stale and early-stopped ones never do.
+        UsageError for an unknown status.
         """
         with self._database.reading() as session:
             return tuple(
@@ -373,7 +373,7 @@ class Store:
             )
 
     def counts(self, run_id: int) -> Counts:
-        """Returns how many trials of a run are proposed, measured, verified, failed and (of these) reused."""
+        """Returns how many trials a run has: proposed, by outcome, and how many of these were reused."""
         with self._database.reading() as session:
             _known(session, RunRow, run_id)
             return Counts(*session.execute(queries.count_select(run_id)).one())

@@ -89,7 +89,7 @@ def campaign_proposals(
 def put_in_campaign(
     connection: Connection, trial_id: int, number: int, column: Candidate, candidate: Candidate
 ) -> None:
-    """Stores the number of a trial in its campaign, and its configuration if it is no projection yet."""
+    """Stores a trial's number in its campaign, and the unprojected configuration if it is another one."""
     unprojected = None if column == candidate else dict(column.choices)
     trial = sa.update(TrialRow).where(TrialRow.id == trial_id)
     connection.execute(trial.values(group_number=number, unprojected=unprojected))
@@ -201,8 +201,8 @@ def add_round(session: Session, run: RunRow, timed: TimedRound, now: datetime.da
 def select_round(run: RunRow) -> None:
     """Selects the timing round of a run whose times count: the least disturbed; of equal ones the earliest.
 
-    Sets its noise floor, badge and baseline. Reliable rounds come first; those from before an extension only
-    until a later one gives times. Where none gave times, round 0: the first times count.
+    Sets the run's noise floor, why it is unreliable, and its baseline. Rounds with times come first, of these
+    the rounds after the last extension, then reliable ones. If none gave times, round 0: first times count.
     """
     if not run.rounds:
         return
@@ -212,7 +212,7 @@ def select_round(run: RunRow) -> None:
         return quality.is_lost, -row.of_trials, *quality.rank, row.started, row.number
 
     quietest = min(run.rounds, key=preference)
-    if quietest.is_lost:  # the first times count, with a badge
+    if quietest.is_lost:  # the first times count, as unreliable ones
         run.round, run.noise, run.unreliable = 0, None, quietest.unreliable
         return
     run.round, run.noise, run.unreliable = quietest.number, quietest.noise, quietest.unreliable

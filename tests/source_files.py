@@ -27,10 +27,16 @@ def tree_of(path: Path) -> ast.Module:
 
 
 @cache
+def nodes_of(tree: ast.AST) -> tuple[ast.AST, ...]:
+    """Returns all nodes of a tree, breadth first; a tree is walked once for all tests."""
+    return tuple(ast.walk(tree))
+
+
+@cache
 def imports(tree: ast.AST) -> frozenset[str]:
     """Returns every module imported anywhere in the tree; ``from tuner import x`` gives ``tuner.x``."""
     found: set[str] = set()
-    for node in ast.walk(tree):
+    for node in nodes_of(tree):
         if isinstance(node, ast.Import):
             found.update(alias.name for alias in node.names)
         elif isinstance(node, ast.ImportFrom):

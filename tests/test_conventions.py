@@ -10,7 +10,7 @@ from collections.abc import Callable, Iterator, Mapping
 
 import pytest
 
-from tests.source_files import MODULES, ROOT, found_in, imports, last_name, tree_of
+from tests.source_files import MODULES, ROOT, found_in, imports, last_name, nodes_of, tree_of
 from tuner.core.fusions import NUMBER_TYPES
 
 PRINTERS = {
@@ -33,7 +33,7 @@ BELOW_CLI = [name for name in MODULES if not name.startswith(("cli.", "fleet.com
 
 def texts_in(tree: ast.AST) -> Iterator[str]:
     """Yields the texts that stand in a tree."""
-    for node in ast.walk(tree):
+    for node in nodes_of(tree):
         if isinstance(node, ast.Constant) and isinstance(node.value, str):
             yield node.value
 
@@ -63,27 +63,27 @@ def trees_besides_tests() -> dict[str, ast.Module]:
 def environment_reads(tree: ast.AST) -> list[str]:
     """Returns where a module reads or changes the environment."""
     names = ("os.environ", "os.environb", "os.getenv", "environ", "getenv")
-    nodes = (node for node in ast.walk(tree) if isinstance(node, ast.Attribute | ast.Name))
+    nodes = (node for node in nodes_of(tree) if isinstance(node, ast.Attribute | ast.Name))
     likely = (node for node in nodes if last_name(node).startswith(("environ", "getenv")))
     return [f"line {node.lineno}" for node in likely if ast.unparse(node) in names]
 
 
 def prints(tree: ast.AST) -> list[str]:
     """Returns where a module prints."""
-    called = (node.func for node in ast.walk(tree) if isinstance(node, ast.Call))
+    called = (node.func for node in nodes_of(tree) if isinstance(node, ast.Call))
     return [f"line {each.lineno}" for each in called if isinstance(each, ast.Name) and each.id == "print"]
 
 
 def simulator_questions(tree: ast.AST) -> list[str]:
     """Returns where a device is asked whether it is the simulated one."""
-    calls = (node for node in ast.walk(tree) if isinstance(node, ast.Call))
+    calls = (node for node in nodes_of(tree) if isinstance(node, ast.Call))
     asked = (node for node in calls if last_name(node.func) == "isinstance")
     return [f"line {node.lineno}" for node in asked if "SimulatedDevice" in ast.unparse(node.args[1])]
 
 
 def element_tables(tree: ast.AST) -> list[str]:
     """Returns where widths or numpy types of numbers are listed by their MLIR names."""
-    tables = (node for node in ast.walk(tree) if isinstance(node, ast.Dict))
+    tables = (node for node in nodes_of(tree) if isinstance(node, ast.Dict))
     return [f"line {table.lineno}" for table in tables if sum(map(_is_of_table, *_items(table))) > 1]
 
 
@@ -102,7 +102,7 @@ def _is_of_table(key: str, value: str) -> bool:
 
 def swallowed(tree: ast.AST) -> list[str]:
     """Returns where any exception at all is caught and forgotten: neither raised again nor looked at."""
-    handlers = (node for node in ast.walk(tree) if isinstance(node, ast.ExceptHandler))
+    handlers = (node for node in nodes_of(tree) if isinstance(node, ast.ExceptHandler))
     return [f"line {each.lineno}" for each in handlers if _is_broad(each) and not _is_used(each)]
 
 
@@ -130,7 +130,7 @@ def test_neither_product_nor_benchmarks_name_a_test_or_a_public_class_twice() ->
 
 def commands_within_lines(tree: ast.AST) -> list[str]:
     """Returns lines of errors that have a command in them, behind which no database can be named."""
-    calls = (node for node in ast.walk(tree) if isinstance(node, ast.Call) and node.args)
+    calls = (node for node in nodes_of(tree) if isinstance(node, ast.Call) and node.args)
     lines = (call.args[0] for call in calls if ast.unparse(call.func).endswith("Error"))
     return [ast.unparse(line) for line in lines if any(map(ADVICE.search, texts_in(line)))]
 
@@ -236,7 +236,7 @@ WEAK = ("WeakIdKeyDictionary", "WeakKeyDictionary", "WeakValueDictionary")
 def caches_in(name: str, tree: ast.Module) -> set[str]:
     """Returns the functions of a module that keep results, and its dictionaries of weak references."""
     found = set()
-    for node in ast.walk(tree):
+    for node in nodes_of(tree):
         if isinstance(node, ast.FunctionDef):
             called = [each.func if isinstance(each, ast.Call) else each for each in node.decorator_list]
             if any(last_name(each) in DECORATORS for each in called):

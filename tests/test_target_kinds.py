@@ -6,7 +6,7 @@ from collections.abc import Iterator
 
 import pytest
 
-from tests.source_files import MODULES, ROOT, found_in
+from tests.source_files import MODULES, ROOT, found_in, nodes_of
 from tuner.targets.registry import KINDS
 
 OWN_PACKAGE = "targets"
@@ -18,7 +18,7 @@ OF_A_TARGET = re.compile(r"target|settings|resolved|asked|meant", re.IGNORECASE)
 
 def kind_questions(tree: ast.AST) -> list[str]:
     """Returns where a kind of target is compared: with its word, or by ``target.kind``."""
-    return [f"line {asked.lineno}" for node in ast.walk(tree) for asked in _questions(node)]
+    return [f"line {asked.lineno}" for node in nodes_of(tree) for asked in _questions(node)]
 
 
 def _questions(node: ast.AST) -> Iterator[ast.expr]:

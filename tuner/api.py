@@ -1,4 +1,4 @@
-"""The functions of the Python API: tuning, what the results database has, and its kernels."""
+"""The functions of the Python API: tuning, queries of the results database, and use of its kernels."""
 
 import contextlib
 import warnings
@@ -74,8 +74,8 @@ def tune(
 
     The search ends after ``trials`` or ``budget``, whichever is reached first. The fastest trials are then
     timed again, interleaved, and the best trial is selected. Every trial is stored in the results database.
-    A strategy of your own search space, or of your own, without a configuration that its constraints allow is
-    left out with a warning at the end; with ``progress`` it is a note at the start.
+    A strategy whose constraints allow no configuration is left out. Where the strategy or the search space is
+    your own, a warning at the end says so; with ``progress``, a note at the start says so in any case.
 
     Args:
         problem: what to compute, as returned by ``tuner.Matmul`` or ``tuner.BatchMatmul``.
@@ -367,8 +367,8 @@ def _session(
             both = _one_after_the_other(watch, show)
             tuned = work(registry.real_backends(), store, Interruption(), both)
     finally:
-        for note in () if progress else notes:  # which prints it
-            warnings.warn(note, stacklevel=4)  # at the call of the public function, which is checked before
+        for note in () if progress else notes:  # ``progress`` has printed them
+            warnings.warn(note, stacklevel=4)  # 4: the caller of ``tune``, which ``typed_arguments`` wraps
     if tuned.is_interrupted:
         raise KeyboardInterrupt(
             f"run {tuned.run.id} is stored; go on with: tuner tune --resume {tuned.run.id}{database_text(db)}"
@@ -552,7 +552,7 @@ def portfolio(
         The configurations, and by ``regret`` what each problem loses with them.
 
     Raises:
-        UsageError: there is no such campaign or database, it is not finished, or it has fewer configurations.
+        UsageError: no such campaign or database; the campaign is not finished, or has fewer configurations.
         KeyboardInterrupt: interrupted while times were measured; those measured are stored.
 
     Example:
@@ -572,4 +572,4 @@ def portfolio(
 @cache
 def dispatched_matmul() -> DispatchedMatmul:
     """Returns ``tuner.matmul``, which keeps the kernels that this process has loaded."""
-    return DispatchedMatmul(lambda: registry.real_backends(), default_folder)  # tests replace it
+    return DispatchedMatmul(lambda: registry.real_backends(), default_folder)  # tests replace real_backends

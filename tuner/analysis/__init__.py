@@ -1,4 +1,4 @@
-"""Pure functions over finished trials: selected result, ablation, constraint mining, nearest tasks."""
+"""Computations on measured trials, without I/O: selected result, ratios, importance, portfolios, budgets."""
 
 # What other packages may import; the rest is inside.
 __all__ = [

@@ -16,7 +16,7 @@ from tuner.space.expressions import parse
 
 
 def log_chance_of_one_kind(drawn: int, kind: int, every: int) -> float:
-    """Returns log(C(kind, drawn) / C(every, drawn)): the chance that all drawn are of one kind."""
+    """Returns log(C(kind, drawn) / C(every, drawn)), of the chance that all drawn are of one kind."""
     return (
         _log_factorial(kind)
         - _log_factorial(kind - drawn)
@@ -127,11 +127,10 @@ def _divisions(columns: PointColumns) -> Iterator[Condition]:
 
 
 # Failed trials -> constraints that exclude them: the smallest conjunctions that no success satisfies.
-# A conjunction is accepted where chance does not explain it. A rule matches ``f`` of ``F`` failures and none
-# of ``S`` successes with probability C(F, f) / C(F + S, f) if failing has nothing to do with the knobs; this
-# p-value (Fisher's exact test) times the number of rules tried (Bonferroni correction) must not exceed
-# CHANCE_LIMIT.
-
+# A conjunction is accepted where chance does not explain it. A rule matches ``f`` of ``F`` failures (of one
+# kind, not explained so far) and none of ``S`` successes with probability C(F, f) / C(F + S, f) if failing
+# has nothing to do with the knobs; this p-value (Fisher's exact test) times the number of rules tried
+# (Bonferroni correction) must not exceed CHANCE_LIMIT.
 
 MIN_SUPPORT = 5  # failed points that a suggestion explains at least, by default
 CHANCE_LIMIT = 0.01  # over all rules tried: one search for suggestions in a hundred may find a false one
@@ -187,8 +186,9 @@ def mine(
 ) -> tuple[Suggestion, ...]:
     """Returns constraints of one strategy that would have excluded failed trials and no success.
 
-    Each explains ``min_support`` failures that no earlier one does, excludes no success, and has a p-value of
-    at most CHANCE_LIMIT (0.01); those that exclude most failures come first.
+    Each constraint explains ``min_support`` failures or more that no earlier constraint for failures of the
+    same kind explains, and has a p-value of at most CHANCE_LIMIT (0.01). It excludes no success. Constraints
+    that exclude most failures come first.
     """
     points = _common(observations)
     columns = PointColumns(points, knobs)
@@ -247,7 +247,7 @@ def _simplicity(condition: Condition) -> tuple[bool, bool, int]:
 def _longer(
     rules: list[_Rule], partners: list[Condition], left: Truth, worked: Truth, min_support: int
 ) -> list[_Rule]:
-    """Returns rules with one condition more: the best that match no success, and the best that match some."""
+    """Returns rules with one more condition that removes successes: the best without any, and with some."""
     rules = _sharpest([rule for rule in rules if rule.conditions[-1].is_partner], left, worked)
     others = _sharpest([_Rule((each,), each.truth) for each in partners], left, worked)
     if not rules or not others:
@@ -295,7 +295,7 @@ def _best(pure: list[_Rule], left: Truth, worked: Truth, min_support: int, log_t
 
 def _kinds(observations: tuple[Observation, ...], min_support: int) -> list[tuple[Stage, Truth]]:
     failures = [each.failure for each in observations]
-    kinds = [
+    kinds = [  # messages that differ in numbers alone are of one kind; rare kinds are joined by stage below
         None if each is None else (each.stage, re.sub(r"0x[0-9a-fA-F]+|\d+(\.\d+)?", "#", each.reason))
         for each in failures
     ]

@@ -1,4 +1,4 @@
-"""The configuration for a problem that is asked for, and what it would be for tuned problems held out."""
+"""Chooses a configuration for any problem from times of tuned problems, and checks this by leave-one-out."""
 
 import math
 from collections.abc import Iterable
@@ -20,16 +20,14 @@ from tuner.core.problem import Problem
 # Sizes are compared as they are: nothing is rounded to buckets, and a range is closed at both ends. In order:
 # the problem itself was tuned; the same n and k were, with fewer and with more rows; else the cost model
 # decides, corrected by what was measured on problems of similar sizes.
-
-
 TUNED, SAME_WEIGHTS, MODEL = SOURCES = ("tuned", "same n and k", "cost model")
-WIDTH = 2.0  # of ``corrected_scores``: as every problem has its times; with 8, others lose 4 % more
+WIDTH = 2.0  # of ``corrected_scores``, where every problem was timed; with 8, untuned problems lose 4 % more
 ONE_SIDE_OCTAVES = 2.0  # how far m may lie outside of all tuned m of its weights: what was studied
 
 
 @dataclass(frozen=True)
 class AskedProblem:
-    """A problem to choose a configuration for; of each column (configuration), what is known untimed."""
+    """A problem to choose a configuration for, and what is known of each column (configuration) untimed."""
 
     problem: Problem
     applies: tuple[bool, ...]  # per column of the matrix
@@ -94,6 +92,7 @@ def _ordered(matrix: TimeMatrix, columns: list[int], logs: Numbers) -> tuple[int
     if not order or not np.isfinite(logs[order[0]]):
         return tuple(order)
     uses = fastest_counts(matrix)
+    # within NOISE times are equal: of these columns, the one that is fastest on most problems comes first
     near = [column for column in order if logs[column] <= logs[order[0]] + math.log1p(NOISE)]
     near.sort(key=lambda column: (-uses[column], logs[column], column))
     return (*near, *order[len(near) :])

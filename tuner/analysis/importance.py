@@ -14,8 +14,6 @@ from tuner.core.runs import StoredTrial
 # PED-ANOVA: how much the distribution of each knob among the fastest points differs from that among all.
 # Watanabe et al., 2023, https://arxiv.org/abs/2304.10255, for knobs of few values: the Pearson divergence
 # between the values of the fastest points and of all points, per knob, as a share of the sum over knobs.
-
-
 TOP_SHARE = 0.1  # share of the fastest points, as in the paper
 TOP_MIN = 5
 PRIOR = 1.0  # pseudo-observations, spread over the values: a value seen by accident is no certainty
@@ -66,18 +64,18 @@ class Gain:
 
     slower: float  # 0.2: 20 % more time
     interval: tuple[float, float]  # from the 95 % intervals of both times
-    trials: int  # number of these trials, measured
-    chance: float  # probability that as many trials, drawn from all, are as slow or slower
+    trials: int  # number of measured trials in the subset
+    chance: float  # probability that as many trials, drawn at random, have a best that is as slow or slower
 
 
 @dataclass(frozen=True)
 class KnobAblation:
-    """The ablation of one knob: how much slower the best trial is without the knob's best value."""
+    """The ablation of one knob: how much slower the best trial is with the knob held, or not at its best."""
 
     knob: str
     is_structural: bool  # its values are texts: they select other code, not other numbers
-    best: Value
-    held: Value
+    best: Value  # of the best trial
+    held: Value  # of the strategy's first measured trial
     gain: Gain | None  # slowdown with the knob held; None: too few trials have the held value
     without_best: Gain | None  # slowdown without the best value; None: too few trials have another value
     importance: float  # PED-ANOVA importance, as a share of the sum over the knobs
@@ -196,13 +194,14 @@ def _strategies(trials: tuple[StoredTrial, ...], timed: list[_Timed]) -> tuple[S
 
 
 def _gain(every: list[_Timed], chosen: list[int], never: int = 0) -> Gain | None:
+    """Returns the slowdown of the best of ``chosen``; ``never``: how many of the fastest no draw contains."""
     if len(chosen) < HELD_MIN:
         return None
     some, best = every[chosen[0]].time, every[0].time
-    # trials of equal code have equal times
+    # strictly faster: trials of equal code share one time
     faster = max(0, sum(each.time.median_s < some.median_s for each in every) - never)
     drawn, count = len(chosen), len(every) - never
-    # of missing the faster ones, where so many are drawn from all
+    # that no faster trial is among ``drawn`` trials, taken at random
     chance = exp(log_chance_of_one_kind(drawn, count - faster, count)) if drawn + faster <= count else 0.0
     if chosen[0] == 0:
         return Gain(0.0, (0.0, 0.0), drawn, chance)

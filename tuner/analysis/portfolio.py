@@ -1,4 +1,4 @@
-"""Portfolios: few configurations that together serve many problems, and how much speed these lose."""
+"""Portfolios: few configurations that together serve many problems, and the speed that each problem loses."""
 
 import itertools
 import math
@@ -13,12 +13,10 @@ from tuner.core.problem import Problem
 
 # Greedy choice, then swaps until none helps (PAM: Kaufman and Rousseeuw 1987), on the mean of log(best time
 # of a problem / its time with the best chosen configuration). Where all subsets can be compared, they are.
-
-
 UNSERVED = 1e-9  # efficiency that counts where no chosen configuration applies
 SUBSETS_LIMIT = 2_000  # up to so many, all subsets are compared: 2 of 63, 3 of 23
 DIGITS = 9  # of scores: a smaller difference is rounding
-NOISE = 0.01  # of two medians, each the least of two rounds: within it times are equal
+NOISE = 0.01  # relative: medians, each the least of two rounds, that differ by no more count as equal
 
 Score = tuple[float, float, int]  # mean log efficiency, log efficiency of the worst problem, uses
 
@@ -40,9 +38,9 @@ def choose_portfolio(
 ) -> Portfolio:
     """Returns the ``size`` columns that serve the problems of a matrix best, on the mean of log efficiency.
 
-    Missing times come from the corrected cost model; ties go to the better worst problem. One of them can do
-    every problem, if any column can. ``allowed``: columns to choose among, ``universal``: those that can do
-    any problem (None: by the matrix). Raises UsageError for a size below 1 or above the number of columns.
+    Missing times come from the corrected cost model; ties go to the better worst problem. One of the chosen
+    columns can do every problem, if any can. ``allowed``: columns to choose among; ``universal``: columns
+    that can do any problem (None: by the matrix). Raises UsageError for a size below 1 or above their number.
     """
     applies = matrix.is_applicable()
     choices = np.array(usable_columns(matrix, allowed), np.int64)
@@ -72,7 +70,7 @@ def served(matrix: TimeMatrix, columns: Sequence[int], completed: CompletedTimes
     logs = np.where(matrix.is_applicable(), completed.logs, np.inf)[:, list(columns)]
     uses = np.bincount(logs.argmin(axis=1), minlength=len(columns))
     serving: list[int | None] = []
-    for times in logs:
+    for times in logs:  # within NOISE times are equal: of these columns, the one that is fastest most often
         near = np.flatnonzero(times <= times.min() + math.log1p(NOISE))
         steady = int(max(near, key=lambda index: (uses[index], -times[index])))
         serving.append(columns[steady] if np.isfinite(times).any() else None)
@@ -87,7 +85,7 @@ def served(matrix: TimeMatrix, columns: Sequence[int], completed: CompletedTimes
 
 
 def _log_efficiency(completed: CompletedTimes, applies: Flags) -> Numbers:
-    """Returns log(best time / time) [problem, column], at most 0; log(UNSERVED) where nothing applies."""
+    """Returns log(best time / time) [problem, column], at most 0; log(UNSERVED) where it does not apply."""
     logs = np.where(applies, completed.logs, np.inf)
     measured = np.where(completed.is_predicted, np.inf, logs).min(axis=1)
     best = np.where(np.isfinite(measured), measured, logs.min(axis=1))
@@ -98,6 +96,8 @@ def _log_efficiency(completed: CompletedTimes, applies: Flags) -> Numbers:
 
 
 class _Search:
+    """Chooses columns by log efficiency [problem, column]: all subsets if few, else greedily and by swaps."""
+
     def __init__(self, logs: Numbers, is_universal: Flags) -> None:
         self._logs = logs
         self._is_universal = is_universal

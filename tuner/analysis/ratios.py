@@ -1,4 +1,4 @@
-"""Ratios of measured times: intervals, what may be said of two times, of many machines, of alignments."""
+"""Ratios of measured times: their intervals, and whether they may be printed; many machines; alignments."""
 
 import math
 import statistics
@@ -13,7 +13,7 @@ from tuner.core.records import Measurement, MedianInterval
 from tuner.core.round_quality import DRIFT_LIMIT, Evidence, objection
 from tuner.core.runs import Run, StoredTrial
 
-LIMIT = 1.05  # times its own time; less is not reported
+LIMIT = 1.05  # ratio of times at two alignments; a smaller one is not reported
 
 
 def sensitivity_text(
@@ -21,8 +21,8 @@ def sensitivity_text(
 ) -> str:
     """Returns where a kernel is slower than at the alignment of its problem, and by how much; "" if nowhere.
 
-    It is slower above LIMIT (1.05) times, outside of the interval and the noise. "" also where offsets were
-    not timed, the noise is unknown, or the times are ``distrusted``.
+    Slower is more than LIMIT (1.05) times as long, beyond the intervals and the noise. "" also where offsets
+    were not timed, the noise is unknown, or the times are ``distrusted``.
     """
     if measurement is None or noise is None or distrusted:
         return ""
@@ -87,7 +87,7 @@ NORMAL_95 = 1.96  # quantile of the normal distribution for an interval of 95 pe
 def median_interval(values: Sequence[float]) -> MedianInterval:
     """Returns the median of the values with the interval of the sign test, from order statistics.
 
-    It assumes independent values: of neighbouring rounds on a busy machine it is rather too narrow.
+    The interval assumes independent values; for neighbouring rounds on a busy machine it is too narrow.
     """
     ordered = sorted(values)
     count = len(ordered)
@@ -109,8 +109,6 @@ def paired_ratio(theirs: Sequence[float], ours: Sequence[float]) -> MedianInterv
 # What may be said of two times: their ratio with its confidence interval, or the reason why there is none.
 # Whatever prints or returns a ratio of measured times asks ``comparison``, ``paired_comparison`` or, for
 # times of several sessions, ``session_comparison``, and writes it by the properties of ``Comparable``.
-
-
 WIDTH_LIMIT = DRIFT_LIMIT  # relative, half of the interval: what quiet machines show between parts of a round
 Interval = tuple[float, float]
 
@@ -120,7 +118,7 @@ class Comparable:
     """The ratio of two times that were taken interleaved while the machine was quiet, and that differ."""
 
     ratio: float  # of the medians, measured over reference: 1.02 takes 2 % longer
-    interval: Interval  # of ``level`` percent, by the bootstrap; does not contain 1
+    interval: Interval  # of ``level`` percent; does not contain 1
     noise: float  # A/A noise floor, below the difference
     level: int = 95  # percent
 
@@ -176,7 +174,7 @@ class Comparable:
 
 
 def faster_text(speed: MedianInterval) -> str:
-    """Returns a stored ratio of speeds: '1.31 times as fast (95 % interval 1.25 .. 1.36)'."""
+    """Returns a ratio of speeds as a clause: '1.31 times as fast (95 % interval 1.25 .. 1.36)'."""
     return f"{speed.median:.2f} times as fast (95 % interval {speed.low:.2f} .. {speed.high:.2f})"
 
 

@@ -68,8 +68,8 @@ def select_result(trials: tuple[StoredTrial, ...], noise: float | None) -> Selec
 
     Re-measured trials alone count, where there are any: times of other minutes are not comparable. Tied are
     those that the bootstrap does not show slower by more than ``noise`` (None: half the fastest's interval).
-    The best is the simplest tied one within the noise and SIMPLICITY_LIMIT (5 %): without tuner's ops, then
-    the shorter script, then the fastest.
+    The best is the simplest tied trial within the noise and SIMPLICITY_LIMIT (5 %), by ``complexity``: fewest
+    of tuner's ops, then the shortest script, then fewest knobs switched on; of equal ones the fastest.
     """
     by_time = sorted(top_trials_of(trials), key=lambda trial: (timed(trial).median_s, trial.number))
     if not by_time:
@@ -91,7 +91,7 @@ def slowdown(measurement: Measurement, reference: Measurement) -> Slowdown:
     rng = np.random.default_rng(SEED)
     ours, theirs = np.array(measurement.samples_s), np.array(reference.samples_s)
     draws = rng.integers(len(ours), size=(RESAMPLES, len(ours)))
-    others = draws
+    others = draws  # in pairs: equally many samples are usually of the same rounds
     if len(ours) != len(theirs):
         others = rng.integers(len(theirs), size=(RESAMPLES, len(theirs)))
     ratios = np.median(ours[draws], axis=1) / np.median(theirs[others], axis=1) - 1
@@ -100,7 +100,7 @@ def slowdown(measurement: Measurement, reference: Measurement) -> Slowdown:
 
 
 def top_trials_of(trials: tuple[StoredTrial, ...]) -> tuple[StoredTrial, ...]:
-    """Returns the trials of the final re-measurement; where there was none, all measured trials."""
+    """Returns the re-measured trials, else all measured ones; neither stale nor early-stopped trials."""
     trials = tuple(trial for trial in trials if not trial.stale and trial.early_stopped is None)
     final_times = tuple(trial for trial in trials if trial.final is not None)
     return final_times or tuple(trial for trial in trials if trial.best_s is not None)
@@ -113,7 +113,7 @@ def half_width(measurement: Measurement) -> float:
 
 
 def complexity(trial: StoredTrial) -> tuple[int, int, int]:
-    """Returns a sort key, the smaller the simpler: own transform ops, lines of script, knobs switched on."""
+    """Returns a sort key, the smaller the simpler: tuner's transform ops, script lines, knobs switched on."""
     script = trial.script_text
     return len(custom_ops(script)), script_lines(script), knobs_on(trial.record.candidate)
 

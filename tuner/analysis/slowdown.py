@@ -19,7 +19,7 @@ class Finding(enum.Enum):
 
     SLOWER = "slower"  # beyond the noise
     NOT_SLOWER = "not slower"  # a slowdown that matters is ruled out
-    UNCLEAR = "unclear"  # more sessions may show one of both
+    UNCLEAR = "unclear"  # more sessions may show one of the two
 
 
 @dataclass(frozen=True)

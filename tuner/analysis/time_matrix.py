@@ -15,7 +15,7 @@ Numbers = npt.NDArray[np.float64]
 # benchmarks/results/many_shapes_replay.json: these values on 34 problems x 57 configurations
 WIDTH = 8.0  # a problem at a distance of d octaves counts exp(-d * d / WIDTH)
 SHRINKAGE = 0.5  # weight of the assumption that a configuration is as good as the cost model says
-LEAST_TIMES = 2  # of a problem: the mean of one time cannot be separated from the configuration's worth
+LEAST_TIMES = 2  # of a problem, to be used: a single time is its own mean, so its residual is 0
 
 
 @dataclass(frozen=True, eq=False)
@@ -30,8 +30,8 @@ class KnownTimes:
 def corrected_scores(known: KnownTimes, costs: Numbers, octaves: Numbers, width: float = WIDTH) -> Numbers:
     """Returns a score for each configuration on one problem: the lower, the faster it is expected to be.
 
-    log(cost) plus the mean of the column's residuals on ``known``: log(time / cost), less the problem's mean,
-    weighted by exp(-d * d / width) at d octaves, drawn to 0 (SHRINKAGE). ``costs`` [column], ``octaves`` [3].
+    log(cost) plus the column's mean residual on ``known``: log(time / cost), less the problem's mean.
+    Weights are exp(-d * d / width) at d octaves; SHRINKAGE pulls the mean to 0. ``octaves``: [3].
     """
     centred = residuals(known)
     is_known = np.isfinite(centred)

@@ -93,8 +93,8 @@ def warm_points(task: TuningTask, known: tuple[Known, ...]) -> tuple[InitialConf
     """Returns POINTS (8) warm-start points at most: the best of the TASKS (4) nearest tasks, then second."""
     nearest = nearest_first(task, known, lambda each: each.task)[:TASKS]
     chosen: dict[Candidate, InitialConfiguration] = {}
-    for turn in zip_longest(*(each.initial_configurations(task) for each in nearest)):
-        for point in turn:
+    for of_one_rank in zip_longest(*(each.initial_configurations(task) for each in nearest)):
+        for point in of_one_rank:
             if point is not None and len(chosen) < POINTS:
                 chosen.setdefault(point.candidate, point)
     return tuple(chosen.values())

@@ -1,4 +1,4 @@
-"""Shell completion: of arguments by what is stored, and ``tuner completion``, which prints its script."""
+"""Shell completion of options and arguments, and ``tuner completion``, which prints a shell's script."""
 
 import contextlib
 from collections.abc import Callable, Iterable, Mapping
@@ -46,7 +46,6 @@ def completion(context: click.Context, shell: str, as_json: bool) -> None:
     print_json({"shell": shell, "line": PLACES[shell], "script": text}) if as_json else print(text, end="")
 
 
-# Shell completion of arguments: operations, dtypes, targets, runs, trials.
 # Slow modules are not imported, and errors are not shown, because a user is typing.
 
 

@@ -107,7 +107,7 @@ class Commands(click.Group):
 
     context_class = HelpContext
     sections: Sections = ()
-    gone: Mapping[str, str] = {}  # a name that went -> the command that does it now
+    gone: Mapping[str, str] = {}  # name of a removed command -> the command that replaces it
 
     def add_command(self, command: click.Command, name: str | None = None) -> None:
         """Adds a command to the group, with tuner's help format, shell completion and option --debug."""
@@ -129,7 +129,7 @@ class Commands(click.Group):
     def get_command(self, ctx: click.Context, cmd_name: str) -> click.Command | None:
         """Returns a command by its name, imported now if it was not; None for an unknown name.
 
-        Raises UsageError for a name that went, with the command that does it now as hint.
+        Raises UsageError for the name of a removed command; the hint is the command that replaces it.
         """
         entry = next((each for each in self._entries() if each.name == cmd_name), None)
         if entry is not None and cmd_name not in self.commands:
@@ -198,10 +198,11 @@ def _run(group: click.Group, arguments: list[str], obj: object) -> int:
 
 
 def _sizes_as_option(error: Exception, arguments: Sequence[str]) -> Exception:
+    # click takes a shape with a negative size first, such as -5x512x512, for an unknown option
     if not isinstance(error, click.NoSuchOption):
         return error
     shapes = (given for given in arguments if re.fullmatch(r"-[0-9]+(x-?[0-9]+)+", given.lower()))
-    shape = next((each for each in shapes if each.startswith(error.option_name)), None)  # -5x512x512
+    shape = next((each for each in shapes if each.startswith(error.option_name)), None)
     line = f"shape: found {shape!r}, allowed sizes of 1 or more, such as 8x8x8"
     return error if shape is None else UsageError(line)
 

@@ -57,7 +57,7 @@ def model_text_in_child(name: str) -> str:
 
 
 def _bound_text(name: str) -> str:
-    with failing_at(Stage.BIND):
+    with failing_at(Stage.BIND):  # of which ``call_in_child`` makes a UsageError again
         return model_text(name)
 
 
@@ -70,7 +70,7 @@ def model_text(name: str) -> str:
 
 
 def read_model(name: str) -> "tuple[torch.nn.Module | torch.export.ExportedProgram, tuple[Any, ...]]":
-    """Returns the module of a model and its example inputs; an exported program has its own: ()."""
+    """Returns a model's module and example inputs, () for an exported program, which contains its inputs."""
     match = MODEL_FUNCTION.fullmatch(name)
     path = Path(match[1] if match else name)
     if not path.is_file():

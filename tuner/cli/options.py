@@ -208,7 +208,7 @@ def open_existing_store(database: str | None) -> "Store":
 
 
 def target_options(function: Callable[P, R]) -> Callable[P, R]:
-    """Adds --target, --chip and --cpu to a click command, whose parameter ``target`` has --cpu too."""
+    """Adds --target, --chip and --cpu to a click command; it gets --cpu NAME as ``target``: cpu:NAME."""
 
     @functools.wraps(function)
     def command(*arguments: P.args, **options: P.kwargs) -> R:
@@ -344,15 +344,9 @@ def print_json(document: Any) -> None:
 
 
 SUFFIX = ".mlir"  # of a file with a payload
-OF_ONE_PROBLEM = (
-    "dtype",
-    "layout",
-    "epilogue",
-    "output_dtype",
-    "align",
-    "cache",
-)  # a payload determines them
-MODEL_FUNCTION = re.compile(r"(.+\.py):([A-Za-z_]\w*)")  # of a file of Python
+# options whose values a payload determines
+OF_ONE_PROBLEM = ("dtype", "layout", "epilogue", "output_dtype", "align", "cache")
+MODEL_FUNCTION = re.compile(r"(.+\.py):([A-Za-z_]\w*)")  # model.py:function
 EXPORTED_MODEL = ".pt2"  # ends the name of a file that torch.export.save has written
 
 
@@ -368,7 +362,7 @@ def is_payload(operation: object) -> bool:
     return operation.endswith(SUFFIX) or "/" in operation or is_model(operation)
 
 
-CAMPAIGN_WORDS = ("campaign", "group")  # before a colon and a number; the second is read as before
+CAMPAIGN_WORDS = ("campaign", "group")  # before a colon and a number; "group" is the older name
 
 
 class CampaignNumber(int):

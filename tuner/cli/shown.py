@@ -141,7 +141,7 @@ def _show_trial(store: "Store", trial: "StoredTrial", as_json: bool) -> None:
         return
     program = store.program(trial.id)
     cycles = None if program is None else predicted(trial.record.problem, program)
-    lines = [] if cycles is None else predicted_lines(cycles)  # of readable machine code
+    lines = [] if cycles is None else predicted_lines(cycles)  # None: no readable machine code
     print("\n".join(wrapped((*trial_lines(trial), *lines))))
 
 

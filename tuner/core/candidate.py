@@ -31,7 +31,7 @@ class Candidate:
         return f"{self.strategy}({', '.join(f'{name}={value}' for name, value in self.choices)})"
 
 
-PATH_FOLLOWS = "=/"  # in a text; names of recorded strategies may have a "=" too
+PATH_FOLLOWS = "=/"  # in ``ChosenStrategy.text``; names of recorded strategies may have a "=" too
 REOPENED = ":reopened"
 
 
@@ -100,7 +100,7 @@ class TargetName:
         return cls(kind, detail)
 
     def is_of(self, kind: str) -> bool:
-        """Returns whether the target is of a kind that a package which knows no kinds was given."""
+        """Returns whether the target's kind is ``kind``: for code that gets a kind and names none itself."""
         return self.kind == kind
 
 
@@ -160,7 +160,7 @@ def candidate_document(candidate: Candidate) -> dict[str, Any]:
 
 
 SECONDS_LIMIT = 1e6  # of one call: eleven days
-NOISE_LIMIT = 1e6  # two timings of the same code, all processes paused during one of the two
+NOISE_LIMIT = 1e6  # relative; enough even if all processes were paused during one of the two timings
 SECONDS_TEXT = f"seconds, more than 0 and up to {SECONDS_LIMIT:.0f}"
 Seconds = Annotated[float, number(SECONDS_TEXT, lambda found: 0 < found <= SECONDS_LIMIT)]
 Share = Annotated[

@@ -56,7 +56,7 @@ class TunerError(Exception):
     """
 
     def __init__(self, message: str = "", hint: str = "") -> None:
-        super().__init__(message, *([hint] if hint else []))  # args: what pickle makes it anew of
+        super().__init__(message, *([hint] if hint else []))  # pickle creates the copy from these args
         self.message = message
         self.hint = hint
 

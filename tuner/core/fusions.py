@@ -26,7 +26,6 @@ from types import MappingProxyType
 # A problem's dtype is an MLIR type, or a shorter name: tf32 is f32 of which the last 13 bits of the mantissa
 # are 0, e4m3 and e5m2 are 8-bit floats.
 
-
 FLOAT8S = ("e4m3", "e5m2")
 STORED = {"tf32": "f32", "e4m3": "f8E4M3FN", "e5m2": "f8E5M2"}  # dtype -> MLIR type in memory
 
@@ -101,9 +100,8 @@ class FusionFacts:
     loops: tuple[int, ...]  # extents of the iteration space of the last operation, the root
     contractions: int  # matrix products: 0, 1, or 2: of one A, or of an attention
     weights: int  # contractions whose B is a weight
-    transposed: (
-        int  # 1 + the loop along which elements of an operand are adjacent, if it is not the last; else 0
-    )
+    # 1 + the loop along which elements of an operand are adjacent, if it is not the last loop; else 0
+    transposed: int
     copy: int  # 1 where nothing is computed, elements are only copied; else 0
     bytes: int  # of all arguments
     # Of a convolution: a letter for each loop: n images, g groups, f filters (c channels of a depthwise one),
@@ -229,10 +227,10 @@ class WeightPacking:
     A panel has k x columns elements, row by row; the last one is padded with zeros. With ``interleave`` 2,
     two rows of k lie next to each other for each column, as the dot products of bf16 take them. With
     ``depth`` 32, k is padded with zeros to a multiple of 32. With ``unsigned``, of i8, 128 is added to each
-    element, by which the sign bit is flipped, as dot products of bytes take one of their factors.
+    element, which flips its sign bit: dot products of bytes take one of their factors as unsigned.
 
     With ``run`` 3, rows come in runs of 3, each of which is padded to a multiple of ``depth``: the channels
-    of a convolution for each element of its window. k must be a multiple of it.
+    of a convolution for each element of its window. k must be a multiple of ``run``.
 
     A weight of other than two dimensions, or a transposed one, is a matrix by ``order``: its dimensions in
     the order in which rows go through all but the last, and columns through the last. ``(2, 3, 1, 0)`` of
@@ -269,7 +267,7 @@ class FusionCode:
 
 
 def packings_comment(packings: tuple[WeightPacking | None, ...]) -> str:
-    """Returns the comment line in front of a fusion's code that says how its inputs are packed: - 48x1 -."""
+    """Returns a comment line for a fusion's code, of its inputs' packings: ``// packings: - 48x1 -``."""
     return PACKINGS_COMMENT + " ".join(map(_packing_text, packings)) + "\n"
 
 

@@ -67,10 +67,8 @@ class DeviceProgram:
     results: tuple[ValueType, ...]  # buffers are host memory that the caller frees
     written: tuple[bool, ...]  # per argument: the function may change it
     device_arguments: bool = False  # True: buffers of the arguments are device memory, nothing is copied
-    stream_slots: int = 0  # trailing !llvm.ptr arguments; slot 0 is the caller's stream. 0: token form
-    interpreted: str = (
-        ""  # MLIR of kernels that host code calls and nobody compiles: see tuner.programs.interpreter
-    )
+    stream_slots: int = 0  # trailing !llvm.ptr arguments: streams, the caller's first; 0: none
+    interpreted: str = ""  # MLIR of kernels that are not compiled but run by tuner.programs.interpreter
     # Where launches may be sampled: what their results are compared with.
     reference: str = ""  # MLIR of the kernels that can be interpreted
     matmuls: tuple[MatmulKernel, ...] = ()

@@ -26,7 +26,7 @@ def fastest_baseline(
 ) -> Baseline | None:
     """Returns the baseline of the least median time; None where no library was timed.
 
-    ``timed``: (library, time); ``libraries`` lists all, the fastest first, then ``failed``.
+    ``timed``: (library, time). Of several libraries the result lists all: the fastest first, ``failed`` last.
     """
     if not timed:
         return None
@@ -118,10 +118,9 @@ class Artifact:
     """The compiled code of a script, ready to load. Different scripts may give equal code."""
 
     host_code: str  # CPU: LLVM-dialect text; "" for a GPU, where ``program`` has the PTX
-    sha256: str  # of what runs: ``host_code`` and ``panels``, or machine code and launches
-    partitions: tuple[
-        Partition, ...
-    ] = ()  # CPU: thread partitions of C; their calls compute the whole problem
+    sha256: str  # of what runs: ``host_code`` and ``partitions``, or machine code and launches
+    # CPU: thread partitions of C; their calls compute the whole problem
+    partitions: tuple[Partition, ...] = ()
     stage_s: tuple[tuple[str, float], ...] = ()  # (stage, seconds) of the compilation
     program: KernelProgram | None = None  # GPU only
     refusal: Failure | None = None  # why the code is not loaded, known from its resources alone
@@ -172,7 +171,7 @@ class AbstractEvaluator(abc.ABC):
 
     and at the end of a run, with the top trials, each loaded anew::
 
-        measure_together(problem, works, effort, rng)   # again with fewer where it fails
+        measure_together(problem, loaded, effort, rng)  # again with fewer where it fails
 
     A child process serves one problem, so its arrays may be kept. Each method raises CandidateError when the
     candidate fails; any other exception, a crash and a hang become failures of stage RUN as well. After a
@@ -255,7 +254,7 @@ class BoundRecord:
 
     record: Record
     script: Script  # empty where binding failed
-    artifact: Artifact | None = None  # of the script, where kept: final re-measurement need not compile it
+    artifact: Artifact | None = None  # None: not kept; the final re-measurement compiles the script again
 
 
 @dataclass(frozen=True)
@@ -270,13 +269,13 @@ class FinalTimes:
 class AbstractRunner(abc.ABC):
     """Compiles, verifies and times candidates; returns records in the order in which candidates were started.
 
-    Each session of a run builds a runner in the tuner's process, and ``tuner check`` builds one for its
-    script. The thread that built the runner makes all calls: child processes die with that thread. In the
-    life of a session::
+    Each session of a run builds a runner in the tuner's process; ``tuner check``, ``gate`` and ``audit``
+    build one per kernel. The thread that built the runner makes all calls: child processes die with that
+    thread. In the life of a session::
 
         start(number, candidate, effort)   # each trial without a stored outcome, once its proposal is stored
         finish()                      # once for each start; up to workers + 1 are started and not finished
-        remeasure(top_trials, effort) # when every start is finished; by a run once, by a gate repeatedly
+        remeasure(top_trials, effort) # when every start is finished; once by a run, repeatedly by a check
         close()                       # once, whatever happened before
 
     A candidate that crashes, hangs, is wrong or does not compile gives a record with a Failure; no exception

@@ -56,7 +56,7 @@ def _distinct(readings: Sequence[GpuState | Span]) -> tuple[str, ...]:
 
 @dataclass(frozen=True)
 class HostConditions:
-    """Load while something was timed: fractions (0 to 1) of its wall time, per timed thread."""
+    """Load while something was timed; a share is a fraction (0 to 1) of the wall time of the measurement."""
 
     load_average: float  # of the last minute, when the measurement began
     others_cores: float  # processors that other programs kept busy, on average
@@ -80,8 +80,8 @@ BEFORE_CACHES = ", caches "  # in a processor's name, after the words
 class Machine:
     """The processor or GPU that times were measured on; times of machines of equal ``name`` are comparable.
 
-    Outcomes and code are used on machines of the same name only, so it has all that constraints may ask, but
-    no number of cores, which depends on what the process may use.
+    Outcomes and code are used on machines of the same name only, so the name has all that constraints may
+    ask, except the number of cores, which depends on what the process may use.
     """
 
     name: str  # class of machine, see ``processor_class``; no host name
@@ -210,7 +210,7 @@ class Roofline:
 
     flop_per_s: float  # multiply-adds in registers, two each; at least what a right kernel was seen to reach
     bytes_per_s: float  # reading memory in order; of a GPU: copying within it; at least what a kernel reached
-    # "measured", of a processor "measured by AMX" or the like; or the document that states it, and its clock
+    # "measured by AMX" or the like; of a GPU "documented, at 1980 MHz"; REACHED where a kernel was faster
     flop_source: str = "measured"
 
     def least_s(self, flop: int, moved_bytes: int, cache_bytes: int) -> float:
@@ -234,7 +234,7 @@ class Roofline:
         return bound
 
     def share(self, flop: int, moved_bytes: int, cache_bytes: int, time_s: float) -> float:
-        """Returns how near a time is to the least that the roofline allows once it bounds it: 0 to 1."""
+        """Returns ``least_s`` over ``time_s``, 0 to 1, by the roofline that ``raised`` returns."""
         bound = self.raised(flop, moved_bytes, cache_bytes, time_s)
         return min(1.0, bound.least_s(flop, moved_bytes, cache_bytes) / time_s)  # 1 + 2e-16 by rounding
 

@@ -73,8 +73,11 @@ def hard_to_scale(array: Array) -> Places:
 
 
 def scale(array: Array, factors: Array, out: Array, hard: Places) -> None:
-    """Writes the elementwise product of a bf16 array and bf16 factors, rounded to nearest, to ``out``."""
-    change = factors.view(np.uint16) - np.uint16(ONE_BITS)  # modulo 2**16, so that a sign is one too
+    """Writes the elementwise product of a bf16 array and factors, each +-1/2, +-1 or +-2, to ``out``.
+
+    ``hard``: indices by ``hard_to_scale``; elements there are multiplied, of others the exponent changes.
+    """
+    change = factors.view(np.uint16) - np.uint16(ONE_BITS)  # of exponent and sign; added modulo 2**16
     np.add(array.view(np.uint16), change, out=out.view(np.uint16))
     if hard[0].size:
         out[hard] = narrowed(widened(array[hard]) * widened(np.broadcast_to(factors, array.shape)[hard]))

@@ -14,7 +14,7 @@ AMX_BF16, AMX_INT8, AVX512_BF16, VNNI = "amx-bf16", "amx-int8", "avx512-bf16", "
 AVX2, AVX512 = "avx2", "avx512"  # also the names of a processor's isa
 AVX_VNNI = "avx-vnni"  # of a processor without AVX-512: dot products in 256 bits
 FIELDS = {"has_bf16": AVX512_BF16, "has_vnni": VNNI, "has_amx_bf16": AMX_BF16, "has_amx_int8": AMX_INT8}
-WITHIN = {AVX512: (AVX2, AVX512), AVX2: (AVX2,)}  # of each isa of a processor
+WITHIN = {AVX512: (AVX2, AVX512), AVX2: (AVX2,)}  # isa of a processor -> instruction sets it includes
 # Levels: https://gitlab.com/x86-psABIs/x86-64-ABI, "Micro-Architecture Levels".
 LEVELS = {AVX512: "x86-64-v4", AVX2: "x86-64-v3"}  # isa of a machine -> level, LLVM's name
 PLAIN_LEVEL = "x86-64"  # of a machine with neither
@@ -79,7 +79,7 @@ class DescribedProcessor:
     isa: str  # "avx512", "avx2"
     cores: int
     cache_bytes: tuple[int, int, int]  # L1 data and L2 of a core; L3 as its cores share it
-    has: tuple[str, ...] = ()  # names of tuner.core.processors, beyond the isa
+    has: tuple[str, ...] = ()  # instruction sets beyond the isa: "vnni"
 
     @property
     def machine(self) -> Machine:
@@ -151,7 +151,7 @@ DTYPES = ("f32", "f64", "bf16", "i8")
 
 
 def peak_set(dtype: str, machine: Machine) -> str:
-    """Returns the instruction set with the fastest products of ``dtype`` on a processor: "amx-bf16"."""
+    """Returns the set with the fastest products of ``dtype``: "amx-bf16"; "" for plain vector code."""
     offered = instruction_sets_of(machine)
     return next((name for name in SETS.get(dtype, ()) if name in offered), "")
 

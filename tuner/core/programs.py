@@ -77,7 +77,7 @@ class ProgramBaseline:
     call_s: MedianInterval | None = None  # seconds of a call
     speed: MedianInterval | None = None  # its time over that of the tuned program: above 1, tuner is faster
     reason: str = ""  # why it was not timed, or has no ratio; "" where it has one
-    # of the times, and so of the ratio, which an older tuner stored without
+    # of the times, and so of the ratio; an older tuner stored none
     reliability: Reliability = field(default=NOT_RECORDED, metadata=AS_TEXT)
 
 
@@ -87,7 +87,7 @@ class ProgramResult:
 
     call_s: float | None  # of the tuned program; None: not timed
     before_s: float | None  # of the program with first configurations
-    speed: MedianInterval | None  # of the two, above 1: tuning has gained; None: not comparable
+    speed: MedianInterval | None  # ``before_s`` over ``call_s``; above 1: faster; None: not comparable
     fusions: tuple[ExplainedFusion, ...] = field(metadata=stored_as("groups"))
     left_out: tuple[str, ...] = ()  # a line for each fusion that is not tuned
     baselines: tuple[ProgramBaseline, ...] = ()

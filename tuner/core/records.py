@@ -29,7 +29,7 @@ def drift(samples_s: tuple[float, ...]) -> float:
 
 @dataclass(frozen=True)
 class MedianInterval:
-    """The median of some numbers, and an interval of 95 percent of it."""
+    """The median of some numbers, and its 95 % interval."""
 
     median: float
     low: float

@@ -1,6 +1,6 @@
 """Whether a stored time can be relied on: what stands next to it wherever it is printed or returned.
 
-``tuner.core.round_quality`` decides it.
+``tuner.core.round_quality`` has the rules by which this is decided.
 """
 
 import enum

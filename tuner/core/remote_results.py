@@ -60,9 +60,8 @@ GPU_CLOCK_FLOP: Final = 32768  # of a multiprocessor without a documented number
 CPU_HZ: Final = 7e9  # above the highest clock that is sold (6.2e9)
 # Units of a core that multiply and add whole registers: two of 512 bits on Intel Golden Cove and AMD Zen 5.
 CPU_VECTOR_UNITS: Final = 2
-CPU_FLOP: Final = (
-    4096  # per cycle of a core of another instruction set, whatever the type: twice AMX with bytes
-)
+# Per cycle of a core of another instruction set, whatever the type: twice AMX with bytes.
+CPU_FLOP: Final = 4096
 # Per cycle of a core with AMX: a product of two tiles takes 16 cycles (Intel 64 optimization manual, 20.2). A
 # product of f32 is at least six of bf16 (Henry et al., 2019, https://doi.org/10.1109/ARITH.2019.00019).
 AMX_FLOP: Final = {"i8": 2048, "bf16": 1024, "f32": 1024 / 6}
@@ -165,7 +164,7 @@ def _is_within(value: float, low: float, high: float) -> bool:
     return low * (1 - ROUNDING) <= value <= high * (1 + ROUNDING)
 
 
-CUBIN, PTX = "cubin", "ptx"  # what ran: the machine code, or PTX that the driver compiled for want of it
+CUBIN, PTX = "cubin", "ptx"  # what ran: machine code, or PTX that the driver compiled in its place
 
 
 @dataclass(frozen=True)

@@ -25,7 +25,7 @@ class CampaignSettings:
     columns: tuple[Candidate, ...]  # unprojected configurations, tried on every problem that they suit
     # for each problem the seconds that the machine's roofline allows at best; (): unknown
     floors_s: tuple[float, ...] = ()
-    program: ProgramSource | None = None  # whose fusions the problems are, if it is a file
+    program: ProgramSource | None = None  # whose fusions the problems are; None: no program in a file
 
 
 @dataclass(frozen=True)
@@ -62,9 +62,9 @@ class CampaignProposal:
     proposal: Proposal  # with the projected candidate, and its outcome if there is one
 
 
-ASKING = {"trial": "tuner history", "run": "tuner history --runs"}  # the command that lists them
-FLAGS = {"output": "--output-dtype"}  # options that are not named as the field
-PLAIN = {
+ASKING = {"trial": "tuner history", "run": "tuner history --runs"}  # noun -> the command that lists IDs
+FLAGS = {"output": "--output-dtype"}  # field of TaskQuery -> its option, where that has another name
+PLAIN = {  # field of TaskQuery -> the value for which no option is needed
     "dtype": "f32",
     "layout": "nn",
     "epilogue": "none",
@@ -119,9 +119,8 @@ class RunRequest:
     target: str = "auto"  # "auto", "cpu", "cuda:sm_90", "replay:FILE"
     chip: str = ""  # for a target without ":chip"
     threads: int = 1
-    strategies: tuple[
-        Path | str, ...
-    ] = ()  # names of the space file, or paths of scripts; (): the whole file
+    # names of the space file, or paths of scripts; (): the whole file
+    strategies: tuple[Path | str, ...] = ()
     reopen: bool = False  # knobs whose value a script selects are open again
     space: Path | str | None = None  # None: the shipped file
     sampler: str | None = None  # None: the default of the target

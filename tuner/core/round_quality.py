@@ -117,7 +117,7 @@ def reliability_alone(
 
 
 def reliability_of_sessions(objections: Sequence[str]) -> Reliability:
-    """Returns how reliable times of several sessions are; ``objections``: per session, "" for a quiet one."""
+    """Returns RELIABLE if most sessions were quiet; ``objections``: one per session, "" for a quiet one."""
     disturbed = [each for each in objections if each]
     if not objections:
         return unknown("nothing was timed")

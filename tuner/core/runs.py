@@ -23,7 +23,7 @@ NO_ROUND = unknown("no final re-measurement with a noise floor")
 
 @dataclass(frozen=True)
 class InitialConfiguration:
-    """A candidate proposed before the sampler's, and its origin; of another task, perhaps infeasible."""
+    """A candidate to propose before the sampler's, and its origin; it may be infeasible for the problem."""
 
     candidate: Candidate
     origin: str  # one of ORIGINS
@@ -55,7 +55,7 @@ class RunSettings:
     first: tuple[InitialConfiguration, ...] | None = None
     recording: str = ""  # of a replay: the path of its file
     baseline_library: str = ""  # "best", or a library by name; "": the default of the target and the type
-    # Of the search space, in messages: its file, of a stored run, whose file may have changed since, no file
+    # Names the search space in messages: its file; the default for a stored run, whose file may have changed
     space_name: str = field(default="search space", compare=False)
 
 
@@ -95,10 +95,10 @@ class RemoteMeasurement:
 
 @dataclass(frozen=True)
 class CampaignPlace:
-    """The place of a run in a campaign, which share one budget."""
+    """The place of a run in a campaign, whose runs share one budget."""
 
     campaign: int  # id of the campaign
-    place: int  # among the runs of the group: 0, 1, ...
+    place: int  # among the runs of the campaign: 0, 1, ...
     name: str  # of the problem, such as that of a layer; "": none
     count: int  # how often the problem occurs in what is tuned
 
@@ -150,7 +150,7 @@ class StoredTrial:
     id: int
     run: int
     number: int
-    row: int
+    row: int  # index of the candidate in the run's feasible set
     record: Record
     final: Measurement | None  # of the final re-measurement, interleaved with other trials
     script_text: str
@@ -221,7 +221,7 @@ class Proposal:
 
     id: int  # of the trial, known when the candidate is proposed
     number: int
-    row: int
+    row: int  # index of the candidate in the run's feasible set
     candidate: Candidate
     trial: StoredTrial | None  # None: no outcome: its session was killed, or is still running
 

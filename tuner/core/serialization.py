@@ -44,7 +44,7 @@ def has_secret(address: str) -> bool:
 def without_secrets(text: str, *addresses: str) -> str:
     """Returns ``text`` with *** in place of the passwords that occur in the database addresses ``addresses``.
 
-    Also percent-decoded, escaped, and parts of 3 characters or more: drivers may quote half a password.
+    Passwords are also found percent-decoded, escaped, and in parts of 3 characters: drivers may quote half.
     """
     found = {form for address in addresses for form in _forms(address)}
     for form in sorted(found, key=len, reverse=True):
@@ -94,7 +94,7 @@ STORED_AS: Final = "stored_as"  # key of a field's metadata
 
 @dataclass(frozen=True)
 class Only:
-    """Annotation ``Annotated[float, SECONDS]`` of the JSON values that a dataclass field accepts."""
+    """Which JSON values a dataclass field accepts, as annotation: ``Annotated[int, whole(1)]``."""
 
     words: str  # for messages: "seconds, more than 0"
     takes: Callable[[Any], bool]  # of any JSON value
@@ -178,7 +178,7 @@ def decode(kind: type[Kind], found: Any, place: str) -> Kind:
 
 
 def known_part(kind: type, found: Any, place: str) -> dict[str, Any]:
-    """Returns an object's known keys: other versions write more. UsageError where it is no object."""
+    """Returns an object's entries that ``kind`` has, as other versions write more. UsageError: no object."""
     document: dict[str, Any] = _object(found, place)
     return {key: document[key] for key in _hints(kind) if key in document}
 
@@ -376,9 +376,9 @@ LIMIT_BYTES = 64 << 20  # of a script or payload
 
 
 def read_text(path: Path, allowed: str, limit_bytes: int = LIMIT_BYTES) -> str:
-    """Returns the text of a UTF-8 file.
+    """Returns the text of a UTF-8 file; ``allowed``: what the file should be, for messages.
 
-    Raises UsageError for an unreadable file, above ``limit_bytes``, or no UTF-8: expected is ``allowed``.
+    Raises UsageError for a file that cannot be read, has more than ``limit_bytes``, or is not UTF-8.
     """
     try:
         with path.open("rb") as file:

@@ -1,4 +1,4 @@
-"""Arguments of public functions against their annotations: a wrong type is a UsageError of one line.
+"""Checks arguments of public functions against their annotations: a wrong type is a UsageError of one line.
 
 ``@typed_arguments`` stands on each function that users call from Python. What a type cannot say, such as the
 least number of trials, the function says itself.
@@ -23,7 +23,7 @@ R = TypeVar("R")
 NUMBER_LIMIT = 2**63  # of databases, and of C
 LINE_LIMIT = 60  # characters of a value in a message
 PLAIN = (str, int, float, complex, bytes, types.NoneType, tuple, list, dict, set, frozenset, Path)
-NUMBERS: dict[Any, Any] = {int: numbers.Integral, float: numbers.Real}  # with those of other libraries
+NUMBERS: dict[Any, Any] = {int: numbers.Integral, float: numbers.Real}  # also of other libraries
 NOUNS = {  # name of a type -> what a message calls its values
     "str": "a text",
     "int": "an integer",

@@ -1,4 +1,4 @@
-"""Connections of the queue library: of a node, which ends with its server, and of a session of the tuner."""
+"""Connections for the queue library: a node's pool, and an adapter of an open session of the tuner."""
 
 import asyncio
 from typing import TYPE_CHECKING, Any, Final, final

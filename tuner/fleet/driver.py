@@ -121,7 +121,7 @@ class Driver:
     ) -> None:
         """Reads all stored outcomes of the run. Raises UsageError while another process drives the run.
 
-        ``notify`` gets reasons for waiting and refusals; outcomes above ``limit_flop_per_s`` are refused.
+        ``notify`` gets reasons for waiting and refusals. Speeds above ``limit_flop_per_s`` are refused.
         """
         self.run = run  # uuid
         self._limit_flop_per_s = limit_flop_per_s
@@ -137,7 +137,7 @@ class Driver:
         try:
             self._shared.lock(run)
             with plain_errors():
-                # of work outside of trials of an earlier process: no process waits for its outcome
+                # work of an earlier process outside of trials (number < 0): nobody waits for its outcome
                 for (number, _), job in queues.under_way(self._connection, run).items():
                     if number < 0:
                         queues.drop_waiting(self._connection, job)
@@ -174,7 +174,7 @@ class Driver:
         self._shared.wait()
 
     def read(self, *, is_thorough: bool) -> bool:
-        """Reads new reports; returns whether there are any. Raises TunerError if the run was cancelled."""
+        """Reads new reports; returns whether there are any. ``is_thorough``: TunerError if cancelled."""
         if not is_thorough:
             return self._read_reports()
         # before outcomes: a job that ends in between shows its outcome

@@ -26,7 +26,7 @@ from tuner.runtime.workers.processes import TICK_S, TimingLock, holder_text
 from tuner.runtime.workers.services import Evaluation, Group, compile_spec, evaluation_spec
 from tuner.targets.interface import MeasurementBackend, RunnerChildren
 
-KEPT: Final = 4  # each holds the arrays of its problem
+KEPT: Final = 4  # measurement workers; each holds the arrays of its problem
 GIB: Final = 1 << 30
 
 
@@ -45,7 +45,7 @@ class _Kept:
 class MeasurementWorkers:
     """The measurement workers of a node, by problem and threads; four (KEPT) at most, one of which works.
 
-    The longest idle process is taken over: campaigns alternate between more problems than are kept.
+    The process that was idle for longest is reused: campaigns alternate between more problems than that.
     """
 
     def __init__(
@@ -162,7 +162,7 @@ class NodeChildren:
         self._slots = slots
         self._orders: queue.SimpleQueue[Order] = queue.SimpleQueue()
         self._to_measure: collections.deque[Order] = collections.deque()
-        self._compiling: dict[int, Order] = {}  # by slot of the pool
+        self._compiling: dict[int, Order] = {}  # by the script's number in the pool
         self._pool: CompilePool | None = None
         self._workers = MeasurementWorkers(self._meanwhile, self._quiet, self._exclusive)
         self._measuring: Order | None = None

@@ -25,7 +25,7 @@ if TYPE_CHECKING:
 
 ALLOWED: Final = 0.003  # share by which times with a running node may be longer
 SLICE_S: Final = 1.0  # of work without a pause
-SLICES_OF_LEASE: Final = 4  # a node is stopped for two at most: it must not count as lost
+SLICES_OF_LEASE: Final = 4  # at least: a node, stopped for two per round, must not count as lost
 ELEMENTS: Final = 1 << 15  # of f32: three arrays fit into the second level of cache
 PROCESSES: Final = Path("/proc")
 TURNS: Final = ("stopped", "stopped again", "alongside")

@@ -75,7 +75,7 @@ class Waiting:
     queue: str
     todo: int
     doing_count: int
-    example: FleetWork  # the next job's, or that of a job being done
+    example: FleetWork  # of the job with the highest priority, waiting or being done
     doing: FleetWork | None
     runs: tuple[str, ...]  # uuids of runs whose jobs wait, that of the next job first
     doing_s: float  # since the oldest job that is being done was begun

@@ -35,8 +35,8 @@ KINDS: Final[dict[str, type[Any]]] = {
 def admitted(work: FleetWork, report: str | None, limit_flop_per_s: float = math.inf) -> Outcome:
     """Returns the outcome of a piece of work from a node's JSON report, once the report is found possible.
 
-    None: it was longer than 4 MiB. Raises UsageError for None, another form or stage, and impossible numbers
-    such as times above ``limit_flop_per_s``.
+    ``report`` None: longer than 4 MiB. Raises UsageError for None, another form or stage, and impossible
+    numbers, such as speeds above ``limit_flop_per_s``.
     """
     if report is None:
         raise UsageError("the outcome is larger than the limit")

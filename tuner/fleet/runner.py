@@ -170,7 +170,7 @@ def named(machines: Mapping[str, Named], phrase: str) -> dict[str, Named]:
 
 
 class FleetRun:
-    """What a fleet provides of a run or a campaign, driven by one thread of one process."""
+    """What a fleet provides for a run or a campaign, which one thread of one process drives."""
 
     def __init__(self, own: MeasurementBackend, fleet: FleetRequest) -> None:
         self._own = own
@@ -178,7 +178,7 @@ class FleetRun:
         self._driven: dict[Problem, tuple[Driver, FleetWork]] = {}  # by the problem of the run
 
     def machine(self, target: TargetName) -> Machine:
-        """Returns the class of machine that measures ``target``; UsageError unless one has enough devices."""
+        """Returns the class of machine that measures ``target``; UsageError: none, several, few devices."""
         wanted = self._fleet.machine
         classes = named({node.machine.name: node.machine for node in self._measuring(target)}, wanted)
         if not classes:
@@ -220,7 +220,7 @@ class FleetRun:
     ) -> "tuple[AbstractRunner, ...]":
         """Returns a runner for each run of a campaign, which has one target; all share one connection.
 
-        ``how``: settings by run uuid. UsageError while another process drives one; as ``machine``.
+        ``how``: settings per run, with uuid. UsageError while another process drives one; as ``machine``.
         """
         target = orders[0].target
         machine = self.machine(target)
@@ -288,7 +288,7 @@ class FleetRun:
 
 PENDING_OF_ONE: Final = 3  # proposals in flight of a run on one device: docs/concepts/fleet.md
 NO_NODE: Final = "no node of the fleet measures for it; start one: tuner fleet worker --measure"
-PENDING_PER_DEVICE: Final = 2  # and as many more for every device where there are several
+PENDING_PER_DEVICE: Final = 2  # where there are several devices, as many again for the run
 
 
 def pending_limit(devices: int) -> int:

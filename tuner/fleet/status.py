@@ -144,7 +144,7 @@ def _names(nodes: list[SeenNode]) -> str:
 
 LOCK: Final = 0x7377656570  # advisory lock: "sweep"
 KEPT_DAYS: Final = 7  # of blobs, outcomes, and nodes that are gone
-SWEEPER: Final = "sweep"
+SWEEPER: Final = "sweep"  # in place of a node's name, in outcomes of jobs that were given up
 
 
 def sweep(connection: "Connection", lease_s: float) -> int:

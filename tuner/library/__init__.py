@@ -1,4 +1,4 @@
-"""Tuned schedules of several problems as files that other programs load."""
+"""Uses of tuned schedules: libraries for other programs, bundles for a GPU elsewhere, ``tuner.matmul``."""
 
 # What other packages may import; the rest is inside.
 __all__ = [

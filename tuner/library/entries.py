@@ -61,7 +61,7 @@ ONE_THREAD = TaskQuery(threads=1, align=NUMPY_ALIGNMENT, cache=WARM)
 
 @dataclass(frozen=True)
 class LibraryEntries:
-    """The entries for a library, and a line for each problem left out or not by its fastest script."""
+    """The entries for a library, and a line for each problem left out, or with a slower script."""
 
     entries: tuple[LibraryEntry, ...]  # in the order of their problems' keys
     notes: tuple[str, ...] = ()
@@ -77,7 +77,7 @@ def library_entries(
 ) -> LibraryEntries:
     """Returns the best CPU trial of each problem as an entry, no replays; ``runs``: whose trials, () all.
 
-    ``task``: its machine None is this class; ``stock_only``: of stock ``mlir-opt``. Raises UsageError where
+    ``task.machine`` None: this class; ``stock_only``: scripts without custom ops. Raises UsageError where
     nothing is left, for an unsuitable run, and for results that differ only in alignment or caches.
     """
     if task.target is not None and not TargetName.parse(task.target).is_on_cpu:
@@ -209,7 +209,7 @@ class _Found:
 
 
 def gpu_entries(store: "Store", task: TaskQuery, runs: Iterable[int] = ()) -> LibraryEntries:
-    """Returns an entry per problem and chip: the fastest timed on a GPU, else the first simulated, noted.
+    """Returns an entry per problem and chip: the fastest on a GPU, else the first verified, with a note.
 
     ``runs``: whose trials count; empty: all. Raises UsageError where nothing is left.
     """

@@ -119,7 +119,7 @@ def _shared(entry: LibraryEntry | EntryDocument) -> dict[str, Any]:
 
 
 def header(document: LibraryDocument, file: str, versions: str) -> str:
-    """Returns the header of a library's file as comment lines; ``versions``: of MLIR, that read it."""
+    """Returns the header of a library's file as comment lines; ``versions`` of MLIR can read the file."""
     preload = f"--transform-preload-library=transform-library-paths={file}"
     lines = [
         f"Schedules of {len(document.entries)} problems, in one transform module",
@@ -395,7 +395,7 @@ def _faster(first: _Known, second: _Known) -> tuple[_Known, Duel]:
     longer = slower_by(problem, second.entry.script, first.entry.script)
     if longer.median < 0:
         low, high = longer.interval
-        turned = (1 / (1 + high) - 1, 1 / (1 + low) - 1)
-        inverse = PairedSlowdown(1 / (1 + longer.median) - 1, turned, longer.noise)
+        interval = (1 / (1 + high) - 1, 1 / (1 + low) - 1)
+        inverse = PairedSlowdown(1 / (1 + longer.median) - 1, interval, longer.noise)
         return second, Duel(problem, second.library, first.library, inverse)
     return first, Duel(problem, first.library, second.library, longer)

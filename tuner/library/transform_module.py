@@ -3,11 +3,10 @@
 Steps of the entry sequence, by upstream's ops alone:
   1. linalg.generic contractions of layout nn become named ops.
   2. Each named op of a known layout is given to the matchers; the first that matches names its entry.
-  3. Each named op moves, with the fill that clears its result, to a function of its own. A batch moves as a
-  whole,
+  3. Each named op moves, with the fill that clears its result, to a new function. A batch moves as a whole,
      so that no matrix is copied at the function's boundary, and becomes a loop over matmuls there.
-  4. Each function has the half of its entry's schedule that works on tensors.
-  5. The whole module is bufferized, once; then each function has the other half of its schedule.
+  4. To each function the half of its entry's schedule that works on tensors is applied.
+  5. The whole module is bufferized, once; then the other half of each schedule is applied.
 """
 
 from collections.abc import Iterable
@@ -77,7 +76,7 @@ def _mark_sequence(schedules: tuple[EntrySchedule, ...]) -> str:
 
 
 def _specialize_generics(operation: str) -> str:
-    """Names linalg.generic contractions of layout nn; of others MLIR 22 loses the maps: a wrong result."""
+    """Makes named ops of generic contractions in layout nn; of others MLIR 22 loses maps: wrong results."""
     generics, found = f"%generics_{operation}", f"%contractions_{operation}"
     maps = maps_attribute(operation, "nn")
     return f"""    {generics} = transform.structured.match ops{{["linalg.generic"]}}

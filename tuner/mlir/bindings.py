@@ -22,7 +22,7 @@ def _without_front_end() -> Iterator[None]:
         yield
         return
     absent, stand_in = object(), ModuleType(FRONT_END)
-    vars(stand_in)["__getattr__"] = lambda _: absent
+    vars(stand_in)["__getattr__"] = lambda _: absent  # for each name that the package imports from there
     sys.modules[FRONT_END] = stand_in
     try:
         yield
@@ -30,7 +30,7 @@ def _without_front_end() -> Iterator[None]:
         del sys.modules[FRONT_END]
     package = vars(sys.modules[WHEEL])
     names = {name for name, value in package.items() if value is absent}
-    for name in names:
+    for name in names:  # so that `__getattr__` below is asked for the name, and loads the front end
         del package[name]
     package["__getattr__"] = lambda name: _of_front_end(name, names)
 
@@ -44,7 +44,7 @@ def _of_front_end(name: str, names: set[str]) -> object:
 with _without_front_end():
     from numba_cuda_mlir._mlir import ir, passmanager
     from numba_cuda_mlir._mlir import rewrite as pattern_rewrites
-    from numba_cuda_mlir._mlir.dialects import ext, gpu, transform
+    from numba_cuda_mlir._mlir.dialects import ext, gpu, irdl, transform
     from numba_cuda_mlir._mlir.dialects.transform import interpreter
 
 __all__ = [
@@ -58,6 +58,7 @@ __all__ = [
     "gpu",
     "interpreter",
     "ir",
+    "irdl",
     "jit_bindings",
     "passmanager",
     "pattern_rewrites",

@@ -1,8 +1,8 @@
-"""The transform op ``tuner.dialect``."""
+"""The MLIR dialect ``tuner``: the base class of its transform ops, their MLIR interfaces and attributes."""
 
 from typing import TYPE_CHECKING
 
-from tuner.mlir.bindings import Op, ext, ir, transform
+from tuner.mlir.bindings import Op, ext, ir, irdl, transform
 
 DIALECT = "tuner"
 
@@ -12,6 +12,14 @@ class TunerDialect(ext.Dialect, name=DIALECT):  # type: ignore[misc,call-arg] # 
 
     Most ops take one handle: ``"tuner.name"(%handle) {...} : (!transform.any_op) -> ()``.
     """
+
+    @classmethod
+    def load_in_context(cls) -> None:
+        """Registers the dialect in the current MLIR context."""
+        if hasattr(cls, "_mlir_module"):  # of the process's first context; load() takes three times as long
+            irdl.load_dialects(ir.Module.parse(str(cls._mlir_module)))
+        else:
+            cls.load()
 
 
 class InPlaceOp(TunerDialect.Operation):  # type: ignore[misc,name-defined] # untyped bindings
@@ -29,7 +37,7 @@ class InPlaceOp(TunerDialect.Operation):  # type: ignore[misc,name-defined] # un
 
 
 class InPlaceTransform(transform.TransformOpInterface):  # type: ignore[misc] # untyped bindings
-    """The implementation of InPlaceOp for MLIR's interpreter; a reason of ``change`` is its failure."""
+    """What MLIR's interpreter runs for an InPlaceOp: ``change`` per payload op, up to the first failure."""
 
     @staticmethod
     def apply(
@@ -46,7 +54,7 @@ class InPlaceTransform(transform.TransformOpInterface):  # type: ignore[misc] # 
 
     @staticmethod
     def allow_repeated_handle_operands(op: InPlaceOp) -> bool:
-        """Returns False: these ops have one operand."""
+        """Returns False: an InPlaceOp has one operand."""
         return False
 
 

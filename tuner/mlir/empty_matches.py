@@ -10,7 +10,7 @@ are inserted:
     %tile, %loops:2 = transform.structured.fuse %product tile_sizes [8, 32, 0]
 
 A script may match ops that only some payloads have. So a match for registered op names fails only until some
-match has found an op other than a function or module, only where a structured op is applied to its handle,
+match has found an op other than a function or module, only before an op of ``NEEDING`` that uses its handle,
 and never in ``transform.foreach`` or ``transform.alternatives``.
 """
 
@@ -25,7 +25,7 @@ from tuner.mlir.ir.reading import walk, walk_where
 
 MATCH = "transform.structured.match"
 OTHER_MATCHES = ("transform.foreach_match", "transform.collect_matching")  # find ops by a matcher sequence
-NEEDING = ("transform.structured.", "transform.get_")  # the main ops of a schedule, not cleanups
+NEEDING = ("transform.structured.", "transform.get_")  # begin names of a schedule's main ops, not cleanups
 LENIENT = ("transform.foreach", "transform.alternatives")  # in their regions a match may find nothing
 CONTAINERS = ("builtin.module", "func.func", "func.return", "gpu.module", "gpu.func")  # compute nothing
 NAMES_SHOWN = 6  # op names of the payload in a message, which is one line

@@ -38,13 +38,13 @@ from tuner.mlir.passes import run_passes
 from tuner.mlir.transform import parse
 
 MATMULS = ("linalg.matmul", "linalg.batch_matmul")
-# Producers become part of their consumer; reshapes, of which a fusion has none, would be fused badly.
+# Elementwise producers become part of their consumer. The pass fuses reshapes badly: a fusion has none.
 FUSE = "builtin.module(func.func(linalg-fuse-elementwise-ops,canonicalize,cse))"
 STORE = "bufferization.materialize_in_destination"
 
 
 def parse_fusion(text: str) -> ir.Module:
-    """Returns the module of a ``Fusion``'s text; CandidateError(BIND) for bad text and without ``group``."""
+    """Returns the module of a ``Fusion``'s text; CandidateError(BIND) for bad text or no ``group``."""
     module = parse(text, "fusion")
     fusion_function(module)
     return module
@@ -121,7 +121,7 @@ def indexing_maps(op: Op) -> list[ir.AffineMap]:
 
 
 def transposed_loop(op: Op) -> int:
-    """Returns 1 + the loop along which an operand's elements are adjacent; 0: the last, or broadcast."""
+    """Returns 1 + the loop along which a transposed operand is contiguous; 0: no operand is transposed."""
     maps = indexing_maps(op)
     for each in maps:
         found = _loops(each)
@@ -294,7 +294,7 @@ class FusionArgument:
 
 
 def fusion_arguments(text: str) -> tuple[FusionArgument, ...]:
-    """Returns the inputs, then the outputs of a fusion; CandidateError(BIND) for other text."""
+    """Returns the inputs, then the outputs of a fusion; raises CandidateError(BIND) for other text."""
     with ir.Context(), ir.Location.unknown():
         module = parse_fusion(text)
         function = fusion_function(module)
@@ -324,7 +324,7 @@ def fusion_problem(fusion: Fusion) -> Problem:
     of the output, elements that are summed up for each), and images times groups; of rows (all rows, columns,
     1); of an elementwise operation (elements but for the last dimension, last dimension, 1).
 
-    Raises UsageError for a fusion that no schedule is for, of dynamic sizes, or whose text is none.
+    Raises UsageError for a fusion that no schedule is for, of dynamic sizes, or whose text does not parse.
     """
     if fusion.kind not in KINDS:
         why = f": {fusion.reason}" if fusion.kind == LOOPS and fusion.reason else ""

@@ -116,10 +116,10 @@ def require_no_effects(script: ir.Module) -> None:
             )
 
 
-# Of linalg.elementwise since September 2026, https://github.com/llvm/llvm-project/pull/222569
+# The form of linalg.elementwise since September 2026, https://github.com/llvm/llvm-project/pull/222569
 ELEMENTWISE = re.compile(r"\blinalg\.elementwise\s*<\s*(\w+)\s*>")
-X86 = re.compile(r"\bx86vector\.")  # a dialect that LLVM 23 calls x86
-# One op up to LLVM 22; its attributes are those of each of the three of today.
+X86 = re.compile(r"\bx86vector\.")  # the former name of the dialect that LLVM 23 calls x86
+# One op up to LLVM 22; today three ops, each with the attributes of that op.
 LOWER_REDUCTION = re.compile(r"\b(transform\.apply_patterns\.vector\.)lower_multi_reduction\b((?:(?!//).)*)")
 REDUCTION_STEPS = ("reorder_multi_reduction_dims", "multi_reduction_flattening", "multi_reduction_unrolling")
 MARK = "gpu."  # every text with an older spelling of the ops below contains this
@@ -193,7 +193,7 @@ CONSUMING = (PrefetchFragmentsOp,)  # replace the payload ops of their handle
 
 def load_custom_ops() -> None:
     """Registers the transform ops of the ``tuner`` dialect in the current MLIR context."""
-    TunerDialect.load(reload=hasattr(TunerDialect, "_mlir_module"))
+    TunerDialect.load_in_context()
     # The bindings search for a Python module of the dialect at each use, until they find one.
     folder = ext.__name__.rpartition(".")[0]
     sys.modules.setdefault(f"{folder}.{DIALECT}", sys.modules[TunerDialect.__module__])

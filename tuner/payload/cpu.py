@@ -8,9 +8,8 @@ from tuner.core.errors import UsageError
 from tuner.core.interfaces import Partition
 from tuner.core.problem import BATCH_MATMUL, MATMUL, Problem
 
-PARTITIONS_COMMENT = (
-    "// panels: "  # in a script for several threads: entry row column m n [first matrices]; ...
-)
+# begins the line of a script for several threads: entry row column m n [first matrices]; ...
+PARTITIONS_COMMENT = "// panels: "
 PARTITIONS_LIMIT = 1024  # of a script; threads of the largest machines
 ENTRY = "matmul"  # of the whole problem; functions of partitions append _<rows>x<columns>
 LINE_END = "\n"
@@ -21,7 +20,8 @@ MAPS = {"nn": ("mk", "kn"), "nt": ("mk", "nk"), "tn": ("km", "kn")}
 def partition(problem: Problem, parts: int, split: str, multiple: int) -> tuple[Partition, ...]:
     """Divides C among at most ``parts`` threads; partitions of equal size share a function.
 
-    ``split``: "n" (columns of C), "m" (rows) or "none" (whole matrices), extents multiples of ``multiple``.
+    ``split``: "n" (columns of C), "m" (rows) or "none" (whole matrices of the batch). Extents are multiples
+    of ``multiple``, but for the last one.
     """
     m, n, _ = problem.sizes
     if split == "none" or parts == 1:
@@ -47,7 +47,7 @@ def partitions_comment(partitions: tuple[Partition, ...]) -> str:
 
 
 def partitions_in(script: str, problem: Problem) -> tuple[Partition, ...]:
-    """Returns the partitions in a script's comment, else one; raises UsageError for no exact cover of C."""
+    """Returns a script's partitions, else C as one. Raises UsageError for no exact cover of C."""
     line = next((line for line in script.splitlines() if line.startswith(PARTITIONS_COMMENT)), None)
     if line is None:
         return partition(problem, 1, "none", 1)
@@ -65,7 +65,7 @@ def partitions_in(script: str, problem: Problem) -> tuple[Partition, ...]:
 def payload_mlir(problem: Problem, partitions: tuple[Partition, ...]) -> str:
     """Returns a module with a function per ``entry``: A, B[, bias], C as memrefs, of one pair of a batch.
 
-    It takes pointers to its partition's first elements; strides are those of the whole matrices.
+    Each argument begins at the partition's first element; its strides are those of the whole matrix.
     """
     functions = {panel.entry: _function(problem, panel) for panel in partitions}
     return batch_comment(problem) + "module {\n" + "".join(functions.values()) + "}\n"
@@ -99,7 +99,7 @@ def indexing_maps(layout: str) -> str:
 
 
 def maps_attribute(operation: str, layout: str) -> str:
-    """Returns ``indexing_maps = [affine_map<(m, n, k) -> (m, k)>, ...]``, by which ops are found."""
+    """Returns ``indexing_maps = [affine_map<(m, n, k) -> (m, k)>, ...]``: scripts match operations by it."""
     lead = "b" if operation == BATCH_MATMUL else ""
     domain, *results = (", ".join(lead + names) for names in ("mnk", *MAPS[layout], "mn"))
     maps = (f"affine_map<({domain}) -> ({result})>" for result in results)

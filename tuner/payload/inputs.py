@@ -39,7 +39,7 @@ PLAIN, ONE_SIGN, ZEROS, LARGE, SMALL = range(KINDS)  # kinds of rows; of columns
 
 
 def draw_extremes(problem: Problem, rng: np.random.Generator) -> Inputs:
-    """Returns inputs, each row of A and column of B of an extreme kind; sums are exact in any order."""
+    """Returns inputs with rows of A and columns of B of each kind; sums are exact but for underflow."""
     m, n, k = problem.sizes
     exponents = EXPONENTS[problem.dtype]
     rows, columns = (

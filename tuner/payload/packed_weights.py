@@ -6,7 +6,7 @@ A weight of k x n elements that is read as panels of 4 columns, with n = 6:
     6 7 8 9 | a b      becomes    0 1 2 3  6 7 8 9    4 5 . .  a b . .       . is a zero
 
 With interleave 2 pairs of rows lie next to each other for each column: 0 6 1 7 2 8 3 9. With a depth, rows of
-zeros are added until their number is a multiple of it; where there are runs of rows, after each of them.
+zeros are added until the number of rows is a multiple of the depth; where rows come in runs, to each run.
 Bytes that are wanted unsigned have their sign bits flipped, zeros as well.
 """
 
@@ -32,7 +32,7 @@ def packed_shape(shape: tuple[int, ...], packing: WeightPacking) -> tuple[int, i
 
 
 def pack(weight: Array, packing: WeightPacking, target: Array) -> None:
-    """Writes a weight, packed, into ``target``, a contiguous array of as many elements as it has packed."""
+    """Writes a weight, packed, into ``target``, a contiguous array of the size of ``packed_shape``."""
     matrix = weight.transpose(packing.order) if packing.order else weight
     matrix = _with_padded_runs(matrix.reshape(packing.matrix_shape(weight.shape)), packing)
     shape = packed_shape(weight.shape, packing)

@@ -45,9 +45,8 @@ NUMPY_DTYPES: dict[str, np.dtype[Any]] = {
 ERROR_FACTOR = 16.0
 SUBNORMAL = {"f64": 2.0**-1074, "f32": 2.0**-149, "i32": 0.0}  # smallest positive numbers, types of sums
 SMALLEST = {"f16": 2.0**-24, "bf16": 2.0**-133}  # smallest positive numbers, narrow types
-F16_STEPS = np.float32(
-    2.0**20
-)  # of 1: inputs are multiples of 2**-20, their halves 16 steps above the smallest
+# of 1: inputs are multiples of 2**-20, so that their halves are multiples of the smallest number, 2**-24
+F16_STEPS = np.float32(2.0**20)
 I8_LARGEST = 63  # of a base: twice this number, of either sign, is an i8 as well
 I8_DEVIATION = 21.0  # standard deviation of a base: a third of the largest number
 I8_TOP_BIT = 128.0  # absolute weight of the highest bit of an i8
@@ -90,7 +89,7 @@ class BaseDraw:
         return product.reshape(-1, b.shape[2])
 
     def part(self, rows: slice | Array, columns: slice) -> Float64:
-        """Returns rows (slice or numbers through the batch) and columns of A times B in float64."""
+        """Returns rows (slice, or numbers counted through the batch) and columns of A times B in float64."""
         a, b = self.without_layout
         if len(a) == 1:
             return _wide(a[0, rows]) @ _wide(b[0][:, columns])
@@ -179,7 +178,7 @@ class Inputs:
             tolerance += (np.abs(expected) + tolerance) * rounding(self.problem.output)
             tolerance += SMALLEST[self.problem.output] / 2
         if self.special is not None:
-            tolerance[~np.isfinite(tolerance)] = 0.0  # as infinity, or 0 by a ReLU
+            tolerance[~np.isfinite(tolerance)] = 0.0  # where infinity or NaN, or 0 by a ReLU, is expected
         return expected, tolerance
 
     def _correct(self, expected: Float64, flip: Flip, rows: slice | Array, columns: slice) -> None:
@@ -222,7 +221,7 @@ def sum_rounding(problem: Problem) -> float:
 def draw_base(problem: Problem, rng: np.random.Generator) -> BaseDraw:
     """Returns random A and B of a problem: standard normal numbers, rounded by ``round_inputs``."""
     m, n, k = problem.sizes
-    drawn = np.float64 if problem.dtype == "f64" else np.float32  # numbers of f32 hide that f64 is cut to f32
+    drawn = np.float64 if problem.dtype == "f64" else np.float32  # f32 inputs would hide f64 cut to f32
     a = round_inputs(rng.standard_normal((*problem.lead, m, k), drawn), problem.dtype)
     b = round_inputs(rng.standard_normal((*problem.lead, k, n), drawn), problem.dtype)
     return base_of(problem, a, b)
@@ -242,7 +241,7 @@ def base_of(problem: Problem, a: Array, b: Array) -> BaseDraw:
 def draw(
     problem: Problem, base: BaseDraw, rng: np.random.Generator, into: tuple[Array, Array] | None = None
 ) -> Inputs:
-    """Returns ``base`` with rows and columns times signed powers of two, in ``into``; a new bias."""
+    """Returns ``base``, rows of A and columns of B times random factors, in ``into`` if given; a new bias."""
     factors = I8_FACTORS if problem.dtype == "i8" else FACTORS
     rows = rng.choice(factors, problem.rows)
     columns = rng.choice(factors, (problem.batch, problem.sizes[1]))
@@ -284,7 +283,7 @@ def compare(inputs: Inputs, result: Array) -> tuple[Verdict, str]:
 
 
 def compare_rows(inputs: Inputs, result: Array, first: int, end: int) -> tuple[Verdict, str]:
-    """Compares rows ``first`` to ``end`` (exclusive); returns verdict and worst element. NaN is wrong."""
+    """Compares rows ``first`` to ``end`` (exclusive); returns verdict and worst element as text."""
     n = inputs.problem.sizes[1]
     step = max(1, BLOCK_ELEMENTS // n)
     worst, place, wanted, wrong = -1.0, (first, 0), 0.0, 0
@@ -346,7 +345,7 @@ def reference_bytes(problem: Problem) -> int:
 
 
 def round_inputs(numbers: Array, dtype: str) -> Array:
-    """Rounds to a dtype whose products with ``draw``'s factors (+-0.5, 1, 2; i8: 1, 2) are exact.
+    """Rounds to numbers of a dtype whose products with ``draw``'s factors (+-0.5, 1, 2; i8: 1, 2) are exact.
 
     Numbers of i8 are first scaled by 21 and limited to -63 to 63, and 0 becomes 1.
     """
@@ -413,7 +412,7 @@ GOLDEN = 0.6180339887  # multiples modulo 1: a low-discrepancy sequence, no peri
 def compare_sampled(inputs: Inputs, result: Array) -> tuple[Verdict, str]:
     """Compares all of C, or 256 rows above 2**40 flop; returns verdict and worst element as text.
 
-    All of C must be finite: it is filled with NaN before, so that unwritten elements show.
+    In a sample, all of C must be finite: C is filled with NaN before, so that unwritten elements show.
     """
     if inputs.problem.flop <= WHOLE_FLOP:
         return compare(inputs, result)
@@ -427,7 +426,7 @@ def compare_sampled(inputs: Inputs, result: Array) -> tuple[Verdict, str]:
 
 
 def sampled_rows(m: int) -> tuple[int, ...]:
-    """Returns at most 256 rows of ``m``, one of equal parts, first and last included: tiles are hit."""
+    """Returns at most 256 rows of ``m``: the first, the last, and one at an irregular place of each part."""
     parts = min(SAMPLED_ROWS, m)
     bounds = [part * m // parts for part in range(parts + 1)]
     inner = [

@@ -24,9 +24,9 @@ Float64 = npt.NDArray[np.float64]
 Kinds = tuple[int, ...]
 Places = tuple[list[int], list[int], list[int]]  # by kind: of 1, of infinity and its negative, of NaN
 DTYPES = ("f32", "f64", "bf16")  # that have infinity, and one rounding of a single product at most
-FEW = 4  # rows or columns: of fewer, none is given up where the other dimension has as many
+FEW = 4  # fewer rows than this stay usual, unless C has as few columns; likewise columns
 UNIT, INFINITE, NAN = range(3)  # kinds of rows and columns: a unit vector, one with infinities, one with NaN
-# The unit vector of a single row has zeros for the NaN of a single column.
+# In this order, a single row is a unit vector, whose zeros meet the NaN of a single column.
 ROW_KINDS, COLUMN_KINDS = (UNIT, INFINITE, NAN), (NAN, INFINITE, UNIT)
 SPECIAL = (0.0, 1.0, np.inf, -np.inf, np.nan)  # as ``put_special_numbers`` takes them, in the type of A and B
 LEAST_BYTE = -128
@@ -46,9 +46,9 @@ class SpecialNumbers:
     def put(
         self, expected: Float64, tolerance: Float64, rows: Array, columns: Array, m: int, unit: float
     ) -> None:
-        """Puts expected rows and columns, through all matrices, and tolerances into arrays, in place.
+        """Puts expected values and tolerances into arrays, in place; ``rows`` count through all matrices.
 
-        ``unit``: relative error of an element with one product, all others of which are 0.
+        ``unit``: allowed relative error of an element that is one product, its others being 0.
         """
         rows = np.where(rows // m == self.matrix, rows % m, -1)  # in this matrix
         here = np.flatnonzero(rows >= 0)
@@ -67,7 +67,7 @@ class SpecialNumbers:
 
 
 def put_special_numbers(a: Array, b: Array, special: Array, rng: np.random.Generator) -> SpecialNumbers:
-    """Puts unit vectors, infinities, NaN into (batch, m, k) A and (batch, k, n) B; returns expected C."""
+    """Puts unit vectors, infinities, NaN into (batch, m, k) A and (batch, k, n) B; returns what C then is."""
     zero = special[0]
     matrix = int(rng.integers(len(a)))
     a, b = a[matrix], b[matrix]
@@ -78,7 +78,7 @@ def put_special_numbers(a: Array, b: Array, special: Array, rng: np.random.Gener
         ([one], [plus, minus], [nan]) for one, plus, minus, nan in rng.integers(k, size=(2, 4)).tolist()
     )
     less_rows, less_columns = [], []
-    if not len(rows):
+    if not len(rows):  # no special row: a zero in a usual one meets the NaN of a column
         row, zero_at = int(rng.integers(m)), of_columns_at[NAN][0]
         less_rows.append((row, _wide(a[row, zero_at : zero_at + 1]) * _wide(b[zero_at])))
         a[row, zero_at] = zero
@@ -123,7 +123,7 @@ def _products(matrix: Array, vectors: Array, kinds: Kinds, numbers_at: Places) -
 
 
 def put_least_bytes(a: Array, b: Array, rng: np.random.Generator) -> SpecialNumbers:
-    """Makes runs of a row of A and a column of B -128, else 0, in place; returns what is expected of C."""
+    """Makes a row of A and a column of B -128 in one run, 0 elsewhere, in place; returns what C then is."""
     matrix = int(rng.integers(len(a)))
     a, b = a[matrix], b[matrix]
     (m, k), n = a.shape, b.shape[1]

@@ -1,6 +1,6 @@
 """Whole MLIR programs: compile, run, compare, time and tune."""
 
-# What other packages may import; the rest is inside.
+# What other packages may import; the rest is internal.
 __all__ = [
     "arguments",
     "compile",

@@ -1,4 +1,4 @@
-"""The arguments of a program that the command line runs: random, as ``--arg`` specifies, or of .npy files."""
+"""The arguments of a program that the command line runs: random, or numbers and .npy files of ``--arg``."""
 
 import re
 from pathlib import Path

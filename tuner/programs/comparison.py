@@ -33,7 +33,7 @@ def compare(code: DeviceProgram, found: tuple[Any, ...], expected: tuple[Any, ..
     """
     taken = {kind.element for kind in code.arguments}
     buffers = [kind for kind in code.arguments if isinstance(kind, BufferType)]
-    # the longest static dimension: an upper estimate of the terms of a sum
+    # the longest static dimension of an argument, as an estimate of the terms of a sum
     terms = max((size for kind in buffers for size in kind.shape if size is not None), default=1)
     names = [f"result {number}" for number in range(len(code.results))]
     names += [f"argument {number}" for number, is_written in enumerate(code.written) if is_written]
@@ -71,12 +71,12 @@ def outputs(code: DeviceProgram, results: Any, arguments: tuple[Any, ...]) -> tu
 
 
 def tolerance(element: str, terms: int) -> float:
-    """Returns the allowed error of a sum of ``terms`` numbers in any order, relative to the largest one."""
+    """Returns the allowed error of sums of ``terms`` numbers in any order, relative to the largest sum."""
     return number_type(element).epsilon * (ROUNDINGS + WALKS * math.sqrt(terms))
 
 
 def is_blind(expected: Any, allowed: float) -> bool:
-    """Returns whether zeros would pass as well, within ``allowed`` of numbers that are not all zeros."""
+    """Returns whether an array of zeros would be within ``allowed`` too, though not all numbers are zero."""
     numbers = np.asarray(expected)
     return bool(numbers.any()) and max_error(np.zeros_like(numbers), numbers) <= allowed
 

@@ -1,4 +1,4 @@
-"""``tuner.compile_program``: compiles an MLIR function into a Python function; compilers run in a child."""
+"""``tuner.compile_program``: makes a Python function of an MLIR function, compiled in a child process."""
 
 import atexit
 import os
@@ -72,16 +72,15 @@ def compile_program(
         db: for the CPU: path or URL of a results database, whose best trials schedule fusions;
             None: that of ``TUNER_DB``, else the user's own, if there is one. A fusion that was not tuned
             takes the configuration of a similar one, or its first.
-        threads: for the CPU: on how many threads fusions run, 1 to 256, the caller's among
-            them; more than there are processors are slow. Fusions with little work, and programs that are
-            computed as a whole, run on the caller's thread alone.
+        threads: for the CPU: on how many threads fusions run, 1 to 256, the caller's included; more threads
+            than processors are slow. Fusions with little work, and programs that are computed as a whole, run
+            on the caller's thread alone.
 
     Returns:
-        The function. On the CPU it runs as fusions, each with a schedule of its own and the
-        constants packed once, where the program allows it; else as a whole, and ``why_no_fusions`` says why.
-        On a GPU and on the simulator, too, fusions are a kernel each where the program allows it, and
-        constants stay on the device from call to call; ``as_graph(*arrays)`` captures one call as a CUDA
-        graph. Close the function with ``close()``.
+        The function. Where the program allows it, the function runs as fusions, else as a whole, and
+        ``why_no_fusions`` says why. On the CPU each fusion has a schedule and constants are packed once. On a
+        GPU and on the simulator fusions become kernels, constants stay on the device from call to call, and
+        ``as_graph(*arrays)`` captures a call as a CUDA graph. Close the function with ``close()``.
 
     Raises:
         UsageError: an argument does not fit, a named database does not exist, or the payload does not parse

@@ -1,4 +1,4 @@
-"""Compiles a payload as one program for a GPU, the simulator or the host, and counts its device work."""
+"""Compiles a payload, as fusions or as a whole, for GPU, simulator or host, and counts its device work."""
 
 from collections.abc import Mapping
 from dataclasses import dataclass, replace
@@ -43,7 +43,7 @@ MARKS = ("\n", "{")  # substrings of MLIR text that no path contains
 
 @dataclass(frozen=True)
 class CompiledProgram:
-    """The code (of fusions only its types), the matmuls that scripts implement, and the payload."""
+    """A payload and its code; of fusions on the host ``image`` has the code, and ``code`` only the types."""
 
     code: DeviceProgram
     problems: tuple[Problem, ...]  # distinct matmuls that a script implements
@@ -54,7 +54,7 @@ class CompiledProgram:
 
 @dataclass(frozen=True)
 class KernelsInHost:
-    """A program in the current MLIR context whose device work is outlined into kernels, not lowered yet."""
+    """A program in the current MLIR context whose device work is launches of kernels, not lowered yet."""
 
     payload: "ProgramPayload"
     problems: tuple[Problem, ...]  # distinct matmuls that a script implements
@@ -101,7 +101,7 @@ class ProgramCompiler:
             keeps_kernels: whether the result has the kernels' MLIR and matmuls, for sampled launches.
             is_checked: whether host code asserts that each access is in bounds.
             as_fusions: whether a program without scripts is compiled as fusions where it can be.
-            threads: of a program of fusions on the host.
+            threads: threads that a program of fusions on the host may use.
 
         Raises UsageError for a payload that does not parse or is no valid program, and for a script for a
         matmul that the payload lacks; CandidateError for a payload that does not lower.
@@ -139,7 +139,7 @@ class ProgramCompiler:
     def kernels(
         self, text: str, entry: str | None, scripts: Mapping[Problem, Script] | None
     ) -> KernelsInHost:
-        """Parses a payload in the current MLIR context and outlines its work; see ``compile``."""
+        """Parses a payload in the current MLIR context and makes launches of its work; see ``compile``."""
         payload = _read(text, entry)
         chosen = self._scripts(problems_of(payload), scripts)
         matmuls = launch_kernels(payload, chosen, chip_of(self.machine.chip))
@@ -148,7 +148,7 @@ class ProgramCompiler:
     def work_without_fusions(
         self, text: str, entry: str | None, options: DeviceOptions = DEFAULTS
     ) -> "DeviceWork | None":
-        """Returns the launches and copied bytes of one call, as ``counted_work``; raises as ``kernels``."""
+        """Returns the device work of one call of a payload compiled as a whole; raises as ``kernels``."""
         with transform.new_context(), bindings.ir.Location.unknown():
             made = self.kernels(text, entry, {})
             return counted_work(made.payload, chip_of(self.machine.chip), options)
@@ -262,9 +262,9 @@ VIEWS = ("memref.reinterpret_cast", "memref.cast", "memref.subview")
 
 
 def counted_work(payload: ProgramPayload, chip: Chip, options: DeviceOptions) -> DeviceWork | None:
-    """Returns the launches and copied bytes of one call; lowers ``payload``, of launches, in place.
+    """Returns the launches and copied bytes of one call of ``payload``, whose launches are lowered in place.
 
-    None where only a call shows them: in a loop or a branch, or of a size that is not static.
+    None where only a call shows the work: in a loop or a branch, or of a size that is not static.
     """
     module, function = payload.module, payload.function
     drop_code(module)

@@ -1,4 +1,4 @@
-"""Runs compiled programs on the host or on a device: traced, checked, and timed where it is hardware."""
+"""Runs compiled programs on the host or on a device: traced, checked and, on hardware, timed."""
 
 import functools
 import sys
@@ -177,7 +177,7 @@ class LaunchTimer:
         self._timed.append((self._names.get(launch.function, "kernel"), before, after))
 
     def take(self) -> tuple[KernelTime, ...]:
-        """Waits for all launches; returns the times of those since the last call, in launch order."""
+        """Waits for all launches; returns the times of the launches since the last ``take``, in order."""
         times = []
         for name, before, after in self._timed:
             self._device.synchronize_event(after)

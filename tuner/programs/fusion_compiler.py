@@ -77,13 +77,13 @@ def interleaved_fusions(
     watch: "HostWatch",
     spare_cores: int,
 ) -> tuple[ExplainedFusion, ...]:
-    """Times each fusion of a program twice, interleaved with the same fusion of another one.
+    """Times each fusion of a program twice, interleaved with the same fusion of another program.
 
-    ``programs`` is the program, and perhaps the one without tuning, each with a prepared call; ``effort`` is
-    per fusion and program; ``spare_cores`` has no timed thread.
+    ``programs``: the program, and perhaps the same without tuning, each with a prepared call; ``effort``: per
+    fusion and program; ``spare_cores``: number of cores without a timed thread.
     """
     for function, call in programs:
-        function.repeat(call, 1)  # what fusions read in the arena is from a whole call
+        function.repeat(call, 1)  # a whole call fills the arena, which each fusion alone then reads
     fusions = []
     for number, fusion in enumerate(programs[0][0].code.fusions):
         repeats = tuple(
@@ -99,7 +99,7 @@ def interleaved_fusions(
 def with_shares(
     fusions: tuple[ExplainedFusion, ...], machine: Machine, call_s: float
 ) -> tuple[ExplainedFusion, ...]:
-    """Returns timed fusions with their shares of the time of all, and their parts of the roofline.
+    """Returns timed fusions with their shares of the sum of times, and how near each is to the roofline.
 
     A fusion that takes longer than ``call_s``, a whole call, is unreliable, and so are shares with its time.
     """
@@ -133,7 +133,7 @@ def with_shares(
 
 
 def _work(fusion: CompiledFusion, machine: Machine) -> tuple[int, int, int]:
-    """Returns a fusion's flop and bytes; memory counts where it reads more than the third, the L2 cache."""
+    """Returns flop, moved bytes, and the size of the L2 cache: above it, memory bandwidth counts."""
     return fusion.flop, fusion.moved_bytes, machine.l2_bytes
 
 
@@ -141,7 +141,7 @@ def _dtype(fusion: CompiledFusion) -> str:
     return fusion.element if fusion.element in MEASURED else "f32"
 
 
-# How many threads a fusion is divided among: all of the program, or one if it has little work.
+# How many threads a fusion is divided among: all threads of the program, or one if there is little work.
 #
 # A barrier takes a microsecond or more, and what a thread has written is in the caches of its processor. So a
 # fusion of some microseconds is run by one thread. Its time is estimated from its operations and bytes, at
@@ -150,7 +150,7 @@ def _dtype(fusion: CompiledFusion) -> str:
 
 LEAST_S = 15e-6  # of a fusion that is divided
 FLOP_PER_S = {ATTENTION: 80e9, CONTRACTION: 80e9, CONVOLUTION: 80e9, LOOPS_KIND: 1e9}
-ELEMENTWISE_PER_S = 20e9  # operations of other fusions on elements
+ELEMENTWISE_PER_S = 20e9  # operations on elements, of fusions of other kinds
 BYTES_PER_S = 30e9  # of the caches
 
 
@@ -160,13 +160,13 @@ def useful_threads(fusion: CompiledFusion, threads: int) -> int:
 
 
 def estimated_s(fusion: CompiledFusion) -> float:
-    """Returns about how long a fusion takes on one thread."""
+    """Returns an estimate of the seconds that a fusion takes on one thread."""
     return max(fusion.flop / FLOP_PER_S.get(fusion.kind, ELEMENTWISE_PER_S), fusion.moved_bytes / BYTES_PER_S)
 
 
 @dataclass(frozen=True)
 class ScheduledFusion:
-    """The code of a fusion, and what reports say of it."""
+    """The code of a fusion, and what reports print about the fusion."""
 
     code: FusionCode
     summary: CompiledFusion
@@ -177,7 +177,7 @@ def schedule_fusion(
 ) -> ScheduledFusion:
     """Compiles a fusion with the first of its schedules that compiles, else with its first configuration.
 
-    Without a strategy or a working script it becomes scalar loops; the summary says why. Raises
+    Without a strategy or a working script the fusion becomes scalar loops; the summary says why. Raises
     CandidateError for a fusion that cannot be lowered to loops either.
     """
     if fusion.kind == LOOPS_KIND:
@@ -260,7 +260,7 @@ def compile_fusions(
         entry: the function to compile; None: ``main``, or the only public function.
         machine: the processor to compile for, that of this process.
         schedules: returns schedules for a fusion, the best first.
-        threads: that the program runs on; one where dividing no fusion is worth it.
+        threads: the number that the program may use; it uses one where no fusion is worth dividing.
 
     Raises CandidateError for text that does not parse.
     """
@@ -274,12 +274,12 @@ def compile_fusions(
     codes = [each.code for each in fusions]
     try:
         memory = memory_plan(formed.program)
-    except ValueError as error:  # an error of forming, which a program compiled as a whole does not have
+    except ValueError as error:  # compiled as a whole, the program needs no such plan
         return NotFused(f"no place in memory: {error}")
     places = FusionPlaces(formed.program, memory, weight_plan(formed.program, codes))
     level = (machine.isa,) if machine.isa in LEVELS else ()
     called = instructions_needed("\n".join(code.llvm_text for code in codes))
-    if machine.isa != AVX512:
+    if machine.isa != AVX512:  # LLVM encodes the same dot products of bytes as AVX-VNNI
         called = tuple(AVX_VNNI if name == VNNI else name for name in called)
     needs = tuple(dict.fromkeys((*level, *called)))
     level_name = next((LEVELS[each] for each in needs if each in LEVELS), PLAIN_LEVEL)

@@ -33,7 +33,7 @@ if TYPE_CHECKING:
 
 @dataclass(frozen=True)
 class TunableFusions:
-    """The distinct fusions of a program as problems, named by their places in it."""
+    """The distinct fusions of a program as problems, named by their numbers in the program: "g0"."""
 
     problems: tuple[NamedProblem, ...] = ()
     left_out: tuple[str, ...] = ()  # a line for each fusion that is not tuned
@@ -42,7 +42,7 @@ class TunableFusions:
 
 
 def tunable_fusions(text: str, entry: str | None, cache: str, machine: Machine) -> TunableFusions:
-    """Returns the fusions of a payload that a strategy is for and whose results can be verified.
+    """Returns the fusions of a payload that a strategy supports and whose results can be verified.
 
     ``entry`` None: ``main``, or the only public function; ``cache``: one of ``tuner.core.problem.CACHES``.
     Raises CandidateError(BIND) for text that does not parse.
@@ -78,7 +78,7 @@ def _problem_of(fusion: Fusion, machine: Machine) -> Problem | str:
         problem = fusion_problem(fusion)
         if first_configuration(problem, machine) is None:
             return no_strategy(problem, machine)
-        draw_inputs(problem.fusion, np.random.default_rng(0))  # evaluates them
+        draw_inputs(problem.fusion, np.random.default_rng(0))  # raises where results cannot be verified
     except (UsageError, CandidateError) as error:
         return str(error)
     return problem
@@ -86,14 +86,14 @@ def _problem_of(fusion: Fusion, machine: Machine) -> Problem | str:
 
 # Schedules that stored trials suggest for a fusion.
 #
-# First that of the fusion itself; then that of the same contraction with another epilogue, or of the matmul
-# of its sizes; then that of the fusion of its kind whose sizes are nearest, if they are near. Only trials
-# that were timed on the same class of machine count.
+# First the best schedule of the fusion itself; then of the same contraction with another epilogue, or of the
+# plain matmul of the same sizes; then of the fusion of the same kind with the nearest sizes, if these are
+# near. Only trials that were timed on the same class of machine count.
 
 
 CPU = "cpu"
-NEAREST_RUNS = 3  # whose best configuration is tried: the nearest one may have none
-# Farther fusions lend nothing: the best tiles of a convolution 4.6 octaves smaller took 1.7 times as long as
+NEAREST_RUNS = 3  # so many runs are asked for a configuration: the nearest run may have none that fits
+# Farther fusions are not asked: the best tiles of a convolution 4.6 octaves smaller took 1.7 times as long as
 # the first configuration (docs/decisions/fusions.md).
 NEAR_OCTAVES = 3.0
 PACKED, DIRECT = "contraction_cpu_packed", "contraction_cpu_direct"
@@ -105,8 +105,8 @@ PLAIN_MATMUL = re.compile(rf"linalg\.matmul \{{{CONTRACTION_ATTRIBUTE}, {ROOT_AT
 def fusion_schedules(store: "Store", machine: Machine, problem: Problem) -> Iterator[FusionSchedule]:
     """Yields schedules for a fusion, the best first, from the trials of a database, timed on ``machine``."""
     states = (problem.cache, *(each for each in CACHES if each != problem.cache))
-    of_group = tuple(replace(problem, cache=each) for each in states)
-    tuned = next((found for one in of_group if (found := _best(store, TaskQuery.of(one), machine))), None)
+    problems = tuple(replace(problem, cache=each) for each in states)
+    tuned = next((found for one in problems if (found := _best(store, TaskQuery.of(one), machine))), None)
     if tuned is not None:
         candidate = tuned.record.candidate
         yield FusionSchedule(candidate, tuned.script_text, TUNED, tuned.id)

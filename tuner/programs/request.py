@@ -29,7 +29,7 @@ MAX_STREAMS = 8
 
 @dataclass(frozen=True)
 class DeviceOptions:
-    """How a program issues its device work. Raises UsageError for unknown forms and less than one stream."""
+    """How a program issues its device work. Raises UsageError for an unknown form or less than one stream."""
 
     form: Form = "streams"
     max_streams: int = MAX_STREAMS
@@ -98,7 +98,7 @@ def named_in_errors(name: str, text: str) -> Iterator[None]:
 
 
 def kinds_with(is_there: Callable[[ProgramSupport], bool], backends: Backends) -> str:
-    """Returns the kinds of targets whose program support meets a condition, as text: "cuda, simulator"."""
+    """Returns the kinds of targets whose program support meets ``is_there``, as text: "cuda, simulator"."""
     kinds = backends.kinds.values()
     return ", ".join(each.name for each in kinds if each.programs and is_there(each.programs))
 
@@ -201,7 +201,7 @@ class Comparison:
 
     @property
     def is_equal(self) -> bool:
-        """True if the error is within the tolerance; where zeros would be as well, only if it is 0."""
+        """True if the error is within the tolerance; where zeros would be as well, only if the error is 0."""
         return self.max_error == 0 or (self.max_error <= self.tolerance and not self.is_blind)
 
     @property

@@ -54,7 +54,7 @@ class _StoppedRun:
 
 @contextlib.contextmanager
 def _as_failures() -> Iterator[None]:
-    """Converts the user's mistakes to CandidateError(BIND), and device errors to CandidateError(RUN)."""
+    """Converts to CandidateError: user errors to BIND, device errors to RUN, RecursionError to COMPILE."""
     try:
         with failing_at(Stage.BIND):
             yield
@@ -71,8 +71,8 @@ def run_in_child(
 ) -> ProgramReport:
     """Runs a program in a child process, as ``run_program`` does, and returns its report.
 
-    ``show`` receives what a program printed that fails later, not in a crash or timeout. Raises as
-    ``in_child``.
+    If the program fails after it has printed, ``show`` receives what it printed; not in a crash or timeout.
+    Raises as ``in_child``.
     """
     outcome = in_child(_run_or_stop, request, timeout_s=timeout_s)
     if isinstance(outcome, ProgramReport):
@@ -109,9 +109,9 @@ def lower_in_child(request: ProgramRequest, step: LoweringStep, timeout_s: float
 def run_program(request: ProgramRequest, printed: list[str] | None = None) -> ProgramReport:
     """Compiles and runs a program; compares and times it if the request asks for it; returns the report.
 
-    What it prints is appended to ``printed`` too, also where it fails later. The reference runs on the host,
-    with matmuls as loops. Times need hardware. Raises CandidateError: BIND for the user's mistakes, RUN for
-    device errors.
+    What the program prints is appended to ``printed`` too, also if it fails later. The reference runs on the
+    host, with matmuls as loops. Times need hardware. Raises CandidateError: BIND for the user's mistakes, RUN
+    for device errors.
     """
     printed = [] if printed is None else printed
     compiler = _compiler(request)
@@ -121,7 +121,7 @@ def run_program(request: ProgramRequest, printed: list[str] | None = None) -> Pr
     arguments = make_arguments(code.arguments, request.arguments, rng)
     if not support.has_device:
         if compiled.image is None or INDEXED.search(request.text):
-            # a failing run raises: what it has printed stays in ``printed``
+            # first a run that checks bounds: if it fails, what it has printed stays in ``printed``
             checked = _compile(compiler, request, is_checked=True).code
             HostFunction(checked, printed.append)(*copies(arguments))
             printed.clear()
@@ -188,7 +188,7 @@ def compile_and_check(request: ProgramRequest) -> CompiledProgram:
 
 @_as_failures()
 def find_fusions(request: ProgramRequest, cache: str) -> TunableFusions:
-    """Returns the fusions of a program that can be tuned; ``cache``: what caches hold when they are timed."""
+    """Returns the tunable fusions of a program; ``cache``: what caches hold when a fusion is timed."""
     return tunable_fusions(request.text, request.entry, cache, _compiler(request).machine)
 
 

@@ -1,4 +1,4 @@
-"""Speedup of a program by tuning: two versions of it, and of its fusions, timed interleaved."""
+"""The speedup of a program by tuning: the program and its fusions, tuned and untuned, timed interleaved."""
 
 import functools
 from collections.abc import Callable, Sequence
@@ -33,17 +33,17 @@ if TYPE_CHECKING:
 
 @dataclass(frozen=True)
 class TimedPair:
-    """Interleaved times of calls of a program with transform scripts and of the same program as loops."""
+    """Interleaved times of calls of a program, tuned (``bound``) and untuned (``plain``)."""
 
-    bound: Measurement  # with scripts
-    plain: Measurement
+    bound: Measurement  # with scripts, or with the schedules of the database
+    plain: Measurement  # as loops, or with first schedules
     bound_again: Measurement  # the same code a second time, which shows the noise floor
 
     def gain(self, spare_cores: int) -> Comparable | NotComparable:
-        """Returns the time of a call with scripts divided by that of one without: 0.5 is half of the time.
+        """Returns the time of a tuned call divided by that of an untuned one: 0.5 is half of the time.
 
-        Returns NotComparable, with the reason, such as a noisy measurement. ``spare_cores`` have no timed
-        thread, whether other processes use them or not.
+        Returns NotComparable, with the reason, for example for noisy measurements. ``spare_cores``: how many
+        cores have no timed thread, whether other processes use these cores or not.
         """
         return comparison(self.bound, self.plain, self._evidence(spare_cores))
 

@@ -57,7 +57,7 @@ class ProgramParts:
 
 @dataclass(frozen=True)
 class TunedProblem:
-    """One distinct matmul of a program, and the trial that provides its script."""
+    """One distinct matmul or fusion of a program, and the trial that provides its script."""
 
     problem: Problem
     tuned: TunedRun | None = None  # None: no strategy supports the problem
@@ -67,16 +67,16 @@ class TunedProblem:
 
 @dataclass(frozen=True)
 class TunedProgram:
-    """A program with tuned matmuls, and the reports of its runs with and without the tuned scripts."""
+    """A program with tuned matmuls or fusions, and the reports of its runs tuned and untuned."""
 
     target: TargetName
     problems: tuple[TunedProblem, ...]
     request: ProgramRequest
     report: ProgramReport | None  # None: interrupted, or failed
-    plain: ProgramReport | None  # the report of the run without scripts; None without times
-    seconds: float
+    plain: ProgramReport | None  # the report of the untuned program; None without times
+    seconds: float  # of tuning, running and timing
     failure: str = ""  # why a run of the program failed
-    # of a call with scripts relative to one without; None: no times
+    # time of a tuned call relative to an untuned one; None: no times
     gain: Comparable | NotComparable | None = None
     # of a program of fusions: their runs under one budget, the times of each, and those that were not tuned
     campaign: TunedCampaign | None = None
@@ -86,7 +86,7 @@ class TunedProgram:
 
     @property
     def is_interrupted(self) -> bool:
-        """Returns whether the tuning run of a matmul was interrupted; that run can be resumed."""
+        """Returns whether a matmul's run, or the fusions' campaign, was interrupted; it can be resumed."""
         if self.campaign is not None:
             return self.campaign.is_interrupted
         return any(each.tuned is not None and each.tuned.is_interrupted for each in self.problems)
@@ -102,7 +102,7 @@ class TunedProgram:
 
     @property
     def speedup(self) -> float | None:
-        """Returns the time of a call without scripts divided by that with scripts; None if not comparable."""
+        """Returns the time of an untuned call divided by that of a tuned one; None if not comparable."""
         return self.gain.speed if isinstance(self.gain, Comparable) else None
 
 
@@ -225,8 +225,8 @@ def program_result(tuned: TunedProgram) -> ProgramResult:
 # the database, where every later compilation of a program finds them.
 
 
-RUN_AND_TIMED = 2.2  # seconds to run and time a program in the end, for each to find its fusions
-LEAST_SEARCHED = 0.5  # of a budget, by the campaign
+RUN_AND_TIMED = 2.2  # time to run and time a program in the end, divided by the time to find its fusions
+LEAST_SEARCHED = 0.5  # part of a budget that the campaign gets at least
 NO_WORK = "no candidate worked: it has its first configuration, or is loops"
 
 
@@ -241,7 +241,7 @@ class FusionParts:
 
 
 def campaign_budget_s(budget_s: float | None, found_s: float) -> float | None:
-    """Returns the seconds of a program's budget for tuning its fusions; ``found_s``: to find them."""
+    """Returns the seconds of a program's budget for the campaign; ``found_s``: that finding fusions took."""
     if budget_s is None:
         return None
     return max(LEAST_SEARCHED * budget_s, budget_s - (1 + RUN_AND_TIMED) * found_s)
@@ -268,7 +268,7 @@ class FusionTuning:
     observe: CampaignObserver
 
     def found(self, request: ProgramRequest, name: str, cache: str = WEIGHTS_COLD) -> TunableFusions:
-        """Returns the fusions that can be tuned; ``why_none`` says why there are none. Raises UsageError."""
+        """Returns the tunable fusions; their ``why_none`` says why there are none. Raises UsageError."""
         began_s = time.monotonic()
         with named_in_errors(name, request.text):
             found = self.parts.fusions(request, cache)
@@ -365,14 +365,14 @@ def tune_text(
     Args:
         text: MLIR text of a function on tensors, with its constants.
         entry: the function; None: ``main``, or the only public one.
-        trials: candidates of all fusions together; None: as the budget allows, without one 8 for each fusion.
+        trials: candidates of all fusions together; None: as the budget allows, or 8 per fusion without one.
         budget_s: seconds of the tuning; at least half of it is the search's.
         seed: of the order of trials and of random inputs.
         workers: candidates compiled at once.
         database: path or URL of the results database; None: the default one.
         source: name of the program, stored with the runs.
         observe: called with each event.
-        threads: that the program is timed on in the end; each fusion is tuned on one.
+        threads: the number that the program is timed on in the end; each fusion is tuned on one thread.
 
     Raises UsageError for a program that has no fusions to tune, with the reason, and for wrong limits.
     """
@@ -403,7 +403,7 @@ def tune_text(
 
 
 def store_result(tuned: TunedProgram) -> None:
-    """Stores what came of a tuned program of fusions anew: with baselines that were timed after it."""
+    """Stores the result of a tuned program again, with the baselines that were timed after the tuning."""
     from tuner.results.database import open_or_create  # loads SQLAlchemy
 
     assert tuned.campaign is not None

@@ -20,9 +20,9 @@ if TYPE_CHECKING:
 def evidence_of(
     first: Measurement, again: Measurement, reference: Measurement | None, spare_cores: int
 ) -> Evidence:
-    """Returns how the same code was timed twice, interleaved: its noise, and what disturbed the machine.
+    """Returns the noise of two interleaved timings of the same code, and what disturbed the machine.
 
-    ``reference``: times whose drift shows a disturbance, or None: the readings of ``first`` do.
+    ``reference``: times whose drift shows a disturbance; None on the host, where ``first.host`` shows it.
     """
     quality = round_quality(
         noise_of(first, again), reference, first.host, quietest_anchor_s=None, spare_cores=spare_cores
@@ -53,7 +53,7 @@ def interleaved(
 ) -> tuple[Measurement, ...]:
     """Times actions interleaved; ``repeats`` has for each action a function that runs it n times.
 
-    With a ``watch``, not on a device, the reference kernel is timed among them, and the machine is read.
+    With ``watch`` (on the host) the reference kernel is timed among the actions, and the load is read.
     """
     if watch is None:
         return timing.measure_together(repeats, effort, rng)

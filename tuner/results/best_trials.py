@@ -1,4 +1,4 @@
-"""The best trial of a problem and target, over all runs, also for stock ``mlir-opt``, and why it is best."""
+"""The best trial of a problem and target over all runs; the best one that stock ``mlir-opt`` can run."""
 
 import contextlib
 import datetime
@@ -72,7 +72,8 @@ def best_results(
 ) -> Mapping[BestGroup, RunResult]:
     """Returns the best run's result per group of comparable times (problem, target, threads, machine).
 
-    The query's limit, sorting and ``best`` are ignored. ``is_selectable``: trials that can be results.
+    ``is_asked``: groups to return; ``is_selectable``: trials that can be results. The query's limit, sorting
+    and ``best`` are ignored.
     """
     of_group: dict[BestGroup, list[RunBound]] = {}
     for bound in store.run_bounds(query):
@@ -89,7 +90,7 @@ def _best(
     of_run = replace(query, best=False, status=query.status or MEASURED, limit=None, sort="number")
     for bound in sorted(bounds, key=lambda each: (each.is_unreliable, each.least_s)):
         if best is not None and (bound.is_unreliable, bound.least_s) > best.rank[:2]:
-            break  # neither this run nor a later one can have a better result
+            break  # ``least_s`` is a lower bound: neither this run nor a later one can be better
         trials, run = store.trials(replace(of_run, run=bound.run)), store.run(bound.run)
         selected = select_result(tuple(filter(is_selectable, trials)), run.noise)
         result = None if selected is None else RunResult(run, selected)
@@ -107,7 +108,7 @@ def best_result(
 ) -> SelectedResult:
     """Returns the best stored result of a problem on the machine named ``machine``; replays do not count.
 
-    ``target``: "cuda:sm_90" or "cuda"; it and ``threads`` None: over all. UsageError where none is stored.
+    ``target``: "cuda:sm_90" or a kind, "cuda"; ``target`` or ``threads`` None: any. UsageError for no result.
     """
     task = TaskQuery.of(problem, target=target, machine=machine, threads=threads)
     results = best_results(store, TrialQuery(task), is_measured_there)
@@ -245,14 +246,14 @@ class BestStock:
     """The best trial whose script has no transform op of tuner, compared with a given trial."""
 
     trial: StoredTrial
-    winner: StoredTrial  # the given trial; equal to ``trial`` where its script is portable itself
+    winner: StoredTrial  # the given trial; equal to ``trial`` where stock ``mlir-opt`` runs its script
     compared: Comparable | NotComparable  # ``trial`` with ``winner``
 
 
 def best_stock(store: "Store", winner: StoredTrial) -> BestStock:
     """Returns the best trial of ``winner``'s group of which stock ``mlir-opt`` can run the script.
 
-    Perhaps ``winner`` itself. Raises UsageError where no such script, or the winner, was not timed.
+    Perhaps ``winner`` itself. UsageError if ``winner`` was not timed, or every timed script has custom ops.
     """
     if winner.best_s is None or not is_measured_there(group_of(winner)):
         raise UsageError(f"--stock: trial {winner.id} was not timed")
@@ -273,7 +274,7 @@ def best_stock(store: "Store", winner: StoredTrial) -> BestStock:
 
 
 def other_winners(store: "Store", best: StoredTrial) -> tuple[StoredTrial, ...]:
-    """Returns the best trials for other cache states than that of ``best``, with other scripts than its own.
+    """Returns the best trials of other cache states, but none whose script is that of ``best``.
 
     One per state, of equal target, machine and threads; () for an untimed trial and a replay.
     """
@@ -313,7 +314,7 @@ def _why_in_its_run(trial: StoredTrial, best: RunResult) -> str:
 def why_first_is_not_best(
     store: "Store", trials: tuple[StoredTrial, ...], best_of_runs: tuple[RunResult, ...]
 ) -> str:
-    """Returns one line: why the first of ``trials``, sorted by time, is not the best trial of its group."""
+    """Returns why the first of ``trials``, sorted by time, is not the best of its group; "" where it is."""
     if not trials or trials[0].best_s is None:
         return ""
     first = trials[0]

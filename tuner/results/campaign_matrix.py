@@ -13,12 +13,13 @@ from tuner.tuning.campaign_session import PoolProblem, projected_pool
 if TYPE_CHECKING:
     from tuner.db.store import Store
 
+# Of a cell; "failed" is also what was verified and not timed.
 TIMED, FAILED, NOT_TRIED, INAPPLICABLE = STATES = ("timed", "failed", "not tried", "inapplicable")
 
 
 @dataclass(frozen=True)
 class MatrixCell:
-    """One configuration on one problem: its projection, and the trial that tried it."""
+    """One configuration on one problem: its projection (the nearest one allowed there), and its trial."""
 
     state: str  # one of STATES
     candidate: Candidate | None  # the projection; None: inapplicable
@@ -43,7 +44,7 @@ class CampaignMatrix:
     campaign: int  # id
     problems: tuple[Problem, ...]
     names: tuple[str, ...]  # of the problems, "" where they have none
-    counts: tuple[int, ...]
+    counts: tuple[int, ...]  # how often each problem occurs
     columns: tuple[Candidate, ...]  # unprojected: the pool of the campaign, then what samplers proposed
     cells: tuple[tuple[MatrixCell, ...], ...]  # [problem][column]
     costs: tuple[tuple[float, ...], ...]  # [problem][column], of the cost model; inf where there is none
@@ -61,7 +62,7 @@ class CampaignMatrix:
 
 
 def campaign_matrix(campaign_id: int, backends: Backends, store: "Store") -> CampaignMatrix:
-    """Returns the matrix of a stored campaign; columns whose projection was tried have its trial."""
+    """Returns the matrix of a stored campaign; a cell whose projection was tried has that trial."""
     campaign = store.campaign(campaign_id)
     proposals = store.campaign_proposals(campaign_id)
     tried: dict[tuple[int, Candidate], StoredTrial] = {

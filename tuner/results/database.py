@@ -1,4 +1,4 @@
-"""Which results database is used, and how it is opened: to write, which may create it, or to read."""
+"""How the results database is opened: to write, which may create the file, or to read."""
 
 from pathlib import Path
 

@@ -162,7 +162,7 @@ FIRST = "first"  # the first stage that differs
 
 
 def difference_lines(found: TrialDifference, shown: tuple[str, ...], columns: int | None = None) -> list[str]:
-    """Returns the comparison of two trials as lines: knobs, times, stages, instruction counts."""
+    """Returns a comparison of trials as lines, with the diffs of the stages ``shown`` (also "first")."""
     names = (f"trial {found.first.id}", f"trial {found.second.id}")
     facts = zip(_trial_facts(found.first), _trial_facts(found.second), strict=True)
     rows = [(name, ours, theirs) for (name, ours), (_, theirs) in facts if ours != theirs]

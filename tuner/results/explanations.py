@@ -205,9 +205,8 @@ def suggestions(
 ) -> tuple[Suggestion, ...]:
     """Returns constraints for the strategy of ``space`` that exclude failed trials of a problem on a target.
 
-    Mined from all problems of the operation on every machine and target, as a constraint applies to all: it
-    must exclude no success anywhere. Each explains ``min_support`` failures since ``since``; replays are left
-    out.
+    Mined from the operation's trials since ``since``, of all problems, machines and targets, as a constraint
+    applies to all: each excludes ``min_support`` failures or more, and no success. Replays are left out.
     """
     query = TrialQuery(TaskQuery(operation=problem.operation), strategy=space.strategy, since=since)
     mined = mine(observations(store.trials(query)), space.names, min_support)

@@ -1,4 +1,4 @@
-"""Past runs, and past trials, which convert to a pandas.DataFrame, by users' conditions."""
+"""Past runs and past trials that meet a user's conditions; trials convert to a pandas.DataFrame."""
 
 import datetime
 import importlib
@@ -145,13 +145,13 @@ def _conditions(asker: str, query: type[TrialQuery | RunQuery], conditions: dict
 def problem_conditions(conditions: Mapping[str, Any]) -> dict[str, Any]:
     """Returns the conditions on a problem, as ``Problem`` writes them; leaves out all other conditions.
 
-    None and missing ones are left out. Raises UsageError for a value that no problem has.
+    Conditions that are None are left out, too. Raises UsageError for a value that no problem has.
     """
     options = {name: conditions[name] for name in PROBLEM_OPTIONS if conditions.get(name) is not None}
     for name in {"dtype", "output"} & options.keys():
         options[name] = dtype_name(options[name])
     if options.get("output") in SUM_DTYPES:
-        options["output"] = ""  # as a Problem says it
+        options["output"] = ""  # a Problem has "" where C has the type of the sums
     for name, given in options.items():
         require_choice(name, given, PROBLEM_OPTIONS[name])
     if conditions.get("shape") is not None:

@@ -1,4 +1,4 @@
-"""Arrays at addresses: memref descriptors, views of other packages' arrays, CUDA streams, loaded code."""
+"""Arrays at addresses: memref descriptors, views of other packages' arrays, handles of CUDA streams."""
 
 import contextlib
 import ctypes

@@ -29,7 +29,7 @@ def free_in_forks(lock: Any) -> Any:
 
 
 def between_forks() -> Any:
-    """Returns a lock to hold around what a fork would let hang, ``np.matmul``, SQLite, LLVM: forks wait."""
+    """Returns a lock to hold around calls of ``np.matmul``, SQLite or LLVM: os.fork() waits for the lock."""
     lock = _of_thread.lock
     if _held_by_fork and not lock._is_owned():  # noqa: SLF001 - as threading.Condition asks
         with _entering:
@@ -38,7 +38,7 @@ def between_forks() -> Any:
 
 
 class _LockOfThread(threading.local):
-    """What a thread holds while it may not be forked."""
+    """The lock that a thread holds while the process must not be forked."""
 
     def __init__(self) -> None:
         self.lock: Any = threading.RLock()
@@ -51,7 +51,7 @@ def _begin_fork() -> None:
     _entering.acquire()
     taken: list[Any] = []
     _held_by_fork.append(taken)
-    # none is taken again: ``between_forks`` waits
+    # none is taken again before the fork: ``between_forks`` waits for ``_entering``
     taken += [
         each for each in list(_locks_between_forks) if each.acquire(timeout=max(end_s - time.monotonic(), 0))
     ]
@@ -83,14 +83,14 @@ def _free_locks() -> None:
 
 
 IMPORTED_WHEN_NEEDED = frozenset({"tuner", "platformdirs", "ml_dtypes"})
-WAIT_LIMIT_S = 30.0  # of a fork: longer than what is between forks takes; then it is not waited for
+WAIT_LIMIT_S = 30.0  # that a fork waits, longer than any call between forks; then it happens anyway
 POLL_S = 0.001
 # process-wide on purpose: what os.fork() copies is all of the process
 LOCKS: "weakref.WeakSet[Any]" = weakref.WeakSet()
-_locks_between_forks: "weakref.WeakSet[Any]" = weakref.WeakSet()  # by threads, each its own
+_locks_between_forks: "weakref.WeakSet[Any]" = weakref.WeakSet()  # one of each thread
 _entering = threading.RLock()
 _held_by_fork: list[list[Any]] = []  # by the thread that forks
 _of_thread = _LockOfThread()
 os.register_at_fork(after_in_child=_free_locks)
-# The last hook runs first: that of logging takes a lock that the other threads may need to go on.
+# Before a fork the last hook runs first: that of logging takes a lock that other threads may need to go on.
 os.register_at_fork(before=_begin_fork, after_in_parent=_end_fork, after_in_child=_end_fork)

@@ -34,7 +34,7 @@ def interleaved_times(
     clock: Clock = time.perf_counter,
     before_slice: Callable[[Call], object] | None = None,
 ) -> dict[str, tuple[float, ...]]:
-    """Returns seconds per call and round; each round, of LEAST_ROUNDS or more, begins with another name."""
+    """Returns by name the seconds per call in each of 7 or more rounds, whose first name rotates."""
     prepared = before_slice or _nothing
     counts = {}  # of calls that take about ``SLICE_S``, by the faster of two after a first one
     for name, call in calls.items():
@@ -77,7 +77,7 @@ def _slice(call: Call, count: int, clock: Clock) -> float:
 
 
 SAMPLE_S = 1e-3  # least duration of a sample; the overhead of clock and call is negligible
-EARLY_SAMPLES = 3  # after which an action can be early-stopped
+EARLY_SAMPLES = 3  # all above the limit: early-stopped; fewer samples must be above twice the limit
 TURN_S = 0.02  # duration of a sample; another process' time slice (Linux: some 4 ms) is small against it
 RESAMPLES = 500  # of the bootstrap
 COLD_S = 0.02  # duration of a call; filling the caches takes little of it
@@ -114,7 +114,7 @@ def stopwatch_of(repeat: Repeat, clock: Clock = time.perf_counter) -> Stopwatch:
 def after_each(
     evict: Callable[[], None], prepare: Callable[[], Callable[[], object]], clock: Clock = time.perf_counter
 ) -> Stopwatch:
-    """Returns a stopwatch of single calls of ``prepare()``, each after ``evict``, which is not timed."""
+    """Returns a stopwatch of single calls of what ``prepare()`` returns, each after untimed ``evict()``."""
 
     def taken(inner: int) -> float:
         spent = 0.0
@@ -130,7 +130,7 @@ def after_each(
 
 
 def with_untimed_calls(take: Stopwatch, calls: int = 1) -> Stopwatch:
-    """Returns ``take`` with ``calls`` untimed calls before short calls: other actions cool caches."""
+    """Returns ``take`` with ``calls`` untimed calls before short ones, since other actions evict caches."""
     last_s: list[float] = []
 
     def taken(inner: int) -> float:
@@ -221,11 +221,11 @@ def summarize(
 
 
 def _sample_s(call_s: float, inner: int) -> float:
-    return call_s * (inner + (call_s < COLD_S))
+    return call_s * (inner + (call_s < COLD_S))  # with the untimed call before short ones
 
 
 def _is_early_stopped(samples: list[float], inner: int, effort: Effort, calibrating_s: float) -> bool:
-    """Returns whether all early samples, and the calibration (one may hold a pause), are above the limit."""
+    """Returns whether all samples exceed the limit; fewer than 3, and the calibration, twice the limit."""
     if effort.stop_above_s is None:
         return False
     if len(samples) >= EARLY_SAMPLES:

@@ -100,7 +100,7 @@ class Column:
         return np.append(np.arange(self.levels) / (self.levels - 1), MISSING).astype(np.float32)
 
     def differences(self, code: int) -> Floats:
-        """Returns the distance, 0 to 1, of each value from ``code``; last, and -1: a missing knob."""
+        """Returns the distance, 0 to 1, of each value from ``code``; the last: of a missing knob, -1."""
         if self.is_ordinal:
             places = self.places
             ranks_apart: Floats = np.abs(places - places[code])
@@ -124,7 +124,7 @@ class Column:
 
 @dataclass(frozen=True, eq=False)
 class RowTable:
-    """Configurations as codes, a column per strategy and knob: places in it; -1: no such knob."""
+    """Configurations as integer codes: a column for the strategy and per knob; -1: no such knob."""
 
     codes: Codes
     columns: tuple[Column, ...]
@@ -142,7 +142,7 @@ class RowTable:
     def part(self, rows: Rows) -> "RowTable":
         return RowTable(self.codes[rows], self.columns)
 
-    def with_alignments(self) -> "RowTable":
+    def with_alignments(self) -> "RowTable":  # one more column for each knob with alignments
         given = [(number, column) for number, column in enumerate(self.columns) if column.alignments]
         if not given:
             return self
@@ -158,7 +158,7 @@ class RowTable:
             far += column.differences(int(codes[number])).take(self.codes[:, number], mode="wrap")
         return far
 
-    def squares(self) -> npt.NDArray[np.float64]:
+    def squares(self) -> npt.NDArray[np.float64]:  # (columns, rows, rows): squared distances
         count = len(self.codes)
         squares = np.empty((len(self.columns), count, count))
         for number, column in enumerate(self.columns):
@@ -171,8 +171,8 @@ class RowTable:
 def alignments(values: tuple[int | str, ...]) -> tuple[int, ...]:
     """Returns for each value of a knob the rank of the largest power of two that divides the value.
 
-    () for texts, negative numbers, fewer than three values, and where it never falls. By rank alone 48 lies
-    between 32 and 64, by alignment it differs from both: a model gets both columns.
+    () for texts, negative numbers, fewer than three values, and where the rank never falls with growing
+    values. By size 48 lies between 32 and 64, by alignment 48 differs from both: a model gets both columns.
     """
     numbers = [value for value in values if isinstance(value, int) and value >= 0]
     if len(numbers) < len(values) or len(values) < ALIGNED_LEVELS_MIN:
@@ -201,7 +201,7 @@ def whole(table: RowTable) -> Scope:
 
 
 def sampled(table: RowTable, pool: Pool, rng: np.random.Generator, near: list[int]) -> Scope:
-    """Returns a scope of random configurations and of ``near``; one at least is unproposed if any is."""
+    """Returns a scope of random configurations and ``near``, at least one of them unproposed if any is."""
     drawn = rng.integers(len(table.codes), size=SAMPLE_ROWS)
     rows = np.unique(np.concatenate([drawn, np.array(near, np.int64)]))
     if not pool.unseen[rows].any():

@@ -9,16 +9,16 @@ import numpy.typing as npt
 from tuner.search.configurations import Codes, Column, Floats, RowTable, Scope
 from tuner.search.task import SearchTask
 
-WIDTH = 1.2  # decay per rank of an ordered knob, and for two different texts; 1.8 does as well
+WIDTH = 1.2  # decay of a kernel per rank of an ordered knob, or for another text; 1.8 works as well
 STRATEGY_WIDTH = 3.6  # decay between strategies: rows of another strategy tell little
 PRIOR = 1 << 10  # the uniform density in units of the fixed-point scale
-PEAK_LIMIT = 1 << 36  # times the prior; sums of 2**17 such peaks still fit 64 bits
+PEAK_LIMIT = 1 << 36  # times the prior; sums of 2**16 such peaks fit 64 bits
 
 
 class RowSimilarity:
     """The kernel density that an observed configuration adds at every configuration of a table.
 
-    A product over columns in fixed point: equal sums in any order, so a resumed search is exact.
+    A product over columns, rounded to integers: sums are equal in any order, so a resumed search is exact.
     """
 
     def __init__(self, table: RowTable) -> None:
@@ -36,7 +36,7 @@ class RowSimilarity:
 
 
 def _table(column: Column) -> npt.NDArray[np.float64]:
-    """Returns (seen, other) -> density relative to uniform; the last row and column: the knob is missing."""
+    """Returns [seen, other]: density relative to uniform; the last row and column: the knob is missing."""
     levels = column.levels
     ranks = np.arange(levels)
     distance = np.abs(ranks[:, None] - ranks) if column.is_ordinal else ranks[:, None] != ranks
@@ -66,7 +66,7 @@ class Densities:
     def log_gain(self, scope: Scope) -> Floats:
         """Returns for each configuration of a scope a score that grows with its expected improvement.
 
-        -log(s + (1 - s) / r): s is the share of the fastest, r the ratio of the two sums of kernels.
+        -log(s + (1 - s) / r): s is the share of the fastest rows, r the ratio of the two densities.
         """
         proposed = self._task.pool.proposed
         count = max(GOOD_MIN, math.ceil(GOOD_SHARE * len(self._task.pool.outcomes)))

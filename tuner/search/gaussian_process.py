@@ -40,14 +40,14 @@ class Widths:
 
 
 def correlation(distance: npt.NDArray[np.floating]) -> npt.NDArray[np.floating]:
-    """Returns the Matern 5/2 correlation of weighted squared distances; equation 4.17."""
+    """Returns the Matern 5/2 correlation of weighted squared distances: GPML, equation 4.17."""
     r = np.sqrt(10 * distance)  # of a dtype that follows the distance's
     result: npt.NDArray[np.floating] = (1 + r + r * r / 3) * np.exp(-r)
     return result
 
 
 def fit(squares: Array, values: Array) -> Widths:
-    """Fits weights and noise to observations, by maximum posterior likelihood in a few gradient steps.
+    """Fits weights and noise to observations, by maximum marginal likelihood with priors, in a few steps.
 
     ``squares``: (columns, observations, observations); ``values``: standardized.
     """
@@ -62,16 +62,17 @@ def fit(squares: Array, values: Array) -> Widths:
         slope += (now - prior) / spread**2
         if loss < least:
             best, least = now, loss
-        turn = slope * before
+        product = slope * before  # negative: the last step went beyond a minimum
         step = np.where(
-            turn > 0, np.minimum(step * FASTER, LARGEST_STEP), np.where(turn < 0, step * SLOWER, step)
+            product > 0, np.minimum(step * FASTER, LARGEST_STEP), np.where(product < 0, step * SLOWER, step)
         )
-        before = np.where(turn < 0, 0.0, slope)
+        before = np.where(product < 0, 0.0, slope)
         now = now - np.sign(before) * step
     return Widths.of(best)
 
 
 def _loss(squares: Array, values: Array, parameters: Array) -> tuple[float, Array]:
+    """Returns the negative log likelihood, without constants, and its gradient by ``parameters``."""
     columns, count, _ = squares.shape
     widths = Widths.of(parameters)
     flat = squares.reshape(columns, count * count)
@@ -112,8 +113,8 @@ class _Taken:
 class GaussianProcess:
     """A Gaussian process that predicts the standardized log time of each configuration of one scope.
 
-    Kept blocks of the Cholesky factor make one more observation cheap; the last, incomplete one is anew, so
-    results do not depend on earlier calls.
+    Kept blocks of the Cholesky factor make one more observation cheap. The last, incomplete block is computed
+    anew in each call, so results do not depend on earlier calls.
     """
 
     def __init__(self, scope: Scope, widths: Widths) -> None:
@@ -131,7 +132,7 @@ class GaussianProcess:
     def posterior(
         self, rows: list[int], seen: RowTable, values: npt.NDArray[np.float64]
     ) -> tuple[Floats, Floats]:
-        """Returns (mean, standard deviation) for each configuration of the scope, given observations."""
+        """Returns (mean, standard deviation) per configuration of the scope, given ``values`` of ``rows``."""
         while self._taken[-1].rows != rows[: len(self._taken[-1].rows)]:
             self._taken.pop()
         if len(rows) > len(self._spread):
@@ -149,7 +150,7 @@ class GaussianProcess:
         return whitened.astype(np.float32) @ self._spread[: len(rows)], deviation
 
     def _take_in(self, before: _Taken, rows: list[int], codes: Codes) -> _Taken:
-        """Returns the Cholesky factor extended by the rows after those of ``before``: block-wise Cholesky."""
+        """Returns the inverse factor extended by the rows after those of ``before``: block-wise Cholesky."""
         start, count = len(before.rows), len(rows)
         squares = np.zeros((count - start, count))
         for column, pairs in enumerate(self._pairs):
@@ -195,14 +196,14 @@ def _groups(table: RowTable) -> tuple[_Group, ...]:
     return tuple(groups)
 
 
-SLOW_QUANTILE = 0.5  # slower times are clipped to this quantile: how slow a slow row is matters little
+SLOW_QUANTILE = 0.5  # slower times are set to this quantile: how slow a slow row is matters little
 
 
 def standardized(pool: Pool, rows: list[int]) -> npt.NDArray[np.float64]:
     """Returns the logarithms of the times of ``rows``, scaled to mean 0 and standard deviation 1.
 
-    Failed and pending ones get the slowest time; those slower than the median first the median. All are 0
-    where the times are then equal.
+    Failed and pending rows get the slowest time; then the slower half of all is set to the median. All values
+    are 0 where the times are then equal.
     """
     outcomes = [pool.outcomes.get(row) for row in rows]
     times = [time for time in outcomes if time is not None]
@@ -216,7 +217,7 @@ def standardized(pool: Pool, rows: list[int]) -> npt.NDArray[np.float64]:
 
 
 def rows_to_model(pool: Pool, count: int, limit: int) -> list[int]:
-    """Returns which configurations a model is fitted to: the first ``count`` that were proposed, by index."""
+    """Returns the rows to fit: the first ``count`` proposed; above ``limit`` their fastest and latest."""
     rows = pool.order[:count]
     if count <= limit:
         return rows

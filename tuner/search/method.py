@@ -32,10 +32,10 @@ from tuner.search.task import (
 
 
 class AbstractMethod(BaseSampler):
-    """A search method, as an Optuna sampler: a subclass says by ``choose`` which configuration comes next.
+    """A search method, as an Optuna sampler: a subclass implements ``choose``, the next configuration.
 
-    Waiting configurations come first. A choice depends on the pool and on ``np.random.default_rng((seed,
-    number))`` alone. A pool belongs to one study.
+    Configurations that wait in the pool come before. A choice depends on the pool and on
+    ``np.random.default_rng((seed, number))`` alone. A pool belongs to one study.
     """
 
     def __init__(self, task: SearchTask) -> None:
@@ -44,7 +44,7 @@ class AbstractMethod(BaseSampler):
 
     @abc.abstractmethod
     def choose(self, rng: np.random.Generator) -> int:
-        """Returns the index of an unproposed configuration, of which one is left, by ``rng`` alone."""
+        """Returns the index of an unproposed configuration (one is left); random choices are by ``rng``."""
 
     def propose(self, number: int) -> Distributions:
         """Chooses and marks trial ``number``; returns its parameters' distributions by name."""
@@ -184,7 +184,7 @@ def quietly() -> Iterator[None]:
 
 
 def stored_studies(runs: Iterable[tuple[Run, tuple[StoredTrial, ...]]]) -> BaseStorage:
-    """Returns a study of seconds for each run, in memory; a trial without a time is FAIL."""
+    """Returns a storage with a study per run, whose values are seconds; a trial without a time is FAIL."""
     storage = InMemoryStorage()
     for run, trials in runs:
         study = quiet_study(

@@ -29,8 +29,8 @@ History = list[FrozenTrial]
 class OptunaRows(AbstractMethod):
     """Asks one of Optuna's samplers for a suggestion; chooses the nearest configuration not proposed yet.
 
-    Each proposal makes a new study of all outcomes, so it depends on the history alone. State that a sampler
-    keeps besides the trials themselves is lost: cmaes starts from the history (warm start, Nomura et al.
+    Each proposal makes a new study of all outcomes, so it depends on history and seed alone. State that a
+    sampler keeps in addition to the trials is lost: cmaes starts from the history (warm start, Nomura et al.
     2021, https://arxiv.org/abs/2012.06932), the genetic samplers treat all trials as one generation.
     """
 
@@ -52,7 +52,7 @@ class OptunaRows(AbstractMethod):
     def choose(self, rng: np.random.Generator) -> int:
         seed = int(rng.integers(1 << 31))
         with warnings.catch_warnings():
-            warnings.simplefilter("ignore")  # some of its samplers are experimental
+            warnings.simplefilter("ignore")  # some of Optuna's samplers are experimental
             history = self.history()
             study = quiet_study(self._kind.make(self.task.seed if self._kind.is_sequence else seed, history))
             study.add_trials(history)
@@ -109,7 +109,7 @@ def _cmaes(seed: int, history: History) -> BaseSampler:
 class OptunaKind:
     """How one of Optuna's samplers is constructed, and which packages it needs beyond Optuna's.
 
-    ``takes_numbers_only``: knobs are integer codes. ``is_sequence``: seeded alike, point n is proposal n.
+    ``takes_numbers_only``: texts are integer codes too. ``is_sequence``: its n-th point is proposal n.
     """
 
     make: Callable[[int, History], BaseSampler]  # (seed, trials with an outcome)

@@ -1,4 +1,4 @@
-"""Search methods without a fitted model: ensemble, evolution, hill climbing, random and exhaustive search."""
+"""Search methods without a model of their own: evolution, hill climbing, ensemble, random, exhaustive."""
 
 from bisect import bisect_right
 
@@ -70,8 +70,7 @@ class Local(AbstractMethod):
 
 # A bandit over other search methods: every second proposal probes one of the methods, round-robin.
 # The method with the best probes makes the other proposals.
-#
-# The method that made a proposal is not stored, so it follows from the index of the proposal; only probes are
+# Which method made a proposal is not stored, but follows from the index of the proposal; only probes are
 # credited. A resumed run therefore gives the same credit as an uninterrupted one. Credit by rank in a sliding
 # window: Fialho et al., 2010, https://doi.org/10.1007/978-3-642-15844-5_24.
 
@@ -86,7 +85,7 @@ ARMS: tuple[type[AbstractMethod], ...] = (Tpe, Local, Trees, Evolution)
 
 
 class Ensemble(AbstractMethod):
-    """Search by four methods: every second proposal tries each in turn, the rest use the best."""
+    """Search by four methods: every second proposal tries one, round-robin; the others use the best."""
 
     def __init__(self, task: SearchTask) -> None:
         AbstractMethod.__init__(self, task)
@@ -113,8 +112,8 @@ def best(pool: Pool) -> int:
 def credit(pool: Pool, arm: int) -> float:
     """Returns how good the latest probes of a search method were, 0 to 1; ``arm`` is its index in ARMS.
 
-    Mean of the latest 5 (REMEMBERED) probes: the share of outcomes that are no shorter times; 0 for a
-    failure, 1 without a probe.
+    Mean over the latest 5 (REMEMBERED) probes of the share of all outcomes that are times no shorter than the
+    probe's; 0 for a failed probe. 1 without a probe.
     """
     slower = sorted(-value for value in pool.outcomes.values() if value is not None)
     probes = [row for turn, row in enumerate(pool.order) if probed(turn) == arm and row in pool.outcomes]

@@ -46,7 +46,7 @@ def _cumulative(z: Floats) -> Floats:
 TREES = 40
 DEPTH = 10  # leaves hold one or two of a few hundred observations
 TRIED = 2  # random splits per level, of which the best is taken
-SHRINKAGE = 0.1  # observations of mean 0 and variance 1 in every leaf
+SHRINKAGE = 0.1  # prior observations of mean 0 and variance 1 in every leaf
 
 Array = npt.NDArray[np.float64]
 Integers = npt.NDArray[np.intp]
@@ -58,21 +58,21 @@ class Forest:
     """A fitted forest of regression trees: the splits of all trees, mean and variance of each leaf."""
 
     places: Integers  # (trees, levels): the column that is split
-    answers: Answers  # (trees, levels, codes): the side of the split; last code: the knob is missing
+    answers: Answers  # (trees, levels, codes): on which side of the split; last code: the knob is missing
     mean: Floats  # (trees, leaves)
     variance: Floats  # (trees, leaves): large where a leaf has few observations
 
     def predict(self, table: RowTable) -> tuple[Floats, Floats]:
-        """Returns (mean, deviation) per configuration, of the trees' spread and of leaves' variance."""
+        """Returns (mean, deviation) per configuration; deviation: by the trees' spread, leaves' variance."""
         total = np.zeros(len(table.codes), np.float32)
         squares, within = np.zeros_like(total), np.zeros_like(total)
         for tree, places in enumerate(self.places.tolist()):
             leaf = np.zeros(len(table.codes), np.intp)
             for level, place in enumerate(places):
                 leaf = 2 * leaf + self.answers[tree, level].take(table.codes[:, place], mode="wrap")
-            says = self.mean[tree].take(leaf)
-            total += says
-            squares += says * says
+            predicted = self.mean[tree].take(leaf)
+            total += predicted
+            squares += predicted * predicted
             within += self.variance[tree].take(leaf)
         count = np.float32(len(self.places))
         mean = (total / count).astype(np.float32)
@@ -87,15 +87,16 @@ def grow(table: RowTable, values: Array, rng: np.random.Generator) -> Forest:
     leaf = np.zeros((TREES, len(values)), np.intp)
     places, answers = [], []
     for level in range(depth):
-        asked, said = _questions(table.columns, rng)  # (trees, tried), (trees, tried, codes)
-        side = said[trees[:, None, None], np.arange(TRIED)[:, None], table.codes.T[asked]]
+        # random splits: the column of each, (trees, tried), and the side of each code, (trees, tried, codes)
+        split, sides = _questions(table.columns, rng)
+        side = sides[trees[:, None, None], np.arange(TRIED)[:, None], table.codes.T[split]]
         parted = 2 * leaf[:, None] + side
         count, total = _sums(parted, values, 2 << level)
         # how much of the sum of squares the means of the leaves explain
         best = np.argmax((total * total / count).sum(axis=-1), axis=1)
         leaf = parted[trees, best]
-        places.append(asked[trees, best])
-        answers.append(said[trees, best])
+        places.append(split[trees, best])
+        answers.append(sides[trees, best])
     count, total = _sums(leaf, values, 1 << depth)
     return Forest(
         np.stack(places, axis=1) if depth else np.zeros((TREES, 0), np.intp),
@@ -127,13 +128,13 @@ def _sums(leaf: Integers, values: Array, leaves: int) -> tuple[Array, Array]:
 
 
 OBSERVED_LIMIT = 300  # observed rows of a process: its time grows with their cube
-FIT_GROWTH = 1.15  # of the number of rows from one fit of the widths to the next
+FIT_GROWTH = 1.15  # factor of the number of rows from one fit of the length scales to the next
 
 
 class Surrogate:
     """A Gaussian process of the outcomes of a search, whose length scales are fitted anew from time to time.
 
-    A fit uses a prefix of the proposals, repeated when an outcome in it arrives late.
+    A fit uses the first proposals, and is repeated when the outcome of one of these arrives later.
     """
 
     def __init__(self, task: SearchTask) -> None:
@@ -210,7 +211,7 @@ MODELLED_LIMIT = 2000  # observed rows from which trees are grown
 
 
 class Trees(AbstractMethod):
-    """Maximizes the expected improvement under random trees; pending and failed ones count as slow."""
+    """Maximizes the expected improvement under random trees; pending and failed rows count as slow."""
 
     def choose(self, rng: np.random.Generator) -> int:
         task = self.task

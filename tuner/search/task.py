@@ -58,7 +58,7 @@ BEST_ROWS = 4  # fastest rows whose neighbours belong to every sample
 
 @dataclass(frozen=True, eq=False)
 class Neighbours:
-    """The configurations that differ in the value of one knob, computed at first use and kept."""
+    """The configurations that differ from one in a single knob, computed at first use and kept."""
 
     feasible: FeasibleSet
     _known: dict[int, tuple[int, ...]] = field(default_factory=dict)
@@ -89,7 +89,7 @@ class SearchTask:
     pool: Pool
     seed: int
 
-    def part(self, is_in: npt.NDArray[np.bool_]) -> "SearchTask":
+    def part(self, is_in: npt.NDArray[np.bool_]) -> "SearchTask":  # rows where True, with a new pool
         feasible = self.feasible.part(is_in)
         return SearchTask(feasible, Pool(feasible.rows), self.seed)
 
@@ -136,12 +136,12 @@ DRAWN = 16  # rows of which the farthest is taken
 
 
 def is_starting(task: SearchTask) -> bool:
-    """Returns whether there are fewer than 6 proposals, or than 3 for each strategy."""
+    """Returns whether there are fewer than 6 proposals, or than 3 times the number of strategies."""
     return len(task.pool.order) < max(START_ROWS, START_ROWS_OF_STRATEGY * len(task.feasible.index))
 
 
 def start_row(task: SearchTask, rng: np.random.Generator) -> int:
-    """Returns an index to propose before a fit, of the strategy with the fewest proposals."""
+    """Returns a row to propose before a model is fitted, of the strategy with the fewest proposals."""
     ends = np.cumsum([len(index) for index in task.feasible.index]).tolist()
     starts = [0, *ends[:-1]]
     seen = [

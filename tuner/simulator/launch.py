@@ -41,12 +41,12 @@ from tuner.simulator.state.resident_blocks import (
     uses_async,
 )
 
-# Basic blocks that resident thread blocks may execute, and the processor's seconds; above: an endless loop.
+# Limits of a batch of thread blocks: basic blocks, and seconds of processor time; beyond is an endless loop.
 STEPS_LIMIT = 20_000_000
 SECONDS_LIMIT = 300.0  # 'tuner run' ends a program after 600 s
-SHORT = 1024  # basic blocks of most launches; only longer ones are looked at for threads that only wait
-FAIR_STEPS = 64  # of longer launches: basic blocks after which each warp runs one
-LONG_TURN = 1 << 16  # basic blocks after which other work of the device has a turn
+SHORT = 1024  # basic blocks; only launches that execute more are searched for threads that wait in a loop
+FAIR_STEPS = 64  # in longer launches, each warp runs a basic block after every 64: none starves
+LONG_TURN = 1 << 16  # basic blocks after which other work of the device may run
 
 
 @dataclass(frozen=True)
@@ -55,12 +55,12 @@ class Pause:
 
     where: str  # the threads that run, and the lines that they repeat
     is_stuck: bool  # the threads repeat the same for ever, unless other work writes to memory
-    checksum: int  # of the memory that the launch can reach, where it is stuck
+    checksum: int  # of the memory that the launch can reach, if it is stuck; else 0
 
 
 @dataclass(frozen=True)
 class _State:
-    """The threads of an engine at one time. An array of a register is replaced by a write, not changed."""
+    """The threads of an engine at one time. A write replaces a register's array, so none is copied here."""
 
     basic_block: Indices
     status: Array
@@ -120,9 +120,9 @@ class Engine:
         self._seconds = 0.0  # of earlier turns
         self._steps = 0  # basic blocks
         self._visited: set[int] = set()  # basic blocks that ran since the state was saved
-        self._visited_before: set[int] = set()  # those that ran before, since the last but one
+        self._visited_before: set[int] = set()  # basic blocks that ran between the last two saves
         self._saved: _State | None = None
-        self._checksum: int | None = None  # of the memory when the registers were first as saved
+        self._checksum: int | None = None  # of the memory when the threads first equalled ``_saved``
         self._compared, self._save_at = 0, 1
 
     def run(self, instructions: int) -> None:
@@ -131,10 +131,10 @@ class Engine:
             self._run_block(lanes)
 
     def turn(self) -> Pause | None:
-        """Executes until all threads have ended, or until other work should have a turn; call it again then.
+        """Executes until all threads have ended, or until other work should run; to go on, call it again.
 
-        Returns None at the end; else where the threads are: where they can only repeat what they do unless
-        other work writes to memory, and after every ``LONG_TURN`` basic blocks. Raises SimulationError for a
+        Returns None at the end; else where the threads are: after every ``LONG_TURN`` basic blocks, and once
+        they only repeat themselves until other work writes to memory. Raises SimulationError for a
         fault of an instruction, a deadlock, and an endless loop (``STEPS_LIMIT``, ``SECONDS_LIMIT``).
         """
         start_s, self._saved = self._clock(), None
@@ -174,7 +174,7 @@ class Engine:
             self._run_block(runs & (blocks == number))
 
     def _is_repeated(self) -> bool:
-        """Returns whether all threads and all memory are as at an earlier time of this turn: they will again.
+        """Returns whether all threads and all memory are as earlier in this turn, and so repeat for ever.
 
         Brent's cycle detection (1980): the state is saved anew after 1, 2, 4, 8, ... comparisons. Memory is
         compared when the registers have been equal twice. False for kernels with asynchronous operations.
@@ -294,7 +294,7 @@ class Simulation:
 
     @property
     def races(self) -> tuple[Hazard, ...]:
-        """Returns hazards that can change the result; blocks must not synchronise by global memory."""
+        """Returns the hazards that can change the result; blocks that synchronise by spinning show, too."""
         return tuple(hazard for hazard in self.hazards if hazard.kind not in BENIGN)
 
     @property
@@ -318,8 +318,8 @@ class Simulation:
 
 
 LANES_LIMIT = 2048  # lanes of resident blocks: more lanes need more memory, fewer have more overhead
-WAITING_LIMIT = 8  # times LANES_LIMIT: blocks that wait for other blocks while later ones are run
-Turns: TypeAlias = Generator[Pause, None, Simulation]  # a launch that lets other work run now and then
+WAITING_LIMIT = 8  # batches of LANES_LIMIT lanes that may wait for other blocks while later batches run
+Turns: TypeAlias = Generator[Pause, None, Simulation]  # a launch; at each yield other work may run
 
 
 def simulate(
@@ -368,8 +368,8 @@ def simulate_module(
 ) -> Simulation:
     """Executes one launch of a kernel, as ``simulate`` does, of a PTX module that is already parsed.
 
-    ``variables`` holds the bytes of the module's variables by name, changed in place, as ``first_content``
-    returns them (None).
+    ``variables`` holds the bytes of the module's variables by name, which the launch changes in place; None:
+    their initial bytes (``first_content``).
     """
     entry = kernel_of(module, kernel)
     check_launch(entry, grid, block, arguments)
@@ -395,7 +395,7 @@ class PreparedKernel:
         schedule_seed: int | None = None,
         variables: ModuleVariables | None = None,
     ) -> Simulation:
-        """Executes one launch, as ``simulate_module``, that ``check_launch`` accepts; changes arrays.
+        """Executes one launch that ``check_launch`` accepts, as ``simulate_module`` does; changes arrays.
 
         Raises SimulationError for a fault, also where threads wait for ever for what none of them writes,
         UsageError for an argument that does not fit its parameter or a block outside of the grid.
@@ -415,10 +415,10 @@ class PreparedKernel:
         printed: list[str],
         find: Find | None = None,
     ) -> Turns:
-        """Executes one launch, as ``run`` does; yields where it is whenever other work may run.
+        """Executes one launch, as ``run`` does; yields a ``Pause`` whenever other work may run.
 
         Blocks that wait in a loop are resumed when later blocks have run. ``printed`` receives what the
-        kernel prints, also before a fault. ``find`` finds memory that is none of the arguments.
+        kernel prints, also before a fault. ``find`` looks up addresses that are in no argument.
         """
         entry, cluster = self.layout.kernel, cluster_of(self.layout.kernel)
         numbers = block_numbers(grid, blocks, cluster)
@@ -453,7 +453,7 @@ class PreparedKernel:
         dynamic_shared_bytes: int = 0,
         instructions: int = 4000,
     ) -> tuple[Access, ...]:
-        """Simulates the beginning of a launch; returns accesses as ``program_accesses``; changes arrays."""
+        """Simulates the beginning of a launch; returns a sample as ``program_accesses``; changes arrays."""
         entry, cluster = self.layout.kernel, cluster_of(self.layout.kernel)
         check_launch(entry, grid, block, arguments)
         sample = AccessSample()

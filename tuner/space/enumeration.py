@@ -13,7 +13,7 @@ from tuner.space.expressions import Expression
 from tuner.space.search_space import ConstraintTable, Rule, SearchSpace, evaluated, join_tables
 
 Indices = npt.NDArray[np.unsignedinteger]  # (rows, knobs): index of the choice of each knob
-Keys = npt.NDArray[np.uint64]  # (words, rows); one word unless the space has 2**63 combinations and more
+Keys = npt.NDArray[np.uint64]  # (words, rows); one word unless the space has 2**63 combinations or more
 
 WORD_LIMIT = 2**63  # combinations that one word can number
 DECODED_ROWS = 1 << 17  # decoded at once: they fit in the cache
@@ -47,7 +47,7 @@ class RowKeys:
         return np.zeros((len(self._words), 1), np.uint64)
 
     def chosen(self, keys: Keys, knob: int, picks: npt.NDArray[np.integer]) -> Keys:
-        """Adds a choice index per key of an open knob to the keys, in place; returns them."""
+        """Adds to the keys, in place, the choices of a knob that was open: an index per key. Returns them."""
         word, stride = self._digits[knob]
         keys[word] += picks.astype(np.uint64) * np.uint64(stride)
         return keys
@@ -86,7 +86,7 @@ def sort_keys(keys: Keys) -> Keys:
 
 
 BLOCK_ROWS = 1 << 16  # combinations evaluated together: bounds memory, fits in the cache
-VISITS_LIMIT = 2_000_000_000  # partial combinations visited: some ten seconds
+VISITS_LIMIT = 2_000_000_000  # partial combinations visited: about ten seconds
 
 
 @dataclass(frozen=True, eq=False)
@@ -108,8 +108,8 @@ class Block:
 class _Step:
     knob: int
     choices: int
-    tables: tuple[ConstraintTable, ...]
-    rules: tuple[Rule, ...]  # without a table
+    tables: tuple[ConstraintTable, ...]  # constraints of which this knob is the last to get a choice
+    rules: tuple[Rule, ...]  # such constraints without a table
     kept: frozenset[int]  # knobs that later steps need
 
 
@@ -141,7 +141,7 @@ class Walk:
         return Block(self.keys.root(), {}) if is_allowed else None
 
     def grown(self, depth: int, block: Block) -> Block:
-        """Returns a block of knobs up to ``depth``, extended by every allowed choice of the next one."""
+        """Returns a block of configurations extended by each allowed choice of the knob of step ``depth``."""
         step = self.steps[depth]
         allowed = np.ones((block.rows, step.choices), bool)
         for table in step.tables:
@@ -164,14 +164,14 @@ class Walk:
 
 @dataclass(frozen=True, eq=False)
 class Visited:
-    """Keys of complete configurations, perhaps none, and the visits since the part before."""
+    """Keys of complete configurations, perhaps none, or the number of partial ones visited in one step."""
 
     keys: Keys
     visits: int
 
 
 def walked(space: SearchSpace, constraints: tuple[Expression, ...]) -> Iterator[Visited]:
-    """Yields the configurations that satisfy the constraints, in blocks, in no particular order."""
+    """Yields the configurations that satisfy the constraints, in parts, in no particular order."""
     walk = Walk(space, constraints)
     root = walk.root()
     stack = [] if root is None else [(0, root)]
@@ -186,7 +186,7 @@ def walked(space: SearchSpace, constraints: tuple[Expression, ...]) -> Iterator[
 
 
 def is_possible(space: SearchSpace, constraints: tuple[Expression, ...]) -> bool:
-    """Returns whether anything satisfies the constraints. Raises UsageError after VISITS_LIMIT visits."""
+    """Returns whether a configuration satisfies the constraints. UsageError after VISITS_LIMIT visits."""
     visits = 0
     for part in walked(space, constraints):
         if part.keys.shape[1]:
@@ -230,7 +230,7 @@ def first_violations(space: SearchSpace, blocks: Iterator[Indices]) -> npt.NDArr
 
 
 def first_broken_preference(space: SearchSpace, index: Indices) -> npt.NDArray[np.intp]:
-    """Returns the number of the first preference that each configuration breaks, or of all of them."""
+    """Returns per configuration the index of the first preference it breaks; len(preferences): none."""
     rules = [Rule.of(space, preference) for preference in space.preferences]
     starts = range(0, max(1, len(index)), BLOCK_ROWS)
     return np.concatenate([_first_broken(rules, index[start : start + BLOCK_ROWS]) for start in starts])
@@ -278,12 +278,12 @@ def _ordered(
 # on every machine, in every session.
 
 
-ROWS_LIMIT = 20_000_000  # rows in memory: a byte or two per knob here, some 50 in a sampler
+ROWS_LIMIT = 20_000_000  # rows in memory: a byte or two per knob here, about 50 bytes in a sampler
 SAMPLE_ROWS = 1 << 20  # the best of so many is among the best millionth of the set
 SAMPLE_KNOBS = 40  # a space with more has a smaller sample: each knob is a level, and makes the keys longer
 PILOT_ROWS = 1 << 14  # of the sample that estimates the size of the set
 GROWN_LIMIT = 1 << 23  # rows before a level of a sample is cut: bounds memory
-SURE = 3.0  # times a limit: a higher estimate is accepted without enumeration
+SURE = 3.0  # times a limit: an estimate above is trusted, so that no enumeration is tried
 
 
 @dataclass(frozen=True, eq=False)
@@ -305,9 +305,9 @@ class _Sample:
 def rows_of(space: SearchSpace, limit: int = ROWS_LIMIT, always: Indices | None = None) -> Rows:
     """Returns every allowed configuration of a space, or a sample where there are more than ``limit``.
 
-    Also where enumeration would take too long. A sample has SAMPLE_ROWS (2**20) configurations at most, as
-    many again that meet preferences, and ``always``: choice indices (configurations, knobs). Raises
-    UsageError when the search finds none.
+    A sample is also taken where enumeration would take too long. It has SAMPLE_ROWS (2**20) configurations
+    at most, as many again that meet all preferences, and ``always``: choice indices (configurations, knobs).
+    Raises UsageError where sampling finds none; an enumeration that finds none returns no rows.
     """
     walk = Walk(space, space.constraints)
     pilot = _sampled(walk, PILOT_ROWS)
@@ -315,7 +315,7 @@ def rows_of(space: SearchSpace, limit: int = ROWS_LIMIT, always: Indices | None 
     if keys is not None and keys.shape[1] <= limit:
         index = walk.keys.decode(sort_keys(keys))
         return Rows(index, len(index), is_sample=False)
-    # as many rows as are drawn in like time
+    # fewer rows for many knobs, so that sampling takes about the same time
     rows_limit = int(SAMPLE_ROWS * min(1.0, SAMPLE_KNOBS / max(1, len(space.knobs))) ** 2)
     sample = _sampled(walk, rows_limit)
     rows = sample.keys.shape[1]

@@ -60,8 +60,8 @@ def evaluate(node: ast.expr, values: Mapping[str, Operand]) -> Partial:
         case ast.UnaryOp(sign, operand):
             name = "-" if isinstance(sign, ast.USub) else "+"
             return partial_arithmetic.arithmetic(name, Partial(0), evaluate(operand, values))
-        case ast.BoolOp(text, operands):
-            joined = partial_arithmetic.all_of if isinstance(text, ast.And) else partial_arithmetic.any_of
+        case ast.BoolOp(kind, operands):
+            joined = partial_arithmetic.all_of if isinstance(kind, ast.And) else partial_arithmetic.any_of
             return joined([evaluate(operand, values) for operand in operands])
         case ast.IfExp(test, then, other):
             return partial_arithmetic.choose(*(evaluate(part, values) for part in (test, then, other)))
@@ -108,7 +108,7 @@ class Expression:
     where: str = field(compare=False)  # file and key path, for messages
     names: frozenset[str] = field(compare=False)  # every name in ``tree`` that needs a value
     tree: ast.expr = field(compare=False, repr=False)  # whitelisted nodes only
-    is_written_out: bool = field(default=False, compare=False)  # no derived name of ``text`` is in ``tree``
+    is_written_out: bool = field(default=False, compare=False)  # ``tree`` has derived names replaced
 
     @property
     def full_text(self) -> str:
@@ -131,7 +131,7 @@ class Expression:
             ) from None
 
     def undefined(self, values: "Mapping[str, Operand]") -> "Mask":
-        """Returns at which points of ``values``, as of ``evaluate``, a division by zero decides."""
+        """Returns at which points a division by zero decides; ``values``: as of ``evaluate``."""
         return evaluate(self.tree, values).undefined
 
     def require(self, known: Collection[str]) -> None:
@@ -215,7 +215,7 @@ def _operands(node: ast.expr) -> list[ast.expr] | None:
 
 
 def _compared(left: ast.expr, signs: list[ast.cmpop], rights: list[ast.expr]) -> list[ast.expr] | None:
-    # ``in`` is allowed only as the last operator, before a tuple of literals
+    # ``in`` and ``not in`` may only be the last operator, before a tuple or list of literals
     if not all(type(sign) in COMPARISONS for sign in signs[:-1]):
         return None
     if not isinstance(signs[-1], ast.In | ast.NotIn):

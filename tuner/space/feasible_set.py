@@ -1,4 +1,4 @@
-"""The feasible set: configurations that satisfy every constraint, by index, and the nearest one."""
+"""The feasible set: configurations that satisfy every constraint; the row nearest to a configuration."""
 
 from bisect import bisect_left, bisect_right
 from collections.abc import Iterator
@@ -49,8 +49,8 @@ class FeasibleSet:
     def of(cls, spaces: tuple[SearchSpace, ...], always: tuple[Candidate, ...] = ()) -> "FeasibleSet":
         """Returns the feasible set of the search spaces: all configurations that satisfy the constraints.
 
-        Of too large spaces a fixed sample, with allowed candidates of ``always``. Raises UsageError for an
-        empty set, naming the constraint, for no spaces, and after a vain search.
+        Of a space that is too large a fixed sample, and the allowed candidates of ``always``. Raises
+        UsageError for an empty set, naming the constraint, for no spaces, and where sampling finds none.
         """
         sets: list[Rows] = []
         for space in spaces:
@@ -83,7 +83,7 @@ class FeasibleSet:
         return any(rows.is_sample for rows in self.sets)
 
     def empty(self) -> tuple[str, ...]:
-        """Returns, per strategy without a configuration, the constraint that leaves none, as a line."""
+        """Returns a line per strategy without a configuration: which constraint leaves none of them."""
         pairs = zip(self.spaces, self.sets, strict=True)
         return tuple(_leaves_none(space, _rejecting(space)) for space, rows in pairs if not len(rows.index))
 
@@ -129,18 +129,18 @@ class FeasibleSet:
         pairs = zip(self.spaces, self.index, strict=True)
         return tuple(enumeration.first_broken_preference(space, index) for space, index in pairs)
 
-    def part(self, is_in: npt.NDArray[np.bool_]) -> "FeasibleSet":
+    def part(self, is_in: npt.NDArray[np.bool_]) -> "FeasibleSet":  # the rows where ``is_in`` is True
         if is_in.all():
             return self
         index = [rows.index[is_in[part]] for rows, part in zip(self.sets, self._parts(), strict=True)]
         return FeasibleSet(self.spaces, tuple(Rows(each, len(each), self.is_sample) for each in index))
 
     def violated(self, candidate: Candidate) -> Expression | None:
-        """Returns the first constraint that a candidate violates, or None; UsageError as ``missing``."""
+        """Returns the first constraint that a candidate violates, or None; UsageError for a bad knob."""
         return self._space_of(candidate).violated(candidate)
 
     def demoted_by(self, candidate: Candidate) -> Expression | None:
-        """Returns the first preference that a candidate breaks, or None; UsageError as ``missing``."""
+        """Returns the first preference that a candidate breaks, or None; UsageError for a bad knob."""
         return self._space_of(candidate).demoted_by(candidate)
 
     def _space_of(self, candidate: Candidate) -> SearchSpace:
@@ -178,7 +178,7 @@ class FeasibleSet:
         return space
 
     def rejected(self) -> dict[str, int]:
-        """Returns per constraint, by text, how many combinations it rejects first (``is_estimate``)."""
+        """Returns per constraint (text) how many combinations it rejects first; see ``is_estimate``."""
         counts: dict[str, int] = {}
         for space, rows in zip(self.spaces, self.sets, strict=True):
             if space.cartesian <= EXACT_LIMIT:
@@ -202,7 +202,7 @@ class FeasibleSet:
         return counts
 
     def matrix(self) -> Matrix:
-        """Returns strategy and ranks of knob values as integer codes; -1: no such knob."""
+        """Returns the set as integer codes: the strategy's index, the rank of each knob's value."""
         values_of: dict[str, set[Value]] = {}
         for knob in (knob for space in self.spaces for knob in space.knobs):
             values_of.setdefault(knob.name, set()).update(knob.choices)
@@ -261,11 +261,11 @@ def _leaves_none(space: SearchSpace, constraint: Expression) -> str:
 
 
 def nearest_row(candidate: Candidate, feasible: FeasibleSet) -> int | None:
-    """Returns the index of a candidate in a feasible set, or of the configuration nearest to it.
+    """Returns the row of a candidate in a feasible set, else that of the configuration nearest to it.
 
-    None where its strategy has none. The distance sums steps between choices of knobs, any other text being
-    one; of equally near ones the first. Ones that break a preference only for a candidate that is one of
-    them, or without others.
+    The distance is the sum of ``steps_from`` over the knobs; of equally near configurations the first counts.
+    Those that break a preference are nearest only where no configuration of the strategy meets all. None
+    where the candidate's strategy has no configuration.
     """
     row = feasible.row_of(candidate)
     if row is not None:
@@ -287,7 +287,8 @@ def nearest_row(candidate: Candidate, feasible: FeasibleSet) -> int | None:
 def steps_from(value: Value, knob: Knob) -> npt.NDArray[np.float32]:
     """Returns the distance in steps from ``value`` to each choice of a knob.
 
-    Between two choices a fraction by the ratio of sizes, outside as the nearest; other texts: 1.
+    Numbers differ by their ranks: a number between two choices has a rank between theirs, by its logarithm,
+    a number outside has that of the nearest choice. Texts are 0 steps apart if equal, else 1.
     """
     if knob.is_text or isinstance(value, str):
         return np.array([choice != value for choice in knob.choices], np.float32)

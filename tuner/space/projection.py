@@ -1,8 +1,8 @@
 """Projection: the configuration that a configuration of one problem becomes on another problem.
 
 Constraints depend on sizes, so the knob values that suit one problem are often not allowed for another one. A
-projected configuration is as near to the given one as the constraints of the other problem allow. It depends
-on the two alone, not on which other configurations there are.
+projected configuration keeps the given values where the constraints of the other problem allow that, and has
+near values elsewhere. It depends on the configuration and the other search space alone, never on a sample.
 """
 
 from collections.abc import Iterator
@@ -17,7 +17,7 @@ VISITS_LIMIT = 4_000  # values tried for one configuration: at most a second or 
 
 
 def projected(candidate: Candidate, space: SearchSpace) -> Candidate | None:
-    """Returns ``Projection(space).of(candidate)``, which is faster for many candidates."""
+    """Returns ``Projection(space).of(candidate)``; for many candidates, one ``Projection`` is faster."""
     return Projection(space).of(candidate)
 
 
@@ -31,10 +31,10 @@ class Projection:
     def of(self, candidate: Candidate) -> Candidate | None:
         """Returns the configuration that ``candidate`` becomes in the search space.
 
-        Knob after knob, in the file's order, takes the first value that constraints allow: its own, that
-        under ``projection``, next smaller, next larger ones; else the knob before takes its next one. An
-        allowed configuration is its own projection. None for another strategy, and if none was found in 4000
-        values.
+        Knob after knob, in the space's order, gets the first value that the constraints allow: of the
+        candidate's value, the space's ``projection`` value, the next smaller and the next larger ones; where
+        none is allowed, the knob before gets its next value. An allowed configuration is its own projection.
+        None for another strategy, and where 4000 (VISITS_LIMIT) tried values give no configuration.
         """
         if candidate.strategy != self._space.strategy or self._checks is None:
             return None

@@ -11,7 +11,7 @@ from tuner.core.candidate import Candidate, Value
 from tuner.core.errors import UsageError
 from tuner.space.expressions import Expression
 
-CHOICES_LIMIT = 4096  # of one knob: samplers keep a table of the similarity of any two
+CHOICES_LIMIT = 4096  # choices of one knob: samplers keep a table of the similarity of any two choices
 
 
 @dataclass(frozen=True)
@@ -68,11 +68,11 @@ class SearchSpace:
         return is_complete and all(values[knob.name] in knob.choices for knob in self.knobs)
 
     def violated(self, candidate: Candidate) -> Expression | None:
-        """Returns the first constraint that a candidate violates, or None; UsageError without a knob."""
+        """Returns the first constraint that a candidate violates, or None; UsageError if it lacks a knob."""
         return self._first_false(self.constraints, candidate)
 
     def demoted_by(self, candidate: Candidate) -> Expression | None:
-        """Returns the first preference that a candidate breaks, or None; UsageError without a knob."""
+        """Returns the first preference that a candidate breaks, or None; UsageError if it lacks a knob."""
         return self._first_false(self.preferences, candidate)
 
     def _first_false(self, expressions: tuple[Expression, ...], candidate: Candidate) -> Expression | None:
@@ -81,12 +81,12 @@ class SearchSpace:
 
 
 # Constraints as truth tables: evaluated once per combination of the constraint's knobs, then looked up.
-# A constraint has few knobs with few choices each, while a block has many rows. A constraint whose knobs have
-# too many combinations is evaluated on the rows.
+# A constraint has few knobs with few choices each, while an enumeration asks for many configurations. A
+# constraint whose knobs have too many combinations is evaluated for each configuration instead.
 
 
 Truth = npt.NDArray[np.bool_]
-Picks = Mapping[int, npt.NDArray[np.integer]]  # knob -> index of the choice, for each row
+Picks = Mapping[int, npt.NDArray[np.integer]]  # knob -> per configuration, index of its choice
 
 TABLE_LIMIT = 1 << 16  # combinations in a table: evaluated within a millisecond, small enough for the cache
 
@@ -132,18 +132,18 @@ class ConstraintTable:
 
 @dataclass(frozen=True, eq=False)
 class Rule:
-    """A constraint of a space, made by ``of``, with its knobs, and its truth table if that is small."""
+    """A constraint of a search space, with its truth table if that is small enough; made by ``Rule.of``."""
 
     space: SearchSpace
     constraint: Expression
     knobs: tuple[int, ...]  # knobs that the constraint names, by their index in the space
-    table: ConstraintTable | None  # None: too many combinations, or one of them cannot be evaluated
+    table: ConstraintTable | None  # None: too many combinations, or one cannot be evaluated
 
     @classmethod
     def of(cls, space: SearchSpace, constraint: Expression) -> "Rule":
         """Returns the rule of a constraint, with its truth table unless that is too large.
 
-        None above TABLE_LIMIT (65536) entries or where one cannot be evaluated: ``holds`` then evaluates.
+        Above TABLE_LIMIT (65536) entries, or where one cannot be evaluated, ``holds`` evaluates each time.
         """
         knobs = tuple(number for number, name in enumerate(space.names) if name in constraint.names)
         shape = tuple(len(space.knobs[knob].choices) for knob in knobs)
@@ -158,7 +158,7 @@ class Rule:
         return cls(space, constraint, knobs, ConstraintTable(knobs, truth.reshape(shape)))
 
     def holds(self, picks: Picks) -> Truth:
-        """Returns whether the constraint holds, per configuration of ``picks``; UsageError if unknown."""
+        """Returns per configuration of ``picks`` whether the constraint holds; UsageError for bad values."""
         if self.table is not None:
             return self.table.holds(picks)
         return evaluated(self.space, self.constraint, picks, _rows(picks))
@@ -176,7 +176,7 @@ def evaluated(space: SearchSpace, constraint: Expression, picks: Picks, rows: in
 
 
 def join_tables(tables: Iterable[ConstraintTable]) -> tuple[ConstraintTable, ...]:
-    """Joins tables, for fewer look-ups, while a joined one has at most TABLE_LIMIT (65536) entries."""
+    """Joins tables, for fewer look-ups, as long as a joined table has at most TABLE_LIMIT (65536) entries."""
     joined: list[ConstraintTable] = []
     for table in tables:
         match = next((n for n, one in enumerate(joined) if one.size_with(table) <= TABLE_LIMIT), None)

@@ -93,12 +93,12 @@ def require_row_major(expected: Expected, strides: tuple[int, ...], *, is_row_ma
         raise UsageError(f"{name}: found strides {strides}, allowed a C-contiguous array; {remedy}")
 
 
-MOST_LIKE_A_RESULT = 100  # a number of each type of an output, i8 and bf16 included
+LARGEST_FILL = 100  # exact in every type of an output, i8 and bf16 included
 
 
 def number_like_a_result(rng: np.random.Generator) -> int:
-    """Returns a number to fill outputs with: drawn, so that no kernel can take it out of its result."""
-    return int(rng.integers(1, MOST_LIKE_A_RESULT + 1))
+    """Returns a number to fill outputs with; random, so that no kernel that adds to C can subtract it."""
+    return int(rng.integers(1, LARGEST_FILL + 1))
 
 
 class KernelArrays(Protocol):
@@ -119,10 +119,10 @@ class KernelArrays(Protocol):
         """Changes the inputs in place to others with a known result, and fills the outputs with ones."""
 
     def guarded(self, *, at_end: bool) -> AbstractContextManager[None]:
-        """Works, within the block, on arrays next to pages that fault: after them (``at_end``) or before."""
+        """Within a ``with`` block, uses arrays that end (``at_end``) or begin at a page that faults."""
 
     def add_special_numbers(self, rng: np.random.Generator) -> None:
-        """Puts NaN and infinity into the inputs; what then is expected of the outputs has them too."""
+        """Puts NaN and infinity into the inputs; from then on NaN and infinity are expected in C, too."""
 
     def fill_with_extremes(self, rng: np.random.Generator) -> None:
         """Draws inputs of numbers that usual draws do not contain, and overwrites the outputs."""
@@ -164,7 +164,7 @@ class PlacedArrays:
 
     @classmethod
     def placed(cls, a: Array, b: Array, problem: Problem) -> "PlacedArrays":
-        """Returns writable arrays like ``a`` and ``b``, with the problem's alignment and no more."""
+        """Returns writable arrays like ``a`` and ``b``, aligned exactly as the problem says, not better."""
         offset, dtype = problem.offset_bytes, output_dtype(problem)
         a, b = (placed_empty(each.shape, each.dtype, offset) for each in (a, b))
         bias = placed_empty((problem.sizes[1],), dtype, offset)
@@ -256,7 +256,7 @@ class ProblemArrays:
         self._inputs = with_special_numbers(self._inputs, rng)
 
     def marks(self, rng: np.random.Generator, calls: int) -> npt.NDArray[np.uint64]:
-        """Returns addresses, (256, 2), for ``ThreadTeam.watch``: of an input and an element of C per call."""
+        """Returns (256, 2) addresses for ``ThreadTeam.watch``: per call an element of A or B, one of C."""
         is_a = rng.random(MARKS) < A_SHARE
         flips = [rng.integers(array.size, size=MARKS) for array in (self._at.a, self._at.b)]
         nans = rng.integers(self._at.output.array.size, size=MARKS)
@@ -266,7 +266,7 @@ class ProblemArrays:
         return np.stack((numbers, _ends(self._at.output.array, nans, 2)), axis=1)
 
     def expect_flip(self, rng: np.random.Generator) -> tuple[int, int]:
-        """Draws a number of A or B whose flipped top bit C is to show: (0 for A or 1 for B, flat index)."""
+        """Draws an element (0 for A or 1 for B, flat index); expects C as after a flip of its sign bit."""
         which = int(rng.random() >= A_SHARE)
         index = int(rng.integers((self._at.a, self._at.b)[which].size))
         self._inputs = replace(self._inputs, flip=self._flip(index, which == 0))
@@ -277,9 +277,9 @@ class ProblemArrays:
         self._inputs = replace(self._inputs, flip=None)
 
     def _flip(self, index: int, is_a: bool) -> Flip:
-        array, stored_flipped = (self._at.a, "tn") if is_a else (self._at.b, "nt")
+        array, transposed_in = (self._at.a, "tn") if is_a else (self._at.b, "nt")
         *matrix, row, column = (int(each) for each in np.unravel_index(index, array.shape))
-        if self.problem.layout == stored_flipped:
+        if self.problem.layout == transposed_in:
             row, column = column, row
         return Flip("A" if is_a else "B", row, column, *matrix)
 

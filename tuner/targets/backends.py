@@ -52,7 +52,7 @@ class Backends:
     failing_op: Callable[[str, str], OpPlace | None]  # (script, payload); raises TunerError
 
     def kind(self, target: TargetName) -> TargetBackend:
-        """Returns the kind of a target; raises UsageError for a replay and for an unknown kind."""
+        """Returns a target's kind, of "cpu:znver4" the cross-compiling one. UsageError: unknown, a replay."""
         kind = self.kinds.get(target.kind)
         if kind is None:
             raise UsageError(f"target {target.text!r}: not known here")
@@ -69,7 +69,7 @@ class Backends:
         return self.recordings.of_run(settings)
 
     def status(self, target: TargetName) -> TargetStatus:
-        """Returns whether a target compiles and runs here, and why not; raises UsageError for others."""
+        """Returns whether a target compiles and runs here, and why not; UsageError for an unknown one."""
         return self.kind(target).status() if target.has_machine else self.recordings.status
 
     def targets(self) -> tuple[TargetStatus, ...]:
@@ -81,10 +81,10 @@ AUTO = "auto"  # the first target that times candidates here
 
 
 def resolve_target(text: str, backends: Backends, chip: str = "") -> TargetName:
-    """Returns the target of "auto", "cuda" or "simulator:sm_90" on this machine; ``chip``: apart, or "".
+    """Returns the target that "auto", "cuda" or "simulator:sm_90" means here; ``chip``: of --chip, or "".
 
-    "auto" is the first that times candidates; "cuda" is this GPU. One that only compiles is returned as well.
-    Raises UsageError for others, and for a chip of another capability than the GPU's.
+    "auto" is the first target that times candidates; "cuda" is this GPU. A target may only compile here.
+    Raises UsageError for one that does not even compile, and for a chip of another capability than the GPU's.
     """
     if text == AUTO:
         for target in timed_here(backends, chip):
@@ -102,7 +102,7 @@ def resolve_target(text: str, backends: Backends, chip: str = "") -> TargetName:
 
 
 def require_runs_here(target: TargetName, backends: Backends, command: str) -> None:
-    """Raises UsageError for a target that cannot run here; the hint is ``command`` with its simulator."""
+    """Raises UsageError for a target that cannot run here; the hint: ``command`` with the simulator."""
     status = backends.status(target)
     if status.missing:
         line = f"target {target.text}: nothing runs here: {status.missing}"
@@ -113,7 +113,7 @@ def require_runs_here(target: TargetName, backends: Backends, command: str) -> N
 def named_target(text: str, backends: Backends, chip: str = "") -> TargetName:
     """Returns the target of ``text``: ``kind``, ``kind:chip``, ``cpu:processor`` or ``replay:recording``.
 
-    ``chip``: given apart, or "". Raises UsageError for unknown or conflicting ones, available or not.
+    ``chip``: of --chip, or "". Raises UsageError for unknown or conflicting names, not for missing machines.
     """
     name, colon, detail = text.partition(":")
     if colon and chip and chip != detail:

@@ -46,7 +46,7 @@ def child_runner(children: Children) -> RunnerFactory:
 
 
 def child_runners(children: Children) -> RunnersFactory:
-    """Returns a function that creates runners of problems on the same children; the largest sets memory."""
+    """Returns a function that creates runners on shared children; the largest problem sets their memory."""
 
     def runners(
         orders: "tuple[RunnerOrder, ...]", how: "tuple[RunnerSettings, ...]"
@@ -116,7 +116,7 @@ class ChildBinder:
 
 
 def apply_script(script: str, payload: str, allows_effects: bool, trailing: tuple[str, ...] = ()) -> str:
-    """Does what ``Apply`` says; raises CandidateError for a script that fails or leaves invalid MLIR."""
+    """Applies a script as ``Apply`` does; CandidateError for a script that fails or leaves invalid MLIR."""
     from tuner.mlir import bindings, transform  # loads MLIR
 
     with transform.new_context(), bindings.ir.Location.unknown():
@@ -137,7 +137,7 @@ def find_failing_op(script: str, payload: str) -> OpPlace | None:
 def measure_cpu_baseline(
     problem: Problem, threads: int, effort: "Effort", seed: int, library: str = ""
 ) -> Baseline:
-    """Times a CPU's library in a child with ``baseline_environment``; raises as ``BaselineService`` does."""
+    """Times a CPU's library, in a child with ``baseline_environment``; raises as ``BaselineService`` does."""
     from tuner.targets.cpu.baseline import BaselineService  # loads MLIR
 
     return BaselineService(problem, threads, seed, library).measure(effort)

@@ -36,7 +36,7 @@ class Plan:
 
     feasible: "FeasibleSet"
     first: tuple[int, ...] = ()  # rows to propose before all others
-    # returns rows that a cost model prefers, to propose after ``first``; a replay, of the search, has none
+    # returns rows that a cost model prefers, to propose after ``first``; none for a replay: it tests samplers
     seeds: Seeds = lambda _resources: ()
     notes: tuple[str, ...] = ()  # what a user should know of the scripts: one sentence each
 
@@ -52,7 +52,7 @@ class RunnerSettings:
     threads: int
     workers: int  # candidates compiled at once
     seed: int
-    report_waiting: Callable[[str], None] = ignore_report  # called with another, timing tuner's description
+    report_waiting: Callable[[str], None] = ignore_report  # called with the name of the tuner that times
     run: str = ""  # uuid of the run that the runner is for; "": not in a database
     report_fleet: Callable[[str], None] = ignore_report  # called with why the runner waits for nodes
 
@@ -98,7 +98,7 @@ class TargetStatus:
     is_available: bool  # candidates are evaluated here, not only compiled
     reason: str  # why, or why not
     is_timed: bool = True  # here; False: candidates are verified only
-    can_compile: bool = False  # without ``is_available``: candidates are compiled, not run
+    can_compile: bool = False  # where ``is_available`` is False: candidates are compiled, not run
     chip: str = ""  # of the GPU that candidates run on here
     missing: str = ""  # why nothing compiled runs here: "no CUDA driver"; "" where it runs
 
@@ -138,7 +138,7 @@ class ProgramSupport:
 class BaselineChoice:
     """The libraries that a user may choose as the baseline of a kind of target, by name."""
 
-    # (choice, problem) -> None; raises UsageError for a choice that is unknown, missing or cannot compute it
+    # (choice, problem) -> None; raises UsageError: unknown, missing, or unable to compute the problem
     require: Callable[[str, Problem], object]
     measurement: Callable[[str], MeasurementBackend]  # choice -> how candidates are compared with it
     # (recorded name of a library, problem) -> choice of the same library here; "": the default
@@ -180,7 +180,7 @@ class TargetBackend:
     baselines: BaselineChoice = ONE_BASELINE
 
     def measurement_with(self, baseline: str) -> MeasurementBackend:
-        """Returns what measures against a baseline ("": the default one). Raises UsageError."""
+        """Returns functions that compare candidates with a baseline ("": the default). Raises UsageError."""
         return self.baselines.measurement(baseline) if baseline else self.measurement
 
     def require_baseline(self, baseline: str, problem: Problem) -> None:

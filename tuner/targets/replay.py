@@ -30,13 +30,13 @@ if TYPE_CHECKING:
 
 
 ROW = "// row "  # begins the script of a configuration, followed by its number in the recording
-MARK = "replay of "  # begins the name of a machine whose times are recorded
+MARK = "replay of "  # begins the name of the machine in a replay
 BEFORE_LOADING = (Stage.BIND, Stage.COMPILE, Stage.RESOURCES)
 UNVERIFIED = Verdict(0.0, 0, ("the recording does not say how right the result was",))
 
 
 def recorded_machine(space: RecordedSpace) -> Machine:
-    """Returns a recording's machine, renamed "replay of ...", so that its times pass for no machine's."""
+    """Returns a recording's machine, renamed "replay of ...", so that its times are no real machine's."""
     return replace(space.machine, name=f"{MARK}{space.machine.name}")
 
 
@@ -47,7 +47,7 @@ def recorded_compiler(space: RecordedSpace) -> Compiler:
 
 
 def bind_recorded(space: RecordedSpace, candidate: Candidate) -> Script:
-    """Returns a script that names a candidate's number; raises CandidateError(BIND) where none was bound."""
+    """Returns a script with a candidate's number in the recording; CandidateError(BIND): none was bound."""
     row = space.feasible.row_of(candidate)
     if row is None:
         raise CandidateError(Stage.BIND, f"{candidate.text} is not in recording {space.name}")
@@ -91,7 +91,7 @@ class ReplayEvaluator(AbstractEvaluator):
     def measure(
         self, problem: Problem, loaded: object, effort: Effort, rng: np.random.Generator
     ) -> Measurement:
-        """``effort`` and ``rng`` have no influence; a missing interval is bootstrapped."""
+        """Returns the recorded time for any ``effort`` and ``rng``; a missing interval is bootstrapped."""
         row = _row(loaded)
         _raise_recorded(self._space, (Stage.MEASURE,), row)
         outcome = self._space.outcomes[row]
@@ -120,7 +120,7 @@ def replay_settings(request: RunRequest, workers: int) -> RunSettings:
     """Returns the settings of a run that replays the recording of the request's target, ``replay:FILE``.
 
     The run is fresh: a replay evaluates the search, so it must not know what an earlier one found. Raises
-    UsageError for a file that is no recording, and for what the recording decides otherwise.
+    UsageError for a file that is no recording, and for options that the recording decides.
     """
     decided = {
         "strategy": " ".join(request.strategy_text),

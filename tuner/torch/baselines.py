@@ -1,4 +1,4 @@
-"""What runs a PyTorch module next to tuner (eager, torch.compile, other runtimes), timed interleaved."""
+"""Baselines of a PyTorch module (eager, torch.compile, other runtimes), timed interleaved with tuner."""
 
 import contextlib
 import importlib.util
@@ -43,7 +43,7 @@ def example_of(
     arguments: tuple[Any, ...],
     keywords: Mapping[str, Any],
 ) -> Example:
-    """Returns a module with its inputs; an exported program has its own, and is run as a graph of eager."""
+    """Returns a module with inputs; an exported program has inputs of its own, and its graph runs eagerly."""
     if not isinstance(module, torch.export.ExportedProgram):
         return Example(module, arguments, keywords)
     own_arguments, own_keywords = module.example_inputs or ((), {})
@@ -157,7 +157,7 @@ RUNTIMES: Mapping[str, Runtime] = {
 }
 
 
-SECONDS = 3.0  # of rounds; each has a slice of 2 ms of each
+SECONDS = 3.0  # of rounds; in each round every call runs for about 2 ms
 OURS, AGAIN = "tuner", "tuner again"
 
 
@@ -168,7 +168,7 @@ def timed_baselines(
     threads: int = 1,
     seconds: float = SECONDS,
 ) -> tuple[ProgramBaseline, ...]:
-    """Returns times of baselines and program, interleaved on ``threads``; or why one cannot run."""
+    """Returns times of baselines, interleaved with the program on ``threads``, or why one cannot run."""
     if not names:
         return ()
     with _threads(threads), torch.no_grad():

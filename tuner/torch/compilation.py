@@ -98,6 +98,7 @@ def load(folder: str | Path) -> TensorProgram:
 
 
 def _flat(function: FusedFunction) -> ExportedModule:
+    """Returns how a loaded program is called: tensors one after the other, for one or a tuple of tensors."""
     results = tuple(_empty(each) for each in function.code.results)
     flatten = torch.utils._pytree.tree_flatten  # noqa: SLF001 - torch's only API
     in_spec = flatten((tuple(_empty(each) for each in function.code.arguments), {}))[1]
@@ -158,8 +159,7 @@ def tune(
 
     Raises:
         UsageError: torch.export or torch-mlir refuses the module, it has no fusions to tune, or an argument
-        is
-            wrong.
+            is wrong.
         KeyboardInterrupt: the tuning was interrupted; its trials are stored, and ``tuner tune --resume
             campaign:N`` goes on.
 

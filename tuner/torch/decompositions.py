@@ -2,11 +2,11 @@
 
 torch-mlir 20261001 exports GELU by tanh with 0.797724 for the square root of 2 / pi, which is 0.797885;
 clamp, hardtanh, hardsigmoid, minimum and maximum lose NaN; comparisons with a Python number are in float64;
-one_hot of what is no class is zeros; a reciprocal asserts that no element is zero;
-cumulative sums become operations of a dialect that MLIR does not have. Of bf16 and f16 it adds up sums and
-means in that type, where sums of 512 numbers lose most of their bits, and rounds each step of GELU; PyTorch
-computes both in f32 and rounds once. A product of i8 into i32 (``torch._int_mm``) has no counterpart there:
-fusions read i8 again where both operands of a matmul were extended to i32.
+one_hot of a number that is no class is zeros; a reciprocal asserts that no element is zero;
+cumulative sums become operations of a dialect that MLIR does not have. Sums and means of bf16 and f16 are
+computed in that type, where sums of 512 numbers lose most of their bits, and each step of GELU is rounded;
+PyTorch computes these in f32 and rounds once. A product of i8 into i32 (``torch._int_mm``) has no counterpart
+in torch-mlir: fusions read i8 again where both operands of a matmul were extended to i32.
 """
 
 import math
@@ -27,7 +27,7 @@ SHIFTS = (
     *(ATEN.__lshift__.Scalar, ATEN.__lshift__.Tensor, ATEN.bitwise_left_shift.Tensor),
     *(ATEN.__rshift__.Scalar, ATEN.__rshift__.Tensor, ATEN.bitwise_right_shift.Tensor),
 )
-SUMMED_IN_F32 = (
+COMPUTED_IN_F32 = (
     *(ATEN.elu.default, ATEN.leaky_relu.default, ATEN.sigmoid.default),
     *(ATEN.mean.dim, ATEN.mean.default, ATEN.sum.dim_IntList, ATEN.sum.default),
 )
@@ -52,7 +52,7 @@ def decompositions() -> dict[Any, Callable[..., Any]]:
         ATEN.div.Tensor_mode: _rounded_quotient,
         ATEN.floor_divide.default: partial(_rounded_quotient, rounding_mode="floor"),
         **{each: _of_narrow_floats(each) for each in (ATEN.mul.Tensor, ATEN.div.Tensor)},
-        **{each: _in_f32(each) for each in SUMMED_IN_F32},
+        **{each: _in_f32(each) for each in COMPUTED_IN_F32},
         **{each: _shifted(each) for each in SHIFTS},
         **dict.fromkeys((ATEN.fmod.Scalar, ATEN.fmod.Tensor), _fmod),
         **dict.fromkeys((ATEN.remainder.Scalar, ATEN.remainder.Tensor), _remainder),
@@ -87,7 +87,7 @@ def _of_scalars(softmax: Any, decomposed: Callable[..., Any] | None) -> Callable
 
 
 def _compared(comparison: Any) -> Callable[..., Any]:
-    """Compares x with a number converted to x's type, where torch-mlir compares and folds in float64."""
+    """Returns a comparison with a Python number in the type that PyTorch uses; torch-mlir's is in float64."""
 
     def computed(x: torch.Tensor, number: int | float) -> Any:
         if x.dtype is torch.bool:
@@ -110,7 +110,7 @@ def _rounded(number: float, dtype: torch.dtype) -> float:
         return float(number)
     info = torch.finfo(dtype)
     if abs(number) >= info.max / (2 - info.eps) * (2 - info.eps / 2):
-        return math.copysign(math.inf, number)
+        return math.copysign(math.inf, number)  # from half a step beyond the largest number on
     place = max(math.frexp(number)[1], math.frexp(info.tiny)[1]) - round(-math.log2(info.eps)) - 1
     return math.ldexp(round(math.ldexp(number, -place)), place)
 
@@ -122,7 +122,7 @@ def _wrapped(number: int, dtype: torch.dtype) -> int:
 
 
 def _one_hot(x: torch.Tensor, classes: int = -1) -> Any:
-    """Reads each class from a table of the classes, so that one out of range is an error."""
+    """Reads each class from a table of the classes, so that a number out of range is an error."""
     if classes < 1:
         return NotImplemented
     numbers = torch.arange(classes)
@@ -130,7 +130,7 @@ def _one_hot(x: torch.Tensor, classes: int = -1) -> Any:
 
 
 def _threshold(x: torch.Tensor, least: float, number: float) -> torch.Tensor:
-    """Rounds to whole numbers what is compared with integers; compares narrow floats in f32."""
+    """Truncates both numbers where x has integers, as PyTorch does; compares narrow floats in f32."""
     if not x.is_floating_point():
         return torch.where(x <= int(least), int(number), x)
     return torch.where(_wide(x) <= least, _like(x, number), x)
@@ -155,7 +155,7 @@ def _clamp_by_tensors(
 
 
 def _variance(x: torch.Tensor, dim: Any = None, *, keepdim: bool = False, **_: Any) -> Any:
-    """Is NaN where there are no elements: torch-mlir's is 0."""
+    """Returns NaN where there are no elements: torch-mlir's variance is 0."""
     if x.numel():
         return NotImplemented
     return x.sum(dim if dim else list(range(x.dim())), keepdim=keepdim) * math.nan
@@ -169,7 +169,7 @@ def _variance_and_mean(x: torch.Tensor, *arguments: Any, **keywords: Any) -> Any
 def _bucketize(
     x: torch.Tensor, boundaries: torch.Tensor, *, out_int32: bool = False, right: bool = False
 ) -> torch.Tensor:
-    """Searches by halves as PyTorch does, so that boundaries out of order give what they give there."""
+    """Searches by halves as PyTorch does, so that unsorted boundaries give the same result, too."""
     count = boundaries.shape[0]
     low = torch.zeros(x.shape, dtype=torch.int64)
     high = torch.full(x.shape, count, dtype=torch.int64)
@@ -196,6 +196,7 @@ def _of_floats(linspace: Callable[..., Any]) -> Callable[..., Any]:
 
 
 def _in_f32(operation: Any) -> Callable[..., Any]:
+    """Returns an operation that computes narrow floats in f32 and rounds the result; leaves other types."""
 
     def computed(x: torch.Tensor, *arguments: Any, dtype: torch.dtype | None = None, **keywords: Any) -> Any:
         if x.dtype not in NARROW or (dtype or x.dtype) not in NARROW:
@@ -214,7 +215,7 @@ def _gelu(x: torch.Tensor, approximate: str = "none") -> Any:
 
 
 def _clamp(x: torch.Tensor, least: float | None = None, greatest: float | None = None) -> Any:
-    """Keeps NaN: a comparison with it is false."""
+    """Keeps NaN: each comparison with NaN is false."""
     if not x.is_floating_point():
         return NotImplemented
     if least is not None:
@@ -254,7 +255,7 @@ def _rounded_quotient(x: torch.Tensor, y: Any, *, rounding_mode: str | None = No
 
 
 def _floor_of_floats(x: torch.Tensor, y: Any) -> torch.Tensor:
-    """Divides what the remainder leaves, as PyTorch: 1 // 0.1 is 9, though 1 / 0.1 rounds to 10."""
+    """Divides x less its remainder, as PyTorch does: 1 // 0.1 is 9, though 1 / 0.1 rounds to 10."""
     dtype = torch.result_type(x, y)
     wide = torch.float32 if dtype in NARROW else dtype
     y = y if isinstance(y, torch.Tensor) else torch.full((), y, dtype=dtype)
@@ -268,7 +269,7 @@ def _floor_of_floats(x: torch.Tensor, y: Any) -> torch.Tensor:
 
 
 def _fmod(x: torch.Tensor, y: Any) -> Any:
-    """Gives a remainder the sign of the dividend: torch-mlir's rounds the quotient before."""
+    """Returns the remainder with the sign of the dividend, exactly: torch-mlir rounds the quotient before."""
     dtype = torch.result_type(x, y)
     if not isinstance(y, torch.Tensor):
         y = torch.full((), y if dtype.is_floating_point else _wrapped(y, dtype), dtype=dtype)
@@ -311,7 +312,7 @@ def _shifted(shift: Any) -> Callable[..., Any]:
 
 
 def _remainder(x: torch.Tensor, y: Any) -> Any:
-    """Gives a remainder of integers the sign of the divisor."""
+    """Returns the remainder of integers with the sign of the divisor."""
     if _is_float(x) or _is_float(y):
         return NotImplemented
     rest = x - torch.div(x, y, rounding_mode="trunc") * y

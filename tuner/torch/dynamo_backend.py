@@ -147,7 +147,7 @@ class _BoundGraph:
         self._bound = self._compiled(inputs)
 
     def __call__(self, *inputs: Any) -> Any:
-        """Calls the program, compiled again where a parameter has changed; else the graph in eager mode."""
+        """Calls the program, compiled again where a parameter has changed; if that fails, the eager graph."""
         try:
             program, state = self._bound  # read once: another thread may bind other parameters
             if self._state(inputs) != state:
@@ -169,7 +169,7 @@ class _BoundGraph:
         constants = {at: inputs[at].detach() for at in self._constant}
         bound = _WithConstants(self._graph, constants)
         exported = export_module(bound, tuple(inputs[at].detach() for at in self._variable))
-        if exported.shared:  # whoever writes into one writes into both
+        if exported.shared:  # a write into one of the two tensors would have to change the other
             raise UsageError(exported.shared)
         if not all(each.result == number for number, each in enumerate(exported.outputs)):
             raise UsageError("the graph returns what is no tensor")

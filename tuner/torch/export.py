@@ -20,7 +20,7 @@ from tuner.torch.lowering import INTEGERS, first_line, fold_uniform, lower_in_ch
 
 TENSOR, CONSTANT = "TensorArgument", "ConstantArgument"  # classes of values in torch.export's signatures
 # process-wide on purpose: torch.export keeps what it traces in variables of its modules, and torch.compile
-# has this lock when it calls the back end
+# holds this lock when it calls the backend
 TRACING = free_in_forks(compile_lock)
 INPUT = "USER_INPUT"  # the kind of an argument there: others are weights
 STATIC = "the module has dynamic sizes: only static ones are supported"
@@ -46,7 +46,7 @@ class ExportedModule:
         return tuple(f"argument {at}" for at in self.inputs)
 
     def tensors_of(self, arguments: tuple[Any, ...], keywords: Mapping[str, Any]) -> tuple[Any, ...]:
-        """Returns the function's arguments in a call's; raises UsageError for another structure."""
+        """Returns the arguments of a call that the function takes; UsageError for another structure."""
         leaves, found = _pytree.tree_flatten((arguments, dict(keywords)))
         if found != self.in_spec:
             raise UsageError("arguments: found another structure than that of the example inputs")
@@ -76,7 +76,8 @@ def export_module(
 ) -> ExportedModule:
     """Exports a module, or an exported program; ``lower`` gives linalg, by default in a child process.
 
-    Raises UsageError for what is refused, changes its state, or would not be computed as PyTorch does.
+    Raises UsageError for a module that torch.export or torch-mlir refuses, that changes its state, or whose
+    results would differ from PyTorch's.
     """
     require_modes(default_dtype())
     require_no_transforms()
@@ -144,8 +145,8 @@ def _unless_refused(
 
 
 def _require_followed(program: torch.export.ExportedProgram) -> None:
-    """Raises UsageError for input strides, dropout between layers, weighted embedding sums, fixed point."""
-    # also of the graphs inside of it, such as those under autocast
+    """Raises UsageError for operations that torch-mlir would compute otherwise than PyTorch."""
+    # also in nested graphs, such as those under autocast
     graphs = [each for each in program.graph_module.modules() if isinstance(each, torch.fx.GraphModule)]
     for node in [each for graph in graphs for each in graph.graph.nodes if each.op == "call_function"]:
         if node.target is torch.ops.aten.as_strided.default:
@@ -205,7 +206,7 @@ def _types(program: torch.export.ExportedProgram) -> tuple[tuple[torch.dtype, ..
 def _by_torch_mlir(program: torch.export.ExportedProgram) -> str:
     importer = torch_importer()
     for node in program.graph.nodes:
-        if _is_of_integers(node):  # read by torch-mlir as the place of the node
+        if _is_of_integers(node):  # torch-mlir takes this line as the location of the node's operations
             trace = node.meta.get("stack_trace") or ""
             node.meta["stack_trace"] = f'{trace}\nFile "{INTEGERS}{node.target}", line 1,'
     try:
@@ -246,7 +247,7 @@ def _require_pure(program: torch.export.ExportedProgram) -> None:
         if torch.Tag.nondeterministic_seeded in getattr(node.target, "tags", ()):
             raise _chance(node.target)
     for node in program.graph.nodes:
-        # torch-mlir gives -1 for a NaN, PyTorch its place
+        # torch-mlir gives -1 for a NaN, PyTorch the index of the NaN
         if node.target is operator.getitem and node.args[1] == 1 and "max_pool" in str(node.args[0].target):
             raise UsageError("indices of a max_pool are not supported: those of NaN would be wrong")
 

@@ -17,11 +17,10 @@ from tuner.runtime.cpu.content_hash import ContentHash
 
 # What a call of a compiled module depends on beyond the numbers: kinds of tensors, and PyTorch's modes.
 #
-# A program reads memory by its address, so that PyTorch's own bookkeeping passes it by: lazy signs, tangents,
-# transforms, autocast. What a program was compiled under is compared at each call, by the guard that
-# torch.compile itself uses for tensors, which takes 0.2 us; what differs is made equal, or refused in one
-# line.
-
+# A program reads memory by its address, and does not see what PyTorch keeps next to the numbers: lazy signs,
+# tangents, transforms, autocast. So each call is compared with what the program was compiled under, by the
+# guard that torch.compile itself uses for tensors, which takes 0.2 us; what differs is made equal (signs are
+# resolved, strides made contiguous), or refused in one line.
 
 Expected = tuple[tuple[torch.dtype, torch.Size], ...]
 Check = Callable[..., bool]
@@ -34,8 +33,8 @@ default_dtype = torch.get_default_dtype
 
 
 def tensor_checks(expected: Expected) -> tuple[Check, Check, Check]:
-    """Returns checks of readable memory: outside, inside, made in inference mode; tracing adds keys."""
-    checks = []
+    """Returns torch's guards of usual tensors: outside, inside of inference mode, and of those made there."""
+    checks = []  # they compare dispatch keys: tracing adds one, so that no guard holds there
     for is_called_inside, is_made_inside in ((False, False), (True, False), (True, True)):
         with torch.inference_mode(is_made_inside):
             examples = [torch.empty(shape, dtype=dtype) for dtype, shape in expected]
@@ -81,7 +80,7 @@ def require_no_transforms() -> None:
 
 
 def plain(tensor: object, name: str) -> torch.Tensor:
-    """Returns a tensor with lazy signs resolved; raises UsageError for what has no dense memory here."""
+    """Returns a tensor with lazy signs resolved; raises UsageError for what has no dense memory on a CPU."""
     if not isinstance(tensor, torch.Tensor):
         raise UsageError(f"{name}: found {type(tensor).__name__}, allowed a tensor")
     if _functorch.is_functorch_wrapped_tensor(tensor) or torch._is_functional_tensor(tensor):  # noqa: SLF001
@@ -201,8 +200,8 @@ class ModuleWeights:
 
 def _states(module: torch.nn.Module | torch.export.ExportedProgram) -> Iterator[tuple[str, State]]:
     for name, tensor in (*module.named_parameters(), *module.named_buffers()):
-        plain = tensor.detach().cpu().resolve_conj().resolve_neg().contiguous()
-        yield name, WeightContents().of([plain])
+        resolved = tensor.detach().cpu().resolve_conj().resolve_neg().contiguous()
+        yield name, WeightContents().of([resolved])
 
 
 def _span_bytes(tensor: torch.Tensor) -> int:

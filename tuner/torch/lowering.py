@@ -2,7 +2,8 @@
 
 The child process gets no weights: a constant is named in the text, and its bytes follow the text (MLIR's
 ``dialect_resources``), which stay in this process. What torch-mlir makes of integers is checked here, where
-each operation still has the place of the node that it comes from.
+each operation still has the location of the node that it comes from. Before torch-mlir, the graph is changed
+where torch-mlir would be wrong: ``fold_uniform`` folds constants, ``promote_unsigned`` converts uint8.
 """
 
 import re
@@ -18,7 +19,7 @@ from tuner.mlir.bindings import torch_pass_bindings
 from tuner.programs.compile import call_in_kept_child
 
 RESOURCES = "\n{-#"  # begins the bytes of constants, after the module
-INTEGERS = "integers "  # begins the place of a node whose tensors are all of integers, before its operation
+INTEGERS = "integers "  # begins the location of a node whose tensors all have integers; its operation follows
 TO_FLOATS = ("arith.sitofp", "arith.uitofp")
 DIVISIONS = ("divsi", "divui", "remsi", "remui", "ceildivsi", "ceildivui", "floordivsi")
 EXACT_BITS = 16  # integers of so few bits are exact in f32, and so are their quotients' whole parts
@@ -57,7 +58,7 @@ def _lowered(text: str, lower_module: Callable[[str], str]) -> str:
 
 
 def lower(text: str) -> str:
-    """Lowers torch-mlir's dialect to linalg without places; raises CandidateError(BIND)."""
+    """Lowers torch-mlir's dialect to linalg without locations; raises CandidateError(BIND)."""
     bindings = torch_pass_bindings()
     ir = bindings.ir
     with ir.Context() as context:
@@ -124,19 +125,18 @@ def first_line(error: BaseException) -> str:
 # torch-mlir 20261001 folds them wrongly: the sum of constants of 2.0 and -1 is 1.8e19, the sign of -3.0 is 1,
 # a comparison of 0.25 with 0 is the opposite.
 
-
 ATEN = torch.ops.aten
 LIKE = ATEN.full_like.default
-# what is left of others after decompositions
+# all operations that create constants, after decompositions
 FACTORIES = (ATEN.full.default, ATEN.scalar_tensor.default, LIKE)
-# Of a weight of one float and an integer these are folded wrongly, too, and rightly of a float.
+# Of a weight of one float and an integer these are folded wrongly, too; with a float number, rightly.
 ELEMENTWISE_SUMS = tuple(
     overload for each in (ATEN.add, ATEN.sub, ATEN.mul) for overload in (each.Tensor, each.Scalar)
 )
 
 
 def fold_uniform(graph: torch.fx.Graph) -> None:
-    """Folds operations of uniform constants to ``aten.full``, in place; raises UsageError."""
+    """Folds operations on constants of equal elements to ``aten.full``, in place; raises UsageError."""
     known: dict[torch.fx.Node, torch.Tensor] = {}
     for node in graph.nodes:
         is_sum = node.target in ELEMENTWISE_SUMS and node.meta["val"].is_floating_point()
@@ -181,11 +181,11 @@ def _is_uniform(result: torch.Tensor) -> bool:
     return bool((result == first).all()) and bool((result.signbit() == first.signbit()).all())
 
 
-# Unsigned integers: MLIR's have no sign, so that an operation must be one whose bits need none.
+# Unsigned integers: MLIR's integers have no sign, so an operation on uint8 is accepted only where its result
+# has the same bits as for int8.
 #
 # Torch-mlir converts uint8 to wider types as it should, and forgets the sign where it promotes types itself.
-# So types are promoted here, before operations; what gives uint8 is taken if its bits are those of int8.
-
+# So types are promoted here, before operations.
 
 UNSIGNED = frozenset({torch.uint8, torch.uint16, torch.uint32, torch.uint64})
 CONVERSIONS = (ATEN._to_copy.default, torch.ops.prims.convert_element_type.default)  # noqa: SLF001

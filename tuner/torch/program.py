@@ -1,4 +1,4 @@
-"""A compiled PyTorch module, without copies: tensors are read by address, results share its memory."""
+"""Calls a compiled PyTorch module without copies: inputs are passed by address, results view its arrays."""
 
 from collections.abc import Callable
 from pathlib import Path
@@ -98,7 +98,7 @@ class TensorProgram:
         return rebuilt(leaves, self._exported.out_spec)
 
     def run(self, tensors: tuple[Any, ...]) -> list[torch.Tensor]:
-        """Calls the program; returns its results in order. Raises UsageError for an argument."""
+        """Calls the program; returns its results in order. Raises UsageError for a wrong argument."""
         if len(tensors) != self._count:
             raise UsageError(f"found {len(tensors)} arguments, allowed {self._count}")
         is_nested = False
@@ -119,7 +119,7 @@ class TensorProgram:
             require_modes(self._default_dtype)
             tensors = checked(tensors, self._expected, self._exported.names)
         addresses = [*map(ADDRESS_OF, tensors)]
-        if 0 in addresses:  # right of tensors without elements
+        if 0 in addresses:  # right only for tensors without elements
             for tensor, name in zip(tensors, self._exported.names, strict=True):
                 require_memory(tensor, name)
         if self._run is not None:

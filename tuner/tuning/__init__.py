@@ -1,4 +1,4 @@
-"""Runs one tuning run: settings, search, final re-measurement, selected result."""
+"""Tuning runs and campaigns: settings, search, final re-measurement, selected result."""
 
 # What other packages may import; the rest is inside.
 __all__ = [

@@ -62,7 +62,7 @@ def begin_campaign(
 ) -> TunedCampaign:
     """Tunes many problems under one budget: stores a new campaign, works until its end, returns it.
 
-    ``members``: each problem once, of one target, seed, threads and workers; the pool replaces ``columns``.
+    ``members``: each problem once, of one target, seed, threads and workers; ``columns`` are chosen here.
     Raises UsageError, before anything is stored, for what cannot be tuned on this machine.
     """
     if not members:
@@ -101,7 +101,7 @@ def resume_campaign(
 ) -> TunedCampaign:
     """Resumes a stored campaign with its settings; returns it with its selected results.
 
-    ``limit`` replaces those of the whole campaign; without, a finished campaign is returned as it is. Raises
+    ``limit`` replaces the campaign's limits; without it a finished campaign is returned as it is. Raises
     UsageError for an exceeded limit, a run extended on its own, another machine, compiler or strategy.
     """
     campaign = store.campaign(campaign_id)
@@ -240,7 +240,7 @@ class MissingCell:
 
     place: int  # of the problem in the campaign
     column: Candidate  # before its projection onto the problem
-    candidate: Candidate  # after it
+    candidate: Candidate  # after the projection
 
 
 def measure_cells(
@@ -251,7 +251,7 @@ def measure_cells(
     interruption: Interruption,
     observe: CampaignObserver = ignore_campaign,
 ) -> int:
-    """Measures and stores a finished campaign's cells, re-times the best; returns how many.
+    """Measures and stores cells of a finished campaign, re-times the best; returns how many cells.
 
     Raises UsageError for a campaign that is not finished, or of another machine or compiler.
     """
@@ -351,7 +351,7 @@ def campaign_settings(
 ) -> tuple[CampaignSettings, tuple[CampaignMember, ...]]:
     """Returns the settings of a campaign of ``problems``, and its members, each problem once with its count.
 
-    The limits of a request are those of the whole campaign. ``source``: of the problems, or "". Raises
+    The limits of a request are those of the whole campaign. ``source``: where the problems are from. Raises
     UsageError for no problem, and, by name, for one that the target cannot do.
     """
     distinct = combined(problems)

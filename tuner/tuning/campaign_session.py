@@ -99,7 +99,7 @@ class CampaignSession:
         self._search_ended_s: float | None = None  # by the monotonic clock
 
     def run(self) -> TunedCampaign:
-        """Works to the end; an interruption is a status. Raises UsageError where another process does."""
+        """Works to the end; an interruption is a status. UsageError if another process works on a run."""
         runners = self._runners()
         status = "interrupted"
         try:
@@ -139,7 +139,7 @@ class CampaignSession:
             if not steps.has_round() and steps.remeasure_top_trials(runner, effort, TOP_TRIALS_OF_CAMPAIGN):
                 self._bound_by_roofline(steps, rooflines)
             self._charge(place)
-            # from now on it can be resumed, extended and timed again as a run of its own
+            # from now on the run can be resumed, extended and timed again as a run of its own
             self._store.extend_run(steps.run.id, self._taken[place], None)
         return "done"
 
@@ -164,7 +164,7 @@ class CampaignSession:
     def _search(self, runners: tuple[AbstractRunner, ...]) -> None:
         """Proposes and finishes in a fixed order, so that a resumed campaign proposes the same.
 
-        A proposal depends on the outcomes of those before it that are not pending, equally many each time.
+        A proposal depends on the outcomes of all earlier proposals except the latest, one per worker.
         """
         limit = self._campaign.runs[0].settings.workers + 1  # one is timed while the workers compile the next
         pending: deque[_Started] = deque()

@@ -32,7 +32,7 @@ if TYPE_CHECKING:
     from tuner.db.store import Store
 
 
-RUNS = 8  # the latest so many similar runs whose compiled kernels are read
+RUNS = 8  # latest similar runs whose compiled kernels are read
 
 
 class EarlierRuns:
@@ -46,13 +46,13 @@ class EarlierRuns:
         return self._store.runs()
 
     def known_tasks(self, settings: RunSettings, machine: Machine) -> tuple[Known, ...]:
-        """Returns similar tasks with their best candidates, ``warm_files`` first; raises UsageError."""
+        """Returns similar tasks with best candidates, ``warm_files`` first; UsageError for a bad file."""
         task = TuningTask(settings.problem, machine, settings.threads)
         files = tuple(_of_file(Path(file), _strategies(settings)) for file in settings.warm_files)
         return files + (self._nearest(settings, task) if settings.warm_start else ())
 
     def known_resources(self, settings: RunSettings, machine: Machine) -> dict[Candidate, Resources]:
-        """Returns ptxas's report per candidate of the latest 8 runs of chip, dtype, layout, or {}."""
+        """Returns ptxas's report per candidate, of the 8 latest runs with equal chip, dtype and layout."""
         known: dict[Candidate, Resources] = {}
         problem = settings.problem
         like = [
@@ -141,15 +141,14 @@ def _strategies(settings: RunSettings) -> tuple[str, ...]:
     return tuple(each.name for each in settings.strategies)
 
 
-# Points that a run proposes before its sampler does.
-#
-# The points are chosen when the run begins, stored, and proposed again when the run resumes.
+# Configurations that a run proposes before its sampler does.
+# These are chosen when the run begins, stored, and proposed again when the run resumes.
 
 
 def planned(
     settings: RunSettings, machine: Machine, source: MeasurementBackend, store: "Store"
 ) -> tuple[RunSettings, Plan]:
-    """Returns settings with initial configurations, and the plan; raises UsageError for an empty one."""
+    """Returns settings with initial configurations, and the plan; UsageError for an empty feasible set."""
     if settings.first is not None:
         return settings, source.plan(settings, machine)
     task, earlier = TuningTask(settings.problem, machine, settings.threads), EarlierRuns(store)
@@ -198,7 +197,7 @@ class OutcomesByCode:
         self._records: dict[str, Record] = {}
 
     def add(self, trial: int, record: Record) -> None:
-        """Adds trial ``trial`` under its hashes of script and code, with the first id in ``reused_from``."""
+        """Adds trial ``trial`` by its hashes of script and code; ``reused_from``: the trial that ran."""
         # without the program, which the store has
         source = replace(record, reused_from=record.reused_from or trial, program=None)
         self._records |= {record.script_sha256: source, record.artifact_sha256: source}
@@ -259,7 +258,7 @@ def is_early_stopped(record: Record) -> bool:
 
 
 def is_reusable(record: Record) -> bool:
-    """Returns whether equal code may reuse an outcome, whatever the machine's condition was."""
+    """Returns whether equal code may reuse an outcome: it was verified, timed, or would fail again."""
     if isinstance(record.outcome, Verdict):
         return record.outcome.elements > 0
     if isinstance(record.outcome, Failure):

@@ -73,7 +73,7 @@ class WaitsForLock:
 class WaitsForNode:
     """Event: a job of this run waits, and no node of the fleet has reported anything for a long time."""
 
-    why: str  # a job is waiting
+    why: str  # what the job waits for
 
 
 @dataclass(frozen=True)
@@ -85,7 +85,7 @@ class RemeasurementStarted:
 
 @dataclass(frozen=True)
 class NoiseMeasured:
-    """The final noise floor: of a pair's relative difference and half the 95 % intervals' widths."""
+    """Event: the noise floor is known, from two timings of one candidate in the final re-measurement."""
 
     noise: float  # relative
 

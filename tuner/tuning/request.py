@@ -41,7 +41,7 @@ def require_workers(workers: int, machine: Machine) -> None:
 
 
 def require_threads(threads: int, machine: Machine, processors: Processors) -> None:
-    """Raises UsageError for more threads than ``processors``, or cores of a CPU: spinning blocks others."""
+    """Raises UsageError for more threads than processors: a spinning thread would block another one."""
     most = 0 if machine.chip else machine.logical_cores  # 0: of a GPU, or unknown
     if most and threads > processors.usable and processors.limit:
         raise UsageError(f"threads: found {threads}, allowed up to {processors.usable}: {processors.limit}")
@@ -52,11 +52,11 @@ def require_threads(threads: int, machine: Machine, processors: Processors) -> N
         raise UsageError(f"threads: found {threads}, allowed up to {allowed}")
 
 
-PLAIN_SUFFIX = ".mlir"  # a template may choose its ops by the machine: only its scripts are refused
+PLAIN_SUFFIX = ".mlir"  # not checked here: templates, which may choose their ops by the machine
 
 
 def require_offered(backends: Backends, target: TargetName, needs: Collection[str], what: str) -> None:
-    """Raises UsageError, beginning with ``what``, where a target lacks one of ``needs``: "amx-bf16"."""
+    """Raises UsageError, beginning with ``what``, where a target lacks one of ``needs``, as "amx-bf16"."""
     if needs:
         require_instructions(backends.measurement(target).machine(target), needs, what)
 
@@ -158,7 +158,7 @@ UNTIMED_SAMPLERS = ("random", "exhaustive")  # which need no times; the first is
 
 
 def run_settings(request: RunRequest, backends: Backends) -> RunSettings:
-    """Returns complete settings of a run here; raises UsageError, also for foreign instructions."""
+    """Returns complete settings of a run; UsageError for a bad request, or one that cannot run here."""
     settings = planned_settings(request, backends)
     require_runs_here(settings.target, backends, tune_command(TaskQuery.of(settings.problem)))
     require_scripts_offered(backends, settings)
@@ -166,7 +166,7 @@ def run_settings(request: RunRequest, backends: Backends) -> RunSettings:
 
 
 def planned_settings(request: RunRequest, backends: Backends) -> RunSettings:
-    """Returns complete settings, even if candidates cannot run here; raises UsageError for a request."""
+    """Returns complete settings, even if candidates cannot run here; UsageError for a bad request."""
     from tuner.space.file.reading import load_space_file  # not at start-up
     from tuner.space.file.yaml import default_space_file  # not at start-up
     from tuner.space.scripts.choice import choose  # not at start-up

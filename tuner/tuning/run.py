@@ -46,9 +46,9 @@ SOURCE: Final = "run {}"  # source of each initial configuration
 def transfer_settings(
     source_run: Run, target: TargetName, backends: Backends, store: "Store"
 ) -> tuple[RunSettings | None, int | None]:
-    """Returns (settings, None) for a transfer run, or (None, id) of one stored for the target's machine.
+    """Returns (settings, None) for a transfer run; (None, id) if one is stored for the target's machine.
 
-    It proposes the feasible candidates of ``source_run`` in order. Raises UsageError for none of them.
+    A transfer run proposes the candidates of ``source_run`` that are feasible, in order; UsageError for none.
     """
     settings = replace(source_run.settings, target=target)
     source = backends.measurement_of_run(settings)
@@ -108,7 +108,7 @@ def resume(
 ) -> TunedRun:
     """Resumes a stored run with its settings; returns it with its selected result.
 
-    ``retime``: one more final re-measurement. ``limit`` replaces the stored limits. Without either a finished
+    ``retime``: one more final re-measurement. ``limit`` replaces the stored limits. Without both a finished
     run is returned as it is. Raises UsageError where new times could not be compared with the stored ones.
     """
     run = store.run(run_id)
@@ -156,7 +156,7 @@ def machine_of_run(settings: RunSettings, source: MeasurementBackend, backends: 
 
 
 def observe_load(run: Run, source: MeasurementBackend, backends: Backends, observe: Observer) -> None:
-    """Reports, before anything is timed, that other programs or the hypervisor leave too few processors."""
+    """Reports, before anything is timed, if other programs or the hypervisor leave too few processors."""
     if not source.times_processors:
         return
     load, usable = backends.present_load(), backends.processors().usable

@@ -116,7 +116,7 @@ LEAST_S = 0.03  # per candidate, however short the search was
 SHARE_OF_SEARCH = 0.02  # per candidate: a dozen of them take a quarter of a short search
 COMPILED_AGAIN_S = 1.5  # until the top trials of a problem are compiled and loaded again
 OTHERS_TIMED = 4  # next to the top trials: the library, the fastest again and at other alignments
-UNTIMED = 2  # seconds for each timed one: an untimed call precedes each sample
+UNTIMED = 2  # factor from timed seconds to all seconds: an untimed call precedes each sample
 MOST_RESERVED = 0.4  # of a budget
 
 
@@ -136,7 +136,7 @@ class Remeasurement:
 
 
 def is_spent(limits: RunSettings | CampaignSettings, proposed: int, searched_s: float) -> bool:
-    """Returns whether a search has reached its limit of proposals or seconds; a budget tries one at least."""
+    """Returns whether a search has used up its proposals or seconds; a budget allows one at least."""
     if limits.trials is not None and proposed >= limits.trials:
         return True
     return limits.budget_s is not None and searched_s >= limits.budget_s and proposed > 0
@@ -175,7 +175,7 @@ def choose_top_trials(trials: tuple[StoredTrial, ...], limit: int = TOP_TRIALS) 
 def remeasure_top_trials(
     runner: AbstractRunner, top_trials: tuple[StoredTrial, ...], effort: Effort = FINAL_EFFORT
 ) -> Remeasurement:
-    """Times ``top_trials``, the fastest first, interleaved, the first twice; leaves out failed ones."""
+    """Times ``top_trials`` interleaved, the first (the fastest) twice; leaves out trials that now fail."""
     bound = tuple(bound_record(trial) for trial in top_trials)
     final_times = runner.remeasure((*bound, bound[0]), effort)
     *measurements, again = final_times.times
@@ -203,14 +203,13 @@ def bound_record(trial: StoredTrial) -> BoundRecord:
 
 
 def noise_of(first: Measurement, again: Measurement) -> float:
-    """Returns the larger of the difference of two timings and half the width of their 95 % intervals."""
+    """Returns the largest of: the relative difference of two timings, their intervals' half widths."""
     smaller = min(first.median_s, again.median_s)
     difference = abs(first.median_s - again.median_s) / smaller
     return max(difference, *(half_width(measurement) for measurement in (first, again)))
 
 
 # Resumes an unfinished run as if it had never stopped: replays its stored trials in the search loop.
-#
 # The loop asks, starts and finishes in the same order as before, but stored proposals are not proposed anew
 # and trials with an outcome are not run again. So the sampler receives exactly the same outcomes as before,
 # and proposes the same configurations.
@@ -324,7 +323,7 @@ class RunSteps:
         row: int,
         candidate: Candidate,
         elapsed_s: float,
-        in_campaign: tuple[int, Candidate] | None = None,
+        in_campaign: tuple[int, Candidate] | None = None,  # (number, unprojected configuration)
     ) -> bool:
         """Stores a proposal unless it is stored; returns whether it is new. ``elapsed_s``: of the run."""
         if number in self.progress.trial_ids:
@@ -368,7 +367,7 @@ class RunSteps:
             lost = TimedRound(RoundQuality.lost(final_times.reason), (), None)
             self._store.add_round(self.run.id, lost)
             return False
-        baseline = final_times.baseline or self._timed_baseline()  # or alone, in the same minute
+        baseline = final_times.baseline or self._timed_baseline()  # else timed alone, right after
         self._keep_round(final_times, baseline, quietest_anchor_s(trials))
         return True
 
@@ -386,7 +385,7 @@ class RunSteps:
             self._store.set_roofline(self.run.id, roofline)
 
     def bound_by_roofline(self) -> None:
-        """Stores the roofline, measured now if none is known, raised to the fastest trial."""
+        """Stores the roofline, measured now if none is known, raised where the fastest trial exceeds it."""
         roofline = self._store.known_roofline(self.run.id)
         if roofline is None and not self._has_measured_roofline:
             roofline = self._measured_roofline()

@@ -45,8 +45,8 @@ def search(
 ) -> Iterator[Trial]:
     """Runs the search loop of a sampler; yields a trial per candidate, in the order of proposals.
 
-    ``incumbent_s``: least seconds per call before. The sampler knows outcomes up to ``n - pending_limit``,
-    and no later ones: trials depend on the results, not on which process was faster.
+    ``incumbent_s``: least seconds per call of earlier trials. At proposal ``n`` the sampler has the outcomes
+    up to ``n - pending_limit`` and no later ones: trials do not depend on which process was faster.
     """
     pending: deque[tuple[int, int]] = deque()
     number = first

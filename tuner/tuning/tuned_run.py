@@ -63,13 +63,13 @@ def tuned_run(store: "Store", run_id: int) -> TunedRun:
 
 @dataclass(frozen=True, repr=False)
 class TunedCampaign:
-    """A stored campaign, one per problem, each with its counts and its selected result."""
+    """A stored campaign with its runs, one per problem, each with its counts and its selected result."""
 
     campaign: Campaign
     runs: tuple[TunedRun, ...]  # in the order of the problems
 
     def __repr__(self) -> str:
-        """Returns one line: number of problems, status, trials, total time of one pass."""
+        """Returns one line: number of problems, status, trials, total time of all problems."""
         total_s = self.total_s
         time = (
             "no time of every problem"

@@ -1,4 +1,4 @@
-"""Adds to machines whether they have VNNI and AMX; machines stored before have 0, since nobody asked."""
+"""Adds to machines whether they have VNNI and AMX; for machines stored before, this is 0: not known."""
 
 import sqlalchemy as sa
 from alembic import op

@@ -161,8 +161,8 @@ def applied(
 ) -> str:
     """Returns a payload after a script; both are MLIR text, ``name`` is the script's name for messages.
 
-    ``allows_effects`` and ``trailing`` are those of ``Apply``. Raises TunerError where the script fails, with
-    both contractions if it is for another.
+    ``allows_effects`` and ``trailing`` are those of ``Apply``. Raises TunerError where the script fails; if
+    the payload lacks the script's contraction, the message names that and those of the payload.
     """
     try:
         return backends.apply(script, payload, allows_effects, trailing)
@@ -177,7 +177,7 @@ def applied(
 def applied_library(
     backends: "Backends", library: str, payload: str, name: str, *, as_json: bool
 ) -> "tuple[ContractionReport, ...]":
-    """Applies a library to a payload, prints the result and what each contraction got; returns the latter."""
+    """Applies a library to a payload; prints the result and a report per contraction; returns the reports."""
     problems = tuple(entry.problem for entry in read_document(library, name).entries)
     reports = call_in_child("apply", partial(contraction_reports, library, payload, problems), TIMEOUT_S)
     text = backends.apply(library, payload)
@@ -210,7 +210,7 @@ def _misfit(script: str, payload: str, name: str) -> str:
 
 
 def check_lines(check: "ScriptCheck", recorded_s: float | None) -> list[str]:
-    """Returns the finding of ``tuner check`` as lines; ``recorded_s``: by the header, if timed."""
+    """Returns the finding of ``tuner check`` as lines; ``recorded_s``: the script's, None if not recorded."""
     match check.finding:
         case CheckFinding.FAILED | CheckFinding.COMPILED:
             return [check.reason]

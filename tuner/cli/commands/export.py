@@ -268,7 +268,7 @@ def _print(content: bytes, trial: int, form: str, as_json: bool) -> None:
 
 
 SUFFIX = ".t4.json.gz"
-OF_RUNS = ("runs", "campaign", "form", "output", "database", "as_json", "debug")  # options that runs have
+OF_RUNS = ("runs", "campaign", "form", "output", "database", "as_json", "debug")  # allowed with t4 of runs
 
 
 def export_runs_as_t4(

@@ -1,4 +1,4 @@
-"""``tuner record-space``, which tries every configuration of a problem."""
+"""``tuner record-space``, which measures all preferred configurations of a problem, or a random sample."""
 
 import shlex
 from dataclasses import replace
@@ -134,7 +134,7 @@ def _settings(context: click.Context, limit: int | None, **arguments: Any) -> Ru
         raise UsageError(f"limit: found {limit}, allowed 1 or more")
     if not TargetName.parse(arguments["target"]).has_machine:
         raise UsageError(f"target {arguments['target']!r} measures nothing: it is a recording already")
-    sampler, trials = (ALL, 1) if limit is None else (DRAWN, limit)  # of all, the number is not known yet
+    sampler, trials = (ALL, 1) if limit is None else (DRAWN, limit)  # 1: replaced below by the number of all
     # fresh: times of other sessions are not comparable
     request = run_request(problem, sampler=sampler, trials=trials, fresh=True, **arguments)
     settings = run_settings(request, backends)

@@ -128,7 +128,7 @@ class _QuietHandler(WSGIRequestHandler):
 
 
 def listening(port: int, application: Application) -> WSGIServer:
-    """Returns an HTTP server of a WSGI application on 127.0.0.1; UsageError for one in use."""
+    """Returns an HTTP server of a WSGI application on 127.0.0.1; UsageError for a port in use."""
     try:
         return make_server(HOST, port, application, handler_class=_QuietHandler)
     except OSError as error:
@@ -137,10 +137,19 @@ def listening(port: int, application: Application) -> WSGIServer:
 
 def serve(server: WSGIServer) -> None:
     """Serves HTTP requests until Ctrl-C, in a thread, since wsgiref drops an interrupt during a request."""
-    thread = threading.Thread(target=server.serve_forever, daemon=True)
+    ended = threading.Event()
+
+    def loop() -> None:
+        try:
+            server.serve_forever()
+        finally:
+            ended.set()
+
+    thread = threading.Thread(target=loop, daemon=True)
     try:
         thread.start()
-        thread.join()
+        ended.wait()  # not ``join``: interrupted, it takes a running thread for one that has ended
     except KeyboardInterrupt:
         if thread.is_alive():  # ``shutdown`` waits for a loop that runs
             server.shutdown()
+            thread.join()

@@ -147,7 +147,7 @@ SLOW_S = 10.0  # after which a command says that it is still at work
 @database_option
 @json_option
 @click.pass_context
-def run(context: click.Context, /, payload: Path, as_json: bool, **texts: Any) -> None:
+def run(context: click.Context, /, payload: Path, as_json: bool, **options: Any) -> None:
     """Compiles and runs an MLIR program of one or more operations; '-' reads the program from stdin.
 
     A PyTorch model is a program, too: MODEL.py:FUNCTION, where the function returns (module, inputs), or a
@@ -159,7 +159,7 @@ def run(context: click.Context, /, payload: Path, as_json: bool, **texts: Any) -
     Example: tuner run examples/two_matmuls.mlir --target simulator --trace --compare
     """
     text = read_payload_text(payload)
-    request = _request(context, text, **texts)
+    request = _request(context, text, **options)
     with named_in_errors(str(payload), text), noting_slowness(payload, text):
         report = run_in_child(request, RUN_TIMEOUT_S, partial(click.echo, nl=False, err=as_json))
     report = replace(report, reports=tuple(in_file(each, str(payload), text) for each in report.reports))
@@ -170,7 +170,7 @@ def run(context: click.Context, /, payload: Path, as_json: bool, **texts: Any) -
         print(report.printed, end="")
         lines = wrapped([*matmuls, *report_lines(request.target, report)], screen_columns())
         if request.is_explained:
-            lines += explained_lines(report, payload, database_text(texts["database"]))
+            lines += explained_lines(report, payload, database_text(options["database"]))
         print("\n".join(lines))
     context.exit(DONE if report.is_right else FAILED)
 
@@ -289,9 +289,9 @@ def _request(
     compare: bool,
     is_explained: bool,
     database: str | None,
-    **texts: Any,
+    **program_options: Any,
 ) -> "ProgramRequest":
-    options = ProgramOptions(DeviceOptions(form, pinned=pinned), **texts)
+    options = ProgramOptions(DeviceOptions(form, pinned=pinned), **program_options)
     resolved = resolve_target(target, backends_of(context), chip)
     options.require_suiting(resolved, backends_of(context))
     if compare and options.sample:

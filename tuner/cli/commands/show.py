@@ -1,4 +1,4 @@
-"""``tuner show``, ``diff`` and ``explain``: one run, trial or campaign; two trials; one choice."""
+"""``tuner show``, ``diff`` and ``explain``: one run, trial or campaign; two trials; one configuration."""
 
 from typing import Any
 

@@ -49,7 +49,7 @@ if TYPE_CHECKING:
     from tuner.tuning.tuned_run import TunedRun
 
 
-PREDICTED_LIMIT = 8  # trials whose cycles are predicted at the end of a run, in half a second each
+PREDICTED_LIMIT = 8  # trials whose cycles are predicted at the end of a run: half a second each
 REASONS_SHOWN = 3
 EXAMPLE_SIZES = "512x512x512"
 HEADINGS = {  # of the help -> options
@@ -218,7 +218,7 @@ def tune(
 
 
 def _tune_campaign(
-    parts: "tuple[click.Context, Backends, str | None, bool, bool]",
+    parts: "tuple[click.Context, Backends, str | None, bool, bool]",  # ..., database, as_json, is_on_fleet
     shapes: Path | None,
     campaign: int | None,
     arguments: dict[str, Any],
@@ -251,7 +251,7 @@ def _checked_campaign(
 
 
 def _on_fleet(backends: "Backends", fleet: "FleetRequest", arguments: dict[str, Any]) -> "Backends":
-    """Returns the backends whose work nodes of a fleet do; with --on, sets the target in ``arguments``."""
+    """Returns backends that let a fleet's nodes do the work; with --on, sets the target in ``arguments``."""
     from tuner.fleet.runner import fleet_backends  # not at start-up
 
     operation = arguments["operation"]
@@ -317,7 +317,7 @@ def _print(tuned: "TunedRun", store: "Store", as_json: bool, database: str | Non
 
 
 def fleet_of_run(fleet: "FleetRequest", resumed: int | None, database: str | None) -> "FleetRequest":
-    """Returns ``fleet``, without --machine and --on with the machine class of the ``resumed`` run, if any."""
+    """Returns ``fleet``; where it names no machine class, with that of the run ``resumed``, if any."""
     if resumed is None or fleet.machine:
         return fleet
     with open_known_store(database) as store:

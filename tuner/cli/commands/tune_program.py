@@ -60,35 +60,37 @@ OF_ONE_RUN = ("warm_start", "warm_files")  # fusions of a program are each other
 
 
 def tune_payload(
-    context: click.Context, backends: "Backends", database: str | None, as_json: bool, **texts: Any
+    context: click.Context, backends: "Backends", database: str | None, as_json: bool, **options: Any
 ) -> int:
     """Tunes each matmul of an MLIR program, runs the program, prints the result, returns the exit code."""
-    _require_program_options(context, texts)
-    of_runs = {name: typed for name, typed in texts.items() if name not in (*PROBLEM_OPTIONS, *OF_PROGRAMS)}
-    resolved = resolve_target(texts["target"], backends, texts["chip"])
-    request_options = ProgramOptions(seed=texts["seed"], threads=texts["threads"])
+    _require_program_options(context, options)
+    of_runs = {name: typed for name, typed in options.items() if name not in (*PROBLEM_OPTIONS, *OF_PROGRAMS)}
+    resolved = resolve_target(options["target"], backends, options["chip"])
+    request_options = ProgramOptions(seed=options["seed"], threads=options["threads"])
     request_options.require_suiting(resolved, backends)
-    require_runs_here(resolved, backends, f"tuner tune {shlex.quote(texts['operation'])}")
-    request = _request(texts["operation"], resolved, request_options, texts["entry"], texts["arguments"])
+    require_runs_here(resolved, backends, f"tuner tune {shlex.quote(options['operation'])}")
+    request = _request(
+        options["operation"], resolved, request_options, options["entry"], options["arguments"]
+    )
     tuned = _tuned_fusions(context, backends, database, request, of_runs)
     if tuned is not None:
         return print_program(tuned, as_json, database)
     _require_types_of_payload(context, OF_ONE_PROBLEM)
     if request.model and of_runs["baseline"] in CHOICES:
-        of_runs["baseline"] = ""  # nothing is timed next to a model that is no fusions
+        of_runs["baseline"] = ""  # nothing is timed next to a model without fusions
     if request_options.threads > 1:
         limit = "allowed 1: a program without fusions runs on one thread"
         raise UsageError(f"threads: found {request_options.threads}, {limit}")
     interruption = Interruption()
     parts = child_process_parts()
-    parts = replace(parts, problems=partial(_hinted_problems, parts.problems, Path(texts["operation"])))
+    parts = replace(parts, problems=partial(_hinted_problems, parts.problems, Path(options["operation"])))
 
     def settings_of(problem: "Problem") -> "RunSettings":
         return run_settings(run_request(problem, **of_runs), backends)
 
     with open_store(database) as store, ended_by_signals(interruption), progress() as observe:
         tuning = ProgramTuning(backends, parts, store, interruption, observe)
-        tuned = tuning.tune(request, settings_of, texts["operation"])
+        tuned = tuning.tune(request, settings_of, options["operation"])
     return print_program(tuned, as_json, database)
 
 
@@ -113,8 +115,8 @@ def _tuned_fusions(
     request: "ProgramRequest",
     options: dict[str, Any],
 ) -> "TunedProgram | None":
-    # None for a program that cannot become fusions, or of whose fusions none can be tuned, for another
-    # target, and where strategies of matmuls, a search space or a baseline are named
+    # None for a program that cannot become fusions, or of whose fusions none can be tuned, for a target with
+    # a device, and where strategies of matmuls, a search space or a baseline library are named
     if program_support(request.target, backends).has_device:
         return None
     baselines = CHOICES.get(options["baseline"] or ALL, ()) if request.model else ()
@@ -221,10 +223,10 @@ def _problem_lines(each: "TunedProblem") -> list[str]:
     return [*lines, f"        trial {each.trial.id}: {time}{trust}, {script}"]
 
 
-def _require_program_options(context: click.Context, texts: dict[str, Any]) -> None:
-    if texts["shape"] is not None:
+def _require_program_options(context: click.Context, options: dict[str, Any]) -> None:
+    if options["shape"] is not None:
         raise UsageError(
-            f"tune: {texts['shape']} cannot be combined with a program: its types come from the file"
+            f"tune: {options['shape']} cannot be combined with a program: its types come from the file"
         )
     _require_types_of_payload(context, tuple(name for name in OF_ONE_PROBLEM if name != "cache"))
 
@@ -259,7 +261,7 @@ def resumed_program(
     store: "Store",
     database: str | None,
 ) -> "TunedProgram | str":
-    """Compiles, compares and times the program of a resumed campaign, as the first command does."""
+    """Compiles, compares and times the program of a resumed campaign; a str says why it cannot."""
     began_s = time.monotonic()
     with campaign_progress() as observe:
         tuning = FusionTuning(

@@ -49,11 +49,11 @@ def tune_shapes(
     as_json: bool,
     is_on_fleet: bool,
     file: Path,
-    **texts: Any,
+    **options: Any,
 ) -> int:
     """Tunes the problems of a file under one budget, prints the result, returns the exit code."""
-    _require_campaign_options(context, texts)
-    of_runs = {name: typed for name, typed in texts.items() if name not in (*PROBLEM_OPTIONS, *OF_ONE_RUN)}
+    _require_campaign_options(context, options)
+    of_runs = {name: typed for name, typed in options.items() if name not in (*PROBLEM_OPTIONS, *OF_ONE_RUN)}
     of_runs["warm_start"] = False  # problems of the campaign are each other's warm start
     is_model = file.suffix.lower() == SUFFIX
     problems, left_out = model_contractions(file) if is_model else (read_shapes(file), ())
@@ -74,11 +74,11 @@ def resume_shapes(
     as_json: bool,
     is_on_fleet: bool,
     campaign: int,
-    **texts: Any,
+    **options: Any,
 ) -> int:
-    """Resumes a campaign as ``tune_shapes`` tunes one; of ``texts``, --trials and --budget are allowed."""
-    limit = run_limit(texts.pop("trials"), texts.pop("budget"))
-    require_no_arguments(context, texts)
+    """Resumes a campaign as ``tune_shapes`` tunes one; of ``options``, --trials and --budget are allowed."""
+    limit = run_limit(options.pop("trials"), options.pop("budget"))
+    require_no_arguments(context, options)
     program = None
     with open_known_store(database) as store:
         tuned = _session(lambda *parts: resume_campaign(campaign, backends, store, *parts, limit=limit))
@@ -92,9 +92,11 @@ def resume_shapes(
     return _print(tuned, as_json, database, is_on_fleet=is_on_fleet)
 
 
-def _require_campaign_options(context: click.Context, texts: dict[str, Any]) -> None:
-    if texts["operation"] is not None:
-        raise UsageError(f"--shapes cannot be combined with {texts['operation']}: the file has the problems")
+def _require_campaign_options(context: click.Context, options: dict[str, Any]) -> None:
+    if options["operation"] is not None:
+        raise UsageError(
+            f"--shapes cannot be combined with {options['operation']}: the file has the problems"
+        )
     given = settings_given(context, (*OF_ONE_PROBLEM, *OF_ONE_RUN))
     given += ["--no-warm-start"] * is_typed(context, "warm_start")
     if given:

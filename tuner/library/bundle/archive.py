@@ -61,7 +61,7 @@ CHECK: Final = {  # for readers; the numbers are in tuner/payload/reference.py
 
 @dataclass(frozen=True)
 class Bundle:
-    """Compiled candidates for a GPU, in groups of a problem, most promising first; ``seed`` draws inputs."""
+    """Compiled candidates for a GPU, grouped by problem, most promising first; ``seed`` draws inputs."""
 
     sha256: str  # of the manifest, which contains the hash of every other part
     created: datetime.datetime  # UTC
@@ -207,7 +207,7 @@ class ResultsFile:
     """A results file that is open for appending; a result is on disk when the call returns."""
 
     def __init__(self, path: Path, provenance: MeasuringProvenance) -> None:
-        """Continues a file of the same bundle and machine, without a cut last line; raises UsageError."""
+        """Begins a file with ``provenance``, or continues one without a cut last line; raises UsageError."""
         try:
             is_new = not path.exists() or path.stat().st_size == 0
             if not is_new:
@@ -297,7 +297,7 @@ Promise = tuple[bool, bool, int, float]  # see ``promise``; smaller is better
 def best_first(
     trials: Iterable[PendingTrial], multiprocessors: int | None = None
 ) -> tuple[PendingTrial, ...]:
-    """Returns trials grouped by problem, the most promising first; predicted cycles replace reads."""
+    """Returns trials grouped by problem, in order of ``promise``; predicted cycles replace its reads."""
     by_problem: dict[Problem, list[PendingTrial]] = {}
     for trial in trials:
         by_problem.setdefault(trial.problem, []).append(trial)
@@ -310,7 +310,8 @@ def best_first(
 def promise(problem: Problem, program: KernelProgram, multiprocessors: int) -> Promise:
     """Returns a program's sort key within a problem: smaller is more promising.
 
-    Tensor cores unused or serialized, bytes of spilled registers, reads per element of C over occupancy.
+    Tensor cores unused or serialized, spilled bytes, relative reads per element of C over the share of the
+    GPU's places for blocks that are filled.
     """
     launch, resident = _main(program)
     elements = problem.rows * problem.sizes[1]

@@ -42,7 +42,7 @@ def choose_pending(
 ) -> tuple[PendingTrial, ...]:
     """Returns trials without a time on a GPU, as ``best_first``, at most ``limit`` per problem.
 
-    None that a GPU of the chip found wrong; of equal code one; ``chip`` "": any. Raises TunerError for none.
+    Without repeated code and trials found wrong on such a GPU; ``chip`` "": any. Raises TunerError for none.
     """
     found = (trial for trial in store.pending(query) if chip in ("", trial.program.chip))
     by_problem = itertools.groupby(predicted_first(found), key=lambda trial: trial.problem)

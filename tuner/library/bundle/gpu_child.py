@@ -35,7 +35,7 @@ class MeasuringService:
         self._service = EvaluationService(announce, evaluator)
 
     def evaluate(self, problem: Problem, artifact: Artifact, effort: Effort, seed: int) -> EvaluatedCode:
-        """Returns the evaluation and the code, CUBIN or PTX; raises CandidateError, the cubin's."""
+        """Returns the evaluation and the code, CUBIN or PTX; CandidateError: the cubin's if neither loads."""
         program = artifact.program
         assert program is not None
         try:
@@ -80,7 +80,7 @@ LIMITS = Limits(slowest_flop_per_s=SLOWEST_FLOP_PER_S, calls=GPU_CALLS)
 
 @final
 class GpuChild:
-    """A child that verifies and times GPU programs of one problem; is replaced where one crashes it."""
+    """A child that verifies and times GPU programs of one problem; replaced where a program crashes it."""
 
     def __init__(self, problem: Problem, evaluate: Factory) -> None:
         self._problem = problem
@@ -99,7 +99,7 @@ class GpuChild:
     def remeasure(
         self, artifacts: tuple[Artifact, ...], effort: Effort, seed: int, within_s: float
     ) -> FinalTimes:
-        """Times programs with cuBLAS; None for one that fails, () where timing or ``within_s`` ends."""
+        """Times programs with cuBLAS; None for one that fails; no times if all fail or time is up."""
         group = Group(artifacts, has_baseline=True)
         limit_s = hang_limit_s(self._problem, effort, group.size, is_warm=False)  # also compares cuBLAS's C
         found = self._asked("remeasure", group, effort, seed, within_s, limit_s)

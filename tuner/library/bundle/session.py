@@ -65,7 +65,7 @@ class MeasuringOrder:
 
 @dataclass(frozen=True)
 class MeasuringCounts:
-    """Numbers of a bundle's candidates, without earlier sessions'; ``left``: for lack of time."""
+    """Numbers of a bundle's candidates, without those that earlier sessions measured."""
 
     measured: int = 0
     failed: int = 0

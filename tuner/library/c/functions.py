@@ -52,7 +52,7 @@ class CodeTarget:
 
 
 def code_target(problem: Problem, machine: Machine, needs: tuple[str, ...]) -> CodeTarget:
-    """Returns a kernel's processors; VNNI also for i8 without ``needs``: LLVM makes it of i16 products."""
+    """Returns a kernel's processors; VNNI for i8 even if not in ``needs``: LLVM uses it for i16 products."""
     level = LEVELS.get(machine.isa, PLAIN_LEVEL)
     used = {*needs, *([VNNI] if problem.dtype == "i8" and VNNI in instruction_sets_of(machine) else [])}
     if VNNI in used and machine.isa != AVX512:
@@ -91,7 +91,7 @@ class CFunction:
     output_type: str  # of an element of C and of the bias
     accumulator_type: str  # in which products are added up
     is_batch: bool
-    has_bias: bool  # adds a bias and cuts off negative results
+    has_bias: bool  # adds a bias, then ReLU
     depth_limit: int  # the largest k: beyond it sums of i8 could overflow
     stored_a: str  # extents in memory, for a comment: "m x k"
     stored_b: str

@@ -18,7 +18,7 @@ from tuner.targets.cpu.compiler import CpuCompiler
 
 @dataclass(frozen=True)
 class KernelShare:
-    """The share of one thread of a kernel: its function, and the bytes from each operand's start."""
+    """One thread's share of a kernel: its function, and the offset in bytes into each operand."""
 
     symbol: str
     a: int

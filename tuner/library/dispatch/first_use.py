@@ -130,7 +130,7 @@ EFFORT = Effort(budget_s=0.15, min_samples=5, max_samples=25)  # of each; 0.75 s
 DRAWS = 2  # inputs that each kernel is verified on; the second has the signs of the first flipped
 SEED = 0
 LEAST_GAIN = 0.02  # by which a kernel must beat the baseline: closer times change places from day to day
-LOCK_LIMIT_S = 2.0  # timings of others take less, but for runs that time one candidate after the other
+LOCK_LIMIT_S = 2.0  # one timing by another process takes less; a run takes the lock again and again
 
 
 @dataclass(frozen=True)
@@ -181,7 +181,7 @@ class FirstUse:
         return f"{faster} at first use: {times_text}"
 
     def has(self, candidates: tuple[BoundCandidate, ...]) -> bool:
-        """Returns whether all of these configurations were tried."""
+        """Returns whether all of ``candidates`` were tried."""
         tried = {each.configuration.candidate for each in self.timed}
         return all(each.candidate in tried for each in candidates)
 
@@ -200,7 +200,7 @@ def baseline_name() -> str:
 def time_first_use(
     problem: Problem, candidates: tuple[BoundCandidate, ...], loader: KernelLoader, otherwise: Otherwise
 ) -> tuple[FirstUse, dict[Candidate, KernelCall]]:
-    """Returns the times of configurations and baseline (twice: noise), and kernels, on arrays as a user's."""
+    """Returns the times of configurations and of the baseline, timed twice for the noise; and the kernels."""
     arrays = ProblemArrays(problem, np.random.default_rng(SEED))
     calls: dict[Candidate, KernelCall] = {}
     failures: dict[Candidate, str] = {}
@@ -287,7 +287,7 @@ def default_folder() -> Path:
 
 @dataclass(frozen=True)
 class FirstUseKey:
-    """All that a time depends on; sizes as they are, and the alignment of the arrays in the problem."""
+    """All that the times of a first use depend on; ``problem`` has exact sizes and the arrays' alignment."""
 
     problem: Problem = field(metadata=PROBLEM)
     machine: str  # Machine.name

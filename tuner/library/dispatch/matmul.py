@@ -180,7 +180,7 @@ class DispatchedMatmul:
             if reason == OUT:
                 self._count(f"{BASELINE}: {reason}")
                 return numpy_product(a, b, out)
-            other = (*key, UNALIGNED)
+            other = (*key, UNALIGNED)  # misaligned arrays: a kernel for any address
             entry = self._entries.get(other) or self._kept(other, a, b, options, UNALIGNED)
             return entry.call(a, b, out)
 
@@ -212,7 +212,7 @@ class _Entry:
         self._looked = 0
 
     def calls(self) -> int:
-        steps = self.count()
+        steps = self.count()  # to read the counter is a step, too, which ``_looked`` counts
         assert isinstance(steps, int)
         self._looked += 1
         return steps - self._looked + 1

@@ -156,7 +156,7 @@ def measured_portfolio(
 
 
 def measured_again(known: CampaignPortfolio, backends: Backends, store: "Store") -> CampaignPortfolio:
-    """Returns the same columns with the times that the campaign has by now."""
+    """Returns the portfolio ``known``, its columns as chosen, with the times that the campaign has by now."""
     found, campaign = campaign_matrix(known.campaign, backends, store), store.campaign(known.campaign)
     measured = measured_campaign(found, campaign)
     columns = tuple(measured.matrix.columns.index(column) for column in known.columns)

@@ -38,7 +38,7 @@ SOURCES = (TUNED, SAME_WEIGHTS, FIRST_USE, MODEL, BASELINE)
 
 @dataclass(frozen=True)
 class Chosen:
-    """How a product is computed: by a kernel (``candidate``) or by the baseline, and why; ``source`` says."""
+    """How a product is computed: by a kernel (``candidate``) or the baseline; which source chose it."""
 
     source: str  # one of SOURCES
     problem: Problem | None  # None: nothing that kernels are tuned for
@@ -85,7 +85,7 @@ class Resolver:
     def __init__(
         self, backends: Backends, rule: Path | None, db: str | Path | None, threads: int, cache: FirstUseCache
     ) -> None:
-        """Reads a rule file, else the database; raises UsageError: damaged, other machine or space."""
+        """Reads the file ``rule``, if any; UsageError: damaged, of another machine or search space."""
         self._backends = backends
         self._db = db
         self._threads = threads
@@ -153,7 +153,7 @@ class Resolver:
         return Ranked(found.source, bound, self._slower_as_stored(problem, found.source))
 
     def _stored(self, problem: Problem) -> Ranked | None:
-        with Store.open_or_empty(which_database(self._db)) as store:  # measuring creates it
+        with Store.open_or_empty(which_database(self._db)) as store:  # empty until a run creates the file
             try:
                 best = best_here(store, self._backends, problem, CPU, self._threads).best
             except UsageError:

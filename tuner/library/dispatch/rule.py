@@ -143,7 +143,7 @@ def distilled(
     space_sha256: str,
     made: tuple[str, str],
 ) -> DispatchRule:
-    """Returns a portfolio's rule, no predicted times. ``made``: tuner's version, UTC date in ISO 8601."""
+    """Returns a portfolio's rule, with measured times only. ``made``: tuner's version, UTC date in ISO."""
     columns = portfolio.columns
     table = residuals(known_times(campaign.matrix))
     problems = [
@@ -200,7 +200,7 @@ class SpaceOfProblems:
 
     @classmethod
     def shipped(cls, machine: Machine, threads: int) -> "SpaceOfProblems":
-        """Returns that of the shipped search space file."""
+        """Returns the instance for the search space file that tuner ships."""
         space_file = load_space_file(default_space_file())
         return cls(space_file, machine, threads, choose((), space_file))
 
@@ -221,7 +221,7 @@ class SpaceOfProblems:
         return Binder(strategies, problem, self._variables(problem), self.threads).bind(candidate)
 
     def sha256(self, strategies: Iterable[str]) -> str:
-        """Hashes what gives values their code: knobs, constraints, projections. Raises UsageError."""
+        """Hashes what decides a configuration's code: knobs, constraints, projections. Raises UsageError."""
         meanings = [_meaning(self.space_file.strategy(name)) for name in sorted({*strategies})]
         return hashlib.sha256(json.dumps(meanings, default=str).encode()).hexdigest()
 

@@ -2,9 +2,9 @@
 
 Takes functions on buffers with tiles of up to 16 rows of 64 bytes, as scripts leave them. Gives the same
 functions with a tile as a 2-D vector, and a product of tiles as loops over rows: slow, meant to verify. Sums
-are made in the order of the processor's manual, of bf16 even and odd elements of K apart. Unlike AMX,
-subnormal numbers are kept. Source: Intel 64 and IA-32 architectures software developer's manual, volume 2,
-TDPBF16PS and TDPBSSD.
+are made in the order of the processor's manual: for bf16, even and odd elements of K are summed apart.
+Subnormal numbers are kept, which AMX takes as 0. Source: Intel 64 and IA-32 architectures software
+developer's manual, volume 2, TDPBF16PS and TDPBSSD.
 
     %a = x86.amx.tile_load %m[%i, %j] : memref<64x32xbf16> into !x86.amx.tile<16x32xbf16>
   becomes, with one load and one insertion for each of the 16 rows
@@ -32,7 +32,7 @@ from tuner.mlir.ir.reading import walk, walk_where
 TILE = "!x86.amx.tile<"
 ZERO, LOAD, STORE = "x86.amx.tile_zero", "x86.amx.tile_load", "x86.amx.tile_store"
 MULTIPLY_FLOATS, MULTIPLY_INTEGERS = "x86.amx.tile_mulf", "x86.amx.tile_muli"
-K_GROUP_BITS = 32
+K_GROUP_BITS = 32  # of adjacent elements along K, two bf16 or four i8: a K group, as in cpu_ops.vnni_packing
 
 
 def tiles_as_vectors(module: ir.Module) -> None:
@@ -92,7 +92,7 @@ def _write(tile: Value, buffer: Value, row: Value, column: Value) -> None:
 
 @dataclass(frozen=True)
 class _Scratch:
-    """Memory of a function for one tile of each role and type, on its stack."""
+    """Memory on the stack of a function: one tile for each role (A, B or C) and type."""
 
     function: Op
     made: dict[str, Value]  # role and type -> memref

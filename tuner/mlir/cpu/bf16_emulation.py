@@ -1,13 +1,13 @@
 """Stores bf16 numbers of host code as 16-bit integers, and computes on them in f32.
 
-On a processor without AVX512-BF16, LLVM of the JIT's wheel crashes where it has to round to bf16, or to
-pass or collect single bf16 numbers: the library function for rounding has no name there. Takes functions in
+On a processor without AVX512-BF16, LLVM of the JIT's wheel crashes where it has to round to bf16, pass single
+bf16 numbers or make vectors of them: it has no name for the library function that rounds. Takes functions in
 LLVM dialect; gives functions in which only constants are bf16, the same on every processor. Rounding is to
 nearest even, as in hardware, but subnormal numbers are kept; a NaN stays a NaN.
 
-Code with dot products of AVX512-BF16 needs a processor with AVX512-BF16, which also rounds; the rest of it is
-integers too: where the processor has AVX512-FP16 as well, LLVM of the wheel crashes on shuffles and masked
-loads with zeros of bf16 ("Cannot select: f16 = bitcast ConstantFP:bf16").
+Code with dot products of AVX512-BF16 needs a processor with AVX512-BF16: there the processor rounds too. All
+other values become integers also in such code: on a processor that has AVX512-FP16 as well, LLVM of the wheel
+crashes on shuffles and masked loads with zeros of bf16 ("Cannot select: f16 = bitcast ConstantFP:bf16").
 
     llvm.func @f(%x: bf16) -> f32 {
       %wide = llvm.fpext %x : bf16 to f32
@@ -37,8 +37,8 @@ MOVING = (
     "vector.extract",
     "vector.interleave",
     "vector.deinterleave",
-)  # intrinsics
-MANTISSA_BITS = 16  # by which f32 has more than bf16
+)  # intrinsics that only move numbers
+MANTISSA_BITS = 16  # how many more mantissa bits f32 has than bf16
 HALF = 0x7FFF  # just below half a unit in the last place of bf16; plus 1 for an odd number: nearest even
 QUIET = 0x40  # bit of a bf16 number that makes a NaN a quiet one
 UNORDERED = 14  # predicate "uno" of llvm.fcmp: true where one operand is NaN
@@ -97,7 +97,7 @@ def _reinterpret(constant: Op) -> None:
 
 
 def _use_bits(op: Op) -> None:
-    """Replaces uses of an op's result by its bits, which are bf16 again until they are retyped."""
+    """Casts an op's result to i16 and back to bf16 for its users; ``_retype`` then drops the cast back."""
     number = op.results[0]
     uses = [(use.owner, use.operand_number) for use in number.uses]
     with ir.InsertionPoint.after(op), op.location:

@@ -22,7 +22,7 @@ loaded, a wrong index of a gather would end that process.
 
 Memory that the function allocates is freed at each return.
 
-A program that is compiled as a whole has results already, and a heap whose blocks its caller can free. There
+A program that is compiled as a whole returns values already, and its caller can free what it allocated. There
 ``leave_at_failed_assertions`` keeps the call of ``puts``, by which the caller gets the text.
 """
 
@@ -38,7 +38,8 @@ PUTS, ABORT, ALLOCATE, FREE = "puts", "abort", "malloc", "free"
 def return_failed_assertions(module: ir.Module, entry: str) -> bool:
     """Makes ``entry`` return its first failed assertion's text (else null) instead of aborting, in place.
 
-    Returns whether it asserts. Raises CandidateError for an assertion in a function that it calls.
+    Returns whether ``entry`` asserts. Raises CandidateError(COMPILE) for an assertion in a function that
+    ``entry`` calls, and for one in an ``entry`` that allocates memory outside of its first block.
     """
     ends = [call for call in walk(module, CALL) if _callee(call) == ABORT]
     if not ends:
@@ -74,7 +75,7 @@ def return_failed_assertions(module: ir.Module, entry: str) -> bool:
 
 
 def leave_at_failed_assertions(module: ir.Module, entry: str) -> None:
-    """Makes ``entry`` of a module in LLVM dialect return zeros after a failed assertion, in place.
+    """Makes ``entry`` of a module in LLVM dialect return zeros after a failed assertion, not abort.
 
     An assertion in another function, and one of a function that never returns, still calls ``abort``.
     """

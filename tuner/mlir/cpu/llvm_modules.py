@@ -1,4 +1,4 @@
-"""Modules of LLVM dialect for the CPU: joined, marked with a processor; what instructions they need."""
+"""Modules of LLVM dialect for the CPU: joins them, marks their processor, names the instructions needed."""
 
 import re
 from collections.abc import Iterable
@@ -92,7 +92,7 @@ def _compile_for(function: Op, part: ModulePart) -> None:
 # All else in the code, such as vectors of any width, LLVM compiles for every processor.
 
 
-# Part of an intrinsic's name -> instruction set, as in tuner.core.processors
+# Pattern that an intrinsic's name begins with -> instruction set, as in tuner.core.processors
 SETS = {
     r"avx512bf16\.": "avx512-bf16",
     r"avx512\.vpdp(?:busd|wssd)": "vnni",  # of 256 bits: AVX-VNNI has it as well
@@ -104,7 +104,7 @@ SETS = {
 
 
 def instructions_needed(llvm_text: str) -> tuple[str, ...]:
-    """Returns the sets that the intrinsics of a module in LLVM dialect need, as ("amx-bf16",)."""
+    """Returns the instruction sets that the intrinsics of a module need, such as ("amx-bf16",)."""
     called = set(re.findall(r'"llvm\.x86\.([\w.]+)"', llvm_text))
     return tuple(name for part, name in SETS.items() if any(re.match(part, each) for each in called))
 

@@ -1,8 +1,9 @@
 """Lowers a transformed payload, or the function of a fusion, to LLVM dialect for the JIT.
 
-``compile_group`` applies the script of a fusion first. ``lower_to_llvm`` runs the pass pipelines to
-functions that take bare pointers, and rejects what would crash the JIT; ``with_batch_loops`` adds the
-loops of a batch. Ops on tensors, which a script has to bufferize, and GPU ops are errors.
+``lower_to_llvm`` runs the pass pipelines, down to functions that take bare pointers; ``compile_fusion`` first
+applies the script of a fusion. ``with_batch_loops`` adds the loops of a batch,
+``reject_what_the_jit_cannot_take`` checks the result. GPU ops are errors, and so are ops on tensors, which a
+script or ``bufferize_what_is_left`` has to bufferize.
 """
 
 import re
@@ -122,7 +123,7 @@ SCRIPT_MARKS = ("tuned", "part_0", "part_1")
 
 
 def bufferize_what_is_left(module: ir.Module) -> None:
-    """Makes buffers of the tensors that a script leaves, in place: schedules of others may not bufferize."""
+    """Makes buffers of the tensors that a script leaves, in place: a user's schedule may not bufferize."""
     if walk_where(module, lambda op: any("tensor<" in str(each.type) for each in op.results)):
         run_passes(module, TENSORS_TO_BUFFERS)
         copy_by_loops(module)
@@ -181,8 +182,7 @@ DEFINITION = re.compile(r"^( *llvm\.func @.*?) *\{ *$", re.MULTILINE)  # its end
 def compile_fusion(text: str, script: str | None, threads: int = 1, *, emulates: bool = False) -> FusionCode:
     """Compiles a fusion's text with a bound script, in the current MLIR context.
 
-    Of the math dialect, what has a formula in ``tuner.mlir.math`` becomes arithmetic on vectors; what has
-    none calls the C library.
+    Math ops become the formulas of ``tuner.mlir.math``, on vectors too, or stay for LLVM; others fail.
 
         func.func @group(%a: memref<8x64xf32>, %w: memref<2x64x48xf32> {tuner.packing = 48 : i64}, ...)
       becomes
@@ -230,7 +230,7 @@ def compile_fusion(text: str, script: str | None, threads: int = 1, *, emulates:
 
 
 def _drop_attributes(module: ir.Module) -> None:
-    """Drops attributes of tuner from functions and their arguments: LLVM's dialect refuses them."""
+    """Drops tuner's attributes of functions, and all of arguments: the LLVM dialect refuses tuner's."""
     for function in walk(module, "func.func"):
         for name in list(function.attributes):
             if name.startswith(ATTRIBUTES) or name == "arg_attrs":

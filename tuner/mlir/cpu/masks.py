@@ -1,4 +1,4 @@
-"""Masks on the CPU: masks that a fusion takes as bytes, masked vectors of i1, and masked reductions.
+"""Masks on the CPU: i1 arguments of a fusion as bytes, masked vectors of i1, and masked reductions.
 
 ``read_masks_as_bytes`` runs before the script of a fusion; the other two passes run before LLVM dialect.
 """
@@ -19,10 +19,10 @@ NEUTRAL = {
 
 
 def fill_masked_lanes(module: ir.Module) -> None:
-    """Gives masked reductions to the greatest or least float infinity for what is masked, in place.
+    """Gives masked-off lanes of reductions to a maximum or minimum the neutral infinity, in place.
 
     Upstream's ``convert-vector-to-llvm`` puts a number of the least magnitude, -1.4e-45 for a maximum of f32,
-    where the mask is false, which is wrong for a row of negative numbers shorter than a vector.
+    into these lanes, which is wrong for a row of negative numbers shorter than a vector.
         %r = vector.mask %m { vector.reduction <maximumf>, %v, %a : ... } : vector<4xi1> -> f32
       becomes
         %neutral = arith.constant dense<0xFF800000> : vector<4xf32>
@@ -52,8 +52,9 @@ READ, WRITE = "vector.transfer_read", "vector.transfer_write"
 def unmask_truths(module: ir.Module) -> None:
     """Replaces masked reads and writes of vectors of i1 by plain ones, in place.
 
-    LLVM stores a vector of i1 as bits, but masked ones as a byte for each element, so that a masked vector
-    reads wrongly what a plain one has written. The buffers of a fusion fill whole cache lines of the stack.
+    LLVM stores a vector of i1 as bits, but by a masked store as a byte per element, so that a masked read of
+    what a plain write stored is wrong. Plain accesses of whole vectors are safe: the buffers of a fusion fill
+    whole cache lines of the stack.
         %r = vector.transfer_read %b[%i], %p, %m : memref<32xi1>, vector<16xi1>
         vector.transfer_write %v, %b[%i], %m : vector<16xi1>, memref<32xi1>
       becomes
@@ -109,7 +110,7 @@ UNEQUAL, PREDICATE_BITS = 1, 64  # arith's ne, and the bits of the attribute
 def read_masks_as_bytes(function: Op) -> None:
     """Changes arguments of i1 that a fusion's operations read to i8, in place, before its script runs.
 
-    LLVM packs a vector of i1 into bits, memory has bytes. Scalar loops need none of this. Raises
+    LLVM packs a vector of i1 into bits; an argument has a byte per element. Scalar loops read bytes. Raises
     CandidateError(COMPILE) where another operation than a ``linalg.generic`` reads such an argument, and for
     a result of i1.
         %m = bufferization.to_tensor %0 restrict : memref<64xi1> to tensor<64xi1>

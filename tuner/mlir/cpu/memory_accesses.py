@@ -52,7 +52,7 @@ class LoopBounds:
 
 
 def bounds_of(loop: Op) -> LoopBounds | None:
-    """Returns the bounds of an ``scf.for``; None where one is no constant."""
+    """Returns the bounds of an ``scf.for``; None where one of them is no constant."""
     first, end, step = (constant_of(each) for each in list(loop.operands)[:3])
     if first is None or end is None or step is None or step < 1:
         return None
@@ -164,9 +164,9 @@ class PlacedAccess:
 
 
 def accesses_in(root: Op) -> tuple[PlacedAccess, ...] | None:
-    """Returns what an operation and all in it access; None where something else happens in it, as in a call.
+    """Returns the reads and writes of an operation and all in it; None for one of other effects, as a call.
 
-    What a loop or branch hands on as a buffer is not followed: None, too.
+    Also None where a loop or branch yields a buffer, which is not followed.
     """
     found: list[PlacedAccess] = []
     for op in walk_where(root, lambda _: True):
@@ -178,7 +178,7 @@ def accesses_in(root: Op) -> tuple[PlacedAccess, ...] | None:
 
 
 def is_computing(op: Op) -> bool:
-    """Returns whether an operation is of a kind that only computes values, unless it is a read or a write."""
+    """Returns whether an operation, if it is no read or write, is of a kind that only computes values."""
     if op.name == INTRINSIC:
         return bool(ir.StringAttr(op.attributes[NAME]).value.startswith(PURE_INTRINSICS))
     return bool(op.name.startswith(PURE_DIALECTS))

@@ -37,8 +37,8 @@ FUSION_LOOPS_TO_LLVM = (
     "convert-arith-to-llvm,convert-index-to-llvm,convert-to-llvm{filter-dialects=cf,x86},"
     "reconcile-unrealized-casts,cse)"
 )
-# LLVM's loop idiom pass would call a memset that the JIT's wheel names wrongly: keep loops as loops.
 EXPORTED = "llvm.emit_c_interface"  # marks entry points: the JIT looks up their packed wrappers
+# LLVM's loop idiom pass would call a memset that the JIT's wheel names wrongly: keep loops as loops.
 NO_BUILTINS = 'passthrough = ["no-builtins"]'
 
 

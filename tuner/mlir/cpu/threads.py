@@ -203,7 +203,7 @@ def divide_among_threads(function: Op, threads: int) -> bool:
 
 
 def _division(block: Block, depth: int, threads: int) -> _Division | None:
-    """Returns the parts of a function whose loops at a depth are shared; None where that may be wrong."""
+    """Returns a function divided at the loops of a depth, and its time; None where that may be wrong."""
     placed: list[_Placed] = []
     for ops, runs in _pieces(block, depth, 1):
         part = _part(ops)
@@ -252,7 +252,7 @@ def _part(ops: tuple[Op, ...]) -> Part | None:
         if bounds is not None and bounds.trips > 1 and may_run_together([shared]):
             return shared
     moved = _moved(ops)
-    # each thread may do what writes only its own memory; what writes others' is for the first thread
+    # each thread may run what writes only memory of its own; what writes an argument is for the first thread
     if not any(each.is_write and not is_local(each.buffer) for each in accesses):
         return Part(ThreadShare.ALL, ops, tuple(accesses))
     if any(_is_used_outside(op, moved) for op in moved):
@@ -260,7 +260,7 @@ def _part(ops: tuple[Op, ...]) -> Part | None:
     return Part(ThreadShare.ALONE, tuple(moved), tuple(accesses))
 
 
-def _by_all_where_own(part: Part) -> Part:
+def _by_all_where_own(part: Part) -> Part:  # run whole by each thread, if it writes only its own memory
     is_own = all(is_local(each.buffer) for each in part.accesses if each.is_write)
     return replace(part, share=ThreadShare.ALL, bounds=None) if is_own else part
 
@@ -348,7 +348,7 @@ def _rewrite(function: Op, parts: Sequence[Part]) -> None:
 
 
 def _run_alone(ops: Sequence[Op], is_first: Value) -> None:
-    """Moves operations into a branch that the first thread takes; what they need is computed before."""
+    """Moves operations into a branch that only the first thread takes; their operands are computed before."""
     block = ops[0].block
     free = [each for each in _body(block) if each not in ops]
     place = _body(block).index(ops[0])
@@ -357,7 +357,7 @@ def _run_alone(ops: Sequence[Op], is_first: Value) -> None:
         then = branch.regions[0].blocks.append()
         with ir.InsertionPoint(then):
             end = ir.Operation.create("scf.yield")
-    # before the branch: what stands between them, which they may use
+    # what stands between `ops` moves before the branch: `ops` may use its results
     last = _body(block).index(ops[-1])
     for op in _body(block)[place + 1 : last]:
         if op in free and op.name != "memref.dealloc":

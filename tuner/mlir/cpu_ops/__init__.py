@@ -1,1 +1,1 @@
-"""Transform ops for processors: packing and register kernels."""
+"""Transform ops of ``tuner`` for CPUs: packing, and kernels in registers."""

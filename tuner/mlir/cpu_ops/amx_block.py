@@ -40,7 +40,7 @@ from tuner.mlir.ir.building import (
 SUMS = {"bf16": "f32", "i8": "i32"}  # type of A and B -> type of C
 MULTIPLY = {"bf16": "x86.amx.tile_mulf", "i8": "x86.amx.tile_muli"}
 ADD = {"f32": "arith.addf", "i32": "arith.addi"}
-REGISTERS = 8  # tiles of a processor with AMX
+REGISTERS = 8  # tile registers of a processor with AMX
 
 
 class AmxBlockOp(InPlaceOp, name="amx_block"):
@@ -49,8 +49,8 @@ class AmxBlockOp(InPlaceOp, name="amx_block"):
     Takes a function whose ``linalg.matmul`` ops are on memrefs of static sizes, each one block of the
     schedule. Each is replaced by loops: B is packed to panels, then each strip of rows of A is packed and
     multiplied by one panel after the other, 16 * ``tiles_m`` rows by 16 * ``tiles_n`` columns at a time, with
-    the sums in tile registers. A ``linalg.fill`` of zero of the same C goes with it. Any size: K is padded by
-    zeros; rows and columns after the last are computed and not stored. A B that is an argument
+    the sums in tile registers. A ``linalg.fill`` of C with zero before the matmul is replaced too. Any size:
+    K is padded by zeros; rows and columns after the last are computed and not stored. A B that is an argument
     ``tuner.weight`` comes packed (``tuner.mlir.cpu_ops.vnni_operands``).
 
         linalg.fill ins(%zero : f32) outs(%c : memref<32x32xf32>)

@@ -71,7 +71,7 @@ class PackedTiles:
 
 @dataclass(frozen=True, eq=False)
 class WeightTiles:
-    """Tiles of a B that comes packed: of 16 rows of K groups, those of 16 columns."""
+    """Tiles of a B that comes packed as K groups: each is 16 columns of 16 rows of K groups."""
 
     k_groups: KGroupWeights
     depth: int  # elements of K of a tile
@@ -87,7 +87,7 @@ class WeightTiles:
         return tile_load(kind, self.k_groups.memory, row, index(self.depth * tile))
 
     def fetch(self, panel: Value, step: Value, part: Value, rows: int, across: int) -> None:
-        """Creates prefetches of ``rows`` rows of tiles; those after the last panel have no effect."""
+        """Creates prefetches of ``rows`` rows of tiles, share number ``part`` of a panel."""
         begin = total(self.row(panel, step), times(part, rows))
         for row in range(rows):
             for tile in range(across):
@@ -114,14 +114,15 @@ def pack_b_to_tiles(source: KGroupSource, n: BlockExtent, k: int, vectors: int, 
 
     What is packed after the last column is unspecified.
 
-    One code for whole tiles and one for partial tiles of every size: code of its own for each combination of
-    rests, of K and of rows or columns, would be most of a kernel. So partial tiles are read by bounds and
-    masks that are computed, in loops that LLVM does not unroll. Where K groups are transposed, such a loop
-    copies 16 of its vectors to a square of memory, another loop copies those of whole tiles, and one
-    transpose reads the square. A matrix without rests is packed by ``tuner.mlir.cpu_ops.vnni_packing``.
+    There is one code for whole tiles and one for partial tiles of every size: separate code for each
+    remainder of K combined with each of rows or columns would be most of a kernel. So partial tiles are read
+    by bounds and masks that are computed, in loops that LLVM does not unroll. Where K groups are transposed,
+    a loop for whole tiles and one for partial tiles copy 16 vectors to a square of memory, which one
+    transpose reads. A matrix of whole tiles is packed by ``tuner.mlir.cpu_ops.vnni_packing``. The copy of a
+    partial tile of an A of bf16 that is stored by columns (``pack_a_to_tiles``):
 
         scf.for %word = %c0 to %c16 step %c1 {
-          %row = arith.addi %k, %word2 : index                      // of an A of bf16, stored by columns
+          %row = arith.addi %k, %word2 : index
           %is_there = arith.cmpi slt, %row, %c901 : index
           %bits = arith.select %is_there, %bits_of_rows, %c0_i16 : i16
           %place = arith.minui %row, %c900 : index
@@ -151,7 +152,7 @@ def pack_b_to_tiles(source: KGroupSource, n: BlockExtent, k: int, vectors: int, 
 def pack_a_to_tiles(source: KGroupSource, first: Value, rows: BlockExtent, k: int, store: StoreOfA) -> None:
     """Creates the code that packs rows of A, from row ``first`` on.
 
-    Where ``rows`` has no size, rows of an A that is stored by columns are filled up by zeros to 16.
+    Where A is stored by columns, its rows are filled up with zeros to a multiple of 16.
     """
     steps = BlockExtent(k)
     if source.is_along_k or not (steps.rests(source.depth) or rows.rests(source.k_groups)):
@@ -193,7 +194,7 @@ def pack_a_to_tiles(source: KGroupSource, first: Value, rows: BlockExtent, k: in
 def _interleave_part_of_b(
     source: KGroupSource, vectors: int, n: BlockExtent, panel: Value, k: int, step: Value, store: StoreOfB
 ) -> None:
-    """Packs a step of K of one panel of a B that is stored by rows of K; either may be a rest."""
+    """Packs a step of K of one panel of a B that is stored by rows of K; step and panel may be partial."""
     width = vectors * source.k_groups
     across, begin = times(panel, width), times(step, source.depth)
     bits = prefix_bits(n.left(width, panel), width)
@@ -207,7 +208,7 @@ def _interleave_part_of_b(
 
 
 def _turn_b(source: KGroupSource, n: BlockExtent, steps: BlockExtent, vectors: int, store: StoreOfB) -> None:
-    """Packs a B that is stored by columns. Instead of columns after the last one, the last one is packed."""
+    """Packs a B that is stored by columns; in place of columns after the last one, the last one again."""
     square, last = _square(source), plus(n.elements(), -1)
 
     def of_tile(vector: Value, step: Value) -> None:
@@ -241,7 +242,7 @@ def _over(rows: Value, columns: Value, of_tile: OfTile) -> None:
 
 
 def _if_whole(rows: Steps, columns: Steps, whole: Callable[[], None], part: Callable[[], None]) -> None:
-    """Creates a branch: the code of a whole tile, or of a part of one where one of two steps is a rest."""
+    """Creates the branch on whether both steps are whole; just ``part`` where no tile can be whole."""
     if any(extent.whole < size for extent, _, size in (rows, columns)):
         part()  # there is no whole tile
         return

@@ -61,7 +61,7 @@ class BufferMatmul:
 
 
 def buffer_matmuls(block_op: Op, function: Op, sums: Mapping[str, str]) -> list[BufferMatmul] | str:
-    """Returns the matmuls of buffers in a function; or why one is none that ``block_op`` takes, as text.
+    """Returns the matmuls of buffers in a function; or, as text, why ``block_op`` does not take one of them.
 
     Allowed are memrefs with static sizes, rows of adjacent elements, layout nn, nt or tn, signed integers,
     elements and accumulators that ``sums`` pairs. Columns of B and C may be dynamic where the attributes
@@ -100,7 +100,7 @@ def _is_of_rows(kind: ir.Type) -> bool:
 
 
 def _is_static(kinds: list[ir.MemRefType], layout: str, columns: tuple[int, int]) -> bool:
-    """Returns whether the sizes of A, B and C are static, but for columns of C where they are known."""
+    """Returns whether the sizes of A, B and C are static, but for n of B and C where ``columns`` has it."""
     along_n = ((1, 0 if layout == "nt" else 1), (2, 1))  # (operand, dimension)
     dynamic = {
         (place, side) for place, kind in enumerate(kinds) for side in (0, 1) if kind.is_dynamic_dim(side)
@@ -120,7 +120,7 @@ def _layout_of(op: Op) -> str:
 
 
 def fill_before(matmul: Op) -> Op | None:
-    """Returns the fill of C before a matmul in its block, with no other op between them that uses C."""
+    """Returns the fill of C with zero before a matmul, if no op between the two uses C; else None."""
     total = matmul.operands[2]
     users = [use.owner.operation for use in total.uses]
     last: Op | None = None

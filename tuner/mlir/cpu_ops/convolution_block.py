@@ -38,8 +38,8 @@ class ConvolutionBlockOp(InPlaceOp, name="convolution_block"):
     are filters: each step of the window and the channels multiplies the weights of the tile's filters by one
     element of the input for each pixel. All sums stay in registers over the whole window. Where filters are
     not the last dimension of the output, squares of sums are transposed. With ``along = "last"``, which
-    depthwise convolutions need, the lanes are the last dimension of the output. A ``linalg.fill`` of zero of
-    the same tile goes with it.
+    depthwise convolutions need, the lanes are the last dimension of the output. A ``linalg.fill`` of the tile
+    with zero before the convolution is replaced too.
 
     K groups, pairs of bf16, are multiplied by vdpbf16ps of AVX512-BF16, which takes subnormal numbers as 0.
     Weights that are an argument ``tuner.weight``, and are read by tiles of filters, become panels, one for
@@ -58,13 +58,13 @@ class ConvolutionBlockOp(InPlaceOp, name="convolution_block"):
             %sum = vector.fma %every, %weights, %before : vector<16xf32>
 
     Attributes: ``along``, the dimension of a register's lanes: "filters" (default), or "last" for the last
-    dimension of the output; i64: ``lanes``, elements of a register (default 16); ``channels``, channels of a
-    block that the whole window is walked for (default 0: all); ``unroll``, channels in one iteration of the
-    innermost loop (default 1); ``prefetch``, 1 to fetch what the next tile of a row reads (default 0).
-    ``channels`` and ``unroll`` have no effect where they do not divide, ``prefetch`` where pixels are not
-    the last dimension of the input. Channels of bf16 count as K groups, in pairs. The handle (a func.func)
-    stays valid. Silenceable failure: a convolution that is not of memrefs of static sizes, an unknown
-    ``along``, and K groups with other than 16 ``lanes``.
+    dimension of the output; i64: ``lanes``, elements of a register (default 16); ``channels``, how many
+    channels are summed over the whole window before the next ones (default 0: all); ``unroll``, channels in
+    one iteration of the innermost loop (default 1); ``prefetch``, 1 to fetch what the next tile of a row
+    reads (default 0). ``channels`` and ``unroll`` have no effect where they do not divide, ``prefetch`` where
+    pixels are not the last dimension of the input. Channels of bf16 count as K groups, in pairs. The handle
+    (a func.func) stays valid. Silenceable failure: a convolution that is not of memrefs of static sizes, an
+    unknown ``along``, and K groups with other than 16 ``lanes``.
 
     Source: E. Georganas et al., https://arxiv.org/abs/1808.05567, without its blocked layouts.
     """
@@ -95,7 +95,7 @@ class ConvolutionBlockOp(InPlaceOp, name="convolution_block"):
 
 @dataclass(frozen=True, eq=False)
 class _Block:
-    """A tile and its points; its methods create its code at the current insertion point."""
+    """A tile and its points, elements of the sums but for the lanes; its methods create the tile's code."""
 
     tile: ConvolutionTile
     points: tuple[Place, ...]
@@ -236,7 +236,7 @@ class _Block:
                 store_lanes(vector, buffer, place, width, adds=adds)
 
     def _rows_of_points(self) -> tuple[Value, int]:
-        """Returns the sums and how many points are adjacent; viewed as lanes x points if without gaps."""
+        """Returns the buffer of sums, as lanes x points if without gaps, and how many points are adjacent."""
         sums = self.tile.buffer(SUMS)
         kind = ir.MemRefType(sums.type)
         dimensions = [dimension for terms in self.tile.maps[SUMS] for dimension in terms]

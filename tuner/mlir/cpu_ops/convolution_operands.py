@@ -1,4 +1,4 @@
-"""Operands of a convolution on buffers: the dimensions of a tile, and pairs of bf16 channels as words."""
+"""Operands of a convolution on buffers: dimensions of a tile, and K groups: 32-bit pairs of bf16 channels."""
 
 from collections.abc import Callable, Iterator, Sequence
 from dataclasses import dataclass
@@ -41,7 +41,7 @@ def is_k_group(tensor: Value) -> bool:
 
 
 def as_tensor(memory: Value) -> Value:
-    """Creates the tensor that is a memref, which nothing writes to any more."""
+    """Creates the tensor of a memref that nothing writes to afterwards."""
     kind = ir.RankedTensorType.get(memory.type.shape, memory.type.element_type)
     return value("bufferization.to_tensor", kind, memory, restrict=ir.UnitAttr.get())
 
@@ -62,7 +62,7 @@ def dot_product(left: Value, right: Value, before: Value) -> Value:
 
 
 def k_groups_in_steps(size: int) -> int:
-    """Returns the K groups of ``size`` channels in equal steps of at most 16; the last may be zeros."""
+    """Returns the K groups of ``size`` channels, with zeros at the end to make equal steps of at most 16."""
     steps = -(-paired(size) // K_GROUPS)
     return steps * -(-paired(size) // steps)
 
@@ -145,7 +145,7 @@ class _KGroups:
         return int(self.source.type.shape[dimension])
 
     def _over(self, dimensions: Sequence[int], at: At, body: Callable[[At], None]) -> None:
-        """Creates loops over dimensions; an odd last channel is a place of its own after that over pairs."""
+        """Creates loops over dimensions; an odd last channel is handled after the loop over pairs."""
         if not dimensions:
             body(at)
             return
@@ -231,7 +231,7 @@ class ConvolutionTile:
 
     @classmethod
     def of(cls, op: Op, along: str) -> "ConvolutionTile | str":
-        """Returns the tile that a generic is; or what it is, as text, where it is none."""
+        """Returns the tile that a generic is; or, as text, what the generic is where it is no tile."""
         kinds = [each.type for each in op.operands]
         if len(kinds) != 3 or not all(
             isinstance(kind, ir.MemRefType) and kind.has_static_shape for kind in kinds
@@ -281,7 +281,7 @@ class ConvolutionTile:
             yield dict(zip(dimensions, place, strict=True))
 
     def steps(self, number: int) -> int:
-        """Returns how many elements of an operand lie between two lanes; 0: all lanes have one element."""
+        """Returns the distance of two lanes in an operand, in elements; 0: all lanes have one element."""
         return self.maps[number][-1].get(self.lane, 0)
 
 

@@ -21,7 +21,7 @@ from tuner.mlir.dialect import InPlaceOp
 from tuner.mlir.ir.building import DYNAMIC, index, loop, times, total, value
 from tuner.mlir.ir.reading import walk
 
-REGISTERS = 8  # tiles of a processor with AMX
+REGISTERS = 8  # tile registers of a processor with AMX
 At = dict[int, Value]  # dimension -> index
 
 
@@ -30,9 +30,9 @@ class ConvolutionTilesOp(InPlaceOp, name="convolution_tiles"):
 
     Takes a function whose ``linalg.generic`` ops with the attribute ``contraction`` are convolutions on
     memrefs of K groups, pairs of channels of bf16, as ``tuner.reorder_weights`` makes them for tiles, each
-    one tile of the schedule. A tile of A is 16 filters x 16 K groups, one of B is 16 K groups x 16 adjacent
-    pixels of a row, loaded from where they lie; all sums stay in tile registers over the whole window. A
-    ``linalg.fill`` of zero of the same tile goes with it.
+    one tile of the schedule. A tile of A is up to 16 filters x 16 K groups, one of B is 16 K groups x 16
+    adjacent pixels of a row, loaded from where they lie; all sums stay in tile registers over the whole
+    window. A ``linalg.fill`` of the tile with zero before the convolution is replaced too.
 
         linalg.fill ins(%zero : f32) outs(%sums : memref<1x16x1x14xf32>)
         linalg.generic {...} ins(%input, %weights : ...) outs(%sums : ...) attrs = {contraction} {

@@ -9,7 +9,7 @@ from tuner.mlir.ir.reading import constant_of, op_of, source_of, walk, walk_wher
 from tuner.mlir.ir.vnni import begins_panel, packed_type, set_packed, weights_of
 
 READ, WRITE = "vector.transfer_read", "vector.transfer_write"
-# Ops of a copy: besides reads and writes of memory only what has no effect, or may be executed in any order.
+# Ops of a loop that only copies: reads, writes, and ops without effect or whose order does not matter.
 OF_A_COPY = {
     *(READ, WRITE, "memref.prefetch", "memref.subview", "scf.for", "scf.yield", "affine.apply", "affine.min"),
     *("arith.constant", "arith.addi", "arith.subi", "arith.muli", "vector.create_mask", "ub.poison"),
@@ -101,7 +101,7 @@ class _Slice:
 
     op: Op | None  # tensor.extract_slice; None: the matmul reads the whole weight
     pad: Op | None  # tensor.pad of the slice
-    panel: Value | int  # the panel, or the first column, a value that a panel's columns divide
+    column: Value | int  # the first, which is also the first of a panel
     row: Value | int
     rows: int
     columns: int  # with padding
@@ -143,7 +143,7 @@ class PackWeightsOp(InPlaceOp, name="pack_weights"):
 
 
 def _slices(weight: Value, columns: int) -> list[_Slice]:
-    """Returns all reads of a weight by matmuls; [] where something else reads it, or across panels."""
+    """Returns all reads of a weight by matmuls; [] where another op reads it, or a read crosses panels."""
     found: list[_Slice] = []
     for use in weight.uses:
         if use.owner.name != "bufferization.to_tensor":
@@ -219,10 +219,10 @@ def _pack(function: Op, number: int, columns: int, slices: list[_Slice]) -> None
         with ir.InsertionPoint(first), first.location:
             source = packed.results[0]
             panel: Value | int
-            if isinstance(each.panel, int):
-                panel = each.panel // columns
+            if isinstance(each.column, int):
+                panel = each.column // columns
             else:
-                panel = value("arith.divui", ir.IndexType.get(), each.panel, index(columns))
+                panel = value("arith.divui", ir.IndexType.get(), each.column, index(columns))
             places = (panel, each.row, 0)
             dynamic = [place for place in places if not isinstance(place, int)]
             made = value(

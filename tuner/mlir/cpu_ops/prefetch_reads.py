@@ -14,8 +14,8 @@ class PrefetchReadsOp(InPlaceOp, name="prefetch_reads"):
     """``tuner.prefetch_reads``: software prefetching of the cache lines that later iterations read.
 
     Takes a function on buffers, tiled and vectorized; inserts a ``memref.prefetch`` per cache line before
-    each ``vector.transfer_read`` of one argument, or of a view of it, from a 2-D memref and directly in an
-    ``scf.for``, a given number of rows and columns ahead; of several rows only for the first. Source: Mowry,
+    each ``vector.transfer_read`` of one argument, or of a view of it, of two dimensions or more, directly in
+    an ``scf.for``, a given number of rows and columns ahead; for a vector's first row only. Source: Mowry,
     Lam and Gupta, "Design and Evaluation of a Compiler Algorithm for Prefetching", 1992.
 
         %x = vector.transfer_read %b[%i, %c4], %zero {in_bounds = [true]} : memref<32x64xf32>, vector<40xf32>

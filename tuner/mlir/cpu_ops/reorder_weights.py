@@ -39,8 +39,8 @@ class ReorderWeightsOp(InPlaceOp, name="reorder_weights"):
     filters. Other weights are transposed in the function, at each call.
 
     A convolution of bf16 into f32 reads K groups (``tuner.mlir.cpu_ops.convolution_operands``): its input is
-    copied to them first, and weights are packed so. Of bf16, %input below is 1x2x6x6xi32, and %w 3x3x2x8xi32
-    with ``tuner.interleave`` and ``tuner.depth`` 2 and ``tuner.run`` 3, the channels.
+    copied to K groups first, and weights are packed so. For bf16, %input below is 1x2x6x6xi32, and %w is
+    3x3x2x8xi32 with ``tuner.interleave`` and ``tuner.depth`` 2 and ``tuner.run`` 3, the channels.
 
         func.func @f(%x: memref<1x3x6x6xf32>, %w: memref<8x3x3x3xf32> {tuner.weight}, %y: ...) {
           %weights = bufferization.to_tensor %w restrict : memref<8x3x3x3xf32> to tensor<8x3x3x3xf32>
@@ -189,7 +189,7 @@ class _Convolution:
 
 
 def is_weight(function: Op, buffer: Value) -> bool:
-    """Returns whether a buffer is an argument of a function that has the same numbers at each call."""
+    """Returns whether a buffer is an argument ``tuner.weight``, which has the same numbers at each call."""
     if not isinstance(buffer.owner, ir.Block) or buffer.owner.owner.operation != function:
         return False
     return WEIGHT in argument_attributes(function, ir.BlockArgument(buffer).arg_number)

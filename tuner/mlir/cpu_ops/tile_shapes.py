@@ -13,7 +13,7 @@ MATMUL = """func.func @f(%a: {a}, %b: {b}, %c: {c}) -> {c} {{
 
 
 class DropUnitBatchOp(InPlaceOp, name="drop_unit_batch"):
-    """``tuner.drop_unit_batch``: a ``linalg.batch_matmul`` of one pair becomes a ``linalg.matmul``.
+    """``tuner.drop_unit_batch``: a ``linalg.batch_matmul`` of batch 1 becomes a ``linalg.matmul``.
 
     Takes a function on tensors of static sizes, tiled so that each batch_matmul has one pair of matrices.
     Upstream folds all unit dimensions alike, so that a matrix of one row would become a vector. Attributes

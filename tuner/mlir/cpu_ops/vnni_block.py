@@ -1,6 +1,6 @@
-"""``tuner.vnni_block`` and ``tuner.pair_block``: matmuls of i8 or bf16 buffers as products of 32-bit words.
+"""``tuner.vnni_block`` and ``tuner.pair_block``: matmuls of i8 or bf16 buffers as products of K groups.
 
-A word is four i8 or two bf16, adjacent along K.
+A K group is 32 bits, four i8 or two bf16, adjacent along K.
 """
 
 from collections.abc import Callable
@@ -41,7 +41,7 @@ class KGroupProducts(Protocol):
     """How K groups of A and B are multiplied, and what the sums of a row of C start from."""
 
     def prepare(self, strip: KGroupStrip) -> None:
-        """Creates what the starts of the rows of a strip need, before its first tile."""
+        """Creates what ``start`` reads for the rows of a strip, before the first tile of the strip."""
         ...
 
     def start(self, strip: KGroupStrip, row: int) -> Value:
@@ -126,7 +126,7 @@ class KGroupTile:
     lanes: int  # sums of a register
     panels_first: bool = False  # the loop over panels is the outer one, so that a panel stays in L1
     fetches_a: bool = False  # rows of A of the next strip are prefetched to the second level of cache
-    fetches_b: bool = False  # and the rows of B that follow its last one
+    fetches_b: bool = False  # rows of B after the block of K are prefetched to the second level of cache
 
     @classmethod
     def of(cls, op: InPlaceOp) -> "KGroupTile | str":
@@ -152,7 +152,7 @@ class KGroupTile:
 def multiply_k_groups(
     matmul: BufferMatmul, tile: KGroupTile, products: KGroupProducts, weight: KGroupWeights | None
 ) -> None:
-    """Creates the code of a matmul before it, then erases it; its B may be a ``weight`` that comes packed."""
+    """Replaces a matmul by the code of ``products``; ``weight``: its B, if that comes packed, else None."""
     b = matmul.b
     with ir.InsertionPoint(matmul.op), matmul.op.location:
         _KGroupMatmul.of(matmul, tile, products, weight).build()
@@ -272,7 +272,7 @@ class PairBlockOp(InPlaceOp, name="pair_block"):
     schedule. Each is replaced by loops over strips of ``tile_m`` rows and panels of ``tile_n`` columns, with
     all sums of a tile in vector registers. B is read as pairs of rows of K: a weight comes packed so
     (``tuner.mlir.cpu_ops.vnni_operands``), another B is packed first. A is packed for layout tn only. A
-    ``linalg.fill`` of zero of the same C goes with it. Any size. vdpbf16ps takes subnormal numbers as 0.
+    ``linalg.fill`` of that C with zero is replaced too. Any size. vdpbf16ps takes subnormal numbers as 0.
 
         linalg.fill ins(%zero : f32) outs(%c : memref<1x16xf32>)
         linalg.matmul ins(%a, %b : memref<1x64xbf16>, memref<64x16xbf16>) outs(%c : memref<1x16xf32>)
@@ -314,7 +314,7 @@ class VnniBlockOp(InPlaceOp, name="vnni_block"):
     Takes a function whose ``linalg.matmul`` ops are on memrefs of static sizes, each one block of the
     schedule. Each is replaced by loops: B is packed to panels of ``tile_n`` columns, then each strip of
     ``tile_m`` rows of A, packed for layout tn only, is multiplied by one panel after the other, with the sums
-    in vector registers. A ``linalg.fill`` of zero of the same C goes with it. Any size.
+    in vector registers. A ``linalg.fill`` of C with zero before the matmul is replaced too. Any size.
 
     The instruction multiplies unsigned by signed bytes. So B is packed with its sign bits flipped, which
     adds 128 to each element, and sums start from -128 times the sum of their row of A; they wrap around. A B

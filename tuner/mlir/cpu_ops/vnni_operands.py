@@ -1,4 +1,4 @@
-"""Operands of a matmul as words of K: weights that come packed, another B packed first, rows of A."""
+"""Operands of a matmul as K groups: weights that come packed, another B packed first, rows of A."""
 
 from collections.abc import Callable, Sequence
 from dataclasses import dataclass
@@ -82,7 +82,7 @@ def take_k_group_weights(
 
 
 def drop_views(k_groups: KGroupWeights | None, b: Value) -> None:
-    """Erases the view that a matmul, itself erased, read of a weight that is packed now."""
+    """Erases ``b``, if it is a view of a weight that comes packed and nothing uses it any more."""
     view = op_of(b, "memref.subview")
     if k_groups is not None and view is not None and not list(view.results[0].uses):
         view.erase()
@@ -166,7 +166,7 @@ class KGroupStrip:
 
     @property
     def whole_k_groups(self) -> int:
-        """Returns the K groups of a row that can be loaded: all but a part of one at A's end in place."""
+        """Returns how many K groups of a row are loaded whole: not a partial last one, unless A is packed."""
         source = self.of.source
         return (
             self.of.k // source.per_k_group if self.of.packed is None else -(-self.of.k // source.per_k_group)
@@ -199,7 +199,7 @@ class KGroupStrip:
         return _spread(value("vector.load", kind, source.buffer, *place), lanes)
 
     def broadcast_rest(self, row: int) -> Value:
-        """Creates the vector whose K groups are all a row's last one, with zeros after the last of K."""
+        """Creates the vector whose K groups are all a row's partial last one, with zeros at its end."""
         source = self.of.source
         begin, at = self.whole_k_groups * source.per_k_group, plus(self.first, row)
         elements = [

@@ -1,4 +1,4 @@
-"""Reads matrices as words of K, two bf16 or four i8, and packs these as AMX and VNNI multiply them."""
+"""Reads matrices as K groups, 32 bits of two bf16 or four i8, and packs these for AMX and VNNI."""
 
 from collections.abc import Callable, Sequence
 from dataclasses import dataclass
@@ -58,13 +58,13 @@ class BlockExtent:
         return value("arith.minui", number.type, rest, index(step))
 
     def rests(self, step: int) -> tuple[int, ...]:
-        """Returns the numbers of elements, not 0, that whole steps may leave."""
+        """Returns the remainders, other than 0, that whole steps of ``step`` elements may leave."""
         sizes = (self.whole,) if self.size is None else (self.whole, self.last)
         return tuple(dict.fromkeys(size % step for size in sizes if size % step))
 
 
 def in_steps(extent: BlockExtent, step: int, body: Callable[[Value, int], None]) -> None:
-    """Creates the loop over the whole steps of an extent, and one over each rest of it as one step."""
+    """Creates the loop over an extent's whole steps, and for each possible remainder one of 0 or 1 step."""
 
     def over(first: Value | int, end: Value | int, size: int) -> None:
         def one(number: Value) -> tuple[()]:
@@ -83,7 +83,7 @@ def in_steps(extent: BlockExtent, step: int, body: Callable[[Value, int], None])
 def over_tiles(
     rows: BlockExtent, height: int, columns: BlockExtent, width: int, whole: OfTile, partial: OfTile
 ) -> None:
-    """Creates the loops over tiles of ``height`` x ``width``: in each row the whole ones come first."""
+    """Creates the loops over tiles of ``height`` x ``width``: in each row of tiles, whole ones come first."""
     whole_rows, across = rows.whole_steps(height), columns.whole_steps(width)
     has_whole = rows.whole >= height and columns.whole >= width
 
@@ -100,7 +100,7 @@ def over_tiles(
 
 
 def _end(extent: BlockExtent, step: int, whole: Value | int, rest: int) -> Value | int:
-    """Creates the end of the loop over a rest: one iteration where the extent has this rest, else none."""
+    """Creates the end of the loop for a remainder: one iteration if the extent leaves it, else none."""
     if extent.size is None or isinstance(whole, int):
         return int(whole) + 1 if isinstance(whole, int) else plus(whole, 1)
     kind = ir.IndexType.get()
@@ -127,7 +127,7 @@ K_GROUPS = 16  # of a vector of 64 bytes, and of a tile row
 
 @dataclass(frozen=True, eq=False)
 class KGroupSource:
-    """A matrix A or B as K groups: ``across`` counts rows of A or columns of B."""
+    """A matrix A or B as K groups; ``across`` is the number of a line: a row of A or a column of B."""
 
     buffer: Value  # 2-D memref, rows of adjacent elements
     is_along_k: bool  # K is the dimension of adjacent elements: A of layout nn and nt, B of nt
@@ -156,7 +156,7 @@ class KGroupSource:
         return self._read(across, k, depth, self.depth)
 
     def side_by_side(self, k: Value, across: Value, depth: int, width: int, total: int) -> list[Value]:
-        """Creates the K groups at ``k`` of ``total`` rows or columns; 0 from ``depth`` and ``width`` on."""
+        """Creates the K groups at ``k`` of ``total`` lines; 0 from ``depth`` of K and line ``width`` on."""
         kind = ir.VectorType.get([total], self.element)
         rows = [
             self._read(plus(k, row), across, width, total) if row < depth else zero(kind)
@@ -295,7 +295,7 @@ def pack_b(
 ) -> None:
     """Creates the code that packs B, ``k`` x ``n``, to panels of ``vectors`` vectors of K groups each.
 
-    With ``fetches``, rows of K are prefetched a step before: a processor does not foresee reads a row apart.
+    With ``fetches``, rows of K are prefetched a step ahead: hardware does not foresee reads a row apart.
     """
     width = vectors * source.k_groups
 

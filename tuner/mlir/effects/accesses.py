@@ -1,7 +1,7 @@
 """Which elements of buffers an op of a host function reads and writes: on the device, and on the host.
 
-Copies and device memory are explicit by then (``gpu.memcpy``, ``gpu.alloc``). Pointers other than descriptors
-of memrefs may point to any memory.
+For programs in which copies and device memory are explicit (``gpu.memcpy``, ``gpu.alloc``). A pointer that is
+not made from a memref or another known object may point to any memory.
 """
 
 from collections import Counter
@@ -88,9 +88,9 @@ class BufferPart:
 def region_of(buffer: Value) -> StridedRegion | None:
     """Returns a region that contains all elements of a memref, in the buffer that the memref is a view of.
 
-    That of the memref's type or, where it is dynamic, of the closest enclosing view of static type. None
-    where it is not known: without such a view, for views of a ``memref.reinterpret_cast`` of dynamic type,
-    and for what control flow, a select, ``memref.view`` or an unknown op gives.
+    The region of the memref's type or, where that is dynamic, of the closest enclosing view of static type.
+    None where no region is known: without such a view, for views of a ``memref.reinterpret_cast`` of dynamic
+    type, and for what control flow, a select, ``memref.view`` or an unknown op gives.
     """
     found = _of_type(buffer.type)
     while (op := _op_of(buffer)) is not None and op.name in KEEP_THE_BASE:
@@ -135,7 +135,7 @@ def _of_type(kind: Type) -> StridedRegion | None:
 DEVICE_OPS = frozenset({"gpu.alloc", "gpu.dealloc", "gpu.memcpy", "gpu.memset", "gpu.launch_func"})
 SHARED = "hostShared"  # attribute of gpu.alloc: pinned memory
 THROUGH_POINTERS = ("llvm.load", "llvm.store", "llvm.atomicrmw", "llvm.cmpxchg", "llvm.call", "llvm.intr.mem")
-DESCRIPTOR = "nvgpu.tma.create.descriptor"  # a kernel's view of the memref that is its first operand
+DESCRIPTOR = "nvgpu.tma.create.descriptor"  # gives a kernel access to its first operand, a memref
 # Ops that forward memrefs or make views of memrefs, and access no memory.
 FORWARDING = frozenset(
     {
@@ -149,7 +149,7 @@ FORWARDING = frozenset(
 
 @dataclass(frozen=True)
 class Accesses:
-    """The parts of buffers that ops read and write; with ``is_unknown`` any. False where there are none."""
+    """The parts of buffers that ops read and write; as a truth value False where there are none."""
 
     reads: frozenset[BufferPart] = frozenset()
     writes: frozenset[BufferPart] = frozenset()

@@ -1,6 +1,6 @@
 """Alias analysis: which values may hold a buffer's address, and which buffers a value may be a view of.
 
-``aliases_of`` follows what operations hand on forwards from a buffer, ``roots_of`` backwards to buffers;
+``aliases_of`` follows the address of a buffer forwards through ops, ``roots_of`` goes backwards to buffers;
 ``AliasSets`` unifies the buffers that control flow may exchange for one another.
 """
 
@@ -48,8 +48,8 @@ def sources_of(value: Value) -> list[Value]:
 def targets_of(op: Op, number: int) -> list[Value] | None:
     """Returns the results and block arguments to which control flow may forward operand ``number`` of ``op``.
 
-    None where ``op`` neither has regions nor ends a block. Exact for the ops of this module; other ops with
-    regions may forward each operand to all of them, but linalg and gpu.launch forward none.
+    None where ``op`` neither has regions nor ends a block. Exact for ``STRUCTURED`` ops; other ops with
+    regions may forward each operand to all targets, but linalg and gpu.launch forward none.
     """
     if op.name == "scf.for":
         arguments = op.regions[0].blocks[0].arguments
@@ -242,7 +242,7 @@ def _is_kept(op: Op, number: int) -> bool:
 
 
 def _is_kept_by_kernel(launch: Op, number: int) -> bool:
-    """Returns whether a kernel may store the address that it is given; one without MLIR does not."""
+    """Returns whether a kernel may store the address that it is given; False for a kernel without a body."""
     kernel = _kernel_of(launch)
     sizes = list(ir.DenseI32ArrayAttr(launch.attributes[SEGMENTS])) if SEGMENTS in launch.attributes else []
     argument = number - sum(sizes[:ARGUMENTS])
@@ -348,7 +348,7 @@ def _one_step_back(value: Value) -> list[Value] | None:
         return [choice.operands[1], choice.operands[2]]
     if op_of(value, CAST) is None:
         return None
-    return list(buffers_behind(value)) or None  # none: of what a call of the runtime returned
+    return list(buffers_behind(value)) or None  # None: made from what a call of the runtime returned
 
 
 def _require_known(origin: Value) -> None:

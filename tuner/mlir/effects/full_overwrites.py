@@ -1,6 +1,6 @@
 """Proofs that a launch of a kernel overwrites a whole buffer.
 
-Two forms are proved, of launches of constant sizes. In the first every thread executes a store once, at
+Proved for two forms, with launches of constant sizes. In the first every thread executes a store once, at
 indices that are linear in its ids and cover the whole buffer, as the digits of a mixed-radix number do::
 
     %i = gpu.block_id x        // of 4

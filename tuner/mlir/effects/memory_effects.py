@@ -1,6 +1,6 @@
 """Which buffers kernels and host ops read and write: side-effect (mod/ref) summaries.
 
-Of outlined kernels that are not lowered yet there is one summary per ``gpu.func``: for each argument, the
+Outlined kernels that are not lowered yet have one summary per ``gpu.func``: for each argument, the
 union of the effects of its uses and of the uses of its views (interprocedural side-effect analysis, Cooper
 and Kennedy 1988, for calls that nest no deeper than one). Effects of single ops are in ``op_effects.py``.
 """
@@ -65,7 +65,7 @@ class KernelEffects:
         return not effect.reads and stores_every_element(launch, kernel, numbers[0])
 
     def of_launch(self, launch: Op) -> tuple[EffectInstance, ...]:
-        """Returns what a launch may do to each argument but scalars and vectors; all if it is not known."""
+        """Returns what a launch may do to each argument but scalars and vectors; unknown kernel: ANYTHING."""
         values = operands(launch, ARGUMENTS)
         effects = self._effects.get(str(launch.attributes["kernel"]), (ANYTHING,) * len(values))
         pairs = zip(values, effects, strict=True)
@@ -81,7 +81,7 @@ class KernelEffects:
         return tuple(each for each in self.of_launch(launch) if each.value not in left_out)
 
     def goes_anywhere(self, launch: Op) -> bool:
-        """Returns whether a launch may access any buffer, by a pointer made of a number given or loaded."""
+        """Returns whether a launch may access any buffer, by a pointer loaded or made from an integer."""
         return str(launch.attributes["kernel"]) in self._go_anywhere
 
 
@@ -121,9 +121,9 @@ def effect_of_use(op: Op, number: int) -> Effect:
     return effect._replace(is_bounded=effect.is_bounded and op.name not in UNBOUNDED)
 
 
-# Of ops of a host function before they are lowered. An op that is not listed may read and write each of
-# its memref operands. Not handled: ops through which a buffer's address escapes, and asynchronous device
-# code; both are errors.
+# Effects of the ops of a host function that is not lowered yet. An op that is not listed may read and write
+# each of its memref operands. Not handled: ops through which a buffer's address escapes, and asynchronous
+# device code; both are errors.
 
 
 # Ops that allocate, forward or free memory, and neither read nor write it.
@@ -132,7 +132,7 @@ NO_READ_OR_WRITE = (
     | NO_MEMORY_EFFECT
     | {"arith.select", "memref.alloc", "memref.alloca", "memref.get_global", "memref.dealloc", "gpu.dealloc"}
 )
-SHARED_MEMORY = frozenset({"gpu.alloc", "gpu.dealloc"})
+SHARED_MEMORY = frozenset({"gpu.alloc", "gpu.dealloc"})  # of memory that host and GPU share (host_shared)
 # Ops after which this analysis cannot follow the address of a buffer.
 ESCAPES = frozenset(
     {
@@ -145,7 +145,7 @@ ESCAPES = frozenset(
 def host_effects(op: Op) -> tuple[EffectInstance, ...]:
     """Returns what an op on the host may do to each memref that it uses and that is defined outside of it.
 
-    Memrefs used inside of its regions count as read and written, but for linalg. Raises
+    Memrefs used in the regions of an op other than linalg count as read and written. Raises
     CandidateError(COMPILE) for an op through which the address of a memref escapes.
     """
     effects = [(value, ANYTHING) for value in _used_inside(op)]

@@ -1,4 +1,4 @@
-"""The memory effects of single ops, as MLIR's ``MemoryEffectOpInterface`` would report them.
+"""The memory effects of single ops, in tables in place of MLIR's ``MemoryEffectOpInterface``.
 
 Functions of MLIR's runner libraries are listed too, because host programs call them.
 """

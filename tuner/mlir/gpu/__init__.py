@@ -1,1 +1,1 @@
-"""Passes that lower a script's GPU kernels to PTX, one per file; each changes a module in place."""
+"""Lowers a script's GPU kernels to PTX: passes that change a module in place, and what they need to know."""

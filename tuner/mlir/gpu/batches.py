@@ -22,10 +22,8 @@ from tuner.mlir.gpu.modules import LaunchSequence
 from tuner.mlir.ir.building import create, value
 from tuner.mlir.ir.reading import attributes_of, name_of, walk, walk_where
 
-BYTES, SLICES = (
-    "tuner.batch_bytes",
-    "tuner.slices",
-)  # attributes of a kernel: distance of consecutive matrices per parameter; grid z of one matrix
+# Attributes of a kernel: distance of consecutive matrices per parameter; grid z of one matrix.
+BYTES, SLICES = "tuner.batch_bytes", "tuner.slices"
 SHARED_BUFFER = "bias"  # shared by all matrices
 BLOCK_Z, GRID_Z = "nvvm.read.ptx.sreg.ctaid.z", "nvvm.read.ptx.sreg.nctaid.z"
 TENSOR_COPY = "nvvm.cp.async.bulk.tensor."
@@ -33,9 +31,9 @@ SEGMENTS = "operandSegmentSizes"
 
 
 def note_batches(module: ir.Module, host: LaunchSequence) -> None:
-    """Records on each ``gpu.func`` what ``choose_matrices`` needs: bytes per parameter, and slices.
+    """Records on each ``gpu.func`` what ``choose_matrices`` needs: matrix bytes per parameter, and slices.
 
-    ``host`` has just one launch of each kernel; tensor maps and the bias, which matrices share, have 0 bytes.
+    ``host`` has one launch of each kernel. 0 bytes: a tensor map, or the bias, which all matrices share.
     """
     sizes = {buffer.name: _matrix_bytes(buffer) for buffer in host.buffers}
     launches = {launch.kernel: launch for launch in host.launches}
@@ -81,6 +79,7 @@ def choose_matrices(module: ir.Module) -> None:
             for copy in walk_where(function, lambda each: each.name.startswith(TENSOR_COPY)):
                 sizes = list(ir.DenseI32ArrayAttr(copy.attributes[SEGMENTS]))
                 operands = list(copy.operands)
+                # the i32 operands are the indices of the box; the matrix becomes the last index
                 words = [place for place, operand in enumerate(operands) if str(operand.type) == "i32"]
                 segment = next(number for number in range(len(sizes)) if sum(sizes[: number + 1]) > words[0])
                 operands.insert(words[-1] + 1, matrix)

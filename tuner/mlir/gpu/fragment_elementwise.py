@@ -2,7 +2,7 @@
 
 Takes kernels before ``convert-gpu-to-nvvm``, which crashes at some kinds of ``gpu.subgroup_mma_elementwise``,
 or gives wrong code. A fragment becomes a struct of registers. Rejected: ``extf``, whose operand and result
-distribute elements over threads differently; other types than f16, and sums of f32 and i32.
+distribute elements over threads differently; types other than f16 and, as sums ("COp"), f32 and i32.
 
     %z = gpu.subgroup_mma_elementwise subf %x, %y : ... -> !gpu.mma_matrix<16x16xf32, "COp">
   becomes, for each of the 8 registers

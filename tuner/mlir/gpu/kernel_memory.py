@@ -100,7 +100,7 @@ PRIVATE = "#gpu.address_space<private>"
 
 
 def move_into_launches(module: ir.Module) -> None:
-    """Moves a copy of memory that the host allocates for threads, with its views, into launches, in place.
+    """Moves host allocations of shared and private memory, with their views, into the launches, in place.
 
     Raises CandidateError(COMPILE) for memory that the host uses too.
     """
@@ -115,7 +115,7 @@ def declare_launch_memory(module: ir.Module) -> None:
     """Moves workgroup and private memory into launches (``move_into_launches``), and declares it there.
 
     Static shared memory becomes a workgroup attribution, and any other static ``memref.alloc`` a
-    ``memref.alloca``: passes of host code give them no deallocations. Memory of dynamic size, or aligned to
+    ``memref.alloca``: so passes of host code add no deallocations. Memory of dynamic size, or aligned to
     more than ALIGNMENT_BYTES, stays an allocation. Raises as ``move_into_launches``.
 
         %t = memref.alloc() : memref<16xf32, #gpu.address_space<workgroup>>
@@ -181,7 +181,7 @@ def _replace_by_alloca(memory: Value, before: Op) -> None:
 
 
 def _attribution(launch: Op, op: Op) -> Value:
-    """Adds a workgroup attribution after the existing ones; private ones, which follow, become allocas."""
+    """Adds a workgroup attribution after the existing ones; private ones, the last, become allocas."""
     block = launch.regions[0].blocks[0]
     count = int(ir.IntegerAttr(launch.attributes[COUNT]).value) if COUNT in launch.attributes else 0
     has_clusters = sum(list(ir.DenseI32ArrayAttr(launch.attributes[SEGMENTS]))[CLUSTER]) > 0
@@ -209,9 +209,9 @@ LIMIT_BYTES = 512 * 1024  # local memory per thread: CUDA C programming guide, c
 def use_private_memory(module: ir.Module) -> int:
     """Moves what each thread of a kernel allocates to local memory, in place; returns how many allocations.
 
-    They become a ``memref.alloca`` at the start of the kernel: one in a loop would take more of the stack in
+    Each becomes a ``memref.alloca`` at the start of the kernel: in a loop it would take more of the stack in
     each iteration. Raises CandidateError: RESOURCES above LIMIT_BYTES per thread; COMPILE for sizes that are
-    not static, memory allocated in a loop that leaves it, and memory freed that was not allocated.
+    not static, memory that leaves the loop iteration that allocates it, and a free of other memory.
 
         scf.for %i = %c0 to %n step %c1 {
           %t = memref.alloc() : memref<4xf32>

@@ -39,9 +39,9 @@ def expand_composed_ops(module: ir.Module) -> None:
     Takes outlined kernels after ``expand_reductions``: the same upstream set has patterns of reductions.
 
         %i = gpu.global_id x
-      becomes, at its end
-        %block = gpu.block_id x
-        %size = gpu.block_dim x
+      becomes, from block and thread ids and block sizes
+        %first = arith.muli %block, %size : index
+        %i = arith.addi %thread, %first : index
     """
     if not walk(module, *COMPOSED):
         return
@@ -50,7 +50,7 @@ def expand_composed_ops(module: ir.Module) -> None:
 
 
 def propagate_constant_arguments(module: ir.Module) -> int:
-    """Replaces kernel arguments that are the same constant in all launches; returns how many there were.
+    """Replaces kernel arguments that are the same constant in all launches; returns how many.
 
     Changes only kernels that use ``gpu.dynamic_shared_memory``, whose views need constants.
 
@@ -121,8 +121,8 @@ SEGMENTS = "operandSegmentSizes"
 def call_intrinsics_directly(module: ir.Module) -> int:
     """Replaces math intrinsics that ``convert-gpu-to-nvvm`` rejects by ``llvm.call_intrinsic``, in place.
 
-    Returns how many. ``convert-gpu-to-nvvm`` asks for libdevice; LLVM has an instruction for each.
-    ``arith.maxnumf`` and ``arith.minnumf`` are replaced too.
+    Returns how many. For each, LLVM selects instructions, where ``convert-gpu-to-nvvm`` calls libdevice or
+    fails. ``arith.maxnumf`` and ``arith.minnumf`` are replaced too.
 
         %y = llvm.intr.sqrt(%x) : (f32) -> f32
       becomes

@@ -5,7 +5,7 @@
       -> read_launches: the host code, which is not compiled
       -> kernels_to_ptx: math as formulas, LLVM dialect, NVVM, checks, PTX text by LLVM
 
-Each step in Python is a module of this package; the textual pipelines between them are below.
+Passes in Python are in the other modules of this package; the textual pipelines between them are below.
 """
 
 from tuner.core.gpu import Chip
@@ -80,10 +80,10 @@ def lower_to_program(
 ) -> KernelProgram:
     """Lowers a module with ``gpu.launch`` ops in place; returns a program with PTX, launches and buffers.
 
-    Without machine code (cubin) and resources yet. ``buffers`` are the problem's, in the order of the payload
-    function's arguments. Module and buffers are those of one matrix pair; the program computes ``batch`` of
-    them (``tuner.mlir.gpu.batches``). The module's context must be the current one. Raises CandidateError,
-    stage COMPILE or RESOURCES.
+    The program has no machine code (cubin) and resources yet. ``buffers`` are the problem's, in the order of
+    the payload function's arguments. Module and buffers are of one matrix pair; the program computes
+    ``batch`` pairs (``tuner.mlir.gpu.batches``). The module's context must be the current one. Raises
+    CandidateError, stage COMPILE or RESOURCES.
     """
     host, alignment_bytes = outline(module, chip, buffers)
     note_tensor_maps(module)
@@ -209,7 +209,7 @@ def use_code_of_ready_kernels(module: ir.Module) -> frozenset[str]:
     """Replaces each ``gpu.module`` that has compiled code (``make_ready``) by a ``gpu.binary`` of the code.
 
     A tuned script's ``gpu.module`` keeps its body, from which its effects are read, and has its code in the
-    attribute ``tuner.objects``. Such kernels take addresses for memrefs, also if others do not.
+    attribute ``tuner.objects``. Such kernels take addresses for memrefs, even if other kernels do not.
 
         gpu.module @kernels_64x64x64 attributes {tuner.objects = [#gpu.object<#nvvm.target, "...">]} {
           gpu.func @matmul(%a: memref<64x64xf32>) kernel { ... }
@@ -241,7 +241,7 @@ def drop_code(module: ir.Module) -> None:
 
 
 def pass_addresses(module: ir.Module, names: frozenset[str]) -> None:
-    """Makes launches of kernels in named modules pass one address per memref, which upstream does for all."""
+    """Makes launches of kernels in named modules pass one address per memref; upstream's option is global."""
     for launch in walk(module, "gpu.launch_func"):
         if module_of(launch) in names:
             first = sum(list(ir.DenseI32ArrayAttr(launch.attributes[SEGMENTS]))[:ARGUMENTS])

@@ -1,4 +1,4 @@
-"""The ``gpu.module`` ops of a module: merged into one, device functions inlined, and launches read."""
+"""The ``gpu.module`` ops of a module: merges them, inlines device functions, reads the launches."""
 
 from dataclasses import dataclass, replace
 
@@ -29,7 +29,7 @@ ALLOWED = "a function of its gpu.module with one block, which does not call itse
 
 
 def inline_device_functions(module: ir.Module) -> None:
-    """Inlines the functions that kernels of a ``gpu.module`` call, and erases all of its functions, in place.
+    """Inlines the functions that kernels of a ``gpu.module`` call, and erases its functions, in place.
 
     Upstream's inliner handles host code only. Raises CandidateError(COMPILE) for a call of a function that
     is recursive, has no body or has several blocks.

@@ -62,10 +62,10 @@ def custom_shared_views(function: Op) -> CustomSharedViews:
 
 
 def reserved_bytes(launch: Op, views: CustomSharedViews) -> int | None:
-    """Returns the dynamic shared memory of a launch, by default what ``views`` need; None if dynamic.
+    """Returns the bytes of dynamic shared memory of a launch; without a request what ``views`` need.
 
-    Raises CandidateError: RESOURCES for a request of less than the views need, COMPILE for a launch without a
-    request of a kernel with ``unbounded`` views.
+    None for a request that is not constant. Raises CandidateError: RESOURCES for a request of less than the
+    views need, COMPILE for a launch without a request of a kernel with ``unbounded`` views.
     """
     asked = shared_bytes_operand(launch)
     if asked is None:
@@ -127,7 +127,7 @@ def make_shared_memory_external(module: ir.Module, alignment_bytes: int) -> int:
     """Gives the symbols of dynamic shared memory external linkage and an alignment; returns how many.
 
     LLVM prints the internal arrays of no elements of ``convert-gpu-to-nvvm`` as one static byte, which would
-    overlap other shared memory; external ones, ``.extern .shared .align N .b8 name[]``, follow it.
+    overlap other shared memory; external symbols, ``.extern .shared .align N .b8 name[]``, come after that.
 
         llvm.mlir.global internal @__dynamic_shmem__0() {addr_space = 3 : i32, alignment = 16 : i64} : ...
       with alignment_bytes = 1024 becomes
@@ -298,7 +298,7 @@ ALIGNMENT_BYTES = 128
 
 @dataclass(frozen=True)
 class SharedBlock:
-    """Size and alignment in bytes of a kernel's dynamic shared memory; the least size if set at run time."""
+    """A kernel's dynamic shared memory, in bytes; the least size if launches set the size at run time."""
 
     kernel: str
     bytes: int
@@ -309,9 +309,9 @@ def use_dynamic_shared_memory(module: ir.Module, limit_bytes: int) -> tuple[Shar
     """Packs the shared memory of each kernel into one dynamic block; returns the block of each kernel.
 
     Static shared memory is limited to 48 KiB, dynamic is not. Buffers that barriers separate in time share
-    bytes; views of the kernel itself (``custom_shared_views``) precede them. Raises CandidateError: RESOURCES
-    for a kernel that needs more than ``limit_bytes`` or a launch that requests too little, COMPILE for a
-    buffer that is not static and row-major, and as ``reserved_bytes``.
+    bytes; what launches request (``custom_shared_views``) comes first, or last if its size is not constant.
+    Raises CandidateError: RESOURCES for a kernel that needs more than ``limit_bytes`` or a launch that
+    requests too little, COMPILE for a buffer that is not static and row-major, and as ``reserved_bytes``.
 
         gpu.launch_func @m::@k blocks in (...) threads in (...) args(%g : memref<256xf32>)
         %a = memref.alloc() : memref<256xf32, #gpu.address_space<workgroup>>
@@ -341,7 +341,7 @@ def attributions_of(function: Op) -> list[Value]:
 
 
 def _rewrite(module: ir.Module, function: Op) -> SharedBlock:
-    """Packs one kernel's shared memory after the bytes that launches request, or before if dynamic."""
+    """Packs one kernel's shared memory after the bytes that launches request, or before dynamic ones."""
     name = name_of(function)
     least = max(ALIGNMENT_BYTES, box_alignment_bytes(function))
     launches = launches_of(module, name)
@@ -367,12 +367,12 @@ def _rewrite(module: ir.Module, function: Op) -> SharedBlock:
     if is_known:
         _set_sizes(launches, total)
         return SharedBlock(name, total, alignment_bytes)
-    behind = align(total, least)
+    packed = align(total, least)
     for op in own:
-        _move_after(op, behind)
+        _move_after(op, packed)
     for launch in launches:
-        set_shared_bytes(launch, behind, shared_bytes_operand(launch))
-    return SharedBlock(name, behind + views.bytes, alignment_bytes)
+        set_shared_bytes(launch, packed, shared_bytes_operand(launch))
+    return SharedBlock(name, packed + views.bytes, alignment_bytes)
 
 
 def _set_sizes(launches: list[Op], size: int) -> None:

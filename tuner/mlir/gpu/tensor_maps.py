@@ -80,9 +80,9 @@ BY_VALUE = "{llvm.byval = !llvm.array<128 x i8>, llvm.align = 64 : i64, nvvm.gri
 def note_tensor_maps(module: ir.Module) -> None:
     """Records, in an attribute of each ``gpu.func``, which of its parameters are tensor maps.
 
-    Buffers are memrefs at this stage, maps ``!llvm.ptr``. ``pass_tensor_maps_by_value`` later gives the
-    parameters of the ``llvm.func`` the attributes of by-value parameters (``nvvm.grid_constant`` is not
-    allowed on a ``gpu.func``), which the TMA reads in place. Programs have their maps in device memory.
+    Buffers are memrefs at this stage, maps ``!llvm.ptr``. ``pass_tensor_maps_by_value`` later gives these
+    parameters of the ``llvm.func`` the attributes of by-value parameters, which the TMA reads in place
+    (``nvvm.grid_constant`` is not allowed on a ``gpu.func``). Programs have their maps in device memory.
 
         llvm.func @k(%map: !llvm.ptr, %c: !llvm.ptr) attributes {tuner.tensor_maps = array<i64: 0>}
       becomes

@@ -14,8 +14,8 @@ class CountStagesOp(InPlaceOp, name="count_stages"):
     Takes the loop that ``nvgpu.pipeline_shared_memory_copies`` made over ``memref.multibuffer``, which
     carries the stage that an iteration fills, a remainder, to the iterations that read it. Gives the previous
     stage plus one, wrapped to zero. A remainder by a number that is not a power of two takes 64-bit products:
-    8 to 27 more instructions per iteration. Other loops stay, with a power of two or a first iteration that
-    is not constant, as of split K.
+    8 to 27 more instructions per iteration. Other loops stay as they are: with a power of two of stages, or
+    from a first iteration that is not constant, as with split K.
 
         %sums:2 = scf.for %k = %c0 to %c64 step %c16 iter_args(%sum = %zero, %filled = %c1) -> ... {
           %later = arith.addi %k, %c32 : index

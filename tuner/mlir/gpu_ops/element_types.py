@@ -44,7 +44,7 @@ class UseFp8Op(InPlaceOp, name="use_fp8"):
             a, b, c = product.operands
             sums = ir.VectorType(c.type)
             with product.location, ir.InsertionPoint(product):
-                operands = [*_text(a), *_text(b), *_elements(c, sums)]
+                operands = [*_packed_registers(a), *_packed_registers(b), *_elements(c, sums)]
                 result = value(
                     "llvm.inline_asm",
                     ir.Type.parse(f"!llvm.struct<({', '.join(['f32'] * REGISTERS[2])})>"),
@@ -79,7 +79,7 @@ def _registers(product: Op) -> tuple[int, ...]:
     return (a[0], b[0], c[0] * c[1])
 
 
-def _text(fragment: Value) -> list[Value]:
+def _packed_registers(fragment: Value) -> list[Value]:
     word = ir.IntegerType.get_signless(32)
     kind = ir.VectorType.get([ir.VectorType(fragment.type).shape[0], 1], word)
     return _elements(value("vector.bitcast", kind, fragment), kind)
@@ -230,7 +230,7 @@ def _element(kind: Type) -> Type:
 
 
 def has_nonzero_constant(root: Op, element: Type) -> bool:
-    """Returns whether ``root`` has a constant of the element type that is not all zeros, or not a splat."""
+    """Returns whether ``root`` has a constant of the element type that is neither 0 nor a splat of zeros."""
     constants = (each.attributes["value"] for each in walk(root, "arith.constant"))
     return any(_element(each.type) == element and _is_nonzero(each) for each in constants)
 
@@ -247,7 +247,7 @@ class ElementTypesOp(InPlaceOp, name="element_types"):
     Takes a function whose arithmetic on the type, if any, is inside of linalg ops. ``convert-vector-to-gpu``
     supports f16 but not bf16, and both are 16 bits that are only moved and passed to ``nvgpu.mma.sync``: a
     script uses f16 during that pass, and bf16 before and after. In the same way i8 stands for 8-bit floats.
-    Not to occur: the type in types such as gpu.mma_matrix, and in dense constants of unequal elements.
+    Not allowed: the type inside of types such as gpu.mma_matrix, and in dense constants of unequal elements.
 
         %x = vector.load %a[%i, %i] : memref<8x8xbf16, strided<[9, 1]>>, vector<2xbf16>
       with from = "bf16", to = "f16" becomes

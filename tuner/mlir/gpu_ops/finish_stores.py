@@ -53,7 +53,7 @@ def exchange(pieces: Sequence[Value], lane: Value) -> Value:
     ``pieces``: the lane's vectors of two sums, one per tile, a power of two. Lane i gets pieces of tile i
     modulo the number of tiles, adjacent in a row of C. ``lane``: an index value.
     """
-    rows = [_text(piece) for piece in pieces]
+    rows = [_packed_registers(piece) for piece in pieces]
     distance = 1
     while distance < len(rows):
         bit = ir.AffineExpr.get_mod(ir.AffineExpr.get_floor_div(symbol(0), distance), 2)
@@ -94,7 +94,7 @@ def _i32(number: int) -> Value:
     return value("arith.constant", kind, value=ir.IntegerAttr.get(kind, number))
 
 
-def _text(piece: Value) -> list[Value]:
+def _packed_registers(piece: Value) -> list[Value]:
     kind = ir.VectorType(piece.type)
     if kind.element_type.width == WORD_BITS:
         return [_element(piece, number) for number in range(PIECE)]
@@ -185,7 +185,7 @@ class _Output:
         self.row = ir.MemRefType(argument.type).get_strides_and_offset()[0][0]  # elements
 
     def put(self, vector: Value, indices: list[Value]) -> None:
-        """Creates the store of adjacent sums, with the epilogue; all must be within bounds."""
+        """Creates the store of adjacent sums, after the epilogue; the caller checks the bounds."""
         self.write(self.finished(vector, indices), indices)
 
     def finished(self, vector: Value, indices: list[Value]) -> Value:
@@ -197,7 +197,7 @@ class _Output:
         if self.mode == "atomic":
             element = ir.VectorType(vector.type).element_type
             first = value("vector.extract", element, vector, static_position=ir.DenseI64ArrayAttr.get([0]))
-            addi, addf = "1 : i64", "0 : i64"
+            addi, addf = "1 : i64", "0 : i64"  # numbers of arith's AtomicRMWKind
             kind = ir.Attribute.parse(addi if isinstance(element, ir.IntegerType) else addf)
             value("memref.atomic_rmw", element, first, self.argument, *indices, kind=kind)
         elif self.mode == "workspace":
@@ -252,7 +252,7 @@ def _become_workspace(output: _Output, slices: int) -> None:
 
 def _exchange(stores: list[Op], output: _Output) -> list[Op]:
     """Replaces stores of adjacent tiles by one 16-byte store per lane; returns the remaining stores."""
-    # so many lanes exchange pieces of as many tiles of C, so that each lane stores 16 bytes
+    # number of lanes that exchange pieces, and of tiles of C: each lane then has 16 bytes
     count = STORE_BYTES * 8 // (PIECE * output.element.width)
     if not output.has_whole_rows or any(
         ir.VectorType(store.operands[0].type).shape != [2] for store in stores

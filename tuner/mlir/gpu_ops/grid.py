@@ -13,7 +13,7 @@ class SplitKOp(InPlaceOp, name="split_k"):
 
     Changes every ``gpu.launch`` of a function, whose body has one loop at its top level, from 0, with
     constant bounds. Gives ``slices`` blocks along z, each with one ``slices``-th of the iterations:
-    ``tuner.finish_stores`` must add the parts. Upstream's tiling of a reduction by ``scf.forall`` warns.
+    ``tuner.finish_stores`` must add the parts. Upstream's ``scf.forall`` tiling of a sum prints a warning.
 
         scf.for %k = %c0 to %c96 step %c8 {
           memref.store %x, %c[%k] : memref<96xf32>
@@ -24,9 +24,9 @@ class SplitKOp(InPlaceOp, name="split_k"):
           memref.store %x, %c[%k] : memref<96xf32>
 
     Attribute ``slices`` (i64, default 1): blocks along z. The handle (a func.func) stays valid. Silenceable
-    failure, with launches before it split: a launch without exactly one loop at its top level, a loop that
-    does not start at 0 or is not constant, more than one block along z, a number of iterations that is not a
-    multiple of ``slices``.
+    failure, with launches before the failing one split: a launch without exactly one loop at its top level, a
+    loop that does not start at 0 or is not constant, more than one block along z, a number of iterations that
+    is not a multiple of ``slices``.
     """
 
     def change(self, function: Op) -> str | None:

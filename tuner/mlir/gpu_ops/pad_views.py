@@ -23,7 +23,7 @@ Sizes = tuple[int, ...]
 
 
 class PadViewsOp(InPlaceOp, name="pad_views"):
-    """``tuner.pad_views``: arguments and tensors of a function get sizes that tiles divide; the first step.
+    """``tuner.pad_views``: arguments and tensors get sizes that tiles divide; a script's first step.
 
     Takes a function on tensors whose types are the true sizes of memory: memref arguments, or their first
     parts, are read by ``bufferization.to_tensor``, linalg ops compute, and
@@ -44,10 +44,9 @@ class PadViewsOp(InPlaceOp, name="pad_views"):
     also for the linalg ops around it, such as an epilogue. Where a tensor is a part of an argument, from its
     first element on (``memref.subview``), the bounds are the argument's own sizes: what is next to the part
     is read and written too, and must be zeros where a sum reads it. A ``tensor.pad`` of an argument by zeros
-    goes: the guards of reads give them. The handle (a func.func) stays valid. Silenceable failure: sizes
+    is removed: guarded reads give zeros. The handle (a func.func) stays valid. Silenceable failure: sizes
     that are not one for each loop, below the true ones or above 2**31 - 1; tensors of dynamic sizes or of
-    two padded sizes; arguments with gaps between rows or that are padded already; ops on tensors other than
-    these.
+    two padded sizes; arguments with gaps between rows or that are padded already; other ops on tensors.
     """
 
     def change(self, function: Op) -> str | None:

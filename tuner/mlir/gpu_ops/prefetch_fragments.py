@@ -105,7 +105,7 @@ class _Body:
         return _Iteration(self, {}).reads(_fragments(self.steps[0]))
 
     def is_known(self, op: Op) -> bool:
-        """Returns whether an op is the wait, the barrier, or has results and no regions, to be delayed."""
+        """Returns whether an op is the wait, the barrier, or has results and no regions: it can move."""
         return (len(op.results) > 0 and len(op.regions) == 0) or op in (self.wait, self.barrier)
 
     @property
@@ -177,7 +177,7 @@ def _fill(body: _Body, arguments: list[Value], stride: Value, is_spread: bool) -
     first_reads = [read.results[0] for read in body.first_reads]
     now = _Iteration(body, dict(zip((*body.arguments, *first_reads), arguments, strict=True)))
     *early, last = body.steps
-    # Few products of a first step hide the loop's other instructions; ptxas moves no read before a copy.
+    # A first step of few products hides other instructions, not copies; ptxas moves no read before a copy.
     copying = int(len(early) > 1 and len(early[0]) < MANY_PRODUCTS)
     for number, products in enumerate(early):
         fragments = _fragments(body.steps[number + 1])
@@ -195,7 +195,7 @@ def _fill(body: _Body, arguments: list[Value], stride: Value, is_spread: bool) -
 
 
 def _keep_before_the_end() -> None:
-    """Creates an empty inline asm that LLVM treats as a store: else it moves carried loads to the start."""
+    """Creates an empty inline asm that LLVM treats as a store: else LLVM moves these reads to the start."""
     create(
         "llvm.inline_asm",
         asm_string=ir.StringAttr.get(""),

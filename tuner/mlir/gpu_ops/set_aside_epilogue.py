@@ -14,8 +14,8 @@ class SetAsideEpilogueOp(InPlaceOp, name="set_aside_epilogue"):
     """``tuner.set_aside_epilogue``: sets the epilogue of a reduction aside until results are stored.
 
     Takes a function ``@f`` on tensors with a reduction and an elementwise ``linalg.generic`` on its result.
-    Gives the reduction alone, which writes its sums to the output argument, of their element type until
-    ``tuner.finish_stores`` applies the epilogue, the private scalar function ``@f_epilogue``.
+    Gives the reduction alone, which writes its sums to the output argument, and the epilogue as a private
+    scalar function ``@f_epilogue``. The output has the sums' element type until ``tuner.finish_stores``.
 
         %sums = linalg.matmul ins(...) outs(%cleared : tensor<15x30xf32>) -> tensor<15x30xf32>
         %result = linalg.generic {...} ins(%sums, %bias : ...) outs(%out : tensor<15x30xf32>) {
@@ -35,12 +35,12 @@ class SetAsideEpilogueOp(InPlaceOp, name="set_aside_epilogue"):
         if generic is None:
             return "found no elementwise linalg.generic that consumes another linalg op"
         inputs = list(generic.operands)[1:]
-        if any(_argument_after(each) is None for each in inputs):
+        if any(_argument_of(each) is None for each in inputs):
             return "an operand is computed before the epilogue; operands must be arguments"
         _make_scalar_function(function, generic)
         product, output = generic.operands[0], list(generic.operands)[-1]
         sums = ir.RankedTensorType(product.type)
-        argument = _argument_after(output)
+        argument = _argument_of(output)
         assert argument is not None
         retype_argument(argument, sums.element_type)
         sync_function_type(function)
@@ -68,7 +68,7 @@ def _is_epilogue(generic: Op) -> bool:
     )
 
 
-def _argument_after(tensor: Value) -> Value | None:
+def _argument_of(tensor: Value) -> Value | None:
     read = op_of(tensor, "bufferization.to_tensor")
     is_of_argument = read is not None and isinstance(read.operands[0].owner, ir.Block)
     return read.operands[0] if read is not None and is_of_argument else None
@@ -83,7 +83,7 @@ def _make_scalar_function(function: Op, generic: Op) -> None:
     kinds = [sums, *(ir.RankedTensorType(each.type).element_type for each in inputs)]
     described = [ir.DictAttr.get({})]
     for each, mapping in zip(inputs, maps[1:-1], strict=True):
-        source = _argument_after(each)
+        source = _argument_of(each)
         assert source is not None
         positions = [ir.AffineDimExpr(each).position for each in mapping.results]
         i64 = ir.IntegerType.get_signless(64)

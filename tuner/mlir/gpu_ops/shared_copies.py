@@ -149,7 +149,7 @@ COPIES = ("linalg.copy", "memref.copy")
 
 
 class InsertBarriersOp(InPlaceOp, name="insert_barriers"):
-    """``tuner.insert_barriers``: barriers between writes of a tile in shared memory and others' reads.
+    """``tuner.insert_barriers``: barriers between writes of shared memory and other threads' reads.
 
     Takes a function with ``scf.for`` loops whose bodies directly write shared memory and then read it.
     Inserts a ``gpu.barrier`` after the last write in each such body, and one at its top where requested.
@@ -178,9 +178,9 @@ class InsertBarriersOp(InPlaceOp, name="insert_barriers"):
             last_write = writes[-1]
             at_top = attribute(self, "loop_top", 0) == 1
             body = list(loop.regions[0].blocks[0].operations)
-            behind = next(op for before, op in itertools.pairwise(body) if before.operation == last_write)
+            after = next(op for before, op in itertools.pairwise(body) if before.operation == last_write)
             with loop.location:
-                with ir.InsertionPoint(behind):
+                with ir.InsertionPoint(after):
                     create("gpu.barrier")
                 if at_top:
                     with ir.InsertionPoint(body[0]):

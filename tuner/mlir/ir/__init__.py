@@ -1,1 +1,1 @@
-"""Functions that read and build IR, shared by transform ops and passes; no module here is a pass."""
+"""Functions that read, build and rewrite IR, shared by transform ops and passes."""

@@ -25,7 +25,7 @@ def value(name: str, result: Type, *operands: Value, **attributes: Attribute) ->
 
 
 def fetch(buffer: Value, *place: Value, locality: int = 2) -> None:
-    """Creates the prefetch of a place of a memref for reading; ``locality``: 3 for L1, 2, 1, 0 for none."""
+    """Creates the prefetch of an element for reading; ``locality``: 3, every cache level, to 0, not kept."""
     flags = {name: ir.BoolAttr.get(name == "isDataCache") for name in ("isWrite", "isDataCache")}
     hint = ir.IntegerAttr.get(ir.IntegerType.get_signless(32), locality)
     create("memref.prefetch", [], [buffer, *place], localityHint=hint, **flags)
@@ -113,20 +113,20 @@ def piece(vector: Value, offset: int, size: int) -> Value:
 
 
 def line_of(vector: Value, number: int) -> Value:
-    """Creates the extraction of one line of a 2-D vector, a 1-D vector."""
+    """Creates the extraction of row ``number`` of a 2-D vector; returns the row, a 1-D vector."""
     kind = ir.VectorType(vector.type)
     line = ir.VectorType.get(kind.shape[1:], kind.element_type)
     return value("vector.extract", line, vector, static_position=ir.DenseI64ArrayAttr.get([number]))
 
 
 def with_line(vector: Value, number: int, line: Value) -> Value:
-    """Creates the insertion of a 1-D vector as one line of a 2-D vector; returns the new 2-D vector."""
+    """Creates the insertion of a 1-D vector as row ``number`` of a 2-D vector; returns the new 2-D vector."""
     position = ir.DenseI64ArrayAttr.get([number])
     return value("vector.insert", vector.type, line, vector, static_position=position)
 
 
 def deinterleaved(vector: Value, size: int) -> list[Value]:
-    """Creates the parts, a power of two, of a 1-D vector: of p parts, part i has elements i, i + p, ..."""
+    """Creates p parts of ``size`` elements of a 1-D vector, part i with elements i, i + p, ...; p: 2**n."""
     kind = ir.VectorType(vector.type)
     parts, count = [vector], kind.shape[0]
     while count > size:
@@ -140,7 +140,7 @@ def deinterleaved(vector: Value, size: int) -> list[Value]:
 def branch(
     condition: Value, then: Build, otherwise: Build | None = None, result: Type | None = None
 ) -> Value | None:
-    """Creates ``scf.if`` with both regions; with a ``result`` type each gives, and it returns, a value."""
+    """Creates ``scf.if``; with a ``result`` type both regions yield a value; returns the op's value."""
     results = [] if result is None else [result]
     op = ir.Operation.create("scf.if", results=results, operands=[condition], regions=2)
     for region, build in zip(op.regions, (then, otherwise), strict=True):

@@ -135,7 +135,7 @@ ROUND, COMPARE, SELECT = "arith.truncf", "arith.cmpf", "arith.select"
 
 
 def round_late(function: Op) -> None:
-    """Moves roundings from f32 to bf16 after selections of the number or a limit, in place.
+    """Moves roundings from f32 to bf16 after the selection of the number or a constant limit, in place.
 
     Comparisons are then of f32, where vector code would extend bf16 for each. Rounding never changes the
     order of two numbers, and a limit is a bf16 number: only a zero may have the other sign.

@@ -14,7 +14,7 @@ from tuner.mlir.ir.reading import unsupported, walk, walk_where
 def contiguous_dimensions(memref: Type) -> int:
     """Returns how many trailing dimensions of a ranked memref type are known to lie in memory without gaps.
 
-    Dimensions of size 1 have no gap; outside of one of dynamic size nothing is known: 1 for
+    Dimensions of size 1 have no gap; outside of a dimension of dynamic size nothing is known: 1 for
     ``memref<?x?xf32>``.
     """
     strides, _ = memref.get_strides_and_offset()
@@ -270,7 +270,7 @@ def copy_by_loops(root: Op | ir.Module) -> None:
     """Replaces every ``memref.copy`` nested in ``root`` by a loop over the elements, in place.
 
     LLVM would call functions of MLIR's runtime library or memcpy, which the JIT's wheel looks up by a wrong
-    name. Copies to and from the device must be ``gpu.memcpy`` by then. Types must be ranked.
+    name. Copies to and from the device must be ``gpu.memcpy`` already. Types must be ranked.
 
         memref.copy %a, %b : memref<4xf32> to memref<4xf32>
       becomes

@@ -20,7 +20,7 @@ def attributes_of(op: Op) -> dict[str, Attribute]:
 
 
 def groups_of(op: Op) -> list[list[int]]:
-    """Returns the reassociation of a reshape: per dimension of the lower rank, those of the higher."""
+    """Returns the reassociation of a reshape: per dimension of the lower rank, dimensions of the higher."""
     groups = ir.ArrayAttr(op.attributes["reassociation"])
     return [[ir.IntegerAttr(axis).value for axis in ir.ArrayAttr(group)] for group in groups]
 
@@ -40,7 +40,7 @@ def is_zero(value: Value) -> bool:
 
 
 def source_of(value: Value, names: Container[str]) -> Value:
-    """Returns the start of a chain of ops in ``names`` by their first operands, as of subviews."""
+    """Returns where a value starts: goes back through ops in ``names``, as subviews, by first operands."""
     while not isinstance(value.owner, ir.Block) and value.owner.operation.name in names:
         value = value.owner.operation.operands[0]
     return value
@@ -199,7 +199,7 @@ def location_of(op: Op) -> str:
 
 
 def copy_of(module: ir.Module) -> ir.Module:
-    """Returns a deep copy of a module: printing would write each ``dense_resource`` as text."""
+    """Returns a deep copy of a module, without printing it, which writes each ``dense_resource`` as text."""
     copied = ir.Module.create(module.operation.location)
     for name in module.operation.attributes:
         copied.operation.attributes[name] = module.operation.attributes[name]
@@ -234,7 +234,7 @@ def function_type(function: Op) -> ir.FunctionType:
 
 
 def walk_ops(root: Op | ir.Module, visit: Callable[[Op], WalkResult], *, is_pre_order: bool = False) -> None:
-    """Calls ``visit`` for all ops in ``root`` and ``root``, first in pre-order, else last.
+    """Calls ``visit`` for ``root`` and all ops in it: ``root`` is first in pre-order, else last.
 
     An exception of ``visit`` is raised as it is: MLIR's walk makes a RuntimeError with a traceback.
     """
@@ -259,8 +259,8 @@ def walk_ops(root: Op | ir.Module, visit: Callable[[Op], WalkResult], *, is_pre_
 def walk(root: Op | ir.Module, *names: str) -> list[Op]:
     """Returns the ops named ``names`` in ``root``, and ``root`` itself if so named, nested ops first.
 
-    Without ops in unreachable blocks. MLIR's pattern driver takes a fiftieth of the time of a callback per
-    op.
+    Ops in unreachable blocks are left out. MLIR's pattern driver takes a fiftieth of the time of a callback
+    per op.
     """
     found: list[Op] = []
 

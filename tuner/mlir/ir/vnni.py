@@ -28,7 +28,7 @@ def declare_byte_dot(module: Op, lanes: int) -> None:
 
 
 def byte_dot(sums: Value, unsigned: Value, signed: Value) -> Value:
-    """Creates the call of a dot product: to each sum are added four products of its four pairs of bytes."""
+    """Creates the call of a dot product: adds to each sum the products of its four pairs of bytes."""
     lanes = ir.VectorType(sums.type).shape[0]
     callee = ir.FlatSymbolRefAttr.get(f"{NAME}{LANE_BITS * lanes}")
     return value("func.call", sums.type, sums, unsigned, signed, callee=callee)
@@ -117,8 +117,8 @@ def set_packed_as(
 ) -> None:
     """Gives argument ``number`` of a func.func the type ``kind`` and the attributes of a packing, in place.
 
-    The other parameters: as of ``WeightPacking``; what the argument has of them already stays. An argument of
-    k x n elements gets the type of its panels of columns, one after the other, the last padded with zeros::
+    The other parameters are those of ``WeightPacking``; for one that is not given, the argument keeps its
+    attribute. Of k x n elements, the type is panels of columns, in order, the last padded by zeros::
 
         %w: memref<3x64x48xf32> {tuner.packing = 48 : i64, tuner.weight}     of a weight of 64 x 100 elements
 
@@ -127,7 +127,7 @@ def set_packed_as(
         %w: memref<2x3x3x64x32xf32> {tuner.order = array<i64: 2, 3, 1, 0>, tuner.packing = 32 : i64, ...}
                                                                         of 64 filters of 64 x 3 x 3 elements
 
-    ``tuner.interleave``, ``tuner.depth``, ``tuner.unsigned`` and ``tuner.run`` are fields of it, too.
+    ``tuner.interleave``, ``tuner.depth``, ``tuner.unsigned`` and ``tuner.run`` are fields of the packing too.
     """
     arguments = function.regions[0].blocks[0].arguments
     arguments[number].set_type(kind)

@@ -145,7 +145,7 @@ def _whole(rounded: Term) -> Term:
 
 
 def _scaled(x: Term, exponent: Term) -> Term:
-    """Returns x * 2**exponent in two steps: 2**exponent may not be a float64, and only one is rounded."""
+    """Returns x * 2**exponent in two steps, of which one is exact: 2**exponent may be no float64."""
     half = exponent >> 1
     return x * _power_of_two(half) * _power_of_two(exponent - half)
 
@@ -205,7 +205,7 @@ def _is_tiny(x: Term) -> Term:
 TWO_OVER_LN2 = (2.8853900817779268, 4.0710547481862066e-17)  # 2 / ln 2
 THIRD = (1 / 3, 1.850371707708594e-17)  # 1 / 3
 ATANH_TAIL = tuple(1 / (2 * power + 5) for power in range(10))  # of atanh(s) / s, from s**4 / 5 on, in s**2
-LARGEST_EXPONENT = 4096.0  # 2**x is 0 or infinity before; products with it are finite
+LARGEST_EXPONENT = 4096.0  # 2**x is 0 or infinity long before this x; products with this x are finite
 
 
 @dataclass(frozen=True)
@@ -258,7 +258,7 @@ def _log2(x: Term) -> DoubleWord:
     """Returns log2 of a positive finite float64; relative error up to 2**-64."""
     exponent, mantissa = mantissa_of(x)
     below, above = mantissa - 1.0, mantissa + 1.0
-    lost = mantissa - (above - 1.0)  # of the sum
+    lost = mantissa - (above - 1.0)  # rounding error of mantissa + 1
     ratio = below / above
     rest = ratio.fma(above * -1.0, below) - ratio * lost
     quotient = DoubleWord(ratio, rest / above)
@@ -326,8 +326,8 @@ def _half_exp(size: Term) -> Term:
 
 # Trigonometric functions of float64 and their inverses, in operations that every GPU has.
 #
-# Arguments are reduced to a quarter of a turn around a multiple of pi / 2, with pi / 2 in three parts and the
-# rounding error of each product from ``fma``. Where one is 2**32 or more, in a branch, it is multiplied by
+# Arguments are reduced to at most pi / 4 around a multiple of pi / 2, with pi / 2 in three parts and the
+# rounding error of each product from ``fma``. An argument of 2**32 or more is, in a branch, multiplied by
 # those bits of 2 / pi that count for its exponent, as integers (Payne and Hanek 1983). Polynomials of sine
 # and cosine are Taylor's, of which the next term is below 2**-54 of the result; that of atan is tuner's,
 # interpolated at Chebyshev nodes in 120 digits.
@@ -346,7 +346,7 @@ TWO_OVER_PI = int(
     "1580cc11",
     16,
 )
-TABLE_WORDS, WINDOW_WORDS = 38, 6  # all of them, and those that count for one exponent
+TABLE_WORDS, WINDOW_WORDS = 38, 6  # words of TWO_OVER_PI, and those of them that count for one exponent
 # (sin(r) - r) / r**3 and (cos(r) - 1 + r**2 / 2) / r**4, both in r**2, for |r| <= pi / 4
 SINE = tuple((-1) ** (power + 1) / math.factorial(2 * power + 3) for power in range(8))
 COSINE = tuple((-1) ** power / math.factorial(2 * power + 4) for power in range(7))
@@ -410,7 +410,7 @@ def acos(x: Term) -> Term:
 
 
 def _turned(x: Term) -> tuple[Term, Term, Term]:
-    """Returns n as i64, sin(r) and cos(r), where x = n * pi / 2 + r, up to multiples of 4 of n."""
+    """Returns n as i64, sin(r) and cos(r), where x = n * pi / 2 + r; only n modulo 4 is right."""
     is_small = x.math("absf") < LARGE_ANGLE
     whole, rest, low = _large_where(is_small, x, _reduced_angle(x.constant(0.0).replaced(is_small, x)))
     square = rest * rest
@@ -423,7 +423,7 @@ def _turned(x: Term) -> tuple[Term, Term, Term]:
 
 
 def _reduced_angle(x: Term) -> tuple[Term, Term, Term]:
-    """Returns n as i64, and r in two parts, where x = n * pi / 2 + r, of an x below LARGE."""
+    """Returns n as i64, and r in two parts, where x = n * pi / 2 + r, of an abs(x) below LARGE_ANGLE."""
     count = (x * (2 / math.pi)).math("roundeven")
     product = count * HALF_PI[0]
     near = x - product  # exact
@@ -437,9 +437,9 @@ def _reduced_angle(x: Term) -> tuple[Term, Term, Term]:
 
 
 def _large_where(is_small: Term, x: Term, small: Sequence[Term]) -> list[Term]:
-    """Returns n and r of ``small``, replaced by those of the elements of x that are not, if there are any.
+    """Returns n and r: ``small`` where ``is_small``, else those of ``_reduced_large``, computed in a branch.
 
-    Lanes that are masked may be poison, and a branch on poison has no meaning: hence the freeze.
+    Lanes that are masked may be poison, and a branch on poison is undefined behavior: hence the freeze.
     """
     types = [each.value.type for each in small]
     are_small = is_small.all().value
@@ -457,8 +457,8 @@ def _large_where(is_small: Term, x: Term, small: Sequence[Term]) -> list[Term]:
 def _reduced_large(x: Term) -> tuple[Term, Term, Term]:
     """Returns n modulo 4 as i64, and r in two parts, where x = n * pi / 2 + r; NaN for what is not finite.
 
-    abs(x) is m * 2**e with 53 bits of m. Bits of 2 / pi whose products with it are multiples of 4 do not
-    count; of the others the first 192 do, of which r, which is never below 2**-62, has the first 64 or more.
+    abs(x) is m * 2**e with 53 bits of m. Bits of 2 / pi whose product with abs(x) is a multiple of 4 do not
+    count. Of the others the first 192 suffice: r is never below 2**-62, so 64 bits or more of r are right.
     """
     bits = x.math("absf").bits()
     exponent, fraction = (bits >> FRACTION_BITS) - WORDS_BIAS, (bits & FRACTION) | (FRACTION + 1)
@@ -490,7 +490,7 @@ def _window(start: Term) -> list[Term]:
         start.constant(TWO_OVER_PI >> WORD_BITS * place & WORD) for place in reversed(range(TABLE_WORDS))
     ]
     shift = 16
-    while shift:  # a bit of the first word's number after the other; constants lie in no memory
+    while shift:  # selects by each bit of the first word's number: a table would lie in memory
         is_later = _bit(start, WORD_BITS.bit_length() - 2 + shift.bit_length())
         words = [words[at].replaced(is_later, words[at + shift]) for at in range(WINDOW_WORDS + shift)]
         shift //= 2

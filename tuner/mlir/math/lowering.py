@@ -1,11 +1,11 @@
 """Expands math ops of CPU code and GPU kernels to formulas, where upstream would call a library.
 
-Ops that LLVM selects stay. Takes lowered functions or outlined kernels; gives arith ops, the math ops of
-``NATIVE``, and loops for ``arith.remf``. f16 and bf16 are computed in float32. Trigonometric and hyperbolic
-functions of narrower floats are computed in float64 and rounded once; so are powers, except powers with a
-small constant exponent, which are products. ``math.exp2`` of float32 is one instruction, ``ex2.approx``, as
-in CUDA's own library. LLVM does not use ``lg2.approx`` for a logarithm: its error near 1, where the logarithm
-is 0, is 2**-22. Not handled: ops without a formula (cbrt, erfc, ...) are errors.
+Ops that LLVM has instructions for stay. Takes lowered functions or outlined kernels; gives arith ops, the
+math ops of ``NATIVE``, and loops for ``arith.remf``. f16 and bf16 are computed in float32. Trigonometric and
+hyperbolic functions of narrower floats are computed in float64 and rounded once; so are powers, except for
+small constant exponents, which are products. In GPU kernels ``math.exp2`` of float32 is one instruction,
+``ex2.approx``, as in CUDA's own library. No logarithm is by ``lg2.approx``: its error near 1, where the
+logarithm is 0, is 2**-22. Not handled: ops without a formula (cbrt, erfc, ...) are errors.
 
     %y = math.rsqrt %x : f16
   becomes
@@ -130,7 +130,7 @@ DOUBLE_FORMULAS: dict[str, Formula] = {  # of float64
     },
     "math.rsqrt": float32.rsqrt,
 }
-# Upstream's lowering takes no vectors of several dimensions.
+# Replaced too: upstream's lowering of these takes no vectors of several dimensions.
 TESTS: dict[str, Callable[[Term], Term]] = {
     "math.isfinite": lambda x: x.math("absf") < math.inf,
     "math.isinf": lambda x: x.math("absf").equals(math.inf),
@@ -162,7 +162,7 @@ def lower_math(module: ir.Module) -> None:
 
 
 def expand_math(root: Op | ir.Module) -> None:
-    """Replaces the math ops that have a formula for their type by it, on scalars and vectors, in place."""
+    """Replaces math ops by formulas, as ``lower_math``, but in any code, and ``math.exp2`` in float64."""
     expand_remainders(root)
     for op in _math_ops(root):
         _require(op)

@@ -21,8 +21,8 @@ from tuner.mlir.bindings import Op, ir
 # result may be from it: the errors of the operands, carried over to first order, plus half a unit in the last
 # place of the result's type for each rounding (Wilkinson, "Error analysis revisited", 1986; Higham, "Accuracy
 # and Stability of Numerical Algorithms", section 3.3). A sum of n numbers may be off by (2 + sqrt(n)) times
-# that of the sum of their magnitudes: less than the worst case of n, more than what independent errors in any
-# order of additions give.
+# half a unit of the sum of their magnitudes: less than the worst case of n, more than independent errors in
+# any order of additions give.
 
 
 Float64 = npt.NDArray[np.float64]
@@ -60,7 +60,7 @@ class Truth:
 
 
 def rounded(value: Float64, error: Float64, element: str, ulps: float = 1.0) -> Bounded:
-    """Returns a result rounded to ``element``, infinite if too large; ``ulps`` half ulps of error more."""
+    """Returns a result in type ``element``: infinite if too large; ``ulps``: half ulps of error to add."""
     with np.errstate(all="ignore"):
         largest = LARGEST.get(element)
         if largest is not None:
@@ -117,7 +117,7 @@ def chosen(truth: Truth, a: Bounded, b: Bounded) -> Bounded:
 
 
 def extreme(choose: Callable[[Float64, Float64], Float64]) -> Callable[[Bounded, Bounded], Bounded]:
-    """Returns the maximum or minimum of two arrays, by numpy's function."""
+    """Returns the maximum or minimum as a function of two arrays, from that of numpy."""
 
     def of(a: Bounded, b: Bounded) -> Bounded:
         return Bounded(choose(a.value, b.value), np.maximum(a.error, b.error), a.element)
@@ -128,7 +128,7 @@ def extreme(choose: Callable[[Float64, Float64], Float64]) -> Callable[[Bounded,
 def function(
     of: Callable[[Float64], Float64], slope: Callable[[Float64, Float64], Float64], ulps: float = FORMULA_ULPS
 ) -> Callable[[Bounded], Bounded]:
-    """Returns an elementary function of an array with its error; ``slope(x, y)`` is its derivative."""
+    """Returns an elementary function y of an array x with its error; ``slope(x, y)``: the derivative."""
 
     def apply(x: Bounded) -> Bounded:
         with np.errstate(all="ignore"):
@@ -246,7 +246,7 @@ def compared_integers(predicate: int, a: Bounded, b: Bounded, element: str) -> T
 
 
 def converted_integer(name: str, x: Bounded, source: str, element: str) -> Bounded:
-    """Returns one of INTEGER_CONVERSIONS; floats that are near to no integer of the type give any number."""
+    """Returns one of INTEGER_CONVERSIONS; for a float that may be out of range any integer is allowed."""
     if name in FROM_FLOAT:
         return _rounded_to_zero(x, element, is_signed=name == "arith.fptosi")
     numbers = _integers(x)

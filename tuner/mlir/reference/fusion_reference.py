@@ -64,12 +64,10 @@ def _windows(x: Float64, form: ConvolutionForm, sizes: Mapping[str, int]) -> Flo
     return np.lib.stride_tricks.as_strided(x, shape, steps, writeable=False)
 
 
-# Evaluates a fusion on arrays: the numpy reference that kernels are compared with.
-#
 # Takes the text of a ``Fusion`` (``tuner.core.fusions``) and arrays for its inputs. Contractions are
 # ``numpy.matmul``; the body of a ``linalg.generic`` is evaluated on whole arrays, each operand read through
 # its indexing map; a reduction is numpy's along the reduced dimensions. Not handled, and refused: control
-# flow, unsigned division, reductions other than sums, products, maxima and minima.
+# flow, unsigned division, reductions other than sums and extremes of floats, and and, or, xor of i1.
 
 
 Array = npt.NDArray[np.generic]
@@ -252,7 +250,7 @@ class _Body:
     def _reduced(
         self, yielded: Value, start: Value, axes: tuple[int, ...], output: ir.AffineMap, number: int
     ) -> Bounded:
-        """Returns a reduction: of the operand of the yielded op that is not the value so far."""
+        """Returns the reduction of the yielded op's operand that is not ``start``, the value so far."""
         combined = None if isinstance(yielded.owner, ir.Block) else yielded.owner.operation
         if combined is None or start not in list(combined.operands) or len(combined.operands) != 2:
             found = "a body" if combined is None else combined.name

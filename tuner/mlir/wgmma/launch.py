@@ -21,7 +21,7 @@ MAP = (
 def create_tensor_map(matrix: Value, box: tuple[int, int], *, is_tf32: bool) -> Value:
     """Creates the CUDA tensor map of a memref, on the host; returns an LLVM pointer to it for the kernel.
 
-    ``box``: elements per TMA copy, as (slower, innermost dimension). ``is_tf32``: not f32.
+    ``box``: elements per TMA copy, as (slower, innermost dimension). ``is_tf32``: f32 is rounded.
     """
     element = ir.MemRefType(matrix.type).element_type
     unranked = value("memref.cast", ir.UnrankedMemRefType.get(element, None), matrix)
@@ -169,7 +169,7 @@ class BlockTiles:
 
     @property
     def clusters(self) -> int:
-        """Returns how many clusters one tile per block would take; 0 if each block computes only one tile."""
+        """Returns how many clusters one tile per block would take; 0 if blocks compute only one tile."""
         return self.grid[0] * self.grid[1]
 
     @property
@@ -236,6 +236,7 @@ def _foreign(number: Value | int, launch: Op) -> str | None:
 
 
 def _anew(number: Value, known: dict[Value, Value], block_ids: dict[str, Value]) -> Value:
+    """Clones the ops that compute ``number``, for other block ids; without any, ``number`` stays."""
     if number in known or not block_ids or isinstance(number.owner, ir.Block):
         return known.get(number, number)
     op = number.owner.operation

@@ -177,7 +177,7 @@ class PipelinePlan:
 
     @property
     def sums(self) -> int:
-        return self.b.rows // 2
+        return self.b.rows // 2  # per thread: 64 rows x columns of C, shared by 128 threads
 
     @property
     def stage_bytes(self) -> int:

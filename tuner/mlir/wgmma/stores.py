@@ -10,7 +10,7 @@ from tuner.mlir.ir.memrefs import bounds_of
 from tuner.mlir.wgmma.integers import as_i32, as_index, calculate, shared_pointer, word
 from tuner.mlir.wgmma.plan import BOX_COLUMNS, BOXES, MMA_ROWS, PipelinePlan
 
-# The end of a consumer: stores its sums to C in adjacent pairs, for ``tuner.finish_stores`` to complete.
+# Stores of adjacent pairs, which ``tuner.finish_stores`` completes.
 #
 # Thread t of a warpgroup holds, in words 4 j + 2 h + i of a fragment, row 16 (t / 32) + t % 32 / 4 + 8 h and
 # column 8 j + 2 (t % 4) + i. PTX ISA, "Register Fragments for wgmma.mma_async".
@@ -58,7 +58,7 @@ def _element(structure: Value, kind: Type, position: int) -> Value:
     return value("llvm.extractvalue", kind, structure, position=place)
 
 
-# The end of a consumer by TMA: stores 16-bit results through shared memory, in boxes of whole lines.
+# Stores of 16-bit results by TMA, through shared memory, in boxes of whole lines.
 #
 # Each warp has two boxes in shared memory, of 16 rows and 64 columns in the 128-byte swizzle. It fills one by
 # ``stmatrix`` while the TMA stores the other, so no warp waits for another warp:

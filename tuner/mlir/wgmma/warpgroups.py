@@ -141,7 +141,7 @@ class Consumer:
         ``sums``: one LLVM struct of a thread's accumulators per 64 rows of C.
         """
         ring, plan = self.ring, self.ring.plan
-        # of a thread's accumulators for 64 rows of C: all f32, or all i32
+        # a thread's accumulators for 64 rows of C: all f32, or all i32
         kind = ir.Type.parse(f"!llvm.struct<({', '.join([plan.accumulator_kinds[1]] * plan.sums)})>")
         nothing = [value("llvm.mlir.undef", kind) for _ in range(plan.fragments)]
         sums = self._multiply(first, nothing, is_first=True)
@@ -196,7 +196,7 @@ class Consumer:
         return value("nvvm.wgmma.mma_async", sums.type, sums, left, right, **attributes)
 
     def _release(self, stage: Value) -> None:
-        """Creates arrivals at a stage's empty barriers by one thread per block: wgmma completes for all."""
+        """Creates arrivals at a stage's empty barriers: thread i, for its warpgroup, at that in block i."""
         is_speaker = compare("ult", self.thread, self.ring.plan.cluster_blocks)
         branch(is_speaker, lambda: self.ring.release(stage, self.thread))
 

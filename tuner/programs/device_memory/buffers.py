@@ -197,7 +197,7 @@ class MirroredBuffer:
     is_returned: bool = False
 
     def copy_to(self, side: Side) -> None:
-        """Creates a copy of the whole buffer to one memory, at the insertion point; none of a constant back.
+        """Creates a copy of the whole buffer to ``side`` at the insertion point; of a constant not back.
 
         Raises CandidateError(COMPILE) for a non-contiguous device argument, since its memory is the caller's.
         """
@@ -242,7 +242,7 @@ class MirroredBuffer:
 
 
 def allocate_like(host: Value) -> tuple[Value, Value]:
-    """Allocates device memory at the insertion point; returns it and its view of a host memref's type.
+    """Allocates device memory at the insertion point; returns the memory and its view of the host's type.
 
     Both are the same value for a contiguous memref; a dynamic offset becomes 0. Raises
     CandidateError(COMPILE) for an unranked memref, and for a non-contiguous allocation of dynamic size.

@@ -1,7 +1,7 @@
 """Determines which copies between host and device memory a function needs, by forward data-flow analysis.
 
 Calls the methods of ``AbstractActions`` in the order of execution; a state is where each alias set is valid
-(``Valid``). Loops and branches are walked twice: with a recorder, to choose the state at their start and end,
+(``Valid``). Loops and branches are walked with a recorder first, to choose the state at their start and end,
 then with the actions. ``host_to_device_memory`` rejects unstructured control flow and asynchronous work.
 
     gpu.launch_func @m::@write ... args(%a : memref<4xf32>)
@@ -188,9 +188,8 @@ class CoherenceWalk:
             if not (self._is_all_of_alias_set(access.value) and is_filled(op, access.value)):
                 valid = self._need(access.value, Side.HOST, valid, op, actions)
         valid = self._write(accesses, Side.HOST, valid)
-        for alias_set in (
-            sorted(self._globals) if walk(op, "func.call") else ()
-        ):  # a callee may access globals
+        # a callee may access globals
+        for alias_set in sorted(self._globals) if walk(op, "func.call") else ():
             actions.touch_on_host(alias_set)
             if (alias_set, Side.HOST) not in valid:
                 actions.fetch((alias_set, Side.HOST), op)

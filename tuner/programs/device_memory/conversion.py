@@ -203,9 +203,9 @@ class _FunctionRewrite:
 
 
 def is_shared(root: Value) -> bool:
-    """Returns whether a buffer's root is a ``gpu.alloc``, which host and kernels can access.
+    """Returns whether a buffer's root is a ``gpu.alloc``, here memory that host and kernels can access.
 
-    One without ``host_shared`` counts too: ``without_explicit_memory`` has replaced others before.
+    ``host_shared`` is not checked: ``without_explicit_memory`` has replaced every ``gpu.alloc`` without it.
     """
     return op_of(root, "gpu.alloc") is not None
 

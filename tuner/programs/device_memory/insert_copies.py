@@ -11,7 +11,7 @@ from tuner.programs.device_memory.coherence import AbstractActions
 
 
 class CopyInsertion(AbstractActions):
-    """Actions of a ``CoherenceWalk`` that insert copies and deallocations; then call ``finish``."""
+    """Actions of a ``CoherenceWalk`` that insert copies and deallocations; call ``finish`` after the walk."""
 
     def __init__(
         self, alias_sets: AliasSets, buffers: dict[Value, MirroredBuffer], device_views: DeviceViews
@@ -51,9 +51,9 @@ class CopyInsertion(AbstractActions):
     def release(self, deallocation: Op) -> None:
         """Inserts the deallocation of device memory before the program's ``memref.dealloc``.
 
-        Of an inner block it is delayed to the end of the buffer's block. Raises CandidateError(COMPILE) where
-        it is not clear which buffer is freed, for a second time in one block, and for a result in an inner
-        block.
+        That of an inner block is delayed to the end of the buffer's block. Raises CandidateError(COMPILE) for
+        a deallocation of one of several buffers or of no allocation, for a second one in the buffer's block,
+        and for a returned buffer in an inner block.
         """
         roots = self._alias_sets.roots_of(deallocation.operands[0])
         buffer = self._buffers[roots[0]]
@@ -118,7 +118,7 @@ def pin(buffers: list[MirroredBuffer]) -> None:
 
 
 def forget_registrations(function: Op) -> None:
-    """Erases gpu.host_register and gpu.host_unregister, without effect on copies, and their casts."""
+    """Erases gpu.host_register and gpu.host_unregister, which do not affect copies, and their casts."""
     for name in ("gpu.host_register", "gpu.host_unregister"):
         for op in walk(function, name):
             cast = op_of(op.operands[0], "memref.cast")

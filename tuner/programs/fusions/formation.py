@@ -1,12 +1,12 @@
-"""Partitions the operations of a program into fusions: dispatch regions, in IREE's words.
+"""Partitions the operations of a program into fusions (IREE calls them dispatch regions).
 
 A fusion is a root and the producers that only the fusion reads, found backwards from the root: at most one
 contraction, or two matmuls of one A, with the elementwise operations after it (the epilogue); or rows,
 reductions over the last dimension and elementwise operations over the same rows. One transpose joins the
 elementwise operations that read its result.
 
-Elementwise producers of a contraction never join it: they would be computed again for each tile. A device
-computes independent products at a time: for it, operations that read two of them are a fusion of their own.
+Elementwise producers of a contraction never join it: they would be computed again for each tile. A GPU can
+compute independent products at the same time: there, operations that read two of them are a separate fusion.
 """
 
 from collections.abc import Collection, Mapping, Sequence
@@ -50,7 +50,7 @@ from tuner.programs.fusions.views import collapsed, memref_type, without
 
 
 def copying_fusion(copy: NeededCopy, places: Mapping[Value, View], weights: Collection[int]) -> Fusion:
-    """Returns the fusion that copies a value, or fills its target where the value is one number."""
+    """Returns the fusion that copies a value, or fills the target where the value is a filled tensor."""
     if is_free(copy.source):
         return _filling(copy)
     source, target = _without_unit_dimensions(places[copy.source], copy.target)
@@ -96,7 +96,7 @@ def _tensor(view: View) -> str:
 
 
 def _without_unit_dimensions(source: View, target: View) -> tuple[View, View]:
-    """Returns both views without dimensions of size 1, and with those merged that lie alike in both."""
+    """Returns both views without dimensions of size 1; neighbours that both views can merge are one."""
     dropped = [number for number, size in enumerate(source.type.shape) if size == 1]
     cut = [without(view, dropped) for view in (source, target)]
     rank = len(cut[0].strides)
@@ -144,7 +144,7 @@ class Members:
 
     kind: str
     ops: tuple[Op, ...]
-    reason: str = ""
+    reason: str = ""  # of LOOPS: why no schedule supports the operation
 
     @property
     def root(self) -> Op:
@@ -168,8 +168,8 @@ def form_fusions(
 ) -> list[Members]:
     """Returns the fusions of a block's operations, in an order in which they can run.
 
-    ``computed``: those that are not only views of memory and constants; ``keeps_forks``: whether an operation
-    that reads two independent products joins neither.
+    ``computed``: operations other than views of memory and constants; ``keeps_forks``: whether an operation
+    that reads two independent products joins neither of the two.
     """
     order = {op: number for number, op in enumerate(ops)}
     kinds = {op: kind_of(op) for op in computed}
@@ -198,10 +198,10 @@ def _grown(
         return Members(kind.kind, (root,), kind.reason)
     alone = _Growing(kind.kind, (root,), kind.domain, keeps_forks)
     fusion = _with_producers(alone, kinds, fused, takes_rows=True)
-    if fusion.kind == ROWS:  # what ends an epilogue stays in the contraction's fusion
+    if fusion.kind == ROWS:  # what can be a contraction's epilogue is left to the contraction's fusion
         others = {op for op in fusion.ops if op != root and op in epilogues}
         fusion = _with_producers(alone, kinds, {*fused, *others}, takes_rows=True) if others else fusion
-    else:
+    else:  # no reduction has joined: one number per row would be computed again for each element
         fusion = _with_producers(alone, kinds, fused, takes_rows=False)
     return Members(fusion.kind, fusion.ops)
 
@@ -222,7 +222,7 @@ def _epilogues(kinds: dict[Op, OpKind]) -> set[Op]:
 def _with_producers(
     fusion: _Growing, kinds: dict[Op, OpKind], left_out: Collection[Op], *, takes_rows: bool
 ) -> _Growing:
-    """Returns a fusion with all producers that can join it; ``takes_rows``: with one number per row, too."""
+    """Returns a fusion with all producers that can join; ``takes_rows``: also those of one number per row."""
     waiting = list(fusion.ops)
     while waiting:
         user = waiting.pop(0)
@@ -268,7 +268,7 @@ def _joined(fusion: _Growing, producer: Op, kind: OpKind, takes_rows: bool) -> _
         fits = is_first and is_read_in_place and kind.kind == ELEMENTWISE and kind.domain == fusion.domain
         return replace(fusion, ops=ops) if fits else None
     if kind.kind == ROWS:
-        # over its rows, or over longer rows of the same number
+        # it reduces the rows of the fusion, or rows of which the fusion so far has one number each
         fits = kind.domain == fusion.domain or (kind.domain[:-1] == fusion.domain and not fusion.is_reduced)
         is_taken = fits and (takes_rows or fusion.is_reduced)
         return replace(fusion, kind=ROWS, ops=ops, domain=kind.domain) if is_taken else None
@@ -300,11 +300,11 @@ ELEMENTS = ("f32", "f64")  # of scores, of what is multiplied and of the result
 
 
 def join_attention(fusions: Sequence[Members], ops: Collection[Op]) -> list[Members]:
-    """Returns the fusions in their order, the three of each attention as one in the place of the last one.
+    """Returns the fusions in order, with the three of each attention as one in the place of the last.
 
-    The three write and read all scores three times, from the cache that holds them; one fusion computes
-    scores for some rows of queries at a time, which stay in the second level of cache. Joined are those that
-    are faster as one fusion, by the measurements in docs/decisions/fusions.md.
+    Three fusions write and read all scores through memory or a large cache; one fusion computes the scores
+    of some rows of queries at a time, which stay in the L2 cache. An attention is joined where this is
+    faster, by the measurements in docs/decisions/fusions.md.
 
         %s = linalg.batch_matmul ins(%q, %k)    // with scale and mask
         %p = ...                                // rows: the softmax of %s
@@ -324,7 +324,7 @@ def join_attention(fusions: Sequence[Members], ops: Collection[Op]) -> list[Memb
 
 
 def _before(last: Members, by_root: Mapping[Op, Members]) -> tuple[Members, Members] | None:
-    """Returns the scores and the rows that only a product reads as its A; None where there are none."""
+    """Returns the fusions of scores and softmax whose only reader is the product of ``last``, or None."""
     product = _product(last)
     if product is None:
         return None

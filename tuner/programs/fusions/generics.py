@@ -1,4 +1,4 @@
-"""Builds ``linalg.generic`` operations anew: with other results, other loops, other operands."""
+"""Creates operations on tensors for rewrites of fusions: conversions, transposes, reshapes, sums, fills."""
 
 from collections.abc import Sequence
 from math import prod
@@ -45,13 +45,13 @@ def summed(left: Value, right: Value) -> Op:
 
 
 def converted(tensor: Value, element: ir.Type) -> Value:
-    """Creates a tensor's floats as those of a wider type, or rounded to a narrower one; returns its value."""
+    """Creates a tensor's floats in a wider type, or rounded to a narrower type; returns the new tensor."""
     name = "arith.extf" if element.width > tensor.type.element_type.width else "arith.truncf"
     return _elementwise([tensor], element, lambda number, _: value(name, element, number)).results[0]
 
 
 def extended(tensor: Value) -> Value:
-    """Creates a tensor of bf16 as one of f32, right after what computes it; returns its value."""
+    """Creates the f32 copy of a bf16 tensor right after the tensor's definition; returns the copy."""
     op = defining(tensor)
     if op is None:
         with ir.InsertionPoint.at_block_begin(tensor.owner), ir.Location.unknown():
@@ -67,7 +67,7 @@ def _elementwise(inputs: Sequence[Value], element: ir.Type, body: building.Body)
 
 
 def transposed(tensor: Value, order: Sequence[int]) -> Value:
-    """Creates the transpose whose dimension i is dimension ``order[i]`` of a tensor; returns its value."""
+    """Creates the transpose whose dimension i is dimension ``order[i]`` of ``tensor``; returns its value."""
     loops = building.dimensions(len(order))
     target = empty([tensor.type.shape[each] for each in order], tensor.type.element_type)
     maps = [[loops[order.index(each)] for each in range(len(order))], loops]

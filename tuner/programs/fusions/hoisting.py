@@ -1,4 +1,4 @@
-"""Splits what weights alone decide from a program: ``@init`` computes it once, when the program is loaded.
+"""Moves what depends on weights alone out of a program: ``@init`` computes it once, at compile time.
 
     func.func @main(%x, %w) {                      func.func @main(%x, %t)
       %t = linalg.transpose ins(%w) ...              %y = linalg.matmul ins(%x, %t) ...
@@ -33,11 +33,11 @@ from tuner.programs.fusions.payload import TensorPayload, add_argument, set_func
 from tuner.programs.lowering.entry import function_named
 
 INIT = "init"
-GENERATED_LIMIT = 1 << 20  # elements of what is computed, and not only repeated
+GENERATED_LIMIT = 1 << 20  # elements of a result that is computed, not only a broadcast
 
 
 def hoist(payload: TensorPayload, first_weight: int) -> tuple[str, tuple[int, ...]]:
-    """Moves what weights, arguments from ``first_weight`` on, alone decide out of a program, in place.
+    """Moves what depends only on weights, the arguments from ``first_weight`` on, out of a program, in place.
 
     Returns the text of the module with ``init``, "" where nothing is computed, whose results replace the
     weights; and the numbers of the weights that are taken as they are, where there is no ``init``.
@@ -81,7 +81,7 @@ def init_parts(text: str) -> tuple[InitPart, ...]:
     block = module.body.operations[0].operation.regions[0].blocks[0]
     *ops, end = [op.operation for op in block.operations]
     order = {op: number for number, op in enumerate(ops)}
-    read_in: dict[Op, Op] = {}  # a later operation of the same part
+    read_in: dict[Op, Op] = {}  # union-find: operation -> a later operation of the same part
 
     def last(op: Op) -> Op:
         while op in read_in:

@@ -32,12 +32,12 @@ from tuner.programs.run.fused_code import (
     WeightPlan,
 )
 
-Place = tuple[int, int]  # a pointer of the frame, and bytes after it
+Place = tuple[int, int]  # (index of a pointer in the frame, offset in bytes)
 
 
 @dataclass(frozen=True)
 class Bytes:
-    """Bytes that a fusion reads or writes: of a pointer of the frame, from ``start`` to before ``stop``."""
+    """Bytes that a fusion reads or writes: [start, stop) from the address in ``slot`` of the frame."""
 
     slot: int
     start: int
@@ -55,8 +55,8 @@ def waits(
     """Returns for each fusion whether all threads wait for one another before it.
 
     Two fusions of which one writes bytes that the other one reads or writes must not run at the same time,
-    unless the first thread runs both. Bytes count, not buffers, which share memory of the arena: ``places``
-    has where inputs, then outputs begin.
+    unless the first thread runs both. Bytes are compared, not buffers, since buffers share memory of the
+    arena; ``places`` has, per fusion, where the inputs, then the outputs begin.
 
         fusion 0 (all)    writes %a
         fusion 1 (all)    writes %b           no barrier: it does not touch %a
@@ -81,19 +81,19 @@ def _touched(fusion: Fusion, code: FusionCode, places: Sequence[Place]) -> Itera
     views = zip(_views(fusion, code), places, strict=True)
     for number, ((view, packing), (slot, start)) in enumerate(views):
         size = (view_end(view) - view.offset) * number_type(view.type.element).bytes
-        is_touched = packing is None and size > 0  # nothing writes weights
+        is_touched = packing is None and size > 0  # nothing writes packed weights
         yield Bytes(slot, start, start + size * is_touched, is_write=number >= len(fusion.inputs))
 
 
 POINTER = "!llvm.ptr"
-# Before a waiting thread sleeps, some 0.1 to 0.4 ms: one that has slept may wake on a busy processor.
+# Loops before a waiting thread sleeps, some 0.1 to 0.4 ms: after a sleep it may wake on a busy processor.
 PAUSES = 8192
 SYSTEM_CALLS = "syscall"  # of the C library
 # Linux, x86-64: SYS_futex, FUTEX_WAIT and FUTEX_WAKE of one process, as many threads as there are
 FUTEX, WAIT_PRIVATE, WAKE_PRIVATE, EVERYBODY = 202, 128, 129, 2**31 - 1
 SYSTEM_CALL = f"vararg(!llvm.func<i64 (i64, ...)>) : (i64, {POINTER}, i64, i64, i64) -> i64"
-# The last thread that arrives wakes the sleepers. One that is about to sleep counts itself first, and the
-# kernel looks at the arrivals again, so that no wake-up is lost.
+# The last thread that arrives wakes the sleepers. A thread counts itself as a sleeper before it sleeps, and
+# futex then compares the arrivals again, so that no wake-up is lost.
 WAIT = f"""
 llvm.func internal @wait_for_all(%arrivals: {POINTER}, %until: i64) {{
   %zero = llvm.mlir.constant(0 : i64) : i64
@@ -155,9 +155,9 @@ HEAD = f"""llvm.func @{PART_ENTRY}(%part: {POINTER}) {{
 def part_texts(codes: Sequence[FusionCode], waits: Sequence[bool]) -> list[str]:
     """Returns the texts of ``@program_part``, which each thread runs, and of what it calls.
 
-    A thread waits in a loop until all threads have arrived, and after some microseconds sleeps: the thread
-    that it waits for may need its processor. Arrivals are counted up to the end of the call, so nothing is
-    reset.
+    A thread waits in a loop until all threads have arrived, and sleeps after 0.1 to 0.4 ms: the thread that
+    it waits for may need its processor. Arrivals are counted through the whole call, so no barrier resets
+    the count: barrier n waits for n times the number of threads.
 
         llvm.func @program_part(%part: !llvm.ptr) {
           llvm.call @call_0(%frame, %thread, %threads) : (!llvm.ptr, i64, i64) -> ()
@@ -190,7 +190,7 @@ def part_texts(codes: Sequence[FusionCode], waits: Sequence[bool]) -> list[str]:
 
 
 def call_of(number: int, code: FusionCode, thread: str, threads: str) -> str:
-    """Returns the call of a fusion by a thread, whose number and whose team's size are values."""
+    """Returns the call of a fusion by the thread with number ``thread`` of ``threads``, names of values."""
     if not code.is_divided:
         return f"  llvm.call @call_{number}(%frame) : ({POINTER}) -> ()"
     return f"  llvm.call @call_{number}(%frame, {thread}, {threads}) : ({POINTER}, i64, i64) -> ()"
@@ -211,7 +211,7 @@ TEAM_ONCE = "team_once"  # what the exported functions of a team call
 
 @dataclass(frozen=True)
 class ProcessorLevel:
-    """The processors that code is compiled for: LLVM's name, as of -mcpu, and features beyond it."""
+    """The processors that code is compiled for: LLVM's name, as for -mcpu, and further features."""
 
     name: str  # "x86-64-v4"
     features: str = ""  # "+avx512vnni"
@@ -254,9 +254,9 @@ class FusionPlaces:
 def linked(places: FusionPlaces, codes: Sequence[FusionCode], level: ProcessorLevel) -> str:
     """Returns the module of a program in LLVM dialect, whose ``@program`` calls its fusions in order.
 
-    Its frame is an array of pointers: to arguments, results, packed weights, the arena, and the text of an
-    assertion that fails; fusions after that are left out. ``@group_at`` runs one fusion alone, to time it.
-    Fusions of equal code are one function; divided ones are called from ``@program_part`` (``part_texts``).
+    The frame is an array of pointers: to arguments, results, packed weights, the arena, and the text of an
+    assertion that failed, after which no fusion runs. ``@group_at`` runs one fusion alone, to time it.
+    Fusions of equal code are one function. Divided fusions add ``@program_part`` (``part_texts``).
 
         llvm.func @program(%frame: !llvm.ptr) {
           llvm.call @call_0(%frame) : (!llvm.ptr) -> ()
@@ -370,7 +370,7 @@ def _call_text(
     fusion = places.program.fusions[number]
     lines, names = [], []
     if may_have_failed:
-        # Other threads may read this while the first one writes: they need it after they have waited for it.
+        # Atomic: other threads may read this while the first one writes; it counts after the next barrier.
         lines += [
             f"  %failed_at = llvm.getelementptr %frame[{places.slots}] : ({POINTER}) -> {POINTER}, i64",
             f"  %failed = llvm.load %failed_at atomic monotonic {{alignment = 8 : i64}} : {POINTER} -> i64",

@@ -1,4 +1,4 @@
-"""Brings matmuls into the forms that schedules take, in place, without a change of the numbers."""
+"""Brings matmuls into the forms that schedules take, in place; only the order of sums may change."""
 
 from tuner.mlir.bindings import Op, Value, ir
 from tuner.mlir.ir.building import create, value
@@ -144,13 +144,13 @@ def begin_with_zeros(payload: TensorPayload) -> None:
         result.replace_all_uses_except(total.results[0], total)
 
 
-TYPES, SUM = ["i8", "i8", "i64"], "i32"  # of a product that becomes another one, and of its sums then
+TYPES, SUM = ["i8", "i8", "i64"], "i32"  # elements of A, B, C of a matmul to be narrowed; of C afterwards
 
 
 def narrow_sums(payload: TensorPayload) -> None:
     """Replaces matmuls of i8 into i64 whose sums are only truncated to i32, in place: equal modulo 2**32.
 
-    torch-mlir exports a product of integers so.
+    torch-mlir exports products of integers in this form.
 
         %wide = linalg.matmul ins(%a, %b : tensor<8x4xi8>, tensor<4x6xi8>) outs(%zeros : tensor<8x6xi64>)
         %r = linalg.generic ins(%wide)  // arith.trunci
@@ -178,7 +178,7 @@ def narrow_sums(payload: TensorPayload) -> None:
 def transpose_operands(payload: TensorPayload) -> None:
     """Replaces matmuls of transposed operands by transposes and plain matmuls, in place.
 
-    A weight is then transposed once, when the program is loaded:
+    A weight is then transposed once, at compile time (``hoist``):
 
         %r = linalg.matmul indexing_maps = [(m, k), (n, k), (m, n)] ins(%a, %b)
       becomes
@@ -286,7 +286,7 @@ def is_extension(op: Op) -> bool:
 
 
 def conversion_of(op: Op) -> str | None:
-    """Returns the name of the only operation that an op computes of each element, in order; else None."""
+    """Returns the name of the one operation that a generic applies to each element in its place, or None."""
     if op.name != GENERIC or len(inputs_of(op)) != 1 or len(op.results) != 1 or not all(is_parallel(op)):
         return None
     body = body_of(op)

@@ -107,7 +107,8 @@ def memory_plan(program: FusedProgram) -> MemoryPlan:
             continue
         lifetime = lives[number]
         size = extent_bytes(program, number, lifetime)
-        blocks = [each for each in blocks if each.lifetime.overlaps(lifetime)]  # of later buffers, too
+        # blocks that end before this buffer begins are free for all later buffers too, in this order
+        blocks = [each for each in blocks if each.lifetime.overlaps(lifetime)]
         start = 0
         for block in sorted(blocks, key=lambda each: each.start):
             if start + size <= block.start:
@@ -159,7 +160,7 @@ def _place_padded(
 ) -> tuple[int, tuple[Fill, ...]]:
     top = 0
     fills: list[Fill] = []
-    shared: list[tuple[object, int, int]] = []  # what must be equal, offset, last fusion
+    shared: list[tuple[object, int, int]] = []  # key that sharing buffers have in common, offset, last fusion
     for number in sorted(lives, key=lambda each: lives[each].first):
         buffer = program.buffers[number]
         if buffer.padding is None:
@@ -213,13 +214,13 @@ class BufferPlan:
 
     buffers: list[Buffer] = field(default_factory=list)
     views: dict[Value, View] = field(default_factory=dict)
-    copies: dict[Op, list[NeededCopy]] = field(default_factory=dict)  # operation in whose place they run
+    copies: dict[Op, list[NeededCopy]] = field(default_factory=dict)  # operation -> copies run in its place
     moved: set[Op] = field(default_factory=set)  # transposes that are views
     computed: list[Op] = field(default_factory=list)  # operations that fusions compute, in order
 
 
 def placed(payload: TensorPayload, first_weight: int) -> BufferPlan:
-    """Returns where the values lie that operations ask for; arguments from ``first_weight`` are weights."""
+    """Returns the places of arguments and of values that must lie where a reader needs them."""
     plan = BufferPlan()
     for number, argument in enumerate(payload.block.arguments):
         owner, at = (ARGUMENT, number) if number < first_weight else (WEIGHT, number - first_weight)
@@ -278,7 +279,7 @@ def _is_computed(op: Op, moved: Collection[Op]) -> bool:
 
 
 def _send(plan: BufferPlan, value: Value, target: View, at: Op) -> None:
-    """Lets a value be computed at ``target``; else it is copied there where the program has ``at``."""
+    """Lets a value be computed at ``target``; else plans a copy to ``target`` in the place of ``at``."""
     if not _place(plan, value, target, at):
         plan.copies.setdefault(at, []).append(NeededCopy(value, target))
 
@@ -310,7 +311,7 @@ def _place(plan: BufferPlan, value: Value, target: View, reader: Op) -> bool:
 
 
 def _can_read(value: Value, view: View, user: Op) -> bool:
-    """Returns whether a user of a value can read it in other strides than those of a contiguous tensor."""
+    """Returns whether ``user`` can read a value that lies as ``view``, which need not be contiguous."""
     if user.name not in VIEWS or user.operands[0] != value:
         return True
     seen = view_of(user, view)
@@ -352,11 +353,11 @@ def _natural(plan: BufferPlan, value: Value) -> View | None:
     if op is not None and (op.name in (EXPAND, COLLAPSE) or (op.name == SLICE and slice_of(op) is not None)):
         source = _natural(plan, op.operands[0])
         return None if source is None else view_of(op, source)
-    return views.whole(-1, tensor_type(value.type))
+    return views.whole(-1, tensor_type(value.type))  # -1: no buffer yet, only the strides count
 
 
 def _place_insertion(plan: BufferPlan, op: Op) -> None:
-    """Places the tensor that is inserted into, then the part, where nothing else is written there."""
+    """Places an insertion's result, target and part; the last two are copied if writes may overlap."""
     source, into = op.operands
     result, place = op.results[0], slice_of(op)
     assert place is not None

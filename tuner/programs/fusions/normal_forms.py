@@ -43,9 +43,9 @@ from tuner.programs.fusions.payload import TensorPayload, filled
 from tuner.programs.fusions.views import YIELD, number_of, padding_of
 
 # Elementwise operations, transposes and broadcasts become ``linalg.generic``; matmuls, convolutions and
-# pooling stay named. Dimensions of size 1 are folded away. ``linalg-fuse-elementwise-ops`` is not run: with
-# reshapes it makes generics of matmuls, and computes a layer norm again for each column of the matmul that
-# reads it.
+# pooling stay named. Dimensions of size 1 are folded away. ``linalg-fuse-elementwise-ops`` is not run on the
+# whole program: with reshapes it makes generics of matmuls, and computes a layer norm again for each column
+# of the matmul that reads it.
 
 
 OP = "!transform.any_op"
@@ -61,7 +61,7 @@ CLEAN = "canonicalize,cse"
 PREPARE = f"builtin.module(func.func(convert-elementwise-to-linalg),{CLEAN})"
 FOLD_UNIT_DIMENSIONS = f"builtin.module(func.func(linalg-fold-unit-extent-dims,{CLEAN}))"
 CLEAN_UP = f"builtin.module({CLEAN})"
-# Named operations that stay: contractions, convolutions, pooling, and what has no loops of its own.
+# Parts of names of operations that stay: contractions and windows, then what must not or cannot be generic.
 WINDOWS_AND_SUMS = ("matmul", "conv", "pooling", "winograd", "mmt4d")
 KEPT = (*WINDOWS_AND_SUMS, "fill", "generic", "index", "yield", "softmax", "pack")
 
@@ -107,9 +107,9 @@ PAGE_BYTES = 4096  # of a channel: at 3136 bytes (28x28) convolutions were as fa
 
 
 def pointwise_as_matmuls(payload: TensorPayload) -> None:
-    """Replaces convolutions of one pixel over large images by matmuls, in place.
+    """Replaces 1x1 convolutions over large images by matmuls, in place.
 
-    A schedule of convolutions reads some pixels of one channel after the other, a page of memory or more
+    A schedule of convolutions reads some pixels of each channel, and channels are a page of memory or more
     apart; a matmul reads whole rows of a matrix of channels x pixels:
 
         %r = linalg.conv_2d_nchw_fchw ins(%x, %w : tensor<1x256x56x56xf32>, tensor<64x256x1x1xf32>) ...
@@ -119,7 +119,7 @@ def pointwise_as_matmuls(payload: TensorPayload) -> None:
         %c = linalg.matmul ins(%a, %b) ... -> tensor<64x3136xf32>
         %r = tensor.expand_shape %c [[0, 1], [2, 3]] ... into tensor<1x64x56x56xf32>
 
-    Not changed: strides, several images, padded inputs, and the layout NHWC, of adjacent channels.
+    Not changed: strides, several images, padded inputs, and the layout NHWC, whose channels are adjacent.
     """
     for op in payload.ops:
         if op.name != NCHW:
@@ -205,8 +205,8 @@ def widen_convolutions(payload: TensorPayload, *, keeps_pairs: bool = False) -> 
     """Replaces convolutions of bf16 by those of the extended operands, with the schedules of f32, in place.
 
     Products of two bf16 numbers are exact in f32, and sums are of f32 either way; a result of bf16 is rounded
-    once. The input is extended before padding, so that what computes it can write it so; weights at load
-    time.
+    once. The input is extended before padding, so that its producer can write f32 into the padded buffer;
+    weights are extended at compile time (``hoist``).
 
         %p = tensor.pad %x ... : tensor<1x8x12x12xbf16> to tensor<1x8x14x14xbf16>
         %r = linalg.conv_2d_nchw_fchw ins(%p, %w : tensor<1x8x14x14xbf16>, tensor<16x8x3x3xbf16>) ...
@@ -238,7 +238,7 @@ def _is_narrow(tensor: Value) -> bool:
 
 
 def _replace_convolution(op: Op, wide: Wide, *, keeps: bool) -> None:
-    """Replaces a convolution; rounds its result where that was bf16. ``keeps``: it still multiplies bf16."""
+    """Replaces a convolution; rounds a result of bf16. ``keeps``: input and weights stay bf16."""
     *read, start = op.operands
     operands = [*(read if keeps else (_widened(each, wide) for each in read)), _widened(start, wide)]
     if operands == list(op.operands):
@@ -300,9 +300,9 @@ EXTEND = "arith.extf"
 
 
 def widen_parameters(payload: TensorPayload, first_weight: int) -> None:
-    """Extends repeated weights of bf16 that elementwise operations only extend, at load time, in place.
+    """Extends, in place and at compile time, broadcast weights of bf16 that generics read and only extend.
 
-    Else a bias, or the scale of a norm, is extended again for each element of the result.
+    Otherwise a bias, or the scale of a norm, is extended again for each element of the result.
 
         %r = linalg.generic ins(%x, %bias : tensor<8x4xf32>, tensor<4xbf16>) {
           %wide = arith.extf %b : bf16 to f32

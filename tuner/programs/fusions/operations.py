@@ -12,9 +12,9 @@ MATMULS = ("linalg.matmul", "linalg.batch_matmul")
 CONVOLUTIONS = tuple(LAYOUTS)
 CONTRACTIONS = (*MATMULS, *CONVOLUTIONS)
 FILL, EMPTY, CONSTANT, GENERIC = "linalg.fill", "tensor.empty", "arith.constant", "linalg.generic"
-FREE = (CONSTANT, EMPTY, FILL)  # each user gets its own
+FREE = (CONSTANT, EMPTY, FILL)  # each fusion that reads one gets a copy of it
 EXPAND, COLLAPSE, SLICE = "tensor.expand_shape", "tensor.collapse_shape", "tensor.extract_slice"
-VIEWS = (EXPAND, COLLAPSE, SLICE)  # types of the same memory
+VIEWS = (EXPAND, COLLAPSE, SLICE)  # the same memory in another shape
 PAD, CONCAT, INSERT = "tensor.pad", "tensor.concat", "tensor.insert_slice"
 PARALLEL = "#linalg.iterator_type<parallel>"
 
@@ -30,7 +30,7 @@ def defining(value: Value) -> Op | None:
 
 
 def is_free(value: Value) -> bool:
-    """Returns whether a value is a constant, empty or filled tensor, or a number computed of these."""
+    """Returns whether a value is a constant, an empty or filled tensor, or a number computed from such."""
     waiting, seen = [value], {value}
     while waiting:
         op = defining(waiting.pop())
@@ -44,12 +44,12 @@ def is_free(value: Value) -> bool:
 
 
 def is_scalar_op(op: Op) -> bool:
-    """Returns whether all results of an operation are numbers, and there is one."""
+    """Returns whether an operation has results, and all results are numbers."""
     return bool(list(op.results)) and not any(is_tensor(each) for each in op.results)
 
 
 def read_by(op: Op) -> list[Value]:
-    """Returns the distinct values that an operation and its regions use, in order."""
+    """Returns the distinct values from outside that an operation and its regions use, in order."""
     found = dict.fromkeys(op.operands)
     if len(op.regions) and op.name != FILL:
         inner = walk_where(op, lambda each: each != op)
@@ -85,7 +85,7 @@ def users(value: Value) -> list[Op]:
 
 
 def needed_ops(ops: Collection[Op], left_out: Collection[Op] = ()) -> set[Op]:
-    """Returns operations and all that they read the results of, directly or not, but for ``left_out``."""
+    """Returns ``ops`` and all their producers, direct or not; does not go past ``left_out``."""
     found: set[Op] = set()
     waiting = list(ops)
     while waiting:
@@ -106,7 +106,7 @@ def use_values(op: Op, values: Mapping[Value, Value]) -> None:
 
 
 def clone_into(op: Op, values: dict[Value, Value]) -> None:
-    """Creates a copy of an operation, of the operands in ``values``; adds the copy's results to them."""
+    """Creates a copy of ``op`` with operands replaced as ``values`` says; adds the copy's results there."""
     copy = op.clone()
     use_values(copy, values)
     values.update(zip(op.results, copy.results, strict=True))
@@ -118,7 +118,7 @@ def maps_of(op: Op) -> list[ir.AffineMap]:
 
 
 def dimensions(mapping: ir.AffineMap) -> tuple[int, ...] | None:
-    """Returns which loops a map's results are; None if one is no single loop, or comes twice."""
+    """Returns the loop that each result of a map is; None if a result is not one loop, or two are equal."""
     found = []
     for result in mapping.results:
         if not isinstance(result, ir.AffineDimExpr):
@@ -128,7 +128,7 @@ def dimensions(mapping: ir.AffineMap) -> tuple[int, ...] | None:
 
 
 def is_straight(op: Op) -> bool:
-    """Returns if each operand of a ``linalg.generic`` that is indexed by distinct loops has them in order."""
+    """Returns whether each operand of a generic, if indexed by distinct loops, has the loops in order."""
     return all(
         list(loops) == sorted(loops) for each in maps_of(op) if (loops := dimensions(each)) is not None
     )
@@ -180,7 +180,7 @@ class OpKind:
     """The kind of fusion that an operation begins, and the sizes of its loops."""
 
     kind: str  # one of tuner.core.fusions.KINDS
-    domain: tuple[int, ...] = ()  # iterations of each loop; () for other than linalg.generic
+    domain: tuple[int, ...] = ()  # iterations of each loop; of named contractions the result's shape
     reason: str = ""  # of LOOPS: why no schedule is for the operation
 
 

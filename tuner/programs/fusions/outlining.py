@@ -47,9 +47,9 @@ DEDUPLICATE = "builtin.module(cse)"
 
 
 def outlined(members: Members, places: Mapping[Value, View], weights: Iterable[int]) -> Fusion:
-    """Returns a fusion of operations as a function of memrefs, with the numbers of the buffers of weights.
+    """Returns the fusion of ``members`` as a function of memrefs.
 
-    ``places`` is where the values lie that it reads and writes.
+    ``places``: where the values that it reads and writes lie; ``weights``: numbers of the weights' buffers.
     """
     outputs = [each for each in members.root.results if list(each.uses)] or list(members.root.results)[:1]
     function, inputs = _tensor_function(members, outputs)
@@ -87,7 +87,7 @@ def _tensor_function(members: Members, outputs: Sequence[Value]) -> tuple[Tensor
 
 
 def _walk(members: Members) -> tuple[list[Op], list[Value]]:
-    """Returns what is cloned, producers first, and which values of the program are read."""
+    """Returns the operations to be cloned, producers first, and the values of the program that they read."""
     order: dict[Op, None] = {}
     inputs: dict[Value, None] = {}
     read = read_by(members.root)
@@ -176,7 +176,7 @@ def _memref_text(
 
 
 def _write(result: Value, memory: Value) -> None:
-    """Creates the write of a result; what starts from an empty tensor starts from the output instead."""
+    """Creates the write of a result; an empty or filled init of its operation becomes the output's memory."""
     flags = {"restrict": ir.UnitAttr.get(), "writable": ir.UnitAttr.get()}
     op = defining(result)
     if op is not None and op.name.startswith("linalg."):

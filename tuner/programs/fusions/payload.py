@@ -54,7 +54,7 @@ class TensorPayload:
 
 
 def read_payload(text: str, entry: str | None) -> TensorPayload | NotFused:
-    """Parses a payload without the data of constants in the current MLIR context and inlines its calls.
+    """Parses a payload, without its resources' data, in the current MLIR context and inlines its calls.
 
     ``entry`` None: ``main``, or the only public function. Raises CandidateError(BIND) for text that does not
     parse, for an entry that is not there, and for too many operations.

@@ -1,4 +1,4 @@
-"""Makes a list of fusions of a payload: each fusion is compiled by a schedule of its own."""
+"""Makes a list of fusions of a payload: normal forms, hoisting, places in memory, formation, outlining."""
 
 from dataclasses import dataclass
 
@@ -37,7 +37,7 @@ from tuner.programs.lowering.resources import split_payload
 
 @dataclass(frozen=True)
 class FormedProgram:
-    """A payload as fusions, and its weights; ``program.init``, unless "", makes weight buffers of them."""
+    """A payload as fusions, and its weights; ``program.init``, unless "", computes weight buffers of them."""
 
     program: FusedProgram
     weights: tuple[np.ndarray, ...]

@@ -1,7 +1,7 @@
-"""Gives elementwise operations and reductions the shape that their producer has, behind a reshape.
+"""Gives elementwise operations and reductions the shape of their producer, where a reshape is in between.
 
 torch-mlir computes a linear layer on 2 dimensions and what follows on 3; a convolution has a batch of 1 that
-elementwise operations do without. Of one shape they can be one fusion:
+elementwise operations do without. Operations of the same shape can be one fusion:
 
     %c = linalg.matmul ... -> tensor<64x128xf32>
     %e = tensor.expand_shape %c [[0, 1], [2]] ... into tensor<2x32x128xf32>
@@ -66,7 +66,7 @@ def take_shapes_of_producers(payload: TensorPayload) -> None:
 
 
 def _widens_into_padding(op: Op) -> bool:
-    """Returns whether a product is extended for padding alone, which the product's fusion cannot write."""
+    """Returns whether only padding, which must keep its dimensions, reads the extension of a product."""
     source = op_of(op.operands[0], EXPAND)
     if source is None or not is_extension(op) or any(user.name != PAD for user in users(op.results[0])):
         return False
@@ -84,7 +84,7 @@ def _is_reshaped(op: Op) -> bool:
 
 
 def _follow(op: Op) -> bool:
-    """Reshapes an operation as the first of its operands' producers that allows it, epilogues first."""
+    """Reshapes ``op`` as its first producer that allows it, contractions first; returns whether one does."""
     pairs = zip(inputs_of(op), maps_of(op), strict=False)
     read = [value for value, mapping in pairs if is_identity(mapping) and _is_computed(_unshaped(value))]
     if not any(map(_is_reshape, read)):
@@ -148,7 +148,7 @@ def _is_computed(value: Value) -> bool:
 
 
 def _collapsed(op: Op, groups: Reassociation) -> bool:
-    """Merges groups of loops into one each, if all operands allow that without a copy; says whether."""
+    """Merges each group of loops into one if no operand needs a copy for it; returns whether it did."""
     loops_are_parallel = is_parallel(op)
     if any(len({loops_are_parallel[loop] for loop in group}) > 1 for group in groups):
         return False
@@ -179,7 +179,7 @@ def _collapsed(op: Op, groups: Reassociation) -> bool:
 
 
 def _cut(loops: Sequence[int], groups: Reassociation) -> list[list[int]] | None:
-    """Returns which dimensions of an operand become one; None if it has a part of a group of loops alone."""
+    """Returns groups of an operand's dimensions that become one; None if it has only part of a loop group."""
     found: list[list[int]] = []
     at = 0
     while at < len(loops):
@@ -233,6 +233,7 @@ def _split(mapping: ir.AffineMap, groups: Reassociation, shape: Sequence[int]) -
     before = list(groups[-1])[:-1]
     if is_identity(mapping):
         return parts
+    # an operand of one element per row gets the loops of size 1 that are split from the reduced loop
     if not _is_row(mapping) or any(shape[loop] != 1 for loop in before):
         return [[loop for loop in part if shape[loop] != 1] or [part[-1]] for part in parts]
     return [*parts[:-1], [*parts[-1], *before]] if parts else [before]

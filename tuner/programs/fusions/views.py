@@ -113,7 +113,7 @@ def _reshaped(view: View, shape: Sequence[int], strides: Sequence[int]) -> View:
 
 @dataclass(frozen=True)
 class Slice:
-    """Static places of a slice, and which dimensions of size 1 the result does not have."""
+    """The static offsets, sizes and steps of a slice, and the dimensions of size 1 that its result lacks."""
 
     offsets: tuple[int, ...]
     sizes: tuple[int, ...]
@@ -224,7 +224,7 @@ def parts_of(op: Op, home: View) -> Iterator[tuple[Value, View]]:
 
 
 def insertions(op: Op) -> list[Slice] | None:
-    """Returns the places of insertions, one after the other into an empty tensor, the last one first.
+    """Returns the places of a chain of insertions that begins with an empty tensor; ``op``, the last, first.
 
     None where two write the same element, and where something else reads a tensor between them.
     """
@@ -263,8 +263,7 @@ def memref_type(view: View) -> str:
         return f"memref<{shape}{view.type.element}>"
     strides, step = [], 1
     for size, stride in zip(reversed(view.type.shape), reversed(view.strides), strict=True):
-        strides.append(
-            step if size == 1 else stride
-        )  # a stride that does not count follows from the next one
+        # the stride of a dimension of size 1 does not matter: it is as in contiguous memory
+        strides.append(step if size == 1 else stride)
         step = strides[-1] * size
     return f"memref<{shape}{view.type.element}, strided<{strides[::-1]}>>"

@@ -52,9 +52,10 @@ class FusionFunction:
 
 
 def fusion_function(fusion: Fusion, memrefs: Sequence[Value], *, is_generalized: bool) -> FusionFunction:
-    """Parses a fusion's text in the current MLIR context; indices that are data are asserted.
+    """Parses a fusion's text in the current MLIR context; adds assertions for indices that are data.
 
-    ``memrefs`` are values for its inputs, then for its outputs, of another module in the same context.
+    ``memrefs``: values for its inputs, then for its outputs, of another module in the same context;
+    ``is_generalized``: whether named linalg operations become ``linalg.generic``.
     """
     module = parse(fusion.text, "fusion")
     assert_indirect_indices(module.body.operations[0].operation)
@@ -129,19 +130,19 @@ class PointValues:
         self._indices: dict[int, Value] = {}
 
     def at(self, tensor: Value, indices: Sequence[Value]) -> Value:
-        """Creates a tensor's element at ``indices``. Raises CandidateError(COMPILE) for other operations."""
+        """Creates a tensor's element at ``indices``. Raises CandidateError(COMPILE) where it cannot."""
         key = (tensor, tuple(indices))
         if key not in self._known:
             self._known[key] = self._computed(tensor, list(indices))
         return self._known[key]
 
     def know(self, tensor: Value, indices: Sequence[Value], element: Value) -> None:
-        """Takes ``element`` as the element of a tensor at ``indices``, in this region and those inside it."""
+        """Records ``element`` as a tensor's element at ``indices``, in this region and those inside it."""
         self._known[tensor, tuple(indices)] = element
 
     @contextmanager
     def region(self) -> Iterator[None]:
-        """Context manager: what is created in it is forgotten afterwards, since it is inside of a region."""
+        """Context manager: forgets at the end what was created in it, values of an inner MLIR region."""
         known, indices = dict(self._known), dict(self._indices)
         try:
             yield
@@ -242,7 +243,7 @@ class PointValues:
             clone_into(op, known)
 
     def _scalar(self, number: Value, known: dict[Value, Value]) -> Value:
-        """Creates a number that a body reads: computed in it, or outside of it, by operations on numbers."""
+        """Creates a number that a body reads, computed in or outside the body by operations on numbers."""
         if number in known:
             return known[number]
         op = defining(number)
@@ -266,7 +267,7 @@ class PointValues:
 
 
 def _loops_at(mapping: ir.AffineMap, indices: Sequence[Value]) -> list[Value | None]:
-    """Returns the loops' indices at which an output has an element; None: the output has no such loop."""
+    """Returns, per loop, the index at which an output has the element; None for loops that it reduces."""
     if not _is_plain(mapping):
         raise CandidateError(Stage.COMPILE, f"a result is written at {mapping}")
     loops: list[Value | None] = [None] * mapping.n_dims

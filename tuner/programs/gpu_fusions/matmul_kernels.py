@@ -1,4 +1,4 @@
-"""Matmuls of fusions as kernels of transform scripts, with the fusion's epilogue where sums are stored.
+"""Matmuls of fusions as kernels of transform scripts, which apply the epilogue where they store sums.
 
 The last matmul of a fusion gets the epilogue, if that is one ``linalg.generic`` of arithmetic that reads,
 next to the sums, matrices, rows or columns in memory: biases, residuals, the sums of the matmuls before it.
@@ -63,7 +63,7 @@ class MatmulEpilogue:
 
 
 def epilogue_of(last: Op, function: FusionFunction) -> MatmulEpilogue | str:
-    """Returns what follows a fusion's last matmul; else why it is a kernel of its own, "" for nothing."""
+    """Returns the epilogue of a fusion's last matmul, why it is a separate kernel, or "" without epilogue."""
     tensor, output = function.outputs[0]
     sums = last.results[0]
     if tensor == sums and len(list(sums.uses)) == 1:
@@ -150,9 +150,9 @@ class ScriptKernels:
     def of(
         self, payload: ir.Module, buffers: tuple[KernelBuffer, ...], script: Script, suffix: str
     ) -> InsertedKernels:
-        """Returns the kernels of a script for a payload with its epilogue, which is changed.
+        """Returns the kernels of a script for ``payload``, which it changes; equal payloads share kernels.
 
-        ``buffers`` are those of its function; kernels' names end with ``suffix``. Raises CandidateError.
+        ``buffers``: of the payload's function; kernels' names end with ``suffix``. Raises CandidateError.
         """
         key = (str(payload), script.text)
         if key not in self._known:
@@ -173,11 +173,11 @@ class KernelPlace:
 
 
 MATMUL = "linalg.matmul"
-WITH_EPILOGUE = "bias_relu"  # how a script is asked for that finishes stores, whatever the epilogue
+WITH_EPILOGUE = "bias_relu"  # asks for a script that applies an epilogue where it stores, whichever it is
 
 
 def matmuls_of(function: FusionFunction) -> list[Op]:
-    """Returns the matmuls of a fusion, in order; [] where one cannot be a script's: elements, operands."""
+    """Returns the matmuls of a fusion; [] where no script takes the element types or operands of one."""
     matmuls = [op for op in function.ops if op.name == MATMUL]
     is_known = all(
         _problem(op) is not None and all(each in function.memory for each in inputs_of(op)) for op in matmuls
@@ -186,7 +186,7 @@ def matmuls_of(function: FusionFunction) -> list[Op]:
 
 
 def launch_matmuls(function: FusionFunction, place: KernelPlace) -> str:
-    """Creates the launches of a fusion of matmuls; returns why the epilogue is a kernel of its own, or "".
+    """Creates the launches of a fusion of matmuls; returns why the epilogue is a separate kernel, or "".
 
     Raises CandidateError where no script supports a matmul, or a script fails.
     """
@@ -267,7 +267,7 @@ def _launch_with_epilogue(
     script: Script,
     number: int,
 ) -> str:
-    """Creates the launch of a matmul with its epilogue; returns why the script cannot have it, else ""."""
+    """Creates the launch of a matmul with its epilogue; returns why the script cannot apply it, else ""."""
     problem = _with_output(op, epilogue.output)
     with failing_at(Stage.BIND):
         scratch = scratch_in(script.text, problem)

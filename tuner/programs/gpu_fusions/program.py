@@ -52,17 +52,17 @@ BUFFERIZE = "builtin.module(one-shot-bufferize,canonicalize,cse)"
 
 @dataclass(frozen=True)
 class FusionKernels:
-    """The function that launches a fusion's kernels, and why the fusion is not one kernel."""
+    """The function that launches a fusion's kernels, and why there are more kernels than necessary."""
 
     function: Op  # private func.func of the views' types
-    reason: str = ""  # "": it is
+    reason: str = ""  # "": one kernel, or one for each matmul or shape of outputs
 
 
 def add_fusion(fusion: Fusion, types: Sequence[ir.Type], place: KernelPlace) -> FusionKernels:
     """Adds a private function to ``place.module`` that computes a fusion by launches of kernels.
 
-    ``types`` are the memref types of its inputs, then of its outputs, offsets included. A fusion that is not
-    computed element by element or row by row becomes loops on memrefs, which become a kernel each.
+    ``types``: memref types of the inputs, then of the outputs, offsets included. Tried in order: scripts,
+    rows or elements, by the fusion's kind; elements alone; loops on memrefs, which become a kernel each.
     """
     try:
         return _function_of(place, types, lambda views: _launch(fusion, views, place))
@@ -130,7 +130,7 @@ INLINE = "builtin.module(inline,symbol-dce)"
 
 @dataclass(frozen=True)
 class HostOfFusions:
-    """Makes a host function of a program of fusions, whose work is launches of kernels.
+    """A program of fusions as a host function, whose work is launches of kernels.
 
     Weights, and temporary buffers with padding, which is written once, are arguments that stay on the device.
 
@@ -146,7 +146,7 @@ class HostOfFusions:
 
     payload: ProgramPayload
     resident: tuple[Buffer, ...]  # of the function's last arguments
-    reasons: tuple[str, ...]  # one for each fusion; "": it is one kernel
+    reasons: tuple[str, ...]  # one for each fusion: that of its ``FusionKernels``
 
 
 def host_of_fusions(program: FusedProgram, entry: str, chip: Chip, script_of: ScriptOf) -> HostOfFusions:
@@ -179,14 +179,14 @@ def host_of_fusions(program: FusedProgram, entry: str, chip: Chip, script_of: Sc
             create("func.return", [], [memory[at] for at in results])
     run_passes(module, INLINE)
     used = {module_of(launch) for launch in walk(module, "gpu.launch_func")}
-    for holder in walk(module, "gpu.module"):  # those of fusions that could not be completed are not used
+    for holder in walk(module, "gpu.module"):  # unused ones are from attempts of ``add_fusion`` that failed
         if name_of(holder) not in used:
             holder.erase()
     return HostOfFusions(ProgramPayload(module, entry), resident, tuple(reasons))
 
 
 def is_resident(buffer: Buffer) -> bool:
-    """Returns whether a buffer is on the device from call to call."""
+    """Returns whether a buffer stays on the device from call to call."""
     return buffer.owner == WEIGHT or (buffer.owner == TEMPORARY and buffer.padding is not None)
 
 

@@ -1,8 +1,8 @@
 """Fusions of rows as one kernel: softmax, layer norm, RMS norm. A block computes a row.
 
-A reduction over the row is a partial result per thread, over every ``threads``-th column, and
-``gpu.all_reduce``; what elementwise operations read of it is then in a register of each thread. Nothing is
-stored but the fusion's results: an elementwise operation that two reductions read is computed for each.
+A reduction over the row is a partial result per thread, over every ``threads``-th column, then
+``gpu.all_reduce``, which leaves the result in a register of each thread. Nothing is stored but the fusion's
+results: an elementwise operation that two reductions read is computed for each.
 
     %max = linalg.generic {["parallel", "reduction"]} ins(%x) ...     // arith.maximumf
     %e = linalg.generic ... ins(%x, %max) ...                          // math.exp(x - max)
@@ -40,7 +40,7 @@ from tuner.programs.gpu_fusions.element_kernels import FusionFunction, PointValu
 Build = Callable[[Value, list[Value]], list[Value]]  # of a column and carried values; returns the next ones
 THREADS_LIMIT = 256  # of a block
 EQUAL = 0  # arith's predicate eq
-# Operation that combines partial results -> a number that changes none; of integers the bits are all equal.
+# Operation that combines partial results -> its neutral element; -1: an integer with all bits set.
 NEUTRAL = {
     "arith.addf": 0.0,
     "arith.mulf": 1.0,
@@ -73,7 +73,7 @@ def launch_rows(function: FusionFunction) -> None:
     domain = loop_sizes(reductions[0])
     rows, columns = domain[:-1], domain[-1]
     for op in reductions:
-        _combining(op)
+        _combining(op)  # raises before anything is created
     warps = -(-max(1, columns) // WARP_THREADS)
     threads = min(THREADS_LIMIT, warps * WARP_THREADS)
 
@@ -157,7 +157,7 @@ class _Row:
 
 
 def _is_of_rows(op: Op, domain: tuple[int, ...]) -> bool:
-    """Returns whether an operation goes over the rows of a domain, and reduces its last dimension if any."""
+    """Returns whether ``op`` goes over the rows of ``domain``, and reduces at most the last dimension."""
     sizes, parallel = loop_sizes(op), is_parallel(op)
     outputs = maps_of(op)[len(inputs_of(op)) :]
     if not all(parallel):

@@ -1,4 +1,4 @@
-"""Steps of scalar arithmetic, integer and floating-point, and the functions that reductions combine by."""
+"""Steps of elementwise arithmetic on integers and floats, and the functions by which reductions combine."""
 
 import operator
 from collections.abc import Callable
@@ -54,7 +54,7 @@ def aligned(scalar: Array, vector: Array) -> Array:
     return with_trailing_axes(scalar, vector.ndim - scalar.ndim)
 
 
-# Floating-point arithmetic, rounded once to the type of the result; fast-math flags permit this.
+# Floating-point arithmetic, each operation rounded to its type; fast-math flags only permit other results.
 
 
 F32, F64 = np.dtype(np.float32), np.dtype(np.float64)
@@ -90,13 +90,13 @@ ORDERED: tuple[Callable[[Array, Array], Array], ...] = (
 
 def predicate(number: int) -> Callable[[Array, Array], Array]:
     """Returns the comparison of float arrays for a number of MLIR's ``arith.cmpf`` predicates."""
-    if number in (0, 15):
+    if number in (0, 15):  # false, true
         return lambda a, b: np.broadcast_to(np.array(number == 15), np.broadcast_shapes(a.shape, b.shape))
-    if number == 7:
+    if number == 7:  # ord
         return lambda a, b: ~(np.isnan(a) | np.isnan(b))
-    if number == 14:
+    if number == 14:  # uno
         return lambda a, b: np.isnan(a) | np.isnan(b)
-    if number < 7:
+    if number < 7:  # oeq, ogt, oge, olt, ole, one: false for NaN
         return ORDERED[number - 1]
     # ueq, ugt, uge, ult, ule, une: also true for NaN
     compare = ORDERED[number - 8]
@@ -245,9 +245,9 @@ def integer_comparison(op: Op, scope: FunctionScope) -> Step:
 
 
 def extended(wide: Callable[[Array, Array], Array], read: Callable[[Array], Array]) -> Decode:
-    """Returns the decoder of an integer operation with two results, the low and high half of ``wide``'s.
+    """Returns the decoder of an operation with two results: low and high half of an integer of double width.
 
-    ``wide`` is the operation on arrays of Python integers; ``read`` makes the operands signed or unsigned.
+    ``wide`` computes that number, on arrays of Python integers; ``read`` makes operands signed or unsigned.
     """
 
     def decode(op: Op, scope: FunctionScope) -> Step:

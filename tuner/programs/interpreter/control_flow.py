@@ -230,7 +230,7 @@ def parallel(op: Op, scope: FunctionScope) -> Step:
 
 @dataclass(frozen=True, eq=False)
 class _Nest:
-    """Nested loops around a body: the body of the loops outside of them, whose indices are ``outer``."""
+    """Loops nested around ``body``, which are themselves the body of further loops with indices ``outer``."""
 
     body: AbstractBody
     loops: tuple[tuple[Array, Array, Array], ...]  # lower bound, upper bound, step

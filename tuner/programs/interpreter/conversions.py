@@ -62,7 +62,7 @@ def _printed(text: str, dtype: DType) -> Array:
 
 
 def _wrapped(value: Any, dtype: DType) -> Any:
-    """Returns a signless number as a number of the signed type."""
+    """Returns a constant as a number of numpy's type; an integer beyond the signed range wraps around."""
     if dtype == BOOL:
         return bool(value)
     if dtype.kind != "i":

@@ -67,7 +67,7 @@ class LaneFrame:
     def active(self, shape: tuple[int, ...]) -> Array:
         """Returns whether each element of an array of shape (blocks, threads, ...) belongs to an active lane.
 
-        Along blocks or threads, an axis of size 1 belongs to all lanes.
+        An element that several lanes share, along an axis of size 1, does if one of these lanes is active.
         """
         mask = self.mask
         for axis in range(2):
@@ -84,7 +84,7 @@ def require(
 ) -> None:
     """Raises CandidateError(RUN) if ``holds`` is false in an active lane; the message names one such lane.
 
-    ``where`` is the operation's, ``found`` the message, or a function from an index of ``holds`` to it.
+    ``where`` names the operation; ``found`` is the message, or returns the message for an index of ``holds``.
     """
     if holds.all():
         return
@@ -121,7 +121,7 @@ class LoopLimit:
         self._count = 0
 
     def count(self) -> None:
-        """Counts an iteration. Raises CandidateError(RUN) beyond ITERATIONS_LIMIT and SECONDS_LIMIT."""
+        """Counts an iteration. Raises CandidateError(RUN) beyond ITERATIONS_LIMIT or SECONDS_LIMIT."""
         self._count += 1
         if self._count % CHECKED:
             return
@@ -216,7 +216,7 @@ class BranchingBody:
         return results
 
     def _run_steps(self, block: BodyBlock, frame: LaneFrame) -> None:
-        before = frame.take(block.defined)  # by other lanes, which keep them
+        before = frame.take(block.defined)  # values of other lanes, which the steps overwrite
         for step in block.steps:
             step(frame)
         for slot, old in zip(block.defined, before, strict=True):
@@ -232,7 +232,7 @@ class BranchingBody:
                 frame.values[slot] = merged(taken, value, frame.values[slot])
 
 
-# From an operation and the scope that maps its function's SSA values to frame slots.
+# Decoders take an operation, and the scope that maps its function's SSA values to frame slots.
 Decode: TypeAlias = "Callable[[Op, FunctionScope], Step]"
 Branches: TypeAlias = "Callable[[Op, FunctionScope], Callable[[LaneFrame], Sequence[Any]]]"
 
@@ -247,7 +247,7 @@ class LaneFunction:
 
 @dataclass(frozen=True, eq=False)
 class Decoders:
-    """The operations that the interpreter supports: per name, the function that decodes it to a step."""
+    """The operations that the interpreter supports: per name, the function that returns its step."""
 
     steps: Mapping[str, Decode]
     choices: Mapping[str, Branches]  # terminators with several successors

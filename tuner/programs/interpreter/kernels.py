@@ -83,7 +83,7 @@ class MemrefLayout:
         return HEADER_WORDS + 2 * len(self.sizes)
 
     def words(self, address: int) -> list[int]:
-        """Returns a static memref's descriptor at ``address``. Raises ValueError for a dynamic number."""
+        """Returns the descriptor of a static memref at ``address``; ValueError for a dynamic number."""
         given = (self.offset, *self.sizes, *self.strides)
         known = [number for number in given if number is not None]
         if len(known) != len(given):
@@ -99,7 +99,7 @@ class LaneParameter:
     layout: MemrefLayout | None
 
     def at(self, address: int) -> BufferView | Array:
-        """Returns the argument of a descriptor at ``address``: a memref, or a number from one of rank 0."""
+        """Returns the argument whose descriptor is at ``address``; a number is in a memref of rank 0."""
         if self.layout is not None:
             return _view(_words_at(address, self.layout.word_count), self.element)
         first = np.full((1, 1, *[1] * len(self.element.shape)), _words_at(address, 2)[1])
@@ -242,7 +242,7 @@ class LaneKernel:
 
     @property
     def terms(self) -> int:
-        """Returns the longest static dimension of a memref, at least 1: terms of a sum, for a bound."""
+        """Returns the longest static dimension of a memref, at least 1: error bounds assume as many terms."""
         layouts = [each.layout for each in self.parameters if each.layout is not None]
         return max((size for layout in layouts for size in layout.sizes if size is not None), default=1)
 

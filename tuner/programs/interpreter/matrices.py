@@ -194,7 +194,7 @@ def load_matrix(op: Op, scope: FunctionScope) -> Step:
     row, column = _spread(GROUP, _along(item))
     if is_transposed:
         row, column = column, row
-    teller = TILE_ROWS * np.arange(tiles)[None, :, None] + row  # [lane, tile, item]
+    provider = TILE_ROWS * np.arange(tiles)[None, :, None] + row  # lane with the address; [lane, tile, item]
 
     def step(frame: LaneFrame) -> None:
         require_whole_subgroups(frame, where)
@@ -205,7 +205,7 @@ def load_matrix(op: Op, scope: FunctionScope) -> Step:
         require(inside | ~provides_address, frame, where, "found a row outside of its buffer")
         is_aligned = addresses % ROW_BYTES == 0
         require(is_aligned | ~provides_address, frame, where, f"found no multiple of {ROW_BYTES}")
-        rows = by_subgroup(frame.grid, addresses)[:, :, teller]
+        rows = by_subgroup(frame.grid, addresses)[:, :, provider]
         active = np.broadcast_to(active_by_subgroup(frame)[..., None, None], rows.shape)
         found = np.zeros(rows.shape, kind.dtype)
         items = np.broadcast_to(rows + column * kind.size_bytes, rows.shape)

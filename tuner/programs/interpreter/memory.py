@@ -171,9 +171,9 @@ def update(frame: LaneFrame, kind: ElementType, addresses: Array, values: Array,
     operands = np.broadcast_to(values, shape)[chosen]
     found = np.zeros(shape, kind.dtype)
     olds = np.zeros(targets.shape, kind.dtype)
-    for turn in groups_without_conflicts(targets):
-        olds[turn] = read(kind.dtype, targets[turn])
-        write(kind.dtype, targets[turn], function(olds[turn], operands[turn]))
+    for group in groups_without_conflicts(targets):
+        olds[group] = read(kind.dtype, targets[group])
+        write(kind.dtype, targets[group], function(olds[group], operands[group]))
     found[chosen] = olds
     return found
 

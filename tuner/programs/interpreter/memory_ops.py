@@ -50,7 +50,7 @@ def filled(static: Any, dynamic: list[Array]) -> list[Array]:
 
 
 class MixedNumbers:
-    """Numbers of an operation, static or operands; called with a frame, returns those of all lanes."""
+    """Numbers of an operation, each an attribute or an operand; called with a frame, returns arrays."""
 
     def __init__(self, op: Op, scope: FunctionScope, name: str, values: Sequence[Value]) -> None:
         self.static = list(ir.DenseI64ArrayAttr(op.attributes[name]))
@@ -249,7 +249,7 @@ def atomic(op: Op, scope: FunctionScope) -> Step:
 
 
 def atomic_region(op: Op, scope: FunctionScope) -> Step:
-    """Returns the step for ``memref.generic_atomic_rmw``: as ``atomic``, a region computes the new number."""
+    """Returns the step for ``memref.generic_atomic_rmw``, an update whose new number a region computes."""
     to, *indices = scope.slots(op.operands)
     target, kind, where = scope.slot(op.results[0]), scope.element(op, op.results[0].type), where_of(op)
     body = scope.body(op.regions[0])
@@ -260,9 +260,9 @@ def atomic_region(op: Op, scope: FunctionScope) -> Step:
         addresses = np.broadcast_to(addresses, frame.grid.shape)
         lanes = np.flatnonzero(np.broadcast_to(outside, frame.grid.shape))
         found = np.zeros(frame.grid.shape, kind.dtype)
-        for turn in flat_memory.groups_without_conflicts(addresses.ravel()[lanes]):
+        for group in flat_memory.groups_without_conflicts(addresses.ravel()[lanes]):
             frame.mask = np.zeros(frame.grid.shape, bool)
-            frame.mask.ravel()[lanes[turn]] = True
+            frame.mask.ravel()[lanes[group]] = True
             found[frame.mask] = flat_memory.read(kind.dtype, addresses[frame.mask])
             (new,) = body.run(frame, [found.copy()])
             changed = np.broadcast_to(new, frame.grid.shape)[frame.mask]

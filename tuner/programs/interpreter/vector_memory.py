@@ -49,7 +49,7 @@ def store(op: Op, scope: FunctionScope) -> Step:
 
 
 def transfer_read(op: Op, scope: FunctionScope) -> Step:
-    """Returns the step for ``vector.transfer_read``: the padding value outside the memref or masked off."""
+    """Returns the step for ``vector.transfer_read``; elements outside of the memref or masked are padding."""
     transfer = _Transfer(op, scope, op.operands[0], shape_of(op.results[0].type))
     sizes = list(ir.DenseI32ArrayAttr(op.attributes["operandSegmentSizes"]))
     source, *rest = scope.slots(op.operands)
@@ -120,7 +120,7 @@ class _Transfer:
 
 
 def masked_load(op: Op, scope: FunctionScope) -> Step:
-    """Returns the step for ``vector.maskedload`` or ``vector.gather``; else the pass-through value."""
+    """Returns the step for ``vector.maskedload`` or ``vector.gather``; masked elements are passed through."""
     kind = scope.element(op, op.operands[0].type)
     source, *indices, mask, passed = scope.slots(op.operands)
     places_of = _places_of(op, indices, shape_of(op.results[0].type))

@@ -20,8 +20,9 @@ def copy_shared_fills(function: Op) -> None:
     would show any more that it starts from zeros. One user keeps the original.
 
         %f = linalg.fill ins(%z : f32) outs(%e : tensor<4xf32>) -> tensor<4xf32>
+        %g = linalg.exp ins(%a : tensor<4xf32>) outs(%f : tensor<4xf32>) -> tensor<4xf32>
         %h = linalg.exp ins(%b : tensor<4xf32>) outs(%f : tensor<4xf32>) -> tensor<4xf32>
-      becomes, of its other users
+      becomes, with %f and %h as before
         %e2 = tensor.empty() : tensor<4xf32>
         %f2 = linalg.fill ins(%z : f32) outs(%e2 : tensor<4xf32>) -> tensor<4xf32>
         %g = linalg.exp ins(%a : tensor<4xf32>) outs(%f2 : tensor<4xf32>) -> tensor<4xf32>

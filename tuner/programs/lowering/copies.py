@@ -23,8 +23,8 @@ def copy_by_contiguous_parts(function: Op) -> None:
 
     A copy of non-contiguous memory becomes copies of contiguous parts, or, between two device buffers, a
     loop, which is later outlined into a kernel, as is a fill of other than 16 or 32 bits or of non-contiguous
-    memory. Its token becomes that of a ``gpu.wait``. A ``gpux.memcpy`` becomes one copy per part on the same
-    stream. Unranked memrefs stay. Raises CandidateError(COMPILE) for invalid tokens of GPUX.
+    memory. A replaced operation's token becomes that of a ``gpu.wait``. A ``gpux.memcpy`` becomes a copy per
+    part on the same stream. Unranked memrefs stay. Raises CandidateError(COMPILE) for invalid tokens of GPUX.
 
         gpu.memcpy %a, %b : memref<4x2xf32, strided<[8, 1]>>, memref<4x2xf32>
       becomes

@@ -137,7 +137,7 @@ def deallocate(module: ir.Module) -> bool:
     Upstream's pipeline serves an entry function that frees nothing and has only operations whose effects
     upstream knows; it also copies each returned argument, since the caller frees results.
     ``free_after_last_use`` serves others, and where upstream would compare addresses at run time. Returns
-    False if a deallocation still does. Raises CandidateError(COMPILE) where a pass fails.
+    False if a deallocation compares addresses. Raises CandidateError(COMPILE) where a pass fails.
 
         %0 = memref.alloc() : memref<4xf32>
         memref.copy %a, %0 : memref<4xf32> to memref<4xf32>
@@ -164,7 +164,7 @@ def free_memory(module: ir.Module, name: str) -> ir.Module:
 
 
 def _is_for_upstream(function: Op) -> bool:
-    """True if a function frees nothing itself and has only operations whose effects upstream knows."""
+    """True if a function has memory to free, frees none, and upstream knows the effects of all operations."""
     returned = [each for each in last_of(function.regions[0].blocks[0]).operands if is_buffer(each.type)]
     has_memory = bool(returned or walk(function, "memref.alloc"))
     if not has_memory or walk_where(function, _is_unknown_to_upstream):

@@ -210,9 +210,9 @@ def _on_planned_streams(module: ir.Module, function: Op, chip: Chip, options: De
 
 
 def drop_streams_if_mixed(function: Op) -> bool:
-    """Makes a GPUX program that mixes host and device memory synchronous, in place; says whether.
+    """Makes a GPUX program that mixes host and device memory synchronous, in place; returns whether it did.
 
-    Its streams cannot order the copies that it needs.
+    The streams of such a program cannot order the copies that are inserted.
     """
     is_mixed = mixes_memory(function)
     if is_mixed:
@@ -237,7 +237,7 @@ def give_device_memory(module: ir.Module, function: Op, options: DeviceOptions) 
 
 
 def issue_device_work(module: ir.Module, function: Op, options: DeviceOptions) -> int:
-    """Puts a function's device work on streams, in place: streams, tokens or sync, where the host waits.
+    """Orders a function's device work, in place, by ``options.form``: "streams", "tokens", or the host waits.
 
     Returns how many streams the function takes as its last arguments.
     """

@@ -88,7 +88,7 @@ def require_few_operations(
 ) -> None:
     """Raises CandidateError(BIND) for more operations than compile in about two minutes.
 
-    Those in a linalg operation do not count; if ``is_whole``, only operations that become loops do.
+    Operations inside of linalg operations do not count; if ``is_whole``, only those count that become loops.
     """
     count = 0
 

@@ -30,10 +30,10 @@ EXPLICIT = ("gpu.alloc", "gpu.dealloc", "gpu.memcpy", "gpu.memset")
 
 
 def mixes_memory(function: Op, *, device_arguments: bool = False) -> bool:
-    """Returns whether kernels or fills take host memory, or host code accesses or returns a gpu.alloc's.
+    """Returns whether kernels or fills take host memory, or host code accesses or returns device memory.
 
     ``device_arguments``: buffers that the function takes are in device memory for kernels and fills; accesses
-    to them by host code are not found.
+    to these buffers by host code are not found.
     """
     ops = list(_outside_of_kernels(function))
     registered = {root for op in ops if op.name == "gpu.host_register" for root in roots_of(op.operands[0])}

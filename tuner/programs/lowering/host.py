@@ -50,7 +50,7 @@ from tuner.programs.streams.async_ops import drop_tokens
 
 PREFIX = "interpret_"  # prefix of the functions that the runtime defines
 UNKNOWN_SIZE = -1  # bytes of dynamic shared memory of a launch that does not specify the number
-SIZES = 7
+SIZES = 7  # numbers that a launch passes: grid and block, x, y, z each, and bytes of dynamic shared memory
 LOWER_AFFINE = "builtin.module(lower-affine)"
 
 
@@ -93,7 +93,7 @@ def _call(module: ir.Module, launch: Op, effects: KernelEffects) -> None:
     written = {access.value for access in effects.of_launch(launch) if access.effect.writes}
     with launch.location:
         kind = ir.IndexType.get()
-        buffer = _room(launch, ir.MemRefType.get([SIZES], kind))
+        buffer = _stack_buffer(launch, ir.MemRefType.get([SIZES], kind))
         sizes = _grid_and_block(launch)
         with ir.InsertionPoint(launch):
             sizes += operands(launch, SHARED_BYTES) or [index(UNKNOWN_SIZE)]
@@ -125,14 +125,14 @@ def _as_buffer(launch: Op, argument: Value) -> Value:
     if not is_passed_by_value(argument.type):
         found = f"an argument of type {argument.type}, which has no meaning on the host"
         raise unsupported(launch, found, "memrefs and numbers")
-    buffer = _room(launch, ir.MemRefType.get([], argument.type))
+    buffer = _stack_buffer(launch, ir.MemRefType.get([], argument.type))
     with ir.InsertionPoint(launch):
         create("memref.store", [], [argument, buffer])
     return buffer
 
 
-def _room(launch: Op, kind: Type) -> Value:
-    """Returns a stack buffer, allocated once per function instead of once per iteration."""
+def _stack_buffer(launch: Op, kind: Type) -> Value:
+    """Returns a buffer on the stack, allocated at the function's start, once for all iterations of a loop."""
     function = next(each for each in parents_of(launch) if each.name == "func.func")
     with ir.InsertionPoint.at_block_begin(function.regions[0].blocks[0]):
         segments = ir.DenseI32ArrayAttr.get([0, 0])
@@ -257,7 +257,7 @@ def _to_loops(launch: Op, names: dict[str, str]) -> None:
 
 
 def _erase(op: Op) -> None:
-    """Raises CandidateError(COMPILE) where an operation outside GPU dialect uses the operation's token."""
+    """Erases an operation; raises CandidateError(COMPILE) where one outside GPU dialect uses its token."""
     for result in op.results:
         for use in result.uses:
             raise CandidateError(Stage.COMPILE, f"{use.owner.name}: tokens are for gpu operations only")
@@ -316,7 +316,7 @@ def _make_loops(payload: ProgramPayload) -> str:
     drop_tokens(payload.function)
     merge_gpu_modules(module)  # kernel names are then unique
     interpreted = run_kernels_on_host(module)
-    # inlines the kernels: only exported functions keep their loops, see ``lowering``
+    # inlines the kernels: LLVM may make calls of loops, but for exported functions (``pipeline.NO_BUILTINS``)
     run_passes(module, INLINE)
     copy_by_loops(module)
     run_passes(module, TO_LOOPS)

@@ -28,7 +28,7 @@ LAUNCHES = ("gpu.launch", "gpu.launch_func")
 def make_host_loops(function: Op) -> int:
     """Rewrites each ``scf.parallel`` around GPU launches to nested ``scf.for``, in place; returns how many.
 
-    No kernel launches another. Loops with results stay.
+    These loops cannot become kernels: no kernel launches another one. Loops with results stay.
 
         scf.parallel (%i) = (%c0) to (%c8) step (%c1) {
           gpu.launch ...
@@ -173,7 +173,7 @@ LOWER_AFFINE = "builtin.module(lower-affine)"
 def reference_kernels(module: ir.Module, left_out: frozenset[str]) -> str:
     """Returns the MLIR text of kernels that the interpreter supports, without ``left_out``; "" for none.
 
-    The interpreter computes from it what the kernels should do. They are not outlined yet; ``module`` stays.
+    From this text the interpreter computes what the kernels should. ``module``, not outlined yet, stays.
     """
     copy = copy_of(module)
     outline_launches(copy)

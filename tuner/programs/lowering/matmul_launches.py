@@ -71,15 +71,13 @@ def create_tensor_maps(module: ir.Module) -> None:
         gpu.launch_func @m::@k ... args(%address : !llvm.ptr)
     """
     for function in walk(module, "gpu.func"):
-        tensor_map_types = [
-            launch for launch in launches_of(module, name_of(function)) if NOTE in launch.attributes
-        ]
-        for launch in tensor_map_types:
+        noted = [launch for launch in launches_of(module, name_of(function)) if NOTE in launch.attributes]
+        for launch in noted:
             kinds = [
                 each.value if isinstance(each, ir.TypeAttr) else None for each in launch.attributes[NOTE]
             ]
             _take_maps(launch, kinds)
-        for number, kind in enumerate(kinds if tensor_map_types else ()):
+        for number, kind in enumerate(kinds if noted else ()):  # the same kinds at each launch of a kernel
             if kind is not None:
                 _retype(function, number, ir.Type.parse(POINTER))
 

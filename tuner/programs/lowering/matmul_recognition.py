@@ -60,7 +60,8 @@ class ContractionLoops:
 def contraction_of(op: Op) -> ContractionLoops | None:
     """Returns the contraction that a ``linalg.generic`` computes; None for another computation.
 
-    Raises UnknownContractionError for a sum of products that is none of static sizes over plain dimensions.
+    Raises UnknownContractionError for a sum of products whose sizes are not static, or whose indices are
+    other than loops, such as those of windows and strides.
     """
     if not _is_sum_of_products(op):
         return None
@@ -180,7 +181,7 @@ def _word(operand: Sequence[int], letters: dict[int, str]) -> str:
 
 
 def _layout(words: Words) -> tuple[str, bool]:
-    """Returns the layout, and whether A and B change places, C^T = B^T A^T; a missing m or n: m is 1."""
+    """Returns the layout, and whether A and B change places, C^T = B^T A^T. Of a vector, m is 1, not n."""
     a, b, c = words
     if any("b" in word[1:] for word in words):
         raise UnknownContractionError("the batch is not the first dimension")
@@ -345,9 +346,9 @@ class MatmulMatch:
 def find_matmuls(payload: ProgramPayload) -> list[MatmulMatch]:
     """Returns the matmuls of a payload's entry function in program order, also those in loops.
 
-    Generalizes named linalg operations in place. Omits matmuls inside kernels and those of no problem. Raises
-    CandidateError(COMPILE) for a matmul whose output is one of its factors: the order of iterations would
-    count.
+    Generalizes named linalg operations in place. Omits matmuls inside kernels, and those that no ``Problem``
+    describes. Raises CandidateError(COMPILE) for a matmul whose output is one of its factors: the
+    result would depend on the order of iterations.
     """
     run_passes(payload.module, GENERALIZE)
     generics = walk(payload.function, "linalg.generic")

@@ -24,7 +24,7 @@ from tuner.core.numpy_types import DTYPES
 SECTION = "\n{-#"  # where the data begin
 VALUE = '"0x'  # how the data of a constant begin
 NAME = re.compile(r'("(?:[^"\\]|\\.)*"|[^\s"{}:,]+)\s*:\s*$')  # the name in front of the data
-ALIGNMENT_BYTES = 4  # of the number in front of the data
+ALIGNMENT_BYTES = 4  # size of the number, the alignment of the data, that stands in front of them
 
 
 @dataclass(frozen=True)

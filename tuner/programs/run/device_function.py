@@ -37,7 +37,7 @@ class ResidentMemory:
         buffers: tuple[ResidentBuffer, ...],
         shared: tuple[PassedArgument | None, ...] = (),
     ) -> None:
-        """Takes the buffers; ``shared``: memory of another object, per buffer, for those that it has."""
+        """Takes the buffers; ``shared``: per buffer an argument to use in place of new memory, else None."""
         self._device, self._buffers = device, buffers
         self._shared = shared or (None,) * len(buffers)
         self._addresses: list[int] = []
@@ -59,7 +59,7 @@ class ResidentMemory:
                 self._device.destroy_stream(stream)
 
     def for_graph(self) -> "ResidentMemory":
-        """Returns the buffers with own memory for those that calls write: graphs may run together."""
+        """Returns the same buffers, with new memory for buffers that calls write: graphs may run together."""
         shared = tuple(
             None if buffer.is_written else argument
             for buffer, argument in zip(self._buffers, self.arguments, strict=True)
@@ -112,8 +112,8 @@ class DeviceFunction(LoadedCode):
     ) -> None:
         """Compiles the host code, loads the kernels, copies what stays on the device.
 
-        ``write`` receives the text that the program prints; ``why_no_fusions`` is "" where that was not
-        asked. Raises CandidateError(LOAD) and DeviceError.
+        ``write`` receives the text that the program prints; ``why_no_fusions`` says why the program is not
+        compiled as fusions, "" where none were asked for. Raises CandidateError(LOAD) and DeviceError.
         """
         self.program = program
         self.device = device

@@ -73,7 +73,7 @@ def read_program_files(folder: Path) -> FusedImage:
     with _named(folder / DOCUMENT):
         code = code_of(document, object_code)
     weights = aligned_bytes(code.weights_bytes)
-    weights[...] = np.frombuffer(content, np.uint8)[len(content) - code.weights_bytes :]
+    weights[...] = np.frombuffer(content, np.uint8)[len(content) - code.weights_bytes :]  # after a header
     return FusedImage(code, weights)
 
 

@@ -75,7 +75,7 @@ Array = npt.NDArray[Any]
 
 @dataclass(frozen=True, eq=False)
 class FusedImage:
-    """Code and packed weights; ``plan`` says how they are packed, None of a program that was loaded."""
+    """Code and packed weights; ``plan`` says how the weights are packed, None for a loaded program."""
 
     code: FusedCode
     weights: Array  # bytes
@@ -133,7 +133,7 @@ class ResultSet:
         self.frame = (ctypes.c_uint64 * len(addresses))(*addresses)
         self.address = ctypes.addressof(self.frame)
         self._watched = [*self.arrays, *owners]
-        del owners
+        del owners  # which would count as a reference
         self._free_counts = [*map(sys.getrefcount, self._watched)]
 
     @property
@@ -258,7 +258,7 @@ def _key(view: View, packing: WeightPacking | None) -> Key:
 
 
 class TeamCall:
-    """A program on several threads: the caller's and others of the process's team, which runs one call."""
+    """Calls a program on several threads: the caller's and others of the process's team, call by call."""
 
     def __init__(self, loaded: "LoadedObject", threads: int) -> None:
         self._team = process_team(loaded, MEMBER_ENTRY, REPEAT_ENTRY)

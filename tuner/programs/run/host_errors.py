@@ -18,7 +18,7 @@ from tuner.programs.run.failed_assertion import failed_assertion
 # Turns failing assertions of compiled host code into errors of the call, instead of ending the process.
 #
 # Upstream lowers ``cf.assert`` to calls of ``puts`` with the text and of ``abort``. Code of the host alone
-# returns in place of the latter (``leave_at_failed_assertions``).
+# returns in place of calling ``abort`` (``leave_at_failed_assertions``).
 #
 # Where an assertion is in a function that is not inlined, and in host code of a simulated device, ``abort``
 # is called, which must not return. Such code runs in a separate thread: if an assertion fails, that thread
@@ -60,8 +60,8 @@ class HostAssertions:
     def call(self, code: Callable[[], None]) -> None:
         """Runs ``code``; raises its exception, and CandidateError(RUN) for an assertion that fails.
 
-        Code that may call ``abort`` runs in a new thread, which never ends where it does; after as many of
-        them as are allowed, each call is an error.
+        Code that may call ``abort`` runs in a new thread, which never ends after a call of ``abort``; with
+        ``limit`` such threads, each further call is an error.
         """
         self._said = []
         if self._aborts:
@@ -123,7 +123,7 @@ CHECK = f"""
     llvm.return %pointer : !llvm.ptr
   }}
 """
-# The end is harder to find: data of constants follow the module, in braces
+# where the check is inserted: the module's end is harder to find, since data of constants follow in braces
 MODULE = re.compile(r"module\b.*\{$")
 VALUE = r"(%[\w#]+)"
 PLAIN = re.compile(rf"llvm\.(?:load (?:volatile )?|store (?:volatile )?%[\w#]+, ){VALUE}")
@@ -132,7 +132,7 @@ FILL = re.compile(rf'"llvm\.intr\.memset"\({VALUE}, %[\w#]+, {VALUE}\)')
 
 
 class HostFaults:
-    """The C function that checked host code calls before an access; valid as long as this object."""
+    """The C function that checked code calls when it accesses device memory; valid as long as this object."""
 
     def __init__(self, watch: AbstractHostWatch, note: Callable[[DeviceError], None]) -> None:
         self._watch, self._note = watch, note

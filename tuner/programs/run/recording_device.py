@@ -173,7 +173,7 @@ class RecordingDevice(AbstractDevice):
         return "host"
 
     def _buffers(self, launch: KernelLaunch) -> str:
-        # in order; parameters other than buffers have no known size
+        # in order; each parameter is read as a pointer, since its size is not known: numbers name no buffer
         count = launch.parameter_count
         pointers = (ctypes.c_void_p * count).from_address(launch.parameters) if count else ()
         text = (ctypes.string_at(pointer, POINTER_BYTES) for pointer in pointers if pointer)

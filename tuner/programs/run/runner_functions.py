@@ -30,7 +30,7 @@ STDERR = 2
 class HostHeap:
     """C functions ``malloc``, ``aligned_alloc`` and ``free``, valid as long as this object.
 
-    With a watch, of a device that checks host accesses, it learns of frees, and new memory is filled with
+    ``watch``, of a device that checks host accesses, is notified of frees; new memory is then filled with
     NaN.
     """
 

@@ -1,4 +1,4 @@
-"""Simulates a few blocks of large launches, and compares them with a reference that computes the launch."""
+"""Simulates a few blocks of large launches; a second implementation computes the launch, for comparison."""
 
 import ctypes
 import math
@@ -176,13 +176,14 @@ class InterpretedReference:
         again = LaunchCopies(launch, sampled.near)
         chosen = tuple(linear(block, launch.grid) for block in sampled.blocks)
         self._run(again.launch, chosen)
-        elements: dict[int, tuple[MemoryRegion, str]] = {}  # a region has those of its first memref
+        elements: dict[int, tuple[MemoryRegion, str]] = {}  # a region has its first memref's type
         for address, element in self.kernel.pointers(launch.parameters):
             region = sampled.near(address)
             if region is not None:
                 elements.setdefault(region.address, (region, element))
         compared = tuple(
-            self._next_to(element, region, again.of(region), sampled) for region, element in elements.values()
+            self._compared(element, region, again.of(region), sampled)
+            for region, element in elements.values()
         )
         piece = self._run(launch, chosen).blocks_at_once
         others = np.setdiff1d(np.arange(math.prod(launch.grid)), chosen)
@@ -197,9 +198,10 @@ class InterpretedReference:
         self.kernel.launch_bytes(sizes, launch.parameters)
         return sizes
 
-    def _next_to(
+    def _compared(
         self, element: str, before: MemoryRegion, again: MemoryRegion, sampled: PartialLaunch
     ) -> ComparedElements:
+        """Returns the elements that the sampled blocks wrote, or that either implementation changed."""
         copy, dtype = sampled.copies.of(before), dtype_of(element)
         size = before.bytes.size // dtype.itemsize * dtype.itemsize  # without an incomplete number at the end
         numbers = [each.bytes[:size].view(dtype) for each in (before, copy, again)]
@@ -228,7 +230,7 @@ class MatmulReference:
         written = sampled.written(region, found.itemsize)[first : first + found.size]
         mask = written.reshape(found.shape)
         tiles = {block[:2] for block in sampled.blocks}
-        written_tiles(mask, len(tiles), launch.grid[:2])
+        written_tiles(mask, len(tiles), launch.grid[:2])  # raises for a tile of a sampled block with gaps
         c[...] = product(problem, a, b).astype(c.dtype)
         element = "tf32" if problem.dtype == "tf32" else problem.result_dtype
         compared = ComparedElements(element, problem.sizes[2], found[mask], c[mask])
@@ -274,7 +276,7 @@ class LaunchSample:
     kernel: str
     blocks: int  # blocks of the launch
     simulated: int  # blocks that the simulator ran
-    reference: str = ""  # that computed the other blocks as well; "" where the simulator ran all
+    reference: str = ""  # name of the implementation that computed the launch; "": the simulator ran all
     finished: int = 0  # blocks that the reference computed: fewer than all where its time ran out
     compared: tuple[ComparedElements, ...] = ()
 

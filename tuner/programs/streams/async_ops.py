@@ -31,7 +31,7 @@ def is_filled_by_runtime(memref: Type) -> bool:
 
 
 def make_async(op: Op, dependency: Value) -> Value:
-    """Creates the asynchronous form of a GPU operation before it, which waits for a token; returns its token.
+    """Creates, before ``op``, its asynchronous form, which waits for a token; returns the form's token.
 
     Replaces ``op`` in its users. The caller erases ``op``, because insertion points may still refer to it.
 
@@ -45,7 +45,7 @@ def make_async(op: Op, dependency: Value) -> Value:
 
 
 def _recreated(op: Op, tokens: Sequence[Value], operands: Sequence[Value], results: Sequence[Type]) -> Op:
-    """Creates an operation with other tokens before it; its users take the new results but for a token."""
+    """Creates a copy before ``op`` that waits for ``tokens``; replaces uses of results other than a token."""
     attributes = attributes_of(op)
     if SEGMENTS in attributes:
         sizes = list(ir.DenseI32ArrayAttr(attributes[SEGMENTS]))

@@ -78,7 +78,7 @@ def carried_dependences(nodes: Sequence[NodeAccesses]) -> Carried | None:
         for v, node in enumerate(nodes):
             is_host = node.kind is NodeKind.HOST
             meets, meets_inside = (each.conflicts_with(nodes[u].own) for each in (node.own, node.inside))
-            if u != v and not is_host and (meets or meets_inside):
+            if u != v and not is_host and (meets or meets_inside):  # u == v: its stream is in order
                 pairs.add((u, v))
             if meets_inside or (is_host and meets):
                 pairs.add((u, BEGIN))
@@ -90,7 +90,7 @@ LAUNCH, WAIT = "gpu.launch_func", "gpu.wait"
 
 
 def note_concurrency(module: ir.Module, function: Op) -> None:
-    """Notes, in place, which launches of a function tokens leave unordered, if kernels have atomics.
+    """Records in attributes which launches of a function tokens leave unordered, if kernels have atomics.
 
     Order is computed anew from data (``dependency_graph``), without tokens: kernels that both update a
     counter would run one after the other then, and one that waits for the other one to count would wait for
@@ -105,12 +105,12 @@ def note_concurrency(module: ir.Module, function: Op) -> None:
     if not walk(module, *ATOMIC):
         return
     for block in {launch.block for launch in walk(function, LAUNCH)}:
-        behind: dict[Value, frozenset[int]] = {}  # token -> launches that are done when it is
+        done_at: dict[Value, frozenset[int]] = {}  # token -> launches that are done when the token is
         waited: frozenset[int] = frozenset()  # launches that the host has waited for
         count = 0
         for op in (each.operation for each in block.operations):
             everything = frozenset(range(count))
-            taken = [behind.get(each, everything) for each in op.operands if is_token(each)]
+            taken = [done_at.get(each, everything) for each in op.operands if is_token(each)]
             before = waited.union(*taken)
             tokens = [each for each in op.results if is_token(each)]
             if op.name == LAUNCH and tokens:
@@ -121,11 +121,11 @@ def note_concurrency(module: ir.Module, function: Op) -> None:
                 waited = before if taken else everything
             elif has_device_work(op) and not (is_device_work(op) and tokens):
                 waited = everything
-            behind |= dict.fromkeys(tokens, before)
+            done_at |= dict.fromkeys(tokens, before)
 
 
 def may_run_together(launch: Op, later: Op) -> bool:
-    """Returns whether the program leaves two launches unordered, the first of which its text has before."""
+    """Returns whether the program leaves ``later`` and ``launch``, which its text has earlier, unordered."""
     if NOTE not in launch.attributes or NOTE not in later.attributes or launch.block != later.block:
         return False
     number, *_ = ir.DenseI64ArrayAttr(launch.attributes[NOTE])
@@ -289,7 +289,7 @@ class _Items:
         return union((NONE if BEGIN in self._done else self._carried, *works))
 
     def _meet_in_atomics(self, number: int, op: Op, accesses: Accesses, without_atomics: Accesses) -> bool:
-        """True if the program leaves two launches unordered that only atomics on the same memory relate."""
+        """True if two launches conflict only by atomics on the same memory, and tokens do not order them."""
         plain = self._without_atomics.get(number)
         if plain is None or not may_run_together(self.items[number].op, op):
             return False
@@ -297,7 +297,7 @@ class _Items:
         return not is_plain
 
     def _dependences(self, accesses: Accesses) -> frozenset[int]:
-        """Returns the nodes in conflict with the accesses; deallocations are ordered by their dependences."""
+        """Returns the nodes that conflict with ``accesses``; nothing depends on a node that frees memory."""
         return frozenset(
             number
             for number, earlier in enumerate(self._nodes)

@@ -56,7 +56,7 @@ def lower_tokens(function: Op) -> None:
     _refuse_others(function, ops)
     lowering = _TokenLowering(function.regions[0].blocks[0])
     if lowering.carry([op for op in ops if op.name in CHOOSING | YIELDS]):
-        # a loop's one stream is no choice
+        # removes iter_args that are the same stream in each iteration, so not selected at run time
         passmanager.PassManager.parse("func.func(canonicalize)").run(function)
     lowering.lower(list(inside(function)))
 
@@ -125,7 +125,7 @@ class _TokenLowering:
             create(WAIT_STREAM, [], [stream, source.stream])
 
     def _sources(self, token: Value, user: Op | None = None) -> list[_Source]:
-        """Returns what a token represents; an event only for a user in the same block on another stream."""
+        """Returns the streams of a token, with an event if ``user`` is in its block on another stream."""
         if is_stream(token):
             return [_Source(token)]
         work = token.owner.operation
@@ -222,6 +222,7 @@ def lower_gpux(function: Op) -> int:
     creates = [op for op in ops if op.name == CREATE]
     users = {op: {use.owner.operation.name for use in op.results[0].uses} for op in creates}
     made = [op for op in creates if CALLERS not in op.attributes and users[op] - {DESTROY}]
+    # streams to join at the end of the function (True) or of their block: not destroyed, or perhaps selected
     open_ended = {op: bool(chosen) for op in made if chosen or DESTROY not in users[op]}
     numbers = {op: number for number, op in enumerate(made, start=1)}
     calls = StreamCalls(function, 1 + len(made))
@@ -243,9 +244,8 @@ def lower_gpux(function: Op) -> int:
 @dataclass(frozen=True)
 class _Lowering:
     calls: StreamCalls
-    numbers: dict[
-        Op, int
-    ]  # create_stream -> its number; one that is missing is the caller's stream, number 0
+    # create_stream -> the stream's number; 0, the caller's stream, where the operation is missing
+    numbers: dict[Op, int]
     slots: dict[Value, int]  # stream as a pointer -> its number; a missing stream is selected by control flow
 
     def lower(self, op: Op) -> None:

@@ -101,7 +101,7 @@ def segment_sizes(op: Op) -> list[int]:
     expected = WORK.get(op.name)
     if expected is None:
         return [len(op.operands) - 1]
-    for name in (SEGMENTS, "operand_segment_sizes"):  # the second is the name until 2023
+    for name in (SEGMENTS, "operand_segment_sizes"):  # the second was the name until 2023
         if name in op.attributes:
             sizes = list(ir.DenseI32ArrayAttr(op.attributes[name]))
             if len(sizes) != 2 + expected or sizes[:2] != [0, 1]:
@@ -113,7 +113,7 @@ def segment_sizes(op: Op) -> list[int]:
 
 
 def gpu_attributes(op: Op, tokens: int) -> dict[str, Attribute]:
-    """Returns the kernel and the segment sizes, after ``tokens``, of a GPUX operation as one of GPU dialect.
+    """Returns kernel and segment sizes of a GPUX operation as one of the GPU dialect with ``tokens`` tokens.
 
     ``hostShared`` is left to the caller; raises as ``segment_sizes``.
     """
@@ -195,7 +195,7 @@ def selected_streams(function: Op) -> list[Value]:
 
 
 def make_pointers(streams: list[Value]) -> None:
-    """Changes the type of GPUX streams to ``!llvm.ptr``, in place, after the values that they come from."""
+    """Changes the type of GPUX streams to ``!llvm.ptr``, in place; their sources must have it already."""
     for stream in streams:
         stream.set_type(ir.Type.parse(POINTER))
 

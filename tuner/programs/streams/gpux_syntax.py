@@ -10,8 +10,8 @@ becomes
 
 The accepted forms are those of Intel's RFC and of its printed examples: operands with or without parentheses,
 function types or memref types alone. Text in generic form, strings and comments are unchanged; line breaks
-are kept, so that messages name the user's lines. Text that the grammar does not cover is left for MLIR's
-parser to reject.
+are kept, so that messages name the user's lines. Unknown operations are left for MLIR's parser to reject;
+a known operation in another form is an error here.
 """
 
 import re
@@ -34,7 +34,7 @@ class TextCursor:
 
     text: str
     at: int
-    end: int = field(init=False)  # of what was read, without the white space after it
+    end: int = field(init=False)  # where the text read so far ends, without white space after it
 
     def __post_init__(self) -> None:
         self.end = self.at
@@ -148,7 +148,7 @@ LAUNCH_ON_STREAM = re.compile(
 def to_generic(text: str) -> str:
     """Returns MLIR text with GPUX operations in generic form, which MLIR parses without knowing GPUX.
 
-    Unknown operations stay, for MLIR's parser. Raises CandidateError(BIND), with line and column, for others.
+    Raises CandidateError(BIND), with line and column, for a known operation in a form that is not accepted.
     """
     text = LAUNCH_ON_STREAM.sub(r"gpux.launch_func\1 \2", OLDER_PREFIX.sub("gpux.", text))
     pieces, at = [], 0

@@ -324,7 +324,7 @@ class _Planner:
     def _point_of_free(self, number: int, needed: int) -> tuple[int, int] | None:
         """Returns (steps before, stream) of the first point where all of ``needed`` is done, or None.
 
-        At the end of another stream than the first, the end would have to wait for the deallocation.
+        Not after the last step of a stream other than the first: the end would have to wait for it.
         """
         first = sum(step.node < number for step in self._steps)
         ends = {step.slot: count for count, step in enumerate(self._steps)}

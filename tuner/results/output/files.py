@@ -40,8 +40,8 @@ def require_folder(folder: Path) -> None:
 def write_folder(folder: Path, files: Mapping[str, bytes]) -> tuple[Path, ...]:
     """Writes files into a folder, which is made where it is missing; returns their paths.
 
-    Complete on the disk before the first gets its name: an error leaves the folder as it was. Raises
-    UsageError where the folder or a file cannot be written.
+    All files are on the disk before the first is renamed into place, so that a full disk leaves the folder's
+    files as they were. Raises UsageError where the folder or a file cannot be written.
     """
     require_folder(folder)
     try:

@@ -47,7 +47,7 @@ def table_lines(
 def varying_columns(
     header: Row, rows: Sequence[Row], names: Sequence[str]
 ) -> tuple[Row, list[Row], list[str]]:
-    """Returns (header, rows, lines) without those columns among ``names`` that are constant over all rows."""
+    """Returns (header, rows, lines): columns of ``names`` that are equal in all rows become a line below."""
     is_shared = [
         name in names and len(rows) > 1 and len(set(column)) == 1
         for name, column in zip(header, zip(*rows, strict=True), strict=True)
@@ -172,7 +172,7 @@ def count_text(count: int, noun: str) -> str:
     return f"{count} {noun}{'' if count == 1 else 's'}"
 
 
-WORDS = {SPACE_FILE: "{} of the space file", SEED: "{} seed configurations"}
+WORDS = {SPACE_FILE: "{} of the space file", SEED: "{} seed configurations"}  # origin -> text of a count
 
 
 def initial_configurations_text(points: tuple[InitialConfiguration, ...]) -> str:

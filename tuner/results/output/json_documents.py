@@ -305,7 +305,7 @@ def _selected_documents(selected: SelectedResult | None, run: Run) -> Document:
 
 
 def csv_cell(value: object) -> object:
-    """Returns a cell that a spreadsheet does not evaluate: text that starts like a formula gets a leading '.
+    """Returns a cell that no spreadsheet evaluates: an apostrophe precedes text that starts like a formula.
 
     Source: https://owasp.org/www-community/attacks/CSV_Injection.
     """

@@ -111,7 +111,7 @@ class LiveProgress:
             self._task = self._bar.add_task("starting", total=1.0)
         if not isinstance(event, events.TrialDone):
             for line in event_line(event, self._settings).splitlines():
-                # its hint is a command to copy: the terminal may wrap it, a line feed would cut it
+                # the hint of MachineBusy is a command to copy: a line feed of rich would cut it in two
                 self._console.print(
                     one_line(line), markup=False, soft_wrap=isinstance(event, events.MachineBusy)
                 )
@@ -123,7 +123,7 @@ class LiveProgress:
 
 
 def event_line(event: events.Event, settings: RunSettings | None) -> str:
-    """Returns an event of a run as one or two lines; ``settings``: the run's, None before RunStarted."""
+    """Returns an event of a run as one or more lines; ``settings``: the run's, None before RunStarted."""
     match event:
         case events.RunStarted():
             return _run_line(event)
@@ -190,7 +190,7 @@ def _time_and_speed(problem: Problem, median_s: float) -> str:
 
 
 def _doubt(trust: Reliability) -> str:
-    return f", {trust.text}" if trust.unreliable else ""  # the noise of other times is not known yet
+    return f", {trust.text}" if trust.unreliable else ""  # else unknown: noise is measured at the end
 
 
 def time_left_s(event: events.TrialDone, settings: RunSettings) -> float | None:

@@ -271,7 +271,7 @@ def baseline_text(run: Run, best: StoredTrial) -> str:
         return ""
     baseline_s = run.baseline.measurement.median_s
     speed = speed_text(gflop_per_s(run.settings.problem, baseline_s))
-    # none on a GPU
+    # 0 threads: the baseline ran on a GPU
     threads = f", {count_text(run.baseline.threads, 'thread')}" if run.baseline.threads else ""
     name = f"{run.baseline.name} ({seconds_text(baseline_s)}, {speed}{threads})"
     if isinstance(compared, Comparable):

@@ -1,4 +1,4 @@
-"""Formats runs and trials for people: tables of several ones, and the main facts about one."""
+"""Formats runs and trials for people: tables of several, and the main facts about one."""
 
 from collections.abc import Collection, Mapping
 from typing import TYPE_CHECKING
@@ -68,7 +68,7 @@ def _row(tuned: "TunedRun") -> tuple[str, ...]:
     )
 
 
-PARTS_SHOWN = 3
+PARTS_SHOWN = 3  # of a GPU, the busiest by predicted cycles
 Choices = tuple[tuple[str, Value], ...]
 HISTORY_HEADER = (
     *("trial", "run", "problem", "target", "threads", "status", "time", "reliability", "GFLOP/s"),

@@ -49,7 +49,7 @@ def known_code(record: Record) -> Recall:
 
     def recall(_script_sha256: str, artifact_sha256: str) -> Record | None:
         is_same = bool(artifact_sha256) and artifact_sha256 == record.artifact_sha256
-        return replace(record, reused_from=0) if is_same else None
+        return replace(record, reused_from=0) if is_same else None  # 0 is no id: it marks known code
 
     return recall
 
@@ -86,10 +86,10 @@ class AuditStatus(enum.Enum):
 
     UNCHANGED = "unchanged"  # the same script, the same compiler: nothing to do
     SAME_CODE = "same code"  # recompiled to equal code: the time holds
-    TIMED_AGAIN = "timed again"  # changed code, correct and about as fast; its time is stored
+    TIMED_AGAIN = "timed again"  # changed code, correct and not slower than recorded; its time is stored
     SLOWER = "slower"  # changed code, correct and slower than recorded; its time is stored
     FAILED = "failed"  # no longer binds or compiles, or the result is wrong
-    NOT_EVALUATED = "not evaluated"  # changed code that cannot be run here
+    NOT_EVALUATED = "not evaluated"  # changed code, not run or timed here, or timed in a disturbance
 
     @property
     def holds(self) -> bool:

@@ -145,7 +145,7 @@ def _unpacked(packed: bytes, place: str) -> bytes:
     return content
 
 
-SESSION_EFFORT = Effort(budget_s=0.1, min_samples=11, max_samples=60)  # of each of the three, interleaved
+SESSION_EFFORT = Effort(budget_s=0.1, min_samples=11, max_samples=60)  # of each of three codes, see ``turns``
 SESSIONS_LIMIT = 30
 
 
@@ -231,7 +231,7 @@ def recorded_entry(backends: Backends, store: "Store", trial: StoredTrial) -> Ga
 
 
 def check_entry(backends: Backends, entry: GateEntry, limits: SlowdownLimits, seed: int = 0) -> GateResult:
-    """Compiles an entry's candidate again and times it against the recorded code, unless it is equal."""
+    """Compiles an entry's candidate again; times the new code against the recorded code if they differ."""
     case = EvaluationCase(entry.problem, entry.target, entry.threads, seed)
     try:
         needs = instructions_needed(entry.artifact.host_code)
@@ -290,7 +290,7 @@ def compared(
 def turns(
     runner: AbstractRunner, then: BoundRecord, current: BoundRecord, spare_cores: int
 ) -> Iterator[GateSession | None]:
-    """Yields up to 30 sessions, each of which loads old and new code anew and times them interleaved."""
+    """Yields up to 30 sessions, each of which loads both codes anew; None, at the end, where a code fails."""
     quietest_s = math.inf  # of the reference kernel
     for _ in range(SESSIONS_LIMIT):
         timed = runner.remeasure((then, then, current), SESSION_EFFORT)

@@ -32,7 +32,7 @@ from tuner.tuning.request import require_offered
 
 SESSIONS_LIMIT = 15  # quiet sessions: half of the gate's, since a user waits
 DISAGREEMENT_LIMIT = 0.1  # relative: difference of slowdowns by two references on an unchanged machine
-LEAST_BY_EACH = 0.01  # relative: a slowdown is reported where each reference shows as much
+LEAST_BY_EACH = 0.01  # relative: a slowdown is reported where each reference shows more
 BROKEN = "it ran alone, and failed when it was timed interleaved with the references"
 LEAST_DISTURBED = 6  # disturbed sessions, of half a second each, that show a lasting load
 
@@ -85,7 +85,7 @@ def limits_of(max_slowdown: float) -> SlowdownLimits:
     """Returns the limits of a check for the largest slowdown that a user accepts (0.05 for 5 %).
 
     ``tolerated``: 3 points less (what the gate can distinguish), at least 2 %; ``excluded``: the middle of
-    both, at most ``max_slowdown``.
+    ``tolerated`` and ``max_slowdown``, at most ``max_slowdown``.
     """
     gate = SlowdownLimits()
     resolved = gate.excluded - gate.tolerated
@@ -146,8 +146,8 @@ def compared(
 ) -> ScriptCheck:
     """Times an exported script in sessions and compares with its recorded time, relative to reference codes.
 
-    Until a slowdown is ruled out, after 15 undisturbed sessions, or if six and half of all are disturbed. A
-    slowdown is reported only at the end: sessions in a row may share a disturbance.
+    Ends once a slowdown is ruled out, after 15 undisturbed sessions, or once six and half of all were
+    disturbed. A slowdown is reported only after 15: sessions in a row may share a disturbance.
     """
     recorded = provenance.round or RecordedRound(provenance.median_s or math.nan, noise=0.0)
     library = None if provenance.baseline is None else provenance.baseline.name

@@ -1,3 +1,3 @@
-"""A report as one HTML page with SVG plots."""
+"""A report of runs and best trials as one HTML page with SVG plots."""
 
 RUNS_SHOWN = 20  # by default

@@ -19,7 +19,7 @@ from tuner.results.report.content import HEIGHT, WIDTH, Bar, ReportedCampaign, T
 from tuner.results.report.knob_plots import SHADES
 
 SIZE_LIMIT = 10  # of a portfolio on the plot
-STEP = 0.05  # between the ticks of the share
+STEP = 0.05  # of the axis of shares, whose ticks are multiples
 
 
 @dataclass(frozen=True)
@@ -186,7 +186,7 @@ class TimedCell:
 
 @dataclass(frozen=True)
 class TimeMap:
-    """The drawn map; coordinates are in SVG units."""
+    """The map of a campaign's times: a line per problem, a column per configuration; in SVG units."""
 
     problems: tuple[str, ...]  # labels of the lines
     columns: tuple[int, ...]  # numbers of the configurations with a time, most timed first

@@ -96,7 +96,7 @@ def pairs_of(
     place = {level: index for index, level in enumerate(levels)}
     times: dict[tuple[Level, Level], list[float]] = {}
     for trial in trials:
-        median_s = trial.record.median_s  # not the re-measured time: it is from another time, not comparable
+        median_s = trial.record.median_s  # not the final time: times of two rounds do not compare
         if median_s is None:
             continue
         present = sorted(
@@ -117,7 +117,7 @@ SPREAD, LANES = 1.5, 7  # units between lines of one value, and how many lines l
 LABELS = 12  # of an axis, about; more values are thinned out evenly
 STRATEGY = "strategy"
 ABSENT = "-"  # value of a knob that a trial's strategy does not have
-# Groups of lines, later ones drawn over earlier ones: each is the fastest share of the timed trials
+# (group of lines, share): the fastest share of the timed trials, less the next group, which is drawn over it
 GROUPS = (("slow", 1.0), ("fast", 0.1), ("fastest", 0.01))
 
 

@@ -72,7 +72,7 @@ def _speed_bars(run: Run, ours: Measurement) -> tuple[Bar, ...]:
     return tuple(bars)
 
 
-KINDS_SHOWN = 12  # of a run, the most frequent
+KINDS_SHOWN = 12  # kinds of failure of a run, the most frequent
 LINKS_SHOWN = 60  # trials linked per kind of failure
 
 

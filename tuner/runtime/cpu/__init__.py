@@ -1,1 +1,1 @@
-"""Thread teams, guarded arrays, host conditions and the roofline of this machine's processor."""
+"""Compiled functions, thread teams, guarded arrays, load and roofline of this machine's processor."""

@@ -1,4 +1,4 @@
-"""A hash of what memory contains, 64 bits, at the speed of memory: for contents that may change unseen."""
+"""A 64-bit hash of memory, computed as fast as memory is read: shows whether arrays have been changed."""
 
 import ctypes
 from collections.abc import Sequence
@@ -9,7 +9,7 @@ ENTRY = "content_hash"
 
 
 class ContentHash:
-    """The hash of several ranges of memory, of their present contents whenever it is asked for."""
+    """The hash of several ranges of memory; each call of ``value`` hashes their present contents."""
 
     def __init__(self, ranges: Sequence[tuple[int, int]]) -> None:
         """Takes pairs of an address and a number of bytes; the caller keeps that memory alive."""

@@ -39,7 +39,7 @@ def loop_text(name: str) -> str:
 
 @cache
 def shipped_module(name: str, entry: str) -> JittedModule:
-    """Returns the machine code of ``name``.mlir of this folder with its function, compiled once."""
+    """Returns the machine code of ``name``.mlir of this folder with the function ``entry``; compiled once."""
     return JittedModule(loop_text(name), (entry,))
 
 

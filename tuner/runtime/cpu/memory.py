@@ -79,10 +79,10 @@ class GuardedArray:
 
 @final
 class FaultingMemory:
-    """Whole pages for one array between 128 MiB that fault: an access there ends the process by SIGSEGV."""
+    """Pages for one array, with 128 MiB before and after that fault: an access there raises SIGSEGV."""
 
     def __init__(self, size_bytes: int, *, is_read_only: bool) -> None:
-        """Maps read-only memory twice, once to be written: to protect it anew costs as much as a draw."""
+        """Maps read-only memory twice, once writable: changing protection takes as long as drawing inputs."""
         size = -(-size_bytes // mmap.PAGESIZE) * mmap.PAGESIZE
         file = os.memfd_create("operand")
         try:

@@ -38,7 +38,7 @@ class ElfSection:
 
 @dataclass(frozen=True)
 class ElfSymbol:
-    """A name or a place: ``section`` and the offset in it; section 0: defined elsewhere."""
+    """A name or a place: ``section`` and the offset in it; section 0: defined in a library."""
 
     name: str
     section: int
@@ -58,7 +58,7 @@ class Relocation:
 
 @dataclass(frozen=True)
 class ElfObject:
-    """What of an object file is loaded."""
+    """The parts of an object file that are loaded."""
 
     sections: tuple[ElfSection, ...]
     symbols: tuple[ElfSymbol, ...]
@@ -129,7 +129,7 @@ def _text(code: bytes, strings: _Header, at: int) -> str:
     return code[start : code.index(b"\0", start)].decode()
 
 
-# Loads an object file into this process without a linker: machine code for numpy and ctypes alone.
+# Loads an object file into this process without a linker or MLIR: an exported program needs numpy and ctypes.
 #
 # The JIT compiles for LLVM's large code model, in which code refers to data and functions by their 64-bit
 # addresses. So the sections may lie anywhere, and each relocation is an addition.
@@ -138,14 +138,14 @@ def _text(code: bytes, strings: _Header, at: int) -> str:
 PAGE_BYTES = mmap.PAGESIZE
 # R_X86_64_*: kind -> format of the field, and whether the address of the field is subtracted
 FIELDS = {1: ("<Q", False), 2: ("<i", True), 4: ("<i", True), 24: ("<q", True)}
-# What code may call: exp, memcpy, malloc, and what Python is linked with: sem_wait is in another file in old
-# versions of the C library.
+# What code may call: exp, memcpy, malloc. None: all libraries that Python is linked with, since old C
+# libraries have sem_wait in a separate file.
 LIBRARIES = ("libm.so.6", "libc.so.6", None)
 ABSOLUTE = 0xFFF1  # SHN_ABS
 
 
 class LoadedObject:
-    """Machine code of an object file in this process, freed with it; ``addresses``: by name."""
+    """Machine code of an object file, loaded as long as this object lives; ``addresses``: by symbol name."""
 
     def __init__(self, code: bytes) -> None:
         """Loads an object file of x86-64. Raises CandidateError(LOAD) for one that cannot be loaded."""

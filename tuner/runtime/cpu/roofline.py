@@ -1,7 +1,4 @@
-"""Measures peak flop/s and bytes/s of this processor by compiled loops, for the roofline model.
-
-Williams et al., Roofline, CACM 2009.
-"""
+"""Peak flop/s and bytes/s of this processor, by compiled loops: Roofline, Williams et al., CACM 2009."""
 
 import time
 from collections.abc import Sequence
@@ -62,8 +59,8 @@ def measure_roofline(dtype: str, threads: int, machine: Machine) -> Roofline:
 
 
 def _without_refused_tiles(machine: Machine) -> Machine:
-    has_tiles = (machine.has_amx_bf16 or machine.has_amx_int8) and not may_use_tiles()
-    return replace(machine, has_amx_bf16=False, has_amx_int8=False) if has_tiles else machine
+    is_refused = (machine.has_amx_bf16 or machine.has_amx_int8) and not may_use_tiles()
+    return replace(machine, has_amx_bf16=False, has_amx_int8=False) if is_refused else machine
 
 
 class CountedLoop(Protocol):
@@ -120,7 +117,7 @@ class MultiplyAdds:
 def multiply_adds(
     team: ThreadTeam, dtype: str, machine: Machine, sums: tuple[int, ...] = (REFERENCE_SUMS,)
 ) -> tuple[MultiplyAdds, ...]:
-    """Returns a compiled loop of ``dtype`` for each number of independent sums; of tiles one."""
+    """Returns a compiled loop of ``dtype`` for each number of independent sums; of AMX tiles only one."""
     text, loops = multiply_add_loops(dtype, machine, sums)
     code = JittedModule(text, tuple(loop.name for loop in loops))
     return tuple(MultiplyAdds(team, loop, code) for loop in loops)
@@ -129,7 +126,7 @@ def multiply_adds(
 def multiply_add_loops(
     dtype: str, machine: Machine, sums: tuple[int, ...]
 ) -> tuple[str, tuple[MultiplyAddLoop, ...]]:
-    """Returns the fastest instructions' loops for ``dtype`` and ``sums`` registers, and their module.
+    """Returns (MLIR module as text, its loops), one per number of ``sums``, by the fastest instructions.
 
     ``dtype``: f32, f64, bf16, or i8 on a machine with VNNI or AVX2.
     """

@@ -2,7 +2,7 @@
 
 A thread of a team is a Python thread inside of one call of compiled code, ``thread_team.mlir``, which has
 released the interpreter lock and waits there for work that is written into the thread's slot of memory.
-First the threads, without a compiler; then the team of programs, which takes that code from one of them.
+First the threads, which need no compiler; then the team, which takes that code from the first program.
 """
 
 import ctypes
@@ -34,7 +34,7 @@ class TeamThreads:
         self._capacity = capacity
         self._processors: tuple[int, ...] = ()  # that the threads are pinned to
         self._allowed: frozenset[int] = frozenset()  # processors of the threads that are not pinned
-        self._kept_off: int | None = None  # the processor that these keep off
+        self._kept_off: int | None = None  # the processor that unpinned threads keep off
         self.lock = thread_lock()  # for callers that share the threads
         self.forget()
         TEAMS.add(self)

@@ -43,7 +43,7 @@ class Eviction:
 
 
 def eviction_of(problem: Problem, operands: Sequence[npt.NDArray[Any]]) -> Eviction | None:
-    """Returns what runs before each timed call; None where warm, and for copies of cold weights."""
+    """Returns what runs before each timed call; None for warm caches, and where ``RotatedCalls`` evict."""
     if problem.fusion and problem.cache == WEIGHTS_COLD:
         return None
     evicted = EVICTED.get(problem.cache)
@@ -83,7 +83,7 @@ def read_activity(processes: tuple[int, ...]) -> HostActivity:
     for process in processes:
         after_name = text_of(PROC / str(process) / "stat").rpartition(")")[2].split()
         own_ticks += sum(int(after_name[field]) for field in (USER_TICKS, SYSTEM_TICKS) if after_name)
-        # seconds on run queues: sched-stats.txt of the Linux kernel's documentation
+        # nanoseconds on run queues: sched-stats.txt of the Linux kernel's documentation
         for folder in (PROC / str(process) / "task").glob("*"):
             if counters := text_of(folder / "schedstat").split():
                 waited_ns += int(counters[1])
@@ -177,7 +177,7 @@ class HostWatch:
         return stopwatch_of(PanelProduct(self._team, self._machine).repeat)
 
     def read(self, *helpers: int) -> HostActivity:
-        """Reads the counters of the host, this process and ``helpers``, ids of others that are timed too."""
+        """Reads the counters of the host, this process and ``helpers``, ids of other timed processes."""
         return read_activity((os.getpid(), *helpers))
 
     def sample_reference(self) -> list[float]:
@@ -194,9 +194,10 @@ class HostWatch:
         *,
         turns_s: tuple[float, ...] = (),
     ) -> HostConditions:
-        """Returns conditions: ``anchor_s``, ``turns_s``: of the reference kernel, around and interleaved.
+        """Returns the conditions between two readings of the counters, with times of the reference kernels.
 
-        ``turns_s`` are for drift only, since their level depends on what ran before each sample.
+        ``anchor_s``: before and after the timing; ``turns_s``: interleaved with it, for drift only, since
+        their level depends on what ran before each sample.
         """
         elapsed_s = max(after.clock_s - before.clock_s, 1e-9)
         own_s = after.own_s - before.own_s
@@ -224,7 +225,7 @@ ENTRY = "rotated_call"
 
 
 class RotatedCalls:
-    """A compiled function that calls another one with the next of its arguments, in turn."""
+    """A compiled function that calls another one with the next of its arguments, round-robin."""
 
     def __init__(self, function: int, arguments: tuple[PackedArguments, ...]) -> None:
         count = len(arguments)

@@ -65,7 +65,7 @@ class Channel:
 
 
 def main(fd_in: int, fd_out: int, parent_pid: int, token: str) -> None:
-    """Builds the parent's service, serves pipes ``fd_in`` and ``fd_out``; ``token`` marks processes."""
+    """Builds the parent's service and serves the pipes; ``token`` marks processes that a call starts."""
     _die_with(parent_pid)
     signal.signal(signal.SIGINT, signal.SIG_IGN)  # Ctrl-C is for the parent
     for fd in (fd_in, fd_out):
@@ -85,7 +85,7 @@ def main(fd_in: int, fd_out: int, parent_pid: int, token: str) -> None:
 
 
 def serve(channel: Channel, service: object, token: str) -> None:
-    """Serves calls until the pipe closes; processes left running by one, of ``token``, make it a Failure."""
+    """Serves calls until the pipe closes; a call that leaves processes of ``token`` running is a Failure."""
     while True:
         try:
             request = channel.receive()

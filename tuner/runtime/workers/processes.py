@@ -112,7 +112,7 @@ def _stat_of(process: int) -> list[str]:
 def run_command(
     arguments: list[str], timeout_s: float, clock: Callable[[], float] = time.monotonic
 ) -> "subprocess.CompletedProcess[str]":
-    """Returns a command's exit code, stdout and stderr; raises OSError, TimeoutExpired without pauses."""
+    """Returns a command's exit code, stdout and stderr; OSError, or TimeoutExpired: pauses do not count."""
     available_s = AvailableTime(clock)
     with subprocess.Popen(
         arguments, stdout=subprocess.PIPE, stderr=subprocess.PIPE, stdin=subprocess.DEVNULL, text=True
@@ -138,7 +138,7 @@ def run_command(
 
 @contextlib.contextmanager
 def file_lock(descriptor: int) -> Iterator[None]:
-    """Owns an open file; releases its lock and closes it at the end, or at once in a forked process."""
+    """Owns an open file: unlocks and closes it at the end; a forked process closes its copy at once."""
     token = object()
     FILES[token] = descriptor
     try:
@@ -199,7 +199,7 @@ class TimingLock:
 
     @contextlib.contextmanager
     def held(self) -> Iterator[None]:
-        """Holds the lock while the body runs; without one where it cannot be opened, or after the limit."""
+        """Holds the lock while the body runs; the body runs without it after the limit or without a file."""
         descriptor = self._opened()
         if descriptor is None:
             yield
@@ -228,7 +228,7 @@ class TimingLock:
             if self._limit_s is not None and time.monotonic() - started_s >= self._limit_s:
                 return False
             holder = os.pread(descriptor, LINE_LIMIT, 0).decode(errors="replace")
-            if holder and holder != self._reported_holder:  # two tuners wait for each other all the time
+            if holder and holder != self._reported_holder:  # not twice in a row for one holder
                 self._reported_holder = holder
                 self._tell("".join(c if c.isprintable() else "?" for c in holder))
             time.sleep(LOOK_AGAIN_S)

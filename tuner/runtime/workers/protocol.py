@@ -32,7 +32,7 @@ class Limits:
     memory_bytes: int = 8 << 30  # resident
     slowest_flop_per_s: float = SLOWEST_FLOP_PER_S
     calls: int = CALLS  # that a kernel of ``slowest_flop_per_s`` has time for
-    libraries: int = 1  # most baseline libraries that are started for and timed in a final re-measurement
+    libraries: int = 1  # the most baseline libraries that a final re-measurement starts and times
 
     def __post_init__(self) -> None:
         if min(astuple(self)) <= 0:
@@ -145,7 +145,7 @@ class ServiceDefect:
 
     line: str  # for users
     trace: str
-    is_machines: bool = False  # a full disk: not caused by the candidate
+    is_machines: bool = False  # the machine failed, as by a full disk: not caused by the candidate
 
 
 Message = ServiceSpec | CallRequest | Ready | Reply | Event | GoAhead | ServiceDefect

@@ -135,7 +135,7 @@ Value = TypeVar("Value")
 
 
 class LocalRunner(AbstractRunner):
-    """A runner in this process, one candidate at a time; one that crashes ends the tuner."""
+    """A runner in this process, one candidate at a time; a candidate that crashes ends the tuner."""
 
     def __init__(
         self, order: RunnerOrder, compiler: AbstractCompiler, evaluator: AbstractEvaluator, seed: int
@@ -242,7 +242,7 @@ class RunnerProcesses:
 
 
 class WorkerRunner(AbstractRunner):
-    """Compiles in children, evaluates in order in one more; use it in one thread: children end with that."""
+    """Compiles in several child processes, evaluates in one more; all end with the thread that made them."""
 
     def __init__(self, order: RunnerOrder, processes: RunnerProcesses, seed: int) -> None:
         self._order = order

@@ -110,7 +110,7 @@ class RemeasurementRounds:
 def time_finals(
     artifacts: tuple[Artifact | None, ...], together: Callable[[Group], FinalTimes | Failure]
 ) -> FinalTimes:
-    """Times artifacts with the baseline, by ``together``; each alone where that fails (``reason``)."""
+    """Times artifacts with the baseline, by ``together``; if that fails, those that run alone, without it."""
     present = {index: artifact for index, artifact in enumerate(artifacts) if artifact is not None}
     if not present:
         return FinalTimes((None,) * len(artifacts), reason="nothing compiles any more" if artifacts else "")

@@ -96,7 +96,7 @@ class Worker:
         self._call: _Call | None = None
         self._is_ready = False
         self._was_ready = False  # True once any child has been ready
-        self._attempts = 0  # to serve the call, in fresh children, that ended for reasons other than the call
+        self._attempts = 0  # at the call, by children that were killed or stopped from outside
         self._stopped_s: float | None = None  # when another process stopped the child, by the clock
         self._served = 0  # calls that this child has finished
         self._began_s = 0.0  # when start or call began, by the clock; shifted by pauses
@@ -271,7 +271,7 @@ class Worker:
         return self._clock() - self._stopped_s > STOPPED_LIMIT_S
 
     def _again(self, reason: str | None) -> Reply | None:
-        """Retries the call START_ATTEMPTS times; raises TunerError where no child was ever ready."""
+        """Retries, 3 attempts in all, after a SIGKILL or SIGSTOP from outside; else Failure or TunerError."""
         call, is_starting = self._call, not self._is_ready
         seconds = self._clock() - self._began_s
         ending = self.kill()

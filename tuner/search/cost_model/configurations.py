@@ -59,7 +59,7 @@ class KnobColumns:
         return np.array(self._space.knobs[knob].choices, np.float64)[self._index[:, knob]]
 
     def sizes(self, name: str, whole: Counts) -> Counts:
-        """Returns the block size that the knob ``name`` gives each configuration, at most ``whole``."""
+        """Returns a block size per configuration, by the knob ``name``: at most ``whole``; 0 means all."""
         values = self.numbers(name)
         return np.where(values == 0, whole, np.minimum(values, whole))
 
@@ -91,7 +91,7 @@ class AbstractModel(abc.ABC):
         """
 
     def shape_of(self, row: npt.NDArray[np.integer]) -> tuple[int, ...]:
-        """Returns the two tile-size knobs' choices of ``row``, the choices of all knobs."""
+        """Returns the choice indices of the two tile-size knobs, from ``row``, those of all knobs."""
         return tuple(int(row[self.space.names.index(name)]) for name in self.shape)
 
 
@@ -283,8 +283,8 @@ def initial_configurations(
 ) -> tuple[int, ...]:
     """Returns the indices in ``feasible`` of the configurations to try first, in order of estimated cost.
 
-    4 per strategy of other tile shapes, at most 1.5 times the cheapest; none that breaks a preference, which
-    the model does not know, or spills registers.
+    At most 4 per strategy, of different tile shapes, with at most 1.5 times the least cost. None that breaks
+    a preference, which the model does not know, or that spilled registers when it was compiled before.
     """
     rows = np.flatnonzero(feasible.is_preferred)
     part = feasible.part(feasible.is_preferred)

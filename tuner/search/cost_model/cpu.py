@@ -30,7 +30,7 @@ WHOLE_ROWS = (1, 2, 4)  # vectors per row of B for which LLVM keeps the whole ro
 def step_cycles(
     rows: Counts,
     vectors: Counts,
-    lines: Counts,  # cache lines per vector of B: 1 where aligned, else 2; and 1 that is prefetched
+    lines: Counts,  # cache lines per vector of B: 1 where aligned, else 2; 1 more with prefetching
     steps: Counts,
     is_paired: npt.NDArray[np.bool_],
     registers: int,
@@ -67,8 +67,6 @@ def stored_cycles(rows: Counts, vectors: Counts) -> Counts:
 # of one strategy before any of these schedules was measured.
 
 
-# Of one core. One value serves Intel's and AMD's cores since 2017: the differences do not change a ranking.
-# https://www.agner.org/optimize/microarchitecture.pdf, https://uops.info
 L2_BYTES_PER_CYCLE = 64.0  # Intel's since 2015, AMD's Zen 5; Zen 2 to 4: 32
 L3_BYTES_PER_CYCLE = 20.0  # Intel's servers about 10, AMD's since Zen 2 up to 32
 LINE_BYTES = 64  # a vector that is not aligned to a cache line lies in two lines
@@ -77,9 +75,9 @@ HALF = 0.5  # share of a cache for the data that is reused; the other half is fo
 UNHIDDEN = 0.1  # share of the traffic that arithmetic does not hide
 COPY_BYTES_PER_CYCLE = 32.0  # bytes read and written, both in L2; calibrated
 TILE_CYCLES = 10.0  # to fill and drain the pipelines of a register tile
-# To a row of a B that is not packed and comes from L3: the next row lies elsewhere, and no hardware stream
-# leads there; a prefetch of the next panel does. Calibrated on two Xeons, 74 shapes:
-# benchmarks/results/many_shapes.json. A Zen 4 has the same order: many_shapes_zen4.json.
+# Lost at each row of a B that is read in place from L3: the hardware prefetcher does not follow from one row
+# to the next; a prefetch of the next panel avoids the loss. Calibrated on two Xeons, 74 shapes:
+# benchmarks/results/many_shapes.json. Checked on a Zen 4: many_shapes_zen4.json.
 JUMP_CYCLES = 25.0
 PAIR, PAIRED_BYTES = 2, 4  # adjacent elements of A that LLVM loads at once and separates by shuffles
 USUAL_L1_BYTES, USUAL_L2_BYTES = 32 * 1024, 1024 * 1024  # where the machine reports no cache size
@@ -133,7 +131,7 @@ def _register_cycles(tiles: CpuTiles, problem: Problem, machine: Machine) -> Cou
     return total
 
 
-def _rows(tiles: CpuTiles) -> Iterator[tuple[Counts, Counts]]:
+def _rows(tiles: CpuTiles) -> Iterator[tuple[Counts, Counts]]:  # (register tiles along m, rows of each)
     blocks = np.floor(tiles.m / tiles.block_m)
     rest = tiles.m - blocks * tiles.block_m
     yield blocks * np.floor(tiles.block_m / tiles.tile_m) + np.floor(rest / tiles.tile_m), tiles.tile_m
@@ -155,6 +153,7 @@ def _columns(tiles: CpuTiles) -> Iterator[tuple[Counts, Counts, bool]]:
 def _panel_cycles(tiles: CpuTiles, problem: Problem, l1: float, l2: float) -> Counts:
     a_row, a_block = (_a_block(tiles, problem, rows) for rows in (tiles.tile_m, tiles.block_m))
     b_panel, b_block = (_b_block(tiles, problem, columns) for columns in (tiles.tile_n, tiles.block_n))
+    # held: the panel that consecutive register tiles share; stream: the other panel, a new one for each tile
     is_row = tiles.is_row_major
     held, stream = _either(is_row, a_row, b_panel), _either(is_row, b_panel, a_row)
     held_block, streamed = _either(is_row, a_block, b_block), _either(is_row, b_block, a_block)
@@ -201,6 +200,7 @@ def _either(is_one: npt.NDArray[np.bool_], one: _Block, other: _Block) -> _Block
 
 def _result_cycles(tiles: CpuTiles, problem: Problem, l2: float) -> Counts:
     passes = np.ceil(problem.sizes[2] / tiles.block_k)
+    # every pass over K writes C, every pass but the first reads C
     moved = (2 * passes - 1) * tiles.m * tiles.n * problem.output_bytes
     return moved / _rate(tiles.m * tiles.block_n * problem.output_bytes, l2)
 

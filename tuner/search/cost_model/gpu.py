@@ -75,7 +75,7 @@ def cycles(tiles: GpuTiles, problem: Problem, chip: Chip, multiprocessors: int) 
 
 
 def fma_per_cycle(problem: Problem, chip: Chip) -> float:
-    """Returns a multiprocessor's peak multiply-adds per cycle: CUDA cores for f32 and f64."""
+    """Returns a multiprocessor's peak multiply-adds per cycle: CUDA cores for f32, f64, else tensor cores."""
     match problem.dtype:
         case "f32":
             return F32_FMA.get(chip.capability, USUAL_F32_FMA)
@@ -93,9 +93,10 @@ def _wave(tiles: GpuTiles, problem: Problem, chip: Chip, together: Counts) -> Co
     arithmetic = np.ceil(together * warps / PARTITIONS) * k * step
     loads = together * k * (tiles.block_m + tiles.block_n) * problem.input_bytes / L2_BYTES_PER_CYCLE
     reads = together * warps * k * tiles.memory
+    # the longest chain: one warp's tiles of K after each other, each of block_k steps
     own = tiles.block_k * (np.maximum(products, SAME_WARP_ISSUE_CYCLES * tiles.issued) + tiles.waits)
-    turn = np.where(tiles.depth > 0, np.maximum(own, LATENCY / np.maximum(tiles.depth, 1)), own + LATENCY)
-    path = np.ceil(k / tiles.block_k) * (turn + BARRIER)
+    tile = np.where(tiles.depth > 0, np.maximum(own, LATENCY / np.maximum(tiles.depth, 1)), own + LATENCY)
+    path = np.ceil(k / tiles.block_k) * (tile + BARRIER)
     busiest = np.maximum.reduce([arithmetic, loads, reads, path])
     results = together * tiles.block_m * tiles.block_n * problem.output_bytes / WRITE_BYTES_PER_CYCLE
     wave: Counts = busiest + UNHIDDEN * (loads + reads + path) + results + LATENCY
@@ -126,7 +127,7 @@ LEAST_PASSES = {
 def access_cycles(kind: str, words: Words, width: int, capability: int) -> float:
     """Returns how many cycles one access of a warp occupies the path to shared memory and L1.
 
-    ``kind``: of LEAST_PASSES; ``words``: first per lane; ``width``: words per lane, 1, 2 or 4.
+    ``kind``: key of LEAST_PASSES; ``words``: the first per lane; ``width``: words per lane, 1, 2 or 4.
     """
     width = max(known for known in LEAST_PASSES[kind] if known <= max(width, 1))
     least = LEAST_PASSES[kind][width]

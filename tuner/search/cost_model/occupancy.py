@@ -59,7 +59,7 @@ def occupancy(chip: Chip, needs: BlockNeeds) -> float:
 
 
 def blocks_by_registers(needs: BlockNeeds) -> int:
-    """Returns how many blocks fit the registers of one multiprocessor, equal on all chips."""
+    """Returns how many blocks fit the registers of one multiprocessor, which are as many on all chips."""
     if needs.registers > MAX_REGISTERS_PER_THREAD:
         return 0
     of_warp = max(_round_up(needs.registers * WARP_THREADS, REGISTER_UNIT), REGISTER_UNIT)
@@ -85,7 +85,7 @@ DYNAMIC = re.compile(r"\.extern\s+\.shared\s+\.align\s+(\d+)")  # declaration of
 def require_launchable(program: KernelProgram) -> None:
     """Raises CandidateError(RESOURCES) for the first kernel launch of a program that its chip would refuse.
 
-    Registers and static shared memory only for kernels in ``program.resources``, ptxas's report.
+    Registers and static shared memory count only for kernels in ``program.resources``, ptxas's report.
     """
     chip = chip_of(program.chip)
     resources = {each.kernel: each for each in program.resources}

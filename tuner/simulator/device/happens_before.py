@@ -28,13 +28,13 @@ class ByteRanges:
 
     @classmethod
     def of(cls, pairs: Iterable[Addresses]) -> "ByteRanges":
-        """Returns the union of half-open intervals (first, end), of shape (intervals, 2)."""
+        """Returns the union of half-open intervals (first, end): arrays of shape (intervals, 2)."""
         kept = [array for array in pairs if len(array)]
         if not kept:
             return NO_BYTES
         table = np.concatenate(kept)
         table = table[np.argsort(table[:, 0], kind="stable")]
-        # An end becomes the greatest so far: the union stays, as a longer interval before has all between.
+        # Each end becomes the greatest so far; the added bytes are in an earlier interval: an equal union.
         return cls(table[:, 0].copy(), np.maximum.accumulate(table[:, 1]))
 
     def first_common(self, other: "ByteRanges") -> int | None:
@@ -181,7 +181,7 @@ class AccessHistory:
 
 def _common(one: MemoryAccess, other: MemoryAccess) -> int | None:
     """Returns an address that both accesses touch and at least one writes; None where there is none."""
-    # Bytes of one access that are not only atomic against all of the other: two atomics do not race.
+    # Plain (not atomic) bytes of one access are compared with all of the other: two atomics do not race.
     for mine, theirs in ((one, other), (other, one)):
         writes = mine.writes if mine.plain_writes is None else mine.plain_writes
         reads = mine.reads if mine.plain_reads is None else mine.plain_reads

@@ -22,7 +22,7 @@ IMAGES_KEPT = 8  # parsed modules in the cache: a check runs a program on severa
 # Smallest number that a message treats as a host address: programs and heaps of x86-64 lie above.
 LOWEST_ADDRESS = 1 << 44
 ASSERT, LAUNCH_FAILED = "CUDA_ERROR_ASSERT", "CUDA_ERROR_LAUNCH_FAILED"
-Near = Callable[[int], MemoryRegion | None]
+Near = Callable[[int], MemoryRegion | None]  # address -> region that holds it, red zones included
 
 
 @dataclass(frozen=True, eq=False)
@@ -130,7 +130,7 @@ class SimulatedKernels:
         self._kernels: dict[int, SimulatedKernel] = {}  # by function
 
     def load(self, image: bytes, handle: Callable[[], int]) -> tuple[int, bool]:
-        """Loads PTX text; returns the handle, one for equal texts, and whether it is new, or DeviceError."""
+        """Loads PTX text; returns (handle, one for equal texts; whether it is new). Raises DeviceError."""
         text = image.rstrip(b"\0")
         if text in self._by_text:
             module = self._by_text[text]

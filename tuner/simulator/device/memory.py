@@ -44,7 +44,7 @@ _next_address = [FIRST]  # of the process; addresses are not used again
 
 
 def device_bytes(size_bytes: int) -> npt.NDArray[np.uint8]:
-    """Returns new zeroed memory at reserved addresses, unmapped with its last view and not used again.
+    """Returns zeroed memory at reserved addresses, never used again; unmapped once no array refers to it.
 
     Raises MemoryError where no address range is free, and for more than LARGEST_BYTES (256 GiB).
     """
@@ -96,7 +96,7 @@ class MemoryRegion:
     name: str  # "d0"
     kind: MemoryKind
     bytes: Bytes
-    number: int | None = None  # on its device, by which kernels address it; None: by launch
+    number: int | None = None  # on its device, part of its address in kernels; None: an address per launch
     freed: Moment | None = None  # moment of the free; the memory still exists in quarantine
     is_written: bool = True  # at least once; False for new device memory
     is_kept: bool = False  # outlives its call on purpose: a result, or memory of a graph
@@ -181,7 +181,7 @@ class SimulatedMemory:
         return next((region for region in self._registered.values() if region.holds(address, 1)), None)
 
     def overlapping(self, address: int, size_bytes: int) -> MemoryRegion | None:
-        """Returns a region that, with red zones, overlaps a range; in quarantine too, not registered."""
+        """Returns an allocation, freed ones included, whose bytes or red zones overlap a range, or None."""
         position = bisect.bisect_left(self._starts, address + max(size_bytes, 1)) - 1
         region = self._regions[self._starts[position]] if position >= 0 else None
         return region if region is not None and address < region.end + RED_ZONE_BYTES else None
@@ -201,7 +201,7 @@ class SimulatedMemory:
             self._freed.append(region)
 
     def release(self) -> None:
-        """Deletes the oldest regions in quarantine, unused by pending work, above QUARANTINE_BYTES."""
+        """Deletes the oldest regions in quarantine above QUARANTINE_BYTES; no work may be pending."""
         kept = sum(each.bytes.size for each in self._freed)
         while kept > QUARANTINE_BYTES:
             oldest = self._freed.popleft()

@@ -20,7 +20,7 @@ FILL_BYTES = (1, 2, 4)  # item sizes of cuMemsetD8, D16, D32
 
 
 class MemoryOperations:
-    """Creates the operations on a simulated memory; reports invalid accesses when created, submitted, run."""
+    """Creates operations on simulated memory; each is checked when it is created, submitted and run."""
 
     def __init__(
         self,
@@ -48,7 +48,7 @@ class MemoryOperations:
         return StreamOperation(f"allocation of {region.name}", poison, revive, writes=_whole(region))
 
     def free(self, address: int) -> StreamOperation:
-        """Returns the operation that frees memory, or reports a second free; DeviceError if there is none."""
+        """Returns the operation that frees memory, or reports a second free; DeviceError: no allocation."""
         region = self._memory.at(address)
         if region is None or region.kind is not MemoryKind.DEVICE:
             raise refused("INVALID_VALUE", f"found free of {address:#x}, allowed what was allocated here")
@@ -111,7 +111,7 @@ class MemoryOperations:
     def kernel(
         self, launch: PreparedLaunch, seed: int | None, note: Callable[[MemoryAccess], None]
     ) -> StreamOperation:
-        """Returns the operation that runs a launch, its threads scheduled by ``seed``, and calls ``note``."""
+        """Returns the operation that runs a launch, its threads scheduled by ``seed``, and notes accesses."""
         what = f"kernel {launch.name}"
 
         def run(moment: Moment) -> Generator[Pause, None, None]:

@@ -117,7 +117,7 @@ class SimulatedDevice(AbstractDevice):
         return self._kernels.function(module, name, self._handle)
 
     def launch(self, launch: KernelLaunch, stream: int) -> None:
-        """Raises DeviceError for a cluster size above one block that the PTX does not declare."""
+        """Raises DeviceError for a launch that sets a cluster size; sizes in the PTX are simulated."""
         if launch.cluster not in (None, (1, 1, 1)):
             raise DeviceError(f"found clusters of {tuple(launch.cluster)} blocks, which are not simulated")
         prepared = self._kernels.prepare(launch)

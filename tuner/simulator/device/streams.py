@@ -32,10 +32,10 @@ ORDERS: tuple[Order, ...] = ("fifo", "lifo", "random")
 
 @dataclass(frozen=True, eq=False)
 class StreamOperation:
-    """An operation for a stream or a graph: a copy, fill, kernel, allocation, free or mark without effect."""
+    """An operation for a stream or a graph: a copy, fill, kernel, allocation, free, or a marker."""
 
     what: str  # in reports: "copy of 64 bytes"
-    # a kernel is interleaved with others, see ``PreparedKernel.turns``; others run at once
+    # kernels yield so that other work may run, see ``PreparedKernel.turns``; all else runs in one piece
     run: Callable[[Moment], Generator[Pause, None, None] | None] | None = None
     submitted: Callable[[Moment], None] | None = None  # called when the operation is submitted
     reads: ByteRanges = NO_BYTES  # where known before the operation runs
@@ -56,19 +56,19 @@ class Work:
 
 @dataclass(eq=False)
 class _Begun:
-    """Work that has begun and not ended, with its further turns, and where it was after the last one."""
+    """Work that has begun and not ended: the generator that continues it, and its last pause."""
 
     work: Work
     turns: Generator[Pause, None, None]
     pause: Pause
-    is_same: bool = False  # as after the turn before
+    is_same: bool = False  # stuck at the same pause as before: no progress
 
 
 class LazyStreams:
     """The work submitted to the queues of a device; runs as late as possible, when the host waits for it.
 
-    Work runs alone, but kernels that run long or wait in a loop for what others write run interleaved with
-    all that nothing orders after them. A queue is an integer: a stream, a branch of a launched graph, or the
+    Work runs alone, but kernels that run long or wait in a loop for other work run interleaved with all work
+    that is not ordered after them. A queue is an integer: a stream, a branch of a launched graph, or the
     host (see ``happens_before``).
     """
 
@@ -110,7 +110,7 @@ class LazyStreams:
     def wait_for(self, work: Work) -> None:
         """Runs ``work`` and all pending work that it depends on, as a wait by the host.
 
-        Other work runs where that waits for what others write; DeviceError where none of it writes.
+        Other work also runs while this work waits in a loop; DeviceError where no work ends the wait.
         """
         needed: dict[int, Work] = {}  # by number
         open_ = list(_not_done((work,)))
@@ -134,7 +134,7 @@ class LazyStreams:
             self.wait_for(work)
 
     def drop(self, work: Work) -> None:
-        """Cancels work; work that depends on it depends on what it depended on instead."""
+        """Cancels ``work``; work that depended on ``work`` now depends on what ``work`` depended on."""
         work.is_done = True
         self._pending.pop(work.number, None)
         for other in self._pending.values():
@@ -176,7 +176,7 @@ class LazyStreams:
             raise refused("LAUNCH_TIMEOUT", reason)
 
     def _checked(self, work: Work, call: Callable[..., Any], *arguments: Any) -> Any:
-        """Calls a function that runs work; if it raises, ends the work, cancels what ran at that time."""
+        """Calls a function that runs work; if it raises, ends the work and cancels all other begun work."""
         try:
             return call(*arguments)
         except BaseException as error:
@@ -223,7 +223,7 @@ class Call:
 
 
 class CallRules:
-    """Checks the GPU work of a call of a host program: after its begin and before its end, no leaks."""
+    """Checks that a call's GPU work is ordered after its begin and before its end, and leaks no memory."""
 
     def __init__(self, log: DefectLog) -> None:
         self._log = log
@@ -234,7 +234,7 @@ class CallRules:
         self._call = Call(begin, live)
 
     def note(self, work: Work) -> None:
-        """Adds work to the current call, if any; reports a queue's first not ordered after the begin."""
+        """Adds work to the current call, if any; reports a queue's first work not ordered after the begin."""
         if self._call is None:
             return
         begin = self._call.begin

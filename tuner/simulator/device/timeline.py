@@ -99,7 +99,7 @@ class Captures:
         self._by_stream[stream] = Capture(stream, last={stream: None})
 
     def join(self, stream: int, capture: Capture, operation: CapturedOperation | None) -> None:
-        """Adds a stream to a capture, after a node or (None) its begin; DeviceError if not possible."""
+        """Adds a stream to a capture, after a node or (None) the begin; DeviceError if not possible."""
         if capture not in self._by_stream.values():
             raise refused("CAPTURED_EVENT", "the event was recorded in a capture that has ended")
         mine = self._by_stream.setdefault(stream, capture)
@@ -215,7 +215,7 @@ class Timeline:
     def wait(self, stream: int, event: int) -> None:
         """Orders later work of a stream after an event's work; an event of a capture adds the stream to it.
 
-        Reports an event that was never recorded. Raises for one of another capture or of one that has ended.
+        Reports an event never recorded. Raises for one of another or an ended capture, or before the capture.
         """
         _require("event", event, self._events)
         self._require_stream(stream)

@@ -14,13 +14,13 @@ from tuner.simulator.state.resident_blocks import ResidentBlocks
 
 TILE_ALIGN_BYTES = 128  # of a box in shared memory; PTX ISA, "cp.async.bulk.tensor"
 BULK_ALIGN_BYTES = 16  # of addresses and size; PTX ISA, "cp.async.bulk"
-LOAD_WORDS = ("shared::cluster", "shared::cta")
+SHARED_SPACES = ("shared::cluster", "shared::cta")
 COMPLETES = "mbarrier::complete_tx::bytes"
 DIMENSIONS = {"1d": 1, "2d": 2, "3d": 3, "4d": 4, "5d": 5}
 
 
 def bulk(operands: Operands) -> Step:
-    """Decodes PTX cp.async.bulk, of bytes and of boxes in tiled mode, commit_group and wait_group."""
+    """Decodes PTX cp.async.bulk: copies of bytes and of tensors in tiled mode, commit_group, wait_group."""
     modifiers = operands.modifiers
     if modifiers.take("commit_group"):
         return lambda resident: resident.bulk.commit(resident.active())
@@ -30,7 +30,7 @@ def bulk(operands: Operands) -> Step:
         return lambda resident: resident.bulk.wait(resident.active(), newest, is_for_reads=is_for_reads)
     is_load = operands.instruction.opcode.find(COMPLETES) >= 0
     modifiers.need((COMPLETES,) if is_load else ("bulk_group",), "a completion mechanism")
-    modifiers.need(LOAD_WORDS, "shared memory")
+    modifiers.need(SHARED_SPACES, "shared memory")
     modifiers.need(("global",), "global memory")
     if modifiers.take("tensor"):
         rank = DIMENSIONS[modifiers.need(DIMENSIONS, "a number of dimensions")]

@@ -56,7 +56,7 @@ def wait_cluster(operands: Operands, _labels: dict[str, int]) -> Callable[[Threa
 
 
 def map_address(operands: Operands) -> Step:
-    """Decodes PTX ``mapa``: returns a function that maps a shared address to the block with a given rank."""
+    """Decodes PTX ``mapa``: a shared address becomes that of the same bytes in the block of a given rank."""
     operands.modifiers.has("shared::cluster")
     type_ = operands.modifiers.type("u32", "u64")
     operands.need(3)
@@ -169,7 +169,7 @@ def wait_mbarrier(operands: Operands, _labels: dict[str, int]) -> Callable[[Thre
         addresses = address(resident, indices)
         blocks = resident.geometry.block_index[indices]
         awaited = zip(blocks.tolist(), addresses.tolist(), strict=True)
-        lane_of = dict(zip(awaited, indices.tolist(), strict=True))  # one that waits at each mbarrier
+        lane_of = dict(zip(awaited, indices.tolist(), strict=True))  # a lane that waits at each mbarrier
         for (block, mbarrier), lane in lane_of.items():
             resident.bulk.land(block, mbarrier, resident.mbarriers.at(lane, mbarrier), threads.is_stuck)
         states = resident.full(state(resident))[indices].astype(np.int64)

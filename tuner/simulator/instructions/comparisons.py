@@ -1,4 +1,4 @@
-"""Comparison and selection: setp, set, selp, slct, testp."""
+"""Decoders of comparison and selection: setp, set, selp, slct, testp."""
 
 from collections.abc import Callable
 

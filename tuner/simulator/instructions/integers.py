@@ -31,7 +31,7 @@ def logic(operands: Operands) -> Step:
 
 
 def negation(operands: Operands) -> Step:
-    """Decodes PTX not and cnot: returns a function that inverts all bits, or gives 1 where a is 0, else 0."""
+    """Decodes PTX not and cnot: inverts all bits; cnot gives 1 where a is 0, else 0."""
     type_ = operands.modifiers.type(*LOGIC_TYPES)
     if operands.instruction.parts[0] == "cnot":
         return unary(operands, type_, lambda a: (a == 0).astype(type_.dtype))
@@ -97,7 +97,7 @@ def funnel_shift(operands: Operands) -> Step:
 
 
 def extract(operands: Operands) -> Step:
-    """Decodes PTX ``bfe`` of a register, first bit and length of a field; signed types sign-extend it."""
+    """Decodes PTX ``bfe``: the bit field of a from a first bit and of a length; signed types sign-extend."""
     type_ = operands.modifiers.type("u32", "s32", "u64", "s64")
 
     def extracted(a: Array, position: Array, length: Array) -> Array:
@@ -117,7 +117,7 @@ def extract(operands: Operands) -> Step:
 
 
 def insert(operands: Operands) -> Step:
-    """Decodes PTX ``bfi`` of low bits of a into b, from a first bit on and of a length."""
+    """Decodes PTX ``bfi``: b with the low bits of a inserted, from a first bit on and of a length."""
     type_ = operands.modifiers.type("b32", "b64")
     operands.need(5)
     write = operands.destination(0, type_)
@@ -182,7 +182,7 @@ SIMPLE: dict[str, Callable[[Array, Array], Array]] = {
 
 
 def integer_binary(operands: Operands, type_: PtxType) -> Step:
-    """Decodes add, sub, min and max of integers: sums wrap around or saturate (.sat of s32); .relu: >= 0."""
+    """Decodes add, sub, min and max of integers: sums wrap around, or saturate (.sat); .relu: at least 0."""
     name = operands.instruction.parts[0]
     function = SIMPLE[name]
     if operands.modifiers.take("sat"):
@@ -206,7 +206,7 @@ def integer_unary(operands: Operands, type_: PtxType) -> Step:
 
 
 def multiply(operands: Operands, type_: PtxType) -> Step:
-    """Decodes PTX mul.lo, mul.hi and mul.wide of integers, the latter of twice the width."""
+    """Decodes PTX mul.lo, mul.hi and mul.wide of integers; mul.wide gives twice the width."""
     part = operands.modifiers.need(("lo", "hi", "wide"), "the part of the product")
     if part == "wide":
         wide = _twice(operands, type_)
@@ -255,7 +255,7 @@ def high_product(a: Array, b: Array, type_: PtxType) -> Array:
 
 
 def divide(operands: Operands, type_: PtxType) -> Step:
-    """Decodes PTX ``div``, truncated, and ``rem`` of integers; by zero, all ones and the dividend."""
+    """Decodes PTX ``div`` (truncates; x / 0 is all ones) and ``rem`` (x rem 0 is x) of integers."""
     is_rest = operands.instruction.parts[0] == "rem"
     ones = np.array(-1).astype(type_.dtype)
 

@@ -31,7 +31,7 @@ COUNTS = {"x1": 1, "x2": 2, "x4": 4}
 
 
 def multiply_matrices(operands: Operands) -> Step:
-    """Decodes PTX ``mma.sync``, D [16, 8] = A B + C per warp: fp8, f16, bf16, tf32 into f32; f16; s32."""
+    """Decodes PTX mma.sync, D [16, 8] = A B + C: f16 into f16, any float into f32, s8 and u8 into s32."""
     modifiers = operands.modifiers
     modifiers.need_each("sync", "aligned", "row", "col")
     shape = modifiers.need(SHAPES, "a shape")
@@ -88,7 +88,7 @@ def set_lanes(resident: ResidentBlocks, name: str, lanes: Indices, bits: Array) 
 
 def load_matrices(operands: Operands) -> Step:
     """Decodes PTX ldmatrix of 1, 2 or 4 8x8 b16 matrices; row addresses in lanes 0 to 8 * count - 1."""
-    count, is_transposed, is_generic = _matrix_words(operands)
+    count, is_transposed, is_generic = _matrix_modifiers(operands)
     address, targets = shared_address(operands, 1, is_generic), operands.names(0)
     if len(targets) != count:
         raise operands.unsupported(f"{len(targets)} registers for {count} matrices")
@@ -106,7 +106,7 @@ def load_matrices(operands: Operands) -> Step:
 
 def store_matrices(operands: Operands) -> Step:
     """Decodes PTX stmatrix, the inverse of ldmatrix: returns a function that stores matrices per warp."""
-    count, is_transposed, is_generic = _matrix_words(operands)
+    count, is_transposed, is_generic = _matrix_modifiers(operands)
     address, sources = shared_address(operands, 0, is_generic), fragment(operands, 1, count)
 
     def step(resident: ResidentBlocks) -> None:
@@ -119,7 +119,7 @@ def store_matrices(operands: Operands) -> Step:
     return step
 
 
-def _matrix_words(operands: Operands) -> tuple[int, bool, bool]:
+def _matrix_modifiers(operands: Operands) -> tuple[int, bool, bool]:
     """Consumes the modifiers; returns (number of matrices, is transposed, is a generic address)."""
     modifiers = operands.modifiers
     modifiers.type("b16")
@@ -229,7 +229,7 @@ def multiply_tiles(operands: Operands) -> Step:
         bits = sums.reshape(len(lanes), PART).astype(result_type).view(np.uint32)
         for number, name in enumerate(targets):
             set_lanes(resident, name, lanes, np.ascontiguousarray(bits[:, number]))
-        synchronise_warp(resident, WHOLE_WARP)  # mma reads what every lane loaded, and D may overwrite it
+        synchronise_warp(resident, WHOLE_WARP)  # all lanes have loaded A, B, C: a store may overwrite them
 
     return step
 

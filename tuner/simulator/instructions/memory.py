@@ -138,7 +138,7 @@ def _apply(
     """Updates numbers in lane order; returns each lane's old value."""
     old = np.empty_like(operand)
     columns = np.arange(operand.shape[1])
-    # in rounds, with at most one access per address in each
+    # in rounds, each with at most one access per address
     order = np.argsort(starts, kind="stable")
     ordered = starts[order]
     begins = np.flatnonzero(np.r_[True, ordered[1:] != ordered[:-1]])

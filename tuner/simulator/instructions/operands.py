@@ -56,7 +56,7 @@ class Modifiers:
         return any(taken)
 
     def need(self, names: Iterable[str], what: str) -> str:
-        """Consumes and returns the first of ``names`` that the opcode has; raises, naming ``what``."""
+        """Consumes and returns the first of ``names`` that the opcode has; else raises, with ``what``."""
         name = self.take(*names)
         if name is None:
             raise unsupported(self._instruction, f"it without {what}: {', '.join(names)}")
@@ -68,7 +68,7 @@ class Modifiers:
             self.need((name,), "it")
 
     def type(self, *allowed: str) -> PtxType:
-        """Consumes and returns the type that comes last, one of ``allowed``, if any; else raises."""
+        """Consumes and returns the last modifier, a type (of ``allowed``, if given); raises for any other."""
         if not self._left or self._left[-1] not in TYPES:
             raise unsupported(self._instruction, f".{self._left[-1]}" if self._left else "it without a type")
         name = self._left.pop()
@@ -186,8 +186,8 @@ class Operands:
     def reader(self, operand: Operand, type_: PtxType) -> Reader:
         """Returns a function that reads ``operand`` as values of ``type_`` in the lanes of resident blocks.
 
-        Not of a too narrow register, nor a predicate as a number or the reverse. A negated register may have
-        any type, and special registers are zero-extended.
+        Raises UnsupportedInstruction for a register narrower than ``type_``, a predicate as a number, and the
+        reverse. Special registers are zero-extended; a negated register's type is not checked.
         """
         match operand:
             case Register(name) if name in SPECIAL_REGISTERS and self._layout.width(name) is None:
@@ -236,7 +236,7 @@ class Operands:
         return np.array([bits & ((1 << 8 * type_.bytes) - 1)], type_.raw)
 
     def writer(self, operand: Operand, type_: PtxType) -> Writer:
-        """Returns a function that writes ``type_`` to a register, none too narrow, in the active lanes."""
+        """Returns a function that writes ``type_`` to a register, at least as wide, in the active lanes."""
         if not isinstance(operand, Register):
             raise self.unsupported("a result that is no register")
         name, width = operand.name, self.width(operand.name)

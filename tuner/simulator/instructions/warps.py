@@ -1,4 +1,4 @@
-"""Warp-level instructions: shfl, vote, activemask, redux, elect, bar.warp.sync."""
+"""Decoders of warp-level instructions: shfl, vote, activemask, redux, elect, bar.warp.sync."""
 
 from collections.abc import Callable
 
@@ -35,7 +35,7 @@ def members(resident: ResidentBlocks, mask: Array) -> Bools:
     if (active & ~named).any():
         lane = int((active & ~named).ravel().argmax())
         raise Fault(Defect.ILLEGAL, f"{resident.geometry.who(lane)} is not in its own member mask")
-    # active lanes of a warp have one mask in a correct program, the greatest next to 0 for inactive lanes
+    # in a correct program a warp's active lanes have one mask: its maximum, with 0 for inactive lanes
     wanted = np.where(active, masks, 0).max(axis=1, keepdims=True) >> BIT & 1 == 1
     missing = wanted & ~resident.exited.reshape(-1, WARP_LANES) & ~active & active.max(axis=1, keepdims=True)
     if missing.any():

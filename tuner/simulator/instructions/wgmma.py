@@ -1,4 +1,4 @@
-"""wgmma: fence, mma_async, commit_group, wait_group; and setmaxnreg."""
+"""Decoders of wgmma.fence, mma_async, commit_group and wait_group, and of setmaxnreg."""
 
 from collections.abc import Callable
 from dataclasses import dataclass
@@ -72,7 +72,7 @@ def _multiply(operands: Operands) -> Step:
             )
             is_added = bool(_uniform(resident, group, adds, "scale-d"))
             shared = resident.spaces.shared
-            # the elements read, as the race detector of shared memory sees them
+            # the race detector's cells of the elements that are read
             every = np.concatenate([each.elements.ravel() for each in watched])
             cells = np.unique(every * mma.item_bytes // shared.races.cell_bytes)
             column, fenced = group.column, resident.bulk.fenced

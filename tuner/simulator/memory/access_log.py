@@ -56,7 +56,7 @@ BANK_BYTES = 4
 
 @dataclass(frozen=True)
 class BankConflict:
-    """Shared-memory wavefronts, each of a 4-byte word of each bank, of a PTX instruction in a launch."""
+    """The wavefronts of a PTX instruction in a launch: in each, a bank of shared memory serves one word."""
 
     line: int  # of the PTX
     instruction: str
@@ -80,7 +80,7 @@ class ConflictCounter:
         self._counts[instruction] = (before[0] + real, before[1] + ideal)
 
     def conflicts(self) -> tuple[BankConflict, ...]:
-        """Returns the counts of every instruction by line: not of atomics, bulk copies and wgmma."""
+        """Returns each instruction's counts, by line; atomics, bulk copies and wgmma are not counted."""
         conflicts = (
             BankConflict(instruction.line, instruction.short_text, real, ideal)
             for instruction, (real, ideal) in self._counts.items()
@@ -109,7 +109,7 @@ def wavefronts(lanes: Indices, addresses: Indices, size_bytes: int) -> tuple[int
 
 
 class Watch:
-    """The instruction that executes, and the vector clocks and logs that all its memories share."""
+    """The executing instruction, and the vector clocks and logs that all state spaces use."""
 
     def __init__(
         self,

@@ -47,7 +47,7 @@ class Copies:
     ) -> None:
         """Begins a cp.async per lane from global ``sources`` to shared ``targets``, NaN until a wait.
 
-        Each copy reads ``source_bytes`` bytes at once and fills the rest of ``size_bytes`` with zeros. Raises
+        Each copy reads ``source_bytes`` bytes now and fills the rest of ``size_bytes`` with zeros. Raises
         Fault for a bad address or too many source bytes.
         """
         if (source_bytes > size_bytes).any():
@@ -70,7 +70,7 @@ class Copies:
         self._groups[lanes] += 1
 
     def wait(self, mask: Bools, newest: int) -> None:
-        """Completes the lanes' committed cp.async copies, except those of the last ``newest`` groups."""
+        """Completes committed cp.async copies of the lanes in ``mask``, except their ``newest`` groups."""
         for copy in self._flying:
             is_old = copy.groups < self._groups[copy.lanes] - newest
             lands = mask[copy.lanes] & ~copy.is_done & is_old
@@ -85,7 +85,7 @@ class Copies:
         self.wait(mask, 0)
 
     def report_unfinished(self) -> None:
-        """Reports cp.async copies never waited for, but those of zeros, which ends of pipelines issue."""
+        """Reports cp.async copies never waited for, except zero-fills, which pipelines issue at their end."""
         unfinished = [copy for copy in self._flying if copy.reads_global]
         if unfinished:
             example = f"{unfinished[0].who} ends with a cp.async in flight"
@@ -107,7 +107,7 @@ class BulkLoad:
 
     offsets: Indices  # of each byte, in the shared memory of all resident blocks
     content: Array
-    clock: int  # component of the load's mbarrier in the vector clocks
+    clock: int  # time of the write, in the mbarrier's component of the vector clocks
 
 
 @dataclass
@@ -116,7 +116,7 @@ class BulkStore:
 
     offsets: Indices
     content: Array
-    clock: int
+    clock: int  # time of the read, in the component of the block's bulk stores
     write: Callable[[Array], None]
     is_read: bool = False  # a thread waited for the read: the source may be overwritten
 
@@ -163,9 +163,9 @@ class BulkCopies:
     def load(
         self, lane: int, addresses: Indices, content: Array, mbarrier: int, rank: int | None = None
     ) -> None:
-        """Begins a bulk load of ``content`` to shared memory, one address per byte, NaN until a wait.
+        """Begins a bulk load of ``content`` to shared ``addresses``, one per byte, NaN until a wait.
 
-        The destination is the lane's block, or that with ``rank``; the wait is at its ``mbarrier``. Raises
+        The destination is the lane's block, or the one with ``rank``; ``mbarrier`` lies in that block. Raises
         Fault where there is no mbarrier, or for addresses out of bounds or over an mbarrier.
         """
         block = int(self.watch.geometry.block_index[lane])
@@ -184,7 +184,7 @@ class BulkCopies:
         self.mbarriers.has_progress = True
 
     def land(self, block: int, mbarrier: int, barrier: MBarrier, must: bool) -> None:
-        """Writes and counts bytes of bulk loads at an mbarrier, now if ``must``, else perhaps."""
+        """Completes the bulk loads at an mbarrier; unless ``must``, a random schedule may delay them."""
         if (block, mbarrier) not in self._loads:
             return
         if not must and self.rng is not None and self.rng.random() < 0.5:
@@ -245,7 +245,7 @@ class BulkCopies:
         return addresses + block * self.shared.stride_bytes
 
     def end(self) -> None:
-        """Ends bulk copies: writes stores whose read was waited for, reports others, open mbarriers."""
+        """Writes stores whose read was waited for; reports other unfinished copies, and open mbarriers."""
         left = [store for groups in self._store_groups.values() for store in itertools.chain(*groups)]
         for store in left:
             if store.is_read:
@@ -264,16 +264,15 @@ class BulkCopies:
 SWIZZLES_BYTES = (0, 32, 64, 128)
 BOX_LIMIT = 256  # elements of one dimension; CUDA driver API, cuTensorMapEncodeTiled
 ALIGN_BYTES = 16  # of strides
-SWIZZLE_BITS = {0: 0, 32: 1, 64: 3, 128: 7}  # span in bytes -> bits of the 16-byte chunk's index that change
+SWIZZLE_BITS = {0: 0, 32: 1, 64: 3, 128: 7}  # span in bytes -> mask: changed bits of a 16-byte chunk's index
 
 
 @dataclass(frozen=True, eq=False)
 class TensorMap:
     """A CUtensorMap in tiled mode over a numpy array; its dimensions and strides are those of the array.
 
-    Raises UsageError for a swizzle other than 0, 32, 64 and 128 bytes, a box without a size from 1 to 256 for
-    each dimension or wider than the swizzle (0: any width), and outer strides that are no multiples of 16
-    bytes.
+    Raises UsageError for a swizzle other than 0, 32, 64 or 128 bytes, a box that lacks a size from 1 to 256
+    per dimension or is wider than the swizzle (0: any), and outer strides that are no multiples of 16 bytes.
     """
 
     array: Array
@@ -316,7 +315,7 @@ class TensorMap:
         return index, inside
 
     def content(self, coordinates: Sequence[int]) -> Array:
-        """Returns the bytes of the box at ``coordinates``, zeros outside, in tf32 if so, not swizzled."""
+        """Returns the bytes of the box at ``coordinates``, zeros outside, rounded if ``is_tf32``."""
         index, inside = self.elements(coordinates)
         flat = self.array.reshape(-1)
         content = np.zeros(len(index), flat.dtype)
@@ -355,7 +354,7 @@ def swizzled(addresses: Indices, span_bytes: int) -> Indices:
 
 
 TFLOAT32 = 11
-# CUtensorMapDataType -> element type; 12, TFLOAT32_FTZ, flushes subnormals and is not supported
+# CUtensorMapDataType -> element type; 10 and 12, the FTZ types, flush subnormals and are not supported
 DTYPES = {
     **{number: np.dtype(name) for number, name in enumerate(("u1", "u2", "u4", "i4", "u8", "i8", "f2"))},
     7: np.dtype("f4"),
@@ -375,7 +374,7 @@ def extent_bytes(layout: TensorMapLayout) -> int:
 def tensor_of(layout: TensorMapLayout, memory: Array, offset_bytes: int = 0) -> TensorMap:
     """Returns the tensor map of ``layout`` over ``memory``, bytes, from ``offset_bytes`` on.
 
-    Raises UsageError if it is not contiguous, and as ``TensorMap`` does; KeyError as ``extent_bytes`` does.
+    Raises UsageError for a tensor not contiguous, and as ``TensorMap``; KeyError as ``extent_bytes``.
     """
     dtype, shape = DTYPES[layout.dtype], tuple(reversed(layout.sizes))
     strides = (*reversed(layout.strides_bytes), dtype.itemsize)

@@ -68,7 +68,7 @@ DEVICE_BUFFERS = (1 << (GLOBAL_BITS - SLOT_BITS)) - FIRST_OF_DEVICE  # that have
 
 @dataclass(frozen=True, eq=False)
 class Pointer:
-    """An address in an array; who has it may access the whole array."""
+    """An address in an array; a kernel with such an argument may access the whole array."""
 
     name: str  # of the array, for messages
     array: Array
@@ -109,7 +109,7 @@ class GlobalMemory:
     """The buffers of a launch, each at its global address."""
 
     def __init__(self, cell_bytes: int = 1, find: Find = lambda _address: None) -> None:
-        """``cell_bytes`` is what the race detector of an array tells apart."""
+        """``cell_bytes``: granularity of race detection; ``find`` looks up addresses of no buffer here."""
         self._buffers: dict[int, GlobalBuffer] = {}  # by slot
         self._arrays: dict[int, GlobalBuffer] = {}  # by host address
         self._addresses: dict[tuple[int, int | None], int] = {}  # by host address and number on the device
@@ -130,8 +130,8 @@ class GlobalMemory:
     def place(self, name: str, array: Array, number: int | None = None) -> tuple[int, GlobalBuffer]:
         """Returns (global address, buffer) of an array, named for messages; adds it on its first use.
 
-        For a second array at the same host address, the first one's buffer. Raises UsageError if not
-        C-contiguous.
+        Arrays at the same host address share the buffer of the first. Raises UsageError for an array that is
+        not C-contiguous.
         """
         if not array.flags.c_contiguous:
             raise UsageError(f"argument {name}: the array is not C-contiguous")
@@ -167,7 +167,7 @@ class GlobalMemory:
             yield self._part(watch, lanes[is_here], addresses[is_here], size_bytes, int(slot), is_here)
 
     def _placed(self, addresses: Indices) -> Indices:
-        """Adds the buffers of addresses in none of the launch that ``Find`` knows; returns the addresses."""
+        """Adds the buffers that ``find`` knows for addresses in none; returns addresses in the buffers."""
         slots = addresses >> SLOT_BITS
         others = [slot for slot in np.unique(slots) if int(slot) not in self._buffers]
         placed, unknown = addresses.copy(), np.isin(slots, others)

@@ -37,7 +37,7 @@ class GlobalRaces:
         self._is_read_first = np.zeros(cells, bool)  # read before the launch wrote the cell
         self._is_strong = np.zeros(cells, bool)  # accessed by an atomic or strong operation
         self.has_strong = False  # in any cell
-        self._is_mixed = np.zeros(cells, bool)  # by another one before that
+        self._is_mixed = np.zeros(cells, bool)  # accessed by a plain operation before an atomic or strong one
 
     @property
     def written(self) -> Bools:
@@ -50,7 +50,7 @@ class GlobalRaces:
 
     @property
     def only_strong(self) -> Bools:
-        """Returns which cells only strong operations accessed, or only atomics before a plain read."""
+        """Returns which cells atomic and strong operations accessed, and no other operation."""
         only: Bools = self._is_strong & ~self._is_mixed & (self._write_block <= 0) & (self._read_block == 0)
         return only
 
@@ -63,7 +63,7 @@ class GlobalRaces:
         self._is_read_first[cells[self._write_block[cells] == 0]] = True
 
     def cells(self, starts: Indices, size_bytes: int) -> Indices:
-        """Returns the cells [access, cell] of accesses in one cell or from a cell's begin."""
+        """Returns the cells [access, cell]; an access lies inside one cell, or begins at the start of one."""
         return starts[:, None] // self.cell_bytes + np.arange(-(-size_bytes // self.cell_bytes))
 
     def read(self, clocks: Clocks, lanes: Indices, cells: Indices, is_strong: bool) -> list[Unordered]:
@@ -92,7 +92,7 @@ class GlobalRaces:
     def write(self, clocks: Clocks, lanes: Indices, cells: Indices, is_strong: bool) -> list[Unordered]:
         """Records writes of ``cells`` [access, cell] by ``lanes``; returns those that race.
 
-        Also with other lanes of the instruction; but strong writes, atomic too, not with each other.
+        Atomic and strong writes do not race with each other; plain writes also race within the instruction.
         """
         block, thread = _who(clocks, lanes)
         found = self._against_writes(clocks, lanes, cells, is_strong)
@@ -159,7 +159,7 @@ LANE_BITS = 6
 
 
 class SharedRaces:
-    """A race detector of the shared memory of resident blocks, in cells of the smallest access, at most 4."""
+    """A race detector of resident blocks' shared memory, in cells of the smallest access, at most 4 bytes."""
 
     def __init__(self, clocks: Clocks, bytes_: int, cell_bytes: int, async_readers: int) -> None:
         self.cell_bytes = cell_bytes
@@ -234,7 +234,7 @@ class SharedRaces:
         return found
 
     def async_write(self, lane: int, cells: Indices, column: int) -> tuple[int, list[Unordered]]:
-        """Records a write of ``cells`` [cell] for ``lane`` by an asynchronous agent, of a clock's ``column``.
+        """Records a write of ``cells`` [cell] by the agent of clock ``column`` for ``lane``.
 
         Returns (time of the write in the agent's clock, unordered accesses).
         """
@@ -249,7 +249,7 @@ class SharedRaces:
     def async_read(
         self, lanes: Indices, cells: Indices, column: int, fenced: Array
     ) -> tuple[int, list[Unordered]]:
-        """Records a read of ``cells`` [cell] by an asynchronous agent, wgmma or a bulk store, for ``lanes``.
+        """Records a read of ``cells`` [cell] by the agent of clock ``column``, wgmma or a bulk store.
 
         Returns (time of the read in the agent's clock, unordered, unfenced and uninitialised accesses).
         ``fenced`` holds the clock of the last proxy fence of each lane of all resident blocks.

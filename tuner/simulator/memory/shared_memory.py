@@ -96,7 +96,7 @@ class MBarriers:
     _barriers: dict[tuple[int, int], MBarrier] = field(default_factory=dict)
 
     def init(self, lanes: Indices, addresses: Indices, counts: Indices) -> None:
-        """Initialises an mbarrier, of 32 in a block, per lane for a phase of ``counts`` arrivals."""
+        """Initialises an mbarrier per lane, at most 32 in a block, with ``counts`` arrivals per phase."""
         self.watch.require_aligned(lanes, addresses, OBJECT_BYTES)
         clocks = self.watch.clocks
         for lane, address, count in zip(lanes.tolist(), addresses.tolist(), counts.tolist(), strict=True):
@@ -156,7 +156,7 @@ class MBarriers:
         return phases
 
     def deliver(self, barrier: MBarrier, bytes_: int, clock: int) -> None:
-        """Counts bytes of a bulk copy that completed, complete-tx, at time ``clock`` of its writes."""
+        """Counts bytes of a completed bulk copy (complete-tx), whose writes have the time ``clock``."""
         barrier.pending_bytes -= bytes_
         barrier.clocks[barrier.column] = max(int(barrier.clocks[barrier.column]), clock)
         if barrier.pending == 0 and barrier.pending_bytes < 0:
@@ -256,7 +256,7 @@ class SharedMemory:
         return self._views[item_bytes], starts // item_bytes
 
     def begin_copy(self, lanes: Indices, addresses: Indices, size_bytes: int) -> Indices:
-        """Begins an asynchronous write, NaN until ``finish_copy``; returns byte offsets for that."""
+        """Begins an asynchronous write: NaN until ``finish_copy``, which takes the returned byte offsets."""
         starts = self.starts(lanes, addresses, size_bytes)
         self._watch.count_shared(lanes, addresses, size_bytes)
         found = self.races.write(lanes, self.races.cells(starts, size_bytes), is_pending=True)

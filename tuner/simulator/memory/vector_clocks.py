@@ -27,7 +27,7 @@ class Clocks:
     def __init__(self, geometry: Geometry, agents: int) -> None:
         self.geometry = geometry
         self.columns = geometry.cluster_lanes + agents
-        self.known = np.zeros((geometry.lanes, self.columns), np.int32)
+        self.known = np.zeros((geometry.lanes, self.columns), np.int32)  # [lane, component]
         self.known[np.arange(geometry.lanes), geometry.member] = 1
         self._agent_clocks = np.zeros((int(geometry.cluster_index[-1]) + 1, self.columns), np.int32)
         self._least: Array | None = None
@@ -38,14 +38,14 @@ class Clocks:
         return self.known[lanes, self.geometry.member[lanes]]
 
     def tick(self, lanes: Indices) -> None:
-        """Advances the time of all lanes of the warps that contain ``lanes``: a release."""
+        """A release: advances the time of all lanes of these warps; race detection relies on equal times."""
         warps = np.unique(lanes // WARP_LANES)
         every = (warps[:, None] * WARP_LANES + np.arange(WARP_LANES)).ravel()
         self.known[every, self.geometry.member[every]] += 1
         self._forget()
 
     def join(self, lanes: Indices, more: Array | None = None) -> None:
-        """Orders ``lanes``, all in one block, after each other and a clock ``more``: a barrier; ticks."""
+        """A barrier: orders ``lanes``, all in one block, after each other and ``more``, then ticks."""
         together = self.known[lanes].max(axis=0)
         self.known[lanes] = together if more is None else np.maximum(together, more)
         self.tick(lanes)

@@ -41,7 +41,7 @@ BENIGN = (Defect.SAME_VALUE, Defect.LATE_ACCUMULATOR)
 
 @dataclass(frozen=True)
 class Hazard:
-    """All hazards of one kind at one instruction (the end: line 0): their number, the first as example.
+    """All hazards of one kind at one instruction (line 0: at the kernel's end): their number, and an example.
 
     A hazard is an unordered or undefined access, or an asynchronous operation that no thread waited for.
     """
@@ -66,7 +66,7 @@ class Fault(Exception):  # noqa: N818 - what a multiprocessor calls it
 
 
 class SimulationError(TunerError):
-    """Raised for PTX without a defined result, or syntax, with its ``kind`` and line, 0 without one."""
+    """Raised for text that is not PTX, and for PTX without a defined result; ``line`` 0: at no line."""
 
     def __init__(self, kind: Defect, line: int, reason: str) -> None:
         super().__init__(reason)

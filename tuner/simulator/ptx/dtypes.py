@@ -160,7 +160,7 @@ def read_tf32(bits: Array) -> Array:
 
 
 def narrow_sum(total: Array, error: Array | None, dtype: "np.dtype[np.generic]") -> Array:
-    """Returns ``total + error``, of ``two_sum`` or None, rounded once to the narrower type ``dtype``."""
+    """Returns ``total + error`` (of ``two_sum``; None: 0) rounded once to the narrower type ``dtype``."""
     if error is not None:
         total = to_odd(total, error)
     if dtype == BFLOAT16:

@@ -115,7 +115,7 @@ class Geometry:
 
 
 def whole_clusters(blocks: Iterable[Index3], cluster: Index3) -> tuple[Index3, ...]:
-    """Returns the indices (x, y, z) of all blocks of the clusters with one of ``blocks``, by rank."""
+    """Returns all blocks (x, y, z) of each cluster that contains one of ``blocks``, in order of rank."""
     width, height, depth = cluster
     corners = dict.fromkeys((x - x % width, y - y % height, z - z % depth) for x, y, z in blocks)
     within = [unravel(rank, cluster) for rank in range(math.prod(cluster))]

@@ -19,7 +19,7 @@ from tuner.simulator.ptx.syntax_tree import Instruction, Label, PtxKernel, PtxMo
 BRANCHES = ("bra", "ret", "exit", "trap")
 WAITS = ("mbarrier.try_wait", "mbarrier.test_wait")  # retried until success: alone in their basic block
 ENDS = (*BRANCHES, "bar", "barrier", *WAITS)
-NO_ENDS = ("bar.warp.", "barrier.cluster.arrive.")
+NO_ENDS = ("bar.warp.", "barrier.cluster.arrive.")  # begin as some of ENDS, but end no basic block
 
 
 @dataclass(frozen=True)
@@ -39,7 +39,7 @@ class Flow:
 
 
 def is_one_of(instruction: Instruction, names: tuple[str, ...]) -> bool:
-    """Returns whether the opcode is one of ``names``, such as "bar"; bar.warp ends no basic block."""
+    """Returns whether the opcode is one of ``names``, such as "bar"; False for those of ``NO_ENDS``."""
     opcode = f"{instruction.opcode}."
     if opcode.startswith(NO_ENDS):
         return False

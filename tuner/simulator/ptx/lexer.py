@@ -99,7 +99,7 @@ class Cursor:
         return sign * self._whole()
 
     def immediate(self) -> Immediate:
-        """Consumes a number, with an optional minus sign but before 0f..., 0d... (PTX ISA, "Constants")."""
+        """Consumes a number; a minus sign may precede it, except 0f... and 0d... (PTX ISA, "Constants")."""
         sign = -1 if self.accept("-") else 1
         if self.token.kind not in (("number", "float") if sign > 0 else ("number",)):
             raise self.wrong("a number" if sign > 0 else "a decimal number after the minus sign")

@@ -159,7 +159,7 @@ class Body:
         self._cursor = cursor
         self._scopes: list[dict[str, str]] = []
         self._numbers = itertools.count(1)
-        self._place = ""  # place of the last .loc
+        self._place = ""  # line and column in the source by the last .loc
         self.code: list[Instruction | Label] = []
         self.registers: list[RegisterBank] = []
         self.variables: list[Variable] = []

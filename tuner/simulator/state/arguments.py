@@ -79,7 +79,7 @@ def first_content(module: PtxModule) -> ModuleVariables:
 
 
 def place_variables(module: PtxModule, content: ModuleVariables, global_: GlobalMemory) -> dict[str, int]:
-    """Adds a module's variables, by name in ``content``, in place to ``global_``; returns addresses."""
+    """Adds the arrays of ``content``, a module's variables, to ``global_``, uncopied; returns addresses."""
     spaces = {variable.name: variable.space for variable in module.variables}
     return {
         name: global_.add(GlobalBuffer(name, array, 1, spaces[name] == "const"))
@@ -96,7 +96,7 @@ def check_launch(kernel: PtxKernel, grid: Index3, block: Index3, arguments: tupl
 
 
 def check_sizes(kernel: PtxKernel, grid: Index3, block: Index3) -> None:
-    """Raises UsageError for a grid (blocks) or a block (threads) that ``kernel`` or 1024 do not allow."""
+    """Raises UsageError for a grid (blocks) or a block (threads, at most 1024) that ``kernel`` refuses."""
     if min(*grid, *block) < 1:
         sizes = f"grid {tuple(grid)} and block {tuple(block)}"
         raise UsageError(f"kernel {kernel.name}: found {sizes}, allowed sizes from 1")

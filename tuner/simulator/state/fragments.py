@@ -98,8 +98,8 @@ def product(
 ) -> list[Array]:
     """Returns the registers, bits [warp * 32] each, of D = A B + C of mma.sync, from those of A, B, C.
 
-    Exact products are summed in float64 and rounded once; integer sums are exact, and saturate if so asked. A
-    device sums floats in a different order and truncates, so that the last bits may differ.
+    Exact products are summed in float64 and rounded once; integer sums are exact, then wrap around or
+    saturate. A device sums floats in another order and truncates, so that the last bits may differ.
     """
     total = matrix_a(a, kinds[0]) @ matrix_b(b, kinds[1]) + matrix_c(c, result)
     return fragments_c(rounded(total, result, is_saturating=is_saturating))
@@ -120,7 +120,7 @@ def registers_to_rows(registers: Array, is_transposed: bool) -> Array:
 # Layouts of wgmma matrices. PTX ISA, "Register Fragments and Shared Memory Matrix Layouts" of wgmma.
 #
 # Accumulator of warp w: with g = lane / 4 and t = lane % 4, register 4 j + 2 h + i of f32 holds row 16 w + g
-# + 8 h, column 8 j + 2 t + i; register 2 j + h of f16 holds both of these columns.
+# + 8 h, column 8 j + 2 t + i; register 2 j + h of f16 holds both columns, i = 0 and 1.
 
 
 WARPGROUP_LANES = 128
@@ -159,11 +159,11 @@ def operand_addresses(
 
     ``rows`` and ``depth`` are the operand's elements along M or N and along K, of ``item_bytes`` bytes.
 
-    The canonical layouts of the PTX ISA, "Matrix Descriptor Format". K-major (not ``is_transposed``): groups
-    of 8 rows are the stride offset apart, and the rows of a group the swizzle span; without swizzle rows are
-    16 bytes apart, and chunks of 16 bytes along k the leading offset. MN-major: runs of one span of rows are
-    the leading offset apart, and groups of 8 k the stride offset; without swizzle, groups of 8 rows the
-    stride offset, and groups of 8 k the leading offset.
+    The canonical layouts of the PTX ISA, "Matrix Descriptor Format", as distances in bytes; ``stride`` and
+    ``leading`` are the descriptor's offsets, the span is the swizzle's. K-major (not ``is_transposed``):
+    ``stride`` between groups of 8 rows, a span between rows; without swizzle 16 between rows, ``leading``
+    between chunks of 16 bytes along k. MN-major: ``leading`` between runs of a span of rows, ``stride``
+    between groups of 8 k; unswizzled ``stride`` between groups of 8 rows, ``leading`` between groups of k.
 
     Raises Fault for a descriptor with a base offset.
     """
@@ -231,7 +231,7 @@ class Operation:
     adds: bool  # adds to the accumulator; else replaces it
     sign: int
     is_saturating: bool
-    clock: int
+    clock: int  # when the operands were read, in the warpgroup's component of the vector clocks
 
 
 @dataclass
@@ -240,8 +240,8 @@ class Warpgroup:
 
     lanes: Indices
     column: int  # component of the vector clocks for the warpgroup's reads
-    open: list[Operation] = field(default_factory=list)
-    groups: list[list[Operation]] = field(default_factory=list)
+    open: list[Operation] = field(default_factory=list)  # issued, not yet committed
+    groups: list[list[Operation]] = field(default_factory=list)  # committed, oldest first
     live: dict[str, Array] = field(default_factory=dict)  # register of an accumulator in flight -> value
     fenced_at: int = -1  # time of the last wgmma.fence
     registers: int = 0  # per thread, as set by setmaxnreg; 0: not set
@@ -303,7 +303,7 @@ class Warpgroups:
             group.fenced_at = resident.time
 
     def wait(self, resident: Registers, newest: int) -> None:
-        """Completes the active warpgroups' wgmma operations but those of the ``newest`` groups.
+        """Completes the active warpgroups' committed wgmma operations except the ``newest`` groups.
 
         Reports operands that changed in flight.
         """

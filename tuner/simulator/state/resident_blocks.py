@@ -26,7 +26,7 @@ class ClusterBarriers:
     watch: Watch
     _arrivals: Indices = field(init=False)  # per lane: number of its arrivals
     _waits: Indices = field(init=False)  # per lane: number of its completed waits
-    _clocks: dict[tuple[int, int], Array] = field(default_factory=dict)  # (cluster, phase)
+    _clocks: dict[tuple[int, int], Array] = field(default_factory=dict)  # (cluster, phase) -> joined clocks
 
     def __post_init__(self) -> None:
         self._arrivals, self._waits = (np.zeros(self.watch.geometry.lanes, np.int64) for _ in range(2))
@@ -55,7 +55,7 @@ class ClusterBarriers:
             raise Fault(Defect.BARRIER, f"{who}: found a wait, allowed one after each arrival")
 
     def released(self, waiting: Bools, ended: Bools) -> Indices:
-        """Returns the waiting lanes whose phase is complete, and orders them after its arrivals."""
+        """Returns the waiting lanes whose phase is complete; orders them after the arrivals of the phase."""
         geometry, lanes_done = self.watch.geometry, [np.zeros(0, np.int64)]
         for cluster in np.unique(geometry.cluster_index[waiting]).tolist():
             lanes = geometry.lanes_of_cluster(cluster)
@@ -135,7 +135,7 @@ class ResidentBlocks:
         self.put(name, lanes, bits)
 
     def put(self, name: str, lanes: Indices, bits: Array) -> None:
-        """Writes a register as ``scatter``, not recorded in ``written_at``: no write by the kernel."""
+        """Writes a register as ``scatter`` does, but not as a write by the kernel (``written_at``)."""
         merged = np.array(self.read(name))
         merged[lanes] = bits
         self.registers[name] = merged
@@ -151,11 +151,12 @@ class ResidentBlocks:
         return np.broadcast_to(values, self.mask.shape)
 
     def chosen(self, values: Array) -> Array:
+        """Returns ``values`` of the active lanes only."""
         full = self.full(values)
         return full if self.is_full else full[self.mask]
 
     def require_whole_warps(self, lanes: Bools) -> None:
-        """Raises Fault where ``lanes`` has some threads of a warp but not all: an .aligned barrier."""
+        """Raises Fault where ``lanes``, at an .aligned barrier, lack lanes of their warps that still run."""
         here = lanes.reshape(-1, WARP_LANES)
         rest = ~here & ~self.exited.reshape(-1, WARP_LANES)
         is_split = here.any(axis=1) & rest.any(axis=1)
@@ -301,7 +302,7 @@ class Threads:
         """Adds predicates of ``lanes`` to the reduction at a named barrier (bar.red), without a wait.
 
         ``values`` has an entry for each lane of the resident blocks. ``operation`` is "and", "or" or "popc";
-        ``target`` is the register for the result. Raises Fault where other threads give others.
+        ``target`` is the register for the result. Raises Fault where threads disagree on either.
         """
         for block in np.unique(self.resident.geometry.block_index[lanes]):
             key = (int(block), barrier)

@@ -52,7 +52,7 @@ def written_out_names(derived: tuple[DerivedName, ...]) -> Derived:
 
 
 def written_out(expression: Expression, derived: Derived) -> Expression:
-    """Returns an expression in whose syntax tree derived names are replaced by their expressions."""
+    """Returns an expression with derived names replaced in its syntax tree; UsageError for a large tree."""
     used = expression.names & derived.keys()
     if not used:
         return expression
@@ -128,7 +128,7 @@ class KnobEntry:
     choices: tuple[Value, ...] | Divisors
 
     def knob(self, variables: Variables) -> Knob:
-        """Returns the knob for a problem and machine; UsageError for a variable's name and no choices."""
+        """Returns the knob for a problem and machine; UsageError for a variable's name, or no choices."""
         names = [name for name, _ in variables]
         if self.name in names:
             raise UsageError(
@@ -173,7 +173,7 @@ class StrategyEntry:
         return None
 
     def space(self, variables: Variables, script_knobs: tuple[Knob, ...] = ()) -> SearchSpace:
-        """Returns the search space of the strategy for the variables of one problem and machine."""
+        """Returns the search space for one problem and machine; ``script_knobs``: of the script alone."""
         knobs = tuple(entry.knob(variables) for entry in self.knobs)
         named = {knob.name for knob in knobs}
         knobs += tuple(knob for knob in script_knobs if knob.name not in named)

@@ -23,7 +23,7 @@ BY_NAME = ("knobs", "let", "projection")  # keys of a strategy whose entries are
 
 
 def is_extending(document: object, name: str) -> bool:
-    """Returns whether a document has ``extends: default``; UsageError for another value, also none."""
+    """Returns whether a document has ``extends: default``; UsageError for any other value."""
     if not isinstance(document, dict) or KEY not in document:
         return False
     if document[KEY] != DEFAULT:
@@ -38,8 +38,8 @@ def extended(own: dict[str, Any], default: dict[str, Any], name: str) -> dict[st
     ``knobs``, ``let`` and ``projection`` each name. A document that has not the form of a space file is
     returned as it is, without ``extends``, for the schema to refuse.
 
-    Raises UsageError, which begins with the file's ``name``, for what is shipped under no such name: a
-    strategy without what a new one needs, and a knob that the script of a shipped strategy does not read.
+    Raises UsageError, beginning with the file's ``name``, for a misspelt name: a strategy that is not shipped
+    and has no ``ops``, or a knob that the shipped strategy lacks, unless the file gives it another template.
     """
     wanted = own.get("strategies")
     if not isinstance(wanted, dict):
@@ -105,9 +105,9 @@ class SpaceFile:
 
 
 def load_space_file(path: Path) -> SpaceFile:
-    """Reads a search space file, merged with the shipped one if it extends that, or UsageError."""
+    """Reads a search space file, merged with the shipped one if it extends that, or raises UsageError."""
     text = read_text(path, "a YAML file", BYTES_LIMIT)
-    # most files extend none, which needs no parsing
+    # most files do not extend the shipped one, and are parsed only once
     if any(KEY in line for line in text.splitlines() if not line.lstrip().startswith("#")):
         own: Any = yaml.load(text, path.name)
         if is_extending(own, path.name):
@@ -137,8 +137,8 @@ def spaces_for(
 ) -> tuple[SearchSpace, ...]:
     """Returns the search spaces of the strategies that support a problem, in the order of the file.
 
-    ``variables``: see ``variables_of``; ``names`` None: all; ``script_knobs``: declared, by strategy.
-    UsageError for an unknown strategy, and when none supports the problem.
+    ``variables``: see ``variables_of``; ``names`` None: all; ``script_knobs``: of scripts, by strategy.
+    Raises UsageError for an unknown strategy, and when none supports the problem.
     """
     chosen = space_file.strategies
     if names is not None:

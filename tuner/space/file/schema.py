@@ -186,7 +186,7 @@ def _entry(name: str, given: _Strategy, file: str) -> StrategyEntry:
     written = written_out_names(let)
     knobs = tuple(_knob(knob, form, f"{where}.knobs.{knob}") for knob, form in given.knobs.items())
     constraints = _expressions(given.constraints, f"{where}.constraints", written)
-    for number, point in enumerate(given.first):  # where only the script declares knobs, checked later
+    for number, point in enumerate(given.first):  # where only the script declares knobs, unchecked
         if given.knobs and point.keys() != given.knobs.keys():
             raise UsageError(
                 f"{where}.first[{number}]: gives {', '.join(point)}; must give each knob: "

@@ -16,14 +16,14 @@ def default_space_file() -> Path:
 
 LENGTH_LIMIT = 1_000_000  # characters; the default file has some thousand
 DEPTH_LIMIT = 20  # nested lists and mappings; the schema needs six
-# libyaml's, ten times as fast, where it was built
+# libyaml's loader, ten times as fast, where PyYAML was built with it
 LOADER: Any = getattr(yaml, "CSafeLoader", yaml.SafeLoader)
 
 
 def load(text: str, name: str) -> object:
     """Parses a YAML document of lists, mappings and scalars, without aliases and repeated keys.
 
-    None for "". Raises UsageError with the line for other YAML, 20 levels, 1 000 000 characters.
+    None for an empty text. Raises UsageError for other texts, and above 20 levels or 1 000 000 characters.
     """
     if len(text) > LENGTH_LIMIT:
         raise UsageError(f"{name}: found {len(text)} characters, allowed {LENGTH_LIMIT}")
@@ -45,7 +45,7 @@ def load(text: str, name: str) -> object:
 
 
 def item_lines(text: str) -> tuple[int, ...]:
-    """Returns the lines, from 1, of the items of a document's (or its only value's) list; () for none."""
+    """Returns the line, from 1, of each item of the document, or of its only value; () where no list."""
     root = yaml.compose(text, LOADER)
     if isinstance(root, yaml.MappingNode) and len(root.value) == 1:
         root = root.value[0][1]
@@ -55,7 +55,7 @@ def item_lines(text: str) -> tuple[int, ...]:
 
 
 def dump(document: object) -> str:
-    """Returns a YAML text for ``load``, which refuses one with the same list or mapping twice: an alias."""
+    """Returns a YAML text; an object that occurs twice becomes an alias, which ``load`` refuses."""
     return str(yaml.safe_dump(document, sort_keys=False, width=110))
 
 

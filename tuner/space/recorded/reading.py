@@ -83,7 +83,7 @@ def t4_space(file: RecordedFile) -> RecordedSpace:
 def _own(given: Any) -> TunerMetadata:
     if given["version"] != TUNER_VERSION:
         raise UsageError(f"{OWN}.version: found {quoted(given['version'])}, allowed {TUNER_VERSION}")
-    # in four shipped recordings, which are not rewritten: stored replays refer to their hash
+    # a key of four shipped recordings, which are not rewritten: stored replays refer to their hash
     if "vendor" in given:
         given = {**given, "baseline": given["vendor"]}
     return decode(TunerMetadata, known_part(TunerMetadata, given, OWN), OWN)

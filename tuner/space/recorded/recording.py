@@ -30,7 +30,7 @@ from tuner.space.search_space import CHOICES_LIMIT, Knob, SearchSpace
 BYTES_LIMIT = 1 << 30  # uncompressed
 GZIP_MAGIC = b"\x1f\x8b"
 OPEN_ENDS = ("", "}", "}}")  # endings that a file may lack
-LONE_SURROGATE = re.compile(r"\\u[dD][89a-fA-F]")  # or one of a pair: UTF-8 encodes neither alone
+LONE_SURROGATE = re.compile(r"\\u[dD][89a-fA-F]")  # or half of a pair, which UTF-8 cannot encode alone
 SUFFIXES = (".gz", ".json", ".t4")
 
 
@@ -96,7 +96,7 @@ def _parsed(path: Path, content: bytes) -> object:
                 document = json.loads(text.rstrip(",") + ending)
                 break
         else:
-            document = json.loads(text)
+            document = json.loads(text)  # raises the error of the text as it is
         if LONE_SURROGATE.search(text):
             json.dumps(document, ensure_ascii=False).encode()
         return document
@@ -125,7 +125,7 @@ class Points:
 def feasible_set_of(strategies: Sequence[Points]) -> tuple[FeasibleSet, tuple[int, ...]]:
     """Returns (feasible set of all configurations, index of each configuration's entry in the file).
 
-    Of equal ones the last entry counts. Raises UsageError for unprintable names and bad values.
+    Of equal configurations the last entry counts. Raises UsageError for unprintable names and bad values.
     """
     spaces, rows, entries = zip(*(_strategy(points) for points in strategies), strict=True)
     return FeasibleSet(spaces, rows), tuple(np.concatenate(entries).tolist())
@@ -179,7 +179,7 @@ class RecordedTime:
 
     time_s: float  # the recording's statistic: the median in this tuner's records, the mean in Kernel Tuner's
     samples_s: tuple[float, ...] = ()  # () where the recording keeps none
-    measurement: Measurement | None = None  # complete, in this tuner's records
+    measurement: Measurement | None = None  # of this tuner's records alone
     verdict: Verdict | None = None  # None: the recording has no verdict
 
     def __post_init__(self) -> None:

@@ -1,4 +1,8 @@
-"""T4, the results format that autotuners share: its terms, this tuner's extension of it, and a writer."""
+"""T4, the results format that autotuners share: its terms, this tuner's extension of it, and a writer.
+
+Schema: https://github.com/AutoTuningAssociation/autotuning_methodology, schemas/T4.json. What T4 cannot
+express is under the key ``tuner``, of the file and of each result; other programs ignore it.
+"""
 
 import gzip
 import json
@@ -15,15 +19,10 @@ from tuner.core.serialization import Only, encode, whole
 from tuner.space.recorded.recording import is_time
 from tuner.space.search_space import SearchSpace
 
-# The terms of T4, the results format that autotuners share, and this tuner's extension of it.
-# Schema: https://github.com/AutoTuningAssociation/autotuning_methodology, schemas/T4.json. What T4 cannot
-# express is under the key ``tuner``, of the file and of each result; other programs ignore it.
-
-
 SCHEMA_VERSION = "1.1.0"
 OWN = "tuner"
 TUNER_VERSION = 1
-STRATEGY = "strategy"  # in addition to the knobs, in configurations of this tuner
+STRATEGY = "strategy"  # key of a configuration next to its knobs, in files of this tuner
 TIME = "time"  # name of the measurement and of the objective
 UNIT = "seconds"  # written by this tuner: floats are read back exactly
 CORRECT = "correct"

@@ -64,7 +64,7 @@ def spaces(
     found = spaces_for(space_file, problem, isa, variables, in_file, declared) if in_file else ()
     result = [
         replace(space, constraints=space.constraints + schedules[space.strategy].constraints)
-        if space.strategy in schedules  # which asserts constraints itself
+        if space.strategy in schedules  # a plain script, which may assert constraints of its own
         else space
         for space in found
     ]
@@ -75,7 +75,7 @@ def spaces(
 
 
 def require_exported_for(chosen: tuple[ChosenStrategy, ...], problem: Problem, target: TargetName) -> None:
-    """Raises UsageError for a script that was exported for another problem, or a CPU's in place of a GPU's.
+    """Raises UsageError for a script that was exported for another problem, or for a CPU in place of a GPU.
 
     Its guard would refuse the payload of each trial. Alignment and caches are conditions of a measurement,
     not of the script; a script without the line of its export is not refused.
@@ -225,9 +225,9 @@ def projected_script(
         return None
 
 
-# The options of the knobs of an exported script: values that change nothing else in it.
-# Other steps depend on some sizes: which loops are peeled, how often one is unrolled. A script stays right
-# with another value of a knob where the strategy, bound with that value, gives the same text but for it.
+# The options of the knobs of an exported script: values that change nothing else in the script.
+# Some values also decide other steps: which loops are peeled, how often a loop is unrolled. So a value is an
+# option only where the strategy, bound with that value, gives the same text except for the knob's line.
 
 
 KNOB_LINE = re.compile(
@@ -243,7 +243,7 @@ def with_constants(script: str) -> str:
 
 
 def with_knob_options(script: str, candidate: Candidate, binder: Binder, space: SearchSpace) -> str:
-    """Returns a candidate's bound script whose knobs list their other values that leave the rest as it is.
+    """Returns a candidate's bound script in which each knob lists the values that change nothing else.
 
     ``binder`` and ``space`` are those of the candidate's strategy. A value that breaks a constraint or a
     preference of the space is not listed. A script that the binder does not write today is returned as it is.

@@ -1,4 +1,4 @@
-"""A trial -> a transform script with a header of four lines for people and a last line for programs."""
+"""Exported scripts: a header of up to four lines for people, the script, and a last line for programs."""
 
 import json
 from collections.abc import Sequence
@@ -113,7 +113,7 @@ def script_with_header(
 def read_provenance(text: str, name: str) -> ScriptProvenance:
     """Returns the origin and time of an exported script; ``name`` is its name for messages.
 
-    What its code needs is worked out from the ops of the script as well, as older exports do not have it.
+    ``needs`` also has what follows from the script's ops: older exports do not state it.
     Raises UsageError, which names what is missing or wrong.
     """
     lines = [line for line in text.splitlines() if line.startswith(MARK)]

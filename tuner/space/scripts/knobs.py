@@ -1,6 +1,7 @@
 """The tunable ops of a transform script and their options: what a knob can set, under which conditions.
 
-A ``tune.knob`` is set by its value, ``tune.alternatives`` by its region. Ops of one name share one knob.
+A knob sets the value of a ``tune.knob``, or which region of ``tune.alternatives`` runs. Ops of one name share
+one knob.
 """
 
 import keyword
@@ -13,10 +14,9 @@ from tuner.mlir.bindings import ir
 from tuner.mlir.ir.reading import walk_ops
 from tuner.space.search_space import Knob
 
-# The ``options`` of a ``transform.tune.knob`` as values to choose from, each with its attribute.
-#
-# An array lists the values. A dictionary describes integers, or lists values as ``options``: MLIR does not
-# verify it, so this module does.
+# The ``options`` of a ``transform.tune.knob`` as values to choose from, each with its attribute. An array
+# lists the values. A dictionary describes integers, or lists values as ``options``: MLIR does not verify a
+# dictionary, so this module does.
 
 
 OPTIONS_LIMIT = 4096  # values of one knob, as in a search space file

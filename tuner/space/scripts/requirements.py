@@ -5,7 +5,6 @@ import re
 from tuner.core.processors import AMX_BF16, AMX_INT8, AVX512, AVX512_BF16, VNNI
 
 # Which instruction sets the code of a transform script needs: those of the ops that it calls.
-#
 # Vectors of any width need none, since LLVM compiles them for every processor.
 
 
@@ -18,8 +17,8 @@ OPS = {
     "transform.apply_patterns.x86.vector_contract_to_packed_type_dot_product": {"bf16": AVX512_BF16},
 }
 VNNI_BLOCK = re.compile(r'"tuner\.vnni_block"\s*\([^)]*\)\s*(<?\{[^}]*\})?')  # with its attributes
-PAIRS = re.compile(r'"tuner\.pair_block"\s*\([^)]*\)\s*<?\{[^}]*\bdots = 1\b')  # which are dot products
-IN_256_BITS = re.compile(r"\blanes = 8\b")  # AVX-VNNI has these; 16 lanes, the default, are AVX-512
+PAIRS = re.compile(r'"tuner\.pair_block"\s*\([^)]*\)\s*<?\{[^}]*\bdots = 1\b')  # by dot-product instructions
+IN_256_BITS = re.compile(r"\blanes = 8\b")  # of AVX-VNNI; 16 lanes, the default, need AVX-512
 
 
 def instructions_needed(script: str, dtype: str) -> tuple[str, ...]:

@@ -1,7 +1,7 @@
 """A plain ``.mlir`` schedule as a strategy: its knobs and constraints are read, a candidate is written.
 
-``Schedule`` reads knobs by ``tuner.space.scripts.knobs``, and each ``transform.smt.constrain_params`` as
-constraints; to bind a candidate it sets the knobs and folds these ops.
+``Schedule`` reads knobs by ``tuner.space.scripts.knobs``, and each ``transform.smt.constrain_params`` op as
+constraints. To bind a candidate, ``Schedule`` sets the knobs and replaces these ops by constants.
 """
 
 from dataclasses import dataclass
@@ -240,10 +240,9 @@ def _bare(text: str) -> str:
     return text
 
 
-# A plain ``.mlir`` schedule as a strategy: knobs are read from the IR, a candidate is written into the IR.
-#
-# A knob is a ``transform.tune.knob``, or the choice of a region of ``transform.tune.alternatives``; ops of
-# the same name are one knob. A knob whose value the script selects already has this one choice.
+# Knobs are read from the IR, a candidate is written into the IR. A knob is a ``transform.tune.knob``, or the
+# choice of a region of ``transform.tune.alternatives``; ops of the same name are one knob. A knob whose value
+# the script selects already has this one choice.
 
 
 class Schedule:

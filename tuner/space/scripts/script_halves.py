@@ -1,7 +1,7 @@
-"""A bound script of the shipped CPU strategies in two halves: what works on tensors, what works on buffers.
+"""A bound script of the shipped CPU strategies in two halves: its steps on tensors, its steps on buffers.
 
-In a library many schedules share one bufferization of the whole module, so the half before it runs on the
-function of each contraction, then the module is bufferized, then the half after it runs.
+In a library many schedules share one bufferization of the whole module: each first half runs on the function
+of its contraction, then the module is bufferized, then each second half runs.
 """
 
 from dataclasses import dataclass

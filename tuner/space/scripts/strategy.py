@@ -25,7 +25,7 @@ if TYPE_CHECKING:
     from tuner.space.scripts.schedule import Schedule
 
 TEMPLATE_SUFFIX = ".mlir.j2"
-AMX_TILE = 16  # rows and columns of a tile of sums
+AMX_TILE = 16  # rows and columns of an accumulator tile
 SCRIPT_LIMIT = 4 * 2**20  # characters of a bound script; a template that writes more is broken
 
 
@@ -95,10 +95,10 @@ class Binder:
 
     def names_for(self, candidate: Candidate) -> dict[str, Any]:
         """Returns all variables that a template can use for a candidate: docs/reference/templates.md."""
-        functions = {panel.entry: panel for panel in self._partitions(candidate)}
+        functions = {each.entry: each for each in self._partitions(candidate)}
         partitions = [
-            {"name": name, "m": panel.m, "n": panel.n, "matmul": guard_name(panel)}
-            for name, panel in functions.items()
+            {"name": name, "m": each.m, "n": each.n, "matmul": guard_name(each)}
+            for name, each in functions.items()
         ]
         variables = dict(self.variables)
         names: dict[str, Any] = variables | _element_names(self.problem, variables) | dict(candidate.choices)
@@ -141,7 +141,7 @@ def _join(parts: Iterator[str]) -> str:
 def _multiple(knobs: dict[str, Value]) -> int:
     """Returns the number of which a partition's extent is a multiple, so that no register tile is cut.
 
-    A script with AMX tiles counts tiles of sums, of 16 x 16, where others count rows and columns.
+    Knobs of AMX strategies count accumulator tiles of 16 x 16, those of other strategies rows and columns.
     """
     axis = "n" if knobs.get("split") == "n" else "m"
     knob, tiles = knobs.get(f"tile_{axis}"), knobs.get(f"tiles_{axis}")

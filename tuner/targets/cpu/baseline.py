@@ -81,7 +81,7 @@ class BaselineService:
         return self._matmul.name + self._suffix
 
     def stopwatch(self, lead_calls: int = 0) -> timing.Stopwatch:
-        """Returns a stopwatch of the matmul; ``lead_calls`` untimed ones precede short warm ones."""
+        """Returns a stopwatch of the matmul; ``lead_calls`` untimed calls precede a short warm sample."""
         evict = eviction_of(self._problem, self._matmul.operands)
         if evict is not None:
             return timing.after_each(evict, self._matmul.once)
@@ -117,7 +117,7 @@ class InterleavedBaseline:
     def __init__(
         self, problem: Problem, threads: int, seed: int, processors: frozenset[int], library: str = ""
     ) -> None:
-        """Starts the baseline on ``processors``; raises TunerError, CandidateError(RUN): process ended."""
+        """Starts the baseline on ``processors``; TunerError: cannot start; CandidateError(RUN): has ended."""
         service = "tuner.targets.cpu.baseline:InterleavedBaselineService"
         factory = Factory(service, (problem, threads, seed, library))
         spec = ServiceSpec("baseline", factory, baseline_environment(library, threads))
@@ -126,7 +126,7 @@ class InterleavedBaseline:
         self._worker = Worker(spec, memory_bytes, start_timeout_s=start_s)
         self.close: Callable[[], object] = weakref.finalize(self, self._worker.kill)
         self.problem = problem
-        self.waited_s = 0.0  # of the thread that calls ``take``, during samples: both share a processor
+        self.waited_s = 0.0  # by the thread that calls ``take``, for a processor that the baseline uses
         pinned = os.sched_getaffinity(0)
         os.sched_setaffinity(0, processors)  # a child inherits the affinity of the thread that starts it
         try:
@@ -174,9 +174,9 @@ class InterleavedBaselineService:
         self._stopwatch = self._service.stopwatch(LEAD_CALLS)
 
     def name(self) -> str:
-        """Returns that of ``BaselineService``."""
+        """Returns the library's name, version and kernel: ``BaselineService.name``."""
         return self._service.name
 
     def sample(self, times: int) -> float:
-        """Returns the seconds per matmul of ``times`` in a row; 4 untimed ones precede short ones."""
+        """Returns the seconds per matmul of ``times`` in a row; 4 untimed matmuls precede a short sample."""
         return self._stopwatch(times)

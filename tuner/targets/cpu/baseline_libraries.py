@@ -110,7 +110,7 @@ CHOICES = (BEST, *LIBRARIES)
 
 
 def chosen_libraries(choice: str, problem: Problem) -> tuple[str, ...]:
-    """Returns libraries for a problem: DEFAULT, several of BEST, or a name; raises UsageError for others."""
+    """Returns the libraries that a choice means: several for BEST, else one; raises UsageError."""
     if choice == DEFAULT:
         return (_default_library(problem),)
     if choice == BEST:
@@ -141,8 +141,9 @@ def recorded_library(name: str, problem: Problem) -> str:
 
 
 def baseline_environment(library: str, threads: int) -> Environment:
-    """Returns (name, value or None: unset) of a process in which a library uses ``threads`` threads."""
+    """Returns variables (name, value; None: unset) for a process whose library uses ``threads`` threads."""
     environment = library_environment(threads)
+    # oneDNN's wheel runs by SYCL, whose OpenCL loader finds Intel's runtime for CPUs by this variable
     runtimes = [folder / "libintelocl.so" for folder in library_folders() if library == ONEDNN]
     runtime = next((path for path in runtimes if path.exists()), None)
     return environment if runtime is None else (*environment, ("OCL_ICD_FILENAMES", str(runtime)))

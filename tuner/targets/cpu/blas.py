@@ -33,7 +33,7 @@ A, B, C = ("%a", POINTER), ("%b", POINTER), ("%c", POINTER)  # operands of the f
 
 @dataclass(frozen=True)
 class LibraryCall:
-    """A call of a C function at an address; a whole number of type ``!llvm.ptr`` is an address."""
+    """A call of a C function at an address; an integer argument of type ``!llvm.ptr`` is an address."""
 
     address: int
     arguments: tuple[Argument, ...]
@@ -77,7 +77,7 @@ Find = Callable[[str], tuple[int, str]]
 
 
 def cblas_call(problem: Problem, find: Find) -> LibraryCall:
-    """Returns the call of a matmul of f32, f64 or bf16 by cblas; one row by gemv, but for tn and bf16."""
+    """Returns the call of a matmul of f32, f64 or bf16 by cblas; one row by gemv (not tn, bf16)."""
     scalar = "f64" if problem.dtype == "f64" else "f32"
     one, zero, order = (1.0, scalar), (0.0, scalar), (ROW_MAJOR, "i32")
     m, n, k = problem.sizes

@@ -1,4 +1,4 @@
-"""A tuned CPU kernel as a Python callable on numpy arrays, and the short path of kernels of one thread."""
+"""A tuned CPU kernel as a Python callable on numpy arrays, and an unchecked, faster call for one thread."""
 
 import ctypes
 import warnings

@@ -35,7 +35,7 @@ class CpuCompiler(AbstractCompiler):
         self._context: bindings.ir.Context | None = None
 
     def compile(self, problem: Problem, script: Script) -> Artifact:
-        """Returns the transformed payload and thread partitions; refuses code that would crash the JIT."""
+        """Returns LLVM-dialect text and thread partitions; refuses code that would crash the JIT."""
         with failing_at(Stage.BIND):
             partitions = () if problem.fusion else partitions_in(script.text, problem)
         start = time.perf_counter()
@@ -55,23 +55,23 @@ class CpuCompiler(AbstractCompiler):
         code = with_batch_loops(code, partitions, matrix_bytes(problem))
         lowering.reject_what_the_jit_cannot_take(code)
         stages = (("transform", transformed - start), ("lower", time.perf_counter() - transformed))
-        placed = repr(partitions).replace("Partition(", "Panel(")  # as in the hashes that are stored
+        placed = repr(partitions).replace("Partition(", "Panel(")  # the older name: stored hashes stay valid
         digest = hashlib.sha256((code + placed).encode()).hexdigest()
         return Artifact(code, digest, partitions, stages)
 
 
-_ADDRESS_OF_NOTHING = 1  # nothing of the code runs
+_ADDRESS_OF_NOTHING = 1  # stands for functions that are never called: the code is only written
 
 
 def write_object(
     llvm_text: str,
     file: Path,
-    stage: Stage = Stage.LOAD,
+    stage: Stage = Stage.LOAD,  # of the CandidateError where LLVM fails
     *,
     is_position_independent: bool = False,
-    entry: str = "",
+    entry: str = "",  # a function that must compile, with all that it calls
 ) -> None:
-    """Writes LLVM's object code, -O3, for "target-cpu" or this one; raises CandidateError of ``stage``."""
+    """Writes the object code (-O3) of LLVM-dialect text, for its "target-cpu" or else this processor."""
     jit_ir, execution_engine = jit_bindings()
     try:
         with jit_ir.Context(), jit_ir.Location.unknown():
@@ -79,7 +79,7 @@ def write_object(
             engine = execution_engine.ExecutionEngine(
                 module, opt_level=3, enable_object_dump=True, enable_pic=is_position_independent
             )
-            # functions of the C library that the JIT would look up by a wrong name
+            # functions of the C library that the JIT looks up by a wrong name: any address will do
             for name in sorted(set(DECLARATION.findall(llvm_text)) - RESOLVABLE) if entry else ():
                 engine.raw_register_runtime(name, ctypes.c_void_p(_ADDRESS_OF_NOTHING))
             engine.initialize()
@@ -135,7 +135,7 @@ class CrossCompiler(AbstractCompiler):
         self._here = describe_machine()
 
     def compile(self, problem: Problem, script: Script) -> Artifact:
-        """Returns an artifact hashed by the other processor's code; refuses instructions which that lacks."""
+        """Returns an artifact hashed by the other processor's code; refuses instructions unknown to it."""
         theirs = self._compiler.compile(problem, script)
         refused = refusal(self._processor.machine, instructions_needed(theirs.host_code))
         if refused:
@@ -147,7 +147,7 @@ class CrossCompiler(AbstractCompiler):
         stages = (*theirs.stage_s, ("object", time.perf_counter() - start))
         sha256 = hashlib.sha256((code + theirs.sha256).encode()).hexdigest()
         runnable = self._runnable(problem, script, theirs)
-        # where neither form runs here: the other processor's own, which is compiled only, as evaluators say
+        # where neither form runs here: the other processor's code, which evaluators report as compiled only
         return replace(theirs, host_code=runnable or code, sha256=sha256, stage_s=stages)
 
     def code_of(self, artifact: Artifact) -> str:

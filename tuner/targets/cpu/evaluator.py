@@ -48,9 +48,9 @@ DRAWS = 8  # inputs that a kernel is verified on, if VERIFY_S allows
 LEAST_DRAWS = 2  # the second has the signs of the first flipped
 SPECIAL_DRAW = 1  # the one with NaN and infinity, of bytes with -128
 VERIFY_S = 0.03
-KEPT_ARRAYS = 16  # of fusions: the fusions of a program are tuned in no order
-KEPT_BYTES = 2**28  # of their operands: from then on the arrays of others are dropped
-EVICTING_L2S = 2  # so many second levels of cache of other weights evict a weight
+KEPT_ARRAYS = 16  # of fusions: a program's fusions are tuned in any order
+KEPT_BYTES = 2**28  # of their operands: above, all are dropped before others are allocated
+EVICTING_L2S = 2  # sizes of the L2 cache: reading so many bytes of other weights evicts a weight
 PROBE_SAMPLES = 60  # of 0.15 ms: the best of them is within some percent of the best of many
 SECOND_LOOK = Effort(budget_s=0.02)  # of a kernel that is faster than what was seen here
 EXTREME_DRAWS = 2  # that top-k candidates are verified on in addition
@@ -101,7 +101,7 @@ class CpuEvaluator(AbstractEvaluator, AbstractBaselineSource):
         self._machine: Machine | None = None  # described once code asks for instructions
 
     def load(self, problem: Problem, artifact: Artifact) -> LoadedKernel:
-        """Also raises for more thread partitions than threads, and for instructions of other processors."""
+        """Raises CandidateError(LOAD), also for too many partitions, and instructions missing here."""
         code, partitions = artifact.host_code, artifact.partitions
         if len(partitions) > self._threads:
             line = f"script wants {len(partitions)} threads, allowed {self._threads}"
@@ -157,13 +157,13 @@ class CpuEvaluator(AbstractEvaluator, AbstractBaselineSource):
     def measure_together(
         self, problem: Problem, loaded: tuple[object, ...], effort: Effort, rng: np.random.Generator
     ) -> tuple[Measurement, ...]:
-        """First verifies on extreme inputs; reference kernels in between show a slow or busy machine."""
+        """Verifies on extreme inputs, then times; reference kernels in between show a slow machine."""
         self._verify_on_extremes(problem, loaded, rng)
         watch = self._host_watch()
         baselines = [one for one in loaded if isinstance(one, InterleavedBaseline)]
         processes = [one.process for one in baselines]
         stopwatches = tuple(self._stopwatch(problem, one, rng) for one in loaded)
-        before, turns_s = watch.read(*processes), sum(one.waited_s for one in baselines)
+        before, waited_s = watch.read(*processes), sum(one.waited_s for one in baselines)
         surrounding_s = watch.sample_reference()
         watching = (
             timing.with_untimed_calls(watch.reference_kernel),
@@ -171,8 +171,8 @@ class CpuEvaluator(AbstractEvaluator, AbstractBaselineSource):
         )
         *times, reference_kernel, product = timing.measure_together_by((*stopwatches, *watching), effort, rng)
         surrounding_s += watch.sample_reference()
-        after, turns_s = watch.read(*processes), sum(one.waited_s for one in baselines) - turns_s
-        after = replace(after, waited_s=after.waited_s - turns_s)
+        after, waited_s = watch.read(*processes), sum(one.waited_s for one in baselines) - waited_s
+        after = replace(after, waited_s=after.waited_s - waited_s)
         host = watch.conditions(
             before, after, tuple(surrounding_s), product.samples_s, turns_s=reference_kernel.samples_s
         )
@@ -254,7 +254,7 @@ class CpuEvaluator(AbstractEvaluator, AbstractBaselineSource):
     def _require_possible(
         self, problem: Problem, kernel: LoadedKernel, measurement: Measurement, rng: np.random.Generator
     ) -> None:
-        """Refuses a time that no such processor reaches; tests again what none reached here before."""
+        """Refuses a time that no such processor reaches; above the known peak, verifies and times again."""
         if self._peak is None:
             team, machine = self._thread_team(), self._described_machine()
             self._peak = ProcessorPeak(

@@ -1,4 +1,4 @@
-"""The arrays of a fusion at fixed addresses, as strided views between guard bands."""
+"""The arrays of a fusion, strided views between guard bands, and the results that are expected in them."""
 
 import contextlib
 from collections.abc import Iterator
@@ -25,7 +25,7 @@ from tuner.targets.cpu.timing_checks import PartitionCalls
 
 
 class StridedArray:
-    """A strided view whose memory lies between guard bands; what is between its rows is guarded, too."""
+    """A strided view whose memory lies between guard bands; bytes between its rows are checked, too."""
 
     def __init__(self, argument: FusionArgument) -> None:
         """Allocates the memory and fills it with NaN."""
@@ -41,12 +41,12 @@ class StridedArray:
         return self.memory.ctypes.data
 
     def poison(self) -> None:
-        """Fills the memory with NaN (integers: with the least number), and draws the guard bands anew."""
+        """Fills the memory with NaN (integers: the least number), and the guard bands with their pattern."""
         self._guarded.poison()
         self._keep()
 
     def fill_with(self, number: int) -> None:
-        """Does so with a number."""
+        """Fills the memory with a number, and the guard bands with their pattern."""
         self._guarded.fill_with(number)
         self._keep()
 
@@ -87,15 +87,14 @@ def view_of(memory: Array, argument: FusionArgument) -> Array:
 # The arrays of a fusion at fixed addresses: all candidates work on the same memory.
 #
 # Inputs and outputs are strided views between guard bands. What is expected is evaluated once for each of
-# DRAWS draws of the inputs, in float64; an evaluation takes longer than many calls of a kernel. Weights have
+# DRAWS draws of the inputs, in float64, which takes longer than many calls of a kernel. Weights have
 # the same numbers in all draws, packed as the code of a kernel reads them; with the cache state
-# "weights-cold" there are as many copies as are larger than the second level of cache, of which each call
-# reads the next.
+# "weights-cold" there are so many copies that they exceed the L2 cache, of which each call reads the next.
 
 
 DRAWS = 2
 COPIES_LIMIT = 256  # of small weights; a power of two
-MARKS = 256  # as of ProblemArrays
+MARKS = 256  # random places of marked elements, used cyclically; a power of two
 NAN_SHARE = 0.5  # of the calls of ``overwrite_output``; else a number
 SOME_ELEMENTS = 2**14  # compared by ``compare_some_rows``
 SMALL, LARGE = EXTREME_SCALES = (0.01, 30.0)  # of inputs
@@ -121,7 +120,7 @@ class FusionArrays:
     """The arrays that kernels of a fusion are verified and timed on."""
 
     def __init__(self, problem: Problem, rng: np.random.Generator, evicting_bytes: int) -> None:
-        """Raises CandidateError(VERIFY). ``evicting_bytes``: of other weights, read in between."""
+        """CandidateError(VERIFY): no reference. ``evicting_bytes``: of other weights that evict a weight."""
         self.problem = problem
         self._arguments = fusion_arguments(problem.fusion)
         self._inputs = [each for each in self._arguments if not each.is_output]
@@ -200,7 +199,7 @@ class FusionArrays:
             output.poison()
 
     def marks(self, rng: np.random.Generator, calls: int) -> npt.NDArray[np.uint64]:
-        """Returns addresses, (256, 2), for ``ThreadTeam.watch``, of outputs alone; the first is unread."""
+        """Returns (256, 2) addresses for ``ThreadTeam.watch``; the first in memory that no kernel reads."""
         addresses = np.empty((MARKS, 2), np.uint64)
         addresses[:, 0] = self._other.ctypes.data
         places = self._number_places
@@ -287,7 +286,7 @@ class FusionArrays:
         if packings not in self._blocks:
             first = self._laid_out(packings)
             weight_bytes, copies = sum(each.nbytes for each in first), 1
-            if 0 < weight_bytes < self._evicting_bytes:  # else a single copy is evicted, or caches are warm
+            if 0 < weight_bytes < self._evicting_bytes:  # else one copy is evicted anyway, or caches are warm
                 others = -(-self._evicting_bytes // weight_bytes)
                 copies = min(COPIES_LIMIT, 1 << others.bit_length())  # a power of two
             self._blocks[packings] = [first, *(tuple(map(_copied, first)) for _ in range(copies - 1))]
@@ -339,7 +338,7 @@ def _extreme(memory: Array, rng: np.random.Generator) -> Array:
 
 
 def _can_be_marked(expected: npt.NDArray[np.float64], view: Array) -> npt.NDArray[np.bool_]:
-    """Returns which elements of an output differ from the mark of ``ThreadTeam.watch`` after a call."""
+    """Returns which elements can be marked: their right values differ from ``ThreadTeam.watch``'s mark."""
     finite = np.isfinite(expected)
     if view.dtype.kind not in "iub":
         return finite

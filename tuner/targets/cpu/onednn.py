@@ -100,7 +100,7 @@ class _Matmul:
             for each, array in zip((a, b, c), operands, strict=True)
         ]
         self._arguments = (DnnlArgument * 3)(*map(DnnlArgument, (SOURCE, WEIGHTS, DESTINATION), memories))
-        # once as the compiled calls do, which ignore errors
+        # once here, where errors are checked: the compiled calls ignore errors
         run, wait = library.dnnl_primitive_execute, library.dnnl_stream_wait
         self._require(run.__name__, run(self._primitive, self._stream, len(memories), self._arguments))
         self._require(wait.__name__, wait(self._stream))
@@ -149,7 +149,7 @@ class TorchOneDnnMatmul(AbstractLibraryMatmul):
     """The matmul of bf16 into bf16 (torch has no f32 output on CPUs), or of i8 into i32, by oneDNN."""
 
     def __init__(self, problem: Problem, inputs: Inputs, threads: int) -> None:
-        """Sets torch's number of threads. Raises TunerError where torch is missing or cannot compute it."""
+        """Sets torch's number of threads. Raises TunerError: torch is missing, or lacks such products."""
         try:
             import torch
         except ImportError as error:
@@ -200,7 +200,7 @@ def _transposed(matrices: Any) -> Any:
 
 
 def _kernel(torch: Any, multiply: Callable[[], object]) -> str:
-    # oneDNN says the name of its kernel on the process's stdout alone, so that is a file for one call
+    # oneDNN prints the name of its kernel to the process's stdout only: redirected to a file for one call
     library = ctypes.CDLL(None)
     output = os.dup(1)
     with tempfile.TemporaryFile() as log:

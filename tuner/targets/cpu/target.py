@@ -49,7 +49,7 @@ NO_CLOCK = "code for another processor is not timed"
 CROSS_COMPILES = f"compiles for {', '.join(PROCESSORS)}; verifies what this processor can run of it, no times"
 
 
-def _described_children(target: TargetName, problem: Problem, threads: int) -> RunnerChildren:
+def _cross_children(target: TargetName, problem: Problem, threads: int) -> RunnerChildren:
     evaluator = "tuner.targets.cpu.evaluator:CrossCompiledEvaluator"
     return RunnerChildren(
         compiler=Factory("tuner.targets.cpu.compiler:CrossCompiler", (target.detail,)),
@@ -59,13 +59,13 @@ def _described_children(target: TargetName, problem: Problem, threads: int) -> R
     )
 
 
-def _described_load(
+def _cross_load(
     _problem: Problem, trial: StoredTrial, _program: KernelProgram | None
 ) -> Callable[..., object]:
     raise UsageError(f"trial {trial.id}: is code for another processor, {trial.record.target.detail}")
 
 
-def _described_code(target: TargetName, problem: Problem, script: Script) -> str:
+def _cross_code(target: TargetName, problem: Problem, script: Script) -> str:
     from tuner.targets.cpu.compiler import CpuCompiler, CrossCompiler  # loads MLIR
 
     return CrossCompiler(target.detail).code_of(CpuCompiler().compile(problem, script))
@@ -171,7 +171,7 @@ def _measurement(choice: str) -> MeasurementBackend:
     children = partial(_children, choice)
     return MeasurementBackend(
         machine=lambda _target: host_machine(),
-        compiler=lambda _target: cpu_compiler(),  # of the class CpuCompiler it would import the bindings
+        compiler=lambda _target: cpu_compiler(),  # no method of CpuCompiler, whose module imports MLIR
         plan=plan,
         bind=bind,
         runner=child_runner(children),
@@ -189,12 +189,12 @@ CROSS_COMPILED = TargetBackend(
     measurement=untimed_measurement(
         lambda target: processor_of(target.detail).machine,
         lambda _target: replace(cpu_compiler(), pipeline_sha256=sources_sha256(CPU_SOURCES)),
-        _described_children,
+        _cross_children,
         NO_CLOCK,
     ),
     source=_source,
-    load=_described_load,
-    code=_described_code,
+    load=_cross_load,
+    code=_cross_code,
     assembly=_assembly,
     require_types=_require_types,
     sources=CPU_SOURCES,

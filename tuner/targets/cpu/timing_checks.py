@@ -27,10 +27,10 @@ from tuner.targets.arrays import KernelArrays
 
 @dataclass(frozen=True, eq=False)
 class PartitionCalls:
-    """Calls, (function, argument) per partition, that run a kernel once; ``keeps`` owns the memory."""
+    """Calls, (function, argument) per partition, that run a kernel once; ``keeps`` owns their memory."""
 
     calls: tuple[tuple[int, int], ...]
-    operands: tuple[int, ...]
+    operands: tuple[int, ...]  # addresses; () for a fusion
     keeps: object
     weights: tuple[npt.NDArray[Any], ...] = ()
 
@@ -39,24 +39,24 @@ TESTED = (0, 16, 32, 48)  # bytes past a cache line
 KERNELS = 4  # of the fastest ones
 NEAR = 1.05  # times the fastest: one of these is selected
 BYTES_LIMIT = 1 << 30  # of all copies of the operands
-SHARE = 1 / 6  # of the effort for a kernel, per offset
+SHARE = 1 / 6  # of a kernel's time budget, for each offset
 MIN_SAMPLES, MAX_SAMPLES = 9, 30
 
 
 def fastest(times: Mapping[int, Measurement]) -> tuple[int, ...]:
-    """Returns the keys of the measurements that are within NEAR of the fastest one, at most KERNELS."""
+    """Returns the keys of the fastest measurements, at most KERNELS, within NEAR times the fastest one."""
     least_s = min(each.median_s for each in times.values())
     near = [index for index, each in times.items() if each.median_s <= NEAR * least_s]
     return tuple(sorted(near, key=lambda index: times[index].median_s)[:KERNELS])
 
 
 def offsets_of(problem: Problem) -> tuple[int, ...]:
-    """Returns the offsets in bytes at which kernels of a problem are timed; that of its alignment is one."""
+    """Returns the offsets in bytes at which kernels of a problem are timed, its alignment's among them."""
     return tuple(sorted({*TESTED, problem.offset_bytes}))
 
 
 def fits(problem: Problem) -> bool:
-    """Returns whether a problem's operands are copied to each offset: at most BYTES_LIMIT, and no fusion."""
+    """Returns whether operands can be copied to each offset: at most BYTES_LIMIT, and not of a fusion."""
     return not problem.fusion and problem.bytes * len(offsets_of(problem)) <= BYTES_LIMIT
 
 
@@ -76,7 +76,7 @@ class PlacedOperands:
         effort: Effort,
         rng: np.random.Generator,
     ) -> tuple[OffsetTime, ...]:
-        """Times ``calls`` per offset, interleaved; raises CandidateError(VERIFY) where C depends on it."""
+        """Times ``calls`` per offset, interleaved; raises CandidateError(VERIFY) where C differs."""
 
         def stopwatch(one: PartitionCalls, operands: tuple[Array, ...]) -> timing.Stopwatch:
             evict = eviction_of(self._problem, operands)
@@ -124,7 +124,7 @@ class ProcessorPeak:
             )
 
     def is_exceeded(self, problem: Problem, measurement: Measurement) -> bool:
-        """Returns whether a time beats all seen here; measures anew first: clocks may have risen."""
+        """Returns whether a time beats the peak, which is then measured again: clocks may have risen."""
         if problem.dtype not in self._flop_per_s:
             self._flop_per_s[problem.dtype] = self._probe(problem.dtype)
         reached = _reached(problem, measurement)
@@ -161,7 +161,7 @@ def no_thread_started() -> Iterator[None]:
 
 @contextlib.contextmanager
 def same_float_mode() -> Iterator[None]:
-    """Raises CandidateError(RUN) if a block changes rounding or subnormals, and sets them as usual."""
+    """Raises CandidateError(RUN) if a block changes rounding or subnormals, and restores them."""
     before = _mode()
     yield
     if _mode() != before:
@@ -189,9 +189,9 @@ def _mode() -> tuple[bool, bool, bool]:
 
 
 LEAD_BELOW_S = 0.01  # a shorter sample follows an untimed call: ``fill`` drove data out of the caches
-WHOLE_SAMPLES = 12  # after each of the first so many samples all of C is compared
+WHOLE_SAMPLES = 12  # after each of the first 12 samples all of C is compared
 COMPARED_SHARE = 0.25  # of the samples' time: while comparing took less, all of C is compared
-MORE_CALLS = 0.25  # of a sample: at most so much longer than asked, at random: the last call is unpredictable
+MORE_CALLS = 0.25  # of a sample's calls: added at most, at random: no kernel knows which call is last
 
 
 @final

@@ -1,4 +1,4 @@
-"""A problem and a program on a GPU: arrays at fixed addresses, loaded kernels, errors as failures."""
+"""A problem and a program on a GPU: arrays at fixed addresses, loaded kernels, DeviceErrors as failures."""
 
 import contextlib
 import ctypes
@@ -22,7 +22,7 @@ OUT_OF_MEMORY = "CUDA_ERROR_OUT_OF_MEMORY"
 
 @contextlib.contextmanager
 def failing_as(stage: Stage) -> Iterator[None]:
-    """Raises CandidateError(stage), or RUN for a sticky error, in place of a block's DeviceError."""
+    """Replaces a ``with`` block's DeviceError by CandidateError: of ``stage``, or RUN for a sticky error."""
     try:
         yield
     except DeviceError as error:
@@ -207,7 +207,7 @@ class GpuProblemArrays:
         )
 
     def end_sample(self, rng: np.random.Generator, stream: int, *, is_evaluated: bool) -> None:
-        """Undoes ``prepare_sample``'s flip, waits; if ``is_evaluated``, also verifies rows of C."""
+        """Undoes ``prepare_sample``'s flip and waits; if ``is_evaluated``, also verifies rows of C."""
         self._write_flipped(0, stream)
         self._device.synchronize_stream(stream)
         if is_evaluated:
@@ -225,7 +225,7 @@ class GpuProblemArrays:
         return verdict
 
     def verify_run(self, run: Callable[[int], None], rng: np.random.Generator) -> None:
-        """Runs a program again by ``run(stream)``; verifies C and inputs, which may have changed since."""
+        """Runs a program again by ``run(stream)``; verifies anew if C or the inputs have changed."""
         self._cover(rng, 0)
         run(0)
         *inputs, c = self._host.allocations

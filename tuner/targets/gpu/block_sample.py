@@ -14,7 +14,7 @@ BANDS = (4, 8)  # rows of blocks per band of a swizzled block order, see tuner/m
 
 
 def sample(grid: Block, limit: int, least: int = LEAST) -> tuple[Block, ...]:
-    """Returns the blocks (x, y, z) to simulate: all, or whole columns of a tile along z for split K.
+    """Returns the blocks (x, y, z) to simulate: all, or a sample of columns: (x, y) with each z of split K.
 
     A sample has ``limit`` columns, at least ``least``, at most about 20: the corners of C, then others.
     """
@@ -68,7 +68,7 @@ def written_tiles(
 ) -> tuple[Tile, ...]:
     """Returns the equal tiles of C that ``count`` sampled blocks wrote, inferred from ``written``.
 
-    ``grid`` and ``cluster``: blocks along x and y; a rounded grid has tiles beyond C. Raises
+    ``grid`` and ``cluster``: blocks along x and y; whole clusters may have tiles beyond C. Raises
     CandidateError(VERIFY) for an incomplete tile, or elements of a block outside of the sample.
     """
     complaint = None
@@ -100,8 +100,8 @@ def corners(tiles: tuple[Tile, ...], shape: tuple[int, ...]) -> int:
 
 
 def _extent(written: Mask, count: int, cluster: int) -> int:
-    # of the heights that ``count`` tiles allow, up to ``cluster - 1`` of them beyond C: the one of which most
-    # borders of written rows are multiples, the largest of equals
+    # The tile height: of the heights at which ``count`` tiles cover the rows (up to ``cluster - 1`` tiles are
+    # beyond C), the one that divides most borders of written rows; the largest of equals.
     size = written.shape[0]
     least, fewest = -(-size // count), count - cluster + 1
     most = size if fewest <= 1 else -(-size // (fewest - 1)) - 1

@@ -34,7 +34,7 @@ from tuner.search.cost_model.occupancy import (
     require_launchable,
 )
 
-# Finds NVIDIA's command-line tools: in their wheels, whose versions are pinned, else on PATH.
+# Finds NVIDIA's command-line tools: in their wheels, which state a version, else on PATH.
 
 
 # Tool -> the distributions that may hold it, the newest CUDA first.
@@ -344,7 +344,7 @@ class GpuCompiler(AbstractCompiler):
         self._context: bindings.ir.Context | None = None
 
     def compile(self, problem: Problem, script: Script) -> Artifact:
-        """Returns an artifact with the GPU program, and why that cannot be launched, if so."""
+        """Returns an artifact with the GPU program, and with the reason if its chip cannot launch it."""
         with failing_at(Stage.BIND):
             scratch = scratch_in(script.text, problem)
         start = time.perf_counter()

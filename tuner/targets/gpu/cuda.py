@@ -50,7 +50,7 @@ COMPILE_TIMEOUT_S = 90.0  # ptxas is ended after 60
 
 
 def require_chip_types(problem: Problem, target: TargetName) -> None:
-    """Raises UsageError for a problem with types that the chip lacks, or with alignment and caches."""
+    """Raises UsageError for types that the chip lacks, and for a chosen alignment or cache state."""
     if problem.align != NUMPY_ALIGNMENT:
         raise UsageError(
             f"--align {problem.align} cannot be combined with {target.text}: the driver aligns device memory"

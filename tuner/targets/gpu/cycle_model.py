@@ -59,8 +59,8 @@ def multiply_adds(instruction: MachineInstruction) -> int:
 def executions(kernel: Kernel, owed: float, outer_iterations: float = 1.0) -> tuple[float, ...]:
     """Returns how often a warp executes each instruction of a kernel.
 
-    Outside of loops that is once, in the loop around the main loop ``outer_iterations`` times. The main loop
-    runs as often as the rest of ``owed`` needs, the multiply-adds that a lane has to do.
+    Once outside of loops, ``outer_iterations`` times in the loop around the main loop. The main loop runs
+    until a lane has done ``owed`` multiply-adds.
     """
     products = [multiply_adds(each) for each in kernel.code]
     counts = [1.0] * len(products)
@@ -80,7 +80,7 @@ def executions(kernel: Kernel, owed: float, outer_iterations: float = 1.0) -> tu
 
 
 def main_loop(kernel: Kernel) -> tuple[int, int] | None:
-    """Returns the innermost loop with most products, (first index, index after the last), or None."""
+    """Returns the innermost loop with most multiply-adds, (first index, index after the last), or None."""
     products = [multiply_adds(each) for each in kernel.code]
     loops = [loop for loop in kernel.loops() if any(products[slice(*loop)])]
     innermost = [loop for loop in loops if not any(other != loop and _holds(loop, other) for other in loops)]
@@ -155,7 +155,7 @@ class KernelCounts:
 
     @property
     def multiply_adds(self) -> float:
-        """Returns how many multiply-adds one lane executes in a kernel."""
+        """Returns how many multiply-adds one lane executes in the kernel."""
         pairs = zip(self.kernel.code, self.executed, strict=True)
         return sum(count * multiply_adds(one) for one, count in pairs)
 
@@ -240,7 +240,7 @@ ORIGINS = {
     "LDG": ("ld.global", "load_global"),
 }
 SPILLS = ("LDL", "STL")  # written through to the L2, with few hits in the L1
-MATRIX_WORDS = 4  # of each lane whose address ldmatrix and stmatrix take
+MATRIX_WORDS = 4  # of the row at each address that ldmatrix and stmatrix take
 
 
 def memory_cycles(kernel: Kernel, accesses: Iterable[Access], capability: int) -> dict[int, float]:

@@ -115,7 +115,7 @@ class GpuEvaluator(AbstractEvaluator, AbstractBaselineSource):
         compare: Compare = compare,
         find_library: Callable[[], str] = find_cublas,
     ) -> None:
-        """Takes the programs' chip, and what opens the GPU, compares C, finds cuBLAS; raises UsageError."""
+        """Takes the programs' chip, and functions to open the GPU, compare C, find cuBLAS. UsageError."""
         self._chip = chip_of(chip)
         self._describe = describe
         self._open = open_
@@ -169,7 +169,7 @@ class GpuEvaluator(AbstractEvaluator, AbstractBaselineSource):
     ) -> Measurement:
         """Times work between two readings of the sensors, then verifies two more runs, of cuBLAS one.
 
-        The second is on inputs never timed: a kernel that remembers results of earlier ones fails.
+        The second run is on new inputs: a kernel that reuses the results of earlier inputs fails.
         """
         assert isinstance(loaded, LoadedKernels | LoadedCublas)
         with failing_as(Stage.MEASURE):
@@ -241,7 +241,7 @@ def _watch(program: object, arrays: GpuProblemArrays, rng: np.random.Generator) 
 
 
 def require_possible(problem: Problem, measurement: Measurement, facts: CudaFacts) -> None:
-    """Raises CandidateError(VERIFY) for a time beyond the documented peak and PEAK_ERROR (10 %)."""
+    """Raises CandidateError(VERIFY) for more flop/s than the documented peak and PEAK_ERROR (10 %)."""
     try:
         peak = documented_flop_per_s(facts, problem.dtype)
     except TunerError:

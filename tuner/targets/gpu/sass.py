@@ -1,4 +1,4 @@
-"""The machine code (SASS) of GPU kernels, as text and as instructions, and counts of instructions."""
+"""The machine code (SASS) of GPU kernels as text and instructions; counts of any code's instructions."""
 
 import re
 import subprocess
@@ -33,7 +33,7 @@ def instruction_mix(text: str) -> Mix:
 
 
 def assembly_mix(text: str) -> Mix:
-    """Returns (instruction, lines indented by two spaces) of an assembly, the most frequent first."""
+    """Returns (instruction, occurrences) of an assembly, whose instructions are indented by two spaces."""
     return _counted(ASSEMBLY.findall(text))
 
 
@@ -104,9 +104,9 @@ class Kernel:
     labels: tuple[tuple[str, int], ...]  # (label, address)
 
     def loops(self) -> tuple[tuple[int, int], ...]:
-        """Returns each loop as (first index, index after the last); of equal firsts the longest.
+        """Returns each loop as (first index, index after the last); of loops with one start the longest.
 
-        A jump over an EXIT returns from code that retries a wait; one to itself ends each kernel.
+        Not a backward branch over an EXIT, which ends code that retries a wait, nor one to itself: the end.
         """
         index_of = {each.address: index for index, each in enumerate(self.code)}
         addresses = dict(self.labels)
@@ -138,7 +138,7 @@ def read_kernels(listing: str) -> tuple[Kernel, ...]:
     return tuple(Kernel(name, tuple(code), tuple(labels.items())) for name, code, labels in found)
 
 
-def _instruction(address: int, text: str, below: str) -> MachineInstruction:  # below: its high 64 bits
+def _instruction(address: int, text: str, below: str) -> MachineInstruction:  # below: the next line
     word = HIGH_WORD.match(below)
     assert word is not None, f"found {below!r}, allowed the high word of an instruction"
     bits = int(word[1], 16)

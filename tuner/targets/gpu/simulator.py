@@ -38,11 +38,11 @@ def simulate_program(
 
     ``arrays``, by buffer name, are read and written in place; scratch buffers without one begin as NaN.
     ``blocks``: which blocks of a launch run, by its index; a launch without an entry runs whole.
-    ``schedule_seed``: of a random order of warps, several times slower; None: each in turn. The races that
+    ``schedule_seed``: of a random order of warps, several times slower; None: a fixed order. The races that
     are found do not depend on the order.
 
     Raises UsageError for an array that does not fit its buffer, SimulationError for a fault of a kernel,
-    UnsupportedInstruction and DeviceError.
+    UnsupportedInstruction, and DeviceError for other errors of the simulated device.
     """
     simulations: list[Simulation] = []
 
@@ -210,8 +210,8 @@ def _unwritten_parts(problem: Problem, program: KernelProgram) -> dict[str, Arra
     """Returns the initial integer workspace: its sums exceed any sum of drawn inputs (integers lack NaN)."""
     if problem.accumulator != "i32":
         return {}
-    slices = next(launch.grid[2] for launch in program.launches if launch.kernel.startswith(ENTRY))
-    part = UNWRITTEN_SUM * problem.batch // slices  # all slices of an element add up to UNWRITTEN_SUM
+    z = next(launch.grid[2] for launch in program.launches if launch.kernel.startswith(ENTRY))
+    part = UNWRITTEN_SUM * problem.batch // z  # the z / batch slices of an element add up to UNWRITTEN_SUM
     return {
         buffer.name: np.full(buffer.bytes // 4, part, np.int32)
         for buffer in program.buffers
@@ -220,7 +220,7 @@ def _unwritten_parts(problem: Problem, program: KernelProgram) -> dict[str, Arra
 
 
 def _written(program: KernelProgram, c: Array, stored: Mask) -> Mask:
-    """Returns what the blocks computed: ``stored`` where C begins as zeros (sums may be 0), else numbers."""
+    """Returns which elements of C were computed: ``stored`` ones if C began as zeros, else those not NaN."""
     if any(buffer.name == "c" and buffer.is_zeroed for buffer in program.buffers):
         return stored
     written = ~is_nan(c)
