@@ -17,8 +17,8 @@ from hypothesis import strategies as st
 from benchmarks.fuzzing.host_program_writer import ProgramFeatures
 from benchmarks.fuzzing.host_programs import RandomProgram, host_programs
 from benchmarks.fuzzing.program_check import check_program
+from tuner.core.gpu import STREAM_ORDERS
 from tuner.programs.request import FORMS
-from tuner.simulator.device.streams import ORDERS
 
 FEATURES = ProgramFeatures(explicit=True)
 
@@ -41,7 +41,7 @@ def main() -> None:
         database=None,
         suppress_health_check=list(hypothesis.HealthCheck),
     )
-    @hypothesis.given(host_programs(FEATURES), st.sampled_from(FORMS), st.sampled_from(ORDERS))
+    @hypothesis.given(host_programs(FEATURES), st.sampled_from(FORMS), st.sampled_from(STREAM_ORDERS))
     def run(program: RandomProgram, form: str, order: str) -> None:
         next(numbers)
         check_program(program, form, order)

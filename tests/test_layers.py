@@ -215,7 +215,7 @@ WITHIN = (
     ("mlir.bindings", "import numba_cuda_mlir"),
     ("space.file.yaml", "import yaml"),
     ("space.file.reading", "from tuner.space.search_space import SearchSpace"),
-    ("targets.gpu.simulator", "from tuner.simulator.device.streams import ORDERS"),
+    ("targets.gpu.simulator", "from tuner.simulator.device.streams import LazyStreams"),
     ("search.optuna_samplers", "from optuna.samplers import BaseSampler"),
     ("db.migrations.env", "from alembic import context\nfrom tuner.db.models import Base"),
     ("cli.commands.tune", "from tuner.db.store import Store\nfrom tuner.search.samplers import SAMPLERS"),

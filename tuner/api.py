@@ -8,7 +8,7 @@ from pathlib import Path
 from typing import TYPE_CHECKING, Any, TypeVar
 
 from tuner.core.errors import UsageError, unknown_value
-from tuner.core.problem import Problem
+from tuner.core.problem import NamedProblem, Problem, distinct_problems
 from tuner.core.requests import RunRequest
 from tuner.core.runs import StoredTrial
 from tuner.core.serialization import parse_seconds
@@ -27,7 +27,7 @@ from tuner.results.past_runs import Trials, asked_query, asked_runs, past_runs, 
 from tuner.space.file.reading import load_space_file
 from tuner.space.file.yaml import default_space_file
 from tuner.targets import registry
-from tuner.tuning.campaign import NamedProblem, begin_campaign, campaign_settings, combined, resume_campaign
+from tuner.tuning.campaign import begin_campaign, campaign_settings, resume_campaign
 from tuner.tuning.events import (
     CampaignObserver,
     Event,
@@ -249,7 +249,7 @@ def tune_many(
     for problem in (*counts, *called):
         if problem not in problems:
             raise UsageError(f"count and names: found {problem!r}, allowed one of the problems")
-    distinct = combined(tuple(NamedProblem(each, called.get(each, "")) for each in problems))
+    distinct = distinct_problems(tuple(NamedProblem(each, called.get(each, "")) for each in problems))
     given = tuple(
         NamedProblem(each.problem, each.name, counts.get(each.problem, each.count)) for each in distinct
     )

@@ -9,13 +9,13 @@ import numpy as np
 from benchmarks.program_compiler import compiler_of
 from tests.programs.lowering.device_programs import BUFFER, KERNELS, ONE_BLOCK
 from tuner.core.candidate import TargetName
+from tuner.core.gpu import STREAM_ORDERS
 from tuner.programs.execution import copies
 from tuner.programs.request import DEFAULTS, DeviceOptions
 from tuner.programs.run.device_function import DeviceFunction
 from tuner.programs.run.host_function import HostFunction
 from tuner.programs.run.recording_device import RecordingDevice
 from tuner.simulator.device.simulated_device import SimulatedDevice
-from tuner.simulator.device.streams import ORDERS
 
 __all__ = ["BUFFER", "KERNELS", "ONE_BLOCK", "A", "B", "ended", "launched", "listed", "payload", "trace_of"]
 A = np.arange(16, dtype=np.float32)
@@ -44,7 +44,7 @@ def launched(kernel: str, *names: str) -> str:
 
 def one_order(name: str) -> tuple[str, ...]:
     """Returns the order for a lone kernel, which changes places with nothing: each order gets some."""
-    return (ORDERS[zlib.crc32(name.encode()) % len(ORDERS)],)
+    return (STREAM_ORDERS[zlib.crc32(name.encode()) % len(STREAM_ORDERS)],)
 
 
 @cache
@@ -62,7 +62,7 @@ def ended(text: str, *arguments: Any, options: DeviceOptions = DEFAULTS) -> tupl
     expected = (*listed(plain(*own)), *own)
     assert plain.allocations == 0
     code = compiled(text, SIMULATOR, options)
-    for order in ORDERS:
+    for order in STREAM_ORDERS:
         device = SimulatedDevice("sm_90", order, seed=1)
         program = DeviceFunction(code, device, lambda _: None)
         own = copies(arguments)

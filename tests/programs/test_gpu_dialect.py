@@ -15,13 +15,12 @@ from tests.programs.interpreter.lane_kernels import numbered
 from tests.programs.kernel_programs import ARRAY, arrays, program, ran, store
 from tests.texts import text_beside
 from tuner.core.errors import CandidateError
-from tuner.core.gpu import DeviceError, chip_of
+from tuner.core.gpu import STREAM_ORDERS, DeviceError, chip_of
 from tuner.mlir.gpu.lowering import kernels_to_ptx, outline_kernels, without_debug_sections
 from tuner.programs.request import FORMS, DeviceOptions
 from tuner.programs.run.device_function import DeviceFunction
 from tuner.programs.run.marshalling import dtype_of
 from tuner.simulator.device.simulated_device import SimulatedDevice
-from tuner.simulator.device.streams import ORDERS
 
 pytestmark = pytest.mark.mlir
 DTYPES = {name: dtype_of(name) for name in ("i8", "i16", "i32", "i64", "f16", "bf16", "f32", "f64")}
@@ -88,7 +87,7 @@ def test_clusters_of_threads_that_are_apart_and_vectors_by_their_elements() -> N
 
 
 @pytest.mark.drawn(2)
-@pytest.mark.parametrize("order", ORDERS)
+@pytest.mark.parametrize("order", STREAM_ORDERS)
 def test_reductions_in_loops_and_branches(order: str) -> None:
     x, y = result(text_beside(__file__, "REDUCTIONS"), "f32", order=order)
     largest = 3 * x.max(axis=1)
@@ -147,7 +146,7 @@ def test_loops_that_are_mapped_to_processors(first: str, high: str) -> None:
     np.testing.assert_array_equal(y, x)
 
 
-@pytest.mark.parametrize("order", ORDERS)
+@pytest.mark.parametrize("order", STREAM_ORDERS)
 def test_launches_in_a_parallel_loop_and_shared_memory_next_to_attributions(order: str) -> None:
     x, y = np.arange(32, dtype=np.float32).reshape(8, 4), np.zeros((8, 4), np.float32)
     ran(text_beside(__file__, "LAUNCHES_IN_A_LOOP"), x, y, order=order)
@@ -202,7 +201,7 @@ def test_a_threads_own_memory_first_in_the_kernel_and_in_a_loop(space: str, kind
 
 
 @pytest.mark.drawn(2)
-@pytest.mark.parametrize("order", ORDERS)
+@pytest.mark.parametrize("order", STREAM_ORDERS)
 def test_shared_memory_in_loops_and_branches_without_deallocations(order: str) -> None:
     check(program(text_beside(__file__, "LOOPS_AND_BRANCHES")), lambda x: x + x[:, ::-1], order=order)
 
@@ -343,7 +342,7 @@ def test_copies_and_fills_of_parts(name: str) -> None:
     check(text, expected, *more)
 
 
-@pytest.mark.parametrize("order", ORDERS)
+@pytest.mark.parametrize("order", STREAM_ORDERS)
 @pytest.mark.parametrize("form", FORMS)
 def test_copies_of_columns_to_the_device_and_back(order: str, form: Any) -> None:
     check(OF_COLUMNS, lambda x: np.where(INSIDE, x, 0), order=order, form=form)

@@ -13,12 +13,11 @@ from tests.programs.lowering.device_programs import BUFFER, KERNELS, ONE_BLOCK
 from tests.programs.payload_runs import SIMULATOR, A, B, ended, launched, payload, trace_of
 from tests.texts import text_beside
 from tuner.core.errors import CandidateError
-from tuner.core.gpu import DeviceError
+from tuner.core.gpu import STREAM_ORDERS, DeviceError
 from tuner.programs.lowering import device as device_lowering
 from tuner.programs.request import FORMS, DeviceOptions
 from tuner.programs.run.device_function import DeviceFunction
 from tuner.simulator.device.simulated_device import SimulatedDevice
-from tuner.simulator.device.streams import ORDERS
 
 pytestmark = pytest.mark.mlir
 EVERY_SECOND = "memref<8xf32, strided<[2]>>"
@@ -162,7 +161,7 @@ FAULTS = {
 
 def loaded(text: str, written: list[str]) -> Iterator[Any]:
     code = compiler_of(SIMULATOR).compile(text, "main", None).code
-    for order in ORDERS:
+    for order in STREAM_ORDERS:
         yield DeviceFunction(code, SimulatedDevice("sm_90", order), written.append)
 
 

@@ -12,9 +12,9 @@ from tests.programs.payload_runs import one_order
 from tests.texts import text_beside
 from tuner.core.candidate import TargetName
 from tuner.core.errors import CandidateError, TunerError
+from tuner.core.gpu import STREAM_ORDERS
 from tuner.programs.request import DeviceOptions, ProgramOptions, ProgramReport, ProgramRequest
 from tuner.programs.service import run_in_child, run_program
-from tuner.simulator.device.streams import ORDERS
 
 pytestmark = pytest.mark.mlir
 SIMULATOR, OLDER = "simulator:sm_90", "simulator:sm_80"
@@ -30,7 +30,7 @@ def ran(text: str, target: str, **arguments: object) -> ProgramReport:
 
 def targets() -> Iterator[tuple[str, dict[str, object]]]:
     yield "cpu", {"is_timed": False}
-    for order in ORDERS:
+    for order in STREAM_ORDERS:
         yield SIMULATOR, {"options": ProgramOptions(order=order)}
     for form in ("tokens", "sync"):
         yield SIMULATOR, {"options": ProgramOptions(DeviceOptions(form=form))}
@@ -60,7 +60,7 @@ SEVERAL += ("host_shared", "tokens", "two_gpu_modules", "two_modules")
 CASES = [
     (path, order)
     for path in sorted((Path(__file__).parent / "runner").glob("*.mlir"))
-    for order in (ORDERS if path.stem in SEVERAL else one_order(path.stem))
+    for order in (STREAM_ORDERS if path.stem in SEVERAL else one_order(path.stem))
 ]
 
 

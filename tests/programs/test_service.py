@@ -16,6 +16,7 @@ from tests.programs.test_export_constructs import TARGETS
 from tests.texts import text_beside
 from tuner.core.candidate import TargetName
 from tuner.core.errors import CandidateError, IndexOutOfRange, Stage, UsageError
+from tuner.core.gpu import STREAM_ORDERS
 from tuner.mlir import transform
 from tuner.mlir.bindings import ir
 from tuner.mlir.ir.reading import walk
@@ -30,7 +31,6 @@ from tuner.programs.run.host_function import HostFunction
 from tuner.programs.service import INDEXED, compile_and_check, lower, run_program
 from tuner.programs.streams.gpux_ops import parse_with_gpux
 from tuner.simulator.device.simulated_device import SimulatedDevice
-from tuner.simulator.device.streams import ORDERS
 
 pytestmark = pytest.mark.mlir
 EXAMPLES = Path(__file__).parents[2] / "examples"
@@ -84,7 +84,7 @@ def test_what_was_lowered_runs_to_the_same_results(step: LoweringStep) -> None:
     functions = [tuner.compile_program(text, "simulator") for text in texts]
     programs = [each.program for each in functions if isinstance(each, DeviceFunction)]
     assert len(programs) == len(texts)
-    for order in ORDERS:
+    for order in STREAM_ORDERS:
         for program in programs:
             array = np.arange(4, dtype=np.float32) + 1
             assert DeviceFunction(program, SimulatedDevice("sm_90", order))(array, 3) == 14.0

@@ -19,11 +19,11 @@ from benchmarks.program_compiler import compiler_of
 from tests.programs.kernel_programs import called
 from tests.texts import text_beside
 from tuner.core.errors import TunerError
+from tuner.core.gpu import STREAM_ORDERS
 from tuner.programs.request import FORMS, DeviceOptions
 from tuner.programs.run.device_function import DeviceFunction
 from tuner.programs.run.recording_device import RecordingDevice
 from tuner.simulator.device.simulated_device import SimulatedDevice
-from tuner.simulator.device.streams import ORDERS
 
 pytestmark = pytest.mark.mlir
 EXAMPLES = Path(__file__).parents[2] / "examples"
@@ -127,7 +127,7 @@ def code_of_products(second: int) -> Any:
 FACTORS = arrays((8, 4), (4, 16), (8, 4), (4, 16))
 
 
-@pytest.mark.parametrize("order", ORDERS)
+@pytest.mark.parametrize("order", STREAM_ORDERS)
 @pytest.mark.parametrize("second", [8, 5])
 def test_products_in_parts_of_one_buffer_give_what_numpy_gives(second: int, order: str) -> None:
     a, b, d, e = FACTORS
@@ -194,7 +194,7 @@ def test_unordered_work_is_found_and_gpux_runs_on_streams_of_its_own_or_the_call
 
 @pytest.mark.slow
 @hypothesis.settings(max_examples=20, suppress_health_check=HEALTH, derandomize=True)
-@hypothesis.given(host_programs(), st.sampled_from(FORMS), st.sampled_from(ORDERS))
+@hypothesis.given(host_programs(), st.sampled_from(FORMS), st.sampled_from(STREAM_ORDERS))
 def test_random_programs_do_as_on_the_host(program: RandomProgram, form: str, order: str) -> None:
     check_program(program, form, order)
 
@@ -218,7 +218,9 @@ PROGRAMS = {
 }
 
 
-@pytest.mark.parametrize(("target", "order"), [("cpu", "fifo"), *(("simulator", order) for order in ORDERS)])
+@pytest.mark.parametrize(
+    ("target", "order"), [("cpu", "fifo"), *(("simulator", each) for each in STREAM_ORDERS)]
+)
 @pytest.mark.parametrize("first", [False, True])
 @pytest.mark.parametrize("name", PROGRAMS)
 def test_regions_run_on_the_stream_that_was_chosen(name: str, first: bool, target: str, order: str) -> None:

@@ -26,7 +26,7 @@ from tuner.core.errors import Failure, Stage
 from tuner.core.fusions import CONTRACTION
 from tuner.core.interfaces import AbstractCompiler, Artifact, Script
 from tuner.core.machine import Machine
-from tuner.core.problem import WEIGHTS_COLD, Problem
+from tuner.core.problem import WEIGHTS_COLD, NamedProblem, Problem
 from tuner.core.records import Measurement
 from tuner.core.requests import CampaignProposal, RunRequest
 from tuner.core.runs import RunSettings, StoredTrial, TrialQuery
@@ -39,7 +39,7 @@ from tuner.targets.children import child_runners
 from tuner.targets.cpu import target as cpu
 from tuner.targets.cpu.compiler import CpuCompiler
 from tuner.targets.interface import Plan, RunnerChildren
-from tuner.tuning.campaign import NamedProblem, begin_campaign, campaign_settings, resume_campaign
+from tuner.tuning.campaign import begin_campaign, campaign_settings, resume_campaign
 from tuner.tuning.events import Interruption
 
 

@@ -13,7 +13,7 @@ from tests.fakes import bind
 from tests.tuning import fakes
 from tuner.core.errors import UsageError
 from tuner.core.machine import variables_of
-from tuner.core.problem import BatchMatmul, Matmul, Problem
+from tuner.core.problem import BatchMatmul, Matmul, NamedProblem, Problem
 from tuner.core.processors import processor_of
 from tuner.core.records import Measurement
 from tuner.core.requests import CampaignMember, CampaignSettings
@@ -24,7 +24,7 @@ from tuner.search.cost_model.configurations import model_of
 from tuner.space.feasible_set import FeasibleSet
 from tuner.space.file.reading import load_space_file, spaces_for
 from tuner.space.file.yaml import default_space_file
-from tuner.tuning.campaign import MissingCell, NamedProblem, begin_campaign, measure_cells, resume_campaign
+from tuner.tuning.campaign import MissingCell, begin_campaign, measure_cells, resume_campaign
 from tuner.tuning.campaign_session import PoolProblem, projected_pool
 from tuner.tuning.events import CampaignEvent, CampaignStarted, Interruption, RunEvent, TrialDone
 from tuner.tuning.request import RunLimit

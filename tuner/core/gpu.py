@@ -3,7 +3,7 @@
 import abc
 from contextlib import AbstractContextManager
 from dataclasses import dataclass
-from typing import NamedTuple
+from typing import Literal, NamedTuple, get_args
 
 from tuner.core.errors import TunerError, unknown_value
 
@@ -15,6 +15,10 @@ REGISTERS = 64 * KIB  # 32-bit, of a multiprocessor and of a block; same table
 RESERVED_SHARED_BYTES = KIB  # of each block, taken by the driver since sm_80; Ampere tuning guide, 1.4.5.1
 MAX_BLOCK = (1024, 1024, 64)  # threads along x, y, z; same table
 MAX_GRID = (2**31 - 1, 65535, 65535)  # blocks along x, y, z; same table
+
+# In which order a simulated device runs work of several streams that is ready.
+StreamOrder = Literal["fifo", "lifo", "random"]
+STREAM_ORDERS: tuple[StreamOrder, ...] = get_args(StreamOrder)
 
 
 @dataclass(frozen=True)

@@ -424,3 +424,32 @@ def require_choice(what: str, found: str, allowed: tuple[str, ...]) -> None:
     """Raises UsageError unless ``found`` is one of ``allowed``; its message begins with ``what``."""
     if found not in allowed:
         raise unknown_value(what, found, allowed)
+
+
+COUNT_LIMIT = 10**9
+
+
+@dataclass(frozen=True)
+class NamedProblem:
+    """A problem to tune together with others: what it is called, and how often it occurs."""
+
+    problem: Problem
+    name: str = ""  # of a layer or a function
+    count: int = 1
+
+    def __post_init__(self) -> None:
+        if type(self.count) is not int or not 1 <= self.count <= COUNT_LIMIT:
+            raise UsageError(f"count: found {self.count!r}, allowed 1..{COUNT_LIMIT}")
+
+
+def distinct_problems(problems: tuple[NamedProblem, ...]) -> tuple[NamedProblem, ...]:
+    """Returns each problem once, in order of occurrence: counts are added, names joined by a comma."""
+    by_problem: dict[Problem, NamedProblem] = {}
+    for each in problems:
+        known = by_problem.setdefault(each.problem, each)
+        if known is each:
+            continue
+        names = dict.fromkeys((*known.name.split(", "), each.name))
+        joined = ", ".join(name for name in names if name)
+        by_problem[each.problem] = replace(known, name=joined, count=known.count + each.count)
+    return tuple(by_problem.values())

@@ -20,12 +20,11 @@ from tuner.core.fusions import (
     facts_of,
 )
 from tuner.core.machine import Machine
-from tuner.core.problem import CACHES, MATMUL, Problem
+from tuner.core.problem import CACHES, MATMUL, NamedProblem, Problem, distinct_problems
 from tuner.core.programs import NEAREST, SAME_CONTRACTION, TUNED, FusionSchedule
 from tuner.core.runs import Run, RunQuery, StoredTrial, TaskQuery, TrialQuery
 from tuner.results.best_trials import best_results, is_measured_there
 from tuner.space.scripts.choice import first_configuration, no_strategy, projected_script
-from tuner.tuning.campaign import NamedProblem, combined
 
 if TYPE_CHECKING:
     from tuner.db.store import Store
@@ -65,7 +64,7 @@ def tunable_fusions(text: str, entry: str | None, cache: str, machine: Machine) 
             found.append(NamedProblem(replace(problem, cache=cache), name))
         else:
             left_out.append(f"{name} {', '.join(dict.fromkeys(fusion.ops))}: {problem}")
-    return TunableFusions(combined(tuple(found)), tuple(left_out))
+    return TunableFusions(distinct_problems(tuple(found)), tuple(left_out))
 
 
 def _problem_of(fusion: Fusion, machine: Machine) -> Problem | str:

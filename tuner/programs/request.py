@@ -11,12 +11,12 @@ from typing import Literal, get_args
 
 from tuner.core.candidate import TargetName
 from tuner.core.errors import CandidateError, TunerError, UsageError
+from tuner.core.gpu import STREAM_ORDERS
 from tuner.core.gpu_code import DeviceFusion
 from tuner.core.interfaces import Script
 from tuner.core.problem import Problem
 from tuner.core.programs import DeviceWork, ExplainedFusion, ProgramTimes
 from tuner.runtime.cpu.team_threads import checked_threads
-from tuner.simulator.device.streams import ORDERS
 from tuner.targets.backends import Backends
 from tuner.targets.interface import ProgramSupport
 
@@ -118,15 +118,15 @@ class ProgramOptions:
     """Options of compiling and running a program, with the defaults of command line and Python API."""
 
     device: DeviceOptions = DEFAULTS
-    order: str = ORDERS[0]  # in which the simulator runs work that is ready
+    order: str = STREAM_ORDERS[0]  # in which the simulator runs work that is ready
     seed: int = 0  # of random arguments, and of a random order
     trace: bool = False
     sample: int = 0  # approximate number of blocks per launch that the simulator runs; 0: all
     threads: int = 1  # of a program of fusions on the host
 
     def __post_init__(self) -> None:
-        if self.order not in ORDERS:
-            raise UsageError(f"order: found {self.order!r}, allowed {', '.join(ORDERS)}")
+        if self.order not in STREAM_ORDERS:
+            raise UsageError(f"order: found {self.order!r}, allowed {', '.join(STREAM_ORDERS)}")
         if self.seed < 0:
             raise UsageError(f"seed: found {self.seed}, allowed 0 or more")
         if self.sample < 0:

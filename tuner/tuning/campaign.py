@@ -11,7 +11,7 @@ from tuner.core.candidate import Candidate
 from tuner.core.errors import TunerError, UsageError
 from tuner.core.interfaces import AbstractRunner, Effort
 from tuner.core.machine import Machine, Roofline
-from tuner.core.problem import Problem
+from tuner.core.problem import NamedProblem, Problem, distinct_problems
 from tuner.core.requests import Campaign, CampaignMember, CampaignProposal, CampaignSettings, RunRequest
 from tuner.search.samplers import make_sampler
 from tuner.space.feasible_set import FeasibleSet
@@ -312,35 +312,6 @@ def _measure(
     return done
 
 
-COUNT_LIMIT = 10**9
-
-
-@dataclass(frozen=True)
-class NamedProblem:
-    """A problem to tune together with others: what it is called, and how often it occurs."""
-
-    problem: Problem
-    name: str = ""  # of a layer or a function
-    count: int = 1
-
-    def __post_init__(self) -> None:
-        if type(self.count) is not int or not 1 <= self.count <= COUNT_LIMIT:
-            raise UsageError(f"count: found {self.count!r}, allowed 1..{COUNT_LIMIT}")
-
-
-def combined(problems: tuple[NamedProblem, ...]) -> tuple[NamedProblem, ...]:
-    """Returns each problem once, in order of occurrence: counts are added, names joined by a comma."""
-    by_problem: dict[Problem, NamedProblem] = {}
-    for each in problems:
-        known = by_problem.setdefault(each.problem, each)
-        if known is each:
-            continue
-        names = dict.fromkeys((*known.name.split(", "), each.name))
-        joined = ", ".join(name for name in names if name)
-        by_problem[each.problem] = replace(known, name=joined, count=known.count + each.count)
-    return tuple(by_problem.values())
-
-
 TRIALS_EACH = 8  # of each problem on average, where neither trials nor a budget is given
 
 RequestOf = Callable[[Problem], RunRequest]  # raises UsageError
@@ -354,7 +325,7 @@ def campaign_settings(
     The limits of a request are those of the whole campaign. ``source``: where the problems are from. Raises
     UsageError for no problem, and, by name, for one that the target cannot do.
     """
-    distinct = combined(problems)
+    distinct = distinct_problems(problems)
     if not distinct:
         raise UsageError("no problem to tune")
     request = request_of(distinct[0].problem)

@@ -21,14 +21,15 @@ from tuner.core.problem import (
     NUMPY_ALIGNMENT,
     OPERATIONS,
     WARM,
+    NamedProblem,
     Problem,
+    distinct_problems,
     narrow_output,
     parse_sizes,
     require_choice,
 )
 from tuner.core.serialization import read_text
 from tuner.space.file import yaml
-from tuner.tuning.campaign import NamedProblem, combined
 
 BYTES_LIMIT = 4_000_000
 YAML, CSV = (".yaml", ".yml"), ".csv"
@@ -52,7 +53,7 @@ def read_shapes(path: Path) -> tuple[NamedProblem, ...]:
         raise UsageError(f"{path.name}: found the suffix {suffix!r}, allowed .yaml, .csv and .mlir")
     text = read_text(path, "YAML or CSV", BYTES_LIMIT)
     entries = _csv_entries(text, path.name) if suffix == CSV else _yaml_entries(text, path.name)
-    problems = combined(tuple(_named_problem(entry, where) for where, entry in entries))
+    problems = distinct_problems(tuple(_named_problem(entry, where) for where, entry in entries))
     if not problems:
         raise UsageError(f"{path.name}: has no problem", "shape: 128x768x768")
     return problems

@@ -12,7 +12,7 @@ import pytest
 from tests.mlir.kernels import parsed
 from tests.programs.lowering import device_programs as texts
 from tests.texts import text_beside
-from tuner.core.gpu import DeviceError, chip_of
+from tuner.core.gpu import STREAM_ORDERS, DeviceError, StreamOrder, chip_of
 from tuner.core.gpu_code import DeviceProgram
 from tuner.mlir.effects import accesses as buffer_regions
 from tuner.programs.lowering.device import lower_device_program
@@ -20,8 +20,6 @@ from tuner.programs.request import DeviceOptions, Form
 from tuner.programs.run.device_function import DeviceFunction
 from tuner.simulator.device.happens_before import HostDefect
 from tuner.simulator.device.simulated_device import SimulatedDevice
-from tuner.simulator.device.streams import ORDERS as ALL_ORDERS
-from tuner.simulator.device.streams import Order
 
 pytestmark = pytest.mark.mlir
 
@@ -54,7 +52,7 @@ def lowered(text: str, form: Form = "streams") -> DeviceProgram:
         return lower_device_program(module, "main", chip_of("sm_90"), DeviceOptions(form=form))
 
 
-def run(program: DeviceProgram, others: tuple[Any, ...], order: Order) -> Outcome:
+def run(program: DeviceProgram, others: tuple[Any, ...], order: StreamOrder) -> Outcome:
     device = SimulatedDevice("sm_90", order)
     arrays = [np.arange(16, dtype=np.float32) * (number + 1) for number in range(2)]
     loaded, fault = DeviceFunction(program, device), ""
@@ -83,7 +81,7 @@ SHOWN_BY: dict[str, set[Finding]] = {
 }
 # With tokens a stream is synchronized before it is destroyed, whether that is needed or not.
 NEEDED: dict[str, set[str]] = {"streams": {*SHOWN_BY}, "tokens": {*SHOWN_BY} - {"StreamSynchronize"}}
-ORDERS: tuple[Order, ...] = ("lifo", "fifo")  # the first shows most
+ORDERS: tuple[StreamOrder, ...] = ("lifo", "fifo")  # the first shows most
 FLAGS: dict[str, tuple[tuple[bool, ...], ...]] = {"branch": ((True,), (False,))}
 PROGRAMS = {
     "two_chains": texts.TWO_CHAINS,
@@ -137,7 +135,7 @@ def test_nothing_can_be_left_out(name: str, form: Form) -> None:
 
 
 @pytest.mark.parametrize("order", ORDERS)
-def test_parts_that_are_wrongly_held_disjoint_race(order: Order, monkeypatch: pytest.MonkeyPatch) -> None:
+def test_parts_wrongly_held_disjoint_race(order: StreamOrder, monkeypatch: pytest.MonkeyPatch) -> None:
     assert run(lowered(texts.OVERLAPPING_PARTS, "streams"), (), order).is_clean
     monkeypatch.setattr(buffer_regions.StridedRegion, "overlaps", lambda *_: False)
     reports = run(lowered(texts.OVERLAPPING_PARTS, "streams"), (), order).reports
@@ -205,8 +203,8 @@ def right() -> tuple[DeviceProgram, Outcome]:
 
 
 @pytest.mark.drawn(2)
-@pytest.mark.parametrize("order", ALL_ORDERS)
-def test_the_program_is_right_as_it_is(order: Order) -> None:
+@pytest.mark.parametrize("order", STREAM_ORDERS)
+def test_the_program_is_right_as_it_is(order: StreamOrder) -> None:
     outcome = run(right()[0], (), order)
     assert outcome.is_clean, (outcome.reports, outcome.fault)
 

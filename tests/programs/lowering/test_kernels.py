@@ -16,7 +16,7 @@ from tests.programs.lowering.compiled import first_script, host_function, read
 from tests.texts import text_beside
 from tuner.core.candidate import Candidate, TargetName
 from tuner.core.errors import CandidateError, Stage
-from tuner.core.gpu import chip_of
+from tuner.core.gpu import STREAM_ORDERS, StreamOrder, chip_of
 from tuner.core.interfaces import Script
 from tuner.core.problem import Matmul, Problem
 from tuner.payload.reference import NUMPY_DTYPES
@@ -26,7 +26,6 @@ from tuner.programs.run.device_function import DeviceFunction
 from tuner.programs.run.host_function import HostFunction
 from tuner.programs.run.recording_device import RecordingDevice
 from tuner.simulator.device.simulated_device import SimulatedDevice
-from tuner.simulator.device.streams import ORDERS, Order
 
 pytestmark = pytest.mark.mlir
 CONSTANTS = "%c0 = arith.constant 0 : index %c1 = arith.constant 1 : index %c3 = arith.constant 3 : index"
@@ -278,7 +277,7 @@ def integers() -> tuple[Any, ...]:
     return tuple(rng.integers(-3, 4, shape).astype(np.float32) for shape in shapes)
 
 
-def launches(text: str, *orders: Order) -> tuple[int, int]:
+def launches(text: str, *orders: StreamOrder) -> tuple[int, int]:
     """Returns the launches of the tuned kernel, and the others: of packing, if that is all there is.
 
     Each of the orders, of which "lifo" shows most, gives what the host's loops give, and nothing is reported.
@@ -309,11 +308,11 @@ INTO_A = (  # the first product is written next to the view, into the same buffe
     f"linalg.fill ins(%zero : f32) outs(%w : {MOVED})\n"
     f"linalg.matmul ins(%v, %b : {VIEW}, {SQUARE}) outs(%w : {MOVED})"
 )
-CASES: dict[str, tuple[tuple[str, ...], tuple[int, int], tuple[Order, ...]]] = {
+CASES: dict[str, tuple[tuple[str, ...], tuple[int, int], tuple[StreamOrder, ...]]] = {
     "one copy for two": ((OF_A, FIRST, SECOND), (2, 1), ("lifo",)),
     "equal views": ((OF_A, ALSO_OF_A, FIRST, multiply("w", VIEW, "b", "d")), (2, 1), ("lifo",)),
     "only reads between": ((OF_A, FIRST, *LOAD, SECOND), (2, 1), ("lifo",)),
-    "a store between": ((OF_A, FIRST, STORE, SECOND), (2, 2), ORDERS),
+    "a store between": ((OF_A, FIRST, STORE, SECOND), (2, 2), STREAM_ORDERS),
     "a store in a branch": ((OF_A, FIRST, f"scf.if %flag {{ {STORE} }}", SECOND), (2, 2), ("fifo",)),
     "a store through a view": ((OF_A, FIRST, OPENED, SECOND), (2, 2), ("random",)),
     "another view": ((OF_A, BESIDE, FIRST, multiply("w", MOVED, "b", "d")), (2, 2), ("lifo",)),

@@ -8,13 +8,12 @@ import pytest
 
 from tests.texts import text_beside
 from tuner.core.errors import CandidateError, UsageError
-from tuner.core.problem import BatchMatmul, Matmul, Problem
+from tuner.core.problem import BatchMatmul, Matmul, NamedProblem, Problem
 from tuner.mlir import transform
 from tuner.mlir.bindings import ir
 from tuner.programs.lowering import matmul_recognition as find_matmuls
 from tuner.programs.lowering.matmul_recognition import contractions_in, model_contractions
 from tuner.programs.lowering.read_program import read_program
-from tuner.tuning.campaign import NamedProblem
 
 SIZES = {"m": 8, "n": 4, "k": 16}
 PAYLOADS: list[Any] = []  # of the test that runs: values do not keep their module alive

@@ -15,13 +15,12 @@ from tests.programs.run.host_modules import BUFFER, TOKENS, TWO_CHAINS, N, compi
 from tests.programs.run.test_marshalling import Tensor
 from tests.texts import text_beside
 from tuner.core.errors import CandidateError, Stage, UsageError
-from tuner.core.gpu import AbstractDevice, DeviceError
+from tuner.core.gpu import STREAM_ORDERS, AbstractDevice, DeviceError, StreamOrder
 from tuner.core.gpu_code import BufferType, DeviceProgram, ScalarType
 from tuner.programs.run.device_function import DeviceFunction
 from tuner.runtime.arrays import DeviceArray
 from tuner.simulator.device.happens_before import HostDefect
 from tuner.simulator.device.simulated_device import SimulatedDevice
-from tuner.simulator.device.streams import ORDERS, Order
 
 pytestmark = pytest.mark.mlir
 A, B = np.arange(N, dtype=np.float32), np.full(N, 0.25, np.float32)
@@ -44,7 +43,9 @@ def without(text: str, mark: str, number: int = 0) -> str:
     return "\n".join(line for index, line in enumerate(lines) if index != found[number])
 
 
-def found_in(program: DeviceProgram, *arguments: Any, order: Order = "fifo") -> tuple[Any, set[HostDefect]]:
+def found_in(
+    program: DeviceProgram, *arguments: Any, order: StreamOrder = "fifo"
+) -> tuple[Any, set[HostDefect]]:
     device = SimulatedDevice(order=order)
     loaded = DeviceFunction(program, device)
     result = loaded(*arguments)
@@ -52,8 +53,8 @@ def found_in(program: DeviceProgram, *arguments: Any, order: Order = "fifo") -> 
     return result, {report.kind for report in device.reports}
 
 
-@pytest.mark.parametrize("order", ORDERS)
-def test_a_program_is_right_in_any_order_and_without_its_copy_back_nan(chains: Any, order: Order) -> None:
+@pytest.mark.parametrize("order", STREAM_ORDERS)
+def test_a_program_is_right_in_any_order_and_nan_without_its_copy(chains: Any, order: StreamOrder) -> None:
     device = SimulatedDevice(order=order, seed=3)
     loaded = DeviceFunction(chains, device)
     for scale in (1, 3):
@@ -64,9 +65,9 @@ def test_a_program_is_right_in_any_order_and_without_its_copy_back_nan(chains: A
     assert np.isnan(result).all()
 
 
-@pytest.mark.parametrize("order", ORDERS)
+@pytest.mark.parametrize("order", STREAM_ORDERS)
 @pytest.mark.parametrize(("change", "reports"), OWNERS.values(), ids=OWNERS)
-def test_shared_memory_without_an_owner_is_a_leak(change: dict[str, str], reports: Any, order: Order) -> None:
+def test_memory_without_an_owner_is_a_leak(change: dict[str, str], reports: Any, order: StreamOrder) -> None:
     text = SHARED
     for old, new in change.items():
         text = text.replace(old, new)
@@ -235,7 +236,7 @@ def check(device: AbstractDevice, program: DeviceProgram) -> None:
     loaded.close()
 
 
-@pytest.mark.parametrize("order", ORDERS)
+@pytest.mark.parametrize("order", STREAM_ORDERS)
 def test_launches_refresh_the_same_arrays_also_on_the_driver(chains: DeviceProgram, order: str) -> None:
     device = SimulatedDevice(order=order)  # type: ignore[arg-type]
     check(device, chains)

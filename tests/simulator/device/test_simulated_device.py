@@ -12,10 +12,9 @@ from tests.default_suite import ALL
 from tests.runtime.calling_every import call_everything
 from tests.simulator.device.test_kernels import SCALE, Parameters
 from tuner.core.errors import UsageError
-from tuner.core.gpu import DeviceError, Extent, KernelLaunch, TensorMapLayout
+from tuner.core.gpu import STREAM_ORDERS, DeviceError, Extent, KernelLaunch, StreamOrder, TensorMapLayout
 from tuner.simulator.device.happens_before import HostDefect
 from tuner.simulator.device.simulated_device import SimulatedDevice
-from tuner.simulator.device.streams import ORDERS, Order
 
 KERNEL = b""".version 8.0
 .target sm_90
@@ -34,7 +33,7 @@ def kinds_of(device: SimulatedDevice) -> list[HostDefect]:
 class Program:
     """y = 3 x on two streams; a step may be left out or changed."""
 
-    def __init__(self, order: Order, seed: int = 0) -> None:
+    def __init__(self, order: StreamOrder, seed: int = 0) -> None:
         self.device = SimulatedDevice(order=order, seed=seed)
         self.result = np.zeros(64, np.float32)
         self.source = SOURCE.copy()
@@ -101,8 +100,8 @@ class Program:
         self.device.launch(given.launch(self.function), stream)
 
 
-@pytest.mark.parametrize("order", ORDERS)
-def test_nothing_is_done_before_it_is_needed_and_nothing_is_reported(order: Order) -> None:
+@pytest.mark.parametrize("order", STREAM_ORDERS)
+def test_nothing_is_done_before_it_is_needed_and_nothing_is_reported(order: StreamOrder) -> None:
     program, not_copied = Program(order), Program(order)
     program.run(without="synchronize", instead={"read": lambda: None})
     assert not program.result.any()
@@ -121,9 +120,11 @@ LEFT_OUT |= dict.fromkeys(("copy in", "launch"), HostDefect.UNWRITTEN)
 LEFT_OUT |= dict.fromkeys(("free y", "free x"), LEAK) | dict.fromkeys(("wait ready", "synchronize"), RACE)
 
 
-@pytest.mark.parametrize("order", ORDERS)
+@pytest.mark.parametrize("order", STREAM_ORDERS)
 @pytest.mark.parametrize(("left_out", "kind"), LEFT_OUT.items())
-def test_each_step_left_out_is_reported_in_any_order(order: Order, left_out: str, kind: HostDefect) -> None:
+def test_a_step_left_out_is_reported_in_any_order(
+    order: StreamOrder, left_out: str, kind: HostDefect
+) -> None:
     assert kind in Program(order).run(without=left_out)
 
 
@@ -146,7 +147,7 @@ WRONG_STEPS: dict[str, tuple[str, Callable[[Any], object], HostDefect]] = {
 @pytest.mark.parametrize("name", WRONG_STEPS)
 def test_each_wrong_step_is_reported(name: str) -> None:
     step, change, kind = WRONG_STEPS[name]
-    for order in ORDERS:
+    for order in STREAM_ORDERS:
         program = Program(order)
         assert kind in program.run(instead={step: partial(change, program)})
 
@@ -288,7 +289,7 @@ def test_a_copy_of_nothing_reads_nothing() -> None:
 class Capturing:
     """A device that captures its stream ``origin``; ``other`` is a second stream."""
 
-    def __init__(self, order: Order = "fifo") -> None:
+    def __init__(self, order: StreamOrder = "fifo") -> None:
         self.device = SimulatedDevice(order=order)
         self.origin, self.other = self.device.create_stream(), self.device.create_stream()
         self.before = self.device.create_event()
@@ -314,8 +315,8 @@ class Capturing:
         return [int(value) for value in found]
 
 
-@pytest.mark.parametrize("order", ORDERS)
-def test_a_graph_runs_its_branches_in_the_order_of_its_events(order: Order) -> None:
+@pytest.mark.parametrize("order", STREAM_ORDERS)
+def test_a_graph_runs_its_branches_in_the_order_of_its_events(order: StreamOrder) -> None:
     here = Capturing(order)
     here.fill(1, 0, here.origin)
     here.link(here.other, here.origin)
@@ -410,8 +411,8 @@ def test_what_cannot_be_captured_is_refused_and_lets_its_streams_go(message: str
         assert here.content() == [5] * 4 + [6] * 4
 
 
-@pytest.mark.parametrize("order", ORDERS)
-def test_a_graph_that_is_launched_on_a_captured_stream_is_part_of_the_new_graph(order: Order) -> None:
+@pytest.mark.parametrize("order", STREAM_ORDERS)
+def test_a_graph_that_is_launched_on_a_captured_stream_is_part_of_the_new_graph(order: StreamOrder) -> None:
     here = Capturing(order)
     here.fill(1, 0, here.origin)
     here.link(here.other, here.origin)

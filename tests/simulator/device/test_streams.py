@@ -10,11 +10,11 @@ from hypothesis import strategies as st
 
 from tests.simulator.device.test_kernels import Parameters
 from tests.texts import text_beside
-from tuner.core.gpu import DeviceError, Extent, KernelLaunch
+from tuner.core.gpu import STREAM_ORDERS, DeviceError, Extent, KernelLaunch, StreamOrder
 from tuner.simulator.device import happens_before
 from tuner.simulator.device.happens_before import ByteRanges, DefectLog, MemoryAccess, Moment, moment_after
 from tuner.simulator.device.simulated_device import SimulatedDevice
-from tuner.simulator.device.streams import ORDERS, LazyStreams, Order, StreamOperation, Work
+from tuner.simulator.device.streams import LazyStreams, StreamOperation, Work
 
 # Three times: waits until the counter is at %want, counts, and wants two more.
 TURNS = text_beside(__file__, "TURNS").encode()
@@ -24,7 +24,7 @@ LOOP = r"thread \(0, 0, 0\) of block \(0, 0, 0\) repeats lines 8 to 10 of the PT
 class Counter:
     """A counter on a simulated device, and kernels that count when it is at a number."""
 
-    def __init__(self, order: Order = "fifo") -> None:
+    def __init__(self, order: StreamOrder = "fifo") -> None:
         self.device = SimulatedDevice(order=order)
         self.streams = [self.device.create_stream() for _ in range(2)]
         self.memory = self.device.allocate(4, 0)
@@ -45,8 +45,8 @@ class Counter:
 
 
 @pytest.mark.slow
-@pytest.mark.parametrize("order", ORDERS)
-def test_kernels_of_two_streams_that_wait_for_each_other_run_in_turns(order: Order) -> None:
+@pytest.mark.parametrize("order", STREAM_ORDERS)
+def test_kernels_of_two_streams_that_wait_for_each_other_run_in_turns(order: StreamOrder) -> None:
     counter = Counter(order)
     counter.launch(0, 0)
     counter.launch(1, 1)
@@ -125,9 +125,9 @@ def require_order(works: list[Work], ran: list[int]) -> None:
         assert not any(works[number].moment.is_before(works[other].moment) for other in ran[:later])
 
 
-@given(PLANS, st.sampled_from(ORDERS), st.integers(0, 3), st.data())
+@given(PLANS, st.sampled_from(STREAM_ORDERS), st.integers(0, 3), st.data())
 def test_only_what_is_needed_runs_in_an_order_that_keeps_the_waits(
-    plan: list[tuple[int, list[int]]], order: Order, seed: int, data: st.DataObject
+    plan: list[tuple[int, list[int]]], order: StreamOrder, seed: int, data: st.DataObject
 ) -> None:
     ran: list[int] = []
     streams = LazyStreams(order, seed)
@@ -155,9 +155,9 @@ def test_dropped_work_holds_nothing_up() -> None:
     assert ran == [1]
 
 
-@given(PLANS, st.sampled_from(ORDERS), st.integers(0, 3), st.sets(st.integers(0, 13)))
+@given(PLANS, st.sampled_from(STREAM_ORDERS), st.integers(0, 3), st.sets(st.integers(0, 13)))
 def test_all_but_the_dropped_work_runs_and_keeps_its_order(
-    plan: list[tuple[int, list[int]]], order: Order, seed: int, dropped: set[int]
+    plan: list[tuple[int, list[int]]], order: StreamOrder, seed: int, dropped: set[int]
 ) -> None:
     ran: list[int] = []
     streams = LazyStreams(order, seed)
@@ -174,7 +174,7 @@ def test_all_but_the_dropped_work_runs_and_keeps_its_order(
 
 def test_orders_differ_among_streams_that_nothing_orders() -> None:
     plan: list[tuple[int, list[int]]] = [(queue, []) for queue in (0, 1, 2, 0, 1, 2)]
-    found: dict[Order, list[int]] = {order: [] for order in ORDERS}
+    found: dict[StreamOrder, list[int]] = {order: [] for order in STREAM_ORDERS}
     for order, ran in found.items():
         streams = LazyStreams(order, 1)
         works = submitted(streams, plan, ran)

@@ -10,7 +10,9 @@ from tuner.core.errors import CandidateError, Stage, UsageError, failing_at
 from tuner.core.problem import (
     BATCH_MATMUL,
     MATMUL,
+    NamedProblem,
     Problem,
+    distinct_problems,
     narrow_output,
 )
 from tuner.core.serialization import read_text
@@ -23,7 +25,6 @@ from tuner.programs.lowering.read_program import ProgramPayload
 from tuner.programs.request import named_in_errors
 from tuner.programs.streams.gpux_ops import parse_with_gpux
 from tuner.runtime.workers.worker import call_in_child
-from tuner.tuning.campaign import NamedProblem, combined
 
 # Which problem a contraction is: its loops sorted into batch, m, n and k, then compared with the layouts.
 #
@@ -288,7 +289,7 @@ def contractions_in(text: str) -> tuple[tuple[NamedProblem, ...], tuple[str, ...
                     problems.append(NamedProblem(problem_of(contraction), _function_of(op)))
             except UnknownContractionError as error:
                 left_out.append(f"{_function_of(op)}: {error}")
-    return combined(tuple(problems)), tuple(dict.fromkeys(left_out))
+    return distinct_problems(tuple(problems)), tuple(dict.fromkeys(left_out))
 
 
 def _function_of(op: Op) -> str:

@@ -9,10 +9,12 @@ from dataclasses import dataclass
 
 from tuner.core.errors import UsageError
 from tuner.core.gpu import (
+    STREAM_ORDERS,
     AbstractDevice,
     AbstractHostWatch,
     DeviceError,
     KernelLaunch,
+    StreamOrder,
     TensorMapLayout,
     chip_of,
 )
@@ -29,7 +31,7 @@ from tuner.simulator.device.happens_before import (
 from tuner.simulator.device.kernels import RunLaunch, SimulatedKernels
 from tuner.simulator.device.memory import EncodedMap, MemoryKind, SimulatedMemory
 from tuner.simulator.device.memory_operations import MemoryOperations
-from tuner.simulator.device.streams import ORDERS, Order, StreamOperation
+from tuner.simulator.device.streams import StreamOperation
 from tuner.simulator.device.timeline import Timeline
 
 Write = Callable[[str], object]  # receives text, like ``write`` of a file
@@ -72,7 +74,7 @@ class SimulatedDevice(AbstractDevice):
     def __init__(
         self,
         chip: str = "sm_90",
-        order: Order = "fifo",
+        order: StreamOrder = "fifo",
         seed: int = 0,
         write: Write | None = None,
         run_launch: RunLaunch | None = None,
@@ -85,8 +87,8 @@ class SimulatedDevice(AbstractDevice):
         - write: receives what kernels print; None: standard output.
         - run_launch: runs launches in place of the PTX simulator, for example only a sample of their blocks.
         """
-        if order not in ORDERS:
-            raise UsageError(f"order: found {order!r}, allowed {', '.join(ORDERS)}")
+        if order not in STREAM_ORDERS:
+            raise UsageError(f"order: found {order!r}, allowed {', '.join(STREAM_ORDERS)}")
         self.chip = chip_of(chip).name
         self.counts = DeviceCounts()
         self._seed = seed if order == "random" else None

@@ -4,9 +4,9 @@ import contextlib
 import random
 from collections.abc import Callable, Generator, Iterable, Iterator
 from dataclasses import dataclass, field
-from typing import Any, Literal
+from typing import Any
 
-from tuner.core.gpu import DeviceError
+from tuner.core.gpu import DeviceError, StreamOrder
 from tuner.simulator.device.happens_before import (
     HOST_QUEUE,
     NO_BYTES,
@@ -24,10 +24,6 @@ from tuner.simulator.launch import Pause
 #
 # Running work as late as possible is the worst case of a real GPU, so that a missing synchronisation shows as
 # a wrong result.
-
-
-Order = Literal["fifo", "lifo", "random"]
-ORDERS: tuple[Order, ...] = ("fifo", "lifo", "random")
 
 
 @dataclass(frozen=True, eq=False)
@@ -72,7 +68,7 @@ class LazyStreams:
     host (see ``happens_before``).
     """
 
-    def __init__(self, order: Order, seed: int) -> None:
+    def __init__(self, order: StreamOrder, seed: int) -> None:
         """``order`` among ready work: "fifo" by submission, "lifo" the reverse, "random" by ``seed``."""
         self._order = order
         self._rng = random.Random(seed)

@@ -4,6 +4,7 @@ from collections.abc import Callable, Container
 from contextlib import AbstractContextManager
 from dataclasses import dataclass, field
 
+from tuner.core.gpu import StreamOrder
 from tuner.simulator.device.happens_before import (
     NO_BYTES,
     AccessHistory,
@@ -14,7 +15,7 @@ from tuner.simulator.device.happens_before import (
     refused,
 )
 from tuner.simulator.device.memory import MemoryRegion
-from tuner.simulator.device.streams import CallRules, LazyStreams, Order, StreamOperation, Work
+from tuner.simulator.device.streams import CallRules, LazyStreams, StreamOperation, Work
 
 # Stream capture: operations collected into a graph. CUDA programming guide, "CUDA Graphs".
 
@@ -155,7 +156,7 @@ class Timeline:
         log: DefectLog,
         describe: Callable[[int], str],
         new_handle: Callable[[], int],
-        order: Order,
+        order: StreamOrder,
         seed: int,
     ) -> None:
         """``describe`` names the memory at an address; ``order`` and ``seed`` as in ``LazyStreams``."""

@@ -62,11 +62,6 @@ class StridedArray:
         """Returns how many bytes of the guard bands have changed."""
         return self._guarded.stray_bytes()
 
-    def element_address(self, place: tuple[int, ...]) -> int:
-        """Returns the address of an element of the view."""
-        offset = sum(at * step for at, step in zip(place, self.view.strides, strict=True))
-        return self.address + int(offset)
-
     def _keep(self) -> None:
         if self._has_gaps:
             self._before = self._without_view()
@@ -203,11 +198,13 @@ class FusionArrays:
         addresses = np.empty((MARKS, 2), np.uint64)
         addresses[:, 0] = self._other.ctypes.data
         places = self._number_places
-        for mark in range(MARKS):
-            output, index = places[int(rng.integers(len(places)))]
-            array = self._outputs[output]
-            element = tuple(int(each) for each in np.unravel_index(int(rng.choice(index)), array.view.shape))
-            addresses[mark, 1] = array.element_address(element) + max(array.view.itemsize - MARK_BYTES, 0)
+        chosen = rng.integers(len(places), size=MARKS)
+        for number, (output, index) in enumerate(places):
+            array, marks = self._outputs[output], np.flatnonzero(chosen == number)
+            view = np.atleast_1d(array.view)  # numpy finds no elements of a scalar by their indices
+            elements = np.unravel_index(rng.choice(index, len(marks)), view.shape)
+            offsets = sum(at * step for at, step in zip(elements, view.strides, strict=True))
+            addresses[marks, 1] = array.address + offsets + max(view.itemsize - MARK_BYTES, 0)
         return addresses
 
     def compare_some_rows(self, rng: np.random.Generator) -> None:

@@ -7,7 +7,7 @@ from typing import final
 import numpy as np
 
 from tuner.core.errors import CandidateError, Stage, TunerError, UsageError
-from tuner.core.gpu import DeviceError
+from tuner.core.gpu import DeviceError, StreamOrder
 from tuner.core.gpu_code import KernelBuffer, KernelProgram, Launch
 from tuner.core.interfaces import AbstractEvaluator, Artifact, Effort
 from tuner.core.numpy_types import is_nan
@@ -18,7 +18,6 @@ from tuner.payload.reference import Array, Inputs, compare, compare_tile, draw, 
 from tuner.simulator.device.kernels import Near, PreparedLaunch
 from tuner.simulator.device.memory import MemoryRegion
 from tuner.simulator.device.simulated_device import SimulatedDevice
-from tuner.simulator.device.streams import Order
 from tuner.simulator.launch import Simulation, Turns
 from tuner.simulator.ptx.defects import SimulationError, UnsupportedInstruction
 from tuner.simulator.ptx.geometry import Index3, whole_clusters
@@ -55,7 +54,7 @@ def simulate_program(
         _require_fitting(buffer, arrays)
     # scratch buffers that ``arrays`` contains become inputs
     given = (replace(each, role="input") if each.name in arrays else each for each in program.buffers)
-    order: Order = "fifo" if schedule_seed is None else "random"
+    order: StreamOrder = "fifo" if schedule_seed is None else "random"
     try:
         device = SimulatedDevice(program.chip, order, schedule_seed or 0, lambda _printed: None, run)
         for array in arrays.values():

@@ -28,9 +28,8 @@ from tuner.targets.gpu.cuda import (
 from tuner.targets.interface import ProgramSupport, RunnerChildren, TargetBackend, TargetStatus
 
 if TYPE_CHECKING:
-    from tuner.core.gpu import AbstractDevice
+    from tuner.core.gpu import AbstractDevice, StreamOrder
     from tuner.simulator.device.kernels import RunLaunch
-    from tuner.simulator.device.streams import Order as WorkOrder
 
 EVALUATION_TIMEOUT_S = 300.0  # the longest loops over K of a few blocks, on a busy machine
 NO_CLOCK = "the simulator has no clock"
@@ -65,7 +64,7 @@ def _open_device(
 ) -> "AbstractDevice":
     from tuner.simulator.device.simulated_device import SimulatedDevice  # loads ml_dtypes
 
-    return SimulatedDevice(chip, cast("WorkOrder", order), seed, write, run_launch)
+    return SimulatedDevice(chip, cast("StreamOrder", order), seed, write, run_launch)
 
 
 KIND = TargetBackend(
