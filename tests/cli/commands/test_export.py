@@ -8,6 +8,7 @@ from pathlib import Path
 import pytest
 
 from tests.cli.conftest import Tuner, require
+from tests.cli.real import real_candidates
 from tests.db.values import time_again
 from tests.default_suite import ALL
 from tests.library.values import product
@@ -17,7 +18,6 @@ from tuner.db.store import Store
 from tuner.library.library import read_document
 from tuner.space.scripts.header import RUN, BaselineMedian, read_provenance
 from tuner.targets.interface import TargetStatus
-from tuner.targets.registry import real_backends
 
 MLIR_OPT = shutil.which("mlir-opt-22")  # Debian: mlir-22-tools
 LIBRARY = "export --format library -o x"
@@ -167,7 +167,7 @@ PROBLEM, OTHER = Matmul(64, 96, 33), Matmul(32, 64, 48)
 @pytest.fixture(scope="module")
 def real(tmp_path_factory: pytest.TempPathFactory) -> Tuner:
     """Gives a database with a real run of each problem, of a strategy whose scripts stock mlir-opt runs."""
-    tuner = Tuner(tmp_path_factory.mktemp("real") / "results.db", real_backends())
+    tuner = Tuner(tmp_path_factory.mktemp("real") / "results.db", real_candidates())
     for problem in (PROBLEM, OTHER):
         phrase = ("--strategy", "matmul_cpu_direct", "--sampler", "random", "--trials", "1", "--workers", "1")
         tuner.done("tune matmul", problem.shape, *phrase)
