@@ -5,9 +5,12 @@ from pathlib import Path
 import pytest
 
 from tests.cli.conftest import Tuner, require, require_fields
-from tests.cli.real import brief_remeasurement, real_candidates
+from tests.cli.real import BRIEF, brief_remeasurement, real_candidates
 from tests.op_group_problems import program_text
+from tests.tuning import fakes
 from tuner.db.store import Store
+from tuner.programs.service import find_fusions, run_program, time_fusions
+from tuner.programs.tuning import FusionParts
 
 pytestmark = pytest.mark.mlir
 
@@ -54,10 +57,16 @@ def test_equal_matmuls_are_tuned_once_and_the_program_is_checked(tune: Tuner, co
     assert program["right"]
     assert [one["equal"] for one in program["comparisons"]] == [True]
     require_fields(document, plain=None, speedup=None)
-    done = tune.failed(ON_SIMULATOR, counted)
-    assert done.out.splitlines()[-1].startswith("failed  program: argument 0: a value of type i32 is missing")
     message = "tune: --cache cannot be combined with a program: its types come from the file"
     assert message in tune.refused("tune --target cpu --cache cold", counted)
+
+
+@pytest.mark.slow
+def test_a_program_whose_argument_is_missing_fails_after_its_problems_are_tuned(
+    tune: Tuner, counted: str
+) -> None:
+    done = tune.failed(ON_SIMULATOR, counted)
+    assert done.out.splitlines()[-1].startswith("failed  program: argument 0: a value of type i32 is missing")
 
 
 @pytest.mark.slow
@@ -135,7 +144,13 @@ def test_what_a_payload_takes_is_refused_without_one(tune: Tuner, option: str) -
     assert refused == f"error: {needs}\nhint: tuner tune payload.mlir {option}\n"
 
 
-def test_a_program_of_fusions_is_tuned_under_one_budget_and_serves_one_like_it(tune: Tuner) -> None:
+def test_a_program_of_fusions_is_tuned_under_one_budget(tune: Tuner, monkeypatch: pytest.MonkeyPatch) -> None:
+    """The program is compiled, run and timed in this process; in a child's: the test of a resumed program."""
+    here = FusionParts(find_fusions, run_program, time_fusions)
+    monkeypatch.setattr("tuner.cli.commands.tune_program.child_fusion_parts", lambda: here)
+    monkeypatch.setattr("tuner.programs.fusion_compiler.measure_roofline", lambda *_: fakes.ROOFLINE)
+    for module in ("execution", "speedup"):
+        monkeypatch.setattr(f"tuner.programs.{module}.FINAL_EFFORT", BRIEF)
     file = tune.database.parent / "layers.mlir"
     file.write_text(program_text())
     with brief_remeasurement():
@@ -149,8 +164,6 @@ def test_a_program_of_fusions_is_tuned_under_one_budget_and_serves_one_like_it(t
     assert document["plain"]["call_s"] > 0
     with Store.open(str(tune.database)) as store:
         assert store.campaign(document["group"]).settings.source == "layers.mlir"
-    file.write_text(program_text(hidden=48))
-    assert tune.done("run --target cpu --explain", str(file)).out.count(" nearest ") == 3
 
 
 @pytest.mark.slow
@@ -162,6 +175,7 @@ def test_a_resumed_program_is_compiled_and_timed_as_by_the_first_command(tune: T
         assert tune.done("run --target cpu --explain", str(file)).out.count(" tuned ") == 3
         again = tune.done("tune --resume campaign:1 --trials 4 --json").json
         file.write_text(program_text(hidden=48))
+        assert tune.done("run --target cpu --explain", str(file)).out.count(" nearest ") == 3
         changed = tune.done("tune --resume campaign:1 --trials 5")
     assert set(again) == set(first)
     assert sum(each["run"]["counts"]["proposed"] for each in again["problems"]) == 4
