@@ -17,7 +17,7 @@ from tuner.db.store import Store
 from tuner.runtime.workers.processes import FOLDER_VARIABLE
 
 # The same examples in each run; the nightly workflow draws others: pytest --hypothesis-profile=random
-hypothesis.settings.register_profile("same", deadline=None, max_examples=40, derandomize=True, database=None)
+hypothesis.settings.register_profile("same", deadline=None, max_examples=25, derandomize=True, database=None)
 hypothesis.settings.register_profile("random", deadline=None, max_examples=40)
 hypothesis.settings.load_profile("same")
 

@@ -181,7 +181,7 @@ MADE: Mapping[str, Callable[[Disturbed], Any]] = {
 }
 
 
-@pytest.mark.drawn(ALL)
+@pytest.mark.drawn(8)
 @pytest.mark.parametrize("command", [*DOCUMENTS, *MADE, "show program"])
 def test_each_time_in_json_has_its_reliability(databases: Mapping[str, Disturbed], command: str) -> None:
     line = DOCUMENTS.get(command, "show campaign:2 --json")

@@ -160,6 +160,7 @@ def test_the_command_tunes_and_resumes_a_file_of_shapes_on_a_fleet(tuner: Tuner,
     assert [each["best"]["knobs"] for each in longer.json["problems"]] == best
 
 
+@pytest.mark.slow
 def test_an_interrupted_campaign_prints_how_it_goes_on_on_the_fleet(
     tuner: Tuner, shapes: str, monkeypatch: pytest.MonkeyPatch
 ) -> None:

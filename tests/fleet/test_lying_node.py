@@ -41,6 +41,7 @@ def refused(tuned: TunedRun, url: str) -> list[str]:
     return [each.reason for each in found if isinstance(each, Failure) and each.stage is Stage.RUN]
 
 
+@pytest.mark.slow
 def test_trials_of_a_node_that_lies_once_are_those_of_a_calm_run(empty_url: str, tmp_path: Path) -> None:
     settings = replayed(trials=len(LIES))
     with liar(empty_url, tmp_path):

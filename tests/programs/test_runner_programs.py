@@ -6,7 +6,6 @@ from pathlib import Path
 
 import pytest
 
-from tests.default_suite import ALL
 from tests.programs.file_check import require
 from tests.programs.payload_runs import one_order
 from tests.texts import text_beside
@@ -64,7 +63,7 @@ CASES = [
 ]
 
 
-@pytest.mark.drawn(ALL)
+@pytest.mark.drawn(27)
 @pytest.mark.parametrize(("path", "order"), CASES, ids=[f"{path.stem}-{order}" for path, order in CASES])
 def test_a_program_prints_what_it_says(path: Path, order: str) -> None:
     source, target = path.read_text(), "simulator:sm_90a" if path.stem.startswith("sm90_") else SIMULATOR

@@ -137,6 +137,7 @@ NESTED = partial(torch.nested.nested_tensor, [A, A])  # which warns
         (lambda: tuner.torch.mm(NESTED(), B), f"{FOUND} a nested tensor, allowed a dense tensor$"),
         (lambda: tuner.torch.mm(A, B.double()), "tuner::mm: found float32 and float64, allowed"),
         (lambda: tuner.torch.mm(A[:0], B), "a matrix has no elements"),
+        (lambda: tuner.torch.bmm(A[None][:0], B[None][:0]), "a matrix has no elements"),
     ],
 )
 def test_what_does_not_fit_is_named(call: Any, message: str) -> None:

@@ -32,6 +32,7 @@ CPU_SOURCES: Sources = (
     *SHARED_SOURCES,
     "core/processors.py",
     "mlir/cpu",
+    "mlir/reference",  # that a fusion's result is compared with
     "runtime/cpu/host.py",  # whether code is adapted to what the processor here can run
     "runtime/cpu/jit.py",
     "targets/cpu/compiler.py",

@@ -237,7 +237,7 @@ def _run(
     *,
     is_transposed: bool = False,
 ) -> torch.Tensor:
-    if 0 in (product.m, product.n, product.k):
+    if not all(each.numel() for each in (*inputs, *_listed(weight))):
         raise UsageError("a matrix has no elements: products of 1 or more are supported")
     if weight is None:
         function = _function(product)

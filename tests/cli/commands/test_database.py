@@ -58,6 +58,7 @@ ON_FLEET = ("verify-resume", "--fleet", "--runs", "1")
 PRINTED = (IN_HELP, ON_FLEET)
 
 
+@pytest.mark.slow
 def test_a_run_killed_by_the_kernel_resumes_exactly(tuner: Tuner) -> None:
     done = tuner.done(*IN_HELP)
     assert re.search(r"^runs         1, killed [1-3] times? by SIGKILL in ", done.out, re.MULTILINE)

@@ -164,14 +164,20 @@ def test_the_export_of_a_shape_says_that_its_time_is_unreliable(tuned: Tuner) ->
 PROBLEM, OTHER = Matmul(64, 96, 33), Matmul(32, 64, 48)
 
 
+def real_run(folder: Path, problem: Matmul) -> Tuner:
+    """Returns a database in a folder after a real run of a strategy whose scripts stock mlir-opt runs."""
+    tuner = Tuner(folder / "results.db", real_candidates())
+    phrase = ("--strategy", "matmul_cpu_direct", "--sampler", "random", "--trials", "1", "--workers", "1")
+    tuner.done("tune matmul", problem.shape, *phrase)
+    return tuner
+
+
 @pytest.fixture(scope="module")
 def real(tmp_path_factory: pytest.TempPathFactory) -> Tuner:
-    """Gives a database with a real run of each problem, of a strategy whose scripts stock mlir-opt runs."""
-    tuner = Tuner(tmp_path_factory.mktemp("real") / "results.db", real_candidates())
-    for problem in (PROBLEM, OTHER):
-        phrase = ("--strategy", "matmul_cpu_direct", "--sampler", "random", "--trials", "1", "--workers", "1")
-        tuner.done("tune matmul", problem.shape, *phrase)
-    return tuner
+    """Gives a database with a real run of each problem."""
+    folder = tmp_path_factory.mktemp("real")
+    real_run(folder, PROBLEM)
+    return real_run(folder, OTHER)
 
 
 @pytest.fixture(scope="module")
@@ -222,7 +228,8 @@ def test_apply_lists_contractions_and_strict_needs_all(real: Tuner, exported: Pa
 
 
 @pytest.mark.mlir
-def test_an_exported_script_is_no_library_and_names_what_it_is_for(real: Tuner, tmp_path: Path) -> None:
+def test_an_exported_script_is_no_library_and_names_what_it_is_for(tmp_path: Path) -> None:
+    real = real_run(tmp_path, OTHER)
     script = tmp_path / "best.mlir"
     assert real("export matmul", OTHER.shape, "--stock", "-o", str(script)).code == 0
     message = f"error: --strict: {script} is not a library\nhint: tuner export --format library -o DIR\n"

@@ -234,6 +234,12 @@ def test_unsigned_bytes_are_not_negative() -> None:
 OF_BYTES, TRUTHS = draw_inputs(byte_texts.product(2, 3, 4), RNG), (np.array([True, False] * 2),)
 ROOT = texts.elementwise((4,), "math.cbrt %x0")
 OTHER_SUM = texts.row_sums(3, 4).replace("arith.addf %x0, %o", "arith.subf %x0, %o")
+OF_WHOLE = (
+    texts.row_sums(3, 4)
+    .replace("f32", "i32")
+    .replace("arith.addf %x0", "arith.ori %x0")
+    .replace("0.0 :", "0 :")
+)
 QUOTIENT = byte_texts.product(2, 3, 4, "relu").replace("arith.maxsi", "arith.divsi")
 OF_TRUTHS = texts.elementwise((4,), "arith.addi %x0, %x0", "i1")
 
@@ -242,7 +248,8 @@ OF_TRUTHS = texts.elementwise((4,), "arith.addi %x0, %x0", "i1")
     ("text", "inputs", "found"),
     [
         (ROOT, (f32(4),), r"fusion: found math\.cbrt, allowed arith\.addf, "),
-        (OTHER_SUM, (f32(3, 4),), r"found a reduction by arith\.subf, allowed sums"),
+        (OTHER_SUM, (f32(3, 4),), r"found a reduction by arith\.subf of f32, allowed sums"),
+        (OF_WHOLE, (np.ones((3, 4), np.int32),), r"found a reduction by arith\.ori of i32, allowed sums"),
         (QUOTIENT, OF_BYTES, r"fusion: found arith\.divsi, allowed arith\.addf, arith\.addi, "),
         (OF_TRUTHS, TRUTHS, r"found arith\.addi of i1, allowed arith\.andi, arith\.ori, "),
     ],

@@ -439,3 +439,20 @@ func.func @main(%x: tensor<2x3x10xf32>, %w: tensor<4x3x3xf32>, %bias: tensor<2x4
     ins(%x, %w : tensor<2x3x10xf32>, tensor<4x3x3xf32>) outs(%bias : tensor<2x4x8xf32>) -> tensor<2x4x8xf32>
   return %r : tensor<2x4x8xf32>
 }
+// ----- FILLED
+// Fills by a number that is read from an argument: returned, in the weights' sum, before a product; and a result
+// of any contents.
+func.func @main(%x: tensor<4x8xf32>, %y: tensor<8x4xf32>)
+    -> (tensor<4x8xf32>, tensor<4x8xf32>, tensor<4x4xf32>, tensor<4x8xf32>) {
+  %c = arith.constant 0 : index
+  %w = arith.constant dense<[[1.0, 2.0, 3.0, 4.0, 5.0, 6.0, 7.0, 8.0], [1.0, 2.0, 3.0, 4.0, 5.0, 6.0, 7.0, 8.0],
+    [1.0, 2.0, 3.0, 4.0, 5.0, 6.0, 7.0, 8.0], [1.0, 2.0, 3.0, 4.0, 5.0, 6.0, 7.0, 8.0]]> : tensor<4x8xf32>
+  %v = tensor.extract %x[%c, %c] : tensor<4x8xf32>
+  %e = tensor.empty() : tensor<4x8xf32>
+  %f = linalg.fill ins(%v : f32) outs(%e : tensor<4x8xf32>) -> tensor<4x8xf32>
+  %s = linalg.add ins(%w, %f : tensor<4x8xf32>, tensor<4x8xf32>) outs(%e : tensor<4x8xf32>) -> tensor<4x8xf32>
+  %d = tensor.empty() : tensor<4x4xf32>
+  %g = linalg.fill ins(%v : f32) outs(%d : tensor<4x4xf32>) -> tensor<4x4xf32>
+  %p = linalg.matmul ins(%x, %y : tensor<4x8xf32>, tensor<8x4xf32>) outs(%g : tensor<4x4xf32>) -> tensor<4x4xf32>
+  return %f, %s, %p, %e : tensor<4x8xf32>, tensor<4x8xf32>, tensor<4x4xf32>, tensor<4x8xf32>
+}

@@ -215,6 +215,17 @@ def test_constants_without_data_and_text_that_does_not_parse_are_refused(text: s
         fuse_program(text)
 
 
+def test_a_fill_by_a_number_of_an_argument_is_computed_at_each_call() -> None:
+    function = FusedFunction(formed(text_beside(__file__, "FILLED")))
+    rng = np.random.default_rng(0)
+    for _ in range(2):
+        x, y = rng.standard_normal((4, 8), np.float32), rng.standard_normal((8, 4), np.float32)
+        filled, added, product, _ = function(x, y)
+        assert np.array_equal(filled, np.full((4, 8), x[0, 0]))
+        assert np.array_equal(added, np.tile(x[0, 0] + np.arange(1, 9, dtype=np.float32), (4, 1)))
+        assert np.allclose(product, x @ y + x[0, 0], atol=1e-5)
+
+
 def test_a_convolution_is_added_to_the_argument_that_it_starts_from() -> None:
     rng = np.random.default_rng(0)
     x, w, bias = (rng.standard_normal(shape, np.float32) for shape in ((2, 3, 10), (4, 3, 3), (2, 4, 8)))

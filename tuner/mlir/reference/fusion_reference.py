@@ -258,7 +258,7 @@ class _Body:
         other = next(each for each in combined.operands if each != start)
         extents = loop_extents(self.op)
         whole = _as_array(self._value(other)).reshaped(lambda array: np.broadcast_to(array, extents))
-        if combined.name in LOGIC:
+        if combined.name in LOGIC and whole.element == "i1":
             made = Bounded.exact(LOGIC[combined.name].reduce(whole.value != 0, axis=axes), "i1")
         elif combined.name == "arith.addf":
             made = total(whole, axes)
@@ -266,7 +266,8 @@ class _Body:
             choose = EXTREMES[combined.name]
             made = Bounded(choose.reduce(whole.value, axis=axes), whole.error.max(axis=axes), whole.element)
         else:
-            raise UsageError(f"fusion: found a reduction by {combined.name}, allowed sums, maxima and minima")
+            found = f"{combined.name} of {whole.element}"
+            raise UsageError(f"fusion: found a reduction by {found}, allowed sums, maxima and minima")
         kept = [place for place in range(len(extents)) if place not in axes]
         order = [kept.index(each.position) for each in output.results]
         made = made.reshaped(lambda array: np.transpose(array, order))

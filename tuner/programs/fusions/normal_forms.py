@@ -22,6 +22,7 @@ from tuner.programs.fusions.matmul_forms import add_body, is_plain, is_transpose
 from tuner.programs.fusions.operations import (
     COLLAPSE,
     CONCAT,
+    CONSTANT,
     CONVOLUTIONS,
     EMPTY,
     EXPAND,
@@ -60,6 +61,7 @@ GENERALIZE = f"""module attributes {{transform.with_named_sequence}} {{
 CLEAN = "canonicalize,cse"
 PREPARE = f"builtin.module(func.func(convert-elementwise-to-linalg),{CLEAN})"
 FOLD_UNIT_DIMENSIONS = f"builtin.module(func.func(linalg-fold-unit-extent-dims,{CLEAN}))"
+INLINE_NUMBERS = "builtin.module(func.func(linalg-inline-scalar-operands))"
 CLEAN_UP = f"builtin.module({CLEAN})"
 # Parts of names of operations that stay: contractions and windows, then what must not or cannot be generic.
 WINDOWS_AND_SUMS = ("matmul", "conv", "pooling", "winograd", "mmt4d")
@@ -72,13 +74,17 @@ def prepare(module: ir.Module) -> None:
 
 
 def generalize(module: ir.Module) -> None:
-    """Makes ``linalg.generic`` of named operations other than contractions and windows, in place."""
+    """Makes ``linalg.generic`` of named operations other than contractions and windows, in place.
+
+    Of fills as well, where the number is no constant: a fusion copies other fills (``FREE``).
+    """
     ops = walk_where(module, _is_generalized)
     if not ops:
         return
     for op in ops:
         op.attributes[MARK] = ir.UnitAttr.get()
     apply_script(module, parse(GENERALIZE, "generalize"))
+    run_passes(module, INLINE_NUMBERS)
     for op in walk_where(module, lambda op: MARK in op.attributes):
         del op.attributes[MARK]
 
@@ -86,7 +92,9 @@ def generalize(module: ir.Module) -> None:
 def _is_generalized(op: Op) -> bool:
     if op.name in MATMULS:
         return not is_plain(op) and not is_transposed(op)  # of broadcast operands
-    if not op.name.startswith("linalg.") or op.name in (GENERIC, FILL):
+    if op.name == FILL:
+        return op_of(op.operands[0], CONSTANT) is None
+    if not op.name.startswith("linalg.") or op.name == GENERIC:
         return False
     name = op.name.removeprefix("linalg.")
     return not any(kept in name for kept in KEPT)
