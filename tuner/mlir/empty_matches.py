@@ -21,7 +21,7 @@ from typing import Any
 
 from tuner.mlir.bindings import Attribute, Op, ext, ir, transform
 from tuner.mlir.dialect import InPlaceEffects, TunerDialect, silenceable_failure
-from tuner.mlir.ir.reading import walk, walk_where
+from tuner.mlir.ir.reading import parents_of, walk, walk_where
 
 MATCH = "transform.structured.match"
 OTHER_MATCHES = ("transform.foreach_match", "transform.collect_matching")  # find ops by a matcher sequence
@@ -166,18 +166,11 @@ def _inserted(match: Op) -> Iterator[Op]:
 
 
 def _is_lenient(op: Op) -> bool:
-    return any(each.name in LENIENT for each in _parents(op))
-
-
-def _parents(op: Op) -> Iterator[Op]:
-    each = op.operation.parent
-    while each is not None:
-        yield each.operation
-        each = each.operation.parent
+    return any(each.name in LENIENT for each in parents_of(op.operation))
 
 
 def _root(op: Op) -> Op:
-    return [op, *_parents(op)][-1]
+    return [op, *parents_of(op.operation)][-1]
 
 
 def _next(op: Op) -> Op:

@@ -274,9 +274,9 @@ def compile_fusions(
     codes = [each.code for each in fusions]
     try:
         memory = memory_plan(formed.program)
+        places = FusionPlaces(formed.program, memory, weight_plan(formed.program, codes))
     except ValueError as error:  # compiled as a whole, the program needs no such plan
         return NotFused(f"no place in memory: {error}")
-    places = FusionPlaces(formed.program, memory, weight_plan(formed.program, codes))
     level = (machine.isa,) if machine.isa in LEVELS else ()
     called = instructions_needed("\n".join(code.llvm_text for code in codes))
     if machine.isa != AVX512:  # LLVM encodes the same dot products of bytes as AVX-VNNI

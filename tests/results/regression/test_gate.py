@@ -102,7 +102,7 @@ def test_incomparable_code_stops_it(entry: GateEntry, backends: Callable[[], Bac
 def test_code_of_then_that_does_not_run_is_to_be_recorded_anew(entry: GateEntry) -> None:
     broken = replace(entry, artifact=replace(entry.artifact, host_code="{", sha256="other"))
     found = check_entry(fakes.backends(), broken, LIMITS)
-    reason = "the code of then does not run here: record it anew"
+    reason = "the recorded code does not run here any more: record it again"
     assert (found.status, found.reason) == (GateStatus.FAILED, reason)
 
 

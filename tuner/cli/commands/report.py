@@ -1,6 +1,7 @@
 """``tuner report``, which writes one HTML page, and ``tuner dashboard``, which serves runs to a browser."""
 
 import threading
+import time
 from collections.abc import Callable
 from dataclasses import replace
 from pathlib import Path
@@ -20,6 +21,7 @@ from tuner.results.report.page import gathered, no_pass_timings, page_html, repo
 from tuner.search.method import stored_studies
 
 PORTS = 65535
+ALIVE_S = 0.2  # between two looks whether the server still serves
 
 
 @click.command()
@@ -137,18 +139,11 @@ def listening(port: int, application: Application) -> WSGIServer:
 
 def serve(server: WSGIServer) -> None:
     """Serves HTTP requests until Ctrl-C, in a thread, since wsgiref drops an interrupt during a request."""
-    ended = threading.Event()
-
-    def loop() -> None:
-        try:
-            server.serve_forever()
-        finally:
-            ended.set()
-
-    thread = threading.Thread(target=loop, daemon=True)
+    thread = threading.Thread(target=server.serve_forever, daemon=True)
     try:
         thread.start()
-        ended.wait()  # not ``join``: interrupted, it takes a running thread for one that has ended
+        while thread.is_alive():  # ``join``, interrupted, takes a running thread for one that has ended
+            time.sleep(ALIVE_S)
     except KeyboardInterrupt:
         if thread.is_alive():  # ``shutdown`` waits for a loop that runs
             server.shutdown()

@@ -34,17 +34,15 @@ class PrefetchReadsOp(InPlaceOp, name="prefetch_reads"):
     """
 
     def change(self, function: Op) -> str | None:
-        number = attribute(self, "argument", 1)
-        if "packed" in self.operation.attributes:
-            arguments = function.regions[0].blocks[0].arguments
-            arguments = [
-                each for number, each in enumerate(arguments) if packing_of(function, number) is not None
-            ]
-        else:
-            argument = _argument(function, number)
-            if argument is None:
-                return f"target: found {function.name}, allowed func.func with argument {number}"
-            arguments = [argument]
+        is_packed = "packed" in self.operation.attributes
+        number = 0 if is_packed else attribute(self, "argument", 1)
+        argument = _argument(function, number)
+        if argument is None:
+            return f"target: found {function.name}, allowed func.func with argument {number}"
+        arguments = [argument]
+        if is_packed:
+            numbered = enumerate(function.regions[0].blocks[0].arguments)
+            arguments = [each for at, each in numbered if packing_of(function, at) is not None]
         ahead = (attribute(self, "rows", 0), attribute(self, "columns", 0))
         for read in walk(function, "vector.transfer_read"):
             rank = ir.MemRefType(read.operands[0].type).rank

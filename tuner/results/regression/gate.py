@@ -266,7 +266,7 @@ def compared(
         if session is None:
             reason = "the current code ran alone, and fails interleaved with the recorded code"
             if runner.remeasure((then,), SESSION_EFFORT).times[0] is None:
-                reason = "the code of then does not run here: record it anew"
+                reason = "the recorded code does not run here any more: record it again"
             return GateResult(entry, GateStatus.FAILED, reason)
         taken.append(session)
         if len(taken) < LEAST_SESSIONS:

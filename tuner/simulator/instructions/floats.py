@@ -115,7 +115,7 @@ def _rounding(operands: Operands, type_: PtxType) -> Callable[[Array], Array]:
     if modifiers.take("sat"):
         return lambda x: np.nan_to_num(np.clip(flush(x), 0, 1), nan=0).astype(type_.dtype)
     if modifiers.take("relu"):
-        return lambda x: np.where(np.isnan(x), x, np.maximum(x, x.dtype.type(0))).astype(type_.dtype)
+        return lambda x: np.where(np.isnan(x), x, np.maximum(flush(x), x.dtype.type(0))).astype(type_.dtype)
     return lambda x: flush(x).astype(type_.dtype, copy=False)
 
 
