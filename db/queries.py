@@ -1,6 +1,7 @@
 """The queries of the database, as SQLAlchemy statements, and the time that ranks a trial in them."""
 
 from collections.abc import Collection, Iterator, Sequence
+from functools import cache
 from typing import TYPE_CHECKING, Any, TypeVar
 
 import sqlalchemy as sa
@@ -67,6 +68,7 @@ if TYPE_CHECKING:
     AnySelect = Select[*tuple[Any, ...]]  # of trials: TrialRow, first and final MeasurementRow | None
 
 
+@cache  # a select is a value, and to build this one takes milliseconds
 def trial_select() -> "AnySelect":
     """Returns the SELECT (TrialRow, first, final MeasurementRow of the selected timing round or None)."""
     return (
@@ -101,6 +103,7 @@ def proposal_select(run_id: int) -> "AnySelect":
     return select(*columns).where(TrialRow.run_id == run_id).order_by(TrialRow.number)
 
 
+@cache
 def run_select() -> "Select[RunRow]":
     """Returns the SELECT of all runs, with problem, machine, compiler, baselines and timing rounds loaded."""
     return select(RunRow).options(

@@ -210,6 +210,8 @@ CACHES = {
     "core.fusions.facts_of": "the whole text",
     "core.fusions.text_hash": "the whole text",
     "core.typed_arguments.annotation": "the function and the name of its argument",
+    "db.queries.run_select": "nothing: a select without values",
+    "db.queries.trial_select": "nothing: a select without values",
     "library.c.writer._templates": "nothing: files of the package",
     "mlir.fingerprint.sources_sha256": "the list of files; they are read once in a process, as the code is",
     "runtime.cpu.host.may_use_tiles": "nothing: a permission that a forked process inherits",

@@ -29,7 +29,7 @@ from tuner.analysis.time_matrix import TimeMatrix
 from tuner.core.candidate import Candidate, candidate_document
 from tuner.core.machine import Machine
 from tuner.core.problem import Matmul, parse_shape
-from tuner.library.dispatch.rule import SpaceOfProblems
+from tuner.library.dispatch.rule import ProblemSpaces
 from tuner.runtime.cpu.host import describe_machine
 from tuner.tuning.campaign_session import PoolProblem, projected_pool
 
@@ -79,7 +79,7 @@ def read_document(file: Path, machine: Machine) -> tuple[ColumnPool, Cells]:
     """Returns the pool and the cells of an earlier document; costs are those of the model as it is now."""
     document = json.loads(file.read_text())
     columns = tuple(Candidate.of(each["strategy"], each["knobs"]) for each in document["settings"]["columns"])
-    space = SpaceOfProblems.shipped(machine, threads=1)
+    space = ProblemSpaces.shipped(machine, threads=1)
     problems = [Matmul(*parse_shape(row["shape"])) for row in document["rows"]]
     of_pool = tuple(PoolProblem(problem, 1, space.spaces(problem)) for problem in problems)
     cells = tuple(

@@ -18,7 +18,7 @@ from tuner.core.problem import Problem
 from tuner.core.reliability import NOT_RECORDED
 from tuner.library.dispatch.matmul import DispatchedMatmul
 from tuner.library.dispatch.portfolio import MeasuredCampaign
-from tuner.library.dispatch.rule import SpaceOfProblems, distilled, rule_text
+from tuner.library.dispatch.rule import ProblemSpaces, distilled, rule_text
 from tuner.payload.reference import Array
 from tuner.runtime import timing
 from tuner.targets.registry import real_backends
@@ -71,7 +71,7 @@ def _rule(matrix: TimeMatrix, cells: Cells, machine: Machine) -> str:
     trusts = (NOT_RECORDED,) * len(rounds)
     campaign = MeasuredCampaign(matrix, rounds, (None,) * len(rounds), trusts, machine, 1, compiler)
     portfolio = choose_portfolio(matrix, min(SIZE, len(matrix.columns)))
-    space = SpaceOfProblems.shipped(machine, threads=1)
+    space = ProblemSpaces.shipped(machine, threads=1)
     strategies = (matrix.columns[column].strategy for column in portfolio.columns)
     return rule_text(distilled(campaign, portfolio, None, space.sha256(strategies), ("benchmark", "")))
 

@@ -8,7 +8,7 @@ from tuner.core.candidate import CPU, Candidate, TargetName
 from tuner.core.machine import Machine
 from tuner.core.problem import Matmul, Problem
 from tuner.core.runs import RunSettings
-from tuner.library.dispatch.rule import SpaceOfProblems
+from tuner.library.dispatch.rule import ProblemSpaces
 from tuner.space.scripts.choice import choose
 from tuner.targets import children
 from tuner.tuning.campaign_session import PoolProblem, projected_pool
@@ -44,7 +44,7 @@ class Sizes:
 
 def pool_of(sizes: Sizes, machine: Machine) -> ColumnPool:
     """Returns the pool: what the space file and the cost model would try first on most of the problems."""
-    space = SpaceOfProblems.shipped(machine, threads=1)
+    space = ProblemSpaces.shipped(machine, threads=1)
     plans = [children.plan(_settings(problem, space), machine) for problem in sizes.problems]
     listed = Counter(
         candidate
@@ -62,7 +62,7 @@ def pool_of(sizes: Sizes, machine: Machine) -> ColumnPool:
     return projected_pool(problems, columns, machine, threads=1)
 
 
-def _with_universal(columns: tuple[Candidate, ...], space: SpaceOfProblems) -> tuple[Candidate, ...]:
+def _with_universal(columns: tuple[Candidate, ...], space: ProblemSpaces) -> tuple[Candidate, ...]:
     """Returns the columns with one that can do any problem, in place of the last where there is none."""
     smallest = Matmul(1, 1, 1)
     if any(space.projected(smallest, columns).asked.applies):
@@ -71,7 +71,7 @@ def _with_universal(columns: tuple[Candidate, ...], space: SpaceOfProblems) -> t
     return (*columns[:-1], next(each for each, applies in able if applies))
 
 
-def _settings(problem: Problem, space: SpaceOfProblems) -> RunSettings:
+def _settings(problem: Problem, space: ProblemSpaces) -> RunSettings:
     return RunSettings(
         problem=problem,
         target=TargetName.parse(CPU),

@@ -22,7 +22,7 @@ from tuner.core.candidate import Candidate
 from tuner.core.errors import CandidateError
 from tuner.core.interfaces import Artifact, Effort, Script
 from tuner.core.problem import Problem
-from tuner.library.dispatch.rule import SpaceOfProblems
+from tuner.library.dispatch.rule import ProblemSpaces
 from tuner.runtime.cpu.host import describe_machine, processors
 from tuner.targets.cpu.compiler import CpuCompiler
 from tuner.targets.cpu.evaluator import CpuEvaluator
@@ -187,5 +187,5 @@ def _compiled(problem: Problem, candidate: Candidate) -> Artifact | str:
 
 
 @cache
-def _parts() -> tuple[SpaceOfProblems, CpuCompiler]:
-    return SpaceOfProblems.shipped(describe_machine(), threads=1), CpuCompiler()
+def _parts() -> tuple[ProblemSpaces, CpuCompiler]:
+    return ProblemSpaces.shipped(describe_machine(), threads=1), CpuCompiler()

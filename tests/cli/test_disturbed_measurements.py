@@ -31,7 +31,7 @@ from tuner.db import store
 from tuner.programs.fusion_schedules import TunableFusions
 from tuner.programs.request import ProgramRequest
 from tuner.programs.speedup import TimedPair
-from tuner.programs.tuning import child_fusion_parts
+from tuner.programs.tuning import child_fusion_steps
 from tuner.runtime import timing
 from tuner.runtime.workers.runner import LocalRunner
 from tuner.targets.backends import Backends
@@ -219,10 +219,10 @@ class Disturbed:
         (folder / "program.mlir").write_text("module {}")
         programs = DisturbedPrograms(self.disturbance)
         none = TunableFusions(why_none="the module is empty")
-        no_fusions = replace(child_fusion_parts(), fusions=lambda _request, _cache: none)
+        no_fusions = replace(child_fusion_steps(), fusions=lambda _request, _cache: none)
         with pytest.MonkeyPatch.context() as patch:
-            patch.setattr("tuner.cli.commands.tune_program.child_process_parts", lambda: programs.parts)
-            patch.setattr("tuner.cli.commands.tune_program.child_fusion_parts", lambda: no_fusions)
+            patch.setattr("tuner.cli.commands.tune_program.child_process_steps", lambda: programs.steps)
+            patch.setattr("tuner.cli.commands.tune_program.child_fusion_steps", lambda: no_fusions)
             return _all(tuner("tune", str(folder / "program.mlir"), "--trials", "6"))
 
     def gate(self) -> str:

@@ -31,7 +31,7 @@ from tuner.core.reliability import RELIABLE, unreliable
 from tuner.core.runs import TrialQuery
 from tuner.db.store import Store
 from tuner.library.c import writer
-from tuner.library.dispatch.rule import SpaceOfProblems
+from tuner.library.dispatch.rule import ProblemSpaces
 from tuner.library.entries import entry_of
 from tuner.library.library import document_of, header
 from tuner.mlir.fingerprint import PACKAGE
@@ -166,7 +166,7 @@ def _ran(run: Disturbed) -> Any:
 def _distilled(run: Disturbed) -> Any:
     file = run.tuner.database.parent / "mm.rule.yaml"
     with pytest.MonkeyPatch.context() as patch:
-        patch.setattr(SpaceOfProblems, "sha256", lambda *_: "0" * 64)  # the fake strategy is not shipped
+        patch.setattr(ProblemSpaces, "sha256", lambda *_: "0" * 64)  # the fake strategy is not shipped
         printed = run.tuner("portfolio 1 --configs 2 -o", str(file), "--json").json
     return [printed, yaml.safe_load(file.read_text())]
 

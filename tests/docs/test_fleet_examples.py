@@ -130,7 +130,7 @@ def test_a_node_is_drained_and_a_run_cancelled(tuner: Tuner, url: str) -> None:
         assert (drained.code, drained.out) == (0, f"{NODE} ends after what it has\n")
         tables.delete_node(connection, NODE, 1)
     cancelled = on_server(*example_of("cancel", "fleet cancel --help").words)
-    assert (cancelled.code, cancelled.out) == (0, f"took back 0 jobs of run {RUN}\n")
+    assert (cancelled.code, cancelled.out) == (0, f"cancelled 0 jobs of run {RUN}\n")
 
 
 @pytest.mark.slow

@@ -178,7 +178,7 @@ def test_the_jobs_of_a_campaign_are_taken_back_together(url: str, tuner: Tuner) 
         for run in campaign.runs[:2]:
             queues.defer(connection, "compile:nowhere", work(run.uuid), 0, alone=False)
         done = tuner("fleet", "cancel", f"campaign:{campaign.id}")
-        assert (done.code, done.out) == (0, f"took back 2 jobs of campaign {campaign.id}\n"), done.err
+        assert (done.code, done.out) == (0, f"cancelled 2 jobs of campaign {campaign.id}\n"), done.err
         assert all(under_way(connection, run.uuid) == set() for run in campaign.runs)
 
 

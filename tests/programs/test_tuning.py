@@ -21,7 +21,7 @@ from tuner.db.store import Store
 from tuner.programs.request import Comparison, ProgramReport, ProgramRequest
 from tuner.programs.service import time_pair
 from tuner.programs.speedup import TimedPair
-from tuner.programs.tuning import ProgramParts, ProgramTuning, campaign_budget_s
+from tuner.programs.tuning import ProgramSteps, ProgramTuning, campaign_budget_s
 from tuner.tuning.events import Interruption, ignore
 
 ONE, TWO = Matmul(8, 8, 8), Matmul(16, 8, 8)
@@ -57,8 +57,8 @@ class Programs:
         return self.pair
 
     @property
-    def parts(self) -> ProgramParts:
-        return ProgramParts(lambda _text, _entry: self.problems, self.run, self.time_pair)
+    def steps(self) -> ProgramSteps:
+        return ProgramSteps(lambda _text, _entry: self.problems, self.run, self.time_pair)
 
 
 def settings(problem: Problem, **changes: object) -> RunSettings:
@@ -66,7 +66,7 @@ def settings(problem: Problem, **changes: object) -> RunSettings:
 
 
 def tuned(programs: Programs, store: Store, backends: Any = None, settings_of: Any = settings) -> Any:
-    tuning = ProgramTuning(backends or fakes.backends(), programs.parts, store, Interruption(), ignore)
+    tuning = ProgramTuning(backends or fakes.backends(), programs.steps, store, Interruption(), ignore)
     return tuning.tune(REQUEST, settings_of)
 
 
@@ -191,7 +191,7 @@ def test_a_program_that_fails_to_run_leaves_what_was_tuned(store: Store) -> None
 def test_an_interruption_ends_it_before_the_program_runs(store: Store) -> None:
     programs, interruption = Programs((ONE, TWO)), Interruption()
     events = (interruption, lambda _: interruption.ask())
-    found = ProgramTuning(fakes.backends(), programs.parts, store, *events).tune(REQUEST, settings)
+    found = ProgramTuning(fakes.backends(), programs.steps, store, *events).tune(REQUEST, settings)
     assert found.is_interrupted
     assert len(found.problems) == 1
     assert programs.asked == []

@@ -96,7 +96,7 @@ def test_a_failing_problem_leaves_the_others(store: Store) -> None:
     assert [each.has_worked for each in found.runs] == [True, False, True]
     assert found.total_s is None
     assert not found.has_worked
-    assert "no time of every problem" in repr(found)
+    assert "not every problem has a time" in repr(found)
 
 
 def test_events_name_the_run(store: Store) -> None:

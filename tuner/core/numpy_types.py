@@ -23,7 +23,7 @@ DType: TypeAlias = np.dtype[np.generic]
 
 def _type_of(name: str, numpy_name: str) -> Any:
     known = (getattr(package, numpy_name, None) for package in PACKAGES)
-    # Without ml_dtypes bf16 is its bits, uint16: no other array of tuner has this type.
+    # Without ml_dtypes bf16 is its bits, uint16: no other element type is held as uint16.
     return next((type_ for type_ in known if type_ is not None), np.uint16 if name == "bf16" else None)
 
 

@@ -330,7 +330,7 @@ class LibraryText:
 
 
 @dataclass(frozen=True)
-class Duel:
+class ScheduleComparison:
     """Two schedules of one contraction that were timed interleaved, and which one stays."""
 
     problem: Problem
@@ -350,7 +350,7 @@ class MergedLibrary:
 
     text: str
     entries: int
-    duels: tuple[Duel, ...]
+    duels: tuple[ScheduleComparison, ...]
 
 
 @dataclass(frozen=True)
@@ -365,7 +365,7 @@ class _Known:
 def merged(libraries: tuple[LibraryText, ...]) -> MergedLibrary:
     """Returns libraries as one, of equal contractions the faster; raises UsageError, TunerError."""
     best: dict[Problem, _Known] = {}
-    duels: list[Duel] = []
+    duels: list[ScheduleComparison] = []
     for known in itertools.chain.from_iterable(map(_entries, libraries)):
         first = next(iter(best.values()), known)
         if known.entry.machine.name != first.entry.machine.name:
@@ -387,7 +387,7 @@ def _entries(library: LibraryText) -> list[_Known]:
     return [_Known(entry, cost, library.name) for entry, cost in zip(entries, costs, strict=True)]
 
 
-def _faster(first: _Known, second: _Known) -> tuple[_Known, Duel]:
+def _faster(first: _Known, second: _Known) -> tuple[_Known, ScheduleComparison]:
     problem = first.entry.problem
     if describe_machine().name != first.entry.machine.name:
         where = f"only {first.entry.machine.name!r} can compare them"
@@ -397,5 +397,5 @@ def _faster(first: _Known, second: _Known) -> tuple[_Known, Duel]:
         low, high = longer.interval
         interval = (1 / (1 + high) - 1, 1 / (1 + low) - 1)
         inverse = PairedSlowdown(1 / (1 + longer.median) - 1, interval, longer.noise)
-        return second, Duel(problem, second.library, first.library, inverse)
-    return first, Duel(problem, first.library, second.library, longer)
+        return second, ScheduleComparison(problem, second.library, first.library, inverse)
+    return first, ScheduleComparison(problem, first.library, second.library, longer)

@@ -10,7 +10,7 @@ from tuner.analysis.slowdown import InterleavedSession, PairedSlowdown, paired_s
 from tuner.core.interfaces import Artifact, Effort, Script
 from tuner.core.problem import BATCH_MATMUL, MATMUL, Problem
 from tuner.mlir import bindings, transform
-from tuner.mlir.cpu.lowering import lower_to_llvm, reject_what_the_jit_cannot_take
+from tuner.mlir.cpu.lowering import lower_to_llvm, reject_unjittable
 from tuner.mlir.ir.memrefs import copy_by_loops
 from tuner.mlir.passes import run_passes
 from tuner.payload.cpu import maps_attribute, tensor_program
@@ -37,7 +37,7 @@ def lowered(module: bindings.ir.Module) -> str:
     run_passes(module, RESULTS_TO_ARGUMENTS)
     copy_by_loops(module)
     code = lower_to_llvm(module)
-    reject_what_the_jit_cannot_take(code)
+    reject_unjittable(code)
     return code
 
 

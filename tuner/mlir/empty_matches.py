@@ -160,13 +160,10 @@ def _inserted(match: Op) -> Iterator[Op]:
         note.move_after(match)
         yield note
         for user in users:
-            if user.name.startswith(NEEDING) and not _is_lenient(match) and not _is_lenient(user):
+            around = (*parents_of(match.operation), *parents_of(user.operation))
+            if user.name.startswith(NEEDING) and not any(each.name in LENIENT for each in around):
                 name = RequireMatchOp.OPERATION_NAME
                 yield ir.Operation.create(name, [], [target], ip=ir.InsertionPoint(user))
-
-
-def _is_lenient(op: Op) -> bool:
-    return any(each.name in LENIENT for each in parents_of(op.operation))
 
 
 def _root(op: Op) -> Op:

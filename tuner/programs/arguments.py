@@ -79,7 +79,7 @@ def make_arguments(
 
 
 def type_text(kind: ValueType) -> str:
-    """Returns MLIR's text of a type: ``64x?xf32`` for ``memref<64x?xf32>``, ``index`` for a scalar."""
+    """Returns a type for messages: ``64x?xf32`` for ``memref<64x?xf32>``; a scalar's as it is: ``f32``."""
     if isinstance(kind, ScalarType):
         return kind.element
     return "x".join([*("?" if size is None else str(size) for size in kind.shape), kind.element])
@@ -128,8 +128,8 @@ def _array(
     name: str, dtype: "np.dtype[Any]", shape: tuple[int, ...], content: str, rng: np.random.Generator
 ) -> Any:
     if content == "random":
-        is_whole = dtype.kind in "ib"
-        drawn = rng.integers(0, INTEGERS_BELOW, shape) if is_whole else rng.standard_normal(shape)
+        below = {"i": INTEGERS_BELOW, "b": 2}.get(dtype.kind)
+        drawn = rng.standard_normal(shape) if below is None else rng.integers(0, below, shape)
         return np.asarray(drawn).astype(dtype)
     if content == "range":
         return np.arange(int(np.prod(shape))).reshape(shape).astype(dtype)

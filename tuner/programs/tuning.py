@@ -47,7 +47,7 @@ SettingsOf = Callable[[Problem], RunSettings]  # raises UsageError for a problem
 
 
 @dataclass(frozen=True)
-class ProgramParts:
+class ProgramSteps:
     """The steps of tuning a program that compile and run, as functions that tests may replace."""
 
     problems: Callable[[str, str | None], tuple[Problem, ...]]  # takes (text, entry)
@@ -106,9 +106,9 @@ class TunedProgram:
         return self.gain.speed if isinstance(self.gain, Comparable) else None
 
 
-def child_process_parts() -> ProgramParts:
+def child_process_steps() -> ProgramSteps:
     """Returns the steps as used outside of tests: child processes, of 60 s to find matmuls, else 600 s."""
-    return ProgramParts(
+    return ProgramSteps(
         problems=lambda text, entry: in_child(find_problems, text, entry, timeout_s=PROBLEMS_TIMEOUT_S),
         run=lambda request: run_in_child(request, RUN_TIMEOUT_S),
         time_pair=lambda request: in_child(time_pair, request, timeout_s=RUN_TIMEOUT_S),
@@ -120,7 +120,7 @@ class ProgramTuning:
     """The environment in which programs are tuned: steps, store, interruption, observer."""
 
     backends: Backends
-    parts: ProgramParts
+    steps: ProgramSteps
     store: "Store"
     interruption: Interruption
     observe: Observer
@@ -134,7 +134,7 @@ class ProgramTuning:
         """
         began_s = time.monotonic()
         with named_in_errors(name, request.text):
-            problems = self.parts.problems(request.text, request.entry)
+            problems = self.steps.problems(request.text, request.entry)
             if not problems:
                 raise UsageError("no matmul of static sizes and known types")
         tuned: list[TunedProblem] = []
@@ -151,9 +151,9 @@ class ProgramTuning:
         bound = replace(request, scripts=scripts)
         report, plain, gain, failure = None, None, None, ""
         try:
-            report = self.parts.run(bound)
+            report = self.steps.run(bound)
             if report.times is not None:
-                plain = self.parts.run(replace(bound, scripts=None))
+                plain = self.steps.run(replace(bound, scripts=None))
                 report, plain, gain = self._compared(bound, report, plain)
         except TunerError as error:
             failure = str(error)
@@ -164,7 +164,7 @@ class ProgramTuning:
         self, request: ProgramRequest, report: ProgramReport, plain: ProgramReport
     ) -> tuple[ProgramReport, ProgramReport, Comparable | NotComparable]:
         try:
-            pair = self.parts.time_pair(request)
+            pair = self.steps.time_pair(request)
         except TunerError as error:
             return report, plain, NotComparable(str(error))
         spare_cores = self.backends.machine().physical_cores - 1  # a program runs in one thread
@@ -225,13 +225,13 @@ def program_result(tuned: TunedProgram) -> ProgramResult:
 # the database, where every later compilation of a program finds them.
 
 
-RUN_AND_TIMED = 2.2  # time to run and time a program in the end, divided by the time to find its fusions
-LEAST_SEARCHED = 0.5  # part of a budget that the campaign gets at least
+RUN_PER_FIND = 2.2  # time to run and time a program in the end, divided by the time to find its fusions
+LEAST_CAMPAIGN_SHARE = 0.5  # part of a budget that the campaign gets at least
 NO_WORK = "no candidate worked: it has its first configuration, or is loops"
 
 
 @dataclass(frozen=True)
-class FusionParts:
+class FusionSteps:
     """The steps that compile and run a program, as functions that tests may replace."""
 
     fusions: Callable[[ProgramRequest, str], TunableFusions]  # takes (request, state of the caches)
@@ -244,12 +244,12 @@ def campaign_budget_s(budget_s: float | None, found_s: float) -> float | None:
     """Returns the seconds of a program's budget for the campaign; ``found_s``: that finding fusions took."""
     if budget_s is None:
         return None
-    return max(LEAST_SEARCHED * budget_s, budget_s - (1 + RUN_AND_TIMED) * found_s)
+    return max(LEAST_CAMPAIGN_SHARE * budget_s, budget_s - (1 + RUN_PER_FIND) * found_s)
 
 
-def child_fusion_parts() -> FusionParts:
+def child_fusion_steps() -> FusionSteps:
     """Returns the steps as used outside of tests: each in a child process that may take 600 s."""
-    return FusionParts(
+    return FusionSteps(
         fusions=lambda request, cache: in_child(find_fusions, request, cache, timeout_s=RUN_TIMEOUT_S),
         run=lambda request: run_in_child(request, RUN_TIMEOUT_S),
         time=lambda request: in_child(time_fusions, request, timeout_s=RUN_TIMEOUT_S),
@@ -261,17 +261,17 @@ class FusionTuning:
     """The environment in which programs of fusions are tuned."""
 
     backends: Backends
-    parts: FusionParts
+    steps: FusionSteps
     store: "Store"
     database: str  # path or URL of the store, for the child that compiles the tuned program
     interruption: Interruption
     observe: CampaignObserver
 
-    def found(self, request: ProgramRequest, name: str, cache: str = WEIGHTS_COLD) -> TunableFusions:
+    def find(self, request: ProgramRequest, name: str, cache: str = WEIGHTS_COLD) -> TunableFusions:
         """Returns the tunable fusions; their ``why_none`` says why there are none. Raises UsageError."""
         began_s = time.monotonic()
         with named_in_errors(name, request.text):
-            found = self.parts.fusions(request, cache)
+            found = self.steps.fusions(request, cache)
         return replace(found, seconds=time.monotonic() - began_s)
 
     def tune(
@@ -294,9 +294,9 @@ class FusionTuning:
         budget_s = campaign_budget_s(settings.budget_s, found.seconds)
         settings = replace(settings, program=program, budget_s=budget_s)
         tuned = begin_campaign(settings, members, self.backends, self.store, self.interruption, self.observe)
-        return self.finished(request, found, tuned, began_s)
+        return self.run_and_time(request, found, tuned, began_s)
 
-    def finished(
+    def run_and_time(
         self, request: ProgramRequest, found: TunableFusions, tuned: TunedCampaign, began_s: float
     ) -> TunedProgram:
         """Returns the result of a program whose fusions are tuned; runs and times it unless interrupted."""
@@ -317,11 +317,11 @@ class FusionTuning:
         if tuned.is_interrupted:
             return result
         try:
-            report = self.parts.run(bound)
+            report = self.steps.run(bound)
         except TunerError as error:
             return replace(result, failure=str(error), seconds=time.monotonic() - began_s)
         timed = self._timed(bound, replace(result, report=report))
-        baselines = self.parts.baselines(bound) if bound.baselines else ()
+        baselines = self.steps.baselines(bound) if bound.baselines else ()
         timed = replace(timed, baselines=baselines, seconds=time.monotonic() - began_s)
         self.store.set_program_result(tuned.campaign.id, program_result(timed))
         return timed
@@ -331,7 +331,7 @@ class FusionTuning:
         if report is None or report.times is None:
             return result
         try:
-            timed = self.parts.time(request)
+            timed = self.steps.time(request)
         except TunerError as error:
             return replace(result, gain=NotComparable(str(error)))
         spare_cores = self.backends.machine().physical_cores - request.options.threads
@@ -393,9 +393,9 @@ def tune_text(
     )
     with open_or_create(database) as store:
         tuning = FusionTuning(
-            real_backends(), child_fusion_parts(), store, which_database(database), Interruption(), observe
+            real_backends(), child_fusion_steps(), store, which_database(database), Interruption(), observe
         )
-        found = tuning.found(request, source or "program")
+        found = tuning.find(request, source or "program")
         if not found.problems:
             reason = found.why_none or "; ".join(found.left_out) or "it has no operations"
             raise UsageError(f"{source or 'program'}: has no fusions to tune: {reason}")

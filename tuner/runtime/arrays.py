@@ -18,7 +18,7 @@ from tuner.core.numpy_types import DTYPES
 
 
 VERSION = (1, 0)  # the newest version that is supported
-# DLDataTypeCode and bits -> numpy
+# DLDataTypeCode
 FLOAT, BFLOAT, INTEGER, UNSIGNED, BOOLEAN = 2, 4, 0, 1, 6
 CAPSULE, CAPSULE_OF_1 = b"dltensor", b"dltensor_versioned"
 READ_ONLY = 1  # DLPACK_FLAG_BITMASK_READ_ONLY
@@ -69,7 +69,7 @@ def dlpack_device(name: str, found: Any) -> int:
 
 
 def dlpack_view(name: str, found: Any, **options: Any) -> DlpackView:
-    """Returns a view of ``found.__dlpack__(**options)``, integers as signed; raises UsageError."""
+    """Views ``found.__dlpack__(**options)``, integers as signed; UsageError: export refused, other types."""
     with _reported(name, found):
         try:
             capsule = found.__dlpack__(max_version=VERSION, **options)
@@ -205,7 +205,7 @@ class DeviceArray:
 
     @property
     def is_row_major(self) -> bool:
-        """Returns whether the array is row-major without gaps; strides of size 1 do not matter."""
+        """Returns whether the array is row-major without gaps; strides of sizes of 1 do not matter."""
         if self.strides is None or 0 in self.shape:
             return True
         steps = zip(self.shape, self.strides, self.row_major, strict=True)

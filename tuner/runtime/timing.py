@@ -130,7 +130,7 @@ def after_each(
 
 
 def with_untimed_calls(take: Stopwatch, calls: int = 1) -> Stopwatch:
-    """Returns ``take`` with ``calls`` untimed calls before short ones, since other actions evict caches."""
+    """Returns ``take`` led by ``calls`` untimed calls, as others evict caches; not if a call takes 20 ms."""
     last_s: list[float] = []
 
     def taken(inner: int) -> float:

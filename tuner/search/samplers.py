@@ -1,4 +1,4 @@
-"""Search methods over a feasible set: one module and one entry of SAMPLERS each."""
+"""Search methods over a feasible set: one entry of SAMPLERS each."""
 
 import importlib
 from typing import TYPE_CHECKING

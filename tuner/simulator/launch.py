@@ -415,10 +415,10 @@ class PreparedKernel:
         printed: list[str],
         find: Find | None = None,
     ) -> Turns:
-        """Executes one launch, as ``run`` does; yields a ``Pause`` whenever other work may run.
+        """Executes one launch as ``run`` does; yields a ``Pause`` whenever other work may run.
 
-        Blocks that wait in a loop are resumed when later blocks have run. ``printed`` receives what the
-        kernel prints, also before a fault. ``find`` looks up addresses that are in no argument.
+        Threads that wait for ever raise nothing: stuck pauses are yielded without end. ``printed`` receives
+        what the kernel prints, also before a fault. ``find`` looks up addresses that are in no argument.
         """
         entry, cluster = self.layout.kernel, cluster_of(self.layout.kernel)
         numbers = block_numbers(grid, blocks, cluster)

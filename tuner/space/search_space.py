@@ -43,7 +43,7 @@ class SearchSpace:
     constraints: tuple[Expression, ...] = ()  # in the order of the file
     variables: tuple[tuple[str, Value], ...] = ()  # sizes, element bytes, device limits
     preferences: tuple[Expression, ...] = ()  # a combination that breaks one is tried after all that do not
-    projection: tuple[tuple[str, Value], ...] = ()  # knob -> value, where its own does not suit a problem
+    projection: tuple[tuple[str, Value], ...] = ()  # knob -> value in place of one that is not allowed
 
     def __post_init__(self) -> None:
         names = self.names

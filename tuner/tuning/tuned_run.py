@@ -39,7 +39,7 @@ class TunedRun:
 
     @property
     def has_worked(self) -> bool:
-        """True if any candidate of the run was correct: timed, or verified on a target that times nothing."""
+        """True if a candidate was timed, verified, or compiled for another processor, which verifies none."""
         return self.selected is not None or self.counts.verified + self.counts.compiled > 0
 
     @property
@@ -71,11 +71,9 @@ class TunedCampaign:
     def __repr__(self) -> str:
         """Returns one line: number of problems, status, trials, total time of all problems."""
         total_s = self.total_s
-        time = (
-            "no time of every problem"
-            if total_s is None
-            else f"{total_s:.4g} s in all, {self.reliability.word}"
-        )
+        time = "not every problem has a time"
+        if total_s is not None:
+            time = f"{total_s:.4g} s in all, {self.reliability.word}"
         return (
             f"TunedCampaign({self.campaign.id}: {len(self.runs)} problems, {self.campaign.status}, "
             f"{self.trials} trials; {time})"
@@ -116,7 +114,7 @@ class TunedCampaign:
 
     @property
     def has_worked(self) -> bool:
-        """True if every problem has a correct candidate."""
+        """True if each problem's run ``has_worked``."""
         return all(each.has_worked for each in self.runs)
 
     @property

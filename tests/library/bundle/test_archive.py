@@ -262,7 +262,7 @@ def test_without_a_driver_one_line_says_what_is_missing_and_the_help_is_shown(tm
 @pytest.mark.parametrize(
     ("options", "message"),
     [
-        (("--pending",), "measure: --bundle FILE is missing; only where the whole of tuner is installed"),
+        (("--pending",), "measure: --bundle FILE is missing; a full installation of tuner"),
         (("--bundle", "none"), "none: cannot be read (No such file or directory), expected a bundle"),
         (("--bundle", "x", "--seconds", "0"), "seconds: found 0, allowed more than 0"),
         (("--bundle", "x", "--fast"), "measure: unrecognized arguments: --fast"),

@@ -15,8 +15,8 @@ def machine() -> Machine:
 
 
 @cache
-def space(threads: int = 1) -> rule.SpaceOfProblems:
-    return rule.SpaceOfProblems.shipped(machine(), threads)
+def space(threads: int = 1) -> rule.ProblemSpaces:
+    return rule.ProblemSpaces.shipped(machine(), threads)
 
 
 def configurations() -> tuple[rule.Configuration, ...]:

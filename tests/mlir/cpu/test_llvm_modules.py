@@ -8,7 +8,7 @@ import pytest
 from tests.texts import text_beside
 from tuner.core.errors import CandidateError, Stage
 from tuner.mlir.cpu.llvm_modules import ModulePart, instructions_needed, joined
-from tuner.mlir.cpu.lowering import RESOLVABLE, VECTOR_LIMIT_BYTES, reject_what_the_jit_cannot_take
+from tuner.mlir.cpu.lowering import RESOLVABLE, VECTOR_LIMIT_BYTES, reject_unjittable
 
 MODULE = text_beside(__file__, "MODULE")
 
@@ -74,7 +74,7 @@ def module(*lines: str) -> str:
 )
 def test_a_symbol_that_nothing_defines_is_refused(declaration: str, symbol: str) -> None:
     with pytest.raises(CandidateError, match=rf"^unresolved symbol {re.escape(symbol)}: ") as caught:
-        reject_what_the_jit_cannot_take(module("llvm.func @malloc(i64) -> !llvm.ptr", declaration))
+        reject_unjittable(module("llvm.func @malloc(i64) -> !llvm.ptr", declaration))
     assert caught.value.stage == Stage.RESOURCES
 
 
@@ -86,12 +86,12 @@ def test_a_vector_wider_than_any_kernel_wants_is_refused(vector: str, size: int)
     text = module(f"%0 = llvm.mlir.undef : vector<{vector}>")
     reason = rf"^vector<{vector}> is {size} bytes wide, allowed {VECTOR_LIMIT_BYTES}$"
     with pytest.raises(CandidateError, match=reason) as caught:
-        reject_what_the_jit_cannot_take(text)
+        reject_unjittable(text)
     assert caught.value.stage == Stage.RESOURCES
 
 
 def test_the_c_library_register_tiles_and_transposes_pass() -> None:
     declared = (f"llvm.func @{name}(i64) -> !llvm.ptr" for name in sorted(RESOLVABLE))
-    reject_what_the_jit_cannot_take(module(*declared))
+    reject_unjittable(module(*declared))
     for vector in ("448xf32", "256xf32", "256xf64", "16xi1", "1024xbf16"):
-        reject_what_the_jit_cannot_take(module(f"%0 = llvm.mlir.undef : vector<{vector}>"))
+        reject_unjittable(module(f"%0 = llvm.mlir.undef : vector<{vector}>"))

@@ -17,7 +17,7 @@ from tuner.core.problem import EPILOGUES, INPUT_DTYPES, LAYOUTS, Matmul, Problem
 from tuner.mlir.cpu import lowering
 from tuner.mlir.cpu.bf16_emulation import store_bf16_as_integers
 from tuner.mlir.cpu.failed_assertions import leave_at_failed_assertions, return_failed_assertions
-from tuner.mlir.cpu.lowering import jit_text, reject_what_the_jit_cannot_take, with_batch_loops
+from tuner.mlir.cpu.lowering import jit_text, reject_unjittable, with_batch_loops
 from tuner.mlir.cpu.pipeline import NO_BUILTINS, cpu_compiler
 from tuner.mlir.fingerprint import CPU_SOURCES, llvm_version, packages, sources_sha256
 from tuner.mlir.passes import run_passes
@@ -42,7 +42,7 @@ def test_lowered_code_takes_bare_pointers_and_every_function_is_an_entry() -> No
     text = lowered(BUFFERS)
     assert "llvm.func @scale(%arg0: !llvm.ptr, %arg1: !llvm.ptr)" in text
     assert text.count(NO_BUILTINS) == 1
-    reject_what_the_jit_cannot_take(text)
+    reject_unjittable(text)
     assert JittedModule(text, ("scale",)).addresses["scale"]
     end = "return\n  }\n"
     both = BUFFERS.replace(end, f"{end}  func.func @other(%a: memref<4xf32>) {{\n {end}")

@@ -45,6 +45,10 @@ def rows(index: str) -> tuple[str, ...]:
 
 
 BETWEEN = ("gpu.barrier", COPY, "gpu.barrier")
+PRIVATE = (
+    "%p = memref.alloc() : memref<16x16xf32>",
+    *("gpu.barrier", f"memref.copy %t, %p : {TILE} to memref<16x16xf32>", "gpu.barrier"),
+)
 
 
 @pytest.mark.parametrize(
@@ -52,6 +56,7 @@ BETWEEN = ("gpu.barrier", COPY, "gpu.barrier")
     [
         *((BETWEEN, 1), (BETWEEN[:-1], 0), (BETWEEN[1:], 0), ((COPY,), 0), (rows("%n"), 1)),
         (rows("%i"), 0),  # each thread copies a row of its own
+        (PRIVATE, 0),  # each thread copies the whole into memory of its own
     ],
 )
 def test_only_what_all_threads_do_together_is_shared_out(

@@ -232,6 +232,12 @@ func.func private @g() { func.call @h() : () -> () return }
 func.func private @h() { func.call @g() : () -> () return }
 func.func @f() { func.call @g() : () -> () return }
 
+// refused: payload: func\.call at line 4:26: found a call of @c, which calls itself, allowed calls that can be inlined, and MLIR's runner functions, such as @printMemrefF32
+func.func private @a() { func.call @b() : () -> () return }
+func.func private @b() { func.call @c() : () -> () return }
+func.func private @c() { func.call @c() : () -> () return }
+func.func @f() { func.call @a() : () -> () return }
+
 // refused: payload: gpu\.func at line 3:19: found the name 'a b', allowed letters, digits, _ \. \$
 module attributes {gpu.container_module} {
   gpu.module @m { gpu.func @"a b"(%x: memref<4xf32>) kernel { gpu.return } }

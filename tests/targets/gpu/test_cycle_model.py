@@ -245,11 +245,11 @@ def test_two_pipes_are_twice_as_fast_but_for_one_bank(line: Line, capability: in
 def test_waves_follow_one_another_the_last_takes_its_share_and_few_blocks_do_not_share() -> None:
     one = counts(kernel_of(FFMA), 1000.0)
     wave = one.parts(BLOCKS, 2).bottleneck
-    assert one.cycles(BLOCKS, 100) == wave + cycle_model.LAUNCH_CYCLES
-    assert one.cycles(BLOCKS, 50) == 2 * (wave + cycle_model.LAUNCH_CYCLES)
-    assert one.cycles(BLOCKS, 80) == wave + cycle_model.LAUNCH_CYCLES + wave / 2 + cycle_model.LAUNCH_CYCLES
+    assert one.cycles(BLOCKS, 100) == wave + cycle_model.WAVE_CYCLES
+    assert one.cycles(BLOCKS, 50) == 2 * (wave + cycle_model.WAVE_CYCLES)
+    assert one.cycles(BLOCKS, 80) == wave + cycle_model.WAVE_CYCLES + wave / 2 + cycle_model.WAVE_CYCLES
     assert BLOCKS.together(200) == BLOCKS.together(10_000) == 1
-    assert one.cycles(BLOCKS, 200) == one.parts(BLOCKS, 1).bottleneck + cycle_model.LAUNCH_CYCLES
+    assert one.cycles(BLOCKS, 200) == one.parts(BLOCKS, 1).bottleneck + cycle_model.WAVE_CYCLES
 
 
 # Real cubins of our strategies.

@@ -19,7 +19,7 @@ from tuner.core.candidate import candidate_document
 from tuner.core.reliability import reliability_of_all
 from tuner.core.serialization import seconds_text
 from tuner.library.dispatch.portfolio import measured_portfolio
-from tuner.library.dispatch.rule import DispatchRule, SpaceOfProblems, StatedRegret, distilled, rule_text
+from tuner.library.dispatch.rule import DispatchRule, ProblemSpaces, StatedRegret, distilled, rule_text
 from tuner.results.output.files import write_atomically
 from tuner.results.output.formatting import count_text, knobs_text, problem_text, wrapped
 from tuner.tuning.events import Interruption
@@ -76,7 +76,7 @@ def portfolio(
 
 def _rule(found: "CampaignPortfolio", regret: StatedRegret | None) -> DispatchRule:
     measured = found.measured
-    space = SpaceOfProblems.shipped(measured.machine, measured.threads)
+    space = ProblemSpaces.shipped(measured.machine, measured.threads)
     sha256 = space.sha256(column.strategy for column in found.columns)
     now = datetime.datetime.now(datetime.UTC).isoformat(timespec="seconds")
     return distilled(measured, found.portfolio, regret, sha256, (__version__, now))

@@ -49,7 +49,7 @@ from tuner.results.output.files import write_atomically
 from tuner.results.output.formatting import count_text, table_lines, wrapped
 from tuner.results.output.json_documents import problem_document, trial_document, tune_document
 from tuner.results.output.program_tables import (
-    PARTS_SPARED,
+    FUSIONS_SPARED,
     baseline_document,
     explained_document,
     fusion_table,
@@ -242,7 +242,7 @@ def explained_lines(report: "ProgramReport", payload: Path, database: str = "") 
         line = f"whole   no fusions, all of it runs as loops and kernels of matmuls: {why}"
         return wrapped([line], screen_columns())
     header, *rows = fusion_table(report.fusions)
-    lines = table_lines(header, rows, screen_columns(), PARTS_SPARED)
+    lines = table_lines(header, rows, screen_columns(), FUSIONS_SPARED)
     if all(each.fusion.origin in (TUNED, LOOPS) for each in report.fusions):
         return lines
     return [*lines, f"next    tuner tune {shlex.quote(str(payload))} --target cpu --budget 10m{database}"]

@@ -35,10 +35,10 @@ from tuner.core.records import Measurement
 from tuner.core.serialization import seconds_text
 from tuner.programs.lowering.matmul_recognition import model_contractions
 from tuner.programs.request import ProgramOptions, ProgramRequest, program_support
-from tuner.programs.tuning import FusionTuning, ProgramTuning, child_fusion_parts, child_process_parts
+from tuner.programs.tuning import FusionTuning, ProgramTuning, child_fusion_steps, child_process_steps
 from tuner.results.database_name import database_text, which_database
 from tuner.results.output.formatting import knobs_text, table_lines, wrapped
-from tuner.results.output.program_tables import PARTS_SPARED, baseline_table, campaign_lines, fusion_table
+from tuner.results.output.program_tables import FUSIONS_SPARED, baseline_table, campaign_lines, fusion_table
 from tuner.results.output.progress import campaign_progress, progress
 from tuner.targets.backends import require_runs_here, resolve_target
 from tuner.tuning.events import Interruption
@@ -49,7 +49,7 @@ if TYPE_CHECKING:
     from tuner.core.runs import RunSettings
     from tuner.db.store import Store
     from tuner.programs.fusion_schedules import TunableFusions
-    from tuner.programs.tuning import FusionParts, TunedProblem, TunedProgram
+    from tuner.programs.tuning import FusionSteps, TunedProblem, TunedProgram
     from tuner.targets.backends import Backends
     from tuner.tuning.tuned_run import TunedCampaign
 
@@ -82,14 +82,14 @@ def tune_payload(
         limit = "allowed 1: a program without fusions runs on one thread"
         raise UsageError(f"threads: found {request_options.threads}, {limit}")
     interruption = Interruption()
-    parts = child_process_parts()
-    parts = replace(parts, problems=partial(_hinted_problems, parts.problems, Path(options["operation"])))
+    steps = child_process_steps()
+    steps = replace(steps, problems=partial(_hinted_problems, steps.problems, Path(options["operation"])))
 
     def settings_of(problem: "Problem") -> "RunSettings":
         return run_settings(run_request(problem, **of_runs), backends)
 
     with open_store(database) as store, ended_by_signals(interruption), progress() as observe:
-        tuning = ProgramTuning(backends, parts, store, interruption, observe)
+        tuning = ProgramTuning(backends, steps, store, interruption, observe)
         tuned = tuning.tune(request, settings_of, options["operation"])
     return print_program(tuned, as_json, database)
 
@@ -131,9 +131,9 @@ def _tuned_fusions(
     interruption = Interruption()
     with open_store(database) as store, ended_by_signals(interruption), campaign_progress() as observe:
         tuning = FusionTuning(
-            backends, program_parts(), store, which_database(database), interruption, observe
+            backends, program_steps(), store, which_database(database), interruption, observe
         )
-        found = tuning.found(request, name, cache)
+        found = tuning.find(request, name, cache)
         if not found.problems:
             _require_types_of_payload(context, OF_ONE_PROBLEM)
             if found.why_none:
@@ -152,9 +152,9 @@ def _tuned_fusions(
         return tuning.tune(request, found, request_of, Path(name).name, source)
 
 
-def program_parts() -> "FusionParts":
+def program_steps() -> "FusionSteps":
     """Returns the steps of tuning a program of fusions, models with their baselines."""
-    return replace(child_fusion_parts(), baselines=model_baselines_in_child)
+    return replace(child_fusion_steps(), baselines=model_baselines_in_child)
 
 
 def _hinted_problems(
@@ -192,7 +192,7 @@ def program_lines(tuned: "TunedProgram") -> list[str]:
         lines = campaign_lines(tuned.campaign, screen_columns())
         if tuned.fusions:
             header, *rows = fusion_table(tuned.fusions)
-            lines += table_lines(header, rows, screen_columns(), PARTS_SPARED)
+            lines += table_lines(header, rows, screen_columns(), FUSIONS_SPARED)
         lines += [f"loops   {line}" for line in tuned.left_out]
     if tuned.report is not None:
         lines += report_lines(tuned.target, tuned.report)
@@ -265,13 +265,13 @@ def resumed_program(
     began_s = time.monotonic()
     with campaign_progress() as observe:
         tuning = FusionTuning(
-            backends, program_parts(), store, which_database(database), Interruption(), observe
+            backends, program_steps(), store, which_database(database), Interruption(), observe
         )
         try:
             request, found = _read(tuned, source, tuning)
         except TunerError as error:
             return error.message
-        resumed = tuning.finished(request, found, tuned, began_s)
+        resumed = tuning.run_and_time(request, found, tuned, began_s)
     return replace(resumed, seconds=tuned.campaign.seconds + resumed.seconds)
 
 
@@ -282,7 +282,7 @@ def _read(
     target = tuned.campaign.runs[0].settings.target
     request = _request(source.payload, target, options, source.entry, source.arguments)
     request = replace(request, baselines=source.baselines)
-    found = tuning.found(request, source.payload, source.cache)
+    found = tuning.find(request, source.payload, source.cache)
     if tuple(each.problem for each in found.problems) != tuned.problems:
         raise UsageError(f"{source.payload}: has other fusions than those that were tuned")
     return request, found

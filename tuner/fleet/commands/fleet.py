@@ -224,7 +224,7 @@ def cancel(run: int, database: str | None) -> None:
         count = sum(queues.cancel_run(connection, each.uuid) for each in runs)
         for each in runs:
             tables.notify_driver(connection, each.uuid)
-    print(f"took back {count_text(count, 'job')} of {'campaign' if is_campaign else 'run'} {run}")
+    print(f"cancelled {count_text(count, 'job')} of {'campaign' if is_campaign else 'run'} {run}")
 
 
 for command in (demo, script, status):

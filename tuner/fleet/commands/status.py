@@ -53,7 +53,7 @@ def node_options(function: Callable[P, R]) -> Callable[P, R]:
     return function
 
 
-def places_options(function: Callable[P, R]) -> Callable[P, R]:
+def node_count_options(function: Callable[P, R]) -> Callable[P, R]:
     """Adds --nodes (the number of nodes) and --cores (the processors of each node) to a click command."""
     for option in (
         click.option(
@@ -89,7 +89,7 @@ def ssh(hosts: tuple[str, ...], database: str | None, as_json: bool, **arguments
 @certificates_option
 @click.option("--time", default="04:00:00", show_default=True, help="Until SLURM ends the nodes.")
 @click.option("--sbatch", "options", multiple=True, help="Another option of sbatch: --sbatch=--partition=gpu")
-@places_options
+@node_count_options
 @node_options
 def slurm(
     nodes: int,
@@ -112,7 +112,7 @@ def slurm(
 @click.option("--image", required=True, help="Container image that has tuner with the extra fleet.")
 @click.option("--name", default="tuner-fleet", show_default=True, help="Of the Deployment.")
 @click.option("--secret", default="", help="Secret with ca.crt, tls.crt and tls.key: TLS both ways.")
-@places_options
+@node_count_options
 @node_options
 def kubernetes(
     nodes: int,

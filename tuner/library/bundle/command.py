@@ -38,7 +38,7 @@ from tuner.version import __version__
 DEFAULT_SECONDS = 300.0
 DONE, FAILED, MISUSED, INTERRUPTED = 0, 1, 2, 130
 EXAMPLE = "Example: tuner measure --bundle pending.bundle --seconds 300"
-NO_BUNDLE = "measure: --bundle FILE is missing; only where the whole of tuner is installed it may be"
+NO_BUNDLE = "measure: --bundle FILE is missing; a full installation of tuner can do without it"
 
 
 @dataclass(frozen=True)

@@ -25,7 +25,7 @@ from tuner.library.dispatch.first_use import (
     numpy_product,
     time_first_use,
 )
-from tuner.library.dispatch.rule import DispatchRule, SpaceOfProblems, read_rule
+from tuner.library.dispatch.rule import DispatchRule, ProblemSpaces, read_rule
 from tuner.results.best_trials import best_here
 from tuner.results.database_name import which_database
 from tuner.runtime.process_locks import between_forks
@@ -90,7 +90,7 @@ class Resolver:
         self._db = db
         self._threads = threads
         self._cache = cache
-        self._space = SpaceOfProblems.shipped(backends.machine(), threads)
+        self._space = ProblemSpaces.shipped(backends.machine(), threads)
         self._rule: DispatchRule | None = None if rule is None else read_rule(rule, self._space)
         self._loader = KernelLoader(threads)
 

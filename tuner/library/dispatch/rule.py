@@ -82,14 +82,14 @@ class StatedRegret:
 
 @dataclass(frozen=True)
 class DispatchRule:
-    """Configurations, unprojected, and the table of tuned problems: what serves a problem never tuned."""
+    """Configurations before projection, and tuned problems: both decide what serves a problem not tuned."""
 
     tuner: str  # version that wrote it
     date: str  # UTC, ISO 8601
     machine: str  # Machine.name: times are valid for it alone
     threads: Annotated[int, whole(1)]
-    compiler: str  # Compiler.fingerprint
-    space_sha256: str  # of the strategies: ``SpaceOfProblems.sha256``
+    compiler: str  # Compiler.fingerprint, for people: ``read_rule`` does not compare it
+    space_sha256: str  # of the strategies: ``ProblemSpaces.sha256``
     regret: StatedRegret | None
     configurations: tuple[Configuration, ...]
     problems: tuple[RuleProblem, ...]
@@ -117,7 +117,7 @@ class DispatchRule:
         return next((each for each in self.problems if each.problem == problem), None)
 
     def matrix(self) -> TimeMatrix:
-        """Returns each cell's least round as a matrix, with costs that give the stored residuals."""
+        """Returns each cell's least round as a matrix; costs are time / exp(residual), as were stored."""
         times = tuple(tuple(min(rounds, default=None) for rounds in each.rounds_s) for each in self.problems)
         return TimeMatrix(
             problems=tuple(each.problem for each in self.problems),
@@ -190,7 +190,7 @@ class ProjectedColumns:
 
 
 @dataclass(frozen=True)
-class SpaceOfProblems:
+class ProblemSpaces:
     """A search space file on one machine with a number of threads, for problems of any size."""
 
     space_file: SpaceFile
@@ -199,7 +199,7 @@ class SpaceOfProblems:
     strategies: tuple[ChosenStrategy, ...]
 
     @classmethod
-    def shipped(cls, machine: Machine, threads: int) -> "SpaceOfProblems":
+    def shipped(cls, machine: Machine, threads: int) -> "ProblemSpaces":
         """Returns the instance for the search space file that tuner ships."""
         space_file = load_space_file(default_space_file())
         return cls(space_file, machine, threads, choose((), space_file))
@@ -221,7 +221,7 @@ class SpaceOfProblems:
         return Binder(strategies, problem, self._variables(problem), self.threads).bind(candidate)
 
     def sha256(self, strategies: Iterable[str]) -> str:
-        """Hashes what decides a configuration's code: knobs, constraints, projections. Raises UsageError."""
+        """Hashes what makes a candidate of a configuration: knobs, constraints, projections; not scripts."""
         meanings = [_meaning(self.space_file.strategy(name)) for name in sorted({*strategies})]
         return hashlib.sha256(json.dumps(meanings, default=str).encode()).hexdigest()
 
@@ -269,7 +269,7 @@ def parse_rule(text: str, name: str) -> DispatchRule:
     return decode(DispatchRule, strict_yaml.load(lines[-1], name), f"{name}: ")
 
 
-def read_rule(path: Path, space: SpaceOfProblems) -> DispatchRule:
+def read_rule(path: Path, space: ProblemSpaces) -> DispatchRule:
     """Returns a file's rule; raises UsageError: damaged, another machine, number of threads, search space."""
     rule = parse_rule(read_text(path, "a rule file of tuner portfolio", LIMIT_BYTES), f"{path}")
     if not space.machine.is_named(rule.machine):

@@ -2,8 +2,8 @@
 
 ``lower_to_llvm`` runs the pass pipelines, down to functions that take bare pointers; ``compile_fusion`` first
 applies the script of a fusion. ``with_batch_loops`` adds the loops of a batch,
-``reject_what_the_jit_cannot_take`` checks the result. GPU ops are errors, and so are ops on tensors, which a
-script or ``bufferize_what_is_left`` has to bufferize.
+``reject_unjittable`` checks the result. GPU ops are errors, and so are ops on tensors, which a
+script or ``bufferize_remaining_tensors`` has to bufferize.
 """
 
 import re
@@ -99,7 +99,7 @@ DECLARATION = re.compile(
 VECTOR_LIMIT_BYTES = 2048
 
 
-def reject_what_the_jit_cannot_take(llvm_text: str) -> None:
+def reject_unjittable(llvm_text: str) -> None:
     """Raises CandidateError(RESOURCES) for LLVM dialect that crashes the JIT or takes the JIT seconds.
 
     That is a call of a function that is not ``RESOLVABLE``, and a vector above ``VECTOR_LIMIT_BYTES``.
@@ -122,7 +122,7 @@ def reject_what_the_jit_cannot_take(llvm_text: str) -> None:
 SCRIPT_MARKS = ("tuned", "part_0", "part_1")
 
 
-def bufferize_what_is_left(module: ir.Module) -> None:
+def bufferize_remaining_tensors(module: ir.Module) -> None:
     """Makes buffers of the tensors that a script leaves, in place: a user's schedule may not bufferize."""
     if walk_where(module, lambda op: any("tensor<" in str(each.type) for each in op.results)):
         run_passes(module, TENSORS_TO_BUFFERS)

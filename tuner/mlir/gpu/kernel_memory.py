@@ -12,7 +12,7 @@ from tuner.mlir.ir.reading import CLUSTER, SEGMENTS, location_of, name_of, paren
 
 BARRIER, LOOP = "gpu.barrier", "scf.for"
 PURE = ("arith.", "affine.", "index.")
-# Ops whose result is uniform in a block where their operands are.
+# Ops whose result is the same for all threads of a block where their operands are; allocations: shared ones.
 UNIFORM = VIEWS | {
     *("gpu.block_id", "gpu.block_dim", "gpu.grid_dim", "gpu.dynamic_shared_memory"),
     *("memref.alloc", "memref.get_global", "memref.dim"),
@@ -58,13 +58,13 @@ def _share_out(source: Value, target: Value) -> None:
 def _is_of_block(op: Op) -> bool:
     ops = [each.operation for each in op.block.operations]
     place = ops.index(op)
-    is_between = _first_effect(ops[:place][::-1]) and _first_effect(ops[place + 1 :])
+    is_between = _meets_barrier(ops[:place][::-1]) and _meets_barrier(ops[place + 1 :])
     if not is_between or not any(is_workgroup(each.type) for each in op.operands):
         return False
     return all(_is_uniform(each) for each in op.operands)
 
 
-def _first_effect(ops: list[Op]) -> bool:
+def _meets_barrier(ops: list[Op]) -> bool:
     for op in ops:
         if op.name not in UNIFORM and not op.name.startswith(PURE):
             return bool(op.name == BARRIER)
@@ -86,7 +86,8 @@ def _is_uniform(root: Value) -> bool:
                 return False
             continue
         owner = each.owner.operation
-        if owner.name not in UNIFORM and not owner.name.startswith(PURE):
+        is_private = owner.name == "memref.alloc" and not is_workgroup(each.type)
+        if is_private or (owner.name not in UNIFORM and not owner.name.startswith(PURE)):
             return False
         open_values += list(owner.operands)
     return True
@@ -130,11 +131,11 @@ def declare_launch_memory(module: ir.Module) -> None:
             if op.results[0].type.has_static_shape and alignment <= ALIGNMENT_BYTES:
                 memory = op.results[0]
                 if is_workgroup(memory.type):
-                    _drop_host_deallocations(memory)
+                    _drop_deallocations_of(memory)
                     memory.replace_all_uses_with(_attribution(launch, op))
                     op.erase()
                 elif op.name == "memref.alloc":
-                    _drop_host_deallocations(memory)
+                    _drop_deallocations_of(memory)
                     _replace_by_alloca(memory, op)
                     op.erase()
 
@@ -193,7 +194,7 @@ def _attribution(launch: Op, op: Op) -> Value:
     return block.add_argument(op.results[0].type, op.location)
 
 
-def _drop_host_deallocations(memory: Value) -> None:
+def _drop_deallocations_of(memory: Value) -> None:
     for use in list(memory.uses):
         if use.owner.operation.name == "memref.dealloc":
             use.owner.operation.erase()
@@ -220,10 +221,10 @@ def use_private_memory(module: ir.Module) -> int:
         %t = memref.alloca() : memref<4xf32>
         scf.for %i = %c0 to %n step %c1 {
     """
-    return sum(_rewrite(function) for function in walk(module, "gpu.func"))
+    return sum(_move_to_local_memory(function) for function in walk(module, "gpu.func"))
 
 
-def _rewrite(function: Op) -> int:
+def _move_to_local_memory(function: Op) -> int:
     name = name_of(function)
     block = function.regions[0].blocks[0]
     allocations = [*_own(function, "memref.alloc"), *_own(function, "memref.alloca")]
@@ -231,7 +232,7 @@ def _rewrite(function: Op) -> int:
     for op in allocations:
         if _is_in_loop(op):
             _require_no_escape_from_iteration(name, op.results[0])
-    _drop_deallocations(name, function, allocations)
+    _drop_own_deallocations(name, function, allocations)
     for op in allocations:
         kept = {key: op.attributes[key] for key in ("alignment",) if key in op.attributes}
         kept[SEGMENTS] = ir.DenseI32ArrayAttr.get([0, 0])
@@ -278,11 +279,11 @@ def _require_no_escape_from_iteration(kernel: str, buffer: Value) -> None:
             raise _unsupported(op, kernel, found, "loads, stores and views")
 
 
-def _drop_deallocations(kernel: str, function: Op, allocations: list[Op]) -> None:
+def _drop_own_deallocations(kernel: str, function: Op, allocations: list[Op]) -> None:
     own = {op.results[0] for op in allocations}
     for op in walk(function, "memref.dealloc"):
         if is_workgroup(op.operands[0].type):
-            continue  # dropped with the allocation
+            continue  # of shared memory, which other passes declare
         if not own.issuperset(roots_of(op.operands[0])):
             found = "found memref.dealloc of other memory"
             raise _unsupported(op, kernel, found, "what it allocated itself")

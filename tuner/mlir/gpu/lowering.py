@@ -31,7 +31,7 @@ from tuner.mlir.gpu.kernel_passes import (
     widen_narrow_shuffles,
     widen_printed_integers,
 )
-from tuner.mlir.gpu.modules import OBJECTS, LaunchSequence, is_ready, merge_gpu_modules, read_launches
+from tuner.mlir.gpu.modules import OBJECTS, LaunchSequence, has_objects, merge_gpu_modules, read_launches
 from tuner.mlir.gpu.reductions import expand_reductions
 from tuner.mlir.gpu.shared_memory import (
     make_shared_memory_external,
@@ -188,7 +188,7 @@ TIME = "LLVMIRToISATimeInMs"  # a property of an object
 HANDLER = "#gpu.select_object"  # as gpu-module-to-binary writes it: selects the first object
 
 
-def make_ready(holder: Op, chip: Chip, alignment_bytes: int) -> None:
+def store_objects(holder: Op, chip: Chip, alignment_bytes: int) -> None:
     """Compiles a copy of a ``gpu.module`` and stores its PTX as an attribute of the original."""
     alone = ir.Module.create()
     alone.operation.attributes["gpu.container_module"] = ir.UnitAttr.get()
@@ -205,8 +205,8 @@ def _without_time(made: gpu.ObjectAttr) -> gpu.ObjectAttr:
     return gpu.ObjectAttr.get(made.target, made.format, made.object, ir.DictAttr.get(kept), made.kernels)
 
 
-def use_code_of_ready_kernels(module: ir.Module) -> frozenset[str]:
-    """Replaces each ``gpu.module`` that has compiled code (``make_ready``) by a ``gpu.binary`` of the code.
+def replace_by_binaries(module: ir.Module) -> frozenset[str]:
+    """Replaces each ``gpu.module`` that has compiled code (``store_objects``) by a ``gpu.binary`` of it.
 
     A tuned script's ``gpu.module`` keeps its body, from which its effects are read, and has its code in the
     attribute ``tuner.objects``. Such kernels take addresses for memrefs, even if other kernels do not.
@@ -218,7 +218,7 @@ def use_code_of_ready_kernels(module: ir.Module) -> frozenset[str]:
 
     Returns the names of these modules.
     """
-    ready = [holder for holder in walk(module, "gpu.module") if is_ready(holder)]
+    ready = [holder for holder in walk(module, "gpu.module") if has_objects(holder)]
     for holder in ready:
         with holder.location, ir.InsertionPoint(holder):
             create(
@@ -234,9 +234,9 @@ def use_code_of_ready_kernels(module: ir.Module) -> frozenset[str]:
 
 
 def drop_code(module: ir.Module) -> None:
-    """Removes the code that ``make_ready`` stored in ``gpu.module`` ops, in place; kernel bodies stay."""
+    """Removes the code that ``store_objects`` stored in ``gpu.module`` ops, in place; kernel bodies stay."""
     for holder in walk(module, "gpu.module"):
-        if is_ready(holder):
+        if has_objects(holder):
             del holder.attributes[OBJECTS]
 
 

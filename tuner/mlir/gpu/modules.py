@@ -235,7 +235,7 @@ def _unsupported(function: Op, found: str) -> CandidateError:
 OBJECTS = "tuner.objects"  # attribute of a gpu.module: the objects of its gpu.binary
 
 
-def is_ready(holder: Op) -> bool:
+def has_objects(holder: Op) -> bool:
     """Returns whether a ``gpu.module`` is compiled already: it has the code as an attribute."""
     return OBJECTS in holder.attributes
 
@@ -253,7 +253,7 @@ def merge_gpu_modules(module: ir.Module) -> None:
         gpu.func @k_1() kernel {
     """
     holders = [op.operation for op in module.body.operations if op.operation.name == "gpu.module"]
-    holders = [holder for holder in holders if not is_ready(holder)]
+    holders = [holder for holder in holders if not has_objects(holder)]
     if len(holders) < 2:
         return
     first = holders[0]

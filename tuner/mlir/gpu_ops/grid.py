@@ -13,7 +13,7 @@ class SplitKOp(InPlaceOp, name="split_k"):
 
     Changes every ``gpu.launch`` of a function, whose body has one loop at its top level, from 0, with
     constant bounds. Gives ``slices`` blocks along z, each with one ``slices``-th of the iterations:
-    ``tuner.finish_stores`` must add the parts. Upstream's ``scf.forall`` tiling of a sum prints a warning.
+    ``tuner.finish_stores`` must add the parts. Upstream's tiling of a sum by ``scf.forall`` warns.
 
         scf.for %k = %c0 to %c96 step %c8 {
           memref.store %x, %c[%k] : memref<96xf32>
@@ -78,9 +78,10 @@ class SwizzleBlocksOp(InPlaceOp, name="swizzle_blocks"):
     """``tuner.swizzle_blocks``: reorders blocks so that those that run concurrently share data in L2.
 
     Renumbers the blocks of each ``gpu.launch`` of a function by bands of ``group`` block rows, within a band
-    column by column (the "grouped ordering" of Triton's matmul tutorial, CUTLASS's threadblock swizzle), with
-    ``bands = "columns"`` the other way round: in row-major order they would read all of B before any tile of
-    A again. A block keeps its position in its cluster. Must come before ``tuner.wgmma_pipeline``.
+    column by column (the "grouped ordering" of Triton's matmul tutorial, CUTLASS's threadblock swizzle): in
+    row-major order blocks read all of B before any tile of B again. With ``bands = "columns"`` bands are of
+    block columns, and blocks go row by row. A block keeps its position in its cluster. Must come before
+    ``tuner.wgmma_pipeline``.
 
         %x = gpu.block_id x
         memref.store %x, %c[%zero] : memref<2xindex>

@@ -98,7 +98,7 @@ def packed_type(kind: ir.MemRefType, columns: int) -> ir.MemRefType:
 
 
 def set_packed(function: Op, number: int, columns: int) -> None:
-    """Gives argument ``number`` of a func.func the type of its panels and the attribute, in place."""
+    """Gives argument ``number``, a k x n memref, its type in panels of ``columns`` and ``tuner.packing``."""
     argument = function.regions[0].blocks[0].arguments[number]
     set_packed_as(function, number, packed_type(ir.MemRefType(argument.type), columns), columns)
 

@@ -91,9 +91,7 @@ def _filling(copy: NeededCopy) -> Fusion:
 
 
 def _number(fill: Op) -> ir.Attribute:
-    if fill.name == FILL:
-        number = defining(fill.operands[0])
-        assert number is not None
+    if fill.name == FILL and (number := defining(fill.operands[0])) is not None:
         return number.attributes["value"]
     element = fill.results[0].type.element_type  # of an empty tensor, which may have any contents
     is_integer = isinstance(element, ir.IntegerType)

@@ -36,7 +36,7 @@ from tuner.programs.fusions.views import (
     insertions,
     interior_of,
     number_of,
-    padding_of,
+    padding_number,
     parts_of,
     slice_of,
     source_of,
@@ -229,8 +229,8 @@ def placed(payload: TensorPayload, first_weight: int) -> BufferPlan:
         home = _new(plan, RESULT, number, tensor_type(value.type))
         _send(plan, value, home, payload.end)
     for op in reversed(payload.ops):
-        if op.name == PAD and padding_of(op) is not None:
-            home = temporary(plan, tensor_type(op.results[0].type), padding_of(op))
+        if op.name == PAD and padding_number(op) is not None:
+            home = temporary(plan, tensor_type(op.results[0].type), padding_number(op))
             plan.views[op.results[0]] = home
             _send(plan, op.operands[0], interior_of(op, home), op)
         elif op.name == CONCAT:
@@ -275,7 +275,7 @@ def _is_computed(op: Op, moved: Collection[Op]) -> bool:
         return False
     if op.name in (SLICE, INSERT):
         return slice_of(op) is None
-    return op.name != PAD or padding_of(op) is None
+    return op.name != PAD or padding_number(op) is None
 
 
 def _send(plan: BufferPlan, value: Value, target: View, at: Op) -> None:

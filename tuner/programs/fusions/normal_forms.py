@@ -41,7 +41,7 @@ from tuner.programs.fusions.operations import (
     maps_of,
 )
 from tuner.programs.fusions.payload import TensorPayload, filled
-from tuner.programs.fusions.views import YIELD, number_of, padding_of
+from tuner.programs.fusions.views import YIELD, number_of, padding_number
 
 # Elementwise operations, transposes and broadcasts become ``linalg.generic``; matmuls, convolutions and
 # pooling stay named. Dimensions of size 1 are folded away. ``linalg-fuse-elementwise-ops`` is not run on the
@@ -274,7 +274,7 @@ def _extended(tensor: Value, wide: Wide) -> Value:
     op = defining(tensor)
     if op is None:
         return extended(tensor)
-    if op.name in PLACED or (op.name == PAD and padding_of(op) is not None):
+    if op.name in PLACED or (op.name == PAD and padding_number(op) is not None):
         operands = [_widened(each, wide) if is_tensor(each) else each for each in op.operands]
         with ir.InsertionPoint(op), op.location:
             return _placed(op, operands)
@@ -292,7 +292,7 @@ def _placed(op: Op, operands: list[Value]) -> Value:
     copy = recreated(op, ir.RankedTensorType.get(op.results[0].type.shape, ir.F32Type.get()), operands)
     if op.name == PAD:
         with ir.InsertionPoint(copy):
-            constant = _constant(padding_of(op) or 0.0)
+            constant = _constant(padding_number(op) or 0.0)
         block = copy.regions[0].blocks.append(*[ir.IndexType.get()] * len(copy.attributes["static_low"]))
         with ir.InsertionPoint(block):
             create(YIELD, [], [constant])

@@ -183,7 +183,7 @@ def moved_loops(op: Op) -> tuple[int, ...] | None:
 YIELD = "tensor.yield"
 
 
-def padding_of(op: Op) -> float | None:
+def padding_number(op: Op) -> float | None:
     """Returns the number that ``tensor.pad`` puts around a tensor; None where it is no single constant."""
     if len(op.operands) > 1 or min((*op.attributes["static_low"], *op.attributes["static_high"])) < 0:
         return None

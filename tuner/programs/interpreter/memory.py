@@ -59,10 +59,10 @@ def check_indices(frame: LaneFrame, where: str, view: BufferView, indices: Seque
     for axis, (index, size) in enumerate(zip(indices, view.sizes, strict=True)):
         inside = (index >= 0) & (index < size)
         if not inside.all():
-            _refuse_index(frame, where, axis, index, size, inside)
+            _check_index(frame, where, axis, index, size, inside)
 
 
-def _refuse_index(frame: LaneFrame, where: str, axis: int, index: Array, size: Array, inside: Array) -> None:
+def _check_index(frame: LaneFrame, where: str, axis: int, index: Array, size: Array, inside: Array) -> None:
     def message(lane: tuple[int, ...]) -> str:
         found, sizes = np.broadcast_to(index, inside.shape), np.broadcast_to(size, inside.shape)
         return f"found index {found[lane]} of dimension {axis}, allowed 0 to {sizes[lane] - 1},"

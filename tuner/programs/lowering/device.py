@@ -32,7 +32,7 @@ from tuner.mlir.gpu.lowering import (
     kernels_to_ptx,
     outline_kernels,
     pass_addresses,
-    use_code_of_ready_kernels,
+    replace_by_binaries,
     without_debug_sections,
 )
 from tuner.mlir.ir.building import create, value
@@ -48,7 +48,7 @@ from tuner.programs.lowering.host_code import (
     assert_bounds,
     drop_streams,
     lower_missing_math,
-    with_bundled_math,
+    with_prefixed_c_functions,
 )
 from tuner.programs.lowering.matmul_launches import create_tensor_maps
 from tuner.programs.lowering.read_program import ProgramPayload
@@ -261,7 +261,7 @@ def _to_llvm(
     *,
     is_checked: bool,
 ) -> str:
-    ready = use_code_of_ready_kernels(module)
+    ready = replace_by_binaries(module)
     kernels = walk(module, "gpu.func")
     types = [argument.type for kernel in kernels for argument in kernel.regions[0].blocks[0].arguments]
     # the address alone describes each argument, so that kernels can take bare pointers
@@ -284,7 +284,7 @@ def _to_llvm(
     run_passes(module, TO_LLVM.format(bare_pointers=str(bare).lower()))
     reject_what_was_not_converted(module)
     restore_stack(module)
-    return with_bundled_math(jit_text(module))
+    return with_prefixed_c_functions(jit_text(module))
 
 
 def _written(module: ir.Module, function: Op) -> tuple[bool, ...]:

@@ -72,7 +72,7 @@ def hide_others(module: ir.Module, entry: str) -> None:
             del function.attributes["sym_visibility"]
 
 
-NAME = re.compile(r"[A-Za-z_$][A-Za-z0-9_.$]*")  # of a kernel: PTX ISA, identifiers; . becomes $
+NAME = re.compile(r"[A-Za-z_$][A-Za-z0-9_.$]*")  # of a function: PTX ISA, identifiers; . becomes $
 # A constant whose data follow the module: 'dense_resource<name>' in it, and 'name: "0x...' after it
 RESOURCE = re.compile(r'dense_resource<("(?:[^"\\]|\\.)*"|[^>\s]+)>')
 RESOURCE_ATTRIBUTES = (("arith.constant", "value"), ("memref.global", "initial_value"))  # op, attribute
@@ -150,8 +150,8 @@ def _require_size(constant: Attribute, sizes: Mapping[str, int]) -> None:
 def reject_calls(module: ir.Module) -> None:
     """Raises CandidateError(BIND) for calls that cannot be inlined: recursion, and functions without a body.
 
-    MLIR's runner functions, such as ``printMemrefF32``, may be called. A cycle is what Kahn's topological
-    sort leaves.
+    MLIR's runner functions, such as ``printMemrefF32``, may be called. What is left of Kahn's topological
+    sort from both ends is in cycles, or between two.
     """
     functions = defined_functions(module)
     callees = {
@@ -162,15 +162,14 @@ def reject_calls(module: ir.Module) -> None:
         for called in callees.values()
         for name in called - callees.keys() - RUNNER_FUNCTIONS
     }
-    unsorted = {name: called & callees.keys() for name, called in callees.items()}
-    while leaves := [name for name, called in unsorted.items() if not called]:
-        for name in leaves:
-            del unsorted[name]
-        unsorted = {name: called & unsorted.keys() for name, called in unsorted.items()}
-    whys |= dict.fromkeys((name for called in unsorted.values() for name in called), "which calls itself")
+    left = {name: called & callees.keys() for name, called in callees.items()}
+    while ends := {name for name in left if not left[name]} | left.keys() - set().union(*left.values()):
+        left = {name: called - ends for name, called in left.items() if name not in ends}
+    whys |= dict.fromkeys(left, "which calls itself")
     allowed = "calls that can be inlined, and MLIR's runner functions, such as @printMemrefF32"
     calls = {callee_of(call): call for function in functions for call in walk(function, "func.call")}
-    for name in sorted(whys):
+    if whys:
+        name = min(whys)
         raise _refused(calls[name], f"a call of @{name}, {whys[name]}", allowed)
 
 

@@ -42,7 +42,7 @@ from tuner.programs.lowering.host_code import (
     assert_bounds,
     drop_streams,
     lower_missing_math,
-    with_bundled_math,
+    with_prefixed_c_functions,
 )
 from tuner.programs.lowering.matmul_calls import call_kernels, link
 from tuner.programs.lowering.read_program import INLINE, ProgramPayload
@@ -304,7 +304,7 @@ def lower_host_program(
             Stage.COMPILE, f"payload on the host: {found[0].name} cannot be lowered to loops"
         )
     leave_at_failed_assertions(module, payload.entry)
-    text = with_bundled_math(jit_text(module))
+    text = with_prefixed_c_functions(jit_text(module))
     return DeviceProgram(text, payload.entry, arguments, results, written, interpreted=interpreted)
 
 

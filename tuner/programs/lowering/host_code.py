@@ -86,7 +86,7 @@ CALLBACK = "_mlir_ciface_"  # prefix of the C names of functions that the runtim
 MATH_PREFIX = "math_"  # prefix of C library functions that ``tuner.programs.run.runner_functions`` resolves
 
 
-def with_bundled_math(text: str) -> str:
+def with_prefixed_c_functions(text: str) -> str:
     """Returns LLVM-dialect text in which math functions, ``puts`` and ``abort`` have the prefix ``math_``.
 
     The runtime defines these; the JIT would resolve the original names, which LLVM knows, wrongly. Other

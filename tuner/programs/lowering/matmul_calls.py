@@ -9,7 +9,7 @@ from tuner.core.errors import Stage, failing_at
 from tuner.core.interfaces import Partition, Script
 from tuner.core.problem import Problem
 from tuner.mlir.bindings import Op, Value, ir
-from tuner.mlir.cpu.lowering import lower_to_llvm, reject_what_the_jit_cannot_take
+from tuner.mlir.cpu.lowering import lower_to_llvm, reject_unjittable
 from tuner.mlir.effects.accesses import FORWARDING
 from tuner.mlir.effects.aliases import VIEWS, aliases_of
 from tuner.mlir.effects.op_effects import READ_ONLY_ATTRIBUTE, effect_on_operand
@@ -203,7 +203,7 @@ def call_kernels(payload: ProgramPayload, scripts: Mapping[Problem, Script]) -> 
         module = parse(payload_mlir(problem, partitions), "payload")
         apply_script(module, parse(script.text, "script"))
         text = lower_to_llvm(module)
-        reject_what_the_jit_cannot_take(text)
+        reject_unjittable(text)
         for op in module.body.operations:
             if _has_body(op.operation):
                 name = name_of(op.operation)

@@ -9,7 +9,7 @@ from tuner.core.gpu_code import KernelBuffer, Launch, MatmulKernel, buffers_of
 from tuner.core.interfaces import Script
 from tuner.core.problem import Problem
 from tuner.mlir.bindings import Attribute, Op, Type, Value, ir
-from tuner.mlir.gpu.lowering import make_ready, outline
+from tuner.mlir.gpu.lowering import outline, store_objects
 from tuner.mlir.gpu.modules import LaunchSequence
 from tuner.mlir.gpu.tensor_maps import DTYPES, PROMOTIONS, SWIZZLES, TENSOR_MAP, TF32, TFLOAT32
 from tuner.mlir.ir import building
@@ -202,7 +202,7 @@ def add_kernels_of(
     functions = {name_of(function): function for function in walk(holder, "gpu.func")}
     for name, function in functions.items():
         function.attributes["sym_name"] = ir.StringAttr.get(f"{name}_{suffix}")
-    make_ready(holder, chip, alignment_bytes)
+    store_objects(holder, chip, alignment_bytes)
     types = {}
     for name, function in functions.items():
         replace_maps_by_tensors(function, launches[name])

@@ -1,4 +1,4 @@
-"""A compiled host program as a Python function: JIT-compiled, checked in a child process, called."""
+"""Compiled host programs: machine code by the JIT, a check that it compiles, a function that calls it."""
 
 import contextlib
 import ctypes

@@ -105,7 +105,7 @@ DECLARED = re.compile(rf"llvm\.func @{MATH_PREFIX}(\w+)\(")
 
 
 def math_symbols(llvm_text: str) -> dict[str, int]:
-    """Returns C math functions' addresses by ``math_NAME`` in text of ``with_bundled_math``, if available."""
+    """Returns C math functions' addresses by ``math_NAME`` in text of ``with_prefixed_c_functions``."""
     names = sorted(set(DECLARED.findall(llvm_text)))
     path = find_library("m") if names else None  # find_library starts a process
     if path is None:

@@ -9,7 +9,7 @@ from tuner.core.errors import UsageError
 
 
 def write_atomically(path: Path, content: bytes) -> None:
-    """Writes or replaces a file completely or not at all; a device or a pipe is written to directly."""
+    """Replaces a file completely or not at all, writes devices and pipes directly; UsageError if it fails."""
     temporary = ""
     try:
         if path.exists() and not path.is_file():  # a device or a pipe is written to, not replaced

@@ -10,11 +10,11 @@ from tuner.results.output.formatting import Row, count_text, gflop_per_s, knobs_
 from tuner.results.output.json_documents import Document, tune_document
 from tuner.tuning.tuned_run import TunedCampaign, TunedRun
 
-GROUP_HEADER: Row = (
+CAMPAIGN_HEADER: Row = (
     *("run", "name", "problem", "count", "trials", "time", "reliability", "share", "GFLOP/s"),
     "strategy and knobs",
 )
-GROUP_SPARED = ("name", "share", "GFLOP/s", "trials")  # columns that a narrow terminal loses first
+CAMPAIGN_SPARED = ("name", "share", "GFLOP/s", "trials")  # columns that a narrow terminal loses first
 
 
 def campaign_lines(tuned: TunedCampaign, columns: int | None = None, database_text: str = "") -> list[str]:
@@ -23,12 +23,12 @@ def campaign_lines(tuned: TunedCampaign, columns: int | None = None, database_te
     doubt = "" if tuned.reliability.is_reliable else f" ({tuned.reliability.text})"
     counted = zip(tuned.runs, tuned.counts, strict=True)
     # shares of a total that is whole and reliable
-    rows = [_group_row(each, count, None if doubt else total_s) for each, count in counted]
+    rows = [_campaign_row(each, count, None if doubt else total_s) for each, count in counted]
     calls = sum(tuned.counts)
     spent = f"{count_text(tuned.trials, 'trial')} in {tuned.campaign.seconds:.0f} s"
     total = "unknown: a problem has no time" if total_s is None else seconds_text(total_s)
     return [
-        *table_lines(GROUP_HEADER, rows, columns, GROUP_SPARED),
+        *table_lines(CAMPAIGN_HEADER, rows, columns, CAMPAIGN_SPARED),
         f"campaign  {tuned.campaign.id}: {count_text(len(tuned.runs), 'problem')}, {spent}",
         f"total     {total}{doubt} for {count_text(calls, 'call')}, each problem as often as it occurs",
         f"next      tuner history --run {tuned.runs[0].run.id}{database_text}",
@@ -59,7 +59,7 @@ def campaign_document(tuned: TunedCampaign) -> Document:
     }
 
 
-def _group_row(each: TunedRun, count: int, total_s: float | None) -> Row:
+def _campaign_row(each: TunedRun, count: int, total_s: float | None) -> Row:
     best, problem = each.best, each.run.settings.problem
     name = "" if each.run.campaign is None else each.run.campaign.name
     start = (str(each.run.id), name, problem.key, str(count), str(each.counts.proposed))
@@ -109,17 +109,17 @@ def _why_no_ratio(each: ProgramBaseline) -> str:
     return each.reason or each.reliability.reason
 
 
-PARTS_HEADER: Row = (
+FUSIONS_HEADER: Row = (
     *("group", "kind", "before", "time", "reliability", "share", "roofline", "schedule", "operations"),
     "strategy and knobs",
 )
-BEFORE = PARTS_HEADER.index("before")
-PARTS_SPARED = ("before", "kind")  # columns that a narrow terminal loses first
+BEFORE = FUSIONS_HEADER.index("before")
+FUSIONS_SPARED = ("before", "kind")  # columns that a narrow terminal loses first
 
 
 def fusion_table(fusions: tuple[ExplainedFusion, ...]) -> tuple[Row, ...]:
     """Returns the table of a program's fusions in order, its header first."""
-    rows = (PARTS_HEADER, *(_part_row(number, each) for number, each in enumerate(fusions)))
+    rows = (FUSIONS_HEADER, *(_fusion_row(number, each) for number, each in enumerate(fusions)))
     if any(each.before_s is not None for each in fusions):
         return rows
     return tuple((*row[:BEFORE], *row[BEFORE + 1 :]) for row in rows)
@@ -151,7 +151,7 @@ def explained_document(each: ExplainedFusion) -> Document:
     }
 
 
-def _part_row(number: int, each: ExplainedFusion) -> Row:
+def _fusion_row(number: int, each: ExplainedFusion) -> Row:
     fusion = each.fusion
     schedule = f"{fusion.strategy} {knobs_text(fusion.knobs)}" if fusion.strategy else fusion.reason
     schedule += ", on all threads" if fusion.is_divided else ""
@@ -182,7 +182,7 @@ def stored_program_lines(result: ProgramResult, columns: int | None = None) -> l
     lines: list[str] = []
     if result.fusions:
         header, *rows = fusion_table(result.fusions)
-        lines += table_lines(header, rows, columns, PARTS_SPARED)
+        lines += table_lines(header, rows, columns, FUSIONS_SPARED)
     lines += [f"loops   {line}" for line in result.left_out]
     if result.call_s is not None:
         before = "" if result.before_s is None else f", {seconds_text(result.before_s)} without tuning"

@@ -97,7 +97,7 @@ class AuditStatus(enum.Enum):
         return self in (AuditStatus.UNCHANGED, AuditStatus.SAME_CODE, AuditStatus.TIMED_AGAIN)
 
     @property
-    def is_of_other_code(self) -> bool:
+    def makes_time_stale(self) -> bool:
         """True if today's compiler fails or gives other code, which was timed: the recorded time is stale."""
         return self in (AuditStatus.TIMED_AGAIN, AuditStatus.SLOWER, AuditStatus.FAILED)
 
@@ -133,7 +133,7 @@ def audit(
             audited = _audited(backends, store, trial, tolerated, seed)
             if audited.run is not None:
                 done |= {each.id for each in store.trials(TrialQuery(run=audited.run))}
-            if audited.status.is_of_other_code:
+            if audited.status.makes_time_stale:
                 store.mark_stale(trial.id, f"{audited.status.value} in an audit: {audited.reason}")
             yield audited
 

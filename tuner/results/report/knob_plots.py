@@ -68,7 +68,7 @@ class HeatMap:
 def heat_map_of(
     trials: tuple[StoredTrial, ...], values: Mapping[str, tuple[Value, ...]], importance: Mapping[str, float]
 ) -> HeatMap | None:
-    """Returns the heat map of the best speed per pair of knob values; None for fewer than two knobs."""
+    """Returns the map of at most 24 values, important knobs first, with best speeds; None if of one knob."""
     levels = chosen_levels(values, importance)
     return HeatMap(levels, pairs_of(trials, levels)) if len({knob for knob, _ in levels}) > 1 else None
 
@@ -143,15 +143,15 @@ class Axis:
         return tuple((self.y(value), _short(value, limit or len(value))) for value in self.values[::every])
 
     def y(self, value: str) -> float:
-        return self._apart * self.values.index(value)
+        return self._spacing * self.values.index(value)
 
     def aside(self, trial: int) -> float:
         """Returns the y offset, in SVG units, by which lines of equal values lie side by side, in 7 lanes."""
-        return min(SPREAD, self._apart / LANES / 2) * (trial % LANES - LANES // 2)
+        return min(SPREAD, self._spacing / LANES / 2) * (trial % LANES - LANES // 2)
 
     @property
-    def _apart(self) -> float:
-        return HEIGHT / (len(self.values) - 1)
+    def _spacing(self) -> float:
+        return HEIGHT / max(1, len(self.values) - 1)  # values of equal text are one
 
 
 @dataclass(frozen=True)

@@ -122,10 +122,10 @@ def gathered(
     passes: Passes = no_pass_timings,
     campaign: ReportedCampaign | None = None,
 ) -> Report:
-    """Returns the report of the latest ``limit`` runs and of the best result of every problem.
+    """Returns the report of the latest ``limit`` runs, and of each problem's best result in the database.
 
-    ``run``, ``campaign``: only these. ``passes``: pass timings of the best trials. UsageError for a limit
-    below 1 or an unknown run.
+    ``run``: only it, ``campaign``: its first ``limit`` runs, and the best of any run on their problems.
+    ``passes``: pass timings of the best trials. UsageError for a limit below 1 or an unknown run.
     """
     if limit < 1:
         raise UsageError(f"limit: found {limit}, allowed 1 or more")

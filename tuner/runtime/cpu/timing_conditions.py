@@ -214,7 +214,7 @@ class HostWatch:
         )
 
 
-# Calls of a function whose arguments change from call to call: copies of weights that no cache holds.
+# Calls of a function whose arguments change from call to call: copies of weights that have left the L2 cache.
 #
 # The weights of a model come from the last level of cache, or from memory, since all others were read since
 # the call before. A kernel that is timed in a loop finds them in the second level. With copies that together

@@ -59,7 +59,7 @@ def find_cublas() -> str:
     except DynamicLibNotFoundError as error:
         raise TunerError(NOT_FOUND) from error
     if path is None:
-        raise TunerError("cuBLAS was loaded before, from nobody knows where")
+        raise TunerError("cuBLAS was loaded before, from an unknown path")
     return str(path)
 
 

@@ -36,7 +36,7 @@ from tuner.simulator.device.timeline import Timeline
 
 Write = Callable[[str], object]  # receives text, like ``write`` of a file
 FIRST_HANDLE = 0x100
-NEVER = Moment(HOST_QUEUE, 0, {})
+BEFORE_ALL = Moment(HOST_QUEUE, 0, {})  # before each other moment: any later use is one after a free
 
 
 @dataclass
@@ -185,7 +185,7 @@ class SimulatedDevice(AbstractDevice):
             self._log.add(HostDefect.DOUBLE_FREE, f"{region.name} is freed twice")
             return
         self._timeline.synchronize()
-        region.freed, region.is_kept = NEVER, False
+        region.freed, region.is_kept = BEFORE_ALL, False
         self._operations.end(region)
 
     def register_host(self, address: int, size_bytes: int) -> None:

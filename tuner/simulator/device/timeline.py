@@ -129,7 +129,7 @@ class Captures:
         self._by_stream = {number: other for number, other in self._by_stream.items() if other is not capture}
 
     def require_none(self, stream: int, what: str) -> None:
-        """Raises DeviceError if a stream is captured, and abandons the capture, as CUDA does."""
+        """Raises DeviceError for ``what`` if ``stream`` is captured; abandons its capture, as CUDA does."""
         capture = self._by_stream.get(stream)
         if capture is not None:
             self.abandon(capture)
@@ -148,7 +148,7 @@ class Recorded:
 class Timeline:
     """The streams, events and graphs of one simulated device, by handle, and the order of their work.
 
-    Methods raise DeviceError for an unknown handle. Accesses that nothing orders are reported to a log.
+    Methods raise DeviceError for unknown handles, but not begin_call and end_call. Reports races to a log.
     """
 
     def __init__(

@@ -98,6 +98,9 @@ class Divisors:
     max: int | None = None
     extra: tuple[int, ...] = ()  # choices outside of the bounds as well
 
+    def __str__(self) -> str:  # is hashed: without the file's path, which differs from machine to machine
+        return f"{self.of.full_text}, {self.min} to {self.max}, {self.extra}"
+
     def choices(self, variables: Variables) -> tuple[int, ...]:
         """Returns the choices, ascending; UsageError for none, and where ``of`` is not 1 .. 2**31 - 1."""
         names = dict(variables)
@@ -156,7 +159,7 @@ class StrategyEntry:
     description: str = ""
     preferences: tuple[Expression, ...] = ()  # a combination that breaks one is tried last
     let: tuple[DerivedName, ...] = ()  # written out in constraints and preferences already
-    projection: tuple[tuple[str, Value], ...] = ()  # knob -> value, where its own does not suit a problem
+    projection: tuple[tuple[str, Value], ...] = ()  # knob -> value in place of one that is not allowed
 
     def why_not(self, problem: Problem, isa: str) -> str | None:
         """Returns why the strategy does not support a problem and instruction set; None where it does."""

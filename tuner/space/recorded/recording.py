@@ -119,7 +119,7 @@ class Points:
     names: tuple[str, ...]  # of the knobs
     listed: tuple[tuple[Raw, ...], ...]  # per knob, the choices in the order the file gives; () for none
     values: list[tuple[Raw, ...]]  # per point, one per knob
-    entries: list[int]  # per point, the index of its entry in the file
+    entries: list[int]  # per point, the index among the entries that were tried
 
 
 def feasible_set_of(strategies: Sequence[Points]) -> tuple[FeasibleSet, tuple[int, ...]]:

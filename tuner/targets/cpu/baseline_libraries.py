@@ -69,7 +69,7 @@ class BaselineLibrary:
     """A library that may be a baseline: types that it multiplies, where it is, and how to install it."""
 
     dtypes: tuple[str, ...]  # of A and B, with the tuner's type of C: f32 for bf16, i32 for i8
-    find: Callable[[], str | None]  # its path, or its name for the loader; None: not installed
+    find: Callable[[], str | None]  # a path, a name for the loader or a Python package; None: not installed
     install: str  # a hint
     widened: tuple[str, ...] = ()  # types that it multiplies as f32
     outputs: tuple[str, ...] = ("",)  # of ``Problem.output``: types of C; "": that of the sums

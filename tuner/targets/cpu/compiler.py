@@ -44,16 +44,16 @@ class CpuCompiler(AbstractCompiler):
             if problem.fusion:
                 compiled = compile_fusion(problem.fusion, script.text, emulates=self._emulates)
                 code = packings_comment(compiled.packings) + compiled.llvm_text
-                lowering.reject_what_the_jit_cannot_take(code)
+                lowering.reject_unjittable(code)
                 digest = hashlib.sha256(code.encode()).hexdigest()
                 return Artifact(code, digest, (), (("lower", time.perf_counter() - start),))
             module = transform.parse(payload_mlir(problem, partitions), "payload")
             transform.apply_script(module, transform.parse(script.text, "script"))
-            lowering.bufferize_what_is_left(module)
+            lowering.bufferize_remaining_tensors(module)
             transformed = time.perf_counter()
             code = lowering.lower_to_llvm(module, emulates=self._emulates)
         code = with_batch_loops(code, partitions, matrix_bytes(problem))
-        lowering.reject_what_the_jit_cannot_take(code)
+        lowering.reject_unjittable(code)
         stages = (("transform", transformed - start), ("lower", time.perf_counter() - transformed))
         placed = repr(partitions).replace("Partition(", "Panel(")  # the older name: stored hashes stay valid
         digest = hashlib.sha256((code + placed).encode()).hexdigest()

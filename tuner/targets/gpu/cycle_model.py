@@ -59,8 +59,8 @@ def multiply_adds(instruction: MachineInstruction) -> int:
 def executions(kernel: Kernel, owed: float, outer_iterations: float = 1.0) -> tuple[float, ...]:
     """Returns how often a warp executes each instruction of a kernel.
 
-    Once outside of loops, ``outer_iterations`` times in the loop around the main loop. The main loop runs
-    until a lane has done ``owed`` multiply-adds.
+    Once outside of loops and in other loops, ``outer_iterations`` times in the loop around the main loop,
+    which runs until a lane has done ``owed`` multiply-adds.
     """
     products = [multiply_adds(each) for each in kernel.code]
     counts = [1.0] * len(products)
@@ -96,7 +96,7 @@ USUAL_F32_PIPES = 2
 F32_CYCLES = 2.0  # of a warp on a pipe of 16 lanes
 INTEGER_CYCLES = 2.0  # 16 lanes
 WIDE_CYCLES = 4.0  # of a multiply of integers with a result of 64 bits
-LAUNCH_CYCLES = 2000.0  # from a block's launch to its first product, and while the block ends
+WAVE_CYCLES = 2000.0  # of each wave of blocks: until its first product, and while it ends
 
 MEMORY = ("LDS", "LDSM", "STS", "STSM", "LDG", "LDGSTS", "LDL", "STL", "STG", "RED", "ATOM", "ATOMG")
 F32 = ("FFMA", "FMUL", "FADD")
@@ -178,7 +178,7 @@ class KernelCounts:
         """Returns the predicted cycles of a launch: full waves of blocks, and the last wave."""
         together = work.together(multiprocessors)
         waves, rest = divmod(work.blocks, together * multiprocessors)
-        ending = LAUNCH_CYCLES + together * work.stored_bytes / WRITE_BYTES_PER_CYCLE
+        ending = WAVE_CYCLES + together * work.stored_bytes / WRITE_BYTES_PER_CYCLE
         wave = self.parts(work, together).bottleneck
         last = 0.0
         if rest:
