@@ -219,7 +219,7 @@ def test_a_child_that_cannot_start_is_no_candidates_failure(service: str, reason
 @pytest.mark.parametrize("limit_s", [60.0, 144.0])
 def test_a_child_that_starts_for_ever_is_given_up(limit_s: float) -> None:
     now = [0.0]
-    spec = ServiceSpec("slow", Factory("time:sleep", (HANG_S,)), announces=True)
+    spec = ServiceSpec("slow", Factory("time:sleep", (HANG_S,)))
     worker = Worker(spec, 1 << 30, clock=lambda: now[0], start_timeout_s=limit_s)
     worker.start()
     assert worker.poll() is None
