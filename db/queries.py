@@ -37,12 +37,12 @@ def ranked_s(kind: str, measurement: Measurement | MeasurementRow) -> float | No
     return measurement.median_s if kind == FINAL or measurement.is_complete else None
 
 
-def rank(trial: TrialRow, measurements: list[MeasurementRow], answering: int) -> None:
+def rank(trial: TrialRow, measurements: list[MeasurementRow], selected_round: int) -> None:
     """Sets ``trial.ranked_s``: the seconds by which a trial is ranked, of its final time, else of its first.
 
-    Final times count of the selected round (``answering``) only; None for stale and early-stopped ones.
+    Final times count of the selected round only; None for stale and early-stopped ones.
     """
-    counting = (each for each in measurements if each.kind != FINAL or each.round == answering)
+    counting = (each for each in measurements if each.kind != FINAL or each.round == selected_round)
     ranks = {each.kind: ranked_s(each.kind, each) for each in counting}
     final = ranks.pop(FINAL, None)
     best = next(iter(ranks.values()), None) if final is None else final
@@ -65,7 +65,7 @@ SORTS: dict[str, SQLColumnExpression[Any]] = {
 }
 
 if TYPE_CHECKING:
-    AnySelect = Select[*tuple[Any, ...]]  # of trials: TrialRow, first and final MeasurementRow | None
+    AnySelect = Select[*tuple[Any, ...]]  # of any columns: each function says which
 
 
 @cache  # a select is a value, and to build this one takes milliseconds
@@ -91,7 +91,7 @@ def trial_select() -> "AnySelect":
 
 def quietest_reference_s(run_ids: Collection[int]) -> "AnySelect":
     """Returns the SELECT of (run id, least seconds of the reference kernel around any of its trials)."""
-    anchor_s = MeasurementRow.host["anchor_s"].as_float()
+    anchor_s = MeasurementRow.host["anchor_s"].as_float()  # of the reference kernel
     timed = select(TrialRow.run_id, sa.func.min(anchor_s)).join(TrialRow.measurements)
     chosen = timed.where(TrialRow.run_id.in_(run_ids), MeasurementRow.kind == FIRST)
     return chosen.group_by(TrialRow.run_id)
@@ -140,7 +140,7 @@ def queried_runs(query: RunQuery) -> "Select[RunRow]":
 
 
 def rooflines_like(run_id: int) -> "AnySelect":
-    """Returns the SELECT of ``Store.known_roofline``: at most one roofline."""
+    """Returns the SELECT of a roofline like a run's: a quiet run's, or any if it is not quiet itself."""
     run, problem = aliased(RunRow), aliased(ProblemRow)
     is_quiet, asks_quietly = (and_(row.noise.is_not(None), row.unreliable == "") for row in (RunRow, run))
     return (
@@ -162,7 +162,7 @@ def rooflines_like(run_id: int) -> "AnySelect":
 
 
 def trials_of_query(query: TrialQuery) -> "AnySelect":
-    """Returns the SELECT of ``Store.trials``. Raises ValueError for ``query.best``, which is no SQL."""
+    """Returns the SELECT of trials that a query asks for. Raises ValueError for ``query.best``: no SQL."""
     if query.best:
         raise ValueError("best: found True, allowed in tuner.results.best_trials")
     conditions = (*_run_conditions(query), *_trial_conditions(query))
@@ -170,12 +170,12 @@ def trials_of_query(query: TrialQuery) -> "AnySelect":
 
 
 def named(ids: Collection[int], query: TrialQuery) -> "AnySelect":
-    """Returns the SELECT of ``Store.named_trials``."""
+    """Returns the SELECT of trials by their ids, sorted and limited as a query says."""
     return _in_order(trial_select().where(TrialRow.id.in_(ids)), query)
 
 
 def bounds(query: TrialQuery) -> "AnySelect":
-    """Returns the SELECT of the rows of ``Store.run_bounds``: each run's least time, found by an index."""
+    """Returns the SELECT of (run, BestGroup, is unreliable, least seconds) of each run that has a time."""
     of_round = (MeasurementRow.kind == FINAL, MeasurementRow.round == RunRow.round)
     is_final = exists().where(MeasurementRow.trial_id == TrialRow.id, *of_round).correlate(TrialRow, RunRow)
     least_s = sa.func.coalesce(_least(query, is_final), _least(query))
@@ -193,7 +193,7 @@ def same_code(script_sha256: str | None, artifact_sha256: str | None) -> "Select
 
 
 def recalled(key: ReuseKey, script_sha256: str | None, artifact_sha256: str | None) -> "AnySelect":
-    """Returns the SELECT of ``Store.recall``: columns of ``trial_select``; a hash of None matches all."""
+    """Returns the SELECT of the latest reusable trial of equal code and key; a hash of None matches all."""
     return (
         trial_select()
         .join(RunRow.environment)
@@ -232,7 +232,7 @@ def _of_code(script_sha256: str | None, artifact_sha256: str | None) -> Iterator
 
 def count_select(run_id: int) -> "AnySelect":
     """Returns the SELECT of the fields of ``Counts`` for a run's trials."""
-    is_compiled = and_(TrialRow.status == "verified", TrialRow.elements == 0)
+    is_compiled = and_(TrialRow.status == "verified", TrialRow.elements == 0)  # none compared
     measured, verified, failed = (
         sa.func.count().filter(TrialRow.status == status, sa.not_(is_compiled)) for status in STATUSES
     )

@@ -226,9 +226,9 @@ def quality_of(row: TimingRoundRow) -> RoundQuality:
     return RoundQuality(row.noise, row.disturbance, row.unreliable, host, row.is_lost)
 
 
-def stored_round(row: TimingRoundRow, answering: int) -> StoredRound:
-    """Returns a timing round from its row; ``answering`` is the number of the round whose times count."""
-    return StoredRound(row.number, row.started, quality_of(row), row.number == answering, row.of_trials)
+def stored_round(row: TimingRoundRow, selected_round: int) -> StoredRound:
+    """Returns a timing round from its row; ``selected_round``: whose times count."""
+    return StoredRound(row.number, row.started, quality_of(row), row.number == selected_round, row.of_trials)
 
 
 def put_final(session: Session, trial_id: int, measurement: Measurement) -> None:

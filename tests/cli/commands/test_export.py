@@ -13,7 +13,7 @@ from tests.db.values import time_again
 from tests.default_suite import ALL
 from tests.library.values import product
 from tests.tuning import fakes
-from tuner.core.problem import Matmul
+from tuner.core.problem import Matmul, Problem
 from tuner.db.store import Store
 from tuner.library.library import read_document
 from tuner.space.scripts.header import RUN, BaselineMedian, read_provenance
@@ -164,7 +164,7 @@ def test_the_export_of_a_shape_says_that_its_time_is_unreliable(tuned: Tuner) ->
 PROBLEM, OTHER = Matmul(64, 96, 33), Matmul(32, 64, 48)
 
 
-def real_run(folder: Path, problem: Matmul) -> Tuner:
+def real_run(folder: Path, problem: Problem) -> Tuner:
     """Returns a database in a folder after a real run of a strategy whose scripts stock mlir-opt runs."""
     tuner = Tuner(folder / "results.db", real_candidates())
     phrase = ("--strategy", "matmul_cpu_direct", "--sampler", "random", "--trials", "1", "--workers", "1")
