@@ -58,12 +58,15 @@ def dynamic_sizes(buffer: Value) -> list[Value]:
 def zero(kind: Type) -> Value:
     """Creates the constant 0 of a float or integer type, or of a vector type of such elements."""
     is_vector = isinstance(kind, ir.VectorType)
-    element = kind.element_type if is_vector else kind
-    is_integer = isinstance(element, ir.IntegerType)
-    number = ir.IntegerAttr.get(element, 0) if is_integer else ir.FloatAttr.get(element, 0.0)
+    number = zero_attribute(kind.element_type if is_vector else kind)
     return value(
         "arith.constant", kind, value=ir.DenseElementsAttr.get_splat(kind, number) if is_vector else number
     )
+
+
+def zero_attribute(kind: Type) -> ir.Attribute:
+    """Returns 0 of a float or integer type as an attribute."""
+    return ir.IntegerAttr.get(kind, 0) if isinstance(kind, ir.IntegerType) else ir.FloatAttr.get(kind, 0.0)
 
 
 def affine(expression: ir.AffineExpr, *symbols: Value) -> Value:

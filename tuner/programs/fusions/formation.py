@@ -27,6 +27,7 @@ from tuner.core.fusions import (
     View,
 )
 from tuner.mlir.bindings import Op, Value, ir
+from tuner.mlir.ir.building import zero_attribute
 from tuner.programs.fusions.memory_plan import NeededCopy
 from tuner.programs.fusions.operations import (
     CONTRACTIONS,
@@ -80,22 +81,17 @@ def _filling(copy: NeededCopy) -> Fusion:
     fill = defining(copy.source)
     assert fill is not None
     kind, tensor, element = memref_type(copy.target), _tensor(copy.target), copy.target.type.element
+    number = zero_attribute(copy.source.type.element_type)  # of an empty tensor, whose contents are any
+    if fill.name == FILL and (constant := defining(fill.operands[0])) is not None:
+        number = constant.attributes["value"]
     text = f"""func.func @{FUSION_ENTRY}(%0: {kind}) {{
-      %c = arith.constant {_number(fill)}
+      %c = arith.constant {number}
       %t0 = bufferization.to_tensor %0 restrict writable : {kind} to {tensor}
       %r = linalg.fill {{{ROOT_ATTRIBUTE}}} ins(%c : {element}) outs(%t0 : {tensor}) -> {tensor}
       bufferization.materialize_in_destination %r in restrict writable %0 : ({tensor}, {kind}) -> ()
       return
     }}"""
     return Fusion(ELEMENTWISE, str(ir.Module.parse(text)), (), (copy.target,), ("linalg.fill",))
-
-
-def _number(fill: Op) -> ir.Attribute:
-    if fill.name == FILL and (number := defining(fill.operands[0])) is not None:
-        return number.attributes["value"]
-    element = fill.results[0].type.element_type  # of an empty tensor, which may have any contents
-    is_integer = isinstance(element, ir.IntegerType)
-    return ir.IntegerAttr.get(element, 0) if is_integer else ir.FloatAttr.get(element, 0.0)
 
 
 def _tensor(view: View) -> str:

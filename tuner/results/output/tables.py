@@ -68,7 +68,7 @@ def _row(tuned: "TunedRun") -> tuple[str, ...]:
     )
 
 
-MOST_BUSY = 3  # of a GPU, the busiest by predicted cycles
+BUSIEST_SHOWN = 3  # limiting parts of a GPU, by predicted cycles
 Choices = tuple[tuple[str, Value], ...]
 HISTORY_HEADER = (
     *("trial", "run", "problem", "target", "threads", "status", "time", "reliability", "GFLOP/s"),
@@ -144,7 +144,7 @@ def predicted_lines(found: "PredictedCycles") -> list[str]:
     lines = [f"predicted {found.cycles:,.0f} cycles by a count of its machine code: an order, no time"]
     if found.parts is not None:
         busy = sorted(vars(found.parts).items(), key=lambda part: -part[1])
-        shown = ", ".join(f"{name.replace('_', ' ')} {cycles:,.0f}" for name, cycles in busy[:MOST_BUSY])
+        shown = ", ".join(f"{name.replace('_', ' ')} {cycles:,.0f}" for name, cycles in busy[:BUSIEST_SHOWN])
         lines.append(f"busiest   {shown} (cycles of a multiprocessor and its blocks)")
     return lines
 
