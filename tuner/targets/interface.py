@@ -177,6 +177,7 @@ class TargetBackend:
     sources: tuple[str, ...] = ()  # files and folders of the package on which its code depends
     cross_compiled: "TargetBackend | None" = None  # of targets whose detail is another machine's processor
     details: tuple[str, ...] = ()  # the processors that ``cross_compiled`` takes: "znver4"
+    tools: Callable[[], str] = lambda: ""  # what `tuner targets` adds to the status: ptxas, sensors
     baselines: BaselineChoice = ONE_BASELINE
 
     def measurement_with(self, baseline: str) -> MeasurementBackend:

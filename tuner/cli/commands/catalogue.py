@@ -181,13 +181,16 @@ def targets(context: click.Context, as_json: bool) -> None:
     Example: tuner targets
     """
     backends = backends_of(context)
-    cross_compiled = (kind.cross_compiled for kind in backends.kinds.values())
-    known = (*backends.targets(), *(kind.status() for kind in cross_compiled if kind is not None))
+    kinds = tuple(backends.kinds.values())
+    cross_compiled = (kind.cross_compiled for kind in kinds if kind.cross_compiled is not None)
+    known = [(kind.status(), kind.tools()) for kind in kinds]
+    known += [(backends.recordings.status, ""), *((kind.status(), "") for kind in cross_compiled)]
     document, lines = [], []
-    for status in known:
+    for status, tools in known:
         available = "available" if status.is_available else "not available"
-        lines.append(f"{status.name}: {available}: {status.reason}")
-        document.append({"name": status.name, "available": status.is_available, "reason": status.reason})
+        reason = "; ".join(text for text in (status.reason, tools) if text)
+        lines.append(f"{status.name}: {available}: {reason}")
+        document.append({"name": status.name, "available": status.is_available, "reason": reason})
     print_found(as_json, document, *wrapped(lines))
 
 

@@ -159,28 +159,34 @@ def _roofline(problem: Problem, _threads: int) -> Roofline:
 
 
 def _status() -> TargetStatus:
-    assembler = assembler_text()
+    try:
+        facts = probe.describe_gpu().facts
+    except DeviceError as error:
+        return _compiles_only(str(error))
+    if facts.chip not in CHIPS:
+        return _compiles_only(f"{facts.name} is {facts.chip}, allowed {', '.join(CHIPS)}")
+    reason = f"{facts.name}, {facts.chip}, {facts.multiprocessors} multiprocessors, "
+    reason += f"{facts.memory_bytes / GIB:.0f} GiB, CUDA driver {facts.driver_version}"
+    return TargetStatus(CUDA, True, reason, can_compile=True, chip=facts.chip)
+
+
+def _compiles_only(why: str) -> TargetStatus:
+    reason = f"compiles only: {why}"
+    return TargetStatus(CUDA, False, reason, is_timed=False, can_compile=True, missing=why)
+
+
+def _tools() -> str:
+    """Returns which ptxas is used and, where there is a GPU, whether its sensors can be read."""
     try:
         here = probe.describe_gpu()
-    except DeviceError as error:
-        return _compiles_only(str(error), assembler)
-    facts = here.facts
-    if facts.chip not in CHIPS:
-        return _compiles_only(f"{facts.name} is {facts.chip}, allowed {', '.join(CHIPS)}", assembler)
-    text = f"{facts.name}, {facts.chip}, {facts.multiprocessors} multiprocessors, "
-    text += f"{facts.memory_bytes / GIB:.0f} GiB, CUDA driver {facts.driver_version}"
+    except DeviceError:
+        return assembler_text()
     sensors = "clocks and temperatures by NVML"
     try:
         GpuSensors(here.bus)
     except SensorsError as error:
         sensors = str(error)
-    reason = "; ".join((text, assembler, sensors))
-    return TargetStatus(CUDA, True, reason, can_compile=True, chip=facts.chip)
-
-
-def _compiles_only(why: str, assembler: str) -> TargetStatus:
-    reason = f"compiles only: {why}; {assembler}"
-    return TargetStatus(CUDA, False, reason, is_timed=False, can_compile=True, missing=why)
+    return f"{assembler_text()}; {sensors}"
 
 
 def _open_device(_chip: str, _order: str, _seed: int, **_simulated: object) -> "AbstractDevice":
@@ -220,4 +226,5 @@ KIND = TargetBackend(
     require_types=require_chip_types,
     programs=ProgramSupport(_open_device, _assembler),
     sources=GPU_SOURCES,
+    tools=_tools,
 )

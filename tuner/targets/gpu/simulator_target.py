@@ -41,8 +41,7 @@ def simulator_limits(memory_bytes: int) -> "Limits":
 
 
 def _status() -> TargetStatus:
-    reason = f"verifies on the PTX simulator, no times; {assembler_text()}"
-    return TargetStatus(SIMULATOR, True, reason, is_timed=False)
+    return TargetStatus(SIMULATOR, True, "verifies on the PTX simulator, no times", is_timed=False)
 
 
 def _children(target: TargetName, problem: Problem, _threads: int) -> RunnerChildren:
@@ -84,4 +83,5 @@ KIND = TargetBackend(
     require_types=require_chip_types,
     programs=ProgramSupport(_open_device, is_simulated=True),
     sources=SIMULATOR_SOURCES,
+    tools=assembler_text,
 )
