@@ -189,6 +189,7 @@ def test_a_hostile_template_fails_its_candidates_and_executes_nothing(
         ("report --json", "report: --json describes the file written, so it needs -o FILE"),
         ("report --run 9", "run: found 9, allowed 1 to 1"),
         ("report -o /nowhere/r.html", "/nowhere/r.html: cannot be written: No such file or directory"),
+        ("report -o -", "-: the name of a file cannot begin with '-'"),
         ("dashboard --limit 0", "limit: found 0, allowed 1 or more"),
         ("dashboard --port 70000", "port: found 70000, allowed 0 to 65535"),
         ("new-strategy my-tiles", "NAME: found 'my-tiles', allowed letters, digits and _"),

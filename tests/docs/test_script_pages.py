@@ -3,7 +3,6 @@
 import re
 
 from benchmarks.golden_hashes.machines import AVX512
-from benchmarks.gpu_check.gpu_point import GpuPoint
 from tests.docs.guide import ROOT, blocks_of
 from tuner.cli.options import parse_candidate
 from tuner.core.candidate import Candidate
@@ -17,6 +16,7 @@ from tuner.space.scripts.strategy import Binder, load_strategy
 
 PAGE = (ROOT / "docs" / "guides" / "reading-a-script.md").read_text()
 PROBLEM = Matmul(512, 512, 512)
+GPU = gpu_machine("simulator", chip_of("sm_90a"), "any")
 ON_CPU = (
     "block_k=0, block_m=96, block_n=128, loop_order=ij, pack_a=0, pack_order=panels, prefetch=0, "
     "prefetch_c=0, split=none, tile_m=4, tile_n=64, unroll_k=4"
@@ -32,27 +32,30 @@ def shown(text: str) -> str:
     return "\n".join(re.findall(r"^```mlir\n(.*?)^```$", text, re.MULTILINE | re.DOTALL))
 
 
-def test_the_page_has_every_line_of_scripts_for_cpus_and_gpus_and_those_of_the_readme() -> None:
-    candidate, variables = parse_candidate(f"matmul_cpu_packed({ON_CPU})"), variables_of(PROBLEM, AVX512, 1)
+def exported(problem: Problem, machine: Machine, text: str) -> str:
+    """Returns what export writes of a candidate below its header."""
+    candidate, variables = parse_candidate(text), variables_of(problem, machine, 1)
     file = load_space_file(default_space_file())
-    (space,) = spaces_for(file, PROBLEM, AVX512.isa, variables, (candidate.strategy,))
-    binder = Binder((load_strategy(candidate.strategy),), PROBLEM, variables, 1)
-    script = with_knob_options(binder.bind(candidate).text, candidate, binder, space)
-    assert shown(PAGE.partition("## A script for a GPU")[0]) == script
-    point = GpuPoint(Matmul(256, 256, 256, "f16"), parse_candidate(f"matmul_gpu_mma_sync({ON_GPU})"))
-    assert shown(PAGE.partition("## A script for a GPU")[2]) == point.script()
+    (space,) = spaces_for(file, problem, machine.isa, variables, (candidate.strategy,))
+    binder = Binder((load_strategy(candidate.strategy),), problem, variables, 1)
+    return with_knob_options(binder.bind(candidate).text, candidate, binder, space)
+
+
+def test_the_page_has_every_line_of_scripts_for_cpus_and_gpus_and_those_of_the_readme() -> None:
+    cpu, gpu = PAGE.split("## A script for a GPU")
+    assert shown(cpu) == exported(PROBLEM, AVX512, f"matmul_cpu_packed({ON_CPU})")
+    assert shown(gpu) == exported(Matmul(256, 256, 256, "f16"), GPU, f"matmul_gpu_mma_sync({ON_GPU})")
     readme = blocks_of((ROOT / "README.md").read_text())
-    given, exported = (block.text.splitlines() for block in readme if block.language == "mlir")
+    given, first = (block.text.splitlines() for block in readme if block.language == "mlir")
     assert set(given) <= set((ROOT / "examples" / "matmul_knobs.mlir").read_text().splitlines())
-    assert len(exported) > 5
-    assert set(exported) <= set(shown(PAGE).splitlines())
+    assert len(first) > 5
+    assert set(first) <= set(shown(PAGE).splitlines())
 
 
 # What templates see, no more and no less.
 
 TEMPLATES = (ROOT / "docs" / "reference" / "templates.md").read_text()
 PROCESSOR = Machine("any", "any", "avx512", True, 2, 2, 49152, 1 << 20, 1 << 25, 1 << 34)
-GPU = gpu_machine("simulator", chip_of("sm_90a"), "any")
 EVERYWHERE, PROCESSORS, GPUS, FUSIONS = (
     frozenset(re.findall(r"`(\w+)`", "".join(re.findall(r"^\| (`.*?) \|", part, re.MULTILINE))))
     for part in re.split(r"^For (?:processors|GPUs|fusions) also:$", TEMPLATES, flags=re.MULTILINE)

@@ -50,6 +50,7 @@ def test_its_choices_are_explained_and_its_asserts_reject_points_before_a_trial(
 def test_the_exported_script_is_one_candidate_and_applies_anywhere(real: Tuner, tmp_path: Path) -> None:
     path = tmp_path / "best.mlir"
     assert real("export matmul 128x128x128 -o", str(path)).code == 0
+    assert "portable  yes: its script calls no op of tuner" in real("show run:1").out
     assert '<"tile_m"> = 8 : i64 from options' in path.read_text()
     assert "constrain_params" not in path.read_text()
     applied = real.done("apply", str(path), str(tmp_path / "best.source.mlir"))

@@ -27,6 +27,7 @@ from tuner.space.scripts.choice import (
 from tuner.space.scripts.strategy import Binder, load_strategy
 from tuner.space.search_space import SearchSpace
 from tuner.targets.cpu.compiler import CpuCompiler
+from tuner.targets.gpu.compiler import GpuCompiler
 
 TEXT = """
 strategies:
@@ -118,7 +119,7 @@ def test_what_is_tried_first_is_taken_and_a_problem_of_no_strategy_has_no_script
     assert default_script(Matmul(8, 8, 8, "f16"), FakeTarget().machine()) is None
 
 
-# The knobs of exported CPU scripts: their options, opened again, and as constants.
+# The knobs of exported scripts: their options, opened again, and as constants.
 
 PROBLEM = Matmul(96, 192, 64)
 MACHINE = Machine("any", "any", "avx512", True, 2, 2, 49152, 1 << 20, 1 << 25, 1 << 34)
@@ -126,13 +127,20 @@ VARIABLES = variables_of(PROBLEM, MACHINE, threads=1)
 CHOICES: dict[str, Value] = {"loop_order": "ji", "split": "none", "tile_m": 4, "tile_n": 32, "unroll_k": 4}
 CHOICES |= dict.fromkeys(("block_k", "block_m", "block_n", "prefetch"), 0)
 CANDIDATE = Candidate.of("matmul_cpu_direct", CHOICES)
+CHOICES = {"block_m": 32, "block_n": 128, "block_k": 64, "warps_m": 1, "warps_n": 1, "shared": "swizzle"}
+CHOICES |= {"depth": 1, "group": 1, "splits": 1, "split_by": "atomic", "exchange": 1}
+CHOICES |= {"prefetch": 0, "pack": 0}
+ON_GPU = Candidate.of("matmul_gpu_mma_sync", CHOICES)
 
 
-def with_options() -> str:
-    binder = Binder((load_strategy(CANDIDATE.strategy),), PROBLEM, VARIABLES, 1)
+def with_options(
+    candidate: Candidate = CANDIDATE, problem: Problem = PROBLEM, machine: Machine = MACHINE
+) -> str:
+    variables = variables_of(problem, machine, threads=1)
+    binder = Binder((load_strategy(candidate.strategy),), problem, variables, 1)
     space_file = load_space_file(default_space_file())
-    (space,) = spaces_for(space_file, PROBLEM, MACHINE.isa, VARIABLES, (CANDIDATE.strategy,))
-    return with_knob_options(binder.bind(CANDIDATE).text, CANDIDATE, binder, space)
+    (space,) = spaces_for(space_file, problem, machine.isa, variables, (candidate.strategy,))
+    return with_knob_options(binder.bind(candidate).text, candidate, binder, space)
 
 
 def test_a_knob_lists_the_values_that_leave_the_rest_of_the_script_as_it_is() -> None:
@@ -155,6 +163,22 @@ def test_every_configuration_of_a_reopened_script_compiles(tmp_path: Path) -> No
     binder = Binder((load_strategy(chosen.name, path, reopens=True),), PROBLEM, VARIABLES, 1)
     for row in range(feasible.rows):
         assert CpuCompiler().compile(PROBLEM, binder.bind(feasible.candidate(row))).code
+
+
+def test_a_reopened_gpu_script_gives_the_ptx_of_the_strategy(tmp_path: Path) -> None:
+    problem, machine = Matmul(128, 128, 128, "i8", "nt"), gpu_machine("simulator", chip_of("sm_80"), "any")
+    variables, path = variables_of(problem, machine, threads=1), tmp_path / "best.mlir"
+    path.write_text(with_options(ON_GPU, problem, machine))
+    assert '%block_n = transform.tune.knob<"block_n"> = 128 from options = [32, 64, 128]' in path.read_text()
+    reopened, shipped = (
+        Binder((strategy,), problem, variables, 1)
+        for strategy in (load_strategy("best", path, reopens=True), load_strategy(ON_GPU.strategy))
+    )
+    smaller = {"block_m": 32, "block_n": 32}
+    script = reopened.bind(Candidate.of("best", {**smaller, "block_k": 64}))
+    wanted = shipped.bind(Candidate.of(ON_GPU.strategy, {**dict(ON_GPU.choices), **smaller}))
+    compiler = GpuCompiler(chip_of("sm_80"), lambda: None)
+    assert compiler.compile(problem, script).code == compiler.compile(problem, wanted).code
 
 
 def test_a_strategy_without_selected_knobs_cannot_be_reopened(tmp_path: Path) -> None:

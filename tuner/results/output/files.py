@@ -9,7 +9,12 @@ from tuner.core.errors import UsageError
 
 
 def write_atomically(path: Path, content: bytes) -> None:
-    """Replaces a file completely or not at all, writes devices and pipes directly; UsageError if it fails."""
+    """Replaces a file completely or not at all, writes devices and pipes directly; UsageError if it fails.
+
+    A name that begins with "-" is refused: ``-o -`` and ``-o --json`` mean something else than a file.
+    """
+    if path.name.startswith("-"):
+        raise UsageError(f"{path}: the name of a file cannot begin with '-'", "without -o text is printed")
     temporary = ""
     try:
         if path.exists() and not path.is_file():  # a device or a pipe is written to, not replaced

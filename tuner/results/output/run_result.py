@@ -86,7 +86,7 @@ def result_lines(tuned: "TunedRun", selected: SelectedResult, database_text: str
     if run.roofline is not None:
         lines.append(f"roofline  {roofline_text(run, run.roofline, selected.best)}")
     lines += unreliable_lines(run, selected.best, database_text) + tied_lines(selected, run, database_text)
-    lines += portable_lines(selected.best, database_text)
+    lines += portable_lines(run, selected.best, database_text)
     lines.append(f"trials    {counts_text(tuned.counts)} in {tuned.seconds:.0f} s{idle_text(run)}")
     best_id, has_script = selected.best.id, bool(selected.best.script)  # of recorded times there is none
     command = f"tuner export --trial {best_id} -o best.mlir" if has_script else f"tuner show {best_id}"
@@ -133,13 +133,16 @@ def best_text(best: StoredTrial, run: Run) -> str:
     return f"the best is trial {best.id} of run {run.id}: {time}; {best.reliability.text}"
 
 
-def portable_lines(best: StoredTrial, database_text: str = "") -> list[str]:
+def portable_lines(run: Run, best: StoredTrial, database_text: str = "") -> list[str]:
     """Returns whether stock mlir-opt runs the best script, else how to export another; [] of replays."""
     if not best.script:  # a replay has no script to export
         return []
-    ops = custom_ops(best.script_text)
+    ops, name = custom_ops(best.script_text), best.record.candidate.strategy
     if not ops:
-        return ["portable  yes: stock mlir-opt runs its script"]
+        # a user's script may call upstream's ops that only a newer mlir-opt than the tested one has
+        is_users = any(each.name == name and each.path is not None for each in run.settings.strategies)
+        says = "its script calls no op of tuner" if is_users else "stock mlir-opt runs its script"
+        return [f"portable  yes: {says}"]
     lines = [f"portable  no: its script calls {', '.join(ops)}; the best one without:"]
     return [*lines, f"          tuner export --trial {best.id} --stock -o stock.mlir{database_text}"]
 

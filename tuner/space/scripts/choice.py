@@ -250,12 +250,13 @@ def with_knob_options(script: str, candidate: Candidate, binder: Binder, space: 
     """
     if _bound(candidate, candidate, binder, space) != script:
         return script
-    choices = {knob.name: knob.choices for knob in space.knobs}
+    choices, chosen = {knob.name: knob.choices for knob in space.knobs}, dict(candidate.choices)
 
     def listed(knob: re.Match[str]) -> str:
         name, kept = knob["name"], []
-        for value in choices.get(name, ()):
-            changed = Candidate.of(candidate.strategy, {**dict(candidate.choices), name: value})
+        # a line whose value the strategy computed, such as the step along K of wgmma's rests, stays as it is
+        for value in choices.get(name, ()) if str(chosen.get(name)) == knob["value"] else ():
+            changed = Candidate.of(candidate.strategy, {**chosen, name: value})
             if _rest(_bound(changed, candidate, binder, space), name) == _rest(script, name):
                 kept.append(str(value))
         return f"{knob['begin']}[{', '.join(kept)}]" if kept else knob[0]
