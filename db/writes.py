@@ -104,7 +104,6 @@ def set_campaign_seconds(connection: Connection, campaign_id: int, seconds: floa
 
 # What every trial writes, as SQL statements: ORM objects for each row would take several times as long.
 
-
 Owner = dict[str, int | str]  # columns: the trial or run of a measurement, its kind and round
 
 RUN, TRIAL, SCRIPT, MEASUREMENT = (

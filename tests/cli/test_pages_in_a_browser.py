@@ -39,7 +39,6 @@ from tuner.results.report.page import page_html
 # A headless Chromium that opens pages and reports their errors and requests, by the DevTools protocol: JSON
 # messages, each ended by a zero byte, over two pipes (https://chromedevtools.github.io/devtools-protocol).
 
-
 NAMES = ("chromium", "chromium-browser", "google-chrome")
 FOUND = next((path for path in map(shutil.which, NAMES) if path), None)
 FLAGS = (
@@ -156,7 +155,6 @@ def _attached(browser: Browser) -> Browser:
 
 
 # A database of one run with thousands of trials, written in one transaction.
-
 
 STRATEGIES = ("matmul_cpu_packed", "matmul_cpu_direct")
 KNOBS = {

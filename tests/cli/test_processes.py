@@ -26,7 +26,6 @@ from tuner.db.store import Store
 
 # Commands on a terminal: a pseudo-terminal that is typed to and read from.
 
-
 ROOT = Path(__file__).parents[2]
 LIMIT_S = 60.0  # for what is waited for, on a machine that others keep busy
 

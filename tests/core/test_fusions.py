@@ -38,7 +38,6 @@ def test_a_tensor_has_bytes_a_short_hash_and_packings_that_are_written_in_a_line
 
 # Values of a program in fusions.
 
-
 SEVERAL = (None, WeightPacking(48), WeightPacking(16, 2), WeightPacking(32, order=(2, 3, 1, 0)))
 
 

@@ -142,7 +142,6 @@ def test_a_directory_that_is_gone_leaves_one_line(database: Database, tmp_path: 
 
 # The schema: migrations make what the models say; a database that is not ours stays as it is.
 
-
 CONSTRAINTS = ("foreign_keys", "indexes", "unique_constraints", "check_constraints")
 
 

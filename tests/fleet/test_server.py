@@ -49,7 +49,6 @@ def test_what_the_server_refuses_is_one_line_and_vanished_machines_are_heard_of(
 
 # A node's questions to a real server that goes away, or that never was.
 
-
 Reply = TypeVar("Reply")
 NOBODY = "postgresql://nobody@/none?host=/nowhere"
 

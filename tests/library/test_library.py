@@ -297,7 +297,6 @@ def test_a_renamed_dialect_has_the_name_of_its_version_and_what_both_versions_re
 # Libraries as lighthouse finds and applies them, by a reading of its conventions of our own: its wheel
 # cannot be installed from PyPI, where its name is another project's.
 
-
 ARCH = "x86_64"
 STAGES = {"transform", "pass", "include", "bundle"}
 SMALL, BATCH = Matmul(64, 128, 64), BatchMatmul(2, 64, 96, 32)
@@ -373,7 +372,6 @@ def test_tiles_that_a_strategy_does_not_have_are_left_out(monkeypatch: pytest.Mo
 
 
 # What a library did with each contraction of a program.
-
 
 OF_LIBRARY = (PROJECTION, UP)
 LIBRARY = library.library_text((entry(PROJECTION), entry(UP)))

@@ -131,7 +131,6 @@ def test_tables_are_joined_up_to_a_limit_and_evaluated_where_needed(monkeypatch:
 
 # A configuration of one problem becomes one of another.
 
-
 SHIPPED = load_space_file(default_space_file())
 CPU = replace(MACHINE, isa="avx512", has_bf16=True, has_vnni=True, has_amx_bf16=True, has_amx_int8=True)
 GPU = gpu_machine("cuda", CHIPS["sm_90a"], "H200")

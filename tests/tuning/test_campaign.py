@@ -152,7 +152,6 @@ def test_a_campaign_killed_before_it_is_stored_leaves_nothing(tmp_path: Path) ->
 
 # Campaigns on this machine: children shared by all problems, killed and resumed; candidates that hang.
 
-
 KILLED_AFTER = 3  # proposals
 GIVE_UP_S = 120.0  # longer than a start on a busy machine takes
 THREADS = 2

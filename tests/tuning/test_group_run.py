@@ -248,7 +248,6 @@ def test_an_interruption_leaves_the_rest_and_an_unfinished_campaign_is_refused(f
 
 # A file of shapes, of which a campaign is made; its pool.
 
-
 EVERYTHING = """\
 # the layers of a model
 - {op: matmul, shape: 128x768x768, count: 12, name: attention}
@@ -328,7 +327,6 @@ def test_an_error_is_one_line_with_line_and_key(tmp_path: Path, text: str, messa
 
 
 # What a campaign tries of each problem: the columns of all, projected onto it.
-
 
 SHIPPED = load_space_file(default_space_file())
 MACHINE = processor_of("sapphirerapids").machine

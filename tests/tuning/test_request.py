@@ -379,7 +379,6 @@ def test_targets_with_one_baseline_refuse_a_choice_and_the_cpu_an_unknown_one(tm
 
 # Which target a word means: its kind and chip, and what works on a machine.
 
-
 NO_GPU = TargetStatus("cuda", False, "no driver")
 
 

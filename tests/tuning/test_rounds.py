@@ -216,7 +216,6 @@ def test_timing_again_next_to_busy_loops_replaces_no_quieter_answer(tmp_path: Pa
 
 # What a session keeps in mind between trials, and its final re-measurement.
 
-
 SLOW, FAST = (trial(0, measurement(seconds)).record for seconds in (2.0, 1.0))
 FAILED = replace(SLOW, outcome=Failure(Stage.RUN, "crashed"))
 

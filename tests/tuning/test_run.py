@@ -274,7 +274,6 @@ def test_a_fresh_run_knows_its_own_outcomes_whatever_later_runs_found(store: Sto
 
 # Without a clock: what is right is verified, what cannot launch is refused, nothing is ranked.
 
-
 UNTIMED = {"sampler": "exhaustive", "problem": Matmul(8, 8, 8, "f16", output="f16")}
 SETTINGS = fakes.settings(20, target=TargetName("simulator", "sm_90"), **UNTIMED)
 
@@ -316,7 +315,6 @@ def test_another_run_reuses_the_verdicts_and_there_is_no_best(store: Store) -> N
 
 
 # On other machines: a run that follows another one's candidates; a processor that lacks an extension.
-
 
 FAKE = TargetName("fake")
 

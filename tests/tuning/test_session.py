@@ -204,7 +204,6 @@ def test_a_spent_budget_ends_proposals_not_trials(budget: int, pending_limit: in
 
 # What is looked at before a run begins: load, and the processors that this process may use.
 
-
 PINNED = "import os, tuner.cli; os.sched_setaffinity(0, {min(os.sched_getaffinity(0))}); tuner.cli.main()"
 
 

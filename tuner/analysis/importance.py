@@ -53,7 +53,6 @@ def _divergence(top: list[Value], every: list[Value]) -> float:
 # search began; and its best value is excluded. The best of few trials is slower than the best of many:
 # ``chance`` is the probability that a knob without any effect shows as large a slowdown.
 
-
 MEASURED_MIN = 20  # trials of a strategy: with fewer, nearly any knob looks important
 HELD_MIN = 3  # trials with the value held, for a figure
 

@@ -48,7 +48,6 @@ def completion(context: click.Context, shell: str, as_json: bool) -> None:
 
 # Slow modules are not imported, and errors are not shown, because a user is typing.
 
-
 Offers = Callable[[click.Context, str], Iterable[tuple[str, str]]]  # (context, prefix) -> (word, help)
 RUN_PREFIX = "run:"
 FILE_URL = "sqlite:///"

@@ -84,7 +84,6 @@ def number_type(dtype: str) -> NumberType:
 # A convolution also has ``tuner.dimensions = "nfHW"``, what the loops of its last operation go through, and
 # ``tuner.channels = 64 : i64``, over which it sums; its step along a row is read from the convolution itself.
 
-
 CHANNELS, DIMENSIONS = ("tuner.channels", "tuner.dimensions")
 HASH_DIGITS = 12  # of a text's SHA-256 in the key of a problem
 BYTES, CONTRACTIONS, COPY, LOOPS_ATTRIBUTE, TRANSPOSED, WEIGHTS = ATTRIBUTES = (

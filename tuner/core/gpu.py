@@ -103,7 +103,6 @@ def chip_of(name: str) -> Chip:
 # and device addresses alike. Every operation on a stream is asynchronous: it may run at any time from the
 # call until the host waits for the stream, or for an event recorded after the operation.
 
-
 # After these "the process must be terminated and relaunched": CUDA driver API, CUresult.
 STICKY_ERRORS = frozenset(
     f"CUDA_ERROR_{name}"

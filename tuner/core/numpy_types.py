@@ -38,7 +38,6 @@ DTYPES: dict[str, DType] = {
 # bf16 numbers as bits: the upper half of an f32, with or without the package ml_dtypes.
 # Unwritten elements are filled with NaN; those of integers, which have no NaN, with the least number.
 
-
 Array = npt.NDArray[Any]
 Places = tuple[npt.NDArray[np.int64], ...]  # indices of numbers, an array for each dimension
 

@@ -9,7 +9,6 @@ from tuner.core.machine import EXTENSIONS, Machine, processor_class
 # The instruction sets that code may need beyond plain vector code, which the code generator adapts.
 # Their names are those in headers of scripts and in messages: "amx-bf16".
 
-
 AMX_BF16, AMX_INT8, AVX512_BF16, VNNI = "amx-bf16", "amx-int8", "avx512-bf16", "vnni"
 AVX2, AVX512 = "avx2", "avx512"  # also the names of a processor's isa
 AVX_VNNI = "avx-vnni"  # of a processor without AVX-512: dot products in 256 bits

@@ -46,7 +46,6 @@ class PendingTrial:
 # The limits are no measurements. A probe of a processor's peak misses what its loop does not reach, and would
 # refuse kernels that do.
 
-
 LEAST_S: Final = 1e-10  # of a call: less than one cycle of any processor
 MOST_S: Final = 1e6  # of a call, 11 days: time limits end a kernel much earlier
 MOST_CALLS: Final = 2**31  # per sample; a sample of the shortest calls has a million

@@ -81,7 +81,6 @@ def _decoded(text: str) -> str:
 
 # Frozen dataclasses <-> JSON, by their annotations; a wrong value is refused with its place in the JSON.
 
-
 Kind = TypeVar("Kind")
 QUOTED = 60  # characters of what was found
 LARGEST = sys.float_info.max  # NaN and infinities are not below this limit

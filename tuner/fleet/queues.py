@@ -44,7 +44,6 @@ def seconds_since_start(connection: "Connection", jobs: list[int]) -> dict[int, 
 # The job queues of a fleet: Procrastinate's public API, with its tables in the history's database.
 # All nodes that serve a queue are equivalent for its jobs. A job carries a piece of work as JSON.
 
-
 INSTALL_LOCK: Final = 0x666C656574  # advisory lock: "fleet"
 TASK: Final = "work"  # Procrastinate's name of the task of all jobs
 ATTEMPTS: Final = 3  # of a job whose node vanished; retries of a job whose node raised an error

@@ -285,7 +285,6 @@ class FleetRun:
 
 # Outcomes from a fleet: nodes compile and measure; everything else of a run stays as without a fleet.
 
-
 PENDING_OF_ONE: Final = 3  # proposals in flight of a run on one device: docs/concepts/fleet.md
 NO_NODE: Final = "no node of the fleet measures for it; start one: tuner fleet worker --measure"
 PENDING_PER_DEVICE: Final = 2  # where there are several devices, as many again for the run

@@ -141,7 +141,6 @@ def _names(nodes: list[SeenNode]) -> str:
 
 # Looks after work that no node would finish: requeues the jobs of lost nodes, fails given-up jobs.
 
-
 LOCK: Final = 0x7377656570  # advisory lock: "sweep"
 KEPT_DAYS: Final = 7  # of blobs, outcomes, and nodes that are gone
 SWEEPER: Final = "sweep"  # in place of a node's name, in outcomes of jobs that were given up

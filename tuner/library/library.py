@@ -55,7 +55,6 @@ STOCK_FORMATS = ("library", "lighthouse")
 
 # The header of a library: what its entries are, for people and, in one line, for programs.
 
-
 MARK = "// tuner library: "  # the one line of the header that programs read
 VERSION = 1
 KNOBS = form(dict[str, Value], dict, lambda knobs: tuple(knobs.items()))
@@ -194,7 +193,6 @@ def slowdown_text(found: PairedSlowdown) -> str:
 
 # MLIR versions that a library is written for: dialects that were renamed between them.
 
-
 MLIR_22, MLIR_23 = VERSIONS = ("mlir-22", "mlir-23")
 # x86vector of MLIR 22 is x86 since MLIR 23. Scripts are bound with the names of MLIR 23.
 NEWER, OLDER = "transform.apply_patterns.x86.", "transform.apply_patterns.x86vector."
@@ -284,7 +282,6 @@ def _why_not(entry: LibraryEntry) -> str:
 # ``<arch>/<operation>/<dtype>.yaml`` below the ``base_path`` of ``find_pipeline_file``. Its key ``Pipeline``
 # lists stages. The path of a stage ``transform`` begins at the descriptor's folder, and the first op of that
 # module is applied to the module of the payload.
-
 
 ARCH = "x86_64"
 TO_LIBRARY = f"../../{FILE}"  # from a descriptor

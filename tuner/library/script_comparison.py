@@ -25,7 +25,6 @@ from tuner.targets.cpu.compiler import CpuCompiler
 # becomes
 #   llvm.func @f(%a: !llvm.ptr, %b: !llvm.ptr, %c: !llvm.ptr)
 
-
 # With bare pointers a function cannot return a buffer: malloc's address is returned, not the aligned one.
 RESULTS_TO_ARGUMENTS = (
     "builtin.module(buffer-results-to-out-params{modify-public-functions=true hoist-static-allocs=true})"

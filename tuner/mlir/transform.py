@@ -91,7 +91,6 @@ class OpLocations:
 # Upstream registers such passes together with all others: ``transform.apply_registered_pass`` runs them by
 # name. Passes that take a pipeline as an option can run them too, so every string of a script is checked.
 
-
 # https://mlir.llvm.org/docs/Passes/: passes whose options name files, programs (ptxas, lld) or plugins; and
 # passes that print
 EFFECTS = re.compile(

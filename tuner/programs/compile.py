@@ -127,7 +127,6 @@ def compile_program(
 # this process is then known to work. Each thread keeps its child process for the next program, because
 # starting a child process takes a second.
 
-
 # prefixes of a worker's message about how its child process ended
 ENDS = ("killed by", "exited", TIMED_OUT, "exceeded")
 TIMEOUT_S = 600.0  # of one program, without the start of the child process

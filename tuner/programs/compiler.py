@@ -256,7 +256,6 @@ def _read(text: str, entry: str | None) -> "ProgramPayload":
 # Takes a host function on device memory, before its work is put on streams; each ``gpu.launch_func`` and each
 # ``gpu.memcpy`` of its only block runs once in a call.
 
-
 LAUNCH, COPY = "gpu.launch_func", "gpu.memcpy"
 VIEWS = ("memref.reinterpret_cast", "memref.cast", "memref.subview")
 

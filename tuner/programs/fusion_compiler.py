@@ -147,7 +147,6 @@ def _dtype(fusion: CompiledFusion) -> str:
 # fusion of some microseconds is run by one thread. Its time is estimated from its operations and bytes, at
 # rates that schedules reach on one thread (docs/decisions/fusions.md); they need not be exact.
 
-
 LEAST_S = 15e-6  # of a fusion that is divided
 FLOP_PER_S = {ATTENTION: 80e9, CONTRACTION: 80e9, CONVOLUTION: 80e9, LOOPS_KIND: 1e9}
 ELEMENTWISE_PER_S = 20e9  # operations on elements, of fusions of other kinds

@@ -89,7 +89,6 @@ def _problem_of(fusion: Fusion, machine: Machine) -> Problem | str:
 # plain matmul of the same sizes; then of the fusion of the same kind with the nearest sizes, if these are
 # near. Only trials that were timed on the same class of machine count.
 
-
 CPU = "cpu"
 NEAREST_RUNS = 3  # so many runs are asked for a configuration: the nearest run may have none that fits
 # Farther fusions are not asked: the best tiles of a convolution 4.6 octaves smaller took 1.7 times as long as

@@ -224,7 +224,6 @@ def program_result(tuned: TunedProgram) -> ProgramResult:
 # Each distinct fusion is a run of one campaign, so an interrupted tuning goes on exactly. The trials stay in
 # the database, where every later compilation of a program finds them.
 
-
 RUN_PER_FIND = 2.2  # time to run and time a program in the end, divided by the time to find its fusions
 LEAST_CAMPAIGN_SHARE = 0.5  # part of a budget that the campaign gets at least
 NO_WORK = "no candidate worked: it has its first configuration, or is loops"

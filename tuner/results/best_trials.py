@@ -26,7 +26,6 @@ if TYPE_CHECKING:
 # reliable timing round precedes an unreliable one, then the least median wins, then the earliest run. Nothing
 # is cached: what was timed again, merged, imported or marked stale counts at the next query.
 
-
 MEASURED = "measured"
 
 

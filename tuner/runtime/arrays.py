@@ -16,7 +16,6 @@ from tuner.core.numpy_types import DTYPES
 
 # Views of other packages' arrays through DLPack 1.0, with the structs of its dlpack.h.
 
-
 VERSION = (1, 0)  # the newest version that is supported
 # DLDataTypeCode
 FLOAT, BFLOAT, INTEGER, UNSIGNED, BOOLEAN = 2, 4, 0, 1, 6

@@ -19,7 +19,6 @@ from tuner.core.records import Measurement
 # last call, on processors that the next program needs. So before each slice nothing runs until they sleep,
 # and some calls that are not timed wake the next program's own threads.
 
-
 SLICE_S = 2e-3
 LEAST_ROUNDS = 7
 REST_S = 0.02  # libgomp's threads wait in a loop for some 6 ms, those of the other runtimes for less

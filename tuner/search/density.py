@@ -51,7 +51,6 @@ def _table(column: Column) -> npt.NDArray[np.float64]:
 # the ratio is computed at all rows of a scope instead of a few samples, so that constraints need no extra
 # work.
 
-
 GOOD_SHARE = 0.15  # share of the rows with an outcome, the fastest, that make up the good density
 GOOD_MIN = 2
 

@@ -13,7 +13,6 @@ from tuner.search.configurations import Codes, Floats, Pool, RowTable, Scope
 # solved for, the other parameters follow the gradient by Rprop (Riedmiller and Braun, 1993,
 # https://doi.org/10.1109/ICNN.1993.298623), which needs no line search and no scale.
 
-
 Array = npt.NDArray[np.float64]
 
 # Priors, of logarithms, chosen on synthetic spaces: a knob may matter much, little, or not at all.
@@ -91,7 +90,6 @@ def _loss(squares: Array, values: Array, parameters: Array) -> tuple[float, Arra
 
 # A Gaussian process over the rows: mean and standard deviation of the standardized log time of each row.
 # Rasmussen and Williams, 2006, http://gaussianprocess.org/gpml, algorithm 2.1.
-
 
 GROUP_LIMIT = 256  # largest number of combinations of a group of columns
 BLOCK = 16  # observed rows per block of the Cholesky factor

@@ -13,7 +13,6 @@ from tuner.search.task import SearchTask, is_starting, start_row
 # Goldberg and Deb, 1991, https://doi.org/10.1016/B978-0-08-050684-5.50008-2, for tournaments of two; uniform
 # crossover and one mutation per child on average are standard.
 
-
 POPULATION = 20  # the fastest rows, and the random rows of the start
 CROSSOVER = 0.5  # probability that a knob comes from the second parent
 
@@ -73,7 +72,6 @@ class Local(AbstractMethod):
 # Which method made a proposal is not stored, but follows from the index of the proposal; only probes are
 # credited. A resumed run therefore gives the same credit as an uninterrupted one. Credit by rank in a sliding
 # window: Fialho et al., 2010, https://doi.org/10.1007/978-3-642-15844-5_24.
-
 
 PROBE_EVERY = 2  # proposals
 REMEMBERED = 5  # latest probes of a method: a method that is good at the start may not be good later

@@ -14,7 +14,6 @@ from tuner.search.task import SearchTask, is_starting, start_row
 # Logarithm of the expected improvement, so that the product of two models' improvements is a sum.
 # Jones et al., 1998, https://doi.org/10.1023/A:1008306431147, equation 15.
 
-
 TINY = 1e-30
 
 
@@ -41,7 +40,6 @@ def _cumulative(z: Floats) -> Floats:
 # Oblivious regression trees: one split per level, drawn at random and the best of a few taken.
 # Extremely randomized trees (Geurts et al., 2006, https://doi.org/10.1007/s10994-006-6226-1); with one split
 # per level, as in CatBoost, a tree is a few table look-ups for any number of rows.
-
 
 TREES = 40
 DEPTH = 10  # leaves hold one or two of a few hundred observations
@@ -186,7 +184,6 @@ def _fit_rows(count: int) -> int:
 # (tree-structured Parzen estimator) learn joint patterns of good rows at once, the process learns which knobs
 # matter, with its uncertainty. Both give an expected improvement at every row; the row with the largest
 # product is chosen.
-
 
 KERNEL_WEIGHT = 1.0  # exponent of the kernels' improvement in the product; that of the process is 1
 

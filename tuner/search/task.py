@@ -129,7 +129,6 @@ class SearchTask:
 # near ones. The farthest row of all would be a corner, where extreme values meet: the farthest of a few
 # random rows usually is not (best-candidate sampling, Mitchell 1991, https://doi.org/10.1145/122718.122736).
 
-
 START_ROWS = 6
 START_ROWS_OF_STRATEGY = 3  # one slow row must not exclude a strategy
 DRAWN = 16  # rows of which the farthest is taken

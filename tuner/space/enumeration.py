@@ -84,7 +84,6 @@ def sort_keys(keys: Keys) -> Keys:
 # The feasible set by constraint-ordered backtracking over blocks of configurations.
 # The Cartesian product of all choices is never formed.
 
-
 BLOCK_ROWS = 1 << 16  # combinations evaluated together: bounds memory, fits in the cache
 VISITS_LIMIT = 2_000_000_000  # partial combinations visited: about ten seconds
 
@@ -276,7 +275,6 @@ def _ordered(
 # be in the sample, and the shares that were kept estimate their number (Chen, 1992,
 # https://doi.org/10.1137/0221022, with equal weights). The hash is fixed, so equal spaces give equal samples
 # on every machine, in every session.
-
 
 ROWS_LIMIT = 20_000_000  # rows in memory: a byte or two per knob here, about 50 bytes in a sampler
 SAMPLE_ROWS = 1 << 20  # the best of so many is among the best millionth of the set

@@ -20,7 +20,6 @@ from tuner.space.search_space import Knob, SearchSpace
 # in the file, the last knob varying fastest. Of a strategy with too many configurations, the rows are a fixed
 # sample (``tuner.space.enumeration``).
 
-
 EXACT_LIMIT = 5_000_000  # combinations up to which rejections are counted exactly
 UNDEFINED_SAMPLE = 1000  # combinations for which a constraint is evaluated, to say why it never holds
 SAMPLE_SIZE = 200_000  # combinations visited to estimate the counts of a larger set

@@ -84,7 +84,6 @@ class SearchSpace:
 # A constraint has few knobs with few choices each, while an enumeration asks for many configurations. A
 # constraint whose knobs have too many combinations is evaluated for each configuration instead.
 
-
 Truth = npt.NDArray[np.bool_]
 Picks = Mapping[int, npt.NDArray[np.integer]]  # knob -> per configuration, index of its choice
 

@@ -73,7 +73,6 @@ def child_runners(children: Children) -> RunnersFactory:
 
 # Binds candidates; those of a user's custom templates in a child process, since templates may hang.
 
-
 TIMEOUT_S = 10.0  # per candidate; a shipped template takes milliseconds
 MEMORY_BYTES = 1 << 30
 

@@ -151,7 +151,6 @@ def _name(dtype: torch.dtype) -> str:
 # which tensors made under inference mode lack; addresses are used again. So contents are compared: 64 bits of
 # a hash, read at the speed of memory.
 
-
 Layout = tuple[int, torch.dtype, torch.Size, tuple[int, ...]]  # address, type, shape, strides
 State = tuple[tuple[Any, ...], int]  # types, shapes and strides of tensors, and the hash of what they contain
 

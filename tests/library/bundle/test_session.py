@@ -338,7 +338,6 @@ def test_a_defect_is_one_line_with_its_trace_for_debug_and_ctrl_c_is_130(
 
 # The process that owns the GPU: what it runs, and how long it is waited for.
 
-
 CUBIN_CODE = b"\x7fELF"
 
 

@@ -136,7 +136,6 @@ def test_outlined_kernels_stay_as_they_are(golden: Callable[[str, str], None]) -
 
 # Passes of one rewrite each: what they change, and what they leave.
 
-
 NAMES = ("SHUFFLE", "SHARED_GLOBALS", "TWO_MODULES", "GLOBAL_ID")
 SHUFFLE, SHARED_GLOBALS, TWO_MODULES, GLOBAL_ID = (text_beside(__file__, name) for name in NAMES)
 WIDE = ("i32", "f32", "i64", "f64")

@@ -163,7 +163,6 @@ def test_what_cannot_be_inlined_is_named(callee: str) -> None:
 
 # Batches along z of the grid: every strategy is right for every pair of matrices, on the PTX simulator.
 
-
 BY_WORKSPACE: dict[str, Any] = {"splits": 2, "split_by": "workspace", "block_k": 16, "warps_n": 1}
 TWOS: dict[str, Any] = dict.fromkeys(("thread_m", "thread_n", "split_m", "split_n", "unroll_k", "depth"), 2)
 POINTS = (

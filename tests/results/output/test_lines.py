@@ -251,7 +251,6 @@ def test_many_knobs_go_on_below_where_a_terminal_ends() -> None:
 
 # A run under way.
 
-
 STARTED = RunStarted(3, settings(trials=10), MACHINE, 20, 15, proposed_before=0)
 RECORD = trial(4, measurement(1e-6)).record
 DONE = TrialDone(104, 4, RECORD, Counts(5, 3, 0, 2, 1), RECORD, elapsed_s=10.0)

@@ -203,7 +203,6 @@ def test_a_row_reports_speed_time_and_the_knobs_that_differ_and_links_to_a_kind_
 
 # Plots of a run: pairs of knobs, lines of trials, the best so far.
 
-
 LEVELS = (("x", 1), ("x", 2), ("y", "a"), ("y", "b"))
 
 

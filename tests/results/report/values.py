@@ -48,7 +48,6 @@ def report(*runs: ReportedRun, best: tuple[BestKnown, ...] = (), left_out: int =
 
 # HTML read back: what is to be seen, and which elements with which attributes.
 
-
 VOID = {"meta", "br"}
 NEVER_SEEN = {"style", "script"}
 

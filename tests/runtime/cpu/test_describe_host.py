@@ -159,7 +159,6 @@ def test_this_machine_can_be_described_and_has_a_load_that_fits_its_processors()
 
 # Processors that a process may use: by its real affinity, and by control groups in a tree of files.
 
-
 STAT = "cpu  {total} 0 0 0 0 0 0 0\ncpu0 {zero} 0 0 0 0 0 0 {stolen} 0 0\ncpu1 {one} 0 0 0 0 0 0 0 0 0\n"
 
 

@@ -141,7 +141,6 @@ def test_a_library_whose_process_ends_fails_alone_and_the_others_or_the_kernels_
 
 # What a judge finds of a candidate, and of several that are timed together.
 
-
 Target = FakeTarget | UntimedTarget
 
 

@@ -40,7 +40,6 @@ from tuner.core.serialization import decode, encode, parsed, require_format
 #
 # See docs/reference/json-documents.md.
 
-
 BUNDLE_FORMAT: Final = "tuner-bundle"
 BUNDLE_VERSION: Final = 1
 MANIFEST: Final = "manifest.json"
@@ -189,7 +188,6 @@ def _part(path: Path, archive: zipfile.ZipFile, name: str, limit_bytes: int) -> 
 #
 # See docs/reference/json-documents.md.
 
-
 RESULTS_FORMAT: Final = "tuner-results"
 RESULTS_VERSION: Final = 3  # 3: the library that is compared with is named baseline
 KINDS: Final[dict[str, type[Any]]] = {  # first word of a line
@@ -286,7 +284,6 @@ def _why_impossible(line: Line, machine: Machine) -> str:
 
 
 # Orders compiled programs for timing by static facts; no estimate of a time.
-
 
 TENSOR_CORES = re.compile(r"\b(?:wgmma\.mma_async|mma\.sync)")  # in PTX
 TENSOR_DTYPES = ("f16", "bf16", "tf32", "i8", *FLOAT8S)

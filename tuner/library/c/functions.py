@@ -24,7 +24,6 @@ from tuner.core.processors import (
 # are compiled for a level of x86-64 and no more than C code can ask for, so that no other instruction is in
 # them. Levels: https://gitlab.com/x86-psABIs/x86-64-ABI, "Micro-Architecture Levels".
 
-
 # Instruction set -> name of its bit in the header, after the prefix; in the order of the bits.
 BITS = {
     AVX2: "AVX2",

@@ -201,7 +201,6 @@ def _initializer(tensor_map: BufferMap) -> str:
 # part of the interface of a shared object; code that is linked with them still finds them. Format: System V
 # ABI, ELF-64.
 
-
 ELF_64_LITTLE = b"\x7fELF\x02\x01"
 SECTION_TABLE_AT, SECTION_COUNT_AT = 0x28, 0x3C  # e_shoff, e_shnum
 SECTION = struct.Struct("<IIQQQQIIQQ")  # Elf64_Shdr

@@ -242,7 +242,6 @@ def _meaning(entry: StrategyEntry) -> tuple[object, ...]:
 
 # The file of a dispatch rule: YAML to read, with a checksum, for one machine and one search space.
 
-
 FORMAT: Final = "tuner-rule"
 VERSION: Final = 1
 LIMIT_BYTES: Final = 4_000_000

@@ -15,7 +15,6 @@ from tuner.payload.cpu import MAPS, tensor_program
 # default, 8 x 32 was the fastest (docs/decisions/libraries.md). So an entry's knobs are one proposal of
 # several, and times in IREE's runtime decide.
 
-
 ROWS, COLUMNS = 8, 32  # of the register tile that was the fastest
 BLOCKS = ((64, 64), (128, 128), (128, 256), (64, 512))  # rows, columns of C that a thread computes at a time
 STEPS = (1, 4, 16)  # of k, in one iteration of the innermost loop
@@ -103,7 +102,6 @@ def program_of(problem: Problem) -> str:
 #     %config = transform.param.constant #iree_codegen.compilation_info<...>
 #
 # Format: https://iree.dev/reference/tuning. The attributes are those of one version of the compiler.
-
 
 APPLIED = "__tuning_spec_applied__"  # on each operation that a spec configured
 OP, PARAM = "!transform.any_op", "!transform.any_param"

@@ -91,7 +91,6 @@ def _compile_for(function: Op, part: ModulePart) -> None:
 #
 # All else in the code, such as vectors of any width, LLVM compiles for every processor.
 
-
 # Pattern that an intrinsic's name begins with -> instruction set, as in tuner.core.processors
 SETS = {
     r"avx512bf16\.": "avx512-bf16",

@@ -212,7 +212,6 @@ class _KGroups:
 # A tile is a ``linalg.generic`` on memrefs with an input, weights and sums. One of its dimensions is that of
 # the lanes of a register: the filters, the last dimension of the weights; or the last dimension of the sums.
 
-
 INPUT, WEIGHTS, SUMS = range(3)  # operands of a tile
 FILTERS, LAST = LANES_ALONG = ("filters", "last")  # the dimension of the lanes: of the weights, of the sums
 

@@ -117,7 +117,6 @@ def _divided(number: Value, by: int) -> Value:
 # A K group has 32 bits and holds elements of one row of A, or of one column of B, that follow each other
 # along K. Where K is not the dimension that is adjacent in memory, K groups are made by interleaving rows.
 
-
 K_GROUP_BITS, HALF_BITS = 32, 16
 HIGH = -(1 << HALF_BITS)  # mask of the upper half of a K group
 DOT = "x86.avx512.dot"  # of pairs of bf16, added to f32: vdpbf16ps
@@ -273,7 +272,6 @@ def second_half(k_groups: Value) -> Value:
 # B is packed to panels of columns, with a vector for each K group; A is packed by strips of rows, with a
 # vector for each row and 16 K groups. Elements after the last of K are 0. So are columns after the last of
 # B; rows after the last of A are left out.
-
 
 # Creates the store of a vector of K groups of B: panel, step of K, K group in the step, vector of the panel,
 # K groups

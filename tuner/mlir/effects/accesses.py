@@ -30,7 +30,6 @@ from tuner.mlir.ir.reading import op_of, source_of
 # however many views there are in between. Where an offset or a stride is dynamic, the section is that of the
 # closest enclosing view whose type is static.
 
-
 KEEP_THE_BASE = VIEWS - {"memref.view"}  # memref.view moves the base address by bytes
 LEAVES_ITS_SOURCE = "memref.reinterpret_cast"  # may span elements that its source does not span
 MAX_TERMS = 1000  # partial sums of one overlap test; row-major arrays need only a few

@@ -19,7 +19,6 @@ from tuner.mlir.ir.reading import ARGUMENTS, SEGMENTS, callee_of, name_of, op_of
 # in C++: an iter_arg is its initial value or the value that an iteration yields; a result of scf.if is the
 # value that either branch yields. ``targets_of`` gives the same edges forwards.
 
-
 FOR_BOUNDS = 3  # operands of scf.for before its initial values
 BRANCHES = frozenset({"scf.if", "scf.index_switch"})
 STRUCTURED = BRANCHES | {"scf.for", "scf.while"}  # whose regions are walked; others count as a single op
@@ -279,7 +278,6 @@ def _kernel_of(launch: Op) -> Op | None:
 # The counterpart of LLVM's ``getUnderlyingObjects``: a backward search over use-def chains, to allocations,
 # arguments of the function and globals. ``aliases_of`` searches forwards.
 
-
 # Ops whose first result aliases their first operand.
 VIEWS = frozenset(
     {
@@ -459,7 +457,6 @@ def block_of(root: Value) -> Block:
 #
 # The closure of ``handed_on``, from the definition of the buffer. The token of asynchronous work is followed
 # too, because the work may use the buffer until its token is waited for.
-
 
 FREEING = frozenset({"memref.dealloc", "gpu.dealloc", "gpux.dealloc", "memref.realloc"})
 

@@ -125,7 +125,6 @@ def effect_of_use(op: Op, number: int) -> Effect:
 # each of its memref operands. Not handled: ops through which a buffer's address escapes, and asynchronous
 # device code; both are errors.
 
-
 # Ops that allocate, forward or free memory, and neither read nor write it.
 NO_READ_OR_WRITE = (
     VIEWS

@@ -14,7 +14,6 @@ from tuner.mlir.ir.reading import callee_of
 # <https://github.com/llvm/llvm-project/blob/main/mlir/lib/ExecutionEngine/RunnerUtils.cpp>. A function with
 # ``llvm.emit_c_interface`` is called as ``_mlir_ciface_NAME``, with the address of a memref's descriptor.
 
-
 C_INTERFACE = "_mlir_ciface_"
 # Name -> LLVM types of the arguments.
 PRINTED_SCALARS: dict[str, tuple[str, ...]] = {
@@ -57,7 +56,6 @@ def is_runner_function(symbol: str) -> bool:
 
 # The Python bindings do not expose ``MemoryEffectOpInterface``, so the ops are listed here, for the device
 # and the host. An op that is not listed may read and write.
-
 
 READERS = frozenset(
     {

@@ -83,7 +83,6 @@ def _reaches(function: Op, name: str, functions: dict[str, Op]) -> bool:
 # named by the same attribute). With the unit attribute ``tuner.zeroed`` on either, the buffer must hold zeros
 # before the first launch. Not handled: any other host code, and sizes that are not constant; both are errors.
 
-
 NAME, ZEROED = "tuner.buffer", "tuner.zeroed"
 RENAMING = ("memref.cast", "builtin.unrealized_conversion_cast")
 HARMLESS = frozenset({"arith.constant", "memref.dealloc", "func.return", "memref.assume_alignment"})

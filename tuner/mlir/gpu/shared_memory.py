@@ -152,7 +152,6 @@ def make_shared_memory_external(module: ir.Module, alignment_bytes: int) -> int:
 # since other threads may lag until then; a barrier in a loop or a branch proves nothing. Buffers with a use
 # that is not listed here, and all buffers of a kernel of several blocks, are live all the time.
 
-
 # Ops whose accesses are complete when the op is.
 SYNCHRONOUS = frozenset(
     {

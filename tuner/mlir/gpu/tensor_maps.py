@@ -20,7 +20,6 @@ from tuner.mlir.ir.reading import (
 #
 # With the unit attribute ``tuner.tf32`` on the op, copies round f32 to tf32, which its type cannot express.
 
-
 TENSOR_MAP = "nvgpu.tma.create.descriptor"
 TF32 = "tuner.tf32"
 # CUtensorMapDataType, CUtensorMapSwizzle and CUtensorMapL2promotion of cuda.h

@@ -24,7 +24,6 @@ from tuner.mlir.ir.reading import index_along, split_constant, walk
 # their pieces of as many tiles, adjacent in C, each lane has 16 bytes of a row: a transposition of a square
 # matrix in registers, of which each lane holds a column, by a butterfly of shuffles.
 
-
 TILE_COLUMNS = 8  # of C, per mma.sync
 PIECE = 2  # adjacent sums of a row that one lane holds
 STORE_BYTES = 16

@@ -201,7 +201,6 @@ def _is_tiny(x: Term) -> Term:
 # rigorous error bounds for basic building blocks of double-word arithmetic", 2017. ``fma`` gives the rounding
 # error of a product.
 
-
 TWO_OVER_LN2 = (2.8853900817779268, 4.0710547481862066e-17)  # 2 / ln 2
 THIRD = (1 / 3, 1.850371707708594e-17)  # 1 / 3
 ATANH_TAIL = tuple(1 / (2 * power + 5) for power in range(10))  # of atanh(s) / s, from s**4 / 5 on, in s**2
@@ -331,7 +330,6 @@ def _half_exp(size: Term) -> Term:
 # those bits of 2 / pi that count for its exponent, as integers (Payne and Hanek 1983). Polynomials of sine
 # and cosine are Taylor's, of which the next term is below 2**-54 of the result; that of atan is tuner's,
 # interpolated at Chebyshev nodes in 120 digits.
-
 
 HALF_PI = (1.5707963267948966, 6.123233995736766e-17, -1.4973849048591698e-33)  # pi / 2 in three parts
 LARGE_ANGLE = 2.0**32  # below this, a product with 2 / pi is off by less than 2**-19

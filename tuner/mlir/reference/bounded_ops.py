@@ -24,7 +24,6 @@ from tuner.mlir.bindings import Op, ir
 # half a unit of the sum of their magnitudes: less than the worst case of n, more than independent errors in
 # any order of additions give.
 
-
 Float64 = npt.NDArray[np.float64]
 Axes = tuple[int, ...]
 FORMULA_ULPS = 8.0  # half units: the formulas' 3 units, and the rounding of the argument
@@ -182,7 +181,6 @@ def product_of_matrices(a: Bounded, b: Bounded, element: str) -> Bounded:
 #
 # Integers are exact but where they come from floats: of a float that may round to either of two integers,
 # both are allowed. Values of i1 are 0 and 1.
-
 
 Int64 = npt.NDArray[np.int64]
 ErrorOf = Callable[[Bounded, Bounded], Float64]

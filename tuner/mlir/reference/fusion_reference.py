@@ -69,7 +69,6 @@ def _windows(x: Float64, form: ConvolutionForm, sizes: Mapping[str, int]) -> Flo
 # its indexing map; a reduction is numpy's along the reduced dimensions. Not handled, and refused: control
 # flow, unsigned division, reductions other than sums and extremes of floats, and and, or, xor of i1.
 
-
 Array = npt.NDArray[np.generic]
 MATMULS = ("linalg.matmul", "linalg.batch_matmul")
 COPIES = ("linalg.copy", "linalg.transpose", "linalg.broadcast")

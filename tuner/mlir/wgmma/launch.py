@@ -134,7 +134,6 @@ def _set_registers(action: str, registers: int) -> None:
 # numbered with x fastest; each block keeps its position in the cluster. The ops that compute a tile's corner
 # from block ids are cloned into the loop, for the ids that the tile's original block would have had.
 
-
 Corner = Callable[[], tuple[Value, Value]]  # creates the row and column of a tile of C, indices
 Build = Callable[[Corner, Place], Place]  # creates the code of a tile: ring position before -> after
 DECIDED_BY_BLOCKS = ("arith.", "affine.apply", "gpu.block_id")

@@ -17,7 +17,6 @@ from tuner.mlir.ir.reading import source_of, walk
 # (transposed): a line holds rows of one k. A box is all of k x one line of rows; the next line of rows
 # (leading offset) is a box away, the next eight k (stride offset) an atom.
 
-
 LINE_BYTES = 128  # the swizzle's span
 ATOM_LINES = 8
 ATOM_BYTES = ATOM_LINES * LINE_BYTES

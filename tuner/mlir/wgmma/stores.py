@@ -68,7 +68,6 @@ def _element(structure: Value, kind: Type, position: int) -> Value:
 # The TMA skips elements outside of C. A wait with ``.read`` frees a box; only a wait without ``.read``, which
 # ends the block, ensures that all results are in C. PTX ISA, "cp.async.bulk.wait_group".
 
-
 ALL_LANES = -1
 GROUP_COLUMNS = 8  # columns of C per matrix of stmatrix
 PAIRS_AT_ONCE = 2  # groups of columns whose upper and lower halves are the four matrices of one stmatrix

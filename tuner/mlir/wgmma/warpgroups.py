@@ -37,7 +37,6 @@ from tuner.mlir.wgmma.plan import (
 # from any block; each consumer releases a stage in every block, because the producer of any of these blocks
 # may fill the stage next.
 
-
 SUSPEND_NS = 0x989680  # time limit of one try_wait before it is repeated, as in CUTLASS
 PLACE_WORDS = 2
 
@@ -122,7 +121,6 @@ class Ring:
 # - Each later tile: wait; fence; products; commit; wait until all groups but the newest are complete; release
 #   the previous stage, in all blocks of the cluster.
 # - End: wait for the last group; release its stage if another tile of C follows.
-
 
 ADDRESS_MASK = 0x3FFF  # address bits of a matrix descriptor, in units of 16 bytes
 

@@ -80,7 +80,6 @@ class DeviceViews:
 # valid too; a write leaves only the written side valid. Where control-flow paths join, a location is valid if
 # it is valid on all paths.
 
-
 # Maximum number of iterations of the search for a fixed point. Any state is correct, since copies make it
 # true; a fixed point saves copies.
 ITERATIONS_LIMIT = 4

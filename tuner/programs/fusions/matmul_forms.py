@@ -61,7 +61,6 @@ def is_broadcast(op: Op) -> bool:
 #   %m = linalg.matmul ins(%c, %w : tensor<64x64xf32>, tensor<64x96xf32>) ... -> tensor<64x96xf32>
 #   %r = tensor.expand_shape %m [[0, 1], [2]] ... : tensor<64x96xf32> into tensor<2x32x96xf32>
 
-
 BATCHED, UNBATCHED = "linalg.batch_matmul", "linalg.matmul"
 Loops = tuple[int, ...]
 PLAIN: dict[str, tuple[Loops, Loops, Loops]] = {  # loops that A, B and C are indexed by

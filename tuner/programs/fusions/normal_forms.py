@@ -48,7 +48,6 @@ from tuner.programs.fusions.views import YIELD, number_of, padding_number
 # whole program: with reshapes it makes generics of matmuls, and computes a layer norm again for each column
 # of the matmul that reads it.
 
-
 OP = "!transform.any_op"
 MARK = "generalized"  # attribute of operations, while they are made generic
 GENERALIZE = f"""module attributes {{transform.with_named_sequence}} {{

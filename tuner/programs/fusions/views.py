@@ -30,7 +30,6 @@ from tuner.programs.fusions.operations import (
 #
 # Each function takes and returns a ``View``. Reshapes that need a copy return None.
 
-
 Reassociation = Sequence[Sequence[int]]  # groups of dimensions that become one
 
 

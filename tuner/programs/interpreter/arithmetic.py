@@ -56,7 +56,6 @@ def aligned(scalar: Array, vector: Array) -> Array:
 
 # Floating-point arithmetic, each operation rounded to its type; fast-math flags only permit other results.
 
-
 F32, F64 = np.dtype(np.float32), np.dtype(np.float64)
 SPLIT = 2.0**27 + 1  # splits a float64 into two halves; Dekker, A floating-point technique, 1971
 
@@ -155,7 +154,6 @@ FLOAT_OPS: dict[str, Decode] = {
 
 
 # Integer arithmetic: two's complement with wrap-around; the operation determines the signedness.
-
 
 Binary = Callable[[Array, Array], Array]
 

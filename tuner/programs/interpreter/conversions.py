@@ -135,7 +135,6 @@ CONVERSIONS: dict[str, Decode] = {
 
 # The math dialect: floats are computed in float64, then rounded to the type of the result.
 
-
 Function = Callable[..., Array]
 BITS_OF_BYTE = np.array([number.bit_count() for number in range(256)], np.uint8)
 

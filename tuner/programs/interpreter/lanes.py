@@ -92,7 +92,6 @@ def to_integer(values: Array, dtype: DType) -> Array:
 #
 # The size of an axis is 1 where a value is the same in all blocks, or in all threads of a block.
 
-
 Sizes3 = tuple[int, int, int]  # x, y, z
 SUBGROUP = 32  # lanes of a warp
 

@@ -106,7 +106,6 @@ CONTRACTIONS: dict[str, Decode] = {
 # Lane ``l`` is number ``l % 4`` of group ``l / 4``. A register has 32 bits, or one f64; the figures of PTX
 # ISA, "Matrix Fragments for mma", show which elements of A, B and C a register holds.
 
-
 Places: TypeAlias = tuple[Array, Array]  # row, column
 LANES = np.arange(SUBGROUP)[:, None, None]
 GROUP, NUMBER = LANES // 4, LANES % 4
@@ -219,7 +218,6 @@ TENSOR_CORES: dict[str, Decode] = {"nvgpu.mma.sync": multiply_fragments, "nvgpu.
 
 
 # Matrices distributed over a subgroup: in this interpreter every lane has a copy of the whole matrix.
-
 
 SHAPE = re.compile(r"!gpu\.mma_matrix<([0-9]+)x([0-9]+)x(\w+),")
 ELEMENTWISE: dict[str, Compute] = {

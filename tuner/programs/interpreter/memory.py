@@ -12,7 +12,6 @@ from tuner.programs.interpreter.lanes import BOOL, Array, BufferView, ElementTyp
 
 # The memory of this process as arrays of numbers, read and written at addresses that were checked before.
 
-
 FIRST = 16  # address of element 0: no array may begin at address 0; a multiple of every element's size
 SPAN_BYTES = 1 << 47  # user addresses of x86-64
 # alignment of allocations, as with cudaMalloc: CUDA programming guide, device memory accesses

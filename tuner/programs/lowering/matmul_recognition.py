@@ -31,7 +31,6 @@ from tuner.runtime.workers.worker import call_in_child
 # Loops of one iteration do not count. Several loops of one kind become one where all operands have them next
 # to each other in one order: a 1x1 convolution of (1, 14, 14, 64) is a matmul of 196 rows.
 
-
 LAYOUTS = {("mk", "kn"): "nn", ("mk", "nk"): "nt", ("km", "kn"): "tn"}
 DTYPES = {  # MLIR's name -> Problem.dtype
     **{name: name for name in ("f32", "f64", "f16", "bf16", "i8")},

@@ -106,7 +106,6 @@ def require_processor(needs: tuple[str, ...], what: str) -> None:
 #
 # An array is in use while there is a reference to it, to a view of it, or to a tensor that shares its memory.
 
-
 ALIGNMENT_BYTES = 64
 POOL_LIMIT = 4  # sets of results that are kept; a caller that holds more gets new ones
 
@@ -177,7 +176,6 @@ def _aligned(owner: Array, kind: ArrayType) -> Array:
 # Lays out the weights of a program in one block of memory: packed as the fusions' scripts read them.
 #
 # A weight that two fusions read alike is stored once, one that they read differently twice.
-
 
 Key = tuple[int, View | None, WeightPacking | None]  # index of the buffer; the view only of a packed one
 

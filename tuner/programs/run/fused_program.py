@@ -36,7 +36,6 @@ from tuner.runtime.process_locks import thread_lock
 # addresses into a frame that was made once, and calls machine code. Whatever differs takes the slow path,
 # which accepts other arrays of host memory (DLPack), or says in one line what is wrong.
 
-
 Array = npt.NDArray[Any]
 ndarray = np.ndarray
 DATA_OFFSET_BYTES = 16  # of PyArrayObject.data: after the object's header of CPython, numpy's C API

@@ -24,7 +24,6 @@ from tuner.programs.run.failed_assertion import failed_assertion
 # is called, which must not return. Such code runs in a separate thread: if an assertion fails, that thread
 # waits forever, and the caller gets the error. So there may be few such failures.
 
-
 ABORT, PUTS = f"{MATH_PREFIX}abort", f"{MATH_PREFIX}puts"  # names in the compiled code
 
 # Failures after which a program whose assertions keep a thread takes no more calls; a thread has a stack of

@@ -22,7 +22,6 @@ from tuner.runtime.arrays import MemRef, array_of
 
 # The heap of compiled host code; freed memory is kept until no device work can use it any more.
 
-
 POISON = 0xFF  # all bits set: NaN in every float type
 STDERR = 2
 
@@ -119,7 +118,6 @@ def math_symbols(llvm_text: str) -> dict[str, int]:
 #
 # The text is the same as mlir-runner's, see the C++ code of
 # ``mlir/include/mlir/ExecutionEngine/RunnerUtils.h``.
-
 
 ARGUMENTS: dict[str, Any] = {
     "i64": c_int64,

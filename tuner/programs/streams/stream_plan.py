@@ -12,7 +12,6 @@ from dataclasses import dataclass
 # Dilworth's decomposition theorem for partially ordered sets", Proc. AMS 7, 1956). Each pair of the matching
 # is two neighbours on a chain.
 
-
 Chain = tuple[int, ...]
 
 
@@ -97,7 +96,6 @@ class _Matching:
 # the host, reaches a node are a vector clock, stored as a set of nodes in the bits of an integer. The waits
 # are the edges between streams of the transitive reduction of dependences, stream order and host order:
 # omitting any of them breaks a dependence.
-
 
 BEGIN = -1  # the point of the first stream where everything starts
 

@@ -199,7 +199,6 @@ def strategy_rows(ablation: Ablation) -> list[tuple[str, ...]]:
 # Roofline plot of a machine with the best trial of a run.
 # Source: Williams et al., 2009, https://doi.org/10.1145/1498765.1498785.
 
-
 ROOM = 10.0, 3.0  # factors by which the axes of intensity and speed extend beyond the data
 DECADES = 2.0  # of speed shown below the roof, at least
 

@@ -15,7 +15,6 @@ from tuner.core.processors import PresentLoad, Processors
 
 # The permission of Linux to use AMX tile registers. Documentation/arch/x86/xstate.rst of the kernel.
 
-
 ARCH_PRCTL = 158  # system call of x86-64
 REQUEST_PERMISSION = 0x1023  # ARCH_REQ_XCOMP_PERM
 TILE_DATA = 18  # XFEATURE_XTILEDATA

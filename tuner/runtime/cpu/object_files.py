@@ -14,7 +14,6 @@ from tuner.core.errors import CandidateError, Stage
 # Format: System V ABI (https://refspecs.linuxfoundation.org/elf/gabi4+/contents.html) and its supplement for
 # x86-64. Of the tables only what a loader of one file needs is read.
 
-
 HEADER_MAGIC = b"\x7fELF\x02\x01"  # 64 bits, little-endian
 RELOCATABLE, X86_64 = 1, 62  # e_type, e_machine
 HEADER = struct.Struct("<16sHHIQQQIHHHHHH")  # Elf64_Ehdr
@@ -133,7 +132,6 @@ def _text(code: bytes, strings: _Header, at: int) -> str:
 #
 # The JIT compiles for LLVM's large code model, in which code refers to data and functions by their 64-bit
 # addresses. So the sections may lie anywhere, and each relocation is an addition.
-
 
 PAGE_BYTES = mmap.PAGESIZE
 # R_X86_64_*: kind -> format of the field, and whether the address of the field is subtracted

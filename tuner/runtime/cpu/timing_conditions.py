@@ -115,7 +115,6 @@ def thread_waited_s() -> float:
 # a time, and so has this product, while a loop of multiply-adds in registers has one speed. The work is the
 # same in every version of the tuner.
 
-
 # Sizes, as in panel_product.mlir
 ROWS, VECTORS = 6, 2  # of C in registers: 12 sums, so that AVX2 has registers left for A and B
 INNER = 256  # length of the panels
@@ -219,7 +218,6 @@ class HostWatch:
 # The weights of a model come from the last level of cache, or from memory, since all others were read since
 # the call before. A kernel that is timed in a loop finds them in the second level. With copies that together
 # are larger than that level, one used after the other, each call finds its copy evicted.
-
 
 ENTRY = "rotated_call"
 

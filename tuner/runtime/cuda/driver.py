@@ -52,7 +52,6 @@ class CheckedDriver:
 # Names are the names in cuda.h and cuda-bindings; symbols are the names that libcuda exports, of the newest
 # version that every driver since CUDA 12.0 has. See <https://docs.nvidia.com/cuda/cuda-driver-api>.
 
-
 NAME_BYTES = 256
 TENSOR_MAP_BYTES = 128  # CUtensorMap
 

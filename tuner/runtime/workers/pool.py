@@ -95,7 +95,6 @@ class CompilePool:
 # A call that an earlier call may have broken is repeated in a fresh child; after a failure of running code
 # the child is replaced.
 
-
 FAULT = "killed by SIGSEGV"
 WHY_FAULT = "as by an access outside of its operands or a write to an input"
 LockContext = Callable[[], contextlib.AbstractContextManager[None]]

@@ -18,7 +18,6 @@ from tuner.core.problem import Problem
 # waiting process reads the clock in short steps; a step that took far longer than asked was a pause of this
 # process, and usually of its children as well. Reasons: docs/decisions/verification-and-workers.md.
 
-
 TICK_S = 0.1  # a waiting process reads the clock this often
 LONGEST_STEP_S = 2 * TICK_S  # at most counted per step: a busy machine wakes a process late
 

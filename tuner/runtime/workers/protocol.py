@@ -71,7 +71,6 @@ class Limits:
 # parent: ServiceSpec, then CallRequest ..., with a GoAhead for every Event
 # child:  Ready, then per CallRequest any number of Events and one Reply; ServiceDefect in place of either
 
-
 CALL = "__call__"  # the method of a service that is a function
 LENGTH = struct.Struct("<Q")  # bytes of the pickle that follows
 

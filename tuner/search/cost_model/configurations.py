@@ -26,7 +26,6 @@ from tuner.space.search_space import SearchSpace
 # split_m split_n`` on a GPU. Further knobs, such as ``unroll_k`` or ``depth``, are used where the strategy
 # has them.
 
-
 Counts = npt.NDArray[np.float64]
 
 READS_B_IN_PLACE = ("matmul_cpu_direct",)
@@ -266,7 +265,6 @@ def _gpu_costs(
 # Processors: register tiles that keep the FMA units busy, packed panels that fit the caches
 # (``tuner.search.cost_model.cpu``). GPUs: grids that fill whole waves of multiprocessors with enough warps,
 # and the roofline of one multiprocessor (``tuner.search.cost_model.gpu``).
-
 
 SEEDS = 4  # per strategy, all of different shapes
 WORTH = 1.5  # times the minimum cost: a configuration above is no seed

@@ -66,7 +66,6 @@ def stored_cycles(rows: Counts, vectors: Counts) -> Counts:
 # Arithmetic overlaps with most of the cache traffic; packing is added on top. The model only ranks schedules
 # of one strategy before any of these schedules was measured.
 
-
 L2_BYTES_PER_CYCLE = 64.0  # Intel's since 2015, AMD's Zen 5; Zen 2 to 4: 32
 L3_BYTES_PER_CYCLE = 20.0  # Intel's servers about 10, AMD's since Zen 2 up to 32
 LINE_BYTES = 64  # a vector that is not aligned to a cache line lies in two lines

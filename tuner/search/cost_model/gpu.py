@@ -16,7 +16,6 @@ from tuner.search.cost_model.occupancy import PARTITIONS, BlockNeeds, blocks_per
 # by the rules of ``tuner.search.cost_model.occupancy``. The model only ranks schedules of one strategy before
 # any of these schedules was measured.
 
-
 Counts = npt.NDArray[np.float64]
 
 # Multiply-adds per cycle and multiprocessor: CUDA programming guide, throughput of native arithmetic
@@ -107,7 +106,6 @@ def _wave(tiles: GpuTiles, problem: Problem, chip: Chip, together: Counts) -> Co
 # All loads and stores of warps go through one queue per multiprocessor, loads from global memory like loads
 # from shared memory. An access takes as many passes as the largest number of distinct 4-byte words that it
 # needs from one bank, and at least a minimum that depends on its width.
-
 
 Words = npt.NDArray[np.integer]  # per lane of a warp: index of the first 4-byte word that it accesses
 

@@ -78,7 +78,6 @@ def _round_up(number: int, unit: int) -> int:
 # Only launches that the driver refuses are rejected. A program that is merely expected to be slow passes: one
 # with register spills may still be the fastest.
 
-
 DYNAMIC = re.compile(r"\.extern\s+\.shared\s+\.align\s+(\d+)")  # declaration of dynamic shared memory in PTX
 
 

@@ -109,7 +109,6 @@ def refused(name: str, reason: str) -> DeviceError:
 # a moment holds, for each queue, the time up to which the queue's work is ordered before the moment. Two
 # accesses race where neither moment is before the other, in whatever order the work was actually run.
 
-
 HOST_QUEUE = -1
 
 

@@ -24,7 +24,6 @@ from tuner.simulator.memory.global_memory import DEVICE_BUFFERS, Pointer, device
 
 # Memory at addresses reserved for simulated device memory, so that host code recognises device pointers.
 
-
 FIRST, END = (tag << DEVICE_ADDRESS_BITS for tag in (DEVICE_ADDRESS_TAG, DEVICE_ADDRESS_TAG + 1))
 STEP_BYTES = 1 << 16  # granularity of addresses; each address is tried once per process
 MAP_FIXED_NOREPLACE = 0x100000  # linux/mman.h, since 4.17
@@ -71,7 +70,6 @@ def device_bytes(size_bytes: int) -> npt.NDArray[np.uint8]:
 #
 # Freed memory stays in a quarantine, where its addresses are not reused, so that a use after free is
 # recognised. Red zones and quarantine are those of AddressSanitizer (Serebryany et al., USENIX ATC 2012).
-
 
 Bytes = npt.NDArray[np.uint8]
 ALIGN_BYTES = 256  # as cuMemAlloc does; CUDA programming guide, device memory accesses

@@ -21,7 +21,6 @@ from tuner.simulator.state.resident_blocks import ResidentBlocks, Threads
 # __assertfail are addresses and numbers: message, file, line, function, bytes of a character; it does not
 # return. CUDA C programming guide, "Assertion". Other calls are not simulated.
 
-
 PRINT, FAIL = "vprintf", "__assertfail"
 FAIL_PARAMETERS = 5
 PLAIN_CALL = 2  # operands of a call without results

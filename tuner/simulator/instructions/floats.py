@@ -14,7 +14,6 @@ from tuner.simulator.ptx.dtypes import TYPES, Array, PtxType, fma
 # Sums and products of 16-bit types are computed in float32 and rounded to 16 bits: with 2p + 2 bits of
 # precision double rounding is innocuous (Figueroa, "When is double rounding innocuous?", 1995).
 
-
 FLOAT_TYPES = ("f16", "bf16", "f16x2", "bf16x2", "f32", "f64")
 DIRECTED = ("rz", "rm", "rp")
 APPROXIMATE: dict[str, Callable[[Array], Array]] = {

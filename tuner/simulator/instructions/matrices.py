@@ -150,7 +150,6 @@ MMA: dict[str, Callable[[Operands], Step]] = {
 # order: a row, or a column where the layout is ``col``, in which case wmma.mma must specify ``col`` as well;
 # and half of row l / 2 of C or D. Simulated: only the shape m16n16k16 and f16 into f16 or f32.
 
-
 WHOLE_WARP = np.array([0xFFFFFFFF], np.uint32)  # the member mask of all lanes
 SIDE = 16  # rows and columns of all matrices
 SHAPE = "m16n16k16"

@@ -260,7 +260,6 @@ class BulkCopies:
 
 # Tensor maps in tiled mode: the bytes that a bulk tensor copy touches. PTX ISA, "Tensors".
 
-
 SWIZZLES_BYTES = (0, 32, 64, 128)
 BOX_LIMIT = 256  # elements of one dimension; CUDA driver API, cuTensorMapEncodeTiled
 ALIGN_BYTES = 16  # of strides

@@ -55,7 +55,6 @@ def runs(flags: Bools) -> Indices:
 # an earlier one has stored. Addresses as the host has them, which a program may put into memory too, are
 # looked up (``Find``) where a kernel uses them.
 
-
 # Every buffer has a tebibyte of addresses and begins in the middle: no overrun reaches another buffer.
 SLOT_BITS = 40
 FIRST_BYTE = 1 << (SLOT_BITS - 1)

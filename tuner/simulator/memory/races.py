@@ -14,7 +14,6 @@ from tuner.simulator.ptx.geometry import WARP_LANES
 # blocks by spinning on memory is not modelled: accesses that rely on it are reported. Within a block, a write
 # after reads by several threads is not checked.
 
-
 MANY = -1  # several blocks, or several threads of a block
 
 
@@ -150,7 +149,6 @@ def _conflicts(is_other: Bools, is_own: Bools, cells: Indices, earlier: str) -> 
 #
 # As in FastTrack (Flanagan and Freund, PLDI 2009), a cell keeps its last write as an epoch: thread and clock.
 # Of its reads, a cell keeps the last one of each warp. A cell has the size of the kernel's smallest access.
-
 
 NOBODY = -1
 SEVERAL = 32  # several lanes of a warp read the cell independently

@@ -16,7 +16,6 @@ from tuner.simulator.ptx.dtypes import UNSIGNED, Array, Bools, Indices
 # ``mapa`` puts a block's rank into the upper bits of a shared address; an address without a rank is in the
 # thread's own block. PTX ISA, "shared::cluster" and "mapa".
 
-
 RANK_BIT = 26  # above every shared address and every generic address truncated to 32 bits
 RANKS_LIMIT = 16  # blocks of a cluster; CUDA C programming guide, non-portable cluster size
 
@@ -66,7 +65,6 @@ class ClusterMemory:
 
 
 # mbarrier objects in shared memory. PTX ISA, "mbarrier": phases, arrivals and tx-count.
-
 
 MBARRIERS_LIMIT = 32  # per block; a limit of this simulator
 OBJECT_BYTES = 8

@@ -17,7 +17,6 @@ from tuner.simulator.ptx.syntax_tree import Instruction
 # clock is at least c. A thread's own component advances where its accesses are released to other threads: at
 # barriers and arrivals.
 
-
 PENDING = 1 << 24  # clock of a write in flight: greater than every component, also that of the writing thread
 
 

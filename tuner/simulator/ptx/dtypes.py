@@ -11,7 +11,6 @@ import numpy.typing as npt
 
 # PTX types as numpy types (PTX ISA, "Types"). Registers hold bits; the instruction determines the type.
 
-
 Array: TypeAlias = npt.NDArray[Any]  # one value per lane, or one for all lanes
 Bools: TypeAlias = npt.NDArray[np.bool_]
 Indices: TypeAlias = npt.NDArray[np.int64]
@@ -94,7 +93,6 @@ def write_bits(values: Array, type_: PtxType, register: "np.dtype[Any]") -> Arra
 
 
 # Rounding to narrower floating-point formats. PTX ISA, "Rounding Modifiers".
-
 
 # Low bits of a float64 that a float32 drops, and their pattern halfway between two float32 values.
 DROPPED_BITS = np.uint64((1 << 29) - 1)

@@ -15,7 +15,6 @@ from tuner.simulator.ptx.syntax_tree import Instruction, Label, PtxKernel, PtxMo
 # In this order a loop's body comes before the code after the loop, so that running the lowest basic block
 # first reconverges diverged lanes where their paths meet.
 
-
 BRANCHES = ("bra", "ret", "exit", "trap")
 WAITS = ("mbarrier.try_wait", "mbarrier.test_wait")  # retried until success: alone in their basic block
 ENDS = (*BRANCHES, "bar", "barrier", *WAITS)

@@ -26,7 +26,6 @@ from tuner.simulator.ptx.syntax_tree import (
 
 # Productions for declarations: registers, variables, parameters. PTX ISA, "Variables".
 
-
 BYTES = {
     **{f"{kind}{bits}": bits // 8 for kind in "bus" for bits in (8, 16, 32, 64)},
     **dict.fromkeys(("f16", "bf16"), 2),

@@ -20,7 +20,6 @@ from tuner.simulator.ptx.geometry import WARP_LANES
 # - B: register r holds rows 4 e r + t e + i, column g;
 # - C: register r of 32 bits holds row g + 8 (r / 2), column 2 t + r % 2; of f16 two columns of row g + 8 r.
 
-
 INTEGERS, FLOAT8S = ("s8", "u8"), ("e4m3", "e5m2")
 # Elements of an operand per register.
 ELEMENTS = {"s8": 4, "u8": 4, "e4m3": 4, "e5m2": 4, "f16": 2, "bf16": 2, "tf32": 1}
@@ -122,7 +121,6 @@ def registers_to_rows(registers: Array, is_transposed: bool) -> Array:
 # Accumulator of warp w: with g = lane / 4 and t = lane % 4, register 4 j + 2 h + i of f32 holds row 16 w + g
 # + 8 h, column 8 j + 2 t + i; register 2 j + h of f16 holds both columns, i = 0 and 1.
 
-
 WARPGROUP_LANES = 128
 ROWS = 64  # M of one operation
 SPANS_BYTES = {0: 0, 1: 128, 2: 64, 3: 32}  # swizzle field of a matrix descriptor -> bytes
@@ -190,7 +188,6 @@ def operand_addresses(
 # Operands are read when an operation is issued, and compared when it completes, to detect changes in between;
 # accumulators are NaN meanwhile. PTX ISA, "Asynchronous Warpgroup Level Matrix Multiply-Accumulate
 # Instructions".
-
 
 POISON_BITS = np.uint32(0x7FC0DEAD)  # a NaN: value of accumulators in flight
 REGISTERS_LIMIT = 65536  # of a multiprocessor; CUDA C programming guide, compute capabilities

@@ -228,7 +228,6 @@ class RecordedSpace:
 # Kernel Tuner's cache files to recorded spaces. Times in the files are in milliseconds.
 # The format: https://github.com/KernelTuner/kernel_tuner/tree/master/kernel_tuner/schema/cache
 
-
 MS = 1e-3
 FORBIDDEN = "InvalidConfig"  # a restriction or a limit of the device rejects it
 FAILED = {

@@ -229,7 +229,6 @@ def projected_script(
 # Some values also decide other steps: which loops are peeled, how often a loop is unrolled. So a value is an
 # option only where the strategy, bound with that value, gives the same text except for the knob's line.
 
-
 KNOB_LINE = re.compile(
     r"^(?P<begin>(?P<handle> *%\w+) = "
     r'transform\.tune\.knob<"(?P<name>\w+)"> = (?P<value>\d+) from options = )\[[\d, ]+\]',

@@ -18,7 +18,6 @@ from tuner.space.search_space import Knob
 # lists the values. A dictionary describes integers, or lists values as ``options``: MLIR does not verify a
 # dictionary, so this module does.
 
-
 OPTIONS_LIMIT = 4096  # values of one knob, as in a search space file
 RANGE_LIMIT = 1 << 20  # integers enumerated to find the values
 ALLOWED_KEYS = (

@@ -7,7 +7,6 @@ from tuner.core.processors import AMX_BF16, AMX_INT8, AVX512, AVX512_BF16, VNNI
 # Which instruction sets the code of a transform script needs: those of the ops that it calls.
 # Vectors of any width need none, since LLVM compiles them for every processor.
 
-
 PRODUCTS = {"bf16": AMX_BF16, "i8": AMX_INT8}  # of tiles, by dtype of the operands
 # Transform op -> {dtype of the operands: instruction set}; "" is any dtype
 OPS = {

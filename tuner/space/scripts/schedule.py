@@ -35,7 +35,6 @@ from tuner.space.search_space import Knob
 # earlier constraints. Assertions become constraints of the search space, yielded values become constants of
 # the bound script. Other SMT ops, such as quantifiers, bit vectors and declared functions, are errors.
 
-
 CONSTRAIN = "transform.smt.constrain_params"
 CONSTANT = "transform.param.constant"
 ORDER = ("<", "<=", ">", ">=")  # of smt.int.cmp's predicate

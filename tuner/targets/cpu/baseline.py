@@ -99,7 +99,6 @@ class BaselineService:
 
 # The baseline timed interleaved with kernels: in a separate process, paused while kernels run.
 
-
 MEMORY_BYTES = 8 << 30  # in addition to the arrays of the problem
 START_TIMEOUT_S = 120.0  # to draw inputs and verify a result, in addition to the float64 reference
 INTERLEAVED_TIMEOUT_S = 60.0

@@ -210,7 +210,6 @@ class CompiledLibraryMatmul(AbstractLibraryMatmul):
 
 # BLIS, of the system (libblis) or of the wheel ``blis``, by its typed interface, which both have.
 
-
 LETTER = {"f32": "s", "f64": "d"}
 SCALAR = {"f32": ctypes.c_float, "f64": ctypes.c_double}
 PLAIN = (0, "i32")  # BLIS_NO_TRANSPOSE, BLIS_NO_CONJUGATE: strides say what is transposed
@@ -246,7 +245,6 @@ def blis_code(problem: Problem, _operands: Operands, threads: int) -> LibraryCod
 
 
 # MKL, of the wheel ``mkl`` or of the system.
-
 
 INTEL, SEQUENTIAL = 0, 1  # mkl_service.h: threads by libiomp5, or none
 MAPS = Path("/proc/self/maps")
@@ -287,7 +285,6 @@ def mkl_code(problem: Problem, _operands: Operands, threads: int) -> LibraryCode
 
 
 # The OpenBLAS of numpy; and functions of cblas by their names in OpenBLAS and MKL.
-
 
 Symbols = tuple[tuple[str, str], ...]  # name of a function, with {} for the operation; type of integers
 MKL_SYMBOLS: Symbols = (("cblas_{}", "i32"),)

@@ -86,7 +86,6 @@ def view_of(memory: Array, argument: FusionArgument) -> Array:
 # the same numbers in all draws, packed as the code of a kernel reads them; with the cache state
 # "weights-cold" there are so many copies that they exceed the L2 cache, of which each call reads the next.
 
-
 DRAWS = 2
 COPIES_LIMIT = 256  # of small weights; a power of two
 MARKS = 256  # random places of marked elements, used cyclically; a power of two

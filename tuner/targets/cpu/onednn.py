@@ -29,7 +29,6 @@ from tuner.targets.cpu.blas import (
 
 # oneDNN's matmul primitive, by its C interface (version 3): f32, bf16 into f32, i8 into i32.
 
-
 VERSION = 3  # of the interface; 2 passes structures by value
 # dnnl_types.h
 CPU, IN_ORDER, IMPLEMENTATION = 1, 1, 8  # dnnl_cpu, dnnl_stream_in_order, dnnl_query_impl_info_str

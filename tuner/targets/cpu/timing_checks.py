@@ -187,7 +187,6 @@ def _mode() -> tuple[bool, bool, bool]:
 # places. After the sample, untimed, the C of the last call is compared. Reasons:
 # docs/decisions/verification-and-workers.md.
 
-
 LEAD_BELOW_S = 0.01  # a shorter sample follows an untimed call: ``fill`` drove data out of the caches
 WHOLE_SAMPLES = 12  # after each of the first 12 samples all of C is compared
 COMPARED_SHARE = 0.25  # of the samples' time: while comparing took less, all of C is compared

@@ -36,7 +36,6 @@ from tuner.search.cost_model.occupancy import (
 
 # Finds NVIDIA's command-line tools: in their wheels, which state a version, else on PATH.
 
-
 # Tool -> the distributions that may hold it, the newest CUDA first.
 DISTRIBUTIONS = {
     "ptxas": ("nvidia-cuda-nvcc", "nvidia-cuda-nvcc-cu12"),

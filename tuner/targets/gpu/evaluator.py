@@ -65,7 +65,6 @@ def open_gpu(here: GpuHere) -> LocalGpu:
 
 # Verifies and times programs on the GPU of this machine; it needs a driver and no compiler.
 
-
 PEAK_ERROR = 0.1  # relative, of the peak at the highest clock: error of events and of reported clocks
 
 

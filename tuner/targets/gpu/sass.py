@@ -48,7 +48,6 @@ def _counted(names: list[str]) -> Mix:
 # document control codes; see Jia et al., "Dissecting the NVIDIA Volta GPU Architecture via
 # Microbenchmarking", 2018.
 
-
 # Bits of the high word of an instruction.
 STALL_BIT, WRITE_BARRIER_BIT, WAITS_BIT = 41, 46, 52
 NO_BARRIER = 7
