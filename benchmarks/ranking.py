@@ -51,7 +51,7 @@ def _rows(file: Path, seed: int) -> Iterator[dict[str, Any]]:
     """Yields a row per strategy that has a model."""
     space = read_recorded(file)
     if space.problem is None:
-        raise UsageError(f"{file}: found no problem of this tuner, allowed what tuner record-space wrote")
+        raise UsageError(f"{file}: found no problem of this tuner, allowed what record-space wrote")
     start = 0
     for each, index in zip(space.feasible.spaces, space.feasible.index, strict=True):
         times_s = space.times_s[start : start + len(index)]

@@ -96,7 +96,7 @@ def tune(
         fresh: compile and time again what the database has already; warm-start points come only from files
             that ``warm_start`` names.
         warm_start: whether to begin with the best candidates of the nearest problems in the database; or
-            paths of files of ``tuner record-space`` to take warm-start points from as well.
+            paths of recorded spaces (T4) to take warm-start points from as well.
         baseline: library that a CPU's kernels are compared with: "openblas", "mkl", "blis", "onednn",
             "onednn-torch", or "best", the fastest of those that are installed and can multiply the type; "":
             OpenBLAS, for bf16 and i8 oneDNN where it is installed.

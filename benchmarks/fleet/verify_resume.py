@@ -1,4 +1,4 @@
-"""``tuner verify-resume --fleet``: every part of a fleet of real local processes fails during a run.
+"""``verify-resume --fleet``: every part of a fleet of real local processes fails during a run.
 
     python -m benchmarks.fleet.verify_resume --file RECORDING --runs 1 --trials 40 --seed 0 --sampler tpe
 
@@ -15,7 +15,7 @@ from pathlib import Path
 import numpy as np
 
 from benchmarks.fleet.fault_check import LEASE_S, FleetCheck, check_fleet
-from tuner.cli.commands.database import settings_on, uninterrupted_trials
+from benchmarks.verify_resume import settings_on, uninterrupted_trials
 from tuner.cli.main import DONE, FAILED, INTERRUPTED, MISUSED
 from tuner.cli.options import print_json
 from tuner.core.errors import TunerError, UsageError, error_lines

@@ -63,7 +63,7 @@ def main() -> None:
 def _recorded(file: Path) -> dict[str, Any]:
     space = read_recorded(file)
     if space.problem is None:
-        sys.exit(f"{file}: found no problem of this tuner, allowed what tuner record-space wrote, or --hub")
+        sys.exit(f"{file}: found no problem of this tuner, allowed what record-space wrote, or --hub")
     seeds = initial_configurations(space.feasible, space.problem, space.machine, space.threads)
     models = [model_of(each, space.problem, space.machine, space.threads) for each in space.feasible.spaces]
     costs = [

@@ -100,7 +100,7 @@ def _warm_points(
 
 def _settings(file: Path, space: RecordedSpace, options: argparse.Namespace) -> RunSettings:
     if space.problem is None:
-        sys.exit(f"{file}: found no problem of this tuner, allowed what tuner record-space wrote")
+        sys.exit(f"{file}: found no problem of this tuner, allowed what record-space wrote")
     target = TargetName(REPLAY, str(file)).text
     request = RunRequest(
         space.problem, target, threads=space.threads, sampler=options.sampler, trials=options.trials

@@ -1,7 +1,7 @@
 """Random command lines over all options: ``python -m tests.cli.command_lines --count 2000 --seed 0``.
 
 Each one must end in a result or in one clear line. Prints those that do not; exits with 1 when there is one.
-Left out: what serves until Ctrl-C, what kills processes for minutes, and the demo of a fleet, which tunes.
+Left out: what serves until Ctrl-C, and the demo of a fleet, which tunes.
 """
 
 import argparse
@@ -24,7 +24,7 @@ from tests.tuning import fakes
 from tuner.cli import main
 from tuner.cli.main import Commands
 
-LEFT_OUT = {"dashboard", "verify-resume", "measure", "demo"}
+LEFT_OUT = {"dashboard", "measure", "demo"}
 OPTION_SHARE = 0.2  # of the options of a command that a line has
 NUMBERS = ("1", "2", "3", "0", "-1", "20", "21", "99999999999999999999", "1.5", "many", "")
 WORDS = (

@@ -11,6 +11,7 @@ from typing import Any
 import pytest
 from click.testing import CliRunner
 
+from benchmarks.__main__ import commands as developers
 from tests.tuning import fakes
 from tuner.cli import main
 from tuner.results import database_name
@@ -42,7 +43,8 @@ class Tuner:
         environment = {"TUNER_DB": self.url}  # "": the user's own database, which may be missing
         with pytest.MonkeyPatch.context() as patch:
             patch.setattr(database_name, "default_file", lambda: self.database)
-            done = CliRunner().invoke(main, words, obj=self.backends, env=environment, input=stdin)
+            group = developers if words[0] in developers.commands else main
+            done = CliRunner().invoke(group, words, obj=self.backends, env=environment, input=stdin)
         if done.exception is not None and not isinstance(done.exception, SystemExit):
             raise done.exception
         return Done(done.exit_code, done.stdout, done.stderr)

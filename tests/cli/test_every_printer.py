@@ -66,7 +66,7 @@ AS_TEXTS = {"report", "export"}  # commands whose pages and headers are among TE
 # Commands that print no time of a kernel or a program.
 NO_TIMES = {
     *("strategies", "new-strategy", "space", "targets", "apply", "lower", "completion"),
-    *("ptx run", "record-space", "bundle export", "bundle import"),
+    *("ptx run", "bundle export", "bundle import"),
     *("fleet worker", "fleet status", "fleet drain", "fleet up", "fleet cancel"),
     *("fleet script ssh", "fleet script slurm", "fleet script kubernetes", "library merge"),
     *("db info", "db upgrade", "db merge", "db backup", "db prune"),
@@ -129,7 +129,7 @@ def test_each_command_is_listed() -> None:
     listed = {name.split(" ")[0] if name.startswith("show") else name for name in DOCUMENTS}
     known = {command.partition(" -")[0] for command in (*listed, *MADE)} | AS_TEXTS | NO_TIMES
     assert commands ^ known == set()
-    assert {"dashboard", "verify-resume", "measure", "demo"} == LEFT_OUT  # the bundle's summary: test_summary
+    assert {"dashboard", "measure", "demo"} == LEFT_OUT  # the bundle's summary: test_summary
     assert TEXTS.keys() > AS_TEXTS
 
 

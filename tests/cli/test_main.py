@@ -42,7 +42,7 @@ from tuner.version import __version__
 
 COMMANDS = [
     *("tune", "history", "show", "explain", "export", "check", "apply", "strategies", "space", "targets"),
-    *("db", "bundle", "measure", "ptx", "record-space", "verify-resume", "report", "run", "lower", "audit"),
+    *("db", "bundle", "measure", "ptx", "report", "run", "lower", "audit"),
     "gate",
     *("dashboard", "completion", "diff", "new-strategy", "fleet", "portfolio", "library"),
 ]
@@ -137,8 +137,7 @@ TYPED = (
     *("tune matmul 8x8x8 --trials 3", "space matmul 8x8x8", "show 1", "diff 1 2", "explain 1", "cancel 1"),
     *("export matmul 8x8x8", "merge none.db", "backup copy.db", "suggest matmul 8x8x8", "drain node"),
     *("worker --compile 1", "ssh host --compile 1", "slurm --compile 1", "import none.jsonl"),
-    *("kubernetes --compile 1 --image tuner", "record-space matmul 8x8x8 -o space.json"),
-    "gate --record 1 gate.json",
+    *("kubernetes --compile 1 --image tuner", "gate --record 1 gate.json"),
 )
 WORDS = {name: tuple(words) for name, *words in map(str.split, TYPED)}
 
@@ -207,7 +206,7 @@ def test_no_command_prints_the_password_of_a_server_that_answers(
     address = f"{empty_schema(postgres_server)}&password={ENCODED}".replace("tuner@", f"tuner:{SECRET}@")
     tuner.done("tune matmul 8x8x8 --trials 3 --db", address)
     for options in DATABASE_SECRETS_COMMANDS:
-        if options[0] not in ("verify-resume", "fleet", "record-space", "gate"):
+        if options[0] not in ("fleet", "gate"):
             require_silent(tuner, tmp_path, *options, "--db", address)
     tuner.done("history --runs --json --db", address)
     assert "***" in tuner.done("db info --db", address).out

@@ -47,7 +47,6 @@ RUN_BY_OTHER_TESTS = {  # command -> the test that runs it
     "ptx": "tests/docs/test_shell_examples.py",
     "portfolio": "tests/cli/commands/test_campaigns.py",  # of campaigns
     "dashboard": "tests/cli/commands/test_report.py",  # it serves until Ctrl-C
-    "verify-resume": "tests/cli/commands/test_database.py",  # real processes
 }
 PAGES_HERE = (
     *("README.md", "install.md", "first-kernel.md", "tuning.md", "history.md", "own-schedules.md", "gate.md"),
@@ -64,7 +63,7 @@ PAGES_RUN_BY_OTHER_TESTS = {  # page -> the test that runs what is left of it
     "pytorch.md": "tests/docs/test_guides.py",  # with the model of the page
 }
 STANDING_IN = tuple(  # tests that name their examples
-    f"tests/cli/commands/test_{name}.py" for name in ("bundle", "report", "fleet", "tune_program", "database")
+    f"tests/cli/commands/test_{name}.py" for name in ("bundle", "report", "fleet", "tune_program")
 )
 
 

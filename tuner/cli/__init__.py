@@ -65,10 +65,6 @@ SUMMARIES: Final = {
     },
     "Database": {
         "database:db": "Maintains the results database.",
-        "record_space:record_space": "Measures every preferred configuration of a problem, and writes the "
-        "results as T4 for replays.",
-        "database:verify_resume": "Checks that a run killed by kill -9 resumes to the trials of an "
-        "uninterrupted run.",
     },
     "Shell": {
         "tuner.cli.completion:completion": "Prints the script with which a shell completes tuner's commands, "
@@ -88,4 +84,9 @@ COMMANDS: Final[Sections] = tuple(
 )
 
 main.add_sections(COMMANDS)
-main.gone = {"distill": "tuner portfolio CAMPAIGN --configs K -o FILE", "runs": "tuner history --runs"}
+main.gone = {
+    "distill": "tuner portfolio CAMPAIGN --configs K -o FILE",
+    "runs": "tuner history --runs",
+    "record-space": "python -m benchmarks record-space, in a clone of the repository",
+    "verify-resume": "python -m benchmarks verify-resume, in a clone of the repository",
+}

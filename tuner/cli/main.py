@@ -106,6 +106,7 @@ class Commands(click.Group):
     """A click group that reports an error in one line and a hint in a second; a traceback only on --debug."""
 
     context_class = HelpContext
+    program = "tuner"  # what a usage begins with
     sections: Sections = ()
     gone: Mapping[str, str] = {}  # name of a removed command -> the command that replaces it
 
@@ -186,9 +187,9 @@ class Commands(click.Group):
         sys.exit(code)
 
 
-def _run(group: click.Group, arguments: list[str], obj: object) -> int:
+def _run(group: Commands, arguments: list[str], obj: object) -> int:
     try:  # click's ``main`` would turn a closed pipe into exit code 1
-        with printable_stdout(), group.make_context("tuner", arguments, obj=obj) as context:
+        with printable_stdout(), group.make_context(group.program, arguments, obj=obj) as context:
             group.invoke(context)
     except click.exceptions.Exit as exit_:
         return exit_.exit_code

@@ -244,9 +244,9 @@ def target_options(function: Callable[P, R]) -> Callable[P, R]:
 def popped_problem(context: click.Context, options: dict[str, Any], sizes: str) -> Problem:
     """Removes the options that describe the problem from ``options`` and returns the problem."""
     if options["operation"] is None or options["shape"] is None:
-        name, batch = context.info_name, options["operation"] == BATCH_MATMUL
-        example = f"tuner {name} {BATCH_MATMUL if batch else MATMUL} {'8x' * batch}{sizes}"
-        line = f"{name}: the operation and the shape are missing"
+        batch = options["operation"] == BATCH_MATMUL
+        example = f"{context.command_path} {BATCH_MATMUL if batch else MATMUL} {'8x' * batch}{sizes}"
+        line = f"{context.info_name}: the operation and the shape are missing"
         raise UsageError(line, f"{example}{typed_options(context)}")
     return taken_problem(options)
 

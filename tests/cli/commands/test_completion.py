@@ -52,7 +52,7 @@ LATEST = [str(trial) for trial in range(20, 0, -1)]
         ("history --target c", ["cpu", "cuda"]),
         ("tune --chip sm_9", [chip for chip in CHIPS if chip.startswith("sm_9")]),
         ("tune --sampler t", ["tpe"]),
-        ("verify-resume --sampler optuna:q", ["optuna:qmc"]),
+        ("tune --sampler optuna:q", ["optuna:qmc"]),
         ("tune --strategy matmul_cpu_pac", ["matmul_cpu_packed"]),
         ("history --run ", ["1"]),
         ("report --run ", ["1"]),

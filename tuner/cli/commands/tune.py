@@ -116,7 +116,7 @@ class UnderHeadings(click.Command):
     multiple=True,
     metavar="FILE",
     type=click.Path(path_type=Path),
-    help="Begin with the best of a space that record-space wrote, too; may be repeated.",
+    help="Begin with the best of a recorded space (T4 file), too; may be repeated.",
 )
 @click.option(
     "--baseline",

@@ -97,7 +97,7 @@ def test_an_interrupted_recording_goes_on(tuner: Tuner, file: Path) -> None:
     tuner.backends = fakes.backends(runner=runner)
     broken = tuner("record-space matmul 8x8x8 -o", str(file))
     assert broken.code == 130
-    assert f"tuner record-space --resume 1 -o {file}" in broken.err
+    assert f"python -m benchmarks record-space --resume 1 -o {file}" in broken.err
     assert not file.exists()
     tuner.backends = fakes.backends()
     assert tuner("record-space --resume 1 -o", str(file)).code == 0
@@ -127,6 +127,22 @@ def test_a_search_is_no_recording(tuner: Tuner, file: Path, text: str, found: st
     refused = tuner.refused("record-space --resume 2 -o", str(other))
     assert f"run 2 is {found}, not one that record-space began" in refused
     assert not other.exists()
+
+
+@pytest.mark.parametrize(
+    ("options", "message"),
+    [
+        ("", "the shape are missing\nhint: python -m benchmarks record-space matmul 64x64x64 -o x.json"),
+        ("matmul 8x8x8 --resume 1", "--resume cannot be combined with matmul"),
+        ("matmul 8x8x8 --target replay:x", "target 'replay:x' measures nothing"),
+        ("--resume 1 --limit 5", "--resume cannot be combined with --limit"),
+        ("--resume 1 --dtype f64", "--resume cannot be combined with --dtype"),
+        ("matmul 8x8x8 --limit 0", "limit: found 0, allowed 1 or more"),
+        ("--resume 1", "run: found 1, allowed none: the database has no run"),
+    ],
+)
+def test_what_cannot_be_recorded_is_refused(tuner: Tuner, options: str, message: str) -> None:
+    assert message in tuner.refused(*f"record-space {options} -o x.json".split())
 
 
 def test_history_and_export_write_t4_but_not_of_nothing_nor_of_two_machines(tuned: Tuner) -> None:

@@ -1,4 +1,4 @@
-"""``tuner record-space``, which measures all preferred configurations of a problem, or a random sample."""
+"""``python -m benchmarks record-space``: measures all preferred configurations of a problem, or a sample."""
 
 import shlex
 from dataclasses import replace
@@ -82,7 +82,7 @@ def record_space(
     A configuration is preferred if it breaks no preference of the search space file. A replay needs no
     hardware. Every trial is stored as in any run; an interrupted recording can be continued.
 
-    Example: tuner record-space matmul 64x64x64 --strategy matmul_cpu_packed -o space.t4.json.gz
+    Example: python -m benchmarks record-space matmul 64x64x64 -o space.t4.json.gz
     """
     backends = backends_of(context)
     # before hours of measuring
@@ -101,7 +101,9 @@ def record_space(
         tuned = run_session(backends, store, settings, resume)
         run, named = tuned.run, database_text(database)
         if tuned.is_interrupted:
-            print_interrupted(f"tuner record-space --resume {run.id} -o {shlex.quote(str(output))}{named}")
+            print_interrupted(
+                f"python -m benchmarks record-space --resume {run.id} -o {shlex.quote(str(output))}{named}"
+            )
             context.exit(INTERRUPTED)
         spaces = backends.measurement(run.settings.target).plan(run.settings, run.machine).feasible.spaces
         trials = store.trials(TrialQuery(run=run.id, sort="number"))

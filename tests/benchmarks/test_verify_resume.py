@@ -1,0 +1,115 @@
+import os
+import re
+import subprocess
+from pathlib import Path
+
+import pytest
+
+from benchmarks import verify_resume
+from benchmarks.fleet import verify_resume as on_fleet
+from benchmarks.verify_resume import ResumeCheck
+from tests.cli.conftest import Tuner, require
+from tests.fakes import children_of
+from tests.space.recorded import values
+from tests.trials import measurement, trial
+from tuner.core.errors import TunerError
+from tuner.db.store import Store
+from tuner.results.differences import differences
+from tuner.targets.replay import ReplayEvaluator
+
+IN_HELP = ("verify-resume", "--runs", "1", "--sampler", "tpe", "--trials", "25")
+ON_FLEET = ("verify-resume", "--fleet", "--runs", "1")
+
+
+@pytest.mark.parametrize(
+    ("command", "message"),
+    [
+        ("--runs 0", "runs: found 0, allowed 1 or more"),
+        ("--trials -3", "trials: found -3, allowed 1 or more"),
+        ("--seed -1", "seed: found -1, allowed 0 or more"),
+        ("--sampler guess", "sampler: found 'guess', allowed"),
+        ("--file nowhere.json", "nowhere.json: cannot be read"),
+    ],
+)
+def test_what_it_cannot_do_is_refused(tuner: Tuner, command: str, message: str) -> None:
+    assert message in tuner.refused(f"verify-resume {command}")
+
+
+@pytest.mark.slow
+def test_a_run_killed_by_the_kernel_resumes_exactly(tuner: Tuner) -> None:
+    done = tuner.done(*IN_HELP)
+    assert re.search(r"^runs         1, killed [1-3] times? by SIGKILL in ", done.out, re.MULTILINE)
+    assert "trials       25, each compared with that of a run nobody killed\n" in done.out
+    assert done.out.endswith("differences  0\n")
+
+
+@pytest.mark.parametrize("sampler", ["random", "optuna:random"])
+def test_a_recording_of_ones_own_can_be_used(
+    tuner: Tuner, tmp_path: Path, monkeypatch: pytest.MonkeyPatch, sampler: str
+) -> None:
+    seen = []
+
+    def check(settings: object, file: Path, uninterrupted: tuple[object, ...], *_rest: object) -> ResumeCheck:
+        seen.append((settings, file, len(uninterrupted)))
+        return ResumeCheck("random", 2, len(uninterrupted), ())
+
+    monkeypatch.setattr(verify_resume, "check_resume", check)
+    file = values.write_recording(tmp_path)
+    done = tuner.done("verify-resume --file", str(file), "--runs", "2", "--sampler", sampler, "--trials", "5")
+    require(done.out, "differences  0", "killed 4 times")
+    assert [(each, count) for _, each, count in seen] == [(file, 5)] * 2
+
+
+def test_any_difference_exits_with_1_ctrl_c_is_none(tuner: Tuner, monkeypatch: pytest.MonkeyPatch) -> None:
+    found = differences((trial(0, measurement(1.0)),), (trial(0, measurement(2.0)),))
+    monkeypatch.setattr(verify_resume, "check_resume", lambda *_text: ResumeCheck("tpe", 1, 1, found))
+    done = tuner.failed("verify-resume --runs 1 --sampler tpe --trials 2")
+    require(done.out, "differences  1", "trial 0: outcome: ")
+    as_json = tuner("verify-resume --runs 1 --sampler tpe --trials 2 --json")
+    assert (as_json.code, as_json.json["differences"], len(as_json.json["found"])) == (1, 1, 1)
+
+    def interrupted(*_text: object) -> None:
+        raise KeyboardInterrupt
+
+    monkeypatch.setattr(ReplayEvaluator, "measure", interrupted)
+    done = tuner("verify-resume --runs 1 --sampler random --trials 3")
+    assert (done.code, done.out) == (130, "")
+
+
+def test_fault_injection_on_a_fleet_gets_what_was_asked(
+    tuner: Tuner, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    started: list[tuple[str, ...]] = []
+
+    def run(arguments: tuple[str, ...]) -> int:
+        started.append(arguments)
+        return 1
+
+    monkeypatch.setattr(on_fleet, "main", run)
+    assert tuner(*ON_FLEET, "--sampler", "tpe", "--json").code == 1
+    assert tuner(*ON_FLEET, "--sampler", "guess").code == 2
+    (given,) = started
+    asked = on_fleet.arguments(given)
+    assert (asked.runs, asked.trials, asked.seed, asked.sampler, asked.json) == (1, 40, 0, ["tpe"], True)
+    assert asked.file.name == verify_resume.SHIPPED
+
+
+def test_a_child_that_fails_is_reported_with_its_last_words() -> None:
+    options = ["sh", "-c", "echo tuner: disk is full >&2; exit 1"]
+    child = subprocess.Popen(options, stderr=subprocess.PIPE, text=True)
+    with pytest.raises(TunerError, match=r"exited with 1 after .* s: tuner: disk is full"):
+        verify_resume._finish(child)  # noqa: SLF001 - nothing else can make a child fail on purpose
+
+
+def test_ctrl_c_leaves_no_child_behind(tuner: Tuner, monkeypatch: pytest.MonkeyPatch) -> None:
+    before = set(children_of(os.getpid()))
+    seen = []
+
+    def interrupted(_store: Store) -> int:
+        seen.append(set(children_of(os.getpid())) - before)
+        raise KeyboardInterrupt
+
+    monkeypatch.setattr(verify_resume, "_proposed", interrupted)
+    assert tuner("verify-resume --runs 1 --sampler random --trials 30").code == 130
+    assert len(seen[0]) == 1
+    assert set(children_of(os.getpid())) == before
