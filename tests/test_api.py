@@ -342,6 +342,7 @@ def test_any_value_works_or_is_refused_in_one_line(called: tuple[str, str], valu
     [
         ("history", {"since": 5}, "since: found 5, allowed a datetime, a text or None"),
         ("history", {"limit": "x"}, "limit: found 'x', allowed an integer or None"),
+        ("history", {"limit": [10**5000]}, "limit: found builtins.list, allowed an integer or None"),
         ("history", {"run": "2"}, "run: found '2', allowed an integer or None"),
         ("history", {"sort": None}, "sort: found None, allowed a text"),
         ("history", {"shape": (8, "x")}, "shape: found (8, 'x'), allowed a text, a tuple of .* or None"),

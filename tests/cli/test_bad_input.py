@@ -202,6 +202,7 @@ def test_a_hostile_template_fails_its_candidates_and_executes_nothing(
         ("bundle import /none", "/none: cannot be read (No such file or directory), expected"),
         ("check none.mlir", "none.mlir: cannot be read (No such file"),
         ("check /", "/: cannot be read (Is a directory)"),
+        ("fleet status --watch 2 --check", "--watch cannot be combined with --check"),
         ("check x.mlir --max-slowdown little", "max-slowdown: found 'little', allowed a percentage"),
         ("apply none.mlir -", "none.mlir: cannot be read (No such file"),
         ("apply - -", "apply: only one of SCRIPT and PAYLOAD can be"),

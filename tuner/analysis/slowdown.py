@@ -45,12 +45,23 @@ class PairedSlowdown:
     noise: float  # relative difference of the same code loaded twice, the upper end of its interval
 
 
+RESOLVED = 0.03  # relative: what interleaved sessions can distinguish
+
+
 @dataclass(frozen=True)
 class SlowdownLimits:
-    """The relative slowdowns that decide: code above ``tolerated`` is slower, below ``excluded`` is not."""
+    """Relative slowdowns that decide, by the whole interval of what was measured (see ``finding_of``).
+
+    Above ``tolerated``, and above the noise: slower. Below ``excluded``: not slower, however noisy.
+    """
 
     tolerated: float = 0.02  # relative: another layout of equal code in memory makes such a difference
     excluded: float = 0.05  # relative: once such a slowdown is excluded, no more sessions are needed
+
+    @classmethod
+    def above(cls, tolerated: float) -> "SlowdownLimits":
+        """Returns the limits that flag what exceeds ``tolerated``; ``excluded`` is 3 points more."""
+        return cls(tolerated, tolerated + RESOLVED)
 
 
 def paired_slowdown(sessions: tuple[InterleavedSession, ...]) -> PairedSlowdown:

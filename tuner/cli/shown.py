@@ -52,7 +52,10 @@ def show_difference(
     database: str | None,
     as_json: bool,
 ) -> None:
-    """Prints how two trials, or the best trials of two runs, differ: ``tuner diff``."""
+    """Prints how two trials differ: ``tuner diff``. Each is an ID ("42"), or "run:3" for that run's best.
+
+    ``shown``: stages whose diffs are printed, also "first", the first that differs; () means ("first",).
+    """
     backends = backends_of(context)
     with open_known_store(database) as store:
         ours, theirs = _trial(store, first), _trial(store, second)

@@ -120,13 +120,20 @@ def _allowed_text(annotation: Any) -> str:
 
 
 def shown(given: Any) -> str:
-    """Returns a value as one short line: plain values and types as Python writes them, of others the type."""
+    """Returns a value as one short line.
+
+    Plain values as Python writes them, abbreviated; a type, or the type of another value, as "module.Name".
+    """
     if not isinstance(given, PLAIN):
         named = given if isinstance(given, type) else type(given)
         return f"{named.__module__}.{named.__qualname__}"
     if isinstance(given, int) and given.bit_length() > LINE_LIMIT:  # Python writes no int of 4,300 digits
         return f"an integer of {given.bit_length()} bits"
-    return " ".join(reprlib.repr(str(given) if isinstance(given, Path) else given).split())[:LINE_LIMIT]
+    try:
+        text = reprlib.repr(str(given) if isinstance(given, Path) else given)
+    except ValueError:  # such an integer in it
+        return f"builtins.{type(given).__name__}"
+    return " ".join(text.split())[:LINE_LIMIT]
 
 
 def _is_storable(text: str) -> bool:

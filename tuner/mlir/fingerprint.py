@@ -90,5 +90,8 @@ def packages() -> tuple[tuple[str, str], ...]:
 
 
 def llvm_version() -> str:
-    """Returns a line that identifies the compiler in stored results: no wheel reports its LLVM revision."""
+    """Returns the names and versions of MLIR's wheels in a line, which identifies the compiler in results.
+
+    No wheel reports its LLVM revision. Raises PackageNotFoundError as ``packages``.
+    """
     return "; ".join(f"{name} {number} ({LLVM_OF_WHEEL[name]})" for name, number in packages())

@@ -62,7 +62,10 @@ class _Versioned(ctypes.Structure):
 
 
 def dlpack_device(name: str, found: Any) -> int:
-    """Returns the DLDeviceType of an array with DLPack: 1 CPU, 2 CUDA; UsageError where it exports none."""
+    """Returns the DLDeviceType (1 CPU, 2 CUDA, ...) of an array with DLPack.
+
+    Raises UsageError, which begins with ``name``, where the array does not say it.
+    """
     with _reported(name, found):
         return int(found.__dlpack_device__()[0])
 
@@ -90,7 +93,7 @@ def dlpack_view(name: str, found: Any, **options: Any) -> DlpackView:
 def _reported(name: str, found: Any) -> Iterator[None]:
     try:
         yield
-    except (BufferError, RuntimeError, ValueError) as error:
+    except (AttributeError, BufferError, RuntimeError, ValueError) as error:
         raise UsageError(f"{name}: found {type(found).__name__} that is not handed out: {error}") from error
 
 

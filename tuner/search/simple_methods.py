@@ -110,8 +110,9 @@ def best(pool: Pool) -> int:
 def credit(pool: Pool, arm: int) -> float:
     """Returns how good the latest probes of a search method were, 0 to 1; ``arm`` is its index in ARMS.
 
-    Mean over the latest 5 (REMEMBERED) probes of the share of all outcomes that are times no shorter than the
-    probe's; 0 for a failed probe. 1 without a probe.
+    Probes are the proposals at its turns (``probed``), also starting rows, that have an outcome. Mean over
+    the latest 5 (REMEMBERED) of the share of all outcomes, failures too, that are as slow or slower; a failed
+    probe counts 0. 1 without a probe.
     """
     slower = sorted(-value for value in pool.outcomes.values() if value is not None)
     probes = [row for turn, row in enumerate(pool.order) if probed(turn) == arm and row in pool.outcomes]

@@ -312,6 +312,8 @@ def test_the_order_keeps_problems_together_depends_on_the_gpu_and_is_said_in_wor
     facts = archive.deciding_facts(pending(0, HALF, program("fma.rn.f32", blocks=264, spills=4)), 132)
     assert facts.startswith("tensor cores idle, 4 bytes spilled, 264 blocks for ")
     assert re.search(r"places, relative reads [\d.]+, occupancy \d+%$", facts)
+    predicted = archive.deciding_facts(replace(pending(0), predicted_cycles=1234.4), 132)
+    assert "places, 1234 predicted cycles" in predicted
     many, few = program(blocks=264), program(blocks=200)
     assert archive.promise(LARGE, many, 132) < archive.promise(LARGE, few, 132)
     assert archive.promise(LARGE, few, 100) < archive.promise(LARGE, many, 100)

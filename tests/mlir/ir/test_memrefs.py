@@ -131,7 +131,13 @@ def test_a_cast_of_a_space_to_itself_goes_and_what_has_no_numbers_stays() -> Non
     assert text.count("memref.memory_space_cast") == 1
     assert renamed(text) == text
     tensor = "bufferization.alloc_tensor() {memory_space = 3 : i64} : tensor<4xf32>"
-    assert f"memory_space = {WORKGROUP}" in renamed(f"func.func @f() {{ %t = {tensor} return }}")
+    function = f"func.func @f() {{ %t = {tensor} return }}"
+    assert f"memory_space = {WORKGROUP}" in renamed(function)
+    assert "memory_space" not in renamed(function.replace("3 :", "1 :"))
+    with pytest.raises(
+        CandidateError, match=r"^bufferization.alloc_tensor at .*: found memory space 2, allowed"
+    ):
+        renamed(function.replace("3 :", "2 :"))
     allowed = re.escape("allowed 0 or 1 (global), 3 (workgroup), 5 (private)")
     with pytest.raises(CandidateError, match=f"^memref.alloc at .*: found memory space 7, {allowed}$"):
         renamed("func.func @f() { %x = memref.alloc() : memref<4xf32, 7> return }")

@@ -196,6 +196,11 @@ class Nowhere(Tensor):
         raise ValueError("unknown device type meta")
 
 
+class Unplaced:
+    def __dlpack__(self) -> None:
+        """Is there, and ``__dlpack_device__`` is not."""
+
+
 @pytest.mark.parametrize("kind", [Tensor, OldTensor])
 @pytest.mark.parametrize("shape", [(3, 4), (), (0, 4)])
 def test_a_tensor_is_viewed_in_place(kind: Any, shape: tuple[int, ...]) -> None:
@@ -212,6 +217,7 @@ def test_a_tensor_is_viewed_in_place(kind: Any, shape: tuple[int, ...]) -> None:
         ([1.0], "a: found list, allowed a numpy array, or one of host memory by DLPack"),
         (Tensor(np.zeros(4), CUDA), r"a: found memory of DLPack device 2, allowed the host's: \(1, 3\)"),
         (Nowhere(None), "a: found Nowhere that is not handed out: unknown device type meta"),
+        (Unplaced(), "a: found Unplaced that is not handed out: .* no attribute '__dlpack_device__'"),
         (np.ma.masked_array(np.zeros(4)), "a: masked arrays are not supported"),
         (Tensor(np.zeros(4, ">f4")), "a: found Tensor that is not handed out: "),
     ],

@@ -8,7 +8,7 @@ import pytest
 from tests.fakes import bind, candidate
 from tests.tuning import fakes
 from tests.tuning.watched_target import ANCHOR_S, Day, backends
-from tuner.analysis.slowdown import LEAST_SESSIONS, SlowdownLimits
+from tuner.analysis.slowdown import LEAST_SESSIONS, Finding, PairedSlowdown, SlowdownLimits, finding_of
 from tuner.core.candidate import RecordedRound
 from tuner.core.problem import Problem
 from tuner.db.store import Store
@@ -167,6 +167,12 @@ def test_a_limit_is_three_points_above_what_is_never_called_slower() -> None:
     ):
         found = limits_of(max_slowdown)
         assert (found.tolerated, found.excluded) == pytest.approx(limits)
+
+
+def test_what_lies_between_the_usual_limit_and_the_one_of_the_user_is_not_slower() -> None:
+    small = PairedSlowdown(0.07, (0.06, 0.08), 0.01)
+    assert finding_of(small, LEAST_SESSIONS, SlowdownLimits.above(0.1)) is Finding.NOT_SLOWER
+    assert finding_of(small, LEAST_SESSIONS, SlowdownLimits.above(0.02)) is Finding.SLOWER
 
 
 def test_a_library_that_was_timed_alone_is_no_reference(tmp_path: Path) -> None:

@@ -164,7 +164,7 @@ def gate(
     if recorded:
         _record(backends, baseline, recorded, database, as_json)
         return
-    limits = SlowdownLimits(tolerated=parse_share(max_slowdown))
+    limits = SlowdownLimits.above(parse_share(max_slowdown))
     results = []
     for entry in read_gate_file(baseline).entries:
         results.append(check_entry(backends, entry, limits, seed))

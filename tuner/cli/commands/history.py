@@ -75,6 +75,8 @@ def history(
 ) -> None:
     """Lists past trials, or runs, filtered by problem, machine, strategy, status, run and date.
 
+    --strategy, --run, --best, --sort and --format are of trials only, not of --runs.
+
     Example: tuner history --shape 512x512x512 --dtype f32 --sort median --limit 10
     """
     if lists_runs:

@@ -172,6 +172,8 @@ def status(
     """
     if every_s is not None and not every_s > 0:
         raise UsageError(f"watch: found {every_s:g} s, allowed more than 0")
+    if has_check and every_s is not None:
+        raise UsageError("--watch cannot be combined with --check")
     if has_check:
         context.exit(_check(which_database(database), rounds, as_json))
     while True:

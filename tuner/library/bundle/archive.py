@@ -294,7 +294,11 @@ Promise = tuple[bool, bool, int, float]  # see ``promise``; smaller is better
 def best_first(
     trials: Iterable[PendingTrial], multiprocessors: int | None = None
 ) -> tuple[PendingTrial, ...]:
-    """Returns trials grouped by problem, in order of ``promise``; predicted cycles replace its reads."""
+    """Returns trials grouped by problem, the most promising first (see ``promise``), ties by trial number.
+
+    Predicted cycles replace relative reads in the key; trials that have none come after those that do.
+    ``multiprocessors`` None: as usual for the chip.
+    """
     by_problem: dict[Problem, list[PendingTrial]] = {}
     for trial in trials:
         by_problem.setdefault(trial.problem, []).append(trial)
@@ -325,6 +329,7 @@ def deciding_facts(trial: PendingTrial, multiprocessors: int | None = None) -> s
     """Returns in words what ``best_first`` compares of a trial, and the occupancy of its main kernel."""
     known = multiprocessors or USUAL_MULTIPROCESSORS.get(trial.program.chip, 1)
     idle, serialized, spilled, reads = promise(trial.problem, trial.program, known)
+    cycles = trial.predicted_cycles
     launch, resident = _main(trial.program)
     kernel = next((each for each in trial.program.resources if each.kernel == launch.kernel), None)
     facts = [
@@ -332,7 +337,7 @@ def deciding_facts(trial: PendingTrial, multiprocessors: int | None = None) -> s
         *["wgmma serialized"] * serialized,
         f"{spilled} bytes spilled",
         f"{math.prod(launch.grid)} blocks for {known * resident} places",
-        f"relative reads {reads:.3g}",
+        f"relative reads {reads:.3g}" if cycles is None else f"{cycles:.0f} predicted cycles",
         *([] if kernel is None else [f"occupancy {kernel.occupancy:.0%}"]),
     ]
     return ", ".join(facts)

@@ -59,7 +59,10 @@ class IreeCompiler:
     version: str
 
     def compile(self, program: str, spec: str = "") -> bytes:
-        """Returns a program's code for IREE's runtime; ``spec`` "": none. Raises IreeCompileError."""
+        """Compiles MLIR text for IREE's runtime, with the text of a tuning spec, unless "".
+
+        IREE ignores a spec that does not fit. Raises IreeCompileError, also after TIMEOUT_S.
+        """
         return self._run(program, spec, ())
 
     def applied(self, program: str, spec: str) -> int:

@@ -79,7 +79,10 @@ class _Renaming:
                 if new != each.type:
                     each.set_type(new)
             for name in list(op.attributes):
-                changed = self._attribute(op, name, op.attributes[name])
+                if name == SPACE_NAME and isinstance(op.attributes[name], ir.IntegerAttr):
+                    _name_space(op)
+                    continue
+                changed = self._attribute(op, op.attributes[name])
                 if changed is not None:
                     op.attributes[name] = changed
         casts = [op for op in ops if op.name == "memref.memory_space_cast"]
@@ -95,13 +98,25 @@ class _Renaming:
             self._known[old] = old if renamed == text else ir.Type.parse(renamed)
         return self._known[old]
 
-    def _attribute(self, op: Op, name: str, old: Attribute) -> Attribute | None:
+    def _attribute(self, op: Op, old: Attribute) -> Attribute | None:
         if isinstance(old, ir.TypeAttr):
             new = self._of(op, old.value)
             return None if new == old.value else ir.TypeAttr.get(new)
-        if name == SPACE_NAME and isinstance(old, ir.IntegerAttr) and SPACES.get(str(old.value)):
-            return ir.Attribute.parse(f"#gpu.address_space<{SPACES[str(old.value)]}>")
         return None
+
+
+def _name_space(op: Op) -> None:
+    space = _space(op, str(op.attributes[SPACE_NAME].value))
+    if space:
+        op.attributes[SPACE_NAME] = ir.Attribute.parse(f"#gpu.address_space<{space}>")
+    else:
+        del op.attributes[SPACE_NAME]
+
+
+def _space(op: Op, number: str) -> str:
+    if number not in SPACES:
+        raise unsupported(op, f"memory space {number}", ALLOWED)
+    return SPACES[number]
 
 
 def _renamed(op: Op, text: str) -> str:
@@ -109,9 +124,7 @@ def _renamed(op: Op, text: str) -> str:
         return text
 
     def by_number(match: re.Match[str]) -> str:
-        if match[2] not in SPACES:
-            raise unsupported(op, f"memory space {match[2]}", ALLOWED)
-        return _with_space(match[1], SPACES[match[2]])
+        return _with_space(match[1], _space(op, match[2]))
 
     by_word = WORD.sub(lambda match: _with_space(match[1], match[2].replace("global", "")), text)
     return NUMBER.sub(by_number, by_word)

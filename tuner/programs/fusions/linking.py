@@ -226,7 +226,7 @@ class ProcessorLevel:
 
 @dataclass(frozen=True)
 class FusionPlaces:
-    """A program with the places of all of its buffers."""
+    """A program and the plans of its memory; ``place`` gives a view's frame pointer and its offset."""
 
     program: FusedProgram
     memory: MemoryPlan

@@ -111,7 +111,7 @@ DONE = np.iinfo(np.int64).max  # block number of a lane that has left the region
 
 
 class LoopLimit:
-    """A limit for the iterations of one execution of a loop, so that one that never ends is an error."""
+    """A limit on the iterations and processor seconds of one execution of a loop: no end is an error."""
 
     def __init__(self, where: str, clock: Callable[[], float] = time.thread_time) -> None:
         """``where`` names the loop in the error; ``clock`` returns seconds of the processor."""

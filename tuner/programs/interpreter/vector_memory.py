@@ -163,7 +163,11 @@ def _places_of(op: Op, slots: Sequence[int], shape: tuple[int, ...]) -> Callable
 
 
 def along(indices: Sequence[Array], axes: Axes, shape: tuple[int, ...]) -> list[Array]:
-    """Returns, per memref dimension, the index of each element of a vector that begins at ``indices``."""
+    """Returns, per memref dimension, the indices of the elements of a vector that begins at ``indices``.
+
+    ``shape`` is the vector's, ``axes`` the memref dimension of each of its own. The arrays broadcast to
+    (blocks, threads, *shape).
+    """
     places = [with_trailing_axes(index, len(shape)) for index in indices]
     for number, axis in enumerate(axes):
         if axis is not None:

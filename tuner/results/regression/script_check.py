@@ -9,6 +9,7 @@ from dataclasses import dataclass, replace
 from tuner.analysis.ratios import Comparable, NotComparable, comparison, session_comparison
 from tuner.analysis.slowdown import (
     LEAST_SESSIONS,
+    RESOLVED,
     Finding,
     PairedSlowdown,
     RelativeSlowdown,
@@ -84,12 +85,10 @@ class _Session:
 def limits_of(max_slowdown: float) -> SlowdownLimits:
     """Returns the limits of a check for the largest slowdown that a user accepts (0.05 for 5 %).
 
-    ``tolerated``: 3 points less (what the gate can distinguish), at least 2 %; ``excluded``: the middle of
-    ``tolerated`` and ``max_slowdown``, at most ``max_slowdown``.
+    ``tolerated``: 3 points less (RESOLVED), at least 2 %; ``excluded``: the middle of ``tolerated`` and
+    ``max_slowdown``, at most ``max_slowdown``.
     """
-    gate = SlowdownLimits()
-    resolved = gate.excluded - gate.tolerated
-    tolerated = max(gate.tolerated, max_slowdown - resolved)
+    tolerated = max(SlowdownLimits().tolerated, max_slowdown - RESOLVED)
     return SlowdownLimits(tolerated, min(max_slowdown, (tolerated + max_slowdown) / 2))
 
 

@@ -175,7 +175,10 @@ class Operands:
         return operand.bits
 
     def width(self, name: str) -> "np.dtype[np.generic]":
-        """Returns the numpy type of a register's bits: unsigned, or bool; uint64 for "_", which discards."""
+        """Returns the numpy type of a register's bits: unsigned, or bool; uint64 for "_", which discards.
+
+        Raises UnsupportedInstruction for a register that is not declared.
+        """
         if name == "_":
             return UNSIGNED[8]
         width = self._layout.width(name)
