@@ -204,7 +204,7 @@ def test_a_job_that_ends_after_its_outcome_was_taken_is_none_that_was_cancelled(
 ) -> None:
     asked = driving.ask(work(run, stage=BASELINE))
     tables.store_outcome(connection, asked.key, FAILED, "node")
-    assert driving.selected(asked) == FAILED
+    assert driving.awaited(asked) == FAILED
     tables.notify_driver(connection, run)
     driving.wait()  # while the node has not said yet that the job is over
     connection.execute("DELETE FROM procrastinate_jobs")

@@ -30,6 +30,19 @@ func.func @broadcast(%a: tensor<24x32xf32>, %b: tensor<32xf32>, %c: !c) -> !c {
   } -> tensor<24x64xf32>
   return %r : tensor<24x64xf32>
 }
+// ----- COLUMN
+!c = tensor<24x1xf32>
+func.func @column(%a: tensor<24x32xf32>, %b: tensor<32x64xf32>, %c: !c) -> !c {
+  %r = linalg.generic {indexing_maps = [affine_map<(m, n, k) -> (m, k)>, affine_map<(m, n, k) -> (k, n)>,
+    affine_map<(m, n, k) -> (m, 0)>], iterator_types = ["parallel", "reduction", "reduction"]}
+    ins(%a, %b : tensor<24x32xf32>, tensor<32x64xf32>) outs(%c : !c) {
+  ^bb0(%x: f32, %y: f32, %s: f32):
+    %p = arith.mulf %x, %y : f32
+    %t = arith.addf %s, %p : f32
+    linalg.yield %t : f32
+  } -> !c
+  return %r : !c
+}
 // ----- DYNAMIC
 !a = tensor<?x32xf32>
 !b = tensor<32x64xf32>

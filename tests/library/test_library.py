@@ -378,7 +378,7 @@ LIBRARY = library.library_text((entry(PROJECTION), entry(UP)))
 DYNAMIC = text_beside(__file__, "DYNAMIC")
 VECTOR = text_beside(__file__, "VECTOR")
 BUFFERS = text_beside(__file__, "BUFFERS")
-BROADCAST = text_beside(__file__, "BROADCAST")
+BROADCAST, COLUMN = (text_beside(__file__, name) for name in ("BROADCAST", "COLUMN"))
 NT, F64 = (
     product("f", each).text for each in (replace(PROJECTION, layout="nt"), replace(PROJECTION, dtype="f64"))
 )
@@ -414,6 +414,7 @@ def test_each_contraction_has_its_entry_and_one_of_two_may_have_none() -> None:
         (VECTOR, "@vector: linalg.matvec", "only matmuls and batches of them are matched"),
         (BUFFERS, "@buffers: linalg.matmul 24x64x32 f32 nn", "it works on buffers; an entry needs tensors"),
         (BROADCAST, "@broadcast: linalg.generic", "its indexing maps are those of no layout (nn, nt, tn)"),
+        (COLUMN, "@column: linalg.generic", "its indexing maps are those of no layout (nn, nt, tn)"),
     ],
 )
 def test_why_no_entry_took_it(program: str, op: str, why: str) -> None:

@@ -56,8 +56,8 @@ def require_instructions(machine: Machine, needs: Collection[str], what: str) ->
 
 
 KIB, MIB = 2**10, 2**20
-# Instruction set -> LLVM's features. A function that is compiled for another processor has its own list of
-# features, else LLVM adds those of the processor that it is compiled on.
+# Instruction set -> all of LLVM's features, those of the level too. A function that is compiled for another
+# processor has its own list of features, else LLVM adds those of the processor that it is compiled on.
 PROCESSOR_FEATURES = {
     "avx2": ("avx2", "fma"),
     "avx512": ("avx512f", "avx512bw", "avx512dq", "avx512vl"),

@@ -127,7 +127,9 @@ def shown(given: Any) -> str:
     if not isinstance(given, PLAIN):
         named = given if isinstance(given, type) else type(given)
         return f"{named.__module__}.{named.__qualname__}"
-    if isinstance(given, int) and given.bit_length() > LINE_LIMIT:  # Python writes no int of 4,300 digits
+    if (
+        isinstance(given, int) and not -NUMBER_LIMIT <= given < NUMBER_LIMIT
+    ):  # Python writes none of 4,300 digits
         return f"an integer of {given.bit_length()} bits"
     try:
         text = reprlib.repr(str(given) if isinstance(given, Path) else given)

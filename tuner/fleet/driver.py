@@ -250,13 +250,13 @@ class Driver:
         self._under_way[key] = job
 
     def ask(self, work: FleetWork, blobs: tuple[bytes, ...] = ()) -> FleetWork:
-        """Queues work of no trial, such as a baseline; returns it with the number that ``selected`` needs."""
+        """Queues work of no trial, such as a baseline; returns it with the number that ``awaited`` needs."""
         self._asked += 1
         numbered = replace(work, number=-self._asked)
         self.begin(numbered, blobs)
         return numbered
 
-    def selected(self, work: FleetWork) -> Outcome:
+    def awaited(self, work: FleetWork) -> Outcome:
         """Waits for work that ``ask`` has begun; returns and deletes its outcome, or raises TunerError."""
         key = (work.number, work.stage)
         while key not in self.known:
@@ -266,7 +266,7 @@ class Driver:
         return outcome
 
     def outcome(self, work: FleetWork, blobs: tuple[bytes, ...] = ()) -> Outcome:
-        return self.selected(self.ask(work, blobs))
+        return self.awaited(self.ask(work, blobs))
 
     def drop(self, number: int, stage: str) -> None:
         """Withdraws a piece of work of a trial: one that a node has begun is not waited for."""

@@ -219,7 +219,10 @@ class NodeChildren:
             order.done.set_exception(TunerError(self._broken))
 
     def _meanwhile(self) -> None:
-        """Does what need not wait. Raises DroppedError for a withdrawn measurement or a closing node."""
+        """Takes orders and advances compilations, then sleeps until there is news, if nothing is to measure.
+
+        Raises DroppedError for a withdrawn measurement or a closing node.
+        """
         self._wake.clear()
         measuring = self._measuring
         if measuring is not None and (measuring.is_dropped or self._is_closing):

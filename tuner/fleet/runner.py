@@ -126,7 +126,7 @@ class FleetRunner(AbstractRunner):
         pairs = zip(works, scripts, strict=True)
         asked = [self._driver.ask(work, (script.text.encode(),)) for work, script in pairs]
         for work in asked:
-            self._driver.selected(work)
+            self._driver.awaited(work)
         return [self._driver.artifacts.pop(work.number, None) for work in asked]
 
     def _timed(
@@ -220,7 +220,8 @@ class FleetRun:
     ) -> "tuple[AbstractRunner, ...]":
         """Returns a runner for each run of a campaign, which has one target; all share one connection.
 
-        ``how``: settings per run, with uuid. UsageError while another process drives one; as ``machine``.
+        ``how``: settings per run, with uuid. Raises UsageError while another process drives a run, and
+        where ``machine`` does.
         """
         target = orders[0].target
         machine = self.machine(target)
@@ -287,7 +288,7 @@ class FleetRun:
 
 PENDING_OF_ONE: Final = 3  # proposals in flight of a run on one device: docs/concepts/fleet.md
 NO_NODE: Final = "no node of the fleet measures for it; start one: tuner fleet worker --measure"
-PENDING_PER_DEVICE: Final = 2  # where there are several devices, as many again for the run
+PENDING_PER_DEVICE: Final = 2  # of several devices; the run has as many more as one device
 
 
 def pending_limit(devices: int) -> int:
@@ -344,6 +345,7 @@ def fleet_status(kind: TargetBackend, fleet: FleetRequest) -> TargetStatus:
     return replace(
         own,
         is_available=bool(chips),
+        # a kind that is missing here says "not timed" for that reason alone: nodes do time it
         is_timed=own.is_timed or not own.is_available,
         chip=chips.pop() if len(chips) == 1 else "",
         reason="on the fleet" if chips else NO_NODE,

@@ -130,12 +130,17 @@ def _layout(op: Op) -> str | None:
     if loops == 4:
         if len({found[0] for found in results}) != 1 or any(len(found) != 3 for found in results):
             return None
+        if results[0][0] not in names:
+            return None
         names.remove(results[0][0])
         results = [found[1:] for found in results]
     if any(len(found) != 2 for found in results):
         return None
     m, n = results[2]
-    (k,) = set(names) - {m, n} or {""}
+    rest = set(names) - {m, n}
+    if len(rest) != 1:  # C is not indexed by two loops: (d0, 0), (d0, d0)
+        return None
+    (k,) = rest
     letters = {m: "m", n: "n", k: "k"}
     a, b = ("".join(letters.get(each, "?") for each in found) for found in results[:2])
     return LAYOUTS.get((a, b))

@@ -113,7 +113,7 @@ def is_faster(record: Record, best: Record | None) -> bool:
 
 TOP_TRIALS = 8
 LEAST_S = 0.03  # per candidate, however short the search was
-SHARE_OF_SEARCH = 0.02  # per candidate: a dozen of them take a quarter of a short search
+SHARE_OF_SEARCH = 0.02  # per candidate: a dozen are timed for a quarter of the search, and take twice that
 COMPILED_AGAIN_S = 1.5  # until the top trials of a problem are compiled and loaded again
 OTHERS_TIMED = 4  # next to the top trials: the library, the fastest again and at other alignments
 UNTIMED = 2  # factor from timed seconds to all seconds: an untimed call precedes each sample

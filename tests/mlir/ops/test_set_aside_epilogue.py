@@ -15,6 +15,7 @@ def payload(dtype: str, epilogue: str, output: str = "") -> str:
 
 
 COMPUTED = re.sub(r"%BIAS = .*", "%BIAS = tensor.empty() : tensor<30xf32>", payload("f32", "bias_relu"))
+UNCLEARED = payload("f16", "bias_relu").replace("outs(%cleared", "outs(%between")
 SHOWN = [(LINE, payload("f16", "bias_relu"))]
 CASES = (("f16", "bias_relu", ""), ("bf16", "bias_relu", "bf16"), ("f16", "none", "f16"))
 BECOMES = {
@@ -24,4 +25,5 @@ BECOMES = {
 REFUSED = [
     (LINE, payload("f16", "none"), r"found no elementwise linalg\.generic that consumes another"),
     (LINE, COMPUTED, "an operand is computed before the epilogue; operands must be arguments"),
+    (LINE, UNCLEARED, r"the product does not start from a linalg\.fill"),
 ]

@@ -30,7 +30,7 @@ def test_a_forked_process_keeps_no_file_locked(tmp_path: Path) -> None:
     """The lock is its parent's alone: it ends with the parent, and the process itself can wait for it."""
     path, are_ready, go_on = tmp_path / "lock", os.pipe(), os.pipe()
     descriptor = opened(path)
-    with processes.file_lock(descriptor):
+    with processes.owned_lock_file(descriptor):
         fcntl.flock(descriptor, fcntl.LOCK_EX)
         child = os.fork()
         if not child:
@@ -53,7 +53,7 @@ def test_a_lock_ends_with_its_block_whoever_has_the_file_and_forked_ones_leave_i
     path = tmp_path / "lock"
     descriptor = opened(path)
     copy = os.dup(descriptor)  # as in a process that was not forked by Python
-    with processes.file_lock(descriptor):
+    with processes.owned_lock_file(descriptor):
         fcntl.flock(descriptor, fcntl.LOCK_EX)
     other = opened(path)
     fcntl.flock(other, fcntl.LOCK_EX | fcntl.LOCK_NB)
@@ -61,10 +61,10 @@ def test_a_lock_ends_with_its_block_whoever_has_the_file_and_forked_ones_leave_i
     os.close(other)
 
     def leave() -> bool:
-        with processes.file_lock(os.dup(2)):
+        with processes.owned_lock_file(os.dup(2)):
             return True
 
-    with processes.file_lock(os.dup(2)):
+    with processes.owned_lock_file(os.dup(2)):
         assert in_child(leave)
 
 

@@ -153,7 +153,7 @@ def load_of(old: str, new: str) -> str:
     ("code", "kind", "reason"),
     [
         (f"mov.u32 %r3, 128; {LOAD}", Defect.BARRIER, "no initialised mbarrier at shared address 4096"),
-        (load_of("[tile]", "[tile+8]"), Defect.MISALIGNED, "allowed multiples of 16"),
+        (load_of("[tile]", "[tile+8]"), Defect.MISALIGNED, "found 0x8, allowed multiples of 16"),
         (load_of("[tile]", "[tile+4240]"), Defect.OUT_OF_BOUNDS, "allowed up to 4352"),
         (load_of("[tile]", "[tile+3984]"), Defect.OUT_OF_BOUNDS, "over the mbarrier at 4096"),
         (load_of("[%p0]", "[%p0+16]"), Defect.OUT_OF_BOUNDS, "128 bytes at byte 16 of a0"),

@@ -28,7 +28,7 @@ from tuner.payload.reference import Array, output_dtype
 from tuner.runtime import timing
 from tuner.runtime.cpu.memory import copy_on_small_pages, keep_freed_memory
 from tuner.runtime.process_locks import between_forks
-from tuner.runtime.workers.processes import TimingLock, file_lock, holder_text
+from tuner.runtime.workers.processes import TimingLock, holder_text, owned_lock_file
 from tuner.targets.arrays import ProblemArrays
 from tuner.targets.cpu.callables import AddressCall, CpuCallable, address_of
 from tuner.targets.cpu.compiler import CpuCompiler
@@ -41,7 +41,7 @@ TUNED_DTYPES = {np.dtype(np.float32): "f32", np.dtype(np.float64): "f64"}
 Otherwise = Callable[[Array, Array, Array | None, str], Array]
 MISALIGNED = "an array at an address that is no multiple of {}"
 NO_ARRAYS = "not two plain numpy arrays"
-OUT = "out is read-only, not C-contiguous, of another type, or shares memory with an input"
+OUT = "out is read-only, not C-contiguous, of another type or shape, or shares memory with an input"
 
 
 def numpy_product(a: Array, b: Array, out: Array | None) -> Array:
@@ -161,7 +161,10 @@ class FirstUse:
     no_ratio: str = ""  # why the best kernel's time must not be compared with the baseline's; "": it may
 
     def fastest(self, candidates: tuple[Candidate, ...]) -> Candidate | None:
-        """Returns the candidate with the least time; None where none clearly beats the baseline."""
+        """Returns the candidate with the least time, if it beats the baseline by LEAST_GAIN; else None.
+
+        Interleaved medians decide, on a disturbed machine too.
+        """
         times = {each.configuration.candidate: each.median_s for each in self.timed}
         known = {each: time for each in candidates if (time := times.get(each)) is not None}
         best = min(known, key=lambda each: known[each], default=None)
@@ -349,7 +352,7 @@ class FirstUseCache:
         if descriptor is None:
             yield
             return
-        with file_lock(descriptor):
+        with owned_lock_file(descriptor):
             with contextlib.suppress(OSError):
                 fcntl.flock(descriptor, fcntl.LOCK_EX)
             yield

@@ -27,7 +27,8 @@ class SetAsideEpilogueOp(InPlaceOp, name="set_aside_epilogue"):
           %shifted = arith.addf %sum, %shift : f32
 
     The handle (a func.func) stays valid; handles to the generic do not. Silenceable failure, with nothing
-    changed: no such generic, or a generic with an operand that is neither the sum nor a function argument.
+    changed: no such generic, a generic with an operand that is neither the sum nor a function argument, or a
+    product that does not start from a linalg.fill.
     """
 
     def change(self, function: Op) -> str | None:
@@ -37,15 +38,17 @@ class SetAsideEpilogueOp(InPlaceOp, name="set_aside_epilogue"):
         inputs = list(generic.operands)[1:]
         if any(_argument_of(each) is None for each in inputs):
             return "an operand is computed before the epilogue; operands must be arguments"
-        _make_scalar_function(function, generic)
         product, output = generic.operands[0], list(generic.operands)[-1]
+        start = list(product.owner.operands)[-1].owner
+        if isinstance(start, ir.Block) or start.name != "linalg.fill":
+            return "the product does not start from a linalg.fill"
+        _make_scalar_function(function, generic)
         sums = ir.RankedTensorType(product.type)
         argument = _argument_of(output)
         assert argument is not None
         retype_argument(argument, sums.element_type)
         sync_function_type(function)
         output.set_type(ir.RankedTensorType.get(sums.shape, sums.element_type))
-        start = list(product.owner.operands)[-1].owner  # linalg.fill
         empty = list(start.operands)[-1].owner
         start.operands[len(start.operands) - 1] = output
         generic.results[0].replace_all_uses_with(product)

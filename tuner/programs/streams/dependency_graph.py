@@ -34,11 +34,11 @@ class NodeAccesses:
 
     kind: NodeKind
     own: Accesses  # by the device; by the host for a host node
-    inside: Accesses  # by the host inside device work
+    host_inside: Accesses  # by the host inside device work
 
     def without(self, roots: set[Value]) -> "NodeAccesses":
         """Returns the accesses except those of the buffers in ``roots``."""
-        return NodeAccesses(self.kind, without(self.own, roots), without(self.inside, roots))
+        return NodeAccesses(self.kind, without(self.own, roots), without(self.host_inside, roots))
 
 
 def iteration_local_buffers(block: Block) -> set[Value]:
@@ -77,7 +77,7 @@ def carried_dependences(nodes: Sequence[NodeAccesses]) -> Carried | None:
     for u in works:
         for v, node in enumerate(nodes):
             is_host = node.kind is NodeKind.HOST
-            meets, meets_inside = (each.conflicts_with(nodes[u].own) for each in (node.own, node.inside))
+            meets, meets_inside = (each.conflicts_with(nodes[u].own) for each in (node.own, node.host_inside))
             if u != v and not is_host and (meets or meets_inside):  # u == v: its stream is in order
                 pairs.add((u, v))
             if meets_inside or (is_host and meets):
@@ -179,8 +179,9 @@ class DependencyGraph:
 def dependency_graph(function: Op, effects: KernelEffects, *, bodies_run_on_streams: bool) -> DependencyGraph:
     """Returns the graph of data dependences between the device work and host work of a function.
 
-    A loop or branch with device work is one node: if ``bodies_run_on_streams``, work of its stream, in which
-    the host waits for the dependences of its own; else host work, at whose end its device work is done.
+    A loop or branch with device work is one node. If ``bodies_run_on_streams`` it is work on a stream: the
+    host enters it at once, and inside waits only where a host access depends on device work. Else it is host
+    work: when it ends, the device work in it is done.
     Raises CandidateError(COMPILE) for several blocks, async tokens, and device work in operations other than
     scf.for, scf.while, scf.if, scf.index_switch and memref.alloca_scope.
     """
@@ -197,9 +198,9 @@ class _Builder:
         self._effects = effects
         self._on_streams = bodies_run_on_streams
 
-    def graph(self, block: Block, carried: Accesses) -> DependencyGraph:
-        """Returns a block's graph; ``carried``: device accesses possibly unfinished at the block's start."""
-        items = _Items(carried)
+    def graph(self, block: Block, unfinished: Accesses) -> DependencyGraph:
+        """Returns a block's graph; ``unfinished``: device accesses that may not be done when it begins."""
+        items = _Items(unfinished)
         for op in block.operations:
             self._add(items, op.operation)
         repeats = self._on_streams and block.owner.name == "scf.for"
@@ -223,15 +224,15 @@ class _Builder:
         if op.name not in LOOPS | ONCE:
             raise unsupported(op, "device work inside", ", ".join(sorted(LOOPS | ONCE)))
         on_device, on_host = device_accesses(op, self._effects), host_accesses(op)
-        carried = NONE
+        unfinished = NONE
         if self._on_streams:
-            # what may be unfinished of earlier iterations when an iteration begins
             blocks = [block for region in op.regions for block in region.blocks]
             own = {root for block in blocks for root in iteration_local_buffers(block)}
             earlier_iterations = without(on_device, own) if op.name in LOOPS else NONE
-            carried = union((earlier_iterations, items.unfinished(union((on_device, on_host)))))
-        bodies = tuple(self.graph(block, carried) for region in op.regions for block in region.blocks)
+            unfinished = union((earlier_iterations, items.unfinished(union((on_device, on_host)))))
+        bodies = tuple(self.graph(block, unfinished) for region in op.regions for block in region.blocks)
         if self._on_streams:
+            # is_kernel: on the stream of kernels, where copies are on others
             items.add(op, NodeKind.WORK, on_device, on_host, bodies, is_kernel=True)
         else:
             items.add(op, NodeKind.HOST, union((on_device, on_host)), NONE, bodies)
@@ -240,13 +241,13 @@ class _Builder:
 class _Items:
     """The nodes of a block so far, the accesses of each, and what the host has waited for."""
 
-    def __init__(self, carried: Accesses) -> None:
+    def __init__(self, unfinished: Accesses) -> None:
         self.items: list[GraphNode] = []
         self._nodes: list[NodeAccesses] = []
         self._earlier: list[frozenset[int]] = []  # node -> its transitive dependences, BEGIN included
         self._without_atomics: dict[int, Accesses] = {}  # of the nodes that are launches
         self._done: frozenset[int] = frozenset()  # nodes that the host knows to be done
-        self._carried = carried
+        self._unfinished_before = unfinished
 
     def add(
         self,
@@ -254,27 +255,27 @@ class _Items:
         kind: NodeKind,
         accesses: Accesses,
         # by the host in device work: they depend on other nodes, but no node depends on them
-        inside: Accesses = NONE,
+        host_inside: Accesses = NONE,
         bodies: tuple[DependencyGraph, ...] = (),
         *,
         is_kernel: bool = False,
         without_atomics: Accesses | None = None,  # of a launch
     ) -> None:
-        before = self._dependences(union((accesses, inside)))
+        before = self._dependences(union((accesses, host_inside)))
         if without_atomics is not None:
             before -= {each for each in before if self._meet_in_atomics(each, op, accesses, without_atomics)}
             self._without_atomics[len(self.items)] = without_atomics
-        if kind is NodeKind.HOST and accesses.conflicts_with(self._carried):
+        if kind is NodeKind.HOST and accesses.conflicts_with(self._unfinished_before):
             before |= {BEGIN}
         self.items.append(GraphNode(op, Node(kind, before, is_kernel), bodies))
-        self._nodes.append(NodeAccesses(kind, accesses, inside))
+        self._nodes.append(NodeAccesses(kind, accesses, host_inside))
         earlier = before.union(*(self._earlier[number] for number in before - {BEGIN}))
         self._earlier.append(earlier)
         if kind is NodeKind.HOST:
             self._done |= earlier
 
     def carried(self, block: Block) -> Carried | None:
-        """Returns the loop-carried dependences, if the nodes are those of a loop's body; else None."""
+        """Returns the loop-carried dependences if these are a loop's body; as ``carried_dependences``."""
         own = iteration_local_buffers(block)
         return carried_dependences([node.without(own) for node in self._nodes])
 
@@ -286,7 +287,7 @@ class _Items:
             for number in unfinished
             if self.items[number].node.kind is not NodeKind.HOST
         )
-        return union((NONE if BEGIN in self._done else self._carried, *works))
+        return union((NONE if BEGIN in self._done else self._unfinished_before, *works))
 
     def _meet_in_atomics(self, number: int, op: Op, accesses: Accesses, without_atomics: Accesses) -> bool:
         """True if two launches conflict only by atomics on the same memory, and tokens do not order them."""

@@ -47,7 +47,7 @@ def campaign_document(tuned: TunedCampaign) -> Document:
     ]
     campaign = tuned.campaign
     return {
-        "group": campaign.id,
+        "group": campaign.id,  # of runs; "groups" of a program are its fusions
         "status": campaign.status,
         "source": campaign.settings.source,
         "trials": tuned.trials,
@@ -181,7 +181,7 @@ def _percent(each: ExplainedFusion, part: float | None) -> str:
 
 
 def stored_program_lines(result: ProgramResult, columns: int | None = None) -> list[str]:
-    """Returns a tuned program as lines: its fusions, its time, the gain, its baselines."""
+    """Returns a tuned program as lines: fusions, those left as scalar loops, time, gain, baselines."""
     lines: list[str] = []
     if result.fusions:
         header, *rows = fusion_table(result.fusions)

@@ -132,7 +132,7 @@ def describe_gpu(library: str | None = None) -> GpuHere:
     driver = CheckedDriver(open_driver(library))
     driver("cuInit", 0)
     if driver("cuDeviceGetCount") == 0:
-        raise DeviceError("the CUDA driver finds no GPU")
+        raise DeviceError(f"the CUDA driver finds no GPU; {HINT}")
     device = driver("cuDeviceGet", 0)
     domain, bus, slot = (
         int(driver("cuDeviceGetAttribute", which, device))

@@ -136,7 +136,7 @@ def run_command(
 
 
 @contextlib.contextmanager
-def file_lock(descriptor: int) -> Iterator[None]:
+def owned_lock_file(descriptor: int) -> Iterator[None]:
     """Owns an open file: unlocks and closes it at the end; a forked process closes its copy at once."""
     token = object()
     FILES[token] = descriptor
@@ -203,7 +203,7 @@ class TimingLock:
         if descriptor is None:
             yield
             return
-        with file_lock(descriptor):
+        with owned_lock_file(descriptor):
             if self._is_locked(descriptor):
                 with contextlib.suppress(OSError):  # another user's file
                     os.ftruncate(descriptor, 0)

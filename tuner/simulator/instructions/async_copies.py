@@ -104,7 +104,8 @@ def _plain_load(operands: Operands) -> Step:
         read = _per_lane(resident, target, source, size, mbarrier)
         for lane in resident.active().tolist():
             start, address, count, barrier = (int(values[lane]) for values in read)
-            _require_aligned(start | address | count, BULK_ALIGN_BYTES)
+            for each in (start, address, count):
+                _require_aligned(each, BULK_ALIGN_BYTES)
             one, at = np.array([lane]), np.array([address])
             content = resident.spaces.global_.load_bytes(resident.watch, one, at, count)[0]
             resident.bulk.load(lane, start + np.arange(count), content, barrier)
@@ -121,7 +122,8 @@ def _plain_store(operands: Operands) -> Step:
         read = _per_lane(resident, target, source, size)
         for lane in resident.active().tolist():
             address, start, count = (int(values[lane]) for values in read)
-            _require_aligned(start | address | count, BULK_ALIGN_BYTES)
+            for each in (start, address, count):
+                _require_aligned(each, BULK_ALIGN_BYTES)
             write = partial(_write_bytes, resident, lane, address)
             resident.bulk.store(lane, start + np.arange(count), write)
 
