@@ -54,6 +54,7 @@ check: lint test docs
 # Warnings are errors: a page that the index does not name, a link to nothing, a docstring that cannot be read. All pages
 # are built each time (-E -a): the reference changes with the sources.
 docs: $(VENV)/.installed-dev
+	$(BIN)/python -m docs.generators
 	$(BIN)/python -m sphinx -q -E -a -W --keep-going -d build/doctrees docs build/docs
 
 pictures: $(VENV)/.installed

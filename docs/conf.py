@@ -10,18 +10,15 @@ sys.path.insert(
     0, str(Path(__file__).parents[1])
 )  # the reference is read from the sources next to this folder
 
-from docs.generators import with_generated_parts
 from docs.generators.mlir_lexer import MlirLexer
 from docs.generators.navigation import with_menu
 
 project = "tuner"
-extensions = ["myst_parser", "sphinx.ext.autodoc", "sphinx.ext.napoleon"]
+extensions = ["myst_parser"]
 root_doc = "README"
 exclude_patterns = ["generators"]
 html_theme = "furo"
 html_show_copyright = False
-autodoc_typehints = "signature"
-autodoc_preserve_defaults = True
 myst_heading_anchors = 3
 smartquotes = False  # they make one dash of the two of an option
 
@@ -34,8 +31,7 @@ def setup(app: Sphinx) -> None:
 
 
 def _complete(app: Sphinx, name: str, content: list[str]) -> None:
-    """Puts the generated parts into a page that was just read, and the menu into the index."""
-    content[0] = with_generated_parts(content[0])
+    """Puts the menu into the index, which was just read."""
     if name == root_doc:
         content[0] = with_menu(content[0], Path(app.srcdir))
 

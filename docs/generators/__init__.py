@@ -1,6 +1,7 @@
-"""Parts of the reference that are read from the sources when the pages are built: one generator per file.
+"""Parts of the reference that are read from the sources: one generator per file.
 
-A page asks for a part by a comment on a line of its own, ``<!-- generated: commands -->``.
+A part stands in its page between two comments, ``<!-- generated: commands -->`` and ``<!-- end -->``.
+``python -m docs.generators`` writes all parts anew.
 """
 
 import re
@@ -21,12 +22,16 @@ GENERATORS: Final[dict[str, Callable[[], str]]] = {
     "template comments": template_comments,
     "transform ops": transform_ops,
 }
-REQUEST: Final = re.compile(r"^<!-- generated: ([\w ]+) -->$", re.MULTILINE)
+PART: Final = re.compile(r"^<!-- generated: ([\w ]+) -->\n(?:.*?\n)??<!-- end -->$", re.MULTILINE | re.DOTALL)
 
 
 def with_generated_parts(page: str) -> str:
-    """Returns a page with each request replaced by what its generator returns.
+    """Returns a page with what the generators write today in each of its parts.
 
-    Raises KeyError for a request that no generator has.
+    Raises KeyError for a part that no generator writes.
     """
-    return REQUEST.sub(lambda request: GENERATORS[request.group(1)](), page)
+    return PART.sub(_part, page)
+
+
+def _part(part: re.Match[str]) -> str:
+    return f"<!-- generated: {part[1]} -->\n\n{GENERATORS[part[1]]().strip()}\n\n<!-- end -->"

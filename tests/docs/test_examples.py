@@ -30,7 +30,8 @@ from tuner.targets.registry import real_backends
 
 PAGES = (
     *(ROOT / name for name in ("README.md", "CONTRIBUTING.md", "examples/README.md")),
-    *sorted((ROOT / "docs").rglob("*.md")),
+    # command-line.md repeats the help
+    *(page for page in sorted((ROOT / "docs").rglob("*.md")) if page.name != "command-line.md"),
 )
 SIMULATOR = TargetStatus("simulator", True, "for tests")
 CPU = TargetStatus("cpu", True, "for tests")  # with the processors of other machines
