@@ -1,6 +1,7 @@
 """The functions of the Python API: tuning, queries of the results database, and use of its kernels."""
 
 import contextlib
+import time
 import warnings
 from collections.abc import Callable, Mapping, Sequence
 from functools import cache, partial
@@ -121,6 +122,7 @@ def tune(
         >>> print(f"best: {run.best.time_s * 1e6:.1f} us, {run.best.knobs}")
         best: ... us, {...}
     """
+    began_s = time.monotonic()
     request = RunRequest(
         problem,
         **_request_fields(locals()),
@@ -128,7 +130,7 @@ def tune(
         warm_files=() if isinstance(warm_start, bool) else _several(warm_start),
     )
     settings = run_settings(request, registry.real_backends())  # before a database is opened, which makes one
-    return _session(open_or_create, db, partial(begin, settings), observe, progress)
+    return _session(open_or_create, db, partial(begin, settings, began_s=began_s), observe, progress)
 
 
 @typed_arguments
@@ -244,7 +246,7 @@ def tune_many(
         >>> [best.run == run.run.id for best, run in zip(campaign.best, campaign.runs)]
         [True, True]
     """
-    fields = _request_fields(locals())
+    began_s, fields = time.monotonic(), _request_fields(locals())
     counts, called = dict(count or {}), dict(names or {})
     for problem in (*counts, *called):
         if problem not in problems:
@@ -255,7 +257,7 @@ def tune_many(
     )
     request_of = partial(RunRequest, **fields, warm_start=False)
     settings, members = campaign_settings(given, request_of, registry.real_backends())
-    work = partial(begin_campaign, settings, members)
+    work = partial(begin_campaign, settings, members, began_s=began_s)
     return _campaign_session(open_or_create, db, work, observe, progress)
 
 

@@ -1,5 +1,6 @@
 """A campaign on a target without compiler and clock."""
 
+import time
 from collections import Counter
 from dataclasses import replace
 from pathlib import Path
@@ -164,6 +165,11 @@ def test_a_budget_of_time_ends_the_search_and_a_large_one_tries_everything_once(
     found = begun(store, 1000)
     assert [each.counts.proposed for each in found.runs] == [20, 20, 20]
     assert found.total_s == pytest.approx(sum(COUNTS) * fakes.BEST_S)
+    minutes_ago_s = time.monotonic() - 1000  # the budget is that of the command, which began then
+    late = begin_campaign(
+        limits(None, 900.0), members(), fakes.backends(), store, Interruption(), began_s=minutes_ago_s
+    )
+    assert late.trials == 1
 
 
 def test_what_cannot_be_tuned_is_refused_before_anything_is_stored(store: Store) -> None:

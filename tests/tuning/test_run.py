@@ -66,6 +66,12 @@ def interrupted(store: Store, after: int, **changes: Any) -> TunedRun:
     return begin(fakes.settings(**changes), fakes.backends(runner=runner), store, interruption)
 
 
+def test_a_budget_counts_from_when_the_command_began(store: Store) -> None:
+    settings, ago_s = fakes.settings(trials=None, budget_s=900.0), time.monotonic() - 1000
+    tuned = begin(settings, fakes.backends(), store, Interruption(), began_s=ago_s)
+    assert tuned.counts.proposed == 1
+
+
 def test_an_exhaustive_search_finds_the_best_and_times_the_same_code_once(store: Store) -> None:
     """``comment`` changes the script but not the code."""
     tuned = fakes.tune(store, trials=None, sampler="exhaustive")

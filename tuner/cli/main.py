@@ -5,6 +5,7 @@ import importlib
 import os
 import re
 import sys
+import time
 import traceback
 from collections.abc import Iterator, Mapping, Sequence
 from dataclasses import dataclass
@@ -68,6 +69,7 @@ def _broken(command: str, columns: int) -> list[str]:
     return lines
 
 
+BEGAN_S = "tuner.began_s"  # key of a context's meta: when the command began, by the monotonic clock
 DONE = 0
 FAILED = 1  # the work failed: no candidate worked, a check failed
 MISUSED = 2  # the user's arguments or files are wrong
@@ -169,7 +171,7 @@ class Commands(click.Group):
 
         Codes: 0 done, 1 the work failed, 2 wrong arguments, 3 undecided, 130 interrupted.
         """
-        arguments = list(sys.argv[1:] if args is None else args)
+        arguments, began_s = list(sys.argv[1:] if args is None else args), time.monotonic()
         try:
             instruction = os.environ.get(COMPLETION_VARIABLE)  # click's, such as "bash_complete"
             if instruction:
@@ -177,7 +179,7 @@ class Commands(click.Group):
 
                 code: int = shell_complete(self, {}, "tuner", COMPLETION_VARIABLE, instruction)
             else:
-                code = _run(self, arguments, options.get("obj"))
+                code = _run(self, arguments, options.get("obj"), began_s)
         except Exception as error:  # noqa: BLE001 - the last frame: users get a line, --debug the rest
             if "--debug" in arguments:
                 print(_without_secrets(traceback.format_exc(), arguments), end="", file=sys.stderr)
@@ -187,9 +189,10 @@ class Commands(click.Group):
         sys.exit(code)
 
 
-def _run(group: Commands, arguments: list[str], obj: object) -> int:
+def _run(group: Commands, arguments: list[str], obj: object, began_s: float) -> int:
     try:  # click's ``main`` would turn a closed pipe into exit code 1
         with printable_stdout(), group.make_context(group.program, arguments, obj=obj) as context:
+            context.meta[BEGAN_S] = began_s
             group.invoke(context)
     except click.exceptions.Exit as exit_:
         return exit_.exit_code

@@ -11,7 +11,7 @@ from typing import TYPE_CHECKING, Any
 
 import click
 
-from tuner.cli.main import DONE, FAILED, INTERRUPTED
+from tuner.cli.main import BEGAN_S, DONE, FAILED, INTERRUPTED
 from tuner.cli.options import is_typed
 from tuner.core.errors import UsageError
 from tuner.tuning.events import Interruption
@@ -40,7 +40,8 @@ def run_session(
     interruption = Interruption()
     with ended_by_signals(interruption), progress() as observe:
         if settings is not None:
-            return begin(settings, backends, store, interruption, observe)
+            began_s = click.get_current_context().meta[BEGAN_S]
+            return begin(settings, backends, store, interruption, observe, began_s=began_s)
         assert resumed is not None
         return resume(resumed, backends, store, interruption, observe, retime=retime, limit=limit)
 

@@ -59,11 +59,14 @@ def begin_campaign(
     store: "Store",
     interruption: Interruption,
     observe: CampaignObserver = ignore_campaign,
+    *,
+    began_s: float | None = None,
 ) -> TunedCampaign:
     """Tunes many problems under one budget: stores a new campaign, works until its end, returns it.
 
     ``members``: each problem once, of one target, seed, threads and workers; ``columns`` are chosen here.
-    Raises UsageError, before anything is stored, for what cannot be tuned on this machine.
+    ``began_s``: when the command began, by the monotonic clock; a budget counts from there. Raises
+    UsageError, before anything is stored, for what cannot be tuned on this machine.
     """
     if not members:
         raise UsageError("no problem to tune")
@@ -87,7 +90,9 @@ def begin_campaign(
     plan = _campaign_plan(members, plans, settings.columns, machine)
     compiler, load = source.compiler(common.target), backends.load_average()
     campaign_id = store.begin_campaign(settings, members, machine, compiler, __version__, load)
-    return _session(store.campaign(campaign_id), plan, (), source, backends, store, interruption, observe)
+    return _session(
+        store.campaign(campaign_id), plan, (), source, backends, store, interruption, observe, began_s
+    )
 
 
 def resume_campaign(
@@ -145,13 +150,15 @@ def _session(
     store: "Store",
     interruption: Interruption,
     observe: CampaignObserver,
+    began_s: float | None = None,
 ) -> TunedCampaign:
     def observe_first(event: Event) -> None:
         observe(RunEvent(0, event, len(stored), campaign.seconds))
 
     observe(CampaignStarted(campaign, len(stored)))
     observe_load(campaign.runs[0], source, backends, observe_first)
-    return CampaignSession(campaign, plan, stored, source, store, interruption, observe).run()
+    before_s = 0.0 if began_s is None else time.monotonic() - began_s
+    return CampaignSession(campaign, plan, stored, source, store, interruption, observe, before_s).run()
 
 
 @contextlib.contextmanager

@@ -67,13 +67,16 @@ class CampaignSession:
         store: "Store",
         interruption: Interruption,
         observe: CampaignObserver,
+        before_s: float = 0.0,  # seconds of the command before this session, which its budget includes
     ) -> None:
         self._campaign = campaign
         self._plan = plan
         self._stored = stored
         budget_s, problems = campaign.settings.budget_s, len(campaign.runs)
         is_timed = source.is_timed()
-        self._reserved_s = reserved_s(budget_s, problems, TOP_TRIALS_OF_CAMPAIGN) if is_timed else 0.0
+        self._before_s = before_s
+        self._reserved_s = before_s
+        self._reserved_s += reserved_s(budget_s, problems, TOP_TRIALS_OF_CAMPAIGN) if is_timed else 0.0
         self._source = source
         self._store = store
         self._interruption = interruption
@@ -147,7 +150,7 @@ class CampaignSession:
         budget_s, problems = self._campaign.settings.budget_s, len(self._campaign.runs)
         left_s = None
         if budget_s is not None:
-            used_s = self._campaign.search_s + time.monotonic() - self._started_s
+            used_s = self._before_s + self._campaign.search_s + time.monotonic() - self._started_s
             left_s = (budget_s - used_s) / (problems - place)
         return final_effort(self._searched_s() / problems, left_s, TOP_TRIALS_OF_CAMPAIGN)
 

@@ -1,5 +1,6 @@
 """Begins a run, resumes a stored run, or has a run follow the candidates of another machine's run."""
 
+import time
 from dataclasses import replace
 from typing import TYPE_CHECKING, Final
 
@@ -76,10 +77,14 @@ def begin(
     store: "Store",
     interruption: Interruption,
     observe: Observer = ignore,
+    *,
+    began_s: float | None = None,
 ) -> TunedRun:
     """Tunes: stores a new run, works until its end, returns it with its selected result.
 
-    ``observe`` is called with events. Raises UsageError, before anything is stored, for what cannot run.
+    ``observe`` is called with events. ``began_s``: when the command began, by the monotonic clock; a budget
+    counts from there, else from the start of the search. Raises UsageError, before anything is stored, for
+    what cannot run.
     """
     source = backends.measurement_of_run(settings)
     if source.needs_local_resources:
@@ -93,7 +98,10 @@ def begin(
     run = store.run(run_id)
     _observe_start(run, plan, 0, observe)
     observe_load(run, source, backends, observe)
-    return TuningSession(run, (), plan.feasible, sampler, source, store, interruption, observe).run()
+    before_s = 0.0 if began_s is None else time.monotonic() - began_s
+    return TuningSession(
+        run, (), plan.feasible, sampler, source, store, interruption, observe, before_s=before_s
+    ).run()
 
 
 def resume(

@@ -86,6 +86,7 @@ class TuningSession:
         interruption: Interruption,
         observe: Observer,
         retime: bool = False,  # re-measure although a round is stored
+        before_s: float = 0.0,  # seconds of the command before this session, which its budget includes
     ) -> None:
         self._run = run
         self._settings = run.settings
@@ -97,7 +98,8 @@ class TuningSession:
         self._observe = observe
         self._must_time = self._is_retimed = retime
         self._stored = stored
-        self._reserved_s = reserved_s(run.settings.budget_s) if source.is_timed() else 0.0
+        self._before_s = before_s
+        self._reserved_s = before_s + (reserved_s(run.settings.budget_s) if source.is_timed() else 0.0)
         self._steps = RunSteps(run, stored, source, store, interruption, observe)
         self._elapsed_before_s = run.seconds or 0.0  # of earlier sessions, by the monotonic clock
         self._searched_before_s = searched_s(run)
@@ -166,7 +168,8 @@ class TuningSession:
 
     def _final_effort(self) -> Effort:
         budget_s, searched_s = self._settings.budget_s, self._searched_s()
-        return final_effort(searched_s, None if budget_s is None else budget_s - searched_s)
+        left_s = None if budget_s is None else budget_s - self._before_s - searched_s
+        return final_effort(searched_s, left_s)
 
     def _elapsed_s(self) -> float:
         return self._elapsed_before_s + time.monotonic() - self._started_s

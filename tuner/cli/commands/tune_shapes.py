@@ -1,13 +1,14 @@
 """``tuner tune --shapes FILE``: tunes many problems under one budget."""
 
 import sys
+from functools import partial
 from pathlib import Path
 from typing import TYPE_CHECKING, Any
 
 import click
 
 from tuner.cli.commands.tune_program import print_program, resumed_program
-from tuner.cli.main import screen_columns
+from tuner.cli.main import BEGAN_S, screen_columns
 from tuner.cli.options import (
     OF_ONE_PROBLEM,
     PROBLEM_OPTIONS,
@@ -63,7 +64,8 @@ def tune_shapes(
         problems, lambda problem: run_request(problem, **of_runs), backends, file.name
     )
     with open_store(database) as store:
-        tuned = _session(lambda *parts: begin_campaign(settings, members, backends, store, *parts))
+        begin = partial(begin_campaign, settings, members, backends, store, began_s=context.meta[BEGAN_S])
+        tuned = _session(begin)
     return _print(tuned, as_json, database, is_on_fleet=is_on_fleet)
 
 
