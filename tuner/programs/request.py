@@ -1,6 +1,6 @@
-"""The request for one run of a program, its options, its report, and its devices; without MLIR.
+"""The request for one run of a program, its options, its report; errors with the payload's file and line.
 
-A ``ProgramRequest`` goes to a child process, which returns a ``ProgramReport``.
+A ``ProgramRequest`` goes to a child process, which returns a ``ProgramReport``. Loads no MLIR.
 """
 
 import contextlib
@@ -47,7 +47,7 @@ DEFAULTS = DeviceOptions()
 
 LoweringStep = Literal["device-memory", "async", "streams", "gpux", "llvm", "ptx"]
 STEPS: tuple[LoweringStep, ...] = get_args(LoweringStep)
-# Steps after the asynchronous form, which therefore have an option for that form.
+# Steps whose text differs by ``form``, which only these take; each earlier step shows one fixed form.
 WITH_FORM: tuple[LoweringStep, ...] = ("llvm", "ptx")
 
 OPERATION = re.compile(r'"?([a-z_]\w*(?:\.\w+)+|[a-z_]\w+)')  # memref.load, "gpux.wait", call

@@ -29,7 +29,7 @@ FASTER, SLOWER = 1.3, 0.5
 class Widths:
     """The fitted parameters of a Gaussian process: a weight for each column, and the noise variance."""
 
-    weights: Array  # per column, of the squared difference
+    weights: Array  # per column, of the squared difference: 1 / (2 l**2) of its length scale l
     noise: float
 
     @classmethod
@@ -39,8 +39,8 @@ class Widths:
 
 
 def correlation(distance: npt.NDArray[np.floating]) -> npt.NDArray[np.floating]:
-    """Returns the Matern 5/2 correlation of weighted squared distances: GPML, equation 4.17."""
-    r = np.sqrt(10 * distance)  # of a dtype that follows the distance's
+    """Returns the Matern 5/2 correlation (GPML, equation 4.17) of half the squared distances."""
+    r = np.sqrt(10 * distance)  # sqrt(5) times the distance; of a dtype that follows ``distance``
     result: npt.NDArray[np.floating] = (1 + r + r * r / 3) * np.exp(-r)
     return result
 

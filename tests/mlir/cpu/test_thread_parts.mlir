@@ -102,6 +102,15 @@
     memref.store %w, %buffer[%c0] : memref<1xf32>
     memref.store %w, %y[%i, %c0] : memref<8x4xf32>
   }
+// ----- vectors_as_elements_of_a_buffer
+
+  %buffer = memref.alloca() : memref<vector<2x4xf32>>
+  scf.for %i = %c0 to %c8 step %c1 {
+    %v = memref.load %x[%i, %c0] : memref<8x4xf32>
+    %u = vector.broadcast %v : f32 to vector<2x4xf32>
+    memref.store %u, %buffer[] : memref<vector<2x4xf32>>
+    memref.store %v, %y[%i, %c0] : memref<8x4xf32>
+  }
 // ----- writes_of_the_next_row
 
   scf.for %i = %c0 to %c7 step %c1 {

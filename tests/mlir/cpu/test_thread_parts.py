@@ -83,6 +83,10 @@ def test_inner_loops_are_divided_where_outer_ones_have_too_few_iterations() -> N
         np.testing.assert_array_equal(found, X / 2)
 
 
+def test_a_store_of_a_vector_that_is_an_element_is_one_of_one_element() -> None:
+    assert divided(text_beside(__file__, "vectors_as_elements_of_a_buffer")) is not None
+
+
 REFUSED = (
     *("sum_over_the_divided_loop", "sum_in_a_register", "sum_in_a_buffer_of_the_function"),
     *("writes_of_the_next_row", "reads_of_what_other_threads_write", "places_from_memory"),

@@ -178,6 +178,13 @@ def test_strings_comments_names_and_lines_stay_and_a_whole_function_parses() -> 
     lines = to_generic(text).split("\n")
     assert lines[5] == "foo"
     assert lines[4] == "// gpux.wait"
+    on_stream = "gpu.launch_func\n  <%s :\n !gpux.StreamType>\n  @m::@k blocks in (%a, %b, %c)"
+    with pytest.raises(CandidateError, match="line 5:1: GPUX: found '}', allowed 'threads'"):
+        to_generic(f"{on_stream}\n}}")
+    older = "// imex.gpux.wait\nimex.gpux.launch_func %s @m::@k blocks"
+    assert to_generic("// imex.gpux.wait\nfoo") == "// imex.gpux.wait\nfoo"
+    with pytest.raises(CandidateError, match=f"line 2:{len(older.splitlines()[1]) + 2}: GPUX: found 'on'"):
+        to_generic(f"{older} on")
     text = to_generic(f"gpux.wait %s\n%0, %t = gpux.alloc async (%s) : {BUFFER}\n%1:2 = foo")
     assert text.split("\n")[0] == WAIT
     with new_context() as context:

@@ -115,14 +115,15 @@ def _tuned_fusions(
     request: "ProgramRequest",
     options: dict[str, Any],
 ) -> "TunedProgram | None":
-    # None for a program that cannot become fusions, or of whose fusions none can be tuned, for a target with
-    # a device, and where strategies of matmuls, a search space or a baseline library are named
+    # None, so that matmuls are tuned one by one: the target has a device; strategies, a search space or a
+    # baseline library were named; or the program has no fusion that can be tuned
     if program_support(request.target, backends).has_device:
         return None
     baselines = CHOICES.get(options["baseline"] or ALL, ()) if request.model else ()
     request = replace(request, baselines=baselines)
-    is_of_models = bool(request.model) and options["baseline"] in CHOICES
-    if any(options.get(name) for name in OF_MATMULS if name != "baseline" or not is_of_models):
+    # --baseline names what a model is timed next to (all, eager, ...), or a library for its matmuls
+    names_models_baselines = bool(request.model) and options["baseline"] in CHOICES
+    if any(options.get(name) for name in OF_MATMULS if name != "baseline" or not names_models_baselines):
         return None
     name = str(context.params["operation"])
     cache = str(context.params["cache"]) if is_typed(context, "cache") else WEIGHTS_COLD

@@ -219,7 +219,8 @@ def _placed(op: Op, buffer: Value, accessed: Value, is_write: bool) -> list[Plac
     first = next(at for at, each in enumerate(op.operands) if each == buffer) + 1
     starts = tuple(list(op.operands)[first : first + rank])
     extents = [1] * rank
-    if isinstance(accessed.type, ir.VectorType):
+    element = ir.MemRefType(buffer.type).element_type  # a vector in what convert-vector-to-scf makes
+    if isinstance(accessed.type, ir.VectorType) and not isinstance(element, ir.VectorType):
         shape = list(ir.VectorType(accessed.type).shape)
         for dimension, extent in zip(_dimensions(op, rank, len(shape)), shape, strict=True):
             if dimension is not None:

@@ -165,7 +165,7 @@ def reject_calls(module: ir.Module) -> None:
     left = {name: called & callees.keys() for name, called in callees.items()}
     while ends := {name for name in left if not left[name]} | left.keys() - set().union(*left.values()):
         left = {name: called - ends for name, called in left.items() if name not in ends}
-    whys |= dict.fromkeys(left, "which calls itself")
+    whys |= dict.fromkeys(left, "which calls itself, or is between functions that do")
     allowed = "calls that can be inlined, and MLIR's runner functions, such as @printMemrefF32"
     calls = {callee_of(call): call for function in functions for call in walk(function, "func.call")}
     if whys:

@@ -181,7 +181,10 @@ def _word(operand: Sequence[int], letters: dict[int, str]) -> str:
 
 
 def _layout(words: Words) -> tuple[str, bool]:
-    """Returns the layout, and whether A and B change places, C^T = B^T A^T. Of a vector, m is 1, not n."""
+    """Returns the layout, and whether A and B change places: C^T = B^T A^T.
+
+    A matrix times a vector changes places where that makes the vector one row of A (m is 1).
+    """
     a, b, c = words
     if any("b" in word[1:] for word in words):
         raise UnknownContractionError("the batch is not the first dimension")
@@ -192,7 +195,7 @@ def _layout(words: Words) -> tuple[str, bool]:
     exchange = str.maketrans("mn", "nm")
     swapped = (b.translate(exchange), a.translate(exchange), c.translate(exchange))
     tries = [(False, (a, b, c)), (True, swapped)]
-    if c == "m":  # a matrix and a vector: m is 1, not n
+    if c == "m":
         tries.reverse()
     for is_swapped, (first, second, result) in tries:
         for (left, right), layout in LAYOUTS.items():
@@ -275,7 +278,10 @@ def model_contractions(file: Path) -> tuple[tuple[NamedProblem, ...], tuple[str,
 
 
 def contractions_in(text: str) -> tuple[tuple[NamedProblem, ...], tuple[str, ...]]:
-    """Returns what ``model_contractions`` does, of MLIR text. Raises UsageError if it does not parse."""
+    """Returns what ``model_contractions`` does, of MLIR text; both may be empty.
+
+    Raises CandidateError(BIND) if it does not parse.
+    """
     with new_context(), ir.Location.unknown():
         module = parse_with_gpux(text, "payload")
         run_passes(module, GENERALIZE)

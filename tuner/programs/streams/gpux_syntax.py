@@ -137,11 +137,13 @@ INDEX_TYPE = "index"
 OPERATION = re.compile(r"(?<![\w.\"!#@%$])gpux\.([a-z_.]+)")
 SYMBOL = re.compile(r"@[\w$.-]+(?:::@[\w$.-]+)*")
 OLDER_NAMES = {"stream.destroy": "destroy_stream", "stream.create": "create_stream"}
-OLDER_PREFIX = re.compile(r"\bimex\.gpux\.")
-# A launch of the GPU dialect with its stream operand, https://github.com/llvm/llvm-project/pull/213031
-LAUNCH_ON_STREAM = re.compile(
-    r"(?<![\w.])gpu\.launch_func((?:\s+async)?(?:\s*\[[^\]\n]*\])?)"
-    rf"\s*<\s*({VALUE.pattern})\s*:\s*{re.escape(STREAM_TYPE)}\s*>"
+OLDER = "imex.gpux."
+# What is written in another way before operations are read: the older prefix, and a launch of the GPU dialect
+# with its stream operand, https://github.com/llvm/llvm-project/pull/213031; strings and comments are skipped
+FORMS = re.compile(
+    rf"(?P<skipped>{SKIPPED.pattern})|(?P<older>\b{re.escape(OLDER)})"
+    r"|(?<![\w.])gpu\.launch_func(?P<tokens>(?:\s+async)?(?:\s*\[[^\]\n]*\])?)"
+    rf"\s*<\s*(?P<stream>{VALUE.pattern})\s*:\s*{re.escape(STREAM_TYPE)}\s*>"
 )
 
 
@@ -150,7 +152,7 @@ def to_generic(text: str) -> str:
 
     Raises CandidateError(BIND), with line and column, for a known operation in a form that is not accepted.
     """
-    text = LAUNCH_ON_STREAM.sub(r"gpux.launch_func\1 \2", OLDER_PREFIX.sub("gpux.", text))
+    text = FORMS.sub(_usual_form, text)
     pieces, at = [], 0
     while (match := _next_operation(text, at)) is not None:
         name = OLDER_NAMES.get(match[1], match[1])
@@ -164,6 +166,17 @@ def to_generic(text: str) -> str:
         pieces += [text[at : match.start()], written, "\n" * lines]
         at = cursor.end
     return "".join([*pieces, text[at:]])
+
+
+def _usual_form(match: re.Match[str]) -> str:
+    """Returns a form of FORMS as ``to_generic`` reads it; lines stay, and columns after a prefix."""
+    if match["older"]:
+        is_type = match.string[: match.start()].endswith("!")
+        return "gpux." if is_type else f"{'gpux.':>{len(OLDER)}}"
+    if match["skipped"]:  # the name of an operation in generic form is a string, too
+        return match[0].replace(OLDER, "gpux.") if match[0].startswith(f'"{OLDER}') else match[0]
+    launch = f"gpux.launch_func{match['tokens']} {match['stream']}"
+    return launch + "\n" * (match[0].count("\n") - launch.count("\n"))
 
 
 def _next_operation(text: str, at: int) -> re.Match[str] | None:
