@@ -162,10 +162,11 @@ class Merge:
             self._reuses.append((trial, their_trial.reused_from_id))
         possible = () if why else _possible(their_trial.measurements, their_run)
         theirs = {_key(each, rounds): each for each in possible}
-        for measurement in trial.measurements:  # in place of an earlier copy
+        for measurement in tuple(trial.measurements):  # in place of an earlier copy
             source = theirs.pop((measurement.kind, measurement.round), None)
             if source is None:
                 self._ours.delete(measurement)
+                trial.measurements.remove(measurement)  # ``rank`` must not count it
             else:
                 _assign(measurement, source, _names(source))
                 measurement.round = rounds[source.round]

@@ -114,6 +114,13 @@ def test_a_verdict_is_of_elements_of_c_within_the_tolerance(error: float, elemen
     assert why_no_verdict(Verdict(error, elements), BatchMatmul(3, 64, 32, 16)) == why
 
 
+def test_a_verdict_of_an_attention_is_of_a_result_as_wide_as_v_not_as_its_scores() -> None:
+    attributes = "attributes {tuner.bytes = 163840 : i64, tuner.loops = array<i64: 8, 32, 32>}"
+    attention = Problem("attention", (32, 32, 64), "f32", batch=8, fusion=f"func.func @group() {attributes}")
+    assert why_no_verdict(Verdict(0.5, 8 * 32 * 64), attention) == ""
+    assert "allowed 0 to 163840" in why_no_verdict(Verdict(0.5, 163841), attention)
+
+
 @pytest.mark.parametrize("rates", [(0.0, 1.0), (-1.0, 1.0), (1e12, 1.0), (1.0, 0.0), (1.0, 1e15)])
 def test_a_roofline_of_no_machine_is_refused(rates: tuple[float, float]) -> None:
     assert remote_results.why_no_roofline(Roofline(*rates), 1e11).startswith("found a roofline of")

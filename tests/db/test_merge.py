@@ -167,6 +167,22 @@ def test_an_outcome_that_is_here_is_kept(store: Store, other: Store, other_url: 
     assert (store.run(here.id).status, store.run(here.id).seconds) == ("done", 9.0)
 
 
+def test_a_time_that_an_earlier_failure_replaces_ranks_no_trial(
+    store: Store, other: Store, other_url: str
+) -> None:
+    run = begin(other)
+    pending = [other.propose(run, number, number, CANDIDATE) for number in range(2)]
+    store.merge(other_url)
+    (here,) = store.runs()
+    other.record(pending[0], outcome(Failure(Stage.RUN, "no")), SCRIPT)
+    for mine, seconds in zip(store.proposals(here.id), (0.1, 0.2), strict=True):
+        store.record(mine.id, outcome(timed(seconds)), SCRIPT)
+    store.finish_run(here.id, "done", 9.0)
+    store.merge(other_url)
+    (bound,) = store.run_bounds(TrialQuery())
+    assert bound.least_s == 0.2
+
+
 def test_what_was_merged_is_recalled_and_counted(store: Store, other: Store, other_url: str) -> None:
     add(other, begin(other), 0, outcome(timed(0.5)))
     store.merge(other_url)

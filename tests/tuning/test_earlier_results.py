@@ -256,6 +256,24 @@ def test_a_run_repeats_nothing_of_its_own(store: Store, measured: Measurement, f
         assert (found.outcome, found.reused_from) == (measured, 7)
 
 
+def test_a_complete_time_precedes_an_early_stopped_one_of_the_same_code(store: Store) -> None:
+    run = db_values.begin(store)
+    cut_off = db_values.outcome(CUT_OFF, artifact="a" * 64)
+    early = db_values.add(store, run, 0, cut_off)
+    found = known(store).recall("", "a" * 64)
+    assert found is not None
+    assert found.outcome == CUT_OFF
+    db_values.time_again(store, run, (early, db_values.timed(0.5)))
+    assert known(store).recall("", "a" * 64) is None  # no earlier trial of the code is cut off any more
+    complete = db_values.outcome(db_values.timed(0.5), artifact="a" * 64)
+    db_values.add(store, db_values.begin(store), 0, complete)
+    outcomes = known(store)
+    outcomes.add(99, dataclasses.replace(cut_off, artifact_sha256="a" * 64))
+    found = outcomes.recall("", "a" * 64)
+    assert found is not None
+    assert found.outcome == complete.outcome
+
+
 def record(outcome: Measurement | Verdict | Failure, reused_from: int | None = None) -> Record:
     problem, target = fakes.settings().problem, TargetName("cpu")
     return Record(problem, Candidate("s", ()), target, outcome, "script", "code", (), reused_from)

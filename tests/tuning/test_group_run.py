@@ -20,7 +20,7 @@ from tuner.core.records import Measurement
 from tuner.core.requests import CampaignMember, CampaignSettings
 from tuner.core.runs import TrialQuery
 from tuner.db.store import Store
-from tuner.results.campaign_matrix import NOT_TRIED, TIMED, campaign_matrix
+from tuner.results.campaign_matrix import FAILED, NOT_TRIED, TIMED, campaign_matrix
 from tuner.search.cost_model.configurations import model_of
 from tuner.space.feasible_set import FeasibleSet
 from tuner.space.file.reading import load_space_file, spaces_for
@@ -240,6 +240,24 @@ def test_the_campaign_is_finished_and_can_be_extended_afterwards(finished: Store
     done = len(finished.campaign_proposals(1))
     again = resumed(finished, RunLimit(trials=done + 3))
     assert (again.problems, again.trials) == (PROBLEMS, done + 3)
+
+
+@pytest.mark.slow
+def test_cells_of_a_pruned_campaign_are_stored_and_a_stale_time_counts_no_more(store: Store) -> None:
+    begun(store, 12)
+    assert store.prune().trials > 0
+    cells = missing(store)
+    assert measure(store, cells) == len(cells)
+    assert missing(store) == ()
+    trial = next(each for each in store.trials(TrialQuery(run=1)) if each.best_s is not None)
+    store.mark_stale(trial.id, "failed in an audit")
+    states = {
+        (cell.state, cell.reason)
+        for row in campaign_matrix(1, fakes.backends(), store).cells
+        for cell in row
+        if cell.trial is not None and cell.trial.id == trial.id
+    }
+    assert states == {(FAILED, "failed in an audit")}
 
 
 def test_an_interruption_leaves_the_rest_and_an_unfinished_campaign_is_refused(finished: Store) -> None:

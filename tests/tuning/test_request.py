@@ -182,6 +182,10 @@ def test_a_pruned_run_is_not_extended(store: Store) -> None:
     assert store.prune().trials > 0
     with pytest.raises(UsageError, match=r"^run 1: some of its trials were pruned; start a new run$"):
         extended(store, trials=30)
+    before = fakes.trials_of(store)
+    with pytest.raises(UsageError, match="were pruned"):
+        resume(1, fakes.backends(), store, Interruption(), retime=True)
+    assert fakes.trials_of(store) == before
 
 
 @pytest.mark.parametrize(("trials", "budget_s"), [(0, None), (True, None), (None, 0.0), (None, -1.0)])

@@ -136,7 +136,8 @@ def why_impossible(measurement: Measurement, problem: Problem, limit_flop_per_s:
 
 def why_no_verdict(verdict: Verdict, problem: Problem) -> str:
     """Returns why a verdict cannot be that of a correct kernel for a problem; "" where it can."""
-    elements = problem.rows * problem.sizes[1]
+    # of a fusion: its result may be wider than the sizes say, as that of an attention, or there are several
+    elements = problem.bytes if problem.fusion else problem.rows * problem.sizes[1]
     if not 0 <= verdict.elements <= elements:
         return f"found {verdict.elements} compared elements, allowed 0 to {elements}"
     if not 0 <= verdict.max_error <= 1:

@@ -31,7 +31,7 @@ class MatrixCell:
         """Returns why there is no time, in one line; "" where there is one."""
         if self.state == FAILED and self.trial is not None:
             outcome = self.trial.record.outcome
-            return str(getattr(outcome, "reason", "verified, not timed"))
+            return self.trial.stale or str(getattr(outcome, "reason", "verified, not timed"))
         return {TIMED: "", NOT_TRIED: "not tried", INAPPLICABLE: "no allowed configuration is near it"}[
             self.state
         ]
@@ -95,4 +95,5 @@ def _cell(candidate: Candidate | None, trial: StoredTrial | None) -> MatrixCell:
         return MatrixCell(INAPPLICABLE, None, None, None)
     if trial is None:
         return MatrixCell(NOT_TRIED, candidate, None, None)
-    return MatrixCell(FAILED if trial.best_s is None else TIMED, candidate, trial, trial.best_s)
+    time_s = None if trial.stale else trial.best_s  # not "not tried": the same row is never proposed twice
+    return MatrixCell(FAILED if time_s is None else TIMED, candidate, trial, time_s)

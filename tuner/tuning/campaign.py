@@ -267,7 +267,9 @@ def measure_cells(
         raise UsageError(f"campaign {campaign_id}: is {campaign.status}, so its times are not complete")
     source = backends.measurement_of_run(campaign.runs[0].settings)
     machine = machine_of_run(campaign.runs[0].settings, source, backends)
-    number, done = len(store.campaign_proposals(campaign_id)), 0
+    # the next free numbers: some trials may have been pruned
+    number = 1 + max((each.number for each in store.campaign_proposals(campaign_id)), default=-1)
+    done = 0
     for place, run in enumerate(campaign.runs):
         wanted = [cell for cell in cells if cell.place == place]
         if not wanted or interruption.is_asked:
@@ -307,7 +309,7 @@ def _measure(
         row = feasible.row_of(cell.candidate)
         if row is None or interruption.is_asked:  # None: the feasible set is a sample without it
             continue
-        number = steps.progress.counts.proposed
+        number = 1 + max(steps.progress.trial_ids, default=-1)
         steps.propose(number, row, cell.candidate, seconds, (in_campaign + done, cell.column))
         runner.start(number, cell.candidate, Effort())
         try:

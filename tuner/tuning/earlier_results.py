@@ -231,11 +231,11 @@ class KnownOutcomes:
         """Returns the record of equal script or code ("" for the other), with its trial's id, or None."""
         either = script_sha256 or artifact_sha256
         early_stopped_at = self._early_stopped.find(either)
-        if early_stopped_at is not None or self._is_fresh:
+        if self._is_fresh:
             return early_stopped_at or self._own.find(either)
         known = self._store.recall(self._key, script_sha256 or None, artifact_sha256 or None)
-        if known is None:
-            return None
+        if known is None:  # a complete time precedes
+            return early_stopped_at
         return replace(known.record, reused_from=known.record.reused_from or known.id)
 
 
@@ -247,7 +247,7 @@ def early_stopped_before(store: "Store", run: Run) -> OutcomesByCode:
     for trial in store.trials(query):
         if trial.run not in is_same:
             is_same[trial.run] = store.run(trial.run).compiler == run.compiler
-        if is_same[trial.run] and is_early_stopped(trial.record):
+        if is_same[trial.run] and trial.early_stopped is not None and not trial.stale:
             outcomes.add(trial.id, trial.record)
     return outcomes
 

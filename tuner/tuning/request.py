@@ -100,10 +100,14 @@ def searched_s(run: Run) -> float:
     return run.search_s if run.status == "done" and run.search_s is not None else run.seconds or 0.0
 
 
-def require_longer(run: Run, stored: tuple[Proposal, ...], limit: RunLimit) -> None:
-    """Raises UsageError for a run that exceeds ``limit`` already, or has pruned trials."""
+def require_whole(run: Run, stored: tuple[Proposal, ...]) -> None:
+    """Raises UsageError for a run with pruned trials: its search cannot be replayed."""
     if [each.number for each in stored] != [*range(len(stored))]:
         raise UsageError(f"run {run.id}: some of its trials were pruned; start a new run")
+
+
+def require_longer(run: Run, stored: tuple[Proposal, ...], limit: RunLimit) -> None:
+    """Raises UsageError for a run that exceeds ``limit`` already."""
     require_more(f"run {run.id}", len(stored), searched_s(run), limit)
 
 

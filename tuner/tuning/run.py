@@ -31,6 +31,7 @@ from tuner.tuning.request import (
     require_same_rows,
     require_same_scripts,
     require_threads,
+    require_whole,
     require_workers,
 )
 from tuner.tuning.session import TuningSession
@@ -138,6 +139,7 @@ def resume(
     require_same_code(run, machine, source.compiler(run.settings.target))
     plan = source.plan(run.settings, machine)
     stored = store.proposals(run_id)
+    require_whole(run, stored)
     require_same_rows(run, plan.feasible, stored)
     bind = source.bind(run.settings.strategies, run.settings.problem, run.settings.threads, machine)
     require_same_scripts(run, bind, stored)

@@ -36,6 +36,15 @@ strategies:
 """
 
 
+def test_two_scripts_of_one_name_are_refused(tmp_path: Path) -> None:
+    paths = [tmp_path / name / "mm.mlir" for name in ("old", "new")]
+    for path in paths:
+        path.parent.mkdir()
+        path.write_text(script(knob("tile", "[2, 4]")))
+    with pytest.raises(UsageError, match=r"^strategy: found two of the name mm, allowed one; rename"):
+        choose(tuple(map(str, paths)), load_space_file(default_space_file()))
+
+
 @pytest.fixture
 def space_file(tmp_path: Path) -> SpaceFile:
     (tmp_path / "space.yaml").write_text(TEXT)

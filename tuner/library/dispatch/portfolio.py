@@ -50,7 +50,8 @@ class MeasuredCampaign:
 def measured_campaign(found: CampaignMatrix, campaign: Campaign) -> MeasuredCampaign:
     """Returns each cell's least median, since disturbances add time; failed ones do not apply."""
     rounds_s = tuple(
-        tuple(() if cell.trial is None else _medians(cell.trial) for cell in row) for row in found.cells
+        tuple(() if cell.trial is None or cell.time_s is None else _medians(cell.trial) for cell in row)
+        for row in found.cells
     )
     matrix = replace(
         found.times,

@@ -35,11 +35,16 @@ def choose(
 
     A value is a name in the file, or the path of a script. ``reopens``: knobs whose value a script selects
     are open again. Raises UsageError for a value that is neither, for a script that cannot be read, for a
-    template that the file does not describe, and for ``reopens`` without a script that it could open.
+    template that the file does not describe, for two of one name, and for ``reopens`` without a script that
+    it could open.
     """
     if not options:
         return tuple(_named(entry.name, space_file) for entry in space_file.strategies)
     chosen = tuple(_of_name(given, space_file) for given in dict.fromkeys(options))
+    names = [one.name for one in chosen]
+    for name in names:
+        if names.count(name) > 1:
+            raise UsageError(f"strategy: found two of the name {name}, allowed one", "rename a file")
     return tuple(map(_reopened, chosen)) if reopens else chosen
 
 
