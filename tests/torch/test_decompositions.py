@@ -27,6 +27,7 @@ from tuner.torch.export import export_module  # noqa: E402
 F = torch.nn.functional
 INF, NAN = float("inf"), float("nan")
 NUMBER = torch.tensor(2.0)
+ONES = torch.ones(4, 4096).half()  # sums of more than 2048 need f32
 SPECIAL = torch.tensor([0.0, -0.0, 1.0, -1.5, 1e-40, 3e38, -3e38, 100.0, -100.0, INF, -INF, NAN])
 GRID = torch.linspace(-4, 4, 36).reshape(4, 9)
 ROWS = [[1, NAN, 3, NAN], [2, 5, 5, -INF], [INF, INF, -1, 0], [-INF, -INF, NAN, INF], [-0.0, 0, -0.0, 0]]
@@ -53,6 +54,10 @@ def compared_wrapped(x: Any) -> tuple[Any, ...]:
     """Compares with integers that the type of x does not have, of which PyTorch takes the low bits."""
     numbers = (300, 200, -300, 2**32 + 44, -(2**40), 2**31)
     return tuple(each for y in numbers for each in (x < y, x <= y, x == y, x != y, x > y, x >= y))
+
+
+def narrow_sums(x: Any) -> tuple[Any, ...]:
+    return x.norm(dim=1), F.normalize(x), F.avg_pool2d(x.reshape(1, 4, 64, 64), 64)
 
 
 def shifts(x: Any) -> tuple[Any, ...]:
@@ -113,6 +118,8 @@ FUNCTIONS: dict[str, tuple[Callable[[Any], Any], Any]] = {
     "constants": (constants, GRID),
     "quotients of floats": (lambda x: (x // 0.1, x // -0.1, x // x.flip(0), x // (x * 0)), SPECIAL),
     "remainders of floats": (lambda x: (torch.fmod(x, 0.1), torch.fmod(x, x.flip(0))), SPECIAL),
+    "closeness": (lambda x: (torch.isclose(x, x.flip(0)), torch.isclose(x, x, equal_nan=True)), SPECIAL),
+    "norms and pools of f16": (narrow_sums, ONES),
     "batch norm": (torch.nn.BatchNorm1d(9).eval(), GRID),
 }
 

@@ -286,6 +286,7 @@ def attended(x: Any) -> Any:
 RANDOM: dict[str, Callable[[], Any]] = {
     "dropout": lambda: nn.Dropout(0.5).train(),
     "numbers": lambda: Function(lambda x: x + torch.rand(3, 4)),
+    "one number": lambda: Function(lambda x: x + torch.rand_like(torch.zeros(1))),
     "dropout between layers": lambda: nn.LSTM(4, 4, num_layers=2, dropout=0.5).train(),
     "dropout of attention": lambda: Function(attended),
 }

@@ -1,10 +1,11 @@
 """Operations of PyTorch that torch-mlir would turn into something else, written by simpler ones.
 
 torch-mlir 20261001 exports GELU by tanh with 0.797724 for the square root of 2 / pi, which is 0.797885;
-clamp, hardtanh, hardsigmoid, minimum and maximum lose NaN; comparisons with a Python number are in float64;
-one_hot of a number that is no class is zeros; a reciprocal asserts that no element is zero;
-cumulative sums become operations of a dialect that MLIR does not have. Sums and means of bf16 and f16 are
-computed in that type, where sums of 512 numbers lose most of their bits, and each step of GELU is rounded;
+clamp, hardtanh, hardsigmoid, minimum, maximum and isclose lose NaN; comparisons with a Python number are in
+float64; one_hot of a number that is no class is zeros; a reciprocal asserts that no element is zero;
+cumulative sums become operations of a dialect that MLIR does not have. Sums, means, norms and average pools
+of bf16 and f16 are computed in that type, where sums of 512 numbers lose most of their bits, and each step of
+GELU is rounded;
 PyTorch computes these in f32 and rounds once. A product of i8 into i32 (``torch._int_mm``) has no counterpart
 in torch-mlir: fusions read i8 again where both operands of a matmul were extended to i32.
 """
@@ -30,6 +31,7 @@ SHIFTS = (
 COMPUTED_IN_F32 = (
     *(ATEN.elu.default, ATEN.leaky_relu.default, ATEN.sigmoid.default),
     *(ATEN.mean.dim, ATEN.mean.default, ATEN.sum.dim_IntList, ATEN.sum.default),
+    *(ATEN.linalg_vector_norm.default, ATEN.avg_pool2d.default, ATEN.avg_pool3d.default),
 )
 NARROW = (torch.float16, torch.bfloat16)
 
@@ -69,6 +71,7 @@ def decompositions() -> dict[Any, Callable[..., Any]]:
         ATEN.bucketize.Tensor: _bucketize,
         ATEN.linspace.default: _of_floats(table[ATEN.linspace.default]),
         ATEN.one_hot.default: _one_hot,
+        ATEN.isclose.default: _is_close,
         ATEN.threshold.default: _threshold,
         ATEN.softplus.default: _softplus,
         **{each.Scalar: _compared(each.Scalar) for each in COMPARISONS},
@@ -127,6 +130,17 @@ def _one_hot(x: torch.Tensor, classes: int = -1) -> Any:
         return NotImplemented
     numbers = torch.arange(classes)
     return (ATEN.embedding.default(numbers.unsqueeze(1), x) == numbers).long()
+
+
+def _is_close(
+    x: torch.Tensor, y: torch.Tensor, rtol: float = 1e-5, atol: float = 1e-8, equal_nan: bool = False
+) -> Any:
+    """Compares infinities and NaN as PyTorch does, where torch-mlir calls each close to any number."""
+    if not x.is_floating_point():
+        return NotImplemented
+    is_equal = (x == y) | ((x != x) & (y != y)) if equal_nan else x == y
+    error = (x - y).abs()
+    return is_equal | ((error < math.inf) & (error <= atol + (rtol * y).abs()))
 
 
 def _threshold(x: torch.Tensor, least: float, number: float) -> torch.Tensor:

@@ -162,10 +162,13 @@ def fold_uniform(graph: torch.fx.Graph) -> None:
 def _is_followed(node: torch.fx.Node, known: dict[torch.fx.Node, torch.Tensor]) -> bool:
     if node.op != "call_function" or not isinstance(node.meta.get("val"), torch.Tensor):
         return False
+    if torch.Tag.nondeterministic_seeded in getattr(node.target, "tags", ()):
+        return False  # random numbers, which are refused later
     if not all(isinstance(size, int) for size in node.meta["val"].shape):
         return False
-    inputs = node.all_input_nodes
-    return node.target in FACTORIES or (bool(inputs) and all(each in known for each in inputs))
+    # of full_like, only the number counts
+    inputs = [each for each in node.all_input_nodes if node.target is not LIKE or each is not node.args[0]]
+    return (node.target in FACTORIES or bool(inputs)) and all(each in known for each in inputs)
 
 
 def _values(arguments: Any, known: dict[torch.fx.Node, torch.Tensor]) -> Any:

@@ -5,6 +5,7 @@ import json
 import pickle
 import subprocess
 import sys
+import weakref
 from pathlib import Path
 from typing import Any
 
@@ -99,6 +100,11 @@ def test_a_prepared_call_is_repeated_whole_and_fusion_by_fusion(function: FusedF
         function.repeat_fusion(call, number, 1)
     results = function.run([each.ctypes.data for each in call.arrays])
     np.testing.assert_allclose(results[0], np.exp(Y), rtol=1e-6)
+    owner = Tensor(np.ones(8, np.float32))
+    prepared, kept = function.prepare(owner, Y), weakref.ref(owner)
+    del owner
+    assert kept() is not None  # its memory has no other owner
+    assert prepared.arrays[0][0] == 1
     with pytest.raises(IndexError, match="fusion 5: found no such fusion, allowed 0 to 4"):
         function.repeat_fusion(call, 5, 1)
 

@@ -48,7 +48,7 @@ def hoist(payload: TensorPayload, first_weight: int) -> tuple[str, tuple[int, ..
     weights = list(payload.block.arguments)[first_weight:]
     is_computed = any(defining(value) is not None for value in taken)
     text = _init(payload, first_weight, taken) if is_computed else ""
-    kept = [] if is_computed else [number for number, each in enumerate(weights) if list(each.uses)]
+    kept = [] if is_computed else [weights.index(value) for value in taken]
     for value in taken:
         value.replace_all_uses_with(add_argument(payload.function, value.type))
     for op in reversed(payload.ops):

@@ -168,7 +168,7 @@ def _place_padded(
         size = extent_bytes(program, number, lives[number])
         written = _outputs(program, number, lives[number])
         places = frozenset((view.offset, view.type.shape, view.strides) for view in written)
-        key = (buffer.type, buffer.padding, size, places)
+        key = (buffer.type, repr(buffer.padding), size, places)  # -0.0 is not 0.0
         free = next((each for each in shared if each[0] == key and each[2] < lives[number].first), None)
         if free is not None:
             shared.remove(free)

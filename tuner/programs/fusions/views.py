@@ -201,6 +201,8 @@ def _number(value: Value) -> float | None:
     if op is None or op.name != CONSTANT:
         return None
     attribute = op.attributes["value"]
+    if isinstance(attribute, ir.IntegerAttr) and int(float(attribute.value)) != attribute.value:
+        return None  # beyond 2**53: kept as a float, it would be another number
     is_known = isinstance(attribute, ir.FloatAttr | ir.IntegerAttr)
     return float(attribute.value) if is_known else None
 

@@ -130,7 +130,7 @@ class FusedFunction(AbstractHostProgram):
         return True
 
     def prepare(self, *arguments: Any) -> "PreparedFusedCall":
-        return PreparedFusedCall(self._checked(arguments))
+        return PreparedFusedCall(self._checked(arguments), arguments)
 
     def repeat(self, call: "PreparedFusedCall", times: int) -> None:
         self._repeated(call, self._function, times)
@@ -255,8 +255,9 @@ class AssertingCode:
 class PreparedFusedCall:
     """The checked arguments of one call of a ``FusedFunction``."""
 
-    def __init__(self, arrays: tuple[Array, ...]) -> None:
+    def __init__(self, arrays: tuple[Array, ...], owners: tuple[Any, ...]) -> None:
         self.arrays = arrays
+        self._owners = owners  # of the memory of arrays that came by DLPack
         self.addresses = tuple(each.ctypes.data for each in arrays)
 
 
