@@ -1,5 +1,6 @@
 """``tuner.pair_block`` of bf16 and ``tuner.vnni_block`` of bytes: the code is right, and what is refused."""
 
+import re
 from typing import Any
 
 import ml_dtypes
@@ -51,6 +52,13 @@ def test_every_layout_and_order_of_loops(sizes: Sizes, layout: str, panels_first
     script = pair_line(4, 32, more=f", panels_first = {panels_first} : i64")
     text = payload(*sizes, "bf16", layout)
     require_product(apply, script, text, sizes, drawn_bf16, layout=layout, emulates=False)
+
+
+@pytest.mark.parametrize("layout", ["nn", "nt"])
+def test_only_a_weight_of_k_x_n_comes_packed(layout: str, apply: Apply) -> None:
+    text = payload(4, 64, 64, "bf16", layout)
+    changed = apply(pair_line(4, 32), re.sub(r"(%b: memref<[^>]*>)", r"\1 {tuner.weight}", text, count=1))
+    assert ("tuner.packing" in changed) == (layout == "nn")
 
 
 @pytest.mark.parametrize(("n", "block"), [(100, 64), (5, 16)])

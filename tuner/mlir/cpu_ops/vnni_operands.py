@@ -64,7 +64,9 @@ def take_k_group_weights(
     """
     found: dict[Op, KGroupWeights] = {}
     for number, weight in weights_of(function):
-        reads = _reads(weight, {matmul.op for matmul in matmuls}, columns)
+        # panels are of a B of (k, n): one of (n, k) is packed at each call
+        plain = {matmul.op for matmul in matmuls if matmul.layout != "nt"}
+        reads = _reads(weight, plain, columns)
         if reads:
             k, n = ir.MemRefType(weight.type).shape
             source = KGroupSource(weight, is_along_k=False, k_groups=lanes)

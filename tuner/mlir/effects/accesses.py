@@ -10,6 +10,7 @@ from dataclasses import dataclass
 
 from tuner.mlir.bindings import Op, Type, Value, ir
 from tuner.mlir.effects.aliases import (
+    CAST,
     SOURCES,
     VIEWS,
     buffers_behind,
@@ -97,7 +98,7 @@ def region_of(buffer: Value) -> StridedRegion | None:
             return None
         buffer = op.operands[0]
         found = found or _of_type(buffer.type)
-    is_root = not is_carried(buffer) if op is None else op.name in SOURCES
+    is_root = not is_carried(buffer) if op is None else op.name in SOURCES and op.name != CAST
     return found if is_root else None
 
 

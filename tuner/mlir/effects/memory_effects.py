@@ -19,6 +19,7 @@ from tuner.mlir.effects.op_effects import (
     Effect,
     effect_on_operand,
 )
+from tuner.mlir.ir.memrefs import is_workgroup
 from tuner.mlir.ir.reading import ARGUMENTS, function_type, name_of, operands, walk, walk_where
 
 ATOMIC = ("memref.atomic_rmw", "memref.generic_atomic_rmw")
@@ -53,6 +54,12 @@ class KernelEffects:
             for name, function in self._kernels.items()
             for op in walk(function, "llvm.inttoptr", "llvm.load")
             if str(op.results[0].type) in POINTERS and is_from_elsewhere(op.results[0])
+        }
+        self._go_anywhere |= {  # to memory of their module, which other kernels may use
+            name
+            for name, function in self._kernels.items()
+            for op in walk(function, "memref.get_global")
+            if not is_workgroup(op.results[0].type) and not _is_constant(op, function)
         }
 
     def overwrites_unread(self, launch: Op, value: Value) -> bool:
@@ -214,3 +221,9 @@ def _is_plain_launch(op: Op) -> bool:
         and not list(op.results)
         and ir.DenseI32ArrayAttr(op.attributes["operandSegmentSizes"])[0] == 0
     )
+
+
+def _is_constant(get: Op, function: Op) -> bool:
+    symbol = ir.FlatSymbolRefAttr(get.attributes["name"]).value
+    same = [each for each in walk(function.parent, "memref.global") if name_of(each) == symbol]
+    return any("constant" in each.attributes for each in same)

@@ -5,7 +5,7 @@ from collections.abc import Iterable
 from tuner.core.errors import CandidateError
 from tuner.mlir.bindings import Block, Op, Value, ir
 from tuner.mlir.effects.aliases import VIEWS, last_of
-from tuner.mlir.ir.building import create, index, value
+from tuner.mlir.ir.building import create, index, is_equal, value
 from tuner.mlir.ir.memrefs import set_argument_attribute
 from tuner.mlir.ir.reading import any_where, copy_of, op_of, source_of, walk
 from tuner.mlir.passes import run_passes
@@ -115,8 +115,18 @@ def _copy_into(end: Op, targets: list[Value | None], first: int = 0) -> None:
         if target is None or yielded == target:
             continue
         with end.location, ir.InsertionPoint(end):
+            _assert_equal_sizes(yielded, target)
             copy = create("bufferization.materialize_in_destination", [target.type], [yielded, target])
         end.operands[number] = copy.results[0]
+
+
+def _assert_equal_sizes(yielded: Value, target: Value) -> None:
+    """Creates assertions that the dynamic sizes of two tensors are equal: a loop may yield a larger one."""
+    kind = ir.RankedTensorType(target.type)
+    message = ir.StringAttr.get(f"{kind} of another size in the next iteration or branch")
+    for axis in filter(kind.is_dynamic_dim, range(kind.rank)):
+        sizes = [value("tensor.dim", ir.IndexType.get(), each, index(axis)) for each in (yielded, target)]
+        create("cf.assert", (), [is_equal(*sizes)], msg=message)
 
 
 def _empty_like(tensor: Value) -> Value:

@@ -86,6 +86,9 @@ def _runs_once(parent: Op) -> bool:
 
 
 def _free(allocation: Op, aliases: Aliases) -> None:
+    if any(ancestor_in_block(user, allocation.block) is None for user in aliases.users):
+        found = "memory that several blocks use and that nobody frees"
+        raise unsupported(allocation, found, "memory that is freed, or memory from outside")
     if _may_be_used_outside(allocation, aliases):
         found = f"memory that leaves {allocation.parent.operation.name} and that nobody frees"
         raise unsupported(allocation, found, "memory that is freed, or memory from outside")
@@ -100,7 +103,7 @@ def _after_last_use(allocation: Op, aliases: Aliases, streams: list[Value]) -> O
     for stream in streams:
         users |= _waits_for_streams(allocation, aliases, stream)
     ops = [op.operation for op in allocation.block.operations]
-    holders = {ancestor_in_block(user, allocation.block) for user in users} - {None}
+    holders = {ancestor_in_block(user, allocation.block) for user in users}
     last = max((number for number, op in enumerate(ops) if op in holders), default=ops.index(allocation))
     if aliases.is_kept:
         return ops[-1]

@@ -173,14 +173,23 @@ def reject_calls(module: ir.Module) -> None:
         raise _refused(calls[name], f"a call of @{name}, {whys[name]}", allowed)
 
 
+LINALG_MATH = ("linalg.exp", "linalg.log", "linalg.tanh", "linalg.erf")
+
+
 def require_names(module: ir.Module) -> None:
     """Raises CandidateError(BIND) for a function or kernel name that PTX rejects or the runtime uses."""
+    operations = walk_where(module, lambda op: op.name.startswith(("math.", *LINALG_MATH)))
+    c_functions = {
+        op.name.partition(".")[2].removesuffix("f") for op in operations
+    }  # math.exp calls exp, expf
     for function in [each for kind in ("func.func", "gpu.func") for each in walk(module, kind)]:
         name = name_of(function)
         if not NAME.fullmatch(name):
             raise _refused(function, f"the name {name!r}", "letters, digits, _ . $")
         if name in RESOLVABLE or name.startswith(RUNTIME):
             raise _refused(function, f"the name {name!r}, which is the runtime's", "others")
+        if name.removesuffix("f") in c_functions:
+            raise _refused(function, f"the name {name!r} of a function of C that it calls", "others")
 
 
 def require_default_memory(function: Op) -> None:

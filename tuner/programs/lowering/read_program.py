@@ -7,7 +7,7 @@ from tuner.mlir.bindings import Op, Value, ir
 from tuner.mlir.gpu.kernel_memory import declare_launch_memory
 from tuner.mlir.gpu.modules import inline_device_functions
 from tuner.mlir.ir.building import create, index, value
-from tuner.mlir.ir.memrefs import name_memory_spaces
+from tuner.mlir.ir.memrefs import is_workgroup, name_memory_spaces
 from tuner.mlir.ir.reading import callee_of, constant_of, location_of, walk
 from tuner.mlir.passes import run_passes
 from tuner.programs.lowering.bufferize import bufferized, has_tensors
@@ -157,6 +157,7 @@ def read_program(text: str, entry: str | None = None, *, limit: int | None = WHO
     inline_stream_functions(module)
     run_passes(module, UNUSED)
     run_passes(module, INLINE)
+    gather_globals(function_named(module, name))
     inline_async_regions(function_named(module, name))
     require_names(module)
     require_default_memory(function_named(module, name))
@@ -166,3 +167,23 @@ def read_program(text: str, entry: str | None = None, *, limit: int | None = WHO
     else:
         module = free_memory(module, name)
     return ProgramPayload(module, name)
+
+
+def gather_globals(function: Op) -> None:
+    """Leaves one memref.get_global for each global, at the start of a function, in place.
+
+    Kernels then take it as an argument, in place of a copy in their own module, and two names of a global are
+    one buffer.
+    """
+    first: dict[str, Op] = {}
+    for op in walk(function, "memref.get_global"):
+        if is_workgroup(op.results[0].type):
+            continue
+        known = first.setdefault(str(op.attributes["name"]), op)
+        if known != op:
+            op.results[0].replace_all_uses_with(known.results[0])
+            op.erase()
+    start = function.regions[0].blocks[0].operations[0]
+    for op in first.values():
+        if op != start.operation:
+            op.move_before(start)
