@@ -86,11 +86,12 @@ def _runs_once(parent: Op) -> bool:
 
 
 def _free(allocation: Op, aliases: Aliases) -> None:
-    if any(ancestor_in_block(user, allocation.block) is None for user in aliases.users):
-        found = "memory that several blocks use and that nobody frees"
-        raise unsupported(allocation, found, "memory that is freed, or memory from outside")
+    found = ""
     if _may_be_used_outside(allocation, aliases):
         found = f"memory that leaves {allocation.parent.operation.name} and that nobody frees"
+    elif any(ancestor_in_block(user, allocation.block) is None for user in aliases.users):
+        found = "memory that several blocks use and that nobody frees"
+    if found:
         raise unsupported(allocation, found, "memory that is freed, or memory from outside")
     streams = list(allocation.operands)[:1] if allocation.name.startswith("gpux.") else []
     before = _after_last_use(allocation, aliases, streams)

@@ -179,17 +179,21 @@ LINALG_MATH = ("linalg.exp", "linalg.log", "linalg.tanh", "linalg.erf")
 def require_names(module: ir.Module) -> None:
     """Raises CandidateError(BIND) for a function or kernel name that PTX rejects or the runtime uses."""
     operations = walk_where(module, lambda op: op.name.startswith(("math.", *LINALG_MATH)))
-    c_functions = {
-        op.name.partition(".")[2].removesuffix("f") for op in operations
-    }  # math.exp calls exp, expf
+    c_functions = {_c_function(op) for op in operations if list(op.results)}
     for function in [each for kind in ("func.func", "gpu.func") for each in walk(module, kind)]:
         name = name_of(function)
         if not NAME.fullmatch(name):
             raise _refused(function, f"the name {name!r}", "letters, digits, _ . $")
         if name in RESOLVABLE or name.startswith(RUNTIME):
             raise _refused(function, f"the name {name!r}, which is the runtime's", "others")
-        if name.removesuffix("f") in c_functions:
+        if name in c_functions:
             raise _refused(function, f"the name {name!r} of a function of C that it calls", "others")
+
+
+def _c_function(op: Op) -> str:
+    """Returns the function of C that an operation on numbers calls: exp of f64, expf of others."""
+    is_double = "f64" in str(op.results[0].type)
+    return op.name.partition(".")[2].removesuffix("f") + "f" * (not is_double)
 
 
 def require_default_memory(function: Op) -> None:
