@@ -14,6 +14,7 @@ from typing import Any
 import pytest
 
 from benchmarks.gpu_check.budget import TOTAL_S
+from docs.generators import PART
 from tests.docs.guide import BLOCK, ROOT
 from tests.targets.cpu.dishonest_kernels import FAULTING
 from tuner.analysis import ratios as alignment
@@ -147,7 +148,7 @@ TEXTS = [*measured(), *settings()]
 
 def prose(page: Path) -> str:
     """Returns a page without its blocks, with single spaces."""
-    return " ".join(BLOCK.sub("", page.read_text()).split())
+    return " ".join(BLOCK.sub("", PART.sub("", page.read_text())).split())
 
 
 @pytest.mark.parametrize(("page", "text"), TEXTS, ids=[f"{page}: {text[:50]}" for page, text in TEXTS])
