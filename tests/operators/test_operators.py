@@ -358,14 +358,15 @@ def test_integers_become_floats_rounded_once(machine: Machine, source: str, data
 @pytest.mark.parametrize(("machine", "mode", "source"), CUTS)
 @settings(max_examples=2)
 @given(data=st.data())
-def test_floats_become_whole_clamped_nan_zero(machine: Machine, mode: str, source: str, data: Any) -> None:
+def test_floats_become_whole_and_are_clamped(machine: Machine, mode: str, source: str, data: Any) -> None:
     a = data.draw(lanes_of(PRECISIONS[source]))
     a[1::3] = np.linspace(-60000, 60000, len(a[1::3])).astype(a.dtype)
     for target in [f"{sign}{bits}" for bits in machine.integers if bits > 1 for sign in "su"]:
         (low, high), found = limits(target), machine.converted(source, target, a, mode)
         for value, result in zip(a.tolist(), found.tolist(), strict=True):
-            if math.isnan(value):
-                assert result == 0
+            if math.isnan(value):  # PTX ISA, cvt: 0, but for f64 or 64 bits the highest bit alone
+                is_wide = isinstance(machine, Ptx) and (source == "f64" or target.endswith("64"))
+                assert wrapped(result, target) == (low or high // 2 + 1 if is_wide else 0)
             elif math.isinf(value):
                 assert wrapped(result, target) == (high if value > 0 else low)
             else:

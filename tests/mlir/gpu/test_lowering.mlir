@@ -39,6 +39,7 @@ module attributes {gpu.container_module} {
 llvm.func @k(%p: !llvm.ptr<1>, %x: f32) -> f32 {
   %unread = llvm.atomicrmw fadd %p, %x acq_rel : !llvm.ptr<1>, f32
   %read = llvm.atomicrmw fadd %p, %x acq_rel : !llvm.ptr<1>, f32
+  %release = llvm.atomicrmw xchg %p, %x syncscope("device") release : !llvm.ptr<1>, f32
   llvm.return %read : f32
 }
 // ----- WARPS

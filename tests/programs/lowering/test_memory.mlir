@@ -79,3 +79,33 @@ module attributes {gpu.container_module} {
     return
   }
 }
+// ----- FORWARDED_BY_A_CONDITION
+
+func.func @main(%a: memref<2xf32>) {
+  %c1 = arith.constant 1 : index
+  gpu.launch blocks(%b0, %b1, %b2) in (%g0 = %c1, %g1 = %c1, %g2 = %c1) threads(%t0, %t1, %t2) in (%s0 = %c1, %s1 = %c1, %s2 = %c1) {
+    %c0 = arith.constant 0 : index
+    %one = arith.constant 1 : index
+    %three = arith.constant 3 : index
+    %first = memref.alloc() : memref<1xf32>
+    %x = memref.load %a[%c0] : memref<2xf32>
+    memref.store %x, %first[%c0] : memref<1xf32>
+    %r:2 = scf.while (%before = %first, %i = %c0) : (memref<1xf32>, index) -> (memref<1xf32>, index) {
+      %t = memref.alloc() : memref<1xf32>
+      %y = memref.load %a[%one] : memref<2xf32>
+      memref.store %y, %t[%c0] : memref<1xf32>
+      %z = memref.load %before[%c0] : memref<1xf32>
+      memref.store %z, %a[%one] : memref<2xf32>
+      %more = arith.cmpi slt, %i, %three : index
+      scf.condition(%more) %t, %i : memref<1xf32>, index
+    } do {
+    ^bb0(%z: memref<1xf32>, %i: index):
+      %j = arith.addi %i, %one : index
+      scf.yield %z, %j : memref<1xf32>, index
+    }
+    %v = memref.load %r#0[%c0] : memref<1xf32>
+    memref.store %v, %a[%c0] : memref<2xf32>
+    gpu.terminator
+  }
+  return
+}

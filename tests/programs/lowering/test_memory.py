@@ -46,3 +46,10 @@ def test_a_kernel_may_touch_anything_by_a_global_of_its_module_unless_that_is_co
         effects = KernelEffects(module)
         launches = walk(module, "gpu.launch_func")
         assert [device_accesses(each, effects).is_unknown for each in launches] == [True, False]
+
+
+def test_memory_of_an_iteration_in_a_kernel_that_a_condition_forwards_is_refused() -> None:
+    with pytest.raises(
+        CandidateError, match=r"memory of one iteration of a loop that scf\.condition forwards"
+    ):
+        tuner.compile_program(text_beside(__file__, "FORWARDED_BY_A_CONDITION"), target="simulator")

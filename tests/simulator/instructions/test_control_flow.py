@@ -210,3 +210,12 @@ def test_a_loop_that_counts_is_stopped_by(limit: str, found: str, monkeypatch: p
     reason = f"kernel snippet: endless: found more than {found}: thread .* repeat line .* of the PTX"
     with fault(Defect.ENDLESS, match=reason):
         run("mov.u32 %r1, 0; LOOP: add.u32 %r1, %r1, 1; bra.uni LOOP;")
+
+
+@pytest.mark.parametrize("threads", [64, 48, 20])
+def test_a_partial_warp_is_ordered_by_a_barrier(threads: int) -> None:
+    write = "setp.eq.u32 %q1, %t, 0; @%q1 st.shared.u32 [tile], {};"
+    for wait, kinds in (("bar.sync 0;", set()), ("", {Defect.SHARED_RACE})):
+        code = f"{write.format(5)} bar.sync 0; ld.shared.u32 %r1, [tile]; {wait} {write.format(7)}"
+        found = run(code, threads=threads, variables=".shared .align 4 .b8 tile[4];")
+        assert {hazard.kind for hazard in found.races} == kinds

@@ -129,6 +129,22 @@ def test_saturation_relu_and_flushing() -> None:
     assert found.tolist() == [0, 2]
 
 
+def test_nan_is_the_integer_of_the_isa_and_subnormals_of_ftz_are_zero_before_anything_else() -> None:
+    for target, source, number in (
+        *(("s32", "f32", 0), ("u64", "f32", 1 << 63), ("s64", "f32", -(1 << 63))),
+        *(("s32", "f64", -(1 << 31)), ("u32", "f64", 1 << 31)),
+    ):
+        nan = np.array([np.nan], f"f{int(source[1:]) // 8}")
+        found = each_lane(f"cvt.rzi.{target}.{source} %d, %a;", nan, result=numpy_name(target))
+        assert found.tolist() == [number]
+    tiny = np.array([1e-40, -1e-40], np.float32)
+    assert each_lane("cvt.rpi.ftz.s32.f32 %d, %a;", tiny, result="i4").tolist() == [0, 0]
+    assert each_lane("cvt.rpi.s32.f32 %d, %a;", tiny, result="i4").tolist() == [1, 0]
+    assert each_lane("set.eq.ftz.u32.f32 %d, %a, 0f00000000;", tiny, result="u4").tolist() == [2**32 - 1] * 2
+    assert each_lane("slct.ftz.u32.f32 %d, 7, 9, %a;", tiny, result="u4").tolist() == [7, 7]
+    assert each_lane("cvt.rn.ftz.f32.f64 %d, %a;", tiny.astype(np.float64), result="f4").tolist() == [0, 0]
+
+
 INTEGERS = ("u8", "s8", "u16", "s16", "u32", "s32", "u64", "s64")
 
 

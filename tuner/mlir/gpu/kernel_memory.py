@@ -274,7 +274,7 @@ def _require_no_escape_from_iteration(kernel: str, buffer: Value) -> None:
         if op.name in VIEWS:
             for view in (each for each in op.results if is_buffer(each.type)):
                 _require_no_escape_from_iteration(kernel, view)
-        elif op.name == "scf.yield" or any(is_buffer(each.type) for each in op.results):
+        elif op.name in ("scf.yield", "scf.condition") or any(is_buffer(each.type) for each in op.results):
             found = f"found memory of one iteration of a loop that {op.name} forwards"
             raise _unsupported(op, kernel, found, "loads, stores and views")
 

@@ -89,7 +89,7 @@ def _constant(passed: Value) -> Attribute | None:
     return None if constant is None else constant.attributes["value"]
 
 
-MONOTONIC = 2  # LLVM's AtomicOrdering, "relaxed" in PTX
+MONOTONIC, ACQ_REL = 2, 6  # LLVM's AtomicOrdering; the first is "relaxed" in PTX
 
 
 def relax_unused_atomics(module: ir.Module) -> int:
@@ -102,7 +102,14 @@ def relax_unused_atomics(module: ir.Module) -> int:
       becomes
         %old = llvm.atomicrmw fadd %p, %x syncscope("device") monotonic : !llvm.ptr<1>, f32
     """
-    unread = [op for op in walk(module, "llvm.atomicrmw") if not list(op.results[0].uses)]
+    unread = [
+        op
+        for op in walk(module, "llvm.atomicrmw")
+        # as upstream lowers memref.atomic_rmw: any other order or scope is the author's
+        if not list(op.results[0].uses)
+        and ir.IntegerAttr(op.attributes["ordering"]).value == ACQ_REL
+        and "syncscope" not in op.attributes
+    ]
     for op in unread:
         op.attributes["ordering"] = ir.Attribute.parse(f"{MONOTONIC} : i64")
         op.attributes["syncscope"] = ir.StringAttr.get("device")

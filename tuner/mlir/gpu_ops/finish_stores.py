@@ -192,6 +192,17 @@ class _Output:
             return vector
         return apply_epilogue(self.epilogue, self.function, vector, indices)
 
+    def clamped(self, indices: list[Value]) -> list[Value]:
+        """Returns indices inside the true sizes, for an epilogue's loads of what is not stored then."""
+        if self.epilogue is None:
+            return indices
+        return [
+            value("arith.minui", each.type, each, index(self.bounds[number] - 1))
+            if number in self.bounds
+            else each
+            for number, each in enumerate(indices)
+        ]
+
     def write(self, vector: Value, indices: list[Value]) -> None:
         if self.mode == "atomic":
             element = ir.VectorType(vector.type).element_type
@@ -271,7 +282,7 @@ def _exchange(stores: list[Op], output: _Output) -> list[Op]:
 
 def _store_exchanged(group: tuple[Op, ...], count: int, output: _Output) -> None:
     lane = value("gpu.lane_id", ir.IndexType.get())
-    pieces = [output.finished(store.operands[0], list(store.operands)[2:]) for store in group]
+    pieces = [output.finished(store.operands[0], output.clamped(list(store.operands)[2:])) for store in group]
     *rows, column = list(group[0].operands)[2:]
     whole, indices = exchange(pieces, lane), [*rows, column_of(column, lane, count)]
     inside = is_inside(indices, output.bounds)

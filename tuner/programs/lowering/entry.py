@@ -192,8 +192,8 @@ def require_names(module: ir.Module) -> None:
 
 def _c_function(op: Op) -> str:
     """Returns the function of C that an operation on numbers calls: exp of f64, expf of others."""
-    is_double = "f64" in str(op.results[0].type)
-    return op.name.partition(".")[2].removesuffix("f") + "f" * (not is_double)
+    name, is_double = str(op.name).partition(".")[2].removesuffix("f"), "f64" in str(op.results[0].type)
+    return name if is_double else f"{name}f"
 
 
 def require_default_memory(function: Op) -> None:

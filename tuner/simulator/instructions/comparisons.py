@@ -4,6 +4,7 @@ from collections.abc import Callable
 
 import numpy as np
 
+from tuner.simulator.instructions.floats import flushing
 from tuner.simulator.instructions.operands import PREDICATE, Operands, Reader, Step, always
 from tuner.simulator.ptx.dtypes import Array, PtxType
 from tuner.simulator.state.resident_blocks import ResidentBlocks
@@ -58,7 +59,7 @@ def set_predicate(operands: Operands) -> Step:
     """
     type_ = operands.modifiers.type()
     compare = _comparison(operands, type_)
-    operands.modifiers.take("ftz")
+    start = flushing(operands, type_)
     combine, third = _combination(operands)
     a, b = operands.source(1, type_), operands.source(2, type_)
     first, second = operands.pair(0)
@@ -69,7 +70,7 @@ def set_predicate(operands: Operands) -> Step:
         raise operands.unsupported("it with one predicate for two numbers")
 
     def step(resident: ResidentBlocks) -> None:
-        result = compare(a(resident), b(resident))
+        result = compare(start(a(resident)), start(b(resident)))
         low, high = (result[0::2], result[1::2]) if is_packed else (result, ~result)
         write(resident, combine(low, third(resident)))
         if write_second is not None:
@@ -89,13 +90,13 @@ def set_value(operands: Operands) -> Step:
     """Decodes PTX ``set``, which compares as ``setp``: all ones (u32, s32) or 1.0 (f32) if true, else 0."""
     type_, result = operands.modifiers.type(), operands.modifiers.type("u32", "s32", "f32")
     compare = _comparison(operands, type_)
-    operands.modifiers.take("ftz")
+    start = flushing(operands, type_)
     combine, third = _combination(operands)
     a, b, write = operands.source(1, type_), operands.source(2, type_), operands.destination(0, result)
     true = result.dtype.type(1) if result.is_float else np.array(-1).astype(result.dtype)
 
     def step(resident: ResidentBlocks) -> None:
-        holds = combine(compare(a(resident), b(resident)), third(resident))
+        holds = combine(compare(start(a(resident)), start(b(resident))), third(resident))
         write(resident, np.where(holds, true, result.dtype.type(0)))
 
     return step
@@ -113,11 +114,11 @@ def select(operands: Operands) -> Step:
 def select_by_sign(operands: Operands) -> Step:
     """Decodes PTX ``slct``: returns a function that writes operand a where c >= 0, else b, also for NaN."""
     condition, type_ = operands.modifiers.type("s32", "f32"), operands.modifiers.type()
-    operands.modifiers.take("ftz")
+    start = flushing(operands, condition)
     operands.need(4)
     a, b = operands.source(1, type_), operands.source(2, type_)
     sign, write = operands.source(3, condition), operands.destination(0, type_)
-    return lambda resident: write(resident, np.where(sign(resident) >= 0, a(resident), b(resident)))
+    return lambda resident: write(resident, np.where(start(sign(resident)) >= 0, a(resident), b(resident)))
 
 
 def decode_testp(operands: Operands) -> Step:

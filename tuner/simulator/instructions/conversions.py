@@ -44,7 +44,7 @@ def _conversion(operands: Operands, source: PtxType, target: PtxType) -> Functio
     if source.is_float:
         mode = INTEGER_MODES[modifiers.need(INTEGER_MODES, "a rounding to integers")]
         modifiers.take("sat")  # conversions of floats to integers always clamp
-        return lambda x: _to_integer(mode(x.astype(np.float64)), x, target)
+        return lambda x: _to_integer(mode(_flushed(x, flushes).astype(np.float64)), x, target)
     if target.is_float:
         mode_name = modifiers.need(MODES[:4], "a rounding")
         if target.name == "f64" and source.bits == 64 and mode_name != "rn":
@@ -61,14 +61,14 @@ def _between_floats(operands: Operands, source: PtxType, target: PtxType, flushe
     modifiers = operands.modifiers
     if (whole := modifiers.take(*INTEGER_MODES)) is not None:
         mode = INTEGER_MODES[whole]
-        return lambda x: mode(x.astype(np.float64)).astype(target.dtype)
+        return lambda x: mode(_flushed(x, flushes).astype(np.float64)).astype(target.dtype)
     if target.name == "tf32":
         rounding = modifiers.need(("rna", "rn", "rz"), "a rounding")
         return lambda x: to_tf32(x.view(np.float32), rounding)
     if source.bits < target.bits or source.name == target.name:
         return lambda x: _flushed(x, flushes).astype(target.dtype)  # every value is representable
     rounding = modifiers.need(MODES[:4], "a rounding")
-    return lambda x: narrow(_flushed(x, flushes), target, rounding)
+    return lambda x: _flushed(narrow(_flushed(x, flushes), target, rounding), flushes)
 
 
 def _after(operands: Operands, source: PtxType, target: PtxType, function: Function) -> Function:
@@ -96,14 +96,16 @@ def narrow(values: Array, target: PtxType, mode: str) -> Array:
 
 
 def _to_integer(whole: Array, original: Array, target: PtxType) -> Array:
-    """Returns integral floats as integers, clamped to the type's range; NaN becomes 0. PTX ISA, "cvt"."""
+    """Returns integral floats as integers, clamped to the type's range, NaN as the PTX ISA says, "cvt"."""
     limits = np.iinfo(target.dtype)
     is_high, is_low = whole >= float(limits.max), whole <= float(limits.min)
     inside = np.where(is_high | is_low | np.isnan(original), 0, whole)
     if target.dtype == np.uint64:  # numpy converts large floats to uint64 correctly, but not negative floats
         inside = np.maximum(inside, 0)
     clamped = np.where(is_high, limits.max, np.where(is_low, limits.min, inside.astype(target.dtype)))
-    return np.where(np.isnan(original), 0, clamped).astype(target.dtype)
+    is_wide = original.dtype == np.float64 or target.bits == 64
+    nothing = 0 if not is_wide else limits.min if target.is_signed else 1 << (target.bits - 1)
+    return np.where(np.isnan(original), nothing, clamped).astype(target.dtype)
 
 
 def _from_integer(values: Array, target: PtxType, mode: str) -> Array:

@@ -26,28 +26,28 @@ APPROXIMATE: dict[str, Callable[[Array], Array]] = {
     "cos": np.cos,
     "tanh": np.tanh,
 }
-SMALLEST_NORMAL = {"f32": 2.0**-126, "f16": 2.0**-14, "f16x2": 2.0**-14}
+SMALLEST_NORMAL = {**dict.fromkeys(("f32", "bf16", "bf16x2"), 2.0**-126), "f16": 2.0**-14, "f16x2": 2.0**-14}
 
 
 def float_binary(operands: Operands, type_: PtxType) -> Step:
     """Decodes PTX add, sub and mul of floats of ``type_``: returns a function that rounds to nearest."""
     name = operands.instruction.parts[0]
     function = {"add": operator.add, "sub": operator.sub, "mul": operator.mul}[name]
-    finish, start = _rounding(operands, type_), _flushing(operands, type_)
+    finish, start = _rounding(operands, type_), flushing(operands, type_)
     return binary(operands, type_, lambda a, b: finish(function(start(a), start(b))))
 
 
 def float_divide(operands: Operands, type_: PtxType) -> Step:
     """Decodes PTX ``div`` of floats, rounded to nearest; a device may differ by 2 ulp for .approx, .full."""
     operands.modifiers.take("approx", "full")
-    finish, start = _rounding(operands, type_), _flushing(operands, type_)
+    finish, start = _rounding(operands, type_), flushing(operands, type_)
     return binary(operands, type_, lambda a, b: finish(start(a) / start(b)))
 
 
 def float_fma(operands: Operands) -> Step:
     """Decodes PTX fma, and mad of floats: returns a function for a * b + c, rounded once."""
     type_ = operands.modifiers.type(*FLOAT_TYPES)
-    start, finish = _flushing(operands, type_), _rounding(operands, type_)
+    start, finish = flushing(operands, type_), _rounding(operands, type_)
     return ternary(operands, type_, lambda a, b, c: finish(fma(start(a), start(b), start(c))))
 
 
@@ -55,7 +55,7 @@ def float_extreme(operands: Operands, type_: PtxType) -> Step:
     """Decodes PTX min and max of floats: a number wins over NaN unless .NaN is given; -0 is less than +0."""
     is_max = operands.instruction.parts[0] == "max"
     keeps_nan = operands.modifiers.take("NaN") is not None
-    start = _flushing(operands, type_)
+    start = flushing(operands, type_)
     function: Callable[[Array, Array], Array]
     function = (np.maximum if keeps_nan else np.fmax) if is_max else (np.minimum if keeps_nan else np.fmin)
 
@@ -69,7 +69,7 @@ def float_extreme(operands: Operands, type_: PtxType) -> Step:
 
 def float_sign(operands: Operands, type_: PtxType) -> Step:
     """Decodes PTX ``abs`` and ``neg`` of floats: returns a function that changes only the sign bit."""
-    start = _flushing(operands, type_)
+    start = flushing(operands, type_)
     sign = np.array(1 << (type_.bits - 1), f"u{type_.dtype.itemsize}")
     is_abs = operands.instruction.parts[0] == "abs"
 
@@ -98,7 +98,7 @@ def approximate(operands: Operands) -> Step:
     function = APPROXIMATE[operands.instruction.parts[0]]
     type_ = operands.modifiers.type(*FLOAT_TYPES)
     operands.modifiers.take("approx")
-    start, finish = _flushing(operands, type_), _rounding(operands, type_)
+    start, finish = flushing(operands, type_), _rounding(operands, type_)
     if type_.name == "f64":
         return unary(operands, type_, lambda a: finish(function(start(a))))
     return unary(operands, type_, lambda a: finish(function(start(a).astype(np.float64)).astype(np.float32)))
@@ -118,7 +118,7 @@ def _rounding(operands: Operands, type_: PtxType) -> Callable[[Array], Array]:
     return lambda x: flush(x).astype(type_.dtype, copy=False)
 
 
-def _flushing(operands: Operands, type_: PtxType) -> Callable[[Array], Array]:
+def flushing(operands: Operands, type_: PtxType) -> Callable[[Array], Array]:
     """Consumes .ftz; returns the function that flushes subnormal operands to zero, or the identity."""
     return _flush(type_) if operands.modifiers.take("ftz") else _same
 

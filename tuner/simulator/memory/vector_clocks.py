@@ -28,6 +28,8 @@ class Clocks:
         self.columns = geometry.cluster_lanes + agents
         self.known = np.zeros((geometry.lanes, self.columns), np.int32)  # [lane, component]
         self.known[np.arange(geometry.lanes), geometry.member] = 1
+        # lanes without a thread access nothing: all is known of them (``least_of_warps``)
+        self.known[:, geometry.member[geometry.thread >= geometry.threads]] = PENDING - 1
         self._agent_clocks = np.zeros((int(geometry.cluster_index[-1]) + 1, self.columns), np.int32)
         self._least: Array | None = None
         self._most: Array | None = None
