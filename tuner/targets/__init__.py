@@ -8,5 +8,4 @@ __all__ = [
     "gpu",
     "interface",
     "registry",
-    "replay",
 ]
