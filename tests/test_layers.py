@@ -48,10 +48,10 @@ NARROWER: Table = {
     "programs/interpreter": ("core", "mlir"),
     "programs/lowering": ("core", "mlir", "payload"),
     "programs/lowering/matmul_recognition": ("core", "mlir", "payload", "runtime/workers", "tuning/campaign"),
-    "programs/run/sampled_launches": ("core", "payload", "runtime/arrays", "simulator", "targets/gpu"),
+    "programs/run/sampled_launches": ("core", "payload", "simulator", "targets/gpu"),
     "programs/run": (
         *("core", "mlir/bindings", "mlir/effects/op_effects", "payload/packed_weights"),
-        *("runtime/arrays", "runtime/cpu", "runtime/loaded_code", "runtime/process_locks", "simulator"),
+        *("runtime/arrays", "runtime/cpu", "runtime/loaded_code", "runtime/process_locks"),
     ),
     "results/output": ("analysis", "core", "space", "targets/gpu", "tuning"),
     "results/regression": (

@@ -21,7 +21,6 @@ from tuner.programs.run.fused_program import FusedFunction
 from tuner.programs.run.host_function import HostFunction
 from tuner.programs.run.recording_device import RecordingDevice
 from tuner.programs.run.runner_functions import discard
-from tuner.programs.run.sampled_launches import SampledLaunches
 from tuner.programs.watched_times import host_watch, interleaved, reliability_of
 from tuner.runtime.cpu.host import describe_machine
 from tuner.targets.interface import ProgramSupport
@@ -59,8 +58,11 @@ def run_on_device(
     the simulator also CandidateError(RUN) for a failing assertion of the host code.
     """
     launches: list[LaunchSample] = []
-    sample = request.options.sample
-    run_launch = SampledLaunches(code, sample, launches.append).run if sample else None
+    run_launch = None
+    if request.options.sample:
+        from tuner.programs.run.sampled_launches import SampledLaunches  # loads the simulator
+
+        run_launch = SampledLaunches(code, request.options.sample, launches.append).run
     device = _opened(request, support, write=printed.append, run_launch=run_launch)
     recorder = RecordingDevice(device)
     own = copies(arguments)

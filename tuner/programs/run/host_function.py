@@ -4,13 +4,24 @@ import contextlib
 import ctypes
 import re
 import sys
+from ctypes import c_int64, c_void_p
 from dataclasses import dataclass
 from typing import Any, Never
 
 from tuner.core.errors import CandidateError, Stage, UsageError, reason_of
 from tuner.core.gpu_code import DeviceProgram
 from tuner.mlir.bindings import jit_bindings
-from tuner.programs.run.host_errors import ABORT, HostAssertions, addresses_of, has_assertions, with_checks
+from tuner.programs.interpreter.kernels import LaneKernel, LaneLaunch, read_kernels
+from tuner.programs.lowering.host import PREFIX, SIZES, UNKNOWN_SIZE
+from tuner.programs.lowering.host_code import CALLBACK
+from tuner.programs.run.host_errors import (
+    ABORT,
+    HostAssertions,
+    KeptError,
+    addresses_of,
+    has_assertions,
+    with_checks,
+)
 from tuner.programs.run.host_program import AbstractHostProgram
 from tuner.programs.run.marshalling import (
     CallFrame,
@@ -21,7 +32,7 @@ from tuner.programs.run.marshalling import (
 )
 from tuner.programs.run.mgpu import SIGNATURES
 from tuner.programs.run.runner_functions import HostHeap, RunnerFunctions, Write, math_symbols
-from tuner.programs.run.sampled_launches import InterpretedKernels
+from tuner.runtime.arrays import MemRef
 from tuner.runtime.cpu.host import require_tiles_for
 from tuner.runtime.process_locks import thread_lock
 
@@ -88,6 +99,38 @@ def check_host_code(program: DeviceProgram, *, is_checked: bool) -> None:
     names = {*DECLARED.findall(llvm), *SIGNATURES}  # launches become calls of these names after this text
     symbols = addresses_of(dict.fromkeys(names, _nothing))
     HostCode(llvm, program.entry, symbols, is_run=False)
+
+
+class InterpretedKernels:
+    """C functions that interpret one kernel each for compiled host code, valid as long as this object.
+
+    After a call of the code, call ``error.raise_it``.
+    """
+
+    def __init__(self, text: str, write: Write) -> None:
+        """Reads kernels from MLIR text, perhaps empty; ``write`` receives what they print."""
+        kernels = read_kernels(text) if text else {}
+        self.error = KeptError()
+        self._write = write
+        self._functions = {name: self._function(kernel) for name, kernel in kernels.items()}
+
+    def addresses(self) -> dict[str, int]:
+        """Returns the address of each kernel's C function, by the name that the host code calls."""
+        return addresses_of({CALLBACK + PREFIX + name: each for name, each in self._functions.items()})
+
+    def _function(self, kernel: LaneKernel) -> Any:
+        def launch(sizes: int, *parameters: int) -> None:
+            if self.error.is_there:
+                return
+            try:
+                first = MemRef.at(sizes, 1).address(ctypes.sizeof(c_int64))
+                gx, gy, gz, bx, by, bz, shared_bytes = (c_int64 * SIZES).from_address(first)
+                given = None if shared_bytes == UNKNOWN_SIZE else shared_bytes
+                kernel.launch(LaneLaunch((gx, gy, gz), (bx, by, bz), given), parameters, self._write)
+            except BaseException as error:  # noqa: BLE001 - kept, and raised again
+                self.error.keep(error)
+
+        return ctypes.CFUNCTYPE(None, *[c_void_p] * (1 + len(kernel.parameters)))(launch)
 
 
 class HostFunction(AbstractHostProgram):

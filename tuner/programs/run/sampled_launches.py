@@ -1,10 +1,8 @@
 """Simulates a few blocks of large launches; a second implementation computes the launch, for comparison."""
 
-import ctypes
 import math
 import time
 from collections.abc import Callable, Mapping, Sequence
-from ctypes import c_int64, c_void_p
 from dataclasses import dataclass, replace
 from typing import Any, Protocol
 
@@ -14,50 +12,13 @@ import numpy.typing as npt
 from tuner.core.gpu_code import DeviceProgram, MatmulKernel
 from tuner.core.problem import Problem
 from tuner.programs.interpreter.kernels import LaneKernel, LaneLaunch, read_kernels
-from tuner.programs.lowering.host import PREFIX, SIZES, UNKNOWN_SIZE
-from tuner.programs.lowering.host_code import CALLBACK
-from tuner.programs.run.host_errors import KeptError, addresses_of
 from tuner.programs.run.marshalling import dtype_of
-from tuner.programs.run.runner_functions import Write
-from tuner.runtime.arrays import MemRef
 from tuner.simulator.device.kernels import POINTER_BYTES, Near, PreparedLaunch
 from tuner.simulator.device.memory import MemoryRegion
 from tuner.simulator.launch import Turns
 from tuner.simulator.memory.global_memory import Touched, device_number
 from tuner.simulator.ptx.geometry import Index3, linear, whole_clusters
 from tuner.targets.gpu.block_sample import sample, written_tiles
-
-
-class InterpretedKernels:
-    """C functions that interpret one kernel each for compiled host code, valid as long as this object.
-
-    After a call of the code, call ``error.raise_it``.
-    """
-
-    def __init__(self, text: str, write: Write) -> None:
-        """Reads kernels from MLIR text, perhaps empty; ``write`` receives what they print."""
-        kernels = read_kernels(text) if text else {}
-        self.error = KeptError()
-        self._write = write
-        self._functions = {name: self._function(kernel) for name, kernel in kernels.items()}
-
-    def addresses(self) -> dict[str, int]:
-        """Returns the address of each kernel's C function, by the name that the host code calls."""
-        return addresses_of({CALLBACK + PREFIX + name: each for name, each in self._functions.items()})
-
-    def _function(self, kernel: LaneKernel) -> Any:
-        def launch(sizes: int, *parameters: int) -> None:
-            if self.error.is_there:
-                return
-            try:
-                first = MemRef.at(sizes, 1).address(ctypes.sizeof(c_int64))
-                gx, gy, gz, bx, by, bz, shared_bytes = (c_int64 * SIZES).from_address(first)
-                given = None if shared_bytes == UNKNOWN_SIZE else shared_bytes
-                kernel.launch(LaneLaunch((gx, gy, gz), (bx, by, bz), given), parameters, self._write)
-            except BaseException as error:  # noqa: BLE001 - kept, and raised again
-                self.error.keep(error)
-
-        return ctypes.CFUNCTYPE(None, *[c_void_p] * (1 + len(kernel.parameters)))(launch)
 
 
 class LaunchCopies:
