@@ -238,7 +238,7 @@ func.func @main(%x: tensor<1x4x9x9xf32>) -> tensor<1x6x9x9xf32> {
   ^bb0(%a: index, %b: index, %c: index, %d: index):
     tensor.yield %zero : f32
   } : tensor<1x4x9x9xf32> to tensor<1x4x11x11xf32>
-  %y = linalg.conv_2d_nchw_fchw {dilations = dense<1> : tensor<2xi64>, strides = dense<1> : tensor<2xi64>}
+  %y = linalg.conv_2d_nchw_fchw
     ins(%p, %w : tensor<1x4x11x11xf32>, tensor<6x4x3x3xf32>) outs(%z : tensor<1x6x9x9xf32>)
     -> tensor<1x6x9x9xf32>
   return %y : tensor<1x6x9x9xf32>

@@ -22,6 +22,8 @@ def test_a_form_has_the_dimensions_and_steps_of_its_op_and_sums_over_a_window_on
     with parsed(text_beside(__file__, "CONVOLUTION")) as module:
         (op,) = walk(module, "linalg.conv_1d_ncw_fcw")
         assert convolution_form(op) == ConvolutionForm("ncW", "fcw", "nfW", (2,), (4,))
+        del op.attributes["strides"], op.attributes["dilations"]
+        assert convolution_form(op) == ConvolutionForm("ncW", "fcw", "nfW", (1,), (1,))
     usual = ConvolutionForm("ncHW", "fchw", "nfHW", (1, 1), (1, 1))
     depthwise = ConvolutionForm("nHWc", "hwc", "nHWc", (1, 1), (1, 1))
     assert (usual.is_depthwise, usual.reduced, usual.filters) == (False, "hwc", "f")

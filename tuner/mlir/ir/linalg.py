@@ -1,6 +1,6 @@
 """Forms of linalg ops: named convolutions, integer extension of matmuls, epilogues, rounding to bf16."""
 
-from dataclasses import dataclass
+from dataclasses import dataclass, replace
 
 from tuner.mlir.bindings import Op, Type, Value, ir
 from tuner.mlir.ir.building import create, value
@@ -56,11 +56,14 @@ class ConvolutionForm:
 
 def convolution_form(op: Op) -> ConvolutionForm:
     """Returns the form of a named convolution, whose name must be in LAYOUTS."""
+    unit = ConvolutionForm(*LAYOUTS[op.name], (), ())
     strides, dilations = (
         tuple(int(each) for each in ir.DenseIntElementsAttr(op.attributes[name]))
+        if name in op.attributes
+        else (1,) * len(unit.window)
         for name in ("strides", "dilations")
     )
-    return ConvolutionForm(*LAYOUTS[op.name], strides, dilations)
+    return replace(unit, strides=strides, dilations=dilations)
 
 
 SUFFIX = "_epilogue"
