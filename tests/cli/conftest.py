@@ -49,17 +49,15 @@ class Tuner:
             raise done.exception
         return Done(done.exit_code, done.stdout, done.stderr)
 
-    def done(self, command: str, *options: str, stdin: str = "") -> Done:
-        """Returns what a command that must succeed prints."""
+    def done(self, command: str, *options: str, stdin: str = "", code: int = 0) -> Done:
+        """Returns what a command prints that must succeed, or end with another code."""
         done = self(command, *options, stdin=stdin)
-        assert done.code == 0, done.err
+        assert done.code == code, done.err
         return done
 
     def failed(self, command: str, *options: str, stdin: str = "") -> Done:
         """Returns what a command that must end with 1 prints."""
-        done = self(command, *options, stdin=stdin)
-        assert done.code == 1, done.err
-        return done
+        return self.done(command, *options, stdin=stdin, code=1)
 
     def refused(self, command: str, *options: str, stdin: str = "") -> str:
         """Returns what a command that must be refused prints: an error, at most one hint; exit code 2."""
@@ -84,6 +82,13 @@ def counts(**given: int) -> dict[str, int]:
     """Returns the counts of a run's trials as documents have them; those that are not given are 0."""
     names = ("proposed", "measured", "verified", "failed", "reused", "compiled")
     return {**dict.fromkeys(names, 0), **given}
+
+
+@pytest.fixture
+def here(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> Path:
+    """Gives the test's own folder, which is the one that its commands run in."""
+    monkeypatch.chdir(tmp_path)
+    return tmp_path
 
 
 @pytest.fixture

@@ -97,16 +97,15 @@ def test_the_line_of_every_wrong_word(tuner: Tuner, options: str, line: str) -> 
     assert refused(tuner, options) == f"error: {line}\n"
 
 
-@pytest.mark.parametrize(
-    ("command", "option"),
-    [
-        *[("history", each) for each in ("status", "layout", "epilogue", "sort")],
-        *[("space matmul 8x8x8", each) for each in ("layout", "epilogue")],
-    ],
-)
-def test_a_help_shows_the_values_that_are_allowed(tuned: Tuner, command: str, option: str) -> None:
-    (shown,) = re.findall(rf"--{option} \[([\w|]+)\]", tuned(f"{command.split()[0]} --help").out)
-    assert f"found 'x', allowed {shown.replace('|', ', ')}" in tuned(f"{command} --{option} x").err
+def test_a_help_shows_the_values_that_are_allowed(tuned: Tuner) -> None:
+    of_history = [("history", each) for each in ("status", "layout", "epilogue", "sort")]
+    for command, option in (
+        *of_history,
+        ("space matmul 8x8x8", "layout"),
+        ("space matmul 8x8x8", "epilogue"),
+    ):
+        (shown,) = re.findall(rf"--{option} \[([\w|]+)\]", tuned(f"{command.split()[0]} --help").out)
+        assert f"found 'x', allowed {shown.replace('|', ', ')}" in tuned(f"{command} --{option} x").err
 
 
 def test_a_script_without_a_sequence_is_refused(tuner: Tuner, tmp_path: Path) -> None:
@@ -131,38 +130,31 @@ def test_words_that_are_understood(tuner: Tuner, options: str) -> None:
     ("change", "message"),
     [
         ("      tile_q: {rnge: [1, 2]}\n", "tile_q"),
-        ("    knobs: 3\n", "repeated"),
+        ("    knobs: 3\n", "line 8: the key 'knobs' is given twice"),
         ("    constraints: ['tile_m > 99']\n", "'tile_m > 99' leaves strategy matmul_cpu_packed no"),
         ('    constraints: [\'__import__("os").system("touch owned") == 0\']\n', "__import__"),
         ("  : [\n", "YAML"),
         ("  x: !!python/object/apply:os.system ['touch owned']\n", "space.yaml"),
     ],
 )
-def test_space_files(
-    tuner: Tuner, tmp_path: Path, monkeypatch: pytest.MonkeyPatch, change: str, message: str
-) -> None:
-    monkeypatch.chdir(tmp_path)  # where a command that is executed would leave its mark
-    path = tmp_path / "space.yaml"
-    path.write_text(SPACE + change)
-    line = refused(tuner, "tune", "matmul", "8x8x8", "--space", str(path))
-    if "repeated" not in message:
-        assert message in line
-        assert line.startswith("error: space.yaml: ")
-    assert not (tmp_path / "owned").exists()
+def test_space_files(tuner: Tuner, here: Path, change: str, message: str) -> None:
+    (here / "space.yaml").write_text(SPACE + change)
+    line = refused(tuner, "tune matmul 8x8x8 --space space.yaml")
+    assert message in line
+    assert line.startswith("error: space.yaml: ")
+    assert not (here / "owned").exists()  # where a command that is executed would leave its mark
 
 
 @pytest.mark.drawn(2)
 @pytest.mark.parametrize("text", [HOSTILE, "{% for i in range(10**9) %}x{% endfor %}"])
 def test_a_hostile_template_fails_its_candidates_and_executes_nothing(
-    tuner: Tuner, tmp_path: Path, monkeypatch: pytest.MonkeyPatch, text: str
+    tuner: Tuner, here: Path, text: str
 ) -> None:
-    monkeypatch.chdir(tmp_path)  # where a command that is executed would leave its mark
-    (tmp_path / "mine.mlir.j2").write_text(text)
-    path = tmp_path / "space.yaml"
-    path.write_text(SPACE.replace("    knobs:", "    template: mine.mlir.j2\n    knobs:"))
-    done = tuner.failed("tune matmul 8x8x8 --space", str(path), "--trials", "2")
+    (here / "mine.mlir.j2").write_text(text)
+    (here / "space.yaml").write_text(SPACE.replace("    knobs:", "    template: mine.mlir.j2\n    knobs:"))
+    done = tuner.failed("tune matmul 8x8x8 --space space.yaml --trials 2")
     assert "2 x bind: mine.mlir.j2: " in done.err
-    assert not (tmp_path / "owned").exists()
+    assert not (here / "owned").exists()
 
 
 @pytest.mark.drawn(ALL)
@@ -214,10 +206,9 @@ def test_a_hostile_template_fails_its_candidates_and_executes_nothing(
         ("db prune --before soon", f"before: found 'soon', {SINCE}"),
     ],
 )
-def test_a_database_refuses(tuned: Tuner, monkeypatch: pytest.MonkeyPatch, options: str, line: str) -> None:
-    monkeypatch.chdir(tuned.database.parent)
+def test_a_database_refuses(tuned: Tuner, here: Path, options: str, line: str) -> None:
     refused = tuned.refused(options.replace("=", " "))
-    assert refused.startswith(f"error: {line.replace('{folder}', str(tuned.database.parent))}")
+    assert refused.startswith(f"error: {line.replace('{folder}', str(here))}")
 
 
 @pytest.mark.parametrize(
@@ -251,26 +242,22 @@ ASKING = [  # commands that create no database: they ask one, or need what it ha
         "show run:1",
         "show 1 --ablation",
         "show 1 --passes",
-        "explain 1",
+        "diff 1 2",
     ),
-    *("diff 1 2", "export matmul 8x8x8", "report", "audit", "gate --baseline g.json --record best"),
-    *("db info", "db prune", "bundle export -o x.bundle", "bundle import x.jsonl"),
+    *("explain 1", "export matmul 8x8x8", "report", "audit", "gate --baseline g.json --record best"),
+    *("db info", "db prune", "db backup copy.db", "bundle export -o x.bundle", "bundle import x.jsonl"),
     *("space matmul 8x8x8 --suggest", "tune --resume 1"),
-    *("db backup copy.db",),
 ]
 
 
 @pytest.mark.parametrize("options", ASKING)
-def test_a_missing_database_is_named_and_not_created(
-    tuner: Tuner, tmp_path: Path, monkeypatch: pytest.MonkeyPatch, options: str
-) -> None:
-    monkeypatch.chdir(tmp_path)
+def test_a_missing_database_is_named_and_not_created(tuner: Tuner, here: Path, options: str) -> None:
     url = "sqlite:////nowhere/missing.db"
     line, hint = f"database {url}: no such file", f"tuner tune matmul 512x512x512 --db {url}"
     assert tuner.refused(options, "--db", url) == f"error: {line}\nhint: {hint}\n"
     tuner(options)  # on the default database, which is not there yet
     assert not Path("/nowhere").exists()
-    assert not any(path.suffix == ".db" for path in tmp_path.iterdir())
+    assert not any(path.suffix == ".db" for path in here.iterdir())
 
 
 def test_before_the_first_run_there_is_no_history(tuner: Tuner) -> None:
@@ -296,9 +283,8 @@ FOR_GPU = "tuner tune matmul 9x9x9 --dtype f16 --target simulator:sm_80"
 
 
 @pytest.fixture
-def named(tuned: Tuner, monkeypatch: pytest.MonkeyPatch) -> Tuner:
+def named(tuned: Tuner, here: Path) -> Tuner:
     """Gives a database with a run and a proposal whose outcome never arrived, in this folder."""
-    monkeypatch.chdir(tuned.database.parent)
     with Store.open(str(tuned.database)) as store:
         store.propose(1, 20, 0, Candidate.of("fake", {"x": 1}))
     return tuned
@@ -329,21 +315,17 @@ def test_an_error_ends_with_the_command_for_this_problem_and_database(
         assert done.err.splitlines()[-1].endswith(f"{advice}{database}")
 
 
-@pytest.mark.parametrize("query", ["history --shape 9x9x9", "history --runs --dtype f64"])
-def test_no_match_names_the_unconditional_query(named: Tuner, query: str) -> None:
-    hint = f"hint: tuner {query.partition(' --shape')[0].partition(' --dtype')[0]} --db results.db"
-    assert named(f"{query} --db results.db").out.endswith(f" without conditions\n{hint}\n")
+def test_no_match_names_the_unconditional_query(named: Tuner) -> None:
+    for query, conditions in (("history", "--shape 9x9x9"), ("history --runs", "--dtype f64")):
+        said = named(f"{query} {conditions} --db results.db").out
+        assert said.endswith(f" without conditions\nhint: tuner {query} --db results.db\n")
 
 
-def test_an_empty_database_names_the_run_that_would_answer(
-    tmp_path: Path, monkeypatch: pytest.MonkeyPatch
-) -> None:
-    monkeypatch.chdir(tmp_path)
-    tuner = Tuner(tmp_path / "results.db", fakes.backends())
+def test_an_empty_database_names_the_run_that_would_answer(tuner: Tuner, here: Path) -> None:
     Store.open("new.db").close()
     for command in ("history", "history --runs"):
         said = tuner(f"{command} --shape 9x9x9 --dtype f64 --db new.db").out
-        assert said.startswith(f"no history yet in sqlite:///{tmp_path / 'new.db'}\n")
+        assert said.startswith(f"no history yet in sqlite:///{here / 'new.db'}\n")
         assert said.endswith("\nhint: tuner tune matmul 9x9x9 --dtype f64 --db new.db\n")
     tune = "tuner tune matmul 512x512x512 --db new.db"
     assert tune in tuner("report --db new.db").out

@@ -37,16 +37,8 @@ JSON_COLUMNS: dict[str, Callable[[str], object]] = {
 }
 COMMANDS = (
     *("history", "history --best", "history --json", "history --format csv", "history --format t4"),
-    "history --runs",
-    *(
-        "history --runs --json",
-        "show run:1",
-        "show run:1 --json",
-        "show 1",
-        "show 2",
-        "show 1 --json",
-        "explain 2",
-    ),
+    *("history --runs", "history --runs --json", "show run:1", "show run:1 --json", "explain 2"),
+    *("show 1", "show 2", "show 1 --json"),
     *("diff 1 2", "diff run:1 run:1", "report", "export --trial 1", "export --trial 1 --json", "db info"),
 )
 
@@ -104,16 +96,15 @@ def test_json_csv_and_an_exported_header_hold_the_texts_without_harm(merged: Tun
 
 QUERIES = (
     *("history", "history --best", "history --sort median --json", "history --format csv"),
-    "history --runs",
+    *("history --runs", "history --runs --json", "history --format t4", "show run:1", "show run:1 --json"),
     *(
-        "history --runs --json",
-        "history --format t4",
-        "show run:1",
-        "show run:1 --json",
         "report",
         "explain run:1",
+        "show run:1 --ablation",
+        "diff run:1 run:1",
+        "export matmul 8x8x8",
+        "export matmul 8x8x8 --format t4",
     ),
-    *("ablation --run 1", "diff run:1 run:1", "export matmul 8x8x8", "export matmul 8x8x8 --format t4"),
     *("audit", "db info", "db prune", "tune matmul 8x8x8 --trials 3", "tune matmul 9x8x8 --trials 3"),
 )
 
@@ -140,7 +131,8 @@ def test_every_query_works(lied_to: Tuner) -> None:
         assert done.code in (0, 1, 2), query
         assert "Traceback" not in done.err, query
         is_asked_of_best = query.startswith(("report", "history", "show", "export", "tune", "db"))
-        assert done.code == 0 or not is_asked_of_best, (query, done.err)
+        is_for_many_trials = "--ablation" in query  # three are no results
+        assert done.code == 0 or is_for_many_trials or not is_asked_of_best, (query, done.err)
 
 
 def test_such_a_trial_has_no_speed_is_no_best_and_is_not_merged(lied_to: Tuner, tmp_path: Path) -> None:

@@ -1,6 +1,5 @@
 """The pages in a real browser: nothing on its console, nothing fetched, nothing beyond the screen's edge."""
 
-import datetime
 import json
 import math
 import os
@@ -10,7 +9,7 @@ import shutil
 import subprocess
 import sys
 import tempfile
-from collections.abc import Iterator
+from collections.abc import Iterator, Mapping
 from contextlib import contextmanager
 from dataclasses import dataclass, field, replace
 from importlib.resources import files
@@ -21,19 +20,15 @@ from typing import Any
 import pytest
 
 from tests.cli.conftest import Tuner
-from tests.db.values import COMPILER, MACHINE, SETTINGS, sha256, time_again
-from tests.db.values import outcome as stored_outcome
 from tests.results.report.values import best_of, many, report, reported, with_candidate
 from tests.trials import measurement, run, trial
 from tests.tuning import fakes
-from tuner.core.candidate import Candidate, ChosenStrategy, TargetName
+from tuner.core.candidate import ChosenStrategy, TargetName
 from tuner.core.errors import Failure, Stage
 from tuner.core.machine import Roofline
 from tuner.core.records import Measurement
-from tuner.core.runs import SEED, SPACE_FILE, Baseline, InitialConfiguration
-from tuner.db.database import Database
-from tuner.db.store import Store
-from tuner.db.writes import add_outcome, add_proposal, add_script
+from tuner.core.reliability import RELIABLE
+from tuner.core.runs import SEED, SPACE_FILE, Baseline, InitialConfiguration, StoredTrial
 from tuner.results.report.page import page_html
 
 # A headless Chromium that opens pages and reports their errors and requests, by the DevTools protocol: JSON
@@ -154,8 +149,9 @@ def _attached(browser: Browser) -> Browser:
     return browser
 
 
-# A database of one run with thousands of trials, written in one transaction.
+# The page of a run of thousands of trials.
 
+LARGE = 5000  # trials
 STRATEGIES = ("matmul_cpu_packed", "matmul_cpu_direct")
 KNOBS = {
     "tile_m": (2, 4, 6, 8, 10, 12, 14),
@@ -173,67 +169,36 @@ FAILURES = (
     Failure(Stage.VERIFY, "element (3, 17): found 0.25, allowed 0.5 within 1e-6"),
 )
 TOP_TRIALS = 8
-SCRIPT = "module attributes {transform.with_named_sequence} {}\n"
 
 
-def write_large_database(file: Path, trials: int) -> None:
+def large_page() -> str:
     chance = random.Random(0)
-    candidates = [_candidate(chance) for _ in range(trials)]
+    trials = [_trial(number, chance) for number in range(LARGE)]
+    fastest = sorted(trials, key=lambda each: each.best_s or math.inf)[:TOP_TRIALS]
+    for each in fastest:
+        trials[each.number] = replace(each, final=measurement(each.best_s or 0.0, 0.02), reliability=RELIABLE)
     origins = [SPACE_FILE] * 6 + [SEED] * 8
-    first = tuple(InitialConfiguration(*pair) for pair in zip(candidates, origins, strict=False))
-    with Store.open(str(file)) as store:
-        settings = replace(
-            SETTINGS, strategies=tuple(map(ChosenStrategy, STRATEGIES)), first=first, trials=trials
-        )
-        run = store.begin_run(settings, MACHINE, COMPILER, "0.1.0", 0.25)
-        times = _write_trials(file, run, candidates, chance)
-        fastest = sorted(times.items(), key=lambda pair: pair[1])[:TOP_TRIALS]
-        final_times = ((trial, _timed(median_s)) for trial, median_s in fastest)
-        baseline = Baseline("OpenBLAS 0.3.30 SkylakeX", 1, _timed(2.4e-3))
-        time_again(store, run, *final_times, noise=0.012, baseline=baseline)
-        store.set_roofline(run, Roofline(1.9e11, 1.1e10))
-        store.finish_run(run, "done", 3600.0)
+    first = tuple(map(InitialConfiguration, (each.record.candidate for each in trials), origins))
+    chosen = tuple(map(ChosenStrategy, STRATEGIES))
+    settings = replace(run().settings, strategies=chosen, first=first, trials=LARGE)
+    of = run(baseline_s=2.4e-3, settings=settings, roofline=Roofline(1e6, 1e6))
+    return page_html(report(reported(tuple(trials), of), best=(best_of(of, *trials),)))
 
 
-def _write_trials(
-    file: Path, run: int, candidates: list[Candidate], chance: random.Random
-) -> dict[int, float]:
-    database = Database.open(str(file))
-    times = {}
-    with database.transaction() as connection:
-        add_script(connection, sha256(SCRIPT), SCRIPT)
-        for number, candidate in enumerate(candidates):
-            now = datetime.datetime(2026, 1, 31, tzinfo=datetime.UTC) + datetime.timedelta(seconds=number)
-            trial = add_proposal(connection, run, number, number, candidate, now)
-            outcome = _outcome(candidate, chance)
-            record = replace(stored_outcome(outcome, SCRIPT), candidate=candidate)
-            add_outcome(connection, trial, record, now)
-            if isinstance(outcome, Measurement):
-                times[trial] = outcome.median_s
-    database.close()
-    return times
-
-
-def _candidate(chance: random.Random) -> Candidate:
+def _trial(number: int, chance: random.Random) -> StoredTrial:
     strategy = chance.choice(STRATEGIES)
     knobs = {name: chance.choice(values) for name, values in KNOBS.items()}
     if strategy == STRATEGIES[1]:
         del knobs["block_k"]
-    return Candidate.of(strategy, knobs)
+    return with_candidate(trial(number, _outcome(knobs, chance)), strategy, knobs)
 
 
-def _outcome(candidate: Candidate, chance: random.Random) -> Measurement | Failure:
-    knobs = dict(candidate.choices)
+def _outcome(knobs: Mapping[str, Any], chance: random.Random) -> Measurement | Failure:
     if knobs["tile_n"] == 48 or chance.random() < 0.05:
         return FAILURES[0 if knobs["tile_n"] == 48 else chance.randrange(1, len(FAILURES))]
-    slower = abs(math.log2(int(knobs["tile_m"]) / 8)) + abs(math.log2(int(knobs["tile_n"]) / 32)) / 2
+    slower = abs(math.log2(knobs["tile_m"] / 8)) + abs(math.log2(knobs["tile_n"] / 32)) / 2
     slower += 0.3 * (knobs["unroll_k"] != 4) + 0.1 * (knobs["loop_order"] == "ij")
-    return _timed(1.9e-3 * (1 + slower) * chance.uniform(1.0, 1.3))
-
-
-def _timed(median_s: float) -> Measurement:
-    samples_s = tuple(median_s * factor for factor in (0.99, 1.0, 1.01))
-    return Measurement(samples_s, 4, median_s, (samples_s[0], samples_s[-1]))
+    return measurement(1.9e-3 * (1 + slower) * chance.uniform(1.0, 1.3), 0.02)
 
 
 pytestmark = [
@@ -242,7 +207,6 @@ pytestmark = [
     pytest.mark.skipif(FOUND is None, reason="no Chromium: apt-get install chromium"),
 ]
 
-LARGE = 5000  # trials
 LIMIT_BYTES = 3_000_000
 LONG = "x" * 150
 # What a reader cannot get at: words beyond the screen, or beyond their drawing, outside of what scrolls.
@@ -278,13 +242,13 @@ def browser() -> Iterator[Browser]:
 @pytest.fixture(scope="module")
 def pages(tmp_path_factory: pytest.TempPathFactory, tuned_database: Path) -> dict[str, Path]:
     folder = tmp_path_factory.mktemp("pages")
-    write_large_database(folder / "large.db", LARGE)
     recording = files("tuner") / "space" / "recorded" / "matmul_48x64x40.t4.json.gz"
     replay = Tuner(folder / "replay.db", fakes.backends())
     replay.done("tune matmul 48x64x40 --trials 30 --target", f"replay:{recording}")
     written = {name: folder / f"{name}.html" for name in ("large", "replay", "empty")}
-    for name, page in written.items():
-        Tuner(folder / f"{name}.db", fakes.backends()).done("report -o", str(page))
+    written["large"].write_text(large_page())
+    for name in ("replay", "empty"):
+        Tuner(folder / f"{name}.db", fakes.backends()).done("report -o", str(written[name]))
     return written
 
 
@@ -351,7 +315,7 @@ def test_a_failure_leads_to_its_trial_and_back_and_so_a_dot(browser: Browser, pa
     assert browser.value(f"document.querySelector('{trial} td').textContent") == "failed: compile"
     assert browser.value("document.querySelector('table.trials').closest('details').open")
     browser.value(f"document.querySelector('{trial} a').click()")
-    assert browser.value("location.hash") == "#failure-1-0"
+    assert browser.value("location.hash") == "#failure-3-0"
     browser.open(pages["large"], 1280, False)
     browser.value(
         "document.querySelector('.dots circle').dispatchEvent(new MouseEvent('click', {bubbles: true}))"
