@@ -5,6 +5,7 @@ import itertools
 import os
 import subprocess
 import sys
+from collections.abc import Callable
 from pathlib import Path
 from typing import Any
 
@@ -17,9 +18,8 @@ from tuner.simulator.device import kernels, memory
 from tuner.simulator.device.happens_before import moment_after
 from tuner.simulator.device.kernels import SimulatedKernels
 from tuner.simulator.device.memory import EncodedMap, MemoryKind, SimulatedMemory, device_bytes
-from tuner.simulator.launch import PreparedKernel, prepare
+from tuner.simulator.launch import prepare
 from tuner.simulator.ptx.parser import parse
-from tuner.simulator.ptx.syntax_tree import PtxKernel, PtxModule
 
 # y[t] = n x[t]
 SCALE = text_beside(__file__, "SCALE").encode()
@@ -51,19 +51,36 @@ def with_numbers() -> tuple[SimulatedMemory, Any]:
     return memory, region
 
 
+def scaling(region: Any, factor: float) -> Parameters:
+    """Returns the parameters of a launch from the first half of a region into the second."""
+    x, y = ctypes.c_uint64(region.address), ctypes.c_uint64(region.address + 256)
+    return Parameters(x, ctypes.c_float(factor), y)
+
+
 def loaded(image: bytes = SCALE) -> tuple[SimulatedKernels, int]:
-    found, handles = SimulatedKernels(chip_of("sm_90")), itertools.count(1)
-    module, _ = found.load(image, lambda: next(handles))
-    return found, found.function(module, "scale", lambda: next(handles))
+    found, handle = SimulatedKernels(chip_of("sm_90")), itertools.count(1).__next__
+    module, _ = found.load(image, handle)
+    return found, found.function(module, "scale", handle)
+
+
+def counted(monkeypatch: pytest.MonkeyPatch, function: Callable[..., Any]) -> list[object]:
+    """Returns the calls of a function of ``kernels`` from now on."""
+    calls: list[object] = []
+
+    def noted(*given: Any) -> Any:
+        calls.append(given)
+        return function(*given)
+
+    monkeypatch.setattr(kernels, function.__name__, noted)
+    return calls
 
 
 def test_a_launch_runs_on_the_memory_it_points_into_with_the_values_of_the_call() -> None:
     memory, region = with_numbers()
     found, function = loaded()
-    factor = ctypes.c_float(3)
-    given = Parameters(ctypes.c_uint64(region.address), factor, ctypes.c_uint64(region.address + 256))
+    given = scaling(region, 3)
     launch = found.prepare(given.launch(function))
-    factor.value = 5  # too late
+    given.values[1].value = 5  # too late
     simulation = launch.run(memory.near, None)
     assert region.bytes[256:].view(np.float32).tolist() == [3 * number for number in range(64)]
     assert simulation.races == ()
@@ -73,41 +90,27 @@ def test_a_launch_runs_on_the_memory_it_points_into_with_the_values_of_the_call(
 
 
 def test_an_image_is_parsed_once_and_unloaded_by_its_last_user(monkeypatch: pytest.MonkeyPatch) -> None:
-    image, parsed = unseen("parsed once"), []
-
-    def parse_and_count(text: str) -> PtxModule:
-        parsed.append(text)
-        return parse(text)
-
-    monkeypatch.setattr(kernels, "parse", parse_and_count)
-    found, handles = SimulatedKernels(chip_of("sm_90")), itertools.count(1)
-    first, is_new = found.load(image, lambda: next(handles))
-    second, is_new_again = found.load(image + b"\0", lambda: next(handles))
-    assert (first == second, is_new, is_new_again) == (True, True, False)
-    function = found.function(first, "scale", lambda: next(handles))
-    assert found.function(first, "scale", lambda: next(handles)) == function
+    image, parsed = unseen("parsed once"), counted(monkeypatch, parse)
+    found, handle = SimulatedKernels(chip_of("sm_90")), itertools.count(1).__next__
+    first, is_new = found.load(image, handle)
+    assert (is_new, found.load(image + b"\0", handle)) == (True, (first, False))
+    function = found.function(first, "scale", handle)
+    assert found.function(first, "scale", handle) == function
     assert (found.unload(first), found.unload(first)) == (False, True)
     with pytest.raises(DeviceError, match=r"CUDA_ERROR_INVALID_HANDLE: found function 0x2, allowed one of a"):
         found.kernel(function)
-    third, is_new = found.load(image, lambda: next(handles))
+    third, is_new = found.load(image, handle)
     assert (third != first, is_new, len(parsed)) == (True, True, 1)
 
 
 def test_a_kernel_is_decoded_once_for_all_launches_and_devices(monkeypatch: pytest.MonkeyPatch) -> None:
-    image, decoded = unseen("decoded once"), []
-
-    def prepare_and_count(module: PtxModule, kernel: PtxKernel) -> PreparedKernel:
-        decoded.append(kernel.name)
-        return prepare(module, kernel)
-
-    monkeypatch.setattr(kernels, "prepare", prepare_and_count)
+    image, decoded = unseen("decoded once"), counted(monkeypatch, prepare)
     memory, region = with_numbers()
     for factor, (found, function) in ((2, loaded(image)), (5, loaded(image))):
-        addresses = ctypes.c_uint64(region.address), ctypes.c_uint64(region.address + 256)
-        given = Parameters(addresses[0], ctypes.c_float(factor), addresses[1])
+        given = scaling(region, factor)
         found.prepare(given.launch(function)).run(memory.near, None)
         assert region.bytes[256:].view(np.float32).tolist() == [factor * number for number in range(64)]
-    assert decoded == ["scale"]
+    assert len(decoded) == 1
 
 
 OTHER = SCALE.replace(b"entry scale", b"entry other")
@@ -145,16 +148,14 @@ def test_a_launch_that_chip_or_kernel_refuses(block: Extent, shared: int, count:
 
 
 def test_a_fault_of_a_kernel_is_an_error_with_its_name() -> None:
-    unknown = SCALE.replace(b"mul.f32", b"nonsense.f32")
     for code, name, is_sticky, message in (
         (SCALE, "CUDA_ERROR_LAUNCH_FAILED", True, "out of bounds"),
-        (unknown, "", False, "the simulator does not know"),
+        (SCALE.replace(b"mul.f32", b"nonsense.f32"), "", False, "the simulator does not know"),
     ):
         found, function = loaded(code)
         given = Parameters(ctypes.c_uint64(64), ctypes.c_float(1), ctypes.c_uint64(64))
-        launch = found.prepare(given.launch(function))
         with pytest.raises(DeviceError, match=f"^kernel scale: .*{message}") as caught:
-            launch.run(SimulatedMemory().near, None)
+            found.prepare(given.launch(function)).run(SimulatedMemory().near, None)
         assert (caught.value.error_name, caught.value.is_sticky) == (name, is_sticky)
 
 
@@ -164,12 +165,12 @@ COUNT = text_beside(__file__, "COUNT").encode()
 def test_a_modules_variables_keep_their_content_until_it_is_unloaded() -> None:
     memory = SimulatedMemory()
     region = memory.allocate(4, MemoryKind.DEVICE)
-    found, handles = SimulatedKernels(chip_of("sm_90")), itertools.count(1)
+    found, handle = SimulatedKernels(chip_of("sm_90")), itertools.count(1).__next__
     given = Parameters(ctypes.c_uint64(region.address))
     seen = []
     for launches in (2, 1):
-        module, _ = found.load(COUNT, lambda: next(handles))
-        function = found.function(module, "scale", lambda: next(handles))
+        module, _ = found.load(COUNT, handle)
+        function = found.function(module, "scale", handle)
         for _ in range(launches):
             found.prepare(given.launch(function, threads=1)).run(memory.near, None)
             seen.append(int(region.bytes.view(np.uint32)[0]))
@@ -208,10 +209,9 @@ def test_addresses_are_found_by_their_region_red_zones_included() -> None:
 def test_overlaps_are_seen_from_both_sides() -> None:
     found = SimulatedMemory()
     region = found.allocate(100, MemoryKind.DEVICE)
-    assert found.overlapping(region.address + 50, 10) is region
-    assert found.overlapping(region.address - RED_ZONE - 8, 9) is region
+    for offset, size in ((50, 10), (-RED_ZONE - 8, 9), (-(10**6), 10**7)):
+        assert found.overlapping(region.address + offset, size) is region
     assert found.overlapping(region.address - RED_ZONE - 8, 8) is None
-    assert found.overlapping(region.address - 10**6, 10**7) is region
 
 
 def test_registered_memory_is_the_callers_and_has_no_red_zones() -> None:
@@ -279,8 +279,7 @@ def test_a_map_says_in_128_bytes_what_it_was_made_of_and_views_its_tensor_outerm
     found = EncodedMap(REGION.address + 256, (64, 8), (128,), (32, 4), 6, 2)
     content = found.encode()
     assert (memory.is_map(content), memory.is_map(bytes(128))) == (True, False)
-    assert len(content) == memory.MAP_BYTES
-    assert EncodedMap.decode(content) == found
+    assert (len(content), EncodedMap.decode(content)) == (memory.MAP_BYTES, found)
     tensor = found.tensor(MEMORY.near)
     tensor.array[1, 3] = 7
     assert REGION.bytes[256 + 128 + 6 : 256 + 128 + 8].view(np.float16)[0] == 7

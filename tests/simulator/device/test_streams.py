@@ -52,8 +52,7 @@ def test_kernels_of_two_streams_that_wait_for_each_other_run_in_turns(order: Str
     counter.launch(1, 1)
     counter.device.synchronize_stream(counter.streams[0])  # needs the kernel of the other stream
     counter.device.synchronize_stream(counter.streams[1])
-    assert counter.value() == 6
-    assert counter.device.reports == ()
+    assert (counter.value(), counter.device.reports) == (6, ())
 
 
 def test_kernels_that_nothing_lets_go_on_are_an_error_that_names_both() -> None:
@@ -142,8 +141,7 @@ def test_only_what_is_needed_runs_in_an_order_that_keeps_the_waits(
     require_order(works, ran)
     assert all(works[number].moment.is_before(streams.host) for number in needed)
     streams.wait_for_all()
-    assert sorted(ran) == list(range(len(works)))
-    assert streams.pending == ()
+    assert (sorted(ran), streams.pending) == (list(range(len(works))), ())
 
 
 def test_dropped_work_holds_nothing_up() -> None:

@@ -5,8 +5,9 @@ import struct
 import numpy as np
 import pytest
 
-from tests.simulator.ptx.snippets import fault, run
-from tests.texts import text_beside
+from tests.default_suite import ALL
+from tests.simulator.ptx.snippets import fault, kinds, run
+from tests.texts import filled, text_beside
 from tuner.simulator.launch import simulate
 from tuner.simulator.ptx.defects import Defect
 
@@ -14,15 +15,10 @@ FAILING = text_beside(__file__, "FAILING")
 
 
 def kernel(text: str, values: bytes, guard: str = "") -> str:
-    format_ = ", ".join(str(byte) for byte in (*text.encode(), 0))
+    format_ = (*text.encode(), 0)
     stores = "\n".join(f"st.local.b8 [buffer+{place}], {byte};" for place, byte in enumerate(values))
-    return (
-        text_beside(__file__, "PRINT")
-        .replace("BYTES", format_)
-        .replace("LENGTH", str(len(text.encode()) + 1))
-        .replace("STORES", stores)
-        .replace("GUARD", guard)
-    )
+    words = {"bytes": ", ".join(map(str, format_)), "length": len(format_), "stores": stores}
+    return filled(__file__, "PRINT", **words, guard=guard)
 
 
 def printed(text: str, values: bytes, threads: int = 1, guard: str = "") -> str:
@@ -70,15 +66,6 @@ TILE = ".shared .align 4 .b8 tile[512];\n"
 OUT = "add.s64 %rd9, %p0, %t4w; st.global.u32 [%rd9], %r1;"
 
 
-def test_diverged_lanes_meet_again_after_a_branch() -> None:
-    out = np.zeros(32, np.uint32)
-    code = f"""setp.lt.u32 %q1, %t, 10; @%q1 bra LOW; mov.u32 %r1, 200; bra.uni BOTH;
-      LOW: mov.u32 %r1, 100; BOTH: activemask.b32 %r2; add.u32 %r1, %r1, 1; popc.b32 %r3, %r2;
-      add.u32 %r1, %r1, %r3; {OUT}"""
-    run(code, out)
-    assert out.tolist() == [133] * 10 + [233] * 22
-
-
 @pytest.mark.parametrize("seed", [None, 0, 1])
 def test_lanes_leave_a_loop_one_after_the_other(seed: int | None) -> None:
     out = np.zeros(32, np.uint32)
@@ -86,12 +73,6 @@ def test_lanes_leave_a_loop_one_after_the_other(seed: int | None) -> None:
       LOOP: add.u32 %r2, %r2, 1; add.u32 %r1, %r1, %r2; setp.le.u32 %q1, %r2, %t; @%q1 bra LOOP; {OUT}"""
     run(code, out, seed=seed)
     assert out.tolist() == [(n + 1) * (n + 2) // 2 for n in range(32)]
-
-
-def test_predicated_ends_let_the_others_go_on() -> None:
-    out = np.zeros(32, np.uint32)
-    run(f"mov.u32 %r1, 7; setp.lt.u32 %q1, %t, 4; @%q1 ret; {OUT} setp.lt.u32 %q2, %t, 8; @!%q2 exit;", out)
-    assert out.tolist() == [0] * 4 + [7] * 28
 
 
 BARRIERS = ("bar.sync 0", "barrier.sync 0", "barrier.cta.sync.aligned 0", "bar.sync 3, 128")
@@ -103,8 +84,7 @@ def test_a_barrier_orders_the_block(spelling: str) -> None:
     code = f"""mov.u32 %r2, tile; add.u32 %r2, %r2, %t4; st.shared.u32 [%r2], %t; {spelling};
       mov.u32 %r3, tile; sub.u32 %r4, 508, %t4; add.u32 %r3, %r3, %r4; ld.shared.u32 %r1, [%r3]; {OUT}"""
     found = run(code, out, threads=128, variables=TILE)
-    assert out.tolist() == list(range(127, -1, -1))
-    assert found.races == ()
+    assert (out.tolist(), found.races) == (list(range(127, -1, -1)), ())
     assert run(code.replace(f"{spelling};", ""), out, threads=128, variables=TILE).races != ()
 
 
@@ -115,8 +95,7 @@ def test_named_barriers_join_only_those_who_come() -> None:
       mov.u32 %r4, tile; add.u32 %r4, %r4, %r3; ld.shared.u32 %r1, [%r4]; {OUT}"""
     assert run(f"mov.u32 %r6, 128; {code}", out, threads=128, variables=TILE).races == ()
     np.testing.assert_array_equal(out, np.arange(128) ^ 32)
-    far = run(f"mov.u32 %r6, 256; {code}", out, threads=128, variables=TILE)
-    assert {hazard.kind for hazard in far.races} == {Defect.SHARED_RACE}
+    assert kinds(run(f"mov.u32 %r6, 256; {code}", out, threads=128, variables=TILE)) == {Defect.SHARED_RACE}
 
 
 def test_threads_may_arrive_without_waiting() -> None:
@@ -126,20 +105,22 @@ def test_threads_may_arrive_without_waiting() -> None:
       LATER: bar.sync 1, 64; mov.u32 %r2, tile; add.u32 %r2, %r2, %t4; ld.shared.u32 %r1, [%r2+-128];
       DONE: {OUT}"""
     found = run(code, out, threads=64, variables=TILE)
-    assert out.tolist() == [5] * 32 + list(range(32))
-    assert found.races == ()
+    assert (out.tolist(), found.races) == ([5] * 32 + list(range(32)), ())
 
 
 def test_each_block_and_each_barrier_counts_its_own_arrivals() -> None:
     out = np.zeros((2, 128), np.uint32)
     found = run(text_beside(__file__, "ARRIVALS"), out, threads=128, grid=(2, 1, 1), variables=TILE)
     half = [[5] * 32 + list(range(32)), [5] * 32 + list(range(64, 96))]
-    assert out.tolist() == [half[0] + half[1]] * 2
-    assert found.races == ()
+    assert (out.tolist(), found.races) == ([half[0] + half[1]] * 2, ())
 
 
 BELOW_10, PICK = "setp.lt.u32 %q1, %t, 10;", "selp.b32 %r1, 1, 0, %q2;"
 HALF_ENDS = "setp.lt.u32 %q1, %t, 32; @%q1 exit;"
+MEETING = f"""{BELOW_10} @%q1 bra LOW; mov.u32 %r1, 200; bra.uni BOTH;
+  LOW: mov.u32 %r1, 100; BOTH: activemask.b32 %r2; add.u32 %r1, %r1, 1; popc.b32 %r3, %r2;
+  add.u32 %r1, %r1, %r3;"""
+ENDING = f"mov.u32 %r1, 7; setp.lt.u32 %q1, %t, 4; @%q1 ret; {OUT} setp.lt.u32 %q2, %t, 8; @!%q2 exit;"
 IN_PARTS = """mov.u32 %r1, 1; setp.lt.u32 %q1, %t, 8; @%q1 bra A; barrier.sync 0; bra.uni END;
   A: barrier.sync 0; END:"""
 LONG_LOOP = "mov.u32 %r1, 0; LOOP: add.u32 %r1, %r1, 1; setp.lt.u32 %q1, %r1, 3000; @%q1 bra LOOP;"
@@ -151,12 +132,15 @@ RESULTS = {  # of 64 threads
     "a barrier combines predicates by or": (f"{BELOW_10} bar.red.or.pred %q2, 0, %q1; {PICK}", [1] * 64),
     "a barrier counts": (f"{BELOW_10} bar.red.popc.u32 %r1, 0, %q1;", [10] * 64),
     "ended threads are not waited for": (f"mov.u32 %r1, 3; {HALF_ENDS} bar.sync 0;", [0] * 32 + [3] * 32),
+    "diverged lanes meet again after a branch": (MEETING, [133] * 10 + [233] * 54),
+    "predicated ends let the others go on": (ENDING, [0] * 4 + [7] * 60),
     "a barrier without alignment is reached in parts": (IN_PARTS, [1] * 64),
     "a long loop that ends is run to its end": (LONG_LOOP, [3000] * 64),
     "a warp waits for one that the fixed order runs later": (WAITING, [7] * 64),
 }
 
 
+@pytest.mark.drawn(ALL)
 @pytest.mark.parametrize("case", RESULTS)
 def test_results_of_threads(case: str) -> None:
     code, expected = RESULTS[case]
@@ -194,9 +178,7 @@ def test_what_never_ends_well_is_a_fault(code: str, kind: Defect, reason: str) -
 
 
 def test_threads_that_wait_for_what_nobody_writes_are_an_error_that_names_the_loop() -> None:
-    code = """mov.u32 %r1, 0;
-      LOOP: ld.volatile.global.u32 %r1, [%p0];
-      setp.eq.u32 %q1, %r1, 0; @%q1 bra LOOP;"""
+    code = "LOOP: ld.volatile.global.u32 %r1, [%p0];\nsetp.eq.u32 %q1, %r1, 0; @%q1 bra LOOP;"
     repeated = r"thread \(0, 0, 0\) of block \(0, 0, 0\) and 31 more repeat lines \d+ to \d+ of the PTX$"
     reason = f"kernel snippet: endless: nothing writes what is waited for: {repeated}"
     with fault(Defect.ENDLESS, match=reason):
@@ -215,7 +197,6 @@ def test_a_loop_that_counts_is_stopped_by(limit: str, found: str, monkeypatch: p
 @pytest.mark.parametrize("threads", [64, 48, 20])
 def test_a_partial_warp_is_ordered_by_a_barrier(threads: int) -> None:
     write = "setp.eq.u32 %q1, %t, 0; @%q1 st.shared.u32 [tile], {};"
-    for wait, kinds in (("bar.sync 0;", set()), ("", {Defect.SHARED_RACE})):
+    for wait, expected in (("bar.sync 0;", set()), ("", {Defect.SHARED_RACE})):
         code = f"{write.format(5)} bar.sync 0; ld.shared.u32 %r1, [tile]; {wait} {write.format(7)}"
-        found = run(code, threads=threads, variables=".shared .align 4 .b8 tile[4];")
-        assert {hazard.kind for hazard in found.races} == kinds
+        assert kinds(run(code, threads=threads, variables=".shared .align 4 .b8 tile[4];")) == expected

@@ -180,8 +180,7 @@ def test_rounding_towards_zero_does_not_overflow_and_whole_floats_stay_floats() 
 
 def test_masks_of_lanes_and_a_register_that_nothing_has_written_is_nan() -> None:
     zeros = np.zeros(32, "u4")
-    masks = {"eq": 0x20, "lt": 0x1F, "le": 0x3F, "gt": 0xFFFFFFC0, "ge": 0xFFFFFFE0}
-    for name, mask in masks.items():
+    for name, mask in {"eq": 0x20, "lt": 0x1F, "le": 0x3F, "gt": 0xFFFFFFC0, "ge": 0xFFFFFFE0}.items():
         assert each_lane(f"mov.u32 %d, %lanemask_{name};", zeros, result="u4")[5] == mask
     unwritten = each_lane("add.f32 %d, %u, 0f3F800000;", zeros, result="f4", declare=".reg .f32 %u;")
     assert np.isnan(unwritten).all()
@@ -243,9 +242,8 @@ def test_special_registers_report_the_thread() -> None:
     out = np.zeros((2, 3, 40, 5), np.uint32)
     names = ("tid.x", "ntid.x", "ctaid.y", "laneid", "warpid")
     texts = (f"mov.u32 %r{i}, %{name}; st.global.u32 [%rd1+{4 * i}], %r{i};" for i, name in enumerate(names))
-    stores = "".join(texts)
     code = f"""mov.u32 %r6, %ctaid.y; mov.u32 %r7, %nctaid.x; mad.lo.u32 %r6, %r6, %r7, %b;
-      mad.lo.u32 %r6, %r6, 40, %t; mul.wide.u32 %rd1, %r6, 20; add.s64 %rd1, %rd1, %p0; {stores}"""
+      mad.lo.u32 %r6, %r6, 40, %t; mul.wide.u32 %rd1, %r6, 20; add.s64 %rd1, %rd1, %p0; {"".join(texts)}"""
     run(code, out, threads=40, grid=(3, 2, 1))
     for block in np.ndindex(2, 3):
         for thread in range(40):
@@ -261,8 +259,7 @@ def test_other_names_of_unsigned_comparisons(type_: str) -> None:
     a, b = (np.array(each, f"u{int(type_[1:]) // 8}") for each in ([0, 1, 2, 65535], [1, 1, 1, 0]))
     for name, function in UNSIGNED.items():
         code = f"setp.{name}.{type_} %q, %a, %b; selp.b32 %d, 1, 0, %q;"
-        found = each_lane(code, a, b, result="u4", declare=PREDICATES)
-        assert found.tolist() == function(a, b).tolist()
+        assert each_lane(code, a, b, result="u4", declare=PREDICATES).tolist() == function(a, b).tolist()
 
 
 @pytest.mark.parametrize(("word", "function"), [("and", "__and__"), ("or", "__or__"), ("xor", "__xor__")])

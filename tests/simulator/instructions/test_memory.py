@@ -30,9 +30,8 @@ def test_vectors_are_loaded_and_stored_whole(space: str, type_: str) -> None:
     size = int(type_[1:]) // 8 * count
     a = np.arange(32 * size, dtype=np.uint8)
     out = np.zeros_like(a)
-    through = f"""mul.lo.u32 %r9, %t, {size}; cvt.u64.u32 %rd8, %r9;
-      mov.u64 %rd9, tile; add.s64 %rd8, %rd8, %rd9;
-      st.shared.v{count}.{type_} [%rd8], {{{registers}}};
+    through = f"""mul.lo.u32 %r9, %t, {size}; cvt.u64.u32 %rd8, %r9; mov.u64 %rd9, tile;
+      add.s64 %rd8, %rd8, %rd9; st.shared.v{count}.{type_} [%rd8], {{{registers}}};
       ld.shared.v{count}.{type_} {{{registers}}}, [%rd8];"""
     code = f"""mul.wide.u32 %rd1, %t, {size}; add.s64 %rd4, %p0, %rd1; add.s64 %rd5, %p1, %rd1;
       ld.global.v{count}.{type_} {{{registers}}}, [%rd4];
@@ -54,8 +53,7 @@ def test_lanes_that_do_not_load_keep_their_registers() -> None:
     a = np.arange(32, dtype=np.float32)
     out = np.zeros(32, np.float32)
     code = """mov.b32 %r1, 0f41200000; setp.lt.u32 %q1, %t, 5; add.s64 %rd1, %p0, %t4w;
-      add.s64 %rd2, %p1, %t4w;
-      @%q1 ld.global.b32 %r1, [%rd1]; st.global.b32 [%rd2], %r1;"""
+      add.s64 %rd2, %p1, %t4w; @%q1 ld.global.b32 %r1, [%rd1]; st.global.b32 [%rd2], %r1;"""
     run(code, a, out)
     assert out.tolist() == [0, 1, 2, 3, 4] + [10] * 27
 
@@ -121,8 +119,7 @@ INTEGERS: dict[str, Callable[[int, int], int]] = {
 @pytest.mark.parametrize("name", INTEGERS)
 def test_lanes_update_one_after_the_other(name: str, space: str) -> None:
     place, seen = np.array([5], np.uint32), np.zeros(32, np.uint32)
-    target = "[tile]" if space == "shared" else "[%p0]"
-    back = "@%q1 st.global.u32 [%p0], %r4;" if space == "shared" else ""
+    target, back = ("[tile]", "@%q1 st.global.u32 [%p0], %r4;") if space == "shared" else ("[%p0]", "")
     code = f"""ld.global.u32 %r3, [%p0]; setp.eq.u32 %q1, %t, 0; @%q1 st.shared.u32 [tile], %r3; bar.sync 0;
       xor.b32 %r1, %t, 21; atom.{space}.{name} %r2, {target}, %r1;
       add.s64 %rd1, %p1, %t4w; st.global.u32 [%rd1], %r2;
@@ -132,9 +129,7 @@ def test_lanes_update_one_after_the_other(name: str, space: str) -> None:
     for lane in range(32):
         expected.append(old)
         old = INTEGERS[name](old, lane ^ 21)
-    assert seen.tolist() == expected
-    assert place[0] == old
-    assert found.races == ()
+    assert (seen.tolist(), place[0], found.races) == (expected, old, ())
 
 
 NUMBERS: dict[str, Any] = {"f32": np.float32, "f64": np.float64, "u64": np.uint64}
@@ -152,14 +147,12 @@ def test_sums_of_every_type(space: str, type_: str) -> None:
     target = "[tile]" if space == "shared" else "[%p1]"
     back = f"@%q1 st.global.b{bits} [%p1], {register};" if space == "shared" else ""
     code = f"""mul.wide.u32 %rd1, %t, {bits // 8}; add.s64 %rd1, %rd1, %p0;
-      ld.global.b{bits} {register}, [%rd1];
-      setp.eq.u32 %q1, %t, 0; mov.b64 %rd6, 0; @%q1 st.shared.b64 [tile], %rd6; bar.sync 0;
-      red.relaxed.gpu.{space}.add.{type_} {target}, {register}; bar.sync 0;
-      ld.shared.b{bits} {register}, [tile]; {back}"""
+      ld.global.b{bits} {register}, [%rd1]; setp.eq.u32 %q1, %t, 0; mov.b64 %rd6, 0;
+      @%q1 st.shared.b64 [tile], %rd6; bar.sync 0; red.relaxed.gpu.{space}.add.{type_} {target}, {register};
+      bar.sync 0; ld.shared.b{bits} {register}, [tile]; {back}"""
     assert run(code, a, total, variables=ATOMICS_SHARED).races == ()
     expected = a.reshape(32, -1).astype(np.float64).sum(axis=0)
-    tolerance = 0.02 if "noftz" in type_ else 0
-    np.testing.assert_allclose(total.astype(np.float64), expected, rtol=tolerance)
+    np.testing.assert_allclose(total.astype(np.float64), expected, rtol=0.02 if "noftz" in type_ else 0)
 
 
 def test_vectors_are_added_element_by_element() -> None:

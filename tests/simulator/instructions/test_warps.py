@@ -7,7 +7,7 @@ import pytest
 from hypothesis import given, settings
 from hypothesis import strategies as st
 
-from tests.simulator.ptx.snippets import Array, each_lane, fault, run
+from tests.simulator.ptx.snippets import Array, each_lane, fault, kinds, run
 from tests.texts import text_beside
 from tuner.core.errors import UsageError
 from tuner.simulator.launch import Simulation
@@ -31,8 +31,7 @@ def shuffled(mode: str, lane: int, amount: int, segment: int, clamp: int) -> tup
 @settings(max_examples=12)
 @given(amount=st.integers(0, 31), width=st.sampled_from([1, 2, 4, 8, 16, 32]))
 def test_shuffles(mode: str, amount: int, width: int) -> None:
-    segment = 32 - width
-    clamp = 0 if mode == "up" else 31
+    segment, clamp = 32 - width, 0 if mode == "up" else 31
     code = f"""shfl.sync.{mode}.b32 %d|%q, %a, {amount}, {segment << 8 | clamp}, {EVERYONE};
       selp.b32 %r, 256, 0, %q; or.b32 %d, %d, %r;"""
     found = each_lane(code, IOTA, result="u4", declare=".reg .pred %q; .reg .b32 %r;")
@@ -70,7 +69,7 @@ def test_a_warp_barrier_orders_its_members() -> None:
     out = np.zeros(32, np.uint32)
     assert run(code.format("bar.warp.sync 0xffffffff;"), out, variables=tile).races == ()
     np.testing.assert_array_equal(out, IOTA ^ 1)
-    assert {h.kind for h in run(code.format(""), out, variables=tile).races} == {Defect.SHARED_RACE}
+    assert kinds(run(code.format(""), out, variables=tile)) == {Defect.SHARED_RACE}
 
 
 @pytest.mark.parametrize(
@@ -103,10 +102,6 @@ SYNC = "barrier.cluster.arrive.aligned; barrier.cluster.wait.aligned;"
 PLACE = "mad.lo.u32 %r9, %b, 32, %t; mul.wide.u32 %rd9, %r9, 4; add.s64 %rd9, %rd9, %p0;"
 
 
-def kinds(found: Simulation) -> set[Defect]:
-    return {hazard.kind for hazard in found.hazards}
-
-
 @pytest.mark.parametrize("cluster", [(2, 1, 1), (1, 2, 1), (2, 2, 1)])
 def test_registers_name_the_block_in_its_cluster(cluster: tuple[int, int, int]) -> None:
     w, h, _ = cluster
@@ -133,8 +128,7 @@ def exchange(first: str = SYNC, last: str = SYNC, space: str = "shared::cluster"
 def test_blocks_read_the_shared_memory_of_each_other(seed: Seed) -> None:
     found, out = exchange(seed=seed)
     np.testing.assert_array_equal(out, np.array([[100], [0], [300], [200]]) + np.arange(32))
-    assert found.hazards == ()
-    assert found.blocks == 4
+    assert (found.hazards, found.blocks) == ((), 4)
 
 
 @pytest.mark.parametrize("seed", SEEDS)

@@ -9,7 +9,7 @@ from hypothesis import given, settings
 from hypothesis import strategies as st
 from hypothesis.extra import numpy as hnp
 
-from tests.simulator.ptx.snippets import run
+from tests.simulator.ptx.snippets import kinds, run
 from tests.texts import text_beside
 from tuner.core.errors import UsageError
 from tuner.simulator.launch import Simulation, kernel_of, prepare
@@ -24,10 +24,6 @@ SEEDS = [None, 0, 1]
 MINE = "mov.u32 %r8, tile; add.u32 %r8, %r8, %t4;"
 OTHER = "xor.b32 %r7, %r8, 128;"  # the same lane of the other warp
 PLACE = "mad.lo.u32 %r9, %b, %r6, %t; mul.wide.u32 %rd1, %r9, 4; add.s64 %rd1, %rd1, %p0;"
-
-
-def kinds(found: Simulation) -> set[Defect]:
-    return {hazard.kind for hazard in found.hazards}
 
 
 def shared(code: str, seed: int | None = None, threads: int = 64) -> Simulation:
@@ -80,10 +76,9 @@ def test_what_was_never_written_is_reported() -> None:
 
 def test_the_same_value_written_twice_does_no_harm() -> None:
     found = shared("mov.u32 %r1, 5; st.shared.u32 [tile], %r1; bar.sync 0; ld.shared.u32 %r2, [tile];")
-    assert found.races == ()
-    assert {hazard.kind for hazard in found.benign} == {Defect.SAME_VALUE}
+    assert (found.races, kinds(found)) == ((), {Defect.SAME_VALUE})
     differs = shared("st.shared.u32 [tile], %t; bar.sync 0; ld.shared.u32 %r2, [tile];")
-    assert {hazard.kind for hazard in differs.races} == {Defect.SHARED_RACE}
+    assert kinds(differs) == {Defect.SHARED_RACE}
 
 
 def between(code: str, *arrays: Any, grid: int = 2, seed: int | None = None) -> Simulation:
@@ -169,34 +164,30 @@ def test_an_access_from_a_cell_on_touches_all_of_its_cells(cell_bytes: int, cell
     assert found.tolist() == [sorted({byte // cell_bytes for byte in range(start, start + size)})]
 
 
-PTX = text_beside(__file__, "PTX")
+MODULE = parse(text_beside(__file__, "PTX"))
+KERNEL = prepare(MODULE, kernel_of(MODULE, "k"))
 
 
 def accesses(instructions: int = 4000, threads: int = 32) -> tuple[Access, ...]:
-    module = parse(PTX)
-    kernel = prepare(module, kernel_of(module, "k"))
-    return kernel.accesses((1, 1, 1), (threads, 1, 1), (np.zeros(64, np.uint32),), instructions=instructions)
+    return KERNEL.accesses((1, 1, 1), (threads, 1, 1), (np.zeros(64, np.uint32),), instructions=instructions)
 
 
-def test_words_of_lanes_are_kept_for_the_first_accesses_and_of_lanes_that_do_not_run_those_of_the_first() -> (
-    None
-):
+def test_words_of_lanes_are_kept_for_the_first_accesses_and_of_lanes_at_rest_those_of_the_first() -> None:
     found = accesses()
-    load, store = found[0], found[-1]
     assert len(found) == 2 * SAMPLES
-    assert (load.opcode, load.width) == ("ld.global.v2.b32", 2)
-    assert np.diff(load.words).tolist() == [2] * 31
-    assert (store.opcode, store.width) == ("st.shared.b32", 1)
-    assert np.diff(store.words).tolist() == [32] * 31
+    for access, opcode, width, stride in (
+        (found[0], "ld.global.v2.b32", 2, 2),
+        (found[-1], "st.shared.b32", 1, 32),
+    ):
+        assert (access.opcode, access.width, np.diff(access.words).tolist()) == (opcode, width, [stride] * 31)
     words = accesses(threads=4)[0].words
     assert words[4:] == (words[0],) * 28
     assert len(accesses(instructions=20)) == 2 * 3  # eight before the loop, five in each iteration
 
 
 def test_a_launch_that_does_not_fit_is_refused() -> None:
-    module = parse(PTX)
     with pytest.raises(UsageError, match="argument"):
-        prepare(module, kernel_of(module, "k")).accesses((1, 1, 1), (32, 1, 1), ())
+        KERNEL.accesses((1, 1, 1), (32, 1, 1), ())
 
 
 LANES = np.arange(32)

@@ -20,11 +20,16 @@ LANES = 64
 HEADER = ".version 8.3\n.target sm_90a\n.address_size 64\n"
 
 
-def lanes_of(dtype: str, lanes: int = LANES) -> st.SearchStrategy[Array]:
+def lanes_of(dtype: str) -> st.SearchStrategy[Array]:
     """Returns arrays of any bit patterns, with the edges of the type among them."""
     type_ = np.dtype(dtype)
-    size = lanes * type_.itemsize
-    edges = edge_values(type_)
+    size = LANES * type_.itemsize
+    if type_.kind == "f":
+        info = np.finfo(type_)
+        edges = [0.0, -0.0, 1.0, -1.5, np.inf, -np.inf, np.nan, info.max, info.tiny, -info.smallest_subnormal]
+    else:
+        limits = np.iinfo(type_)
+        edges = [0, 1, limits.max, limits.min, limits.max - 1, 31, 32]
 
     def mixed(raw: bytes) -> Array:
         values = np.frombuffer(raw, type_).copy()
@@ -36,21 +41,7 @@ def lanes_of(dtype: str, lanes: int = LANES) -> st.SearchStrategy[Array]:
     return st.binary(min_size=size, max_size=size).map(mixed)
 
 
-def edge_values(dtype: "np.dtype[Any]") -> Array:
-    if dtype.kind == "f":
-        info = np.finfo(dtype)
-        found = [0.0, -0.0, 1.0, -1.5, np.inf, -np.inf, np.nan, info.max, info.tiny, -info.smallest_subnormal]
-    else:
-        limits = np.iinfo(dtype)
-        found = [0, 1, limits.max, limits.min, limits.max - 1, 31, 32]
-    return np.array(found, dtype)
-
-
-def register_type(dtype: "np.dtype[Any]") -> str:
-    return "pred" if dtype == np.bool_ else f"b{8 * max(dtype.itemsize, 2)}"
-
-
-def each_lane(code: str, *inputs: Array, result: str, declare: str = "", grid: Index3 = (1, 1, 1)) -> Array:
+def each_lane(code: str, *inputs: Array, result: str, declare: str = "") -> Array:
     """Runs ``code`` in one thread per element, operands in %a, %b, %c, %x; returns what it leaves in %d."""
     arrays = [np.ascontiguousarray(array) for array in inputs]
     count = len(arrays[0]) if arrays else 32
@@ -58,14 +49,14 @@ def each_lane(code: str, *inputs: Array, result: str, declare: str = "", grid: I
     names = "abcdefgh"[: len(arrays)].replace("d", "x")
     loads = [_access("ld", name, array) for name, array in zip(names, arrays, strict=True)]
     named = (*zip(names, arrays, strict=True), ("d", out))
-    registers = "".join(f".reg .{register_type(array.dtype)} %{name}; " for name, array in named)
+    registers = "".join(f".reg .b{8 * max(array.itemsize, 2)} %{name}; " for name, array in named)
     text = kernel(
         "\n".join([*loads, code, _access("st", "d", out)]),
         parameters=[f".param .u64 p{name}" for name in (*names, "d")],
         declare=f"{registers} .reg .b64 %at, %tid64; .reg .b32 %thread; {declare}",
         before="mov.u32 %thread, %tid.x; cvt.u64.u32 %tid64, %thread;",
     )
-    simulate(text, "snippet", grid, (count, 1, 1), (*arrays, out))
+    simulate(text, "snippet", (1, 1, 1), (count, 1, 1), (*arrays, out))
     return out
 
 
@@ -116,6 +107,10 @@ def run(
     text = text.replace(")\n{", f")\n.explicitcluster .reqnctapercluster {sizes}\n{{", 1)
     launch = (text, "snippet", grid, (threads, 1, 1), tuple(arguments))
     return simulate(*launch, dynamic_shared_bytes=shared, schedule_seed=seed)
+
+
+def kinds(found: Simulation) -> set[Defect]:
+    return {hazard.kind for hazard in found.hazards}
 
 
 def same_bits(found: Array, expected: Array) -> bool:
