@@ -2,7 +2,7 @@
 
 import dataclasses
 from collections.abc import Callable
-from typing import Any
+from typing import Any, TypeVar
 
 from tests.fakes import FakeTarget, UntimedTarget, bind, script_of
 from tests.forwarding import ForwardingTarget
@@ -37,10 +37,17 @@ from tuner.tuning.events import Interruption
 from tuner.tuning.run import begin
 from tuner.tuning.tuned_run import TunedRun
 
+Present = TypeVar("Present")
 BASELINE_S = 2e-3
 ROOFLINE = Roofline(2e9, 1e9)
 BEST_S = 1e-3  # of x = 7
 MACHINE = FakeTarget().machine()
+
+
+def present(value: Present | None) -> Present:
+    """Returns a value, which must not be None."""
+    assert value is not None
+    return value
 
 
 def settings(trials: int | None = 12, **changes: object) -> RunSettings:

@@ -55,9 +55,8 @@ class HangingCompiler(AbstractCompiler):
         if problem.operation != CONTRACTION:
             return artifact
         count = len(fusion_arguments(problem.fusion))
-        code = text_beside(__file__, "forever").format(
-            arguments=", ".join(f"%p{number}: !llvm.ptr" for number in range(count))
-        )
+        arguments = ", ".join(f"%p{number}: !llvm.ptr" for number in range(count))
+        code = text_beside(__file__, "forever").format(arguments=arguments)
         packings = artifact.host_code.partition("\n")[0]
         return replace(artifact, host_code=f"{packings}\n{code}")
 
@@ -129,8 +128,7 @@ def test_a_campaign_killed_anywhere_resumes_to_the_same_trials(
         assert store.campaign(1).status != "done"
         lived(store, Life(moments // 3), resumed)  # and once more
         resumed(backends(), store, Life().interruption)
-        assert store.campaign(1).status == "done"
-        assert proposed(store) == order
+        assert (store.campaign(1).status, proposed(store)) == ("done", order)
         for one, other in zip(expected, trials(store), strict=True):
             assert [each.text for each in differences(one, other)] == []
 
@@ -146,8 +144,7 @@ def test_the_whole_campaign_used_pool_and_sampler(uninterrupted: tuple[Proposed,
 def test_a_campaign_killed_before_it_is_stored_leaves_nothing(tmp_path: Path) -> None:
     with Store.open(str(tmp_path / "tuner.db")) as store:
         lived(store, Life(0), begun)
-        assert store.campaigns() == ()
-        assert store.runs() == ()
+        assert (store.campaigns(), store.runs()) == ((), ())
 
 
 # Campaigns on this machine: children shared by all problems, killed and resumed; candidates that hang.
@@ -194,8 +191,7 @@ def test_a_killed_campaign_goes_on_trial_for_trial(tmp_path: Path, source: str) 
         assert len(before) >= KILLED_AFTER
         assert stored.status == "interrupted"  # as the reader finds: the kill told nobody
         if is_program:
-            assert stored.settings.source == "program.mlir"
-            assert len(stored.settings.floors_s) == 3
+            assert (stored.settings.source, len(stored.settings.floors_s)) == ("program.mlir", 3)
             assert all(run.settings.problem.cache == WEIGHTS_COLD for run in stored.runs)
             operations = [run.settings.problem.operation for run in stored.runs]
             assert operations == ["contraction", "rows", "contraction"]
@@ -263,8 +259,7 @@ def test_a_campaign_whose_candidates_hang_does_not_end_the_others(tmp_path: Path
     with Store.open(str(tmp_path / "results.db")) as store, brief_remeasurement():
         tuned = begin_campaign(settings, members, backends, store, Interruption())
         contraction, rows = tuned.runs
-        assert tuned.campaign.status == "done"
-        assert contraction.best is None
+        assert (tuned.campaign.status, contraction.best) == ("done", None)
         assert rows.best is not None
         assert isinstance(rows.best.record.outcome, Measurement)
         (failed,) = store.trials(TrialQuery(run=contraction.run.id))

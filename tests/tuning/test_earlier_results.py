@@ -13,7 +13,7 @@ from tests.db import values as db_values
 from tests.fakes import FakeTarget
 from tests.space.recorded import values
 from tests.tuning import fakes
-from tests.tuning.fakes import candidates_of, trials_of
+from tests.tuning.fakes import candidates_of, present, trials_of
 from tuner.core.candidate import Candidate, ChosenStrategy, TargetName
 from tuner.core.errors import REPEATABLE, TIMEOUTS, Failure, Stage, UsageError
 from tuner.core.gpu import CHIPS
@@ -107,9 +107,7 @@ def tune(store: Store, settings: RunSettings, **changes: Any) -> TunedRun:
 
 
 def first_of(store: Store, tuned: TunedRun) -> tuple[InitialConfiguration, ...]:
-    stored = store.run(tuned.run.id).settings.first
-    assert stored is not None
-    return stored
+    return present(store.run(tuned.run.id).settings.first)
 
 
 @pytest.fixture(scope="module")
@@ -251,8 +249,7 @@ def test_a_run_repeats_nothing_of_its_own(store: Store, measured: Measurement, f
     own = dataclasses.replace(db_values.outcome(measured), script_sha256=SCRIPT, artifact_sha256=CODE)
     outcomes.add(7, own)
     for script, code in ((SCRIPT, ""), ("", CODE)):
-        found = outcomes.recall(script, code)
-        assert found is not None
+        found = present(outcomes.recall(script, code))
         assert (found.outcome, found.reused_from) == (measured, 7)
 
 
@@ -260,18 +257,14 @@ def test_a_complete_time_precedes_an_early_stopped_one_of_the_same_code(store: S
     run = db_values.begin(store)
     cut_off = db_values.outcome(CUT_OFF, artifact="a" * 64)
     early = db_values.add(store, run, 0, cut_off)
-    found = known(store).recall("", "a" * 64)
-    assert found is not None
-    assert found.outcome == CUT_OFF
+    assert present(known(store).recall("", "a" * 64)).outcome == CUT_OFF
     db_values.time_again(store, run, (early, db_values.timed(0.5)))
     assert known(store).recall("", "a" * 64) is None  # no earlier trial of the code is cut off any more
     complete = db_values.outcome(db_values.timed(0.5), artifact="a" * 64)
     db_values.add(store, db_values.begin(store), 0, complete)
     outcomes = known(store)
     outcomes.add(99, dataclasses.replace(cut_off, artifact_sha256="a" * 64))
-    found = outcomes.recall("", "a" * 64)
-    assert found is not None
-    assert found.outcome == complete.outcome
+    assert present(outcomes.recall("", "a" * 64)).outcome == complete.outcome
 
 
 def record(outcome: Measurement | Verdict | Failure, reused_from: int | None = None) -> Record:

@@ -64,8 +64,7 @@ def test_all_problems_share_one_budget_and_each_is_an_ordinary_run(store: Store)
     assert (found.problems, found.counts) == (PROBLEMS, COUNTS)
     assert all(each.counts.proposed >= 4 for each in found.runs)
     for each in found.runs:
-        assert each.run.status == "done"
-        assert each.run.settings.trials == each.counts.proposed
+        assert (each.run.status, each.run.settings.trials) == ("done", each.counts.proposed)
         numbers = [trial.number for trial in fakes.trials_of(store, each.run.id)]
         assert numbers == [*range(each.counts.proposed)]
         assert None not in (each.selected, each.run.baseline)
@@ -94,8 +93,7 @@ def test_the_pool_comes_from_first_points_and_seeds_and_is_stored(store: Store) 
 def test_a_failing_problem_leaves_the_others(store: Store) -> None:
     binds = {PROBLEMS[1]: fakes.failing_bind}
     found = begun(store, bind=lambda _strategies, problem, *_: binds.get(problem, bind))
-    assert [each.has_worked for each in found.runs] == [True, False, True]
-    assert found.total_s is None
+    assert ([each.has_worked for each in found.runs], found.total_s) == ([True, False, True], None)
     assert not found.has_worked
     assert "not every problem has a time" in repr(found)
 
@@ -149,14 +147,14 @@ def test_a_run_of_a_finished_campaign_can_be_extended_and_then_the_campaign_no_m
 
 def test_a_limit_below_what_is_done_and_another_compiler_are_refused(store: Store) -> None:
     begun(store)
-    for limit, message in (
-        (RunLimit(trials=14), "trials: found 14, but campaign 1 has 15 trials already"),
-        (RunLimit(budget_s=1e-9), "budget: found 1e-09 s, but campaign 1 has searched for"),
+    other: dict[str, Any] = {"compiler": lambda _target: fakes.OTHER_COMPILER}
+    for limit, changes, message in (
+        (RunLimit(trials=14), {}, "trials: found 14, but campaign 1 has 15 trials already"),
+        (RunLimit(budget_s=1e-9), {}, "budget: found 1e-09 s, but campaign 1 has searched for"),
+        (RunLimit(trials=30), other, "run 1: was made by another version of the compiler"),
     ):
         with pytest.raises(UsageError, match=message):
-            resumed(store, limit)
-    with pytest.raises(UsageError, match="run 1: was made by another version of the compiler"):
-        resumed(store, RunLimit(trials=30), compiler=lambda _target: fakes.OTHER_COMPILER)
+            resumed(store, limit, **changes)
 
 
 def test_a_budget_of_time_ends_the_search_and_a_large_one_tries_everything_once(store: Store) -> None:
@@ -166,10 +164,8 @@ def test_a_budget_of_time_ends_the_search_and_a_large_one_tries_everything_once(
     assert [each.counts.proposed for each in found.runs] == [20, 20, 20]
     assert found.total_s == pytest.approx(sum(COUNTS) * fakes.BEST_S)
     minutes_ago_s = time.monotonic() - 1000  # the budget is that of the command, which began then
-    late = begin_campaign(
-        limits(None, 900.0), members(), fakes.backends(), store, Interruption(), began_s=minutes_ago_s
-    )
-    assert late.trials == 1
+    given = limits(None, 900.0), members(), fakes.backends(), store, Interruption()
+    assert begin_campaign(*given, began_s=minutes_ago_s).trials == 1
 
 
 def test_what_cannot_be_tuned_is_refused_before_anything_is_stored(store: Store) -> None:
@@ -209,16 +205,14 @@ def test_cells_become_complete_trials_of_their_runs_and_of_the_campaign(finished
     cells = missing(finished)
     before = finished.campaign_proposals(1)
     assert cells
-    assert measure(finished, cells) == len(cells)
-    assert missing(finished) == ()
+    assert (measure(finished, cells), missing(finished)) == (len(cells), ())
     proposals = finished.campaign_proposals(1)
     assert proposals[: len(before)] == before
     assert [each.number for each in proposals] == [*range(len(before) + len(cells))]
     added = proposals[len(before) :]
     assert [each.column for each in added] == [cell.column for cell in cells]
     for each in added:
-        assert each.proposal.trial is not None
-        outcome = each.proposal.trial.record.outcome
+        outcome = fakes.present(each.proposal.trial).record.outcome
         assert isinstance(outcome, Measurement)
         assert outcome.is_complete
     found = campaign_matrix(1, fakes.backends(), finished)
@@ -247,8 +241,7 @@ def test_cells_of_a_pruned_campaign_are_stored_and_a_stale_time_counts_no_more(s
     begun(store, 12)
     assert store.prune().trials > 0
     cells = missing(store)
-    assert measure(store, cells) == len(cells)
-    assert missing(store) == ()
+    assert (measure(store, cells), missing(store)) == (len(cells), ())
     trial = next(each for each in store.trials(TrialQuery(run=1)) if each.best_s is not None)
     store.mark_stale(trial.id, "failed in an audit")
     states = {
@@ -263,8 +256,7 @@ def test_cells_of_a_pruned_campaign_are_stored_and_a_stale_time_counts_no_more(s
 def test_an_interruption_leaves_the_rest_and_an_unfinished_campaign_is_refused(finished: Store) -> None:
     asked, cells = Interruption(), missing(finished)
     asked.ask()
-    assert measure(finished, cells, asked) == 0
-    assert missing(finished) == cells
+    assert (measure(finished, cells, asked), missing(finished)) == (0, cells)
     finished.set_campaign_status(1, "interrupted")
     with pytest.raises(UsageError, match="campaign 1: is interrupted"):
         measure(finished, missing(finished))
@@ -388,13 +380,10 @@ def test_costs_and_preferences_are_those_of_the_projection() -> None:
         if candidate is None:
             assert (cost, is_demoted) == (np.inf, False)
             continue
-        row = feasible.row_of(candidate)
-        assert row is not None
         assert is_demoted == (feasible.demoted_by(candidate) is not None)
         at = [space.strategy for space in feasible.spaces].index(candidate.strategy)
-        model = model_of(feasible.spaces[at], problem, MACHINE, 1)
-        assert model is not None
-        within = row - sum(map(len, feasible.index[:at]))
+        model = fakes.present(model_of(feasible.spaces[at], problem, MACHINE, 1))
+        within = fakes.present(feasible.row_of(candidate)) - sum(map(len, feasible.index[:at]))
         costs = model.costs(feasible.index[at][within : within + 1], {})
         assert cost == pytest.approx(float(costs[0]))
     bf16, columns = Matmul(64, 64, 64, dtype="bf16"), SHIPPED.strategy("matmul_cpu_amx").first

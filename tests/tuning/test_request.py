@@ -10,19 +10,13 @@ import pytest
 
 from tests.space.recorded.values import write_recording
 from tests.tuning import fakes
-from tests.tuning.fakes import MACHINE
+from tests.tuning.fakes import MACHINE, present
 from tuner.core.candidate import ChosenStrategy, TargetName
 from tuner.core.errors import UsageError
 from tuner.core.problem import Matmul, Problem
 from tuner.core.processors import Processors
 from tuner.core.requests import FleetRequest, RunRequest, nothing_matches, tune_command
-from tuner.core.runs import (
-    Baseline,
-    DatabaseInfo,
-    LibraryTime,
-    RunSettings,
-    TaskQuery,
-)
+from tuner.core.runs import Baseline, DatabaseInfo, LibraryTime, RunSettings, TaskQuery
 from tuner.db.store import Store
 from tuner.fleet.runner import fleet_kind
 from tuner.results.differences import differences
@@ -105,18 +99,15 @@ def test_an_extended_run_has_the_trials_of_a_longer_one(tmp_path: Path, sampler:
         assert differences(fakes.trials_of(whole), fakes.trials_of(store)) == ()
         assert done.run.settings == expected.run.settings
         assert (done.run.status, done.counts) == ("done", expected.counts)
-        assert done.best is not None
-        assert expected.best is not None
-        assert done.best.number == expected.best.number
+        assert present(done.best).number == present(expected.best).number
 
 
 def test_the_best_of_all_trials_are_timed_again_and_only_that_round_answers(store: Store) -> None:
     three_tried(store)
     done = extended(store, trials=20)
     assert [(each.of_trials, each.is_answering) for each in done.rounds] == [(3, False), (20, True)]
-    assert done.best is not None
-    assert done.best.knobs["x"] == 7
-    assert done.best.final is not None
+    assert present(done.best).knobs["x"] == 7
+    assert present(done.best).final is not None
     again = resume(1, fakes.backends(), store, Interruption(), retime=True)
     assert [each.is_answering for each in again.rounds] == [False, True, False]  # the earlier of quiet ones
 
@@ -136,8 +127,7 @@ def test_an_extension_that_is_interrupted_keeps_the_earlier_answer_until_it_is_d
     done = resume(1, fakes.backends(), store, Interruption())
     assert (done.counts.proposed, done.run.settings.trials) == (20, 20)
     assert [each.of_trials for each in done.rounds] == [3, 20]
-    assert done.best is not None
-    assert done.best.knobs["x"] == 7
+    assert present(done.best).knobs["x"] == 7
 
 
 @pytest.mark.slow
@@ -148,8 +138,7 @@ def test_with_all_trials_only_the_round_is_timed(store: Store, monkeypatch: pyte
         patch.setattr(store, "add_round", lambda *_text: None)
         extended(store, trials=6)
     store.finish_run(1, "interrupted", 0.0)
-    done = resume(1, fakes.backends(), store, Interruption())
-    assert [each.of_trials for each in done.rounds] == [3, 6]
+    assert [each.of_trials for each in resume(1, fakes.backends(), store, Interruption()).rounds] == [3, 6]
 
 
 @pytest.mark.slow
@@ -233,8 +222,7 @@ def test_without_times_the_sampler_needs_none_and_what_processors_do_not_take_is
 
     assert made("simulator").sampler == "random"
     assert made("simulator").target == TargetName("simulator", "sm_90")
-    assert made("simulator", "exhaustive").sampler == "exhaustive"
-    assert made("fake").sampler == "tpe"
+    assert (made("simulator", "exhaustive").sampler, made("fake").sampler) == ("exhaustive", "tpe")
     allowed = "sampler: found 'tpe', allowed random, exhaustive: target simulator"
     with pytest.raises(UsageError, match=allowed):
         made("simulator", "tpe")
@@ -318,29 +306,24 @@ def parts_with_a_choice(*installed: str) -> Backends:
             found = fakes.baseline(problem, threads, seed)
             return dataclasses.replace(found, name=f"{choice} of the user", libraries=LIBRARIES)
 
-        return fakes.changed_kind(
-            fakes.FAKE, baseline=chosen, runner=fakes.runner_without_baseline
-        ).measurement
+        kind = fakes.changed_kind(fakes.FAKE, baseline=chosen, runner=fakes.runner_without_baseline)
+        return kind.measurement
 
     baselines = BaselineChoice(require, outcomes, lambda _name, _problem: "")
     kind = dataclasses.replace(fakes.FAKE, baselines=baselines)
     return dataclasses.replace(fakes.backends(), kinds={"fake": kind})
 
 
-CHOICES = [("mkl", ("mkl of the user", LIBRARIES)), ("", ("FakeBLAS 1.0", ()))]
-
-
-@pytest.mark.parametrize(("choice", "expected"), CHOICES)
-def test_the_chosen_or_default_baseline_is_measured_and_kept(
-    store: Store, choice: str, expected: Any
-) -> None:
+@pytest.mark.parametrize(
+    ("choice", "expected"), [("mkl", ("mkl of the user", LIBRARIES)), ("", ("FakeBLAS 1.0", ()))]
+)
+def test_the_chosen_or_default_baseline_is_kept(store: Store, choice: str, expected: Any) -> None:
     parts = parts_with_a_choice("mkl")
     settings = run_settings(RunRequest(PROBLEM, trials=3, baseline=choice), parts)
     run = begin(settings, parts, store, Interruption()).run
     assert store.run(run.id).settings.baseline_library == choice
     again = resume(run.id, parts, store, Interruption(), retime=True).run
-    for baseline in (store.run(run.id).baseline, again.baseline):
-        assert baseline is not None
+    for baseline in map(present, (store.run(run.id).baseline, again.baseline)):
         assert (baseline.name, baseline.libraries) == expected
 
 

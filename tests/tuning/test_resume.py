@@ -55,10 +55,8 @@ class Life:
     """Counts what a session does and ends it at one of these moments, by a kill or by Ctrl-C."""
 
     def __init__(self, ends_at: int | None = None, is_polite: bool = False) -> None:
-        self.moments = 0
-        self.interruption = Interruption()
-        self._ends_at = ends_at
-        self._is_polite = is_polite
+        self.moments, self.interruption = 0, Interruption()
+        self._ends_at, self._is_polite = ends_at, is_polite
 
     def go_on(self) -> None:
         """Marks a moment. Raises KilledError when it is the last one, and ever after."""
@@ -85,9 +83,7 @@ class MortalStore:
     """A store whose writes are moments: a kill comes before the commit or after it, never inside."""
 
     def __init__(self, store: Store, life: Life, writes: tuple[str, ...] = WRITES) -> None:
-        self._store = store
-        self._life = life
-        self._writes = writes
+        self._store, self._life, self._writes = store, life, writes
 
     def __getattr__(self, name: str) -> Any:
         found = getattr(self._store, name)
@@ -106,8 +102,8 @@ class Bed:
         problem, target = fakes.settings().problem, f"replay:{self.file}"
         return replay_settings(RunRequest(problem, target, sampler=sampler, trials=TRIALS), workers)
 
-    def trials(self, run: int) -> tuple[StoredTrial, ...]:
-        return self.store.trials(TrialQuery(run=run, sort="number"))
+    def trials(self, run: int) -> Trials:
+        return fakes.trials_of(self.store, run)
 
     def lived(self, life: Life, session: Callable[[Backends, Store, Interruption], Any]) -> None:
         """Runs a session whose every lookup and every write is a moment of its life."""
@@ -256,10 +252,8 @@ def stepped(monkeypatch: pytest.MonkeyPatch) -> Iterator[None]:
     SteppedClock.looks = itertools.count()
     for file in (store_file, node_children):
         monkeypatch.setattr(file, "datetime", SteppedModule)
-    true_s = time.time
-    monkeypatch.setattr(
-        time, "time", lambda: true_s() + STEPS[next(SteppedClock.looks) % len(STEPS)].total_seconds()
-    )
+    true_s, seconds = time.time, [step.total_seconds() for step in STEPS]
+    monkeypatch.setattr(time, "time", lambda: true_s() + seconds[next(SteppedClock.looks) % len(STEPS)])
     yield
     assert next(SteppedClock.looks) > 0  # somebody looked
 

@@ -4,6 +4,7 @@ import os
 from collections.abc import Callable
 from dataclasses import replace
 from pathlib import Path
+from types import SimpleNamespace
 from typing import Any
 
 import numpy as np
@@ -14,8 +15,8 @@ from tests.fakes import FakeTarget, Loaded, candidate, order
 from tests.forwarding import ForwardingTarget
 from tests.trials import measurement, proposal, trial
 from tests.tuning import fakes
+from tests.tuning.fakes import present
 from tuner import api
-from tuner.core.candidate import Candidate
 from tuner.core.errors import CandidateError, Failure, Stage
 from tuner.core.interfaces import (
     FINAL_EFFORT,
@@ -123,8 +124,7 @@ def test_resuming_a_run_that_has_its_round_changes_no_answer(store: Store, was_k
     assert resumed.run.status == "done"
     assert not any(isinstance(event, RemeasurementStarted) for event in events)
     if not was_killed:
-        assert resumed.run == done.run
-        assert events == []
+        assert (resumed.run, events) == (done.run, [])
 
 
 @pytest.mark.parametrize("load", [(loaded_at_times, 1.0), (loaded, 0.5)])
@@ -142,14 +142,13 @@ def test_a_quiet_round_replaces_an_answer_under_load_wherever_it_is_asked_for(st
     assert "load, other programs kept 1.0 processors busy" in disturbed.run.unreliable
     mended = again(store, parts())
     assert mended.run.unreliable == ""
-    assert mended.selected is not None
-    assert disturbed.selected is not None
-    assert mended.selected.measurement.samples_s != disturbed.selected.measurement.samples_s
+    selected = present(mended.selected)
+    assert selected.measurement.samples_s != present(disturbed.selected).measurement.samples_s
     assert [each.is_answering for each in mended.rounds] == [False, True]
     fakes.tune(store, parts(loaded_at_times, 1.0), trials=20, seed=1)
     problem = fakes.settings().problem
     (given,) = past_trials(store, TrialQuery(TaskQuery.of(problem), best=True))
-    assert given == mended.selected.best == best_result(store, problem, fakes.MACHINE.name).best
+    assert given == selected.best == best_result(store, problem, fakes.MACHINE.name).best
 
 
 CUT = "timed out after 88 s"
@@ -168,18 +167,15 @@ def cut_parts() -> Backends:
 
 def test_a_lost_round_is_stored_is_the_badge_of_its_run_and_is_repeated(store: Store) -> None:
     lost = tuned(store, cut_parts())
-    assert lost.run.unreliable == f"the final re-measurement was lost: {CUT}"
-    assert lost.run.noise is None
-    assert lost.run.baseline is not None
-    assert not lost.run.baseline.is_interleaved
+    assert (lost.run.unreliable, lost.run.noise) == (f"the final re-measurement was lost: {CUT}", None)
+    assert not present(lost.run.baseline).is_interleaved
     (stored,) = lost.rounds
     assert (stored.quality.is_lost, stored.is_answering) == (True, False)
     assert all(trial.unreliable == lost.run.unreliable for trial in store.trials(TrialQuery(run=1)))
     store.resume_run(1)
     resumed = resume(1, parts(), store, Interruption())
     assert resumed.run.unreliable == ""
-    assert resumed.selected is not None
-    assert resumed.selected.best.final is not None
+    assert present(resumed.selected).best.final is not None
     assert [each.is_answering for each in resumed.rounds] == [False, True]
 
 
@@ -205,8 +201,7 @@ def test_timing_again_next_to_busy_loops_replaces_no_quieter_answer(tmp_path: Pa
         again = api.resume(first.run.id, database, retime=True)
     calm, disturbed = (each.quality for each in again.rounds)
     assert disturbed.unreliable  # where a virtual machine's processors are taken too, that is the cause named
-    assert disturbed.host is not None
-    assert disturbed.host.others_cores > OTHERS_LIMIT
+    assert present(disturbed.host).others_cores > OTHERS_LIMIT
     keeps_first = calm.rank <= disturbed.rank
     assert keeps_first or calm.unreliable
     assert [each.is_answering for each in again.rounds] == [keeps_first, not keeps_first]
@@ -244,25 +239,16 @@ def test_loading_verifying_and_timing_occupy_the_evaluator() -> None:
         assert evaluated_s(replace(SLOW, stage_s=tuple(stage_s.items()))) == seconds
 
 
-class RemeasurementRunner(AbstractRunner):
-    """Answers finals with given times."""
+def answering(*times: Measurement | None, baseline: Baseline | None = None) -> Any:
+    """Returns a runner that answers finals with given times, and keeps what it was asked to time."""
+    runner = SimpleNamespace()
 
-    def __init__(self, times: tuple[Measurement | None, ...], baseline: Baseline | None = None) -> None:
-        self._times = FinalTimes(times, baseline)
-        self.top_trials: tuple[BoundRecord, ...] = ()
+    def remeasure(top_trials: tuple[BoundRecord, ...], _effort: Effort) -> FinalTimes:
+        runner.top_trials = top_trials
+        return FinalTimes(times, baseline)
 
-    def start(self, number: int, candidate: Candidate, effort: Effort) -> None:
-        raise NotImplementedError
-
-    def finish(self) -> BoundRecord:
-        raise NotImplementedError
-
-    def remeasure(self, top_trials: tuple[BoundRecord, ...], effort: Effort) -> FinalTimes:
-        self.top_trials = top_trials
-        return self._times
-
-    def close(self) -> None:
-        raise NotImplementedError
+    runner.remeasure = remeasure
+    return runner
 
 
 def test_a_part_of_the_budget_is_reserved_for_the_final_remeasurement() -> None:
@@ -280,8 +266,7 @@ def test_a_part_of_the_budget_is_reserved_for_the_final_remeasurement() -> None:
 )
 def test_the_effort_follows_the_search_up_to_that_of_a_long_one(search_s: float, budget_s: float) -> None:
     effort = final_effort(search_s)
-    assert effort.budget_s == pytest.approx(budget_s)
-    assert effort.min_samples == FINAL_EFFORT.min_samples
+    assert (effort.budget_s, effort.min_samples) == (pytest.approx(budget_s), FINAL_EFFORT.min_samples)
     assert effort.has_offsets
     assert final_effort(search_s, left_s=1e9) == effort
     assert final_effort(15.0, left_s=1.5 + 24 * 0.1).budget_s == pytest.approx(0.1)
@@ -304,17 +289,15 @@ def test_the_fastest_are_chosen(trials: list[StoredTrial], numbers: list[int]) -
 def test_the_fastest_takes_part_twice_and_what_no_longer_works_is_left_out() -> None:
     top_trials = (trial(0, measurement(1.0), script="// 0"), trial(1, measurement(1.1), script="// 1"))
     baseline = Baseline("cuBLAS 13.1.2", 0, measurement(0.9))
-    runner = RemeasurementRunner((measurement(1.0), measurement(1.2), measurement(1.03)), baseline)
+    runner = answering(*map(measurement, (1.0, 1.2, 1.03)), baseline=baseline)
     final_times = remeasure_top_trials(runner, top_trials)
     taken = [(each.record, each.script.text) for each in runner.top_trials]
     assert taken == [(each.record, each.script_text) for each in (*top_trials, top_trials[0])]
     assert [each.median_s for _, each in final_times.times] == [1.0, 1.2]
-    assert final_times.noise == pytest.approx(0.03)
-    assert final_times.baseline == baseline
+    assert (final_times.noise, final_times.baseline) == (pytest.approx(0.03), baseline)
     top_trials = (trial(0, measurement(1.0)), trial(1, measurement(1.1)))
-    final_times = remeasure_top_trials(RemeasurementRunner((None, measurement(1.2), None)), top_trials)
-    assert [each.number for each, _ in final_times.times] == [1]
-    assert final_times.noise is None
+    final_times = remeasure_top_trials(answering(None, measurement(1.2), None), top_trials)
+    assert ([each.number for each, _ in final_times.times], final_times.noise) == ([1], None)
     assert noise_of(measurement(1.1), measurement(1.0)) == pytest.approx(0.1)
     assert noise_of(measurement(1.0, 0.06), measurement(1.0, 0.02)) == pytest.approx(0.03)
 

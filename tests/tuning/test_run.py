@@ -13,7 +13,7 @@ from tests.default_suite import ALL
 from tests.fakes import BEST_X, TOO_MUCH_MEMORY, bind, fake_factory
 from tests.results.regression.test_gate import audited
 from tests.tuning import fakes
-from tests.tuning.fakes import candidates_of, trials_of
+from tests.tuning.fakes import candidates_of, present, trials_of
 from tuner.core.candidate import Candidate, TargetName
 from tuner.core.errors import CandidateError, Failure, Stage, UsageError
 from tuner.core.interfaces import AbstractRunner, BoundRecord, Effort, Script
@@ -68,8 +68,7 @@ def interrupted(store: Store, after: int, **changes: Any) -> TunedRun:
 
 def test_a_budget_counts_from_when_the_command_began(store: Store) -> None:
     settings, ago_s = fakes.settings(trials=None, budget_s=900.0), time.monotonic() - 1000
-    tuned = begin(settings, fakes.backends(), store, Interruption(), began_s=ago_s)
-    assert tuned.counts.proposed == 1
+    assert begin(settings, fakes.backends(), store, Interruption(), began_s=ago_s).counts.proposed == 1
 
 
 def test_an_exhaustive_search_finds_the_best_and_times_the_same_code_once(store: Store) -> None:
@@ -77,8 +76,7 @@ def test_an_exhaustive_search_finds_the_best_and_times_the_same_code_once(store:
     tuned = fakes.tune(store, trials=None, sampler="exhaustive")
     assert (tuned.counts.proposed, tuned.counts.measured, tuned.counts.reused) == (20, 20, 10)
     assert tuned.best is not None
-    assert dict(tuned.best.record.candidate.choices)["x"] == BEST_X
-    assert tuned.run.status == "done"
+    assert (dict(tuned.best.record.candidate.choices)["x"], tuned.run.status) == (BEST_X, "done")
     assert tuned.run.baseline is not None
 
 
@@ -126,8 +124,7 @@ def test_observers_hear_the_start_every_trial_and_the_final_remeasurement(store:
     assert isinstance(events[0], RunStarted)
     assert (events[0].cartesian, events[0].feasible, events[0].proposed_before) == (20, 20, 0)
     done = [event for event in events if isinstance(event, TrialDone)]
-    assert [event.number for event in done] == list(range(12))
-    assert done[-1].counts.measured == 12
+    assert ([event.number for event in done], done[-1].counts.measured) == (list(range(12)), 12)
     assert done[-1].best is not None
     final_times = [trial for trial in trials_of(store, tuned.run.id) if trial.final is not None]
     assert RemeasurementStarted(len(final_times)) in events
@@ -201,8 +198,7 @@ def test_the_runner_is_closed_when_something_breaks(store: Store) -> None:
     watched = runner_with(close=lambda close: lambda: closed.append(close))
     with pytest.raises(RuntimeError, match="a defect"):
         fakes.tune(store, fakes.backends(runner=watched, baseline=broken))
-    assert len(closed) == 1
-    assert store.runs(1)[0].status == "interrupted"
+    assert (len(closed), store.runs(1)[0].status) == (1, "interrupted")
 
 
 def changed(candidate: Candidate) -> Script:
@@ -293,17 +289,14 @@ def test_without_a_clock_what_is_right_is_verified_and_what_cannot_launch_is_ref
     assert counts.reused == 9
     assert (tuned.selected, tuned.best, tuned.run.roofline, tuned.run.baseline) == (None, None, None, None)
     assert tuned.has_worked
-    assert tuned.run.status == "done"
-    assert {type(event) for event in events} == {RunStarted, TrialDone}
+    assert (tuned.run.status, {type(event) for event in events}) == ("done", {RunStarted, TrialDone})
     verified = store.trials(TrialQuery(run=tuned.run.id, status="verified", sort="number"))
     for trial in verified:
         assert isinstance(trial.record.outcome, Verdict)
         assert trial.record.outcome.notes == ("1 of 1 blocks",)
         assert (trial.best_s, trial.record.verdict) == (None, None)
         assert [each.registers for each in trial.record.resources] == [32]
-        program = store.program(trial.id)
-        assert program is not None
-        assert program.launches[0].kernel == "k"
+        assert present(store.program(trial.id)).launches[0].kernel == "k"
     spilled = [each.spilled_bytes for trial in verified for each in trial.record.resources]
     assert spilled.count(100) == 2  # what spills is verified like any other, with either comment
     (refused, _) = store.trials(TrialQuery(run=tuned.run.id, status="failed"))
@@ -338,15 +331,13 @@ def source_run(store: Store) -> Run:
 
 def test_it_proposes_what_the_source_run_has_and_is_resumed_if_begun(store: Store, source_run: Run) -> None:
     settings, begun = transfer_settings(source_run, FAKE, elsewhere(), store)
-    assert settings is not None
     assert begun is None
-    run = begin(settings, elsewhere(), store, Interruption()).run
+    run = begin(present(settings), elsewhere(), store, Interruption()).run
     assert (run.machine, run.status) == (fakes.OTHER_MACHINE, "done")
     assert candidates_of(store, run.id) == candidates_of(store, source_run.id)
     assert len(candidates_of(store, source_run.id)) == 8
     assert transfer_settings(source_run, FAKE, elsewhere(), store) == (None, run.id)
-    again = fakes.tune(store, trials=3, seed=1).run
-    assert transfer_settings(again, FAKE, elsewhere(), store)[1] is None
+    assert transfer_settings(fakes.tune(store, trials=3, seed=1).run, FAKE, elsewhere(), store)[1] is None
 
 
 def test_candidates_not_feasible_there_are_left_out_unless_all_are(store: Store, source_run: Run) -> None:
@@ -355,8 +346,7 @@ def test_candidates_not_feasible_there_are_left_out_unless_all_are(store: Store,
     known = [dict(candidate.choices)["x"] for candidate in candidates_of(store, source_run.id)]
     kept = tuple(sorted({int(x) for x in known[:2]}))
     settings, _ = transfer_settings(source_run, FAKE, elsewhere(*kept), store)
-    assert settings is not None
-    tuned = begin(settings, elsewhere(*kept), store, Interruption())
+    tuned = begin(present(settings), elsewhere(*kept), store, Interruption())
     expected = [each for each in candidates_of(store, source_run.id) if dict(each.choices)["x"] in kept]
     assert candidates_of(store, tuned.run.id) == expected
 
@@ -378,7 +368,6 @@ def on(host: Machine) -> Backends:
 @pytest.mark.slow
 def test_nothing_of_a_processor_with_bf16_is_used_on_one_without(store: Store) -> None:
     tuned, other = fakes.tune(store, on(WITH_BF16), trials=4), on(WITHOUT)
-    assert tuned.best is not None
     assert audited(other, store) == []
     only_with = r"nothing measured on .*, avx512 vnni, .* only on .*, avx512 bf16 vnni"
     with pytest.raises(UsageError, match=only_with):
@@ -386,9 +375,8 @@ def test_nothing_of_a_processor_with_bf16_is_used_on_one_without(store: Store) -
     with pytest.raises(UsageError, match="nothing measured on"):
         best_here(store, other, fakes.settings().problem, "fake")  # as load_best asks
     with pytest.raises(UsageError, match=r"was timed on 'Xeon .* bf16 vnni, .*, this machine is 'Xeon"):
-        recorded_entry(other, store, tuned.best)
-    again = fakes.tune(store, other, trials=4)
-    trials = store.trials(TrialQuery(run=again.run.id))
+        recorded_entry(other, store, present(tuned.best))
+    trials = store.trials(TrialQuery(run=fakes.tune(store, other, trials=4).run.id))
     assert {each.record.reused_from for each in trials} <= {None, *(each.id for each in trials)}
     with pytest.raises(UsageError, match=r"run 1: was made on 'Xeon .* bf16"):
         resume(tuned.run.id, other, store, Interruption(), retime=True)

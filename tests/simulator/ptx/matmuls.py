@@ -62,8 +62,7 @@ class Matmul:
 
     def run(self, ptx: str | None = None, seed: int | None = None) -> tuple[Simulation, Array, Array]:
         """Returns the simulation, C, and what C should be."""
-        a, b = self.inputs()
-        c = self.output()
+        (a, b), c = self.inputs(), self.output()
         bias = np.linspace(-1, 1, self.sizes[1], dtype=np.float32)
         arguments = (a, b, bias, c) if self.has_epilogue else (a, b, c)
         launch = (ptx or self.ptx, "matmul_kernel", self.grid, self.block, arguments, self.shared_bytes)

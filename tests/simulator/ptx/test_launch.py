@@ -89,12 +89,13 @@ def test_names_of_inner_scopes_are_their_own() -> None:
     code = """{ .reg .pred p; WAIT: setp.eq.b32 p, %r1, 0; @p bra WAIT; bra DONE; }
       { .reg .pred p; WAIT: setp.eq.b32 p, %r2, 0; @p bra WAIT; { @p bra WAIT; } } DONE: ret;"""
     items = body(code)
-    labels = [item.name for item in items if isinstance(item, Label)]
-    branches = [i.operands[0] for i in items if isinstance(i, Instruction) and i.parts[0] == "bra"]
-    assert len(set(labels)) == 3
-    first, second, done = labels
+    first, second, done = (item.name for item in items if isinstance(item, Label))
+    assert len({first, second, done}) == 3
+    branches, compares = (
+        [i.operands[0] for i in items if isinstance(i, Instruction) and i.parts[0] == opcode]
+        for opcode in ("bra", "setp")
+    )
     assert branches == [Symbol(first), Symbol(done), Symbol(second), Symbol(second)]
-    compares = [i.operands[0] for i in items if isinstance(i, Instruction) and i.parts[0] == "setp"]
     assert compares[0] != compares[1]
     assert all(isinstance(operand, Register) for operand in compares)
 
@@ -165,8 +166,7 @@ def test_loops_and_both_sides_of_branches_stand_before_what_follows_them() -> No
     assert first.index("mov.u32 %r2, 2") < first.index("mov.u32 %r3, 3")
     found = flow("@%p1 bra LEFT; mov.u32 %r1, 1; bra MEET; LEFT: mov.u32 %r1, 2; MEET: ret;")
     order = [block[0] for block in texts(found) if block]
-    assert order[0] == "@%p1 bra LEFT"
-    assert order[-1] == "ret"
+    assert (order[0], order[-1]) == ("@%p1 bra LEFT", "ret")
     assert set(order[1:3]) == {"mov.u32 %r1, 1", "mov.u32 %r1, 2"}
 
 
@@ -183,8 +183,7 @@ def test_barriers_and_waits_cut_blocks() -> None:
 
 def test_blocks_know_what_follows_and_what_cannot_be_reached_is_left_out() -> None:
     found = flow("@%p1 bra END; mov.u32 %r1, 1; END: ret;")
-    assert [block.following for block in found.blocks] == [1, 2, None]
-    assert found.labels == {"END": 2}
+    assert ([block.following for block in found.blocks], found.labels) == ([1, 2, None], {"END": 2})
     assert texts(flow("bra END; mov.u32 %r1, 1; END: ret;")) == [["bra END"], ["ret"]]
     assert texts(flow("mov.u32 %r1, 1;")) == [["mov.u32 %r1, 1"], []]  # a body may end without ret
     with pytest.raises(SimulationError, match=r"line 4: bra NOWHERE: found no such label in k"):
@@ -228,21 +227,18 @@ def test_the_same_array_twice_is_one_buffer_and_arrays_of_any_type_and_shape_are
 
 
 def test_too_little_shared_memory_is_found() -> None:
-    matmul = MATMULS[0]
-    a, b = matmul.inputs()
+    arguments = (*MATMULS[0].inputs(), MATMULS[0].output())
     with fault(Defect.OUT_OF_BOUNDS, match=r"shared address .* allowed up to 16384"):
-        simulate(matmul.ptx, "matmul_kernel", matmul.grid, matmul.block, (a, b, matmul.output()), 16384)
+        simulate(MATMULS[0].ptx, "matmul_kernel", MATMULS[0].grid, MATMULS[0].block, arguments, 16384)
 
 
 def test_sampled_blocks_leave_the_rest_alone() -> None:
     matmul = MATMULS[0]
-    a, b = matmul.inputs()
-    c = matmul.output()
+    (a, b), c = matmul.inputs(), matmul.output()
     launch = (matmul.ptx, "matmul_kernel", matmul.grid, matmul.block, (a, b, c), 24576)
     found = simulate(*launch, blocks=((1, 0, 0),))
     np.testing.assert_allclose(c[:64, 64:], matmul.expected(a, b)[:64, 64:], atol=2e-5)
-    assert np.isnan(c).sum() == 3 * 64 * 64
-    assert found.blocks == 1
+    assert (np.isnan(c).sum(), found.blocks) == (3 * 64 * 64, 1)
 
 
 def test_a_transpose_of_the_gpu_dialect_with_private_and_shared_memory() -> None:
@@ -251,8 +247,7 @@ def test_a_transpose_of_the_gpu_dialect_with_private_and_shared_memory() -> None
     tiles = x.reshape(2, 32, 2, 32)
     expected = tiles.transpose(2, 3, 0, 1) + tiles.transpose(2, 1, 0, 3)  # the tile and what the thread kept
     np.testing.assert_array_equal(out.reshape(2, 32, 2, 32), expected)
-    assert found.hazards == ()
-    assert found.conflict_ratio == 1.0
+    assert (found.hazards, found.conflict_ratio) == ((), 1.0)
 
 
 @pytest.mark.parametrize(

@@ -21,8 +21,7 @@ def test_a_kernel_computes_the_product_without_races(name: str) -> None:
     np.testing.assert_allclose(c.astype(np.float64), expected, rtol=0, atol=TOLERANCES.get(name, 2e-5))
     assert simulation.races == ()
     if isinstance(matmul := BY_NAME[name], Matmul):
-        assert simulation.hazards == ()
-        assert simulation.blocks == np.prod(matmul.grid)
+        assert (simulation.hazards, simulation.blocks) == ((), np.prod(matmul.grid))
 
 
 def test_accumulators_zeroed_after_the_fence_are_reported_but_do_no_harm() -> None:

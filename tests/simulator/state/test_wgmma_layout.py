@@ -50,8 +50,7 @@ def descriptor(swizzle: str, start: int) -> int:
 def test_operands_stand_where_canonical_layouts_say(swizzle: str, is_transposed: bool, start: int) -> None:
     place = canonical(swizzle, is_transposed)
     found = operand_addresses(descriptor(swizzle, start), 64, 16, 2, is_transposed)
-    expected = [[start + place(row, k) for k in range(16)] for row in range(64)]
-    np.testing.assert_array_equal(found, expected)
+    np.testing.assert_array_equal(found, [[start + place(row, k) for k in range(16)] for row in range(64)])
     assert len(np.unique(found)) == found.size
 
 
@@ -81,14 +80,9 @@ FILL = f"""mov.u32 %r1, %t; LOOP: mul.wide.u32 %rd1, %r1, 16; add.s64 %rd2, %p0,
 TILE = ".extern .shared .align 1024 .b8 tile[];\n"
 
 
-def image(a: Array, b: Array, swizzle: str, transposed: Flags) -> Array:
-    """Returns shared memory with A at one place and B, as n x k, at another."""
-    memory = np.zeros(BYTES // 2, np.float16)
-    for matrix, start, is_transposed in ((a, A_START, transposed[0]), (b.T, B_START, transposed[1])):
-        place = canonical(swizzle, is_transposed)
-        for (row, k), value in np.ndenumerate(matrix):
-            memory[(start + place(row, k)) // 2] = value
-    return memory
+RNG = np.random.default_rng(0)
+A, B = (RNG.integers(-4, 5, size).astype(np.float16) for size in ((64, 16), (16, 8)))
+EXACT = A.astype(float) @ B.astype(float)
 
 
 def run_on(memory: Array, swizzle: str, code: str, *arrays: Array) -> Any:
@@ -96,13 +90,14 @@ def run_on(memory: Array, swizzle: str, code: str, *arrays: Array) -> Any:
     return run(f"{FILL} {code}", memory, *descriptors, *arrays, threads=128, shared=BYTES, variables=TILE)
 
 
-def multiply(a: Array, b: Array, swizzle: str, transposed: Flags, code: str, *arrays: Array) -> Any:
-    return run_on(image(a, b, swizzle, transposed), swizzle, code, *arrays)
-
-
-def operands(seed: int = 0) -> tuple[Array, Array]:
-    rng = np.random.default_rng(seed)
-    return rng.integers(-4, 5, (64, 16)).astype(np.float16), rng.integers(-4, 5, (16, 8)).astype(np.float16)
+def multiply(code: str, *arrays: Array, swizzle: str = "128", transposed: Flags = (False, False)) -> Any:
+    """Runs code where shared memory has A at one place and B, as n x k, at another."""
+    memory = np.zeros(BYTES // 2, np.float16)
+    for matrix, start, is_transposed in ((A, A_START, transposed[0]), (B.T, B_START, transposed[1])):
+        place = canonical(swizzle, is_transposed)
+        for (row, k), value in np.ndenumerate(matrix):
+            memory[(start + place(row, k)) // 2] = value
+    return run_on(memory, swizzle, code, *arrays)
 
 
 FENCE, COMMIT, WAIT = (f"wgmma.{word}.sync.aligned" for word in ("fence", "commit_group", "wait_group"))
@@ -126,56 +121,44 @@ def wgmma(flags: str, result: str = "f32", before: str = "", registers: str = "%
 @pytest.mark.parametrize("swizzle", MODES)
 @pytest.mark.parametrize("transposed", [(False, False), (True, False), (False, True), (True, True)])
 def test_products_of_every_layout(swizzle: str, transposed: Flags) -> None:
-    a, b = operands()
     out = np.zeros((128, 4), np.float32)
     code = wgmma(f"%rd3, %rd4, %q2, 1, 1, {int(transposed[0])}, {int(transposed[1])}")
-    found = multiply(a, b, swizzle, transposed, code, out)
-    np.testing.assert_array_equal(product(out), a.astype(float) @ b.astype(float))
-    assert found.races == ()
+    assert multiply(code, out, swizzle=swizzle, transposed=transposed).races == ()
+    np.testing.assert_array_equal(product(out), EXACT)
 
 
 def test_a_product_is_negated_and_added_and_an_accumulator_may_be_of_f16() -> None:
-    a, b = operands()
     out, halves = np.zeros((128, 4), np.float32), np.zeros((128, 4), np.uint32)
     before = f"{TENS} setp.lt.u32 %q2, %t, 999;"
-    multiply(a, b, "128", (False, False), wgmma("%rd3, %rd4, %q2, -1, 1, 0, 0", before=before), out)
-    exact = a.astype(float) @ b.astype(float)
-    np.testing.assert_array_equal(product(out), 10 - exact)
-    code = wgmma("%rd3, %rd4, %q2, 1, 1, 0, 0", "f16", registers="%r2, %r3")
-    multiply(a, b, "32", (False, False), code, halves)
-    np.testing.assert_array_equal(accumulator([halves[:, 0], halves[:, 1]], "f16"), exact)
+    multiply(wgmma("%rd3, %rd4, %q2, -1, 1, 0, 0", before=before), out)
+    np.testing.assert_array_equal(product(out), 10 - EXACT)
+    multiply(wgmma("%rd3, %rd4, %q2, 1, 1, 0, 0", "f16", registers="%r2, %r3"), halves, swizzle="32")
+    np.testing.assert_array_equal(accumulator([halves[:, 0], halves[:, 1]], "f16"), EXACT)
 
 
 def test_a_from_registers() -> None:
     """Each warp holds its 16 rows of A as for mma.sync."""
-    a, b = operands()
     out, fragments = np.zeros((128, 4), np.float32), np.zeros((128, 8), np.float16)
     for lane, i in np.ndindex(128, 8):
         row = 16 * (lane // 32) + lane % 32 // 4 + (0 if i in (0, 1, 4, 5) else 8)
-        fragments[lane, i] = a[row, lane % 4 * 2 + i % 2 + (8 if i > 3 else 0)]
+        fragments[lane, i] = A[row, lane % 4 * 2 + i % 2 + (8 if i > 3 else 0)]
     load = """ld.param.u64 %rd6, [a4]; mul.wide.u32 %rd7, %t, 16; add.s64 %rd6, %rd6, %rd7;
       ld.global.v4.b32 {%r6, %r7, %r8, %r9}, [%rd6];"""
-    code = wgmma("{%r6, %r7, %r8, %r9}, %rd4, %q2, 1, 1, 0", before=load)
-    multiply(a, b, "64", (False, False), code, out, fragments)
-    np.testing.assert_array_equal(product(out), a.astype(float) @ b.astype(float))
-
-
-def image_of_bytes(a: Array, b: Array) -> Array:
-    """Returns shared memory with A (row, k) and B (column, k), k innermost, in the swizzle of 128 bytes."""
-    memory = np.zeros(BYTES, np.uint8)
-    place = canonical("128", False)
-    for matrix, start in ((a, A_START), (b, B_START)):
-        for (row, k), value in np.ndenumerate(matrix.view(np.uint8)):
-            memory[start + place(row, k // 2) + k % 2] = value
-    return memory
+    multiply(wgmma("{%r6, %r7, %r8, %r9}, %rd4, %q2, 1, 1, 0", before=load), out, fragments, swizzle="64")
+    np.testing.assert_array_equal(product(out), EXACT)
 
 
 def multiply_bytes(a: Array, b: Array, words: str, flags: str, start: str, out: Array) -> None:
-    """Multiplies 64 x 32 bytes by 8 x 32; ``start`` is what the sums begin with."""
+    """Multiplies 64 x 32 bytes by 8 x 32, k innermost; ``start`` is what the sums begin with."""
+    memory = np.zeros(BYTES, np.uint8)
+    place = canonical("128", False)
+    for matrix, first in ((a, A_START), (b, B_START)):
+        for (row, k), value in np.ndenumerate(matrix.view(np.uint8)):
+            memory[first + place(row, k // 2) + k % 2] = value
     code = f"""{TENS.replace("0f41200000", start)} setp.lt.u32 %q2, %t, 999; {FENCE};
       wgmma.mma_async.sync.aligned.m64n8k32.{words} {{%r2, %r3, %r4, %r5}}, %rd3, %rd4, %q2{flags};
       {COMMIT}; {WAIT} 0; {STORE}"""
-    run_on(image_of_bytes(a, b).view(np.uint32), "128", code, out)
+    run_on(memory.view(np.uint32), "128", code, out)
 
 
 @pytest.mark.parametrize(("left", "right"), [("e4m3", "e4m3"), ("e5m2", "e5m2"), ("e4m3", "e5m2")])
@@ -218,9 +201,8 @@ MMA = "wgmma.mma_async.sync.aligned.m64n8k16.f32.f16.f16 {%r2, %r3, %r4, %r5}, %
     ],
 )
 def test_a_broken_order_is_noticed(code: str, kind: Defect | None) -> None:
-    a, b = operands()
     out = np.zeros((128, 4), np.float32)
-    found = multiply(a, b, "128", (False, False), code, out)
+    found = multiply(code, out)
     if kind is None:
         assert np.isnan(out).all()
     else:
@@ -236,9 +218,8 @@ def test_a_broken_order_is_noticed(code: str, kind: Defect | None) -> None:
     ],
 )
 def test_a_wrong_operation_is_a_fault(code: str, reason: str) -> None:
-    a, b = operands()
     with pytest.raises(SimulationError, match=reason):
-        multiply(a, b, "128", (False, False), code, np.zeros((128, 4), np.float32))
+        multiply(code, np.zeros((128, 4), np.float32))
 
 
 @pytest.mark.drawn(ALL)
@@ -261,6 +242,5 @@ def test_a_wrong_operation_is_a_fault(code: str, reason: str) -> None:
     ],
 )
 def test_what_is_not_known_is_refused(code: str) -> None:
-    a, b = operands()
     with pytest.raises(UnsupportedInstruction, match="does not know"):
-        multiply(a, b, "128", (False, False), code, np.zeros((128, 4), np.float32))
+        multiply(code, np.zeros((128, 4), np.float32))
