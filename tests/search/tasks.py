@@ -1,5 +1,7 @@
 """Tasks for the tests of methods and models."""
 
+import numpy as np
+
 from tuner.core.interfaces import AbstractSampler
 from tuner.search.configurations import Pool
 from tuner.search.task import SearchTask
@@ -7,12 +9,16 @@ from tuner.space.feasible_set import FeasibleSet
 from tuner.space.search_space import Knob, SearchSpace
 
 
-def line(levels: int, name: str = "s") -> SearchSpace:
-    return SearchSpace(name, (Knob("a", tuple(range(levels))),))
+def rng(seed: int = 0) -> np.random.Generator:
+    return np.random.default_rng(seed)
 
 
 def grid(knobs: str, levels: int = 8, name: str = "s") -> SearchSpace:
     return SearchSpace(name, tuple(Knob(knob, tuple(range(levels))) for knob in knobs))
+
+
+def line(levels: int, name: str = "s") -> SearchSpace:
+    return grid("a", levels, name)
 
 
 def task(*spaces: SearchSpace, seed: int = 0) -> SearchTask:

@@ -3,7 +3,7 @@
 import numpy as np
 import pytest
 
-from tests.search.tasks import grid, line, task, tell
+from tests.search.tasks import grid, line, rng, task, tell
 from tuner.core.candidate import Value
 from tuner.search.configurations import SAMPLE_ROWS, Column, Pool, RowTable, alignments, sampled, whole
 from tuner.search.task import SCORED_LIMIT, START_ROWS, Neighbours, is_starting, start_row
@@ -21,8 +21,7 @@ def test_values_rank_by_their_power_of_two_in_a_column_for_each_knob_that_has_th
     both = SearchSpace("s", (Knob("a", (16, 32, 48)), Knob("b", (1, 2))))
     table = RowTable.of(FeasibleSet.of((both, SearchSpace("t", (Knob("b", (1, 2)),)))))
     given = table.with_alignments()
-    assert len(given.columns) == len(table.columns) + 1
-    assert given.columns[-1].levels == 2
+    assert (len(given.columns), given.columns[-1].levels) == (len(table.columns) + 1, 2)
     assert given.codes[:, -1].tolist() == [0, 0, 1, 1, 0, 0, -1, -1]
     assert np.array_equal(given.codes[:, :-1], table.codes)
     bare = RowTable.of(FeasibleSet.of((SearchSpace("s", (Knob("a", (1, 2, 4)),)),)))
@@ -30,8 +29,8 @@ def test_values_rank_by_their_power_of_two_in_a_column_for_each_knob_that_has_th
 
 
 def test_rows_are_sampled_and_drawn_from_the_unseen_down_to_the_last_one() -> None:
-    large, rng = task(grid("abcdef")), np.random.default_rng(0)
-    scope = sampled(large.table, large.pool, rng, [5, 262_143])
+    large = task(grid("abcdef"))
+    scope = sampled(large.table, large.pool, rng(), [5, 262_143])
     assert {5, 262_143} <= set(scope.rows.tolist())
     assert SAMPLE_ROWS * 0.9 < len(scope.rows) <= SAMPLE_ROWS + 2
     assert (np.diff(scope.rows) > 0).all()
@@ -39,21 +38,19 @@ def test_rows_are_sampled_and_drawn_from_the_unseen_down_to_the_last_one() -> No
     assert not scope.is_whole
     large.pool.unseen[:] = False
     large.pool.unseen[123] = True
-    assert 123 in sampled(large.table, large.pool, rng, []).rows
+    assert 123 in sampled(large.table, large.pool, rng(1), []).rows
     every = whole(task(line(9)).table)
-    assert every.rows.tolist() == list(range(9))
-    assert every.is_whole
+    assert (every.rows.tolist(), every.is_whole) == (list(range(9)), True)
     pool = Pool(6)
     pool.propose(3)
-    drawn = {row for seed in range(50) for row in pool.draw(np.random.default_rng(seed), 3, 2, 5).tolist()}
-    assert drawn == {2, 4}
-    assert len(Pool(2).draw(np.random.default_rng(0), 4)) <= 4
+    assert {row for seed in range(50) for row in pool.draw(rng(seed), 3, 2, 5).tolist()} == {2, 4}
+    assert len(Pool(2).draw(rng(), 4)) <= 4
     pool = Pool(1000)
     for row in {*range(1000)} - {617}:
         pool.propose(row)
-    assert set(pool.draw(np.random.default_rng(0), 3).tolist()) == {617}
+    assert set(pool.draw(rng(), 3).tolist()) == {617}
     pool.propose(617)
-    assert len(pool.draw(np.random.default_rng(0), 3)) == 0
+    assert len(pool.draw(rng(), 3)) == 0
 
 
 def test_a_row_goes_from_unseen_over_pending_to_told_once() -> None:
@@ -84,8 +81,7 @@ def test_the_fastest_come_first_and_failures_not_at_all_and_rows_wait_in_order()
         pool.propose(row)
         pool.tell(row, value)
     pool.propose(2)
-    assert pool.fastest() == [0, 1, 3]
-    assert pool.order == [3, 1, 4, 0, 2]
+    assert (pool.fastest(), pool.order) == ([0, 1, 3], [3, 1, 4, 0, 2])
     pool = Pool(9, first=(4, 2, 4, 7))
     pool.propose(2)
     pool.put_first(8)
@@ -115,15 +111,10 @@ def test_missing_values_lie_between_and_differences_add_up_to_distances_of_point
     assert (table.part(np.array([4, 0])).differences(table.codes[0]) == far[[4, 0]]).all()
     spaces = (grid("ab", 3, "s"), SearchSpace("t", (Knob("a", (0, 1, 2)), Knob("o", ("x", "y", "z")))))
     squares = RowTable.of(FeasibleSet.of(spaces)).squares().sum(axis=0)
-    count = len(squares)
-    centring = np.eye(count) - 1 / count
+    centring = np.eye(len(squares)) - 1 / len(squares)
     gram = -0.5 * centring @ squares @ centring  # of the points, if there are any (Schoenberg)
     assert np.linalg.eigvalsh(gram).min() > -1e-6
     assert (np.diag(squares) == 0).all()
-
-
-def rng(seed: int = 0) -> np.random.Generator:
-    return np.random.default_rng(seed)
 
 
 def test_the_best_is_the_unseen_row_with_the_highest_score_of_a_small_set_or_a_sample() -> None:
@@ -132,7 +123,7 @@ def test_the_best_is_the_unseen_row_with_the_highest_score_of_a_small_set_or_a_s
     large = task(grid("abcdef"))
     assert large.feasible.rows > SCORED_LIMIT
     tell(large, (77_777, 1.0), (5, None), (3, 2.0))
-    scopes = [large.scope(np.random.default_rng(seed)) for seed in (0, 0, 1)]
+    scopes = [large.scope(rng(seed)) for seed in (0, 0, 1)]
     assert (scopes[0].rows == scopes[1].rows).all()
     assert len(np.setdiff1d(scopes[0].rows, scopes[2].rows)) > 1000
     assert {*large.neighbours.of(77_777), *large.neighbours.of(3)} <= set(scopes[0].rows.tolist())
@@ -166,8 +157,7 @@ def test_every_strategy_gets_its_rows_the_first_in_the_middle_and_the_next_apart
     while is_starting(several):
         several.pool.propose(start_row(several, rng(len(several.pool.order))))
     met = [several.feasible.candidate(row).strategy for row in several.pool.order]
-    assert [met.count(name) for name in "stu"] == [4, 2, 3]
-    assert met[:3] == ["s", "t", "u"]
+    assert ([met.count(name) for name in "stu"], met[:3]) == ([4, 2, 3], ["s", "t", "u"])
     one = task(line(40))
     tell(one, *((row, 1.0) for row in range(START_ROWS - 1)))
     assert is_starting(one)

@@ -19,12 +19,10 @@ from tuner.space.search_space import Knob, SearchSpace
 Outcome = Callable[[int], float | None]
 
 
-def space(strategy: str, a: int, b: int, constraint: str) -> SearchSpace:
-    return SearchSpace(
-        strategy,
-        (Knob("a", tuple(range(a))), Knob("b", tuple(range(b))), Knob("order", ("mn", "nm"))),
-        (parse(constraint, "f.yaml: c[0]"),),
-    )
+def space(strategy: str, a: int, b: int, constraint: str, *preferences: str) -> SearchSpace:
+    knobs = (Knob("a", tuple(range(a))), Knob("b", tuple(range(b))), Knob("order", ("mn", "nm")))
+    preferred = tuple(parse(each, "f.yaml: p[0]") for each in preferences)
+    return SearchSpace(strategy, knobs, (parse(constraint, "f.yaml: c[0]"),), preferences=preferred)
 
 
 SMALL = FeasibleSet.of((space("s", 4, 5, "a <= b"), space("t", 2, 3, "a * b < 2")))
@@ -41,7 +39,6 @@ OUTCOMES: dict[str, Outcome] = {
 }
 
 OF_OPTUNA = "allowed .*optuna:tpe, optuna:gp, "
-
 every_sampler = pytest.mark.parametrize("name", NAMES)
 
 
@@ -85,13 +82,17 @@ def test_every_row_can_be_in_flight_at_once_and_one_row_is_enough(name: str) -> 
     assert alone.ask(1) is None
 
 
+def require_rows(name: str, feasible: FeasibleSet, count: int) -> None:
+    rows = run(make_sampler(name, feasible, seed=5), range(count), OUTCOMES["different times"], 2)
+    assert len(set(rows)) == count
+    assert 0 <= min(rows) <= max(rows) < feasible.rows
+
+
 @pytest.mark.drawn(2)
 @every_sampler
 def test_a_hundred_thousand_rows_are_handled(name: str) -> None:
     assert LARGE.rows >= 90_000
-    rows = run(make_sampler(name, LARGE, seed=5), range(24), OUTCOMES["different times"], 2)
-    assert len(set(rows)) == 24
-    assert 0 <= min(rows) <= max(rows) < LARGE.rows
+    require_rows(name, LARGE, 24)
 
 
 @pytest.mark.slow
@@ -99,9 +100,7 @@ def test_ten_million_rows_are_handled() -> None:
     huge = FeasibleSet.of((SearchSpace("s", tuple(Knob(f"k{place}", (*range(10),)) for place in range(7))),))
     assert huge.rows == 10_000_000
     for name in ("ensemble", "random", "optuna:nsgaii"):  # an ensemble is four of them
-        rows = run(make_sampler(name, huge, seed=5), range(16), OUTCOMES["different times"], 2)
-        assert len(set(rows)) == 16
-        assert 0 <= min(rows) <= max(rows) < huge.rows
+        require_rows(name, huge, 16)
 
 
 @pytest.mark.drawn(2)
@@ -132,13 +131,8 @@ def test_an_unknown_sampler_and_a_negative_seed_are_refused(name: str, seed: int
         make_sampler(name, SMALL, seed)
 
 
-def preferring(strategy: str, a: int, b: int, preference: str) -> SearchSpace:
-    knobs = (Knob("a", tuple(range(a))), Knob("b", tuple(range(b))), Knob("order", ("mn", "nm")))
-    constraint, preferred = parse("a + b < 7", "f.yaml: c[0]"), parse(preference, "f.yaml: p[0]")
-    return SearchSpace(strategy, knobs, (constraint,), preferences=(preferred,))
-
-
-FEASIBLE = FeasibleSet.of((preferring("s", 4, 5, "a <= b"), preferring("t", 2, 3, "a * b < 2")))
+FEW = "a + b < 7"
+FEASIBLE = FeasibleSet.of((space("s", 4, 5, FEW, "a <= b"), space("t", 2, 3, FEW, "a * b < 2")))
 PREFERRED = np.flatnonzero(FEASIBLE.is_preferred).tolist()
 DEMOTED = np.flatnonzero(~FEASIBLE.is_preferred).tolist()
 
@@ -172,23 +166,18 @@ def test_demoted_rows_change_no_proposal_before_them(name: str) -> None:
     *(st.sampled_from(sorted(OUTCOMES)), st.randoms(use_true_random=False)),
 )
 def test_a_resumed_run_proposes_what_an_uninterrupted_one_would(
-    name: str,
-    feasible: FeasibleSet,
-    seed: int,
-    cut: int,
-    pending_limit: int,
-    kind: str,
-    shuffled: random.Random,
+    name: str, feasible: FeasibleSet, seed: int, cut: int, pending: int, kind: str, shuffled: random.Random
 ) -> None:
+    outcome = OUTCOMES[kind]
     uninterrupted, resumed = (make_sampler(name, feasible, seed, (7, 5)) for _ in range(2))
-    before = run(uninterrupted, range(cut), OUTCOMES[kind], pending_limit)
+    before = run(uninterrupted, range(cut), outcome, pending)
     for number, row in enumerate(before):
         resumed.replay(number, row)
     shuffled.shuffle(before)
     for row in before:
-        resumed.tell(row, OUTCOMES[kind](row))
+        resumed.tell(row, outcome(row))
     after = range(cut, min(cut + 8, feasible.rows))
-    assert run(resumed, after, OUTCOMES[kind]) == run(uninterrupted, after, OUTCOMES[kind])
+    assert run(resumed, after, outcome) == run(uninterrupted, after, outcome)
 
 
 FIRST = (DEMOTED[2], PREFERRED[5], DEMOTED[0], DEMOTED[2])
@@ -222,6 +211,6 @@ def test_a_row_is_replayed_once_and_from_the_set(name: str, feasible: FeasibleSe
 
 
 def test_where_nothing_is_preferred_everything_is_tried() -> None:
-    nothing = FeasibleSet.of((preferring("s", 3, 3, "a > 9"),))
+    nothing = FeasibleSet.of((space("s", 3, 3, FEW, "a > 9"),))
     rows = run(make_sampler("tpe", nothing, seed=0), range(nothing.rows), OUTCOMES["ties"])
     assert sorted(rows) == list(range(nothing.rows))

@@ -5,7 +5,7 @@ import numpy as np
 import optuna
 import pytest
 
-from tests.search.tasks import grid, line, task, tell
+from tests.search.tasks import grid, line, rng, task, tell
 from tuner.core.errors import UsageError
 from tuner.search.optuna_samplers import KINDS, SOURCES_MIN, OptunaRows
 from tuner.search.samplers import OPTUNA_NAMES
@@ -16,15 +16,10 @@ def installed(name: str) -> bool:
     return all(importlib.util.find_spec(package) is not None for package in KINDS[name].packages)
 
 
-every_kind = pytest.mark.parametrize(
-    "name",
-    [
-        pytest.param(
-            name, marks=pytest.mark.skipif(not installed(name), reason=f"needs {KINDS[name].packages}")
-        )
-        for name in KINDS
-    ],
-)
+NEEDS = {
+    name: pytest.mark.skipif(not installed(name), reason=f"needs {KINDS[name].packages}") for name in KINDS
+}
+every_kind = pytest.mark.parametrize("name", [pytest.param(name, marks=mark) for name, mark in NEEDS.items()])
 
 
 def seconds(row: int) -> float:
@@ -54,8 +49,8 @@ def test_failures_break_a_constraint_and_the_names_offered_are_those_that_there_
 @every_kind
 def test_proposals_depend_on_seed_number_and_history_alone(name: str) -> None:
     square = search(name, seed=3, trials=14)
-    fresh = OptunaRows(square, name).choose(np.random.default_rng(9))
-    assert OptunaRows(square, name).choose(np.random.default_rng(9)) == fresh
+    fresh, again = (OptunaRows(square, name).choose(rng(9)) for _ in range(2))
+    assert fresh == again
     assert square.pool.unseen[fresh]
     several = task(grid("ab", 4, "s"), line(9, "t"))
     method = OptunaRows(several, name)

@@ -105,8 +105,7 @@ def test_its_default_importances_and_its_plots_work_where_their_packages_are() -
 
 
 def point(number: int, median_s: float | None, strategy: str = "fake", **knobs: Value) -> StoredTrial:
-    outcome = Failure(Stage.RUN, "crash") if median_s is None else measurement(median_s)
-    made = trials.trial(number, outcome)
+    made = trials.trial(number, Failure(Stage.RUN, "crash") if median_s is None else measurement(median_s))
     return replace(made, record=replace(made.record, candidate=Candidate.of(strategy, knobs)))
 
 
@@ -117,8 +116,7 @@ def stored(*points: StoredTrial) -> optuna.Study:
 
 def test_stored_trials_of_several_strategies_are_one_study(capsys: pytest.CaptureFixture[str]) -> None:
     found = stored(point(0, 2.0, x=1), point(1, None, x=4), point(2, 1.0, x=8))
-    assert found.best_value == 1.0
-    assert found.best_params == {"strategy": "fake", "x": 8}
+    assert (found.best_value, found.best_params) == (1.0, {"strategy": "fake", "x": 8})
     assert [each.state.name for each in found.trials] == ["COMPLETE", "FAIL", "COMPLETE"]
     assert found.trials[1].user_attrs == {"trial": 101, "status": "failed", "stage": "run", "reason": "crash"}
     assert found.trials[0].user_attrs["reliability"] == point(0, 2.0).reliability.text

@@ -7,7 +7,7 @@ from itertools import pairwise
 import numpy as np
 import pytest
 
-from tests.search.tasks import ask, grid, line, task, tell
+from tests.search.tasks import ask, grid, line, rng, task, tell
 from tuner.search import surrogates
 from tuner.search.configurations import Column, RowTable, Scope
 from tuner.search.density import GOOD_MIN, PRIOR, Densities, RowSimilarity
@@ -37,10 +37,6 @@ def test_a_lower_mean_or_a_larger_deviation_gains_more_and_no_chance_is_a_number
     gain = log_expected_improvement(mean, deviation, 0.0)
     assert gain[0] > gain[1] < gain[2]
     assert np.isfinite(gain).all()
-
-
-def rng(seed: int = 0) -> np.random.Generator:
-    return np.random.default_rng(seed)
 
 
 def test_a_forest_learns_a_cliff_asks_about_texts_and_missing_knobs_and_is_equal_for_a_seed() -> None:
@@ -101,8 +97,7 @@ def test_the_gain_is_largest_in_the_valley_and_knows_what_a_power_of_two_divides
     assert gain(busy)[best] < gain(free)[best] - 1
     steps = task(SearchSpace("s", (Knob("a", tuple(16 * rank for rank in range(1, 33))),)))
     tell(steps, *((row, 2.0 if row % 2 == 0 else 1.0 + row / 100) for row in (1, 4, 7, 10, 13, 16, 22, 25)))
-    scope = steps.scope(rng())
-    gains = Surrogate(steps).log_gain(scope)
+    gains = Surrogate(steps).log_gain(steps.scope(rng()))
     unseen_even, unseen_odd = [3, 5, 9, 11], [2, 6, 8, 12]  # rows: values are one more
     assert gains[unseen_even].mean() > gains[unseen_odd].mean() + 1
 
@@ -186,9 +181,9 @@ def test_most_choices_are_below_the_cliff_where_the_ratio_is_largest() -> None:
     rows = rng().permutation(512)[:80].tolist()
     low = square.table.codes.sum(axis=1) < 8
     tell(square, *((row, 1.0 + row / 1000 if low[row] else 9.0) for row in rows))
-    chosen = [Trees(square).choose(np.random.default_rng(seed)) for seed in range(10)]
-    assert sum(bool(low[row]) for row in chosen) >= 8
-    assert all(square.pool.unseen[row] for row in chosen)
+    chosen = [Trees(square).choose(rng(seed)) for seed in range(10)]
+    assert sum(low[chosen]) >= 8
+    assert all(square.pool.unseen[chosen])
     one = task(line(40))
     tell(one, (10, 1.0), (11, 1.1), (30, 5.0), (31, 6.0), (5, 7.0))
     gain = Densities(one).log_gain(one.scope(rng()))

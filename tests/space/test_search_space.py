@@ -42,9 +42,7 @@ def test_choices_that_make_no_knob_are_refused(choices: tuple[Value, ...], messa
 
 def test_a_candidate_is_its_own_key_whatever_the_order_of_its_knobs_and_combinations_are_counted() -> None:
     one, other = Candidate.of("s", {"b": 1, "a": "x"}), Candidate.of("s", {"a": "x", "b": 1})
-    assert one == other
-    assert hash(one) == hash(other)
-    assert one.text == "s(a=x, b=1)"
+    assert (one, hash(one), one.text) == (other, hash(other), "s(a=x, b=1)")
     assert (space().cartesian, SearchSpace("s", ()).cartesian) == (6, 1)
 
 

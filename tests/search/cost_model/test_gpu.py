@@ -40,6 +40,7 @@ from tuner.search.cost_model.occupancy import (
 CHIP = chip_of("sm_90")
 MULTIPROCESSORS = 132
 LARGE = Matmul(4096, 4096, 4096, "f16")
+LANES = np.arange(32)
 
 
 def tiles(**changes: float) -> GpuTiles:
@@ -59,8 +60,7 @@ def test_no_schedule_beats_the_multipliers_what_wastes_the_gpu_costs_more_and_ea
     assert cost() >= 4096**3 / (MULTIPROCESSORS * fma_per_cycle(LARGE, CHIP))
     assert cost(multiprocessors=0) == cost(multiprocessors=132)
     whole = Matmul(128 * 12, 128 * 11, 4096, "f16")  # 132 blocks
-    more = Matmul(128 * 12 + 1, 128 * 11, 4096, "f16")
-    assert cost(more) > 1.2 * cost(whole)
+    assert cost(Matmul(128 * 12 + 1, 128 * 11, 4096, "f16")) > 1.2 * cost(whole)
     assert cost(whole) == pytest.approx(cost(Matmul(128 * 11, 128 * 11, 4096, "f16")))
     few = Matmul(256, 256, 8192, "f16")
     assert cost(few, splits=8) < cost(few)
@@ -82,9 +82,6 @@ def test_no_schedule_beats_the_multipliers_what_wastes_the_gpu_costs_more_and_ea
         assert cost(LARGE, MULTIPROCESSORS, **{name: value}) == np.inf
     for name, dtype in itertools.product(CHIPS, ("f16", "bf16", "tf32", "f32", "f64")):
         assert fma_per_cycle(Matmul(8, 8, 8, dtype), replace(CHIP, name=name)) > 0
-
-
-LANES = np.arange(32)
 
 
 def test_an_access_costs_its_layer_at_least_by_the_passes_of_its_words_and_equal_rows_once() -> None:
@@ -118,8 +115,7 @@ def test_an_access_costs_its_layer_at_least_by_the_passes_of_its_words_and_equal
         return one + 10.0 * other
 
     found = by_kind((np.array([1.0, 2.0, 1.0]), np.array([3.0, 3.0, 3.0])), cycles)
-    assert found.tolist() == [31.0, 32.0, 31.0]
-    assert seen == [(1, 3), (2, 3)]
+    assert (found.tolist(), seen) == ([31.0, 32.0, 31.0], [(1, 3), (2, 3)])
 
 
 @given(st.lists(st.integers(0, 4096), min_size=32, max_size=32))
@@ -230,5 +226,4 @@ def test_shared_memory_static_one_included_is_held_to_the_chip(chip: str, most: 
     require_launchable(program(full, chip=chip))
     reason = refusal(program(replace(LAUNCH, dynamic_shared_bytes=most + 1), chip=chip))
     assert reason == f"k: shared bytes: found {most + 1}, allowed {most} on {chip}"
-    reason = refusal(program(full, replace(RESOURCES, static_shared_bytes=8), chip))
-    assert f"found {most + 8}" in reason
+    assert f"found {most + 8}" in refusal(program(full, replace(RESOURCES, static_shared_bytes=8), chip))

@@ -118,8 +118,7 @@ def chosen(problem: Problem = PROBLEM, feasible: FeasibleSet = FEASIBLE, machine
 def test_strategies_with_a_model_have_seeds_the_cheapest_of_all_first() -> None:
     rows = chosen()
     names = [FEASIBLE.candidate(row).strategy for row in rows]
-    assert set(names) == {"packed", "direct"}
-    assert names.count("packed") == SEEDS
+    assert (set(names), names.count("packed")) == ({"packed", "direct"}, SEEDS)
     costs = []
     for each, index in zip(SPACES, FEASIBLE.index, strict=True):
         model = model_of(each, PROBLEM, CPU, 1)
@@ -132,8 +131,7 @@ def test_seeds_are_the_cheapest_of_their_shape_the_cheapest_first(monkeypatch: p
     packed, index = model(MANY_PACKED, CPU, PROBLEM)
     costs = packed.costs(index, {})
     rows = [row for row in chosen() if FEASIBLE.candidate(row).strategy == "packed"]
-    assert costs[rows[0]] == costs.min()
-    assert list(costs[rows]) == sorted(costs[rows])
+    assert (costs[rows[0]], list(costs[rows])) == (costs.min(), sorted(costs[rows]))
     shapes = [packed.shape_of(row) for row in index]
     for row in rows:
         same = [cost for cost, shape in zip(costs, shapes, strict=True) if shape == shapes[row]]

@@ -16,6 +16,8 @@ from tuner.space.recorded import recording
 from tuner.space.recorded.reading import read_recorded
 from tuner.space.recorded.recording import Points, Raw, RecordedTime, feasible_set_of, name_of, open_recorded
 
+NAN = float("nan")
+
 
 @pytest.mark.parametrize("is_compressed", [False, True])
 @pytest.mark.parametrize("name", ["space.json", "space.t4.json", "space.t4.json.gz", "space.json.gz"])
@@ -81,27 +83,15 @@ def test_a_missing_or_too_large_file_is_refused(tmp_path: Path, monkeypatch: pyt
 def cache(**changes: Any) -> dict[str, Any]:
     """Returns a cache as Kernel Tuner writes it: one point of every kind."""
     times: list[object] = [2.5, "CompilationFailedConfig", "RuntimeFailedConfig", "InvalidConfig", 1e20, 0.5]
-    entries = {
-        f"{2**place},0": {
-            "block_size_x": 2**place,
-            "vector": 0,
-            "time": time,
-            "times": [2.0, 3.0] if place == 0 else [],
-            "compile_time": 100.0,
-            "GFLOP/s": 3.5,
-        }
-        for place, time in enumerate(times)
+    plain = {"vector": 0, "times": [], "compile_time": 100.0, "GFLOP/s": 3.5}
+    entries: dict[str, Any] = {
+        f"{2**place},0": {"block_size_x": 2**place, **plain, "time": time} for place, time in enumerate(times)
     }
-    return {
-        "device_name": "NVIDIA A100",
-        "kernel_name": "stencil",
-        "problem_size": [64, 64],
-        "tune_params_keys": ["block_size_x", "vector"],
-        "tune_params": {"block_size_x": [32, 16, 8, 4, 2, 1], "vector": [0]},
-        "objective": "time",
-        "cache": entries,
-        **changes,
-    }
+    entries["1,0"]["times"] = [2.0, 3.0]
+    head = {"device_name": "NVIDIA A100", "kernel_name": "stencil", "problem_size": [64, 64]}
+    knobs = {"block_size_x": [32, 16, 8, 4, 2, 1], "vector": [0]}
+    tuned = {"tune_params_keys": [*knobs], "tune_params": knobs, "objective": "time"}
+    return {**head, **tuned, "cache": entries, **changes}
 
 
 def write(folder: Path, document: dict[str, Any]) -> Path:
@@ -159,9 +149,6 @@ def test_a_time_that_is_none_is_a_failure_and_no_word_of_a_file_moves_the_termin
     assert Failure(Stage.RUN, "Boom\\x1b]0;title\\x07") in space.outcomes
 
 
-NAN = float("nan")
-
-
 @pytest.mark.parametrize(
     "samples", [[], [1.0, 0.0], [1.0, NAN], [NAN, 1.0], [1.0, None], ["1.0"], [1e20], [-1.0], [1e-300]]
 )
@@ -175,8 +162,11 @@ ROWS = st.lists(st.tuples(st.integers(0, 5), st.sampled_from(["a", "b", "c"])), 
 
 
 def points(values: list[tuple[Raw, ...]], listed: tuple[tuple[Raw, ...], ...]) -> Points:
-    names = tuple("xyz"[: len(listed)])
-    return Points("s", names, listed, values, list(range(len(values))))
+    return Points("s", tuple("xyz"[: len(listed)]), listed, values, list(range(len(values))))
+
+
+def points_of_x(*values: Raw, listed: tuple[Raw, ...] = ()) -> Points:
+    return points([(value,) for value in values], (listed,))
 
 
 @given(ROWS)
@@ -195,29 +185,23 @@ def test_choices_keep_the_order_that_the_file_lists_and_are_not_too_many() -> No
     x, y = feasible.spaces[0].knobs
     assert x.choices == (8, 2, 4)  # listed, then what was met beside
     assert y.choices == ("a", "m", "z")
-    feasible, _ = feasible_set_of((points([(value,) for value in range(4096)], ((),)),))
+    feasible, _ = feasible_set_of((points_of_x(*range(4096)),))
     assert feasible.rows == 4096
     with pytest.raises(UsageError, match="knob 'x': found 4097 different values, allowed 4096"):
-        feasible_set_of((points([(value,) for value in range(4097)], ((),)),))
+        feasible_set_of((points_of_x(*range(4097)),))
 
 
-PLAIN_CHOICES = [
-    ((True, False), (0, 1)),
-    ((1.0, 2.0), (1, 2)),
-    ((0.5, 1.0), ("0.5", "1.0")),
-    ((1, "auto"), ("1", "auto")),
-]
-
-
-@pytest.mark.parametrize(("raw", "plain"), PLAIN_CHOICES)
-def test_a_knob_takes_whole_numbers_or_texts(raw: tuple[Raw, ...], plain: tuple[Raw, ...]) -> None:
-    feasible, _ = feasible_set_of((points([(value,) for value in raw], ((),)),))
-    assert feasible.spaces[0].knobs[0].choices == plain
+def test_a_knob_takes_whole_numbers_or_texts() -> None:
+    choices: dict[tuple[Raw, ...], tuple[Raw, ...]] = {(True, False): (0, 1), (1.0, 2.0): (1, 2)}
+    choices |= {(0.5, 1.0): ("0.5", "1.0"), (1, "auto"): ("1", "auto")}
+    for raw, plain in choices.items():
+        feasible, _ = feasible_set_of((points_of_x(*raw),))
+        assert feasible.spaces[0].knobs[0].choices == plain
 
 
 def test_strategies_follow_one_another_and_one_without_knobs_is_one_point() -> None:
     second = Points("t", ("x",), ((),), [(3,), (1,)], [7, 9])
-    feasible, entries = feasible_set_of((points([(5,)], ((),)), second))
+    feasible, entries = feasible_set_of((points_of_x(5), second))
     assert [feasible.candidate(row).text for row in range(3)] == ["s(x=5)", "t(x=1)", "t(x=3)"]
     assert entries == (0, 9, 7)
     feasible, entries = feasible_set_of((points([(), ()], ()),))
@@ -228,7 +212,7 @@ def test_strategies_follow_one_another_and_one_without_knobs_is_one_point() -> N
 @pytest.mark.parametrize("is_listed", [False, True])
 def test_what_no_knob_can_take_is_refused(value: Raw, is_listed: bool) -> None:
     with pytest.raises(UsageError, match=r"knob 'x': found .*, allowed numbers and printable texts"):
-        feasible_set_of((points([(value,), (1,)], ((value,) if is_listed else (),)),))
+        feasible_set_of((points_of_x(value, 1, listed=(value,) if is_listed else ()),))
 
 
 def test_times_are_by_row_failures_have_none_and_knobs_are_those_of_every_strategy(tmp_path: Path) -> None:

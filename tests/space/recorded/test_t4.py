@@ -19,6 +19,8 @@ from tuner.space.recorded.reading import read_recorded
 from tuner.space.recorded.recording import RecordedTime
 from tuner.space.recorded.t4 import Recording, invalidity_of, t4_bytes, t4_document
 
+UNITS_S = {None: 2e-3, "seconds": 2.0, "miliseconds": 2e-3, "ns": 2e-9}
+
 
 def test_every_stage_has_a_word_and_words_of_failure_become_stages(tmp_path: Path) -> None:
     for stage in Stage:
@@ -45,8 +47,8 @@ def test_every_result_has_what_the_schema_requires_and_equal_recordings_are_equa
         assert all(isinstance(each["unit"], str) for each in result["measurements"])
     assert {result["invalidity"] for result in document["results"]} == options - {"constraints"}
     recording = values.recording()
-    assert t4_bytes(recording, is_compressed=True) == t4_bytes(recording, is_compressed=True)
-    assert gzip.decompress(t4_bytes(recording, is_compressed=True)) == t4_bytes(recording)
+    packed, again = (t4_bytes(recording, is_compressed=True) for _ in range(2))
+    assert (again, gzip.decompress(packed)) == (packed, t4_bytes(recording))
     unnamed = t4_document(dataclasses.replace(recording, spaces=()))
     choices = {knob.name: sorted(knob.choices, key=str if knob.is_text else None) for knob in values.KNOBS}
     assert unnamed["metadata"]["tuner"]["knobs"] == {"fabricated": choices}
@@ -124,25 +126,20 @@ def test_other_programs_see_a_space_of_plain_times(tmp_path: Path) -> None:
     assert space.problem is None
 
 
-UNITS_S = {None: 2e-3, "seconds": 2.0, "miliseconds": 2e-3, "ns": 2e-9}
-
-
 @pytest.mark.parametrize(("unit", "seconds"), UNITS_S.items())
 def test_times_are_in_the_unit_of_the_file(tmp_path: Path, unit: str | None, seconds: float) -> None:
     space = read(tmp_path, foreign(point(32), device="A4000", **({"timeunit": unit} if unit else {})))
     assert space.outcomes == (RecordedTime(seconds, (seconds / 2, seconds * 1.5)),)
-    assert space.machine.name == "A4000"
-    assert space.feasible.candidate(0).text == "foreign(block=32, unroll=1)"
+    assert (space.machine.name, space.feasible.candidate(0).text) == ("A4000", "foreign(block=32, unroll=1)")
 
 
 def test_a_measurement_may_have_a_unit_of_its_own_that_fits_its_samples(tmp_path: Path) -> None:
     """Else a replay would answer the median of the samples, which is of another size than the time."""
-    measured = [{"name": "time", "value": 2500.0, "unit": "us"}]
-    assert read(tmp_path, foreign(point(32, measurements=measured))).times_s[0] == pytest.approx(2.5e-3)
-    measured[0]["value"] = 2.0
+    right, wrong = ([{"name": "time", "value": value, "unit": "us"}] for value in (2500.0, 2.0))
+    assert read(tmp_path, foreign(point(32, measurements=right))).times_s[0] == pytest.approx(2.5e-3)
     message = r"foreign\.json: time: 2e-06 s does not fit samples of 0.001 to 0.003 s"
     with pytest.raises(UsageError, match=message):
-        read(tmp_path, foreign(point(32, measurements=measured)))
+        read(tmp_path, foreign(point(32, measurements=wrong)))
 
 
 @pytest.mark.drawn(ALL)

@@ -7,6 +7,7 @@ import pytest
 from tests.fakes import FakeTarget
 from tests.mlir.scripts import knob, script
 from tests.space.scripts.test_header import PROVENANCE, exported
+from tests.tuning.fakes import present
 from tuner.core.candidate import Candidate, ChosenStrategy, TargetName, Value
 from tuner.core.errors import UsageError
 from tuner.core.gpu import chip_of
@@ -52,9 +53,10 @@ def space_file(tmp_path: Path) -> SpaceFile:
     return load_space_file(tmp_path / "space.yaml")
 
 
-def spaces_of(
-    chosen: tuple[ChosenStrategy, ...], file: SpaceFile, dtype: str = "f32"
-) -> tuple[SearchSpace, ...]:
+Chosen = tuple[ChosenStrategy, ...]
+
+
+def spaces_of(chosen: Chosen, file: SpaceFile, dtype: str = "f32") -> tuple[SearchSpace, ...]:
     problem = Matmul(8, 8, 8, dtype)
     return spaces(chosen, file, problem, "avx2", problem.variables())
 
@@ -113,18 +115,15 @@ PROBLEMS = (
 @pytest.mark.drawn(2)
 @pytest.mark.parametrize("problem", PROBLEMS)
 def test_every_size_gets_a_script_for_it(problem: Problem) -> None:
-    found = default_script(problem, SIMULATOR)
-    assert found is not None
-    padded = PADDED.findall(found.text)
+    padded = PADDED.findall(present(default_script(problem, SIMULATOR)).text)
     assert padded or all(size % 8 == 0 for size in problem.sizes)  # whole tiles
     for sizes in padded:
         assert all(int(one) >= size for one, size in zip(sizes.split(", "), problem.sizes, strict=True))
 
 
 def test_what_is_tried_first_is_taken_and_a_problem_of_no_strategy_has_no_script() -> None:
-    found = default_script(Matmul(256, 256, 64), SIMULATOR)
-    assert found is not None
-    assert "transform.nvgpu.pipeline_shared_memory_copies" in found.text  # tiled, not the naive strategy
+    text = present(default_script(Matmul(256, 256, 64), SIMULATOR)).text
+    assert "transform.nvgpu.pipeline_shared_memory_copies" in text  # tiled, not the naive strategy
     assert default_script(Matmul(8, 8, 8, "f16"), FakeTarget().machine()) is None
 
 

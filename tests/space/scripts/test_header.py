@@ -136,20 +136,18 @@ def test_provenance_reads_back_with_the_references_that_it_has(changes: dict[str
 def test_any_provenance_reads_back(machine: str, strategy: str, median_s: float, value: int | str) -> None:
     odd = replace(PROVENANCE, machine=machine, strategy=strategy, median_s=median_s, knobs=(("x", value),))
     text = exported(odd)
-    assert read_provenance(text, "best.mlir") == odd
-    assert without_header(text) == SCRIPT
+    assert (read_provenance(text, "best.mlir"), without_header(text)) == (odd, SCRIPT)
     assert text.count("\n") == SCRIPT.count("\n") + 5
 
 
 def test_the_header_of_an_older_tuner_is_read_without_a_round_and_left_out() -> None:
-    text = exported()
-    line = json.loads(text.partition(MARK)[2].partition("\n")[0])
+    head, _, rest = exported().partition(MARK)
+    line = json.loads(rest.partition("\n")[0])
     del line["round"]
-    older = text.partition(MARK)[0] + MARK + json.dumps(line) + "\n" + SCRIPT
+    older = f"{head}{MARK}{json.dumps(line)}\n{SCRIPT}"
     assert read_provenance(older, "best.mlir") == replace(PROVENANCE, round=None)
-    older = "// Transform script of it\n" + exported().splitlines()[-1] + "\n" + SCRIPT
-    assert read_provenance(older, "best.mlir") == PROVENANCE
-    assert without_header(older) == SCRIPT
+    older = f"// Transform script of it\n{exported().splitlines()[-1]}\n{SCRIPT}"
+    assert (read_provenance(older, "best.mlir"), without_header(older)) == (PROVENANCE, SCRIPT)
 
 
 def test_a_script_that_was_not_exported_is_refused() -> None:

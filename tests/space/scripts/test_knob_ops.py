@@ -14,16 +14,19 @@ def read(*ops: str) -> tuple[Knob, ...]:
 
 
 def test_knobs_and_alternatives_are_read_in_order_inside_regions_too_and_one_name_once() -> None:
-    found = read(
-        knob("size", "[16, 32]"),
-        alternatives("order", "", "", ""),
-        knob("twice", '["a", "b"]', kind="!transform.any_param"),
-    )
-    assert found == (Knob("size", (16, 32)), Knob("order", (0, 1, 2)), Knob("twice", ("a", "b")))
-    found = read(alternatives("order", knob("inner", "[1, 2]"), ""))
-    assert found == (Knob("order", (0, 1)), Knob("inner", (1, 2)))
-    found = read(knob("size", "[16, 32]"), knob("size", "[32, 16]", result="again"))
-    assert found == (Knob("size", (16, 32)),)
+    twice = knob("twice", '["a", "b"]', kind="!transform.any_param")
+    for ops, found in (
+        (
+            (knob("size", "[16, 32]"), alternatives("order", "", "", ""), twice),
+            (Knob("size", (16, 32)), Knob("order", (0, 1, 2)), Knob("twice", ("a", "b"))),
+        ),
+        (
+            (alternatives("order", knob("inner", "[1, 2]"), ""),),
+            (Knob("order", (0, 1)), Knob("inner", (1, 2))),
+        ),
+        ((knob("size", "[16, 32]"), knob("size", "[32, 16]", result="again")), (Knob("size", (16, 32)),)),
+    ):
+        assert read(*ops) == found
 
 
 def test_alternatives_without_a_name_are_numbered_and_those_that_a_parameter_picks_are_no_knob() -> None:

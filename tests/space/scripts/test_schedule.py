@@ -1,3 +1,4 @@
+import contextlib
 import itertools
 import math
 import operator
@@ -30,10 +31,13 @@ from tuner.targets.cpu.evaluator import CpuEvaluator
 pytestmark = pytest.mark.mlir
 EXAMPLE = Path(__file__).parents[3] / "examples" / "matmul_knobs.mlir"
 SIZE = knob("size", "[8, 16]")
+PICKED = alternatives("order", knob("a", "[1, 2, 3]"), "", selected=f"%which : {INTEGER}")
+VALUES: dict[str, Value] = {"tile_m": 8, "tile_n": 16, "unroll_k": 1, "outer_loop": 0}
 
 
-def bind(text: str, **values: Value) -> str:
-    return Schedule(text).select(Candidate.of("own", values))
+def bind(text: str | Schedule, **values: Value) -> str:
+    schedule = Schedule(text) if isinstance(text, str) else text
+    return schedule.select(Candidate.of("own", values))
 
 
 def apply(text: str) -> str:
@@ -47,6 +51,11 @@ def candidates(text: str) -> list[Candidate]:
     schedule = Schedule(text)
     rows = FeasibleSet.of((SearchSpace("own", schedule.knobs, schedule.constraints + schedule.idle),))
     return [rows.candidate(row) for row in range(rows.rows)]
+
+
+def points(text: str) -> list[tuple[Value, ...]]:
+    """Returns the values of the knobs of each candidate, in the order of their names."""
+    return [tuple(value for _, value in each.choices) for each in candidates(text)]
 
 
 @pytest.mark.parametrize("size", [8, 16])
@@ -74,9 +83,9 @@ def test_a_bound_script_leaves_one_candidate_binds_to_itself_and_the_schedule_is
     assert [dict(each.choices) for each in candidates(bound)] == [{"order": 1, "size": 16}]
     assert bind(bound, size=16, order=1) == bound
     schedule = Schedule(script(SIZE, TILE))
-    first = schedule.select(Candidate.of("own", {"size": 8}))
-    assert "= 16 : i64 from" in schedule.select(Candidate.of("own", {"size": 16}))
-    assert schedule.select(Candidate.of("own", {"size": 8})) == first
+    first = bind(schedule, size=8)
+    assert "= 16 : i64 from" in bind(schedule, size=16)
+    assert bind(schedule, size=8) == first
 
 
 def test_a_script_without_knobs_is_exactly_one_candidate_and_the_line_that_names_panels_is_kept() -> None:
@@ -129,19 +138,13 @@ def test_knobs_of_regions_that_are_not_run_do_not_multiply_the_candidates() -> N
 @pytest.mark.parametrize(
     ("ops", "count"),
     [
-        ((alternatives("order", knob("a", "[1, 2]"), knob("a", "[1, 2]"), ""),), 2 + 2 + 1),
-        ((alternatives("outer", alternatives("inner", "", knob("a", "[1, 2, 3]")), ""),), (1 + 3) + 1),
-        (
-            (
-                knob("which", "[0, 1]"),
-                alternatives("order", knob("a", "[1, 2, 3]"), "", selected=f"%which : {INTEGER}"),
-            ),
-            3 + 1,
-        ),
+        ([alternatives("order", knob("a", "[1, 2]"), knob("a", "[1, 2]"), "")], 2 + 2 + 1),
+        ([alternatives("outer", alternatives("inner", "", knob("a", "[1, 2, 3]")), "")], (1 + 3) + 1),
+        ([knob("which", "[0, 1]"), PICKED], 3 + 1),
     ],
     ids=["in two regions", "nested", "picked by a knob"],
 )
-def test_a_knob_is_open_in_each_region_that_is_run_and_only_there(ops: tuple[str, ...], count: int) -> None:
+def test_a_knob_is_open_in_each_region_that_is_run_and_only_there(ops: list[str], count: int) -> None:
     assert len(candidates(script(*ops))) == count
 
 
@@ -168,15 +171,11 @@ def test_every_candidate_of_any_schedule_binds_and_is_applied(ops: list[str], da
     text = script("\n".join(ops))
     numbers = itertools.count()
     text = re.sub("%_ =", lambda _: f"%v{next(numbers)} =", text)  # results have names of their own
-    found = candidates(text)
-    candidate = data.draw(st.sampled_from(found))
+    candidate = data.draw(st.sampled_from(candidates(text)))
     bound = Schedule(text).select(candidate)
-    read = Schedule(bound).knobs
-    assert {each.name: each.choices for each in read} == {name: (value,) for name, value in candidate.choices}
+    read = {each.name: each.choices for each in Schedule(bound).knobs}
+    assert read == {name: (value,) for name, value in candidate.choices}
     assert "linalg.matmul" in apply(bound)
-
-
-VALUES: dict[str, Value] = {"tile_m": 8, "tile_n": 16, "unroll_k": 1, "outer_loop": 0}
 
 
 def cpu(text: str) -> tuple[AbstractCompiler, Binder, Problem]:
@@ -204,15 +203,17 @@ def test_an_illegal_transform_or_a_tile_that_does_not_divide_fails_to_compile_wi
     text = EXAMPLE.read_text().replace(line, f"{line}\n{alternatives('unroll', '', unroll)}")
     compiler, binder, problem = cpu(text)
     compiler.compile(problem, binder.bind(Candidate.of("own", VALUES | {"unroll": 0})))
-    with pytest.raises(CandidateError) as error:
-        compiler.compile(problem, binder.bind(Candidate.of("own", VALUES | {"unroll": 1})))
-    reason = "transform.loop.unroll at script:7:7: failed to unroll, incorrect type of payload"
-    assert error.value.failure == Failure(Stage.COMPILE, reason)
-    compiler, binder, problem = cpu(EXAMPLE.read_text().replace("divides = 16", "step = 1"))
-    with pytest.raises(CandidateError) as error:
-        compiler.compile(problem, binder.bind(Candidate.of("own", VALUES | {"tile_m": 7})))
-    reason = "linalg.fill at payload:7:16: Attempted to vectorize, but failed"
-    assert error.value.failure == Failure(Stage.COMPILE, reason)
+    unrolling = "transform.loop.unroll at script:7:7: failed to unroll, incorrect type of payload"
+    vectorizing = "linalg.fill at payload:7:16: Attempted to vectorize, but failed"
+    of_any_size = EXAMPLE.read_text().replace("divides = 16", "step = 1")
+    for example, name, value, reason in (
+        (text, "unroll", 1, unrolling),
+        (of_any_size, "tile_m", 7, vectorizing),
+    ):
+        compiler, binder, problem = cpu(example)
+        with pytest.raises(CandidateError) as error:
+            compiler.compile(problem, binder.bind(Candidate.of("own", VALUES | {name: value})))
+        assert error.value.failure == Failure(Stage.COMPILE, reason)
 
 
 def test_ops_of_ours_work_in_a_context_after_another_was_made() -> None:
@@ -227,6 +228,7 @@ def test_ops_of_ours_work_in_a_context_after_another_was_made() -> None:
 
 
 A, B = knob("a", "{min = -3, max = 8}"), knob("b", "{min = 1, max = 6}")
+EVERY_POINT = [*itertools.product(range(-3, 9), range(1, 7))]
 EQUAL = "%ok = smt.eq %x, %y : !smt.int\nsmt.assert %ok"
 
 
@@ -242,10 +244,6 @@ def constrain(body: str, parameters: str = "%a, %b", results: str = "", gives: s
 
 def texts(*ops: str) -> list[str]:
     return [each.text for each in Schedule(script(*ops), "own.mlir").constraints]
-
-
-def smt_constraints_bind(schedule: Schedule, **values: Value) -> str:
-    return schedule.select(Candidate.of("s", values))
 
 
 def test_what_is_asserted_becomes_a_constraint_and_results_of_one_may_enter_the_next() -> None:
@@ -264,7 +262,7 @@ def test_a_constraint_reports_where_it_stands_in_the_script() -> None:
     schedule = Schedule(script(A, B, constrain(EQUAL)), "own.mlir")
     assert [each.where for each in schedule.constraints] == ["own.mlir:7:5"]
     with pytest.raises(CandidateError, match=r"own.mlir:7:5: 'a == b' does not hold") as failure:
-        smt_constraints_bind(schedule, a=1, b=2)
+        bind(schedule, a=1, b=2)
     assert failure.value.stage is Stage.BIND
 
 
@@ -276,7 +274,7 @@ def test_the_op_is_gone_from_the_bound_script_and_its_results_are_constants() ->
         " -> (!transform.any_op, !transform.any_op, !transform.any_op)"
     )
     sizes = constrain(body, results="%size:2", gives=f"{INTEGER}, {INTEGER}")
-    text = smt_constraints_bind(Schedule(script(A, B, sizes, tile)), a=8, b=5)
+    text = bind(script(A, B, sizes, tile), a=8, b=5)
     assert "smt" not in text
     constants = re.findall(r"(%\w+) = transform.param.constant (\d+) : i64", text)
     assert [number for _, number in constants] == ["8", "13"]
@@ -286,9 +284,9 @@ def test_the_op_is_gone_from_the_bound_script_and_its_results_are_constants() ->
 def test_a_region_that_is_not_run_asserts_nothing() -> None:
     schedule = Schedule(script(A, B, alternatives("order", "", constrain(EQUAL))))
     assert [each.text for each in schedule.constraints] == ["not (order == 1) or (a == b)"]
-    assert smt_constraints_bind(schedule, a=1, b=2, order=0)
+    assert bind(schedule, a=1, b=2, order=0)
     with pytest.raises(CandidateError, match="does not hold"):
-        smt_constraints_bind(schedule, a=1, b=2, order=1)
+        bind(schedule, a=1, b=2, order=1)
 
 
 def test_a_division_by_zero_and_a_result_wider_than_any_word_fail_to_bind() -> None:
@@ -296,13 +294,13 @@ def test_a_division_by_zero_and_a_result_wider_than_any_word_fail_to_bind() -> N
     schedule = Schedule(script(A, B, constrain(body, results="%q", gives=INTEGER)))
     assert [each.text for each in schedule.constraints] == ["a != 0"]
     with pytest.raises(CandidateError, match="'a != 0' does not hold"):
-        smt_constraints_bind(schedule, a=0, b=2)
+        bind(schedule, a=0, b=2)
     wide = "\n".join(f"%p{n + 1} = smt.int.mul %p{n}, %p{n}" for n in range(1, 6))
     body = f"%p1 = smt.int.mul %x, %x\n{wide}\nsmt.yield %p6 : !smt.int"
     schedule = Schedule(script(A, constrain(body, "%a", results="%q", gives=INTEGER)))
-    assert "transform.param.constant 1 :" in smt_constraints_bind(schedule, a=1)
+    assert "transform.param.constant 1 :" in bind(schedule, a=1)
     with pytest.raises(CandidateError, match=f"{8**64} does not fit i64"):
-        smt_constraints_bind(schedule, a=8)
+        bind(schedule, a=8)
 
 
 @pytest.mark.parametrize(
@@ -315,10 +313,10 @@ def test_a_result_has_the_type_that_the_script_gives_it_or_fails_to_bind(
     op = constrain("smt.yield %x : !smt.int", "%a", results="%q", gives=f"!transform.param<{kind}>")
     schedule = Schedule(script(knob("a", "[1, 100, 200, 300, -1]"), op))
     for a in fits:
-        assert f"transform.param.constant {a} : {kind} ->" in smt_constraints_bind(schedule, a=a)
+        assert f"transform.param.constant {a} : {kind} ->" in bind(schedule, a=a)
     for a in wide:
         with pytest.raises(CandidateError, match=f"'a': {a} does not fit {kind}") as failure:
-            smt_constraints_bind(schedule, a=a)
+            bind(schedule, a=a)
         assert failure.value.stage is Stage.BIND
 
 
@@ -429,25 +427,16 @@ def truth(draw: st.DrawFn, prefix: str) -> Smt:
 def test_constraints_admit_what_smt_admits_and_yield_what_smt_yields(condition: Smt, value: Smt) -> None:
     ends = f"smt.assert {condition.result}", f"smt.yield {value.result} : !smt.int"
     body = "\n".join((*condition.lines, ends[0], *value.lines, ends[1]))
-    schedule = Schedule(script(A, B, constrain(body, results="%out", gives=INTEGER)))
-    feasible = {}
-    for a in range(-3, 9):
-        for b in range(1, 7):
-            try:
-                text = smt_constraints_bind(schedule, a=a, b=b)
-            except CandidateError:
-                continue
-            found = re.search(r"transform.param.constant (-?\d+) : i64", text)
-            assert found is not None
-            feasible[a, b] = int(found[1])
-    allowed = [(a, b) for a in range(-3, 9) for b in range(1, 7) if condition.meaning(a, b)]
-    expected = {point: value.meaning(*point) for point in allowed}
+    text = script(A, B, constrain(body, results="%out", gives=INTEGER))
+    schedule, feasible = Schedule(text), {}
+    for a, b in EVERY_POINT:
+        with contextlib.suppress(CandidateError):
+            (found,) = re.findall(r"transform.param.constant (-?\d+) : i64", bind(schedule, a=a, b=b))
+            feasible[a, b] = int(found)
+    expected = {point: value.meaning(*point) for point in EVERY_POINT if condition.meaning(*point)}
     assert feasible == {point: number for point, number in expected.items() if number is not None}
-    space = SearchSpace("s", schedule.knobs, schedule.constraints)
     if feasible:
-        rows = FeasibleSet.of((space,))
-        points = [dict(rows.candidate(row).choices) for row in range(rows.rows)]
-        assert sorted((point["a"], point["b"]) for point in points) == sorted(feasible)
+        assert sorted(points(text)) == sorted(feasible)
 
 
 def test_every_other_op_means_what_smt_says() -> None:
@@ -461,9 +450,5 @@ def test_every_other_op_means_what_smt_says() -> None:
       %some = smt.ite %big, %x, %size : !smt.int
       %ok = smt.distinct %some, %y, %five : !smt.int
       smt.assert %ok"""
-    schedule = Schedule(script(A, B, constrain(body)))
-    rows = FeasibleSet.of((SearchSpace("s", schedule.knobs, schedule.constraints),))
-    points = {tuple(value for _, value in rows.candidate(row).choices) for row in range(rows.rows)}
-    assert points == {
-        (a, b) for a in range(-3, 9) for b in range(1, 7) if abs(a) < 5 and len({abs(a), b, 5}) == 3
-    }
+    expected = [(a, b) for a, b in EVERY_POINT if abs(a) < 5 and len({abs(a), b, 5}) == 3]
+    assert points(script(A, B, constrain(body))) == expected

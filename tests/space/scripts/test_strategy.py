@@ -51,9 +51,8 @@ def test_panels_are_whole_register_tiles_scheduled_once_per_size_and_named_in_th
 
 
 def test_a_strategy_that_the_run_does_not_have_is_named() -> None:
-    binder = Binder((), Matmul(1, 1, 1), (), 1)
     with pytest.raises(CandidateError, match=r"^no strategy 'matmul_cpu_packed' in this run$") as caught:
-        binder.bind(Candidate.of("matmul_cpu_packed", {}))
+        Binder((), Matmul(1, 1, 1), (), 1).bind(Candidate.of("matmul_cpu_packed", {}))
     assert caught.value.stage == Stage.BIND
 
 
@@ -89,12 +88,10 @@ def test_what_a_template_includes_is_in_its_hash_of_its_own_folder_first_then_sh
     strategy, hashes = Strategy("mine", tmp_path / "mine.mlir.j2", "{% include 'part.j2' %}"), set()
     for text in ("first", "mine"):
         (tmp_path / "part.j2").write_text(text)
-        binder = Binder((strategy,), Matmul(100, 200, 30), (), 1)
-        hashes.add(binder.bind(Candidate.of("mine", {})).sha256)
+        hashes.add(Binder((strategy,), Matmul(100, 200, 30), (), 1).bind(Candidate.of("mine", {})).sha256)
     assert len(hashes) == 2
     assert bind("{% include 'part.j2' %}", folder=tmp_path) == "mine\n"
-    shipped = "{% from '_matmul_cpu.mlir.j2' import op with context %}{{ op }}"
-    assert bind(shipped, folder=tmp_path) == "!op\n"
+    assert bind("{% from '_matmul_cpu.mlir.j2' import op with context %}{{ op }}", folder=tmp_path) == "!op\n"
 
 
 def test_an_unreadable_strategy_file_is_named_and_a_template_known_by_its_suffix(tmp_path: Path) -> None:
