@@ -95,17 +95,25 @@ def ulps(found: Array, exact: Array) -> Array:
     """Returns the distances in units of the last place of the nearest number; infinity for another kind."""
     with np.errstate(all="ignore"):
         nearest = exact.astype(found.dtype)
-        place = np.spacing(np.abs(np.where(np.isfinite(nearest), nearest, 1))).astype(np.float64)
-        distance = np.abs(found.astype(np.float64) - exact) / place
+        place = np.spacing(np.abs(np.where(np.isfinite(nearest), nearest, 1))).astype(exact.dtype)
+        distance = np.abs(found.astype(exact.dtype) - exact) / place
     is_same = (found == nearest) | (np.isnan(found) & np.isnan(nearest))
     distance = np.where(is_same & ~np.isfinite(nearest), 0, distance)
     is_other_zero = (found == 0) & (nearest == 0) & (np.signbit(found) != np.signbit(nearest))
     return np.where(np.isnan(distance) | is_other_zero, math.inf, distance)
 
 
-def of_doubles(function: Callable[..., Array], *values: Array) -> Array:
+def exactly(function: Callable[..., Array], *values: Array) -> Array:
+    """Returns results in float64; of float64 numbers in the 64 bits of x86's long double."""
+    wide = np.longdouble if values[0].dtype == np.float64 else np.float64
     with np.errstate(all="ignore"):
-        return np.asarray(function(*(array.astype(np.float64) for array in values)))
+        return np.asarray(function(*(array.astype(wide) for array in values)), wide)
+
+
+def edges_first(*pairs: Array) -> Array:
+    """Returns pairs of numbers, the first of which are replaced by every pair of EDGES."""
+    edges = np.stack([grid.ravel() for grid in np.meshgrid(EDGES, EDGES)])
+    return np.concatenate([edges, np.stack(pairs)[:, edges.shape[1] :]], axis=1)
 
 
 def doubles() -> Array:
@@ -116,18 +124,3 @@ def doubles() -> Array:
     found[: len(EDGES)] = EDGES
     found[len(EDGES) : len(EDGES) + len(DOUBLE_EDGES)] = DOUBLE_EDGES
     return found
-
-
-def worst_ulps(found: Array, reference: Callable[..., Array], *values: Array) -> float:
-    """Returns the largest error in units of the last place of float64; infinity for another kind of number.
-
-    ``reference`` computes in the 64 bits of x86's long double.
-    """
-    with np.errstate(all="ignore"):
-        exact = np.asarray(reference(*(each.astype(np.longdouble) for each in values)), np.longdouble)
-        nearest = exact.astype(np.float64)
-        place = np.spacing(np.abs(np.where(np.isfinite(nearest), nearest, 1)))
-        distance = np.abs(found.astype(np.longdouble) - exact) / place
-    is_same = (found == nearest) | (np.isnan(found) & np.isnan(nearest))
-    distance = np.where(is_same & ~(np.isfinite(nearest) & (nearest != 0)), 0, distance)
-    return float(np.where(np.isnan(distance), math.inf, distance).max())
