@@ -96,11 +96,6 @@ class Command:
         self._started.append(process)
         return process
 
-    def run(self, phrase: str) -> tuple[int, str, str]:
-        process = self.start(phrase, seconds="0")
-        out, err = process.communicate(timeout=HANG_S)
-        return process.returncode, out, err
-
     def trials(self) -> tuple[StoredTrial, ...]:
         with Store.open(str(self.database)) as store:
             return store.trials(TrialQuery(run=1, sort="number"))
@@ -176,8 +171,9 @@ def test_kill_9_loses_no_stored_trial_and_resume_goes_on(command: Command) -> No
     assert await_death(children) == []
     finished = {trial.id: trial.record for trial in command.trials()}
     assert len(finished) >= 4
-    code, out, err = command.run("tune --resume 1 --json")
-    assert code == 0, err
+    process = command.start("tune --resume 1 --json", seconds="0")
+    out, err = process.communicate(timeout=HANG_S)
+    assert process.returncode == 0, err
     after = {trial.id: trial.record for trial in command.trials()}
     assert [trial.number for trial in command.trials()] == list(range(14))
     assert all(after[trial] == record for trial, record in finished.items())

@@ -8,7 +8,7 @@ import pytest
 
 from tests.cli.conftest import Done, Tuner, require
 from tests.library.bundle import simulated_gpu
-from tuner.core.errors import TunerError
+from tests.tuning import fakes
 from tuner.core.interfaces import Effort
 from tuner.core.problem import Problem
 from tuner.core.records import Measurement
@@ -37,10 +37,6 @@ PRINTED = (TUNE, EXPORT, EXPORT_SOME, MEASURE, MEASURE_BRIEFLY, IMPORT, HISTORY)
 
 def baseline(problem: Problem, effort: Effort, seed: int) -> Baseline:
     return Baseline(BASELINE, 0, Measurement((1e-6,), 1, 1e-6, (1e-6, 1e-6)))
-
-
-def no_baseline(problem: Problem, effort: Effort, seed: int) -> Baseline:
-    raise TunerError("none here")
 
 
 @pytest.fixture(scope="module")
@@ -127,12 +123,12 @@ def test_a_second_import_adds_nothing_and_no_import_is_resumed_nor_taken_by_thos
 
 
 def test_with_compiler_and_gpu_here_no_file_is_needed(tuner: Tuner, monkeypatch: pytest.MonkeyPatch) -> None:
-    gpu = simulated_gpu.here(no_baseline)
+    gpu = simulated_gpu.here(fakes.no_baseline)
     monkeypatch.setattr(command, "gpu_here", lambda: gpu)
     monkeypatch.setattr(session, "FINAL_EFFORT", BRIEF)
     done = tuner.done("measure --pending")
     require(done.out, f"{CANDIDATES} measured, 0 failed", without="bundle import")
-    assert "no baseline: none here" in done.err
+    assert "no baseline: baseline: exited with status 3" in done.err
     assert len(tuner("history --target cuda --json").json) == CANDIDATES
 
 

@@ -12,7 +12,7 @@ from tests.cli.real import brief_remeasurement, real_candidates
 pytestmark = [pytest.mark.mlir, pytest.mark.slow]
 
 EXAMPLE = Path(__file__).parents[3] / "examples" / "matmul_knobs.mlir"
-TUNE = "tune matmul 128x128x128"
+
 MLIR_OPT = shutil.which("mlir-opt-22")  # Debian: mlir-22-tools
 
 
@@ -25,7 +25,8 @@ def real(tmp_path_factory: pytest.TempPathFactory) -> Tuner:
     script.write_text(text.replace("[1, 2, 4]", "[2]"))
     tuner = Tuner(folder / "results.db", real_candidates())
     with brief_remeasurement():
-        tuner.done(f"{TUNE} --sampler exhaustive --trials 20 --workers 1 --strategy {script}")
+        options = "--sampler exhaustive --trials 20 --workers 1 --strategy"
+        tuner.done(f"tune matmul 128x128x128 {options}", str(script))
     return tuner
 
 
@@ -82,29 +83,22 @@ def test_a_space_file_may_restrict_a_script_none_applies_with_open_knobs(real: T
     require(done.err, "transform.tune.knob at script:", 'non-deterministic choice "tile_m"')
 
 
-@pytest.mark.parametrize(
-    ("old", "new", "message"),
-    [
+def test_a_script_with_a_mistake_is_the_users_and_is_reported_in_one_line(real: Tuner, here: Path) -> None:
+    for old, new, message in (
         ("transform.yield\n  }", "transform.bogus\n  }", "own.mlir: error: "),
         ("[16, 32, 64]", "[]", "own.mlir:12:15: knob 'tile_n': options: found 0 values, allowed 1..4096"),
         ("smt.int.constant 384", "smt.int.constant 3", "leaves strategy own none of 72"),
-    ],
-)
-def test_a_script_with_a_mistake_is_the_users_and_is_reported_in_one_line(
-    real: Tuner, tmp_path: Path, old: str, new: str, message: str
-) -> None:
-    path = tmp_path / "own.mlir"
-    path.write_text(EXAMPLE.read_text().replace(old, new))
-    done = real("tune matmul 64x64x64 --strategy", str(path), "--trials", "1")
-    assert (done.code, len(done.err.splitlines())) == (2, 1)
-    assert message in done.err
+    ):
+        Path("own.mlir").write_text(EXAMPLE.read_text().replace(old, new))
+        done = real("tune matmul 64x64x64 --strategy own.mlir --trials 1")
+        assert (done.code, len(done.err.splitlines())) == (2, 1)
+        assert message in done.err
 
 
-def test_a_misspelled_op_fails_each_trial_at_once_and_is_explained_with_its_line(tmp_path: Path) -> None:
-    path = tmp_path / "own.mlir"
-    tuner = Tuner(tmp_path / "results.db", real_candidates())
-    path.write_text(EXAMPLE.read_text().replace('["linalg.matmul"]}', '["linalg.matmull"]}'))
-    assert tuner("tune matmul 64x64x64 --strategy", str(path), "--trials", "1").code == 1
+def test_a_misspelled_op_fails_each_trial_at_once_and_is_explained_with_its_line(here: Path) -> None:
+    tuner = Tuner(here / "results.db", real_candidates())
+    Path("own.mlir").write_text(EXAMPLE.read_text().replace('["linalg.matmul"]}', '["linalg.matmull"]}'))
+    tuner.failed("tune matmul 64x64x64 --strategy own.mlir --trials 1")
     (trial,) = tuner("history --json").json
     assert trial["stage"] == "compile"
     explained = tuner("explain 1").out

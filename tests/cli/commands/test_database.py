@@ -34,6 +34,3 @@ def test_prune_leaves_later_runs_and_keeps_the_answer(tuned: Tuner) -> None:
     assert tuned("history --best --json").json == before
     assert tuned("show run:1 --json").json["best"] is not None
     assert tuned("db prune --json").json == {"trials": 0, "scripts": 0, "programs": 0}
-
-
-# Real processes, really killed. As the pages and the help have them: tests/docs/test_examples.py compares.

@@ -2,13 +2,11 @@ import json
 import os
 import signal
 import socket
-import subprocess
 import sys
 import threading
 import urllib.request
-from collections.abc import Iterator
-from contextlib import contextmanager
 from pathlib import Path
+from subprocess import PIPE, Popen
 from typing import Any
 from wsgiref.simple_server import WSGIServer
 from wsgiref.types import StartResponse, WSGIApplication, WSGIEnvironment
@@ -87,10 +85,7 @@ def names_of_studies(storage: BaseStorage) -> WSGIApplication:
     return application
 
 
-@pytest.mark.parametrize("options", PRINTED, ids=" ".join)
-def test_an_example_shows_the_studies_at_its_port(
-    tuned: Tuner, monkeypatch: pytest.MonkeyPatch, options: tuple[str, ...]
-) -> None:
+def test_an_example_shows_the_studies_at_its_port(tuned: Tuner, monkeypatch: pytest.MonkeyPatch) -> None:
     """At an address of this process alone, where no other has taken the port."""
     pages = []
 
@@ -103,26 +98,12 @@ def test_an_example_shows_the_studies_at_its_port(
     own = f"127.1.{os.getpid() // 250 % 250}.{os.getpid() % 250 + 1}"
     monkeypatch.setattr(local_server, "HOST", own)
     monkeypatch.setattr(local_server, "serve", serve_once)
-    monkeypatch.setattr(sys.modules["tuner.cli.commands.report"], "_installed", lambda: names_of_studies)
-    done = tuned(*options)
-    assert (done.code, done.err) == (0, "")
-    assert done.out == f"1 run at http://{own}:8080/ (Ctrl-C ends)\n"
-    assert pages == [b"run 1: matmul 8x8x8 f32 nn none on fake"]
-
-
-@contextmanager
-def serving(tuned: Tuner, *options: str) -> Iterator[tuple[subprocess.Popen[str], str]]:
-    """Starts the command in a process of its own; gives it and what it printed first."""
-    command = [sys.executable, "-m", "tuner", "dashboard", "--port", "0", *options]
-    environment = {**os.environ, "TUNER_DB": str(tuned.database)}
-    with subprocess.Popen(
-        command, stdout=subprocess.PIPE, stderr=subprocess.PIPE, text=True, env=environment
-    ) as process:
-        try:
-            assert process.stdout is not None
-            yield process, process.stdout.readline()
-        finally:
-            process.kill()
+    monkeypatch.setattr(local_server, "_installed", lambda: names_of_studies)
+    for options in PRINTED:
+        done = tuned(*options)
+        assert (done.code, done.err) == (0, "")
+        assert done.out == f"1 run at http://{own}:8080/ (Ctrl-C ends)\n"
+    assert pages == [b"run 1: matmul 8x8x8 f32 nn none on fake"] * len(PRINTED)
 
 
 def get(url: str) -> Any:
@@ -133,14 +114,20 @@ def get(url: str) -> Any:
 @pytest.mark.slow
 def test_runs_are_studies_of_the_real_dashboard_for_this_machine_alone(tuned: Tuner) -> None:
     pytest.importorskip("optuna_dashboard")
-    with serving(tuned) as (process, line):
-        assert line.startswith("1 run at http://127.0.0.1:")
-        url = line.split(" ")[3]
-        (study,) = json.loads(get(f"{url}api/studies"))["study_summaries"]
-        assert study["study_name"] == "run 1: matmul 8x8x8 f32 nn none on fake"
-        assert len(json.loads(get(f"{url}api/studies/{study['study_id']}?after=0"))["trials"]) == 20
-        assert b"<html" in get(f"{url}dashboard/")
-        process.send_signal(signal.SIGINT)
-        assert process.wait(WAIT_S) == 0
-        assert process.stderr is not None
-        assert process.stderr.read() == ""
+    command = [sys.executable, "-m", "tuner", "dashboard", "--port", "0"]
+    environment = {**os.environ, "TUNER_DB": str(tuned.database)}
+    with Popen(command, env=environment, stdout=PIPE, stderr=PIPE, text=True) as process:
+        try:
+            assert process.stdout is not None
+            line = process.stdout.readline()
+            assert line.startswith("1 run at http://127.0.0.1:")
+            url = line.split(" ")[3]
+            (study,) = json.loads(get(f"{url}api/studies"))["study_summaries"]
+            assert study["study_name"] == "run 1: matmul 8x8x8 f32 nn none on fake"
+            assert len(json.loads(get(f"{url}api/studies/{study['study_id']}?after=0"))["trials"]) == 20
+            assert b"<html" in get(f"{url}dashboard/")
+            process.send_signal(signal.SIGINT)
+            _, err = process.communicate(timeout=WAIT_S)
+            assert (process.returncode, err) == (0, "")
+        finally:
+            process.kill()

@@ -75,21 +75,12 @@ def test_a_run_that_is_done_resumes_to_its_trials_and_another_one_reuses_them(tu
     assert all(trial["reused_from"] for trial in tuned("history --run 2 --json").json)
 
 
-SETTINGS = (
-    "--workers 2",
-    "--dtype f64",
-    "--seed 0",
-    "--fresh",
-    "matmul 8x8x8",
-    "--baseline mkl",
-    "--no-warm-start",
-)
-
-
-@pytest.mark.parametrize("text", SETTINGS)
-def test_resume_takes_no_settings_next_to_it(tuned: Tuner, text: str) -> None:
-    refused = tuned.refused(f"tune {text} --resume 1")
-    assert f"--resume cannot be combined with {text.split()[0]}: the run has its stored settings" in refused
+def test_resume_takes_no_settings_next_to_it(tuned: Tuner) -> None:
+    flags = ("--workers 2", "--dtype f64", "--seed 0", "--fresh", "--baseline mkl", "--no-warm-start")
+    for text in (*flags, "matmul 8x8x8"):
+        refused = tuned.refused(f"tune {text} --resume 1")
+        why = "the run has its stored settings"
+        assert f"--resume cannot be combined with {text.split()[0]}: {why}" in refused
 
 
 def test_settings_reach_the_run(tuner: Tuner) -> None:
@@ -212,9 +203,7 @@ def test_no_warm_start_begins_with_nothing_known(tuner: Tuner) -> None:
         assert done.json["first"] == []
 
 
-def test_a_replay_learns_from_the_recordings_that_are_named_and_can_be_read(
-    tuner: Tuner, tmp_path: Path
-) -> None:
+def test_a_replay_learns_from_recordings_that_are_named_and_readable(tuner: Tuner, tmp_path: Path) -> None:
     file = values.write_recording(tmp_path)
     text = f"tune matmul 8x8x8 --target replay:{file} --trials 3 --json"
     best = min(values.outcome_of(n).median_s for n in range(120) if n % 7 != 3)  # type: ignore[union-attr]
