@@ -43,11 +43,6 @@ NODE, RUN = "gpu-3", 7  # that the help names
 LIMIT_S = 120.0
 
 
-@pytest.fixture
-def tuner(tmp_path: Path) -> Tuner:
-    return Tuner(tmp_path / "results.db", fakes.backends())
-
-
 @pytest.fixture(scope="module")
 def url(postgres_server: str) -> str:
     """Returns the address of a database in which each example of setting up has set up a fleet.
@@ -55,10 +50,8 @@ def url(postgres_server: str) -> str:
     Nodes hear of a drain with their lease, which is short here.
     """
     url = new_database(postgres_server)
-    tuner = Tuner(Path("none.db"), fakes.backends())
     for example in UP:
-        done = tuner(*there(example.words, url))
-        assert done.code == 0, f"{example}\n{done.err}"
+        Tuner(Path("none.db"), fakes.backends()).done(*there(example.words, url))
     install(url, FleetSettings(LEASE_S))
     return url
 
@@ -67,15 +60,14 @@ def there(options: tuple[str, ...], url: str) -> tuple[str, ...]:
     return tuple(DATABASE.sub(lambda _named: url, given) for given in options)
 
 
-def example_of(command: str, page: str) -> Example:
+def example_of(command: str, page: str) -> tuple[str, ...]:
     (found,) = (each for each in EXAMPLES if each.place == page and each.words[:2] == ("fleet", command))
-    return found
+    return found.words
 
 
 @pytest.mark.parametrize("example", SCRIPTS, ids=str)
 def test_a_script_is_printed(example: Example, tuner: Tuner) -> None:
-    done = tuner.done(*example.words)
-    assert re.search(r"tuner\W+fleet\W+worker", done.out)
+    assert re.search(r"tuner\W+fleet\W+worker", tuner.done(*example.words).out)
 
 
 @pytest.fixture
@@ -96,10 +88,8 @@ def fake_node(url: str) -> Iterator[None]:
 @pytest.mark.usefixtures("fake_node")
 def test_the_page_tunes_on_the_fleet_and_asks_how_it_is(tuner: Tuner, url: str) -> None:
     (tune,) = (each for each in EXAMPLES if each.words[0] == "tune" and "--fleet" in each.words)
-    done = tuner.done(*there(tune.words, url))
-    assert "20 trials: 20 measured, 0 failed" in done.out
-    asked = tuner.done(*there(example_of("status", "fleet.md").words, url))
-    assert "fake device  fake" in asked.out
+    assert "20 trials: 20 measured, 0 failed" in tuner.done(*there(tune.words, url)).out
+    assert "fake device  fake" in tuner.done(*there(example_of("status", "fleet.md"), url)).out
 
 
 @pytest.mark.slow
@@ -112,7 +102,7 @@ def test_a_status_is_watched_until_ctrl_c(tuner: Tuner, url: str, monkeypatch: p
         raise KeyboardInterrupt
 
     monkeypatch.setattr("tuner.fleet.commands.status.time.sleep", interrupted)
-    done = replace(tuner, url=url)(*example_of("status", "fleet status --help").words)
+    done = replace(tuner, url=url)(*example_of("status", "fleet status --help"))
     assert (done.code, waited) == (130, [2.0])
     assert "no job\n" in done.out
 
@@ -126,11 +116,11 @@ def test_a_node_is_drained_and_a_run_cancelled(tuner: Tuner, url: str) -> None:
         while store.begin_run(*made) < RUN:
             pass
         tables.store_node(connection, node(NODE))
-        drained = on_server(*example_of("drain", "fleet drain --help").words)
-        assert (drained.code, drained.out) == (0, f"{NODE} ends after what it has\n")
+        drained = on_server.done(*example_of("drain", "fleet drain --help"))
+        assert drained.out == f"{NODE} ends after what it has\n"
         tables.delete_node(connection, NODE, 1)
-    cancelled = on_server(*example_of("cancel", "fleet cancel --help").words)
-    assert (cancelled.code, cancelled.out) == (0, f"cancelled 0 jobs of run {RUN}\n")
+    cancelled = on_server.done(*example_of("cancel", "fleet cancel --help"))
+    assert cancelled.out == f"cancelled 0 jobs of run {RUN}\n"
 
 
 @pytest.mark.slow
@@ -151,9 +141,11 @@ def test_workers_are_at_work_until_they_are_drained(tuner: Tuner, url: str, tmp_
         assert [nodes.wait(str(number), LIMIT_S) for number in range(len(examples))] == [0, 0]
 
 
+PAGE = blocks_of((ROOT / "docs" / "guides" / "fleet.md").read_text())
+
+
 def test_the_page_shows_the_script_of_each_kind_as_it_is_printed() -> None:
-    blocks = blocks_of((ROOT / "docs" / "guides" / "fleet.md").read_text())
-    pairs = ((asked.text, block) for asked, block in itertools.pairwise(blocks) if block.language != "sh")
+    pairs = ((asked.text, block) for asked, block in itertools.pairwise(PAGE) if block.language != "sh")
     shown = {asked: block.text for asked, block in pairs if asked.startswith("tuner fleet script ")}
     assert [asked.split()[3] for asked in shown] == ["ssh", "slurm", "kubernetes"]
     for asked, text in shown.items():
@@ -163,22 +155,15 @@ def test_the_page_shows_the_script_of_each_kind_as_it_is_printed() -> None:
 
 # How a server is set up that takes nobody without a certificate.
 
-TEXTS = [block.text for block in blocks_of((ROOT / "docs" / "guides" / "fleet.md").read_text())]
-(OPENSSL,) = [text for text in TEXTS if text.startswith("openssl ")]
-(SETTINGS,) = [text for text in TEXTS if text.startswith("# postgresql.conf")]
+(OPENSSL,) = [block.text for block in PAGE if block.text.startswith("openssl ")]
+(SETTINGS,) = [block.text for block in PAGE if block.text.startswith("# postgresql.conf")]
 
 
 @pytest.fixture
-def certificates(tmp_path: Path) -> Path:
-    """Returns a folder with what the page's commands make, for a server here."""
+def port(tmp_path: Path) -> Iterator[int]:
+    """Gives the port of a server with the page's settings; what its commands make is in the test's folder."""
     commands = OPENSSL.replace("db.example.org", "localhost")
     subprocess.run(["bash", "-ec", commands], cwd=tmp_path, check=True, capture_output=True)
-    return tmp_path
-
-
-@pytest.fixture
-def port(certificates: Path) -> Iterator[int]:
-    """Gives the port of a server with the page's settings."""
     with server_or_skip() as url:
         with session(url) as connection:
             connection.execute("CREATE DATABASE tuner")
@@ -186,7 +171,7 @@ def port(certificates: Path) -> Iterator[int]:
         with socket.socket() as free:
             free.bind(("localhost", 0))
             number = free.getsockname()[1]
-        set_up(Path(url.rpartition("=")[2]) / "d", certificates, number)
+        set_up(Path(url.rpartition("=")[2]) / "d", tmp_path, number)
         restart_after_crash(url)
         yield number
 
@@ -207,9 +192,9 @@ def set_up(folder: Path, certificates: Path, port: int) -> None:
 @pytest.mark.postgres
 @pytest.mark.skipif(shutil.which("openssl") is None, reason="needs openssl")
 @pytest.mark.slow
-def test_a_node_gets_in_by_its_certificate_and_as_nobody_else(port: int, certificates: Path) -> None:
+def test_a_node_gets_in_by_its_certificate_and_as_nobody_else(port: int, tmp_path: Path) -> None:
     files = {"sslrootcert": "ca.crt", "sslcert": "tls.crt", "sslkey": "tls.key"}
-    own = {"sslmode": "verify-full", **{key: str(certificates / name) for key, name in files.items()}}
+    own = {"sslmode": "verify-full", **{key: str(tmp_path / name) for key, name in files.items()}}
     of_fleet = {"host": "localhost", "port": port, "dbname": "tuner", "user": "fleet_worker"}
     with psycopg.connect("", **of_fleet, **own) as connection:  # type: ignore[arg-type]
         encrypted = connection.execute("SELECT ssl FROM pg_stat_ssl WHERE pid = pg_backend_pid()")
@@ -217,12 +202,11 @@ def test_a_node_gets_in_by_its_certificate_and_as_nobody_else(port: int, certifi
     url = f"postgresql://fleet_worker@localhost:{port}/tuner?{urlencode(own)}"
     with connected(url) as connection:  # hears of one that vanishes
         assert connection.execute("SHOW tcp_keepalives_idle").fetchone() == ("10",)
-    refusals = (
+    for options, reason in (
         ({"sslmode": "disable"}, "no pg_hba.conf entry"),
         ({"sslmode": "require"}, "requires a valid client certificate"),
         ({**own, "user": "tuner"}, "certificate authentication failed"),
         ({**own, "host": "127.0.0.1"}, "does not match host name"),
-    )
-    for options, reason in refusals:
+    ):
         with pytest.raises(psycopg.OperationalError, match=reason):
             psycopg.connect("", **{**of_fleet, **options})  # type: ignore[arg-type]

@@ -9,6 +9,7 @@ import pytest
 
 from docs.generators import PART
 from tests import test_layers
+from tests.cli.conftest import require
 from tests.docs.guide import ROOT, blocks_of, sections
 from tuner.core.errors import Stage
 from tuner.programs.run.exported import CODE, DOCUMENT
@@ -105,7 +106,8 @@ def test_the_page_and_the_picture_have_every_package_on_its_layer_a_lower_one_lo
     assert {package: int(number) for number, package in rows} == LAYERS
     assert len(rows) == len(LAYERS)
     assert [int(number) for number, _ in rows] == sorted(LAYERS.values(), reverse=True)
-    groups = ElementTree.parse(CONCEPTS / "architecture.svg").iter(f"{SVG}g")
+    picture = (CONCEPTS / "architecture.svg").read_text()
+    groups = ElementTree.fromstring(picture).iter(f"{SVG}g")
     ids = [(layer, layer.attrib["id"].partition("layer-")[2]) for layer in groups]
     layers = [(layer, int(number)) for layer, number in ids if number]
     drawn = {
@@ -117,8 +119,6 @@ def test_the_page_and_the_picture_have_every_package_on_its_layer_a_lower_one_lo
     assert drawn == LAYERS
     tops = {number: float(box.attrib["y"]) for layer, number in layers for box in layer.iter(f"{SVG}rect")}
     assert sorted(tops, key=tops.__getitem__) == sorted(tops, reverse=True)
-    picture = (CONCEPTS / "architecture.svg").read_text()
-    text = (CONCEPTS / "architecture.md").read_text()
     steps = re.findall(r"^\| (\d+c?) \| [^`]", text, re.MULTILINE)
     trial, program = steps[:13], steps[13:]
     assert trial == [str(number) for number in range(1, 14)]
@@ -133,14 +133,8 @@ def test_the_page_and_the_picture_have_every_package_on_its_layer_a_lower_one_lo
 UNTRUSTED = " ".join((ROOT / "docs" / "guides" / "untrusted-scripts.md").read_text().split())
 
 
-@pytest.mark.parametrize(
-    "named", ["transform script", "`tuner gate`", "bundles", "exported programs", "databases", "rule files"]
-)
-def test_each_kind_of_file_that_runs_code_is_named(named: str) -> None:
-    assert named in UNTRUSTED
-
-
-def test_a_folder_of_an_exported_program_has_an_object_file_that_runs_in_this_process() -> None:
+def test_each_kind_of_file_that_runs_code_is_named_as_an_exported_programs_object_file() -> None:
+    kinds = ("transform script", "`tuner gate`", "bundles", "exported programs", "databases", "rule files")
     assert CODE.endswith(".o")
-    assert "object file `tuner.load` and `tuner.torch.load` run in your process" in UNTRUSTED
-    assert f"hashes in `{DOCUMENT}` show damage" in UNTRUSTED
+    in_process = "object file `tuner.load` and `tuner.torch.load` run in your process"
+    require(UNTRUSTED, *kinds, in_process, f"hashes in `{DOCUMENT}` show damage")

@@ -18,13 +18,8 @@ from tuner.targets.registry import real_backends
 pytestmark = pytest.mark.mlir
 
 PIPED = ("run", "-", "--target", "simulator")  # behind "tuner lower ... |"
-RUN = tuple(
-    dict.fromkeys(
-        each.words
-        for each in EXAMPLES
-        if each.words[0] == "run" and each.words != PIPED and each.place not in PAGES_RUN_BY_OTHER_TESTS
-    )
-)
+HERE = [each.words for each in EXAMPLES if each.place not in PAGES_RUN_BY_OTHER_TESTS]
+RUN = tuple(dict.fromkeys(words for words in HERE if words[0] == "run" and words != PIPED))
 SHOWN = {  # commands and what pages show of their output
     asked.text.strip(): shown.text
     for page in ("examples/README.md", "docs/getting-started/first-program.md", "docs/guides/programs.md")
@@ -41,14 +36,13 @@ def called(_name: str, work: Callable[[], Any], _timeout_s: float) -> Any:
 
 
 @pytest.fixture
-def tuner(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> Tuner:
+def tuner(here: Path, monkeypatch: pytest.MonkeyPatch) -> Tuner:
     """Runs commands where the examples are, and the payload of the help is one of them."""
     monkeypatch.setattr("tuner.programs.service.call_in_child", called)
-    monkeypatch.chdir(tmp_path)
     for folder in ("examples", "tests"):
-        (tmp_path / folder).symlink_to(ROOT / folder)
-    shutil.copy(ROOT / "examples" / "async_matmul.mlir", tmp_path / "payload.mlir")
-    return Tuner(tmp_path / "results.db", real_backends())
+        (here / folder).symlink_to(ROOT / folder)
+    shutil.copy(ROOT / "examples" / "async_matmul.mlir", here / "payload.mlir")
+    return Tuner(here / "results.db", real_backends())
 
 
 @pytest.mark.drawn(2)

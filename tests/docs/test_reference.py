@@ -2,7 +2,6 @@
 
 import inspect
 import re
-from pathlib import Path
 from typing import Any
 
 import pytest
@@ -17,7 +16,6 @@ from docs.generators.template_comments import documented_comments
 from docs.generators.transform_ops import transform_ops
 from tests.cli.conftest import Tuner
 from tests.docs.guide import ROOT
-from tests.tuning import fakes
 from tuner.mlir.transform import OPS
 from tuner.payload.gpu import COMMENT
 from tuner.space.scripts.header import ScriptProvenance
@@ -85,11 +83,10 @@ def test_every_comment_and_field_that_is_read_is_listed_with_its_type() -> None:
 
 
 @pytest.mark.slow
-def test_the_printed_documents_have_the_listed_keys(tmp_path: Path) -> None:
-    run = Tuner(tmp_path / "results.db", fakes.backends())
-    run.done("tune matmul 64x64x64 --trials 4")
+def test_the_printed_documents_have_the_listed_keys(tuner: Tuner) -> None:
+    tuner.done("tune matmul 64x64x64 --trials 4")
     for command, typed in RUN_ONCE.items():
-        found = run(f"{typed} --json").json
+        found = tuner(f"{typed} --json").json
         document = found[0] if isinstance(found, list) else found
         row = next(row for row in command_documents().splitlines() if f"`tuner {command} --json`" in row)
         assert set(re.findall(r"`(\w+)`", row)) == set(document), command

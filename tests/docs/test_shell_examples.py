@@ -21,7 +21,6 @@ from tests.docs.guide import ROOT, blocks_of
 from tests.docs.test_examples import EXAMPLES, PAGES, Example, understood
 from tests.targets.cpu.test_evaluator import ANYWHERE, MLIR_OPT, stock_point
 from tests.texts import text_beside
-from tests.tuning import fakes
 from tuner.payload.cpu import partitions_in, payload_mlir
 from tuner.targets.registry import real_backends
 
@@ -108,15 +107,14 @@ def test_every_line_of_a_shell_block_is_run_by_some_test_and_make_has_what_pages
             understood(Example("make", tuple(shlex.split(line)[1:])))
 
 
-def test_an_environment_is_made_and_entered(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> None:
+def test_an_environment_is_made_and_entered(here: Path, monkeypatch: pytest.MonkeyPatch) -> None:
     """As printed, but for the copy of pip that venv puts into it."""
     make, enter, *_ = lines_of("README.md", "python3 -m venv")
     monkeypatch.setattr(venv.EnvBuilder, "_setup_pip", lambda *_: None)
-    monkeypatch.chdir(tmp_path)
     program, _, module, *arguments = shlex.split(make, comments=True)
     assert (program, module) == ("python3", "venv")
     venv.main(arguments)
-    assert Path(run(f"{enter}\ncommand -v python", tmp_path).strip()) == tmp_path / ".venv" / "bin" / "python"
+    assert Path(run(f"{enter}\ncommand -v python", here).strip()) == here / ".venv" / "bin" / "python"
 
 
 @pytest.mark.parametrize("line", PIP_LINES)
@@ -141,9 +139,8 @@ def test_programs_of_the_repository_take_the_options(tmp_path: Path) -> None:
     command, variables = [sys.executable, "-c", READERS, *asked], {**os.environ, "PYTHONPATH": str(ROOT)}
     done = subprocess.run(command, cwd=tmp_path, env=variables, capture_output=True, text=True, check=False)
     assert done.returncode == 0, done.stderr
-    refusal = (
-        f"(?:unrecognized arguments: {NO_OPTION}|No such option '{NO_OPTION}'.)$"  # by argparse, by click
-    )
+    # by argparse, by click
+    refusal = f"(?:unrecognized arguments: {NO_OPTION}|No such option '{NO_OPTION}'.)$"
     assert len(re.findall(refusal, done.stderr, re.MULTILINE)) == len(asked)
 
 
@@ -166,16 +163,15 @@ LARGE_BYTES = 41 << 20  # the page cuts files above 40 MiB
 
 @pytest.mark.mlir
 @pytest.mark.skipif(MLIR_OPT is None, reason="mlir-opt-22 is not installed (Debian: mlir-22-tools)")
-def test_mlir_opt_and_apply_run_an_exported_script(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> None:
+def test_mlir_opt_and_apply_run_an_exported_script(here: Path) -> None:
     _, by_mlir_opt, by_apply, *_ = lines_of("README.md", "tuner export matmul 512x512x512 -o best.mlir ")
     point, script = stock_point(ANYWHERE, next(each for each in ANYWHERE.kinds(1) if each.dtype == "f32"))
-    (tmp_path / "best.mlir").write_text(script.text)
+    (here / "best.mlir").write_text(script.text)
     payload = payload_mlir(point.problem, partitions_in(script.text, point.problem))
-    (tmp_path / "best.source.mlir").write_text(payload)
-    assert "linalg.matmul" not in run(by_mlir_opt, tmp_path)
-    monkeypatch.chdir(tmp_path)
+    (here / "best.source.mlir").write_text(payload)
+    assert "linalg.matmul" not in run(by_mlir_opt, here)
     options = by_apply.split("#")[0].split()[1:]
-    applied = Tuner(tmp_path / "results.db", real_backends()).done(*options)
+    applied = Tuner(here / "results.db", real_backends()).done(*options)
     assert "linalg.matmul" not in applied.out
 
 
@@ -194,11 +190,10 @@ def test_large_files_are_cut_and_joined(tmp_path: Path) -> None:
     assert (wheels / "large.whl").stat().st_size == LARGE_BYTES
 
 
-def test_the_kernel_of_the_help_runs(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> None:
+def test_the_kernel_of_the_help_runs(tuner: Tuner, here: Path) -> None:
     given = (each.words for each in EXAMPLES if each.words[:2] == ("ptx", "run"))
     (options,) = {words for words in given if "--help" not in words}
-    monkeypatch.chdir(tmp_path)
-    (tmp_path / "axpy.ptx").write_text(text_beside(__file__, "AXPY"))
-    done = Tuner(tmp_path / "results.db", fakes.backends())(*options)
+    (here / "axpy.ptx").write_text(text_beside(__file__, "AXPY"))
+    done = tuner(*options)
     assert (done.code, done.err) == (0, "")
     assert done.out.startswith("axpy: 8 blocks, ")

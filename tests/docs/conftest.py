@@ -1,0 +1,3 @@
+from tests.cli.conftest import here, tuner
+
+__all__ = ["here", "tuner"]
