@@ -6,6 +6,8 @@ from typing import Any
 import pytest
 
 from benchmarks.gpu_check.gpu_point import GpuPoint, feasible_set
+from benchmarks.program_compiler import compiler_of
+from tuner.core.candidate import TargetName
 from tuner.core.errors import CandidateError, Stage
 from tuner.core.interfaces import Script
 from tuner.core.problem import Problem
@@ -25,6 +27,11 @@ def host_function(text: str, rewrite: Callable[[Any], None] | None = None, scrip
         if rewrite is not None:
             rewrite(payload)
         return HostFunction(lower_host_program(payload, scripts or {}))
+
+
+def compiled_function(text: str, entry: str | None = None) -> HostFunction:
+    """Returns a program that is compiled as a whole for the CPU, by all passes, as a function of arrays."""
+    return HostFunction(compiler_of(TargetName("cpu")).compile(text, entry).code)
 
 
 def first_script(problem: Problem, strategy: str = "matmul_gpu_naive") -> Script:

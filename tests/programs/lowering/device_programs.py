@@ -6,6 +6,10 @@ from typing import Any
 
 from tests.mlir.kernels import parsed
 from tests.texts import text_beside
+from tuner.core.gpu import chip_of
+from tuner.core.gpu_code import Assemble, DeviceProgram
+from tuner.programs.lowering.device import lower_device_program
+from tuner.programs.request import DeviceOptions
 
 BUFFER = "memref<16xf32>"
 WIDE = "memref<32xf32>"
@@ -44,8 +48,7 @@ def copy(target: str, source: str) -> str:
 
 
 def launch(kernel: str, *names: str) -> str:
-    arguments = ", ".join(f"%{name} : {BUFFER}" for name in names)
-    return f"gpu.launch_func @m::@{kernel} {ONE_BLOCK} args({arguments})"
+    return launch_parts(kernel, *((name, BUFFER) for name in names))
 
 
 def part(name: str, wide: str, offset: int) -> list[str]:
@@ -93,6 +96,11 @@ def main_function(text: str) -> Iterator[tuple[Any, Any]]:
     with parsed(text) as module:
         functions = [op.operation for op in module.body.operations if op.operation.name == "func.func"]
         yield module, functions[-1]
+
+
+def lowered(text: str, assemble: Assemble | None = None, **options: Any) -> DeviceProgram:
+    with parsed(text) as module:
+        return lower_device_program(module, "main", chip_of("sm_90"), DeviceOptions(**options), assemble)
 
 
 def host_text(module: Any) -> str:

@@ -140,21 +140,28 @@ module attributes {gpu.container_module} {
   }
 }
 // ----- FAULTS
-// fault: gpu.barrier at .*some of the threads of a block only, not block \(0, 0, 0\), thread \(2,
+// stage: RUN
+// fault: kernel f_kernel: gpu.barrier at .*some of the threads of a block only, not block \(0, 0, 0\), thread \(2,
 %p = arith.cmpi ult, %tx, %c2 : index
 scf.if %p { gpu.barrier }
 
-// fault: memref.load at .*found index 2 of dimension 0, allowed 0 to 1, in block \(0, 0, 0\)
+// stage: RUN
+// fault: kernel f_kernel: memref.load at .*found index 2 of dimension 0, allowed 0 to 1, in block \(0, 0, 0\)
 %x = memref.load %a[%c2, %tx] : memref<2x64xf32>
 gpu.barrier
 memref.store %x, %a[%c0, %tx] : memref<2x64xf32>
 
-// fault: memref.load at .*found an address that is no multiple of 4
+// stage: RUN
+// fault: kernel f_kernel: memref.load at .*found an address that is no multiple of 4
 %m = gpu.dynamic_shared_memory : memref<?xi8, #gpu.address_space<workgroup>>
 %s = memref.view %m[%c1][]
   : memref<?xi8, #gpu.address_space<workgroup>> to memref<4xf32, #gpu.address_space<workgroup>>
 %v = memref.load %s[%c1] : memref<4xf32, #gpu.address_space<workgroup>>
 memref.store %v, %a[%c0, %tx] : memref<2x64xf32>
+
+// stage: COMPILE
+// fault: nvvm.fence.mbarrier.init at .*: found no meaning on the host
+nvvm.fence.mbarrier.init
 // ----- LAUNCHED
 func.func @f(ARGUMENTS) {
       %c0 = arith.constant 0 : index %c1 = arith.constant 1 : index

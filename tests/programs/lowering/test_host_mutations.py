@@ -9,14 +9,13 @@ from typing import Any
 import numpy as np
 import pytest
 
-from tests.mlir.kernels import parsed
 from tests.programs.lowering import device_programs as texts
+from tests.programs.lowering.device_programs import lowered
 from tests.texts import text_beside
-from tuner.core.gpu import STREAM_ORDERS, DeviceError, StreamOrder, chip_of
+from tuner.core.gpu import STREAM_ORDERS, DeviceError, StreamOrder
 from tuner.core.gpu_code import DeviceProgram
 from tuner.mlir.effects import accesses as buffer_regions
-from tuner.programs.lowering.device import lower_device_program
-from tuner.programs.request import DeviceOptions, Form
+from tuner.programs.request import Form
 from tuner.programs.run.device_function import DeviceFunction
 from tuner.simulator.device.happens_before import HostDefect
 from tuner.simulator.device.simulated_device import SimulatedDevice
@@ -45,11 +44,6 @@ class Outcome:
         if self.fault:
             return found | {FAULT}
         return found | {NUMBERS} if str(self.arrays) != str(right.arrays) else found  # NaN is like NaN
-
-
-def lowered(text: str, form: Form = "streams") -> DeviceProgram:
-    with parsed(text) as module:
-        return lower_device_program(module, "main", chip_of("sm_90"), DeviceOptions(form=form))
 
 
 def run(program: DeviceProgram, others: tuple[Any, ...], order: StreamOrder) -> Outcome:
@@ -123,7 +117,7 @@ def without_each(program: DeviceProgram, calls: set[str]) -> Iterator[tuple[str,
 @pytest.mark.parametrize("name", PROGRAMS)
 @pytest.mark.slow
 def test_nothing_can_be_left_out(name: str, form: Form) -> None:
-    program = lowered(PROGRAMS[name], form)
+    program = lowered(PROGRAMS[name], form=form)
     right = list(runs(program, name))
     assert all(outcome.is_clean for outcome in right), right
     undetected = [
@@ -136,9 +130,9 @@ def test_nothing_can_be_left_out(name: str, form: Form) -> None:
 
 @pytest.mark.parametrize("order", ORDERS)
 def test_parts_wrongly_held_disjoint_race(order: StreamOrder, monkeypatch: pytest.MonkeyPatch) -> None:
-    assert run(lowered(texts.OVERLAPPING_PARTS, "streams"), (), order).is_clean
+    assert run(lowered(texts.OVERLAPPING_PARTS), (), order).is_clean
     monkeypatch.setattr(buffer_regions.StridedRegion, "overlaps", lambda *_: False)
-    reports = run(lowered(texts.OVERLAPPING_PARTS, "streams"), (), order).reports
+    reports = run(lowered(texts.OVERLAPPING_PARTS), (), order).reports
     assert any("race" in str(report) for report in reports), reports
 
 

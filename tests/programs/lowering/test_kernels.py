@@ -12,7 +12,7 @@ from benchmarks.program_compiler import compiler_of
 from tests.mlir.documented_ir import missing
 from tests.mlir.kernels import parsed
 from tests.programs.file_check import filled
-from tests.programs.lowering.compiled import first_script, host_function, read
+from tests.programs.lowering.compiled import compiled_function, first_script, host_function, read
 from tests.texts import text_beside
 from tuner.core.candidate import Candidate, TargetName
 from tuner.core.errors import CandidateError, Stage
@@ -101,35 +101,21 @@ def test_a_grid_is_never_empty_has_a_limit_and_the_blocks_and_threads_of_a_mappe
 # Programs whose work became kernels, run on the host: same numbers, nothing leaked.
 
 CHIP = chip_of("sm_90")
-FILL = "linalg.fill ins(%zero : f32) outs(%c : memref<20x12xf32>)"
 MATMUL = "linalg.matmul ins(%a, %b : memref<20x7xf32>, memref<7x12xf32>) outs(%c : memref<20x12xf32>)"
 PROBLEM = Matmul(20, 12, 7)
-
-
-def program(*body: str) -> str:
-    lines = "\n  ".join(body)
-    return f"""func.func @f(%a: memref<20x7xf32>, %b: memref<7x12xf32>, %c: memref<20x12xf32>) {{
-  %zero = arith.constant 0.0 : f32
-  {lines}
-  return
-}}"""
 
 
 def launched(scripts: dict[Problem, Any]) -> Any:
     return lambda payload: kernels.launch_kernels(payload, scripts, CHIP)
 
 
-def arrays() -> tuple[Any, ...]:
-    rng = np.random.default_rng(0)
-    return tuple(rng.standard_normal(shape).astype(np.float32) for shape in ((20, 7), (7, 12), (20, 12)))
-
-
 @pytest.mark.parametrize("is_scripted", [True, False])
 @pytest.mark.parametrize("is_filled", [True, False])
 def test_a_matmul_gives_the_same_as_kernels(is_scripted: bool, is_filled: bool) -> None:
     scripts = {PROBLEM: first_script(PROBLEM)} if is_scripted else {}
-    function = host_function(program(*[FILL] * is_filled, MATMUL), launched(scripts))
-    a, b, c = arrays()
+    function = host_function(payload(PROBLEM, is_filled), launched(scripts))
+    rng = np.random.default_rng(0)
+    a, b, c = (rng.standard_normal(size).astype(np.float32) for size in ((20, 7), (7, 12), (20, 12)))
     expected = a @ b + (0 if is_filled else c)
     function(a, b, c)
     np.testing.assert_allclose(c, expected, rtol=0, atol=1e-5)
@@ -138,21 +124,20 @@ def test_a_matmul_gives_the_same_as_kernels(is_scripted: bool, is_filled: bool) 
 
 def test_two_matmuls_of_one_problem_share_a_kernel_with_its_name_and_leave_no_fill() -> None:
     found: list[Problem] = []
-    read(program(FILL, MATMUL, MATMUL), lambda payload: found.extend(kernels.problems_of(payload)))
+    once, by_script = payload(PROBLEM, is_filled=True), launched({PROBLEM: first_script(PROBLEM)})
+    assert "gpu.launch blocks" not in read(once, by_script)
+    twice = once.replace("return", f"{MATMUL}\n      return")
+    read(twice, lambda payload: found.extend(kernels.problems_of(payload)))
     assert found == [PROBLEM]
-    text = read(program(FILL, MATMUL, MATMUL), launched({PROBLEM: first_script(PROBLEM)}))
-    assert text.count("gpu.func") == 1
-    assert text.count("gpu.launch_func") == 2
+    text = read(twice, by_script)
+    assert (text.count("gpu.func"), text.count("gpu.launch_func")) == (1, 2)
     assert "@kernels_20x12x7_f32_nn::@matmul_kernel_20x12x7_f32_nn" in text
-    text = read(program(FILL, MATMUL), launched({PROBLEM: first_script(PROBLEM)}))
-    assert "gpu.launch blocks" not in text
 
 
 def test_elementwise_ops_and_reductions_become_kernels() -> None:
     text = text_beside(__file__, "SQUARES")
-    text_of_module = read(text, launched({}))
-    assert "linalg." not in text_of_module
-    assert text_of_module.count("gpu.launch blocks") == 4
+    made = read(text, launched({}))
+    assert (made.count("linalg."), made.count("gpu.launch blocks")) == (0, 4)
     x = np.random.default_rng(0).standard_normal((9, 33)).astype(np.float32)
     turned, sums = host_function(text, launched({}))(x)
     np.testing.assert_array_equal(turned, (x * x).T)
@@ -237,11 +222,8 @@ def test_kernels_with_scratch_are_right(k: int, knobs: dict[str, Any], kernels: 
 def test_a_script_for_other_sizes_or_without_a_kernel_is_refused() -> None:
     problem = Matmul(40, 24, 64, dtype="f16")
     of_other_sizes = "this schedule is for one linalg.matmul, tensor<16x16xf16> .* to be equal to 1, got 0"
-    without = Script.of(text_beside(__file__, "NO_KERNEL"))
-    refused = {
-        of_other_sizes: script(Matmul(16, 8, 16, dtype="f16")),
-        r"outside of every gpu\.launch": without,
-    }
+    refused = {of_other_sizes: script(Matmul(16, 8, 16, dtype="f16"))}
+    refused[r"outside of every gpu\.launch"] = Script.of(text_beside(__file__, "NO_KERNEL"))
     for reason, wrong in refused.items():
         with pytest.raises(CandidateError, match=reason) as caught:
             compiler_of(SIMULATOR).compile(payload(problem, True), None, {problem: wrong})
@@ -256,14 +238,14 @@ ALSO_OF_A = OF_A.replace("%v =", "%w =")
 BESIDE = f"%w = memref.subview %a[0, 32] [32, 32] [1, 1] : {WHOLE} to {MOVED}"
 
 
-def multiply(view: str, kind: str, other: str, target: str) -> str:
+def times_b(view: str, kind: str, target: str, target_kind: str = SQUARE) -> str:
     return (
-        f"linalg.fill ins(%zero : f32) outs(%{target} : {SQUARE})\n"
-        f"linalg.matmul ins(%{view}, %{other} : {kind}, {SQUARE}) outs(%{target} : {SQUARE})"
+        f"linalg.fill ins(%zero : f32) outs(%{target} : {target_kind})\n"
+        f"linalg.matmul ins(%{view}, %b : {kind}, {SQUARE}) outs(%{target} : {target_kind})"
     )
 
 
-FIRST, SECOND = multiply("v", VIEW, "b", "c"), multiply("v", VIEW, "b", "d")
+FIRST, SECOND = times_b("v", VIEW, "c"), times_b("v", VIEW, "d")
 STORE = f"memref.store %one, %a[%c1, %c1] : {WHOLE}"
 
 
@@ -283,7 +265,7 @@ def launches(text: str, *orders: StreamOrder) -> tuple[int, int]:
     Each of the orders, of which "lifo" shows most, gives what the host's loops give, and nothing is reported.
     """
     expected = integers()
-    HostFunction(compiler_of(TargetName("cpu")).compile(text, "main", None).code)(*expected, True)
+    compiled_function(text)(*expected, True)
     compiled = compiler_of(SIMULATOR).compile(text, "main")
     assert compiled.problems == (Matmul(32, 32, 32),)
     for order in orders:
@@ -304,18 +286,15 @@ def launches(text: str, *orders: StreamOrder) -> tuple[int, int]:
 LOAD = (f"%x = memref.load %a[%c1, %c1] : {WHOLE}", f"memref.store %x, %c[%c1, %c1] : {SQUARE}")
 REPEATED = ("%c3 = arith.constant 3 : index", "scf.for %i = %c1 to %c3 step %c1 {")
 OPENED = f"%u = memref.cast %a : {WHOLE} to {OPEN} memref.store %one, %u[%c1, %c1] : {OPEN}"
-INTO_A = (  # the first product is written next to the view, into the same buffer
-    f"linalg.fill ins(%zero : f32) outs(%w : {MOVED})\n"
-    f"linalg.matmul ins(%v, %b : {VIEW}, {SQUARE}) outs(%w : {MOVED})"
-)
+INTO_A = times_b("v", VIEW, "w", MOVED)  # the first product is written next to the view, into its buffer
 CASES: dict[str, tuple[tuple[str, ...], tuple[int, int], tuple[StreamOrder, ...]]] = {
     "one copy for two": ((OF_A, FIRST, SECOND), (2, 1), ("lifo",)),
-    "equal views": ((OF_A, ALSO_OF_A, FIRST, multiply("w", VIEW, "b", "d")), (2, 1), ("lifo",)),
+    "equal views": ((OF_A, ALSO_OF_A, FIRST, times_b("w", VIEW, "d")), (2, 1), ("lifo",)),
     "only reads between": ((OF_A, FIRST, *LOAD, SECOND), (2, 1), ("lifo",)),
     "a store between": ((OF_A, FIRST, STORE, SECOND), (2, 2), STREAM_ORDERS),
     "a store in a branch": ((OF_A, FIRST, f"scf.if %flag {{ {STORE} }}", SECOND), (2, 2), ("fifo",)),
     "a store through a view": ((OF_A, FIRST, OPENED, SECOND), (2, 2), ("random",)),
-    "another view": ((OF_A, BESIDE, FIRST, multiply("w", MOVED, "b", "d")), (2, 2), ("lifo",)),
+    "another view": ((OF_A, BESIDE, FIRST, times_b("w", MOVED, "d")), (2, 2), ("lifo",)),
     # two of packing, one that puts the first product in its place
     "a matmul into the view's buffer": ((OF_A, BESIDE, INTO_A, SECOND), (2, 3), ("lifo",)),
     "in front of a loop and in it": ((OF_A, FIRST, *REPEATED, SECOND, "}"), (3, 3), ("lifo",)),
@@ -331,15 +310,12 @@ def test_a_view_is_packed_once_as_long_as_nobody_may_write_its_memory(name: str)
 
 
 def test_on_the_host_too_one_copy_serves_both() -> None:
-    text = function(OF_A, FIRST, SECOND)
-    compiled = compiler_of(TargetName("cpu")).compile(text, "main")
+    compiled = compiler_of(TargetName("cpu")).compile(function(OF_A, FIRST, SECOND))
     assert compiled.problems == (Matmul(32, 32, 32),)
     caller, _, _ = compiled.code.llvm.partition("llvm.func @matmul_0(")  # which packs B on some processors
     assert caller.count("llvm.call @malloc(") == 1
-    found = integers()
-    program = HostFunction(compiled.code)
-    program(*found, True)
-    a, b, c, d = found
+    program, (a, b, c, d) = HostFunction(compiled.code), integers()
+    program(a, b, c, d, True)
     np.testing.assert_allclose(c, a[:, :32] @ b, rtol=0, atol=1e-4)
     np.testing.assert_array_equal(c, d)
     assert program.allocations == 0

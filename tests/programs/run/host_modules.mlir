@@ -1,27 +1,3 @@
-// ----- DECLARATIONS
-func.func private @mgpuEventCreate() -> !llvm.ptr
-func.func private @mgpuEventDestroy(!llvm.ptr)
-func.func private @mgpuEventRecord(!llvm.ptr, !llvm.ptr)
-func.func private @mgpuStreamWaitEvent(!llvm.ptr, !llvm.ptr)
-func.func private @mgpuStreamSynchronize(!llvm.ptr)
-// ----- KERNELS
-gpu.module @kernels {
-  gpu.func @twice(%x: memref<64xf32>, %y: memref<64xf32>) kernel {
-    %i = gpu.thread_id x
-    %v = memref.load %x[%i] : memref<64xf32>
-    %w = arith.addf %v, %v : f32
-    memref.store %w, %y[%i] : memref<64xf32>
-    gpu.return
-  }
-  gpu.func @add(%x: memref<64xf32>, %y: memref<64xf32>, %z: memref<64xf32>) kernel {
-    %i = gpu.thread_id x
-    %v = memref.load %x[%i] : memref<64xf32>
-    %w = memref.load %y[%i] : memref<64xf32>
-    %s = arith.addf %v, %w : f32
-    memref.store %s, %z[%i] : memref<64xf32>
-    gpu.return
-  }
-}
 // ----- TWO_CHAINS
 %fork = func.call @mgpuEventCreate() : () -> !llvm.ptr
 func.call @mgpuEventRecord(%fork, %s0) : (!llvm.ptr, !llvm.ptr) -> ()
@@ -71,12 +47,32 @@ return %c : memref<64xf32>
 return
 // ----- MODULE
 module attributes {gpu.container_module} {
-  memref.global "private" constant @half : KIND = dense<0.5>
-  DECLARATIONS
-KERNELS
+  memref.global "private" constant @half : memref<64xf32> = dense<0.5>
+  func.func private @mgpuEventCreate() -> !llvm.ptr
+  func.func private @mgpuEventDestroy(!llvm.ptr)
+  func.func private @mgpuEventRecord(!llvm.ptr, !llvm.ptr)
+  func.func private @mgpuStreamWaitEvent(!llvm.ptr, !llvm.ptr)
+  func.func private @mgpuStreamSynchronize(!llvm.ptr)
+  gpu.module @kernels {
+    gpu.func @twice(%x: memref<64xf32>, %y: memref<64xf32>) kernel {
+      %i = gpu.thread_id x
+      %v = memref.load %x[%i] : memref<64xf32>
+      %w = arith.addf %v, %v : f32
+      memref.store %w, %y[%i] : memref<64xf32>
+      gpu.return
+    }
+    gpu.func @add(%x: memref<64xf32>, %y: memref<64xf32>, %z: memref<64xf32>) kernel {
+      %i = gpu.thread_id x
+      %v = memref.load %x[%i] : memref<64xf32>
+      %w = memref.load %y[%i] : memref<64xf32>
+      %s = arith.addf %v, %w : f32
+      memref.store %s, %z[%i] : memref<64xf32>
+      gpu.return
+    }
+  }
   func.func @main(NAMES) -> (OUTS) attributes {llvm.emit_c_interface} {
     %c1 = arith.constant 1 : index
-    %c64 = arith.constant SIZE : index
+    %c64 = arith.constant 64 : index
 TOKENS
 BODY
   }

@@ -24,8 +24,6 @@ TO_LLVM = (
     "convert-arith-to-llvm,gpu-to-llvm,convert-func-to-llvm,finalize-memref-to-llvm,"
     "gpu-module-to-binary{format=isa},reconcile-unrealized-casts,canonicalize,cse)"
 )
-DECLARATIONS = text_beside(__file__, "DECLARATIONS")
-KERNELS = text_beside(__file__, "KERNELS")
 # 2 a + 2 b: each product on a stream of its own, the sum behind both.
 TWO_CHAINS = text_beside(__file__, "TWO_CHAINS")
 # The same by upstream's tokens: gpu-to-llvm makes the streams.
@@ -54,9 +52,7 @@ def compiled(
     outs = ", ".join(spelled(result) for result in results)
     cast = "%t_s{0} = builtin.unrealized_conversion_cast %s{0} : !llvm.ptr to !gpu.async.token"
     tokens = "\n".join(map(cast.format, range(streams)))
-    parts = {"kind": M, "size": N, "declarations": DECLARATIONS, "kernels": KERNELS}
-    signature = {"names": ", ".join(names), "outs": outs, "tokens": tokens, "body": body}
-    text = filled(__file__, "MODULE", **parts, **signature)
+    text = filled(__file__, "MODULE", names=", ".join(names), outs=outs, tokens=tokens, body=body)
     changed = written if written is not None else (False,) * len(arguments)
     return DeviceProgram(to_llvm(text), "main", arguments, results, changed, device_arguments, streams)
 

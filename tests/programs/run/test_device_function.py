@@ -2,6 +2,7 @@
 
 import pickle
 from concurrent.futures import ThreadPoolExecutor
+from contextlib import closing
 from typing import Any
 
 import ml_dtypes
@@ -37,20 +38,11 @@ def chains() -> DeviceProgram:
     return two_chains()
 
 
-def without(text: str, mark: str, number: int = 0) -> str:
+def without(text: str, mark: str) -> str:
+    """Returns a text without the first line that has the mark."""
     lines = text.splitlines()
-    found = [index for index, line in enumerate(lines) if mark in line]
-    return "\n".join(line for index, line in enumerate(lines) if index != found[number])
-
-
-def found_in(
-    program: DeviceProgram, *arguments: Any, order: StreamOrder = "fifo"
-) -> tuple[Any, set[HostDefect]]:
-    device = SimulatedDevice(order=order)
-    loaded = DeviceFunction(program, device)
-    result = loaded(*arguments)
-    loaded.close()
-    return result, {report.kind for report in device.reports}
+    lines.remove(next(line for line in lines if mark in line))
+    return "\n".join(lines)
 
 
 @pytest.mark.parametrize("order", STREAM_ORDERS)
@@ -61,8 +53,8 @@ def test_a_program_is_right_in_any_order_and_nan_without_its_copy(chains: Any, o
         np.testing.assert_array_equal(loaded(scale * A, B), 2 * scale * A + 2 * B)
     loaded.close()
     assert device.reports == ()
-    result, _ = found_in(two_chains(without(TWO_CHAINS, "// copy out")), A, B, order=order)
-    assert np.isnan(result).all()
+    unfinished = two_chains(without(TWO_CHAINS, "// copy out"))
+    assert np.isnan(DeviceFunction(unfinished, SimulatedDevice(order=order))(A, B)).all()
 
 
 @pytest.mark.parametrize("order", STREAM_ORDERS)
@@ -114,10 +106,10 @@ def test_token_form_runs_and_takes_no_stream_and_has_no_graph() -> None:
         loaded(A, stream=1)
     with pytest.raises(UsageError, match="main: the program makes its own streams, which"):
         loaded.as_graph(A)
-    unfinished = compiled(without(TOKENS, "// finish"), (BUFFER,), (BUFFER,), streams=0)
-    result, kinds = found_in(unfinished, A)
-    assert HostDefect.UNFINISHED in kinds
-    assert np.isnan(result).all()
+    unfinished, device = without(TOKENS, "// finish"), SimulatedDevice()
+    with closing(DeviceFunction(compiled(unfinished, (BUFFER,), (BUFFER,), streams=0), device)) as loaded:
+        assert np.isnan(loaded(A)).all()
+    assert HostDefect.UNFINISHED in {report.kind for report in device.reports}
 
 
 def test_device_arguments_are_used_where_they_are_and_pinned_results_copied_and_given_back() -> None:
@@ -177,10 +169,7 @@ def test_written_arguments_and_numbers_and_buffers_of_all_types_go_in_and_come_o
     [
         ((A,), "main: found 1 arguments, allowed 2"),
         ((A, list(B)), "main: argument 1: found list, allowed a numpy array"),
-        ((A, B.astype(np.float64)), "argument 1: found float64 of shape 64, allowed float32 of shape 64"),
         ((A.reshape(8, 8), B), "argument 0: found float32 of shape 8x8, allowed float32 of shape 64"),
-        ((A[:63], B), "argument 0: found float32 of shape 63, allowed"),
-        ((np.zeros(2 * N, np.float32)[::2], B), r"argument 0: found strides \(8,\), allowed a C-contiguous"),
     ],
 )
 def test_arguments_that_do_not_fit_are_refused(chains: Any, arguments: tuple[Any, ...], message: str) -> None:
@@ -277,13 +266,11 @@ def test_buffers_and_results_of_host_calls_leave_nothing_behind_and_are_no_graph
     np.testing.assert_array_equal(a, np.arange(5))
     assert (old, size) == (3.0, 5)
     assert function.allocations == 0
-    function = host_function(SWAP)
-    call = function.prepare(np.zeros(1000, np.float32), 1.0, 0)
-    function.repeat(call, 50)
+    function.repeat(function.prepare(np.zeros(1000, np.float32), 1.0, 0), 50)
     assert function.allocations == 0
-    assert host_function("func.func @f(%x: f32) -> f32 { return %x : f32 }")(2.5) == 2.5
     assert host_function(text_beside(__file__, "STORE"))(*np.zeros((2, 3), np.float32), 1.0) is None
     function = host_function("func.func @f(%x: f32) -> f32 { return %x : f32 }")
+    assert function(2.5) == 2.5
     with pytest.raises(TypeError, match=r"other process: tuner\.compile_program\(payload\)$"):
         pickle.dumps(function)
     function = host_function(text_beside(__file__, "TWICE"))

@@ -6,22 +6,22 @@ import pickle
 import subprocess
 import sys
 import weakref
+from collections.abc import Callable
+from dataclasses import replace
 from pathlib import Path
 from typing import Any
 
 import numpy as np
 import pytest
 
-from tests.programs.fusions.hand_written import compiled_code, compiled_function
+from tests.programs.fusions.hand_written import compiled_code, compiled_function, fusion
 from tests.programs.run.test_marshalling import Tensor
 from tuner.core.errors import CandidateError, UsageError
 from tuner.core.fusions import (
     ARGUMENT,
-    CONTRACTION,
     WEIGHT,
     Buffer,
     FusedProgram,
-    Fusion,
     FusionCode,
     TensorType,
     View,
@@ -130,8 +130,7 @@ def test_a_fresh_process_runs_it_without_a_compiler_and_exports_it_again(
     folder: Path, tmp_path: Path
 ) -> None:
     np.save(tmp_path / "xy.npy", np.stack([X, Y]))
-    command: list[str | Path] = [sys.executable, "-c", IN_A_FRESH_PROCESS, folder]
-    command += [tmp_path / "xy.npy", tmp_path / "z.npy"]
+    command = [sys.executable, "-c", IN_A_FRESH_PROCESS, folder, tmp_path / "xy.npy", tmp_path / "z.npy"]
     ran = subprocess.run(command, capture_output=True, text=True, check=False, timeout=60)
     assert (ran.stdout, ran.stderr, ran.returncode) == ("[]\n", "", 0)
     np.testing.assert_array_equal(np.load(tmp_path / "z.npy"), compiled_function(FACTORS)(X, Y)[0])
@@ -144,7 +143,7 @@ def test_a_fresh_process_runs_it_without_a_compiler_and_exports_it_again(
 def test_a_document_has_all_of_a_program() -> None:
     whole = compiled_code()
     fills = (fused_code.Fill(64, TensorType((2, 3), "bf16"), float("-inf")),)
-    changed = type(whole)(**{**vars(whole), "fills": fills, "needs": ("avx512",)})
+    changed = replace(whole, fills=fills, needs=("avx512",))
     assert code_of(json.loads(document_text(changed, {})), whole.object_code) == changed
 
 
@@ -182,10 +181,8 @@ def test_a_folder_without_a_program_is_refused(folder: Path, tmp_path: Path) -> 
         load(folder)
 
 
-def test_another_processor_is_refused(folder: Path, monkeypatch: pytest.MonkeyPatch) -> None:
-    whole = compiled_code()
-    other = type(whole)(**{**vars(whole), "needs": ("sve",)})
-    exported.save_program(other, compiled_function(FACTORS).weights, folder)
+def test_another_processor_is_refused(folder: Path, function: FusedFunction) -> None:
+    exported.save_program(replace(compiled_code(), needs=("sve",)), function.weights, folder)
     with pytest.raises(UsageError, match=r"program: needs sve, which this processor does not have$"):
         load(folder)
 
@@ -215,7 +212,7 @@ def matrix(buffer: int, rows: int, columns: int, element: str = "f32", offset: i
 
 
 def plan_of(buffers: tuple[Buffer, ...], *reads: tuple[View, WeightPacking | None]) -> fused_code.WeightPlan:
-    fusions = tuple(Fusion(CONTRACTION, "", (view,), (), ()) for view, _ in reads)
+    fusions = tuple(fusion((view,), view, "arith.mulf") for view, _ in reads)
     codes = tuple(FusionCode("", (packing,)) for _, packing in reads)
     return fused_code.weight_plan(FusedProgram(fusions, buffers, (), ()), codes)
 
@@ -236,7 +233,7 @@ def block_of(plan: fused_code.WeightPlan, *weights: np.ndarray) -> np.ndarray:
     ],
 )
 def test_a_weight_is_packed(weight: Any, element: str, packing: WeightPacking, expected: list[int]) -> None:
-    dtype, view = DTYPES[element], matrix(0, weight.shape[0], weight.shape[1], element)
+    dtype, view = DTYPES[element], matrix(0, *weight.shape, element)
     plan = plan_of((Buffer(WEIGHT, 0, view.type),), (view, packing))
     found = block_of(plan, weight.astype(dtype)).view(dtype)[: plan.places[0].bytes // dtype.itemsize]
     assert found.astype(int).tolist() == expected
@@ -248,13 +245,11 @@ def test_a_transposed_part_and_filters_are_packed_as_the_fusion_sees_them() -> N
     plan = plan_of((Buffer(WEIGHT, 0, TensorType((4, 6), "f32")),), (view, WeightPacking(2)))
     found = block_of(plan, weight).view(np.float32)[:12]
     assert found.reshape(6, 2).tolist() == weight[1:3].T.tolist()
-    filters = np.arange(6 * 2 * 3, dtype=np.float32).reshape(6, 2, 3)  # filters x channels x window
+    filters = np.arange(36, dtype=np.float32).reshape(6, 2, 3)  # filters x channels x window
     view = View(0, 0, TensorType((6, 2, 3), "f32"), (6, 3, 1))
     plan = plan_of((Buffer(WEIGHT, 0, view.type),), (view, WeightPacking(3, order=(2, 1, 0))))
-    found = block_of(plan, filters).view(np.float32)[:36]
-    found = found.reshape(2, 3, 2, 3)  # panel, window, channel, filter
-    assert np.array_equal(found[0], filters[:3].transpose(2, 1, 0))
-    assert np.array_equal(found[1], filters[3:].transpose(2, 1, 0))
+    panels = block_of(plan, filters).view(np.float32)[:36]  # panels x window x channels x 3 filters
+    np.testing.assert_array_equal(panels, filters.reshape(2, 3, 2, 3).transpose(0, 3, 2, 1).reshape(-1))
 
 
 def test_what_is_read_alike_is_stored_once_and_what_is_not_packed_in_its_buffer() -> None:
@@ -267,11 +262,9 @@ def test_what_is_read_alike_is_stored_once_and_what_is_not_packed_in_its_buffer(
     whole, part = matrix(1, 4, 6), matrix(1, 2, 6, offset=12)
     buffers = (Buffer(ARGUMENT, 0, whole.type), Buffer(WEIGHT, 0, whole.type))
     plan = plan_of(buffers, (whole, None), (part, None))
-    assert len(plan.places) == 1
-    assert plan.offset_bytes(part, None) == 48
-    weight = np.arange(24, dtype=np.float32).reshape(4, 6)
-    found = block_of(plan, weight)[48:96].view(np.float32)
-    assert found.reshape(2, 6).tolist() == weight[2:].tolist()
+    assert (len(plan.places), plan.offset_bytes(part, None)) == (1, 48)
+    found = block_of(plan, np.arange(24, dtype=np.float32).reshape(4, 6))[48:96].view(np.float32)
+    assert found.tolist() == [*range(12, 24)]
 
 
 def test_only_a_matrix_is_packed() -> None:
@@ -315,23 +308,22 @@ def test_a_frame_has_room_for_arguments_results_and_constants_and_a_pool_keeps_f
     assert first not in {pool.take().arrays[0].ctypes.data for _ in range(10)}
 
 
-@pytest.mark.parametrize(
-    "hold",
-    [
-        lambda arrays: arrays[0],
-        lambda arrays: arrays[1],
-        lambda arrays: arrays[0][1],
-        lambda arrays: arrays[0].reshape(3, 2)[1:].T,
-        lambda arrays: memoryview(arrays[0]),
-        lambda arrays: np.from_dlpack(arrays[0]),
-        lambda arrays: arrays[0].base,
-    ],
-    ids=["array", "second", "row", "view of a view", "memoryview", "dlpack", "owner"],
-)
+HOLDS: dict[str, Callable[[Any, Any], Any]] = {
+    "array": lambda first, _: first,
+    "second": lambda _, second: second,
+    "row": lambda first, _: first[1],
+    "view of a view": lambda first, _: first.reshape(3, 2)[1:].T,
+    "memoryview": lambda first, _: memoryview(first),
+    "dlpack": lambda first, _: np.from_dlpack(first),
+    "owner": lambda first, _: first.base,
+}
+
+
+@pytest.mark.parametrize("hold", HOLDS.values(), ids=HOLDS)
 def test_results_that_somebody_holds_are_not_used_again(pool: fused_code.ResultPool, hold: Any) -> None:
     assert pool.take() is pool.take()  # nobody holds it
     taken = pool.take()
-    held = hold(taken.arrays)
+    held = hold(*taken.arrays)
     assert not taken.is_free
     assert pool.take() is not taken
     del held
