@@ -23,14 +23,16 @@ def maps_of(layout: str) -> str:
     return f" indexing_maps = [{', '.join(maps)}]"
 
 
-def payload(m: int, n: int, k: int, dtype: str, layout: str = "nn", *, fill: str = "0", more: int = 0) -> str:
-    """Returns f(A, B, C): C = fill + A B, or C += A B without ``fill``; ``more``: elements behind a row."""
+def stored(m: Any, n: Any, k: Any, layout: str) -> tuple[tuple[Any, Any], tuple[Any, Any]]:
+    """Returns the shapes of A and of B in memory."""
+    return (k, m) if layout == "tn" else (m, k), (n, k) if layout == "nt" else (k, n)
+
+
+def payload(m: int, n: int, k: int, dtype: str, layout: str = "nn", *, fill: str = "0") -> str:
+    """Returns f(A, B, C): C = fill + A B, or C += A B without ``fill``."""
     total = SUMS[dtype]
-    rows, columns = (k, m) if layout == "tn" else (m, k)
-    of_a = f"{rows}x{columns}x{dtype}" + (f", strided<[{columns + more}, 1]>" if more else "")
-    of_b = f"{n}x{k}x{dtype}" if layout == "nt" else f"{k}x{n}x{dtype}"
-    of_c = f"{m}x{n}x{total}"
-    number = fill if total == "i32" or "." in fill else f"{fill}.0"
+    of_a, of_b = (f"{rows}x{columns}x{dtype}" for rows, columns in stored(m, n, k, layout))
+    of_c, number = f"{m}x{n}x{total}", fill if total == "i32" else f"{fill}.0"
     cleared = f"""
     %start = arith.constant {number} : {total}
     linalg.fill ins(%start : {total}) outs(%c : memref<{of_c}>)"""
@@ -65,28 +67,33 @@ def exact(a: Array, b: Array, layout: str = "nn") -> Array:
 def require_product(
     apply: Apply,
     script: str,
-    text: str,
     sizes: tuple[int, int, int],
     draw: Callable[[tuple[int, int]], Array],
     *,
     layout: str = "nn",
-    start: int = 0,
+    fill: str = "0",
+    block: int = 0,
     emulates: bool = True,
 ) -> None:
-    """Runs a payload on drawn operands and on a C of sevens; C must be ``start`` and their product."""
+    """Runs a payload on drawn operands and on a C of sevens; C must be the start and their product.
+
+    ``block``: of how many columns at a time; 0: of all at once.
+    """
     m, n, k = sizes
-    a, b = draw((k, m) if layout == "tn" else (m, k)), draw((n, k) if layout == "nt" else (k, n))
-    c = np.full((m, n), 7, np.int32 if a.dtype == np.int8 else np.float32)
+    a, b = map(draw, stored(m, n, k, layout))
+    element, total = ("i8", np.int32) if a.dtype == np.int8 else ("bf16", np.float32)
+    whole, c = payload(*sizes, element, layout, fill=fill), np.full((m, n), 7, total)
+    text = blocks_payload(*sizes, element, layout, block) if block else whole
     run(apply, script, text, (a, b, c), emulates=emulates)
-    np.testing.assert_array_equal(c, start + exact(a, b, layout))
+    np.testing.assert_array_equal(c, int(fill or 7) + exact(a, b, layout))
 
 
 def blocks_payload(m: int, n: int, k: int, element: str, layout: str, block: int) -> str:
     """Returns f(A, B, C) whose matmul is in a loop over blocks of columns, of which the last is narrower."""
     total = SUMS[element]
-    of_a = f"{k}x{m}x{element}" if layout == "tn" else f"{m}x{k}x{element}"
-    of_b, of_c = f"{n}x{k}x{element}" if layout == "nt" else f"{k}x{n}x{element}", f"{m}x{n}x{total}"
-    part_of_b = f"?x{k}x{element}" if layout == "nt" else f"{k}x?x{element}"
+    shapes = (*stored(m, n, k, layout), stored(m, "?", k, layout)[1])
+    of_a, of_b, part_of_b = (f"{rows}x{columns}x{element}" for rows, columns in shapes)
+    of_c = f"{m}x{n}x{total}"
     place, size = ("[%j, 0]", f"[%columns, {k}]") if layout == "nt" else ("[0, %j]", f"[{k}, %columns]")
     row_of_b = k if layout == "nt" else n
     part_of_b, part_of_c = (

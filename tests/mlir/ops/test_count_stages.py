@@ -1,7 +1,5 @@
 """``tuner.count_stages``: which stages are counted, and which stay remainders."""
 
-import pytest
-
 from tests.mlir.ops.conftest import Apply
 from tests.texts import text_beside
 
@@ -14,35 +12,21 @@ def payload(stages: int = 3, low: str = "%c0", ahead: str = "%c32", filled: str 
     return text.replace("AHEAD", ahead).replace("FILLED", filled)
 
 
-def is_counted(text: str) -> bool:
-    assert ("mod " in text) != ("arith.select" in text)
-    return "arith.select" in text
-
-
 def test_any_number_of_stages_is_counted_that_is_no_power_of_two_from_any_iteration(apply: Apply) -> None:
-    for stages in (5, 6):
-        text = apply(LINE, payload(stages))
-        assert is_counted(text)
-        assert f"arith.constant {stages} : i32" in text
-    assert is_counted(apply(LINE, payload(low="%c16", filled="%c2")))
-
-
-@pytest.mark.parametrize(
-    "change",
-    [
-        {"stages": 4},  # a mask already
-        {"low": "%any"},  # of split K
-        {"low": "%c8"},  # between two steps
-        {"ahead": "%any"},
-        {"filled": "%any"},
-        {"filled": "%c0"},  # not what the iteration before would have filled
-        {"ahead": "%c16"},
-    ],
-    ids=str,
-)
-def test_other_stages_stay_remainders(change: dict[str, object], apply: Apply) -> None:
-    assert not is_counted(apply(LINE, payload(**change)))  # type: ignore[arg-type] # of one name each
+    for stages, text in ((5, payload(5)), (6, payload(6)), (3, payload(low="%c16", filled="%c2"))):
+        counted = apply(LINE, text)
+        assert ("mod " in counted, "arith.select" in counted) == (False, True)
+        assert f"arith.constant {stages} : i32" in counted
 
 
 SHOWN = [(LINE, payload())]
 BECOMES = {"count_stages": SHOWN[0]}
+UNCHANGED = [
+    (LINE, payload(stages=4), "a mask already"),
+    (LINE, payload(low="%any"), "a start of split K"),
+    (LINE, payload(low="%c8"), "a start between two steps"),
+    (LINE, payload(ahead="%any"), "any step ahead"),
+    (LINE, payload(ahead="%c16"), "a step ahead that is another one"),
+    (LINE, payload(filled="%any"), "any first stage"),
+    (LINE, payload(filled="%c0"), "a first stage that the iteration before would not have filled"),
+]

@@ -1,6 +1,7 @@
 """What each op makes of small functions, and what it refuses, by the tables of the test module of its file.
 
-SHOWN is what the docstrings show, BECOMES has the golden file of each result, REFUSED the reasons.
+SHOWN is what the docstrings show, BECOMES has the golden file of each result, REFUSED the reasons, UNCHANGED
+why there is nothing to do.
 """
 
 import re
@@ -19,7 +20,10 @@ TABLES = [vars(import_module(f"tests.mlir.ops.test_{file}")) for file in FILES]
 ROWS = [row for table in TABLES for row in table["SHOWN"]]
 SHOWN = {re.findall(r'"tuner\.(\w+)"', line)[-1]: (line, text) for line, text in ROWS}
 BECOMES = {name: call for table in TABLES for name, call in table.get("BECOMES", {}).items()}
-REFUSED = [row for table in TABLES for row in table.get("REFUSED", ())]
+REFUSED, UNCHANGED = (
+    [row for table in TABLES for row in table.get(key, ())] for key in ("REFUSED", "UNCHANGED")
+)
+MARK = 'transform.annotate %func "seen" : !transform.any_op'
 
 
 @pytest.mark.drawn(len(BECOMES))
@@ -35,6 +39,14 @@ def test_what_an_op_refuses_is_named(line: str, text: str, reason: str, apply: A
     with pytest.raises(CandidateError, match=rf"^tuner\.{op} at script:.*{reason}") as caught:
         apply(line, text)
     assert caught.value.stage is Stage.COMPILE
+
+
+@pytest.mark.drawn(len(UNCHANGED))
+@pytest.mark.parametrize(("line", "text", "why"), UNCHANGED, ids=[why for *_, why in UNCHANGED])
+def test_what_is_not_for_an_op_stays_and_its_handle_as_well(
+    line: str, text: str, why: str, apply: Apply
+) -> None:
+    assert apply(f"{line}\n    {MARK}", text) == apply(MARK, text), why
 
 
 def test_every_golden_file_is_that_of_a_function() -> None:

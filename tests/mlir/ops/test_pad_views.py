@@ -24,12 +24,6 @@ def function(name: str, scratch: Scratch, problem: Problem = BIAS) -> str:
     return gpu_payload_mlir(problem, scratch).replace(f"@{name}(", "@f(")
 
 
-def test_true_sizes_change_nothing(apply: Apply) -> None:
-    text = payload("f32", (50, 40, 60))
-    nothing = 'transform.annotate %func "tuner.seen" : !transform.any_op'
-    assert apply(f"{LINE.format('50, 40, 60')}\n    {nothing}", text) == apply(nothing, text)
-
-
 def test_a_part_has_the_bounds_of_its_argument_and_a_pad_goes(apply: Apply) -> None:
     text = apply(LINE.format("8, 8, 8"), PART_AND_PAD)
     assert "memref<8x8xf32, strided<[6, 1]>> {tuner.bounds = array<i64: 6, 6>}" in text
@@ -85,6 +79,7 @@ BECOMES = {
     "pad_views_pack": (LINE.format("16, 64"), function("pack_a", Scratch(packed=("a",)))),
     "pad_views_reduce": (LINE.format("4, 16, 32"), function("reduce", Scratch((4, 16, 32)))),
 }
+UNCHANGED = [(LINE.format("50, 40, 60"), MATMUL, "true sizes")]
 SQUARED = payload("f32", (8, 8, 8)).replace("ins(%A, %B", "ins(%A, %A")
 DYNAMIC = MATMUL.replace("50x60", "?x60").replace("50x40", "?x40")
 NOTHING = "func.func @f(%a: memref<4xf32>) {\n  return\n}"

@@ -55,16 +55,6 @@ def test_steps_of_few_products_start_copies_after_the_reads_of_the_third(apply: 
     assert "create_group" in behind[: behind.index("nvgpu.mma.sync")]
 
 
-STORE = "memref.store %h, %from[%row, %k] : memref<16x64xf16>"
-
-
-@pytest.mark.parametrize("other", ["", "scf.if %is { }", STORE])
-def test_a_loop_that_waits_for_nothing_or_has_what_cannot_be_moved_is_left(other: str, apply: Apply) -> None:
-    constants = "%is = arith.constant true\n      %h = arith.constant 0.0 : f16\n      "
-    text = payload(other=constants + other) if other else payload(wait="")
-    assert "iter_args(%arg7 = %arg4, %arg8 = %arg5, %arg9 = %c0)" in apply(LINE.format(0), text)
-
-
 SHOWN = [(LINE.format(0), payload())]
 BECOMES = {
     "prefetch_fragments_one_step": (LINE.format(0), payload(1)),
@@ -72,3 +62,10 @@ BECOMES = {
     "prefetch_fragments_spread": (LINE.format(1), payload(2)),
     "prefetch_fragments_vectors": (LINE.format(0), of_vectors(payload(2))),
 }
+BRANCH = "%is = arith.constant true\n      scf.if %is { }"
+STORE = "%h = arith.constant 0.0 : f16\n      memref.store %h, %from[%row, %k] : memref<16x64xf16>"
+UNCHANGED = [
+    (LINE.format(0), payload(wait=""), "a loop that waits for nothing"),
+    (LINE.format(0), payload(other=BRANCH), "a branch that cannot be moved"),
+    (LINE.format(0), payload(other=STORE), "a store that cannot be moved"),
+]

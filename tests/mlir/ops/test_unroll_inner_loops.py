@@ -30,12 +30,6 @@ def test_the_copies_compute_what_the_loops_did(apply: Apply) -> None:
     assert np.array_equal(c, expected, equal_nan=True)
 
 
-def test_a_function_without_loops_is_left_alone(apply: Apply) -> None:
-    empty = "module { func.func @f() { return } }"
-    mark = 'transform.annotate %func "seen" : !transform.any_op'
-    assert apply(f"{LINE}\n    {mark}", empty) == apply(mark, empty)
-
-
 def test_a_loop_of_variable_bounds_stays_where_a_script_goes_on_after_the_refusal(apply: Apply) -> None:
     assert apply(text_beside(__file__, "GUARDED"), VARIABLE).count("scf.for") == 4
 
@@ -46,6 +40,7 @@ def test_as_many_copies_of_a_body_as_the_limit_are_made(apply: Apply) -> None:
 
 SHOWN = [(LINE, PIPELINE)]
 BECOMES = {"unroll_inner_loops": SHOWN[0]}
+UNCHANGED = [(LINE, "func.func @f() { return }", "no loops")]
 LIMITED = LINE.replace("(%func)", "(%func) {{limit = {0} : i64}}")
 VARIABLE = PIPELINE.replace("%a: memref<8x4xf32>)", "%a: memref<8x4xf32>, %n: index)")
 VARIABLE = VARIABLE.replace("scf.for %j = %c0 to %c4", "scf.for %j = %c0 to %n")

@@ -9,7 +9,7 @@ import pytest
 
 from tests.default_suite import ALL
 from tests.mlir.ops import block_runs
-from tests.mlir.ops.block_runs import Array, blocks_payload, exact, payload, require_product, run
+from tests.mlir.ops.block_runs import Array, exact, payload, require_product, run
 from tests.mlir.ops.conftest import Apply
 from tuner.runtime.cpu.host import describe_machine
 
@@ -19,9 +19,13 @@ ODD = (17, 49, 35)
 drawn_bf16 = block_runs.small_numbers(ml_dtypes.bfloat16)
 
 
-def pair_line(tile_m: int = 6, tile_n: int = 64, lanes: int = 16, *, dots: int = 0, more: str = "") -> str:
-    knobs = f"tile_m = {tile_m} : i64, tile_n = {tile_n} : i64, lanes = {lanes} : i64, dots = {dots} : i64"
-    return f'"tuner.pair_block"(%func) {{{knobs}{more}}} : (!transform.any_op) -> ()'
+def line(tile_m: int = 6, tile_n: int = 64, lanes: int = 16, *, op: str = "vnni", more: str = "") -> str:
+    knobs = f"tile_m = {tile_m} : i64, tile_n = {tile_n} : i64, lanes = {lanes} : i64{more}"
+    return f'"tuner.{op}_block"(%func) {{{knobs}}} : (!transform.any_op) -> ()'
+
+
+def pair_line(*knobs: int, dots: int = 0, more: str = "") -> str:
+    return line(*knobs, op="pair", more=f", dots = {dots} : i64{more}")
 
 
 @pytest.mark.parametrize("dots", [0, 1], ids=["f32", "dots"])
@@ -42,7 +46,7 @@ def test_pairs_multiply(sizes: Sizes, knobs: tuple[int, ...], dots: int, apply: 
     if dots and knobs[2:] == (8,):
         pytest.skip("vdpbf16ps of 256 bits is not made")
     script = pair_line(*knobs, dots=dots)
-    require_product(apply, script, payload(*sizes, "bf16"), sizes, drawn_bf16, emulates=False)
+    require_product(apply, script, sizes, drawn_bf16, emulates=False)
 
 
 @pytest.mark.drawn(2)
@@ -50,8 +54,7 @@ def test_pairs_multiply(sizes: Sizes, knobs: tuple[int, ...], dots: int, apply: 
 @pytest.mark.parametrize(("sizes", "layout"), [(ODD, "nt"), (ODD, "tn"), ((33, 65, 131), "tn")])
 def test_every_layout_and_order_of_loops(sizes: Sizes, layout: str, panels_first: int, apply: Apply) -> None:
     script = pair_line(4, 32, more=f", panels_first = {panels_first} : i64")
-    text = payload(*sizes, "bf16", layout)
-    require_product(apply, script, text, sizes, drawn_bf16, layout=layout, emulates=False)
+    require_product(apply, script, sizes, drawn_bf16, layout=layout, emulates=False)
 
 
 @pytest.mark.parametrize("layout", ["nn", "nt"])
@@ -64,10 +67,8 @@ def test_only_a_weight_of_k_x_n_comes_packed(layout: str, apply: Apply) -> None:
 @pytest.mark.parametrize(("n", "block"), [(100, 64), (5, 16)])
 def test_blocks_of_pairs_of_two_widths_share_their_code(n: int, block: int, apply: Apply) -> None:
     script = pair_line(4, 32, more=f", columns = {block} : i64, last_columns = {n % block or block} : i64")
-    text = blocks_payload(9, n, 37, "bf16", "nn", block)
-    require_product(apply, script, text, (9, n, 37), drawn_bf16, emulates=False)
-    text = payload(7, 17, 40, "bf16", fill="")  # C is added to
-    require_product(apply, pair_line(), text, (7, 17, 40), drawn_bf16, start=7, emulates=False)
+    require_product(apply, script, (9, n, 37), drawn_bf16, block=block, emulates=False)
+    require_product(apply, pair_line(), (7, 17, 40), drawn_bf16, fill="", emulates=False)  # C is added to
 
 
 def test_nan_and_infinities_stay_in_their_rows(apply: Apply) -> None:
@@ -79,11 +80,6 @@ def test_nan_and_infinities_stay_in_their_rows(apply: Apply) -> None:
 
 
 # ``tuner.vnni_block``: the code it makes of a matmul of bytes, that it is exact, and what it refuses.
-def line(tile_m: int = 6, tile_n: int = 64, lanes: int = 16, *, more: str = "") -> str:
-    knobs = f"tile_m = {tile_m} : i64, tile_n = {tile_n} : i64, lanes = {lanes} : i64{more}"
-    return f'"tuner.vnni_block"(%func) {{{knobs}}} : (!transform.any_op) -> ()'
-
-
 def drawn(shape: tuple[int, int]) -> Array:
     """All bytes, the least and the greatest often: their products do not fit a sum of 16 bits."""
     rng = np.random.default_rng(0)
@@ -109,17 +105,15 @@ def drawn(shape: tuple[int, int]) -> Array:
 def test_dot_products_multiply(sizes: Sizes, layout: str, knobs: Any, emulates: bool, apply: Apply) -> None:
     if not emulates and not HERE.has_vnni:
         pytest.skip("this processor has no VNNI")
-    text = payload(*sizes, "i8", layout)
-    require_product(apply, line(*knobs), text, sizes, drawn, layout=layout, emulates=emulates)
+    require_product(apply, line(*knobs), sizes, drawn, layout=layout, emulates=emulates)
 
 
 @pytest.mark.slow
 @pytest.mark.parametrize("layout", ["nn", "nt", "tn"])
 def test_panels_outside_of_strips_give_the_same_or_add_to_c_without_a_fill(layout: str, apply: Apply) -> None:
     script, sizes = line(4, 32, more=", panels_first = 1 : i64"), (17, 70, 67)
-    for fill, start in (("0", 0), ("", 7)):
-        text = payload(*sizes, "i8", layout, fill=fill)
-        require_product(apply, script, text, sizes, drawn, layout=layout, start=start)
+    for fill in ("0", ""):
+        require_product(apply, script, sizes, drawn, layout=layout, fill=fill)
 
 
 @pytest.mark.drawn(ALL)
@@ -130,9 +124,9 @@ def test_rows_of_the_next_strip_are_divided_among_panels(
 ) -> None:
     sizes = 8, 64, 68
     script = line(4, 32, more=f", fetches_a = 1 : i64, panels_first = {panels_first} : i64")
-    text = payload(*sizes, "i8", layout)
-    assert apply(script, text).count("memref.prefetch %arg0[") == fetched[panels_first]
-    require_product(apply, script, text, sizes, drawn, layout=layout)
+    text = apply(script, payload(*sizes, "i8", layout))
+    assert text.count("memref.prefetch %arg0[") == fetched[panels_first]
+    require_product(apply, script, sizes, drawn, layout=layout)
 
 
 @pytest.mark.parametrize(("m", "fetched"), [(1, 4), (8, 2), (16, 1), (40, 1)])  # of four rows of a K group
@@ -141,7 +135,7 @@ def test_rows_of_the_next_block_of_k_are_divided_among_strips(m: int, fetched: i
     script = line(min(m, 4), 64, more=", fetches_b = 1 : i64")
     more = apply(script, text).count("memref.prefetch") - apply(tile, text).count("memref.prefetch")
     assert more == fetched
-    require_product(apply, script, text, (m, 128, 68), drawn)
+    require_product(apply, script, (m, 128, 68), drawn)
 
 
 @pytest.mark.slow
@@ -149,8 +143,7 @@ def test_rows_of_the_next_block_of_k_are_divided_among_strips(m: int, fetched: i
 @pytest.mark.parametrize(("n", "block"), [(100, 64), (70, 64), (90, 48), (5, 16)])
 def test_blocks_of_two_widths_share_their_code(n: int, block: int, layout: str, apply: Apply) -> None:
     script = line(4, 32, more=f", columns = {block} : i64, last_columns = {n % block or block} : i64")
-    text = blocks_payload(9, n, 37, "i8", layout, block)
-    require_product(apply, script, text, (9, n, 37), drawn, layout=layout)
+    require_product(apply, script, (9, n, 37), drawn, layout=layout, block=block)
 
 
 SHOWN = [(pair_line(1, 16, dots=1), payload(1, 16, 64, "bf16")), (line(1, 16), payload(1, 16, 64, "i8"))]
