@@ -198,26 +198,6 @@ def test_a_sample_of_short_calls_is_led_by_as_many_as_asked(lead: int) -> None:
     assert calls == [lead, 5]
 
 
-def test_single_calls_are_timed_without_what_comes_before_each() -> None:
-    now, done = [0.0], []
-
-    def evict() -> None:
-        now[0] += 100.0
-        done.append("evict")
-
-    def run() -> None:
-        now[0] += 2.0
-        done.append("run")
-
-    def prepare() -> Callable[[], None]:
-        now[0] += 10.0
-        done.append("prepare")
-        return run
-
-    assert timing.after_each(evict, prepare, lambda: now[0])(3) == 2.0
-    assert done == ["prepare", "evict", "run"] * 3
-
-
 # Slices of two milliseconds, one way after the other, with a clock that the calls move on.
 
 
@@ -236,9 +216,16 @@ class Machine:
         return run
 
 
-@pytest.fixture
-def machine() -> Machine:
-    return Machine()
+def test_single_calls_are_timed_without_what_comes_before_each() -> None:
+    machine = Machine()
+
+    def prepare() -> Callable[[], None]:
+        machine.call("prepare", 10.0)()
+        return machine.call("run", 2.0)
+
+    evict = machine.call("evict", 100.0)
+    assert timing.after_each(evict, prepare, lambda: machine.now)(3) == 2.0
+    assert machine.called == ["prepare", "evict", "run"] * 3
 
 
 def times_of(machine: Machine, seconds: float, **lengths: float) -> dict[str, tuple[float, ...]]:
@@ -246,7 +233,8 @@ def times_of(machine: Machine, seconds: float, **lengths: float) -> dict[str, tu
     return interleaved_times(calls, seconds, lambda: machine.now)
 
 
-def test_a_slice_has_calls_of_two_milliseconds_and_what_precedes_it_is_not_timed(machine: Machine) -> None:
+def test_a_slice_has_calls_of_two_milliseconds_and_what_precedes_it_is_not_timed() -> None:
+    machine = Machine()
     found = times_of(machine, 0.1, short=1e-4, long=5e-3)
     rounds = len(found["short"])
     assert found["short"] == pytest.approx([1e-4] * rounds)  # seconds per call
@@ -264,7 +252,8 @@ def test_a_slice_has_calls_of_two_milliseconds_and_what_precedes_it_is_not_timed
     assert found["a"] == pytest.approx([2e-3] * LEAST_ROUNDS)
 
 
-def test_rounds_go_on_until_the_time_is_over_and_threads_are_woken_before_a_slice(machine: Machine) -> None:
+def test_rounds_go_on_until_the_time_is_over_and_threads_are_woken_before_a_slice() -> None:
+    machine = Machine()
     assert len(times_of(machine, 1.0, a=2e-3, b=2e-3)["a"]) == 250
     assert len(times_of(machine, 0.0, a=1.0)["a"]) == LEAST_ROUNDS  # however little time there is
     machine.called.clear()

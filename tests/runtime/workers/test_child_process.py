@@ -5,23 +5,24 @@ import signal
 import subprocess
 import sys
 import time
+from dataclasses import replace
 from pathlib import Path
 
 import pytest
 
 from tests.fakes import HANG_S, await_death, is_alive, state_of
+from tests.runtime.workers.echo import spec_of
 from tuner.core.errors import Stage
 from tuner.runtime.workers import child_process
-from tuner.runtime.workers.protocol import CallRequest, Factory, Message, Ready, Reply, ServiceSpec
+from tuner.runtime.workers.protocol import CallRequest, Message, Ready, Reply
 from tuner.runtime.workers.worker import Worker
 
-ECHO = Factory("tests.runtime.workers.echo:Echo")
 CHILD = [sys.executable, "-m", "tuner.runtime.workers.child"]
 
 
 def started(*environment: tuple[str, str | None]) -> child_process.ChildProcess:
     """Starts a child and waits until it is ready."""
-    child = child_process.ChildProcess(ServiceSpec("echo", ECHO, environment, announces=True))
+    child = child_process.ChildProcess(replace(spec_of("Echo"), environment=environment))
     assert isinstance(hear(child), Ready)
     return child
 
@@ -66,7 +67,7 @@ def test_the_environment_is_the_parents_with_the_specs_changes(monkeypatch: pyte
 
 
 def test_a_message_larger_than_the_pipe_crosses_in_both_directions() -> None:
-    child = child_process.ChildProcess(ServiceSpec("echo", ECHO, announces=True))
+    child = child_process.ChildProcess(spec_of("Echo"))
     large = os.urandom(5 << 20)
     child.send(CallRequest("echo", (large,)))  # before the child reads: must not block
     assert isinstance(hear(child), Ready)
@@ -102,7 +103,7 @@ def test_endless_output_is_cut_and_an_unnamed_signal_is_reported_by_its_number()
 
 def test_destroying_reaps_and_closes_everything() -> None:
     before = len(list(Path("/proc/self/fd").iterdir()))
-    child = child_process.ChildProcess(ServiceSpec("echo", ECHO, announces=True))
+    child = child_process.ChildProcess(spec_of("Echo"))
     assert child.resident_bytes > 0
     child.destroy()
     assert state_of(child.pid) == ""
@@ -141,15 +142,13 @@ def test_a_child_ends_where_its_parent_is_gone_or_closes_the_pipe() -> None:
 
 
 def test_ctrl_c_is_not_the_childs() -> None:
-    worker = Worker(ServiceSpec("echo", ECHO, announces=True), 1 << 30)
-    worker.submit("echo", 1, stage=Stage.RUN, timeout_s=HANG_S)
-    worker.wait()
+    worker = Worker(spec_of("Echo"), 1 << 30)
+    assert worker.call("echo", 1, stage=Stage.RUN, timeout_s=HANG_S) == 1
     assert worker.child is not None
     pid = worker.child.pid
     assert os.getpgid(pid) == pid != os.getpgid(0)
     os.kill(pid, signal.SIGINT)
-    worker.submit("echo", 2, stage=Stage.RUN, timeout_s=HANG_S)
-    worker.wait()
+    assert worker.call("echo", 2, stage=Stage.RUN, timeout_s=HANG_S) == 2
     assert worker.child.pid == pid
     worker.kill()
 

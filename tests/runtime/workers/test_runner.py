@@ -10,6 +10,7 @@ import sys
 import threading
 import time
 from collections.abc import Callable, Iterator
+from contextlib import closing
 from dataclasses import replace
 from pathlib import Path
 from typing import Any
@@ -36,8 +37,7 @@ def build_local(of: RunnerOrder) -> AbstractRunner:
 
 
 def build_workers(of: RunnerOrder) -> AbstractRunner:
-    specs = compile_spec(fake_factory()), evaluation_spec(fake_factory())
-    return WorkerRunner(of, RunnerProcesses(*specs, 2, Limits()), 0)
+    return runner_of(limits=Limits(), of=of)
 
 
 @pytest.fixture(scope="module", params=[build_local, build_workers], ids=["local", "workers"])
@@ -76,6 +76,11 @@ def run(runner: AbstractRunner, *candidates: Candidate, memory: fakes.Memory | N
         if memory is not None:
             memory.append(records[-1])
     return records
+
+
+def run_and_close(runner: AbstractRunner, *candidates: Candidate) -> list[Record]:
+    with closing(runner):
+        return run(runner, *candidates)
 
 
 def test_records_come_in_the_order_of_starts_and_report_the_whole_way(runner: AbstractRunner) -> None:
@@ -203,29 +208,35 @@ def test_closing_twice_and_with_work_pending_is_fine(build: Build) -> None:
 LONG_TIMEOUT = Limits(compile_timeout_s=60.0, evaluation_timeout_s=60.0, memory_bytes=300 << 20)
 HURRIED = Limits(compile_timeout_s=0.7, evaluation_timeout_s=1.0)
 
-DRILLS = {  # (deed, at): stage, reason
-    ("segfault", "compile"): (Stage.COMPILE, r"killed by SIGSEGV$"),
-    ("abort", "compile"): (Stage.COMPILE, r"killed by SIGABRT: LLVM ERROR: Cannot select: t5: f32 = fancy$"),
-    ("loop", "compile"): (Stage.COMPILE, r"timed out after 0.7 s$"),
-    ("hog", "compile"): (Stage.COMPILE, r"exceeded 300 MiB of memory$"),
-    ("exit", "compile"): (Stage.COMPILE, r"exited with status 3$"),
-    ("polite_exit", "compile"): (Stage.COMPILE, r"SystemExit: enough$"),
-    ("unprintable", "compile"): (Stage.COMPILE, r"tests.fakes.UnprintableError: "),
-    ("segfault", "load"): (Stage.RUN, r"killed by SIGSEGV, as by an access"),
-    ("loop", "verify"): (Stage.RUN, r"timed out after 1 s$"),
-    ("wrong", "verify"): (Stage.VERIFY, r"element \(0, 1\): found 2, expected 1$"),
-    ("abort", "measure"): (Stage.RUN, r"killed by SIGABRT: LLVM ERROR: Cannot select: t5: f32 = fancy$"),
-    ("sleep", "measure"): (Stage.RUN, r"timed out after 1 s$"),
-    ("hog", "measure"): (Stage.RUN, r"exceeded 300 MiB of memory$"),
-    ("exit", "measure"): (Stage.RUN, r"exited with status 3$"),
+Drills = tuple[tuple[str, str, Stage, str], ...]  # deed, at, stage, reason
+LLVM_ERROR = r"killed by SIGABRT: LLVM ERROR: Cannot select: t5: f32 = fancy$"
+DRILLS: dict[str, Drills] = {
+    "compiling": (
+        ("segfault", "compile", Stage.COMPILE, r"killed by SIGSEGV$"),
+        ("abort", "compile", Stage.COMPILE, LLVM_ERROR),
+        ("hog", "compile", Stage.COMPILE, r"exceeded 300 MiB of memory$"),
+        ("exit", "compile", Stage.COMPILE, r"exited with status 3$"),
+        ("polite_exit", "compile", Stage.COMPILE, r"SystemExit: enough$"),
+        ("unprintable", "compile", Stage.COMPILE, r"tests.fakes.UnprintableError: "),
+    ),
+    "running": (
+        ("segfault", "load", Stage.RUN, r"killed by SIGSEGV, as by an access"),
+        ("abort", "measure", Stage.RUN, LLVM_ERROR),
+        ("hog", "measure", Stage.RUN, r"exceeded 300 MiB of memory$"),
+        ("exit", "measure", Stage.RUN, r"exited with status 3$"),
+    ),
+    "without end": (
+        ("loop", "compile", Stage.COMPILE, r"timed out after 0.7 s$"),
+        ("loop", "verify", Stage.RUN, r"timed out after 1 s$"),
+        ("sleep", "measure", Stage.RUN, r"timed out after 1 s$"),
+    ),
 }
-ENDLESS = frozenset({"loop", "sleep"})
 
 
-def runner_of(target: Factory | None = None, workers: int = 2, limits: Limits = LONG_TIMEOUT) -> WorkerRunner:
-    target = target or fake_factory()
+def runner_of(target: Factory | None = None, of: RunnerOrder | None = None, **processes: Any) -> WorkerRunner:
+    target, processes = target or fake_factory(), {"workers": 2, "limits": LONG_TIMEOUT} | processes
     specs = compile_spec(target), evaluation_spec(target)
-    return WorkerRunner(order(), RunnerProcesses(*specs, workers, limits), 0)
+    return WorkerRunner(of or order(), RunnerProcesses(*specs, **processes), 0)
 
 
 @pytest.fixture(scope="module")
@@ -236,22 +247,16 @@ def workers() -> Iterator[AbstractRunner]:
 
 
 @pytest.mark.parametrize(
-    "drills",
-    [
-        [(deed, at) for deed, at in DRILLS if deed not in ENDLESS and at == "compile"],
-        [(deed, at) for deed, at in DRILLS if deed not in ENDLESS and at != "compile"],
-        [(deed, at) for deed, at in DRILLS if deed in ENDLESS],
-    ],
-    ids=["compiling", "running", "without end"],
+    ("drills", "limits"),
+    [*((drills, HURRIED if name == "without end" else LONG_TIMEOUT) for name, drills in DRILLS.items())],
+    ids=DRILLS,
 )
-def test_hostile_candidates_are_failures_and_the_run_goes_on(drills: list[tuple[str, str]]) -> None:
+def test_hostile_candidates_are_failures_and_the_run_goes_on(drills: Drills, limits: Limits) -> None:
     """Each drill is followed by an honest candidate, which is slower than all of them would be."""
-    runner = runner_of(limits=HURRIED if drills[0][0] in ENDLESS else LONG_TIMEOUT)
-    pairs = ((candidate(BEST_X, deed, at), candidate(3)) for deed, at in drills)
-    records = run(runner, *itertools.chain(*pairs))
-    runner.close()
+    pairs = ((candidate(BEST_X, deed, at), candidate(3)) for deed, at, _, _ in drills)
+    records = run_and_close(runner_of(limits=limits), *itertools.chain(*pairs))
     for drill, hostile, honest in zip(drills, records[::2], records[1::2], strict=True):
-        stage, reason = DRILLS[drill]
+        _, _, stage, reason = drill
         assert isinstance(hostile.outcome, Failure), drill
         assert hostile.outcome.stage == stage, drill
         assert re.search(reason, hostile.outcome.reason), hostile.outcome.reason
@@ -275,21 +280,16 @@ def test_the_process_of_a_wrong_candidate_judges_no_other(workers: AbstractRunne
 @pytest.mark.slow
 def test_a_grandchild_ends_with_a_candidate_that_hangs(tmp_path: Path) -> None:
     note = tmp_path / "pid"
-    runner = runner_of(limits=HURRIED)
-    (record,) = run(runner, candidate(3, "grandchild", "verify", note=str(note)))
-    runner.close()
+    (record,) = run_and_close(runner_of(limits=HURRIED), candidate(3, "grandchild", "verify", note=str(note)))
     assert record.outcome == Failure(Stage.RUN, "timed out after 1 s")
     assert fakes.await_death([int(note.read_text())]) == []
 
 
 @pytest.mark.slow
 def test_a_time_out_grows_with_the_incumbent() -> None:
-    runner = runner_of(limits=Limits(evaluation_timeout_s=0.2))
-    try:
+    with closing(runner_of(limits=Limits(evaluation_timeout_s=0.2))) as runner:
         runner.start(0, candidate(3, "sleep", "measure"), Effort(budget_s=0.0, stop_above_s=0.02))
         record = runner.finish().record
-    finally:
-        runner.close()
     assert record.outcome == Failure(Stage.RUN, "timed out after 0.6 s")  # 0.2 + 20 calls
 
 
@@ -313,14 +313,13 @@ def test_nothing_compiles_while_a_candidate_is_timed(tmp_path: Path) -> None:
 def test_pauses_do_not_count_against_the_time_limit_of_a_compile(tmp_path: Path) -> None:
     factory = Factory("tests.fakes:ClockedTarget", (str(tmp_path), 0.3, 0.6))
     runner = runner_of(factory, limits=Limits(compile_timeout_s=0.6))
-    records = run(runner, *(candidate(x) for x in range(3)))
-    runner.close()
+    records = run_and_close(runner, *(candidate(x) for x in range(3)))
     assert [record.status for record in records] == ["measured"] * 3
 
 
 @pytest.mark.slow
 def test_while_another_tuner_times_a_bench_waits_and_that_does_not_count(tmp_path: Path) -> None:
-    target, other = fake_factory(), TimingLock("cpu", "process 7, matmul", folder=tmp_path)
+    other = TimingLock("cpu", "process 7, matmul", folder=tmp_path)
     given: list[str] = []
     is_over = threading.Event()
 
@@ -338,10 +337,8 @@ def test_while_another_tuner_times_a_bench_waits_and_that_does_not_count(tmp_pat
     holds.wait()
     exclusive = TimingLock("cpu", "me", given.append, tmp_path)
     limits = Limits(evaluation_timeout_s=HURRIED.evaluation_timeout_s)
-    specs = compile_spec(target), evaluation_spec(target)
-    runner = WorkerRunner(order(), RunnerProcesses(*specs, 1, limits, exclusive.held), 0)
-    (record,) = run(runner, candidate(3))
-    runner.close()
+    runner = runner_of(workers=1, limits=limits, exclusive=exclusive.held)
+    (record,) = run_and_close(runner, candidate(3))
     holding.join()
     assert is_over.is_set()
     assert record.median_s == time_of(3)

@@ -7,8 +7,9 @@ import numpy as np
 import pytest
 
 from tests.fakes import BEST_X, PROBLEM, FakeTarget, UntimedTarget, bind, candidate, fake_factory, time_of
+from tests.tuning.fakes import present
 from tuner.core.errors import CandidateError, Failure, Stage, TunerError
-from tuner.core.interfaces import AbstractBaselineSource, Artifact, Effort, FinalTimes, LoadedLibrary
+from tuner.core.interfaces import Artifact, Effort, FinalTimes, LoadedLibrary
 from tuner.core.problem import Problem
 from tuner.core.records import Measurement, Verdict
 from tuner.core.runs import Baseline
@@ -43,68 +44,23 @@ def test_timing_is_announced_once_and_what_takes_its_process_with_it_ends_the_re
         def load(self, problem: Problem, artifact: Artifact) -> object:
             raise CandidateError(Stage.RUN, "CUDA_ERROR_ILLEGAL_ADDRESS")
 
-    group = services.Group((artifact_of(2),))
-    with pytest.raises(CandidateError, match="CUDA_ERROR_ILLEGAL_ADDRESS"):
-        services.time_together(LostTarget(), PROBLEM, group, Effort(), np.random.default_rng(0))
-    with pytest.raises(CandidateError, match="CUDA_ERROR_ILLEGAL_ADDRESS"):
-        together(CandidateError(Stage.RUN, "CUDA_ERROR_ILLEGAL_ADDRESS"))
+    for target in (LostTarget(), Libraries(CandidateError(Stage.RUN, "CUDA_ERROR_ILLEGAL_ADDRESS"))):
+        with pytest.raises(CandidateError, match="CUDA_ERROR_ILLEGAL_ADDRESS"):
+            together(target)
 
 
-class LibraryTarget(FakeTarget, AbstractBaselineSource):
-    """Has a library that takes as long as x = 5, or none."""
+class Libraries(FakeTarget):
+    """Has libraries that take as long as some x; one of them fails to load, others end while timed."""
 
     baseline_threads = 3
 
-    def __init__(self, refusal: Exception | None = None) -> None:
-        self._refusal = refusal
+    def __init__(self, refusal: Exception | None = None, ending: str = "") -> None:
+        self._refusal, self._ending = refusal, ending
+        self.sessions: list[int] = []  # programs timed together
 
     def load_baselines(self, problem: Problem, rng: np.random.Generator) -> tuple[LoadedLibrary, ...]:
         if self._refusal is not None:
             raise self._refusal
-        return (LoadedLibrary("fake", "FakeBLAS 1.0", self.load(problem, artifact_of(5))),)
-
-
-def together(refusal: Exception | None, *, has_baseline: bool = True) -> FinalTimes:
-    group = services.Group((artifact_of(1, "fail", "load"), artifact_of(2)), has_baseline=has_baseline)
-    return services.time_together(LibraryTarget(refusal), PROBLEM, group, Effort(), np.random.default_rng(0))
-
-
-def test_the_fastest_of_several_libraries_is_the_interleaved_baseline_and_all_are_listed() -> None:
-    found = together(None)
-    assert [median_of(time) for time in found.times] == [None, time_of(2)]
-    assert found.baseline is not None
-    assert (found.baseline.name, found.baseline.threads) == ("FakeBLAS 1.0", 3)
-    assert found.baseline.measurement.median_s == time_of(5)
-    assert together(None, has_baseline=False).baseline is None
-    found = with_several(SeveralLibraries())
-    assert [median_of(time) for time in found.times] == [time_of(2)]
-    assert found.baseline is not None
-    assert (found.baseline.name, found.baseline.measurement.median_s) == ("libb 1.0", time_of(6))
-    listed = [(each.library, each.median_s, each.failure) for each in found.baseline.libraries]
-    timed = [("b", time_of(6), ""), ("a", time_of(5), ""), ("c", time_of(4), "")]
-    assert listed == [*timed, ("missing", None, "no such library")]
-
-
-WRONG = CandidateError(Stage.VERIFY, "4 elements are wrong")
-
-
-@pytest.mark.parametrize("refusal", [TunerError("no cuBLAS found"), WRONG])
-def test_without_a_baseline_library_that_works_the_others_are_timed(refusal: Exception) -> None:
-    found = together(refusal)
-    assert [median_of(time) for time in found.times] == [None, time_of(2)]
-    assert found.baseline is None
-
-
-class SeveralLibraries(FakeTarget, AbstractBaselineSource):
-    """Has libraries that take as long as some x; one of them fails to load, others end while timed."""
-
-    baseline_threads = 1
-
-    def __init__(self, ending: tuple[str, ...] = ()) -> None:
-        self._ending = ending
-        self.sessions: list[int] = []  # programs timed together
-
-    def load_baselines(self, problem: Problem, rng: np.random.Generator) -> tuple[LoadedLibrary, ...]:
         return (LoadedLibrary("missing", "", failure="no such library"), *(map(self._library, "abc")))
 
     def _library(self, name: str) -> LoadedLibrary:
@@ -120,32 +76,48 @@ class SeveralLibraries(FakeTarget, AbstractBaselineSource):
         return super().measure_together(problem, loaded, effort, rng)
 
 
-def with_several(target: SeveralLibraries) -> FinalTimes:
-    group = services.Group((artifact_of(2),), has_baseline=True)
-    return services.time_together(target, PROBLEM, group, Effort(), np.random.default_rng(0))
+def together(target: FakeTarget, *, has_baseline: bool = True) -> Baseline | None:
+    """Times an artifact, next to one that does not load, with a target's libraries; returns the baseline."""
+    group = services.Group((artifact_of(1, "fail", "load"), artifact_of(2)), has_baseline=has_baseline)
+    found = services.time_together(target, PROBLEM, group, Effort(), np.random.default_rng(0))
+    assert [median_of(time) for time in found.times] == [None, time_of(2)]
+    return found.baseline
+
+
+def test_the_fastest_of_several_libraries_is_the_interleaved_baseline_and_all_are_listed() -> None:
+    one = present(together(FakeTarget()))
+    assert (one.name, one.threads, one.measurement.median_s) == ("FakeBLAS 1.0", 1, time_of(8))
+    assert together(Libraries(), has_baseline=False) is None
+    best = present(together(Libraries()))
+    assert (best.name, best.threads, best.measurement.median_s) == ("libb 1.0", 3, time_of(6))
+    listed = [(each.library, each.median_s, each.failure) for each in best.libraries]
+    timed = [("b", time_of(6), ""), ("a", time_of(5), ""), ("c", time_of(4), "")]
+    assert listed == [*timed, ("missing", None, "no such library")]
+
+
+WRONG = CandidateError(Stage.VERIFY, "4 elements are wrong")
+
+
+@pytest.mark.parametrize("refusal", [TunerError("no cuBLAS found"), WRONG])
+def test_without_a_baseline_library_that_works_the_others_are_timed(refusal: Exception) -> None:
+    assert together(Libraries(refusal)) is None
 
 
 def test_a_library_whose_process_ends_fails_alone_and_the_others_or_the_kernels_are_timed_anew() -> None:
-    target = SeveralLibraries(ending=("b",))
-    found = with_several(target)
+    target = Libraries(ending="b")
+    best = present(together(target))
     assert target.sessions == [4, 3]  # the kernel with three libraries, then with two
-    assert [median_of(time) for time in found.times] == [time_of(2)]
-    assert found.baseline is not None
-    assert found.baseline.name == "liba 1.0"
-    failed = {each.library: each.failure for each in found.baseline.libraries if each.failure}
+    assert best.name == "liba 1.0"
+    failed = {each.library: each.failure for each in best.libraries if each.failure}
     assert failed == {"missing": "no such library", "b": "baseline: its process has ended"}
-    found = with_several(SeveralLibraries(ending=("a", "b", "c")))
-    assert [median_of(time) for time in found.times] == [time_of(2)]
-    assert found.baseline is None
+    assert together(Libraries(ending="abc")) is None
 
 
 # What a judge finds of a candidate, and of several that are timed together.
 
-Target = FakeTarget | UntimedTarget
-
 
 def evaluated(
-    heard: list[str], x: int, deed: str = "", at: str = "", target: Target | None = None
+    heard: list[str], x: int, deed: str = "", at: str = "", target: FakeTarget | UntimedTarget | None = None
 ) -> services.Evaluation:
     """Evaluates by a clock that goes on by a second with each look."""
     target = target or FakeTarget()

@@ -12,13 +12,14 @@ from functools import partial
 from pathlib import Path
 from typing import Any
 
-import numpy as np
 import pytest
 
 from benchmarks.fuzzing.cpu_points import CpuPoint, CpuPoints, KernelKind
+from tests.fakes import state_of
 from tests.targets.cpu.dishonest_kernels import KERNELS, dishonest_artifact
 from tests.targets.evaluation import fails, rng
 from tests.texts import text_beside
+from tests.tuning.fakes import present
 from tuner.core.errors import CandidateError, Stage
 from tuner.core.interfaces import Artifact, Effort, Partition, Script
 from tuner.core.machine import Machine
@@ -47,6 +48,7 @@ pytestmark = pytest.mark.mlir
 
 POINTS = CpuPoints(describe_machine())
 QUICK = Effort(budget_s=0.005, min_samples=3, max_samples=6)
+TIMED = Matmul(64, 64, 64)
 CPU = CpuEvaluator(3)
 COMPILER = CpuCompiler()
 
@@ -94,8 +96,7 @@ def test_a_panel_in_the_wrong_place_is_seen(layout: str) -> None:
 
 
 def test_a_kernel_above_the_probed_peak_is_verified_and_timed_again(monkeypatch: pytest.MonkeyPatch) -> None:
-    problem, target, verified = Matmul(64, 64, 64), CpuEvaluator(1), list[Verdict]()
-    verify = CpuEvaluator.verify
+    target, verified, verify = CpuEvaluator(1), list[Verdict](), CpuEvaluator.verify
 
     def recorded(*arguments: Any) -> Verdict:
         verified.append(verify(*arguments))
@@ -103,7 +104,7 @@ def test_a_kernel_above_the_probed_peak_is_verified_and_timed_again(monkeypatch:
 
     monkeypatch.setattr(CpuEvaluator, "verify", recorded)
     monkeypatch.setattr(cpu_evaluator, "flop_per_s", lambda *_: 1.0)  # a probe that found almost nothing
-    measurement = target.measure(problem, target.load(problem, artifact_of(problem)), QUICK, rng())
+    measurement = target.measure(TIMED, target.load(TIMED, artifact_of(TIMED)), QUICK, rng())
     assert [each.elements for each in verified] == [64 * 64]
     assert measurement.median_s > 0
 
@@ -134,18 +135,16 @@ def test_panels_outside_of_c_too_wide_vectors_and_too_many_threads_fail_before_a
 
 
 def test_a_time_is_one_of_this_machine_and_reports_what_the_machine_did_meanwhile() -> None:
-    problem = Matmul(64, 64, 64)
-    loaded = CPU.load(problem, artifact_of(problem))
-    alone = CPU.measure(problem, loaded, QUICK, rng())
-    together = CPU.measure_together(problem, (loaded, loaded), QUICK, rng())
-    assert problem.flop / 2e12 < alone.median_s < 1e-2  # no core does 2 TFLOP/s
+    loaded = CPU.load(TIMED, artifact_of(TIMED))
+    alone = CPU.measure(TIMED, loaded, QUICK, rng())
+    together = CPU.measure_together(TIMED, (loaded, loaded), QUICK, rng())
+    assert TIMED.flop / 2e12 < alone.median_s < 1e-2  # no core does 2 TFLOP/s
     assert alone.interval_s[0] <= alone.median_s <= alone.interval_s[1]
     assert together[0].host == together[1].host
-    for each in (alone, *together):
-        assert each.host is not None
-        assert 0 < each.host.anchor_s < 1
-        assert each.host.anchor_drift >= 0
-    stopped = CPU.measure(problem, loaded, replace(QUICK, stop_above_s=1e-9), rng())
+    for host in (present(each.host) for each in (alone, *together)):
+        assert 0 < host.anchor_s < 1
+        assert host.anchor_drift >= 0
+    stopped = CPU.measure(TIMED, loaded, replace(QUICK, stop_above_s=1e-9), rng())
     assert not stopped.is_complete
     assert len(stopped.samples_s) <= 2  # one, if that was long
 
@@ -159,19 +158,23 @@ def test_kernels_timed_together_keep_their_order() -> None:
     assert times[1].median_s < min(times[0].median_s, times[2].median_s)
 
 
-def test_the_baseline_are_interleaved_in_a_process_that_stands_still_between() -> None:
-    problem, target = Matmul(64, 64, 64), CpuEvaluator(1)
-    loaded = target.load(problem, artifact_of(problem))
-    (library,) = target.load_baselines(problem, rng())
-    baseline = library.work
-    assert isinstance(baseline, InterleavedBaseline)
-    kernel_time, baseline_time = target.measure_together(problem, (loaded, baseline), QUICK, rng())
+def interleaved(target: CpuEvaluator) -> InterleavedBaseline:
+    """Returns the baseline of TIMED, which ``target`` keeps for the next time."""
+    (library,) = target.load_baselines(TIMED, rng())
     assert "openblas" in library.name.lower()
+    assert isinstance(library.work, InterleavedBaseline)
+    return library.work
+
+
+def test_the_baseline_are_interleaved_in_a_process_that_stands_still_between() -> None:
+    target = CpuEvaluator(1)
+    loaded, baseline = target.load(TIMED, artifact_of(TIMED)), interleaved(target)
+    kernel_time, baseline_time = target.measure_together(TIMED, (loaded, baseline), QUICK, rng())
     assert target.baseline_threads == 1
     assert baseline_time.median_s > 0
     assert baseline_time.samples_s != kernel_time.samples_s
-    assert Path(f"/proc/{baseline.process}/stat").read_text().rpartition(")")[2].split()[0] == "T"
-    assert target.load_baselines(problem, rng())[0].work is baseline  # it stays for the next time
+    assert state_of(baseline.process) == "T"
+    assert interleaved(target) is baseline
     baseline.close()
 
 
@@ -193,30 +196,26 @@ def test_calls_of_the_same_request_lead_a_sample_of_the_baseline(monkeypatch: py
 @pytest.mark.slow
 def test_what_the_caller_waits_for_its_baseline_is_no_disturbance(monkeypatch: pytest.MonkeyPatch) -> None:
     seconds = itertools.count(0.0, 1e4)  # of a thread that waits more than three hours in each turn
-    problem, target = Matmul(64, 64, 64), CpuEvaluator(1)
-    loaded = target.load(problem, artifact_of(problem))
-    baseline = target.load_baselines(problem, rng())[0].work
-    assert isinstance(baseline, InterleavedBaseline)
+    target = CpuEvaluator(1)
+    loaded, baseline = target.load(TIMED, artifact_of(TIMED)), interleaved(target)
     monkeypatch.setattr("tuner.targets.cpu.baseline.thread_waited_s", lambda: next(seconds))
-    times = target.measure_together(problem, (loaded, baseline), QUICK, rng())
+    times = target.measure_together(TIMED, (loaded, baseline), QUICK, rng())
     assert baseline.waited_s >= 1e4
-    assert times[0].host is not None
-    assert times[0].host.waited_share == 0.0
+    assert present(times[0].host).waited_share == 0.0
     baseline.close()
 
 
 def test_a_baseline_that_dies_fails_the_turns() -> None:
-    problem, target = Matmul(64, 64, 64), CpuEvaluator(1)
-    baseline = target.load_baselines(problem, rng())[0].work
-    assert isinstance(baseline, InterleavedBaseline)
+    target = CpuEvaluator(1)
+    baseline = interleaved(target)
     os.kill(baseline.process, signal.SIGKILL)
     while not baseline.has_ended:
         time.sleep(0.001)
-    together = partial(target.measure_together, problem, (baseline,), QUICK, rng())
+    together = partial(target.measure_together, TIMED, (baseline,), QUICK, rng())
     for use in (partial(baseline.take, 1), together):
         with pytest.raises(CandidateError, match="baseline: its process has ended"):
             use()
-    assert target.load_baselines(problem, rng())[0].work is not baseline
+    assert interleaved(target) is not baseline
 
 
 SPIN = "import os, sys; os.sched_setaffinity(0, {int(sys.argv[1])}); print(flush=True)\nwhile True: pass"
@@ -224,7 +223,6 @@ SPIN = "import os, sys; os.sched_setaffinity(0, {int(sys.argv[1])}); print(flush
 
 @pytest.mark.slow
 def test_times_next_to_a_busy_loop_on_the_same_processor_are_unreliable() -> None:
-    problem = Matmul(64, 64, 64)
     (processor,) = processors(1)
     allowed = os.sched_getaffinity(0)
     loop = subprocess.Popen([sys.executable, "-c", SPIN, str(processor)], stdout=subprocess.PIPE)
@@ -232,16 +230,16 @@ def test_times_next_to_a_busy_loop_on_the_same_processor_are_unreliable() -> Non
     loop.stdout.readline()
     try:
         target = CpuEvaluator(1, (processor,))
-        loaded = target.load(problem, artifact_of(problem))
+        loaded = target.load(TIMED, artifact_of(TIMED))
         effort = Effort(budget_s=0.2, min_samples=15, max_samples=200)
-        first, again = target.measure_together(problem, (loaded, loaded), effort, rng())
+        first, again = target.measure_together(TIMED, (loaded, loaded), effort, rng())
     finally:
         loop.kill()
         loop.communicate()
         os.sched_setaffinity(0, allowed)
-    assert first.host is not None
-    assert first.host.waited_share > SHARE_LIMIT
-    host = replace(first.host, stolen_share=0.0)  # what the hypervisor takes of a virtual machine comes first
+    host = present(first.host)
+    assert host.waited_share > SHARE_LIMIT
+    host = replace(host, stolen_share=0.0)  # what the hypervisor takes of a virtual machine comes first
     found = round_quality(noise_of(first, again), None, host, quietest_anchor_s=None, spare_cores=64)
     assert ": load, other programs kept " in found.unreliable
 
@@ -258,9 +256,8 @@ ELSEWHERE = ("honest", "small_is_zero", "starts_a_process")
 CHEATS = [name for name in KERNELS if name not in ELSEWHERE]
 
 
-def evaluated(name: str, problem: Problem, seed: int = 0) -> Evaluation:
-    rng = np.random.default_rng(seed)
-    return evaluate(CpuEvaluator(1), problem, dishonest_artifact(name, problem), EFFORT, rng)
+def evaluated(name: str, problem: Problem) -> Evaluation:
+    return evaluate(CpuEvaluator(1), problem, dishonest_artifact(name, problem), EFFORT, rng())
 
 
 @pytest.mark.drawn(2)
@@ -279,9 +276,7 @@ def test_a_kernel_that_cheats_gets_no_time(problem: Problem, name: str) -> None:
 @pytest.mark.drawn(2)
 @pytest.mark.parametrize("problem", [SMALL, LARGE, COLD], ids=["small", "large", "cold"])
 def test_an_honest_kernel_does(problem: Problem) -> None:
-    measurement = evaluated("honest", problem).measurement
-    assert measurement is not None
-    assert measurement.median_s > 0
+    assert present(evaluated("honest", problem).measurement).median_s > 0
 
 
 def top_times(name: str) -> tuple[Measurement, ...]:
@@ -345,15 +340,15 @@ ENDS = {
 }
 
 
-def timed(name: str, end: str, monkeypatch: pytest.MonkeyPatch, seed: int = 0) -> Measurement:
+def timed(name: str, end: str, monkeypatch: pytest.MonkeyPatch) -> Measurement:
     """Times a kernel, then verifies it on the same arrays."""
     ticks = partial(next, itertools.count(0.0, SECOND))
     monkeypatch.setattr(cpu_evaluator, "TimingChecks", partial(TimingChecks, clock=ticks))
-    rng, target = np.random.default_rng(seed), CpuEvaluator(1)
+    target, source = CpuEvaluator(1), rng()
     loaded = target.load(PROBLEM, dishonest_artifact(name, PROBLEM))
-    found = target.measure(PROBLEM, loaded, ENDS[end][0], rng)
+    found = target.measure(PROBLEM, loaded, ENDS[end][0], source)
     if name == "honest":
-        target.verify(PROBLEM, loaded, rng)
+        target.verify(PROBLEM, loaded, source)
     return found
 
 
@@ -380,7 +375,7 @@ def test_a_kernel_that_has_grown_lazy_by_then_gets_no_time(end: str, monkeypatch
 MLIR_OPT = shutil.which("mlir-opt-22")  # Debian: mlir-22-tools
 NEEDS_MLIR_OPT = pytest.mark.skipif(MLIR_OPT is None, reason="needs mlir-opt-22 (Debian: mlir-22-tools)")
 AVX512 = Machine("any", "any", "avx512", True, 2, 2, 49152, 1 << 20, 1 << 25, 1 << 34)
-ANYWHERE, HERE = CpuPoints(AVX512), CpuPoints(describe_machine())
+ANYWHERE = CpuPoints(AVX512)
 STOCK = ("matmul_cpu_packed", "matmul_cpu_direct", "matmul_cpu_dot")
 FEW = 5  # of the kinds: every fifth, with two threads others than with one; what runs, in turn
 TRIES = 50  # until a point calls no op of our own
@@ -391,9 +386,9 @@ def kinds_of(points: CpuPoints, strategy: str, threads: int) -> list[KernelKind]
 
 
 def stock_point(points: CpuPoints, kind: KernelKind) -> tuple[CpuPoint, Script]:
-    rng = np.random.default_rng(0)
+    source = rng()
     for _ in range(TRIES):
-        point = points.draw(kind, rng)
+        point = points.draw(kind, source)
         script = points.bind(point)
         if not custom_ops(script.text):
             return point, script
@@ -427,27 +422,27 @@ def test_mlir_opt_vectorizes_kinds_of_problems(strategy: str, threads: int, tmp_
 
 @NEEDS_MLIR_OPT
 @pytest.mark.drawn(1)
-@pytest.mark.skipif(not HERE.kinds(1), reason="this processor has neither AVX-512 nor AVX2")
+@pytest.mark.skipif(not POINTS.kinds(1), reason="this processor has neither AVX-512 nor AVX2")
 @pytest.mark.parametrize("strategy", STOCK)
 @pytest.mark.parametrize("threads", [1, 2])
 def test_what_mlir_opt_makes_is_right(strategy: str, threads: int, tmp_path: Path) -> None:
     """Lowered and run here: the other compiler's transforms give the right numbers."""
     evaluator = CpuEvaluator(threads)
-    for kind in kinds_of(HERE, strategy, threads)[FEW * (threads - 1) :: 2 * FEW]:
-        point, script = stock_point(HERE, kind)
+    for kind in kinds_of(POINTS, strategy, threads)[FEW * (threads - 1) :: 2 * FEW]:
+        point, script = stock_point(POINTS, kind)
         text = run_mlir_opt(point, script, tmp_path)
         with transform.new_context(), ir.Location.unknown():
             code = lowering.lower_to_llvm(transform.parse(text, "mlir-opt"))
         partitions = partitions_in(script.text, point.problem)
         code = with_batch_loops(code, partitions, matrix_bytes(point.problem))
         loaded = evaluator.load(point.problem, Artifact(code, "stock", partitions))
-        assert evaluator.verify(point.problem, loaded, np.random.default_rng(0)).max_error <= 1.0
+        assert evaluator.verify(point.problem, loaded, rng()).max_error <= 1.0
 
 
 @NEEDS_MLIR_OPT
 def test_mlir_opt_does_not_know_this_projects_ops(tmp_path: Path) -> None:
     """So the header of such a script must say how to run it."""
-    point = ANYWHERE.draw(KernelKind("matmul_cpu_pairs", "bf16", "nn", "none", 1), np.random.default_rng(0))
+    point = ANYWHERE.draw(KernelKind("matmul_cpu_pairs", "bf16", "nn", "none", 1), rng())
     script = ANYWHERE.bind(point)
     assert custom_ops(script.text) == ("tuner.pair_block",)
     with pytest.raises(AssertionError, match=r"tuner\.pair_block"):
