@@ -16,6 +16,7 @@ from tuner.mlir.fusions import STORE, fusion_function, fusion_problem, parse_fus
 from tuner.mlir.ir.reading import walk
 from tuner.mlir.reference.fusion_reference import Expected, draw_inputs, evaluate, worst_error
 from tuner.mlir.transform import new_context
+from tuner.payload.packed_weights import pack, packed_shape
 from tuner.runtime.cpu.jit import JittedModule
 
 Array = Any
@@ -34,20 +35,10 @@ def compiled(text: str, script: str | None, *, emulates: bool = False) -> Fusion
 
 
 def packed(weight: Array, packing: WeightPacking) -> Array:
-    """Returns a weight as panels of columns, words of rows interleaved; what is missing of both is zeros.
-
-    Unsigned bytes have 128 added to them.
-    """
-    k, n = weight.shape
-    panels, unit = -(-n // packing.columns), max(packing.interleave, packing.depth)
-    rows = -(-k // unit) * unit
-    wide = np.zeros((rows, panels * packing.columns), weight.dtype)
-    wide[:k, :n] = weight
-    parts = wide.reshape(rows // packing.interleave, packing.interleave, panels, packing.columns)
-    words = parts.transpose(2, 0, 3, 1)
-    if packing.unsigned:
-        words = (words.astype(np.int16) + 128).astype(np.uint8).view(np.int8)
-    return np.ascontiguousarray(words)
+    """Returns a weight as panels of columns."""
+    target = np.empty(packed_shape(weight.shape, packing), weight.dtype)
+    pack(weight, packing, target)
+    return target
 
 
 def run(code: FusionCode, inputs: Sequence[Array], outputs: Sequence[Expected], element: str) -> list[Array]:

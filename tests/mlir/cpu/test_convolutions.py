@@ -11,19 +11,16 @@ from hypothesis import given, settings
 from hypothesis import strategies as st
 
 from benchmarks.fuzzing.cpu_points import emulated_machine
-from tests.group_runs import as_problem, compiled
+from tests.group_runs import as_problem, compiled, run
 from tests.mlir.convolution_texts import Convolution
 from tuner.core.candidate import Candidate
-from tuner.core.fusions import CONVOLUTION, TensorType, View, WeightPacking
+from tuner.core.fusions import CONVOLUTION, WeightPacking
 from tuner.core.machine import Machine, variables_of
 from tuner.core.numpy_types import DTYPES
 from tuner.core.problem import Problem
 from tuner.mlir.ir.linalg import LAYOUTS
 from tuner.mlir.reference.fusion_reference import evaluate, worst_error
-from tuner.payload.packed_weights import pack
-from tuner.programs.run.fused_code import packed_bytes
 from tuner.runtime.cpu.host import describe_machine
-from tuner.runtime.cpu.jit import CompiledFunction, JittedModule, PackedArguments
 from tuner.space.feasible_set import FeasibleSet
 from tuner.space.file.reading import load_space_file
 from tuner.space.file.yaml import default_space_file
@@ -32,7 +29,8 @@ from tuner.space.scripts.strategy import Binder, load_strategy
 
 Array = Any
 Arrays = Sequence[Array]
-STRATEGY, BY_TILES = "convolution_cpu", "convolution_cpu_amx"
+Drawing = st.SearchStrategy[Convolution]
+STRATEGY, OF_TILES = "convolution_cpu", "convolution_cpu_amx"
 HERE = describe_machine()
 AVX2 = Machine("any", "any", "avx2", False, 1, 1, 49152, 1 << 20, 1 << 25, 1 << 34)
 WITH_PAIRS = replace(AVX2, isa="avx512", has_bf16=True)
@@ -40,7 +38,6 @@ WITH_TILES = replace(emulated_machine(), has_bf16=True)
 PAIRS = replace(HERE, has_amx_bf16=False)  # a processor with AMX computes most of these by tiles
 NEEDS_PAIRS = pytest.mark.skipif(not HERE.multiplies_pairs, reason="this processor has no AVX512-BF16")
 CHANNELS_AT = {"conv_2d_nchw_fchw": 1, "conv_2d_nhwc_hwcf": 3, "conv_2d_ngchw_gfchw": 2}
-PLACE = st.floats(0, 1, exclude_max=True)  # in the list of configurations
 OF_BF16 = tuple(each for each in sorted(LAYOUTS) if "depthwise" not in each)  # others are of f32 in groups
 CHANNELS_FIRST = tuple(each for each in OF_BF16 if not any(last in each for last in ("nhwc", "nwc", "nhwgc")))
 
@@ -78,65 +75,33 @@ def compiled_first(convolution: Convolution, machine: Machine = HERE) -> Any:
     return compiled(problem_of(convolution).fusion, first(convolution, machine)[1])
 
 
-def packed(array: Array, packing: WeightPacking | None) -> Array:
-    if packing is None:
-        return array
-    element = next(name for name, dtype in DTYPES.items() if dtype == array.dtype)
-    view = View(0, 0, TensorType(array.shape, element), ())
-    target = np.empty(packed_bytes(view, packing) // array.itemsize, array.dtype)
-    pack(array, packing, target)
-    return target
-
-
 def drawn(convolution: Convolution) -> list[Array]:
     rng, dtype = np.random.default_rng(0), DTYPES[convolution.element]
     return [rng.standard_normal(shape).astype(dtype) for shape in convolution.shapes[:-1]]
 
 
-def computed(convolution: Convolution, script: str, inputs: Arrays, *, emulates: bool = False) -> Array:
-    """Returns what a fusion's code computes; ``emulates``: AMX tiles by vector code."""
-    code = compiled(problem_of(convolution).fusion, script, emulates=emulates)
-    output = np.full(convolution.shapes[-1], np.nan, DTYPES[convolution.output])
-    arrays = [*(packed(*each) for each in zip(inputs, code.packings, strict=True)), output]
-    exported = code.llvm_text.replace("{passthrough", "{llvm.emit_c_interface, passthrough", 1)
-    jitted = JittedModule(exported, ("group",))
-    CompiledFunction(jitted.addresses["group"])(PackedArguments(*(each.ctypes.data for each in arrays)))
-    return output
-
-
-def error_of(convolution: Convolution, script: str, inputs: Arrays = (), *, emulates: bool = False) -> float:
-    """Returns the error of what a fusion's code computes of inputs, in units of the tolerance.
+def computed(convolution: Convolution, script: str, machine: Machine = HERE, inputs: Arrays = ()) -> Array:
+    """Returns what a fusion's code computes, which must be right; AMX tiles are vector code.
 
     ``inputs``: (): random ones.
     """
-    given = tuple(inputs or drawn(convolution))
-    (expected,) = evaluate(problem_of(convolution).fusion, given)
-    return worst_error(expected, computed(convolution, script, given, emulates=emulates))
+    text, given = problem_of(convolution).fusion, tuple(inputs or drawn(convolution))
+    code, (expected,) = compiled(text, script, emulates=machine is WITH_TILES), evaluate(text, given)
+    (output,) = run(code, given, (expected,), convolution.output)
+    assert worst_error(expected, output) <= 1
+    return output
 
 
 def require_windows(convolution: Convolution, machine: Machine, inputs: Arrays) -> None:
     """The first configuration is right for NaN and infinities, which stay in their windows."""
-    script, emulates = first(convolution, machine)[1], machine is WITH_TILES
-    assert error_of(convolution, script, inputs, emulates=emulates) <= 1
-    made = computed(convolution, script, inputs, emulates=emulates)
+    made = computed(convolution, first(convolution, machine)[1], machine, inputs)
     assert 0 < np.isfinite(made).sum() < made.size
 
 
 def require_first(convolution: Convolution, machine: Machine) -> None:
     candidate, script = first(convolution, machine)
     assert candidate.strategy == STRATEGY
-    assert error_of(convolution, script) <= 1
-
-
-def require_candidate(convolution: Convolution, place: float, machine: Machine, strategy: str) -> None:
-    """The preferred configuration at a place from 0 to 1 of their list, else any, is right."""
-    problem = problem_of(convolution)
-    some = feasible(problem, machine, strategy)
-    preferred = np.flatnonzero(some.is_preferred)
-    rows = preferred if len(preferred) else np.arange(len(some.is_preferred))
-    candidate = some.candidate(int(rows[int(place * len(rows))]))
-    script = script_of(problem, candidate, machine)
-    assert error_of(convolution, script, emulates=machine is WITH_TILES) <= 1, candidate
+    computed(convolution, script)
 
 
 @st.composite
@@ -153,63 +118,52 @@ def convolutions(draw: st.DrawFn, element: str = "f32", *, by_tiles: bool = Fals
         return (draw(st.integers(1, most)) if has_rows else 1, draw(columns))
 
     if by_tiles:
-        channels, filters = st.integers(16, 80), st.sampled_from((16, 17, 24, 32, 45, 64))
+        few, channels, filters = 2, st.integers(16, 80), st.sampled_from((16, 17, 24, 32, 45, 64))
         sizes = pair(7, st.integers(2, 40)), pair(3, st.integers(1, 3)), pair(2, st.just(1))
     else:
-        channels = st.integers(1, 40 if "depthwise" in name else 20)
+        few, channels = 3, st.integers(1, 40 if "depthwise" in name else 20)
         filters = st.sampled_from((1, 3, 5, 8, 16, 17, 24, 32, 40))
         sizes = pair(18, st.integers(1, 18)), pair(5, st.integers(1, 5)), pair(3, st.integers(1, 3))
-    (height, width), window, strides = sizes
-    return Convolution(
-        name=name,
-        images=draw(st.integers(1, 2 if by_tiles else 3)),
-        groups=draw(st.integers(1, 2 if by_tiles else 3)),
-        channels=draw(channels),
-        filters=draw(filters),
-        height=height,
-        width=width,
-        window=window,
-        strides=strides,
-        dilations=pair(2, st.integers(1, 2)),
-        epilogue=draw(st.sampled_from(("none", "bias_relu", "residual"))),
-        is_weight=draw(st.booleans()) or draw(st.booleans()),
-        element=element,
-    )
+    images, groups = draw(st.integers(1, few)), draw(st.integers(1, few))
+    counts = images, groups, draw(channels), draw(filters)
+    (size, window, strides), dilations = sizes, pair(2, st.integers(1, 2))
+    epilogue = draw(st.sampled_from(("none", "bias_relu", "residual")))
+    is_weight = draw(st.booleans()) or draw(st.booleans())
+    return Convolution(name, *counts, *size, window, strides, dilations, epilogue, is_weight, element)
 
 
-@pytest.mark.slow
-@settings(max_examples=40, deadline=None)
-@given(convolution=convolutions())
-def test_the_first_configuration_computes_the_convolution(convolution: Convolution) -> None:
-    require_first(convolution, HERE)
+OF_ELEMENTS = (
+    pytest.param(convolutions(), HERE, id="f32", marks=pytest.mark.slow),
+    pytest.param(convolutions("bf16"), PAIRS, id="bf16", marks=NEEDS_PAIRS),
+)
+BY_TILES = convolutions("bf16", by_tiles=True)
 
 
-@pytest.mark.slow
-@settings(max_examples=30, deadline=None)
-@given(convolution=convolutions(), place=PLACE)
-def test_every_configuration_computes_the_convolution(convolution: Convolution, place: float) -> None:
-    require_candidate(convolution, place, HERE, STRATEGY)
+@pytest.mark.parametrize(("drawing", "machine"), OF_ELEMENTS)
+@settings(max_examples=40)
+@given(data=st.data())
+def test_the_first_configuration_computes_the_convolution(
+    drawing: Drawing, machine: Machine, data: st.DataObject
+) -> None:
+    require_first(data.draw(drawing), machine)
 
 
-@NEEDS_PAIRS
-@settings(max_examples=40, deadline=None)
-@given(convolution=convolutions("bf16"))
-def test_the_first_configuration_computes_a_convolution_of_bf16(convolution: Convolution) -> None:
-    require_first(convolution, PAIRS)
-
-
-@NEEDS_PAIRS
-@settings(max_examples=30, deadline=None)
-@given(convolution=convolutions("bf16"), place=PLACE)
-def test_every_configuration_computes_a_convolution_of_bf16(convolution: Convolution, place: float) -> None:
-    require_candidate(convolution, place, HERE, STRATEGY)
-
-
-@pytest.mark.slow
-@settings(max_examples=25, deadline=None)
-@given(convolution=convolutions("bf16", by_tiles=True), place=PLACE)
-def test_every_configuration_of_tiles_computes_a_convolution(convolution: Convolution, place: float) -> None:
-    require_candidate(convolution, place, WITH_TILES, BY_TILES)
+@pytest.mark.parametrize(
+    ("drawing", "machine"),
+    [*OF_ELEMENTS, pytest.param(BY_TILES, WITH_TILES, id="tiles", marks=pytest.mark.slow)],
+)
+@settings(max_examples=30)
+@given(data=st.data(), place=st.floats(0, 1, exclude_max=True))
+def test_every_configuration_computes_the_convolution(
+    drawing: Drawing, machine: Machine, place: float, data: st.DataObject
+) -> None:
+    """The preferred one at a place of their list; where there is none, any."""
+    convolution = data.draw(drawing)
+    problem = problem_of(convolution)
+    some = feasible(problem, machine, OF_TILES if machine is WITH_TILES else STRATEGY)
+    rows = np.flatnonzero(some.is_preferred | ~some.is_preferred.any())
+    candidate = some.candidate(int(rows[int(place * len(rows))]))
+    computed(convolution, script_of(problem, candidate, machine), machine)
 
 
 @NEEDS_PAIRS
@@ -241,9 +195,9 @@ def test_dot_products_of_bf16_take_subnormal_numbers_as_zeros() -> None:
     x, w = drawn(convolution)
     x[:, 1], w[...] = 2.0**-130, 2.0**100
     script = first(convolution, PAIRS)[1]
-    made = computed(convolution, script, (x, w))
+    made = computed(convolution, script, inputs=(x, w))
     x[:, 1] = 0
-    np.testing.assert_array_equal(made, computed(convolution, script, (x, w)))
+    np.testing.assert_array_equal(made, computed(convolution, script, inputs=(x, w)))
 
 
 @pytest.mark.parametrize("name", ["linalg.conv_2d_nchw_fchw", "linalg.conv_2d_nhwc_hwcf"])
@@ -264,7 +218,7 @@ def test_registers_of_eight_lanes_compute_the_same(name: str) -> None:
 def test_a_processor_with_tiles_uses_them(name: str) -> None:
     height, rows = (56, 3) if "2d" in name else (1, 1)
     convolution = Convolution(name, 1, 2, 64, 64, height, 56, (rows, 3), element="bf16")
-    assert first(convolution, WITH_TILES)[0].strategy == BY_TILES
+    assert first(convolution, WITH_TILES)[0].strategy == OF_TILES
 
 
 @pytest.mark.parametrize(
