@@ -19,23 +19,12 @@ from tuner.analysis.selected_result import select_result
 from tuner.core.candidate import Candidate, TargetName
 from tuner.core.errors import UsageError
 from tuner.core.interfaces import Script
-from tuner.core.problem import Matmul
+from tuner.core.problem import Matmul, Problem
 from tuner.core.records import Measurement, Verdict
 from tuner.core.runs import BestGroup, StoredTrial, TrialQuery
 from tuner.db.store import Store
-from tuner.results.best_trials import (
-    BestStock,
-    RunResult,
-    best_here,
-    best_known,
-    best_result,
-    best_results,
-    best_stock,
-    best_trials_here,
-    group_of,
-    other_winners,
-    why_first_is_not_best,
-)
+from tuner.results import best_trials
+from tuner.results.best_trials import best_here, best_known, best_result, best_results, best_stock, group_of
 from tuner.results.output.run_result import other_cache_lines
 from tuner.results.past_runs import best_results_among, past_trials
 from tuner.results.report.page import gathered
@@ -78,10 +67,8 @@ tried = st.builds(Tried, st.integers(8, 14), st.sampled_from((True, True, False)
 stale = st.builds(Tried, st.integers(8, 14), is_stale=st.just(True))
 changes = st.tuples(*[st.none() | st.integers(-1, 2)] * 4)
 rounds = st.lists(st.builds(Round, changes, st.sampled_from((0.005, 0.04, 0.3)), st.booleans()), max_size=2)
-some = st.lists(tried | stale, min_size=1, max_size=4)
-pasts = st.builds(
-    Past, st.integers(0, 1), st.integers(1, 2), some.map(tuple), rounds.map(tuple), st.booleans()
-)
+some = st.lists(tried | stale, min_size=1, max_size=4).map(tuple)
+pasts = st.builds(Past, st.integers(0, 1), st.integers(1, 2), some, rounds.map(tuple), st.booleans())
 histories = st.lists(pasts, min_size=1, max_size=5)
 
 
@@ -131,12 +118,12 @@ def merged(history: list[Past]) -> Iterator[tuple[Store, Store]]:
 
 def by_definition(store: Store) -> dict[BestGroup, tuple[str, int]]:
     """Returns the best of each group, by reading every run: of reliable answers first the fastest."""
-    found: dict[BestGroup, RunResult] = {}
+    found: dict[BestGroup, best_trials.RunResult] = {}
     for run in store.runs():
         selected = select_result(store.trials(TrialQuery(run=run.id, sort="number")), run.noise)
         if selected is None:
             continue
-        each, group = RunResult(run, selected), group_of(selected.best)
+        each, group = best_trials.RunResult(run, selected), group_of(selected.best)
         if group not in found or each.rank < found[group].rank:
             found[group] = each
     return {group: (each.run.uuid, each.best.number) for group, each in found.items()}
@@ -172,7 +159,7 @@ def test_all_that_names_a_best_trial_names_the_same(history: list[Past]) -> None
         marked = best_results_among(store, by_median, past_trials(store, by_median))
         assert in_groups(tuple(each.best for each in marked)) == best
         here = {group: trial for group, trial in best.items() if group.machine == fakes.MACHINE.name}
-        assert in_groups(best_trials_here(store, PARTS, TrialQuery())) == here
+        assert in_groups(best_trials.best_trials_here(store, PARTS, TrialQuery())) == here
         for group, trial in best.items():
             assert best_known(store, PARTS, EIGHT, "fake", group.threads, group.machine).best.id == trial
         for group, trial in here.items():
@@ -193,14 +180,12 @@ def test_all_that_names_a_best_trial_names_the_same(history: list[Past]) -> None
     ],
     ids=["early-stopped", "stale", "no final", "simpler", "unreliable", "other run", "best"],
 )
-def test_why_the_first_by_time_is_not_the_best_is_said(
-    store: Store, history: list[Past], best: int, why: str
-) -> None:
+def test_why_the_fastest_is_not_the_best(store: Store, history: list[Past], best: int, why: str) -> None:
     for past in history:
         write(store, past)
     by_median = TrialQuery(sort="median")
     trials = past_trials(store, by_median)
-    said = why_first_is_not_best(store, trials, best_results_among(store, by_median, trials))
+    said = best_trials.why_first_is_not_best(store, trials, best_results_among(store, by_median, trials))
     assert said == (f"best: trial {best}, not 1: {why}" if why else "")
 
 
@@ -228,14 +213,6 @@ def test_a_strategy_has_a_best_of_its_own_but_early_stopped_trials_have_none(sto
     assert past_trials(store, TrialQuery(best=True, strategy="other")) == ()
 
 
-@pytest.mark.slow
-def test_the_best_over_runs_is_the_answer_of_the_better_run(store: Store) -> None:
-    fakes.tune(store, trials=1, sampler="exhaustive")
-    good = fakes.tune(store, trials=None, sampler="exhaustive")
-    assert good.selected is not None
-    assert best_result(store, EIGHT, fakes.MACHINE.name).best.id == good.selected.best.id
-
-
 def test_what_was_not_measured_is_named_with_what_to_type(store: Store) -> None:
     fakes.tune(store, trials=2)
     nine, here, nothing = Matmul(9, 9, 9), "fake", "nothing measured"
@@ -247,11 +224,7 @@ def test_what_was_not_measured_is_named_with_what_to_type(store: Store) -> None:
         (replace(EIGHT, align="64"), here, f"{nothing} with align=64, only with align=16; .* --align 16, in"),
         (replace(nine, align="any"), here, r"with align=any: .* yet; tuner tune matmul 9x9x9 --align any$"),
         (replace(EIGHT, cache="cold"), here, f"{nothing} with cache=cold, only with .* --cache warm, in Py"),
-        (
-            replace(nine, cache="cold"),
-            here,
-            r"with cache=cold: .* yet; tuner tune matmul 9x9x9 --cache cold$",
-        ),
+        (replace(nine, cache="cold"), here, "with cache=cold: .* yet; tuner tune matmul 9x9x9 --cache cold$"),
     ):
         with pytest.raises(UsageError, match=message):
             best_result(store, problem, machine, *of)  # type: ignore[arg-type]
@@ -280,19 +253,19 @@ def test_auto_is_the_first_target_here_that_has_an_answer(store: Store) -> None:
 OWN_FASTEST = fakes.backends(bind=lambda *_: fakes.bind_with_custom_op)
 
 
-def tuned(store: Store, backends: Backends, trials: int = 20) -> StoredTrial:
+def tuned(store: Store, parts: Backends = PARTS, trials: int = 20, problem: Problem = EIGHT) -> StoredTrial:
     """Returns the best of a run that tries the initial configurations of the space in their order."""
-    best = fakes.tune(store, backends, trials=trials, sampler="exhaustive").best
+    best = fakes.tune(store, parts, trials=trials, sampler="exhaustive", problem=problem).best
     assert best is not None
     return best
 
 
-def knob_x(found: BestStock) -> object:
+def knob_x(found: best_trials.BestStock) -> object:
     return dict(found.trial.record.candidate.choices)["x"]
 
 
 def test_a_portable_winner_is_its_own_stand_in_and_what_was_not_timed_has_none(store: Store) -> None:
-    winner = tuned(store, fakes.backends())
+    winner = tuned(store)
     found = best_stock(store, winner)
     assert found.trial is winner
     assert isinstance(found.compared, NotComparable)
@@ -310,7 +283,7 @@ def test_the_fastest_script_without_custom_ops_comes_with_its_slowdown(store: St
 
 @pytest.mark.slow
 def test_another_runs_script_is_taken_where_it_is_faster_without_a_ratio(store: Store) -> None:
-    tuned(store, fakes.backends())
+    tuned(store)
     winner = tuned(store, OWN_FASTEST)
     found = best_stock(store, winner)
     assert found.trial.run != winner.run
@@ -328,22 +301,15 @@ def test_where_all_timed_scripts_call_custom_ops_they_are_named(store: Store) ->
         best_stock(store, winner)
 
 
-def best_of(store: Store, cache: str, trials: int | None = None) -> StoredTrial:
-    problem = replace(EIGHT, cache=cache)
-    best = fakes.tune(store, trials=trials, sampler="exhaustive", problem=problem).best
-    assert best is not None
-    return best
-
-
 @pytest.mark.slow
 def test_another_winner_of_another_state_is_a_line_and_the_same_one_is_none(store: Store) -> None:
-    first = best_of(store, "cold", trials=1)
-    best = best_of(store, "warm")
+    cold = replace(EIGHT, cache="cold")
+    first, best = tuned(store, trials=1, problem=cold), tuned(store)
     assert first.record.script_sha256 != best.record.script_sha256
-    (other,) = other_winners(store, best)
+    (other,) = best_trials.other_winners(store, best)
     assert other.id == first.id
     (line,) = other_cache_lines([other])
     assert line.startswith(f"caches    cold: trial {first.id} is the best, fake")
-    best_of(store, "cold")
-    assert other_winners(store, best) == ()
+    tuned(store, problem=cold)
+    assert best_trials.other_winners(store, best) == ()
     assert other_cache_lines(()) == []

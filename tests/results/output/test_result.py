@@ -13,23 +13,9 @@ from tuner.core.machine import Conditions, GpuState, Roofline
 from tuner.core.records import Verdict
 from tuner.core.reliability import unreliable
 from tuner.core.runs import Counts, DatabaseInfo, LibraryTime, Run, StoredTrial
-from tuner.results.output.json_documents import (
-    Document,
-    csv_cell,
-    database_document,
-    history_csv,
-    history_document,
-    run_document,
-    trial_document,
-    tune_document,
-)
-from tuner.results.output.run_result import (
-    baseline_text,
-    counts_text,
-    failure_lines,
-    result_lines,
-    tied_lines,
-)
+from tuner.results.output import json_documents, run_result
+from tuner.results.output.json_documents import csv_cell, history_csv, history_document, trial_document
+from tuner.results.output.run_result import counts_text, failure_lines, tied_lines
 from tuner.tuning.tuned_run import TunedRun
 
 COUNTS = Counts(12, 9, 0, 3, 4)
@@ -45,7 +31,7 @@ def answered(*trials: StoredTrial, noise: float | None = 0.01) -> SelectedResult
 def lines(*trials: StoredTrial, baseline_s: float | None = 2e-3, of: Run | None = None) -> str:
     stored = of or run(baseline_s=baseline_s)
     selected = answered(*trials, noise=stored.noise)
-    return "\n".join(result_lines(TunedRun(stored, COUNTS, selected, 12.5), selected))
+    return "\n".join(run_result.result_lines(TunedRun(stored, COUNTS, selected, 12.5), selected))
 
 
 def test_the_answer_is_reported_with_interval_and_noise_or_why_it_is_unreliable() -> None:
@@ -129,7 +115,7 @@ def test_on_a_gpu_nothing_is_said_of_threads_and_the_source_of_the_peak_is() -> 
 def test_without_a_baseline_only_the_speed_is_reported() -> None:
     text = lines(top_trial(0, measurement(1e-3)), baseline_s=None)
     assert "%" not in text.split("speed")[1].splitlines()[0]
-    assert baseline_text(run(baseline_s=None), top_trial(0, measurement(1.0))) == ""
+    assert run_result.baseline_text(run(baseline_s=None), top_trial(0, measurement(1.0))) == ""
 
 
 def test_the_tied_are_listed_but_not_without_end_and_a_throttled_time_is_reported() -> None:
@@ -162,9 +148,9 @@ HISTORY_KEYS = {
 }
 
 
-def tuned_document(of: Run = run(), best: StoredTrial | None = MEASURED) -> Document:  # noqa: B008 - frozen
+def tuned_document(of: Run = run(), best: StoredTrial | None = MEASURED) -> json_documents.Document:  # noqa: B008 - frozen
     selected = None if best is None else answered(best)
-    return tune_document(of, DOCUMENT_COUNTS, selected, 12.5)
+    return json_documents.tune_document(of, DOCUMENT_COUNTS, selected, 12.5)
 
 
 def test_tune_has_the_keys_of_the_contract_and_null_for_what_it_did_not_find() -> None:
@@ -210,22 +196,18 @@ def test_of_an_unreliable_answer_no_ratio_is_reported() -> None:
     assert history_document(replace(MEASURED, reliability=unreliable("load")))["unreliable"] == "load"
 
 
-@pytest.mark.parametrize(
-    ("tried", "given"),
-    [
+def test_history_reports_what_became_of_a_trial() -> None:
+    for tried, given in (
         (MEASURED, ("measured", None, None, 1e-3)),
         (FAILED, ("failed", "verify", "element (0, 1): found 2, expected 1", None)),
         (trial(9, Verdict(0.5, 64)), ("verified", None, None, None)),
         (trial(1, measurement(1.0), final=measurement(2.0)), ("measured", None, None, 2.0)),
-    ],
-    ids=["measured", "failed", "verified", "timed again"],
-)
-def test_history_reports_what_became_of_a_trial(tried: StoredTrial, given: tuple[object, ...]) -> None:
-    document = history_document(tried)
-    assert document.keys() == history_document(MEASURED).keys() >= HISTORY_KEYS
-    assert tuple(document[key] for key in ("status", "stage", "reason", "median_s")) == given
-    assert (document["gflop_per_s"] is None) == (given[-1] is None)
-    assert document["created"] == "2026-01-31T12:00:00Z"
+    ):
+        document = history_document(tried)
+        assert document.keys() == history_document(MEASURED).keys() >= HISTORY_KEYS
+        assert tuple(document[key] for key in ("status", "stage", "reason", "median_s")) == given
+        assert (document["gflop_per_s"] is None) == (given[-1] is None)
+        assert document["created"] == "2026-01-31T12:00:00Z"
 
 
 def test_documents_are_json_and_hold_everything() -> None:
@@ -234,12 +216,13 @@ def test_documents_are_json_and_hold_everything() -> None:
     assert document["stages_s"] == {"bind": 0.001, "measure": 0.2}
     assert document["verdict"] == {"max_error": 0.25, "elements": 64, "notes": []}
     assert (document["resources"], document["script"]) == ([], "module {}\n")
-    document = run_document(run(), DOCUMENT_COUNTS, select_result((MEASURED,), 0.01))
+    document = json_documents.run_document(run(), DOCUMENT_COUNTS, select_result((MEASURED,), 0.01))
     assert (document["sampler"], document["seed"], document["trials"]) == ("random", 0, 12)
     assert document["compiler"].startswith("fake 1.0")
     for each in (tuned_document(), document, trial_document(FAILED)):
         assert json.loads(json.dumps(each, allow_nan=False)) == each
-    document = database_document(DatabaseInfo("sqlite:///x.db", "0001", 2, 30, ("matmul 8x8x8 f32 nn none",)))
+    info = DatabaseInfo("sqlite:///x.db", "0001", 2, 30, ("matmul 8x8x8 f32 nn none",))
+    document = json_documents.database_document(info)
     assert (document["runs"], document["trials"], document["revision"]) == (2, 30, "0001")
 
 

@@ -5,7 +5,7 @@ import datetime
 import json
 import shutil
 import zlib
-from collections.abc import Callable, Iterator
+from collections.abc import Iterator
 from dataclasses import replace
 from pathlib import Path
 from typing import Any
@@ -27,15 +27,7 @@ from tuner.results.best_trials import best_result
 from tuner.results.past_runs import past_trials
 from tuner.results.regression import gate
 from tuner.results.regression.audit import Audited, AuditStatus, audit
-from tuner.results.regression.gate import (
-    GateEntry,
-    GateFile,
-    GateStatus,
-    check_entry,
-    gate_file_bytes,
-    read_gate_file,
-    recorded_entry,
-)
+from tuner.results.regression.gate import GateEntry, GateStatus, check_entry, gate_file_bytes, read_gate_file
 from tuner.targets.backends import Backends
 from tuner.targets.interface import TargetStatus
 
@@ -54,7 +46,7 @@ def best(tmp_path_factory: pytest.TempPathFactory) -> tuple[str, StoredTrial]:
 @pytest.fixture(scope="module")
 def entry(best: tuple[str, StoredTrial]) -> GateEntry:
     with Store.open(best[0]) as store:
-        return recorded_entry(fakes.backends(), store, best[1])
+        return gate.recorded_entry(fakes.backends(), store, best[1])
 
 
 def changed(**knobs: Value) -> Backends:
@@ -84,19 +76,16 @@ def test_a_slowdown_that_is_neither_shown_nor_ruled_out_passes_as_unclear(entry:
     assert (found.status, found.sessions, found.status.passes) == (GateStatus.UNCLEAR, 30, True)
 
 
-@pytest.mark.parametrize(
-    ("backends", "reason"),
-    [
-        (lambda: changed(deed="wrong", at="verify"), "fails at stage verify: element (0, 1)"),
-        (lambda: changed(deed="fail", at="compile"), "fails at stage compile: fails at compile"),
-        (lambda: changed(deed="fail", at="together"), "the current code ran alone, and fails interleaved"),
-        (fakes.untimed_backends, "not known here"),
-    ],
-)
-def test_incomparable_code_stops_it(entry: GateEntry, backends: Callable[[], Backends], reason: str) -> None:
-    found = check_entry(backends(), entry, LIMITS)
-    assert found.status is GateStatus.FAILED
-    assert reason in found.reason
+def test_incomparable_code_stops_it(entry: GateEntry) -> None:
+    for backends, reason in (
+        (changed(deed="wrong", at="verify"), "fails at stage verify: element (0, 1)"),
+        (changed(deed="fail", at="compile"), "fails at stage compile: fails at compile"),
+        (changed(deed="fail", at="together"), "the current code ran alone, and fails interleaved"),
+        (fakes.untimed_backends(), "not known here"),
+    ):
+        found = check_entry(backends, entry, LIMITS)
+        assert found.status is GateStatus.FAILED
+        assert reason in found.reason
 
 
 def test_code_of_then_that_does_not_run_is_to_be_recorded_anew(entry: GateEntry) -> None:
@@ -108,13 +97,13 @@ def test_code_of_then_that_does_not_run_is_to_be_recorded_anew(entry: GateEntry)
 
 def test_what_fails_or_has_no_time_is_not_recorded(best: tuple[str, StoredTrial], tmp_path: Path) -> None:
     with Store.open(best[0]) as store, pytest.raises(UsageError, match="fails at stage verify"):
-        recorded_entry(changed(deed="wrong", at="verify"), store, best[1])
+        gate.recorded_entry(changed(deed="wrong", at="verify"), store, best[1])
     backends = fakes.untimed_backends()
     with Store.open(str(tmp_path / "untimed.db")) as store:
         fakes.tune(store, backends, trials=1, target=TargetName("simulator", "sm_90"))
         (trial,) = store.trials(TrialQuery())
         with pytest.raises(UsageError, match="is verified, and nothing is timed here"):
-            recorded_entry(backends, store, trial)
+            gate.recorded_entry(backends, store, trial)
 
 
 NOW = datetime.datetime(2026, 1, 31, tzinfo=datetime.UTC)
@@ -142,7 +131,7 @@ def gate_file_entry(artifact: Artifact, n: int = 8, **changes: Any) -> GateEntry
 
 ON_CPU = gate_file_entry(Artifact("llvm.func @f() {}", "aa", (Partition("f", 0, 0, 8, 8),)))
 ON_GPU = gate_file_entry(Artifact("", "bb", program=PROGRAM), target=TargetName("cuda", "sm_90"), threads=1)
-FILE = GateFile(NOW, "0.1.0", (ON_CPU, ON_GPU))
+FILE = gate.GateFile(NOW, "0.1.0", (ON_CPU, ON_GPU))
 
 
 def written(folder: Path, content: bytes) -> Path:
@@ -200,9 +189,7 @@ def test_what_does_not_fit_is_refused_by_its_place(
         read_gate_file(edited(tmp_path, place, value))
 
 
-def test_code_without_end_and_other_files_are_refused(
-    tmp_path: Path, monkeypatch: pytest.MonkeyPatch
-) -> None:
+def test_endless_code_and_other_files_are_refused(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> None:
     for content in (b"{", b"[" * 100_000, b"[]"):
         with pytest.raises(UsageError, match=r"is not JSON|found format None, allowed 'tuner-gate'"):
             read_gate_file(written(tmp_path, content))
@@ -223,9 +210,13 @@ def store(best: tuple[str, StoredTrial], tmp_path: Path) -> Iterator[Store]:
         yield opened
 
 
+def with_fake(backends: Backends, **changes: Any) -> Backends:
+    """Returns backends of the fake target alone, with other fields."""
+    return replace(backends, kinds={"fake": fakes.changed_kind(backends.kinds["fake"], **changes)})
+
+
 def upgraded(backends: Backends) -> Backends:
-    kind = fakes.changed_kind(backends.kinds["fake"], compiler=lambda _target: fakes.OTHER_COMPILER)
-    return replace(backends, kinds={**backends.kinds, "fake": kind})
+    return with_fake(backends, compiler=lambda _target: fakes.OTHER_COMPILER)
 
 
 def audited(backends: Backends, store: Store) -> list[Audited]:
@@ -275,16 +266,12 @@ def test_a_strategy_that_no_longer_binds_is_flagged(store: Store) -> None:
 
 def test_other_code_that_cannot_run_here_is_not_judged(store: Store) -> None:
     gone = TargetStatus("fake", False, "no GPU", is_timed=False, can_compile=True)
-    backends = changed(another=1)
-    kind = replace(backends.kinds["fake"], status=lambda: gone)
-    (found,) = audited(replace(backends, kinds={"fake": kind}), store)
+    (found,) = audited(with_fake(changed(another=1), status=lambda: gone), store)
     assert (found.status, found.reason) == (AuditStatus.NOT_EVALUATED, "other code; no GPU")
     assert len(store.runs()) == 1
     assert not store.trial(found.trial.id).stale
 
 
 def test_results_of_another_machine_are_left_alone_and_the_audit_has_an_end(store: Store) -> None:
-    backends = fakes.backends()
-    kind = fakes.changed_kind(backends.kinds["fake"], machine=lambda _target: fakes.OTHER_MACHINE)
-    assert audited(replace(backends, kinds={"fake": kind}), store) == []
+    assert audited(with_fake(fakes.backends(), machine=lambda _target: fakes.OTHER_MACHINE), store) == []
     assert len(audited(changed(x=1), store)) <= 8

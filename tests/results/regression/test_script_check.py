@@ -13,29 +13,29 @@ from tuner.core.candidate import RecordedRound
 from tuner.core.problem import Problem
 from tuner.db.store import Store
 from tuner.results.exported_trial import exported
-from tuner.results.regression.script_check import (
-    LEAST_DISTURBED,
-    SESSIONS_LIMIT,
-    CheckFinding,
-    ScriptCheck,
-    checked,
-    limits_of,
-)
+from tuner.results.regression import script_check
+from tuner.results.regression.script_check import LEAST_DISTURBED, SESSIONS_LIMIT, CheckFinding, checked
 from tuner.space.scripts.header import read_provenance, without_header
+from tuner.targets.backends import Backends
 from tuner.targets.interface import BaselineChoice, MeasurementBackend
 
 
 @pytest.fixture(scope="module")
 def script(tmp_path_factory: pytest.TempPathFactory) -> str:
     """Gives a script as it is exported after a run on a usual day."""
-    usual = backends(Day())
-    with Store.open(str(tmp_path_factory.mktemp("check") / "results.db")) as store:
-        tuned = fakes.tune(store, usual, trials=20, sampler="exhaustive")
+    return tuned_script(tmp_path_factory.mktemp("check"), backends(Day()))
+
+
+def tuned_script(folder: Path, parts: Backends) -> str:
+    with Store.open(str(folder / "results.db")) as store:
+        tuned = fakes.tune(store, parts, trials=20, sampler="exhaustive")
         assert tuned.best is not None
-        return exported(usual, store, tuned.best, "script", None).decode()
+        return exported(parts, store, tuned.best, "script", None).decode()
 
 
-def check(script: str, day: Day, knobs: Mapping[str, Any] | None = None, **header: Any) -> ScriptCheck:
+def check(
+    script: str, day: Day, knobs: Mapping[str, Any] | None = None, **header: Any
+) -> script_check.ScriptCheck:
     """Checks the script on a day; ``knobs`` are of code that takes another time, ``header`` is edited."""
     provenance = replace(read_provenance(script, "best.mlir"), **header)
     text = without_header(script)
@@ -147,7 +147,8 @@ def test_noise_of_the_recorded_round_and_what_a_larger_limit_allows_are_no_slowd
     noisy = replace(provenance.round, noise=0.06)
     assert check(script, Day(kernel=1.05), round=noisy).finding is CheckFinding.CANNOT_TELL
     for kernel, finding in ((1.05, CheckFinding.NOT_SLOWER), (1.12, CheckFinding.SLOWER)):
-        assert checked(backends(Day(kernel=kernel)), provenance, text, limits_of(0.1)).finding is finding
+        found = checked(backends(Day(kernel=kernel)), provenance, text, script_check.limits_of(0.1))
+        assert found.finding is finding
 
 
 def test_code_that_is_wrong_or_breaks_has_failed(script: str) -> None:
@@ -165,7 +166,7 @@ def test_a_limit_is_three_points_above_what_is_never_called_slower() -> None:
         *((0.05, (0.02, 0.035)), (0.1, (0.07, 0.085)), (0.03, (0.02, 0.025))),
         *((0.01, (0.02, 0.01)), (9.0, (8.97, 8.985))),
     ):
-        found = limits_of(max_slowdown)
+        found = script_check.limits_of(max_slowdown)
         assert (found.tolerated, found.excluded) == pytest.approx(limits)
 
 
@@ -176,11 +177,7 @@ def test_what_lies_between_the_usual_limit_and_the_one_of_the_user_is_not_slower
 
 
 def test_a_library_that_was_timed_alone_is_no_reference(tmp_path: Path) -> None:
-    alone = fakes.backends(runner=fakes.runner_without_baseline)
-    with Store.open(str(tmp_path / "results.db")) as store:
-        tuned = fakes.tune(store, alone, trials=2)
-        assert tuned.best is not None
-        text = exported(alone, store, tuned.best, "script", None).decode()
+    text = tuned_script(tmp_path, fakes.backends(runner=fakes.runner_without_baseline))
     provenance = read_provenance(text, "best.mlir")
     assert provenance.baseline is not None
     assert provenance.round is not None

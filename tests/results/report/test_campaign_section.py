@@ -22,12 +22,7 @@ from tuner.core.reliability import RELIABLE, unknown, unreliable
 from tuner.core.requests import Campaign
 from tuner.db.store import Store
 from tuner.results.campaign_matrix import FAILED, NOT_TRIED, TIMED, campaign_matrix
-from tuner.results.report.campaign_section import (
-    campaign_section_of,
-    portfolio_curve_of,
-    program_section_of,
-    time_map_of,
-)
+from tuner.results.report import campaign_section
 from tuner.results.report.page import gathered, page_html, reported_campaign
 from tuner.targets.backends import Backends
 from tuner.tuning.campaign import begin_campaign
@@ -44,7 +39,7 @@ def matrix() -> TimeMatrix:
 
 
 def test_the_map_has_a_line_per_problem_and_the_most_timed_configurations_first() -> None:
-    drawn = time_map_of(matrix(), (RELIABLE,) * 3)
+    drawn = campaign_section.time_map_of(matrix(), (RELIABLE,) * 3)
     assert (drawn.problems, drawn.columns) == (("8x64x64", "16x64x64", "32x64x64"), (0, 1, 2))
     shades = {(cell.problem, cell.column): cell.shade for cell in drawn.cells}
     assert shades["8x64x64", 0] == "5"
@@ -56,7 +51,7 @@ def test_the_map_has_a_line_per_problem_and_the_most_timed_configurations_first(
 
 
 def test_a_cell_of_unreliable_times_has_no_ratio_and_one_of_times_of_unknown_reliability_a_mark() -> None:
-    drawn = time_map_of(matrix(), (RELIABLE, unreliable("load"), unknown("timed once")))
+    drawn = campaign_section.time_map_of(matrix(), (RELIABLE, unreliable("load"), unknown("timed once")))
     texts = {(cell.problem, cell.column): cell.text for cell in drawn.cells}
     assert (texts["8x64x64", 1], texts["16x64x64", 1]) == ("50.0% of the best", "timed, unreliable")
     assert texts["32x64x64", 0] == "50.0% of the best (unknown)"
@@ -64,7 +59,7 @@ def test_a_cell_of_unreliable_times_has_no_ratio_and_one_of_times_of_unknown_rel
 
 
 def test_the_curve_of_portfolios_rises_and_a_choice_is_made_without_the_problem_itself() -> None:
-    curve = portfolio_curve_of(matrix())
+    curve = campaign_section.portfolio_curve_of(matrix())
     assert curve is not None
     assert [point.size for point in curve.points] == [1, 2, 3]
     shares = [point.in_sample for point in curve.points if point.in_sample is not None]
@@ -82,7 +77,7 @@ def test_the_curve_of_portfolios_rises_and_a_choice_is_made_without_the_problem_
 def test_the_page_of_a_campaign_shows_its_section_and_its_runs_if_any_is_timed(store: Store) -> None:
     begin_campaign(limits(40), members(), parts(), store, Interruption())
     reported = reported_campaign(store, parts(), 1)
-    section = campaign_section_of(reported)
+    section = campaign_section.campaign_section_of(reported)
     page = parsed(page_html(gathered(store, campaign=reported)))
     assert {"campaign-1", "run-1", "run-2", "run-3"} <= page.names()
     assert "Campaign 1: 3 problems under one budget" in page.text
@@ -94,7 +89,7 @@ def test_the_page_of_a_campaign_shows_its_section_and_its_runs_if_any_is_timed(s
     assert {each.problem for each in section.choices} <= set(PROBLEMS)
     rows, columns = len(reported.matrix.problems), len(reported.matrix.columns)
     untimed_matrix = replace(reported.matrix, times_s=((None,) * columns,) * rows)
-    section = campaign_section_of(replace(reported, matrix=untimed_matrix))
+    section = campaign_section.campaign_section_of(replace(reported, matrix=untimed_matrix))
     assert (section.time_map, section.curve, section.choices) == (None, None, ())
 
 
@@ -114,7 +109,7 @@ def stored(store: Store, result: ProgramResult | None = PROGRAM) -> Campaign:
 
 
 def test_each_fusion_is_a_bar_and_a_row_and_baselines_are_bars_or_rows_with_a_reason(store: Store) -> None:
-    found = program_section_of(stored(store))
+    found = campaign_section.program_section_of(stored(store))
     assert found is not None
     bars = [(bar.name, bar.share, bar.kind) for bar in found.bars]
     assert bars == [("g0 contraction, tuned", 1.0, "ours"), ("g1 loops, loops", 0.25, "failed")]
@@ -142,7 +137,7 @@ def test_the_page_of_all_runs_and_that_of_a_campaign_have_the_section_escaped(st
 
 
 def test_a_campaign_without_a_program_has_no_section(store: Store) -> None:
-    assert program_section_of(stored(store, None)) is None
+    assert campaign_section.program_section_of(stored(store, None)) is None
     assert "Program " not in page_html(gathered(store))
 
 

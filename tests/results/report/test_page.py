@@ -3,6 +3,7 @@ from dataclasses import replace
 
 import pytest
 
+from tests.cli.conftest import require
 from tests.results.report.values import Parsed, best_of, many, page, parsed, report, reported, with_candidate
 from tests.trials import measurement, run, top_trial, trial
 from tests.tuning.fakes import MACHINE
@@ -24,9 +25,7 @@ BEST = top_trial(4, measurement(1e-3, 0.1))
 
 def require_shown(found: Parsed, *texts: str) -> None:
     """Requires parts of the page's text; some stand in one line, with bars between them."""
-    for text in texts:
-        for part in text.split(" | "):
-            assert part in found.text
+    require(found.text, *(part for text in texts for part in text.split(" | ")))
 
 
 def test_the_page_reports_results_machine_compiler_and_noise() -> None:
@@ -68,9 +67,7 @@ def test_a_run_with_remeasurement_failures_and_a_roofline_reports_them() -> None
 
 def test_of_times_that_are_not_trusted_no_share_is_reported() -> None:
     text = page(report(reported(many(), run(roofline=Roofline(1e9, 1e9), unreliable="load")))).text
-    assert "No share of the roofs: load." in text
-    assert "decides=0, idle=0: 2 timed" in text
-    assert "% of" not in text
+    require(text, "No share of the roofs: load.", "decides=0, idle=0: 2 timed", without="% of")
 
 
 def test_a_part_of_the_trials_is_reported_as_such(monkeypatch: pytest.MonkeyPatch) -> None:
@@ -123,13 +120,10 @@ def test_what_is_left_out_was_not_measured_or_not_timed_is_reported() -> None:
     assert "3 earlier runs left out" in page(report(reported(many()), left_out=3)).text
     assert "left out" not in page(report(reported(many()))).text
     text = page(report(reported(many()[:3], run(None, noise=None, seconds=None, load_average=None)))).text
-    assert "noise not measured" in text
-    assert "No code was timed twice" in text
-    assert "Dashed" not in text
-    assert "ablation: found 3 measured trials of fake, it needs 20 or more." in text
+    why = "ablation: found 3 measured trials of fake, it needs 20 or more."
+    require(text, "noise not measured", "No code was timed twice", why, without="Dashed")
     text = page(report(reported(tuple(trial(n, Verdict(0.0, 64)) for n in range(3))))).text
-    assert "3 of 3 candidates verified" in text
-    assert "Nothing was timed." in text
+    require(text, "3 of 3 candidates verified", "Nothing was timed.")
     assert "Nothing was tuned yet: tuner tune matmul" in page(report()).text
 
 
@@ -172,22 +166,18 @@ def test_what_noise_does_not_separate_is_counted_and_passes_reported_where_they_
 def test_without_a_baseline_or_with_one_that_is_as_fast_there_is_no_ratio() -> None:
     assert "No baseline was measured next to it." in drawn(best_of(run(None), BEST)).text
     assert [bar.kind for bar in card_of(best_of(run(None), BEST)).speeds] == ["ours"]
-    text = drawn(best_of(run(1e-3), BEST)).text
-    assert "no ratio to FakeBLAS 1.0, 1 thread: not distinguishable, the 95 % interval" in text
-    assert "0.001024 GFLOP/s 1 ms" in text
+    why = "no ratio to FakeBLAS 1.0, 1 thread: not distinguishable, the 95 % interval"
+    require(drawn(best_of(run(1e-3), BEST)).text, why, "0.001024 GFLOP/s 1 ms")
 
 
 def test_a_replay_offers_no_export_and_a_target_without_a_clock_no_rank() -> None:
     target = TargetName("replay", "gemm")
     replayed = replace(BEST, record=replace(BEST.record, target=target))
     text = drawn(best_of(run(None, settings=replace(run().settings, target=target)), replayed)).text
-    assert "replayed" in text
-    assert "tuner show 104" in text
-    assert "export" not in text
+    require(text, "replayed", "tuner show 104", without="export")
     verified = tuple(trial(n, Verdict(0.0, 64)) for n in range(3))
     text = page(report(reported((*verified, trial(3, Failure(Stage.RUN, "no")))))).text
-    assert "3 of 4 candidates verified" in text
-    assert "Target fake has no clock: nothing is ranked." in text
+    require(text, "3 of 4 candidates verified", "Target fake has no clock: nothing is ranked.")
 
 
 def test_an_unreliable_time_is_no_headline_and_its_reason_stands_there_once() -> None:

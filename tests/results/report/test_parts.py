@@ -16,47 +16,10 @@ from tuner.core.errors import Failure, Stage
 from tuner.core.machine import Roofline
 from tuner.core.records import Measurement, Verdict
 from tuner.core.runs import SEED, WARM_START, InitialConfiguration, StoredTrial
-from tuner.results.report import content, run_plots
-from tuner.results.report.content import (
-    HEIGHT,
-    TICKS,
-    WHISKER,
-    WIDTH,
-    Bar,
-    badge_of,
-    powers_of_ten,
-    round_numbers,
-    shown_trials,
-    varying_knobs,
-)
-from tuner.results.report.knob_plots import (
-    FAILED,
-    LABELS,
-    NAME_LIMIT,
-    VALUES_SHOWN,
-    Axis,
-    HeatMap,
-    LineGroup,
-    PairOutcome,
-    Parallel,
-    axes_of,
-    chosen_levels,
-    heat_map_of,
-    pairs_of,
-    parallel_of,
-)
-from tuner.results.report.run_plots import (
-    FINALS,
-    Band,
-    Convergence,
-    Phase,
-    convergence_of,
-    importance_bars,
-    knob_rows,
-    phases_of,
-    roofline_of,
-    strategy_rows,
-)
+from tuner.results.report import content, knob_plots, run_plots
+from tuner.results.report.content import HEIGHT, TICKS, WHISKER, WIDTH, Bar, powers_of_ten, shown_trials
+from tuner.results.report.knob_plots import Axis, HeatMap, LineGroup, PairOutcome, Parallel, parallel_of
+from tuner.results.report.run_plots import Phase, convergence_of, importance_bars, phases_of, roofline_of
 from tuner.results.report.run_section import LINKS_SHOWN, ListedTrial, failure_kinds, stage_bars, trial_rows
 
 
@@ -70,7 +33,7 @@ def test_a_badge_says_what_a_session_is_worth_and_why() -> None:
         (run(noise=None), "unknown", "noise not measured", "No code was timed twice"),
         (run(settings=replay), "", "replayed", ""),
     ):
-        found = badge_of(of)
+        found = content.badge_of(of)
         assert (found.kind if kind else "", found.word) == (kind, word)
         assert reason in found.reason
 
@@ -105,12 +68,12 @@ def test_trials_are_listed_fastest_first_and_of_too_many_a_sample(monkeypatch: p
 
 def test_knobs_of_one_value_do_not_vary() -> None:
     trials = (trial(1, WRONG, knobs=2), trial(10, WRONG, knobs=1), trial(2, WRONG, knobs=1))
-    assert varying_knobs(trials) == {"knob_0": (1, 2, 10)}
+    assert content.varying_knobs(trials) == {"knob_0": (1, 2, 10)}
 
 
 def test_a_few_round_numbers_lie_below_the_top_and_powers_of_ten_between_both_ends() -> None:
     for top in (1e-9, 0.7, 1.0, 42.0, 1e9):
-        numbers = round_numbers(top)
+        numbers = content.round_numbers(top)
         assert numbers[0] == 0
         assert numbers[-1] < top
         assert TICKS / 2 < len(numbers) <= 2 * TICKS
@@ -156,12 +119,12 @@ def test_the_most_important_knob_has_the_longest_bar_and_gains_are_of_trusted_ti
     assert (shares, shares[0]) == (sorted(shares, reverse=True), 1)
     assert [", gain" in bar.figure for bar in importance_bars(ablation)] == [True, True]
     assert not any("gain" in bar.figure for bar in importance_bars(ablation, is_trusted=False))
-    for rows in (knob_rows(ablation), strategy_rows(ablation)):  # as wide as their head
+    for rows in (run_plots.knob_rows(ablation), run_plots.strategy_rows(ablation)):  # as wide as their head
         assert len({len(row) for row in rows}) == 1
         assert len(rows) > 1
     alike = ablation_of(tuple(trial(n, measurement(1e-3), knobs=0) for n in range(30)))
     assert importance_bars(alike) == ()
-    assert len(strategy_rows(alike)) == 2
+    assert len(run_plots.strategy_rows(alike)) == 2
 
 
 PROBLEM = run().settings.problem
@@ -216,7 +179,7 @@ TRIALS = tuple(point(number, median_s, x=x, y=y) for number, (median_s, x, y) in
 
 
 def test_each_pair_of_two_knobs_is_one_cell_of_the_best_with_both_that_is_darker_where_it_is_faster() -> None:
-    pairs, both = pairs_of(TRIALS, LEVELS), ((LEVELS[0], LEVELS[2]), (LEVELS[1], LEVELS[3]))
+    pairs, both = knob_plots.pairs_of(TRIALS, LEVELS), ((LEVELS[0], LEVELS[2]), (LEVELS[1], LEVELS[3]))
     assert pairs == {both[0]: PairOutcome(2, 1.0), both[1]: PairOutcome(1, 0.25)}
     drawn = HeatMap(LEVELS, pairs)
     assert drawn.cells == tuple((x, y) for y in LEVELS[2:] for x in LEVELS[:2])
@@ -224,13 +187,13 @@ def test_each_pair_of_two_knobs_is_one_cell_of_the_best_with_both_that_is_darker
     assert drawn.margin > 0
     places = [HeatMap(LEVELS, {}).place(level) for level in LEVELS]
     assert places[1] - places[0] == places[3] - places[2] < places[2] - places[1]
-    assert heat_map_of(TRIALS, {"x": (1, 2)}, {}) is None
-    assert heat_map_of(TRIALS, {"x": (1, 2), "y": ("a", "b")}, {}) == drawn
+    assert knob_plots.heat_map_of(TRIALS, {"x": (1, 2)}, {}) is None
+    assert knob_plots.heat_map_of(TRIALS, {"x": (1, 2), "y": ("a", "b")}, {}) == drawn
 
 
 def test_the_most_important_knobs_come_first_and_whole() -> None:
-    values = {"wide": tuple(range(VALUES_SHOWN)), "x": (1, 2), "y": ("a", "b")}
-    chosen = chosen_levels(values, {"y": 0.6, "wide": 0.3, "x": 0.1})
+    values = {"wide": tuple(range(knob_plots.VALUES_SHOWN)), "x": (1, 2), "y": ("a", "b")}
+    chosen = knob_plots.chosen_levels(values, {"y": 0.6, "wide": 0.3, "x": 0.1})
     assert chosen == (("y", "a"), ("y", "b"), ("x", 1), ("x", 2))
 
 
@@ -246,7 +209,7 @@ def heights(of: Parallel, trial: StoredTrial) -> list[float]:
 
 def test_axes_are_the_strategy_and_the_knobs_that_vary() -> None:
     trials = (point(0, 1.0, "a", x=2, y=1), point(1, 1.0, "b", x=10, y=1), point(2, 1.0, "a", y=1))
-    assert axes_of(trials) == (Axis("strategy", ("a", "b")), Axis("x", ("2", "10", "-")))
+    assert knob_plots.axes_of(trials) == (Axis("strategy", ("a", "b")), Axis("x", ("2", "10", "-")))
     assert parallel_of((point(0, 1.0, x=1), point(1, 1.0, x=1))) is None
     assert parallel_of(()) is None
 
@@ -257,8 +220,8 @@ def test_a_line_passes_its_values_and_ends_at_its_speed() -> None:
     aside = 5  # lines of one value lie side by side
     assert heights(of, trials[0]) == pytest.approx([0, 0], abs=aside)
     assert heights(of, trials[1]) == pytest.approx([HEIGHT, HEIGHT / 2], abs=aside)
-    assert heights(of, trials[2]) == pytest.approx([HEIGHT, FAILED], abs=aside)
-    assert (FAILED, "failed") in of.speeds
+    assert heights(of, trials[2]) == pytest.approx([HEIGHT, knob_plots.FAILED], abs=aside)
+    assert (knob_plots.FAILED, "failed") in of.speeds
 
 
 def test_the_fastest_is_drawn_last_and_failed_ones_first_and_many_lines_are_paler() -> None:
@@ -271,18 +234,18 @@ def test_the_fastest_is_drawn_last_and_failed_ones_first_and_many_lines_are_pale
 
 def test_many_values_are_named_now_and_then_and_long_names_shortened_where_they_would_meet_others() -> None:
     axis = Axis("x", tuple(map(str, range(40))))
-    assert len(axis.labels()) <= LABELS
+    assert len(axis.labels()) <= knob_plots.LABELS
     assert len(json.loads(axis.values_json)) == 40
     found = drawn(point(0, 1.0, "a" * 30, b="c" * 30, d=1), point(1, 2.0, "b" * 30, b="x", d=2))
     assert found.labels(0)[0] == (0, "a" * 30)
     assert found.labels(1)[0] == (0, f"{'c' * 8}\N{HORIZONTAL ELLIPSIS}")
-    assert len(Axis("k" * 30, ("1", "2")).short_name) == NAME_LIMIT
+    assert len(Axis("k" * 30, ("1", "2")).short_name) == knob_plots.NAME_LIMIT
 
 
 SIX = tuple(trial(n, measurement(1e-3)) for n in range(6))
 
 
-def curve(*trials: StoredTrial, baseline_s: float | None = None) -> Convergence:
+def curve(*trials: StoredTrial, baseline_s: float | None = None) -> run_plots.Convergence:
     found = convergence_of(run(baseline_s), trials)
     assert found is not None
     return found
@@ -292,7 +255,7 @@ def at(*times_s: float | None) -> list[StoredTrial]:
     return [trial(n, WRONG if s is None else measurement(s)) for n, s in enumerate(times_s)]
 
 
-def best_line(of: Convergence) -> list[tuple[str, float]]:
+def best_line(of: run_plots.Convergence) -> list[tuple[str, float]]:
     """Returns the commands of the path of the best so far; the first one is the start's x."""
     start, rest = re.fullmatch(r"M(\S+) (.*)", of.staircase).groups()  # type: ignore[union-attr]
     return [("M", float(start)), *((c, float(v)) for c, v in re.findall(r"([HV])([\d.]+)", rest))]
@@ -308,17 +271,17 @@ def test_the_line_is_a_staircase_that_only_rises_and_reaches_the_edge_with_bands
     assert found.failures.startswith("M360 ")
     assert found.best == pytest.approx(2 * 8**3 / 1e-6 / 1e9)
     assert (found.count, found.failed) == (5, (2,))
-    assert curve(*at(4e-6, 3e-6)).bands == (Band("random", 0, WIDTH),)
-    assert Band("random", 0, 50).has_space
-    assert not Band("random", 0, 48).has_space
+    assert curve(*at(4e-6, 3e-6)).bands == (run_plots.Band("random", 0, WIDTH),)
+    assert run_plots.Band("random", 0, 50).has_space
+    assert not run_plots.Band("random", 0, 48).has_space
 
 
 def test_top_trials_have_a_band_of_their_own_with_their_second_time() -> None:
     timed = replace(trial(0, measurement(2e-3)), final=Measurement((1e-3,), 1, 1e-3, (1e-3, 1e-3)))
     found = curve(timed, trial(1, measurement(2e-3)))
     assert found.final_times[0].gflop_per_s > found.best
-    assert WIDTH < found.final_x(1) < found.right == WIDTH + FINALS
-    assert found.bands[-1] == Band("final re-measurement", WIDTH, FINALS)
+    assert WIDTH < found.final_x(1) < found.right == WIDTH + run_plots.FINALS
+    assert found.bands[-1] == run_plots.Band("final re-measurement", WIDTH, run_plots.FINALS)
     assert curve(trial(0, measurement(1e-3))).right == WIDTH
 
 
