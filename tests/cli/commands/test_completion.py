@@ -96,8 +96,7 @@ def test_what_is_offered_says_what_it_is_and_moves_no_terminal(
 
 
 def ran(command: list[str], **variables: str) -> "subprocess.CompletedProcess[str]":
-    environment = os.environ | variables
-    return subprocess.run(command, env=environment, capture_output=True, text=True, check=True)
+    return subprocess.run(command, env=os.environ | variables, capture_output=True, text=True, check=True)
 
 
 def test_trials_are_offered_without_the_libraries_of_the_database(tuned_database: Path) -> None:
@@ -129,8 +128,7 @@ def test_bash_completes_with_the_script(tuned: Tuner, options: str, offers: list
     script = tuned("completion bash").out
     asking = (
         f"{script}\nCOMP_WORDS=(tuner {options}); COMP_CWORD={len(options.split())}\n"
-        '_tuner_completion "$TUNER_COMMAND"\n'
-        'echo "${COMPREPLY[@]}"'
+        '_tuner_completion "$TUNER_COMMAND"\necho "${COMPREPLY[@]}"'
     )
     wrapper = shutil.which("tuner", path=Path(sys.executable).parent)
     if wrapper is None:

@@ -10,7 +10,6 @@ import pytest
 from tests.cli.conftest import Tuner, require
 from tests.cli.real import real_candidates
 from tests.db.values import time_again
-from tests.default_suite import ALL
 from tests.library.values import product
 from tests.tuning import fakes
 from tuner.core.problem import Matmul, Problem
@@ -76,10 +75,8 @@ def test_json_is_the_trial_or_the_text_of_a_format_and_names_files(tuned: Tuner,
     assert json.loads(script.read_text())["trial"] == 3
 
 
-@pytest.mark.drawn(ALL)
-@pytest.mark.parametrize(
-    ("phrase", "message"),
-    [
+def test_what_cannot_be_exported_is_one_line(tuned: Tuner) -> None:
+    for phrase, message in (
         ("export", "export: the problem is missing\nhint: give matmul 512x512x512, or --trial ID\n"),
         ("export matmul", "export: the problem is missing\nhint: give matmul 512x512x512, or --trial ID\n"),
         ("export matmul 9x9x9", "fake: nothing measured yet\nhint: tuner tune matmul 9x9x9"),
@@ -100,10 +97,8 @@ def test_json_is_the_trial_or_the_text_of_a_format_and_names_files(tuned: Tuner,
         ("export --campaign 1", "--campaign needs a format of several problems"),
         (f"{LIBRARY} --campaign 1", "campaign: found 1, allowed none"),
         (f"{LIBRARY} --target cuda", "a library has schedules for a CPU, not for cud"),
-    ],
-)
-def test_what_cannot_be_exported_is_one_line(tuned: Tuner, phrase: str, message: str) -> None:
-    assert message in tuned.refused(phrase)
+    ):
+        assert message in tuned.refused(phrase), phrase
 
 
 def test_a_prefix_of_names_in_c_is_checked_before_anything_is_written(tmp_path: Path) -> None:
@@ -115,17 +110,10 @@ def test_a_prefix_of_names_in_c_is_checked_before_anything_is_written(tmp_path: 
     assert not folder.exists()
 
 
-@pytest.fixture(scope="module")
-def own(tmp_path_factory: pytest.TempPathFactory) -> Tuner:
-    """Gives a database whose fastest script calls an op of our own."""
-    backends = fakes.backends(bind=lambda *_: fakes.bind_with_custom_op)
-    tuner = Tuner(tmp_path_factory.mktemp("own") / "results.db", backends)
-    done = tuner("tune matmul 8x8x8 --sampler exhaustive --trials 20")
+def test_the_best_for_stock_mlir_opt_is_exported_with_its_slowdown(tmp_path: Path) -> None:
+    own = Tuner(tmp_path / "results.db", fakes.backends(bind=lambda *_: fakes.bind_with_custom_op))
+    done = own.done("tune matmul 8x8x8 --sampler exhaustive --trials 20")
     assert "portable  no: its script calls tuner.fast; the best one without:\n" in done.out
-    return tuner
-
-
-def test_the_best_for_stock_mlir_opt_is_exported_with_its_slowdown(own: Tuner, tmp_path: Path) -> None:
     stock = own("export matmul 8x8x8 --stock")
     assert "tuner.fast" in own("export matmul 8x8x8").out
     require(stock.out, "// Run it by mlir-opt ", without="tuner.fast")

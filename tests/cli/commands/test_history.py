@@ -1,7 +1,6 @@
 import csv
 import io
 import re
-import shutil
 from dataclasses import replace
 from pathlib import Path
 
@@ -40,18 +39,15 @@ def test_every_trial_is_in_the_table_in_json_and_in_csv(tuned: Tuner) -> None:
         assert tuned(f"{command} --format t4 --json").json == tuned(f"{command} --format t4").json
 
 
-@pytest.mark.parametrize(
-    ("conditions", "count"),
-    [
+def test_conditions_choose(tuned: Tuner) -> None:
+    for conditions, count in (
         ("--op matmul --shape 8x8x8 --dtype f32 --target fake", 20),
         ("--sort median --limit 3", 3),
         ("--layout nn --epilogue none --threads 1 --machine fake", 20),
         ("--strategy fake --status measured --run 1 --since 2020-01-01", 20),
         *(("--shape 9x9x9", 0), ("--status failed", 0), ("--since 2999-12-31T23:59", 0)),
-    ],
-)
-def test_conditions_choose(tuned: Tuner, conditions: str, count: int) -> None:
-    assert len(tuned(f"history {conditions} --json").json) == count
+    ):
+        assert len(tuned(f"history {conditions} --json").json) == count, conditions
 
 
 def test_show_reports_a_trial_and_a_run(tuned: Tuner) -> None:
@@ -115,9 +111,7 @@ def test_passes_are_of_a_trial_that_compiles_and_stages_of_a_script_that_applies
     assert tuned.refused("show run:1 --passes").startswith("error: --passes needs a trial's ID")
     assert tuned("show 1 --passes").code == 2
 
-    def refuse(
-        script: str, payload: str, allows_effects: bool = False, trailing: tuple[str, ...] = ()
-    ) -> str:
+    def refuse(*_: object, **__: object) -> str:
         raise TunerError("apply: found no op to match")
 
     refusing = Tuner(tuned.database, replace(tuned.backends, apply=refuse))
@@ -235,18 +229,12 @@ def test_the_code_of_a_gpu_is_counted_by_its_instructions(tmp_path: Path) -> Non
 
 
 @pytest.fixture(scope="module")
-def several_database(tmp_path_factory: pytest.TempPathFactory) -> Path:
+def several(tmp_path_factory: pytest.TempPathFactory) -> Tuner:
     """Gives a database with a run of 8x8x8 of which nothing failed, and one of 16x8x8 of which all failed."""
     tuner = Tuner(tmp_path_factory.mktemp("several") / "results.db", fakes.backends())
     tuner.done("tune matmul 8x8x8 --sampler exhaustive --trials 20")
     tuner.backends = fakes.backends(bind=lambda *_: fakes.failing_bind)
     tuner.failed("tune matmul 16x8x8 --trials 2")
-    return tuner.database
-
-
-@pytest.fixture
-def several(tuner: Tuner, several_database: Path) -> Tuner:
-    shutil.copy(several_database, tuner.database)
     return tuner
 
 
@@ -264,18 +252,16 @@ def test_a_run_is_a_line_with_its_best_and_the_latest_comes_first(several: Tuner
     require_fields(listed[2], best=None, counts=counts(proposed=2, failed=2))
 
 
-@pytest.mark.parametrize(
-    ("conditions", "runs"),
-    [
+def test_conditions_choose_runs(several: Tuner) -> None:
+    for conditions, runs in (
         ("--shape 8x8x8", [1]),
         ("--op matmul --dtype f32 --layout nn --output-dtype f32", [2, 1]),
         ("--target fake --machine fake --threads 1 --epilogue none", [2, 1]),
         *(("--threads 2", []), ("--status done", [2, 1]), ("--status interrupted", []), ("--limit 1", [2])),
         *(("--since 2020-01-01", [2, 1]), ("--since 2999-01-01", [])),
-    ],
-)
-def test_conditions_choose_runs(several: Tuner, conditions: str, runs: list[int]) -> None:
-    assert [run["run"] for run in several(f"history --runs {conditions} --json").json] == runs
+    ):
+        found = several(f"history --runs {conditions} --json").json
+        assert [run["run"] for run in found] == runs, conditions
 
 
 # ``tuner show campaign:N``: a campaign with the program that it tuned, as text and as JSON.

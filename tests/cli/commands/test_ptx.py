@@ -4,7 +4,6 @@ import numpy as np
 import pytest
 
 from tests.cli.conftest import Tuner, require_fields
-from tests.default_suite import ALL
 from tests.simulator.ptx.matmuls import DATA
 from tests.texts import text_beside
 
@@ -47,10 +46,8 @@ def test_conflicts_and_races_are_reported_and_a_race_fails(tuner: Tuner, tmp_pat
     assert "race in shared memory" in tuner.failed(f"ptx run {text}", str(path)).out
 
 
-@pytest.mark.drawn(ALL)
-@pytest.mark.parametrize(
-    ("text", "message"),
-    [
+def test_wrong_arguments_are_reported(tuner: Tuner, square: str) -> None:
+    for text, message in (
         (("--arg", "f32[4]"), "allowed TYPE[SIZES]=CONTENT"),
         (("--arg", "f33[4]=zeros"), "argument: type: found 'f33', allowed f16"),
         (("--arg", "f32[4]=four"), "content: found 'four', allowed random"),
@@ -64,10 +61,8 @@ def test_conflicts_and_races_are_reported_and_a_race_fails(tuner: Tuner, tmp_pat
         (("--arg", "u32=1"), "found 1 arguments, allowed 2"),
         (("--kernel", "cube"), "found no kernel 'cube', allowed square"),
         (("--arg", "f32[4]=ones", "--arg", "u32=1", "--only", "1"), "blocks: found (1, 0, 0), allowed"),
-    ],
-)
-def test_wrong_arguments_are_reported(tuner: Tuner, square: str, text: tuple[str, ...], message: str) -> None:
-    assert message in tuner.refused("ptx run", square, *text)
+    ):
+        assert message in tuner.refused("ptx run", square, *text), text
 
 
 def test_a_file_without_ptx_and_several_kernels_without_a_name_are_refused(tuner: Tuner, square: str) -> None:

@@ -34,3 +34,8 @@ func.func @f(%a: memref<4xf32>, %b: memref<4xf32>) {
   }
   return
 }
+// ----- BIG
+func.func @f(%a: memref<32x256xf32>, %b: memref<32x256xf32>) {
+  linalg.exp ins(%a : memref<32x256xf32>) outs(%b : memref<32x256xf32>)
+  return
+}

@@ -9,7 +9,6 @@ from pathlib import Path
 import pytest
 
 from tests.cli.conftest import Done, Tuner, require, require_fields
-from tests.default_suite import ALL
 from tests.texts import text_beside
 from tuner.cli.commands.run import noting_slowness
 from tuner.targets.registry import real_backends
@@ -80,9 +79,8 @@ def test_programs_with_math_give_the_same_as_loops_on_the_host(run: Tuner, name:
 @pytest.mark.slow
 def test_arguments_come_by_options_and_what_a_kernel_prints_comes_first(run: Tuner) -> None:
     program = "func.func @f(%x: f32, %n: index) -> index { return %n : index }"
-    done = run("run - --target cpu", stdin=program)
-    assert done.code == 2
-    assert "argument 1: a value of type index is missing; for example --arg 1=7" in done.err
+    missing = "argument 1: a value of type index is missing; for example --arg 1=7"
+    assert missing in run.refused("run - --target cpu", stdin=program)
     assert on(run, "cpu", "-", stdin=PRINT).out.startswith("thread 0\nthread 1\nran     @f on cpu")
 
 
@@ -104,24 +102,17 @@ def test_a_kernel_with_a_barrier_is_interpreted_so_it_is_compared_and_has_no_tim
     assert on(run, "cpu", "-", "--json", stdin=BARRIER).json["times"] is None
 
 
-PRINT = text_beside(__file__, "PRINT")
-BIG = """func.func @f(%a: memref<32x256xf32>, %b: memref<32x256xf32>) {
-  linalg.exp ins(%a : memref<32x256xf32>) outs(%b : memref<32x256xf32>)
-  return
-}"""
+PRINT, BIG = (text_beside(__file__, name) for name in ("PRINT", "BIG"))
 
 
-@pytest.mark.parametrize(
-    ("options", "message"),
-    [
+def test_words_that_are_wrong_end_with_2(run: Tuner) -> None:
+    for options, message in (
         ("--form async", "form: found 'async', allowed streams, tokens, sync"),
         ("--sample -1", "sample: found -1, allowed 1 or more, or 0 for all"),
         ("--sample 4", "sample 4 cannot be combined with target cpu, only with simulator"),
         ("--trace", "trace cannot be combined with target cpu, only with cuda, simulator"),
-    ],
-)
-def test_words_that_are_wrong_end_with_2(run: Tuner, options: str, message: str) -> None:
-    assert message in run.refused(f"run --target cpu {options}", str(EXAMPLES / "two_matmuls.mlir"))
+    ):
+        assert message in run.refused(f"run --target cpu {options}", str(EXAMPLES / "two_matmuls.mlir"))
 
 
 class Noticed(io.StringIO):
@@ -170,17 +161,13 @@ def test_a_file_and_a_document_with_the_text(run: Tuner, tmp_path: Path) -> None
     require_fields(done.json, to="gpux", chip="sm_90")
 
 
-@pytest.mark.drawn(ALL)
-@pytest.mark.parametrize(
-    ("options", "line"),
-    [
+def test_a_wrong_word_is_one_line(run: Tuner) -> None:
+    for options, line in (
         ("--to async --form sync", "--form cannot be combined with --to async, only with llvm, ptx"),
         ("--to ptx --chip sm_1", "chip: found 'sm_1', allowed sm_80"),
         ("--to async --entry g", "entry: found 'g', allowed f"),
-    ],
-)
-def test_a_wrong_word_is_one_line(run: Tuner, options: str, line: str) -> None:
-    assert line in run.refused(f"lower - {options}", stdin=COPY)
+    ):
+        assert line in run.refused(f"lower - {options}", stdin=COPY)
 
 
 @pytest.mark.slow

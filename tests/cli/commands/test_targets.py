@@ -42,18 +42,15 @@ def run(database: Path, command: str, **variables: str) -> Done:
 def tuned(tmp_path_factory: pytest.TempPathFactory) -> Tuner:
     tuner = Tuner(tmp_path_factory.mktemp("gpu") / "results.db", real_backends())
     options = "--dtype f16 --target simulator --chip sm_90 --trials 2 --workers 1 --json"
-    done = tuner.done(f"tune matmul 64x48x32 {options}")
-    assert done.json["counts"] == counts(proposed=2, verified=2)
+    assert tuner.done(f"tune matmul 64x48x32 {options}").json["counts"] == counts(proposed=2, verified=2)
     return tuner
 
 
 @pytest.mark.slow
 def test_verified_trials_are_reported_exported_checked_and_applied(tuned: Tuner, tmp_path: Path) -> None:
     first, second = tuned("history --status verified --json").json
-    assert second["target"] == "simulator:sm_90"
-    require_fields(
-        first, target="simulator:sm_90", machine="simulator sm_90", median_s=None, gflop_per_s=None
-    )
+    assert first["target"] == second["target"] == "simulator:sm_90"
+    require_fields(first, machine="simulator sm_90", median_s=None, gflop_per_s=None)
     script = tmp_path / "verified.mlir"
     tuned.done("export --trial 1 -o", str(script))
     require_fields(tuned.done("check", str(script), "--json").json, correct=True, median_s=None)
@@ -64,8 +61,7 @@ def test_verified_trials_are_reported_exported_checked_and_applied(tuned: Tuner,
 @pytest.mark.slow
 @NEEDS_PTXAS
 def test_a_verified_trial_is_exported_as_ptx_and_cubin(tuned: Tuner, tmp_path: Path) -> None:
-    ptx = tuned("export --trial 1 --format ptx").out
-    require(ptx, ".target sm_90", "mma.sync")
+    require(tuned("export --trial 1 --format ptx").out, ".target sm_90", "mma.sync")
     cubin = tmp_path / "k.cubin"
     tuned.done("export --trial 1 --format cubin -o", str(cubin))
     assert cubin.read_bytes().startswith(b"\x7fELF")
@@ -117,13 +113,9 @@ def runner(order: RunnerOrder, how: RunnerSettings) -> AbstractRunner:
 @pytest.fixture
 def crossed(tmp_path: Path) -> Tuner:
     assert KIND.cross_compiled is not None
-    cross_compiled = fakes.changed_kind(KIND.cross_compiled, runner=runner)
-    backends = replace(
-        real_backends(),
-        kinds={"cpu": replace(KIND, cross_compiled=cross_compiled)},
-        machine=host_machine,
-        processors=lambda: Processors(present=2, allowed=2),
-    )
+    kind = replace(KIND, cross_compiled=fakes.changed_kind(KIND.cross_compiled, runner=runner))
+    two = Processors(present=2, allowed=2)
+    backends = replace(real_backends(), kinds={"cpu": kind}, machine=host_machine, processors=lambda: two)
     return Tuner(tmp_path / "results.db", backends)
 
 
