@@ -34,9 +34,7 @@ def tune(store: Store, problem: Problem = SMALL, backends: Backends | None = Non
 
 
 @pytest.mark.slow
-def test_an_entry_per_problem_of_the_best_trial_of_the_runs_named_or_that_fit_the_options(
-    store: Store,
-) -> None:
+def test_each_problem_has_the_best_trial_of_the_runs_named_or_that_fit_the_options(store: Store) -> None:
     large, small_run = tune(store, LARGE), tune(store, SMALL, trials=3)
     tune(store, SMALL)
     found = library_entries(store, parts())
@@ -51,8 +49,7 @@ def test_an_entry_per_problem_of_the_best_trial_of_the_runs_named_or_that_fit_th
     named = library_entries(store, parts(), TaskQuery(), (small_run, large, small_run)).entries
     assert [store.trial(entry.trial).run for entry in named] == [large, small_run]
     tune(store, SMALL, threads=2)
-    task = replace(ONE_THREAD, shape=SMALL.shape, threads=2)
-    (entry,) = library_entries(store, parts(), task).entries
+    (entry,) = library_entries(store, parts(), replace(ONE_THREAD, shape=SMALL.shape, threads=2)).entries
     assert (entry.problem, entry.threads) == (SMALL, 2)
 
 
@@ -84,8 +81,7 @@ def test_a_fastest_script_with_custom_ops_gives_way_to_the_best_without(store: S
 
 
 def test_a_problem_without_a_stock_script_is_left_out_and_named(store: Store) -> None:
-    only_fastest = fakes.plan({"x": (7,)})
-    tune(store, SMALL, parts(bind=lambda *_: fakes.bind_with_custom_op, plan=only_fastest))
+    tune(store, SMALL, parts(bind=lambda *_: fakes.bind_with_custom_op, plan=fakes.plan({"x": (7,)})))
     message = r"every timed script calls tuner's transform ops \(trial \d+: tuner.fast\); more trials"
     with pytest.raises(UsageError, match=message):
         library_entries(store, parts(), stock_only=True)
@@ -129,22 +125,20 @@ def test_a_library_is_of_one_machine(store: Store) -> None:
 
 def test_problems_that_a_program_cannot_tell_apart_are_refused(store: Store) -> None:
     runs = tune(store, SMALL), tune(store, replace(SMALL, align="64"))
-    message = "differ only in how they were timed; choose with --align or --cach"
-    with pytest.raises(UsageError, match=message):
+    with pytest.raises(UsageError, match="differ only in how they were timed; choose with --align or --cach"):
         library_entries(store, parts(), TaskQuery(), runs)
     assert len(library_entries(store, parts()).entries) == 1
 
 
 # Which trials on GPUs become entries of a library; fakes in place of compiler, simulator and clock.
 
-TUNE = ("tune", "matmul", "8x8x8", "--sampler", "exhaustive", "--trials", "20")
-VERIFIED = ("--target", "simulator", "--dtype", "f16", "--chip", "sm_90")
+TUNE = "tune matmul 8x8x8 --sampler exhaustive --trials 20"
 
 
 @pytest.fixture(scope="module")
 def verified(tmp_path_factory: pytest.TempPathFactory) -> Path:
     tuner = Tuner(tmp_path_factory.mktemp("verified") / "results.db", fakes.untimed_backends())
-    assert tuner(*TUNE, *VERIFIED).code == 0
+    tuner.done(f"{TUNE} --target simulator --dtype f16 --chip sm_90")
     return tuner.database
 
 
@@ -170,7 +164,7 @@ def test_runs_that_are_not_named_do_not_count(verified: Path) -> None:
 @pytest.mark.slow
 def test_a_trial_that_was_timed_is_taken_before_those_that_were_verified(tmp_path: Path) -> None:
     tuner = Tuner(tmp_path / "results.db", fakes.backends())
-    assert tuner(*TUNE).code == 0
+    tuner.done(TUNE)
     with Store.open(str(tuner.database)) as store:
         found = gpu_entries(store, TaskQuery())
     (entry,) = found.entries

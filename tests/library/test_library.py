@@ -58,7 +58,7 @@ def test_entries_are_read_with_their_scripts_and_the_header_says_what_each_costs
 
 def test_a_script_is_no_library_and_a_damaged_one_is_one_line() -> None:
     assert not library.is_library(ENTRIES[0].script)
-    message = r"best.mlir: is not a library that 'tuner export --format library' wro"
+    message = "best.mlir: is not a library that 'tuner export --format library' wro"
     with pytest.raises(UsageError, match=message):
         library.read_document(ENTRIES[0].script, "best.mlir")
     with pytest.raises(UsageError, match=r"a.mlir: its line '// tuner library:' is damaged: "):
@@ -70,7 +70,6 @@ def test_a_script_is_no_library_and_a_damaged_one_is_one_line() -> None:
 # A library on a program of others: every form of a contraction is right, and the rest is left alone.
 
 MLIR_OPT = shutil.which("mlir-opt-22")  # Debian: mlir-22-tools
-NO_STOCK = "mlir-opt-22 is not installed (Debian: mlir-22-tools)"
 PROJECTION, UP, DOWN = Matmul(24, 64, 32), Matmul(16, 96, 32), Matmul(16, 32, 96)
 SQUARE = Matmul(16, 48, 48)
 TRANSPOSED, EXACT_BATCH = Matmul(20, 32, 48, layout="nt"), BatchMatmul(3, 8, 32, 16)
@@ -115,7 +114,7 @@ def text() -> str:
 
 def by_stock(text: str, folder: Path) -> str:
     if MLIR_OPT is None:
-        pytest.skip(NO_STOCK)
+        pytest.skip("mlir-opt-22 is not installed (Debian: mlir-22-tools)")
     (folder / "library.mlir").write_text(text)
     (folder / "program.mlir").write_text(PROGRAM)
     preload = f"--transform-preload-library=transform-library-paths={folder / 'library.mlir'}"
@@ -180,24 +179,12 @@ def test_a_batch_is_not_copied_at_the_boundary_of_its_function(applied: str) -> 
     assert call.endswith("-> ()")
 
 
-def test_the_entry_sequence_is_the_first_op(text: str) -> None:
-    first = next(line for line in text.splitlines() if "transform.named_sequence @" in line)
-    assert "@__transform_main(" in first
-
-
-EPILOGUE = replace(PROJECTION, epilogue="bias_relu")
 PLAIN = entry(PROJECTION)
-
-
+BIASED = replace(PLAIN, problem=replace(PROJECTION, epilogue="bias_relu"))
+IN_BF16 = replace(PLAIN, problem=replace(PROJECTION, dtype="bf16"))
 UNRECOGNIZED = [
-    (
-        replace(PLAIN, problem=EPILOGUE),
-        f"{EPILOGUE.key}: trial 1: no matcher sees what an epilogue computes \\(bias_relu\\)",
-    ),
-    (
-        replace(PLAIN, problem=replace(PROJECTION, dtype="bf16")),
-        "bf16 nn none: trial 1: no matcher tells bf16 from other types of as many bits",
-    ),
+    (BIASED, rf"{BIASED.problem.key}: trial 1: no matcher sees what an epilogue computes \(bias_relu\)"),
+    (IN_BF16, "bf16 nn none: trial 1: no matcher tells bf16 from other types of as many bits"),
     (entry(PROJECTION, prefetch=64), r"calls tuner's transform ops \(tuner.prefetch_reads\), which other"),
     (replace(PLAIN, script="module {}\n"), "trial 1: its steps are not those of a shipped strategy"),
 ]
@@ -210,12 +197,11 @@ def test_what_no_matcher_recognizes_is_refused(wrong: LibraryEntry, message: str
 
 
 def test_what_no_library_can_have_is_left_out_with_a_note() -> None:
-    wrong = replace(PLAIN, problem=EPILOGUE)
-    found = library.suitable(LibraryEntries((wrong, TUNED[1]), ("before",)))
+    found = library.suitable(LibraryEntries((BIASED, TUNED[1]), ("before",)))
     assert (found.entries, found.notes[0]) == (TUNED[1:2], "before")
     assert found.notes[1].startswith("left out: matmul 24x64x32 f32 nn bias_relu: trial 1: no matcher sees")
     with pytest.raises(UsageError, match=r"^matmul 24x64x32 f32 nn bias_relu: trial 1: no matcher"):
-        library.suitable(LibraryEntries((wrong,), ("before",)))
+        library.suitable(LibraryEntries((BIASED,), ("before",)))
 
 
 @pytest.mark.slow
@@ -297,22 +283,21 @@ def test_a_renamed_dialect_has_the_name_of_its_version_and_what_both_versions_re
 # Libraries as lighthouse finds and applies them, by a reading of its conventions of our own: its wheel
 # cannot be installed from PyPI, where its name is another project's.
 
-ARCH = "x86_64"
-STAGES = {"transform", "pass", "include", "bundle"}
+
 SMALL, BATCH = Matmul(64, 128, 64), BatchMatmul(2, 64, 96, 32)
 PAYLOAD = text_beside(__file__, "PAYLOAD")
 
 
 def found(base: Path, operation: str, dtype: str) -> Path:
     """Returns the descriptor as lighthouse looks it up, without folders of features."""
-    return base / ARCH / operation / f"{dtype}.yaml"
+    return base / "x86_64" / operation / f"{dtype}.yaml"
 
 
 def transform_of(descriptor: Path) -> Path:
     """Returns the file of the only stage, which has to be next to the descriptor or found from there."""
     (stage,) = yaml.safe_load(descriptor.read_text())["Pipeline"]
     ((kind, name),) = stage.items()
-    assert kind in STAGES
+    assert kind in {"transform", "pass", "include", "bundle"}
     assert not set(name) & set("[]{}$")  # which lighthouse takes for arguments, options and variables
     path: Path = descriptor.parent / name
     assert path.exists()
@@ -379,9 +364,8 @@ DYNAMIC = text_beside(__file__, "DYNAMIC")
 VECTOR = text_beside(__file__, "VECTOR")
 BUFFERS = text_beside(__file__, "BUFFERS")
 BROADCAST, COLUMN = (text_beside(__file__, name) for name in ("BROADCAST", "COLUMN"))
-NT, F64 = (
-    product("f", each).text for each in (replace(PROJECTION, layout="nt"), replace(PROJECTION, dtype="f64"))
-)
+NT = product("f", replace(PROJECTION, layout="nt")).text
+F64 = product("f", replace(PROJECTION, dtype="f64")).text
 GENERIC = product("f", replace(PROJECTION, layout="nt"), generic=True).text
 OF_BATCH = product("f", replace(PROJECTION, layout="tn", operation="batch_matmul", batch=2)).text
 

@@ -50,12 +50,7 @@ class ProgramFunction:
     taken: int  # contractions that the library must take
     left: int = 0  # contractions that the library must leave alone
     has_result: bool = True  # False: the last argument is written
-    dtype: str = "f32"
-
-    @property
-    def kind(self) -> type[np.floating]:
-        """Returns numpy's type of its elements."""
-        return np.float64 if self.dtype == "f64" else np.float32
+    kind: type[np.floating] = np.float32  # of its elements
 
 
 def tensor(shape: tuple[int, ...], dtype: str = "f32") -> str:
@@ -93,7 +88,8 @@ def product(
         made: Array = left @ right
         return made + before if accumulates and before is not None else made
 
-    return ProgramFunction(name, text, shapes, reference, taken, 1 - taken, not on_buffers, dtype)
+    kind = np.float64 if dtype == "f64" else np.float32
+    return ProgramFunction(name, text, shapes, reference, taken, 1 - taken, not on_buffers, kind)
 
 
 def two_with_relu(name: str, first: Problem, second: Problem) -> ProgramFunction:

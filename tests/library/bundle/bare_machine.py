@@ -4,6 +4,7 @@ import os
 import subprocess
 import sys
 from pathlib import Path
+from typing import Any
 
 from benchmarks.gpu_check.stub_driver import stub_library
 
@@ -32,12 +33,6 @@ def measure(folder: Path, *options: str, has_driver: bool = True) -> "subprocess
         "PYTHONPATH": f"{site}:{ROOT}",
         "LD_LIBRARY_PATH": str(stub_library().parent) if has_driver else "",
     }
-    return subprocess.run(
-        [sys.executable, "-m", "tuner", "measure", *options],
-        cwd=folder,
-        env=environment,
-        capture_output=True,
-        text=True,
-        check=False,
-        timeout=120,
-    )
+    command = [sys.executable, "-m", "tuner", "measure", *options]
+    where: dict[str, Any] = {"cwd": folder, "env": environment, "timeout": 120}
+    return subprocess.run(command, **where, capture_output=True, text=True, check=False)

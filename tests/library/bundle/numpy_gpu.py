@@ -67,18 +67,14 @@ def launch(image: bytes, name: bytes, sizes: Any, parameters: int) -> int:
     if deed == "lost":
         return 1
     m, n, k = map(int, extents)
-    a, b, c = (_address(parameters, number) for number in range(3))
+    pointers = (ctypes.c_uint64.from_address(parameters + 8 * number).value for number in range(3))
+    a, b, c = (ctypes.c_uint64.from_address(pointer).value for pointer in pointers)
     stored = NUMPY_DTYPES[dtype]
     product = _wide(a, (m, k), stored) @ _wide(b, (k, n), stored)
     if deed == "wrong":
         product[m // 2, n // 3] += 3.0
     _view(c, (m, n), np.dtype(np.float64 if dtype == "f64" else np.float32))[...] = product
     return 0
-
-
-def _address(parameters: int, number: int) -> int:
-    pointer = ctypes.c_uint64.from_address(parameters + 8 * number).value
-    return ctypes.c_uint64.from_address(pointer).value
 
 
 def _view(address: int, shape: tuple[int, int], dtype: "np.dtype[Any]") -> Any:

@@ -11,7 +11,6 @@ from typing import Any
 
 import pytest
 
-from tests.default_suite import ALL
 from tests.library.bundle.bare_machine import measure
 from tests.library.bundle.numpy_gpu import candidate
 from tests.library.bundle.values import NOW, PROBLEM, PROVENANCE, RESULTS, pending, program, result, timed
@@ -32,15 +31,19 @@ TRIALS = (
 )
 
 
+def written(folder: Path, *trials: PendingTrial) -> Path:
+    path = folder / "pending.bundle"
+    path.write_bytes(archive.pack(trials, 7, "0.1.0", NOW))
+    return path
+
+
 @pytest.fixture
 def path(tmp_path: Path) -> Path:
     """Gives a whole bundle."""
-    written = tmp_path / "pending.bundle"
-    written.write_bytes(archive.pack(TRIALS, 7, "0.1.0", NOW))
-    return written
+    return written(tmp_path, *TRIALS)
 
 
-def rewritten(path: Path, change: Any) -> Path:
+def rewrite(path: Path, change: Any) -> None:
     """Lets ``change`` at the parts of a bundle: name -> content."""
     with zipfile.ZipFile(path) as file:
         parts = {name: file.read(name) for name in file.namelist()}
@@ -48,7 +51,6 @@ def rewritten(path: Path, change: Any) -> Path:
     with zipfile.ZipFile(path, "w") as file:
         for name, content in parts.items():
             file.writestr(name, content)
-    return path
 
 
 def in_manifest(change: Any) -> Any:
@@ -105,7 +107,7 @@ def ptx_of_bytes(document: Any) -> None:
     program["ptx"] = program["cubin"]
 
 
-CHANGES = [
+CHANGES = (
     (replaced(b"ELF one", b"ELF 0ne"), r"trials\[0\]: blobs/\w{12}\.\.\. was altered after the export"),
     (lambda parts: parts.pop([*parts][-1]), r"blobs/\w+ is missing: not a file of"),
     (replaced(b'"seed": 7', b'"seed": 8'), r"manifest\.json: was altered after the export"),
@@ -122,20 +124,21 @@ CHANGES = [
         r"trials\[2\]: found a script of another hash than 00",
     ),
     (in_manifest(ptx_of_bytes), r"trials\[0\]: found PTX or a script that is no text"),
-]
+)
 
 
-@pytest.mark.drawn(ALL)
-@pytest.mark.parametrize(("change", "message"), CHANGES)
-def test_what_is_wrong_with_a_bundle_is_one_line(path: Path, change: Any, message: str) -> None:
-    rewritten(path, change)
-    with pytest.raises(UsageError, match=message):
-        archive.read_bundle(path)
+def test_what_is_wrong_with_a_bundle_is_one_line(path: Path) -> None:
+    whole = path.read_bytes()
+    for change, message in CHANGES:
+        path.write_bytes(whole)
+        rewrite(path, change)
+        with pytest.raises(UsageError, match=message):
+            archive.read_bundle(path)
 
 
 def test_a_part_is_not_unpacked_beyond_its_claim(path: Path) -> None:
     bomb, claimed = b"module {}" + bytes(64 * MIB), 9
-    rewritten(path, lambda parts: parts.pop("manifest.json"))
+    rewrite(path, lambda parts: parts.pop("manifest.json"))
     with zipfile.ZipFile(path, "a", zipfile.ZIP_DEFLATED) as file:
         file.writestr("manifest.json", bomb)
     content = path.read_bytes()
@@ -147,21 +150,17 @@ def test_a_part_is_not_unpacked_beyond_its_claim(path: Path) -> None:
     tracemalloc.stop()
 
 
-@pytest.mark.parametrize(
-    ("limit", "bytes_", "message"),
-    [
+def test_parts_that_claim_to_be_huge_alone_or_together_are_not_unpacked(path: Path) -> None:
+    assert archive.MANIFEST_LIMIT_BYTES == 64 << 20
+    for limit, bytes_, message in (
         ("BUNDLE_LIMIT_BYTES", 100, r"pending\.bundle: found \d+ bytes once unpacked, allowed 100$"),
         ("LIMIT_BYTES", 1, r"blobs/\w+: found \d+ bytes, allowed 1$"),
         ("MANIFEST_LIMIT_BYTES", 100, r"manifest\.json: found \d+ bytes, allowed 100$"),
-    ],
-)
-def test_parts_that_claim_to_be_huge_alone_or_together_are_not_unpacked(
-    path: Path, monkeypatch: pytest.MonkeyPatch, limit: str, bytes_: int, message: str
-) -> None:
-    assert archive.MANIFEST_LIMIT_BYTES == 64 << 20
-    monkeypatch.setattr(archive, limit, bytes_)
-    with pytest.raises(UsageError, match=message):
-        archive.read_bundle(path)
+    ):
+        with pytest.MonkeyPatch.context() as patch:
+            patch.setattr(archive, limit, bytes_)
+            with pytest.raises(UsageError, match=message):
+                archive.read_bundle(path)
 
 
 @pytest.mark.parametrize("compression", [zipfile.ZIP_LZMA, zipfile.ZIP_BZIP2])
@@ -184,12 +183,6 @@ def test_a_file_that_cannot_be_read_or_written_is_one_line(tmp_path: Path) -> No
 # The whole command where nothing but Python, numpy and a stand-in for the CUDA driver can be imported.
 
 F32, BF16 = Matmul(48, 32, 16), Matmul(16, 8, 24, dtype="bf16")
-
-
-def written(folder: Path, *trials: object) -> Path:
-    path = folder / "pending.bundle"
-    path.write_bytes(archive.pack(trials, 3, "0.1.0", NOW))  # type: ignore[arg-type]
-    return path
 
 
 @pytest.mark.slow
@@ -287,9 +280,8 @@ SLOW = "(C7510) Potential Performance Loss: wgmma.mma_async instructions are ser
 HALF = Matmul(4096, 4096, 4096, dtype="f16")
 
 
-@pytest.mark.parametrize(
-    ("problem", "better", "worse"),
-    [
+def test_more_promise_comes_first() -> None:
+    for problem, better, worse in (
         (HALF, program("mma.sync.aligned", blocks=4096), program("fma.rn.f32", blocks=264)),
         (HALF, program("wgmma.mma_async.sync", blocks=4096), program("fma.rn.f32", blocks=264)),
         (HALF, program("wgmma.mma_async", blocks=4096), program("wgmma.mma_async", blocks=264, note=SLOW)),
@@ -298,11 +290,10 @@ HALF = Matmul(4096, 4096, 4096, dtype="f16")
         (LARGE, program(blocks=264), program(blocks=528)),  # whole waves both: larger tiles read less
         (LARGE, program(blocks=528), program(blocks=265)),  # a wave for one block
         (LARGE, program(blocks=1024), program(blocks=4)),  # four blocks leave most of the GPU idle
-    ],
-)
-def test_more_promise_comes_first(problem: Problem, better: KernelProgram, worse: KernelProgram) -> None:
-    assert archive.promise(problem, better, 132) < archive.promise(problem, worse, 132)
-    assert numbers(archive.best_first((pending(0, problem, worse), pending(1, problem, better)))) == [1, 0]
+    ):
+        assert archive.promise(problem, better, 132) < archive.promise(problem, worse, 132), better
+        trials = (pending(0, problem, worse), pending(1, problem, better))
+        assert numbers(archive.best_first(trials)) == [1, 0]
 
 
 def test_the_order_keeps_problems_together_depends_on_the_gpu_and_is_said_in_words() -> None:
@@ -319,20 +310,14 @@ def test_the_order_keeps_problems_together_depends_on_the_gpu_and_is_said_in_wor
     assert archive.promise(LARGE, few, 100) < archive.promise(LARGE, many, 100)
 
 
-@pytest.fixture
-def looked_at(monkeypatch: pytest.MonkeyPatch) -> list[KernelProgram]:
-    """Lets each program that is looked at be predicted cheaper than the one before."""
-    seen: list[KernelProgram] = []
+def test_what_is_predicted_to_cost_least_comes_first_then_the_rest(monkeypatch: pytest.MonkeyPatch) -> None:
+    looked_at: list[KernelProgram] = []
 
-    def cheaper(_problem: Problem, program: KernelProgram) -> PredictedCycles:
-        seen.append(program)
-        return PredictedCycles(100.0 - len(seen), None)
+    def cheaper_than_before(_problem: Problem, program: KernelProgram) -> PredictedCycles:
+        looked_at.append(program)
+        return PredictedCycles(100.0 - len(looked_at), None)
 
-    monkeypatch.setattr(exchange, "predicted", cheaper)
-    return seen
-
-
-def test_what_is_predicted_to_cost_least_comes_first_then_the_rest(looked_at: list[KernelProgram]) -> None:
+    monkeypatch.setattr(exchange, "predicted", cheaper_than_before)
     found = predicted_first((pending(0), pending(1), pending(2)))
     assert numbers(found) == [2, 1, 0]
     assert [trial.predicted_cycles for trial in found] == [97.0, 98.0, 99.0]
@@ -353,13 +338,11 @@ def test_what_cannot_be_looked_at_is_not_left_out() -> None:
 @pytest.fixture
 def results(tmp_path: Path) -> Path:
     """Gives a file with everything in it."""
-    written = tmp_path / "results.jsonl"
-    file = archive.ResultsFile(written, PROVENANCE)
-    for lines in (RESULTS.trials, RESULTS.final_times, RESULTS.noises, RESULTS.baselines):
+    lines: list[archive.Line] = [*RESULTS.trials, *RESULTS.final_times, *RESULTS.noises, *RESULTS.baselines]
+    with closing(archive.ResultsFile(tmp_path / "results.jsonl", PROVENANCE)) as file:
         for line in lines:
             file.append(line)
-    file.close()
-    return written
+    return tmp_path / "results.jsonl"
 
 
 def test_results_come_back_equal_each_line_when_append_returns(results: Path, tmp_path: Path) -> None:
@@ -378,10 +361,9 @@ def test_a_last_line_that_was_cut_off_is_left_out_and_gone_on_with(results: Path
     assert archive.read_results(results) == RESULTS
 
 
-@pytest.mark.drawn(ALL)
-@pytest.mark.parametrize(
-    ("old", "new", "message"),
-    [
+def test_what_is_wrong_is_reported_by_its_line(results: Path) -> None:
+    whole = results.read_text()
+    for old, new, message in (
         ("tuner-results", "other", r"line 1: found format 'other', allowed 'tuner-results'"),
         ('"version": 3', '"version": 9', r"line 1: found version 9 of tuner-results, allowed 3"),
         ('{"final"', '{"finale"', r"line 4: found 'finale', allowed trial, final, noise, baseline"),
@@ -395,12 +377,10 @@ def test_a_last_line_that_was_cut_off_is_left_out_and_gone_on_with(results: Path
         ('"median_s": 0.001', '"median_s": 1e999', r"median_s: found inf, allowed a finite number"),
         ('{"final"', "[" * 100000, r"line 4: is not JSON"),
         ('mber": 1', 'mber": null', r"line 3: trial\.origin\.number: found None, allowed a whole number"),
-    ],
-)
-def test_what_is_wrong_is_reported_by_its_line(results: Path, old: str, new: str, message: str) -> None:
-    results.write_text(results.read_text().replace(old, new, 1))
-    with pytest.raises(UsageError, match=message):
-        archive.read_results(results)
+    ):
+        results.write_text(whole.replace(old, new, 1))
+        with pytest.raises(UsageError, match=message):
+            archive.read_results(results)
 
 
 def test_a_time_above_the_peak_of_the_gpu_is_refused(tmp_path: Path) -> None:
@@ -411,8 +391,8 @@ def test_a_time_above_the_peak_of_the_gpu_is_refused(tmp_path: Path) -> None:
         archive.read_results(tmp_path / "fast")
 
 
-@pytest.mark.parametrize(("content", "fault"), [(b"", "is empty"), (b"\xff\xfe\n", "is not text")])
-def test_an_empty_file_or_one_of_bytes_has_no_results(tmp_path: Path, content: bytes, fault: str) -> None:
-    (tmp_path / "wrong").write_bytes(content)
-    with pytest.raises(UsageError, match=f"{fault}; it must be a file of tuner-results"):
-        archive.read_results(tmp_path / "wrong")
+def test_an_empty_file_or_one_of_bytes_has_no_results(tmp_path: Path) -> None:
+    for content, fault in ((b"", "is empty"), (b"\xff\xfe\n", "is not text")):
+        (tmp_path / "wrong").write_bytes(content)
+        with pytest.raises(UsageError, match=f"{fault}; it must be a file of tuner-results"):
+            archive.read_results(tmp_path / "wrong")

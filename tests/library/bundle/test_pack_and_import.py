@@ -26,9 +26,7 @@ def filled(store: Store) -> Store:
     return store
 
 
-def test_the_most_promising_of_each_problem_or_of_one_chip_are_chosen_and_packed(
-    filled: Store, tmp_path: Path
-) -> None:
+def test_the_most_promising_of_each_problem_or_one_chip_are_packed(filled: Store, tmp_path: Path) -> None:
     assert [trial.origin.number for trial in choose_pending(filled, ANY)] == [1, 2, 0, 7]
     assert [trial.origin.number for trial in choose_pending(filled, ANY, limit=1)] == [1, 7]
     assert len(choose_pending(filled, ANY, chip="sm_90")) == 4

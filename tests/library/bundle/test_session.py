@@ -9,29 +9,23 @@ from dataclasses import dataclass, field, replace
 from pathlib import Path
 from typing import Any
 
-import numpy as np
 import pytest
 
 from tests.library.bundle import values
 from tests.library.bundle.values import PROBLEM, pending, program, timed
 from tests.targets.gpu.simulated_cuda import FACTS
+from tests.tuning import fakes
 from tuner.core import remote_results as remote
-from tuner.core.errors import CandidateError, Failure, Stage, TunerError, UsageError
+from tuner.core.errors import CandidateError, Failure, Stage, UsageError
 from tuner.core.interfaces import AbstractEvaluator, Artifact, Effort, FinalTimes
 from tuner.core.problem import Matmul, Problem
 from tuner.core.records import Measurement, Verdict
 from tuner.core.remote_results import CUBIN, PTX
 from tuner.core.runs import Baseline
-from tuner.library.bundle import session
+from tuner.library.bundle import gpu_child, session
 from tuner.library.bundle.archive import Bundle, Line, ResultsFile, pack, read_bundle
 from tuner.library.bundle.command import MeasuringRequest, main, measure
-from tuner.library.bundle.gpu_child import (
-    EvaluatedCode,
-    MeasuringService,
-    artifact_of,
-    hang_limit_s,
-    measuring_spec,
-)
+from tuner.library.bundle.gpu_child import MeasuringService, artifact_of, hang_limit_s
 from tuner.runtime.workers.processes import TimingLock
 from tuner.runtime.workers.protocol import Factory
 from tuner.runtime.workers.services import Evaluation, Group
@@ -83,7 +77,7 @@ class Child:
         assert isinstance(selected, float)
         is_complete = effort.stop_above_s is None or selected <= effort.stop_above_s
         time = replace(values.timed(selected), is_complete=is_complete)
-        return EvaluatedCode(Evaluation(Verdict(0.1, 128), time, (("load", 0.1),)), "ptx")
+        return gpu_child.EvaluatedCode(Evaluation(Verdict(0.1, 128), time, (("load", 0.1),)), "ptx")
 
     def remeasure(self, artifacts: Any, effort: Effort, seed: int, within_s: float) -> Any:
         times = tuple(values.timed(1e-3 * (1 + number)) for number in range(len(artifacts)))
@@ -107,15 +101,11 @@ def order(
     return session.MeasuringOrder(bundle, seconds, known)
 
 
-def no_baseline(problem: Problem, effort: Effort, seed: int) -> Baseline:
-    raise TunerError("none here")
-
-
 def alone(problem: Problem, report: Callable[[str], None]) -> TimingLock:
     return TimingLock("test", "a test", report, Path("/nowhere"))  # a folder that takes no file locks nothing
 
 
-HERE = session.Gpu(FACTS, alone, lambda chip: None, no_baseline)  # type: ignore[arg-type, return-value]
+HERE = session.Gpu(FACTS, alone, lambda chip: None, fakes.no_baseline)  # type: ignore[arg-type, return-value]
 WRONG = Failure(Stage.VERIFY, "3 of 128 elements are wrong")
 
 
@@ -123,8 +113,7 @@ def test_the_most_promising_is_first_and_every_outcome_is_kept(world: World) -> 
     spilling = values.pending(0, code=values.program(spills=8))
     world.answers = {2: WRONG}
     counts = world.measure(order(spilling, values.pending(1), values.pending(2)), HERE)
-    trials = world.of(remote.MeasuredTrial)
-    outcomes = [(each.origin.number, each.outcome == WRONG) for each in trials]
+    outcomes = [(each.origin.number, each.outcome == WRONG) for each in world.of(remote.MeasuredTrial)]
     assert outcomes == [(1, False), (2, True), (0, False)]
     assert counts == session.MeasuringCounts(measured=2, failed=1, left=0)
 
@@ -269,14 +258,13 @@ def test_a_line_and_the_document_report_time_speed_and_the_baseline() -> None:
 
 
 def here() -> session.Gpu:
-    return session.Gpu(FACTS, alone, lambda chip: pytest.fail("nothing is to be judged"), no_baseline)
+    return replace(HERE, evaluate=lambda chip: pytest.fail("nothing is to be judged"))
 
 
-@pytest.fixture
-def request_(tmp_path: Path) -> MeasuringRequest:
-    """Gives a request for a bundle of one candidate."""
-    (tmp_path / "pending.bundle").write_bytes(pack((values.pending(0),), 0, "0.1.0", values.NOW))
-    return MeasuringRequest(tmp_path / "pending.bundle")
+def request_in(folder: Path, *trials: remote.PendingTrial) -> MeasuringRequest:
+    """Returns a request for a bundle of these candidates."""
+    (folder / "pending.bundle").write_bytes(pack(trials, 0, "0.1.0", values.NOW))
+    return MeasuringRequest(folder / "pending.bundle")
 
 
 def test_results_go_next_to_the_bundle_and_a_time_that_is_none_is_refused(tmp_path: Path) -> None:
@@ -287,32 +275,29 @@ def test_results_go_next_to_the_bundle_and_a_time_that_is_none_is_refused(tmp_pa
 
 
 def test_code_for_another_chip_is_reported_with_both_chips(tmp_path: Path) -> None:
-    path = tmp_path / "other.bundle"
-    other = values.pending(0, code=replace(values.program(), chip="sm_80"))
-    path.write_bytes(pack((other,), 0, "0.1.0", values.NOW))
+    request = request_in(tmp_path, values.pending(0, code=replace(values.program(), chip="sm_80")))
     message = r"^bundle: has code for sm_80, but this GPU is Simulated GPU, sm_90$"
     with pytest.raises(UsageError, match=message):
-        measure(MeasuringRequest(path), here)
-    assert not MeasuringRequest(path).results_file.exists()
+        measure(request, here)
+    assert not request.results_file.exists()
 
 
 def test_an_empty_bundle_is_done_at_once(tmp_path: Path, capsys: pytest.CaptureFixture[str]) -> None:
-    path = tmp_path / "empty.bundle"
-    path.write_bytes(pack((), 0, "0.1.0", values.NOW))
-    assert measure(MeasuringRequest(path, as_json=True), here) == 0
+    assert measure(replace(request_in(tmp_path), as_json=True), here) == 0
     assert json.loads(capsys.readouterr().out)["counts"]["measured"] == 0
 
 
-def test_results_of_another_bundle_or_machine_are_not_added_to(request_: MeasuringRequest) -> None:
-    other = replace(values.PROVENANCE, bundle=read_bundle(request_.bundle).sha256, machine=values.GPU)
+def test_results_of_another_bundle_or_machine_are_not_added_to(tmp_path: Path) -> None:
+    request = request_in(tmp_path, values.pending(0))
+    other = replace(values.PROVENANCE, bundle=read_bundle(request.bundle).sha256, machine=values.GPU)
     for provenance, message in (
         (values.PROVENANCE, r"has results of bundle abababababab on Stub GPU"),
         (other, r"on Stub GPU, tuner 0\.1\.0; name another file: --results FILE"),
     ):
-        request_.results_file.unlink(missing_ok=True)
-        ResultsFile(request_.results_file, provenance).close()
+        request.results_file.unlink(missing_ok=True)
+        ResultsFile(request.results_file, provenance).close()
         with pytest.raises(UsageError, match=message):
-            measure(request_, here)
+            measure(request, here)
 
 
 def test_the_bundle_is_read_before_a_gpu_is_looked_for(tmp_path: Path) -> None:
@@ -354,17 +339,13 @@ class PickyEvaluator(AbstractEvaluator):
             raise CandidateError(self._refused[code], f"no {code} here")
         return code
 
-    def verify(self, problem: Problem, loaded: object, rng: np.random.Generator) -> Verdict:
+    def verify(self, *_: Any, **__: Any) -> Verdict:
         return Verdict(0.0, 1)
 
-    def measure(
-        self, problem: Problem, loaded: object, effort: Effort, rng: np.random.Generator
-    ) -> Measurement:
+    def measure(self, *_: Any, **__: Any) -> Measurement:
         return timed()
 
-    def measure_together(
-        self, problem: Problem, loaded: tuple[object, ...], effort: Effort, rng: np.random.Generator
-    ) -> tuple[Measurement, ...]:
+    def measure_together(self, _: Problem, loaded: tuple[object, ...], *__: Any) -> tuple[Measurement, ...]:
         return tuple(timed() for _ in loaded)
 
 
@@ -378,31 +359,28 @@ def artifact(cubin: bytes = CUBIN_CODE) -> Artifact:
 
 
 def test_cublas_in_the_child_chooses_for_itself() -> None:
-    assert ("NVIDIA_TF32_OVERRIDE", None) in measuring_spec(Factory("of:anything")).environment
+    assert ("NVIDIA_TF32_OVERRIDE", None) in gpu_child.measuring_spec(Factory("of:anything")).environment
 
 
-@pytest.mark.parametrize(
-    ("cubin", "refused", "found"),
-    [
-        (CUBIN_CODE, {}, CUBIN),
-        (b"", {}, PTX),
-        (CUBIN_CODE, {CUBIN: Stage.LOAD}, PTX),
-        # where neither is taken the reason is that of the machine code, or of PTX that loses the context
-        (CUBIN_CODE, {CUBIN: Stage.LOAD, PTX: Stage.LOAD}, "no cubin here"),
-        (CUBIN_CODE, {CUBIN: Stage.LOAD, PTX: Stage.RUN}, "no ptx here"),
-        # what failed later is not tried again
-        *((CUBIN_CODE, {CUBIN: each}, "no cubin here") for each in (Stage.RUN, Stage.VERIFY, Stage.MEASURE)),
-    ],
-)
-def test_machine_code_runs_where_it_can_else_ptx(cubin: bytes, refused: dict[str, Stage], found: str) -> None:
+def test_machine_code_runs_where_it_can_else_ptx() -> None:
     announced: list[str] = []
-    measuring = service(announced, **refused)
-    if found in (CUBIN, PTX):
+    for measuring, cubin, found in (
+        (service(announced), CUBIN_CODE, CUBIN),
+        (service(announced), b"", PTX),
+        (service(announced, cubin=Stage.LOAD), CUBIN_CODE, PTX),
+    ):
+        announced.clear()
         assert measuring.evaluate(PROBLEM, artifact(cubin), Effort(), 0).code == found
         assert announced == ["timing"]
-    else:
-        with pytest.raises(CandidateError, match=found):
-            measuring.evaluate(PROBLEM, artifact(cubin), Effort(), 0)
+    for refused, why in (
+        # where neither is taken the reason is that of the machine code, or of PTX that loses the context
+        ({CUBIN: Stage.LOAD, PTX: Stage.LOAD}, "no cubin here"),
+        ({CUBIN: Stage.LOAD, PTX: Stage.RUN}, "no ptx here"),
+        # what failed later is not tried again
+        *(({CUBIN: each}, "no cubin here") for each in (Stage.RUN, Stage.VERIFY, Stage.MEASURE)),
+    ):
+        with pytest.raises(CandidateError, match=why):
+            service([], **refused).evaluate(PROBLEM, artifact(), Effort(), 0)
 
 
 def test_remeasurement_leave_out_what_does_not_load() -> None:

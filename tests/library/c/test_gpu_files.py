@@ -3,7 +3,6 @@
 import ctypes
 import shutil
 import subprocess
-from collections.abc import Iterator
 from concurrent.futures import ThreadPoolExecutor
 from dataclasses import replace
 from pathlib import Path
@@ -47,8 +46,7 @@ def entry_of(point: GpuPoint, **changes: Any) -> LibraryEntry:
     """Returns an entry that was verified on the simulator."""
     machine = gpu_machine("simulator", chip_of(point.chip), "PTX simulator")
     bound = point.problem, point.candidate, point.script()
-    plain = LibraryEntry(*bound, machine, 1, None, "", None, 9, program=compiled(point))
-    return replace(plain, **changes)
+    return replace(LibraryEntry(*bound, machine, 1, None, "", None, 9, program=compiled(point)), **changes)
 
 
 @pytest.fixture(scope="module")
@@ -76,25 +74,12 @@ ON_ENCODE = ctypes.CFUNCTYPE(
 )
 
 
-@pytest.fixture
-def with_maps(stub: StubDriver, tmp_path: Path) -> Iterator[str]:
-    """Gives the path of a driver: the stand-in, with tensor maps in the form that the simulator takes."""
-
-    def encode(
-        target: int, dtype: int, rank: int, at: int, sizes: Any, strides: Any, box: Any, swizzle: int
-    ) -> int:
-        numbers = tuple(sizes[:rank]), tuple(strides[: rank - 1]), tuple(box[:rank])
-        content = EncodedMap(at, *numbers, dtype, swizzle).encode()
-        ctypes.memmove(target, content, len(content))
-        return 0
-
-    source = str(Path(__file__).with_suffix(".c"))
-    cc(tmp_path, "-shared", "-fPIC", source, "-Wl,--no-as-needed", stub.path, "-o", "maps.so")
-    library = ctypes.CDLL(str(tmp_path / "maps.so"))
-    callback = ON_ENCODE(encode)
-    ctypes.c_void_p.in_dll(library, "on_encode").value = ctypes.cast(callback, ctypes.c_void_p).value
-    yield str(tmp_path / "maps.so")
-    del callback
+def encode(to: int, dtype: int, rank: int, at: int, sizes: Any, strides: Any, box: Any, swizzle: int) -> int:
+    """Writes a tensor map in the form that the simulator takes."""
+    numbers = tuple(sizes[:rank]), tuple(strides[: rank - 1]), tuple(box[:rank])
+    content = EncodedMap(at, *numbers, dtype, swizzle).encode()
+    ctypes.memmove(to, content, len(content))
+    return 0
 
 
 def arguments_of(problem: Problem, addresses: list[int], stream: int = 0) -> list[Any]:
@@ -110,8 +95,7 @@ def run(library: ctypes.CDLL, device: CudaDevice, problem: Problem) -> int:
     addresses = [device.allocate(array.nbytes, 0) for array in arrays]
     for address, array in zip(addresses, arrays, strict=True):
         device.copy(address, array.ctypes.data, array.nbytes, 0)
-    function = library[function_of(problem, "tuner_gpu").name]
-    code = int(function(*arguments_of(problem, addresses)))
+    code = int(library[function_of(problem, "tuner_gpu").name](*arguments_of(problem, addresses)))
     device.copy(c.ctypes.data, addresses[-1], c.nbytes, 0)
     device.synchronize_stream(0)
     for address in addresses:
@@ -127,14 +111,17 @@ def run(library: ctypes.CDLL, device: CudaDevice, problem: Problem) -> int:
 def test_a_kernel_is_launched_and_right(point: GpuPoint, built: ctypes.CDLL, stub: StubDriver) -> None:
     assert run(built, stub.open(), point.problem) == LAUNCHED
     assert stub.errors == []
-    launches = compiled(point).launches
-    assert stub.launches == [
-        (each.kernel, (*each.grid, *each.block, each.dynamic_shared_bytes)) for each in launches
-    ]
+    sizes = [(each, (*each.grid, *each.block)) for each in compiled(point).launches]
+    assert stub.launches == [(each.kernel, (*size, each.dynamic_shared_bytes)) for each, size in sizes]
     assert stub.live_blocks == 0  # scratch memory was given back
 
 
-def test_a_kernel_gets_its_tensor_maps(built: ctypes.CDLL, stub: StubDriver, with_maps: str) -> None:
+def test_a_kernel_gets_its_tensor_maps(built: ctypes.CDLL, stub: StubDriver, tmp_path: Path) -> None:
+    source, with_maps = str(Path(__file__).with_suffix(".c")), str(tmp_path / "maps.so")
+    cc(tmp_path, "-shared", "-fPIC", source, "-Wl,--no-as-needed", stub.path, "-o", with_maps)
+    on_encode = ON_ENCODE(encode)
+    pointer = ctypes.c_void_p.in_dll(ctypes.CDLL(with_maps), "on_encode")
+    pointer.value = ctypes.cast(on_encode, ctypes.c_void_p).value
     built.tuner_gpu_use_driver(with_maps.encode())
     assert run(built, stub.open(), WITH_MAPS.problem) == LAUNCHED
     (launch,) = compiled(WITH_MAPS).launches
@@ -170,18 +157,13 @@ def test_without_a_context_that_of_the_first_gpu_is_used(built: ctypes.CDLL, stu
     assert stub.calls("cuDevicePrimaryCtxRetain") == before + 1
 
 
-@pytest.mark.parametrize(
-    ("addresses", "sizes", "code"),
-    [
+def test_bad_sizes_and_addresses_are_refused(built: ctypes.CDLL, stub: StubDriver) -> None:
+    for addresses, sizes, code in (
         *(((16, 16, 16), sizes, BAD_SIZES) for sizes in ((0, 33, 7), (5, -1, 7), (5, 33, 2**31))),
         *((addresses, (5, 33, 7), BAD_ADDRESS) for addresses in ((0, 16, 16), (16, 8, 16), (16, 16, 24))),
-    ],
-)
-def test_bad_sizes_and_addresses_are_refused(
-    built: ctypes.CDLL, stub: StubDriver, addresses: tuple[int, ...], sizes: tuple[int, ...], code: int
-) -> None:
-    options = (*map(ctypes.c_uint64, addresses), *map(ctypes.c_int64, sizes))
-    assert built.tuner_gpu_matmul_f32_nn(*options, None) == code
+    ):
+        options = (*map(ctypes.c_uint64, addresses), *map(ctypes.c_int64, sizes))
+        assert built.tuner_gpu_matmul_f32_nn(*options, None) == code, (addresses, sizes)
     assert stub.calls("cuInit") == 0
 
 
@@ -190,8 +172,7 @@ def test_a_failing_call_is_reported_and_scratch_memory_freed(built: ctypes.CDLL,
     stub.fail("cuLaunchKernel", LAUNCH_FAILED)
     addresses = [device.allocate(1 << 16, 0) for _ in range(3)]
     blocks = stub.live_blocks
-    function = built[function_of(SPLIT, "tuner_gpu").name]
-    assert function(*arguments_of(SPLIT, addresses)) == FAILED
+    assert built[function_of(SPLIT, "tuner_gpu").name](*arguments_of(SPLIT, addresses)) == FAILED
     assert built.tuner_gpu_error() == LAUNCH_FAILED
     assert stub.calls("cuMemAllocAsync") - 3 == stub.calls("cuMemFreeAsync") >= 1
     assert blocks == 3
@@ -228,9 +209,7 @@ def test_the_example_of_cmake_builds_the_library(folder: Path, tmp_path: Path) -
         assert done.returncode == 0, done.stdout + done.stderr
 
 
-def test_the_header_says_what_was_timed_and_a_cubin_is_taken_where_there_is_one(
-    folder: Path, tmp_path: Path
-) -> None:
+def test_the_header_says_what_was_timed_and_a_cubin_is_preferred(folder: Path, tmp_path: Path) -> None:
     header = (folder / "tuner_matmul_gpu.h").read_text()
     assert "NOT TIMED: every kernel was verified in tuner's PTX simulator and never timed on a GPU" in header
     assert " *   5x33x7, sm_90, verified, not timed, trial 9\n" in header

@@ -120,8 +120,7 @@ def _called(folder: Path, barrier: Any, results: Any) -> None:
     mm, (a, b) = matmul(folder), arrays(5, 19, 9)
     barrier.wait()
     right = bool(np.allclose(mm(a, b), a @ b, atol=1e-4))
-    found = mm.chosen(a, b)
-    results.put((right, found.first_use))
+    results.put((right, mm.chosen(a, b).first_use))
 
 
 @pytest.mark.slow
@@ -221,18 +220,16 @@ def test_arrays_that_no_kernel_takes_are_numpys_and_counted_by_reason(tmp_path: 
     assert counted["baseline: shapes (2, 3) and (4, 2)"] == 1
 
 
-@pytest.mark.parametrize(
-    ("options", "message"),
-    [
+def test_bad_options_are_refused_in_one_line(tmp_path: Path) -> None:
+    bad: tuple[tuple[dict[str, Any], str], ...] = (
         ({"measure": "always"}, "measure: found 'always', allowed first-use, never"),
         ({"threads": 0}, "threads: found 0, allowed 1 or more"),
         ({"rule": 3}, "rule: found 3, allowed a text, a path or None"),
         ({"rule": "missing.yaml"}, "missing.yaml: cannot be read"),
-    ],
-)
-def test_bad_options_are_refused_in_one_line(tmp_path: Path, options: dict[str, Any], message: str) -> None:
-    with pytest.raises(UsageError, match=message):
-        matmul(tmp_path)(*arrays(4, 4, 4), **options)
+    )
+    for options, message in bad:
+        with pytest.raises(UsageError, match=message):
+            matmul(tmp_path)(*arrays(4, 4, 4), **options)
 
 
 def test_the_public_name_is_one_object_and_says_what_was_chosen() -> None:

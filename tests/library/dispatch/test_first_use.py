@@ -2,7 +2,7 @@ import threading
 from concurrent.futures import ThreadPoolExecutor
 from dataclasses import replace
 from pathlib import Path
-from typing import Any, cast
+from typing import cast
 
 import numpy as np
 import pytest
@@ -22,11 +22,9 @@ def refused(_a: Array, _b: Array, _out: Array | None, reason: str) -> Array:
     raise AssertionError(reason)
 
 
-def bound(script_text: str = "") -> first_use.BoundCandidate:
+def bound() -> first_use.BoundCandidate:
     (direct,) = space().projected(PROBLEM, (configurations()[1].candidate,)).candidates
     assert direct is not None
-    if script_text:
-        return first_use.BoundCandidate(Candidate.of("broken", {}), script_text)
     return first_use.BoundCandidate(direct, space().script(PROBLEM, direct).text)
 
 
@@ -37,8 +35,8 @@ def test_the_baseline_is_named_with_its_threads() -> None:
 
 @pytest.mark.mlir
 def test_what_fails_is_left_out_with_its_reason_and_the_rest_is_timed() -> None:
-    both, loader = (bound("no MLIR"), bound()), first_use.KernelLoader(1)
-    found, calls = first_use.time_first_use(PROBLEM, both, loader, refused)
+    both = (first_use.BoundCandidate(Candidate.of("broken", {}), "no MLIR"), bound())
+    found, calls = first_use.time_first_use(PROBLEM, both, first_use.KernelLoader(1), refused)
     broken, direct = found.timed
     assert broken.median_s is None
     assert broken.failure.startswith("bind: script: error")
@@ -105,38 +103,23 @@ def cache(tmp_path: Path) -> first_use.FirstUseCache:
     return made
 
 
-@pytest.mark.parametrize(
-    "other",
-    [
-        replace(KEY, problem=Matmul(65, 64, 64)),
-        replace(KEY, problem=Matmul(64, 64, 64, align="any")),
-        replace(KEY, problem=Matmul(64, 64, 64, layout="nt")),
-        replace(KEY, machine="another"),
-        replace(KEY, compiler="another"),
-        replace(KEY, threads=2),
-        replace(KEY, baseline="a library x2"),
-    ],
-    ids=["m", "align", "layout", "machine", "compiler", "threads", "baseline"],
-)
-def test_each_part_of_a_key_counts_as_it_is(
-    cache: first_use.FirstUseCache, tmp_path: Path, other: first_use.FirstUseKey
-) -> None:
-    assert cache.read(other) is None
-    (file,) = tmp_path.glob("*.json")
-    file.rename(tmp_path / f"{other.name}.json")  # as if two keys had one name
-    assert cache.read(other) is None
+def test_each_part_of_a_key_counts_as_it_is(cache: first_use.FirstUseCache, tmp_path: Path) -> None:
+    problems = (Matmul(65, 64, 64), Matmul(64, 64, 64, align="any"), Matmul(64, 64, 64, layout="nt"))
+    of_problems = (replace(KEY, problem=each) for each in problems)
+    elsewhere = replace(KEY, machine="another"), replace(KEY, compiler="another")
+    for other in (*of_problems, *elsewhere, replace(KEY, threads=2), replace(KEY, baseline="a library x2")):
+        assert cache.read(other) is None, other
+        (file,) = tmp_path.glob("*.json")
+        file.rename(tmp_path / f"{other.name}.json")  # as if two keys had one name
+        assert cache.read(other) is None, other
 
 
-@pytest.mark.parametrize(
-    "content", [b"", b"{", b"[]", b'{"format": "tuner-first-use", "version": 2}', b"\xff\xfe"]
-)
-def test_a_damaged_file_counts_as_none_and_is_replaced(
-    cache: first_use.FirstUseCache, tmp_path: Path, content: bytes
-) -> None:
-    (tmp_path / f"{KEY.name}.json").write_bytes(content)
-    assert cache.read(KEY) is None
-    cache.write(KEY, FOUND)
-    assert cache.read(KEY) == FOUND
+def test_a_damaged_file_is_none_and_is_replaced(cache: first_use.FirstUseCache, tmp_path: Path) -> None:
+    for content in (b"", b"{", b"[]", b'{"format": "tuner-first-use", "version": 2}', b"\xff\xfe"):
+        (tmp_path / f"{KEY.name}.json").write_bytes(content)
+        assert cache.read(KEY) is None, content
+        cache.write(KEY, FOUND)
+        assert cache.read(KEY) == FOUND
 
 
 def test_readers_meet_whole_files_while_others_write(cache: first_use.FirstUseCache, tmp_path: Path) -> None:
@@ -189,17 +172,15 @@ def test_the_fastest_is_a_configuration_asked_for_that_clearly_beats_the_baselin
     assert not replace(FOUND, timed=FOUND.timed[:1]).has(asked)
 
 
-@pytest.mark.parametrize(
-    ("doubt", "reason"),
-    [
-        ({"reliability": unreliable("load")}, "unreliable: load"),
-        ({"no_ratio": "not distinguishable"}, "not distinguishable"),
-        ({"reliability": NOT_RECORDED}, "unknown: it was not recorded"),
-    ],
-)
-def test_times_that_are_no_evidence_are_not_called_faster(doubt: dict[str, Any], reason: str) -> None:
-    found = replace(FOUND, baseline_s=1e-6, **doubt).why_baseline
-    assert found == f"no kernel was clearly faster at first use: 1 us, the best kernel 1 us; {reason}"
+def test_times_that_are_no_evidence_are_not_called_faster() -> None:
+    as_fast = replace(FOUND, baseline_s=1e-6)
+    for found, reason in (
+        (replace(as_fast, reliability=unreliable("load")), "unreliable: load"),
+        (replace(as_fast, no_ratio="not distinguishable"), "not distinguishable"),
+        (replace(as_fast, reliability=NOT_RECORDED), "unknown: it was not recorded"),
+    ):
+        times = "1 us, the best kernel 1 us"
+        assert found.why_baseline == f"no kernel was clearly faster at first use: {times}; {reason}"
 
 
 RNG = np.random.default_rng(3)
@@ -237,10 +218,8 @@ def test_what_no_kernel_is_tuned_for_is_said(a: Array, b: Array, reason: str) ->
 def loaded(problem: Problem, threads: int = 1) -> first_use.KernelCall:
     (candidate,) = space(threads).projected(problem, (DIRECT.candidate,)).candidates
     assert candidate is not None
-    text = space(threads).script(problem, candidate).text
-    return first_use.KernelLoader(threads).loaded(
-        problem, text, lambda _a, _b, _out, reason: np.array([reason])
-    )
+    text, loader = space(threads).script(problem, candidate).text, first_use.KernelLoader(threads)
+    return loader.loaded(problem, text, lambda _a, _b, _out, reason: np.array([reason]))
 
 
 @pytest.fixture(scope="module")
@@ -249,9 +228,7 @@ def call() -> first_use.KernelCall:
 
 
 @pytest.mark.mlir
-def test_a_kernel_computes_the_product_in_a_new_array_or_in_out_of_enough_alignment(
-    call: first_use.KernelCall,
-) -> None:
+def test_a_kernel_fills_a_new_array_or_out_of_enough_alignment(call: first_use.KernelCall) -> None:
     expected = first_use.numpy_product(A, B, None)
     a = A.copy()
     a.flags.writeable = False

@@ -1,13 +1,13 @@
 import itertools
 from dataclasses import replace
 from pathlib import Path
-from typing import Any
 
 import pytest
 
 from tests.analysis.matrices import matrix_of
 from tests.fakes import bind
 from tests.library.dispatch.rules import configurations, machine, rule_of, space
+from tests.results.report.test_campaign_section import sometimes_failing
 from tests.tuning import fakes
 from tests.tuning.test_group_run import PROBLEMS as OF_CAMPAIGN
 from tests.tuning.test_group_run import limits, members
@@ -20,12 +20,8 @@ from tuner.core.machine import Compiler
 from tuner.core.problem import Matmul
 from tuner.core.reliability import RELIABLE
 from tuner.db.store import Store
-from tuner.library.dispatch.portfolio import (
-    MeasuredCampaign,
-    campaign_portfolio,
-    measured_campaign,
-    measured_portfolio,
-)
+from tuner.library.dispatch import portfolio
+from tuner.library.dispatch.portfolio import MeasuredCampaign, campaign_portfolio, measured_portfolio
 from tuner.library.dispatch.rule import StatedRegret, distilled, parse_rule, read_rule, rule_text
 from tuner.results.campaign_matrix import FAILED, campaign_matrix
 from tuner.space.file.reading import parse_space
@@ -66,34 +62,34 @@ def test_a_distilled_rule_chooses_as_the_matrix_does() -> None:
     times = [[4.1, 2.3, 1.0, 3.2], [1.0, 2.2, 4.5, 3.1], [2.4, 1.0, 4.7, 3.3]]
     costs = [[1.0, 2.0, 3.0, 4.0], [4.0, 3.0, 2.0, 1.0], [1.0, 2.0, 2.0, 5.0]]
     matrix = matrix_of(times, costs=costs)
-    portfolio = choose_portfolio(matrix, 2)
+    chosen = choose_portfolio(matrix, 2)
     rounds = tuple(tuple((time, 1.1 * time) for time in row) for row in times)
     compiler = Compiler("22", (), "0" * 64)
     campaign = MeasuredCampaign(matrix, rounds, (None, 0.5, None), (RELIABLE,) * 3, machine(), 1, compiler)
-    regret = StatedRegret.of(regret_in_sample(matrix, portfolio), regret_held_out(matrix, 2))
-    rule = distilled(campaign, portfolio, regret, "0" * 64, ("0.1.0", "2026-01-01"))
+    regret = StatedRegret.of(regret_in_sample(matrix, chosen), regret_held_out(matrix, 2))
+    rule = distilled(campaign, chosen, regret, "0" * 64, ("0.1.0", "2026-01-01"))
 
-    assert rule.columns == tuple(matrix.columns[column] for column in portfolio.columns)
-    serving = [portfolio.columns.index(column) for column in portfolio.serving if column is not None]
+    assert rule.columns == tuple(matrix.columns[column] for column in chosen.columns)
+    serving = [chosen.columns.index(column) for column in chosen.serving if column is not None]
     assert [each.serves for each in rule.problems] == serving
     assert rule.problems[1].baseline_s == 0.5
-    assert rule.problems[0].rounds_s == tuple(rounds[0][column] for column in portfolio.columns)
+    assert rule.problems[0].rounds_s == tuple(rounds[0][column] for column in chosen.columns)
     assert rule.regret is not None
-    assert rule.regret.geomean == regret_in_sample(matrix, portfolio).geomean
+    assert rule.regret.geomean == regret_in_sample(matrix, chosen).geomean
     for problem in (matrix.problems[1], Matmul(6, 64, 64), Matmul(100, 640, 64)):
         asked = AskedProblem(problem, (True,) * 4, (1.0, 1.1, 1.2, 1.3))
-        costs_of_rule = tuple(asked.costs[column] for column in portfolio.columns)
+        costs_of_rule = tuple(asked.costs[column] for column in chosen.columns)
         of_rule = AskedProblem(problem, (True,) * 2, costs_of_rule)
-        found = ranked_columns(matrix, asked, portfolio.columns)
-        expected = tuple(portfolio.columns[place] for place in ranked_columns(rule.matrix(), of_rule).columns)
+        found = ranked_columns(matrix, asked, chosen.columns)
+        expected = tuple(chosen.columns[place] for place in ranked_columns(rule.matrix(), of_rule).columns)
         if found.source != "cost model":  # whose residuals are relative to the configurations in the table
             assert found.columns == expected
 
 
 def test_regret_is_not_stated_where_nothing_was_timed() -> None:
     matrix = matrix_of([[None, None]], applies=[[True, True]])
-    portfolio = choose_portfolio(matrix, 1)
-    assert StatedRegret.of(regret_in_sample(matrix, portfolio), regret_held_out(matrix, 1)) is None
+    chosen = choose_portfolio(matrix, 1)
+    assert StatedRegret.of(regret_in_sample(matrix, chosen), regret_held_out(matrix, 1)) is None
 
 
 F64 = Matmul(32, 64, 64, dtype="f64", layout="nt")
@@ -132,37 +128,28 @@ def test_a_damaged_file_is_refused_in_one_line(tmp_path: Path, changed: str) -> 
     assert caught.value.hint.startswith("tuner portfolio")
 
 
-@pytest.mark.parametrize(
-    ("text", "message"),
-    [
+def test_another_file_and_another_version_are_refused() -> None:
+    for text, message in (
         ("", "found format '', allowed 'tuner-rule'"),
         ("strategies: {}\n", "found format 'strategies: {}', allowed 'tuner-rule'"),
         (FILE.replace("version: 1", "version: 2", 1), "found version 2 of tuner-rule, allowed 1"),
         (FILE.replace("version: 1", "version: one", 1), "found version 'one'"),
-    ],
-)
-def test_another_file_and_another_version_are_refused(text: str, message: str) -> None:
-    with pytest.raises(UsageError, match=message):
-        parse_rule(text, "mm.rule.yaml")
+    ):
+        with pytest.raises(UsageError, match=message):
+            parse_rule(text, "mm.rule.yaml")
 
 
-OF_OTHERS = tuple(replace(each, strategy="mine") for each in RULE_FILE_RULE.configurations[:1])
-
-
-@pytest.mark.parametrize(
-    ("changes", "threads", "message"),
-    [
-        ({"machine": "Xeon (avx2)"}, 1, r"was measured on 'Xeon .*', this machine is"),
-        ({"space_sha256": "0" * 64}, 1, "belongs to another search space"),
-        ({"configurations": OF_OTHERS, "problems": ()}, 1, "belongs to another search space"),
-        ({}, 2, "was measured with threads=1, not with 2"),
-    ],
-)
-def test_a_file_of_another_machine_search_space_or_number_of_threads_is_refused(
-    tmp_path: Path, changes: dict[str, Any], threads: int, message: str
-) -> None:
-    with pytest.raises(UsageError, match=message):
-        read_rule(written(tmp_path, rule_text(replace(RULE_FILE_RULE, **changes))), space(threads))
+def test_a_file_of_another_machine_search_space_or_number_of_threads_is_refused(tmp_path: Path) -> None:
+    known = RULE_FILE_RULE
+    of_others = tuple(replace(each, strategy="mine") for each in known.configurations[:1])
+    for rule, threads, message in (
+        (replace(known, machine="Xeon (avx2)"), 1, r"was measured on 'Xeon .*', this machine is"),
+        (replace(known, space_sha256="0" * 64), 1, "belongs to another search space"),
+        (replace(known, configurations=of_others, problems=()), 1, "belongs to another search space"),
+        (known, 2, "was measured with threads=1, not with 2"),
+    ):
+        with pytest.raises(UsageError, match=message):
+            read_rule(written(tmp_path, rule_text(rule)), space(threads))
 
 
 def test_a_file_that_is_not_there_and_a_wrong_value_are_named(tmp_path: Path) -> None:
@@ -176,14 +163,12 @@ def test_a_file_that_is_not_there_and_a_wrong_value_are_named(tmp_path: Path) ->
 PACKED, DIRECT = (each.candidate for each in configurations())
 
 
-@pytest.mark.parametrize(
-    "problem", [Matmul(1, 1, 1), Matmul(1, 7, 3), Matmul(3, 5, 2, dtype="f64")], ids=lambda p: p.key
-)
-def test_a_direct_configuration_applies_to_any_problem(problem: Matmul) -> None:  # type: ignore[valid-type]
-    found = space().projected(problem, (PACKED, DIRECT))
-    assert found.candidates[1] is not None
-    assert found.costs[1] < float("inf")
-    assert "linalg.matmul" in space().script(problem, found.candidates[1]).text
+def test_a_direct_configuration_applies_to_any_problem() -> None:
+    for problem in (Matmul(1, 1, 1), Matmul(1, 7, 3), Matmul(3, 5, 2, dtype="f64")):
+        found = space().projected(problem, (PACKED, DIRECT))
+        assert found.candidates[1] is not None, problem
+        assert found.costs[1] < float("inf")
+        assert "linalg.matmul" in space().script(problem, found.candidates[1]).text
 
 
 def test_a_configuration_that_does_not_apply_has_no_cost_and_an_unsupported_problem_is_refused() -> None:
@@ -215,10 +200,6 @@ def test_the_hash_covers_what_a_configuration_means_and_nothing_else() -> None:
 # The portfolio of a campaign, of which a rule is distilled; its missing times are measured.
 
 
-def sometimes_failing(candidate: Candidate) -> Script:
-    return (fakes.failing_bind if dict(candidate.choices)["x"] == 0 else bind)(candidate)
-
-
 def custom_for_odd(candidate: Candidate) -> Script:
     script = bind(candidate)
     odd = int(dict(candidate.choices)["x"]) % 2
@@ -234,7 +215,7 @@ def grouped(store: Store, backends: Backends, trials: int = 9) -> Store:
 def test_each_round_of_a_cell_is_kept_and_the_least_counts(store: Store) -> None:
     grouped(store, fakes.backends())
     found = campaign_matrix(1, fakes.backends(), store)
-    measured = measured_campaign(found, store.campaign(1))
+    measured = portfolio.measured_campaign(found, store.campaign(1))
     for row, cells in enumerate(found.cells):
         for column, cell in enumerate(cells):
             rounds = measured.rounds_s[row][column]
@@ -250,7 +231,7 @@ def test_a_configuration_that_failed_on_a_problem_does_not_serve_it(store: Store
     backends = fakes.backends(bind=lambda *_: sometimes_failing)
     grouped(store, backends, trials=40)
     found = campaign_matrix(1, backends, store)
-    measured = measured_campaign(found, store.campaign(1))
+    measured = portfolio.measured_campaign(found, store.campaign(1))
     pairs = itertools.product(range(len(found.cells)), range(len(found.cells[0])))
     failed = [(row, column) for row, column in pairs if found.cells[row][column].state == FAILED]
     assert failed

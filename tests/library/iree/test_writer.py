@@ -17,13 +17,7 @@ from tuner.core.processors import PROCESSORS
 from tuner.core.records import Measurement
 from tuner.library.entries import LibraryEntry
 from tuner.library.iree import tuning_spec, writer
-from tuner.library.iree.tuning_spec import (
-    IreeConfiguration,
-    SpecEntry,
-    configurations_for,
-    program_of,
-    spec_text,
-)
+from tuner.library.iree.tuning_spec import IreeConfiguration, configurations_for, program_of, spec_text
 from tuner.runtime.timing import summarize
 
 INSTALL = "pip install iree-base-compiler==3.13.0 iree-base-runtime==3.13.0"
@@ -60,23 +54,19 @@ class Times:
         return tuple(summarize([float(each * part) for part in spread], 1, rng) for each in seconds)
 
 
-@pytest.mark.parametrize(
-    "problem",
-    [
+def test_a_spec_is_used_for_its_problem_and_right(iree: writer.IreeCompiler) -> None:
+    for problem in (
         *(replace(SMALL, layout=layout) for layout in ("nn", "nt", "tn")),
         *(Matmul(64, 96, 48, "bf16"), Matmul(64, 96, 48, "i8"), BatchMatmul(2, 64, 96, 48, layout="nt")),
-    ],
-    ids=lambda problem: problem.key,
-)
-def test_a_spec_is_used_for_its_problem_and_right(problem: Problem, iree: writer.IreeCompiler) -> None:
-    spec, program = spec_text((SpecEntry(problem, TILES, "a test"),)), program_of(problem)
-    assert iree.applied(program, spec) == 1
-    verdict, worst = writer.IreeProduct(iree.compile(program, spec), problem).verify()
-    assert verdict.max_error <= 1.0, worst
+    ):
+        spec, program = spec_text((tuning_spec.SpecEntry(problem, TILES, "a test"),)), program_of(problem)
+        assert iree.applied(program, spec) == 1, problem.key
+        verdict, worst = writer.IreeProduct(iree.compile(program, spec), problem).verify()
+        assert verdict.max_error <= 1.0, worst
 
 
 def test_a_spec_is_not_used_for_another_layout_size_type_or_operation(iree: writer.IreeCompiler) -> None:
-    spec = spec_text((SpecEntry(SMALL, TILES, "a test"),))
+    spec = spec_text((tuning_spec.SpecEntry(SMALL, TILES, "a test"),))
     others = replace(SMALL, layout="nt"), Matmul(64, 96, 32), Matmul(64, 96, 48, "bf16")
     for other in (*others, BatchMatmul(2, 64, 96, 48)):
         assert iree.applied(program_of(other), spec) == 0, other
@@ -106,25 +96,18 @@ def test_the_fastest_configuration_that_is_clearly_faster_is_kept(iree: writer.I
     assert found.compared.speed == pytest.approx(2 / 1.2, rel=0.01)
 
 
-@pytest.mark.parametrize(
-    ("final", "reason"),
-    [
+def test_the_default_stays_where_nothing_is_clearly_faster(iree: writer.IreeCompiler) -> None:
+    for final, reason in (
         ((2.0, 2.2, 2.0), "the fastest of 2 takes +10.0% time (95 % interval"),
         ((2.0, 1.99, 1.97), "not distinguishable, "),
         ((2.0, 1.2, 2.4), "two timings of the same code differ by 20%"),
-    ],
-)
-def test_the_default_stays_where_nothing_is_clearly_faster(
-    final: tuple[float, ...], reason: str, iree: writer.IreeCompiler
-) -> None:
-    found = writer.select(iree, SMALL, OTHERS, Times((2.0, 1.5, 1.6), *[final] * writer.ATTEMPTS))
-    assert found.configuration is None
-    assert found.reason.startswith(reason)
+    ):
+        found = writer.select(iree, SMALL, OTHERS, Times((2.0, 1.5, 1.6), *[final] * writer.ATTEMPTS))
+        assert found.configuration is None
+        assert found.reason.startswith(reason)
 
 
-def test_a_disturbed_timing_is_repeated_and_a_refused_configuration_is_no_candidate(
-    iree: writer.IreeCompiler,
-) -> None:
+def test_a_disturbed_timing_is_repeated_and_what_iree_refuses_left_out(iree: writer.IreeCompiler) -> None:
     timer = Times((2.0, 1.0), (2.0, 1.0, 2.5), (2.0, 1.0, 2.0))
     assert writer.select(iree, SMALL, (TILES,), timer).configuration == TILES
     refused = IreeConfiguration((64, 64), (-1, 32), 1)
@@ -196,17 +179,14 @@ def test_a_strategy_without_such_knobs_has_the_known_configurations_and_alignmen
     assert configurations_for(aligned) == configurations_for(entry_with(LARGE, **KNOBS))
 
 
-@pytest.mark.parametrize(
-    ("problem", "sizes"),
-    [
+def test_the_attribute_lists_the_sizes_by_dimension() -> None:
+    levels = ("distribution", "vector_common_parallel", "vector_reduction")
+    for problem, sizes in (
         (LARGE, ("[64, 256, 0]", "[8, 32, 0]", "[0, 0, 4]")),
         (BatchMatmul(3, 128, 2304, 768), ("[1, 64, 256, 0]", "[1, 8, 32, 0]", "[0, 0, 0, 4]")),
-    ],
-)
-def test_the_attribute_lists_the_sizes_by_dimension(problem: Problem, sizes: tuple[str, str, str]) -> None:
-    levels = ("distribution", "vector_common_parallel", "vector_reduction")
-    listed = ", ".join(f"{level} = {each}" for level, each in zip(levels, sizes, strict=True))
-    text = IreeConfiguration((64, 256), (8, 32), 4).attribute(problem)
-    lowering = f"lowering_config = #iree_cpu.lowering_config<{listed}>"
-    translation = f"translation_info = #iree_codegen.translation_info<{PIPELINE}>"
-    assert text == f"#iree_codegen.compilation_info<{lowering}, {translation}>"
+    ):
+        listed = ", ".join(f"{level} = {each}" for level, each in zip(levels, sizes, strict=True))
+        text = IreeConfiguration((64, 256), (8, 32), 4).attribute(problem)
+        lowering = f"lowering_config = #iree_cpu.lowering_config<{listed}>"
+        translation = f"translation_info = #iree_codegen.translation_info<{PIPELINE}>"
+        assert text == f"#iree_codegen.compilation_info<{lowering}, {translation}>"
