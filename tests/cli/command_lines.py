@@ -19,9 +19,9 @@ from pathlib import Path
 
 import click
 
+from docs.generators.commands import all_commands
 from tests.cli.conftest import Tuner
 from tests.tuning import fakes
-from tuner.cli import main
 from tuner.cli.main import Commands
 
 LEFT_OUT = {"dashboard", "measure", "demo"}
@@ -58,21 +58,16 @@ FITTING = {
 FITTING_SHARE = 0.7
 
 
-def leaves(group: Commands, path: tuple[str, ...] = ()) -> Iterator[tuple[tuple[str, ...], click.Command]]:
-    """Yields the commands that do something, with their names."""
-    for name, command in group.all_commands().items():
-        if name in LEFT_OUT:
-            continue
-        if isinstance(command, Commands):
-            yield from leaves(command, (*path, name))
-        else:
-            yield (*path, name), command
+def leaves() -> tuple[tuple[tuple[str, ...], click.Command], ...]:
+    """Returns the commands that do something, with their names."""
+    found = ((names[1:], command) for names, command in all_commands() if names[-1] not in LEFT_OUT)
+    return tuple((names, command) for names, command in found if not isinstance(command, Commands))
 
 
 def command_lines(seed: int) -> Iterator[tuple[str, ...]]:
     """Yields lines without end, the commands in turn."""
     rng = random.Random(seed)
-    for names, command in itertools.cycle(tuple(leaves(main))):
+    for names, command in itertools.cycle(leaves()):
         yield (*names, *_text(command, rng))
 
 

@@ -8,7 +8,6 @@ from pathlib import Path
 import pytest
 
 from tests.cli.conftest import Tuner, require, require_fields
-from tests.default_suite import ALL
 from tests.tuning import fakes
 from tuner.core.candidate import Candidate
 from tuner.db.store import Store
@@ -22,12 +21,12 @@ strategies:
     knobs:
       tile_m: [4, 8]
 """
-BATCH = "batch_matmul"
+
 MNK = "allowed MxNxK such as 512x512x512"
-BMNK = "allowed BxMxNxK such as 8x512x512x512"
-MISSING = "the operation and the shape are missing"
+
+
 SINCE = "allowed such as 2026-01-31"
-LONG = "9" * 5000
+
 HOSTILE = "{{ cycler.__init__.__globals__.os.system('touch owned') }}"
 SEEDED = ("check x.mlir", "gate --baseline x.json", "audit", "ptx run x.ptx")
 
@@ -46,21 +45,16 @@ def refused(tuner: Tuner, *options: str) -> str:
     return line
 
 
-@pytest.mark.drawn(ALL)
-@pytest.mark.parametrize(
-    ("options", "message"),
-    [
+def test_words_of_tune(tuner: Tuner) -> None:
+    for options, message in (
         ("tune payload.mlir", "target: found fake, allowed for programs:"),
-        ("tune", f"tune: {MISSING}"),
+        ("tune", "tune: the operation and the shape are missing"),
         ("tune matmul 8x8x8 --dtype f8", "dtype: found 'f8', allowed f32, f64, bf16"),
         ("tune matmul 8x8x8 --target tpu", "target: found 'tpu', allowed auto, fake, gpu"),
         ("tune matmul 8x8x8 --target gpu", "target gpu: not available here: no driver"),
         ("tune matmul 8x8x8 --strategy magic", "strategy: found 'magic', allowed"),
         ("tune matmul 8x8x8 --strategy none.mlir", "none.mlir: cannot be read"),
         ("tune matmul 8x8x-8", "shape: found '8x8x-8', allowed MxNxK"),
-        ("tune matmul 8x8xeight", "shape: found '8x8xeight', allowed MxNxK"),
-        ("tune matmul 8x8x99999999999", "size k: found 99999999999, allowed 1.."),
-        (f"tune matmul {LONG}x8x8", "allowed MxNxK"),
         ("tune matmul 8x8x8 --strategy ", "strategy: found '', allowed matmul_cpu_packed, "),
         ("tune matmul 8x8x8 --trials 0", "trials: found 0, allowed 1 or more"),
         ("tune matmul 8x8x8 --trials many", "'many' is not a valid integer"),
@@ -69,10 +63,8 @@ def refused(tuner: Tuner, *options: str) -> str:
         ("tune matmul 8x8x8 --space none.yaml", "none.yaml: cannot be read"),
         ("tune matmul 8x8x8 --space /", "cannot be read"),
         ("tune --resume 7", "run: found 7, allowed none: the database has no run"),
-    ],
-)
-def test_words_of_tune(tuner: Tuner, options: str, message: str) -> None:
-    assert message in refused(tuner, options)
+    ):
+        assert message in refused(tuner, options), options
 
 
 @pytest.mark.parametrize(
@@ -80,10 +72,7 @@ def test_words_of_tune(tuner: Tuner, options: str, message: str) -> None:
     [
         ("tune matmul -5x512x512", "shape: found '-5x512x512', allowed sizes of 1 or more, such as 8x8x8"),
         ("tune matmul 8x8", f"shape: found '8x8', {MNK}: K missing"),
-        ("tune matmul 2x8x8x8", f"shape: found '2x8x8x8', {MNK}; with a batch it is: {BATCH} 2x8x8x8"),
-        (f"tune {BATCH} 8x8x8", f"shape: found '8x8x8', {BMNK}; without a batch it is: matmul 8x8x8"),
         ("history --shape 512x512", f"shape: found '512x512', {MNK}: K missing"),
-        (f"history --op {BATCH} --shape 8x8", f"shape: found '8x8', {BMNK}: N and K missing"),
         ("history --runs --shape 8x0x8", "size n: found 0, allowed 1..2147483647"),
         ("history --op conv", "operation: found 'conv', allowed matmul, batch_matmul"),
         ("audit --dtype ", "dtype: found '', allowed f32, f64, bf16, f16, tf32, i8, e4m3, e5m2"),
@@ -98,14 +87,12 @@ def test_the_line_of_every_wrong_word(tuner: Tuner, options: str, line: str) -> 
 
 
 def test_a_help_shows_the_values_that_are_allowed(tuned: Tuner) -> None:
-    of_history = [("history", each) for each in ("status", "layout", "epilogue", "sort")]
-    for command, option in (
-        *of_history,
-        ("space matmul 8x8x8", "layout"),
-        ("space matmul 8x8x8", "epilogue"),
-    ):
-        (shown,) = re.findall(rf"--{option} \[([\w|]+)\]", tuned(f"{command.split()[0]} --help").out)
-        assert f"found 'x', allowed {shown.replace('|', ', ')}" in tuned(f"{command} --{option} x").err
+    of_history, of_space = ("status", "layout", "epilogue", "sort"), ("layout", "epilogue")
+    for command, options in (("history", of_history), ("space matmul 8x8x8", of_space)):
+        text = tuned(f"{command.split()[0]} --help").out
+        for option in options:
+            (shown,) = re.findall(rf"--{option} \[([\w|]+)\]", text)
+            assert f"found 'x', allowed {shown.replace('|', ', ')}" in tuned(f"{command} --{option} x").err
 
 
 def test_a_script_without_a_sequence_is_refused(tuner: Tuner, tmp_path: Path) -> None:
@@ -126,30 +113,25 @@ def test_words_that_are_understood(tuner: Tuner, options: str) -> None:
     require_fields(found["problem"], shape=[8, 8, 8], dtype="f32")
 
 
-@pytest.mark.parametrize(
-    ("change", "message"),
-    [
+def test_space_files(tuner: Tuner, here: Path) -> None:
+    for change, message in (
         ("      tile_q: {rnge: [1, 2]}\n", "tile_q"),
         ("    knobs: 3\n", "line 8: the key 'knobs' is given twice"),
         ("    constraints: ['tile_m > 99']\n", "'tile_m > 99' leaves strategy matmul_cpu_packed no"),
         ('    constraints: [\'__import__("os").system("touch owned") == 0\']\n', "__import__"),
         ("  : [\n", "YAML"),
         ("  x: !!python/object/apply:os.system ['touch owned']\n", "space.yaml"),
-    ],
-)
-def test_space_files(tuner: Tuner, here: Path, change: str, message: str) -> None:
-    (here / "space.yaml").write_text(SPACE + change)
-    line = refused(tuner, "tune matmul 8x8x8 --space space.yaml")
-    assert message in line
-    assert line.startswith("error: space.yaml: ")
+    ):
+        (here / "space.yaml").write_text(SPACE + change)
+        line = refused(tuner, "tune matmul 8x8x8 --space space.yaml")
+        assert message in line
+        assert line.startswith("error: space.yaml: ")
     assert not (here / "owned").exists()  # where a command that is executed would leave its mark
 
 
 @pytest.mark.drawn(2)
 @pytest.mark.parametrize("text", [HOSTILE, "{% for i in range(10**9) %}x{% endfor %}"])
-def test_a_hostile_template_fails_its_candidates_and_executes_nothing(
-    tuner: Tuner, here: Path, text: str
-) -> None:
+def test_a_hostile_template_fails_candidates_and_runs_nothing(tuner: Tuner, here: Path, text: str) -> None:
     (here / "mine.mlir.j2").write_text(text)
     (here / "space.yaml").write_text(SPACE.replace("    knobs:", "    template: mine.mlir.j2\n    knobs:"))
     done = tuner.failed("tune matmul 8x8x8 --space space.yaml --trials 2")
@@ -157,10 +139,8 @@ def test_a_hostile_template_fails_its_candidates_and_executes_nothing(
     assert not (here / "owned").exists()
 
 
-@pytest.mark.drawn(ALL)
-@pytest.mark.parametrize(
-    ("options", "line"),
-    [
+def test_a_database_refuses(tuned: Tuner, here: Path) -> None:
+    for options, line in (
         ("export matmul 8x8x8 --trial 1", "export: --trial 1 cannot be combined with matmul"),
         ("export --trial 1 -o /", "/: is a folder, not a file to write"),
         ("history --run 99", "run: found 99, allowed 1 to 1"),
@@ -204,11 +184,9 @@ def test_a_hostile_template_fails_its_candidates_and_executes_nothing(
         ("space matmul 8x8x8 --suggest --target replay:f", "space --suggest: target replay:f runs no cand"),
         *((f"{command} --seed -1", "seed: found -1, allowed 0 or more") for command in SEEDED),
         ("db prune --before soon", f"before: found 'soon', {SINCE}"),
-    ],
-)
-def test_a_database_refuses(tuned: Tuner, here: Path, options: str, line: str) -> None:
-    refused = tuned.refused(options.replace("=", " "))
-    assert refused.startswith(f"error: {line.replace('{folder}', str(here))}")
+    ):
+        refused = tuned.refused(options.replace("=", " "))
+        assert refused.startswith(f"error: {line.replace('{folder}', str(here))}"), options
 
 
 @pytest.mark.parametrize(
@@ -235,18 +213,10 @@ def test_a_missing_database_of_the_environment_is_an_error(tmp_path: Path) -> No
 
 
 ASKING = [  # commands that create no database: they ask one, or need what it has
-    *(
-        "history",
-        "history --runs",
-        "show 1",
-        "show run:1",
-        "show 1 --ablation",
-        "show 1 --passes",
-        "diff 1 2",
-    ),
-    *("explain 1", "export matmul 8x8x8", "report", "audit", "gate --baseline g.json --record best"),
+    *("history", "history --runs", "show 1", "show run:1", "show 1 --ablation", "show 1 --passes"),
+    *("diff 1 2", "explain 1", "export matmul 8x8x8", "report", "audit", "tune --resume 1"),
     *("db info", "db prune", "db backup copy.db", "bundle export -o x.bundle", "bundle import x.jsonl"),
-    *("space matmul 8x8x8 --suggest", "tune --resume 1"),
+    *("space matmul 8x8x8 --suggest", "gate --baseline g.json --record best"),
 ]
 
 

@@ -23,7 +23,6 @@ from tests.fakes import bind
 from tests.results.report.test_campaign_section import PROGRAM, stored
 from tests.tuning import fakes
 from tests.tuning.test_group_run import limits, members
-from tuner.cli import main
 from tuner.core.candidate import Candidate
 from tuner.core.interfaces import Script
 from tuner.core.programs import ProgramBaseline, ProgramResult, ProgramTimes
@@ -125,7 +124,7 @@ def doubted(result: ProgramResult) -> ProgramResult:
 
 
 def test_each_command_is_listed() -> None:
-    commands = {" ".join(path) for path, _ in leaves(main)}
+    commands = {" ".join(path) for path, _ in leaves()}
     listed = {name.split(" ")[0] if name.startswith("show") else name for name in DOCUMENTS}
     known = {command.partition(" -")[0] for command in (*listed, *MADE)} | AS_TEXTS | NO_TIMES
     assert commands ^ known == set()
@@ -159,8 +158,7 @@ def _ran(run: Disturbed) -> Any:
     with pytest.MonkeyPatch.context() as patch:
         patch.setattr("tuner.cli.commands.run.run_in_child", lambda *_: report)
         tuner = replace(run.tuner, backends=fakes.backends((CPU,), programs=ProgramSupport()))
-        done = tuner.done("run", str(file), "--target", "cpu", "--json")
-        return done.json
+        return tuner.done("run", str(file), "--target", "cpu", "--json").json
 
 
 def _distilled(run: Disturbed) -> Any:

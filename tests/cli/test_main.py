@@ -98,11 +98,9 @@ def test_an_error_is_one_line_and_a_code(error: BaseException, code: int, line: 
     assert (done.exit_code, done.stdout, done.stderr) == (code, "", line)
 
 
-COUNT = 120  # of the lines; ``python -m tests.cli.command_lines --count 2000`` runs more
-
-
 def test_every_command_line_ends_in_a_result_or_one_clear_line() -> None:
-    assert list(command_lines.complaints(COUNT, seed=1)) == []
+    """``python -m tests.cli.command_lines --count 2000`` runs more lines."""
+    assert list(command_lines.complaints(120, seed=1)) == []
 
 
 def test_a_line_with_a_defect_or_without_json_is_found(tuner: Tuner, monkeypatch: pytest.MonkeyPatch) -> None:

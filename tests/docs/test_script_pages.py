@@ -15,7 +15,7 @@ from tuner.space.scripts.choice import with_knob_options
 from tuner.space.scripts.strategy import Binder, load_strategy
 
 PAGE = (ROOT / "docs" / "guides" / "reading-a-script.md").read_text()
-PROBLEM = Matmul(512, 512, 512)
+
 GPU = gpu_machine("simulator", chip_of("sm_90a"), "any")
 ON_CPU = (
     "block_k=0, block_m=96, block_n=128, loop_order=ij, pack_a=0, pack_order=panels, prefetch=0, "
@@ -43,7 +43,7 @@ def exported(problem: Problem, machine: Machine, text: str) -> str:
 
 def test_the_page_has_every_line_of_scripts_for_cpus_and_gpus_and_those_of_the_readme() -> None:
     cpu, gpu = PAGE.split("## A script for a GPU")
-    assert shown(cpu) == exported(PROBLEM, AVX512, f"matmul_cpu_packed({ON_CPU})")
+    assert shown(cpu) == exported(Matmul(512, 512, 512), AVX512, f"matmul_cpu_packed({ON_CPU})")
     assert shown(gpu) == exported(Matmul(256, 256, 256, "f16"), GPU, f"matmul_gpu_mma_sync({ON_GPU})")
     readme = blocks_of((ROOT / "README.md").read_text())
     given, first = (block.text.splitlines() for block in readme if block.language == "mlir")

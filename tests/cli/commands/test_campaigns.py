@@ -10,13 +10,12 @@ from tests.texts import text_beside
 from tests.tuning import fakes
 from tests.tuning.test_group_run import limits, members
 from tuner.analysis.dispatch import SAME_WEIGHTS, TUNED
-from tuner.core.problem import Matmul, Problem
+from tuner.core.problem import Matmul
 from tuner.core.requests import CampaignMember, CampaignSettings, RunRequest
 from tuner.db.store import Store
 from tuner.library.dispatch.matmul import DispatchedMatmul
 from tuner.library.dispatch.resolver import BASELINE
 from tuner.results.campaign_matrix import TIMED, campaign_matrix
-from tuner.targets.backends import Backends
 from tuner.targets.registry import real_backends
 from tuner.tuning.campaign import begin_campaign
 from tuner.tuning.events import Interruption
@@ -175,9 +174,7 @@ def test_the_printed_form_names_configurations_problems_and_both_figures(finishe
     ],
 )
 def test_wrong_arguments_are_refused(finished: Tuner, arguments: str, message: str) -> None:
-    done = finished(arguments)
-    assert (done.code, done.out) == (2, "")
-    assert message in done.err
+    assert message in finished.refused(arguments)
 
 
 def test_a_campaign_that_is_not_finished_is_refused(finished: Tuner) -> None:
@@ -188,12 +185,6 @@ def test_a_campaign_that_is_not_finished_is_refused(finished: Tuner) -> None:
     assert "campaign 1: is interrupted" in done.err
 
 
-def real_campaign(store: Store, backends: Backends, problems: tuple[Problem, ...], trials: int) -> None:
-    requests = (RunRequest(each, target="cpu") for each in problems)
-    found = tuple(CampaignMember(run_settings(each, backends), "", 1) for each in requests)
-    begin_campaign(CampaignSettings("", trials, None, 0, ()), found, backends, store, Interruption())
-
-
 @pytest.mark.slow
 @pytest.mark.mlir
 def test_a_rule_file_of_a_real_campaign_serves_products(tmp_path: Path) -> None:
@@ -201,7 +192,9 @@ def test_a_rule_file_of_a_real_campaign_serves_products(tmp_path: Path) -> None:
     finished, rule = Tuner(tmp_path / "results.db", backends), tmp_path / "mm.rule.yaml"
     with brief_remeasurement():
         with Store.open(str(finished.database)) as store:
-            real_campaign(store, backends, (Matmul(4, 48, 32), Matmul(16, 48, 32)), trials=4)
+            requests = (RunRequest(Matmul(m, 48, 32), target="cpu") for m in (4, 16))
+            found = tuple(CampaignMember(run_settings(each, backends), "", 1) for each in requests)
+            begin_campaign(CampaignSettings("", 4, None, 0, ()), found, backends, store, Interruption())
         done = finished.done("portfolio 1 --configs 2 --stock -o", str(rule))
     assert "mm.rule.yaml: 2 configurations, 2 problems" in " ".join(done.out.split())
     matmul = DispatchedMatmul(real_backends, lambda: tmp_path / "first-use")
