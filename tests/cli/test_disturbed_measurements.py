@@ -43,10 +43,6 @@ LOAD = replace(QUIET_HOST, others_cores=2.0, waited_share=0.4)
 HOUR = datetime.timedelta(hours=1)
 
 
-def steady(sample: int) -> float:
-    return 1.0
-
-
 def at_times(sample: int) -> float:
     """A busy loop that starts and stops, and takes half of the processor."""
     return 2.0 if sample // 40 % 2 else 1.0
@@ -63,7 +59,7 @@ def stopped_once(sample: int) -> float:
 
 @dataclass(frozen=True)
 class Disturbance:
-    final_times: Factor = steady
+    final_times: Factor = lambda _sample: 1.0
     host: HostConditions | None = QUIET_HOST  # readings around the final re-measurement; None: no counters
     search: float = 1.0  # factor of the first times
     is_cut: bool = False  # a limit ends the final re-measurement

@@ -6,26 +6,20 @@ a kernel that needs an instruction set is the fastest.
 
 import dataclasses
 import functools
+import shutil
 from collections.abc import Callable
 from pathlib import Path
 from typing import Any, final
 
-import numpy as np
 import pytest
 
 from tests.cli.conftest import Tuner
 from tests.runtime.cpu.faked_machines import FAKED, FakedMachine, fake
 from tests.tuning import fakes
 from tuner.analysis.slowdown import SlowdownLimits
+from tuner.core import interfaces
 from tuner.core.errors import UsageError
-from tuner.core.interfaces import (
-    AbstractCompiler,
-    AbstractEvaluator,
-    AbstractRunner,
-    Artifact,
-    Effort,
-    Script,
-)
+from tuner.core.interfaces import Artifact, Script
 from tuner.core.machine import Roofline
 from tuner.core.problem import Matmul, Problem
 from tuner.core.processors import instruction_sets_of, missing_on
@@ -47,7 +41,7 @@ from tuner.targets.interface import RunnerSettings
 
 pytestmark = pytest.mark.mlir
 
-SPACE = Path(__file__).with_suffix(".yaml").read_text()
+
 SHAPE = "20x36x24"
 DTYPES = ("bf16", "i8")
 VECTORS = tuple(each for each in FAKED if "fma" in each.flags)  # the others have no AVX2
@@ -55,7 +49,7 @@ NAMES = [f"{each.processor} {number}" for number, each in enumerate(FAKED)]
 
 
 @final
-class CachingCompiler(AbstractCompiler):
+class CachingCompiler(interfaces.AbstractCompiler):
     """The real compiler, which compiles equal scripts once for all tests."""
 
     def compile(self, problem: Problem, script: Script) -> Artifact:
@@ -76,30 +70,28 @@ class KeptText:
 
 
 @final
-class UnrunEvaluator(AbstractEvaluator):
+class UnrunEvaluator(interfaces.AbstractEvaluator):
     """Loads as the real evaluator does; runs nothing: a kernel that needs an instruction set is faster."""
 
     def load(self, problem: Problem, artifact: Artifact) -> LoadedKernel:
         return CpuEvaluator(1).load(problem, artifact)
 
-    def verify(self, problem: Problem, loaded: object, rng: np.random.Generator) -> Verdict:
+    def verify(self, problem: Problem, *_: Any, **__: Any) -> Verdict:
         return Verdict(0.1, problem.rows)
 
-    def measure(
-        self, problem: Problem, loaded: object, effort: Effort, rng: np.random.Generator
-    ) -> Measurement:
+    def measure(self, problem: Problem, loaded: object, *_: Any, **__: Any) -> Measurement:
         assert isinstance(loaded, LoadedKernel)
         assert isinstance(loaded.code, KeptText)
         time_s = 1e-3 if instructions_needed(loaded.code.text) else 2e-3
         return Measurement((time_s,) * 5, 1, time_s, (time_s, time_s))
 
     def measure_together(
-        self, problem: Problem, loaded: tuple[object, ...], effort: Effort, rng: np.random.Generator
+        self, problem: Problem, loaded: tuple[object, ...], *_: Any, **__: Any
     ) -> tuple[Measurement, ...]:
-        return tuple(self.measure(problem, each, effort, rng) for each in loaded)
+        return tuple(self.measure(problem, each) for each in loaded)
 
 
-def runner(order: RunnerOrder, how: RunnerSettings) -> AbstractRunner:
+def runner(order: RunnerOrder, how: RunnerSettings) -> interfaces.AbstractRunner:
     return LocalRunner(order, CachingCompiler(), UnrunEvaluator(), how.seed)
 
 
@@ -131,9 +123,8 @@ class Faked:
         return ("tune", "matmul", SHAPE, "--dtype", dtype, "--target", "cpu", *space)
 
     def tried(self, run: int) -> dict[str, str]:
-        return {
-            each["strategy"]: each["status"] for each in self.tuner("history --run", str(run), "--json").json
-        }
+        trials = self.tuner("history --run", str(run), "--json").json
+        return {each["strategy"]: each["status"] for each in trials}
 
     def exported(self, dtype: str) -> tuple[Path, ScriptProvenance]:
         """Exports the best script of the machine of the moment; returns its file, and its header."""
@@ -144,7 +135,7 @@ class Faked:
 
 @pytest.fixture
 def faked(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> Faked:
-    (tmp_path / "space.yaml").write_text(SPACE)
+    shutil.copy(Path(__file__).with_suffix(".yaml"), tmp_path / "space.yaml")
     monkeypatch.setattr(evaluator, "JittedModule", KeptText)
     tuner = Tuner(tmp_path / "results.db", backends())
     return Faked(tuner, lambda machine: fake(machine, tmp_path, monkeypatch), tmp_path)

@@ -10,7 +10,6 @@ import subprocess
 import sys
 import tempfile
 from collections.abc import Iterator, Mapping
-from contextlib import contextmanager
 from dataclasses import dataclass, field, replace
 from importlib.resources import files
 from itertools import product
@@ -105,48 +104,38 @@ class Browser:
             self._unread += part
         text, self._unread = self._unread.split(b"\0", 1)
         message: dict[str, Any] = json.loads(text)
-        self._keep(message.get("method", ""), message.get("params", {}))
-        return message
-
-    def _keep(self, event: str, given: dict[str, Any]) -> None:
+        event, given = message.get("method", ""), message.get("params", {})
         if event in ("Runtime.exceptionThrown", "Log.entryAdded", "Runtime.consoleAPICalled"):
             self.problems.append(json.dumps(given))
         if event == "Network.requestWillBeSent":
             self.requests.append(given["request"]["url"])
+        return message
 
 
-@contextmanager
-def running_browser() -> Iterator[Browser]:
+@pytest.fixture(scope="module")
+def browser() -> Iterator[Browser]:
     """Gives a browser with one empty page, and ends it."""
     assert FOUND is not None
     command_end, commands = os.pipe()
     replies, reply_end = os.pipe()
     with tempfile.TemporaryDirectory(ignore_cleanup_errors=True) as profile:
-        process = subprocess.Popen(
-            [
-                *(sys.executable, "-c", START, str(command_end), str(reply_end)),
-                *(FOUND, *FLAGS, f"--user-data-dir={profile}"),
-            ],
-            pass_fds=(command_end, reply_end),
-            stderr=subprocess.DEVNULL,
-        )
+        command = [FOUND, *FLAGS, f"--user-data-dir={profile}"]
+        start = [sys.executable, "-c", START, str(command_end), str(reply_end), *command]
+        process = subprocess.Popen(start, pass_fds=(command_end, reply_end), stderr=subprocess.DEVNULL)
         os.close(command_end)
         os.close(reply_end)
         try:
-            yield _attached(Browser(commands, replies))
+            running = Browser(commands, replies)
+            target = running.ask("Target.createTarget", url="about:blank")["targetId"]
+            running.session = running.ask("Target.attachToTarget", targetId=target, flatten=True)["sessionId"]
+            for domain in ("Page", "Runtime", "Log", "Network"):
+                running.ask(f"{domain}.enable")
+            yield running
         finally:
             os.close(commands)
             process.terminate()
             process.wait(WAIT_S)
             os.close(replies)
-
-
-def _attached(browser: Browser) -> Browser:
-    target = browser.ask("Target.createTarget", url="about:blank")["targetId"]
-    browser.session = browser.ask("Target.attachToTarget", targetId=target, flatten=True)["sessionId"]
-    for domain in ("Page", "Runtime", "Log", "Network"):
-        browser.ask(f"{domain}.enable")
-    return browser
 
 
 # The page of a run of thousands of trials.
@@ -234,12 +223,6 @@ WRONG = """<!doctype html><main><p style="width: 3000px">wide</p></main>
 
 
 @pytest.fixture(scope="module")
-def browser() -> Iterator[Browser]:
-    with running_browser() as running:
-        yield running
-
-
-@pytest.fixture(scope="module")
 def pages(tmp_path_factory: pytest.TempPathFactory, tuned_database: Path) -> dict[str, Path]:
     folder = tmp_path_factory.mktemp("pages")
     recording = files("tuner") / "space" / "recorded" / "matmul_48x64x40.t4.json.gz"
@@ -317,9 +300,8 @@ def test_a_failure_leads_to_its_trial_and_back_and_so_a_dot(browser: Browser, pa
     browser.value(f"document.querySelector('{trial} a').click()")
     assert browser.value("location.hash") == "#failure-3-0"
     browser.open(pages["large"], 1280, False)
-    browser.value(
-        "document.querySelector('.dots circle').dispatchEvent(new MouseEvent('click', {bubbles: true}))"
-    )
+    click = "new MouseEvent('click', {bubbles: true})"
+    browser.value(f"document.querySelector('.dots circle').dispatchEvent({click})")
     assert browser.value("document.querySelector(location.hash).matches('tr:target')")
 
 

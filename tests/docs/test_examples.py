@@ -53,15 +53,11 @@ PAGES_HERE = (
     *("README.md", "install.md", "first-kernel.md", "tuning.md", "history.md", "own-schedules.md", "gate.md"),
     *("troubleshooting.md", "search.md", "make demo", "help"),
 )
-PAGES_RUN_BY_OTHER_TESTS = {  # page -> the test that runs what is left of it
-    "bundle.md": "tests/cli/commands/test_bundle.py",
-    "fleet.md": "tests/docs/test_fleet_examples.py",
-    "extending.md": "tests/docs/test_guides.py",  # with the files of the page
-    "new-strategy.md": "tests/docs/test_guides.py",
-    "your-kernel.md": "tests/docs/test_guides.py",
-    "model-shapes.md": "tests/docs/test_guides.py",  # with the real compiler
-    "c-library.md": "tests/docs/test_guides.py",
-    "pytorch.md": "tests/docs/test_guides.py",  # with the model of the page
+PAGES_RUN_BY_OTHER_TESTS = {
+    "bundle.md",  # by tests/cli/commands/test_bundle.py
+    "fleet.md",  # by tests/docs/test_fleet_examples.py
+    # by tests/docs/test_guides.py, with the files of the page, its model and the real compiler
+    *("extending.md", "new-strategy.md", "your-kernel.md", "model-shapes.md", "c-library.md", "pytorch.md"),
 }
 STANDING_IN = tuple(  # tests that name their examples
     f"tests/cli/commands/test_{name}.py" for name in ("bundle", "report", "fleet", "tune_program")
@@ -156,14 +152,11 @@ def results(tmp_path_factory: pytest.TempPathFactory) -> Path:
 
 @pytest.mark.drawn(len(PAGES_HERE))
 @pytest.mark.parametrize("place", PAGES_HERE)
-def test_the_examples_of_a_page_run_one_after_another(
-    place: str, results: Path, tmp_path: Path, monkeypatch: pytest.MonkeyPatch
-) -> None:
-    monkeypatch.chdir(tmp_path)
-    (tmp_path / "examples").symlink_to(ROOT / "examples")
+def test_the_examples_of_a_page_run_one_after_another(place: str, results: Path, here: Path) -> None:
+    (here / "examples").symlink_to(ROOT / "examples")
     for name in ("results.db", "laptop.db"):  # the other one is merged
-        shutil.copy(results, tmp_path / name)
-    tuner = Tuner(tmp_path / "results.db", fakes.backends((*fakes.STATUSES, SIMULATOR, CPU)))
+        shutil.copy(results, here / name)
+    tuner = Tuner(here / "results.db", fakes.backends((*fakes.STATUSES, SIMULATOR, CPU)))
     run = [example for example in EXAMPLES if example.place.endswith(place) and is_run(example)]
     assert run
     for example in run:
@@ -184,14 +177,9 @@ def test_every_example_is_run_here_or_on_another_machine_that_has_tests() -> Non
     assert {each for each in left if not each.partition(":")[0].endswith(PAGES_HERE)} == set()
 
 
-def words_run_in(test: str) -> set[tuple[str, ...]]:
-    """Returns the examples that a test names as its own; it also runs where no page is."""
-    module = importlib.import_module(test.removesuffix(".py").replace("/", "."))
-    return set(module.PRINTED)
-
-
 def test_examples_of_help_are_lines_to_copy_and_those_of_other_tests_are_printed() -> None:
-    run = set[tuple[str, ...]]().union(*map(words_run_in, STANDING_IN))
+    modules = (importlib.import_module(test.removesuffix(".py").replace("/", ".")) for test in STANDING_IN)
+    run = {words for module in modules for words in module.PRINTED}
     assert run <= {each.words for each in EXAMPLES}
     commands = [command for command, test in RUN_BY_OTHER_TESTS.items() if test in STANDING_IN]
     assert {each.words for each in EXAMPLES if each.words[0] in commands} <= run

@@ -7,6 +7,7 @@ import pytest
 from tests.cli.conftest import Tuner, require, require_fields
 from tests.cli.real import BRIEF, brief_remeasurement, real_candidates
 from tests.op_group_problems import program_text
+from tests.texts import text_beside
 from tests.tuning import fakes
 from tuner.db.store import Store
 from tuner.programs.service import find_fusions, run_program, time_fusions
@@ -20,14 +21,7 @@ ROOT = Path(__file__).parents[3]
 # As the README has it: tests/docs/test_examples.py compares.
 EXAMPLE = ("tune", "examples/async_matmul.mlir", "--target", "cpu", "--trials", "4")
 PRINTED = (EXAMPLE,)
-PAYLOAD = """func.func @main(%a: tensor<16x8xf32>, %b: tensor<8x16xf32>, %c: tensor<16x16xf32>)
-    -> tensor<16x16xf32> {
-  %first = linalg.matmul ins(%a, %b : tensor<16x8xf32>, tensor<8x16xf32>)
-    outs(%c : tensor<16x16xf32>) -> tensor<16x16xf32>
-  %second = linalg.matmul ins(%a, %b : tensor<16x8xf32>, tensor<8x16xf32>)
-    outs(%first : tensor<16x16xf32>) -> tensor<16x16xf32>
-  return %second : tensor<16x16xf32>
-}"""
+PAYLOAD = text_beside(__file__, "PAYLOAD")
 MAIN, OTHER = "\nfunc.func @main() { return }", "\nfunc.func @other() { return }"
 FAR = "\nfunc.func private @far()"
 COUNTED = PAYLOAD.replace("@main(", "@main(%turns: i32, ")
@@ -62,9 +56,7 @@ def test_equal_matmuls_are_tuned_once_and_the_program_is_checked(tune: Tuner, co
 
 
 @pytest.mark.slow
-def test_a_program_whose_argument_is_missing_fails_after_its_problems_are_tuned(
-    tune: Tuner, counted: str
-) -> None:
+def test_a_program_without_its_argument_fails_after_its_problems_are_tuned(tune: Tuner, counted: str) -> None:
     done = tune.failed(ON_SIMULATOR, counted)
     assert done.out.splitlines()[-1].startswith("failed  program: argument 0: a value of type i32 is missing")
 
@@ -103,45 +95,35 @@ def test_messages_about_a_payload_begin_with_its_file(tune: Tuner) -> None:
 
 
 @pytest.mark.slow
-@pytest.mark.parametrize(
-    ("text", "message"),
-    [
+def test_a_file_of_contractions_alone_is_tuned_by_shapes(tune: Tuner) -> None:
+    model = tune.database.parent / "model of two.mlir"
+    for text, message in (
         (PAYLOAD.replace("@main(", "@layer(") + OTHER, "public functions: found layer, other"),
         (PAYLOAD.replace("> {", "> {\n  func.call @far() : () -> ()") + FAR, "far"),
         (PAYLOAD.replace("@main(", "private @layer(") + MAIN, "no matmul of static sizes and known types"),
-    ],
-)
-def test_a_file_of_contractions_alone_is_tuned_by_shapes(tune: Tuner, text: str, message: str) -> None:
-    model = tune.database.parent / "model of two.mlir"
-    model.write_text(text)
-    done = tune(ON_SIMULATOR, str(model))
-    assert done.code != 0
-    error, hint = done.err.splitlines()
-    assert message in error
-    assert hint == f"hint: tuner tune --shapes '{model}'"
+    ):
+        model.write_text(text)
+        done = tune(ON_SIMULATOR, str(model))
+        assert done.code != 0
+        error, hint = done.err.splitlines()
+        assert message in error
+        assert hint == f"hint: tuner tune --shapes '{model}'"
 
 
 @pytest.mark.slow
-@pytest.mark.parametrize(
-    ("text", "options"),
-    [
-        (MAIN, ""),
-        ("func.func @a() { return }\nfunc.func @b() { return }", ""),
-        ("func.func @main(", ""),
-        (PAYLOAD, " --entry f"),
-    ],
-)
-def test_no_hint_at_shapes_where_they_are_no_help(tune: Tuner, text: str, options: str) -> None:
+def test_no_hint_at_shapes_where_they_are_no_help(tune: Tuner) -> None:
     model = tune.database.parent / "model.mlir"
-    model.write_text(text)
-    assert "--shapes" not in tune.refused(f"{ON_SIMULATOR}{options}", str(model))
+    two = "func.func @a() { return }\nfunc.func @b() { return }"
+    for text, options in ((MAIN, ""), (two, ""), ("func.func @main(", ""), (PAYLOAD, " --entry f")):
+        model.write_text(text)
+        assert "--shapes" not in tune.refused(f"{ON_SIMULATOR}{options}", str(model)), text
 
 
-@pytest.mark.parametrize("option", ["--arg 0=7", "--entry f"])
-def test_what_a_payload_takes_is_refused_without_one(tune: Tuner, option: str) -> None:
-    needs = f"{option.split()[0]} needs a program: a file of MLIR in place of an operation and a shape"
-    refused = tune.refused(f"tune matmul 8x8x8 {option}")
-    assert refused == f"error: {needs}\nhint: tuner tune payload.mlir {option}\n"
+def test_what_a_payload_takes_is_refused_without_one(tune: Tuner) -> None:
+    for option in ("--arg 0=7", "--entry f"):
+        needs = f"{option.split()[0]} needs a program: a file of MLIR in place of an operation and a shape"
+        refused = tune.refused(f"tune matmul 8x8x8 {option}")
+        assert refused == f"error: {needs}\nhint: tuner tune payload.mlir {option}\n"
 
 
 def test_a_program_of_fusions_is_tuned_under_one_budget(tune: Tuner, monkeypatch: pytest.MonkeyPatch) -> None:
