@@ -7,6 +7,7 @@ import shutil
 import subprocess
 import sys
 from pathlib import Path
+from typing import Any
 
 import pytest
 
@@ -27,6 +28,12 @@ NEEDS_CC = pytest.mark.skipif(shutil.which("cc") is None, reason="needs a C comp
 
 def records_in(folder: Path) -> list[Record]:
     return [trial.record for trial in history(f"sqlite:///{folder / OWN_DATABASE}") if trial.record]
+
+
+def require_measured_and_exported(folder: Path, strategy: str) -> None:
+    found = [(each.candidate.strategy, each.status) for each in records_in(folder)]
+    assert found == [(strategy, "measured")] * 2
+    assert read_provenance((folder / "best.mlir").read_text(), "best.mlir").strategy == strategy
 
 
 def followed(page: str, folder: Path) -> str:
@@ -56,38 +63,29 @@ def test_a_c_library_is_tuned_exported_compiled_and_run(tmp_path: Path) -> None:
 
 def test_a_strategy_of_ones_own_is_made_tested_tuned_and_exported(tmp_path: Path) -> None:
     guide_in_copy(tmp_path).follow(blocks_of((GUIDES / "new-strategy.md").read_text()))
-    records = records_in(tmp_path)
-    assert [(each.candidate.strategy, each.status) for each in records] == [("my_strategy", "measured")] * 2
-    assert read_provenance((tmp_path / "best.mlir").read_text(), "best.mlir").strategy == "my_strategy"
+    require_measured_and_exported(tmp_path, "my_strategy")
 
 
 # ``docs/guides/extending.md`` is followed literally, in a copy of the repository.
 
 TESTS = (
     *("tests/__init__.py", "tests/conftest.py", "tests/postgres_server.py", "tests/statement_cache.py"),
-    "tests/default_suite.py",
-    *("benchmarks/__init__.py", "benchmarks/gpu_check"),
+    *("tests/default_suite.py", "benchmarks/__init__.py", "benchmarks/gpu_check"),
 )
 EXTENDING = sections((ROOT / "docs" / "guides" / "extending.md").read_text())
 
 
-@pytest.fixture
-def guide(tmp_path: Path) -> Guide:
-    return Guide(tmp_path)
+def test_a_strategy_is_found_tuned_and_exported(tmp_path: Path) -> None:
+    Guide(tmp_path).follow(EXTENDING["A strategy"])
+    require_measured_and_exported(tmp_path, "my_tiles")
 
 
-def test_a_strategy_is_found_tuned_and_exported(guide: Guide) -> None:
-    guide.follow(EXTENDING["A strategy"])
-    records = records_in(guide.folder)
-    assert [(each.candidate.strategy, each.status) for each in records] == [("my_tiles", "measured")] * 2
-    assert read_provenance((guide.folder / "best.mlir").read_text(), "best.mlir").strategy == "my_tiles"
-
-
-def test_a_knob_is_searched_and_bound(guide: Guide) -> None:
+def test_a_knob_is_searched_and_bound(tmp_path: Path) -> None:
+    guide = Guide(tmp_path)
     shipped = guide.follow((Block("sh", "tuner space matmul 96x96x96 --json"),))
     guide.follow(tuple(block for block in EXTENDING["A strategy"] if block.language not in ("sh", "text")))
     assert json.loads(guide.follow(EXTENDING["A knob"]))["cartesian"] > json.loads(shipped)["cartesian"]
-    strategy = load_strategy("my_tiles", guide.folder / "my_tiles.mlir.j2")
+    strategy = load_strategy("my_tiles", tmp_path / "my_tiles.mlir.j2")
     binder = Binder((strategy,), Matmul(64, 64, 64), (), threads=1)
     script = binder.bind(Candidate.of("my_tiles", {"tile_m": 2, "tile_n": 16, "unroll_k": 4}))
     assert "tile_sizes [0, 0, 4]" in script.text
@@ -119,10 +117,8 @@ PRINTED = [block.text for block in BLOCKS if block.language == "text"]
 def ran(folder: Path, *arguments: str) -> "subprocess.CompletedProcess[str]":
     pytest.importorskip("torch", reason="torch is not installed")
     pytest.importorskip("torch_mlir.fx", reason="torch-mlir has no importer here")
-    command, variables = [sys.executable, *arguments], {**os.environ, "PYTHONPATH": str(ROOT)}
-    return subprocess.run(
-        command, cwd=folder, env=variables, capture_output=True, text=True, check=False, timeout=300
-    )
+    own: dict[str, Any] = {"cwd": folder, "env": {**os.environ, "PYTHONPATH": str(ROOT)}, "timeout": 300}
+    return subprocess.run([sys.executable, *arguments], **own, capture_output=True, text=True, check=False)
 
 
 @pytest.mark.parametrize("number", range(len(PRINTED)))

@@ -26,8 +26,7 @@ def python_of(page: str) -> str:
 README = blocks_of((ROOT / "README.md").read_text())
 MODULE, TUNED = (block.text for block in README if block.language == "python")
 PROGRAM = python_of("docs/guides/programs.md")
-FIRST_KERNEL = python_of("docs/getting-started/first-kernel.md")
-FIRST_PROGRAM = python_of("docs/getting-started/first-program.md")
+
 EXAMPLES = sorted((ROOT / "examples").glob("*.py"))
 
 
@@ -60,30 +59,26 @@ def real(own_database: Path, monkeypatch: pytest.MonkeyPatch) -> None:
 
 @pytest.mark.slow
 @pytest.mark.usefixtures("on_fakes")
-def test_a_problem_is_tuned_exported_and_called(
-    tmp_path: Path, monkeypatch: pytest.MonkeyPatch, capsys: pytest.CaptureFixture[str]
-) -> None:
-    monkeypatch.chdir(tmp_path)
+def test_a_problem_is_tuned_exported_and_called(here: Path, capsys: pytest.CaptureFixture[str]) -> None:
     names = executed(TUNED)
     assert names["run"].run.settings.target == TargetName("cpu")
     assert capsys.readouterr().out.startswith(f"{names['run'].best.time_s * 1e6:.0f} us, ")
-    assert names["run"].best.script_text in (tmp_path / "best.mlir").read_text()
-    assert (tmp_path / "best.source.mlir").exists()
+    assert names["run"].best.script_text in (here / "best.mlir").read_text()
+    assert (here / "best.source.mlir").exists()
     assert names["c"][0] == names["problem"]  # what the fake kernel reports
 
 
 @pytest.mark.slow
 @pytest.mark.mlir
 @pytest.mark.usefixtures("own_database")
-def test_a_module_is_compiled_called_and_exported(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> None:
+def test_a_module_is_compiled_called_and_exported(here: Path) -> None:
     torch = pytest.importorskip("torch", reason="PyTorch is not installed: pip install 'torch>=2.6'")
     pytest.importorskip("torch_mlir.fx", reason="torch-mlir has no importer here")
-    monkeypatch.chdir(tmp_path)
     names = executed(MODULE)
     with torch.no_grad():
         expected = names["module"](names["x"])
     torch.testing.assert_close(names["y"], expected)
-    np.testing.assert_array_equal(tuner.load(tmp_path / "mlp")(names["x"].numpy()), names["y"].numpy())
+    np.testing.assert_array_equal(tuner.load(here / "mlp")(names["x"].numpy()), names["y"].numpy())
 
 
 @pytest.mark.slow
@@ -102,13 +97,14 @@ def test_a_program_is_compiled_and_called(monkeypatch: pytest.MonkeyPatch) -> No
 def test_the_first_kernel_is_called() -> None:
     problem = tuner.Matmul(256, 256, 256)
     tuner.tune(problem, trials=2)
-    assert executed(FIRST_KERNEL)["c"][0] == problem
+    assert executed(python_of("docs/getting-started/first-kernel.md"))["c"][0] == problem
 
 
 @pytest.mark.mlir
 def test_the_first_program_is_called(monkeypatch: pytest.MonkeyPatch) -> None:
     monkeypatch.chdir(ROOT)
-    np.testing.assert_allclose(executed(FIRST_PROGRAM)["total"], np.full((64, 64), 128 + 96), rtol=1e-5)
+    total = executed(python_of("docs/getting-started/first-program.md"))["total"]
+    np.testing.assert_allclose(total, np.full((64, 64), 128 + 96), rtol=1e-5)
 
 
 @pytest.mark.slow
