@@ -5,15 +5,11 @@ from collections.abc import Callable, Iterator
 
 import numpy as np
 
+from tests.texts import text_beside
 from tuner.core.gpu import AbstractDevice, Extent, KernelLaunch, TensorMapLayout
 
 Call = tuple[str, Callable[[], object]]
-# Code with the kernel that is called
-KERNEL = b""".version 8.0
-.target sm_90
-.address_size 64
-.visible .entry k(.param .u64 a, .param .u32 n, .param .u64 b) { ret; }
-"""
+KERNEL = text_beside(__file__, "KERNEL").encode()  # that is called
 # elapsed_s is left out: not every device has a clock
 
 

@@ -93,8 +93,7 @@ def test_views_that_are_not_row_major_and_anything_but_a_stream_handle_are_refus
     single = arrays.DeviceArray(4096, (1, 3), (77, 1), np.dtype(np.float32), None)
     assert pass_value("a", single, BufferType("f32", (None, 3)), program, 0).is_buffer
     array = arrays.DeviceArray(4096 + 4, (3,), None, np.dtype(np.float32), None)
-    message = "a: found memory 4 bytes past a multiple of 16, allowed a multiple"
-    with pytest.raises(UsageError, match=message):
+    with pytest.raises(UsageError, match="a: found memory 4 bytes past a multiple of 16, allowed a multiple"):
         arrays.device_array("a", array, 0)
     empty = arrays.DeviceArray(4, (0,), None, np.dtype(np.float32), None)
     assert arrays.device_array("a", empty, 0) is empty

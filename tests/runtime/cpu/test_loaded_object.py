@@ -8,6 +8,7 @@ import pytest
 from tests.texts import text_beside
 from tuner.core.errors import CandidateError
 from tuner.runtime.cpu.object_files import LoadedObject, read_object
+from tuner.targets.cpu.compiler import write_object
 
 pytestmark = pytest.mark.mlir
 TEXT = text_beside(__file__, "TEXT")
@@ -15,10 +16,7 @@ TEXT = text_beside(__file__, "TEXT")
 
 def object_of(tmp_path: Path, function: str, *, is_position_independent: bool = False) -> bytes:
     """Returns the object file of a function that calls ``function`` of the C library."""
-    from tuner.targets.cpu.compiler import write_object
-
-    file = tmp_path / "code.o"
-    text = TEXT.replace("FUNCTION", function)
+    file, text = tmp_path / "code.o", TEXT.replace("FUNCTION", function)
     write_object(text, file, is_position_independent=is_position_independent, entry="add")
     return file.read_bytes()
 
@@ -27,24 +25,21 @@ def test_code_reads_its_data_keeps_its_state_and_calls_the_c_library(tmp_path: P
     loaded = LoadedObject(object_of(tmp_path, "labs"))
     add = ctypes.CFUNCTYPE(None, ctypes.c_void_p, ctypes.c_int64)(loaded.addresses["add"])
     result = ctypes.c_int64()
-    found = []
-    for index in (0, 1, 3):
+    for index, expected in ((0, 1), (1, 21), (3, 4021)):
         add(ctypes.addressof(result), index)
-        found.append(result.value)
-    assert found == [1, 21, 4021]
+        assert result.value == expected
 
 
-def test_an_unknown_function_and_what_is_no_object_of_this_model_or_cut_off_are_refused(
-    tmp_path: Path,
-) -> None:
+def test_an_unknown_function_and_what_is_no_whole_object_of_this_model_are_refused(tmp_path: Path) -> None:
     code = object_of(tmp_path, "labs").replace(b"\0labs\0", b"\0lobs\0")
     with pytest.raises(CandidateError, match="machine code: calls 'lobs', which the C library does not have"):
         LoadedObject(code)
     with pytest.raises(CandidateError, match=r"machine code: relocations of kind \d+ are not supported"):
         LoadedObject(object_of(tmp_path, "labs", is_position_independent=True))
     for code in (b"", b"\x7fELF\x02\x01" + bytes(58), b"MZ" + bytes(100)):
-        message = r"machine code: (no object file|the object file is cut off)"
-        with pytest.raises(CandidateError, match=message):
+        with pytest.raises(
+            CandidateError, match=r"machine code: (no object file|the object file is cut off)"
+        ):
             LoadedObject(code)
     code = object_of(tmp_path, "labs")
     for size in range(0, len(code), 97):

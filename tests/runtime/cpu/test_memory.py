@@ -2,6 +2,7 @@
 
 import ctypes
 import mmap
+import re
 import subprocess
 import sys
 from pathlib import Path
@@ -107,23 +108,17 @@ def test_faulting_memory_holds_an_array_at_either_end(size: int, alignment: int,
     assert not memory.seen.flags.writeable
 
 
-def mapping_of(address: int) -> dict[str, str]:
-    """Returns the fields of /proc/self/smaps, in KiB, of the mapping that has an address; {} without one."""
-    fields: dict[str, str] = {}
-    inside = False
-    for line in Path("/proc/self/smaps").read_text().splitlines():
-        first, *rest = line.split()
-        if "-" in first and not first.endswith(":"):
-            begin, end = (int(each, 16) for each in first.split("-"))
-            inside = begin <= address < end
-            fields |= {"protection": rest[0]} if inside else {}
-        elif inside and rest:
-            fields[first] = rest[0]
-    return fields
+def mapping_of(address: int) -> tuple[str, str]:
+    """Returns the protection of the mapping that has an address, and its fields; "" without one."""
+    mappings = r"(?m)^([0-9a-f]+)-([0-9a-f]+) (\S+).*\n((?:\w+: .*\n)+)"
+    for begin, end, mode, fields in re.findall(mappings, Path("/proc/self/smaps").read_text()):
+        if int(begin, 16) <= address < int(end, 16):
+            return mode, fields
+    return "", ""
 
 
 def protection(address: int) -> str:
-    return mapping_of(address).get("protection", "")
+    return mapping_of(address)[0]
 
 
 @NEEDS_SMAPS
@@ -159,6 +154,7 @@ def test_a_copy_has_the_numbers_and_the_offset(offset: int) -> None:
 @NEEDS_SMAPS
 def test_no_page_is_a_large_one() -> None:
     copy = copy_on_small_pages(np.ones(2**21, np.float64))
-    mapping = mapping_of(copy.ctypes.data)
-    assert int(mapping["Rss:"]) >= 2**14
-    assert mapping["AnonHugePages:"] == "0"
+    _, fields = mapping_of(copy.ctypes.data)
+    sizes_kib = dict(re.findall(r"(?m)^(\w+): +(\d+) kB$", fields))
+    assert int(sizes_kib["Rss"]) >= 2**14
+    assert sizes_kib["AnonHugePages"] == "0"

@@ -32,9 +32,7 @@ def is_plausible(flop_per_s: float) -> bool:
     return 0.2e9 < flop_per_s < 4096 * 2 * 6e9
 
 
-def test_without_vnni_bytes_are_words_and_tiles_that_the_system_refuses_are_not_used(
-    monkeypatch: pytest.MonkeyPatch,
-) -> None:
+def test_without_vnni_bytes_are_words_and_refused_tiles_are_not_used(monkeypatch: pytest.MonkeyPatch) -> None:
     """Were the products made once, before the loop, 20 times as much as of f32 would be counted."""
     team, machine = ThreadTeam(1), replace(describe_machine(), has_vnni=False, has_amx_int8=False)
     assert is_plausible(flop_per_s(team, "i8", machine, 3))

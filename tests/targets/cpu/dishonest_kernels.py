@@ -149,13 +149,11 @@ KERNELS = {  # name -> before, after, declarations, limit
     "repairs_nan": (f"%work = arith.constant false\n{part('REPAIRED')}", "", "", 0),
     "packs_b_once": (PACKED_B, "", "", 0),
     # skips one call of four, by numbers of its own (Knuth's MMIX generator)
-    # skips one call of four, by numbers of its own (Knuth's MMIX generator)
     "lazy_at_random": (part("MOST_CALLS"), FROM_COPY, "", 0),
     "row_a_call": (ROW_A_CALL, "", "", 0),
     "wrong_from_15": (f"{ALWAYS}\n{FROM_15}", f"scf.if %due {{ {SPOIL} }}", "", 0),
     "starts_a_thread": (f"{ALWAYS}\n{part('THREAD')}", "", part("THREAD_HEAD"), 0),
     "starts_a_process": (f"{ALWAYS}\n{part('PROCESS')}", "", part("PROCESS_HEAD"), 0),
-    # reads numbers below a millionth as zeros: right on usual draws
     # reads numbers below a millionth as zeros: right on usual draws
     "small_is_zero": (part("SMALL_AS_ZERO"), "", "", 0),
     "honest": (ALWAYS, "", "", 0),

@@ -48,3 +48,19 @@ module {
     } do {
       scf.yield
     }
+// ----- STORE
+%i = arith.constant {row} : index
+    %j = arith.constant {column} : index
+    %x = arith.constant {value} : f32
+    memref.store %x, %c[%i, %j] : memref<4x16xf32>
+// ----- FROM_CALL
+%limit = arith.constant {number} : i64
+    %is_late = arith.cmpi sge, %calls, %limit : i64
+    scf.if %is_late { {deed} }
+// ----- CHANGE_A
+%i = arith.constant 1 : index
+    %x = arith.constant 0.5 : f32
+    memref.store %x, %a[%i, %i] : memref<4x8xf32>
+// ----- EXIT
+%status = arith.constant 3 : i32
+    llvm.call @_exit(%status) : (i32) -> ()

@@ -5,6 +5,7 @@ import os
 import resource
 import signal
 from collections.abc import Callable
+from functools import partial
 
 import numpy as np
 
@@ -23,29 +24,18 @@ from tuner.targets.cpu.evaluator import CpuEvaluator
 PROBLEM = Matmul(4, 16, 8)
 EFFORT = Effort(budget_s=0.01, min_samples=3, max_samples=6)
 STORE_NULL = "%null = llvm.mlir.zero : !llvm.ptr\n llvm.store volatile %one, %null : i64, !llvm.ptr"
-CHANGE_ONE = text_beside(__file__, "CHANGE_ONE")
+part = partial(text_beside, __file__)
+CHANGE_ONE = part("CHANGE_ONE")
 
 
 def _store(row: int, column: int, value: str) -> str:
-    return f"""%i = arith.constant {row} : index
-    %j = arith.constant {column} : index
-    %x = arith.constant {value} : f32
-    memref.store %x, %c[%i, %j] : memref<4x16xf32>"""
+    return filled(__file__, "STORE", row=row, column=column, value=value)
 
 
 def _from_call(number: int, deed: str) -> str:
-    return f"""%limit = arith.constant {number} : i64
-    %is_late = arith.cmpi sge, %calls, %limit : i64
-    scf.if %is_late {{ {deed} }}"""
+    return filled(__file__, "FROM_CALL", number=number, deed=deed)
 
 
-CHANGE_A = """%i = arith.constant 1 : index
-    %x = arith.constant 0.5 : f32
-    memref.store %x, %a[%i, %i] : memref<4x8xf32>"""
-EXIT = """%status = arith.constant 3 : i32
-    llvm.call @_exit(%status) : (i32) -> ()"""
-HANG = text_beside(__file__, "HANG")
-HOG = text_beside(__file__, "HOG")
 DEEDS = {  # name -> what the kernel does beside its work, and what it declares
     "honest": ("", ""),
     "nan": (_store(3, 15, "0x7FC00000"), ""),
@@ -55,12 +45,12 @@ DEEDS = {  # name -> what the kernel does beside its work, and what it declares
     "before_c": (_store(0, -1, "1.0"), ""),
     "null": (STORE_NULL, ""),
     "abort": ("llvm.call @abort() : () -> ()", "llvm.func @abort()"),
-    "exit": (EXIT, "llvm.func @_exit(i32)"),
+    "exit": (part("EXIT"), "llvm.func @_exit(i32)"),
     "late_crash": (_from_call(3, STORE_NULL), ""),
     "late_wrong": (_from_call(2, CHANGE_ONE), ""),
-    "changes_a": (CHANGE_A, ""),
-    "hang": (HANG, ""),
-    "hog": (HOG, "llvm.func @malloc(i64) -> !llvm.ptr"),
+    "changes_a": (part("CHANGE_A"), ""),
+    "hang": (part("HANG"), ""),
+    "hog": (part("HOG"), "llvm.func @malloc(i64) -> !llvm.ptr"),
     "unresolved": ("llvm.call @nowhere() : () -> ()", "llvm.func @nowhere()"),
 }
 

@@ -29,8 +29,7 @@ from tuner.targets.cpu import timing_checks
 from tuner.targets.cpu.baseline import BaselineService, InterleavedBaselineService
 from tuner.targets.cpu.blas import CompiledLibraryMatmul, openblas_code
 from tuner.targets.cpu.callables import load_callable
-from tuner.targets.cpu.compiler import CpuCompiler
-from tuner.targets.cpu.evaluator import CpuEvaluator, LoadedKernel
+from tuner.targets.cpu.evaluator import LoadedKernel
 from tuner.targets.cpu.fusion_arrays import FusionArrays
 
 pytestmark = pytest.mark.mlir
@@ -110,8 +109,7 @@ def test_calls_with_cold_caches_are_watched_one_by_one(cache: str, threads: int)
     problem = Matmul(33, 77, 41, cache=cache)
     point = point_of(problem, threads, "n" if threads > 1 else "none")
     kernel = CPU.load(problem, COMPILER.compile(problem, POINTS.bind(point)))
-    time = CPU.measure(problem, kernel, QUICK, rng())
-    assert time.median_s > 0
+    assert CPU.measure(problem, kernel, QUICK, rng()).median_s > 0
     (time,) = CPU.measure_together(problem, (kernel,), WITH_OFFSETS, rng())
     assert len(time.offsets) == 4
 
@@ -119,9 +117,9 @@ def test_calls_with_cold_caches_are_watched_one_by_one(cache: str, threads: int)
 @pytest.mark.drawn(2)
 @pytest.mark.parametrize("cache", CACHES)
 def test_the_baseline_is_timed_in_the_same_state(cache: str) -> None:
-    service = BaselineService(Matmul(64, 64, 64, cache=cache), 1, 0)
-    assert service.sample(QUICK).median_s > 0
-    assert InterleavedBaselineService(Matmul(64, 64, 64, cache=cache), 1, 0).sample(2) > 0
+    problem = Matmul(64, 64, 64, cache=cache)
+    assert BaselineService(problem, 1, 0).sample(QUICK).median_s > 0
+    assert InterleavedBaselineService(problem, 1, 0).sample(2) > 0
 
 
 # y = 2 x + w, rows of 8 elements in memory of 16; w is a weight
@@ -201,10 +199,12 @@ def test_marks_are_elements_of_the_output() -> None:
 def test_calls_read_copies_of_weights_one_after_the_other(cache: str, copies: int) -> None:
     problem = replace(FUSION, cache=cache)
     arrays, team = arrays_of(problem), ThreadTeam(1)
-    loaded = CpuEvaluator(1).load(problem, loops_of(problem))
+    with transform.new_context(), ir.Location.unknown():
+        code = compile_fusion(problem.fusion, None)
+    artifact = Artifact(packings_comment(code.packings) + code.llvm_text, "", (), ())
+    loaded = CPU.load(problem, artifact)
     prepared = loaded.fusion_calls(arrays)
-    assert len(prepared.weights) == copies
-    assert len({each.ctypes.data for each in prepared.weights}) == copies
+    assert len(prepared.weights) == len({each.ctypes.data for each in prepared.weights}) == copies
     for each in prepared.weights[1:]:
         each[...] = 0.0
     for call in range(copies + 1):  # only the first copy has the numbers
@@ -220,25 +220,16 @@ def test_calls_read_copies_of_weights_one_after_the_other(cache: str, copies: in
             arrays.require_same_weights(loaded.packings)
 
 
-def loops_of(problem: Problem) -> Artifact:
-    with transform.new_context(), ir.Location.unknown():
-        code = compile_fusion(problem.fusion, None)
-    return Artifact(packings_comment(code.packings) + code.llvm_text, "", (), ())
-
-
 @pytest.mark.drawn(1)
 @pytest.mark.parametrize("cache", [WARM, WEIGHTS_COLD, COLD])
 @pytest.mark.parametrize("place", range(3))
 def test_first_scripts_of_a_program_are_verified_and_timed(place: int, cache: str) -> None:
     problem = replace(fusion_problems()[place], cache=cache)
-    cpu = CpuEvaluator(1)
-    loaded = cpu.load(problem, CpuCompiler().compile(problem, first_script(problem)))
-    verdict = cpu.verify(problem, loaded, rng())
-    assert verdict.elements in (8 * 32, 8 * 24)
-    assert cpu.measure(problem, loaded, QUICK, rng()).median_s > 0
-    both = cpu.measure_together(problem, (loaded, loaded), QUICK, rng())
-    assert len(both) == 2
-    assert cpu.load_baselines(problem, rng()) == ()
+    loaded = CPU.load(problem, COMPILER.compile(problem, first_script(problem)))
+    assert CPU.verify(problem, loaded, rng()).elements in (8 * 32, 8 * 24)
+    assert CPU.measure(problem, loaded, QUICK, rng()).median_s > 0
+    assert len(CPU.measure_together(problem, (loaded, loaded), QUICK, rng())) == 2
+    assert CPU.load_baselines(problem, rng()) == ()
 
 
 def test_a_weight_that_a_script_packs_is_packed() -> None:

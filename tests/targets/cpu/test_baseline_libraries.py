@@ -1,14 +1,13 @@
 """A choice stands for installed libraries that multiply the type, or is refused in one line."""
 
 import ctypes
-import shutil
-import subprocess
 from dataclasses import replace
-from functools import partial
 from pathlib import Path
 
 import pytest
 
+from tests.runtime.c_libraries import build_library
+from tests.tuning.fakes import present
 from tuner.core.errors import UsageError
 from tuner.core.problem import BatchMatmul, Matmul, Problem
 from tuner.targets.cpu import baseline_libraries
@@ -23,11 +22,8 @@ ALL = ("mkl", "blis", "onednn", "onednn-torch")
 def install(monkeypatch: pytest.MonkeyPatch, *names: str) -> None:
     """Makes libraries look installed: those of ``names`` and OpenBLAS alone."""
     for name, library in LIBRARIES.items():
-        is_there = name == "openblas" or name in names
-        path = f"/lib/{name}.so" if is_there else None
-        monkeypatch.setitem(
-            LIBRARIES, name, replace(library, find=partial(str, path) if path else lambda: None)
-        )
+        path = f"/lib/{name}.so" if name in ("openblas", *names) else None
+        monkeypatch.setitem(LIBRARIES, name, replace(library, find=lambda path=path: path))
     for name, function in (("onednn", "find_onednn"), ("onednn-torch", "find_torch")):
         monkeypatch.setattr(baseline_libraries, function, LIBRARIES[name].find)
 
@@ -124,8 +120,7 @@ def test_the_first_name_that_is_there_is_found_else_by_the_loader(tmp_path: Path
     folders = (tmp_path / "missing", tmp_path)
     assert baseline_libraries.find_shared_library(names, folders) == str(tmp_path / "libfound.so.2")
     found = baseline_libraries.find_shared_library(("libc.so.99",), (tmp_path,))
-    assert found is not None
-    assert found.startswith("libc.so")
+    assert present(found).startswith("libc.so")
     assert baseline_libraries.find_shared_library(("libnoneofthese.so",), (tmp_path,)) is None
 
 
@@ -139,17 +134,12 @@ def test_an_extension_is_found_without_importing_its_package() -> None:
 @pytest.fixture
 def two_libraries(tmp_path: Path) -> Path:
     """Compiles libouter.so, which needs libinner.so of the same folder and says so to nobody."""
-    compiler = shutil.which("cc") or shutil.which("gcc")
-    if compiler is None:
-        pytest.skip("needs a C compiler for libraries to load")
     (tmp_path / "inner.c").write_text("int inner(void) { return 41; }")
     (tmp_path / "outer.c").write_text("int inner(void); int outer(void) { return inner() + 1; }")
     # names of this test alone: the loader knows those that it has loaded
     inner, outer = tmp_path / f"libinner_{tmp_path.name}.so", tmp_path / f"libouter_{tmp_path.name}.so"
-    shared = (compiler, "-shared", "-fPIC", "-o")
-    subprocess.run((*shared, inner, tmp_path / "inner.c", f"-Wl,-soname,{inner.name}"), check=True)
-    subprocess.run((*shared, outer, tmp_path / "outer.c", inner), check=True)
-    return outer
+    build_library(inner, tmp_path / "inner.c", f"-Wl,-soname,{inner.name}")
+    return build_library(outer, tmp_path / "outer.c", inner)
 
 
 def test_a_library_is_loaded_with_what_it_needs_from_its_folder_or_reported(two_libraries: Path) -> None:

@@ -1,7 +1,4 @@
-import multiprocessing
-import os
 import pickle
-import signal
 import threading
 from collections.abc import Callable
 
@@ -10,9 +7,10 @@ import numpy as np
 import pytest
 
 from tests.default_suite import ALL
+from tests.forked import in_child
 from tests.targets.cpu.test_evaluator import POINTS, point_of
+from tests.tuning.fakes import present
 from tuner.core.errors import UsageError
-from tuner.core.interfaces import Script
 from tuner.core.problem import EPILOGUES, LAYOUTS, Matmul, Problem
 from tuner.payload.reference import Array, compare, draw, draw_base
 from tuner.runtime.cpu.host import describe_machine
@@ -42,8 +40,7 @@ def in_four_threads(work: Callable[[int], None]) -> None:
 
 @pytest.mark.mlir
 def test_threads_call_one_kernel_at_once() -> None:
-    script = default_script(PROBLEM, describe_machine())
-    assert isinstance(script, Script)
+    script = present(default_script(PROBLEM, describe_machine()))
     call = AddressCall(CpuEvaluator(1).load(PROBLEM, CpuCompiler().compile(PROBLEM, script)))
     rng = np.random.default_rng(0)
     wrong: list[float] = []
@@ -130,15 +127,8 @@ def test_callers_in_several_threads_are_interleaved(small: CpuCallable) -> None:
     assert right == [True] * 800
 
 
-HANG_S = 120  # a call in a forked process that waits for threads of its parent spins for ever
-
-
-def call_in_child(kernel: CpuCallable) -> None:
-    """Is what a forked process does: it fails unless the result is right."""
-    signal.signal(signal.SIGALRM, signal.SIG_DFL)
-    signal.alarm(HANG_S)  # ends the process
-    for _ in range(3):
-        assert (kernel(2 * A, B) == 6.0).all()
+def is_right(kernel: CpuCallable) -> bool:
+    return all((kernel(2 * A, B) == 6.0).all() for _ in range(3))
 
 
 @pytest.mark.mlir
@@ -148,10 +138,7 @@ def test_a_kernel_with_threads_works_in_a_forked_process_and_in_its_parent(is_ca
     kernel = callable_of(SMALL, 2, "n")
     if is_called_first:
         kernel(A, B)
-    child = multiprocessing.get_context("fork").Process(target=call_in_child, args=(kernel,))
-    child.start()
-    child.join()
-    assert child.exitcode == 0
+    assert in_child(lambda: is_right(kernel))
     assert (kernel(A, B) == 3.0).all()
 
 
@@ -160,18 +147,7 @@ def test_a_kernel_with_threads_works_in_a_forked_process_and_in_its_parent(is_ca
 def test_a_process_forked_amid_a_call_waits_for_nobody() -> None:
     threaded = callable_of(SMALL, 2, "n")
     with threaded._team.lock:  # as another thread of the parent holds it  # noqa: SLF001
-        pid = os.fork()
-        if not pid:
-            try:
-                call_in_child(threaded)
-                grandchild = os.fork()
-                if not grandchild:
-                    call_in_child(threaded)
-                    os._exit(0)
-                os._exit(os.waitpid(grandchild, 0)[1])
-            finally:
-                os._exit(1)
-    assert os.waitpid(pid, 0)[1] == 0
+        assert in_child(lambda: is_right(threaded) and in_child(lambda: is_right(threaded)))
 
 
 @pytest.mark.mlir

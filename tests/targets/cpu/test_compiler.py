@@ -2,6 +2,7 @@ import functools
 import re
 import shutil
 from dataclasses import replace
+from functools import partial
 
 import numpy as np
 import pytest
@@ -204,7 +205,6 @@ def test_a_script_that_the_processor_cannot_run_fails_before_code_is_generated()
 def test_nothing_is_timed() -> None:
     here, problem, rng = CrossCompiledEvaluator(1), Matmul(8, 8, 8), np.random.default_rng(0)
     assert not here.is_timed
-    with pytest.raises(CandidateError, match="code for another processor is not timed"):
-        here.measure(problem, None, Effort(), rng)
-    with pytest.raises(CandidateError, match="code for another processor is not timed"):
-        here.measure_together(problem, (), Effort(), rng)
+    for time in (partial(here.measure, problem, None), partial(here.measure_together, problem, ())):
+        with pytest.raises(CandidateError, match="code for another processor is not timed"):
+            time(Effort(), rng)

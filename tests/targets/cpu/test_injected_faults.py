@@ -11,6 +11,7 @@ from tests.targets.cpu import dishonest_kernels as dishonest
 from tests.targets.cpu.dishonest_kernels import FAULTING, LEAVING, PASSING, WRONG, dishonest_artifact
 from tests.targets.cpu.injected_faults import DEEDS, PROBLEM, code_of
 from tests.texts import text_beside
+from tests.tuning.fakes import present
 from tuner.core.candidate import Candidate, TargetName
 from tuner.core.errors import Failure, Stage
 from tuner.core.interfaces import Effort, Script
@@ -30,8 +31,7 @@ pytestmark = pytest.mark.mlir
 LONG_TIMEOUT = Limits(compile_timeout_s=120.0, evaluation_timeout_s=120.0, memory_bytes=1500 << 20)
 HURRIED = Limits(compile_timeout_s=120.0, evaluation_timeout_s=3.0)
 BROKEN_SCRIPT = "module attributes {transform.with_named_sequence} { transform.named_sequence"
-NO_SUCH_LOOP = text_beside(__file__, "NO_SUCH_LOOP")
-SCRIPTS = {"broken": BROKEN_SCRIPT, "no_loop": NO_SUCH_LOOP}
+SCRIPTS = {"broken": BROKEN_SCRIPT, "no_loop": text_beside(__file__, "NO_SUCH_LOOP")}
 OUTSIDE = r"^killed by SIGSEGV, as by an access outside of its operands or a write to an input$"
 FAILURES = {  # deed: stage, reason
     "nan": (Stage.VERIFY, r"1 of 64 elements are wrong; worst at \[3, 15\]: found nan, expected "),
@@ -100,10 +100,8 @@ def test_a_harmful_kernel_is_a_failure_with_stage_and_reason(deed: str, records:
 
 @pytest.mark.slow
 def test_the_run_goes_on_and_the_honest_kernel_wins(records: dict[str, Record]) -> None:
-    last = records["honest"]
-    assert last.status == "measured"
-    assert last.verdict is not None
-    assert last.verdict.elements == 64
+    assert records["honest"].status == "measured"
+    assert present(records["honest"].verdict).elements == 64
     assert {deed for deed, record in records.items() if record.median_s is not None} == {"honest"}
 
 
@@ -147,9 +145,7 @@ def test_an_element_next_to_operands_of_any_alignment_and_odd_size_faults(child:
 
 def test_a_panel_that_reaches_beyond_c_faults(child: Worker) -> None:
     problem = Matmul(16, 64, 8)
-    script = default_script(problem, describe_machine())
-    assert script is not None
-    whole = CpuCompiler().compile(problem, script)
+    whole = CpuCompiler().compile(problem, present(default_script(problem, describe_machine())))
     shifted = replace(whole, partitions=(replace(whole.partitions[0], column=3),))
     for artifact, expected in ((whole, "right"), (shifted, "SIGSEGV")):
         assert child.call("verify", problem, artifact, stage=Stage.RUN, timeout_s=60) == expected
@@ -162,8 +158,7 @@ def test_what_usual_numbers_hide_is_wrong_next_to_nan_infinity_and_unit_vectors(
 
 
 def test_products_with_zeros_count_where_c_has_one_row(child: Worker) -> None:
-    outcome = outcome_of(child, "skips products where A is 0", Matmul(1, 16, 8))
-    assert "elements are wrong" in str(outcome)
+    assert "elements are wrong" in str(outcome_of(child, "skips products where A is 0", Matmul(1, 16, 8)))
 
 
 def test_another_mode_of_rounding_is_found_and_does_not_stay(child: Worker) -> None:
