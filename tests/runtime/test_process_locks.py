@@ -46,10 +46,8 @@ def test_a_fork_waits_for_what_other_threads_do_between_forks(begun: threading.E
             with between_forks():  # enters again, though a fork waits
                 order.append("left")
 
-    def fork() -> None:
-        is_right.append(in_child(lambda: order == ["left"]))
-
-    worker, forker = threading.Thread(target=work), threading.Thread(target=fork)
+    worker = threading.Thread(target=work)
+    forker = threading.Thread(target=lambda: is_right.append(in_child(lambda: order == ["left"])))
     begun.clear()
     worker.start()
     is_entered.wait()

@@ -2,7 +2,6 @@
 
 import contextlib
 import re
-import shutil
 import site
 import subprocess
 import sys
@@ -13,6 +12,7 @@ from typing import Any
 
 import pytest
 
+from tests.runtime.c_libraries import build_library
 from tests.runtime.cpu.faked_machines import FAKED, fake
 from tests.targets.evaluation import fails
 from tests.targets.gpu.simulated_cuda import FACTS, HERE, nothing_here
@@ -22,7 +22,6 @@ from tuner.core.errors import CandidateError, Stage, TunerError, UsageError
 from tuner.core.fusions import FLOAT8S
 from tuner.core.gpu import DeviceError, chip_of
 from tuner.core.interfaces import AbstractCompiler, AbstractEvaluator, Effort
-from tuner.core.machine import Machine
 from tuner.core.problem import INPUT_DTYPES, Matmul
 from tuner.mlir.fingerprint import GPU_SOURCES, SIMULATOR_SOURCES, Sources, sources_sha256
 from tuner.runtime.cuda import probe
@@ -98,13 +97,9 @@ def test_the_baseline_is_measured_in_a_clean_environment(monkeypatch: pytest.Mon
 def test_a_library_that_crashes_fails_alone(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> None:
     if LIBRARIES[BLIS].find() is not None:
         pytest.skip("BLIS is installed: its place is not free for a library that crashes")
-    compiler = shutil.which("cc") or shutil.which("gcc")
-    if compiler is None:
-        pytest.skip("needs a C compiler for a library that crashes")
     (tmp_path / "lib").mkdir()
     (tmp_path / "crash.c").write_text("void bli_init(void) { __builtin_trap(); }")
-    library = tmp_path / "lib" / "libblis.so.4"
-    subprocess.run([compiler, "-shared", "-fPIC", "-o", library, tmp_path / "crash.c"], check=True)
+    build_library(tmp_path / "lib" / "libblis.so.4", tmp_path / "crash.c")
     monkeypatch.setattr(site, "USER_BASE", str(tmp_path))
     monkeypatch.setenv("PYTHONUSERBASE", str(tmp_path))
     baseline = cpu.KIND.measurement_with("best").baseline(PROBLEM, 1, 0)
@@ -125,21 +120,17 @@ def test_processors_take_their_types_and_what_only_gpus_take_is_refused() -> Non
             cpu.KIND.require_types(Matmul(8, 8, 8, dtype), CPU)
 
 
-SIMULATOR = TargetName("simulator", "sm_90")
-
-
 def test_the_simulator_is_always_there_and_gives_no_times() -> None:
     status = simulator.KIND.status()
     assert (status.name, status.is_available, status.is_timed) == ("simulator", True, False)
-    assert status.chip == ""
-    assert "ptxas" in simulator.KIND.tools()
-    machine = simulator.KIND.measurement.machine(SIMULATOR)
+    assert (status.chip, "ptxas" in simulator.KIND.tools()) == ("", True)
+    machine = simulator.KIND.measurement.machine(TargetName("simulator", "sm_90"))
     assert machine.name == "simulator sm_90"
     assert dict(machine.limits())["max_shared_bytes"] == chip_of("sm_90").max_shared_bytes
-    with pytest.raises(TunerError, match="the simulator has no clock"):
-        simulator.KIND.measurement.baseline(PROBLEM, 1, 0)
-    with pytest.raises(TunerError, match="the simulator has no clock"):
-        simulator.KIND.measurement.roofline(PROBLEM, 1)
+    measurement = simulator.KIND.measurement
+    for time in (partial(measurement.baseline, PROBLEM, 1, 0), partial(measurement.roofline, PROBLEM, 1)):
+        with pytest.raises(TunerError, match="the simulator has no clock"):
+            time()
 
 
 def test_the_source_for_a_gpu_has_true_sizes_and_the_buffers_that_the_script_adds() -> None:
@@ -167,27 +158,18 @@ def test_chips_before_sm_89_take_all_but_8_bit_floats(kind: TargetBackend, dtype
 # NVIDIA GPUs as a kind of target, with a GPU that is described and one that is not there.
 
 
-@pytest.fixture
-def no_gpu(monkeypatch: pytest.MonkeyPatch) -> None:
+def test_without_a_gpu_code_is_made_and_the_reason_told(monkeypatch: pytest.MonkeyPatch) -> None:
     monkeypatch.setattr(probe, "describe_gpu", nothing_here)
-
-
-@pytest.fixture
-def gpu(monkeypatch: pytest.MonkeyPatch) -> None:
-    monkeypatch.setattr(probe, "describe_gpu", lambda: HERE)
-
-
-def test_without_a_gpu_code_is_made_and_the_reason_told(no_gpu: None) -> None:
     status = cuda.KIND.status()
     assert (status.name, status.is_available, status.can_compile) == ("cuda", False, True)
-    assert not status.is_timed
+    assert (status.is_timed, status.chip) == (False, "")
     assert status.reason.startswith("compiles only: no CUDA driver: libcuda.so.1 cannot be loaded")
     assert "ptxas" in cuda.KIND.tools()
-    assert status.chip == ""
     assert cuda.KIND.measurement.machine(TargetName("cuda", "sm_90")).name == "cuda sm_90"
 
 
-def test_a_gpu_and_its_machine_are_reported_with_all_that_is_known_of_them(gpu: None) -> None:
+def test_a_gpu_and_its_machine_are_reported_with_all_that_is_known(monkeypatch: pytest.MonkeyPatch) -> None:
+    monkeypatch.setattr(probe, "describe_gpu", lambda: HERE)
     status = cuda.KIND.status()
     assert (status.is_available, status.is_timed, status.chip) == (True, True, "sm_90")
     assert status.reason.startswith("Simulated GPU, sm_90, 4 multiprocessors, 1 GiB, CUDA driver 13.0")
@@ -282,8 +264,7 @@ def test_a_template_that_grows_too_large_fails_to_bind_and_the_next_is_bound(tmp
 
 
 def test_a_child_binds_as_this_process_does(tmp_path: Path) -> None:
-    bind = bound(tmp_path)
-    binder = here(tmp_path)
+    bind, binder = bound(tmp_path), here(tmp_path)
     for how in ("a", "b"):
         assert bind(mine(how)) == binder.bind(mine(how))
     for wrong in (Candidate.of("mine", {}), Candidate.of("other", {})):
@@ -326,15 +307,12 @@ BROKEN = RENAME.replace('transform.annotate %func "seen"', "transform.loop.unrol
 
 
 def test_each_target_has_a_machine_of_its_own_processors_come_first_and_simulations_give_no_times() -> None:
-    def machine(target: TargetName) -> Machine:
-        return real_backends().measurement(target).machine(target)
-
     processor = real_backends().machine()
     assert processor.physical_cores >= 1
     assert processor.memory_bytes > 2**20
-    assert machine(TargetName("cpu")) == processor
-    assert machine(TargetName("simulator", "sm_80")).name == "simulator sm_80"
-    assert machine(TargetName("cuda", "sm_90a")).chip == "sm_90a"
+    targets = (TargetName("cpu"), TargetName("simulator", "sm_80"), TargetName("cuda", "sm_90a"))
+    of_cpu, simulated, gpu = (real_backends().measurement(each).machine(each) for each in targets)
+    assert (of_cpu, simulated.name, gpu.chip) == (processor, "simulator sm_80", "sm_90a")
     statuses = real_backends().targets()
     assert [status.name for status in statuses] == ["cpu", "cuda", "simulator", "replay"]
     assert [status.is_timed for status in statuses if status.name in ("cpu", "simulator")] == [True, False]
@@ -381,10 +359,9 @@ def test_a_child_builds_one_of_both_ports(target: TargetName) -> None:
     assert children_of is not None
     children = children_of(target, Matmul(8, 8, 8), 1)
     compiler, evaluator = children.compiler.build(), children.evaluator.build()
-    assert isinstance(compiler, AbstractCompiler)
-    assert not isinstance(compiler, AbstractEvaluator)
-    assert isinstance(evaluator, AbstractEvaluator)
-    assert not isinstance(evaluator, AbstractCompiler)
+    ports = (AbstractCompiler, AbstractEvaluator)
+    assert [isinstance(compiler, port) for port in ports] == [True, False]
+    assert [isinstance(evaluator, port) for port in ports] == [False, True]
     runs_kernels = {"tuner.runtime.cuda", "tuner.runtime.cpu.thread_team", "tuner.simulator"}
     assert not modules_imported_by(children.compiler) & runs_kernels
     if target.kind != "cpu":  # whose evaluator makes machine code of the LLVM dialect

@@ -3,7 +3,6 @@
 import multiprocessing
 import os
 import time
-from collections.abc import Callable
 from pathlib import Path
 
 import pytest
@@ -50,11 +49,10 @@ def tree(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> Path:
 
 def test_a_machine_is_described_by_what_linux_reports(tree: Path) -> None:
     machine = host.describe_machine()
-    processor = "AMD EPYC 9575F 64-Core Processor"
-    assert machine.name == f"{processor} (family 26 model 2, avx512 bf16, caches 48K/1M/256M)"
-    assert (machine.physical_cores, machine.logical_cores) == (2, 4)
+    described = "(family 26 model 2, avx512 bf16, caches 48K/1M/256M)"
+    assert machine.name == f"AMD EPYC 9575F 64-Core Processor {described}"
+    assert (machine.physical_cores, machine.logical_cores, machine.has_bf16) == (2, 4, True)
     assert (machine.l1_bytes, machine.l2_bytes, machine.l3_bytes) == (48 << 10, 1 << 20, 256 << 20)
-    assert machine.has_bf16
     assert machine.memory_bytes > 1 << 20
 
 
@@ -99,13 +97,12 @@ def test_every_limit_that_constraints_ask_is_in_the_name(tree: Path, monkeypatch
     """All but the cores, which are those that the process may use: a taskset makes no other machine."""
     machine = host.describe_machine()
     seen = {machine.name: machine.limits()}
-    changes = [
-        (f"cpu0/cache/index{at}/size", f"{size}\n") for at, size in ((0, "32K"), (2, "2048K"), (3, "32M"))
-    ]
+    sizes = ((0, "32K"), (2, "2048K"), (3, "32M"))
+    changes = [(f"cpu0/cache/index{at}/size", size) for at, size in sizes]
     flags = (f"fma avx2 {AVX512} amx_tile amx_bf16", f"fma avx2 {AVX512}", "fma avx2")
     changes += [("cpuinfo", CPUINFO.format(core=0, flags=each)) for each in flags]
     for name, text in changes:
-        (tree / name).write_text(text)
+        (tree / name).write_text(f"{text}\n")
         other = host.describe_machine()
         seen[other.name] = other.limits()
     assert len(seen) == 7
@@ -115,9 +112,7 @@ def test_every_limit_that_constraints_ask_is_in_the_name(tree: Path, monkeypatch
     assert host.describe_machine().name == [*seen][-1]
 
 
-def test_what_is_not_reported_is_unknown_and_a_container_has_the_cores_it_may_use(
-    tree: Path, monkeypatch: pytest.MonkeyPatch
-) -> None:
+def test_what_linux_does_not_report_is_unknown(tree: Path, monkeypatch: pytest.MonkeyPatch) -> None:
     """As on a machine of another make, in a container without /sys."""
     monkeypatch.setattr(host, "CPUINFO", tree / "none")
     monkeypatch.setattr(host, "PROCESSORS", tree / "none")
@@ -218,18 +213,6 @@ def test_control_groups_of_version_1_are_read(limited: Path, quota: str, found: 
     assert usable_processors().quota == found
 
 
-def counting(limited: Path, clock: list[float]) -> Callable[[float], None]:
-    """Returns a sleep during which processor 0 is busy half of the time and given away a quarter of it."""
-
-    def sleep(seconds: float) -> None:
-        clock.append(clock[-1] + seconds)
-        ticks = round(seconds / host.TICK_S)
-        text = STAT.format(total=9 * ticks, zero=100 + ticks // 2, one=100 + ticks, stolen=10 + ticks // 4)
-        (limited / "proc" / "stat").write_text(text)
-
-    return sleep
-
-
 @pytest.mark.parametrize(
     ("allowed", "busy", "stolen"), [({0}, 0.5, 0.25), ({1}, 1.0, 0.0), ({0, 1}, 1.5, 0.25)]
 )
@@ -237,9 +220,16 @@ def test_only_the_load_of_processors_that_may_be_used_counts(
     limited: Path, monkeypatch: pytest.MonkeyPatch, allowed: set[int], busy: float, stolen: float
 ) -> None:
     clock = [0.0]
+
+    def sleep(seconds: float) -> None:
+        """Processor 0 is busy half of the time meanwhile, and given away a quarter of it."""
+        clock.append(clock[-1] + seconds)
+        ticks = round(seconds / host.TICK_S)
+        text = STAT.format(total=9 * ticks, zero=100 + ticks // 2, one=100 + ticks, stolen=10 + ticks // 4)
+        (limited / "proc" / "stat").write_text(text)
+
     monkeypatch.setattr(os, "sched_getaffinity", lambda _pid: allowed)
     monkeypatch.setattr(time, "monotonic", lambda: clock[-1])
     (limited / "proc" / "stat").write_text(STAT.format(total=9, zero=100, one=100, stolen=10))
-    found = present_load(4.0, counting(limited, clock))
-    assert found.busy == pytest.approx(busy)
-    assert found.stolen == pytest.approx(stolen)
+    found = present_load(4.0, sleep)
+    assert (found.busy, found.stolen) == pytest.approx((busy, stolen))

@@ -17,6 +17,7 @@ from typing import Any
 import numpy as np
 import pytest
 
+from tests.forked import in_child
 from tests.texts import text_beside
 from tuner.core.errors import UsageError
 from tuner.runtime.cpu import thread_team
@@ -79,6 +80,20 @@ def make(code: JittedModule) -> Iterator[Make]:
             closing.enter_context(contextlib.closing(ThreadTeam(size))),
             CountedCalls(code, size),
         )
+
+
+@pytest.fixture
+def processors() -> Iterator[set[int]]:
+    """Gives the processors of this thread, which has them again after the test."""
+    allowed = os.sched_getaffinity(0)
+    if len(allowed) < 2:
+        pytest.skip("this process may use one processor only")
+    yield allowed
+    os.sched_setaffinity(0, allowed)
+
+
+def member_processors(team: ThreadTeam | ProgramTeam) -> list[set[int]]:
+    return [os.sched_getaffinity(thread.native_id or 0) for thread in team.members.threads]
 
 
 @pytest.mark.drawn(2)
@@ -191,16 +206,11 @@ def test_closing_ends_threads_busy_asleep_or_unused(code: JittedModule, rounds: 
     team.close()
 
 
-def test_pinned_members_stay_on_their_processors(make: Make) -> None:
-    allowed = os.sched_getaffinity(0)
+def test_pinned_members_stay_on_their_processors(make: Make, processors: set[int]) -> None:
     team, counters = make(2)
-    try:
-        team.pin((min(allowed), max(allowed)))
-        assert os.sched_getaffinity(0) == {min(allowed)}
-        members = [thread.native_id for thread in team.members.threads]
-        assert [os.sched_getaffinity(one or 0) for one in members] == [{max(allowed)}]
-    finally:
-        os.sched_setaffinity(0, allowed)
+    team.pin((min(processors), max(processors)))
+    assert os.sched_getaffinity(0) == {min(processors)}
+    assert member_processors(team) == [{max(processors)}]
     team.repeat(counters.calls, 10)
     assert counters.values == [10, 10]
 
@@ -250,33 +260,18 @@ def test_a_forked_process_has_threads_of_its_own(loaded: LoadedObject) -> None:
     counters = Counters(2)
     team.run(count, counters.addresses)
     with team.lock:  # as if another thread ran a program
-        child = os.fork()
-        if not child:
+
+        def run() -> bool:
             with team.lock:
                 team.run(count, counters.addresses)
-            os._exit(0 if counters.values == [2, 2] else 1)
-    assert os.waitpid(child, 0)[1] == 0
+            return counters.values == [2, 2]
+
+        assert in_child(run)
     team.run(count, counters.addresses)
     assert counters.values == [2, 2]
 
 
-@pytest.fixture
-def processors() -> Iterator[set[int]]:
-    """Gives the processors of this thread, which has them again after the test."""
-    allowed = os.sched_getaffinity(0)
-    if len(allowed) < 2:
-        pytest.skip("this process may use one processor only")
-    yield allowed
-    os.sched_setaffinity(0, allowed)
-
-
-def member_processors(team: ProgramTeam) -> list[set[int]]:
-    return [os.sched_getaffinity(thread.native_id or 0) for thread in team.members.threads]
-
-
-def test_threads_keep_off_the_processor_of_the_caller_and_pinned_ones_stay(
-    loaded: LoadedObject, processors: set[int]
-) -> None:
+def test_threads_leave_the_callers_processor_if_unpinned(loaded: LoadedObject, processors: set[int]) -> None:
     team, counters = team_of(loaded), Counters(3)
     team.require(3)
     for own in sorted(processors):

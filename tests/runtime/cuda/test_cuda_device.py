@@ -86,7 +86,7 @@ def test_clusters_are_passed_and_large_ones_asked_for_once(stub: StubDriver, dev
     assert stub.launches[0] == ("k", (16, 2, 1, 32, 1, 1, 0))
 
 
-def test_timed_events_measure_seconds(device: CudaDevice) -> None:
+def test_timed_events_measure_seconds(stub: StubDriver, device: CudaDevice) -> None:
     start, stop = device.create_event(is_timed=True), device.create_event(is_timed=True)
     device.record_event(start, 0)
     device.record_event(stop, 0)
@@ -111,18 +111,13 @@ def test_tensor_maps_carry_every_field(stub: StubDriver, device: CudaDevice) -> 
     assert options[7:27].reshape(4, 5)[:, :3].tolist() == [[64, 8, 2], [128, 1024, 0], [32, 4, 1], [1, 1, 1]]
 
 
-def test_an_error_reports_call_purpose_and_words_and_one_that_breaks_the_context_is_sticky(
-    stub: StubDriver, device: CudaDevice
-) -> None:
+def test_an_error_reports_call_purpose_words_and_is_sticky(stub: StubDriver, device: CudaDevice) -> None:
     stub.fail("cuMemAllocAsync", OUT_OF_MEMORY)
     message = r"^cuMemAllocAsync: 99 bytes: CUDA_ERROR_OUT_OF_MEMORY: out of memory$"
     with pytest.raises(DeviceError, match=message) as caught:
         device.allocate(99, 0)
     assert (caught.value.error_name, caught.value.is_sticky) == ("CUDA_ERROR_OUT_OF_MEMORY", False)
     device.free(device.allocate(99, 0), 0)
-    stub.fail("cuStreamSynchronize", 4242)
-    with pytest.raises(DeviceError, match=r"^cuStreamSynchronize: CUDA error 4242$"):
-        device.synchronize_stream(0)
     stub.fail("cuStreamSynchronize", ILLEGAL_ADDRESS, after=1)
     device.synchronize_stream(0)
     message = "CUDA_ERROR_ILLEGAL_ADDRESS: an illegal memory access"
@@ -132,9 +127,13 @@ def test_an_error_reports_call_purpose_and_words_and_one_that_breaks_the_context
         assert caught.value.is_sticky
 
 
-def test_every_thread_gets_the_context_which_a_closed_device_has_given_back(
-    stub: StubDriver, device: CudaDevice
-) -> None:
+def test_an_error_without_words_is_reported_by_its_number(stub: StubDriver, device: CudaDevice) -> None:
+    stub.fail("cuStreamSynchronize", 4242)
+    with pytest.raises(DeviceError, match=r"^cuStreamSynchronize: CUDA error 4242$"):
+        device.synchronize_stream(0)
+
+
+def test_each_thread_gets_the_context_and_closing_gives_it_back(stub: StubDriver, device: CudaDevice) -> None:
     with ThreadPoolExecutor(1) as thread:
         device.destroy_stream(thread.submit(device.create_stream).result())
     assert stub.calls("cuCtxSetCurrent") == 2
@@ -146,39 +145,22 @@ def test_every_thread_gets_the_context_which_a_closed_device_has_given_back(
 
 
 BINDINGS = """
-import ctypes
-import numpy as np
-from tests.runtime.calling_every import call_everything
 from benchmarks.gpu_check.stub_driver import StubDriver
-from tuner.core.gpu import DeviceError, Extent, KernelLaunch, TensorMapLayout
+from tests.runtime.cuda import test_cuda_device as tests
 from tuner.runtime.cuda.probe import open_device
-stub = StubDriver()
-device = open_device()
-assert device._driver.origin.startswith("cuda-bindings"), device._driver.origin
-for name, call in call_everything(device):
-    call()
-assert stub.live_blocks == 0
-assert (device.name, device.chip, device.facts.driver_version) == ("stub GPU 0", "sm_90", "13.0")
-assert stub.variable("stub_pool_threshold", ctypes.c_uint64).value == 2**64 - 1
-start, stop = device.create_event(is_timed=True), device.create_event(is_timed=True)
-device.record_event(start, 0)
-device.record_event(stop, 0)
-assert 0 <= device.elapsed_s(start, stop) < 1
-address = device.allocate(4096, 0)
-layout = TensorMapLayout((64, 8), (128,), (32, 4), 6, 0, 3, 2, 1)
-words = np.frombuffer(device.tensor_map(address, layout), np.uint32)
-assert words[:7].tolist() == [6, 2, address & 0xFFFFFFFF, 0, 3, 2, 1], words
-assert words[7:27].reshape(4, 5)[:, :2].tolist() == [[64, 8], [128, 0], [32, 4], [1, 1]], words
-function = device.function(device.load_module(b"cubin"), "k")
-device.launch(KernelLaunch(function, Extent(16, 2), Extent(32), 100 << 10, cluster=Extent(4, 2)), 0)
-assert tuple(stub.variable("stub_cluster", ctypes.c_uint * 3)) == (4, 2, 1)
-stub.fail("cuMemAllocAsync", 2)
-try:
-    device.allocate(99, 0)
-except DeviceError as error:
-    assert str(error) == "cuMemAllocAsync: 99 bytes: CUDA_ERROR_OUT_OF_MEMORY: out of memory", error
-else:
-    raise AssertionError("not refused")
+
+def check(test):
+    stub, device = StubDriver(), open_device()
+    assert device._driver.origin.startswith("cuda-bindings"), device._driver.origin
+    assert device.facts.driver_version == "13.0"
+    test(stub, device)
+
+check(tests.test_every_method_reaches_the_driver)
+check(tests.test_timed_events_measure_seconds)
+check(tests.test_tensor_maps_carry_every_field)
+check(tests.test_shared_memory_above_48_kib_is_asked_for_once_per_size)
+check(tests.test_clusters_are_passed_and_large_ones_asked_for_once)
+check(tests.test_an_error_reports_call_purpose_words_and_is_sticky)
 print("ok")
 """
 

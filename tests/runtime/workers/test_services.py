@@ -2,6 +2,7 @@ import itertools
 import re
 from collections.abc import Callable
 from functools import partial
+from typing import Any
 
 import numpy as np
 import pytest
@@ -116,12 +117,10 @@ def test_a_library_whose_process_ends_fails_alone_and_the_others_or_the_kernels_
 # What a judge finds of a candidate, and of several that are timed together.
 
 
-def evaluated(
-    heard: list[str], x: int, deed: str = "", at: str = "", target: FakeTarget | UntimedTarget | None = None
-) -> services.Evaluation:
+def evaluated(heard: list[str], x: int, *misdeed: str, target: Any = None) -> services.Evaluation:
     """Evaluates by a clock that goes on by a second with each look."""
     target = target or FakeTarget()
-    artifact = target.compile(PROBLEM, bind(candidate(x, deed, at)))
+    artifact = target.compile(PROBLEM, bind(candidate(x, *misdeed)))
     rng, clock = np.random.default_rng(0), partial(next, itertools.count(1.0))
     return services.evaluate(target, PROBLEM, artifact, Effort(), rng, lambda: heard.append("quiet"), clock)
 

@@ -1,7 +1,10 @@
 """The evaluator of CUDA programs on a simulated GPU: all is real but the hardware and its clock."""
 
+import numpy as np
+
 from tuner.core.gpu import DeviceError
 from tuner.core.machine import GpuState
+from tuner.payload.reference import Array
 from tuner.runtime.cuda.driver import CudaFacts
 from tuner.runtime.cuda.probe import GpuHere
 from tuner.simulator.device.simulated_device import SimulatedDevice
@@ -33,6 +36,18 @@ def device_with_a_clock() -> SimulatedDevice:
     device = SimulatedDevice(FACTS.chip, order="random")
     setattr(device, "elapsed_s", lambda start, stop: SAMPLE_S)  # noqa: B010 - mypy: methods are not assigned
     return device
+
+
+def download(device: SimulatedDevice, address: int, like: Array) -> Array:
+    found = np.empty_like(like)
+    device.copy(found.ctypes.data, address, found.nbytes, 0)
+    device.synchronize_stream(0)
+    return found
+
+
+def upload(device: SimulatedDevice, address: int, array: Array) -> None:
+    device.copy(address, array.ctypes.data, array.nbytes, 0)
+    device.synchronize_stream(0)
 
 
 def evaluator_on(device: SimulatedDevice, chip: str = "sm_90") -> GpuEvaluator:

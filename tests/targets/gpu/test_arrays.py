@@ -9,7 +9,7 @@ import pytest
 
 from benchmarks.gpu_check.stub_driver import StubDriver
 from tests.targets.evaluation import fails, rng
-from tests.targets.gpu.simulated_cuda import device_with_a_clock
+from tests.targets.gpu.simulated_cuda import download, upload
 from tests.texts import text_beside
 from tuner.core.errors import RAN, CandidateError, Stage
 from tuner.core.gpu import DeviceError, TensorMapLayout
@@ -31,10 +31,9 @@ def test_a_refusal_fails_the_candidate_at_its_stage(stage: Stage) -> None:
         raise refusal("CUDA_ERROR_INVALID_VALUE")
 
 
-LOSING = ("ILLEGAL_ADDRESS", "LAUNCH_FAILED", "ECC_UNCORRECTABLE", "MISALIGNED_ADDRESS")
-
-
-@pytest.mark.parametrize("name", LOSING)
+@pytest.mark.parametrize(
+    "name", ["ILLEGAL_ADDRESS", "LAUNCH_FAILED", "ECC_UNCORRECTABLE", "MISALIGNED_ADDRESS"]
+)
 def test_an_error_that_takes_the_context_ends_the_process_even_from_load(name: str) -> None:
     with pytest.raises(CandidateError, match=name) as caught, failing_as(Stage.LOAD):
         raise refusal(f"CUDA_ERROR_{name}")
@@ -56,37 +55,18 @@ def test_other_errors_pass_and_a_lack_of_memory_reports_what_for() -> None:
 PROBLEM = Matmul(6, 5, 4, epilogue="bias_relu")
 
 
-@pytest.fixture
-def device() -> SimulatedDevice:
-    return device_with_a_clock()
-
-
 def arrays_of(device: SimulatedDevice, problem: Problem = PROBLEM) -> GpuProblemArrays:
     arrays = GpuProblemArrays(device, problem, rng())
     arrays.fill(rng())
     return arrays
 
 
-def download(device: SimulatedDevice, address: int, like: np.ndarray) -> np.ndarray:
-    found = np.empty_like(like)
-    device.copy(found.ctypes.data, address, found.nbytes, 0)
-    device.synchronize_stream(0)
-    return found
-
-
-def upload(device: SimulatedDevice, address: int, array: np.ndarray) -> None:
-    device.copy(address, array.ctypes.data, array.nbytes, 0)
-    device.synchronize_stream(0)
-
-
 def selected(device: SimulatedDevice, arrays: GpuProblemArrays) -> None:
     """Does what a kernel would: reads the inputs on the device, writes C there."""
     m, n, k = PROBLEM.sizes
-    at = arrays.addresses
-    a = download(device, at["a"], np.empty((m, k), np.float32))
-    b = download(device, at["b"], np.empty((k, n), np.float32))
-    bias = download(device, at["bias"], np.empty(n, np.float32))
-    upload(device, at["c"], np.maximum(a @ b + bias, 0.0).astype(output_dtype(PROBLEM)))
+    shapes = (("a", (m, k)), ("b", (k, n)), ("bias", (n,)))
+    a, b, bias = (download(device, arrays.addresses[at], np.empty(s, np.float32)) for at, s in shapes)
+    upload(device, arrays.addresses["c"], np.maximum(a @ b + bias, 0.0).astype(output_dtype(PROBLEM)))
 
 
 def test_what_nobody_wrote_or_wrote_again_is_wrong(device: SimulatedDevice) -> None:
@@ -215,9 +195,7 @@ def test_a_tensor_map_is_encoded_for_its_buffer_and_aligned() -> None:
 
 
 @pytest.mark.parametrize(("is_zeroed", "counted"), [(True, 1), (False, 12)])
-def test_what_begins_as_zeros_does_so_before_every_run_and_what_does_not_is_left_alone(
-    stub: StubDriver, is_zeroed: bool, counted: int
-) -> None:
+def test_what_begins_as_zeros_does_so_in_every_run(stub: StubDriver, is_zeroed: bool, counted: int) -> None:
     device = stub.open()
     buffers = (replace(BUFFERS[0], is_zeroed=is_zeroed), BUFFERS[1])
     loaded = LoadedKernels(device, replace(PROGRAM, buffers=buffers))

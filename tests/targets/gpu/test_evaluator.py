@@ -4,6 +4,7 @@ import ctypes
 from collections.abc import Callable, Iterator
 from contextlib import contextmanager
 from dataclasses import dataclass, replace
+from typing import Any
 
 import numpy as np
 import pytest
@@ -33,17 +34,6 @@ PROBLEM = Matmul(4, 4, 4)
 NOTHING = ".visible .entry nothing(.param .u64 a, .param .u64 b, .param .u64 c, .param .u64 calls) { ret; }"
 
 
-def small_matmul(before: str = "") -> str:
-    """Returns the kernel ``small(a, b, c, calls)``: 4x4x4 in f32, one of 16 threads for each element of C.
-
-    ``before`` is PTX that runs once %element and %call are known, the addresses of the thread's element of C
-    and of its word of ``calls``, scratch memory of 64 bytes; it may jump to DONE.
-    """
-    step = "ld.global.f32 %x, [%row + {}]; ld.global.f32 %y, [%column + {}]; fma.rn.f32 %sum, %x, %y, %sum;"
-    products = "\n".join(step.format(4 * k, 16 * k) for k in range(4))
-    return filled(__file__, "SMALL", before=before, products=products)
-
-
 def artifact_of(kernel: str, name: str) -> Artifact:
     ptx = f"//\n.version 8.0\n.target sm_90\n.address_size 64\n{kernel}\n"
     launch = Launch(name, (1, 1, 1), (16, 1, 1), 0, ("a", "b", "c", "calls"))
@@ -51,8 +41,18 @@ def artifact_of(kernel: str, name: str) -> Artifact:
     return Artifact("", "", program=KernelProgram("sm_90", ptx, b"", (launch,), buffers))
 
 
-ARTIFACT = artifact_of(NOTHING, "nothing")
-RIGHT = artifact_of(small_matmul(), "small")
+def small_kernel(before: str = "", after: str = "") -> Artifact:
+    """Returns the kernel ``small(a, b, c, calls)``: 4x4x4 in f32, one of 16 threads for each element of C.
+
+    ``before`` is PTX that runs once %element and %call are known, the addresses of the thread's element of C
+    and of its word of ``calls``, scratch memory of 64 bytes; it may jump to DONE. ``after`` runs behind all.
+    """
+    step = "ld.global.f32 %x, [%row + {}]; ld.global.f32 %y, [%column + {}]; fma.rn.f32 %sum, %x, %y, %sum;"
+    products = "\n".join(step.format(4 * k, 16 * k) for k in range(4))
+    return artifact_of(filled(__file__, "SMALL", before=before, products=products, after=after), "small")
+
+
+ARTIFACT, RIGHT = artifact_of(NOTHING, "nothing"), small_kernel()
 
 
 def opened(here: GpuHere) -> LocalGpu:
@@ -101,8 +101,12 @@ def stub_opened(_here: GpuHere) -> LocalGpu:
     return LocalGpu(device, 4096, lambda: COOL)
 
 
-def library_evaluator() -> GpuEvaluator:
-    return GpuEvaluator("sm_90", lambda: HERE, stub_opened, find_library=stub_cublas)
+def stub_variable(name: str, kind: Any = ctypes.c_int) -> Any:
+    return kind.in_dll(ctypes.CDLL(stub_cublas()), f"stub_{name}")
+
+
+def library_evaluator(find: Callable[[], str] = stub_cublas) -> GpuEvaluator:
+    return GpuEvaluator("sm_90", lambda: HERE, stub_opened, find_library=find)
 
 
 @pytest.mark.parametrize("epilogue", ["none", "bias_relu"])
@@ -112,8 +116,7 @@ def test_cublas_are_interleaved_on_the_stream_and_the_arrays_of_the_programs(epi
     evaluator, rng = library_evaluator(), np.random.default_rng(0)
     (library,) = evaluator.load_baselines(problem, rng)
     assert library.name == "cuBLAS 13.1.2"
-    stub = ctypes.CDLL(stub_cublas())
-    calls, stream = (ctypes.c_int.in_dll(stub, "stub_calls"), ctypes.c_void_p.in_dll(stub, "stub_stream"))
+    calls, stream = stub_variable("calls"), stub_variable("stream", ctypes.c_void_p)
     checked, calls.value = calls.value, 0
     assert checked >= 1
     assert not stream.value
@@ -126,7 +129,7 @@ def test_cublas_are_interleaved_on_the_stream_and_the_arrays_of_the_programs(epi
 
 
 def test_cublas_multiplies_all_matrices_of_a_batch_by_one_call() -> None:
-    calls = ctypes.c_int.in_dll(ctypes.CDLL(stub_cublas()), "stub_calls")
+    calls = stub_variable("calls")
     for layout in LAYOUTS:
         calls.value = 0
         library_evaluator().load_baselines(BatchMatmul(3, 4, 5, 6, layout=layout), np.random.default_rng(0))
@@ -136,7 +139,7 @@ def test_cublas_multiplies_all_matrices_of_a_batch_by_one_call() -> None:
 @contextmanager
 def refusing(call: str, result: int) -> Iterator[None]:
     """Makes a call of the stand-in for cuBLAS return an error."""
-    given = ctypes.c_int.in_dll(ctypes.CDLL(stub_cublas()), f"stub_{call}_result")
+    given = stub_variable(f"{call}_result")
     given.value = result
     yield
     given.value = 0
@@ -174,12 +177,10 @@ def test_a_program_is_evaluated_with_every_sign_turned_and_again_on_inputs_that_
 
 # cuBLAS beside our kernels, by stand-ins for it and for libcuda that compute on host memory.
 SIZES = (5, 7, 3)  # nothing fits by chance
-BRIEF = Effort(budget_s=0.0, min_samples=1)
 
 
-def timed(problem: Problem, effort: Effort = BRIEF, find: Callable[[], str] = stub_cublas) -> Baseline:
-    evaluator = GpuEvaluator("sm_90", lambda: HERE, stub_opened, find_library=find)
-    return time_cublas(evaluator, problem, effort, 0)
+def timed(problem: Problem, find: Callable[[], str] = stub_cublas) -> Baseline:
+    return time_cublas(library_evaluator(find), problem, Effort(budget_s=0.0, min_samples=1), 0)
 
 
 @pytest.mark.drawn(ALL)
@@ -193,11 +194,9 @@ def timed(problem: Problem, effort: Effort = BRIEF, find: Callable[[], str] = st
         ("f64", "", cublas.COMPUTE_64F),
     ],
 )
-def test_the_answer_is_that_of_the_problem_by_tf32_exactly_where_it_is_asked_for(
-    dtype: str, output: str, compute: int, layout: str
-) -> None:
+def test_answers_are_right_by_tf32_only_if_asked(dtype: str, output: str, compute: int, layout: str) -> None:
     timed(Matmul(*SIZES, dtype, layout, output=output))  # raises for any element that is wrong
-    assert ctypes.c_int.in_dll(ctypes.CDLL(stub_cublas()), "stub_compute").value == compute
+    assert stub_variable("compute").value == compute
 
 
 def test_the_library_is_timed_as_kernels_are(monkeypatch: pytest.MonkeyPatch) -> None:
@@ -235,7 +234,7 @@ COLD_RUNS = 2
 UNTIMED = 1 + 1 + 2  # runs before the first sample: the graph's first, to raise clocks, to calibrate
 COUNTED = "ld.global.u32 %n, [%call]; add.u32 %n, %n, 1; st.global.u32 [%call], %n;"  # the first run: 0
 REMEMBERS = text_beside(__file__, "REMEMBERS")
-KEEPS = "st.global.f32 [%call + 4], %sum;\nDONE:"
+KEEPS = "st.global.f32 [%call + 4], %sum;"
 
 
 @dataclass(frozen=True)
@@ -269,9 +268,13 @@ def device(request: pytest.FixtureRequest) -> AbstractDevice:
 
 
 @pytest.fixture
-def few_samples(monkeypatch: pytest.MonkeyPatch) -> None:
-    monkeypatch.setattr(event_timing, "MIN_SAMPLES", 1)
+def few_cold_samples(monkeypatch: pytest.MonkeyPatch) -> None:
     monkeypatch.setattr(event_timing, "COLD_SAMPLES", COLD_RUNS)
+
+
+@pytest.fixture
+def few_samples(monkeypatch: pytest.MonkeyPatch, few_cold_samples: None) -> None:
+    monkeypatch.setattr(event_timing, "MIN_SAMPLES", 1)
 
 
 def timed_until(
@@ -289,10 +292,6 @@ def timed_until(
     return evaluator.measure(PROBLEM, loaded, end.effort, rng)
 
 
-def small_kernel(before: str = "") -> Artifact:
-    return artifact_of(small_matmul(before), "small")
-
-
 def lazy(first: int, last: int) -> Artifact:
     """Returns a kernel that leaves C as it finds it in some of the runs since it was verified, from 1 on."""
     is_lazy = f"setp.lt.u32 %p, %n, {first}; @%p bra WORK; setp.le.u32 %p, %n, {last}; @%p bra DONE;"
@@ -308,7 +307,7 @@ def lazy_where_filled() -> Artifact:
 
 def remembering() -> Artifact:
     """Returns a kernel that writes a row as in the last run where the first number of A's row is the same."""
-    artifact = artifact_of(small_matmul(REMEMBERS).replace("DONE:", KEEPS), "small")
+    artifact = small_kernel(REMEMBERS, KEEPS)
     assert artifact.program is not None
     *operands, _ = artifact.program.buffers
     buffers = (*operands, KernelBuffer("calls", 16 * 12, "scratch"))
@@ -349,11 +348,6 @@ def test_a_kernel_that_is_lazy_in_cold_samples_only_or_remembers_its_inputs_gets
 
 
 BOTH = End(Effort(0.0, 2), 0.02, event_timing.MIN_SAMPLES)
-
-
-@pytest.fixture
-def few_cold_samples(monkeypatch: pytest.MonkeyPatch) -> None:
-    monkeypatch.setattr(event_timing, "COLD_SAMPLES", COLD_RUNS)
 
 
 @pytest.mark.drawn(2)

@@ -60,9 +60,7 @@ def test_a_flush_fills_twice_the_cache_or_a_large_one(device: ScriptedDevice, ti
     assert f"fill {2 * event_timing.UNKNOWN_CACHE_BYTES}" in device.log
 
 
-def test_a_short_sample_follows_an_equal_one_so_that_no_launching_is_timed_and_a_long_one_is_run_once(
-    device: ScriptedDevice, timer: GpuTimer
-) -> None:
+def test_short_samples_follow_equal_ones_long_ones_run_once(device: ScriptedDevice, timer: GpuTimer) -> None:
     found = timer.measure(device.work(10e-6), EFFORT, rng())
     assert device.log.count(f"launch {found.inner_calls}") >= 2 * len(found.samples_s)
     device.log.clear()

@@ -7,24 +7,16 @@ from typing import Any
 import pytest
 
 from tests.targets.evaluation import fails
-from tests.texts import text_beside
+from tests.texts import filled, text_beside
 from tuner.core.errors import CandidateError, MachineError, Stage, UsageError
 from tuner.core.gpu import CHIPS, chip_of
 from tuner.core.gpu_code import KernelBuffer, KernelProgram, Launch, Resources, code_sha256
 from tuner.mlir.fingerprint import GPU_SOURCES
 from tuner.targets.gpu import compiler as gpu
-from tuner.targets.gpu.compiler import KernelReport, Ptxas, Tool, defects_of, find_ptxas, locate, refusal_of
+from tuner.targets.gpu.compiler import KernelReport, Ptxas, Tool, defects_of, locate, refusal_of
 
 PTX = text_beside(__file__, "PTX")
 PROGRAM = KernelProgram("sm_80", PTX, b"", (Launch("first", (1, 1, 1), (256, 1, 1), 4096, ("p",)),), ())
-
-
-@pytest.fixture(scope="module")
-def ptxas() -> Ptxas:
-    found = find_ptxas()
-    if found is None:
-        pytest.skip("no ptxas: neither the extra cuda nor one on PATH")
-    return found
 
 
 def test_ptxas_reports_its_version_and_chips(ptxas: Ptxas) -> None:
@@ -201,8 +193,6 @@ def test_every_defect_has_a_range_and_a_source_and_a_line_that_names_what_and_wh
 LAUNCH = Launch("k", (4, 4, 1), (128, 1, 1), 49152, ("a",))
 RESOURCES = Resources("k", 128, 0, 0, 0, 49152, 0, 0.25, 4)
 TINY = KernelProgram("sm_90", "ptx", b"cubin", (LAUNCH,), (KernelBuffer("a", 4, "output"),), (RESOURCES,))
-HEADER = ".version 8.0\n.target sm_90\n.address_size 64\n"
-EMPTY_KERNEL = HEADER + ".visible .entry k(.param .u64 a) {{ {} ret; }}\n"
 
 
 def test_equal_machine_code_is_equal_whatever_its_ptx_which_decides_without_it() -> None:
@@ -227,7 +217,8 @@ def test_whatever_changes_what_runs_changes_the_hash(other: KernelProgram) -> No
 
 def test_registers_by_another_name_give_the_same_machine_code(ptxas: Ptxas) -> None:
     bodies = (".reg .u64 %rd1; ld.param.u64 %rd1, [a];", "// a comment\n.reg .u64 %x; ld.param.u64 %x, [a];")
-    programs = [ptxas.assemble(replace(TINY, cubin=b"", ptx=EMPTY_KERNEL.format(body))) for body in bodies]
+    texts = (filled(__file__, "EMPTY_KERNEL", body=body) for body in bodies)
+    programs = [ptxas.assemble(replace(TINY, cubin=b"", ptx=text)) for text in texts]
     assert programs[0].ptx != programs[1].ptx
     assert code_sha256(programs[0]) == code_sha256(programs[1])
 
