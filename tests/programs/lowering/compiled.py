@@ -1,6 +1,7 @@
-"""Programs for tests: read, rewritten, lowered for the host, called."""
+"""Programs for tests: read, rewritten, lowered for the host, called on the host or a simulated GPU."""
 
-from collections.abc import Callable
+from collections.abc import Callable, Iterator
+from contextlib import closing, contextmanager
 from typing import Any
 
 import pytest
@@ -9,15 +10,16 @@ from benchmarks.gpu_check.gpu_point import GpuPoint, feasible_set
 from benchmarks.program_compiler import compiler_of
 from tuner.core.candidate import TargetName
 from tuner.core.errors import CandidateError, Stage
+from tuner.core.gpu_code import DeviceProgram
 from tuner.core.interfaces import Script
 from tuner.core.problem import Problem
 from tuner.mlir.bindings import ir
 from tuner.mlir.transform import new_context
 from tuner.programs.lowering.host import lower_host_program
 from tuner.programs.lowering.read_program import read_program
+from tuner.programs.run.device_function import DeviceFunction
 from tuner.programs.run.host_function import HostFunction
-
-ADD = "%s = arith.addf %x, %y : f32 linalg.yield %s : f32"
+from tuner.simulator.device.simulated_device import SimulatedDevice
 
 
 def host_function(text: str, rewrite: Callable[[Any], None] | None = None, scripts: Any = None) -> Any:
@@ -29,9 +31,19 @@ def host_function(text: str, rewrite: Callable[[Any], None] | None = None, scrip
         return HostFunction(lower_host_program(payload, scripts or {}))
 
 
-def compiled_function(text: str, entry: str | None = None) -> HostFunction:
-    """Returns a program that is compiled as a whole for the CPU, by all passes, as a function of arrays."""
-    return HostFunction(compiler_of(TargetName("cpu")).compile(text, entry).code)
+def cpu_function(text: str, entry: str | None = None) -> HostFunction:
+    """Returns a program, compiled as a whole with matmuls as loops, as a function of numpy arrays."""
+    return HostFunction(compiler_of(TargetName("cpu")).compile(text, entry, None).code)
+
+
+@contextmanager
+def on_simulator(program: DeviceProgram, **options: Any) -> Iterator[tuple[DeviceFunction, SimulatedDevice]]:
+    """Gives a program on a simulated GPU, where in the end nothing is reported and no memory is left."""
+    device = SimulatedDevice(**options)
+    with closing(DeviceFunction(program, device)) as loaded:
+        yield loaded, device
+    assert device.reports == ()
+    assert device.counts.allocations == device.counts.frees
 
 
 def first_script(problem: Problem, strategy: str = "matmul_gpu_naive") -> Script:

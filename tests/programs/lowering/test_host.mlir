@@ -56,7 +56,9 @@ func.func @f(%a: memref<2x3x5x2xf32>) {
         %t = arith.addi %s, %g : index
         %i = arith.index_cast %t : index to i32
         %v = arith.sitofp %i : i32 to f32
-        memref.store %v, %a[%bx, %by, %tx, %tz] : memref<2x3x5x2xf32>
+        %x = memref.load %a[%bx, %by, %tx, %tz] : memref<2x3x5x2xf32>
+        %y = arith.addf %x, %v : f32
+        memref.store %y, %a[%bx, %by, %tx, %tz] : memref<2x3x5x2xf32>
         gpu.terminator
       }
       return
@@ -65,18 +67,6 @@ func.func @f(%a: memref<2x3x5x2xf32>) {
 %x = memref.load %a[%bx, %tx] : memref<2x64xf32>
 %y = arith.addf %x, %x : f32
 memref.store %y, %a[%bx, %tx] : memref<2x64xf32>
-// ----- ONCE
-func.func @f(%a: memref<2x3x5x2xf32>) {
-      %c1 = arith.constant 1 : index %c2 = arith.constant 2 : index %c3 = arith.constant 3 : index
-  %c5 = arith.constant 5 : index %one = arith.constant 1.0 : f32
-      gpu.launch blocks(%bx, %by, %bz) in (%gx = %c2, %gy = %c3, %gz = %c1) threads(%tx, %ty, %tz) in (%sx = %c5, %sy = %c1, %sz = %c2) {
-        %x = memref.load %a[%bx, %by, %tx, %tz] : memref<2x3x5x2xf32>
-        %y = arith.addf %x, %one : f32
-        memref.store %y, %a[%bx, %by, %tx, %tz] : memref<2x3x5x2xf32>
-        gpu.terminator
-      }
-      return
-    }
 // ----- VECTOR
 gpu.barrier
 %x = vector.extract %v[1, 2] : f32 from vector<2x3xf32>

@@ -12,7 +12,7 @@ from benchmarks.program_compiler import compiler_of
 from tests.mlir.documented_ir import missing
 from tests.mlir.kernels import parsed
 from tests.programs.file_check import filled
-from tests.programs.lowering.compiled import compiled_function, first_script, host_function, read
+from tests.programs.lowering.compiled import cpu_function, first_script, host_function, on_simulator, read
 from tests.texts import text_beside
 from tuner.core.candidate import Candidate, TargetName
 from tuner.core.errors import CandidateError, Stage
@@ -162,22 +162,20 @@ def payload(problem: Problem, is_filled: bool) -> str:
     return filled(__file__, "MATMUL", of_a=a, of_b=b, of_c=c, result=result, fill=fill)
 
 
-def check(code: Any, device: SimulatedDevice, problem: Problem, *, is_filled: bool = True) -> None:
-    """Runs a program twice on random arrays, compares with numpy, and wants no report and no leak."""
-    program = DeviceFunction(code, device)
+def check(code: Any, problem: Problem, launches: int, *, chip: str = "sm_90", is_filled: bool = True) -> None:
+    """Runs a program twice on random arrays, compares with numpy, and counts the launches of a call."""
     m, n, k = problem.sizes
     rng = np.random.default_rng(0)
     dtype = NUMPY_DTYPES[problem.dtype]
-    for _ in range(2):
-        a, b = (rng.standard_normal(shape).astype(dtype) for shape in ((m, k), (k, n)))
-        c = rng.standard_normal((m, n)).astype(NUMPY_DTYPES[problem.output or "f32"])
-        expected = a.astype(np.float64) @ b.astype(np.float64) + (0 if is_filled else c)
-        program(a, b, c)
-        half_unit = 0.016 if problem.output else 1e-4  # of 16 bits, up to 32
-        np.testing.assert_allclose(c.astype(np.float64), expected, rtol=0, atol=half_unit)
-    program.close()
-    assert device.reports == ()
-    assert device.counts.allocations == device.counts.frees
+    half_unit = 0.016 if problem.output else 1e-4  # of 16 bits, up to 32
+    with on_simulator(code, chip=chip, order="lifo") as (program, device):
+        for _ in range(2):
+            a, b = (rng.standard_normal(shape).astype(dtype) for shape in ((m, k), (k, n)))
+            c = rng.standard_normal((m, n)).astype(NUMPY_DTYPES[problem.output or "f32"])
+            expected = a.astype(np.float64) @ b.astype(np.float64) + (0 if is_filled else c)
+            program(a, b, c)
+            np.testing.assert_allclose(c.astype(np.float64), expected, rtol=0, atol=half_unit)
+    assert device.counts.launches == 2 * launches
 
 
 @pytest.mark.drawn(1)
@@ -195,9 +193,7 @@ def test_kernels_of_tensor_maps_are_right(dtype: str, output: str, knobs: dict[s
     point = GpuPoint(problem, Candidate.of("matmul_gpu_wgmma", WGMMA | knobs), "sm_90a")
     bound, compiler = {problem: Script.of(point.script())}, compiler_of(TargetName.parse("simulator:sm_90a"))
     code = compiler.compile(payload(problem, True), None, bound, DeviceOptions(form)).code
-    device = SimulatedDevice("sm_90a", "lifo")
-    check(code, device, problem)
-    assert device.counts.launches == 2
+    check(code, problem, 1, chip="sm_90a")
 
 
 @pytest.mark.parametrize("is_filled", [True, False])
@@ -214,9 +210,7 @@ def test_kernels_with_scratch_are_right(k: int, knobs: dict[str, Any], kernels: 
     problem = Matmul(40, 24, k, dtype="f16")
     bound = {problem: script(problem, **knobs)}
     code = compiler_of(SIMULATOR).compile(payload(problem, is_filled), None, bound).code
-    device = SimulatedDevice("sm_90", "lifo")
-    check(code, device, problem, is_filled=is_filled)
-    assert device.counts.launches == 2 * (kernels + (not is_filled))
+    check(code, problem, kernels + (not is_filled), is_filled=is_filled)
 
 
 def test_a_script_for_other_sizes_or_without_a_kernel_is_refused() -> None:
@@ -265,7 +259,7 @@ def launches(text: str, *orders: StreamOrder) -> tuple[int, int]:
     Each of the orders, of which "lifo" shows most, gives what the host's loops give, and nothing is reported.
     """
     expected = integers()
-    compiled_function(text)(*expected, True)
+    cpu_function(text)(*expected, True)
     compiled = compiler_of(SIMULATOR).compile(text, "main")
     assert compiled.problems == (Matmul(32, 32, 32),)
     for order in orders:

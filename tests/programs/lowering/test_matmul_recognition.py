@@ -11,8 +11,7 @@ from tuner.core.errors import CandidateError, UsageError
 from tuner.core.problem import BatchMatmul, Matmul, NamedProblem, Problem
 from tuner.mlir import transform
 from tuner.mlir.bindings import ir
-from tuner.programs.lowering import matmul_recognition as find_matmuls
-from tuner.programs.lowering.matmul_recognition import contractions_in, model_contractions
+from tuner.programs.lowering.matmul_recognition import contractions_in, find_matmuls, model_contractions
 from tuner.programs.lowering.read_program import read_program
 
 SIZES = {"m": 8, "n": 4, "k": 16}
@@ -36,7 +35,7 @@ def context() -> Iterator[None]:
 def matches(body: str, arguments: str) -> list[Any]:
     text = f"func.func @f({arguments}) {{\n  %zero = arith.constant 0.0 : f32\n  {body}\n  return\n}}"
     PAYLOADS.append(read_program(text))
-    return list(find_matmuls.find_matmuls(PAYLOADS[-1]))
+    return list(find_matmuls(PAYLOADS[-1]))
 
 
 def memref(letters: str, dtype: str) -> str:

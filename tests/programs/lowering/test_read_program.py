@@ -1,4 +1,4 @@
-"""Payloads become programs on buffers: entry, calls, signature, constants; memory is freed after its use."""
+"""Payloads become programs on buffers: entry, calls, constants; memory is freed and not taken for another."""
 
 import re
 from typing import Any
@@ -6,15 +6,18 @@ from typing import Any
 import numpy as np
 import pytest
 
+import tuner
 from tests.default_suite import ALL
 from tests.mlir.kernels import parsed
 from tests.programs.file_check import cases, checked, filled, require
 from tests.programs.lowering import device_programs as texts
-from tests.programs.lowering.compiled import compiled_function, entry_read, host_function, read, refusal
+from tests.programs.lowering.compiled import cpu_function, entry_read, host_function, read, refusal
 from tests.texts import text_beside
-from tuner.core.errors import CandidateError, Stage
+from tuner.core.errors import CandidateError, Stage, UsageError
 from tuner.core.gpu_code import BufferType, ScalarType
 from tuner.mlir.bindings import ir
+from tuner.mlir.effects.accesses import device_accesses
+from tuner.mlir.effects.memory_effects import KernelEffects
 from tuner.mlir.ir.reading import walk
 from tuner.programs.execution import copies
 from tuner.programs.lowering import bufferize, explicit_memory
@@ -231,7 +234,7 @@ def test_a_padding_gives_what_slices_and_numpy_give(low: tuple[int, int], high: 
     text = filled(__file__, "PADDED", low=list(low), high=list(high), **sizes)
     cut = tuple(slice(max(-a, 0), size - max(-b, 0)) for size, a, b in ends)
     expected = np.pad(X[cut], [(max(a, 0), max(b, 0)) for _, a, b in ends], constant_values=7)
-    np.testing.assert_array_equal(compiled_function(text)(X), expected)
+    np.testing.assert_array_equal(cpu_function(text)(X), expected)
 
 
 @pytest.mark.parametrize("allocates", ["gpu.alloc", "memref.alloc"])
@@ -266,3 +269,38 @@ def test_memory_mixes_where_a_host_load_and_a_kernel_meet_and_memory_of_one_kind
         text = texts.host_text(module)
     counted = [text.count(op) for op in ("memref.alloc()", "memref.dealloc", "memref.copy", "gpu.alloc")]
     assert counted == [3, 3, 3, 0]
+
+
+def test_a_tensor_that_grows_in_a_loop_is_no_wrong_result() -> None:
+    program = tuner.compile_program(text_beside(__file__, "GROWING_LOOP"), target="cpu")
+    with pytest.raises(CandidateError, match="another size in the next iteration"):
+        program(np.arange(4, dtype=np.float32), 2)
+    np.testing.assert_array_equal(program(np.arange(4, dtype=np.float32), 0), np.arange(4))
+
+
+@pytest.mark.parametrize("target", ["cpu", "simulator"])
+def test_a_global_that_a_kernel_names_is_that_of_the_program(target: str) -> None:
+    array = np.zeros(4, np.float32)
+    tuner.compile_program(text_beside(__file__, "GLOBAL_IN_A_KERNEL"), target=target)(array, 5.0)
+    np.testing.assert_array_equal(array, np.full(4, 5))
+
+
+def test_a_function_that_would_call_itself_in_place_of_the_c_library_is_refused() -> None:
+    text = "func.func @NAME(%x: f64) -> f64 { %y = math.exp %x : f64 return %y : f64 }"
+    with pytest.raises(UsageError, match="found the name 'exp' of a function of C that it calls"):
+        tuner.compile_program(text.replace("NAME", "exp"), target="cpu")
+    program = tuner.compile_program(text.replace("NAME", "raised"), target="cpu")
+    np.testing.assert_allclose(program(1.0), np.exp(1.0), rtol=1e-15)
+
+
+def test_a_kernel_may_touch_anything_by_a_global_of_its_module_unless_that_is_constant() -> None:
+    with parsed(text_beside(__file__, "GLOBALS_OF_KERNELS")) as module:
+        effects = KernelEffects(module)
+        launches = walk(module, "gpu.launch_func")
+        assert [device_accesses(each, effects).is_unknown for each in launches] == [True, False]
+
+
+def test_memory_of_an_iteration_in_a_kernel_that_a_condition_forwards_is_refused() -> None:
+    found = r"memory of one iteration of a loop that scf\.condition forwards"
+    with pytest.raises(CandidateError, match=found):
+        tuner.compile_program(text_beside(__file__, "FORWARDED_BY_A_CONDITION"), target="simulator")

@@ -10,7 +10,7 @@ import numpy as np
 import pytest
 
 from benchmarks.gpu_check.stub_driver import StubDriver
-from tests.programs.lowering.compiled import host_function
+from tests.programs.lowering.compiled import host_function, on_simulator
 from tests.programs.run import host_modules
 from tests.programs.run.host_modules import BUFFER, TOKENS, TWO_CHAINS, N, compiled, host_only, two_chains
 from tests.programs.run.test_marshalling import Tensor
@@ -33,11 +33,6 @@ OWNERS = {"freed": ({}, ()), "left": ({FREED: ""}, LEAKS), "returned": (RETURNED
 SWAP = text_beside(__file__, "SWAP")
 
 
-@pytest.fixture(scope="module")
-def chains() -> DeviceProgram:
-    return two_chains()
-
-
 def without(text: str, mark: str) -> str:
     """Returns a text without the first line that has the mark."""
     lines = text.splitlines()
@@ -46,13 +41,10 @@ def without(text: str, mark: str) -> str:
 
 
 @pytest.mark.parametrize("order", STREAM_ORDERS)
-def test_a_program_is_right_in_any_order_and_nan_without_its_copy(chains: Any, order: StreamOrder) -> None:
-    device = SimulatedDevice(order=order, seed=3)
-    loaded = DeviceFunction(chains, device)
-    for scale in (1, 3):
-        np.testing.assert_array_equal(loaded(scale * A, B), 2 * scale * A + 2 * B)
-    loaded.close()
-    assert device.reports == ()
+def test_a_program_is_right_in_any_order_and_nan_without_its_copy(order: StreamOrder) -> None:
+    with on_simulator(two_chains(), order=order, seed=3) as (loaded, _):
+        for scale in (1, 3):
+            np.testing.assert_array_equal(loaded(scale * A, B), 2 * scale * A + 2 * B)
     unfinished = two_chains(without(TWO_CHAINS, "// copy out"))
     assert np.isnan(DeviceFunction(unfinished, SimulatedDevice(order=order))(A, B)).all()
 
@@ -70,11 +62,9 @@ def test_memory_without_an_owner_is_a_leak(change: dict[str, str], reports: Any,
     assert tuple(map(str, device.reports)) == reports
 
 
-def test_streams_are_made_once_modules_loaded_once_and_slot_0_is_the_callers_stream(
-    chains: DeviceProgram,
-) -> None:
+def test_streams_are_made_once_modules_loaded_once_and_slot_0_is_the_callers_stream() -> None:
     device = SimulatedDevice()
-    loaded, again = DeviceFunction(chains, device), DeviceFunction(chains, device)
+    loaded, again = (DeviceFunction(two_chains(), device) for _ in range(2))
     for _ in range(3):
         loaded(A, B)
         again(A, B)
@@ -85,7 +75,7 @@ def test_streams_are_made_once_modules_loaded_once_and_slot_0_is_the_callers_str
     again.close()
     assert (device.counts.streams_destroyed, device.counts.modules_unloaded) == (4, 1)
     device = SimulatedDevice(order="lifo")
-    loaded, stream = DeviceFunction(chains, device), device.create_stream()
+    loaded, stream = DeviceFunction(two_chains(), device), device.create_stream()
     source, target = np.full(N, 3, np.float32), np.zeros(N, np.float32)
     scratch = device.allocate(4 * N, stream)
     device.copy(scratch, source.ctypes.data, 4 * N, stream)
@@ -97,15 +87,13 @@ def test_streams_are_made_once_modules_loaded_once_and_slot_0_is_the_callers_str
 
 def test_token_form_runs_and_takes_no_stream_and_has_no_graph() -> None:
     program = compiled(TOKENS, (BUFFER,), (BUFFER,), streams=0)
-    device = SimulatedDevice(order="lifo")
-    loaded = DeviceFunction(program, device)
-    np.testing.assert_array_equal(loaded(A), 2 * A)
-    assert device.reports == ()
-    assert device.counts.streams_created > 0
-    with pytest.raises(UsageError, match="main: takes no stream: each call makes its own"):
-        loaded(A, stream=1)
-    with pytest.raises(UsageError, match="main: the program makes its own streams, which"):
-        loaded.as_graph(A)
+    with on_simulator(program, order="lifo") as (loaded, device):
+        np.testing.assert_array_equal(loaded(A), 2 * A)
+        assert device.counts.streams_created > 0
+        with pytest.raises(UsageError, match="main: takes no stream: each call makes its own"):
+            loaded(A, stream=1)
+        with pytest.raises(UsageError, match="main: the program makes its own streams, which"):
+            loaded.as_graph(A)
     unfinished, device = without(TOKENS, "// finish"), SimulatedDevice()
     with closing(DeviceFunction(compiled(unfinished, (BUFFER,), (BUFFER,), streams=0), device)) as loaded:
         assert np.isnan(loaded(A)).all()
@@ -113,8 +101,7 @@ def test_token_form_runs_and_takes_no_stream_and_has_no_graph() -> None:
 
 
 def test_device_arguments_are_used_where_they_are_and_pinned_results_copied_and_given_back() -> None:
-    text, written = host_modules.IN_PLACE, (False, True)
-    program = compiled(text, (BUFFER, BUFFER), (), 1, written=written, device_arguments=True)
+    program = compiled(host_modules.IN_PLACE, (BUFFER, BUFFER), (), 1, (False, True), device_arguments=True)
     device = SimulatedDevice()
     loaded, stream = DeviceFunction(program, device), device.create_stream()
     a, b = (device.allocate(4 * N, stream) for _ in range(2))
@@ -129,11 +116,9 @@ def test_device_arguments_are_used_where_they_are_and_pinned_results_copied_and_
     assert device.counts.copies == 2
     assert device.reports == ()
     body = TWO_CHAINS.replace("%c = memref.alloc() :", "%c = gpu.alloc host_shared () :")
-    device = SimulatedDevice()
-    loaded = DeviceFunction(two_chains(body), device)
-    for _ in range(2):
-        np.testing.assert_array_equal(loaded(A, B), 2 * A + 2 * B)
-    assert device.reports == ()
+    with on_simulator(two_chains(body)) as (loaded, _):
+        for _ in range(2):
+            np.testing.assert_array_equal(loaded(A, B), 2 * A + 2 * B)
 
 
 def test_written_arguments_and_numbers_and_buffers_of_all_types_go_in_and_come_out() -> None:
@@ -172,14 +157,13 @@ def test_written_arguments_and_numbers_and_buffers_of_all_types_go_in_and_come_o
         ((A.reshape(8, 8), B), "argument 0: found float32 of shape 8x8, allowed float32 of shape 64"),
     ],
 )
-def test_arguments_that_do_not_fit_are_refused(chains: Any, arguments: tuple[Any, ...], message: str) -> None:
+def test_arguments_that_do_not_fit_are_refused(arguments: tuple[Any, ...], message: str) -> None:
     with pytest.raises(UsageError, match=message):
-        DeviceFunction(chains, SimulatedDevice())(*arguments)
+        DeviceFunction(two_chains(), SimulatedDevice())(*arguments)
 
 
-def test_errors_of_the_device_and_of_code_that_does_not_load_are_told_apart(chains: DeviceProgram) -> None:
-    device = SimulatedDevice()
-    loaded = DeviceFunction(chains, device)
+def test_errors_of_the_device_and_of_code_that_does_not_load_are_told_apart() -> None:
+    loaded = DeviceFunction(two_chains(), SimulatedDevice())
     with pytest.raises(DeviceError, match=r"mgpu\w+: CUDA_ERROR_INVALID_HANDLE: found stream 0x7,") as caught:
         loaded(A, B, stream=7)
     assert caught.value.error_name == "CUDA_ERROR_INVALID_HANDLE"
@@ -192,22 +176,20 @@ def test_errors_of_the_device_and_of_code_that_does_not_load_are_told_apart(chai
         load("nonsense", "main")
     assert refused.value.stage is Stage.LOAD
     with pytest.raises(CandidateError, match="function 'other' is not there with a C interface"):
-        load(chains.llvm, "other")
+        load(two_chains().llvm, "other")
     with pytest.raises(DeviceError, match="mgpuModuleLoadJIT: CUDA_ERROR_INVALID_PTX"):
-        load(chains.llvm.replace(".visible", ".visibel"), "main")
+        load(two_chains().llvm.replace(".visible", ".visibel"), "main")
 
 
-def test_threads_are_interleaved(chains: DeviceProgram) -> None:
-    device = SimulatedDevice(order="random")
-    loaded = DeviceFunction(chains, device)
-    with ThreadPoolExecutor(4) as threads:
+def test_threads_are_interleaved() -> None:
+    with on_simulator(two_chains(), order="random") as (loaded, _), ThreadPoolExecutor(4) as threads:
         found = list(threads.map(lambda scale: loaded(scale * A, B), range(4)))
     assert all((result == 2 * scale * A + 2 * B).all() for scale, result in enumerate(found))
-    assert device.reports == ()
 
 
-def check(device: AbstractDevice, program: DeviceProgram) -> None:
-    loaded, stream = DeviceFunction(program, device), device.create_stream()
+def require_graph(device: AbstractDevice) -> None:
+    """Requires that a graph of a program gives what its arrays hold at each launch, until it is closed."""
+    loaded, stream = DeviceFunction(two_chains(), device), device.create_stream()
     a = np.arange(N, dtype=np.float32)
     graph = loaded.as_graph(a, B)
     (result,) = graph.results
@@ -226,13 +208,13 @@ def check(device: AbstractDevice, program: DeviceProgram) -> None:
 
 
 @pytest.mark.parametrize("order", STREAM_ORDERS)
-def test_launches_refresh_the_same_arrays_also_on_the_driver(chains: DeviceProgram, order: str) -> None:
-    device = SimulatedDevice(order=order)  # type: ignore[arg-type]
-    check(device, chains)
+def test_launches_refresh_the_same_arrays_also_on_the_driver(order: StreamOrder) -> None:
+    device = SimulatedDevice(order=order)
+    require_graph(device)
     assert device.reports == ()
     assert (device.counts.launches, device.counts.graph_launches) == (6, 3)  # captured, called; replayed
     stub = StubDriver()
-    check(stub.open(), chains)
+    require_graph(stub.open())
     assert (stub.calls("cuGraphLaunch"), stub.calls("cuLaunchKernel"), stub.errors) == (3, 6, [])
 
 

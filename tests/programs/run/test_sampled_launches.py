@@ -19,8 +19,9 @@ from tuner.simulator.device.simulated_device import SimulatedDevice
 pytestmark = pytest.mark.mlir
 SIMULATOR = TargetName.parse("simulator:sm_90")
 SIZE = 256
-CHAIN = text_beside(__file__, "CHAIN")
 OWN_KERNEL = text_beside(__file__, "OWN_KERNEL")
+ROWS = np.random.default_rng(0).standard_normal((64, 32)).astype(np.float32)
+ROLLED = np.roll(ROWS, -5, 1) * np.float32(3)
 
 
 def compiled(text: str, **options: Any) -> Any:
@@ -30,7 +31,7 @@ def compiled(text: str, **options: Any) -> Any:
 @pytest.fixture(scope="module")
 def chain() -> Any:
     """Gives a matmul of 4 x 4 blocks and the sum of its product with itself, of 256 blocks."""
-    return compiled(CHAIN)
+    return compiled(text_beside(__file__, "CHAIN"))
 
 
 def ran(code: Any, limit: int, *arguments: Any, order: str = "fifo", **limits: float) -> tuple[Any, Any]:
@@ -103,22 +104,20 @@ def test_what_was_not_simulated_is_sampled_also_of_a_reference_out_of_time(chain
     (compared,) = next(each.compared for each in samples if each.reference == "the interpreter")
     assert compared.found.size == 6 * 256
     assert (compared.found != compared.expected).all()
-    a = np.random.default_rng(0).standard_normal((64, 32)).astype(np.float32)
-    before = a.copy()
+    a = ROWS.copy()
     (sample,), reports = ran(compiled(OWN_KERNEL), 4, a, 5, 3.0, references_limit_s=-1.0)
-    done = (a != before).any(1)
+    done = (a != ROWS).any(1)
     assert (sample.simulated, sample.finished, int(done.sum())) == (6, 6, 6)
-    np.testing.assert_array_equal(a[done], np.roll(before, -5, 1)[done] * np.float32(3))
+    np.testing.assert_array_equal(a[done], ROLLED[done])
     assert reports == ()
 
 
 @pytest.mark.parametrize("shape", ["64x32", "?x32"])
 def test_a_kernel_of_the_program_with_numbers_and_shared_memory_is_sampled(shape: str) -> None:
     code = compiled(OWN_KERNEL.replace("memref<64x32x", f"memref<{shape}x"))
-    a = np.random.default_rng(0).standard_normal((64, 32)).astype(np.float32)
-    before = a.copy()
+    a = ROWS.copy()
     samples, reports = ran(code, 4, a, 5, 3.0)
-    np.testing.assert_array_equal(a, np.roll(before, -5, 1) * np.float32(3))
+    np.testing.assert_array_equal(a, ROLLED)
     assert [(each.simulated, each.blocks) for each in samples] == [(6, 64)]
     assert reports == ()
 
