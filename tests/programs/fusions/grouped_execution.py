@@ -1,25 +1,21 @@
 """Runs a program's fusions one after the other by today's host lowering: plain loops, no schedules."""
 
+import math
 from typing import Any
 
 import numpy as np
 
-from benchmarks.program_compiler import compiler_of
-from tuner.core.candidate import TargetName
+from tests.programs.lowering.compiled import cpu_function
+from tests.programs.payload_runs import listed
 from tuner.core.fusions import ARGUMENT, RESULT, TEMPORARY, WEIGHT, Buffer, FusedProgram, Fusion, View
 from tuner.core.numpy_types import DTYPES
 from tuner.mlir.bindings import ir
 from tuner.mlir.transform import new_context
 from tuner.programs.fusions.pipeline import FormedProgram, fuse_program
-from tuner.programs.run.host_function import HostFunction
 
 Array = Any
 ENTRY = "run_groups"
 NOISE = 1e30  # in temporary buffers before the first call, so that a read of what nobody wrote shows
-
-
-def host_function(text: str, entry: str | None = None) -> HostFunction:
-    return HostFunction(compiler_of(TargetName("cpu")).compile(text, entry, None).code)
 
 
 def formed(text: str, *, multiplies_pairs: bool = False) -> FormedProgram:
@@ -36,12 +32,11 @@ class FusedFunction:
         self.program = formed_program.program
         weights = list(formed_program.weights)
         if self.program.init:
-            found = host_function(self.program.init, "init")(*weights)
-            weights = list(found) if isinstance(found, tuple) else [found]
+            weights = list(listed(cpu_function(self.program.init, "init")(*weights)))
         kinds = [buffer.type for buffer in self.program.buffers if buffer.owner == WEIGHT]
         assert [kind.shape for kind in kinds] == [weight.shape for weight in weights]
         self.memory = [_memory(buffer, weights) for buffer in self.program.buffers]
-        self.function = host_function(_module(self.program), ENTRY)
+        self.function = cpu_function(_module(self.program), ENTRY)
 
     def __call__(self, *arguments: Array) -> tuple[Array, ...]:
         results = {}
@@ -67,15 +62,11 @@ def _filled(buffer: Buffer, number: float) -> Array:
     is_float = buffer.type.element.startswith(("f", "bf"))
     with np.errstate(over="ignore"):
         kept = number if is_float or abs(number) < 100 else 1
-        return np.full(_count(buffer), kept, DTYPES[buffer.type.element])
-
-
-def _count(buffer: Buffer) -> int:
-    return int(np.prod(buffer.type.shape, dtype=np.int64))
+        return np.full(math.prod(buffer.type.shape), kept, DTYPES[buffer.type.element])
 
 
 def _module(program: FusedProgram) -> str:
-    kinds = [f"memref<{_count(buffer)}x{buffer.type.element}>" for buffer in program.buffers]
+    kinds = [f"memref<{math.prod(buffer.type.shape)}x{buffer.type.element}>" for buffer in program.buffers]
     arguments = ", ".join(f"%b{number}: {kind}" for number, kind in enumerate(kinds))
     functions, body = [], []
     with new_context(), ir.Location.unknown():

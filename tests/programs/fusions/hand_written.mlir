@@ -11,10 +11,16 @@ module {
     %more = llvm.icmp "slt" %i, %size : i64
     llvm.cond_br %more, ^body, ^done
   ^body:
-BODY
+LOADS
+    VALUE
+    %to = llvm.getelementptr %pRESULT[%i] : (!llvm.ptr, i64) -> !llvm.ptr, f32
+    llvm.store %value, %to : f32, !llvm.ptr
     %next = llvm.add %i, %one : i64
     llvm.br ^head(%next : i64)
   ^done:
     llvm.return
   }
 }
+// ----- LOAD
+    %at_NUMBER = llvm.getelementptr %pNUMBER[%i] : (!llvm.ptr, i64) -> !llvm.ptr, f32
+    %vNUMBER = llvm.load %at_NUMBER : !llvm.ptr -> f32

@@ -8,7 +8,7 @@ from typing import Any
 
 import numpy as np
 
-from tests.texts import text_beside
+from tests.programs.file_check import filled
 from tuner.core import fusions as types
 from tuner.core.programs import CompiledFusion
 from tuner.programs.fusions.linking import FusionPlaces, ProcessorLevel, linked
@@ -17,22 +17,15 @@ from tuner.programs.run.fused_code import PROGRAM_ENTRY, FusedCode, aligned_byte
 from tuner.programs.run.fused_program import FusedFunction
 from tuner.targets.cpu.compiler import write_object
 
-LOOP = text_beside(__file__, "LOOP")
 PLAIN = ProcessorLevel("x86-64")  # every processor that runs the tests can run it
-
-
-def element(pointer: str, name: str) -> str:
-    place = f"    %at_{name} = llvm.getelementptr {pointer}[%i] : (!llvm.ptr, i64) -> !llvm.ptr, f32"
-    return f"{place}\n    %{name} = llvm.load %at_{name} : !llvm.ptr -> f32"
 
 
 def loop_code(count: int, size: int, value: str, packings: tuple[Any, ...] = ()) -> types.FusionCode:
     """Returns code that writes ``size`` elements %value, which ``value`` computes from %v0, %v1, ..."""
     arguments = ", ".join(f"%p{number}: !llvm.ptr" for number in range(count + 1))
-    loads = [element(f"%p{number}", f"v{number}") for number in range(count)]
-    place = f"    %to = llvm.getelementptr %p{count}[%i] : (!llvm.ptr, i64) -> !llvm.ptr, f32"
-    body = "\n".join([*loads, f"    {value}", place, "    llvm.store %value, %to : f32, !llvm.ptr"])
-    text = LOOP.replace("ARGUMENTS", arguments).replace("SIZE", str(size)).replace("BODY", body)
+    loads = "".join(filled(__file__, "LOAD", number=number) for number in range(count))
+    parts = {"arguments": arguments, "size": size, "loads": loads, "value": value, "result": count}
+    text = filled(__file__, "LOOP", **parts)
     return types.FusionCode(text, packings or (None,) * count)
 
 
@@ -49,28 +42,23 @@ def flat(buffer: int, size: int, offset: int = 0) -> types.View:
     return types.View(buffer, offset, types.TensorType((size,), "f32"), (1,))
 
 
-def fusion(inputs: tuple[types.View, ...], output: types.View, op: str) -> types.Fusion:
-    return types.Fusion(types.ELEMENTWISE, "", inputs, (output,), (op,))
+def fusion(inputs: tuple[types.View, ...], *outputs: types.View, op: str = "arith.addf") -> types.Fusion:
+    return types.Fusion(types.ELEMENTWISE, "", inputs, outputs, (op,))
 
 
 def exp_of_weighted_sum(size: int = 8) -> tuple[types.FusedProgram, tuple[types.FusionCode, ...]]:
     """Returns exp(x * w + y), 3 * that, as five fusions of arguments x and y and one weight w."""
     kind = types.TensorType((size,), "f32")
-    buffers = (
-        types.Buffer(types.ARGUMENT, 0, kind),
-        types.Buffer(types.ARGUMENT, 1, kind),
-        types.Buffer(types.WEIGHT, 0, kind),
-        *(types.Buffer(types.TEMPORARY, number, kind) for number in range(3)),
-        types.Buffer(types.RESULT, 0, kind),
-        types.Buffer(types.RESULT, 1, kind),
-    )
+    counts = {types.ARGUMENT: 2, types.WEIGHT: 1, types.TEMPORARY: 3, types.RESULT: 2}
+    owners = ((owner, number) for owner, count in counts.items() for number in range(count))
+    buffers = tuple(types.Buffer(owner, number, kind) for owner, number in owners)
     x, y, w, product, total, copy, first, second = (flat(number, size) for number in range(8))
     fusions = (
-        fusion((x, w), product, "arith.mulf"),
-        fusion((product, y), total, "arith.addf"),
-        fusion((total,), first, "math.exp"),
-        fusion((total,), copy, "math.exp"),
-        fusion((copy,), second, "arith.mulf"),
+        fusion((x, w), product, op="arith.mulf"),
+        fusion((product, y), total),
+        fusion((total,), first, op="math.exp"),
+        fusion((total,), copy, op="math.exp"),
+        fusion((copy,), second, op="arith.mulf"),
     )
     values = ((2, MULTIPLY), (2, ADD), (1, EXP), (1, EXP), (1, SCALE))
     codes = tuple(loop_code(count, size, value) for count, value in values)

@@ -1,5 +1,6 @@
 """Writes small payloads as torch-mlir writes them: constants as resources, elementwise ops as generics."""
 
+import math
 import re
 from collections.abc import Sequence
 from dataclasses import dataclass
@@ -36,7 +37,6 @@ class PayloadText:
         self.arguments: list[Tensor] = []
         self.weights: list[np.ndarray] = []
         self.lines: list[str] = []
-        self.count = 0
 
     def argument(self, *shape: int) -> Tensor:
         self.arguments.append(Tensor(f"%arg{len(self.arguments)}", shape))
@@ -44,21 +44,19 @@ class PayloadText:
 
     def weight(self, array: np.ndarray) -> Tensor:
         self.weights.append(array.astype(np.float32))
-        tensor, name = self._new(array.shape), f"weight_{len(self.weights) - 1}"
-        return self._line(tensor, f"arith.constant dense_resource<{name}> : {tensor.type}")
+        name = f"weight_{len(self.weights) - 1}"
+        return self._add(array.shape, f"arith.constant dense_resource<{name}> : RESULT")
 
     def matmul(self, left: Tensor, right: Tensor) -> Tensor:
         *batch, rows, _ = left.shape
-        result = self._new((*batch, rows, right.shape[-1]))
+        zeros = self.filled((*batch, rows, right.shape[-1]), "%zero")
         name = "linalg.batch_matmul" if batch else "linalg.matmul"
-        outs = f"outs({self.filled(result.shape, '%zero').name} : {result.type}) -> {result.type}"
         ins = f"ins({left.name}, {right.name} : {left.type}, {right.type})"
-        return self._line(result, f"{name} {ins} {outs}")
+        return self._add(zeros.shape, f"{name} {ins} outs({zeros.name} : RESULT) -> RESULT")
 
     def filled(self, shape: Sequence[int], number: str) -> Tensor:
-        empty, result = self._empty(shape), self._new(shape)
-        outs = f"outs({empty.name} : {result.type}) -> {result.type}"
-        return self._line(result, f"linalg.fill ins({number} : f32) {outs}")
+        outs = f"outs({self._empty(shape).name} : RESULT) -> RESULT"
+        return self._add(shape, f"linalg.fill ins({number} : f32) {outs}")
 
     def unary(self, name: str, operand: Tensor) -> Tensor:
         return self._generic(operand.shape, [(operand, range(len(operand.shape)))], BODIES[name])
@@ -75,9 +73,9 @@ class PayloadText:
         return self._generic(left.shape, operands, (f"%q = {BINARY[name]} %x, %y : f32",))
 
     def transpose(self, operand: Tensor, order: Sequence[int]) -> Tensor:
-        result = self._new([operand.shape[each] for each in order])
-        outs = f"outs({self._empty(result.shape).name} : {result.type}) permutation = {list(order)}"
-        return self._line(result, f"linalg.transpose ins({operand.name} : {operand.type}) {outs}")
+        empty = self._empty([operand.shape[each] for each in order])
+        outs = f"outs({empty.name} : RESULT) permutation = {list(order)}"
+        return self._add(empty.shape, f"linalg.transpose ins({operand.name} : {operand.type}) {outs}")
 
     def reduced(self, name: str, operand: Tensor) -> Tensor:
         """The sum, or the largest, of each row."""
@@ -95,42 +93,34 @@ class PayloadText:
         """To one dimension, then to a shape of as many elements."""
         flat = operand
         if len(operand.shape) > 1:
-            flat, merged = self._new((int(np.prod(operand.shape)),)), [list(range(len(operand.shape)))]
-            kinds = f"{operand.type} into {flat.type}"
-            self._line(flat, f"tensor.collapse_shape {operand.name} {merged} : {kinds}")
+            merged = f"{operand.name} {[list(range(len(operand.shape)))]} : {operand.type} into RESULT"
+            flat = self._add((math.prod(operand.shape),), f"tensor.collapse_shape {merged}")
         if len(shape) == 1:
             return flat
-        result, split = self._new(shape), f"{[list(range(len(shape)))]} output_shape {list(shape)}"
-        return self._line(result, f"tensor.expand_shape {flat.name} {split} : {flat.type} into {result.type}")
+        split = f"{[list(range(len(shape)))]} output_shape {list(shape)}"
+        return self._add(shape, f"tensor.expand_shape {flat.name} {split} : {flat.type} into RESULT")
 
     def sliced(self, operand: Tensor, offsets: Sequence[int], shape: Sequence[int]) -> Tensor:
-        result, places = self._new(shape), f"{list(offsets)} {list(shape)} {[1] * len(shape)}"
-        kinds = f"{operand.type} to {result.type}"
-        return self._line(result, f"tensor.extract_slice {operand.name}{places} : {kinds}")
+        places = f"{list(offsets)} {list(shape)} {[1] * len(shape)}"
+        return self._add(shape, f"tensor.extract_slice {operand.name}{places} : {operand.type} to RESULT")
 
     def padded(self, operand: Tensor, low: Sequence[int], high: Sequence[int]) -> Tensor:
-        sizes = zip(low, operand.shape, high, strict=True)
-        result = self._new([before + size + after for before, size, after in sizes])
+        shape = [sum(sizes) for sizes in zip(low, operand.shape, high, strict=True)]
         arguments = ", ".join(f"%i{number}: index" for number in range(len(low)))
-        region = f"{{\n^bb0({arguments}):\ntensor.yield %zero : f32\n}} : {operand.type} to {result.type}"
-        return self._line(result, f"tensor.pad {operand.name} low{list(low)} high{list(high)} {region}")
+        region = f"{{\n^bb0({arguments}):\ntensor.yield %zero : f32\n}} : {operand.type} to RESULT"
+        return self._add(shape, f"tensor.pad {operand.name} low{list(low)} high{list(high)} {region}")
 
     def concatenated(self, operands: Sequence[Tensor], dimension: int) -> Tensor:
         shape = list(operands[0].shape)
         shape[dimension] = sum(each.shape[dimension] for each in operands)
-        result = self._new(shape)
         names, types = ", ".join(e.name for e in operands), ", ".join(e.type for e in operands)
-        return self._line(result, f"tensor.concat dim({dimension}) {names} : ({types}) -> {result.type}")
+        return self._add(shape, f"tensor.concat dim({dimension}) {names} : ({types}) -> RESULT")
 
     def inserted(self, part: Tensor, into: Tensor, offsets: Sequence[int]) -> Tensor:
-        result = self._new(into.shape)
-        places = f"{list(offsets)} {list(part.shape)} {[1] * len(offsets)}"
-        kinds = f"{part.type} into {result.type}"
-        return self._line(result, f"tensor.insert_slice {part.name} into {into.name}{places} : {kinds}")
-
-    def line(self, shape: Sequence[int], text: str) -> Tensor:
-        """An operation of one result, as MLIR text without the result."""
-        return self._line(self._new(shape), text)
+        places = f"{into.name}{list(offsets)} {list(part.shape)} {[1] * len(offsets)}"
+        return self._add(
+            into.shape, f"tensor.insert_slice {part.name} into {places} : {part.type} into RESULT"
+        )
 
     def text(self, *results: Tensor) -> str:
         arguments = ", ".join(f"{each.name}: {each.type}" for each in self.arguments)
@@ -149,7 +139,6 @@ class PayloadText:
         self, loops: Sequence[int], operands: Operands, body: Sequence[str], init: Operand | None = None
     ) -> Tensor:
         init = init or (self._empty(loops), range(len(loops)))
-        result = self._new(init[0].shape)
         dims = ", ".join(f"d{number}" for number in range(len(loops)))
         places = (", ".join(f"d{each}" for each in dimensions) for _, dimensions in (*operands, init))
         maps = ", ".join(f"affine_map<({dims}) -> ({each})>" for each in places)
@@ -159,18 +148,15 @@ class PayloadText:
         head = f"linalg.generic {{indexing_maps = [{maps}], iterator_types = [{kinds}]}}"
         outs = f"ins({names} : {types}) outs({init[0].name} : {init[0].type})"
         lines = "\n".join([f"^bb0({inputs}, %out: f32):", *body, "linalg.yield %q : f32"])
-        return self._line(result, f"{head} {outs} {{\n{lines}\n}} -> {result.type}")
+        return self._add(init[0].shape, f"{head} {outs} {{\n{lines}\n}} -> RESULT")
 
     def _empty(self, shape: Sequence[int]) -> Tensor:
-        empty = self._new(shape)
-        return self._line(empty, f"tensor.empty() : {empty.type}")
+        return self._add(shape, "tensor.empty() : RESULT")
 
-    def _new(self, shape: Sequence[int]) -> Tensor:
-        self.count += 1
-        return Tensor(f"%v{self.count}", tuple(shape))
-
-    def _line(self, tensor: Tensor, text: str) -> Tensor:
-        self.lines.append(f"{tensor.name} = {text}")
+    def _add(self, shape: Sequence[int], text: str) -> Tensor:
+        """Adds an operation, in whose text RESULT is the type of its result; returns the result."""
+        tensor = Tensor(f"%v{len(self.lines)}", tuple(shape))
+        self.lines.append(f"{tensor.name} = {text.replace('RESULT', tensor.type)}")
         return tensor
 
 

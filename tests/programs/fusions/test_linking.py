@@ -1,5 +1,6 @@
 """Fusions in one module, what threads wait for; views as numpy's, and the arena of live buffers."""
 
+from collections.abc import Sequence
 from dataclasses import replace
 from itertools import combinations
 from typing import Any
@@ -22,7 +23,6 @@ from tests.programs.fusions.hand_written import (
 from tuner.core.errors import CandidateError
 from tuner.core.fusions import (
     ARGUMENT,
-    ELEMENTWISE,
     RESULT,
     TEMPORARY,
     WEIGHT,
@@ -54,7 +54,7 @@ def found(*steps: Step) -> tuple[bool, ...]:
     codes, places = [], []
     for is_divided, reads, write in steps:
         views = [flat(0, stop - start) for start, stop in (*reads, write)]
-        fusions.append(fusion(tuple(views[:-1]), views[-1], "arith.addf"))
+        fusions.append(fusion(tuple(views[:-1]), views[-1]))
         codes.append(FusionCode("", (None,) * len(reads), is_divided))
         places.append([(SLOT, 4 * start) for start, _ in (*reads, write)])
     return waits(fusions, codes, places)
@@ -84,7 +84,7 @@ def test_threads_wait_for_what_another_thread_does(steps: list[Step], expected: 
 @pytest.mark.parametrize("is_near", [True, False])
 def test_strided_views_are_taken_as_all_bytes_from_the_first_to_the_last(is_near: bool) -> None:
     column = View(0, 0, TensorType((4, 1), "f32"), (8, 1))  # 25 elements from the first to the last
-    fusions = [fusion((flat(0, 4),), column, "arith.addf"), fusion((flat(0, 4),), flat(0, 4), "arith.addf")]
+    fusions = [fusion((flat(0, 4),), column), fusion((flat(0, 4),), flat(0, 4))]
     codes = [FusionCode("", (None,), ALL)] * 2
     start = 4 * (24 if is_near else 25)
     assert waits(fusions, codes, [[(1, 0), (2, 0)], [(2, start), (3, 0)]]) == (False, is_near)
@@ -120,7 +120,7 @@ def test_views_are_addresses_a_packed_weight_is_panels_and_no_fusions_do_nothing
     argument, weight, result = (Buffer(owner, 0, size) for owner in (ARGUMENT, WEIGHT, RESULT))
     buffers = (argument, weight, Buffer(TEMPORARY, 0, size, padding=2.0), result)
     views = ((flat(0, 4, 4), flat(1, 4, 2), flat(2, 4, 2)), (flat(2, 4, 0), flat(2, 4, 4), flat(3, 4, 1)))
-    fusions = tuple(fusion((one, other), result, "arith.addf") for one, other, result in views)
+    fusions = tuple(fusion((one, other), result) for one, other, result in views)
     program, numbers = FusedProgram(fusions, buffers, (size,), (size,)), np.arange(8, dtype=np.float32)
     found = function_of(program, [loop_code(2, 4, ADD)] * 2, [numbers * 10])(numbers)
     inside = np.arange(4, 8) + np.arange(2, 6) * 10
@@ -128,7 +128,7 @@ def test_views_are_addresses_a_packed_weight_is_panels_and_no_fusions_do_nothing
     np.testing.assert_array_equal(found[1:5], padded[:4] + padded[4:])
     kind = TensorType((4, 2), "f32")
     of_packed = (argument, Buffer(WEIGHT, 0, kind), Buffer(RESULT, 0, kind))
-    fusions = (fusion((flat(0, 8), View(1, 0, kind, (2, 1))), View(2, 0, kind, (2, 1)), "arith.addf"),)
+    fusions = (fusion((flat(0, 8), View(1, 0, kind, (2, 1))), View(2, 0, kind, (2, 1))),)
     codes = (loop_code(2, 8, ADD, (None, WeightPacking(1))),)
     program = FusedProgram(fusions, of_packed, (size,), (kind,))
     values = np.arange(8, dtype=np.float32).reshape(4, 2)
@@ -138,63 +138,46 @@ def test_views_are_addresses_a_packed_weight_is_panels_and_no_fusions_do_nothing
     assert function_of(program, ())(np.zeros(4, np.float32)) is None
 
 
-def view(buffer: int, size: int = 4, offset: int = 0) -> View:
-    return View(buffer, offset, TensorType((size,), "f32"), (1,))
-
-
-def step(inputs: tuple[View, ...], outputs: tuple[View, ...]) -> Fusion:
-    return Fusion(ELEMENTWISE, "", inputs, outputs, ())
-
-
-def temporary(number: int, size: int = 4, padding: float | None = None) -> Buffer:
-    return Buffer(TEMPORARY, number, TensorType((size,), "f32"), padding)
-
-
-def program(buffers: tuple[Buffer, ...], *fusions: Fusion) -> FusedProgram:
-    return FusedProgram(fusions, buffers, (), ())
+def program(temporaries: Sequence[tuple[int, float | None]], *fusions: Fusion) -> FusedProgram:
+    """Returns a program whose buffers are temporary, of these sizes and paddings."""
+    buffers = (
+        Buffer(TEMPORARY, number, TensorType((size,), "f32"), padding)
+        for number, (size, padding) in enumerate(temporaries)
+    )
+    return FusedProgram(fusions, tuple(buffers), (), ())
 
 
 def test_memory_that_nobody_reads_again_is_used_again_and_without_any_there_is_slack() -> None:
-    whole = [
-        view(number, 1024) for number in range(4)
-    ]  # each fusion reads the buffer before, and writes its own
-    fusions = (step(tuple(whole[max(at - 1, 0) : at]), (whole[at],)) for at in range(4))
-    plan = memory_plan(program(tuple(temporary(number, 1024) for number in range(4)), *fusions))
-    assert plan.offsets_bytes == (0, 4096, 0, 4096)
-    assert plan.arena_bytes == 8192 + SLACK_BYTES
-    plan = memory_plan(program((Buffer(ARGUMENT, 0, X),), step((view(0),), ())))
+    # Each fusion reads the buffer before, and writes its own.
+    whole = [flat(number, 1024) for number in range(4)]
+    fusions = (fusion(tuple(whole[max(at - 1, 0) : at]), whole[at]) for at in range(4))
+    plan = memory_plan(program([(1024, None)] * 4, *fusions))
+    assert (plan.offsets_bytes, plan.arena_bytes) == ((0, 4096, 0, 4096), 8192 + SLACK_BYTES)
+    reader = fusion((flat(0, 4),))
+    plan = memory_plan(FusedProgram((reader,), (Buffer(ARGUMENT, 0, X),), (), ()))
     assert (plan.offsets_bytes, plan.arena_bytes, plan.fills) == ((None,), SLACK_BYTES, ())
-    buffers = (temporary(0, 16, padding=0.0), temporary(1, 16))
-    made = program(buffers, step((), (view(0, 8, 4),)), step((view(0, 32),), (view(1, 16),)))
-    plan = memory_plan(made)
-    assert extent_bytes(made, 0) == 128
-    assert plan.offsets_bytes == (0, 128)
+    made = program([(16, 0.0), (16, None)], fusion((), flat(0, 8, 4)), fusion((flat(0, 32),), flat(1, 16)))
+    assert (extent_bytes(made, 0), memory_plan(made).offsets_bytes) == (128, (0, 128))
 
 
-@pytest.mark.parametrize(
-    ("fused", "reason"),
-    [
-        (step((view(0),), ()), "buffer 0: fusion 0 reads what no fusion has written"),
-        (step((), (view(0, 4, offset=1),)), "buffer 0: a fusion writes past the end of its 16 bytes"),
-    ],
-)
-def test_a_temporary_that_is_read_first_or_written_outside_is_refused(fused: Fusion, reason: str) -> None:
-    with pytest.raises(ValueError, match=reason):
-        memory_plan(program((temporary(0),), fused))
+def test_a_temporary_that_is_read_first_or_written_outside_is_refused() -> None:
+    with pytest.raises(ValueError, match="buffer 0: fusion 0 reads what no fusion has written"):
+        memory_plan(program([(4, None)], fusion((flat(0, 4),))))
+    with pytest.raises(ValueError, match="buffer 0: a fusion writes past the end of its 16 bytes"):
+        memory_plan(program([(4, None)], fusion((), flat(0, 4, offset=1))))
 
 
 def test_paddings_are_shared_by_equals_that_are_written_alike_and_do_not_live_together() -> None:
-    padded = (temporary(number, 16, padding) for number, padding in enumerate((0.0, 0.0, 0.0, 1.0)))
-    reads = [(), *((view(number, 16),) for number in range(3))]
-    made = program(tuple(padded), *(step(read, (view(at, 8, offset=4),)) for at, read in enumerate(reads)))
-    plan = memory_plan(made)
+    reads = [(), *((flat(number, 16),) for number in range(3))]
+    fusions = (fusion(read, flat(at, 8, offset=4)) for at, read in enumerate(reads))
+    plan = memory_plan(program([(16, padding) for padding in (0.0, 0.0, 0.0, 1.0)], *fusions))
     assert plan.offsets_bytes == (0, 64, 0, 128)
     assert [(fill.offset_bytes, fill.value) for fill in plan.fills] == [(0, 0.0), (64, 0.0), (128, 1.0)]
     made = program(
-        (temporary(0, 16, 0.0), temporary(1, 4), temporary(2, 16, 0.0)),
-        step((), (view(0, 8, offset=4),)),
-        step((view(0, 16),), (view(1, 4),)),
-        step((view(1, 4),), (view(2, 8, offset=2),)),
+        [(16, 0.0), (4, None), (16, 0.0)],
+        fusion((), flat(0, 8, offset=4)),
+        fusion((flat(0, 16),), flat(1, 4)),
+        fusion((flat(1, 4),), flat(2, 8, offset=2)),
     )
     assert memory_plan(made).offsets_bytes == (0, 128, 64)
 
@@ -205,17 +188,14 @@ def programs(draw: st.DrawFn) -> FusedProgram:
     count = draw(st.integers(1, 12))
     sizes = draw(st.lists(st.integers(1, 300), min_size=count, max_size=count))
     paddings = draw(st.lists(st.sampled_from((None, None, 0.0, 1.0)), min_size=count, max_size=count))
-    buffers = tuple(
-        temporary(number, size if padding is None else 64, padding)
-        for number, (size, padding) in enumerate(zip(sizes, paddings, strict=True))
-    )
+    sizes = [size if padding is None else 64 for size, padding in zip(sizes, paddings, strict=True)]
     fusions = []
-    for number, buffer in enumerate(buffers):
+    for number, padding in enumerate(paddings):
         read = draw(st.sets(st.integers(0, max(number - 1, 0)), max_size=3)) if number else set()
-        inputs = tuple(view(each, buffers[each].type.shape[0]) for each in sorted(read))
-        written = view(number, buffer.type.shape[0]) if buffer.padding is None else view(number, 32, offset=8)
-        fusions.append(step(inputs, (written,)))
-    return program(buffers, *fusions)
+        inputs = tuple(flat(each, sizes[each]) for each in sorted(read))
+        written = flat(number, sizes[number]) if padding is None else flat(number, 32, offset=8)
+        fusions.append(fusion(inputs, written))
+    return program([*zip(sizes, paddings, strict=True)], *fusions)
 
 
 @given(programs())

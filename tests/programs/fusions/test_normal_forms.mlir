@@ -39,11 +39,11 @@ linalg.yield %sum : f32
 %sum = arith.addf %one, %wide : f32
 linalg.yield %sum : f32
 // ----- EXTENDED
-%NAME_empty = tensor.empty() : tensor<SHAPExf32>
-%NAME_wide = linalg.generic {
+%empty_OPERAND = tensor.empty() : tensor<SHAPExf32>
+%wide_OPERAND = linalg.generic {
   indexing_maps = [affine_map<(i, j) -> (i, j)>, affine_map<(i, j) -> (i, j)>],
   iterator_types = ["parallel", "parallel"]
-} ins(%NAME : tensor<SHAPExbf16>) outs(%NAME_empty : tensor<SHAPExf32>) {
+} ins(%OPERAND : tensor<SHAPExbf16>) outs(%empty_OPERAND : tensor<SHAPExf32>) {
   ^bb0(%one: bf16, %before: f32):
     %more = arith.extf %one : bf16 to f32
     EXTRA linalg.yield RESULT : f32
@@ -92,11 +92,11 @@ func.func @main(%a: tensor<ROWSx6xbf16>, %b: tensor<6x5xTYPE>) -> tensor<4x5xf32
   return %r : tensor<4x5xf32>
 }
 // ----- TEXT
-func.func @main(%a: tensor<LEAD4x6xTYPE>, %b: tensor<LEAD6x5xTYPE>) -> RESULT {
+func.func @main(%a: tensor<LEAD4x6xTYPE>, %b: tensor<LEAD6x5xTYPE>) -> (RESULTS) {
   %start = arith.constant START : i64
   %e = tensor.empty() : tensor<LEAD4x5xi64>
   %zeros = linalg.fill ins(%start : i64) outs(%e : tensor<LEAD4x5xi64>) -> tensor<LEAD4x5xi64>
-  %w = linalg.NAME CAST ins(%a, %b : tensor<LEAD4x6xTYPE>, tensor<LEAD6x5xTYPE>)
+  %w = linalg.PRODUCT CAST ins(%a, %b : tensor<LEAD4x6xTYPE>, tensor<LEAD6x5xTYPE>)
     outs(%zeros : tensor<LEAD4x5xi64>) -> tensor<LEAD4x5xi64>
   %n = tensor.empty() : tensor<LEAD4x5xi32>
   %r = linalg.generic {
@@ -106,7 +106,7 @@ func.func @main(%a: tensor<LEAD4x6xTYPE>, %b: tensor<LEAD6x5xTYPE>) -> RESULT {
       %y = arith.trunci %x : i64 to i32
       linalg.yield %y : i32
   } -> tensor<LEAD4x5xi32>
-  return RETURNED : RESULT
+  return RETURNED : RESULTS
 }
 // ----- DEPTHWISE
 func.func @main(%x: tensor<1x3x7x8xbf16>, %w: tensor<3x3x3xbf16>) -> tensor<1x3x5x6xf32> {
@@ -148,4 +148,113 @@ func.func @main(%x: tensor<2x7x6x3xbf16>, %w: tensor<3x3x3x32xbf16>) -> tensor<2
       linalg.yield %narrow : bf16
   } -> tensor<2x5x4x32xbf16>
   return %rounded : tensor<2x5x4x32xbf16>
+}
+// ----- CONVOLUTIONS
+func.func @main(ARGUMENTS) -> (RESULTS) {
+  CONSTANTS
+  JOINED
+  %padding = arith.constant PADDING : bf16
+  %zero = arith.constant 0.0 : ELEMENT
+  %p = tensor.pad %x low[0, 0, 1, 1] high[0, 0, 1, 1] {
+    ^bb0(%i: index, %j: index, %k: index, %l: index):
+      tensor.yield %padding : bf16
+  } : tensor<1xCHANNELSx5x6xbf16> to tensor<1xCHANNELSx7x8xbf16>
+  %e = tensor.empty() : tensor<1x8x5x6xELEMENT>
+  %zeros = linalg.fill ins(%zero : ELEMENT) outs(%e : tensor<1x8x5x6xELEMENT>) -> tensor<1x8x5x6xELEMENT>
+  CONVOLVED
+  return RETURNED : RESULTS
+}
+// ----- CONVOLVED
+%rNUMBER = linalg.conv_2d_nchw_fchw {
+  dilations = dense<1> : tensor<2xi64>, strides = dense<1> : tensor<2xi64>}
+  ins(%p, %wNUMBER : tensor<1xCHANNELSx7x8xbf16>, tensor<8xCHANNELSx3x3xbf16>)
+  outs(%zeros : tensor<1x8x5x6xELEMENT>) -> tensor<1x8x5x6xELEMENT>
+// ----- JOINED
+%x = tensor.concat dim(1) %x0, %x1 : (tensor<1x3x5x6xbf16>, tensor<1x3x5x6xbf16>) -> tensor<1x6x5x6xbf16>
+// ----- SIGNED_ZEROS
+
+#id = affine_map<(d0) -> (d0)>
+func.func @main(%x: tensor<2xf32>) -> tensor<4xf32> {
+  %zero = arith.constant 0.0 : f32
+  %minus = arith.constant -0.0 : f32
+  %one = arith.constant 1.0 : f32
+  %e2 = tensor.empty() : tensor<2xf32>
+  %e4 = tensor.empty() : tensor<4xf32>
+  %s = linalg.generic {indexing_maps = [#id, #id], iterator_types = ["parallel"]} ins(%x : tensor<2xf32>) outs(%e2 : tensor<2xf32>) {
+  ^bb0(%a: f32, %o: f32):
+    %r = arith.mulf %a, %a : f32
+    linalg.yield %r : f32
+  } -> tensor<2xf32>
+  %p = tensor.pad %s low[1] high[1] {
+  ^bb0(%i: index):
+    tensor.yield %zero : f32
+  } : tensor<2xf32> to tensor<4xf32>
+  %t = linalg.generic {indexing_maps = [#id, #id], iterator_types = ["parallel"]} ins(%p : tensor<4xf32>) outs(%e4 : tensor<4xf32>) {
+  ^bb0(%a: f32, %o: f32):
+    %r = math.exp %a : f32
+    linalg.yield %r : f32
+  } -> tensor<4xf32>
+  %u = tensor.extract_slice %t[1] [2] [1] : tensor<4xf32> to tensor<2xf32>
+  %v = linalg.generic {indexing_maps = [#id, #id], iterator_types = ["parallel"]} ins(%u : tensor<2xf32>) outs(%e2 : tensor<2xf32>) {
+  ^bb0(%a: f32, %o: f32):
+    %r = arith.mulf %a, %a : f32
+    linalg.yield %r : f32
+  } -> tensor<2xf32>
+  %q = tensor.pad %v low[1] high[1] {
+  ^bb0(%i: index):
+    tensor.yield %minus : f32
+  } : tensor<2xf32> to tensor<4xf32>
+  %w = linalg.generic {indexing_maps = [#id, #id], iterator_types = ["parallel"]} ins(%q : tensor<4xf32>) outs(%e4 : tensor<4xf32>) {
+  ^bb0(%a: f32, %o: f32):
+    %r = arith.divf %one, %a : f32
+    linalg.yield %r : f32
+  } -> tensor<4xf32>
+  return %w : tensor<4xf32>
+}
+// ----- LARGE_INTEGER
+
+#id = affine_map<(d0) -> (d0)>
+func.func @main(%x: tensor<2xi64>) -> tensor<4xi64> {
+  %large = arith.constant NUMBER : i64
+  %one = arith.constant 1 : i64
+  %e2 = tensor.empty() : tensor<2xi64>
+  %e4 = tensor.empty() : tensor<4xi64>
+  %s = linalg.generic {indexing_maps = [#id, #id], iterator_types = ["parallel"]} ins(%x : tensor<2xi64>) outs(%e2 : tensor<2xi64>) {
+  ^bb0(%a: i64, %o: i64):
+    %r = arith.addi %a, %one : i64
+    linalg.yield %r : i64
+  } -> tensor<2xi64>
+  %p = tensor.pad %s low[1] high[1] {
+  ^bb0(%i: index):
+    tensor.yield %large : i64
+  } : tensor<2xi64> to tensor<4xi64>
+  %t = linalg.generic {indexing_maps = [#id, #id], iterator_types = ["parallel"]} ins(%p : tensor<4xi64>) outs(%e4 : tensor<4xi64>) {
+  ^bb0(%a: i64, %o: i64):
+    %r = arith.muli %a, %one : i64
+    %z = arith.xori %r, %one : i64
+    linalg.yield %z : i64
+  } -> tensor<4xi64>
+  return %t : tensor<4xi64>
+}
+// ----- ASSERTED_WEIGHT
+
+#id = affine_map<(d0) -> (d0)>
+func.func @main(%x: tensor<2xf32>) -> tensor<2xf32> {
+  %w1 = arith.constant dense<[1, 0]> : tensor<2xi64>
+  %w2 = arith.constant dense<[10.0, 20.0]> : tensor<2xf32>
+  %c2 = arith.constant 2 : i64
+  %ei = tensor.empty() : tensor<2xi64>
+  %e = tensor.empty() : tensor<2xf32>
+  %unused = linalg.generic {indexing_maps = [#id, #id], iterator_types = ["parallel"]} ins(%w1 : tensor<2xi64>) outs(%ei : tensor<2xi64>) {
+  ^bb0(%a: i64, %o: i64):
+    %in = arith.cmpi slt, %a, %c2 : i64
+    cf.assert %in, "index out of range"
+    linalg.yield %a : i64
+  } -> tensor<2xi64>
+  %s = linalg.generic {indexing_maps = [#id, #id, #id], iterator_types = ["parallel"]} ins(%x, %w2 : tensor<2xf32>, tensor<2xf32>) outs(%e : tensor<2xf32>) {
+  ^bb0(%a: f32, %b: f32, %o: f32):
+    %r = arith.addf %a, %b : f32
+    linalg.yield %r : f32
+  } -> tensor<2xf32>
+  return %s : tensor<2xf32>
 }

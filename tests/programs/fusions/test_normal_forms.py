@@ -1,4 +1,4 @@
-"""Which matmuls and convolutions become others, of narrower or wider numbers, and compute the same."""
+"""Matmuls and convolutions become others, of narrower or wider numbers; other numbers stay as they are."""
 
 from typing import Any
 
@@ -7,9 +7,12 @@ import numpy as np
 import pytest
 
 import tuner
-from tests.programs.fusions.grouped_execution import FusedFunction, formed, host_function
+from tests.programs.file_check import filled
+from tests.programs.fusions.grouped_execution import FusedFunction, formed
+from tests.programs.lowering.compiled import cpu_function
 from tests.texts import text_beside
 from tuner.core.fusions import ARGUMENT, CONTRACTION, CONVOLUTION, ELEMENTWISE, TEMPORARY, WEIGHT, Fusion
+from tuner.programs.fusions.pipeline import FormedProgram
 from tuner.programs.run.fused_program import FusedFunction as CompiledFunction
 from tuner.runtime.cpu.host import describe_machine
 
@@ -18,20 +21,13 @@ TURNED = {"shape": "5x6", "turn": text_beside(__file__, "TURN"), "right": "%t"}
 PLAIN = {"shape": "6x5", "wide": "i32", "extend": "arith.extsi", "turn": "", "right": "%b_w", "cast": ""}
 
 
-def filled(name: str, /, **parts: object) -> str:
-    """Returns a text with its parts, whose names stand there in capitals."""
-    text = text_beside(__file__, name)
-    for part, value in parts.items():
-        text = text.replace(part.upper(), str(value))
-    return text
-
-
 def drawn_bytes(seed: int, *shape: int) -> Any:
     return np.random.default_rng(seed).integers(-128, 128, shape).astype(np.int8)
 
 
 def convolution(images: int = 1, side: int = 32, stride: int = 1) -> str:
-    return filled("CONVOLUTION", images=images, side=side, stride=stride, rows=side // stride)
+    parts = {"images": images, "side": side, "stride": stride, "rows": side // stride}
+    return filled(__file__, "CONVOLUTION", **parts)
 
 
 def normal(*shape: int, seed: int = 0) -> Any:
@@ -53,7 +49,7 @@ def test_the_matmul_computes_the_convolution_and_what_follows() -> None:
     x, w = normal(1, 3, 32, 32), normal(8, 3, 1, 1, seed=1)
     (found,) = FusedFunction(formed(convolution()))(x, w)
     assert found.shape == (1, 8, 32, 32)
-    np.testing.assert_allclose(found, host_function(convolution())(x, w), rtol=1e-5, atol=1e-5)
+    np.testing.assert_allclose(found, cpu_function(convolution())(x, w), rtol=1e-5, atol=1e-5)
 
 
 # Weights of bf16 that elementwise operations only extend: extended when a program is loaded.
@@ -64,25 +60,21 @@ DOUBLED = text_beside(__file__, "DOUBLED")
 
 
 def with_bias(body: str = EXTENDED, *, shape: str = "4", constant: bool = True) -> str:
-    kind, weight = f"tensor<{shape}xbf16>", "(i, j) -> (j)" if shape == "4" else "(i, j) -> (i, j)"
-    numbers = BIAS.tolist() if shape == "4" else [BIAS.tolist()] * 8
-    read = f"%b = arith.constant dense<{numbers}> : {kind}" if constant else ""
-    more = "" if constant else f", %b: {kind}"
-    text = filled("BIAS", read=read, body=body, more=more)
-    return text.replace("KIND", kind).replace("WEIGHT", weight)
+    kind, numbers = f"tensor<{shape}xbf16>", BIAS.tolist() if shape == "4" else [BIAS.tolist()] * 8
+    parts = {"kind": kind, "weight": "(i, j) -> (j)" if shape == "4" else "(i, j) -> (i, j)"}
+    parts["read"] = f"%b = arith.constant dense<{numbers}> : {kind}" if constant else ""
+    return filled(__file__, "BIAS", body=body, more="" if constant else f", %b: {kind}", **parts)
 
 
-def elements(text: str) -> list[list[str]]:
-    return [[view.type.element for view in fusion.inputs] for fusion in formed(text).program.fusions]
+def elements_read(fusion: Fusion) -> list[str]:
+    return [view.type.element for view in fusion.inputs]
 
 
 def test_a_weight_that_is_repeated_is_read_as_f32_and_an_argument_extended_at_each_call() -> None:
-    program = formed(with_bias())
-    assert elements(with_bias()) == [["f32", "f32"]]
+    program, x = formed(with_bias()), normal(8, 4)
+    assert [elements_read(fusion) for fusion in program.program.fusions] == [["f32", "f32"]]
     assert "arith.extf" in program.program.init
-    x = normal(8, 4)
     np.testing.assert_array_equal(FusedFunction(program)(x)[0], x + BIAS)
-    x = normal(8, 4)
     (found,) = FusedFunction(formed(with_bias(constant=False)))(x, BIAS.astype(ml_dtypes.bfloat16))
     np.testing.assert_array_equal(found, x + BIAS)
 
@@ -96,7 +88,7 @@ def test_a_weight_that_is_repeated_is_read_as_f32_and_an_argument_extended_at_ea
     ],
 )
 def test_others_stay_bf16(text: str) -> None:
-    assert elements(text) == [["f32", "bf16"]]
+    assert [elements_read(fusion) for fusion in formed(text).program.fusions] == [["f32", "bf16"]]
 
 
 def product(*, b: str = "bf16", scaled: bool = False, sliced: bool = False) -> str:
@@ -105,42 +97,43 @@ def product(*, b: str = "bf16", scaled: bool = False, sliced: bool = False) -> s
     ``scaled``: A is doubled after it was extended. ``sliced``: rows of A are read from a larger matrix.
     """
     rows = 8 if sliced else 4
-    extra = "%twice = arith.addf %more, %more : f32" if scaled else ""
-    result = "%twice" if scaled else "%more"
-    left = filled("EXTENDED", name="a", shape=f"{rows}x6", extra=extra, result=result)
-    right = filled("EXTENDED", name="b", shape="6x5", extra="", result="%more") if b == "bf16" else ""
-    cut = "%part = tensor.extract_slice %a_wide[2, 0] [4, 6] [1, 1] : tensor<8x6xf32> to tensor<4x6xf32>"
-    of_a, of_b = "%part" if sliced else "%a_wide", "%b_wide" if b == "bf16" else "%b"
-    parts = {"rows": str(rows), "type": b, "left": left, "right": right, "of_a": of_a, "of_b": of_b}
-    return filled("PRODUCT", **parts, cut=cut if sliced else "")
+    doubled = ("%twice = arith.addf %more, %more : f32", "%twice") if scaled else ("", "%more")
+    cut = "%part = tensor.extract_slice %wide_a[2, 0] [4, 6] [1, 1] : tensor<8x6xf32> to tensor<4x6xf32>"
+    parts = {"rows": rows, "type": b, "left": extended("a", f"{rows}x6", *doubled)}
+    parts |= {"of_a": "%part", "cut": cut} if sliced else {"of_a": "%wide_a", "cut": ""}
+    of_b, right = ("%wide_b", extended("b", "6x5")) if b == "bf16" else ("%b", "")
+    return filled(__file__, "PRODUCT", of_b=of_b, right=right, **parts)
 
 
-def contraction(text: str) -> Fusion:
-    (found,) = [fusion for fusion in formed(text).program.fusions if fusion.kind == CONTRACTION]
+def extended(operand: str, shape: str, extra: str = "", result: str = "%more") -> str:
+    return filled(__file__, "EXTENDED", operand=operand, shape=shape, extra=extra, result=result)
+
+
+def contraction(program: FormedProgram) -> Fusion:
+    (found,) = [fusion for fusion in program.program.fusions if fusion.kind == CONTRACTION]
     return found
 
 
 @pytest.mark.parametrize("sliced", [False, True])
 def test_a_matmul_of_extended_bf16_reads_bf16(sliced: bool) -> None:
-    text = product(sliced=sliced)
-    assert [view.type.element for view in contraction(text).inputs] == ["bf16", "bf16"]
-    assert len(formed(text).program.fusions) == 1
+    program = formed(product(sliced=sliced))
+    assert elements_read(contraction(program)) == ["bf16", "bf16"]
+    assert len(program.program.fusions) == 1
     a, b = drawn(0, 8 if sliced else 4, 6), drawn(1, 6, 5)
-    (found,) = FusedFunction(formed(text))(a, b)
+    (found,) = FusedFunction(program)(a, b)
     expected = (a[2:6] if sliced else a).astype(np.float64) @ b.astype(np.float64)
     np.testing.assert_allclose(found, expected, rtol=1e-6, atol=1e-6)
 
 
 @pytest.mark.parametrize("text", [product(b="f32"), product(scaled=True)], ids=["one", "computed"])
 def test_other_matmuls_stay_f32(text: str) -> None:
-    assert {view.type.element for view in contraction(text).inputs} == {"f32"}
+    assert elements_read(contraction(formed(text))) == ["f32", "f32"]
 
 
 @pytest.mark.parametrize("change", [{}, TURNED], ids=["plain", "transposed"])
 def test_a_matmul_of_extended_bytes_reads_bytes(change: dict[str, str]) -> None:
-    program = formed(filled("BYTES", **PLAIN | change))
-    (fusion,) = [each for each in program.program.fusions if each.kind == CONTRACTION]
-    assert {view.type.element for view in fusion.inputs} == {"i8"}
+    program = formed(filled(__file__, "BYTES", **PLAIN | change))
+    assert elements_read(contraction(program)) == ["i8", "i8"]
     a, b = drawn_bytes(0, 4, 6), drawn_bytes(1, *(5, 6) if change else (6, 5))
     (found,) = FusedFunction(program)(a, b)
     wide = b.astype(np.int32)
@@ -154,20 +147,20 @@ def test_a_matmul_of_extended_bytes_reads_bytes(change: dict[str, str]) -> None:
 )
 def test_other_products_of_integers_stay_wide(change: dict[str, str]) -> None:
     options = PLAIN | change
-    fusions = formed(filled("BYTES", **options)).program.fusions
+    fusions = formed(filled(__file__, "BYTES", **options)).program.fusions
     (fusion,) = [each for each in fusions if "linalg.matmul" in each.ops]
-    assert {view.type.element for view in fusion.inputs} == {options["wide"]}
+    assert elements_read(fusion) == [options["wide"]] * 2
 
 
-SUM = {"lead": "", "type": "i8", "start": "0", "cast": "", "name": "matmul", "dims": "i, j"}
-SUM |= {"loops": '"parallel", "parallel"', "returned": "%r", "result": "tensor<4x5xi32>"}
-BATCH = {"lead": "3x", "name": "batch_matmul", "dims": "b, i, j", "result": "tensor<3x4x5xi32>"}
+SUM = {"lead": "", "type": "i8", "start": "0", "cast": "", "product": "matmul", "dims": "i, j"}
+SUM |= {"loops": '"parallel", "parallel"', "returned": "%r", "results": "tensor<4x5xi32>"}
+BATCH = {"lead": "3x", "product": "batch_matmul", "dims": "b, i, j", "results": "tensor<3x4x5xi32>"}
 BATCH |= {"loops": '"parallel", "parallel", "parallel"'}
 
 
 @pytest.mark.parametrize("change", [{}, BATCH], ids=["matmul", "batch_matmul"])
 def test_truncated_sums_of_bytes_are_of_i32(change: dict[str, str]) -> None:
-    program = formed(filled("TEXT", **SUM | change))
+    program = formed(filled(__file__, "TEXT", **SUM | change))
     (fusion,) = program.program.fusions
     assert fusion.kind == CONTRACTION
     assert "xi64>" not in fusion.text
@@ -183,26 +176,13 @@ def test_truncated_sums_of_bytes_are_of_i32(change: dict[str, str]) -> None:
         {"type": "i32"},
         {"start": "1"},
         {"cast": "{cast = #linalg.type_fn<cast_unsigned>}"},
-        {"returned": "%w, %r", "result": "(tensor<4x5xi64>, tensor<4x5xi32>)"},
+        {"returned": "%w, %r", "results": "tensor<4x5xi64>, tensor<4x5xi32>"},
     ],
     ids=["i32", "not zeros", "unsigned", "read as i64"],
 )
 def test_other_sums_stay_wide(change: dict[str, str]) -> None:
-    text = filled("TEXT", **SUM | change)
-    text = text.replace("%r : (tensor", "%r : tensor").replace("i32>)\n}", "i32>\n}")
-    fusions = formed(text).program.fusions
+    fusions = formed(filled(__file__, "TEXT", **SUM | change)).program.fusions
     assert any("xi64>" in each.text and "linalg.matmul" in each.ops for each in fusions)
-
-
-X, W = "tensor<1x3x5x6xbf16>", "tensor<8x{channels}x3x3xbf16>"
-JOINED = f"%x = tensor.concat dim(1) %x0, %x1 : ({X}, {X}) -> tensor<1x6x5x6xbf16>"
-PAD = """%p = tensor.pad %x low[0, 0, 1, 1] high[0, 0, 1, 1] {{
-    ^bb0(%i: index, %j: index, %k: index, %l: index):
-      tensor.yield %padding : bf16
-  }} : tensor<1x{channels}x5x6xbf16> to tensor<1x{channels}x7x8xbf16>"""
-CONVOLVED = """%r{number} = linalg.conv_2d_nchw_fchw {{
-    dilations = dense<1> : tensor<2xi64>, strides = dense<1> : tensor<2xi64>}}
-    ins(%p, %w{number} : tensor<1x{channels}x7x8xbf16>, {w}) outs(%zeros : {y}) -> {y}"""
 
 
 def weights(channels: int, number: int = 0) -> Any:
@@ -218,23 +198,20 @@ def payload(
     ``element``: of the sums. ``padding``: the number around x. ``count``: convolutions that read x.
     """
     channels = 6 if joined else 3
-    w, y = W.format(channels=channels), f"tensor<1x8x5x6x{element}>"
-    images = [f"%x0: {X}", f"%x1: {X}"] if joined else [f"%x: {X}"]
+    of_w = f"tensor<8x{channels}x3x3xbf16>"
+    arguments = [f"%{name}: tensor<1x3x5x6xbf16>" for name in (("x0", "x1") if joined else ("x",))]
     numbers = [weights(channels, each).astype(np.float64).tolist() for each in range(count)]
-    constants = [f"%w{each} = arith.constant dense<{numbers[each]}> : {w}" for each in range(count)]
-    lines = [
-        *(constants if constant else []),
-        JOINED if joined else "",
-        f"%padding = arith.constant {padding:.1f} : bf16",
-        f"%zero = arith.constant 0.0 : {element}",
-        PAD.format(channels=channels),
-        f"%e = tensor.empty() : {y}",
-        f"%zeros = linalg.fill ins(%zero : {element}) outs(%e : {y}) -> {y}",
-        *(CONVOLVED.format(number=each, channels=channels, w=w, y=y) for each in range(count)),
-        f"return {', '.join(f'%r{each}' for each in range(count))} : {', '.join([y] * count)}",
-    ]
-    arguments = ", ".join([*images, *([] if constant else [f"%w0: {w}"])])
-    return f"func.func @main({arguments}) -> ({', '.join([y] * count)}) {{\n" + "\n".join(lines) + "\n}"
+    constants = [f"%w{at} = arith.constant dense<{each}> : {of_w}" for at, each in enumerate(numbers)]
+    sizes = {"channels": channels, "element": element}
+    parts = {
+        "arguments": ", ".join(arguments if constant else [*arguments, f"%w0: {of_w}"]),
+        "constants": "\n".join(constants) if constant else "",
+        "joined": text_beside(__file__, "JOINED") if joined else "",
+        "convolved": "".join(filled(__file__, "CONVOLVED", number=at, **sizes) for at in range(count)),
+        "returned": ", ".join(f"%r{at}" for at in range(count)),
+        "results": ", ".join([f"tensor<1x8x5x6x{element}>"] * count),
+    }
+    return filled(__file__, "CONVOLUTIONS", padding=f"{padding:.1f}", **parts, **sizes)
 
 
 def convolved(x: Any, w: Any, padding: float = 0.0) -> Any:
@@ -247,27 +224,20 @@ def kinds(text: str) -> list[str]:
     return [fusion.kind for fusion in formed(text).program.fusions]
 
 
-def elements_read(fusion: Fusion) -> list[str]:
-    return [view.type.element for view in fusion.inputs]
-
-
 def test_a_convolution_of_bf16_reads_f32_extended_into_padding_concatenation_and_weights() -> None:
-    program = formed(payload()).program
-    extension, convolution = program.fusions
+    made = formed(payload())
+    program, (extension, convolution) = made.program, made.program.fusions
     assert (extension.kind, convolution.kind) == (ELEMENTWISE, CONVOLUTION)
-    assert extension.ops == ("arith.extf",)
-    assert elements_read(extension) == ["bf16"]
+    assert (extension.ops, elements_read(extension)) == (("arith.extf",), ["bf16"])
     assert elements_read(convolution) == ["f32", "f32"]
     (padded,) = (each for each in program.buffers if each.owner == TEMPORARY)
     assert (padded.type.element, padded.type.shape, padded.padding) == ("f32", (3, 7, 8), 0.0)
-    found = formed(payload())
-    assert [each.dtype for each in found.weights] == [ml_dtypes.bfloat16]
-    assert "arith.extf" in found.program.init
-    (weight,) = (each for each in found.program.buffers if each.owner == WEIGHT)
-    assert weight.type.element == "f32"
+    assert [each.dtype for each in made.weights] == [ml_dtypes.bfloat16]
+    assert "arith.extf" in program.init
+    assert [each.type.element for each in program.buffers if each.owner == WEIGHT] == ["f32"]
     program = formed(payload(constant=False)).program
     assert program.init == ""
-    assert kinds(payload(constant=False)) == [ELEMENTWISE, ELEMENTWISE, CONVOLUTION]
+    assert [each.kind for each in program.fusions] == [ELEMENTWISE, ELEMENTWISE, CONVOLUTION]
     assert [each.type.element for each in program.buffers if each.owner == ARGUMENT] == ["bf16", "bf16"]
     assert kinds(payload(count=2)) == [ELEMENTWISE, CONVOLUTION, CONVOLUTION]  # x is extended once
     assert kinds(payload(element="bf16")) == [ELEMENTWISE, CONVOLUTION]
@@ -291,11 +261,11 @@ def test_a_convolution_of_bf16_reads_f32_extended_into_padding_concatenation_and
     ],
 )
 def test_the_results_are_those_of_the_convolution(options: dict[str, Any], multiplies_pairs: bool) -> None:
-    x, w, is_narrow = drawn(0, 1, 3, 5, 6), weights(3), options.get("element") == "bf16"
+    x, w = drawn(0, 1, 3, 5, 6), weights(3)
     inputs = (x,) if options.get("constant", True) else (x, w)
     (found,) = FusedFunction(formed(payload(**options), multiplies_pairs=multiplies_pairs))(*inputs)
     expected = convolved(x, w, options.get("padding", 0.0))
-    rtol = 2**-8 if is_narrow else 1e-5
+    rtol = 2**-8 if options.get("element") == "bf16" else 1e-5
     np.testing.assert_allclose(found.astype(np.float64), expected, rtol=rtol, atol=1e-5)
 
 
@@ -325,3 +295,22 @@ def test_channels_may_be_last() -> None:
     windows = np.lib.stride_tricks.sliding_window_view(x.astype(np.float64), (3, 3), axis=(1, 2))
     expected = np.einsum("nhwcij,ijcf->nhwf", windows, w.astype(np.float64))
     np.testing.assert_allclose(program(x, w).astype(np.float64), expected, rtol=2**-8, atol=1e-4)
+
+
+def test_paddings_of_0_and_of_minus_0_are_apart() -> None:
+    program = tuner.compile_program(text_beside(__file__, "SIGNED_ZEROS"), target="cpu")
+    assert isinstance(program, CompiledFunction)
+    inverses = program(np.zeros(2, np.float32))
+    np.testing.assert_array_equal(inverses, np.array([-np.inf, 1, 1, -np.inf], np.float32))
+
+
+@pytest.mark.parametrize("number", [2**53 + 1, 2**63 - 1])
+def test_a_padding_of_a_large_integer_is_exact(number: int) -> None:
+    text = text_beside(__file__, "LARGE_INTEGER").replace("NUMBER", str(number))
+    found = tuner.compile_program(text, target="cpu")(np.array([1, 2]))
+    np.testing.assert_array_equal(found, np.array([number ^ 1, 3, 2, number ^ 1]))
+
+
+def test_a_weight_that_only_an_assertion_reads_shifts_no_other() -> None:
+    program = tuner.compile_program(text_beside(__file__, "ASSERTED_WEIGHT"), target="cpu")
+    np.testing.assert_array_equal(program(np.array([0, 1], np.float32)), [10, 21])

@@ -71,7 +71,7 @@ def without_fusions(text: str) -> DeviceWork:
 
 def require_close(found: Any, wanted: Any, tolerance: float = 2e-6) -> None:
     """Fails for a result whose error relative to the largest number is above ``tolerance``."""
-    assert (found.shape, found.dtype) == (wanted.shape, np.dtype(found.dtype))
+    assert (found.shape, found.dtype) == (wanted.shape, np.float32)
     exact = np.asarray(wanted, np.float64)
     error = np.abs(found.astype(np.float64) - exact).max() / np.abs(exact).max()
     assert error <= tolerance, error

@@ -1,5 +1,6 @@
 """Fusions on a GPU: right, a launch for each, weights copied once; rows, elements, matmuls with epilogues."""
 
+from collections.abc import Sequence
 from pathlib import Path
 from typing import Any
 
@@ -9,13 +10,7 @@ import pytest
 from benchmarks.program_compiler import compiler_of
 from tests.programs.fusions.payload_text import PayloadText
 from tests.programs.gpu_fusions import simulated as on_gpu
-from tests.programs.gpu_fusions.simulated import (
-    SIMULATOR,
-    compiled,
-    require_close,
-    simulated,
-    without_fusions,
-)
+from tests.programs.gpu_fusions.simulated import SIMULATOR, compiled, simulated, without_fusions
 from tests.programs.kernel_programs import called
 from tests.texts import text_beside
 from tuner.core.errors import CandidateError
@@ -38,6 +33,14 @@ def numbers(*shape: int) -> np.ndarray:
     return RNG.standard_normal(shape).astype(np.float32)
 
 
+def launched(count: int, text: str, given: Sequence[Any], wanted: Any) -> on_gpu.Simulated:
+    """Calls a program, which must give what is wanted by so many launches."""
+    ran = simulated(text, *given)
+    on_gpu.require_close(ran.results[0], wanted)
+    assert ran.work.launches == count
+    return ran
+
+
 @pytest.mark.slow
 def test_a_layer_with_bias_and_relu_is_one_launch_and_its_weights_stay_on_the_device() -> None:
     payload, given = PayloadText(), numbers(32, 64)
@@ -48,35 +51,30 @@ def test_a_layer_with_bias_and_relu_is_one_launch_and_its_weights_stay_on_the_de
         value = payload.unary("relu", payload.binary("add", product, payload.weight(bias)))
         wanted = np.maximum(wanted @ matrix + bias, 0)
     text = payload.text(value)
-    ran = simulated(text, given)
-    require_close(ran.results[0], wanted)
-    assert ran.work.launches == 2
+    ran = launched(2, text, [given], wanted)
     assert (ran.work.copied_in_bytes, ran.work.copied_out_bytes) == (given.nbytes, 4 * 32 * 32)
     weights_bytes = sum(each.nbytes for layer in layers for each in layer)
     resident_bytes = sum(len(each.content) for each in ran.compiled.code.resident)
     assert ran.loaded.copied_in_bytes == weights_bytes == resident_bytes
     before = without_fusions(text)
-    assert before.launches > ran.work.launches
+    assert before.launches > 2
     assert before.copied_in_bytes >= given.nbytes + weights_bytes
 
 
 @pytest.mark.slow
 def test_independent_products_stay_apart_and_one_of_another_takes_the_sum_of_both() -> None:
     arrays = [numbers(64, 128), numbers(128, 64), numbers(64, 96), numbers(96, 64)]
-    ran = simulated((EXAMPLES / "two_matmuls.mlir").read_text(), *arrays)
     wanted = arrays[0].astype(np.float64) @ arrays[1] + arrays[2].astype(np.float64) @ arrays[3]
-    require_close(ran.results[0], wanted)
-    assert ran.work.launches == 3  # the sum is a kernel of its own
-    first, second, _ = ran.streams
+    ran = simulated((EXAMPLES / "two_matmuls.mlir").read_text(), *arrays)
+    on_gpu.require_close(ran.results[0], wanted)
+    first, second, _ = ran.streams  # the sum is a kernel of its own
     assert first != second
     payload, weight = PayloadText(), numbers(32, 32)
     hidden = payload.matmul(payload.argument(16, 32), payload.weight(weight))
     text = payload.text(payload.binary("add", payload.matmul(hidden, payload.weight(weight)), hidden))
     x = numbers(16, 32)
     wanted = x.astype(np.float64) @ weight
-    ran = simulated(text, x)
-    require_close(ran.results[0], wanted @ weight + wanted)
-    assert ran.work.launches == 2
+    launched(2, text, [x], wanted @ weight + wanted)
 
 
 def test_a_softmax_and_a_layer_norm_are_one_launch() -> None:
@@ -89,33 +87,30 @@ def test_a_softmax_and_a_layer_norm_are_one_launch() -> None:
     np.testing.assert_allclose(ran.results[0], wanted, rtol=2e-6, atol=1e-9)
     assert ran.work.launches == 1 < without_fusions(text).launches
     x, scale, shift = numbers(6, 75), numbers(75), numbers(75)
-    ran = simulated(on_gpu.LAYER_NORM, x, scale, shift)
     wide = x.astype(np.float64)
     centered = wide - wide.mean(axis=1, keepdims=True)
     wanted = centered / np.sqrt((centered**2).mean(axis=1, keepdims=True) + 1e-5) * scale + shift
-    require_close(ran.results[0], wanted)
-    assert ran.work.launches == 1 < without_fusions(on_gpu.LAYER_NORM).launches
+    launched(1, on_gpu.LAYER_NORM, [x, scale, shift], wanted)
+    assert without_fusions(on_gpu.LAYER_NORM).launches > 1
 
 
 def test_a_convolution_is_one_launch_after_padding_gate_and_up_are_two() -> None:
     x, w, scale, shift = numbers(1, 3, 7, 6), numbers(4, 3, 3, 3), numbers(4), numbers(4)
-    ran = simulated(on_gpu.CONVOLUTION, x, w, scale, shift)
     padded = np.pad(x.astype(np.float64), ((0, 0), (0, 0), (1, 1), (1, 1)))
     windows = np.lib.stride_tricks.sliding_window_view(padded, (3, 3), axis=(2, 3))
     sums = np.einsum("ncyxhw,fchw->nfyx", windows, w)
     wanted = np.maximum(sums * scale[:, None, None] + shift[:, None, None], 0)
-    require_close(ran.results[0], wanted)
-    assert ran.work.launches == 2 < without_fusions(on_gpu.CONVOLUTION).launches
+    ran = launched(2, on_gpu.CONVOLUTION, [x, w, scale, shift], wanted)
+    assert without_fusions(on_gpu.CONVOLUTION).launches > 2
     assert [each.is_written for each in ran.compiled.code.resident] == [True]  # the padding is there
     payload, gate, up = PayloadText(), numbers(64, 128), numbers(64, 128)
     a = payload.argument(32, 64)
     products = [payload.matmul(a, payload.weight(each)) for each in (gate, up)]
     text = payload.text(payload.binary("mul", payload.unary("relu", products[0]), products[1]))
     given = numbers(32, 64)
-    ran = simulated(text, given)
     wide = given.astype(np.float64)
-    require_close(ran.results[0], np.maximum(wide @ gate, 0) * (wide @ up))
-    assert ran.work.launches == 2 < without_fusions(text).launches
+    ran = launched(2, text, [given], np.maximum(wide @ gate, 0) * (wide @ up))
+    assert without_fusions(text).launches > 2
     assert [each.reason for each in ran.compiled.code.fusions] == [""]
 
 
@@ -140,9 +135,8 @@ def test_a_batch_of_matmuls_is_one_launch_and_a_sum_that_many_elements_need_is_r
     payload = PayloadText()
     a, b = payload.argument(3, 5, 7), payload.argument(3, 7, 6)
     given = [numbers(*each.shape) for each in (a, b)]
-    ran = simulated(payload.text(payload.unary("exp", payload.matmul(a, b))), *given)
-    require_close(ran.results[0], np.exp(given[0].astype(np.float64) @ given[1]))
-    assert ran.work.launches == 1
+    text = payload.text(payload.unary("exp", payload.matmul(a, b)))
+    launched(1, text, given, np.exp(given[0].astype(np.float64) @ given[1]))
     with new_context(), ir.Location.unknown():
         module = ir.Module.parse("func.func @f(%a: memref<4x8xf32>, %b: memref<4x8xf32>) { return }")
         block = module.body.operations[0].regions[0].blocks[0]
@@ -167,10 +161,9 @@ def test_rows_of_a_table_are_gathered_and_an_index_outside_is_an_error_of_the_ca
 @pytest.mark.parametrize("columns", [1, 31, 33, 300])
 def test_rows_of_any_length_are_one_launch(columns: int) -> None:
     payload, x = PayloadText(), numbers(3, columns)
-    ran = simulated(payload.text(payload.softmax(payload.argument(3, columns))), x)
     powers = np.exp(x.astype(np.float64))
-    require_close(ran.results[0], powers / powers.sum(axis=1, keepdims=True))
-    assert ran.work.launches == 1
+    text = payload.text(payload.softmax(payload.argument(3, columns)))
+    launched(1, text, [x], powers / powers.sum(axis=1, keepdims=True))
 
 
 @pytest.mark.slow
@@ -188,8 +181,8 @@ def test_a_number_for_each_row_is_computed_once_and_an_index_by_a_thread_for_eac
     total = payload.unary("exp", payload.reduced("sum", x))
     ran = simulated(payload.text(payload.by_row("mul", x, total), total), given)
     powers = np.exp(given.astype(np.float64).sum(axis=2))
-    require_close(ran.results[0], given * powers[..., None])
-    require_close(ran.results[1], powers)
+    on_gpu.require_close(ran.results[0], given * powers[..., None])
+    on_gpu.require_close(ran.results[1], powers)
     given = numbers(5, 9)
     ran = simulated(text_beside(__file__, "ARGMAX"), given)
     np.testing.assert_array_equal(ran.results[0], given.argmax(axis=1))
@@ -204,11 +197,8 @@ def test_an_epilogue_reads_matrices_rows_and_columns() -> None:
     sums = payload.binary("add", payload.matmul(x, w), bias)
     text = payload.text(payload.binary("add", payload.by_row("mul", sums, scale), residual))
     given = [numbers(*shape) for shape in shapes]
-    ran = simulated(text, *given)
     wide = given[0].astype(np.float64)
-    wanted = (wide @ given[1] + given[3]) * given[4][:, None] + given[2]
-    require_close(ran.results[0], wanted)
-    assert ran.work.launches == 1
+    ran = launched(1, text, given, (wide @ given[1] + given[3]) * given[4][:, None] + given[2])
     assert [problem.key for problem in ran.compiled.problems] == ["matmul 32x32x64 f32 nn none"]
 
 
@@ -218,9 +208,7 @@ def test_equal_layers_have_one_kernel_and_a_result_among_others_one_apart_with_i
     for array in (numbers(64, 64) / 8 for _ in range(3)):
         value = payload.unary("tanh", payload.matmul(value, payload.weight(array)))
         wanted = np.tanh(wanted @ array)
-    ran = simulated(payload.text(value), given)
-    require_close(ran.results[0], wanted)
-    assert len(ran.kernels) == 3
+    ran = launched(3, payload.text(value), [given], wanted)
     assert len(set(ran.kernels)) == 1
     payload = PayloadText()
     x, w, other = payload.argument(32, 64), payload.argument(64, 32), payload.argument(32, 8)
@@ -229,7 +217,7 @@ def test_equal_layers_have_one_kernel_and_a_result_among_others_one_apart_with_i
     a, b, beside = numbers(32, 64) / 8, numbers(64, 32) / 8, numbers(32, 8)
     ran = simulated(text, a, b, beside)
     wanted = np.exp(np.concatenate([a.astype(np.float64) @ b, beside], axis=1))
-    require_close(ran.results[0], wanted)
+    on_gpu.require_close(ran.results[0], wanted)
     reasons = [fusion.reason for fusion in ran.compiled.code.fusions]
     assert any("not rows of f32" in reason for reason in reasons)
     assert ran.work.launches == 1 + len(reasons)
