@@ -28,6 +28,11 @@ def changed(change: Callable[..., Any], text: str, *given: Any) -> tuple[str, st
         return before, str(module), result
 
 
+def counts(text: str, *parts: str) -> list[int]:
+    """Returns how often each part is in a text."""
+    return [text.count(part) for part in parts]
+
+
 def kernel(*body: str, launch: str = "") -> str:
     """Returns a module with a kernel and its launch.
 

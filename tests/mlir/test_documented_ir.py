@@ -9,8 +9,8 @@ from typing import Any
 import pytest
 
 from tests.mlir.documented_ir import missing, parts
-from tests.mlir.kernels import parsed
-from tests.mlir.ops.conftest import apply_line
+from tests.mlir.kernels import changed
+from tests.mlir.ops.one_op import apply_line
 from tests.mlir.ops.test_every_op import SHOWN
 from tests.texts import text_beside
 from tuner.mlir import transform
@@ -28,19 +28,17 @@ OF_PASSES: dict[Callable[..., Any], tuple[Any, ...]] = {
     call_intrinsics_directly: (text_beside(__file__, "SQRT"),),
     lower_math: (text_beside(__file__, "RSQRT"),),
     tiles_as_vectors: (text_beside(__file__, "TILE"),),
+    lower_byte_dots: (text_beside(__file__, "DOT"),),
 }
 
 
 def shown_but_not_there(documented: Any, change: Callable[[Any], object], text: str) -> list[str]:
     """Returns the lines of the docstring of a function's or class's module that are not what it does."""
-    with parsed(text) as module:
-        before = str(module)
-        after = change(module)
-        assert module.operation.verify()
-        docstring = documented.__doc__ or ""
-        if not parts(docstring):
-            docstring = sys.modules[documented.__module__].__doc__ or ""
-        return missing(docstring, before, after if isinstance(after, str) else str(module))
+    before, after, result = changed(change, text)
+    docstring = documented.__doc__ or ""
+    if not parts(docstring):
+        docstring = sys.modules[documented.__module__].__doc__ or ""
+    return missing(docstring, before, result if isinstance(result, str) else after)
 
 
 @pytest.mark.parametrize("op", transform.OPS, ids=lambda op: op.OPERATION_NAME)
@@ -53,16 +51,13 @@ def test_the_ir_of_an_op_is_real(op: Any) -> None:
 def test_the_ir_of_a_pass_is_real(change: Callable[..., Any]) -> None:
     text, *arguments = OF_PASSES[change]
 
+    options = {"emulates": False} if change is lower_byte_dots else {}
+
     def apply(module: Any) -> object:
         takes_text = change is with_batch_loops
-        return change(str(module) if takes_text else module, *arguments)
+        return change(str(module) if takes_text else module, *arguments, **options)
 
     assert shown_but_not_there(change, apply, text) == []
-
-
-def test_the_ir_of_a_dot_product_is_real() -> None:
-    lower = functools.partial(lower_byte_dots, emulates=False)
-    assert shown_but_not_there(lower_byte_dots, lower, text_beside(__file__, "DOT")) == []
 
 
 def test_ir_that_no_module_has_is_found() -> None:

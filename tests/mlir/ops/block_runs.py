@@ -6,12 +6,13 @@ from typing import Any
 import numpy as np
 
 from tests.mlir.kernels import parsed
-from tests.mlir.ops.conftest import Apply
+from tests.mlir.ops.one_op import apply
 from tests.texts import filled, text_beside
 from tuner.mlir.cpu import lowering
 from tuner.runtime.cpu.jit import CompiledFunction, JittedModule, PackedArguments
 
 Array = Any
+Sizes = tuple[int, int, int]  # (m, n, k)
 SUMS = {"bf16": "f32", "i8": "i32"}
 MAPS = {"nt": ("(m, k)", "(n, k)"), "tn": ("(k, m)", "(k, n)")}
 
@@ -47,7 +48,7 @@ def call(text: str, *arrays: Array, emulates: bool = False) -> None:
     CompiledFunction(code.addresses["f"])(PackedArguments(*(array.ctypes.data for array in arrays)))
 
 
-def run(apply: Apply, line: str, text: str, arrays: tuple[Array, ...], *, emulates: bool = False) -> None:
+def run(line: str, text: str, arrays: tuple[Array, ...], *, emulates: bool = False) -> None:
     """Calls function f with arrays after a line of script, and transposes lowered."""
     call(apply(f"{line}\n    {text_beside(__file__, 'TURN')}", text), *arrays, emulates=emulates)
 
@@ -65,9 +66,8 @@ def exact(a: Array, b: Array, layout: str = "nn") -> Array:
 
 
 def require_product(
-    apply: Apply,
     script: str,
-    sizes: tuple[int, int, int],
+    sizes: Sizes,
     draw: Callable[[tuple[int, int]], Array],
     *,
     layout: str = "nn",
@@ -84,7 +84,7 @@ def require_product(
     element, total = ("i8", np.int32) if a.dtype == np.int8 else ("bf16", np.float32)
     whole, c = payload(*sizes, element, layout, fill=fill), np.full((m, n), 7, total)
     text = blocks_payload(*sizes, element, layout, block) if block else whole
-    run(apply, script, text, (a, b, c), emulates=emulates)
+    run(script, text, (a, b, c), emulates=emulates)
     np.testing.assert_array_equal(c, int(fill or 7) + exact(a, b, layout))
 
 

@@ -1,13 +1,15 @@
 """``tuner.amx_block``: the code it makes of a matmul of buffers, that it is right, and what it refuses."""
 
+from typing import Any
+
 import ml_dtypes
 import numpy as np
 import pytest
 
 from tests.mlir.kernels import parsed
 from tests.mlir.ops import block_runs
-from tests.mlir.ops.block_runs import SUMS, exact, payload, require_product, run
-from tests.mlir.ops.conftest import Apply
+from tests.mlir.ops.block_runs import SUMS, Sizes, exact, payload, require_product, run
+from tests.mlir.ops.one_op import apply, line_of
 from tuner.mlir.cpu.lowering import lower_to_llvm
 from tuner.runtime.cpu.host import describe_machine
 
@@ -16,9 +18,8 @@ HERE = describe_machine()
 HAS = {"bf16": HERE.has_amx_bf16, "i8": HERE.has_amx_int8}
 
 
-def line(tiles_m: int = 2, tiles_n: int = 2, pack_a: int = 1, *, more: str = "") -> str:
-    knobs = f"tiles_m = {tiles_m} : i64, tiles_n = {tiles_n} : i64, pack_a = {pack_a} : i64{more}"
-    return f'"tuner.amx_block"(%func) {{{knobs}}} : (!transform.any_op) -> ()'
+def line(tiles_m: int = 2, tiles_n: int = 2, pack_a: int = 1, **more: int) -> str:
+    return line_of("amx_block", tiles_m=tiles_m, tiles_n=tiles_n, pack_a=pack_a, **more)
 
 
 @pytest.mark.drawn(2)
@@ -42,36 +43,29 @@ def line(tiles_m: int = 2, tiles_n: int = 2, pack_a: int = 1, *, more: str = "")
     ],
     ids=str,
 )
-def test_tiles_give_the_product(
-    sizes: tuple[int, int, int],
-    layout: str,
-    knobs: tuple[int, ...],
-    element: str,
-    emulates: bool,
-    apply: Apply,
-) -> None:
+def test_tiles_give_the_product(sizes: Sizes, layout: str, knobs: Any, element: str, emulates: bool) -> None:
     if not emulates and not HAS[element]:
         pytest.skip(f"this processor has no AMX for {element}, or may not use it")
-    require_product(apply, line(*knobs), sizes, DRAWN[element], layout=layout, emulates=emulates)
+    require_product(line(*knobs), sizes, DRAWN[element], layout=layout, emulates=emulates)
 
 
 @pytest.mark.slow
 @pytest.mark.parametrize("layout", ["nn", "nt", "tn"])
 @pytest.mark.parametrize(("n", "block"), [(100, 64), (70, 64), (64, 64), (90, 48), (5, 16)])
 @pytest.mark.parametrize("element", SUMS)
-def test_blocks_of_two_widths_share_code(n: int, block: int, element: str, layout: str, apply: Apply) -> None:
-    script = line(more=f", columns = {block} : i64, last_columns = {n % block or block} : i64")
-    require_product(apply, script, (18, n, 37), DRAWN[element], layout=layout, block=block)
+def test_blocks_of_two_widths_share_code(n: int, block: int, element: str, layout: str) -> None:
+    script = line(columns=block, last_columns=n % block or block)
+    require_product(script, (18, n, 37), DRAWN[element], layout=layout, block=block)
 
 
 @pytest.mark.parametrize(("layout", "transposes"), [("nn", 0), ("nt", 1), ("tn", 1)], ids=["nn", "nt", "tn"])
-def test_rests_of_every_size_share_one_transpose(layout: str, transposes: int, apply: Apply) -> None:
+def test_rests_of_every_size_share_one_transpose(layout: str, transposes: int) -> None:
     text = apply(line(), payload(77, 85, 131, "i8", layout))
     assert text.count("vector.transpose") == transposes
     assert text.count("x86.amx.tile_zero") == 12  # strips of 2 or 1 tiles by panels of 2, whole and rest
 
 
-def test_llvm_leaves_the_loops_of_rests_as_loops(apply: Apply) -> None:
+def test_llvm_leaves_the_loops_of_rests_as_loops() -> None:
     with parsed(apply(line(), payload(45, 32, 64, "bf16"))) as module:
         code = lower_to_llvm(module)
     assert "#llvm.loop_unroll<disable = true>" in code
@@ -79,15 +73,15 @@ def test_llvm_leaves_the_loops_of_rests_as_loops(apply: Apply) -> None:
 
 
 @pytest.mark.parametrize("fill", ["", "3"])
-def test_without_a_fill_of_zero_c_is_added_to(fill: str, apply: Apply) -> None:
-    require_product(apply, line(), (33, 17, 40), DRAWN["i8"], fill=fill)
+def test_without_a_fill_of_zero_c_is_added_to(fill: str) -> None:
+    require_product(line(), (33, 17, 40), DRAWN["i8"], fill=fill)
 
 
-def test_a_weight_comes_packed_to_k_groups_unless_something_else_reads_it(apply: Apply) -> None:
+def test_a_weight_comes_packed_to_k_groups_unless_something_else_reads_it() -> None:
     def of_weight(text: str) -> str:
         return text.replace("xbf16>, %c:", "xbf16> {tuner.weight}, %c:")
 
-    text = apply(line(more=", ahead = 1 : i64"), of_weight(payload(32, 60, 70, "bf16")))
+    text = apply(line(ahead=1), of_weight(payload(32, 60, 70, "bf16")))
     # 2 panels of 32 columns, and 48 K groups of pairs for 70 rows
     packed = "tuner.depth = 32 : i64, tuner.interleave = 2 : i64, tuner.packing = 32 : i64, tuner.weight"
     assert f"memref<96x64xbf16> {{{packed}}}" in text
@@ -97,12 +91,12 @@ def test_a_weight_comes_packed_to_k_groups_unless_something_else_reads_it(apply:
     assert "memref<64x64xbf16> {tuner.weight}" in apply(line(), text)
 
 
-def test_what_lies_behind_the_last_of_k_never_reaches_c(apply: Apply) -> None:
+def test_what_lies_behind_the_last_of_k_never_reaches_c() -> None:
     a = np.full((17, 64), np.nan, ml_dtypes.bfloat16)
     a[:, :35] = DRAWN["bf16"]((17, 35))
     b, c = DRAWN["bf16"]((35, 20)), np.zeros((17, 20), np.float32)
     text = payload(17, 20, 35, "bf16").replace("17x35xbf16", "17x35xbf16, strided<[64, 1]>")
-    run(apply, line(), text, (a, b, c), emulates=True)
+    run(line(), text, (a, b, c), emulates=True)
     assert np.array_equal(c, exact(a[:, :35], b))
 
 

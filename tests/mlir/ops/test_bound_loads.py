@@ -10,11 +10,10 @@ def payload(bounds: str, read: str = "vector.load %a[%i, %j]") -> str:
     return text_beside(__file__, "PAYLOAD").replace("BOUNDS", bounds).replace("READ", read)
 
 
-SHOWN = [(LINE.format(0), payload("{tuner.bounds = array<i64: 50, 64>}"))]
 BECOMES = {
+    "bound_loads_rows_only": (LINE.format(0), payload("{tuner.bounds = array<i64: 50, 64>}")),
     "bound_loads_whole_vectors": (LINE.format(0), payload("{tuner.bounds = array<i64: 50, 60>}")),
     "bound_loads_cut_vectors": (LINE.format(0), payload("{tuner.bounds = array<i64: 50, 58>}")),
-    "bound_loads_rows_only": SHOWN[0],
     "bound_loads_synchronous": (LINE.format(1), payload("{tuner.bounds = array<i64: 50, 60>}")),
     "bound_loads_synchronous_cut": (LINE.format(1), payload("{tuner.bounds = array<i64: 64, 59>}")),
 }

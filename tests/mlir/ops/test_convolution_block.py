@@ -6,17 +6,15 @@ import numpy as np
 import pytest
 
 from tests.mlir.ops import block_runs
-from tests.mlir.ops.conftest import Apply
+from tests.mlir.ops.one_op import apply, line_of
 from tests.texts import text_beside
 
-Array = Any
 FILL = "linalg.fill ins(%zero : f32) outs(%sums : memref<1x{filters}x1x4xf32>)"
 DYNAMIC, PAYLOAD, K_GROUPS = (text_beside(__file__, name) for name in ("DYNAMIC", "PAYLOAD", "K_GROUPS"))
 
 
-def line(along: str = "filters", lanes: int = 16, channels: int = 0, unroll: int = 1) -> str:
-    knobs = f'along = "{along}", channels = {channels} : i64, lanes = {lanes} : i64, unroll = {unroll} : i64'
-    return f'"tuner.convolution_block"(%func) {{{knobs}}} : (!transform.any_op) -> ()'
+def line(along: str = "filters", **knobs: int) -> str:
+    return line_of("convolution_block", along=along, **({"channels": 0, "lanes": 16, "unroll": 1} | knobs))
 
 
 def payload(filters: int = 16, fill: str = FILL, element: str = "f32") -> str:
@@ -25,16 +23,16 @@ def payload(filters: int = 16, fill: str = FILL, element: str = "f32") -> str:
     return text.replace("xf32", f"x{element}").replace(": f32", f": {element}")
 
 
-def run(apply: Apply, script: str, text: str, columns: int) -> tuple[Array, Array]:
-    """Returns what the code computes of random operands, and numpy's result."""
+def require_sums(script: str, text: str, columns: int, start: float = 0) -> None:
+    """Runs a payload on random operands; the result must be the start and numpy's sums."""
     rng = np.random.default_rng(0)
-    x, w = rng.standard_normal((1, 3, 6, 6)), rng.standard_normal((3, 3, 3, 32))
-    x, w = x.astype(np.float32), w.astype(np.float32)
+    x, w = (rng.standard_normal(shape).astype(np.float32) for shape in ((1, 3, 6, 6), (3, 3, 3, 32)))
     y = np.full((1, 32, 4, 4), np.nan, np.float32)
     panels = np.ascontiguousarray(w.reshape(27, 32 // columns, columns).transpose(1, 0, 2)) if columns else w
-    block_runs.run(apply, script, text, (x, panels, y))
+    block_runs.run(script, text, (x, panels, y))
     windows = np.lib.stride_tricks.sliding_window_view(x[0].astype(np.float64), (3, 3), axis=(1, 2))
-    return y[0], np.einsum("chwab,abcf->fhw", windows, w.astype(np.float64))
+    expected = start + np.einsum("chwab,abcf->fhw", windows, w.astype(np.float64))
+    np.testing.assert_allclose(y[0], expected, rtol=1e-4, atol=1e-5)
 
 
 @pytest.mark.drawn(2)
@@ -47,39 +45,29 @@ def run(apply: Apply, script: str, text: str, columns: int) -> tuple[Array, Arra
     ],
     ids=str,
 )
-def test_sums_are_those_of_the_convolution(knobs: dict[str, Any], filters: int, apply: Apply) -> None:
-    found, expected = run(apply, line(**knobs), payload(filters), filters if filters < 32 else 0)
-    np.testing.assert_allclose(found, expected, rtol=1e-4, atol=1e-5)
+def test_sums_are_those_of_the_convolution(knobs: dict[str, Any], filters: int) -> None:
+    require_sums(line(**knobs), payload(filters), filters if filters < 32 else 0)
 
 
-def test_without_a_fill_of_zero_the_buffer_is_added_to(apply: Apply) -> None:
+def test_without_a_fill_of_zero_the_buffer_is_added_to() -> None:
     two = "%two = arith.constant 2.0 : f32\n        " + FILL.replace("%zero", "%two")
     for script in (line(), line("last")):
-        found, expected = run(apply, script, payload(8, fill=two), 8)
-        np.testing.assert_allclose(found, expected + 2, rtol=1e-4, atol=1e-5)
+        require_sums(script, payload(8, fill=two), 8, start=2)
 
 
-def test_the_next_tile_of_a_row_is_fetched_ahead(apply: Apply) -> None:
-    ahead = line().replace("unroll", "prefetch = 1 : i64, unroll")
+def test_the_next_tile_of_a_row_is_fetched_ahead() -> None:
+    ahead = line(prefetch=1)
     assert "memref.prefetch" not in apply(line(), payload())
     assert apply(ahead, payload()).count("memref.prefetch") == 2  # the first and the last pixel
-    found, expected = run(apply, ahead, payload(8), 8)
-    np.testing.assert_allclose(found, expected, rtol=1e-4, atol=1e-5)
+    require_sums(ahead, payload(8), 8)
 
 
-def test_k_groups_are_multiplied_by_dot_products_and_integers_as_such(apply: Apply) -> None:
-    text = apply(line(), K_GROUPS)
-    assert "vector.fma" not in text
-    assert text.count("x86.avx512.dot") == 1
-    assert "vector.broadcast" in text
-    integers = payload(element="i32").replace("mulf", "muli").replace("addf", "addi").replace("0.0 :", "0 :")
-    text = apply(line(), integers)
-    assert "arith.muli" in text
-    assert "vector.fma" not in text
-
-
-SHOWN = [(line(), payload())]
-BECOMES = {"convolution_block": SHOWN[0]}
+INTEGERS = payload(4, element="i32").replace("mulf", "muli").replace("addf", "addi").replace("0.0 :", "0 :")
+BECOMES = {
+    "convolution_block": (line(), payload()),
+    "convolution_block_dots": (line(), K_GROUPS),
+    "convolution_block_integers": (line(), INTEGERS),
+}
 REFUSED = [
     (line("rows"), payload(), "along: found rows, allowed filters or last"),
     (line(), DYNAMIC, r"found a convolution of memref<\?x3xf32> x .* allowed memrefs of static sizes"),

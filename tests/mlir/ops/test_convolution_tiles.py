@@ -1,6 +1,5 @@
 """``tuner.convolution_tiles``: the code of a tile of a convolution, and what is refused."""
 
-from tests.mlir.ops.conftest import Apply
 from tests.texts import filled
 
 LINE = '"tuner.convolution_tiles"(%func) : (!transform.any_op) -> ()'
@@ -16,22 +15,12 @@ def payload(filters: int = 16, pixels: int = 14, start: str = FILL, of: str = "i
     return filled(__file__, "TILE", x=x, w=w, sums=sums, filled_sums=start, column=column, element=of)
 
 
-def test_filters_and_pixels_are_cut_to_tiles_of_16(apply: Apply) -> None:
-    text = apply(LINE, payload(20, 18))
-    for tile in ("16x16xf32", "16x2xf32", "4x16xf32", "4x2xf32"):
-        assert text.count(f"x86.amx.tile_zero : !x86.amx.tile<{tile}>") == 1
-    assert text.count("x86.amx.tile_load") == 4  # two of each operand
-
-
-def test_without_a_fill_of_zero_sums_start_from_the_buffer(apply: Apply) -> None:
-    text = apply(LINE, payload(start=""))
-    assert "tile_zero" not in text
-    assert text.count("x86.amx.tile_load") == 3
-
-
 DYNAMIC = payload().replace("1x24x3", "?x24x3").replace("1x16x1", "?x16x1")
-SHOWN = [(LINE, payload())]
-BECOMES = {"convolution_tiles": SHOWN[0]}
+BECOMES = {
+    "convolution_tiles": (LINE, payload()),
+    "convolution_tiles_added": (LINE, payload(start="")),  # to what the buffer has
+    "convolution_tiles_cut": (LINE, payload(20, 18)),  # 16 and 4 filters, 16 and 2 pixels
+}
 REFUSED = [
     (LINE, payload(48, 32), "found 6 sums, which need 10 tile registers, allowed 8"),
     (LINE, payload(of="bf16"), "of other operands, allowed K groups of channels and adjacent pixels"),

@@ -9,10 +9,10 @@ module {
     %c16 = arith.constant 16 : index
     %c32 = arith.constant 32 : index
     %c64 = arith.constant 64 : index
-    %sums:2 = scf.for %k = LOW to %c64 step %c16 iter_args(%sum = %zero, %filled = FILLED)
+    %sums:2 = scf.for %k = {low} to %c64 step %c16 iter_args(%sum = %zero, %filled = {first})
         -> (f32, index) {
-      %later = arith.addi %k, AHEAD : index
-      %stage = affine.apply affine_map<(d0) -> ((d0 floordiv 16) mod STAGES)>(%later)
+      %later = arith.addi %k, {ahead} : index
+      %stage = affine.apply affine_map<(d0) -> ((d0 floordiv 16) mod {stages})>(%later)
       %read = arith.index_castui %stage : index to i32
       %more = arith.uitofp %read : i32 to f32
       %next = arith.addf %sum, %more : f32

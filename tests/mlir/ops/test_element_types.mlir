@@ -11,19 +11,11 @@ module {
     return
   }
 }
-// ----- BYTES
+// ----- PRODUCT
 
 module {
-  func.func @f(%a: OF_A, %b: OF_B, %c: vector<2x2xSUM>) -> vector<2x2xSUM> {
-    %d = nvgpu.mma.sync(%a, %b, %c) {mmaShape = [SHAPE]} : (OF_A, OF_B, vector<2x2xSUM>) -> vector<2x2xSUM>
-    return %d : vector<2x2xSUM>
-  }
-}
-// ----- FLOATS
-
-module {
-  func.func @f(%a: OF_A, %b: OF_B, %c: vector<2x2xf32>) -> vector<2x2xf32> {
-    %d = nvgpu.mma.sync(%a, %b, %c) {mmaShape = [SHAPE]} : (OF_A, OF_B, vector<2x2xf32>) -> vector<2x2xf32>
-    return %d : vector<2x2xf32>
+  func.func @f(%a: vector<{a}>, %b: vector<{b}>, %c: vector<2x2x{c}>) -> vector<2x2x{c}> {
+    %d = nvgpu.mma.sync(%a, %b, %c) {mmaShape = [{shape}]} : (vector<{a}>, vector<{b}>, vector<2x2x{c}>) -> vector<2x2x{c}>
+    return %d : vector<2x2x{c}>
   }
 }

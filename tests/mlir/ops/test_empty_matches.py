@@ -2,7 +2,7 @@
 
 import pytest
 
-from tests.mlir.scripts import PAYLOAD
+from tests.mlir.scripts import PAYLOAD, alternatives
 from tests.texts import filled
 from tuner.core.errors import CandidateError, Stage, named_places
 from tuner.core.interfaces import Script
@@ -68,12 +68,11 @@ def test_attributes_that_no_op_has_are_reported_with_those_there_are() -> None:
 
 
 def test_a_region_that_is_not_selected_needs_nothing() -> None:
-    choice = 'transform.tune.alternatives<"order"> selected_region = {} {{ {} }}, {{ {} }}'
     missing, there = match("%p", "linalg.generic"), match("%q", "linalg.matmul")
     ops = (tile("%p", "a"), tile("%q", "b"))
-    assert "scf.for" in apply(script(missing, there, choice.format(1, *ops)))
-    alone = (missing, choice.format(0, *ops).replace(tile("%q", "b"), ""))
-    assert reason(script(*alone)).startswith("transform.structured.match at script:3:6: for ")
+    assert "scf.for" in apply(script(missing, there, alternatives("order", *ops, selected="1")))
+    alone = script(missing, alternatives("order", ops[0], "", selected="0"))
+    assert reason(alone).startswith("transform.structured.match at script:3:6: for ")
 
 
 @pytest.mark.parametrize(

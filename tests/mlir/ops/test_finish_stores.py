@@ -2,7 +2,7 @@
 
 import pytest
 
-from tests.mlir.ops.conftest import Apply
+from tests.mlir.ops.one_op import apply
 from tests.texts import filled, text_beside
 
 LINE = '"tuner.finish_stores"(%func) {{mode = "{0}", slices = 3 : i64}} : (!transform.any_op) -> ()'
@@ -39,15 +39,14 @@ def pieces(tiles: int, row: int = 64, bounds: str = "50, 64", epilogue: str = ""
         (payload(row=64, bounds="64, 64"), "vectors of four"),
     ],
 )
-def test_what_cannot_be_exchanged_is_stored_as_before(text: str, why: str, apply: Apply) -> None:
+def test_what_cannot_be_exchanged_is_stored_as_before(text: str, why: str) -> None:
     assert apply(EXCHANGE, text) == apply(LINE.format("store"), text), why
 
 
 SECOND = """vector.store %sums, %scale[%i] : memref<64xf32>, vector<4xf32>
     vector.store"""
-SHOWN = [(LINE.format("store"), payload())]
 BECOMES = {
-    "finish_stores_guarded": SHOWN[0],
+    "finish_stores_guarded": (LINE.format("store"), payload()),
     "finish_stores_whole": (LINE.format("store"), payload(row=64, bounds="64, 64")),
     "finish_stores_narrow": (LINE.format("store"), payload(row=61, bounds="64, 61")),
     "finish_stores_epilogue": (LINE.format("store"), payload(row=64, bounds="50, 64", epilogue=EPILOGUE)),

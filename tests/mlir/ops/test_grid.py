@@ -6,7 +6,7 @@ import numpy as np
 import pytest
 
 from tests.mlir.kernels import parsed
-from tests.mlir.ops.conftest import Apply
+from tests.mlir.ops.one_op import apply, line_of
 from tests.texts import text_beside
 from tuner.mlir.bindings import passmanager
 
@@ -21,8 +21,15 @@ def split_payload(body: str = LOOP, z: str = "%c1") -> str:
 
 
 # ``tuner.swizzle_blocks``: every block once, in bands.
-LINE = '"tuner.swizzle_blocks"(%func) {{group = {0} : i64}} : (!transform.any_op) -> ()'
 PAYLOAD = text_beside(__file__, "PAYLOAD")
+
+
+def swizzle(group: int, **more: int | str) -> str:
+    return line_of("swizzle_blocks", group=group, **more)
+
+
+def clustered(group: int, cluster: tuple[int, int]) -> str:
+    return swizzle(group, cluster_n=cluster[0], cluster_m=cluster[1])
 
 
 def payload(columns: int, rows: int, size: str = "arith.constant {} : index") -> str:
@@ -48,24 +55,18 @@ def places(text: str, columns: int, rows: int) -> list[tuple[int, int]]:
 
 
 @pytest.mark.parametrize(("columns", "rows", "group"), [(3, 4, 2), (2, 5, 2), (4, 3, 8), (5, 2, 1)])
-def test_every_block_comes_once_and_bands_in_order(columns: int, rows: int, group: int, apply: Apply) -> None:
-    found = places(apply(LINE.format(group), payload(columns, rows)), columns, rows)
+def test_every_block_comes_once_and_bands_in_order(columns: int, rows: int, group: int) -> None:
+    found = places(apply(swizzle(group), payload(columns, rows)), columns, rows)
     bands = [range(first, min(first + group, rows)) for first in range(0, rows, group)]
     assert found == [(row, column) for band in bands for column in range(columns) for row in band]
 
 
 @pytest.mark.drawn(2)
 @pytest.mark.parametrize(("columns", "rows", "group"), [(4, 3, 2), (5, 2, 2), (3, 4, 8)])
-def test_bands_of_columns_are_those_of_rows_turned(columns: int, rows: int, group: int, apply: Apply) -> None:
-    line = LINE.format(group).replace("i64}", 'i64, bands = "columns"}')
-    found = places(apply(line, payload(columns, rows)), columns, rows)
-    turned = places(apply(LINE.format(group), payload(rows, columns)), rows, columns)
+def test_bands_of_columns_are_those_of_rows_turned(columns: int, rows: int, group: int) -> None:
+    found = places(apply(swizzle(group, bands="columns"), payload(columns, rows)), columns, rows)
+    turned = places(apply(swizzle(group), payload(rows, columns)), rows, columns)
     assert found == [(column, row) for row, column in turned]
-
-
-def clustered(group: int, cluster: tuple[int, int]) -> str:
-    size = f"i64, cluster_n = {cluster[0]} : i64, cluster_m = {cluster[1]} : i64}}"
-    return LINE.format(group).replace("i64}", size)
 
 
 @pytest.mark.parametrize(
@@ -73,7 +74,7 @@ def clustered(group: int, cluster: tuple[int, int]) -> str:
     [(4, 4, 2, (1, 2)), (3, 6, 4, (1, 2)), (4, 3, 2, (2, 1)), (2, 8, 4, (1, 2))],
 )
 def test_blocks_keep_their_place_in_their_cluster(
-    columns: int, rows: int, group: int, cluster: tuple[int, int], apply: Apply
+    columns: int, rows: int, group: int, cluster: tuple[int, int]
 ) -> None:
     found = places(apply(clustered(group, cluster), payload(columns, rows)), columns, rows)
     assert sorted(found) == [(row, column) for row in range(rows) for column in range(columns)]
@@ -85,11 +86,10 @@ def test_blocks_keep_their_place_in_their_cluster(
     assert {row for row, _ in found[: group * columns]} == set(range(group))
 
 
-SHOWN = [(SPLIT_K.format(4), split_payload()), (LINE.format(2), payload(4, 4))]
-BECOMES = {"split_k": SHOWN[0]}
+SHOWN = [(swizzle(2), payload(4, 4))]
+BECOMES = {"split_k": (SPLIT_K.format(4), split_payload())}
 VARIABLE = "arith.addi %any, %any : index"
 CONSTANTS, ONE_OR_MORE = "allowed constants, from 0", "allowed constant grids and a group of 1 or more"
-BLOCKS = LINE.format(2).replace("i64}", 'i64, bands = "blocks"}')
 NOTHING = "module { func.func @f() { return } }"
 UNKNOWN_END, LATER_START = (split_payload(LOOP.replace(*each)) for each in (("%c96", "%any"), ("%c0", "%c8")))
 REFUSED = [
@@ -101,10 +101,10 @@ REFUSED = [
     (SPLIT_K.format(2), LATER_START, f"a loop from 8 to 96 by 8, {CONSTANTS}"),
     (SPLIT_K.format(5), split_payload(), "slices: found 5, allowed what divides 12 trips"),
     (SPLIT_K.format(0), split_payload(), "slices: found 0, allowed what divides 12 trips"),
-    (BLOCKS, payload(2, 2), "bands: found blocks, allowed columns or rows"),
+    (swizzle(2, bands="blocks"), payload(2, 2), "bands: found blocks, allowed columns or rows"),
     (clustered(3, (1, 2)), payload(2, 4), r"found clusters of \(.*allowed whole ones"),
     (clustered(2, (2, 1)), payload(3, 4), r"found clusters of \(.*allowed whole ones"),
-    (LINE.format(0), payload(2, 2), f"found 1 launches, 1 of a constant grid, group 0.*{ONE_OR_MORE}"),
-    (LINE.format(2), payload(2, 2, VARIABLE), f"found 1 launches, 0 of a constant grid.*{ONE_OR_MORE}"),
-    (LINE.format(2), NOTHING, f"found 0 launches.*{ONE_OR_MORE}"),
+    (swizzle(0), payload(2, 2), f"found 1 launches, 1 of a constant grid, group 0.*{ONE_OR_MORE}"),
+    (swizzle(2), payload(2, 2, VARIABLE), f"found 1 launches, 0 of a constant grid.*{ONE_OR_MORE}"),
+    (swizzle(2), NOTHING, f"found 0 launches.*{ONE_OR_MORE}"),
 ]

@@ -2,7 +2,7 @@
 
 import pytest
 
-from tests.mlir.ops.conftest import Apply
+from tests.mlir.ops.one_op import apply
 from tests.texts import filled, text_beside
 
 FIX_TRANSPOSED_A = '"tuner.fix_transposed_a"(%func) : (!transform.any_op) -> ()'
@@ -33,13 +33,12 @@ def loads_of_b(offsets: tuple[int, ...], transpose: str, dtype: str = "f16") -> 
 
 
 @pytest.mark.parametrize("offsets", [(0, 8, 16, 24), (0, 8, 16)])
-def test_each_load_is_merged_at_most_once(offsets: tuple[int, ...], apply: Apply) -> None:
+def test_each_load_is_merged_at_most_once(offsets: tuple[int, ...]) -> None:
     assert apply(MERGE_LDMATRIX, loads_of_b(offsets, "true")).count("nvgpu.ldmatrix") == 2
 
 
-SHOWN = [(FIX_TRANSPOSED_A, loads_of_a(4, "true")), (MERGE_LDMATRIX, loads_of_b((0, 8), "true"))]
 BECOMES = {
-    "fix_transposed_a": SHOWN[0],
+    "fix_transposed_a": (FIX_TRANSPOSED_A, loads_of_a(4, "true")),
     "merge_ldmatrix_rows_of_k": (MERGE_LDMATRIX, loads_of_b((0, 8), "true", "f16")),
     "merge_ldmatrix_rows_of_n": (MERGE_LDMATRIX, loads_of_b((0, 8), "false", "f16")),
     "merge_ldmatrix_rows_of_n_tf32": (MERGE_LDMATRIX, loads_of_b((0, 8), "false", "f32")),

@@ -2,7 +2,7 @@
 
 import functools
 
-from tests.mlir.ops.conftest import Apply
+from tests.mlir.ops.one_op import apply
 from tests.texts import text_beside
 
 LINE = '"tuner.pack_weights"(%func) {columns = 48 : i64} : (!transform.any_op) -> ()'
@@ -10,7 +10,7 @@ LINE = '"tuner.pack_weights"(%func) {columns = 48 : i64} : (!transform.any_op) -
 PAYLOAD = text_beside(__file__, "PAYLOAD")
 
 
-def test_a_whole_weight_of_one_panel_is_packed_and_once(apply: Apply) -> None:
+def test_a_whole_weight_of_one_panel_is_packed_and_once() -> None:
     payload = text_beside(__file__, "ONE_PANEL")
     assert "memref<1x64x48xf32> {tuner.packing = 48 : i64, tuner.weight}" in apply(LINE, payload)
     assert apply(f"{LINE}\n    {LINE}", PAYLOAD) == apply(LINE, PAYLOAD)
@@ -60,8 +60,7 @@ def other_loops(old: str, new: str) -> str:
     return functools.reduce(lambda text, change: text.replace(*change, 1), changes, COPIES)
 
 
-SHOWN = [(LINE, PAYLOAD), (PACK_BY_ROWS, COPIES)]
-BECOMES = {"pack_weights": SHOWN[0], "pack_by_rows": SHOWN[1]}
+BECOMES = {"pack_weights": (LINE, PAYLOAD), "pack_by_rows": (PACK_BY_ROWS, COPIES)}
 UNCHANGED = [
     *((LINE.replace(old, new), PAYLOAD.replace(old, new), why) for old, new, why in OTHER_WEIGHTS),
     *((PACK_BY_ROWS, other_loops(old, new), why) for old, new, why in OTHER_LOOPS),

@@ -1,6 +1,7 @@
 """``tuner.wgmma_pipeline``: what becomes of a launch with a matmul, and what it refuses."""
 
-from tests.mlir.ops.conftest import Apply
+from tests.mlir.kernels import counts
+from tests.mlir.ops.one_op import apply, line_of
 from tests.texts import filled
 
 ROWS = "affine_map<(d0, d1, d2) -> (d0, d2)>"
@@ -13,8 +14,7 @@ PART_OF_C = "memref<64x64xf32, strided<[128, 1]"
 
 def line(stores: str = "direct", **knobs: int) -> str:
     sizes = {"block_k": 64, "stages": 2, "consumers": 1, "tiles": 1} | knobs
-    listed = ", ".join(f"{name} = {size} : i64" for name, size in sizes.items())
-    return f'"tuner.wgmma_pipeline"(%func) {{{listed}, stores = "{stores}"}} : (!transform.any_op) -> ()'
+    return line_of("wgmma_pipeline", stores=stores, **sizes)
 
 
 def payload(dtype: str = "f16", layout: str = "nn", k: int = 192, body: str = "") -> str:
@@ -35,28 +35,18 @@ def with_epilogue(text: str, result: str) -> str:
     return text.rstrip().removesuffix("}") + filled(__file__, "EPILOGUE", result=result) + "}\n"
 
 
-def test_results_go_through_boxes_in_shared_memory_to_where_the_tma_stores_them(apply: Apply) -> None:
+def test_results_go_through_boxes_in_shared_memory_to_where_the_tma_stores_them() -> None:
     text = apply(line(stores="tma"), with_epilogue(payload(), "f16"))
-    assert "f_epilogue" not in text
+    assert counts(text, "f_epilogue", "vector.store", "nvvm.stmatrix") == [0, 0, 4]
     assert "%arg2: memref<64x128xf16>" in text
     assert "box[%c16, %c64_" in text
-    assert text.count("nvvm.stmatrix") == 4
     assert text.count("cp.async.bulk.tensor.global.shared.cta") == 1
-    assert "vector.store" not in text
-
-
-def test_tf32_is_rounded_by_the_copies(apply: Apply) -> None:
-    text = apply(line(block_k=32), payload("f32", "nt", k=32))
-    assert text.count("{tuner.tf32}") == 2
-    of_a_and_b = "A[<tf32>, <one>, <row>], B[<tf32>, <one>, <col>]"
-    assert f"<m = 64, n = 64, k = 8>, D[<f32>, <zero>], {of_a_and_b}" in text
 
 
 MADE = "%made = memref.alloc() : memref<64x192xf16>\n      linalg.fill"
 COPIED = payload().replace(" ins(%x,", " ins(%made,").replace("linalg.fill", MADE)
-SHOWN = [(line(), payload())]
 BECOMES = {
-    "wgmma_pipeline_f16_nn": SHOWN[0],
+    "wgmma_pipeline_f16_nn": (line(), payload()),
     "wgmma_pipeline_tiles": (line(tiles=2, block_k=32), payload("f32", "nt", k=32)),
 }
 OF_GRID = payload().replace("affine.apply affine_map<(d0) -> (d0 * 64)>(%bx)", "gpu.grid_dim x")

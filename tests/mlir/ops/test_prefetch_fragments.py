@@ -2,9 +2,7 @@
 
 import re
 
-import pytest
-
-from tests.mlir.ops.conftest import Apply
+from tests.mlir.ops.one_op import apply
 from tests.texts import filled
 
 LINE = """%loop = transform.structured.match ops{{["scf.for"]}} in %func
@@ -37,26 +35,14 @@ def of_vectors(text: str) -> str:
     return text.replace("f16", "f32").replace("], 8 :", "], 4 :").replace("vector<2x2xf32>", vector)
 
 
-@pytest.mark.parametrize("steps", [1, 2])
-def test_reads_of_a_tile_come_before_the_barrier_that_ends_it(steps: int, apply: Apply) -> None:
-    """After the barrier the tile is overwritten."""
-    text = apply(LINE.format(0), payload(steps))
-    loop = text[text.index("scf.for") :]
-    behind = loop[loop.index("gpu.barrier") :]
-    assert loop.count("nvgpu.ldmatrix") == 2 * steps
-    assert behind.count("nvgpu.ldmatrix") == 2  # of the next tile, the first step
-    assert loop.index("create_group") < loop.index("device_async_wait")
-
-
-def test_steps_of_few_products_start_copies_after_the_reads_of_the_third(apply: Apply) -> None:
+def test_steps_of_few_products_start_copies_after_the_reads_of_the_third() -> None:
     text = apply(LINE.format(0), payload(steps=4))
     before, _, behind = text[text.index("scf.for") :].partition("nvgpu.device_async_copy")
     assert (before.count("nvgpu.ldmatrix"), before.count("nvgpu.mma.sync")) == (4, 1)
     assert "create_group" in behind[: behind.index("nvgpu.mma.sync")]
 
 
-SHOWN = [(LINE.format(0), payload())]
-BECOMES = {
+BECOMES = {  # reads of a tile come before the barrier that ends it: then the tile is overwritten
     "prefetch_fragments_one_step": (LINE.format(0), payload(1)),
     "prefetch_fragments_two_steps": (LINE.format(0), payload(2)),
     "prefetch_fragments_spread": (LINE.format(1), payload(2)),

@@ -2,7 +2,7 @@
 
 import pytest
 
-from tests.mlir.ops.conftest import Apply
+from tests.mlir.ops.one_op import apply, line_of
 from tests.texts import text_beside
 
 # Reads B, argument 1, directly and through a view, inside of a loop and outside; a buffer of its own as well.
@@ -10,12 +10,11 @@ PAYLOAD = text_beside(__file__, "PAYLOAD")
 
 
 def line(**attributes: int) -> str:
-    listed = ", ".join(f"{name} = {value} : i64" for name, value in attributes.items())
-    return f'"tuner.prefetch_reads"(%func) {{{listed}}} : (!transform.any_op) -> ()'
+    return line_of("prefetch_reads", **attributes)
 
 
 @pytest.mark.parametrize(("width", "step", "count"), [(40, 16, 4), (40, 64, 2), (16, 16, 2), (1, 16, 1)])
-def test_each_cache_line_of_a_vector_is_asked_for(width: int, step: int, count: int, apply: Apply) -> None:
+def test_each_cache_line_of_a_vector_is_asked_for(width: int, step: int, count: int) -> None:
     """And the one that its end reaches."""
     payload = PAYLOAD.replace("vector<40xf32>", f"vector<{width}xf32>")
     payload = payload.replace("%view[%i, %c0]", "%own[%i, %c0]")
@@ -23,7 +22,7 @@ def test_each_cache_line_of_a_vector_is_asked_for(width: int, step: int, count: 
     assert apply(line(argument=1, line=step), payload).count("memref.prefetch") == count
 
 
-def test_an_argument_that_is_not_read_gets_nothing_and_the_handle_stays_valid(apply: Apply) -> None:
+def test_an_argument_that_is_not_read_gets_nothing_and_the_handle_stays_valid() -> None:
     assert "memref.prefetch" not in apply(line(argument=0), PAYLOAD)
     once = apply(line(argument=1), PAYLOAD)
     twice = apply(f"{line(argument=1)}\n    {line(argument=1)}", PAYLOAD)
@@ -32,11 +31,10 @@ def test_an_argument_that_is_not_read_gets_nothing_and_the_handle_stays_valid(ap
 
 
 ON_ROOT = line().replace("%func", "%root")
-SHOWN = [(line(), PAYLOAD)]
 BECOMES = {
+    "prefetch_reads_defaults": (line(), PAYLOAD),
     "prefetch_reads_rows": (line(argument=1, rows=4, line=16), PAYLOAD),
     "prefetch_reads_columns": (line(argument=1, columns=64, line=32), PAYLOAD),
-    "prefetch_reads_defaults": SHOWN[0],
 }
 REFUSED = [
     (line(argument=7), PAYLOAD, r"found func\.func, allowed func\.func with argument 7$"),

@@ -5,7 +5,7 @@ from collections.abc import Callable
 
 import pytest
 
-from tests.mlir.ops.conftest import Apply
+from tests.mlir.ops.one_op import apply
 from tests.texts import filled, text_beside
 
 KNOBS = "{{swizzle = {0} : i64, pad_bytes = {1} : i64}}"
@@ -49,7 +49,7 @@ def test_neither_rows_of_a_column_nor_neighbours_share_banks(place: Callable[[in
     [(64, 128, "32x272xi8"), (64, 32, "16x144xi8"), (64, 64, "32x144xi8"), (64, 256, "32x528xi8")],
 )
 def test_single_bytes_of_four_rows_do_not_share_banks_with_those_eight_rows_on(
-    rows: int, columns: int, expected: str, apply: Apply
+    rows: int, columns: int, expected: str
 ) -> None:
     tile = f"memref<{rows}x{columns}xi8, #gpu.address_space<workgroup>>"
     code = filled(__file__, "BYTES", tile=tile)
@@ -60,7 +60,6 @@ def test_single_bytes_of_four_rows_do_not_share_banks_with_those_eight_rows_on(
     assert len(set(banks)) == len(banks)
 
 
-SHOWN = [(LINE.format(1, 16), payload())]
 BECOMES = {
     "shared_layout_swizzled": (LINE.format(1, 16), payload(32)),
     "shared_layout_swizzled_long": (LINE.format(1, 0), payload(128)),

@@ -4,19 +4,14 @@ import numpy as np
 import pytest
 
 from tests.mlir.ops import block_runs
-from tests.mlir.ops.conftest import Apply
+from tests.mlir.ops.one_op import apply
 from tests.texts import text_beside
 
 DROP_UNIT_BATCH = '"tuner.drop_unit_batch"(%func) : (!transform.any_op) -> ()'
 BATCH, OF_TWO = (text_beside(__file__, name) for name in ("BATCH", "OF_TWO"))
 
 
-def test_sums_that_begin_with_other_numbers_are_sliced(apply: Apply) -> None:
-    payload = BATCH.replace("%b: tensor<1x64x32xf32>)", "%b: tensor<1x64x32xf32>, %s: tensor<1x8x32xf32>)")
-    text = apply(DROP_UNIT_BATCH, payload.replace("outs(%zeros", "outs(%s"))
-    assert "tensor<1x8x32xf32> to tensor<8x32xf32>" in text
-
-
+OF_SUMS = BATCH.replace("%b: tensor<1x64x32xf32>)", "%b: tensor<1x64x32xf32>, %s: tensor<1x8x32xf32>)")
 # ``tuner.overlap_tiles``: which loops it changes, and that what they compute stays.
 ANY = "!transform.any_op"
 OVERLAP = f'"tuner.overlap_tiles"(%func) : ({ANY}) -> ()'
@@ -43,14 +38,14 @@ def payload(extent: int) -> str:
 
 
 @pytest.mark.parametrize("size", [1, 5, 11, 14, 54, 55])
-def test_what_the_tiles_compute_stays(size: int, apply: Apply) -> None:
+def test_what_the_tiles_compute_stays(size: int) -> None:
     text = apply(f"{tiled(size)}\n    {OVERLAP}\n    {CANONICALIZE}\n    {TO_BUFFERS}", payload(55))
     x, y = np.arange(55, dtype=np.float32), np.zeros(55, np.float32)
     block_runs.call(text, x, y)
     assert np.array_equal(y, 2 * x)
 
 
-def test_loops_without_a_smaller_last_tile_short_ones_and_those_that_are_not_tiled_stay(apply: Apply) -> None:
+def test_loops_without_a_smaller_last_tile_short_ones_and_those_that_are_not_tiled_stay() -> None:
     for extent in (56, 10):
         assert apply(f"{tiled(14)}\n    {OVERLAP}", payload(extent)) == apply(tiled(14), payload(extent))
     text = PAYLOAD.replace("(-d0 + 55, 14)", "(-d0 + 55, 13)")
@@ -60,6 +55,7 @@ def test_loops_without_a_smaller_last_tile_short_ones_and_those_that_are_not_til
 SHOWN = [(DROP_UNIT_BATCH, BATCH), (f"{OVERLAP}\n    {CANONICALIZE}", PAYLOAD)]
 BECOMES = {
     "drop_unit_batch": (DROP_UNIT_BATCH, BATCH.replace("batch_matmul ins", "batch_matmul {contraction} ins")),
+    "drop_unit_batch_of_sums": (DROP_UNIT_BATCH, OF_SUMS.replace("outs(%zeros", "outs(%s")),
     "overlap_tiles": (f"{tiled(14)}\n    {OVERLAP}\n    {CANONICALIZE}", payload(55)),
 }
 REFUSED = [

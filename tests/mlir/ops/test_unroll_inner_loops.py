@@ -3,7 +3,7 @@
 import numpy as np
 
 from tests.mlir.ops import block_runs
-from tests.mlir.ops.conftest import Apply
+from tests.mlir.ops.one_op import apply, line_of
 from tests.texts import text_beside
 
 LINE = '"tuner.unroll_inner_loops"(%func) : (!transform.any_op) -> ()'
@@ -13,7 +13,7 @@ PIPELINE = text_beside(__file__, "PIPELINE")
 NEST = text_beside(__file__, "NEST")
 
 
-def test_the_copies_compute_what_the_loops_did(apply: Apply) -> None:
+def test_the_copies_compute_what_the_loops_did() -> None:
     text = apply(LINE, NEST)
     assert "scf.for" not in text
     a = np.random.default_rng(0).standard_normal((6, 5))
@@ -30,21 +30,19 @@ def test_the_copies_compute_what_the_loops_did(apply: Apply) -> None:
     assert np.array_equal(c, expected, equal_nan=True)
 
 
-def test_a_loop_of_variable_bounds_stays_where_a_script_goes_on_after_the_refusal(apply: Apply) -> None:
+def test_a_loop_of_variable_bounds_stays_where_a_script_goes_on_after_the_refusal() -> None:
     assert apply(text_beside(__file__, "GUARDED"), VARIABLE).count("scf.for") == 4
 
 
-def test_as_many_copies_of_a_body_as_the_limit_are_made(apply: Apply) -> None:
-    assert "scf.for" not in apply(LIMITED.format(18), NEST)
+def test_as_many_copies_of_a_body_as_the_limit_are_made() -> None:
+    assert "scf.for" not in apply(line_of("unroll_inner_loops", limit=18), NEST)
 
 
-SHOWN = [(LINE, PIPELINE)]
-BECOMES = {"unroll_inner_loops": SHOWN[0]}
+BECOMES = {"unroll_inner_loops": (LINE, PIPELINE)}
 UNCHANGED = [(LINE, "func.func @f() { return }", "no loops")]
-LIMITED = LINE.replace("(%func)", "(%func) {{limit = {0} : i64}}")
 VARIABLE = PIPELINE.replace("%a: memref<8x4xf32>)", "%a: memref<8x4xf32>, %n: index)")
 VARIABLE = VARIABLE.replace("scf.for %j = %c0 to %c4", "scf.for %j = %c0 to %n")
 REFUSED = [
     (LINE, VARIABLE, "the loop's bounds are not constant"),
-    (LIMITED.format(17), NEST, "found a loop to be copied 18 times, allowed 17"),
+    (line_of("unroll_inner_loops", limit=17), NEST, "found a loop to be copied 18 times, allowed 17"),
 ]

@@ -9,23 +9,21 @@ import pytest
 
 from tests.default_suite import ALL
 from tests.mlir.ops import block_runs
-from tests.mlir.ops.block_runs import Array, exact, payload, require_product, run
-from tests.mlir.ops.conftest import Apply
+from tests.mlir.ops.block_runs import Array, Sizes, exact, payload, require_product, run
+from tests.mlir.ops.one_op import apply, line_of
 from tuner.runtime.cpu.host import describe_machine
 
 HERE = describe_machine()
-Sizes = tuple[int, int, int]
 ODD = (17, 49, 35)
 drawn_bf16 = block_runs.small_numbers(ml_dtypes.bfloat16)
 
 
-def line(tile_m: int = 6, tile_n: int = 64, lanes: int = 16, *, op: str = "vnni", more: str = "") -> str:
-    knobs = f"tile_m = {tile_m} : i64, tile_n = {tile_n} : i64, lanes = {lanes} : i64{more}"
-    return f'"tuner.{op}_block"(%func) {{{knobs}}} : (!transform.any_op) -> ()'
+def line(tile_m: int = 6, tile_n: int = 64, lanes: int = 16, *, op: str = "vnni_block", **more: int) -> str:
+    return line_of(op, tile_m=tile_m, tile_n=tile_n, lanes=lanes, **more)
 
 
-def pair_line(*knobs: int, dots: int = 0, more: str = "") -> str:
-    return line(*knobs, op="pair", more=f", dots = {dots} : i64{more}")
+def pair_line(*knobs: int, dots: int = 0, **more: int) -> str:
+    return line(*knobs, op="pair_block", dots=dots, **more)
 
 
 @pytest.mark.parametrize("dots", [0, 1], ids=["f32", "dots"])
@@ -40,42 +38,41 @@ def pair_line(*knobs: int, dots: int = 0, more: str = "") -> str:
     ],
     ids=str,
 )
-def test_pairs_multiply(sizes: Sizes, knobs: tuple[int, ...], dots: int, apply: Apply) -> None:
+def test_pairs_multiply(sizes: Sizes, knobs: tuple[int, ...], dots: int) -> None:
     if dots and not HERE.has_bf16:
         pytest.skip("this processor has no AVX512-BF16")
     if dots and knobs[2:] == (8,):
         pytest.skip("vdpbf16ps of 256 bits is not made")
-    script = pair_line(*knobs, dots=dots)
-    require_product(apply, script, sizes, drawn_bf16, emulates=False)
+    require_product(pair_line(*knobs, dots=dots), sizes, drawn_bf16, emulates=False)
 
 
 @pytest.mark.drawn(2)
 @pytest.mark.parametrize("panels_first", [0, 1])
 @pytest.mark.parametrize(("sizes", "layout"), [(ODD, "nt"), (ODD, "tn"), ((33, 65, 131), "tn")])
-def test_every_layout_and_order_of_loops(sizes: Sizes, layout: str, panels_first: int, apply: Apply) -> None:
-    script = pair_line(4, 32, more=f", panels_first = {panels_first} : i64")
-    require_product(apply, script, sizes, drawn_bf16, layout=layout, emulates=False)
+def test_every_layout_and_order_of_loops(sizes: Sizes, layout: str, panels_first: int) -> None:
+    script = pair_line(4, 32, panels_first=panels_first)
+    require_product(script, sizes, drawn_bf16, layout=layout, emulates=False)
 
 
 @pytest.mark.parametrize("layout", ["nn", "nt"])
-def test_only_a_weight_of_k_x_n_comes_packed(layout: str, apply: Apply) -> None:
+def test_only_a_weight_of_k_x_n_comes_packed(layout: str) -> None:
     text = payload(4, 64, 64, "bf16", layout)
     changed = apply(pair_line(4, 32), re.sub(r"(%b: memref<[^>]*>)", r"\1 {tuner.weight}", text, count=1))
     assert ("tuner.packing" in changed) == (layout == "nn")
 
 
 @pytest.mark.parametrize(("n", "block"), [(100, 64), (5, 16)])
-def test_blocks_of_pairs_of_two_widths_share_their_code(n: int, block: int, apply: Apply) -> None:
-    script = pair_line(4, 32, more=f", columns = {block} : i64, last_columns = {n % block or block} : i64")
-    require_product(apply, script, (9, n, 37), drawn_bf16, block=block, emulates=False)
-    require_product(apply, pair_line(), (7, 17, 40), drawn_bf16, fill="", emulates=False)  # C is added to
+def test_blocks_of_pairs_of_two_widths_share_their_code(n: int, block: int) -> None:
+    script = pair_line(4, 32, columns=block, last_columns=n % block or block)
+    require_product(script, (9, n, 37), drawn_bf16, block=block, emulates=False)
+    require_product(pair_line(), (7, 17, 40), drawn_bf16, fill="", emulates=False)  # C is added to
 
 
-def test_nan_and_infinities_stay_in_their_rows(apply: Apply) -> None:
+def test_nan_and_infinities_stay_in_their_rows() -> None:
     a, b, c = drawn_bf16((4, 5)), drawn_bf16((5, 16)), np.zeros((4, 16), np.float32)
     a[1, 4], a[2, 0] = np.nan, np.inf
     b[0] = 1
-    run(apply, pair_line(), payload(4, 16, 5, "bf16"), (a, b, c), emulates=False)
+    run(pair_line(), payload(4, 16, 5, "bf16"), (a, b, c), emulates=False)
     np.testing.assert_array_equal(c, exact(a, b).astype(np.float32))
 
 
@@ -102,48 +99,46 @@ def drawn(shape: tuple[int, int]) -> Array:
     ],
     ids=str,
 )
-def test_dot_products_multiply(sizes: Sizes, layout: str, knobs: Any, emulates: bool, apply: Apply) -> None:
+def test_dot_products_multiply(sizes: Sizes, layout: str, knobs: Any, emulates: bool) -> None:
     if not emulates and not HERE.has_vnni:
         pytest.skip("this processor has no VNNI")
-    require_product(apply, line(*knobs), sizes, drawn, layout=layout, emulates=emulates)
+    require_product(line(*knobs), sizes, drawn, layout=layout, emulates=emulates)
 
 
 @pytest.mark.slow
 @pytest.mark.parametrize("layout", ["nn", "nt", "tn"])
-def test_panels_outside_of_strips_give_the_same_or_add_to_c_without_a_fill(layout: str, apply: Apply) -> None:
-    script, sizes = line(4, 32, more=", panels_first = 1 : i64"), (17, 70, 67)
+def test_panels_outside_of_strips_give_the_same_or_add_to_c_without_a_fill(layout: str) -> None:
     for fill in ("0", ""):
-        require_product(apply, script, sizes, drawn, layout=layout, fill=fill)
+        require_product(line(4, 32, panels_first=1), (17, 70, 67), drawn, layout=layout, fill=fill)
 
 
 @pytest.mark.drawn(ALL)
 @pytest.mark.parametrize("panels_first", [0, 1])
 @pytest.mark.parametrize(("layout", "fetched"), [("nt", (2, 4)), ("tn", (0, 0))])  # tn: A is packed
 def test_rows_of_the_next_strip_are_divided_among_panels(
-    layout: str, fetched: tuple[int, int], panels_first: int, apply: Apply
+    layout: str, fetched: tuple[int, int], panels_first: int
 ) -> None:
-    sizes = 8, 64, 68
-    script = line(4, 32, more=f", fetches_a = 1 : i64, panels_first = {panels_first} : i64")
-    text = apply(script, payload(*sizes, "i8", layout))
+    script = line(4, 32, fetches_a=1, panels_first=panels_first)
+    text = apply(script, payload(8, 64, 68, "i8", layout))
     assert text.count("memref.prefetch %arg0[") == fetched[panels_first]
-    require_product(apply, script, sizes, drawn, layout=layout)
+    require_product(script, (8, 64, 68), drawn, layout=layout)
 
 
 @pytest.mark.parametrize(("m", "fetched"), [(1, 4), (8, 2), (16, 1), (40, 1)])  # of four rows of a K group
-def test_rows_of_the_next_block_of_k_are_divided_among_strips(m: int, fetched: int, apply: Apply) -> None:
+def test_rows_of_the_next_block_of_k_are_divided_among_strips(m: int, fetched: int) -> None:
     tile, text = line(4, 64), payload(m, 128, 68, "i8")
-    script = line(min(m, 4), 64, more=", fetches_b = 1 : i64")
+    script = line(min(m, 4), 64, fetches_b=1)
     more = apply(script, text).count("memref.prefetch") - apply(tile, text).count("memref.prefetch")
     assert more == fetched
-    require_product(apply, script, (m, 128, 68), drawn)
+    require_product(script, (m, 128, 68), drawn)
 
 
 @pytest.mark.slow
 @pytest.mark.parametrize("layout", ["nn", "nt", "tn"])
 @pytest.mark.parametrize(("n", "block"), [(100, 64), (70, 64), (90, 48), (5, 16)])
-def test_blocks_of_two_widths_share_their_code(n: int, block: int, layout: str, apply: Apply) -> None:
-    script = line(4, 32, more=f", columns = {block} : i64, last_columns = {n % block or block} : i64")
-    require_product(apply, script, (9, n, 37), drawn, layout=layout, block=block)
+def test_blocks_of_two_widths_share_their_code(n: int, block: int, layout: str) -> None:
+    script = line(4, 32, columns=block, last_columns=n % block or block)
+    require_product(script, (9, n, 37), drawn, layout=layout, block=block)
 
 
 SHOWN = [(pair_line(1, 16, dots=1), payload(1, 16, 64, "bf16")), (line(1, 16), payload(1, 16, 64, "i8"))]

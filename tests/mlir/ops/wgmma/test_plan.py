@@ -35,9 +35,8 @@ def test_a_plan_counts_what_a_block_needs() -> None:
 
 
 def test_registers_move_from_the_producer_only_where_equal_parts_are_too_few() -> None:
-    assert plan().registers == (40, 232)
-    assert plan(columns=128).registers is None
-    assert plan(rows=64, consumers=1).registers is None
+    plans = plan(), plan(columns=128), plan(rows=64, consumers=1)
+    assert [each.registers for each in plans] == [(40, 232), None, None]
 
 
 @pytest.mark.drawn(ALL)
@@ -46,13 +45,11 @@ def test_registers_move_from_the_producer_only_where_equal_parts_are_too_few() -
     [
         (replace(plan(), cluster=(2, 2)), r"cluster: found (2, 2), allowed (1, 1), (2, 1), (1, 2)"),
         (plan(consumers=4, rows=256), "consumers: found 4, allowed 1, 2, 3"),
-        (replace(plan(), tiles=0), "tiles: found 0, allowed 1 or more"),
         (replace(plan(), splits=0), "splits: found 0 of 1000 elements, allowed equal parts of whole tiles"),
         (replace(plan(), splits=2), "splits: found 2 of 1000 elements, allowed equal parts of whole tiles"),
         (replace(plan(), k=1024, splits=2, stores="tma"), "splits: found results stored by tma, allowed"),
         (replace(plan(), stores="tensor"), "stores: found 'tensor', allowed direct, tma"),
         (BOXES_OF_96, "stores: found tma for 96 columns of C, allowed multiples of 64"),
-        (plan(stages=1), "stages: found 1, allowed 2 or more"),
         (plan(columns=320), "B: found 320 columns of C, allowed 256"),
         (plan(rows=128, consumers=1), "consumers: found 256 sums per thread, allowed 192 with 1"),
         (plan(rows=192, consumers=3), "consumers: found 128 sums per thread, allowed 80 with 3"),
@@ -60,9 +57,7 @@ def test_registers_move_from_the_producer_only_where_equal_parts_are_too_few() -
     ],
 )
 def test_what_cannot_be_built_reports_why(broken: PipelinePlan, reason: str) -> None:
-    found = broken.why_not()
-    assert found is not None
-    assert found.startswith(reason)
+    assert (broken.why_not() or "").startswith(reason)
 
 
 # The layout arithmetic against a model: what the TMA writes and what a matrix descriptor selects.
@@ -114,10 +109,7 @@ def test_copies_and_their_parts_fill_a_tile_without_gaps() -> None:
         (OperandTile(320, 64, 2, is_k_major=True), "B: found 320 rows, allowed multiples of 8 up to 256"),
         (OperandTile(60, 64, 2, is_k_major=True), "B: found 1 parts of 60 lines, allowed multiples of 8"),
         (OperandTile(72, 64, 2, is_k_major=True, parts=2), "B: found 2 parts of 36 lines, allowed"),
-        (OperandTile(64, 32, 4, is_k_major=False), "B: found 4-byte elements with k not innermost"),
     ],
 )
 def test_a_tile_that_cannot_be_multiplied_reports_why(tile: OperandTile, reason: str) -> None:
-    found = tile.why_not("B", 8)
-    assert found is not None
-    assert found.startswith(reason)
+    assert (tile.why_not("B", 8) or "").startswith(reason)
