@@ -3,7 +3,7 @@
 from dataclasses import dataclass
 
 from tests.group_texts import PARALLEL, REDUCTION, Argument, fusion, tensor
-from tests.texts import text_beside
+from tests.texts import filled, text_beside
 
 INFINITIES = {"f32": "0xFF800000", "f64": "0xFFF0000000000000"}  # negative
 CHANGES = {
@@ -56,17 +56,14 @@ class Attention:
         if self.mask_argument:
             inputs.insert(2, self.mask_argument)
         weights = "WEIGHTS_OF_HIDDEN_ROWS" if self.mask == "hidden_rows" else "WEIGHTS"
-        parts = [text_beside(__file__, "ATTENTION").replace("{weights}", text_beside(__file__, weights))]
-        parts += [text_beside(__file__, "RESIDUAL")] * self.has_epilogue
         names = ("q", "k", "v", "scores", "row", "out")
         values = {name: tensor(shape, self.element) for name, shape in zip(names, self.shapes, strict=True)}
         values |= {"e": self.element, "truths": tensor(row, "i1"), "least": INFINITIES[self.element]}
         values |= {"change": CHANGES[self.mask], **self._of_mask(), **self._loops()}
         values["matmul"] = "linalg.batch_matmul" if self.batch else "linalg.matmul"
         values["marks"] = "{contraction}" if self.has_epilogue else "{contraction, root}"
-        body = "".join(parts)
-        for name, value in values.items():
-            body = body.replace(f"{{{name}}}", value)
+        body = filled(__file__, "ATTENTION", weights=text_beside(__file__, weights), **values)
+        body += filled(__file__, "RESIDUAL", **values) if self.has_epilogue else ""
         return fusion(inputs, Argument("out", out, self.element), body, "%y" if self.has_epilogue else "%u")
 
     def _of_mask(self) -> dict[str, str]:

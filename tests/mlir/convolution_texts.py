@@ -87,9 +87,8 @@ class Convolution:
 
     def _epilogue(self, read: list[Argument]) -> list[str]:
         letters, sums = LAYOUTS[self.name][2], self.sums
-        loops = "abcde"[: len(letters)]
-        of_bias = [loops[letters.index(each)] for each in self._of_bias]
-        whole, bias = (f"affine_map<({', '.join(loops)}) -> ({', '.join(to)})>" for to in (loops, of_bias))
+        places = (letters, self._of_bias)
+        whole, bias = (f"affine_map<({', '.join(letters)}) -> ({', '.join(to)})>" for to in places)
         maps = [whole, bias, whole][: 1 + len(read)]
         operands = [(f"%{each.name}_t", tensor(each.shape, each.element)) for each in read]
         operands = [("%p", tensor(self.shapes[-1], sums)), *operands]

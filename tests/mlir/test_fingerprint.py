@@ -1,12 +1,12 @@
 """Which files a stored outcome depends on: all that make its code, and nothing that does not."""
 
-import ast
 import functools
 import shutil
 from pathlib import Path
 
 import pytest
 
+from tests.source_files import imports, tree_of
 from tuner.mlir import fingerprint
 from tuner.mlir.fingerprint import CPU_SOURCES, PACKAGE, SIMULATOR_SOURCES, files_of, sources_sha256
 
@@ -32,13 +32,7 @@ MAKES_NO_CODE = {
 @functools.cache
 def imported_by(path: str) -> frozenset[str]:
     """Returns the files that a file imports of this package, wherever in it."""
-    names: list[str] = []
-    for node in ast.walk(ast.parse((PACKAGE / path).read_text())):
-        if isinstance(node, ast.Import):
-            names += [alias.name for alias in node.names]
-        elif isinstance(node, ast.ImportFrom):
-            names += [f"{node.module}.{alias.name}" for alias in node.names]
-    return frozenset(file_of(name) for name in names if name.startswith("tuner."))
+    return frozenset(file_of(name) for name in imports(tree_of(PACKAGE / path)) if name.startswith("tuner."))
 
 
 @functools.cache
@@ -73,18 +67,6 @@ def copy(tmp_path: Path) -> Path:
     return Path(shutil.copytree(PACKAGE, tmp_path / "tuner", ignore=ignored))
 
 
-@pytest.fixture
-def sample(tmp_path: Path) -> Path:
-    """Returns a package of two files of each folder that is hashed, and of all files that are named."""
-    folder = tmp_path / "sample"
-    for source in {source for sources in ALL.values() for source in sources}:
-        for path in files_of((source,))[:2]:
-            copied = folder / path.relative_to(PACKAGE)
-            copied.parent.mkdir(parents=True, exist_ok=True)
-            shutil.copy(path, copied)
-    return folder
-
-
 def read_anew(sources: fingerprint.Sources, package: Path) -> str:
     sources_sha256.cache_clear()
     return sources_sha256(sources, package)
@@ -103,14 +85,19 @@ def test_nothing_is_excused_that_is_not_imported() -> None:
 
 @pytest.mark.drawn(2)
 @pytest.mark.parametrize("kind", ALL)
-def test_one_byte_of_any_file_that_makes_code_changes_the_fingerprint(kind: str, sample: Path) -> None:
-    before = read_anew(ALL[kind], sample)
-    for path in files_of(ALL[kind], sample):
+def test_one_byte_of_any_file_that_makes_code_changes_the_fingerprint(kind: str, tmp_path: Path) -> None:
+    """Two files of each folder that is hashed, and all files that are named."""
+    for path in (path for source in ALL[kind] for path in files_of((source,))[:2]):
+        copied = tmp_path / path.relative_to(PACKAGE)
+        copied.parent.mkdir(parents=True, exist_ok=True)
+        shutil.copy(path, copied)
+    before = read_anew(ALL[kind], tmp_path)
+    for path in files_of(ALL[kind], tmp_path):
         content = path.read_bytes()
         path.write_bytes(content + b"\n")
-        assert read_anew(ALL[kind], sample) != before, path
+        assert read_anew(ALL[kind], tmp_path) != before, path
         path.write_bytes(content)
-    assert read_anew(ALL[kind], sample) == before
+    assert read_anew(ALL[kind], tmp_path) == before
 
 
 def test_what_targets_share_is_in_the_fingerprint_of_each_and_the_rest_in_one() -> None:

@@ -4,7 +4,7 @@ import os
 
 import pytest
 
-from tests.mlir.kernels import parsed
+from tests.mlir.kernels import changed, parsed
 from tests.texts import text_beside
 from tuner.core.errors import CandidateError, Stage
 from tuner.mlir.cpu.lowering import lower_to_llvm
@@ -20,9 +20,7 @@ LOOPS = "builtin.module(func.func(convert-linalg-to-loops,cse),cse)"
 
 
 def after(pipeline: str, text: str) -> str:
-    with parsed(text) as module:
-        run_passes(module, pipeline)
-        return str(module)
+    return changed(run_passes, text, pipeline)[1]
 
 
 def lowered() -> str:

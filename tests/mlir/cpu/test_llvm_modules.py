@@ -5,6 +5,7 @@ from typing import Any
 
 import pytest
 
+from tests.targets.evaluation import fails
 from tests.texts import text_beside
 from tuner.core.errors import CandidateError, Stage
 from tuner.mlir.cpu.llvm_modules import ModulePart, instructions_needed, joined
@@ -73,9 +74,8 @@ def module(*lines: str) -> str:
     ],
 )
 def test_a_symbol_that_nothing_defines_is_refused(declaration: str, symbol: str) -> None:
-    with pytest.raises(CandidateError, match=rf"^unresolved symbol {re.escape(symbol)}: ") as caught:
+    with fails(Stage.RESOURCES, rf"^unresolved symbol {re.escape(symbol)}: "):
         reject_unjittable(module("llvm.func @malloc(i64) -> !llvm.ptr", declaration))
-    assert caught.value.stage == Stage.RESOURCES
 
 
 WIDE = {"700xf32": 2800, "257xf64": 2056, "1025xbf16": 2050, "2049xi8": 2049}
@@ -83,11 +83,8 @@ WIDE = {"700xf32": 2800, "257xf64": 2056, "1025xbf16": 2050, "2049xi8": 2049}
 
 @pytest.mark.parametrize(("vector", "size"), WIDE.items())
 def test_a_vector_wider_than_any_kernel_wants_is_refused(vector: str, size: int) -> None:
-    text = module(f"%0 = llvm.mlir.undef : vector<{vector}>")
-    reason = rf"^vector<{vector}> is {size} bytes wide, allowed {VECTOR_LIMIT_BYTES}$"
-    with pytest.raises(CandidateError, match=reason) as caught:
-        reject_unjittable(text)
-    assert caught.value.stage == Stage.RESOURCES
+    with fails(Stage.RESOURCES, rf"^vector<{vector}> is {size} bytes wide, allowed {VECTOR_LIMIT_BYTES}$"):
+        reject_unjittable(module(f"%0 = llvm.mlir.undef : vector<{vector}>"))
 
 
 def test_the_c_library_register_tiles_and_transposes_pass() -> None:

@@ -36,7 +36,7 @@ module attributes {gpu.container_module} {
 }
 // ----- STORING
 module attributes {gpu.container_module} {
-    gpu.module @m { gpu.func @k(%a: KIND, %v: f32, %k: index) kernel { %bx = gpu.block_id x
+    gpu.module @m { gpu.func @k(%a: {kind}, %v: f32, %k: index) kernel { %bx = gpu.block_id x
       %by = gpu.block_id y
       %tx = gpu.thread_id x
       %size = gpu.block_dim x
@@ -54,14 +54,14 @@ module attributes {gpu.container_module} {
       %in = arith.cmpi slt, %n, %c32 : index
       %out = arith.cmpi slt, %n, %c8 : index
 
-      BODY
+      {body}
       gpu.return } }
-    func.func @f(%a: KIND, %v: f32) {
+    func.func @f(%a: {kind}, %v: f32) {
       %c1 = arith.constant 1 : index
-      %g = arith.constant GRID : index
-      %b = arith.constant BLOCK : index
+      %g = arith.constant {grid} : index
+      %b = arith.constant {block} : index
       gpu.launch_func @m::@k blocks in (%g, %c1, %c1) threads in (%b, %c1, %c1)
-        args(%a : KIND, %v : f32, %b : index)
+        args(%a : {kind}, %v : f32, %b : index)
       return
     } }
 // ----- VIEWS

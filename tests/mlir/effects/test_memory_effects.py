@@ -7,7 +7,7 @@ from typing import Any
 import pytest
 
 from tests.mlir.kernels import parsed
-from tests.texts import text_beside
+from tests.texts import filled, text_beside
 from tuner.core.errors import CandidateError, Stage
 from tuner.mlir.effects import aliases, full_overwrites, memory_effects
 from tuner.mlir.ir.reading import walk
@@ -176,8 +176,7 @@ def test_an_operation_reads_and_writes_what_it_names(body: str, effect: tuple[bo
 
 def proved(body: str, shape: str, grid: int = 4, block: int = 8) -> bool:
     """Returns what is said about a kernel on ``grid`` blocks of ``block`` threads."""
-    text = text_beside(__file__, "STORING").replace("BODY", body).replace("KIND", f"memref<{shape}xf32>")
-    text = text.replace("GRID", str(grid)).replace("BLOCK", str(block))
+    text = filled(__file__, "STORING", body=body, kind=f"memref<{shape}xf32>", grid=grid, block=block)
     with parsed(text) as module:
         (launch,), (kernel,) = walk(module, "gpu.launch_func"), walk(module, "gpu.func")
         return bool(full_overwrites.stores_every_element(launch, kernel, 0))
@@ -195,8 +194,8 @@ def proved(body: str, shape: str, grid: int = 4, block: int = 8) -> bool:
     ],
 )
 def test_a_store_of_every_thread(index: str, shape: str, is_proved: bool) -> None:
-    assert proved(f"memref.store %v, %a[{index}] : KIND", shape) is is_proved
-    assert not proved("scf.for %i = %c0 to %k step %c4 { memref.store %v, %a[%n] : KIND }", "32")
+    assert proved(f"memref.store %v, %a[{index}] : {{kind}}", shape) is is_proved
+    assert not proved("scf.for %i = %c0 to %k step %c4 { memref.store %v, %a[%n] : {kind} }", "32")
 
 
 @pytest.mark.parametrize(
@@ -209,7 +208,7 @@ def test_a_store_of_every_thread(index: str, shape: str, is_proved: bool) -> Non
     ],
 )
 def test_a_store_after_a_guard(condition: str, index: str, shape: str, is_proved: bool) -> None:
-    body = f"scf.if {condition} {{ memref.store %v, %a[{index}] : KIND }}"
+    body = f"scf.if {condition} {{ memref.store %v, %a[{index}] : {{kind}} }}"
     assert proved(body, shape) is is_proved
     assert proved(body, shape, grid=5) is is_proved  # more threads than elements
     assert not proved(body, shape, grid=3)

@@ -4,12 +4,13 @@ from typing import Any
 
 import pytest
 
-from benchmarks.gpu_check.gpu_point import GpuPoint, feasible_set
-from tests.mlir.kernels import parsed
+from benchmarks.gpu_check.gpu_point import GpuPoint
+from tests.mlir.kernels import changed, counts
+from tests.targets.gpu.strategies import points
 from tests.targets.gpu.strategies.points import mma_sync, naive, simt, wgmma
 from tests.texts import text_beside
 from tuner.core.errors import CandidateError, Stage
-from tuner.core.gpu_code import KernelBuffer, Launch
+from tuner.core.gpu_code import KernelBuffer
 from tuner.core.problem import BatchMatmul
 from tuner.mlir.gpu import batches, modules
 
@@ -37,8 +38,7 @@ MATMUL = f"gpu.launch_func @m::@matmul {ONE} args(%c : memref<8xf32>, %p : memre
 
 
 def read(text: str) -> Any:
-    with parsed(text) as parsed_module:
-        return modules.read_launches(parsed_module, (A, C))
+    return changed(modules.read_launches, text, (A, C))[2]
 
 
 def refusal(text: str) -> str:
@@ -46,15 +46,6 @@ def refusal(text: str) -> str:
         read(text)
     assert failure.value.stage is Stage.COMPILE
     return failure.value.reason
-
-
-def test_launches_come_in_host_order_with_buffers_in_parameter_order() -> None:
-    program = read(module(host(ALLOCATED, PACK, MATMUL)))
-    assert program.launches == (
-        Launch("pack", (1, 1, 1), (2, 1, 1), 0, ("a", "scratch0")),
-        Launch("matmul", (1, 1, 1), (2, 1, 1), 0, ("c", "scratch0")),
-    )
-    assert program.buffers == (A, C, KernelBuffer("scratch0", 36, "scratch"))
 
 
 def test_a_kernel_may_say_of_how_many_tiles_its_blocks_make_several() -> None:
@@ -72,6 +63,7 @@ def test_an_allocation_may_have_a_name_and_ask_for_zeros_and_a_cast_is_the_same_
     cast = "%p = memref.cast %q : memref<9xf32> to memref<9xf32>"
     program = read(module(host("%q = memref.alloc() : memref<9xf32>", cast, PACK)))
     assert program.launches[0].arguments == ("a", "scratch0")
+    assert program.buffers == (A, C, KernelBuffer("scratch0", 36, "scratch"))
 
 
 def test_a_padded_view_does_not_change_the_size_of_the_problems_buffer() -> None:
@@ -139,19 +131,14 @@ CALLS = text_beside(__file__, "CALLS")
 SHOWN = {modules.inline_device_functions: (CALLS,)}
 
 
-def inlined(callee: str, around: str = "") -> str:
-    with parsed(CALLS.replace("%y = func.call @twice", f"%y = func.call @{callee}")) as module:
-        modules.inline_device_functions(module)
-        assert module.operation.verify()
-        return str(module)
+def inlined(callee: str) -> str:
+    text = CALLS.replace("%y = func.call @twice", f"%y = func.call @{callee}")
+    return changed(modules.inline_device_functions, text)[1]
 
 
 @pytest.mark.parametrize(("callee", "additions"), [("twice", 1), ("four_times", 2)])
 def test_what_a_kernel_calls_becomes_its_custom_ops(callee: str, additions: int) -> None:
-    text = inlined(callee)
-    assert "func.call" not in text
-    assert "func.func" not in text
-    assert text.count("arith.addf") == additions
+    assert counts(inlined(callee), "func.call", "func.func", "arith.addf") == [0, 0, additions]
 
 
 @pytest.mark.parametrize("callee", ["declared", "branches", "round"])
@@ -180,18 +167,16 @@ POINTS = (
 
 
 @pytest.mark.slow
-@pytest.mark.parametrize("one", POINTS, ids=lambda one: f"{one.problem.key} {one.candidate.text}")
+@pytest.mark.parametrize("one", POINTS, ids=points.by_name)
 def test_every_pair_is_multiplied_without_races(one: GpuPoint) -> None:
-    assert feasible_set(one.problem, one.candidate.strategy, one.chip).row_of(one.candidate) is not None
-    verdict, _, simulations = one.run(one.program())
-    assert [simulation.hazards for simulation in simulations] == [()] * len(simulations)
-    assert verdict.max_error <= 1.0
+    assert points.is_feasible(one)
+    points.require_right(one)
 
 
 def test_the_grid_and_the_buffers_are_of_the_whole_batch() -> None:
     sizes = (65, 65, 160, "f16", "nt", "bias_relu")
-    points = (mma_sync(BatchMatmul(batch, *sizes), splits=2, split_by="workspace") for batch in (1, 3))
-    one, three = (point.program() for point in points)
+    of_batches = (mma_sync(BatchMatmul(each, *sizes), splits=2, split_by="workspace") for each in (1, 3))
+    one, three = (point.program() for point in of_batches)
     for before, after in zip(one.launches, three.launches, strict=True):
         assert after.grid == (*before.grid[:2], 3 * before.grid[2])
     for was, now in zip(one.buffers, three.buffers, strict=True):
@@ -202,9 +187,7 @@ def test_the_grid_and_the_buffers_are_of_the_whole_batch() -> None:
 def test_a_tensor_map_gets_the_matrix_as_its_last_dimension() -> None:
     (launch,) = wgmma(BatchMatmul(3, 72, 64, 40, "f16")).program().launches
     layout = next(each.layout for each in launch.tensor_maps if each.buffer == "a")
-    assert layout.sizes == (40, 72, 3)
-    assert layout.strides_bytes == (80, 72 * 80)
-    assert layout.box == (64, 64, 1)
+    assert (layout.sizes, layout.strides_bytes, layout.box) == ((40, 72, 3), (80, 72 * 80), (64, 64, 1))
 
 
 @pytest.mark.drawn(2)

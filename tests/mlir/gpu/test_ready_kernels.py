@@ -50,7 +50,6 @@ def compiled(strategy: str, surrounding: str, *, keeps_kernels: bool = False) ->
     return compiler_of(SIMULATOR).compile(text, "f", scripts, keeps_kernels=keeps_kernels).code
 
 
-@functools.cache
 @pytest.mark.drawn(2)
 @pytest.mark.parametrize("surrounding", ["", STATIC, DYNAMIC], ids=["alone", "static", "dynamic"])
 @pytest.mark.parametrize("strategy", POINTS)

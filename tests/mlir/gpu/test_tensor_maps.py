@@ -2,8 +2,8 @@ import re
 
 import pytest
 
-from tests.mlir.kernels import parsed
-from tests.texts import filled, text_beside
+from tests.mlir.kernels import changed, parsed
+from tests.texts import filled
 from tuner.core.errors import CandidateError
 from tuner.core.gpu import TensorMapLayout
 from tuner.mlir.gpu import tensor_maps
@@ -17,15 +17,11 @@ ALIGNED = [("none", 0, 128), ("none", 256, 256), ("swizzle_128b", 64, 1024)]
 
 
 def program(swizzle: str = "none", alignment: str = "", body: str = "") -> str:
-    text = text_beside(__file__, "PROGRAM").replace("MAP_TYPE", MAP.format(TILE, swizzle))
-    return text.replace("ALIGNMENT", alignment).replace("BODY", body)
+    return filled(__file__, "PROGRAM", kind=MAP.format(TILE, swizzle), alignment=alignment, body=body)
 
 
 def test_a_kernel_takes_the_address_of_a_map_and_its_launch_passes_it() -> None:
-    with parsed(program()) as module:
-        tensor_maps.pass_tensor_maps_by_address(module)
-        assert module.operation.verify()
-        text = str(module)
+    _, text, _ = changed(tensor_maps.pass_tensor_maps_by_address, program())
     assert "gpu.func @k(%arg0: index, %arg1: !llvm.ptr, %arg2: memref<4xf32>)" in text
     assert re.search(r"args\(%\w+ : index, %\w+ : !llvm.ptr, %\w+ : memref<4xf32>\)", text)
     assert text.count("builtin.unrealized_conversion_cast") == 2
@@ -33,29 +29,19 @@ def test_a_kernel_takes_the_address_of_a_map_and_its_launch_passes_it() -> None:
 
 @pytest.mark.parametrize(("swizzle", "given", "expected"), ALIGNED)
 def test_shared_memory_is_aligned_for_boxes(swizzle: str, given: int, expected: int) -> None:
-    with parsed(program(swizzle, f"{{alignment = {given} : i64}}" if given else "")) as module:
-        tensor_maps.align_shared_globals(module)
-        assert f"{{alignment = {expected} : i64}}" in str(module)
+    text = program(swizzle, f"{{alignment = {given} : i64}}" if given else "")
+    assert f"{{alignment = {expected} : i64}}" in changed(tensor_maps.align_shared_globals, text)[1]
     if given != 256:
-        with parsed(program(swizzle, body=ALLOCATION)) as module:
-            (block,) = use_dynamic_shared_memory(module, 1 << 16)
+        *_, (block,) = changed(use_dynamic_shared_memory, program(swizzle, body=ALLOCATION), 1 << 16)
         assert (block.bytes, block.alignment_bytes) == (16 * 64 * 2, expected)
 
 
 def test_globals_stay_where_no_kernel_takes_a_map() -> None:
     text = program().replace(MAP.format(TILE, "none"), "memref<*xf16>")
     text = re.sub(r"%map = nvgpu.*|nvgpu.tma.prefetch.*", "", text).replace("%map :", "%any :")
-    with parsed(text) as module:
-        before = str(module)
-        tensor_maps.align_shared_globals(module)
-        tensor_maps.pass_tensor_maps_by_address(module)
-        assert str(module) == before
-
-
-KIND = (
-    "!nvgpu.tensormap.descriptor<tensor = memref<8x{n}x{e}, 3>, swizzle = {s}, l2promo = l2promo_256b, "
-    "oob = {o}, interleave = none>"
-)
+    for change in (tensor_maps.align_shared_globals, tensor_maps.pass_tensor_maps_by_address):
+        before, after, _ = changed(change, text)
+        assert after == before
 
 
 def text(
@@ -67,8 +53,9 @@ def text(
     attributes: str = "",
 ) -> str:
     n = {"f16": 64, "f32": 32, "i32": 32}.get(element, 128)
-    kind, memref = KIND.format(n=n, e=element, s=swizzle, o=fill), source.format(e=element)
-    parts = {"memref": memref, "n": n, "element": element, "box": box}
+    kind = MAP.format(f"memref<8x{n}x{element}, 3>", swizzle).replace("oob = zero", f"oob = {fill}")
+    kind = kind.replace("l2promo = none", "l2promo = l2promo_256b")
+    parts = {"memref": source.format(e=element), "n": n, "element": element, "box": box}
     return filled(__file__, "CREATED", **parts, attributes=attributes, kind=kind)
 
 

@@ -93,7 +93,6 @@ def test_a_buffer_has_bytes_to_its_last_element_a_space_and_an_order() -> None:
             with pytest.raises(CandidateError, match=message) as failure:
                 memrefs.memref_bytes(memref(text))
             assert failure.value.stage is Stage.COMPILE
-    with parsed(""):
         assert {each: memrefs.is_workgroup(memref(f"memref<4xf32, {each}>")) for each in SHARED} == SHARED
         assert not memrefs.is_workgroup(memref("memref<4xf32>"))
         assert memrefs.is_row_major(memref("memref<3x5xf32>"))

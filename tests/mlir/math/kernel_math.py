@@ -5,30 +5,21 @@ import math
 from collections.abc import Callable
 from typing import Any
 
-import ml_dtypes
 import numpy as np
 from numpy.typing import NDArray
 
 from tests.mlir.kernels import parsed
 from tests.texts import filled
+from tuner.core import numpy_types
 from tuner.core.gpu import chip_of
 from tuner.core.gpu_code import KernelBuffer, KernelProgram
 from tuner.mlir.gpu import lowering
 from tuner.simulator.launch import simulate
 
 Array = NDArray[Any]
+DTYPES: dict[str, Any] = {**numpy_types.DTYPES}
 COUNT, THREADS = 1 << 14, 256
 MANY = 1 << 16  # where the worst of all numbers counts
-DTYPES: dict[str, Any] = {
-    "f16": np.float16,
-    "bf16": ml_dtypes.bfloat16,
-    "f32": np.float32,
-    "f64": np.float64,
-    "i1": np.bool_,
-    "i8": np.int8,
-    "i32": np.int32,
-    "i64": np.int64,
-}
 EDGES = (
     *(0.0, -0.0, 1.0, -1.0, 2.0, -2.0, 0.5, -0.5, 1.5, 2.5, 3.0, -3.0, math.inf, -math.inf, math.nan),
     *(1e-45, -1e-45, 1e-40, -1e-40, 2.0**-126, 2.0**-25, -(2.0**-25), 2.0**-12, 3.4e38, -3.4e38),
@@ -77,7 +68,7 @@ def unary(name: str, values: Array, kind: str) -> Array:
 @functools.cache
 def values_of(kind: str, count: int = COUNT) -> Array:
     """Returns any bit patterns, small and large numbers, numbers around one, and the edges."""
-    dtype, rng = np.dtype(DTYPES[kind]), np.random.default_rng(0)
+    dtype, rng = DTYPES[kind], np.random.default_rng(0)
     with np.errstate(all="ignore"):
         parts = [
             rng.integers(0, 256, count // 4 * dtype.itemsize, np.uint8).view(dtype),
