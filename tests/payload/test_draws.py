@@ -8,9 +8,10 @@ import pytest
 from hypothesis import given, settings
 from hypothesis import strategies as st
 
+from tests.payload.test_reference import finish, inputs_of, operands
 from tuner.core.errors import UsageError
 from tuner.core.fusions import FLOAT8S
-from tuner.core.numpy_types import FLOAT8_STEPS, widened
+from tuner.core.numpy_types import FLOAT8_STEPS
 from tuner.core.problem import EPILOGUES, INPUT_DTYPES, LAYOUTS, BatchMatmul, Matmul, Problem
 from tuner.payload import reference
 from tuner.payload.inputs import draw_extremes
@@ -27,16 +28,9 @@ def drawn(problem: Problem, seed: int) -> Inputs:
 
 def product(inputs: Inputs) -> Array:
     """C in float64, of the arrays as a kernel reads them."""
-    a, b = (widened(each).astype(np.float64) for each in (inputs.a, inputs.b))
-    if inputs.problem.layout == "tn":
-        a = a.swapaxes(-1, -2)
-    if inputs.problem.layout == "nt":
-        b = b.swapaxes(-1, -2)
+    a, b = (each.astype(np.float64) for each in operands(inputs))
     with np.errstate(invalid="ignore"):
-        c: Array = np.einsum("...mk,...kn->...mn", a, b).reshape(inputs.problem.rows, -1)
-        if inputs.bias is not None:
-            c = np.maximum(c + widened(inputs.bias), 0)
-    return c
+        return finish(inputs, np.einsum("...mk,...kn->...mn", a, b).reshape(inputs.problem.rows, -1))
 
 
 def problems(*dtypes: str, epilogues: tuple[str, ...] = ("none",)) -> st.SearchStrategy[Problem]:
@@ -146,8 +140,7 @@ def test_a_right_answer_is_right_and_finite(dtype: str, layout: str) -> None:
     problem = Problem("matmul", (20, 25, 33), dtype, layout)
     for seed in range(5):
         inputs = draw_extremes(problem, np.random.default_rng(seed))
-        a = widened(inputs.a.T if layout == "tn" else inputs.a)
-        result = multiplied(a, widened(inputs.b.T if layout == "nt" else inputs.b), problem.accumulator)
+        result = multiplied(*operands(inputs), problem.accumulator)
         assert np.isfinite(result).all()
         assert compare(inputs, result)[0].max_error <= 0.5
 
@@ -211,8 +204,7 @@ def large(monkeypatch: pytest.MonkeyPatch) -> None:
 
 
 def drawn_large() -> tuple[Inputs, Array]:
-    rng = np.random.default_rng(0)
-    inputs = draw(LARGE, draw_base(LARGE, rng), rng)
+    inputs = inputs_of(LARGE, 0)
     return inputs, inputs.expected.astype(reference.output_dtype(LARGE))
 
 
@@ -233,8 +225,7 @@ def test_a_right_result_is_reported_with_how_much_was_looked_at_and_a_wrong_elem
     row = next(row for row in range(1024) if row not in sampled_rows(1024))
     result[row, 2] = np.nan
     verdict, options = compare_sampled(inputs, result)
-    assert verdict.max_error == np.inf
-    assert options == "1 of 6144 elements are NaN or infinite"
+    assert (verdict.max_error, options) == (np.inf, "1 of 6144 elements are NaN or infinite")
     assert reference.not_finite(np.array([[1.0, np.nan], [np.inf, 2.0]], np.float32)) == 2
 
 
@@ -251,8 +242,6 @@ def test_a_wrong_tile_is_found_wherever_it_is(start: int) -> None:
 @given(st.integers(1, 5000))
 def test_rows_are_spread_over_all_of_c(m: int) -> None:
     rows = sampled_rows(m)
-    assert rows[0] == 0
-    assert rows[-1] == m - 1
-    assert list(rows) == sorted(set(rows))
+    assert (rows[0], rows[-1], list(rows)) == (0, m - 1, sorted(set(rows)))
     steps = [after - before for before, after in itertools.pairwise(rows)]
     assert max(steps, default=0) <= 2 * -(-m // 256)
