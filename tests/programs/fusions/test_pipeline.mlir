@@ -456,3 +456,8 @@ func.func @main(%x: tensor<4x8xf32>, %y: tensor<8x4xf32>)
   %p = linalg.matmul ins(%x, %y : tensor<4x8xf32>, tensor<8x4xf32>) outs(%g : tensor<4x4xf32>) -> tensor<4x4xf32>
   return %f, %s, %p, %e : tensor<4x8xf32>, tensor<4x8xf32>, tensor<4x4xf32>, tensor<4x8xf32>
 }
+// ----- WITHOUT_DATA
+func.func @main() -> tensor<9xf32> {
+  %w = arith.constant dense_resource<w> : tensor<9xf32>
+  return %w : tensor<9xf32>
+}

@@ -33,8 +33,6 @@ pytestmark = pytest.mark.mlir
 RNG = np.random.default_rng(0)
 SHAPES = ((6, (2, 3)), (6, (2, 3)), (2, (2,)))
 INIT = text_beside(__file__, "INIT")
-CONSTANT = "%w = arith.constant dense_resource<w> : tensor<9xf32>"
-WITHOUT_DATA = f"func.func @main() -> tensor<9xf32> {{\n{CONSTANT}\nreturn %w : tensor<9xf32>\n}}"
 
 
 def weight(payload: PayloadText, *shape: int, rng: np.random.Generator = RNG) -> Tensor:
@@ -204,7 +202,7 @@ def test_a_program_that_must_stay_whole_is_refused_with_reason(options: dict[str
 
 def test_constants_without_data_and_text_that_does_not_parse_are_refused() -> None:
     with pytest.raises(CandidateError, match="dense_resource<w> has no data after the module"):
-        fuse_program(WITHOUT_DATA)
+        fuse_program(text_beside(__file__, "WITHOUT_DATA"))
     with pytest.raises(CandidateError, match="payload: "):
         fuse_program("func.func @main() {")
 

@@ -187,3 +187,15 @@ module attributes {gpu.container_module} {
   }
   gpu.binary @m [#gpu.object<#nvvm.target<chip = "sm_90">, "code">]
 }
+// ----- COPY_OF_A_VIEW
+%d = gpu.alloc () : memref<8xf32>
+%v = memref.subview %aWHERE : memref<16xf32> to memref<8xf32, LAYOUT>
+gpu.memcpy %d, %v : memref<8xf32>, memref<8xf32, LAYOUT>
+gpu.memcpy %c, %d : memref<8xf32>, memref<8xf32>
+gpu.dealloc %d : memref<8xf32>
+// ----- TENSOR
+// An operation on the host that is no LLVM.
+%t = "tensor.empty"() : () -> tensor<4xf32>
+gpu.launch_func @m::@inc blocks in (%c1, %c1, %c1) threads in (%c16, %c1, %c1) args(%a : memref<16xf32>)
+%e = tensor.extract %t[%c0] : tensor<4xf32>
+memref.store %e, %a[%c0] : memref<16xf32>

@@ -6,6 +6,7 @@ import numpy as np
 import pytest
 
 from tests.mlir.kernels import parsed
+from tests.programs.file_check import filled
 from tests.programs.lowering import device_programs as texts
 from tests.programs.lowering.compiled import on_simulator
 from tests.programs.lowering.device_programs import lowered
@@ -108,18 +109,11 @@ def test_an_unknown_operation_and_a_function_that_is_not_there_are_refused_by_na
 
 
 def copy_of_a_view(where: str, layout: str) -> str:
-    part = f"memref<8xf32, {layout}>"
-    lines = (
-        "%d = gpu.alloc () : memref<8xf32>",
-        f"%v = memref.subview %a{where} : memref<16xf32> to {part}",
-        f"gpu.memcpy %d, %v : memref<8xf32>, {part}",
-        "gpu.memcpy %c, %d : memref<8xf32>, memref<8xf32>",
-        "gpu.dealloc %d : memref<8xf32>",
-    )
-    return texts.host_function(*lines, buffers="a", others="%c: memref<8xf32>")
+    lines = filled(__file__, "COPY_OF_A_VIEW", where=where, layout=layout)
+    return texts.host_function(lines, buffers="a", others="%c: memref<8xf32>")
 
 
-def filled(*numbers: float) -> list[Any]:
+def full(*numbers: float) -> list[Any]:
     return [np.full(16, number, np.float32) for number in numbers]
 
 
@@ -129,10 +123,10 @@ OF_A_VIEW = copy_of_a_view("[4] [8] [1]", "strided<[1], offset: 4>")  # upstream
 ON_HOST = texts.host_function(*texts.store("a"), buffers="a")
 RUNS = {  # program: (arguments, what the last array is then)
     "sizes at run time": (DYNAMIC, [RANGE[:5], 3.0], 3 * RANGE[:5]),
-    "its own memory": (texts.TWO_CHAINS, filled(10, 1)[::-1], filled(10)[0]),
-    "its own tokens": (text_beside(__file__, "BY_TOKENS"), filled(3, 0), filled(6)[0]),
-    "no kernels": (ON_HOST, filled(1), np.array([1, 2, *[1] * 14], np.float32)),
-    "registered": (text_beside(__file__, "REGISTERED"), filled(3), filled(6)[0]),
+    "its own memory": (texts.TWO_CHAINS, full(10, 1)[::-1], full(10)[0]),
+    "its own tokens": (text_beside(__file__, "BY_TOKENS"), full(3, 0), full(6)[0]),
+    "no kernels": (ON_HOST, full(1), np.array([1, 2, *[1] * 14], np.float32)),
+    "registered": (text_beside(__file__, "REGISTERED"), full(3), full(6)[0]),
     "a thread copies views": (text_beside(__file__, "VIEWS"), [EIGHT, 0 * EIGHT], EIGHT),
     "a view": (OF_A_VIEW, [RANGE, np.zeros(8, np.float32)], RANGE[4:12]),
 }
@@ -154,18 +148,12 @@ def test_every_form_gives_the_same(name: str, form: str) -> None:
     assert name != "registered" or device.counts.copies == 2 * 2
 
 
-TENSOR = (  # an operation on the host that is no LLVM
-    *('%t = "tensor.empty"() : () -> tensor<4xf32>', texts.launch("inc", "a")),
-    *("%e = tensor.extract %t[%c0] : tensor<4xf32>", f"memref.store %e, %a[%c0] : {texts.BUFFER}"),
-)
-
-
 def test_a_copy_with_gaps_and_work_that_is_no_llvm_are_refused() -> None:
     with pytest.raises(CandidateError, match=r"^host program: found gpu\.memcpy of memref<8xf32, strided"):
         lowered(copy_of_a_view("[0] [8] [2]", "strided<[2]>"))
     refused = r"^host program: found tensor\.empty, allowed what lowers to LLVM"
     with pytest.raises(CandidateError, match=refused):
-        lowered(texts.host_function(*TENSOR))
+        lowered(texts.host_function(text_beside(__file__, "TENSOR")))
 
 
 def converted(text: str) -> None:

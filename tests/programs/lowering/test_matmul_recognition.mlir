@@ -48,3 +48,67 @@ func.func @projection(%x: tensor<4x32x64xf32>, %w: tensor<128x64xf32>, %c: tenso
   } -> tensor<4x32x128xf32>
   return %0 : tensor<4x32x128xf32>
 }
+// ----- GENERICS
+// matmuls: 1
+%p = arith.mulf %y, %x : f32
+%s = arith.addf %p, %sum : f32
+linalg.yield %s : f32
+
+// matmuls: 0
+%p = arith.mulf %x, %x : f32
+%s = arith.addf %sum, %p : f32
+linalg.yield %s : f32
+
+// matmuls: 0
+%p = arith.addf %x, %y : f32
+%s = arith.addf %sum, %p : f32
+linalg.yield %s : f32
+
+// matmuls: 0
+%p = arith.mulf %x, %y : f32
+%s = arith.subf %sum, %p : f32
+linalg.yield %s : f32
+
+// matmuls: 0
+%p = arith.mulf %x, %y : f32
+linalg.yield %p : f32
+
+// matmuls: 0
+%s = arith.addf %sum, %sum : f32
+linalg.yield %s : f32
+
+// matmuls: 0
+linalg.yield %x : f32
+// ----- OTHER_FILLS
+// what: nothing
+
+// what: ones
+%one = arith.constant 1.0 : f32
+linalg.fill ins(%one : f32) outs(%c : memref<8x4xf32>)
+
+// what: a store behind it
+linalg.fill ins(%zero : f32) outs(%c : memref<8x4xf32>)
+memref.store %x, %c[%i, %i] : memref<8x4xf32>
+
+// what: a read behind it
+linalg.fill ins(%zero : f32) outs(%c : memref<8x4xf32>)
+%old = memref.load %c[%i, %i] : memref<8x4xf32>
+memref.store %old, %d[%i, %i] : memref<8x4xf32>
+
+// what: a write of a view
+linalg.fill ins(%zero : f32) outs(%c : memref<8x4xf32>)
+%v = memref.subview %c[0, 0] [2, 2] [1, 1] : memref<8x4xf32> to memref<2x2xf32, strided<[4, 1]>>
+linalg.fill ins(%x : f32) outs(%v : memref<2x2xf32, strided<[4, 1]>>)
+
+// what: a write of what may be C
+%s = arith.select %flag, %c, %d : memref<8x4xf32>
+linalg.fill ins(%zero : f32) outs(%c : memref<8x4xf32>)
+memref.store %x, %s[%i, %i] : memref<8x4xf32>
+
+// what: a branch
+scf.if %flag {
+  linalg.fill ins(%zero : f32) outs(%c : memref<8x4xf32>)
+}
+
+// what: another buffer
+linalg.fill ins(%zero : f32) outs(%d : memref<8x4xf32>)

@@ -6,6 +6,7 @@ from typing import Any
 
 import pytest
 
+from tests.programs.file_check import cases
 from tests.texts import text_beside
 from tuner.core.errors import CandidateError, UsageError
 from tuner.core.problem import BatchMatmul, Matmul, NamedProblem, Problem
@@ -92,23 +93,14 @@ def test_a_matmul_is_found_inside_of_loops_sizes_that_are_not_known_and_its_own_
         matches(matmul, f"%a: {square}, %b: {square}")
 
 
-@pytest.mark.parametrize(
-    ("body", "count"),
-    [
-        ("%p = arith.mulf %y, %x : f32 %s = arith.addf %p, %sum : f32 linalg.yield %s : f32", 1),
-        ("%p = arith.mulf %x, %x : f32 %s = arith.addf %sum, %p : f32 linalg.yield %s : f32", 0),
-        ("%p = arith.addf %x, %y : f32 %s = arith.addf %sum, %p : f32 linalg.yield %s : f32", 0),
-        ("%p = arith.mulf %x, %y : f32 %s = arith.subf %sum, %p : f32 linalg.yield %s : f32", 0),
-        ("%p = arith.mulf %x, %y : f32 linalg.yield %p : f32", 0),
-        ("%s = arith.addf %sum, %sum : f32 linalg.yield %s : f32", 0),
-        ("linalg.yield %x : f32", 0),
-    ],
-)
-def test_a_generic_that_adds_products_is_a_matmul_and_another_sum_is_none(body: str, count: int) -> None:
+@pytest.mark.parametrize(("options", "body"), cases(text_beside(__file__, "GENERICS")))
+def test_a_generic_that_adds_products_is_a_matmul_and_another_sum_is_none(
+    options: dict[str, str], body: str
+) -> None:
     loops = f"{maps('mnk', 'mk', 'kn', 'mn')}, " + 'iterator_types = ["parallel", "parallel", "reduction"]'
     head = MATMUL.replace("linalg.matmul", f"linalg.generic {{{loops}}}")
     found = matches(f"{head} {{\n^bb0(%x: f32, %y: f32, %sum: f32):\n{body} }}", PLAIN)
-    assert [match.problem for match in found] == [Matmul(8, 4, 16)] * count
+    assert [match.problem for match in found] == [Matmul(8, 4, 16)] * int(options["matmuls"])
 
 
 @pytest.mark.parametrize("between", ["", "linalg.fill ins(%x : f32) outs(%d : memref<8x4xf32>)"])
@@ -118,31 +110,11 @@ def test_a_fill_with_zeros_before_it_belongs_to_the_matmul_whatever_leaves_c_alo
     assert match.zero_fill.operands[1] == match.c
 
 
-C = "memref<8x4xf32>"
-CORNER = "memref<2x2xf32, strided<[4, 1]>>"
-READ = f"{FILL} %old = memref.load %c[%i, %i] : {C} memref.store %old, %d[%i, %i] : {C}"
-VIEWED = f"""{FILL} %v = memref.subview %c[0, 0] [2, 2] [1, 1] : {C} to {CORNER}
-  linalg.fill ins(%x : f32) outs(%v : {CORNER})"""
-CHOSEN = f"%s = arith.select %flag, %c, %d : {C} {FILL} memref.store %x, %s[%i, %i] : {C}"
-
-
-@pytest.mark.parametrize(
-    ("before", "what"),
-    [
-        ("", "nothing"),
-        (f"%one = arith.constant 1.0 : f32 linalg.fill ins(%one : f32) outs(%c : {C})", "ones"),
-        (f"{FILL} memref.store %x, %c[%i, %i] : {C}", "a store behind it"),
-        (READ, "a read behind it"),
-        (VIEWED, "a write of a view"),
-        (CHOSEN, "a write of what may be C"),
-        (f"scf.if %flag {{ {FILL} }}", "a branch"),
-        (f"linalg.fill ins(%zero : f32) outs(%d : {C})", "another buffer"),
-    ],
-)
-def test_a_fill_that_does_not_decide_what_c_holds_is_left_alone(before: str, what: str) -> None:
+@pytest.mark.parametrize(("options", "before"), cases(text_beside(__file__, "OTHER_FILLS")))
+def test_a_fill_that_does_not_decide_what_c_holds_is_left_alone(options: dict[str, str], before: str) -> None:
     arguments = f"{PLAIN}, %d: memref<8x4xf32>, %x: f32, %i: index, %flag: i1"
     (match,) = matches(f"{before}\n{MATMUL}", arguments)
-    assert match.zero_fill is None, what
+    assert match.zero_fill is None, options["what"]
 
 
 TRANSPOSED_A = "linalg.matmul " + maps("mnk", "km", "kn", "mn")
