@@ -6,6 +6,8 @@ from dataclasses import replace
 from typing import Any
 
 from benchmarks.gpu_check.gpu_point import GpuPoint, gpu_variables
+from benchmarks.gpu_points import CUDA_CORES, TENSOR_CORES, USUAL
+from benchmarks.gpu_points import HOPPER as HOPPER_CORES
 from tests.simulator.ptx.matmuls import Edit
 from tuner.core.candidate import Candidate
 from tuner.core.gpu_code import KernelProgram
@@ -19,37 +21,12 @@ from tuner.targets.gpu.compiler import find_ptxas
 
 Seed = int | None
 Simulations = tuple[Simulation, ...]
-NAIVE, SIMT, MMA_SYNC, WGMMA = (f"matmul_gpu_{name}" for name in ("naive", "simt", "mma_sync", "wgmma"))
+NAIVE, SIMT, MMA_SYNC, WGMMA = "matmul_gpu_naive", CUDA_CORES, TENSOR_CORES, HOPPER_CORES
 HOPPER = "sm_90a"
-SIMT_LARGE: dict[str, Any] = {
-    **dict.fromkeys(("block_m", "block_n"), 128),
-    **dict.fromkeys(("thread_m", "thread_n", "unroll_k", "vector_a", "vector_b"), 4),
-    **dict.fromkeys(("split_m", "split_n", "depth"), 2),
-    "block_k": 16,
-    "pad_bytes": 0,
-    "min_blocks": 0,
-    "prefetch": 0,
-    "group": 1,
-}
+SIMT_LARGE, WGMMA_LARGE = USUAL[SIMT], USUAL[WGMMA]
 SIMT_SMALL = SIMT_LARGE | {"block_m": 32, "block_n": 64, "block_k": 8, "split_m": 1}
-MMA_SYNC_SMALL: dict[str, Any] = {
-    **dict.fromkeys(("block_m", "block_n"), 64),
-    **dict.fromkeys(("warps_m", "warps_n", "depth"), 2),
-    **dict.fromkeys(("group", "splits"), 1),
-    **dict.fromkeys(("prefetch", "exchange", "pack"), 0),
-    "block_k": 32,
-    "shared": "swizzle",
-    "split_by": "atomic",
-}
-WGMMA_SMALL: dict[str, Any] = {
-    **dict.fromkeys(("block_m", "block_n", "block_k"), 64),
-    **dict.fromkeys(("consumers", "group", "tiles", "splits"), 1),
-    "stages": 2,
-    "cluster": "1x1",
-    "bands": "rows",
-    "stores": "direct",
-}
-WGMMA_LARGE = WGMMA_SMALL | {"block_m": 128, "block_n": 256, "stages": 4, "consumers": 2, "group": 8}
+MMA_SYNC_SMALL = USUAL[MMA_SYNC] | {"block_m": 64, "block_n": 64, "depth": 2, "prefetch": 0}
+WGMMA_SMALL = WGMMA_LARGE | {"block_m": 64, "block_n": 64, "stages": 2, "consumers": 1, "group": 1}
 
 
 def naive(problem: Problem, block_m: int = 1, block_n: int = 32) -> GpuPoint:
@@ -91,7 +68,6 @@ def space_of(problem: Problem, strategy: str, chip: str = "sm_90") -> SearchSpac
 
 
 @functools.cache
-@functools.lru_cache(maxsize=256)
 def compiled(one: GpuPoint) -> KernelProgram:
     """Returns the program of a point, which each process of the tests compiles once."""
     return one.program()

@@ -10,8 +10,8 @@ import pytest
 from benchmarks.gpu_check.gpu_point import GpuPoint
 from tests.simulator.ptx.matmuls import Edit
 from tests.targets.evaluation import fails
-from tests.targets.gpu.strategies.points import compiled, mma_sync, outcome, require_right, simt
-from tests.targets.gpu.strategies.test_points import OF_F64, Build, Knobs, Seed, case
+from tests.targets.gpu.strategies.points import SIMT, Seed, compiled, mma_sync, outcome, require_right, simt
+from tests.targets.gpu.strategies.test_points import OF_F64, Build, Knobs, case
 from tuner.core.errors import Stage
 from tuner.core.gpu import chip_of
 from tuner.core.gpu_code import KernelProgram, buffers_of
@@ -55,12 +55,10 @@ POINTS = (  # the first of each strategy in all orders, others in two
 
 
 @pytest.mark.drawn(2)
-@pytest.mark.parametrize(("build", "problem", "knobs", "seed"), POINTS)
-def test_a_rotated_loop_is_right_under_all_schedules(
-    build: Build, problem: Problem, knobs: Knobs, seed: Seed
-) -> None:
-    one = build(problem, **knobs)
-    if build is simt:
+@pytest.mark.parametrize(("build", "seed"), POINTS)
+def test_a_rotated_loop_is_right_under_all_schedules(build: Build, seed: Seed) -> None:
+    one = build()
+    if one.candidate.strategy == SIMT:
         *others, behind = (part.count("ld.shared") for part in compiled(one).ptx.split("bar.sync"))
         assert 0 < behind < sum(others) / 2  # LLVM would move all of them to where the loop begins
     require_right(one, seed=seed)
@@ -233,7 +231,7 @@ FEWER_BUFFERS = instead("factor = 3 : i64", "factor = 2 : i64")  # a tile is ove
         pytest.param(TENSOR_CORES, FEWER_BUFFERS, id="fewer buffers, tensor cores"),
     ],
 )
-def test_a_kernel_without_what_orders_it_races(build: Callable[[], GpuPoint], edit: Edit) -> None:
+def test_a_kernel_without_what_orders_it_races(build: Build, edit: Edit) -> None:
     one = build()
     _, _, simulations = one.run(one.program(changed(one, edit)))
     assert any(simulation.races for simulation in simulations)
