@@ -3,6 +3,7 @@
 from dataclasses import dataclass
 
 from tests.group_texts import PARALLEL, Argument, fusion, generic, tensor
+from tests.texts import filled
 from tuner.mlir.ir.linalg import LAYOUTS
 
 READ = {"none": (), "bias_relu": ("bias",), "residual": ("bias", "residual")}  # by the epilogue
@@ -54,8 +55,7 @@ class Convolution:
 
     def _shape(self, letters: str, *, is_input: bool = False) -> tuple[int, ...]:
         sizes = {"n": self.images, "g": self.groups, "c": self.channels, "f": self.filters}
-        sizes |= {"H": self.height, "W": self.width}
-        sizes |= dict(zip("hw", self.window, strict=True))
+        sizes |= {"H": self.height, "W": self.width, "h": self.window[0], "w": self.window[1]}
         if is_input:
             for place, name in enumerate("HW"):
                 seen = (self.window[place] - 1) * self.dilations[place] + 1
@@ -68,20 +68,14 @@ class Convolution:
         weights = Argument("w", w, self.element, self.is_weight)
         names = zip(READ[self.epilogue], read, strict=True)
         more = [Argument(name, shape, self.element, name == "bias") for name, shape in names]
-        of_x, of_w, of_y = tensor(x, self.element), tensor(w, self.element), tensor(y, self.sums)
         count = LAYOUTS[self.name][1].count("h") + 1
         steps = ", ".join(
             f"{name} = dense<{list(each[-count:])}> : tensor<{count}xi64>"
             for name, each in (("strides", self.strides), ("dilations", self.dilations))
         )
-        lines = [
-            f"%z = arith.constant 0.0 : {self.sums}",
-            f"%e = tensor.empty() : {of_y}",
-            f"%zeros = linalg.fill ins(%z : {self.sums}) outs(%e : {of_y}) -> {of_y}",
-            f"%p = {self.name} {{contraction, {steps}{'' if more else ', root'}}}",
-            f"  ins(%x_t, %w_t : {of_x}, {of_w}) outs(%zeros : {of_y}) -> {of_y}",
-            *(self._epilogue(more) if more else ()),
-        ]
+        parts = {"name": self.name, "attributes": steps if more else f"{steps}, root", "sums": self.sums}
+        parts |= {"x": tensor(x, self.element), "w": tensor(w, self.element), "y": tensor(y, self.sums)}
+        lines = [filled(__file__, "CONVOLUTION", **parts), *(self._epilogue(more) if more else ())]
         inputs, output = [Argument("x", x, self.element), weights, *more], Argument("y", y, self.output)
         return fusion(inputs, output, "\n".join(lines), "%r" if more else "%p")
 

@@ -30,7 +30,8 @@ def missing(docstring: str, before: str, after: str) -> list[str]:
     first, *others = parts(docstring)
     old, new = _lines(before), _lines(after)
     shown = [(line, old) for line in first] + [(line, new) for part in others for line in part]
-    return [line for line, real in shown if not any(_pattern(line).fullmatch(each) for each in real)]
+    patterns = {line: re.escape(_plain(line)).replace(re.escape("..."), ".*") for line, _ in shown}
+    return [line for line, real in shown if not any(re.fullmatch(patterns[line], each) for each in real)]
 
 
 def _lines(module: str) -> list[str]:
@@ -41,7 +42,3 @@ def _lines(module: str) -> list[str]:
 
 def _plain(line: str) -> str:
     return " ".join(VALUE.sub("%_", line).split())
-
-
-def _pattern(line: str) -> re.Pattern[str]:
-    return re.compile(re.escape(_plain(line)).replace(re.escape("..."), ".*"))

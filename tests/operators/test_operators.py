@@ -65,11 +65,6 @@ def quotient(a: int, b: int) -> int:
     return abs(a) // abs(b) * (1 if (a < 0) == (b < 0) else -1)
 
 
-def remainder(a: int, b: int) -> int:
-    """Returns what ``quotient`` leaves, with the sign of a."""
-    return a - quotient(a, b) * b
-
-
 ORDERS = {name: getattr(operator, name) for name in ("lt", "le", "gt", "ge")}
 INTEGERS = (
     integer("addi", "add.{type}", operator.add),
@@ -87,7 +82,7 @@ INTEGERS = (
 # of a divisor that is not 0, nor -1
 DIVISIONS = (
     *(integer(f"div{sign}i", "div.{type}", quotient, sign) for sign in "su"),
-    *(integer(f"rem{sign}i", "rem.{type}", remainder, sign) for sign in "su"),
+    *(integer(f"rem{sign}i", "rem.{type}", lambda a, b: a - quotient(a, b) * b, sign) for sign in "su"),
     integer("floordivsi", "", operator.floordiv, "s"),
     *(integer(f"ceildiv{sign}i", "", lambda a, b: -(-a // b), sign) for sign in "su"),
 )

@@ -2,7 +2,6 @@
 
 from collections.abc import Sequence
 from dataclasses import replace
-from functools import lru_cache
 from typing import Any
 
 import numpy as np
@@ -46,16 +45,10 @@ def problem_of(convolution: Convolution) -> Problem:
     return as_problem(CONVOLUTION, convolution.text())
 
 
-@lru_cache
-def space_file() -> Any:
-    return load_space_file(default_space_file())
-
-
 def feasible(problem: Problem, machine: Machine, strategy: str) -> FeasibleSet:
     """Returns the feasible set of one strategy."""
-    variables = variables_of(problem, machine, threads=1)
-    chosen = choose((strategy,), space_file())
-    return FeasibleSet.of(spaces(chosen, space_file(), problem, machine.isa, variables))
+    file, variables = load_space_file(default_space_file()), variables_of(problem, machine, threads=1)
+    return FeasibleSet.of(spaces(choose((strategy,), file), file, problem, machine.isa, variables))
 
 
 def script_of(problem: Problem, candidate: Candidate, machine: Machine) -> str:

@@ -90,7 +90,6 @@ SHOWN = [(swizzle(2), payload(4, 4))]
 BECOMES = {"split_k": (SPLIT_K.format(4), split_payload())}
 VARIABLE = "arith.addi %any, %any : index"
 CONSTANTS, ONE_OR_MORE = "allowed constants, from 0", "allowed constant grids and a group of 1 or more"
-NOTHING = "module { func.func @f() { return } }"
 UNKNOWN_END, LATER_START = (split_payload(LOOP.replace(*each)) for each in (("%c96", "%any"), ("%c0", "%c8")))
 REFUSED = [
     (SPLIT_K.format(2), split_payload(body=""), "found 0 loops in a launch, allowed 1"),
@@ -106,5 +105,5 @@ REFUSED = [
     (clustered(2, (2, 1)), payload(3, 4), r"found clusters of \(.*allowed whole ones"),
     (swizzle(0), payload(2, 2), f"found 1 launches, 1 of a constant grid, group 0.*{ONE_OR_MORE}"),
     (swizzle(2), payload(2, 2, VARIABLE), f"found 1 launches, 0 of a constant grid.*{ONE_OR_MORE}"),
-    (swizzle(2), NOTHING, f"found 0 launches.*{ONE_OR_MORE}"),
+    (swizzle(2), "func.func @f() { return }", f"found 0 launches.*{ONE_OR_MORE}"),
 ]

@@ -1,7 +1,6 @@
 """``tuner.wgmma_pipeline``: what becomes of a launch with a matmul, and what it refuses."""
 
-from tests.mlir.kernels import counts
-from tests.mlir.ops.one_op import apply, line_of
+from tests.mlir.ops.one_op import line_of
 from tests.texts import filled
 
 ROWS = "affine_map<(d0, d1, d2) -> (d0, d2)>"
@@ -35,18 +34,11 @@ def with_epilogue(text: str, result: str) -> str:
     return text.rstrip().removesuffix("}") + filled(__file__, "EPILOGUE", result=result) + "}\n"
 
 
-def test_results_go_through_boxes_in_shared_memory_to_where_the_tma_stores_them() -> None:
-    text = apply(line(stores="tma"), with_epilogue(payload(), "f16"))
-    assert counts(text, "f_epilogue", "vector.store", "nvvm.stmatrix") == [0, 0, 4]
-    assert "%arg2: memref<64x128xf16>" in text
-    assert "box[%c16, %c64_" in text
-    assert text.count("cp.async.bulk.tensor.global.shared.cta") == 1
-
-
 MADE = "%made = memref.alloc() : memref<64x192xf16>\n      linalg.fill"
 COPIED = payload().replace(" ins(%x,", " ins(%made,").replace("linalg.fill", MADE)
 BECOMES = {
     "wgmma_pipeline_f16_nn": (line(), payload()),
+    "wgmma_pipeline_boxes": (line(stores="tma"), with_epilogue(payload(), "f16")),  # of shared memory
     "wgmma_pipeline_tiles": (line(tiles=2, block_k=32), payload("f32", "nt", k=32)),
 }
 OF_GRID = payload().replace("affine.apply affine_map<(d0) -> (d0 * 64)>(%bx)", "gpu.grid_dim x")
